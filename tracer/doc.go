@@ -1,0 +1,25 @@
+// Package tracer is the debug module: it walks a stack by its frame pointers,
+// measures how deep a stack has been used, reads Go's pc tables, and writes a
+// trace in the wire format that the host command zf resolves.
+//
+// It is pure, so that any Go kernel can import it: it allocates nothing, takes
+// no lock, calls nothing of the Go runtime, keeps no global state, and imports
+// nothing of Zeroframe. What it needs to know of a machine comes in through
+// [Walker] (the table of stacks, the bounds of the text, how to read a word)
+// and goes out through [Writer] (a function that takes one byte).
+//
+// Everything here may run in every context, the panic path included: early,
+// kernel, goroutine and host.
+//
+// Where to look:
+//
+//	frame.go      what a walk yields: frames, kinds, end reasons, the stack table
+//	walk.go       the walk and its guards
+//	load_*.s      the only instructions that touch memory which may not be there
+//	watermark.go  painting a stack and finding its high-water mark
+//	wire.go       the trace format, documented once for both sides
+//	writer.go     the target's side of the format: text and markup
+//	compact.go    the same in few bytes
+//	pclntab.go    Go's pc tables, read in place
+//	bounds.go     what a failed bounds check was about
+package tracer

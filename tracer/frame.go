@@ -1,0 +1,234 @@
+package tracer
+
+// What a walk yields. These few types are shared by the walker that fills
+// them, the writer that sends them and the host that names them; their numeric
+// values are part of the compact wire format and never change.
+
+// Kind says how a frame's address was found, and so how to look it up.
+type Kind uint8
+
+const (
+	// PC is an exact address: the instruction that trapped or was about to
+	// run. It is looked up as it is.
+	PC Kind = iota + 1
+	// RA is a return address found on the stack. The call is the instruction
+	// before it, so it is looked up as address - 1.
+	RA
+	// Inferred is a caller proven by a call instruction, not found on the stack.
+	Inferred
+	// Scan is a word that looks like a return address; nothing proves it.
+	Scan
+	// Trap is no function but a boundary: above it (towards the innermost
+	// frame) runs the handler, below it follows the interrupted PC.
+	Trap
+)
+
+// String returns the kind's name on the wire.
+func (k Kind) String() string {
+	switch k {
+	case PC:
+		return "pc"
+	case RA:
+		return "ra"
+	case Inferred:
+		return "inferred"
+	case Scan:
+		return "scan"
+	case Trap:
+		return "trap"
+	}
+	return "?"
+}
+
+// End is the one reason for which a walk stopped.
+type End uint8
+
+const (
+	// EndZero: frame pointer 0 and return address 0, as the entry stub left
+	// them. Only this end is a complete walk.
+	EndZero End = iota + 1
+	// EndMisaligned: the frame pointer is no multiple of 8 bytes.
+	EndMisaligned
+	// EndOutside: the frame pointer is not in the stack that the frame before
+	// it was on, and no trap frame accounts for the change.
+	EndOutside
+	// EndBackward: the frame pointer is not above the one before it.
+	EndBackward
+	// EndRevisit: a trap frame leads into a stack that the walk has left.
+	EndRevisit
+	// EndText: the return address is not in the text.
+	EndText
+	// EndUnreadable: the memory of the frame cannot be read.
+	EndUnreadable
+	// EndLimit: the frame buffer is full.
+	EndLimit
+)
+
+// String returns the end reason's name on the wire.
+func (e End) String() string {
+	switch e {
+	case EndZero:
+		return "zero"
+	case EndMisaligned:
+		return "misaligned"
+	case EndOutside:
+		return "outside"
+	case EndBackward:
+		return "backward"
+	case EndRevisit:
+		return "revisit"
+	case EndText:
+		return "text"
+	case EndUnreadable:
+		return "unreadable"
+	case EndLimit:
+		return "limit"
+	}
+	return "?"
+}
+
+// Frame is one entry of a trace. Addresses are virtual.
+type Frame struct {
+	// Addr is the address in the function; for a Trap the interrupted one.
+	Addr uintptr
+	// FP is the frame pointer (RBP) with which the function ran.
+	FP uintptr
+	// SP is the stack pointer, known for a PC frame only.
+	SP uintptr
+	// Vector and Error are the trap's vector and error code (Trap only).
+	Vector, Error uint32
+	Kind          Kind
+	// Stack is the index in the stack table of the stack that the frame is
+	// on, or NoStack.
+	Stack int8
+}
+
+// NoStack is the Stack of a frame that is on no known stack.
+const NoStack = -1
+
+// MaxStacks is the largest number of stacks in a table.
+const MaxStacks = 64
+
+// Stack is a row of the table of stacks. Walker, painter, overflow check and
+// report all use this one table.
+type Stack struct {
+	// Name is short, lower-case and without spaces: "boot", "irq".
+	Name string
+	// Lo and Hi bound the stack: Lo <= address < Hi, both multiples of 8.
+	Lo, Hi uintptr
+	// Limit is the number of bytes of use above which the stack counts as
+	// overflowing.
+	Limit uintptr
+	// Used is the high-water mark in bytes when it was last measured: at
+	// least so much has been used.
+	Used uintptr
+}
+
+// Size returns the stack's size in bytes.
+func (s *Stack) Size() uintptr { return s.Hi - s.Lo }
+
+// Contains reports whether the address a lies in the stack.
+func (s *Stack) Contains(a uintptr) bool { return a-s.Lo < s.Hi-s.Lo }
+
+// Level grades a stack's high-water mark.
+type Level uint8
+
+const (
+	// LevelOK: at most 75 % of the stack has been used.
+	LevelOK Level = iota
+	// LevelWarning: more than 75 %.
+	LevelWarning
+	// LevelOverLimit: more than the stack's limit.
+	LevelOverLimit
+	// LevelOverflowed: the last word has been written: the stack was too small.
+	LevelOverflowed
+)
+
+// String returns the level's name on the wire.
+func (l Level) String() string {
+	switch l {
+	case LevelOK:
+		return "ok"
+	case LevelWarning:
+		return "warning"
+	case LevelOverLimit:
+		return "over-limit"
+	case LevelOverflowed:
+		return "overflowed"
+	}
+	return "?"
+}
+
+// Level grades the stack's Used.
+func (s *Stack) Level() Level {
+	switch size := s.Size(); {
+	case s.Used >= size:
+		return LevelOverflowed
+	case s.Limit != 0 && s.Used > s.Limit:
+		return LevelOverLimit
+	case s.Used*4 > size*3:
+		return LevelWarning
+	}
+	return LevelOK
+}
+
+// TraceKind says why a trace was written.
+type TraceKind uint8
+
+const (
+	// KindPanic: the program or the kernel gave up by itself.
+	KindPanic TraceKind = iota + 1
+	// KindFault: the CPU raised an exception.
+	KindFault
+	// KindOOM: memory ran out.
+	KindOOM
+	// KindNMI: a non-maskable interrupt asked where the kernel is. Not fatal.
+	KindNMI
+	// KindTrace: a trace was asked for. Not fatal.
+	KindTrace
+)
+
+// String returns the trace kind's name on the wire.
+func (k TraceKind) String() string {
+	switch k {
+	case KindPanic:
+		return "panic"
+	case KindFault:
+		return "fault"
+	case KindOOM:
+		return "oom"
+	case KindNMI:
+		return "nmi"
+	case KindTrace:
+		return "trace"
+	}
+	return "?"
+}
+
+// Fatal reports whether a trace of this kind ends the kernel.
+func (k TraceKind) Fatal() bool { return k == KindPanic || k == KindFault || k == KindOOM }
+
+// Context says in which of the kernel's contexts the traced code ran.
+type Context uint8
+
+const (
+	// ContextEarly: from the entry stub until the Go runtime starts.
+	ContextEarly Context = iota + 1
+	// ContextKernel: trap, system call, interrupt, panic.
+	ContextKernel
+	// ContextGoroutine: everything else.
+	ContextGoroutine
+)
+
+// String returns the context's name on the wire.
+func (c Context) String() string {
+	switch c {
+	case ContextEarly:
+		return "early"
+	case ContextKernel:
+		return "kernel"
+	case ContextGoroutine:
+		return "goroutine"
+	}
+	return "?"
+}

@@ -1,0 +1,51 @@
+package tracer
+
+import "unsafe"
+
+// The seam between the walk and memory that may not be there. The loads in
+// load_amd64.s are the only instructions of this package that can fault, and a
+// kernel whose #PF and #GP handlers consult Fixup turns such a fault into an
+// answer. A host test has no such handler: it gives the walk a Load function,
+// or memory that is there.
+
+const haveChase = true
+
+// chase is Walker.chase's loop in assembly; out is the first free frame, max
+// how many there are.
+//
+//go:noescape
+func chase(c *chaser, out unsafe.Pointer, max uintptr)
+
+//go:noescape
+func chaseFault(c *chaser, out unsafe.Pointer, max uintptr)
+
+// ReadWord reads the 8-byte word at addr. ok is false, and the word 0, if the
+// memory faulted; that needs a fault handler which honours Fixup. Any context.
+//
+//go:noescape
+func ReadWord(addr uintptr) (word uintptr, ok bool)
+
+func readWordFault(addr uintptr) (word uintptr, ok bool)
+
+// fixups returns the entry addresses of the functions that may fault and of
+// those that take over then.
+func fixups() (chase, chaseFault, read, readFault uintptr)
+
+// Fixup is for the handlers of #PF and #GP. If the fault at pc is one of this
+// package's loads, it returns the address at which to resume: the load then
+// reports that the memory cannot be read. Otherwise it returns 0. All registers
+// must be as they were at the fault. Kernel context, early, goroutine.
+func Fixup(pc uintptr) (resume uintptr) {
+	c, cf, r, rf := fixups()
+	switch {
+	case pc-c < fixupSize:
+		return cf
+	case pc-r < fixupSize:
+		return rf
+	}
+	return 0
+}
+
+// fixupSize is the length in bytes to which load_amd64.s pads both functions,
+// so that an address within it belongs to no other.
+const fixupSize = 128

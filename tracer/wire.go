@@ -1,0 +1,171 @@
+package tracer
+
+// The trace format, version 1: what the target says to the host. This file is
+// its one description; writer.go and compact.go produce it, the host's
+// tools/trace reads it.
+//
+// # Lines
+//
+// A trace is a run of lines. Each begins with the tag "zf1 " (in the compact
+// form "zf1c "), or, in the markup form, may be an element line that begins
+// with "{{{". Lines end in CR LF. The writer never emits a control character
+// but that; a reason's bytes below 0x20 and 0x7f are sent as '?'. Lines of
+// others (a program's output, another trace) may stand between a trace's
+// lines and are no part of it. Numbers are decimal, or hexadecimal behind 0x;
+// words of a memory dump are bare hexadecimal. Fields are parted by one space;
+// a reader ignores key=value fields that it does not know.
+//
+// # Text form (trace=text)
+//
+//	zf1 begin SEQ KIND CONTEXT thread=N build=HEX
+//	zf1 reason TEXT
+//	zf1 cause vector=N name=#PF error=0xE pc=0xPC [addr=0xA]
+//	zf1 mem ADDR: W W W W
+//	zf1 #0 pc 0xADDR sp 0xSP fp 0xFP STACK
+//	zf1 #1 ra 0xADDR fp 0xFP STACK
+//	zf1 #2 trap 0xADDR vector=N name=#PF error=0xE STACK
+//	zf1 #3 pc 0xADDR sp 0xSP fp 0xFP STACK
+//	zf1 stop END [0xVALUE] (complete) | (truncated)
+//	zf1 reg rip=0xV rsp=0xV rbp=0xV
+//	zf1 stack NAME 0xLO-0xHI size=N used>=N free<=N limit=N LEVEL
+//	zf1 done LINES crc=0xCRC
+//
+// SEQ counts the traces since boot, from 1. KIND, CONTEXT, END and LEVEL are
+// the String of [TraceKind], [Context], [End] and [Level]; the word behind #N
+// is that of [Kind]. STACK is a stack's name, or "-" for none. build is the
+// ELF's GNU build ID, or "-" when it has none. A fault has a cause line; addr is there for a page fault.
+//
+// A mem line dumps up to four 8-byte words from ADDR upwards. A line with the
+// words at SP comes just before a pc frame, so that the host can repair the
+// first frame (a leaf's caller, a prologue, an epilogue) before it prints the
+// next one; the rest of the dump follows the stack table. When SP is in a
+// guard page the dump starts in the next page up. A word that cannot be read
+// ends the dump.
+//
+// The order is: what and where first, the walk, then the long tables. The
+// first frame is sent before the walk touches any memory.
+//
+// # CRC
+//
+// crc is CRC-32 (IEEE 802.3, reflected, polynomial 0xedb88320) over the
+// trace's lines from begin up to and without done, each with its line feed and
+// without its carriage return. LINES is the number of those lines. A trace
+// without its done line was cut; one whose CRC or LINES differ is damaged. A
+// begin inside an unfinished trace ends that one: the panic path itself died,
+// and what follows is the next rung of its ladder.
+//
+// # Ladder
+//
+// When the panic path faults, a second trace follows with addresses only: no
+// mem, reg or stack lines. When that one faults too, a single line is left,
+// with neither a begin nor a done line:
+//
+//	zf1 last KIND 0xPC REASON
+//
+// # Markup form (trace=markup)
+//
+// LLVM symbolizer markup (https://llvm.org/docs/SymbolizerMarkupFormat.html),
+// which llvm-symbolizer --filter-markup resolves. The lines are those of the
+// text form, but that the begin line is followed by
+//
+//	{{{reset}}}
+//	{{{module:0:kernel:elf:HEX}}}
+//	{{{mmap:0xLO:0xSIZE:load:0:rx:0xLO}}}
+//
+// and the frames of kinds pc and ra are written
+//
+//	zf1 {{{bt:0:0xADDR:pc}}} sp 0xSP fp 0xFP STACK
+//	zf1 {{{bt:1:0xADDR:ra}}} fp 0xFP STACK
+//
+// # Compact form (trace=compact)
+//
+// For slow lines. A byte string, cut into pieces of 54 bytes, each sent in
+// base64 (RFC 4648, standard alphabet, padded) behind its number, which counts
+// from 0:
+//
+//	zf1c 0 BASE64
+//	zf1c 1 BASE64
+//	zf1c end LINES crc=0xCRC
+//
+// The CRC is over the byte string. A line that is missing or damaged cuts the
+// string there. The string is a run of records: a tag byte, then fields. U is
+// an unsigned LEB128 number, Z a zigzag-coded signed one, B a U length with so
+// many bytes. Addresses of frames are sent as differences (Z) to the one
+// before, from 0; frame pointers likewise; words of memory as U.
+//
+//	0x01 begin   U seq, byte kind, byte context, U thread, B build ID
+//	0x02 reason  B text
+//	0x03 cause   U vector, U error code, byte hasAddr, [U address]
+//	0x04 mem     U address, U count, count times U word
+//	0x05 stop    byte end, U value
+//	0x06 reg     byte number (index in [RegisterNames]), U value
+//	0x07 stack   B name, Z lo (difference to the row before), U size, U used, U limit
+//	0x11 pc      Z address, Z sp (difference to the address fp), Z fp, byte stack (0xff: none)
+//	0x12 ra      Z address, Z fp, byte stack
+//	0x13, 0x14   as 0x12, for inferred and scan
+//	0x15 trap    Z address, U vector, U error code, byte stack
+//
+// For pc, sp is sent as the difference to the frame pointer of this same
+// record. A cause, an end or a stack name means the same as in the text form.
+//
+// # Ends of a run
+//
+// How the program ended is not part of the format: under QEMU it is the exit
+// status (see the package qemu).
+
+// Tags that begin the lines of a trace.
+const (
+	// Tag begins each line of the text and markup forms.
+	Tag = "zf1 "
+	// CompactTag begins each line of the compact form.
+	CompactTag = "zf1c "
+)
+
+// CompactLine is the number of bytes that one line of the compact form holds.
+const CompactLine = 54
+
+// Record tags of the compact form. A frame's tag is recFrame + its Kind.
+const (
+	RecBegin  = 0x01
+	RecReason = 0x02
+	RecCause  = 0x03
+	RecMem    = 0x04
+	RecStop   = 0x05
+	RecReg    = 0x06
+	RecStack  = 0x07
+	RecFrame  = 0x10
+)
+
+// RegisterNames are the registers of a trace, in the order of the compact
+// form's numbers; text and JSON use the names.
+var RegisterNames = [NumRegisters]string{
+	"rip", "rsp", "rbp", "rflags", "rax", "rbx", "rcx", "rdx", "rsi", "rdi",
+	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cr2", "cr3",
+}
+
+// NumRegisters is the number of registers that a trace can carry.
+const NumRegisters = 20
+
+// VectorName returns the mnemonic of an exception vector (Intel SDM Vol. 3,
+// table 6-1), or "IRQ" for the interrupts from 32 up and "CALL" for
+// [VectorCall].
+func VectorName(v uint32) string {
+	if v < uint32(len(vectorNames)) {
+		return vectorNames[v]
+	}
+	if v == VectorCall {
+		return "CALL"
+	}
+	return "IRQ"
+}
+
+// VectorCall is the vector of a trap frame that no trap made: code asked for a
+// trace or a panic by a call, and the entry saved the registers in the same form.
+const VectorCall = 256
+
+var vectorNames = [32]string{
+	"#DE", "#DB", "NMI", "#BP", "#OF", "#BR", "#UD", "#NM",
+	"#DF", "#09", "#TS", "#NP", "#SS", "#GP", "#PF", "#15",
+	"#MF", "#AC", "#MC", "#XM", "#VE", "#CP", "#22", "#23",
+	"#24", "#25", "#26", "#27", "#HV", "#VC", "#SX", "#31",
+}
