@@ -1,0 +1,58 @@
+package amd64
+
+// The local APIC (SDM Vol. 3A, chapter 10): present in every amd64 CPU, so it
+// is the one interrupt source that needs no chip set. Registers are 32 bits
+// wide, 16 bytes apart, in an uncached page.
+
+// Offsets of registers in the APIC's page, in bytes.
+const (
+	apicEOI      = 0x0b0
+	apicSpurious = 0x0f0
+	apicICRLow   = 0x300
+	apicICRHigh  = 0x310
+)
+
+// VectorSpurious is the vector of interrupts that were withdrawn; they get no EOI.
+const VectorSpurious = 0xff
+
+// Load32 reads a device register; the access is neither dropped, nor doubled, nor moved.
+func Load32(addr uintptr) uint32
+
+// Store32 writes a device register.
+func Store32(addr uintptr, v uint32)
+
+// APICBase returns the physical address of the local APIC's page.
+func APICBase() uintptr { return uintptr(ReadMSR(MSRAPICBase)) & 0x000f_ffff_ffff_f000 }
+
+// EnableAPIC turns the local APIC at base on. The page is mapped, uncached.
+func EnableAPIC(base uintptr) {
+	const globalEnable, softwareEnable = 1 << 11, 1 << 8
+	WriteMSR(MSRAPICBase, ReadMSR(MSRAPICBase)|globalEnable)
+	Store32(base+apicSpurious, softwareEnable|VectorSpurious)
+}
+
+// InterruptSelf sends the CPU an interrupt of the given vector.
+func InterruptSelf(base uintptr, vector uint8) {
+	const shorthandSelf, levelAssert = 1 << 18, 1 << 14
+	Store32(base+apicICRHigh, 0)
+	Store32(base+apicICRLow, shorthandSelf|levelAssert|uint32(vector))
+}
+
+// EndOfInterrupt tells the APIC that the handler of an interrupt is done.
+func EndOfInterrupt(base uintptr) { Store32(base+apicEOI, 0) }
+
+// MaskPIC moves the two 8259 interrupt controllers' vectors out of the way of
+// the exceptions and masks all their inputs (Intel 8259A data sheet, ICW1-4).
+func MaskPIC() {
+	const master, slave = 0x20, 0xa0
+	Out8(master, 0x11)
+	Out8(slave, 0x11)
+	Out8(master+1, VectorIRQ)
+	Out8(slave+1, VectorIRQ+8)
+	Out8(master+1, 4)
+	Out8(slave+1, 2)
+	Out8(master+1, 1)
+	Out8(slave+1, 1)
+	Out8(master+1, 0xff)
+	Out8(slave+1, 0xff)
+}

@@ -1,0 +1,58 @@
+package amd64
+
+// What compiled Go needs in order to run where there is no runtime. Go code
+// keeps its g in R14 and, after a call to assembly, reloads it from FS:-8; each
+// function with a frame compares SP with the g's stackguard0. So every entry
+// into the kernel's Go code sets R14 and FS to one static, fake g.
+//
+// The fake g's m is no canonical address: code that strays into the runtime
+// faults at its first access to the m, right there, and the trace shows who
+// called what.
+
+// Layout of runtime.g as far as the compiler and the linker depend on it
+// (cmd/internal/obj/stackcheck and runtime/runtime2.go: "offset known to
+// liblink"), in words.
+const (
+	gStackLo     = 0
+	gStackHi     = 1
+	gStackGuard0 = 2
+	gStackGuard1 = 3
+	gM           = 6
+)
+
+// poisonM is the fake g's m: non-canonical, and easy to recognize in a dump.
+const poisonM uintptr = 0xbad0_bad0_bad0_0000
+
+// StackGuard is the distance in bytes from the bottom of a stack to the
+// stackguard0 of Go code that runs on it (internal/abi and runtime/stack.go:
+// 800 for nosplit chains plus 128 for small frames).
+const StackGuard = 928
+
+// fakeg is large enough for any access by compiled code to its g.
+var fakeg = [64]uintptr{gM: poisonM}
+
+// tls holds the fake g in the slot at FS:-8.
+var tls [2]uintptr
+
+// SetGo makes the CPU ready for compiled Go on the stack with the lowest
+// address lo: R14, FS, X15, the stack guard. It is the first call of the boot.
+func SetGo(lo uintptr)
+
+// SetStackGuard sets the stack of the running Go code: lo is its lowest
+// address. It returns the previous guard for RestoreStackGuard.
+func SetStackGuard(lo uintptr) (old uintptr) {
+	old = fakeg[gStackGuard0]
+	fakeg[gStackLo] = lo
+	fakeg[gStackGuard0] = lo + StackGuard
+	fakeg[gStackGuard1] = lo + StackGuard
+	return old
+}
+
+// RestoreStackGuard undoes SetStackGuard.
+func RestoreStackGuard(old uintptr) {
+	fakeg[gStackGuard0], fakeg[gStackGuard1] = old, old
+}
+
+// ClearStackGuard lets the running Go code use its stack down to the guard
+// page: the check at function entry then never fires. For the crash lab.
+func ClearStackGuard() { RestoreStackGuard(0) }

@@ -1,0 +1,74 @@
+package amd64
+
+// Single instructions, each a Go function. All are privileged but CPUID, RDTSC
+// and PAUSE; early and kernel context.
+
+// In8 reads a byte from an I/O port.
+func In8(port uint16) uint8
+
+// Out8 writes a byte to an I/O port.
+func Out8(port uint16, v uint8)
+
+// Out32 writes four bytes to an I/O port.
+func Out32(port uint16, v uint32)
+
+// CPUID returns the four registers of a leaf and subleaf (SDM Vol. 2A, CPUID).
+func CPUID(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
+
+// ReadMSR reads a model-specific register.
+func ReadMSR(msr uint32) uint64
+
+// WriteMSR writes a model-specific register; a bad one is #GP.
+func WriteMSR(msr uint32, v uint64)
+
+// ReadCR0 returns CR0.
+func ReadCR0() uint64
+
+// WriteCR0 sets CR0.
+func WriteCR0(v uint64)
+
+// ReadCR2 returns the address of the last page fault.
+func ReadCR2() uintptr
+
+// ReadCR3 returns the physical address of the page tables' root.
+func ReadCR3() uintptr
+
+// WriteCR3 sets the root of the page tables and drops the TLB's entries.
+func WriteCR3(v uintptr)
+
+// ReadCR4 returns CR4.
+func ReadCR4() uint64
+
+// WriteCR4 sets CR4.
+func WriteCR4(v uint64)
+
+// Invlpg drops the TLB's entry for the page that holds addr.
+func Invlpg(addr uintptr)
+
+// ReadTSC returns the time stamp counter, in ticks.
+func ReadTSC() uint64
+
+// Pause tells the CPU that this is a spin loop.
+func Pause()
+
+// Halt waits for an interrupt (or, with interrupts off, for an NMI).
+func Halt()
+
+// DisableInterrupts clears RFLAGS.IF.
+func DisableInterrupts()
+
+// EnableInterrupts sets RFLAGS.IF.
+func EnableInterrupts()
+
+// TripleFault resets the CPU: it loads an empty IDT and traps. It does not return.
+func TripleFault()
+
+// Bits of CR0 and CR4 and the EFER register (SDM Vol. 3A, 2.5 and 2.2.1).
+const (
+	CR0WriteProtect = 1 << 16 // read-only pages hold for ring 0 too
+
+	MSRAPICBase   = 0x1b
+	MSREFER       = 0xc0000080
+	EFERNoExecute = 1 << 11
+	MSRFSBase     = 0xc0000100
+)

@@ -1,0 +1,156 @@
+#include "textflag.h"
+
+// Single instructions. Leaves without frames; nothing here touches the stack
+// but its arguments.
+
+// func In8(port uint16) uint8
+TEXT ·In8(SB), NOSPLIT|NOFRAME, $0-9
+	MOVW	port+0(FP), DX
+	INB
+	MOVB	AX, ret+8(FP)
+	RET
+
+// func Out8(port uint16, v uint8)
+TEXT ·Out8(SB), NOSPLIT|NOFRAME, $0-3
+	MOVW	port+0(FP), DX
+	MOVB	v+2(FP), AX
+	OUTB
+	RET
+
+// func Out32(port uint16, v uint32)
+TEXT ·Out32(SB), NOSPLIT|NOFRAME, $0-8
+	MOVW	port+0(FP), DX
+	MOVL	v+4(FP), AX
+	OUTL
+	RET
+
+// func CPUID(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
+TEXT ·CPUID(SB), NOSPLIT|NOFRAME, $0-24
+	MOVL	leaf+0(FP), AX
+	MOVL	subleaf+4(FP), CX
+	CPUID
+	MOVL	AX, eax+8(FP)
+	MOVL	BX, ebx+12(FP)
+	MOVL	CX, ecx+16(FP)
+	MOVL	DX, edx+20(FP)
+	RET
+
+// func ReadMSR(msr uint32) uint64
+TEXT ·ReadMSR(SB), NOSPLIT|NOFRAME, $0-16
+	MOVL	msr+0(FP), CX
+	RDMSR
+	SHLQ	$32, DX
+	ORQ	DX, AX
+	MOVQ	AX, ret+8(FP)
+	RET
+
+// func WriteMSR(msr uint32, v uint64)
+TEXT ·WriteMSR(SB), NOSPLIT|NOFRAME, $0-16
+	MOVL	msr+0(FP), CX
+	MOVQ	v+8(FP), AX
+	MOVQ	AX, DX
+	SHRQ	$32, DX
+	WRMSR
+	RET
+
+// func ReadCR0() uint64
+TEXT ·ReadCR0(SB), NOSPLIT|NOFRAME, $0-8
+	MOVQ	CR0, AX
+	MOVQ	AX, ret+0(FP)
+	RET
+
+// func WriteCR0(v uint64)
+TEXT ·WriteCR0(SB), NOSPLIT|NOFRAME, $0-8
+	MOVQ	v+0(FP), AX
+	MOVQ	AX, CR0
+	RET
+
+// func ReadCR2() uintptr
+TEXT ·ReadCR2(SB), NOSPLIT|NOFRAME, $0-8
+	MOVQ	CR2, AX
+	MOVQ	AX, ret+0(FP)
+	RET
+
+// func ReadCR3() uintptr
+TEXT ·ReadCR3(SB), NOSPLIT|NOFRAME, $0-8
+	MOVQ	CR3, AX
+	MOVQ	AX, ret+0(FP)
+	RET
+
+// func WriteCR3(v uintptr)
+TEXT ·WriteCR3(SB), NOSPLIT|NOFRAME, $0-8
+	MOVQ	v+0(FP), AX
+	MOVQ	AX, CR3
+	RET
+
+// func ReadCR4() uint64
+TEXT ·ReadCR4(SB), NOSPLIT|NOFRAME, $0-8
+	MOVQ	CR4, AX
+	MOVQ	AX, ret+0(FP)
+	RET
+
+// func WriteCR4(v uint64)
+TEXT ·WriteCR4(SB), NOSPLIT|NOFRAME, $0-8
+	MOVQ	v+0(FP), AX
+	MOVQ	AX, CR4
+	RET
+
+// func Invlpg(addr uintptr)
+TEXT ·Invlpg(SB), NOSPLIT|NOFRAME, $0-8
+	MOVQ	addr+0(FP), AX
+	INVLPG	(AX)
+	RET
+
+// func ReadTSC() uint64
+TEXT ·ReadTSC(SB), NOSPLIT|NOFRAME, $0-8
+	RDTSC
+	SHLQ	$32, DX
+	ORQ	DX, AX
+	MOVQ	AX, ret+0(FP)
+	RET
+
+// func Pause()
+TEXT ·Pause(SB), NOSPLIT|NOFRAME, $0-0
+	PAUSE
+	RET
+
+// func Halt()
+TEXT ·Halt(SB), NOSPLIT|NOFRAME, $0-0
+	HLT
+	RET
+
+// func DisableInterrupts()
+TEXT ·DisableInterrupts(SB), NOSPLIT|NOFRAME, $0-0
+	CLI
+	RET
+
+// func EnableInterrupts()
+TEXT ·EnableInterrupts(SB), NOSPLIT|NOFRAME, $0-0
+	STI
+	RET
+
+// func TripleFault()
+// An IDT of limit 0 has no gate: the trap cannot be delivered, nor the fault
+// that this makes, nor the next one, and the CPU shuts down (SDM Vol. 3A, 6.15,
+// "Double Fault Exception").
+TEXT ·TripleFault(SB), NOSPLIT|NOFRAME, $0-0
+	LEAQ	·emptyIDT(SB), AX
+	LIDT	(AX)
+	INT	$3
+	JMP	-1(PC)
+
+GLOBL ·emptyIDT(SB), RODATA|NOPTR, $16
+
+// func Load32(addr uintptr) uint32
+TEXT ·Load32(SB), NOSPLIT|NOFRAME, $0-12
+	MOVQ	addr+0(FP), AX
+	MOVL	(AX), AX
+	MOVL	AX, ret+8(FP)
+	RET
+
+// func Store32(addr uintptr, v uint32)
+TEXT ·Store32(SB), NOSPLIT|NOFRAME, $0-12
+	MOVQ	addr+0(FP), AX
+	MOVL	v+8(FP), CX
+	MOVL	CX, (AX)
+	RET

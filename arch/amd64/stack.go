@@ -1,0 +1,36 @@
+package amd64
+
+import "unsafe"
+
+// Running a function on another stack, such that a walk that starts there finds
+// the way back: the switch leaves a trap record on the new stack, with the
+// vector VectorCall, as a trap would.
+
+// VectorCall is the vector in the record of a switch that no trap made. It
+// equals the tracer's constant of that name; the kernel checks that at compile time.
+const VectorCall = 256
+
+// OnStack calls f(arg) on the stack lo <= address < top and returns when f
+// does. top is a multiple of 16. f must be a top-level function. Early and
+// kernel context.
+func OnStack(lo, top uintptr, f func(arg uintptr), arg uintptr) {
+	old := SetStackGuard(lo)
+	onStack(top, **(**uintptr)(unsafe.Pointer(&f)), arg)
+	RestoreStackGuard(old)
+}
+
+func onStack(top, f, arg uintptr)
+
+// FramePointer returns RBP: the address of the caller's frame record, at which
+// lies its own caller's frame pointer and, 8 bytes up, its return address. The
+// caller must not be inlined.
+func FramePointer() uintptr
+
+// FrameRecord reads a frame record: the saved frame pointer and the return address.
+func FrameRecord(fp uintptr) (saved, ra uintptr) {
+	p := (*[2]uintptr)(pointer(fp))
+	return p[0], p[1]
+}
+
+// pointer makes a pointer of an address of the machine.
+func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

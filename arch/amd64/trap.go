@@ -1,0 +1,109 @@
+package amd64
+
+import "unsafe"
+
+// TrapFrame is what trap_amd64.s leaves on the stack of a trap, lowest address
+// first. From BP up it is the trap record by which the tracer crosses from the
+// handler to the interrupted code.
+type TrapFrame struct {
+	Guard  uintptr // fake g's stack guard in the interrupted code
+	FSBase uintptr // interrupted FS base
+	CR2    uintptr // as it was at entry
+
+	R15, R14, R13, R12, R11, R10, R9, R8 uintptr
+	DI, SI, DX, CX, BX, AX               uintptr
+
+	BP     uintptr // interrupted frame pointer
+	Mark   uintptr // TrapMark, where a return address would be
+	Vector uintptr
+	Error  uintptr // error code, 0 for vectors without one
+	RIP    uintptr
+	CS     uintptr
+	RFLAGS uintptr
+	RSP    uintptr
+	SS     uintptr
+}
+
+// TrapMark marks the trap record in a TrapFrame. It equals the tracer's
+// constant of that name; the kernel checks that at compile time.
+const TrapMark uintptr = 0xf1_7061_7274_3166_7a
+
+// trapMark is TrapMark in memory, from where it can be pushed without a register.
+var trapMark = TrapMark
+
+// Exception vectors (SDM Vol. 3A, table 6-1).
+const (
+	VectorDE  = 0  // divide error
+	VectorDB  = 1  // debug
+	VectorNMI = 2  // non-maskable interrupt
+	VectorBP  = 3  // breakpoint
+	VectorUD  = 6  // invalid opcode
+	VectorDF  = 8  // double fault
+	VectorSS  = 12 // stack fault
+	VectorGP  = 13 // general protection
+	VectorPF  = 14 // page fault
+	VectorMC  = 18 // machine check
+	VectorIRQ = 32 // first vector that is no exception
+)
+
+// IST slots: the stacks that traps run on (SDM Vol. 3A, 6.14.5). A trap that
+// can strike inside another must not share its stack.
+const (
+	ISTPageFault = 1 // #PF
+	ISTException = 2 // all exceptions that have none of their own
+	ISTInterrupt = 3 // vectors from 32 up
+	ISTDouble    = 4 // #DF
+	ISTNMI       = 5 // NMI
+	ISTMachine   = 6 // #MC
+	ISTDebug     = 7 // #DB and #BP: traced and resumed anywhere
+	NumIST       = 8 // slot 0 means "the current stack" and is not used
+)
+
+// ISTOf returns the IST slot of a vector.
+func ISTOf(vector int) int {
+	switch {
+	case vector == VectorPF:
+		return ISTPageFault
+	case vector == VectorDF:
+		return ISTDouble
+	case vector == VectorNMI:
+		return ISTNMI
+	case vector == VectorMC:
+		return ISTMachine
+	case vector == VectorDB || vector == VectorBP:
+		return ISTDebug
+	case vector >= VectorIRQ:
+		return ISTInterrupt
+	}
+	return ISTException
+}
+
+// vectorIST is ISTOf for the entry code, filled by LoadTables.
+var vectorIST [256]uint8
+
+// istGuard holds, for each IST slot, the stack guard of Go code on that stack.
+var istGuard [NumIST]uintptr
+
+// trapHandler is the address of the kernel's handler.
+var trapHandler uintptr
+
+// nmiOff is not 0 while NMIs are dropped at the gate.
+var nmiOff uint32
+
+// SetTrapHandler sets the function that every trap calls. It runs on the trap's
+// stack with interrupts off and resumes the interrupted code when it returns.
+// The function must be a top-level one: only its address is kept, as a number,
+// so that no write barrier is needed.
+func SetTrapHandler(f func(*TrapFrame)) { trapHandler = **(**uintptr)(unsafe.Pointer(&f)) }
+
+// DropNMI makes the entry code return from NMIs at once, without touching any
+// stack below the CPU's own five words, and SetNMI undoes that. It returns
+// whether they were dropped before.
+func DropNMI(on bool) (was bool) {
+	was = nmiOff != 0
+	nmiOff = 0
+	if on {
+		nmiOff = 1
+	}
+	return was
+}

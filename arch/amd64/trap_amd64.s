@@ -1,0 +1,124 @@
+#include "textflag.h"
+#include "go_asm.h"
+
+// From an interrupt gate to the kernel's Go handler and back. Every gate has an
+// IST slot, so the CPU has switched to a stack of its own and pushed SS, RSP,
+// RFLAGS, CS and RIP there whatever the interrupted stack was like. The stub in
+// vectors_amd64.s has pushed the error code (0 if there is none) and the vector.
+//
+// trapEntry makes the rest of a TrapFrame:
+//
+//	SS        <- top of the IST stack
+//	RSP
+//	RFLAGS
+//	CS
+//	RIP
+//	error
+//	vector    <- SP at entry
+//	TrapMark
+//	BP        <- BP: the record that the handler's frame pointer leads to
+//	AX BX CX DX SI DI R8 ... R15
+//	CR2
+//	FS base
+//	guard     <- the TrapFrame that the handler gets
+//	(to 16)
+//	FXSAVE area, 512 bytes
+//	16 bytes for the handler's argument
+
+// func trapEntry()
+TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
+	PUSHQ	·trapMark(SB)
+	PUSHQ	BP
+	MOVQ	SP, BP
+	PUSHQ	AX
+	PUSHQ	BX
+	PUSHQ	CX
+	PUSHQ	DX
+	PUSHQ	SI
+	PUSHQ	DI
+	PUSHQ	R8
+	PUSHQ	R9
+	PUSHQ	R10
+	PUSHQ	R11
+	PUSHQ	R12
+	PUSHQ	R13
+	PUSHQ	R14
+	PUSHQ	R15
+	MOVQ	CR2, AX
+	PUSHQ	AX
+
+	// FS and the g of whatever was interrupted are not the kernel's.
+	MOVL	$const_MSRFSBase, CX
+	RDMSR
+	SHLQ	$32, DX
+	ORQ	DX, AX
+	PUSHQ	AX
+	LEAQ	·tls(SB), AX
+	MOVQ	·fakeg+(const_gStackGuard0*8)(SB), DI
+	PUSHQ	DI
+	LEAQ	·fakeg(SB), R14
+	MOVQ	R14, (AX)
+	ADDQ	$8, AX
+	MOVQ	AX, DX
+	SHRQ	$32, DX
+	WRMSR
+
+	// The guard of the stack that this vector runs on.
+	MOVQ	16(BP), BX		// vector
+	LEAQ	·vectorIST(SB), DX
+	MOVBLZX	(DX)(BX*1), BX
+	LEAQ	·istGuard(SB), DX
+	MOVQ	(DX)(BX*8), AX
+	MOVQ	AX, (const_gStackGuard0*8)(R14)
+	MOVQ	AX, (const_gStackGuard1*8)(R14)
+
+	MOVQ	SP, AX			// the TrapFrame
+	ANDQ	$~15, SP
+	SUBQ	$(512+16), SP
+	FXSAVE64 16(SP)
+	XORPS	X15, X15
+	CLD
+	MOVQ	·trapHandler(SB), CX
+	CALL	CX
+	FXRSTOR64 16(SP)
+
+	// Undo, from the bottom. BP is what it was at the call.
+	LEAQ	-(17*8)(BP), SP
+	POPQ	DI			// guard
+	MOVQ	DI, ·fakeg+(const_gStackGuard0*8)(SB)
+	MOVQ	DI, ·fakeg+(const_gStackGuard1*8)(SB)
+	POPQ	AX			// FS base
+	MOVQ	AX, DX
+	SHRQ	$32, DX
+	MOVL	$const_MSRFSBase, CX
+	WRMSR
+	ADDQ	$8, SP			// CR2
+	POPQ	R15
+	POPQ	R14
+	POPQ	R13
+	POPQ	R12
+	POPQ	R11
+	POPQ	R10
+	POPQ	R9
+	POPQ	R8
+	POPQ	DI
+	POPQ	SI
+	POPQ	DX
+	POPQ	CX
+	POPQ	BX
+	POPQ	AX
+	POPQ	BP
+	ADDQ	$24, SP			// TrapMark, vector, error
+	IRETQ
+
+// func nmiEntry()
+//
+// An NMI cannot be held off by CLI. While the panic path works it is dropped
+// here, above the frame of an NMI whose handler may be what panicked.
+TEXT ·nmiEntry(SB), NOSPLIT|NOFRAME, $0
+	CMPL	·nmiOff(SB), $0
+	JNE	drop
+	JMP	·trapEntry(SB)
+drop:
+	ADDQ	$16, SP			// vector, error
+	IRETQ

@@ -1,0 +1,10 @@
+// Package boot takes the machine from the loader to compiled Go: the 32-bit
+// entry for PVH and multiboot 1, the switch to long mode, the boot stack, and
+// what the loader had to say (memory map, command line, its name).
+//
+// It imports only arch. The entry code runs before there is any context;
+// everything else in the early context: boot stack, static data, no runtime.
+//
+// The order of things is: entry (entry_amd64.s, 32-bit) -> long (64-bit) ->
+// start in the kernel's start_amd64.s -> the kernel's first Go function.
+package boot

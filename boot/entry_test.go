@@ -1,0 +1,197 @@
+package boot_test
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// The assembler wrote entry as 64-bit code; a CPU runs it in 32-bit mode. This
+// test reads it as that CPU does and holds it against the intended instructions.
+
+// want is the 32-bit part, in the decoder's Go syntax (which calls OUTB OUTL and
+// TESTB TESTL). Displacements that the linker fills
+// in are X.
+var want = strings.Split(strings.TrimSpace(`
+MOVL AX, SI
+XORL AX, AX
+INCL AX
+NOPL
+TESTL AX, AX
+JNE
+JMP
+CLI
+CLD
+MOVL 0(BX), DX
+LEAL 0x4(BX), SP
+CALL
+POPL BP
+LEAL X, DI
+LEAL 0x7(BP)(DI*1), DI
+MOVL DX, 0(BX)
+ADDL $0xfff, DI
+ANDL $0xfffff000, DI
+LEAL 0x7000(DI), SP
+MOVL BX, BP
+MOVL $0x80000000, AX
+CPUID
+CMPL AX, $0x80000001
+JB
+MOVL $0x80000001, AX
+CPUID
+TESTL $0x20000000, DX
+JE
+MOVL BP, BX
+MOVL DI, DX
+XORL AX, AX
+MOVL $0x1800, CX
+REP; STOSD AX, ES:0(DI)
+LEAL 0x1003(DX), AX
+MOVL AX, 0(DX)
+LEAL 0x2003(DX), AX
+MOVL AX, 0x1000(DX)
+ADDL $0x1000, AX
+MOVL AX, 0x1008(DX)
+ADDL $0x1000, AX
+MOVL AX, 0x1010(DX)
+ADDL $0x1000, AX
+MOVL AX, 0x1018(DX)
+LEAL 0x2000(DX), DI
+MOVL $0x83, AX
+MOVL $0x800, CX
+MOVL AX, 0(DI)
+ADDL $0x8, DI
+ADDL $0x200000, AX
+SUBL $0x1, CX
+JNE
+MOVL CR4, AX
+ORL $0x620, AX
+MOVL AX, CR4
+MOVL DX, CR3
+MOVL $0xc0000080, CX
+RDMSR
+ORL $0x100, AX
+WRMSR
+MOVL CR0, AX
+ANDL $0xfffffff3, AX
+ORL $0x80010022, AX
+MOVL AX, CR0
+CALL
+POPL BP
+LEAL X, DI
+LEAL 0x7(BP)(DI*1), DI
+PUSHL DI
+PUSHL $0x170000
+LGDT 0x2(SP)
+CALL
+POPL BP
+LEAL X, DI
+LEAL 0x7(BP)(DI*1), DI
+PUSHL $0x8
+PUSHL DI
+LRET
+CALL
+POPL BP
+LEAL X, DI
+LEAL 0x7(BP)(DI*1), DI
+MOVL $0x3f8, DX
+MOVB 0(DI), AL
+TESTL AL, AL
+JE
+OUTL AL, DX
+ADDL $0x1, DI
+JMP
+HLT
+JMP
+`), "\n")
+
+// normal makes an instruction comparable: numbers that the linker decides are
+// dropped.
+func normal(inst x86asm.Inst, text string) string {
+	switch {
+	case inst.Op == x86asm.CALL, inst.Op == x86asm.JMP, strings.HasPrefix(inst.Op.String(), "J"):
+		text = strings.Fields(text)[0]
+	case inst.Op == x86asm.LEA:
+		if m, ok := inst.Args[1].(x86asm.Mem); ok && m.Base == 0 && m.Index == 0 {
+			text = "LEAL X, DI"
+		}
+	}
+	return text
+}
+
+func TestEntryIn32BitMode(t *testing.T) {
+	code := entryCode(t)
+	var got []string
+	for off := 0; off < len(code); {
+		inst, err := x86asm.Decode(code[off:], 32)
+		if err != nil {
+			if len(got) >= len(want) {
+				break // alignment behind the function
+			}
+			t.Fatalf("at +%#x: % x: %v", off, code[off:min(off+8, len(code))], err)
+		}
+		got = append(got, normal(inst, x86asm.GoSyntax(inst, 0, nil)))
+		off += inst.Len
+	}
+	for i := range want {
+		if i >= len(got) || got[i] != want[i] {
+			t.Fatalf("instruction %d is %q; want %q\nall: %s", i, append(got, "")[i], want[i], strings.Join(got, "\n"))
+		}
+	}
+}
+
+// TestEntryIn64BitMode: what Linux runs first when it runs the image as a
+// program leads on to the Go runtime, with all registers but AX and SI intact.
+func TestEntryIn64BitMode(t *testing.T) {
+	code := entryCode(t)
+	var got []string
+	for off := 0; len(got) < 6; {
+		inst, err := x86asm.Decode(code[off:], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Fields(inst.String())[0])
+		off += inst.Len
+	}
+	// The decoder calls the prefixed NOP by its prefix.
+	if got, want := strings.Join(got, " "), "MOV XOR REX TEST JNE JMP"; got != want {
+		t.Errorf("entry in 64-bit mode = %s; want %s", got, want)
+	}
+}
+
+// entryCode returns the code of entry from a crash lab as the linker left it.
+func entryCode(t *testing.T) []byte {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "lab")
+	cmd := exec.Command("go", "build", "-o", out, "-ldflags=-T 0x200000 -E github.com/zeroframe/zeroframe/boot.entry", "../kernel/crashlab")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	if b, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, b)
+	}
+	f, err := elf.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range syms {
+		if strings.TrimSuffix(s.Name, ".abi0") == "github.com/zeroframe/zeroframe/boot.entry" && s.Value == f.Entry {
+			sect := f.Sections[s.Section]
+			b := make([]byte, s.Size)
+			if _, err := sect.ReadAt(b, int64(s.Value-sect.Addr)); err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+	}
+	t.Fatal("the image has no symbol boot.entry at its entry address")
+	return nil
+}

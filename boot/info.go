@@ -1,0 +1,194 @@
+package boot
+
+import "unsafe"
+
+// What the loader says, copied out of its memory at once: that memory is
+// anyone's later. Nothing in it is believed: lengths are bounded, and only
+// addresses below 4 GiB, which the first page tables map, are read.
+
+// Region is a range of physical memory: Lo <= address < Hi.
+type Region struct {
+	Lo, Hi uint64
+	// Usable is set for RAM that is free for use.
+	Usable bool
+}
+
+// Limits of what is kept.
+const (
+	MaxRegions = 128
+	MaxCmdline = 4096
+	maxLoader  = 32
+)
+
+// Info is what Read found.
+type Info struct {
+	regions  [MaxRegions]Region
+	nRegions int
+	cmdline  [MaxCmdline]byte
+	nCmdline int
+	loader   [maxLoader]byte
+	nLoader  int
+	// Protocol says how the loader entered the image.
+	Protocol Protocol
+	// Truncated is set when the loader gave more than the limits allow.
+	Truncated bool
+}
+
+// Protocol is a boot protocol.
+type Protocol uint8
+
+// The protocols. The zero value means that neither loader's mark was found.
+const (
+	Multiboot Protocol = iota + 1 // Multiboot 1
+	PVH                           // Xen's direct boot ABI for HVM guests
+)
+
+// String returns the protocol's name.
+func (p Protocol) String() string {
+	switch p {
+	case Multiboot:
+		return "multiboot"
+	case PVH:
+		return "PVH"
+	}
+	return "unknown"
+}
+
+// Regions returns the memory map, in the loader's order.
+func (i *Info) Regions() []Region { return i.regions[:i.nRegions] }
+
+// Cmdline returns the kernel command line, without its terminating zero.
+func (i *Info) Cmdline() []byte { return i.cmdline[:i.nCmdline] }
+
+// Loader returns the loader's name; it may be empty.
+func (i *Info) Loader() []byte { return i.loader[:i.nLoader] }
+
+// Magic numbers in EAX (multiboot) and in the first word at EBX (PVH).
+const (
+	multibootMagic = 0x2badb002
+	pvhMagic       = 0x336ec578
+)
+
+// Read fills i from what the loader left. Early context, while the first page
+// tables (4 GiB, identity) are in use.
+func (i *Info) Read() {
+	switch {
+	case u32(info) == pvhMagic:
+		// Asked first: qboot, microvm's firmware, enters a PVH kernel with the
+		// multiboot magic in EAX.
+		i.Protocol = PVH
+		i.readPVH(info)
+	case magic == multibootMagic:
+		i.Protocol = Multiboot
+		i.readMultiboot(info)
+	}
+}
+
+// readMultiboot: Multiboot Specification 0.6.96, 3.3.
+func (i *Info) readMultiboot(p uintptr) {
+	const (
+		hasMemory  = 1 << 0
+		hasCmdline = 1 << 2
+		hasMap     = 1 << 6
+		hasName    = 1 << 9
+	)
+	flags := u32(p)
+	if flags&hasCmdline != 0 {
+		i.setCmdline(uintptr(u32(p + 16)))
+	}
+	if flags&hasName != 0 {
+		i.setLoader(uintptr(u32(p + 64)))
+	}
+	if flags&hasMap != 0 {
+		// Each entry is preceded by its own size, which does not count itself.
+		a, end := uintptr(u32(p+48)), uintptr(u32(p+48))+uintptr(u32(p+44))
+		for a+24 <= end {
+			size := uintptr(u32(a))
+			base, n, kind := u64(a+4), u64(a+12), u32(a+20)
+			i.add(base, n, kind == 1)
+			if size < 20 {
+				break
+			}
+			a += size + 4
+		}
+	} else if flags&hasMemory != 0 {
+		// Only "lower" and "upper" memory, in KiB from 0 and from 1 MiB.
+		i.add(0, uint64(u32(p+4))<<10, true)
+		i.add(1<<20, uint64(u32(p+8))<<10, true)
+	}
+}
+
+// readPVH: Xen public/arch-x86/hvm/start_info.h. The memory map exists from
+// version 1 on.
+func (i *Info) readPVH(p uintptr) {
+	i.setCmdline(uintptr(u64(p + 24)))
+	if u32(p+4) < 1 {
+		return
+	}
+	a, n := uintptr(u64(p+40)), u32(p+48)
+	for ; n > 0; n-- {
+		if !readable(a, 24) {
+			i.Truncated = true
+			return
+		}
+		i.add(u64(a), u64(a+8), u32(a+16) == 1)
+		a += 24
+	}
+}
+
+func (i *Info) add(base, n uint64, usable bool) {
+	if n == 0 || base+n < base {
+		return
+	}
+	if i.nRegions == MaxRegions {
+		i.Truncated = true
+		return
+	}
+	i.regions[i.nRegions].Lo = base
+	i.regions[i.nRegions].Hi = base + n
+	i.regions[i.nRegions].Usable = usable
+	i.nRegions++
+}
+
+func (i *Info) setCmdline(a uintptr) {
+	n := 0
+	for readable(a, 1) && u8(a) != 0 {
+		if n == MaxCmdline {
+			i.Truncated = true
+			break
+		}
+		i.cmdline[n] = u8(a)
+		n++
+		a++
+	}
+	i.nCmdline = n
+}
+
+func (i *Info) setLoader(a uintptr) {
+	n := 0
+	for n < maxLoader && readable(a, 1) && u8(a) != 0 {
+		i.loader[n] = u8(a)
+		n++
+		a++
+	}
+	i.nLoader = n
+}
+
+// readable reports whether n bytes at a are in what the first page tables map.
+func readable(a uintptr, n uintptr) bool { return a != 0 && a < 4<<30 && 4<<30-a >= n }
+
+func u8(a uintptr) uint8 {
+	return *(*uint8)(pointer(a))
+}
+
+func u32(a uintptr) uint32 {
+	if !readable(a, 4) {
+		return 0
+	}
+	return *(*uint32)(pointer(a))
+}
+
+func u64(a uintptr) uint64 { return uint64(u32(a)) | uint64(u32(a+4))<<32 }
+
+// pointer makes a pointer of an address of the machine.
+func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

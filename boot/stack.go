@@ -1,0 +1,25 @@
+package boot
+
+// The boot stack. It is painted and used before any Go code runs, so its bounds
+// are set by the entry code; the kernel takes them into its table of stacks and
+// unmaps the page below.
+
+// StackSize is the size of the boot stack in bytes.
+const StackSize = 32 << 10
+
+// Signature is what the entry code paints the boot stack with. It equals the
+// tracer's constant of that name; the kernel checks that at compile time.
+const Signature uintptr = 0x57ac_feed_57ac_d00d
+
+// StackLo and StackHi bound the boot stack: StackLo <= address < StackHi. The
+// page below StackLo belongs to nothing.
+var StackLo, StackHi uintptr
+
+// magic and info are what the loader left in EAX and EBX.
+var magic, info uintptr
+
+func entry()
+
+// Entry is the address of the image's entry. That it stands in a variable also
+// keeps the entry code from being dropped by the linker.
+var Entry = entry

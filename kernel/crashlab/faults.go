@@ -1,0 +1,182 @@
+package main
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/kernel"
+)
+
+// Deaths by what the program does: panics of compiled Go and faults. Each kind
+// is a chain of functions A, B and C, of which the last dies. What they use
+// comes from variables, so that the compiler cannot see the end coming.
+
+var (
+	nilPointer  *[4]uint64
+	nilFunction func()
+	table       = [3]uint64{1, 2, 3}
+	five        = 5
+	zero        = 0
+	sink        uint64
+)
+
+//go:noinline
+func panicA() { panicB(); sink++ }
+
+//go:noinline
+func panicB() { panicC(); sink++ }
+
+//go:noinline
+func panicC() { panic("the crash lab gave up") }
+
+//go:noinline
+func kernelPanicA() { kernelPanicB(); sink++ }
+
+//go:noinline
+func kernelPanicB() { kernelPanicC(); sink++ }
+
+//go:noinline
+func kernelPanicC() { kernel.Panic("the crash lab asked for it"); sink++ }
+
+//go:noinline
+func nilReadA() { nilReadB(); sink++ }
+
+//go:noinline
+func nilReadB() { nilReadC(nilPointer); sink++ }
+
+//go:noinline
+func nilReadC(p *[4]uint64) { amd64.Pause(); sink = p[1] }
+
+//go:noinline
+func nilWriteA() { nilWriteB(); sink++ }
+
+//go:noinline
+func nilWriteB() { nilWriteC(nilPointer); sink++ }
+
+//go:noinline
+func nilWriteC(p *[4]uint64) { amd64.Pause(); p[1] = 1 }
+
+//go:noinline
+func nilCallA() { nilCallB(); sink++ }
+
+//go:noinline
+func nilCallB() { nilCallC(); sink++ }
+
+// nilCallC calls address 0. (The call of a nil func value would fault while it
+// reads the code's address from the func value, before it calls anything.)
+//
+//go:noinline
+func nilCallC() { callAddress(0); sink++ }
+
+//go:noinline
+func boundsA() { boundsB(); sink++ }
+
+//go:noinline
+func boundsB() { boundsC(table[:], five); sink++ }
+
+//go:noinline
+func boundsC(s []uint64, i int) { sink = s[i] }
+
+//go:noinline
+func sliceA() { sliceB(); sink++ }
+
+//go:noinline
+func sliceB() { sliceC(table[:], five); sink++ }
+
+//go:noinline
+func sliceC(s []uint64, i int) { sink = uint64(len(s[:i])) }
+
+//go:noinline
+func divideA() { divideB(); sink++ }
+
+//go:noinline
+func divideB() { divideC(five, zero); sink++ }
+
+//go:noinline
+func divideC(a, b int) { sink = uint64(a / b) }
+
+//go:noinline
+func undefinedA() { undefinedB(); sink++ }
+
+//go:noinline
+func undefinedB() { undefinedC(); sink++ }
+
+//go:noinline
+func protectionA() { protectionB(); sink++ }
+
+//go:noinline
+func protectionB() { protectionC(0x8000_0000_0000_0000); sink++ }
+
+//go:noinline
+func protectionC(a uintptr) { amd64.Pause(); sink = *(*uint64)(pointer(a)) }
+
+//go:noinline
+func readOnlyA() { readOnlyB(); sink++ }
+
+//go:noinline
+func readOnlyB() { readOnlyC(codeOf(readOnlyA)); sink++ }
+
+//go:noinline
+func readOnlyC(a uintptr) { amd64.Pause(); *(*byte)(pointer(a)) = 0xc3 }
+
+//go:noinline
+func noExecA() { noExecB(); sink++ }
+
+//go:noinline
+func noExecB() { noExecC(); sink++ }
+
+// code is a RET in data.
+var code = [1]byte{0xc3}
+
+//go:noinline
+func noExecC() { callAddress(uintptr(unsafe.Pointer(&code))); sink++ }
+
+//go:noinline
+func breakpointA() { breakpointB(); sink++ }
+
+//go:noinline
+func breakpointB() { breakpointC(); sink++ }
+
+//go:noinline
+func doubleA() { doubleB(); sink++ }
+
+//go:noinline
+func doubleB() {
+	amd64.ClearGate(amd64.VectorDE)
+	doubleC()
+	sink++
+}
+
+//go:noinline
+func leafA() { leafB(); sink++ }
+
+//go:noinline
+func leafB() { leafC(nilPointer); sink++ }
+
+// leafC calls nothing and has no variables on the stack: the compiler gives it
+// no frame.
+//
+//go:noinline
+func leafC(p *[4]uint64) { p[2] = 1 }
+
+//go:noinline
+func tripleA() { tripleB(); sink++ }
+
+//go:noinline
+func tripleB() { tripleC(); sink++ }
+
+//go:noinline
+func tripleC() { amd64.TripleFault(); sink++ }
+
+// pointer makes a pointer of an address of the machine.
+func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+
+// codeOf returns the address of a top-level function's code.
+func codeOf(f func()) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
+
+// Written in assembly (faults_amd64.s).
+
+func callAddress(a uintptr)
+func undefinedC()
+func breakpointC()
+func doubleC()

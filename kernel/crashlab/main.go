@@ -1,0 +1,100 @@
+package main
+
+import (
+	_ "unsafe" // for linkname
+
+	"github.com/zeroframe/zeroframe/kernel"
+	"github.com/zeroframe/zeroframe/kernel/console"
+)
+
+// crash is a way to die.
+type crash struct {
+	kind string
+	run  func()
+	help string
+}
+
+// crashes is the table of kinds, complete in the source: nothing has run yet
+// that could fill it.
+var crashes = [...]crash{
+	{"early.panic", panicA, "panic with a string"},
+	{"early.kernel-panic", kernelPanicA, "kernel.Panic"},
+	{"early.nil-read", nilReadA, "read through a nil pointer"},
+	{"early.nil-write", nilWriteA, "write through a nil pointer"},
+	{"early.nil-call", nilCallA, "call of a nil function"},
+	{"early.bounds", boundsA, "index out of range"},
+	{"early.slice", sliceA, "slice bounds out of range"},
+	{"early.div0", divideA, "integer division by zero"},
+	{"early.ud2", undefinedA, "invalid opcode"},
+	{"early.gp", protectionA, "read of a non-canonical address"},
+	{"early.ro-write", readOnlyA, "write to the kernel's text"},
+	{"early.nx", noExecA, "jump into data"},
+	{"early.int3", breakpointA, "breakpoint: traced, then continues"},
+	{"early.overflow", overflowA, "recursion into the guard page of the stack"},
+	{"early.overflow-check", checkedA, "recursion that the stack check stops"},
+	{"early.overflow-irq", irqOverflowA, "the same inside an interrupt"},
+	{"early.double-fault", doubleA, "a fault while a fault is delivered"},
+	{"early.rbp-misaligned", misalignedA, "a saved frame pointer that is odd"},
+	{"early.rbp-outside", outsideA, "a saved frame pointer in no stack"},
+	{"early.rbp-backward", backwardA, "a saved frame pointer that leads down"},
+	{"early.rbp-cycle", cycleA, "a saved frame pointer that leads to itself"},
+	{"early.rbp-unmapped", unmappedA, "a saved frame pointer into an unmapped page of the stack"},
+	{"early.rbp-noncanonical", nonCanonicalA, "a saved frame pointer that is no address"},
+	{"early.rsp-noncanonical", badSPA, "a stack pointer that is no address"},
+	{"early.ra-smashed", smashedA, "a return address that is not in the text"},
+	{"early.ra-zero", zeroA, "a return address of 0"},
+	{"early.nested", nestedA, "a fault inside the panic path; crash.rung=1|2|3 says how deep"},
+	{"early.leaf", leafA, "a fault in a function that never pushed RBP"},
+	{"early.in-irq", inIRQA, "a fault in an interrupt handler"},
+	{"early.spin", spinA, "an endless loop, for an NMI from outside"},
+	{"early.watermark", watermarkA, "more stack used than the stack's limit"},
+	{"early.deep", deepA, "a panic 32 frames deep, for measurements"},
+	{"early.triple", tripleA, "a triple fault: the machine resets without a word"},
+}
+
+//go:linkname earlyHook github.com/zeroframe/zeroframe/kernel.earlyHook
+var earlyHook = lab
+
+// lab dies as the option crash= says.
+//
+//go:noinline
+func lab() {
+	kind, ok := kernel.Option("crash")
+	if !ok {
+		return
+	}
+	for i := range crashes {
+		if same(kind, crashes[i].kind) {
+			crashes[i].run()
+			return
+		}
+	}
+	console.String("crash=")
+	console.Bytes(kind)
+	console.String(" is no kind of crash; the kinds are\n")
+	for i := range crashes {
+		console.String("  ")
+		console.String(crashes[i].kind)
+		for n := len(crashes[i].kind); n < 24; n++ {
+			console.String(" ")
+		}
+		console.String(crashes[i].help)
+		console.String("\n")
+	}
+	kernel.Exit(2)
+}
+
+// same compares without calling the runtime.
+func same(b []byte, s string) bool {
+	if len(b) != len(s) {
+		return false
+	}
+	for i := range b {
+		if b[i] != s[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func main() {}

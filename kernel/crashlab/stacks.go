@@ -1,0 +1,208 @@
+package main
+
+import (
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel"
+	"github.com/zeroframe/zeroframe/kernel/mm"
+)
+
+// Deaths by what has become of the stack: overflows, and chains of frame
+// pointers that somebody has written over. The latter are made by smash
+// (stacks_amd64.s), which replaces the frame pointer or the return address in
+// its own frame record and then dies: so smash, and its caller C by the return
+// address, are still on the trace, and the walk ends there.
+
+//go:noinline
+func overflowA() {
+	amd64.ClearStackGuard()
+	overflowB()
+	sink++
+}
+
+//go:noinline
+func overflowB() { overflowC(); sink++ }
+
+// overflowC calls itself until the stack ends.
+//
+//go:noinline
+func overflowC() { overflowC(); sink++ }
+
+//go:noinline
+func checkedA() { checkedB(); sink++ }
+
+//go:noinline
+func checkedB() { checkedC(); sink++ }
+
+// checkedC calls itself until the check at its entry finds the stack too small.
+//
+//go:noinline
+func checkedC() { checkedC(); sink++ }
+
+// The vector of the crash lab's interrupts.
+const labVector = 0x60
+
+//go:noinline
+func irqOverflowA() {
+	kernel.OnInterrupt(labVector, irqOverflowHandler)
+	irqOverflowB()
+	sink++
+}
+
+//go:noinline
+func irqOverflowB() { irqOverflowC(); sink++ }
+
+//go:noinline
+func irqOverflowC() { kernel.RaiseInterrupt(labVector); sink++ }
+
+//go:noinline
+func irqOverflowHandler() {
+	amd64.ClearStackGuard()
+	irqOverflowD()
+	sink++
+}
+
+//go:noinline
+func irqOverflowD() { irqOverflowD(); sink++ }
+
+//go:noinline
+func inIRQA() {
+	kernel.OnInterrupt(labVector, inIRQHandler)
+	inIRQB()
+	sink++
+}
+
+//go:noinline
+func inIRQB() { inIRQC(); sink++ }
+
+//go:noinline
+func inIRQC() { kernel.RaiseInterrupt(labVector); sink++ }
+
+//go:noinline
+func inIRQHandler() { inIRQD(); sink++ }
+
+//go:noinline
+func inIRQD() { inIRQE(nilPointer); sink++ }
+
+//go:noinline
+func inIRQE(p *[4]uint64) { amd64.Pause(); p[3] = 1 }
+
+//go:noinline
+func misalignedA() { misalignedB(); sink++ }
+
+//go:noinline
+func misalignedB() { misalignedC(); sink++ }
+
+//go:noinline
+func misalignedC() { smash(amd64.FramePointer() + 3); sink++ }
+
+//go:noinline
+func outsideA() { outsideB(); sink++ }
+
+//go:noinline
+func outsideB() { outsideC(); sink++ }
+
+//go:noinline
+func outsideC() { smash(boot.StackHi + 0x10000); sink++ }
+
+//go:noinline
+func backwardA() { backwardB(); sink++ }
+
+//go:noinline
+func backwardB() { backwardC(); sink++ }
+
+//go:noinline
+func backwardC() { smash(boot.StackLo + 0x100); sink++ }
+
+//go:noinline
+func cycleA() { cycleB(); sink++ }
+
+//go:noinline
+func cycleB() { cycleC(); sink++ }
+
+//go:noinline
+func cycleC() { smashSelf(); sink++ }
+
+//go:noinline
+func unmappedA() { unmappedB(); sink++ }
+
+//go:noinline
+func unmappedB() {
+	// A local array with at least one whole page inside, which is unmapped.
+	var room [3 * amd64.PageSize]byte
+	unmappedC(&room)
+	sink += uint64(room[five])
+}
+
+//go:noinline
+func unmappedC(room *[3 * amd64.PageSize]byte) {
+	page := (addressOf(room) + amd64.PageSize - 1) &^ (amd64.PageSize - 1)
+	mm.Unmap(page)
+	smash(page + 0x100)
+	sink++
+}
+
+//go:noinline
+func nonCanonicalA() { nonCanonicalB(); sink++ }
+
+//go:noinline
+func nonCanonicalB() { nonCanonicalC(); sink++ }
+
+//go:noinline
+func nonCanonicalC() { smash(0x8000_0000_0000_0000); sink++ }
+
+//go:noinline
+func smashedA() { smashedB(); sink++ }
+
+//go:noinline
+func smashedB() { smashedC(); sink++ }
+
+//go:noinline
+func smashedC() { smashCaller(0x1234_5678); sink++ }
+
+//go:noinline
+func zeroA() { zeroB(); sink++ }
+
+//go:noinline
+func zeroB() { zeroC(); sink++ }
+
+//go:noinline
+func zeroC() { smashCaller(0); sink++ }
+
+//go:noinline
+func badSPA() { badSPB(); sink++ }
+
+//go:noinline
+func badSPB() { badSPC(0x8000_0000_0000_0000); sink++ }
+
+//go:noinline
+func watermarkA() { watermarkB(); sink++ }
+
+//go:noinline
+func watermarkB() {
+	watermarkC()
+	kernel.CheckStacks()
+	sink++
+}
+
+// watermarkC writes to 30,000 bytes of the boot stack's 32 KiB: more than its
+// limit, and still above the guard page.
+//
+//go:noinline
+func watermarkC() {
+	var room [30_000]byte
+	for i := range room {
+		room[i] = byte(five)
+	}
+	sink += uint64(room[five])
+}
+
+// Written in assembly (stacks_amd64.s).
+
+func smash(fp uintptr)
+func smashSelf()
+func smashCaller(ra uintptr)
+func badSPC(sp uintptr)
+
+//go:noescape
+func addressOf(p *[3 * amd64.PageSize]byte) uintptr

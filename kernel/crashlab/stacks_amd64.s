@@ -1,0 +1,48 @@
+#include "textflag.h"
+
+// Stacks with broken frame records. Each function makes an ordinary frame
+//
+//	argument
+//	return address
+//	saved BP        <- BP
+//	local word      <- SP
+//
+// writes into it, and dies by an invalid opcode with BP and SP intact.
+
+// func smash(fp uintptr)
+// Replaces the saved frame pointer.
+TEXT ·smash(SB), NOSPLIT, $8-8
+	MOVQ	fp+0(FP), AX
+	MOVQ	AX, (BP)
+	UNDEF
+	RET
+
+// func smashSelf()
+// Makes the saved frame pointer that of the record itself.
+TEXT ·smashSelf(SB), NOSPLIT, $8-0
+	MOVQ	BP, (BP)
+	UNDEF
+	RET
+
+// func smashCaller(ra uintptr)
+// Replaces the return address of the caller, in the record above.
+TEXT ·smashCaller(SB), NOSPLIT, $8-8
+	MOVQ	ra+0(FP), AX
+	MOVQ	(BP), CX
+	MOVQ	AX, 8(CX)
+	UNDEF
+	RET
+
+// func badSPC(sp uintptr)
+// Dies with a stack pointer that is no address.
+TEXT ·badSPC(SB), NOSPLIT, $8-8
+	MOVQ	sp+0(FP), AX
+	MOVQ	AX, SP
+	UNDEF
+	RET
+
+// func addressOf(p *[3*4096]byte) uintptr
+TEXT ·addressOf(SB), NOSPLIT|NOFRAME, $0-16
+	MOVQ	p+0(FP), AX
+	MOVQ	AX, ret+8(FP)
+	RET

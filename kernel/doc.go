@@ -1,0 +1,31 @@
+// Package kernel turns a Go main package into a bare-metal kernel: import it,
+// build with zf build, boot the result.
+//
+//	import _ "github.com/zeroframe/zeroframe/kernel"
+//
+// So far the kernel boots, reports, runs what a program has put into the early
+// hook (see crashlab), and tells how it died. The Go runtime is not started
+// yet: main.main does not run.
+//
+// The kernel's Go code runs in early and kernel context, without a runtime: no
+// allocation, no write barrier, no map, channel, defer or allocating interface
+// conversion, no call into the runtime but those that the compiler inserts for
+// panics and stack checks, and those end in a trace. Globals are pointer-free
+// or set in the source. The tests in this folder check it.
+//
+// How it comes up: early.go, from start_amd64.s.
+//
+// How it dies, from the gate to the wire:
+//
+//	arch/amd64/vectors_amd64.s   the stub of a vector
+//	arch/amd64/trap_amd64.s      trapEntry: saves the registers, calls
+//	trap.go                      trap: what to do about it
+//	death.go                     what is known of a death, the ladder
+//	gopanic.go                   what a panic of compiled Go was about
+//	report.go                    the trace, in the order of tracer/wire.go
+//	tracer/                      walk, watermarks, format
+//	console/console.go           console.Byte: the last byte on the wire
+//	exit.go                      what then happens
+//
+// [Panic] enters at death.go.
+package kernel

@@ -1,0 +1,77 @@
+package kernel
+
+import (
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/kernel/console"
+)
+
+// What happens when the kernel is done. Under QEMU the debug-exit device ends
+// the machine with a status that tells zf how it went; elsewhere the CPU halts.
+
+// The values written to the debug-exit device; QEMU exits with value*2+1. The
+// host's side is in package qemu.
+const (
+	exitPort  = 0xf4
+	exitOK    = 0x20 // the program ended with status 0
+	exitTrace = 0x21 // it ended in a trace
+	// A program's own status is reported as exitStatus + status, for 1 to 63.
+	exitStatus = 0x40
+)
+
+// Exit ends the machine with a status from 0 to 63; larger ones are 63. Early and
+// kernel context. It does not return.
+func Exit(status int) {
+	v := uint32(exitOK)
+	if status != 0 {
+		if status < 0 || status > 63 {
+			status = 63
+		}
+		v = exitStatus + uint32(status)
+	}
+	leave(v)
+	console.FreshLine()
+	console.String("the kernel has ended: halted\n")
+	halt()
+}
+
+// leave ends QEMU if the debug-exit device is there. It reads as 0; a port that
+// nothing answers on reads as 0xff.
+func leave(v uint32) {
+	amd64.DisableInterrupts()
+	if amd64.In8(exitPort) == 0 {
+		amd64.Out32(exitPort, v)
+	}
+}
+
+func halt() {
+	for {
+		amd64.DisableInterrupts()
+		amd64.Halt()
+	}
+}
+
+// endFatal is what follows a fatal trace: panic=exit|halt|reset.
+func endFatal() {
+	how, _ := Option("panic")
+	switch {
+	case same(how, "reset"):
+		reset()
+	case same(how, "halt"):
+	default:
+		leave(exitTrace)
+	}
+	halt()
+}
+
+// reset tries the chip set's reset control register, then the keyboard
+// controller, then a triple fault, which every CPU knows.
+func reset() {
+	const (
+		resetControl = 0xcf9 // Intel ICH/PCH: bit 1 hard, bit 2 now
+		keyboard     = 0x64
+	)
+	amd64.Out8(resetControl, 0x02)
+	amd64.Out8(resetControl, 0x06)
+	amd64.Out8(keyboard, 0xfe)
+	amd64.TripleFault()
+}

@@ -1,0 +1,234 @@
+package mm
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/boot"
+)
+
+// The page tables. Virtual addresses equal physical ones. All usable RAM is
+// mapped writable and not executable, in pages of 2 MiB where nothing needs
+// smaller ones; the image's segments get the rights of their program headers;
+// page 0 and the guard pages are left out. Nothing else is mapped until someone
+// asks for it (MapDevice), so a stray pointer faults.
+//
+// Frames for the tables come from the RAM behind the image, from low to high,
+// and are never given back.
+
+// Segment is a part of the loaded image: Lo <= address < Hi.
+type Segment struct {
+	Lo, Hi      uintptr
+	Write, Exec bool
+}
+
+var (
+	root     uintptr // physical address of the PML4
+	nextPage uintptr // next free frame for tables
+	endPage  uintptr // end of the usable region it is in
+
+	noExec   uint64 // PTENoExec, or 0 on a CPU without it
+	total    uint64 // bytes of usable RAM
+	highest  uint64 // end of the highest usable region
+	problem  bool   // frames ran out
+	newTable uint64 // bytes of tables
+)
+
+// Errors of Init, as text: there is no runtime to make error values.
+const (
+	errNoMap    = "the loader gave no memory map"
+	errNoRegion = "the memory behind the kernel's image is not usable RAM"
+	errFull     = "not enough RAM behind the kernel's image for page tables"
+)
+
+// lowMemory is the first MiB: where BIOS, loader and video memory lie. It is
+// mapped as a whole, but for page 0.
+const lowMemory = 1 << 20
+
+// Init builds the tables from the loader's memory map and the image's segments
+// (in ascending order), and switches to them. imageEnd is the end of the
+// image's memory. It returns "" or what was wrong. Early context, once.
+func Init(regions []boot.Region, segments []Segment, imageEnd uintptr) (wrong string) {
+	if len(regions) == 0 {
+		return errNoMap
+	}
+	nextPage = (imageEnd + amd64.PageSize - 1) &^ (amd64.PageSize - 1)
+	for i := range regions {
+		r := &regions[i]
+		if !r.Usable {
+			continue
+		}
+		total += r.Hi - r.Lo
+		if r.Hi > highest {
+			highest = r.Hi
+		}
+		if uint64(nextPage) >= r.Lo && uint64(nextPage) < r.Hi {
+			endPage = uintptr(r.Hi)
+		}
+	}
+	if endPage == 0 {
+		return errNoRegion
+	}
+	// The first tables map 4 GiB: frames must come from below.
+	if endPage > 4<<30 {
+		endPage = 4 << 30
+	}
+	if _, _, _, edx := amd64.CPUID(0x80000001, 0); edx&(1<<20) != 0 {
+		noExec = amd64.PTENoExec
+		amd64.WriteMSR(amd64.MSREFER, amd64.ReadMSR(amd64.MSREFER)|amd64.EFERNoExecute)
+	}
+
+	root = frame()
+	mapRange(amd64.PageSize, lowMemory, amd64.PTEWrite|noExec)
+	for i := range regions {
+		if r := &regions[i]; r.Usable {
+			lo := (r.Lo + amd64.PageSize - 1) &^ (amd64.PageSize - 1)
+			if lo < lowMemory {
+				lo = lowMemory
+			}
+			mapRange(uintptr(lo), uintptr(r.Hi)&^(amd64.PageSize-1), amd64.PTEWrite|noExec)
+		}
+	}
+	for i := range segments {
+		s := &segments[i]
+		flags := uint64(0)
+		if s.Write {
+			flags |= amd64.PTEWrite
+		}
+		if !s.Exec {
+			flags |= noExec
+		}
+		mapRange(s.Lo&^(amd64.PageSize-1), (s.Hi+amd64.PageSize-1)&^(amd64.PageSize-1), flags)
+	}
+	if problem {
+		return errFull
+	}
+	amd64.WriteCR0(amd64.ReadCR0() | amd64.CR0WriteProtect)
+	amd64.WriteCR3(root)
+	return ""
+}
+
+// Total returns the bytes of usable RAM in the loader's map.
+func Total() uint64 { return total }
+
+// Highest returns the address just above the highest usable RAM.
+func Highest() uint64 { return highest }
+
+// TableBytes returns the bytes that the page tables take.
+func TableBytes() uint64 { return newTable }
+
+// NoExec reports whether data cannot be executed on this CPU.
+func NoExec() bool { return noExec != 0 }
+
+// Unmap removes the mapping of the page that holds addr; an access to it is a
+// page fault from then on.
+func Unmap(addr uintptr) {
+	addr &^= amd64.PageSize - 1
+	if e := entry(addr); e != 0 {
+		*at(e) = 0
+		amd64.Invlpg(addr)
+	}
+}
+
+// MapDevice maps the pages of a device's registers, uncached. It returns
+// whether there was room for the tables.
+func MapDevice(addr, size uintptr) bool {
+	mapRange(addr&^(amd64.PageSize-1), (addr+size+amd64.PageSize-1)&^(amd64.PageSize-1),
+		amd64.PTEWrite|amd64.PTEUncached|noExec)
+	return !problem
+}
+
+// Mapped returns the page-table entry that maps addr, or 0. A 2 MiB page's
+// entry has PTELarge.
+func Mapped(addr uintptr) uint64 {
+	t := root
+	for level := 3; ; level-- {
+		e := *at(slot(t, addr, level))
+		if e&amd64.PTEPresent == 0 {
+			return 0
+		}
+		if level == 0 || e&amd64.PTELarge != 0 {
+			return e
+		}
+		t = uintptr(e & amd64.PTEAddr)
+	}
+}
+
+// mapRange maps lo <= address < hi, both page-aligned, over whatever is mapped
+// there.
+func mapRange(lo, hi uintptr, flags uint64) {
+	for lo < hi && !problem {
+		if lo%amd64.PageSize2 == 0 && hi-lo >= amd64.PageSize2 {
+			if e := tableEntry(lo, 1); e != 0 && *at(e)&amd64.PTEPresent == 0 {
+				*at(e) = uint64(lo) | flags | amd64.PTELarge | amd64.PTEPresent
+				lo += amd64.PageSize2
+				continue
+			}
+		}
+		if e := entry(lo); e != 0 {
+			*at(e) = uint64(lo) | flags | amd64.PTEPresent
+			amd64.Invlpg(lo)
+		}
+		lo += amd64.PageSize
+	}
+}
+
+// entry returns the address of the 4 KiB entry for addr, making the tables on
+// the way and splitting a 2 MiB page, or 0 if frames have run out.
+func entry(addr uintptr) uintptr { return tableEntry(addr, 0) }
+
+// tableEntry is entry for any level: 0 is a page table, 3 the PML4.
+func tableEntry(addr uintptr, want int) uintptr {
+	t := root
+	for level := 3; ; level-- {
+		s := slot(t, addr, level)
+		if level == want {
+			return s
+		}
+		e := *at(s)
+		switch {
+		case e&amd64.PTEPresent == 0:
+			f := frame()
+			if f == 0 {
+				return 0
+			}
+			// Rights are decided in the last level only.
+			*at(s) = uint64(f) | amd64.PTEWrite | amd64.PTEPresent
+			t = f
+		case e&amd64.PTELarge != 0:
+			f := frame()
+			if f == 0 {
+				return 0
+			}
+			for i := uintptr(0); i < 512; i++ {
+				*at(f + i*8) = e&^amd64.PTELarge + uint64(i*amd64.PageSize)
+			}
+			*at(s) = uint64(f) | amd64.PTEWrite | amd64.PTEPresent
+			t = f
+		default:
+			t = uintptr(e & amd64.PTEAddr)
+		}
+	}
+}
+
+// slot returns the address of addr's entry in the table at t.
+func slot(t, addr uintptr, level int) uintptr {
+	return t + addr>>(12+9*uint(level))&511*8
+}
+
+// frame returns a zeroed page for a table, or 0.
+func frame() uintptr {
+	if endPage-nextPage < amd64.PageSize {
+		problem = true
+		return 0
+	}
+	f := nextPage
+	nextPage += amd64.PageSize
+	newTable += amd64.PageSize
+	for i := uintptr(0); i < amd64.PageSize; i += 8 {
+		*at(f + i) = 0
+	}
+	return f
+}
+
+func at(a uintptr) *uint64 { return (*uint64)(*(*unsafe.Pointer)(unsafe.Pointer(&a))) }

@@ -1,0 +1,267 @@
+package kernel
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// The trace, in the order of tracer/wire.go: what and where, then the walk, then
+// the long tables. Each rung of the ladder touches less than the one before.
+
+// maxFrames is the limit of a walk.
+const maxFrames = 128
+
+// maxWords and fewWords are how many words at SP a trace carries, in the
+// readable forms and in the compact one.
+const (
+	maxWords  = 64
+	fewWords  = 16
+	lineWords = 4
+)
+
+// These are slice literals, not slices of arrays: only those does the compiler
+// lay out in the image.
+var (
+	frames = []tracer.Frame{maxFrames - 1: {}}
+	walker = tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta}
+	writer = tracer.Writer{Put: console.Byte}
+)
+
+// panicHook, when not 0, is the address of a function that is called at the
+// beginning of each rung. For the crash lab.
+var panicHook uintptr
+
+func runPanicHook(rung int) {
+	if panicHook != 0 {
+		p := &panicHook
+		(*(*func(int))(unsafe.Pointer(&p)))(rung)
+	}
+}
+
+// OnPanic sets a function that is called at the beginning of each rung of the
+// panic path, with the rung's number from 1. It must be a top-level function. For
+// the crash lab, which faults there.
+func OnPanic(f func(rung int)) { panicHook = **(**uintptr)(unsafe.Pointer(&f)) }
+
+// setForm reads the option trace=text|markup|compact.
+func setForm() {
+	walker.TextLo, walker.TextHi = image.textLo, image.textHi
+	form, ok := Option("trace")
+	switch {
+	case !ok || same(form, "text"):
+		writer.Form = tracer.Text
+	case same(form, "markup"):
+		writer.Form = tracer.Markup
+	case same(form, "compact"):
+		writer.Form = tracer.Compact
+	default:
+		console.String("trace=")
+		console.Bytes(form)
+		console.String(" is ignored: want text, markup or compact\n")
+	}
+}
+
+// writeRung writes the trace of rung n (from 1).
+func writeRung(n uintptr) {
+	d := &deaths[n-1]
+	console.FreshLine()
+	switch n {
+	case 1:
+		fullTrace(d)
+	case 2:
+		shortTrace(d)
+	default:
+		runPanicHook(int(n))
+		writer.Last(d.kind, d.pc, d.reason.b[:d.reason.n])
+	}
+}
+
+func fullTrace(d *death) {
+	begin(d)
+	runPanicHook(1)
+	w := &walker
+	w.Plain = false
+	walk(d)
+	words := mem(d.sp, lineWords)
+	for i := 0; i < w.N; i++ {
+		if f := &w.Frames[i]; i > 0 && f.Kind == tracer.PC {
+			mem(f.SP, lineWords)
+		}
+		frame(i)
+	}
+	writer.Stop(w.End, w.EndValue)
+	writer.Registers(&d.regs, d.have)
+	for i := range stacks {
+		stacks[i].Measure()
+		writer.Stack(&stacks[i])
+	}
+	more := maxWords
+	if writer.Form == tracer.Compact {
+		more = fewWords
+	}
+	if words == lineWords {
+		mem(d.sp+uintptr(words)*8, more-words)
+	}
+	writer.Done()
+}
+
+// shortTrace is for a fault in fullTrace: addresses only, without the pc tables.
+func shortTrace(d *death) {
+	begin(d)
+	runPanicHook(2)
+	walker.Plain = true
+	walk(d)
+	for i := 0; i < walker.N; i++ {
+		frame(i)
+	}
+	writer.Stop(walker.End, walker.EndValue)
+	writer.Done()
+}
+
+// begin writes what happened and where, reading nothing but d.
+func begin(d *death) {
+	seq++
+	writer.Begin(seq, d.kind, tracer.ContextEarly, 0, buildID(), image.textLo, image.textHi)
+	writer.Reason(d.reason.b[:d.reason.n])
+	if d.cause {
+		writer.Cause(d.vector, d.code, d.at, d.addr, d.vector == amd64.VectorPF)
+	}
+}
+
+func walk(d *death) {
+	if d.call {
+		walker.WalkCaller(d.pc, d.sp, d.fp)
+	} else {
+		walker.Walk(d.pc, d.sp, d.fp)
+	}
+}
+
+func frame(i int) {
+	f := &walker.Frames[i]
+	name := ""
+	if f.Stack != tracer.NoStack {
+		name = stacks[f.Stack].Name
+	}
+	writer.Frame(i, f, name)
+}
+
+// words holds what mem has read.
+var words [maxWords]uintptr
+
+// mem dumps up to n words from sp upwards, no further than the end of the stack
+// that sp is in, and returns how many it found. When sp is in a guard page,
+// below a stack that has overflowed, it starts at the stack.
+func mem(sp uintptr, n int) int {
+	if s := guardOf(sp); s != nil {
+		sp = s.Lo
+	}
+	sp &^= 7
+	for i := range stacks {
+		if s := &stacks[i]; s.Contains(sp) && uintptr(n) > (s.Hi-sp)/8 {
+			n = int(s.Hi-sp) / 8
+		}
+	}
+	found := 0
+	for found < n && found < maxWords {
+		v, ok := tracer.ReadWord(sp + uintptr(found)*8)
+		if !ok {
+			break
+		}
+		words[found] = v
+		found++
+	}
+	if found > 0 {
+		writer.Mem(sp, words[:found])
+	}
+	return found
+}
+
+// printReport is the boot report: a few lines on what was found.
+func printReport() {
+	console.FreshLine()
+	console.String("zeroframe " + Version + " build ")
+	if image.nBuildID == 0 {
+		console.String("-")
+	}
+	for _, b := range buildID() {
+		const digits = "0123456789abcdef"
+		console.Byte(digits[b>>4])
+		console.Byte(digits[b&15])
+	}
+	console.String("\nloader  ")
+	if l := info.Loader(); len(l) > 0 {
+		console.Bytes(l)
+		console.String(", ")
+	}
+	console.String(info.Protocol.String())
+	console.String("\nmemory  ")
+	console.Dec(mm.Total() >> 10)
+	console.String(" KiB usable, up to ")
+	console.Hex(mm.Highest())
+	console.String("; image ")
+	console.Dec(uint64(image.end-(image.textLo-headerRoom)) >> 10)
+	console.String(" KiB, page tables ")
+	console.Dec(mm.TableBytes() >> 10)
+	console.String(" KiB\n")
+	if info.Truncated {
+		console.String("        the loader's information was longer than the kernel keeps (")
+		console.Dec(boot.MaxRegions)
+		console.String(" regions, ")
+		console.Dec(boot.MaxCmdline)
+		console.String(" bytes)\n")
+	}
+	console.String("cpu     ")
+	printCPU()
+	if !mm.NoExec() {
+		console.String(" (no NX: data can be executed)")
+	}
+	console.String("\nstack        size  used, at least   free  limit\n")
+	for i := range stacks {
+		s := &stacks[i]
+		s.Measure()
+		console.String(s.Name)
+		for n := len(s.Name); n < 10; n++ {
+			console.Byte(' ')
+		}
+		console.DecPad(uint64(s.Size()), 7)
+		console.DecPad(uint64(s.Used), 10)
+		console.DecPad(uint64(s.Used*100/s.Size()), 4)
+		console.String(" %")
+		console.DecPad(uint64(s.Size()-s.Used), 7)
+		console.DecPad(uint64(s.Limit), 7)
+		if s.Level() == tracer.LevelWarning {
+			console.String("  warning: above 75 %")
+		}
+		console.String("\n")
+	}
+}
+
+// printCPU prints the brand string, or the vendor where there is none (SDM Vol.
+// 2A, CPUID leaves 0x80000002 to 4 and 0).
+func printCPU() {
+	if max, _, _, _ := amd64.CPUID(0x80000000, 0); max < 0x80000004 {
+		_, b, c, d := amd64.CPUID(0, 0)
+		printWord(b)
+		printWord(d)
+		printWord(c)
+		return
+	}
+	for leaf := uint32(0x80000002); leaf <= 0x80000004; leaf++ {
+		a, b, c, d := amd64.CPUID(leaf, 0)
+		printWord(a)
+		printWord(b)
+		printWord(c)
+		printWord(d)
+	}
+}
+
+func printWord(v uint32) {
+	for ; v != 0; v >>= 8 {
+		console.Byte(byte(v))
+	}
+}

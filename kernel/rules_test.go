@@ -1,0 +1,218 @@
+package kernel_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// The rules of kernel context, checked on what the compiler and the linker made:
+// no write barrier, no escape to the heap, no package initialization, and no
+// call into the runtime but to the entries that end in a trace.
+
+const module = "github.com/zeroframe/zeroframe/"
+
+// kernelPackages run in early or kernel context, all of them.
+var kernelPackages = []string{"arch/amd64", "boot", "kernel", "kernel/console", "kernel/mm", "tracer"}
+
+func compile(t *testing.T, pkg, flag string) string {
+	t.Helper()
+	cmd := exec.Command("go", "build", "-o", os.DevNull, "-gcflags="+module+pkg+"="+flag, module+pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("go build %s: %v\n%s", pkg, err, out)
+	}
+	return string(out)
+}
+
+// findings returns the lines of the compiler's output that match, without those
+// that a reason in this test allows.
+func findings(out string, match *regexp.Regexp) (lines []string) {
+	for _, l := range strings.Split(out, "\n") {
+		if match.MatchString(l) {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+var (
+	writeBarrier = regexp.MustCompile(`write barrier`)
+	toHeap       = regexp.MustCompile(`escapes to heap|moved to heap`)
+)
+
+func TestNoWriteBarriers(t *testing.T) {
+	for _, pkg := range append(kernelPackages, "kernel/crashlab") {
+		for _, l := range findings(compile(t, pkg, "-d=wb"), writeBarrier) {
+			t.Error(l)
+		}
+	}
+}
+
+func TestNoEscapes(t *testing.T) {
+	for _, pkg := range append(kernelPackages, "kernel/crashlab") {
+		for _, l := range findings(compile(t, pkg, "-m"), toHeap) {
+			// The string of the crash lab's panic lies in read-only data.
+			if strings.Contains(l, `"the crash lab gave up" escapes`) {
+				continue
+			}
+			t.Error(l)
+		}
+	}
+}
+
+// TestTheChecksCanFail compiles code that breaks each rule.
+func TestTheChecksCanFail(t *testing.T) {
+	dir := t.TempDir()
+	src := `package p
+var G *int
+func Store(p *int) { G = p }
+func Escape() *int { x := new(int); return x }
+`
+	if err := os.WriteFile(filepath.Join(dir, "p.go"), []byte(src), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		flag  string
+		match *regexp.Regexp
+	}{{"-d=wb", writeBarrier}, {"-m", toHeap}} {
+		cmd := exec.Command("go", "tool", "compile", "-p=p", "-o", os.DevNull, tt.flag, "p.go")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if len(findings(string(out), tt.match)) == 0 {
+			t.Errorf("compile %s finds nothing in code that breaks the rule; it printed\n%s", tt.flag, out)
+		}
+	}
+}
+
+// image is the linked crash lab.
+type image struct {
+	file  *elf.File
+	funcs []elf.Symbol // sorted by address
+	text  []byte
+	lo    uint64
+}
+
+func linkLab(t *testing.T) *image {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "lab")
+	cmd := exec.Command("go", "build", "-o", out, "-ldflags=-T 0x200000 -E "+module+"boot.entry", module+"kernel/crashlab")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	if b, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, b)
+	}
+	b, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sect := f.Section(".text")
+	im := &image{file: f, lo: sect.Addr}
+	if im.text, err = sect.Data(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range syms {
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Size > 0 {
+			im.funcs = append(im.funcs, s)
+		}
+	}
+	sort.Slice(im.funcs, func(i, j int) bool { return im.funcs[i].Value < im.funcs[j].Value })
+	return im
+}
+
+// at returns the name of the function that holds addr.
+func (im *image) at(addr uint64) string {
+	i := sort.Search(len(im.funcs), func(i int) bool { return im.funcs[i].Value > addr }) - 1
+	if i < 0 || addr >= im.funcs[i].Value+im.funcs[i].Size {
+		return ""
+	}
+	return im.funcs[i].Name
+}
+
+// ours reports whether a function runs in early or kernel context.
+func ours(name string) bool {
+	if strings.HasPrefix(name, "main.") && name != "main.main" {
+		return true
+	}
+	for _, p := range kernelPackages {
+		if strings.HasPrefix(name, module+p+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// allowed are the functions of the runtime that kernel-context code may call:
+// those that the compiler inserts for panics and stack checks. They fault on the
+// fake g, and the panic path knows them (gopanic.go).
+var allowed = regexp.MustCompile(`^runtime\.(gopanic|panic[A-Za-z0-9]*|morestack(_noctxt)?)(\.abi0)?$`)
+
+// TestCallGraph looks at every direct call and jump in our functions.
+func TestCallGraph(t *testing.T) {
+	im := linkLab(t)
+	checked, calls := 0, 0
+	for _, fn := range im.funcs {
+		// The 32-bit entry is no 64-bit code, and goes on to the runtime only
+		// under an operating system.
+		if !ours(fn.Name) || strings.HasPrefix(fn.Name, module+"boot.entry") {
+			continue
+		}
+		checked++
+		code := im.text[fn.Value-im.lo:][:fn.Size]
+		for off := 0; off < len(code); {
+			inst, err := x86asm.Decode(code[off:], 64)
+			if err != nil {
+				off++ // an instruction that the decoder does not know; the next ones line up again
+				continue
+			}
+			pc := fn.Value + uint64(off)
+			off += inst.Len
+			rel, ok := inst.Args[0].(x86asm.Rel)
+			if !ok || inst.Op != x86asm.CALL && inst.Op != x86asm.JMP {
+				continue
+			}
+			calls++
+			to := im.at(pc + uint64(inst.Len) + uint64(int64(rel)))
+			if to == fn.Name || ours(to) || allowed.MatchString(to) {
+				continue
+			}
+			t.Errorf("%s calls %s at %#x", fn.Name, to, pc)
+		}
+	}
+	if checked < 100 || calls < 500 {
+		t.Errorf("checked %d functions with %d calls; want at least 100 and 500", checked, calls)
+	}
+}
+
+// TestNoInit: nothing runs before the kernel, so nothing may have to.
+func TestNoInit(t *testing.T) {
+	im := linkLab(t)
+	syms, _ := im.file.Symbols()
+	for _, s := range syms {
+		for _, p := range append(kernelPackages, "main") {
+			name := strings.TrimPrefix(s.Name, module)
+			if name == p+"..inittask" || name == p+".init" || strings.HasPrefix(name, p+".init.") {
+				t.Errorf("%s needs initialization at run time: symbol %s", p, s.Name)
+			}
+		}
+	}
+}

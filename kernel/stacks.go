@@ -1,0 +1,180 @@
+package kernel
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// The one table of stacks. Painter, guard pages, interrupt stack table, walker,
+// overflow check and report all read it; nothing else says where a stack is.
+
+// Rows of the table. Those of the IST come in the order of its slots.
+const (
+	stackBoot = iota
+	stackPF
+	stackException
+	stackIRQ
+	stackDF
+	stackNMI
+	stackMC
+	stackDebug
+	stackPanic
+	stackNested
+	numStacks
+)
+
+// stacks is the table. Bounds are filled in by initStacks.
+var stacks = []tracer.Stack{
+	stackBoot:      {Name: "boot"},
+	stackPF:        {Name: "pf"},
+	stackException: {Name: "exception"},
+	stackIRQ:       {Name: "irq"},
+	stackDF:        {Name: "df"},
+	stackNMI:       {Name: "nmi"},
+	stackMC:        {Name: "mc"},
+	stackDebug:     {Name: "debug"},
+	stackPanic:     {Name: "panic"},
+	stackNested:    {Name: "nested"},
+}
+
+// sizes of the stacks in bytes, multiples of the page size.
+var sizes = [numStacks]uintptr{
+	stackBoot:      boot.StackSize,
+	stackPF:        16 << 10,
+	stackException: 16 << 10,
+	stackIRQ:       16 << 10,
+	stackDF:        16 << 10,
+	stackNMI:       16 << 10,
+	stackMC:        16 << 10,
+	stackDebug:     16 << 10,
+	stackPanic:     32 << 10,
+	stackNested:    32 << 10,
+}
+
+const (
+	guardSize = amd64.PageSize
+	// areaSize holds all stacks but boot's, a guard page below each, and room
+	// to align them.
+	areaSize = 7*16<<10 + 2*32<<10 + numStacks*guardSize + amd64.PageSize
+)
+
+// area is the memory of all stacks but boot's.
+var area [areaSize]byte
+
+// defaultLimit is the part of a stack, in percent, above which it is over its limit.
+const defaultLimit = 90
+
+// initStacks lays the stacks out, paints them and hands them to the IST.
+func initStacks() {
+	next := uintptr(unsafe.Pointer(&area))
+	next = (next + amd64.PageSize - 1) &^ (amd64.PageSize - 1)
+	for i := range stacks {
+		s := &stacks[i]
+		if i == stackBoot {
+			s.Lo, s.Hi = boot.StackLo, boot.StackHi // painted by the entry code
+		} else {
+			s.Lo = next + guardSize
+			s.Hi = s.Lo + sizes[i]
+			next = s.Hi
+			tracer.Paint(s.Lo, s.Hi)
+		}
+		s.Limit = s.Size() * defaultLimit / 100
+	}
+	for slot := 1; slot < amd64.NumIST; slot++ {
+		s := &stacks[stackPF+slot-1]
+		amd64.SetIST(slot, s.Lo, s.Hi)
+	}
+}
+
+// guardStacks unmaps the page below every stack.
+func guardStacks() {
+	for i := range stacks {
+		mm.Unmap(stacks[i].Lo - guardSize)
+	}
+}
+
+// guardOf returns the stack whose guard page holds addr, or nil.
+func guardOf(addr uintptr) *tracer.Stack {
+	for i := range stacks {
+		if s := &stacks[i]; addr < s.Lo && addr >= s.Lo-guardSize {
+			return s
+		}
+	}
+	return nil
+}
+
+// stackNamed returns the row of that name, or nil.
+func stackNamed(name []byte) *tracer.Stack {
+	for i := range stacks {
+		if same(name, stacks[i].Name) {
+			return &stacks[i]
+		}
+	}
+	return nil
+}
+
+// setLimits reads every stack.limit=NAME:BYTES of the command line.
+func setLimits() {
+	line := info.Cmdline()
+	for {
+		value, rest, ok := nextOption(line, "stack.limit")
+		if !ok {
+			return
+		}
+		line = rest
+		colon := 0
+		for colon < len(value) && value[colon] != ':' {
+			colon++
+		}
+		s := stackNamed(value[:colon])
+		var bytes uint64
+		if colon < len(value) {
+			bytes, ok = parseUint(value[colon+1:])
+		}
+		if s == nil || colon == len(value) || !ok {
+			console.String("stack.limit=")
+			console.Bytes(value)
+			console.String(" is ignored: want NAME:BYTES, with a NAME of")
+			for i := range stacks {
+				console.String(" ")
+				console.String(stacks[i].Name)
+			}
+			console.String("\n")
+			continue
+		}
+		s.Limit = uintptr(bytes)
+	}
+}
+
+// CheckStacks measures every stack and panics if one has passed its limit.
+// Early and kernel context. It takes about one instruction for each unused
+// word of stack.
+func CheckStacks() {
+	for i := range stacks {
+		s := &stacks[i]
+		s.Measure()
+		if s.Level() < tracer.LevelOverLimit {
+			continue
+		}
+		var t text
+		t.str("stack ")
+		t.str(s.Name)
+		if s.Level() == tracer.LevelOverflowed {
+			t.str(" overflowed")
+		} else {
+			t.str(" is over its limit")
+		}
+		t.str(": at least ")
+		t.dec(uint64(s.Used))
+		t.str(" of ")
+		t.dec(uint64(s.Size()))
+		t.str(" bytes used, limit ")
+		t.dec(uint64(s.Limit))
+		panicText(&t)
+	}
+}

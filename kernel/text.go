@@ -1,0 +1,49 @@
+package kernel
+
+import "github.com/zeroframe/zeroframe/tracer"
+
+// text gathers the words of a reason. It lives on the stack or in static memory
+// and cuts what does not fit.
+type text struct {
+	b [256]byte
+	n int
+}
+
+func (t *text) byte(c byte) {
+	if t.n < len(t.b) {
+		t.b[t.n] = c
+		t.n++
+	}
+}
+
+func (t *text) str(s string) {
+	for i := 0; i < len(s); i++ {
+		t.byte(s[i])
+	}
+}
+
+func (t *text) bytes(b []byte) {
+	for _, c := range b {
+		t.byte(c)
+	}
+}
+
+func (t *text) dec(v uint64) {
+	var b [tracer.MaxDigits]byte
+	t.bytes(b[tracer.Digits(&b, v, 10):])
+}
+
+func (t *text) hex(v uint64) {
+	var b [tracer.MaxDigits]byte
+	t.str("0x")
+	t.bytes(b[tracer.Digits(&b, v, 16):])
+}
+
+// int appends a signed number.
+func (t *text) int(v int64) {
+	if v < 0 {
+		t.byte('-')
+		v = -v
+	}
+	t.dec(uint64(v))
+}
