@@ -21,7 +21,7 @@ const maxFrames = 128
 const (
 	maxWords  = 64
 	fewWords  = 16
-	lineWords = 4
+	lineWords = tracer.WordsPerLine
 )
 
 // These are slice literals, not slices of arrays: only those does the compiler
@@ -83,16 +83,17 @@ func writeRung(n uintptr) {
 
 func fullTrace(d *death) {
 	begin(d)
+	words := mem(d.sp, lineWords)
+	firstFrame(d)
 	runPanicHook(1)
 	w := &walker
 	w.Plain = false
 	walk(d)
-	words := mem(d.sp, lineWords)
-	for i := 0; i < w.N; i++ {
-		if f := &w.Frames[i]; i > 0 && f.Kind == tracer.PC {
+	for i := 1; i < w.N; i++ {
+		if f := &w.Frames[i]; f.Kind == tracer.PC {
 			mem(f.SP, lineWords)
 		}
-		frame(i)
+		frame(i, &w.Frames[i])
 	}
 	writer.Stop(w.End, w.EndValue)
 	writer.Registers(&d.regs, d.have)
@@ -113,11 +114,12 @@ func fullTrace(d *death) {
 // shortTrace is for a fault in fullTrace: addresses only, without the pc tables.
 func shortTrace(d *death) {
 	begin(d)
+	firstFrame(d)
 	runPanicHook(2)
 	walker.Plain = true
 	walk(d)
-	for i := 0; i < walker.N; i++ {
-		frame(i)
+	for i := 1; i < walker.N; i++ {
+		frame(i, &walker.Frames[i])
 	}
 	writer.Stop(walker.End, walker.EndValue)
 	writer.Done()
@@ -141,8 +143,21 @@ func walk(d *death) {
 	}
 }
 
-func frame(i int) {
-	f := &walker.Frames[i]
+// firstFrame writes frame 0, which needs no walk.
+func firstFrame(d *death) {
+	f := tracer.Frame{Kind: tracer.PC, Addr: d.pc, SP: d.sp, FP: d.fp, Stack: tracer.NoStack}
+	if d.call {
+		f.Kind = tracer.RA
+	}
+	for i := range stacks {
+		if s := &stacks[i]; s.Contains(d.sp) || f.Stack == tracer.NoStack && s.Contains(d.fp) {
+			f.Stack = int8(i)
+		}
+	}
+	frame(0, &f)
+}
+
+func frame(i int, f *tracer.Frame) {
 	name := ""
 	if f.Stack != tracer.NoStack {
 		name = stacks[f.Stack].Name

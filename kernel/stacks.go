@@ -32,7 +32,7 @@ const (
 var stacks = []tracer.Stack{
 	stackBoot:      {Name: "boot"},
 	stackPF:        {Name: "pf"},
-	stackException: {Name: "exception"},
+	stackException: {Name: "exc"},
 	stackIRQ:       {Name: "irq"},
 	stackDF:        {Name: "df"},
 	stackNMI:       {Name: "nmi"},

@@ -8,34 +8,36 @@ package tracer
 //
 // A trace is a run of lines. Each begins with the tag "zf1 " (in the compact
 // form "zf1c "), or, in the markup form, may be an element line that begins
-// with "{{{". Lines end in CR LF. The writer never emits a control character
-// but that; a reason's bytes below 0x20 and 0x7f are sent as '?'. Lines of
-// others (a program's output, another trace) may stand between a trace's
-// lines and are no part of it. Numbers are decimal, or hexadecimal behind 0x;
-// words of a memory dump are bare hexadecimal. Fields are parted by one space;
-// a reader ignores key=value fields that it does not know.
+// with "{{{". A trace starts on a fresh line. Lines end in CR LF. The writer
+// never emits a control character but that; a reason's bytes below 0x20 and
+// 0x7f are sent as '?'. Lines of others (a program's output) may stand between
+// a trace's lines and are no part of it. Numbers are decimal, or hexadecimal
+// behind 0x; words of a memory dump are bare hexadecimal. Fields are parted by
+// one space; a reader ignores key=value fields that it does not know.
 //
 // # Text form (trace=text)
 //
 //	zf1 begin SEQ KIND CONTEXT thread=N build=HEX
 //	zf1 reason TEXT
 //	zf1 cause vector=N name=#PF error=0xE pc=0xPC [addr=0xA]
-//	zf1 mem ADDR: W W W W
+//	zf1 mem 0xADDR: W W W
 //	zf1 #0 pc 0xADDR sp 0xSP fp 0xFP STACK
 //	zf1 #1 ra 0xADDR fp 0xFP STACK
 //	zf1 #2 trap 0xADDR vector=N name=#PF error=0xE STACK
 //	zf1 #3 pc 0xADDR sp 0xSP fp 0xFP STACK
 //	zf1 stop END [0xVALUE] (complete) | (truncated)
 //	zf1 reg rip=0xV rsp=0xV rbp=0xV
-//	zf1 stack NAME 0xLO-0xHI size=N used>=N free<=N limit=N LEVEL
+//	zf1 stack NAME 0xLO size=N used>=N free<=N limit=N LEVEL
 //	zf1 done LINES crc=0xCRC
 //
 // SEQ counts the traces since boot, from 1. KIND, CONTEXT, END and LEVEL are
 // the String of [TraceKind], [Context], [End] and [Level]; the word behind #N
 // is that of [Kind]. STACK is a stack's name, or "-" for none. build is the
-// ELF's GNU build ID, or "-" when it has none. A fault has a cause line; addr is there for a page fault.
+// ELF's GNU build ID, or "-" when it has none. A fault has a cause line, a page
+// fault's with addr. used>= is the high-water mark, a lower bound: at least so
+// many bytes have been used; so free<= is an upper one.
 //
-// A mem line dumps up to four 8-byte words from ADDR upwards. A line with the
+// A mem line dumps up to three 8-byte words from ADDR upwards. A line with the
 // words at SP comes just before a pc frame, so that the host can repair the
 // first frame (a leaf's caller, a prologue, an epilogue) before it prints the
 // next one; the rest of the dump follows the stack table. When SP is in a
@@ -43,7 +45,7 @@ package tracer
 // ends the dump.
 //
 // The order is: what and where first, the walk, then the long tables. The
-// first frame is sent before the walk touches any memory.
+// first frame is sent before the walk begins.
 //
 // # CRC
 //
@@ -72,6 +74,7 @@ package tracer
 //	{{{module:0:kernel:elf:HEX}}}
 //	{{{mmap:0xLO:0xSIZE:load:0:rx:0xLO}}}
 //
+// (these three are lines of the trace when the first follows a begin line),
 // and the frames of kinds pc and ra are written
 //
 //	zf1 {{{bt:0:0xADDR:pc}}} sp 0xSP fp 0xFP STACK
@@ -79,9 +82,10 @@ package tracer
 //
 // # Compact form (trace=compact)
 //
-// For slow lines. A byte string, cut into pieces of 54 bytes, each sent in
-// base64 (RFC 4648, standard alphabet, padded) behind its number, which counts
-// from 0:
+// For slow lines. A byte string, cut into pieces of up to 54 bytes, each sent
+// in base64 (RFC 4648, standard alphabet, padded) behind its number, which
+// counts from 0. A piece ends behind frame 0, so that what and where are out
+// before the walk begins:
 //
 //	zf1c 0 BASE64
 //	zf1c 1 BASE64
@@ -95,7 +99,7 @@ package tracer
 //
 //	0x01 begin   U seq, byte kind, byte context, U thread, B build ID
 //	0x02 reason  B text
-//	0x03 cause   U vector, U error code, byte hasAddr, [U address]
+//	0x03 cause   U vector, U error code, byte hasAddr, [U address] (the pc is frame 0's)
 //	0x04 mem     U address, U count, count times U word
 //	0x05 stop    byte end, U value
 //	0x06 reg     byte number (index in [RegisterNames]), U value

@@ -157,7 +157,7 @@ func (w *Writer) vector(vector, code uint32) {
 	w.hex(uint64(code))
 }
 
-// Mem dumps the words found from addr upwards, at most four to a line.
+// Mem dumps the words found from addr upwards, WordsPerLine to a line.
 func (w *Writer) Mem(addr uintptr, words []uintptr) {
 	if w.Form == Compact {
 		w.rec(RecMem)
@@ -169,21 +169,26 @@ func (w *Writer) Mem(addr uintptr, words []uintptr) {
 		return
 	}
 	for i := range words {
-		if i%4 == 0 {
+		if i%WordsPerLine == 0 {
 			w.str("zf1 mem ")
 			w.hex(uint64(addr) + uint64(i)*8)
 			w.byte(':')
 		}
 		w.byte(' ')
 		w.bareHex(uint64(words[i]))
-		if i%4 == 3 || i == len(words)-1 {
+		if i%WordsPerLine == WordsPerLine-1 || i == len(words)-1 {
 			w.eol()
 		}
 	}
 }
 
+// WordsPerLine is the number of words on a mem line: with more, words that are
+// all digits would not fit on 80 columns.
+const WordsPerLine = 3
+
 // Frame writes frame number i of the trace; stack is the name of its stack, or
-// empty.
+// empty. Frame 0 ends a line of the compact form: what and where are out before
+// the walk begins.
 func (w *Writer) Frame(i int, f *Frame, stack string) {
 	if w.Form == Compact {
 		w.rec(RecFrame + byte(f.Kind))
@@ -201,6 +206,9 @@ func (w *Writer) Frame(i int, f *Frame, stack string) {
 			w.lastFP = f.FP
 		}
 		w.pack(byte(f.Stack))
+		if i == 0 {
+			w.flush()
+		}
 		return
 	}
 	w.str("zf1 ")
@@ -309,8 +317,6 @@ func (w *Writer) Stack(s *Stack) {
 	w.str(s.Name)
 	w.byte(' ')
 	w.hex(uint64(s.Lo))
-	w.byte('-')
-	w.hex(uint64(s.Hi))
 	w.str(" size=")
 	w.dec(uint64(s.Size()))
 	w.str(" used>=")

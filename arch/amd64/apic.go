@@ -10,6 +10,7 @@ const (
 	apicSpurious = 0x0f0
 	apicICRLow   = 0x300
 	apicICRHigh  = 0x310
+	apicLINT1    = 0x360
 )
 
 // VectorSpurious is the vector of interrupts that were withdrawn; they get no EOI.
@@ -24,11 +25,14 @@ func Store32(addr uintptr, v uint32)
 // APICBase returns the physical address of the local APIC's page.
 func APICBase() uintptr { return uintptr(ReadMSR(MSRAPICBase)) & 0x000f_ffff_ffff_f000 }
 
-// EnableAPIC turns the local APIC at base on. The page is mapped, uncached.
+// EnableAPIC turns the local APIC at base on, and its input LINT1 into the NMI
+// that it is on every PC (firmware does the same, but not microvm's). The page
+// is mapped, uncached.
 func EnableAPIC(base uintptr) {
-	const globalEnable, softwareEnable = 1 << 11, 1 << 8
+	const globalEnable, softwareEnable, deliverNMI = 1 << 11, 1 << 8, 4 << 8
 	WriteMSR(MSRAPICBase, ReadMSR(MSRAPICBase)|globalEnable)
 	Store32(base+apicSpurious, softwareEnable|VectorSpurious)
+	Store32(base+apicLINT1, deliverNMI)
 }
 
 // InterruptSelf sends the CPU an interrupt of the given vector.
