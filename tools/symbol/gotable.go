@@ -1,0 +1,278 @@
+// A Go program's own pc tables are the best source there is for Go code: they
+// are what the runtime prints its traces from, they survive -ldflags=-s, and a
+// look-up reads a few hundred bytes. The rules by which inlined calls are
+// unfolded here are those of runtime.CallersFrames, so that a trace resolved on
+// the host reads as if the runtime had printed it.
+//
+// Sources: runtime/symtab.go (CallersFrames, moduledata), runtime/symtabinl.go
+// (inlinedCall), runtime/traceback.go (names, elided wrappers) of Go 1.26.
+
+package symbol
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// A goTable is .gopclntab and what is needed to read it.
+type goTable struct {
+	tracer.PCTable
+	tab    []byte
+	addr   uint64 // where tab lies in memory
+	module moduleData
+
+	inlOnce sync.Once
+	gofunc  uint64 // address of go:func.*, 0 if not found
+	wrapper byte   // FuncID of wrapper functions
+}
+
+// moduleData holds the fields of runtime.firstmoduledata that are of use.
+type moduleData struct {
+	text, gofunc uint64 // 0 if not found
+}
+
+// maxInlineDepth ends a cycle in a damaged inline tree. Real trees are a few
+// dozen deep at most.
+const maxInlineDepth = 512
+
+func (f *File) goTable() *goTable {
+	f.goOnce.Do(func() { f.goTab, f.goErr = f.readGoTable() })
+	return f.goTab
+}
+
+func (f *File) readGoTable() (*goTable, error) {
+	s := f.section(".gopclntab", ".data.rel.ro.gopclntab")
+	if s == nil {
+		return nil, nil
+	}
+	tab, err := f.data(s)
+	if err != nil {
+		return nil, err
+	}
+	g := &goTable{tab: tab, addr: s.addr}
+	if len(tab) >= 4 && f.order.Uint32(tab) != 0xfffffff1 || f.order != binary.LittleEndian {
+		return nil, errors.New("the Go pc table is of a version or byte order that is not known here")
+	}
+	var ok bool
+	if g.PCTable, ok = tracer.ParsePCTable(tab, 0); !ok {
+		return nil, errors.New("the Go pc table is damaged")
+	}
+	g.module = f.readModuleData(g)
+	text, ok := f.textStart(g)
+	if !ok {
+		return nil, errors.New("the start of the Go text is not to be found")
+	}
+	g.PCTable, _ = tracer.ParsePCTable(tab, uintptr(text))
+	return g, nil
+}
+
+// textStart finds the address of runtime.text. Until Go 1.25 it is in the
+// table's header. From then on it is in the module data and in the symbol table;
+// without either, the start of .text is right unless a C linker put something
+// before Go's code.
+func (f *File) textStart(g *goTable) (uint64, bool) {
+	if text := f.order.Uint64(g.tab[24:]); text != 0 {
+		return text, true
+	}
+	if g.module.text != 0 {
+		return g.module.text, true
+	}
+	if text, _, ok := f.exactSymbol([]byte("runtime.text")); ok {
+		return text, true
+	}
+	if s := f.section(".text"); s != nil {
+		return s.addr, true
+	}
+	return 0, false
+}
+
+// Offsets in runtime.moduledata. They have been the same from Go 1.20 to 1.26;
+// readModuleData believes none of them without a check.
+const (
+	mdPCHeader  = 0
+	mdFuncNames = 8
+	mdText      = 176
+	mdGofunc    = 320
+	mdSearchEnd = 448 // gofunc is looked for up to here, should it have moved
+	mdSize      = mdSearchEnd
+)
+
+// readModuleData finds the module data by its first two words, the addresses of
+// the pc table and of the function names in it. From Go 1.26 on it has a section
+// of its own.
+func (f *File) readModuleData(g *goTable) (m moduleData) {
+	names := f.order.Uint64(g.tab[32:])
+	want := make([]byte, 16)
+	f.order.PutUint64(want, g.addr)
+	f.order.PutUint64(want[8:], g.addr+names)
+	for _, name := range []string{".go.module", ".noptrdata", ".data"} {
+		s := f.section(name)
+		if s == nil {
+			continue
+		}
+		b, err := f.data(s)
+		if err != nil {
+			continue
+		}
+		at := bytes.Index(b, want)
+		if at < 0 || len(b)-at < mdSize {
+			continue
+		}
+		b = b[at:]
+		word := func(off int) uint64 { return f.order.Uint64(b[off:]) }
+		if text := word(mdText); f.IsText(text) {
+			m.text = text
+		}
+		m.gofunc = f.findGofunc(g, word)
+		return m
+	}
+	return m
+}
+
+// findGofunc finds the address of go:func.* among the module data's words. Until
+// Go 1.25 it lies in the read-only data; from then on in the pc table's section,
+// and the word after it is the end of that table, by which it can be told.
+func (f *File) findGofunc(g *goTable, word func(off int) uint64) uint64 {
+	end := g.addr + uint64(len(g.tab))
+	for off := mdText + 8; off+16 <= mdSearchEnd; off += 8 {
+		if a, b := word(off), word(off+8); g.addr < a && a <= b && b <= end {
+			return a
+		}
+	}
+	if a := word(mdGofunc); a != 0 {
+		for i := range f.sections {
+			if s := &f.sections[i]; s.holds(a) && s.flags&(elf.SHF_WRITE|elf.SHF_EXECINSTR) == 0 {
+				return a
+			}
+		}
+	}
+	return 0
+}
+
+// lookup returns the frames at pc, innermost first, or nil if pc is in no Go
+// function.
+func (g *goTable) lookup(f *File, pc uint64) (frames []Frame, entry uint64) {
+	fn, ok := g.Find(uintptr(pc))
+	if !ok {
+		return nil, 0
+	}
+	entry = uint64(fn.Entry())
+	inner := "" // name of the frame called by the one at hand
+	for depth := 0; depth < maxInlineDepth; depth++ {
+		index, _ := fn.PCData(tracer.PCDataInlTreeIndex, uintptr(pc))
+		var call inlinedCall
+		inlined := false
+		if index >= 0 {
+			call, inlined = g.inlined(f, fn, index)
+		}
+		raw, id := fn.Name(), fn.FuncID()
+		if inlined {
+			raw, id = g.NameAt(call.name), call.funcID
+		}
+		name := printedName(string(raw))
+		// The runtime leaves out a wrapper that called what it wraps.
+		if depth == 0 || id != g.wrapper || callsPanic(inner) {
+			fr := Frame{Function: name, Inlined: inlined}
+			if file, line, ok := fn.FileLine(uintptr(pc)); ok {
+				fr.File, fr.Line = string(file), int(line)
+			}
+			frames = append(frames, fr)
+			inner = name
+		}
+		if !inlined {
+			break
+		}
+		pc = entry + uint64(call.parentPC)
+	}
+	return frames, entry
+}
+
+// An inlinedCall is a record of an inline tree (runtime.inlinedCall).
+type inlinedCall struct {
+	funcID   byte
+	name     int32  // offset in the pc table's names
+	parentPC uint32 // offset from the function's entry to the call's position
+}
+
+// inlined reads the index'th record of a function's inline tree.
+func (g *goTable) inlined(f *File, fn tracer.Func, index int32) (c inlinedCall, ok bool) {
+	const size = 16
+	off, ok := fn.FuncData(tracer.FuncDataInlTree)
+	if !ok {
+		return c, false
+	}
+	g.inlOnce.Do(func() { g.prepareInlines(f) })
+	if g.gofunc == 0 {
+		return c, false
+	}
+	at := g.gofunc + uint64(off) + size*uint64(index)
+	var b []byte
+	if at >= g.addr && at-g.addr <= uint64(len(g.tab)) && uint64(len(g.tab))-(at-g.addr) >= size {
+		b = g.tab[at-g.addr:]
+	} else if b, ok = f.readAddr(at, size); !ok {
+		return c, false
+	}
+	return inlinedCall{funcID: b[0], name: int32(f.order.Uint32(b[4:])), parentPC: f.order.Uint32(b[8:])}, true
+}
+
+// prepareInlines finds the inline trees and the number that marks wrappers.
+func (g *goTable) prepareInlines(f *File) {
+	if g.gofunc = g.module.gofunc; g.gofunc == 0 {
+		g.gofunc, _, _ = f.exactSymbol([]byte("go:func.*"))
+	}
+	// The numbers differ from release to release, but wrappers have the last,
+	// and the one before it belongs to a function that every program has
+	// (internal/abi/symtab.go).
+	g.wrapper = 23 // Go 1.25 and 1.26
+	for i := range g.NumFuncs() {
+		if fn, ok := g.Func(i); ok && string(fn.Name()) == "runtime.systemstack_switch" {
+			g.wrapper = fn.FuncID() + 1
+			break
+		}
+	}
+}
+
+// callsPanic reports whether name is a function whose calling wrapper the
+// runtime does show (elideWrapperCalling in runtime/traceback.go).
+func callsPanic(name string) bool {
+	return name == "runtime.gopanic" || name == "runtime.sigpanic" || name == "runtime.panicwrap"
+}
+
+// printedName is a function's name as the runtime prints it: type arguments as
+// "[...]".
+func printedName(name string) string {
+	name = stripABI(name)
+	i := strings.IndexByte(name, '[')
+	j := strings.LastIndexByte(name, ']')
+	if i < 0 || j <= i {
+		return name
+	}
+	return name[:i] + "[...]" + name[j+1:]
+}
+
+// SPDelta returns how many bytes above SP the slot with the return address lies
+// when the instruction at pc is about to run. It knows Go functions only. It
+// reports false where it cannot vouch for the number: outside Go code, in
+// padding, and beyond the entry of a function that loads SP with a computed
+// value. Context: host.
+func (f *File) SPDelta(pc uint64) (uint64, bool) {
+	g := f.goTable()
+	if g == nil {
+		return 0, false
+	}
+	fn, ok := g.Find(uintptr(pc))
+	if !ok {
+		return 0, false
+	}
+	delta, ok := fn.SPDelta(uintptr(pc))
+	if !ok || delta < 0 || fn.Flags()&tracer.FuncFlagSPWrite != 0 && pc != uint64(fn.Entry()) {
+		return 0, false
+	}
+	return uint64(delta), true
+}

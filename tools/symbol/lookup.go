@@ -1,0 +1,124 @@
+// One look-up, whatever the source: from an address to the calls it is in. The
+// one subtle rule is kept here: what to look up for a return address.
+
+package symbol
+
+import "debug/elf"
+
+// A Frame is one call an address is in.
+type Frame struct {
+	// Function is the function's name: for Go as the runtime prints it, for
+	// other languages as the compiler wrote it (mangled). It may be empty if
+	// only the line is known.
+	Function string
+	// Offset is the distance in bytes of the address that was looked up from
+	// the entry of the physical function, for inlined calls too. For a return
+	// address it is that of the return address itself.
+	Offset uint64
+	// File and Line are "" and 0 if not known. A symbol table alone may give a
+	// file without a line, and without its directory.
+	File string
+	Line int
+	// Inlined is set for each frame but the physical function's, the last one.
+	// If that is a wrapper the compiler made around an inlined method, it is
+	// left out, as the runtime does, and all frames are inlined.
+	Inlined bool
+	// Discriminator is DWARF's number of the block within the line, 0 if none.
+	Discriminator int
+}
+
+// Lookup returns the calls that the instruction at addr is in, innermost first,
+// or nil if addr is in no known function. With ret, addr is a return address,
+// and what counts is the call before it, which the byte at addr-1 belongs to:
+// addr itself may be another line, or, after a call that never returns, another
+// function. Without ret addr is taken exactly as it is. A "return address" at a
+// function's entry with no call before it is one that was made up, to start the
+// function with a return; it too is taken as it is. Context: host.
+func (f *File) Lookup(addr uint64, ret bool) []Frame {
+	pc := addr
+	if ret && addr > 0 && (!f.isEntry(addr) || f.IsText(addr-1) && f.followsCall(addr)) {
+		pc--
+	}
+	frames, entry := f.lookup(pc)
+	for i := range frames {
+		frames[i].Offset = addr - entry
+	}
+	return frames
+}
+
+// lookup asks the sources in the order of their worth. entry is the address that
+// offsets count from.
+func (f *File) lookup(pc uint64) (frames []Frame, entry uint64) {
+	if g := f.goTable(); g != nil {
+		if frames, entry := g.lookup(f, pc); len(frames) > 0 {
+			return frames, entry
+		}
+	}
+	hit, ok := f.funcAt(pc)
+	if frames, low := f.dwarfLookup(pc, hit.name); len(frames) > 0 {
+		if ok {
+			low = hit.start
+		}
+		return frames, low
+	}
+	if !ok {
+		return nil, 0
+	}
+	return []Frame{{Function: hit.name, File: hit.file}}, hit.start
+}
+
+// isEntry reports whether addr is a function's first instruction.
+func (f *File) isEntry(addr uint64) bool {
+	if g := f.goTable(); g != nil {
+		if fn, ok := g.Find(uintptr(addr)); ok {
+			return uint64(fn.Entry()) == addr
+		}
+	}
+	hit, ok := f.funcAt(addr)
+	return ok && hit.start == addr
+}
+
+// followsCall reports whether a call instruction ends right before addr. Where
+// it does not know the machine's instructions it says yes. Source: Intel SDM
+// volume 2, CALL: E8 rel32, and FF /2 with an operand of 0 to 5 bytes more.
+func (f *File) followsCall(addr uint64) bool {
+	if f.machine != elf.EM_X86_64 && f.machine != elf.EM_386 {
+		return true
+	}
+	const longest = 7
+	b, ok := f.readAddr(addr-longest, longest)
+	if !ok {
+		return true
+	}
+	if b[longest-5] == 0xe8 {
+		return true
+	}
+	for n := 2; n <= longest; n++ {
+		if op := b[longest-n:]; op[0] == 0xff && op[1]>>3&7 == 2 && n == callLen(op) {
+			return true
+		}
+	}
+	return false
+}
+
+// callLen returns the length of the FF /2 instruction that op begins with: opcode,
+// ModRM, a SIB byte if the ModRM says so, and a displacement. Source: Intel SDM
+// volume 2, tables 2-2 and 2-3.
+func callLen(op []byte) int {
+	mod, rm, n := op[1]>>6, op[1]&7, 2
+	if mod != 3 && rm == 4 {
+		if n++; len(op) < n {
+			return 0
+		}
+		if mod == 0 && op[2]&7 == 5 {
+			n += 4
+		}
+	}
+	switch {
+	case mod == 1:
+		n++
+	case mod == 2, mod == 0 && rm == 5:
+		n += 4
+	}
+	return n
+}
