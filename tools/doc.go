@@ -1,0 +1,12 @@
+// Package tools is empty; its folder holds the host side of Zeroframe.
+//
+//	zf/        the command, thin, over the packages below and ../qemu
+//	image/     a main package -> a bootable image
+//	symbol/    an address -> function, source line, inlined calls
+//	trace/     serial output -> the same with its traces resolved
+//	setup.sh   installs what `make run` and `make test` need
+//	fuzz.sh    runs every fuzz target for a short time
+//
+// The packages here may import tracer, whose format they read, and never the
+// kernel; tools/zf also imports qemu. Context: the host.
+package tools

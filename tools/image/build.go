@@ -1,0 +1,189 @@
+package image
+
+// A build is the stock `go build` with three linker settings (text address,
+// entry symbol, no cgo) and a finishing step. It happens in a folder of its own
+// next to the output and ends in one rename, so that a failed or interrupted
+// build leaves the old image, or none, but never half of one.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+const (
+	// KernelPackage is the package that a bootable main package imports.
+	KernelPackage = "github.com/zeroframe/zeroframe/kernel"
+	// EntrySymbol is the linker symbol of the 32-bit entry of both protocols.
+	EntrySymbol = "github.com/zeroframe/zeroframe/boot.entry"
+)
+
+var (
+	// ErrCompile is returned when `go build` failed; what it printed has gone
+	// to BuildOptions.Stderr.
+	ErrCompile = errors.New("go build failed")
+	// ErrNoGo is returned when there is no go command to run.
+	ErrNoGo = errors.New("go command not found")
+	// ErrOutput is returned when the image cannot be written.
+	ErrOutput = errors.New("cannot write the image")
+)
+
+// BuildOptions says what to build. The zero value of each field but Package is
+// useful.
+type BuildOptions struct {
+	Package string   // import path or folder, as for go build
+	Output  string   // file to write; [DefaultOutput] in Dir if "", in that folder if it is one
+	Dir     string   // folder that Package and Output are relative to; "" means the current one
+	Env     []string // environment of the go command; nil means that of this process
+	Loaders Loaders  // 0 means [AllLoaders]
+
+	BuildMode string // go build's -buildmode: "", "default" and "exe" are possible
+	Tags      string // go build's -tags
+	GCFlags   string // go build's -gcflags
+	LDFlags   string // added before the settings that the image needs
+
+	EntrySymbol   string // "" means [EntrySymbol]
+	KernelPackage string // "" means [KernelPackage]
+
+	Stderr io.Writer // receives what the go command prints; nil discards it
+}
+
+// Built describes an image that was written.
+type Built struct {
+	Path string // as given in Output, or the default
+	Size int64  // of the file, in bytes
+	Info
+}
+
+// Build compiles a main package and writes it as a bootable image. The errors it
+// wraps are those of this file, of check.go and of [Finish].
+//
+// It runs the go command on the host, for GOOS=linux, GOARCH=amd64 and without
+// cgo, whatever the host is.
+func Build(ctx context.Context, o BuildOptions) (*Built, error) {
+	if o.Loaders == 0 {
+		o.Loaders = AllLoaders
+	}
+	if o.EntrySymbol == "" {
+		o.EntrySymbol = EntrySymbol
+	}
+	if o.KernelPackage == "" {
+		o.KernelPackage = KernelPackage
+	}
+	if o.Env == nil {
+		o.Env = os.Environ()
+	}
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	importPath, err := o.check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := DefaultOutput(importPath, o.Package)
+	if o.Output == "" {
+		o.Output = name
+	}
+	target := o.Output
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(o.Dir, target)
+	}
+	if fi, err := os.Stat(target); err == nil && fi.IsDir() { // as for go build
+		o.Output = filepath.Join(o.Output, name)
+		target = filepath.Join(target, name)
+	}
+
+	tmp, err := os.MkdirTemp(filepath.Dir(target), ".zf-build-")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
+	}
+	defer os.RemoveAll(tmp)
+	linked, err := filepath.Abs(filepath.Join(tmp, "linked"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
+	}
+	if err := o.goBuild(ctx, linked); err != nil {
+		return nil, err
+	}
+	file, err := os.ReadFile(linked)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
+	}
+	file, err = Finish(file, o.Loaders)
+	if err != nil {
+		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
+	}
+	info, err := Inspect(file)
+	if err != nil {
+		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
+	}
+	finished := filepath.Join(tmp, "finished")
+	if err := os.WriteFile(finished, file, 0o755); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
+	}
+	if err := os.Rename(finished, target); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
+	}
+	return &Built{Path: o.Output, Size: int64(len(file)), Info: *info}, nil
+}
+
+// goBuild links the package into the file out.
+func (o *BuildOptions) goBuild(ctx context.Context, out string) error {
+	ldflags := strings.TrimSpace(fmt.Sprintf("%s -T %#x -E %s", o.LDFlags, TextAddress, o.EntrySymbol))
+	args := []string{"build", "-buildmode=exe", "-o", out, "-ldflags=" + ldflags}
+	if o.Tags != "" {
+		args = append(args, "-tags="+o.Tags)
+	}
+	if o.GCFlags != "" {
+		args = append(args, "-gcflags="+o.GCFlags)
+	}
+	cmd := o.goCommand(ctx, "0", append(args, "--", o.Package)...)
+	cmd.Stdout = o.Stderr
+	cmd.Stderr = o.Stderr
+	if err := cmd.Run(); err != nil {
+		return o.goError(ctx, ErrCompile, err)
+	}
+	return nil
+}
+
+// goCommand prepares a go command for the target.
+func (o *BuildOptions) goCommand(ctx context.Context, cgo string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = o.Dir
+	cmd.Env = append(o.Env[:len(o.Env):len(o.Env)], "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED="+cgo)
+	return cmd
+}
+
+// goError says why the go command could not be run or failed.
+func (o *BuildOptions) goError(ctx context.Context, kind, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("%w: install Go 1.26 or newer from https://go.dev/dl and put it into PATH", ErrNoGo)
+	}
+	return fmt.Errorf("%w: %s (%v)", kind, o.Package, err)
+}
+
+// majorVersion is the last element of a versioned module's path.
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// DefaultOutput returns the name of the image of a main package: the last
+// element of its import path that is not a major version, with ".elf". For a
+// package given as a Go file it is the name of the file.
+func DefaultOutput(importPath, arg string) string {
+	base := path.Base(importPath)
+	if importPath == "command-line-arguments" {
+		base = strings.TrimSuffix(filepath.Base(arg), ".go")
+	} else if dir := path.Dir(importPath); majorVersion.MatchString(base) && dir != "." {
+		base = path.Base(dir)
+	}
+	return base + ".elf"
+}

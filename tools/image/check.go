@@ -1,0 +1,179 @@
+package image
+
+// What can be wrong with a build is found before it is started, from the
+// environment and `go list`, because the compiler's and the linker's own words
+// for these mistakes do not name the cause: a main package without the kernel,
+// for one, links well and then cannot find an entry symbol.
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+var (
+	// ErrNoPackage is returned when the package cannot be found or read, and
+	// when a pattern matches more than one.
+	ErrNoPackage = errors.New("package not found")
+	// ErrNotMain is returned for a package that is not a main package.
+	ErrNotMain = errors.New("not a main package")
+	// ErrNoKernel is returned for a main package that does not import the kernel.
+	ErrNoKernel = errors.New("not a bootable package")
+	// ErrCgo is returned when cgo is asked for or needed.
+	ErrCgo = errors.New("cgo cannot run without an operating system")
+	// ErrTarget is returned when the environment asks for another system or
+	// architecture than linux/amd64, or for instructions that are not there.
+	ErrTarget = errors.New("wrong target")
+	// ErrBuildMode is returned for a -buildmode other than exe.
+	ErrBuildMode = errors.New("wrong build mode")
+)
+
+// check finds what is known to make a build fail, and returns the import path of
+// the package.
+func (o *BuildOptions) check(ctx context.Context) (string, error) {
+	if o.Package == "" {
+		return "", fmt.Errorf("%w: no package given; name one, such as ./cmd/hello", ErrNoPackage)
+	}
+	if err := o.checkEnvironment(ctx); err != nil {
+		return "", err
+	}
+	pkgs, err := o.list(ctx, "0")
+	if err != nil {
+		return "", err
+	}
+	var roots []listed
+	broken := false
+	for _, p := range pkgs {
+		if !p.DepOnly {
+			roots = append(roots, p)
+		}
+		broken = broken || p.Error != nil
+	}
+	switch {
+	case len(roots) == 0:
+		return "", fmt.Errorf("%w: %s matches no package", ErrNoPackage, o.Package)
+	case len(roots) > 1:
+		return "", fmt.Errorf("%w: %s matches %d packages (%s, %s, ...); name one",
+			ErrNoPackage, o.Package, len(roots), roots[0].ImportPath, roots[1].ImportPath)
+	}
+	if broken {
+		if err := o.checkCgo(ctx); err != nil {
+			return "", err
+		}
+	}
+	root := roots[0]
+	switch {
+	case root.Error != nil:
+		return "", fmt.Errorf("%w: %s: %s", ErrNoPackage, o.Package, strings.TrimSpace(root.Error.Err))
+	case root.Name != "main":
+		return "", fmt.Errorf("%w: %s is package %s; name a folder with a package main", ErrNotMain, o.Package, root.Name)
+	}
+	if !slices.ContainsFunc(pkgs, func(p listed) bool { return p.ImportPath == o.KernelPackage }) {
+		return "", fmt.Errorf("%w: %s does not import the kernel; add `import _ %q` to it", ErrNoKernel, o.Package, o.KernelPackage)
+	}
+	return root.ImportPath, nil
+}
+
+// checkEnvironment refuses settings that a user made on purpose and that an
+// image cannot follow, rather than override them silently.
+func (o *BuildOptions) checkEnvironment(ctx context.Context) error {
+	changed := make(map[string]string)
+	cmd := o.goCommand(ctx, "0", "env", "-changed", "-json")
+	cmd.Env = o.Env
+	out, err := cmd.Output()
+	if err != nil {
+		return o.goError(ctx, ErrNoGo, err)
+	}
+	if err := json.Unmarshal(out, &changed); err != nil {
+		return fmt.Errorf("%w: go env: %v", ErrNoGo, err)
+	}
+	// The go command lists what differs from the default; what was set to the
+	// host's own value is in the environment alone.
+	for _, kv := range o.Env {
+		if k, v, ok := strings.Cut(kv, "="); ok && v != "" && (k == "GOOS" || k == "GOARCH" || k == "CGO_ENABLED") {
+			changed[k] = v
+		}
+	}
+	if v := changed["GOARCH"]; v != "" && v != "amd64" {
+		return fmt.Errorf("%w: GOARCH=%s is set, images are for amd64; unset GOARCH", ErrTarget, v)
+	}
+	if v := changed["GOOS"]; v != "" && v != "linux" {
+		return fmt.Errorf("%w: GOOS=%s is set, images are built for linux, whose system calls the kernel speaks; unset GOOS", ErrTarget, v)
+	}
+	if v := changed["GOAMD64"]; v == "v3" || v == "v4" {
+		return fmt.Errorf("%w: GOAMD64=%s needs AVX, which the kernel does not switch on; unset GOAMD64", ErrTarget, v)
+	}
+	if changed["CGO_ENABLED"] == "1" {
+		return fmt.Errorf("%w: CGO_ENABLED=1 is set; unset it", ErrCgo)
+	}
+	mode := o.BuildMode
+	for _, flag := range strings.Fields(changed["GOFLAGS"]) {
+		name, v, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+		if name == "buildmode" && mode == "" {
+			mode = v
+		}
+	}
+	if mode != "" && mode != "default" && mode != "exe" {
+		return fmt.Errorf("%w: -buildmode=%s; an image is built with -buildmode=exe, leave it out (also of GOFLAGS)", ErrBuildMode, mode)
+	}
+	return nil
+}
+
+// checkCgo names the first package outside the standard library that would use
+// cgo if it could. It is asked only when a package has no Go files without cgo:
+// many packages use cgo where it is there and do well without.
+func (o *BuildOptions) checkCgo(ctx context.Context) error {
+	pkgs, err := o.list(ctx, "1")
+	if err != nil {
+		return err
+	}
+	for _, p := range pkgs {
+		if len(p.CgoFiles) > 0 && !p.Standard {
+			return fmt.Errorf("%w: %s uses it (%s); remove the import or build without that package",
+				ErrCgo, p.ImportPath, strings.Join(p.CgoFiles, ", "))
+		}
+	}
+	return nil
+}
+
+// listed is the part of `go list -json` that is of use here.
+type listed struct {
+	ImportPath string
+	Name       string
+	Standard   bool
+	DepOnly    bool
+	CgoFiles   []string
+	Error      *struct{ Err string }
+}
+
+// list returns the package and all it imports, with their errors.
+func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
+	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Standard,DepOnly,CgoFiles,Error"}
+	if o.Tags != "" {
+		args = append(args, "-tags="+o.Tags)
+	}
+	cmd := o.goCommand(ctx, cgo, append(args, "--", o.Package)...)
+	var out, msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &msg
+	if err := cmd.Run(); err != nil {
+		if msg.Len() > 0 {
+			err = fmt.Errorf("%s", strings.TrimSpace(msg.String()))
+		}
+		return nil, o.goError(ctx, ErrNoPackage, err)
+	}
+	var pkgs []listed
+	for d := json.NewDecoder(&out); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%w: go list: %v", ErrNoPackage, err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}

@@ -1,0 +1,19 @@
+// Package image builds a Go main package and finishes the linker's output into
+// a bootable image: one ELF64 file that a multiboot 1 loader (GRUB, QEMU
+// -kernel, u-root's kexec) and a PVH loader (QEMU microvm, Xen, Firecracker,
+// Cloud Hypervisor) both accept, and that every ELF tool still reads as the
+// linker wrote it.
+//
+// What lives here:
+//
+//   - [Build] checks a package, runs the stock `go build` and finishes the result;
+//   - [Finish] turns the linker's ELF into an image (layout.go says what it relies on);
+//   - [Inspect] reads an image back: build ID, loaders, extent, smallest RAM.
+//
+// Nothing but the first page of the file, and of it only unused bytes and the
+// program header table, is changed: symbols, DWARF, build IDs and the contents
+// of every section stay byte for byte as linked.
+//
+// Context: the host. It imports the standard library only, never the kernel,
+// which it knows by import path and entry symbol alone.
+package image
