@@ -1,0 +1,30 @@
+// Package trace reads on the host what a target says when it dies: it finds
+// traces in a stream of serial output, resolves their addresses and shows them
+// in place, without changing or delaying anything else in the stream.
+//
+// The format is defined in one place, the file wire.go of package tracer, and
+// in none other; this package reads all three of its forms.
+//
+// Bytes flow one way through these parts, one file each:
+//
+//	parser.go    bytes -> text to pass through, trace lines, ended traces
+//	record.go    one line of the text or markup form -> a Record
+//	compact.go   the byte string of the compact form -> Records
+//	format.go    a Record -> the line of the text form that it would be
+//	trace.go     Records -> a Trace, within fixed limits
+//	resolve.go   addresses -> functions, with the build ID checked first
+//	repair.go    the caller that the walk of frame pointers has to miss
+//	render.go    how it looks in 80 columns
+//	json.go      the same as one JSON object a line
+//	sanitize.go  nothing from a target may drive the user's terminal
+//	filter.go    all of it as an io.Writer
+//	follow.go    a log that still grows, as its input
+//
+// What comes from a target is never trusted: lines are damaged on the way,
+// traces are cut when the panic path dies, and a program may print anything.
+// No input makes this package panic, and memory stays bounded whatever the
+// input (see the Max constants).
+//
+// The package may import packages tracer (names and constants of the format)
+// and tools/symbol (what a resolver returns). It runs on the host only.
+package trace

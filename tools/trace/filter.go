@@ -1,0 +1,312 @@
+package trace
+
+// Filter is the whole package as an io.Writer: serial output in, the same out
+// with its traces resolved. Text is neither changed nor delayed; what the host
+// has to say goes behind an address, into indented lines, or into lines that
+// begin with "zf: ".
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// DefaultIdle is the time without input after which a command releases what is
+// held back: too short to notice at a prompt, and longer than the pauses
+// between the bytes of a line.
+const DefaultIdle = 50 * time.Millisecond
+
+// Options say what a Filter does. The zero value passes everything through.
+type Options struct {
+	// Symbols resolves addresses; nil leaves traces as they are, with a note
+	// on Log.
+	Symbols Resolver
+	// Force resolves traces of another build too.
+	Force bool
+	// Color marks functions, files and reasons by terminal colours.
+	Color bool
+	// Sanitize shows control characters instead of passing them. It belongs on
+	// when the output is a terminal.
+	Sanitize bool
+	// JSON takes one object a line for each trace that ends; nil: none.
+	JSON io.Writer
+	// Log takes messages for the user; nil: none.
+	Log io.Writer
+	// Idle is the time after which Flush is called by itself when no input
+	// comes; 0: never.
+	Idle time.Duration
+	// Dir is the folder to which paths are shown relative if they lie in it;
+	// empty: the current one.
+	Dir string
+	// OnTrace is called for each trace that has ended, after it has been
+	// resolved and shown; nil: not. It must not call the Filter.
+	OnTrace func(*Trace)
+}
+
+// Stats counts what a Filter has seen.
+type Stats struct {
+	// Traces is the number of traces, Fatal of those that ended the kernel,
+	// Damaged of those that were damaged or cut.
+	Traces, Fatal, Damaged int
+	// Mismatch is set when a trace came from another build than Symbols.
+	Mismatch bool
+}
+
+// Filter finds and resolves the traces in a stream. It is safe for concurrent
+// use. Host.
+type Filter struct {
+	opt Options
+	out io.Writer
+
+	mu     sync.Mutex
+	p      *Parser
+	buf    []byte // output of the call that runs
+	san    sanitizer
+	column bool   // the output is not at the start of a line
+	ending []byte // how the latest trace line ended
+	notes  []byte // lines of ours that wait for the start of a line
+	stats  Stats
+	err    error // of the first write that failed
+	timer  *time.Timer
+	closed bool
+
+	cur     *Trace // the trace that ses belongs to
+	ses     session
+	said    string // the latest message about a wrong build
+	without bool   // it has been said that there are no symbols
+}
+
+// ErrClosed is returned by a Write after Close.
+var ErrClosed = errors.New("trace: the filter is closed")
+
+// NewFilter returns a filter that writes to out; out may be nil. The error is
+// that of finding the current folder.
+func NewFilter(out io.Writer, opt Options) (*Filter, error) {
+	if out == nil {
+		out = io.Discard
+	}
+	if opt.Log == nil {
+		opt.Log = io.Discard
+	}
+	if opt.Dir == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, fmt.Errorf("trace: current folder: %w", err)
+		}
+		opt.Dir = dir
+	}
+	f := &Filter{opt: opt, out: out, ending: []byte("\n")}
+	f.p = NewParser((*events)(f))
+	return f, nil
+}
+
+// chunk bounds the memory that one Write takes for its output.
+const chunk = 32 << 10
+
+// Write passes p through. What it resolves is out when it returns; so is text,
+// but for a few bytes that may be the beginning of a trace line. The error is
+// that of the output or of the JSON output.
+func (f *Filter) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return 0, ErrClosed
+	}
+	for n := 0; n < len(p); {
+		k := min(len(p)-n, chunk)
+		f.p.Write(p[n : n+k])
+		if err := f.send(); err != nil {
+			return n, err
+		}
+		n += k
+	}
+	f.arm()
+	return len(p), nil
+}
+
+// Flush releases what is held back. A trace line that goes on afterwards is
+// still resolved.
+func (f *Filter) Flush() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	f.flush()
+	return f.send()
+}
+
+func (f *Filter) flush() {
+	f.p.Flush()
+	if f.opt.Sanitize {
+		f.buf = f.san.flush(f.buf)
+	}
+}
+
+// Close ends the stream: everything is released, an open trace counts as cut.
+// It does not close the outputs.
+func (f *Filter) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return f.err
+	}
+	f.closed = true
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	f.p.Close()
+	if f.opt.Sanitize {
+		f.buf = f.san.flush(f.buf)
+	}
+	f.flushNotes()
+	return f.send()
+}
+
+// Stats returns what has been seen so far.
+func (f *Filter) Stats() Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats
+}
+
+// send writes out what the parser made.
+func (f *Filter) send() error {
+	if len(f.buf) > 0 && f.err == nil {
+		_, f.err = f.out.Write(f.buf)
+	}
+	f.buf = f.buf[:0]
+	return f.err
+}
+
+// arm sets the timer that flushes, if there is something to flush.
+func (f *Filter) arm() {
+	held := f.opt.Idle > 0 && (f.p.Held() || len(f.san.held) > 0)
+	switch {
+	case held && f.timer == nil:
+		f.timer = time.AfterFunc(f.opt.Idle, func() { f.Flush() })
+	case held:
+		f.timer.Reset(f.opt.Idle)
+	case f.timer != nil:
+		f.timer.Stop()
+	}
+}
+
+// events are the methods that the parser calls. They are not the Filter's own
+// so that they stay out of its interface. f.mu is held.
+type events Filter
+
+// Text passes bytes through.
+func (e *events) Text(p []byte) { (*Filter)(e).text(p) }
+
+func (f *Filter) text(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	if f.opt.Sanitize {
+		f.buf = f.san.append(f.buf, p)
+	} else {
+		f.buf = append(f.buf, p...)
+	}
+	f.column = p[len(p)-1] != '\n'
+	if !f.column && len(f.notes) > 0 {
+		f.flushNotes()
+	}
+}
+
+// Line shows a line of a trace and what is to be said about it.
+func (e *events) Line(l *Line) {
+	f := (*Filter)(e)
+	if l.Trace != nil && l.Trace != f.cur {
+		f.start(l.Trace)
+	}
+	if len(l.Ending) > 0 {
+		f.ending = append(f.ending[:0], l.Ending...)
+	}
+	if l.Trace != nil && f.missed(l.Trace, &l.Record) {
+		l.Shown = 0 // the line begins anew
+		if l.Frame >= 0 {
+			l.Frame++
+		}
+	}
+	f.line(l)
+}
+
+// Done counts and reports a trace that has ended.
+func (e *events) Done(t *Trace) {
+	f := (*Filter)(e)
+	if t != f.cur {
+		f.start(t)
+	}
+	f.missed(t, nil)
+	f.stats.Traces++
+	if t.Fatal() {
+		f.stats.Fatal++
+	}
+	if t.Damaged {
+		f.stats.Damaged++
+		f.note(damageNote(t))
+	}
+	if f.opt.JSON != nil && f.err == nil {
+		_, f.err = f.opt.JSON.Write(t.JSON())
+	}
+	if f.opt.OnTrace != nil {
+		f.opt.OnTrace(t)
+	}
+	f.cur = nil
+}
+
+// start begins to resolve a trace, if it is one of this image.
+func (f *Filter) start(t *Trace) {
+	f.cur, f.ses = t, session{}
+	if f.opt.Symbols == nil {
+		if !f.without {
+			f.without = true
+			fmt.Fprintln(f.opt.Log, "zf: traces are not resolved: no ELF file was given")
+		}
+		return
+	}
+	if why := wrongBuild(t, f.opt.Symbols); why != "" && !f.opt.Force {
+		f.stats.Mismatch = true
+		if why != f.said {
+			f.said = why
+			fmt.Fprintln(f.opt.Log, "zf: "+why)
+		}
+		return
+	}
+	f.ses.sym = f.opt.Symbols
+}
+
+// note adds a line of ours, at the next start of a line.
+func (f *Filter) note(s string) {
+	f.notes = append(f.notes, f.paint(red, "zf: "+s)...)
+	f.notes = append(f.notes, f.ending...)
+	// A line that has been shown in part is finished first.
+	if !f.column {
+		f.flushNotes()
+	}
+}
+
+func (f *Filter) flushNotes() {
+	if len(f.notes) == 0 {
+		return
+	}
+	if f.column {
+		f.buf = append(f.buf, f.ending...)
+	}
+	f.buf = append(f.buf, f.notes...)
+	f.notes, f.column = f.notes[:0], false
+}
+
+// path returns how a file is shown: relative if it lies under Dir.
+func (f *Filter) path(file string) string {
+	if rel, ok := strings.CutPrefix(file, strings.TrimSuffix(f.opt.Dir, string(filepath.Separator))+string(filepath.Separator)); ok && rel != "" {
+		file = rel
+	}
+	return clean(file)
+}

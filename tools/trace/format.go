@@ -1,0 +1,88 @@
+package trace
+
+// The way back: a record as the line that the text form would have. So a trace
+// that came in the compact form is shown in the words that the user knows.
+
+import (
+	"fmt"
+
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// String returns the record as a line of the text form, without tag and line
+// ending. It serves to show what arrived in the compact form.
+func (r *Record) String() string {
+	switch r.Op {
+	case OpBegin:
+		return fmt.Sprintf("begin %d %s %s thread=%d build=%s",
+			r.Seq, r.Kind, r.Context, r.Thread, orDash(r.BuildID))
+	case OpReason:
+		return "reason " + r.Text
+	case OpCause:
+		s := fmt.Sprintf("cause vector=%d name=%s error=%#x",
+			r.Cause.Vector, vectorName(r.Cause.Vector), r.Cause.ErrorCode)
+		if r.Cause.PC != 0 {
+			s += fmt.Sprintf(" pc=%#x", r.Cause.PC)
+		}
+		if r.Cause.HasAddress {
+			s += fmt.Sprintf(" addr=%#x", r.Cause.Address)
+		}
+		return s
+	case OpMem:
+		s := fmt.Sprintf("mem %#x:", r.Address)
+		for _, w := range r.Words {
+			s += fmt.Sprintf(" %x", w)
+		}
+		return s
+	case OpFrame:
+		f := &r.Frame
+		s := fmt.Sprintf("#%d %s %#x", r.Index, f.Kind, f.Address)
+		switch f.Kind {
+		case tracer.Trap:
+			s += fmt.Sprintf(" vector=%d name=%s error=%#x",
+				f.Vector, vectorName(f.Vector), f.ErrorCode)
+		case tracer.PC:
+			s += fmt.Sprintf(" sp %#x fp %#x", f.SP, f.FP)
+		default:
+			s += fmt.Sprintf(" fp %#x", f.FP)
+		}
+		return s + " " + orDash(f.Stack)
+	case OpStop:
+		s := "stop " + r.End
+		if r.HasValue {
+			s += fmt.Sprintf(" %#x", r.Value)
+		}
+		if r.End == tracer.EndZero.String() {
+			return s + " (complete)"
+		}
+		return s + " (truncated)"
+	case OpReg:
+		s := "reg"
+		for _, reg := range r.Regs {
+			s += fmt.Sprintf(" %s=%#x", reg.Name, reg.Value)
+		}
+		return s
+	case OpStack:
+		k := &r.Stack
+		return fmt.Sprintf("stack %s %#x size=%d used>=%d free<=%d limit=%d %s",
+			k.Name, k.Lo, k.Size, k.Used, k.Size-min(k.Used, k.Size), k.Limit, k.Level)
+	case OpDone:
+		return fmt.Sprintf("done %d crc=0x%08x", r.Lines, r.CRC)
+	}
+	return ""
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// vectorName is tracer.VectorName for a number of any size.
+func vectorName(v uint64) string {
+	if v > tracer.VectorCall {
+		return "?"
+	}
+	return tracer.VectorName(uint32(v))
+}

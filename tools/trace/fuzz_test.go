@@ -1,0 +1,124 @@
+package trace
+
+import (
+	"bytes"
+	"testing"
+)
+
+func seeds(f *testing.F) {
+	for _, form := range forms {
+		b := form.write(sample())
+		f.Add(b, uint8(7))
+		f.Add(b[:len(b)/2], uint8(1))
+		f.Add(append(b[:100:100], b...), uint8(200))
+	}
+	f.Add(lines("zf1 last panic 0x1 x", "zf1 #0 scan 0x0", "{{{reset}}}"), uint8(3))
+}
+
+// recorder checks what a parser must keep to whatever it reads.
+type recorder struct {
+	t    *testing.T
+	text []byte // all bytes of the stream, as they were reported
+	done int
+}
+
+func (r *recorder) Text(p []byte) { r.text = append(r.text, p...) }
+
+func (r *recorder) Line(l *Line) {
+	if l.Raw != nil {
+		r.text = append(append(r.text, l.Raw[l.Shown:]...), l.Ending...)
+	}
+	if t := l.Trace; t != nil && (len(t.Frames) > MaxFrames || len(t.words) > MaxWords || len(t.Stacks) > MaxStacks) {
+		r.t.Errorf("a trace beyond the limits: %d frames, %d words, %d stacks", len(t.Frames), len(t.words), len(t.Stacks))
+	}
+}
+
+func (r *recorder) Done(t *Trace) {
+	r.done++
+	if t.Cut && !t.Damaged {
+		r.t.Errorf("a cut trace that is not damaged")
+	}
+}
+
+// FuzzParser: no byte is lost or changed, memory is bounded, nothing panics.
+func FuzzParser(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, in []byte, step uint8) {
+		r := &recorder{t: t}
+		p := NewParser(r)
+		for b := in; len(b) > 0; {
+			k := min(len(b), int(step)+1)
+			p.Write(b[:k])
+			if step%3 == 0 {
+				p.Flush()
+			}
+			if b = b[k:]; cap(p.line) > 2*MaxLine {
+				t.Fatalf("the parser holds %d bytes of a line", cap(p.line))
+			}
+		}
+		p.Close()
+		if !bytes.Equal(r.text, in) {
+			t.Fatalf("out = %q; want %q", r.text, in)
+		}
+	})
+}
+
+// FuzzFilter: the output does not depend on how the input comes in, holds all
+// of it in the same order, and shows no control character.
+func FuzzFilter(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, in []byte, step uint8) {
+		var parts [][]byte
+		for b := in; len(b) > 0; {
+			k := min(len(b), int(step)+1)
+			parts, b = append(parts, b[:k]), b[k:]
+		}
+		whole := filter(t, Options{Symbols: testImage(), Force: true}, in)
+		split := filter(t, Options{Symbols: testImage(), Force: true}, parts...)
+		if !bytes.Equal(whole.out.Bytes(), split.out.Bytes()) || !bytes.Equal(whole.json.Bytes(), split.json.Bytes()) {
+			t.Fatalf("in steps of %d: %q; want %q", int(step)+1, split.out.Bytes(), whole.out.Bytes())
+		}
+		// What was added are insertions: the input is a subsequence.
+		rest := in
+		for _, c := range whole.out.Bytes() {
+			if len(rest) > 0 && rest[0] == c {
+				rest = rest[1:]
+			}
+		}
+		if len(rest) > 0 {
+			t.Fatalf("out = %q; want all of %q in it", whole.out.Bytes(), in)
+		}
+		if whole.stats.Traces == 0 && !bytes.Equal(whole.out.Bytes(), in) {
+			t.Fatalf("no trace, but out = %q; want %q", whole.out.Bytes(), in)
+		}
+		safe := filter(t, Options{Symbols: testImage(), Force: true, Sanitize: true}, in).out.String()
+		for _, c := range safe {
+			if control(c) && !harmless(c) {
+				t.Fatalf("%q in %q", c, safe)
+			}
+		}
+	})
+}
+
+// FuzzCompact: the decoder takes any byte string, and what it makes of it is
+// bounded.
+func FuzzCompact(f *testing.F) {
+	b := compactBytes(sample())
+	f.Add(b)
+	f.Add(b[:len(b)/3])
+	f.Add(bytes.Repeat([]byte{4, 0, 4, 1, 1, 1, 1}, 3))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		recs, err := DecodeCompact(b, []string{"boot"})
+		if len(recs) > maxRecords+MaxWords/wordsPerLine {
+			t.Fatalf("%d records", len(recs))
+		}
+		if err == nil && len(b) > 0 && len(recs) == 0 && b[0] != 4 {
+			t.Fatalf("nothing in %x", b)
+		}
+		for i := range recs {
+			if recs[i].String() == "" {
+				t.Fatalf("record %d of %x has no text", i, b)
+			}
+		}
+	})
+}

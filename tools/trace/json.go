@@ -1,0 +1,147 @@
+package trace
+
+// A trace as JSON: one object, one line. The names and their meaning are an
+// interface to other programs; a field may be added, none may change.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+type jsonTrace struct {
+	Version      int               `json:"version"`
+	Kind         string            `json:"kind"`
+	Reason       string            `json:"reason"`
+	Context      string            `json:"context"`
+	Vector       *uint64           `json:"vector,omitempty"`
+	ErrorCode    *uint64           `json:"error_code,omitempty"`
+	FaultAddress string            `json:"fault_address,omitempty"`
+	BuildID      string            `json:"build_id"`
+	Thread       uint64            `json:"thread"`
+	Registers    map[string]string `json:"registers"`
+	Complete     bool              `json:"complete"`
+	End          string            `json:"end"`
+	Damaged      bool              `json:"damaged"`
+	Frames       []jsonFrame       `json:"frames"`
+	Stacks       []jsonStack       `json:"stacks"`
+}
+
+type jsonFrame struct {
+	Kind      string  `json:"kind"`
+	Address   string  `json:"address"`
+	FP        string  `json:"fp,omitempty"` // not of a trap
+	SP        string  `json:"sp,omitempty"` // of a pc
+	Stack     string  `json:"stack,omitempty"`
+	Vector    *uint64 `json:"vector,omitempty"` // of a trap
+	ErrorCode *uint64 `json:"error_code,omitempty"`
+	Function  string  `json:"function,omitempty"`
+	Offset    *uint64 `json:"offset,omitempty"` // in the physical function
+	File      string  `json:"file,omitempty"`
+	Line      int     `json:"line,omitempty"`
+	Inlined   bool    `json:"inlined"`
+	Repaired  bool    `json:"repaired,omitempty"` // added by the host
+}
+
+type jsonStack struct {
+	Name       string `json:"name"`
+	Size       uint64 `json:"size"`
+	Used       uint64 `json:"used"`
+	Overflowed bool   `json:"overflowed"`
+}
+
+// JSON returns the trace as one JSON object and a line feed. Addresses are
+// hexadecimal strings, sizes bytes. Each inlined call is a frame of its own,
+// innermost first. Bytes of a name or a reason that are not UTF-8 become
+// U+FFFD; control characters are escaped, so that the line can be shown.
+func (t *Trace) JSON() []byte {
+	j := jsonTrace{
+		Version:   1,
+		Kind:      t.Kind,
+		Reason:    t.Reason,
+		Context:   t.Context,
+		BuildID:   t.BuildID,
+		Thread:    t.Thread,
+		Registers: make(map[string]string, len(t.Registers)),
+		Complete:  t.Complete(),
+		End:       t.End,
+		Damaged:   t.Damaged,
+		Frames:    []jsonFrame{},
+		Stacks:    []jsonStack{},
+	}
+	if c := t.Cause; c != nil {
+		j.Vector, j.ErrorCode = &c.Vector, &c.ErrorCode
+		if c.HasAddress {
+			j.FaultAddress = hexString(c.Address)
+		}
+	}
+	for name, v := range t.Registers {
+		j.Registers[name] = hexString(v)
+	}
+	for i := range t.Frames {
+		j.Frames = appendFrames(j.Frames, &t.Frames[i])
+	}
+	for _, s := range t.Stacks {
+		j.Stacks = append(j.Stacks, jsonStack{s.Name, s.Size, s.Used,
+			s.Level == tracer.LevelOverflowed.String()})
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(&j); err != nil {
+		// Strings, numbers and truth values only: it cannot fail.
+		panic(err)
+	}
+	return escapeControls(b.Bytes())
+}
+
+// appendFrames appends a frame with its inlined calls.
+func appendFrames(to []jsonFrame, f *Frame) []jsonFrame {
+	j := jsonFrame{
+		Kind:     f.Kind.String(),
+		Address:  hexString(f.Address),
+		Stack:    f.Stack,
+		Repaired: f.Repaired,
+	}
+	switch f.Kind {
+	case tracer.Trap:
+		j.Vector, j.ErrorCode = &f.Vector, &f.ErrorCode
+	case tracer.PC:
+		j.SP = hexString(f.SP)
+		fallthrough
+	default:
+		j.FP = hexString(f.FP)
+	}
+	if len(f.Calls) == 0 {
+		return append(to, j)
+	}
+	for i := range f.Calls {
+		c := &f.Calls[i]
+		j.Function, j.File, j.Line = c.Function, c.File, c.Line
+		j.Inlined, j.Offset = c.Inlined, &c.Offset
+		to = append(to, j)
+	}
+	return to
+}
+
+func hexString(v uint64) string { return fmt.Sprintf("%#x", v) }
+
+// escapeControls writes DEL and the C1 controls as \u escapes, as the encoder
+// does with C0. They can only stand inside of strings.
+func escapeControls(b []byte) []byte {
+	out := b[:0:0]
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] == 0x7f:
+			out = append(out, `\u007f`...)
+		case b[i] == 0xc2 && i+1 < len(b) && b[i+1] >= 0x80 && b[i+1] < 0xa0:
+			out = fmt.Appendf(out, `\u%04x`, b[i+1])
+			i++
+		default:
+			out = append(out, b[i])
+		}
+	}
+	return out
+}

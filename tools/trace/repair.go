@@ -1,0 +1,77 @@
+package trace
+
+// The repair of a first frame. A walk along frame pointers finds the caller of
+// the interrupted function at RBP+8, which is true only once the function has
+// pushed RBP. In a leaf that never does, in a prologue and in an epilogue, RBP
+// is still the caller's, and the walk goes on with the caller's caller: one
+// function is missing.
+//
+//	in a leaf, at PC:                  with its frame set up:
+//	  SP+delta -> return address         SP+delta -> return address <- RBP+8
+//	                                     SP+..    -> caller's RBP   <- RBP
+//	  RBP      -> caller's own record
+//
+// Go's pcsp table gives delta for each instruction, and the target sends the
+// words at SP. So the host knows the slot of the true return address; if that
+// is not the slot that the walk uses, the caller in it goes between.
+//
+// A target that has the tables at hand does the same by itself. What it then
+// sends next is that very caller, with the frame pointer of the frame before:
+// the walk, which moves upwards, never gives two frames the same. So the caller
+// waits for the next frame, or for the end of the walk.
+
+import (
+	"slices"
+
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// repair returns the caller that a walk by frame pointers misses behind the frame f, if it did
+// and if the trace carries the word that tells. A pc outside of the text is
+// left alone: the target itself adds the caller of a call to nowhere.
+func repair(t *Trace, f *Frame, sym Resolver) (Frame, bool) {
+	if f.Kind != tracer.PC || len(t.words) == 0 || !sym.IsText(f.Address) {
+		return Frame{}, false
+	}
+	delta, ok := sym.SPDelta(f.Address)
+	if !ok {
+		return Frame{}, false
+	}
+	slot := f.SP + delta
+	if slot == f.FP+8 {
+		return Frame{}, false // the walk comes by here
+	}
+	ret, ok := t.word(slot)
+	if !ok || !sym.IsText(ret) {
+		return Frame{}, false
+	}
+	return Frame{
+		Kind:     tracer.RA,
+		Address:  ret,
+		FP:       f.FP, // the interrupted function had not changed it
+		Stack:    f.Stack,
+		Repaired: true,
+	}, true
+}
+
+// settle decides on the caller that waits, now that the record r has come; nil
+// says that nothing more comes. If the caller was missed indeed, settle puts it
+// into the trace, resolved, and returns its index.
+func (s *session) settle(t *Trace, r *Record) (i int, added bool) {
+	switch {
+	case s.missed == nil:
+		return 0, false
+	case r == nil, r.Op == OpStop, r.Op == OpDone, r.Op == OpFrame:
+	default:
+		return 0, false // says nothing about the walk
+	}
+	caller := *s.missed
+	s.missed = nil
+	if r != nil && r.Op == OpFrame && r.Frame.Kind == caller.Kind &&
+		r.Frame.Address == caller.Address && r.Frame.FP == caller.FP {
+		return 0, false
+	}
+	t.Frames = slices.Insert(t.Frames, s.at, caller)
+	s.resolve(&t.Frames[s.at])
+	return s.at, true
+}

@@ -1,0 +1,94 @@
+package trace
+
+// Resolving: an address means something in one image only, so the build ID
+// comes first, and a trace of another image is not resolved at all: the names
+// would be wrong and look right.
+
+import (
+	"fmt"
+
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// Resolver says what is at an address of an image. A *symbol.File is one.
+type Resolver interface {
+	// BuildID returns the GNU build ID in lower-case hexadecimal, or "".
+	BuildID() string
+	// Lookup returns the functions at an address, innermost first: inlined
+	// calls, then the function itself; nil if there is none. ret says that the
+	// address is a return address: the call lies before it.
+	Lookup(addr uint64, ret bool) []symbol.Frame
+	// SPDelta returns how many bytes above the stack pointer the return address
+	// lies when the instruction at pc is about to run.
+	SPDelta(pc uint64) (uint64, bool)
+	// IsText reports whether the address lies in the text.
+	IsText(addr uint64) bool
+	// Nearest names the place of an address that is in no function.
+	Nearest(addr uint64) string
+}
+
+// maxCalls bounds the calls that are shown for one address, whatever a
+// hostile ELF says.
+const maxCalls = 64
+
+// sigpanic is called by the signal handler as if the faulting instruction had
+// called it: the return address that it finds is the faulting pc itself.
+const sigpanic = "runtime.sigpanic"
+
+// session resolves the frames of one trace, in their order.
+type session struct {
+	sym    Resolver // nil: nothing is resolved
+	exact  bool     // the next return address is an exact pc
+	missed *Frame   // a caller that the walk may have missed (repair.go)
+	at     int      // where it belongs in Trace.Frames
+}
+
+// resolve looks up the frame's address.
+func (s *session) resolve(f *Frame) {
+	exact := s.exact
+	s.exact = false
+	if s.sym == nil || f.Kind == tracer.Trap {
+		return
+	}
+	ret := f.Kind != tracer.PC && !(f.Kind == tracer.RA && exact)
+	f.Calls = s.sym.Lookup(f.Address, ret)
+	if len(f.Calls) > maxCalls {
+		f.Calls = f.Calls[len(f.Calls)-maxCalls:]
+	}
+	if n := len(f.Calls); n > 0 {
+		s.exact = f.Calls[n-1].Function == sigpanic
+	}
+}
+
+// frame resolves the frame at index i of the trace, which is its latest one.
+func (s *session) frame(t *Trace, i int) {
+	s.resolve(&t.Frames[i])
+	if s.sym == nil {
+		return
+	}
+	if caller, ok := repair(t, &t.Frames[i], s.sym); ok && len(t.Frames) < MaxFrames {
+		s.missed, s.at = &caller, i+1
+	}
+}
+
+// wrongBuild returns what to tell the user when the trace comes from another
+// image than sym, or "". A trace whose build ID did not arrive gets the benefit
+// of the doubt: it is marked as damaged anyway.
+func wrongBuild(t *Trace, sym Resolver) string {
+	have := sym.BuildID()
+	if t.noBuild || t.BuildID == have {
+		return ""
+	}
+	from, is := "build "+clean(t.BuildID), "build "+clean(have)
+	if t.BuildID == "" {
+		from = "an image without a build ID"
+	}
+	if have == "" {
+		is = "has no build ID"
+	} else {
+		is = "is " + is
+	}
+	return fmt.Sprintf("the trace comes from %s, but the ELF file %s: not resolved\n"+
+		"zf: give the ELF file that was running (-force resolves it all the same)", from, is)
+}

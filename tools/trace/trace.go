@@ -1,0 +1,196 @@
+package trace
+
+// A Trace is what a target said, as far as it arrived. It is built up record
+// by record, in the order of the wire, and every list in it has a limit: the
+// sender may be broken or hostile, and its traces are read for hours. What is
+// beyond a limit is dropped and the trace counts as damaged.
+
+import (
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// Limits of what is kept of one trace. A whole trace of the target is well
+// below them.
+const (
+	// MaxLine is the longest trace line in bytes, its ending included. A
+	// longer one is no trace line and passes through.
+	MaxLine = 64 << 10
+	// MaxFrames is the largest number of frames that a trace keeps.
+	MaxFrames = 4096
+	// MaxWords is the largest number of 8-byte words of memory.
+	MaxWords = 4096
+	// MaxStacks is the largest number of rows of the stack table.
+	MaxStacks = tracer.MaxStacks
+	// MaxReason is the longest reason in bytes.
+	MaxReason = 4096
+	// MaxName is the longest name (a stack, a build ID, a kind) in bytes.
+	MaxName = 128
+)
+
+// Trace is one trace. Addresses are virtual addresses of the target.
+type Trace struct {
+	// Seq counts the traces since boot, from 1; 0 if it is not known.
+	Seq uint64
+	// Kind and Context are the words of the wire ("panic", "early"); empty
+	// when the begin line was lost.
+	Kind, Context string
+	// Thread is the number of the thread that the trace is about.
+	Thread uint64
+	// BuildID is the GNU build ID of the image that wrote the trace, in
+	// lower-case hexadecimal; empty when it has none or it is not known.
+	BuildID string
+	// Reason says in words why there is a trace.
+	Reason string
+	// Cause is the CPU exception behind the trace, nil if there is none.
+	Cause *Cause
+	// Registers are the values by name (tracer.RegisterNames).
+	Registers map[string]uint64
+	// Frames are the frames, innermost first, with those that the host added.
+	Frames []Frame
+	// End is the reason for which the walk stopped, in the word of the wire;
+	// empty when the trace was cut before. EndValue is the offending value.
+	End      string
+	EndValue uint64
+	// Stacks is the table of stacks with their high-water marks.
+	Stacks []Stack
+	// Last is set for the single line that is left when the panic path has
+	// failed twice. It has no CRC.
+	Last bool
+	// Damaged is set when the trace is not what was sent, or not all of it.
+	// Damage says why, in words; it is empty otherwise.
+	Damaged bool
+	Damage  string
+	// Cut is set when the trace has no end line. A cut trace is Damaged too.
+	Cut bool
+
+	words   map[uint64]uint64 // memory by address, for the repair of a frame
+	noBuild bool              // the build ID of this trace did not arrive
+}
+
+// Cause is a CPU exception.
+type Cause struct {
+	// Vector is its number and ErrorCode what the CPU pushed, or 0.
+	Vector, ErrorCode uint64
+	// PC is the instruction that trapped; 0 in the compact form, which leaves
+	// it to the registers.
+	PC uint64
+	// Address is the address that faulted, for a page fault (HasAddress).
+	Address    uint64
+	HasAddress bool
+}
+
+// Frame is one frame of a trace.
+type Frame struct {
+	// Kind says how the address was found.
+	Kind tracer.Kind
+	// Address is in the function; for a tracer.Trap it is the interrupted one.
+	Address uint64
+	// FP is the frame pointer, SP the stack pointer (tracer.PC only).
+	FP, SP uint64
+	// Vector and ErrorCode belong to a tracer.Trap.
+	Vector, ErrorCode uint64
+	// Stack is the name of the stack that the frame is on, or empty.
+	Stack string
+	// Repaired is set for a caller that the host found by the pc tables.
+	Repaired bool
+	// Calls are the functions at Address, innermost first: inlined calls, then
+	// the function itself. Empty when the address is not resolved.
+	Calls []symbol.Frame
+}
+
+// Stack is a row of the table of stacks. Sizes are in bytes.
+type Stack struct {
+	Name   string
+	Lo, Hi uint64
+	// Used is the high-water mark: at least so much has been used.
+	Size, Used, Limit uint64
+	// Level is the grade that the target gave, in the word of the wire.
+	Level string
+}
+
+// Complete reports whether the walk reached the outermost frame. Only the end
+// "zero" says so.
+func (t *Trace) Complete() bool { return t.End == tracer.EndZero.String() }
+
+// Fatal reports whether the trace ended the kernel. A trace that is damaged
+// counts as fatal, since its kind may be what was damaged: a failure must never
+// look like a success.
+func (t *Trace) Fatal() bool {
+	return t.Damaged || t.Kind != tracer.KindNMI.String() && t.Kind != tracer.KindTrace.String()
+}
+
+// cutDamage is the Damage of a trace that is intact as far as it goes.
+const cutDamage = "it was cut"
+
+// damage marks the trace as damaged. The first cause is kept.
+func (t *Trace) damage(why string) {
+	if !t.Damaged {
+		t.Damaged, t.Damage = true, why
+	}
+}
+
+// add puts what the record says into the trace and returns the index of the
+// frame that it added, or -1.
+func (t *Trace) add(r *Record) int {
+	switch r.Op {
+	case OpBegin:
+		t.Seq, t.Kind, t.Context = r.Seq, r.Kind, r.Context
+		t.Thread, t.BuildID, t.noBuild = r.Thread, r.BuildID, !r.HasBuild
+	case OpReason:
+		t.Reason = r.Text
+		if len(t.Reason) > MaxReason {
+			t.Reason = t.Reason[:MaxReason]
+			t.damage("its reason is too long")
+		}
+	case OpCause:
+		c := r.Cause
+		t.Cause = &c
+	case OpMem:
+		t.addWords(r)
+	case OpFrame:
+		if len(t.Frames) >= MaxFrames {
+			t.damage("it has too many frames")
+			break
+		}
+		t.Frames = append(t.Frames, r.Frame)
+		return len(t.Frames) - 1
+	case OpStop:
+		t.End, t.EndValue = r.End, r.Value
+	case OpReg:
+		for _, reg := range r.Regs {
+			if t.Registers == nil {
+				t.Registers = make(map[string]uint64)
+			}
+			t.Registers[reg.Name] = reg.Value
+		}
+	case OpStack:
+		if len(t.Stacks) >= MaxStacks {
+			t.damage("it has too many stacks")
+			break
+		}
+		t.Stacks = append(t.Stacks, r.Stack)
+	}
+	return -1
+}
+
+// addWords keeps the words of a memory dump by their addresses.
+func (t *Trace) addWords(r *Record) {
+	if t.words == nil {
+		t.words = make(map[uint64]uint64)
+	}
+	for i, w := range r.Words {
+		if len(t.words) >= MaxWords {
+			t.damage("its memory dump is too long")
+			return
+		}
+		t.words[r.Address+uint64(i)*8] = w
+	}
+}
+
+// word returns the 8 bytes of the target's memory at the address, if the trace
+// has them.
+func (t *Trace) word(address uint64) (uint64, bool) {
+	w, ok := t.words[address]
+	return w, ok
+}
