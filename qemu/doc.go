@@ -1,0 +1,24 @@
+// Package qemu starts a bootable image in QEMU and tells how it ended.
+//
+// What lives here:
+//
+//   - [Start] and [VM]: one machine, its serial port as bytes, its monitor (QMP);
+//   - [Result]: QEMU's exit status decoded by the kernel's contract (exit.go);
+//   - [Find]: which QEMU is run, and how to install it;
+//   - the end-to-end tests of the whole project.
+//
+// A machine that ends in any other way than by the kernel's own word is an error:
+// a triple fault, a power-off, a timeout and an early exit of QEMU never look
+// like success.
+//
+// QEMU is run through u-root's VM test library (github.com/hugelgupf/vmtest/qemu),
+// which starts the process, hands it files, kills it with its context and reports
+// its status. Two parts of it do not serve and are not used: its console, a
+// pseudo-terminal that mixes the guest's output with QEMU's own messages, rewrites
+// line ends and echoes input, so that here it carries QEMU's messages alone; and
+// its OptionsFor, which takes further arguments from VMTEST_* variables, so that
+// one image would not run in the same way for everyone.
+//
+// Context: the host (a Unix). It imports that library and the standard library;
+// its tests import packages of tools, never tools/zf.
+package qemu

@@ -1,0 +1,281 @@
+package qemu
+
+// A VM is a QEMU process and three streams: the guest's serial port, the monitor,
+// and QEMU's own messages. The process's end closes all three, and only when each
+// has been read to its end is the VM's end known, so that nothing the guest sent
+// last is lost.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	vmtest "github.com/hugelgupf/vmtest/qemu"
+)
+
+// VM is a running machine. Its methods may be called from any goroutine.
+type VM struct {
+	cfg     Config
+	ctx     context.Context
+	process *vmtest.VM
+	streams []net.Conn // our ends, in the order of QEMU's descriptors
+	serial  net.Conn   // the first of them
+	monitor *monitor
+	stderr  *output
+	tmp     string // private folder, "" if none was needed
+
+	started  time.Time
+	lastByte atomic.Int64 // when the guest last sent something, in ns since started; 0: never
+	timedOut atomic.Bool
+
+	reason    string      // of the first SHUTDOWN event; written by the monitor's reader alone
+	registers chan string // the dump that quit has taken, if it has
+
+	done   chan struct{} // closed when result and err are final
+	result Result
+	err    error
+
+	writeErr error // of cfg.Stdout; final when the serial port has ended
+}
+
+// Start starts a machine and lets it run, unless the Config says to leave it
+// paused. The end of ctx kills it. Errors wrap [ErrNotFound], [ErrQEMU] or
+// [ErrMonitor]; how a machine that was started ends is told by [VM.Wait].
+//
+// QEMU belongs to the process group of its caller, so a program on a terminal
+// that wants to outlive the user's ^\ (SIGQUIT) has to ignore that signal while
+// it calls Start: QEMU inherits that.
+func Start(ctx context.Context, cfg Config) (*VM, error) {
+	if cfg.Program == "" {
+		path, err := Find()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Program = path
+	}
+	vm := &VM{
+		cfg:       cfg,
+		ctx:       ctx,
+		stderr:    new(output),
+		registers: make(chan string, 1),
+		done:      make(chan struct{}),
+	}
+	kernel, err := vm.kernelPath()
+	if err != nil {
+		return nil, err
+	}
+	streams, children, err := openStreams()
+	if err != nil {
+		vm.cleanup()
+		return nil, err
+	}
+	vm.streams = streams
+
+	// The program is the first argument, not QEMUCommand, which is cut at spaces.
+	opts := &vmtest.Options{
+		QEMUArgs:     slices.Concat(leash, []string{cfg.Program}, cfg.args()),
+		Kernel:       kernel,
+		KernelArgs:   cfg.Append,
+		SerialOutput: []io.WriteCloser{vm.stderr}, // of the process, that is: its messages
+	}
+	for _, f := range children {
+		opts.AddFile(f)
+	}
+	vm.started = time.Now()
+	vm.process, err = opts.Start(ctx)
+	closeAll(children)
+	if err != nil {
+		closeAll(streams)
+		vm.cleanup()
+		return nil, fmt.Errorf("%w: %w", ErrQEMU, err)
+	}
+
+	vm.serial = streams[0]
+	vm.monitor = newMonitor(streams[monitorFD-serialFD], vm.event)
+	serialDone := make(chan struct{})
+	go func() {
+		defer close(serialDone)
+		vm.copySerial()
+	}()
+	go vm.wait(serialDone)
+
+	err = vm.monitor.handshake()
+	if err == nil && !cfg.paused() {
+		err = vm.Continue()
+	}
+	if err != nil {
+		// The handshake fails when QEMU has refused its arguments: then its
+		// own words are the error.
+		vm.Kill()
+		if _, werr := vm.Wait(); errors.Is(werr, ErrQEMU) || ctx.Err() != nil {
+			err = werr
+		}
+		return nil, err
+	}
+	if cfg.Stdin != nil {
+		// The socket stays open at the end of the input: half closed, QEMU
+		// would take it for gone and drop the output too.
+		go io.Copy(vm.serial, cfg.Stdin)
+	}
+	go vm.watch()
+	return vm, nil
+}
+
+// Cmdline returns the command line that QEMU was started with.
+func (vm *VM) Cmdline() []string { return vm.process.Cmdline()[len(leash):] }
+
+// Continue starts a machine that was left paused.
+func (vm *VM) Continue() error {
+	_, err := vm.QMP("cont", nil)
+	return err
+}
+
+// QMP runs a command of QEMU's monitor protocol and returns what it returned, as
+// JSON. Arguments is nil or anything that encoding/json makes an object of. Errors
+// wrap [ErrMonitor].
+func (vm *VM) QMP(command string, arguments any) (json.RawMessage, error) {
+	return vm.monitor.run(command, arguments)
+}
+
+// InjectNMI sends the processor a non-maskable interrupt. It arrives through the
+// local APIC's LINT1 input where there is an APIC (QEMU hw/i386/x86.c, x86_nmi),
+// so it does nothing while that is masked.
+func (vm *VM) InjectNMI() error {
+	_, err := vm.QMP("inject-nmi", nil)
+	return err
+}
+
+// Kill ends QEMU at once. The machine's end is then [ErrKilled].
+func (vm *VM) Kill() error {
+	err := vm.process.Kill()
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+// Done returns a channel that is closed when the machine has ended.
+func (vm *VM) Done() <-chan struct{} { return vm.done }
+
+// Wait waits until the machine has ended and all its output has been written, and
+// tells how it ended. The error is nil if the kernel ended it by the contract of
+// exit.go, whatever the outcome; otherwise it wraps one of the errors there.
+func (vm *VM) Wait() (Result, error) {
+	<-vm.done
+	return vm.result, vm.err
+}
+
+// wait collects the end of the process and of the streams.
+func (vm *VM) wait(serialDone <-chan struct{}) {
+	defer close(vm.done)
+	err := vm.process.Wait()
+	vm.streams[leashFD-serialFD].Write([]byte(leashOff))
+	<-serialDone
+	<-vm.monitor.closed
+	closeAll(vm.streams)
+	vm.cleanup()
+
+	r := &vm.result
+	r.Stderr = vm.stderr.String()
+	r.Reason = vm.reason
+	select {
+	case r.Registers = <-vm.registers:
+		r.RIP, _ = instructionPointer(r.Registers)
+	default:
+	}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		r.Status = exit.ExitCode()
+	case err != nil:
+		r.Status = -1
+	}
+	vm.err = r.decode()
+	switch {
+	case vm.timedOut.Load():
+		vm.err = fmt.Errorf("%w after %v", ErrTimeout, vm.cfg.Timeout)
+	case vm.err != nil && vm.ctx.Err() != nil:
+		vm.err = fmt.Errorf("%w: %w", ErrKilled, context.Cause(vm.ctx))
+	case vm.writeErr != nil:
+		vm.err = fmt.Errorf("writing the serial output: %w", vm.writeErr)
+	}
+	if vm.err != nil {
+		r.Outcome, r.Program = Failed, 0
+	}
+}
+
+// copySerial passes on what the guest sends. When nobody takes it any more the
+// machine is killed, since nobody would see how it ends.
+func (vm *VM) copySerial() {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := vm.serial.Read(buf)
+		if n > 0 {
+			vm.lastByte.Store(int64(time.Since(vm.started)))
+			if vm.cfg.Stdout != nil && vm.writeErr == nil {
+				if _, vm.writeErr = vm.cfg.Stdout.Write(buf[:n]); vm.writeErr != nil {
+					vm.Kill()
+				}
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// kernelPath returns a path of the kernel to give to QEMU. A multiboot loader puts
+// that path before the command line with a space between, so a path with a space
+// in it is replaced by a link without.
+func (vm *VM) kernelPath() (string, error) {
+	path, err := filepath.Abs(vm.cfg.Kernel)
+	if err != nil {
+		return "", fmt.Errorf("%w: kernel %s: %v", ErrQEMU, vm.cfg.Kernel, err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w: kernel: %v", ErrQEMU, err)
+	}
+	if !strings.ContainsAny(path, " \t\n") {
+		return path, nil
+	}
+	if vm.tmp, err = os.MkdirTemp("", "zf-qemu-"); err != nil {
+		return "", fmt.Errorf("%w: %v", ErrQEMU, err)
+	}
+	link := filepath.Join(vm.tmp, "kernel")
+	if err := os.Symlink(path, link); err != nil {
+		vm.cleanup()
+		return "", fmt.Errorf("%w: %v", ErrQEMU, err)
+	}
+	return link, nil
+}
+
+func (vm *VM) cleanup() {
+	if vm.tmp != "" {
+		os.RemoveAll(vm.tmp)
+	}
+}
+
+// hex reads a hexadecimal number that follows key in text, as "RIP=00261f80".
+func hex(text, key string) (uint64, bool) {
+	i := strings.Index(text, key)
+	if i < 0 {
+		return 0, false
+	}
+	digits := text[i+len(key):]
+	if end := strings.IndexFunc(digits, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) }); end >= 0 {
+		digits = digits[:end]
+	}
+	n, err := strconv.ParseUint(digits, 16, 64)
+	return n, err == nil
+}

@@ -1,0 +1,118 @@
+package qemu
+
+// A machine is watched for the two ways of ending that need a hand: it resets, and
+// stands still until its registers have been read; or it runs too long, and is
+// asked with an NMI where it is before it is killed.
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// nmiQuiet is how long the guest must have been silent after an answer to
+	// an NMI for the answer to be complete.
+	nmiQuiet = 250 * time.Millisecond
+	// nmiFirst is how long its first byte may take, nmiAll the whole answer.
+	nmiFirst = time.Second
+	nmiAll   = 3 * time.Second
+)
+
+// event takes an event from the monitor's reader.
+func (vm *VM) event(msg qmpMessage) {
+	// Only the first SHUTDOWN tells why; quitting makes another.
+	if msg.Event == "SHUTDOWN" && vm.reason == "" {
+		vm.reason = msg.Data.Reason
+		go vm.quit(vm.reason)
+	}
+}
+
+// quit ends a QEMU whose machine has stopped, after a look at its registers.
+func (vm *VM) quit(reason string) {
+	if strings.HasPrefix(reason, "guest-") {
+		if regs, err := vm.Registers(); err == nil {
+			vm.registers <- regs
+		}
+	}
+	if _, err := vm.QMP("quit", nil); err != nil {
+		vm.Kill()
+	}
+}
+
+// watch waits for the end or the timeout, whichever comes first.
+func (vm *VM) watch() {
+	if vm.cfg.Timeout <= 0 {
+		return
+	}
+	timer := time.NewTimer(vm.cfg.Timeout)
+	defer timer.Stop()
+	select {
+	case <-vm.done:
+		return
+	case <-timer.C:
+	}
+	vm.timedOut.Store(true)
+	if err := vm.InjectNMI(); err == nil {
+		vm.awaitAnswer()
+	}
+	vm.Kill()
+}
+
+// awaitAnswer waits until the guest has said what it has to say to an NMI.
+func (vm *VM) awaitAnswer() {
+	asked := time.Since(vm.started)
+	tick := time.NewTicker(nmiQuiet / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-vm.done:
+			return
+		case <-tick.C:
+		}
+		now := time.Since(vm.started)
+		last := time.Duration(vm.lastByte.Load())
+		switch {
+		case now-asked > nmiAll,
+			last <= asked && now-asked > nmiFirst,
+			last > asked && now-last > nmiQuiet:
+			return
+		}
+	}
+}
+
+// Registers returns the monitor's dump of the processor's registers. Errors wrap
+// [ErrMonitor].
+func (vm *VM) Registers() (string, error) {
+	out, err := vm.QMP("human-monitor-command", map[string]string{"command-line": "info registers"})
+	if err != nil {
+		return "", err
+	}
+	var text string
+	if err := json.Unmarshal(out, &text); err != nil {
+		return "", fmt.Errorf("%w: info registers: %v", ErrMonitor, err)
+	}
+	return strings.ReplaceAll(text, "\r\n", "\n"), nil
+}
+
+// Halted reports whether the processor has halted with interrupts off, which only
+// an NMI or a reset ends. Errors wrap [ErrMonitor].
+func (vm *VM) Halted() (bool, error) {
+	const interruptFlag = 1 << 9
+	regs, err := vm.Registers()
+	if err != nil {
+		return false, err
+	}
+	flags, ok := hex(regs, "FL=") // EFL= or RFL=
+	return ok && flags&interruptFlag == 0 && strings.Contains(regs, "HLT=1"), nil
+}
+
+// instructionPointer finds the instruction pointer in a register dump; its name
+// depends on the mode the processor is in.
+func instructionPointer(regs string) (uint64, bool) {
+	if rip, ok := hex(regs, "RIP="); ok {
+		return rip, true
+	}
+	return hex(regs, "EIP=")
+}

@@ -1,0 +1,165 @@
+#!/bin/sh
+# Installs what a make target needs and is not there, with the system's own
+# package manager, and says first what it is about to do. When everything is
+# there it does nothing and says nothing, so that a target can always call it.
+#
+# Usage: tools/setup.sh run|test
+#
+#   run    QEMU
+#   test   QEMU, gdb, binutils, gcc, and an llvm-symbolizer that knows
+#          --filter-markup (LLVM 16 or newer)
+#
+# Without rights to install it prints the exact command and exits with 2.
+
+set -eu
+
+die() {
+	echo "setup: $*" >&2
+	exit 2
+}
+
+have() {
+	command -v "$1" >/dev/null 2>&1
+}
+
+# The symbolizer that the tests use: the newest llvm-symbolizer-N in PATH, or a
+# plain llvm-symbolizer; the tests look it up by the same rule.
+have_symbolizer() {
+	newest=
+	old_ifs=$IFS
+	IFS=:
+	for dir in $PATH; do
+		for file in "$dir"/llvm-symbolizer-[0-9]*; do
+			[ -x "$file" ] || continue
+			n=${file##*-}
+			case $n in *[!0-9]*) continue ;; esac
+			if [ "$n" -ge 16 ] && { [ -z "$newest" ] || [ "$n" -gt "$newest" ]; }; then
+				newest=$n
+			fi
+		done
+	done
+	IFS=$old_ifs
+	[ -z "$newest" ] || return 0
+	have llvm-symbolizer && llvm-symbolizer --help 2>/dev/null | grep -q filter-markup
+}
+
+# Package names differ in few places. llvm is the newest there is where the
+# names have numbers; on Debian 12 the plain one is too old.
+package() {
+	case $manager:$1 in
+	apt-get:qemu) echo qemu-system-x86 ;;
+	dnf:qemu) echo qemu-system-x86-core ;;
+	pacman:qemu) echo qemu-system-x86 ;;
+	zypper:qemu) echo qemu-x86 ;;
+	apk:qemu) echo qemu-system-x86_64 ;;
+	brew:qemu) echo qemu ;;
+	apt-get:gcc) echo gcc libc6-dev ;;
+	apk:gcc) echo gcc musl-dev ;;
+	apt-get:llvm)
+		newest=$(apt-cache search --names-only '^llvm-[0-9]+$' 2>/dev/null | cut -d' ' -f1 | sort -t- -k2 -n | tail -n 1)
+		echo "${newest:-llvm}"
+		;;
+	apk:llvm)
+		newest=$(apk search -q 'llvm[0-9]*' 2>/dev/null | grep -E '^llvm[0-9]+$' | sort -k1.5 -n | tail -n 1)
+		echo "${newest:-llvm}"
+		;;
+	*) echo "$1" ;;
+	esac
+}
+
+missing=
+need() { # NAME PROGRAM...
+	name=$1
+	shift
+	for program; do
+		if ! have "$program"; then
+			missing="$missing $name"
+			return
+		fi
+	done
+}
+
+mode=${1-}
+case $mode in
+run | test) ;;
+*) die "usage: tools/setup.sh run|test" ;;
+esac
+
+find_missing() {
+	missing=
+	need qemu "${ZF_QEMU:-qemu-system-x86_64}"
+	[ "$mode" = test ] || return 0
+	need gdb gdb
+	need binutils addr2line objdump
+	need gcc gcc
+	have_symbolizer || missing="$missing llvm"
+}
+
+if [ -n "${ZF_QEMU-}" ] && ! have "$ZF_QEMU"; then
+	die "ZF_QEMU is $ZF_QEMU, which cannot be run: correct it or unset it"
+fi
+find_missing
+[ -n "$missing" ] || exit 0
+
+manager=
+for m in apt-get dnf pacman zypper apk brew; do
+	if have "$m"; then
+		manager=$m
+		break
+	fi
+done
+[ -n "$manager" ] || die "missing:$missing; found none of apt-get, dnf, pacman, zypper, apk and brew: install them by hand"
+
+# Homebrew wants no root; every other manager does.
+rights=yes
+sudo=
+if [ "$manager" != brew ] && [ "$(id -u)" != 0 ]; then
+	sudo="sudo "
+	sudo -n true >/dev/null 2>&1 || rights=no
+fi
+
+packages() {
+	list=
+	for name in $missing; do
+		list="$list $(package "$name")"
+	done
+	echo "${list# }"
+}
+
+command_line() {
+	case $manager in
+	apt-get) echo "${sudo}env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $*" ;;
+	dnf) echo "${sudo}dnf install -y $*" ;;
+	pacman) echo "${sudo}pacman -S --needed --noconfirm $*" ;;
+	zypper) echo "${sudo}zypper --non-interactive install $*" ;;
+	apk) echo "${sudo}apk add $*" ;;
+	brew) echo "brew install $*" ;;
+	esac
+}
+
+# apt-get and pacman know no package before they have been told to look.
+update=
+case $manager in
+apt-get) update="${sudo}apt-get update" ;;
+pacman) update="${sudo}pacman -Sy" ;;
+esac
+
+if [ "$rights" = no ]; then
+	echo "setup: missing:$missing, and no rights to install. Run:" >&2
+	# shellcheck disable=SC2046
+	echo "  ${update:+$update && }$(command_line $(packages))" >&2
+	exit 2
+fi
+
+echo "setup: missing:$missing; installing with $manager" >&2
+if [ -n "$update" ]; then
+	echo "setup: $update" >&2
+	$update >&2 || die "$update failed; see above"
+fi
+# shellcheck disable=SC2046
+line=$(command_line $(packages))
+echo "setup: $line" >&2
+$line >&2 || die "$line failed; see above"
+
+find_missing
+[ -z "$missing" ] || die "still missing:$missing; $manager says it is installed: put it into PATH"

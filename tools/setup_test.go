@@ -1,0 +1,206 @@
+package tools
+
+// setup.sh runs here with a PATH of its own, in which every program is a script of
+// the test: package managers that write down how they were called and "install" by
+// making the programs appear.
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// machine is a PATH to run setup.sh with.
+type machine struct {
+	t   *testing.T
+	dir string
+}
+
+// newMachine has a shell's own helpers and the given programs.
+func newMachine(t *testing.T, programs ...string) *machine {
+	t.Helper()
+	m := &machine{t, t.TempDir()}
+	for _, p := range []string{"sh", "env", "grep", "cut", "sort", "tail", "cat", "chmod"} {
+		path, err := exec.LookPath(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(m.dir, p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.script("id", "echo 0")
+	for _, p := range programs {
+		m.script(p, "exit 0")
+	}
+	return m
+}
+
+func (m *machine) script(name, body string) {
+	m.t.Helper()
+	if err := os.WriteFile(filepath.Join(m.dir, name), []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// manager adds a package manager whose install makes all of programs appear.
+func (m *machine) manager(name, programs string) {
+	m.script(name, fmt.Sprintf(`echo "%s $*" >>%[2]s/calls
+[ -z "$DEBIAN_FRONTEND" ] || echo "frontend $DEBIAN_FRONTEND" >>%[2]s/calls
+for p in %[3]s; do echo '#!/bin/sh' >%[2]s/$p; chmod +x %[2]s/$p; done`, name, m.dir, programs))
+}
+
+// setup runs the script and returns its output, its exit status and the calls of
+// package managers.
+func (m *machine) setup(mode string, env ...string) (out string, status int, calls string) {
+	m.t.Helper()
+	cmd := exec.Command(filepath.Join(m.dir, "sh"), "setup.sh", mode)
+	cmd.Env = append([]string{"PATH=" + m.dir}, env...)
+	b, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		m.t.Fatal(err)
+	}
+	c, err := os.ReadFile(filepath.Join(m.dir, "calls"))
+	if err != nil && !os.IsNotExist(err) {
+		m.t.Fatal(err)
+	}
+	return string(b), cmd.ProcessState.ExitCode(), string(c)
+}
+
+const (
+	everything = "qemu-system-x86_64 gdb addr2line objdump gcc llvm-symbolizer-19"
+	symbolizer = "echo --filter-markup"
+)
+
+func TestSetupNothingToDo(t *testing.T) {
+	m := newMachine(t, strings.Fields(everything)...)
+	m.manager("apt-get", "")
+	for _, mode := range []string{"run", "test"} {
+		if out, status, calls := m.setup(mode); out != "" || status != 0 || calls != "" {
+			t.Errorf("setup %s with everything there = %q, status %d, calls %q; want silence", mode, out, status, calls)
+		}
+	}
+}
+
+func TestSetupManagers(t *testing.T) {
+	for _, tt := range []struct{ manager, run, test string }{
+		{"apt-get",
+			"apt-get update\napt-get install -y --no-install-recommends qemu-system-x86\nfrontend noninteractive\n",
+			"apt-get update\napt-get install -y --no-install-recommends qemu-system-x86 gdb binutils gcc libc6-dev llvm-19\nfrontend noninteractive\n"},
+		{"dnf",
+			"dnf install -y qemu-system-x86-core\n",
+			"dnf install -y qemu-system-x86-core gdb binutils gcc llvm\n"},
+		{"pacman",
+			"pacman -Sy\npacman -S --needed --noconfirm qemu-system-x86\n",
+			"pacman -Sy\npacman -S --needed --noconfirm qemu-system-x86 gdb binutils gcc llvm\n"},
+		{"zypper",
+			"zypper --non-interactive install qemu-x86\n",
+			"zypper --non-interactive install qemu-x86 gdb binutils gcc llvm\n"},
+		{"apk",
+			"apk add qemu-system-x86_64\n",
+			"apk add qemu-system-x86_64 gdb binutils gcc musl-dev llvm20\n"},
+		{"brew",
+			"brew install qemu\n",
+			"brew install qemu gdb binutils gcc llvm\n"},
+	} {
+		for mode, want := range map[string]string{"run": tt.run, "test": tt.test} {
+			m := newMachine(t)
+			m.manager(tt.manager, everything)
+			m.script("apt-cache", "echo 'llvm-14 - old'; echo 'llvm-19 - new'; echo 'llvm-9 - older'")
+			if tt.manager == "apk" {
+				// Searching is not a call that installs.
+				b, err := os.ReadFile(filepath.Join(m.dir, "apk"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.script("apk", "if [ $1 = search ]; then echo llvm20; echo llvm9; echo llvm20-dev; exit; fi\n"+string(b))
+			}
+			out, status, calls := m.setup(mode)
+			if status != 0 || calls != want {
+				t.Errorf("setup %s with %s: status %d, calls\n%swant\n%soutput %s", mode, tt.manager, status, calls, want, out)
+			}
+			// It says what it is about to do.
+			for line := range strings.Lines(strings.ReplaceAll(want, "frontend noninteractive\n", "")) {
+				if !strings.Contains(out, line) {
+					t.Errorf("setup %s with %s does not say %q: %s", mode, tt.manager, line, out)
+				}
+			}
+			if out, status, again := m.setup(mode); out != "" || status != 0 || again != calls {
+				t.Errorf("the second setup %s with %s = %q, status %d; want silence", mode, tt.manager, out, status)
+			}
+		}
+	}
+}
+
+func TestSetupRights(t *testing.T) {
+	m := newMachine(t)
+	m.manager("apt-get", everything)
+	m.script("id", "echo 1000")
+	want := "sudo apt-get update && sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends qemu-system-x86\n"
+	for _, sudo := range []string{"", "exit 1"} { // none, and one that wants a password
+		if sudo != "" {
+			m.script("sudo", sudo)
+		}
+		if out, status, calls := m.setup("run"); status != 2 || calls != "" || !strings.Contains(out, want) {
+			t.Errorf("setup without rights = %q, status %d, calls %q; want status 2 and %q", out, status, calls, want)
+		}
+	}
+	m.script("sudo", `[ "$1" = -n ] || "$@"`)
+	if out, status, calls := m.setup("run"); status != 0 || !strings.Contains(calls, "apt-get install") || !strings.Contains(out, "sudo apt-get update") {
+		t.Errorf("setup with sudo = %q, status %d, calls %q; want it to install", out, status, calls)
+	}
+
+	brew := newMachine(t)
+	brew.script("id", "echo 1000")
+	brew.manager("brew", everything)
+	if out, status, calls := brew.setup("run"); status != 0 || calls != "brew install qemu\n" {
+		t.Errorf("setup with brew as a user = %q, status %d, calls %q; want no sudo", out, status, calls)
+	}
+}
+
+func TestSetupFailures(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		set  func(*machine)
+		mode string
+		env  string
+		says string
+	}{
+		{"no manager", func(*machine) {}, "run", "", "by hand"},
+		{"no mode", func(*machine) {}, "", "", "usage"},
+		{"install fails", func(m *machine) { m.script("dnf", "exit 1") }, "run", "", "dnf install -y qemu-system-x86-core failed"},
+		{"update fails", func(m *machine) { m.script("apt-get", "exit 100") }, "run", "", "apt-get update failed"},
+		{"not in PATH", func(m *machine) { m.manager("brew", "") }, "run", "", "still missing: qemu"},
+		{"wrong ZF_QEMU", func(m *machine) { m.manager("dnf", everything) }, "run", "ZF_QEMU=/no/such", "correct it or unset it"},
+	} {
+		m := newMachine(t)
+		tt.set(m)
+		if out, status, _ := m.setup(tt.mode, tt.env); status != 2 || !strings.Contains(out, tt.says) {
+			t.Errorf("%s: setup = %q, status %d; want status 2 and %q", tt.name, out, status, tt.says)
+		}
+	}
+}
+
+// TestSetupSymbolizer: which llvm-symbolizer counts.
+func TestSetupSymbolizer(t *testing.T) {
+	for _, tt := range []struct {
+		name, program, body string
+		enough              bool
+	}{
+		{"versioned", "llvm-symbolizer-16", "", true},
+		{"too old", "llvm-symbolizer-14", "", false},
+		{"plain", "llvm-symbolizer", symbolizer, true},
+		{"plain and too old", "llvm-symbolizer", "echo --demangle", false},
+	} {
+		m := newMachine(t, "qemu-system-x86_64", "gdb", "addr2line", "objdump", "gcc")
+		m.script(tt.program, tt.body)
+		m.manager("dnf", "llvm-symbolizer-20")
+		_, status, calls := m.setup("test")
+		if want := map[bool]string{true: "", false: "dnf install -y llvm\n"}[tt.enough]; status != 0 || calls != want {
+			t.Errorf("%s: status %d, calls %q; want %q", tt.name, status, calls, want)
+		}
+	}
+}
