@@ -1,0 +1,41 @@
+# Each target does its own set-up: make, Go and git are all that must be there.
+
+# How long each fuzz target runs in `make test`.
+FUZZTIME ?= 3s
+
+.DEFAULT_GOAL := help
+.PHONY: help run test bench build clean
+
+help:
+	@echo 'make run     boot a kernel in QEMU and see it die legibly'
+	@echo 'make test    run every check and test'
+	@echo 'make bench   measure; the figures go to bench.txt'
+	@echo 'make build   build the host command, bin/zf'
+	@echo 'make clean   remove what the other targets made'
+
+build:
+	go build -o bin/zf ./tools/zf
+
+# The trace is the point here, and zf says so with status 1.
+run: build
+	@tools/setup.sh run
+	@status=0; bin/zf run -timeout 60s -append 'crash=early.nil-write' ./kernel/crashlab || status=$$?; \
+	if [ $$status -ne 1 ]; then echo "make run: want a trace (zf status 1), have status $$status" >&2; exit 1; fi; \
+	echo 'make run: the kernel died of crash=early.nil-write and said where (zf status 1).'
+
+# Tests boot images that they build from the source, which Go's test cache does
+# not see, hence -count=1. They come last, so that their summary ends the output.
+test:
+	@tools/setup.sh test
+	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt: not formatted:" >&2; echo "$$bad" >&2; exit 1; fi
+	go vet ./...
+	@tools/fuzz.sh $(FUZZTIME)
+	go test -count=1 ./...
+
+bench:
+	@tools/setup.sh run
+	go run ./qemu/bench
+
+clean:
+	rm -rf bin bench.txt
+	rm -f *.elf

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// buildSample builds the C sample of package symbol.
+func buildSample(t *testing.T, flags ...string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "c.elf")
+	src := filepath.Join("..", "symbol", "testdata", "csample.c")
+	args := append([]string{"-O2", "-nostdlib", "-static", "-ffreestanding", "-o", out, src}, flags...)
+	if msg, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s(the tests need gcc and binutils)", err, msg)
+	}
+	return out
+}
+
+// textAddresses returns the address of each instruction, and some others.
+func textAddresses(t *testing.T, elf string) []string {
+	t.Helper()
+	out, err := exec.Command("objdump", "-d", elf).Output()
+	if err != nil {
+		t.Fatalf("objdump: %v (the tests need gcc and binutils)", err)
+	}
+	addrs := []string{"0", "0x10", "0xffffffffffffffff", "100000000000000000000"}
+	for _, m := range regexp.MustCompile(`(?m)^ *([0-9a-f]+):\t`).FindAllStringSubmatch(string(out), -1) {
+		addrs = append(addrs, m[1])
+	}
+	return addrs
+}
+
+// TestAddrEqualsAddr2line holds `zf addr` against addr2line line by line.
+func TestAddrEqualsAddr2line(t *testing.T) {
+	compared, lines := 0, 0
+	for _, flags := range [][]string{{"-gdwarf-5"}, {"-gdwarf-4"}, {"-gdwarf-3"}, {"-gdwarf-2"}, {"-g", "-gz"}, {"-g", "-O0"}, {"-g0"}} {
+		elf := buildSample(t, flags...)
+		addrs := textAddresses(t, elf)
+		for _, opts := range [][]string{
+			{"-afi"}, {"-afip"}, {"-fis"}, {"-ap"}, {}, {"-f", "-p"},
+			{"--addresses", "--functions", "--inlines", "--basenames", "--pretty-print", "--demangle"},
+		} {
+			args := append(append([]string{"-e", elf}, opts...), addrs...)
+			want, err := exec.Command("addr2line", args...).Output()
+			if err != nil {
+				t.Fatalf("addr2line: %v (the tests need gcc and binutils)", err)
+			}
+			var got, msg bytes.Buffer
+			if code := runAddr(args, strings.NewReader(""), &got, &msg); code != exitOK {
+				t.Fatalf("runAddr(%v) = %d\n%s", opts, code, &msg)
+			}
+			w, g := strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")
+			bad := 0
+			for i := range max(len(w), len(g)) {
+				if i >= len(w) || i >= len(g) {
+					t.Errorf("%v %v: %d lines; want %d", flags, opts, len(g), len(w))
+					break
+				}
+				if w[i] != g[i] {
+					if bad++; bad <= 5 {
+						t.Errorf("%v %v: line %d = %q; want %q", flags, opts, i+1, g[i], w[i])
+					}
+				}
+			}
+			compared += len(addrs)
+			lines += len(w)
+		}
+	}
+	t.Logf("%d addresses, %d lines compared", compared, lines)
+	if compared < 1000 {
+		t.Error("too few addresses")
+	}
+}
+
+// TestAddrStdin: each line is answered before the next is read.
+func TestAddrStdin(t *testing.T) {
+	elf := buildSample(t, "-g")
+	in, toAddr := io.Pipe()
+	fromAddr, out := io.Pipe()
+	var msg bytes.Buffer
+	done := make(chan int)
+	go func() {
+		code := runAddr([]string{"-apfe", elf}, in, out, &msg)
+		out.Close()
+		done <- code
+	}()
+	answers := bufio.NewScanner(fromAddr)
+	for _, tt := range []struct{ line, want string }{
+		{"10\n", "0x0000000000000010: ?? ??:0"},
+		{"  0x20 and more\r\n", "0x0000000000000020: ?? ??:0"},
+		{"no address\n", "0x0000000000000000: ?? ??:0"},
+		{"\n", "0x0000000000000000: ?? ??:0"},
+		{strings.Repeat("1", 70000) + "\n", "0xffffffffffffffff: ?? ??:0"},
+	} {
+		if _, err := io.WriteString(toAddr, tt.line); err != nil {
+			t.Fatal(err)
+		}
+		if !answers.Scan() || answers.Text() != tt.want {
+			t.Errorf("answer to %.20q = %q; want %q", tt.line, answers.Text(), tt.want)
+		}
+	}
+	io.WriteString(toAddr, "30") // without a newline at the end
+	toAddr.Close()
+	if !answers.Scan() || answers.Text() != "0x0000000000000030: ?? ??:0" {
+		t.Errorf("answer to the last line = %q", answers.Text())
+	}
+	if code := <-done; code != exitOK {
+		t.Errorf("runAddr = %d", code)
+	}
+	if !strings.Contains(msg.String(), `"no address" is not a hexadecimal address`) {
+		t.Errorf("stderr = %q; want a word about the line that is no address", &msg)
+	}
+}
+
+func TestAddrErrors(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "script")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	elf, stripped := buildSample(t, "-g"), buildSample(t, "-s")
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-e", filepath.Join(dir, "none"), "0"}, "no such file or directory; -e names"},
+		{[]string{"-e", script, "0"}, "not an ELF file (a script); -e names"},
+		{[]string{"-e", dir, "0"}, "not an ELF file (not a regular file)"},
+		{[]string{"-e", stripped, "0"}, "no symbols"},
+		{[]string{"-e", elf, "10", "main"}, `"main" is not a hexadecimal address`},
+		{[]string{"-e", elf, "0x10z"}, `"0x10z" is not a hexadecimal address`},
+		{[]string{"-e", elf, ""}, `"" is not a hexadecimal address`},
+		{[]string{"-aze", elf}, "unknown flag -z; `zf addr -h`"},
+		{[]string{"--zip"}, "unknown flag --zip"},
+		{[]string{"--=x"}, "unknown flag --"},
+		{[]string{"-a", "-e"}, "flag -e needs an argument"},
+		{[]string{"--exe"}, "flag --exe needs an argument"},
+		{[]string{"--functions=yes"}, "flag --functions takes no argument"},
+		{[]string{"-e", elf, "-j", ".nowhere", "0"}, "has no section .nowhere"},
+	} {
+		var out, msg bytes.Buffer
+		code := runAddr(tt.args, strings.NewReader(""), &out, &msg)
+		if code != exitUsage || out.Len() != 0 || !strings.HasPrefix(msg.String(), "zf addr: ") || !strings.Contains(msg.String(), tt.want) {
+			t.Errorf("runAddr(%q) = %d, stdout %q, stderr %q; want %d and %q", tt.args, code, &out, &msg, exitUsage, tt.want)
+		}
+	}
+	for _, arg := range []string{"-h", "--help", "-H", "--he"} {
+		var out, msg bytes.Buffer
+		if code := runAddr([]string{arg}, strings.NewReader(""), &out, &msg); code != exitOK || !strings.Contains(out.String(), "Example:") {
+			t.Errorf("runAddr(%s) = %d, stdout %q", arg, code, &out)
+		}
+	}
+}
+
+func TestAddrArgs(t *testing.T) {
+	for _, tt := range []struct {
+		args  string
+		opt   addrOptions
+		addrs string
+	}{
+		{"", addrOptions{exe: "a.out"}, ""},
+		{"-afip 1", addrOptions{exe: "a.out", addresses: true, functions: true, inlines: true, pretty: true}, "1"},
+		{"1 -ex 2 -s", addrOptions{exe: "x", basenames: true}, "1 2"},
+		{"-se x 1", addrOptions{exe: "x", basenames: true}, "1"},
+		{"--exe=x -C -- -1", addrOptions{exe: "x", demangle: true}, "-1"},
+		{"--exe x --demangle=gnu-v3 1", addrOptions{exe: "x", demangle: true}, "1"},
+		{"--inl --pretty --sect .text -b elf64-x86-64 -rR", addrOptions{exe: "a.out", inlines: true, pretty: true, section: ".text"}, ""},
+	} {
+		opt, addrs, err := parseAddrArgs(strings.Fields(tt.args))
+		if err != nil || opt != tt.opt || strings.Join(addrs, " ") != tt.addrs {
+			t.Errorf("parseAddrArgs(%s) = %+v, %q, %v; want %+v, %q", tt.args, opt, addrs, err, tt.opt, tt.addrs)
+		}
+	}
+}
+
+func TestAddrDemangle(t *testing.T) {
+	for _, tt := range []struct{ name, want string }{
+		{"_ZN2ns1D5twiceEv", "ns::D::twice()"},
+		{"_ZN3std2io5stdio5print17h0123456789abcdefE", "std::io::stdio::print"},
+		{"_RNvC4core3foo", "core::foo"},
+		{"main.f", "main.f"},
+		{"main", "main"},
+	} {
+		opt := addrOptions{demangle: true}
+		if got := opt.function(&symbol.Frame{Function: tt.name}); got != tt.want {
+			t.Errorf("-C of %s = %q; want %q", tt.name, got, tt.want)
+		}
+	}
+}

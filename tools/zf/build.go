@@ -1,0 +1,81 @@
+package main
+
+// `zf build` is image.Build behind flags: it adds the loaders' names to what `go
+// build` takes, and one line that says what was written.
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+const buildText = `Build compiles a main package that imports github.com/zeroframe/zeroframe/kernel
+and writes a bootable image: an ELF file for multiboot 1 and PVH loaders. The
+default name of FILE is that of the package, with .elf.`
+
+// runBuild runs `zf build`.
+func runBuild(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	fs := newFlags("build", "[flags] PKG", buildText, stderr)
+	o := image.BuildOptions{Stderr: stderr}
+	fs.StringVar(&o.Output, "o", "", "write the image to `FILE`")
+	buildFlags(fs, &o)
+	if code, ok := parse(fs, args); !ok {
+		return code
+	}
+	if fs.NArg() != 1 {
+		fmt.Fprintf(stderr, "zf build: want one package, have %d; flags go before it\n", fs.NArg())
+		return exitUsage
+	}
+	o.Package = fs.Arg(0)
+
+	// An interrupted build cleans up after itself.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	b, err := image.Build(ctx, o)
+	if err != nil {
+		return buildFailed("build", err, stderr)
+	}
+	fmt.Fprintf(stderr, "zf build: wrote %s, %s, for %v, build ID %s\n", b.Path, size(b.Size), b.Loaders, b.BuildID)
+	return exitOK
+}
+
+// buildFlags adds the flags that `zf build` and `zf run` share.
+func buildFlags(fs *flag.FlagSet, o *image.BuildOptions) {
+	o.Loaders = image.AllLoaders
+	fs.Func("loaders", "make it bootable by `LIST`: multiboot, pvh or both (default multiboot,pvh)", func(s string) (err error) {
+		o.Loaders, err = image.ParseLoaders(s)
+		return err
+	})
+	fs.StringVar(&o.BuildMode, "buildmode", "", "go build's -buildmode; only exe is possible")
+	fs.StringVar(&o.Tags, "tags", "", "go build's -tags")
+	fs.StringVar(&o.GCFlags, "gcflags", "", "go build's -gcflags")
+	fs.StringVar(&o.LDFlags, "ldflags", "", "go build's -ldflags, before those that an image needs")
+}
+
+// buildFailed says why an image could not be built.
+func buildFailed(cmd string, err error, stderr io.Writer) int {
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintf(stderr, "zf %s: interrupted; nothing was written\n", cmd)
+	case errors.Is(err, image.ErrCompile):
+		fmt.Fprintf(stderr, "zf %s: %v; its messages are above\n", cmd, err)
+	default:
+		fmt.Fprintf(stderr, "zf %s: %v\n", cmd, err)
+	}
+	return exitUsage
+}
+
+// size formats a number of bytes for people.
+func size(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}

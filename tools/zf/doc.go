@@ -1,0 +1,15 @@
+// Zf is Zeroframe's host command: it builds a Go main package into a bootable
+// image, boots it in QEMU, and resolves the traces it dies with.
+//
+//	zf build [-o FILE] PKG               build a bootable image
+//	zf run [flags] PKG|ELF [-- ARGS]     boot it in QEMU
+//	zf symbolize -e ELF [FILE|DEVICE|-]  resolve the traces in a log or a stream
+//	zf addr -e ELF [ADDR...]             what addr2line does
+//
+// What lives here: the dispatch (main.go) and one file a command, which reads
+// its flags, calls the packages that do the work (tools/image, tools/symbol,
+// tools/trace, qemu) and turns their results into an exit status. What is worth
+// testing without a command line belongs in those packages.
+//
+// Context: the host.
+package main

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDispatch(t *testing.T) {
+	for _, tt := range []struct {
+		args           []string
+		code           int
+		stdout, stderr string // "" means nothing at all
+	}{
+		{nil, 2, "", "Usage:"},
+		{[]string{"-h"}, 0, "zf symbolize", ""},
+		{[]string{"--help"}, 0, "Exit status", ""},
+		{[]string{"help"}, 0, "Usage:", ""},
+		{[]string{"help", "build"}, 0, "Usage: zf build", ""},
+		{[]string{"help", "run"}, 0, "-append", ""},
+		{[]string{"help", "nosuch"}, 2, "", "unknown command"},
+		{[]string{"nosuch"}, 2, "", "`zf -h`"},
+		{[]string{"version"}, 0, "zf ", ""},
+		{[]string{"--version"}, 0, "go1.", ""},
+		{[]string{"version", "-x"}, 2, "", "-x"},
+		{[]string{"build", "-h"}, 0, "", "-o FILE"},
+		{[]string{"build"}, 2, "", "want one package"},
+		{[]string{"build", ".", "-o", "x"}, 2, "", "flags go before it"},
+		{[]string{"build", "-buildmode=pie", "."}, 2, "", "-buildmode=pie"},
+		{[]string{"build", "."}, 2, "", "does not import the kernel"},
+	} {
+		code, stdout, stderr := zf(nil, tt.args...)
+		if code != tt.code || !holds(stdout, tt.stdout) || !holds(stderr, tt.stderr) {
+			t.Errorf("zf %q = %d, %q, %q; want %d, %q, %q", tt.args, code, stdout, stderr, tt.code, tt.stdout, tt.stderr)
+		}
+	}
+}
+
+func holds(s, want string) bool {
+	return (s == "") == (want == "") && strings.Contains(s, want)
+}
+
+// TestUsageWidth: a terminal of 80 columns shows it well.
+func TestUsageWidth(t *testing.T) {
+	_, stdout, _ := zf(nil, "-h")
+	for line := range strings.Lines(stdout) {
+		if len(strings.TrimRight(line, "\n")) > 80 {
+			t.Errorf("line of %d columns: %s", len(line), line)
+		}
+	}
+}
+
+// TestBuildCompileError: the compiler's words come first, ours last.
+func TestBuildCompileError(t *testing.T) {
+	dir, err := os.MkdirTemp(".", "_broken-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	src := "package main\n\nimport _ \"github.com/zeroframe/zeroframe/kernel\"\n\nfunc main() { undefined() }\n"
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(src), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := zf(nil, "build", "./"+dir)
+	if code != exitUsage || !strings.Contains(stderr, "undefined: undefined") || !strings.HasSuffix(stderr, "its messages are above\n") {
+		t.Errorf("zf build of a broken package = %d, %q; want 2 and the compiler's message", code, stderr)
+	}
+}

@@ -1,0 +1,294 @@
+package main
+
+// `zf run` is tested on the guest of package qemu's tests, which ends in the way
+// that the key it receives says. What it does with traces of a real kernel is
+// tested end to end, in package qemu.
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+// guest returns the path of the guest's image, built once.
+func guest(t *testing.T) string {
+	t.Helper()
+	guestOnce.Do(func() {
+		_, guestErr = image.Build(context.Background(), image.BuildOptions{
+			Package: ".", Dir: "../../qemu/testdata/guest", Output: filepath.Join(guestDir, "guest.elf"),
+			EntrySymbol: "guest/boot.entry", KernelPackage: "guest/kernel", Stderr: os.Stderr,
+		})
+	})
+	if guestErr != nil {
+		t.Fatal(guestErr)
+	}
+	return filepath.Join(guestDir, "guest.elf")
+}
+
+var (
+	guestOnce sync.Once
+	guestErr  error
+	guestDir  string
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	if guestDir, err = os.MkdirTemp("", "zf-guest-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(guestDir)
+	os.Exit(code)
+}
+
+// buffer is a bytes.Buffer that can be read while it is written.
+type buffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// zf runs a command as a shell does.
+func zf(stdin io.Reader, args ...string) (code int, stdout, stderr string) {
+	var out, msg buffer
+	code = dispatch(args, stdin, &out, &msg)
+	return code, out.String(), msg.String()
+}
+
+func TestRunExitStatus(t *testing.T) {
+	elf := guest(t)
+	for _, tt := range []struct {
+		keys string
+		args []string
+		want int
+		says string
+	}{
+		{"e", nil, 0, "booting guest.elf"},
+		{"t", nil, 1, ""},
+		{"p", nil, 69, "the program exited with status 5"},
+		{"u", nil, 3, "unknown debug-exit value 0x1"},
+		{"r", nil, 3, "triple fault or reset at rip 0x2"},
+		{"r", nil, 3, "rip is in guest/boot.entry at "},
+		{"", []string{"-timeout", "300ms"}, 3, "timeout after 300ms"},
+		{"", []string{"-machine", "nosuch"}, 3, "unsupported machine type"},
+		{"", []string{"-qemu", "-nosuch"}, 3, "-nosuch: invalid option"},
+		{"e", []string{"-m", "8M", "-machine", "pc", "-cpu", "max", "-append", "a=b"}, 0, `on pc with 8 MiB: "a=b"`},
+	} {
+		args := append([]string{"run", "-timeout", "60s"}, append(tt.args, elf)...)
+		code, stdout, stderr := zf(strings.NewReader(tt.keys), args...)
+		if code != tt.want || !strings.Contains(stderr, tt.says) {
+			t.Errorf("zf %q with key %q = %d, %q; want %d with %q", args, tt.keys, code, stderr, tt.want, tt.says)
+		}
+		if tt.want != 3 && stdout != "M\n" {
+			t.Errorf("zf %q: standard output %q; want %q", args, stdout, "M\n")
+		}
+		if n := strings.Count(stderr, "\n"); n > 2 {
+			t.Errorf("zf %q: %d lines on standard error; want what it boots and one for the end: %s", args, n, stderr)
+		}
+	}
+}
+
+// TestRunQEMUMessages: what QEMU was asked to say is shown.
+func TestRunQEMUMessages(t *testing.T) {
+	code, _, stderr := zf(strings.NewReader("r"), "run", "-qemu", "-d", "-qemu", "int", guest(t))
+	if code != exitMachine || !strings.Contains(stderr, "v=08") { // the double fault
+		t.Errorf("zf run -qemu -d -qemu int = %d, %q; want 3 and QEMU's log", code, stderr)
+	}
+}
+
+func TestRunArguments(t *testing.T) {
+	code, _, stderr := zf(strings.NewReader("e"), "run", "-append", "x=1", guest(t), "--", "-v", "two words", "")
+	if want := `: "x=1 -- -v \"two words\" \"\""`; code != 0 || !strings.Contains(stderr, want) {
+		t.Errorf("zf run with arguments = %d, %q; want %s in it", code, stderr, want)
+	}
+	for _, tt := range []struct {
+		line string
+		args []string
+		want string
+	}{
+		{"", nil, ""},
+		{"a", nil, "a"},
+		{"", []string{"b"}, "-- b"},
+		{"a", []string{"b", "c=d"}, "a -- b c=d"},
+		{"", []string{`q"b\s`, "'"}, `-- "q\"b\\s" "'"`},
+	} {
+		if got := kernelCommandLine(tt.line, tt.args); got != tt.want {
+			t.Errorf("kernelCommandLine(%q, %q) = %s; want %s", tt.line, tt.args, got, tt.want)
+		}
+	}
+}
+
+func TestRunUsage(t *testing.T) {
+	linked := filepath.Join(t.TempDir(), "linked.elf")
+	file, err := os.ReadFile(guest(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without the two headers it is what the linker wrote.
+	at := bytes.Index(file, []byte{0x02, 0xb0, 0xad, 0x1b})
+	clear(file[at : at+4])
+	xen := bytes.Index(file, []byte("Xen\x00"))
+	clear(file[xen : xen+4])
+	if err := os.WriteFile(linked, file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(t.TempDir(), "text.elf")
+	if err := os.WriteFile(text, []byte("hello\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{nil, "want a main package or an image"},
+		{[]string{"-nosuch", "x"}, "-nosuch"},
+		{[]string{"-m", "lots", "x"}, "want a size in MiB"},
+		{[]string{"-timeout", "-1s", "x"}, "negative"},
+		{[]string{guest(t), "-m", "4"}, "flags go before it"},
+		{[]string{"-m", "4", guest(t)}, "too small RAM size"},
+		{[]string{"-m", "4", guest(t)}, "give it -m 8 or more"},
+		{[]string{linked}, "make an image with `zf build`"},
+		{[]string{text}, "not an amd64 ELF64 file"},
+		{[]string{"./nosuch"}, "package not found"},
+		{[]string{"."}, "add `import _ \"github.com/zeroframe/zeroframe/kernel\"`"},
+		{[]string{"-json", "no/such/folder/x", guest(t)}, "no/such/folder/x"},
+		{[]string{"-loaders", "grub", "."}, "use multiboot, pvh"},
+	} {
+		code, _, stderr := zf(nil, append([]string{"run"}, tt.args...)...)
+		if code != exitUsage || !strings.Contains(stderr, tt.says) {
+			t.Errorf("zf run %q = %d, %q; want 2 with %q", tt.args, code, stderr, tt.says)
+		}
+	}
+}
+
+func TestRunWithoutQEMU(t *testing.T) {
+	elf := guest(t)
+	t.Setenv("ZF_QEMU", "")
+	t.Setenv("PATH", t.TempDir())
+	if code, _, stderr := zf(nil, "run", elf); code != exitMachine || !strings.Contains(stderr, "QEMU not found") {
+		t.Errorf("zf run without QEMU = %d, %q; want 3 and the cause", code, stderr)
+	}
+	t.Setenv("ZF_QEMU", "/no/such/qemu")
+	if code, _, stderr := zf(nil, "run", elf); code != exitMachine || !strings.Contains(stderr, "/no/such/qemu") {
+		t.Errorf("zf run with a wrong ZF_QEMU = %d, %q; want 3 and the cause", code, stderr)
+	}
+	t.Setenv("ZF_QEMU", "/bin/true")
+	if code, _, stderr := zf(nil, "run", elf); code != exitMachine {
+		t.Errorf("zf run with a QEMU that exits at once = %d, %q; want 3", code, stderr)
+	}
+}
+
+func TestRunJSON(t *testing.T) {
+	code, stdout, stderr := zf(strings.NewReader("e"), "run", "-json", "-", guest(t))
+	if code != 0 || stdout != "" || !strings.Contains(stderr, "M\n") {
+		t.Errorf("zf run -json - = %d, %q, %q; want serial output on standard error alone", code, stdout, stderr)
+	}
+	file := filepath.Join(t.TempDir(), "traces.json")
+	code, stdout, _ = zf(strings.NewReader("e"), "run", "-json", file, guest(t))
+	if b, err := os.ReadFile(file); code != 0 || stdout != "M\n" || err != nil || len(b) != 0 {
+		t.Errorf("zf run -json FILE = %d, %q, file %q, %v; want an empty file", code, stdout, b, err)
+	}
+}
+
+// TestRunSignals: the signals that a terminal would send reach the right one.
+func TestRunSignals(t *testing.T) {
+	for _, tt := range []struct {
+		sig  syscall.Signal
+		says string
+	}{
+		{syscall.SIGINT, "zf run: interrupted\n"},
+		{syscall.SIGTERM, "zf run: interrupted\n"},
+		// An NMI, for which the guest has no handler.
+		{syscall.SIGQUIT, "triple fault or reset"},
+	} {
+		var out, msg buffer
+		done := make(chan int)
+		go func() { done <- dispatch([]string{"run", "-timeout", "60s", guest(t)}, nil, &out, &msg) }()
+		waitFor(t, &out, "M\n")
+		if err := syscall.Kill(os.Getpid(), tt.sig); err != nil {
+			t.Fatal(err)
+		}
+		if code := <-done; code != exitMachine || !strings.Contains(msg.String(), tt.says) {
+			t.Errorf("zf run after %v = %d, %q; want 3 with %q", tt.sig, code, msg.String(), tt.says)
+		}
+	}
+}
+
+// TestRunTerminal: keys go to the guest one by one, ^C is for us, line ends are
+// right, and the terminal is given back.
+func TestRunTerminal(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	defer slave.Close()
+	before, err := term.GetState(int(slave.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var screen buffer
+	go io.Copy(&screen, master)
+	done := make(chan int)
+	go func() { done <- dispatch([]string{"run", "-timeout", "60s", guest(t)}, slave, slave, slave) }()
+	waitFor(t, &screen, "M\r\n")
+	master.WriteString("x\x1a\x04")  // ^Z and ^D are keys like others
+	waitFor(t, &screen, `x\x1a\x04`) // as the filter shows them
+	master.WriteString("\x03")
+	if code := <-done; code != exitMachine {
+		t.Errorf("zf run after ^C = %d; want 3", code)
+	}
+	waitFor(t, &screen, "zf run: interrupted\r\n")
+	if s := screen.String(); strings.Contains(strings.ReplaceAll(s, "\r\n", ""), "\n") || strings.Contains(s, "\r\r") {
+		t.Errorf("the screen got %q; want each line to end in CR LF", s)
+	}
+	after, err := term.GetState(int(slave.Fd()))
+	if err != nil || *after != *before {
+		t.Errorf("the terminal's state = %v, %v; want the one before, %v", after, err, before)
+	}
+}
+
+func waitFor(t *testing.T, b *buffer, s string) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !strings.Contains(b.String(), s); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("output = %q; want %q in it", b.String(), s)
+		}
+	}
+}
+
+func TestMemorySize(t *testing.T) {
+	for s, want := range map[string]int{"128": 128, "64M": 64, "64MiB": 64, "1G": 1024, "2gib": 2048, "512m": 512} {
+		if got, err := memorySize(s); got != want || err != nil {
+			t.Errorf("memorySize(%q) = %d, %v; want %d", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "0", "-1", "M", "12K", "1.5G", "99999999999"} {
+		if got, err := memorySize(s); err == nil {
+			t.Errorf("memorySize(%q) = %d; want an error", s, got)
+		}
+	}
+}

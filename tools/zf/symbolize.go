@@ -1,0 +1,251 @@
+package main
+
+// `zf symbolize` is tools/trace on a command line: it chooses where bytes come
+// from (a file, a log that grows, a serial device, standard input) and where
+// the result goes. It ends at the end of its input or at an interrupt, and in
+// either case says all that it has.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"go.bug.st/serial"
+
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/trace"
+)
+
+const symbolizeText = `Symbolize passes text through and resolves the traces in it: function, file and
+line of each address. FILE is a log; a serial DEVICE is read live; without
+either, or with "-", standard input is read.
+
+  zf symbolize -e hello.elf serial.log
+  zf symbolize -e hello.elf -follow serial.log
+  zf symbolize -e hello.elf -baud 115200 /dev/ttyUSB0
+  some-emulator | zf symbolize -e hello.elf
+
+ELF is the image that was running. A trace of another build is left as it is,
+and the exit status is 2.`
+
+// symbolizeFlags are the flags of zf symbolize.
+type symbolizeFlags struct {
+	elf, color          string
+	json, force, follow bool
+	baud                int
+	input               string
+}
+
+func runSymbolize(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return symbolize(ctx, args, stdin, stdout, stderr)
+}
+
+// symbolize runs until the input ends or ctx does.
+func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	f, code, ok := parseSymbolize(args, stderr)
+	if !ok {
+		return code
+	}
+	fail := func(format string, a ...any) int {
+		fmt.Fprintf(stderr, "zf symbolize: "+format+"\n", a...)
+		return exitUsage
+	}
+	sym, err := openSymbols(f.elf)
+	if err != nil {
+		return fail("%v", err)
+	}
+	defer sym.Close()
+	in, err := f.open(stdin)
+	if err != nil {
+		return fail("%v", err)
+	}
+	defer in.Close()
+
+	opt := trace.Options{
+		Symbols:  sym,
+		Force:    f.force,
+		Color:    f.color == "always" || f.color == "auto" && wantColor(stdout),
+		Sanitize: isTerminal(stdout),
+		Log:      stderr,
+		Idle:     trace.DefaultIdle,
+	}
+	text := stdout
+	if f.json {
+		text, opt.JSON = nil, stdout
+	}
+	filter, err := trace.NewFilter(text, opt)
+	if err != nil {
+		return fail("%v", err)
+	}
+	err = pump(ctx, filter, in)
+	if cerr := filter.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fail("%v", err)
+	}
+	if filter.Stats().Mismatch {
+		return exitUsage
+	}
+	return exitOK
+}
+
+// parseSymbolize reads the arguments; flags may follow the input's name.
+func parseSymbolize(args []string, stderr io.Writer) (f symbolizeFlags, code int, ok bool) {
+	set := newFlags("symbolize", "-e ELF [flags] [FILE|DEVICE|-]", symbolizeText, stderr)
+	set.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
+	set.BoolVar(&f.json, "json", false, "print one JSON object a line for each trace, and no text")
+	set.BoolVar(&f.force, "force", false, "resolve traces of another build too")
+	set.StringVar(&f.color, "color", "auto", "colour the output: auto, always or never")
+	set.BoolVar(&f.follow, "follow", false, "wait for more at the end of FILE, as tail -F does")
+	set.BoolVar(&f.follow, "f", false, "the same as -follow")
+	set.IntVar(&f.baud, "baud", 115200, "speed of a serial DEVICE")
+	var inputs []string
+	for {
+		if code, ok := parse(set, args); !ok {
+			return f, code, false
+		}
+		if args = set.Args(); len(args) == 0 {
+			break
+		}
+		inputs, args = append(inputs, args[0]), args[1:]
+	}
+	f.input = "-"
+	if len(inputs) > 0 {
+		f.input = inputs[0]
+	}
+	var wrong string
+	switch {
+	case f.elf == "":
+		wrong = "-e ELF is missing: name the image that was running"
+	case len(inputs) > 1:
+		wrong = fmt.Sprintf("one input at a time, not %d", len(inputs))
+	case f.color != "auto" && f.color != "always" && f.color != "never":
+		wrong = fmt.Sprintf("-color is auto, always or never, not %q", f.color)
+	case f.baud <= 0:
+		wrong = fmt.Sprintf("-baud %d is no speed", f.baud)
+	case f.follow && f.input == "-":
+		wrong = "-follow needs the name of a file; a pipe is followed anyway"
+	default:
+		return f, exitOK, true
+	}
+	fmt.Fprintf(stderr, "zf symbolize: %s; `zf symbolize -h` says more\n", wrong)
+	return f, exitUsage, false
+}
+
+// openSymbols opens an ELF file that can resolve something.
+func openSymbols(path string) (*symbol.File, error) {
+	sym, err := symbol.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w; give the image that `zf build -o FILE` wrote", err)
+	case err != nil:
+		return nil, err
+	}
+	if err := sym.CanResolve(); err != nil {
+		sym.Close()
+		return nil, fmt.Errorf("%w; give the image as it was built", err)
+	}
+	return sym, nil
+}
+
+// open opens the input.
+func (f *symbolizeFlags) open(stdin io.Reader) (io.ReadCloser, error) {
+	if f.input == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	info, err := os.Stat(f.input)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder; give a log or a serial device", f.input)
+	case info.Mode()&os.ModeCharDevice != 0 && !sameFile(info, stdin):
+		return f.openDevice()
+	case f.follow:
+		return trace.Follow(f.input)
+	}
+	return os.Open(f.input)
+}
+
+// sameFile reports whether the file is the one that r reads: /dev/stdin is a
+// device, but our own terminal's settings are not ours to change.
+func sameFile(info fs.FileInfo, r io.Reader) bool {
+	file, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	own, err := file.Stat()
+	return err == nil && os.SameFile(own, info)
+}
+
+// openDevice opens a serial line, raw, 8 bits, no parity, one stop bit.
+func (f *symbolizeFlags) openDevice() (io.ReadCloser, error) {
+	port, err := serial.Open(f.input, &serial.Mode{BaudRate: f.baud})
+	var pe *serial.PortError
+	switch {
+	case err == nil:
+		return port, nil
+	case errors.As(err, &pe) && pe.Code() == serial.InvalidSerialPort:
+		return os.Open(f.input) // another character device, such as /dev/null
+	case errors.As(err, &pe) && pe.Code() == serial.PermissionDenied:
+		return nil, fmt.Errorf("%s: %w; your user may have to be in the group dialout", f.input, err)
+	case errors.As(err, &pe) && pe.Code() == serial.PortBusy:
+		return nil, fmt.Errorf("%s: %w; another program has it open", f.input, err)
+	}
+	return nil, fmt.Errorf("%s: %w", f.input, err)
+}
+
+// grace is how long an interrupt waits for what is already under way: in a
+// pipeline it reaches the writer too, whose last words are worth having.
+const grace = 100 * time.Millisecond
+
+// pump sends the input through the filter, until one of them or ctx ends.
+func pump(ctx context.Context, filter *trace.Filter, in io.Reader) error {
+	done := make(chan error, 1)
+	go func() { done <- copyInput(filter, in) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(grace):
+		return nil
+	}
+}
+
+func copyInput(filter *trace.Filter, in io.Reader) error {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := in.Read(buf)
+		if n > 0 {
+			if _, err := filter.Write(buf[:n]); err != nil {
+				return fmt.Errorf("output: %w", err)
+			}
+		}
+		switch {
+		case err == io.EOF, gone(err), n == 0 && err == nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("input: %w", err)
+		}
+	}
+}
+
+// gone reports whether the error says that the other end of a serial line, or
+// the line itself, is there no more. For a machine's console that is the end.
+func gone(err error) bool {
+	var pe *serial.PortError
+	return errors.Is(err, syscall.EIO) || errors.As(err, &pe) && pe.Code() == serial.PortClosed
+}

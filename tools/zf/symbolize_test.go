@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// ownTrace returns the path of the test's own ELF file and a trace of it, which
+// is in this function, with no done line.
+func ownTrace(t *testing.T) (elf, trace string) {
+	t.Helper()
+	elf, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sym, err := symbol.Open(elf)
+	if err != nil {
+		t.Skipf("the test is no ELF file: %v", err)
+	}
+	defer sym.Close()
+	build := sym.BuildID()
+	if build == "" {
+		build = "-"
+	}
+	pc := reflect.ValueOf(ownTrace).Pointer()
+	return elf, fmt.Sprintf("zf1 begin 1 panic early thread=0 build=%s\nzf1 reason test\nzf1 #0 pc %#x sp 0x0 fp 0x0 boot\n", build, pc)
+}
+
+func TestSymbolize(t *testing.T) {
+	elf, log := ownTrace(t)
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	logFile := file("log", "hello\n"+log)
+	other := strings.Replace(log, "build=", "build=00", 1)
+	tests := []struct {
+		name      string
+		args      []string
+		in        string
+		code      int
+		out, fail string // what stdout and stderr must contain
+	}{
+		{"stdin", []string{"-e", elf}, log, exitOK, "main.ownTrace+0x0\n        symbolize_test.go:", ""},
+		{"dash", []string{"-e", elf, "-"}, "text without newline", exitOK, "text without newline", ""},
+		{"file", []string{"-e", elf, logFile}, "", exitOK, "hello\nzf1 begin", ""},
+		{"file first", []string{logFile, "-e", elf}, "", exitOK, "main.ownTrace", ""},
+		{"json", []string{"-e", elf, "-json", logFile}, "", exitOK, `"function":"github.com`, ""},
+		{"color", []string{"-e", elf, "-color", "always"}, log, exitOK, "\x1b[1m", ""},
+		{"mismatch", []string{"-e", elf}, other, exitUsage, "zf1 #0", "not resolved"},
+		{"force", []string{"-e", elf, "-force"}, other, exitOK, "main.ownTrace", ""},
+		{"no ELF", nil, log, exitUsage, "", "-e ELF is missing"},
+		{"missing ELF", []string{"-e", dir + "/none"}, log, exitUsage, "", "zf build"},
+		{"not an ELF", []string{"-e", logFile}, log, exitUsage, "", "not an ELF file"},
+		{"missing log", []string{"-e", elf, dir + "/none"}, "", exitUsage, "", "no such file"},
+		{"folder", []string{"-e", elf, dir}, "", exitUsage, "", "is a folder"},
+		{"two inputs", []string{"-e", elf, "a", "b"}, "", exitUsage, "", "one input"},
+		{"bad color", []string{"-e", elf, "-color", "red"}, "", exitUsage, "", "auto, always or never"},
+		{"bad baud", []string{"-e", elf, "-baud", "0", "x"}, "", exitUsage, "", "no speed"},
+		{"follow stdin", []string{"-e", elf, "-follow"}, "", exitUsage, "", "needs the name"},
+		{"no device", []string{"-e", elf, os.DevNull}, "", exitOK, "", ""},
+		{"help", []string{"-h"}, "", exitOK, "", "zf symbolize -e hello.elf -follow"},
+	}
+	for _, tt := range tests {
+		var out, errs bytes.Buffer
+		code := runSymbolize(tt.args, strings.NewReader(tt.in), &out, &errs)
+		got := strings.ReplaceAll(out.String(), "github.com/zeroframe/zeroframe/tools/zf.", "main.")
+		if code != tt.code || !strings.Contains(errs.String(), tt.fail) || tt.fail == "" && errs.Len() > 0 {
+			t.Errorf("%s: status %d, %q; want %d, %q", tt.name, code, errs.String(), tt.code, tt.fail)
+		}
+		if tt.name == "json" {
+			var v map[string]any
+			if err := json.Unmarshal(out.Bytes(), &v); err != nil || v["reason"] != "test" {
+				t.Errorf("%s: %s: %v", tt.name, out.String(), err)
+			}
+			continue
+		}
+		if !strings.Contains(got, tt.out) {
+			t.Errorf("%s: output = %q; want %q in it", tt.name, got, tt.out)
+		}
+	}
+}
+
+// TestSymbolizeInterrupt: an interrupt ends the following of a log, and what
+// was held back comes out.
+func TestSymbolizeInterrupt(t *testing.T) {
+	elf, log := ownTrace(t)
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte(log+"zf1 #1 ra"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	var out, errs bytes.Buffer
+	if code := symbolize(ctx, []string{"-e", elf, "-f", path}, nil, &out, &errs); code != exitOK {
+		t.Errorf("status %d, %s; want %d", code, errs.String(), exitOK)
+	}
+	if got := out.String(); !strings.Contains(got, "zf1 #1 ra\nzf: trace 1 was cut") {
+		t.Errorf("output = %q; want the rest of the line, and that the trace was cut", got)
+	}
+}
