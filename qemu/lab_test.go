@@ -1,0 +1,161 @@
+package qemu
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/trace"
+)
+
+// What the end-to-end tests share: the crash lab's image, one boot of it, and
+// the traces that it wrote, read back from the JSON that users get.
+
+// module is the prefix of our own packages' function names.
+const module = "github.com/zeroframe/zeroframe/"
+
+// A labTrace is one object of zf's JSON (design, section 9).
+type labTrace struct {
+	Version      int               `json:"version"`
+	Kind         string            `json:"kind"`
+	Reason       string            `json:"reason"`
+	Context      string            `json:"context"`
+	Vector       *int              `json:"vector"`
+	ErrorCode    *int              `json:"error_code"`
+	FaultAddress string            `json:"fault_address"`
+	BuildID      string            `json:"build_id"`
+	Registers    map[string]string `json:"registers"`
+	Complete     bool              `json:"complete"`
+	End          string            `json:"end"`
+	Damaged      bool              `json:"damaged"`
+	Frames       []labFrame        `json:"frames"`
+	Stacks       []labStack        `json:"stacks"`
+}
+
+type labFrame struct {
+	Kind     string `json:"kind"`
+	Address  string `json:"address"`
+	FP       string `json:"fp"`
+	SP       string `json:"sp"`
+	Stack    string `json:"stack"`
+	Function string `json:"function"`
+	Offset   int    `json:"offset"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Inlined  bool   `json:"inlined"`
+}
+
+type labStack struct {
+	Name       string `json:"name"`
+	Size       int    `json:"size"`
+	Used       int    `json:"used"`
+	Overflowed bool   `json:"overflowed"`
+}
+
+// chain is the trace's functions, innermost first, as one line: a frame on
+// another stack than the one before is preceded by the stack's name, "trap" is a
+// boundary, our packages are named without the module's path, and N frames of
+// the same function in a row are written name*N.
+func (t *labTrace) chain() string {
+	var words []string
+	stack, n := "", 1
+	for i, f := range t.Frames {
+		name := strings.TrimPrefix(f.Function, module)
+		switch {
+		case f.Kind == "trap":
+			name = "trap"
+		case name == "":
+			name = "?"
+		}
+		if f.Kind != "trap" && f.Stack != stack {
+			stack = f.Stack
+			words = append(words, stack+":")
+		} else if i > 0 && f.Kind != "trap" && f.Function == t.Frames[i-1].Function && t.Frames[i-1].Kind != "trap" {
+			n++
+			words[len(words)-1] = fmt.Sprintf("%s*%d", name, n)
+			continue
+		}
+		n = 1
+		words = append(words, name)
+	}
+	return strings.Join(words, " ")
+}
+
+// stack returns the row of the trace's stack table with that name.
+func (t *labTrace) stack(name string) labStack {
+	for _, s := range t.Stacks {
+		if s.Name == name {
+			return s
+		}
+	}
+	return labStack{}
+}
+
+// lab builds the crash lab for the given loaders, once for all tests.
+func lab(t testing.TB, l image.Loaders) (path string, symbols *symbol.File) {
+	t.Helper()
+	labMu.Lock()
+	defer labMu.Unlock()
+	path = filepath.Join(guestDir, "lab-"+l.String()+".elf")
+	if labs[l] == nil {
+		_, err := image.Build(context.Background(), image.BuildOptions{
+			Package: "../kernel/crashlab", Output: path, Loaders: l, Stderr: t.Output(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if labs[l], err = symbol.Open(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path, labs[l]
+}
+
+var (
+	labMu sync.Mutex
+	labs  = map[image.Loaders]*symbol.File{}
+)
+
+// boot runs the crash lab to its end with that kernel command line.
+func boot(t *testing.T, cfg Config, cmdline string) (Result, error, string) {
+	t.Helper()
+	if cfg.Kernel == "" {
+		cfg.Kernel, _ = lab(t, image.AllLoaders)
+	}
+	cfg.Append = cmdline
+	vm, out := start(t, cfg, "")
+	res, err := vm.Wait()
+	return res, err, out.String()
+}
+
+// traces reads the traces in a serial log as zf does.
+func traces(t *testing.T, symbols *symbol.File, serial string) []*labTrace {
+	t.Helper()
+	var js strings.Builder
+	f, err := trace.NewFilter(io.Discard, trace.Options{Symbols: symbols, JSON: &js})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(f, serial); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var all []*labTrace
+	for d := json.NewDecoder(strings.NewReader(js.String())); d.More(); {
+		tr := new(labTrace)
+		if err := d.Decode(tr); err != nil {
+			t.Fatalf("JSON: %v in %s", err, js.String())
+		}
+		all = append(all, tr)
+	}
+	return all
+}
