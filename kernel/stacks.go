@@ -151,7 +151,28 @@ func setLimits() {
 	}
 }
 
-// CheckStacks measures every stack and panics if one has passed its limit.
+// warned has bit i set when a warning about stack i has been printed.
+var warned uint32
+
+// warn says, once, that a stack is more than three quarters full.
+func warn(i int) {
+	s := &stacks[i]
+	if s.Level() != tracer.LevelWarning || warned&(1<<uint(i)) != 0 {
+		return
+	}
+	warned |= 1 << uint(i)
+	console.FreshLine()
+	console.String("stack ")
+	console.String(s.Name)
+	console.String(": at least ")
+	console.Dec(uint64(s.Used))
+	console.String(" of ")
+	console.Dec(uint64(s.Size()))
+	console.String(" bytes used, warning: above 75 %\n")
+}
+
+// CheckStacks measures every stack, warns of those that are more than three
+// quarters full, and panics if one has passed its limit.
 // Early and kernel context. It takes about one instruction for each unused
 // word of stack.
 func CheckStacks() {
@@ -159,6 +180,7 @@ func CheckStacks() {
 		s := &stacks[i]
 		s.Measure()
 		if s.Level() < tracer.LevelOverLimit {
+			warn(i)
 			continue
 		}
 		var t text

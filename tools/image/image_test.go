@@ -247,15 +247,15 @@ func TestInspect(t *testing.T) {
 
 func TestMinRAM(t *testing.T) {
 	for _, tt := range []struct{ end, want uint64 }{
-		{0x200000, 6 << 20},
-		{0x200001, 7 << 20},
-		{0x2ffffff, 52 << 20},
+		{0x280000, 3 << 20},
+		{0x280001, 4 << 20},
+		{0x2ffffff, 49 << 20},
 	} {
 		if got := (&Info{End: tt.end}).MinRAM(); got != tt.want {
 			t.Errorf("MinRAM(end %#x) = %d; want %d", tt.end, got, tt.want)
 		}
 	}
-	if got, err := MinRAM(linked(t)); err != nil || got < 6<<20 || got > 16<<20 {
+	if got, err := MinRAM(linked(t)); err != nil || got < 3<<20 || got > 8<<20 {
 		t.Errorf("MinRAM(guest) = %d, %v; want a few MiB", got, err)
 	}
 	if _, err := MinRAM([]byte("#!/bin/sh")); err == nil {

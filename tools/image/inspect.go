@@ -23,9 +23,10 @@ type Info struct {
 
 const (
 	mebibyte = 1 << 20
-	// spare is what the kernel needs behind its bss before it can print that
-	// something is missing: page tables, in bytes.
-	spare = 4 * mebibyte
+	// spare is what must lie behind the bss, in bytes: the page tables (some 50
+	// KiB), and what firmware keeps for itself at the end of RAM (128 KiB under
+	// QEMU).
+	spare = mebibyte / 2
 )
 
 // MinRAM returns the smallest memory, in bytes and a multiple of 1 MiB, that a

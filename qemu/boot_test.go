@@ -1,0 +1,146 @@
+package qemu
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+// The boot: by each loader on each machine, with little and with much memory,
+// and what the boot report says of it.
+
+// report is what the boot report is made of.
+var report = regexp.MustCompile(`^zeroframe (\S+) build ([0-9a-f]{40})\r
+loader  (.*)\r
+memory  (\d+) KiB usable, up to (0x[0-9a-f]+); image (\d+) KiB, page tables (\d+) KiB\r
+cpu     (.+)\r
+stack        size  used, at least   free  limit\r
+((?:[a-z]+ +\d+ +\d+ +\d+ % +\d+ +\d+(?:  warning: above 75 %)?\r
+){10})`)
+
+func TestBoot(t *testing.T) {
+	for _, machine := range []string{"pc", "q35", "microvm"} {
+		for _, tt := range []struct {
+			loaders image.Loaders
+			loader  string
+		}{
+			{image.AllLoaders, "qemu, multiboot"}, // QEMU tries multiboot first
+			{image.Multiboot, "qemu, multiboot"},
+			{image.PVH, "PVH"},
+		} {
+			for _, mib := range []int{8, 128, 5000} {
+				t.Run(fmt.Sprintf("%s/%v/%d", machine, tt.loaders, mib), func(t *testing.T) {
+					t.Parallel()
+					path, symbols := lab(t, tt.loaders)
+					res, err, serial := boot(t, Config{Kernel: path, Machine: machine, MemoryMiB: mib}, "")
+					if err != nil || res.Outcome != Exited || res.Program != 0 {
+						t.Errorf("the machine: %v, status %d, %v; want status 0", res.Outcome, res.Program, err)
+					}
+					m := report.FindStringSubmatch(serial)
+					if m == nil {
+						t.Fatalf("no boot report in %q", serial)
+					}
+					if m[2] != symbols.BuildID() || m[3] != tt.loader {
+						t.Errorf("build, loader = %s, %s; want %s, %s", m[2], m[3], symbols.BuildID(), tt.loader)
+					}
+					// All RAM but what the firmware keeps; above the hole too.
+					usable, _ := strconv.Atoi(m[4])
+					if usable > mib<<10 || usable < mib<<10-1024 {
+						t.Errorf("%d KiB usable; want %d MiB less at most one", usable, mib)
+					}
+					highest, _ := strconv.ParseUint(m[5], 0, 64)
+					if above := highest > 4<<30; above != (mib > 4096) {
+						t.Errorf("memory up to %#x with %d MiB", highest, mib)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestLeastMemory: the kernel boots with what the image says it needs at least.
+func TestLeastMemory(t *testing.T) {
+	path, _ := lab(t, image.AllLoaders)
+	info, err := image.InspectFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, machine := range []string{"pc", "q35", "microvm"} {
+		res, err, _ := boot(t, Config{Kernel: path, Machine: machine, MemoryMiB: int(info.MinRAM() >> 20)}, "crash=early.in-irq")
+		if err != nil || res.Outcome != Traced {
+			t.Errorf("%s with %d MiB: %v, %v; want a trace", machine, info.MinRAM()>>20, res.Outcome, err)
+		}
+	}
+}
+
+// TestOldCPU: a CPU without long mode is told so by the 32-bit part itself.
+func TestOldCPU(t *testing.T) {
+	path, _ := lab(t, image.Multiboot)
+	_, out := start(t, Config{Kernel: path, CPU: "qemu64,-lm"}, "")
+	out.waitFor(t, "zeroframe: this CPU has no 64-bit mode\r\n")
+}
+
+// TestNoNX: without the NX bit the kernel boots and says what that means.
+func TestNoNX(t *testing.T) {
+	res, err, serial := boot(t, Config{CPU: "qemu64,-nx"}, "")
+	if res.Outcome != Exited || err != nil || !strings.Contains(serial, "(no NX: data can be executed)") {
+		t.Errorf("the machine: %v, %v; want it to boot and say that there is no NX", res.Outcome, err)
+	}
+}
+
+// TestStackLimit: stack.limit=NAME:BYTES panics at the end of the boot and names
+// the stack; a limit that is kept does nothing; a bad one is explained.
+func TestStackLimit(t *testing.T) {
+	path, symbols := lab(t, image.AllLoaders)
+	for _, tt := range []struct {
+		cmdline string
+		reason  string // of the panic, or ""
+		says    string
+	}{
+		{"stack.limit=boot:100", "stack boot is over its limit: at least ", ""},
+		{"stack.limit=boot:30000", "", ""},
+		{"stack.limit=boot:30000 stack.limit=boot:50", "stack boot is over its limit: at least ", ""},
+		{"stack.limit=boot:50 stack.limit=boot:30000", "", ""},
+		{"stack.limit=irq:0", "", ""},
+		{"stack.limit=bot:100", "", "stack.limit=bot:100 is ignored: want NAME:BYTES, with a NAME of boot pf exc irq df nmi mc debug panic nested\r\n"},
+		{"stack.limit=boot", "", "stack.limit=boot is ignored: want NAME:BYTES"},
+		{"stack.limit=boot:1x", "", "stack.limit=boot:1x is ignored: want NAME:BYTES"},
+		{"stack.limit=boot:99999999999999999999999999", "", " is ignored: want NAME:BYTES"},
+		{"-- stack.limit=boot:100", "", ""},
+		{"trace=tekst", "", "trace=tekst is ignored: want text, markup or compact\r\n"},
+	} {
+		res, err, serial := boot(t, Config{Kernel: path}, tt.cmdline)
+		all := traces(t, symbols, serial)
+		if !strings.Contains(serial, tt.says) {
+			t.Errorf("%q: the kernel says %q; want %q in it", tt.cmdline, serial, tt.says)
+		}
+		if tt.reason == "" {
+			if err != nil || res.Outcome != Exited || len(all) != 0 {
+				t.Errorf("%q: %v, %v, %d traces; want a boot", tt.cmdline, res.Outcome, err, len(all))
+			}
+			continue
+		}
+		if err != nil || res.Outcome != Traced || len(all) != 1 {
+			t.Errorf("%q: %v, %v, %d traces; want a panic", tt.cmdline, res.Outcome, err, len(all))
+			continue
+		}
+		checkDeath(t, &labTrace{Kind: all[0].Kind, Context: all[0].Context, End: all[0].End, Complete: all[0].Complete, Reason: all[0].Reason, Frames: all[0].Frames},
+			death{"", "panic", -1, tt.reason + "*", "boot: kernel.CheckStacks kernel.early kernel.start boot.long", "zero", nil})
+	}
+}
+
+// TestWarning: above 75 % of a stack its row in the table carries a warning.
+func TestWarning(t *testing.T) {
+	path, symbols := lab(t, image.AllLoaders)
+	res, _, serial := boot(t, Config{Kernel: path}, "crash=early.watermark stack.limit=boot:32000")
+	if res.Outcome != Exited || len(traces(t, symbols, serial)) != 0 {
+		t.Fatalf("the machine: %v; want it to exit, below the limit", res.Outcome)
+	}
+	if want := "stack boot: at least "; !strings.Contains(serial, want) || !strings.Contains(serial, "warning: above 75 %") {
+		t.Errorf("the kernel says %q; want %q and a warning", serial, want)
+	}
+}
