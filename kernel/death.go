@@ -34,6 +34,16 @@ type death struct {
 	reason text
 }
 
+// Walk walks the stacks from the return address ra of a call, after which RSP is
+// sp and RBP is fp; with tables it also reads Go's pc tables for the first frame
+// (see tracer.Walker.SPDelta). What it returns holds until the next walk. Early
+// and kernel context, not inside a trap that can interrupt another walk.
+func Walk(ra, sp, fp uintptr, tables bool) *tracer.Walker {
+	walker.Plain = !tables
+	walker.WalkCaller(ra, sp, fp)
+	return &walker
+}
+
 // numRungs is the number of rungs: full trace, addresses, one line.
 const numRungs = 3
 

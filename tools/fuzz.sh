@@ -14,7 +14,14 @@ trap 'rm -f "$log"' EXIT
 grep -rn '^func Fuzz' --include='*_test.go' --exclude-dir=testdata . | sort |
 	sed 's|^\(.*\)/[^/]*:[0-9]*:func \(Fuzz[A-Za-z0-9_]*\).*|\1 \2|' |
 	while read -r dir target; do
-		if ! go test -run='^$' -fuzz="^$target\$" -fuzztime="$time" "$dir" >"$log" 2>&1 </dev/null; then
+		# (Minimizing inputs that are merely interesting would take all the time.)
+		if ! go test -run='^$' -fuzz="^$target\$" -fuzztime="$time" -fuzzminimizetime=1x "$dir" >"$log" 2>&1 </dev/null; then
+			# The go command may take the end of the time for a failure of the
+			# target (known of the fuzzer): then there is no failing input.
+			if grep -q '^ *context deadline exceeded$' "$log" && ! grep -q 'Failing input\|panic:' "$log"; then
+				echo "fuzz: $dir $target: nothing found in $time"
+				continue
+			fi
 			cat "$log"
 			echo "fuzz: $dir $target failed; the input is in $dir/testdata/fuzz" >&2
 			exit 1

@@ -62,10 +62,9 @@ func spinC() {
 func deepA() { deepB(); sink++ }
 
 //go:noinline
-func deepB() { deepC(26); sink++ }
+func deepB() { deepC(depth() - shallow); sink++ }
 
-// deepC calls itself n times more, then panics: with start, early, lab, deepA
-// and deepB the walk has 32 frames.
+// deepC calls itself n times more, then panics.
 //
 //go:noinline
 func deepC(n int) {
@@ -74,4 +73,24 @@ func deepC(n int) {
 	}
 	deepC(n - 1)
 	sink++
+}
+
+// shallow is the number of frames with deepC or measureC called once: itself, its
+// callers B and A, lab, early, start and long.
+const shallow = 7
+
+// depth is the number of frames that the option crash.depth asks for.
+func depth() int {
+	n := 0
+	v, _ := kernel.Option("crash.depth")
+	for _, c := range v {
+		if c < '0' || c > '9' || n > 1000 {
+			break
+		}
+		n = n*10 + int(c-'0')
+	}
+	if n < shallow {
+		n = 32
+	}
+	return n
 }

@@ -48,7 +48,8 @@ var crashes = [...]crash{
 	{"early.in-irq", inIRQA, "a fault in an interrupt handler"},
 	{"early.spin", spinA, "an endless loop, for an NMI from outside"},
 	{"early.watermark", watermarkA, "more stack used than the stack's limit"},
-	{"early.deep", deepA, "a panic 32 frames deep, for measurements"},
+	{"early.deep", deepA, "a panic crash.depth=N frames deep (32), for measurements"},
+	{"early.measure", measureA, "no death: counts ticks of walks crash.depth=N frames deep"},
 	{"early.triple", tripleA, "a triple fault: the machine resets without a word"},
 }
 

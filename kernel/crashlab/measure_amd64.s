@@ -1,0 +1,18 @@
+#include "textflag.h"
+
+// func bareWalk(fp uintptr, out *[128]uintptr) (n uint64)
+TEXT ·bareWalk(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ	fp+0(FP), AX
+	MOVQ	out+8(FP), DX
+loop:
+	MOVQ	8(AX), CX
+	MOVQ	CX, (DX)
+	ADDQ	$8, DX
+	MOVQ	(AX), AX
+	TESTQ	AX, AX
+	JNE	loop
+	SUBQ	out+8(FP), DX
+	SHRQ	$3, DX
+	SUBQ	$1, DX		// the last record holds the entry's zero
+	MOVQ	DX, n+16(FP)
+	RET
