@@ -38,6 +38,7 @@ func Exit(status int) {
 // nothing answers on reads as 0xff.
 func leave(v uint32) {
 	amd64.DisableInterrupts()
+	console.Flush()
 	if amd64.In8(exitPort) == 0 {
 		amd64.Out32(exitPort, v)
 	}
@@ -70,6 +71,7 @@ func reset() {
 		resetControl = 0xcf9 // Intel ICH/PCH: bit 1 hard, bit 2 now
 		keyboard     = 0x64
 	)
+	console.Flush()
 	amd64.Out8(resetControl, 0x02)
 	amd64.Out8(resetControl, 0x06)
 	amd64.Out8(keyboard, 0xfe)

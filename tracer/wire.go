@@ -75,7 +75,8 @@ package tracer
 //	{{{mmap:0xLO:0xSIZE:load:0:rx:0xLO}}}
 //
 // (these three are lines of the trace when the first follows a begin line),
-// and the frames of kinds pc and ra are written
+// and the frames of kinds pc and ra are written as follows, unless their address
+// is outside the mmap line's range (a call of nil: no symbolizer can help there)
 //
 //	zf1 {{{bt:0:0xADDR:pc}}} sp 0xSP fp 0xFP STACK
 //	zf1 {{{bt:1:0xADDR:ra}}} fp 0xFP STACK

@@ -26,6 +26,9 @@ type Writer struct {
 	// Form is the form of the traces to come.
 	Form Form
 
+	// The text that the markup form's mmap line covers.
+	textLo, textSize uintptr
+
 	crc   uint32 // over what wire.go says, inverted
 	lines uint32
 
@@ -42,6 +45,7 @@ type Writer struct {
 func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, build []byte, textLo, textHi uintptr) {
 	w.crc, w.lines, w.n = ^uint32(0), 0, 0
 	w.lastAddr, w.lastFP, w.lastLo = 0, 0, 0
+	w.textLo, w.textSize = textLo, textHi-textLo
 	if w.Form == Compact {
 		w.rec(RecBegin)
 		w.uvarint(uint64(seq))
@@ -212,7 +216,7 @@ func (w *Writer) Frame(i int, f *Frame, stack string) {
 		return
 	}
 	w.str("zf1 ")
-	if w.Form == Markup && (f.Kind == PC || f.Kind == RA) {
+	if w.Form == Markup && (f.Kind == PC || f.Kind == RA) && f.Addr-w.textLo < w.textSize {
 		w.str("{{{bt:")
 		w.dec(uint64(i))
 		w.byte(':')

@@ -92,7 +92,7 @@ func TestCompactWriter(t *testing.T) {
 		if err != nil {
 			t.Fatalf("line %d: %v", i, err)
 		}
-		if full := i == 1; full && len(b) != CompactLine || len(b) > CompactLine {
+		if full := i == 2; full && len(b) != CompactLine || len(b) > CompactLine {
 			t.Errorf("line %d holds %d bytes; want %d, or less behind frame 0 and at the end", i, len(b), CompactLine)
 		}
 		packed = append(packed, b...)

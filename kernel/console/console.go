@@ -25,19 +25,26 @@ const (
 	lineDLAB     = 0x80
 	line8N1      = 0x03
 	statusTHRE   = 0x20 // transmit holding register empty
+	statusTEMT   = 0x40 // transmitter empty: the last bit is out
 	modemReady   = 0x03 // DTR, RTS
 	fifoOnClear  = 0x07
 	divisor      = 1 // 115200 baud of a 1.8432 MHz clock
 	scratchProbe = 0x5a
 )
 
-// maxPolls bounds the wait for one byte to leave: about a tenth of a second on
-// a port that answers at ISA speed. At 115200 baud a byte takes 87 µs.
-const maxPolls = 100_000
+// How often the status is polled before a byte is given up: a panic must not hang
+// on a dead port, but an emulator's port stands still for as long as its host is
+// busy. The first number is some 20 seconds at the speed of an ISA port, the
+// second, for a port that has stood still once, a millisecond.
+const (
+	maxPolls     = 20_000_000
+	stalledPolls = 1_000
+)
 
 var (
-	absent bool // no UART answers, or it has stopped
-	midway bool // the last byte was no line feed
+	absent  bool // no UART answers
+	stalled bool // the last byte was given up
+	midway  bool // the last byte was no line feed
 )
 
 // Init finds and sets up COM1: 115200 baud, 8 data bits, no parity, FIFO on,
@@ -65,15 +72,35 @@ func Byte(b byte) {
 	if absent {
 		return
 	}
-	for n := 0; amd64.In8(com1+regStatus)&statusTHRE == 0; n++ {
-		if n == maxPolls {
-			absent = true // a panic must not hang on a dead port
-			return
+	if wait(statusTHRE) {
+		midway = b != '\n'
+		amd64.Out8(com1+regData, b)
+	}
+}
+
+// Flush waits until the last byte has left the UART. Who ends the machine calls
+// it first: what is still inside is lost then.
+func Flush() {
+	if !absent {
+		wait(statusTEMT)
+	}
+}
+
+// wait polls until one of the status bits is set, and returns whether it is.
+func wait(bits uint8) bool {
+	polls := maxPolls
+	if stalled {
+		polls = stalledPolls
+	}
+	for ; polls > 0; polls-- {
+		if amd64.In8(com1+regStatus)&bits != 0 {
+			stalled = false
+			return true
 		}
 		amd64.Pause()
 	}
-	midway = b != '\n'
-	amd64.Out8(com1+regData, b)
+	stalled = true
+	return false
 }
 
 // String sends s; a line feed goes out as carriage return and line feed.
