@@ -167,8 +167,12 @@ func (f *runFlags) boot(ctx context.Context, info *image.Info, sym *symbol.File,
 		defer file.Close()
 		jsonOut = file
 	}
-	fmt.Fprintf(stderr, "zf run: booting %s (build ID %s) on %s with %d MiB: %q\n",
-		filepath.Base(f.machine.Kernel), short(info.BuildID), f.machine.Machine, f.machine.MemoryMiB, f.machine.Append)
+	with := ""
+	if f.machine.Append != "" {
+		with = ", with " + f.machine.Append
+	}
+	fmt.Fprintf(stderr, "zf run: booting %s on %s, %d MiB%s\n",
+		filepath.Base(f.machine.Kernel), f.machine.Machine, f.machine.MemoryMiB, with)
 
 	con, err := openConsole(stdin)
 	if err != nil {
@@ -343,12 +347,4 @@ func memorySize(s string) (int, error) {
 		return 0, fmt.Errorf("want a size in MiB such as 128, 128M or 1G")
 	}
 	return int(n) * unit, nil
-}
-
-// short cuts a build ID to what tells two builds apart.
-func short(id string) string {
-	if id == "" {
-		return "none"
-	}
-	return id[:min(len(id), 12)]
 }

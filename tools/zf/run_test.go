@@ -95,7 +95,7 @@ func TestRunExitStatus(t *testing.T) {
 		{"", []string{"-timeout", "300ms"}, 3, "timeout after 300ms"},
 		{"", []string{"-machine", "nosuch"}, 3, "unsupported machine type"},
 		{"", []string{"-qemu", "-nosuch"}, 3, "-nosuch: invalid option"},
-		{"e", []string{"-m", "8M", "-machine", "pc", "-cpu", "max", "-append", "a=b"}, 0, `on pc with 8 MiB: "a=b"`},
+		{"e", []string{"-m", "8M", "-machine", "pc", "-cpu", "max", "-append", "a=b"}, 0, "on pc, 8 MiB, with a=b\n"},
 	} {
 		args := append([]string{"run", "-timeout", "60s"}, append(tt.args, elf)...)
 		code, stdout, stderr := zf(strings.NewReader(tt.keys), args...)
@@ -121,7 +121,7 @@ func TestRunQEMUMessages(t *testing.T) {
 
 func TestRunArguments(t *testing.T) {
 	code, _, stderr := zf(strings.NewReader("e"), "run", "-append", "x=1", guest(t), "--", "-v", "two words", "")
-	if want := `: "x=1 -- -v \"two words\" \"\""`; code != 0 || !strings.Contains(stderr, want) {
+	if want := ", with x=1 -- -v \"two words\" \"\"\n"; code != 0 || !strings.Contains(stderr, want) {
 		t.Errorf("zf run with arguments = %d, %q; want %s in it", code, stderr, want)
 	}
 	for _, tt := range []struct {
