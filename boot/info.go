@@ -102,7 +102,7 @@ func (i *Info) readMultiboot(p uintptr) {
 	if flags&hasMap != 0 {
 		// Each entry is preceded by its own size, which does not count itself.
 		a, end := uintptr(u32(p+48)), uintptr(u32(p+48))+uintptr(u32(p+44))
-		for a+24 <= end {
+		for a+24 <= end && readable(a, 24) && !i.Truncated {
 			size := uintptr(u32(a))
 			base, n, kind := u64(a+4), u64(a+12), u32(a+20)
 			i.add(base, n, kind == 1)
@@ -126,7 +126,7 @@ func (i *Info) readPVH(p uintptr) {
 		return
 	}
 	a, n := uintptr(u64(p+40)), u32(p+48)
-	for ; n > 0; n-- {
+	for ; n > 0 && !i.Truncated; n-- {
 		if !readable(a, 24) {
 			i.Truncated = true
 			return
@@ -174,12 +174,14 @@ func (i *Info) setLoader(a uintptr) {
 	i.nLoader = n
 }
 
-// readable reports whether n bytes at a are in what the first page tables map.
-func readable(a uintptr, n uintptr) bool { return a != 0 && a < 4<<30 && 4<<30-a >= n }
+// What may be read: lowest <= address < highest. That is what the first page
+// tables map; a test has less.
+var lowest, highest uintptr = 1, 4 << 30
 
-func u8(a uintptr) uint8 {
-	return *(*uint8)(pointer(a))
-}
+// readable reports whether the n bytes at a may be read.
+func readable(a uintptr, n uintptr) bool { return a >= lowest && a < highest && highest-a >= n }
+
+func u8(a uintptr) uint8 { return *(*uint8)(pointer(a)) }
 
 func u32(a uintptr) uint32 {
 	if !readable(a, 4) {
