@@ -1,6 +1,6 @@
 package boot
 
-import "unsafe"
+import "github.com/zeroframe/zeroframe/arch/amd64"
 
 // What the loader says, copied out of its memory at once: that memory is
 // anyone's later. Nothing in it is believed: lengths are bounded, and only
@@ -181,16 +181,13 @@ var lowest, highest uintptr = 1, 4 << 30
 // readable reports whether the n bytes at a may be read.
 func readable(a uintptr, n uintptr) bool { return a >= lowest && a < highest && highest-a >= n }
 
-func u8(a uintptr) uint8 { return *(*uint8)(pointer(a)) }
+func u8(a uintptr) uint8 { return *(*uint8)(amd64.Pointer(a)) }
 
 func u32(a uintptr) uint32 {
 	if !readable(a, 4) {
 		return 0
 	}
-	return *(*uint32)(pointer(a))
+	return *(*uint32)(amd64.Pointer(a))
 }
 
 func u64(a uintptr) uint64 { return uint64(u32(a)) | uint64(u32(a+4))<<32 }
-
-// pointer makes a pointer of an address of the machine.
-func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

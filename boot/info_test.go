@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
 )
 
 // The loaders' information blocks are tested in memory below 4 GiB, where
@@ -31,7 +33,7 @@ func newArena(t testing.TB) *arena {
 	if _, _, errno := syscall.Syscall(syscall.SYS_MPROTECT, a.base, arenaSize, syscall.PROT_READ|syscall.PROT_WRITE); errno != 0 {
 		t.Fatalf("mprotect: %v", errno)
 	}
-	a.b = unsafe.Slice((*byte)(pointer(a.base)), arenaSize)
+	a.b = unsafe.Slice((*byte)(amd64.Pointer(a.base)), arenaSize)
 	oldLowest, oldHighest, oldMagic, oldInfo := lowest, highest, magic, info
 	lowest, highest = a.base, a.base+arenaSize
 	t.Cleanup(func() {

@@ -33,11 +33,11 @@ func nextOption(line []byte, key string) (value, rest []byte, ok bool) {
 			i++
 		}
 		word := line[start:i]
-		if same(word, "--") {
+		if Same(word, "--") {
 			break
 		}
 		n := len(key)
-		if len(word) > n && word[n] == '=' && same(word[:n], key) {
+		if len(word) > n && word[n] == '=' && Same(word[:n], key) {
 			value = word[n+1:]
 			if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
 				value = value[1 : len(value)-1]
@@ -48,8 +48,9 @@ func nextOption(line []byte, key string) (value, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// same compares without calling the runtime.
-func same(b []byte, s string) bool {
+// Same reports whether b holds the bytes of s, without calling the runtime. Any
+// context.
+func Same(b []byte, s string) bool {
 	if len(b) != len(s) {
 		return false
 	}

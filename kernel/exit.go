@@ -55,9 +55,9 @@ func halt() {
 func endFatal() {
 	how, _ := Option("panic")
 	switch {
-	case same(how, "reset"):
+	case Same(how, "reset"):
 		reset()
-	case same(how, "halt"):
+	case Same(how, "halt"):
 	default:
 		leave(exitTrace)
 	}

@@ -31,7 +31,7 @@ func (d *death) goPanic() bool {
 	w := &walker
 	w.Plain = true
 	w.Walk(d.pc, d.sp, d.fp)
-	if name := f.Name(); same(name, "runtime.morestack") {
+	if name := f.Name(); Same(name, "runtime.morestack") {
 		return d.stackCheck(&t)
 	}
 	for i := 0; i+1 < w.N; i++ {
@@ -46,17 +46,17 @@ func (d *death) goPanic() bool {
 		}
 		name, ra := f.Name(), w.Frames[i+1].Addr
 		switch {
-		case same(name, "runtime.panicBounds"):
+		case Same(name, "runtime.panicBounds"):
 			d.bounds(&t, fr.FP, ra)
-		case same(name, "runtime.gopanic"):
+		case Same(name, "runtime.gopanic"):
 			d.panicValue(fr.FP)
-		case same(name, "runtime.panicdivide"):
+		case Same(name, "runtime.panicdivide"):
 			d.reason.str("runtime error: integer divide by zero")
-		case same(name, "runtime.panicshift"):
+		case Same(name, "runtime.panicshift"):
 			d.reason.str("runtime error: negative shift amount")
-		case same(name, "runtime.panicoverflow"):
+		case Same(name, "runtime.panicoverflow"):
 			d.reason.str("runtime error: integer overflow")
-		case same(name, "runtime.throw"), same(name, "runtime.fatal"):
+		case Same(name, "runtime.throw"), Same(name, "runtime.fatal"):
 			d.reason.str("fatal error in the Go runtime (")
 			d.reason.bytes(name)
 			d.reason.byte(')')
@@ -253,4 +253,4 @@ func isRuntimePanic(t *tracer.PCTable, ra uintptr) bool {
 	return ok && runtimeName(f.Name())
 }
 
-func hasPrefix(b []byte, s string) bool { return len(b) >= len(s) && same(b[:len(s)], s) }
+func hasPrefix(b []byte, s string) bool { return len(b) >= len(s) && Same(b[:len(s)], s) }

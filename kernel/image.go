@@ -3,6 +3,7 @@ package kernel
 import (
 	"unsafe"
 
+	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/mm"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -78,7 +79,7 @@ func findBuildID(p, end uintptr) {
 		}
 		if name == 4 && load32(p+12) == noteGNU && typ == buildIDTyp && desc <= uintptr(len(image.buildID)) {
 			for i := uintptr(0); i < desc; i++ {
-				image.buildID[i] = *(*byte)(pointer(d + i))
+				image.buildID[i] = *(*byte)(amd64.Pointer(d + i))
 			}
 			image.nBuildID = int(desc)
 		}
@@ -91,7 +92,7 @@ func buildID() []byte { return image.buildID[:image.nBuildID] }
 // pcTable returns Go's pc tables, as the linker placed them.
 func pcTable() (t tracer.PCTable, ok bool) {
 	lo, hi := pctabBounds()
-	return tracer.ParsePCTable(unsafe.Slice((*byte)(pointer(lo)), int(hi-lo)), image.textLo)
+	return tracer.ParsePCTable(unsafe.Slice((*byte)(amd64.Pointer(lo)), int(hi-lo)), image.textLo)
 }
 
 // spDelta is the walker's SPDelta.
@@ -108,9 +109,6 @@ func spDelta(pc uintptr) (delta uintptr, ok bool) {
 	return uintptr(d), ok && d >= 0
 }
 
-func load16(a uintptr) uint16 { return *(*uint16)(pointer(a)) }
-func load32(a uintptr) uint32 { return *(*uint32)(pointer(a)) }
-func load64(a uintptr) uint64 { return *(*uint64)(pointer(a)) }
-
-// pointer makes a pointer of an address of the machine.
-func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+func load16(a uintptr) uint16 { return *(*uint16)(amd64.Pointer(a)) }
+func load32(a uintptr) uint32 { return *(*uint32)(amd64.Pointer(a)) }
+func load64(a uintptr) uint64 { return *(*uint64)(amd64.Pointer(a)) }

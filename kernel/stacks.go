@@ -111,7 +111,7 @@ func guardOf(addr uintptr) *tracer.Stack {
 // stackNamed returns the row of that name, or nil.
 func stackNamed(name []byte) *tracer.Stack {
 	for i := range stacks {
-		if same(name, stacks[i].Name) {
+		if Same(name, stacks[i].Name) {
 			return &stacks[i]
 		}
 	}

@@ -28,9 +28,10 @@ func FramePointer() uintptr
 
 // FrameRecord reads a frame record: the saved frame pointer and the return address.
 func FrameRecord(fp uintptr) (saved, ra uintptr) {
-	p := (*[2]uintptr)(pointer(fp))
+	p := (*[2]uintptr)(Pointer(fp))
 	return p[0], p[1]
 }
 
-// pointer makes a pointer of an address of the machine.
-func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+// Pointer makes a pointer of an address of the machine. Such memory is no part of
+// Go's heap; nothing moves or frees it. Any context.
+func Pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

@@ -13,7 +13,7 @@ func TestVectorStubs(t *testing.T) {
 	// 2, 8.4): #DF #TS #NP #SS #GP #PF #AC #CP #VC #SX.
 	withCode := map[int]bool{8: true, 10: true, 11: true, 12: true, 13: true, 14: true, 17: true, 21: true, 29: true, 30: true}
 	base := vectorsAddr()
-	code := unsafe.Slice((*byte)(pointer(base)), 256*vectorStub)
+	code := unsafe.Slice((*byte)(Pointer(base)), 256*vectorStub)
 	targets := map[uintptr][]int{}
 	for v := 0; v < 256; v++ {
 		s := code[v*vectorStub : (v+1)*vectorStub]

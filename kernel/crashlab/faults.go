@@ -108,7 +108,7 @@ func protectionA() { protectionB(); sink++ }
 func protectionB() { protectionC(0x8000_0000_0000_0000); sink++ }
 
 //go:noinline
-func protectionC(a uintptr) { amd64.Pause(); sink = *(*uint64)(pointer(a)) }
+func protectionC(a uintptr) { amd64.Pause(); sink = *(*uint64)(amd64.Pointer(a)) }
 
 //go:noinline
 func readOnlyA() { readOnlyB(); sink++ }
@@ -117,7 +117,7 @@ func readOnlyA() { readOnlyB(); sink++ }
 func readOnlyB() { readOnlyC(codeOf(readOnlyA)); sink++ }
 
 //go:noinline
-func readOnlyC(a uintptr) { amd64.Pause(); *(*byte)(pointer(a)) = 0xc3 }
+func readOnlyC(a uintptr) { amd64.Pause(); *(*byte)(amd64.Pointer(a)) = 0xc3 }
 
 //go:noinline
 func noExecA() { noExecB(); sink++ }
@@ -167,9 +167,6 @@ func tripleB() { tripleC(); sink++ }
 
 //go:noinline
 func tripleC() { amd64.TripleFault(); sink++ }
-
-// pointer makes a pointer of an address of the machine.
-func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 // codeOf returns the address of a top-level function's code.
 func codeOf(f func()) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }

@@ -65,7 +65,7 @@ func lab() {
 		return
 	}
 	for i := range crashes {
-		if same(kind, crashes[i].kind) {
+		if kernel.Same(kind, crashes[i].kind) {
 			crashes[i].run()
 			return
 		}
@@ -83,19 +83,6 @@ func lab() {
 		console.String("\n")
 	}
 	kernel.Exit(2)
-}
-
-// same compares without calling the runtime.
-func same(b []byte, s string) bool {
-	if len(b) != len(s) {
-		return false
-	}
-	for i := range b {
-		if b[i] != s[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func main() {}

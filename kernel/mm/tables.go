@@ -1,8 +1,6 @@
 package mm
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/boot"
 )
@@ -231,4 +229,4 @@ func frame() uintptr {
 	return f
 }
 
-func at(a uintptr) *uint64 { return (*uint64)(*(*unsafe.Pointer)(unsafe.Pointer(&a))) }
+func at(a uintptr) *uint64 { return (*uint64)(amd64.Pointer(a)) }

@@ -1,0 +1,97 @@
+package kernel
+
+import (
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// The boot report: on a few lines, what a person who watches the serial port
+// wants to know first, and what a bug report should begin with.
+
+// printReport prints the boot report. Early context, when everything is set up.
+func printReport() {
+	console.FreshLine()
+	console.String("zeroframe " + Version + " build ")
+	if image.nBuildID == 0 {
+		console.String("-")
+	}
+	for _, b := range buildID() {
+		const digits = "0123456789abcdef"
+		console.Byte(digits[b>>4])
+		console.Byte(digits[b&15])
+	}
+	console.String("\nloader  ")
+	if l := info.Loader(); len(l) > 0 {
+		console.Bytes(l)
+		console.String(", ")
+	}
+	console.String(info.Protocol.String())
+	console.String("\nmemory  ")
+	console.Dec(mm.Total() >> 10)
+	console.String(" KiB usable, up to ")
+	console.Hex(mm.Highest())
+	console.String("; image ")
+	console.Dec(uint64(image.end-(image.textLo-headerRoom)) >> 10)
+	console.String(" KiB, page tables ")
+	console.Dec(mm.TableBytes() >> 10)
+	console.String(" KiB\n")
+	if info.Truncated {
+		console.String("        the loader's information was longer than the kernel keeps (")
+		console.Dec(boot.MaxRegions)
+		console.String(" regions, ")
+		console.Dec(boot.MaxCmdline)
+		console.String(" bytes)\n")
+	}
+	console.String("cpu     ")
+	printCPU()
+	if !mm.NoExec() {
+		console.String(" (no NX: data can be executed)")
+	}
+	console.String("\nstack        size  used, at least   free  limit\n")
+	for i := range stacks {
+		s := &stacks[i]
+		s.Measure()
+		console.String(s.Name)
+		for n := len(s.Name); n < 10; n++ {
+			console.Byte(' ')
+		}
+		console.DecPad(uint64(s.Size()), 7)
+		console.DecPad(uint64(s.Used), 10)
+		console.DecPad(uint64(s.Used*100/s.Size()), 4)
+		console.String(" %")
+		console.DecPad(uint64(s.Size()-s.Used), 7)
+		console.DecPad(uint64(s.Limit), 7)
+		if s.Level() == tracer.LevelWarning {
+			console.String("  warning: above 75 %")
+		}
+		console.String("\n")
+	}
+}
+
+// printCPU prints the brand string, or the vendor where there is none (SDM Vol.
+// 2A, CPUID leaves 0x80000002 to 4 and 0).
+func printCPU() {
+	if max, _, _, _ := amd64.CPUID(0x80000000, 0); max < 0x80000004 {
+		_, b, c, d := amd64.CPUID(0, 0)
+		printWord(b)
+		printWord(d)
+		printWord(c)
+		return
+	}
+	for leaf := uint32(0x80000002); leaf <= 0x80000004; leaf++ {
+		a, b, c, d := amd64.CPUID(leaf, 0)
+		printWord(a)
+		printWord(b)
+		printWord(c)
+		printWord(d)
+	}
+}
+
+func printWord(v uint32) {
+	for ; v != 0; v >>= 8 {
+		console.Byte(byte(v))
+	}
+}
