@@ -96,9 +96,8 @@ fill:
 	JNE	fill
 
 	// CR4: PAE, OSFXSR, OSXMMEXCPT. CR3. EFER.LME. CR0: PG, WP, NE, MP, not EM,
-	// not TS. (SDM Vol. 3A, 9.8.5.)
-	BYTE	$0x0f; BYTE $0x20; BYTE $0xe0	// MOVL CR4, AX
-	ORL	$(1<<5 | 1<<9 | 1<<10), AX
+	// TS, CD, NW. (SDM Vol. 3A, 9.8.5.)
+	MOVL	$(1<<5 | 1<<9 | 1<<10), AX	// whatever else the loader had on is off
 	BYTE	$0x0f; BYTE $0x22; BYTE $0xe0	// MOVL AX, CR4
 	BYTE	$0x0f; BYTE $0x22; BYTE $0xda	// MOVL DX, CR3
 	MOVL	$0xc0000080, CX
@@ -106,7 +105,7 @@ fill:
 	ORL	$(1<<8), AX
 	WRMSR
 	BYTE	$0x0f; BYTE $0x20; BYTE $0xc0	// MOVL CR0, AX
-	ANDL	$~(1<<2 | 1<<3), AX
+	ANDL	$~(1<<2 | 1<<3 | 1<<29 | 1<<30), AX
 	ORL	$(1<<31 | 1<<16 | 1<<5 | 1<<1), AX
 	BYTE	$0x0f; BYTE $0x22; BYTE $0xc0	// MOVL AX, CR0
 
@@ -126,8 +125,12 @@ fill:
 
 nolong:
 	ADDR(·noLongMode(SB), DI)
-	MOVL	$COM1, DX
 next:
+	MOVL	$(COM1+5), DX		// line status: bit 5 when the last byte has gone on
+	INB
+	TESTB	$0x20, AX
+	JEQ	next
+	MOVL	$COM1, DX
 	MOVB	(DI), AX
 	TESTB	AX, AX
 	JEQ	dead

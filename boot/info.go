@@ -102,7 +102,7 @@ func (i *Info) readMultiboot(p uintptr) {
 	if flags&hasMap != 0 {
 		// Each entry is preceded by its own size, which does not count itself.
 		a, end := uintptr(u32(p+48)), uintptr(u32(p+48))+uintptr(u32(p+44))
-		for a+24 <= end && readable(a, 24) && !i.Truncated {
+		for a+24 <= end && readable(a, 24) && i.nRegions < MaxRegions {
 			size := uintptr(u32(a))
 			base, n, kind := u64(a+4), u64(a+12), u32(a+20)
 			i.add(base, n, kind == 1)
@@ -111,7 +111,9 @@ func (i *Info) readMultiboot(p uintptr) {
 			}
 			a += size + 4
 		}
-	} else if flags&hasMemory != 0 {
+		i.Truncated = i.Truncated || a+24 <= end && i.nRegions == MaxRegions
+	}
+	if i.nRegions == 0 && flags&hasMemory != 0 {
 		// Only "lower" and "upper" memory, in KiB from 0 and from 1 MiB.
 		i.add(0, uint64(u32(p+4))<<10, true)
 		i.add(1<<20, uint64(u32(p+8))<<10, true)
@@ -126,7 +128,7 @@ func (i *Info) readPVH(p uintptr) {
 		return
 	}
 	a, n := uintptr(u64(p+40)), u32(p+48)
-	for ; n > 0 && !i.Truncated; n-- {
+	for ; n > 0 && i.nRegions < MaxRegions; n-- {
 		if !readable(a, 24) {
 			i.Truncated = true
 			return
@@ -134,14 +136,11 @@ func (i *Info) readPVH(p uintptr) {
 		i.add(u64(a), u64(a+8), u32(a+16) == 1)
 		a += 24
 	}
+	i.Truncated = i.Truncated || n > 0
 }
 
 func (i *Info) add(base, n uint64, usable bool) {
 	if n == 0 || base+n < base {
-		return
-	}
-	if i.nRegions == MaxRegions {
-		i.Truncated = true
 		return
 	}
 	i.regions[i.nRegions].Lo = base

@@ -50,10 +50,13 @@ func printReport() {
 	if !mm.NoExec() {
 		console.String(" (no NX: data can be executed)")
 	}
+	if apic == 0 {
+		console.String(" (no local APIC: no interrupts)")
+	}
 	console.String("\nstack        size  used, at least   free  limit\n")
 	for i := range stacks {
 		s := &stacks[i]
-		s.Measure()
+		measure(s)
 		console.String(s.Name)
 		for n := len(s.Name); n < 10; n++ {
 			console.Byte(' ')

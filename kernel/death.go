@@ -6,15 +6,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// What is known of a death, gathered without touching anything that may be
-// broken, and the ladder by which it is told: a full trace; when that faults,
-// addresses only; when that faults too, one line; then nothing more, and the
-// machine ends.
-//
-// While a trace is written all exceptions go to the stack "nested", so that the
-// stacks that the trace is about stay as they were, and NMIs are dropped. A
-// trace that was asked for (NMI, breakpoint) takes the same way and then steps
-// down from the ladder again.
+// What is known of a death: what the trap or the call left in registers, and what
+// that means in words.
 
 // death is what a trace is made from.
 type death struct {
@@ -24,6 +17,7 @@ type death struct {
 	addr   uintptr // faulting address (#PF)
 	cause  bool    // vector and code are meant
 	at     uintptr // where the trap was, for the cause line
+	told   bool    // its begin and cause have been written
 
 	call       bool // pc is a return address
 	pc, sp, fp uintptr
@@ -42,122 +36,6 @@ func Walk(ra, sp, fp uintptr, tables bool) *tracer.Walker {
 	walker.Plain = !tables
 	walker.WalkCaller(ra, sp, fp)
 	return &walker
-}
-
-// numRungs is the number of rungs: full trace, addresses, one line.
-const numRungs = 3
-
-var (
-	deaths [numRungs]death
-	rung   int    // rungs in use
-	seq    uint32 // traces since boot
-
-	// What the IST was when the ladder was entered.
-	savedLo, savedTop [amd64.NumIST]uintptr
-)
-
-// Panic gives up: it writes a trace of the caller, with that reason, and ends
-// the machine as the option panic= says. Early and kernel context. It does not
-// return.
-//
-//go:noinline
-func Panic(reason string) {
-	fp := amd64.FramePointer()
-	d := climb()
-	d.reason.str(reason)
-	panicCaller(d, fp)
-}
-
-// panicText is Panic with a composed reason.
-//
-//go:noinline
-func panicText(reason *text) {
-	fp := amd64.FramePointer()
-	d := climb()
-	d.reason.bytes(reason.b[:reason.n])
-	panicCaller(d, fp)
-}
-
-// panicCaller fills in the caller of the function with the frame record at fp.
-func panicCaller(d *death, fp uintptr) {
-	saved, ra := amd64.FrameRecord(fp)
-	d.kind = tracer.KindPanic
-	d.callerAt(ra, fp+16, saved)
-	d.reg(regCR3, amd64.ReadCR3())
-	perform()
-	endFatal()
-}
-
-// die is for a fatal trap.
-func die(f *amd64.TrapFrame) {
-	d := climb()
-	d.fromTrap(f)
-	d.kind = tracer.KindFault
-	if rung > 1 {
-		d.reason.str("in the panic path: ")
-	}
-	if !d.goPanic() {
-		d.describe()
-	}
-	perform()
-	endFatal()
-}
-
-// ask is for a trap that wants a trace and goes on.
-func ask(kind tracer.TraceKind, f *amd64.TrapFrame, reason string) {
-	if rung > 0 {
-		die(f) // the panic path itself ran into it
-	}
-	d := climb()
-	d.fromTrap(f)
-	d.kind = kind
-	d.reason.str(reason)
-	perform()
-	descend()
-}
-
-// climb takes the next rung and returns its death, empty. Above the last rung
-// there is nothing left to say.
-func climb() *death {
-	amd64.DisableInterrupts()
-	if rung >= numRungs {
-		endFatal()
-	}
-	if rung == 0 {
-		amd64.DropNMI(true)
-		n := &stacks[stackNested]
-		for i := 1; i < amd64.NumIST; i++ {
-			savedLo[i], savedTop[i] = amd64.IST(i)
-			if i != amd64.ISTNMI {
-				amd64.SetIST(i, n.Lo, n.Hi)
-			}
-		}
-	}
-	d := &deaths[rung]
-	rung++
-	d.reason.n, d.have = 0, 0
-	d.cause, d.call = false, false
-	return d
-}
-
-// descend leaves the ladder: what follows is traced in full again.
-func descend() {
-	rung = 0
-	for i := 1; i < amd64.NumIST; i++ {
-		amd64.SetIST(i, savedLo[i], savedTop[i])
-	}
-	amd64.DropNMI(false)
-}
-
-// perform writes the trace of the topmost rung. The first runs on the panic
-// stack; the others stay where the fault in the panic path has put them.
-func perform() {
-	if rung == 1 {
-		s := &stacks[stackPanic]
-		amd64.OnStack(s.Lo, s.Hi, writeRung, 1)
-		return
-	}
-	writeRung(uintptr(rung))
 }
 
 // Indices in tracer.RegisterNames.
@@ -203,8 +81,15 @@ func (d *death) fromTrap(f *amd64.TrapFrame) {
 	d.cause = true
 	d.vector, d.code, d.at = uint32(f.Vector), uint32(f.Error), f.RIP
 	d.pc, d.sp, d.fp = f.RIP, f.RSP, f.BP
-	d.reg(regRIP, f.RIP)
-	d.reg(regRSP, f.RSP)
+	if d.vector == amd64.VectorNMI || d.vector == amd64.VectorMC {
+		// These strike in the entry code of another trap too, whose frame is not
+		// made yet, or not any more. The trace is of what that trap interrupted.
+		if rip, ok := amd64.GateFrame(f.RIP, f.RSP); ok {
+			d.pc, d.sp = amd64.Interrupted(rip)
+		}
+	}
+	d.reg(regRIP, d.pc)
+	d.reg(regRSP, d.sp)
 	d.reg(regRBP, f.BP)
 	d.reg(regRFLAGS, f.RFLAGS)
 	d.reg(regRAX, f.AX)
@@ -232,12 +117,17 @@ func (d *death) fromTrap(f *amd64.TrapFrame) {
 // nil pointer's field: page 0 is never mapped.
 const nilPage = amd64.PageSize
 
-// describe says in words what a fault was.
-func (d *death) describe() {
+// describe says in words what a fault was. On the upper rungs of the ladder it
+// asks nothing but d itself.
+func (d *death) describe(first bool) {
 	r := &d.reason
 	switch d.vector {
 	case amd64.VectorPF:
-		d.describePageFault(r)
+		var guarded *tracer.Stack
+		if first {
+			guarded = guardOf(d.addr)
+		}
+		d.describePageFault(r, guarded)
 	case amd64.VectorGP:
 		r.str("general protection fault")
 		if d.code != 0 {
@@ -262,7 +152,7 @@ func (d *death) describe() {
 	}
 }
 
-func (d *death) describePageFault(r *text) {
+func (d *death) describePageFault(r *text, guarded *tracer.Stack) {
 	access := "read of "
 	switch {
 	case d.code&amd64.PFFetch != 0:
@@ -270,10 +160,10 @@ func (d *death) describePageFault(r *text) {
 	case d.code&amd64.PFWrite != 0:
 		access = "write to "
 	}
-	switch s := guardOf(d.addr); {
-	case s != nil:
+	switch {
+	case guarded != nil:
 		r.str("stack overflow: ")
-		r.str(s.Name)
+		r.str(guarded.Name)
 		r.str(" ran into its guard page, ")
 		r.str(access)
 	case d.addr < nilPage && d.code&amd64.PFFetch != 0:

@@ -33,6 +33,16 @@ var earlyFunc = early
 // info is what the loader said.
 var info boot.Info
 
+// apic is the address of the local APIC's registers, 0 if there is none.
+var apic uintptr
+
+func findAPIC() {
+	if base, ok := amd64.APICBase(); ok && mm.MapDevice(base, amd64.PageSize) {
+		apic = base
+		amd64.EnableAPIC(apic)
+	}
+}
+
 // earlyHook is a program's code for the early context: it runs when the kernel
 // is up and before the Go runtime would start. A program sets it in the source,
 // since nothing else has run by then:
@@ -48,22 +58,22 @@ var earlyHook func()
 //go:noinline
 func early() {
 	console.Init()
+	findText()
 	initStacks()
 	amd64.SetTrapHandler(trap)
 	amd64.LoadTables()
 
-	info.Read()
 	findImage()
+	info.Read()
 	setForm()
+	setEnd()
 	setLimits()
 	amd64.MaskPIC()
 	if wrong := mm.Init(info.Regions(), image.segments[:image.n], image.end); wrong != "" {
 		Panic(wrong)
 	}
 	guardStacks()
-	if apic := amd64.APICBase(); mm.MapDevice(apic, amd64.PageSize) {
-		amd64.EnableAPIC(apic)
-	}
+	findAPIC()
 
 	printReport()
 	CheckStacks()

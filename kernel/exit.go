@@ -51,14 +51,40 @@ func halt() {
 	}
 }
 
-// endFatal is what follows a fatal trace: panic=exit|halt|reset.
-func endFatal() {
-	how, _ := Option("panic")
+// What follows a fatal trace.
+const (
+	endExit = iota
+	endHalt
+	endReset
+)
+
+// end is one of them. It is read from the command line at boot: the end of a
+// ladder that has failed must not depend on anything that is read then.
+var end uint8
+
+// setEnd reads the option panic=exit|halt|reset.
+func setEnd() {
+	how, ok := Option("panic")
 	switch {
-	case Same(how, "reset"):
-		reset()
+	case !ok || Same(how, "exit"):
+		end = endExit
 	case Same(how, "halt"):
+		end = endHalt
+	case Same(how, "reset"):
+		end = endReset
 	default:
+		console.String("panic=")
+		console.Bytes(how)
+		console.String(" is ignored: want exit, halt or reset\n")
+	}
+}
+
+// endFatal is what follows a fatal trace.
+func endFatal() {
+	switch end {
+	case endReset:
+		reset()
+	case endExit:
 		leave(exitTrace)
 	}
 	halt()

@@ -1,8 +1,7 @@
 package kernel
 
 import (
-	"unsafe"
-
+	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -14,12 +13,16 @@ import (
 // and the length, the text of the panic, the stack that is too small. The trace
 // then starts at that caller.
 //
-// It reads what compiled code has left on the stack, which depends on the Go
-// version; a test holds it against every toolchain that is supported. Where it
-// recognizes nothing, the fault is reported as the fault that it is.
+// The mark of such a fault is the poisoned m in a register; any other fault in a
+// function of the runtime is reported as the fault that it is. What the caller had
+// done is read from what compiled code has left on the stack, which depends on the
+// Go version: the layouts are those of Go 1.26, and each names its source.
 
 // goPanic looks whether the fault d is one of those, and if so rewrites d.
 func (d *death) goPanic() bool {
+	if !d.poisoned() {
+		return false
+	}
 	t, ok := pcTable()
 	if !ok {
 		return false
@@ -28,51 +31,64 @@ func (d *death) goPanic() bool {
 	if !ok || !runtimeName(f.Name()) {
 		return false
 	}
+	if Same(f.Name(), "runtime.morestack") {
+		return d.stackCheck()
+	}
 	w := &walker
 	w.Plain = true
 	w.Walk(d.pc, d.sp, d.fp)
-	if name := f.Name(); Same(name, "runtime.morestack") {
-		return d.stackCheck(&t)
-	}
-	for i := 0; i+1 < w.N; i++ {
-		fr := &w.Frames[i]
-		pc := fr.Addr
-		if fr.Kind == tracer.RA {
-			pc--
-		}
-		f, ok := t.Find(pc)
-		if !ok || fr.Kind == tracer.Trap || !runtimeName(f.Name()) {
+	// Find the function of the runtime that our code has called: frame i.
+	i, fp, name := 0, d.fp, f.Name()
+	for ; i+1 < w.N; i++ {
+		next := &w.Frames[i+1]
+		if next.Kind != tracer.RA {
 			return false
 		}
-		name, ra := f.Name(), w.Frames[i+1].Addr
-		switch {
-		case Same(name, "runtime.panicBounds"):
-			d.bounds(&t, fr.FP, ra)
-		case Same(name, "runtime.gopanic"):
-			d.panicValue(fr.FP)
-		case Same(name, "runtime.panicdivide"):
-			d.reason.str("runtime error: integer divide by zero")
-		case Same(name, "runtime.panicshift"):
-			d.reason.str("runtime error: negative shift amount")
-		case Same(name, "runtime.panicoverflow"):
-			d.reason.str("runtime error: integer overflow")
-		case Same(name, "runtime.throw"), Same(name, "runtime.fatal"):
-			d.reason.str("fatal error in the Go runtime (")
-			d.reason.bytes(name)
-			d.reason.byte(')')
-		case hasPrefix(name, "runtime.panic"), hasPrefix(name, "runtime.goPanic"):
-			// The rest say by their name what happened (panicdottypeE,
-			// panicnildottype, panicunsafealignment, ...).
-			if i+2 < w.N && isRuntimePanic(&t, ra) {
-				continue
-			}
-			d.reason.str("runtime error: ")
-			d.reason.bytes(name)
-		default:
-			continue
+		f, ok := t.Find(next.Addr - 1)
+		if !ok {
+			return false
 		}
-		d.goCaller(w.Frames[i+1].Addr, fr.FP)
-		return true
+		if !runtimeName(f.Name()) {
+			break
+		}
+		fp, name = next.FP, f.Name()
+	}
+	if i+1 >= w.N {
+		return false
+	}
+	ra := w.Frames[i+1].Addr
+	r := &d.reason
+	switch {
+	case Same(name, "runtime.panicBounds"):
+		d.bounds(&t, fp, ra)
+	case Same(name, "runtime.gopanic"):
+		d.panicValue(fp)
+	case Same(name, "runtime.panicdivide"):
+		r.str("runtime error: integer divide by zero")
+	case Same(name, "runtime.panicshift"):
+		r.str("runtime error: negative shift amount")
+	case hasPrefix(name, "runtime.panic"):
+		// The rest say by their name what happened (panicdottypeE,
+		// panicnildottype, panicunsafeslicelen, ...).
+		r.str("runtime error: ")
+		r.bytes(name)
+	default:
+		r.str("call of the Go runtime, which is not there: ")
+		r.bytes(name)
+	}
+	d.goCaller(ra, fp)
+	return true
+}
+
+// poisoned reports whether a register holds the m of the fake g.
+func (d *death) poisoned() bool {
+	if d.vector != amd64.VectorGP && d.vector != amd64.VectorSS || d.code != 0 {
+		return false
+	}
+	for i := regRAX; i <= regR15; i++ {
+		if d.regs[i] == amd64.PoisonM {
+			return true
+		}
 	}
 	return false
 }
@@ -85,7 +101,7 @@ func (d *death) goCaller(ra, fp uintptr) {
 		return
 	}
 	d.kind = tracer.KindPanic
-	d.cause, d.have = false, 0
+	d.cause, d.have = false, d.have&(1<<regCR3) // what else was in registers is the runtime's
 	d.callerAt(ra, fp+16, saved)
 }
 
@@ -94,7 +110,7 @@ func (d *death) goCaller(ra, fp uintptr) {
 //
 //	[RSP]    return address into that function
 //	[RSP+8]  its own return address
-func (d *death) stackCheck(t *tracer.PCTable) bool {
+func (d *death) stackCheck() bool {
 	ra, ok := tracer.ReadWord(d.sp)
 	if !ok {
 		return false
@@ -110,7 +126,7 @@ func (d *death) stackCheck(t *tracer.PCTable) bool {
 	d.reason.str(name)
 	d.reason.str(" has no room for another frame")
 	sp, fp := d.sp+8, d.fp
-	d.cause, d.have = false, 0
+	d.cause, d.have = false, d.have&(1<<regCR3)
 	d.callerAt(ra, sp, fp)
 	return true
 }
@@ -203,15 +219,6 @@ func formatOf(formats *[len(boundsFormats)]string, c tracer.BoundsCode) string {
 	return "index or slice bounds out of range"
 }
 
-// Values whose type words panicValue knows.
-var (
-	aString any = ""
-	anInt   any = 0
-)
-
-// typeWord returns the first word of an interface value: its type.
-func typeWord(v *any) uintptr { return *(*uintptr)(unsafe.Pointer(v)) }
-
 // panicValue says what panic was called with. gopanic stores its argument, an
 // interface value, in the room that its caller leaves above the return address
 // (cmd/compile/abi-internal.md, "spill area").
@@ -220,37 +227,106 @@ func (d *death) panicValue(fp uintptr) {
 	r.str("panic: ")
 	typ, ok0 := tracer.ReadWord(fp + 16)
 	data, ok1 := tracer.ReadWord(fp + 24)
-	switch {
-	case !ok0 || !ok1:
+	if !ok0 || !ok1 {
 		r.str("(its value cannot be read)")
-	case typ == 0:
-		r.str("nil")
-	case typ == typeWord(&aString):
-		p, _ := tracer.ReadWord(data)
-		n, _ := tracer.ReadWord(data + 8)
-		for ; n > 0 && r.n < len(r.b); n-- {
-			w, ok := tracer.ReadWord(p &^ 7)
-			if !ok {
-				break
-			}
-			r.byte(byte(w >> (p & 7 * 8)))
-			p++
-		}
-	case typ == typeWord(&anInt):
-		v, _ := tracer.ReadWord(data)
-		r.int(int64(v))
-	default:
-		r.str("(a value that is no string)")
+		return
 	}
+	if typ == 0 {
+		r.str("nil")
+		return
+	}
+	kind, _ := readByte(typ + typeKind)
+	v, ok := tracer.ReadWord(data)
+	switch kind &= kindMask; {
+	case kind == kindString && ok:
+		n, _ := tracer.ReadWord(data + 8)
+		r.memory(v, n)
+		return
+	case kind >= kindInt && kind <= kindInt64 && ok:
+		r.int(int64(v) << narrow(kind-kindInt) >> narrow(kind-kindInt))
+	case kind >= kindUint && kind <= kindUint64 && ok:
+		r.dec(uint64(v) << narrow(kind-kindUint) >> narrow(kind-kindUint))
+	default:
+		r.str("a value")
+	}
+	r.str(" of type ")
+	r.typeName(typ)
+}
+
+// Layout of a type (internal/abi/type.go, Type) and of its name (Name there).
+const (
+	typeFlags = 20
+	typeKind  = 23
+	typeStr   = 40 // offset of the name from runtime.types
+
+	kindMask   = 31
+	kindInt    = 2
+	kindInt64  = 6
+	kindUint   = 7
+	kindUint64 = 11
+	kindString = 24
+
+	flagExtraStar = 2 // the name has a star in front that is not the type's
+)
+
+// narrow returns how far a word must be shifted left for its uppermost bits to be
+// those of the n-th kind of integer: word, 8, 16, 32, 64 bits.
+func narrow(n byte) uint {
+	if n == 0 || n == 4 {
+		return 0
+	}
+	return 64 - 4<<n
+}
+
+func typesBase() uintptr
+
+// typeName appends the name of the type at typ.
+func (t *text) typeName(typ uintptr) {
+	w, _ := tracer.ReadWord(typ + typeStr)
+	p := typesBase() + uintptr(uint32(w))
+	flags, _ := readByte(typ + typeFlags)
+	// A byte of flags, the length (7 bits a byte, lowest first), the bytes.
+	p++
+	n := uintptr(0)
+	for shift := uint(0); shift < 21; shift += 7 {
+		b, _ := readByte(p)
+		p++
+		n |= uintptr(b&0x7f) << shift
+		if b < 0x80 {
+			break
+		}
+	}
+	if flags&flagExtraStar != 0 && n > 0 {
+		p, n = p+1, n-1
+	}
+	t.memory(p, n)
+}
+
+// memory appends the n bytes at p, as far as they can be read and there is room.
+func (t *text) memory(p, n uintptr) {
+	for ; n > 0; n-- {
+		b, ok := readByte(p)
+		if !ok {
+			return
+		}
+		t.byte(b)
+		if p++; t.n == len(t.b) {
+			if n > 1 {
+				t.byte(0) // there is more: marks the cut
+			}
+			return
+		}
+	}
+}
+
+// readByte reads a byte of memory that may not be there.
+func readByte(p uintptr) (byte, bool) {
+	w, ok := tracer.ReadWord(p &^ 7)
+	return byte(w >> (p & 7 * 8)), ok
 }
 
 func runtimeName(name []byte) bool {
 	return hasPrefix(name, "runtime.") || hasPrefix(name, "internal/")
-}
-
-func isRuntimePanic(t *tracer.PCTable, ra uintptr) bool {
-	f, ok := t.Find(ra - 1)
-	return ok && runtimeName(f.Name())
 }
 
 func hasPrefix(b []byte, s string) bool { return len(b) >= len(s) && Same(b[:len(s)], s) }

@@ -39,8 +39,13 @@ const (
 	headerRoom = 4096 // between the ELF header and the text
 )
 
-func findImage() {
+// findText sets the bounds of the text, which every trace needs.
+func findText() {
 	image.textLo, image.textHi = textBounds()
+	walker.TextLo, walker.TextHi = image.textLo, image.textHi
+}
+
+func findImage() {
 	h := image.textLo&^(headerRoom-1) - headerRoom
 	if load32(h) != elfMagic {
 		Panic("the ELF header is not in the page below the text: was the image made by zf build?")

@@ -9,7 +9,8 @@ import (
 )
 
 // The trace, in the order of tracer/wire.go: what and where, then the walk, then
-// the long tables. Each rung of the ladder touches less than the one before.
+// the long tables. The second rung leaves the pc tables, the marks and the memory
+// dump aside, the third everything but what is known of the death.
 
 // maxFrames is the limit of a walk.
 const maxFrames = 128
@@ -48,7 +49,6 @@ func OnPanic(f func(rung int)) { panicHook = **(**uintptr)(unsafe.Pointer(&f)) }
 
 // setForm reads the option trace=text|markup|compact.
 func setForm() {
-	walker.TextLo, walker.TextHi = image.textLo, image.textHi
 	form, ok := Option("trace")
 	switch {
 	case !ok || Same(form, "text"):
@@ -75,13 +75,16 @@ func writeRung(n uintptr) {
 		shortTrace(d)
 	default:
 		runPanicHook(int(n))
-		writer.Last(d.kind, d.pc, d.reason.b[:d.reason.n])
+		if below := &deaths[1]; !below.told {
+			last(below)
+		}
+		last(d)
 	}
 }
 
 func fullTrace(d *death) {
 	begin(d)
-	words := mem(d.sp, lineWords)
+	next := mem(d.sp, lineWords)
 	firstFrame(d)
 	runPanicHook(1)
 	w := &walker
@@ -96,21 +99,24 @@ func fullTrace(d *death) {
 	writer.Stop(w.End, w.EndValue)
 	writer.Registers(&d.regs, d.have)
 	for i := range stacks {
-		stacks[i].Measure()
+		measure(&stacks[i])
 		writer.Stack(&stacks[i])
 	}
 	more := maxWords
 	if writer.Form == tracer.Compact {
 		more = fewWords
 	}
-	if words == lineWords {
-		mem(d.sp+uintptr(words)*8, more-words)
+	if next != 0 {
+		mem(next, more-lineWords)
 	}
 	writer.Done()
 }
 
 // shortTrace is for a fault in fullTrace: addresses only, without the pc tables.
 func shortTrace(d *death) {
+	if first := &deaths[0]; !first.told {
+		begin(first) // it died before it could say anything
+	}
 	begin(d)
 	firstFrame(d)
 	runPanicHook(2)
@@ -123,8 +129,12 @@ func shortTrace(d *death) {
 	writer.Done()
 }
 
+// last writes all that the last rung has to say of a death.
+func last(d *death) { writer.Last(d.kind, d.pc, d.reason.b[:d.reason.n]) }
+
 // begin writes what happened and where, reading nothing but d.
 func begin(d *death) {
+	d.told = true
 	seq++
 	writer.Begin(seq, d.kind, tracer.ContextEarly, 0, buildID(), image.textLo, image.textHi)
 	writer.Reason(d.reason.b[:d.reason.n])
@@ -167,13 +177,14 @@ func frame(i int, f *tracer.Frame) {
 var words [maxWords]uintptr
 
 // mem dumps up to n words from sp upwards, no further than the end of the stack
-// that sp is in, and returns how many it found. When sp is in a guard page,
-// below a stack that has overflowed, it starts at the stack.
-func mem(sp uintptr, n int) int {
+// that sp is in, and returns where the dump could go on, or 0. When sp is in a
+// guard page, below a stack that has overflowed, it starts at the stack.
+func mem(sp uintptr, n int) (next uintptr) {
 	if s := guardOf(sp); s != nil {
 		sp = s.Lo
 	}
 	sp &^= 7
+	want := n
 	for i := range stacks {
 		if s := &stacks[i]; s.Contains(sp) && uintptr(n) > (s.Hi-sp)/8 {
 			n = int(s.Hi-sp) / 8
@@ -191,5 +202,8 @@ func mem(sp uintptr, n int) int {
 	if found > 0 {
 		writer.Mem(sp, words[:found])
 	}
-	return found
+	if found < want {
+		return 0
+	}
+	return sp + uintptr(found)*8
 }

@@ -89,12 +89,25 @@ func initStacks() {
 		s := &stacks[stackPF+slot-1]
 		amd64.SetIST(slot, s.Lo, s.Hi)
 	}
+	nestedLo, nestedHi = stacks[stackNested].Lo, stacks[stackNested].Hi
+}
+
+// measure updates a stack's high-water mark, if all of it can be read.
+func measure(s *tracer.Stack) {
+	for p := s.Lo; p < s.Hi; p += amd64.PageSize {
+		if _, ok := tracer.ReadWord(p); !ok {
+			return
+		}
+	}
+	s.Measure()
 }
 
 // guardStacks unmaps the page below every stack.
 func guardStacks() {
 	for i := range stacks {
-		mm.Unmap(stacks[i].Lo - guardSize)
+		if !mm.Unmap(stacks[i].Lo - guardSize) {
+			Panic("not enough RAM behind the kernel's image for page tables: a stack has no guard page")
+		}
 	}
 }
 
@@ -136,10 +149,10 @@ func setLimits() {
 		if colon < len(value) {
 			bytes, ok = parseUint(value[colon+1:])
 		}
-		if s == nil || colon == len(value) || !ok {
+		if s == nil || colon == len(value) || !ok || bytes == 0 || bytes > uint64(s.Size()) {
 			console.String("stack.limit=")
 			console.Bytes(value)
-			console.String(" is ignored: want NAME:BYTES, with a NAME of")
+			console.String(" is ignored: want NAME:BYTES, with 1 to the stack's size and a NAME of")
 			for i := range stacks {
 				console.String(" ")
 				console.String(stacks[i].Name)
@@ -178,25 +191,34 @@ func warn(i int) {
 func CheckStacks() {
 	for i := range stacks {
 		s := &stacks[i]
-		s.Measure()
+		measure(s)
 		if s.Level() < tracer.LevelOverLimit {
 			warn(i)
 			continue
 		}
-		var t text
-		t.str("stack ")
-		t.str(s.Name)
-		if s.Level() == tracer.LevelOverflowed {
-			t.str(" overflowed")
-		} else {
-			t.str(" is over its limit")
-		}
-		t.str(": at least ")
-		t.dec(uint64(s.Used))
-		t.str(" of ")
-		t.dec(uint64(s.Size()))
-		t.str(" bytes used, limit ")
-		t.dec(uint64(s.Limit))
-		panicText(&t)
+		overLimit(s)
 	}
+}
+
+// overLimit panics about a stack. The trace begins at its caller.
+//
+//go:noinline
+func overLimit(s *tracer.Stack) {
+	fp := amd64.FramePointer()
+	d := climb(tracer.KindPanic)
+	r := &d.reason
+	r.str("stack ")
+	r.str(s.Name)
+	if s.Level() == tracer.LevelOverflowed {
+		r.str(" overflowed")
+	} else {
+		r.str(" is over its limit")
+	}
+	r.str(": at least ")
+	r.dec(uint64(s.Used))
+	r.str(" of ")
+	r.dec(uint64(s.Size()))
+	r.str(" bytes used, limit ")
+	r.dec(uint64(s.Limit))
+	panicCaller(d, fp)
 }

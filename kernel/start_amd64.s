@@ -27,6 +27,12 @@ TEXT ·textBounds(SB), NOSPLIT|NOFRAME, $0-16
 	MOVQ	AX, hi+8(FP)
 	RET
 
+// func typesBase() uintptr
+TEXT ·typesBase(SB), NOSPLIT|NOFRAME, $0-8
+	LEAQ	runtime·types(SB), AX
+	MOVQ	AX, ret+0(FP)
+	RET
+
 // func pctabBounds() (lo, hi uintptr)
 TEXT ·pctabBounds(SB), NOSPLIT|NOFRAME, $0-16
 	LEAQ	runtime·pclntab(SB), AX

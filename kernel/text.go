@@ -2,10 +2,10 @@ package kernel
 
 import "github.com/zeroframe/zeroframe/tracer"
 
-// text gathers the words of a reason. It lives on the stack or in static memory
-// and cuts what does not fit.
+// text gathers the words of a reason. What does not fit is cut, and three dots
+// say so.
 type text struct {
-	b [256]byte
+	b [tracer.MaxReason]byte
 	n int
 }
 
@@ -13,6 +13,10 @@ func (t *text) byte(c byte) {
 	if t.n < len(t.b) {
 		t.b[t.n] = c
 		t.n++
+		return
+	}
+	for i := len(t.b) - 3; i < len(t.b); i++ {
+		t.b[i] = '.'
 	}
 }
 

@@ -50,9 +50,12 @@ func NMIs() uint32 { return nmis }
 func OnInterrupt(vector uint8, f func()) { handlers[vector] = **(**uintptr)(unsafe.Pointer(&f)) }
 
 // RaiseInterrupt sends the CPU an interrupt, by way of its local APIC, and lets
-// it in. Early and kernel context.
+// it in. Without a local APIC it panics. Early and kernel context.
 func RaiseInterrupt(vector uint8) {
-	amd64.InterruptSelf(amd64.APICBase(), vector)
+	if apic == 0 {
+		Panic("this CPU has no local APIC: no interrupt can be raised")
+	}
+	amd64.InterruptSelf(apic, vector)
 	amd64.EnableInterrupts()
 	for i := 0; i < 100; i++ {
 		amd64.Pause()
@@ -68,5 +71,7 @@ func interrupt(f *amd64.TrapFrame) {
 		p := &h // a func value is a pointer to a word that holds the code's address
 		(*(*func())(unsafe.Pointer(&p)))()
 	}
-	amd64.EndOfInterrupt(amd64.APICBase())
+	if apic != 0 {
+		amd64.EndOfInterrupt(apic)
+	}
 }

@@ -84,6 +84,24 @@ func TestOldCPU(t *testing.T) {
 	out.waitFor(t, "zeroframe: this CPU has no 64-bit mode\r\n")
 }
 
+// TestNoAPIC: without a local APIC the kernel boots, says so, and dies as ever.
+func TestNoAPIC(t *testing.T) {
+	path, symbols := lab(t, image.AllLoaders)
+	for kind, reason := range map[string]string{
+		"early.nil-write": "nil pointer dereference, write to 0x8",
+		"early.in-irq":    "this CPU has no local APIC: no interrupt can be raised",
+	} {
+		res, err, serial := boot(t, Config{Kernel: path, CPU: "qemu64,-apic"}, "crash="+kind)
+		all := traces(t, symbols, serial)
+		if err != nil || res.Outcome != Traced || len(all) != 1 || all[0].Reason != reason || !all[0].Complete {
+			t.Errorf("%s: %v, %v, %d traces; want one: %s", kind, res.Outcome, err, len(all), reason)
+		}
+		if !strings.Contains(serial, "(no local APIC: no interrupts)") {
+			t.Errorf("%s: the boot report does not say that there is no APIC", kind)
+		}
+	}
+}
+
 // TestNoNX: without the NX bit the kernel boots and says what that means.
 func TestNoNX(t *testing.T) {
 	res, err, serial := boot(t, Config{CPU: "qemu64,-nx"}, "")
@@ -105,8 +123,12 @@ func TestStackLimit(t *testing.T) {
 		{"stack.limit=boot:30000", "", ""},
 		{"stack.limit=boot:30000 stack.limit=boot:50", "stack boot is over its limit: at least ", ""},
 		{"stack.limit=boot:50 stack.limit=boot:30000", "", ""},
-		{"stack.limit=irq:0", "", ""},
-		{"stack.limit=bot:100", "", "stack.limit=bot:100 is ignored: want NAME:BYTES, with a NAME of boot pf exc irq df nmi mc debug panic nested\r\n"},
+		{"stack.limit=irq:0", "", "stack.limit=irq:0 is ignored: want NAME:BYTES"},
+		{"stack.limit=irq:16385", "", "stack.limit=irq:16385 is ignored: want NAME:BYTES"},
+		{"stack.limit=irq:1", "", ""},
+		{"panic=later", "", "panic=later is ignored: want exit, halt or reset\r\n"},
+		{"x=" + strings.Repeat("y", 4500), "", "longer than the kernel keeps"},
+		{"stack.limit=bot:100", "", "stack.limit=bot:100 is ignored: want NAME:BYTES, with 1 to the stack's size and a NAME of boot pf exc irq df nmi mc debug panic nested\r\n"},
 		{"stack.limit=boot", "", "stack.limit=boot is ignored: want NAME:BYTES"},
 		{"stack.limit=boot:1x", "", "stack.limit=boot:1x is ignored: want NAME:BYTES"},
 		{"stack.limit=boot:99999999999999999999999999", "", " is ignored: want NAME:BYTES"},

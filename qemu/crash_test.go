@@ -30,6 +30,10 @@ type death struct {
 var deaths = []death{
 	{"early.panic", "panic", -1, "panic: the crash lab gave up",
 		"boot: main.panicC main.panicB main.panicA" + tail, "zero", nil},
+	{"early.panic-type", "panic", -1, "panic: -7 of type main.exitCode",
+		"boot: main.panicTypeC main.panicTypeB main.panicTypeA" + tail, "zero", nil},
+	{"early.runtime", "panic", -1, "call of the Go runtime, which is not there: runtime.makeslice",
+		"boot: main.runtimeC main.runtimeB main.runtimeA" + tail, "zero", nil},
 	{"early.kernel-panic", "panic", -1, "the crash lab asked for it",
 		"boot: main.kernelPanicC main.kernelPanicB main.kernelPanicA" + tail, "zero", nil},
 	{"early.nil-read", "fault", 14, "nil pointer dereference, read of 0x8",
@@ -66,6 +70,8 @@ var deaths = []death{
 	{"early.rbp-outside", "fault", 6, "invalid opcode", "boot: main.smash main.outsideC", "outside", nil},
 	{"early.rbp-backward", "fault", 6, "invalid opcode", "boot: main.smash main.backwardC", "backward", nil},
 	{"early.rbp-cycle", "fault", 6, "invalid opcode", "boot: main.smashSelf main.cycleC", "backward", nil},
+	{"early.rbp-zero", "fault", 6, "invalid opcode", "boot: main.smash main.zeroFPC", "outside", nil},
+	{"early.record-zero", "fault", 6, "invalid opcode", "boot: main.smashRecord main.zeroRecordC", "text", nil},
 	{"early.rbp-unmapped", "fault", 6, "invalid opcode", "boot: main.smash main.unmappedC", "unreadable", nil},
 	{"early.rbp-noncanonical", "fault", 6, "invalid opcode", "boot: main.smash main.nonCanonicalC", "outside", nil},
 	{"early.rsp-noncanonical", "fault", 6, "invalid opcode",
@@ -84,7 +90,7 @@ var deaths = []death{
 }
 
 // elsewhere are the kinds that have tests of their own.
-var elsewhere = map[string]bool{"early.nested": true, "early.spin": true, "early.triple": true, "early.measure": true}
+var elsewhere = map[string]bool{"early.nested": true, "early.spin": true, "early.spin-unmapped": true, "early.triple": true, "early.measure": true}
 
 func TestDeaths(t *testing.T) {
 	for _, d := range deaths {

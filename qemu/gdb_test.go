@@ -35,12 +35,14 @@ type gdbStop struct {
 // gdb needs the stack pointer, so it has to look before badSPC loses it.
 var gdbStops = map[string]gdbStop{
 	"early.panic":            {"runtime.gopanic", 1, 0},
+	"early.panic-type":       {"runtime.gopanic", 1, 0},
+	"early.runtime":          {"runtime.makeslice", 1, 0},
 	"early.kernel-panic":     {module + "kernel.Panic", 1, 0},
 	"early.bounds":           {"runtime.panicBounds", 1, 0},
 	"early.slice":            {"runtime.panicBounds", 1, 0},
 	"early.div0":             {"runtime.panicdivide", 1, 0},
 	"early.overflow-check":   {"runtime.morestack", 1, 0},
-	"early.watermark":        {module + "kernel.panicText", 1, 0},
+	"early.watermark":        {module + "kernel.overLimit", 1, 0},
 	"early.deep":             {module + "kernel.Panic", 1, 0},
 	"early.rsp-noncanonical": {"main.badSPC", 0, 1},
 }

@@ -185,3 +185,82 @@ func TestNMI(t *testing.T) {
 		})
 	}
 }
+
+// TestNMIBurst: NMIs that come while one is being traced are counted, whatever the
+// trace has to do meanwhile (here: a load that faults, and whose return lets the
+// next NMI in), and none of them breaks anything.
+func TestNMIBurst(t *testing.T) {
+	path, symbols := lab(t, image.AllLoaders)
+	vm, out := start(t, Config{Kernel: path, Append: "crash=early.spin-unmapped"}, "")
+	out.waitFor(t, "spinning")
+	for range 40 {
+		if err := vm.InjectNMI(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// It is alive: another NMI is answered, after whatever those have made.
+	for n, end := 0, time.Now().Add(limit/2); n < 3; n++ {
+		before := strings.Count(out.String(), "zf1 done")
+		if err := vm.InjectNMI(); err != nil {
+			t.Fatal(err)
+		}
+		for strings.Count(out.String(), "zf1 done") == before {
+			if time.Now().After(end) {
+				t.Fatal("an NMI after the burst has no trace")
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	all := traces(t, symbols, out.String())
+	if len(all) < 3 {
+		t.Errorf("%d traces; want at least 3: of the burst and of what came after it", len(all))
+	}
+	const want = "boot: main.smashAndSpin main.spinUnmappedC"
+	for i, tr := range all {
+		if tr.Kind != "nmi" || tr.chain() != want || tr.End != "unreadable" || tr.Damaged {
+			t.Errorf("trace %d = %s, %q, %s, damaged %v; want nmi, %q, unreadable", i, tr.Kind, tr.chain(), tr.End, tr.Damaged, want)
+		}
+	}
+}
+
+// TestLadderUnreadable: the walk of the second rung runs into memory that is not
+// there. The fault is fixed up on a stack that is not its own.
+func TestLadderUnreadable(t *testing.T) {
+	path, symbols := lab(t, image.AllLoaders)
+	for rung, want := range map[string]int{"1": 2, "2": 3} {
+		res, err, serial := boot(t, Config{Kernel: path}, "crash=early.rbp-unmapped crash.rung="+rung)
+		all := traces(t, symbols, serial)
+		if err != nil || res.Outcome != Traced || len(all) != want {
+			t.Errorf("rung %s: %v, %v, %d traces; want %d", rung, res.Outcome, err, len(all), want)
+			continue
+		}
+		if rung == "1" && (all[1].End != "unreadable" || all[1].Damaged || !strings.HasSuffix(all[1].chain(), "boot: main.smash main.unmappedC")) {
+			t.Errorf("the second rung's trace: %q, %s, damaged %v; want it to end as unreadable", all[1].chain(), all[1].End, all[1].Damaged)
+		}
+	}
+}
+
+// TestMachineCheck: a machine check has its stack and its trace.
+func TestMachineCheck(t *testing.T) {
+	path, symbols := lab(t, image.AllLoaders)
+	vm, out := start(t, Config{Kernel: path, Append: "crash=early.spin"}, "")
+	out.waitFor(t, "spinning")
+	// CPU 0, bank 0, status: valid, uncorrected, enabled, context corrupt; MCG
+	// status: machine check in progress.
+	if _, err := vm.QMP("human-monitor-command", map[string]string{"command-line": "mce 0 0 0xb200000000000000 0x4 0 0"}); err != nil {
+		t.Fatal(err)
+	}
+	res, err := vm.Wait()
+	all := traces(t, symbols, out.String())
+	if err != nil || res.Outcome != Traced || len(all) != 1 {
+		t.Fatalf("the machine: %v, %v, %d traces; want one", res.Outcome, err, len(all))
+	}
+	tr := all[0]
+	if tr.Kind != "fault" || tr.Reason != "machine check" || tr.Vector == nil || *tr.Vector != 18 || !tr.Complete || tr.stack("mc").Used == 0 {
+		t.Errorf("trace = %s, %q, vector %v, complete %v, stack mc used %d", tr.Kind, tr.Reason, tr.Vector, tr.Complete, tr.stack("mc").Used)
+	}
+	if got, want := strings.Replace(tr.chain(), "arch/amd64.Pause ", "", 1), "boot: main.spinC main.spinB main.spinA"+tail; got != want {
+		t.Errorf("chain = %s\nwant    %s", got, want)
+	}
+}

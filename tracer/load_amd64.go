@@ -31,7 +31,7 @@ func readWordFault(addr uintptr) (word uintptr, ok bool)
 // those that take over then.
 func fixups() (chase, chaseFault, read, readFault uintptr)
 
-// Fixup is for the handlers of #PF and #GP. If the fault at pc is one of this
+// Fixup is for the handlers of #PF, #GP and #SS. If the fault at pc is one of this
 // package's loads, it returns the address at which to resume: the load then
 // reports that the memory cannot be read. Otherwise it returns 0. All registers
 // must be as they were at the fault. Kernel context, early, goroutine.

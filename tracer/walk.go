@@ -11,8 +11,10 @@ import "unsafe"
 // the table of stacks, each stack only upwards and each stack only once, and
 // ends after a bounded number of steps whatever the memory holds.
 //
-// The list ends where the entry stub made it end: a record of two zeros, or a
-// frame pointer of 0 with a return address of 0 above the last record.
+// The list ends where the entry stub made it end, at the top of the stack: a
+// record of two zeros, or a frame pointer of 0 with a return address of 0 above
+// the last record. Zeros anywhere else are what somebody has written over the
+// stack, and no end.
 //
 // One stack is left for another only through a trap frame. A trap's entry code
 // makes its stack look like this (addresses grow upwards), then sets RBP to
@@ -118,14 +120,18 @@ func (w *Walker) walk(kind Kind, pc, sp, fp uintptr) {
 			rec = 0
 		}
 		cur = next
-		if slot := w.returnSlot(kind, pc, sp); slot != fp+8 && w.holds(cur, slot) {
+		slot := w.returnSlot(kind, pc, sp)
+		if slot != fp+8 && w.holds(cur, slot) {
 			// The frame-pointer chain does not pass by the function's own
 			// return address: it would miss the caller.
 			if ra, ok := w.word(slot); ok && w.inText(ra) && !w.add(RA, ra, 0, fp, cur) {
 				return
 			}
 		}
-		rec = w.follow(cur, sp, fp, rec)
+		if slot == 0 {
+			slot = sp
+		}
+		rec = w.follow(cur, sp, fp, slot, rec)
 		if rec == 0 {
 			return
 		}
@@ -182,11 +188,12 @@ func (w *Walker) returnSlot(kind Kind, pc, sp uintptr) uintptr {
 }
 
 // follow walks the records on stack cur from fp up. It returns the address of
-// a trap record, or 0 when the walk has ended. above is the trap record through
-// which the walk came when that lies on the same stack, else 0.
-func (w *Walker) follow(cur int, sp, fp, above uintptr) uintptr {
+// a trap record, or 0 when the walk has ended. slot is where the first frame's
+// return address lies. above is the trap record through which the walk came when
+// that lies on the same stack, else 0.
+func (w *Walker) follow(cur int, sp, fp, slot, above uintptr) uintptr {
 	if cur == NoStack {
-		w.endAt(fp, cur, 0, sp)
+		w.endAt(fp, cur, 0, slot)
 		return 0
 	}
 	s := &w.Stacks[cur]
@@ -215,29 +222,34 @@ func (w *Walker) follow(cur int, sp, fp, above uintptr) uintptr {
 	if c.min != first {
 		last = s.Lo + (c.min-2)*8 // the last record that was used
 	}
-	if w.N == len(w.Frames) {
-		w.stop(EndLimit, c.fp)
-		return 0
-	}
 	if c.fault != 0 {
 		w.stop(EndUnreadable, c.fp)
 		return 0
 	}
-	return w.endAt(c.fp, cur, last, sp)
+	trap := w.endAt(c.fp, cur, last, slot)
+	if w.N == len(w.Frames) && w.End != EndZero {
+		// The walk may have come to its end just as the room did.
+		w.stop(EndLimit, c.fp)
+		return 0
+	}
+	return trap
 }
+
+// topSlack is how far below a stack's top, in bytes, the zeros of its entry stub
+// may lie: the stub may keep some words above them.
+const topSlack = 64
 
 // endAt says why the record at fp was not followed, or that it is a trap
 // record (whose address it then returns). last is the record before it on this
-// stack, or 0.
-func (w *Walker) endAt(fp uintptr, cur int, last, sp uintptr) uintptr {
+// stack, or 0; slot is then where the first frame's return address lies.
+func (w *Walker) endAt(fp uintptr, cur int, last, slot uintptr) uintptr {
 	if fp == 0 {
 		// The entry stub zeroed RBP, pushed a zero return address and called:
 		// it lies right above the record of the function that was called.
-		slot := sp
 		if last != 0 {
 			slot = last + 16
 		}
-		if w.holds(cur, slot) {
+		if w.atTop(cur, slot) {
 			if ra, ok := w.word(slot); ok && ra == 0 {
 				w.stop(EndZero, 0)
 				return 0
@@ -265,7 +277,7 @@ func (w *Walker) endAt(fp uintptr, cur int, last, sp uintptr) uintptr {
 		w.stop(EndUnreadable, fp)
 	case ra == TrapMark:
 		return fp
-	case ra == 0 && bp == 0:
+	case ra == 0 && bp == 0 && w.atTop(cur, fp):
 		w.stop(EndZero, 0)
 	default:
 		w.stop(EndText, ra)
@@ -342,6 +354,12 @@ func (w *Walker) find(a uintptr) int {
 		}
 	}
 	return NoStack
+}
+
+// atTop reports whether the word at a lies in stack i so near to the top that its
+// entry stub may have written it.
+func (w *Walker) atTop(i int, a uintptr) bool {
+	return w.holds(i, a) && w.Stacks[i].Hi-a <= topSlack
 }
 
 // holds reports whether the word at a lies in stack i.

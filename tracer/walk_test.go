@@ -101,19 +101,19 @@ func TestWalk(t *testing.T) {
 	}{
 		{"complete, entry with a record", func(w *world) (uintptr, uintptr, uintptr) {
 			w.put(0, 10, w.at(0, 20), a)
-			w.put(0, 20, w.at(0, 30), b)
-			w.put(0, 30, 0, 0)
+			w.put(0, 20, w.at(0, 60), b)
+			w.put(0, 60, 0, 0)
 			return testPC, w.at(0, 8), w.at(0, 10)
 		}, "pc:210000 ra:200010 ra:200020 zero", nil},
 		{"complete, entry pushed a zero and called", func(w *world) (uintptr, uintptr, uintptr) {
-			w.put(0, 10, w.at(0, 20), a)
-			w.put(0, 20, 0, b)
-			w.put(0, 22, 0)
+			w.put(0, 10, w.at(0, 58), a)
+			w.put(0, 58, 0, b)
+			w.put(0, 60, 0)
 			return testPC, w.at(0, 8), w.at(0, 10)
 		}, "pc:210000 ra:200010 ra:200020 zero", nil},
 		{"complete, in the entry itself", func(w *world) (uintptr, uintptr, uintptr) {
-			w.put(0, 10, 0)
-			return testPC, w.at(0, 10), 0
+			w.put(0, 60, 0)
+			return testPC, w.at(0, 60), 0
 		}, "pc:210000 zero", nil},
 		{"zero frame pointer with a return address", func(w *world) (uintptr, uintptr, uintptr) {
 			w.put(0, 10, 0, a)
@@ -124,6 +124,24 @@ func TestWalk(t *testing.T) {
 			w.put(0, 10, a)
 			return testPC, w.at(0, 10), 0
 		}, "pc:210000 outside", nil},
+		{"two zeros far below the top", func(w *world) (uintptr, uintptr, uintptr) {
+			w.put(0, 10, w.at(0, 20), a)
+			w.put(0, 20, 0, 0)
+			return testPC, w.at(0, 8), w.at(0, 10)
+		}, "pc:210000 ra:200010 text", nil},
+		{"zero frame pointer below a zero, far below the top", func(w *world) (uintptr, uintptr, uintptr) {
+			w.put(0, 10, 0, a)
+			w.put(0, 12, 0)
+			return testPC, w.at(0, 8), w.at(0, 10)
+		}, "pc:210000 ra:200010 outside", nil},
+		{"zero frame pointer at once, with a zero on top of the stack", func(w *world) (uintptr, uintptr, uintptr) {
+			w.put(0, 10, 0)
+			return testPC, w.at(0, 10), 0
+		}, "pc:210000 outside", nil},
+		{"two zeros one word too low", func(w *world) (uintptr, uintptr, uintptr) {
+			w.put(0, 55, 0, 0)
+			return testPC, w.at(0, 8), w.at(0, 55)
+		}, "pc:210000 text", nil},
 		{"zero return address alone", func(w *world) (uintptr, uintptr, uintptr) {
 			w.put(0, 10, w.at(0, 20), 0)
 			w.put(0, 20, 0, 0)
@@ -150,8 +168,8 @@ func TestWalk(t *testing.T) {
 			return testPC, w.at(0, 8), w.at(0, 62)
 		}, "pc:210000 zero", nil},
 		{"first record of the stack", func(w *world) (uintptr, uintptr, uintptr) {
-			w.put(0, 0, w.at(0, 2), a)
-			w.put(0, 2, 0, 0)
+			w.put(0, 0, w.at(0, 60), a)
+			w.put(0, 60, 0, 0)
 			return testPC, w.at(0, 0), w.at(0, 0)
 		}, "pc:210000 ra:200010 zero", nil},
 		{"another stack without a trap", func(w *world) (uintptr, uintptr, uintptr) {
@@ -181,35 +199,35 @@ func TestWalk(t *testing.T) {
 			return testPC, w.at(0, 8), w.at(0, 10)
 		}, "pc:210000 text", func(w *world) uintptr { return testTextHi }},
 		{"last byte of the text", func(w *world) (uintptr, uintptr, uintptr) {
-			w.put(0, 10, w.at(0, 20), c)
-			w.put(0, 20, 0, 0)
+			w.put(0, 10, w.at(0, 60), c)
+			w.put(0, 60, 0, 0)
 			return testPC, w.at(0, 8), w.at(0, 10)
 		}, "pc:210000 ra:2fffff zero", nil},
 		{"call of nil: the caller is on top of the stack", func(w *world) (uintptr, uintptr, uintptr) {
 			w.put(0, 8, a)
-			w.put(0, 10, 0, b)
-			w.put(0, 12, 0)
-			return 0, w.at(0, 8), w.at(0, 10)
+			w.put(0, 58, 0, b)
+			w.put(0, 60, 0)
+			return 0, w.at(0, 8), w.at(0, 58)
 		}, "pc:0 ra:200010 ra:200020 zero", nil},
 		{"stack pointer below its stack", func(w *world) (uintptr, uintptr, uintptr) {
-			w.put(0, 10, 0, a)
-			w.put(0, 12, 0)
-			return testPC, w.stacks[0].Lo - 16, w.at(0, 10)
+			w.put(0, 58, 0, a)
+			w.put(0, 60, 0)
+			return testPC, w.stacks[0].Lo - 16, w.at(0, 58)
 		}, "pc:210000 ra:200010 zero", nil},
 		{"nothing in any stack", func(w *world) (uintptr, uintptr, uintptr) {
 			return testPC, 0x1000, 0x2000
 		}, "pc:210000 outside", func(w *world) uintptr { return 0x2000 }},
 		{"trap from another stack", func(w *world) (uintptr, uintptr, uintptr) {
 			w.put(1, 10, w.at(1, 40), a)
-			w.trap(1, 40, 14, 2, testPC+1, w.at(0, 8), w.at(0, 10))
-			w.put(0, 10, 0, b)
-			w.put(0, 12, 0)
+			w.trap(1, 40, 14, 2, testPC+1, w.at(0, 8), w.at(0, 58))
+			w.put(0, 58, 0, b)
+			w.put(0, 60, 0)
 			return testPC, w.at(1, 8), w.at(1, 10)
 		}, "pc:210000 ra:200010 trap:210001 pc:210001 ra:200020 zero", nil},
 		{"trap on the stack that it interrupted", func(w *world) (uintptr, uintptr, uintptr) {
 			w.put(0, 10, w.at(0, 20), a)
-			w.trap(0, 20, 32, 0, testPC+1, w.at(0, 29), w.at(0, 40))
-			w.put(0, 40, 0, 0)
+			w.trap(0, 20, 32, 0, testPC+1, w.at(0, 29), w.at(0, 60))
+			w.put(0, 60, 0, 0)
 			return testPC, w.at(0, 8), w.at(0, 10)
 		}, "pc:210000 ra:200010 trap:210001 pc:210001 zero", nil},
 		{"trap that claims a place inside its own frame", func(w *world) (uintptr, uintptr, uintptr) {
@@ -220,14 +238,14 @@ func TestWalk(t *testing.T) {
 		}, "pc:210000 ra:200010 trap:210001 pc:210001 backward", func(w *world) uintptr { return w.at(0, 14) }},
 		{"switch by a call", func(w *world) (uintptr, uintptr, uintptr) {
 			w.put(1, 10, w.at(1, 40), a)
-			w.trap(1, 40, VectorCall, 0, b, w.at(0, 8), w.at(0, 10))
-			w.put(0, 10, 0, 0)
+			w.trap(1, 40, VectorCall, 0, b, w.at(0, 8), w.at(0, 60))
+			w.put(0, 60, 0, 0)
 			return testPC, w.at(1, 8), w.at(1, 10)
 		}, "pc:210000 ra:200010 trap:200020 ra:200020 zero", nil},
 		{"three stacks", func(w *world) (uintptr, uintptr, uintptr) {
 			w.trap(2, 40, 2, 0, testPC+1, w.at(1, 8), w.at(1, 40))
-			w.trap(1, 40, 14, 0, testPC+2, w.at(0, 8), w.at(0, 10))
-			w.put(0, 10, 0, 0)
+			w.trap(1, 40, 14, 0, testPC+2, w.at(0, 8), w.at(0, 60))
+			w.put(0, 60, 0, 0)
 			return testPC, w.at(2, 8), w.at(2, 40)
 		}, "pc:210000 trap:210001 pc:210001 trap:210002 pc:210002 zero", nil},
 		{"revisit", func(w *world) (uintptr, uintptr, uintptr) {
@@ -289,15 +307,15 @@ func TestWalkUnreadable(t *testing.T) {
 func TestWalkLimit(t *testing.T) {
 	w := newWorld(t, 512)
 	for i := 0; i < 20; i += 2 {
-		w.put(0, 10+i, w.at(0, 12+i), testTextLo+uintptr(i))
+		w.put(0, 40+i, w.at(0, 42+i), testTextLo+uintptr(i))
 	}
 	for n := 0; n <= 12; n++ {
 		for i, wk := range w.walkers {
 			wk.Frames = w.frames[i][:n]
-			wk.Walk(testPC, w.at(0, 8), w.at(0, 10))
+			wk.Walk(testPC, w.at(0, 8), w.at(0, 40))
 			want := EndLimit
-			if n == 12 {
-				want = EndZero // ten records and the pc fit, and the record above them is zero
+			if n >= 11 {
+				want = EndZero // the pc and ten records fit, and the record above them is the entry's
 			}
 			if wk.N != min(n, 11) || wk.End != want {
 				t.Errorf("walker %d with room for %d: N, End = %d, %v; want %d, %v", i, n, wk.N, wk.End, min(n, 11), want)
@@ -311,8 +329,8 @@ func TestWalkLimit(t *testing.T) {
 func TestSPDelta(t *testing.T) {
 	w := newWorld(t, 512)
 	w.put(0, 8, testTextLo+1)     // the leaf's return address, on top
-	w.put(0, 10, 0, testTextLo+2) // its caller's record
-	w.put(0, 12, 0)               // the entry's
+	w.put(0, 58, 0, testTextLo+2) // its caller's record
+	w.put(0, 60, 0)               // the entry's
 	for i, wk := range w.walkers {
 		for _, tt := range []struct {
 			name  string
@@ -322,7 +340,7 @@ func TestSPDelta(t *testing.T) {
 			want  string
 		}{
 			{"leaf", 0, true, false, "pc:210000 ra:200001 ra:200002 zero"},
-			{"frame set up", 24, true, false, "pc:210000 ra:200002 zero"},
+			{"frame set up", 51 * 8, true, false, "pc:210000 ra:200002 zero"},
 			{"unknown", 0, false, false, "pc:210000 ra:200002 zero"},
 			{"plain", 0, true, true, "pc:210000 ra:200002 zero"},
 			{"beyond the stack", 1 << 20, true, false, "pc:210000 ra:200002 zero"},
@@ -330,7 +348,7 @@ func TestSPDelta(t *testing.T) {
 		} {
 			wk.SPDelta = func(pc uintptr) (uintptr, bool) { return tt.delta, tt.ok }
 			wk.Plain = tt.plain
-			wk.Walk(testPC, w.at(0, 8), w.at(0, 10))
+			wk.Walk(testPC, w.at(0, 8), w.at(0, 58))
 			if got := ends(wk); got != tt.want {
 				t.Errorf("walker %d, %s: Walk = %s; want %s", i, tt.name, got, tt.want)
 			}

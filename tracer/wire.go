@@ -38,11 +38,15 @@ package tracer
 // many bytes have been used; so free<= is an upper one.
 //
 // A mem line dumps up to three 8-byte words from ADDR upwards. A line with the
-// words at SP comes just before a pc frame, so that the host can repair the
-// first frame (a leaf's caller, a prologue, an epilogue) before it prints the
-// next one; the rest of the dump follows the stack table. When SP is in a
-// guard page the dump starts in the next page up. A word that cannot be read
-// ends the dump.
+// words at SP comes just before frame 0 and before each later pc frame, so that
+// the host can repair that frame (a leaf's caller, a prologue, an epilogue)
+// before it prints the next one; the rest of the dump, 64 words in all (16 in
+// the compact form), follows the stack table. When SP is in a guard page the
+// dump starts in the next page up. It ends at the end of the stack, or at a word
+// that cannot be read.
+//
+// A pc is what the CPU says: for a breakpoint (vector 3) that is the instruction
+// behind it.
 //
 // The order is: what and where first, the walk, then the long tables. The
 // first frame is sent before the walk begins.

@@ -20,8 +20,8 @@ const (
 	gM           = 6
 )
 
-// poisonM is the fake g's m: non-canonical, and easy to recognize in a dump.
-const poisonM uintptr = 0xbad0_bad0_bad0_0000
+// PoisonM is the fake g's m: non-canonical, and easy to recognize in a dump.
+const PoisonM uintptr = 0xbad0_bad0_bad0_0000
 
 // StackGuard is the distance in bytes from the bottom of a stack to the
 // stackguard0 of Go code that runs on it (internal/abi and runtime/stack.go:
@@ -29,7 +29,7 @@ const poisonM uintptr = 0xbad0_bad0_bad0_0000
 const StackGuard = 928
 
 // fakeg is large enough for any access by compiled code to its g.
-var fakeg = [64]uintptr{gM: poisonM}
+var fakeg = [64]uintptr{gM: PoisonM}
 
 // tls holds the fake g in the slot at FS:-8.
 var tls [2]uintptr

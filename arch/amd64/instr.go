@@ -66,6 +66,7 @@ func TripleFault()
 // Bits of CR0 and CR4 and the EFER register (SDM Vol. 3A, 2.5 and 2.2.1).
 const (
 	CR0WriteProtect = 1 << 16 // read-only pages hold for ring 0 too
+	CR4MachineCheck = 1 << 6  // #MC is delivered; without it a machine check resets
 
 	MSRAPICBase   = 0x1b
 	MSREFER       = 0xc0000080

@@ -36,8 +36,6 @@ const gateInterrupt = 0x8e
 // vectorStub is the length in bytes of a stub in vectors_amd64.s.
 const vectorStub = 12
 
-func vectorsAddr() uintptr
-
 // lgdt loads GDTR and reloads all segment registers; ltr and lidt likewise.
 func lgdt(base, limit uintptr)
 func lidt(base, limit uintptr)
@@ -54,13 +52,18 @@ func LoadTables() {
 	lgdt(uintptr(unsafe.Pointer(&gdt)), unsafe.Sizeof(gdt)-1)
 	ltr(selTSS)
 
-	stubs := vectorsAddr()
+	stubs, _, _ := entryAddrs()
 	for v := 0; v < 256; v++ {
 		ist := ISTOf(v)
 		vectorIST[v] = uint8(ist)
 		setGate(v, stubs+uintptr(v)*vectorStub, ist)
 	}
 	lidt(uintptr(unsafe.Pointer(&idt)), unsafe.Sizeof(idt)-1)
+
+	const hasMachineCheck = 1 << 7 // CPUID.1:EDX
+	if _, _, _, edx := CPUID(1, 0); edx&hasMachineCheck != 0 {
+		WriteCR4(ReadCR4() | CR4MachineCheck)
+	}
 }
 
 func setGate(v int, entry uintptr, ist int) {

@@ -55,7 +55,7 @@ const (
 	ISTDouble    = 4 // #DF
 	ISTNMI       = 5 // NMI
 	ISTMachine   = 6 // #MC
-	ISTDebug     = 7 // #DB and #BP: traced and resumed anywhere
+	ISTDebug     = 7 // #DB and #BP: a breakpoint may stand in any handler
 	NumIST       = 8 // slot 0 means "the current stack" and is not used
 )
 
@@ -87,8 +87,8 @@ var istGuard [NumIST]uintptr
 // trapHandler is the address of the kernel's handler.
 var trapHandler uintptr
 
-// nmiOff is not 0 while NMIs are dropped at the gate.
-var nmiOff uint32
+// nmiOff is not 0 while NMIs are dropped at the gate; nmiDropped counts those.
+var nmiOff, nmiDropped uint32
 
 // SetTrapHandler sets the function that every trap calls. It runs on the trap's
 // stack with interrupts off and resumes the interrupted code when it returns.
@@ -96,14 +96,64 @@ var nmiOff uint32
 // so that no write barrier is needed.
 func SetTrapHandler(f func(*TrapFrame)) { trapHandler = **(**uintptr)(unsafe.Pointer(&f)) }
 
-// DropNMI makes the entry code return from NMIs at once, without touching any
-// stack below the CPU's own five words, and SetNMI undoes that. It returns
-// whether they were dropped before.
-func DropNMI(on bool) (was bool) {
-	was = nmiOff != 0
-	nmiOff = 0
+// DropNMI switches on or off that the entry code counts NMIs and returns from them
+// at once, on no more of their stack than the gate's seven words.
+func DropNMI(on bool) {
 	if on {
 		nmiOff = 1
+	} else {
+		nmiOff = 0
 	}
-	return was
+}
+
+// DroppedNMIs returns how many NMIs have been dropped since boot.
+func DroppedNMIs() uint32 { return nmiDropped }
+
+func entryAddrs() (vectors, entry, leave uintptr)
+
+// GateFrame is for a trap that has struck in the entry code of another one, at pc
+// with the stack pointer sp, where that one's record is not made yet or not any
+// more. It returns the address of the interrupted RIP that the CPU has pushed. At
+// all other places ok is false. RBP is the interrupted one there.
+func GateFrame(pc, sp uintptr) (rip uintptr, ok bool) {
+	vectors, entry, leave := entryAddrs()
+	switch {
+	case pc-vectors < 256*vectorStub:
+		v, off := (pc-vectors)/vectorStub, (pc-vectors)%vectorStub
+		if v < 32 && errorCodes>>v&1 != 0 {
+			if off == 0 {
+				return sp + 8, true
+			}
+			return sp + 16, true
+		}
+		switch off {
+		case 0:
+			return sp, true
+		case 2:
+			return sp + 8, true
+		}
+		return sp + 16, true
+	case pc == entry:
+		return sp + 16, true
+	case pc == entry+6:
+		return sp + 24, true
+	case pc == entry+7:
+		return sp + 32, true
+	case pc == leave+1:
+		return sp + 24, true
+	case pc == leave+5:
+		return sp, true
+	}
+	return 0, false
+}
+
+// errorCodes has bit v set if the CPU pushes an error code for exception v (SDM
+// Vol. 3A, table 6-1): #DF, #TS, #NP, #SS, #GP, #PF, #AC, #CP, #VC, #SX.
+const errorCodes = 0x60227d00
+
+// Interrupted returns RIP and RSP from what the CPU has pushed, RIP at the address
+// rip: RIP, CS, RFLAGS, RSP, SS.
+func Interrupted(rip uintptr) (pc, sp uintptr) {
+	p := (*[4]uintptr)(Pointer(rip))
+	return p[0], p[3]
 }

@@ -27,9 +27,9 @@
 
 // func trapEntry()
 TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
-	PUSHQ	·trapMark(SB)
-	PUSHQ	BP
-	MOVQ	SP, BP
+	PUSHQ	·trapMark(SB)		// 6 bytes, which GateFrame knows
+	PUSHQ	BP			// 1
+	MOVQ	SP, BP			// 3
 	PUSHQ	AX
 	PUSHQ	BX
 	PUSHQ	CX
@@ -92,7 +92,8 @@ TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
 	SHRQ	$32, DX
 	MOVL	$const_MSRFSBase, CX
 	WRMSR
-	ADDQ	$8, SP			// CR2
+	POPQ	AX			// CR2: the interrupted code may be about to read it
+	MOVQ	AX, CR2
 	POPQ	R15
 	POPQ	R14
 	POPQ	R13
@@ -107,18 +108,39 @@ TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
 	POPQ	CX
 	POPQ	BX
 	POPQ	AX
+	JMP	·trapLeave(SB)
+
+// trapLeave takes the record down. It is a function of its own so that GateFrame
+// knows its instructions: an NMI may strike between any two.
+//
+//	+0	5D		POPQ BP
+//	+1	48 83 C4 18	ADDQ $24, SP
+//	+5	48 CF		IRETQ
+TEXT ·trapLeave(SB), NOSPLIT|NOFRAME, $0
 	POPQ	BP
 	ADDQ	$24, SP			// TrapMark, vector, error
 	IRETQ
 
 // func nmiEntry()
 //
-// An NMI cannot be held off by CLI. While the panic path works it is dropped
-// here, above the frame of an NMI whose handler may be what panicked.
+// An NMI cannot be held off by CLI. While a trace is written it is counted and
+// dropped here; the ladder has given it a stack of its own for that, since the
+// one of the NMI may hold what the trace is about.
 TEXT ·nmiEntry(SB), NOSPLIT|NOFRAME, $0
 	CMPL	·nmiOff(SB), $0
 	JNE	drop
 	JMP	·trapEntry(SB)
 drop:
+	INCL	·nmiDropped(SB)
 	ADDQ	$16, SP			// vector, error
 	IRETQ
+
+// func entryAddrs() (vectors, entry, leave uintptr)
+TEXT ·entryAddrs(SB), NOSPLIT|NOFRAME, $0-24
+	LEAQ	·vectors(SB), AX
+	MOVQ	AX, vectors+0(FP)
+	LEAQ	·trapEntry(SB), AX
+	MOVQ	AX, entry+8(FP)
+	LEAQ	·trapLeave(SB), AX
+	MOVQ	AX, leave+16(FP)
+	RET

@@ -28,9 +28,3 @@ TEXT ·vectors(SB), NOSPLIT|NOFRAME, $0
 	V(16); E(17); V(18); V(19); V(20); E(21); V(22); V(23)
 	V(24); V(25); V(26); V(27); V(28); E(29); E(30); V(31)
 	V32(32); V32(64); V32(96); V32(128); V32(160); V32(192); V32(224)
-
-// func vectorsAddr() uintptr
-TEXT ·vectorsAddr(SB), NOSPLIT|NOFRAME, $0-8
-	LEAQ	·vectors(SB), AX
-	MOVQ	AX, ret+0(FP)
-	RET

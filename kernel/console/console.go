@@ -55,6 +55,7 @@ func Init() {
 		absent = true
 		return
 	}
+	Flush() // the loader's last words
 	amd64.Out8(com1+regIER, 0)
 	amd64.Out8(com1+regLine, lineDLAB|line8N1)
 	amd64.Out8(com1+regData, divisor)

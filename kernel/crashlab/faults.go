@@ -29,6 +29,29 @@ func panicB() { panicC(); sink++ }
 //go:noinline
 func panicC() { panic("the crash lab gave up") }
 
+// An exitCode is no string.
+type exitCode int16
+
+//go:noinline
+func panicTypeA() { panicTypeB(); sink++ }
+
+//go:noinline
+func panicTypeB() { panicTypeC(); sink++ }
+
+//go:noinline
+func panicTypeC() { panic(exitCode(-7)) }
+
+//go:noinline
+func runtimeA() { runtimeB(); sink++ }
+
+//go:noinline
+func runtimeB() { runtimeC(five * 1000); sink++ }
+
+// runtimeC does what code without a runtime must not do.
+//
+//go:noinline
+func runtimeC(n int) { sink = uint64(make([]byte, n)[five]) }
+
 //go:noinline
 func kernelPanicA() { kernelPanicB(); sink++ }
 

@@ -9,14 +9,18 @@ import (
 // Deaths inside the panic path, and loops and depths for measurements.
 
 // lastRung is the rung up to which the panic path shall fault.
-var lastRung = 1
+var lastRung int
+
+func faultUpTo(rung int) {
+	lastRung = rung
+	kernel.OnPanic(nestedHook)
+}
 
 //go:noinline
 func nestedA() {
-	if v, ok := kernel.Option("crash.rung"); ok && len(v) == 1 {
-		lastRung = int(v[0] - '0')
+	if lastRung == 0 {
+		faultUpTo(1)
 	}
-	kernel.OnPanic(nestedHook)
 	nestedB()
 	sink++
 }

@@ -18,6 +18,8 @@ type crash struct {
 // that could fill it.
 var crashes = [...]crash{
 	{"early.panic", panicA, "panic with a string"},
+	{"early.panic-type", panicTypeA, "panic with a value of a type of its own"},
+	{"early.runtime", runtimeA, "a call into the Go runtime: make"},
 	{"early.kernel-panic", kernelPanicA, "kernel.Panic"},
 	{"early.nil-read", nilReadA, "read through a nil pointer"},
 	{"early.nil-write", nilWriteA, "write through a nil pointer"},
@@ -38,15 +40,18 @@ var crashes = [...]crash{
 	{"early.rbp-outside", outsideA, "a saved frame pointer in no stack"},
 	{"early.rbp-backward", backwardA, "a saved frame pointer that leads down"},
 	{"early.rbp-cycle", cycleA, "a saved frame pointer that leads to itself"},
+	{"early.rbp-zero", zeroFPA, "a saved frame pointer of 0, far from the stack's top"},
+	{"early.record-zero", zeroRecordA, "a frame record of two zeros, far from the stack's top"},
 	{"early.rbp-unmapped", unmappedA, "a saved frame pointer into an unmapped page of the stack"},
 	{"early.rbp-noncanonical", nonCanonicalA, "a saved frame pointer that is no address"},
 	{"early.rsp-noncanonical", badSPA, "a stack pointer that is no address"},
 	{"early.ra-smashed", smashedA, "a return address that is not in the text"},
 	{"early.ra-zero", zeroA, "a return address of 0"},
-	{"early.nested", nestedA, "a fault inside the panic path; crash.rung=1|2|3 says how deep"},
+	{"early.nested", nestedA, "a fault inside the panic path; crash.rung=1|2|3, for any kind, says how deep"},
 	{"early.leaf", leafA, "a fault in a function that never pushed RBP"},
 	{"early.in-irq", inIRQA, "a fault in an interrupt handler"},
 	{"early.spin", spinA, "an endless loop, for an NMI from outside"},
+	{"early.spin-unmapped", spinUnmappedA, "the same, with a frame pointer into an unmapped page"},
 	{"early.watermark", watermarkA, "more stack used than the stack's limit"},
 	{"early.deep", deepA, "a panic crash.depth=N frames deep (32), for measurements"},
 	{"early.measure", measureA, "no death: counts ticks of walks crash.depth=N frames deep"},
@@ -63,6 +68,9 @@ func lab() {
 	kind, ok := kernel.Option("crash")
 	if !ok {
 		return
+	}
+	if v, ok := kernel.Option("crash.rung"); ok && len(v) == 1 {
+		faultUpTo(int(v[0] - '0'))
 	}
 	for i := range crashes {
 		if kernel.Same(kind, crashes[i].kind) {

@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/boot"
 	"github.com/zeroframe/zeroframe/kernel"
+	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/mm"
 )
 
@@ -124,6 +125,43 @@ func cycleB() { cycleC(); sink++ }
 func cycleC() { smashSelf(); sink++ }
 
 //go:noinline
+func zeroFPA() { zeroFPB(); sink++ }
+
+//go:noinline
+func zeroFPB() { zeroFPC(); sink++ }
+
+//go:noinline
+func zeroFPC() { smash(0); sink++ }
+
+//go:noinline
+func zeroRecordA() { zeroRecordB(); sink++ }
+
+//go:noinline
+func zeroRecordB() { zeroRecordC(); sink++ }
+
+//go:noinline
+func zeroRecordC() { smashRecord(); sink++ }
+
+//go:noinline
+func spinUnmappedA() { spinUnmappedB(); sink++ }
+
+//go:noinline
+func spinUnmappedB() {
+	var room [3 * amd64.PageSize]byte
+	spinUnmappedC(&room)
+	sink += uint64(room[five])
+}
+
+//go:noinline
+func spinUnmappedC(room *[3 * amd64.PageSize]byte) {
+	page := (addressOf(room) + amd64.PageSize - 1) &^ (amd64.PageSize - 1)
+	mm.Unmap(page)
+	console.String("spinning\n")
+	smashAndSpin(page + 0x100)
+	sink++
+}
+
+//go:noinline
 func unmappedA() { unmappedB(); sink++ }
 
 //go:noinline
@@ -201,6 +239,8 @@ func watermarkC() {
 
 func smash(fp uintptr)
 func smashSelf()
+func smashRecord()
+func smashAndSpin(fp uintptr)
 func smashCaller(ra uintptr)
 func badSPC(sp uintptr)
 

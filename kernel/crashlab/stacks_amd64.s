@@ -24,6 +24,25 @@ TEXT ·smashSelf(SB), NOSPLIT, $8-0
 	UNDEF
 	RET
 
+// func smashRecord()
+// Zeroes the caller's whole record.
+TEXT ·smashRecord(SB), NOSPLIT, $8-0
+	MOVQ	(BP), CX
+	MOVQ	$0, (CX)
+	MOVQ	$0, 8(CX)
+	UNDEF
+	RET
+
+// func smashAndSpin(fp uintptr)
+// Replaces the saved frame pointer and lives on, for ever.
+TEXT ·smashAndSpin(SB), NOSPLIT, $8-8
+	MOVQ	fp+0(FP), AX
+	MOVQ	AX, (BP)
+spin:
+	PAUSE
+	JMP	spin
+	RET
+
 // func smashCaller(ra uintptr)
 // Replaces the return address of the caller, in the record above.
 TEXT ·smashCaller(SB), NOSPLIT, $8-8

@@ -64,7 +64,14 @@ func Init(regions []boot.Region, segments []Segment, imageEnd uintptr) (wrong st
 			endPage = uintptr(r.Hi)
 		}
 	}
-	if endPage == 0 {
+	// Loaders' maps may overlap; then a reserved region counts.
+	for i := range regions {
+		r := &regions[i]
+		if !r.Usable && r.Hi > uint64(nextPage) && r.Lo < uint64(endPage) {
+			endPage = max(uintptr(r.Lo), nextPage) &^ (amd64.PageSize - 1)
+		}
+	}
+	if endPage <= nextPage {
 		return errNoRegion
 	}
 	// The first tables map 4 GiB: frames must come from below.
@@ -85,6 +92,11 @@ func Init(regions []boot.Region, segments []Segment, imageEnd uintptr) (wrong st
 				lo = lowMemory
 			}
 			mapRange(uintptr(lo), uintptr(r.Hi)&^(amd64.PageSize-1), amd64.PTEWrite|noExec)
+		}
+	}
+	for i := range regions {
+		if r := &regions[i]; !r.Usable {
+			unmapReserved(max(uintptr(r.Lo)&^(amd64.PageSize-1), lowMemory), uintptr(r.Hi))
 		}
 	}
 	for i := range segments {
@@ -119,18 +131,40 @@ func TableBytes() uint64 { return newTable }
 func NoExec() bool { return noExec != 0 }
 
 // Unmap removes the mapping of the page that holds addr; an access to it is a
-// page fault from then on.
-func Unmap(addr uintptr) {
+// page fault from then on. It returns false if frames for tables have run out.
+func Unmap(addr uintptr) bool {
 	addr &^= amd64.PageSize - 1
-	if e := entry(addr); e != 0 {
-		*at(e) = 0
-		amd64.Invlpg(addr)
+	e := entry(addr)
+	if e == 0 {
+		return false
+	}
+	*at(e) = 0
+	amd64.Invlpg(addr)
+	return true
+}
+
+// unmapReserved removes what is mapped in lo <= address < hi.
+func unmapReserved(lo, hi uintptr) {
+	for lo < hi && !problem {
+		e, size := lookUp(lo)
+		if e != 0 {
+			Unmap(lo)
+			size = amd64.PageSize
+		}
+		next := lo&^(size-1) + size // a missing table is a hole as large as what it would map
+		if next < lo {
+			return
+		}
+		lo = next
 	}
 }
 
-// MapDevice maps the pages of a device's registers, uncached. It returns
-// whether there was room for the tables.
+// MapDevice maps the pages of a device's registers, uncached. It returns false
+// if frames for tables have run out, or for page 0.
 func MapDevice(addr, size uintptr) bool {
+	if addr < amd64.PageSize {
+		return false
+	}
 	mapRange(addr&^(amd64.PageSize-1), (addr+size+amd64.PageSize-1)&^(amd64.PageSize-1),
 		amd64.PTEWrite|amd64.PTEUncached|noExec)
 	return !problem
@@ -139,14 +173,22 @@ func MapDevice(addr, size uintptr) bool {
 // Mapped returns the page-table entry that maps addr, or 0. A 2 MiB page's
 // entry has PTELarge.
 func Mapped(addr uintptr) uint64 {
+	e, _ := lookUp(addr)
+	return e
+}
+
+// lookUp returns the entry that maps addr, or 0, and the size of what the entry
+// on that level maps.
+func lookUp(addr uintptr) (entry uint64, size uintptr) {
 	t := root
 	for level := 3; ; level-- {
+		size = 1 << (12 + 9*uint(level))
 		e := *at(slot(t, addr, level))
 		if e&amd64.PTEPresent == 0 {
-			return 0
+			return 0, size
 		}
 		if level == 0 || e&amd64.PTELarge != 0 {
-			return e
+			return e, size
 		}
 		t = uintptr(e & amd64.PTEAddr)
 	}
