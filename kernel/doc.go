@@ -20,12 +20,13 @@
 //	arch/amd64/vectors_amd64.s   the stub of a vector
 //	arch/amd64/trap_amd64.s      trapEntry: saves the registers, calls
 //	trap.go                      trap: what to do about it
-//	death.go                     what is known of a death, the ladder
+//	ladder.go                    die, Panic: one trace, and what if that dies too
+//	death.go                     what is known of a death
 //	gopanic.go                   what a panic of compiled Go was about
 //	report.go                    the trace, in the order of tracer/wire.go
 //	tracer/                      walk, watermarks, format
 //	console/console.go           console.Byte: the last byte on the wire
 //	exit.go                      what then happens
 //
-// [Panic] enters at death.go.
+// [Panic] enters at ladder.go.
 package kernel
