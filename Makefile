@@ -38,4 +38,3 @@ bench:
 
 clean:
 	rm -rf bin bench.txt
-	rm -f *.elf

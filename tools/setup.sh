@@ -113,9 +113,15 @@ done
 # Homebrew wants no root; every other manager does.
 rights=yes
 sudo=
+as=
 if [ "$manager" != brew ] && [ "$(id -u)" != 0 ]; then
-	sudo="sudo "
-	sudo -n true >/dev/null 2>&1 || rights=no
+	if have sudo; then
+		sudo="sudo "
+		sudo -n true >/dev/null 2>&1 || rights=no
+	else
+		rights=no
+		as=" as root"
+	fi
 fi
 
 packages() {
@@ -145,7 +151,7 @@ pacman) update="${sudo}pacman -Sy" ;;
 esac
 
 if [ "$rights" = no ]; then
-	echo "setup: missing:$missing, and no rights to install. Run:" >&2
+	echo "setup: missing:$missing, and no rights to install. Run$as:" >&2
 	# shellcheck disable=SC2046
 	echo "  ${update:+$update && }$(command_line $(packages))" >&2
 	exit 2

@@ -7,9 +7,11 @@ package image
 
 import (
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -31,6 +33,8 @@ var (
 	ErrCompile = errors.New("go build failed")
 	// ErrNoGo is returned when there is no go command to run.
 	ErrNoGo = errors.New("go command not found")
+	// ErrGoEnv is returned when `go env` failed, for a reason of its own.
+	ErrGoEnv = errors.New("go env failed")
 	// ErrOutput is returned when the image cannot be written.
 	ErrOutput = errors.New("cannot write the image")
 )
@@ -39,7 +43,7 @@ var (
 // useful.
 type BuildOptions struct {
 	Package string   // import path or folder, as for go build
-	Output  string   // file to write; [DefaultOutput] in Dir if "", in that folder if it is one
+	Output  string   // file to write; [DefaultOutput] in Dir if "", in that folder if it is one; see [Build]
 	Dir     string   // folder that Package and Output are relative to; "" means the current one
 	Env     []string // environment of the go command; nil means that of this process
 	Loaders Loaders  // 0 means [AllLoaders]
@@ -67,6 +71,10 @@ type Built struct {
 //
 // It runs the go command on the host, for GOOS=linux, GOARCH=amd64 and without
 // cgo, whatever the host is.
+//
+// What Output names is replaced if it is an ELF file or empty, and refused
+// otherwise. [os.DevNull] discards the image; a name with a slash at its end is
+// that of a folder, which must be there.
 func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if o.Loaders == 0 {
 		o.Loaders = AllLoaders
@@ -91,16 +99,15 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if o.Output == "" {
 		o.Output = name
 	}
-	target := o.Output
-	if !filepath.IsAbs(target) {
-		target = filepath.Join(o.Dir, target)
+	target, err := o.target(name)
+	if err != nil {
+		return nil, err
 	}
-	if fi, err := os.Stat(target); err == nil && fi.IsDir() { // as for go build
-		o.Output = filepath.Join(o.Output, name)
-		target = filepath.Join(target, name)
+	beside := filepath.Dir(target)
+	if target == os.DevNull {
+		beside = os.TempDir()
 	}
-
-	tmp, err := os.MkdirTemp(filepath.Dir(target), ".zf-build-")
+	tmp, err := os.MkdirTemp(beside, ".zf-build-")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
 	}
@@ -124,6 +131,10 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
 	}
+	built := &Built{Path: o.Output, Size: int64(len(file)), Info: *info}
+	if target == os.DevNull {
+		return built, nil
+	}
 	finished := filepath.Join(tmp, "finished")
 	if err := os.WriteFile(finished, file, 0o755); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
@@ -131,7 +142,52 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if err := os.Rename(finished, target); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
 	}
-	return &Built{Path: o.Output, Size: int64(len(file)), Info: *info}, nil
+	return built, nil
+}
+
+// target returns the path to write the image to, name being the default, and makes
+// Output what is said about it. The rename at the end of a build would replace
+// anything, a device too, so what may be replaced is decided here.
+func (o *BuildOptions) target(name string) (string, error) {
+	if o.Output == os.DevNull {
+		return os.DevNull, nil
+	}
+	folder := os.IsPathSeparator(o.Output[len(o.Output)-1])
+	target := o.Output
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(o.Dir, target)
+	}
+	fi, err := os.Stat(target)
+	switch {
+	case err == nil && fi.IsDir(): // as for go build
+		o.Output = filepath.Join(o.Output, name)
+		target = filepath.Join(target, name)
+		fi, err = os.Stat(target)
+	case folder:
+		return "", fmt.Errorf("%w: %s is not a folder; make it first", ErrOutput, o.Output)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return target, nil
+	case err != nil:
+		return "", fmt.Errorf("%w: %v", ErrOutput, err)
+	case fi.IsDir():
+		return "", fmt.Errorf("%w: %s is a folder", ErrOutput, o.Output)
+	case !fi.Mode().IsRegular():
+		return "", fmt.Errorf("%w: %s is not a regular file", ErrOutput, o.Output)
+	case fi.Size() == 0:
+		return target, nil
+	}
+	file, err := os.Open(target)
+	if err != nil {
+		return "", fmt.Errorf("%w: %v", ErrOutput, err)
+	}
+	defer file.Close()
+	magic := make([]byte, len(elf.ELFMAG))
+	if _, err := io.ReadFull(file, magic); err != nil || string(magic) != elf.ELFMAG {
+		return "", fmt.Errorf("%w: %s already exists and is not an object file", ErrOutput, o.Output)
+	}
+	return target, nil
 }
 
 // goBuild links the package into the file out.
@@ -148,7 +204,7 @@ func (o *BuildOptions) goBuild(ctx context.Context, out string) error {
 	cmd.Stdout = o.Stderr
 	cmd.Stderr = o.Stderr
 	if err := cmd.Run(); err != nil {
-		return o.goError(ctx, ErrCompile, err)
+		return o.goError(ctx, err, fmt.Errorf("%w: %s (%v)", ErrCompile, o.Package, err))
 	}
 	return nil
 }
@@ -161,15 +217,29 @@ func (o *BuildOptions) goCommand(ctx context.Context, cgo string, args ...string
 	return cmd
 }
 
-// goError says why the go command could not be run or failed.
-func (o *BuildOptions) goError(ctx context.Context, kind, err error) error {
+// goError says why the go command could not be run; other is the error if it was
+// run and failed.
+func (o *BuildOptions) goError(ctx context.Context, err, other error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("%w: install Go 1.26 or newer from https://go.dev/dl and put it into PATH", ErrNoGo)
 	}
-	return fmt.Errorf("%w: %s (%v)", kind, o.Package, err)
+	return other
+}
+
+// goSaid is the end of an error message: the go command's own words, which name
+// the cause, on lines of their own if they are many.
+func goSaid(msg []byte, err error) string {
+	switch s := strings.TrimSpace(string(msg)); {
+	case s == "":
+		return ": " + err.Error()
+	case strings.Contains(s, "\n"):
+		return ":\n" + s
+	default:
+		return ": " + s
+	}
 }
 
 // majorVersion is the last element of a versioned module's path.

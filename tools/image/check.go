@@ -17,9 +17,12 @@ import (
 )
 
 var (
-	// ErrNoPackage is returned when the package cannot be found or read, and
-	// when a pattern matches more than one.
+	// ErrNoPackage is returned when the package cannot be found, and when a
+	// pattern matches more than one.
 	ErrNoPackage = errors.New("package not found")
+	// ErrLoad is returned when the go command cannot read the package or its
+	// module.
+	ErrLoad = errors.New("cannot load package")
 	// ErrNotMain is returned for a package that is not a main package.
 	ErrNotMain = errors.New("not a main package")
 	// ErrNoKernel is returned for a main package that does not import the kernel.
@@ -68,8 +71,10 @@ func (o *BuildOptions) check(ctx context.Context) (string, error) {
 	}
 	root := roots[0]
 	switch {
-	case root.Error != nil:
+	case root.Error != nil && root.missing():
 		return "", fmt.Errorf("%w: %s: %s", ErrNoPackage, o.Package, strings.TrimSpace(root.Error.Err))
+	case root.Error != nil:
+		return "", fmt.Errorf("%w %s%s", ErrLoad, o.Package, goSaid([]byte(root.Error.Err), errors.New("unknown error")))
 	case root.Name != "main":
 		return "", fmt.Errorf("%w: %s is package %s; name a folder with a package main", ErrNotMain, o.Package, root.Name)
 	}
@@ -85,12 +90,13 @@ func (o *BuildOptions) checkEnvironment(ctx context.Context) error {
 	changed := make(map[string]string)
 	cmd := o.goCommand(ctx, "0", "env", "-changed", "-json")
 	cmd.Env = o.Env
-	out, err := cmd.Output()
-	if err != nil {
-		return o.goError(ctx, ErrNoGo, err)
+	var out, msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &msg
+	if err := cmd.Run(); err != nil {
+		return o.goError(ctx, err, fmt.Errorf("%w%s", ErrGoEnv, goSaid(msg.Bytes(), err)))
 	}
-	if err := json.Unmarshal(out, &changed); err != nil {
-		return fmt.Errorf("%w: go env: %v", ErrNoGo, err)
+	if err := json.Unmarshal(out.Bytes(), &changed); err != nil {
+		return fmt.Errorf("%w: %v", ErrGoEnv, err)
 	}
 	// The go command lists what differs from the default; what was set to the
 	// host's own value is in the environment alone.
@@ -151,6 +157,18 @@ type listed struct {
 	Error      *struct{ Err string }
 }
 
+// missing reports whether the package is not there, as opposed to one that cannot
+// be read. The go command has no code for it but its words; where they change, the
+// error is the general one.
+func (p *listed) missing() bool {
+	for _, s := range []string{"not found", "no such file", "is not in std", "no required module provides", "cannot find", "malformed import path"} {
+		if strings.Contains(p.Error.Err, s) {
+			return true
+		}
+	}
+	return false
+}
+
 // list returns the package and all it imports, with their errors.
 func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
 	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Standard,DepOnly,CgoFiles,Error"}
@@ -161,10 +179,7 @@ func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	if err := cmd.Run(); err != nil {
-		if msg.Len() > 0 {
-			err = fmt.Errorf("%s", strings.TrimSpace(msg.String()))
-		}
-		return nil, o.goError(ctx, ErrNoPackage, err)
+		return nil, o.goError(ctx, err, fmt.Errorf("%w %s%s", ErrLoad, o.Package, goSaid(msg.Bytes(), err)))
 	}
 	var pkgs []listed
 	for d := json.NewDecoder(&out); ; {
@@ -172,7 +187,7 @@ func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
 			return pkgs, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("%w: go list: %v", ErrNoPackage, err)
+			return nil, fmt.Errorf("%w %s: go list: %v", ErrLoad, o.Package, err)
 		}
 		pkgs = append(pkgs, p)
 	}

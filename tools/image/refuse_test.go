@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -194,6 +195,17 @@ func TestBuildRefuses(t *testing.T) {
 	write("good/main.go", "package main\n"+kernel+"func main() {}\n")
 	write("noentry/main.go", "package main\n"+kernel+"func main() {}\n")
 
+	write("syntax/main.go", "packag main\n")
+	write("short", "\x7fE")
+	write("fifos/x", "")
+	for _, name := range []string{"fifo", "fifos/good.elf"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("nomod/go.mod", "module nomod\n\nnonsense\n")
+	write("nomod/main.go", "package main\nfunc main() {}\n")
+
 	env := func(kv ...string) []string { return append(os.Environ(), kv...) }
 	for _, tt := range []struct {
 		name string
@@ -216,6 +228,16 @@ func TestBuildRefuses(t *testing.T) {
 		{"GOAMD64", BuildOptions{Package: "./good", Env: env("GOAMD64=v3")}, ErrTarget, "unset GOAMD64"},
 		{"buildmode", BuildOptions{Package: "./good", BuildMode: "pie"}, ErrBuildMode, "-buildmode=pie"},
 		{"GOFLAGS", BuildOptions{Package: "./good", Env: env("GOFLAGS=-buildmode=pie")}, ErrBuildMode, "-buildmode=pie"},
+		{"go env", BuildOptions{Package: "./good", Env: env("GOTOOLCHAIN=nonsense")}, ErrGoEnv, "go env failed: go: invalid GOTOOLCHAIN"},
+		{"wrong GOFLAGS", BuildOptions{Package: "./good", Env: env("GOFLAGS=nonsense")}, ErrLoad, "cannot load package ./good: go: parsing $GOFLAGS"},
+		{"syntax error", BuildOptions{Package: "./syntax"}, ErrLoad, "cannot load package ./syntax: "},
+		{"go.mod", BuildOptions{Package: ".", Dir: "nomod"}, nil, "unknown directive: nonsense"},
+		{"no such folder/", BuildOptions{Package: "./good", Output: "nosuch/"}, ErrOutput, "nosuch/ is not a folder"},
+		{"file/", BuildOptions{Package: "./good", Output: "go.mod/"}, ErrOutput, "go.mod/ is not a folder"},
+		{"text file", BuildOptions{Package: "./good", Output: "go.mod"}, ErrOutput, "go.mod already exists and is not an object file"},
+		{"short file", BuildOptions{Package: "./good", Output: "short"}, ErrOutput, "short already exists and is not an object file"},
+		{"fifo", BuildOptions{Package: "./good", Output: "fifo"}, ErrOutput, "fifo is not a regular file"},
+		{"fifo in a folder", BuildOptions{Package: "./good", Output: "fifos"}, ErrOutput, "fifos/good.elf is not a regular file"},
 		{"compile error", BuildOptions{Package: "./broken"}, ErrCompile, "./broken"},
 		{"no entry symbol", BuildOptions{Package: "./noentry", EntrySymbol: "m/boot.entry"}, nil, ""},
 		{"no go", BuildOptions{Package: "./good"}, ErrNoGo, "install Go"},
@@ -226,7 +248,7 @@ func TestBuildRefuses(t *testing.T) {
 				t.Setenv("PATH", "")
 			}
 			var stderr bytes.Buffer
-			tt.o.Dir, tt.o.KernelPackage, tt.o.Stderr = dir, "m/kernel", &stderr
+			tt.o.Dir, tt.o.KernelPackage, tt.o.Stderr = filepath.Join(dir, tt.o.Dir), "m/kernel", &stderr
 			if tt.o.Output == "" {
 				tt.o.Output = "out.elf"
 			}
@@ -234,7 +256,8 @@ func TestBuildRefuses(t *testing.T) {
 			if err == nil || tt.want != nil && !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("Build = %v, %v; want %v with %q", b, err, tt.want, tt.says)
 			}
-			if strings.Contains(err.Error(), "\n") {
+			// The go command's own words may be many.
+			if tt.o.Dir == dir && strings.Contains(err.Error(), "\n") {
 				t.Errorf("Build's error has more than one line: %v", err)
 			}
 			if tt.want == ErrCompile && !strings.Contains(stderr.String(), "main.go:3:15: undefined: undefined") {
@@ -263,6 +286,21 @@ func TestBuild(t *testing.T) {
 	entries, err := os.ReadDir(o.Output)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("the output folder has %v, %v; want the image alone", entries, err)
+	}
+
+	// An image is replaced, an empty file too; the null device discards it.
+	if err := os.Truncate(filepath.Join(o.Output, "guest.elf"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, output := range []string{o.Output + "/", filepath.Join(o.Output, "guest.elf"), os.DevNull} {
+		again := o
+		again.Output = output
+		if b, err := Build(context.Background(), again); err != nil || b.Size != int64(len(file)) {
+			t.Errorf("Build(-o %s) = %+v, %v; want %d bytes", output, b, err, len(file))
+		}
+	}
+	if fi, err := os.Lstat(os.DevNull); err != nil || fi.Mode().Type() != os.ModeDevice|os.ModeCharDevice {
+		t.Errorf("Lstat(%s) = %v, %v; want a device still", os.DevNull, fi, err)
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())

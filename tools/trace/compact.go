@@ -111,7 +111,7 @@ func (c *compactTrace) check(lines uint64, crc uint32) string {
 func (p *Parser) finishCompact(lines uint64, crc uint32, ended bool) {
 	c := p.c
 	p.c = nil
-	t := &Trace{BuildID: p.build, noBuild: p.build == ""}
+	t := &Trace{BuildID: p.build, noBuild: !p.known}
 	if why := c.check(lines, crc); !ended {
 		t.Cut = true
 		if c.broken == "" {
@@ -127,11 +127,12 @@ func (p *Parser) finishCompact(lines uint64, crc uint32, ended bool) {
 	}
 	if len(recs) == 0 || recs[0].Op != OpBegin {
 		t.damage("its begin record is missing")
+		t.noBegin = true
 	}
 	for _, r := range recs {
 		l := &Line{Ending: c.ending, Record: r, Trace: t, Frame: t.add(&r)}
 		if r.Op == OpBegin {
-			p.build = r.BuildID
+			p.build, p.known = r.BuildID, true
 		}
 		p.h.Line(l)
 	}

@@ -15,6 +15,7 @@
 //	resolve.go   addresses -> functions, with the build ID checked first
 //	repair.go    the caller that the walk of frame pointers has to miss
 //	render.go    how it looks in 80 columns
+//	again.go     what an earlier run has resolved is not shown twice
 //	json.go      the same as one JSON object a line
 //	sanitize.go  nothing from a target may drive the user's terminal
 //	filter.go    all of it as an io.Writer

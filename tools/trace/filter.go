@@ -53,7 +53,8 @@ type Stats struct {
 	// Traces is the number of traces, Fatal of those that ended the kernel,
 	// Damaged of those that were damaged or cut.
 	Traces, Fatal, Damaged int
-	// Mismatch is set when a trace came from another build than Symbols.
+	// Mismatch is set when a trace came from another build than Symbols. One of
+	// which no build is known does not count: it is not resolved either.
 	Mismatch bool
 }
 
@@ -70,6 +71,7 @@ type Filter struct {
 	column bool   // the output is not at the start of a line
 	ending []byte // how the latest trace line ended
 	notes  []byte // lines of ours that wait for the start of a line
+	again  again  // what of ours the input brings already
 	stats  Stats
 	err    error // of the first write that failed
 	timer  *time.Timer
@@ -143,6 +145,7 @@ func (f *Filter) Flush() error {
 
 func (f *Filter) flush() {
 	f.p.Flush()
+	f.release()
 	if f.opt.Sanitize {
 		f.buf = f.san.flush(f.buf)
 	}
@@ -161,6 +164,7 @@ func (f *Filter) Close() error {
 		f.timer.Stop()
 	}
 	f.p.Close()
+	f.release()
 	if f.opt.Sanitize {
 		f.buf = f.san.flush(f.buf)
 	}
@@ -186,7 +190,7 @@ func (f *Filter) send() error {
 
 // arm sets the timer that flushes, if there is something to flush.
 func (f *Filter) arm() {
-	held := f.opt.Idle > 0 && (f.p.Held() || len(f.san.held) > 0)
+	held := f.opt.Idle > 0 && (f.p.Held() || f.again.held > 0 || len(f.san.held) > 0)
 	switch {
 	case held && f.timer == nil:
 		f.timer = time.AfterFunc(f.opt.Idle, func() { f.Flush() })
@@ -202,7 +206,15 @@ func (f *Filter) arm() {
 type events Filter
 
 // Text passes bytes through.
-func (e *events) Text(p []byte) { (*Filter)(e).text(p) }
+func (e *events) Text(p []byte) {
+	f := (*Filter)(e)
+	before, p := f.again.text(p)
+	f.text(before)
+	f.text(p)
+}
+
+// release lets out what is held since it might have been a line of ours.
+func (f *Filter) release() { f.text(f.again.release()) }
 
 func (f *Filter) text(p []byte) {
 	if len(p) == 0 {
@@ -222,6 +234,7 @@ func (f *Filter) text(p []byte) {
 // Line shows a line of a trace and what is to be said about it.
 func (e *events) Line(l *Line) {
 	f := (*Filter)(e)
+	f.release()
 	if l.Trace != nil && l.Trace != f.cur {
 		f.start(l.Trace)
 	}
@@ -234,12 +247,16 @@ func (e *events) Line(l *Line) {
 			l.Frame++
 		}
 	}
+	if l.Raw != nil {
+		f.again.reset()
+	}
 	f.line(l)
 }
 
 // Done counts and reports a trace that has ended.
 func (e *events) Done(t *Trace) {
 	f := (*Filter)(e)
+	f.release()
 	if t != f.cur {
 		f.start(t)
 	}
@@ -252,7 +269,9 @@ func (e *events) Done(t *Trace) {
 		f.stats.Damaged++
 		f.note(damageNote(t))
 	}
-	if f.opt.JSON != nil && f.err == nil {
+	// A word of a program that looks like one line of a trace is no trace.
+	stray := t.noBegin && len(t.Frames) == 0
+	if f.opt.JSON != nil && f.err == nil && !stray {
 		_, f.err = f.opt.JSON.Write(t.JSON())
 	}
 	if f.opt.OnTrace != nil {
@@ -268,6 +287,13 @@ func (f *Filter) start(t *Trace) {
 		if !f.without {
 			f.without = true
 			fmt.Fprintln(f.opt.Log, "zf: traces are not resolved: no ELF file was given")
+		}
+		return
+	}
+	if why := unknownBuild(t); why != "" && !f.opt.Force {
+		if why != f.said {
+			f.said = why
+			fmt.Fprintln(f.opt.Log, "zf: "+why)
 		}
 		return
 	}
@@ -299,8 +325,10 @@ func (f *Filter) flushNotes() {
 	if f.column {
 		f.buf = append(f.buf, f.ending...)
 	}
+	from := len(f.buf)
 	f.buf = append(f.buf, f.notes...)
 	f.notes, f.column = f.notes[:0], false
+	f.inserted(from)
 }
 
 // path returns how a file is shown: relative if it lies under Dir.

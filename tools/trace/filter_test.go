@@ -42,7 +42,14 @@ func golden(t *testing.T, name string, got []byte) {
 // begin is the begin line of a trace of the fake image.
 const begin = "zf1 begin 1 fault early thread=0 build=" + testBuild
 
-func TestGolden(t *testing.T) {
+type goldenInput struct {
+	name string
+	opt  Options
+	in   []byte
+}
+
+// goldenInputs are the inputs of the golden files.
+func goldenInputs() []goldenInput {
 	awkward := sample()
 	awkward.Frames = []Frame{
 		{Kind: tracer.PC, Address: 0x201210, SP: 0x10, FP: 0x20, Stack: "boot"},     // inlined calls
@@ -55,11 +62,7 @@ func TestGolden(t *testing.T) {
 		{Kind: tracer.Scan, Address: 0x201220, FP: 0, Stack: ""},
 	}
 	awkward.End, awkward.EndValue = "misaligned", 0x3e8ff5
-	tests := []struct {
-		name string
-		opt  Options
-		in   []byte
-	}{
+	return []goldenInput{
 		{"text", Options{Symbols: testImage()}, append([]byte("boot\r\n"), textForm(sample(), false)...)},
 		{"markup", Options{Symbols: testImage()}, textForm(sample(), true)},
 		{"compact", Options{Symbols: testImage()}, compactForm(sample())},
@@ -73,7 +76,73 @@ func TestGolden(t *testing.T) {
 			"zf1 last fault 0x200310 third")},
 		{"mismatch", Options{Symbols: &fakeImage{build: "0123"}}, textForm(sample(), false)},
 	}
-	for _, tt := range tests {
+}
+
+// TestAgain: a log with its traces resolved goes through a filter unchanged, and
+// says the same as the raw one.
+func TestAgain(t *testing.T) {
+	inputs := goldenInputs()
+	for _, form := range forms {
+		complete := sample()
+		complete.End = "zero"
+		in := append(append(form.write(complete), "text\r\n    text\r\n"...), form.write(sample())...)
+		inputs = append(inputs, goldenInput{form.name + " twice", Options{Symbols: testImage()}, in},
+			goldenInput{form.name + " cut", Options{Symbols: testImage()}, append(form.write(sample())[:bytes.LastIndex(form.write(sample()), []byte("\nzf1"))+1], in...)})
+	}
+	for _, tt := range inputs {
+		if tt.name == "cut" {
+			// It ends within a line. Our note ends that, and makes it whole.
+			tt.in = tt.in[:bytes.LastIndexByte(tt.in, '\n')+1]
+		}
+		raw := filter(t, tt.opt, tt.in)
+		opt := tt.opt
+		opt.Color = false
+		log := filter(t, opt, tt.in).out.Bytes()
+		var bytewise [][]byte
+		for i := range log {
+			bytewise = append(bytewise, log[i:i+1])
+		}
+		for _, r := range []*run{filter(t, opt, log), filter(t, opt, bytewise...)} {
+			if !bytes.Equal(r.out.Bytes(), log) {
+				t.Errorf("%s: output = %s; want %s", tt.name, r.out.Bytes(), log)
+			}
+			if r.json.String() != raw.json.String() || r.stats != raw.stats {
+				t.Errorf("%s: %+v, JSON = %s; want %+v, %s", tt.name, r.stats, r.json.Bytes(), raw.stats, raw.json.Bytes())
+			}
+		}
+		// The names stay where nothing can be resolved.
+		if r := filter(t, Options{}, log); !bytes.Equal(r.out.Bytes(), log) && !strings.HasPrefix(tt.name, "compact") {
+			t.Errorf("%s, no symbols: output = %s; want %s", tt.name, r.out.Bytes(), log)
+		}
+	}
+	// Text that only resembles a line of ours stays.
+	for _, text := range []string{"    main.f1+0x10", "        kernel/main.go:17", "zf: text", "  zf: trace 1", "        kernel/ma"} {
+		in := lines(begin, "zf1 #0 pc 0x200110 sp 0x10 fp 0x20 boot", text, "zf1 stop zero (complete)", text)
+		if got := strings.Count(filter(t, Options{Symbols: testImage()}, in).out.String(), text+"\r\n"); got != 2 {
+			t.Errorf("%q: %d times in the output; want 2", text, got)
+		}
+	}
+}
+
+func TestWire(t *testing.T) {
+	const pc = "zf1 #0 pc 0x1 sp 0x2 fp 0x3 boot"
+	for _, tt := range []struct {
+		in   string
+		want int
+	}{
+		{pc, len(pc)}, {pc + " main.f+0x1", len(pc)}, {pc + " main.f (inlined)", len(pc)}, {pc + " main.f", len(pc + " main.f")},
+		{pc + " ? main.f[go.shape.struct { X int }]+0x1 (repaired)", len(pc)}, {pc + " 0x1 (.data+0x1)", len(pc)},
+		{pc + " later=0x1", len(pc + " later=0x1")}, {"zf1 reason boot main.f+0x1", 26},
+		{"zf1 {{{bt:1:0x2:ra}}} fp 0x3 - main.f+0x1", 30}, {"zf1 #2 trap 0x1 vector=1 name=#DB error=0x0 boot", 48},
+	} {
+		if got := wire([]byte(tt.in)); got != tt.want {
+			t.Errorf("wire(%q) = %d; want %d", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for _, tt := range goldenInputs() {
 		r := filter(t, tt.opt, tt.in)
 		out := bytes.ReplaceAll(r.out.Bytes(), []byte("\r\n"), []byte("\n"))
 		golden(t, tt.name+".out", out)
@@ -180,6 +249,51 @@ func TestRepair(t *testing.T) {
 		"zf1 mem 0x3e8fc0: 200342", "zf1 #2 pc 0x201010 sp 0x3e8fc0 fp 0x3e8fe0 boot", "zf1 #3 ra 0x200510 fp 0x0 boot")
 	if f := filter(t, Options{Symbols: testImage()}, in).traces[0].Frames; len(f) != 5 || f[3].Address != f3 {
 		t.Errorf("behind a trap: %+v; want a frame at %#x", f, f3)
+	}
+}
+
+// TestUnknownBuild: what does not say from which image it comes goes by the
+// stream, or is not resolved.
+func TestUnknownBuild(t *testing.T) {
+	const frame, last = "zf1 #0 pc 0x200110 sp 0x10 fp 0x20 boot", "zf1 last fault 0x200110 x"
+	stop := "zf1 done 1 crc=0x0"
+	text := textForm(sample(), false)
+	compact := compactForm(sample())
+	for _, tt := range []struct {
+		name               string
+		in                 []byte
+		resolved, mismatch bool
+	}{
+		{"no begin", lines(frame), false, false},
+		{"begin lost", text[bytes.IndexByte(text, '\n')+1:], false, false},
+		{"begin malformed", append([]byte("zf1 begin x\n"), text[bytes.IndexByte(text, '\n')+1:]...), false, false},
+		{"no build field", lines("zf1 begin 1 panic early thread=0", frame), false, false},
+		{"last alone", lines(last), false, false},
+		{"compact without its start", compact[bytes.IndexByte(compact, '\n')+1:], false, false},
+		{"last after begin", lines(begin, last), true, false},
+		{"after a trace", append(bytes.Clone(text), lines(frame)...), true, false},
+		{"after another's", lines("zf1 begin 1 panic early thread=0 build=abcd", stop, frame), false, true},
+		{"after a report", lines("zeroframe (devel) build "+testBuild, frame), true, false},
+		{"last after a report", lines("zeroframe v1 build "+strings.ToUpper(testBuild), last), true, false},
+		{"after another's report", lines("zeroframe v1 build abcd", frame), false, true},
+		{"after a report without", lines("zeroframe v1 build -", frame), false, true},
+		{"no report", lines(" zeroframe v1 build "+testBuild, "zeroframe v1 build "+testBuild+" x", "zeroframe v1 build xyz", frame), false, false},
+	} {
+		r := filter(t, Options{Symbols: testImage()}, tt.in)
+		i := bytes.LastIndex(r.out.Bytes(), []byte("pc 0x200110"))
+		if i < 0 {
+			i = 0
+		}
+		if got := bytes.Contains(r.out.Bytes()[i:], []byte("main.f1+")); got != tt.resolved || r.stats.Mismatch != tt.mismatch {
+			t.Errorf("%s: resolved %v, mismatch %v; want %v, %v\n%s", tt.name, got, r.stats.Mismatch, tt.resolved, tt.mismatch, r.out.Bytes())
+		}
+		if got := strings.Count(r.log.String(), "carries no build ID"); got != 1 && !tt.resolved && !tt.mismatch {
+			t.Errorf("%s: log = %q; want the reason once", tt.name, r.log.String())
+		}
+		if r := filter(t, Options{Symbols: testImage(), Force: true}, tt.in); r.log.Len() > 0 ||
+			len(r.traces[len(r.traces)-1].Frames) > 0 && !strings.Contains(r.out.String(), "main.f") {
+			t.Errorf("%s, forced: %s, log = %q; want it resolved", tt.name, r.out.Bytes(), r.log.String())
+		}
 	}
 }
 
@@ -439,9 +553,23 @@ func TestJSON(t *testing.T) {
 			t.Errorf("frames[0].%s = %v; want %v", key, frame[key], want)
 		}
 	}
+	// A trace without its begin line is a "trace"; a stray line is none.
+	for in, want := range map[string]string{
+		"zf1 #0 pc 0x200110 sp 0x10 fp 0x20 boot": `{"version":1,"kind":"trace","reason":"",`, "zf1 reason EVIL": "",
+	} {
+		if got := filter(t, Options{}, lines(in)).json.String(); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: JSON = %s; want %s...", in, got, want)
+		}
+	}
+	// What is damaged is not complete.
+	for damaged, want := range map[bool]bool{false: true, true: false} {
+		if got := (&Trace{End: "zero", Damaged: damaged}).Complete(); got != want {
+			t.Errorf("damaged %v: Complete() = %v; want %v", damaged, got, want)
+		}
+	}
 	// Nothing known: the lists are empty, not null, and what is not known is left out.
 	s := string((&Trace{Frames: []Frame{{Kind: tracer.RA, Address: 1}}}).JSON())
-	if want := `{"version":1,"kind":"","reason":"","context":"","build_id":"","thread":0,"registers":{},"complete":false,` +
+	if want := `{"version":1,"kind":"trace","reason":"","context":"","build_id":"","thread":0,"registers":{},"complete":false,` +
 		`"end":"","damaged":false,"frames":[{"kind":"ra","address":"0x1","fp":"0x0","inlined":false}],"stacks":[]}` + "\n"; s != want {
 		t.Errorf("JSON() = %s; want %s", s, want)
 	}

@@ -10,6 +10,7 @@ func seeds(f *testing.F) {
 		b := form.write(sample())
 		f.Add(b, uint8(7))
 		f.Add(b[:len(b)/2], uint8(1))
+		f.Add(filter(f, Options{Symbols: testImage()}, b).out.Bytes(), uint8(2)) // resolved already
 		f.Add(append(b[:100:100], b...), uint8(200))
 	}
 	f.Add(lines("zf1 last panic 0x1 x", "zf1 #0 scan 0x0", "{{{reset}}}"), uint8(3))

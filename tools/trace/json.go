@@ -2,6 +2,9 @@ package trace
 
 // A trace as JSON: one object, one line. The names and their meaning are an
 // interface to other programs; a field may be added, none may change.
+//
+// The kind of a trace whose begin line was lost is not known. It is "trace" then,
+// the word that claims the least, and damaged is true.
 
 import (
 	"bytes"
@@ -70,6 +73,9 @@ func (t *Trace) JSON() []byte {
 		Damaged:   t.Damaged,
 		Frames:    []jsonFrame{},
 		Stacks:    []jsonStack{},
+	}
+	if j.Kind == "" {
+		j.Kind = tracer.KindTrace.String()
 	}
 	if c := t.Cause; c != nil {
 		j.Vector, j.ErrorCode = &c.Vector, &c.ErrorCode

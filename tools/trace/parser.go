@@ -12,8 +12,10 @@ package trace
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"hash/crc32"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -36,6 +38,9 @@ type Line struct {
 	// Raw is the line without its ending; nil for a record of a compact trace,
 	// for which there is no such line.
 	Raw []byte
+	// Wire is how many bytes of Raw the target sent. What follows is a function
+	// that a Filter has put there: the stream is an output of one.
+	Wire int
 	// Shown is how many bytes of Raw a Flush has passed to Text before.
 	Shown int
 	// Ending is the line's ending, "\r\n" or "\n".
@@ -78,7 +83,9 @@ type Parser struct {
 
 	c *compactTrace // the open trace of the compact form
 
-	build  string   // of the latest trace that said so
+	build  string   // of the latest begin line or boot report
+	known  bool     // there was one
+	report []byte   // the start of a plain line, as it may be the boot report
 	stacks []string // names of the latest table of stacks
 }
 
@@ -126,9 +133,11 @@ func (p *Parser) plain(b []byte) []byte {
 	i := bytes.IndexByte(b, '\n') + 1
 	if i == 0 {
 		p.h.Text(b)
+		p.watch(b)
 		return nil
 	}
 	p.h.Text(b[:i])
+	p.watch(b[:i])
 	p.state = lineMaybe
 	return b[i:]
 }
@@ -153,8 +162,38 @@ func (p *Parser) tagged() (full, partial bool) {
 // or anywhere in a trace that is known to be of the markup form.
 func (p *Parser) markupNow() bool { return p.t != nil && (p.markup || p.fresh) }
 
+// maxReport is longer than any line of the boot report with the build ID.
+const maxReport = 3 * MaxName
+
+// watch looks at the bytes of a plain line, which have passed through already,
+// for the line of the boot report that names the image:
+//
+//	zeroframe VERSION build HEX
+//
+// or "-" for an image without an ID.
+func (p *Parser) watch(b []byte) {
+	if len(p.report) > maxReport {
+		return
+	}
+	p.report = append(p.report, b[:min(len(b), maxReport+1-len(p.report))]...)
+	if p.report[len(p.report)-1] != '\n' {
+		return
+	}
+	f := strings.Split(strings.TrimRight(string(p.report), "\r\n"), " ")
+	if len(f) != 4 || f[0] != "zeroframe" || f[1] == "" || f[2] != "build" || !name(f[3]) {
+		return
+	}
+	if f[3] == "-" {
+		p.build, p.known = "", true
+	} else if _, err := hex.DecodeString(f[3]); err == nil {
+		p.build, p.known = strings.ToLower(f[3]), true
+	}
+}
+
 // release turns the line into a plain one.
 func (p *Parser) release() {
+	p.report = p.report[:0]
+	p.watch(p.line)
 	if rest := p.line[p.shown:]; len(rest) > 0 {
 		p.h.Text(rest)
 	}
@@ -219,12 +258,12 @@ func (p *Parser) lastWords() bool {
 func (p *Parser) endLine() {
 	body := bytes.TrimSuffix(p.line, []byte("\n"))
 	body = bytes.TrimRight(body, "\r") // a terminal line may add one
-	l := &Line{Raw: body, Shown: p.shown, Ending: p.line[len(body):], Frame: -1}
+	l := &Line{Raw: body, Wire: wire(body), Shown: p.shown, Ending: p.line[len(body):], Frame: -1}
 	switch {
 	case bytes.HasPrefix(body, []byte(tracer.CompactTag)):
 		p.compactLine(l, string(body[len(tracer.CompactTag):]))
 	case bytes.HasPrefix(body, []byte(tracer.Tag)):
-		p.textLine(l, ParseLine(string(body[len(tracer.Tag):])))
+		p.textLine(l, ParseLine(string(body[len(tracer.Tag):l.Wire])))
 	default:
 		p.elementLine(l)
 	}
@@ -243,7 +282,7 @@ func (p *Parser) emit(l *Line, r Record) {
 
 // sum adds a line to the CRC of the open trace.
 func (p *Parser) sum(l *Line) {
-	p.crc = crc32.Update(p.crc, crc32.IEEETable, l.Raw)
+	p.crc = crc32.Update(p.crc, crc32.IEEETable, l.Raw[:l.Wire])
 	p.crc = crc32.Update(p.crc, crc32.IEEETable, []byte{'\n'})
 	p.lines++
 	p.fresh = false
@@ -260,7 +299,7 @@ func (p *Parser) textLine(l *Line, r Record) {
 		if !r.Bad {
 			p.cut()
 			p.open(&Trace{})
-			p.build = r.BuildID
+			p.build, p.known = r.BuildID, r.HasBuild
 			if !r.HasBuild {
 				p.t.damage("its begin line has no build ID")
 			}
@@ -271,7 +310,7 @@ func (p *Parser) textLine(l *Line, r Record) {
 		}
 		// The ladder's last rung is a trace of one line.
 		p.cut()
-		t := &Trace{Kind: r.Kind, Reason: r.Text, BuildID: p.build, noBuild: p.build == "",
+		t := &Trace{Kind: r.Kind, Reason: r.Text, BuildID: p.build, noBuild: !p.known,
 			Last: true, Frames: []Frame{r.Frame}}
 		l.Record, l.Trace, l.Frame = r, t, 0
 		p.h.Line(l)
@@ -289,7 +328,7 @@ func (p *Parser) textLine(l *Line, r Record) {
 		if p.t == nil && !r.Bad {
 			// The begin line was lost, or lies before the log's start.
 			p.cut()
-			p.open(&Trace{BuildID: p.build, noBuild: p.build == ""})
+			p.open(&Trace{BuildID: p.build, noBuild: !p.known, noBegin: true})
 			p.t.damage("its begin line is missing")
 		}
 	}

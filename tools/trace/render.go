@@ -13,6 +13,7 @@ package trace
 // a walk, what is wrong with a trace, and the lines of a compact trace.
 
 import (
+	"bytes"
 	"fmt"
 	"unicode/utf8"
 
@@ -46,6 +47,10 @@ func (f *Filter) paint(color, s string) string {
 
 // line shows a line of a trace.
 func (f *Filter) line(l *Line) {
+	if l.Raw == nil && f.column { // behind a line that Flush has shown in part
+		f.newline()
+	}
+	from := len(f.buf)
 	columns := f.targetLine(l)
 	switch l.Record.Op {
 	case OpFrame, OpLast:
@@ -55,16 +60,29 @@ func (f *Filter) line(l *Line) {
 		if l.Record.Op == OpLast {
 			columns = width // the reason stands at the end of the line
 		}
+		behind := len(f.buf)
 		f.frameLine(l, columns)
+		switch {
+		case l.Raw == nil:
+			f.inserted(from)
+		case bytes.HasPrefix(f.buf[behind:], f.ending): // the function has its own line
+			f.inserted(behind + len(f.ending))
+		}
 		return
 	case OpStop:
 		f.newline()
+		if l.Raw == nil {
+			f.inserted(from)
+		}
 		if !l.Record.Bad && f.ses.sym != nil && l.Record.End != tracer.EndZero.String() {
 			f.note("truncated: " + stopNote(&l.Record, f.ses.sym))
 		}
 		return
 	}
 	f.newline()
+	if l.Raw == nil {
+		f.inserted(from)
+	}
 }
 
 // targetLine shows the line itself, without its ending, and returns how many
@@ -72,9 +90,6 @@ func (f *Filter) line(l *Line) {
 func (f *Filter) targetLine(l *Line) int {
 	raw, color := l.Raw, lineColor(&l.Record)
 	if raw == nil { // a record of the compact form
-		if f.column { // behind a line that Flush has shown in part
-			f.newline()
-		}
 		raw = []byte(hostTag + l.Record.String())
 	}
 	if l.Shown > 0 || !f.opt.Color {
@@ -122,11 +137,21 @@ func (f *Filter) frameLine(l *Line, columns int) {
 	if l.Trace == nil || l.Frame < 0 { // beyond the limit: shown, not kept
 		fr := l.Record.Frame
 		f.ses.resolve(&fr)
-		f.calls(&fr, columns)
+		f.callsOf(l, &fr, columns)
 		return
 	}
 	f.ses.frame(l.Trace, l.Frame)
-	f.calls(&l.Trace.Frames[l.Frame], columns)
+	f.callsOf(l, &l.Trace.Frames[l.Frame], columns)
+}
+
+// callsOf shows what is at the address of the line's frame, unless the line says
+// so already: who saved it may have had another folder, or a better ELF.
+func (f *Filter) callsOf(l *Line, fr *Frame, columns int) {
+	if l.Wire < len(l.Raw) {
+		f.newline()
+		return
+	}
+	f.calls(fr, columns)
 }
 
 // missed shows the caller that the walk missed, if the record r tells that it
@@ -139,6 +164,7 @@ func (f *Filter) missed(t *Trace, r *Record) bool {
 	if f.column { // Flush has shown a part of the line that comes now
 		f.newline()
 	}
+	from := len(f.buf)
 	fr := &t.Frames[i]
 	s := fmt.Sprintf("%s%s %#x", hostTag, fr.Kind, fr.Address)
 	if fr.Stack != "" {
@@ -146,6 +172,7 @@ func (f *Filter) missed(t *Trace, r *Record) bool {
 	}
 	f.buf = append(f.buf, s...)
 	f.calls(fr, utf8.RuneCountInString(s))
+	f.inserted(from)
 	return true
 }
 

@@ -72,12 +72,28 @@ func (s *session) frame(t *Trace, i int) {
 	}
 }
 
+// unknownBuild returns what to tell the user when nothing says from which image
+// the trace comes, or "". Such a trace gets no benefit of the doubt: the log of
+// another image, cut at its start, looks just like it.
+func unknownBuild(t *Trace) string {
+	if !t.noBuild {
+		return ""
+	}
+	which, why := "a trace", "its begin line is missing"
+	if t.Seq != 0 {
+		which = fmt.Sprintf("trace %d", t.Seq)
+	}
+	if !t.noBegin && !t.Last {
+		why = "its begin line has none"
+	}
+	return which + " carries no build ID (" + why + "): not resolved; -force resolves it with this ELF"
+}
+
 // wrongBuild returns what to tell the user when the trace comes from another
-// image than sym, or "". A trace whose build ID did not arrive gets the benefit
-// of the doubt: it is marked as damaged anyway.
+// image than sym, or "".
 func wrongBuild(t *Trace, sym Resolver) string {
 	have := sym.BuildID()
-	if t.noBuild || t.BuildID == have {
+	if t.BuildID == have {
 		return ""
 	}
 	from, is := "build "+clean(t.BuildID), "build "+clean(have)

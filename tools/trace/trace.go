@@ -38,7 +38,8 @@ type Trace struct {
 	// Thread is the number of the thread that the trace is about.
 	Thread uint64
 	// BuildID is the GNU build ID of the image that wrote the trace, in
-	// lower-case hexadecimal; empty when it has none or it is not known.
+	// lower-case hexadecimal; empty when it has none or it is not known. A trace
+	// that does not say has the latest ID that the stream gave before it.
 	BuildID string
 	// Reason says in words why there is a trace.
 	Reason string
@@ -65,7 +66,8 @@ type Trace struct {
 	Cut bool
 
 	words   map[uint64]uint64 // memory by address, for the repair of a frame
-	noBuild bool              // the build ID of this trace did not arrive
+	noBuild bool              // no build ID is known, neither from it nor from the stream
+	noBegin bool              // its begin line did not arrive
 }
 
 // Cause is a CPU exception.
@@ -109,9 +111,10 @@ type Stack struct {
 	Level string
 }
 
-// Complete reports whether the walk reached the outermost frame. Only the end
-// "zero" says so.
-func (t *Trace) Complete() bool { return t.End == tracer.EndZero.String() }
+// Complete reports whether the walk reached the outermost frame and all of it
+// arrived. Only the end "zero" says the first; of a damaged trace, frames may be
+// missing whatever its end.
+func (t *Trace) Complete() bool { return t.End == tracer.EndZero.String() && !t.Damaged }
 
 // Fatal reports whether the trace ended the kernel. A trace that is damaged
 // counts as fatal, since its kind may be what was damaged: a failure must never

@@ -16,9 +16,10 @@ import (
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
-const buildText = `Build compiles a main package that imports github.com/zeroframe/zeroframe/kernel
-and writes a bootable image: an ELF file for multiboot 1 and PVH loaders. The
-default name of FILE is that of the package, with .elf.`
+const buildText = `Build compiles a main package that imports the package
+github.com/zeroframe/zeroframe/kernel, and writes a bootable image: an ELF file
+for multiboot 1 and PVH loaders. The default name of FILE is that of the
+package, with .elf.`
 
 // runBuild runs `zf build`.
 func runBuild(args []string, _ io.Reader, stdout, stderr io.Writer) int {
@@ -42,6 +43,9 @@ func runBuild(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return buildFailed("build", err, stderr)
 	}
+	if b.Path == os.DevNull {
+		return exitOK
+	}
 	fmt.Fprintf(stderr, "zf build: wrote %s, %s, for %v, build ID %s\n", b.Path, size(b.Size), b.Loaders, b.BuildID)
 	return exitOK
 }
@@ -49,7 +53,7 @@ func runBuild(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 // buildFlags adds the flags that `zf build` and `zf run` share.
 func buildFlags(fs *flag.FlagSet, o *image.BuildOptions) {
 	o.Loaders = image.AllLoaders
-	fs.Func("loaders", "make it bootable by `LIST`: multiboot, pvh or both (default multiboot,pvh)", func(s string) (err error) {
+	fs.Func("loaders", "make it bootable by `LIST`: multiboot, pvh or both\n(default multiboot,pvh)", func(s string) (err error) {
 		o.Loaders, err = image.ParseLoaders(s)
 		return err
 	})

@@ -5,10 +5,10 @@ package main
 // always given back as it was, which is why nothing here or above ends the process.
 
 import (
-	"bytes"
 	"io"
 	"os"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -37,8 +37,25 @@ func openConsole(stdin io.Reader) (*console, error) {
 	}
 	c.fd = int(file.Fd())
 	var err error
-	c.state, err = term.MakeRaw(c.fd)
+	if c.state, err = term.MakeRaw(c.fd); err != nil {
+		return c, err
+	}
+	if err = newlines(c.fd); err != nil {
+		c.restore()
+	}
 	return c, err
+}
+
+// newlines switches on again that a line feed returns to the first column, which
+// is a matter of output, not of keys: it holds for all that writes to the terminal,
+// such as a pager behind us in a pipe.
+func newlines(fd int) error {
+	t, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return err
+	}
+	t.Oflag |= unix.OPOST | unix.ONLCR
+	return unix.IoctlSetTermios(fd, setTermios, t)
 }
 
 // restore gives the terminal back.
@@ -87,36 +104,6 @@ func (c *console) keys(p []byte) int {
 		}
 	}
 	return n
-}
-
-// output returns a writer to w for as long as the terminal is raw: there a line
-// feed does not return to the first column.
-func (c *console) output(w io.Writer) io.Writer {
-	if c.state == nil || !isTerminal(w) {
-		return w
-	}
-	return &rawWriter{w: w}
-}
-
-// rawWriter puts a carriage return before each line feed that has none.
-type rawWriter struct {
-	w    io.Writer
-	last byte
-}
-
-func (r *rawWriter) Write(p []byte) (int, error) {
-	var out bytes.Buffer
-	for _, b := range p {
-		if b == '\n' && r.last != '\r' {
-			out.WriteByte('\r')
-		}
-		out.WriteByte(b)
-		r.last = b
-	}
-	if _, err := r.w.Write(out.Bytes()); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 // isTerminal reports whether w is a terminal.

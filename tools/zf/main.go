@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // The exit statuses that all commands share. What `zf run` returns above 64 is
@@ -23,6 +24,10 @@ const (
 	exitMachine = 3 // the machine failed
 	exitProgram = 64
 )
+
+// kernelVersion is that of the kernel that this zf belongs to. No host package may
+// import the kernel, so a test compares the two.
+const kernelVersion = "0.1.0"
 
 // command is one row of the dispatch table.
 type command struct {
@@ -53,22 +58,28 @@ func dispatch(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		usage(stderr)
 		return exitUsage
 	}
-	switch name := args[0]; name {
-	case "-h", "-help", "--help":
+	if isHelp(args[0]) {
 		usage(stdout)
 		return exitOK
+	}
+	switch name := args[0]; name {
 	case "-version", "--version":
 		return runVersion(nil, stdin, stdout, stderr)
 	case "help":
 		return runHelp(args[1:], stdin, stdout, stderr)
 	default:
 		if c := find(name); c != nil {
+			if len(args) > 1 && isHelp(args[1]) {
+				stderr = stdout // asked for, it is the output
+			}
 			return c.run(args[1:], stdin, stdout, stderr)
 		}
 		fmt.Fprintf(stderr, "zf: unknown command %q; `zf -h` lists them\n", name)
 		return exitUsage
 	}
 }
+
+func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
 func find(name string) *command {
 	for _, c := range commands() {
@@ -110,7 +121,7 @@ func runHelp(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // runVersion runs `zf version`.
 func runVersion(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := newFlags("version", "", "Version prints the version of zf and of the Go that built it.", stderr)
+	fs := newFlags("version", "", "Version prints the versions of zf, of its kernel and of the Go that built zf.", stderr)
 	if code, ok := parse(fs, args); !ok {
 		return code
 	}
@@ -118,7 +129,7 @@ func runVersion(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		version = info.Main.Version
 	}
-	fmt.Fprintf(stdout, "zf %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(stdout, "zf %s, kernel %s, %s %s/%s\n", version, kernelVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return exitOK
 }
 
@@ -127,11 +138,12 @@ func newFlags(name, args, text string, stderr io.Writer) *flag.FlagSet {
 	fs := flag.NewFlagSet("zf "+name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
-		fmt.Fprintf(stderr, "Usage: zf %s %s\n\n%s\n", name, args, text)
+		w := fs.Output()
+		fmt.Fprintf(w, "Usage: zf %s\n\n%s\n", strings.TrimSpace(name+" "+args), text)
 		flags := false
 		fs.VisitAll(func(*flag.Flag) { flags = true })
 		if flags {
-			fmt.Fprint(stderr, "\nFlags:\n\n")
+			fmt.Fprint(w, "\nFlags:\n\n")
 			fs.PrintDefaults()
 		}
 	}
@@ -139,12 +151,19 @@ func newFlags(name, args, text string, stderr io.Writer) *flag.FlagSet {
 }
 
 // parse parses args. If there is nothing more to do, ok is false and code is the
-// exit status.
+// exit status. An error is one line and where to read on: the whole usage would
+// hide it.
 func parse(fs *flag.FlagSet, args []string) (code int, ok bool) {
-	switch err := fs.Parse(args); {
+	w := fs.Output()
+	fs.SetOutput(io.Discard) // where Parse says it all
+	err := fs.Parse(args)
+	fs.SetOutput(w)
+	switch {
 	case errors.Is(err, flag.ErrHelp):
+		fs.Usage()
 		return exitOK, false
 	case err != nil:
+		fmt.Fprintf(w, "%s: %v; `%s -h` lists the flags\n", fs.Name(), err, fs.Name())
 		return exitUsage, false
 	}
 	return exitOK, true

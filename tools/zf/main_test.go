@@ -24,7 +24,9 @@ func TestDispatch(t *testing.T) {
 		{[]string{"version"}, 0, "zf ", ""},
 		{[]string{"--version"}, 0, "go1.", ""},
 		{[]string{"version", "-x"}, 2, "", "-x"},
-		{[]string{"build", "-h"}, 0, "", "-o FILE"},
+		{[]string{"build", "-h"}, 0, "-o FILE", ""},
+		{[]string{"run", "--help"}, 0, "-json FILE", ""},
+		{[]string{"version", "-h"}, 0, "Usage: zf version\n", ""},
 		{[]string{"build"}, 2, "", "want one package"},
 		{[]string{"build", ".", "-o", "x"}, 2, "", "flags go before it"},
 		{[]string{"build", "-buildmode=pie", "."}, 2, "", "-buildmode=pie"},
@@ -43,11 +45,40 @@ func holds(s, want string) bool {
 
 // TestUsageWidth: a terminal of 80 columns shows it well.
 func TestUsageWidth(t *testing.T) {
-	_, stdout, _ := zf(nil, "-h")
-	for line := range strings.Lines(stdout) {
-		if len(strings.TrimRight(line, "\n")) > 80 {
-			t.Errorf("line of %d columns: %s", len(line), line)
+	for _, args := range [][]string{{"-h"}, {"build", "-h"}, {"run", "-h"}, {"version", "-h"}} {
+		_, stdout, _ := zf(nil, args...)
+		for line := range strings.Lines(stdout) {
+			line = strings.ReplaceAll(strings.TrimRight(line, "\n"), "    \t", "        ")
+			if len(line) > 80 {
+				t.Errorf("zf %q: line of %d columns: %s", args, len(line), line)
+			}
 		}
+	}
+}
+
+// TestFlagError: the cause, in one line.
+func TestFlagError(t *testing.T) {
+	for _, tt := range []struct{ arg, want string }{
+		{"-nosuch", "zf run: flag provided but not defined: -nosuch; `zf run -h` lists the flags\n"},
+		{"-timeout=3", "zf run: invalid value \"3\" for flag -timeout: want a duration such as 3s; `zf run -h` lists the flags\n"},
+	} {
+		if code, stdout, stderr := zf(nil, "run", tt.arg); code != exitUsage || stdout != "" || stderr != tt.want {
+			t.Errorf("zf run %s = %d, %q, %q; want 2, nothing, %q", tt.arg, code, stdout, stderr, tt.want)
+		}
+	}
+}
+
+// TestKernelVersion: zf may not import the kernel, so it is read.
+func TestKernelVersion(t *testing.T) {
+	src, err := os.ReadFile("../../kernel/early.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "\nconst Version = \"" + kernelVersion + "\"\n"; !strings.Contains(string(src), want) {
+		t.Errorf("kernel/early.go does not have %q; set kernelVersion to what it has", want)
+	}
+	if _, stdout, _ := zf(nil, "version"); !strings.Contains(stdout, ", kernel "+kernelVersion+", ") {
+		t.Errorf("zf version = %q; want the kernel's version %s in it", stdout, kernelVersion)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/image"
@@ -58,11 +61,20 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 
-	elf, info, cleanup, err := f.image(ctx, stderr)
+	// While it builds, ^\ is another ^C. boot() gives it its own meaning.
+	building, stopBuilding := signal.NotifyContext(ctx, syscall.SIGQUIT)
+	defer stopBuilding()
+	elf, info, cleanup, err := f.image(building, stderr)
 	if err != nil {
 		return buildFailed("run", err, stderr)
 	}
 	defer cleanup()
+	for _, path := range []string{elf, f.target} {
+		if f.json != "" && f.json != "-" && samePath(f.json, path) {
+			fmt.Fprintf(stderr, "zf run: -json %s would overwrite %s\n", f.json, path)
+			return exitUsage
+		}
+	}
 	if need := info.MinRAM() >> 20; uint64(f.machine.MemoryMiB) < need {
 		fmt.Fprintf(stderr, "zf run: too small RAM size: %s ends at %d KiB and needs %d MiB, the machine has %d; give it -m %d or more\n",
 			f.target, info.End>>10, need, f.machine.MemoryMiB, need)
@@ -86,13 +98,18 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	f.build.Stderr = stderr
 	fs := newFlags("run", "[flags] PKG|ELF [-- ARGS]", runText, stderr)
 	fs.StringVar(&f.append, "append", "", "kernel command `LINE`")
-	fs.DurationVar(&f.machine.Timeout, "timeout", 0, "end the machine after `TIME`, such as 5s, with a trace of where it is (0: never)")
+	fs.Func("timeout", "end the machine after `TIME`, such as 5s, with a trace of where it\nis (default 0: never)", func(s string) (err error) {
+		if f.machine.Timeout, err = time.ParseDuration(s); err != nil {
+			return errors.New("want a duration such as 3s")
+		}
+		return nil
+	})
 	f.machine.MemoryMiB = 128
 	fs.Func("m", "RAM `SIZE` in MiB, or with a suffix, M or G (default 128)", func(s string) (err error) {
 		f.machine.MemoryMiB, err = memorySize(s)
 		return err
 	})
-	fs.StringVar(&f.json, "json", "", "write traces as JSON lines to `FILE`; - is standard output, and serial output then goes to standard error")
+	fs.StringVar(&f.json, "json", "", "write traces as JSON lines to `FILE`; - is standard output, and serial\noutput then goes to standard error")
 	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
 	fs.Func("qemu", "pass `ARG` to QEMU; may be given many times", func(s string) error {
 		f.machine.Extra = append(f.machine.Extra, s)
@@ -153,19 +170,19 @@ func (f *runFlags) image(ctx context.Context, stderr io.Writer) (path string, in
 
 // boot runs the machine and returns the exit status of its end.
 func (f *runFlags) boot(ctx context.Context, info *image.Info, sym *symbol.File, stdin io.Reader, stdout, stderr io.Writer) int {
-	serial, jsonOut := stdout, io.Writer(nil)
+	serial, record := stdout, &recorder{}
 	switch f.json {
 	case "":
 	case "-":
-		serial, jsonOut = stderr, stdout
+		serial, record = stderr, &recorder{w: stdout, name: "standard output"}
 	default:
 		file, err := os.Create(f.json)
 		if err != nil {
 			fmt.Fprintf(stderr, "zf run: -json: %v\n", err)
 			return exitUsage
 		}
-		defer file.Close()
-		jsonOut = file
+		record = &recorder{w: file, name: f.json}
+		defer file.Close() // for the errors below; the end closes it itself
 	}
 	with := ""
 	if f.machine.Append != "" {
@@ -180,16 +197,24 @@ func (f *runFlags) boot(ctx context.Context, info *image.Info, sym *symbol.File,
 		return exitMachine
 	}
 	defer con.restore()
-	stderr = con.output(stderr)
-	filter, err := trace.NewFilter(con.output(serial), trace.Options{
+	var last *trace.Trace // that was fatal
+	opt := trace.Options{
 		Symbols:  sym,
 		Force:    f.force,
 		Color:    wantColor(serial),
 		Sanitize: isTerminal(serial),
-		JSON:     jsonOut,
 		Log:      stderr,
 		Idle:     trace.DefaultIdle,
-	})
+		OnTrace: func(t *trace.Trace) {
+			if t.Fatal() {
+				last = t
+			}
+		},
+	}
+	if record.w != nil {
+		opt.JSON = record
+	}
+	filter, err := trace.NewFilter(serial, opt)
 	if err != nil {
 		fmt.Fprintf(stderr, "zf run: %v\n", err)
 		return exitMachine
@@ -211,7 +236,7 @@ func (f *runFlags) boot(ctx context.Context, info *image.Info, sym *symbol.File,
 		return exitMachine
 	}
 	con.start(func() { vm.InjectNMI() })
-	halted := f.attend(vm, filter, quit)
+	stuck := f.attend(vm, filter, quit)
 	res, err := vm.Wait()
 	if cerr := filter.Close(); err == nil && cerr != nil {
 		err = cerr
@@ -220,7 +245,7 @@ func (f *runFlags) boot(ctx context.Context, info *image.Info, sym *symbol.File,
 		// Whoever gives QEMU arguments may have asked it to say something.
 		io.WriteString(stderr, res.Stderr)
 	}
-	code, msg := verdict(ctx, res, err, filter.Stats(), halted)
+	code, msg := verdict(ctx, res, err, filter.Stats(), stuck)
 	if code == exitMachine && res.Registers != "" {
 		msg += where(sym, res.RIP)
 	}
@@ -230,34 +255,109 @@ func (f *runFlags) boot(ctx context.Context, info *image.Info, sym *symbol.File,
 	if msg != "" {
 		fmt.Fprintf(stderr, "zf run: %s\n", msg)
 	}
+	if last != nil {
+		dir, _ := os.Getwd() // without it, paths are absolute
+		io.WriteString(stderr, summary(last, dir))
+	}
+	if err := record.close(); err != nil {
+		fmt.Fprintf(stderr, "zf run: -json: traces are missing from %s: %v\n", record.name, err)
+		// What was asked for is not there, which must not look like success.
+		if code == exitOK {
+			code = exitUsage
+		}
+	}
 	return code
 }
 
+// recorder takes the traces as JSON. An error stops it alone, not the machine, whose
+// text goes on; the end of the command tells.
+type recorder struct {
+	w    io.Writer // nil: none
+	name string
+	err  error // the first one
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.err == nil {
+		_, r.err = r.w.Write(p)
+	}
+	return len(p), nil
+}
+
+// close closes a file, which may be where a full disk is noticed, and returns the
+// first error. The standard output is left open.
+func (r *recorder) close() error {
+	if file, ok := r.w.(*os.File); ok && file != os.Stdout {
+		if err := file.Close(); r.err == nil {
+			r.err = err
+		}
+	}
+	var path *fs.PathError
+	if errors.As(r.err, &path) { // its name is said already
+		return path.Err
+	}
+	return r.err
+}
+
+// samePath reports whether both names are of one file that exists.
+func samePath(a, b string) bool {
+	fa, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	fb, err := os.Stat(b)
+	return err == nil && os.SameFile(fa, fb)
+}
+
+// stuck says that a machine halted for good and had to be ended.
+type stuck int
+
+const (
+	notStuck   stuck = iota
+	afterTrace       // as it does with panic=halt, or without a debug-exit device
+	untold           // without a trace: the boot code refused the machine
+)
+
+// How often attend looks at a machine, and how many times in a row it must be
+// halted: twice after a trace, since between an NMI's handler and the next HLT a
+// living machine can look the same, and for a second where no trace says it died.
+const (
+	lookInterval   = 250 * time.Millisecond
+	looksAfterDead = 2
+	looksUntold    = 5
+)
+
 // attend looks after a machine until it ends: it passes on the user's ^\, and ends
-// a machine that has halted for good after a fatal trace, unless a debugger may
-// want to look at it. It reports whether it did the latter.
-func (f *runFlags) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signal) (halted bool) {
+// a machine that has halted for good, unless a debugger may want to look at it. It
+// reports whether and why it did the latter.
+func (f *runFlags) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signal) (why stuck) {
 	debugged := strings.Contains(" "+strings.Join(f.machine.Extra, " ")+" ", " -s ") ||
 		strings.Contains(strings.Join(f.machine.Extra, " "), "-gdb")
-	tick := time.NewTicker(300 * time.Millisecond)
+	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
 	seen := 0
 	for {
 		select {
 		case <-vm.Done():
-			return halted
+			return why
 		case <-quit:
 			vm.InjectNMI()
 		case <-tick.C:
-			if debugged || filter.Stats().Fatal == 0 {
+			if debugged || why != notStuck {
 				continue
 			}
-			// Twice in a row: between an NMI's handler and the next HLT
-			// a living machine can look the same.
+			// Halted with interrupts off, only an NMI could wake it.
 			if h, err := vm.Halted(); err != nil || !h {
 				seen = 0
-			} else if seen++; seen == 2 {
-				halted = true
+				continue
+			}
+			seen++
+			switch dead := filter.Stats().Fatal > 0; {
+			case dead && seen >= looksAfterDead:
+				why = afterTrace
+				vm.Kill()
+			case !dead && seen >= looksUntold:
+				why = untold
 				vm.Kill()
 			}
 		}
@@ -266,7 +366,7 @@ func (f *runFlags) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Sign
 
 // verdict turns the end of a machine into an exit status and a message, which is
 // "" if there is nothing to say that was not on the serial port.
-func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats, halted bool) (int, string) {
+func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats, why stuck) (int, string) {
 	switch {
 	case err == nil && res.Outcome == qemu.Traced:
 		return exitTrace, ""
@@ -274,8 +374,10 @@ func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats,
 		return exitOK, ""
 	case err == nil && res.Outcome == qemu.Exited:
 		return exitProgram + res.Program, fmt.Sprintf("the program exited with status %d", res.Program)
-	case halted:
+	case why == afterTrace:
 		return exitTrace, "the machine halted after the trace"
+	case why == untold:
+		return exitMachine, "the machine halted without an exit status"
 	case errors.Is(err, qemu.ErrReset) && stats.Fatal > 0:
 		return exitTrace, "the machine reset after the trace"
 	case errors.Is(err, qemu.ErrPowerOff) && stats.Fatal > 0:
@@ -298,6 +400,77 @@ func interrupted(ctx context.Context, err error) string {
 		return "interrupted"
 	}
 	return fmt.Sprint(err)
+}
+
+// columns is the width of a terminal that the last lines should fit into.
+const columns = 80
+
+// summary is the end of a run in two lines, for the tables of a trace scroll what
+// matters away: why the kernel died, and where, with paths relative to dir.
+func summary(t *trace.Trace, dir string) string {
+	const prefix = "zf run: "
+	reason := printable(t.Reason)
+	if reason == "" {
+		reason = printable(strings.TrimSpace(t.Kind + " trace without a reason"))
+	}
+	if r := []rune(reason); len(prefix)+len(r) > columns {
+		reason = string(r[:columns-len(prefix)-3]) + "..." // it is above in full
+	}
+	s := prefix + reason + "\n"
+
+	state := "complete"
+	switch {
+	case t.Cut:
+		state = "the trace was cut"
+	case t.Damaged:
+		state = "the trace is damaged: " + printable(t.Damage)
+	case t.Last:
+		state = "all that the kernel could say"
+	case !t.Complete():
+		state = "walk ended: " + printable(t.End)
+	}
+	if len(t.Frames) == 0 {
+		return s + prefix + "no frames (" + state + ")\n"
+	}
+	n := "1 frame"
+	if len(t.Frames) != 1 {
+		n = fmt.Sprintf("%d frames", len(t.Frames))
+	}
+	place := fmt.Sprintf("at %#x", t.Frames[0].Address)
+	function := ""
+	if calls := t.Frames[0].Calls; len(calls) > 0 && calls[0].Function != "" {
+		function = printable(calls[0].Function)
+		if calls[0].File != "" {
+			file := strings.TrimPrefix(calls[0].File, dir+string(filepath.Separator))
+			place = fmt.Sprintf("at %s:%d", printable(file), calls[0].Line)
+		}
+		function = "in " + function + " "
+	}
+	line := fmt.Sprintf("%s%s%s (%s, %s)", prefix, function, place, n, state)
+	if len(line) > columns {
+		// The package's name does without the path to it.
+		if i := strings.LastIndexByte(function, '/'); i >= 0 {
+			line = fmt.Sprintf("%sin %s%s (%s, %s)", prefix, function[i+1:], place, n, state)
+		}
+	}
+	return s + line + "\n"
+}
+
+// printable shows the control characters in what came from a target or a file
+// instead of passing them to the terminal.
+func printable(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == utf8.RuneError && s[i] >= 0x80 && !strings.HasPrefix(s[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case !unicode.IsPrint(r):
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // where says which function an address is in, for the end of a message.

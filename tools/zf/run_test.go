@@ -20,6 +20,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/trace"
 )
 
 // guest returns the path of the guest's image, built once.
@@ -90,6 +92,7 @@ func TestRunExitStatus(t *testing.T) {
 		{"t", nil, 1, ""},
 		{"p", nil, 69, "the program exited with status 5"},
 		{"u", nil, 3, "unknown debug-exit value 0x1"},
+		{"h", nil, 3, "the machine halted without an exit status"},
 		{"r", nil, 3, "triple fault or reset at rip 0x2"},
 		{"r", nil, 3, "rip is in guest/boot.entry at "},
 		{"", []string{"-timeout", "300ms"}, 3, "timeout after 300ms"},
@@ -159,6 +162,10 @@ func TestRunUsage(t *testing.T) {
 	if err := os.WriteFile(text, []byte("hello\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(guest(t), link); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		args []string
 		says string
@@ -175,6 +182,8 @@ func TestRunUsage(t *testing.T) {
 		{[]string{"./nosuch"}, "package not found"},
 		{[]string{"."}, "add `import _ \"github.com/zeroframe/zeroframe/kernel\"`"},
 		{[]string{"-json", "no/such/folder/x", guest(t)}, "no/such/folder/x"},
+		{[]string{"-json", guest(t), guest(t)}, "would overwrite"},
+		{[]string{"-json", link, guest(t)}, "would overwrite"},
 		{[]string{"-loaders", "grub", "."}, "use multiboot, pvh"},
 	} {
 		code, _, stderr := zf(nil, append([]string{"run"}, tt.args...)...)
@@ -210,6 +219,73 @@ func TestRunJSON(t *testing.T) {
 	code, stdout, _ = zf(strings.NewReader("e"), "run", "-json", file, guest(t))
 	if b, err := os.ReadFile(file); code != 0 || stdout != "M\n" || err != nil || len(b) != 0 {
 		t.Errorf("zf run -json FILE = %d, %q, file %q, %v; want an empty file", code, stdout, b, err)
+	}
+}
+
+// full is a disk that is full after one write.
+type full struct{ n int }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.n++; f.n > 1 {
+		return 0, &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	}
+	return len(p), nil
+}
+
+// TestRecorder: an error neither stops the text nor is forgotten.
+func TestRecorder(t *testing.T) {
+	w := &full{}
+	r := &recorder{w: w, name: "x"}
+	for range 3 {
+		if n, err := r.Write([]byte("abc")); n != 3 || err != nil {
+			t.Errorf("Write = %d, %v; want 3, nil", n, err)
+		}
+	}
+	if err := r.close(); err != syscall.ENOSPC || w.n != 2 {
+		t.Errorf("close() = %v after %d writes; want %v after 2", err, w.n, syscall.ENOSPC)
+	}
+	if err := (&recorder{}).close(); err != nil {
+		t.Errorf("close() without a file = %v; want nil", err)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	frames := func(n int, c ...symbol.Frame) []trace.Frame {
+		f := make([]trace.Frame, n)
+		f[0] = trace.Frame{Address: 0x287c06, Calls: c}
+		return f
+	}
+	call := symbol.Frame{Function: "main.nilWriteC", File: "/src/kernel/faults.go", Line: 57}
+	far := symbol.Frame{Function: "github.com/zeroframe/zeroframe/arch/amd64.TripleFault", File: "/src/arch/instr.go", Line: 5}
+	for _, tt := range []struct {
+		t    trace.Trace
+		want string
+	}{
+		{trace.Trace{Reason: "nil pointer dereference", Frames: frames(7, call), End: "zero"},
+			"zf run: nil pointer dereference\nzf run: in main.nilWriteC at kernel/faults.go:57 (7 frames, complete)\n"},
+		{trace.Trace{Reason: "\x1b[2Jx\xff", Frames: frames(1, far), End: "unreadable"},
+			`zf run: \x1b[2Jx\xff` + "\nzf run: in amd64.TripleFault at arch/instr.go:5 (1 frame, walk ended: unreadable)\n"},
+		{trace.Trace{Kind: "fault", Frames: frames(2), Damaged: true, Damage: "its CRC is wrong"},
+			"zf run: fault trace without a reason\nzf run: at 0x287c06 (2 frames, the trace is damaged: its CRC is wrong)\n"},
+		{trace.Trace{Reason: strings.Repeat("é", 100), Damaged: true, Cut: true},
+			"zf run: " + strings.Repeat("é", 69) + "...\nzf run: no frames (the trace was cut)\n"},
+	} {
+		if got := summary(&tt.t, "/src"); got != tt.want {
+			t.Errorf("summary(%q) = %q; want %q", tt.t.Reason, got, tt.want)
+		}
+	}
+}
+
+// TestRunQuitBuild: ^\ while it builds is an interrupt, not the end of the process.
+func TestRunQuitBuild(t *testing.T) {
+	bin := t.TempDir()
+	script := "#!/bin/sh\nkill -QUIT $PPID\nexec sleep 30\n" // a go command that takes long
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	if code, _, stderr := zf(nil, "run", "."); code != exitUsage || !strings.Contains(stderr, "interrupted") {
+		t.Errorf("zf run after SIGQUIT in the build = %d, %q; want 2 and interrupted", code, stderr)
 	}
 }
 

@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -32,7 +33,8 @@ either, or with "-", standard input is read.
   some-emulator | zf symbolize -e hello.elf
 
 ELF is the image that was running. A trace of another build is left as it is,
-and the exit status is 2.`
+and the exit status is 2. One that does not say its build, since its begin line
+is missing, is left as it is too. A log that is resolved already stays so.`
 
 // symbolizeFlags are the flags of zf symbolize.
 type symbolizeFlags struct {
@@ -50,7 +52,7 @@ func runSymbolize(args []string, stdin io.Reader, stdout, stderr io.Writer) int 
 
 // symbolize runs until the input ends or ctx does.
 func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	f, code, ok := parseSymbolize(args, stderr)
+	f, code, ok := parseSymbolize(args, stdout, stderr)
 	if !ok {
 		return code
 	}
@@ -70,10 +72,11 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	defer in.Close()
 
 	opt := trace.Options{
-		Symbols:  sym,
-		Force:    f.force,
-		Color:    f.color == "always" || f.color == "auto" && wantColor(stdout),
-		Sanitize: isTerminal(stdout),
+		Symbols: sym,
+		Force:   f.force,
+		Color:   f.color == "always" || f.color == "auto" && wantColor(stdout),
+		// Who asks for colours in a pipe has a terminal, or a pager, behind it.
+		Sanitize: f.color == "always" || isTerminal(stdout),
 		Log:      stderr,
 		Idle:     trace.DefaultIdle,
 	}
@@ -92,26 +95,43 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if err != nil {
 		return fail("%v", err)
 	}
-	if filter.Stats().Mismatch {
+	stats := filter.Stats()
+	if stats.Mismatch {
 		return exitUsage
+	}
+	if stats.Traces == 0 && ctx.Err() == nil {
+		fmt.Fprintln(stderr, "zf symbolize: no trace found")
 	}
 	return exitOK
 }
 
 // parseSymbolize reads the arguments; flags may follow the input's name.
-func parseSymbolize(args []string, stderr io.Writer) (f symbolizeFlags, code int, ok bool) {
-	set := newFlags("symbolize", "-e ELF [flags] [FILE|DEVICE|-]", symbolizeText, stderr)
+// Help that was asked for is output; an error is one line.
+func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, code int, ok bool) {
+	set := newFlags("symbolize", "-e ELF [flags] [FILE|DEVICE|-]", symbolizeText, stdout)
+	usage := set.Usage
+	set.Usage = func() {} // not for an error
+	set.SetOutput(io.Discard)
+	fail := func(wrong string) (symbolizeFlags, int, bool) {
+		fmt.Fprintf(stderr, "zf symbolize: %s; `zf symbolize -h` lists the flags\n", wrong)
+		return f, exitUsage, false
+	}
 	set.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
 	set.BoolVar(&f.json, "json", false, "print one JSON object a line for each trace, and no text")
-	set.BoolVar(&f.force, "force", false, "resolve traces of another build too")
-	set.StringVar(&f.color, "color", "auto", "colour the output: auto, always or never")
+	set.BoolVar(&f.force, "force", false, "resolve traces of another or an unknown build too")
+	set.StringVar(&f.color, "color", "auto", "colour the output: `WHEN` is auto, never, or always, as for\na terminal: control characters are made visible too")
 	set.BoolVar(&f.follow, "follow", false, "wait for more at the end of FILE, as tail -F does")
 	set.BoolVar(&f.follow, "f", false, "the same as -follow")
-	set.IntVar(&f.baud, "baud", 115200, "speed of a serial DEVICE")
+	set.IntVar(&f.baud, "baud", 115200, "speed of a serial DEVICE: `RATE` in bits a second")
 	var inputs []string
 	for {
-		if code, ok := parse(set, args); !ok {
-			return f, code, false
+		switch err := set.Parse(args); {
+		case errors.Is(err, flag.ErrHelp):
+			set.SetOutput(stdout)
+			usage()
+			return f, exitOK, false
+		case err != nil:
+			return fail(err.Error())
 		}
 		if args = set.Args(); len(args) == 0 {
 			break
@@ -137,8 +157,7 @@ func parseSymbolize(args []string, stderr io.Writer) (f symbolizeFlags, code int
 	default:
 		return f, exitOK, true
 	}
-	fmt.Fprintf(stderr, "zf symbolize: %s; `zf symbolize -h` says more\n", wrong)
-	return f, exitUsage, false
+	return fail(wrong)
 }
 
 // openSymbols opens an ELF file that can resolve something.
@@ -168,7 +187,7 @@ func (f *symbolizeFlags) open(stdin io.Reader) (io.ReadCloser, error) {
 		return nil, err
 	case info.IsDir():
 		return nil, fmt.Errorf("%s is a folder; give a log or a serial device", f.input)
-	case info.Mode()&os.ModeCharDevice != 0 && !sameFile(info, stdin):
+	case info.Mode()&os.ModeCharDevice != 0 && !sameAsInput(info, stdin):
 		return f.openDevice()
 	case f.follow:
 		return trace.Follow(f.input)
@@ -176,9 +195,9 @@ func (f *symbolizeFlags) open(stdin io.Reader) (io.ReadCloser, error) {
 	return os.Open(f.input)
 }
 
-// sameFile reports whether the file is the one that r reads: /dev/stdin is a
+// sameAsInput reports whether the file is the one that r reads: /dev/stdin is a
 // device, but our own terminal's settings are not ours to change.
-func sameFile(info fs.FileInfo, r io.Reader) bool {
+func sameAsInput(info fs.FileInfo, r io.Reader) bool {
 	file, ok := r.(*os.File)
 	if !ok {
 		return false

@@ -56,7 +56,7 @@ func TestSymbolize(t *testing.T) {
 		out, fail string // what stdout and stderr must contain
 	}{
 		{"stdin", []string{"-e", elf}, log, exitOK, "main.ownTrace+0x0\n        symbolize_test.go:", ""},
-		{"dash", []string{"-e", elf, "-"}, "text without newline", exitOK, "text without newline", ""},
+		{"dash", []string{"-e", elf, "-"}, "text without newline", exitOK, "text without newline", "zf symbolize: no trace found\n"},
 		{"file", []string{"-e", elf, logFile}, "", exitOK, "hello\nzf1 begin", ""},
 		{"file first", []string{logFile, "-e", elf}, "", exitOK, "main.ownTrace", ""},
 		{"json", []string{"-e", elf, "-json", logFile}, "", exitOK, `"function":"github.com`, ""},
@@ -72,8 +72,13 @@ func TestSymbolize(t *testing.T) {
 		{"bad color", []string{"-e", elf, "-color", "red"}, "", exitUsage, "", "auto, always or never"},
 		{"bad baud", []string{"-e", elf, "-baud", "0", "x"}, "", exitUsage, "", "no speed"},
 		{"follow stdin", []string{"-e", elf, "-follow"}, "", exitUsage, "", "needs the name"},
-		{"no device", []string{"-e", elf, os.DevNull}, "", exitOK, "", ""},
-		{"help", []string{"-h"}, "", exitOK, "", "zf symbolize -e hello.elf -follow"},
+		{"no device", []string{"-e", elf, os.DevNull}, "", exitOK, "", "no trace found"},
+		{"bad flag", []string{"-e", elf, "-nosuch"}, "", exitUsage, "", "-nosuch; `zf symbolize -h` lists the flags\n"},
+		{"bad value", []string{"-baud", "x"}, "", exitUsage, "", "; `zf symbolize -h` lists the flags\n"},
+		{"sanitize", []string{"-e", elf, "-color", "always"}, "\x07\n" + log, exitOK, "\\x07\nzf1", ""},
+		{"begin missing", []string{"-e", elf}, "zf1 #0 pc 0x1 sp 0x0 fp 0x0 boot\n", exitOK, "boot\n", "carries no build ID"},
+		{"help", []string{"-h"}, "", exitOK, "zf symbolize -e hello.elf -follow", ""},
+		{"help of flags", []string{"-h"}, "", exitOK, "-baud RATE", ""},
 	}
 	for _, tt := range tests {
 		var out, errs bytes.Buffer
@@ -81,6 +86,14 @@ func TestSymbolize(t *testing.T) {
 		got := strings.ReplaceAll(out.String(), "github.com/zeroframe/zeroframe/tools/zf.", "main.")
 		if code != tt.code || !strings.Contains(errs.String(), tt.fail) || tt.fail == "" && errs.Len() > 0 {
 			t.Errorf("%s: status %d, %q; want %d, %q", tt.name, code, errs.String(), tt.code, tt.fail)
+		}
+		if tt.code == exitUsage && tt.name != "mismatch" && strings.Count(errs.String(), "\n") != 1 {
+			t.Errorf("%s: %q; want one line", tt.name, errs.String())
+		}
+		for l := range strings.Lines(out.String()) {
+			if strings.HasPrefix(tt.name, "help") && len(l) > 81 {
+				t.Errorf("%s: a line of %d columns: %s", tt.name, len(l)-1, l)
+			}
 		}
 		if tt.name == "json" {
 			var v map[string]any

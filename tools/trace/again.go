@@ -1,0 +1,113 @@
+package trace
+
+// A log that was saved with its traces resolved, as `zf run > log` does, goes
+// through a Filter again: the output is to be the log itself, and the traces in
+// it are as intact as they were. So a frame line that ends in a function of ours
+// is read up to it, and keeps it (wire); and a line of ours that the input
+// brings is not shown twice (again).
+//
+// A line is taken for one of ours only if it is, byte for byte, what would be
+// inserted at this place; all other text passes as ever.
+
+import (
+	"bytes"
+	"regexp"
+
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// frameLine matches a frame's line as the target sends it, with the name of the
+// stack at its end, and behind that what Filter.call puts there. The latter is
+// told by its own end, so that a damaged line does not pass for one of these.
+var frameLine = regexp.MustCompile(`^zf1 (?:#[0-9]+ [a-z]+ 0x[0-9a-f]+|\{\{\{bt:[0-9]+:0x[0-9a-f]+:[a-z]+\}\}\})` +
+	`(?: sp 0x[0-9a-f]+)? fp 0x[0-9a-f]+ [^ =]+` +
+	`( (?:0x[0-9a-f]+ \(.+\)|[^ =].*(?:\+0x[0-9a-f]+|\((?:inlined|inferred|repaired)\))))$`)
+
+// wire returns how much of a line the target has sent.
+func wire(line []byte) int {
+	// A cheap test first: few lines are annotated.
+	if n := len(tracer.Tag); len(line) > n && (line[n] == '#' || line[n] == '{') {
+		if m := frameLine.FindSubmatchIndex(line); m != nil {
+			return m[2]
+		}
+	}
+	return len(line)
+}
+
+// maxAgain bounds the bytes that are kept on either side. A log with more of
+// them in one place has the rest twice.
+const maxAgain = 256 << 10
+
+// again compares what a Filter inserts with the input at the same place. Both
+// may come first: a note that a trace was cut is due when the next one begins,
+// and an earlier run has put it in front of that.
+type again struct {
+	due    []byte // inserted, and not yet met in the input
+	held   int    // bytes at the start of due that the input has brought so far
+	active bool   // there has been a trace line
+	before []byte // text since the latest trace line, with a line feed in front
+}
+
+// reset begins anew, at a line of a trace.
+func (a *again) reset() {
+	a.due, a.held = a.due[:0], 0
+	a.active, a.before = true, append(a.before[:0], '\n')
+}
+
+// release returns the held bytes, which turned out to be text.
+func (a *again) release() []byte {
+	if a.held == 0 {
+		return nil
+	}
+	p := bytes.Clone(a.due[:a.held])
+	a.due, a.held = a.due[:0], 0
+	a.keep(p)
+	return p
+}
+
+// text takes text of the input and returns what of it is to be shown, in two
+// parts. Whole lines that are due are dropped.
+func (a *again) text(p []byte) (before, rest []byte) {
+	for len(p) > 0 && len(a.due) > 0 {
+		if p[0] != a.due[a.held] {
+			before = a.release()
+			a.due = a.due[:0]
+			break
+		}
+		a.held++
+		if p[0] == '\n' {
+			a.due, a.held = a.due[a.held:], 0
+		}
+		p = p[1:]
+	}
+	a.keep(p)
+	return before, p
+}
+
+// keep notes text that passes.
+func (a *again) keep(p []byte) {
+	if a.active {
+		a.before = append(a.before, p[:min(len(p), maxAgain-min(len(a.before), maxAgain))]...)
+	}
+}
+
+// colours of paint.
+var colours = regexp.MustCompile("\x1b\\[[0-9]*m")
+
+// inserted is called behind each insertion of whole lines, which begins at
+// f.buf[from]. If the input had the same just before, it is taken back.
+func (f *Filter) inserted(from int) {
+	a := &f.again
+	s := colours.ReplaceAll(f.buf[from:], nil)
+	if len(s) == 0 {
+		return
+	}
+	if i := bytes.Index(a.before, append([]byte{'\n'}, s...)); i >= 0 {
+		f.buf = f.buf[:from]
+		a.before = a.before[i+len(s):] // its line feed is the one in front of what follows
+		return
+	}
+	if len(a.due)+len(s) <= maxAgain {
+		a.due = append(a.due, s...)
+	}
+}
