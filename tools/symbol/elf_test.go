@@ -197,7 +197,11 @@ func TestWhere(t *testing.T) {
 		{0x201040, false, ".noptrbss+0x40"},
 		{0x201080, false, ".noptrbss end+0x0"},
 		{0x200ff0, false, ".noptrbss-0x10"},
-		{0x10, false, ".text-0x1ffff0"},
+		{0x1fefff, false, ""}, // further than a page from any
+		{0x202080, false, ".noptrbss end+0x1000"},
+		{0x202081, false, ""},
+		{0, false, ""},
+		{^uint64(0), false, ""},
 	} {
 		if got := f.IsText(tt.addr); got != tt.text {
 			t.Errorf("IsText(%#x) = %t", tt.addr, got)

@@ -51,6 +51,7 @@ func FuzzELF(f *testing.F) {
 			file.Lookup(a, false)
 			file.Lookup(a, true)
 			file.Nearest(a)
+			file.FullNames(a, file.Lookup(a, false))
 			file.SPDelta(a)
 		}
 		file.Symbol("main.main")

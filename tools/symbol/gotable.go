@@ -2,7 +2,8 @@
 // are what the runtime prints its traces from, they survive -ldflags=-s, and a
 // look-up reads a few hundred bytes. The rules by which inlined calls are
 // unfolded here are those of runtime.CallersFrames, so that a trace resolved on
-// the host reads as if the runtime had printed it.
+// the host reads as if the runtime had printed it, but for one: the function that
+// holds the instruction is always the last frame, even if it is a wrapper.
 //
 // Sources: runtime/symtab.go (CallersFrames, moduledata), runtime/symtabinl.go
 // (inlinedCall), runtime/traceback.go (names, elided wrappers) of Go 1.26.
@@ -176,8 +177,10 @@ func (g *goTable) lookup(f *File, pc uint64) (frames []Frame, entry uint64) {
 			raw, id = g.NameAt(call.name), call.funcID
 		}
 		name := printedName(string(raw))
-		// The runtime leaves out a wrapper that called what it wraps.
-		if depth == 0 || id != g.wrapper || callsPanic(inner) {
+		// The runtime leaves out a wrapper that called what it wraps. The
+		// physical function stays nevertheless: it is the one that offsets
+		// count from and that other tools name.
+		if depth == 0 || !inlined || id != g.wrapper || callsPanic(inner) {
 			fr := Frame{Function: name, Inlined: inlined}
 			if file, line, ok := fn.FileLine(uintptr(pc)); ok {
 				fr.File, fr.Line = string(file), int(line)

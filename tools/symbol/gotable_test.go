@@ -103,8 +103,11 @@ func equalFrames(a, b []Frame) bool {
 
 // TestGoEqualsRuntime holds Lookup against runtime.CallersFrames. That takes
 // every address for a return address; so each one also says what Lookup must say
-// of the exact address before it.
+// of the exact address before it. There is one difference: where the runtime
+// leaves out a wrapper that holds the instruction, Lookup has it as the last frame.
 func TestGoEqualsRuntime(t *testing.T) {
+	// The linker lays out the code the same whether it strips or not.
+	ref := openTest(t, buildGo(t, "testdata/gosample", ""))
 	for _, variant := range []struct{ name, ldflags string }{
 		{"symbols", ""},
 		{"stripped", "-s -w"},
@@ -125,6 +128,15 @@ func TestGoEqualsRuntime(t *testing.T) {
 						// for none (moduledata.funcName): the first function's.
 						frames[i].Function = string(f.goTable().NameAt(0))
 					}
+				}
+				if n := len(frames); n > 0 && frames[n-1].Inlined {
+					pc := addr
+					if ret {
+						pc--
+					}
+					fr := leftOut(t, f, ref, want.entry, pc)
+					fr.Offset = addr - want.entry
+					frames = append(frames, fr)
 				}
 				compared++
 				if got := f.Lookup(addr, ret); !equalFrames(got, frames) {
@@ -156,6 +168,28 @@ func TestGoEqualsRuntime(t *testing.T) {
 			}
 		})
 	}
+}
+
+// leftOut returns the frame of the wrapper at entry, which the runtime did not
+// show for pc. ref is the same program with its symbol table and DWARF.
+func leftOut(t *testing.T, f, ref *File, entry, pc uint64) Frame {
+	t.Helper()
+	g := f.goTable()
+	if fn, ok := g.Find(uintptr(entry)); !ok || fn.FuncID() != g.wrapper {
+		t.Fatalf("the function at %#x has ID %d; want that of a wrapper, %d", entry, fn.FuncID(), g.wrapper)
+	}
+	hit, ok := ref.funcAt(entry)
+	if !ok || hit.start != entry {
+		t.Fatalf("the symbol at %#x = %+v; want one that begins there", entry, hit)
+	}
+	calls, _ := ref.dwarfLookup(pc, hit.name)
+	if len(calls) == 0 {
+		t.Fatalf("DWARF knows nothing of %#x", pc)
+	}
+	last := calls[len(calls)-1]
+	// DWARF puts the folder of the compilation, which is ".", before what is no path.
+	file := strings.TrimPrefix(last.File, "././")
+	return Frame{Function: printedName(hit.name), File: file, Line: last.Line}
 }
 
 // smallGo makes an ELF file whose pc table has one function, main.f, with main.g

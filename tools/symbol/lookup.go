@@ -3,7 +3,11 @@
 
 package symbol
 
-import "debug/elf"
+import (
+	"debug/elf"
+	"slices"
+	"strings"
+)
 
 // A Frame is one call an address is in.
 type Frame struct {
@@ -20,8 +24,8 @@ type Frame struct {
 	File string
 	Line int
 	// Inlined is set for each frame but the physical function's, the last one.
-	// If that is a wrapper the compiler made around an inlined method, it is
-	// left out, as the runtime does, and all frames are inlined.
+	// That is there even if it is a wrapper the compiler made around a method,
+	// which the runtime's own traces leave out.
 	Inlined bool
 	// Discriminator is DWARF's number of the block within the line, 0 if none.
 	Discriminator int
@@ -65,6 +69,37 @@ func (f *File) lookup(pc uint64) (frames []Frame, entry uint64) {
 		return nil, 0
 	}
 	return []Frame{{Function: hit.name, File: hit.file}}, hit.start
+}
+
+// FullNames puts full names into frames, which Lookup(addr, false) returned: of
+// Go functions with type arguments the pc table and the runtime have a short name
+// ("main.f[...]"), the symbol table and DWARF the one that nm and addr2line print
+// ("main.f[go.shape.int]"). A name stays as it is if these sources lack it or
+// disagree about the function. Context: host.
+func (f *File) FullNames(addr uint64, frames []Frame) {
+	short := func(fr *Frame) bool { return strings.Contains(fr.Function, "[...]") }
+	if len(frames) == 0 {
+		return
+	}
+	physical := &frames[len(frames)-1]
+	// Not at addr: to the pc table the padding after a function is a part of it.
+	hit, _ := f.funcAt(addr - physical.Offset)
+	if short(physical) && printedName(hit.name) == physical.Function {
+		physical.Function = hit.name
+	}
+	inlined := frames[:len(frames)-1]
+	if !slices.ContainsFunc(inlined, func(fr Frame) bool { return short(&fr) }) {
+		return // reading DWARF would be for nothing
+	}
+	full, _ := f.dwarfLookup(addr, hit.name)
+	if len(full) != len(frames) {
+		return // Lookup left a wrapper out: which is which would be a guess
+	}
+	for i := range inlined {
+		if fr := &inlined[i]; short(fr) && printedName(full[i].Function) == fr.Function {
+			fr.Function = full[i].Function
+		}
+	}
 }
 
 // isEntry reports whether addr is a function's first instruction.

@@ -65,6 +65,13 @@ func (f *File) dwarfData() *dwarfData {
 	return f.dwarf
 }
 
+// HasUnlinkedDWARF reports whether the file is an object file whose debug
+// information is not used, because its addresses are not filled in before the
+// linker does it. Context: host.
+func (f *File) HasUnlinkedDWARF() bool {
+	return f.typ == elf.ET_REL && (f.section(".debug_info") != nil || f.section(".zdebug_info") != nil)
+}
+
 func (f *File) readDWARF() (*dwarfData, error) {
 	if f.section(".debug_info") == nil {
 		if f.section(".zdebug_info") != nil {

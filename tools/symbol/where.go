@@ -57,12 +57,14 @@ func (f *File) SectionStart(name string) (addr uint64, ok bool) {
 // Nearest describes an address by the nearest section: ".noptrbss+0x40" for one
 // inside it or after its end (where a section's name is followed by "end", as in
 // ".noptrbss end+0x40"), ".text-0x1000" for one before its start. It returns ""
-// for a file without sections. Context: host.
+// if no section is within a page of addr: what is further away has nothing to do
+// with it. Context: host.
 func (f *File) Nearest(addr uint64) string {
 	if name, start, ok := f.Section(addr); ok {
 		return fmt.Sprintf("%s+%#x", name, addr-start)
 	}
-	best, text := ^uint64(0), ""
+	const page = 4096
+	best, text := uint64(page+1), ""
 	for i := range f.sections {
 		s := &f.sections[i]
 		if s.len == 0 || !s.holds(s.addr) {

@@ -1,15 +1,20 @@
 package main
 
-// `zf addr` takes addr2line's place: the same flags, the same output, byte for
-// byte, so that scripts and editors need not know which one they run. It differs
-// where addr2line guesses: an argument that is no address, and a file that has
-// nothing to resolve with, are errors here and not "??:0".
+// `zf addr` takes addr2line's place: the same flags and the same form of output,
+// so that scripts and editors need not know which one they run. What it says of C
+// is addr2line's answer byte for byte. Go code it resolves with Go's own tables,
+// as the runtime does: there a line, or the calls that are inlined at an address,
+// can differ from what DWARF says, while the function that holds the address has
+// the symbol table's name. It also differs where addr2line guesses: an argument
+// that is no address, and a file that has nothing to resolve with, are errors
+// here and not "??:0". The debug information of object files is not read.
 
 import (
 	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
@@ -36,6 +41,7 @@ Flags, which may be joined as in -afip:
   -s, --basenames        print file names without directories
   -C, --demangle         print C++ and Rust names as in the source
   -j, --section=NAME     addresses are offsets into this section
+  -v, --version          print what this is
   -h, --help             print this text
 
 Example: zf addr -afip -e hello.elf 0x27f5a0
@@ -45,7 +51,7 @@ Example: zf addr -afip -e hello.elf 0x27f5a0
 type addrOptions struct {
 	exe, section                                               string
 	addresses, functions, inlines, pretty, basenames, demangle bool
-	help                                                       bool
+	help, version                                              bool
 }
 
 func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -54,9 +60,14 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "zf addr: %v; `zf addr -h` lists the flags\n", err)
 		return exitUsage
 	}
-	if opt.help {
-		fmt.Fprint(stdout, addrUsage)
-		return exitOK
+	switch {
+	case opt.help:
+		_, err = io.WriteString(stdout, addrUsage)
+		return written(err, stderr)
+	case opt.version:
+		// addr2line's version too is the last word of such a line.
+		_, err = fmt.Fprintf(stdout, "zf addr (Zeroframe) %s\n", moduleVersion())
+		return written(err, stderr)
 	}
 	// All are checked first, so that nothing is printed if one is wrong.
 	pcs := make([]uint64, len(addrs))
@@ -78,6 +89,9 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "zf addr: %v; -e must name the file as it was linked, before it was stripped\n", err)
 		return exitUsage
 	}
+	if f.HasUnlinkedDWARF() {
+		fmt.Fprintf(stderr, "zf addr: note: %s is an object file, whose DWARF is not read before it is linked; names come from the symbol table, without lines\n", opt.exe)
+	}
 	var base uint64
 	if opt.section != "" {
 		var ok bool
@@ -87,14 +101,31 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 	}
 	out := bufio.NewWriter(stdout)
-	defer out.Flush()
 	for _, pc := range pcs {
 		opt.print(out, f, base+pc)
 	}
 	if len(pcs) == 0 {
 		return opt.answer(out, f, base, stdin, stderr)
 	}
+	return written(out.Flush(), stderr)
+}
+
+// written returns the exit status after err came of writing the answers: a script
+// must not take a part of them for all.
+func written(err error, stderr io.Writer) int {
+	if err != nil {
+		fmt.Fprintf(stderr, "zf addr: standard output: %v\n", err)
+		return exitUsage
+	}
 	return exitOK
+}
+
+// moduleVersion returns the version zf was built from, "(devel)" if not known.
+func moduleVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
 }
 
 // answer answers each line of stdin. A line gets an answer whatever is in it, or
@@ -120,7 +151,7 @@ func (opt *addrOptions) answer(out *bufio.Writer, f *symbol.File, base uint64, s
 		}
 		opt.print(out, f, base+pc)
 		if err := out.Flush(); err != nil {
-			return exitUsage // nobody reads the answers any more
+			return written(err, stderr)
 		}
 	}
 }
@@ -136,6 +167,9 @@ func (opt *addrOptions) print(w io.Writer, f *symbol.File, pc uint64) {
 		fmt.Fprintf(w, "0x%0*x%s", 2*f.AddressSize(), pc, end)
 	}
 	frames := f.Lookup(pc, false)
+	if opt.functions {
+		f.FullNames(pc, frames)
+	}
 	// addr2line counts what follows a function as the function's.
 	if len(frames) == 0 && f.IsText(pc) {
 		if fr, ok := f.Preceding(pc); ok {
@@ -257,6 +291,8 @@ var addrFlags = []struct {
 	{'C', "demangle", 'o', func(o *addrOptions, _ string) { o.demangle = true }},
 	{'R', "recurse-limit", 0, func(o *addrOptions, _ string) {}}, // of addr2line's demangler
 	{'r', "no-recurse-limit", 0, func(o *addrOptions, _ string) {}},
+	{'v', "version", 0, func(o *addrOptions, _ string) { o.version = true }},
+	{'V', "version", 0, func(o *addrOptions, _ string) { o.version = true }},
 	{'h', "help", 0, func(o *addrOptions, _ string) { o.help = true }},
 	{'H', "help", 0, func(o *addrOptions, _ string) { o.help = true }},
 }

@@ -162,6 +162,96 @@ func TestAddrErrors(t *testing.T) {
 	}
 }
 
+func TestAddrVersion(t *testing.T) {
+	for _, arg := range []string{"-v", "-V", "--version", "--ver"} {
+		var out, msg bytes.Buffer
+		if code := runAddr([]string{arg}, strings.NewReader(""), &out, &msg); code != exitOK || !strings.HasPrefix(out.String(), "zf addr (Zeroframe) ") || msg.Len() != 0 {
+			t.Errorf("runAddr(%s) = %d, stdout %q, stderr %q; want %d and the version", arg, code, &out, &msg, exitOK)
+		}
+	}
+}
+
+// TestAddrFull: answers that could not be written are an error, wherever the
+// addresses come from.
+func TestAddrFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	elf := buildSample(t, "-g")
+	for _, tt := range []struct {
+		args  []string
+		stdin string
+	}{
+		{[]string{"-e", elf, "10"}, ""},
+		{append([]string{"-e", elf}, strings.Fields(strings.Repeat("10 ", 5000))...), ""},
+		{[]string{"-e", elf}, "10\n"},
+		{[]string{"-h"}, ""},
+		{[]string{"-v"}, ""},
+	} {
+		var msg bytes.Buffer
+		code := runAddr(tt.args, strings.NewReader(tt.stdin), full, &msg)
+		if code != exitUsage || !strings.Contains(msg.String(), "no space left on device") {
+			t.Errorf("runAddr(%.60q) > /dev/full = %d, stderr %q; want %d and the cause", tt.args, code, &msg, exitUsage)
+		}
+	}
+}
+
+// TestAddrObject: an object file is resolved by its symbols, and the user is told.
+func TestAddrObject(t *testing.T) {
+	elf := buildSample(t, "-g", "-c")
+	var out, msg bytes.Buffer
+	if code := runAddr([]string{"-fe", elf, "0"}, strings.NewReader(""), &out, &msg); code != exitOK || !strings.HasSuffix(out.String(), "csample.c:?\n") {
+		t.Errorf("runAddr(-fe %s 0) = %d, stdout %q", elf, code, &out)
+	}
+	if strings.Count(msg.String(), "\n") != 1 || !strings.Contains(msg.String(), "is an object file") {
+		t.Errorf("stderr = %q; want one line that says what is not read", &msg)
+	}
+	linked := buildSample(t, "-g")
+	msg.Reset()
+	if runAddr([]string{"-fe", linked, "0"}, strings.NewReader(""), &out, &msg); msg.Len() != 0 {
+		t.Errorf("stderr for a linked file = %q; want nothing", &msg)
+	}
+}
+
+// TestAddrFullNames holds the name of the function at each symbol of a Go program
+// against nm.
+func TestAddrFullNames(t *testing.T) {
+	elf := filepath.Join(t.TempDir(), "go.elf")
+	cmd := exec.Command("go", "build", "-o", elf, ".")
+	cmd.Dir = filepath.Join("..", "symbol", "testdata", "gosample")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH=amd64", "GOOS=linux")
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, msg)
+	}
+	nm, err := exec.Command("nm", elf).Output()
+	if err != nil {
+		t.Fatalf("nm: %v (the tests need gcc and binutils)", err)
+	}
+	args, want := []string{"-fie", elf}, map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^([0-9a-f]+) [tT] (.*\[.*)$`).FindAllStringSubmatch(string(nm), -1) {
+		args = append(args, m[1])
+		want[m[1]] = strings.TrimSuffix(m[2], ".abi0")
+	}
+	if len(want) < 20 {
+		t.Fatalf("%d generic functions; want more", len(want))
+	}
+	for _, addr := range args[2:] {
+		var out, msg bytes.Buffer
+		if code := runAddr([]string{"-fie", elf, addr}, strings.NewReader(""), &out, &msg); code != exitOK {
+			t.Fatalf("runAddr(-fie %s) = %d\n%s", addr, code, &msg)
+		}
+		lines := strings.Split(out.String(), "\n")
+		if got := lines[len(lines)-3]; got != want[addr] { // the last function is the physical one
+			t.Errorf("zf addr -fi %s = %s; want %s", addr, got, want[addr])
+		}
+		if strings.Contains(out.String(), "[...]") {
+			t.Errorf("zf addr -fi %s = %s; want full names only", addr, &out)
+		}
+	}
+}
+
 func TestAddrArgs(t *testing.T) {
 	for _, tt := range []struct {
 		args  string
