@@ -17,7 +17,7 @@ func trap(f *amd64.TrapFrame) {
 	switch f.Vector {
 	case amd64.VectorPF, amd64.VectorGP, amd64.VectorSS:
 		if resume := tracer.Fixup(f.RIP); resume != 0 {
-			f.RIP = resume
+			f.Resume(resume)
 			return
 		}
 	case amd64.VectorNMI:

@@ -28,7 +28,7 @@ func pageTables(t *testing.T, cfg Config) (map[uint64]mapping, string) {
 	cfg.Kernel, _ = lab(t, image.AllLoaders)
 	cfg.Append = "crash=early.spin"
 	vm, out := start(t, cfg, "")
-	out.waitFor(t, "spinning")
+	out.waitFor(t, "spinning\r\n")
 	raw, err := vm.QMP("human-monitor-command", map[string]string{"command-line": "info tlb"})
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func checkSegments(t *testing.T, pages map[uint64]mapping, guarded map[uint64]bo
 func TestControlRegisters(t *testing.T) {
 	path, _ := lab(t, image.AllLoaders)
 	vm, out := start(t, Config{Kernel: path, Append: "crash=early.spin"}, "")
-	out.waitFor(t, "spinning")
+	out.waitFor(t, "spinning\r\n")
 	regs, err := vm.Registers()
 	if err != nil {
 		t.Fatal(err)

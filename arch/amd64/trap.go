@@ -24,6 +24,20 @@ type TrapFrame struct {
 	SS     uintptr
 }
 
+// Resume makes the interrupted code go on at rip, with all registers but RFLAGS as
+// they were. It is for faults that are fixed up. Where interrupts are off, as they
+// are while a trace is written, the entry code then returns without IRETQ: that
+// instruction would end the blocking of NMIs (SDM Vol. 3A, 6.7.1), and if the
+// fixed-up code runs on behalf of an NMI, the next NMI would overwrite the frame to
+// which that one has yet to return.
+func (f *TrapFrame) Resume(rip uintptr) {
+	const interruptFlag = 1 << 9
+	f.RIP = rip
+	if f.RFLAGS&interruptFlag == 0 {
+		f.Mark = 0
+	}
+}
+
 // TrapMark marks the trap record in a TrapFrame. It equals the tracer's
 // constant of that name; the kernel checks that at compile time.
 const TrapMark uintptr = 0xf1_7061_7274_3166_7a

@@ -82,6 +82,17 @@ TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
 	CALL	CX
 	FXRSTOR64 16(SP)
 
+	// A fixed-up load goes on without IRETQ (see Resume): by a RET to the address
+	// that is put on the interrupted stack here, below RSP, where nothing is.
+	CMPQ	8(BP), $0
+	JNE	undo
+	MOVQ	56(BP), AX		// RSP
+	SUBQ	$8, AX
+	MOVQ	32(BP), CX		// RIP
+	MOVQ	CX, (AX)
+	MOVQ	AX, 56(BP)
+
+undo:
 	// Undo, from the bottom. BP is what it was at the call.
 	LEAQ	-(17*8)(BP), SP
 	POPQ	DI			// guard
@@ -108,7 +119,14 @@ TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
 	POPQ	CX
 	POPQ	BX
 	POPQ	AX
+	CMPQ	8(SP), $0
+	JEQ	plain
 	JMP	·trapLeave(SB)
+plain:
+	POPQ	BP
+	ADDQ	$24, SP			// TrapMark, vector, error
+	MOVQ	24(SP), SP		// the interrupted RSP, less the word above
+	BYTE	$0xc3			// RET (the assembler would count the pops)
 
 // trapLeave takes the record down. It is a function of its own so that GateFrame
 // knows its instructions: an NMI may strike between any two.
