@@ -6,8 +6,8 @@
 //	zf symbolize -e ELF [FILE|DEVICE|-]  resolve the traces in a log or a stream
 //	zf addr -e ELF [ADDR...]             what addr2line does
 //
-// What lives here: the dispatch (main.go) and one file a command, which reads
-// its flags, calls the packages that do the work (tools/image, tools/symbol,
+// What lives here: the dispatch (main.go) and one file a command (run has two
+// more: console.go, verdict.go), which reads its flags, calls the packages that do the work (tools/image, tools/symbol,
 // tools/trace, qemu) and turns their results into an exit status. What is worth
 // testing without a command line belongs in those packages.
 //

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/image"
@@ -362,124 +360,6 @@ func (f *runFlags) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Sign
 			}
 		}
 	}
-}
-
-// verdict turns the end of a machine into an exit status and a message, which is
-// "" if there is nothing to say that was not on the serial port.
-func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats, why stuck) (int, string) {
-	switch {
-	case err == nil && res.Outcome == qemu.Traced:
-		return exitTrace, ""
-	case err == nil && res.Outcome == qemu.Exited && res.Program == 0:
-		return exitOK, ""
-	case err == nil && res.Outcome == qemu.Exited:
-		return exitProgram + res.Program, fmt.Sprintf("the program exited with status %d", res.Program)
-	case why == afterTrace:
-		return exitTrace, "the machine halted after the trace"
-	case why == untold:
-		return exitMachine, "the machine halted without an exit status"
-	case errors.Is(err, qemu.ErrReset) && stats.Fatal > 0:
-		return exitTrace, "the machine reset after the trace"
-	case errors.Is(err, qemu.ErrPowerOff) && stats.Fatal > 0:
-		return exitTrace, "the machine powered off after the trace"
-	case errors.Is(err, qemu.ErrReset):
-		return exitMachine, fmt.Sprintf("%v, without a trace; `-qemu -d -qemu int` shows the exceptions before it", err)
-	case errors.Is(err, qemu.ErrTimeout):
-		hint := "nothing came in answer to an NMI; `-qemu -s` lets gdb look"
-		if stats.Traces > 0 {
-			hint = "the trace above says where it was"
-		}
-		return exitMachine, fmt.Sprintf("%v; %s", err, hint)
-	}
-	return exitMachine, interrupted(ctx, err)
-}
-
-// interrupted is the message for an error that the user's ^C may be the cause of.
-func interrupted(ctx context.Context, err error) string {
-	if ctx.Err() != nil {
-		return "interrupted"
-	}
-	return fmt.Sprint(err)
-}
-
-// columns is the width of a terminal that the last lines should fit into.
-const columns = 80
-
-// summary is the end of a run in two lines, for the tables of a trace scroll what
-// matters away: why the kernel died, and where, with paths relative to dir.
-func summary(t *trace.Trace, dir string) string {
-	const prefix = "zf run: "
-	reason := printable(t.Reason)
-	if reason == "" {
-		reason = printable(strings.TrimSpace(t.Kind + " trace without a reason"))
-	}
-	if r := []rune(reason); len(prefix)+len(r) > columns {
-		reason = string(r[:columns-len(prefix)-3]) + "..." // it is above in full
-	}
-	s := prefix + reason + "\n"
-
-	state := "complete"
-	switch {
-	case t.Cut:
-		state = "the trace was cut"
-	case t.Damaged:
-		state = "the trace is damaged: " + printable(t.Damage)
-	case t.Last:
-		state = "all that the kernel could say"
-	case !t.Complete():
-		state = "walk ended: " + printable(t.End)
-	}
-	if len(t.Frames) == 0 {
-		return s + prefix + "no frames (" + state + ")\n"
-	}
-	n := "1 frame"
-	if len(t.Frames) != 1 {
-		n = fmt.Sprintf("%d frames", len(t.Frames))
-	}
-	place := fmt.Sprintf("at %#x", t.Frames[0].Address)
-	function := ""
-	if calls := t.Frames[0].Calls; len(calls) > 0 && calls[0].Function != "" {
-		function = printable(calls[0].Function)
-		if calls[0].File != "" {
-			file := strings.TrimPrefix(calls[0].File, dir+string(filepath.Separator))
-			place = fmt.Sprintf("at %s:%d", printable(file), calls[0].Line)
-		}
-		function = "in " + function + " "
-	}
-	line := fmt.Sprintf("%s%s%s (%s, %s)", prefix, function, place, n, state)
-	if len(line) > columns {
-		// The package's name does without the path to it.
-		if i := strings.LastIndexByte(function, '/'); i >= 0 {
-			line = fmt.Sprintf("%sin %s%s (%s, %s)", prefix, function[i+1:], place, n, state)
-		}
-	}
-	return s + line + "\n"
-}
-
-// printable shows the control characters in what came from a target or a file
-// instead of passing them to the terminal.
-func printable(s string) string {
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case r == utf8.RuneError && s[i] >= 0x80 && !strings.HasPrefix(s[i:], "\uFFFD"):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case !unicode.IsPrint(r):
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// where says which function an address is in, for the end of a message.
-func where(sym *symbol.File, addr uint64) string {
-	frames := sym.Lookup(addr, false)
-	if len(frames) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; rip is in %s at %s:%d", frames[0].Function, frames[0].File, frames[0].Line)
 }
 
 // kernelCommandLine joins the kernel's words and the program's arguments. An
