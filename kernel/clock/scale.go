@@ -1,0 +1,50 @@
+package clock
+
+import "math/bits"
+
+// second is one second in the unit of all times here.
+const second = 1_000_000_000
+
+// scale multiplies by a fraction without dividing: by mult / 2^shift. The fraction
+// is as fine as 64 bits allow and never above the true one, so that a time in
+// nanoseconds is at most 1 below the exact one, rounded down, and never above it.
+type scale struct {
+	mult  uint64
+	shift uint
+}
+
+// ratio returns num/den as a scale. den is not 0 and num/den less than 2^63.
+func ratio(num, den uint64) scale {
+	shift := uint(64)
+	for num>>(64-shift) >= den {
+		shift--
+	}
+	mult, _ := bits.Div64(num>>(64-shift), num<<shift, den)
+	return scale{mult, shift}
+}
+
+// of returns v times the fraction, rounded down. The result must fit in 64 bits.
+func (s scale) of(v uint64) uint64 {
+	hi, lo := bits.Mul64(v, s.mult)
+	return hi<<(64-s.shift) | lo>>s.shift
+}
+
+// mulDiv returns a*b/den, rounded down, or 0 if that is no number of 64 bits.
+func mulDiv(a, b, den uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	if hi >= den {
+		return 0
+	}
+	q, _ := bits.Div64(hi, lo, den)
+	return q
+}
+
+func distance(a, b uint64) uint64 {
+	if a > b {
+		return a - b
+	}
+	return b - a
+}
+
+// near reports whether b is a within 2 %.
+func near(a, b uint64) bool { return distance(a, b) <= a/50 }

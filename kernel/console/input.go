@@ -1,0 +1,60 @@
+package console
+
+import "github.com/zeroframe/zeroframe/arch/amd64"
+
+// Input of the serial port. The UART keeps 16 bytes and stops taking more from an
+// emulator when they are full, so whoever has no room for a byte leaves it there:
+// nothing is lost then. A real line goes on, and the UART counts that as an
+// overrun.
+
+// Vector is the vector of the port's interrupt, which is ISA interrupt IRQ.
+// Through the 8259s it is PICVector.
+const (
+	IRQ       = 4
+	Vector    = 0x44
+	PICVector = amd64.VectorIRQ + IRQ
+)
+
+const (
+	ierReceive    = 0x01 // interrupt for received data
+	fifoTrigger8  = 0x81 // FIFO on, interrupt at 8 bytes or when no more come
+	modemOUT2     = 0x08 // lets the interrupt out, on a PC
+	statusData    = 0x01 // a byte is there
+	statusOverrun = 0x02 // one was lost before it
+)
+
+var overruns uint64
+
+// EnableInput makes the port interrupt when there is something to Receive: at 8
+// bytes, or as soon as the line has been idle for the time of four. The interrupt
+// is edge-triggered and comes again only after Receive has found nothing more.
+// Without a UART it does nothing.
+func EnableInput() {
+	if absent {
+		return
+	}
+	amd64.Out8(com1+regFIFO, fifoTrigger8)
+	amd64.Out8(com1+regModem, modemReady|modemOUT2)
+	amd64.Out8(com1+regIER, ierReceive)
+}
+
+// Receive takes one byte out of the UART; ok is false if it has none. It does not
+// wait. Early and kernel context.
+func Receive() (b byte, ok bool) {
+	if absent {
+		return 0, false
+	}
+	status := amd64.In8(com1 + regStatus)
+	if status&statusOverrun != 0 {
+		overruns++
+	}
+	if status&statusData == 0 {
+		return 0, false
+	}
+	return amd64.In8(com1 + regData), true
+}
+
+// Overruns returns how often Receive has seen that the line was faster than the
+// kernel. Sending looks at the same status, which then forgets it, so at least
+// that often.
+func Overruns() uint64 { return overruns }

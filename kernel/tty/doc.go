@@ -1,0 +1,31 @@
+// Package tty is the one terminal: the line discipline between the serial port
+// and the programs. What comes in is kept in a ring, edited, echoed or passed on
+// as it is; what goes out gets its line ends.
+//
+// It imports kernel/console, to echo. Kernel context, interrupts off: no
+// allocation, globals free of pointers.
+//
+// # Modes
+//
+//	cooked (default)  lines, as on a Linux terminal: echo, editing, ^C, ^D
+//	raw (tty=raw)     the bytes, unchanged both ways; no signal, no end of file
+//	pipe (tty=pipe)   for input from a file or a program: the bytes, unchanged and
+//	                  without echo, but for an escape that ends the file
+//
+// In pipe mode the byte DLE (0x10) is the escape: DLE DLE stands for one DLE, DLE
+// EOT (0x10 0x04) is the end of the file, after which nothing comes any more, and
+// DLE before any other byte stands for itself.
+//
+// # Flow
+//
+// The interrupt handler and the reader both move bytes from the UART to Input
+// while there is Room. What has no room waits in the UART, and behind it in
+// whatever feeds that, so nothing is lost (console/input.go).
+//
+// Where to look:
+//
+//	tty.go      modes, termios
+//	input.go    editing and echo
+//	read.go     the ring, and reading from it
+//	output.go   line ends, columns
+package tty
