@@ -127,6 +127,13 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
 	}
+	notes, err := FillGoTable(file, o.KernelPackage+GoTableName)
+	if err != nil {
+		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
+	}
+	for _, n := range notes {
+		fmt.Fprintln(o.Stderr, "note:", n)
+	}
 	info, err := Inspect(file)
 	if err != nil {
 		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)

@@ -1,0 +1,186 @@
+package goinfo
+
+// The table is an interface between this package and `zf build`: a magic number,
+// the version of the list of items, then one 64-bit value an item. tools/image
+// finds it by the name of its symbol and has the same list, since tools do not
+// import kernel; a test compares the two. A change of the list is a new version.
+//
+// What stands before a name says what the value is:
+//
+//	field    a field of a struct: its offset in bytes, and from bit 32 on its
+//	         size in bytes
+//	word     the address of a variable of 8 bytes
+//	strings  the address of an array of strings
+//	len      the number of that array's elements
+//	const    an integer constant
+//
+// unknown is the value of what is not known.
+
+const (
+	tableMagic   = 0x6f666e696f67667a // "zfgoinfo" in memory
+	tableVersion = 1
+	tableHead    = 2 // words before the first item
+
+	unknown = ^uint64(0)
+)
+
+// The items, by their index.
+const (
+	gStackLo = iota
+	gStackHi
+	gID
+	gStatus
+	gWaitReason
+	gWaitSince
+	gSchedSP
+	gSchedPC
+	gSchedBP
+	gSyscallSP
+	gSyscallPC
+	gSyscallBP
+	gM
+	gLockedM
+	gGoPC
+	gStartPC
+	gParentID
+	mG0
+	mGSignal
+	mCurg
+	mProcID
+	mID
+	mMorebufSP
+	mMorebufPC
+	mThrowing
+	mDying
+	allgPtr
+	allgLen
+	waitReasons
+	numWaitReasons
+	statusNames
+	numStatusNames
+	maxStackSize
+	maxStackCeiling
+	statusRunning
+	statusSyscall
+	statusWaiting
+	statusDead
+	statusScan
+	numItems
+)
+
+// items are the names of the items. The runtime publishes allgptr and allglen for
+// readers that take no lock: of the two, the pointer is stored first.
+var items = [numItems]string{
+	gStackLo:        "field runtime.g.stack.lo",
+	gStackHi:        "field runtime.g.stack.hi",
+	gID:             "field runtime.g.goid",
+	gStatus:         "field runtime.g.atomicstatus.value",
+	gWaitReason:     "field runtime.g.waitreason",
+	gWaitSince:      "field runtime.g.waitsince",
+	gSchedSP:        "field runtime.g.sched.sp",
+	gSchedPC:        "field runtime.g.sched.pc",
+	gSchedBP:        "field runtime.g.sched.bp",
+	gSyscallSP:      "field runtime.g.syscallsp",
+	gSyscallPC:      "field runtime.g.syscallpc",
+	gSyscallBP:      "field runtime.g.syscallbp",
+	gM:              "field runtime.g.m",
+	gLockedM:        "field runtime.g.lockedm",
+	gGoPC:           "field runtime.g.gopc",
+	gStartPC:        "field runtime.g.startpc",
+	gParentID:       "field runtime.g.parentGoid",
+	mG0:             "field runtime.m.g0",
+	mGSignal:        "field runtime.m.gsignal",
+	mCurg:           "field runtime.m.curg",
+	mProcID:         "field runtime.m.procid",
+	mID:             "field runtime.m.id",
+	mMorebufSP:      "field runtime.m.morebuf.sp",
+	mMorebufPC:      "field runtime.m.morebuf.pc",
+	mThrowing:       "field runtime.m.throwing",
+	mDying:          "field runtime.m.dying",
+	allgPtr:         "word runtime.allgptr",
+	allgLen:         "word runtime.allglen",
+	waitReasons:     "strings runtime.waitReasonStrings",
+	numWaitReasons:  "len runtime.waitReasonStrings",
+	statusNames:     "strings runtime.gStatusStrings",
+	numStatusNames:  "len runtime.gStatusStrings",
+	maxStackSize:    "word runtime.maxstacksize",
+	maxStackCeiling: "word runtime.maxstackceiling",
+	statusRunning:   "const runtime._Grunning",
+	statusSyscall:   "const runtime._Gsyscall",
+	statusWaiting:   "const runtime._Gwaiting",
+	statusDead:      "const runtime._Gdead",
+	statusScan:      "const runtime._Gscan",
+}
+
+// table is filled in the file by `zf build`. It has a first word that is not zero
+// so that it lies in the file, and not in bss. Nothing here ever writes to it.
+var table = [tableHead + numItems]uint64{
+	tableMagic, tableVersion,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+}
+
+// Known reports whether goroutines can be read: that the table was filled, and
+// has what [NumG], [GAt] and [ReadG] cannot do without. If it is false the image
+// was built without DWARF (-ldflags=-w or -s), or its runtime is one that `zf
+// build` did not know; `zf build` has said so. Any context.
+func Known() bool {
+	for i := gStackLo; i <= gStatus; i++ {
+		if item(i) == unknown {
+			return false
+		}
+	}
+	return item(allgPtr) != unknown && item(allgLen) != unknown
+}
+
+// NumItems returns the number of items of the table. Any context.
+func NumItems() int { return numItems }
+
+// Item returns the name of item i, 0 <= i < [NumItems], and whether its value is
+// known. Any context.
+func Item(i int) (name string, known bool) {
+	if uint(i) >= numItems {
+		return "", false
+	}
+	return items[i], item(i) != unknown
+}
+
+// item returns the value of an item.
+func item(i int) uint64 { return table[tableHead+i] }

@@ -1,0 +1,164 @@
+package image
+
+// The kernel reads goroutines out of the runtime's memory. Where the runtime keeps
+// what in them differs between Go versions, so it is taken from the DWARF of the
+// very file that is built, and written into a table of the kernel's: initialized
+// data, found by its symbol, of fixed size. kernel/goinfo/items.go documents it.
+//
+import (
+	"bytes"
+	"debug/buildinfo"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// GoTableName is the name of the kernel's table, behind the path of its package.
+const GoTableName = "/goinfo.table"
+
+const (
+	goTableMagic   = 0x6f666e696f67667a
+	goTableVersion = 1
+	goTableHead    = 2 // words before the first item
+
+	// GoUnknown is the value of an item that is not known.
+	GoUnknown = ^uint64(0)
+)
+
+// goItems are the items of the table, in its order. kernel/goinfo has the same
+// list, and a test there compares the two.
+var goItems = []string{
+	"field runtime.g.stack.lo",
+	"field runtime.g.stack.hi",
+	"field runtime.g.goid",
+	"field runtime.g.atomicstatus.value",
+	"field runtime.g.waitreason",
+	"field runtime.g.waitsince",
+	"field runtime.g.sched.sp",
+	"field runtime.g.sched.pc",
+	"field runtime.g.sched.bp",
+	"field runtime.g.syscallsp",
+	"field runtime.g.syscallpc",
+	"field runtime.g.syscallbp",
+	"field runtime.g.m",
+	"field runtime.g.lockedm",
+	"field runtime.g.gopc",
+	"field runtime.g.startpc",
+	"field runtime.g.parentGoid",
+	"field runtime.m.g0",
+	"field runtime.m.gsignal",
+	"field runtime.m.curg",
+	"field runtime.m.procid",
+	"field runtime.m.id",
+	"field runtime.m.morebuf.sp",
+	"field runtime.m.morebuf.pc",
+	"field runtime.m.throwing",
+	"field runtime.m.dying",
+	"word runtime.allgptr",
+	"word runtime.allglen",
+	"strings runtime.waitReasonStrings",
+	"len runtime.waitReasonStrings",
+	"strings runtime.gStatusStrings",
+	"len runtime.gStatusStrings",
+	"word runtime.maxstacksize",
+	"word runtime.maxstackceiling",
+	"const runtime._Grunning",
+	"const runtime._Gsyscall",
+	"const runtime._Gwaiting",
+	"const runtime._Gdead",
+	"const runtime._Gscan",
+}
+
+// GoItems returns the names of the items of the kernel's table, in its order.
+func GoItems() []string { return slices.Clone(goItems) }
+
+// ErrGoTable is returned when the kernel's table of the Go runtime's layout is not
+// the one that this zf knows.
+var ErrGoTable = errors.New("the kernel's table of the Go runtime's layout is not the one that this zf fills; use the zf of the same Zeroframe version")
+
+// FillGoTable fills the kernel's table of the Go runtime's layout in file, an
+// image or what the linker wrote for one. symbol is the table's name: the path of
+// package kernel and [GoTableName]. A file without it is left as it is.
+//
+// What cannot be found stays unknown, and notes say so, one a line of text: it is no
+// error, since the image boots without. An error wraps [ErrGoTable] or [ErrNotELF].
+func FillGoTable(file []byte, symbol string) (notes []string, err error) {
+	f, err := elf.NewFile(bytes.NewReader(file))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrNotELF, err)
+	}
+	symbols, err := f.Symbols()
+	if errors.Is(err, elf.ErrNoSymbols) {
+		// Without a symbol table there is no DWARF either, so nothing is lost.
+		return []string{noGoroutines + "it has no symbol table; build without -ldflags=-s"}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrNotELF, err)
+	}
+	i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == symbol })
+	if i < 0 {
+		return nil, nil
+	}
+	table, err := bytesOf(f, file, symbols[i])
+	if err != nil {
+		return nil, err
+	}
+	word := binary.LittleEndian.Uint64
+	if len(table) != 8*(goTableHead+len(goItems)) || word(table) != goTableMagic || word(table[8:]) != goTableVersion {
+		return nil, fmt.Errorf("%w (%d bytes)", ErrGoTable, len(table))
+	}
+	found, err := goLayout(f, symbols)
+	if err != nil {
+		return []string{noGoroutines + err.Error()}, nil
+	}
+	for i, name := range goItems {
+		v, ok := found[name]
+		if !ok {
+			v = GoUnknown
+			notes = append(notes, missing(name))
+		}
+		binary.LittleEndian.PutUint64(table[8*(goTableHead+i):], v)
+	}
+	if len(notes) > 0 {
+		version := "unknown version of Go"
+		if b, err := buildinfo.Read(bytes.NewReader(file)); err == nil {
+			version = b.GoVersion
+		}
+		for i, n := range notes {
+			notes[i] = n + " (" + version + "): goroutine lists will be incomplete"
+		}
+	}
+	return notes, nil
+}
+
+// missing says what an item is that was not found.
+func missing(item string) string {
+	kind, name, _ := strings.Cut(item, " ")
+	switch kind {
+	case "field":
+		s, path := splitField(name)
+		return s + " has no field " + path
+	case "const":
+		return "there is no constant " + name
+	}
+	return "there is no variable " + name + " of the kind expected"
+}
+
+// noGoroutines begins the note about an image whose table stays empty.
+const noGoroutines = "the image will not be able to list goroutines: "
+
+// bytesOf returns the bytes of a symbol in file, which they are part of.
+func bytesOf(f *elf.File, file []byte, s elf.Symbol) ([]byte, error) {
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value-p.Vaddr <= p.Filesz && s.Size <= p.Filesz-(s.Value-p.Vaddr) {
+			off := p.Off + s.Value - p.Vaddr
+			if off+s.Size <= uint64(len(file)) && off+s.Size >= off {
+				return file[off : off+s.Size], nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%w (it is not in the file)", ErrGoTable)
+}
