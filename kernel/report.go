@@ -136,7 +136,7 @@ func last(d *death) { writer.Last(d.kind, d.pc, d.reason.b[:d.reason.n]) }
 func begin(d *death) {
 	d.told = true
 	seq++
-	writer.Begin(seq, d.kind, tracer.ContextEarly, 0, buildID(), image.textLo, image.textHi)
+	writer.Begin(seq, d.kind, tracer.ContextEarly, 0, 0, buildID(), image.textLo, image.textHi)
 	writer.Reason(d.reason.b[:d.reason.n])
 	if d.cause {
 		writer.Cause(d.vector, d.code, d.at, d.addr, d.vector == amd64.VectorPF)

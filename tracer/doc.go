@@ -14,7 +14,9 @@
 // Where to look:
 //
 //	frame.go      what a walk yields: frames, kinds, end reasons, the stack table
-//	walk.go       the walk and its guards
+//	walk.go       the walk: what it believes, how it goes from stack to stack
+//	records.go    the frame records of one stack and their guards
+//	marks.go      functions in which the walk needs a rule: a runtime's stack switches
 //	load_*.s      the only instructions that touch memory which may not be there
 //	watermark.go  painting a stack and finding its high-water mark
 //	wire.go       the trace format, documented once for both sides

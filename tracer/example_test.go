@@ -45,7 +45,7 @@ func ExampleWriter() {
 		}
 	}}
 	buildID := []byte{0xc0, 0xff, 0xee}
-	writer.Begin(1, tracer.KindFault, tracer.ContextEarly, 0, buildID, 0x200000, 0x280000)
+	writer.Begin(1, tracer.KindFault, tracer.ContextEarly, 0, 0, buildID, 0x200000, 0x280000)
 	writer.Reason([]byte("invalid opcode"))
 	writer.Cause(6, 0, 0x201100, 0, false)
 	writer.Frame(0, &tracer.Frame{Kind: tracer.PC, Addr: 0x201100, SP: 0x9040, FP: 0x9050}, "boot")

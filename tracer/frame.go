@@ -45,16 +45,19 @@ type End uint8
 
 const (
 	// EndZero: frame pointer 0 and return address 0, as the entry stub left
-	// them. Only this end is a complete walk.
+	// them, or frame pointer 0 in the first function of a thread (RuleStart).
+	// The walk is complete.
 	EndZero End = iota + 1
 	// EndMisaligned: the frame pointer is no multiple of 8 bytes.
 	EndMisaligned
 	// EndOutside: the frame pointer is not in the stack that the frame before
-	// it was on, and no trap frame accounts for the change.
+	// it was on, and neither a trap frame nor a marked function accounts for the
+	// change.
 	EndOutside
 	// EndBackward: the frame pointer is not above the one before it.
 	EndBackward
-	// EndRevisit: a trap frame leads into a stack that the walk has left.
+	// EndRevisit: a trap frame or a marked function leads into a stack that the
+	// walk has left.
 	EndRevisit
 	// EndText: the return address is not in the text.
 	EndText
@@ -62,7 +65,14 @@ const (
 	EndUnreadable
 	// EndLimit: the frame buffer is full.
 	EndLimit
+	// EndGoexit: frame pointer 0 in runtime.goexit, where the runtime starts a
+	// goroutine (RuleExit). The walk is complete.
+	EndGoexit
 )
+
+// Complete reports whether a walk that ended so has reached the outermost frame.
+// Any context.
+func (e End) Complete() bool { return e == EndZero || e == EndGoexit }
 
 // String returns the end reason's name on the wire.
 func (e End) String() string {
@@ -83,6 +93,8 @@ func (e End) String() string {
 		return "unreadable"
 	case EndLimit:
 		return "limit"
+	case EndGoexit:
+		return "goexit"
 	}
 	return "?"
 }

@@ -4,7 +4,7 @@ package tracer
 
 import "unsafe"
 
-// Other CPUs walk with the loop in walk.go and read memory as Go does: a fault
+// Other CPUs walk with the loop in records.go and read memory as Go does: a fault
 // is the program's. Zeroframe itself runs on amd64; this is for the host side.
 
 const haveChase = false

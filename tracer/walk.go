@@ -16,9 +16,9 @@ import "unsafe"
 // the last record. Zeros anywhere else are what somebody has written over the
 // stack, and no end.
 //
-// One stack is left for another only through a trap frame. A trap's entry code
-// makes its stack look like this (addresses grow upwards), then sets RBP to
-// the record:
+// One stack is left for another only through a trap frame or a function that is
+// marked for it (marks.go). A trap's entry code makes its stack look like this
+// (addresses grow upwards), then sets RBP to the record:
 //
 //	+64  SS        pushed by the CPU
 //	+56  RSP       pushed by the CPU: interrupted stack pointer
@@ -32,6 +32,10 @@ import "unsafe"
 //
 // TrapMark is no address, so it stops the fast loop just where any bad return
 // address would, and trap frames cost the common case nothing.
+//
+// Who runs a program may put such a record where no trap made one: a switch by a
+// call (VectorCall), the entry of a system call (VectorSyscall), the stack that a
+// signal handler starts on (VectorSignal).
 
 // TrapMark stands in a trap record in the place of the return address: the
 // bytes "zf1trap" with 0xf1 on top, which no canonical address has.
@@ -58,6 +62,17 @@ type Walker struct {
 	SPDelta func(pc uintptr) (delta uintptr, ok bool)
 	// Plain leaves SPDelta aside: frame pointers only.
 	Plain bool
+	// Marks are the functions in which a walk needs a rule. They do not overlap.
+	// A table that a walk has used does not change; it may be replaced.
+	Marks []Mark
+	// Saved, when not nil, tells where the code goes on that a RuleSaved
+	// function left. ra is the last frame's address, in that function; slot the
+	// address of the word above the last return address, which is the stack
+	// pointer that the function had in its call (Go's mcall keeps the g there);
+	// it may be in no stack. The answer is what WalkCaller takes: pc a return
+	// address, sp and fp what RSP and RBP will be there. It must lie in a stack
+	// that the walk has not been on.
+	Saved func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool)
 	// Frames receives the frames, innermost first. Its length is the limit of
 	// the walk. FP is set for each kind but Trap, SP only for PC, Vector and
 	// Error only for Trap; other fields keep what they held.
@@ -69,24 +84,26 @@ type Walker struct {
 	End End
 	// EndValue is the offending value: the frame pointer for misaligned,
 	// outside, backward and unreadable, the return address for text, the
-	// stack pointer for revisit.
+	// stack pointer for revisit (the frame pointer where that alone led back).
 	EndValue uintptr
 
-	c    chaser
-	left uint64 // bit i: the walk has been on stack i
+	c      chaser
+	left   uint64 // bit i: the walk has been on stack i
+	marked reach  // of all Marks
+	exact  reach  // of those with RuleExact
+	table  struct {
+		at uintptr // the Marks that the two are of: an address, and a length
+		n  int
+	}
 }
 
-// chaser is the state of the fast loop, shared with load_amd64.s.
-type chaser struct {
-	fp       uintptr // the record to look at next
-	min      uintptr // lowest word index, from lo, where it may be
-	negLo    uintptr // -lo of the current stack
-	span     uintptr // word indices below this have both words in the stack
-	negText  uintptr // -TextLo
-	textSpan uintptr // TextHi - TextLo
-	meta     uintptr // Kind and Stack as they lie in a Frame
-	n        uintptr // frames stored
-	fault    uintptr // 1: the record at fp cannot be read
+// place is where a walk stands before it follows records.
+type place struct {
+	kind       Kind // how pc was found; 0: its frame is in the list, fp is a record's address
+	pc, sp, fp uintptr
+	stack      int     // the stack that it is on, or NoStack
+	floor      uintptr // when that is the stack of the place before: nothing below is older
+	fresh      bool    // the walk must not have been on the stack, not even just now
 }
 
 // Walk walks from an exact pc with the stack pointer sp and the frame pointer
@@ -99,72 +116,134 @@ func (w *Walker) WalkCaller(ra, sp, fp uintptr) { w.walk(RA, ra, sp, fp) }
 
 func (w *Walker) walk(kind Kind, pc, sp, fp uintptr) {
 	w.N, w.End, w.EndValue, w.left = 0, 0, 0, 0
-	rec := uintptr(0)
+	if w.table.at != uintptr(unsafe.Pointer(unsafe.SliceData(w.Marks))) || w.table.n != len(w.Marks) {
+		w.spans()
+	}
+	// Field by field: a literal is built elsewhere and copied, and the copy waits
+	// for the stores.
+	var p place
+	p.kind, p.pc, p.sp, p.fp, p.stack = kind, pc, sp, fp, w.locate(sp, fp)
 	cur := NoStack
 	for {
-		next := w.find(sp)
-		if next == NoStack {
-			// An overflow has left its stack: RSP is in the guard page, the
-			// frame pointer still in the stack.
-			next = w.find(fp)
-		}
-		if !w.add(kind, pc, sp, fp, next) {
+		first := w.N
+		if p.kind != 0 && !w.add(p.kind, p.pc, p.sp, p.fp, p.stack) {
 			return
 		}
-		if next != NoStack && next != cur {
-			if w.left&(1<<uint(next)) != 0 {
-				w.stop(EndRevisit, sp)
+		if p.stack != NoStack && (p.stack != cur || p.fresh) {
+			if w.left&(1<<uint(p.stack)) != 0 {
+				w.stop(EndRevisit, p.sp)
 				return
 			}
-			w.left |= 1 << uint(next)
-			rec = 0
+			w.left |= 1 << uint(p.stack)
+			p.floor = 0
 		}
-		cur = next
-		slot := w.returnSlot(kind, pc, sp)
-		if slot != fp+8 && w.holds(cur, slot) {
-			// The frame-pointer chain does not pass by the function's own
-			// return address: it would miss the caller.
-			if ra, ok := w.word(slot); ok && w.inText(ra) && !w.add(RA, ra, 0, fp, cur) {
+		cur = p.stack
+		above := p.sp
+		if p.kind != 0 {
+			var exact bool
+			if above, exact = w.caller(&p); exact {
+				continue
+			}
+			if w.End != 0 {
 				return
 			}
 		}
-		if slot == 0 {
-			slot = sp
+		goOn, rec := w.follow(&p, first, above)
+		if goOn {
+			continue
 		}
-		rec = w.follow(cur, sp, fp, slot, rec)
-		if rec == 0 {
+		if rec == 0 || !w.trap(&p, rec) {
 			return
-		}
-		// A trap record. All of it must be on the stack that it was found on.
-		if hi := w.Stacks[cur].Hi; hi-rec < TrapRecordSize {
-			w.stop(EndOutside, rec)
-			return
-		}
-		var v [7]uintptr
-		for i := range v {
-			x, ok := w.word(rec + 16 + uintptr(i)*8)
-			if !ok {
-				w.stop(EndUnreadable, rec)
-				return
-			}
-			v[i] = x
-		}
-		bp, ok := w.word(rec)
-		if !ok {
-			w.stop(EndUnreadable, rec)
-			return
-		}
-		pc, sp, fp = v[2], v[5], bp
-		if !w.add(Trap, pc, 0, 0, cur) {
-			return
-		}
-		f := &w.Frames[w.N-1]
-		f.Vector, f.Error = uint32(v[0]), uint32(v[1])
-		kind = PC
-		if f.Vector == VectorCall {
-			kind = RA
 		}
 	}
+}
+
+// locate returns the stack that code with these two registers is on.
+func (w *Walker) locate(sp, fp uintptr) int {
+	if i := w.find(sp); i != NoStack {
+		return i
+	}
+	// An overflow has left its stack: RSP is in the guard page, the frame
+	// pointer still in the stack.
+	return w.find(fp)
+}
+
+// caller adds the caller of the function at p where the frame-pointer chain does
+// not pass by its return address: the chain would miss it. It returns where the
+// function's return address lies, or the address of the word above it when the
+// caller has been added. If the return address is an exact pc, that is the next
+// place instead.
+func (w *Walker) caller(p *place) (above uintptr, exact bool) {
+	slot := w.returnSlot(p.kind, p.pc, p.sp)
+	if slot == 0 {
+		return p.sp, false
+	}
+	if slot == p.fp+8 || !w.holds(p.stack, slot) {
+		return slot, false
+	}
+	rule := w.rule(p.kind, p.pc)
+	if rule != 0 && rule != RuleExact && !w.holds(p.stack, p.fp&^7) {
+		// It has changed RSP without RBP, or has no caller: what the tables say
+		// of its RSP does not hold.
+		return p.sp, false
+	}
+	ra, ok := w.word(slot)
+	switch {
+	case ok && rule == RuleExact && ra != TrapMark:
+		w.exactAt(p, ra, slot+8, p.fp)
+		return 0, true
+	case ok && w.inText(ra):
+		w.add(RA, ra, 0, p.fp, p.stack)
+		return slot + 8, false
+	}
+	return slot, false
+}
+
+// exactAt makes p the place of an exact pc further up on the same stack.
+func (w *Walker) exactAt(p *place, pc, sp, fp uintptr) {
+	*p = place{kind: PC, pc: pc, sp: sp, fp: fp, stack: p.stack, floor: sp}
+}
+
+// trap makes p the place that the trap record at rec interrupted. It reports
+// whether the walk can go on there.
+func (w *Walker) trap(p *place, rec uintptr) bool {
+	// All of the record must be on the stack that it was found on.
+	cur := p.stack
+	if hi := w.Stacks[cur].Hi; hi-rec < TrapRecordSize {
+		w.stop(EndOutside, rec)
+		return false
+	}
+	var v [7]uintptr
+	for i := range v {
+		x, ok := w.word(rec + 16 + uintptr(i)*8)
+		if !ok {
+			w.stop(EndUnreadable, rec)
+			return false
+		}
+		v[i] = x
+	}
+	bp, ok := w.word(rec)
+	if !ok {
+		w.stop(EndUnreadable, rec)
+		return false
+	}
+	if f := &w.Frames[w.N-1]; w.N > 1 && f.Kind == RA && w.rule(PC, f.Addr) == RuleRestorer {
+		w.N-- // but never what the walk was given
+	}
+	pc, sp := v[2], v[5]
+	if !w.add(Trap, pc, 0, 0, cur) {
+		return false
+	}
+	f := &w.Frames[w.N-1]
+	f.Vector, f.Error = uint32(v[0]), uint32(v[1])
+	kind := PC
+	if f.Vector == VectorCall {
+		kind = RA
+	}
+	// On the stack that it interrupted, only what is above the trap frame's saved
+	// RIP can be older than the trap.
+	*p = place{kind: kind, pc: pc, sp: sp, fp: bp, stack: w.locate(sp, bp), floor: rec + TrapRecordSize - 16}
+	return true
 }
 
 // returnSlot returns the address of the word that holds the return address of
@@ -185,145 +264,6 @@ func (w *Walker) returnSlot(kind Kind, pc, sp uintptr) uintptr {
 		return sp + delta
 	}
 	return 0
-}
-
-// follow walks the records on stack cur from fp up. It returns the address of
-// a trap record, or 0 when the walk has ended. slot is where the first frame's
-// return address lies. above is the trap record through which the walk came when
-// that lies on the same stack, else 0.
-func (w *Walker) follow(cur int, sp, fp, slot, above uintptr) uintptr {
-	if cur == NoStack {
-		w.endAt(fp, cur, 0, slot)
-		return 0
-	}
-	s := &w.Stacks[cur]
-	c := &w.c
-	c.fp = fp
-	c.min = 0
-	if s.Contains(sp) {
-		c.min = (sp - s.Lo + 7) / 8
-	}
-	if above != 0 && c.min < (above-s.Lo+TrapRecordSize-16)/8 {
-		// A trap on the stack that it interrupted: only what is above the
-		// trap frame's saved RIP can be older than the trap.
-		c.min = (above - s.Lo + TrapRecordSize - 16) / 8
-	}
-	c.negLo = -s.Lo
-	c.span = 0
-	if s.Size() >= 16 {
-		c.span = s.Size()/8 - 1
-	}
-	c.negText = -w.TextLo
-	c.textSpan = w.TextHi - w.TextLo
-	c.meta = uintptr(RA) | uintptr(uint8(cur))<<8
-	first := c.min
-	w.chase()
-	last := uintptr(0)
-	if c.min != first {
-		last = s.Lo + (c.min-2)*8 // the last record that was used
-	}
-	if c.fault != 0 {
-		w.stop(EndUnreadable, c.fp)
-		return 0
-	}
-	trap := w.endAt(c.fp, cur, last, slot)
-	if w.N == len(w.Frames) && w.End != EndZero {
-		// The walk may have come to its end just as the room did.
-		w.stop(EndLimit, c.fp)
-		return 0
-	}
-	return trap
-}
-
-// topSlack is how far below a stack's top, in bytes, the zeros of its entry stub
-// may lie: the stub may keep some words above them.
-const topSlack = 64
-
-// endAt says why the record at fp was not followed, or that it is a trap
-// record (whose address it then returns). last is the record before it on this
-// stack, or 0; slot is then where the first frame's return address lies.
-func (w *Walker) endAt(fp uintptr, cur int, last, slot uintptr) uintptr {
-	if fp == 0 {
-		// The entry stub zeroed RBP, pushed a zero return address and called:
-		// it lies right above the record of the function that was called.
-		if last != 0 {
-			slot = last + 16
-		}
-		if w.atTop(cur, slot) {
-			if ra, ok := w.word(slot); ok && ra == 0 {
-				w.stop(EndZero, 0)
-				return 0
-			}
-		}
-		w.stop(EndOutside, 0)
-		return 0
-	}
-	if fp%8 != 0 {
-		w.stop(EndMisaligned, fp)
-		return 0
-	}
-	if cur == NoStack || !w.Stacks[cur].Contains(fp) || w.Stacks[cur].Hi-fp < 16 {
-		w.stop(EndOutside, fp)
-		return 0
-	}
-	if (fp-w.Stacks[cur].Lo)/8 < w.c.min {
-		w.stop(EndBackward, fp)
-		return 0
-	}
-	bp, ok0 := w.word(fp)
-	ra, ok1 := w.word(fp + 8)
-	switch {
-	case !ok0 || !ok1:
-		w.stop(EndUnreadable, fp)
-	case ra == TrapMark:
-		return fp
-	case ra == 0 && bp == 0 && w.atTop(cur, fp):
-		w.stop(EndZero, 0)
-	default:
-		w.stop(EndText, ra)
-	}
-	return 0
-}
-
-// chase stores a frame for each record that passes all guards and stops at the
-// first that does not.
-func (w *Walker) chase() {
-	c := &w.c
-	c.n, c.fault = 0, 0
-	if w.N >= len(w.Frames) {
-		return
-	}
-	if w.Load == nil && haveChase {
-		out := unsafe.Pointer(&w.Frames[w.N])
-		chase(c, out, uintptr(len(w.Frames)-w.N))
-		w.N += int(c.n)
-		return
-	}
-	for w.N < len(w.Frames) {
-		t := c.fp + c.negLo
-		t = t>>3 | t<<61 // alignment and both bounds in one compare
-		if t >= c.span || t < c.min {
-			return
-		}
-		ra, ok := w.word(c.fp + 8)
-		if !ok {
-			c.fault = 1
-			return
-		}
-		next, ok := w.word(c.fp)
-		if !ok {
-			c.fault = 1
-			return
-		}
-		if ra+c.negText >= c.textSpan {
-			return
-		}
-		f := &w.Frames[w.N]
-		f.Addr, f.FP, f.Kind, f.Stack = ra, next, RA, int8(c.meta>>8)
-		w.N++
-		c.min = t + 2
-		c.fp = next
-	}
 }
 
 // add appends a frame, or ends the walk at the limit.

@@ -379,28 +379,35 @@ func TestFixupIsForTheLoadsOnly(t *testing.T) {
 }
 
 // FuzzWalk fills three stacks with arbitrary words, of which many are made to
-// point into the stacks and the text, and walks. Reads outside the stacks fault
-// (or are refused by Load); the two walkers must agree; the walk must end
-// within its bounds.
+// point into the stacks, the text and the marked functions, and walks. Reads
+// outside the stacks fault (or are refused by Load); the two walkers must agree;
+// the walk must end within its bounds, and complete only where it may.
 func FuzzWalk(f *testing.F) {
 	f.Add([]byte("\x01\x10\x02\x20\x03\x30"), uint16(3), uint16(5), uint16(7))
 	f.Add([]byte{1, 12, 2, 1, 14, 2, 1, 16, 2, 0, 0, 0}, uint16(1<<8|8), uint16(1<<8|12), uint16(1))
 	f.Add([]byte{1, 20, 4, 0, 5, 0, 1, 9, 2, 3}, uint16(2<<8|8), uint16(2<<8|12), uint16(0))
+	// Runs of records whose return addresses are marked: each rule, and all.
+	for rule := byte(0); rule < 7; rule++ {
+		f.Add([]byte{1, 12, 8, rule << 4, 2, 14, 8, rule<<4 | 4, 3, 16, 4, 1, 0, 0, 8, rule << 4}, uint16(1<<8|2), uint16(1<<8|4), uint16(4<<8))
+	}
+	f.Add([]byte{1, 8, 8, 0x12, 1, 16, 8, 0x34, 2, 10, 8, 0x44, 2, 20, 4, 9, 0, 0, 8, 1}, uint16(1<<8|0), uint16(1<<8|0), uint16(8<<8|0x10))
 	f.Fuzz(func(t *testing.T, data []byte, sp, fp, pc uint16) {
 		w := newWorld(t, 256, 256, 256)
 		// value makes a word of a kind and a number.
 		value := func(kind byte, n byte) uintptr {
-			switch kind % 8 {
+			switch kind % 9 {
 			case 0:
 				return 0
 			case 1, 2, 3:
-				return w.at(int(kind%8)-1, int(n%40)) // also a little beyond
+				return w.at(int(kind%9)-1, int(n%40)) // also a little beyond
 			case 4:
 				return testTextLo + uintptr(n)
 			case 5:
 				return TrapMark
 			case 6:
 				return w.at(int(n)%3, int(n/3)%32) + uintptr(n%8)
+			case 8:
+				return inExit + uintptr(n&0x7f)
 			}
 			return uintptr(binary.LittleEndian.Uint64([]byte{n, n, n, n, n, n, n, n}))
 		}
@@ -410,9 +417,37 @@ func FuzzWalk(f *testing.F) {
 		}
 		for _, wk := range w.walkers {
 			wk.SPDelta = func(pc uintptr) (uintptr, bool) { return pc % 64 * 8, pc%3 != 0 }
+			wk.Marks = testMarks
+			wk.Saved = func(ra, slot uintptr) (uintptr, uintptr, uintptr, bool) {
+				n := byte(ra) ^ byte(slot>>3)
+				return value(4+4*(n&1), n), value(1+n%3, n>>2), value(1+n%4, n>>3), n%16 != 0
+			}
 			wk.Walk(value(byte(pc>>8), byte(pc)), value(byte(sp>>8), byte(sp)), value(byte(fp>>8), byte(fp)))
 			if wk.N < 1 || wk.N > len(wk.Frames) || wk.End == 0 {
 				t.Fatalf("N, End = %d, %v", wk.N, wk.End)
+			}
+			// A complete walk has a last frame that is no trap; and only goexit is
+			// an end of its own.
+			last := wk.Frames[wk.N-1]
+			if wk.End.Complete() && last.Kind == Trap {
+				t.Errorf("%v behind a trap", wk.End)
+			}
+			if exit := wk.rule(last.Kind, last.Addr) == RuleExit; wk.End == EndGoexit && (!exit || last.FP != 0) {
+				t.Errorf("goexit at %+v", last)
+			}
+			// Each stack has its frames in one run, and traps are followed by
+			// what they interrupted.
+			var been uint
+			for i := 1; i < wk.N; i++ {
+				f, before := wk.Frames[i], wk.Frames[i-1]
+				if f.Stack != before.Stack && f.Stack != NoStack {
+					if been&(1<<f.Stack) != 0 && !(i == wk.N-1 && wk.End == EndRevisit) {
+						t.Errorf("%s: frame %d is on a stack that the walk had left", ends(wk), i)
+					}
+				}
+				if before.Stack != NoStack && before.Stack != f.Stack {
+					been |= 1 << before.Stack
+				}
 			}
 		}
 		a, b := w.walkers[0], w.walkers[1]

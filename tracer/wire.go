@@ -17,7 +17,7 @@ package tracer
 //
 // # Text form (trace=text)
 //
-//	zf1 begin SEQ KIND CONTEXT thread=N build=HEX
+//	zf1 begin SEQ KIND CONTEXT thread=N [goroutine=N] build=HEX
 //	zf1 reason TEXT
 //	zf1 cause vector=N name=#PF error=0xE pc=0xPC [addr=0xA]
 //	zf1 mem 0xADDR: W W W
@@ -32,7 +32,9 @@ package tracer
 //
 // SEQ counts the traces since boot, from 1. KIND, CONTEXT, END and LEVEL are
 // the String of [TraceKind], [Context], [End] and [Level]; the word behind #N
-// is that of [Kind]. STACK is a stack's name, or "-" for none. build is the
+// is that of [Kind]. STACK is a stack's name, or "-" for none. thread is the
+// number of the thread that ran, goroutine the runtime's number of the goroutine
+// that it ran (from 1; without one the field is left out). build is the
 // ELF's GNU build ID, or "-" when it has none. A fault has a cause line, a page
 // fault's with addr. used>= is the high-water mark, a lower bound: at least so
 // many bytes have been used; so free<= is an upper one.
@@ -46,7 +48,24 @@ package tracer
 // that cannot be read.
 //
 // A pc is what the CPU says: for a breakpoint (vector 3) that is the instruction
-// behind it.
+// behind it, and likewise behind a SYSCALL (vector 257). A pc that follows an ra
+// with no trap between them is that of an instruction in whose place a signal
+// handler injected a call.
+//
+// A trap line stands for each place where the kernel took over or handed over by
+// a record on the stack. Vectors below 256 are the CPU's. Of the others, 256
+// (CALL) is a switch that code asked for by a call: an ra follows, and error is
+// 0. 257 (SYSCALL) is a system call, whose number error is. 258 (SIGNAL) is the
+// delivery of the signal with the number error, to code that no fault of its own
+// brought there; the signal for a fault carries that fault's vector and error
+// code. A pc follows each.
+//
+// A frame may be on another stack than the one before it without a trap line
+// between: the runtime's own stack switches (systemstack, mcall) leave none.
+//
+// The ends "zero" and "goexit" are those of a complete walk: it has reached the
+// function that the entry code started, or the runtime's first frame of a
+// goroutine, which is the last frame. Neither has a value.
 //
 // The order is: what and where first, the walk, then the long tables. The
 // first frame is sent before the walk begins.
@@ -109,6 +128,7 @@ package tracer
 //	0x05 stop    byte end, U value
 //	0x06 reg     byte number (index in [RegisterNames]), U value
 //	0x07 stack   B name, Z lo (difference to the row before), U size, U used, U limit
+//	0x08 goroutine U number (directly behind begin; left out when there is none)
 //	0x11 pc      Z address, Z sp (difference to the address fp), Z fp, byte stack (0xff: none)
 //	0x12 ra      Z address, Z fp, byte stack
 //	0x13, 0x14   as 0x12, for inferred and scan
@@ -142,6 +162,7 @@ const (
 	RecStop   = 0x05
 	RecReg    = 0x06
 	RecStack  = 0x07
+	RecGo     = 0x08
 	RecFrame  = 0x10
 )
 
@@ -156,21 +177,38 @@ var RegisterNames = [NumRegisters]string{
 const NumRegisters = 20
 
 // VectorName returns the mnemonic of an exception vector (Intel SDM Vol. 3,
-// table 6-1), or "IRQ" for the interrupts from 32 up and "CALL" for
-// [VectorCall].
+// table 6-1), "IRQ" for the interrupts from 32 up, and "CALL", "SYSCALL" and
+// "SIGNAL" for [VectorCall], [VectorSyscall] and [VectorSignal]. It is one word,
+// as the text form needs it.
 func VectorName(v uint32) string {
 	if v < uint32(len(vectorNames)) {
 		return vectorNames[v]
 	}
-	if v == VectorCall {
+	switch v {
+	case VectorCall:
 		return "CALL"
+	case VectorSyscall:
+		return "SYSCALL"
+	case VectorSignal:
+		return "SIGNAL"
 	}
 	return "IRQ"
 }
 
-// VectorCall is the vector of a trap frame that no trap made: code asked for a
-// trace or a panic by a call, and the entry saved the registers in the same form.
-const VectorCall = 256
+// Vectors of trap frames that no trap of the CPU made.
+const (
+	// VectorCall: code asked for a trace or a panic by a call, and the entry
+	// saved the registers in the same form. What it interrupted is a return
+	// address.
+	VectorCall = 256
+	// VectorSyscall: the SYSCALL instruction. The error code is the number of
+	// the system call, what it interrupted the exact pc behind the instruction.
+	VectorSyscall = 257
+	// VectorSignal: a signal was delivered that no fault caused. The error code
+	// is the signal's number, what it interrupted an exact pc. The signal for a
+	// fault has the vector and the error code of that fault.
+	VectorSignal = 258
+)
 
 var vectorNames = [32]string{
 	"#DE", "#DB", "NMI", "#BP", "#OF", "#BR", "#UD", "#NM",

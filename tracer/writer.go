@@ -40,9 +40,10 @@ type Writer struct {
 	lastLo   uintptr
 }
 
-// Begin starts a trace. build is the GNU build ID; textLo and textHi bound the
-// text, for the markup form.
-func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, build []byte, textLo, textHi uintptr) {
+// Begin starts a trace. thread and goroutine are the numbers of what ran,
+// goroutine 0 if it was none; build is the GNU build ID; textLo and textHi bound
+// the text, for the markup form.
+func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64, build []byte, textLo, textHi uintptr) {
 	w.crc, w.lines, w.n = ^uint32(0), 0, 0
 	w.lastAddr, w.lastFP, w.lastLo = 0, 0, 0
 	w.textLo, w.textSize = textLo, textHi-textLo
@@ -56,6 +57,10 @@ func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, b
 		for _, b := range build {
 			w.pack(b)
 		}
+		if goroutine != 0 {
+			w.rec(RecGo)
+			w.uvarint(goroutine)
+		}
 		return
 	}
 	w.str("zf1 begin ")
@@ -66,6 +71,10 @@ func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, b
 	w.str(ctx.String())
 	w.str(" thread=")
 	w.dec(uint64(thread))
+	if goroutine != 0 {
+		w.str(" goroutine=")
+		w.dec(goroutine)
+	}
 	w.str(" build=")
 	w.build(build)
 	w.eol()
@@ -261,7 +270,7 @@ func (w *Writer) Stop(e End, value uintptr) {
 	}
 	w.str("zf1 stop ")
 	w.str(e.String())
-	if e == EndZero {
+	if e.Complete() {
 		w.str(" (complete)")
 	} else {
 		w.byte(' ')

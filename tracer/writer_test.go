@@ -17,7 +17,7 @@ func sample(form Form) string {
 }
 
 func writeSample(w *Writer) {
-	w.Begin(7, KindFault, ContextEarly, 3, []byte{0x01, 0xab}, 0x200000, 0x280000)
+	w.Begin(7, KindFault, ContextEarly, 3, 0, []byte{0x01, 0xab}, 0x200000, 0x280000)
 	w.Reason([]byte("nil\x1bpointer"))
 	w.Cause(14, 2, 0x201000, 8, true)
 	w.Mem(0x9000, []uintptr{0, 0x201234, ^uintptr(0), 3, 4})
@@ -110,6 +110,29 @@ func TestCompactWriter(t *testing.T) {
 	}
 }
 
+// TestGoroutineWriter: the number stands in the begin line, or behind the begin
+// record; the ends of a complete walk have no value.
+func TestGoroutineWriter(t *testing.T) {
+	for _, tt := range []struct {
+		form Form
+		end  End
+		want string
+	}{
+		{Text, EndGoexit, "zf1 begin 1 trace goroutine thread=2 goroutine=18 build=-\r\nzf1 stop goexit (complete)\r\n"},
+		{Text, EndZero, "zf1 begin 1 trace goroutine thread=2 goroutine=18 build=-\r\nzf1 stop zero (complete)\r\n"},
+		{Compact, EndGoexit, "zf1c 0 " + base64.StdEncoding.EncodeToString([]byte("\x01\x01\x05\x03\x02\x00\x08\x12\x05\x09\x00")) + "\r\n"},
+	} {
+		var out []byte
+		w := Writer{Put: func(b byte) { out = append(out, b) }, Form: tt.form}
+		w.Begin(1, KindTrace, ContextGoroutine, 2, 18, nil, 0, 0)
+		w.Stop(tt.end, 0)
+		w.Done()
+		if got, _, _ := strings.Cut(string(out), "zf1 done"); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("form %d, %v: %q; want %q", tt.form, tt.end, got, tt.want)
+		}
+	}
+}
+
 func TestLast(t *testing.T) {
 	for _, form := range []Form{Text, Markup, Compact} {
 		var out []byte
@@ -145,7 +168,8 @@ func TestDigits(t *testing.T) {
 }
 
 func TestVectorName(t *testing.T) {
-	for v, want := range map[uint32]string{0: "#DE", 2: "NMI", 3: "#BP", 8: "#DF", 13: "#GP", 14: "#PF", 18: "#MC", 32: "IRQ", 255: "IRQ", VectorCall: "CALL"} {
+	for v, want := range map[uint32]string{0: "#DE", 2: "NMI", 3: "#BP", 8: "#DF", 13: "#GP", 14: "#PF", 18: "#MC", 32: "IRQ", 255: "IRQ",
+		VectorCall: "CALL", VectorSyscall: "SYSCALL", VectorSignal: "SIGNAL"} {
 		if got := VectorName(v); got != want {
 			t.Errorf("VectorName(%d) = %s; want %s", v, got, want)
 		}

@@ -248,6 +248,15 @@ func (d *decoder) record() error {
 		rec.Thread = r.uvarint()
 		rec.BuildID = hex.EncodeToString(r.bytes(MaxName / 2))
 		rec.HasBuild = true
+	case tracer.RecGo:
+		n := r.uvarint()
+		if k := len(d.recs); k == 0 || d.recs[k-1].Op != OpBegin {
+			return errors.New("it has a goroutine number that is not behind its begin")
+		}
+		if r.err == nil {
+			d.recs[len(d.recs)-1].Goroutine = n
+		}
+		return r.err
 	case tracer.RecReason:
 		rec.Op, rec.Text = OpReason, string(r.bytes(MaxReason))
 		if r.err == errShort && len(r.b) > 0 {
@@ -268,7 +277,7 @@ func (d *decoder) record() error {
 		rec.Op = OpStop
 		rec.End = tracer.End(r.byte()).String()
 		rec.Value = r.uvarint()
-		rec.HasValue = rec.End != tracer.EndZero.String()
+		rec.HasValue = !completeEnd(rec.End)
 	case tracer.RecReg:
 		return d.register()
 	case tracer.RecStack:

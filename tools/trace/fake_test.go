@@ -101,7 +101,11 @@ func testImage() *fakeImage {
 		fakeFunc{lo: 0x201300, hi: 0x201400, name: "runtime.sigpanic", file: "/go/src/runtime/signal_unix.go"},
 		fakeFunc{lo: 0x201400, hi: 0x201500, name: "main.evil\x1b]0;pwned\x07\n", file: "/src/\u009bx\xffy.go"},
 		fakeFunc{lo: 0x201500, hi: 0x201600,
-			name: "github.com/zeroframe/zeroframe/kernel/crashlab.readNil2", file: "/elsewhere/early.go"})
+			name: "github.com/zeroframe/zeroframe/kernel/crashlab.readNil2", file: "/elsewhere/early.go"},
+		fakeFunc{lo: 0x201600, hi: 0x201700, name: "runtime.systemstack", file: "/go/src/runtime/asm_amd64.s",
+			delta: func(uint64) (uint64, bool) { return 8, true }},
+		fakeFunc{lo: 0x201700, hi: 0x201800, name: "runtime.goexit", file: "/go/src/runtime/asm_amd64.s"},
+		fakeFunc{lo: 0x201800, hi: 0x201900, name: "runtime.asyncPreempt", file: "/go/src/runtime/preempt_amd64.s"})
 	return m
 }
 
@@ -135,6 +139,37 @@ func sample() *Trace {
 	}
 }
 
+// sampleGo is a trace of a goroutine: a signal handler over a system call on the
+// stack of g0, for which the goroutine has left its own, and which a fault in a
+// leaf has led to.
+func sampleGo() *Trace {
+	return &Trace{
+		Seq: 9, Kind: "trace", Context: "goroutine", Thread: 3, Goroutine: 1 << 40, BuildID: testBuild,
+		Reason:    "asked for",
+		Registers: map[string]uint64{"rip": 0x200110, "rsp": 0x3e0fc0},
+		Frames: []Frame{
+			{Kind: tracer.PC, Address: 0x200110, SP: 0x3e0fc0, FP: 0x3e0fe0, Stack: "gsignal"},
+			{Kind: tracer.Trap, Address: 0x200210, Vector: 258, ErrorCode: 23, Stack: "gsignal"},
+			{Kind: tracer.PC, Address: 0x200210, SP: 0x3e8f00, FP: 0x3e8f80, Stack: "kernel"},
+			{Kind: tracer.Trap, Address: 0x200310, Vector: 257, ErrorCode: 202, Stack: "kernel"},
+			{Kind: tracer.PC, Address: 0x200310, SP: 0x3f0f00, FP: 0x3f0f80, Stack: "g0"},
+			{Kind: tracer.RA, Address: 0x201640, FP: 0xc000007000, Stack: "g0"},
+			{Kind: tracer.RA, Address: 0x201340, FP: 0xc000007100, Stack: "g"},
+			{Kind: tracer.PC, Address: 0x200400, SP: 0xc000007110, FP: 0xc000007200, Stack: "g"},
+			{Kind: tracer.RA, Address: 0x201840, FP: 0xc000007300, Stack: "g"},
+			{Kind: tracer.PC, Address: 0x200500, SP: 0xc000007310, FP: 0xc000007fc0, Stack: "g"},
+			{Kind: tracer.RA, Address: 0x201701, FP: 0, Stack: "g"},
+		},
+		End: "goexit",
+		Stacks: []Stack{
+			{Name: "gsignal", Lo: 0x3e0000, Hi: 0x3e1000, Size: 0x1000, Used: 0x100, Limit: 0xf00, Level: "ok"},
+			{Name: "kernel", Lo: 0x3e8000, Hi: 0x3e9000, Size: 0x1000, Used: 0x100, Limit: 0xf00, Level: "ok"},
+			{Name: "g0", Lo: 0x3f0000, Hi: 0x3f1000, Size: 0x1000, Used: 0x100, Limit: 0xf00, Level: "ok"},
+			{Name: "g", Lo: 0xc000000000, Hi: 0xc000008000, Size: 0x8000, Used: 0x100, Limit: 0x7000, Level: "ok"},
+		},
+	}
+}
+
 // textForm writes t as the target would, with CR LF.
 func textForm(t *Trace, markup bool) []byte {
 	var lines []string
@@ -145,7 +180,11 @@ func textForm(t *Trace, markup bool) []byte {
 		}
 		return s
 	}
-	add("zf1 begin %d %s %s thread=%d build=%s", t.Seq, t.Kind, t.Context, t.Thread, dash(t.BuildID))
+	goroutine := ""
+	if t.Goroutine != 0 {
+		goroutine = fmt.Sprintf(" goroutine=%d", t.Goroutine)
+	}
+	add("zf1 begin %d %s %s thread=%d%s build=%s", t.Seq, t.Kind, t.Context, t.Thread, goroutine, dash(t.BuildID))
 	if markup {
 		add("{{{reset}}}")
 		add("{{{module:0:kernel:elf:%s}}}", t.BuildID)
@@ -173,7 +212,11 @@ func textForm(t *Trace, markup bool) []byte {
 		}
 		switch f.Kind {
 		case tracer.Trap:
-			add("zf1 %s vector=%d name=IRQ error=%#x %s", head, f.Vector, f.ErrorCode, dash(f.Stack))
+			name := map[uint64]string{14: "#PF", 257: "SYSCALL", 258: "SIGNAL"}[f.Vector]
+			if name == "" {
+				name = "IRQ"
+			}
+			add("zf1 %s vector=%d name=%s error=%#x %s", head, f.Vector, name, f.ErrorCode, dash(f.Stack))
 		case tracer.PC:
 			add("zf1 %s sp %#x fp %#x %s", head, f.SP, f.FP, dash(f.Stack))
 		default:
@@ -182,8 +225,8 @@ func textForm(t *Trace, markup bool) []byte {
 	}
 	switch t.End {
 	case "":
-	case "zero":
-		add("zf1 stop zero (complete)")
+	case "zero", "goexit":
+		add("zf1 stop %s (complete)", t.End)
 	default:
 		add("zf1 stop %s %#x (truncated)", t.End, t.EndValue)
 	}
@@ -210,7 +253,7 @@ func compactBytes(t *Trace) []byte {
 	kinds := map[string]byte{"panic": 1, "fault": 2, "oom": 3, "nmi": 4, "trace": 5}
 	contexts := map[string]byte{"early": 1, "kernel": 2, "goroutine": 3}
 	ends := map[string]byte{"zero": 1, "misaligned": 2, "outside": 3, "backward": 4,
-		"revisit": 5, "text": 6, "unreadable": 7, "limit": 8}
+		"revisit": 5, "text": 6, "unreadable": 7, "limit": 8, "goexit": 9}
 	stack := func(name string) byte {
 		for i, s := range t.Stacks {
 			if s.Name == name {
@@ -225,6 +268,10 @@ func compactBytes(t *Trace) []byte {
 	u(t.Thread)
 	u(uint64(len(t.BuildID) / 2))
 	b = fmt.Appendf(b, "%s", unhex(t.BuildID))
+	if t.Goroutine != 0 {
+		b = append(b, 8)
+		u(t.Goroutine)
+	}
 	b = append(b, 2)
 	str(t.Reason)
 	if c := t.Cause; c != nil {

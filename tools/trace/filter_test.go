@@ -74,6 +74,7 @@ func goldenInputs() []goldenInput {
 		{"ladder", Options{Symbols: testImage()}, lines(begin, "zf1 reason first", "zf1 #0 pc 0x200110 sp 0x10 fp 0x20 boot",
 			"zf1 begin 2 fault kernel thread=0 build="+testBuild, "zf1 reason second", "zf1 #0 pc 0x200210 sp 0x10 fp 0x20 panic",
 			"zf1 last fault 0x200310 third")},
+		{"goroutine", Options{Symbols: testImage()}, textForm(sampleGo(), false)},
 		{"mismatch", Options{Symbols: &fakeImage{build: "0123"}}, textForm(sample(), false)},
 	}
 }
@@ -243,6 +244,18 @@ func TestRepair(t *testing.T) {
 	fl.Write(whole[i:])
 	if got := out.String(); !strings.Contains(got, "zf1 #1 ra\r\nzf: ra 0x200342") || !strings.Contains(got, "\nzf1 #1 ra 0x200510 fp 0x3e8ff0 boot main.f5+0x10") {
 		t.Errorf("flushed in the middle: %q", got)
+	}
+	// Nor is there a caller to add where the next frame is on another stack with
+	// no trap between: a function that has changed the stack by itself.
+	for next, want := range map[string]int{
+		"zf1 #1 ra 0x200510 fp 0x0 g":                                   2,
+		"zf1 #1 ra 0x200510 fp 0x0 g0":                                  3,
+		"zf1 #1 trap 0x200510 vector=257 name=SYSCALL error=0x0 kernel": 3,
+	} {
+		in := lines(begin, "zf1 mem 0x3e8fc0: 200442 200342", "zf1 #0 pc 0x201610 sp 0x3e8fc0 fp 0xc000007000 g0", next, "zf1 stop goexit (complete)")
+		if f := filter(t, Options{Symbols: testImage()}, in).traces[0].Frames; len(f) != want {
+			t.Errorf("before %q: %+v; want %d frames", next, f, want)
+		}
 	}
 	// Behind a trap boundary it is the same.
 	in = lines(begin, "zf1 #0 pc 0x200110 sp 0x10 fp 0x20 irq", "zf1 #1 trap 0x201010 vector=32 name=IRQ error=0x0 irq",

@@ -14,8 +14,11 @@ import (
 func (r *Record) String() string {
 	switch r.Op {
 	case OpBegin:
-		return fmt.Sprintf("begin %d %s %s thread=%d build=%s",
-			r.Seq, r.Kind, r.Context, r.Thread, orDash(r.BuildID))
+		s := fmt.Sprintf("begin %d %s %s thread=%d", r.Seq, r.Kind, r.Context, r.Thread)
+		if r.Goroutine != 0 {
+			s += fmt.Sprintf(" goroutine=%d", r.Goroutine)
+		}
+		return s + " build=" + orDash(r.BuildID)
 	case OpReason:
 		return "reason " + r.Text
 	case OpCause:
@@ -52,7 +55,7 @@ func (r *Record) String() string {
 		if r.HasValue {
 			s += fmt.Sprintf(" %#x", r.Value)
 		}
-		if r.End == tracer.EndZero.String() {
+		if completeEnd(r.End) {
 			return s + " (complete)"
 		}
 		return s + " (truncated)"
@@ -81,7 +84,7 @@ func orDash(s string) string {
 
 // vectorName is tracer.VectorName for a number of any size.
 func vectorName(v uint64) string {
-	if v > tracer.VectorCall {
+	if v > tracer.VectorSignal {
 		return "?"
 	}
 	return tracer.VectorName(uint32(v))

@@ -13,6 +13,9 @@ func seeds(f *testing.F) {
 		f.Add(filter(f, Options{Symbols: testImage()}, b).out.Bytes(), uint8(2)) // resolved already
 		f.Add(append(b[:100:100], b...), uint8(200))
 	}
+	for _, form := range forms {
+		f.Add(form.write(sampleGo()), uint8(7))
+	}
 	f.Add(lines("zf1 last panic 0x1 x", "zf1 #0 scan 0x0", "{{{reset}}}"), uint8(3))
 }
 

@@ -24,6 +24,7 @@ type jsonTrace struct {
 	FaultAddress string            `json:"fault_address,omitempty"`
 	BuildID      string            `json:"build_id"`
 	Thread       uint64            `json:"thread"`
+	Goroutine    uint64            `json:"goroutine,omitempty"` // none: left out
 	Registers    map[string]string `json:"registers"`
 	Complete     bool              `json:"complete"`
 	End          string            `json:"end"`
@@ -67,6 +68,7 @@ func (t *Trace) JSON() []byte {
 		Context:   t.Context,
 		BuildID:   t.BuildID,
 		Thread:    t.Thread,
+		Goroutine: t.Goroutine,
 		Registers: make(map[string]string, len(t.Registers)),
 		Complete:  t.Complete(),
 		End:       t.End,

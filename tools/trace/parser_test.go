@@ -30,7 +30,7 @@ func sameCause(a, b *Cause) bool {
 func same(got, want *Trace) error {
 	switch {
 	case got.Seq != want.Seq, got.Kind != want.Kind, got.Context != want.Context,
-		got.Thread != want.Thread, got.BuildID != want.BuildID, got.Reason != want.Reason,
+		got.Thread != want.Thread, got.Goroutine != want.Goroutine, got.BuildID != want.BuildID, got.Reason != want.Reason,
 		got.End != want.End, got.EndValue != want.EndValue:
 		return fmt.Errorf("head = %+v; want %+v", got, want)
 	case !sameCause(got.Cause, want.Cause):
@@ -73,27 +73,101 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestGoroutine: what only a trace of a program in the Go runtime has.
+func TestGoroutine(t *testing.T) {
+	for _, form := range forms {
+		r := filter(t, Options{Symbols: testImage()}, form.write(sampleGo()))
+		if len(r.traces) != 1 {
+			t.Fatalf("%s: %d traces; want 1", form.name, len(r.traces))
+		}
+		got := r.traces[0]
+		if err := same(got, sampleGo()); err != nil {
+			t.Errorf("%s: %v", form.name, err)
+		}
+		if got.Damaged || !got.Complete() || got.Fatal() {
+			t.Errorf("%s: damaged %v (%s), complete %v, fatal %v; want false, true, false",
+				form.name, got.Damaged, got.Damage, got.Complete(), got.Fatal())
+		}
+		for _, want := range []string{`"goroutine":1099511627776,`, `"complete":true,"end":"goexit"`,
+			`"vector":257,"error_code":202`, `"vector":258,"error_code":23`} {
+			if !strings.Contains(r.json.String(), want) {
+				t.Errorf("%s: JSON = %s; want %s in it", form.name, r.json.String(), want)
+			}
+		}
+		for _, want := range []string{" goroutine=1099511627776 ", "name=SYSCALL error=0xca ", "name=SIGNAL error=0x17 ", " stop goexit (complete)"} {
+			if !strings.Contains(r.out.String(), want) {
+				t.Errorf("%s: %s\nwant %q in it", form.name, r.out.String(), want)
+			}
+		}
+		if strings.Contains(r.out.String(), "truncated") {
+			t.Errorf("%s: %s\nwant no word of truncation", form.name, r.out.String())
+		}
+		// As the compact form shows it, it can be read again.
+		for _, line := range strings.Split(string(textForm(sampleGo(), false)), "\r\n") {
+			body, ok := strings.CutPrefix(line, "zf1 ")
+			if !ok || strings.HasPrefix(body, "reg") || strings.HasPrefix(body, "done") {
+				continue
+			}
+			if rec := ParseLine(body); rec.Bad || rec.String() != body {
+				t.Errorf("%q is shown as %q", body, rec.String())
+			}
+		}
+	}
+	// The number is part of what the begin record says, or makes no sense.
+	for _, tt := range []struct {
+		in   string
+		want uint64
+		ok   bool
+	}{
+		{"\x01\x07\x05\x03\x03\x00\x08\x12", 18, true},
+		{"\x01\x07\x05\x03\x03\x00", 0, true},
+		{"\x01\x07\x05\x03\x03\x00\x08", 0, false},
+		{"\x01\x07\x05\x03\x03\x00\x02\x00\x08\x12", 0, false},
+		{"\x08\x12", 0, false},
+	} {
+		recs, err := DecodeCompact([]byte(tt.in), nil)
+		if (err == nil) != tt.ok || len(recs) > 0 && recs[0].Goroutine != tt.want {
+			t.Errorf("DecodeCompact(%q) = %+v, %v; want goroutine %d, no error %v", tt.in, recs, err, tt.want, tt.ok)
+		}
+	}
+	if r := ParseLine("begin 1 panic goroutine thread=0 goroutine=x build=-"); !r.Bad {
+		t.Errorf("a goroutine number that is none = %+v; want Bad", r)
+	}
+}
+
 // TestTracerWriter reads what the target's own writer writes.
 func TestTracerWriter(t *testing.T) {
-	want := sample()
+	for _, want := range []*Trace{sample(), sampleGo()} {
+		testTracerWriter(t, want)
+	}
+}
+
+func testTracerWriter(t *testing.T, want *Trace) {
 	want.BuildID = "3f9a0c5b7de1ff"
+	ends := map[string]tracer.End{"text": tracer.EndText, "goexit": tracer.EndGoexit}
+	kinds := map[string]tracer.TraceKind{"fault": tracer.KindFault, "trace": tracer.KindTrace}
+	contexts := map[string]tracer.Context{"early": tracer.ContextEarly, "goroutine": tracer.ContextGoroutine}
 	for _, form := range []tracer.Form{tracer.Text, tracer.Markup, tracer.Compact} {
 		var b bytes.Buffer
 		w := tracer.Writer{Form: form, Put: func(c byte) { b.WriteByte(c) }}
-		w.Begin(7, tracer.KindFault, tracer.ContextEarly, 3, unhex(want.BuildID), 0x200000, 0x210000)
+		w.Begin(uint32(want.Seq), kinds[want.Kind], contexts[want.Context], 3, want.Goroutine, unhex(want.BuildID), 0x200000, 0x210000)
 		w.Reason([]byte(want.Reason))
-		w.Cause(14, 2, 0x200110, 8, true)
+		if want.Cause != nil {
+			w.Cause(14, 2, 0x200110, 8, true)
+		}
 		var words []uintptr
 		for _, x := range sampleWords {
 			words = append(words, uintptr(x))
 		}
-		w.Mem(0x3e8fc0, words)
+		if len(want.words) > 0 {
+			w.Mem(0x3e8fc0, words)
+		}
 		for i, f := range want.Frames {
 			stack := slices.IndexFunc(want.Stacks, func(s Stack) bool { return s.Name == f.Stack })
 			w.Frame(i, &tracer.Frame{Kind: f.Kind, Addr: uintptr(f.Address), FP: uintptr(f.FP), SP: uintptr(f.SP),
 				Vector: uint32(f.Vector), Error: uint32(f.ErrorCode), Stack: int8(stack)}, f.Stack)
 		}
-		w.Stop(tracer.EndText, uintptr(want.EndValue))
+		w.Stop(ends[want.End], uintptr(want.EndValue))
 		var regs [tracer.NumRegisters]uintptr
 		var have uint32
 		for i, name := range tracer.RegisterNames {

@@ -37,10 +37,11 @@ type Record struct {
 	Op Op
 	// Bad is set when the line is malformed; its fields say nothing then.
 	Bad bool
-	// Kind, Context, Seq, Thread and BuildID: OpBegin; Kind also OpLast.
-	Kind, Context string
-	Seq, Thread   uint64
-	BuildID       string
+	// Kind, Context, Seq, Thread, Goroutine and BuildID: OpBegin; Kind also
+	// OpLast.
+	Kind, Context          string
+	Seq, Thread, Goroutine uint64
+	BuildID                string
 	// HasBuild is set when there was a build field, be it "-".
 	HasBuild bool
 	// Text is the reason: OpReason, OpLast.
@@ -162,6 +163,10 @@ func (r *Record) begin(f []string) bool {
 		switch k, v, _ := strings.Cut(w, "="); k {
 		case "thread":
 			if r.Thread, ok = number(v); !ok {
+				return false
+			}
+		case "goroutine":
+			if r.Goroutine, ok = number(v); !ok {
 				return false
 			}
 		case "build":

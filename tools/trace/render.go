@@ -74,7 +74,7 @@ func (f *Filter) line(l *Line) {
 		if l.Raw == nil {
 			f.inserted(from)
 		}
-		if !l.Record.Bad && f.ses.sym != nil && l.Record.End != tracer.EndZero.String() {
+		if !l.Record.Bad && f.ses.sym != nil && !completeEnd(l.Record.End) {
 			f.note("truncated: " + stopNote(&l.Record, f.ses.sym))
 		}
 		return

@@ -71,6 +71,11 @@ func (s *session) settle(t *Trace, r *Record) (i int, added bool) {
 		r.Frame.Address == caller.Address && r.Frame.FP == caller.FP {
 		return 0, false
 	}
+	if r != nil && r.Op == OpFrame && r.Frame.Kind != tracer.Trap && r.Frame.Stack != caller.Stack {
+		// The target knows the function as one that has changed RSP to another
+		// stack without RBP: what the tables say of its RSP does not hold.
+		return 0, false
+	}
 	t.Frames = slices.Insert(t.Frames, s.at, caller)
 	s.resolve(&t.Frames[s.at])
 	return s.at, true

@@ -32,9 +32,12 @@ type Resolver interface {
 // hostile ELF says.
 const maxCalls = 64
 
-// sigpanic is called by the signal handler as if the faulting instruction had
-// called it: the return address that it finds is the faulting pc itself.
-const sigpanic = "runtime.sigpanic"
+// injected reports whether the function is called by a signal handler as if the
+// interrupted instruction had called it: the return address that it finds is the
+// interrupted pc itself. A target that knows these functions says pc by itself.
+func injected(function string) bool {
+	return function == "runtime.sigpanic" || function == "runtime.asyncPreempt"
+}
 
 // session resolves the frames of one trace, in their order.
 type session struct {
@@ -57,7 +60,7 @@ func (s *session) resolve(f *Frame) {
 		f.Calls = f.Calls[len(f.Calls)-maxCalls:]
 	}
 	if n := len(f.Calls); n > 0 {
-		s.exact = f.Calls[n-1].Function == sigpanic
+		s.exact = injected(f.Calls[n-1].Function)
 	}
 }
 

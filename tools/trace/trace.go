@@ -35,8 +35,9 @@ type Trace struct {
 	// Kind and Context are the words of the wire ("panic", "early"); empty
 	// when the begin line was lost.
 	Kind, Context string
-	// Thread is the number of the thread that the trace is about.
-	Thread uint64
+	// Thread is the number of the thread that the trace is about, Goroutine that
+	// of the goroutine that it ran, or 0.
+	Thread, Goroutine uint64
 	// BuildID is the GNU build ID of the image that wrote the trace, in
 	// lower-case hexadecimal; empty when it has none or it is not known. A trace
 	// that does not say has the latest ID that the stream gave before it.
@@ -112,9 +113,15 @@ type Stack struct {
 }
 
 // Complete reports whether the walk reached the outermost frame and all of it
-// arrived. Only the end "zero" says the first; of a damaged trace, frames may be
-// missing whatever its end.
-func (t *Trace) Complete() bool { return t.End == tracer.EndZero.String() && !t.Damaged }
+// arrived. The ends "zero" and "goexit" say the first; of a damaged trace, frames
+// may be missing whatever its end.
+func (t *Trace) Complete() bool { return completeEnd(t.End) && !t.Damaged }
+
+// completeEnd reports whether the end, in the word of the wire, is that of a walk
+// that reached the outermost frame.
+func completeEnd(end string) bool {
+	return end == tracer.EndZero.String() || end == tracer.EndGoexit.String()
+}
 
 // Fatal reports whether the trace ended the kernel. A trace that is damaged
 // counts as fatal, since its kind may be what was damaged: a failure must never
@@ -139,7 +146,8 @@ func (t *Trace) add(r *Record) int {
 	switch r.Op {
 	case OpBegin:
 		t.Seq, t.Kind, t.Context = r.Seq, r.Kind, r.Context
-		t.Thread, t.BuildID, t.noBuild = r.Thread, r.BuildID, !r.HasBuild
+		t.Thread, t.Goroutine = r.Thread, r.Goroutine
+		t.BuildID, t.noBuild = r.BuildID, !r.HasBuild
 	case OpReason:
 		t.Reason = r.Text
 		if len(t.Reason) > MaxReason {

@@ -1,0 +1,187 @@
+package tracer
+
+import "unsafe"
+
+// The marked functions. A language runtime leaves the chain of frame records in
+// a few functions of its own: it runs a function on another stack, saves a
+// goroutine and starts on a fresh record, or has a signal handler inject a call.
+// The bytes on the stack do not say so, the function does. Who sets a walk up
+// gives it these functions with a Rule each.
+//
+// A rule is applied to what the guards have accepted, and only where the chain
+// would end or, for RuleExact, to frames that are in the list already; so
+// marks cost the loop nothing, and memory that somebody has written over gains
+// little from a marked address: a rule leads to a stack that the walk has not
+// been on, or upwards on the one that it is on.
+//
+// What Go's runtime does (Go 1.26, runtime/asm_amd64.s, sys_linux_amd64.s,
+// signal_amd64.go), with the rule that accounts for it:
+//
+//	goexit               RuleExit     newproc1 makes it the caller of a goroutine's function
+//	sigpanic, sigpanic0, RuleExact    preparePanic and pushCall push the pc of the
+//	asyncPreempt                      interrupted instruction as a return address
+//	systemstack,         RuleSwitch   RSP goes to the stack of g0, RBP stays; so the function
+//	asmcgocall,                       called there saves a frame pointer into the goroutine's
+//	switchToCrashStack0               stack
+//	nanotime1, time.now  RuleSwitch   likewise, around the vDSO call or the system call
+//	mcall, morestack     RuleSaved    RSP goes to the stack of g0, RBP becomes 0; where the
+//	                                  goroutine goes on is in g.sched alone
+//	clone, mstart,       RuleStart    they are called by nobody
+//	rt0_go, _rt0_amd64,
+//	_rt0_amd64_linux
+//	sigreturn__sigaction RuleRestorer where a signal handler returns to
+
+// Rule says how a walk passes a marked function, or ends in it.
+type Rule uint8
+
+const (
+	// RuleExit: nothing called the function. With a frame pointer of 0 the walk
+	// is complete, with EndGoexit.
+	RuleExit Rule = iota + 1
+	// RuleExact: a signal handler injected the call of the function. Its return
+	// address is an exact pc, found as if the code there had just trapped: the
+	// stack pointer is the address just above the return address, the frame
+	// pointer the saved one. (When the call of what is no code faulted, Go's
+	// runtime pushes nothing, and the call's own return address takes that
+	// place. Nothing on the stack tells the two apart; it too is taken for exact,
+	// as Go's own traceback does.)
+	RuleExact
+	// RuleSwitch: the function runs code on another stack and leaves the frame
+	// pointer. A frame pointer from it into another stack of the table is no
+	// error the first time that the walk comes to that stack.
+	RuleSwitch
+	// RuleSaved: the function leaves a stack for good and zeroes the frame
+	// pointer. Walker.Saved tells where the code it left goes on.
+	RuleSaved
+	// RuleStart: nothing called the function: it is the first of its thread.
+	// With a frame pointer of 0 the walk is complete, with EndZero.
+	RuleStart
+	// RuleRestorer: a signal handler's return address is the function's entry.
+	// No call put it there, so it is no frame: one that stands just before a
+	// trap record is left out.
+	RuleRestorer
+)
+
+// Mark gives the function at Lo <= pc < Hi a rule.
+type Mark struct {
+	Lo, Hi uintptr
+	Rule   Rule
+}
+
+// reach bounds addresses: lo <= address < lo+span.
+type reach struct{ lo, span uintptr }
+
+// spans computes the reaches of all marks, and of those whose frames the walk
+// must search for: few addresses lie within, so one compare rules most out.
+func (w *Walker) spans() {
+	w.table.at, w.table.n = uintptr(unsafe.Pointer(unsafe.SliceData(w.Marks))), len(w.Marks)
+	var lo, hi, exactLo, exactHi uintptr
+	for i := range w.Marks {
+		m := &w.Marks[i]
+		if m.Lo >= m.Hi {
+			continue
+		}
+		if hi == 0 || m.Lo < lo {
+			lo = m.Lo
+		}
+		hi = max(hi, m.Hi)
+		if m.Rule == RuleExact {
+			if exactHi == 0 || m.Lo < exactLo {
+				exactLo = m.Lo
+			}
+			exactHi = max(exactHi, m.Hi)
+		}
+	}
+	w.marked = reach{lo, hi - lo}
+	w.exact = reach{exactLo, exactHi - exactLo}
+}
+
+// rule returns the rule of the function that a frame of the kind at addr is in,
+// or 0.
+func (w *Walker) rule(kind Kind, addr uintptr) Rule {
+	if kind != PC {
+		addr-- // the call itself: a function may end with it
+	}
+	if addr-w.marked.lo >= w.marked.span {
+		return 0
+	}
+	for i := range w.Marks {
+		if m := &w.Marks[i]; addr-m.Lo < m.Hi-m.Lo {
+			return m.Rule
+		}
+	}
+	return 0
+}
+
+// exactFrom returns the index of the first frame from first on that is in a
+// RuleExact function, or the number of frames.
+func (w *Walker) exactFrom(first int) int {
+	lo, span := w.exact.lo, w.exact.span
+	frames := w.Frames[first:w.N]
+	for len(frames) > 0 {
+		if len(frames) >= 4 {
+			// Nearly all are outside; four at a time cost half as much.
+			f := (*[4]Frame)(frames)
+			if f[0].Addr-lo > span && f[1].Addr-lo > span && f[2].Addr-lo > span && f[3].Addr-lo > span {
+				frames = frames[4:]
+				continue
+			}
+		}
+		// A return address may be one beyond.
+		if f := &frames[0]; f.Addr-lo <= span && w.rule(f.Kind, f.Addr) == RuleExact {
+			return w.N - len(frames)
+		}
+		frames = frames[1:]
+	}
+	return w.N
+}
+
+// lastRule returns the rule of the last frame, which is the one whose frame
+// pointer the walk could not follow.
+func (w *Walker) lastRule() Rule {
+	if w.N == 0 {
+		return 0
+	}
+	f := &w.Frames[w.N-1]
+	return w.rule(f.Kind, f.Addr)
+}
+
+// atZero applies the rules to a frame pointer of 0: it changes the walk's end,
+// or reports that the walk goes on at p. above is the address of the word above
+// the last return address.
+func (w *Walker) atZero(p *place, above uintptr) (goOn bool) {
+	switch w.lastRule() {
+	case RuleExit:
+		w.stop(EndGoexit, 0)
+	case RuleStart:
+		w.stop(EndZero, 0)
+	case RuleSaved:
+		if w.N == len(w.Frames) {
+			w.stop(EndLimit, 0)
+			return false
+		}
+		if w.Saved != nil {
+			pc, sp, fp, ok := w.Saved(w.Frames[w.N-1].Addr, above)
+			if ok && w.inText(pc) {
+				*p = place{kind: RA, pc: pc, sp: sp, fp: fp, stack: w.locate(sp, fp), fresh: true}
+				return true
+			}
+		}
+		w.stop(EndOutside, 0) // whatever lies above: there is more of it
+	}
+	return false
+}
+
+// atOther applies RuleSwitch to a frame pointer that is not in stack cur: it
+// reports whether the walk goes on at p.
+func (w *Walker) atOther(p *place, cur int, fp uintptr) (goOn bool) {
+	if w.lastRule() != RuleSwitch {
+		return false
+	}
+	to := w.find(fp)
+	if to == NoStack || to == cur {
+		return false
+	}
+	*p = place{sp: fp, fp: fp, stack: to, fresh: true}
+	return true
+}

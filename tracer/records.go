@@ -1,0 +1,178 @@
+package tracer
+
+import "unsafe"
+
+// The records of one stack: the fast loop, which stops at the first record that
+// does not pass all guards, and what is said then of that one record. So the
+// reasons cost the loop nothing.
+
+// chaser is the state of the fast loop, shared with load_amd64.s.
+type chaser struct {
+	fp       uintptr // the record to look at next
+	min      uintptr // lowest word index, from lo, where it may be
+	negLo    uintptr // -lo of the current stack
+	span     uintptr // word indices below this have both words in the stack
+	negText  uintptr // -TextLo
+	textSpan uintptr // TextHi - TextLo
+	meta     uintptr // Kind and Stack as they lie in a Frame
+	n        uintptr // frames stored
+	fault    uintptr // 1: the record at fp cannot be read
+}
+
+// follow walks the records of the stack of p from p.fp up. Either the walk goes
+// on at another place, which is in p then, or rec is the address of a trap
+// record, or the walk has ended. first is the index of the first frame of this
+// place; above is where its return address lies, or the word above it if that
+// is in the list.
+func (w *Walker) follow(p *place, first int, above uintptr) (goOn bool, rec uintptr) {
+	cur := p.stack
+	if cur == NoStack {
+		return w.endAt(p, p.fp, 0, above)
+	}
+	s := &w.Stacks[cur]
+	c := &w.c
+	c.fp = p.fp
+	c.min = 0
+	if s.Contains(p.sp) {
+		c.min = (p.sp - s.Lo + 7) / 8
+	}
+	if p.floor != 0 {
+		c.min = max(c.min, (p.floor-s.Lo+7)/8)
+	}
+	c.negLo = -s.Lo
+	c.span = 0
+	if s.Size() >= 16 {
+		c.span = s.Size()/8 - 1
+	}
+	c.negText = -w.TextLo
+	c.textSpan = w.TextHi - w.TextLo
+	c.meta = uintptr(RA) | uintptr(uint8(cur))<<8
+	lowest := c.min
+	w.chase()
+	if w.exact.span != 0 {
+		if i := w.exactFrom(first); i+1 < w.N {
+			// What follows was walked as if it had been called there.
+			f, ra := &w.Frames[i], &w.Frames[i+1]
+			w.N = i + 1
+			w.exactAt(p, ra.Addr, f.FP+16, ra.FP)
+			return true, 0
+		}
+	}
+	last := uintptr(0)
+	if c.min != lowest {
+		last = s.Lo + (c.min-2)*8 // the last record that was used
+	}
+	if c.fault != 0 {
+		w.stop(EndUnreadable, c.fp)
+		return false, 0
+	}
+	goOn, rec = w.endAt(p, c.fp, last, above)
+	if !goOn && w.N == len(w.Frames) && !w.End.Complete() {
+		// The walk may have come to its end just as the room did.
+		w.stop(EndLimit, c.fp)
+		return false, 0
+	}
+	return goOn, rec
+}
+
+// topSlack is how far below a stack's top, in bytes, the zeros of its entry stub
+// may lie: the stub may keep some words above them.
+const topSlack = 64
+
+// endAt says why the record at fp was not followed, or that it is a trap
+// record (whose address it then returns), or where a rule leads. last is the
+// record before it on this stack, or 0; above is then as in follow.
+func (w *Walker) endAt(p *place, fp uintptr, last, above uintptr) (goOn bool, rec uintptr) {
+	cur := p.stack
+	if fp == 0 {
+		// The entry stub zeroed RBP, pushed a zero return address and called:
+		// it lies right above the record of the function that was called.
+		if last != 0 {
+			above = last + 16
+		}
+		if goOn = w.atZero(p, above); goOn || w.End != 0 {
+			return goOn, 0
+		}
+		if w.atTop(cur, above) {
+			if ra, ok := w.word(above); ok && ra == 0 {
+				w.stop(EndZero, 0)
+				return false, 0
+			}
+		}
+		w.stop(EndOutside, 0)
+		return false, 0
+	}
+	if fp%8 != 0 {
+		w.stop(EndMisaligned, fp)
+		return false, 0
+	}
+	if cur == NoStack || !w.Stacks[cur].Contains(fp) || w.Stacks[cur].Hi-fp < 16 {
+		if w.atOther(p, cur, fp) {
+			return true, 0
+		}
+		w.stop(EndOutside, fp)
+		return false, 0
+	}
+	if (fp-w.Stacks[cur].Lo)/8 < w.c.min {
+		w.stop(EndBackward, fp)
+		return false, 0
+	}
+	bp, ok0 := w.word(fp)
+	ra, ok1 := w.word(fp + 8)
+	switch {
+	case !ok0 || !ok1:
+		w.stop(EndUnreadable, fp)
+	case ra == TrapMark:
+		return false, fp
+	case ra == 0 && bp == 0 && w.atTop(cur, fp):
+		w.stop(EndZero, 0)
+	case !w.inText(ra) && w.N < len(w.Frames) && w.lastRule() == RuleExact:
+		// What was interrupted was no code.
+		w.exactAt(p, ra, fp+16, bp)
+		return true, 0
+	default:
+		w.stop(EndText, ra)
+	}
+	return false, 0
+}
+
+// chase stores a frame for each record that passes all guards and stops at the
+// first that does not.
+func (w *Walker) chase() {
+	c := &w.c
+	c.n, c.fault = 0, 0
+	if w.N >= len(w.Frames) {
+		return
+	}
+	if w.Load == nil && haveChase {
+		out := unsafe.Pointer(&w.Frames[w.N])
+		chase(c, out, uintptr(len(w.Frames)-w.N))
+		w.N += int(c.n)
+		return
+	}
+	for w.N < len(w.Frames) {
+		t := c.fp + c.negLo
+		t = t>>3 | t<<61 // alignment and both bounds in one compare
+		if t >= c.span || t < c.min {
+			return
+		}
+		ra, ok := w.word(c.fp + 8)
+		if !ok {
+			c.fault = 1
+			return
+		}
+		next, ok := w.word(c.fp)
+		if !ok {
+			c.fault = 1
+			return
+		}
+		if ra+c.negText >= c.textSpan {
+			return
+		}
+		f := &w.Frames[w.N]
+		f.Addr, f.FP, f.Kind, f.Stack = ra, next, RA, int8(c.meta>>8)
+		w.N++
+		c.min = t + 2
+		c.fp = next
+	}
+}
