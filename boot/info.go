@@ -17,6 +17,7 @@ type Region struct {
 const (
 	MaxRegions = 128
 	MaxCmdline = 4096
+	MaxModules = 8
 	maxLoader  = 32
 )
 
@@ -28,10 +29,31 @@ type Info struct {
 	nCmdline int
 	loader   [maxLoader]byte
 	nLoader  int
+	modules  [MaxModules]Module
+	nModules int
 	// Protocol says how the loader entered the image.
 	Protocol Protocol
 	// Truncated is set when the loader gave more than the limits allow.
 	Truncated bool
+}
+
+// Module is what the loader has loaded besides the image, such as an initial archive:
+// Lo <= address < Hi.
+type Module struct{ Lo, Hi uint64 }
+
+// Modules returns the modules, in the loader's order.
+func (i *Info) Modules() []Module { return i.modules[:i.nModules] }
+
+func (i *Info) addModule(lo, hi uint64) {
+	if lo == 0 || hi <= lo {
+		return
+	}
+	if i.nModules == MaxModules {
+		i.Truncated = true
+		return
+	}
+	i.modules[i.nModules].Lo, i.modules[i.nModules].Hi = lo, hi
+	i.nModules++
 }
 
 // Protocol is a boot protocol.
@@ -89,12 +111,19 @@ func (i *Info) readMultiboot(p uintptr) {
 	const (
 		hasMemory  = 1 << 0
 		hasCmdline = 1 << 2
+		hasModules = 1 << 3
 		hasMap     = 1 << 6
 		hasName    = 1 << 9
 	)
 	flags := u32(p)
 	if flags&hasCmdline != 0 {
 		i.setCmdline(uintptr(u32(p + 16)))
+	}
+	if flags&hasModules != 0 {
+		for a, n := uintptr(u32(p+24)), u32(p+20); n > 0 && readable(a, 16); n-- {
+			i.addModule(uint64(u32(a)), uint64(u32(a+4)))
+			a += 16
+		}
 	}
 	if flags&hasName != 0 {
 		i.setLoader(uintptr(u32(p + 64)))
@@ -124,6 +153,11 @@ func (i *Info) readMultiboot(p uintptr) {
 // version 1 on.
 func (i *Info) readPVH(p uintptr) {
 	i.setCmdline(uintptr(u64(p + 24)))
+	for a, n := uintptr(u64(p+16)), u32(p+12); n > 0 && readable(a, 32); n-- {
+		lo := u64(a)
+		i.addModule(lo, lo+u64(a+8))
+		a += 32
+	}
 	if u32(p+4) < 1 {
 		return
 	}

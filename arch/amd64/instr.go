@@ -60,6 +60,9 @@ func DisableInterrupts()
 // EnableInterrupts sets RFLAGS.IF.
 func EnableInterrupts()
 
+// InterruptsEnabled reports whether RFLAGS.IF is set.
+func InterruptsEnabled() bool
+
 // TripleFault resets the CPU: it loads an empty IDT and traps. It does not return.
 func TripleFault()
 
@@ -73,3 +76,11 @@ const (
 	EFERNoExecute = 1 << 11
 	MSRFSBase     = 0xc0000100
 )
+
+// ReadRandom returns a number of the CPU's random generator, RDRAND; ok is false if
+// it has none to give. The CPU must have it (CPUID.1:ECX[30]). Any context.
+func ReadRandom() (v uint64, ok bool)
+
+// ReadSeed returns a number of the CPU's entropy source, RDSEED; ok is false if it has
+// none to give. The CPU must have it (CPUID.7:EBX[18]). Any context.
+func ReadSeed() (v uint64, ok bool)

@@ -129,6 +129,15 @@ TEXT ·EnableInterrupts(SB), NOSPLIT|NOFRAME, $0-0
 	STI
 	RET
 
+// func InterruptsEnabled() bool
+TEXT ·InterruptsEnabled(SB), NOSPLIT|NOFRAME, $0-1
+	PUSHFQ
+	POPQ	AX
+	SHRQ	$9, AX
+	ANDB	$1, AX
+	MOVB	AX, ret+0(FP)
+	RET
+
 // func TripleFault()
 // An IDT of limit 0 has no gate: the trap cannot be delivered, nor the fault
 // that this makes, nor the next one, and the CPU shuts down (SDM Vol. 3A, 6.15,
@@ -153,4 +162,18 @@ TEXT ·Store32(SB), NOSPLIT|NOFRAME, $0-12
 	MOVQ	addr+0(FP), AX
 	MOVL	v+8(FP), CX
 	MOVL	CX, (AX)
+	RET
+
+// func ReadRandom() (v uint64, ok bool)
+TEXT ·ReadRandom(SB), NOSPLIT|NOFRAME, $0-9
+	RDRANDQ	AX
+	SETCS	ok+8(FP)
+	MOVQ	AX, v+0(FP)
+	RET
+
+// func ReadSeed() (v uint64, ok bool)
+TEXT ·ReadSeed(SB), NOSPLIT|NOFRAME, $0-9
+	RDSEEDQ	AX
+	SETCS	ok+8(FP)
+	MOVQ	AX, v+0(FP)
 	RET

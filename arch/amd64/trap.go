@@ -56,7 +56,9 @@ const (
 	VectorSS  = 12 // stack fault
 	VectorGP  = 13 // general protection
 	VectorPF  = 14 // page fault
+	VectorMF  = 16 // x87 floating-point error
 	VectorMC  = 18 // machine check
+	VectorXM  = 19 // SIMD floating-point error
 	VectorIRQ = 32 // first vector that is no exception
 )
 
@@ -170,4 +172,9 @@ const errorCodes = 0x60227d00
 func Interrupted(rip uintptr) (pc, sp uintptr) {
 	p := (*[4]uintptr)(Pointer(rip))
 	return p[0], p[3]
+}
+
+// CopyFrame copies the registers of a trap or system call.
+func CopyFrame(to, from *TrapFrame) {
+	copyWords(uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(from)), unsafe.Sizeof(TrapFrame{}))
 }

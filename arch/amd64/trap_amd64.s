@@ -48,10 +48,16 @@ TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
 	PUSHQ	AX
 
 	// FS and the g of whatever was interrupted are not the kernel's.
+	CMPL	·hasFSGSBASE(SB), $0
+	JEQ	readslow
+	BYTE	$0xf3; BYTE $0x48; BYTE $0x0f; BYTE $0xae; BYTE $0xc0	// RDFSBASE AX
+	JMP	read
+readslow:
 	MOVL	$const_MSRFSBase, CX
 	RDMSR
 	SHLQ	$32, DX
 	ORQ	DX, AX
+read:
 	PUSHQ	AX
 	LEAQ	·tls(SB), AX
 	MOVQ	·fakeg+(const_gStackGuard0*8)(SB), DI
@@ -59,9 +65,16 @@ TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
 	LEAQ	·fakeg(SB), R14
 	MOVQ	R14, (AX)
 	ADDQ	$8, AX
+	CMPL	·hasFSGSBASE(SB), $0
+	JEQ	enterslow
+	BYTE	$0xf3; BYTE $0x48; BYTE $0x0f; BYTE $0xae; BYTE $0xd0	// WRFSBASE AX
+	JMP	enter
+enterslow:
 	MOVQ	AX, DX
 	SHRQ	$32, DX
+	MOVL	$const_MSRFSBase, CX
 	WRMSR
+enter:
 
 	// The guard of the stack that this vector runs on.
 	MOVQ	16(BP), BX		// vector
@@ -99,10 +112,16 @@ undo:
 	MOVQ	DI, ·fakeg+(const_gStackGuard0*8)(SB)
 	MOVQ	DI, ·fakeg+(const_gStackGuard1*8)(SB)
 	POPQ	AX			// FS base
+	CMPL	·hasFSGSBASE(SB), $0
+	JEQ	leaveslow
+	BYTE	$0xf3; BYTE $0x48; BYTE $0x0f; BYTE $0xae; BYTE $0xd0	// WRFSBASE AX
+	JMP	leave
+leaveslow:
 	MOVQ	AX, DX
 	SHRQ	$32, DX
 	MOVL	$const_MSRFSBase, CX
 	WRMSR
+leave:
 	POPQ	AX			// CR2: the interrupted code may be about to read it
 	MOVQ	AX, CR2
 	POPQ	R15

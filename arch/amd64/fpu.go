@@ -1,0 +1,148 @@
+package amd64
+
+import "unsafe"
+
+// The state of the FPU: x87, SSE, AVX, AVX-512. Trap entries keep the part that
+// kernel code may change, in an FXSAVE area on the stack of the trap. All of it is
+// saved only when a thread loses the CPU in the middle of its code, or gets a
+// signal there.
+
+// Sizes of a save area (SDM Vol. 1, 10.5 and 13.4).
+const (
+	fxsaveSize = 512
+	xheaderEnd = 576
+	// MaxFPU is the room in bytes for a save area: x87, SSE, AVX and AVX-512 take
+	// 2,696. AMX is left off.
+	MaxFPU = 2752
+	// FPUAlign is the alignment in bytes of a save area.
+	FPUAlign = 64
+)
+
+// State components (SDM Vol. 1, 13.1).
+const (
+	xstateX87    = 1 << 0
+	xstateSSE    = 1 << 1
+	xstateAVX    = 1 << 2
+	xstateAVX512 = 7 << 5
+	cr4OSXSAVE   = 1 << 18
+)
+
+var (
+	xsaveMask uint32 // components that XSAVE saves; 0: FXSAVE is used
+	xsaveSize uint32 = fxsaveSize
+)
+
+// InitFPU turns on all of the FPU that the CPU has and a save area holds. Early
+// context.
+func InitFPU() {
+	const hasXSAVE = 1 << 26 // CPUID.1:ECX
+	if _, _, ecx, _ := CPUID(1, 0); ecx&hasXSAVE == 0 {
+		return
+	}
+	WriteCR4(ReadCR4() | cr4OSXSAVE)
+	have, _, _, _ := CPUID(0xd, 0)
+	mask := uint32(xstateX87 | xstateSSE)
+	if have&xstateAVX != 0 {
+		mask |= xstateAVX
+		if have&xstateAVX512 == xstateAVX512 {
+			mask |= xstateAVX512
+		}
+	}
+	xsetbv(mask)
+	_, size, _, _ := CPUID(0xd, 0) // of what is turned on
+	if size > MaxFPU {
+		mask = xstateX87 | xstateSSE
+		xsetbv(mask)
+		_, size, _, _ = CPUID(0xd, 0)
+	}
+	xsaveMask, xsaveSize = mask, size
+}
+
+// FPUSize returns the bytes that a save area takes.
+func FPUSize() uintptr { return uintptr(xsaveSize) }
+
+// FPUName says how the FPU is saved, for the boot report.
+func FPUName() string {
+	switch {
+	case xsaveMask&xstateAVX512 != 0:
+		return "XSAVE, AVX-512"
+	case xsaveMask&xstateAVX != 0:
+		return "XSAVE, AVX"
+	case xsaveMask != 0:
+		return "XSAVE, SSE"
+	}
+	return "FXSAVE"
+}
+
+// SaveFPU fills the save area at the address to, of FPUSize bytes, with the FPU's
+// state in the code that f has interrupted. Kernel context, in f's handler.
+func SaveFPU(to uintptr, f *TrapFrame) {
+	// What lies above the 512 bytes of FXSAVE is still in the registers.
+	if xsaveMask != 0 {
+		clearWords(to+fxsaveSize, xheaderEnd-fxsaveSize)
+		xsave(to, xsaveMask)
+	}
+	from := (uintptr(unsafe.Pointer(f)) &^ 15) - fxsaveSize
+	copyWords(to, from, fxsaveSize)
+	if xsaveMask != 0 {
+		*(*uint64)(Pointer(to + fxsaveSize)) |= xstateX87 | xstateSSE
+	}
+}
+
+// ResetFPU fills the save area at the address to with the state of a call's start:
+// control words as given, registers zero.
+func ResetFPU(to uintptr, control uint64) {
+	clearWords(to, xsaveAligned())
+	*(*uint16)(Pointer(to)) = uint16(control >> 32)
+	*(*uint32)(Pointer(to + 24)) = uint32(control)
+	if xsaveMask != 0 {
+		*(*uint64)(Pointer(to + fxsaveSize)) = xstateX87 | xstateSSE
+	}
+}
+
+// CheckFPU makes what a program has written into the save area at a fit for being
+// loaded, which faults on reserved bits.
+func CheckFPU(a uintptr) {
+	*(*uint32)(Pointer(a + 24)) &= mxcsrMask
+	if xsaveMask != 0 {
+		*(*uint64)(Pointer(a + fxsaveSize)) &= uint64(xsaveMask)
+		clearWords(a+fxsaveSize+8, xheaderEnd-fxsaveSize-8)
+	}
+}
+
+// mxcsrMask are the bits of MXCSR that every CPU with SSE2 has.
+const mxcsrMask = 0xffff
+
+// SaveControl returns the FPU's control words: MXCSR in the low half, the x87
+// control word above. It is what a system call preserves.
+func SaveControl() uint64 {
+	var v uint64
+	saveControl(&v)
+	return v
+}
+
+// InitialControl are the control words of a new process (System V ABI, 3.4.1).
+const InitialControl = 0x1f80 | 0x37f<<32
+
+func xsaveAligned() uintptr { return (uintptr(xsaveSize) + 7) &^ 7 }
+
+func clearWords(a, n uintptr) {
+	for ; n > 0; n -= 8 {
+		*(*uint64)(Pointer(a)) = 0
+		a += 8
+	}
+}
+
+func copyWords(to, from, n uintptr) {
+	for ; n > 0; n -= 8 {
+		*(*uint64)(Pointer(to)) = *(*uint64)(Pointer(from))
+		to += 8
+		from += 8
+	}
+}
+
+func xsetbv(mask uint32)
+func xsave(to uintptr, mask uint32)
+
+//go:noescape
+func saveControl(v *uint64)

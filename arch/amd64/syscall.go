@@ -1,0 +1,119 @@
+package amd64
+
+import "unsafe"
+
+// The system call entry, and the way back to a thread. Threads run in ring 0, on
+// stacks that they manage themselves, so nothing but the SYSCALL instruction parts
+// them from the kernel: it masks interrupts and jumps to syscallEntry, which saves
+// the registers on the one kernel stack and calls the kernel's handler.
+
+// VectorSyscall is the vector in the trap record that a system call's entry makes.
+// It equals the tracer's constant of that name; the kernel checks that at compile
+// time. The record's error code is the number of the call.
+const VectorSyscall = 257
+
+// Selectors as a TrapFrame holds them.
+const (
+	SelCode = selCode
+	SelData = selData
+)
+
+// FlagInterrupt is RFLAGS.IF. FlagsFixed is the bit of RFLAGS that is always 1.
+const (
+	FlagInterrupt = 1 << 9
+	FlagsFixed    = 1 << 1
+)
+
+// Model-specific registers of SYSCALL (AMD64 manual Vol. 2, 6.1.1).
+const (
+	msrSTAR         = 0xc0000081
+	msrLSTAR        = 0xc0000082
+	msrSFMASK       = 0xc0000084
+	eferSyscall     = 1 << 0
+	cr4FSGSBASE     = 1 << 16
+	cpuidFSGSBASE   = 1 << 0 // CPUID.7.0:EBX
+	cpuidStructured = 7
+)
+
+// What the entry code needs, all of it numbers.
+var (
+	syscallTop     uintptr // just above the kernel stack
+	syscallGuard   uintptr // stack guard of Go code on it
+	syscallHandler uintptr // address of the kernel's handler
+	userSP         uintptr // RSP of the thread that has entered, for a moment
+	userFS         uintptr // FS base of the running thread
+	inSyscall      uint32  // a system call is being handled: SYSCALL may not nest
+	hasFSGSBASE    uint32  // WRFSBASE can be used, which is faster than WRMSR
+)
+
+// SetSyscallHandler sets the function that every system call calls, with the saved
+// registers, on the stack lo <= address < top (a multiple of 16), and turns SYSCALL
+// on. The call's result goes into f.AX; f.CX and f.R11 are lost to the thread, as
+// the instruction has it. The function must be a top-level one. Early context.
+func SetSyscallHandler(f func(*TrapFrame), lo, top uintptr) {
+	syscallHandler = **(**uintptr)(unsafe.Pointer(&f))
+	syscallTop, syscallGuard = top, lo+StackGuard
+	entry, _ := entryCode()
+	const trap, direction, nested, alignment = 1 << 8, 1 << 10, 1 << 14, 1 << 18
+	WriteMSR(msrSTAR, selCode<<32|selCode<<48)
+	WriteMSR(msrLSTAR, uint64(entry))
+	WriteMSR(msrSFMASK, FlagInterrupt|trap|direction|nested|alignment)
+	WriteMSR(MSREFER, ReadMSR(MSREFER)|eferSyscall)
+	if max, _, _, _ := CPUID(0, 0); max >= cpuidStructured {
+		if _, ebx, _, _ := CPUID(cpuidStructured, 0); ebx&cpuidFSGSBASE != 0 {
+			WriteCR4(ReadCR4() | cr4FSGSBASE)
+			hasFSGSBASE = 1
+		}
+	}
+}
+
+// KernelFS is the FS base while kernel-context code runs: by it, a trap tells what
+// it has interrupted.
+func KernelFS() uintptr { return uintptr(unsafe.Pointer(&tls)) + 8 }
+
+// InKernel reports whether the interrupted code is the kernel's, not a thread's.
+func (f *TrapFrame) InKernel() bool {
+	if f.FSBase == KernelFS() {
+		return true
+	}
+	// The few instructions of the entry code before it has set FS, and after it
+	// has set it back.
+	if lo, hi := entryCode(); f.RIP >= lo && f.RIP < hi {
+		return true
+	}
+	_, entry, leave := entryAddrs()
+	return f.RIP >= entry && f.RIP < leave+trapLeaveSize
+}
+
+// entryCode bounds syscallEntry and resume.
+func entryCode() (lo, hi uintptr)
+
+// trapLeaveSize is the length in bytes of trapLeave, behind trapEntry.
+const trapLeaveSize = 7
+
+// UserFS returns the FS base of the running thread, to which its system call or
+// trap returns.
+func UserFS() uintptr { return userFS }
+
+// SetUserFS sets it, for the thread whose system call is being handled: in the
+// frame too, from where it is restored.
+func (f *TrapFrame) SetUserFS(base uintptr) {
+	f.FSBase = base
+	userFS = base
+}
+
+// Resume leaves the kernel: it loads the registers from f and goes on at f.RIP.
+// With fpu not 0, it loads the FPU from the save area at that address, too;
+// otherwise only its control words (see SaveControl). It does not return. Kernel
+// context, with interrupts off.
+func Resume(f *TrapFrame, fpu uintptr, control uint64) {
+	userFS = f.FSBase
+	resume(f, fpu, control)
+}
+
+func resume(f *TrapFrame, fpu uintptr, control uint64)
+
+// WaitForInterrupt lets interrupts in, halts until one has been handled, and
+// returns with interrupts off. An interrupt that is already pending is not missed.
+// Kernel context.
+func WaitForInterrupt()
