@@ -54,7 +54,7 @@ func printReport() {
 		console.String(" (no local APIC: no interrupts)")
 	}
 	console.String("\nstack        size  used, at least   free  limit\n")
-	for i := range stacks {
+	for i := range stacks[:numStacks] {
 		s := &stacks[i]
 		measure(s)
 		console.String(s.Name)

@@ -20,21 +20,10 @@ func Option(key string) (value []byte, ok bool) {
 // nextOption finds the first option of that key in line, and returns its value
 // and what follows it.
 func nextOption(line []byte, key string) (value, rest []byte, ok bool) {
-	i := 0
-	for i < len(line) {
-		for i < len(line) && line[i] == ' ' {
-			i++
-		}
-		start, quoted := i, false
-		for i < len(line) && (line[i] != ' ' || quoted) {
-			if line[i] == '"' {
-				quoted = !quoted
-			}
-			i++
-		}
-		word := line[start:i]
-		if Same(word, "--") {
-			break
+	for {
+		word, rest, ok := nextWord(line)
+		if !ok {
+			return nil, nil, false
 		}
 		n := len(key)
 		if len(word) > n && word[n] == '=' && Same(word[:n], key) {
@@ -42,10 +31,34 @@ func nextOption(line []byte, key string) (value, rest []byte, ok bool) {
 			if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
 				value = value[1 : len(value)-1]
 			}
-			return value, line[i:], true
+			return value, rest, true
 		}
+		line = rest
 	}
-	return nil, nil, false
+}
+
+// nextWord returns the first word of line and what follows it. The word "--" ends the
+// kernel's words. A backslash before a quote keeps it from ending the quotes.
+func nextWord(line []byte) (word, rest []byte, ok bool) {
+	i := 0
+	for i < len(line) && line[i] == ' ' {
+		i++
+	}
+	start, quoted := i, false
+	for i < len(line) && (line[i] != ' ' || quoted) {
+		switch {
+		case line[i] == '"':
+			quoted = !quoted
+		case line[i] == '\\' && quoted && i+1 < len(line):
+			i++
+		}
+		i++
+	}
+	word = line[start:i]
+	if len(word) == 0 || Same(word, "--") {
+		return nil, nil, false
+	}
+	return word, line[i:], true
 }
 
 // Same reports whether b holds the bytes of s, without calling the runtime. Any

@@ -113,7 +113,7 @@ func TestStackSizes(t *testing.T) {
 	if total > areaSize {
 		t.Errorf("the stacks take %d bytes; the area has %d", total, areaSize)
 	}
-	if len(stacks) != numStacks {
-		t.Errorf("the table has %d rows; want %d", len(stacks), numStacks)
+	if len(stacks) != maxRows {
+		t.Errorf("the table has %d rows; want %d", len(stacks), maxRows)
 	}
 }

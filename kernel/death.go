@@ -19,6 +19,12 @@ type death struct {
 	at     uintptr // where the trap was, for the cause line
 	told   bool    // its begin and cause have been written
 
+	context   tracer.Context
+	thread    uint32
+	goroutine uint64
+	fs        uintptr // FS base of the thread: where its g is found
+	g         uintptr // address of the goroutine's g, if it is not the thread's
+
 	call       bool // pc is a return address
 	pc, sp, fp uintptr
 

@@ -5,7 +5,9 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/linuxabi"
 	"github.com/zeroframe/zeroframe/kernel/mm"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -19,6 +21,8 @@ const Version = "0.1.0"
 
 // Constants that packages which may not import each other must agree on.
 const (
+	_ = -uint(amd64.VectorSyscall ^ tracer.VectorSyscall)
+	_ = -uint(linuxabi.VectorSignal ^ tracer.VectorSignal)
 	_ = -uint(boot.Signature ^ tracer.Signature)
 	_ = -uint(amd64.TrapMark ^ tracer.TrapMark)
 	_ = -uint(amd64.VectorCall ^ tracer.VectorCall)
@@ -62,18 +66,25 @@ func early() {
 	initStacks()
 	amd64.SetTrapHandler(trap)
 	amd64.LoadTables()
+	amd64.InitFPU()
 
 	findImage()
+	findMarks()
 	info.Read()
 	setForm()
 	setEnd()
 	setLimits()
 	amd64.MaskPIC()
+	for i := range info.Modules() {
+		m := &info.Modules()[i]
+		mm.Keep(uintptr(m.Lo), uintptr(m.Hi))
+	}
 	if wrong := mm.Init(info.Regions(), image.segments[:image.n], image.end); wrong != "" {
 		Panic(wrong)
 	}
 	guardStacks()
 	findAPIC()
+	clock.Init(apic)
 
 	printReport()
 	CheckStacks()
@@ -85,5 +96,5 @@ func early() {
 		console.Bytes(crash)
 		console.String(" is ignored: this program is not the crash lab (kernel/crashlab)\n")
 	}
-	Exit(0)
+	startProgram()
 }

@@ -63,6 +63,7 @@ func panicCaller(d *death, fp uintptr) {
 func die(f *amd64.TrapFrame) {
 	d := climb(tracer.KindFault)
 	d.fromTrap(f)
+	d.placeTrap(f)
 	if rung > 1 {
 		d.reason.str("in the panic path: ")
 		d.describe(false)
@@ -80,9 +81,13 @@ func ask(kind tracer.TraceKind, f *amd64.TrapFrame, reason string) {
 	}
 	d := climb(kind)
 	d.fromTrap(f)
+	d.placeTrap(f)
 	d.reason.str(reason)
 	perform()
 	descend()
+	if kind == tracer.KindNMI && running {
+		listGoroutines(d.goroutine, false)
+	}
 }
 
 // climb takes the next rung and returns its death, empty. Above the last rung
@@ -113,6 +118,7 @@ func climb(kind tracer.TraceKind) *death {
 	d.kind = kind
 	d.reason.n, d.have = 0, 0
 	d.cause, d.call, d.told = false, false, false
+	d.place()
 	return d
 }
 

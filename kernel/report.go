@@ -27,7 +27,7 @@ const (
 // lay out in the image.
 var (
 	frames = []tracer.Frame{maxFrames - 1: {}}
-	walker = tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta}
+	walker = tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta, Marks: marks, Saved: savedState}
 	writer = tracer.Writer{Put: console.Byte}
 )
 
@@ -83,6 +83,7 @@ func writeRung(n uintptr) {
 }
 
 func fullTrace(d *death) {
+	threadStacks(d)
 	begin(d)
 	next := mem(d.sp, lineWords)
 	firstFrame(d)
@@ -99,8 +100,16 @@ func fullTrace(d *death) {
 	writer.Stop(w.End, w.EndValue)
 	writer.Registers(&d.regs, d.have)
 	for i := range stacks {
-		measure(&stacks[i])
-		writer.Stack(&stacks[i])
+		s := &stacks[i]
+		if s.Lo == s.Hi {
+			continue
+		}
+		if i == stackG {
+			s.Used = s.Hi - max(min(d.sp, s.Hi), s.Lo) // it grows as needed, and is not painted
+		} else {
+			measure(s)
+		}
+		writer.Stack(s)
 	}
 	more := maxWords
 	if writer.Form == tracer.Compact {
@@ -136,7 +145,7 @@ func last(d *death) { writer.Last(d.kind, d.pc, d.reason.b[:d.reason.n]) }
 func begin(d *death) {
 	d.told = true
 	seq++
-	writer.Begin(seq, d.kind, tracer.ContextEarly, 0, 0, buildID(), image.textLo, image.textHi)
+	writer.Begin(seq, d.kind, d.context, d.thread, d.goroutine, buildID(), image.textLo, image.textHi)
 	writer.Reason(d.reason.b[:d.reason.n])
 	if d.cause {
 		writer.Cause(d.vector, d.code, d.at, d.addr, d.vector == amd64.VectorPF)

@@ -21,7 +21,10 @@ import (
 const module = "github.com/zeroframe/zeroframe/"
 
 // kernelPackages run in early or kernel context, all of them.
-var kernelPackages = []string{"arch/amd64", "boot", "kernel", "kernel/console", "kernel/mm", "tracer"}
+var kernelPackages = []string{
+	"arch/amd64", "boot", "kernel", "kernel/clock", "kernel/console", "kernel/entropy", "kernel/fs", "kernel/goinfo",
+	"kernel/linuxabi", "kernel/mm", "kernel/sched", "kernel/tty", "tracer",
+}
 
 func compile(t *testing.T, pkg, flag string) string {
 	t.Helper()

@@ -25,10 +25,17 @@ const (
 	stackDebug
 	stackPanic
 	stackNested
-	numStacks
+	stackKernel // system calls, scheduler, idling
+	numStacks   // the kernel's own; behind them:
+	stackG      = numStacks
+	stackThread = stackG + 1 // two for each thread
+
+	// maxRows is the length of the table.
+	maxRows = stackThread + 2*26
 )
 
-// stacks is the table. Bounds are filled in by initStacks.
+// stacks is the table. Bounds are filled in by initStacks for the kernel's own, by
+// threadStacks for those of the program.
 var stacks = []tracer.Stack{
 	stackBoot:      {Name: "boot"},
 	stackPF:        {Name: "pf"},
@@ -40,7 +47,39 @@ var stacks = []tracer.Stack{
 	stackDebug:     {Name: "debug"},
 	stackPanic:     {Name: "panic"},
 	stackNested:    {Name: "nested"},
+	stackKernel:    {Name: "kernel"},
+	stackG:         {Name: "g"}, // the goroutine's
+	// Of thread 1, 2, ...: the one that the runtime runs on, and that for signals.
+	{Name: "g0.1"}, {Name: "sig.1"},
+	{Name: "g0.2"}, {Name: "sig.2"},
+	{Name: "g0.3"}, {Name: "sig.3"},
+	{Name: "g0.4"}, {Name: "sig.4"},
+	{Name: "g0.5"}, {Name: "sig.5"},
+	{Name: "g0.6"}, {Name: "sig.6"},
+	{Name: "g0.7"}, {Name: "sig.7"},
+	{Name: "g0.8"}, {Name: "sig.8"},
+	{Name: "g0.9"}, {Name: "sig.9"},
+	{Name: "g0.10"}, {Name: "sig.10"},
+	{Name: "g0.11"}, {Name: "sig.11"},
+	{Name: "g0.12"}, {Name: "sig.12"},
+	{Name: "g0.13"}, {Name: "sig.13"},
+	{Name: "g0.14"}, {Name: "sig.14"},
+	{Name: "g0.15"}, {Name: "sig.15"},
+	{Name: "g0.16"}, {Name: "sig.16"},
+	{Name: "g0.17"}, {Name: "sig.17"},
+	{Name: "g0.18"}, {Name: "sig.18"},
+	{Name: "g0.19"}, {Name: "sig.19"},
+	{Name: "g0.20"}, {Name: "sig.20"},
+	{Name: "g0.21"}, {Name: "sig.21"},
+	{Name: "g0.22"}, {Name: "sig.22"},
+	{Name: "g0.23"}, {Name: "sig.23"},
+	{Name: "g0.24"}, {Name: "sig.24"},
+	{Name: "g0.25"}, {Name: "sig.25"},
+	{Name: "g0.26"}, {Name: "sig.26"},
 }
+
+// The table is as long as it says, and no longer than a walk can tell apart.
+const _ = uint(tracer.MaxStacks - maxRows)
 
 // sizes of the stacks in bytes, multiples of the page size.
 var sizes = [numStacks]uintptr{
@@ -54,13 +93,14 @@ var sizes = [numStacks]uintptr{
 	stackDebug:     16 << 10,
 	stackPanic:     32 << 10,
 	stackNested:    32 << 10,
+	stackKernel:    32 << 10,
 }
 
 const (
 	guardSize = amd64.PageSize
 	// areaSize holds all stacks but boot's, a guard page below each, and room
 	// to align them.
-	areaSize = 7*16<<10 + 2*32<<10 + numStacks*guardSize + amd64.PageSize
+	areaSize = 7*16<<10 + 3*32<<10 + numStacks*guardSize + amd64.PageSize
 )
 
 // area is the memory of all stacks but boot's.
@@ -73,7 +113,7 @@ const defaultLimit = 90
 func initStacks() {
 	next := uintptr(unsafe.Pointer(&area))
 	next = (next + amd64.PageSize - 1) &^ (amd64.PageSize - 1)
-	for i := range stacks {
+	for i := range stacks[:numStacks] {
 		s := &stacks[i]
 		if i == stackBoot {
 			s.Lo, s.Hi = boot.StackLo, boot.StackHi // painted by the entry code
@@ -104,7 +144,7 @@ func measure(s *tracer.Stack) {
 
 // guardStacks unmaps the page below every stack.
 func guardStacks() {
-	for i := range stacks {
+	for i := range stacks[:numStacks] {
 		if !mm.Unmap(stacks[i].Lo - guardSize) {
 			Panic("not enough RAM behind the kernel's image for page tables: a stack has no guard page")
 		}
@@ -113,7 +153,7 @@ func guardStacks() {
 
 // guardOf returns the stack whose guard page holds addr, or nil.
 func guardOf(addr uintptr) *tracer.Stack {
-	for i := range stacks {
+	for i := range stacks[:numStacks] {
 		if s := &stacks[i]; addr < s.Lo && addr >= s.Lo-guardSize {
 			return s
 		}
@@ -123,7 +163,7 @@ func guardOf(addr uintptr) *tracer.Stack {
 
 // stackNamed returns the row of that name, or nil.
 func stackNamed(name []byte) *tracer.Stack {
-	for i := range stacks {
+	for i := range stacks[:numStacks] {
 		if Same(name, stacks[i].Name) {
 			return &stacks[i]
 		}
@@ -153,7 +193,7 @@ func setLimits() {
 			console.String("stack.limit=")
 			console.Bytes(value)
 			console.String(" is ignored: want NAME:BYTES, with 1 to the stack's size and a NAME of")
-			for i := range stacks {
+			for i := range stacks[:numStacks] {
 				console.String(" ")
 				console.String(stacks[i].Name)
 			}
@@ -189,7 +229,7 @@ func warn(i int) {
 // Early and kernel context. It takes about one instruction for each unused
 // word of stack.
 func CheckStacks() {
-	for i := range stacks {
+	for i := range stacks[:numStacks] {
 		s := &stacks[i]
 		measure(s)
 		if s.Level() < tracer.LevelOverLimit {

@@ -4,11 +4,15 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/kernel/linuxabi"
+	"github.com/zeroframe/zeroframe/kernel/mm"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// What to do about a trap. Three kinds resume: a load that was allowed to
-// fault, an interrupt, and a trap that asks for a trace. All others are fatal.
+// What to do about a trap. Some resume what was interrupted: an access to memory that
+// only had to be given, a load that was allowed to fault, an interrupt, a trap that asks
+// for a trace. A fault of the program becomes a signal, if the program takes those. All
+// others are fatal.
 
 // trap is called by the entry code for each trap, on the stack of its vector
 // with interrupts off, and resumes what was interrupted when it returns. Kernel
@@ -16,7 +20,14 @@ import (
 func trap(f *amd64.TrapFrame) {
 	switch f.Vector {
 	case amd64.VectorPF, amd64.VectorGP, amd64.VectorSS:
-		if resume := tracer.Fixup(f.RIP); resume != 0 {
+		if f.Vector == amd64.VectorPF && running && touch(f) {
+			return
+		}
+		resume := tracer.Fixup(f.RIP)
+		if resume == 0 {
+			resume = amd64.UserFixup(f.RIP)
+		}
+		if resume != 0 {
 			f.Resume(resume)
 			return
 		}
@@ -25,14 +36,75 @@ func trap(f *amd64.TrapFrame) {
 		ask(tracer.KindNMI, f, "NMI")
 		return
 	case amd64.VectorBP:
-		ask(tracer.KindTrace, f, "breakpoint")
-		return
+		if !running || f.InKernel() {
+			ask(tracer.KindTrace, f, "breakpoint")
+			return
+		}
 	}
+	inKernel := f.InKernel()
 	if f.Vector >= amd64.VectorIRQ {
 		interrupt(f)
+		if barking {
+			bark(f)
+		}
+		if !inKernel {
+			linuxabi.LeaveTrap(f)
+		}
 		return
 	}
+	if running && !inKernel {
+		raise(f)
+	}
 	die(f)
+}
+
+// touch gives the page that an access has missed a frame, if the program's address
+// space has room for it there. It returns false if the access was wrong.
+func touch(f *amd64.TrapFrame) bool {
+	if f.InKernel() && amd64.UserFixup(f.RIP) == 0 {
+		return false
+	}
+	switch mm.Touch(f.CR2, f.Error) {
+	case mm.Mended:
+		return true
+	case mm.NoFrame:
+		outOfMemory(f)
+	}
+	return false
+}
+
+// raise makes a fault of the program a signal, as Linux does (arch/x86/kernel/traps.c).
+// It returns if the program does not take it.
+func raise(f *amd64.TrapFrame) {
+	const (
+		ill, trace, bus, fpe, segv            = 4, 5, 7, 8, 11
+		fromKernel                            = 0x80
+		notMapped, notAllowed, divide, opcode = 1, 2, 1, 2
+	)
+	sig, code, addr := segv, int32(fromKernel), uintptr(0)
+	switch f.Vector {
+	case amd64.VectorPF:
+		code, addr = notMapped, f.CR2
+		if f.Error&amd64.PFPresent != 0 {
+			code = notAllowed
+		}
+	case amd64.VectorDE:
+		sig, code, addr = fpe, divide, f.RIP
+	case amd64.VectorUD:
+		sig, code, addr = ill, opcode, f.RIP
+	case amd64.VectorBP, amd64.VectorDB:
+		sig, code = trace, 1
+	case amd64.VectorSS:
+		sig = bus
+	case amd64.VectorMF, amd64.VectorXM:
+		sig, code, addr = fpe, 3, f.RIP
+	case amd64.VectorGP:
+	default:
+		return
+	}
+	if linuxabi.Handles(sig) {
+		linuxabi.Fault(f, sig, code, addr)
+	}
 }
 
 // handlers holds, for each vector, the address of a function, or 0.
@@ -50,17 +122,20 @@ func NMIs() uint32 { return nmis }
 func OnInterrupt(vector uint8, f func()) { handlers[vector] = **(**uintptr)(unsafe.Pointer(&f)) }
 
 // RaiseInterrupt sends the CPU an interrupt, by way of its local APIC, and lets
-// it in. Without a local APIC it panics. Early and kernel context.
+// it in. Without a local APIC it panics. Any context.
 func RaiseInterrupt(vector uint8) {
 	if apic == 0 {
 		Panic("this CPU has no local APIC: no interrupt can be raised")
 	}
+	on := amd64.InterruptsEnabled()
 	amd64.InterruptSelf(apic, vector)
 	amd64.EnableInterrupts()
 	for i := 0; i < 100; i++ {
 		amd64.Pause()
 	}
-	amd64.DisableInterrupts()
+	if !on {
+		amd64.DisableInterrupts()
+	}
 }
 
 func interrupt(f *amd64.TrapFrame) {

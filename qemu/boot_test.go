@@ -128,7 +128,7 @@ func TestStackLimit(t *testing.T) {
 		{"stack.limit=irq:1", "", ""},
 		{"panic=later", "", "panic=later is ignored: want exit, halt or reset\r\n"},
 		{"x=" + strings.Repeat("y", 4500), "", "longer than the kernel keeps"},
-		{"stack.limit=bot:100", "", "stack.limit=bot:100 is ignored: want NAME:BYTES, with 1 to the stack's size and a NAME of boot pf exc irq df nmi mc debug panic nested\r\n"},
+		{"stack.limit=bot:100", "", "stack.limit=bot:100 is ignored: want NAME:BYTES, with 1 to the stack's size and a NAME of boot pf exc irq df nmi mc debug panic nested kernel\r\n"},
 		{"stack.limit=boot", "", "stack.limit=boot is ignored: want NAME:BYTES"},
 		{"stack.limit=boot:1x", "", "stack.limit=boot:1x is ignored: want NAME:BYTES"},
 		{"stack.limit=boot:99999999999999999999999999", "", " is ignored: want NAME:BYTES"},

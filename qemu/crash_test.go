@@ -158,7 +158,7 @@ func checkTrace(t *testing.T, tr *labTrace) {
 	if f := tr.Frames[0]; tr.Registers["rip"] != f.Address || tr.Registers["rbp"] != f.FP {
 		t.Errorf("rip, rbp = %s, %s; want frame 0's, %s, %s", tr.Registers["rip"], tr.Registers["rbp"], f.Address, f.FP)
 	}
-	want := []string{"boot", "pf", "exc", "irq", "df", "nmi", "mc", "debug", "panic", "nested"}
+	want := []string{"boot", "pf", "exc", "irq", "df", "nmi", "mc", "debug", "panic", "nested", "kernel"}
 	if len(tr.Stacks) != len(want) {
 		t.Fatalf("%d stacks; want %d", len(tr.Stacks), len(want))
 	}

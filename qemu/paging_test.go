@@ -123,7 +123,7 @@ func TestPageTables(t *testing.T) {
 }
 
 // guards is the number of stacks, each with a guard page below it.
-const guards = 10
+const guards = 11
 
 // guardPages checks the page below and the pages of every stack in the trace.
 func guardPages(t *testing.T, pages map[uint64]mapping, serial string) map[uint64]bool {

@@ -11,8 +11,8 @@ import (
 // page 0 and the guard pages are left out. Nothing else is mapped until someone
 // asks for it (MapDevice), so a stray pointer faults.
 //
-// Frames for the tables come from the RAM behind the image, from low to high,
-// and are never given back.
+// Frames for the tables come from the RAM behind the image, from low to high, until
+// Release hands all RAM to the frame allocator, and are never given back.
 
 // Segment is a part of the loaded image: Lo <= address < Hi.
 type Segment struct {
@@ -30,7 +30,12 @@ var (
 	highest  uint64 // end of the highest usable region
 	problem  bool   // frames ran out
 	newTable uint64 // bytes of tables
+
+	segments    [maxSegments]Segment // the image's
+	numSegments int
 )
+
+const maxSegments = 8
 
 // Errors of Init, as text: there is no runtime to make error values.
 const (
@@ -46,7 +51,7 @@ const lowMemory = 1 << 20
 // Init builds the tables from the loader's memory map and the image's segments
 // (in ascending order), and switches to them. imageEnd is the end of the
 // image's memory. It returns "" or what was wrong. Early context, once.
-func Init(regions []boot.Region, segments []Segment, imageEnd uintptr) (wrong string) {
+func Init(regions []boot.Region, image []Segment, imageEnd uintptr) (wrong string) {
 	if len(regions) == 0 {
 		return errNoMap
 	}
@@ -71,6 +76,15 @@ func Init(regions []boot.Region, segments []Segment, imageEnd uintptr) (wrong st
 			endPage = max(uintptr(r.Lo), nextPage) &^ (amd64.PageSize - 1)
 		}
 	}
+	for i := range kept[:numKept] {
+		switch k := &kept[i]; {
+		case k.hi <= nextPage || k.lo >= endPage:
+		case k.lo < nextPage+tableRoom:
+			nextPage = k.hi // too close behind the image
+		default:
+			endPage = k.lo
+		}
+	}
 	if endPage <= nextPage {
 		return errNoRegion
 	}
@@ -91,7 +105,7 @@ func Init(regions []boot.Region, segments []Segment, imageEnd uintptr) (wrong st
 			if lo < lowMemory {
 				lo = lowMemory
 			}
-			mapRange(uintptr(lo), uintptr(r.Hi)&^(amd64.PageSize-1), amd64.PTEWrite|noExec)
+			mapRange(uintptr(lo), uintptr(min(r.Hi, identityMax))&^(amd64.PageSize-1), amd64.PTEWrite|noExec)
 		}
 	}
 	for i := range regions {
@@ -99,8 +113,12 @@ func Init(regions []boot.Region, segments []Segment, imageEnd uintptr) (wrong st
 			unmapReserved(max(uintptr(r.Lo)&^(amd64.PageSize-1), lowMemory), uintptr(r.Hi))
 		}
 	}
-	for i := range segments {
-		s := &segments[i]
+	for i := range image {
+		s := &image[i]
+		if numSegments < maxSegments {
+			segments[numSegments] = *s
+			numSegments++
+		}
 		flags := uint64(0)
 		if s.Write {
 			flags |= amd64.PTEWrite
@@ -115,8 +133,70 @@ func Init(regions []boot.Region, segments []Segment, imageEnd uintptr) (wrong st
 	}
 	amd64.WriteCR0(amd64.ReadCR0() | amd64.CR0WriteProtect)
 	amd64.WriteCR3(root)
+	spaceLo = max(4<<30, uintptr(min(highest, identityMax)+amd64.PageSize2-1)&^(amd64.PageSize2-1))
 	return ""
 }
+
+// Keep sets aside RAM that is not to be used: what the loader has put there. At most
+// 8 ranges are kept, of which the image is one. Early context, before Init.
+func Keep(lo, hi uintptr) bool {
+	if numKept == maxKept || hi < lo {
+		return false
+	}
+	kept[numKept] = frameRange{pageDown(lo), pageUp(hi)}
+	numKept++
+	return true
+}
+
+const maxKept = 8
+
+// tableRoom is how much RAM in one piece the tables are sure to find.
+const tableRoom = 4 << 20
+
+var (
+	kept    [maxKept]frameRange
+	numKept int
+)
+
+// Release gives all usable RAM above 1 MiB to the frame allocator, but for the
+// image, the tables, reserved regions and what Keep has set aside. From here on
+// frames for tables come from the allocator, too. Early context, once.
+func Release(regions []boot.Region, imageLo uintptr) {
+	Keep(pageDown(imageLo), nextPage)
+	for i := range regions {
+		if r := &regions[i]; r.Usable {
+			releaseRange(max(pageUp(uintptr(r.Lo)), lowMemory), pageDown(uintptr(min(r.Hi, identityMax))), regions)
+		}
+	}
+	endPage = nextPage
+	released = true
+}
+
+// releaseRange adds the parts of lo <= address < hi that nothing else lays claim to.
+func releaseRange(lo, hi uintptr, regions []boot.Region) {
+	for lo < hi {
+		// The lowest claim that ends above lo.
+		at, end := hi, hi
+		for i := range kept[:numKept] {
+			if k := &kept[i]; k.hi > lo && k.lo < at {
+				at, end = k.lo, k.hi
+			}
+		}
+		for i := range regions {
+			r := &regions[i]
+			if rlo, rhi := pageDown(uintptr(r.Lo)), pageUp(uintptr(r.Hi)); !r.Usable && rhi > lo && rlo < at {
+				at, end = rlo, rhi
+			}
+		}
+		if at > lo {
+			AddFrames(lo, min(at, hi))
+		}
+		lo = max(end, lo+amd64.PageSize)
+	}
+}
+
+// released is set when frames for tables come from the frame allocator.
+var released bool
 
 // Total returns the bytes of usable RAM in the loader's map.
 func Total() uint64 { return total }
@@ -258,6 +338,13 @@ func slot(t, addr uintptr, level int) uintptr {
 
 // frame returns a zeroed page for a table, or 0.
 func frame() uintptr {
+	if released {
+		f := Frame()
+		if f != 0 {
+			newTable += amd64.PageSize
+		}
+		return f
+	}
 	if endPage-nextPage < amd64.PageSize {
 		problem = true
 		return 0

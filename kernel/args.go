@@ -1,0 +1,214 @@
+package kernel
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/kernel/entropy"
+	"github.com/zeroframe/zeroframe/kernel/mm"
+)
+
+// The program's arguments, environment and auxiliary vector, as the runtime finds them
+// on its first stack (System V ABI, figure 3.9):
+//
+//	argc        <- SP, a multiple of 16
+//	argv[0] ... argv[argc-1], 0
+//	envp[0] ... 0
+//	auxiliary vector: pairs, the last 0 0
+//	the strings
+//
+// os.Args[0] is the option arg0, the rest are the words behind "--". Each option
+// env.NAME=VALUE is a variable of the environment.
+
+// maxVector is the largest number of arguments and variables.
+const maxVector = 512
+
+// stackBuilder writes strings downwards from next.
+type stackBuilder struct {
+	next   uintptr
+	failed bool
+	n      int
+}
+
+// vector holds the addresses of the strings: arguments, 0, environment, 0.
+var vector [maxVector + 2]uintptr
+
+// Types of the auxiliary vector (Linux: include/uapi/linux/auxvec.h).
+const (
+	atPageSize = 6
+	atRandom   = 25
+)
+
+// fill builds the stack and returns its pointer.
+func (b *stackBuilder) fill() (sp uintptr, ok bool) {
+	name, given := Option("arg0")
+	if !given {
+		b.string("main", nil)
+	} else {
+		b.string("", name)
+	}
+	argc := b.n
+	argc += b.arguments() // not in one expression: the call changes b.n
+	b.end()
+	b.environment()
+	b.end()
+
+	b.next = (b.next - 16) &^ 15
+	random := b.next
+	b.word(random, entropy.Word())
+	b.word(random+8, entropy.Word())
+	aux := [6]uint64{atPageSize, amd64.PageSize, atRandom, uint64(random), 0, 0}
+
+	words := uintptr(1 + b.n + len(aux))
+	sp = (b.next - words*8) &^ 15
+	p := sp
+	b.word(p, uint64(argc))
+	for _, v := range vector[:b.n] {
+		p += 8
+		b.word(p, uint64(v))
+	}
+	for _, v := range aux {
+		p += 8
+		b.word(p, v)
+	}
+	return sp, !b.failed && b.n < maxVector && firstStackTop-sp < firstStackUsed/2
+}
+
+func (b *stackBuilder) word(a uintptr, v uint64) {
+	if !amd64.StoreUser64(a, v) {
+		b.failed = true
+	}
+}
+
+func (b *stackBuilder) add(v uintptr) {
+	if b.n < len(vector) {
+		vector[b.n] = v
+		b.n++
+	}
+}
+
+func (b *stackBuilder) end() { b.add(0) }
+
+// string adds a string made of two parts.
+func (b *stackBuilder) string(s string, rest []byte) {
+	n := uintptr(len(s) + len(rest) + 1)
+	b.next -= n
+	if firstStackTop-b.next > firstStackUsed/2 {
+		b.failed = true
+		b.next += n
+		return
+	}
+	p := b.next
+	for i := 0; i < len(s); i++ {
+		b.byte(p, s[i])
+		p++
+	}
+	for _, c := range rest {
+		b.byte(p, c)
+		p++
+	}
+	b.byte(p, 0)
+	b.add(b.next)
+}
+
+func (b *stackBuilder) byte(a uintptr, c byte) {
+	if amd64.CopyUser(a, uintptr(unsafe.Pointer(&c)), 1) != 0 {
+		b.failed = true
+	}
+}
+
+// arguments adds the words behind "--". A word may be in double quotes, or have parts
+// that are; a backslash in quotes stands before a quote or a backslash.
+func (b *stackBuilder) arguments() (n int) {
+	line := behindDashes(info.Cmdline())
+	for {
+		for len(line) > 0 && line[0] == ' ' {
+			line = line[1:]
+		}
+		if len(line) == 0 {
+			return n
+		}
+		// Unquoted in place: the result is never longer.
+		quoted, to, i := false, 0, 0
+		for ; i < len(line) && (quoted || line[i] != ' '); i++ {
+			c := line[i]
+			switch {
+			case c == '"':
+				quoted = !quoted
+				continue
+			case c == '\\' && quoted && i+1 < len(line):
+				i++
+				c = line[i]
+			}
+			line[to] = c
+			to++
+		}
+		b.string("", line[:to])
+		n++
+		line = line[i:]
+	}
+}
+
+// behindDashes returns what follows the word "--".
+func behindDashes(line []byte) []byte {
+	quoted := false
+	for i := range line {
+		if line[i] == '"' {
+			quoted = !quoted
+		}
+		if !quoted && line[i] == '-' && i+1 < len(line) && line[i+1] == '-' &&
+			(i == 0 || line[i-1] == ' ') && (i+2 == len(line) || line[i+2] == ' ') {
+			return line[i+2:]
+		}
+	}
+	return nil
+}
+
+// environment adds the variables that options give, and tells the garbage collector
+// how much memory there is, unless an option does.
+func (b *stackBuilder) environment() {
+	const prefix = "env."
+	line := info.Cmdline()
+	limited := false
+	for {
+		word, rest, ok := nextWord(line)
+		if !ok {
+			break
+		}
+		line = rest
+		if len(word) > len(prefix) && Same(word[:len(prefix)], prefix) {
+			word = word[len(prefix):]
+			limited = limited || len(word) > 10 && Same(word[:11], "GOMEMLIMIT=")
+			b.string("", unquote(word))
+		}
+	}
+	if !limited {
+		var t text
+		t.str("GOMEMLIMIT=")
+		t.dec(mm.FreeFrames() * amd64.PageSize / 100 * memoryShare)
+		b.string("", t.b[:t.n])
+	}
+}
+
+// memoryShare is the part of the RAM, in percent, that the Go runtime is told to keep
+// within.
+const memoryShare = 85
+
+// unquote removes the quotes from NAME="VALUE", in place.
+func unquote(word []byte) []byte {
+	to, quoted := 0, false
+	for i := 0; i < len(word); i++ {
+		c := word[i]
+		if c == '"' {
+			quoted = !quoted
+			continue
+		}
+		if c == '\\' && quoted && i+1 < len(word) {
+			i++
+			c = word[i]
+		}
+		word[to] = c
+		to++
+	}
+	return word[:to]
+}

@@ -1,0 +1,362 @@
+package linuxabi
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/sched"
+	"github.com/zeroframe/zeroframe/kernel/tty"
+)
+
+// Waiting for many descriptors: epoll, poll and select. An epoll instance is a page of
+// what it watches; the Go runtime has one.
+
+const (
+	epollIn      = 0x1
+	epollOut     = 0x4
+	epollErr     = 0x8
+	epollHup     = 0x10
+	epollRdhup   = 0x2000
+	epollOneshot = 1 << 30
+	epollEdge    = 1 << 31
+
+	maxEpolls  = 16
+	maxWatches = pageSize / unsafe.Sizeof(watch{})
+)
+
+// watch is a descriptor that an epoll instance watches.
+type watch struct {
+	fd     int16
+	file   int16  // open file, plus 1; 0 is free
+	events uint32 // what is wanted, with the flags above
+	fresh  bool   // something has happened since it was last reported
+	data   uint64 // the program's
+}
+
+type epollInstance struct {
+	page uintptr // of [maxWatches]watch; 0: free
+	file int32
+}
+
+var epolls [maxEpolls]epollInstance
+
+func (e *epollInstance) watches() []watch {
+	return unsafe.Slice((*watch)(amd64.Pointer(e.page)), maxWatches)
+}
+
+// state returns the events that hold for an open file now.
+func state(f *file) (events uint32) {
+	switch f.kind {
+	case terminal:
+		events = epollOut
+		if tty.Readable() {
+			events |= epollIn
+		}
+	case pipeRead:
+		p := &pipes[f.obj]
+		if p.n > 0 {
+			events |= epollIn
+		}
+		if p.writers == 0 {
+			events |= epollHup
+		}
+	case pipeWrite:
+		p := &pipes[f.obj]
+		if pipeSize-p.n >= atomicWrite {
+			events |= epollOut
+		}
+		if p.readers == 0 {
+			events |= epollErr
+		}
+	case counter:
+		e := &counters[f.obj]
+		events = epollOut
+		if e.value > 0 {
+			events |= epollIn
+		}
+	case epoll:
+		if anyReady(&epolls[f.obj]) {
+			events = epollIn
+		}
+	default:
+		events = epollIn | epollOut
+	}
+	return events
+}
+
+// ready reports whether a read of the file would not wait.
+func ready(f *file) bool { return state(f)&(epollIn|epollHup|epollErr) != 0 }
+
+// changed says that something has happened to open file i: who waits for it goes on.
+func changed(i int) {
+	wakeFile(i)
+	for j := range epolls {
+		e := &epolls[j]
+		if e.page == 0 {
+			continue
+		}
+		hit := false
+		for k := range e.watches() {
+			if w := &e.watches()[k]; w.file == int16(i+1) {
+				w.fresh = true
+				hit = true
+			}
+		}
+		if hit {
+			wakeEpoll(j)
+		}
+	}
+	wakeEpoll(-1)
+}
+
+// wakeEpoll lets who waits for epoll instance j look again, and who is in poll.
+func wakeEpoll(j int) {
+	for tid := int32(1); tid <= sched.MaxTID(); tid++ {
+		t := sched.Get(tid)
+		if t != nil && t.State == sched.Waiting && t.Why == sched.ForEpoll && (t.Key == uintptr(j) || t.Key == anyEpoll) {
+			sched.Retry(t)
+		}
+	}
+}
+
+// anyEpoll is the key of a thread in poll or select: it looks again whenever anything
+// happens.
+const anyEpoll = ^uintptr(0)
+
+// unwatch forgets an open file that is being closed.
+func unwatch(i int) {
+	for j := range epolls {
+		if e := &epolls[j]; e.page != 0 {
+			for k := range e.watches() {
+				if w := &e.watches()[k]; w.file == int16(i+1) {
+					w.file = 0
+				}
+			}
+		}
+	}
+}
+
+func (c *call) epollCreate(flags uintptr) int64 {
+	for j := range epolls {
+		e := &epolls[j]
+		if e.page != 0 {
+			continue
+		}
+		if e.page = mm.Frame(); e.page == 0 {
+			return -eNOMEM
+		}
+		fd := open(file{kind: epoll, obj: int32(j), flags: oRdwr}, flags)
+		if fd < 0 {
+			closeEpoll(int32(j))
+			return fd
+		}
+		e.file = int32(fds[fd]) - 1
+		return fd
+	}
+	return -eMFILE
+}
+
+func closeEpoll(j int32) {
+	mm.FreeFrame(epolls[j].page)
+	epolls[j].page = 0
+}
+
+func (c *call) epollCtl() int64 {
+	const add, del, mod = 1, 2, 3
+	ep, f := get(c.a), get(c.c)
+	if ep == nil || f == nil {
+		return -eBADF
+	}
+	if ep.kind != epoll || ep == f {
+		return -eINVAL
+	}
+	if f.kind == node || f.kind == device && f.rdev != devTTY {
+		return -ePERM // always ready
+	}
+	e := &epolls[ep.obj]
+	i := int(fds[c.c])
+	var found, free *watch
+	ws := e.watches()
+	for k := range ws {
+		switch w := &ws[k]; {
+		case int(w.file) == i && uintptr(w.fd) == c.c:
+			found = w
+		case w.file == 0 && free == nil:
+			free = w
+		}
+	}
+	if c.b == del {
+		if found == nil {
+			return -eNOENT
+		}
+		found.file = 0
+		return 0
+	}
+	events, ok1 := in32(c.d)
+	data, ok2 := in64(c.d + 4) // packed
+	if !ok1 || !ok2 {
+		return -eFAULT
+	}
+	switch c.b {
+	case add:
+		if found != nil {
+			return -eEXIST
+		}
+		if free == nil {
+			return -28
+		}
+		found = free
+	case mod:
+		if found == nil {
+			return -eNOENT
+		}
+	default:
+		return -eINVAL
+	}
+	found.fd, found.file, found.events, found.data, found.fresh = int16(c.c), int16(i), events, data, true
+	if state(f)&events != 0 {
+		wakeEpoll(int(ep.obj))
+	}
+	return 0
+}
+
+// report returns the events of a watch that are to be reported.
+func (w *watch) report() uint32 {
+	if w.file == 0 || w.events&epollEdge != 0 && !w.fresh {
+		return 0
+	}
+	return state(&files[w.file-1]) & (w.events | epollErr | epollHup) &^ (epollEdge | epollOneshot)
+}
+
+func anyReady(e *epollInstance) bool {
+	ws := e.watches()
+	for k := range ws {
+		if ws[k].report() != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// epollWait waits for events. timeout is in ns, ^0 for ever.
+func (c *call) epollWait(timeout uint64) int64 {
+	ep := get(c.a)
+	if ep == nil {
+		return -eBADF
+	}
+	if ep.kind != epoll || int64(c.c) <= 0 {
+		return -eINVAL
+	}
+	ws := epolls[ep.obj].watches()
+	n := uintptr(0)
+	for k := range ws {
+		w := &ws[k]
+		events := w.report()
+		if events == 0 {
+			continue
+		}
+		if n == c.c {
+			break
+		}
+		at := c.b + n*12
+		if !out32(at, events) || !out64(at+4, w.data) {
+			if n == 0 {
+				return -eFAULT
+			}
+			break
+		}
+		w.fresh = false
+		if w.events&epollOneshot != 0 {
+			w.events &= epollEdge | epollOneshot
+		}
+		n++
+	}
+	if n > 0 {
+		return int64(n)
+	}
+	return c.waitEvents(uintptr(ep.obj), timeout)
+}
+
+// waitEvents waits until something happens, or returns 0 if the time is over. The call
+// then starts over, with the deadline of the first time.
+func (c *call) waitEvents(key uintptr, timeout uint64) int64 {
+	t := sched.Current()
+	if !c.again {
+		t.Until = never
+		if timeout < 1<<62 {
+			t.Until = clock.Now() + timeout
+		}
+	}
+	if timeout == 0 || clock.Now() >= t.Until {
+		return 0
+	}
+	sched.Block(c.f, sched.ForEpoll, key, t.Until, 0)
+	return 0
+}
+
+func millis(v uintptr) uint64 {
+	if int32(v) < 0 {
+		return never
+	}
+	return uint64(uint32(v)) * 1e6
+}
+
+func (c *call) epollPwait2() int64 {
+	timeout := uint64(never)
+	if c.d != 0 {
+		ns, e := inTimespec(c.d)
+		if e != 0 {
+			return e
+		}
+		timeout = ns
+	}
+	return c.epollWait(timeout)
+}
+
+func (c *call) ppoll() int64 {
+	timeout := uint64(never)
+	if c.c != 0 {
+		ns, e := inTimespec(c.c)
+		if e != 0 {
+			return e
+		}
+		timeout = ns
+	}
+	return c.poll(timeout)
+}
+
+// poll: struct pollfd is fd, events, revents in 4, 2 and 2 bytes.
+func (c *call) poll(timeout uint64) int64 {
+	if c.b > maxFDs {
+		return -eINVAL
+	}
+	hits := int64(0)
+	for i := uintptr(0); i < c.b; i++ {
+		at := c.a + i*8
+		fd, ok1 := in32(at)
+		events, ok2 := in32(at + 4)
+		if !ok1 || !ok2 {
+			return -eFAULT
+		}
+		revents := uint32(0)
+		if int32(fd) >= 0 {
+			if f := get(uintptr(fd)); f == nil {
+				revents = 0x20 // POLLNVAL
+			} else {
+				revents = state(f) & (events&0xffff | epollErr | epollHup)
+			}
+		}
+		if !outShort(at+6, uint16(revents)) {
+			return -eFAULT
+		}
+		if revents != 0 {
+			hits++
+		}
+	}
+	if hits > 0 {
+		return hits
+	}
+	return c.waitEvents(anyEpoll, timeout)
+}

@@ -1,0 +1,148 @@
+package linuxabi
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/sched"
+)
+
+// What the system is: names, limits, use of resources.
+
+const utsField = 65
+
+// uname: the runtime and some packages look at the release.
+func (c *call) uname() int64 {
+	if !zeroOut(c.a, 6*utsField) {
+		return -eFAULT
+	}
+	fields := [6]string{"Linux", "zeroframe", "6.1.0-zeroframe", "#1 Zeroframe", "x86_64", "(none)"}
+	for i := range fields {
+		s := fields[i]
+		if !copyOut(c.a+uintptr(i)*utsField, uintptr(unsafe.Pointer(unsafe.StringData(s))), uintptr(len(s))) {
+			return -eFAULT
+		}
+	}
+	return 0
+}
+
+func (c *call) sysinfo() int64 {
+	if !zeroOut(c.a, 112) {
+		return -eFAULT
+	}
+	out64(c.a, clock.Now()/1e9)
+	out64(c.a+32, mm.AllFrames()*pageSize)
+	out64(c.a+40, mm.FreeFrames()*pageSize)
+	outShort(c.a+80, 1)
+	out32(c.a+104, 1)
+	return 0
+}
+
+// limits are soft and hard limits by number (getrlimit(2)).
+func limit(resource uintptr) (soft, hard uint64) {
+	const unlimited = ^uint64(0)
+	switch resource {
+	case 3: // stack
+		return 8 << 20, unlimited
+	case 4: // core
+		return 0, unlimited
+	case 6: // processes
+		return sched.MaxThreads, sched.MaxThreads
+	case 7: // files
+		return maxFDs, maxFDs
+	}
+	return unlimited, unlimited
+}
+
+func outLimit(to, resource uintptr) int64 {
+	if resource > 15 {
+		return -eINVAL
+	}
+	soft, hard := limit(resource)
+	if to != 0 && (!out64(to, soft) || !out64(to+8, hard)) {
+		return -eFAULT
+	}
+	return 0
+}
+
+// setLimit takes any limit that could be set, and changes nothing.
+func setLimit(from, resource uintptr) int64 {
+	if resource > 15 {
+		return -eINVAL
+	}
+	soft, ok1 := in64(from)
+	hard, ok2 := in64(from + 8)
+	if !ok1 || !ok2 {
+		return -eFAULT
+	}
+	if soft > hard {
+		return -eINVAL
+	}
+	return 0
+}
+
+func (c *call) prlimit() int64 {
+	if c.a != 0 && c.a != pid {
+		return -eSRCH
+	}
+	if e := outLimit(c.d, c.b); e != 0 {
+		return e
+	}
+	if c.c != 0 {
+		return setLimit(c.c, c.b)
+	}
+	return 0
+}
+
+func (c *call) getrusage() int64 {
+	if !zeroOut(c.b, 144) {
+		return -eFAULT
+	}
+	const thread = 1
+	ns := sched.CPUTime()
+	if c.a == thread {
+		ns = sched.ThreadTime()
+	}
+	if int32(c.a) == -1 {
+		ns = 0 // children
+	}
+	out64(c.b, ns/1e9)
+	out64(c.b+8, ns%1e9/1000)
+	out64(c.b+32, (mm.MostFrames())*pageSize/1024)
+	return 0
+}
+
+func (c *call) times() int64 {
+	const tick = 1e9 / 100
+	if c.a != 0 && !outWords(c.a, (&[4]uint64{sched.CPUTime() / tick})[:]) {
+		return -eFAULT
+	}
+	return int64(clock.Now() / tick)
+}
+
+// getID answers for users and groups: root.
+func (c *call) getIDs() int64 {
+	for _, a := range [3]uintptr{c.a, c.b, c.c} {
+		if !out32(a, 0) {
+			return -eFAULT
+		}
+	}
+	return 0
+}
+
+func (c *call) prctl() int64 {
+	const setName, getName = 15, 16
+	switch c.a {
+	case setName:
+		return 0
+	}
+	return -eINVAL
+}
+
+func (c *call) getcpu() int64 {
+	if c.a != 0 && !out32(c.a, 0) || c.b != 0 && !out32(c.b, 0) {
+		return -eFAULT
+	}
+	return 0
+}

@@ -1,0 +1,244 @@
+package linuxabi
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/sched"
+)
+
+// Pipes and event counters.
+
+const (
+	maxPipes    = 256
+	pipePages   = 16
+	pipeSize    = pipePages * pageSize
+	maxCounters = 64
+	atomicWrite = 4096 // PIPE_BUF
+)
+
+// pipe is a ring of bytes in page frames, which it has only while it is open.
+type pipe struct {
+	pages          [pipePages]uintptr
+	head, n        uintptr // first byte and number of bytes
+	readers        int32   // open files at the reading end
+	writers        int32
+	reader, writer int32 // the open files
+}
+
+var pipes [maxPipes]pipe
+
+type eventCounter struct {
+	value     uint64
+	semaphore bool
+	used      bool
+	file      int32
+}
+
+var counters [maxCounters]eventCounter
+
+func (c *call) pipe2(flags uintptr) int64 {
+	p, obj := (*pipe)(nil), 0
+	for i := range pipes {
+		if pipes[i].readers == 0 && pipes[i].writers == 0 {
+			p, obj = &pipes[i], i
+			break
+		}
+	}
+	if p == nil {
+		return -23
+	}
+	if !mm.Allowed(c.a, 8, true) {
+		return -eFAULT
+	}
+	mode := flags & oNonblock
+	r := open(file{kind: pipeRead, flags: mode, obj: int32(obj)}, flags)
+	if r < 0 {
+		return r
+	}
+	p.readers, p.reader, p.n, p.head = 1, int32(fds[r])-1, 0, 0
+	w := open(file{kind: pipeWrite, flags: mode | oWronly, obj: int32(obj)}, flags)
+	if w < 0 {
+		closeFD(uintptr(r))
+		return w
+	}
+	p.writers, p.writer = 1, int32(fds[w])-1
+	if !out32(c.a, uint32(r)) || !out32(c.a+4, uint32(w)) {
+		closeFD(uintptr(r))
+		closeFD(uintptr(w))
+		return -eFAULT
+	}
+	return 0
+}
+
+func closePipe(f *file) {
+	p := &pipes[f.obj]
+	if f.kind == pipeRead {
+		p.readers--
+		if p.writers > 0 {
+			changed(int(p.writer))
+		}
+	} else {
+		p.writers--
+		if p.readers > 0 {
+			changed(int(p.reader))
+		}
+	}
+	if p.readers == 0 && p.writers == 0 {
+		for i := range p.pages {
+			if p.pages[i] != 0 {
+				mm.FreeFrame(p.pages[i])
+				p.pages[i] = 0
+			}
+		}
+	}
+}
+
+func (c *call) readPipe(f *file, to, n uintptr) int64 {
+	p := &pipes[f.obj]
+	if n == 0 {
+		return 0
+	}
+	if p.n == 0 {
+		if p.writers == 0 {
+			return 0
+		}
+		if f.flags&oNonblock != 0 {
+			return -eAGAIN
+		}
+		c.wait(f)
+	}
+	done := uintptr(0)
+	for done < n && p.n > 0 {
+		part := min(n-done, p.n, pageSize-p.head%pageSize)
+		if !copyOut(to+done, p.pages[p.head/pageSize]+p.head%pageSize, part) {
+			if done == 0 {
+				return -eFAULT
+			}
+			break
+		}
+		p.head = (p.head + part) % pipeSize
+		p.n -= part
+		done += part
+	}
+	if p.writers > 0 {
+		changed(int(p.writer))
+	}
+	return int64(done)
+}
+
+func (c *call) writePipe(f *file, from, n uintptr) int64 {
+	p := &pipes[f.obj]
+	if p.readers == 0 {
+		send(sched.Current(), sigPIPE)
+		return -ePIPE
+	}
+	if n == 0 {
+		return 0
+	}
+	room := pipeSize - p.n
+	if room == 0 || n <= atomicWrite && room < n && !c.again {
+		if f.flags&oNonblock != 0 {
+			return -eAGAIN
+		}
+		c.wait(f)
+	}
+	done := uintptr(0)
+	for done < n && p.n < pipeSize {
+		at := (p.head + p.n) % pipeSize
+		page := &p.pages[at/pageSize]
+		if *page == 0 {
+			if *page = mm.Frame(); *page == 0 {
+				if done == 0 {
+					return -eNOMEM
+				}
+				break
+			}
+		}
+		part := min(n-done, pipeSize-p.n, pageSize-at%pageSize)
+		if !copyIn(*page+at%pageSize, from+done, part) {
+			if done == 0 {
+				return -eFAULT
+			}
+			break
+		}
+		p.n += part
+		done += part
+	}
+	changed(int(p.reader))
+	t := sched.Current()
+	if !c.again {
+		t.Done = 0
+	}
+	if done < n && f.flags&oNonblock == 0 {
+		// The rest waits for room: the call starts over with what is left.
+		t.Done += done
+		c.f.SI += done
+		c.f.DX -= done
+		c.wait(f)
+	}
+	c.f.SI -= t.Done
+	c.f.DX += t.Done
+	done += t.Done
+	t.Done = 0
+	return int64(done)
+}
+
+func (c *call) eventfd2(initial, flags uintptr) int64 {
+	for i := range counters {
+		e := &counters[i]
+		if e.used {
+			continue
+		}
+		fd := open(file{kind: counter, flags: flags&oNonblock | oRdwr, obj: int32(i)}, flags)
+		if fd >= 0 {
+			e.used, e.value, e.semaphore = true, uint64(uint32(initial)), flags&1 != 0
+			e.file = int32(fds[fd]) - 1
+		}
+		return fd
+	}
+	return -eMFILE
+}
+
+func (c *call) readCounter(f *file, to, n uintptr) int64 {
+	e := &counters[f.obj]
+	if n < 8 {
+		return -eINVAL
+	}
+	if e.value == 0 {
+		if f.flags&oNonblock != 0 {
+			return -eAGAIN
+		}
+		c.wait(f)
+	}
+	v := e.value
+	if e.semaphore {
+		v = 1
+	}
+	if !out64(to, v) {
+		return -eFAULT
+	}
+	e.value -= v
+	changed(int(e.file))
+	return 8
+}
+
+func (c *call) writeCounter(f *file, from, n uintptr) int64 {
+	e := &counters[f.obj]
+	if n < 8 {
+		return -eINVAL
+	}
+	v, ok := in64(from)
+	switch {
+	case !ok:
+		return -eFAULT
+	case v == ^uint64(0):
+		return -eINVAL
+	case v >= ^uint64(0)-e.value:
+		if f.flags&oNonblock != 0 {
+			return -eAGAIN
+		}
+		c.wait(f)
+	}
+	e.value += v
+	changed(int(e.file))
+	return 8
+}

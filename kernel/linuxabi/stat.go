@@ -1,0 +1,122 @@
+package linuxabi
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/fs"
+	"github.com/zeroframe/zeroframe/kernel/mm"
+)
+
+// What files are: the stat family.
+
+// statBuf is struct stat of amd64 (Linux: arch/x86/include/uapi/asm/stat.h).
+type statBuf struct {
+	dev, ino, nlink  uint64
+	mode, uid, gid   uint32
+	_                uint32
+	rdev             uint64
+	size             int64
+	blksize, blocks  int64
+	atime, atimeNsec int64
+	mtime, mtimeNsec int64
+	ctime, ctimeNsec int64
+	_                [3]int64
+}
+
+func outStat(to uintptr, i *fs.Info) int64 {
+	s := statBuf{
+		dev: 1, ino: i.Ino, nlink: uint64(i.Nlink), mode: i.Mode, uid: i.UID, gid: i.GID,
+		rdev: i.Rdev, size: i.Size, blksize: pageSize, blocks: i.Blocks,
+	}
+	s.atime, s.atimeNsec = splitTime(i.Atime)
+	s.mtime, s.mtimeNsec = splitTime(i.Mtime)
+	s.ctime, s.ctimeNsec = splitTime(i.Ctime)
+	if !copyOut(to, uintptr(unsafe.Pointer(&s)), unsafe.Sizeof(s)) {
+		return -eFAULT
+	}
+	return 0
+}
+
+// splitTime parts nanoseconds, which may be negative, into seconds and the rest.
+func splitTime(ns int64) (sec, nsec int64) {
+	sec, nsec = ns/1e9, ns%1e9
+	if nsec < 0 {
+		sec, nsec = sec-1, nsec+1e9
+	}
+	return sec, nsec
+}
+
+// infoOf tells of an open file of any kind.
+func infoOf(f *file) (i fs.Info) {
+	switch f.kind {
+	case node, device:
+		return fs.Stat(f.node)
+	case terminal:
+		i.Mode, i.Rdev = fs.S_IFCHR|0o620, devTTY
+	case pipeRead, pipeWrite:
+		i.Mode = 0x1000 | 0o600 // S_IFIFO
+	default:
+		i.Mode = 0o600
+	}
+	i.Nlink = 1
+	i.Ino = 1<<32 + uint64(index(f))
+	if f.kind == pipeRead || f.kind == pipeWrite {
+		i.Ino = 2<<32 + uint64(f.obj)
+	}
+	return i
+}
+
+func (c *call) fstat() int64 {
+	f := get(c.a)
+	if f == nil {
+		return -eBADF
+	}
+	i := infoOf(f)
+	return outStat(c.b, &i)
+}
+
+func (c *call) fstatat(dirfd, addr, to, flags uintptr) int64 {
+	dir, path, errno := name(0, dirfd, addr)
+	if flags&atEmptyPath != 0 && len(path) == 0 && errno != -eFAULT && int32(dirfd) != atFDCWD {
+		c.a, c.b = dirfd, to
+		return c.fstat()
+	}
+	if errno != 0 {
+		return errno
+	}
+	if len(path) == 0 && flags&atEmptyPath != 0 {
+		i := fs.Stat(dir)
+		return outStat(to, &i)
+	}
+	id, e := fs.Walk(dir, path, flags&atNoFollow == 0)
+	if e != 0 {
+		return -int64(e)
+	}
+	i := fs.Stat(id)
+	return outStat(to, &i)
+}
+
+// outStatfs writes struct statfs: a file system in memory (tmpfs).
+func outStatfs(to uintptr) int64 {
+	const tmpfsMagic = 0x01021994
+	free := mm.FreeFrames()
+	words := [15]uint64{tmpfsMagic, pageSize, mm.AllFrames(), free, free, 1 << 20, 1 << 19, 0, fs.NameMax, pageSize}
+	if !outWords(to, words[:]) {
+		return -eFAULT
+	}
+	return 0
+}
+
+func (c *call) statfs() int64 {
+	if _, errno := lookUp(here, c.a, 0); errno != 0 {
+		return errno
+	}
+	return outStatfs(c.b)
+}
+
+func (c *call) fstatfs() int64 {
+	if get(c.a) == nil {
+		return -eBADF
+	}
+	return outStatfs(c.b)
+}

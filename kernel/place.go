@@ -1,0 +1,87 @@
+package kernel
+
+import (
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/kernel/goinfo"
+	"github.com/zeroframe/zeroframe/kernel/sched"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// Where a death was: in which context, in which thread and goroutine; and the stacks
+// that those have.
+
+// place is for a death in the kernel's own code.
+func (d *death) place() {
+	d.context, d.thread, d.goroutine, d.fs, d.g = tracer.ContextEarly, 0, 0, 0, 0
+	if !running {
+		return
+	}
+	d.context = tracer.ContextKernel
+	if t := sched.Current(); t != nil {
+		d.thread = uint32(t.TID)
+		d.fs = amd64.UserFS()
+	}
+}
+
+// placeTrap is for a death that a trap or a system call has brought.
+func (d *death) placeTrap(f *amd64.TrapFrame) {
+	if running && !f.InKernel() {
+		d.context = tracer.ContextGoroutine
+		d.fs = f.FSBase
+	}
+}
+
+// threadStacks fills in the rows of the stack table for the program's stacks as they
+// are now: that of the goroutine, and those of the threads. What is read may be
+// damaged: a stack that cannot be one is left out.
+func threadStacks(d *death) {
+	if !running {
+		return
+	}
+	for tid := int32(1); tid <= sched.MaxTID() && stackThread+2*int(tid) <= maxRows; tid++ {
+		g0, sig := &stacks[stackThread+2*(tid-1)], &stacks[stackThread+2*(tid-1)+1]
+		g0.Lo, g0.Hi, sig.Lo, sig.Hi = 0, 0, 0, 0
+		if t := sched.Get(tid); t != nil {
+			setRow(g0, t.StackLo, t.StackHi)
+			setRow(sig, t.SigLo, t.SigHi)
+		}
+	}
+	row := &stacks[stackG]
+	row.Lo, row.Hi = 0, 0
+	traced = d.fs
+	g, ok := d.g, true
+	if g == 0 {
+		g, ok = goinfo.GofFS(d.fs)
+	}
+	if !ok {
+		return
+	}
+	// On the stack of g0 or of a signal it is the M's current goroutine that counts.
+	if m, ok := mOf(g); ok && d.g == 0 {
+		if cur, ok := goinfo.Curg(m); ok && cur != 0 {
+			g = cur
+		}
+	}
+	if info, ok := goinfo.ReadG(g); ok && info.ID != 0 {
+		setRow(row, info.StackLo, info.StackHi)
+		row.Limit = 0
+		d.goroutine = info.ID
+	}
+}
+
+// mOf returns the M of a goroutine.
+func mOf(g uintptr) (m uintptr, ok bool) {
+	info, ok := goinfo.ReadG(g)
+	return info.M, ok && info.M != 0
+}
+
+// maxStack is the size in bytes above which bounds are not taken for a stack's.
+const maxStack = 1 << 32
+
+func setRow(s *tracer.Stack, lo, hi uintptr) {
+	if lo == 0 || lo%8 != 0 || hi%8 != 0 || hi <= lo || hi-lo > maxStack || hi > 1<<47 {
+		return
+	}
+	s.Lo, s.Hi = lo, hi
+	s.Limit = s.Size()
+}

@@ -1,0 +1,197 @@
+package sched
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/kernel/mm"
+)
+
+// MaxThreads is the largest number of threads at a time.
+const MaxThreads = 2000
+
+// State says what a thread is doing.
+type State uint8
+
+// The states.
+const (
+	Running State = iota + 1 // it has the CPU
+	Ready                    // it is in the run queue
+	Waiting                  // it waits for an event, and perhaps until a time
+)
+
+// String returns the state's name.
+func (s State) String() string {
+	switch s {
+	case Running:
+		return "running"
+	case Ready:
+		return "ready"
+	case Waiting:
+		return "waiting"
+	}
+	return "?"
+}
+
+// Why says what a waiting thread waits for.
+type Why uint8
+
+// The reasons. What Key means depends on them.
+const (
+	ForNothing Why = iota
+	ForFutex       // Key: the address of the word
+	ForTime
+	ForEpoll  // Key: the number of the epoll instance
+	ForFile   // Key: the number of the open file
+	ForSignal // a signal, whichever
+)
+
+// String returns the reason's name.
+func (w Why) String() string {
+	switch w {
+	case ForFutex:
+		return "futex"
+	case ForTime:
+		return "sleep"
+	case ForEpoll:
+		return "epoll"
+	case ForFile:
+		return "read or write"
+	case ForSignal:
+		return "signal"
+	}
+	return "nothing"
+}
+
+// Thread is a thread of the program. It lies at the beginning of a page frame of its
+// own, with the FPU's save area behind it.
+type Thread struct {
+	// Frame holds the registers while the thread does not run. It comes first:
+	// Resume loads them with the stack pointer going through it.
+	Frame amd64.TrapFrame
+	// Control holds the FPU's control words, if Full is not set.
+	Control uint64
+	// Full is set when the whole FPU is in the save area.
+	Full bool
+
+	State State
+	Why   Why
+	TID   int32
+	next  int32 // in the run queue or the list of sleepers; 0 ends
+	Key   uintptr
+
+	deadline uint64 // when a sleeper wakes, in ns of the clock
+	sleeps   bool   // it is in the list of sleepers
+	timeout  int64  // what its system call returns then
+
+	// Mask and Pending are sets of signals, bit n-1 for signal n.
+	Mask, Pending uint64
+	// SavedMask is the mask to come back after a call that has changed it for the
+	// time of its waiting.
+	SavedMask    uint64
+	HasSavedMask bool
+	// Retried is set when the system call has been made to start over; Until is its
+	// deadline, and Done what it has done before.
+	Retried bool
+	Until   uint64
+	Done    uintptr
+	// Number and Args are those of the system call that waits.
+	Number uintptr
+
+	// The cause of the signal that a fault has made.
+	FaultSignal uint8
+	FaultCode   int32
+	FaultAddr   uintptr
+	FaultVector uintptr
+	FaultError  uintptr
+
+	// The signal stack that the program has set: size 0 is none.
+	AltSP, AltSize uintptr
+	// ClearTID is where a zero is stored, and a futex woken, when the thread ends.
+	ClearTID uintptr
+	// StackLo and StackHi bound the stack that the Go runtime has given the thread,
+	// SigLo and SigHi its signal stack, if they are known (0 if not).
+	StackLo, StackHi uintptr
+	SigLo, SigHi     uintptr
+
+	// CPU is the time in ns that the thread has run, up to when it last stopped.
+	CPU uint64
+}
+
+// fpuOffset is where the FPU's save area lies in a thread's page.
+const fpuOffset = 1024
+
+// A thread and its save area fit into a page.
+const (
+	_ = fpuOffset - unsafe.Sizeof(Thread{})
+	_ = amd64.PageSize - fpuOffset - amd64.MaxFPU
+	_ = -(fpuOffset % amd64.FPUAlign)
+)
+
+// table holds the addresses of the threads by number; 0 is no thread.
+var table [MaxThreads + 1]uintptr
+
+var (
+	current int32 // the running thread, 0 if the CPU is idle or handles an exit
+	highTID int32 // no thread has had a higher number
+	count   int32
+)
+
+// FPU returns the address of the thread's FPU save area.
+func (t *Thread) FPU() uintptr { return uintptr(unsafe.Pointer(t)) + fpuOffset }
+
+// Get returns a thread by its number, or nil.
+func Get(tid int32) *Thread {
+	if tid <= 0 || tid > MaxThreads || table[tid] == 0 {
+		return nil
+	}
+	return (*Thread)(amd64.Pointer(table[tid]))
+}
+
+// Current returns the thread that runs, or whose system call or trap is being
+// handled; nil if the CPU is idle. Any context.
+func Current() *Thread { return Get(current) }
+
+// Count returns the number of threads. Any context.
+func Count() int { return int(count) }
+
+// MaxTID returns the highest number that a thread has had, for going through all.
+func MaxTID() int32 { return highTID }
+
+// New makes a thread with the lowest number that is free, not ready to run, or
+// returns nil if there is no room. Thread 1 is the first.
+func New() *Thread {
+	for tid := int32(1); tid <= MaxThreads; tid++ {
+		if table[tid] != 0 {
+			continue
+		}
+		f := mm.Frame()
+		if f == 0 {
+			return nil
+		}
+		table[tid] = f
+		if tid > highTID {
+			highTID = tid
+		}
+		count++
+		t := (*Thread)(amd64.Pointer(f))
+		t.TID = tid
+		t.Control = amd64.InitialControl
+		t.Frame.CS, t.Frame.SS = amd64.SelCode, amd64.SelData
+		t.Frame.RFLAGS = amd64.FlagInterrupt | amd64.FlagsFixed
+		t.Frame.Mark = amd64.TrapMark
+		return t
+	}
+	return nil
+}
+
+// End removes the running thread. Run must follow.
+func End(t *Thread) {
+	account()
+	tid := t.TID
+	current = 0
+	count--
+	f := table[tid]
+	table[tid] = 0
+	mm.FreeFrame(f)
+}
