@@ -15,6 +15,7 @@ import (
 type Config struct {
 	Kernel string // path of a finished image
 	Append string // kernel command line
+	Initrd string // path of an archive that the loader hands to the kernel; "" means none
 
 	Machine   string // QEMU machine type with its options: "q35" (the default), "pc", "microvm"
 	CPU       string // QEMU processor model; "" means QEMU's default

@@ -71,9 +71,16 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 		registers: make(chan string, 1),
 		done:      make(chan struct{}),
 	}
-	kernel, err := vm.kernelPath()
+	kernel, err := vm.plainPath("kernel", cfg.Kernel)
 	if err != nil {
 		return nil, err
+	}
+	initrd := ""
+	if cfg.Initrd != "" {
+		if initrd, err = vm.plainPath("initrd", cfg.Initrd); err != nil {
+			vm.cleanup()
+			return nil, err
+		}
 	}
 	streams, children, err := openStreams()
 	if err != nil {
@@ -87,6 +94,7 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 		QEMUArgs:     slices.Concat(leash, []string{cfg.Program}, cfg.args()),
 		Kernel:       kernel,
 		KernelArgs:   cfg.Append,
+		Initramfs:    initrd,
 		SerialOutput: []io.WriteCloser{vm.stderr}, // of the process, that is: its messages
 	}
 	for _, f := range children {
@@ -235,24 +243,28 @@ func (vm *VM) copySerial() {
 	}
 }
 
-// kernelPath returns a path of the kernel to give to QEMU. A multiboot loader puts
-// that path before the command line with a space between, so a path with a space
-// in it is replaced by a link without.
-func (vm *VM) kernelPath() (string, error) {
-	path, err := filepath.Abs(vm.cfg.Kernel)
+// plainPath returns a path of a file to give to QEMU. A multiboot loader puts the
+// kernel's path before the command line with a space between, and takes the initrd's
+// for a list of files, each with arguments behind a space, parted by commas (QEMU
+// hw/i386/multiboot.c). So a path with such a character in it is replaced by a link
+// without.
+func (vm *VM) plainPath(name, file string) (string, error) {
+	path, err := filepath.Abs(file)
 	if err != nil {
-		return "", fmt.Errorf("%w: kernel %s: %v", ErrQEMU, vm.cfg.Kernel, err)
+		return "", fmt.Errorf("%w: %s %s: %v", ErrQEMU, name, file, err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("%w: kernel: %v", ErrQEMU, err)
+		return "", fmt.Errorf("%w: %s: %v", ErrQEMU, name, err)
 	}
-	if !strings.ContainsAny(path, " \t\n") {
+	if !strings.ContainsAny(path, " \t\n,") {
 		return path, nil
 	}
-	if vm.tmp, err = os.MkdirTemp("", "zf-qemu-"); err != nil {
-		return "", fmt.Errorf("%w: %v", ErrQEMU, err)
+	if vm.tmp == "" {
+		if vm.tmp, err = os.MkdirTemp("", "zf-qemu-"); err != nil {
+			return "", fmt.Errorf("%w: %v", ErrQEMU, err)
+		}
 	}
-	link := filepath.Join(vm.tmp, "kernel")
+	link := filepath.Join(vm.tmp, name)
 	if err := os.Symlink(path, link); err != nil {
 		vm.cleanup()
 		return "", fmt.Errorf("%w: %v", ErrQEMU, err)

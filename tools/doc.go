@@ -1,7 +1,8 @@
 // Package tools is empty; its folder holds the host side of Zeroframe.
 //
 //	zf/        the command, thin, over the packages below and ../qemu
-//	image/     a main package -> a bootable image
+//	image/     a main package or its tests -> a bootable image
+//	initrd/    files of the host -> an archive for the guest
 //	symbol/    an address -> function, source line, inlined calls
 //	trace/     serial output -> the same with its traces resolved
 //	setup.sh   installs what `make run` and `make test` need

@@ -1,9 +1,10 @@
 package image
 
 // A build is the stock `go build` with three linker settings (text address,
-// entry symbol, no cgo) and a finishing step. It happens in a folder of its own
-// next to the output and ends in one rename, so that a failed or interrupted
-// build leaves the old image, or none, but never half of one.
+// entry symbol, no cgo) and a finishing step; tool.go adds the kernel to a program
+// that does not import it. It happens in a folder of its own next to the output and
+// ends in one rename, so that a failed or interrupted build leaves the old image, or
+// none, but never half of one.
 
 import (
 	"context"
@@ -21,7 +22,8 @@ import (
 )
 
 const (
-	// KernelPackage is the package that a bootable main package imports.
+	// KernelPackage is the package that makes a program bootable. A main package
+	// may import it; to one that does not, the build adds it.
 	KernelPackage = "github.com/zeroframe/zeroframe/kernel"
 	// EntrySymbol is the linker symbol of the 32-bit entry of both protocols.
 	EntrySymbol = "github.com/zeroframe/zeroframe/boot.entry"
@@ -42,11 +44,14 @@ var (
 // BuildOptions says what to build. The zero value of each field but Package is
 // useful.
 type BuildOptions struct {
-	Package string   // import path or folder, as for go build
+	Package string   // import path or folder, as for go build, or PATH@VERSION, as for go run
 	Output  string   // file to write; [DefaultOutput] in Dir if "", in that folder if it is one; see [Build]
 	Dir     string   // folder that Package and Output are relative to; "" means the current one
 	Env     []string // environment of the go command; nil means that of this process
 	Loaders Loaders  // 0 means [AllLoaders]
+
+	// Test builds the package's test binary instead, as `go test -c` does.
+	Test bool
 
 	BuildMode string // go build's -buildmode: "", "default" and "exe" are possible
 	Tags      string // go build's -tags
@@ -56,7 +61,10 @@ type BuildOptions struct {
 	EntrySymbol   string // "" means [EntrySymbol]
 	KernelPackage string // "" means [KernelPackage]
 
-	Stderr io.Writer // receives what the go command prints; nil discards it
+	Stderr io.Writer // receives what the go command prints, and notes; nil discards it
+
+	goflagsGCFlags []string // values of -gcflags in GOFLAGS
+	usesModule     bool     // the program imports a part of our module
 }
 
 // Built describes an image that was written.
@@ -91,11 +99,22 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
 	}
-	importPath, err := o.check(ctx)
+	if err := o.checkEnvironment(ctx); err != nil {
+		return nil, err
+	}
+	cleanup, err := o.fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cleanup()
+	importPath, hasKernel, err := o.check(ctx)
 	if err != nil {
 		return nil, err
 	}
 	name := DefaultOutput(importPath, o.Package)
+	if o.Test {
+		name = strings.TrimSuffix(name, ".elf") + ".test.elf"
+	}
 	if o.Output == "" {
 		o.Output = name
 	}
@@ -116,7 +135,16 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
 	}
-	if err := o.goBuild(ctx, linked); err != nil {
+	var k *kernel
+	if !hasKernel {
+		if tmp, err = filepath.Abs(tmp); err != nil {
+			return nil, fmt.Errorf("%w: %v", ErrOutput, err)
+		}
+		if k, err = o.addKernel(ctx, tmp); err != nil {
+			return nil, err
+		}
+	}
+	if err := o.goBuild(ctx, linked, k); err != nil {
 		return nil, err
 	}
 	file, err := os.ReadFile(linked)
@@ -197,17 +225,32 @@ func (o *BuildOptions) target(name string) (string, error) {
 	return target, nil
 }
 
-// goBuild links the package into the file out.
-func (o *BuildOptions) goBuild(ctx context.Context, out string) error {
+// goBuild links the package into the file out, with the kernel k unless it is nil.
+func (o *BuildOptions) goBuild(ctx context.Context, out string, k *kernel) error {
 	ldflags := strings.TrimSpace(fmt.Sprintf("%s -T %#x -E %s", o.LDFlags, TextAddress, o.EntrySymbol))
-	args := []string{"build", "-buildmode=exe", "-o", out, "-ldflags=" + ldflags}
+	args := []string{"build"}
+	if o.Test {
+		args = []string{"test", "-c", "-vet=off"}
+	}
+	args = append(args, "-buildmode=exe", "-o", out, "-ldflags="+ldflags)
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}
-	if o.GCFlags != "" {
+	switch {
+	case k != nil:
+		toolexec, err := k.toolexec()
+		if err != nil {
+			return err
+		}
+		args = append(args, "-toolexec="+toolexec)
+		args = append(args, o.markedGCFlags(k)...)
+	case o.GCFlags != "":
 		args = append(args, "-gcflags="+o.GCFlags)
 	}
-	cmd := o.goCommand(ctx, "0", append(args, "--", o.Package)...)
+	if !o.Test { // go test does not know it
+		args = append(args, "--")
+	}
+	cmd := o.goCommand(ctx, "0", append(args, o.Package)...)
 	cmd.Stdout = o.Stderr
 	cmd.Stderr = o.Stderr
 	if err := cmd.Run(); err != nil {

@@ -2,8 +2,8 @@ package image
 
 // What can be wrong with a build is found before it is started, from the
 // environment and `go list`, because the compiler's and the linker's own words
-// for these mistakes do not name the cause: a main package without the kernel,
-// for one, links well and then cannot find an entry symbol.
+// for these mistakes do not name the cause: a package that needs cgo, for one, is
+// said to have no Go files.
 
 import (
 	"bytes"
@@ -25,8 +25,15 @@ var (
 	ErrLoad = errors.New("cannot load package")
 	// ErrNotMain is returned for a package that is not a main package.
 	ErrNotMain = errors.New("not a main package")
-	// ErrNoKernel is returned for a main package that does not import the kernel.
-	ErrNoKernel = errors.New("not a bootable package")
+	// ErrNoKernel is returned for a program that does not import the kernel, if
+	// the kernel's source cannot be found or compiled.
+	ErrNoKernel = errors.New("no kernel to add")
+	// ErrNoTests is returned for a test binary of a package without test files.
+	ErrNoTests = errors.New("no test files")
+	// ErrKernelTest is returned for the test of a package that the kernel itself
+	// imports: a test binary has a build of its own of that package, and the
+	// kernel would need another.
+	ErrKernelTest = errors.New("the kernel's own packages are tested by go test")
 	// ErrCgo is returned when cgo is asked for or needed.
 	ErrCgo = errors.New("cgo cannot run without an operating system")
 	// ErrTarget is returned when the environment asks for another system or
@@ -37,51 +44,75 @@ var (
 )
 
 // check finds what is known to make a build fail, and returns the import path of
-// the package.
-func (o *BuildOptions) check(ctx context.Context) (string, error) {
-	if o.Package == "" {
-		return "", fmt.Errorf("%w: no package given; name one, such as ./cmd/hello", ErrNoPackage)
-	}
-	if err := o.checkEnvironment(ctx); err != nil {
-		return "", err
-	}
+// the package and whether the kernel is among what it imports.
+func (o *BuildOptions) check(ctx context.Context) (importPath string, hasKernel bool, err error) {
 	pkgs, err := o.list(ctx, "0")
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	var roots []listed
-	broken := false
+	root, err := o.checkListed(ctx, pkgs)
+	if err != nil {
+		return "", false, err
+	}
+	if o.Test && !slices.ContainsFunc(pkgs, func(p listed) bool { return p.ImportPath == root.ImportPath+".test" }) {
+		return "", false, fmt.Errorf("%w: %s", ErrNoTests, o.Package)
+	}
 	for _, p := range pkgs {
-		if !p.DepOnly {
-			roots = append(roots, p)
+		name, variant, _ := strings.Cut(p.ImportPath, " ")
+		hasKernel = hasKernel || name == o.KernelPackage
+		if name == modulePath || strings.HasPrefix(name, modulePath+"/") {
+			o.usesModule = true
+		}
+		// The test binary's variant of a package, "p [q.test]".
+		if o.Test && variant != "" && strings.HasPrefix(o.KernelPackage, modulePath) && o.kernelImports(ctx, name) {
+			return "", false, fmt.Errorf("%w: run `go test %s`", ErrKernelTest, o.Package)
+		}
+	}
+	return root.ImportPath, hasKernel, nil
+}
+
+// checkListed finds the one package to build.
+func (o *BuildOptions) checkListed(ctx context.Context, pkgs []listed) (*listed, error) {
+	var roots []*listed
+	broken := false
+	for i, p := range pkgs {
+		// With -test, test binaries and their variants of packages are listed too.
+		if !p.DepOnly && p.ForTest == "" && !(o.Test && p.Name == "main" && strings.HasSuffix(p.ImportPath, ".test")) {
+			roots = append(roots, &pkgs[i])
 		}
 		broken = broken || p.Error != nil
 	}
 	switch {
 	case len(roots) == 0:
-		return "", fmt.Errorf("%w: %s matches no package", ErrNoPackage, o.Package)
+		return nil, fmt.Errorf("%w: %s matches no package", ErrNoPackage, o.Package)
 	case len(roots) > 1:
-		return "", fmt.Errorf("%w: %s matches %d packages (%s, %s, ...); name one",
+		return nil, fmt.Errorf("%w: %s matches %d packages (%s, %s, ...); name one",
 			ErrNoPackage, o.Package, len(roots), roots[0].ImportPath, roots[1].ImportPath)
 	}
 	if broken {
 		if err := o.checkCgo(ctx); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	root := roots[0]
 	switch {
 	case root.Error != nil && root.missing():
-		return "", fmt.Errorf("%w: %s: %s", ErrNoPackage, o.Package, strings.TrimSpace(root.Error.Err))
+		return nil, fmt.Errorf("%w: %s: %s", ErrNoPackage, o.Package, strings.TrimSpace(root.Error.Err))
 	case root.Error != nil:
-		return "", fmt.Errorf("%w %s%s", ErrLoad, o.Package, goSaid([]byte(root.Error.Err), errors.New("unknown error")))
-	case root.Name != "main":
-		return "", fmt.Errorf("%w: %s is package %s; name a folder with a package main", ErrNotMain, o.Package, root.Name)
+		return nil, fmt.Errorf("%w %s%s", ErrLoad, o.Package, goSaid([]byte(root.Error.Err), errors.New("unknown error")))
+	case root.Name != "main" && !o.Test:
+		return nil, fmt.Errorf("%w: %s is package %s; name a folder with a package main", ErrNotMain, o.Package, root.Name)
 	}
-	if !slices.ContainsFunc(pkgs, func(p listed) bool { return p.ImportPath == o.KernelPackage }) {
-		return "", fmt.Errorf("%w: %s does not import the kernel; add `import _ %q` to it", ErrNoKernel, o.Package, o.KernelPackage)
+	return root, nil
+}
+
+// kernelImports reports whether the kernel is or imports that package of our module.
+func (o *BuildOptions) kernelImports(ctx context.Context, name string) bool {
+	if !strings.HasPrefix(name, modulePath+"/") {
+		return false
 	}
-	return root.ImportPath, nil
+	out, err := o.goCommand(ctx, "0", "list", "-deps", "--", o.KernelPackage).Output()
+	return err == nil && slices.Contains(strings.Fields(string(out)), name)
 }
 
 // checkEnvironment refuses settings that a user made on purpose and that an
@@ -111,9 +142,6 @@ func (o *BuildOptions) checkEnvironment(ctx context.Context) error {
 	if v := changed["GOOS"]; v != "" && v != "linux" {
 		return fmt.Errorf("%w: GOOS=%s is set, images are built for linux, whose system calls the kernel speaks; unset GOOS", ErrTarget, v)
 	}
-	if v := changed["GOAMD64"]; v == "v3" || v == "v4" {
-		return fmt.Errorf("%w: GOAMD64=%s needs AVX, which the kernel does not switch on; unset GOAMD64", ErrTarget, v)
-	}
 	if changed["CGO_ENABLED"] == "1" {
 		return fmt.Errorf("%w: CGO_ENABLED=1 is set; unset it", ErrCgo)
 	}
@@ -122,6 +150,9 @@ func (o *BuildOptions) checkEnvironment(ctx context.Context) error {
 		name, v, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
 		if name == "buildmode" && mode == "" {
 			mode = v
+		}
+		if name == "gcflags" {
+			o.goflagsGCFlags = append(o.goflagsGCFlags, v)
 		}
 	}
 	if mode != "" && mode != "default" && mode != "exe" {
@@ -153,6 +184,7 @@ type listed struct {
 	Name       string
 	Standard   bool
 	DepOnly    bool
+	ForTest    string
 	CgoFiles   []string
 	Error      *struct{ Err string }
 }
@@ -171,7 +203,10 @@ func (p *listed) missing() bool {
 
 // list returns the package and all it imports, with their errors.
 func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
-	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Standard,DepOnly,CgoFiles,Error"}
+	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Standard,DepOnly,ForTest,CgoFiles,Error"}
+	if o.Test {
+		args = append(args, "-test")
+	}
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}

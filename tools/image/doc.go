@@ -7,6 +7,9 @@
 // What lives here:
 //
 //   - [Build] checks a package, runs the stock `go build` and finishes the result;
+//     to a program that does not import the kernel it adds it (kernel.go, tool.go),
+//     for which a program that calls Build must call [RunTool] first;
+//   - [TestPackages] finds what can be tested; Build makes test binaries bootable too;
 //   - [Finish] turns the linker's ELF into an image (layout.go says what it relies on);
 //   - [Inspect] reads an image back: build ID, loaders, extent, smallest RAM.
 //

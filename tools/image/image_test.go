@@ -43,7 +43,7 @@ func linked(t *testing.T) []byte {
 	linkedOnce.Do(func() {
 		o := guestOptions(t)
 		o.Env = os.Environ()
-		if linkedErr = o.goBuild(context.Background(), o.Output); linkedErr == nil {
+		if linkedErr = o.goBuild(context.Background(), o.Output, nil); linkedErr == nil {
 			linkedFile, linkedErr = os.ReadFile(o.Output)
 		}
 	})

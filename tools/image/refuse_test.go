@@ -186,6 +186,7 @@ func TestBuildRefuses(t *testing.T) {
 	const kernel = "import _ \"m/kernel\"\n"
 	write("go.mod", "module m\n\ngo 1.26\n")
 	write("kernel/kernel.go", "package kernel\n")
+	write("badkernel/kernel.go", "package badkernel\n\nvar x = nosuch\n")
 	write("plain/main.go", "package main\nfunc main() {}\n")
 	write("lib/lib.go", "package lib\n")
 	write("cgo/main.go", "package main\n"+kernel+"import \"C\"\nfunc main() {}\n")
@@ -219,13 +220,15 @@ func TestBuildRefuses(t *testing.T) {
 		{"many", BuildOptions{Package: "./..."}, ErrNoPackage, "name one"},
 		{"flag as package", BuildOptions{Package: "-x"}, ErrNoPackage, "-x"},
 		{"library", BuildOptions{Package: "./lib"}, ErrNotMain, "package lib"},
-		{"no kernel", BuildOptions{Package: "./plain"}, ErrNoKernel, "import _ \"m/kernel\""},
+		{"no kernel", BuildOptions{Package: "./plain", KernelPackage: "m/nokernel"}, ErrNoKernel, "m/nokernel"},
+		{"broken kernel", BuildOptions{Package: "./plain", KernelPackage: "m/badkernel"}, ErrNoKernel, "undefined: nosuch"},
+		{"wrong version", BuildOptions{Package: "m@"}, ErrNoPackage, "want PATH@VERSION"},
+		{"no test files", BuildOptions{Package: "./plain", Test: true}, ErrNoTests, "./plain"},
 		{"cgo", BuildOptions{Package: "./cgo"}, ErrCgo, "m/cgo uses it (main.go)"},
 		{"cgo in a dependency", BuildOptions{Package: "./cgodep"}, ErrCgo, "m/cgodep/c uses it (c.go)"},
 		{"CGO_ENABLED=1", BuildOptions{Package: "./good", Env: env("CGO_ENABLED=1")}, ErrCgo, "unset it"},
 		{"GOARCH", BuildOptions{Package: "./good", Env: env("GOARCH=arm64")}, ErrTarget, "unset GOARCH"},
 		{"GOOS", BuildOptions{Package: "./good", Env: env("GOOS=darwin")}, ErrTarget, "unset GOOS"},
-		{"GOAMD64", BuildOptions{Package: "./good", Env: env("GOAMD64=v3")}, ErrTarget, "unset GOAMD64"},
 		{"buildmode", BuildOptions{Package: "./good", BuildMode: "pie"}, ErrBuildMode, "-buildmode=pie"},
 		{"GOFLAGS", BuildOptions{Package: "./good", Env: env("GOFLAGS=-buildmode=pie")}, ErrBuildMode, "-buildmode=pie"},
 		{"go env", BuildOptions{Package: "./good", Env: env("GOTOOLCHAIN=nonsense")}, ErrGoEnv, "go env failed: go: invalid GOTOOLCHAIN"},
@@ -248,7 +251,10 @@ func TestBuildRefuses(t *testing.T) {
 				t.Setenv("PATH", "")
 			}
 			var stderr bytes.Buffer
-			tt.o.Dir, tt.o.KernelPackage, tt.o.Stderr = filepath.Join(dir, tt.o.Dir), "m/kernel", &stderr
+			tt.o.Dir, tt.o.Stderr = filepath.Join(dir, tt.o.Dir), &stderr
+			if tt.o.KernelPackage == "" {
+				tt.o.KernelPackage = "m/kernel"
+			}
 			if tt.o.Output == "" {
 				tt.o.Output = "out.elf"
 			}
@@ -257,7 +263,7 @@ func TestBuildRefuses(t *testing.T) {
 				t.Errorf("Build = %v, %v; want %v with %q", b, err, tt.want, tt.says)
 			}
 			// The go command's own words may be many.
-			if tt.o.Dir == dir && strings.Contains(err.Error(), "\n") {
+			if tt.o.Dir == dir && tt.name != "broken kernel" && strings.Contains(err.Error(), "\n") {
 				t.Errorf("Build's error has more than one line: %v", err)
 			}
 			if tt.want == ErrCompile && !strings.Contains(stderr.String(), "main.go:3:15: undefined: undefined") {

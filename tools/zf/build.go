@@ -16,10 +16,15 @@ import (
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
-const buildText = `Build compiles a main package that imports the package
-github.com/zeroframe/zeroframe/kernel, and writes a bootable image: an ELF file
-for multiboot 1 and PVH loaders. The default name of FILE is that of the
-package, with .elf.`
+const buildText = `Build compiles a main package and writes a bootable image: an ELF file for
+multiboot 1 and PVH loaders. The default name of FILE is that of the package,
+with .elf.
+
+PKG is what go build takes, or PATH@VERSION as for go run. A package that does
+not import github.com/zeroframe/zeroframe/kernel is linked with it all the same,
+and no file of it changes. The kernel is that of the module which PKG's go.mod
+requires, otherwise the one that zf was built from; the environment variable
+ZEROFRAME names a folder with another.`
 
 // runBuild runs `zf build`.
 func runBuild(args []string, _ io.Reader, stdout, stderr io.Writer) int {
@@ -50,7 +55,7 @@ func runBuild(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// buildFlags adds the flags that `zf build` and `zf run` share.
+// buildFlags adds the flags that the commands which build share.
 func buildFlags(fs *flag.FlagSet, o *image.BuildOptions) {
 	o.Loaders = image.AllLoaders
 	fs.Func("loaders", "make it bootable by `LIST`: multiboot, pvh or both\n(default multiboot,pvh)", func(s string) (err error) {

@@ -3,13 +3,15 @@
 //
 //	zf build [-o FILE] PKG               build a bootable image
 //	zf run [flags] PKG|ELF [-- ARGS]     boot it in QEMU
+//	zf test [flags] PKG...               run the tests of packages in QEMU
 //	zf symbolize -e ELF [FILE|DEVICE|-]  resolve the traces in a log or a stream
 //	zf addr -e ELF [ADDR...]             what addr2line does
 //
-// What lives here: the dispatch (main.go) and one file a command (run has two
-// more: console.go, verdict.go), which reads its flags, calls the packages that do the work (tools/image, tools/symbol,
-// tools/trace, qemu) and turns their results into an exit status. What is worth
-// testing without a command line belongs in those packages.
+// What lives here: the dispatch (main.go) and one file a command (run and test share
+// machine.go, console.go, files.go and verdict.go), which reads its flags, calls the
+// packages that do the work (tools/image, tools/initrd, tools/symbol, tools/trace,
+// qemu) and turns their results into an exit status. What is worth testing without a
+// command line belongs in those packages.
 //
 // Context: the host.
 package main

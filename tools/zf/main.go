@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/image"
 )
 
 // The exit statuses that all commands share. What `zf run` returns above 64 is
@@ -42,6 +44,7 @@ func commands() []command {
 	return []command{
 		{"build", "[-o FILE] PKG", "build a main package into a bootable image", runBuild},
 		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live", runRun},
+		{"test", "[flags] [PKG...]", "run packages' tests in QEMU, as go test does", runTest},
 		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize},
 		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr},
 		{"version", "", "print the version", runVersion},
@@ -49,6 +52,7 @@ func commands() []command {
 }
 
 func main() {
+	image.RunTool() // if the go command started us in the compiler's place
 	os.Exit(dispatch(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

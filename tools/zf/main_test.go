@@ -30,7 +30,13 @@ func TestDispatch(t *testing.T) {
 		{[]string{"build"}, 2, "", "want one package"},
 		{[]string{"build", ".", "-o", "x"}, 2, "", "flags go before it"},
 		{[]string{"build", "-buildmode=pie", "."}, 2, "", "-buildmode=pie"},
-		{[]string{"build", "."}, 2, "", "does not import the kernel"},
+		{[]string{"build", "../image"}, 2, "", "not a main package"},
+		{[]string{"test", "-h"}, 0, "-count N", ""},
+		{[]string{"test", "-nosuch"}, 2, "", "zf test: flag provided but not defined: -nosuch"},
+		{[]string{"test", ".", "-v"}, 2, "", "unexpected -v; flags go before the packages"},
+		{[]string{"test", "-timeout", "-1s"}, 2, "", "negative"},
+		{[]string{"test", "./nosuch/..."}, 2, "FAIL\t./nosuch/... [setup failed]\nFAIL\n", "cannot load package ./nosuch/..."},
+		{[]string{"test", "main_test.go"}, 2, "", "name a package"},
 	} {
 		code, stdout, stderr := zf(nil, tt.args...)
 		if code != tt.code || !holds(stdout, tt.stdout) || !holds(stderr, tt.stderr) {
@@ -45,7 +51,7 @@ func holds(s, want string) bool {
 
 // TestUsageWidth: a terminal of 80 columns shows it well.
 func TestUsageWidth(t *testing.T) {
-	for _, args := range [][]string{{"-h"}, {"build", "-h"}, {"run", "-h"}, {"version", "-h"}} {
+	for _, args := range [][]string{{"-h"}, {"build", "-h"}, {"run", "-h"}, {"test", "-h"}, {"version", "-h"}} {
 		_, stdout, _ := zf(nil, args...)
 		for line := range strings.Lines(stdout) {
 			line = strings.ReplaceAll(strings.TrimRight(line, "\n"), "    \t", "        ")

@@ -46,6 +46,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	image.RunTool()
 	var err error
 	if guestDir, err = os.MkdirTemp("", "zf-guest-"); err != nil {
 		panic(err)
@@ -180,13 +181,18 @@ func TestRunUsage(t *testing.T) {
 		{[]string{linked}, "make an image with `zf build`"},
 		{[]string{text}, "not an amd64 ELF64 file"},
 		{[]string{"./nosuch"}, "package not found"},
-		{[]string{"."}, "add `import _ \"github.com/zeroframe/zeroframe/kernel\"`"},
+		{[]string{"../image"}, "not a main package"},
+		{[]string{"-initrd", "nosuch", guest(t)}, "-initrd: open nosuch"},
+		{[]string{"-initrd", text, guest(t)}, "not a cpio archive"},
+		{[]string{"-files", "nosuch", guest(t)}, "-files: stat nosuch"},
+		{[]string{"-files", "", guest(t)}, "want a folder"},
+		{[]string{"-m", "4", "-files", guest(t), guest(t)}, "KiB of files ends at"},
 		{[]string{"-json", "no/such/folder/x", guest(t)}, "no/such/folder/x"},
 		{[]string{"-json", guest(t), guest(t)}, "would overwrite"},
 		{[]string{"-json", link, guest(t)}, "would overwrite"},
 		{[]string{"-loaders", "grub", "."}, "use multiboot, pvh"},
 	} {
-		code, _, stderr := zf(nil, append([]string{"run"}, tt.args...)...)
+		code, _, stderr := zf(nil, append([]string{"run", "-timeout", "20s"}, tt.args...)...)
 		if code != exitUsage || !strings.Contains(stderr, tt.says) {
 			t.Errorf("zf run %q = %d, %q; want 2 with %q", tt.args, code, stderr, tt.says)
 		}
@@ -270,7 +276,7 @@ func TestSummary(t *testing.T) {
 		{trace.Trace{Reason: strings.Repeat("é", 100), Damaged: true, Cut: true},
 			"zf run: " + strings.Repeat("é", 69) + "...\nzf run: no frames (the trace was cut)\n"},
 	} {
-		if got := summary(&tt.t, "/src"); got != tt.want {
+		if got := summary("zf run", &tt.t, "/src"); got != tt.want {
 			t.Errorf("summary(%q) = %q; want %q", tt.t.Reason, got, tt.want)
 		}
 	}
@@ -313,8 +319,8 @@ func TestRunSignals(t *testing.T) {
 	}
 }
 
-// TestRunTerminal: keys go to the guest one by one, ^C is for us, line ends are
-// right, and the terminal is given back.
+// TestRunTerminal: keys go to the guest one by one, ^C too, but for a second one;
+// line ends are right, and the terminal is given back.
 func TestRunTerminal(t *testing.T) {
 	master, slave, err := pty.Open()
 	if err != nil {
@@ -333,6 +339,8 @@ func TestRunTerminal(t *testing.T) {
 	waitFor(t, &screen, "M\r\n")
 	master.WriteString("x\x1a\x04")  // ^Z and ^D are keys like others
 	waitFor(t, &screen, `x\x1a\x04`) // as the filter shows them
+	master.WriteString("\x03")
+	waitFor(t, &screen, `x\x1a\x04\x03`)
 	master.WriteString("\x03")
 	if code := <-done; code != exitMachine {
 		t.Errorf("zf run after ^C = %d; want 3", code)
@@ -365,6 +373,35 @@ func TestMemorySize(t *testing.T) {
 	for _, s := range []string{"", "0", "-1", "M", "12K", "1.5G", "99999999999"} {
 		if got, err := memorySize(s); err == nil {
 			t.Errorf("memorySize(%q) = %d; want an error", s, got)
+		}
+	}
+}
+
+// TestRunKernelOptions: what the kernel is told, before the user's own words.
+func TestRunKernelOptions(t *testing.T) {
+	dir := t.TempDir()
+	fake := filepath.Join(dir, "qemu")
+	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >" + filepath.Join(dir, "args") + "\nexit 1\n"
+	if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ZF_QEMU", fake)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "arg0=guest tty=pipe"},
+		{[]string{"-append", "x=1 arg0=other"}, "arg0=guest tty=pipe x=1 arg0=other"},
+		{[]string{"-append", "tty=raw"}, "arg0=guest tty=raw"},
+		{[]string{"-files", dir}, "arg0=guest tty=pipe"},
+	} {
+		zf(nil, append(append([]string{"run"}, tt.args...), guest(t), "--", "-a", "b c")...)
+		args, err := os.ReadFile(filepath.Join(dir, "args"))
+		if want := "\n-append\n" + tt.want + " -- -a \"b c\"\n"; err != nil || !strings.Contains(string(args), want) {
+			t.Errorf("zf run %q starts QEMU with %q, %v; want %q", tt.args, args, err, want)
+		}
+		if files := len(tt.args) > 0 && tt.args[0] == "-files"; strings.Contains(string(args), "\n-initrd\n") != files {
+			t.Errorf("zf run %q starts QEMU with %q; want -initrd: %v", tt.args, args, files)
 		}
 	}
 }

@@ -60,9 +60,10 @@ func interrupted(ctx context.Context, err error) string {
 const columns = 80
 
 // summary is the end of a run in two lines, for the tables of a trace scroll what
-// matters away: why the kernel died, and where, with paths relative to dir.
-func summary(t *trace.Trace, dir string) string {
-	const prefix = "zf run: "
+// matters away: why the kernel died, and where, with paths relative to dir. Each
+// begins with the command's name.
+func summary(command string, t *trace.Trace, dir string) string {
+	prefix := command + ": "
 	reason := printable(t.Reason)
 	if reason == "" {
 		reason = printable(strings.TrimSpace(t.Kind + " trace without a reason"))

@@ -1,0 +1,77 @@
+package image
+
+// Which packages there are to test is asked of the go command, for patterns and all
+// that depends on the environment are its own.
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// TestPackage is a package whose tests can be built with [BuildOptions.Test].
+type TestPackage struct {
+	ImportPath string
+	Dir        string // absolute path of its folder
+	Root       string // of its module, or of the Go distribution if it is Standard
+	Standard   bool   // it belongs to the Go distribution
+	HasTests   bool   // it has test files
+	Err        error  // it cannot be read; wraps [ErrLoad]
+}
+
+// TestPackages returns the packages that patterns match, such as ./..., with the
+// settings of o. Errors wrap [ErrNoPackage], [ErrLoad] or those of check.go.
+func TestPackages(ctx context.Context, o BuildOptions, patterns []string) ([]TestPackage, error) {
+	if o.Env == nil {
+		o.Env = os.Environ()
+	}
+	if err := o.checkEnvironment(ctx); err != nil {
+		return nil, err
+	}
+	for _, p := range patterns {
+		if strings.HasSuffix(p, ".go") {
+			return nil, fmt.Errorf("%w: %s is a file; name a package", ErrNoPackage, p)
+		}
+	}
+	args := []string{"list", "-e", "-json=ImportPath,Dir,Root,Standard,Module,TestGoFiles,XTestGoFiles,Error"}
+	if o.Tags != "" {
+		args = append(args, "-tags="+o.Tags)
+	}
+	cmd := o.goCommand(ctx, "0", append(append(args, "--"), patterns...)...)
+	var out, msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &msg
+	if err := cmd.Run(); err != nil {
+		return nil, o.goError(ctx, err, fmt.Errorf("%w %s%s", ErrLoad, strings.Join(patterns, " "), goSaid(msg.Bytes(), err)))
+	}
+	var pkgs []TestPackage
+	for d := json.NewDecoder(&out); d.More(); {
+		var p struct {
+			listed
+			Dir, Root                 string
+			Module                    *struct{ Dir string }
+			TestGoFiles, XTestGoFiles []string
+		}
+		if err := d.Decode(&p); err != nil {
+			return nil, fmt.Errorf("%w: go list: %v", ErrLoad, err)
+		}
+		t := TestPackage{
+			ImportPath: p.ImportPath, Dir: p.Dir, Root: p.Root, Standard: p.Standard,
+			HasTests: len(p.TestGoFiles)+len(p.XTestGoFiles) > 0,
+		}
+		if p.Module != nil && p.Module.Dir != "" {
+			t.Root = p.Module.Dir
+		}
+		if p.Error != nil {
+			t.Err = fmt.Errorf("%w %s%s", ErrLoad, p.ImportPath, goSaid([]byte(p.Error.Err), errors.New("unknown error")))
+		}
+		pkgs = append(pkgs, t)
+	}
+	if len(pkgs) == 0 {
+		return nil, fmt.Errorf("%w: %s matches no package", ErrNoPackage, strings.Join(patterns, " "))
+	}
+	return pkgs, nil
+}

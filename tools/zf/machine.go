@@ -1,0 +1,339 @@
+package main
+
+// What `zf run` and `zf test` share is one pipeline: image -> machine -> trace filter
+// -> terminal. Its exit status says how the program ended, and only the program's own
+// word, passed on by the kernel, is ever a success: whatever else ends a machine is
+// status 3.
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/trace"
+)
+
+// machine is a machine to boot an image on, and what to tell its kernel.
+type machine struct {
+	command   string // for messages: "zf run"
+	quiet     bool   // do not say what is booted
+	qemu      qemu.Config
+	append    string   // kernel command line of the user
+	options   []string // of the kernel, which append may override
+	arguments []string // of the program
+	json      string
+	force     bool
+}
+
+// flags adds the flags that say what machine it is.
+func (m *machine) flags(fs *flag.FlagSet, memoryMiB int) {
+	fs.StringVar(&m.append, "append", "", "kernel command `LINE`")
+	m.qemu.MemoryMiB = memoryMiB
+	fs.Func("m", fmt.Sprintf("RAM `SIZE` in MiB, or with a suffix, M or G (default %d)", memoryMiB), func(s string) (err error) {
+		m.qemu.MemoryMiB, err = memorySize(s)
+		return err
+	})
+	fs.Func("qemu", "pass `ARG` to QEMU; may be given many times", func(s string) error {
+		m.qemu.Extra = append(m.qemu.Extra, s)
+		return nil
+	})
+	fs.StringVar(&m.qemu.Machine, "machine", "q35", "QEMU machine `TYPE`: q35, pc, microvm")
+	fs.StringVar(&m.qemu.CPU, "cpu", "", "QEMU processor `MODEL` (default: QEMU's own)")
+}
+
+// boot runs the machine and returns the exit status of its end.
+func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, stdout, stderr io.Writer) int {
+	serial, record := stdout, &recorder{}
+	switch m.json {
+	case "":
+	case "-":
+		serial, record = stderr, &recorder{w: stdout, name: "standard output"}
+	default:
+		file, err := os.Create(m.json)
+		if err != nil {
+			fmt.Fprintf(stderr, m.command+": -json: %v\n", err)
+			return exitUsage
+		}
+		record = &recorder{w: file, name: m.json}
+		defer file.Close() // for the errors below; the end closes it itself
+	}
+	if !m.quiet {
+		with := ""
+		if line := kernelCommandLine(m.append, m.arguments); line != "" {
+			with = ", with " + line
+		}
+		fmt.Fprintf(stderr, m.command+": booting %s on %s, %d MiB%s\n",
+			filepath.Base(m.qemu.Kernel), m.qemu.Machine, m.qemu.MemoryMiB, with)
+	}
+
+	options, pipe := m.options, false
+	switch tty, ok := lastOption(m.append, "tty"); {
+	case ok:
+		pipe = tty == "pipe"
+	case !isTerminal(stdin):
+		pipe = true
+		options = append(options[:len(options):len(options)], "tty=pipe")
+	}
+	// Ours come first: behind a "--" in the user's line they would be arguments of
+	// the program, and of several equal options the last one counts.
+	m.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(append(options[:len(options):len(options)], m.append), " ")), m.arguments)
+	con, err := openConsole(stdin, pipe)
+	if err != nil {
+		fmt.Fprintf(stderr, m.command+": terminal: %v\n", err)
+		return exitMachine
+	}
+	defer con.restore()
+	var last *trace.Trace // that was fatal
+	opt := trace.Options{
+		Symbols:  sym,
+		Force:    m.force,
+		Color:    wantColor(serial),
+		Sanitize: isTerminal(serial),
+		Log:      stderr,
+		Idle:     trace.DefaultIdle,
+		OnTrace: func(t *trace.Trace) {
+			if t.Fatal() {
+				last = t
+			}
+		},
+	}
+	if record.w != nil {
+		opt.JSON = record
+	}
+	filter, err := trace.NewFilter(serial, opt)
+	if err != nil {
+		fmt.Fprintf(stderr, m.command+": %v\n", err)
+		return exitMachine
+	}
+
+	ctx, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	con.interrupt = interrupt
+	m.qemu.Stdin, m.qemu.Stdout = con, noticing{filter, con.listens}
+	// QEMU inherits that ^\ does not end it; for us it means an NMI.
+	signal.Ignore(syscall.SIGQUIT)
+	vm, err := qemu.Start(ctx, m.qemu)
+	quit := make(chan os.Signal, 1)
+	signal.Notify(quit, syscall.SIGQUIT)
+	defer signal.Stop(quit)
+	if err != nil {
+		filter.Close()
+		fmt.Fprintf(stderr, m.command+": %s\n", interrupted(ctx, err))
+		return exitMachine
+	}
+	con.start(func() { vm.InjectNMI() })
+	stuck := m.attend(vm, filter, quit)
+	res, err := vm.Wait()
+	if cerr := filter.Close(); err == nil && cerr != nil {
+		err = cerr
+	}
+	if len(m.qemu.Extra) > 0 && !errors.Is(err, qemu.ErrQEMU) {
+		// Whoever gives QEMU arguments may have asked it to say something.
+		io.WriteString(stderr, res.Stderr)
+	}
+	code, msg := verdict(ctx, res, err, filter.Stats(), stuck)
+	if code == exitMachine && res.Registers != "" {
+		msg += where(sym, res.RIP)
+	}
+	if filter.Stats().Mismatch && !m.force {
+		code = exitUsage
+	}
+	if msg != "" {
+		fmt.Fprintf(stderr, m.command+": %s\n", msg)
+	}
+	if last != nil {
+		dir, _ := os.Getwd() // without it, paths are absolute
+		io.WriteString(stderr, summary(m.command, last, dir))
+	}
+	if err := record.close(); err != nil {
+		fmt.Fprintf(stderr, m.command+": -json: traces are missing from %s: %v\n", record.name, err)
+		// What was asked for is not there, which must not look like success.
+		if code == exitOK {
+			code = exitUsage
+		}
+	}
+	return code
+}
+
+// recorder takes the traces as JSON. An error stops it alone, not the machine, whose
+// text goes on; the end of the command tells.
+type recorder struct {
+	w    io.Writer // nil: none
+	name string
+	err  error // the first one
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.err == nil {
+		_, r.err = r.w.Write(p)
+	}
+	return len(p), nil
+}
+
+// close closes a file, which may be where a full disk is noticed, and returns the
+// first error. The standard output is left open.
+func (r *recorder) close() error {
+	if file, ok := r.w.(*os.File); ok && file != os.Stdout {
+		if err := file.Close(); r.err == nil {
+			r.err = err
+		}
+	}
+	var path *fs.PathError
+	if errors.As(r.err, &path) { // its name is said already
+		return path.Err
+	}
+	return r.err
+}
+
+// samePath reports whether both names are of one file that exists.
+func samePath(a, b string) bool {
+	fa, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	fb, err := os.Stat(b)
+	return err == nil && os.SameFile(fa, fb)
+}
+
+// stuck says that a machine halted for good and had to be ended.
+type stuck int
+
+const (
+	notStuck   stuck = iota
+	afterTrace       // as it does with panic=halt, or without a debug-exit device
+	untold           // without a trace: the boot code refused the machine
+)
+
+// How often attend looks at a machine, and how many times in a row it must be
+// halted: twice after a trace, since between an NMI's handler and the next HLT a
+// living machine can look the same, and for a second where no trace says it died.
+const (
+	lookInterval   = 250 * time.Millisecond
+	looksAfterDead = 2
+	looksUntold    = 5
+)
+
+// attend looks after a machine until it ends: it passes on the user's ^\, and ends
+// a machine that has halted for good, unless a debugger may want to look at it. It
+// reports whether and why it did the latter.
+func (m *machine) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signal) (why stuck) {
+	debugged := strings.Contains(" "+strings.Join(m.qemu.Extra, " ")+" ", " -s ") ||
+		strings.Contains(strings.Join(m.qemu.Extra, " "), "-gdb")
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	seen := 0
+	for {
+		select {
+		case <-vm.Done():
+			return why
+		case <-quit:
+			vm.InjectNMI()
+		case <-tick.C:
+			if debugged || why != notStuck {
+				continue
+			}
+			// Halted with interrupts off, only an NMI could wake it.
+			if h, err := vm.Halted(); err != nil || !h {
+				seen = 0
+				continue
+			}
+			seen++
+			switch dead := filter.Stats().Fatal > 0; {
+			case dead && seen >= looksAfterDead:
+				why = afterTrace
+				vm.Kill()
+			case !dead && seen >= looksUntold:
+				why = untold
+				vm.Kill()
+			}
+		}
+	}
+}
+
+// kernelOption is an option of the kernel command line. A value with a quote in it
+// cannot be said and leaves the option out.
+func kernelOption(key, value string) string {
+	switch {
+	case strings.ContainsAny(value, "\"\n"):
+		return ""
+	case strings.Contains(value, " "):
+		return key + `="` + value + `"`
+	}
+	return key + "=" + value
+}
+
+// lastOption finds an option as the kernel does (kernel/cmdline.go): words parted by
+// spaces, but for those in double quotes, up to the word "--".
+func lastOption(line, key string) (value string, ok bool) {
+	quoted := false
+	words := strings.FieldsFunc(line, func(r rune) bool {
+		if r == '"' {
+			quoted = !quoted
+		}
+		return r == ' ' && !quoted
+	})
+	for _, w := range words {
+		if w == "--" {
+			break
+		}
+		if v, found := strings.CutPrefix(w, key+"="); found {
+			if len(v) >= 2 && v[0] == '"' && v[len(v)-1] == '"' {
+				v = v[1 : len(v)-1]
+			}
+			value, ok = v, true
+		}
+	}
+	return value, ok
+}
+
+// kernelCommandLine joins the kernel's words and the program's arguments. An
+// argument that is empty or holds space, quotes or backslashes is put in double
+// quotes, with a backslash before each quote and backslash in it.
+func kernelCommandLine(line string, args []string) string {
+	if len(args) == 0 {
+		return line
+	}
+	var b strings.Builder
+	b.WriteString(line)
+	if line != "" {
+		b.WriteByte(' ')
+	}
+	b.WriteString("--")
+	for _, a := range args {
+		b.WriteByte(' ')
+		if a == "" || strings.ContainsAny(a, " \t\n\"'\\") {
+			a = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a) + `"`
+		}
+		b.WriteString(a)
+	}
+	return b.String()
+}
+
+// memorySize reads a size of RAM in MiB, with an optional suffix M, MiB, G or GiB.
+func memorySize(s string) (int, error) {
+	num, unit := strings.ToUpper(s), 1
+	num = strings.TrimSuffix(strings.TrimSuffix(num, "IB"), "B")
+	switch {
+	case strings.HasSuffix(num, "M"):
+		num = num[:len(num)-1]
+	case strings.HasSuffix(num, "G"):
+		num, unit = num[:len(num)-1], 1024
+	}
+	n, err := strconv.ParseUint(num, 10, 20)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("want a size in MiB such as 128, 128M or 1G")
+	}
+	return int(n) * unit, nil
+}
