@@ -12,11 +12,17 @@
 //	vectors_amd64.s  the 256 stubs
 //	trap.go          the frame they make
 //	tables.go        GDT, TSS, IDT
+//	syscall_amd64.s  into the kernel by SYSCALL, and out of it to a thread
+//	user_amd64.s     memory that a program has named, which may fault
+//	fpu.go           the FPU's state
 //	fakeg_amd64.s    what compiled Go needs in order to run without a runtime
 //	stack_amd64.s    running a function on another stack
 //	instr_amd64.s    single instructions
 //	paging.go        page-table entries
 //	apic.go          the local APIC
+//	ioapic.go        the I/O APIC, and the 8259 where there is none
+//	timer.go         the timers: the local APIC's, the time stamp counter, the PIT
+//	rtc.go           the clock that tells the date
 //
 // References are to the Intel 64 and IA-32 Architectures Software Developer's
 // Manual ("SDM") and the AMD64 Architecture Programmer's Manual ("APM").

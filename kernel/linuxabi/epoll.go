@@ -70,6 +70,14 @@ func state(f *file) (events uint32) {
 		if p.readers == 0 {
 			events |= epollErr
 		}
+	case pipeFIFO:
+		p := &pipes[f.obj]
+		if p.n > 0 {
+			events |= epollIn
+		}
+		if pipeSize-p.n >= atomicWrite {
+			events |= epollOut
+		}
 	case counter:
 		e := &counters[f.obj]
 		events = epollOut

@@ -19,6 +19,7 @@ const (
 	device    // one of the nodes in /dev
 	pipeRead  // obj: the pipe
 	pipeWrite // obj: the pipe
+	pipeFIFO  // obj: the pipe, open at both ends
 	counter   // obj: the event counter
 	epoll     // obj: the epoll instance
 )
@@ -35,8 +36,8 @@ type file struct {
 }
 
 const (
-	maxFiles = 1024
-	maxFDs   = 1024
+	maxFiles = 2048
+	maxFDs   = 2048
 
 	oAccess   = 3
 	oWronly   = 1
@@ -137,7 +138,7 @@ func drop(i int) {
 	switch f.kind {
 	case node, device:
 		fs.Release(f.node)
-	case pipeRead, pipeWrite:
+	case pipeRead, pipeWrite, pipeFIFO:
 		closePipe(f)
 	case counter:
 		counters[f.obj].used = false

@@ -151,7 +151,7 @@ func (c *call) readFile(f *file, to, n uintptr, off int64) int64 {
 		return readNode(f.node, to, n, off)
 	case device:
 		return c.readDevice(f, to, n)
-	case pipeRead:
+	case pipeRead, pipeFIFO:
 		return c.readPipe(f, to, n)
 	case counter:
 		return c.readCounter(f, to, n)
@@ -168,7 +168,7 @@ func (c *call) writeFile(f *file, from, n uintptr, off int64) int64 {
 		return writeNode(f.node, from, n, off)
 	case device:
 		return c.writeDevice(f, from, n)
-	case pipeWrite:
+	case pipeWrite, pipeFIFO:
 		return c.writePipe(f, from, n)
 	case counter:
 		return c.writeCounter(f, from, n)

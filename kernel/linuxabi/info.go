@@ -131,10 +131,47 @@ func (c *call) getIDs() int64 {
 	return 0
 }
 
+// prctl: the few settings of a thread that can be kept.
 func (c *call) prctl() int64 {
-	const setName, getName = 15, 16
+	const (
+		getDumpable = 3
+		setDumpable = 4
+		getKeepCaps = 7
+		setKeepCaps = 8
+		setName     = 15
+		getName     = 16
+		nameSize    = 16
+	)
+	t := sched.Current()
 	switch c.a {
 	case setName:
+		var name [nameSize]byte
+		for i := range name[:nameSize-1] {
+			if !copyIn(uintptr(unsafe.Pointer(&name[i])), c.b+uintptr(i), 1) {
+				return -eFAULT
+			}
+			if name[i] == 0 {
+				break
+			}
+		}
+		t.Name = name
+		return 0
+	case getName:
+		if !copyOut(c.b, uintptr(unsafe.Pointer(&t.Name)), nameSize) {
+			return -eFAULT
+		}
+		return 0
+	case getKeepCaps:
+		return int64(t.KeepCaps)
+	case setKeepCaps:
+		if c.b > 1 {
+			return -eINVAL
+		}
+		t.KeepCaps = uint8(c.b)
+		return 0
+	case getDumpable:
+		return 1
+	case setDumpable:
 		return 0
 	}
 	return -eINVAL

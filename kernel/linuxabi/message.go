@@ -7,8 +7,8 @@ import (
 )
 
 // What the program has said last: when the Go runtime dies, it says why before it ends
-// the process, in lines that begin with "panic: " or "fatal error: ". The reason of
-// the trace is the first of them since the thread has begun to die.
+// the process, in lines that begin with "panic: ", "fatal error: " or the name of a
+// signal. The reason of the trace is the first of them since the thread has begun to die.
 
 const maxMessage = 160
 
@@ -34,7 +34,7 @@ func noteOutput(n uintptr) {
 			}
 			continue
 		}
-		if nMessage == 0 && (begins("panic: ") || begins("fatal error: ") || begins("runtime: out of memory")) {
+		if nMessage == 0 && (begins("panic: ") || begins("fatal error: ") || begins("runtime: out of memory") || namesSignal()) {
 			speaker = sched.Current().TID
 			for i := 0; i < nLine; i++ {
 				message[i] = line[i]
@@ -43,6 +43,19 @@ func noteOutput(n uintptr) {
 		}
 		nLine = 0
 	}
+}
+
+// namesSignal reports whether the line begins like "SIGSEGV: ": the runtime then dies of
+// a signal that it cannot make a panic of.
+func namesSignal() bool {
+	if !begins("SIG") {
+		return false
+	}
+	i := 3
+	for i < nLine && line[i] >= 'A' && line[i] <= 'Z' {
+		i++
+	}
+	return i > 3 && i+1 < nLine && line[i] == ':' && line[i+1] == ' '
 }
 
 func begins(s string) bool {

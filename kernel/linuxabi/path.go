@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/fs"
+	"github.com/zeroframe/zeroframe/kernel/sched"
 )
 
 // Calls on names of files. A name is looked up from the working directory, or from the
@@ -62,6 +63,13 @@ func lookUp(dirfd, addr, flags uintptr) (id fs.ID, errno int64) {
 }
 
 func (c *call) openat(dirfd, addr, flags, mode uintptr) int64 {
+	if t := sched.Current(); t.Opening != 0 {
+		fd := int64(t.Opening) - 1
+		t.Opening = 0
+		if c.again && get(uintptr(fd)) != nil {
+			return fd
+		}
+	}
 	dir, path, errno := name(0, dirfd, addr)
 	if errno != 0 {
 		return errno
@@ -71,8 +79,12 @@ func (c *call) openat(dirfd, addr, flags, mode uintptr) int64 {
 		return -int64(e)
 	}
 	f := file{kind: node, node: id, flags: flags & (oAccess | oAppend | oNonblock | oPath)}
-	if m := fs.Mode(id) & fs.S_IFMT; m == fs.S_IFCHR {
+	switch m := fs.Mode(id) & fs.S_IFMT; {
+	case flags&oPath != 0:
+	case m == fs.S_IFCHR:
 		f.kind, f.rdev = device, fs.Stat(id).Rdev
+	case m == fs.S_IFIFO:
+		return c.openFIFO(f, flags)
 	}
 	fd := open(f, flags)
 	if fd < 0 {
@@ -170,11 +182,18 @@ func (c *call) readlinkat(dirfd, addr, to, size uintptr) int64 {
 
 // faccessat: everyone may do everything, but execute what nobody may.
 func (c *call) faccessat(dirfd, addr, mode, flags uintptr) int64 {
+	const (
+		exec     = 1
+		allModes = 7
+		allFlags = 0x200 | atNoFollow | atEmptyPath // AT_EACCESS
+	)
+	if mode&^allModes != 0 || flags&^allFlags != 0 {
+		return -eINVAL
+	}
 	id, errno := lookUp(dirfd, addr, flags)
 	if errno != 0 {
 		return errno
 	}
-	const exec = 1
 	if m := fs.Mode(id); mode&exec != 0 && m&fs.S_IFMT == fs.S_IFREG && m&0o111 == 0 {
 		return -13 // EACCES
 	}

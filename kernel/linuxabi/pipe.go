@@ -1,6 +1,9 @@
 package linuxabi
 
 import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/fs"
 	"github.com/zeroframe/zeroframe/kernel/mm"
 	"github.com/zeroframe/zeroframe/kernel/sched"
 )
@@ -17,11 +20,11 @@ const (
 
 // pipe is a ring of bytes in page frames, which it has only while it is open.
 type pipe struct {
-	pages          [pipePages]uintptr
-	head, n        uintptr // first byte and number of bytes
-	readers        int32   // open files at the reading end
-	writers        int32
-	reader, writer int32 // the open files
+	pages   [pipePages]uintptr
+	head, n uintptr // first byte and number of bytes
+	readers int32   // open files at the reading end
+	writers int32
+	fifo    fs.ID // its name in the file tree, 0 if it has none
 }
 
 var pipes [maxPipes]pipe
@@ -54,13 +57,13 @@ func (c *call) pipe2(flags uintptr) int64 {
 	if r < 0 {
 		return r
 	}
-	p.readers, p.reader, p.n, p.head = 1, int32(fds[r])-1, 0, 0
+	p.readers, p.n, p.head, p.fifo = 1, 0, 0, 0
 	w := open(file{kind: pipeWrite, flags: mode | oWronly, obj: int32(obj)}, flags)
 	if w < 0 {
 		closeFD(uintptr(r))
 		return w
 	}
-	p.writers, p.writer = 1, int32(fds[w])-1
+	p.writers = 1
 	if !out32(c.a, uint32(r)) || !out32(c.a+4, uint32(w)) {
 		closeFD(uintptr(r))
 		closeFD(uintptr(w))
@@ -69,18 +72,83 @@ func (c *call) pipe2(flags uintptr) int64 {
 	return 0
 }
 
+// changed tells all that have an end of pipe obj that something has happened to it.
+func (p *pipe) changed(obj int32) {
+	for i := range files {
+		if f := &files[i]; f.obj == obj && (f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO) {
+			changed(i)
+		}
+	}
+}
+
+// openFIFO opens a pipe by its name, for which f holds the node. It waits for the other
+// end, unless it is told not to.
+func (c *call) openFIFO(f file, flags uintptr) int64 {
+	p, free := (*pipe)(nil), (*pipe)(nil)
+	for i := range pipes {
+		switch q := &pipes[i]; {
+		case q.readers == 0 && q.writers == 0:
+			if free == nil {
+				free = q
+			}
+		case q.fifo == f.node:
+			p = q
+		}
+	}
+	if p == nil {
+		if p = free; p == nil {
+			fs.Release(f.node)
+			return -23
+		}
+		p.n, p.head, p.fifo = 0, 0, f.node
+	}
+	f.obj = int32((uintptr(unsafe.Pointer(p)) - uintptr(unsafe.Pointer(&pipes))) / unsafe.Sizeof(*p))
+	switch f.flags & oAccess {
+	case oRdwr:
+		f.kind = pipeFIFO
+		p.readers++
+		p.writers++
+	case oWronly:
+		if p.readers == 0 && flags&oNonblock != 0 {
+			fs.Release(f.node)
+			return -6 // ENXIO
+		}
+		f.kind = pipeWrite
+		p.writers++
+	default:
+		f.kind = pipeRead
+		p.readers++
+	}
+	fd := open(f, flags)
+	if fd < 0 {
+		closePipe(&f)
+		return fd
+	}
+	p.changed(f.obj)
+	other := p.writers
+	if f.kind == pipeWrite {
+		other = p.readers
+	}
+	if other == 0 && flags&oNonblock == 0 {
+		// The descriptor is made; the call returns it when the other end opens.
+		t := sched.Current()
+		t.Opening = int32(fd) + 1
+		c.wait(get(uintptr(fd)))
+	}
+	return fd
+}
+
 func closePipe(f *file) {
 	p := &pipes[f.obj]
-	if f.kind == pipeRead {
+	if f.kind == pipeFIFO || f.kind == pipeRead {
 		p.readers--
-		if p.writers > 0 {
-			changed(int(p.writer))
-		}
-	} else {
+	}
+	if f.kind == pipeFIFO || f.kind == pipeWrite {
 		p.writers--
-		if p.readers > 0 {
-			changed(int(p.reader))
-		}
+	}
+	p.changed(f.obj)
+	if p.fifo != 0 {
+		fs.Release(f.node)
 	}
 	if p.readers == 0 && p.writers == 0 {
 		for i := range p.pages {
@@ -119,9 +187,7 @@ func (c *call) readPipe(f *file, to, n uintptr) int64 {
 		p.n -= part
 		done += part
 	}
-	if p.writers > 0 {
-		changed(int(p.writer))
-	}
+	p.changed(f.obj)
 	return int64(done)
 }
 
@@ -163,7 +229,7 @@ func (c *call) writePipe(f *file, from, n uintptr) int64 {
 		p.n += part
 		done += part
 	}
-	changed(int(p.reader))
+	p.changed(f.obj)
 	t := sched.Current()
 	if !c.again {
 		t.Done = 0

@@ -53,8 +53,11 @@ func infoOf(f *file) (i fs.Info) {
 		return fs.Stat(f.node)
 	case terminal:
 		i.Mode, i.Rdev = fs.S_IFCHR|0o620, devTTY
-	case pipeRead, pipeWrite:
-		i.Mode = 0x1000 | 0o600 // S_IFIFO
+	case pipeRead, pipeWrite, pipeFIFO:
+		if pipes[f.obj].fifo != 0 {
+			return fs.Stat(f.node)
+		}
+		i.Mode = fs.S_IFIFO | 0o600
 	default:
 		i.Mode = 0o600
 	}

@@ -95,6 +95,9 @@ type Thread struct {
 	Retried bool
 	Until   uint64
 	Done    uintptr
+	// Opening is the descriptor, plus 1, of a pipe whose other end a call of open waits
+	// for; 0 if there is none.
+	Opening int32
 	// Number and Args are those of the system call that waits.
 	Number uintptr
 
@@ -113,6 +116,10 @@ type Thread struct {
 	// SigLo and SigHi its signal stack, if they are known (0 if not).
 	StackLo, StackHi uintptr
 	SigLo, SigHi     uintptr
+
+	// Name and KeepCaps are what prctl keeps for a thread.
+	Name     [16]byte
+	KeepCaps uint8
 
 	// CPU is the time in ns that the thread has run, up to when it last stopped.
 	CPU uint64
