@@ -31,6 +31,8 @@ type labTrace struct {
 	ErrorCode    *int              `json:"error_code"`
 	FaultAddress string            `json:"fault_address"`
 	BuildID      string            `json:"build_id"`
+	Thread       int               `json:"thread"`
+	Goroutine    int               `json:"goroutine"`
 	Registers    map[string]string `json:"registers"`
 	Complete     bool              `json:"complete"`
 	End          string            `json:"end"`

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/kernel"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/crashlab/golab"
 )
 
 // crash is a way to die.
@@ -78,19 +79,38 @@ func lab() {
 			return
 		}
 	}
+	for i := range goCrashes {
+		if kernel.Same(kind, goCrashes[i].Kind) {
+			return // that is for main
+		}
+	}
+	for i := range golab.Crashes {
+		if kernel.Same(kind, golab.Crashes[i].Kind) {
+			return
+		}
+	}
 	console.String("crash=")
 	console.Bytes(kind)
 	console.String(" is no kind of crash; the kinds are\n")
 	for i := range crashes {
-		console.String("  ")
-		console.String(crashes[i].kind)
-		for n := len(crashes[i].kind); n < 24; n++ {
-			console.String(" ")
-		}
-		console.String(crashes[i].help)
-		console.String("\n")
+		row(crashes[i].kind, crashes[i].help)
+	}
+	for i := range goCrashes {
+		row(goCrashes[i].Kind, goCrashes[i].Help)
+	}
+	for i := range golab.Crashes {
+		row(golab.Crashes[i].Kind, golab.Crashes[i].Help)
 	}
 	kernel.Exit(2)
 }
 
-func main() {}
+// row writes a line of the list of kinds.
+func row(kind, help string) {
+	console.String("  ")
+	console.String(kind)
+	for n := len(kind); n < 24; n++ {
+		console.String(" ")
+	}
+	console.String(help)
+	console.String("\n")
+}

@@ -1,0 +1,100 @@
+// Package golab is the part of the crash lab that dies under the Go runtime: in a
+// goroutine, in the runtime itself, or in the kernel on behalf of a goroutine. It is
+// ordinary Go; only what it says so of runs in kernel context.
+//
+// Each kind is a chain of functions A, B and C, of which the last dies, as those of the
+// early context are.
+package golab
+
+import (
+	"os"
+
+	"github.com/zeroframe/zeroframe/kernel"
+)
+
+// A Crash is a way to die, or not to.
+type Crash struct {
+	Kind   string
+	Run    func()
+	Help   string
+	InMain bool // it runs in the main goroutine, the others in one of their own
+}
+
+// Crashes is the table of kinds. It is complete in the source: the early hook lists it
+// before anything has run.
+var Crashes = [...]Crash{
+	{"go.panic-error", panicErrorA, "panic with an error", false},
+	{"go.panic-nested", panicNestedA, "panic in a deferred function that a panic has called", false},
+	{"go.repanic", repanicA, "panic, recovered and thrown again", false},
+	{"go.assert", assertA, "failed type assertion", false},
+	{"go.closed", closedA, "close of a closed channel", false},
+	{"go.send-closed", sendClosedA, "send on a closed channel", false},
+	{"go.nil-map", nilMapA, "write to a nil map", false},
+	{"go.conversion", conversionA, "conversion of a slice that is too short to an array", false},
+	{"go.div-asm", divideAsmA, "division by zero in assembly", false},
+	{"go.wild", wildA, "read of an address where nothing is", false},
+	{"go.fault-in-defer", faultInDeferA, "a fault in a deferred function", false},
+	{"go.overflow", overflowA, "endless recursion", false},
+	{"go.throw-deadlock", deadlockA, "all goroutines wait", true},
+	{"go.throw-map", mapWritesA, "concurrent map writes", true},
+	{"go.throw-unlock", unlockA, "unlock of an unlocked mutex", false},
+	{"go.goexit-main", goexitMainA, "the main goroutine, which is the last, ends itself", true},
+	{"go.oom", oomA, "more memory used than there is", false},
+	{"go.oom-huge", oomHugeA, "more memory asked for than an address space has", false},
+	{"go.driver-fault", driverA, "a fault in a goroutine that was waiting for a descriptor", true},
+	{"go.runtime-fault", runtimeFaultA, "a fault in a function of the runtime", false},
+	{"go.systemstack", systemStackA, "a fault in the runtime on the stack of g0, the world stopped", false},
+	{"go.syscall-bug", syscallBugA, "a fault in the kernel's handler of a system call", false},
+	{"go.signal-segv", signalSEGVA, "SIGSEGV that no fault has caused", false},
+	{"go.signal-abrt", signalABRTA, "SIGABRT", false},
+	{"go.signal-kill", signalKILLA, "SIGKILL, which nobody can take", false},
+	{"go.mcall", yieldA, "two goroutines that only yield, for an NMI from outside", true},
+	{"go.spin", spinA, "an endless loop, for an NMI from outside", false},
+	{"go.hang", hangA, "goroutines that wait, with a timer that keeps them from a deadlock", true},
+	{"go.sleep", sleepA, "no death: sleeps for a second", true},
+	{"go.exit", exitA, "no death: exit status 7", false},
+	{"go.recover-20000", recoverA, "no death: 20,000 faults, each recovered", true},
+	{"go.bad-pointer", badPointerA, "no death: system calls with bad pointers", true},
+}
+
+// What the chains use comes from variables, so that the compiler cannot see the end
+// coming.
+var (
+	nilPointer *[4]uint64
+	table      = [3]uint64{1, 2, 3}
+	five       = 5
+	zero       = 0
+	sink       uint64
+)
+
+// Main dies as the option crash= says, if that is a kind of the table or of the other
+// one.
+func Main(other []Crash) {
+	kind, ok := kernel.Option("crash")
+	if !ok {
+		return
+	}
+	c := find(string(kind), other)
+	if c == nil {
+		c = find(string(kind), Crashes[:])
+	}
+	switch {
+	case c == nil: // of the early context, which is over
+	case c.InMain:
+		c.Run()
+	default:
+		go c.Run()
+		select {}
+	}
+}
+
+func find(kind string, in []Crash) *Crash {
+	for i := range in {
+		if in[i].Kind == kind {
+			return &in[i]
+		}
+	}
+	return nil
+}
+
+func say(s string) { os.Stdout.WriteString(s + "\n") }

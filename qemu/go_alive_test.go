@@ -1,0 +1,244 @@
+package qemu
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+// The kinds under the Go runtime that do not die by themselves: they end, or are looked
+// at from outside by an NMI.
+
+// goElsewhere are the kinds that are not in goDeaths.
+var goElsewhere = map[string]bool{
+	"go.triple": true, "go.mcall": true, "go.spin": true, "go.hang": true, "go.sleep": true,
+	"go.exit": true, "go.recover-20000": true, "go.bad-pointer": true,
+}
+
+// TestEveryGoKindIsTested: the crash lab lists no kind that has no test.
+func TestEveryGoKindIsTested(t *testing.T) {
+	_, _, serial := boot(t, Config{}, "crash=no-such-kind")
+	tested := map[string]bool{}
+	for _, d := range goDeaths {
+		tested[d.kind] = true
+	}
+	listed := 0
+	for l := range strings.Lines(serial) {
+		if !strings.HasPrefix(l, "  go.") {
+			continue
+		}
+		listed++
+		if k := strings.Fields(l)[0]; !tested[k] && !goElsewhere[k] {
+			t.Errorf("the kind %s has no test", k)
+		}
+	}
+	if want := len(goDeaths) + len(goElsewhere); listed != want {
+		t.Errorf("%d kinds are listed; want %d", listed, want)
+	}
+}
+
+// TestGoEnds: programs that end by themselves, with a status and without a trace.
+func TestGoEnds(t *testing.T) {
+	for _, tt := range []struct {
+		kind   string
+		status int
+		says   string
+	}{
+		{"go.exit", 7, ""},
+		{"go.recover-20000", 0, `recovered 20000 of 20000 faults`},
+		{"go.bad-pointer", 0, `bad pointers: 1\d\d calls, 0 wrong answers`},
+	} {
+		t.Run(tt.kind, func(t *testing.T) {
+			t.Parallel()
+			res, err, serial := boot(t, Config{}, "crash="+tt.kind)
+			if err != nil || res.Outcome != Exited || res.Program != tt.status {
+				t.Errorf("the machine: %v, status %d, %v; want status %d", res.Outcome, res.Program, err, tt.status)
+			}
+			if strings.Contains(serial, "zf1 ") {
+				t.Error("there is a trace")
+			}
+			if !regexp.MustCompile(tt.says).MatchString(serial) {
+				t.Errorf("the program did not say %q", tt.says)
+			}
+		})
+	}
+}
+
+// TestGoTriple: a triple fault of a goroutine is a failure of the machine.
+func TestGoTriple(t *testing.T) {
+	res, err, _ := boot(t, Config{}, "crash=go.triple")
+	if res.Outcome != Failed || !errors.Is(err, ErrReset) {
+		t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, ErrReset)
+	}
+}
+
+// TestGoSleep: a second of the program is a second of the host, within 5 %. A host that
+// is busy may take longer to notice, so the best of a few runs counts.
+func TestGoSleep(t *testing.T) {
+	for _, machine := range []string{"q35", "pc", "microvm"} {
+		t.Run(machine, func(t *testing.T) {
+			best := time.Hour
+			for range 4 {
+				path, _ := lab(t, image.AllLoaders)
+				vm, out := start(t, Config{Kernel: path, Machine: machine, Append: "crash=go.sleep"}, "")
+				out.waitFor(t, "sleeping\r\n")
+				begin := time.Now()
+				out.waitFor(t, " ms\r\n")
+				d := time.Since(begin)
+				if _, err := vm.Wait(); err != nil {
+					t.Fatal(err)
+				}
+				m := regexp.MustCompile(`slept (\d+) ms`).FindStringSubmatch(out.String())
+				if m == nil {
+					t.Fatal("the program did not say how long it slept")
+				}
+				if ms, _ := strconv.Atoi(m[1]); ms < 1000 || ms > 1200 {
+					t.Errorf("it slept for %d ms by its own clock; want 1000", ms)
+				}
+				if d < 950*time.Millisecond {
+					t.Fatalf("it slept for %v by the host's clock; want 1 s", d)
+				}
+				if best = min(best, d); best <= 1050*time.Millisecond {
+					t.Logf("%v", best)
+					return
+				}
+			}
+			t.Errorf("it slept for %v by the host's clock, at best; want 1 s", best)
+		})
+	}
+}
+
+// nmiTraces sends n NMIs, each when the one before has been answered, and returns all
+// traces. last is the last thing that the kernel writes for each.
+func nmiTraces(t *testing.T, vm *VM, out *log, n int, pause time.Duration) []*labTrace {
+	t.Helper()
+	_, symbols := lab(t, image.AllLoaders)
+	for i := range n {
+		if err := vm.InjectNMI(); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(limit / 2); nmisDone(out) <= i; time.Sleep(2 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("NMI %d has no trace", i+1)
+			}
+		}
+		time.Sleep(pause + time.Duration(i*i%7)*time.Millisecond)
+	}
+	// What else belongs to the last NMI comes within this time, or is cut.
+	time.Sleep(200 * time.Millisecond)
+	serial := out.String()
+	ends := lastLine.FindAllStringIndex(serial, -1)
+	return traces(t, symbols, serial[:ends[len(ends)-1][1]])
+}
+
+// nmisDone is the number of traces of NMIs that have come whole.
+func nmisDone(out *log) (n int) {
+	parts := strings.Split(out.String(), "zf1 begin ")
+	for _, p := range parts[1:] {
+		if f := strings.Fields(p); len(f) > 1 && f[1] == "nmi" && lastLine.MatchString(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestGoNMI: an NMI traces a goroutine that spins, wherever it strikes, and the program
+// goes on.
+func TestGoNMI(t *testing.T) {
+	for _, machine := range []string{"q35", "pc", "microvm"} {
+		t.Run(machine, func(t *testing.T) {
+			t.Parallel()
+			path, _ := lab(t, image.AllLoaders)
+			vm, out := start(t, Config{Kernel: path, Machine: machine, Append: "crash=go.spin"}, "")
+			out.waitFor(t, "spinning\r\n")
+			const want = "g: golab.spinC golab.spinB golab.spinA runtime.goexit"
+			n, here := 0, 0
+			for _, tr := range nmiTraces(t, vm, out, 10, 0) {
+				if tr.Kind != "nmi" {
+					continue
+				}
+				n++
+				checkNMI(t, tr)
+				if strings.HasSuffix(tr.ourChain(), want) {
+					here++
+				} else {
+					t.Logf("elsewhere: %s", tr.chain())
+				}
+			}
+			// Now and then it strikes the kernel, or another thread of the runtime.
+			if n != 10 || here < 5 {
+				t.Errorf("%d traces, %d of them in the loop; want 10, and most of them", n, here)
+			}
+		})
+	}
+}
+
+// checkNMI wants a trace of an NMI that is complete.
+func checkNMI(t *testing.T, tr *labTrace) {
+	t.Helper()
+	if tr.Reason != "NMI" || tr.Vector == nil || *tr.Vector != 2 || tr.Damaged {
+		t.Errorf("reason, vector, damaged = %s, %v, %v; want NMI, 2, false", tr.Reason, tr.Vector, tr.Damaged)
+	}
+	if !tr.Complete {
+		t.Errorf("the trace ends with %s: %s", tr.End, tr.chain())
+	}
+}
+
+// TestGoMcall: two goroutines only yield, so that most NMIs strike the scheduler, on the
+// stack of g0: there the trace goes on, across mcall, with what the goroutine was at.
+func TestGoMcall(t *testing.T) {
+	path, _ := lab(t, image.AllLoaders)
+	vm, out := start(t, Config{Kernel: path, Append: "crash=go.mcall"}, "")
+	out.waitFor(t, "yielding\r\nyielding\r\n")
+	const want = " runtime.mcall g: runtime.Gosched golab.yieldC golab.yieldB "
+	crossed := 0
+	for _, tr := range nmiTraces(t, vm, out, 60, time.Millisecond) {
+		if tr.Kind != "nmi" {
+			continue
+		}
+		checkNMI(t, tr)
+		if chain := strings.ReplaceAll(tr.chain(), "kernel/crashlab/", ""); strings.Contains(chain, want) {
+			crossed++
+		} else if strings.Contains(chain, "mcall") {
+			t.Logf("mcall: %s", chain)
+		}
+	}
+	if crossed < 3 {
+		t.Errorf("%d traces cross mcall; want some", crossed)
+	}
+	t.Logf("%d traces cross mcall", crossed)
+}
+
+// TestGoHang: an NMI says of every goroutine what it waits for.
+func TestGoHang(t *testing.T) {
+	path, _ := lab(t, image.AllLoaders)
+	vm, out := start(t, Config{Kernel: path, Append: "crash=go.hang"}, "")
+	out.waitFor(t, "hanging\r\n")
+	want := map[string]bool{
+		"[sync.WaitGroup.Wait] g: golab.hangGroup golab.hangA golab.Main main.main runtime.main runtime.goexit": true,
+		"[sync.Mutex.Lock] g: golab.hangLock runtime.goexit":                                                    true,
+		"[chan receive] g: golab.hangReceive runtime.goexit":                                                    true,
+		"[select] g: golab.hangSelect runtime.goexit":                                                           true,
+		"[sync.Cond.Wait] g: golab.hangCond runtime.goexit":                                                     true,
+		"[sleep] g: golab.hangSleep runtime.goexit":                                                             true,
+	}
+	all := nmiTraces(t, vm, out, 1, 0)
+	for _, tr := range all[1:] {
+		_, state, _ := strings.Cut(tr.Reason, fmt.Sprintf("goroutine %d ", tr.Goroutine))
+		got := state + " " + tr.ourChain()
+		if tr.Kind != "trace" || !tr.Complete || tr.Damaged || !want[got] {
+			t.Errorf("a trace of kind %s, %q: %s; want one of %v", tr.Kind, tr.Reason, got, want)
+		}
+		delete(want, got)
+	}
+	if all[0].Kind != "nmi" || len(want) > 0 {
+		t.Errorf("the first trace is of kind %s, and no trace says %v", all[0].Kind, want)
+	}
+	checkNMI(t, all[0])
+}
