@@ -3,7 +3,9 @@ package kernel
 import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/entropy"
 	"github.com/zeroframe/zeroframe/kernel/mm"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -53,6 +55,19 @@ func printReport() {
 	if apic == 0 {
 		console.String(" (no local APIC: no interrupts)")
 	}
+	console.String(", ")
+	console.String(amd64.FPUName())
+	console.String("\nclock   ")
+	console.Dec(clock.TSCHz() / 1e6)
+	console.String(" MHz by ")
+	console.String(clock.Reference())
+	console.String("; timer ")
+	console.String(clock.TimerName())
+	if !clock.HaveRTC() {
+		console.String("; no real-time clock: it is 1970 (option time=SECONDS)")
+	}
+	console.String("\nrandom  ")
+	console.String(entropy.Source())
 	console.String("\nstack        size  used, at least   free  limit\n")
 	for i := range stacks[:numStacks] {
 		s := &stacks[i]

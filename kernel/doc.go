@@ -3,9 +3,11 @@
 //
 //	import _ "github.com/zeroframe/zeroframe/kernel"
 //
-// So far the kernel boots, reports, runs what a program has put into the early
-// hook (see crashlab), and tells how it died. The Go runtime is not started
-// yet: main.main does not run.
+// The kernel boots, reports, runs what a program has put into the early hook (see
+// crashlab), and starts the Go runtime, which finds in it the Linux that it was
+// built for: package linuxabi answers its system calls, sched keeps its threads, mm
+// its memory, clock the time, fs its files, tty the serial port. When the program
+// dies, the kernel tells how.
 //
 // The kernel's Go code runs in early and kernel context, without a runtime: no
 // allocation, no write barrier, no map, channel, defer or allocating interface
@@ -13,7 +15,8 @@
 // panics and stack checks, and those end in a trace. Globals are pointer-free
 // or set in the source. The tests in this folder check it.
 //
-// How it comes up: early.go, from start_amd64.s.
+// How it comes up: early.go, from start_amd64.s. How the program starts and ends:
+// program.go, args.go, programend.go.
 //
 // How it dies, from the gate to the wire:
 //
@@ -22,6 +25,9 @@
 //	trap.go                      trap: what to do about it
 //	ladder.go                    die, Panic: one trace, and what if that dies too
 //	death.go                     what is known of a death
+//	place.go                     whose it was: thread, goroutine, and their stacks
+//	marks.go                     how a walk passes the runtime's stack switches
+//	goroutines.go, watchdog.go   what all goroutines wait for
 //	gopanic.go                   what a panic of compiled Go was about
 //	report.go                    the trace, in the order of tracer/wire.go
 //	tracer/                      walk, watermarks, format

@@ -7,6 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/boot"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/entropy"
 	"github.com/zeroframe/zeroframe/kernel/linuxabi"
 	"github.com/zeroframe/zeroframe/kernel/mm"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -85,6 +86,7 @@ func early() {
 	guardStacks()
 	findAPIC()
 	clock.Init(apic)
+	entropy.Init(uint64(clock.Wall()))
 
 	printReport()
 	CheckStacks()

@@ -6,7 +6,6 @@ import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
-	"github.com/zeroframe/zeroframe/kernel/entropy"
 	"github.com/zeroframe/zeroframe/kernel/fs"
 	"github.com/zeroframe/zeroframe/kernel/linuxabi"
 	"github.com/zeroframe/zeroframe/kernel/mm"
@@ -33,7 +32,6 @@ func runtimeEntry() uintptr
 // startProgram starts the program and does not return. Early context.
 func startProgram() {
 	mm.Release(info.Regions(), image.textLo-headerRoom)
-	entropy.Init(uint64(clock.Wall()))
 	if e := fs.Init(clock.Wall()); e != 0 {
 		Panic("not enough RAM for the file tree")
 	}

@@ -18,9 +18,11 @@ var report = regexp.MustCompile(`^zeroframe (\S+) build ([0-9a-f]{40})\r
 loader  (.*)\r
 memory  (\d+) KiB usable, up to (0x[0-9a-f]+); image (\d+) KiB, page tables (\d+) KiB\r
 cpu     (.+)\r
+clock   \d+ MHz by .+; timer .+\r
+random  .+\r
 stack        size  used, at least   free  limit\r
 ((?:[a-z]+ +\d+ +\d+ +\d+ % +\d+ +\d+(?:  warning: above 75 %)?\r
-){10})`)
+){11})`)
 
 func TestBoot(t *testing.T) {
 	for _, machine := range []string{"pc", "q35", "microvm"} {
