@@ -62,6 +62,20 @@ const columns = 80
 // summary is the end of a run in two lines, for the tables of a trace scroll what
 // matters away: why the kernel died, and where, with paths relative to dir. Each
 // begins with the command's name.
+// telling returns the frame to name: the innermost one, or, where the Go runtime has
+// ended a goroutine's program, the innermost that is not the runtime's.
+func telling(t *trace.Trace) *trace.Frame {
+	if t.Context == "goroutine" {
+		for i := range t.Frames {
+			calls := t.Frames[i].Calls
+			if len(calls) > 0 && calls[0].Function != "" && !strings.HasPrefix(calls[0].Function, "runtime.") {
+				return &t.Frames[i]
+			}
+		}
+	}
+	return &t.Frames[0]
+}
+
 func summary(command string, t *trace.Trace, dir string) string {
 	prefix := command + ": "
 	reason := printable(t.Reason)
@@ -91,9 +105,10 @@ func summary(command string, t *trace.Trace, dir string) string {
 	if len(t.Frames) != 1 {
 		n = fmt.Sprintf("%d frames", len(t.Frames))
 	}
-	place := fmt.Sprintf("at %#x", t.Frames[0].Address)
+	f := telling(t)
+	place := fmt.Sprintf("at %#x", f.Address)
 	function := ""
-	if calls := t.Frames[0].Calls; len(calls) > 0 && calls[0].Function != "" {
+	if calls := f.Calls; len(calls) > 0 && calls[0].Function != "" {
 		function = printable(calls[0].Function)
 		if calls[0].File != "" {
 			file := strings.TrimPrefix(calls[0].File, dir+string(filepath.Separator))
