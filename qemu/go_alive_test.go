@@ -114,9 +114,10 @@ func TestGoSleep(t *testing.T) {
 	}
 }
 
-// nmiTraces sends n NMIs, each when the one before has been answered, and returns all
-// traces. last is the last thing that the kernel writes for each.
-func nmiTraces(t *testing.T, vm *VM, out *log, n int, pause time.Duration) []*labTrace {
+// nmiTraces sends n NMIs, each when all has been said about the one before, and returns
+// all traces. An NMI that came earlier would strike where the one before has struck:
+// the processor takes it before the program's next instruction.
+func nmiTraces(t *testing.T, vm *VM, out *log, n int) []*labTrace {
 	t.Helper()
 	_, symbols := lab(t, image.AllLoaders)
 	for i := range n {
@@ -128,13 +129,22 @@ func nmiTraces(t *testing.T, vm *VM, out *log, n int, pause time.Duration) []*la
 				t.Fatalf("NMI %d has no trace", i+1)
 			}
 		}
-		time.Sleep(pause + time.Duration(i*i%7)*time.Millisecond)
+		quiet(out)
 	}
-	// What else belongs to the last NMI comes within this time, or is cut.
-	time.Sleep(200 * time.Millisecond)
 	serial := out.String()
 	ends := lastLine.FindAllStringIndex(serial, -1)
 	return traces(t, symbols, serial[:ends[len(ends)-1][1]])
+}
+
+// quiet waits until the guest has sent nothing for a while.
+func quiet(out *log) {
+	for n, still := 0, 0; still < 10; time.Sleep(3 * time.Millisecond) {
+		if now := len(out.String()); now != n {
+			n, still = now, 0
+		} else {
+			still++
+		}
+	}
 }
 
 // nmisDone is the number of traces of NMIs that have come whole.
@@ -159,7 +169,7 @@ func TestGoNMI(t *testing.T) {
 			out.waitFor(t, "spinning\r\n")
 			const want = "g: golab.spinC golab.spinB golab.spinA runtime.goexit"
 			n, here := 0, 0
-			for _, tr := range nmiTraces(t, vm, out, 10, 0) {
+			for _, tr := range nmiTraces(t, vm, out, 10) {
 				if tr.Kind != "nmi" {
 					continue
 				}
@@ -197,22 +207,23 @@ func TestGoMcall(t *testing.T) {
 	vm, out := start(t, Config{Kernel: path, Append: "crash=go.mcall"}, "")
 	out.waitFor(t, "yielding\r\nyielding\r\n")
 	const want = " runtime.mcall g: runtime.Gosched golab.yieldC golab.yieldB "
-	crossed := 0
-	for _, tr := range nmiTraces(t, vm, out, 60, time.Millisecond) {
+	crossed, places := 0, map[string]bool{}
+	for _, tr := range nmiTraces(t, vm, out, 40) {
 		if tr.Kind != "nmi" {
 			continue
 		}
 		checkNMI(t, tr)
+		places[tr.Frames[0].Address] = true
 		if chain := strings.ReplaceAll(tr.chain(), "kernel/crashlab/", ""); strings.Contains(chain, want) {
 			crossed++
 		} else if strings.Contains(chain, "mcall") {
 			t.Logf("mcall: %s", chain)
 		}
 	}
-	if crossed < 3 {
-		t.Errorf("%d traces cross mcall; want some", crossed)
+	if crossed < 10 || len(places) < 8 {
+		t.Errorf("%d of 40 traces cross mcall, from %d places; want most of them, from many", crossed, len(places))
 	}
-	t.Logf("%d traces cross mcall", crossed)
+	t.Logf("%d traces cross mcall, from %d places", crossed, len(places))
 }
 
 // TestGoHang: an NMI says of every goroutine what it waits for.
@@ -228,7 +239,7 @@ func TestGoHang(t *testing.T) {
 		"[sync.Cond.Wait] g: golab.hangCond runtime.goexit":                                                     true,
 		"[sleep] g: golab.hangSleep runtime.goexit":                                                             true,
 	}
-	all := nmiTraces(t, vm, out, 1, 0)
+	all := nmiTraces(t, vm, out, 1)
 	for _, tr := range all[1:] {
 		_, state, _ := strings.Cut(tr.Reason, fmt.Sprintf("goroutine %d ", tr.Goroutine))
 		got := state + " " + tr.ourChain()

@@ -21,7 +21,7 @@ func TestStandardPackages(t *testing.T) {
 	}
 	for _, pkg := range []string{
 		"sort", "strings", "bytes", "container/heap", "container/list", "strconv", "unicode/utf8",
-		"encoding/binary", "bufio", "text/tabwriter", "sync/atomic", "errors", "io/fs",
+		"encoding/binary", "encoding/json", "bufio", "text/tabwriter", "sync/atomic", "errors", "io/fs",
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			out, err := exec.Command(zf, "test", "-short", "-timeout", "240s", pkg).Output()

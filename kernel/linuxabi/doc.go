@@ -15,6 +15,7 @@
 //	stat.go     what files are
 //	pipe.go     pipes and event counters
 //	epoll.go    waiting for many descriptors
+//	socket*.go  sockets: see socket.go
 //	term.go     the terminal
 //	info.go     what the system is: names, limits, random bytes
 //	unknown.go  calls that are not answered

@@ -84,6 +84,8 @@ func state(f *file) (events uint32) {
 		if e.value > 0 {
 			events |= epollIn
 		}
+	case socketFile:
+		events = socketOf(f.obj).socketState()
 	case epoll:
 		if anyReady(&epolls[f.obj]) {
 			events = epollIn

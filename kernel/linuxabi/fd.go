@@ -15,13 +15,14 @@ type kind uint8
 const (
 	closed kind = iota
 	terminal
-	node      // a file or directory of package fs
-	device    // one of the nodes in /dev
-	pipeRead  // obj: the pipe
-	pipeWrite // obj: the pipe
-	pipeFIFO  // obj: the pipe, open at both ends
-	counter   // obj: the event counter
-	epoll     // obj: the epoll instance
+	node       // a file or directory of package fs
+	device     // one of the nodes in /dev
+	pipeRead   // obj: the pipe
+	pipeWrite  // obj: the pipe
+	pipeFIFO   // obj: the pipe, open at both ends
+	counter    // obj: the event counter
+	epoll      // obj: the epoll instance
+	socketFile // obj: the socket
 )
 
 // file is an open file.
@@ -144,6 +145,8 @@ func drop(i int) {
 		counters[f.obj].used = false
 	case epoll:
 		closeEpoll(f.obj)
+	case socketFile:
+		closeSocket(f.obj)
 	}
 	// Who waits for it is told that it is gone.
 	wakeFile(i)

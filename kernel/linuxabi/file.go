@@ -100,6 +100,9 @@ func (c *call) vector(write, positioned bool) int64 {
 	if c.c > most {
 		return -eINVAL
 	}
+	if f := get(c.a); f != nil && f.kind == socketFile && !positioned {
+		return c.socketVector(f, write)
+	}
 	total := int64(0)
 	pos := c.d
 	vec, count := c.b, c.c
@@ -155,6 +158,8 @@ func (c *call) readFile(f *file, to, n uintptr, off int64) int64 {
 		return c.readPipe(f, to, n)
 	case counter:
 		return c.readCounter(f, to, n)
+	case socketFile:
+		return c.readSocket(f, to, n)
 	}
 	return -eINVAL
 }
@@ -172,6 +177,8 @@ func (c *call) writeFile(f *file, from, n uintptr, off int64) int64 {
 		return c.writePipe(f, from, n)
 	case counter:
 		return c.writeCounter(f, from, n)
+	case socketFile:
+		return c.writeSocket(f, from, n)
 	}
 	return -eINVAL
 }

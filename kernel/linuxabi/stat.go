@@ -58,6 +58,8 @@ func infoOf(f *file) (i fs.Info) {
 			return fs.Stat(f.node)
 		}
 		i.Mode = fs.S_IFIFO | 0o600
+	case socketFile:
+		i.Mode = fs.S_IFSOCK | 0o777
 	default:
 		i.Mode = 0o600
 	}

@@ -69,8 +69,36 @@ func (c *call) do(number uintptr) int64 {
 		return pid
 	case 40:
 		return c.sendfile()
-	case 41, 53: // socket, socketpair
-		return -eAFNOSUPPORT
+	case 41:
+		return c.socket()
+	case 42:
+		return c.connect()
+	case 43:
+		return c.accept(0)
+	case 44:
+		return c.sendto()
+	case 45:
+		return c.recvfrom()
+	case 46:
+		return c.sendmsg()
+	case 47:
+		return c.recvmsg()
+	case 48:
+		return c.shutdown()
+	case 49:
+		return c.bind()
+	case 50:
+		return c.listen()
+	case 51:
+		return c.getsockname()
+	case 52:
+		return c.getpeername()
+	case 53:
+		return c.socketpair()
+	case 54:
+		return c.setsockopt()
+	case 55:
+		return c.getsockopt()
 	case 56:
 		return c.clone()
 	case 60:
@@ -229,6 +257,8 @@ func (c *call) do(number uintptr) int64 {
 		return c.faccessat(c.a, c.b, c.c, 0)
 	case 271:
 		return c.ppoll()
+	case 275: // splice: programs then read and write
+		return -eINVAL
 	case 280:
 		return c.utimensat(c.a, c.b, c.c, c.d)
 	case 281:
@@ -237,6 +267,8 @@ func (c *call) do(number uintptr) int64 {
 		return c.eventfd2(c.a, 0)
 	case 285:
 		return c.fallocate()
+	case 288:
+		return c.accept(c.d)
 	case 290:
 		return c.eventfd2(c.a, c.b)
 	case 291:

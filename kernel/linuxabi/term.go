@@ -93,6 +93,12 @@ func (c *call) ioctl() int64 {
 		}
 		return 0
 	}
+	if f.kind == socketFile && c.b == inputBytes {
+		if !out32(c.c, uint32(socketOf(f.obj).unread())) {
+			return -eFAULT
+		}
+		return 0
+	}
 	if f.kind != terminal && !(f.kind == device && f.rdev == devTTY) || !tty.IsTerminal() {
 		return -eNOTTY
 	}

@@ -1,0 +1,233 @@
+package linuxabi
+
+import "unsafe"
+
+// The send and receive families of calls, which differ in how a program names its
+// memory: they all become a transfer.
+
+const (
+	msgOOB       = 0x1
+	msgPeek      = 0x2
+	msgCtrunc    = 0x8
+	msgTrunc     = 0x20
+	msgDontWait  = 0x40
+	msgErrQueue  = 0x2000
+	msgNoSignal  = 0x4000
+	msgCloexec   = 0x40000000
+	maxParts     = 1024
+	headerSize   = 56 // struct msghdr
+	controlStart = 16 // struct cmsghdr
+)
+
+// transfer is what a call moves.
+type transfer struct {
+	// The memory: count parts of struct iovec at vec, or (count 0) left bytes at base.
+	vec, count uintptr
+	base, left uintptr
+	own        bool    // it is the kernel's
+	total      uintptr // bytes
+
+	flags          uintptr
+	name, nameSize uintptr // the address: where, and its length or the room for it
+	nameDone       uintptr // the length of the one that has been written
+
+	control, controlSize uintptr // the control messages
+	controlDone          uintptr // bytes of those that have been written
+
+	outFlags uint32
+}
+
+// next returns the next part of the memory, or what is left of it.
+func (x *transfer) next() (at, n uintptr, ok bool) {
+	if x.left > 0 {
+		at, n = x.base, x.left
+		x.left = 0
+		return at, n, true
+	}
+	for x.count > 0 {
+		base, ok1 := in64(x.vec)
+		size, ok2 := in64(x.vec + 8)
+		if !ok1 || !ok2 {
+			return 0, 0, false
+		}
+		x.vec += 16
+		x.count--
+		if size > 0 {
+			return uintptr(base), uintptr(size), true
+		}
+	}
+	return 0, 0, false
+}
+
+// setParts makes count parts of struct iovec at vec the memory.
+func (x *transfer) setParts(vec, count uintptr) int64 {
+	if count > maxParts {
+		return -eMSGSIZE
+	}
+	x.vec, x.count = vec, count
+	for i := uintptr(0); i < count; i++ {
+		size, ok := in64(vec + i*16 + 8)
+		if !ok {
+			return -eFAULT
+		}
+		if int64(size) < 0 {
+			return -eINVAL
+		}
+		x.total += uintptr(size)
+	}
+	return 0
+}
+
+// setHeader makes what a struct msghdr names the transfer.
+func (x *transfer) setHeader(at uintptr) int64 {
+	var h [headerSize / 8]uint64
+	if !copyIn(uintptr(unsafe.Pointer(&h)), at, headerSize) {
+		return -eFAULT
+	}
+	x.name, x.nameSize = uintptr(h[0]), uintptr(uint32(h[1]))
+	x.control, x.controlSize = uintptr(h[4]), uintptr(h[5])
+	return x.setParts(uintptr(h[2]), uintptr(h[3]))
+}
+
+// outName writes the address of the sender, for socket s.
+func (x *transfer) outName(a *address, s *socket) {
+	if x.name == 0 {
+		return
+	}
+	var raw rawAddress
+	n := a.raw(&raw, s.family)
+	if s.isLocal() && a.n == 0 {
+		n = 0 // who has no name has no address
+	}
+	if copyOut(x.name, uintptr(unsafe.Pointer(&raw)), min(n, x.nameSize)) {
+		x.nameDone = n
+	}
+}
+
+// sendOn sends by a socket.
+func (c *call) sendOn(f *file, s *socket, x *transfer) int64 {
+	switch {
+	case x.flags&msgOOB != 0:
+		return -eOPNOTSUPP
+	case s.family == afNetlink:
+		return s.askLink(x)
+	case s.kind == sockStream:
+		if x.name != 0 && x.nameSize != 0 && s.isLocal() {
+			if s.stage == connected {
+				return -eISCONN
+			}
+			return -eOPNOTSUPP
+		}
+		return c.sendStream(f, s, x)
+	case s.kind == sockSeqpacket:
+		return c.sendPacket(f, s, x)
+	}
+	return c.sendDatagram(f, s, x)
+}
+
+// receiveOn receives by a socket. What is written of the sender's name and of control
+// messages, x says.
+func (c *call) receiveOn(f *file, s *socket, x *transfer) int64 {
+	switch {
+	case x.flags&msgErrQueue != 0:
+		return -eAGAIN
+	case x.flags&msgOOB != 0 && s.isInet():
+		return -eINVAL
+	case x.flags&msgOOB != 0:
+		return -eOPNOTSUPP
+	case s.kind == sockStream:
+		return c.receiveStream(f, s, x)
+	}
+	return c.receiveDatagram(f, s, x)
+}
+
+func (c *call) sendto() int64 {
+	f, s, errno := getSocket(c.a)
+	if errno != 0 {
+		return errno
+	}
+	n := min(c.c, ioMax)
+	x := transfer{base: c.b, left: n, total: n, flags: c.d, name: c.e, nameSize: uintptr(uint32(c.g))}
+	activity++
+	return c.sendOn(f, s, &x)
+}
+
+func (c *call) recvfrom() int64 {
+	f, s, errno := getSocket(c.a)
+	if errno != 0 {
+		return errno
+	}
+	n := min(c.c, ioMax)
+	x := transfer{base: c.b, left: n, total: n, flags: c.d, name: c.e}
+	if x.name != 0 {
+		size, ok := in32(c.g)
+		if !ok {
+			return -eFAULT
+		}
+		x.nameSize = uintptr(size)
+	}
+	activity++
+	got := c.receiveOn(f, s, &x)
+	if got >= 0 && x.name != 0 && !out32(c.g, uint32(x.nameDone)) {
+		return -eFAULT
+	}
+	return got
+}
+
+func (c *call) sendmsg() int64 {
+	f, s, errno := getSocket(c.a)
+	if errno != 0 {
+		return errno
+	}
+	x := transfer{flags: c.c}
+	if errno := x.setHeader(c.b); errno != 0 {
+		return errno
+	}
+	activity++
+	return c.sendOn(f, s, &x)
+}
+
+func (c *call) recvmsg() int64 {
+	f, s, errno := getSocket(c.a)
+	if errno != 0 {
+		return errno
+	}
+	x := transfer{flags: c.c}
+	if errno := x.setHeader(c.b); errno != 0 {
+		return errno
+	}
+	activity++
+	got := c.receiveOn(f, s, &x)
+	if got < 0 {
+		return got
+	}
+	if x.name != 0 && !out32(c.b+8, uint32(x.nameDone)) ||
+		!out64(c.b+40, uint64(x.controlDone)) || !out32(c.b+48, x.outFlags|uint32(x.flags&msgCloexec)) {
+		return -eFAULT
+	}
+	return got
+}
+
+// readSocket and writeSocket are read and write.
+func (c *call) readSocket(f *file, to, n uintptr) int64 {
+	x := transfer{base: to, left: n, total: n}
+	return c.receiveOn(f, socketOf(f.obj), &x)
+}
+
+func (c *call) writeSocket(f *file, from, n uintptr) int64 {
+	x := transfer{base: from, left: n, total: n}
+	return c.sendOn(f, socketOf(f.obj), &x)
+}
+
+// socketVector is readv or writev, which move one message.
+func (c *call) socketVector(f *file, write bool) int64 {
+	var x transfer
+	if errno := x.setParts(c.b, c.c); errno != 0 {
+		return errno
+	}
+	activity++
+	if write {
+		return c.sendOn(f, socketOf(f.obj), &x)
+	}
+	return c.receiveOn(f, socketOf(f.obj), &x)
+}
