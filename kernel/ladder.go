@@ -40,20 +40,37 @@ var (
 )
 
 // Panic gives up: it writes a trace of the caller, with that reason, and ends
-// the machine as the option panic= says. Early and kernel context. It does not
-// return.
+// the machine as the option panic= says. Any context. It does not return.
 //
 //go:noinline
 func Panic(reason string) {
 	fp := amd64.FramePointer()
+	if running && !amd64.OnFakeG() {
+		panicCall(reason, fp)
+	}
 	d := climb(tracer.KindPanic)
 	d.reason.str(reason)
 	panicCaller(d, fp)
 }
 
+// panicCall makes the system call linuxabi.PanicCall: a goroutine's stack is not one to
+// write a trace on.
+func panicCall(reason string, fp uintptr)
+
+// goroutinePanic answers it.
+func goroutinePanic(f *amd64.TrapFrame, reason []byte) {
+	d := climb(tracer.KindPanic)
+	d.fromTrap(f)
+	d.placeTrap(f)
+	d.cause = false
+	d.reason.bytes(reason)
+	panicCaller(d, f.DX)
+}
+
 // panicCaller traces the caller of the function with the frame record at fp.
 func panicCaller(d *death, fp uintptr) {
 	saved, ra := amd64.FrameRecord(fp)
+	d.have = 0
 	d.callerAt(ra, fp+16, saved)
 	perform()
 	endFatal()

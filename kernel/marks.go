@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
+	"github.com/zeroframe/zeroframe/kernel/linuxabi"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -37,6 +38,9 @@ var marks = []tracer.Mark{len(markedFuncs) - 1: {}}
 // morestack bounds runtime.morestack.
 var morestackLo, morestackHi uintptr
 
+// goexit is the entry of runtime.goexit.
+var goexit uintptr
+
 // findMarks fills the table. Early context, before the first walk.
 func findMarks() {
 	t, ok := pcTable()
@@ -56,10 +60,15 @@ func findMarks() {
 		for j := range markedFuncs {
 			if Same(name, markedFuncs[j].name) {
 				marks[n] = tracer.Mark{Lo: f.Entry(), Hi: f.End(), Rule: markedFuncs[j].rule}
-				if Same(name, "runtime.morestack") {
-					morestackLo, morestackHi = f.Entry(), f.End()
-				}
 				n++
+			}
+			switch {
+			case Same(name, "runtime.goexit"):
+				goexit = f.Entry()
+			case Same(name, "runtime.morestack"):
+				morestackLo, morestackHi = f.Entry(), f.End()
+			case Same(name, "runtime.write1"):
+				linuxabi.SetRuntimeWriter(f.Entry(), f.End())
 			}
 		}
 	}
@@ -92,6 +101,10 @@ func savedState(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) {
 	info, ok := goinfo.ReadG(g)
 	if !ok || info.ID == 0 {
 		return 0, 0, 0, false
+	}
+	if info.Dead() && goexit != 0 {
+		// It has ended, and its stack may serve another: goexit is all that is left of it.
+		return goexit + 1, 0, 0, true
 	}
 	// The walk goes on there, so that stack must be in the table.
 	setRow(&stacks[stackG], info.StackLo, info.StackHi)

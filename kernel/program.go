@@ -54,6 +54,7 @@ func startProgram() {
 	setWatchdog()
 	sched.OnTick(tick)
 	linuxabi.OnExit(programExit)
+	linuxabi.OnPanic(goroutinePanic)
 	linuxabi.OnKill(programKilled)
 
 	t := sched.New()

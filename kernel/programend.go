@@ -28,6 +28,10 @@ func programExit(f *amd64.TrapFrame, status int) {
 		if contains(m, "out of memory") {
 			d.kind = tracer.KindOOM
 		}
+		if fault, ok := linuxabi.MessageSignal(); ok {
+			d.kind, d.cause = tracer.KindFault, true
+			d.vector, d.code, d.at, d.addr = uint32(fault.Vector), uint32(fault.Error), fault.PC, fault.Addr
+		}
 	} else {
 		d.reason.str("the Go runtime has ended the program with status ")
 		d.reason.dec(uint64(status))
@@ -91,9 +95,9 @@ func programKilled(t *sched.Thread, sig int) {
 	d.fromTrap(f)
 	d.placeTrap(f)
 	d.cause = false
-	if int(t.FaultSignal) == sig {
+	if int(t.Fault.Signal) == sig {
 		d.kind = tracer.KindFault
-		d.vector, d.code, d.addr = uint32(t.FaultVector), uint32(t.FaultError), t.FaultAddr
+		d.vector, d.code, d.addr = uint32(t.Fault.Vector), uint32(t.Fault.Error), t.Fault.Addr
 		d.cause = true
 		d.describe(true)
 		d.reason.str(": ")

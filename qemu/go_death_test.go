@@ -36,7 +36,12 @@ func goPanic(kind, reason, chain string) goDeath {
 	return goDeath{kind, "panic", "goroutine", -1, reason, "g: " + chain + inGoroutine, "goexit", reason}
 }
 
-// goSignal is a death by a signal of which the runtime cannot make a panic.
+// goFault is a death by a fault of which the runtime cannot make a panic.
+func goFault(kind string, vector int, reason, chain string) goDeath {
+	return goDeath{kind, "fault", "goroutine", vector, reason, "trap g: " + chain + inGoroutine, "goexit", reason}
+}
+
+// goSignal is a death by a signal that was sent.
 func goSignal(kind, reason, chain string) goDeath {
 	return goDeath{kind, "panic", "goroutine", -1, reason, "trap g: " + chain + inGoroutine, "goexit", reason}
 }
@@ -57,8 +62,8 @@ var goDeaths = []goDeath{
 	goPanic("go.ro-write", "fatal error: fault", "main.readOnlyC main.readOnlyB main.readOnlyA"),
 	goPanic("go.nx", "fatal error: fault", "main.callAddress main.noExecC main.noExecB main.noExecA"),
 	goPanic("go.leaf", nilMemory, "main.leafC main.leafB main.leafA"),
-	goSignal("go.ud2", "SIGILL: illegal instruction", "main.undefinedC main.undefinedB main.undefinedA"),
-	goSignal("go.int3", "SIGTRAP: trace trap", "main.breakpointC main.breakpointB main.breakpointA"),
+	goFault("go.ud2", 6, "SIGILL: illegal instruction", "main.undefinedC main.undefinedB main.undefinedA"),
+	goFault("go.int3", 3, "SIGTRAP: trace trap", "main.breakpointC main.breakpointB main.breakpointA"),
 	{"go.double-fault", "fault", "goroutine", 8, "double fault",
 		"g: main.doubleC main.doubleB main.doubleA" + inGoroutine, "goexit", ""},
 	{"go.in-irq", "fault", "kernel", 14, "nil pointer dereference, write to 0x18",
@@ -68,15 +73,15 @@ var goDeaths = []goDeath{
 		"irq: main.irqOverflowD*128", "limit", ""},
 
 	// Damaged frame pointers: the trace ends there, and says so.
-	{"go.rbp-misaligned", "panic", "goroutine", -1, "SIGILL: illegal instruction",
+	{"go.rbp-misaligned", "fault", "goroutine", 6, "SIGILL: illegal instruction",
 		"trap g: main.smash main.misalignedC", "misaligned", "SIGILL"},
-	{"go.rbp-outside", "panic", "goroutine", -1, "SIGILL: illegal instruction",
+	{"go.rbp-outside", "fault", "goroutine", 6, "SIGILL: illegal instruction",
 		"trap g: main.smash main.outsideC", "outside", "SIGILL"},
-	{"go.rbp-cycle", "panic", "goroutine", -1, "SIGILL: illegal instruction",
+	{"go.rbp-cycle", "fault", "goroutine", 6, "SIGILL: illegal instruction",
 		"trap g: main.smashSelf main.cycleC", "backward", "SIGILL"},
-	{"go.rbp-zero", "panic", "goroutine", -1, "SIGILL: illegal instruction",
+	{"go.rbp-zero", "fault", "goroutine", 6, "SIGILL: illegal instruction",
 		"trap g: main.smash main.zeroFPC", "outside", "SIGILL"},
-	{"go.ra-smashed", "panic", "goroutine", -1, "SIGILL: illegal instruction",
+	{"go.ra-smashed", "fault", "goroutine", 6, "SIGILL: illegal instruction",
 		"trap g: main.smashCaller main.smashedC", "text", "SIGILL"},
 
 	// Panics and faults of programs.
@@ -109,7 +114,7 @@ var goDeaths = []goDeath{
 		"g: golab.deadlockC golab.deadlockB golab.deadlockA" + inMain, "goexit",
 		"fatal error: all goroutines are asleep - deadlock!"},
 	{"go.goexit-main", "panic", "goroutine", -1, "fatal error: no goroutines (main called runtime.Goexit) - deadlock!",
-		"g: runtime.goexit", "goexit", "fatal error: no goroutines (main called runtime.Goexit) - deadlock!"},
+		"g:? runtime.goexit", "goexit", "fatal error: no goroutines (main called runtime.Goexit) - deadlock!"},
 	{"go.overflow", "panic", "goroutine", -1, "fatal error: stack overflow", "g: golab.overflowC*", "limit",
 		"fatal error: stack overflow"},
 	{"go.oom", "oom", "goroutine", 14, "out of memory: all *",
@@ -117,13 +122,16 @@ var goDeaths = []goDeath{
 	{"go.oom-huge", "oom", "goroutine", -1, "fatal error: runtime: out of memory",
 		"g: golab.oomHugeC golab.oomHugeB golab.oomHugeA" + inGoroutine, "goexit", "fatal error: runtime: out of memory"},
 	goPanic("go.runtime-fault", "fatal error: fault", "golab.runtimeFaultC golab.runtimeFaultB golab.runtimeFaultA"),
-	goSignal("go.systemstack", "SIGSEGV: segmentation violation",
+	goFault("go.systemstack", 14, "SIGSEGV: segmentation violation",
 		"golab.systemStackC golab.systemStackB golab.systemStackA"),
 	goSignal("go.signal-segv", "SIGSEGV: segmentation violation",
 		"golab.signalC golab.signalB golab.signalSEGVA"),
 	goSignal("go.signal-abrt", "SIGABRT: abort", "golab.signalC golab.signalB golab.signalABRTA"),
 	{"go.signal-kill", "panic", "goroutine", -1, "ended by signal 9, SIGKILL",
 		"g: golab.signalC golab.signalB golab.signalKILLA" + inGoroutine, "goexit", ""},
+
+	{"go.kernel-panic", "panic", "goroutine", -1, "the crash lab asked for it",
+		"g: main.kernelPanicC main.kernelPanicB main.kernelPanicA" + inGoroutine, "goexit", ""},
 
 	// Bugs of the kernel's: both sides of the boundary are there.
 	{"go.syscall-bug", "fault", "kernel", 14, "nil pointer dereference, write to 0x10",
@@ -203,12 +211,12 @@ func TestGoDeaths(t *testing.T) {
 
 func checkGoDeath(t *testing.T, tr *labTrace, d goDeath) {
 	t.Helper()
-	if d.kind == "go.goexit-main" && tr.End == "outside" && strings.HasSuffix(tr.chain(), "runtime.mcall") {
-		// The thread that noticed was left by the main goroutine itself, which has
-		// ended: there is nowhere to go on from its mcall.
-		d.end, d.chain = "outside", tr.ourChain()
+	got := tr.ourChain()
+	ended := d.kind == "go.goexit-main" // its stack may be gone
+	if ended {
+		got = strings.TrimPrefix(got, ": ")
 	}
-	if got := tr.ourChain(); !sameChain(got, d.chain) {
+	if !sameChain(got, d.chain) {
 		t.Errorf("our functions = %s\nwant            %s\nof %s", got, d.chain, tr.chain())
 	}
 	complete := d.end == "goexit"
@@ -216,18 +224,18 @@ func checkGoDeath(t *testing.T, tr *labTrace, d goDeath) {
 		t.Errorf("kind, context, end, complete, damaged, version = %s, %s, %s, %v, %v, %d; want %s, %s, %s, %v, false, 1",
 			tr.Kind, tr.Context, tr.End, tr.Complete, tr.Damaged, tr.Version, d.trace, d.context, d.end, complete)
 	}
-	got := -1
+	vector := -1
 	if tr.Vector != nil {
-		got = *tr.Vector
+		vector = *tr.Vector
 	}
-	if got != d.vector {
-		t.Errorf("vector = %d; want %d", got, d.vector)
+	if vector != d.vector {
+		t.Errorf("vector = %d; want %d", vector, d.vector)
 	}
 	start, _, cut := strings.Cut(d.reason, "*")
 	if tr.Reason != d.reason && !(cut && strings.HasPrefix(tr.Reason, start)) {
 		t.Errorf("reason = %q; want %q", tr.Reason, d.reason)
 	}
-	if tr.Thread < 1 || tr.Goroutine < 1 && d.kind != "go.goexit-main" {
+	if tr.Thread < 1 || tr.Goroutine < 1 && !ended {
 		t.Errorf("thread, goroutine = %d, %d; want those that ran", tr.Thread, tr.Goroutine)
 	}
 	last := tr.Frames[len(tr.Frames)-1]
@@ -251,7 +259,7 @@ func checkGoDeath(t *testing.T, tr *labTrace, d goDeath) {
 		}
 	}
 	for _, f := range tr.Frames {
-		if s, ok := names[f.Stack]; f.Kind != "trap" && (!ok || s.Used == 0 && f.Stack != "g") {
+		if s, ok := names[f.Stack]; f.Kind != "trap" && (!ok || s.Used == 0 && f.Stack != "g") && !(ended && f.Stack == "") {
 			t.Errorf("frame %s is on the stack %q, which is %+v in the table", f.Function, f.Stack, s)
 		}
 	}

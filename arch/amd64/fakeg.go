@@ -38,6 +38,10 @@ var tls [2]uintptr
 // address lo: R14, FS, X15, the stack guard. It is the first call of the boot.
 func SetGo(lo uintptr)
 
+// OnFakeG reports whether the running Go code has the fake g: whether it is early or
+// kernel context.
+func OnFakeG() bool
+
 // SetStackGuard sets the stack of the running Go code: lo is its lowest
 // address. It returns the previous guard for RestoreStackGuard.
 func SetStackGuard(lo uintptr) (old uintptr) {

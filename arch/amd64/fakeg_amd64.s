@@ -20,3 +20,10 @@ TEXT ·SetGo(SB), NOSPLIT|NOFRAME, $0-8
 	WRMSR
 	XORPS	X15, X15
 	RET
+
+// func OnFakeG() bool
+TEXT ·OnFakeG(SB), NOSPLIT|NOFRAME, $0-1
+	LEAQ	·fakeg(SB), AX
+	CMPQ	R14, AX
+	SETEQ	ret+0(FP)
+	RET

@@ -29,6 +29,7 @@ var goCrashes = [...]golab.Crash{
 	{Kind: "go.rbp-cycle", Run: cycleA, Help: "a saved frame pointer that leads to itself"},
 	{Kind: "go.rbp-zero", Run: zeroFPA, Help: "a saved frame pointer of 0, far from the stack's top"},
 	{Kind: "go.ra-smashed", Run: smashedA, Help: "a return address that is not in the text"},
+	{Kind: "go.kernel-panic", Run: kernelPanicA, Help: "kernel.Panic, called by a driver"},
 	{Kind: "go.triple", Run: tripleA, Help: "a triple fault: the machine resets without a word"},
 }
 

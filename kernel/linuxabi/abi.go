@@ -21,6 +21,10 @@ func Handle(f *amd64.TrapFrame) {
 	t := sched.Current()
 	c := call{f, f.DI, f.SI, f.DX, f.R10, f.R8, f.R9, t.Retried}
 	t.Retried = false
+	if !c.again {
+		t.Done = 0
+	}
+	callPC = f.RIP
 	result := c.do(f.AX)
 	f.AX = uintptr(result)
 	leave(f)

@@ -85,7 +85,7 @@ func deliver(t *sched.Thread) {
 		}
 		restart(t, a.flags&saRestart != 0)
 		if !enter(t, sig, a) {
-			t.FaultSignal = 0
+			t.Fault.Signal = 0
 			kill(t, sigSEGV) // there is no room for the frame
 		}
 	}
@@ -98,7 +98,7 @@ func deliver(t *sched.Thread) {
 // next takes the next signal that the thread must handle, or 0. One for a fault comes
 // first, and cannot be held off.
 func next(t *sched.Thread) int {
-	if sig := int(t.FaultSignal); sig != 0 {
+	if sig := int(t.Fault.Signal); sig != 0 {
 		if t.Mask&(1<<(sig-1)) != 0 || actions[sig].handler == sigIgnore {
 			kill(t, sig)
 		}
@@ -151,11 +151,12 @@ func enter(t *sched.Thread, sig int, a *action) bool {
 	info.signo, info.errno, info.code, info.addr = int32(sig), 0, siTkill, pid
 	uc := &image.uc
 	uc.err, uc.trap, uc.cr2 = 0, 0, 0
-	if int(t.FaultSignal) == sig {
-		info.code, info.addr = t.FaultCode, t.FaultAddr
-		r.vector, r.err = t.FaultVector, t.FaultError
-		uc.err, uc.trap, uc.cr2 = t.FaultError, t.FaultVector, t.FaultAddr
-		t.FaultSignal = 0
+	t.Delivered = sched.Fault{}
+	if int(t.Fault.Signal) == sig {
+		info.code, info.addr = t.Fault.Code, t.Fault.Addr
+		r.vector, r.err = t.Fault.Vector, t.Fault.Error
+		uc.err, uc.trap, uc.cr2 = t.Fault.Error, t.Fault.Vector, t.Fault.Addr
+		t.Delivered, t.Fault.Signal = t.Fault, 0
 	}
 	uc.r8, uc.r9, uc.r10, uc.r11 = f.R8, f.R9, f.R10, f.R11
 	uc.r12, uc.r13, uc.r14, uc.r15 = f.R12, f.R13, f.R14, f.R15
@@ -214,7 +215,7 @@ func (c *call) sigreturn() int64 {
 	}
 	if f.RIP >= 1<<47 {
 		// IRETQ would fault in the kernel.
-		t.FaultSignal, t.FaultCode, t.FaultAddr = sigSEGV, siKernel, f.RIP
+		t.Fault = sched.Fault{Signal: sigSEGV, Code: siKernel, Addr: f.RIP, Vector: amd64.VectorGP, PC: f.RIP}
 	}
 	sched.Resume(t)
 	return 0

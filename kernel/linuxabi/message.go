@@ -6,9 +6,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/sched"
 )
 
-// What the program has said last: when the Go runtime dies, it says why before it ends
-// the process, in lines that begin with "panic: ", "fatal error: " or the name of a
-// signal. The reason of the trace is the first of them since the thread has begun to die.
+// What the Go runtime has said: when it dies, it says why before it ends the process, in
+// lines that begin with "panic: ", "fatal error: " or the name of a signal. The reason of
+// the trace is the first of them. Only the function counts with which the runtime itself
+// writes; the program's output, through package os or any other, may look as it will.
 
 const maxMessage = 160
 
@@ -20,8 +21,20 @@ var (
 	speaker  int32 // the thread that has written the message
 )
 
-// noteOutput looks at output for such a line.
+// runtimeWriter bounds the runtime's function that makes system call write.
+var runtimeWriter struct{ lo, hi uintptr }
+
+// SetRuntimeWriter tells where runtime.write1 is: lo <= address < hi. Early context.
+func SetRuntimeWriter(lo, hi uintptr) { runtimeWriter.lo, runtimeWriter.hi = lo, hi }
+
+// callPC is where the system call that is being handled was made.
+var callPC uintptr
+
+// noteOutput looks at output, n bytes in block, for such a line.
 func noteOutput(n uintptr) {
+	if callPC-runtimeWriter.lo >= runtimeWriter.hi-runtimeWriter.lo {
+		return
+	}
 	if n > maxMessage {
 		nLine = 0
 		return // the runtime prints in small pieces
@@ -74,4 +87,40 @@ func begins(s string) bool {
 // nothing. Any context.
 func Message() []byte {
 	return unsafe.Slice(&message[0], nMessage)
+}
+
+// MessageSignal returns the fault whose signal, by its name, is what the runtime died of.
+// ok is false if the message is another. Kernel context.
+func MessageSignal() (fault sched.Fault, ok bool) {
+	t := sched.Get(speaker)
+	if nMessage < 3 || t == nil {
+		return sched.Fault{}, false
+	}
+	name := signalName(int(t.Delivered.Signal))
+	if name == "" || nMessage <= len(name) || message[len(name)] != ':' {
+		return sched.Fault{}, false
+	}
+	for i := 0; i < len(name); i++ {
+		if message[i] != name[i] {
+			return sched.Fault{}, false
+		}
+	}
+	return t.Delivered, true
+}
+
+// signalName returns the name of a signal that a fault can make, or "".
+func signalName(sig int) string {
+	switch sig {
+	case sigILL:
+		return "SIGILL"
+	case sigTRAP:
+		return "SIGTRAP"
+	case sigBUS:
+		return "SIGBUS"
+	case sigFPE:
+		return "SIGFPE"
+	case sigSEGV:
+		return "SIGSEGV"
+	}
+	return ""
 }

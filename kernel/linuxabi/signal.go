@@ -257,6 +257,9 @@ func send(t *sched.Thread, sig int) {
 	result := int64(-eINTR)
 	if t.Why == sched.ForFile || t.Why == sched.ForFutex {
 		result = -eRESTART
+		if t.Done > 0 {
+			result = int64(t.Done) // a part has been done: the call ends with that
+		}
 	}
 	sched.WakeNow(t, result)
 }
@@ -319,8 +322,7 @@ func ignored(sig int) bool {
 // for what it has done. It does not return. Kernel context.
 func Fault(f *amd64.TrapFrame, sig int, code int32, addr uintptr) {
 	t := sched.SaveTrap(f)
-	t.FaultSignal, t.FaultCode, t.FaultAddr = uint8(sig), code, addr
-	t.FaultVector, t.FaultError = f.Vector, f.Error
+	t.Fault = sched.Fault{Signal: uint8(sig), Code: code, Addr: addr, Vector: f.Vector, Error: f.Error, PC: f.RIP}
 	sched.Resume(t)
 }
 

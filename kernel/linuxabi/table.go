@@ -297,6 +297,8 @@ func (c *call) do(number uintptr) int64 {
 		return c.epollPwait2()
 	case 452:
 		return c.fchmodat(c.a, c.b, c.c, c.d)
+	case PanicCall:
+		return c.panic()
 	}
 	return noSuchCall(number)
 }

@@ -1,6 +1,10 @@
 package linuxabi
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
+)
 
 // System calls that are not answered: they return ENOSYS, and are counted.
 
@@ -25,7 +29,28 @@ func noSuchCall(n uintptr) int64 {
 // will.
 const OwnCalls = 1000
 
-var ownCalls uintptr
+// PanicCall is the number by which a goroutine gives up with the kernel's Panic: RDI and
+// RSI are the address and length of the reason, RDX the frame pointer of the function
+// that has been called to give up.
+const PanicCall = 0x7a66_0001
+
+var ownCalls, onPanic uintptr
+
+// OnPanic sets the function that is called for PanicCall, in kernel context, and does
+// not return. It must be a top-level function. Early context.
+func OnPanic(f func(frame *amd64.TrapFrame, reason []byte)) {
+	onPanic = **(**uintptr)(unsafe.Pointer(&f))
+}
+
+func (c *call) panic() int64 {
+	n := min(c.b, uintptr(len(block)))
+	if !copyIn(blockAddr(), c.a, n) {
+		n = 0
+	}
+	p := &onPanic
+	(*(*func(*amd64.TrapFrame, []byte))(unsafe.Pointer(&p)))(c.f, block[:n])
+	return 0
+}
 
 // OnUnknown sets a function that answers the system calls from OwnCalls up, in kernel
 // context. It must be a top-level function. For the crash lab.

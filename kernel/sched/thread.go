@@ -63,6 +63,16 @@ func (w Why) String() string {
 	return "nothing"
 }
 
+// A Fault is a fault of a thread's and the signal that it makes: si_code, si_addr, and
+// vector, error code and pc as the CPU gave them.
+type Fault struct {
+	Signal        uint8
+	Code          int32
+	Addr          uintptr
+	Vector, Error uintptr
+	PC            uintptr
+}
+
 // Thread is a thread of the program. It lies at the beginning of a page frame of its
 // own, with the FPU's save area behind it.
 type Thread struct {
@@ -101,12 +111,9 @@ type Thread struct {
 	// Number and Args are those of the system call that waits.
 	Number uintptr
 
-	// The cause of the signal that a fault has made.
-	FaultSignal uint8
-	FaultCode   int32
-	FaultAddr   uintptr
-	FaultVector uintptr
-	FaultError  uintptr
+	// Fault is what the thread has done and is to take a signal for; Delivered is the
+	// last that it has taken one for. Signal is 0 if there is none.
+	Fault, Delivered Fault
 
 	// The signal stack that the program has set: size 0 is none.
 	AltSP, AltSize uintptr
