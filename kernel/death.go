@@ -44,6 +44,20 @@ func Walk(ra, sp, fp uintptr, tables bool) *tracer.Walker {
 	return &walker
 }
 
+// StackOf returns the row of the kernel's stack that holds the address sp, or nil. Early
+// and kernel context.
+func StackOf(sp uintptr) *tracer.Stack {
+	for i := range stacks[:numStacks] {
+		if s := &stacks[i]; s.Contains(sp) {
+			return s
+		}
+	}
+	return nil
+}
+
+// SetCapture makes c ready for walks of a stack through the image's text. Any context.
+func SetCapture(c *tracer.Capture, s *tracer.Stack) { c.Set(s, image.textLo, image.textHi) }
+
 // Indices in tracer.RegisterNames.
 const (
 	regRIP = iota

@@ -84,6 +84,7 @@ func early() {
 		Panic(wrong)
 	}
 	guardStacks()
+	watchStacks()
 	findAPIC()
 	clock.Init(apic)
 	entropy.Init(uint64(clock.Wall()))

@@ -139,7 +139,31 @@ func measure(s *tracer.Stack) {
 			return
 		}
 	}
-	s.Measure()
+	if used := tracer.HighWaterPages(s.Lo, s.Hi, amd64.PageSize, dirty); used > s.Used {
+		s.Used = used
+	}
+}
+
+// dirty is mm.NextDirty once the kernel's stacks have been looked through.
+func dirty(lo, hi uintptr) uintptr {
+	if !watched {
+		return lo
+	}
+	return mm.NextDirty(lo, hi)
+}
+
+var watched bool
+
+// watchStacks makes the dirty bits of all stacks' pages say whether they are still all
+// paint.
+func watchStacks() {
+	for i := range stacks[:numStacks] {
+		s := &stacks[i]
+		for p := s.Lo; p < s.Hi; p += amd64.PageSize {
+			mm.SetDirty(p, tracer.HighWater(p, p+amd64.PageSize) != 0)
+		}
+	}
+	watched = true
 }
 
 // guardStacks unmaps the page below every stack.

@@ -2,6 +2,7 @@ package qemu
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -30,6 +31,26 @@ func TestMeasure(t *testing.T) {
 		}
 		if v["walk.complete"] != "1" {
 			t.Errorf("walk.complete = %q; want 1", v["walk.complete"])
+		}
+		if v["capture.frames"] != "19" { // all but the first, which needs no walk
+			t.Errorf("capture.frames = %q; want 19", v["capture.frames"])
+		}
+		if v["fault.frames"] != "2" || v["fault.unreadable"] != "1" || v["fault.same"] != "0" || v["fault.frames.again"] != "1" {
+			t.Errorf("captures through missing pages: %v", v)
+		}
+		if n, _ := strconv.Atoi(v["use.call"]); n < 8<<10 || n > 8<<10+256 {
+			t.Errorf("a function with 8 KiB of variables was measured to take %d bytes", n)
+		}
+		for _, name := range []string{"use.need", "use.burnt", "use.reset", "use.fresh", "use.again"} {
+			if v[name] != "1" {
+				t.Errorf("%s = %q; want 1", name, v[name])
+			}
+		}
+		if v["again.same"] != "1" {
+			t.Error("a stack that has not changed was taken for another")
+		}
+		if v["large.full.used"] != "5000" || v["large.pages.used"] != "5000" {
+			t.Errorf("the scans by words and by pages say %s and %s; want 5000", v["large.full.used"], v["large.pages.used"])
 		}
 		if last != "" && last != all.String() {
 			t.Errorf("two runs measured\n%s\nand\n%s", last, &all)

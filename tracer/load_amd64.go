@@ -37,7 +37,12 @@ func fixups() (chase, chaseFault, read, readFault uintptr)
 // must be as they were at the fault. Kernel context, early, goroutine.
 func Fixup(pc uintptr) (resume uintptr) {
 	c, cf, r, rf := fixups()
+	w, wf, a, af := captureFixups()
 	switch {
+	case pc-w < captureSize:
+		return wf
+	case pc-a < captureSize:
+		return af
 	case pc-c < fixupSize:
 		return cf
 	case pc-r < fixupSize:
@@ -45,6 +50,26 @@ func Fixup(pc uintptr) (resume uintptr) {
 	}
 	return 0
 }
+
+// capture is Capture.Walk.
+//
+//go:noescape
+func capture(c *Capture, fp uintptr)
+
+func captureFault(c *Capture, fp uintptr)
+
+// recapture reports whether the records that c holds are still where they were.
+//
+//go:noescape
+func recapture(c *Capture) (unchanged bool)
+
+func recaptureFault(c *Capture) (unchanged bool)
+
+// captureFixups is fixups for those two.
+func captureFixups() (capture, captureFault, recapture, recaptureFault uintptr)
+
+// captureSize is the length in bytes to which capture_amd64.s pads both functions.
+const captureSize = 512
 
 // fixupSize is the length in bytes to which load_amd64.s pads both functions,
 // so that an address within it belongs to no other.

@@ -17,38 +17,38 @@ const Signature uintptr = 0x57ac_feed_57ac_d00d
 
 // Paint fills lo <= address < hi with the Signature. Both are multiples of 8,
 // the memory is mapped and writable, and all of it is below the live stack
-// pointer. It writes eight words at a time. Any context.
-func Paint(lo, hi uintptr) {
-	base, n, i := pointer(lo), hi-lo, uintptr(0)
-	for ; n-i >= 64; i += 64 {
-		b := (*[8]uintptr)(unsafe.Add(base, i))
-		b[0], b[1], b[2], b[3] = Signature, Signature, Signature, Signature
-		b[4], b[5], b[6], b[7] = Signature, Signature, Signature, Signature
-	}
-	for ; i < n; i += 8 {
-		*(*uintptr)(unsafe.Add(base, i)) = Signature
-	}
-}
+// pointer. Any context.
+func Paint(lo, hi uintptr) { paint(lo, (hi-lo)/8, Signature) }
 
 // HighWater returns how many bytes below hi have been used: the distance from
 // hi to the lowest word in lo <= address < hi that is not the Signature. The
 // memory is mapped. Any context.
 func HighWater(lo, hi uintptr) uintptr {
-	base, n, i := pointer(lo), hi-lo, uintptr(0)
-	for ; n-i >= 64; i += 64 {
-		b := (*[8]uintptr)(unsafe.Add(base, i))
-		// One branch for eight words: paint leaves no bit in the sum of differences.
-		if (b[0]^Signature)|(b[1]^Signature)|(b[2]^Signature)|(b[3]^Signature)|
-			(b[4]^Signature)|(b[5]^Signature)|(b[6]^Signature)|(b[7]^Signature) != 0 {
-			break
-		}
-	}
+	n := hi - lo
+	i := unpainted(lo, n/64, Signature) * 64
 	for ; i < n; i += 8 {
-		if *(*uintptr)(unsafe.Add(base, i)) != Signature {
+		if *(*uintptr)(pointer(lo + i)) != Signature {
 			return n - i
 		}
 	}
 	return 0
+}
+
+// HighWaterPages is HighWater for a stack of many pages of size bytes each, a power of
+// two. dirty says where to look: it returns the lowest address from lo on, below hi, in a
+// page that has been written to since all of it was paint, or hi; a page table's dirty
+// bits can tell. What lies in other pages is not read. Any context that dirty may run in.
+func HighWaterPages(lo, hi, size uintptr, dirty func(lo, hi uintptr) uintptr) uintptr {
+	for {
+		if lo = dirty(lo, hi); lo >= hi {
+			return 0
+		}
+		end := min(lo&^(size-1)+size, hi)
+		if u := HighWater(lo, end); u != 0 {
+			return hi - end + u
+		}
+		lo = end
+	}
 }
 
 // pointer makes a pointer of an address of the machine: such memory is no part

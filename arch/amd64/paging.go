@@ -13,6 +13,7 @@ const (
 	PTEPresent  = 1 << 0
 	PTEWrite    = 1 << 1
 	PTEUncached = 1<<3 | 1<<4 // write-through and cache-disable: UC
+	PTEDirty    = 1 << 6      // set by the CPU at a write
 	PTELarge    = 1 << 7      // a 2 MiB page, in a page directory
 	PTENoExec   = 1 << 63
 	PTEAddr     = 0x000f_ffff_ffff_f000
