@@ -3,7 +3,9 @@
 //	zf/        the command, thin, over the packages below and ../qemu
 //	image/     a main package or its tests -> a bootable image
 //	initrd/    files of the host -> an archive for the guest
+//	code/      machine code -> calls, tail calls, function starts, the call graph
 //	symbol/    an address -> function, source line, inlined calls
+//	unwind/    an address, registers, words of a stack -> the callers
 //	trace/     serial output -> the same with its traces resolved
 //	setup.sh   installs what `make run` and `make test` need
 //	fuzz.sh    runs every fuzz target for a short time

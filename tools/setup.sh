@@ -55,6 +55,8 @@ package() {
 	brew:qemu) echo qemu ;;
 	apt-get:gcc) echo gcc libc6-dev ;;
 	apk:gcc) echo gcc musl-dev ;;
+	dnf:gcc) echo gcc glibc-static ;;
+	zypper:gcc) echo gcc glibc-devel-static ;;
 	apt-get:llvm)
 		newest=$(apt-cache search --names-only '^llvm-[0-9]+$' 2>/dev/null | cut -d' ' -f1 | sort -t- -k2 -n | tail -n 1)
 		echo "${newest:-llvm}"

@@ -43,9 +43,11 @@ package tracer
 // words at SP comes just before frame 0 and before each later pc frame, so that
 // the host can repair that frame (a leaf's caller, a prologue, an epilogue)
 // before it prints the next one; the rest of the dump, 64 words in all (16 in
-// the compact form), follows the stack table. When SP is in a guard page the
-// dump starts in the next page up. It ends at the end of the stack, or at a word
-// that cannot be read.
+// the compact form), follows the stack table. The kernel's option trace.stack=BYTES
+// asks for more or fewer, and then for so many of each other stack too that a pc
+// frame is on, so that the host can unwind code without frame pointers. When SP is
+// in a guard page the dump starts in the next page up. It ends at the end of the
+// stack, or at a word that cannot be read.
 //
 // A pc is what the CPU says: for a breakpoint (vector 3) that is the instruction
 // behind it, and likewise behind a SYSCALL (vector 257). A pc that follows an ra
@@ -127,7 +129,8 @@ package tracer
 //	0x04 mem     U address, U count, count times U word
 //	0x05 stop    byte end, U value
 //	0x06 reg     byte number (index in [RegisterNames]), U value
-//	0x07 stack   B name, Z lo (difference to the row before), U size, U used, U limit
+//	0x07 stack   B name, Z lo (difference to the row before), U size, U used, U limit;
+//	             size 0: the row is empty and only keeps its number
 //	0x08 goroutine U number (directly behind begin; left out when there is none)
 //	0x11 pc      Z address, Z sp (difference to the address fp), Z fp, byte stack (0xff: none)
 //	0x12 ra      Z address, Z fp, byte stack

@@ -1,8 +1,9 @@
 // Package symbol answers what an address in an ELF file means: function, source
 // line, inlined calls, section, distance to the return address.
 //
-// It runs on the host only and imports, of Zeroframe, package tracer alone (for
-// the reader of Go's pc tables, which the kernel uses too). Everything else it
+// It runs on the host only and imports, of Zeroframe, package tracer (for the
+// reader of Go's pc tables, which the kernel uses too) and package code (for what
+// the instructions say). Everything else it
 // reads with its own code, because the files come from anywhere: a file that is
 // cut, damaged or hostile gives an error or no answer, and costs memory and
 // time in proportion to its size. The standard library's debug/elf and
@@ -14,6 +15,7 @@
 //	DWARF                C, C++, Rust and assembly with debug information
 //	                     (unit.go, die.go, form.go, line.go)
 //	.symtab, .dynsym     function names alone (symtab.go)
+//	the code             of a stripped file: functions without names (code.go)
 //
 // Nothing but the ELF headers is read when a file is opened; each source is read
 // at the first look-up that needs it, DWARF one compile unit at a time.

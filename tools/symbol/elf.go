@@ -14,6 +14,8 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"github.com/zeroframe/zeroframe/tools/code"
 )
 
 // ErrNotELF is wrapped by the errors of Open and NewFile for a file that is no
@@ -54,6 +56,10 @@ type File struct {
 	dwarfMu   sync.Mutex
 	dwarf     *dwarfData
 	dwarfErr  error
+
+	codeOnce sync.Once
+	code     *code.Image
+	found    []code.Func // functions of a stripped file, sorted
 }
 
 type section struct {

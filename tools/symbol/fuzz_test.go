@@ -55,6 +55,9 @@ func FuzzELF(f *testing.F) {
 			file.SPDelta(a)
 		}
 		file.Symbol("main.main")
+		if m := file.Code(); m != nil {
+			m.CallBefore(addr)
+		}
 		runtime.ReadMemStats(&after)
 		// Entries of DWARF take more room than in the file, so may compressed
 		// sections: by a constant factor.

@@ -66,6 +66,9 @@ func (f *File) lookup(pc uint64) (frames []Frame, entry uint64) {
 		return frames, low
 	}
 	if !ok {
+		if fn := f.foundAt(pc); fn != nil {
+			return []Frame{{Function: fn.Name}}, fn.Start
+		}
 		return nil, 0
 	}
 	return []Frame{{Function: hit.name, File: hit.file}}, hit.start
@@ -109,8 +112,11 @@ func (f *File) isEntry(addr uint64) bool {
 			return uint64(fn.Entry()) == addr
 		}
 	}
-	hit, ok := f.funcAt(addr)
-	return ok && hit.start == addr
+	if hit, ok := f.funcAt(addr); ok {
+		return hit.start == addr
+	}
+	fn := f.foundAt(addr)
+	return fn != nil && fn.Start == addr
 }
 
 // followsCall reports whether a call instruction ends right before addr. Where

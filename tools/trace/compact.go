@@ -20,7 +20,7 @@ import (
 )
 
 // MaxCompact is the longest byte string of a compact trace that is kept.
-const MaxCompact = 256 << 10
+const MaxCompact = 512 << 10
 
 // maxRecords bounds the records of one string: each takes two bytes or more,
 // but a Record takes far more than that.
@@ -292,6 +292,9 @@ func (d *decoder) record() error {
 		s.Level = row.Level().String()
 		if r.err == nil && len(d.names) < MaxStacks {
 			d.names = append(d.names, s.Name)
+		}
+		if s.Size == 0 {
+			return nil // it keeps the place of a stack that is not there
 		}
 	default:
 		kind := tracer.Kind(tag - tracer.RecFrame)

@@ -14,9 +14,11 @@
 //	trace.go     Records -> a Trace, within fixed limits
 //	resolve.go   addresses -> functions, with the build ID checked first
 //	repair.go    the caller that the walk of frame pointers has to miss
+//	unwind.go    the callers that a walk of frame pointers cannot see
 //	render.go    how it looks in 80 columns
 //	again.go     what an earlier run has resolved is not shown twice
 //	json.go      the same as one JSON object a line
+//	kformat.go   the same in the columns of a debugger's k
 //	sanitize.go  nothing from a target may drive the user's terminal
 //	filter.go    all of it as an io.Writer
 //	follow.go    a log that still grows, as its input
@@ -26,6 +28,7 @@
 // No input makes this package panic, and memory stays bounded whatever the
 // input (see the Max constants).
 //
-// The package may import packages tracer (names and constants of the format)
-// and tools/symbol (what a resolver returns). It runs on the host only.
+// The package may import packages tracer (names and constants of the format),
+// tools/symbol (what a resolver returns), tools/code and tools/unwind. It runs on
+// the host only.
 package trace

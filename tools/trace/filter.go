@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/unwind"
 )
 
 // DefaultIdle is the time without input after which a command releases what is
@@ -24,7 +26,7 @@ const DefaultIdle = 50 * time.Millisecond
 // Options say what a Filter does. The zero value passes everything through.
 type Options struct {
 	// Symbols resolves addresses; nil leaves traces as they are, with a note
-	// on Log.
+	// on Log. A *symbol.File unwinds them too.
 	Symbols Resolver
 	// Force resolves traces of another build too.
 	Force bool
@@ -79,8 +81,9 @@ type Filter struct {
 
 	cur     *Trace // the trace that ses belongs to
 	ses     session
-	said    string // the latest message about a wrong build
-	without bool   // it has been said that there are no symbols
+	tables  *unwind.Tables // of Options.Symbols; nil until they are wanted
+	said    string         // the latest message about a wrong build
+	without bool           // it has been said that there are no symbols
 }
 
 // ErrClosed is returned by a Write after Close.
@@ -241,10 +244,12 @@ func (e *events) Line(l *Line) {
 	if len(l.Ending) > 0 {
 		f.ending = append(f.ending[:0], l.Ending...)
 	}
-	if l.Trace != nil && f.missed(l.Trace, &l.Record) {
-		l.Shown = 0 // the line begins anew
-		if l.Frame >= 0 {
-			l.Frame++
+	if l.Trace != nil {
+		if n := f.missed(l.Trace, &l.Record, l.Frame); n > 0 {
+			l.Shown = 0 // the line begins anew
+			if l.Frame >= 0 {
+				l.Frame += n
+			}
 		}
 	}
 	if l.Raw != nil {
@@ -260,7 +265,8 @@ func (e *events) Done(t *Trace) {
 	if t != f.cur {
 		f.start(t)
 	}
-	f.missed(t, nil)
+	f.missed(t, nil, -1)
+	f.unwind(t)
 	f.stats.Traces++
 	if t.Fatal() {
 		f.stats.Fatal++

@@ -3,6 +3,8 @@ package trace
 import (
 	"bytes"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 func seeds(f *testing.F) {
@@ -111,12 +113,14 @@ func FuzzCompact(f *testing.F) {
 	f.Add(b)
 	f.Add(b[:len(b)/3])
 	f.Add(bytes.Repeat([]byte{4, 0, 4, 1, 1, 1, 1}, 3))
+	f.Add([]byte{tracer.RecStack, 1, 'g', 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		recs, err := DecodeCompact(b, []string{"boot"})
 		if len(recs) > maxRecords+MaxWords/wordsPerLine {
 			t.Fatalf("%d records", len(recs))
 		}
-		if err == nil && len(b) > 0 && len(recs) == 0 && b[0] != 4 {
+		// Only memory of no words and empty rows of the table leave nothing.
+		if err == nil && len(b) > 0 && len(recs) == 0 && b[0] != tracer.RecMem && b[0] != tracer.RecStack {
 			t.Fatalf("nothing in %x", b)
 		}
 		for i := range recs {

@@ -28,6 +28,7 @@ type jsonTrace struct {
 	Registers    map[string]string `json:"registers"`
 	Complete     bool              `json:"complete"`
 	End          string            `json:"end"`
+	WalkEnd      string            `json:"walk_end,omitempty"` // of the target's walk, if the host went further
 	Damaged      bool              `json:"damaged"`
 	Frames       []jsonFrame       `json:"frames"`
 	Stacks       []jsonStack       `json:"stacks"`
@@ -36,17 +37,18 @@ type jsonTrace struct {
 type jsonFrame struct {
 	Kind      string  `json:"kind"`
 	Address   string  `json:"address"`
-	FP        string  `json:"fp,omitempty"` // not of a trap
+	FP        string  `json:"fp,omitempty"` // not of a trap, nor of what the host infers
 	SP        string  `json:"sp,omitempty"` // of a pc
 	Stack     string  `json:"stack,omitempty"`
 	Vector    *uint64 `json:"vector,omitempty"` // of a trap
 	ErrorCode *uint64 `json:"error_code,omitempty"`
 	Function  string  `json:"function,omitempty"`
-	Offset    *uint64 `json:"offset,omitempty"` // in the physical function
+	Offset    *uint64 `json:"offset,omitempty"` // in the physical function; not of an inferred one
 	File      string  `json:"file,omitempty"`
 	Line      int     `json:"line,omitempty"`
 	Inlined   bool    `json:"inlined"`
 	Repaired  bool    `json:"repaired,omitempty"` // added by the host
+	Source    string  `json:"source,omitempty"`   // likewise, by unwinding: cfi, prologue, scan
 }
 
 type jsonStack struct {
@@ -72,6 +74,7 @@ func (t *Trace) JSON() []byte {
 		Registers: make(map[string]string, len(t.Registers)),
 		Complete:  t.Complete(),
 		End:       t.End,
+		WalkEnd:   t.WalkEnd,
 		Damaged:   t.Damaged,
 		Frames:    []jsonFrame{},
 		Stacks:    []jsonStack{},
@@ -112,6 +115,7 @@ func appendFrames(to []jsonFrame, f *Frame) []jsonFrame {
 		Address:  hexString(f.Address),
 		Stack:    f.Stack,
 		Repaired: f.Repaired,
+		Source:   f.Source,
 	}
 	switch f.Kind {
 	case tracer.Trap:
@@ -120,7 +124,9 @@ func appendFrames(to []jsonFrame, f *Frame) []jsonFrame {
 		j.SP = hexString(f.SP)
 		fallthrough
 	default:
-		j.FP = hexString(f.FP)
+		if f.Kind != tracer.Inferred && f.Source == "" || f.FP != 0 { // else the host knows none
+			j.FP = hexString(f.FP)
+		}
 	}
 	if len(f.Calls) == 0 {
 		return append(to, j)
@@ -128,7 +134,9 @@ func appendFrames(to []jsonFrame, f *Frame) []jsonFrame {
 	for i := range f.Calls {
 		c := &f.Calls[i]
 		j.Function, j.File, j.Line = c.Function, c.File, c.Line
-		j.Inlined, j.Offset = c.Inlined, &c.Offset
+		if j.Inlined = c.Inlined; f.Kind != tracer.Inferred {
+			j.Offset = &c.Offset
+		}
 		to = append(to, j)
 	}
 	return to

@@ -154,18 +154,34 @@ func (f *Filter) callsOf(l *Line, fr *Frame, columns int) {
 	f.calls(fr, columns)
 }
 
-// missed shows the caller that the walk missed, if the record r tells that it
-// did: in front of the line that says so.
-func (f *Filter) missed(t *Trace, r *Record) bool {
-	i, added := f.ses.settle(t, r)
-	if !added {
-		return false
+// missed shows the callers that the walk missed, if the record r tells that it
+// did, in front of the line that says so. frame is the index of the frame that the
+// line has added, or -1. It returns how many there are.
+func (f *Filter) missed(t *Trace, r *Record, frame int) int {
+	i, n := f.ses.settle(t, r)
+	f.add(t, i, n)
+	if frame >= 0 {
+		k := f.ses.infer(t, frame+n)
+		f.add(t, frame+n, k)
+		n += k
 	}
+	return n
+}
+
+// add shows n frames from index i on, which the host has added to the trace.
+func (f *Filter) add(t *Trace, i, n int) {
+	for ; n > 0; n-- {
+		f.added(&t.Frames[i])
+		i++
+	}
+}
+
+// added shows a frame that the host has added.
+func (f *Filter) added(fr *Frame) {
 	if f.column { // Flush has shown a part of the line that comes now
 		f.newline()
 	}
 	from := len(f.buf)
-	fr := &t.Frames[i]
 	s := fmt.Sprintf("%s%s %#x", hostTag, fr.Kind, fr.Address)
 	if fr.Stack != "" {
 		s += " " + clean(fr.Stack)
@@ -173,7 +189,6 @@ func (f *Filter) missed(t *Trace, r *Record) bool {
 	f.buf = append(f.buf, s...)
 	f.calls(fr, utf8.RuneCountInString(s))
 	f.inserted(from)
-	return true
 }
 
 // calls shows what is at the frame's address, behind the columns that the line
@@ -242,6 +257,9 @@ func callName(fr *Frame, c *symbol.Frame) (name, mark string) {
 	}
 	if fr.Kind == tracer.Scan {
 		name = "? " + name
+	}
+	if fr.Source != "" && !c.Inlined {
+		mark += " (" + fr.Source + ")"
 	}
 	if fr.Repaired && !c.Inlined {
 		mark += " (repaired)"

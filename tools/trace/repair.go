@@ -56,27 +56,29 @@ func repair(t *Trace, f *Frame, sym Resolver) (Frame, bool) {
 
 // settle decides on the caller that waits, now that the record r has come; nil
 // says that nothing more comes. If the caller was missed indeed, settle puts it
-// into the trace, resolved, and returns its index.
-func (s *session) settle(t *Trace, r *Record) (i int, added bool) {
+// into the trace, behind the callers that it infers from it, all of them resolved,
+// and returns where they begin and how many they are.
+func (s *session) settle(t *Trace, r *Record) (i, added int) {
 	switch {
 	case s.missed == nil:
-		return 0, false
+		return 0, 0
 	case r == nil, r.Op == OpStop, r.Op == OpDone, r.Op == OpFrame:
 	default:
-		return 0, false // says nothing about the walk
+		return 0, 0 // says nothing about the walk
 	}
 	caller := *s.missed
 	s.missed = nil
 	if r != nil && r.Op == OpFrame && r.Frame.Kind == caller.Kind &&
 		r.Frame.Address == caller.Address && r.Frame.FP == caller.FP {
-		return 0, false
+		return 0, 0
 	}
 	if r != nil && r.Op == OpFrame && r.Frame.Kind != tracer.Trap && r.Frame.Stack != caller.Stack {
 		// The target knows the function as one that has changed RSP to another
 		// stack without RBP: what the tables say of its RSP does not hold.
-		return 0, false
+		return 0, 0
 	}
 	t.Frames = slices.Insert(t.Frames, s.at, caller)
-	s.resolve(&t.Frames[s.at])
-	return s.at, true
+	n := s.infer(t, s.at)
+	s.resolve(&t.Frames[s.at+n])
+	return s.at, n + 1
 }

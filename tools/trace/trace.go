@@ -19,7 +19,7 @@ const (
 	// MaxFrames is the largest number of frames that a trace keeps.
 	MaxFrames = 4096
 	// MaxWords is the largest number of 8-byte words of memory.
-	MaxWords = 4096
+	MaxWords = 16384
 	// MaxStacks is the largest number of rows of the stack table.
 	MaxStacks = tracer.MaxStacks
 	// MaxReason is the longest reason in bytes.
@@ -51,9 +51,12 @@ type Trace struct {
 	// Frames are the frames, innermost first, with those that the host added.
 	Frames []Frame
 	// End is the reason for which the walk stopped, in the word of the wire;
-	// empty when the trace was cut before. EndValue is the offending value.
+	// empty when the trace was cut before. EndValue is the offending value. When
+	// the host has completed the trace (unwind.go), End is how that ended and
+	// WalkEnd why the walk stopped; else WalkEnd is empty.
 	End      string
 	EndValue uint64
+	WalkEnd  string
 	// Stacks is the table of stacks with their high-water marks.
 	Stacks []Stack
 	// Last is set for the single line that is left when the panic path has
@@ -97,6 +100,12 @@ type Frame struct {
 	Stack string
 	// Repaired is set for a caller that the host found by the pc tables.
 	Repaired bool
+	// Source says how the host found a frame that the walk has missed, by
+	// unwinding the words of the stack: SourceCFI, SourcePrologue or SourceScan;
+	// empty for any other frame.
+	Source string
+	// CFA is RSP in the caller, behind its call, where the host knows it; else 0.
+	CFA uint64
 	// Calls are the functions at Address, innermost first: inlined calls, then
 	// the function itself. Empty when the address is not resolved.
 	Calls []symbol.Frame

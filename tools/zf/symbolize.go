@@ -38,7 +38,7 @@ is missing, is left as it is too. A log that is resolved already stays so.`
 
 // symbolizeFlags are the flags of zf symbolize.
 type symbolizeFlags struct {
-	elf, color          string
+	elf, color, format  string
 	json, force, follow bool
 	baud                int
 	input               string
@@ -81,8 +81,15 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		Idle:     trace.DefaultIdle,
 	}
 	text := stdout
-	if f.json {
+	switch f.format {
+	case "json":
 		text, opt.JSON = nil, stdout
+	case "k":
+		text, opt.OnTrace = nil, func(t *trace.Trace) {
+			if len(t.Frames) > 0 {
+				stdout.Write(t.K())
+			}
+		}
 	}
 	filter, err := trace.NewFilter(text, opt)
 	if err != nil {
@@ -117,7 +124,8 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		return f, exitUsage, false
 	}
 	set.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
-	set.BoolVar(&f.json, "json", false, "print one JSON object a line for each trace, and no text")
+	set.StringVar(&f.format, "format", "text", "what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line) or k (the columns of a debugger's k)")
+	set.BoolVar(&f.json, "json", false, "the same as -format=json")
 	set.BoolVar(&f.force, "force", false, "resolve traces of another or an unknown build too")
 	set.StringVar(&f.color, "color", "auto", "colour the output: `WHEN` is auto, never, or always, as for\na terminal: control characters are made visible too")
 	set.BoolVar(&f.follow, "follow", false, "wait for more at the end of FILE, as tail -F does")
@@ -142,10 +150,17 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 	if len(inputs) > 0 {
 		f.input = inputs[0]
 	}
+	if f.json && f.format == "text" {
+		f.format = "json"
+	}
 	var wrong string
 	switch {
 	case f.elf == "":
 		wrong = "-e ELF is missing: name the image that was running"
+	case f.format != "text" && f.format != "json" && f.format != "k":
+		wrong = fmt.Sprintf("-format is text, json or k, not %q", f.format)
+	case f.json && f.format == "k":
+		wrong = "-json and -format=k ask for two things at once"
 	case len(inputs) > 1:
 		wrong = fmt.Sprintf("one input at a time, not %d", len(inputs))
 	case f.color != "auto" && f.color != "always" && f.color != "never":
@@ -169,7 +184,7 @@ func openSymbols(path string) (*symbol.File, error) {
 	case err != nil:
 		return nil, err
 	}
-	if err := sym.CanResolve(); err != nil {
+	if err := sym.CanResolve(); err != nil && !sym.FindsFunctions() {
 		sym.Close()
 		return nil, fmt.Errorf("%w; give the image as it was built", err)
 	}
