@@ -16,7 +16,8 @@ import (
 // The mark of such a fault is the poisoned m in a register; any other fault in a
 // function of the runtime is reported as the fault that it is. What the caller had
 // done is read from what compiled code has left on the stack, which depends on the
-// Go version: the layouts are those of Go 1.26, and each names its source.
+// Go version: the layouts are those of Go 1.26 and 1.27, and each names its source;
+// what Go 1.25 has instead is said where it differs.
 
 // goPanic looks whether the fault d is one of those, and if so rewrites d.
 func (d *death) goPanic() bool {
@@ -61,6 +62,8 @@ func (d *death) goPanic() bool {
 	switch {
 	case Same(name, "runtime.panicBounds"):
 		d.bounds(&t, fp, ra)
+	case hasPrefix(name, "runtime.goPanic"):
+		d.boundsByName(name[len("runtime.goPanic"):], fp)
 	case Same(name, "runtime.gopanic"):
 		d.panicValue(fp)
 	case Same(name, "runtime.panicdivide"):
@@ -166,14 +169,53 @@ func (d *death) bounds(t *tracer.PCTable, fp, ra uintptr) {
 		v, _ := tracer.ReadWord(regs + uintptr(c.Y)*8)
 		y = int64(v)
 	}
-	format := formatOf(&boundsFormats, c.Code)
-	if c.Signed && x < 0 {
-		format = formatOf(&negativeFormats, c.Code)
+	r.outOfBounds(c.Code, c.Signed, x, y)
+}
+
+// boundsByName is bounds for Go 1.25, which has a function for each kind of check
+// (runtime/panic.go, goPanicIndex and so on). It stores its two arguments, the numbers,
+// in its caller's spill area, as gopanic does.
+func (d *death) boundsByName(kind []byte, fp uintptr) {
+	r := &d.reason
+	r.str("runtime error: ")
+	signed := true
+	if n := len(kind); n > 0 && kind[n-1] == 'U' {
+		kind, signed = kind[:n-1], false
+	}
+	x, ok0 := tracer.ReadWord(fp + 16)
+	y, ok1 := tracer.ReadWord(fp + 24)
+	for code := range boundsNames {
+		if ok0 && ok1 && Same(kind, boundsNames[code]) {
+			r.outOfBounds(tracer.BoundsCode(code), signed, int64(x), int64(y))
+			return
+		}
+	}
+	r.str("index or slice bounds out of range")
+}
+
+// boundsNames are the kinds of checks in the names of Go 1.25's functions.
+var boundsNames = [len(boundsFormats)]string{
+	tracer.BoundsIndex:      "Index",
+	tracer.BoundsSliceAlen:  "SliceAlen",
+	tracer.BoundsSliceAcap:  "SliceAcap",
+	tracer.BoundsSliceB:     "SliceB",
+	tracer.BoundsSlice3Alen: "Slice3Alen",
+	tracer.BoundsSlice3Acap: "Slice3Acap",
+	tracer.BoundsSlice3B:    "Slice3B",
+	tracer.BoundsSlice3C:    "Slice3C",
+	tracer.BoundsConvert:    "SliceConvert",
+}
+
+// outOfBounds appends what the runtime says of a failed check.
+func (r *text) outOfBounds(c tracer.BoundsCode, signed bool, x, y int64) {
+	format := formatOf(&boundsFormats, c)
+	if signed && x < 0 {
+		format = formatOf(&negativeFormats, c)
 	}
 	for i := 0; i < len(format); i++ {
 		switch format[i] {
 		case 'X':
-			if c.Signed {
+			if signed {
 				r.int(x)
 			} else {
 				r.dec(uint64(x))

@@ -110,13 +110,22 @@ func traceGoroutine(g *goinfo.G) {
 	}
 }
 
-// systemGoroutine reports whether a goroutine is one of the runtime's own: it began in
-// a function of the runtime that is not the one that calls main.main.
+// systemGoroutine reports whether a goroutine is one of the runtime's own, by the rules
+// of its traceback: it began in a function of the runtime that is not the one that calls
+// main.main or a coroutine, and does not work for the program.
 func systemGoroutine(g *goinfo.G) bool {
 	t, ok := pcTable()
 	if !ok {
 		return false
 	}
 	f, ok := t.Find(g.StartPC)
-	return ok && runtimeName(f.Name()) && !Same(f.Name(), "runtime.main")
+	if !ok || !runtimeName(f.Name()) || Same(f.Name(), "runtime.main") || Same(f.Name(), "runtime.corostart") {
+		return false
+	}
+	// Those that call finalizers and cleanups are in the program's hands when they wait
+	// for something else than work.
+	if Same(f.Name(), "runtime.runFinalizers") || Same(f.Name(), "runtime.runCleanups") {
+		return !g.Waiting() || Same(g.WaitReason(), "finalizer wait") || Same(g.WaitReason(), "cleanup wait")
+	}
+	return true
 }

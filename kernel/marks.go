@@ -1,6 +1,9 @@
 package kernel
 
 import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/linuxabi"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -24,6 +27,7 @@ var markedFuncs = [...]struct {
 	{"time.now", tracer.RuleSwitch},
 	{"runtime.mcall", tracer.RuleSaved},
 	{"runtime.morestack", tracer.RuleSaved},
+	{"gogo", tracer.RuleSaved},
 	{"runtime.clone", tracer.RuleStart},
 	{"runtime.mstart", tracer.RuleStart},
 	{"runtime.rt0_go", tracer.RuleStart},
@@ -35,8 +39,16 @@ var markedFuncs = [...]struct {
 // marks is the walker's table. A row without a function is empty.
 var marks = []tracer.Mark{len(markedFuncs) - 1: {}}
 
-// morestack bounds runtime.morestack.
-var morestackLo, morestackHi uintptr
+// codeRange is a function: lo <= pc < hi.
+type codeRange struct{ lo, hi uintptr }
+
+func (r *codeRange) holds(pc uintptr) bool { return pc-r.lo < r.hi-r.lo }
+
+// Functions that more is to be known of.
+var morestack, execute, gogo codeRange
+
+// walkerAddr is the walker's address: its own functions may not name it.
+var walkerAddr uintptr
 
 // goexit is the entry of runtime.goexit.
 var goexit uintptr
@@ -47,29 +59,34 @@ func findMarks() {
 	if !ok {
 		return
 	}
+	walkerAddr = uintptr(unsafe.Pointer(&walker))
 	n := 0
-	for i := 0; i < t.NumFuncs() && n < len(marks); i++ {
+	for i := 0; i < t.NumFuncs(); i++ {
 		f, ok := t.Func(i)
 		if !ok {
 			continue
 		}
 		name := f.Name()
-		if len(name) < 8 || name[0] != 'r' && name[0] != '_' && name[0] != 't' {
+		if len(name) < 4 || name[0] != 'r' && name[0] != '_' && name[0] != 't' && name[0] != 'g' {
 			continue
 		}
 		for j := range markedFuncs {
-			if Same(name, markedFuncs[j].name) {
+			if n < len(marks) && Same(name, markedFuncs[j].name) {
 				marks[n] = tracer.Mark{Lo: f.Entry(), Hi: f.End(), Rule: markedFuncs[j].rule}
 				n++
 			}
-			switch {
-			case Same(name, "runtime.goexit"):
-				goexit = f.Entry()
-			case Same(name, "runtime.morestack"):
-				morestackLo, morestackHi = f.Entry(), f.End()
-			case Same(name, "runtime.write1"):
-				linuxabi.SetRuntimeWriter(f.Entry(), f.End())
-			}
+		}
+		switch {
+		case Same(name, "runtime.goexit"):
+			goexit = f.Entry()
+		case Same(name, "runtime.morestack"):
+			morestack = codeRange{f.Entry(), f.End()}
+		case Same(name, "runtime.execute"):
+			execute = codeRange{f.Entry(), f.End()}
+		case Same(name, "gogo"):
+			gogo = codeRange{f.Entry(), f.End()}
+		case Same(name, "runtime.write1"):
+			linuxabi.SetRuntimeWriter(f.Entry(), f.End())
 		}
 	}
 	for i := n; n > 0 && i < len(marks); i++ {
@@ -85,16 +102,13 @@ var traced uintptr
 // the word above its call; for morestack it is the one that the thread runs.
 func savedState(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) {
 	g := uintptr(0)
-	if ra >= morestackLo && ra < morestackHi {
-		if g, ok = goinfo.GofFS(traced); !ok {
+	if morestack.holds(ra) {
+		if g, ok = currentG(); !ok {
 			return 0, 0, 0, false
 		}
-		m, ok1 := mOf(g)
-		cur, ok2 := goinfo.Curg(m)
-		if !ok1 || !ok2 {
-			return 0, 0, 0, false
+		if g == 0 || scheduling() {
+			return 0, 0, 0, true // it has been put back: the thread schedules, no more
 		}
-		g = cur
 	} else if g, ok = tracer.ReadWord(slot &^ 7); !ok {
 		return 0, 0, 0, false
 	}
@@ -109,4 +123,53 @@ func savedState(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) {
 	// The walk goes on there, so that stack must be in the table.
 	setRow(&stacks[stackG], info.StackLo, info.StackHi)
 	return goinfo.SavedState(&info)
+}
+
+// currentG returns the address of the goroutine that the traced thread runs, or for which
+// the runtime works on the thread's g0; 0 if there is none.
+func currentG() (g uintptr, ok bool) {
+	if g, ok = goinfo.GofFS(traced); !ok {
+		return 0, false
+	}
+	m, ok := mOf(g)
+	if !ok {
+		return 0, false
+	}
+	return goinfo.Curg(m)
+}
+
+// scheduling reports whether the walk has come through runtime.execute: the thread's
+// current goroutine is then the next one already, not the one that has left it.
+func scheduling() bool {
+	w := (*tracer.Walker)(amd64.Pointer(walkerAddr))
+	for i := range w.N {
+		if f := &w.Frames[i]; f.Kind == tracer.RA && execute.holds(f.Addr-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// switching is the walker's Switching. mcall and morestack load RSP with g0's before they
+// zero RBP and call; gogo loads the goroutine's, then RBP, then jumps.
+func switching(pc, sp, fp uintptr) (ra, rsp, rbp uintptr, ok bool) {
+	g, ok := currentG()
+	if !ok || g == 0 {
+		return 0, 0, 0, false
+	}
+	info, ok := goinfo.ReadG(g)
+	if !ok || info.ID == 0 || gogo.holds(pc) != (sp > info.StackLo && sp <= info.StackHi) {
+		return 0, 0, 0, false // not yet, or not any more
+	}
+	setRow(&stacks[stackG], info.StackLo, info.StackHi)
+	if !gogo.holds(pc) {
+		return goinfo.SavedState(&info)
+	}
+	if info.SchedPC == info.StartPC && goexit != 0 {
+		return goexit + 1, sp + 8, 0, true // it is to run for the first time
+	}
+	if info.SchedBP != 0 {
+		fp = info.SchedBP // once loaded, it is zeroed there
+	}
+	return info.SchedPC, sp, fp, true
 }

@@ -17,9 +17,17 @@ func (d *death) place() {
 		return
 	}
 	d.context = tracer.ContextKernel
-	if t := sched.Current(); t != nil {
+	// While it changes threads, the kernel has no current one; the one that has entered
+	// it is still at the bottom of its stack.
+	d.fs = amd64.UserFS()
+	t := sched.Current()
+	for tid := int32(1); t == nil && tid <= sched.MaxTID(); tid++ {
+		if o := sched.Get(tid); o != nil && o.Frame.FSBase == d.fs {
+			t = o
+		}
+	}
+	if t != nil {
 		d.thread = uint32(t.TID)
-		d.fs = amd64.UserFS()
 	}
 }
 

@@ -16,18 +16,28 @@ import (
 const maxFrames = 128
 
 // maxWords and fewWords are how many words at SP a trace carries, in the
-// readable forms and in the compact one.
+// readable forms and in the compact one, unless trace.stack= says otherwise.
 const (
 	maxWords  = 64
 	fewWords  = 16
 	lineWords = tracer.WordsPerLine
 )
 
+// maxStackDump bounds trace.stack=, in bytes: all of any stack of the kernel's, and
+// no more than some fifteen seconds on a line of 115,200 bits a second.
+const maxStackDump = 64 << 10
+
+// stackDump is how many words trace.stack= asks for; stackDumpSet says that it does.
+var (
+	stackDump    int
+	stackDumpSet bool
+)
+
 // These are slice literals, not slices of arrays: only those does the compiler
 // lay out in the image.
 var (
 	frames = []tracer.Frame{maxFrames - 1: {}}
-	walker = tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta, Marks: marks, Saved: savedState}
+	walker = tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta, Marks: marks, Saved: savedState, Switching: switching}
 	writer = tracer.Writer{Put: console.Byte}
 )
 
@@ -62,6 +72,29 @@ func setForm() {
 		console.Bytes(form)
 		console.String(" is ignored: want text, markup or compact\n")
 	}
+	setStackDump()
+}
+
+// setStackDump reads the option trace.stack=BYTES.
+func setStackDump() {
+	v, ok := Option("trace.stack")
+	if !ok {
+		return
+	}
+	n, ok := parseUint(v)
+	if !ok {
+		console.String("trace.stack=")
+		console.Bytes(v)
+		console.String(" is ignored: want a number of bytes\n")
+		return
+	}
+	if n > maxStackDump {
+		n = maxStackDump
+		console.String("trace.stack= is cut to ")
+		console.Dec(n)
+		console.String(" bytes\n")
+	}
+	stackDump, stackDumpSet = int(n+7)/8, true
 }
 
 // writeRung writes the trace of rung n (from 1).
@@ -102,6 +135,9 @@ func fullTrace(d *death) {
 	for i := range stacks {
 		s := &stacks[i]
 		if s.Lo == s.Hi {
+			if writer.Form == tracer.Compact && i <= lastStack() {
+				writer.Stack(s) // its frames know their stacks by number
+			}
 			continue
 		}
 		if i == stackG {
@@ -112,13 +148,33 @@ func fullTrace(d *death) {
 		writer.Stack(s)
 	}
 	more := maxWords
-	if writer.Form == tracer.Compact {
+	switch {
+	case stackDumpSet:
+		more = stackDump
+	case writer.Form == tracer.Compact:
 		more = fewWords
 	}
-	if next != 0 {
-		mem(next, more-lineWords)
+	dump(next, more-lineWords)
+	if stackDumpSet {
+		// So much of each other stack too, from where it was left.
+		on := w.Frames[0].Stack
+		for i := 1; i < w.N; i++ {
+			if f := &w.Frames[i]; f.Kind == tracer.PC && f.Stack != on {
+				on = f.Stack
+				dump(f.SP+lineWords*8, more-lineWords)
+			}
+		}
 	}
 	writer.Done()
+}
+
+// lastStack returns the index of the last row of the table with a stack.
+func lastStack() int {
+	i := len(stacks) - 1
+	for i > 0 && stacks[i].Lo == stacks[i].Hi {
+		i--
+	}
+	return i
 }
 
 // shortTrace is for a fault in fullTrace: addresses only, without the pc tables.
@@ -180,6 +236,15 @@ func frame(i int, f *tracer.Frame) {
 		name = stacks[f.Stack].Name
 	}
 	writer.Frame(i, f, name)
+}
+
+// dump dumps up to n words from sp upwards, as mem does, in pieces.
+func dump(sp uintptr, n int) {
+	const piece = maxWords / lineWords * lineWords // whole lines
+	for sp != 0 && n > 0 {
+		sp = mem(sp, min(n, piece))
+		n -= piece
+	}
 }
 
 // words holds what mem has read.

@@ -35,6 +35,11 @@ func trap(f *amd64.TrapFrame) {
 		nmis++
 		ask(tracer.KindNMI, f, "NMI")
 		return
+	case amd64.VectorDB:
+		if steps != 0 {
+			step(f)
+			return
+		}
 	case amd64.VectorBP:
 		if !running || f.InKernel() {
 			ask(tracer.KindTrace, f, "breakpoint")

@@ -24,8 +24,9 @@ import "unsafe"
 //	asmcgocall,                       called there saves a frame pointer into the goroutine's
 //	switchToCrashStack0               stack
 //	nanotime1, time.now  RuleSwitch   likewise, around the vDSO call or the system call
-//	mcall, morestack     RuleSaved    RSP goes to the stack of g0, RBP becomes 0; where the
-//	                                  goroutine goes on is in g.sched alone
+//	mcall, morestack,    RuleSaved    RSP goes to the stack of g0, RBP becomes 0; where the
+//	gogo                              goroutine goes on is in g.sched alone. gogo is the
+//	                                  way back
 //	clone, mstart,       RuleStart    they are called by nobody
 //	rt0_go, _rt0_amd64,
 //	_rt0_amd64_linux
@@ -51,7 +52,8 @@ const (
 	// error the first time that the walk comes to that stack.
 	RuleSwitch
 	// RuleSaved: the function leaves a stack for good and zeroes the frame
-	// pointer. Walker.Saved tells where the code it left goes on.
+	// pointer, or comes back to one. Walker.Saved tells where the code it left goes
+	// on, Walker.Switching what to make of an exact pc in it.
 	RuleSaved
 	// RuleStart: nothing called the function: it is the first of its thread.
 	// With a frame pointer of 0 the walk is complete, with EndZero.
@@ -160,19 +162,40 @@ func (w *Walker) atZero(p *place, above uintptr) (goOn bool) {
 			w.stop(EndLimit, 0)
 			return false
 		}
-		if w.Saved != nil {
-			pc, sp, fp, ok := w.Saved(w.Frames[w.N-1].Addr, above)
-			if ok && w.inText(pc) {
-				*p = place{kind: RA, pc: pc, sp: sp, fp: fp, stack: w.locate(sp, fp), fresh: true}
-				return true
-			}
+		if w.saved(p, above) || w.End != 0 {
+			return w.End == 0
 		}
 		w.stop(EndOutside, 0) // whatever lies above: there is more of it
 	}
 	return false
 }
 
-// atOther applies RuleSwitch to a frame pointer that is not in stack cur: it
+// saved makes p the place that the last frame's function, a RuleSaved one, has left. It
+// reports whether the walk can go on there; if not, it may have come to its end.
+func (w *Walker) saved(p *place, above uintptr) (goOn bool) {
+	if w.Saved == nil {
+		return false
+	}
+	pc, sp, fp, ok := w.Saved(w.Frames[w.N-1].Addr, above)
+	return w.goOnAt(p, pc, sp, fp, ok)
+}
+
+// goOnAt takes the answer of Saved or Switching.
+func (w *Walker) goOnAt(p *place, pc, sp, fp uintptr, ok bool) (goOn bool) {
+	switch {
+	case ok && pc == 0:
+		w.stop(EndZero, 0)
+	case ok && w.inText(pc):
+		to := w.locate(sp, fp)
+		// RSP may be on its way back to that stack already.
+		back := w.Frames[w.N-1].Kind == PC && to == p.stack
+		*p = place{kind: RA, pc: pc, sp: sp, fp: fp, stack: to, fresh: !back}
+		return true
+	}
+	return false
+}
+
+// atOther applies the rules to a frame pointer that is not in stack cur: it
 // reports whether the walk goes on at p.
 func (w *Walker) atOther(p *place, cur int, fp uintptr) (goOn bool) {
 	if w.lastRule() != RuleSwitch {
@@ -184,4 +207,42 @@ func (w *Walker) atOther(p *place, cur int, fp uintptr) (goOn bool) {
 	}
 	*p = place{sp: fp, fp: fp, stack: to, fresh: true}
 	return true
+}
+
+// stackGranule is what the addresses and the sizes of Go's stacks are multiples of
+// (runtime/stack.go, fixedStack).
+const stackGranule = 2048
+
+// atMoved passes a frame pointer that is of another place of the same stack: a runtime
+// moves a goroutine's stack to a larger one, and adjusts the saved frame pointers one by
+// one (runtime/stack.go, copystack); a trap may come in between. Go 1.25's adjustframe
+// leaves one as it was for good, in a function that has faulted and has nothing that could
+// recover. The function's caller is the last frame, and its own record lies where the pc
+// tables say; the offending value must be as far from a stack's end. last is the record of
+// the function, or 0. It reports whether the walk goes on at p.
+func (w *Walker) atMoved(p *place, cur int, fp, last uintptr) (goOn bool) {
+	if cur == NoStack || last == 0 || w.N < 2 || w.SPDelta == nil || w.Plain {
+		return false
+	}
+	caller := &w.Frames[w.N-1]
+	if caller.Kind != RA || w.rule(RA, caller.Addr) != 0 {
+		return false
+	}
+	delta, ok := w.SPDelta(caller.Addr - 1)
+	if !ok {
+		return false
+	}
+	record := last + 16 + delta - 8
+	if record < last+16 || !w.moved(cur, fp, record) {
+		return false
+	}
+	caller.FP = record
+	*p = place{sp: last + 16, fp: record, stack: cur, floor: last + 16}
+	return true
+}
+
+// moved reports whether the frame pointer fp may be that of the record, which is on stack
+// cur, from when the stack was elsewhere.
+func (w *Walker) moved(cur int, fp, record uintptr) bool {
+	return fp != 0 && (record-fp)%stackGranule == 0 && w.holds(cur, record)
 }

@@ -37,12 +37,13 @@ func TestMarks(t *testing.T) {
 	const a, b, c = testTextLo + 0x10, testTextLo + 0x20, testTextLo + 0x30
 	none := func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) { return 0, 0, 0, false }
 	tests := []struct {
-		name  string
-		build func(w *world) (pc, sp, fp uintptr)
-		saved func(w *world) func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool)
-		delta map[uintptr]uintptr // SPDelta by pc
-		want  string
-		value func(w *world) uintptr
+		name      string
+		build     func(w *world) (pc, sp, fp uintptr)
+		saved     func(w *world) func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool)
+		switching func(w *world) func(pc, sp, fp uintptr) (ra, rsp, rbp uintptr, ok bool)
+		delta     map[uintptr]uintptr // SPDelta by pc
+		want      string
+		value     func(w *world) uintptr
 	}{
 		// RuleExit.
 		{name: "goexit", build: func(w *world) (uintptr, uintptr, uintptr) {
@@ -108,6 +109,33 @@ func TestMarks(t *testing.T) {
 			w.put(0, 62, 0, 0)
 			return testPC, w.at(0, 8), w.at(0, 10)
 		}, delta: map[uintptr]uintptr{a: 16}, want: "pc:210000 ra:280014 pc:200010 ra:200030 ra:200020 zero"},
+		// The stack has been moved, and what the function that faulted saved is of the old one.
+		{name: "fault in a function whose stack has moved", build: func(w *world) (uintptr, uintptr, uintptr) {
+			w.put(0, 10, w.at(0, 20), inExact+4)
+			w.put(0, 20, w.at(0, 30), a)
+			w.put(0, 30, w.at(0, 40)-5*stackGranule, b)
+			w.put(0, 40, w.at(0, 62), c)
+			w.put(0, 62, 0, 0)
+			return testPC, w.at(0, 8), w.at(0, 10)
+		}, delta: map[uintptr]uintptr{a: 9 * 8, b - 1: 9 * 8}, want: "pc:210000 ra:280014 pc:200010 ra:200020 ra:200030 zero"},
+		{name: "it is damaged, not of an old stack", build: func(w *world) (uintptr, uintptr, uintptr) {
+			w.put(0, 10, w.at(0, 20), inExact+4)
+			w.put(0, 20, w.at(0, 30), a)
+			w.put(0, 30, w.at(0, 41)-5*stackGranule, b)
+			w.put(0, 40, w.at(0, 62), c)
+			w.put(0, 62, 0, 0)
+			return testPC, w.at(0, 8), w.at(0, 10)
+		}, delta: map[uintptr]uintptr{a: 9 * 8, b - 1: 9 * 8}, want: "pc:210000 ra:280014 pc:200010 ra:200020 outside",
+			value: func(w *world) uintptr { return w.at(0, 41) - 5*stackGranule }},
+		{name: "the record of another function is of an old stack", build: func(w *world) (uintptr, uintptr, uintptr) {
+			w.put(0, 10, w.at(0, 20), inExact+4)
+			w.put(0, 20, w.at(0, 30), a)
+			w.put(0, 30, w.at(0, 40), b)
+			w.put(0, 40, w.at(0, 62)-5*stackGranule, c)
+			w.put(0, 62, 0, 0)
+			return testPC, w.at(0, 8), w.at(0, 10)
+		}, delta: map[uintptr]uintptr{a: 9 * 8, b - 1: 9 * 8, c - 1: 20 * 8}, want: "pc:210000 ra:280014 pc:200010 ra:200020 ra:200030 outside",
+			value: func(w *world) uintptr { return w.at(0, 62) - 5*stackGranule }},
 		{name: "the exact function is where the walk begins", build: func(w *world) (uintptr, uintptr, uintptr) {
 			w.put(0, 20, w.at(0, 30), a)
 			w.put(0, 24, c)
@@ -292,8 +320,25 @@ func TestMarks(t *testing.T) {
 			w.put(1, 20, 0, inSaved+4, 0)
 			return testPC, w.at(1, 8), w.at(1, 20)
 		}, saved: func(w *world) func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) {
-			return func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) { return 0, w.at(0, 8), w.at(0, 20), true }
+			return func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) { return 4, w.at(0, 8), w.at(0, 20), true }
 		}, want: "pc:210000 ra:280044 outside"},
+		{name: "saved: nothing waits there", build: func(w *world) (uintptr, uintptr, uintptr) {
+			w.put(1, 20, 0, inSaved+4, 0)
+			return testPC, w.at(1, 8), w.at(1, 20)
+		}, saved: func(w *world) func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) {
+			return func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) { return 0, 0, 0, true }
+		}, want: "pc:210000 ra:280044 zero"},
+		{name: "in mcall, RSP changed and RBP not yet", build: func(w *world) (uintptr, uintptr, uintptr) {
+			w.put(1, 20, 0x900, a, a)
+			w.put(0, 20, 0, inExit+1)
+			return inSaved + 4, w.at(1, 20), w.at(0, 30)
+		}, saved: func(w *world) func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) {
+			return func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) { return 0, 0, 0, false }
+		}, switching: func(w *world) func(ra, sp, fp uintptr) (pc, rsp, rbp uintptr, ok bool) {
+			return func(ra, sp, fp uintptr) (pc, rsp, rbp uintptr, ok bool) {
+				return b, w.at(0, 18), w.at(0, 20), ra == inSaved+4 && sp == w.at(1, 20) && fp == w.at(0, 30)
+			}
+		}, delta: map[uintptr]uintptr{inSaved + 4: 16}, want: "pc:280044 ra:200020 ra:280001 goexit"},
 		{name: "saved: further up on the same stack", build: func(w *world) (uintptr, uintptr, uintptr) {
 			w.put(1, 20, 0, inSaved+4, 0)
 			return testPC, w.at(1, 8), w.at(1, 20)
@@ -356,6 +401,9 @@ func TestMarks(t *testing.T) {
 				wk.Marks = testMarks
 				if tt.saved != nil {
 					wk.Saved = tt.saved(w)
+				}
+				if wk.Switching = nil; tt.switching != nil {
+					wk.Switching = tt.switching(w)
 				}
 				if tt.delta != nil {
 					wk.SPDelta = func(pc uintptr) (uintptr, bool) { d, ok := tt.delta[pc]; return d, ok }

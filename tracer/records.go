@@ -107,7 +107,7 @@ func (w *Walker) endAt(p *place, fp uintptr, last, above uintptr) (goOn bool, re
 		return false, 0
 	}
 	if cur == NoStack || !w.Stacks[cur].Contains(fp) || w.Stacks[cur].Hi-fp < 16 {
-		if w.atOther(p, cur, fp) {
+		if w.atOther(p, cur, fp) || w.atMoved(p, cur, fp, last) {
 			return true, 0
 		}
 		w.stop(EndOutside, fp)

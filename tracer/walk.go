@@ -69,10 +69,16 @@ type Walker struct {
 	// function left. ra is the last frame's address, in that function; slot the
 	// address of the word above the last return address, which is the stack
 	// pointer that the function had in its call (Go's mcall keeps the g there);
-	// it may be in no stack. The answer is what WalkCaller takes: pc a return
-	// address, sp and fp what RSP and RBP will be there. It must lie in a stack
-	// that the walk has not been on.
+	// it may be in no stack. The answer is what WalkCaller takes: pc a return address, sp and fp
+	// what RSP and RBP will be there. It must lie in a stack that the walk has not
+	// been on. pc is 0 if no code waits there any more: the walk is then complete,
+	// with EndZero.
 	Saved func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool)
+	// Switching, when not nil, is asked about an exact pc in a RuleSaved function,
+	// with RSP and RBP there. If the function is just then between two stacks, so
+	// that the two registers do not belong together, it answers as Saved does.
+	// Otherwise ok is false.
+	Switching func(pc, sp, fp uintptr) (ra, rsp, rbp uintptr, ok bool)
 	// Frames receives the frames, innermost first. Its length is the limit of
 	// the walk. FP is set for each kind but Trap, SP only for PC, Vector and
 	// Error only for Trap; other fields keep what they held.
@@ -140,8 +146,8 @@ func (w *Walker) walk(kind Kind, pc, sp, fp uintptr) {
 		cur = p.stack
 		above := p.sp
 		if p.kind != 0 {
-			var exact bool
-			if above, exact = w.caller(&p); exact {
+			var goOn bool
+			if above, goOn = w.caller(&p); goOn {
 				continue
 			}
 			if w.End != 0 {
@@ -171,12 +177,22 @@ func (w *Walker) locate(sp, fp uintptr) int {
 // caller adds the caller of the function at p where the frame-pointer chain does
 // not pass by its return address: the chain would miss it. It returns where the
 // function's return address lies, or the address of the word above it when the
-// caller has been added. If the return address is an exact pc, that is the next
-// place instead.
-func (w *Walker) caller(p *place) (above uintptr, exact bool) {
+// caller has been added. If the return address is an exact pc, or the function is
+// between two stacks, p is the next place instead.
+func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
+	if p.kind == PC && w.Switching != nil && w.rule(PC, p.pc) == RuleSaved {
+		pc, sp, fp, ok := w.Switching(p.pc, p.sp, p.fp)
+		if goOn = w.goOnAt(p, pc, sp, fp, ok); goOn || w.End != 0 {
+			return 0, goOn
+		}
+	}
 	slot := w.returnSlot(p.kind, p.pc, p.sp)
 	if slot == 0 {
 		return p.sp, false
+	}
+	if p.kind == RA && !w.Plain && !w.holds(p.stack, p.fp&^7) && w.moved(p.stack, p.fp, slot-8) {
+		p.fp = slot - 8 // see atMoved
+		w.Frames[w.N-1].FP = p.fp
 	}
 	if slot == p.fp+8 || !w.holds(p.stack, slot) {
 		return slot, false

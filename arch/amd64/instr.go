@@ -1,7 +1,7 @@
 package amd64
 
-// Single instructions, each a Go function. All are privileged but CPUID, RDTSC
-// and PAUSE; early and kernel context.
+// Single instructions, each a Go function. All are privileged but CPUID, RDTSC,
+// PAUSE, MUL and DIV; early and kernel context.
 
 // In8 reads a byte from an I/O port.
 func In8(port uint16) uint8
@@ -41,6 +41,10 @@ func ReadCR4() uint64
 
 // WriteCR4 sets CR4.
 func WriteCR4(v uint64)
+
+// SetTrapFlag sets or clears RFLAGS.TF: with it, the debug exception follows each
+// instruction (SDM Vol. 3B, 18.3.1.4).
+func SetTrapFlag(on bool)
 
 // Invlpg drops the TLB's entry for the page that holds addr.
 func Invlpg(addr uintptr)
@@ -84,3 +88,13 @@ func ReadRandom() (v uint64, ok bool)
 // ReadSeed returns a number of the CPU's entropy source, RDSEED; ok is false if it has
 // none to give. The CPU must have it (CPUID.7:EBX[18]). Any context.
 func ReadSeed() (v uint64, ok bool)
+
+// Mul64 returns the 128 bits of a product. It stands for that of package math/bits,
+// and Div64 for that: the kernel imports no standard package but unsafe, since one
+// that is under test is compiled anew, with its tests, and would not be the one that
+// the kernel was compiled with. Any context.
+func Mul64(a, b uint64) (hi, lo uint64)
+
+// Div64 divides 128 bits. Any context. The quotient must fit in 64 bits, that is,
+// hi < den; otherwise it is a divide error.
+func Div64(hi, lo, den uint64) (quo, rem uint64)

@@ -177,3 +177,31 @@ TEXT ·ReadSeed(SB), NOSPLIT|NOFRAME, $0-9
 	SETCS	ok+8(FP)
 	MOVQ	AX, v+0(FP)
 	RET
+
+// func Mul64(a, b uint64) (hi, lo uint64)
+TEXT ·Mul64(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ	a+0(FP), AX
+	MULQ	b+8(FP)
+	MOVQ	DX, hi+16(FP)
+	MOVQ	AX, lo+24(FP)
+	RET
+
+// func Div64(hi, lo, den uint64) (quo, rem uint64)
+TEXT ·Div64(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ	hi+0(FP), DX
+	MOVQ	lo+8(FP), AX
+	DIVQ	den+16(FP)
+	MOVQ	AX, quo+24(FP)
+	MOVQ	DX, rem+32(FP)
+	RET
+
+// func SetTrapFlag(on bool)
+// A trap follows each instruction from the one behind POPFQ on, RET here included.
+TEXT ·SetTrapFlag(SB), NOSPLIT|NOFRAME, $0-1
+	MOVBLZX	on+0(FP), AX
+	SHLQ	$8, AX
+	PUSHFQ
+	ANDQ	$~0x100, (SP)
+	ORQ	AX, (SP)
+	POPFQ
+	RET

@@ -1,6 +1,6 @@
 package clock
 
-import "math/bits"
+import "github.com/zeroframe/zeroframe/arch/amd64"
 
 // second is one second in the unit of all times here.
 const second = 1_000_000_000
@@ -19,23 +19,23 @@ func ratio(num, den uint64) scale {
 	for num>>(64-shift) >= den {
 		shift--
 	}
-	mult, _ := bits.Div64(num>>(64-shift), num<<shift, den)
+	mult, _ := amd64.Div64(num>>(64-shift), num<<shift, den)
 	return scale{mult, shift}
 }
 
 // of returns v times the fraction, rounded down. The result must fit in 64 bits.
 func (s scale) of(v uint64) uint64 {
-	hi, lo := bits.Mul64(v, s.mult)
+	hi, lo := amd64.Mul64(v, s.mult)
 	return hi<<(64-s.shift) | lo>>s.shift
 }
 
 // mulDiv returns a*b/den, rounded down, or 0 if that is no number of 64 bits.
 func mulDiv(a, b, den uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
+	hi, lo := amd64.Mul64(a, b)
 	if hi >= den {
 		return 0
 	}
-	q, _ := bits.Div64(hi, lo, den)
+	q, _ := amd64.Div64(hi, lo, den)
 	return q
 }
 

@@ -45,6 +45,7 @@ var crashes = [...]crash{
 	{"early.record-zero", zeroRecordA, "a frame record of two zeros, far from the stack's top"},
 	{"early.rbp-unmapped", unmappedA, "a saved frame pointer into an unmapped page of the stack"},
 	{"early.rbp-noncanonical", nonCanonicalA, "a saved frame pointer that is no address"},
+	{"early.rbp-reused", reusedA, "assembly that uses RBP for a value of its own"},
 	{"early.rsp-noncanonical", badSPA, "a stack pointer that is no address"},
 	{"early.ra-smashed", smashedA, "a return address that is not in the text"},
 	{"early.ra-zero", zeroA, "a return address of 0"},
@@ -55,6 +56,7 @@ var crashes = [...]crash{
 	{"early.spin-unmapped", spinUnmappedA, "the same, with a frame pointer into an unmapped page"},
 	{"early.watermark", watermarkA, "more stack used than the stack's limit"},
 	{"early.deep", deepA, "a panic crash.depth=N frames deep (32), for measurements"},
+	{"early.step", stepA, "no death: a trace at each instruction of a tree of calls"},
 	{"early.measure", measureA, "no death: counts ticks of walks crash.depth=N frames deep"},
 	{"early.triple", tripleA, "a triple fault: the machine resets without a word"},
 }

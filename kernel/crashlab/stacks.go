@@ -190,6 +190,15 @@ func nonCanonicalB() { nonCanonicalC(); sink++ }
 func nonCanonicalC() { smash(0x8000_0000_0000_0000); sink++ }
 
 //go:noinline
+func reusedA() { reusedB(); sink++ }
+
+//go:noinline
+func reusedB() { reusedC(); sink++ }
+
+//go:noinline
+func reusedC() { reuse(); sink++ }
+
+//go:noinline
 func smashedA() { smashedB(); sink++ }
 
 //go:noinline
@@ -242,6 +251,7 @@ func smashSelf()
 func smashRecord()
 func smashAndSpin(fp uintptr)
 func smashCaller(ra uintptr)
+func reuse()
 func badSPC(sp uintptr)
 
 //go:noescape

@@ -52,6 +52,16 @@ TEXT ·smashCaller(SB), NOSPLIT, $8-8
 	UNDEF
 	RET
 
+// func reuse()
+// Keeps no frame pointer: it has saved the caller's, and uses BP for a value of
+// its own.
+TEXT ·reuse(SB), NOSPLIT|NOFRAME, $0-0
+	PUSHQ	BP
+	MOVQ	$0x1234560, BP
+	UNDEF
+	POPQ	BP
+	RET
+
 // func badSPC(sp uintptr)
 // Dies with a stack pointer that is no address.
 TEXT ·badSPC(SB), NOSPLIT, $8-8

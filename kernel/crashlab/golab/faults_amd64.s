@@ -7,3 +7,9 @@ TEXT ·divideAsmC(SB), NOSPLIT, $8-0
 	XORL	CX, CX
 	DIVL	CX
 	RET
+
+// func morestackPC() uintptr
+TEXT ·morestackPC(SB), NOSPLIT|NOFRAME, $0-8
+	LEAQ	runtime·morestack(SB), AX
+	MOVQ	AX, ret+0(FP)
+	RET

@@ -51,6 +51,7 @@ var Crashes = [...]Crash{
 	{"go.mcall", yieldA, "two goroutines that only yield, for an NMI from outside", true},
 	{"go.spin", spinA, "an endless loop, for an NMI from outside", false},
 	{"go.hang", hangA, "goroutines that wait, with a timer that keeps them from a deadlock", true},
+	{"go.step", stepGoA, "no death: a trace at each instruction of defers, a panic and a stack that grows", false},
 	{"go.sleep", sleepA, "no death: sleeps for a second", true},
 	{"go.exit", exitA, "no death: exit status 7", false},
 	{"go.recover-20000", recoverA, "no death: 20,000 faults, each recovered", true},

@@ -31,12 +31,15 @@ func deadlockB() { deadlockC(make(chan int)); sink++ }
 //go:noinline
 func deadlockC(c chan int) { sink = uint64(<-c) }
 
-// contested is a map of two writers. It is small: then the runtime lets go of the CPU in
-// the middle of a write, if it is asked to at that moment.
-var contested map[int]int
+// contested is a map of two writers. A write compares keys, and these take a while: in the
+// comparison, which the compiler has written and not the runtime, the CPU can be taken
+// away.
+var contested map[key]int
+
+type key [64]float64
 
 func mapWritesA() {
-	contested = map[int]int{}
+	contested = map[key]int{}
 	go mapWriterA()
 	go mapWriterA()
 	select {}
@@ -49,9 +52,9 @@ func mapWriterA() { mapWriterB(); sink++ }
 func mapWriterB() { mapWriterC(contested); sink++ }
 
 //go:noinline
-func mapWriterC(m map[int]int) {
+func mapWriterC(m map[key]int) {
 	for i := 0; ; i++ {
-		m[i&3] = i
+		m[key{len(key{}) - 1: float64(i & 3)}] = i
 	}
 }
 
