@@ -20,6 +20,9 @@ import (
 // os.Args[0] is the option arg0, the rest are the words behind "--". Each option
 // env.NAME=VALUE is a variable of the environment.
 
+// defaultArg0 is os.Args[0] where the option does not say.
+const defaultArg0 = "main"
+
 // maxVector is the largest number of arguments and variables.
 const maxVector = 512
 
@@ -43,7 +46,7 @@ const (
 func (b *stackBuilder) fill() (sp uintptr, ok bool) {
 	name, given := Option("arg0")
 	if !given {
-		b.string("main", nil)
+		b.string(defaultArg0, nil)
 	} else {
 		b.string("", name)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/entropy"
+	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/mm"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -13,7 +14,17 @@ import (
 // The boot report: on a few lines, what a person who watches the serial port
 // wants to know first, and what a bug report should begin with.
 
-// printReport prints the boot report. Early context, when everything is set up.
+// reporting reads the option report=off.
+func reporting() bool {
+	value, ok := Option("report")
+	if ok && !Same(value, "off") {
+		complain("report", value, "want off")
+	}
+	return !ok || !Same(value, "off")
+}
+
+// printReport prints the boot report; with report=off only its first line, so that who
+// waits for the kernel to listen knows. Early context, when everything is set up.
 func printReport() {
 	console.FreshLine()
 	console.String("zeroframe " + Version + " build ")
@@ -25,7 +36,11 @@ func printReport() {
 		console.Byte(digits[b>>4])
 		console.Byte(digits[b&15])
 	}
-	console.String("\nloader  ")
+	console.String("\n")
+	if !reporting() {
+		return
+	}
+	console.String("loader  ")
 	if l := info.Loader(); len(l) > 0 {
 		console.Bytes(l)
 		console.String(", ")
@@ -68,6 +83,7 @@ func printReport() {
 	}
 	console.String("\nrandom  ")
 	console.String(entropy.Source())
+	printUnknown()
 	console.String("\nstack        size  used, at least   free  limit\n")
 	for i := range stacks[:numStacks] {
 		s := &stacks[i]
@@ -88,6 +104,38 @@ func printReport() {
 		console.String("\n")
 	}
 }
+
+// printUnknown says what is not known of the Go runtime in the image, if anything: a
+// trace that is cut short for that does not tell. It begins with the line break that ends
+// the line before.
+func printUnknown() {
+	n, first := 0, ""
+	for i := goinfo.NumItems() - 1; i >= 0; i-- {
+		if name, known := goinfo.Item(i); !known {
+			n++
+			first = name
+		}
+	}
+	switch n {
+	case 0:
+		return
+	case goinfo.NumItems():
+		console.String("\nruntime unknown: nobody has told the kernel where this Go runtime keeps goroutines, so their traces" +
+			" will be cut short; build the image with zf build, and without -ldflags=-s or -w")
+		return
+	}
+	console.String("\nruntime not all known: ")
+	console.Dec(uint64(n))
+	console.String(" of ")
+	console.Dec(uint64(goinfo.NumItems()))
+	console.String(" things about this Go runtime were not found, as ")
+	console.String(first)
+	console.String(", so traces may be cut short; build with a version of Go that this kernel was tested with," +
+		" " + testedGo + ", or use a newer Zeroframe")
+}
+
+// testedGo are the versions of Go that `make test-toolchains` uses.
+const testedGo = "1.25 to 1.27"
 
 // printCPU prints the brand string, or the vendor where there is none (SDM Vol.
 // 2A, CPUID leaves 0x80000002 to 4 and 0).

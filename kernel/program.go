@@ -37,6 +37,8 @@ func startProgram() {
 	}
 	setTerminal()
 	loadArchives()
+	fs.Keep(mm.AllFrames() / 8)
+	makePresets()
 	if dir, ok := Option("cwd"); ok {
 		if wrong := linuxabi.Chdir(dir); wrong != "" {
 			complain("cwd", dir, wrong)

@@ -262,10 +262,13 @@ func (l *loader) load(name, data []byte) (wrong string) {
 		at(first).nlink++
 		id = first
 	} else if id == 0 {
+		// The directory keeps its time, which is the archive's, too.
+		d := *at(p.dir)
 		var e Errno
 		if id, e = create(p, mode, mtime); e != 0 {
 			return errMemory
 		}
+		at(p.dir).mtime, at(p.dir).ctime = d.mtime, d.ctime
 		l.link(id, mode)
 	}
 

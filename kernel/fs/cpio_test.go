@@ -134,6 +134,7 @@ func TestLoadCPIO(t *testing.T) {
 	}
 	s := Stat(walkTo(t, "/third"))
 	want(t, "third", fmt.Sprint(s.Nlink, s.UID, s.GID, s.Mtime, s.Size), "3 3 4 1234567890000000000 6")
+	want(t, "time of a directory in which files were made later", Stat(walkTo(t, "/usr/lib")).Mtime, int64(0))
 	want(t, "node of first/name", walkTo(t, "/first/name"), ID(s.Ino))
 	want(t, "links of another", Stat(walkTo(t, "/another")).Nlink, uint32(2))
 	want(t, "device of ttyS0", Stat(walkTo(t, "/dev/ttyS0")).Rdev, Dev(4, 64))

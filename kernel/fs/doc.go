@@ -5,7 +5,8 @@
 // not enforced; reading does not change access times; a device node only carries
 // its number, and reading and writing devices is for the system-call layer.
 //
-// All memory comes from page frames (kernel/mm) and is addressed by number:
+// All memory comes from page frames (kernel/mm), of which some are left to others
+// (Keep), and is addressed by number:
 // nodes and directory entries are small integers, so no global holds a Go
 // pointer. Kernel context: no allocation but of frames, no locks. It imports
 // arch/amd64 and kernel/mm.

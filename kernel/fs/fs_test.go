@@ -459,6 +459,29 @@ func TestOutOfFrames(t *testing.T) {
 	}
 }
 
+// TestKeep: what is kept for others is not taken, and can be had again.
+func TestKeep(t *testing.T) {
+	start(t)
+	defer Keep(0)
+	id := newFile(t, "/big", "")
+	Keep(mm.FreeFrames() - 10)
+	want(t, "FreeFrames", FreeFrames(), uint64(10))
+	left, n := mm.FreeFrames()-10, 0
+	for off := int64(0); ; off += pageSize {
+		if _, e := WriteAt(id, []byte("x"), off, 1); e != 0 {
+			want(t, "errno of WriteAt", e, ENOSPC)
+			break
+		}
+		n++
+	}
+	want(t, "free frames", mm.FreeFrames(), left)
+	if n < 5 || n > 10 {
+		t.Errorf("%d pages of 10 frames could be written", n)
+	}
+	Keep(mm.FreeFrames() + 1)
+	want(t, "FreeFrames", FreeFrames(), uint64(0))
+}
+
 // TestInitOutOfFrames: without memory for the first tree, Init says so.
 func TestInitOutOfFrames(t *testing.T) {
 	for left := uint64(0); left < 5; left++ {

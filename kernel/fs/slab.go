@@ -28,8 +28,25 @@ type slab struct {
 // frames is the number of frames that the tree holds.
 var frames int
 
+// kept is the number of free frames that the tree does not take.
+var kept uint64
+
+// Keep makes the tree leave that many free frames to others: at the end of memory,
+// programs are told so by ENOSPC, and have the memory to deal with it. It is 0 until
+// then. Any context.
+func Keep(n uint64) { kept = n }
+
+// FreeFrames returns how many frames the tree may still take. Any context.
+func FreeFrames() uint64 {
+	n := mm.FreeFrames()
+	return n - min(n, kept)
+}
+
 // frame returns a zeroed frame, or 0 if memory has run out.
 func frame() uintptr {
+	if FreeFrames() == 0 {
+		return 0
+	}
 	f := mm.Frame()
 	if f != 0 {
 		frames++

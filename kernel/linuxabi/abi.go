@@ -13,13 +13,14 @@ type call struct {
 	f                *amd64.TrapFrame
 	a, b, c, d, e, g uintptr
 	again            bool // it starts over after a wait
+	part             bool // of a call that moves several; it moves what it can, and then does not wait
 }
 
 // Handle answers a system call. It is called by the system call entry.
 func Handle(f *amd64.TrapFrame) {
 	calls++
 	t := sched.Current()
-	c := call{f, f.DI, f.SI, f.DX, f.R10, f.R8, f.R9, t.Retried}
+	c := call{f, f.DI, f.SI, f.DX, f.R10, f.R8, f.R9, t.Retried, false}
 	t.Retried = false
 	if !c.again {
 		t.Done = 0
@@ -74,6 +75,7 @@ const (
 	eSRCH         = 3
 	eINTR         = 4
 	eIO           = 5
+	eNXIO         = 6
 	eBADF         = 9
 	eCHILD        = 10
 	eAGAIN        = 11
@@ -90,6 +92,7 @@ const (
 	eSPIPE        = 29
 	ePIPE         = 32
 	eNOSYS        = 38
+	eLOOP         = 40
 	eNODATA       = 61
 	eOVERFLOW     = 75
 	eAFNOSUPPORT  = 97

@@ -10,8 +10,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/tty"
 )
 
-// Waiting for many descriptors: epoll, poll and select. An epoll instance is a page of
-// what it watches; the Go runtime has one.
+// Waiting for many descriptors: epoll, poll and select. An epoll instance is a few pages
+// of what it watches; the Go runtime has one. An instance can watch others, if those
+// watch none: Linux lets them be stacked higher.
 
 const (
 	epollIn      = 0x1
@@ -22,8 +23,11 @@ const (
 	epollOneshot = 1 << 30
 	epollEdge    = 1 << 31
 
-	maxEpolls  = 16
-	maxWatches = pageSize / unsafe.Sizeof(watch{})
+	epollFlags = epollOneshot | epollEdge
+
+	maxEpolls   = 16
+	pageWatches = pageSize / int(unsafe.Sizeof(watch{}))
+	epollPages  = (maxFDs + pageWatches - 1) / pageWatches
 )
 
 // watch is a descriptor that an epoll instance watches.
@@ -36,14 +40,67 @@ type watch struct {
 }
 
 type epollInstance struct {
-	page uintptr // of [maxWatches]watch; 0: free
-	file int32
+	pages [epollPages]uintptr // of pageWatches each, made when needed
+	n     int                 // no watch from here on is in use
+	used  bool
+	file  int32
 }
 
 var epolls [maxEpolls]epollInstance
 
-func (e *epollInstance) watches() []watch {
-	return unsafe.Slice((*watch)(amd64.Pointer(e.page)), maxWatches)
+// at returns watch k, which is below n.
+func (e *epollInstance) at(k int) *watch {
+	return (*watch)(amd64.Pointer(e.pages[k/pageWatches] + uintptr(k%pageWatches)*unsafe.Sizeof(watch{})))
+}
+
+// free returns a watch that is not in use, or nil.
+func (e *epollInstance) free() *watch {
+	for k := 0; k < e.n; k++ {
+		if w := e.at(k); w.file == 0 {
+			return w
+		}
+	}
+	if e.n == epollPages*pageWatches {
+		return nil
+	}
+	if page := &e.pages[e.n/pageWatches]; *page == 0 {
+		if *page = mm.Frame(); *page == 0 {
+			return nil
+		}
+	}
+	e.n++
+	return e.at(e.n - 1)
+}
+
+// forget ends a watch.
+func (e *epollInstance) forget(w *watch) {
+	w.file = 0
+	for e.n > 0 && e.at(e.n-1).file == 0 {
+		e.n--
+	}
+}
+
+// nests reports whether the instance watches others.
+func (e *epollInstance) nests() bool {
+	for k := 0; k < e.n; k++ {
+		if w := e.at(k); w.file != 0 && files[w.file-1].kind == epoll {
+			return true
+		}
+	}
+	return false
+}
+
+// watched reports whether another instance watches open file i.
+func watched(i int) bool {
+	for j := range epolls {
+		e := &epolls[j]
+		for k := 0; k < e.n; k++ {
+			if e.at(k).file == int16(i+1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // state returns the events that hold for an open file now.
@@ -104,18 +161,16 @@ func changed(i int) {
 	wakeFile(i)
 	for j := range epolls {
 		e := &epolls[j]
-		if e.page == 0 {
-			continue
-		}
 		hit := false
-		for k := range e.watches() {
-			if w := &e.watches()[k]; w.file == int16(i+1) {
+		for k := 0; k < e.n; k++ {
+			if w := e.at(k); w.file == int16(i+1) {
 				w.fresh = true
 				hit = true
 			}
 		}
 		if hit {
 			wakeEpoll(j)
+			changed(int(e.file))
 		}
 	}
 	wakeEpoll(-1)
@@ -138,11 +193,10 @@ const anyEpoll = ^uintptr(0)
 // unwatch forgets an open file that is being closed.
 func unwatch(i int) {
 	for j := range epolls {
-		if e := &epolls[j]; e.page != 0 {
-			for k := range e.watches() {
-				if w := &e.watches()[k]; w.file == int16(i+1) {
-					w.file = 0
-				}
+		e := &epolls[j]
+		for k := e.n - 1; k >= 0; k-- {
+			if w := e.at(k); w.file == int16(i+1) {
+				e.forget(w)
 			}
 		}
 	}
@@ -151,26 +205,27 @@ func unwatch(i int) {
 func (c *call) epollCreate(flags uintptr) int64 {
 	for j := range epolls {
 		e := &epolls[j]
-		if e.page != 0 {
+		if e.used {
 			continue
 		}
-		if e.page = mm.Frame(); e.page == 0 {
-			return -eNOMEM
-		}
 		fd := open(file{kind: epoll, obj: int32(j), flags: oRdwr}, flags)
-		if fd < 0 {
-			closeEpoll(int32(j))
-			return fd
+		if fd >= 0 {
+			e.used, e.file = true, int32(fds[fd])-1
 		}
-		e.file = int32(fds[fd]) - 1
 		return fd
 	}
 	return -eMFILE
 }
 
 func closeEpoll(j int32) {
-	mm.FreeFrame(epolls[j].page)
-	epolls[j].page = 0
+	e := &epolls[j]
+	for i := range e.pages {
+		if e.pages[i] != 0 {
+			mm.FreeFrame(e.pages[i])
+			e.pages[i] = 0
+		}
+	}
+	e.used, e.n = false, 0
 }
 
 func (c *call) epollCtl() int64 {
@@ -187,21 +242,17 @@ func (c *call) epollCtl() int64 {
 	}
 	e := &epolls[ep.obj]
 	i := int(fds[c.c])
-	var found, free *watch
-	ws := e.watches()
-	for k := range ws {
-		switch w := &ws[k]; {
-		case int(w.file) == i && uintptr(w.fd) == c.c:
+	var found *watch
+	for k := 0; k < e.n && found == nil; k++ {
+		if w := e.at(k); int(w.file) == i && uintptr(w.fd) == c.c {
 			found = w
-		case w.file == 0 && free == nil:
-			free = w
 		}
 	}
 	if c.b == del {
 		if found == nil {
 			return -eNOENT
 		}
-		found.file = 0
+		e.forget(found)
 		return 0
 	}
 	events, ok1 := in32(c.d)
@@ -214,10 +265,12 @@ func (c *call) epollCtl() int64 {
 		if found != nil {
 			return -eEXIST
 		}
-		if free == nil {
-			return -28
+		if f.kind == epoll && (epolls[f.obj].nests() || watched(int(e.file))) {
+			return -eLOOP
 		}
-		found = free
+		if found = e.free(); found == nil {
+			return -eNOMEM
+		}
 	case mod:
 		if found == nil {
 			return -eNOENT
@@ -225,9 +278,10 @@ func (c *call) epollCtl() int64 {
 	default:
 		return -eINVAL
 	}
-	found.fd, found.file, found.events, found.data, found.fresh = int16(c.c), int16(i), events, data, true
-	if state(f)&events != 0 {
+	found.fd, found.file, found.events, found.data, found.fresh = int16(c.c), int16(i), events|epollErr|epollHup, data, true
+	if found.report() != 0 {
 		wakeEpoll(int(ep.obj))
+		changed(int(e.file))
 	}
 	return 0
 }
@@ -237,13 +291,12 @@ func (w *watch) report() uint32 {
 	if w.file == 0 || w.events&epollEdge != 0 && !w.fresh {
 		return 0
 	}
-	return state(&files[w.file-1]) & (w.events | epollErr | epollHup) &^ (epollEdge | epollOneshot)
+	return state(&files[w.file-1]) & w.events &^ epollFlags
 }
 
 func anyReady(e *epollInstance) bool {
-	ws := e.watches()
-	for k := range ws {
-		if ws[k].report() != 0 {
+	for k := 0; k < e.n; k++ {
+		if e.at(k).report() != 0 {
 			return true
 		}
 	}
@@ -256,18 +309,18 @@ func (c *call) epollWait(timeout uint64) int64 {
 	if ep == nil {
 		return -eBADF
 	}
-	if ep.kind != epoll || int64(c.c) <= 0 {
+	if ep.kind != epoll || int32(c.c) <= 0 {
 		return -eINVAL
 	}
-	ws := epolls[ep.obj].watches()
+	e := &epolls[ep.obj]
 	n := uintptr(0)
-	for k := range ws {
-		w := &ws[k]
+	for k := 0; k < e.n; k++ {
+		w := e.at(k)
 		events := w.report()
 		if events == 0 {
 			continue
 		}
-		if n == c.c {
+		if n == uintptr(int32(c.c)) {
 			break
 		}
 		at := c.b + n*12
@@ -279,7 +332,7 @@ func (c *call) epollWait(timeout uint64) int64 {
 		}
 		w.fresh = false
 		if w.events&epollOneshot != 0 {
-			w.events &= epollEdge | epollOneshot
+			w.events &= epollFlags
 		}
 		n++
 	}
@@ -287,6 +340,14 @@ func (c *call) epollWait(timeout uint64) int64 {
 		return int64(n)
 	}
 	return c.waitEvents(uintptr(ep.obj), timeout)
+}
+
+// epollPwait is epoll_wait with a mask of signals, which does nothing yet.
+func (c *call) epollPwait(timeout uint64) int64 {
+	if c.e != 0 && !mm.Allowed(c.e, 8, false) {
+		return -eFAULT
+	}
+	return c.epollWait(timeout)
 }
 
 // waitEvents waits until something happens, or returns 0 if the time is over. The call
@@ -322,7 +383,7 @@ func (c *call) epollPwait2() int64 {
 		}
 		timeout = ns
 	}
-	return c.epollWait(timeout)
+	return c.epollPwait(timeout)
 }
 
 func (c *call) ppoll() int64 {
@@ -334,16 +395,20 @@ func (c *call) ppoll() int64 {
 		}
 		timeout = ns
 	}
+	if c.d != 0 && !mm.Allowed(c.d, 8, false) { // the mask of signals
+		return -eFAULT
+	}
 	return c.poll(timeout)
 }
 
 // poll: struct pollfd is fd, events, revents in 4, 2 and 2 bytes.
 func (c *call) poll(timeout uint64) int64 {
-	if c.b > maxFDs {
+	n := uintptr(uint32(c.b))
+	if n > maxFDs {
 		return -eINVAL
 	}
 	hits := int64(0)
-	for i := uintptr(0); i < c.b; i++ {
+	for i := uintptr(0); i < n; i++ {
 		at := c.a + i*8
 		fd, ok1 := in32(at)
 		events, ok2 := in32(at + 4)

@@ -133,6 +133,9 @@ func drop(i int) {
 	f := &files[i]
 	f.refs--
 	if f.refs > 0 {
+		if f.kind == socketFile {
+			collectRights()
+		}
 		return
 	}
 	unwatch(i)

@@ -27,6 +27,9 @@ func (c *call) read() int64 {
 	if f == nil || f.flags&oAccess == oWronly || f.flags&oPath != 0 {
 		return -eBADF
 	}
+	if !inReach(c.b, c.c) {
+		return -eFAULT
+	}
 	n := c.readFile(f, c.b, min(c.c, ioMax), f.off)
 	if f.kind != counter {
 		activity++ // the runtime's own wake-ups are not the program's doing
@@ -53,6 +56,8 @@ func (c *call) pread() int64 {
 		return -eSPIPE
 	case int64(c.d) < 0:
 		return -eINVAL
+	case !inReach(c.b, c.c):
+		return -eFAULT
 	}
 	return c.readFile(f, c.b, min(c.c, ioMax), int64(c.d))
 }
@@ -61,6 +66,9 @@ func (c *call) write() int64 {
 	f := get(c.a)
 	if f == nil || f.flags&oAccess == 0 || f.flags&oPath != 0 {
 		return -eBADF
+	}
+	if !inReach(c.b, c.c) {
+		return -eFAULT
 	}
 	off := f.off
 	if f.kind == node && f.flags&oAppend != 0 {
@@ -85,6 +93,8 @@ func (c *call) pwrite() int64 {
 		return -eSPIPE
 	case int64(c.d) < 0:
 		return -eINVAL
+	case !inReach(c.b, c.c):
+		return -eFAULT
 	}
 	off := int64(c.d)
 	if f.kind == node && f.flags&oAppend != 0 {
@@ -93,33 +103,39 @@ func (c *call) pwrite() int64 {
 	return c.writeFile(f, c.b, min(c.c, ioMax), off)
 }
 
-// vector does a call of the readv family: one transfer for each part. part makes the
-// call for one of them.
+// vector does a call of the readv family: one transfer for each part.
 func (c *call) vector(write, positioned bool) int64 {
-	const most = 1024
-	if c.c > most {
+	f := get(c.a)
+	vec, count := c.b, uintptr(uint32(c.c))
+	if count > maxParts {
 		return -eINVAL
 	}
-	if f := get(c.a); f != nil && f.kind == socketFile && !positioned {
+	if f != nil && f.kind == socketFile && !positioned {
+		c.c = count
 		return c.socketVector(f, write)
 	}
+	if f != nil && (write && f.flags&oAccess == 0 || !write && f.flags&oAccess == oWronly) {
+		return -eBADF
+	}
+	if errno := checkParts(vec, count); errno != 0 {
+		return errno
+	}
 	total := int64(0)
-	pos := c.d
-	vec, count := c.b, c.c
+	p := *c
+	p.part = true
 	for i := uintptr(0); i < count; i++ {
 		base, ok1 := in64(vec + i*16)
 		size, ok2 := in64(vec + i*16 + 8)
 		if !ok1 || !ok2 {
-			return -eFAULT
+			break // it was there before the reading changed it
 		}
 		if size == 0 {
 			continue
 		}
-		if f := get(c.a); total > 0 && f != nil && !write && !ready(f) {
-			break // what is there has been read: waiting would lose it
+		if total > 0 && f != nil && !f.goesOn(write) {
+			break // to wait now would do again what has been done
 		}
-		p := *c
-		p.b, p.c, p.d = uintptr(base), uintptr(size), pos+uintptr(total)
+		p.b, p.c, p.d = uintptr(base), min(uintptr(size), ioMax), c.d+uintptr(total)
 		n := int64(0)
 		switch {
 		case write && positioned:
@@ -143,6 +159,31 @@ func (c *call) vector(write, positioned bool) int64 {
 		}
 	}
 	return total
+}
+
+// checkParts looks at count parts of struct iovec at vec before anything is moved.
+func checkParts(vec, count uintptr) int64 {
+	for i := uintptr(0); i < count; i++ {
+		base, ok1 := in64(vec + i*16)
+		size, ok2 := in64(vec + i*16 + 8)
+		switch {
+		case !ok1 || !ok2:
+			return -eFAULT
+		case int64(size) < 0:
+			return -eINVAL
+		case !inReach(uintptr(base), min(uintptr(size), ioMax)):
+			return -eFAULT
+		}
+	}
+	return 0
+}
+
+// goesOn reports whether a read or a write of the file would not wait.
+func (f *file) goesOn(write bool) bool {
+	if write {
+		return state(f)&(epollOut|epollErr) != 0
+	}
+	return ready(f)
 }
 
 // readFile reads n bytes at off into the program's memory at to.
@@ -377,15 +418,6 @@ func (c *call) flock() int64 {
 	return 0
 }
 
-// sendfile moves bytes from one open file to another.
-func (c *call) sendfile() int64 {
-	out, from := get(c.a), get(c.b)
-	if out == nil || from == nil {
-		return -eBADF
-	}
-	return -eINVAL // programs then read and write
-}
-
 // mmapFile maps a file: a copy of it, since nothing is ever written back.
 func (c *call) mmapFile() int64 {
 	f := get(c.e)
@@ -394,6 +426,12 @@ func (c *call) mmapFile() int64 {
 	}
 	if f.kind != node {
 		return -eNODEV
+	}
+	if c.b >= 1<<47 {
+		return -eNOMEM
+	}
+	if end := c.g + c.b; int64(end) < 0 || end < c.b {
+		return -eOVERFLOW
 	}
 	const shared = 1
 	prot := mm.Prot(c.c & protMask)

@@ -135,7 +135,7 @@ func restart(t *sched.Thread, again bool) {
 func enter(t *sched.Thread, sig int, a *action) bool {
 	f := &t.Frame
 	sp := f.RSP - redZone
-	onAlt := t.AltSize != 0 && f.RSP-t.AltSP < t.AltSize
+	onAlt := onAltStack(t, f.RSP)
 	if a.flags&saOnStack != 0 && t.AltSize != 0 && !onAlt {
 		sp = t.AltSP + t.AltSize
 	}

@@ -26,13 +26,6 @@ func (c *call) futex() int64 {
 	}
 	switch op {
 	case futexWait, futexWaitBitset:
-		have, ok := in32(addr)
-		if !ok {
-			return -eFAULT
-		}
-		if have != val {
-			return -eAGAIN
-		}
 		deadline := uint64(never)
 		if timeout != 0 {
 			ns, e := inTimespec(timeout)
@@ -48,8 +41,18 @@ func (c *call) futex() int64 {
 				deadline = ns
 			}
 		}
+		have, ok := in32(addr)
+		if !ok {
+			return -eFAULT
+		}
+		if have != val {
+			return -eAGAIN
+		}
 		sched.Block(c.f, sched.ForFutex, addr, deadline, -eTIMEDOUT)
 	case futexWake, futexWakeBitset:
+		if !inReach(addr, 4) {
+			return -eFAULT
+		}
 		return int64(wakeFutex(addr, int(int32(val))))
 	}
 	return -eNOSYS

@@ -131,6 +131,48 @@ func (c *call) getIDs() int64 {
 	return 0
 }
 
+// capget: the program may do everything (capget(2)).
+func (c *call) capget() int64 {
+	const (
+		version1 = 0x19980330
+		version2 = 0x20071026
+		version3 = 0x20080522
+		all      = 1<<41 - 1 // up to CAP_CHECKPOINT_RESTORE
+	)
+	version, ok1 := in32(c.a)
+	who, ok2 := in32(c.a + 4)
+	if !ok1 || !ok2 {
+		return -eFAULT
+	}
+	words := [6]uint32{all & (1<<32 - 1), all & (1<<32 - 1), 0, all >> 32, all >> 32, 0} // effective, permitted, inheritable
+	n := len(words)
+	switch version {
+	case version1:
+		n /= 2
+	case version2, version3:
+	default:
+		if !out32(c.a, version3) {
+			return -eFAULT
+		}
+		if c.b == 0 { // the question was for the version
+			return 0
+		}
+		return -eINVAL
+	}
+	if int32(who) < 0 {
+		return -eINVAL
+	}
+	if who != 0 && sched.Get(int32(who)) == nil {
+		return -eSRCH
+	}
+	for i, w := range words[:n] {
+		if c.b != 0 && !out32(c.b+uintptr(i)*4, w) {
+			return -eFAULT
+		}
+	}
+	return 0
+}
+
 // prctl: the few settings of a thread that can be kept.
 func (c *call) prctl() int64 {
 	const (

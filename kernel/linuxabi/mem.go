@@ -28,6 +28,9 @@ const (
 
 func (c *call) mmap() int64 {
 	addr, size, prot, flags := c.a, c.b, c.c, c.d
+	if c.g%pageSize != 0 {
+		return -eINVAL
+	}
 	if prot != 0 && size/pageSize > uintptr(mm.AllFrames())+overcommit/pageSize {
 		return -eNOMEM
 	}
@@ -49,7 +52,11 @@ func (c *call) mprotect() int64 { return -int64(mm.Protect(c.a, c.b, mm.Prot(c.c
 func (c *call) madvise() int64 {
 	switch c.c {
 	case madvDontNeed, madvFree:
-		return -int64(mm.Forget(c.a, c.b))
+		e := mm.Forget(c.a, c.b)
+		if e == mm.EINVAL && c.a%pageSize == 0 {
+			e = mm.ENOMEM // it lies beyond all memory
+		}
+		return -int64(e)
 	case madvCollapse, madvPopulateWr:
 		return -eINVAL
 	}
@@ -60,6 +67,9 @@ func (c *call) madvise() int64 {
 func (c *call) mincore() int64 {
 	if c.a%pageSize != 0 {
 		return -eINVAL
+	}
+	if !inReach(c.a, c.b) {
+		return -eNOMEM
 	}
 	for i := uintptr(0); i < (c.b+pageSize-1)/pageSize; i++ {
 		if !mm.Allowed(c.a+i*pageSize, 1, false) {

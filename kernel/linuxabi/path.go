@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/fs"
 	"github.com/zeroframe/zeroframe/kernel/sched"
+	"github.com/zeroframe/zeroframe/kernel/tty"
 )
 
 // Calls on names of files. A name is looked up from the working directory, or from the
@@ -83,6 +84,10 @@ func (c *call) openat(dirfd, addr, flags, mode uintptr) int64 {
 	case flags&oPath != 0:
 	case m == fs.S_IFCHR:
 		f.kind, f.rdev = device, fs.Stat(id).Rdev
+		if f.rdev == devTTY && !tty.IsTerminal() {
+			fs.Release(id)
+			return -eNXIO
+		}
 	case m == fs.S_IFIFO:
 		return c.openFIFO(f, flags)
 	}
@@ -253,6 +258,9 @@ func (c *call) truncate() int64 {
 func (c *call) utimensat(dirfd, addr, times, flags uintptr) int64 {
 	var id fs.ID
 	if addr == 0 {
+		if int32(dirfd) == atFDCWD {
+			return -eFAULT
+		}
 		f := get(dirfd)
 		if f == nil {
 			return -eBADF
@@ -353,7 +361,10 @@ func (c *call) getdents() int64 {
 	if f.kind != node || fs.Mode(f.node)&fs.S_IFMT != fs.S_IFDIR {
 		return -eNOTDIR
 	}
-	done := uintptr(0)
+	if fs.Stat(f.node).Nlink == 0 { // a removed one
+		return -eNOENT
+	}
+	done, room := uintptr(0), int32(c.c)
 	for {
 		name, id, kind, next, ok := fs.ReadDir(f.node, uint64(f.off))
 		if !ok {
@@ -361,7 +372,7 @@ func (c *call) getdents() int64 {
 		}
 		const head = 19
 		size := (head + uintptr(len(name)) + 1 + 7) &^ 7
-		if done+size > c.c {
+		if int64(done+size) > int64(room) {
 			if done == 0 {
 				return -eINVAL
 			}

@@ -200,41 +200,34 @@ func (c *call) writePipe(f *file, from, n uintptr) int64 {
 	if n == 0 {
 		return 0
 	}
+	t := sched.Current()
 	room := pipeSize - p.n
-	if room == 0 || n <= atomicWrite && room < n && !c.again {
+	if room == 0 || n <= atomicWrite && room < n && t.Done == 0 {
 		if f.flags&oNonblock != 0 {
 			return -eAGAIN
 		}
 		c.wait(f)
 	}
-	done := uintptr(0)
+	done, failed := uintptr(0), int64(0)
 	for done < n && p.n < pipeSize {
 		at := (p.head + p.n) % pipeSize
 		page := &p.pages[at/pageSize]
 		if *page == 0 {
 			if *page = mm.Frame(); *page == 0 {
-				if done == 0 {
-					return -eNOMEM
-				}
+				failed = -eNOMEM
 				break
 			}
 		}
 		part := min(n-done, pipeSize-p.n, pageSize-at%pageSize)
 		if !copyIn(*page+at%pageSize, from+done, part) {
-			if done == 0 {
-				return -eFAULT
-			}
+			failed = -eFAULT
 			break
 		}
 		p.n += part
 		done += part
 	}
 	p.changed(f.obj)
-	t := sched.Current()
-	if !c.again {
-		t.Done = 0
-	}
-	if done < n && f.flags&oNonblock == 0 {
+	if done < n && failed == 0 && f.flags&oNonblock == 0 && !c.part {
 		// The rest waits for room: the call starts over with what is left.
 		t.Done += done
 		c.f.SI += done
@@ -245,6 +238,9 @@ func (c *call) writePipe(f *file, from, n uintptr) int64 {
 	c.f.DX += t.Done
 	done += t.Done
 	t.Done = 0
+	if done == 0 {
+		return failed
+	}
 	return int64(done)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/mm"
 	"github.com/zeroframe/zeroframe/kernel/sched"
 )
 
@@ -131,27 +132,34 @@ func (c *call) sigtimedwait() int64 {
 	if !ok {
 		return -eFAULT
 	}
-	t := sched.Current()
-	if got := t.Pending & set; got != 0 {
-		for sig := 1; ; sig++ {
-			if got&(1<<(sig-1)) != 0 {
-				t.Pending &^= 1 << (sig - 1)
-				return int64(sig)
-			}
-		}
-	}
 	deadline := uint64(never)
 	if c.c != 0 {
 		ns, e := inTimespec(c.c)
 		if e != 0 {
 			return e
 		}
-		if ns == 0 {
-			return -eAGAIN
-		}
 		deadline = clock.Now() + ns
 	}
-	sched.Block(c.f, sched.ForSignal, 0, deadline, -eAGAIN)
+	t := sched.Current()
+	if got := t.Pending & set; got != 0 {
+		sig := 1
+		for got&(1<<(sig-1)) == 0 {
+			sig++
+		}
+		info := siginfo{signo: int32(sig), code: siTkill, addr: pid}
+		if c.b != 0 && !copyOut(c.b, uintptr(unsafe.Pointer(&info)), unsafe.Sizeof(info)) {
+			return -eFAULT
+		}
+		t.Pending &^= 1 << (sig - 1)
+		return int64(sig)
+	}
+	if !c.again {
+		t.Until = deadline
+	}
+	if clock.Now() >= t.Until {
+		return -eAGAIN
+	}
+	sched.Block(c.f, sched.ForSignal, uintptr(set), t.Until, -eAGAIN)
 	return 0
 }
 
@@ -159,7 +167,7 @@ func (c *call) sigtimedwait() int64 {
 // one, and does it early, so here the kernel also gets to know the thread's own stack.
 func (c *call) sigaltstack() int64 {
 	t := sched.Current()
-	on := t.AltSize != 0 && c.f.RSP-t.AltSP < t.AltSize
+	on := onAltStack(t, c.f.RSP)
 	if c.b != 0 {
 		flags := uint64(0)
 		switch {
@@ -192,10 +200,18 @@ func (c *call) sigaltstack() int64 {
 		return -eNOMEM
 	}
 	t.AltSP, t.AltSize = uintptr(sp), uintptr(size)
-	paint(t.AltSP, t.AltSP+t.AltSize)
-	t.SigLo, t.SigHi = (t.AltSP+7)&^7, (t.AltSP+t.AltSize)&^7
+	t.SigLo, t.SigHi = 0, 0
+	if t.AltSize <= maxThreadStack && t.AltSP >= mm.SpaceLo() && mm.Allowed(t.AltSP, t.AltSize, true) {
+		paint(t.AltSP, t.AltSP+t.AltSize)
+		t.SigLo, t.SigHi = (t.AltSP+7)&^7, (t.AltSP+t.AltSize)&^7
+	}
 	findStack(t, c.f.RSP, amd64.UserFS())
 	return 0
+}
+
+// onAltStack reports whether a thread whose stack pointer is sp runs on its signal stack.
+func onAltStack(t *sched.Thread, sp uintptr) bool {
+	return t.AltSize != 0 && sp > t.AltSP && sp-t.AltSP <= t.AltSize
 }
 
 func (c *call) kill() int64 {
@@ -247,6 +263,10 @@ func send(t *sched.Thread, sig int) {
 		t = taker(bit)
 	}
 	t.Pending |= bit
+	if t.State == sched.Waiting && t.Why == sched.ForSignal && uint64(t.Key)&bit != 0 {
+		sched.Retry(t) // rt_sigtimedwait takes it, masked or not
+		return
+	}
 	if t.Mask&bit != 0 || t.State != sched.Waiting {
 		return
 	}

@@ -16,14 +16,18 @@ import (
 // receive it, so no packet is ever under way, and everything but waiting for room happens
 // within a system call.
 //
-//	socket.go          the table, making and closing
+//	socket.go          the table, closing, waiting
+//	socketmake.go      socket and socketpair
+//	socketstate.go     what poll and epoll see
 //	socketaddr.go      addresses as programs write them
 //	socketbind.go      who has which address
 //	socketname.go      names of local sockets
 //	socketring.go      the buffer
 //	socketstream.go    connections
+//	socketbytes.go     what streams of bytes move
 //	socketdatagram.go  datagrams
 //	socketmessage.go   the send and receive families of calls
+//	socketfile.go      sendfile
 //	socketrights.go    descriptors and credentials on their way
 //	socketoption.go    options
 //	socketlink.go      netlink: which interfaces there are
@@ -63,9 +67,10 @@ const (
 	eISCONN               = 106
 	eNOTCONN              = 107
 	eCONNREFUSED          = 111
+	eTOOMANYREFS          = 109
 	eALREADY              = 114
 	eINPROGRESS           = 115
-	maxSockets            = 512
+	maxSockets            = maxFiles
 	noSocket        int32 = 0
 )
 
@@ -167,7 +172,7 @@ func (s *socket) free() {
 	dropRights(n)
 }
 
-// local reports whether a socket is of the family of names.
+// isLocal reports whether a socket is of the family of names.
 func (s *socket) isLocal() bool { return s.family == afUnix }
 
 // isInet reports whether a socket has Internet addresses.
@@ -211,10 +216,14 @@ func openSocket(s *socket, flags uintptr) int64 {
 	return fd
 }
 
+// waits reports whether a call may wait.
+func waits(f *file, flags uintptr) bool { return f.flags&oNonblock == 0 && flags&msgDontWait == 0 }
+
 // socketWaits puts the running thread aside until something happens to a socket, or its
 // time for receiving (0) or sending (1) is over. A call that is not to wait gets EAGAIN.
+// What the call has done so far is in the thread's Done.
 func (c *call) socketWaits(f *file, s *socket, what int, flags uintptr) int64 {
-	if f.flags&oNonblock != 0 || flags&msgDontWait != 0 {
+	if !waits(f, flags) {
 		return -eAGAIN
 	}
 	t := sched.Current()
@@ -224,110 +233,14 @@ func (c *call) socketWaits(f *file, s *socket, what int, flags uintptr) int64 {
 			t.Until = clock.Now() + ns
 		}
 	}
+	over := int64(-eAGAIN)
+	if t.Done > 0 {
+		over = int64(t.Done)
+	}
 	if t.Until <= clock.Now() {
-		return -eAGAIN
+		return over
 	}
-	sched.Block(c.f, sched.ForFile, index(f), t.Until, -eAGAIN)
-	return 0
-}
-
-// kindOf checks the arguments of socket and socketpair.
-func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64) {
-	const typeMask = 0xf
-	if c.b&^(typeMask|oNonblock|oCloexec) != 0 {
-		return 0, 0, 0, -eINVAL
-	}
-	family, kind, protocol = uint16(c.a), uint8(c.b&typeMask), uint16(c.c)
-	switch family {
-	case afUnix:
-		switch {
-		case protocol != 0 && protocol != afUnix:
-			return 0, 0, 0, -ePROTONOSUPPORT
-		case kind == sockRaw:
-			kind = sockDgram
-		case kind != sockStream && kind != sockDgram && kind != sockSeqpacket:
-			return 0, 0, 0, -eSOCKTNOSUPPORT
-		}
-		protocol = 0
-	case afInet, afInet6:
-		want := uint16(protoTCP)
-		switch kind {
-		case sockStream:
-		case sockDgram:
-			want = protoUDP
-		default:
-			return 0, 0, 0, -eSOCKTNOSUPPORT
-		}
-		if protocol != 0 && protocol != want {
-			return 0, 0, 0, -ePROTONOSUPPORT
-		}
-		protocol = want
-	case afNetlink:
-		if kind != sockRaw && kind != sockDgram {
-			return 0, 0, 0, -eSOCKTNOSUPPORT
-		}
-		if protocol != 0 { // NETLINK_ROUTE
-			return 0, 0, 0, -ePROTONOSUPPORT
-		}
-	default:
-		return 0, 0, 0, -eAFNOSUPPORT
-	}
-	return family, kind, protocol, 0
-}
-
-func (c *call) socket() int64 {
-	family, kind, protocol, errno := c.kindOf()
-	if errno != 0 {
-		return errno
-	}
-	s := newSocket(family, kind, protocol)
-	if s == nil {
-		return -eNFILE
-	}
-	fd := openSocket(s, c.b)
-	if fd < 0 {
-		s.free()
-	}
-	return fd
-}
-
-func (c *call) socketpair() int64 {
-	family, kind, protocol, errno := c.kindOf()
-	if errno != 0 {
-		return errno
-	}
-	if family != afUnix {
-		return -eOPNOTSUPP
-	}
-	if !mm.Allowed(c.d, 8, true) {
-		return -eFAULT
-	}
-	var made [2]*socket
-	var got [2]int64
-	for i := range made {
-		s := newSocket(family, kind, protocol)
-		got[i] = -eNFILE
-		if s != nil {
-			if got[i] = openSocket(s, c.b); got[i] < 0 {
-				s.free()
-			}
-		}
-		if got[i] < 0 {
-			if i == 1 {
-				closeFD(uintptr(got[0]))
-			}
-			return got[i]
-		}
-		made[i] = s
-	}
-	for i, s := range made {
-		s.stage, s.peer = connected, made[1-i].number
-	}
-	if !out32(c.d, uint32(got[0])) || !out32(c.d+4, uint32(got[1])) {
-		closeFD(uintptr(got[0]))
-		closeFD(uintptr(got[1]))
-		return -eFAULT
-	}
+	sched.Block(c.f, sched.ForFile, index(f), t.Until, over)
 	return 0
 }
 
@@ -354,13 +267,15 @@ func (c *call) shutdown() int64 {
 		return -eOPNOTSUPP
 	}
 	read, write := c.b != 1, c.b != 0
-	if s.stage == listening && s.isInet() && read {
+	switch {
+	case s.isLocal():
+		// One without a connection can be shut down too.
+	case s.stage == listening && read:
 		s.unlisten()
 		s.stage = fresh
 		s.changed()
 		return 0
-	}
-	if s.stage != connected {
+	case s.stage != connected:
 		return -eNOTCONN
 	}
 	s.shutRead = s.shutRead || read
@@ -372,57 +287,4 @@ func (c *call) shutdown() int64 {
 	}
 	s.changed()
 	return 0
-}
-
-// socketState returns the events that hold for a socket now, as Linux's tcp_poll,
-// datagram_poll and unix_poll tell them.
-func (s *socket) socketState() (events uint32) {
-	if s.err != 0 {
-		events |= epollErr
-	}
-	over := s.shutRead || s.finished
-	switch {
-	case s.stage == listening:
-		if s.first != 0 {
-			events |= epollIn
-		}
-		return events
-	case s.stage == connecting:
-		return events
-	case s.connects() && s.stage == fresh:
-		return events | epollOut | epollHup
-	}
-	if s.in.n > 0 || over {
-		events |= epollIn
-	}
-	if over {
-		events |= epollRdhup
-		if s.shutWrite {
-			events |= epollHup
-		}
-	}
-	if s.shutWrite || s.hasRoom() {
-		events |= epollOut
-	}
-	return events
-}
-
-// hasRoom reports whether it is worth to send: there is room for a good part of what a
-// buffer holds.
-func (s *socket) hasRoom() bool {
-	if !s.connects() {
-		return s.full == noSocket
-	}
-	p := socketOf(s.peer)
-	return p == nil || p.in.room() >= ringSize/4
-}
-
-// unread is the number of bytes that the next receiving call can have (FIONREAD).
-func (s *socket) unread() uintptr {
-	if s.kind == sockStream || s.in.n == 0 {
-		return s.in.n
-	}
-	var h datagram
-	s.in.peek(uintptr(unsafe.Pointer(&h)), 0, unsafe.Sizeof(h), true)
-	return uintptr(h.size)
 }

@@ -170,6 +170,9 @@ func (c *call) getsockname() int64 {
 	if errno != 0 {
 		return errno
 	}
+	if c.b == 0 {
+		return -eFAULT
+	}
 	return outAddress(&s.local, s.family, c.b, c.c)
 }
 
@@ -180,6 +183,9 @@ func (c *call) getpeername() int64 {
 	}
 	if s.stage != connected {
 		return -eNOTCONN
+	}
+	if c.b == 0 {
+		return -eFAULT
 	}
 	return outAddress(&s.remote, s.family, c.b, c.c)
 }

@@ -20,7 +20,7 @@ const maxUDP = 65507 // bytes in a datagram of version 4; of version 6 there are
 // connectDatagrams sets where datagrams go, and from whom they may come.
 func (s *socket) connectDatagrams(a *address) int64 {
 	if a.family == afUnspec {
-		s.stage, s.peer = fresh, noSocket
+		s.leavePeer()
 		return 0
 	}
 	if s.isLocal() {
@@ -30,6 +30,9 @@ func (s *socket) connectDatagrams(a *address) int64 {
 		}
 		if !t.hears(s) {
 			return -1 // EPERM
+		}
+		if s.stage == connected && s.peer != t.number {
+			s.leavePeer()
 		}
 		s.stage, s.peer, s.remote = connected, t.number, t.local
 		s.changed()
@@ -51,6 +54,24 @@ func (s *socket) connectDatagrams(a *address) int64 {
 	s.stage = connected
 	s.changed()
 	return 0
+}
+
+// leavePeer ends that datagrams have a destination. What a local socket has got is lost
+// with that, and its peer, if they had each other, is told.
+func (s *socket) leavePeer() {
+	p := socketOf(s.peer)
+	was := s.stage
+	s.stage, s.peer = fresh, noSocket
+	if !s.isLocal() || was != connected {
+		return
+	}
+	s.in.take(s.in.n)
+	dropRights(s.number)
+	s.letSend()
+	if p != nil && p.peer == s.number {
+		p.err = eCONNRESET
+		p.changed()
+	}
 }
 
 // hears reports whether a local socket takes datagrams from s: one that is connected
@@ -125,7 +146,7 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 	case s.err != 0:
 		return s.takeError()
 	case s.shutWrite:
-		return brokenPipe(x.flags)
+		return -ePIPE
 	case s.isLocal():
 		return c.sendLocal(f, s, x, &a, named)
 	case x.total > maxUDP && s.family == afInet || x.total > maxUDP+20:
@@ -152,7 +173,7 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 			s.err = eCONNREFUSED
 			s.changed()
 		}
-	case to.shutRead || to.in.room() < unsafe.Sizeof(datagram{})+x.total:
+	case to.in.room() < unsafe.Sizeof(datagram{})+x.total:
 		// It is lost, as with UDP it may be.
 	default:
 		if errno := x.deliver(to, &from); errno != 0 {
@@ -174,14 +195,14 @@ func (c *call) sendLocal(f *file, s *socket, x *transfer, a *address, named bool
 	case s.stage != connected:
 		return -eNOTCONN
 	case to == nil:
-		s.stage = fresh
+		s.leavePeer()
 		return -eCONNREFUSED
 	}
 	switch need := unsafe.Sizeof(datagram{}) + uintptr(s.local.n) + x.total; {
 	case !to.hears(s):
 		return -1 // EPERM
 	case to.shutRead:
-		return brokenPipe(x.flags)
+		return -ePIPE
 	case need > ringSize:
 		return -eMSGSIZE
 	case to.in.room() < need:
@@ -201,7 +222,7 @@ func (c *call) sendPacket(f *file, s *socket, x *transfer) int64 {
 	case errno != 0:
 		return errno
 	case gone:
-		return brokenPipe(x.flags)
+		return -ePIPE
 	}
 	switch need := unsafe.Sizeof(datagram{}) + uintptr(s.local.n) + x.total; {
 	case need > ringSize:
@@ -222,29 +243,24 @@ func (x *transfer) deliver(to *socket, from *address) int64 {
 		return errno
 	}
 	before := to.in.n
-	done, errno := to.in.add(uintptr(unsafe.Pointer(&h)), unsafe.Sizeof(h), true)
-	want := unsafe.Sizeof(h)
+	_, errno := to.in.add(uintptr(unsafe.Pointer(&h)), unsafe.Sizeof(h), true)
 	if errno == 0 {
-		var n uintptr
-		n, errno = to.in.add(uintptr(unsafe.Pointer(&from.name)), uintptr(from.n), true)
-		done += n
-		want += uintptr(from.n)
+		_, errno = to.in.add(uintptr(unsafe.Pointer(&from.name)), uintptr(from.n), true)
 	}
-	for done == want && errno == 0 {
-		at, n, ok := x.next()
-		if !ok {
-			to.changed()
-			return 0
-		}
-		var part uintptr
-		part, errno = to.in.add(at, n, x.own)
-		done += part
-		want += n
-	}
-	to.in.cut(to.in.n - before)
-	takeBackRights(to)
 	if errno == 0 {
-		errno = -eNOBUFS
+		_, errno = x.fill(to)
+	}
+	size := unsafe.Sizeof(h) + uintptr(from.n) + x.total
+	if errno == 0 && to.in.n-before != size {
+		errno = -eFAULT
+	}
+	if errno != 0 {
+		to.in.cut(to.in.n - before)
+		size = 0
+	}
+	x.seal(size)
+	if errno == 0 {
+		to.changed()
 	}
 	return errno
 }
@@ -254,11 +270,11 @@ func (c *call) receiveDatagram(f *file, s *socket, x *transfer) int64 {
 	if s.connects() && (s.stage == fresh || s.stage == listening) {
 		return -eNOTCONN
 	}
-	if s.err != 0 && !(s.connects() && s.in.n > 0) {
+	if s.err != 0 {
 		return s.takeError()
 	}
 	if s.in.n == 0 {
-		if s.shutRead || s.finished {
+		if (s.shutRead || s.finished) && (s.connects() || waits(f, x.flags)) {
 			return 0
 		}
 		return c.socketWaits(f, s, 0, x.flags)
@@ -286,8 +302,8 @@ func (c *call) receiveDatagram(f *file, s *socket, x *transfer) int64 {
 		done += part
 	}
 	x.outName(&from, s)
+	x.receiveRights(s, s.in.n)
 	if x.flags&msgPeek == 0 {
-		x.receiveRights(s, s.in.n)
 		s.consume(off + size)
 		if s.isLocal() && !s.connects() {
 			s.letSend()

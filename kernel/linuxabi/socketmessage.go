@@ -11,21 +11,24 @@ const (
 	msgCtrunc    = 0x8
 	msgTrunc     = 0x20
 	msgDontWait  = 0x40
+	msgWaitAll   = 0x100
 	msgErrQueue  = 0x2000
 	msgNoSignal  = 0x4000
 	msgCloexec   = 0x40000000
 	maxParts     = 1024
 	headerSize   = 56 // struct msghdr
 	controlStart = 16 // struct cmsghdr
+	programEnd   = 1<<47 - pageSize
 )
 
 // transfer is what a call moves.
 type transfer struct {
-	// The memory: count parts of struct iovec at vec, or (count 0) left bytes at base.
-	vec, count uintptr
-	base, left uintptr
-	own        bool    // it is the kernel's
-	total      uintptr // bytes
+	// The memory: left bytes at base, and then count parts of struct iovec at vec, of
+	// which total bytes are meant, and passed have been handed out by next.
+	base, left    uintptr
+	vec, count    uintptr
+	own           bool // it is the kernel's
+	total, passed uintptr
 
 	flags          uintptr
 	name, nameSize uintptr // the address: where, and its length or the room for it
@@ -35,45 +38,61 @@ type transfer struct {
 	controlDone          uintptr // bytes of those that have been written
 
 	outFlags uint32
+	parcel   int // that goes with the message, plus 1; 0: none
 }
 
-// next returns the next part of the memory, or what is left of it.
+// next returns the next part of the memory, which is not empty.
 func (x *transfer) next() (at, n uintptr, ok bool) {
-	if x.left > 0 {
-		at, n = x.base, x.left
-		x.left = 0
-		return at, n, true
-	}
-	for x.count > 0 {
+	for x.left == 0 && x.count > 0 {
 		base, ok1 := in64(x.vec)
 		size, ok2 := in64(x.vec + 8)
 		if !ok1 || !ok2 {
 			return 0, 0, false
 		}
+		x.base, x.left = uintptr(base), uintptr(size)
 		x.vec += 16
 		x.count--
-		if size > 0 {
-			return uintptr(base), uintptr(size), true
-		}
 	}
-	return 0, 0, false
+	at, n = x.base, min(x.left, x.total-x.passed)
+	x.left = 0
+	x.passed += n
+	return at, n, n > 0
 }
 
-// setParts makes count parts of struct iovec at vec the memory.
+// skip passes over what a call has moved before it waited.
+func (x *transfer) skip(n uintptr) {
+	for n > 0 {
+		at, part, ok := x.next()
+		if !ok {
+			return
+		}
+		if part > n {
+			x.base, x.left = at+n, part-n
+			x.passed -= part - n
+			return
+		}
+		n -= part
+	}
+}
+
+// setParts makes count parts of struct iovec at vec the memory, as far as one call moves.
 func (x *transfer) setParts(vec, count uintptr) int64 {
 	if count > maxParts {
 		return -eMSGSIZE
 	}
 	x.vec, x.count = vec, count
 	for i := uintptr(0); i < count; i++ {
-		size, ok := in64(vec + i*16 + 8)
-		if !ok {
+		base, ok1 := in64(vec + i*16)
+		size, ok2 := in64(vec + i*16 + 8)
+		switch {
+		case !ok1 || !ok2:
+			return -eFAULT
+		case int64(size) < 0:
+			return -eINVAL
+		case base > programEnd || size > programEnd-base:
 			return -eFAULT
 		}
-		if int64(size) < 0 {
-			return -eINVAL
-		}
-		x.total += uintptr(size)
+		x.total += min(uintptr(size), ioMax-x.total)
 	}
 	return 0
 }
@@ -85,6 +104,13 @@ func (x *transfer) setHeader(at uintptr) int64 {
 		return -eFAULT
 	}
 	x.name, x.nameSize = uintptr(h[0]), uintptr(uint32(h[1]))
+	if x.name == 0 {
+		x.nameSize = 0
+	}
+	if int32(x.nameSize) < 0 {
+		return -eINVAL
+	}
+	x.nameSize = min(x.nameSize, unsafe.Sizeof(rawAddress{}))
 	x.control, x.controlSize = uintptr(h[4]), uintptr(h[5])
 	return x.setParts(uintptr(h[2]), uintptr(h[3]))
 }
@@ -148,6 +174,9 @@ func (c *call) sendto() int64 {
 	}
 	n := min(c.c, ioMax)
 	x := transfer{base: c.b, left: n, total: n, flags: c.d, name: c.e, nameSize: uintptr(uint32(c.g))}
+	if x.name != 0 && x.nameSize == 0 && s.protocol == protoUDP {
+		return -eINVAL
+	}
 	activity++
 	return c.sendOn(f, s, &x)
 }
@@ -163,6 +192,9 @@ func (c *call) recvfrom() int64 {
 		size, ok := in32(c.g)
 		if !ok {
 			return -eFAULT
+		}
+		if int32(size) < 0 {
+			return -eINVAL
 		}
 		x.nameSize = uintptr(size)
 	}
@@ -210,6 +242,9 @@ func (c *call) recvmsg() int64 {
 
 // readSocket and writeSocket are read and write.
 func (c *call) readSocket(f *file, to, n uintptr) int64 {
+	if n == 0 {
+		return 0
+	}
 	x := transfer{base: to, left: n, total: n}
 	return c.receiveOn(f, socketOf(f.obj), &x)
 }
@@ -226,8 +261,11 @@ func (c *call) socketVector(f *file, write bool) int64 {
 		return errno
 	}
 	activity++
-	if write {
+	switch {
+	case write:
 		return c.sendOn(f, socketOf(f.obj), &x)
+	case x.total == 0:
+		return 0
 	}
 	return c.receiveOn(f, socketOf(f.obj), &x)
 }

@@ -18,7 +18,7 @@ func (s *socket) bindName(a *address) int64 {
 	}
 	switch {
 	case a.n == 0:
-		for used := true; used; used = findAbstract(a) != nil {
+		for used := true; used; used = findAbstract(a, s.kind) != nil {
 			lastName++
 			a.name[0], a.n = 0, 6
 			for i, v := 5, lastName; i > 0; i-- {
@@ -27,7 +27,7 @@ func (s *socket) bindName(a *address) int64 {
 			}
 		}
 	case a.name[0] == 0:
-		if findAbstract(a) != nil {
+		if findAbstract(a, s.kind) != nil {
 			return -eADDRINUSE
 		}
 	default:
@@ -53,11 +53,12 @@ func (s *socket) bindName(a *address) int64 {
 	return 0
 }
 
-// findAbstract returns the socket that has an abstract name, or nil.
-func findAbstract(a *address) *socket {
+// findAbstract returns the socket of a kind that has an abstract name, or nil. Those of
+// other kinds are named apart.
+func findAbstract(a *address, kind uint8) *socket {
 	for n := int32(1); n <= highSocket; n++ {
 		t := socketOf(n)
-		if t == nil || !t.isLocal() || !t.bound || t.local.n != a.n {
+		if t == nil || !t.isLocal() || t.kind != kind || !t.bound || t.local.n != a.n {
 			continue
 		}
 		same := true
@@ -77,7 +78,7 @@ func (s *socket) findName(a *address) (t *socket, errno int64) {
 	case a.n == 0:
 		return nil, -eINVAL
 	case a.name[0] == 0:
-		t = findAbstract(a)
+		t = findAbstract(a, s.kind)
 	default:
 		dir, errno := base(here, a.name[:a.n])
 		if errno != 0 {

@@ -142,14 +142,20 @@ func (c *call) setsockopt() int64 {
 	if errno != 0 {
 		return errno
 	}
-	if !s.hasLevel(c.b) {
+	switch {
+	case int32(c.e) < 0:
+		return -eINVAL
+	case s.hasLevel(c.b):
+	case s.isLocal():
+		return -eOPNOTSUPP
+	default:
 		return -eNOPROTOOPT
 	}
 	switch {
 	case c.b == levelSocket && c.c == soLinger:
 		v, ok := in64(c.d)
 		switch {
-		case c.e < 8:
+		case int32(c.e) < 8:
 			return -eINVAL
 		case !ok:
 			return -eFAULT
@@ -160,7 +166,7 @@ func (c *call) setsockopt() int64 {
 		sec, ok1 := in64(c.d)
 		usec, ok2 := in64(c.d + 8)
 		switch {
-		case c.e < 16:
+		case int32(c.e) < 16:
 			return -eINVAL
 		case !ok1 || !ok2:
 			return -eFAULT
@@ -179,8 +185,8 @@ func (c *call) setsockopt() int64 {
 		return -eNOPROTOOPT
 	}
 	v, ok := in32(c.d)
-	if c.e < 4 { // a byte will do for the options of IP
-		if c.b != levelIP || c.e == 0 {
+	if int32(c.e) < 4 { // a byte will do for the options of IP
+		if c.b != levelIP || int32(c.e) <= 0 {
 			return -eINVAL
 		}
 		v &= 0xff

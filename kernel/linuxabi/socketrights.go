@@ -8,28 +8,37 @@ import "unsafe"
 
 const (
 	maxParcels = 64
-	maxRights  = 32 // descriptors in one message
+	maxRights  = 253     // descriptors in one message, as on Linux
+	maxControl = 1 << 17 // bytes of control messages
 
 	solSocket      = 1
 	scmRights      = 1
 	scmCredentials = 2
 )
 
+// parcel is the open files that are on their way with one message.
 type parcel struct {
-	to    int32  // the socket that is to have it; 0: free
-	at    uint64 // bytes that the socket takes before
-	n     int32
-	files [maxRights]int16
+	to      int32  // the socket that is to have it; 0: free
+	at, end uint64 // the message's place in all that the socket ever takes
+	n       int32
+	files   [maxRights]int16
 }
+
+// abandoned is the destination of a parcel that nobody can receive any more.
+const abandoned = -1
 
 var parcels [maxParcels]parcel
 
 // sendRights reads the control messages of a transfer and puts the descriptors in them
-// on their way to a socket, behind all that it has.
+// on their way to a socket, behind all that it has. seal must follow.
 func (x *transfer) sendRights(to *socket) int64 {
 	if x.control == 0 || !to.isLocal() {
 		return 0
 	}
+	if x.controlSize > maxControl {
+		return -eNOBUFS
+	}
+	parcel, n := -1, uintptr(0)
 	for off := uintptr(0); off+controlStart <= x.controlSize; {
 		size, ok1 := in64(x.control + off)
 		what, ok2 := in64(x.control + off + 8)
@@ -39,64 +48,76 @@ func (x *transfer) sendRights(to *socket) int64 {
 		if size < controlStart || uintptr(size) > x.controlSize-off {
 			return -eINVAL
 		}
-		at, n := x.control+off+controlStart, uintptr(size)-controlStart
+		at, length := x.control+off+controlStart, uintptr(size)-controlStart
 		switch level, kind := uint32(what), uint32(what>>32); {
 		case level != solSocket:
 		case kind == scmRights:
-			if errno := sendFiles(to, at, n/4); errno != 0 {
-				return errno
+			if parcel < 0 {
+				if parcel = freeParcel(); parcel < 0 {
+					return -eTOOMANYREFS
+				}
+			}
+			if n+length/4 > maxRights {
+				return -eINVAL
+			}
+			for ; length >= 4; length -= 4 {
+				fd, ok := in32(at)
+				if !ok {
+					return -eFAULT
+				}
+				if get(uintptr(fd)) == nil {
+					return -eBADF
+				}
+				parcels[parcel].files[n] = fds[fd] - 1
+				at += 4
+				n++
 			}
 		case kind == scmCredentials:
 			// There is one process, and it may be nobody else.
-			who, ok1 := in32(at)
-			if n != 12 || !ok1 {
+			who, ok := in32(at)
+			if length != 12 || !ok {
 				return -eINVAL
 			}
 			if who != pid {
-				return -ePERM
+				return -eSRCH
 			}
 		default:
 			return -eINVAL
 		}
 		off += (uintptr(size) + 7) &^ 7
 	}
+	if n == 0 {
+		return 0
+	}
+	p := &parcels[parcel]
+	for _, f := range p.files[:n] {
+		files[f].refs++
+	}
+	p.to, p.at, p.n = to.number, to.taken+uint64(to.in.n), int32(n)
+	x.parcel = parcel + 1
 	return 0
 }
 
-func sendFiles(to *socket, at, n uintptr) int64 {
-	if n > maxRights {
-		return -eINVAL
-	}
+func freeParcel() int {
 	for i := range parcels {
-		p := &parcels[i]
-		if p.to != 0 {
-			continue
+		if parcels[i].to == 0 {
+			return i
 		}
-		for j := uintptr(0); j < n; j++ {
-			fd, ok := in32(at + j*4)
-			if !ok {
-				return -eFAULT
-			}
-			if get(uintptr(fd)) == nil {
-				return -eBADF
-			}
-			p.files[j] = fds[fd] - 1
-		}
-		for _, f := range p.files[:n] {
-			files[f].refs++
-		}
-		p.to, p.at, p.n = to.number, to.taken+uint64(to.in.n), int32(n)
-		return 0
 	}
-	return -109 // ETOOMANYREFS
+	return -1
 }
 
-// takeBackRights undoes sendRights for a message that could not be sent.
-func takeBackRights(to *socket) {
-	for i := range parcels {
-		if p := &parcels[i]; p.to == to.number && p.at == to.taken+uint64(to.in.n) {
-			p.drop()
-		}
+// seal says that size bytes of the message have been sent, with its descriptors; if
+// there are none, those stay where they are.
+func (x *transfer) seal(size uintptr) {
+	if x.parcel == 0 {
+		return
+	}
+	p := &parcels[x.parcel-1]
+	p.end = p.at + uint64(size)
+	if size == 0 {
+		p.to = abandoned
+		dropAbandoned()
 	}
 }
 
@@ -104,21 +125,84 @@ func takeBackRights(to *socket) {
 func dropRights(n int32) {
 	for i := range parcels {
 		if p := &parcels[i]; p.to == n {
-			p.drop()
+			p.to = abandoned
 		}
 	}
+	dropAbandoned()
 }
 
-func (p *parcel) drop() {
-	p.to = 0
-	for _, f := range p.files[:p.n] {
-		drop(int(f))
+// dropping is set while dropAbandoned runs: what it closes may abandon more, which it
+// finds.
+var dropping bool
+
+func dropAbandoned() {
+	if dropping {
+		return
 	}
+	dropping = true
+	for found := true; found; {
+		found = false
+		for i := range parcels {
+			p := &parcels[i]
+			if p.to != abandoned {
+				continue
+			}
+			found = true
+			p.to = 0
+			for _, f := range p.files[:p.n] {
+				drop(int(f))
+			}
+		}
+	}
+	dropping = false
+}
+
+// collectRights drops the descriptors that nobody can ever receive, since the sockets
+// that are to have them are themselves only on their way, to each other. It is called
+// when a socket has lost a descriptor and has others.
+func collectRights() {
+	var alive [maxParcels]bool
+	for more := true; more; {
+		more = false
+		for i := range parcels {
+			if p := &parcels[i]; p.to > 0 && !alive[i] && held(p.to, &alive) {
+				alive[i], more = true, true
+			}
+		}
+	}
+	for i := range parcels {
+		if p := &parcels[i]; p.to > 0 && !alive[i] {
+			p.to = abandoned
+		}
+	}
+	dropAbandoned()
+}
+
+// held reports whether a program can still get at socket n: by a descriptor, or one in
+// a parcel that is alive. One that waits in a backlog counts as such.
+func held(n int32, alive *[maxParcels]bool) bool {
+	s := socketOf(n)
+	if s.file == 0 {
+		return true
+	}
+	refs := files[s.file-1].refs
+	for i := range parcels {
+		p := &parcels[i]
+		if p.to <= 0 || alive[i] {
+			continue
+		}
+		for _, f := range p.files[:p.n] {
+			if f == int16(s.file-1) {
+				refs--
+			}
+		}
+	}
+	return refs > 0
 }
 
 // receiveRights writes the control messages that come with the next bytes that a socket
-// takes, of which there are n. It returns how many of them to take at most: what comes
-// later with descriptors of its own is another message.
+// takes, of which there are n. It returns how many of them to take at most: what goes
+// with descriptors is a message of its own.
 func (x *transfer) receiveRights(s *socket, n uintptr) uintptr {
 	if !s.isLocal() {
 		return n
@@ -134,7 +218,13 @@ func (x *transfer) receiveRights(s *socket, n uintptr) uintptr {
 		case p.at > s.taken:
 			n = min(n, uintptr(p.at-s.taken))
 		default:
+			n = min(n, uintptr(p.end-s.taken))
 			x.receiveFiles(p)
+			x.parcel = i + 1
+			if x.flags&msgPeek == 0 {
+				p.to = abandoned
+				dropAbandoned()
+			}
 		}
 	}
 	return n
@@ -163,18 +253,20 @@ func (x *transfer) receiveFiles(p *parcel) {
 	if n < uintptr(p.n) {
 		x.outFlags |= msgCtrunc
 	}
-	if n > 0 {
-		x.outControl(scmRights, uintptr(unsafe.Pointer(&made)), n*4)
+	if n > 0 && !x.outControl(scmRights, uintptr(unsafe.Pointer(&made)), n*4) {
+		for _, fd := range made[:n] {
+			closeFD(uintptr(fd))
+		}
 	}
-	p.drop()
 }
 
-// outControl writes a control message, cut to the room there is.
-func (x *transfer) outControl(kind uint32, from, n uintptr) {
+// outControl writes a control message, cut to the room there is, and reports whether it
+// could.
+func (x *transfer) outControl(kind uint32, from, n uintptr) bool {
 	left := x.controlSize - x.controlDone
 	if x.control == 0 || left < controlStart {
 		x.outFlags |= msgCtrunc
-		return
+		return false
 	}
 	if n > left-controlStart {
 		n = left - controlStart
@@ -182,7 +274,8 @@ func (x *transfer) outControl(kind uint32, from, n uintptr) {
 	}
 	at := x.control + x.controlDone
 	if !out64(at, uint64(controlStart+n)) || !out64(at+8, solSocket|uint64(kind)<<32) || !copyOut(at+controlStart, from, n) {
-		return
+		return false
 	}
 	x.controlDone = min(x.controlSize, x.controlDone+(controlStart+n+7)&^7)
+	return true
 }

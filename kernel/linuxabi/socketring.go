@@ -21,7 +21,7 @@ type ring struct {
 func (r *ring) room() uintptr { return ringSize - r.n }
 
 // add appends n bytes at from, which is the program's or (own) the kernel's, as far as
-// there is room. errno is set if nothing could be added for another reason.
+// there is room. errno is set if it was something else that has set an end to it.
 func (r *ring) add(from, n uintptr, own bool) (done uintptr, errno int64) {
 	for done < n && r.n < ringSize {
 		at := (r.head + r.n) % ringSize
@@ -42,9 +42,6 @@ func (r *ring) add(from, n uintptr, own bool) (done uintptr, errno int64) {
 		}
 		r.n += part
 		done += part
-	}
-	if done > 0 {
-		errno = 0
 	}
 	return done, errno
 }

@@ -35,7 +35,7 @@ func (c *call) connect() int64 {
 		return s.takeError()
 	case s.stage == listening && s.isLocal():
 		return -eINVAL
-	case s.stage == connected || s.stage == listening:
+	case s.stage != fresh:
 		return -eISCONN
 	}
 	var l *socket
@@ -43,7 +43,7 @@ func (c *call) connect() int64 {
 		if l, errno = s.findName(&a); errno != 0 {
 			return errno
 		}
-		if l.stage != listening {
+		if l.stage != listening || l.shutRead {
 			return -eCONNREFUSED
 		}
 		if l.waiting > l.backlog {
@@ -198,6 +198,9 @@ func (c *call) accept(flags uintptr) int64 {
 		return -eINVAL
 	}
 	if s.first == 0 {
+		if s.shutRead {
+			return -eINVAL
+		}
 		return c.socketWaits(f, s, 0, 0)
 	}
 	t := socketOf(s.first)
@@ -218,7 +221,10 @@ func (c *call) accept(flags uintptr) int64 {
 // reset breaks a connection off: the next call of this end fails with errno.
 func (s *socket) reset(errno int32) {
 	s.peer, s.err = noSocket, errno
-	s.stage, s.shutRead, s.shutWrite = ended, true, true
+	s.shutRead, s.shutWrite = true, true
+	if !s.isLocal() {
+		s.stage = ended
+	}
 	s.changed()
 }
 
@@ -257,8 +263,12 @@ func brokenPipe(flags uintptr) int64 {
 
 // canSend reports whether a connection takes bytes: if not, errno is the call's result,
 // or gone is set: they are lost, which the sender learns with the next call.
+// (Of local sockets, those with messages know no SIGPIPE, and those without look at
+// SHUT_WR before they look at errors.)
 func (c *call) canSend(f *file, s *socket, x *transfer) (to *socket, gone bool, errno int64) {
 	switch {
+	case s.kind == sockStream && s.isLocal() && s.shutWrite && s.stage == connected:
+		return nil, false, brokenPipe(x.flags)
 	case s.err == ePIPE:
 		s.err = 0
 		return nil, false, brokenPipe(x.flags)
@@ -266,110 +276,14 @@ func (c *call) canSend(f *file, s *socket, x *transfer) (to *socket, gone bool, 
 		return nil, false, s.takeError()
 	case s.stage == connecting:
 		return nil, false, c.socketWaits(f, s, 1, x.flags)
-	case s.shutWrite:
-		return nil, false, brokenPipe(x.flags)
 	case s.stage != connected && s.isLocal():
 		return nil, false, -eNOTCONN
+	case s.shutWrite && s.kind == sockSeqpacket:
+		return nil, false, -ePIPE
+	case s.shutWrite:
+		return nil, false, brokenPipe(x.flags)
 	case s.stage != connected:
 		return nil, false, brokenPipe(x.flags)
 	}
 	return socketOf(s.peer), s.peer == noSocket, 0
-}
-
-// sendStream sends as many bytes as there is room for. It waits only when there is none:
-// a short count, which Linux returns too after a signal, is safe to go on from.
-func (c *call) sendStream(f *file, s *socket, x *transfer) int64 {
-	to, gone, errno := c.canSend(f, s, x)
-	if errno != 0 {
-		return errno
-	}
-	if gone {
-		s.reset(ePIPE)
-		return int64(x.total)
-	}
-	if x.total == 0 {
-		return 0
-	}
-	if to.in.room() == 0 {
-		return c.socketWaits(f, s, 1, x.flags)
-	}
-	if errno := x.sendRights(to); errno != 0 {
-		return errno
-	}
-	done := uintptr(0)
-	for done < x.total && to.in.room() > 0 {
-		at, n, ok := x.next()
-		if !ok {
-			break
-		}
-		part, errno := to.in.add(at, n, x.own)
-		if errno != 0 && done == 0 {
-			return errno
-		}
-		done += part
-		if part < n {
-			break
-		}
-	}
-	to.changed()
-	return int64(done)
-}
-
-// receiveStream takes what is there.
-func (c *call) receiveStream(f *file, s *socket, x *transfer) int64 {
-	if s.stage == listening || s.stage == fresh && s.err == 0 {
-		if s.isLocal() {
-			return -eINVAL
-		}
-		return -eNOTCONN
-	}
-	if x.total == 0 {
-		return 0
-	}
-	if s.in.n == 0 {
-		switch {
-		case s.finished:
-			return 0
-		case s.err != 0:
-			return s.takeError()
-		case s.shutRead:
-			return 0
-		}
-		return c.socketWaits(f, s, 0, x.flags)
-	}
-	if s.isLocal() {
-		x.outName(&s.remote, s)
-	}
-	have := s.in.n
-	if x.flags&msgPeek == 0 {
-		have = x.receiveRights(s, have)
-	}
-	done := uintptr(0)
-	for done < x.total && done < have {
-		at, n, ok := x.next()
-		if !ok {
-			break
-		}
-		part := min(n, have-done)
-		if !s.in.peek(at, done, part, false) {
-			if done == 0 {
-				return -eFAULT
-			}
-			break
-		}
-		done += part
-	}
-	if x.flags&msgPeek == 0 {
-		s.consume(done)
-	}
-	return int64(done)
-}
-
-// consume removes n bytes from what has come in, and tells the sender.
-func (s *socket) consume(n uintptr) {
-	s.in.take(n)
-	s.taken += uint64(n)
-	if p := socketOf(s.peer); p != nil && s.connects() {
-		p.changed()
-	}
 }

@@ -104,7 +104,7 @@ func (c *call) fstatat(dirfd, addr, to, flags uintptr) int64 {
 // outStatfs writes struct statfs: a file system in memory (tmpfs).
 func outStatfs(to uintptr) int64 {
 	const tmpfsMagic = 0x01021994
-	free := mm.FreeFrames()
+	free := fs.FreeFrames()
 	words := [15]uint64{tmpfsMagic, pageSize, mm.AllFrames(), free, free, 1 << 20, 1 << 19, 0, fs.NameMax, pageSize}
 	if !outWords(to, words[:]) {
 		return -eFAULT

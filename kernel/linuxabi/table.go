@@ -158,6 +158,9 @@ func (c *call) do(number uintptr) int64 {
 	case 96:
 		return c.gettimeofday()
 	case 97:
+		if c.b == 0 {
+			return -eFAULT
+		}
 		return outLimit(c.b, c.a)
 	case 98:
 		return c.getrusage()
@@ -173,6 +176,8 @@ func (c *call) do(number uintptr) int64 {
 		return 0
 	case 118, 120: // getresuid, getresgid
 		return c.getIDs()
+	case 125:
+		return c.capget()
 	case 127:
 		return c.sigpending()
 	case 128:
@@ -203,8 +208,8 @@ func (c *call) do(number uintptr) int64 {
 		return c.time()
 	case 202:
 		return c.futex()
-	case 203: // sched_setaffinity: to the one CPU
-		return 0
+	case 203:
+		return c.schedSetaffinity()
 	case 204:
 		return c.schedGetaffinity()
 	case 213:
@@ -262,7 +267,7 @@ func (c *call) do(number uintptr) int64 {
 	case 280:
 		return c.utimensat(c.a, c.b, c.c, c.d)
 	case 281:
-		return c.epollWait(millis(c.d))
+		return c.epollPwait(millis(c.d))
 	case 284:
 		return c.eventfd2(c.a, 0)
 	case 285:

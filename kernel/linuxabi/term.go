@@ -99,6 +99,12 @@ func (c *call) ioctl() int64 {
 		}
 		return 0
 	}
+	if (f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO) && c.b == inputBytes {
+		if !out32(c.c, uint32(pipes[f.obj].n)) {
+			return -eFAULT
+		}
+		return 0
+	}
 	if f.kind != terminal && !(f.kind == device && f.rdev == devTTY) || !tty.IsTerminal() {
 		return -eNOTTY
 	}

@@ -29,6 +29,9 @@ func (c *call) clone() int64 {
 	if flags&cloneVM == 0 || stack == 0 {
 		return -eNOSYS
 	}
+	if flags&cloneSetTLS != 0 && tls >= 1<<47 {
+		return -ePERM // as for archSetFS
+	}
 	t := sched.New()
 	if t == nil {
 		return -eAGAIN
@@ -42,6 +45,7 @@ func (c *call) clone() int64 {
 		t.Frame.FSBase = tls
 	}
 	t.Mask = sched.Current().Mask
+	t.KeepCaps = sched.Current().KeepCaps
 	if flags&cloneChildClear != 0 {
 		t.ClearTID = childTID
 	}
@@ -121,6 +125,14 @@ func (c *call) schedGetaffinity() int64 {
 		return -eFAULT
 	}
 	return 8
+}
+
+// schedSetaffinity: there is but one CPU to run on.
+func (c *call) schedSetaffinity() int64 {
+	if !mm.Allowed(c.c, min(c.b, 8), false) {
+		return -eFAULT
+	}
+	return 0
 }
 
 func (c *call) setTIDAddress() int64 {

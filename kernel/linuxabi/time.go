@@ -65,6 +65,9 @@ func (c *call) clockSettime() int64 {
 }
 
 func (c *call) gettimeofday() int64 {
+	if c.b != 0 && !zeroOut(c.b, 8) { // the time zone
+		return -eFAULT
+	}
 	if c.a == 0 {
 		return 0
 	}
@@ -192,6 +195,9 @@ func (c *call) itimerNow() uint64 {
 func (c *call) getitimer() int64 {
 	if c.a > itimerProf {
 		return -eINVAL
+	}
+	if c.b == 0 {
+		return -eFAULT
 	}
 	return c.getitimerTo(c.b)
 }

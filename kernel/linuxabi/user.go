@@ -11,6 +11,13 @@ import (
 // with what the program may use, and the access itself may fault all the same, when
 // memory has run out.
 
+// inReach reports whether n bytes at a lie where a program's memory can be at all. Linux
+// looks at no more than that before it knows what else is wrong with a call.
+func inReach(a, n uintptr) bool {
+	const end = 1<<47 - pageSize
+	return a <= end && n <= end-a
+}
+
 // copyIn copies n bytes from the program to the kernel's address to.
 func copyIn(to, from, n uintptr) bool {
 	return mm.Allowed(from, n, false) && amd64.CopyUser(to, from, n) == 0

@@ -392,5 +392,9 @@ func Allowed(addr, n uintptr, write bool) bool {
 	return false
 }
 
+// SpaceLo returns the address at which the room for areas begins; below it are the image
+// and all RAM. Any context.
+func SpaceLo() uintptr { return spaceLo }
+
 // AreaFrames returns the number of page frames of 4 KiB in areas. Any context.
 func AreaFrames() uint64 { return used }

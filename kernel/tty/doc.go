@@ -9,7 +9,7 @@
 //
 //	cooked (default)  lines, as on a Linux terminal: echo, editing, ^C, ^D
 //	raw (tty=raw)     the bytes, unchanged both ways; no signal, no end of file
-//	pipe (tty=pipe)   for input from a file or a program: the bytes, unchanged and
+//	pipe (tty=pipe)   for input from a file or a program: the bytes, unchanged both ways and
 //	                  without echo, but for an escape that ends the file
 //
 // In pipe mode the byte DLE (0x10) is the escape: DLE DLE stands for one DLE, DLE

@@ -117,10 +117,13 @@ func erase() {
 	if !local(ECHO) {
 		return
 	}
+	blank := at(head) != '\t' // a tab shows nothing that would have to go
 	for n := columns(head); n > 0; n-- {
 		send(backspace)
-		send(' ')
-		send(backspace)
+		if blank {
+			send(' ')
+			send(backspace)
+		}
 		column = max(column-1, 0)
 	}
 }

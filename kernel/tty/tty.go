@@ -80,10 +80,7 @@ func SetMode(m Mode) {
 	pipe = m == Pipe
 	termios.Iflag, termios.Oflag, termios.Lflag = defaultIflag, defaultOflag, defaultLflag
 	if m != Cooked {
-		termios.Iflag, termios.Lflag = 0, 0
-	}
-	if m == Raw {
-		termios.Oflag = 0
+		termios.Iflag, termios.Oflag, termios.Lflag = 0, 0, 0
 	}
 	ended, escaped, column = false, false, 0
 	Flush()

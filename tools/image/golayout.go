@@ -128,8 +128,10 @@ func FillGoTable(file []byte, symbol string) (notes []string, err error) {
 			version = b.GoVersion
 		}
 		for i, n := range notes {
-			notes[i] = n + " (" + version + "): goroutine lists will be incomplete"
+			notes[i] = "the Go runtime (" + version + ") is not one that this zf knows: " + n
 		}
+		notes = append(notes, "so traces and lists of goroutines may be cut short; build with a version of Go that this zf was tested with, "+
+			testedGo+", or use a newer zf")
 	}
 	return notes, nil
 }
@@ -147,8 +149,11 @@ func missing(item string) string {
 	return "there is no variable " + name + " of the kind expected"
 }
 
+// testedGo are the versions of Go that `make test-toolchains` uses.
+const testedGo = "1.25 to 1.27"
+
 // noGoroutines begins the note about an image whose table stays empty.
-const noGoroutines = "the image will not be able to list goroutines: "
+const noGoroutines = "traces of goroutines will be cut short, and the image will not be able to list them: "
 
 // bytesOf returns the bytes of a symbol in file, which they are part of.
 func bytesOf(f *elf.File, file []byte, s elf.Symbol) ([]byte, error) {
