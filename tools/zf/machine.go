@@ -78,12 +78,12 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 			filepath.Base(m.qemu.Kernel), m.qemu.Machine, m.qemu.MemoryMiB, with)
 	}
 
-	options, pipe := m.options, false
+	options, pipe, cooked := m.options, false, true
 	switch tty, ok := lastOption(m.append, "tty"); {
 	case ok:
-		pipe = tty == "pipe"
+		pipe, cooked = tty == "pipe", tty == "cooked"
 	case !isTerminal(stdin):
-		pipe = true
+		pipe, cooked = true, false
 		options = append(options[:len(options):len(options)], "tty=pipe")
 	}
 	// Ours come first: behind a "--" in the user's line they would be arguments of
@@ -112,6 +112,13 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	if record.w != nil {
 		opt.JSON = record
 	}
+	ends := &lineEnds{w: serial}
+	if cooked {
+		serial = ends
+	}
+	if m.quiet {
+		serial = &withoutReport{w: serial}
+	}
 	filter, err := trace.NewFilter(serial, opt)
 	if err != nil {
 		fmt.Fprintf(stderr, m.command+": %v\n", err)
@@ -136,8 +143,10 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	con.start(func() { vm.InjectNMI() })
 	stuck := m.attend(vm, filter, quit)
 	res, err := vm.Wait()
-	if cerr := filter.Close(); err == nil && cerr != nil {
-		err = cerr
+	for _, cerr := range []error{filter.Close(), ends.flush()} {
+		if err == nil {
+			err = cerr
+		}
 	}
 	if len(m.qemu.Extra) > 0 && !errors.Is(err, qemu.ErrQEMU) {
 		// Whoever gives QEMU arguments may have asked it to say something.

@@ -98,6 +98,9 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 	f.qemu.Kernel, f.qemu.Initrd = elf, initrd
 	f.options = []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(elf), ".elf"))}
+	if f.quiet {
+		f.options = append(f.options, "report=off")
+	}
 	return f.boot(ctx, sym, stdin, stdout, stderr)
 }
 
@@ -113,6 +116,7 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		return nil
 	})
 	fs.StringVar(&f.json, "json", "", "write traces as JSON lines to `FILE`; - is standard output, and serial\noutput then goes to standard error")
+	fs.BoolVar(&f.quiet, "q", false, "say nothing but what the program says: no boot report")
 	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
 	f.machine.flags(fs, 128)
 	f.files.flags(fs)

@@ -32,7 +32,8 @@ one it is the package in the current folder.
 
 A package's tests run in its folder, and find there its files, those of its
 subfolders that are not packages, testdata folders of the folders above it, /etc
-with the user root, and /tmp. -initrd and -files add more.
+with the user root, an empty /usr/bin, and /tmp with the test binary. -initrd
+and -files add more.
 
 Exit status: 0 all tests passed; 1 some failed; 2 wrong usage or a failed build;
 3 a machine failed (timeout, triple fault, QEMU missing).`
@@ -211,6 +212,10 @@ func (f *testFlags) prepare(ctx context.Context, p image.TestPackage, tmp string
 	if err != nil {
 		return failed(err)
 	}
+	self := "/tmp/" + strings.TrimSuffix(filepath.Base(b.Path), ".elf")
+	if err := a.AddTree(b.Path, self, nil); err != nil {
+		return failed(err)
+	}
 	archive, size, err := f.files.write(tmp, a)
 	if err != nil {
 		return failed(err)
@@ -224,7 +229,7 @@ func (f *testFlags) prepare(ctx context.Context, p image.TestPackage, tmp string
 	c := f.machine
 	c.qemu.Kernel, c.qemu.Initrd = b.Path, archive
 	c.options = []string{
-		kernelOption("arg0", strings.TrimSuffix(filepath.Base(b.Path), ".elf")),
+		kernelOption("arg0", self),
 		kernelOption("cwd", p.Dir),
 	}
 	if p.Standard {
@@ -238,6 +243,7 @@ func (f *testFlags) prepare(ctx context.Context, p image.TestPackage, tmp string
 func testTree(p image.TestPackage) (*initrd.Archive, error) {
 	a := new(initrd.Archive)
 	a.AddDir("/tmp", 0o777|fs.ModeSticky)
+	a.AddDir("/usr/bin", 0o755)
 	a.AddFile("/etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/bin/sh\n"))
 	a.AddFile("/etc/group", 0o644, []byte("root:x:0:\n"))
 	a.AddFile("/etc/hosts", 0o644, []byte("127.0.0.1 localhost\n::1 localhost\n"))

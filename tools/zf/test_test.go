@@ -114,7 +114,7 @@ func TestTestPrepare(t *testing.T) {
 	}
 	defer sym.Close()
 	root := pkgs[0].Root
-	if want := []string{"arg0=errors.test", "cwd=" + root + "/src/errors", "env.GOROOT=" + root}; !slices.Equal(m.options, want) {
+	if want := []string{"arg0=/tmp/errors.test", "cwd=" + root + "/src/errors", "env.GOROOT=" + root}; !slices.Equal(m.options, want) {
 		t.Errorf("kernel options %q; want %q", m.options, want)
 	}
 	want := []string{"-test.paniconexit0", "-test.timeout=30s", "-test.run=A|B c", "-test.count=2", "-test.short=true", "-test.v=true"}
