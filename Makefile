@@ -4,14 +4,17 @@
 FUZZTIME ?= 3s
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench build clean
+.PHONY: help run test test-std test-toolchains soak bench build clean
 
 help:
-	@echo 'make run     boot a kernel in QEMU and see it die legibly'
-	@echo 'make test    run every check and test'
-	@echo 'make bench   measure; the figures go to bench.txt'
-	@echo 'make build   build the host command, bin/zf'
-	@echo 'make clean   remove what the other targets made'
+	@echo 'make run              boot a kernel in QEMU and see it die legibly'
+	@echo 'make test             run every check and test'
+	@echo "make test-std         run the standard library's own tests; the table goes to qemu/std.txt"
+	@echo 'make test-toolchains  run what depends on the Go version with each one, from 1.25 on'
+	@echo 'make soak             run goroutines that check all they get, for minutes, on several machines'
+	@echo 'make bench            measure; the figures go to bench.txt'
+	@echo 'make build            build the host command, bin/zf'
+	@echo 'make clean            remove what the other targets made'
 
 build:
 	go build -o bin/zf ./tools/zf
@@ -30,7 +33,22 @@ test:
 	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt: not formatted:" >&2; echo "$$bad" >&2; exit 1; fi
 	go vet ./...
 	@tools/fuzz.sh $(FUZZTIME)
-	go test -count=1 ./...
+	go test -count=1 -timeout 40m ./...
+
+# It takes a good while: some 250 machines, two at a time.
+test-std:
+	@tools/setup.sh run
+	go run ./qemu/stdtable -o qemu/std.txt
+
+# The go command gets the toolchains from the Go module proxy.
+test-toolchains:
+	@tools/setup.sh run
+	go run ./qemu/toolchains
+
+# SOAK has flags for it, such as SOAK='-duration 10m -seeds 8'.
+soak:
+	@tools/setup.sh run
+	go run ./qemu/soak $(SOAK)
 
 bench:
 	@tools/setup.sh run

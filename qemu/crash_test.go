@@ -66,14 +66,18 @@ var deaths = []death{
 		"irq: main.irqOverflowD*128", "limit", overflowed("irq")},
 	{"early.double-fault", "fault", 8, "double fault",
 		"boot: main.doubleC main.doubleB main.doubleA" + tail, "zero", nil},
-	{"early.rbp-misaligned", "fault", 6, "invalid opcode", "boot: main.smash main.misalignedC", "misaligned", nil},
-	{"early.rbp-outside", "fault", 6, "invalid opcode", "boot: main.smash main.outsideC", "outside", nil},
-	{"early.rbp-backward", "fault", 6, "invalid opcode", "boot: main.smash main.backwardC", "backward", nil},
-	{"early.rbp-cycle", "fault", 6, "invalid opcode", "boot: main.smashSelf main.cycleC", "backward", nil},
-	{"early.rbp-zero", "fault", 6, "invalid opcode", "boot: main.smash main.zeroFPC", "outside", nil},
+	// Who has written over a frame pointer cannot hide the callers: the host finds
+	// them by the tables. The trace does not count as complete for that.
+	{"early.rbp-misaligned", "fault", 6, "invalid opcode", "boot: main.smash main.misalignedC main.misalignedB main.misalignedA" + tail, "misaligned", nil},
+	{"early.rbp-outside", "fault", 6, "invalid opcode", "boot: main.smash main.outsideC main.outsideB main.outsideA" + tail, "outside", nil},
+	{"early.rbp-backward", "fault", 6, "invalid opcode", "boot: main.smash main.backwardC main.backwardB main.backwardA" + tail, "backward", nil},
+	{"early.rbp-cycle", "fault", 6, "invalid opcode", "boot: main.smashSelf main.cycleC main.cycleB main.cycleA" + tail, "backward", nil},
+	{"early.rbp-zero", "fault", 6, "invalid opcode", "boot: main.smash main.zeroFPC main.zeroFPB main.zeroFPA" + tail, "outside", nil},
 	{"early.record-zero", "fault", 6, "invalid opcode", "boot: main.smashRecord main.zeroRecordC", "text", nil},
-	{"early.rbp-unmapped", "fault", 6, "invalid opcode", "boot: main.smash main.unmappedC", "unreadable", nil},
-	{"early.rbp-noncanonical", "fault", 6, "invalid opcode", "boot: main.smash main.nonCanonicalC", "outside", nil},
+	{"early.rbp-unmapped", "fault", 6, "invalid opcode", "boot: main.smash main.unmappedC main.unmappedB", "unreadable", nil},
+	{"early.rbp-noncanonical", "fault", 6, "invalid opcode", "boot: main.smash main.nonCanonicalC main.nonCanonicalB main.nonCanonicalA" + tail, "outside", nil},
+	{"early.rbp-reused", "fault", 6, "invalid opcode",
+		"boot: main.reuse main.reusedC main.reusedB main.reusedA" + tail, "zero", unwound("outside", 6)},
 	{"early.rsp-noncanonical", "fault", 6, "invalid opcode",
 		"boot: main.badSPC main.badSPB main.badSPA" + tail, "zero", nil},
 	{"early.ra-smashed", "fault", 6, "invalid opcode", "boot: main.smashCaller main.smashedC", "text", nil},
@@ -90,7 +94,7 @@ var deaths = []death{
 }
 
 // elsewhere are the kinds that have tests of their own.
-var elsewhere = map[string]bool{"early.nested": true, "early.spin": true, "early.spin-unmapped": true, "early.triple": true, "early.measure": true}
+var elsewhere = map[string]bool{"early.nested": true, "early.spin": true, "early.spin-unmapped": true, "early.triple": true, "early.measure": true, "early.step": true}
 
 func TestDeaths(t *testing.T) {
 	for _, d := range deaths {
@@ -203,6 +207,23 @@ func faultIn(name string, code int) func(*testing.T, *labTrace) {
 		fr := symbols.Lookup(a, false)
 		if len(fr) == 0 || fr[0].Function != name || tr.ErrorCode == nil || *tr.ErrorCode != code {
 			t.Errorf("fault_address is in %v, error_code %v; want %s, %d", fr, tr.ErrorCode, name, code)
+		}
+	}
+}
+
+// unwound wants a trace whose walk has ended so, and n frames that the host has
+// found by unwinding.
+func unwound(walkEnd string, n int) func(*testing.T, *labTrace) {
+	return func(t *testing.T, tr *labTrace) {
+		t.Helper()
+		got := 0
+		for _, f := range tr.Frames {
+			if f.Source == "cfi" && f.Kind == "ra" {
+				got++
+			}
+		}
+		if tr.WalkEnd != walkEnd || got != n {
+			t.Errorf("walk_end = %q, %d frames by unwinding; want %q, %d", tr.WalkEnd, got, walkEnd, n)
 		}
 	}
 }

@@ -214,8 +214,18 @@ func runGDB(t *testing.T, gdb, path string, script []string) []gdbView {
 	cmd := exec.CommandContext(ctx, gdb, append(args, path)...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=")
 	out, err := cmd.CombinedOutput()
-	var views []gdbView
-	for line := range strings.Lines(string(out)) {
+	views := gdbViews(string(out))
+	if want := strings.Count(strings.Join(script, "\n"), "-stack-list-frames"); len(views) != want {
+		// Its status says nothing: a machine that ends fast may take the
+		// stub's answer to detach with it.
+		t.Fatalf("gdb: %v, %d views; want %d; it said\n%s", err, len(views), want, out)
+	}
+	return views
+}
+
+// gdbViews reads the views in what gdb has said.
+func gdbViews(said string) (views []gdbView) {
+	for line := range strings.Lines(said) {
 		switch {
 		case strings.HasPrefix(line, "^done,stack="):
 			v := gdbView{registers: map[string]string{}}
@@ -228,11 +238,6 @@ func runGDB(t *testing.T, gdb, path string, script []string) []gdbView {
 				views[len(views)-1].registers[m[1]] = "0x" + m[3]
 			}
 		}
-	}
-	if want := strings.Count(strings.Join(script, "\n"), "-stack-list-frames"); len(views) != want {
-		// Its status says nothing: a machine that ends fast may take the
-		// stub's answer to detach with it.
-		t.Fatalf("gdb: %v, %d views; want %d; it said\n%s", err, len(views), want, out)
 	}
 	return views
 }

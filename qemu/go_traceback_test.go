@@ -41,7 +41,7 @@ func (f goFrame) String() string {
 
 var (
 	goHeader = regexp.MustCompile(`^goroutine (\d+) .*\[.*\]:$`)
-	goPlace  = regexp.MustCompile(`^\t(.+):(\d+)(?:(?: \+0x[0-9a-f]+)? fp=0x[0-9a-f]+ sp=0x[0-9a-f]+ pc=0x([0-9a-f]+))?$`)
+	goPlace  = regexp.MustCompile(`^\t(.+):(\d+)(?: \+0x[0-9a-f]+)?(?: fp=0x[0-9a-f]+ sp=0x[0-9a-f]+ pc=0x([0-9a-f]+))?$`)
 )
 
 // goTraceback reads Go's traceback in a serial log: the calls on the stack of g0, if

@@ -36,6 +36,7 @@ type labTrace struct {
 	Registers    map[string]string `json:"registers"`
 	Complete     bool              `json:"complete"`
 	End          string            `json:"end"`
+	WalkEnd      string            `json:"walk_end"`
 	Damaged      bool              `json:"damaged"`
 	Frames       []labFrame        `json:"frames"`
 	Stacks       []labStack        `json:"stacks"`
@@ -52,6 +53,7 @@ type labFrame struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Inlined  bool   `json:"inlined"`
+	Source   string `json:"source"`
 }
 
 type labStack struct {

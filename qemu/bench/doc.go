@@ -1,10 +1,43 @@
 // Bench measures Zeroframe and prints one line a figure, tab-separated: name,
 // value, goal, and "ok" or "short" ("-" where there is no goal). The same goes to
-// bench.txt. It fails when something could not be measured, never because a
-// figure is bad.
+// bench.txt. On standard error it says what it measures, and what it compares that
+// with. It fails when something could not be measured, never because a figure is bad.
 //
-// Times are medians of several boots under TCG on this machine. Costs inside the
-// guest are instructions, counted under -icount shift=0: the same in every run.
+//	image.*   the same source as an image and as a plain Linux program: hello with
+//	          println (image.hello), and with fmt (image.fmt)
+//	boot.*    from the start of QEMU to the first byte, to the end of a trace, and to
+//	          main.main of hello; boot.main.linux: the same file as a Linux program.
+//	          boot.main.instructions are all since reset, with the firmware's;
+//	          boot.main.kernel.instructions those since the kernel's clock runs
+//	cost.*    testdata/costs: what is asked of the kernel, and of the Go runtime on it:
+//	            loop     sorting: the yardstick, which asks nothing of anybody
+//	            syscall  getpid, a system call that does nothing
+//	            clock    time.Now: two system calls on the kernel, none on Linux (vDSO)
+//	            gosched  runtime.Gosched of two goroutines
+//	            channel  a value to another goroutine and back
+//	            thread   the same, where both keep a thread of their own
+//	            touch    the first write to a page, with its share of mmap and munmap
+//	timer.*   how much longer than 1 ms a sleep of 1 ms takes: median and 90th percentile
+//	memory.*  RAM in use when hello with fmt ends: the image with the kernel's static
+//	          data, the first page tables, page frames; on Linux the resident set of the
+//	          same file, without Linux itself. smallest: the smallest -m, in MiB, with
+//	          which hello runs to its end
+//	trace.*   the size of a trace of 16 frames in each form
+//	walk.*    a walk of 32 frames, next to one that believes everything (ratio)
+//	scan.*    the scan for a high-water mark
+//	stack.*   high-water marks over all kinds of the crash lab, early and go, and a
+//	          program that keeps the kernel busy (testdata/load); g0 and sig are the
+//	          highest of all threads
+//	lines.*   lines of the kernel's packages, without tests; code has a token on it
+//	std.*     totals of qemu/std.txt, if make test-std has made it
 //
-// Run it with make bench, from the top of the repository.
+// Times are medians, of several boots or of many samples, on this machine. Costs inside
+// the guest are instructions, counted under -icount shift=0: nearly the same in every
+// run. Next to them is the time that the same file takes in the guest under TCG
+// (guest.ns) and on Linux (linux.ns), by turns. Since TCG is slower than the processor,
+// the ratio of the two is taken after both are divided by the time of cost.loop on the
+// same machine. It is rough, for TCG is slower at some instructions than at others:
+// well below one the kernel is cheaper than Linux, well above two it is dearer.
+//
+// Run it with make bench, from the top of the repository. It takes about a minute.
 package main

@@ -1,0 +1,225 @@
+package qemu
+
+// A program that hangs: an NMI from outside and the watchdog say where it is stuck and
+// what each of its goroutines waits for, and that is what the Go runtime says itself, as
+// the program has printed it just before.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+// hung runs testdata/waits so that it hangs, and returns its output and the traces. With
+// poke, it is looked at from outside, and then ended.
+func hung(t *testing.T, poke bool, options, how string) (serial string, all []*labTrace, status int, stderr string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "traces.json")
+	cmd := exec.Command(zfCommand(t), "run", "-timeout", "2m", "-json", file, "-append", options, "./testdata/waits", "--", how)
+	out := new(log)
+	var msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = out, &msg
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	if poke {
+		for end := time.Now().Add(limit); !strings.Contains(out.String(), "hanging\n"); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("the program says %q", out)
+			}
+		}
+		time.Sleep(300 * time.Millisecond) // so that it hangs by now
+		cmd.Process.Signal(syscall.SIGQUIT)
+		for end := time.Now().Add(limit); !strings.Contains(out.String(), "\nzf1 done "); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the NMI has no trace")
+			}
+		}
+		quiet(out)
+		cmd.Process.Signal(syscall.SIGINT)
+	}
+	status = exitCode(t, cmd.Wait())
+	js, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(js)); d.More(); {
+		tr := new(labTrace)
+		if err := d.Decode(tr); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, tr)
+	}
+	return out.String(), all, status, msg.String()
+}
+
+// goWaits are the goroutines in what runtime.Stack has printed: what each waits for.
+func goWaits(serial string) map[int]string {
+	waits := map[int]string{}
+	re := regexp.MustCompile(`(?m)^goroutine (\d+) \[([^],]+).*\]:$`)
+	for _, m := range re.FindAllStringSubmatch(serial, -1) {
+		id, _ := strconv.Atoi(m[1])
+		waits[id] = m[2]
+	}
+	return waits
+}
+
+// checkWaits holds the list of goroutines against the Go runtime's.
+func checkWaits(t *testing.T, serial string, all []*labTrace) {
+	t.Helper()
+	want := goWaits(serial)
+	if want[1] != "running" || len(want) < 29 {
+		t.Fatalf("the Go runtime says %v", want)
+	}
+	want[1] = "chan receive" // it has gone on
+	seen := map[string]bool{}
+	for _, w := range want {
+		seen[w] = true
+	}
+	for _, w := range []string{
+		"chan receive", "chan send", "select", "select (no cases)", "chan receive (nil chan)", "chan send (nil chan)",
+		"sync.Mutex.Lock", "sync.RWMutex.RLock", "sync.RWMutex.Lock", "sync.WaitGroup.Wait", "sync.Cond.Wait", "sleep", "IO wait", "syscall", "coroutine",
+	} {
+		if !seen[w] {
+			t.Errorf("no goroutine waits for %s: %v", w, want)
+		}
+	}
+	got := map[int]string{}
+	starts := map[string]bool{}
+	for _, tr := range all {
+		m := regexp.MustCompile(`goroutine (\d+) \[(.+)\]$`).FindStringSubmatch(tr.Reason)
+		if m == nil || m[1] != strconv.Itoa(tr.Goroutine) {
+			t.Errorf("a trace of goroutine %d says %q", tr.Goroutine, tr.Reason)
+			continue
+		}
+		got[tr.Goroutine] = m[2]
+		if !tr.Complete || tr.Damaged || tr.Frames[len(tr.Frames)-1].Function != "runtime.goexit" {
+			t.Errorf("goroutine %d: the trace ends with %s: %s", tr.Goroutine, tr.End, tr.chain())
+			continue
+		}
+		starts[tr.Frames[len(tr.Frames)-2].Function] = true
+		if tr.Goroutine != 1 {
+			compareCalls(t, tr, serial)
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the goroutines wait for\n%v\nwant, as the Go runtime says,\n%v", got, want)
+	}
+	for _, f := range []string{
+		"runtime.main", "main.onReceive", "main.onRange", "main.onSend", "main.onForever", "main.onMutex", "main.onReadLock", "main.onGroup",
+		"main.onCond", "main.onSleep", "main.onTimer", "main.onPipe", "main.onSyscall", "main.onAccept", "main.onConn", "main.onDeep",
+		"runtime.corostart", "runtime.runFinalizers", "runtime.runCleanups",
+	} {
+		if !starts[f] {
+			t.Errorf("no trace ends with %s, where a goroutine began", f)
+		}
+	}
+}
+
+// compareCalls holds a trace against what runtime.Stack has printed of the goroutine, in
+// which most of the runtime's own functions are left out.
+func compareCalls(t *testing.T, tr *labTrace, serial string) {
+	t.Helper()
+	list, _ := goTraceback(t, serial, false, tr.Goroutine)
+	got, want := notRuntime(tr.goFrames()), notRuntime(list)
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("goroutine %d has called\n%q\nwant, as the Go runtime says,\n%q", tr.Goroutine, got, want)
+	}
+}
+
+// notRuntime is what is called, without functions of package runtime.
+func notRuntime(list []goFrame) (calls []string) {
+	for _, f := range list {
+		if !strings.HasPrefix(f.function, "runtime.") {
+			calls = append(calls, fmt.Sprint(f.function, " ", f.file, ":", f.line))
+		}
+	}
+	return calls
+}
+
+// TestHangWatchdog: the watchdog ends a program that hangs.
+func TestHangWatchdog(t *testing.T) {
+	serial, all, status, stderr := hung(t, false, "watchdog=3", "hang")
+	if status != 1 || len(all) == 0 {
+		t.Fatalf("zf run = %d with %d traces, %s; want 1", status, len(all), stderr)
+	}
+	const says = "watchdog: the program has read and written nothing for 3 s"
+	if first := all[0]; first.Kind != "panic" || first.Reason != says+": goroutine 1 [chan receive]" ||
+		!strings.HasSuffix(first.chain(), "main.hang main.main runtime.main runtime.goexit") {
+		t.Errorf("the first trace is of kind %s, %q: %s", first.Kind, first.Reason, first.chain())
+	}
+	if want := "zf run: " + says; !strings.Contains(stderr, want) {
+		t.Errorf("zf run says %q; want %q", stderr, want)
+	}
+	checkWaits(t, serial, all)
+}
+
+// TestHangNMI: so does an NMI, and the program goes on hanging.
+func TestHangNMI(t *testing.T) {
+	serial, all, status, stderr := hung(t, true, "x=y", "hang")
+	if status != 3 || !strings.Contains(stderr, "interrupted") || len(all) == 0 {
+		t.Fatalf("zf run = %d with %d traces, %s; want 3, interrupted", status, len(all), stderr)
+	}
+	if all[0].Kind != "nmi" || !all[0].Complete {
+		t.Errorf("the first trace is of kind %s, ends with %s: %s", all[0].Kind, all[0].End, all[0].chain())
+	}
+	checkWaits(t, serial, all[1:])
+}
+
+// TestHangSpin: the watchdog says where a loop is.
+func TestHangSpin(t *testing.T) {
+	_, all, status, stderr := hung(t, false, "watchdog=2", "spin")
+	if status != 1 || len(all) == 0 || !strings.HasSuffix(all[0].chain(), "main.spin main.main runtime.main runtime.goexit") ||
+		!strings.Contains(stderr, "zf run: in main.spin at ") {
+		t.Errorf("zf run = %d with %d traces, %s; want one of main.spin", status, len(all), stderr)
+	}
+}
+
+// TestHangLab: the crash lab's way to hang, under the watchdog, on each machine.
+func TestHangLab(t *testing.T) {
+	_, symbols := lab(t, image.AllLoaders)
+	for _, machine := range []string{"q35", "pc", "microvm"} {
+		res, err, serial := boot(t, Config{Machine: machine}, "crash=go.hang watchdog=2")
+		all := traces(t, symbols, serial)
+		if err != nil || res.Outcome != Traced || len(all) < 6 {
+			t.Errorf("%s: %v, %v with %d traces; want %v with 6", machine, res.Outcome, err, len(all), Traced)
+			continue
+		}
+		if want := "watchdog: the program has read and written nothing for 2 s: goroutine 1 [sync.WaitGroup.Wait]"; all[0].Reason != want {
+			t.Errorf("%s: reason = %q; want %q", machine, all[0].Reason, want)
+		}
+	}
+}
+
+// TestNoWatchdog: it leaves programs alone that read or write, and is off by default.
+func TestNoWatchdog(t *testing.T) {
+	for _, tt := range []struct{ options, how, says string }{
+		{"watchdog=3", "write", strings.Repeat(".", 12) + "done\n"},
+		{"watchdog=3", "read", "done\n"},
+		{"x=y", "sleep", "done\n"},
+		{"watchdog=0", "sleep", "done\n"},
+		{"watchdog=60", "sleep", "done\n"},
+	} {
+		t.Run(fmt.Sprint(tt.options, " ", tt.how), func(t *testing.T) {
+			t.Parallel()
+			serial, all, status, stderr := hung(t, false, tt.options, tt.how)
+			if status != 0 || len(all) != 0 || !strings.HasSuffix(serial, "\n"+tt.says) {
+				t.Errorf("zf run = %d with %d traces, %q, %s; want 0, none, %q", status, len(all), serial, stderr, tt.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package qemu
+
+// `zf test` beside `go test`, with the same flags for the same tests: what they print is
+// the same, but for times and for what only one of them can know.
+
+import (
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// sameInBoth are the changes after which two outputs can be compared.
+var sameInBoth = []struct {
+	re *regexp.Regexp
+	to string
+}{
+	{regexp.MustCompile(`\(\d+\.\d\ds\)`), "(TIME)"},
+	{regexp.MustCompile(`\t(\(cached\)|\d+\.\d{3}s)`), "\tTIME"},
+	{regexp.MustCompile(`\(\d+s\)`), "(TIME)"},
+	// go test says with what status a test binary ended.
+	{regexp.MustCompile(`(?m)^(exit status \d+|zf test: the program exited with status \d+)\n`), ""},
+	// Where there is a trace, the runtime's own is cut off, and what follows it.
+	{regexp.MustCompile(`(?s)\n\ngoroutine \d+ .*\nFAIL\t`), "\n\nTRACE\nFAIL\t"},
+	// What a signal was is said in other words on the kernel than in user mode.
+	{regexp.MustCompile(`(?m)^\[signal SIGSEGV.*\n`), ""},
+}
+
+func TestZfTest(t *testing.T) {
+	for _, tt := range []struct {
+		args   string
+		status int
+	}{
+		{"-run Pass|Sub|Skip|Parallel", 0},
+		{"-v -run Pass|Sub|Skip", 0},
+		{"-v -run Parallel", 0},
+		{"-v -run Sub/two", 0},
+		{"-v -skip Fail|Panic|Exit|Hang|Open|Parallel", 0},
+		{"-v -short -run Short", 0},
+		{"-v -run Short", 0},
+		{"-v -count=3 -run Count", 0},
+		{"-count=2 -run Fail", 1},
+		{"-v -run Fail|Pass", 1},
+		{"-failfast -run Fail", 1},
+		{"-run Open", 1},
+		{"-run nosuch", 0},
+		{"-run TestPanic", 1},
+		{"-v -run Pass|Panic|Sub", 1},
+		{"-run Exit0", 1},
+		{"-run Exit3", 1},
+		{"-timeout 3s -run HangTicking", 1},
+		{"-v -timeout 3s -run Pass|Hang", 1},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"test"}, strings.Fields(tt.args)...)
+			args = append(args, "./testdata/tests")
+			native, err := exec.Command("go", append([]string{"test", "-vet=off"}, args[1:]...)...).Output()
+			if status := exitCode(t, err); status != tt.status {
+				t.Fatalf("go test: status %d; want %d\n%s", status, tt.status, native)
+			}
+			out, err := exec.Command(zfCommand(t), args...).Output()
+			if status := exitCode(t, err); status != tt.status {
+				t.Errorf("zf test: status %d; want %d", status, tt.status)
+			}
+			got, want := bootReport.ReplaceAllString(string(out), ""), string(native)
+			for _, s := range sameInBoth {
+				got, want = s.re.ReplaceAllString(got, s.to), s.re.ReplaceAllString(want, s.to)
+			}
+			if got != want {
+				t.Errorf("zf test %s prints\n%s\nwant\n%s", tt.args, got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import "regexp"
+
+// What a test may need that a machine of one program, one processor and no network card
+// has not. Nothing here is a guess: either the test's own words say it, or its source
+// was read and it is in the list below.
+const (
+	subprocess = "subprocess" // it starts another program, or finds out about processes
+	network    = "network"    // it asks a name server, or connects to another machine
+	procfs     = "procfs"     // it reads what Linux says of a process in /proc
+	rawSocket  = "raw socket" // it reads and writes packets of IP itself
+)
+
+// recognized are the words of the Go packages' own errors for what is missing.
+var recognized = []struct {
+	words  *regexp.Regexp
+	reason string
+}{
+	{regexp.MustCompile(`fork/exec .*: function not implemented`), subprocess},
+	{regexp.MustCompile(`exec: ".*": executable file not found in \$PATH`), subprocess},
+	{regexp.MustCompile(`lookup .*: no such host`), network},
+	{regexp.MustCompile(`network is unreachable`), network},
+	{regexp.MustCompile(`open /proc/\S+: no such file or directory`), procfs},
+	{regexp.MustCompile(`ip4?:\S* .*socket: socket type not supported`), rawSocket},
+}
+
+// known are tests whose words do not tell, by package and name.
+var known = map[string]string{
+	// These look at what the other process has printed, or how it ended, and not at
+	// whether it could be started.
+	"crypto/internal/fips140test.TestCASTPasses":            subprocess,
+	"crypto/internal/fips140test.TestCASTFailures":          subprocess,
+	"crypto/internal/fips140test.TestIntegrityCheckFailure": subprocess,
+	"flag.TestExitCode":                                                  subprocess,
+	"internal/synctest.TestChannelMovedOutOfBubble":                      subprocess,
+	"internal/synctest.TestTimerFromInsideBubble":                        subprocess,
+	"internal/synctest.TestWaitGroupMovedIntoBubble":                     subprocess,
+	"internal/synctest.TestWaitGroupMovedOutOfBubble":                    subprocess,
+	"internal/synctest.TestWaitGroupMovedBetweenBubblesWithNonZeroCount": subprocess,
+	"os/exec.TestExitCode":                                               subprocess,
+	"os/exec.TestOutputStderrCapture":                                    subprocess,
+	"runtime.TestRuntimePanic":                                           subprocess,
+	"runtime.TestTracebackRuntimeFunction":                               subprocess,
+	"runtime.TestTracebackRuntimeMethod":                                 subprocess,
+	"runtime.TestTracebackSystem":                                        subprocess,
+	"sync.TestIssue76126":                                                subprocess,
+	"syscall.TestPrlimitOtherProcess":                                    subprocess,
+	"testing.TestFlag":                                                   subprocess,
+	"testing.TestMorePanic":                                              subprocess,
+	"testing.TestPanic":                                                  subprocess,
+	"testing.TestTBHelper":                                               subprocess,
+	"testing.TestTBHelperParallel":                                       subprocess,
+	"testing/synctest.TestFatal":                                         subprocess,
+	"testing/synctest.TestError":                                         subprocess,
+	"testing/synctest.TestVerboseError":                                  subprocess,
+	"testing/synctest.TestSkip":                                          subprocess,
+	"testing/synctest.TestVerboseSkip":                                   subprocess,
+	"testing/synctest.TestHelper":                                        subprocess,
+}
+
+// reason says what a failed test needs, or "" if that is not known.
+func reason(pkg string, f failure) string {
+	if r := known[pkg+"."+f.name]; r != "" {
+		return r
+	}
+	for _, line := range f.lines {
+		for _, k := range recognized {
+			if k.words.MatchString(line) {
+				return k.reason
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRead: passed and failed tests are counted, and only those that failed are quoted.
+func TestRead(t *testing.T) {
+	const events = `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"a word of A\n"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestB/x","Output":"a word of B\n"}
+{"Action":"fail","Package":"p","Test":"TestB/x"}
+{"Action":"fail","Package":"p","Test":"TestB"}
+{"Action":"skip","Package":"p","Test":"TestC"}
+a linker's complaint
+{"Action":"output","Package":"p","Output":"FAIL p\n"}
+{"Action":"fail","Package":"p"}
+{"ImportPath":"q","Action":"build-output","Output":"q.go:1: no\n"}
+{"ImportPath":"q","Action":"build-fail"}
+`
+	var out strings.Builder
+	c, err := read(strings.NewReader(events), &out, "go1.99")
+	if c != (count{1, 2}) || err != nil {
+		t.Errorf("read = %+v, %v; want 1 passed, 2 failed", c, err)
+	}
+	for _, want := range []string{"go1.99: p TestB/x\na word of B\n", "a linker's complaint\n", "go1.99: p\nFAIL p\n", "q.go:1: no\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, &out)
+		}
+	}
+	if strings.Contains(out.String(), "word of A") {
+		t.Errorf("it quotes a test that passed:\n%s", &out)
+	}
+}
+
+// TestModuleFor: the module itself serves a new toolchain, and a copy that asks for less
+// an old one.
+func TestModuleFor(t *testing.T) {
+	t.Chdir("../..")
+	if dir, err := moduleFor("go1.99.0", t.TempDir()); dir != "." || err != nil {
+		t.Errorf("moduleFor(go1.99.0) = %s, %v; want the module itself", dir, err)
+	}
+	tmp := t.TempDir()
+	dir, err := moduleFor("go1.25.14", tmp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(tmp, "main"); dir != want {
+		t.Errorf("moduleFor(go1.25.14) = %s; want %s", dir, want)
+	}
+	for _, name := range []string{"kernel/doc.go", "tools/setup.sh", "qemu/toolchains/main_test.go"} {
+		a, errA := os.Stat(name)
+		b, errB := os.Stat(filepath.Join(dir, name))
+		if errA != nil || errB != nil || a.Size() != b.Size() || b.Mode()&0o111 != a.Mode()&0o111 {
+			t.Errorf("%s: %v, %v; want a copy", name, errA, errB)
+		}
+	}
+	// Nothing in the list of modules asks for more than Go 1.25, as an old go command
+	// would see it.
+	cmd := exec.Command("go", "list", "-m", "-e", "-json=Path,GoVersion,Main,Replace", "all")
+	cmd.Dir = dir
+	list, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for d := json.NewDecoder(strings.NewReader(string(list))); d.More(); n++ {
+		var m module
+		if err := d.Decode(&m); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(m.GoVersion, "1.26") {
+			t.Errorf("%s asks for Go %s", m.Path, m.GoVersion)
+		}
+	}
+	if n < 5 {
+		t.Errorf("%d modules; want all that are required", n)
+	}
+}
