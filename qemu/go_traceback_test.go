@@ -95,8 +95,8 @@ func goTraceback(t *testing.T, serial string, g0 bool, goroutine int) (all []goF
 // goFrames are the trace's frames as Go would print them.
 func (t *labTrace) goFrames() (all []goFrame) {
 	for _, f := range t.Frames {
-		if f.Kind == "trap" {
-			continue
+		if f.Kind == "trap" || f.Kind == "inferred" {
+			continue // Go knows nothing of either: what has jumped is gone
 		}
 		g := goFrame{function: f.Function, file: f.File, line: f.Line}
 		if !f.Inlined {
