@@ -4,7 +4,7 @@
 FUZZTIME ?= 3s
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-std test-toolchains soak bench build clean
+.PHONY: help run test test-std test-toolchains soak bench bench-symbol build clean
 
 help:
 	@echo 'make run              boot a kernel in QEMU and see it die legibly'
@@ -13,6 +13,7 @@ help:
 	@echo 'make test-toolchains  run what depends on the Go version with each one, from 1.25 on'
 	@echo 'make soak             run goroutines that check all they get, for minutes, on several machines'
 	@echo 'make bench            measure; the figures go to bench.txt'
+	@echo 'make bench-symbol     measure zf addr against its peers; the figures go to bench-symbol.txt'
 	@echo 'make build            build the host command, bin/zf'
 	@echo 'make clean            remove what the other targets made'
 
@@ -54,5 +55,9 @@ bench:
 	@tools/setup.sh run
 	go run ./qemu/bench
 
+# It downloads a kernel's debug file, near a gigabyte, once.
+bench-symbol:
+	go run ./tools/symbol/bench
+
 clean:
-	rm -rf bin bench.txt
+	rm -rf bin bench.txt bench-symbol.txt

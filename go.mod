@@ -6,6 +6,7 @@ require (
 	github.com/creack/pty v1.1.24
 	github.com/hugelgupf/vmtest v0.0.0-20240307030256-5d9f3d34a58d
 	github.com/ianlancetaylor/demangle v0.0.0-20260724033716-83e58baca724
+	github.com/klauspost/compress v1.18.0
 	github.com/u-root/u-root v0.16.0
 	go.bug.st/serial v1.6.4
 	golang.org/x/arch v0.32.0

@@ -16,7 +16,8 @@
 // or set in the source. The tests in this folder check it.
 //
 // How it comes up: early.go, from start_amd64.s. How the program starts and ends:
-// program.go, args.go, programend.go.
+// program.go, args.go, presets.go, programend.go. What one may ask of it while it runs:
+// how much of the stacks is used (stackuse.go), a trace at each instruction (step.go).
 //
 // How it dies, from the gate to the wire:
 //

@@ -92,6 +92,7 @@ func findMarks() {
 	for i := n; n > 0 && i < len(marks); i++ {
 		marks[i].Lo, marks[i].Hi = marks[0].Lo, marks[0].Lo
 	}
+	walker.Prepare()
 }
 
 // traced is the FS base of the thread that is being traced: where its g is found.

@@ -54,7 +54,9 @@ func runPanicHook(rung int) {
 
 // OnPanic sets a function that is called at the beginning of each rung of the
 // panic path, with the rung's number from 1. It must be a top-level function. For
-// the crash lab, which faults there.
+// the crash lab, which faults there. Not inlined, as [OnInterrupt].
+//
+//go:noinline
 func OnPanic(f func(rung int)) { panicHook = **(**uintptr)(unsafe.Pointer(&f)) }
 
 // setForm reads the option trace=text|markup|compact.
@@ -117,25 +119,18 @@ func writeRung(n uintptr) {
 
 func fullTrace(d *death) {
 	threadStacks(d)
-	begin(d)
-	next := mem(d.sp, lineWords)
-	firstFrame(d)
-	runPanicHook(1)
-	w := &walker
-	w.Plain = false
-	walk(d)
-	for i := 1; i < w.N; i++ {
-		if f := &w.Frames[i]; f.Kind == tracer.PC {
-			mem(f.SP, lineWords)
-		}
-		frame(i, &w.Frames[i])
+	if repeated(d) {
+		return
 	}
-	writer.Stop(w.End, w.EndValue)
+	begin(d)
+	next := first(d)
+	runPanicHook(1)
+	others(d)
 	writer.Registers(&d.regs, d.have)
 	for i := range stacks {
 		s := &stacks[i]
 		if s.Lo == s.Hi {
-			if writer.Form == tracer.Compact && i <= lastStack() {
+			if writer.Form == tracer.Compact {
 				writer.Stack(s) // its frames know their stacks by number
 			}
 			continue
@@ -157,9 +152,9 @@ func fullTrace(d *death) {
 	dump(next, more-lineWords)
 	if stackDumpSet {
 		// So much of each other stack too, from where it was left.
-		on := w.Frames[0].Stack
-		for i := 1; i < w.N; i++ {
-			if f := &w.Frames[i]; f.Kind == tracer.PC && f.Stack != on {
+		on := walker.Frames[0].Stack
+		for i := 1; i < walker.N; i++ {
+			if f := &walker.Frames[i]; f.Kind == tracer.PC && f.Stack != on {
 				on = f.Stack
 				dump(f.SP+lineWords*8, more-lineWords)
 			}
@@ -168,13 +163,45 @@ func fullTrace(d *death) {
 	writer.Done()
 }
 
-// lastStack returns the index of the last row of the table with a stack.
-func lastStack() int {
-	i := len(stacks) - 1
-	for i > 0 && stacks[i].Lo == stacks[i].Hi {
-		i--
+// repeated writes a trace that is the one before once more in one line, where the form
+// has one for that, and reports whether it did. Who asks for so many words wants them each
+// time. It walks before anything is out, but only a trace after which the kernel goes on;
+// should the walk fault, the next rung begins with what happened.
+func repeated(d *death) bool {
+	if stackDumpSet || !writer.Compare(seq+1, d.kind, d.context, d.thread, d.goroutine, d.pc) {
+		return false
 	}
-	return i
+	why(d)
+	first(d)
+	others(d)
+	if !writer.Repeat() {
+		return false
+	}
+	seq++
+	d.told = true
+	return true
+}
+
+// first writes the words at SP and frame 0, before any walk. It returns where the dump
+// can go on, or 0.
+func first(d *death) (next uintptr) {
+	next = mem(d.sp, lineWords)
+	firstFrame(d)
+	return next
+}
+
+// others walks and writes the frames behind the first one, and why the walk ended.
+func others(d *death) {
+	w := &walker
+	w.Plain = false
+	walk(d)
+	for i := 1; i < w.N; i++ {
+		if f := &w.Frames[i]; f.Kind == tracer.PC {
+			mem(f.SP, lineWords)
+		}
+		frame(i, &w.Frames[i])
+	}
+	writer.Stop(w.End, w.EndValue)
 }
 
 // shortTrace is for a fault in fullTrace: addresses only, without the pc tables.
@@ -202,6 +229,11 @@ func begin(d *death) {
 	d.told = true
 	seq++
 	writer.Begin(seq, d.kind, d.context, d.thread, d.goroutine, buildID(), image.textLo, image.textHi)
+	why(d)
+}
+
+// why writes what is known of the cause.
+func why(d *death) {
 	writer.Reason(d.reason.b[:d.reason.n])
 	if d.cause {
 		writer.Cause(d.vector, d.code, d.at, d.addr, d.vector == amd64.VectorPF)

@@ -106,9 +106,6 @@ const (
 // area is the memory of all stacks but boot's.
 var area [areaSize]byte
 
-// defaultLimit is the part of a stack, in percent, above which it is over its limit.
-const defaultLimit = 90
-
 // initStacks lays the stacks out, paints them and hands them to the IST.
 func initStacks() {
 	next := uintptr(unsafe.Pointer(&area))
@@ -123,7 +120,7 @@ func initStacks() {
 			next = s.Hi
 			tracer.Paint(s.Lo, s.Hi)
 		}
-		s.Limit = s.Size() * defaultLimit / 100
+		s.Limit = provenLimit(i, s.Size())
 	}
 	for slot := 1; slot < amd64.NumIST; slot++ {
 		s := &stacks[stackPF+slot-1]

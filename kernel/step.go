@@ -14,7 +14,9 @@ var steps uintptr
 
 // StepTraces writes a trace at each instruction that follows and for which filter is
 // true: pc is the next instruction. The filter must be a top-level function and runs in
-// kernel context. A nil filter ends it. Any context.
+// kernel context. A nil filter ends it. Any context. Not inlined, as [OnInterrupt].
+//
+//go:noinline
 func StepTraces(filter func(pc uintptr) bool) {
 	if filter == nil {
 		amd64.SetTrapFlag(false)

@@ -123,7 +123,10 @@ func NMIs() uint32 { return nmis }
 
 // OnInterrupt sets the handler of a vector from 32 to 254. f must be a
 // top-level function; it runs in kernel context on the interrupt stack, with
-// interrupts off, and the local APIC is told when it returns.
+// interrupts off, and the local APIC is told when it returns. It is not inlined, so that
+// the calls of it tell what runs on that stack (tools/stacks).
+//
+//go:noinline
 func OnInterrupt(vector uint8, f func()) { handlers[vector] = **(**uintptr)(unsafe.Pointer(&f)) }
 
 // RaiseInterrupt sends the CPU an interrupt, by way of its local APIC, and lets

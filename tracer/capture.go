@@ -113,8 +113,10 @@ func (c *Capture) Stop() (End, uintptr) {
 	case c.N == c.limit():
 		return EndLimit, fp
 	case fp == 0:
-		if ra, ok := ReadWord(above); s.Contains(above) && s.Hi-above <= topSlack && ok && ra == 0 {
-			return EndZero, 0
+		if s.Contains(above) && s.Hi-above <= topSlack && above%8 == 0 {
+			if ra, ok := ReadWord(above); ok && ra == 0 {
+				return EndZero, 0
+			}
 		}
 		return EndOutside, 0
 	case fp%8 != 0:

@@ -1,20 +1,83 @@
 package tracer
 
-// The compact form's byte string (wire.go): records of a tag and fields, in
-// base64 lines of CompactLine bytes. Addresses in a kernel share their upper
-// bytes, so a difference to the one before takes two or three bytes instead of
-// eight.
+// The compact form's byte string (wire.go). What a trace says it says several
+// times: the saved frame pointers and return addresses of the dump are those of the
+// frames, registers are pointers into the same stack, unused stack is all the same.
+// So each value is coded by the latest ones before it. What traces of one boot have
+// in common, most of all the table of stacks, is sent once and then in what has
+// changed.
 
-// rec begins a record. A begin record and whatever comes before a frame goes
-// out when its line is full; nothing waits for longer than that.
-func (w *Writer) rec(tag byte) { w.pack(tag) }
+// packer is a Writer's state for the compact form.
+type packer struct {
+	// The line.
+	buf [CompactLine]byte
+	n   int
 
-// pack appends a byte to the string.
+	// This trace: the latest values, as a ring; the frame before; the row before.
+	values   [RecentValues]uintptr
+	next     int // where the next value goes
+	forget   bool
+	frames   int
+	addr, fp uintptr
+	step     uintptr // from the frame pointer before to fp, if that was a RecNext frame
+	stack    int8
+	run      int // frames that the RecAgain record to come stands for
+	rowNo    int // of rows given
+	rowSent  int // number of the next row that needs no number
+	rowHi    uintptr
+	rowSize  uintptr
+	rowLimit uintptr
+
+	// This boot: what a later trace builds on.
+	seq      uint32 // of the trace before, or of this one
+	finished bool   // it came to its end
+	table    uint32 // the trace that rows are of; 0: none
+	rows     [MaxStacks]row
+
+	// The trace that was sent before, to know when it comes again.
+	first     uintptr // pc of its frame 0
+	crc       uint32
+	last      uint64 // its digest
+	digest    uint64 // of this one
+	stopped   bool   // what is said from here on is not in the digest
+	comparing bool   // nothing is sent
+}
+
+// row is a row of the table of stacks as it was sent.
+type row struct {
+	lo, size, used, limit uintptr
+	name                  uint64 // a digest
+}
+
+// mix adds v to a digest.
+func mix(d, v uint64) uint64 {
+	d = (d ^ v) * 0x9e3779b97f4a7c15
+	return d ^ d>>29
+}
+
+func (w *Writer) mix(v uint64) { w.c.digest = mix(w.c.digest, v) }
+
+// rec begins a record. It sends the frames that wait to be counted.
+func (w *Writer) rec(tag byte) {
+	w.endRun()
+	w.pack(tag)
+}
+
+func (w *Writer) endRun() {
+	if n := w.c.run; n > 0 {
+		w.c.run = 0
+		w.pack(RecAgain)
+		w.uvarint(uint64(n))
+	}
+}
+
+// pack appends a byte to the string, and sends a line that is full.
 func (w *Writer) pack(b byte) {
+	c := &w.c
 	w.sum(b)
-	w.buf[w.n] = b
-	if w.n++; w.n == CompactLine {
-		w.flush()
+	c.buf[c.n] = b
+	if c.n++; c.n == CompactLine {
+		w.flush(CompactTag)
 	}
 }
 
@@ -28,42 +91,477 @@ func (w *Writer) uvarint(v uint64) {
 	w.pack(byte(v))
 }
 
-// zigzag appends a difference: small ones of either sign become small numbers.
-func (w *Writer) zigzag(d uintptr) {
-	v := int64(d)
-	w.uvarint(uint64(v<<1 ^ v>>63))
+// high appends the n low bytes of v, highest first.
+func (w *Writer) high(v uintptr, n uint) {
+	for n > 0 {
+		n--
+		w.pack(byte(v >> (n * 8 & 63)))
+	}
 }
 
-const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+// fits reports whether v is a signed number of so many bits, less than 64.
+func fits(v uintptr, bits uint) bool {
+	return int64(v)<<(64-bits&63)>>(64-bits&63) == int64(v)
+}
 
-// flush sends the bytes gathered so far as a line.
-func (w *Writer) flush() {
-	if w.n == 0 {
+// value appends v in the shortest way.
+func (w *Writer) value(v uintptr) {
+	c := &w.c
+	if v < 16 {
+		w.pack(0xf0 | byte(v))
 		return
 	}
-	w.str(CompactTag)
-	w.dec(uint64(w.lines))
-	w.byte(' ')
-	for i := 0; i < w.n; i += 3 {
-		var b [3]byte
-		n := 0
-		for n < 3 && i+n < w.n {
-			b[n] = w.buf[i+n]
-			n++
+	near8, near16 := -1, -1
+	for i := 0; i < RecentValues; i++ {
+		d := v - c.value(i)
+		if d == 0 {
+			w.pack(byte(i))
+			return
 		}
-		w.byte(alphabet[b[0]>>2])
-		w.byte(alphabet[b[0]&3<<4|b[1]>>4])
-		if n > 1 {
-			w.byte(alphabet[b[1]&15<<2|b[2]>>6])
-		} else {
-			w.byte('=')
+		if d&7 != 0 || i >= 32 {
+			continue
 		}
-		if n > 2 {
-			w.byte(alphabet[b[2]&63])
-		} else {
-			w.byte('=')
+		if near8 < 0 && fits(d, 8+3) {
+			near8 = i
+		}
+		if near16 < 0 && fits(d, 16+3) {
+			near16 = i
 		}
 	}
-	w.n = 0
+	// Of the absolute number, as many bytes as it needs with a sign or without.
+	plain, signed := uint(1), uint(1)
+	for plain < 8 && v>>(plain*8&63) != 0 {
+		plain++
+	}
+	for signed < 8 && !fits(v, signed*8) {
+		signed++
+	}
+	d := v - c.addr
+	switch {
+	case near8 >= 0:
+		w.pack(0x40 | byte(near8))
+		w.pack(byte((v - c.value(near8)) >> 3))
+	case plain > 1 && signed > 1 && fits(d, 13):
+		w.pack(0x60 | byte(d>>8)&0x1f)
+		w.pack(byte(d))
+	case plain > 2 && signed > 2 && fits(d, 22):
+		w.pack(0x80 | byte(d>>16)&0x3f)
+		w.high(d, 2)
+	case plain > 2 && signed > 2 && near16 >= 0:
+		w.pack(0xc0 | byte(near16))
+		w.high((v-c.value(near16))>>3, 2)
+	case signed < plain:
+		w.pack(0xe8 | byte(signed-1))
+		w.high(v, signed)
+	default:
+		w.pack(0xe0 | byte(plain-1))
+		w.high(v, plain)
+	}
+	c.remember(v)
+}
+
+// value returns latest value i, counted from 0.
+func (c *packer) value(i int) uintptr { return c.values[(c.next-1-i)&(RecentValues-1)] }
+
+// remember makes v the latest value.
+func (c *packer) remember(v uintptr) {
+	if !c.forget {
+		c.values[c.next&(RecentValues-1)] = v
+		c.next++
+	}
+}
+
+// packBegin begins a trace.
+func (w *Writer) packBegin(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64, build []byte) {
+	c := &w.c
+	whole := !c.finished || seq != c.seq+1 || seq%WholeEvery == 1
+	if whole {
+		c.table = 0
+	}
+	c.seq, c.finished = seq, false
+	w.beginDigest(kind, ctx, thread, goroutine)
+	c.comparing = false
+	c.n, c.run, c.rowNo, c.rowSent, c.rowHi, c.rowSize, c.rowLimit = 0, 0, 0, 0, 0, 0, 0
+	c.frames, c.addr, c.fp, c.step, c.stack = 0, 0, 0, 0, NoStack
+	for i := range c.values {
+		c.values[i] = 0
+	}
+	c.next, c.forget = 0, false
+	c.remember(Signature)
+
+	w.rec(RecBegin)
+	w.uvarint(uint64(seq))
+	w.pack(byte(kind)<<4 | byte(ctx)&15)
+	w.uvarint(uint64(thread))
+	n := min(len(build), 0x7f)
+	if !whole && n > shortBuild {
+		n = shortBuild
+		w.pack(shortBuild | 0x80)
+	} else {
+		w.pack(byte(n))
+	}
+	for _, b := range build[:n] {
+		w.pack(b)
+	}
+	if goroutine != 0 {
+		w.rec(RecGo)
+		w.uvarint(goroutine)
+	}
+}
+
+// shortBuild is how many bytes of the build ID a trace has that builds on another:
+// enough to tell two builds apart.
+const shortBuild = 4
+
+func (w *Writer) beginDigest(kind TraceKind, ctx Context, thread uint32, goroutine uint64) {
+	c := &w.c
+	c.digest, c.stopped = 0, false
+	w.mix(uint64(kind)<<8 | uint64(ctx))
+	w.mix(uint64(thread))
+	w.mix(goroutine)
+}
+
+func (w *Writer) packReason(text []byte) {
+	w.mix(uint64(len(text)))
+	for _, b := range text {
+		w.mix(uint64(b))
+	}
+	if w.c.comparing {
+		return
+	}
+	w.rec(RecReason)
+	w.uvarint(uint64(len(text)))
+	for _, b := range text {
+		w.pack(printable(b))
+	}
+}
+
+func (w *Writer) packCause(vector, code uint32, addr uintptr, hasAddr bool) {
+	w.mix(uint64(vector)<<32 | uint64(code))
+	if hasAddr {
+		w.mix(uint64(addr))
+	}
+	if w.c.comparing {
+		return
+	}
+	if hasAddr {
+		w.rec(RecCauseAddr)
+	} else {
+		w.rec(RecCause)
+	}
+	w.uvarint(uint64(vector))
+	w.uvarint(uint64(code))
+	if hasAddr {
+		w.value(addr)
+	}
+}
+
+func (w *Writer) packMem(addr uintptr, words []uintptr) {
+	if !w.c.stopped {
+		// The words that may decide what the host makes of the frame to come.
+		for i, x := range words {
+			if x-w.textLo < w.textSize {
+				w.mix(uint64(addr) + uint64(i)*8)
+				w.mix(uint64(x))
+			}
+		}
+	}
+	if w.c.comparing {
+		return
+	}
+	w.rec(RecMem)
+	w.value(addr)
+	w.uvarint(uint64(len(words)))
+	for _, x := range words {
+		w.value(x)
+	}
+}
+
+func (w *Writer) packFrame(i int, f *Frame) {
+	c := &w.c
+	w.mix(uint64(f.Kind)<<8 | uint64(uint8(f.Stack)))
+	w.mix(uint64(f.Addr))
+	switch f.Kind {
+	case Trap:
+		w.mix(uint64(f.Vector)<<32 | uint64(f.Error))
+	case PC:
+		w.mix(uint64(f.SP))
+		fallthrough
+	default:
+		w.mix(uint64(f.FP))
+	}
+	if c.comparing {
+		return
+	}
+	if i == 0 {
+		c.first = f.Addr
+	}
+	c.forget = c.frames >= RecentFrames
+	step := f.FP - c.fp
+	switch {
+	case f.Kind != RA || c.frames == 0 || f.Stack != c.stack || step-8 >= 0x80*8 || step&7 != 0:
+		w.rec(RecFrame + byte(f.Kind))
+		w.value(f.Addr)
+		switch f.Kind {
+		case Trap:
+			w.uvarint(uint64(f.Vector))
+			w.uvarint(uint64(f.Error))
+		case PC:
+			w.value(f.SP)
+			fallthrough
+		default:
+			w.value(f.FP)
+			c.fp = f.FP
+		}
+		w.pack(byte(f.Stack))
+		c.step = 0
+	case f.Addr == c.addr && step == c.step:
+		c.run++
+		c.fp = f.FP
+		c.remember(c.fp)
+	default:
+		w.rec(RecNext | byte(step/8-1))
+		w.value(f.Addr)
+		c.fp, c.step = f.FP, step
+		c.remember(c.fp)
+	}
+	c.addr, c.stack, c.forget = f.Addr, f.Stack, false
+	c.frames++
+	if i == 0 {
+		w.flush(CompactTag)
+	}
+}
+
+func (w *Writer) packStop(e End, value uintptr) {
+	w.mix(uint64(e))
+	w.mix(uint64(value))
+	w.c.stopped = true
+	if w.c.comparing {
+		return
+	}
+	w.rec(RecStop)
+	w.pack(byte(e))
+	if !e.Complete() {
+		w.value(value)
+	}
+}
+
+func (w *Writer) packRegisters(values *[NumRegisters]uintptr, have uint32) {
+	have &= 1<<NumRegisters - 1
+	if w.c.comparing || have == 0 {
+		return
+	}
+	w.rec(RecReg)
+	w.uvarint(uint64(have))
+	for i := range values {
+		if have&(1<<uint(i)) != 0 {
+			w.value(values[i])
+		}
+	}
+}
+
+// packStack sends the next row of the table, if it has changed.
+func (w *Writer) packStack(s *Stack) {
+	c := &w.c
+	i := c.rowNo
+	if c.rowNo++; c.comparing || i >= MaxStacks {
+		return
+	}
+	if i == 0 && c.table != 0 {
+		w.rec(RecTable)
+		w.uvarint(uint64(c.seq - c.table))
+	}
+	now := row{lo: s.Lo, size: s.Size(), used: s.Used, limit: s.Limit}
+	for k := 0; k < len(s.Name); k++ {
+		now.name = mix(now.name, uint64(s.Name[k]))
+	}
+	was := &c.rows[i]
+	rest := now.lo == was.lo && now.size == was.size && now.limit == was.limit && now.name == was.name
+	used := now.used == was.used
+	*was = now
+	switch {
+	case c.table == 0 && now.size == 0:
+		return
+	case c.table != 0 && rest && used:
+		return
+	case c.table != 0 && rest:
+		w.rec(RecUsed)
+		w.uvarint(uint64(i))
+		w.uvarint(uint64(s.Used))
+		return
+	}
+	flags, name, number := byte(0), 0, uint64(0)
+	for name < len(StackNames) {
+		if n, ok := nameNumber(s.Name, StackNames[name]); ok {
+			flags, number = RowName, n
+			break
+		}
+		name++
+	}
+	flags |= when(i == c.rowSent, RowNext) | when(s.Lo == c.rowHi+RowGap, RowBehind) |
+		when(now.size == c.rowSize, RowSize) | when(s.Used == 0, RowUnused) | when(s.Limit == c.rowLimit, RowLimit)
+	switch {
+	case flags&RowName == 0:
+		w.rec(RecStack)
+		w.pack(flags)
+		w.uvarint(uint64(len(s.Name)))
+		for k := 0; k < len(s.Name); k++ {
+			w.pack(s.Name[k])
+		}
+	case flags == RowAll:
+		w.rec(RecRow | byte(name))
+	default:
+		w.rec(RecRowFlags | byte(name))
+		w.pack(flags)
+	}
+	if number != 0 {
+		w.uvarint(number)
+	}
+	if flags&RowNext == 0 {
+		w.uvarint(uint64(i))
+	}
+	if flags&RowBehind == 0 {
+		w.value(s.Lo)
+	}
+	if flags&RowSize == 0 {
+		w.value(now.size)
+	}
+	if flags&RowUnused == 0 {
+		w.uvarint(uint64(s.Used))
+	}
+	if flags&RowLimit == 0 {
+		w.value(s.Limit)
+	}
+	c.rowSent, c.rowHi, c.rowSize, c.rowLimit = i+1, s.Hi, now.size, s.Limit
+}
+
+// when returns the flag if it is to be set.
+func when(is bool, flag byte) byte {
+	if is {
+		return flag
+	}
+	return 0
+}
+
+// nameNumber reports whether name is the known one, and if that ends in a dot the
+// number behind it, from 1.
+func nameNumber(name, known string) (number uint64, ok bool) {
+	n := len(known)
+	if len(name) < n {
+		return 0, false
+	}
+	for i := 0; i < n; i++ {
+		if name[i] != known[i] {
+			return 0, false
+		}
+	}
+	if known[n-1] != '.' {
+		return 0, len(name) == n
+	}
+	if len(name) == n || len(name) > n+9 || name[n] == '0' {
+		return 0, false
+	}
+	for i := n; i < len(name); i++ {
+		d := name[i] - '0'
+		if d > 9 {
+			return 0, false
+		}
+		number = number*10 + uint64(d)
+	}
+	return number, true
+}
+
+// packDone ends the trace. Later ones may build on it.
+func (w *Writer) packDone() {
+	c := &w.c
+	if c.comparing {
+		return
+	}
+	w.endRun()
+	if c.n > CompactLine-4 {
+		w.flush(CompactTag)
+	}
+	c.crc, c.last, c.finished = ^w.crc, c.digest, true
+	if c.rowNo > 0 {
+		c.table = c.seq
+	}
+	for shift := uint(32); shift > 0; {
+		shift -= 8
+		c.buf[c.n] = byte(c.crc >> (shift & 31))
+		c.n++
+	}
+	w.flush(CompactEnd)
+}
+
+// Compare asks whether the trace to come may be the one before once more, as far as
+// these can tell; pc is frame 0's address. If it may, then Reason, Cause, Mem, Frame
+// and Stop compare instead of writing, until Repeat. It never may in other forms than
+// Compact, nor if the kernel ends with the trace.
+func (w *Writer) Compare(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64, pc uintptr) bool {
+	c := &w.c
+	if w.Form != Compact || kind != KindNMI && kind != KindTrace ||
+		!c.finished || seq != c.seq+1 || seq%WholeEvery == 1 || pc != c.first {
+		return false
+	}
+	w.beginDigest(kind, ctx, thread, goroutine)
+	c.comparing = true
+	return true
+}
+
+// Repeat ends what Compare has begun. If all was the same it writes one short line,
+// which is the trace, and returns true. Otherwise nothing has been written.
+func (w *Writer) Repeat() bool {
+	c := &w.c
+	c.comparing = false
+	if c.digest != c.last {
+		return false
+	}
+	c.seq++
+	w.crc = ^uint32(0)
+	for _, v := range [...]uint32{c.crc, c.seq} {
+		for shift := uint(32); shift > 0; {
+			shift -= 8
+			w.sum(byte(v >> (shift & 31)))
+		}
+	}
+	check := ^w.crc % (85 * 85)
+	w.str(RepeatTag)
+	w.digit85(c.seq)
+	w.digit85(check / 85)
+	w.digit85(check)
+	w.eol()
+	return true
+}
+
+// digit85 sends v modulo 85 as a digit.
+func (w *Writer) digit85(v uint32) { w.byte('!' + byte(v%85)) }
+
+// flush sends the bytes gathered so far as a line, if there are any.
+func (w *Writer) flush(tag string) {
+	c := &w.c
+	if c.n == 0 {
+		return
+	}
+	w.str(tag)
+	if w.lines == 0 {
+		w.digit85(0)
+	} else {
+		w.digit85((w.lines-1)%84 + 1)
+	}
+	for i := 0; i < c.n; i += 4 {
+		var v uint32
+		for k := i; k < i+4; k++ {
+			v <<= 8
+			if k < c.n {
+				v |= uint32(c.buf[k])
+			}
+		}
+		digits := min(c.n-i, 4) + 1
+		for div := uint32(85 * 85 * 85 * 85); digits > 0; digits-- {
+			w.digit85(v / div)
+			div /= 85
+		}
+	}
+	c.n = 0
 	w.eol()
 }

@@ -18,7 +18,10 @@
 //	records.go    the frame records of one stack and their guards
 //	marks.go      functions in which the walk needs a rule: a runtime's stack switches
 //	load_*.s      the only instructions that touch memory which may not be there
+//	capture.go    one stack's return addresses at a high rate, with the same guards
 //	watermark.go  painting a stack and finding its high-water mark
+//	measure_*.go  what one call takes of the stack, and how much is left
+//	bare/         what the speed of all that is measured against
 //	wire.go       the trace format, documented once for both sides
 //	writer.go     the target's side of the format: text and markup
 //	compact.go    the same in few bytes

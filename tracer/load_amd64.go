@@ -73,4 +73,4 @@ const captureSize = 512
 
 // fixupSize is the length in bytes to which load_amd64.s pads both functions,
 // so that an address within it belongs to no other.
-const fixupSize = 128
+const fixupSize = 256

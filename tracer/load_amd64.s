@@ -6,28 +6,51 @@
 // can return in its place. Each is padded beyond fixupSize bytes: an address
 // less than that above its entry is its own.
 
-#define PAD \
-	QUAD $0xcccccccccccccccc; QUAD $0xcccccccccccccccc; \
-	QUAD $0xcccccccccccccccc; QUAD $0xcccccccccccccccc; \
-	QUAD $0xcccccccccccccccc; QUAD $0xcccccccccccccccc; \
-	QUAD $0xcccccccccccccccc; QUAD $0xcccccccccccccccc; \
+#define PAD8 \
 	QUAD $0xcccccccccccccccc; QUAD $0xcccccccccccccccc; \
 	QUAD $0xcccccccccccccccc; QUAD $0xcccccccccccccccc; \
 	QUAD $0xcccccccccccccccc; QUAD $0xcccccccccccccccc; \
 	QUAD $0xcccccccccccccccc; QUAD $0xcccccccccccccccc
 
+#define PAD PAD8; PAD8; PAD8; PAD8
+
+// STEP looks at the record at AX, and stores a frame.
+#define STEP \
+	LEAQ	(AX)(BX*1), CX; \
+	RORQ	$3, CX;		/* a misaligned fp gets an index beyond any span */ \
+	CMPQ	CX, SI; \
+	JAE	stop; \
+	CMPQ	CX, DX; \
+	JB	stop; \
+	MOVQ	8(AX), R12;	/* may fault */ \
+	LEAQ	(R12)(DI*1), R15; \
+	CMPQ	R15, R8; \
+	JAE	stop; \
+	MOVQ	(AX), AX;	/* may fault */ \
+	LEAQ	2(CX), DX; \
+	MOVQ	R12, Frame_Addr(R9); \
+	MOVQ	AX, Frame_FP(R9); \
+	MOVQ	R11, Frame_Kind(R9);	/* Kind, Stack and the padding behind them */ \
+	ADDQ	R13, R12; \
+	CMPQ	R12, R10; \
+	CMOVQCS	R12, R10
+
 // func chase(c *chaser, out unsafe.Pointer, max uintptr)
 //
 //	AX fp     CX its word index   DX lowest index allowed
 //	BX -lo    SI span             DI -text    R8 text span
-//	R9 frame to store into, R10 their end, R11 meta
-//	R12 return address, R13 next fp
+//	R9 frame to store into, max their end   R11 meta
+//	R12 return address   R13 -exact   R10 smallest distance from there
+//
+// Two frames a turn. When their number is odd, the first turn begins in its middle.
 TEXT ·chase(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	c+0(FP), R13
 	MOVQ	out+8(FP), R9
 	MOVQ	max+16(FP), R10
+	MOVQ	R10, CX
 	IMULQ	$Frame__size, R10
 	ADDQ	R9, R10
+	MOVQ	R10, max+16(FP)
 	MOVQ	chaser_fp(R13), AX
 	MOVQ	chaser_min(R13), DX
 	MOVQ	chaser_negLo(R13), BX
@@ -35,25 +58,17 @@ TEXT ·chase(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	chaser_negText(R13), DI
 	MOVQ	chaser_textSpan(R13), R8
 	MOVQ	chaser_meta(R13), R11
+	MOVQ	chaser_nearest(R13), R10
+	MOVQ	chaser_negExact(R13), R13
+	TESTQ	$1, CX
+	JNE	next
 loop:
-	LEAQ	(AX)(BX*1), CX
-	RORQ	$3, CX		// a misaligned fp gets an index beyond any span
-	CMPQ	CX, SI
-	JAE	stop
-	CMPQ	CX, DX
-	JB	stop
-	MOVQ	8(AX), R12	// may fault
-	MOVQ	(AX), R13	// may fault
-	LEAQ	(R12)(DI*1), R15
-	CMPQ	R15, R8
-	JAE	stop
-	MOVQ	R12, Frame_Addr(R9)
-	MOVQ	R13, Frame_FP(R9)
-	MOVQ	R11, Frame_Kind(R9)	// Kind, Stack and the padding behind them
+	STEP
 	ADDQ	$Frame__size, R9
-	LEAQ	2(CX), DX
-	MOVQ	R13, AX
-	CMPQ	R9, R10
+next:
+	STEP
+	ADDQ	$Frame__size, R9
+	CMPQ	R9, max+16(FP)
 	JB	loop
 stop:
 	MOVQ	$0, CX
@@ -65,13 +80,14 @@ TEXT ·chaseFault(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	$1, CX
 	JMP	·chaseDone(SB)
 
-// chaseDone stores the loop's state (AX, DX, R9, and in CX whether a load
+// chaseDone stores the loop's state (AX, DX, R9, R10, and in CX whether a load
 // faulted) back into the chaser.
 TEXT ·chaseDone(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	c+0(FP), BX
 	MOVQ	AX, chaser_fp(BX)
 	MOVQ	DX, chaser_min(BX)
 	MOVQ	CX, chaser_fault(BX)
+	MOVQ	R10, chaser_nearest(BX)
 	MOVQ	R9, AX
 	SUBQ	out+8(FP), AX
 	XORL	DX, DX

@@ -73,6 +73,10 @@ type Mark struct {
 // reach bounds addresses: lo <= address < lo+span.
 type reach struct{ lo, span uintptr }
 
+// Prepare computes what the first walk with a table of Marks computes, so that no walk
+// has to: it looks at the whole table. Any context.
+func (w *Walker) Prepare() { w.spans() }
+
 // spans computes the reaches of all marks, and of those whose frames the walk
 // must search for: few addresses lie within, so one compare rules most out.
 func (w *Walker) spans() {
@@ -118,22 +122,11 @@ func (w *Walker) rule(kind Kind, addr uintptr) Rule {
 // exactFrom returns the index of the first frame from first on that is in a
 // RuleExact function, or the number of frames.
 func (w *Walker) exactFrom(first int) int {
-	lo, span := w.exact.lo, w.exact.span
-	frames := w.Frames[first:w.N]
-	for len(frames) > 0 {
-		if len(frames) >= 4 {
-			// Nearly all are outside; four at a time cost half as much.
-			f := (*[4]Frame)(frames)
-			if f[0].Addr-lo > span && f[1].Addr-lo > span && f[2].Addr-lo > span && f[3].Addr-lo > span {
-				frames = frames[4:]
-				continue
-			}
-		}
+	for i := first; i < w.N; i++ {
 		// A return address may be one beyond.
-		if f := &frames[0]; f.Addr-lo <= span && w.rule(f.Kind, f.Addr) == RuleExact {
-			return w.N - len(frames)
+		if f := &w.Frames[i]; f.Addr-w.exact.lo <= w.exact.span && w.rule(f.Kind, f.Addr) == RuleExact {
+			return i
 		}
-		frames = frames[1:]
 	}
 	return w.N
 }
@@ -189,7 +182,7 @@ func (w *Walker) goOnAt(p *place, pc, sp, fp uintptr, ok bool) (goOn bool) {
 		to := w.locate(sp, fp)
 		// RSP may be on its way back to that stack already.
 		back := w.Frames[w.N-1].Kind == PC && to == p.stack
-		*p = place{kind: RA, pc: pc, sp: sp, fp: fp, stack: to, fresh: !back}
+		*p = place{kind: RA, pc: pc, sp: sp, fp: fp, stack: to, floor: p.floor, fresh: !back}
 		return true
 	}
 	return false

@@ -17,6 +17,8 @@ type chaser struct {
 	meta     uintptr // Kind and Stack as they lie in a Frame
 	n        uintptr // frames stored
 	fault    uintptr // 1: the record at fp cannot be read
+	negExact uintptr // minus the lowest address where a RuleExact function is
+	nearest  uintptr // the smallest distance of a return address from there
 }
 
 // follow walks the records of the stack of p from p.fp up. Either the walk goes
@@ -47,9 +49,14 @@ func (w *Walker) follow(p *place, first int, above uintptr) (goOn bool, rec uint
 	c.negText = -w.TextLo
 	c.textSpan = w.TextHi - w.TextLo
 	c.meta = uintptr(RA) | uintptr(uint8(cur))<<8
+	c.negExact = -w.exact.lo
+	c.nearest = ^uintptr(0)
 	lowest := c.min
+	for i := first; i < w.N; i++ {
+		c.nearest = min(c.nearest, w.Frames[i].Addr+c.negExact)
+	}
 	w.chase()
-	if w.exact.span != 0 {
+	if c.nearest <= w.exact.span && w.exact.span != 0 {
 		if i := w.exactFrom(first); i+1 < w.N {
 			// What follows was walked as if it had been called there.
 			f, ra := &w.Frames[i], &w.Frames[i+1]
@@ -67,8 +74,9 @@ func (w *Walker) follow(p *place, first int, above uintptr) (goOn bool, rec uint
 		return false, 0
 	}
 	goOn, rec = w.endAt(p, c.fp, last, above)
-	if !goOn && w.N == len(w.Frames) && !w.End.Complete() {
-		// The walk may have come to its end just as the room did.
+	if !goOn && w.N == len(w.Frames) && !w.End.Complete() && !(rec != 0 && w.restorer(p, first)) {
+		// The walk may have come to its end just as the room did, or have room for one
+		// more, as the last is no frame.
 		w.stop(EndLimit, c.fp)
 		return false, 0
 	}
@@ -93,7 +101,7 @@ func (w *Walker) endAt(p *place, fp uintptr, last, above uintptr) (goOn bool, re
 		if goOn = w.atZero(p, above); goOn || w.End != 0 {
 			return goOn, 0
 		}
-		if w.atTop(cur, above) {
+		if w.atTop(cur, above) && above >= p.floor {
 			if ra, ok := w.word(above); ok && ra == 0 {
 				w.stop(EndZero, 0)
 				return false, 0
@@ -106,25 +114,28 @@ func (w *Walker) endAt(p *place, fp uintptr, last, above uintptr) (goOn bool, re
 		w.stop(EndMisaligned, fp)
 		return false, 0
 	}
-	if cur == NoStack || !w.Stacks[cur].Contains(fp) || w.Stacks[cur].Hi-fp < 16 {
+	var s *Stack
+	if cur != NoStack {
+		s = &w.Stacks[cur]
+	}
+	if s == nil || !s.Contains(fp) || s.Hi-fp < 16 {
 		if w.atOther(p, cur, fp) || w.atMoved(p, cur, fp, last) {
 			return true, 0
 		}
 		w.stop(EndOutside, fp)
 		return false, 0
 	}
-	if (fp-w.Stacks[cur].Lo)/8 < w.c.min {
+	if (fp-s.Lo)/8 < w.c.min {
 		w.stop(EndBackward, fp)
 		return false, 0
 	}
-	bp, ok0 := w.word(fp)
-	ra, ok1 := w.word(fp + 8)
+	bp, ra, ok := w.record(fp)
 	switch {
-	case !ok0 || !ok1:
+	case !ok:
 		w.stop(EndUnreadable, fp)
 	case ra == TrapMark:
 		return false, fp
-	case ra == 0 && bp == 0 && w.atTop(cur, fp):
+	case ra == 0 && bp == 0 && s.Hi-fp <= topSlack:
 		w.stop(EndZero, 0)
 	case !w.inText(ra) && w.N < len(w.Frames) && w.lastRule() == RuleExact:
 		// What was interrupted was no code.
@@ -174,5 +185,6 @@ func (w *Walker) chase() {
 		w.N++
 		c.min = t + 2
 		c.fp = next
+		c.nearest = min(c.nearest, ra+c.negExact)
 	}
 }

@@ -145,7 +145,7 @@ func (w *Walker) walk(kind Kind, pc, sp, fp uintptr) {
 		}
 		cur = p.stack
 		above := p.sp
-		if p.kind != 0 {
+		if p.kind != 0 && !(p.kind == RA && w.Plain && w.inText(p.pc)) { // frame pointers only
 			var goOn bool
 			if above, goOn = w.caller(&p); goOn {
 				continue
@@ -158,7 +158,7 @@ func (w *Walker) walk(kind Kind, pc, sp, fp uintptr) {
 		if goOn {
 			continue
 		}
-		if rec == 0 || !w.trap(&p, rec) {
+		if rec == 0 || !w.trap(&p, rec, first) {
 			return
 		}
 	}
@@ -190,11 +190,11 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 	if slot == 0 {
 		return p.sp, false
 	}
-	if p.kind == RA && !w.Plain && !w.holds(p.stack, p.fp&^7) && w.moved(p.stack, p.fp, slot-8) {
+	if p.kind == RA && !w.Plain && w.inText(p.pc) && slot-p.sp >= 8 && !w.holds(p.stack, p.fp&^7) && w.moved(p.stack, p.fp, slot-8) {
 		p.fp = slot - 8 // see atMoved
 		w.Frames[w.N-1].FP = p.fp
 	}
-	if slot == p.fp+8 || !w.holds(p.stack, slot) {
+	if slot == p.fp+8 || !w.holds(p.stack, slot) || slot < p.floor {
 		return slot, false
 	}
 	rule := w.rule(p.kind, p.pc)
@@ -210,6 +210,7 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 		return 0, true
 	case ok && w.inText(ra):
 		w.add(RA, ra, 0, p.fp, p.stack)
+		p.floor = slot + 8 // the caller's record is above what its call has pushed
 		return slot + 8, false
 	}
 	return slot, false
@@ -221,8 +222,8 @@ func (w *Walker) exactAt(p *place, pc, sp, fp uintptr) {
 }
 
 // trap makes p the place that the trap record at rec interrupted. It reports
-// whether the walk can go on there.
-func (w *Walker) trap(p *place, rec uintptr) bool {
+// whether the walk can go on there. first is as in follow.
+func (w *Walker) trap(p *place, rec uintptr, first int) bool {
 	// All of the record must be on the stack that it was found on.
 	cur := p.stack
 	if hi := w.Stacks[cur].Hi; hi-rec < TrapRecordSize {
@@ -243,8 +244,8 @@ func (w *Walker) trap(p *place, rec uintptr) bool {
 		w.stop(EndUnreadable, rec)
 		return false
 	}
-	if f := &w.Frames[w.N-1]; w.N > 1 && f.Kind == RA && w.rule(PC, f.Addr) == RuleRestorer {
-		w.N-- // but never what the walk was given
+	if w.restorer(p, first) {
+		w.N--
 	}
 	pc, sp := v[2], v[5]
 	if !w.add(Trap, pc, 0, 0, cur) {
@@ -262,6 +263,20 @@ func (w *Walker) trap(p *place, rec uintptr) bool {
 	return true
 }
 
+// restorer reports whether the last frame is a return address on the stack of p that is
+// in a RuleRestorer function: what led there was no call. first is the index of the first
+// frame of the place, which is never one, as it was not found on the stack.
+func (w *Walker) restorer(p *place, first int) bool {
+	if p.kind != 0 {
+		first++
+	}
+	if w.N <= first {
+		return false
+	}
+	f := &w.Frames[w.N-1]
+	return f.Kind == RA && w.rule(PC, f.Addr) == RuleRestorer
+}
+
 // returnSlot returns the address of the word that holds the return address of
 // the function that runs at pc with the stack pointer sp, or 0 if that is not known.
 func (w *Walker) returnSlot(kind Kind, pc, sp uintptr) uintptr {
@@ -276,7 +291,7 @@ func (w *Walker) returnSlot(kind Kind, pc, sp uintptr) uintptr {
 	if kind == RA {
 		pc-- // the call itself: a function may end with it
 	}
-	if delta, ok := w.SPDelta(pc); ok {
+	if delta, ok := w.SPDelta(pc); ok && sp+delta >= sp {
 		return sp + delta
 	}
 	return 0
@@ -321,6 +336,18 @@ func (w *Walker) atTop(i int, a uintptr) bool {
 // holds reports whether the word at a lies in stack i.
 func (w *Walker) holds(i int, a uintptr) bool {
 	return i != NoStack && a%8 == 0 && w.Stacks[i].Contains(a)
+}
+
+// record reads the two words at a.
+func (w *Walker) record(a uintptr) (saved, ra uintptr, ok bool) {
+	if w.Load == nil {
+		saved, ok = ReadWord(a)
+		ra, ok2 := ReadWord(a + 8)
+		return saved, ra, ok && ok2
+	}
+	saved, ok = w.Load(a)
+	ra, ok2 := w.Load(a + 8)
+	return saved, ra, ok && ok2
 }
 
 func (w *Walker) word(a uintptr) (uintptr, bool) {

@@ -7,8 +7,8 @@ package tracer
 // # Lines
 //
 // A trace is a run of lines. Each begins with the tag "zf1 " (in the compact
-// form "zf1c "), or, in the markup form, may be an element line that begins
-// with "{{{". A trace starts on a fresh line. Lines end in CR LF. The writer
+// form "zf1:", "zf1;" or "zf1="), or, in the markup form, may be an element line
+// that begins with "{{{". A trace starts on a fresh line. Lines end in CR LF. The writer
 // never emits a control character but that; a reason's bytes below 0x20 and
 // 0x7f are sent as '?'. Lines of others (a program's output) may stand between
 // a trace's lines and are no part of it. Numbers are decimal, or hexadecimal
@@ -74,7 +74,7 @@ package tracer
 //
 // # CRC
 //
-// crc is CRC-32 (IEEE 802.3, reflected, polynomial 0xedb88320) over the
+// crc is CRC-32 (IEEE 802.3, reflected, polynomial 0xedb88320), in the text form over the
 // trace's lines from begin up to and without done, each with its line feed and
 // without its carriage return. LINES is the number of those lines. A trace
 // without its done line was cut; one whose CRC or LINES differ is damaged. A
@@ -108,37 +108,103 @@ package tracer
 //
 // # Compact form (trace=compact)
 //
-// For slow lines. A byte string, cut into pieces of up to 54 bytes, each sent
-// in base64 (RFC 4648, standard alphabet, padded) behind its number, which
-// counts from 0. A piece ends behind frame 0, so that what and where are out
-// before the walk begins:
+// For slow lines. A trace is a byte string, a run of records (below), cut into
+// pieces of up to 60 bytes. A piece ends behind frame 0, so that what and where are
+// out before the walk begins. Each piece is a line of a tag, its number and its
+// bytes, without blanks. The last line has another tag, and behind the bytes of the
+// string the CRC of all of them, four bytes, highest first:
 //
-//	zf1c 0 BASE64
-//	zf1c 1 BASE64
-//	zf1c end LINES crc=0xCRC
+//	zf1:NBYTES
+//	zf1;NBYTES
 //
-// The CRC is over the byte string. A line that is missing or damaged cuts the
-// string there. The string is a run of records: a tag byte, then fields. U is
-// an unsigned LEB128 number, Z a zigzag-coded signed one, B a U length with so
-// many bytes. Addresses of frames are sent as differences (Z) to the one
-// before, from 0; frame pointers likewise; words of memory as U.
+// The number N is one digit, the bytes are groups of five digits, in Ascii85: a
+// digit d is the character 33+d ("!" to "u"), so none is a blank or a control
+// character. Each group stands for four bytes, as a number of base 85 with the
+// highest digit first; at the end of a line, 1 to 3 bytes are the first 2 to 4 digits
+// of the group that zeros would fill up (to read it, fill up with "u"). N is 0 in the first line alone; from 1 it counts
+// to 84 and begins with 1 again. A line that is missing or damaged cuts the string there.
 //
-//	0x01 begin   U seq, byte kind, byte context, U thread, B build ID
+// ## Later traces
+//
+// A trace with a number SEQ that leaves the remainder 1 when divided by 16, the first
+// one of a boot among them, says everything. Others may build on what was sent
+// before: they have the first bytes of the build ID alone, and of the table of stacks
+// what has changed. After a trace that did not come to its end, one says everything too.
+//
+// A trace that is the one before it once more is one line of nine bytes, its line
+// ending included:
+//
+//	zf1=NCC
+//
+// N is SEQ modulo 85. CC is a check, a number of two digits, highest first: a CRC-32,
+// as below, of the CRC of the trace that is repeated and of SEQ, four bytes each,
+// highest first, modulo 7225. So a repetition whose original did not arrive is known
+// as such. The trace repeated is the last that was sent in another way than this. The
+// same are: kind, context, thread, goroutine, reason, cause, the frames with all that
+// they say, end and value, and at each pc frame the return addresses among the words
+// at SP (those words that lie in the text). Registers but those of frame 0, other
+// words and the high-water marks may have changed since, and are not known. Only a
+// trace after which the kernel goes on (of the kinds nmi and trace) is repeated so.
+//
+// ## Values
+//
+// U is an unsigned LEB128 number, B a U length with so many bytes. V is an address or
+// a word: 64 bits, coded by what has been sent in this trace before. The 64 latest
+// values are numbered from 0, the latest; at the begin, number 0 is [Signature], the
+// others are 0. The base is the address of the latest frame, or 0. Differences are
+// signed, and numbers of several bytes or of bits in two bytes have the highest first.
+//
+//	00nnnnnn                 value n
+//	010nnnnn D8              value n plus 8 times a difference
+//	011ddddd d8              the base plus a difference of 13 bits
+//	10dddddd d8 d8           the base plus a difference of 22 bits
+//	110nnnnn D16             value n plus 8 times a difference
+//	1110snnn byte ...        n+1 bytes; s: the topmost bit is a sign
+//	1111nnnn                 n
+//
+// What is coded in the first and the last way is no new value. Nor is what belongs to
+// frame 16 and those behind it: the words that follow repeat the frames at the stack
+// pointer.
+//
+// ## Records
+//
+// A tag byte, then fields:
+//
+//	0x01 begin   U seq, byte kind<<4|context, U thread, byte length, so many bytes
+//	             of the build ID; 0x80 in the length: there are more of them
 //	0x02 reason  B text
-//	0x03 cause   U vector, U error code, byte hasAddr, [U address] (the pc is frame 0's)
-//	0x04 mem     U address, U count, count times U word
-//	0x05 stop    byte end, U value
-//	0x06 reg     byte number (index in [RegisterNames]), U value
-//	0x07 stack   B name, Z lo (difference to the row before), U size, U used, U limit;
-//	             size 0: the row is empty and only keeps its number
+//	0x03 cause   U vector, U error code (the pc is frame 0's)
+//	0x09 cause   U vector, U error code, V address
+//	0x04 mem     V address, U count, count times V word
+//	0x05 stop    byte end, V value (not for zero and goexit)
+//	0x06 reg     U set of registers (bit n: [RegisterNames] n), V value of each
+//	0x07 stack   byte flags, B name, fields (a row of the table; see below)
 //	0x08 goroutine U number (directly behind begin; left out when there is none)
-//	0x11 pc      Z address, Z sp (difference to the address fp), Z fp, byte stack (0xff: none)
-//	0x12 ra      Z address, Z fp, byte stack
+//	0x0a again   U n: the frame before, an 0x80 one, n times more, each with the same
+//	             address and the same distance
+//	0x0b table   U n: what follows are changes to the table of the trace SEQ-n
+//	0x0c used    U row, U used (all else in that row is as before)
+//	0x11 pc      V address, V sp, V fp, byte stack (its row; 0xff: none)
+//	0x12 ra      V address, V fp, byte stack
 //	0x13, 0x14   as 0x12, for inferred and scan
-//	0x15 trap    Z address, U vector, U error code, byte stack
+//	0x15 trap    V address, U vector, U error code, byte stack
+//	0x40+n       [U number], fields: a row with all flags set, of the name n, up to 31
+//	0x60+n       byte flags, [U number], fields: a row of the name n
+//	0x80+n       ra on the stack of the frame before, fp 8*(n+1) above the one before:
+//	             V address
 //
-// For pc, sp is sent as the difference to the frame pointer of this same
-// record. A cause, an end or a stack name means the same as in the text form.
+// The fields of a row, each left out if its flag is set:
+//
+//	0x01  U row number; set: that of the row before in this trace plus 1, from 0
+//	0x02  nothing; set, but for 0x07: the name is name n of [StackNames], and if that
+//	      ends in a dot a number from 1 follows it, which stands before the fields
+//	0x04  V lo; set: the end of the row before in this trace plus 4096
+//	0x08  V size; set: that of the row before in this trace
+//	0x10  U used; set: 0
+//	0x20  V limit; set: that of the row before in this trace
+//
+// A row that is not there is empty, as is one with the size 0. Without an 0x0b record
+// the rows sent are all. A cause, an end or a stack name means the same as in the text form.
 //
 // # Ends of a run
 //
@@ -149,25 +215,67 @@ package tracer
 const (
 	// Tag begins each line of the text and markup forms.
 	Tag = "zf1 "
-	// CompactTag begins each line of the compact form.
-	CompactTag = "zf1c "
+	// CompactTag begins each line of the compact form but the last.
+	CompactTag = "zf1:"
+	// CompactEnd begins the last line of the compact form.
+	CompactEnd = "zf1;"
+	// RepeatTag begins the line that stands for a trace like the one before.
+	RepeatTag = "zf1="
 )
 
 // CompactLine is the number of bytes that one line of the compact form holds.
-const CompactLine = 54
+const CompactLine = 60
 
-// Record tags of the compact form. A frame's tag is recFrame + its Kind.
+// WholeEvery is the number of traces of which one says everything in the compact form.
+const WholeEvery = 16
+
+// Record tags of the compact form. A frame's tag is RecFrame + its Kind.
 const (
-	RecBegin  = 0x01
-	RecReason = 0x02
-	RecCause  = 0x03
-	RecMem    = 0x04
-	RecStop   = 0x05
-	RecReg    = 0x06
-	RecStack  = 0x07
-	RecGo     = 0x08
-	RecFrame  = 0x10
+	RecBegin     = 0x01
+	RecReason    = 0x02
+	RecCause     = 0x03
+	RecMem       = 0x04
+	RecStop      = 0x05
+	RecReg       = 0x06
+	RecStack     = 0x07
+	RecGo        = 0x08
+	RecCauseAddr = 0x09
+	RecAgain     = 0x0a
+	RecTable     = 0x0b
+	RecUsed      = 0x0c
+	RecFrame     = 0x10
+	RecRow       = 0x40
+	RecRowFlags  = 0x60
+	RecNext      = 0x80
 )
+
+// Flags of a row.
+const (
+	RowNext = 1 << iota
+	RowName
+	RowBehind
+	RowSize
+	RowUnused
+	RowLimit
+	RowAll = 1<<iota - 1
+)
+
+// RowGap is the distance of a row behind the one before, in bytes: a guard page.
+const RowGap = 4096
+
+// What values of the compact form are coded by.
+const (
+	// RecentValues is how many of the latest values are known.
+	RecentValues = 64
+	// RecentFrames is the number of the first frame whose values are not among them.
+	RecentFrames = 16
+)
+
+// StackNames are the usual names of stacks, in the order of the compact form's
+// numbers. A number follows the ones that end in a dot.
+var StackNames = [...]string{
+	"boot", "pf", "exc", "irq", "df", "nmi", "mc", "debug", "panic", "nested", "kernel", "g", "g0", "gsignal", "g0.", "sig.",
+}
 
 // RegisterNames are the registers of a trace, in the order of the compact
 // form's numbers; text and JSON use the names.

@@ -3,7 +3,8 @@ package tracer
 // The target's side of the trace format (wire.go) in its text and markup forms,
 // and the one interface over all three: the panic path calls the same methods
 // whatever form the user chose. Each method sends its line at once; nothing is
-// kept back, so what has been written is out when the next step dies.
+// kept back, so what has been written is out when the next step dies. The compact
+// form sends a line when it is full, and behind frame 0.
 
 // Form is how a trace is written.
 type Form uint8
@@ -18,7 +19,7 @@ const (
 )
 
 // Writer writes one trace after the other. It allocates nothing; its own
-// memory is a few hundred bytes, so it is best a static variable. Any context,
+// memory is some 3 KiB, so it is best a static variable. Any context,
 // one at a time.
 type Writer struct {
 	// Put takes the next byte for the wire.
@@ -32,35 +33,17 @@ type Writer struct {
 	crc   uint32 // over what wire.go says, inverted
 	lines uint32
 
-	// Compact form only.
-	buf      [CompactLine]byte
-	n        int
-	lastAddr uintptr
-	lastFP   uintptr
-	lastLo   uintptr
+	c packer // compact form only
 }
 
 // Begin starts a trace. thread and goroutine are the numbers of what ran,
 // goroutine 0 if it was none; build is the GNU build ID; textLo and textHi bound
 // the text, for the markup form.
 func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64, build []byte, textLo, textHi uintptr) {
-	w.crc, w.lines, w.n = ^uint32(0), 0, 0
-	w.lastAddr, w.lastFP, w.lastLo = 0, 0, 0
+	w.crc, w.lines = ^uint32(0), 0
 	w.textLo, w.textSize = textLo, textHi-textLo
 	if w.Form == Compact {
-		w.rec(RecBegin)
-		w.uvarint(uint64(seq))
-		w.pack(byte(kind))
-		w.pack(byte(ctx))
-		w.uvarint(uint64(thread))
-		w.uvarint(uint64(len(build)))
-		for _, b := range build {
-			w.pack(b)
-		}
-		if goroutine != 0 {
-			w.rec(RecGo)
-			w.uvarint(goroutine)
-		}
+		w.packBegin(seq, kind, ctx, thread, goroutine, build)
 		return
 	}
 	w.str("zf1 begin ")
@@ -112,11 +95,7 @@ func (w *Writer) Reason(text []byte) {
 		text = text[:MaxReason]
 	}
 	if w.Form == Compact {
-		w.rec(RecReason)
-		w.uvarint(uint64(len(text)))
-		for _, b := range text {
-			w.pack(printable(b))
-		}
+		w.packReason(text)
 		return
 	}
 	w.str("zf1 reason ")
@@ -140,15 +119,7 @@ func printable(b byte) byte {
 // trapped and, if hasAddr, the address that faulted.
 func (w *Writer) Cause(vector, code uint32, pc, addr uintptr, hasAddr bool) {
 	if w.Form == Compact {
-		w.rec(RecCause)
-		w.uvarint(uint64(vector))
-		w.uvarint(uint64(code))
-		if hasAddr {
-			w.pack(1)
-			w.uvarint(uint64(addr))
-		} else {
-			w.pack(0)
-		}
+		w.packCause(vector, code, addr, hasAddr)
 		return
 	}
 	w.str("zf1 cause vector=")
@@ -173,12 +144,7 @@ func (w *Writer) vector(vector, code uint32) {
 // Mem dumps the words found from addr upwards, WordsPerLine to a line.
 func (w *Writer) Mem(addr uintptr, words []uintptr) {
 	if w.Form == Compact {
-		w.rec(RecMem)
-		w.uvarint(uint64(addr))
-		w.uvarint(uint64(len(words)))
-		for _, x := range words {
-			w.uvarint(uint64(x))
-		}
+		w.packMem(addr, words)
 		return
 	}
 	for i := range words {
@@ -204,24 +170,7 @@ const WordsPerLine = 3
 // the walk begins.
 func (w *Writer) Frame(i int, f *Frame, stack string) {
 	if w.Form == Compact {
-		w.rec(RecFrame + byte(f.Kind))
-		w.zigzag(f.Addr - w.lastAddr)
-		w.lastAddr = f.Addr
-		switch f.Kind {
-		case Trap:
-			w.uvarint(uint64(f.Vector))
-			w.uvarint(uint64(f.Error))
-		case PC:
-			w.zigzag(f.SP - f.FP)
-			fallthrough
-		default:
-			w.zigzag(f.FP - w.lastFP)
-			w.lastFP = f.FP
-		}
-		w.pack(byte(f.Stack))
-		if i == 0 {
-			w.flush()
-		}
+		w.packFrame(i, f)
 		return
 	}
 	w.str("zf1 ")
@@ -263,9 +212,7 @@ func (w *Writer) Frame(i int, f *Frame, stack string) {
 // Stop says why the walk ended, and at which value.
 func (w *Writer) Stop(e End, value uintptr) {
 	if w.Form == Compact {
-		w.rec(RecStop)
-		w.pack(byte(e))
-		w.uvarint(uint64(value))
+		w.packStop(e, value)
 		return
 	}
 	w.str("zf1 stop ")
@@ -283,15 +230,13 @@ func (w *Writer) Stop(e End, value uintptr) {
 // Registers writes the values of the registers whose bit is set in have; both
 // are indexed as RegisterNames. Three to a line.
 func (w *Writer) Registers(values *[NumRegisters]uintptr, have uint32) {
+	if w.Form == Compact {
+		w.packRegisters(values, have)
+		return
+	}
 	col := 0
 	for i := range values {
 		if have&(1<<uint(i)) == 0 {
-			continue
-		}
-		if w.Form == Compact {
-			w.rec(RecReg)
-			w.pack(byte(i))
-			w.uvarint(uint64(values[i]))
 			continue
 		}
 		if col == 0 {
@@ -311,19 +256,12 @@ func (w *Writer) Registers(values *[NumRegisters]uintptr, have uint32) {
 	}
 }
 
-// Stack writes a row of the table of stacks.
+// Stack writes the next row of the table of stacks. The compact form needs all rows
+// in their order, also those that are empty, since a frame has its stack's number; up
+// to MaxStacks.
 func (w *Writer) Stack(s *Stack) {
 	if w.Form == Compact {
-		w.rec(RecStack)
-		w.uvarint(uint64(len(s.Name)))
-		for i := 0; i < len(s.Name); i++ {
-			w.pack(s.Name[i])
-		}
-		w.zigzag(s.Lo - w.lastLo)
-		w.lastLo = s.Lo
-		w.uvarint(uint64(s.Size()))
-		w.uvarint(uint64(s.Used))
-		w.uvarint(uint64(s.Limit))
+		w.packStack(s)
 		return
 	}
 	w.str("zf1 stack ")
@@ -345,13 +283,12 @@ func (w *Writer) Stack(s *Stack) {
 
 // Done ends the trace with its CRC.
 func (w *Writer) Done() {
-	tag := "zf1 done "
 	if w.Form == Compact {
-		w.flush()
-		tag = "zf1c end "
+		w.packDone()
+		return
 	}
 	lines, crc := w.lines, ^w.crc
-	w.str(tag)
+	w.str("zf1 done ")
 	w.dec(uint64(lines))
 	w.str(" crc=")
 	w.hex(uint64(crc))

@@ -1,9 +1,11 @@
 package tracer
 
 import (
-	"encoding/base64"
+	"encoding/ascii85"
+	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -80,33 +82,112 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-func TestCompactWriter(t *testing.T) {
-	lines := strings.Split(strings.TrimSuffix(sample(Compact), "\r\n"), "\r\n")
+// unpack returns the byte string of a compact trace, without its CRC, from its lines.
+func unpack(t *testing.T, lines []string) []byte {
+	t.Helper()
 	var packed []byte
-	for i, l := range lines[:len(lines)-1] {
-		p, ok := strings.CutPrefix(l, fmt.Sprintf("zf1c %d ", i))
+	for i, l := range lines {
+		tag := "zf1:"
+		if i == len(lines)-1 {
+			tag = "zf1;"
+		}
+		p, ok := strings.CutPrefix(l, tag+string(rune('!'+i)))
 		if !ok {
 			t.Fatalf("line %d is %q; want tag and number", i, l)
 		}
-		b, err := base64.StdEncoding.DecodeString(p)
-		if err != nil {
-			t.Fatalf("line %d: %v", i, err)
+		b := make([]byte, len(p)+4) // Decode wants room for a whole group
+		n, used, err := ascii85.Decode(b, []byte(p), true)
+		if err != nil || used != len(p) {
+			t.Fatalf("line %d: %d of %d digits, %v", i, used, len(p), err)
 		}
-		if full := i == 2; full && len(b) != CompactLine || len(b) > CompactLine {
-			t.Errorf("line %d holds %d bytes; want %d, or less behind frame 0 and at the end", i, len(b), CompactLine)
+		if full := i != 0 && i < len(lines)-2; full && n != CompactLine || len(l) > 80 {
+			t.Errorf("line %d holds %d bytes in %d columns; want %d in 80, or less behind frame 0 and at the end", i, n, len(l), CompactLine)
 		}
-		packed = append(packed, b...)
+		packed = append(packed, b[:n]...)
 	}
-	want := fmt.Sprintf("zf1c end %d crc=%#x", len(lines)-1, crc32.ChecksumIEEE(packed))
-	if got := lines[len(lines)-1]; got != want {
-		t.Errorf("last line = %q; want %q", got, want)
+	n := len(packed) - 4
+	if got, want := binary.BigEndian.Uint32(packed[n:]), crc32.ChecksumIEEE(packed[:n]); got != want {
+		t.Errorf("the CRC is %#x; want %#x", got, want)
 	}
-	// The beginning, by hand from wire.go: seq 7, fault, early, thread 3, two
-	// bytes of build ID; reason of 11 bytes; cause 14, 2, with address 8; five
-	// words at 0x9000.
-	start := "\x01\x07\x02\x01\x03\x02\x01\xab" + "\x02\x0bnil?pointer" + "\x03\x0e\x02\x01\x08" + "\x04\x80\xa0\x02\x05\x00\xb4\xa4\x80\x01"
-	if got := string(packed[:len(start)]); got != start {
-		t.Errorf("the string begins %q; want %q", got, start)
+	return packed[:n]
+}
+
+// wantCompact is the sample by hand from wire.go.
+const wantCompact = "\x01\x07\x21\x03\x02\x01\xab" + // seq 7, fault, early, thread 3, two bytes of build ID
+	"\x02\x0bnil?pointer" +
+	"\x09\x0e\x02\xf8" + // cause 14, 2, address 8
+	"\x04\xe1\x90\x00\x05\xf0\xe2\x20\x12\x34\xe8\xff\xf3\xf4" + // five words at 0x9000
+	"\x11\xe2\x20\x10\x00\x03\x43\x04\x00" + // pc; sp is value 3, fp 8*4 above it
+	"\x85\x78\x00" + // ra, fp 8*6 higher, address 0x800 below the base
+	"\x15\x80\x18\x00\x21\x01\x01" + // trap, 0x1800 above the base
+	"\x11\x00\xe1\xa0\x00\xe0\x11\xff" + // pc, at the same address
+	"\x05\x02\x00" + // misaligned, at that frame pointer
+	"\x06\x1d\xf1\xf3\xf4\xf5" + // registers 0, 2, 3, 4
+	"\x60\x03\x09\x4b\x20\xf8\x01\xe0\xe6" + // boot, where lo is value 9, size 8*32 above value 11, a 0, used 248, limit 230
+	"\x63\x2b\x03\xc8\x01" // irq, where lo is value 3, as large, used 200, the same limit
+
+func TestCompactWriter(t *testing.T) {
+	lines := strings.Split(strings.TrimSuffix(sample(Compact), "\r\n"), "\r\n")
+	if got := string(unpack(t, lines)); got != wantCompact {
+		t.Errorf("the string is %x; want %x", got, wantCompact)
+	}
+}
+
+// TestRepeatLine: the line of a repetition is its number and a check, nine bytes in
+// all; comparing costs nothing on the wire.
+func TestRepeatLine(t *testing.T) {
+	var out []byte
+	w := Writer{Put: func(b byte) { out = append(out, b) }, Form: Compact}
+	say := func() {
+		w.Reason([]byte("again"))
+		w.Frame(0, &Frame{Kind: RA, Addr: 0x201000, FP: 0x9020, Stack: 0}, "boot")
+		w.Stop(EndZero, 0)
+	}
+	compare := func(seq uint32, kind TraceKind, pc uintptr) bool {
+		return w.Compare(seq, kind, ContextEarly, 0, 0, pc)
+	}
+	if compare(1, KindTrace, 0) {
+		t.Errorf("the first trace may be a repetition")
+	}
+	w.Begin(1, KindTrace, ContextEarly, 0, 0, nil, 0, 0)
+	say()
+	if compare(2, KindTrace, 0x201000) {
+		t.Errorf("a trace that has no end may be repeated")
+	}
+	w.Done()
+	first := len(out)
+	sum := crc32.ChecksumIEEE(unpack(t, strings.Split(strings.TrimSuffix(string(out), "\r\n"), "\r\n")))
+	for seq := uint32(2); seq < 17; seq++ {
+		if !compare(seq, KindTrace, 0x201000) {
+			t.Fatalf("trace %d may not be a repetition", seq)
+		}
+		say()
+		if !w.Repeat() {
+			t.Fatalf("trace %d is no repetition", seq)
+		}
+		check := crc32.ChecksumIEEE(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, sum), seq)) % (85 * 85)
+		want := fmt.Sprintf("zf1=%c%c%c\r\n", '!'+seq, '!'+check/85, '!'+check%85)
+		if got := string(out[first:]); got != want {
+			t.Errorf("trace %d: %q; want %q", seq, got, want)
+		}
+		out = out[:first]
+	}
+	if compare(17, KindTrace, 0x201000) || compare(18, KindTrace, 0x201000) || compare(16, KindNMI, 0x201001) {
+		t.Errorf("trace 17, a trace too far or one from elsewhere may be a repetition")
+	}
+	w.Begin(17, KindFault, ContextEarly, 0, 0, nil, 0, 0)
+	say()
+	w.Done()
+	if compare(18, KindFault, 0x201000) {
+		t.Errorf("a fault may be a repetition")
+	}
+	first = len(out)
+	if !compare(18, KindTrace, 0x201000) {
+		t.Errorf("trace 18 may be no repetition")
+	}
+	say()
+	if w.Repeat() || len(out) != first {
+		t.Errorf("a trace of another kind: %q; want nothing written", out[first:])
 	}
 }
 
@@ -120,14 +201,18 @@ func TestGoroutineWriter(t *testing.T) {
 	}{
 		{Text, EndGoexit, "zf1 begin 1 trace goroutine thread=2 goroutine=18 build=-\r\nzf1 stop goexit (complete)\r\n"},
 		{Text, EndZero, "zf1 begin 1 trace goroutine thread=2 goroutine=18 build=-\r\nzf1 stop zero (complete)\r\n"},
-		{Compact, EndGoexit, "zf1c 0 " + base64.StdEncoding.EncodeToString([]byte("\x01\x01\x05\x03\x02\x00\x08\x12\x05\x09\x00")) + "\r\n"},
+		{Compact, EndGoexit, "\x01\x01\x53\x02\x00\x08\x12\x05\x09"},
 	} {
 		var out []byte
 		w := Writer{Put: func(b byte) { out = append(out, b) }, Form: tt.form}
 		w.Begin(1, KindTrace, ContextGoroutine, 2, 18, nil, 0, 0)
 		w.Stop(tt.end, 0)
 		w.Done()
-		if got, _, _ := strings.Cut(string(out), "zf1 done"); !strings.HasPrefix(got, tt.want) {
+		got, _, _ := strings.Cut(string(out), "zf1 done")
+		if tt.form == Compact {
+			got = string(unpack(t, strings.Split(strings.TrimSuffix(got, "\r\n"), "\r\n")))
+		}
+		if got != tt.want {
 			t.Errorf("form %d, %v: %q; want %q", tt.form, tt.end, got, tt.want)
 		}
 	}
@@ -172,6 +257,94 @@ func TestVectorName(t *testing.T) {
 		VectorCall: "CALL", VectorSyscall: "SYSCALL", VectorSignal: "SIGNAL"} {
 		if got := VectorName(v); got != want {
 			t.Errorf("VectorName(%d) = %s; want %s", v, got, want)
+		}
+	}
+}
+
+// TestCompactSize: a trace of 32 frames, none like another, takes little in the compact
+// form against text, both with what the kernel sends by default: the first of a boot, a
+// later one, and one with all registers.
+func TestCompactSize(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const textLo, textHi, depth = 0x200000, 0x360000, 32
+	stacks := []Stack{{Name: "boot", Lo: 0x46c000, Hi: 0x474000, Used: 1304, Limit: 29491}}
+	for _, name := range []string{"pf", "exc", "irq", "df", "nmi", "mc", "debug", "panic", "nested", "kernel"} {
+		s := Stack{Name: name, Lo: stacks[len(stacks)-1].Hi + 0x1000}
+		if s.Hi, s.Limit = s.Lo+16<<10, 14745; len(stacks) > 7 {
+			s.Hi, s.Limit = s.Lo+32<<10, 29491
+		}
+		stacks = append(stacks, s)
+	}
+	stacks[1].Lo += 0x53000 // the others are not next to it
+	// A stack with frames of 3 to 16 words: the record, and what functions keep there.
+	sp := uintptr(0x473400)
+	frames := []Frame{{Kind: PC, Addr: textLo + uintptr(rng.Uint64N(textHi-textLo)), SP: sp, FP: sp + 16}}
+	words := map[uintptr]uintptr{}
+	for range depth - 1 {
+		f := &frames[len(frames)-1]
+		next := Frame{Kind: RA, Addr: textLo + uintptr(rng.Uint64N(textHi-textLo)), FP: f.FP + 8*uintptr(3+rng.IntN(14))}
+		words[f.FP], words[f.FP+8] = next.FP, next.Addr
+		frames = append(frames, next)
+	}
+	for a := sp; a < sp+128; a += 8 {
+		if _, ok := words[a]; !ok {
+			words[a] = []uintptr{0, Signature, uintptr(rng.IntN(300)), sp + uintptr(rng.IntN(4096)), 0xc000000000 + 8*uintptr(rng.IntN(1<<16))}[rng.IntN(5)]
+		}
+	}
+	dump := func(a uintptr, n int) (w []uintptr) {
+		for range n {
+			w, a = append(w, words[a]), a+8
+		}
+		return w
+	}
+	var regs [NumRegisters]uintptr
+	for i := range regs {
+		regs[i] = words[sp+uintptr(i%16)*8]
+	}
+	regs[0], regs[1], regs[2] = frames[0].Addr, frames[0].SP, frames[0].FP
+	size := func(form Form, traces int, have uint32) (n int) {
+		w := Writer{Put: func(byte) { n++ }, Form: form}
+		for seq := 1; seq <= traces; seq++ {
+			n = 0
+			w.Begin(uint32(seq), KindPanic, ContextEarly, 0, 0, make([]byte, 20), textLo, textHi)
+			w.Reason([]byte("deep"))
+			w.Mem(sp, dump(sp, 3))
+			for i := range frames {
+				w.Frame(i, &frames[i], "boot")
+			}
+			w.Stop(EndZero, 0)
+			w.Registers(&regs, have)
+			for i := range stacks {
+				w.Stack(&stacks[i])
+			}
+			more := 13
+			if form != Compact {
+				more = 61
+			}
+			for k := 0; k < more; k += 13 { // words beyond those of the frames count as zeros
+				w.Mem(sp+24+uintptr(k)*8, dump(sp+24+uintptr(k)*8, 13))
+			}
+			w.Done()
+		}
+		return n
+	}
+	const few, all = 1<<0 | 1<<1 | 1<<2, 1<<NumRegisters - 1
+	for _, tt := range []struct {
+		name   string
+		traces int
+		have   uint32
+		max    float64
+	}{
+		{"the first trace", 1, few, 0.125},
+		{"a later one", 2, few, 0.10},
+		{"the first, with all registers", 1, all, 0.125},
+		{"a later one, with all registers", 2, all, 0.10},
+	} {
+		text, compact := size(Text, tt.traces, tt.have), size(Compact, tt.traces, tt.have)
+		if ratio := float64(compact) / float64(text); ratio > tt.max {
+			t.Errorf("%s: %d bytes against %d, %.3f; want %.2f at most", tt.name, compact, text, ratio, tt.max)
+		} else {
+			t.Logf("%s: %d bytes against %d, %.3f", tt.name, compact, text, ratio)
 		}
 	}
 }

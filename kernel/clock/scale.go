@@ -26,7 +26,8 @@ func ratio(num, den uint64) scale {
 // of returns v times the fraction, rounded down. The result must fit in 64 bits.
 func (s scale) of(v uint64) uint64 {
 	hi, lo := amd64.Mul64(v, s.mult)
-	return hi<<(64-s.shift) | lo>>s.shift
+	// shift is 1 to 64: masked, so that the compiler need not look for more.
+	return hi<<((64-s.shift)&63) | lo>>1>>((s.shift-1)&63)
 }
 
 // mulDiv returns a*b/den, rounded down, or 0 if that is no number of 64 bits.

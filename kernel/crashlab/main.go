@@ -58,6 +58,9 @@ var crashes = [...]crash{
 	{"early.deep", deepA, "a panic crash.depth=N frames deep (32), for measurements"},
 	{"early.step", stepA, "no death: a trace at each instruction of a tree of calls"},
 	{"early.measure", measureA, "no death: counts ticks of walks crash.depth=N frames deep"},
+	{"early.repeat", repeatA, "no death: the same trace, crash.depth=N frames deep, three times"},
+	{"early.random", randomA, "no death: random stacks are walked and traced; crash.seed=N, crash.count=M"},
+	{"early.wreck", wreckA, "death with random registers; crash.seed=N"},
 	{"early.triple", tripleA, "a triple fault: the machine resets without a word"},
 }
 

@@ -53,7 +53,10 @@ func (c *call) panic() int64 {
 }
 
 // OnUnknown sets a function that answers the system calls from OwnCalls up, in kernel
-// context. It must be a top-level function. For the crash lab.
+// context. It must be a top-level function. For the crash lab. It is not inlined, so that
+// the calls of it tell what runs on the kernel stack (tools/stacks).
+//
+//go:noinline
 func OnUnknown(f func(number uintptr) (result int64)) {
 	ownCalls = **(**uintptr)(unsafe.Pointer(&f))
 }

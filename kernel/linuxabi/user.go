@@ -93,7 +93,7 @@ func inTimespec(a uintptr) (ns uint64, errno int64) {
 }
 
 func outTimespec(a uintptr, ns uint64) int64 {
-	if !out64(a, ns/1e9) || !out64(a+8, ns%1e9) {
+	if !mm.Allowed(a, timespecSize, true) || !amd64.StoreUser64(a, ns/1e9) || !amd64.StoreUser64(a+8, ns%1e9) {
 		return -eFAULT
 	}
 	return 0

@@ -358,6 +358,10 @@ func Touch(addr uintptr, code uintptr) Verdict {
 	return Mended
 }
 
+// recent is the index of the area that Allowed found last: one call after the other
+// names memory on the same stack. It may be that of another area by now, or of none.
+var recent int
+
 // Allowed reports whether a program may read the n bytes at addr, or write them:
 // whether they lie in the image or in areas with that right. Kernel context.
 func Allowed(addr, n uintptr, write bool) bool {
@@ -380,11 +384,17 @@ func Allowed(addr, n uintptr, write bool) bool {
 	if write {
 		want = ProtWrite
 	}
+	if i := recent; i < numAreas {
+		if a := &areas[i]; addr >= a.lo && hi <= a.hi && a.prot&(want|ProtWrite) != 0 {
+			return true
+		}
+	}
 	for i := find(addr); i < numAreas; i++ {
 		if addr < areas[i].lo || areas[i].prot&(want|ProtWrite) == 0 {
 			return false
 		}
 		if hi <= areas[i].hi {
+			recent = i
 			return true
 		}
 		addr = areas[i].hi

@@ -162,6 +162,9 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	for _, n := range notes {
 		fmt.Fprintln(o.Stderr, "note:", n)
 	}
+	if err := FillStackTable(file, o.KernelPackage+StackTableName); err != nil {
+		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
+	}
 	info, err := Inspect(file)
 	if err != nil {
 		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)

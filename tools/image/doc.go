@@ -14,9 +14,10 @@
 //   - [Inspect] reads an image back: build ID, loaders, extent, smallest RAM.
 //
 // Nothing but the first page of the file, and of it only unused bytes and the
-// program header table, is changed: symbols, DWARF, build IDs and the contents
-// of every section stay byte for byte as linked.
+// program header table, is changed, and two tables of the kernel's are filled in
+// (golayout.go, stacklimits.go): symbols, DWARF, build IDs and all other contents
+// stay byte for byte as linked.
 //
-// Context: the host. It imports the standard library only, never the kernel,
-// which it knows by import path and entry symbol alone.
+// Context: the host. It may import tools/symbol and tools/stacks, never the kernel,
+// which it knows by import path and symbols alone.
 package image

@@ -1,23 +1,33 @@
 // Functions and the calls inlined into them, from a unit's tree of debugging
-// information entries. The tree is flattened: each function and each inlined call
-// knows the one it is in, and a list of address ranges, sorted, leads to the
-// innermost one at an address.
+// information entries. Most of a tree is types and variables: they are stepped
+// over, where the compiler wrote how far (DW_AT_sibling) with all that is in
+// them. What is kept of a unit is which function is where; a function's own
+// entries are read when an address of it is looked up.
 //
-// Source: DWARF 5, sections 3.3.8.2 (inlined subroutines), 7.5.3 (abbreviations).
+// Source: DWARF 5, sections 2.3 (siblings), 3.3.8.2 (inlined subroutines), 7.5.3
+// (abbreviations).
 
 package symbol
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"sort"
-	"strings"
 )
 
 const (
+	tagLexicalBlock      = 0x0b
 	tagInlinedSubroutine = 0x1d
+	tagModule            = 0x1e
+	tagCatchBlock        = 0x25
 	tagSubprogram        = 0x2e
+	tagTryBlock          = 0x32
+	tagNamespace         = 0x39
+	tagPartialUnit       = 0x3c
+	tagTypeUnit          = 0x41
 
+	attrSibling        = 0x01
 	attrName           = 0x03
 	attrStmtList       = 0x10
 	attrLowPC          = 0x11
@@ -36,12 +46,30 @@ const (
 	attrMIPSLinkage    = 0x2007
 )
 
-// An abbrevTable maps codes to the shapes of entries.
-type abbrevTable map[uint64]*abbrev
+// An abbrevTable has the shapes of a unit's entries. Compilers number them from 1.
+type abbrevTable struct {
+	key   abbrevKey
+	valid bool
+	dense []abbrev // dense[i] has the code i+1
+	other map[uint64]*abbrev
+	specs []attrSpec // of all of them
+}
+
+// An abbrevKey is an offset into .debug_abbrev and all else that sizes depend on.
+type abbrevKey struct {
+	off      uint64
+	version  uint16
+	addrSize int
+	dwarf64  bool
+}
 
 type abbrev struct {
 	tag      uint64
 	children bool
+	descend  bool // functions with code may be among the children
+	located  bool // it says where its code is
+	size     int  // of all the values in bytes, or -1 if it depends on them
+	sibling  int  // where DW_AT_sibling is, a DW_FORM_ref4, or -1
 	attrs    []attrSpec
 }
 
@@ -50,10 +78,17 @@ type attrSpec struct {
 	implicit   int64
 }
 
+func (t *abbrevTable) get(code uint64) *abbrev {
+	if code-1 < uint64(len(t.dense)) {
+		return &t.dense[code-1]
+	}
+	return t.other[code]
+}
+
 // A die is one entry: the attributes of use, as they are in the file.
 type die struct {
 	tag                                   uint64
-	children                              bool
+	sibling                               value
 	name, linkage, compDir, language      value
 	low, high, ranges                     value
 	origin, specification                 value
@@ -62,62 +97,141 @@ type die struct {
 	addrBase, strOffsetsBase, rngListBase value
 }
 
-// abbrevTable returns the table at offset off of .debug_abbrev. What it has of a
-// damaged table is what comes before the damage.
-func (d *dwarfData) abbrevTable(off uint64) abbrevTable {
-	if t, ok := d.abbrevs[off]; ok {
-		return t
-	}
-	t := make(abbrevTable)
-	c := d.cursor(d.abbrev, off)
-	for d.spend(4) {
-		code := c.uleb()
-		if code == 0 || c.bad {
+// readAbbrev reads one abbreviation after its code.
+func (r *dwarfReader) readAbbrev(c *cursor, f *format, specs []attrSpec) (abbrev, []attrSpec) {
+	a := abbrev{tag: c.uleb(), children: c.u8() != 0, sibling: -1}
+	first := len(specs)
+	for r.spend(1) {
+		s := attrSpec{attr: c.uleb(), form: c.uleb()}
+		if s.form == formImplicit {
+			s.implicit = c.sleb()
+		}
+		if s.attr == 0 && s.form == 0 || c.bad {
 			break
 		}
-		a := &abbrev{tag: c.uleb(), children: c.u8() != 0}
-		for d.spend(1) {
-			s := attrSpec{attr: c.uleb(), form: c.uleb()}
-			if s.form == formImplicit {
-				s.implicit = c.sleb()
-			}
-			if s.attr == 0 && s.form == 0 || c.bad {
+		switch {
+		case s.attr == attrSibling && s.form == formRef4:
+			a.sibling = a.size
+		case s.attr == attrLowPC, s.attr == attrRanges:
+			a.located = true
+		}
+		if n := fixedSize(s.form, f); a.size >= 0 && n >= 0 {
+			a.size += n
+		} else {
+			a.size = -1
+		}
+		specs = append(specs, s)
+	}
+	a.attrs = specs[first:len(specs):len(specs)]
+	switch a.tag {
+	case tagLexicalBlock, tagInlinedSubroutine, tagModule, tagCatchBlock, tagTryBlock, tagNamespace:
+		a.descend = true
+	}
+	return a, specs
+}
+
+// abbrevTable returns the unit's table. What it has of a damaged table is what
+// comes before the damage.
+func (r *dwarfReader) abbrevTable(u *unit) *abbrevTable {
+	key := abbrevKey{u.abbrevOff, u.version, u.addrSize, u.dwarf64}
+	for i := range r.abbrevs {
+		if r.abbrevs[i].key == key && r.abbrevs[i].valid {
+			return &r.abbrevs[i]
+		}
+	}
+	// Most units have a table of their own, so few are kept.
+	t := &r.abbrevs[r.nextAbbrevs%len(r.abbrevs)]
+	r.nextAbbrevs++
+	t.key = key
+	n := uint64(8 << 10)
+	for {
+		c := r.abbrevPages.cursor(u.abbrevOff, n)
+		n = max(n, uint64(len(c.b)))
+		t.dense, t.other = t.dense[:0], nil
+		specs := t.specs[:0]
+		for r.spend(4) {
+			code := c.uleb()
+			if code == 0 || c.bad {
 				break
 			}
-			a.attrs = append(a.attrs, s)
+			var a abbrev
+			if a, specs = r.readAbbrev(&c, &u.format, specs); c.bad {
+				break
+			}
+			switch {
+			case code == uint64(len(t.dense))+1:
+				t.dense = append(t.dense, a)
+			case t.get(code) == nil:
+				if t.other == nil {
+					t.other = make(map[uint64]*abbrev)
+				}
+				t.other[code] = &a
+			}
 		}
-		if c.bad {
+		t.specs = specs
+		if !c.bad || u.abbrevOff+uint64(len(c.b)) >= r.abbrev.size || r.work < 0 {
 			break
 		}
-		t[code] = a
-		d.cached += 2 + len(a.attrs)
+		n *= 4
 	}
-	if d.work >= 0 { // otherwise it may not be whole
-		d.abbrevs[off] = t
-	}
+	t.valid = r.work >= 0 // otherwise it may not be whole
 	return t
 }
 
-// readDIE reads the entry at the cursor. ok is false at a damaged one; an entry
-// with tag 0 ends a list of children.
-func (d *dwarfData) readDIE(c *cursor, u *unit, abbrevs abbrevTable, e *die) (ok bool) {
-	*e = die{}
-	code := c.uleb()
-	if c.bad {
-		return false
+// oneAbbrev returns one abbreviation of a unit, mostly the first, without reading
+// the whole table.
+func (r *dwarfReader) oneAbbrev(u *unit, code uint64) *abbrev {
+	key := abbrevKey{u.abbrevOff, u.version, u.addrSize, u.dwarf64}
+	for i := range r.abbrevs {
+		if t := &r.abbrevs[i]; t.valid && t.key == key {
+			return t.get(code)
+		}
 	}
-	if code == 0 {
-		return true
+	for n := uint64(2 << 10); ; n *= 4 {
+		c := r.abbrevPages.cursor(u.abbrevOff, n)
+		n = max(n, uint64(len(c.b)))
+		for {
+			got := c.uleb()
+			if got == code && code != 0 {
+				if a, _ := r.readAbbrev(&c, &u.format, nil); !c.bad {
+					return &a
+				}
+			}
+			if got == 0 || c.bad {
+				break
+			}
+			c.skipAbbrev()
+		}
+		if !r.spend(len(c.b)) || !c.bad || u.abbrevOff+uint64(len(c.b)) >= r.abbrev.size {
+			return nil
+		}
 	}
-	a := abbrevs[code]
-	if a == nil || !d.spend(1+len(a.attrs)) {
-		return false
+}
+
+// skipAbbrev steps over an abbreviation after its code.
+func (c *cursor) skipAbbrev() {
+	c.uleb()
+	c.u8()
+	for !c.bad {
+		attr, form := c.uleb(), c.uleb()
+		if form == formImplicit {
+			c.sleb()
+		}
+		if attr == 0 && form == 0 {
+			return
+		}
 	}
-	e.tag, e.children = a.tag, a.children
+}
+
+// readAttrs reads the values of an entry of shape a.
+func (r *dwarfReader) readAttrs(c *cursor, u *unit, a *abbrev, e *die) {
+	e.tag = a.tag
 	for i := range a.attrs {
 		s := &a.attrs[i]
 		v := c.form(s.form, s.implicit, &u.format)
 		switch s.attr {
+		case attrSibling:
+			e.sibling = v
 		case attrName:
 			e.name = v
 		case attrLinkageName, attrMIPSLinkage:
@@ -150,141 +264,347 @@ func (d *dwarfData) readDIE(c *cursor, u *unit, abbrevs abbrevTable, e *die) (ok
 			e.rngListBase = v
 		}
 	}
-	return !c.bad
 }
 
-// unitCursor is a cursor on .debug_info that ends with the unit.
-func (d *dwarfData) unitCursor(u *unit, off uint64) cursor {
-	return d.cursor(d.info[:u.end], off)
+// skipAttrs steps over an entry's values.
+func (c *cursor) skipAttrs(u *unit, a *abbrev) {
+	if a.size >= 0 {
+		c.skip(uint64(a.size))
+		return
+	}
+	for i := range a.attrs {
+		s := &a.attrs[i]
+		if n := fixedSize(s.form, &u.format); n >= 0 {
+			c.skip(uint64(n))
+		} else {
+			c.form(s.form, s.implicit, &u.format)
+		}
+	}
 }
 
-func (d *dwarfData) dieAt(u *unit, off uint64) (e die, ok bool) {
-	c := d.unitCursor(u, off)
-	ok = d.readDIE(&c, u, d.abbrevTable(u.abbrevOff), &e) && e.tag != 0
+// skipAll steps over an entry with all that is in it, if the entry tells how.
+func (c *cursor) skipAll(u *unit, a *abbrev) bool {
+	at := c.at + a.sibling
+	if a.sibling < 0 || at+4 > len(c.b) {
+		return false
+	}
+	to := uint64(binary.LittleEndian.Uint32(c.b[at:]))
+	if c.big {
+		to = uint64(binary.BigEndian.Uint32(c.b[at:]))
+	}
+	if to += u.base - c.base; to < uint64(at) || to > uint64(len(c.b)) {
+		return false
+	}
+	c.at = int(to)
+	return true
+}
+
+// unitBytes returns the unit's entries, read into the reader's buffer.
+func (r *dwarfReader) unitBytes(u *unit) []byte {
+	if r.current != u {
+		r.current = u
+		r.info = r.dwarfData.info.bytes(&r.infoBuf, u.dies, u.end-u.dies)
+	}
+	return r.info
+}
+
+// dieAt reads the entry at an offset that another one refers to.
+func (r *dwarfReader) dieAt(u *unit, off uint64) (e die, ok bool) {
+	abbrevs := r.abbrevTable(u)
+	read := func(c *cursor) {
+		e, ok = die{}, false
+		a := abbrevs.get(c.uleb())
+		if c.bad || a == nil || !r.spend(1+len(a.attrs)) {
+			return
+		}
+		r.readAttrs(c, u, a, &e)
+		ok = !c.bad
+	}
+	if off < u.dies || off >= u.end {
+		return e, false
+	}
+	if r.current == u && off-u.dies < uint64(len(r.info)) {
+		read(&cursor{b: r.info, at: int(off - u.dies), base: u.dies, big: r.file.big()})
+		return e, ok
+	}
+	r.infoPages.parse(off, read)
 	return e, ok
 }
 
-// A funcTable is the functions of a unit.
-type funcTable struct {
-	funcs  []function
-	ranges []funcRange
+// A loadedUnit is what has been read of a unit.
+type loadedUnit struct {
+	u     *unit
+	funcs []function // those that lie not in another one, sorted by low
+	deep  bool       // those that do too
+	lines lineTable
+	files []string // names of lines.files, as far as they were asked for
 }
 
-// A function is a function or a call inlined into one.
+// A function is a piece of text of a function and the place of its entry.
 type function struct {
-	parent             int32 // the function it is inlined into, -1 for none
-	depth              int32 // number of functions around it
-	origin             value // where its name is, for an inlined call
-	name, linkage      value
-	callFile, callLine uint32
+	low, high uint64
+	maxHigh   uint64 // the highest high of this one and all before it
+	off, end  uint64 // of the entry and what is in it, in .debug_info; end may be 0
+	order     int32
 }
 
-type funcRange struct {
-	low, high, maxHigh uint64 // maxHigh as in unitRange
-	fn                 int32
-}
-
-// loadFuncs reads the functions of a unit.
-func (d *dwarfData) loadFuncs(u *unit) {
-	t := &u.funcs
-	*t = funcTable{}
-	c := d.unitCursor(u, u.dies)
-	abbrevs := d.abbrevTable(u.abbrevOff)
-	// For each open list of children, the function it is in.
-	around := []int32{-1}
+// loadFuncs finds the unit's functions. With deep it looks for functions inside
+// functions too.
+func (r *dwarfReader) loadFuncs(l *loadedUnit, deep bool) {
+	u := l.u
+	l.funcs, l.deep = l.funcs[:0], deep
+	c := cursor{b: r.unitBytes(u), base: u.dies, big: r.file.big()}
+	abbrevs := r.abbrevTable(u)
+	if !r.spend(len(c.b)) {
+		return
+	}
+	depth := 0
 	var e die
-	for len(around) > 0 && d.readDIE(&c, u, abbrevs, &e) {
-		if e.tag == 0 {
-			around = around[:len(around)-1]
-			if len(around) == 1 {
-				break // that was the end of the unit's own children
+	// Nearly all the time of a look-up is spent here: hence the short cuts.
+	for c.at < len(c.b) && !c.bad {
+		off := u.dies + uint64(c.at)
+		code := uint64(c.b[c.at])
+		if code < 0x80 {
+			c.at++
+		} else {
+			code = c.uleb()
+		}
+		if code == 0 {
+			if depth--; depth <= 0 {
+				break
 			}
 			continue
 		}
-		in := around[len(around)-1]
-		inlined := e.tag == tagInlinedSubroutine
-		if inlined || e.tag == tagSubprogram {
-			fn := function{parent: -1, name: e.name, linkage: e.linkage, origin: e.origin}
-			if fn.origin.kind != valueRef {
-				fn.origin = e.specification
-			}
-			if inlined && in >= 0 {
-				fn.parent, fn.depth = in, t.funcs[in].depth+1
-			}
-			fn.callFile, fn.callLine = uint32(e.callFile.n), uint32(e.callLine.n)
-			in = int32(len(t.funcs))
-			d.eachRange(u, &e, func(low, high uint64) {
-				t.ranges = append(t.ranges, funcRange{low: low, high: high, fn: in})
-			})
-			t.funcs = append(t.funcs, fn)
+		a := abbrevs.get(code)
+		if a == nil {
+			break
 		}
-		if e.children {
-			around = append(around, in)
+		switch {
+		case a.tag == tagSubprogram && a.located:
+			e = die{}
+			r.readAttrs(&c, u, a, &e)
+			if c.bad {
+				continue
+			}
+			to := uint64(0)
+			if e.sibling.kind == valueRef && e.sibling.n > off && e.sibling.n-u.dies >= uint64(c.at) && e.sibling.n <= u.end {
+				to = e.sibling.n
+			}
+			for _, s := range r.ranges(u, &e) {
+				l.funcs = append(l.funcs, function{low: s.low, high: s.high, off: off, end: to, order: int32(len(l.funcs))})
+			}
+			if to != 0 && !deep {
+				c.at = int(to - u.dies)
+				continue
+			}
+		case a.sibling >= 0 && !a.descend && !deep && c.skipAll(u, a):
+			continue
+		case a.size >= 0:
+			c.at += a.size
+		default:
+			c.skipAttrs(u, a)
+		}
+		if a.children {
+			depth++
+		}
+		if depth == 0 {
+			break
 		}
 	}
-	slices.SortStableFunc(t.ranges, func(a, b funcRange) int { return cmp.Compare(a.low, b.low) })
-	for i := range t.ranges {
-		t.ranges[i].maxHigh = t.ranges[i].high
+	slices.SortFunc(l.funcs, func(a, b function) int {
+		return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.order, b.order))
+	})
+	for i := range l.funcs {
+		l.funcs[i].maxHigh = l.funcs[i].high
 		if i > 0 {
-			t.ranges[i].maxHigh = max(t.ranges[i].high, t.ranges[i-1].maxHigh)
+			l.funcs[i].maxHigh = max(l.funcs[i].high, l.funcs[i-1].maxHigh)
 		}
 	}
-	d.cached += len(t.funcs) + len(t.ranges)
 }
 
-// at returns the innermost function at pc and the start of the piece of text of
-// it that pc is in; fn is -1 if there is none.
-func (t *funcTable) at(pc uint64) (fn int32) {
-	fn = -1
-	var size uint64
-	i := sort.Search(len(t.ranges), func(i int) bool { return t.ranges[i].low > pc })
-	for i--; i >= 0 && t.ranges[i].maxHigh > pc; i-- {
-		r := &t.ranges[i]
-		if pc >= r.high {
-			continue
-		}
-		deeper := fn < 0 || t.funcs[r.fn].depth > t.funcs[fn].depth
-		if deeper || t.funcs[r.fn].depth == t.funcs[fn].depth && r.high-r.low < size {
-			fn, size = r.fn, r.high-r.low
+// funcAt returns the function that pc is in, or nil. Of several the last counts:
+// it is the innermost one.
+func (l *loadedUnit) funcAt(pc uint64) (fn *function) {
+	i := sort.Search(len(l.funcs), func(i int) bool { return l.funcs[i].low > pc })
+	for i--; i >= 0 && l.funcs[i].maxHigh > pc; i-- {
+		if f := &l.funcs[i]; pc < f.high && (fn == nil || f.order > fn.order) {
+			fn = f
 		}
 	}
 	return fn
 }
 
-// start returns the start of the piece of the function's text that pc is in.
-func (t *funcTable) start(fn int32, pc uint64) uint64 {
-	for i := range t.ranges {
-		if r := &t.ranges[i]; r.fn == fn && r.low <= pc && pc < r.high {
-			return r.low
-		}
-	}
-	return pc
+// A funcTree is a function and the calls inlined into it.
+type funcTree struct {
+	calls []call
+	spans []callSpan // in the order of the file: the last that has a pc counts
+	open  []int32
 }
 
-// funcName returns a function's name: the linker's if the compiler gave it,
-// otherwise the source's, which in some languages says less: linked tells which.
-// An inlined call or a definition refers to another entry for it, maybe over
-// several steps.
-func (d *dwarfData) funcName(u *unit, fn *function) (s string, linked bool) {
-	name, linkage, origin := fn.name, fn.linkage, fn.origin
-	short, linked := "", u.plainNames
+type call struct {
+	parent             int32 // the call that this one is in, -1 for the function itself
+	inlined            bool
+	name, linkage      value
+	origin             value
+	callFile, callLine uint32
+}
+
+type callSpan struct {
+	span
+	call int32
+}
+
+// loadTree reads the entries of one function into r.tree.
+func (r *dwarfReader) loadTree(l *loadedUnit, fn *function) {
+	if r.treeOf == l && r.treeAt == fn.off {
+		return
+	}
+	r.treeOf, r.treeAt = l, fn.off
+	u := l.u
+	if r.current == u {
+		if at := fn.off - u.dies; at < uint64(len(r.info)) {
+			r.readTree(&cursor{b: r.info, at: int(at), base: u.dies, big: r.file.big()}, u)
+			return
+		}
+	}
+	end := fn.end
+	if end == 0 {
+		end = u.end
+	}
+	for n := min(uint64(4<<10), end-fn.off); ; n *= 4 {
+		n = min(n, u.end-fn.off)
+		c := r.infoPages.cursor(fn.off, n)
+		c.b = c.b[:min(uint64(len(c.b)), u.end-fn.off)]
+		if fn.end != 0 && fn.end <= u.end {
+			c = r.infoPages.cursor(fn.off, fn.end-fn.off)
+		}
+		if r.readTree(&c, u); !c.bad || fn.end != 0 || n >= u.end-fn.off {
+			return
+		}
+	}
+}
+
+func (r *dwarfReader) readTree(c *cursor, u *unit) {
+	t := &r.tree
+	t.calls, t.spans, t.open = t.calls[:0], t.spans[:0], t.open[:0]
+	abbrevs := r.abbrevTable(u)
+	var e die
+	in := int32(-1)
+	for {
+		code := c.uleb()
+		if c.bad {
+			return
+		}
+		if code == 0 {
+			if len(t.open) == 0 {
+				return
+			}
+			in = t.open[len(t.open)-1]
+			if t.open = t.open[:len(t.open)-1]; len(t.open) == 0 {
+				return
+			}
+			continue
+		}
+		a := abbrevs.get(code)
+		if a == nil || !r.spend(1) {
+			return
+		}
+		self := in
+		if a.tag == tagInlinedSubroutine || a.tag == tagSubprogram {
+			e = die{}
+			r.readAttrs(c, u, a, &e)
+			if c.bad || !r.spend(len(a.attrs)) {
+				return
+			}
+			n := call{parent: in, inlined: a.tag == tagInlinedSubroutine, name: e.name, linkage: e.linkage, origin: e.origin}
+			if n.origin.kind != valueRef {
+				n.origin = e.specification
+			}
+			if !n.inlined {
+				n.parent = -1
+			}
+			n.callFile, n.callLine = uint32(e.callFile.n), uint32(e.callLine.n)
+			self = int32(len(t.calls))
+			t.calls = append(t.calls, n)
+			for _, s := range r.ranges(u, &e) {
+				t.spans = append(t.spans, callSpan{s, self})
+			}
+		} else if !a.descend && c.skipAll(u, a) {
+			continue
+		} else if c.skipAttrs(u, a); c.bad {
+			return
+		}
+		switch {
+		case a.children:
+			t.open = append(t.open, in)
+			in = self
+		case len(t.open) == 0:
+			return // a function with nothing in it
+		}
+	}
+}
+
+// at returns the innermost call at pc, or -1.
+func (t *funcTree) at(pc uint64) (n int32) {
+	n = -1
+	for i := range t.spans {
+		if s := &t.spans[i]; s.low <= pc && pc < s.high {
+			n = s.call
+		}
+	}
+	return n
+}
+
+// A nameKey says where a name is said: an entry, or where its string is.
+type nameKey struct {
+	kind valueKind
+	n    uint64
+	base uint64
+}
+
+// callName returns the name of a call's function: the linker's if the compiler
+// gave it, otherwise the source's.
+func (r *dwarfReader) callName(u *unit, c *call) string {
+	key := nameKey{valueRef, c.origin.n, 0}
+	if c.linkage.kind != valueNone || c.name.kind != valueNone || c.origin.kind != valueRef {
+		return r.funcName(u, c.name, c.linkage, c.origin)
+	}
+	if s, ok := r.names[key]; ok {
+		return s
+	}
+	s := r.funcName(u, c.name, c.linkage, c.origin)
+	if len(r.names) >= 1<<14 {
+		clear(r.names)
+	}
+	r.names[key] = s
+	return s
+}
+
+// funcName follows an inlined call or a definition to the entry that has its name,
+// maybe over several steps.
+func (r *dwarfReader) funcName(u *unit, name, linkage, origin value) string {
+	short := ""
 	for range 8 {
-		if s := d.string(u, d.info, linkage); s != "" {
-			return s, true
+		if s := r.string(u, &r.infoPages, linkage); s != "" {
+			return s
 		}
 		if short == "" {
-			short = d.string(u, d.info, name)
+			short = r.string(u, &r.infoPages, name)
 		}
 		if origin.kind != valueRef {
 			break
 		}
-		if u = d.unitOf(origin.n); u == nil {
-			break
+		if origin.n < u.dies || origin.n >= u.end {
+			if u = r.unitOf(origin.n); u == nil {
+				break
+			}
 		}
-		if _, ok := d.root(u); !ok { // for the bases of its strings
-			break
+		if !u.rooted {
+			if _, ok := r.root(u); !ok { // for the bases of its strings
+				break
+			}
 		}
-		e, ok := d.dieAt(u, origin.n)
+		e, ok := r.dieAt(u, origin.n)
 		if !ok {
 			break
 		}
@@ -293,70 +613,105 @@ func (d *dwarfData) funcName(u *unit, fn *function) (s string, linked bool) {
 			origin = e.specification
 		}
 	}
-	return short, linked
+	return short
 }
 
-// load reads a unit's functions and lines, unless that has been done.
-func (d *dwarfData) load(u *unit) {
-	if u.loaded {
-		return
+// load returns what the unit has, read now or before.
+func (r *dwarfReader) load(u *unit) *loadedUnit {
+	if l, ok := r.loaded[u]; ok {
+		return l
 	}
-	// What is kept is forgotten when it has grown far beyond what the sections
-	// can honestly hold: units that share their lines would make it so.
-	if d.cached > 4*d.total+1<<16 {
-		for _, u := range d.units {
-			u.loaded, u.funcs, u.lines = false, funcTable{}, lineTable{}
+	// What is kept is forgotten when it has grown beyond what an answer can be
+	// worth, and far beyond what the sections can honestly hold.
+	if r.cached > min(4*r.total+1<<16, 4<<20) {
+		clear(r.loaded)
+		r.treeOf, r.cached = nil, 0
+	}
+	// What is kept is copied out of buffers that serve again.
+	r.scratch.lines.dirs, r.scratch.lines.files, r.scratch.files = nil, nil, nil
+	r.loadInto(&r.scratch, u)
+	l := &loadedUnit{}
+	*l = r.scratch
+	l.funcs, l.lines.rows, l.lines.seqs = slices.Clone(l.funcs), slices.Clone(l.lines.rows), slices.Clone(l.lines.seqs)
+	r.loaded[u] = l
+	r.cached += len(l.funcs) + len(l.lines.rows) + len(l.lines.files) + 16
+	return l
+}
+
+// loadInto reads a unit's functions and lines into l.
+func (r *dwarfReader) loadInto(l *loadedUnit, u *unit) {
+	l.u = u
+	if !u.rooted {
+		if _, ok := r.root(u); !ok {
+			l.funcs, l.lines, l.files = l.funcs[:0], lineTable{}, nil
+			return
 		}
-		clear(d.abbrevs)
-		d.cached = 0
 	}
-	u.loaded = true
-	d.loadFuncs(u)
-	d.loadLines(u)
+	r.loadFuncs(l, false)
+	r.loadLines(l)
 }
 
 // dwarfLookup returns the frames at pc by DWARF, innermost first, and the start
-// of the physical function's text around pc. symbol is the name that the symbol
-// table has for pc, used if DWARF has only a line.
-func (f *File) dwarfLookup(pc uint64, symbol string) (frames []Frame, start uint64) {
+// of the physical function's text around pc. symbol is what the symbol table has
+// for pc: its name is the physical function's, for it has the suffix of a piece
+// (".cold") and of a clone (".constprop.0"), if it vouches for pc.
+func (f *File) dwarfLookup(pc uint64, symbol symbolHit) (frames []Frame, start uint64) {
 	d := f.dwarfData()
 	if d == nil {
 		return nil, 0
 	}
-	f.dwarfMu.Lock()
-	defer f.dwarfMu.Unlock()
-	for _, u := range d.unitsAt(pc) {
-		d.allow()
-		d.load(u)
-		row, hasLine := u.lines.at(pc)
-		fn := u.funcs.at(pc)
-		if fn < 0 && !hasLine {
-			continue
-		}
-		fr := Frame{Function: symbol}
-		if hasLine {
-			fr.File, fr.Line, fr.Discriminator = d.fileName(u, row.file), int(row.line), int(row.disc)
-		}
-		if fn < 0 {
-			return []Frame{fr}, pc
-		}
-		for range maxInlineDepth {
-			call := &u.funcs.funcs[fn]
-			name, linked := d.funcName(u, call)
-			if call.parent < 0 {
-				// "f.cold" and the like are pieces of f.
-				if name != "" && (linked || symbol == "" || strings.HasPrefix(symbol, name+".")) {
-					fr.Function = name
-				}
-				break
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.main
+	var buf [4]uint64
+	for _, base := range d.unitsAt(pc, buf[:0]) {
+		r.allow()
+		if u := r.unit(base); u != nil {
+			if frames, start = r.frames(r.load(u), pc, symbol, nil); len(frames) > 0 {
+				return frames, start
 			}
-			fr.Function = name
-			fr.Inlined = true
-			frames = append(frames, fr)
-			fr = Frame{Function: symbol, File: d.fileName(u, call.callFile), Line: int(call.callLine)}
-			fn = call.parent
 		}
-		return append(frames, fr), u.funcs.start(fn, pc)
 	}
 	return nil, 0
+}
+
+// frames appends the frames at pc, which the unit has code at.
+func (r *dwarfReader) frames(l *loadedUnit, pc uint64, symbol symbolHit, frames []Frame) ([]Frame, uint64) {
+	fn := l.funcAt(pc)
+	if fn == nil && !l.deep && len(l.funcs) > 0 {
+		// There is a function, but not at the top: one inside another.
+		r.loadFuncs(l, true)
+		fn = l.funcAt(pc)
+	}
+	row, hasLine := l.lines.at(pc)
+	if fn == nil && !hasLine {
+		return frames, 0
+	}
+	fr := Frame{Function: symbol.name}
+	if hasLine {
+		fr.File, fr.Line, fr.Discriminator = r.fileName(l, row.file), int(row.line), int(row.disc)
+	}
+	if fn == nil {
+		return append(frames, fr), pc
+	}
+	r.loadTree(l, fn)
+	at := r.tree.at(pc)
+	for range maxInlineDepth {
+		if at < 0 {
+			break
+		}
+		c := &r.tree.calls[at]
+		if at = c.parent; at < 0 {
+			if symbol.name == "" {
+				if name := r.callName(l.u, c); name != "" {
+					fr.Function = name
+				}
+			}
+			break
+		}
+		fr.Function, fr.Inlined = r.callName(l.u, c), true
+		frames = append(frames, fr)
+		fr = Frame{Function: symbol.name, File: r.fileName(l, c.callFile), Line: int(c.callLine)}
+	}
+	return append(frames, fr), fn.low
 }

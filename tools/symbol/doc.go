@@ -2,8 +2,8 @@
 // line, inlined calls, section, distance to the return address.
 //
 // It runs on the host only and imports, of Zeroframe, package tracer (for the
-// reader of Go's pc tables, which the kernel uses too) and package code (for what
-// the instructions say). Everything else it
+// reader of Go's pc tables, which the kernel uses too), package code (for what
+// the instructions say) and package mapfile (for maps). Everything else it
 // reads with its own code, because the files come from anywhere: a file that is
 // cut, damaged or hostile gives an error or no answer, and costs memory and
 // time in proportion to its size. The standard library's debug/elf and
@@ -13,10 +13,15 @@
 //
 //	.gopclntab           Go functions, stripped or not (gotable.go)
 //	DWARF                C, C++, Rust and assembly with debug information
-//	                     (unit.go, die.go, form.go, line.go)
+//	                     (unit.go, die.go, form.go, line.go), from the file or
+//	                     from its separate debug file (split.go)
 //	.symtab, .dynsym     function names alone (symtab.go)
 //	the code             of a stripped file: functions without names (code.go)
+//	a map file           instead of an ELF file: functions alone (map.go)
 //
 // Nothing but the ELF headers is read when a file is opened; each source is read
-// at the first look-up that needs it, DWARF one compile unit at a time.
+// at the first look-up that needs it, DWARF one compile unit at a time (debug.go).
+// Many addresses at once (batch.go) cost far less than one by one.
+//
+// Object files, such as kernel modules, are laid out and relocated (reloc.go).
 package symbol

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zeroframe/zeroframe/tools/code"
 )
@@ -33,14 +34,16 @@ const maxSectionName = 256
 // A File is an open ELF file. Its methods may be called from several goroutines
 // at once. Context: host.
 type File struct {
-	name    string
-	r       io.ReaderAt
-	closer  io.Closer
-	size    uint64 // of the file, in bytes
-	class   elf.Class
-	order   binary.ByteOrder
-	typ     elf.Type
-	machine elf.Machine
+	name   string
+	r      io.ReaderAt
+	closer io.Closer
+	size   uint64 // of the file, in bytes
+	class  elf.Class
+	order  binary.ByteOrder
+
+	bigEndian bool // which order is, too
+	typ       elf.Type
+	machine   elf.Machine
 
 	sections []section
 	segments []segment
@@ -51,11 +54,24 @@ type File struct {
 
 	symOnce sync.Once
 	syms    *symbolTable
+	names   nameIndex
 
 	dwarfOnce sync.Once
-	dwarfMu   sync.Mutex
 	dwarf     *dwarfData
 	dwarfErr  error
+
+	splitOnce sync.Once
+	split     *File // with the debug information, if this file has none
+
+	textOnce sync.Once
+	text     []span
+
+	relocMu   sync.Mutex
+	relocSyms map[*section][]uint64
+
+	scans atomic.Int32 // passes over the symbol table
+	strs  *pages       // of names found by such passes
+	strMu sync.Mutex
 
 	codeOnce sync.Once
 	code     *code.Image
@@ -67,7 +83,7 @@ type section struct {
 	typ            elf.SectionType
 	flags          elf.SectionFlag
 	addr, off, len uint64
-	link           uint32
+	link, info     uint32
 	align          uint64
 }
 
@@ -112,6 +128,10 @@ func NewFile(r io.ReaderAt, size int64, name string) (*File, error) {
 
 // Close closes what Open opened. Context: host.
 func (f *File) Close() error {
+	f.splitOnce.Do(func() {}) // it is not looked for any more
+	if f.split != nil {
+		f.split.Close()
+	}
 	if f.closer == nil {
 		return nil
 	}
@@ -120,6 +140,9 @@ func (f *File) Close() error {
 
 // Name returns the name the file was opened under. Context: host.
 func (f *File) Name() string { return f.name }
+
+// big reports whether the file is big-endian.
+func (f *File) big() bool { return f.bigEndian }
 
 // AddressSize returns the size of an address in bytes, 4 or 8. Context: host.
 func (f *File) AddressSize() int {
@@ -165,7 +188,8 @@ func (f *File) RequireArch(arch string) error {
 // otherwise an error that wraps [ErrNoSymbols] and says what is missing.
 // Context: host.
 func (f *File) CanResolve() error {
-	if f.goTable() != nil || len(f.symbols().funcs) > 0 || f.dwarfData() != nil {
+	// The symbols come last: they cost most.
+	if f.goTable() != nil || f.dwarfData() != nil || len(f.symbols().funcs) > 0 {
 		return nil
 	}
 	for _, cause := range []error{f.goErr, f.dwarfErr} {
@@ -201,7 +225,7 @@ func (f *File) readHeaders() error {
 	case elf.ELFDATA2LSB:
 		f.order = binary.LittleEndian
 	case elf.ELFDATA2MSB:
-		f.order = binary.BigEndian
+		f.order, f.bigEndian = binary.BigEndian, true
 	default:
 		return fmt.Errorf("ELF of unknown byte order %d", h[elf.EI_DATA])
 	}
@@ -222,6 +246,9 @@ func (f *File) readHeaders() error {
 	half := func(i int) uint64 { return uint64(f.order.Uint16(rest[2*i:])) }
 	if err := f.readSections(shoff, half(3), half(4), half(5)); err != nil {
 		return err
+	}
+	if f.typ == elf.ET_REL {
+		f.layOut()
 	}
 	return f.readSegments(phoff, half(1), half(2))
 }
@@ -284,14 +311,14 @@ func (f *File) parseSection(b []byte) (s section, nameOff uint32) {
 		s.addr = f.order.Uint64(b[16:])
 		s.off = f.order.Uint64(b[24:])
 		s.len = f.order.Uint64(b[32:])
-		s.link = f.order.Uint32(b[40:])
+		s.link, s.info = f.order.Uint32(b[40:]), f.order.Uint32(b[44:])
 		s.align = f.order.Uint64(b[48:])
 	} else {
 		s.flags = elf.SectionFlag(f.order.Uint32(b[8:]))
 		s.addr = uint64(f.order.Uint32(b[12:]))
 		s.off = uint64(f.order.Uint32(b[16:]))
 		s.len = uint64(f.order.Uint32(b[20:]))
-		s.link = f.order.Uint32(b[24:])
+		s.link, s.info = f.order.Uint32(b[24:]), f.order.Uint32(b[28:])
 		s.align = uint64(f.order.Uint32(b[32:]))
 	}
 	return s, nameOff
@@ -347,8 +374,10 @@ func looksLike(b []byte) string {
 		return "a PE file"
 	case bytes.HasPrefix(b, []byte("!<arch>\n")):
 		return "an archive"
-	case bytes.HasPrefix(b, []byte{0xcf, 0xfa, 0xed, 0xfe}):
+	case bytes.HasPrefix(b, []byte{0xcf, 0xfa, 0xed, 0xfe}), bytes.HasPrefix(b, []byte{0xce, 0xfa, 0xed, 0xfe}):
 		return "a Mach-O file"
+	case bytes.HasPrefix(b, []byte{0xca, 0xfe, 0xba, 0xbe}):
+		return "a Mach-O file for several machines"
 	case bytes.HasPrefix(b, []byte{0x1f, 0x8b}):
 		return "a gzip file"
 	}

@@ -9,14 +9,17 @@ package symbol
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 )
 
-// A cursor reads a section of the file from offset at on, up to its end.
+// A cursor reads a piece of a section, which lies at offset base of the section,
+// from at on, up to the piece's end.
 type cursor struct {
-	b     []byte
-	at    int
-	order binary.ByteOrder
-	bad   bool // something was read beyond the end
+	b    []byte
+	at   int
+	base uint64
+	big  bool // big-endian
+	bad  bool // something was read beyond the end
 }
 
 // take returns the next n bytes, or nil at the end.
@@ -33,27 +36,39 @@ func (c *cursor) take(n uint64) []byte {
 // uint reads an unsigned number of n bytes: 1, 2, 3, 4 or 8.
 func (c *cursor) uint(n int) uint64 {
 	b := c.take(uint64(n))
+	var v uint64
 	switch {
 	case b == nil:
 		return 0
 	case n == 1:
 		return uint64(b[0])
 	case n == 2:
-		return uint64(c.order.Uint16(b))
-	case n == 3 && c.order == binary.ByteOrder(binary.LittleEndian):
-		return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16
+		v = uint64(binary.LittleEndian.Uint16(b))
 	case n == 3:
-		return uint64(b[2]) | uint64(b[1])<<8 | uint64(b[0])<<16
+		v = uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16
 	case n == 4:
-		return uint64(c.order.Uint32(b))
+		v = uint64(binary.LittleEndian.Uint32(b))
 	case n == 8:
-		return c.order.Uint64(b)
+		v = binary.LittleEndian.Uint64(b)
+	default:
+		c.bad = true
+		return 0
 	}
-	c.bad = true
-	return 0
+	if c.big {
+		v = bits.ReverseBytes64(v) >> (64 - 8*n)
+	}
+	return v
 }
 
-func (c *cursor) u8() uint8 { return uint8(c.uint(1)) }
+func (c *cursor) u8() uint8 {
+	if c.bad || c.at >= len(c.b) {
+		c.bad = true
+		return 0
+	}
+	v := c.b[c.at]
+	c.at++
+	return v
+}
 
 // offset reads an offset: 8 bytes in the 64-bit format of DWARF, otherwise 4.
 func (c *cursor) offset(dwarf64 bool) uint64 {
@@ -64,6 +79,12 @@ func (c *cursor) offset(dwarf64 bool) uint64 {
 }
 
 func (c *cursor) uleb() uint64 {
+	if c.at < len(c.b) && !c.bad {
+		if b := c.b[c.at]; b < 0x80 { // most are short
+			c.at++
+			return uint64(b)
+		}
+	}
 	var v uint64
 	for shift := uint(0); ; shift += 7 {
 		b := c.u8()
@@ -100,6 +121,15 @@ func (c *cursor) skipString() {
 	} else {
 		c.at, c.bad = len(c.b), true
 	}
+}
+
+// skip skips n bytes.
+func (c *cursor) skip(n uint64) {
+	if c.bad || n > uint64(len(c.b)-c.at) {
+		c.bad = true
+		return
+	}
+	c.at += int(n)
 }
 
 // The forms that mean something here; the others are only skipped.
@@ -235,7 +265,7 @@ func (c *cursor) form(form uint64, implicit int64, f *format) value {
 		}
 		return value{valueRef, c.offset(f.dwarf64)}
 	case formString:
-		v := value{valueString, uint64(c.at)}
+		v := value{valueString, c.base + uint64(c.at)}
 		c.skipString()
 		return v
 	case formStrp:
@@ -247,15 +277,15 @@ func (c *cursor) form(form uint64, implicit int64, f *format) value {
 	case formStrx1, formStrx2, formStrx3, formStrx4:
 		return value{valueStrx, c.uint(int(form-formStrx1) + 1)}
 	case formBlock1:
-		c.take(c.uint(1))
+		c.skip(c.uint(1))
 	case formBlock2:
-		c.take(c.uint(2))
+		c.skip(c.uint(2))
 	case formBlock4:
-		c.take(c.uint(4))
+		c.skip(c.uint(4))
 	case formBlock, formExprloc:
-		c.take(c.uleb())
+		c.skip(c.uleb())
 	case formData16:
-		c.take(16)
+		c.skip(16)
 	case formLoclistx:
 		c.uleb()
 	case formRefSig8, formRefSup8:
@@ -268,4 +298,39 @@ func (c *cursor) form(form uint64, implicit int64, f *format) value {
 		c.bad = true
 	}
 	return value{}
+}
+
+// fixedSize returns the size in bytes of every value of a form, or -1 if it depends
+// on the value.
+func fixedSize(form uint64, f *format) int {
+	offset := 4
+	if f.dwarf64 {
+		offset = 8
+	}
+	switch form {
+	case formFlagPresent, formImplicit:
+		return 0
+	case formData1, formFlag, formRef1, formStrx1, formAddrx1:
+		return 1
+	case formData2, formRef2, formStrx2, formAddrx2:
+		return 2
+	case formStrx3, formAddrx3:
+		return 3
+	case formData4, formRef4, formStrx4, formAddrx4, formRefSup4:
+		return 4
+	case formData8, formRef8, formRefSig8, formRefSup8:
+		return 8
+	case formData16:
+		return 16
+	case formAddr:
+		return f.addrSize
+	case formSecOffset, formStrp, formLineStrp, formStrpSup, formGNURefAlt, formGNUStrpAlt:
+		return offset
+	case formRefAddr:
+		if f.version == 2 {
+			return f.addrSize
+		}
+		return offset
+	}
+	return -1
 }

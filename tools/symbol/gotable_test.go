@@ -182,7 +182,7 @@ func leftOut(t *testing.T, f, ref *File, entry, pc uint64) Frame {
 	if !ok || hit.start != entry {
 		t.Fatalf("the symbol at %#x = %+v; want one that begins there", entry, hit)
 	}
-	calls, _ := ref.dwarfLookup(pc, hit.name)
+	calls, _ := ref.dwarfLookup(pc, hit)
 	if len(calls) == 0 {
 		t.Fatalf("DWARF knows nothing of %#x", pc)
 	}

@@ -11,19 +11,21 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"strings"
 )
 
 type lineTable struct {
 	seqs    []sequence
+	rows    []row
 	version uint16
 	dirs    []value // directories; before DWARF 5 the first is the unit's own
 	files   []lineFile
 }
 
-// A sequence is the rows of the text from low up to high.
+// A sequence is the rows of the text from low up to high: rows[first:end].
 type sequence struct {
-	low, high uint64
-	rows      []row
+	low, high  uint64
+	first, end int
 }
 
 type row struct {
@@ -46,8 +48,9 @@ func (t *lineTable) at(pc uint64) (row, bool) {
 		if pc >= s.high {
 			continue
 		}
-		if j := sort.Search(len(s.rows), func(j int) bool { return s.rows[j].addr > pc }); j > 0 {
-			return s.rows[j-1], true
+		rows := t.rows[s.first:s.end]
+		if j := sort.Search(len(rows), func(j int) bool { return rows[j].addr > pc }); j > 0 {
+			return rows[j-1], true
 		}
 	}
 	return row{}, false
@@ -55,38 +58,56 @@ func (t *lineTable) at(pc uint64) (row, bool) {
 
 // fileName returns the path of the file numbered n in the unit's line table, ""
 // if there is none.
-func (d *dwarfData) fileName(u *unit, n uint32) string {
-	t := &u.lines
+func (r *dwarfReader) fileName(l *loadedUnit, n uint32) string {
+	t := &l.lines
 	if t.version < 5 {
 		n-- // numbered from 1; 0 becomes what no table holds
 	}
 	if uint64(n) >= uint64(len(t.files)) {
 		return ""
 	}
-	file := t.files[n]
-	name := d.string(u, d.line, file.name)
+	if len(l.files) < len(t.files) {
+		l.files = append(l.files, make([]string, len(t.files)-len(l.files))...)
+	}
+	if l.files[n] == "" {
+		l.files[n] = r.makeFileName(l, t.files[n])
+	}
+	return l.files[n]
+}
+
+func (r *dwarfReader) makeFileName(l *loadedUnit, file lineFile) string {
+	t, u := &l.lines, l.u
+	name := r.string(u, &r.linePages, file.name)
 	if name == "" || path.IsAbs(name) {
 		return name
 	}
-	compDir := d.string(u, d.info, u.compDir)
+	compDir := r.string(u, &r.infoPages, u.compDir)
 	dir := ""
 	if t.version < 5 {
 		if file.dir > 0 && file.dir <= uint64(len(t.dirs)) {
-			dir = d.string(u, d.line, t.dirs[file.dir-1])
+			dir = r.string(u, &r.linePages, t.dirs[file.dir-1])
 		}
 	} else if file.dir < uint64(len(t.dirs)) {
-		dir = d.string(u, d.line, t.dirs[file.dir])
+		dir = r.string(u, &r.linePages, t.dirs[file.dir])
 	}
 	// As it was given to the compiler: "a/../b.c" is not made "b.c".
 	if !path.IsAbs(dir) && compDir != "" {
 		if dir == "" {
 			dir = compDir
 		} else {
-			dir = compDir + "/" + dir
+			dir = joinPath(compDir, dir)
 		}
 	}
 	if dir == "" {
 		return name
+	}
+	return joinPath(dir, name)
+}
+
+// joinPath is dir/name, with one slash between.
+func joinPath(dir, name string) string {
+	if strings.HasSuffix(dir, "/") {
+		return dir + name
 	}
 	return dir + "/" + name
 }
@@ -102,33 +123,30 @@ type lineHeader struct {
 }
 
 // loadLines reads a unit's line table.
-func (d *dwarfData) loadLines(u *unit) {
-	t := &u.lines
-	*t = lineTable{}
+func (r *dwarfReader) loadLines(l *loadedUnit) {
+	t, u := &l.lines, l.u
+	*t = lineTable{seqs: t.seqs[:0], rows: t.rows[:0], dirs: t.dirs[:0], files: t.files[:0]}
+	l.files = l.files[:0]
 	if !u.hasLines {
 		return
 	}
-	c := d.cursor(d.line, u.stmtList)
+	c := r.linePages.cursor(u.stmtList, 12)
 	f := format{addrSize: u.addrSize}
-	length := c.uint(4)
+	length, head := c.uint(4), uint64(4)
 	if length == 0xffffffff {
 		f.dwarf64 = true
-		length = c.uint(8)
+		length, head = c.uint(8), 12
 	}
-	if c.bad || length > uint64(len(c.b)-c.at) {
+	if c.bad || length > r.line.size-u.stmtList-head || !r.spend(int(length)) {
 		return
 	}
-	c.b = c.b[:c.at+int(length)]
+	c = cursor{b: r.line.bytes(&r.lineBuf, u.stmtList+head, length), base: u.stmtList + head, big: c.big}
 	h, ok := t.readHeader(&c, &f)
-	if !ok || !d.spend(len(c.b)-c.at) {
+	if !ok {
 		return
 	}
-	t.run(&c, &h, d.file)
+	t.run(&c, &h, r.file)
 	slices.SortStableFunc(t.seqs, func(a, b sequence) int { return cmp.Compare(a.low, b.low) })
-	d.cached += len(t.files)
-	for i := range t.seqs {
-		d.cached += len(t.seqs[i].rows)
-	}
 }
 
 // readHeader reads the header and leaves the cursor at the program.
@@ -170,8 +188,10 @@ func (t *lineTable) readHeader(c *cursor, f *format) (h lineHeader, ok bool) {
 		return h, false
 	}
 	if f.version >= 5 {
-		t.dirs = entryNames(readEntries(&names, f))
-		t.files = readEntries(&names, f)
+		for _, e := range readEntries(&names, f, nil) {
+			t.dirs = append(t.dirs, e.name)
+		}
+		t.files = readEntries(&names, f, t.files)
 	} else {
 		for names.at < program && names.b[names.at] != 0 {
 			t.dirs = append(t.dirs, names.form(formString, 0, f))
@@ -196,7 +216,7 @@ func (t *lineTable) fileEntry(c *cursor, f *format) lineFile {
 // readEntries reads a table of directories or files of DWARF 5: its format, its
 // length, its entries. Each entry must take at least a byte, or its length alone
 // could make it endless.
-func readEntries(c *cursor, f *format) []lineFile {
+func readEntries(c *cursor, f *format, entries []lineFile) []lineFile {
 	const (
 		lnctPath, lnctDirectory = 1, 2
 	)
@@ -206,7 +226,6 @@ func readEntries(c *cursor, f *format) []lineFile {
 		fields = append(fields, field{c.uleb(), c.uleb()})
 	}
 	n := c.uleb()
-	var entries []lineFile
 	for ; n > 0 && !c.bad; n-- {
 		var e lineFile
 		start := c.at
@@ -228,14 +247,6 @@ func readEntries(c *cursor, f *format) []lineFile {
 	return entries
 }
 
-func entryNames(entries []lineFile) []value {
-	names := make([]value, len(entries))
-	for i := range entries {
-		names[i] = entries[i].name
-	}
-	return names
-}
-
 // run runs the line program. Each turn uses up a byte at least.
 func (t *lineTable) run(c *cursor, h *lineHeader, file *File) {
 	const (
@@ -245,23 +256,31 @@ func (t *lineTable) run(c *cursor, h *lineHeader, file *File) {
 	)
 	initial := row{file: 1, line: 1}
 	state := initial
-	var seq sequence
+	first := len(t.rows) // of the sequence
 	emit := func() {
-		switch n := len(seq.rows); {
-		case n > 0 && seq.rows[n-1].addr == state.addr:
-			seq.rows[n-1] = state // only the last row of an address holds
-		case n == 0 || seq.rows[n-1].addr < state.addr:
-			seq.rows = append(seq.rows, state)
+		switch n := len(t.rows); {
+		case n > first && t.rows[n-1].addr == state.addr:
+			t.rows[n-1] = state // only the last row of an address holds
+		case n == first || t.rows[n-1].addr < state.addr:
+			t.rows = append(t.rows, state)
 		}
 		state.disc = 0
 	}
-	advance := func(ops uint64) { state.addr += ops * h.minInst }
+	// What each special opcode adds, since a division for each is slow.
+	var addrs [256]uint64
+	var lines [256]uint32
+	for i := range addrs {
+		n := uint64(i) - h.opcodeBase
+		if uint64(i) >= h.opcodeBase {
+			addrs[i], lines[i] = n/h.lineRange*h.minInst, uint32(h.lineBase+int64(n%h.lineRange))
+		}
+	}
 	for c.at < len(c.b) && !c.bad {
-		op := uint64(c.u8())
+		op := uint64(c.b[c.at])
+		c.at++
 		if op >= h.opcodeBase {
-			op -= h.opcodeBase
-			advance(op / h.lineRange)
-			state.line += uint32(h.lineBase + int64(op%h.lineRange))
+			state.addr += addrs[op]
+			state.line += lines[op]
 			emit()
 			continue
 		}
@@ -274,15 +293,15 @@ func (t *lineTable) run(c *cursor, h *lineHeader, file *File) {
 			next := c.at + int(n)
 			switch c.u8() {
 			case endSequence:
-				if len(seq.rows) > 0 {
-					seq.low, seq.high = seq.rows[0].addr, state.addr
+				if n := len(t.rows); n > first {
 					// Text that the linker dropped is at 0 or thereabouts.
-					if seq.low < seq.high && file.IsText(seq.low) {
-						seq.rows = slices.Clip(seq.rows)
-						t.seqs = append(t.seqs, seq)
+					if low := t.rows[first].addr; low < state.addr && file.IsText(low) {
+						t.seqs = append(t.seqs, sequence{low, state.addr, first, n})
+						first = n
 					}
 				}
-				state, seq = initial, sequence{}
+				t.rows = t.rows[:first]
+				state = initial
 			case setAddress:
 				state.addr = c.uint(min(int(n-1), 8))
 			case defineFile:
@@ -297,13 +316,13 @@ func (t *lineTable) run(c *cursor, h *lineHeader, file *File) {
 		case copyRow:
 			emit()
 		case advancePC:
-			advance(c.uleb())
+			state.addr += c.uleb() * h.minInst
 		case advanceLine:
 			state.line += uint32(c.sleb())
 		case setFile:
 			state.file = uint32(c.uleb())
 		case constAddPC:
-			advance((255 - h.opcodeBase) / h.lineRange)
+			state.addr += addrs[255]
 		case fixedAdvancePC:
 			state.addr += c.uint(2)
 		default:

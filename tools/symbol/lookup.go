@@ -7,6 +7,8 @@ import (
 	"debug/elf"
 	"slices"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/code"
 )
 
 // A Frame is one call an address is in.
@@ -39,15 +41,20 @@ type Frame struct {
 // function's entry with no call before it is one that was made up, to start the
 // function with a return; it too is taken as it is. Context: host.
 func (f *File) Lookup(addr uint64, ret bool) []Frame {
-	pc := addr
-	if ret && addr > 0 && (!f.isEntry(addr) || f.IsText(addr-1) && f.followsCall(addr)) {
-		pc--
-	}
+	pc := f.callAt(addr, ret)
 	frames, entry := f.lookup(pc)
 	for i := range frames {
 		frames[i].Offset = addr - entry
 	}
 	return frames
+}
+
+// callAt returns what to look up for addr.
+func (f *File) callAt(addr uint64, ret bool) uint64 {
+	if ret && addr > 0 && (!f.isEntry(addr) || f.IsText(addr-1) && f.followsCall(addr)) {
+		return addr - 1
+	}
+	return addr
 }
 
 // lookup asks the sources in the order of their worth. entry is the address that
@@ -59,19 +66,33 @@ func (f *File) lookup(pc uint64) (frames []Frame, entry uint64) {
 		}
 	}
 	hit, ok := f.funcAt(pc)
-	if frames, low := f.dwarfLookup(pc, hit.name); len(frames) > 0 {
-		if ok {
-			low = hit.start
-		}
+	frames, low := f.dwarfLookup(pc, hit)
+	return f.choose(pc, hit, ok, frames, low)
+}
+
+// choose makes the answer of what the symbol table and DWARF say.
+func (f *File) choose(pc uint64, hit symbolHit, ok bool, frames []Frame, low uint64) ([]Frame, uint64) {
+	switch {
+	case len(frames) > 0 && ok:
+		return frames, hit.start
+	case len(frames) > 0:
 		return frames, low
+	case ok:
+		return []Frame{{Function: hit.name, File: f.hitFile(hit)}}, hit.start
 	}
-	if !ok {
-		if fn := f.foundAt(pc); fn != nil {
-			return []Frame{{Function: fn.Name}}, fn.Start
-		}
-		return nil, 0
+	if fn := f.unnamedAt(pc); fn != nil {
+		return []Frame{{Function: fn.Name}}, fn.Start
 	}
-	return []Frame{{Function: hit.name, File: hit.file}}, hit.start
+	return nil, 0
+}
+
+// unnamedAt is foundAt, without a look at the code of a file that is obviously not
+// stripped.
+func (f *File) unnamedAt(pc uint64) *code.Func {
+	if f.goTable() != nil || f.dwarfData() != nil && f.hasSection(elf.SHT_SYMTAB) {
+		return nil
+	}
+	return f.foundAt(pc)
 }
 
 // FullNames puts full names into frames, which Lookup(addr, false) returned: of
@@ -81,8 +102,8 @@ func (f *File) lookup(pc uint64) (frames []Frame, entry uint64) {
 // disagree about the function. Context: host.
 func (f *File) FullNames(addr uint64, frames []Frame) {
 	short := func(fr *Frame) bool { return strings.Contains(fr.Function, "[...]") }
-	if len(frames) == 0 {
-		return
+	if !slices.ContainsFunc(frames, func(fr Frame) bool { return short(&fr) }) {
+		return // the symbols would be read for nothing
 	}
 	physical := &frames[len(frames)-1]
 	// Not at addr: to the pc table the padding after a function is a part of it.
@@ -94,7 +115,7 @@ func (f *File) FullNames(addr uint64, frames []Frame) {
 	if !slices.ContainsFunc(inlined, func(fr Frame) bool { return short(&fr) }) {
 		return // reading DWARF would be for nothing
 	}
-	full, _ := f.dwarfLookup(addr, hit.name)
+	full, _ := f.dwarfLookup(addr, hit)
 	if len(full) != len(frames) {
 		return // Lookup left a wrapper out: which is which would be a guess
 	}
@@ -115,7 +136,7 @@ func (f *File) isEntry(addr uint64) bool {
 	if hit, ok := f.funcAt(addr); ok {
 		return hit.start == addr
 	}
-	fn := f.foundAt(addr)
+	fn := f.unnamedAt(addr)
 	return fn != nil && fn.Start == addr
 }
 

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"cmp"
 	"debug/elf"
+	"encoding/binary"
 	"slices"
 	"sort"
 	"strings"
@@ -45,50 +46,83 @@ func (f *File) symbols() *symbolTable {
 	return f.syms
 }
 
+// symbolSize returns the size in bytes of an entry of a symbol table.
+func (f *File) symbolSize() uint64 {
+	if f.class == elf.ELFCLASS32 {
+		return 16
+	}
+	return 24
+}
+
+// symbolSections returns the sections with symbols of type typ and their names, or
+// nil. A file has one of each; more would only cost memory.
+func (f *File) symbolSections(typ elf.SectionType) (tab, str *section) {
+	for i := range f.sections {
+		if s := &f.sections[i]; s.typ == typ && uint64(s.link) < uint64(len(f.sections)) {
+			return s, &f.sections[s.link]
+		}
+	}
+	return nil, nil
+}
+
+// symbolFile returns the file whose symbol table serves: the debug file's if this
+// one has lost its own.
+func (f *File) symbolFile() *File {
+	if !f.hasSection(elf.SHT_SYMTAB) {
+		if c := f.companion(); c != nil && c.hasSection(elf.SHT_SYMTAB) {
+			return c
+		}
+	}
+	return f
+}
+
 // readSymbols reads what it can: a damaged table counts as none.
 func (f *File) readSymbols() *symbolTable {
+	if c := f.symbolFile(); c != f {
+		return c.symbols()
+	}
 	t := &symbolTable{}
 	for _, want := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
-		for i := range f.sections {
-			s := &f.sections[i]
-			if s.typ != want || uint64(s.link) >= uint64(len(f.sections)) {
-				continue
-			}
-			p := symbolPart{entsize: 24}
-			if f.class == elf.ELFCLASS32 {
-				p.entsize = 16
-			}
-			var err error
-			if p.tab, err = f.data(s); err != nil {
-				continue
-			}
-			if p.str, err = f.data(&f.sections[s.link]); err != nil {
-				continue
-			}
-			t.parts = append(t.parts, p)
-			break // a file has one of each; more would only cost memory
+		tab, str := f.symbolSections(want)
+		if tab == nil {
+			continue
 		}
+		p := symbolPart{entsize: f.symbolSize()}
+		var err error
+		if p.tab, err = f.data(tab); err != nil {
+			continue
+		}
+		if p.str, err = f.data(str); err != nil {
+			continue
+		}
+		t.parts = append(t.parts, p)
 	}
 	text := f.textSections()
 	for pi := range t.parts {
 		p := &t.parts[pi]
 		p.oneFile = true
-		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
+		n := uint64(len(p.tab)) / p.entsize
+		for i := uint64(0); i < n; i++ {
 			s := f.rawSymbol(p, i)
 			if i > 1 && elf.ST_TYPE(s.info) == elf.STT_FILE {
 				p.oneFile = false
 			}
-			if name := cstring(p.str, uint64(s.name)); isFunc(&s, text) && len(name) > 0 && !isMarker(name) {
+			if !f.isFunc(&s, text) {
+				continue
+			}
+			if name := cstring(p.str, uint64(s.name)); len(name) > 0 && !isMarker(name) {
 				t.funcs = append(t.funcs, funcSymbol{s.value, uint32(pi), uint32(i)})
 			}
 		}
 	}
-	slices.SortStableFunc(t.funcs, func(a, b funcSymbol) int { return cmp.Compare(a.addr, b.addr) })
+	slices.SortFunc(t.funcs, func(a, b funcSymbol) int {
+		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.part, b.part), cmp.Compare(a.index, b.index))
+	})
 	// Of several symbols at one address keep the best, in place.
 	n := 0
 	for _, s := range t.funcs {
 		if n > 0 && t.funcs[n-1].addr == s.addr {
-			if f.rank(t, s) > f.rank(t, t.funcs[n-1]) {
+			if old := t.funcs[n-1]; better(f.rawSymbol(&t.parts[s.part], uint64(s.index)), f.rawSymbol(&t.parts[old.part], uint64(old.index))) {
 				t.funcs[n-1] = s
 			}
 			continue
@@ -110,8 +144,9 @@ func (f *File) textSections() []bool {
 }
 
 // isFunc reports whether a symbol names code: a function, or a label without a
-// type, as assembly has, in an executable section.
-func isFunc(s *rawSymbol, text []bool) bool {
+// type, as assembly has, in an executable section or at its start, where a linker
+// script may have put it with the section before.
+func (f *File) isFunc(s *rawSymbol, text []bool) bool {
 	if s.shndx == elf.SHN_UNDEF {
 		return false
 	}
@@ -119,7 +154,7 @@ func isFunc(s *rawSymbol, text []bool) bool {
 	case elf.STT_FUNC, elf.STT_GNU_IFUNC:
 		return true
 	case elf.STT_NOTYPE:
-		return int(s.shndx) < len(text) && text[s.shndx]
+		return int(s.shndx) < len(text) && (text[s.shndx] || f.sections[s.shndx].flags&elf.SHF_ALLOC != 0 && f.IsText(s.value))
 	}
 	return false
 }
@@ -130,50 +165,63 @@ func isMarker(name []byte) bool {
 	return string(name) == "runtime.text" || string(name) == "runtime.etext"
 }
 
-// rank orders the symbols of one address: typed before untyped, with a size
-// before without, global before weak before local.
-func (f *File) rank(t *symbolTable, fs funcSymbol) int {
-	s := f.rawSymbol(&t.parts[fs.part], uint64(fs.index))
-	r := 0
-	if elf.ST_TYPE(s.info) != elf.STT_NOTYPE {
-		r += 8
-	}
-	if s.size != 0 {
-		r += 4
-	}
-	switch elf.ST_BIND(s.info) {
-	case elf.STB_GLOBAL:
-		r += 2
-	case elf.STB_WEAK:
-		r++
-	}
-	return r
-}
+// better reports whether symbol a, later in the table, is to be named instead of
+// symbol b of the same address: it covers more or, of those that cover as much,
+// stands later. In a table the local symbols come first. It is what LLVM does.
+func better(a, b rawSymbol) bool { return a.size >= b.size }
 
 func (f *File) rawSymbol(p *symbolPart, i uint64) rawSymbol {
 	b := p.tab[i*p.entsize : (i+1)*p.entsize]
-	if f.class == elf.ELFCLASS64 {
-		return rawSymbol{
+	var s rawSymbol
+	switch {
+	case f.class == elf.ELFCLASS64 && !f.big(): // nearly all files
+		le := binary.LittleEndian
+		s = rawSymbol{
+			name: le.Uint32(b), info: b[4], shndx: elf.SectionIndex(le.Uint16(b[6:])),
+			value: le.Uint64(b[8:]), size: le.Uint64(b[16:]),
+		}
+	case f.class == elf.ELFCLASS64:
+		s = rawSymbol{
 			name: f.order.Uint32(b), info: b[4], shndx: elf.SectionIndex(f.order.Uint16(b[6:])),
 			value: f.order.Uint64(b[8:]), size: f.order.Uint64(b[16:]),
 		}
+	default:
+		s = rawSymbol{
+			name: f.order.Uint32(b), value: uint64(f.order.Uint32(b[4:])), size: uint64(f.order.Uint32(b[8:])),
+			info: b[12], shndx: elf.SectionIndex(f.order.Uint16(b[14:])),
+		}
 	}
-	return rawSymbol{
-		name: f.order.Uint32(b), value: uint64(f.order.Uint32(b[4:])), size: uint64(f.order.Uint32(b[8:])),
-		info: b[12], shndx: elf.SectionIndex(f.order.Uint16(b[14:])),
+	// In an object file the value counts from the section.
+	if f.typ == elf.ET_REL && s.shndx != elf.SHN_UNDEF && int(s.shndx) < len(f.sections) {
+		s.value += f.sections[s.shndx].addr
 	}
+	return s
 }
 
 // A symbolHit is the function symbol that covers an address.
 type symbolHit struct {
 	name  string
-	file  string // the source file's name, if the table tells
+	part  int    // of the table, or scannedPart
+	index uint64 // of the symbol in it
+	named bool   // the table may tell the source file
 	start uint64 // address of the function
 }
 
 // funcAt returns the function symbol that covers addr. A symbol without a size
-// covers what lies before the next symbol in its section.
+// covers what lies before the next symbol in its section. The first few times it
+// passes over the table, which costs less than to sort it.
 func (f *File) funcAt(addr uint64) (hit symbolHit, ok bool) {
+	if s := f.symbolFile(); s != f {
+		return s.funcAt(addr)
+	}
+	const cheap = 6
+	if f.scans.Load() < cheap {
+		f.scans.Add(1)
+		hits := make([]symbolHit, 1)
+		if f.scanSymbols([]uint64{addr}, hits) {
+			return hits[0], hits[0].name != ""
+		}
+	}
 	t := f.symbols()
 	i := sort.Search(len(t.funcs), func(i int) bool { return t.funcs[i].addr > addr })
 	// Labels inside a function come after its own symbol: look a few back.
@@ -193,32 +241,182 @@ func (f *File) funcAt(addr uint64) (hit symbolHit, ok bool) {
 	return hit, false
 }
 
+// A scanned is the best symbol that a pass over the table has met for an address.
+type scanned struct {
+	rawSymbol
+	index uint64
+	ok    bool
+}
+
+// scanSymbols finds for each of addrs, which rise, what funcAt finds, in one pass
+// over .symtab that keeps none of it. It reports false if that is not enough to
+// answer with.
+func (f *File) scanSymbols(addrs []uint64, hits []symbolHit) bool {
+	tab, str := f.symbolSections(elf.SHT_SYMTAB)
+	if tab == nil || f.folded(tab) || f.folded(str) {
+		return false
+	}
+	if _, err := f.extent(tab); err != nil {
+		return false
+	}
+	if _, err := f.extent(str); err != nil {
+		return false
+	}
+	// The nearest symbol before each address, of those after the address before
+	// it, and the nearest one that covers it.
+	nearest, covers := make([]scanned, len(addrs)), make([]scanned, len(addrs))
+	text := f.textSections()
+	low, high := addrs[0], addrs[len(addrs)-1]
+	entsize := f.symbolSize()
+	total := tab.len / entsize
+	buf := make([]byte, min(total, 4096)*entsize)
+	files := 0
+	plain := f.class == elf.ELFCLASS64 && !f.big() && f.typ != elf.ET_REL
+	floor := uint64(0) // symbols below are of use only if they reach the address
+	for first := uint64(0); first < total; {
+		n := min(total-first, uint64(len(buf))/entsize)
+		if m, _ := f.r.ReadAt(buf[:n*entsize], int64(tab.off+first*entsize)); uint64(m) < n*entsize {
+			return false
+		}
+		p := symbolPart{tab: buf, entsize: entsize}
+		for i := range n {
+			if plain {
+				// Most symbols are of no use, which is soon seen.
+				b := buf[i*entsize : i*entsize+24]
+				v := binary.LittleEndian.Uint64(b[8:])
+				if b[4]&0xf != byte(elf.STT_FILE) && (v > high || v < floor && v+binary.LittleEndian.Uint64(b[16:]) <= low) {
+					continue
+				}
+			}
+			s := f.rawSymbol(&p, i)
+			if first+i > 1 && elf.ST_TYPE(s.info) == elf.STT_FILE {
+				files++
+			}
+			if s.value > high || s.name == 0 || !f.isFunc(&s, text) {
+				continue
+			}
+			j := 0
+			if s.value > low {
+				j = sort.Search(len(addrs), func(j int) bool { return addrs[j] >= s.value })
+			}
+			if c := &nearest[j]; !c.ok || s.value > c.value || s.value == c.value && better(s, c.rawSymbol) {
+				*c = scanned{s, first + i, true}
+				if len(addrs) == 1 {
+					floor = s.value
+				}
+			}
+			for ; j < len(addrs) && addrs[j]-s.value < s.size; j++ {
+				if c := &covers[j]; !c.ok || s.value > c.value || s.value == c.value && better(s, c.rawSymbol) {
+					*c = scanned{s, first + i, true}
+				}
+			}
+		}
+		first += n
+	}
+	f.strMu.Lock()
+	defer f.strMu.Unlock()
+	if f.strs == nil {
+		f.strs = &pages{sec: &debugSection{f: f, off: str.off, size: str.len}}
+	}
+	for j := range addrs {
+		near := &nearest[j]
+		if j > 0 && !near.ok {
+			*near = nearest[j-1]
+		}
+		best := near
+		switch {
+		case !near.ok:
+			continue
+		case near.size == 0 && f.sameSection(near.value, addrs[j]):
+		case covers[j].ok:
+			best = &covers[j]
+		default:
+			continue
+		}
+		name := f.strs.cstring(uint64(best.name))
+		if len(name) == 0 || isMarker(name) {
+			return false
+		}
+		hits[j] = symbolHit{
+			name: stripABI(string(name)), start: best.value, part: scannedPart, index: best.index,
+			named: files == 0 || elf.ST_BIND(best.info) == elf.STB_LOCAL,
+		}
+	}
+	return true
+}
+
+// scanFile is sourceOf without the table in memory. f.strMu is held.
+func (f *File) scanFile(tab *section, index uint64) string {
+	const step = 256
+	entsize := f.symbolSize()
+	buf := make([]byte, step*entsize)
+	for end := index; end > 0; {
+		first := end - min(end, step)
+		p := symbolPart{tab: buf[:(end-first)*entsize], entsize: entsize}
+		if n, _ := f.r.ReadAt(p.tab, int64(tab.off+first*entsize)); n < len(p.tab) {
+			return ""
+		}
+		for i := end - first; i > 0; i-- {
+			if s := f.rawSymbol(&p, i-1); elf.ST_TYPE(s.info) == elf.STT_FILE {
+				return string(f.strs.cstring(uint64(s.name)))
+			}
+		}
+		end = first
+	}
+	return ""
+}
+
 func (f *File) hit(fs funcSymbol) symbolHit {
 	p := &f.symbols().parts[fs.part]
 	s := f.rawSymbol(p, uint64(fs.index))
-	hit := symbolHit{name: stripABI(string(cstring(p.str, uint64(s.name)))), start: s.value}
-	if p.oneFile || elf.ST_BIND(s.info) == elf.STB_LOCAL {
-		hit.file = f.sourceOf(p, uint64(fs.index))
+	return symbolHit{
+		name: stripABI(string(cstring(p.str, uint64(s.name)))), start: s.value, part: int(fs.part), index: uint64(fs.index),
+		named: p.oneFile || elf.ST_BIND(s.info) == elf.STB_LOCAL,
 	}
-	return hit
+}
+
+// scannedPart stands for .symtab when it is not in memory.
+const scannedPart = -1
+
+// hitFile returns the name of a symbol's source file, "" if the table does not tell.
+func (f *File) hitFile(hit symbolHit) string {
+	if s := f.symbolFile(); s != f {
+		return s.hitFile(hit)
+	}
+	switch {
+	case !hit.named:
+		return ""
+	case hit.part == scannedPart:
+		tab, _ := f.symbolSections(elf.SHT_SYMTAB)
+		f.strMu.Lock()
+		defer f.strMu.Unlock()
+		return f.scanFile(tab, hit.index)
+	}
+	return f.sourceOf(&f.symbols().parts[hit.part], hit.index)
 }
 
 // Preceding returns the nearest function symbol before addr in its section, for
 // an address that is in no function: the padding after one, mostly, but it may
 // be anything. Context: host.
 func (f *File) Preceding(addr uint64) (Frame, bool) {
+	if s := f.symbolFile(); s != f {
+		return s.Preceding(addr)
+	}
 	t := f.symbols()
 	i := sort.Search(len(t.funcs), func(i int) bool { return t.funcs[i].addr > addr })
 	if i == 0 || !f.sameSection(t.funcs[i-1].addr, addr) {
 		return Frame{}, false
 	}
 	hit := f.hit(t.funcs[i-1])
-	return Frame{Function: hit.name, Offset: addr - hit.start, File: hit.file}, true
+	return Frame{Function: hit.name, Offset: addr - hit.start, File: f.hitFile(hit)}, true
 }
 
 // sourceOf returns the name of the source file of a symbol: that of the nearest
 // STT_FILE symbol before it (System V ABI, "Symbol Table").
 func (f *File) sourceOf(p *symbolPart, index uint64) string {
+	if p.oneFile { // and it comes first
+		index = min(index, 2)
+	}
 	for i := index; i > 0; {
 		i--
 		if s := f.rawSymbol(p, i); elf.ST_TYPE(s.info) == elf.STT_FILE {

@@ -18,18 +18,10 @@ func (s *section) holds(addr uint64) bool {
 // IsText reports whether addr lies in code: in an executable section or, in a
 // file without sections, in an executable segment. Context: host.
 func (f *File) IsText(addr uint64) bool {
-	for i := range f.sections {
-		if s := &f.sections[i]; s.flags&elf.SHF_EXECINSTR != 0 && s.holds(addr) {
-			return true
-		}
-	}
-	if len(f.sections) > 0 {
-		return false
-	}
-	for i := range f.segments {
-		s := &f.segments[i]
-		if s.typ == elf.PT_LOAD && s.flags&elf.PF_X != 0 && addr >= s.addr && addr-s.addr < s.memsz {
-			return true
+	text := f.textSpans()
+	for i := range text {
+		if s := &text[i]; addr < s.high {
+			return addr >= s.low
 		}
 	}
 	return false

@@ -107,6 +107,15 @@ func (f *Filter) inserted(from int) {
 		a.before = a.before[i+len(s):] // its line feed is the one in front of what follows
 		return
 	}
+	a.expect(s)
+}
+
+// due is called behind an insertion of whole lines below a line of text. The input
+// can have the same behind it only.
+func (f *Filter) due(from int) { f.again.expect(colours.ReplaceAll(f.buf[from:], nil)) }
+
+// expect notes what was inserted.
+func (a *again) expect(s []byte) {
 	if len(a.due)+len(s) <= maxAgain {
 		a.due = append(a.due, s...)
 	}

@@ -20,6 +20,9 @@
 //	json.go      the same as one JSON object a line
 //	kformat.go   the same in the columns of a debugger's k
 //	sanitize.go  nothing from a target may drive the user's terminal
+//	foreign.go   the traces of others in the text: foreign_oops.go (Linux),
+//	             foreign_markup.go, foreign_goroutine.go, foreign_board.go,
+//	             foreign_debugger.go, foreign_marked.go
 //	filter.go    all of it as an io.Writer
 //	follow.go    a log that still grows, as its input
 //

@@ -6,7 +6,6 @@ package trace
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -244,11 +243,12 @@ func textForm(t *Trace, markup bool) []byte {
 	return []byte(strings.Join(lines, "\r\n") + "\r\n")
 }
 
-// compactBytes writes t as the byte string of the compact form.
+// compactBytes writes t as the byte string of the compact form. Its values are all
+// absolute: the other ways are for what tracer.Writer writes, and for TestValues.
 func compactBytes(t *Trace) []byte {
 	var b []byte
 	u := func(v uint64) { b = binary.AppendUvarint(b, v) }
-	z := func(v uint64) { b = binary.AppendVarint(b, int64(v)) }
+	value := func(v uint64) { b = binary.BigEndian.AppendUint64(append(b, 0xe7), v) }
 	str := func(s string) { u(uint64(len(s))); b = append(b, s...) }
 	kinds := map[string]byte{"panic": 1, "fault": 2, "oom": 3, "nmi": 4, "trace": 5}
 	contexts := map[string]byte{"early": 1, "kernel": 2, "goroutine": 3}
@@ -264,9 +264,9 @@ func compactBytes(t *Trace) []byte {
 	}
 	b = append(b, 1)
 	u(t.Seq)
-	b = append(b, kinds[t.Kind], contexts[t.Context])
+	b = append(b, kinds[t.Kind]<<4|contexts[t.Context])
 	u(t.Thread)
-	u(uint64(len(t.BuildID) / 2))
+	b = append(b, byte(len(t.BuildID)/2))
 	b = fmt.Appendf(b, "%s", unhex(t.BuildID))
 	if t.Goroutine != 0 {
 		b = append(b, 8)
@@ -275,75 +275,100 @@ func compactBytes(t *Trace) []byte {
 	b = append(b, 2)
 	str(t.Reason)
 	if c := t.Cause; c != nil {
-		b = append(b, 3)
+		if c.HasAddress {
+			b = append(b, 9)
+		} else {
+			b = append(b, 3)
+		}
 		u(c.Vector)
 		u(c.ErrorCode)
 		if c.HasAddress {
-			b = append(b, 1)
-			u(c.Address)
-		} else {
-			b = append(b, 0)
+			value(c.Address)
 		}
 	}
 	if len(t.words) > 0 {
 		b = append(b, 4)
-		u(0x3e8fc0)
+		value(0x3e8fc0)
 		u(uint64(len(sampleWords)))
 		for _, w := range sampleWords {
-			u(w)
+			value(w)
 		}
 	}
-	var addr, fp, lo uint64
 	for _, f := range t.Frames {
 		b = append(b, 0x10+byte(f.Kind))
-		z(f.Address - addr)
-		addr = f.Address
+		value(f.Address)
 		if f.Kind == tracer.Trap {
 			u(f.Vector)
 			u(f.ErrorCode)
 		} else {
 			if f.Kind == tracer.PC {
-				z(f.SP - f.FP)
+				value(f.SP)
 			}
-			z(f.FP - fp)
-			fp = f.FP
+			value(f.FP)
 		}
 		b = append(b, stack(f.Stack))
 	}
 	if t.End != "" {
 		b = append(b, 5, ends[t.End])
-		u(t.EndValue)
-	}
-	for i, name := range tracer.RegisterNames {
-		if v, ok := t.Registers[name]; ok {
-			b = append(b, 6, byte(i))
-			u(v)
+		if t.End != "zero" && t.End != "goexit" {
+			value(t.EndValue)
 		}
 	}
-	for _, s := range t.Stacks {
-		b = append(b, 7)
+	set := uint64(0)
+	for i, name := range tracer.RegisterNames {
+		if _, ok := t.Registers[name]; ok {
+			set |= 1 << i
+		}
+	}
+	b = append(b, 6)
+	u(set)
+	for _, name := range tracer.RegisterNames {
+		if v, ok := t.Registers[name]; ok {
+			value(v)
+		}
+	}
+	for i, s := range t.Stacks {
+		b = append(b, 7, 0)
 		str(s.Name)
-		z(s.Lo - lo)
-		lo = s.Lo
-		u(s.Size)
+		u(uint64(i))
+		value(s.Lo)
+		value(s.Size)
 		u(s.Used)
-		u(s.Limit)
+		value(s.Limit)
 	}
 	return b
 }
 
 // compactForm writes t as lines of the compact form.
-func compactForm(t *Trace) []byte {
-	b := compactBytes(t)
-	crc := crc32.ChecksumIEEE(b)
+func compactForm(t *Trace) []byte { return compactLines(compactBytes(t)) }
+
+func compactLines(b []byte) []byte {
+	all := binary.BigEndian.AppendUint32(bytes.Clone(b), crc32.ChecksumIEEE(b))
 	var out bytes.Buffer
-	n := 0
-	for ; len(b) > 0; n++ {
-		k := min(len(b), 54)
-		fmt.Fprintf(&out, "zf1c %d %s\r\n", n, base64.StdEncoding.EncodeToString(b[:k]))
-		b = b[k:]
+	for n := 0; len(all) > 0; n++ {
+		k := min(len(all), 60)
+		if rest := len(all) - k; rest > 0 && rest < 4 {
+			k -= 4 // the CRC is in the last line, all of it
+		}
+		tag := "zf1:"
+		if k == len(all) {
+			tag = "zf1;"
+		}
+		out.WriteString(tag)
+		out.WriteByte('!' + byte(n)) // of less than 85 lines
+		for g := all[:k]; len(g) > 0; g = g[min(len(g), 4):] {
+			var four [4]byte
+			digits := copy(four[:], g) + 1
+			v, group := binary.BigEndian.Uint32(four[:]), [5]byte{}
+			for i := 4; i >= 0; i-- {
+				group[i] = '!' + byte(v%85)
+				v /= 85
+			}
+			out.Write(group[:digits])
+		}
+		out.WriteString("\r\n")
+		all = all[k:]
 	}
-	fmt.Fprintf(&out, "zf1c end %d crc=%#x\r\n", n, crc)
 	return out.Bytes()
 }
 

@@ -30,6 +30,15 @@ type Options struct {
 	Symbols Resolver
 	// Force resolves traces of another build too.
 	Force bool
+	// Foreign resolves the traces of other systems and tools too (foreign.go). They
+	// are shown in the text only: they are no Traces.
+	Foreign bool
+	// Guess takes, with Foreign, every number in the text that can be an address of
+	// the code for one.
+	Guess bool
+	// Bias is how far above its addresses in Symbols the system of foreign traces
+	// runs; nil: as the stream tells.
+	Bias *uint64
 	// Color marks functions, files and reasons by terminal colours.
 	Color bool
 	// Sanitize shows control characters instead of passing them. It belongs on
@@ -55,6 +64,8 @@ type Stats struct {
 	// Traces is the number of traces, Fatal of those that ended the kernel,
 	// Damaged of those that were damaged or cut.
 	Traces, Fatal, Damaged int
+	// Foreign is the number of addresses that were resolved in other text.
+	Foreign int
 	// Mismatch is set when a trace came from another build than Symbols. One of
 	// which no build is known does not count: it is not resolved either.
 	Mismatch bool
@@ -78,6 +89,8 @@ type Filter struct {
 	err    error // of the first write that failed
 	timer  *time.Timer
 	closed bool
+
+	foreign *foreign // reads the text; nil: nobody does
 
 	cur     *Trace // the trace that ses belongs to
 	ses     session
@@ -107,6 +120,9 @@ func NewFilter(out io.Writer, opt Options) (*Filter, error) {
 	}
 	f := &Filter{opt: opt, out: out, ending: []byte("\n")}
 	f.p = NewParser((*events)(f))
+	if opt.Foreign && opt.Symbols != nil {
+		f.foreign = newForeign(&f.opt)
+	}
 	return f, nil
 }
 
@@ -212,12 +228,12 @@ type events Filter
 func (e *events) Text(p []byte) {
 	f := (*Filter)(e)
 	before, p := f.again.text(p)
-	f.text(before)
-	f.text(p)
+	f.pass(before)
+	f.pass(p)
 }
 
 // release lets out what is held since it might have been a line of ours.
-func (f *Filter) release() { f.text(f.again.release()) }
+func (f *Filter) release() { f.pass(f.again.release()) }
 
 func (f *Filter) text(p []byte) {
 	if len(p) == 0 {
@@ -238,6 +254,9 @@ func (f *Filter) text(p []byte) {
 func (e *events) Line(l *Line) {
 	f := (*Filter)(e)
 	f.release()
+	if f.foreign != nil {
+		f.foreign.drop()
+	}
 	if l.Trace != nil && l.Trace != f.cur {
 		f.start(l.Trace)
 	}
@@ -266,7 +285,9 @@ func (e *events) Done(t *Trace) {
 		f.start(t)
 	}
 	f.missed(t, nil, -1)
-	f.unwind(t)
+	if !t.Repeat {
+		f.unwind(t)
+	}
 	f.stats.Traces++
 	if t.Fatal() {
 		f.stats.Fatal++
@@ -274,6 +295,9 @@ func (e *events) Done(t *Trace) {
 	if t.Damaged {
 		f.stats.Damaged++
 		f.note(damageNote(t))
+	}
+	if t.missing != "" {
+		f.note(fmt.Sprintf("trace %d: %s", t.Seq, t.missing))
 	}
 	// A word of a program that looks like one line of a trace is no trace.
 	stray := t.noBegin && len(t.Frames) == 0

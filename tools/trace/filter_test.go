@@ -66,6 +66,7 @@ func goldenInputs() []goldenInput {
 		{"text", Options{Symbols: testImage()}, append([]byte("boot\r\n"), textForm(sample(), false)...)},
 		{"markup", Options{Symbols: testImage()}, textForm(sample(), true)},
 		{"compact", Options{Symbols: testImage()}, compactForm(sample())},
+		{"compact-repeat", Options{Symbols: testImage()}, bootOfTraces()[:bytes.Index(bootOfTraces(), []byte("zf1=#"))+9]},
 		{"color", Options{Symbols: testImage(), Color: true, Sanitize: true}, textForm(sample(), false)},
 		{"awkward", Options{Symbols: testImage()}, textForm(awkward, false)},
 		{"repair", Options{Symbols: testImage()}, repairTrace(0x201010, 0x3e8fc0, 0x3e8fe0)},
@@ -421,8 +422,8 @@ func TestIdentity(t *testing.T) {
 	for i := range all {
 		all[i] = byte(i)
 	}
-	for _, in := range []string{"", "\n", "no newline", "a\r\nb\nc\r", "zf", "zf1", "zf1 ", "zf1c ", "{{{", "zf1 hello\n",
-		"zf1c end\nzf1c x y\n", string(all), strings.Repeat("zf1 ", 1<<18), strings.Repeat("\n", 1000),
+	for _, in := range []string{"", "\n", "no newline", "a\r\nb\nc\r", "zf", "zf1", "zf1 ", "zf1:", "zf1;", "zf1=", "{{{", "zf1 hello\n",
+		"zf1;end\nzf1:x y\n", string(all), strings.Repeat("zf1 ", 1<<18), strings.Repeat("\n", 1000),
 		"{{{reset}}}\n{{{bt:0:0x1:pc}}}\n", "zf1 done 3 crc=0x0", " zf1 begin 1 panic early thread=0 build=-\n"} {
 		r := filter(t, Options{Symbols: testImage()}, []byte(in))
 		if got := r.out.String(); got != in {

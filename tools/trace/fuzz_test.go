@@ -19,6 +19,7 @@ func seeds(f *testing.F) {
 		f.Add(form.write(sampleGo()), uint8(7))
 	}
 	f.Add(lines("zf1 last panic 0x1 x", "zf1 #0 scan 0x0", "{{{reset}}}"), uint8(3))
+	f.Add(bootOfTraces(), uint8(9))
 }
 
 // recorder checks what a parser must keep to whatever it reads.
@@ -112,15 +113,19 @@ func FuzzCompact(f *testing.F) {
 	b := compactBytes(sample())
 	f.Add(b)
 	f.Add(b[:len(b)/3])
-	f.Add(bytes.Repeat([]byte{4, 0, 4, 1, 1, 1, 1}, 3))
-	f.Add([]byte{tracer.RecStack, 1, 'g', 0, 0, 0, 0})
+	f.Add(bytes.Repeat([]byte{4, 0xf0, 4, 0xf1, 0x41, 1, 0x61}, 3))
+	f.Add([]byte{tracer.RecStack, tracer.RowAll, 1, 'x', tracer.RecRow | 4, tracer.RecRowFlags | 15, 1, 12, 0xf1, 0xf2, 7, 0xf3, tracer.RecUsed, 0, 9})
+	f.Add([]byte{tracer.RecBegin, 18, 0x41, 0, 0x84, 1, 2, 3, 4, tracer.RecTable, 1, tracer.RecUsed, 0, 77, tracer.RecStack, 0, 1, 'x', 1, 0xf0, 0xf0, 0, 0xf0})
+	f.Add([]byte{tracer.RecFrame + 2, 0xf1, 0xf8, 0, tracer.RecNext | 3, 0x00, tracer.RecAgain, 0xff, 0xff, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		recs, err := DecodeCompact(b, []string{"boot"})
-		if len(recs) > maxRecords+MaxWords/wordsPerLine {
-			t.Fatalf("%d records", len(recs))
+		known := &table{seq: 17, rows: []Stack{{Name: "boot", Lo: 4096, Hi: 8192, Size: 4096, Limit: 4000}}}
+		d := decodeCompact(b, known, len(b)%3 != 0)
+		recs, err := d.recs, d.err
+		if len(recs) > maxRecords+MaxWords/wordsPerLine+MaxStacks || len(d.rows) > MaxStacks || len(d.on) != len(recs) {
+			t.Fatalf("%d records, %d rows", len(recs), len(d.rows))
 		}
-		// Only memory of no words and empty rows of the table leave nothing.
-		if err == nil && len(b) > 0 && len(recs) == 0 && b[0] != tracer.RecMem && b[0] != tracer.RecStack {
+		// Only memory of no words, no registers and what is said of the table may leave nothing.
+		if err == nil && len(b) > 0 && len(recs) == 0 && b[0] != tracer.RecMem && b[0] != tracer.RecReg && !d.table {
 			t.Fatalf("nothing in %x", b)
 		}
 		for i := range recs {

@@ -30,6 +30,7 @@ type jsonTrace struct {
 	End          string            `json:"end"`
 	WalkEnd      string            `json:"walk_end,omitempty"` // of the target's walk, if the host went further
 	Damaged      bool              `json:"damaged"`
+	RepeatOf     uint64            `json:"repeat_of,omitempty"` // number of the trace that it is once more
 	Frames       []jsonFrame       `json:"frames"`
 	Stacks       []jsonStack       `json:"stacks"`
 }
@@ -76,6 +77,7 @@ func (t *Trace) JSON() []byte {
 		End:       t.End,
 		WalkEnd:   t.WalkEnd,
 		Damaged:   t.Damaged,
+		RepeatOf:  t.RepeatOf,
 		Frames:    []jsonFrame{},
 		Stacks:    []jsonStack{},
 	}

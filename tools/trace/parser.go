@@ -83,10 +83,17 @@ type Parser struct {
 
 	c *compactTrace // the open trace of the compact form
 
-	build  string   // of the latest begin line or boot report
-	known  bool     // there was one
-	report []byte   // the start of a plain line, as it may be the boot report
-	stacks []string // names of the latest table of stacks
+	build     string // of the latest begin line or boot report
+	partBuild bool   // only its beginning is known
+	known     bool   // there was one
+	report    []byte // the start of a plain line, as it may be the boot report
+
+	// What a compact trace may build on.
+	compact bool   // there was one
+	table   table  // the latest table of stacks
+	last    *Trace // the latest one, if it was intact; with its CRC
+	lastCRC uint32
+	lastSeq uint64 // its number, or that of its latest repetition
 }
 
 // NewParser returns a parser that reports to h.
@@ -144,7 +151,7 @@ func (p *Parser) plain(b []byte) []byte {
 
 // tagged reports whether the line begins with a tag, or may yet do so.
 func (p *Parser) tagged() (full, partial bool) {
-	for _, tag := range [...]string{tracer.Tag, tracer.CompactTag, elementTag} {
+	for _, tag := range [...]string{tracer.Tag, tracer.CompactTag, tracer.CompactEnd, tracer.RepeatTag, elementTag} {
 		if tag == elementTag && !p.markupNow() {
 			continue
 		}
@@ -184,9 +191,9 @@ func (p *Parser) watch(b []byte) {
 		return
 	}
 	if f[3] == "-" {
-		p.build, p.known = "", true
+		p.build, p.partBuild, p.known = "", false, true
 	} else if _, err := hex.DecodeString(f[3]); err == nil {
-		p.build, p.known = strings.ToLower(f[3]), true
+		p.build, p.partBuild, p.known = strings.ToLower(f[3]), false, true
 	}
 }
 
@@ -247,9 +254,12 @@ func (p *Parser) lastWords() bool {
 		r := ParseLine(string(b))
 		return r.Op == OpDone && !r.Bad && r.Lines == p.lines && r.CRC == p.crc
 	}
-	if b, ok := bytes.CutPrefix(body, []byte(tracer.CompactTag)); ok && p.c != nil {
-		lines, crc, ok := compactEnd(string(b))
-		return ok && p.c.check(lines, crc) == ""
+	if b, ok := bytes.CutPrefix(body, []byte(tracer.CompactEnd)); ok && p.c != nil {
+		return p.endsCompact(string(b))
+	}
+	if b, ok := bytes.CutPrefix(body, []byte(tracer.RepeatTag)); ok {
+		_, ok = p.repeats(string(b))
+		return ok
 	}
 	return false
 }
@@ -261,7 +271,11 @@ func (p *Parser) endLine() {
 	l := &Line{Raw: body, Wire: wire(body), Shown: p.shown, Ending: p.line[len(body):], Frame: -1}
 	switch {
 	case bytes.HasPrefix(body, []byte(tracer.CompactTag)):
-		p.compactLine(l, string(body[len(tracer.CompactTag):]))
+		p.compactLine(l, string(body[len(tracer.CompactTag):]), false)
+	case bytes.HasPrefix(body, []byte(tracer.CompactEnd)):
+		p.compactLine(l, string(body[len(tracer.CompactEnd):]), true)
+	case bytes.HasPrefix(body, []byte(tracer.RepeatTag)):
+		p.repeatLine(l, string(body[len(tracer.RepeatTag):]))
 	case bytes.HasPrefix(body, []byte(tracer.Tag)):
 		p.textLine(l, ParseLine(string(body[len(tracer.Tag):l.Wire])))
 	default:
@@ -299,7 +313,7 @@ func (p *Parser) textLine(l *Line, r Record) {
 		if !r.Bad {
 			p.cut()
 			p.open(&Trace{})
-			p.build, p.known = r.BuildID, r.HasBuild
+			p.build, p.partBuild, p.known = r.BuildID, false, r.HasBuild
 			if !r.HasBuild {
 				p.t.damage("its begin line has no build ID")
 			}
@@ -310,7 +324,7 @@ func (p *Parser) textLine(l *Line, r Record) {
 		}
 		// The ladder's last rung is a trace of one line.
 		p.cut()
-		t := &Trace{Kind: r.Kind, Reason: r.Text, BuildID: p.build, noBuild: !p.known,
+		t := &Trace{Kind: r.Kind, Reason: r.Text, BuildID: p.build, partBuild: p.partBuild, noBuild: !p.known,
 			Last: true, Frames: []Frame{r.Frame}}
 		l.Record, l.Trace, l.Frame = r, t, 0
 		p.h.Line(l)
@@ -328,7 +342,7 @@ func (p *Parser) textLine(l *Line, r Record) {
 		if p.t == nil && !r.Bad {
 			// The begin line was lost, or lies before the log's start.
 			p.cut()
-			p.open(&Trace{BuildID: p.build, noBuild: !p.known, noBegin: true})
+			p.open(&Trace{BuildID: p.build, partBuild: p.partBuild, noBuild: !p.known, noBegin: true})
 			p.t.damage("its begin line is missing")
 		}
 	}
@@ -381,7 +395,6 @@ func (p *Parser) finish(l *Line, r Record) {
 	t := p.t
 	p.emit(l, r)
 	p.t = nil
-	p.remember(t)
 	p.h.Done(t)
 }
 
@@ -391,22 +404,9 @@ func (p *Parser) cut() {
 		p.t = nil
 		t.Cut = true
 		t.damage(cutDamage)
-		p.remember(t)
 		p.h.Done(t)
 	}
 	if p.c != nil {
-		p.finishCompact(0, 0, false)
-	}
-}
-
-// remember keeps the names of the stacks: the compact form refers to them by
-// number, and the second trace of a ladder comes without its table.
-func (p *Parser) remember(t *Trace) {
-	if len(t.Stacks) == 0 {
-		return
-	}
-	p.stacks = p.stacks[:0]
-	for _, s := range t.Stacks {
-		p.stacks = append(p.stacks, s.Name)
+		p.finishCompact(0, false)
 	}
 }

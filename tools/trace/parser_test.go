@@ -119,15 +119,15 @@ func TestGoroutine(t *testing.T) {
 		want uint64
 		ok   bool
 	}{
-		{"\x01\x07\x05\x03\x03\x00\x08\x12", 18, true},
-		{"\x01\x07\x05\x03\x03\x00", 0, true},
-		{"\x01\x07\x05\x03\x03\x00\x08", 0, false},
-		{"\x01\x07\x05\x03\x03\x00\x02\x00\x08\x12", 0, false},
+		{"\x01\x07\x53\x03\x00\x08\x12", 18, true},
+		{"\x01\x07\x53\x03\x00", 0, true},
+		{"\x01\x07\x53\x03\x00\x08", 0, false},
+		{"\x01\x07\x53\x03\x00\x02\x00\x08\x12", 0, false},
 		{"\x08\x12", 0, false},
 	} {
-		recs, err := DecodeCompact([]byte(tt.in), nil)
-		if (err == nil) != tt.ok || len(recs) > 0 && recs[0].Goroutine != tt.want {
-			t.Errorf("DecodeCompact(%q) = %+v, %v; want goroutine %d, no error %v", tt.in, recs, err, tt.want, tt.ok)
+		d := decodeCompact([]byte(tt.in), &table{}, true)
+		if (d.err == nil) != tt.ok || len(d.recs) > 0 && d.recs[0].Goroutine != tt.want {
+			t.Errorf("decodeCompact(%q) = %+v, %v; want goroutine %d, no error %v", tt.in, d.recs, d.err, tt.want, tt.ok)
 		}
 	}
 	if r := ParseLine("begin 1 panic goroutine thread=0 goroutine=x build=-"); !r.Bad {
@@ -363,7 +363,7 @@ func TestLadder(t *testing.T) {
 			[]string{"lost"}, []bool{true}},
 		{"done line alone", lines("zf1 done 3 crc=0x0"), nil, nil},
 		{"rest of a trace alone", lines("zf1 reg rax=0x1", "zf1 stack boot 0x0 size=16 used>=0 free<=16 limit=0 ok"), nil, nil},
-		{"no trace", lines("zf1 hello", "zf1 #x", "zf1 begin", "zf1 last", "zf1c x", "zf1c end", "zf1c end 0 crc=0x0"), nil, nil},
+		{"no trace", lines("zf1 hello", "zf1 #x", "zf1 begin", "zf1 last", "zf1:", "zf1:x", "zf1:a word", "zf1;", "zf1;!abc", "zf1;!abcdef", "zf1=", "zf1=abc", "zf1=ab"), nil, nil},
 		{"compact after cut compact", append(compactForm(sample())[:200], append([]byte("\r\n"), compactForm(sample())...)...),
 			[]string{sample().Reason, sample().Reason}, []bool{true, false}},
 		{"compact in text", append(lines("zf1 begin 1 panic early thread=0 build=-", "zf1 reason cut"), compactForm(sample())...),
@@ -390,21 +390,21 @@ func TestLadder(t *testing.T) {
 // words of the reason too, and names stacks by an earlier table.
 func TestDecodeCut(t *testing.T) {
 	b := compactBytes(sample())
-	table := bytes.Index(b, append([]byte{tracer.RecStack, 4}, "boot"...))
+	rows := bytes.Index(b, append([]byte{tracer.RecStack, 0, 4}, "boot"...))
 	for _, tt := range []struct {
-		known []string
+		known []Stack
 		want  string
-	}{{[]string{"boot", "fault"}, "fault"}, {nil, "stack1"}} {
-		recs, err := DecodeCompact(b[:table], tt.known)
-		i := slices.IndexFunc(recs, func(r Record) bool { return r.Op == OpFrame })
-		if err != nil || i < 0 || recs[i].Frame.Stack != tt.want {
-			t.Errorf("known stacks %q: %+v, %v; want frame 0 on %q", tt.known, recs, err, tt.want)
+	}{{[]Stack{{Name: "boot"}, {Name: "fault"}}, "fault"}, {nil, "stack1"}} {
+		d := decodeCompact(b[:rows], &table{rows: tt.known}, false)
+		i := slices.IndexFunc(d.recs, func(r Record) bool { return r.Op == OpFrame })
+		if d.err != nil || i < 0 || d.recs[i].Frame.Stack != tt.want {
+			t.Errorf("known stacks %+v: %+v, %v; want frame 0 on %q", tt.known, d.recs, d.err, tt.want)
 		}
 	}
 	reason := bytes.Index(b, []byte("page"))
-	recs, err := DecodeCompact(b[:reason+10], nil)
-	if len(recs) != 2 || recs[1].Text != "page fault" || err == nil {
-		t.Errorf("cut in the reason: %+v, %v; want its first words and an error", recs, err)
+	d := decodeCompact(b[:reason+10], &table{}, false)
+	if len(d.recs) != 2 || d.recs[1].Text != "page fault" || d.err == nil {
+		t.Errorf("cut in the reason: %+v, %v; want its first words and an error", d.recs, d.err)
 	}
 }
 

@@ -30,6 +30,7 @@ const (
 	OpLast              // last
 	OpElement           // another element of the markup form
 	OpCompact           // a line of the compact form, not yet decoded
+	OpRepeat            // a line that stands for a trace like the one before
 )
 
 // Record is one statement of a trace. Which fields count depends on Op.
@@ -44,6 +45,8 @@ type Record struct {
 	BuildID                string
 	// HasBuild is set when there was a build field, be it "-".
 	HasBuild bool
+	// PartBuild is set when BuildID is only the beginning of it.
+	PartBuild bool
 	// Text is the reason: OpReason, OpLast.
 	Text string
 	// Cause: OpCause.

@@ -69,6 +69,15 @@ func (f *Filter) line(l *Line) {
 			f.inserted(behind + len(f.ending))
 		}
 		return
+	case OpRepeat:
+		f.newline()
+		if !l.Trace.Damaged {
+			from = len(f.buf)
+			f.buf = append(f.buf, f.paint(yellow, hostTag+repeatNote(l.Trace))...)
+			f.newline()
+			f.inserted(from)
+		}
+		return
 	case OpStop:
 		f.newline()
 		if l.Raw == nil {
@@ -290,6 +299,21 @@ func stopNote(r *Record, sym Resolver) string {
 		return "there are more frames than the target keeps"
 	}
 	return fmt.Sprintf("%s %#x", clean(r.End), r.Value)
+}
+
+// repeatNote says of which trace this is a repetition.
+func repeatNote(t *Trace) string {
+	s := fmt.Sprintf("trace %d is the same as trace %d again: %s", t.Seq, t.RepeatOf, clean(t.Reason))
+	for i := range t.Frames {
+		if f := &t.Frames[i]; len(f.Calls) > 0 {
+			name, mark := callName(f, &f.Calls[0])
+			return s + ", in " + name + mark
+		}
+	}
+	if len(t.Frames) > 0 {
+		s += fmt.Sprintf(", at %#x", t.Frames[0].Address)
+	}
+	return s
 }
 
 // damageNote says what is wrong with a trace. That it has been resolved as far

@@ -6,6 +6,7 @@ package trace
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -96,10 +97,16 @@ func unknownBuild(t *Trace) string {
 // image than sym, or "".
 func wrongBuild(t *Trace, sym Resolver) string {
 	have := sym.BuildID()
-	if t.BuildID == have {
+	if t.partBuild && t.BuildID != "" && strings.HasPrefix(have, t.BuildID) {
+		t.BuildID, t.partBuild = have, false // now the rest is known
+	}
+	if t.BuildID == have && !t.partBuild {
 		return ""
 	}
 	from, is := "build "+clean(t.BuildID), "build "+clean(have)
+	if t.partBuild {
+		from += "..."
+	}
 	if t.BuildID == "" {
 		from = "an image without a build ID"
 	}

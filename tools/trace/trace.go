@@ -6,6 +6,8 @@ package trace
 // beyond a limit is dropped and the trace counts as damaged.
 
 import (
+	"maps"
+
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -66,12 +68,22 @@ type Trace struct {
 	// Damage says why, in words; it is empty otherwise.
 	Damaged bool
 	Damage  string
+	// Repeat is set for a trace that came as one line, in the compact form, since all
+	// that it says was said by the trace before. RepeatOf is the number of that, or 0
+	// if it did not arrive; then the trace is damaged and empty.
+	// Of the registers, words and stacks it has only what cannot have changed.
+	Repeat   bool
+	RepeatOf uint64
 	// Cut is set when the trace has no end line. A cut trace is Damaged too.
 	Cut bool
 
 	words   map[uint64]uint64 // memory by address, for the repair of a frame
-	noBuild bool              // no build ID is known, neither from it nor from the stream
-	noBegin bool              // its begin line did not arrive
+	missing string            // what it builds on and did not arrive, in words
+
+	// BuildID is only the beginning of the ID.
+	partBuild bool
+	noBuild   bool // no build ID is known, neither from it nor from the stream
+	noBegin   bool // its begin line did not arrive
 }
 
 // Cause is a CPU exception.
@@ -134,8 +146,11 @@ func completeEnd(end string) bool {
 
 // Fatal reports whether the trace ended the kernel. A trace that is damaged
 // counts as fatal, since its kind may be what was damaged: a failure must never
-// look like a success.
+// look like a success. But a repetition is never one of a trace that ended the kernel.
 func (t *Trace) Fatal() bool {
+	if t.Repeat {
+		return false
+	}
 	return t.Damaged || t.Kind != tracer.KindNMI.String() && t.Kind != tracer.KindTrace.String()
 }
 
@@ -156,7 +171,7 @@ func (t *Trace) add(r *Record) int {
 	case OpBegin:
 		t.Seq, t.Kind, t.Context = r.Seq, r.Kind, r.Context
 		t.Thread, t.Goroutine = r.Thread, r.Goroutine
-		t.BuildID, t.noBuild = r.BuildID, !r.HasBuild
+		t.BuildID, t.partBuild, t.noBuild = r.BuildID, r.PartBuild, !r.HasBuild
 	case OpReason:
 		t.Reason = r.Text
 		if len(t.Reason) > MaxReason {
@@ -213,4 +228,12 @@ func (t *Trace) addWords(r *Record) {
 func (t *Trace) word(address uint64) (uint64, bool) {
 	w, ok := t.words[address]
 	return w, ok
+}
+
+// Words returns the words of memory that the trace carries, by their addresses.
+// The caller may change the map.
+func (t *Trace) Words() map[uint64]uint64 {
+	words := make(map[uint64]uint64, len(t.words))
+	maps.Copy(words, t.words)
+	return words
 }

@@ -7,7 +7,8 @@ package main
 // can differ from what DWARF says, while the function that holds the address has
 // the symbol table's name. It also differs where addr2line guesses: an argument
 // that is no address, and a file that has nothing to resolve with, are errors
-// here and not "??:0". The debug information of object files is not read.
+// here and not "??:0", and in padding between functions, which addr2line counts to
+// the one before it: here it belongs to none, as in LLVM's tools.
 
 import (
 	"bufio"
@@ -15,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
@@ -22,7 +25,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-const addrUsage = `Usage: zf addr -e ELF [-afiCps] [ADDR...]
+const addrUsage = `Usage: zf addr -e ELF|-map FILE [-afiCps] [ADDR...]
 
 Addr prints the source line of each address, as addr2line does. Addresses are
 hexadecimal, with or without 0x. Without any on the command line they are read
@@ -34,6 +37,10 @@ instruction after the call, give the address minus one.
 Flags, which may be joined as in -afip:
 
   -e, --exe=FILE         the ELF file (default a.out)
+  -map FILE              instead of it a map file, of any kind that zf map -h
+                         names: functions without lines. ADDR may be logical
+                         then, as 0001:00000639, if those of the map are
+  -base ADDR             where the program of -map was loaded
   -a, --addresses        print the address first
   -f, --functions        print the function's name
   -i, --inlines          print the calls around an inlined one too
@@ -47,9 +54,12 @@ Flags, which may be joined as in -afip:
 Example: zf addr -afip -e hello.elf 0x27f5a0
 `
 
+// defaultExe is the file that is looked in when -e names none.
+const defaultExe = "a.out"
+
 // addrOptions are the flags of zf addr.
 type addrOptions struct {
-	exe, section                                               string
+	exe, section, mapFile, base                                string
 	addresses, functions, inlines, pretty, basenames, demangle bool
 	help, version                                              bool
 }
@@ -69,45 +79,91 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		_, err = fmt.Fprintf(stdout, "zf addr (Zeroframe) %s\n", moduleVersion())
 		return written(err, stderr)
 	}
+	// The heap is small beside what is read: to collect it often is not worth while.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	f, err := opt.open(stderr)
+	if err != nil {
+		fmt.Fprintf(stderr, "zf addr: %v\n", err)
+		return exitUsage
+	}
+	defer f.Close()
 	// All are checked first, so that nothing is printed if one is wrong.
 	pcs := make([]uint64, len(addrs))
 	for i, s := range addrs {
-		n, rest := scanAddress(s)
+		n, rest := scan(f, s)
 		if rest == s || rest != "" {
 			fmt.Fprintf(stderr, "zf addr: %q is not a hexadecimal address\n", s)
 			return exitUsage
 		}
 		pcs[i] = n
 	}
-	f, err := symbol.Open(opt.exe)
-	if err != nil {
-		fmt.Fprintf(stderr, "zf addr: %v; -e names the ELF file to resolve with\n", err)
-		return exitUsage
-	}
-	defer f.Close()
-	if err := f.CanResolve(); err != nil {
-		fmt.Fprintf(stderr, "zf addr: %v; -e must name the file as it was linked, before it was stripped\n", err)
-		return exitUsage
-	}
-	if f.HasUnlinkedDWARF() {
-		fmt.Fprintf(stderr, "zf addr: note: %s is an object file, whose DWARF is not read before it is linked; names come from the symbol table, without lines\n", opt.exe)
-	}
 	var base uint64
 	if opt.section != "" {
 		var ok bool
 		if base, ok = f.SectionStart(opt.section); !ok {
-			fmt.Fprintf(stderr, "zf addr: %s has no section %s; `readelf -S` lists them\n", opt.exe, opt.section)
+			list := "; `readelf -S` lists them"
+			if opt.mapFile != "" {
+				list = ", as far as it says"
+			}
+			fmt.Fprintf(stderr, "zf addr: %s has no section %s%s\n", f.Name(), opt.section, list)
 			return exitUsage
 		}
 	}
-	out := bufio.NewWriter(stdout)
-	for _, pc := range pcs {
-		opt.print(out, f, base+pc)
-	}
+	out := bufio.NewWriterSize(stdout, 64<<10)
 	if len(pcs) == 0 {
 		return opt.answer(out, f, base, stdin, stderr)
 	}
+	for i := range pcs {
+		pcs[i] += base
+	}
+	opt.printAll(out, f, pcs)
 	return written(out.Flush(), stderr)
+}
+
+// addrSymbols is what addresses are looked up in: a *symbol.File or a *symbol.Map.
+type addrSymbols interface {
+	io.Closer
+	Name() string
+	AddressSize() int
+	Lookup(addr uint64, ret bool) []symbol.Frame
+	FullNames(addr uint64, frames []symbol.Frame)
+	Preceding(addr uint64) (symbol.Frame, bool)
+	IsText(addr uint64) bool
+	SectionStart(name string) (uint64, bool)
+}
+
+// open opens the ELF file or the map.
+func (opt *addrOptions) open(stderr io.Writer) (addrSymbols, error) {
+	if opt.mapFile != "" {
+		return openMap(opt.mapFile, opt.base)
+	}
+	f, err := symbol.Open(opt.exe)
+	if err != nil {
+		return nil, fmt.Errorf("%w; -e names the ELF file to resolve with", err)
+	}
+	if err := f.CanResolve(); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%w; -e must name the file as it was linked, before it was stripped", err)
+	}
+	if f.HasUnlinkedDWARF() {
+		fmt.Fprintf(stderr, "zf addr: note: %s is an object file, whose DWARF is not read before it is linked; names come from the symbol table, without lines\n", opt.exe)
+	}
+	return f, nil
+}
+
+// scan reads the address that s begins with, as scanAddress does. With a map that has
+// segments, SEGMENT:OFFSET is one too.
+func scan(f addrSymbols, s string) (n uint64, rest string) {
+	n, rest = scanAddress(s)
+	m, ok := f.(*symbol.Map)
+	if !ok || len(rest) < 2 || rest[0] != ':' || hexDigit(rest[1]) < 0 {
+		return n, rest
+	}
+	off, after := scanAddress(rest[1:])
+	if addr, ok := m.File().Logical(n, off); ok {
+		return addr, after
+	}
+	return n, rest
 }
 
 // written returns the exit status after err came of writing the answers: a script
@@ -130,54 +186,68 @@ func moduleVersion() string {
 
 // answer answers each line of stdin. A line gets an answer whatever is in it, or
 // a script that reads the answers would lose count.
-func (opt *addrOptions) answer(out *bufio.Writer, f *symbol.File, base uint64, stdin io.Reader, stderr io.Writer) int {
-	in := bufio.NewReader(stdin)
+func (opt *addrOptions) answer(out *bufio.Writer, f addrSymbols, base uint64, stdin io.Reader, stderr io.Writer) int {
+	done := make(chan struct{})
+	defer close(done)
+	in := readLines(stdin, done)
 	for {
-		line, more, err := in.ReadLine()
-		text := string(line)
-		for more && err == nil { // an address is not longer than the buffer
-			_, more, err = in.ReadLine()
+		lines, err := in.next()
+		pcs := make([]uint64, len(lines))
+		for i, text := range lines {
+			pc, rest := scan(f, text)
+			if rest == text {
+				fmt.Fprintf(stderr, "zf addr: %.40q is not a hexadecimal address\n", text)
+			}
+			pcs[i] = base + pc
+		}
+		opt.printAll(out, f, pcs)
+		if err := out.Flush(); err != nil {
+			return written(err, stderr)
 		}
 		switch {
-		case errors.Is(err, io.EOF) && len(text) == 0:
+		case errors.Is(err, io.EOF):
 			return exitOK
-		case err != nil && !errors.Is(err, io.EOF):
+		case err != nil:
 			fmt.Fprintf(stderr, "zf addr: standard input: %v\n", err)
 			return exitUsage
 		}
-		pc, rest := scanAddress(text)
-		if rest == text {
-			fmt.Fprintf(stderr, "zf addr: %.40q is not a hexadecimal address\n", text)
+	}
+}
+
+// printAll prints what is known of all of pcs. Those that come together are looked
+// up together.
+func (opt *addrOptions) printAll(out *bufio.Writer, f addrSymbols, pcs []uint64) {
+	file, ok := f.(*symbol.File)
+	if !ok {
+		for _, pc := range pcs {
+			opt.print(out, f, pc, f.Lookup(pc, false))
 		}
-		opt.print(out, f, base+pc)
-		if err := out.Flush(); err != nil {
-			return written(err, stderr)
+		return
+	}
+	for some := range slices.Chunk(pcs, 1<<17) {
+		for i, frames := range file.LookupAll(some, false) {
+			opt.print(out, f, some[i], frames)
 		}
 	}
 }
 
 // print prints what is known of pc. The forms are those of translate_addresses
 // in binutils/addr2line.c.
-func (opt *addrOptions) print(w io.Writer, f *symbol.File, pc uint64) {
+func (opt *addrOptions) print(w *bufio.Writer, f addrSymbols, pc uint64, frames []symbol.Frame) {
 	if opt.addresses {
-		end := "\n"
-		if opt.pretty {
-			end = ": "
+		w.WriteString("0x")
+		for shift := 8 * f.AddressSize(); shift > 0; {
+			shift -= 4
+			w.WriteByte("0123456789abcdef"[pc>>shift&15])
 		}
-		fmt.Fprintf(w, "0x%0*x%s", 2*f.AddressSize(), pc, end)
+		if opt.pretty {
+			w.WriteString(": ")
+		} else {
+			w.WriteByte('\n')
+		}
 	}
-	frames := f.Lookup(pc, false)
 	if opt.functions {
 		f.FullNames(pc, frames)
-	}
-	// addr2line counts what follows a function as the function's.
-	if len(frames) == 0 && f.IsText(pc) {
-		if fr, ok := f.Preceding(pc); ok {
-			frames = append(frames, fr)
-		}
-	} else if len(frames) == 1 && frames[0].Function == "" {
-		fr, _ := f.Preceding(pc)
-		frames[0].Function = fr.Function
 	}
 	if len(frames) == 0 {
 		switch {
@@ -198,13 +268,15 @@ func (opt *addrOptions) print(w io.Writer, f *symbol.File, pc uint64) {
 			io.WriteString(w, " (inlined by) ")
 		}
 		if opt.functions {
-			end := "\n"
+			w.WriteString(opt.function(fr))
 			if opt.pretty {
-				end = " at "
+				w.WriteString(" at ")
+			} else {
+				w.WriteByte('\n')
 			}
-			io.WriteString(w, opt.function(fr)+end)
 		}
-		io.WriteString(w, opt.position(fr, frames[0].Discriminator)+"\n")
+		opt.position(w, fr, frames[0].Discriminator)
+		w.WriteByte('\n')
 	}
 }
 
@@ -220,7 +292,7 @@ func (opt *addrOptions) function(fr *symbol.Frame) string {
 
 // position prints file and line. Only the innermost frame has a discriminator,
 // but addr2line prints it with all of them.
-func (opt *addrOptions) position(fr *symbol.Frame, discriminator int) string {
+func (opt *addrOptions) position(w *bufio.Writer, fr *symbol.Frame, discriminator int) {
 	file := fr.File
 	if opt.basenames {
 		file = file[strings.LastIndexByte(file, '/')+1:]
@@ -228,13 +300,16 @@ func (opt *addrOptions) position(fr *symbol.Frame, discriminator int) string {
 	if file == "" {
 		file = "??"
 	}
-	switch {
-	case fr.Line == 0:
-		return file + ":?"
-	case discriminator != 0:
-		return fmt.Sprintf("%s:%d (discriminator %d)", file, fr.Line, discriminator)
+	w.WriteString(file)
+	if fr.Line == 0 {
+		w.WriteString(":?")
+		return
 	}
-	return fmt.Sprintf("%s:%d", file, fr.Line)
+	w.WriteByte(':')
+	w.WriteString(strconv.Itoa(fr.Line))
+	if discriminator != 0 {
+		fmt.Fprintf(w, " (discriminator %d)", discriminator)
+	}
 }
 
 // scanAddress reads the hexadecimal number s begins with, as strtoull does: after
@@ -300,13 +375,22 @@ var addrFlags = []struct {
 // parseAddrArgs parses args as getopt_long does: letters may be joined, long
 // names cut short, and flags may stand after addresses, up to "--".
 func parseAddrArgs(args []string) (o addrOptions, addrs []string, err error) {
-	o.exe = "a.out"
+	o.exe = defaultExe
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
 		switch {
 		case arg == "--":
-			return o, append(addrs, args...), nil
+			return o, append(addrs, args...), o.check()
+		case o.ownFlag(arg) != nil:
+			name, value, has := strings.Cut(arg, "=")
+			if !has {
+				if len(args) == 0 {
+					return o, nil, fmt.Errorf("flag %s needs an argument", name)
+				}
+				value, args = args[0], args[1:]
+			}
+			*o.ownFlag(name) = value
 		case strings.HasPrefix(arg, "--"):
 			args, err = o.parseLong(arg[2:], args)
 		case len(arg) > 1 && arg[0] == '-':
@@ -318,7 +402,30 @@ func parseAddrArgs(args []string) (o addrOptions, addrs []string, err error) {
 			return o, nil, err
 		}
 	}
-	return o, addrs, nil
+	return o, addrs, o.check()
+}
+
+// check says which flags do not go together.
+func (o *addrOptions) check() error {
+	switch {
+	case o.mapFile != "" && o.exe != defaultExe:
+		return errors.New("-e and -map: give one of them")
+	case o.mapFile == "" && o.base != "":
+		return errors.New("-base is for -map")
+	}
+	return nil
+}
+
+// ownFlag returns where the argument of a flag goes that addr2line has not. Those are
+// spelt with one dash, as in all commands of zf: --base is short for --basenames.
+func (o *addrOptions) ownFlag(arg string) *string {
+	switch name, _, _ := strings.Cut(arg, "="); name {
+	case "-map":
+		return &o.mapFile
+	case "-base":
+		return &o.base
+	}
+	return nil
 }
 
 // parseLetters parses joined letters; the last may take the next of args. It

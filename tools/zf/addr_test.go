@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,21 +27,37 @@ func buildSample(t *testing.T, flags ...string) string {
 	return out
 }
 
-// textAddresses returns the address of each instruction, and some others.
+// textAddresses returns the address of each instruction of a function, and some
+// others.
 func textAddresses(t *testing.T, elf string) []string {
 	t.Helper()
+	nm, err := exec.Command("nm", "-S", elf).Output()
+	if err != nil {
+		t.Fatalf("nm: %v (the tests need gcc and binutils)", err)
+	}
+	inFunction := map[uint64]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^([0-9a-f]+) ([0-9a-f]+) [tT]`).FindAllStringSubmatch(string(nm), -1) {
+		start, _ := strconv.ParseUint(m[1], 16, 64)
+		size, _ := strconv.ParseUint(m[2], 16, 64)
+		for pc := start; pc < start+size; pc++ {
+			inFunction[pc] = true
+		}
+	}
 	out, err := exec.Command("objdump", "-d", elf).Output()
 	if err != nil {
 		t.Fatalf("objdump: %v (the tests need gcc and binutils)", err)
 	}
 	addrs := []string{"0", "0x10", "0xffffffffffffffff", "100000000000000000000"}
 	for _, m := range regexp.MustCompile(`(?m)^ *([0-9a-f]+):\t`).FindAllStringSubmatch(string(out), -1) {
-		addrs = append(addrs, m[1])
+		if pc, _ := strconv.ParseUint(m[1], 16, 64); inFunction[pc] {
+			addrs = append(addrs, m[1])
+		}
 	}
 	return addrs
 }
 
-// TestAddrEqualsAddr2line holds `zf addr` against addr2line line by line.
+// TestAddrEqualsAddr2line holds `zf addr` against addr2line line by line, but for
+// the suffix of a function's cold part, which addr2line leaves out.
 func TestAddrEqualsAddr2line(t *testing.T) {
 	compared, lines := 0, 0
 	for _, flags := range [][]string{{"-gdwarf-5"}, {"-gdwarf-4"}, {"-gdwarf-3"}, {"-gdwarf-2"}, {"-g", "-gz"}, {"-g", "-O0"}, {"-g0"}} {
@@ -59,7 +76,8 @@ func TestAddrEqualsAddr2line(t *testing.T) {
 			if code := runAddr(args, strings.NewReader(""), &got, &msg); code != exitOK {
 				t.Fatalf("runAddr(%v) = %d\n%s", opts, code, &msg)
 			}
-			w, g := strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")
+			whole := strings.NewReplacer("_start.cold", "_start")
+			w, g := strings.Split(whole.Replace(string(want)), "\n"), strings.Split(whole.Replace(got.String()), "\n")
 			bad := 0
 			for i := range max(len(w), len(g)) {
 				if i >= len(w) || i >= len(g) {
@@ -198,20 +216,45 @@ func TestAddrFull(t *testing.T) {
 	}
 }
 
-// TestAddrObject: an object file is resolved by its symbols, and the user is told.
+// TestAddrObject: an object file is resolved as the linked one is, and its sections
+// do not get in each other's way.
 func TestAddrObject(t *testing.T) {
-	elf := buildSample(t, "-g", "-c")
-	var out, msg bytes.Buffer
-	if code := runAddr([]string{"-fe", elf, "0"}, strings.NewReader(""), &out, &msg); code != exitOK || !strings.HasSuffix(out.String(), "csample.c:?\n") {
-		t.Errorf("runAddr(-fe %s 0) = %d, stdout %q", elf, code, &out)
+	object, linked := buildSample(t, "-g", "-c"), buildSample(t, "-g")
+	answers := func(elf, section string, size int) string {
+		args := []string{"-fie", elf, "-j", section}
+		for off := range size {
+			args = append(args, strconv.FormatInt(int64(off), 16))
+		}
+		var out, msg bytes.Buffer
+		if code := runAddr(args, strings.NewReader(""), &out, &msg); code != exitOK || msg.Len() > 0 {
+			t.Fatalf("runAddr(%v) = %d, stderr %q", args[:4], code, &msg)
+		}
+		return out.String()
 	}
-	if strings.Count(msg.String(), "\n") != 1 || !strings.Contains(msg.String(), "is an object file") {
-		t.Errorf("stderr = %q; want one line that says what is not read", &msg)
+	for _, tt := range []struct {
+		section string
+		size    int
+		want    string
+	}{
+		{".text", 32, "either\n"}, {".text.unlikely", 16, ""}, {".text.startup", 4, ""},
+	} {
+		sym, err := symbol.Open(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, ok := sym.SectionStart(tt.section)
+		sym.Close()
+		if !ok {
+			continue // another gcc
+		}
+		got := answers(object, tt.section, tt.size)
+		if !strings.Contains(got, tt.want) || !strings.Contains(got, "csample.c:") || strings.Contains(got, "csample.c:?") {
+			t.Errorf("%s at %#x of an object file: %s; want %s with lines", tt.section, start, got, tt.want)
+		}
 	}
-	linked := buildSample(t, "-g")
-	msg.Reset()
-	if runAddr([]string{"-fe", linked, "0"}, strings.NewReader(""), &out, &msg); msg.Len() != 0 {
-		t.Errorf("stderr for a linked file = %q; want nothing", &msg)
+	// The linker puts the cold parts first, with nothing between.
+	if got, want := answers(object, ".text.unlikely", 8), answers(linked, ".text", 8); got != want {
+		t.Errorf(".text.unlikely of the object file:\n%s\nand of the linked one:\n%s", got, want)
 	}
 }
 

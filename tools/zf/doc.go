@@ -6,6 +6,10 @@
 //	zf test [flags] PKG...               run the tests of packages in QEMU
 //	zf symbolize -e ELF [FILE|DEVICE|-]  resolve the traces in a log or a stream
 //	zf addr -e ELF [ADDR...]             what addr2line does
+//	zf core -e ELF [-o FILE] LOG         make a core file of a trace, for gdb
+//	zf gdb [flags] PKG|ELF [-- ARGS]     boot it in QEMU, stopped, with gdb on it
+//	zf stacks -e ELF [-f FUNC]           bound how deep each stack can get
+//	zf map -e ELF [-o FILE]              write the symbols as nm does, for -map
 //
 // What lives here: the dispatch (main.go) and one file a command (run and test share
 // machine.go, console.go, files.go and verdict.go), which reads its flags, calls the

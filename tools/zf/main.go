@@ -47,6 +47,10 @@ func commands() []command {
 		{"test", "[flags] [PKG...]", "run packages' tests in QEMU, as go test does", runTest},
 		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize},
 		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr},
+		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap},
+		{"stacks", "-e ELF [-v] [-f FUNC]", "bound how deep each stack can get", runStacks},
+		{"core", "-e ELF [-o FILE] LOG", "make a core file of a trace, for gdb", runCore},
+		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", runGDB},
 		{"version", "", "print the version", runVersion},
 	}
 }

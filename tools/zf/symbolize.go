@@ -34,11 +34,22 @@ either, or with "-", standard input is read.
 
 ELF is the image that was running. A trace of another build is left as it is,
 and the exit status is 2. One that does not say its build, since its begin line
-is missing, is left as it is too. A log that is resolved already stays so.`
+is missing, is left as it is too. A log that is resolved already stays so.
+
+Traces of others are resolved below their lines: Linux (oops, warning, panic),
+LLVM and Fuchsia markup, Go's tracebacks (TamaGo's too), TinyGo's panics,
+ESP-IDF's and Zephyr's backtraces, gdb's bt and WinDbg's k, and addresses that
+are marked: pc=0x..., rip: 0x..., PC is at, lr : [<...>]. Where each system runs
+is learnt from the trace (Kernel Offset, mmap elements, a name with its address)
+or is given by -bias. Most of them carry no build ID: what does not fit the ELF
+file is left as it is.`
 
 // symbolizeFlags are the flags of zf symbolize.
 type symbolizeFlags struct {
 	elf, color, format  string
+	mapFile, base       string // in the place of elf
+	bias                string // of other systems' traces
+	guess               bool
 	json, force, follow bool
 	baud                int
 	input               string
@@ -60,11 +71,14 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fmt.Fprintf(stderr, "zf symbolize: "+format+"\n", a...)
 		return exitUsage
 	}
-	sym, err := openSymbols(f.elf)
+	sym, err := f.symbols()
 	if err != nil {
 		return fail("%v", err)
 	}
 	defer sym.Close()
+	if f.mapFile != "" && !f.force {
+		fmt.Fprintf(stderr, "zf symbolize: note: %s is a map, which has no build ID: that the traces come from its program is not checked\n", f.mapFile)
+	}
 	in, err := f.open(stdin)
 	if err != nil {
 		return fail("%v", err)
@@ -73,12 +87,21 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 
 	opt := trace.Options{
 		Symbols: sym,
-		Force:   f.force,
+		Force:   f.force || f.mapFile != "",
 		Color:   f.color == "always" || f.color == "auto" && wantColor(stdout),
 		// Who asks for colours in a pipe has a terminal, or a pager, behind it.
 		Sanitize: f.color == "always" || isTerminal(stdout),
 		Log:      stderr,
 		Idle:     trace.DefaultIdle,
+		Foreign:  f.format == "text",
+		Guess:    f.guess,
+	}
+	if f.bias != "" {
+		bias, err := trace.ParseBias(f.bias, sym)
+		if err != nil {
+			return fail("-bias: %v", err)
+		}
+		opt.Bias = &bias
 	}
 	text := stdout
 	switch f.format {
@@ -106,7 +129,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if stats.Mismatch {
 		return exitUsage
 	}
-	if stats.Traces == 0 && ctx.Err() == nil {
+	if stats.Traces+stats.Foreign == 0 && ctx.Err() == nil {
 		fmt.Fprintln(stderr, "zf symbolize: no trace found")
 	}
 	return exitOK
@@ -124,9 +147,13 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		return f, exitUsage, false
 	}
 	set.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
+	set.StringVar(&f.mapFile, "map", "", "instead of -e, a map `FILE` in any format that `zf map -h` names:\nfunctions without lines, and no check of the build")
+	set.StringVar(&f.base, "base", "", baseUsage)
 	set.StringVar(&f.format, "format", "text", "what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line) or k (the columns of a debugger's k)")
 	set.BoolVar(&f.json, "json", false, "the same as -format=json")
 	set.BoolVar(&f.force, "force", false, "resolve traces of another or an unknown build too")
+	set.StringVar(&f.bias, "bias", "", "how far above its ELF addresses the system of other traces runs:\n`ADDR`, or FUNC+OFFSET=ADDR, where something was (default: as the\ntrace tells)")
+	set.BoolVar(&f.guess, "guess", false, "take any number that is an address in the code for one")
 	set.StringVar(&f.color, "color", "auto", "colour the output: `WHEN` is auto, never, or always, as for\na terminal: control characters are made visible too")
 	set.BoolVar(&f.follow, "follow", false, "wait for more at the end of FILE, as tail -F does")
 	set.BoolVar(&f.follow, "f", false, "the same as -follow")
@@ -155,7 +182,11 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 	}
 	var wrong string
 	switch {
-	case f.elf == "":
+	case f.elf != "" && f.mapFile != "":
+		wrong = "-e and -map: give one of them"
+	case f.base != "" && f.mapFile == "":
+		wrong = "-base is for -map"
+	case f.elf == "" && f.mapFile == "":
 		wrong = "-e ELF is missing: name the image that was running"
 	case f.format != "text" && f.format != "json" && f.format != "k":
 		wrong = fmt.Sprintf("-format is text, json or k, not %q", f.format)
@@ -165,6 +196,8 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		wrong = fmt.Sprintf("one input at a time, not %d", len(inputs))
 	case f.color != "auto" && f.color != "always" && f.color != "never":
 		wrong = fmt.Sprintf("-color is auto, always or never, not %q", f.color)
+	case (f.guess || f.bias != "") && f.format != "text":
+		wrong = "-guess and -bias are for the traces of others, which -format=text has alone"
 	case f.baud <= 0:
 		wrong = fmt.Sprintf("-baud %d is no speed", f.baud)
 	case f.follow && f.input == "-":
@@ -173,6 +206,20 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		return f, exitOK, true
 	}
 	return fail(wrong)
+}
+
+// resolver is what traces are resolved with.
+type resolver interface {
+	trace.Resolver
+	io.Closer
+}
+
+// symbols opens the ELF file or the map.
+func (f *symbolizeFlags) symbols() (resolver, error) {
+	if f.mapFile == "" {
+		return openSymbols(f.elf)
+	}
+	return openMap(f.mapFile, f.base)
 }
 
 // openSymbols opens an ELF file that can resolve something.

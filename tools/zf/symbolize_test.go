@@ -38,6 +38,7 @@ func ownTrace(t *testing.T) (elf, trace string) {
 
 func TestSymbolize(t *testing.T) {
 	elf, log := ownTrace(t)
+	pc := reflect.ValueOf(ownTrace).Pointer()
 	dir := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)
@@ -65,6 +66,14 @@ func TestSymbolize(t *testing.T) {
 		{"format text", []string{"-e", elf, "-format=text", logFile}, "", exitOK, "hello\nzf1 begin", ""},
 		{"format unknown", []string{"-e", elf, "-format=kv", logFile}, "", exitUsage, "", "-format is text, json or k"},
 		{"two formats", []string{"-e", elf, "-format=k", "-json", logFile}, "", exitUsage, "", "two things"},
+		{"other traces", []string{"-e", elf}, fmt.Sprintf("pc=%#x\n", pc), exitOK, "\n    main.ownTrace+0x0 symbolize_test.go:", ""},
+		{"other traces, moved", []string{"-e", elf, "-bias", "0x5000"}, fmt.Sprintf("pc=%#x\n", pc+0x5000), exitOK, "\n    main.ownTrace+0x0 symbolize_test.go:", ""},
+		{"bias of a pair", []string{"-e", elf, "-bias", fmt.Sprintf("github.com/zeroframe/zeroframe/tools/zf.ownTrace=%#x", pc+0x7000)},
+			fmt.Sprintf("pc=%#x\n", pc+0x7000), exitOK, "\n    main.ownTrace+0x0 symbolize_test.go:", ""},
+		{"no bias", []string{"-e", elf, "-bias", "nosuch=1"}, "", exitUsage, "", "no function"},
+		{"guess", []string{"-e", elf, "-guess"}, fmt.Sprintf("at %#x?\n", pc), exitOK, "main.ownTrace+0x0 symbolize_test.go:", ""},
+		{"guess in JSON", []string{"-e", elf, "-guess", "-json"}, "", exitUsage, "", "-format=text"},
+		{"no guess", []string{"-e", elf}, fmt.Sprintf("at %#x?\n", pc), exitOK, "?\n", "no trace found"},
 		{"color", []string{"-e", elf, "-color", "always"}, log, exitOK, "\x1b[1m", ""},
 		{"mismatch", []string{"-e", elf}, other, exitUsage, "zf1 #0", "not resolved"},
 		{"force", []string{"-e", elf, "-force"}, other, exitOK, "main.ownTrace", ""},

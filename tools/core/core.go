@@ -1,0 +1,129 @@
+package core
+
+// A core file is what Linux writes when a process dies, and what every debugger
+// reads. A trace has the same parts, only fewer of each:
+//
+//	registers            NT_PRSTATUS of thread 1
+//	an interrupted pc    NT_PRSTATUS of a further thread
+//	reason, cause        NT_PRPSINFO, NT_SIGINFO
+//	words of memory      PT_LOAD, from the first word to the last of each run
+//	code, constants      in the ELF file: NT_FILE names it
+//	the ELF's headers    PT_LOAD: a debugger finds the build ID there, and
+//	                     warns if it is given another ELF file
+//
+// Variables are in neither. Without NT_FILE a debugger would take their first
+// values, which the ELF file has too, for those at the death.
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/zeroframe/zeroframe/tools/code"
+	"github.com/zeroframe/zeroframe/tools/trace"
+)
+
+// Symbols is what Write has to know of the image. A *symbol.File is one.
+type Symbols interface {
+	// Code returns the machine code, or nil.
+	Code() *code.Image
+	// SPDelta returns how many bytes above the stack pointer the return address
+	// lies when the instruction at pc is about to run.
+	SPDelta(pc uint64) (uint64, bool)
+	// IsText reports whether the address lies in the text.
+	IsText(addr uint64) bool
+}
+
+// Info says what a core file holds.
+type Info struct {
+	// Threads is the number of places with registers, Words that of 8-byte words
+	// of memory.
+	Threads, Words int
+	// Call is set when the trace was asked for by a call, as a panic does: thread
+	// 1 then stands at the call instruction at Address, not behind it.
+	Call    bool
+	Address uint64
+}
+
+// ErrEmpty is returned for a trace that has neither a frame nor registers.
+var ErrEmpty = errors.New("the trace has no frame and no registers")
+
+// Write writes the trace as a core file of the image in the ELF file at path, whose
+// symbols are sym. The trace is one that a [trace.Filter] with the same symbols has
+// ended. Errors are ErrEmpty, that of reading the ELF file or that of w. Host.
+func Write(w io.Writer, t *trace.Trace, path string, sym Symbols) (Info, error) {
+	threads := threadsOf(t, sym)
+	if len(threads) == 0 {
+		return Info{}, ErrEmpty
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return Info{}, fmt.Errorf("%s: %w", path, err)
+	}
+	files, headers, err := imageOf(path)
+	if err != nil {
+		return Info{}, err
+	}
+	info := Info{Threads: len(threads), Call: threads[0].call, Address: threads[0].regs["rip"]}
+
+	var notes bytes.Buffer
+	signal, address := signalOf(t)
+	for i := range threads {
+		// Linux gives each thread the signal that the process died of.
+		note(&notes, elf.NT_PRSTATUS, prstatus(&threads[i], i+1, signal))
+		if i == 0 { // behind the first, as Linux has them: they are of the process
+			note(&notes, elf.NT_PRPSINFO, prpsinfo(filepath.Base(path), t.Reason))
+			note(&notes, ntSiginfo, siginfo(signal, address))
+			note(&notes, ntFile, files)
+		}
+	}
+	runs := runsOf(t, sym)
+	for _, r := range runs {
+		info.Words += len(r.words)
+	}
+	if len(headers.words) > 0 {
+		runs = append(runs, headers)
+	}
+
+	// Header, program headers, notes, memory.
+	const headerSize, progSize = 64, 56
+	var b bytes.Buffer
+	h := elf.Header64{
+		Type: uint16(elf.ET_CORE), Machine: uint16(elf.EM_X86_64), Version: uint32(elf.EV_CURRENT),
+		Phoff: headerSize, Ehsize: headerSize, Phentsize: progSize, Phnum: uint16(1 + len(runs)),
+	}
+	copy(h.Ident[:], elf.ELFMAG)
+	h.Ident[elf.EI_CLASS] = byte(elf.ELFCLASS64)
+	h.Ident[elf.EI_DATA] = byte(elf.ELFDATA2LSB)
+	h.Ident[elf.EI_VERSION] = byte(elf.EV_CURRENT)
+	put(&b, h)
+	at := uint64(headerSize + progSize*(1+len(runs)))
+	put(&b, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: at, Filesz: uint64(notes.Len()), Align: 4})
+	at += uint64(notes.Len()) // a multiple of 4
+	pad := -at % 8
+	at += pad
+	for _, r := range runs {
+		size := uint64(len(r.words)) * 8
+		put(&b, elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_W),
+			Off: at, Vaddr: r.addr, Filesz: size, Memsz: size, Align: 8})
+		at += size
+	}
+	b.Write(notes.Bytes())
+	b.Write(make([]byte, pad))
+	for _, r := range runs {
+		put(&b, r.words)
+	}
+	_, err = w.Write(b.Bytes())
+	return info, err
+}
+
+// put appends v, a structure or a slice of fixed size.
+func put(b *bytes.Buffer, v any) {
+	if err := binary.Write(b, binary.LittleEndian, v); err != nil {
+		panic(err) // the types are ours, and a buffer takes all
+	}
+}

@@ -1,0 +1,16 @@
+// Package core makes an ELF core file of a trace, so that a debugger can look at
+// a kernel that died where no debugger was: gdb ELF CORE.
+//
+//	core.go      what goes into the file, and what does not
+//	threads.go   a trace -> the places where code was running, with their registers
+//	memory.go    a trace -> the words of memory that are known
+//	image.go     the ELF file -> the memory that is in it
+//	notes.go     the notes of a Linux core file
+//
+// It invents nothing: memory that the trace does not tell of is not in the file,
+// and the debugger says that it cannot read it. Of registers that is not possible,
+// since the format has a place for each: one that the trace does not tell of is 0.
+//
+// The package may import tracer, tools/trace, tools/symbol and tools/code. Context:
+// the host.
+package core

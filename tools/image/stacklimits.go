@@ -1,0 +1,73 @@
+package image
+
+// The limits of the kernel's stacks are the bounds that package stacks proves from the
+// code of the very file that is built. They go into a table of the kernel's, found by
+// its symbol: kernel/stacklimits.go documents it.
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/zeroframe/zeroframe/tools/stacks"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// StackTableName is the name of the kernel's table, behind the path of its package.
+const StackTableName = ".stackBounds"
+
+const (
+	stackTableMagic = 0x6b6361747367667a
+	stackTableHead  = 2 // words before the first row
+)
+
+// ErrStackTable is returned when the kernel's table of stacks is not the one that this
+// zf knows.
+var ErrStackTable = errors.New("the kernel's table of stacks is not the one that this zf fills; use the zf of the same Zeroframe version")
+
+// FillStackTable fills the kernel's table of the bounds of its stacks in file, an image
+// or what the linker wrote for one. symbol is the table's name: the path of package
+// kernel and [StackTableName]. A file without it, or without symbols, is left as it is:
+// the kernel then has limits that are less tight. An error wraps [ErrStackTable] or
+// [ErrNotELF].
+func FillStackTable(file []byte, name string) error {
+	f, err := elf.NewFile(bytes.NewReader(file))
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrNotELF, err)
+	}
+	symbols, err := f.Symbols()
+	if errors.Is(err, elf.ErrNoSymbols) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrNotELF, err)
+	}
+	i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	table, err := bytesOf(f, file, symbols[i])
+	if err != nil {
+		return fmt.Errorf("%w (it is not in the file)", ErrStackTable)
+	}
+	names, _ := stacks.KernelStacks()
+	word := binary.LittleEndian.Uint64
+	if len(table) != 8*(stackTableHead+len(names)) || word(table) != stackTableMagic || word(table[8:]) != uint64(len(names)) {
+		return fmt.Errorf("%w (%d bytes)", ErrStackTable, len(table))
+	}
+	sym, err := symbol.NewFile(bytes.NewReader(file), int64(len(file)), "the image")
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrNotELF, err)
+	}
+	p, err := stacks.New(sym, stacks.KernelNotes())
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrStackTable, err)
+	}
+	for i, s := range p.Stacks() {
+		binary.LittleEndian.PutUint64(table[8*(stackTableHead+i):], s.Bound.Bytes)
+	}
+	return nil
+}

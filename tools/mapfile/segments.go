@@ -1,0 +1,429 @@
+// The maps of Microsoft's linker (link /MAP, lld-link /MAP), of Borland's and of
+// Delphi's give logical addresses: the number of a section of the PE file, from 1 on,
+// and an offset into it. Where the sections lie, each says in its own way:
+//
+//	Preferred load address is 00400000
+//	 Start         Length     Name                   Class
+//	 0001:00000000 000037feH .text                   CODE
+//	  Address         Publics by Value              Rva+Base       Lib:Object
+//	 0001:00000030       ?foo@@YAHH@Z               00401030 f i   hello.obj
+//
+// Microsoft's has the address itself behind each name. A newer one of Borland's has
+// the sections' addresses in place of their offsets in the table of segments:
+//
+//	 0001:00401000 00000AF3CH _TEXT                  CODE
+//	  Address         Publics by Value
+//	 0001:00000639       StackDumper::~StackDumper()
+//
+// and an older one, where the table too counts from 0, nothing at all: then the
+// sections follow each other as the linker puts them, from the load address on. The
+// maps of 16-bit programs, where a segment's number is its paragraph, are read too.
+
+package mapfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// peAlign is the alignment of sections in a PE file that all these linkers use
+// unless told otherwise; the headers before the first take up one such unit.
+const peAlign = 0x1000
+
+// peBaseAlign is the alignment of the load address (PE format, "ImageBase").
+const peBaseAlign = 0x10000
+
+// segments are the parts of a program that logical addresses name.
+type segments struct {
+	start map[uint16]uint64
+	real  bool   // 16-bit: a number is the address in paragraphs
+	base  uint64 // of a 16-bit program
+}
+
+func (s *segments) address(num, off uint64) (uint64, bool) {
+	if s.real {
+		return s.base + num<<4 + off, num <= 0xffff
+	}
+	start, ok := s.start[uint16(num)]
+	return start + off, ok && num <= 0xffff
+}
+
+func (s *segments) move(delta uint64) {
+	s.base += delta
+	for num := range s.start {
+		s.start[num] += delta
+	}
+}
+
+// logicalAddress reads the logical address that a line begins with.
+func logicalAddress(s string) (num, off uint64, rest string, ok bool) {
+	word, rest := token(s)
+	// Delphi has 16 digits for 64-bit programs, 16-bit programs have 4.
+	if len(word) < 5 || word[4] != ':' || len(word) != 9 && len(word) != 13 && len(word) != 21 {
+		return 0, 0, "", false
+	}
+	num, ok = hex(word[:4])
+	off, ok2 := hex(word[5:])
+	return num, off, rest, ok && ok2
+}
+
+func isSegmentHeading(s string) bool {
+	switch strings.Join(strings.Fields(s), " ") {
+	case "Start Length Name Class", "Start Stop Length Name Class", "Address Publics by Name", "Address Publics by Value":
+		return true
+	}
+	return strings.HasPrefix(s, " Preferred load address is ") || isRvaHeading(s)
+}
+
+func isRvaHeading(s string) bool {
+	return strings.Contains(s, "Publics by Value") && strings.Contains(s, "Rva+Base")
+}
+
+// segReader collects what the parts of such a map say.
+type segReader struct {
+	m         *Map
+	num       []uint16 // of each symbol's segment
+	rva       bool     // the addresses of symbols are known
+	functions bool     // functions have the flag f
+	preferred uint64
+	table     []tableRow
+	pieces    []tableRow // of Borland's detailed map
+	unknown   bool       // nothing says where the segments are
+	headings  bool       // there was one
+}
+
+// A tableRow is a line of the table of segments.
+type tableRow struct {
+	num         uint16
+	off, length uint64
+	name        string
+	object      string
+	code        bool
+}
+
+// The parts of the map.
+const (
+	partOther = iota
+	partTable
+	partPieces
+	partByName
+	partByValue
+	partStatic
+	partSkip // line numbers, exports
+)
+
+func (m *Map) readSegments(text string, opt Options) (uint64, error) {
+	m.reserve(text, 60)
+	r := segReader{m: m}
+	part := partOther
+	l := lines{text: text}
+	for l.next() {
+		if p, ok := r.heading(l.line); ok {
+			r.headings = true
+			if part = p; p == partByValue {
+				// The same as by name.
+				m.syms, r.num = m.syms[:0], r.num[:0]
+			}
+			continue
+		}
+		if part == partSkip {
+			continue
+		}
+		if part == partTable && m.segs.real {
+			if err := r.realRow(l.line); err != nil {
+				return 0, fmt.Errorf("%d: %w", l.n, err)
+			}
+			continue
+		}
+		num, off, rest, ok := logicalAddress(l.line)
+		if !ok {
+			continue
+		}
+		if err := r.row(part, uint16(num), off, rest); err != nil {
+			return 0, fmt.Errorf("%d: %w", l.n, err)
+		}
+	}
+	return r.place(l.n, opt)
+}
+
+// heading reads a line that begins a part of the map.
+func (r *segReader) heading(s string) (part int, ok bool) {
+	if after, ok := strings.CutPrefix(strings.TrimSpace(s), "Preferred load address is "); ok {
+		r.preferred, _ = hex(strings.TrimSpace(after))
+		r.m.wide = len(strings.TrimSpace(after)) > 8
+		return partOther, true
+	}
+	switch f := strings.Join(strings.Fields(s), " "); {
+	case f == "Start Length Name Class":
+		return partTable, true
+	case f == "Start Stop Length Name Class":
+		r.m.segs.real = true
+		return partTable, true
+	case f == "Detailed map of segments":
+		return partPieces, true
+	case f == "Address Publics by Name":
+		return partByName, true
+	case strings.HasPrefix(f, "Address Publics by Value"):
+		r.rva = r.rva || isRvaHeading(s)
+		return partByValue, true
+	case f == "Static symbols":
+		return partStatic, true
+	case strings.HasPrefix(f, "Line numbers for "), strings.HasPrefix(f, "FIXUPS:"), f == "Exports", f == "Imports",
+		strings.HasPrefix(f, "Bound resource files"), strings.HasPrefix(f, "Program entry point"), strings.HasPrefix(f, "entry point at"):
+		return partSkip, true
+	}
+	return 0, false
+}
+
+// row takes a line that begins with a logical address.
+func (r *segReader) row(part int, num uint16, off uint64, rest string) error {
+	word, after := token(rest)
+	digits := strings.TrimRight(word, "Hh")
+	length, isLength := hex(digits)
+	switch part {
+	case partTable:
+		if !isLength || len(digits) == len(word) {
+			return fmt.Errorf("%.40q is not the length of a segment", word)
+		}
+		name, after := token(after)
+		class, _ := token(after)
+		r.table = append(r.table, tableRow{num: num, off: off, length: length, name: name, code: isCodeClass(class, name)})
+		return nil
+	case partPieces:
+		if !isLength {
+			return nil
+		}
+		row := tableRow{num: num, off: off, length: length}
+		for after != "" {
+			word, after = token(after)
+			switch key, value, _ := strings.Cut(word, "="); key {
+			case "C":
+				row.code = isCodeClass(value, value)
+			case "S":
+				row.name = value
+			case "M":
+				row.object = value
+			}
+		}
+		r.pieces = append(r.pieces, row)
+		return nil
+	}
+	if part == partOther && r.headings {
+		return nil // such as the start of a group
+	}
+	name := strings.TrimSpace(rest)
+	if r.m.segs.real {
+		for _, p := range []string{"idle ", "Abs ", "Res ", "Imp "} {
+			name = strings.TrimSpace(strings.TrimPrefix(name, p))
+		}
+	}
+	s := Symbol{Addr: off, Type: 'T'}
+	if part == partStatic {
+		s.Type = 't'
+	}
+	if r.rva {
+		addr, flags := uint64(0), ""
+		if addr, name, flags = cutRva(rest); flags == "" {
+			return fmt.Errorf("%.60q has no address under Rva+Base", strings.TrimSpace(rest))
+		}
+		r.m.wide = r.m.wide || addr>>32 != 0
+		s.Addr = addr
+		// Not a function of the compiler's: assembly or data.
+		if s.mark = !strings.HasPrefix(flags, " f "); !s.mark {
+			r.functions = true
+		}
+		if num != 0 {
+			if r.m.segs.start == nil {
+				r.m.segs.start = map[uint16]uint64{}
+			}
+			if _, ok := r.m.segs.start[num]; !ok {
+				r.m.segs.start[num] = addr - off
+			}
+		}
+	}
+	if name == "" {
+		return fmt.Errorf("no name after the address: cut short")
+	}
+	s.Name = name
+	r.m.syms = append(r.m.syms, s)
+	r.num = append(r.num, num)
+	return nil
+}
+
+// cutRva splits NAME ADDRESS FLAGS OBJECT, of which the name may have blanks. flags
+// begins with a blank; it is empty if there is no address.
+func cutRva(s string) (addr uint64, name, flags string) {
+	s = strings.TrimLeft(s, " ")
+	for i := 0; i < len(s); {
+		if s[i] != ' ' {
+			i++
+			continue
+		}
+		end := i
+		word, rest := token(s[i:])
+		if len(word) == 8 || len(word) == 16 {
+			if v, ok := hex(word); ok {
+				return v, s[:end], " " + strings.TrimLeft(rest, " ") + " "
+			}
+		}
+		i = len(s) - len(rest)
+	}
+	return 0, "", ""
+}
+
+// isCodeClass reports whether a segment of this class and name has code.
+func isCodeClass(class, name string) bool {
+	return (strings.HasSuffix(class, "CODE") || strings.HasPrefix(name, ".text")) && !isData(name)
+}
+
+// realRow takes a line of a 16-bit program's table: start, end and length in bytes,
+// such as "00000H 01A2FH 01A30H _TEXT CODE".
+func (r *segReader) realRow(s string) error {
+	var v [3]uint64
+	if strings.TrimSpace(s) == "" {
+		return nil
+	}
+	for i := range v {
+		word, rest := token(s)
+		digits, ok := strings.CutSuffix(word, "H")
+		if ok {
+			v[i], ok = hex(digits)
+		}
+		if !ok {
+			return nil // a remark, such as that there is no stack
+		}
+		s = rest
+	}
+	if v[2] > 1<<24 || v[0] > 1<<24 {
+		return fmt.Errorf("a segment of %#x bytes at %#x, in a 16-bit program", v[2], v[0])
+	}
+	name, rest := token(s)
+	class, _ := token(rest)
+	r.table = append(r.table, tableRow{off: v[0], length: v[2], name: name, code: isCodeClass(class, name)})
+	return nil
+}
+
+// place turns offsets into addresses. It returns the load address they are for.
+func (r *segReader) place(last int, opt Options) (preferred uint64, err error) {
+	m := r.m
+	switch {
+	case m.segs.real:
+	case r.rva:
+		preferred = r.preferred
+	default:
+		if preferred, err = r.findStarts(last, opt); err != nil {
+			return 0, err
+		}
+	}
+	r.regions()
+	n := 0
+	for i := range m.syms {
+		s := m.syms[i]
+		if num := r.num[i]; r.rva {
+			if num == 0 {
+				s.Type = 'A'
+			}
+			s.mark = s.mark && r.functions
+		} else {
+			var ok bool
+			if s.Addr, ok = m.segs.address(uint64(num), s.Addr); !ok || num == 0 && !m.segs.real {
+				continue // an absolute number
+			}
+		}
+		m.wide = m.wide || s.Addr>>32 != 0
+		m.syms[n] = s
+		n++
+	}
+	m.syms = m.syms[:n]
+	r.types()
+	return preferred, nil
+}
+
+// findStarts finds the segments' addresses in the table of a Borland map, or from the
+// load address.
+func (r *segReader) findStarts(last int, opt Options) (preferred uint64, err error) {
+	start, end := map[uint16]uint64{}, map[uint16]uint64{}
+	highest := uint16(1)
+	for _, t := range r.table {
+		if at, ok := start[t.num]; !ok || t.off < at {
+			start[t.num] = t.off
+		}
+		if t.length != 0 && t.length-1 > ^t.off {
+			return 0, fmt.Errorf(" segment %s: %#x bytes from %#x on leave the address space", t.name, t.length, t.off)
+		}
+		end[t.num] = max(end[t.num], t.off+t.length)
+		highest = max(highest, t.num)
+	}
+	r.m.segs.start = start
+	if start[1] != 0 {
+		for num, at := range start {
+			if at == 0 {
+				delete(start, num) // thread-local storage, which has no address
+			}
+		}
+		if r.preferred == 0 {
+			r.preferred = start[1] &^ (peBaseAlign - 1)
+		}
+		return r.preferred, nil
+	}
+	if opt.Base == nil {
+		return 0, fmt.Errorf("%d: the map does not say at which addresses its segments lie; "+
+			"-base gives the load address of the program, which is 0x400000 unless its linker was told otherwise", last)
+	}
+	r.unknown = true
+	at := *opt.Base + peAlign
+	for num := uint32(1); num <= uint32(highest); num++ {
+		if _, ok := start[uint16(num)]; !ok && num > 1 {
+			continue // nothing is known of it
+		}
+		start[uint16(num)] = at
+		at += (end[uint16(num)] + peAlign - 1) &^ (peAlign - 1)
+	}
+	delete(start, 0)
+	return *opt.Base, nil
+}
+
+// regions makes regions of the rows of the table, or of the detailed map's where they
+// are: they are the finer ones.
+func (r *segReader) regions() {
+	m := r.m
+	absolute := !r.rva && !r.unknown && !m.segs.real
+	add := func(t *tableRow, absolute bool) {
+		addr := t.off
+		if !m.segs.real {
+			start, ok := m.segs.start[t.num]
+			if !ok {
+				return
+			}
+			if !absolute {
+				addr += start
+			}
+		}
+		if t.length != 0 && t.length-1 <= ^addr {
+			m.regions = append(m.regions, Region{Name: t.name, Object: t.object, Addr: addr, Size: t.length, Code: t.code})
+		}
+	}
+	if len(r.pieces) > 0 && !m.segs.real {
+		for i := range r.pieces {
+			add(&r.pieces[i], false)
+		}
+		return
+	}
+	for i := range r.table {
+		add(&r.table[i], absolute)
+	}
+}
+
+// types tells data from code by the segments' classes.
+func (r *segReader) types() {
+	m := r.m
+	slices.SortStableFunc(m.regions, func(a, b Region) int { return cmp.Compare(a.Addr, b.Addr) })
+	for i := range m.syms {
+		s := &m.syms[i]
+		if reg, ok := m.Region(s.Addr); ok && !reg.Code && s.Type != 'A' {
+			s.Type -= 'T' - 'D'
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package stacks_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/stacks"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+func TestMain(m *testing.M) {
+	image.RunTool()
+	os.Exit(m.Run())
+}
+
+const module = "github.com/zeroframe/zeroframe/"
+
+// build builds an image and reads it.
+func build(t *testing.T, pkg string) (*symbol.File, *stacks.Program) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "image.elf")
+	if _, err := image.Build(context.Background(), image.BuildOptions{Package: pkg, Output: path, Stderr: t.Output()}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := symbol.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	p, err := stacks.New(f, stacks.KernelNotes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, p
+}
+
+// TestKernel: all of the kernel's stacks have a bound in a program that brings no code
+// of its own for them, and zf build has made it the limit.
+func TestKernel(t *testing.T) {
+	f, p := build(t, "../../qemu/testdata/program")
+	if !stacks.HasKernel(f) {
+		t.Fatal("the kernel is not there")
+	}
+	addr, size, ok := f.Symbol(module + "kernel.stackBounds")
+	if !ok {
+		t.Fatal("there is no table of bounds")
+	}
+	table, ok := f.BytesAt(addr, size)
+	if !ok {
+		t.Fatal("the table of bounds is not in the file")
+	}
+	word := func(i int) (v uint64) {
+		for k := range 8 {
+			v |= uint64(table[8*i+k]) << (8 * k)
+		}
+		return v
+	}
+	if string(table[:8]) != "zfgstack" {
+		t.Errorf("the table begins with %q", table[:8])
+	}
+	list := p.Stacks()
+	if len(list) != 11 || word(1) != 11 {
+		t.Fatalf("%d stacks, and %d in the table; want 11", len(list), word(1))
+	}
+	for i, s := range list {
+		t.Logf("%-7s %6d", s.Name, s.Bound.Bytes)
+		if len(s.Bound.Why) > 0 {
+			t.Errorf("%s has no bound: %q", s.Name, s.Bound.Why)
+		}
+		if word(2+i) != s.Bound.Bytes {
+			t.Errorf("%s: the table says %d; want %d", s.Name, word(2+i), s.Bound.Bytes)
+		}
+	}
+
+	// The rungs on the stack "nested" do not overlap (kernel/ladder.go).
+	_, entries := stacks.KernelStacks()
+	at := []uint64{}
+	for i, e := range entries["nested"] {
+		at = append(at, e.At)
+		b := p.Bound(e)
+		if len(b.Why) > 0 || i+1 < len(entries["nested"]) && b.Bytes > entries["nested"][i+1].At {
+			t.Errorf("nested, at %d: %d bytes %q; the next begins at %d", e.At, b.Bytes, b.Why, entries["nested"][min(i+1, 2)].At)
+		}
+	}
+	ladder := source(t, "../../kernel/ladder.go")
+	if !strings.Contains(ladder, "thirdRungBelow = 8 << 10") || !strings.Contains(ladder, "droppedBelow   = 16 << 10") ||
+		!slices.Equal(at, []uint64{0, 8 << 10, 16 << 10}) {
+		t.Errorf("the notes have rungs at %d; kernel/ladder.go has others", at)
+	}
+
+	// What panicReserve in kernel/stacklimits.go is for.
+	b := p.Bound(stacks.Entry{Func: module + "kernel.CheckStacks", Base: 8,
+		Never: []string{module + "kernel.writeRung"}})
+	if len(b.Why) > 0 || b.Bytes > 2<<10 {
+		t.Errorf("CheckStacks takes %d bytes %q; panicReserve is 2048", b.Bytes, b.Why)
+	}
+	if !strings.Contains(source(t, "../../kernel/stacklimits.go"), "panicReserve = 2 << 10\n") {
+		t.Error("panicReserve is not 2048")
+	}
+}
+
+func source(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestLab: what the crash lab brings has no bound, for reasons that are named.
+func TestLab(t *testing.T) {
+	f, p := build(t, "../../kernel/crashlab")
+	for _, s := range p.Stacks() {
+		want := ""
+		switch s.Name {
+		case "boot":
+			want = "indirect call at crashlab/main.go:"
+		case "irq":
+			want = "recursion: main.irqOverflow"
+		}
+		why := strings.Join(s.Bound.Why, "; ")
+		if (why == "") != (want == "") || !strings.Contains(why, want) {
+			t.Errorf("%s: %q; want %q", s.Name, why, want)
+		}
+	}
+	// The functions that hand a function over are there to be seen.
+	for _, name := range []string{"kernel.OnInterrupt", "kernel.StepTraces", "kernel.OnPanic", "kernel/linuxabi.OnUnknown"} {
+		if _, _, ok := f.Symbol(module + name); !ok {
+			t.Errorf("there is no %s: it has been inlined", name)
+		}
+	}
+	// Every function that a note names is in the image, or has its place in the kernel
+	// (kernel.txt would say nothing, silently, of what has another name).
+	word := regexp.MustCompile(`[\w/]*\w\.[(\w][\w.*()]*`)
+	for line := range strings.Lines(source(t, "kernel.txt")) {
+		line, _, _ = strings.Cut(line, "#")
+		kind, _, _ := strings.Cut(line, " ")
+		if kind == "prefix" {
+			continue
+		}
+		for _, name := range word.FindAllString(line, -1) {
+			full := module + name
+			if strings.HasPrefix(name, "runtime.") {
+				full = name
+			}
+			_, err := p.Find(full)
+			_, _, ok := f.Symbol(full)
+			if err != nil && !ok && !inlined[name] {
+				t.Errorf("%s %s: there is no such function in the lab", kind, name)
+			}
+		}
+	}
+}
+
+// inlined are the functions of notes of the kind calls that are always inlined, by which
+// calls are told nevertheless.
+var inlined = map[string]bool{
+	"kernel.runPanicHook": true, "kernel/linuxabi.exit": true, "kernel/linuxabi.kill": true, "kernel/sched.callTick": true,
+}
+
+// TestHooks: the functions that the notes say are called by address are those that the
+// kernel's sources hand over, and they are the only ones.
+func TestHooks(t *testing.T) {
+	hooks := map[string]string{
+		"amd64.SetTrapHandler": "trap", "amd64.SetSyscallHandler": "linuxabi.Handle", "sched.OnTick": "tick",
+		"sched.OnResume": "deliver", "linuxabi.OnExit": "programExit", "linuxabi.OnPanic": "goroutinePanic",
+		"linuxabi.OnKill": "programKilled",
+	}
+	onStack := []string{}
+	walkers, found := 0, map[string]int{}
+	call := regexp.MustCompile(`\b(amd64\.SetTrapHandler|amd64\.SetSyscallHandler|sched\.OnTick|sched\.OnResume|linuxabi\.OnExit|linuxabi\.OnPanic|linuxabi\.OnKill)\((\S+?)[,)]`)
+	stack := regexp.MustCompile(`\bamd64\.OnStack\([^,]*, [^,]*, (\w+),`)
+	walker := regexp.MustCompile(`tracer\.(Walker|Writer)\{.*|HighWaterPages\(.*`)
+	err := filepath.WalkDir("../../kernel", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() && d.Name() == "crashlab" {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		for line := range strings.Lines(source(t, path)) {
+			if line, _, _ = strings.Cut(line, "//"); line == "" {
+				continue
+			}
+			for _, m := range call.FindAllStringSubmatch(line, -1) {
+				found[m[1]]++
+				if hooks[m[1]] != m[2] {
+					t.Errorf("%s hands %s to %s; kernel.txt says %s", path, m[2], m[1], hooks[m[1]])
+				}
+			}
+			for _, m := range stack.FindAllStringSubmatch(line, -1) {
+				onStack = append(onStack, m[1])
+			}
+			for _, m := range walker.FindAllString(line, -1) {
+				walkers++
+				switch strings.TrimSpace(m) {
+				case "tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta, Marks: marks, Saved: savedState, Switching: switching}",
+					"tracer.Writer{Put: console.Byte}",
+					"HighWaterPages(s.Lo, s.Hi, amd64.PageSize, dirty); used > s.Used {":
+				default:
+					t.Errorf("%s: %s: kernel.txt does not know what that calls", path, m)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h := range hooks {
+		if found[h] != 1 {
+			t.Errorf("%s is called %d times; want once", h, found[h])
+		}
+	}
+	slices.Sort(onStack)
+	if !slices.Equal(onStack, []string{"enter", "writeRung"}) {
+		t.Errorf("amd64.OnStack runs %q; kernel.txt has enter and writeRung", onStack)
+	}
+	if walkers < 3 {
+		t.Errorf("%d walkers and writers were found; want 3 or more", walkers)
+	}
+}

@@ -1,0 +1,3 @@
+module asm
+
+go 1.25

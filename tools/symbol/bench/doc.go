@@ -1,0 +1,12 @@
+// Command bench measures `zf addr` and the symbolizers it competes with, side by
+// side on the same files, and prints a line for each figure: name, value, goal, and
+// whether the goal is met, separated by tabs. A ratio is zf's median to the peer's
+// median of the same run. The lines go to bench-symbol.txt too.
+//
+// It needs Debian or a system like it: what is missing it installs or downloads,
+// and says so first. The kernel's debug file (858 MB to load, 633 MB to keep) stays
+// in the user's cache folder. ZF_VMLINUX names another vmlinux to measure with.
+//
+// A figure that is short of its goal is no failure; one that could not be measured
+// is.
+package main

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"debug/elf"
+	"fmt"
+	"io"
+	"math/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func main() {
+	if len(os.Args) > 3 && os.Args[1] == "measure" {
+		if err := measureHere(os.Args[2], os.Args[3:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench-symbol:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if len(os.Args) > 1 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./tools/symbol/bench   (it takes no arguments; see its doc.go)")
+		os.Exit(2)
+	}
+	file, err := os.Create("bench-symbol.txt")
+	if err == nil {
+		b := &bench{out: io.MultiWriter(os.Stdout, file)}
+		if err = b.run(); err == nil {
+			err = file.Close()
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-symbol:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is one run of the benchmark.
+type bench struct {
+	out   io.Writer
+	dir   string // for this run
+	cache string // for the next ones too
+
+	zf, vmlinux, noAranges, goELF string
+	llvm, llvmSymbolizer          string
+}
+
+func progress(format string, a ...any) { fmt.Fprintf(os.Stderr, "bench-symbol: "+format+"\n", a...) }
+
+func (b *bench) figure(name string, value any) { fmt.Fprintf(b.out, "%s\t%v\t-\t-\n", name, value) }
+
+func (b *bench) atMost(name string, value, goal float64) {
+	b.compare(name, value, "≤", goal, value <= goal)
+}
+
+func (b *bench) compare(name string, value float64, sign string, goal float64, met bool) {
+	verdict := "short"
+	if met {
+		verdict = "ok"
+	}
+	fmt.Fprintf(b.out, "%s\t%.4g\t%s %g\t%s\n", name, value, sign, goal, verdict)
+}
+
+func (b *bench) run() (err error) {
+	if b.dir, err = os.MkdirTemp("", "zf-bench-symbol-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	if err := b.setUp(); err != nil {
+		return err
+	}
+	for _, part := range []func() error{b.equal, b.kernel, b.goProgram, b.live} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textAddresses returns n addresses spread evenly over a file's code, always the
+// same ones.
+func textAddresses(path string, n int) ([]uint64, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var text []*elf.Section
+	total := uint64(0)
+	for _, s := range f.Sections {
+		if s.Flags&elf.SHF_EXECINSTR != 0 && s.Type == elf.SHT_PROGBITS {
+			text, total = append(text, s), total+s.Size
+		}
+	}
+	if total == 0 {
+		return nil, fmt.Errorf("%s has no code", path)
+	}
+	r := rand.New(rand.NewSource(1))
+	addrs := make([]uint64, n)
+	for i := range addrs {
+		at := uint64(r.Int63n(int64(total)))
+		for _, s := range text {
+			if at < s.Size {
+				addrs[i] = s.Addr + at
+				break
+			}
+			at -= s.Size
+		}
+	}
+	return addrs, nil
+}
+
+// write puts addresses into a file, one a line.
+func (b *bench) write(name string, addrs []uint64) (string, error) {
+	var text strings.Builder
+	for _, a := range addrs {
+		fmt.Fprintf(&text, "%#x\n", a)
+	}
+	path := filepath.Join(b.dir, name)
+	return path, os.WriteFile(path, []byte(text.String()), 0o666)
+}
+
+// equal counts the addresses of vmlinux for which zf and LLVM say the same.
+func (b *bench) equal() error {
+	progress("100000 addresses of vmlinux: zf against %s", filepath.Base(b.llvm))
+	addrs, err := textAddresses(b.vmlinux, 100000)
+	if err != nil {
+		return err
+	}
+	in, err := b.write("equal", addrs)
+	if err != nil {
+		return err
+	}
+	var answers [2][]string
+	for i, args := range [][]string{b.addr(b.vmlinux), {b.llvm, "-afi", "-e", b.vmlinux}} {
+		cmd := exec.Command(args[0], args[1:]...)
+		if cmd.Stdin, err = os.Open(in); err != nil {
+			return err
+		}
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		answers[i] = split(string(out))
+		if len(answers[i]) != len(addrs) {
+			return fmt.Errorf("%s: %d answers to %d addresses", args[0], len(answers[i]), len(addrs))
+		}
+	}
+	same := 0
+	for i := range addrs {
+		if answers[0][i] == answers[1][i] {
+			same++
+		}
+	}
+	share := 100 * float64(same) / float64(len(addrs))
+	b.compare("vmlinux.equal.percent", share, "≥", 99.95, share >= 99.95)
+	return nil
+}
+
+// split splits addr2line's answers at their addresses, and evens out how an unknown
+// line is written.
+func split(out string) []string {
+	var answers []string
+	for _, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
+		if strings.HasPrefix(line, "0x") {
+			answers = append(answers, "")
+			continue
+		}
+		if i := strings.Index(line, " (discriminator"); i >= 0 {
+			line = line[:i]
+		}
+		if strings.HasSuffix(line, ":?") {
+			line = line[:len(line)-1] + "0"
+		}
+		if n := len(answers); n > 0 {
+			answers[n-1] += line + "\n"
+		}
+	}
+	return answers
+}
+
+// addr is the command that resolves with zf.
+func (b *bench) addr(file string) []string { return []string{b.zf, "addr", "-afi", "-e", file} }
+
+// kernel measures vmlinux.
+func (b *bench) kernel() error {
+	addrs, err := textAddresses(b.vmlinux, 100000)
+	if err != nil {
+		return err
+	}
+	few := make([]uint64, len(addrs))
+	for i := range few {
+		few[i] = addrs[i*7919%500]
+	}
+	eu, llvm := []string{"eu-addr2line", "-afi", "-e", b.vmlinux}, []string{b.llvm, "-afi", "-e", b.vmlinux}
+	for _, row := range []struct {
+		name       string
+		addrs      []uint64
+		file       string
+		peer       []string
+		runs       int
+		wall, goal float64 // goals for time and memory, 0 if there is none
+	}{
+		{"vmlinux.addr1", addrs[:1], b.vmlinux, eu, 15, 0.35, 0.3},
+		{"vmlinux.addr24", addrs[:24], b.vmlinux, eu, 9, 0.45, 0},
+		{"vmlinux.addr1000", addrs[:1000], b.vmlinux, llvm, 5, 0.25, 0},
+		{"vmlinux.addr100000", addrs, b.vmlinux, llvm, 5, 0.25, 0.3},
+		{"vmlinux.addr100000of500", few, b.vmlinux, llvm, 5, 0.2, 0.3},
+		{"vmlinux.noaranges.addr1", addrs[:1], b.noAranges, []string{b.llvm, "-afi", "-e", b.noAranges}, 9, 0.4, 0},
+	} {
+		if err := b.row(row.name, row.addrs, b.addr(row.file), row.peer, row.runs, row.wall, row.goal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// goProgram measures a big Go program.
+func (b *bench) goProgram() error {
+	addrs, err := textAddresses(b.goELF, 100000)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(b.goELF)
+	if err != nil {
+		return err
+	}
+	b.figure("go.size.mb", info.Size()/1e6)
+	peer := []string{"go", "tool", "addr2line", b.goELF}
+	for _, row := range []struct {
+		name       string
+		n, runs    int
+		wall, goal float64
+	}{
+		{"go.addr1", 1, 9, 0.05, 0.25}, {"go.addr24", 24, 9, 0.05, 0.25}, {"go.addr100000", len(addrs), 5, 0.4, 0},
+	} {
+		if err := b.row(row.name, addrs[:row.n], b.addr(b.goELF), peer, row.runs, row.wall, row.goal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row measures two commands that answer the same addresses, in turns.
+func (b *bench) row(name string, addrs []uint64, zf, peer []string, runs int, wallGoal, memoryGoal float64) error {
+	in, err := b.write(name, addrs)
+	if err != nil {
+		return err
+	}
+	progress("%s: zf against %s", name, filepath.Base(peer[0]))
+	var ours, theirs []usage
+	for range runs {
+		for _, who := range []struct {
+			args []string
+			to   *[]usage
+		}{{zf, &ours}, {peer, &theirs}} {
+			u, err := measure(who.args, in)
+			if err != nil {
+				return err
+			}
+			*who.to = append(*who.to, u)
+		}
+	}
+	us, them := median(ours), median(theirs)
+	b.figure(name+".ms", fmt.Sprintf("%.1f", us.wall*1000))
+	b.figure(name+".peer.ms", fmt.Sprintf("%.1f", them.wall*1000))
+	b.atMost(name+".ratio", us.wall/them.wall, wallGoal)
+	b.atMost(name+".cpu.ratio", us.cpu/them.cpu, 1.5)
+	if memoryGoal > 0 {
+		b.atMost(name+".memory.ratio", us.memory/them.memory, memoryGoal)
+	}
+	return nil
+}
+
+// median returns the median of each quantity.
+func median(all []usage) usage {
+	of := func(get func(u usage) float64) float64 {
+		v := make([]float64, len(all))
+		for i := range all {
+			v[i] = get(all[i])
+		}
+		slices.Sort(v)
+		return v[len(v)/2]
+	}
+	return usage{
+		wall:   of(func(u usage) float64 { return u.wall }),
+		cpu:    of(func(u usage) float64 { return u.cpu }),
+		memory: of(func(u usage) float64 { return u.memory }),
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// usage is what a command took: seconds and bytes.
+type usage struct{ wall, cpu, memory float64 }
+
+// measure runs a command with its input from a file. A process between this one and
+// the command does it: Linux counts the memory of the process that starts a command
+// as the command's own.
+func measure(args []string, in string) (u usage, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return u, err
+	}
+	cmd := exec.Command(self, append([]string{"measure", in}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return u, fmt.Errorf("%s: %w", args[0], err)
+	}
+	_, err = fmt.Sscan(string(out), &u.wall, &u.cpu, &u.memory)
+	return u, err
+}
+
+// measureHere runs the command and prints what it took.
+func measureHere(in string, args []string) error {
+	cmd := exec.Command(args[0], args[1:]...)
+	file, err := os.Open(in)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	cmd.Stdin = file
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		return err
+	}
+	wall := time.Since(start).Seconds()
+	cpu := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	memory := 0.0
+	if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		memory = float64(r.Maxrss) * 1024
+	}
+	_, err = fmt.Println(wall, cpu, memory)
+	return err
+}
+
+// live measures the answers to single lines in a pipe: the first, and the median of
+// the others.
+func (b *bench) live() error {
+	const lines, runs = 100, 5
+	addrs, err := textAddresses(b.vmlinux, lines)
+	if err != nil {
+		return err
+	}
+	commands := [][]string{
+		b.addr(b.vmlinux),
+		{"eu-addr2line", "-afi", "-e", b.vmlinux},
+		{b.llvmSymbolizer, "--output-style=JSON", "-e", b.vmlinux},
+	}
+	progress("a pipe with %d lines: zf, eu-addr2line, %s", lines, filepath.Base(b.llvmSymbolizer))
+	first, rest := make([][]usage, len(commands)), make([][]usage, len(commands))
+	for range runs {
+		for i, args := range commands {
+			times, err := converse(args, addrs)
+			if err != nil {
+				return err
+			}
+			first[i] = append(first[i], usage{wall: times[0]})
+			for _, t := range times[1:] {
+				rest[i] = append(rest[i], usage{wall: t})
+			}
+		}
+	}
+	b.figure("live.first.ms", fmt.Sprintf("%.1f", median(first[0]).wall*1000))
+	b.figure("live.line.ms", fmt.Sprintf("%.3f", median(rest[0]).wall*1000))
+	b.atMost("live.first.ratio", median(first[0]).wall/median(first[1]).wall, 0.5)
+	b.atMost("live.line.ratio", median(rest[0]).wall/median(rest[2]).wall, 0.3)
+	return nil
+}
+
+// converse sends a command one address after the other and returns how many seconds
+// each answer took, the first with the start of the command.
+func converse(args []string, addrs []uint64) ([]float64, error) {
+	cmd := exec.Command(args[0], args[1:]...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	answers := bufio.NewReader(out)
+	var times []float64
+	for _, a := range addrs {
+		if _, err := fmt.Fprintf(in, "%#x\n", a); err != nil {
+			return nil, err
+		}
+		// The first line has the innermost call. The lines of the calls around it
+		// come with it.
+		for {
+			line, err := answers.ReadString('\n')
+			if err != nil {
+				return nil, fmt.Errorf("%s: no answer to %#x: %w", args[0], a, err)
+			}
+			if strings.Contains(strings.ToLower(line), fmt.Sprintf("%x", a)) {
+				break
+			}
+		}
+		times = append(times, time.Since(start).Seconds())
+		start = time.Now()
+	}
+	in.Close()
+	io.Copy(io.Discard, answers)
+	return times, cmd.Wait()
+}

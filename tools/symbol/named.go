@@ -1,0 +1,154 @@
+// From a name to the functions that bear it. A trace of Linux or of Go gives
+// names and offsets instead of addresses, and names are not unique: a C file may
+// have a static function of the same name as another's.
+
+package symbol
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+	"sort"
+	"sync"
+)
+
+// A Named is a function found by its name.
+type Named struct {
+	// Start is its address, Size what the symbol table says of its length in
+	// bytes, 0 if nothing.
+	Start, Size uint64
+	// Span is the distance in bytes to the next function symbol, or to the end of
+	// the section: the size with the padding behind it, as Linux's kallsyms and
+	// Go's pc table count it.
+	Span uint64
+	// Last is set if no other function symbol follows in its section.
+	Last bool
+}
+
+// maxNamed bounds the functions of one name that are returned.
+const maxNamed = 256
+
+// goPart marks a nameRef as one to Go's pc table.
+const goPart = ^uint32(0)
+
+// A nameRef refers to a symbol of a part of the symbol table, or to a function of
+// the pc table.
+type nameRef struct{ part, index uint32 }
+
+// A nameIndex finds the symbols by the hash of their names: chains of refs.
+type nameIndex struct {
+	once sync.Once
+	seed maphash.Seed
+	head []uint32 // by hash: 1 + index in refs of the chain's first
+	next []uint32 // of each ref: 1 + index of the chain's next
+	refs []nameRef
+}
+
+// Named returns the functions called name, in the order of their addresses: of
+// Go's functions by the name that the runtime prints, of others by that in the
+// symbol table. Context: host.
+func (f *File) Named(name string) []Named {
+	x := &f.names
+	x.once.Do(func() { f.indexNames(x) })
+	if len(x.head) == 0 {
+		return nil
+	}
+	var found []Named
+	h := uint32(maphash.String(x.seed, name)) & uint32(len(x.head)-1)
+	for at := x.head[h]; at != 0 && len(found) < maxNamed; at = x.next[at-1] {
+		r := x.refs[at-1]
+		if string(f.refName(r)) != name {
+			continue
+		}
+		n := Named{}
+		if r.part == goPart {
+			fn, _ := f.goTable().Func(int(r.index))
+			n.Start = uint64(fn.Entry())
+			n.Span, n.Last = f.span(n.Start)
+			if next, ok := f.goTable().Func(int(r.index) + 1); ok {
+				n.Span, n.Last = uint64(next.Entry())-n.Start, false
+			}
+		} else {
+			s := f.symbolFile().rawSymbol(&f.symbols().parts[r.part], uint64(r.index))
+			n.Start, n.Size = s.value, s.size
+			n.Span, n.Last = f.span(s.value)
+		}
+		if i := slices.IndexFunc(found, func(o Named) bool { return o.Start == n.Start }); i < 0 {
+			found = append(found, n)
+		} else if found[i].Size == 0 {
+			found[i].Size = n.Size
+		}
+	}
+	slices.SortFunc(found, func(a, b Named) int {
+		if a.Start < b.Start {
+			return -1
+		}
+		return 1
+	})
+	return found
+}
+
+// indexNames hashes the names of all functions.
+func (f *File) indexNames(x *nameIndex) {
+	x.seed = maphash.MakeSeed()
+	var hashes []uint32
+	add := func(r nameRef, name []byte) {
+		x.refs = append(x.refs, r)
+		hashes = append(hashes, uint32(maphash.Bytes(x.seed, name)))
+	}
+	if g := f.goTable(); g != nil {
+		for i := range g.NumFuncs() {
+			r := nameRef{goPart, uint32(i)}
+			add(r, f.refName(r))
+		}
+	}
+	t, sf := f.symbols(), f.symbolFile()
+	text := sf.textSections()
+	for pi := range t.parts {
+		p := &t.parts[pi]
+		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
+			if s := f.rawSymbol(p, i); s.name != 0 && f.isFunc(&s, text) {
+				add(nameRef{uint32(pi), uint32(i)}, cstring(p.str, uint64(s.name)))
+			}
+		}
+	}
+	if len(x.refs) == 0 {
+		return
+	}
+	size := 1
+	for size < len(x.refs) {
+		size *= 2
+	}
+	x.head, x.next = make([]uint32, size), make([]uint32, len(x.refs))
+	for i, h := range hashes {
+		h &= uint32(size - 1)
+		x.next[i], x.head[h] = x.head[h], uint32(i)+1
+	}
+}
+
+func (f *File) refName(r nameRef) []byte {
+	if r.part == goPart {
+		fn, ok := f.goTable().Func(int(r.index))
+		if !ok {
+			return nil
+		}
+		if name := fn.Name(); bytes.IndexByte(name, '[') < 0 {
+			return name
+		}
+		return []byte(printedName(string(fn.Name())))
+	}
+	p := &f.symbols().parts[r.part]
+	return cstring(p.str, uint64(f.symbolFile().rawSymbol(p, uint64(r.index)).name))
+}
+
+// span returns the distance from a function symbol's address to the next one in
+// its section, or if it is the last one to the section's end.
+func (f *File) span(addr uint64) (n uint64, last bool) {
+	t := f.symbols()
+	end := f.sectionEnd(addr)
+	i := sort.Search(len(t.funcs), func(i int) bool { return t.funcs[i].addr > addr })
+	if i < len(t.funcs) && (end == 0 || t.funcs[i].addr < end) {
+		return t.funcs[i].addr - addr, false
+	}
+	return max(end, addr) - addr, true
+}

@@ -1,0 +1,82 @@
+package trace
+
+// What small systems print: ESP-IDF, Zephyr, TinyGo.
+//
+// ESP-IDF on Xtensa takes 3 bytes off every pc of a backtrace before it prints it,
+// that of the first frame too, and so does abort(): each lies in an instruction
+// that was running or calling, and is taken as it is. TinyGo takes the length of
+// the call off. Zephyr prints what the machine has: on Arm and RISC-V frame 0 of a
+// call trace is the interrupted instruction, the others are return addresses; on
+// x86 and arm64 all of them are.
+
+import (
+	"regexp"
+	"strings"
+)
+
+type boardState struct {
+	calls bool   // in Zephyr's call trace
+	pc    uint64 // the latest exact pc that a register dump gave
+}
+
+var (
+	espPair     = regexp.MustCompile(`\b(0x[0-9a-f]{8}):0x[0-9a-f]{8}\b`)
+	espAbort    = regexp.MustCompile(`\bwas called at PC (0x[0-9a-f]{8})\b`)
+	tinygoPanic = regexp.MustCompile(`^panic: runtime error at (0x[0-9a-f]{1,16}): `)
+	zephyrFrame = regexp.MustCompile(`(?:^|[:>] )\s*#?([0-9]{1,3}):? +(?:(fp|sp|rbp|ebp): (?:0x)?[0-9a-f]{8,16} +)?(?:(ra|lr|rip|eip): )?(?:0x)?([0-9a-f]{8,16})(?: [\[(].*[\])])?\s*$`)
+)
+
+// readBoard reads a line of these systems.
+func (x *foreign) readBoard(line string) bool {
+	if _, list, ok := strings.Cut(line, "Backtrace:"); ok {
+		pairs := espPair.FindAllStringSubmatch(list, maxHits)
+		for _, p := range pairs {
+			h := hit{}
+			if h.addr, ok = hexNumber(p[1]); !ok {
+				continue
+			}
+			if len(pairs) > 1 {
+				h.label = p[0]
+			}
+			x.hit(h)
+		}
+		return len(pairs) > 0
+	}
+	var one []string
+	if strings.Contains(line, "was called at PC") {
+		one = espAbort.FindStringSubmatch(line)
+	} else if strings.HasPrefix(line, "panic: ") {
+		one = tinygoPanic.FindStringSubmatch(line)
+	}
+	if one != nil {
+		addr, ok := hexNumber(one[1])
+		return ok && x.hit(hit{addr: addr})
+	}
+	if strings.HasSuffix(strings.TrimRight(line, " "), "call trace:") {
+		x.board.calls = true
+		return true
+	}
+	if !x.board.calls {
+		return false
+	}
+	m := zephyrFrame.FindStringSubmatch(line)
+	if m == nil {
+		x.board.calls = false
+		return false
+	}
+	addr, ok := hexNumber(m[4])
+	if !ok {
+		return false
+	}
+	exact := false
+	if m[1] == "0" {
+		switch m[3] {
+		case "lr": // with a frame pointer it is arm64
+			exact = m[2] == ""
+		case "ra": // without a fault the walk begins with a return address
+			exact = x.board.pc != 0 && addr == x.board.pc
+		}
+	}
+	x.hit(hit{addr: addr, ret: !exact})
+	return true
+}

@@ -1,0 +1,142 @@
+package trace
+
+// Stacks that a debugger printed, mostly one without the symbols at hand.
+//
+// gdb's frame 0 is exact, and so is a frame below "<signal handler called>"; the
+// others are return addresses. Calls inlined into frame 0 are frames before it
+// without an address, and the first address then is still frame 0's pc.
+//
+// WinDbg's k gives with each frame the address that it returns to: the pc of the
+// next frame. Of the first there is only the name. Below a line with a trap frame
+// the pc is exact.
+
+import (
+	"regexp"
+	"strings"
+)
+
+type gdbState struct {
+	next   int      // number of the frame that comes next, 0: none is open
+	exact  bool     // its address is exact whatever its number
+	inline []string // functions of the frames so far, while none had an address
+}
+
+type kState struct {
+	open   bool
+	ret    uint64
+	hasRet bool
+	trap   bool
+	first  bool
+}
+
+var (
+	gdbLine = regexp.MustCompile(`^#([0-9]{1,6}) +(?:(0x[0-9a-f]{1,16}) in )?(\S.*)$`)
+	kRow    = regexp.MustCompile("^(?:([0-9a-f]{2,4}) )?([0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}) ([0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}|-{8}`?-{8}) *(.*)$")
+	kSiteAt = regexp.MustCompile(`^(?:[A-Za-z0-9_.]+!)?([^\s+]+)\+0x([0-9a-f]{1,16})\b`)
+)
+
+// readGDB reads a line of gdb's backtrace.
+func (x *foreign) readGDB(line string) bool {
+	if line[0] != '#' {
+		return false // other output may stand in between: arguments of many lines
+	}
+	m := gdbLine.FindStringSubmatch(line)
+	if m == nil {
+		return false
+	}
+	g := &x.gdb
+	number := 0
+	for _, c := range m[1] {
+		number = number*10 + int(c-'0')
+	}
+	switch {
+	case number == 0:
+		*g = gdbState{next: 1}
+	case number != g.next:
+		g.next = 0
+		return false
+	default:
+		g.next++
+	}
+	if strings.HasPrefix(m[3], "<signal handler called>") {
+		g.exact, g.inline = true, nil
+		return true
+	}
+	if m[2] == "" {
+		name, _, _ := strings.Cut(m[3], " (")
+		if len(g.inline) == number && number < maxInlines {
+			g.inline = append(g.inline, name)
+		}
+		g.exact = false
+		return true
+	}
+	addr, ok := hexNumber(m[2])
+	if !ok {
+		return false
+	}
+	exact := number == 0 || g.exact || len(g.inline) == number && x.inlinedInto(addr, g.inline)
+	g.exact, g.inline = false, nil
+	x.hit(hit{addr: addr, ret: !exact})
+	return true
+}
+
+// inlinedInto reports whether the calls, innermost first, are those that are
+// inlined at the address.
+func (x *foreign) inlinedInto(addr uint64, names []string) bool {
+	calls := x.lookup(addr-x.bias, false)
+	if len(calls) != len(names)+1 {
+		return false
+	}
+	for i, name := range names {
+		if calls[i].Function != name {
+			return false
+		}
+	}
+	return true
+}
+
+// readK reads a line of WinDbg's k.
+func (x *foreign) readK(line string) bool {
+	k := &x.k
+	if strings.Contains(line, "RetAddr") {
+		*k = kState{open: true, first: true}
+		return true
+	}
+	if !k.open {
+		return false
+	}
+	if strings.Contains(line, "(Inline Function)") {
+		return true // it returns nowhere: the frame around it has the address
+	}
+	m := kRow.FindStringSubmatch(line)
+	if m == nil {
+		trap := strings.HasPrefix(line, "-- ")
+		*k = kState{open: trap, trap: trap}
+		return trap
+	}
+	site := m[4]
+	if i := strings.LastIndex(site, " : "); i >= 0 { // kv and kb: the arguments
+		site = site[i+3:]
+	}
+	site = strings.TrimPrefix(site, ": ")
+	at := kSiteAt.FindStringSubmatch(site)
+	exact := k.first || k.trap
+	switch {
+	case k.hasRet:
+		if at != nil {
+			if off, ok := hexNumber(at[2]); ok {
+				if found := x.functions(at[1], off, 0); len(found) == 1 {
+					x.setBias(k.ret - found[0].Start - off)
+				}
+			}
+		}
+		x.hit(hit{addr: k.ret, ret: !exact})
+	case at != nil && exact:
+		if off, ok := hexNumber(at[2]); ok {
+			x.named(at[1], off, 0, false, 0, false)
+		}
+	}
+	ret, ok := hexNumber(strings.ReplaceAll(m[3], "`", ""))
+	*k = kState{open: true, ret: ret, hasRet: ok && ret != 0, trap: strings.Contains(site, "(TrapFrame")}
+	return true
+}

@@ -1,0 +1,224 @@
+package main
+
+// `zf core`: a trace in a log -> an ELF core file, for a debugger.
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/zeroframe/zeroframe/tools/core"
+	"github.com/zeroframe/zeroframe/tools/trace"
+)
+
+const coreText = `Core makes a core file of a trace in LOG, so that gdb can look at a kernel that
+died elsewhere: registers, stack, callers. LOG is what the kernel sent, or what
+zf symbolize or zf run made of it; - is standard input.
+
+  zf core -e hello.elf serial.log      writes hello.core
+  gdb hello.elf hello.core             then bt, info registers, x/8gx $rsp, list
+
+A trace of more than one stack has a thread for each side of a boundary, such
+as an interrupt and what it interrupted: "info threads", "thread apply all bt".
+What gdb shows behind a boundary (trapEntry, systemstack) is a guess; the next
+thread goes on there. A trace that a call asked for, as a panic does, stands at
+the call instruction.
+
+A core has no memory but what the trace carries. The kernel's option
+trace.stack=8192 makes it carry that many bytes of each stack. Variables are not
+in it, and gdb says so. A register that the trace does not tell of is 0.
+
+Of several traces the last that ended the kernel is taken, and they are listed.`
+
+// coreFlags are the flags of zf core.
+type coreFlags struct {
+	elf, output, input string
+	number             int
+	force              bool
+}
+
+// maxListed is how many traces are listed.
+const maxListed = 100
+
+func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	f, code, ok := parseCore(args, stderr)
+	if !ok {
+		return code
+	}
+	fail := func(format string, a ...any) int {
+		fmt.Fprintf(stderr, "zf core: "+format+"\n", a...)
+		return exitUsage
+	}
+	sym, err := openSymbols(f.elf)
+	if err != nil {
+		return fail("%v", err)
+	}
+	defer sym.Close()
+	in, err := (&symbolizeFlags{input: f.input, baud: 115200}).open(stdin)
+	if err != nil {
+		return fail("%v", err)
+	}
+	defer in.Close()
+
+	// Of a log of any length only the trace that is wanted is kept.
+	var chosen *trace.Trace
+	var list strings.Builder
+	n, at := 0, 0
+	filter, err := trace.NewFilter(nil, trace.Options{
+		Symbols: sym, Force: f.force, Log: stderr,
+		OnTrace: func(t *trace.Trace) {
+			if len(t.Frames) == 0 && len(t.Registers) == 0 {
+				return
+			}
+			n++
+			switch {
+			case f.number != 0 && n != f.number:
+			case f.number == 0 && chosen != nil && chosen.Fatal() && !t.Fatal():
+			default:
+				chosen, at = t, n
+			}
+			if n <= maxListed {
+				fmt.Fprintf(&list, "  %2d %s\n", n, coreLine(t))
+			}
+		},
+	})
+	if err != nil {
+		return fail("%v", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err = pump(ctx, filter, in)
+	if cerr := filter.Close(); err == nil {
+		err = cerr
+	}
+	switch {
+	case err != nil:
+		return fail("%v", err)
+	case n == 0:
+		return fail("no trace in %s", f.input)
+	case chosen == nil:
+		return fail("-n %d: %s has %d; they are\n%s", f.number, f.input, n, strings.TrimSuffix(list.String(), "\n"))
+	case !f.force && !sameBuild(chosen.BuildID, sym.BuildID()):
+		return exitUsage // the filter has said it
+	}
+
+	info, err := writeCore(f.output, chosen, f.elf, sym)
+	if err != nil {
+		return fail("%v", err)
+	}
+	if n > 1 {
+		if n > maxListed {
+			fmt.Fprintf(&list, "  and %d more\n", n-maxListed)
+		}
+		why := ""
+		if f.number == 0 {
+			why = ", the last one that ended the kernel"
+			if !chosen.Fatal() {
+				why = ", the last one"
+			}
+		}
+		fmt.Fprintf(stderr, "zf core: took trace %d%s; -n N takes another of\n%s", at, why, list.String())
+	}
+	fmt.Fprintf(stderr, "zf core: wrote %s: %s, %s of memory; look at it with: gdb %s %s\n",
+		f.output, count(info.Threads, "thread"), count(info.Words, "word"), f.elf, f.output)
+	if info.Call {
+		fmt.Fprintf(stderr, "zf core: thread 1 stands at the call that asked for the trace, %#x\n", info.Address)
+	}
+	if chosen.Damaged {
+		fmt.Fprintf(stderr, "zf core: the trace is damaged: %s\n", printable(chosen.Damage))
+	}
+	return exitOK
+}
+
+// sameBuild reports whether a trace with that build ID, which may be only the beginning
+// of one, is of the image with that other.
+func sameBuild(trace, image string) bool {
+	return strings.HasPrefix(image, trace) && (trace != "" || image == "")
+}
+
+// writeCore writes the file; if it cannot be written, there is none.
+func writeCore(path string, t *trace.Trace, elf string, sym core.Symbols) (info core.Info, err error) {
+	out, err := os.Create(path)
+	if err != nil {
+		return info, err
+	}
+	info, err = core.Write(out, t, elf, sym)
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(path)
+	}
+	return info, err
+}
+
+// coreLine is one trace in the list.
+func coreLine(t *trace.Trace) string {
+	kind := t.Kind
+	if kind == "" {
+		kind = "?"
+	}
+	s := fmt.Sprintf("%-6s %s, %s: %s", printable(kind), count(len(t.Frames), "frame"), count(len(t.Words()), "word"), printable(t.Reason))
+	if t.Damaged {
+		s += " (" + printable(t.Damage) + ")"
+	}
+	if r := []rune(s); len(r) > columns-5 {
+		s = string(r[:columns-8]) + "..."
+	}
+	return s
+}
+
+// count is "1 thread", "2 threads".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// parseCore reads the arguments; flags may follow the log's name.
+func parseCore(args []string, stderr io.Writer) (f coreFlags, code int, ok bool) {
+	fs := newFlags("core", "-e ELF [flags] LOG", coreText, stderr)
+	fs.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
+	fs.StringVar(&f.output, "o", "", "write the core to `FILE` (default: the ELF's name, with .core)")
+	fs.IntVar(&f.number, "n", 0, "take trace `N` of the log, from 1")
+	fs.BoolVar(&f.force, "force", false, "take a trace of another or an unknown build, too")
+	var inputs []string
+	for {
+		if code, ok := parse(fs, args); !ok {
+			return f, code, false
+		}
+		if args = fs.Args(); len(args) == 0 {
+			break
+		}
+		inputs, args = append(inputs, args[0]), args[1:]
+	}
+	wrong := ""
+	switch {
+	case f.elf == "":
+		wrong = "-e ELF is missing: name the image that was running"
+	case len(inputs) != 1:
+		wrong = fmt.Sprintf("want one log, have %d; - is standard input", len(inputs))
+	case f.number < 0:
+		wrong = fmt.Sprintf("-n %d: traces count from 1", f.number)
+	}
+	if wrong == "" {
+		f.input = inputs[0]
+		if f.output == "" {
+			f.output = strings.TrimSuffix(filepath.Base(f.elf), ".elf") + ".core"
+		}
+		if samePath(f.output, f.elf) || samePath(f.output, f.input) {
+			wrong = "-o " + f.output + " would overwrite what is read"
+		}
+	}
+	if wrong != "" {
+		fmt.Fprintf(stderr, "zf core: %s; `zf core -h` lists the flags\n", wrong)
+		return f, exitUsage, false
+	}
+	return f, exitOK, true
+}

@@ -1,0 +1,311 @@
+package main
+
+// `zf gdb`: a machine that waits, and gdb on it. gdb gets the terminal, and with it
+// the keys that send signals; the machine's serial port goes elsewhere.
+
+import (
+	"context"
+	"debug/elf"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+const gdbText = `Gdb boots a main package, or an image made by zf build, in QEMU, which stops
+before its first instruction, and runs gdb on it: with the image's symbols, with
+an unwinder that leads over traps and system calls, and with
+
+  zf-trace        the stack by its frame pointers, as the kernel's traces are
+  zf-stacks       the kernel's stacks and how much of each has been used
+  zf-goroutines   the program's goroutines and where each goes on
+
+So: break main.main, continue, zf-trace. ^C stops the machine. The program's
+standard input is empty. What it says, with traces resolved, goes to a file that
+is named at the start.
+
+bt ends where the next stack is further down in memory, which gdb takes for
+damage; zf-trace goes on there.
+
+With -core, gdb looks at a core file that zf core made, and no machine starts.
+
+The environment variable ZF_GDB names another gdb; it needs Python. Exit status:
+0; 1 gdb ended with an error; 2 wrong usage or a failed build; 3 no gdb there,
+or no machine.`
+
+// gdbVariable is the environment variable that names another gdb.
+const gdbVariable = "ZF_GDB"
+
+// gdbFlags is what the command line of `zf gdb` says.
+type gdbFlags struct {
+	runFlags
+	gdb    []string // further arguments for gdb
+	serial string
+	core   string
+}
+
+//go:embed gdb.py
+var gdbCommands string
+
+// gdbScript returns the commands with the constants that they need.
+func gdbScript() string {
+	return fmt.Sprintf("MODULE = %q\nTRAP_MARK = %#x\nSIGNATURE = %#x\nVECTOR_CALL = %d\n",
+		"github.com/zeroframe/zeroframe/", uint64(tracer.TrapMark), uint64(tracer.Signature), tracer.VectorCall) + gdbCommands
+}
+
+// runGDB runs `zf gdb`.
+func runGDB(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	f := gdbFlags{runFlags: runFlags{machine: machine{command: "zf gdb"}}}
+	if code, ok := f.parse(args, stderr); !ok {
+		return code
+	}
+	say := func(format string, a ...any) { fmt.Fprintf(stderr, "zf gdb: "+format+"\n", a...) }
+	gdb, err := findGDB()
+	if err != nil {
+		say("%v", err)
+		return exitMachine
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	target, info, cleanup, err := f.image(ctx, stderr)
+	if err != nil {
+		return buildFailed("gdb", err, stderr)
+	}
+	defer cleanup()
+	tmp, err := os.MkdirTemp("", "zf-gdb-")
+	if err != nil {
+		say("%v", err)
+		return exitUsage
+	}
+	defer os.RemoveAll(tmp)
+	script := filepath.Join(tmp, "commands.py")
+	if err := os.WriteFile(script, []byte(gdbScript()), 0o600); err != nil {
+		say("%v", err)
+		return exitUsage
+	}
+	cmd := []string{"-q", "-iex", "set confirm off"}
+	if path, ok := runtimeScript(target); ok {
+		cmd = append(cmd, "-iex", "add-auto-load-safe-path "+path)
+	}
+	cmd = append(cmd, "-x", script)
+	if f.core != "" {
+		cmd = append(cmd, target, f.core)
+		return onTerminal(ctx, gdb, append(cmd, f.gdb...), stdin, stdout, stderr)
+	}
+
+	socket := filepath.Join(tmp, "stub")
+	vm, end, code := f.start(ctx, target, info, tmp, socket, stdout, stderr)
+	if code != exitOK {
+		return code
+	}
+	defer end()
+	cmd = append(cmd, "-ex", "target remote "+socket, target)
+	code = onTerminal(ctx, gdb, append(cmd, f.gdb...), stdin, stdout, stderr)
+	vm.Kill()
+	if res, err := vm.Wait(); err == nil {
+		// The kernel has ended it, not gdb.
+		switch {
+		case res.Outcome == qemu.Traced:
+			say("the program ended in a trace")
+		default:
+			say("the program exited with status %d", res.Program)
+		}
+	}
+	return code
+}
+
+// parse reads the command line.
+func (f *gdbFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
+	f.build.Stderr = stderr
+	fs := newFlags("gdb", "[flags] PKG|ELF [-- ARGS]", gdbText, stderr)
+	fs.Func("gdb", "pass `ARG` to gdb, such as -gdb -ex -gdb 'break main.main'; may be\ngiven many times", func(s string) error {
+		f.gdb = append(f.gdb, s)
+		return nil
+	})
+	fs.StringVar(&f.serial, "serial", "", "write what the machine sends to `FILE`; - is the terminal\n(default: a new file)")
+	fs.StringVar(&f.core, "core", "", "look at the core `FILE` that zf core made of the image's trace")
+	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
+	f.machine.flags(fs, 128)
+	f.files.flags(fs)
+	buildFlags(fs, &f.build)
+	if code, ok := parse(fs, args); !ok {
+		return code, false
+	}
+	rest := fs.Args()
+	switch {
+	case len(rest) == 0:
+		fmt.Fprintln(stderr, "zf gdb: want a main package or an image; `zf help gdb` says more")
+		return exitUsage, false
+	case len(rest) > 1 && rest[1] != "--":
+		fmt.Fprintf(stderr, "zf gdb: unexpected %q behind %s; flags go before it, the program's arguments behind --\n", rest[1], rest[0])
+		return exitUsage, false
+	}
+	f.target = rest[0]
+	if len(rest) > 1 {
+		f.arguments = rest[2:]
+	}
+	return exitOK, true
+}
+
+// start starts the machine, which waits for gdb on the socket. end is called when it has
+// ended.
+func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, tmp, socket string, stdout, stderr io.Writer) (vm *qemu.VM, end func(), code int) {
+	fail := func(code int, err error) (*qemu.VM, func(), int) {
+		fmt.Fprintf(stderr, "zf gdb: %v\n", err)
+		return nil, nil, code
+	}
+	initrd, size, err := f.files.write(tmp, nil)
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	if need := needMiB(info, size); f.qemu.MemoryMiB < need {
+		return fail(exitUsage, fmt.Errorf("too small RAM size: %s needs %d MiB, the machine has %d; give it -m %d or more",
+			f.target, need, f.qemu.MemoryMiB, need))
+	}
+	sym, err := symbol.Open(target)
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	var serial io.Writer = stdout
+	var file *os.File
+	switch f.serial {
+	case "-":
+	case "":
+		file, err = os.CreateTemp("", "zf-gdb-*.log")
+	default:
+		file, err = os.Create(f.serial)
+	}
+	if err != nil {
+		sym.Close()
+		return fail(exitUsage, fmt.Errorf("-serial: %w", err))
+	}
+	if file != nil {
+		serial = file
+		fmt.Fprintf(stderr, "zf gdb: what the machine sends is in %s\n", file.Name())
+	}
+	filter, err := trace.NewFilter(serial, trace.Options{
+		Symbols: sym, Force: f.force, Log: stderr, Idle: trace.DefaultIdle, Sanitize: file == nil && isTerminal(stdout),
+	})
+	if err != nil {
+		sym.Close()
+		return fail(exitMachine, err)
+	}
+	con, err := openConsole(nil, true) // nothing, and its end
+	if err != nil {
+		sym.Close()
+		return fail(exitMachine, err)
+	}
+	options := []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(target), ".elf")), "tty=pipe", f.append}
+	f.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(options, " ")), f.arguments)
+	f.qemu.Kernel, f.qemu.Initrd = target, initrd
+	f.qemu.GDB = "unix:" + strings.ReplaceAll(socket, ",", ",,") + ",server=on,wait=off"
+	f.qemu.Paused = true
+	f.qemu.Stdin, f.qemu.Stdout = con, noticing{filter, con.listens}
+	vm, err = qemu.Start(ctx, f.qemu)
+	end = func() {
+		filter.Close()
+		sym.Close()
+		if file != nil {
+			file.Close()
+		}
+	}
+	if err != nil {
+		end()
+		return fail(exitMachine, errors.New(interrupted(ctx, err)))
+	}
+	return vm, end, exitOK
+}
+
+// onTerminal runs gdb to its end. On a terminal gdb is the foreground process group while it
+// runs: ^C is for it alone, and QEMU, in ours, does not end by it.
+func onTerminal(ctx context.Context, gdb string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := exec.CommandContext(ctx, gdb, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
+	// Debian's gdb would ask the network for symbols that the image has itself.
+	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
+	if file, ok := stdin.(*os.File); ok && isTerminal(stdin) {
+		fd := int(file.Fd())
+		cmd.SysProcAttr = &syscall.SysProcAttr{Foreground: true, Ctty: fd}
+		signal.Ignore(syscall.SIGTTOU) // for who takes the terminal back from behind
+		defer func() {
+			unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, unix.Getpgrp())
+			signal.Reset(syscall.SIGTTOU)
+		}()
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return exitOK
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "zf gdb: interrupted")
+	case errors.As(err, &exit):
+		fmt.Fprintf(stderr, "zf gdb: gdb: %v\n", err)
+	default:
+		fmt.Fprintf(stderr, "zf gdb: %v\n", err)
+		return exitMachine
+	}
+	return exitTrace
+}
+
+// findGDB returns the path of a gdb that runs Python commands.
+func findGDB() (string, error) {
+	name := os.Getenv(gdbVariable)
+	if name != "" {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return "", fmt.Errorf("$%s is %s, which cannot be run; correct it or unset it", gdbVariable, name)
+		}
+		return path, nil
+	}
+	path, err := exec.LookPath("gdb")
+	if err == nil {
+		return path, nil
+	}
+	hint := "install the package gdb"
+	for _, m := range []struct{ manager, command string }{
+		{"apt-get", "apt-get install gdb"}, {"dnf", "dnf install gdb"}, {"pacman", "pacman -S gdb"},
+		{"zypper", "zypper install gdb"}, {"apk", "apk add gdb"}, {"brew", "brew install gdb"},
+	} {
+		if _, err := exec.LookPath(m.manager); err == nil {
+			hint = "install it with: " + m.command
+			break
+		}
+	}
+	return "", fmt.Errorf("no gdb in PATH; %s", hint)
+}
+
+// runtimeScript returns the path of the Go runtime's own commands for gdb, which the
+// ELF file names. gdb loads only what it is told to trust.
+func runtimeScript(image string) (path string, ok bool) {
+	file, err := elf.Open(image)
+	if err != nil {
+		return "", false
+	}
+	defer file.Close()
+	section := file.Section(".debug_gdb_scripts")
+	if section == nil {
+		return "", false
+	}
+	// Entries: a byte that says what it is, 1 for a Python file, and a path.
+	b, err := section.Data()
+	if err != nil || len(b) < 2 || b[0] != 1 {
+		return "", false
+	}
+	path, _, ok = strings.Cut(string(b[1:]), "\x00")
+	return path, ok && filepath.IsAbs(path) && !strings.ContainsAny(path, " \n")
+}

@@ -1,0 +1,110 @@
+package main
+
+// `zf map` writes a map file, and the other commands read one in the place of an ELF
+// file: the flags for that are here.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/zeroframe/zeroframe/tools/mapfile"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+const mapText = `Map writes the symbols of an ELF file as text, sorted by address, in the form of
+nm -n -S: address, size, type, name. It is small, and -map of zf symbolize and
+of zf addr reads it in the place of the ELF file, for functions without lines.
+Functions of a stripped Go program are in it too.
+
+With -map instead of -e it turns a map file of another kind into that form:
+nm's formats, System.map, /proc/kallsyms, and the maps of GNU ld (-Map), of lld
+(-Map and /lldmap), of Microsoft's linker (/MAP), Borland's and Delphi's. It is
+recognised by its content.
+
+  zf map -e hello.elf -o hello.map
+  zf symbolize -map hello.map serial.log
+  zf map -map old.map -base 0x400000`
+
+// baseUsage is the help of the flag -base.
+const baseUsage = "`ADDR` at which the program of -map was loaded, instead of where its\nmap says: needed for old maps of Borland's, and for position-\nindependent programs, whose maps count from 0"
+
+// runMap runs `zf map`.
+func runMap(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	fs := newFlags("map", "-e ELF|-map FILE [-o FILE]", mapText, stderr)
+	elf := fs.String("e", "", "the `ELF` file")
+	file := fs.String("map", "", "a map `FILE` of another kind, instead of -e")
+	base := fs.String("base", "", baseUsage)
+	output := fs.String("o", "", "write to `FILE` instead of standard output")
+	if code, ok := parse(fs, args); !ok {
+		return code
+	}
+	fail := func(format string, a ...any) int {
+		fmt.Fprintf(stderr, "zf map: "+format+"\n", a...)
+		return exitUsage
+	}
+	switch {
+	case fs.NArg() > 0:
+		return fail("%q: want flags only; `zf map -h` lists them", fs.Arg(0))
+	case (*elf == "") == (*file == ""):
+		return fail("want -e ELF or -map FILE; `zf map -h` says more")
+	}
+	var syms []mapfile.Symbol
+	var size int
+	if *file != "" {
+		m, err := openMap(*file, *base)
+		if err != nil {
+			return fail("%v", err)
+		}
+		syms, size = m.File().Symbols(), m.AddressSize()
+	} else {
+		f, err := symbol.Open(*elf)
+		if err != nil {
+			return fail("%v; -e names the ELF file", err)
+		}
+		defer f.Close()
+		if syms, err = f.MapSymbols(); errors.Is(err, symbol.ErrNoSymbols) {
+			return fail("%v; give the file as it was linked, before it was stripped", err)
+		} else if err != nil {
+			return fail("%v", err)
+		}
+		size = f.AddressSize()
+	}
+	if *output == "" {
+		if err := mapfile.Write(stdout, syms, size); err != nil {
+			return fail("standard output: %v", err)
+		}
+		return exitOK
+	}
+	out, err := os.Create(*output)
+	if err != nil {
+		return fail("%v", err)
+	}
+	err = mapfile.Write(out, syms, size)
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fail("%v", err)
+	}
+	fmt.Fprintf(stderr, "zf map: wrote %s, %d symbols\n", *output, len(syms))
+	return exitOK
+}
+
+// openMap reads the map file of a flag -map; base is the argument of -base.
+func openMap(path, base string) (*symbol.Map, error) {
+	var opt mapfile.Options
+	if base != "" {
+		addr, rest := scanAddress(base)
+		if rest != "" {
+			return nil, fmt.Errorf("-base %q is not a hexadecimal address", base)
+		}
+		opt.Base = &addr
+	}
+	m, err := symbol.OpenMap(path, opt)
+	if errors.Is(err, mapfile.ErrUnknown) {
+		return nil, fmt.Errorf("%w; -map takes what nm or a linker's -Map writes", err)
+	}
+	return m, err
+}
