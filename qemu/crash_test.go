@@ -94,7 +94,7 @@ var deaths = []death{
 }
 
 // elsewhere are the kinds that have tests of their own.
-var elsewhere = map[string]bool{"early.nested": true, "early.spin": true, "early.spin-unmapped": true, "early.triple": true, "early.measure": true, "early.step": true}
+var elsewhere = map[string]bool{"early.nested": true, "early.spin": true, "early.spin-unmapped": true, "early.triple": true, "early.measure": true, "early.repeat": true, "early.step": true, "early.random": true, "early.wreck": true}
 
 func TestDeaths(t *testing.T) {
 	for _, d := range deaths {
@@ -252,10 +252,11 @@ func overflowed(name string) func(*testing.T, *labTrace) {
 func watermark(t *testing.T, tr *labTrace) {
 	t.Helper()
 	s := tr.stack("boot")
-	if s.Used < 30000 || s.Used >= s.Size || s.Overflowed {
-		t.Errorf("stack boot = %+v; want 30,000 bytes or more used, and no overflow", s)
+	if s.Used < 30700 || s.Used >= s.Size || s.Overflowed {
+		t.Errorf("stack boot = %+v; want 30,700 bytes or more used, and no overflow", s)
 	}
-	if want := fmt.Sprintf("at least %d of %d bytes used, limit %d", s.Used, s.Size, s.Size*90/100); !strings.Contains(tr.Reason, want) {
+	// The lab's hook has no bound, so this is the stack's size less kernel.panicReserve.
+	if want := fmt.Sprintf("at least %d of %d bytes used, limit %d", s.Used, s.Size, s.Size-2048); !strings.Contains(tr.Reason, want) {
 		t.Errorf("reason = %q; want %q in it", tr.Reason, want)
 	}
 }

@@ -1,10 +1,14 @@
 package qemu
 
 import (
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // The measurements that make bench prints are exact: the same numbers in every
@@ -56,5 +60,34 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("two runs measured\n%s\nand\n%s", last, &all)
 		}
 		last = all.String()
+	}
+}
+
+// TestRepeat: a trace that is the one before once more takes a line of nine bytes in
+// the compact form, and has the same frames.
+func TestRepeat(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	res, err, serial := boot(t, Config{Kernel: path}, "crash=early.repeat trace=compact")
+	if err != nil || res.Outcome != Exited {
+		t.Fatalf("the machine: %v, %v; want it to exit", res.Outcome, err)
+	}
+	lines := 0
+	for line := range strings.Lines(serial) {
+		if strings.HasPrefix(line, tracer.RepeatTag) {
+			if lines++; len(line) != 9 {
+				t.Errorf("%q has %d bytes; want 9", line, len(line))
+			}
+		}
+	}
+	all := traces(t, symbols, serial)
+	if lines != 2 || len(all) != 3 {
+		t.Fatalf("%d traces, %d of them in a line; want 3, 2", len(all), lines)
+	}
+	checkTrace(t, all[0])
+	for _, tr := range all {
+		if len(tr.Frames) != 32 || !reflect.DeepEqual(tr.Frames, all[0].Frames) {
+			t.Errorf("%d frames; want the same 32 each time", len(tr.Frames))
+		}
 	}
 }

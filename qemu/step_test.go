@@ -68,9 +68,9 @@ func TestEveryInstruction(t *testing.T) {
 			// goroutines every few steps.
 			vm, out := start(t, Config{
 				Kernel: path, Append: "crash=" + tt.kind + " trace=compact" + tt.cmdline,
-				GDB: "unix:" + socket + ",server=on,wait=off", Paused: true, Icount: true,
+				GDB: "unix:" + socket + ",server=on,wait=off", Paused: true, Icount: true, Timeout: 5 * limit,
 			}, "")
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*limit)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, gdb, "-nx", "-batch", "-iex", "set auto-load no", "-ex", "set width 0",
 				"-ex", "set pagination off", "-ex", "set confirm off", "-ex", "set language c",

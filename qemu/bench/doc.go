@@ -22,22 +22,32 @@
 //	          data, the first page tables, page frames; on Linux the resident set of the
 //	          same file, without Linux itself. smallest: the smallest -m, in MiB, with
 //	          which hello runs to its end
-//	trace.*   the size of a trace of 16 frames in each form
+//	trace.*   the size of traces of 16 and 32 frames in each form; f32.compact.ratio is
+//	          the compact form over text, repeat.bytes the line for the same trace again
 //	walk.*    a walk of 32 frames, next to one that believes everything (ratio)
-//	scan.*    the scan for a high-water mark
+//	capture.* a Capture: instructions of each frame and beside the frames, in the guest;
+//	          its time over that of a bare pointer chase on this processor (d32, d128).
+//	          again.*: the same for a stack that has not changed since the last capture
+//	callers.* how many times faster a Capture is than runtime.Callers, on this processor
+//	paint.*   paint against Go's clear of the same memory, on this processor
+//	scan.*    the scan for a high-water mark: in the guest, and on this processor against
+//	          a loop in Go, which takes one cycle a word or two, as the core is shared or
+//	          not; pages.ratio: of 376 KiB by the pages' dirty bits, over that of all words
 //	stack.*   high-water marks over all kinds of the crash lab, early and go, and a
 //	          program that keeps the kernel busy (testdata/load); g0 and sig are the
 //	          highest of all threads
 //	lines.*   lines of the kernel's packages, without tests; code has a token on it
 //	std.*     totals of qemu/std.txt, if make test-std has made it
 //
-// Times are medians, of several boots or of many samples, on this machine. Costs inside
-// the guest are instructions, counted under -icount shift=0: nearly the same in every
-// run. Next to them is the time that the same file takes in the guest under TCG
-// (guest.ns) and on Linux (linux.ns), by turns. Since TCG is slower than the processor,
-// the ratio of the two is taken after both are divided by the time of cost.loop on the
-// same machine. It is rough, for TCG is slower at some instructions than at others:
-// well below one the kernel is cheaper than Linux, well above two it is dearer.
+// Times are medians, of several boots or of many samples, on this machine. Ratios of what
+// runs on this processor are medians of eleven, each of the shortest of a hundred
+// windows of either side, by turns. Costs inside the guest are instructions, counted
+// under -icount shift=0: nearly the same in every run. Next to them is the time that
+// the same file takes in the guest under TCG (guest.ns) and on Linux (linux.ns), by
+// turns. Since TCG is slower than the processor, the ratio of the two is taken after
+// both are divided by the time of cost.loop on the same machine. It is rough, for TCG
+// is slower at some instructions than at others: well below one the kernel is cheaper
+// than Linux, well above two it is dearer.
 //
 // Run it with make bench, from the top of the repository. It takes about a minute.
 package main

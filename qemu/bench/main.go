@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/image"
 )
@@ -43,6 +44,28 @@ func (b *bench) progress(text string) { fmt.Fprintln(os.Stderr, "bench:", text) 
 // figure prints one figure that has no goal.
 func (b *bench) figure(name string, value any) { fmt.Fprintf(b.out, "%s\t%v\t-\t-\n", name, value) }
 
+// atMost and atLeast print a figure with its goal.
+func (b *bench) atMost(name string, value, goal float64) {
+	b.compare(name, value, "≤", goal, value <= goal)
+}
+
+func (b *bench) atLeast(name string, value, goal float64) {
+	b.compare(name, value, "≥", goal, value >= goal)
+}
+
+func (b *bench) compare(name string, value float64, sign string, goal float64, met bool) {
+	verdict := "short"
+	if met {
+		verdict = "ok"
+	}
+	fmt.Fprintf(b.out, "%s\t%s\t%s %s\t%s\n", name, decimals(value), sign, decimals(goal), verdict)
+}
+
+// decimals prints a number with no more than four decimals, and no zeros at their end.
+func decimals(v float64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.4f", v), "0"), ".")
+}
+
 func (b *bench) run() (err error) {
 	if b.dir, err = os.MkdirTemp("", "zf-bench-"); err != nil {
 		return err
@@ -64,7 +87,7 @@ func (b *bench) run() (err error) {
 		}
 	}
 	for _, step := range []func() error{
-		b.size, b.times, b.costs, b.memory, b.smallest, b.traces, b.walks, b.watermarks, b.lines, b.std,
+		b.size, b.times, b.costs, b.memory, b.smallest, b.traces, b.walks, b.host, b.watermarks, b.lines, b.std,
 	} {
 		if err := step(); err != nil {
 			return err

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"sort"
+	"strings"
+	"text/template"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// callersDepth is how many frames are taken of a stack.
+const callersDepth = 32
+
+// callers holds a Capture against runtime.Callers, on two stacks of a goroutine: one
+// of calls through several packages of the standard library, as programs have them, and
+// one of a function that calls itself. What Callers needs of the pc tables it keeps for
+// the last few return addresses, and a recursion has only one.
+func (b *bench) callers() error {
+	b.progress("callers.*.faster: how many times faster a Capture takes the 32 innermost frames of a goroutine's stack than runtime.Callers, " +
+		"which finds the same return addresses: calls through the standard library (d32), and a recursion, for which Callers has all it needs in a cache")
+	lo, hi, err := text()
+	if err != nil {
+		return err
+	}
+	for _, stack := range []struct {
+		through func(f func())
+		result  func(times float64)
+	}{
+		{throughLibrary, func(times float64) { b.atLeast("callers.d32.faster", times, 110) }},
+		{func(f func()) { recursion(2*callersDepth, f) }, func(times float64) { b.figure("callers.recursion.d32.faster", decimals(times)) }},
+	} {
+		var times float64
+		err := errors.New("callers: the calls did not come to their end")
+		done := make(chan bool)
+		go func() {
+			runtime.LockOSThread()
+			stack.through(func() {}) // the stack is large enough from here on
+			top := amd64.FramePointer() + 64
+			stack.through(func() { times, err = callersBelow(top, lo, hi) })
+			close(done)
+		}()
+		<-done
+		if err != nil {
+			return err
+		}
+		stack.result(times)
+	}
+	return nil
+}
+
+// callersBelow takes the stack that it is called on, whose outermost frames are at top.
+//
+//go:noinline
+func callersBelow(top, textLo, textHi uintptr) (times float64, err error) {
+	fp := amd64.FramePointer()
+	p := &tracer.Capture{Records: make([]tracer.Record, callersDepth)}
+	p.Set(&tracer.Stack{Lo: fp, Hi: top}, textLo, textHi)
+	p.Walk(fp)
+	pcs := make([]uintptr, callersDepth)
+	found := runtime.Callers(2, pcs) // without itself and this function
+	if p.N != callersDepth || found != callersDepth {
+		return 0, fmt.Errorf("callers: the Capture has %d return addresses, runtime.Callers %d; want %d", p.N, found, callersDepth)
+	}
+	// Callers leaves out what the compiler has made, such as wrappers of methods.
+	same := 0
+	for _, r := range p.Records[:p.N] {
+		if r.RA == pcs[same] {
+			same++
+		}
+	}
+	if same < callersDepth*3/4 {
+		return 0, fmt.Errorf("callers: of %d return addresses of the Capture runtime.Callers has only the first %d", p.N, same)
+	}
+	const each = 100 // as many more captures, so that the two windows are of a size
+	times = each * faster(
+		func(n int) {
+			for range n {
+				sink += uintptr(runtime.Callers(2, pcs))
+			}
+		},
+		func(n int) {
+			for range n * each {
+				p.Walk(fp)
+			}
+		}, 10)
+	if p.N != callersDepth {
+		return 0, fmt.Errorf("callers: the stack has moved: %d return addresses", p.N)
+	}
+	return times, nil
+}
+
+//go:noinline
+func recursion(n int, f func()) {
+	if n == 0 {
+		f()
+	} else {
+		recursion(n-1, f)
+	}
+	sink++ // no tail call
+}
+
+// throughLibrary calls f through some packages of the standard library.
+func throughLibrary(f func()) {
+	called := false
+	sorted := func() {
+		sort.Slice([]int{2, 1}, func(i, j int) bool {
+			strings.FieldsFunc("a", func(rune) bool {
+				if !called {
+					called = true
+					f()
+				}
+				return false
+			})
+			return false
+		})
+	}
+	replaced := func() {
+		regexp.MustCompile("a+").ReplaceAllStringFunc("baab", func(string) string { sorted(); return "" })
+	}
+	printed := func() string { fmt.Fprintf(io.Discard, "%v", []any{formatter(replaced)}); return "" }
+	page := template.Must(template.New("page").Funcs(template.FuncMap{"print": printed}).
+		Parse("{{if true}}{{with 1}}{{print}}{{end}}{{end}}"))
+	// What these return is not the point.
+	json.Marshal(map[string]any{"a": []any{marshaler(func() { page.Execute(io.Discard, nil) })}})
+}
+
+type formatter func()
+
+func (f formatter) Format(fmt.State, rune) { f() }
+
+type marshaler func()
+
+func (f marshaler) MarshalJSON() ([]byte, error) { f(); return []byte("0"), nil }
+
+// text returns the bounds of this program's text.
+func text() (lo, hi uintptr, err error) {
+	path, err := os.Executable()
+	if err != nil {
+		return 0, 0, err
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	s := f.Section(".text")
+	if s == nil {
+		return 0, 0, fmt.Errorf("%s has no section .text", path)
+	}
+	return uintptr(s.Addr), uintptr(s.Addr + s.Size), nil
+}

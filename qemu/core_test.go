@@ -1,0 +1,417 @@
+package qemu
+
+// A core file of a trace, in a debugger that knows nothing of traces. What gdb says of
+// it must be what the trace says, which the tests of a debugger on the living machine
+// (gdb_test.go) have held against another gdb's view: the frames of each side of each
+// boundary, the registers, the words of the stack, and the line of the source.
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/trace"
+)
+
+// coreLog writes a log and makes a core file of it.
+func coreLog(t *testing.T, elf, serial string) (path string) {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(log, []byte(serial), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	path = log + ".core"
+	if out, err := exec.Command(zfCommand(t), "core", "-e", elf, "-o", path, log).CombinedOutput(); err != nil {
+		t.Fatalf("zf core: %v: %s", err, out)
+	}
+	return path
+}
+
+// A side is what one thread of a core file has to show: frames of a trace on one
+// side of a boundary.
+type side struct {
+	frames []labFrame
+	last   bool // nothing of the trace lies behind
+}
+
+// sides cuts a trace at its boundaries: a trap, a pc, another stack, a stack pointer that
+// is no address, by which no debugger finds the caller. Functions that the host infers
+// are on no stack, and no debugger sees them.
+func sides(tr *labTrace) (all []side) {
+	fresh := true
+	at := "" // stack and pc of the frame before
+	for _, f := range tr.Frames {
+		switch {
+		case f.Kind == "trap":
+			fresh = true
+			continue
+		case f.Kind == "inferred":
+			continue
+		}
+		inline := len(all) > 0 && at == f.Stack+f.Address && !fresh
+		if !inline && (fresh || f.Kind == "pc" || !strings.HasPrefix(at, f.Stack+"0x")) {
+			all = append(all, side{})
+		}
+		sp, _ := strconv.ParseUint(f.SP, 0, 64)
+		fresh, at = sp>>47 != 0, f.Stack+f.Address
+		s := &all[len(all)-1]
+		s.frames = append(s.frames, f)
+	}
+	if n := len(all); n > 0 {
+		all[n-1].last = true
+	}
+	return all
+}
+
+// words64 are the values of gdb's x/4gx.
+var words64 = regexp.MustCompile(`0x[0-9a-f]{16}\b`)
+
+func TestCore(t *testing.T) {
+	gdb := need(t, "gdb")
+	for _, tt := range []struct {
+		kind, option string
+		sides        int
+	}{
+		{"early.nil-write", "", 1},
+		{"early.nil-write", "trace=markup", 1},
+		{"early.nil-write", "trace=compact", 1},
+		{"early.leaf", "", 1},
+		{"early.nil-call", "", 1},
+		{"early.panic", "", 1},
+		{"early.bounds", "", 1},
+		{"early.runtime", "", 1},
+		{"early.in-irq", "", 2},
+		{"early.in-irq", "trace=compact", 2},
+		{"early.double-fault", "", 1},
+		{"early.rbp-reused", "", 1},
+		{"early.deep", "crash.depth=100", 1},
+		{"early.rsp-noncanonical", "", 2},
+		{"go.panic", "", 2},
+		{"go.overflow", "", 2},
+		{"go.throw-deadlock", "", 1},
+		{"go.nil-read", "", 3},
+		{"go.ud2", "", 2},
+		{"go.in-irq", "", 2},
+		{"go.syscall-bug", "", 2},
+	} {
+		t.Run(strings.TrimSpace(tt.kind+" "+tt.option), func(t *testing.T) {
+			t.Parallel()
+			path, symbols := lab(t, image.AllLoaders)
+			_, err, serial := boot(t, Config{Kernel: path}, "crash="+tt.kind+" trace.stack=8192 "+tt.option)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr := onlyTrace(t, traces(t, symbols, serial))
+			checkCore(t, gdb, path, coreLog(t, path, serial), tr, serial, tt.sides)
+		})
+	}
+}
+
+// checkCore looks at a core file with gdb.
+func checkCore(t *testing.T, gdb, path, core string, tr *labTrace, serial string, threads int) {
+	t.Helper()
+	all := sides(tr)
+	if len(all) != threads {
+		t.Fatalf("%s has %d sides; want %d", tr.chain(), len(all), threads)
+	}
+	script := []string{"set backtrace past-main on", "core-file " + core}
+	for i, s := range all {
+		script = append(script, fmt.Sprintf("thread %d", i+1))
+		script = append(script, gdbLook(0, len(s.frames))...)
+	}
+	views := runGDB(t, gdb, path, script)
+	for i, s := range all {
+		first := s.frames[0]
+		v := views[i]
+		if len(v.frames) == 0 {
+			t.Fatalf("thread %d has no frames", i+1)
+		}
+		if first.Kind == "ra" {
+			// It stands at the call that returns there.
+			at, _ := strconv.ParseUint(v.frames[0].Address, 0, 64)
+			ra, _ := strconv.ParseUint(first.Address, 0, 64)
+			if c, ok := labSymbols(t).Code().CallBefore(ra); !ok || c.At != at {
+				t.Errorf("thread %d stands at %#x; want the call before %#x", i+1, at, ra)
+			}
+			for j := range s.frames {
+				if s.frames[j].Address == first.Address {
+					s.frames[j].Address = v.frames[0].Address
+				}
+			}
+		}
+		v.compare(t, s.frames, 0, tr.Complete && s.last && tr.Context == "early")
+		if first.Kind == "pc" && (v.registers["rsp"] != first.SP || v.registers["rbp"] != first.FP) {
+			t.Errorf("thread %d: rsp, rbp = %s, %s; want %s, %s", i+1, v.registers["rsp"], v.registers["rbp"], first.SP, first.FP)
+		}
+	}
+	checkCoreText(t, gdb, path, core, tr, serial, all[0].frames[0])
+}
+
+// checkCoreText looks at what the commands say that people use.
+func checkCoreText(t *testing.T, gdb, path, core string, tr *labTrace, serial string, first labFrame) {
+	t.Helper()
+	line := func(mark string) []string { return []string{"-ex", `printf "` + mark + `\n"`} }
+	args := []string{"-nx", "-batch", "-iex", "set auto-load no", "-iex", "set width 0"}
+	args = append(args, line("=registers")...)
+	args = append(args, "-ex", "info registers")
+	args = append(args, line("=words")...)
+	args = append(args, "-ex", "x/4gx $rsp")
+	args = append(args, line("=list")...)
+	args = append(args, "-ex", "list", "-ex", "x/gx &'"+module+"kernel.stacks'", path, core)
+	cmd := exec.Command(gdb, args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=")
+	b, err := cmd.CombinedOutput()
+	out := string(b)
+	for l := range strings.Lines(out) {
+		if strings.HasPrefix(l, "warning:") && !strings.Contains(l, "more recent than executable") {
+			t.Errorf("gdb warns (%v): %s", err, l)
+		}
+	}
+	start, rest, _ := strings.Cut(out, "=registers\n")
+	registers, rest, _ := strings.Cut(rest, "=words\n")
+	memory, list, _ := strings.Cut(rest, "=list\n")
+	if want := "Core was generated by `" + tr.Reason[:min(len(tr.Reason), 79)] + "'"; !strings.Contains(start, want) {
+		t.Errorf("gdb begins with %q; want %q in it", start, want)
+	}
+	if !strings.Contains(start, "Program terminated with signal SIG") {
+		t.Errorf("gdb begins with %q; want a signal in it", start)
+	}
+
+	n := 0
+	for l := range strings.Lines(registers) {
+		f := strings.Fields(l)
+		if len(f) < 2 {
+			continue
+		}
+		name := f[0]
+		if name == "eflags" {
+			name = "rflags"
+		}
+		want, ok := tr.Registers[name]
+		if !ok || name == "rip" && first.Kind == "ra" {
+			continue
+		}
+		if n++; f[1] != want {
+			t.Errorf("%s = %s; want %s", name, f[1], want)
+		}
+	}
+	carried := len(tr.Registers)
+	for _, name := range []string{"cr2", "cr3"} { // no core file has these
+		if tr.Registers[name] != "" {
+			carried--
+		}
+	}
+	if first.Kind == "ra" {
+		carried--
+	}
+	if n != carried {
+		t.Errorf("%d registers are compared; want all %d:\n%s", n, carried, registers)
+	}
+
+	var got []uint64
+	for l := range strings.Lines(memory) {
+		_, values, _ := strings.Cut(l, ":\t")
+		if strings.Contains(values, "Cannot access memory") {
+			continue
+		}
+		for _, w := range words64.FindAllString(values, -1) {
+			x, _ := strconv.ParseUint(w, 0, 64)
+			got = append(got, x)
+		}
+	}
+	all := carriedWords(t, serial)
+	sp, _ := strconv.ParseUint(tr.Registers["rsp"], 0, 64)
+	var want []uint64
+	for a := sp; a < sp+32 && sp>>47 == 0; a += 8 {
+		w, ok := all[a]
+		if !ok {
+			t.Fatalf("the trace has no word at %#x", a)
+		}
+		want = append(want, w)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("x/4gx $rsp = %#x; want %#x\n%s", got, want, memory)
+	}
+
+	if first.File != "" {
+		source, err := os.ReadFile(first.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("\n%d\t%s\n", first.Line, strings.Split(string(source), "\n")[first.Line-1])
+		if !strings.Contains("\n"+list, want) {
+			t.Errorf("list does not show %q but\n%s", want, list)
+		}
+	}
+	// What nobody knows, gdb must not make up.
+	if !strings.Contains(list, "Cannot access memory") {
+		t.Errorf("a variable can be read: %s", list)
+	}
+}
+
+// carriedWords returns the words of memory in a log: those of the mem lines, or in the
+// compact form what the reader of traces finds.
+func carriedWords(t *testing.T, serial string) map[uint64]uint64 {
+	t.Helper()
+	words := make(map[uint64]uint64)
+	for _, m := range memLine.FindAllStringSubmatch(serial, -1) {
+		a, _ := strconv.ParseUint(m[1], 16, 64)
+		for _, w := range strings.Fields(m[2]) {
+			x, err := strconv.ParseUint(w, 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			words[a] = x
+			a += 8
+		}
+	}
+	if len(words) > 0 {
+		return words
+	}
+	f, err := trace.NewFilter(nil, trace.Options{OnTrace: func(tr *trace.Trace) { words = tr.Words() }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(f, serial)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return words
+}
+
+// zfTraceLine is a frame as gdb's command zf-trace shows it, or a trap.
+var zfTraceLine = regexp.MustCompile(`(?m)^(?:#\d+ +(pc|ra) (0x[0-9a-f]+) (\S+) at (\S+):(\d+) \[(\S+)\]|-- (trap), vector (\d+), error 0x[0-9a-f]+ --)$`)
+
+// TestGDBCommand: zf gdb on a machine that is about to die. Its own walk is the trace's,
+// and so is bt as far as gdb can go.
+func TestGDBCommand(t *testing.T) {
+	need(t, "gdb")
+	for _, tt := range []struct {
+		kind, stop string
+		bt         string // where gdb's bt ends, or goes on to
+		says       []string
+	}{
+		{"early.in-irq", "", "kernel.RaiseInterrupt", []string{`irq .*<- RSP`, `(?m)^boot +0x[0-9a-f]+ +32768 +[1-9]\d* +\d+$`}},
+		{"early.leaf", "", "boot.long", []string{`boot .*<- RSP`}},
+		{"go.syscall-bug", "", "runtime.goexit", []string{`kernel .*<- RSP`, `\d running +is running \(started as \S+golab.syscallBugA\)`,
+			`1 waiting +waits: .* \(started as runtime.main\)`}},
+		{"go.panic", "runtime.exit", "runtime.systemstack", []string{`g0.m0 .*<- RSP`}},
+	} {
+		t.Run(tt.kind, func(t *testing.T) {
+			t.Parallel()
+			path, symbols := lab(t, image.AllLoaders)
+			_, err, log := boot(t, Config{Kernel: path}, "crash="+tt.kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr := onlyTrace(t, traces(t, symbols, log))
+			stop := tr.Frames[0].Address
+			if tt.stop != "" {
+				stop = fmt.Sprintf("%#x", entryOf(t, path, tt.stop))
+			}
+			serial := filepath.Join(t.TempDir(), "serial")
+			args := []string{"gdb", "-serial", serial, "-append", "crash=" + tt.kind}
+			for _, a := range []string{"-batch", "-iex", "set width 0", "-ex", "break *" + stop, "-ex", "continue",
+				"-ex", "zf-trace", "-ex", "bt", "-ex", "zf-stacks", "-ex", "zf-goroutines", "-ex", "disconnect"} {
+				args = append(args, "-gdb", a)
+			}
+			cmd := exec.Command(zfCommand(t), append(args, path)...)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			var got, want []string
+			for _, m := range zfTraceLine.FindAllStringSubmatch(string(out), -1) {
+				if m[7] != "" {
+					got = append(got, m[7])
+					continue
+				}
+				line, _ := strconv.Atoi(m[5])
+				got = append(got, fmt.Sprintf("%s %s %s %s:%d", m[1], m[2], m[3], m[4], line))
+			}
+			at := ""
+			for i, f := range tr.Frames {
+				if a := f.Kind + f.Address + f.FP; f.Kind == "inferred" || a == at { // or what that is inlined into
+					continue
+				} else {
+					at = a
+				}
+				if f.Kind == "trap" {
+					want = append(want, "trap")
+					continue
+				}
+				if i == 0 && tt.stop != "" { // at its entry
+					f.Address, f.Line = stop, symbols.Lookup(entryOf(t, path, tt.stop), false)[0].Line
+				}
+				want = append(want, fmt.Sprintf("%s %s %s %s:%d", f.Kind, f.Address, f.Function, f.File, f.Line))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("zf-trace shows\n%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), out)
+			}
+			for _, re := range append(tt.says, `(?m)^#\d+ +0x[0-9a-f]+ in \S*`+regexp.QuoteMeta(tt.bt)+` \(`) {
+				if !regexp.MustCompile(re).Match(out) {
+					t.Errorf("gdb does not say %s:\n%s", re, out)
+				}
+			}
+			if b, err := os.ReadFile(serial); err != nil || !strings.Contains(string(b), "zeroframe 0.1.0 build "+tr.BuildID) {
+				t.Errorf("the machine sent %q, %v; want its boot report", b, err)
+			}
+		})
+	}
+}
+
+// TestGDBTerminal: on a terminal ^C is for gdb, which stops the machine; QEMU stays, and
+// the terminal comes back to its owner.
+func TestGDBTerminal(t *testing.T) {
+	need(t, "gdb")
+	path, _ := lab(t, image.AllLoaders)
+	cmd := exec.Command("/bin/sh", "-c", `"$@"; echo status $?; read -r x; echo "read $x"`, "sh",
+		zfCommand(t), "gdb", "-serial", filepath.Join(t.TempDir(), "serial"), "-append", "crash=early.spin", "-gdb", "-nx", path)
+	cmd.Env = append(os.Environ(), "TERM=dumb", "LC_ALL=C")
+	tty, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	defer cmd.Process.Kill()
+	screen := new(log)
+	ended := make(chan struct{})
+	go func() { io.Copy(screen, tty); close(ended) }()
+	for _, step := range []struct{ wait, keys string }{
+		{"(gdb) ", "hbreak main.lab\n"},
+		{"breakpoint 1 at", "continue\n"},
+		{"Breakpoint 1, ", "continue 7\n"},
+		{"Will ignore next 6 crossings", ""},
+		{"Continuing.\r\n", "\x03"},
+		{"Program received signal SIGINT", "quit\n"},
+		{"status 0\r\n", "hello\n"},
+		{"read hello\r\n", ""},
+	} {
+		screen.waitFor(t, step.wait)
+		if step.keys == "\x03" {
+			time.Sleep(200 * time.Millisecond) // the machine is running by then, or will be
+		}
+		io.WriteString(tty, step.keys)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, screen)
+	}
+	<-ended
+}
+
+func labSymbols(t *testing.T) *symbol.File {
+	_, symbols := lab(t, image.AllLoaders)
+	return symbols
+}
