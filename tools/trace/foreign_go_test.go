@@ -104,7 +104,7 @@ func TestForeignFault(t *testing.T) {
 // resolved with those that it had.
 func TestForeignGDB(t *testing.T) {
 	if _, err := exec.LookPath("gdb"); err != nil {
-		t.Skip("no gdb: make setup installs it")
+		t.Fatalf("%v: run tools/setup.sh test, which installs it", err)
 	}
 	p := cImage(t)
 	dir := t.TempDir()
@@ -125,7 +125,7 @@ func TestForeignGDB(t *testing.T) {
 	stop := "break *" + "0x" + hexOf(p.where(t, "pc leaf:18"))
 	out, err := exec.Command("gdb", "-nx", "-batch", "-ex", stop, "-ex", "run", "-ex", "bt", bare).CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("#1 ")) {
-		t.Skipf("gdb cannot run the program: %v: %s", err, out)
+		t.Fatalf("gdb cannot run the program: %v: %s", err, out)
 	}
 	r := filter(t, Options{Foreign: true, Symbols: sym}, out)
 	got := r.out.String()

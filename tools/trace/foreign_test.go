@@ -99,7 +99,7 @@ var buildC = sync.OnceValue(func() (p cProgram) {
 func cImage(t testing.TB) *cProgram {
 	t.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip("no gcc: make setup installs it")
+		t.Fatalf("%v: run tools/setup.sh test, which installs it", err)
 	}
 	p := buildC()
 	if p.err != nil {
