@@ -23,7 +23,7 @@ const module = "github.com/zeroframe/zeroframe/"
 // kernelPackages run in early or kernel context, all of them.
 var kernelPackages = []string{
 	"arch/amd64", "boot", "kernel", "kernel/clock", "kernel/console", "kernel/entropy", "kernel/fs", "kernel/goinfo",
-	"kernel/linuxabi", "kernel/mm", "kernel/sched", "kernel/tty", "tracer",
+	"kernel/linuxabi", "kernel/mm", "kernel/sched", "kernel/tty", "tracer", "tracer/bare",
 }
 
 func compile(t *testing.T, pkg, flag string) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/mm"
 	"github.com/zeroframe/zeroframe/tracer"
+	"github.com/zeroframe/zeroframe/tracer/bare"
 )
 
 // No death but a measurement: what a walk costs. Under qemu -icount shift=0 a
@@ -60,10 +61,10 @@ func measure() {
 	result("walk.tables.frames", uint64(w.N))
 
 	t0 = amd64.ReadTSC()
-	n := bareWalk(saved, &bareFrames)
+	n := bare.Chase(saved, &bareFrames[0])
 	t1 = amd64.ReadTSC()
 	result("bare", t1-t0-base)
-	result("bare.frames", n+1) // and the first, which needs no walk
+	result("bare.frames", uint64(n)) // with the first, which needs no walk, for the zeros
 
 	t0 = amd64.ReadTSC()
 	used := tracer.HighWater(boot.StackLo, boot.StackHi)
@@ -152,13 +153,6 @@ func result(name string, v uint64) {
 	console.Dec(v)
 	console.String("\n")
 }
-
-// bareWalk stores the return addresses of the records from fp up until a frame
-// pointer is 0 and returns their number. It believes everything; the guards
-// of the real walk are measured against it.
-//
-//go:noescape
-func bareWalk(fp uintptr, out *[128]uintptr) (n uint64)
 
 // burn uses 8 KiB of stack and a little.
 //
