@@ -56,7 +56,16 @@ func (c *Capture) limit() int { return len(c.Records) &^ (captureUnroll - 1) }
 // Walk follows the records from fp up and sets N. Memory is read directly, in the bounds
 // of the stack; if it may be missing there, faults must be handled as [Fixup] says. Any
 // context.
-func (c *Capture) Walk(fp uintptr) { capture(c, fp) }
+func (c *Capture) Walk(fp uintptr) {
+	capture(c, fp)
+	if numExits != 0 {
+		for i := range c.Records[:c.N] {
+			r := &c.Records[i]
+			r.RA, _ = TrueReturn(fp+8, r.RA)
+			fp = r.FP
+		}
+	}
+}
 
 // captureSlow is Walk where a load has faulted, and on CPUs for which there is no
 // assembly.

@@ -3,10 +3,11 @@
 // trace in the wire format that the host command zf resolves.
 //
 // It is pure, so that any Go kernel can import it: it allocates nothing, takes
-// no lock, calls nothing of the Go runtime, keeps no global state, and imports
-// nothing of Zeroframe. What it needs to know of a machine comes in through
-// [Walker] (the table of stacks, the bounds of the text, how to read a word)
-// and goes out through [Writer] (a function that takes one byte).
+// no lock, calls nothing of the Go runtime, and imports nothing of Zeroframe. What
+// it needs to know of a machine comes in through [Walker] (the table of stacks, the
+// bounds of the text, how to read a word) and goes out through [Writer] (a function
+// that takes one byte). It keeps no global state but for the table of [OnReturn] and
+// the lines of [Dump].
 //
 // Everything here may run in every context, the panic path included: early,
 // kernel, goroutine and host.
@@ -19,12 +20,18 @@
 //	marks.go      functions in which the walk needs a rule: a runtime's stack switches
 //	load_*.s      the only instructions that touch memory which may not be there
 //	capture.go    one stack's return addresses at a high rate, with the same guards
+//	packed.go     the same, packed and hashed on the way into a depot (depot/)
 //	watermark.go  painting a stack and finding its high-water mark
 //	measure_*.go  what one call takes of the stack, and how much is left
+//	datagram/     how a trace travels by UDP
 //	bare/         what the speed of all that is measured against
 //	wire.go       the trace format, documented once for both sides
 //	writer.go     the target's side of the format: text and markup
 //	compact.go    the same in few bytes
 //	pclntab.go    Go's pc tables, read in place
+//	inltree.go    the inlined calls in them, and the running program's own tables
+//	calledfrom.go whether a function is up the running stack
+//	dump.go       the running stack as text
+//	onreturn.go   hooks on the return of functions
 //	bounds.go     what a failed bounds check was about
 package tracer

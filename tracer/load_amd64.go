@@ -38,7 +38,13 @@ func fixups() (chase, chaseFault, read, readFault uintptr)
 func Fixup(pc uintptr) (resume uintptr) {
 	c, cf, r, rf := fixups()
 	w, wf, a, af := captureFixups()
+	p, pf := packFixups()
+	k, kf := callersFixups()
 	switch {
+	case pc-k < captureSize:
+		return kf
+	case pc-p < packedSize:
+		return pf
 	case pc-w < captureSize:
 		return wf
 	case pc-a < captureSize:
@@ -67,6 +73,19 @@ func recaptureFault(c *Capture) (unchanged bool)
 
 // captureFixups is fixups for those two.
 func captureFixups() (capture, captureFault, recapture, recaptureFault uintptr)
+
+// pack is Packed.Walk's loop.
+//
+//go:noescape
+func pack(p *Packed)
+
+func packFault(p *Packed)
+
+// packFixups is fixups for that.
+func packFixups() (pack, packFault uintptr)
+
+// packedSize is the length in bytes to which packed_amd64.s pads its loop.
+const packedSize = 1024
 
 // captureSize is the length in bytes to which capture_amd64.s pads both functions.
 const captureSize = 512

@@ -13,6 +13,8 @@ func chase(c *chaser, out unsafe.Pointer, max uintptr) {}
 
 func capture(c *Capture, fp uintptr) { captureSlow(c, fp) }
 
+func pack(p *Packed) { packSlow(p) }
+
 func recapture(c *Capture) (unchanged bool) {
 	fp := c.first
 	for i := range c.Records[:c.N] {

@@ -8,6 +8,7 @@ package tracer
 // runtime/stack.go: StackGuard).
 const (
 	gLo     = 0
+	gHi     = 8
 	gGuard1 = 24
 	reserve = 928
 )

@@ -2,7 +2,10 @@
 
 package tracer
 
-import "testing"
+import (
+	"runtime/debug"
+	"testing"
+)
 
 //go:noinline
 func useStack(n int) byte {
@@ -25,6 +28,7 @@ func grown(f func()) {
 }
 
 func TestMeasureCall(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it shrinks stacks
 	done := make(chan bool)
 	go func() {
 		defer close(done)

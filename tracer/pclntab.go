@@ -70,6 +70,7 @@ const (
 type PCTable struct {
 	tab   []byte
 	text  uintptr // address of runtime.text
+	data  []byte  // from go:func.* on; see WithFuncData
 	nfunc uint32
 	// Offsets of the parts of tab. Each part ends where the next begins;
 	// ParsePCTable has checked that they are in this order.
@@ -227,6 +228,19 @@ func (f Func) PCData(i uint32, pc uintptr) (v int32, ok bool) {
 	return f.value(f.t.u32(uint32(off)), pc)
 }
 
+// PCDataSpan is PCData that also returns the first address behind pc for which the value
+// may be another one, for who wants all values of a function.
+func (f Func) PCDataSpan(i uint32, pc uintptr) (v int32, end uintptr, ok bool) {
+	if i >= f.t.u32(f.rec+fnNPCData) {
+		return -1, f.End(), false
+	}
+	off := uint64(f.rec) + fnSize + 4*uint64(i)
+	if off+4 > uint64(len(f.t.tab)) {
+		return -1, f.End(), false
+	}
+	return f.span(f.t.u32(uint32(off)), pc)
+}
+
 // FuncData returns the i'th FUNCDATA of the function as a number of bytes from
 // the symbol go:func.*. It reports false if the function has none.
 func (f Func) FuncData(i uint32) (off uint32, ok bool) {
@@ -268,28 +282,34 @@ func (f Func) FileLine(pc uintptr) (file []byte, line int32, ok bool) {
 // the pc in units of the smallest instruction. It ends with a zero byte. Each
 // turn uses up two bytes at least, so the loop ends.
 func (f Func) value(off uint32, pc uintptr) (v int32, ok bool) {
+	v, _, ok = f.span(off, pc)
+	return v, ok
+}
+
+// span is value that also returns where the value ends.
+func (f Func) span(off uint32, pc uintptr) (v int32, end uintptr, ok bool) {
 	t := f.t
 	size := t.funcs - t.pcs
 	if off == 0 || off >= size || pc < f.Entry() || pc >= f.End() {
-		return -1, false
+		return -1, f.End(), false
 	}
 	want := uint64(uint32(pc - t.text))
 	at := uint64(f.entry)
 	v = -1
 	quantum := uint64(t.u8(hdrMinLC))
-	p, end := t.pcs+off, t.funcs
+	p, last := t.pcs+off, t.funcs
 	for first := true; ; first = false {
 		var d uint32
-		if d, p = t.varint(p, end); d == 0 && !first || p == 0 {
-			return -1, false
+		if d, p = t.varint(p, last); d == 0 && !first || p == 0 {
+			return -1, f.End(), false
 		}
 		v += int32(-(d & 1) ^ d>>1)
-		if d, p = t.varint(p, end); p == 0 {
-			return -1, false
+		if d, p = t.varint(p, last); p == 0 {
+			return -1, f.End(), false
 		}
 		at += uint64(d) * quantum
 		if want < at {
-			return v, true
+			return v, t.text + uintptr(at), true
 		}
 	}
 }

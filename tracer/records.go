@@ -55,7 +55,9 @@ func (w *Walker) follow(p *place, first int, above uintptr) (goOn bool, rec uint
 	for i := first; i < w.N; i++ {
 		c.nearest = min(c.nearest, w.Frames[i].Addr+c.negExact)
 	}
+	found := w.N
 	w.chase()
+	w.trueReturns(found, p.fp)
 	if c.nearest <= w.exact.span && w.exact.span != 0 {
 		if i := w.exactFrom(first); i+1 < w.N {
 			// What follows was walked as if it had been called there.

@@ -204,6 +204,9 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 		return p.sp, false
 	}
 	ra, ok := w.word(slot)
+	if ok {
+		ra, _ = TrueReturn(slot, ra)
+	}
 	switch {
 	case ok && rule == RuleExact && ra != TrapMark:
 		w.exactAt(p, ra, slot+8, p.fp)
@@ -284,6 +287,9 @@ func (w *Walker) returnSlot(kind Kind, pc, sp uintptr) uintptr {
 		// A call or jump to what is no code (nil, data): nothing has run
 		// there, so the return address is still on top of the stack.
 		return sp
+	}
+	if kind == PC && atThunk(pc) {
+		return sp - 8
 	}
 	if w.SPDelta == nil || w.Plain {
 		return 0

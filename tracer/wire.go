@@ -89,6 +89,18 @@ package tracer
 //
 //	zf1 last KIND 0xPC REASON
 //
+// # Of a boot before
+//
+// A death leaves its trace in RAM, in the compact form, and the next boot of that RAM
+// sends it. In front of it stands the line
+//
+//	zf1 previous N
+//
+// in every form, which is no part of the trace: that the one that begins next is of a
+// boot before this one, and the N'th, from 1, of the deaths that this RAM has seen. It
+// has the number and the build ID that it had there, and the traces of this boot neither
+// build on it nor repeat it.
+//
 // # Markup form (trace=markup)
 //
 // LLVM symbolizer markup (https://llvm.org/docs/SymbolizerMarkupFormat.html),

@@ -329,13 +329,8 @@ func (w *Writer) byte(b byte) {
 	}
 }
 
-// sum adds a byte to the CRC, four bits at a time: a table of 16 entries is in
-// the cache when a table of 256 is not, and the wire is slower by far.
-func (w *Writer) sum(b byte) {
-	c := w.crc ^ uint32(b)
-	c = c>>4 ^ crcTable[c&15]
-	w.crc = c>>4 ^ crcTable[c&15]
-}
+// sum adds a byte to the CRC.
+func (w *Writer) sum(b byte) { w.crc = crcByte(w.crc, b) }
 
 var crcTable = [16]uint32{
 	0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,

@@ -1,0 +1,234 @@
+package datagram
+
+// One datagram: what its header says, read and written. There is one way to write a
+// header, and Parse takes no other, so that what was parsed is what was sent.
+
+// Sizes, in bytes.
+const (
+	// MaxPayload is the largest datagram: what Linux's netconsole sends at most.
+	MaxPayload = 1000
+	// MaxPiece is the largest piece.
+	MaxPiece = 880
+	// MaxTrace is the longest trace. Of a longer one the first MaxTrace bytes are sent.
+	MaxTrace = 64 << 10
+	// MaxBuild is the longest build ID, in hexadecimal digits.
+	MaxBuild = 64
+
+	maxHeader = len("zf1 ") + MaxBuild + len(" ") + bootDigits + len(" 4294967295 255 x65536! ") + crcDigits + len("\n")
+
+	bootDigits = 16
+	crcDigits  = 8
+
+	_ = uint(MaxPayload - maxHeader - MaxPiece)
+)
+
+// MaxPieces is the largest number of pieces and parity pieces of one trace together.
+const MaxPieces = 256
+
+// tag begins each header.
+const tag = "zf1 "
+
+// Part is one datagram.
+type Part struct {
+	Build []byte // build ID in hexadecimal, empty if there is none
+	Boot  uint64 // which boot
+	Seq   uint32 // which trace of it, from 1
+	No    uint32 // which piece, from 0
+
+	Last   bool   // the last piece (of those that are not parity)
+	Parity bool   // a parity piece
+	Total  uint32 // parity only: the length of the trace in bytes
+	Cut    bool   // last and parity only: the trace was longer, and the rest is missing
+
+	Chunk []byte // the piece
+}
+
+// Reject says why a datagram is not a part of a trace.
+type Reject uint8
+
+const (
+	// None: it is a part.
+	None Reject = iota
+	// Foreign: it has no header of ours. It may be a log line.
+	Foreign
+	// Damaged: header and piece do not have the CRC that the header says.
+	Damaged
+	// Impossible: its numbers contradict each other, so whoever sent it does not follow
+	// the format.
+	Impossible
+)
+
+// String returns a word for the rejection.
+func (r Reject) String() string {
+	switch r {
+	case None:
+		return "accepted"
+	case Foreign:
+		return "no part of a trace"
+	case Damaged:
+		return "damaged"
+	case Impossible:
+		return "impossible"
+	}
+	return "unknown"
+}
+
+// Parse reads a datagram. What it returns refers to b. Any context.
+func Parse(b []byte) (p Part, why Reject) {
+	p, covered, sum, why := Unchecked(b)
+	if why != None {
+		return Part{}, why
+	}
+	if crcFinish(crcAdd(crcAdd(crcStart, b[:covered]), p.Chunk)) != sum {
+		return Part{}, Damaged
+	}
+	if !p.Possible() {
+		return Part{}, Impossible
+	}
+	return p, None
+}
+
+// Unchecked reads a datagram as Parse does, but leaves it to the caller to check the
+// CRC, who may have a faster way, or know the part already, and then whether the part is
+// Possible. The CRC is sum, over the first covered bytes of b and the piece. Any context.
+func Unchecked(b []byte) (p Part, covered int, sum uint32, why Reject) {
+	if len(b) > MaxPayload {
+		return p, 0, 0, Foreign
+	}
+	r := reader{b: b}
+	p.Build = r.build()
+	p.Boot = r.hex(bootDigits)
+	r.blank()
+	p.Seq = r.dec()
+	r.blank()
+	p.No = r.dec()
+	r.blank()
+	switch r.next() {
+	case '+':
+	case '.':
+		p.Last = true
+	case '!':
+		p.Last, p.Cut = true, true
+	case 'x':
+		p.Parity = true
+		p.Total = r.dec()
+		if r.pos < len(b) && b[r.pos] == '!' {
+			p.Cut = true
+			r.pos++
+		}
+	default:
+		r.bad = true
+	}
+	covered = r.pos
+	r.blank()
+	sum = uint32(r.hex(crcDigits))
+	if r.next() != '\n' || r.bad {
+		return Part{}, 0, 0, Foreign
+	}
+	p.Chunk = b[r.pos:]
+	return p, covered, sum, None
+}
+
+// Possible reports whether the numbers can be those of a part. Any context.
+func (p *Part) Possible() bool {
+	n := uint32(len(p.Chunk))
+	if p.Seq == 0 || n == 0 || n > MaxPiece || p.No >= MaxPieces {
+		return false
+	}
+	if p.Parity {
+		return p.Total >= n && p.Total <= MaxTrace && p.No+(p.Total+n-1)/n < MaxPieces
+	}
+	// All pieces before the last are full, so the first ones say how long it is. A
+	// last piece may be shorter than they.
+	return p.Last || (p.No+1)*n < MaxTrace
+}
+
+// reader reads the fields of a header. Once bad, it stays so.
+type reader struct {
+	b   []byte
+	pos int
+	bad bool
+}
+
+// next returns the next byte, or 0 at the end.
+func (r *reader) next() byte {
+	if r.pos >= len(r.b) {
+		r.bad = true
+		return 0
+	}
+	r.pos++
+	return r.b[r.pos-1]
+}
+
+func (r *reader) blank() {
+	if r.next() != ' ' {
+		r.bad = true
+	}
+}
+
+// build reads the tag and the build ID, with the blank behind it.
+func (r *reader) build() []byte {
+	for i := 0; i < len(tag); i++ {
+		if r.next() != tag[i] {
+			r.bad = true
+			return nil
+		}
+	}
+	start := r.pos
+	if r.next() == '-' {
+		r.blank()
+		return nil
+	}
+	r.pos = start
+	for r.pos < len(r.b) {
+		if _, ok := hexValue(r.b[r.pos]); !ok {
+			break
+		}
+		r.pos++
+	}
+	id := r.b[start:r.pos]
+	if len(id) == 0 || len(id)%2 != 0 || len(id) > MaxBuild {
+		r.bad = true
+	}
+	r.blank()
+	return id
+}
+
+// hex reads a number of n hexadecimal digits.
+func (r *reader) hex(n int) (v uint64) {
+	for ; n > 0; n-- {
+		d, ok := hexValue(r.next())
+		if !ok {
+			r.bad = true
+		}
+		v = v<<4 | uint64(d)
+	}
+	return v
+}
+
+// dec reads a decimal number of 32 bits.
+func (r *reader) dec() uint32 {
+	v, start := uint64(0), r.pos
+	for r.pos < len(r.b) && r.b[r.pos]-'0' <= 9 {
+		v = v*10 + uint64(r.b[r.pos]-'0')
+		r.pos++
+		if v > 1<<32-1 {
+			r.bad = true
+			return 0
+		}
+	}
+	if n := r.pos - start; n == 0 || n > 1 && r.b[start] == '0' {
+		r.bad = true
+	}
+	return uint32(v)
+}
+
+func hexValue(c byte) (v byte, ok bool) {
+	switch {
+	case c-'0' <= 9:
+		return c - '0', true
+	case c-'a' <= 5:
+		return c - 'a' + 10, true
+	}
+	return 0, false
+}

@@ -1,0 +1,156 @@
+package tracer
+
+import "unsafe"
+
+// Exit thunks: a function's return address is replaced by that of a few instructions
+// which run a hook and then go where the function would have returned to. The hook sees
+// no argument of the function and the caller no change: all registers are as the function
+// has left them.
+//
+// The words on the stack are then not what they seem, so this is only for stacks that
+// nobody but the hardware and this package's walks reads and that never move: those of
+// kernel context and of assembly. Go's garbage collector would not know a goroutine's
+// stack any more. (For goroutines there are probes: zf run -probe.)
+//
+// What was replaced is kept in one table, as the thunk has nothing but the stack pointer
+// to find it by. The table is the package's only state. Entries are found by the address
+// of the word on the stack, so hooks nest in every way: functions in functions, in
+// handlers of traps on other stacks, several on one function (the last one set runs
+// first). A function that never returns leaves its entry behind; it is dropped when its
+// word has become another one and the room is needed.
+
+// MaxExits is how many functions may have a hook at a time.
+const MaxExits = 64
+
+// exit is a replaced return address.
+type exit struct {
+	slot uintptr // where it was
+	ra   uintptr // what it was: the thunk, if there is one more hook on the function
+	f    uintptr // address of the hook's code
+	arg  uintptr
+}
+
+var (
+	exits    [MaxExits]exit
+	numExits int
+)
+
+// OnReturn has f called with arg when the function that calls OnReturn returns, after its
+// deferred calls. f must be a top-level function: only its address is kept. It runs on
+// the same stack; it may panic, walk and set hooks itself. The function that calls
+// OnReturn must not be inlined, or the one that it is in has the hook. It reports false,
+// and does nothing, if there is no room for one hook more ([MaxExits]), on a goroutine's
+// stack, and on a CPU other than amd64. Early and kernel context.
+func OnReturn(f func(arg uintptr), arg uintptr) bool {
+	fp, moves := hookFrame()
+	if fp == 0 || moves {
+		return false
+	}
+	// fp is this function's own record; the one above is its caller's.
+	caller, ok := ReadWord(fp)
+	return ok && OnReturnAt(caller+8, f, arg)
+}
+
+// OnReturnAt is OnReturn for the function whose return address lies at slot: for
+// assembly, at whose entry that is the address in SP. It believes the caller about the
+// stack.
+func OnReturnAt(slot uintptr, f func(arg uintptr), arg uintptr) bool {
+	thunk := exitThunkPC()
+	ra, ok := ReadWord(slot)
+	if thunk == 0 || !ok || slot%8 != 0 {
+		return false
+	}
+	if ra == thunk {
+		if _, ok := TrueReturn(slot, ra); !ok {
+			return false
+		}
+	} else {
+		dropExits(slot) // of a function that was there before and has not returned
+	}
+	if numExits == MaxExits {
+		dropStale(thunk)
+	}
+	if numExits == MaxExits {
+		return false
+	}
+	exits[numExits] = exit{slot, ra, **(**uintptr)(unsafe.Pointer(&f)), arg}
+	numExits++ // an interrupt from here on finds a whole entry
+	*(*uintptr)(pointer(slot)) = thunk
+	return true
+}
+
+// TrueReturn is for who reads return addresses from a stack: ra was found at slot. It
+// returns where the function really returns to, and whether that was replaced. Any
+// context.
+func TrueReturn(slot, ra uintptr) (pc uintptr, replaced bool) {
+	if numExits == 0 || ra != exitThunkPC() {
+		return ra, false
+	}
+	for i := numExits - 1; i >= 0; i-- {
+		if e := &exits[i]; e.slot == slot && e.ra != ra {
+			return e.ra, true
+		}
+	}
+	return ra, false
+}
+
+// dropExits drops the entries of a slot.
+func dropExits(slot uintptr) {
+	n := 0
+	for i := 0; i < numExits; i++ {
+		if exits[i].slot != slot {
+			exits[n] = exits[i]
+			n++
+		}
+	}
+	numExits = n
+}
+
+// dropStale drops the entries whose word is not the thunk's address any more.
+func dropStale(thunk uintptr) {
+	n := 0
+	for i := 0; i < numExits; i++ {
+		if ra, ok := ReadWord(exits[i].slot); ok && ra == thunk {
+			exits[n] = exits[i]
+			n++
+		}
+	}
+	numExits = n
+}
+
+// exited is called by the thunk when a function has returned whose return address was at
+// slot. It puts that back and calls the hook.
+func exited(slot uintptr) {
+	for i := numExits - 1; i >= 0; i-- {
+		e := exits[i]
+		if e.slot != slot {
+			continue
+		}
+		*(*uintptr)(pointer(slot)) = e.ra
+		for ; i+1 < numExits; i++ {
+			exits[i] = exits[i+1]
+		}
+		numExits--
+		p := &e.f
+		(*(*func(uintptr))(unsafe.Pointer(&p)))(e.arg)
+		return
+	}
+	exits[slot].slot = slot // somebody has written over the table: there is nowhere to go
+}
+
+// atThunk reports whether pc is the thunk's first instruction: its return address is then
+// in the word below SP, where the return has left it.
+func atThunk(pc uintptr) bool { return numExits != 0 && pc == exitThunkPC() }
+
+// trueReturns puts the true return addresses into the frames from first on, which were
+// found in the records from fp up.
+func (w *Walker) trueReturns(first int, fp uintptr) {
+	if numExits == 0 {
+		return
+	}
+	for i := first; i < w.N; i++ {
+		f := &w.Frames[i]
+		f.Addr, _ = TrueReturn(fp+8, f.Addr)
+		fp = f.FP
+	}
+}
