@@ -22,12 +22,14 @@ func (f *File) LookupAll(addrs []uint64, ret bool) [][]Frame {
 		return answers
 	}
 	b := batch{f: f, asked: make([]asked, len(addrs))}
+	order := make([]funcSymbol, len(addrs)) // index is the place among addrs
 	for i, addr := range addrs {
-		b.asked[i] = asked{addr: addr, pc: f.callAt(addr, ret), at: i}
+		order[i] = funcSymbol{addr: f.callAt(addr, ret), index: uint32(i)}
 	}
-	slices.SortFunc(b.asked, func(a, c asked) int {
-		return cmp.Or(cmp.Compare(a.pc, c.pc), cmp.Compare(a.addr, c.addr))
-	})
+	sortByAddr(order)
+	for i, o := range order {
+		b.asked[i] = asked{addr: addrs[o.index], pc: o.addr, at: int(o.index)}
+	}
 	b.run()
 	for i := range b.asked {
 		a := &b.asked[i]
@@ -63,22 +65,29 @@ type unitTask struct {
 }
 
 func (b *batch) run() {
-	if b.f.goTable() != nil {
+	if g := b.f.goTable(); g != nil {
 		const share = 4096
+		if len(b.asked) > 1024 {
+			g.needAll() // they are all over the table
+		}
 		var wait sync.WaitGroup
 		var next atomic.Int32
 		for range min(runtime.GOMAXPROCS(0), len(b.asked)/share+1) {
 			wait.Go(func() {
+				var m goMemory
 				for {
 					first := share * (int(next.Add(1)) - 1)
 					if first >= len(b.asked) {
 						return
 					}
-					b.askGo(first, min(first+share, len(b.asked)))
+					b.askGo(first, min(first+share, len(b.asked)), &m)
 				}
 			})
 		}
 		wait.Wait()
+	}
+	if b.askIndex() {
+		return
 	}
 	for i := range b.asked {
 		if len(b.asked[i].frames) == 0 && !b.again(i) {
@@ -88,6 +97,7 @@ func (b *batch) run() {
 	if len(b.todo) == 0 {
 		return
 	}
+	b.f.asked.Add(int64(len(b.todo)))
 	b.scan()
 	rest := b.share()
 	if len(b.units) > 0 {
@@ -109,12 +119,12 @@ func (b *batch) again(i int) bool {
 }
 
 // askGo answers what Go's table has an answer for.
-func (b *batch) askGo(first, end int) {
+func (b *batch) askGo(first, end int, m *goMemory) {
 	g := b.f.goTable()
 	for i := first; i < end; i++ {
 		if !b.again(i) {
-			if frames, entry := g.lookup(b.f, b.asked[i].pc); len(frames) > 0 {
-				b.answer(i, frames, entry)
+			if frames, entry := g.lookup(b.f, b.asked[i].pc, m); len(frames) > 0 {
+				b.answer(i, m.keep(frames), entry)
 			}
 		}
 	}
@@ -122,9 +132,8 @@ func (b *batch) askGo(first, end int) {
 
 // scan looks the symbols up in one pass, if that is cheaper than to sort them.
 func (b *batch) scan() {
-	const few = 512
 	f := b.f.symbolFile()
-	if len(b.todo) > few || f.scans.Load() > few {
+	if len(b.todo) > fewSymbols || f.scans.Load() > fewSymbols {
 		return
 	}
 	pcs := make([]uint64, len(b.todo))
@@ -137,13 +146,31 @@ func (b *batch) scan() {
 	}
 }
 
+// fewSymbols is up to how many symbols it is cheaper to look for in one pass than to
+// sort the table.
+const fewSymbols = 512
+
+// funcsAt is funcAt for addresses that rise; no name means none.
+func (f *File) funcsAt(addrs []uint64) []symbolHit {
+	hits := make([]symbolHit, len(addrs))
+	s := f.symbolFile()
+	if len(addrs) <= fewSymbols && s.scans.Load() <= fewSymbols && s.scanSymbols(addrs, hits) {
+		return hits
+	}
+	s.scans.Store(manyScans)
+	for i, addr := range addrs {
+		hits[i], _ = s.funcAt(addr)
+	}
+	return hits
+}
+
 // symbol returns what the symbol table says of the t'th of todo.
 func (b *batch) symbol(t int) (symbolHit, bool) {
 	if b.hits != nil {
 		return b.hits[t], b.hits[t].name != ""
 	}
 	f := b.f.symbolFile()
-	f.scans.Store(1 << 20) // sorted it serves best
+	f.scans.Store(manyScans)
 	return f.funcAt(b.asked[b.todo[t]].pc)
 }
 

@@ -103,6 +103,7 @@ func (f *File) namedFuncs() []code.Func {
 	var funcs []code.Func
 	goEnd := uint64(0)
 	if g := f.goTable(); g != nil {
+		g.needAll()
 		for i := range g.NumFuncs() {
 			fn, ok := g.Func(i)
 			if !ok {

@@ -6,6 +6,7 @@ package symbol
 
 import (
 	"bytes"
+	"debug/elf"
 	"sync"
 )
 
@@ -22,6 +23,15 @@ func (f *File) debugSection(name string) (*debugSection, error) {
 	s := f.section(name, ".z"+name[1:])
 	if s == nil {
 		return &debugSection{f: f}, nil
+	}
+	if f.typ == elf.ET_REL && s.flags&elf.SHF_GROUP != 0 {
+		// An object file has a section of that name for each type, too.
+		for i := range f.sections {
+			if o := &f.sections[i]; o.name == s.name && o.flags&elf.SHF_GROUP == 0 {
+				s = o
+				break
+			}
+		}
 	}
 	if _, err := f.extent(s); err != nil {
 		return nil, err
@@ -152,6 +162,18 @@ type dwarfData struct {
 	mu    sync.Mutex
 	index unitIndex
 	main  *dwarfReader // of single look-ups
+
+	dwoMu sync.Mutex
+	dwos  map[string]*dwarfData // by path; nil for a file of no use
+
+	dwpOnce sync.Once
+	dwp     *dwarfData // of the .dwp file
+	dwpFile *File
+	parts   map[uint64]dwoPart // of a .dwp file: where each unit is
+
+	supOnce       sync.Once
+	supplementary *dwarfData
+	supFile       *File
 }
 
 // unitBasesAll returns the offsets of all units' headers.

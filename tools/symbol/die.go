@@ -4,8 +4,7 @@
 // them. What is kept of a unit is which function is where; a function's own
 // entries are read when an address of it is looked up.
 //
-// Source: DWARF 5, sections 2.3 (siblings), 3.3.8.2 (inlined subroutines), 7.5.3
-// (abbreviations).
+// Source: DWARF 5, sections 2.3 (siblings), 3.3.8.2 (inlined subroutines).
 
 package symbol
 
@@ -43,47 +42,13 @@ const (
 	attrStrOffsetsBase = 0x72
 	attrAddrBase       = 0x73
 	attrRnglistsBase   = 0x74
+	attrDwoName        = 0x76
 	attrMIPSLinkage    = 0x2007
+	attrGNUDwoName     = 0x2130
+	attrGNUDwoID       = 0x2131
+	attrGNURangesBase  = 0x2132
+	attrGNUAddrBase    = 0x2133
 )
-
-// An abbrevTable has the shapes of a unit's entries. Compilers number them from 1.
-type abbrevTable struct {
-	key   abbrevKey
-	valid bool
-	dense []abbrev // dense[i] has the code i+1
-	other map[uint64]*abbrev
-	specs []attrSpec // of all of them
-}
-
-// An abbrevKey is an offset into .debug_abbrev and all else that sizes depend on.
-type abbrevKey struct {
-	off      uint64
-	version  uint16
-	addrSize int
-	dwarf64  bool
-}
-
-type abbrev struct {
-	tag      uint64
-	children bool
-	descend  bool // functions with code may be among the children
-	located  bool // it says where its code is
-	size     int  // of all the values in bytes, or -1 if it depends on them
-	sibling  int  // where DW_AT_sibling is, a DW_FORM_ref4, or -1
-	attrs    []attrSpec
-}
-
-type attrSpec struct {
-	attr, form uint64
-	implicit   int64
-}
-
-func (t *abbrevTable) get(code uint64) *abbrev {
-	if code-1 < uint64(len(t.dense)) {
-		return &t.dense[code-1]
-	}
-	return t.other[code]
-}
 
 // A die is one entry: the attributes of use, as they are in the file.
 type die struct {
@@ -95,132 +60,7 @@ type die struct {
 	callFile, callLine                    value
 	stmtList                              value
 	addrBase, strOffsetsBase, rngListBase value
-}
-
-// readAbbrev reads one abbreviation after its code.
-func (r *dwarfReader) readAbbrev(c *cursor, f *format, specs []attrSpec) (abbrev, []attrSpec) {
-	a := abbrev{tag: c.uleb(), children: c.u8() != 0, sibling: -1}
-	first := len(specs)
-	for r.spend(1) {
-		s := attrSpec{attr: c.uleb(), form: c.uleb()}
-		if s.form == formImplicit {
-			s.implicit = c.sleb()
-		}
-		if s.attr == 0 && s.form == 0 || c.bad {
-			break
-		}
-		switch {
-		case s.attr == attrSibling && s.form == formRef4:
-			a.sibling = a.size
-		case s.attr == attrLowPC, s.attr == attrRanges:
-			a.located = true
-		}
-		if n := fixedSize(s.form, f); a.size >= 0 && n >= 0 {
-			a.size += n
-		} else {
-			a.size = -1
-		}
-		specs = append(specs, s)
-	}
-	a.attrs = specs[first:len(specs):len(specs)]
-	switch a.tag {
-	case tagLexicalBlock, tagInlinedSubroutine, tagModule, tagCatchBlock, tagTryBlock, tagNamespace:
-		a.descend = true
-	}
-	return a, specs
-}
-
-// abbrevTable returns the unit's table. What it has of a damaged table is what
-// comes before the damage.
-func (r *dwarfReader) abbrevTable(u *unit) *abbrevTable {
-	key := abbrevKey{u.abbrevOff, u.version, u.addrSize, u.dwarf64}
-	for i := range r.abbrevs {
-		if r.abbrevs[i].key == key && r.abbrevs[i].valid {
-			return &r.abbrevs[i]
-		}
-	}
-	// Most units have a table of their own, so few are kept.
-	t := &r.abbrevs[r.nextAbbrevs%len(r.abbrevs)]
-	r.nextAbbrevs++
-	t.key = key
-	n := uint64(8 << 10)
-	for {
-		c := r.abbrevPages.cursor(u.abbrevOff, n)
-		n = max(n, uint64(len(c.b)))
-		t.dense, t.other = t.dense[:0], nil
-		specs := t.specs[:0]
-		for r.spend(4) {
-			code := c.uleb()
-			if code == 0 || c.bad {
-				break
-			}
-			var a abbrev
-			if a, specs = r.readAbbrev(&c, &u.format, specs); c.bad {
-				break
-			}
-			switch {
-			case code == uint64(len(t.dense))+1:
-				t.dense = append(t.dense, a)
-			case t.get(code) == nil:
-				if t.other == nil {
-					t.other = make(map[uint64]*abbrev)
-				}
-				t.other[code] = &a
-			}
-		}
-		t.specs = specs
-		if !c.bad || u.abbrevOff+uint64(len(c.b)) >= r.abbrev.size || r.work < 0 {
-			break
-		}
-		n *= 4
-	}
-	t.valid = r.work >= 0 // otherwise it may not be whole
-	return t
-}
-
-// oneAbbrev returns one abbreviation of a unit, mostly the first, without reading
-// the whole table.
-func (r *dwarfReader) oneAbbrev(u *unit, code uint64) *abbrev {
-	key := abbrevKey{u.abbrevOff, u.version, u.addrSize, u.dwarf64}
-	for i := range r.abbrevs {
-		if t := &r.abbrevs[i]; t.valid && t.key == key {
-			return t.get(code)
-		}
-	}
-	for n := uint64(2 << 10); ; n *= 4 {
-		c := r.abbrevPages.cursor(u.abbrevOff, n)
-		n = max(n, uint64(len(c.b)))
-		for {
-			got := c.uleb()
-			if got == code && code != 0 {
-				if a, _ := r.readAbbrev(&c, &u.format, nil); !c.bad {
-					return &a
-				}
-			}
-			if got == 0 || c.bad {
-				break
-			}
-			c.skipAbbrev()
-		}
-		if !r.spend(len(c.b)) || !c.bad || u.abbrevOff+uint64(len(c.b)) >= r.abbrev.size {
-			return nil
-		}
-	}
-}
-
-// skipAbbrev steps over an abbreviation after its code.
-func (c *cursor) skipAbbrev() {
-	c.uleb()
-	c.u8()
-	for !c.bad {
-		attr, form := c.uleb(), c.uleb()
-		if form == formImplicit {
-			c.sleb()
-		}
-		if attr == 0 && form == 0 {
-			return
-		}
-	}
+	dwoName, dwoID, rangesBase            value
 }
 
 // readAttrs reads the values of an entry of shape a.
@@ -256,8 +96,14 @@ func (r *dwarfReader) readAttrs(c *cursor, u *unit, a *abbrev, e *die) {
 			e.callLine = v
 		case attrStmtList:
 			e.stmtList = v
-		case attrAddrBase:
+		case attrAddrBase, attrGNUAddrBase:
 			e.addrBase = v
+		case attrDwoName, attrGNUDwoName:
+			e.dwoName = v
+		case attrGNUDwoID:
+			e.dwoID = v
+		case attrGNURangesBase:
+			e.rangesBase = v
 		case attrStrOffsetsBase:
 			e.strOffsetsBase = v
 		case attrRnglistsBase:
@@ -338,6 +184,10 @@ type loadedUnit struct {
 	deep  bool       // those that do too
 	lines lineTable
 	files []string // names of lines.files, as far as they were asked for
+
+	// Where the functions are instead, if they are in another file.
+	split       *loadedUnit
+	splitReader *dwarfReader
 }
 
 // A function is a piece of text of a function and the place of its entry.
@@ -434,139 +284,17 @@ func (l *loadedUnit) funcAt(pc uint64) (fn *function) {
 	return fn
 }
 
-// A funcTree is a function and the calls inlined into it.
-type funcTree struct {
-	calls []call
-	spans []callSpan // in the order of the file: the last that has a pc counts
-	open  []int32
-}
-
-type call struct {
-	parent             int32 // the call that this one is in, -1 for the function itself
-	inlined            bool
-	name, linkage      value
-	origin             value
-	callFile, callLine uint32
-}
-
-type callSpan struct {
-	span
-	call int32
-}
-
-// loadTree reads the entries of one function into r.tree.
-func (r *dwarfReader) loadTree(l *loadedUnit, fn *function) {
-	if r.treeOf == l && r.treeAt == fn.off {
-		return
-	}
-	r.treeOf, r.treeAt = l, fn.off
-	u := l.u
-	if r.current == u {
-		if at := fn.off - u.dies; at < uint64(len(r.info)) {
-			r.readTree(&cursor{b: r.info, at: int(at), base: u.dies, big: r.file.big()}, u)
-			return
-		}
-	}
-	end := fn.end
-	if end == 0 {
-		end = u.end
-	}
-	for n := min(uint64(4<<10), end-fn.off); ; n *= 4 {
-		n = min(n, u.end-fn.off)
-		c := r.infoPages.cursor(fn.off, n)
-		c.b = c.b[:min(uint64(len(c.b)), u.end-fn.off)]
-		if fn.end != 0 && fn.end <= u.end {
-			c = r.infoPages.cursor(fn.off, fn.end-fn.off)
-		}
-		if r.readTree(&c, u); !c.bad || fn.end != 0 || n >= u.end-fn.off {
-			return
-		}
-	}
-}
-
-func (r *dwarfReader) readTree(c *cursor, u *unit) {
-	t := &r.tree
-	t.calls, t.spans, t.open = t.calls[:0], t.spans[:0], t.open[:0]
-	abbrevs := r.abbrevTable(u)
-	var e die
-	in := int32(-1)
-	for {
-		code := c.uleb()
-		if c.bad {
-			return
-		}
-		if code == 0 {
-			if len(t.open) == 0 {
-				return
-			}
-			in = t.open[len(t.open)-1]
-			if t.open = t.open[:len(t.open)-1]; len(t.open) == 0 {
-				return
-			}
-			continue
-		}
-		a := abbrevs.get(code)
-		if a == nil || !r.spend(1) {
-			return
-		}
-		self := in
-		if a.tag == tagInlinedSubroutine || a.tag == tagSubprogram {
-			e = die{}
-			r.readAttrs(c, u, a, &e)
-			if c.bad || !r.spend(len(a.attrs)) {
-				return
-			}
-			n := call{parent: in, inlined: a.tag == tagInlinedSubroutine, name: e.name, linkage: e.linkage, origin: e.origin}
-			if n.origin.kind != valueRef {
-				n.origin = e.specification
-			}
-			if !n.inlined {
-				n.parent = -1
-			}
-			n.callFile, n.callLine = uint32(e.callFile.n), uint32(e.callLine.n)
-			self = int32(len(t.calls))
-			t.calls = append(t.calls, n)
-			for _, s := range r.ranges(u, &e) {
-				t.spans = append(t.spans, callSpan{s, self})
-			}
-		} else if !a.descend && c.skipAll(u, a) {
-			continue
-		} else if c.skipAttrs(u, a); c.bad {
-			return
-		}
-		switch {
-		case a.children:
-			t.open = append(t.open, in)
-			in = self
-		case len(t.open) == 0:
-			return // a function with nothing in it
-		}
-	}
-}
-
-// at returns the innermost call at pc, or -1.
-func (t *funcTree) at(pc uint64) (n int32) {
-	n = -1
-	for i := range t.spans {
-		if s := &t.spans[i]; s.low <= pc && pc < s.high {
-			n = s.call
-		}
-	}
-	return n
-}
-
-// A nameKey says where a name is said: an entry, or where its string is.
+// A nameKey says which entry has a name.
 type nameKey struct {
-	kind valueKind
+	kind valueKind // valueRef or valueRefSup
 	n    uint64
-	base uint64
 }
 
 // callName returns the name of a call's function: the linker's if the compiler
 // gave it, otherwise the source's.
 func (r *dwarfReader) callName(u *unit, c *call) string {
-	key := nameKey{valueRef, c.origin.n, 0}
-	if c.linkage.kind != valueNone || c.name.kind != valueNone || c.origin.kind != valueRef {
+	key := nameKey{c.origin.kind, c.origin.n}
+	if c.linkage.kind != valueNone || c.name.kind != valueNone || c.origin.kind == valueNone {
 		return r.funcName(u, c.name, c.linkage, c.origin)
 	}
 	if s, ok := r.names[key]; ok {
@@ -591,13 +319,19 @@ func (r *dwarfReader) funcName(u *unit, name, linkage, origin value) string {
 		if short == "" {
 			short = r.string(u, &r.infoPages, name)
 		}
-		if origin.kind != valueRef {
-			break
-		}
-		if origin.n < u.dies || origin.n >= u.end {
-			if u = r.unitOf(origin.n); u == nil {
-				break
+		switch {
+		case origin.kind == valueRefSup:
+			if r = r.supplement(); r == nil {
+				return short
 			}
+			u = r.unitOf(origin.n)
+		case origin.kind != valueRef:
+			return short
+		case origin.n < u.dies || origin.n >= u.end:
+			u = r.unitOf(origin.n)
+		}
+		if u == nil {
+			break
 		}
 		if !u.rooted {
 			if _, ok := r.root(u); !ok { // for the bases of its strings
@@ -609,7 +343,7 @@ func (r *dwarfReader) funcName(u *unit, name, linkage, origin value) string {
 			break
 		}
 		name, linkage = e.name, e.linkage
-		if origin = e.origin; origin.kind != valueRef {
+		if origin = e.origin; origin.kind == valueNone {
 			origin = e.specification
 		}
 	}
@@ -640,15 +374,19 @@ func (r *dwarfReader) load(u *unit) *loadedUnit {
 
 // loadInto reads a unit's functions and lines into l.
 func (r *dwarfReader) loadInto(l *loadedUnit, u *unit) {
-	l.u = u
+	l.u, l.split, l.splitReader = u, nil, nil
 	if !u.rooted {
 		if _, ok := r.root(u); !ok {
 			l.funcs, l.lines, l.files = l.funcs[:0], lineTable{}, nil
 			return
 		}
 	}
-	r.loadFuncs(l, false)
 	r.loadLines(l)
+	if r.loadSplit(l) {
+		l.funcs = l.funcs[:0]
+		return
+	}
+	r.loadFuncs(l, false)
 }
 
 // dwarfLookup returns the frames at pc by DWARF, innermost first, and the start
@@ -677,11 +415,16 @@ func (f *File) dwarfLookup(pc uint64, symbol symbolHit) (frames []Frame, start u
 
 // frames appends the frames at pc, which the unit has code at.
 func (r *dwarfReader) frames(l *loadedUnit, pc uint64, symbol symbolHit, frames []Frame) ([]Frame, uint64) {
-	fn := l.funcAt(pc)
-	if fn == nil && !l.deep && len(l.funcs) > 0 {
+	e, er := l, r // where the entries are
+	if l.split != nil {
+		e, er = l.split, l.splitReader
+		er.allow()
+	}
+	fn := e.funcAt(pc)
+	if fn == nil && !e.deep && len(e.funcs) > 0 {
 		// There is a function, but not at the top: one inside another.
-		r.loadFuncs(l, true)
-		fn = l.funcAt(pc)
+		er.loadFuncs(e, true)
+		fn = e.funcAt(pc)
 	}
 	row, hasLine := l.lines.at(pc)
 	if fn == nil && !hasLine {
@@ -694,22 +437,22 @@ func (r *dwarfReader) frames(l *loadedUnit, pc uint64, symbol symbolHit, frames 
 	if fn == nil {
 		return append(frames, fr), pc
 	}
-	r.loadTree(l, fn)
-	at := r.tree.at(pc)
+	er.loadTree(e, fn)
+	at := er.tree.at(pc)
 	for range maxInlineDepth {
 		if at < 0 {
 			break
 		}
-		c := &r.tree.calls[at]
+		c := &er.tree.calls[at]
 		if at = c.parent; at < 0 {
 			if symbol.name == "" {
-				if name := r.callName(l.u, c); name != "" {
+				if name := er.callName(e.u, c); name != "" {
 					fr.Function = name
 				}
 			}
 			break
 		}
-		fr.Function, fr.Inlined = r.callName(l.u, c), true
+		fr.Function, fr.Inlined = er.callName(e.u, c), true
 		frames = append(frames, fr)
 		fr = Frame{Function: symbol.name, File: r.fileName(l, c.callFile), Line: int(c.callLine)}
 	}

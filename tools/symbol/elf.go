@@ -73,6 +73,11 @@ type File struct {
 	strs  *pages       // of names found by such passes
 	strMu sync.Mutex
 
+	index *index       // nil if there is none
+	asked atomic.Int64 // look-ups in DWARF
+
+	badIndex bool // there is one that cannot be used
+
 	codeOnce sync.Once
 	code     *code.Image
 	found    []code.Func // functions of a stripped file, sorted
@@ -129,8 +134,13 @@ func NewFile(r io.ReaderAt, size int64, name string) (*File, error) {
 // Close closes what Open opened. Context: host.
 func (f *File) Close() error {
 	f.splitOnce.Do(func() {}) // it is not looked for any more
+	f.dwarfOnce.Do(func() {})
+	f.dwarf.close()
 	if f.split != nil {
 		f.split.Close()
+	}
+	if f.index != nil {
+		f.index.close()
 	}
 	if f.closer == nil {
 		return nil
@@ -188,6 +198,9 @@ func (f *File) RequireArch(arch string) error {
 // otherwise an error that wraps [ErrNoSymbols] and says what is missing.
 // Context: host.
 func (f *File) CanResolve() error {
+	if f.HasIndex() {
+		return nil
+	}
 	// The symbols come last: they cost most.
 	if f.goTable() != nil || f.dwarfData() != nil || len(f.symbols().funcs) > 0 {
 		return nil

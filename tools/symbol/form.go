@@ -198,6 +198,8 @@ const (
 	valueStrp                      // an offset into .debug_str
 	valueLineStrp                  // an offset into .debug_line_str
 	valueStrx                      // an index into the unit's part of .debug_str_offsets
+	valueRefSup                    // an offset into .debug_info of the supplementary file
+	valueStrpSup                   // an offset into .debug_str there
 )
 
 type value struct {
@@ -288,12 +290,16 @@ func (c *cursor) form(form uint64, implicit int64, f *format) value {
 		c.skip(16)
 	case formLoclistx:
 		c.uleb()
-	case formRefSig8, formRefSup8:
+	case formRefSig8:
 		c.take(8)
+	case formRefSup8:
+		return value{valueRefSup, c.uint(8)}
 	case formRefSup4:
-		c.take(4)
-	case formStrpSup, formGNURefAlt, formGNUStrpAlt:
-		c.offset(f.dwarf64)
+		return value{valueRefSup, c.uint(4)}
+	case formGNURefAlt:
+		return value{valueRefSup, c.offset(f.dwarf64)}
+	case formStrpSup, formGNUStrpAlt:
+		return value{valueStrpSup, c.offset(f.dwarf64)}
 	default:
 		c.bad = true
 	}

@@ -36,6 +36,13 @@ func FuzzELF(f *testing.F) {
 		}
 		add(b)
 	}
+	for _, arch := range []string{"riscv64", "arm64"} {
+		b, err := os.ReadFile(filepath.Join("testdata", "objects", arch+".o"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		add(b)
+	}
 	add(makeELF(nil, note("GNU\x00", 3, []byte{1, 2, 3})))
 	add(smallGo())
 	f.Fuzz(func(t *testing.T, b []byte, addr uint64) {

@@ -24,13 +24,15 @@ import (
 // A goTable is .gopclntab and what is needed to read it.
 type goTable struct {
 	tracer.PCTable
-	tab    []byte
-	addr   uint64 // where tab lies in memory
+	*lazyTable
+	addr   uint64 // where the table lies in memory
 	module moduleData
 
 	inlOnce sync.Once
 	gofunc  uint64 // address of go:func.*, 0 if not found
-	wrapper byte   // FuncID of wrapper functions
+
+	wrapOnce sync.Once
+	wrapper  byte // FuncID of wrapper functions
 }
 
 // moduleData holds the fields of runtime.firstmoduledata that are of use.
@@ -52,16 +54,18 @@ func (f *File) readGoTable() (*goTable, error) {
 	if s == nil {
 		return nil, nil
 	}
-	tab, err := f.data(s)
+	lazy, err := f.newLazyTable(s)
 	if err != nil {
 		return nil, err
 	}
-	g := &goTable{tab: tab, addr: s.addr}
-	if len(tab) >= 4 && f.order.Uint32(tab) != 0xfffffff1 || f.order != binary.LittleEndian {
+	g := &goTable{lazyTable: lazy, addr: s.addr}
+	const header = 72
+	g.need(0, header)
+	if len(g.tab) >= 4 && f.order.Uint32(g.tab) != 0xfffffff1 || f.order != binary.LittleEndian {
 		return nil, errors.New("the Go pc table is of a version or byte order that is not known here")
 	}
 	var ok bool
-	if g.PCTable, ok = tracer.ParsePCTable(tab, 0); !ok {
+	if g.PCTable, ok = tracer.ParsePCTable(g.tab, 0); !ok {
 		return nil, errors.New("the Go pc table is damaged")
 	}
 	g.module = f.readModuleData(g)
@@ -69,7 +73,7 @@ func (f *File) readGoTable() (*goTable, error) {
 	if !ok {
 		return nil, errors.New("the start of the Go text is not to be found")
 	}
-	g.PCTable, _ = tracer.ParsePCTable(tab, uintptr(text))
+	g.PCTable, _ = tracer.ParsePCTable(g.tab, uintptr(text))
 	return g, nil
 }
 
@@ -156,34 +160,79 @@ func (f *File) findGofunc(g *goTable, word func(off int) uint64) uint64 {
 	return 0
 }
 
+// A goMemory is what a reader of many answers makes once: strings, and room for frames.
+type goMemory struct {
+	strings map[*byte]string // by where they are in the table
+	room    []Frame
+}
+
+// text returns a string of the table. m may be nil.
+func (m *goMemory) text(b []byte, convert func(string) string) string {
+	if m == nil || len(b) == 0 {
+		return convert(string(b))
+	}
+	if m.strings == nil || len(m.strings) >= 1<<14 {
+		m.strings = map[*byte]string{}
+	}
+	s, ok := m.strings[&b[0]]
+	if !ok {
+		s = convert(string(b))
+		m.strings[&b[0]] = s
+	}
+	return s
+}
+
+func asItIs(s string) string { return s }
+
+// frames returns room for a few frames.
+func (m *goMemory) frames() []Frame {
+	if m == nil {
+		return nil
+	}
+	if cap(m.room)-len(m.room) < 16 {
+		m.room = make([]Frame, 0, 2048)
+	}
+	return m.room[len(m.room):]
+}
+
+// keep says that frames, which frames returned and lookup appended to, stay.
+func (m *goMemory) keep(frames []Frame) []Frame {
+	if n := len(m.room) + len(frames); n <= cap(m.room) && len(frames) > 0 && &m.room[:n][n-1] == &frames[len(frames)-1] {
+		m.room = m.room[:n]
+	}
+	return frames[:len(frames):len(frames)]
+}
+
 // lookup returns the frames at pc, innermost first, or nil if pc is in no Go
-// function.
-func (g *goTable) lookup(f *File, pc uint64) (frames []Frame, entry uint64) {
+// function. m may be nil.
+func (g *goTable) lookup(f *File, pc uint64, m *goMemory) (frames []Frame, entry uint64) {
 	fn, ok := g.Find(uintptr(pc))
 	if !ok {
 		return nil, 0
 	}
 	entry = uint64(fn.Entry())
+	frames = m.frames()
 	inner := "" // name of the frame called by the one at hand
 	for depth := 0; depth < maxInlineDepth; depth++ {
-		index, _ := fn.PCData(tracer.PCDataInlTreeIndex, uintptr(pc))
+		index, _ := g.pcData(fn, tracer.PCDataInlTreeIndex, pc)
 		var call inlinedCall
 		inlined := false
 		if index >= 0 {
 			call, inlined = g.inlined(f, fn, index)
 		}
-		raw, id := fn.Name(), fn.FuncID()
+		var name string
 		if inlined {
-			raw, id = g.NameAt(call.name), call.funcID
+			name = m.text(g.NameAt(call.name), printedName)
+		} else {
+			name = m.text(g.name(fn), printedName)
 		}
-		name := printedName(string(raw))
 		// The runtime leaves out a wrapper that called what it wraps. The
 		// physical function stays nevertheless: it is the one that offsets
 		// count from and that other tools name.
-		if depth == 0 || !inlined || id != g.wrapper || callsPanic(inner) {
+		if depth == 0 || !inlined || !g.isWrapper(call.funcID) || callsPanic(inner) {
 			fr := Frame{Function: name, Inlined: inlined}
-			if file, line, ok := fn.FileLine(uintptr(pc)); ok {
-				fr.File, fr.Line = string(file), int(line)
+			if file, line, ok := g.fileLine(fn, pc); ok {
+				fr.File, fr.Line = m.text(file, asItIs), int(line)
 			}
 			frames = append(frames, fr)
 			inner = name
@@ -210,13 +259,18 @@ func (g *goTable) inlined(f *File, fn tracer.Func, index int32) (c inlinedCall, 
 	if !ok {
 		return c, false
 	}
-	g.inlOnce.Do(func() { g.prepareInlines(f) })
+	g.inlOnce.Do(func() {
+		if g.gofunc = g.module.gofunc; g.gofunc == 0 {
+			g.gofunc, _, _ = f.exactSymbol([]byte("go:func.*"))
+		}
+	})
 	if g.gofunc == 0 {
 		return c, false
 	}
 	at := g.gofunc + uint64(off) + size*uint64(index)
 	var b []byte
 	if at >= g.addr && at-g.addr <= uint64(len(g.tab)) && uint64(len(g.tab))-(at-g.addr) >= size {
+		g.need(uint32(at-g.addr), size)
 		b = g.tab[at-g.addr:]
 	} else if b, ok = f.readAddr(at, size); !ok {
 		return c, false
@@ -224,21 +278,25 @@ func (g *goTable) inlined(f *File, fn tracer.Func, index int32) (c inlinedCall, 
 	return inlinedCall{funcID: b[0], name: int32(f.order.Uint32(b[4:])), parentPC: f.order.Uint32(b[8:])}, true
 }
 
-// prepareInlines finds the inline trees and the number that marks wrappers.
-func (g *goTable) prepareInlines(f *File) {
-	if g.gofunc = g.module.gofunc; g.gofunc == 0 {
-		g.gofunc, _, _ = f.exactSymbol([]byte("go:func.*"))
+// isWrapper reports whether id marks wrapper functions. The numbers differ from
+// release to release, but wrappers have the last, and the one before it belongs to a
+// function that every program has (internal/abi/symtab.go). To find that means to go
+// through all names, which is left until an inlined function is something special.
+func (g *goTable) isWrapper(id byte) bool {
+	if id == 0 {
+		return false
 	}
-	// The numbers differ from release to release, but wrappers have the last,
-	// and the one before it belongs to a function that every program has
-	// (internal/abi/symtab.go).
-	g.wrapper = 23 // Go 1.25 and 1.26
-	for i := range g.NumFuncs() {
-		if fn, ok := g.Func(i); ok && string(fn.Name()) == "runtime.systemstack_switch" {
-			g.wrapper = fn.FuncID() + 1
-			break
+	g.wrapOnce.Do(func() {
+		g.wrapper = 23 // Go 1.25 and 1.26
+		g.needAll()
+		for i := range g.NumFuncs() {
+			if fn, ok := g.Func(i); ok && string(g.name(fn)) == "runtime.systemstack_switch" {
+				g.wrapper = fn.FuncID() + 1
+				break
+			}
 		}
-	}
+	})
+	return id == g.wrapper
 }
 
 // callsPanic reports whether name is a function whose calling wrapper the
@@ -273,7 +331,7 @@ func (f *File) SPDelta(pc uint64) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	delta, ok := fn.SPDelta(uintptr(pc))
+	delta, ok := g.spDelta(fn, pc)
 	if !ok || delta < 0 || fn.Flags()&tracer.FuncFlagSPWrite != 0 && pc != uint64(fn.Entry()) {
 		return 0, false
 	}

@@ -90,8 +90,9 @@ func (r *dwarfReader) makeFileName(l *loadedUnit, file lineFile) string {
 	} else if file.dir < uint64(len(t.dirs)) {
 		dir = r.string(u, &r.linePages, t.dirs[file.dir])
 	}
-	// As it was given to the compiler: "a/../b.c" is not made "b.c".
-	if !path.IsAbs(dir) && compDir != "" {
+	// As it was given to the compiler: "a/../b.c" is not made "b.c". In DWARF 5 the
+	// first folder is that of the compilation itself, even if it is not absolute.
+	if !path.IsAbs(dir) && compDir != "" && (t.version < 5 || file.dir > 0 || dir == "") {
 		if dir == "" {
 			dir = compDir
 		} else {
@@ -122,13 +123,13 @@ type lineHeader struct {
 	addrSize   int
 }
 
-// loadLines reads a unit's line table.
-func (r *dwarfReader) loadLines(l *loadedUnit) {
+// loadLines reads a unit's line table. It reports whether that is whole.
+func (r *dwarfReader) loadLines(l *loadedUnit) bool {
 	t, u := &l.lines, l.u
 	*t = lineTable{seqs: t.seqs[:0], rows: t.rows[:0], dirs: t.dirs[:0], files: t.files[:0]}
 	l.files = l.files[:0]
 	if !u.hasLines {
-		return
+		return true
 	}
 	c := r.linePages.cursor(u.stmtList, 12)
 	f := format{addrSize: u.addrSize}
@@ -138,15 +139,16 @@ func (r *dwarfReader) loadLines(l *loadedUnit) {
 		length, head = c.uint(8), 12
 	}
 	if c.bad || length > r.line.size-u.stmtList-head || !r.spend(int(length)) {
-		return
+		return false
 	}
 	c = cursor{b: r.line.bytes(&r.lineBuf, u.stmtList+head, length), base: u.stmtList + head, big: c.big}
 	h, ok := t.readHeader(&c, &f)
 	if !ok {
-		return
+		return false
 	}
 	t.run(&c, &h, r.file)
 	slices.SortStableFunc(t.seqs, func(a, b sequence) int { return cmp.Compare(a.low, b.low) })
+	return !c.bad
 }
 
 // readHeader reads the header and leaves the cursor at the program.

@@ -61,11 +61,15 @@ func (f *File) callAt(addr uint64, ret bool) uint64 {
 // offsets count from.
 func (f *File) lookup(pc uint64) (frames []Frame, entry uint64) {
 	if g := f.goTable(); g != nil {
-		if frames, entry := g.lookup(f, pc); len(frames) > 0 {
+		if frames, entry := g.lookup(f, pc, nil); len(frames) > 0 {
 			return frames, entry
 		}
 	}
+	if frames, entry, _, ok := f.index.lookup(pc); ok {
+		return frames, entry
+	}
 	hit, ok := f.funcAt(pc)
+	f.asked.Add(1)
 	frames, low := f.dwarfLookup(pc, hit)
 	return f.choose(pc, hit, ok, frames, low)
 }
@@ -95,33 +99,45 @@ func (f *File) unnamedAt(pc uint64) *code.Func {
 	return f.foundAt(pc)
 }
 
-// FullNames puts full names into frames, which Lookup(addr, false) returned: of
-// Go functions with type arguments the pc table and the runtime have a short name
-// ("main.f[...]"), the symbol table and DWARF the one that nm and addr2line print
-// ("main.f[go.shape.int]"). A name stays as it is if these sources lack it or
-// disagree about the function. Context: host.
+// FullNames puts the full name of the function that holds addr into frames, which
+// Lookup(addr, false) returned: of Go functions with type arguments the pc table and
+// the runtime have a short name ("main.f[...]"), the symbol table the one that nm and
+// addr2line print ("main.f[go.shape.int]"). It stays as it is if the symbol table
+// lacks it, and so do the names of inlined calls, which only DWARF has in full: to
+// read that takes a hundred times as long as all the rest. Context: host.
 func (f *File) FullNames(addr uint64, frames []Frame) {
-	short := func(fr *Frame) bool { return strings.Contains(fr.Function, "[...]") }
-	if !slices.ContainsFunc(frames, func(fr Frame) bool { return short(&fr) }) {
+	f.FullNamesAll([]uint64{addr}, [][]Frame{frames})
+}
+
+// FullNamesAll is FullNames for what LookupAll(addrs, false) returned. Context: host.
+func (f *File) FullNamesAll(addrs []uint64, answers [][]Frame) {
+	// The entry is looked up, not the address: to the pc table the padding after a
+	// function is a part of it.
+	short := func(i int) (fr *Frame, entry uint64) {
+		if n := len(answers[i]); n > 0 && strings.Contains(answers[i][n-1].Function, "[...]") {
+			fr = &answers[i][n-1]
+			entry = addrs[i] - fr.Offset
+		}
+		return fr, entry
+	}
+	var entries []uint64
+	for i := range answers {
+		if fr, entry := short(i); fr != nil {
+			entries = append(entries, entry)
+		}
+	}
+	if len(entries) == 0 {
 		return // the symbols would be read for nothing
 	}
-	physical := &frames[len(frames)-1]
-	// Not at addr: to the pc table the padding after a function is a part of it.
-	hit, _ := f.funcAt(addr - physical.Offset)
-	if short(physical) && printedName(hit.name) == physical.Function {
-		physical.Function = hit.name
-	}
-	inlined := frames[:len(frames)-1]
-	if !slices.ContainsFunc(inlined, func(fr Frame) bool { return short(&fr) }) {
-		return // reading DWARF would be for nothing
-	}
-	full, _ := f.dwarfLookup(addr, hit)
-	if len(full) != len(frames) {
-		return // Lookup left a wrapper out: which is which would be a guess
-	}
-	for i := range inlined {
-		if fr := &inlined[i]; short(fr) && printedName(full[i].Function) == fr.Function {
-			fr.Function = full[i].Function
+	slices.Sort(entries)
+	entries = slices.Compact(entries)
+	hits := f.funcsAt(entries)
+	for i := range answers {
+		if fr, entry := short(i); fr != nil {
+			n, _ := slices.BinarySearch(entries, entry)
+			if name := hits[n].name; printedName(name) == fr.Function {
+				fr.Function = name
+			}
 		}
 	}
 }
@@ -132,6 +148,9 @@ func (f *File) isEntry(addr uint64) bool {
 		if fn, ok := g.Find(uintptr(addr)); ok {
 			return uint64(fn.Entry()) == addr
 		}
+	}
+	if _, entry, sure, ok := f.index.lookup(addr); ok && (sure || !f.index.partial()) {
+		return sure && entry == addr
 	}
 	if hit, ok := f.funcAt(addr); ok {
 		return hit.start == addr

@@ -97,6 +97,7 @@ func (f *File) indexNames(x *nameIndex) {
 		hashes = append(hashes, uint32(maphash.Bytes(x.seed, name)))
 	}
 	if g := f.goTable(); g != nil {
+		g.needAll()
 		for i := range g.NumFuncs() {
 			r := nameRef{goPart, uint32(i)}
 			add(r, f.refName(r))
@@ -104,6 +105,7 @@ func (f *File) indexNames(x *nameIndex) {
 	}
 	t, sf := f.symbols(), f.symbolFile()
 	text := sf.textSections()
+	x.refs, hashes = slices.Grow(x.refs, len(t.funcs)*5/4), slices.Grow(hashes, len(t.funcs)*5/4)
 	for pi := range t.parts {
 		p := &t.parts[pi]
 		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {

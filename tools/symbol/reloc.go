@@ -5,7 +5,7 @@
 // would do it.
 //
 // Sources: System V ABI, "Relocation"; its supplements for the 64-bit x86 (table
-// 4.9), the 32-bit x86 (4.3) and Arm 64 (5.7).
+// 4.9), the 32-bit x86 (4.3), Arm 64 (5.7) and RISC-V ("Relocations").
 
 package symbol
 
@@ -45,16 +45,91 @@ func (f *File) layOut() {
 	}
 }
 
-// relocKinds are the relocations found in debug sections: the size in bytes of what
-// each writes, and whether it counts from the place itself. Size 0 writes nothing.
-var relocKinds = map[elf.Machine]map[uint32]struct {
-	size     int
+// A relocKind is what a relocation of a debug section writes.
+type relocKind struct {
+	size     int // in bytes, or one of the sizes below; 0 writes nothing
 	relative bool
-}{
-	elf.EM_X86_64:  {0: {0, false}, 1: {8, false}, 2: {4, true}, 10: {4, false}, 11: {4, false}, 12: {2, false}, 14: {1, false}, 24: {8, true}, 17: {8, false}, 21: {4, false}},
-	elf.EM_386:     {0: {0, false}, 1: {4, false}, 2: {4, true}, 20: {2, false}, 22: {1, false}, 32: {4, false}},
-	elf.EM_AARCH64: {0: {0, false}, 256: {0, false}, 257: {8, false}, 258: {4, false}, 259: {2, false}, 260: {8, true}, 261: {4, true}, 262: {2, true}},
-	elf.EM_ARM:     {0: {0, false}, 2: {4, false}, 3: {4, true}, 38: {4, false}},
+	op       relocOp
+}
+
+// A relocOp says what becomes of what is there: it is replaced or, on RISC-V, whose
+// linker changes distances, added to or subtracted from by one relocation of a pair.
+type relocOp uint8
+
+const (
+	relocSet relocOp = iota
+	relocAdd
+	relocSub
+)
+
+// Sizes of what takes no whole number of bytes.
+const (
+	sizeLow6 = -1 // the lower six bits of a byte
+	sizeULEB = -2 // a variable-length number, which keeps its length
+)
+
+// relocKinds are the relocations found in debug sections.
+var relocKinds = map[elf.Machine]map[uint32]relocKind{
+	elf.EM_X86_64:  {0: {}, 1: {size: 8}, 2: {size: 4, relative: true}, 10: {size: 4}, 11: {size: 4}, 12: {size: 2}, 14: {size: 1}, 24: {size: 8, relative: true}, 17: {size: 8}, 21: {size: 4}},
+	elf.EM_386:     {0: {}, 1: {size: 4}, 2: {size: 4, relative: true}, 20: {size: 2}, 22: {size: 1}, 32: {size: 4}},
+	elf.EM_AARCH64: {0: {}, 256: {}, 257: {size: 8}, 258: {size: 4}, 259: {size: 2}, 260: {size: 8, relative: true}, 261: {size: 4, relative: true}, 262: {size: 2, relative: true}},
+	elf.EM_ARM:     {0: {}, 2: {size: 4}, 3: {size: 4, relative: true}, 38: {size: 4}},
+	elf.EM_RISCV: {0: {}, 43: {}, 51: {}, 1: {size: 4}, 2: {size: 8},
+		33: {size: 1, op: relocAdd}, 34: {size: 2, op: relocAdd}, 35: {size: 4, op: relocAdd}, 36: {size: 8, op: relocAdd},
+		37: {size: 1, op: relocSub}, 38: {size: 2, op: relocSub}, 39: {size: 4, op: relocSub}, 40: {size: 8, op: relocSub},
+		52: {size: sizeLow6, op: relocSub}, 53: {size: sizeLow6}, 54: {size: 1}, 55: {size: 2}, 56: {size: 4},
+		57: {size: 4, relative: true}, 60: {size: sizeULEB}, 61: {size: sizeULEB, op: relocSub}},
+}
+
+// place returns the bytes that a relocation writes, or nil if they lie outside of b.
+func (k *relocKind) place(b []byte) []byte {
+	n := k.size
+	switch n {
+	case sizeLow6:
+		n = 1
+	case sizeULEB:
+		for n = 0; n < len(b) && b[n] >= 0x80; n++ {
+		}
+		n++
+	}
+	if n > len(b) {
+		return nil
+	}
+	return b[:n]
+}
+
+// get reads the number at a relocation's place.
+func (k *relocKind) get(at []byte, big bool) uint64 {
+	c := cursor{b: at, big: big}
+	switch k.size {
+	case sizeLow6:
+		return uint64(at[0] & 0x3f)
+	case sizeULEB:
+		return c.uleb()
+	}
+	return c.uint(k.size)
+}
+
+// put writes a number there.
+func (k *relocKind) put(at []byte, big bool, v uint64) {
+	switch k.size {
+	case sizeLow6:
+		at[0] = at[0]&^0x3f | byte(v)&0x3f
+		return
+	case sizeULEB:
+		for i := range at {
+			at[i] = at[i]&0x80 | byte(v)&0x7f
+			v >>= 7
+		}
+		return
+	}
+	for i := range at {
+		j := i
+		if big {
+			j = len(at) - 1 - i
+		}
+		at[j] = byte(v >> (8 * i))
+	}
 }
 
 func (f *File) canRelocate() bool { return relocKinds[f.machine] != nil }
@@ -113,27 +188,26 @@ func (f *File) relocate(s *section, b []byte) error {
 			return fmt.Errorf("section %s: relocation of type %d for %v is not known", rs.name, kind, f.machine)
 		case k.size == 0:
 			continue
-		case off > uint64(len(b)) || uint64(len(b))-off < uint64(k.size) || sym >= uint64(len(values)):
+		case off > uint64(len(b)) || k.place(b[off:]) == nil || sym >= uint64(len(values)):
 			return fmt.Errorf("section %s: relocation at %#x with symbol %d lies outside: damaged", rs.name, off, sym)
 		}
-		at := b[off : off+uint64(k.size)]
+		at := k.place(b[off:])
 		v := values[sym]
 		if rs.typ == elf.SHT_RELA {
 			v += c.uint(word)
 		} else {
-			old := cursor{b: at, big: f.big()}
-			v += old.uint(k.size)
+			v += k.get(at, f.big())
 		}
 		if k.relative {
 			v -= s.addr + off
 		}
-		for i := range at {
-			j := i
-			if f.big() {
-				j = len(at) - 1 - i
-			}
-			at[j] = byte(v >> (8 * i))
+		switch k.op {
+		case relocAdd:
+			v += k.get(at, f.big())
+		case relocSub:
+			v = k.get(at, f.big()) - v
 		}
+		k.put(at, f.big(), v)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 )
 
-// debugDir is where systems keep debug files.
-const debugDir = "/usr/lib/debug"
+// debugDir is where systems keep debug files. Tests have a system of their own.
+var debugDir = "/usr/lib/debug"
 
 // companion returns the file with this one's debug information, or nil.
 func (f *File) companion() *File {

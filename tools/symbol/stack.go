@@ -51,7 +51,8 @@ type GoFunc struct {
 	// with a computed value. Asm: it was written in assembly.
 	Top, SPWrite, Asm bool
 
-	fn tracer.Func
+	fn    tracer.Func
+	table *goTable
 }
 
 // GoFunc returns the Go function that pc is in. Context: host.
@@ -65,9 +66,9 @@ func (f *File) GoFunc(pc uint64) (g GoFunc, ok bool) {
 		return g, false
 	}
 	flags := fn.Flags()
-	return GoFunc{Name: string(fn.Name()), Entry: uint64(fn.Entry()), End: uint64(fn.End()),
+	return GoFunc{Name: string(t.name(fn)), Entry: uint64(fn.Entry()), End: uint64(fn.End()),
 		Top: flags&tracer.FuncFlagTopFrame != 0, SPWrite: flags&tracer.FuncFlagSPWrite != 0,
-		Asm: flags&tracer.FuncFlagAsm != 0, fn: fn}, true
+		Asm: flags&tracer.FuncFlagAsm != 0, fn: fn, table: t}, true
 }
 
 // SPDelta returns how many bytes above SP the slot with the return address lies
@@ -75,6 +76,6 @@ func (f *File) GoFunc(pc uint64) (g GoFunc, ok bool) {
 // table's word, which in a function with SPWrite holds at the entry only. It
 // reports false in the padding after the code. Context: host.
 func (g *GoFunc) SPDelta(pc uint64) (delta uint64, ok bool) {
-	d, ok := g.fn.SPDelta(uintptr(pc))
+	d, ok := g.table.spDelta(g.fn, pc)
 	return uint64(d), ok && d >= 0
 }

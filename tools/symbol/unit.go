@@ -1,20 +1,17 @@
-// DWARF is read one compile unit at a time. Which unit has an address is told by
-// .debug_aranges or, where that says nothing, by the units' own first entries.
+// DWARF is read one compile unit at a time.
 //
 // Damaged or hostile DWARF can make small data mean much work: by sharing one
 // long list among many entries, say. So each step has an allowance of work in
 // proportion to the length of the debug sections, many times what real files
 // need, and gives up when that is spent.
 //
-// Source: DWARF 5, sections 3.1, 6.1.2, 7.5.1 and 2.17 (code addresses and ranges).
+// Source: DWARF 5, sections 3.1 and 7.5.1.
 
 package symbol
 
 import (
-	"cmp"
 	"debug/elf"
 	"errors"
-	"slices"
 	"sort"
 )
 
@@ -32,6 +29,11 @@ type unit struct {
 	hasLines                              bool
 	plainNames                            bool // names in the source are the linker's
 	addrBase, strOffsetsBase, rngListBase uint64
+
+	dwoName    value
+	dwoID      uint64 // 0 if the unit is not split
+	rangesBase uint64 // of a skeleton of DWARF 4: what the split unit's offsets into .debug_ranges count from
+	listBase   uint64 // of a split unit: its skeleton's rangesBase
 }
 
 func (f *File) dwarfData() *dwarfData {
@@ -58,6 +60,18 @@ func (f *File) readDWARF() (*dwarfData, error) {
 		return nil, errors.New("an object file, its DWARF is not linked yet")
 	}
 	d := &dwarfData{file: f}
+	if err := f.debugSections(d, ""); err != nil {
+		return nil, err
+	}
+	if len(f.textSpans()) == 0 {
+		return nil, errors.New("DWARF without any code addresses")
+	}
+	d.main = d.newReader()
+	return d, nil
+}
+
+// debugSections finds the sections whose names end in suffix.
+func (f *File) debugSections(d *dwarfData, suffix string) error {
 	for _, want := range []struct {
 		name string
 		to   **debugSection
@@ -67,18 +81,14 @@ func (f *File) readDWARF() (*dwarfData, error) {
 		{".debug_rnglists", &d.rnglists}, {".debug_addr", &d.addr}, {".debug_str_offsets", &d.strOffsets},
 		{".debug_aranges", &d.aranges},
 	} {
-		s, err := f.debugSection(want.name)
+		s, err := f.debugSection(want.name + suffix)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		*want.to = s
 		d.total += int(s.size)
 	}
-	if len(f.textSpans()) == 0 {
-		return nil, errors.New("DWARF without any code addresses")
-	}
-	d.main = d.newReader()
-	return d, nil
+	return nil
 }
 
 // A dwarfReader reads DWARF for one goroutine at a time.
@@ -94,6 +104,9 @@ type dwarfReader struct {
 	abbrevs [8]abbrevTable
 
 	nextAbbrevs int // the table that is replaced next
+
+	splits map[*dwarfData]*dwarfReader
+	sup    *dwarfReader // of the supplementary file, when it is needed
 
 	current *unit // whose bytes infoBuf has
 	info    []byte
@@ -166,7 +179,7 @@ func (r *dwarfReader) unit(base uint64) *unit {
 	}
 	switch unitType {
 	case utSkeleton, utSplitCompile:
-		c.skip(8)
+		u.dwoID = c.uint(8)
 	case utType, utSplitType:
 		c.skip(8)
 		c.offset(u.dwarf64)
@@ -211,12 +224,20 @@ func (r *dwarfReader) root(u *unit) (e die, ok bool) {
 			u.plainNames = true
 		}
 		u.stmtList, u.hasLines = e.stmtList.n, e.stmtList.kind != valueNone
+		u.dwoName = e.dwoName
+		if e.dwoID.kind == valueConst {
+			u.dwoID = e.dwoID.n
+		}
+		u.rangesBase = e.rangesBase.n
 		// Without a base attribute the lists begin after the section's header.
 		header := uint64(8)
 		if u.dwarf64 {
 			header = 16
 		}
 		u.addrBase, u.strOffsetsBase, u.rngListBase = header, header, header+4
+		if u.version < 5 { // those sections had no headers when they were an extension
+			u.addrBase, u.strOffsetsBase = 0, 0
+		}
 		for _, b := range []struct {
 			v  value
 			to *uint64
@@ -243,162 +264,6 @@ func (r *dwarfReader) unitOf(off uint64) *unit {
 	return nil
 }
 
-// A unitIndex tells which unit has an address.
-type unitIndex struct {
-	ranges []unitRange // sorted by low
-	state  int         // 0: nothing, 1: what .debug_aranges says, 2: all
-	asked  int         // look-ups since ranges grew, before they are sorted
-}
-
-// A unitRange is a piece of text that belongs to the unit at offset base.
-type unitRange struct {
-	low, high uint64
-	maxHigh   uint64 // the highest high of this range and all before it
-	base      uint64
-}
-
-// unitsAt appends to units, which is empty, the offsets of the units that have code
-// at pc, the one with the shortest piece of text first. Real files have one. d.mu is
-// held.
-func (d *dwarfData) unitsAt(pc uint64, units []uint64) []uint64 {
-	if !d.file.IsText(pc) {
-		return units
-	}
-	for {
-		if d.index.state > 0 {
-			if units = d.index.at(pc, units); len(units) > 0 || d.index.state == 2 {
-				return units
-			}
-		}
-		if d.index.state == 0 {
-			d.readAranges()
-		} else {
-			d.readRoots()
-		}
-		d.index.asked = 0
-		d.index.state++
-	}
-}
-
-func (x *unitIndex) at(pc uint64, units []uint64) []uint64 {
-	var hits [4]unitRange
-	n := 0
-	if x.asked++; x.asked <= 2 { // to sort them takes longer
-		for i := range x.ranges {
-			if r := &x.ranges[i]; r.low <= pc && pc < r.high && n < len(hits) {
-				hits[n] = *r
-				n++
-			}
-		}
-	} else if x.asked == 3 {
-		x.sort()
-	}
-	i := -1
-	if x.asked > 2 {
-		i = sort.Search(len(x.ranges), func(i int) bool { return x.ranges[i].low > pc }) - 1
-	}
-	for ; i >= 0 && x.ranges[i].maxHigh > pc && n < len(hits); i-- {
-		if pc < x.ranges[i].high {
-			hits[n] = x.ranges[i]
-			n++
-		}
-	}
-	if n > 1 {
-		slices.SortStableFunc(hits[:n], func(a, b unitRange) int { return cmp.Compare(a.high-a.low, b.high-b.low) })
-	}
-	for _, h := range hits[:n] {
-		if !slices.Contains(units, h.base) {
-			units = append(units, h.base)
-		}
-	}
-	return units
-}
-
-func (x *unitIndex) sort() {
-	slices.SortFunc(x.ranges, func(a, b unitRange) int {
-		return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.base, b.base))
-	})
-	for i := range x.ranges {
-		x.ranges[i].maxHigh = x.ranges[i].high
-		if i > 0 {
-			x.ranges[i].maxHigh = max(x.ranges[i].high, x.ranges[i-1].maxHigh)
-		}
-	}
-}
-
-// readAranges reads .debug_aranges (DWARF 5, section 6.1.2).
-func (d *dwarfData) readAranges() {
-	var buf []byte
-	b := d.aranges.bytes(&buf, 0, d.aranges.size)
-	c := cursor{b: b, big: d.file.big()}
-	for c.at < len(b) && !c.bad {
-		start := c.at
-		length, dwarf64 := c.uint(4), false
-		if length == 0xffffffff {
-			length, dwarf64 = c.uint(8), true
-		}
-		if c.bad || length > uint64(len(b)-c.at) {
-			return
-		}
-		end := c.at + int(length)
-		c.uint(2) // version
-		base := c.offset(dwarf64)
-		size, selector := int(c.uint(1)), c.uint(1)
-		if c.bad || size != 4 && size != 8 || selector != 0 || base >= d.info.size {
-			c = cursor{b: b, at: end, big: c.big}
-			continue
-		}
-		// The pairs are aligned to their own size.
-		if over := (c.at - start) % (2 * size); over != 0 {
-			c.skip(uint64(2*size - over))
-		}
-		for c.at+2*size <= end {
-			low, n := c.uint(size), c.uint(size)
-			if low == 0 && n == 0 {
-				break
-			}
-			if n != 0 && low+n > low && d.file.IsText(low) {
-				d.index.ranges = append(d.index.ranges, unitRange{low: low, high: low + n, base: base})
-			}
-		}
-		c.at, c.bad = end, false
-	}
-}
-
-// readRoots reads the first entries of the units that .debug_aranges is silent
-// about.
-func (d *dwarfData) readRoots() {
-	known := make(map[uint64]bool)
-	for i := range d.index.ranges {
-		known[d.index.ranges[i].base] = true
-	}
-	r := d.main
-	r.allow()
-	for _, base := range d.allUnits() {
-		if known[base] || r.work < 0 {
-			continue
-		}
-		u := r.unit(base)
-		if u == nil {
-			continue // one unit less; the next may be well
-		}
-		e, ok := r.root(u)
-		if !ok || e.tag == tagPartialUnit || e.tag == tagTypeUnit {
-			continue
-		}
-		spans := r.ranges(u, &e)
-		for _, s := range spans {
-			d.index.ranges = append(d.index.ranges, unitRange{low: s.low, high: s.high, base: base})
-		}
-		if len(spans) == 0 && e.ranges.kind == valueNone && u.low == 0 {
-			// A unit without ranges: its functions tell.
-			for _, fn := range r.load(u).funcs {
-				d.index.ranges = append(d.index.ranges, unitRange{low: fn.low, high: fn.high, base: base})
-			}
-		}
-	}
-}
-
 // address resolves a value that stands for an address.
 func (r *dwarfReader) address(u *unit, v value) (uint64, bool) {
 	switch v.kind {
@@ -423,6 +288,10 @@ func (r *dwarfReader) addrx(u *unit, i uint64) (uint64, bool) {
 // place lies.
 func (r *dwarfReader) string(u *unit, in *pages, v value) string {
 	switch v.kind {
+	case valueStrpSup:
+		if s := r.supplement(); s != nil {
+			return string(s.strPages.cstring(v.n))
+		}
 	case valueString:
 		return string(in.cstring(v.n))
 	case valueStrp:
@@ -443,128 +312,4 @@ func (r *dwarfReader) string(u *unit, in *pages, v value) string {
 		}
 	}
 	return ""
-}
-
-// ranges returns the pieces of text an entry covers, until it is called again. What
-// the linker dropped is at 0 or at the end of the address space, in no text, and
-// left out.
-func (r *dwarfReader) ranges(u *unit, e *die) []span {
-	r.spans = r.spans[:0]
-	switch e.ranges.kind {
-	case valueNone:
-		low, ok := r.address(u, e.low)
-		if !ok {
-			break
-		}
-		high, ok := low+e.high.n, true
-		if e.high.kind != valueConst {
-			high, ok = r.address(u, e.high)
-		}
-		if ok {
-			r.keep(low, high)
-		}
-	case valueRnglistx:
-		size := uint64(4)
-		if u.dwarf64 {
-			size = 8
-		}
-		if e.ranges.n > r.rnglists.size {
-			break
-		}
-		r.rangePages.use(r.rnglists)
-		c := r.rangePages.cursor(u.rngListBase+e.ranges.n*size, size)
-		if off := c.offset(u.dwarf64); !c.bad {
-			r.rangeList5(u, u.rngListBase+off)
-		}
-	default:
-		if u.version >= 5 {
-			r.rangePages.use(r.rnglists)
-			r.rangeList5(u, e.ranges.n)
-		} else {
-			r.rangePages.use(r.dwarfData.ranges)
-			r.rangeList4(u, e.ranges.n)
-		}
-	}
-	return r.spans
-}
-
-// use makes p read another section.
-func (p *pages) use(sec *debugSection) {
-	if p.sec != sec {
-		*p = pages{sec: sec, tmp: p.tmp}
-	}
-}
-
-func (r *dwarfReader) keep(low, high uint64) {
-	if low < high && r.file.IsText(low) {
-		r.spans = append(r.spans, span{low, high})
-	}
-}
-
-// rangeList4 reads a list of .debug_ranges (DWARF 4, section 2.17.3).
-func (r *dwarfReader) rangeList4(u *unit, off uint64) {
-	r.rangePages.parse(off, func(c *cursor) {
-		r.spans = r.spans[:0]
-		base, last := u.low, ^uint64(0)>>(64-8*u.addrSize)
-		for r.spend(2) {
-			low, high := c.uint(u.addrSize), c.uint(u.addrSize)
-			switch {
-			case c.bad || low == 0 && high == 0:
-				return
-			case low == last:
-				base = high
-			default:
-				r.keep(base+low, base+high)
-			}
-		}
-	})
-}
-
-// rangeList5 reads a list of .debug_rnglists (DWARF 5, section 7.25).
-func (r *dwarfReader) rangeList5(u *unit, off uint64) {
-	const (
-		endOfList, baseAddressx, startxEndx, startxLength, offsetPair, baseAddress, startEnd, startLength = 0, 1, 2, 3, 4, 5, 6, 7
-	)
-	r.rangePages.parse(off, func(c *cursor) {
-		r.spans = r.spans[:0]
-		base := u.low
-		for r.spend(2) {
-			kind := c.u8()
-			if c.bad || kind == endOfList {
-				return
-			}
-			ok1, ok2 := true, true
-			var low, high uint64
-			switch kind {
-			case baseAddressx:
-				base, _ = r.addrx(u, c.uleb())
-				continue
-			case baseAddress:
-				base = c.uint(u.addrSize)
-				continue
-			case startxEndx:
-				low, ok1 = r.addrx(u, c.uleb())
-				high, ok2 = r.addrx(u, c.uleb())
-			case startxLength:
-				low, ok1 = r.addrx(u, c.uleb())
-				high = low + c.uleb()
-			case offsetPair:
-				low = base + c.uleb()
-				high = base + c.uleb()
-			case startEnd:
-				low, high = c.uint(u.addrSize), c.uint(u.addrSize)
-			case startLength:
-				low = c.uint(u.addrSize)
-				high = low + c.uleb()
-			default:
-				return
-			}
-			if c.bad {
-				return
-			}
-			if ok1 && ok2 {
-				r.keep(low, high)
-			}
-		}
-	})
 }

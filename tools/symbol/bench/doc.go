@@ -4,8 +4,10 @@
 // median of the same run. The lines go to bench-symbol.txt too.
 //
 // It needs Debian or a system like it: what is missing it installs or downloads,
-// and says so first. The kernel's debug file (858 MB to load, 633 MB to keep) stays
-// in the user's cache folder. ZF_VMLINUX names another vmlinux to measure with.
+// and says so first. The kernel's debug file (858 MB to load, 633 MB to keep), its
+// decode_stacktrace.sh (140 MB to load, 8 KB to keep) and a Go program of 100 MB, which
+// takes minutes to build, stay in the user's cache folder. ZF_VMLINUX names another
+// vmlinux to measure with.
 //
 // A figure that is short of its goal is no failure; one that could not be measured
 // is.

@@ -44,7 +44,7 @@ type bench struct {
 	cache string // for the next ones too
 
 	zf, vmlinux, noAranges, goELF string
-	llvm, llvmSymbolizer          string
+	llvm, llvmSymbolizer, decoder string
 }
 
 func progress(format string, a ...any) { fmt.Fprintf(os.Stderr, "bench-symbol: "+format+"\n", a...) }
@@ -71,7 +71,7 @@ func (b *bench) run() (err error) {
 	if err := b.setUp(); err != nil {
 		return err
 	}
-	for _, part := range []func() error{b.equal, b.kernel, b.goProgram, b.live} {
+	for _, part := range []func() error{b.equal, b.equalGo, b.kernel, b.index, b.oops, b.goProgram, b.live} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -112,11 +112,11 @@ func textAddresses(path string, n int) ([]uint64, error) {
 	return addrs, nil
 }
 
-// write puts addresses into a file, one a line.
-func (b *bench) write(name string, addrs []uint64) (string, error) {
+// write puts addresses into a file, one a line, each with tail behind it.
+func (b *bench) write(name string, addrs []uint64, tail string) (string, error) {
 	var text strings.Builder
 	for _, a := range addrs {
-		fmt.Fprintf(&text, "%#x\n", a)
+		fmt.Fprintf(&text, "%#x%s\n", a, tail)
 	}
 	path := filepath.Join(b.dir, name)
 	return path, os.WriteFile(path, []byte(text.String()), 0o666)
@@ -129,7 +129,7 @@ func (b *bench) equal() error {
 	if err != nil {
 		return err
 	}
-	in, err := b.write("equal", addrs)
+	in, err := b.write("equal", addrs, "")
 	if err != nil {
 		return err
 	}
@@ -181,8 +181,10 @@ func split(out string) []string {
 	return answers
 }
 
-// addr is the command that resolves with zf.
-func (b *bench) addr(file string) []string { return []string{b.zf, "addr", "-afi", "-e", file} }
+// addr is the command that resolves with zf, without an index.
+func (b *bench) addr(file string) []string {
+	return []string{b.zf, "addr", "-index=off", "-afi", "-e", file}
+}
 
 // kernel measures vmlinux.
 func (b *bench) kernel() error {
@@ -243,20 +245,31 @@ func (b *bench) goProgram() error {
 	return nil
 }
 
-// row measures two commands that answer the same addresses, in turns.
+// row measures two commands that answer the same addresses.
 func (b *bench) row(name string, addrs []uint64, zf, peer []string, runs int, wallGoal, memoryGoal float64) error {
-	in, err := b.write(name, addrs)
+	in, err := b.write(name, addrs, "")
 	if err != nil {
 		return err
 	}
-	progress("%s: zf against %s", name, filepath.Base(peer[0]))
+	return b.rowOf(name, in, zf, peer, runs, wallGoal, memoryGoal)
+}
+
+// rowOf measures two commands with the same input, in turns.
+func (b *bench) rowOf(name, in string, zf, peer []string, runs int, wallGoal, memoryGoal float64) error {
+	return b.rowOf2(name, zf, peer, in, in, runs, wallGoal, memoryGoal)
+}
+
+// rowOf2 measures two commands, each with its input, in turns.
+func (b *bench) rowOf2(name string, zf, peer []string, in, peerIn string, runs int, wallGoal, memoryGoal float64) error {
+	progress("%s: zf against %s", name, strings.Join(peer[:min(len(peer), 3)], " "))
 	var ours, theirs []usage
 	for range runs {
 		for _, who := range []struct {
 			args []string
+			in   string
 			to   *[]usage
-		}{{zf, &ours}, {peer, &theirs}} {
-			u, err := measure(who.args, in)
+		}{{zf, in, &ours}, {peer, peerIn, &theirs}} {
+			u, err := measure(who.args, who.in)
 			if err != nil {
 				return err
 			}

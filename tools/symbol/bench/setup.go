@@ -23,7 +23,7 @@ func (b *bench) setUp() error {
 		return err
 	}
 	b.zf = filepath.Join(b.dir, "zf")
-	if err := run(".", "go", "build", "-o", b.zf, "./tools/zf"); err != nil {
+	if err := run(".", "env", "CGO_ENABLED=0", "go", "build", "-o", b.zf, "./tools/zf"); err != nil { // as the Makefile builds it
 		return err
 	}
 	if err := b.peers(); err != nil {
@@ -37,12 +37,10 @@ func (b *bench) setUp() error {
 	if err := run(".", "objcopy", "-R", ".debug_aranges", b.vmlinux, b.noAranges); err != nil {
 		return err
 	}
-	out, err := exec.Command("go", "env", "GOTOOLDIR").Output()
-	if err != nil {
+	if err := b.getDecoder(); err != nil {
 		return err
 	}
-	b.goELF = filepath.Join(strings.TrimSpace(string(out)), "compile")
-	return nil
+	return b.getProgram()
 }
 
 // peers finds the symbolizers, after it has installed what is missing.
@@ -127,6 +125,12 @@ func (b *bench) getKernel() error {
 	have, err := filepath.Glob(filepath.Join(b.cache, "vmlinux-*"))
 	if err != nil {
 		return err
+	}
+	if len(have) == 0 { // `make test-symbol` keeps one too
+		have, err = filepath.Glob(filepath.Join(filepath.Dir(b.cache), "debian", "linux", "vmlinux-*"))
+		if err != nil {
+			return err
+		}
 	}
 	if len(have) > 0 {
 		b.vmlinux = have[0]

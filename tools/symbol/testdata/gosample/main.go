@@ -1,13 +1,15 @@
 // Gosample says of addresses of its own text what runtime.CallersFrames makes of
 // them: the truth that package symbol is held against. It is run with the first
-// address, the end and the step; for each address it prints a line with the
-// address and then one line a frame.
+// address, the end, the step, and the address of main.main, which tells where the
+// program was loaded; all are those in the ELF file. For each address it prints a
+// line with the address and then one line a frame.
 package main
 
 import (
 	"bufio"
 	"fmt"
 	"os"
+	"reflect"
 	"runtime"
 	"sort"
 	"strconv"
@@ -74,11 +76,11 @@ func main() {
 	sum += (&pair[string, int]{"k", sum}).get()
 	sort.Slice(shapes, func(i, j int) bool { return shapes[i].area() < shapes[j].area() })
 
-	if len(os.Args) != 4 {
+	if len(os.Args) != 5 {
 		fmt.Println(sum)
 		return
 	}
-	var arg [3]uint64
+	var arg [4]uint64
 	for i := range arg {
 		var err error
 		if arg[i], err = strconv.ParseUint(os.Args[i+1], 0, 64); err != nil {
@@ -87,16 +89,17 @@ func main() {
 	}
 	w := bufio.NewWriter(os.Stdout)
 	defer w.Flush()
+	slide := uint64(reflect.ValueOf(main).Pointer()) - arg[3]
 	for pc := arg[0]; pc < arg[1]; pc += arg[2] {
 		fmt.Fprintf(w, "@%x\n", pc)
 		// The 0 after it makes CallersFrames unfold the inlined calls.
-		frames := runtime.CallersFrames([]uintptr{uintptr(pc), 0})
+		frames := runtime.CallersFrames([]uintptr{uintptr(pc + slide), 0})
 		for {
 			f, more := frames.Next()
 			if f.Entry == 0 {
 				break
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%t\t%x\n", f.Function, f.File, f.Line, f.Func == nil, f.Entry)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%t\t%x\n", f.Function, f.File, f.Line, f.Func == nil, uint64(f.Entry)-slide)
 			if !more {
 				break
 			}

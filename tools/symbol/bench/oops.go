@@ -1,0 +1,122 @@
+package main
+
+// An oops of Linux as text, which zf and the kernel's own script put lines into.
+
+import (
+	"debug/elf"
+	"fmt"
+	"math/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// getDecoder finds or downloads decode_stacktrace.sh, which comes with the kernel's
+// source.
+func (b *bench) getDecoder() error {
+	b.decoder = filepath.Join(b.cache, "decode_stacktrace.sh")
+	if _, err := os.Stat(b.decoder); err == nil {
+		return nil
+	}
+	if err := run(".", "apt-get", "update"); err != nil {
+		return err
+	}
+	names, err := search(`^linux-source-6\.[0-9]+$`)
+	if err != nil {
+		return err
+	}
+	progress("downloading %s, 140 MB, to keep its decode_stacktrace.sh in %s", names[0], b.cache)
+	dir := filepath.Join(b.dir, "source")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return err
+	}
+	if err := run(dir, "apt-get", "-o", "APT::Sandbox::User=root", "download", names[0]); err != nil {
+		return err
+	}
+	const unpack = `dpkg-deb --fsys-tarfile *.deb | tar -xO --wildcards './usr/src/*.tar.xz' |
+		tar -xJO --occurrence=1 "$1/scripts/decode_stacktrace.sh" >decode_stacktrace.sh`
+	if err := run(dir, "sh", "-c", unpack, "sh", names[0]); err != nil {
+		return err
+	}
+	if err := run(".", "mv", filepath.Join(dir, "decode_stacktrace.sh"), b.decoder); err != nil {
+		return err
+	}
+	return os.Chmod(b.decoder, 0o777)
+}
+
+// oops measures text in, text out, without an index.
+func (b *bench) oops() error { return b.oopsRow("linux.oops24", "-index=off") }
+
+func (b *bench) oopsRow(name, index string) error {
+	const frames, runs = 24, 3
+	text, err := makeOops(b.vmlinux, frames)
+	if err != nil {
+		return err
+	}
+	in := filepath.Join(b.dir, "oops")
+	if err := os.WriteFile(in, []byte(text), 0o666); err != nil {
+		return err
+	}
+	// Each must have found them all, or there would be nothing to compare.
+	zf, peer := []string{b.zf, "symbolize", index, "-e", b.vmlinux}, []string{"bash", b.decoder, b.vmlinux}
+	for _, args := range [][]string{zf, peer} {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Stdin = strings.NewReader(text)
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("%v: %w", args, err)
+		}
+		if n := strings.Count(string(out), ".c:") + strings.Count(string(out), ".h:") + strings.Count(string(out), ".S:"); n < frames {
+			return fmt.Errorf("%v: %d lines of source for %d frames:\n%s", args, n, frames, out)
+		}
+	}
+	return b.rowOf(name, in, zf, peer, runs, 1.0/200, 0)
+}
+
+// makeOops returns an oops with n places in the kernel's functions.
+func makeOops(vmlinux string, n int) (string, error) {
+	f, err := elf.Open(vmlinux)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	all, err := f.Symbols()
+	if err != nil {
+		return "", err
+	}
+	text := f.Section(".text")
+	if text == nil {
+		return "", fmt.Errorf("%s has no .text", vmlinux)
+	}
+	all = slices.DeleteFunc(all, func(s elf.Symbol) bool {
+		typ := elf.ST_TYPE(s.Info)
+		return s.Value < text.Addr || s.Value-text.Addr >= text.Size || s.Name == "" || typ != elf.STT_FUNC && typ != elf.STT_NOTYPE
+	})
+	slices.SortStableFunc(all, func(a, c elf.Symbol) int { return int(int64(a.Value - c.Value)) })
+	r := rand.New(rand.NewSource(1))
+	var b strings.Builder
+	b.WriteString("[    9.000000] BUG: kernel NULL pointer dereference, address: 0000000000000010\n")
+	for at := 0; at < n; {
+		i := r.Intn(len(all) - 2)
+		next := i + 1
+		for next < len(all)-1 && all[next].Value == all[i].Value {
+			next++
+		}
+		size := all[next].Value - all[i].Value
+		if size < 64 || elf.ST_TYPE(all[i].Info) != elf.STT_FUNC || strings.Contains(all[i].Name, ".") {
+			continue
+		}
+		before := " "
+		if at == 0 {
+			before = "RIP: 0010:"
+		}
+		fmt.Fprintf(&b, "[    9.000001] %s%s+%#x/%#x\n", before, all[i].Name, 8+uint64(r.Int63n(int64(size-24))), size)
+		if at++; at == 1 {
+			b.WriteString("[    9.000001] Call Trace:\n[    9.000001]  <TASK>\n")
+		}
+	}
+	b.WriteString("[    9.000002]  </TASK>\n")
+	return b.String(), nil
+}

@@ -1,0 +1,30 @@
+package symbol
+
+import "github.com/zeroframe/zeroframe/tracer"
+
+// PCTable returns Go's pc tables of the file, with the inline trees if they can be found.
+// ok is false if there are none. Context: host.
+func (f *File) PCTable() (t tracer.PCTable, ok bool) {
+	g := f.goTable()
+	if g == nil {
+		return tracer.PCTable{}, false
+	}
+	g.needAll()
+	t = g.PCTable
+	at := g.module.gofunc
+	if at == 0 {
+		at, _, _ = f.exactSymbol([]byte("go:func.*"))
+	}
+	if off := at - g.addr; off < uint64(len(g.tab)) {
+		return t.WithFuncData(g.tab[off:]), true
+	}
+	for i := range f.sections {
+		if s := &f.sections[i]; s.holds(at) {
+			if b, err := f.data(s); err == nil && at-s.addr < uint64(len(b)) {
+				t = t.WithFuncData(b[at-s.addr:])
+			}
+			break
+		}
+	}
+	return t, true
+}
