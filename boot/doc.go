@@ -7,4 +7,8 @@
 //
 // The order of things is: entry (entry_amd64.s, 32-bit) -> long (64-bit) ->
 // start in the kernel's start_amd64.s -> the kernel's first Go function.
+//
+//	info.go          memory map, command line, modules, of either protocol
+//	grub.go          GRUB's command line, as it stands in its configuration
+//	framebuffer.go   the screen that a loader has set up
 package boot

@@ -31,6 +31,10 @@ type Info struct {
 	nLoader  int
 	modules  [MaxModules]Module
 	nModules int
+
+	screen    Framebuffer
+	hasScreen bool
+
 	// Protocol says how the loader entered the image.
 	Protocol Protocol
 	// Truncated is set when the loader gave more than the limits allow.
@@ -114,6 +118,7 @@ func (i *Info) readMultiboot(p uintptr) {
 		hasModules = 1 << 3
 		hasMap     = 1 << 6
 		hasName    = 1 << 9
+		hasScreen  = 1 << 12
 	)
 	flags := u32(p)
 	if flags&hasCmdline != 0 {
@@ -127,6 +132,12 @@ func (i *Info) readMultiboot(p uintptr) {
 	}
 	if flags&hasName != 0 {
 		i.setLoader(uintptr(u32(p + 64)))
+	}
+	if i.byGRUB() {
+		i.decodeGRUB()
+	}
+	if flags&hasScreen != 0 {
+		i.readFramebuffer(p + 88)
 	}
 	if flags&hasMap != 0 {
 		// Each entry is preceded by its own size, which does not count itself.

@@ -46,6 +46,21 @@ func printReport() {
 		console.String(", ")
 	}
 	console.String(info.Protocol.String())
+	if f, ok := info.Framebuffer(); ok {
+		console.String("\nscreen  ")
+		console.Dec(uint64(f.Width))
+		console.Byte('x')
+		console.Dec(uint64(f.Height))
+		if f.Kind == boot.Text {
+			console.String(" characters")
+		} else {
+			console.String(", ")
+			console.Dec(uint64(f.BPP))
+			console.String(" bits")
+		}
+		console.String(" at ")
+		console.Hex(f.Addr)
+	}
 	console.String("\nmemory  ")
 	console.Dec(mm.Total() >> 10)
 	console.String(" KiB usable, up to ")
@@ -83,6 +98,9 @@ func printReport() {
 	}
 	console.String("\nrandom  ")
 	console.String(entropy.Source())
+	printNetwork()
+	printNetconsole()
+	tellProbes()
 	printUnknown()
 	console.String("\nstack        size  used, at least   free  limit\n")
 	for i := range stacks[:numStacks] {

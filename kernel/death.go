@@ -18,6 +18,7 @@ type death struct {
 	cause  bool    // vector and code are meant
 	at     uintptr // where the trap was, for the cause line
 	told   bool    // its begin and cause have been written
+	seq    uint32  // number of its trace; 0: it has none
 
 	context   tracer.Context
 	thread    uint32
@@ -32,6 +33,14 @@ type death struct {
 	have uint32
 
 	reason text
+}
+
+// begin empties d for a death that is now.
+func (d *death) begin(kind tracer.TraceKind) {
+	d.kind = kind
+	d.reason.n, d.have = 0, 0
+	d.cause, d.call, d.told, d.seq = false, false, false, 0
+	d.place()
 }
 
 // Walk walks the stacks from the return address ra of a call, after which RSP is

@@ -6,8 +6,8 @@
 // The kernel boots, reports, runs what a program has put into the early hook (see
 // crashlab), and starts the Go runtime, which finds in it the Linux that it was
 // built for: package linuxabi answers its system calls, sched keeps its threads, mm
-// its memory, clock the time, fs its files, tty the serial port. When the program
-// dies, the kernel tells how.
+// its memory, clock the time, fs its files, tty the serial port, nic the network card.
+// When the program dies, the kernel tells how.
 //
 // The kernel's Go code runs in early and kernel context, without a runtime: no
 // allocation, no write barrier, no map, channel, defer or allocating interface
@@ -17,7 +17,9 @@
 //
 // How it comes up: early.go, from start_amd64.s. How the program starts and ends:
 // program.go, args.go, presets.go, programend.go. What one may ask of it while it runs:
-// how much of the stacks is used (stackuse.go), a trace at each instruction (step.go).
+// how much of the stacks is used (stackuse.go), a trace at each instruction (step.go); and
+// what a person may, at a prompt: monitor.go, and its commands in monitor*.go. Who has what
+// open: resources.go, resource/. Where its time goes, what it calls: sampling.go, probes.go.
 //
 // How it dies, from the gate to the wire:
 //
@@ -25,6 +27,7 @@
 //	arch/amd64/trap_amd64.s      trapEntry: saves the registers, calls
 //	trap.go                      trap: what to do about it
 //	ladder.go                    die, Panic: one trace, and what if that dies too
+//	stacks.go                    the stacks that this runs on
 //	death.go                     what is known of a death
 //	place.go                     whose it was: thread, goroutine, and their stacks
 //	marks.go                     how a walk passes the runtime's stack switches
@@ -33,7 +36,14 @@
 //	report.go                    the trace, in the order of tracer/wire.go
 //	tracer/                      walk, watermarks, format
 //	console/console.go           console.Byte: the last byte on the wire
-//	exit.go                      what then happens
+//	onscreen.go, screen/         what of it is on the screen, to be photographed: each piece
+//	                             when it is on the wire
+//	netlog.go, netconsole/, nic/ the same by network, when all of a rung is on the wire
+//	exit.go                      endFatal: what then happens, in this order:
+//	crashrecord.go, record/      what is left in RAM for the next boot to tell
+//	resources.go, sampling.go, probes.go, recordport/
+//	                             records of what was counted until then
+//	monitor.go                   with panic=monitor, the prompt
 //
 // [Panic] enters at ladder.go.
 package kernel

@@ -72,6 +72,8 @@ func early() {
 	findImage()
 	findMarks()
 	info.Read()
+	setConsole()
+	findRecord()
 	setForm()
 	setEnd()
 	setLimits()
@@ -83,13 +85,24 @@ func early() {
 	if wrong := mm.Init(info.Regions(), image.segments[:image.n], image.end); wrong != "" {
 		Panic(wrong)
 	}
+	mapScreen()
 	guardStacks()
 	watchStacks()
 	findAPIC()
 	clock.Init(apic)
 	entropy.Init(uint64(clock.Wall()))
+	findRecordPort()
+	findDepot()
+	setProfiling()
+	setRecording()
+	startProbes()
+	findNetwork()
+	startNetconsole()
 
+	console.HoldTail(true) // what is the same in each boot need not reach the next
 	printReport()
+	tellRecord()
+	console.HoldTail(false)
 	CheckStacks()
 	if earlyHook != nil {
 		earlyHook()
@@ -99,5 +112,6 @@ func early() {
 		console.Bytes(crash)
 		console.String(" is ignored: this program is not the crash lab (kernel/crashlab)\n")
 	}
+	monitorAtBoot()
 	startProgram()
 }

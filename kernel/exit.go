@@ -3,6 +3,8 @@ package kernel
 import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/netconsole"
+	"github.com/zeroframe/zeroframe/kernel/recordport"
 )
 
 // What happens when the kernel is done. Under QEMU the debug-exit device ends
@@ -21,6 +23,8 @@ const (
 // Exit ends the machine with a status from 0 to 63; larger ones are 63. Early and
 // kernel context. It does not return.
 func Exit(status int) {
+	sendProfile()
+	sendProbes()
 	v := uint32(exitOK)
 	if status != 0 {
 		if status < 0 || status > 63 {
@@ -38,6 +42,8 @@ func Exit(status int) {
 // nothing answers on reads as 0xff.
 func leave(v uint32) {
 	amd64.DisableInterrupts()
+	netconsole.Flush()
+	recordport.Flush()
 	console.Flush()
 	if amd64.In8(exitPort) == 0 {
 		amd64.Out32(exitPort, v)
@@ -56,13 +62,14 @@ const (
 	endExit = iota
 	endHalt
 	endReset
+	endMonitor
 )
 
 // end is one of them. It is read from the command line at boot: the end of a
 // ladder that has failed must not depend on anything that is read then.
 var end uint8
 
-// setEnd reads the option panic=exit|halt|reset.
+// setEnd reads the option panic=exit|halt|reset|monitor.
 func setEnd() {
 	how, ok := Option("panic")
 	switch {
@@ -72,21 +79,42 @@ func setEnd() {
 		end = endHalt
 	case Same(how, "reset"):
 		end = endReset
+	case Same(how, "monitor"):
+		end = endMonitor
 	default:
 		console.String("panic=")
 		console.Bytes(how)
-		console.String(" is ignored: want exit, halt or reset\n")
+		console.String(" is ignored: want exit, halt, reset or monitor\n")
 	}
 }
 
-// endFatal is what follows a fatal trace.
+// endFatal is what follows a fatal trace. When the ladder has failed, it does no more than
+// to end: a fault in anything else would be the last, and the machine would stand.
 func endFatal() {
+	if rung <= numRungs {
+		keepRecord()
+		sendResources("death")
+		sendProfile()
+		sendProbes()
+	}
 	switch end {
 	case endReset:
+		holdPage()
 		reset()
 	case endExit:
-		leave(exitTrace)
+		quit()
+	case endMonitor:
+		monitorAfterDeath()
+		quit()
 	}
+	turnPages()
+	halt()
+}
+
+// quit ends the machine after a fatal trace; where that cannot be, it halts.
+func quit() {
+	leave(exitTrace)
+	turnPages()
 	halt()
 }
 
@@ -97,6 +125,8 @@ func reset() {
 		resetControl = 0xcf9 // Intel ICH/PCH: bit 1 hard, bit 2 now
 		keyboard     = 0x64
 	)
+	netconsole.Flush()
+	recordport.Flush()
 	console.Flush()
 	amd64.Out8(resetControl, 0x02)
 	amd64.Out8(resetControl, 0x06)

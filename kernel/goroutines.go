@@ -69,6 +69,7 @@ func (d *death) describeG(g *goinfo.G) {
 // Those that only the runtime has started are left out, as in Go's own traceback,
 // unless all is set. The trace before it may have been fatal or not.
 func listGoroutines(skip uint64, all bool) {
+	keepRecord() // of a death: should a goroutine's trace fault, there is one
 	if !goinfo.Known() {
 		console.FreshLine()
 		console.String("the goroutines cannot be listed: the image was built without DWARF (-ldflags=-w)\n")
@@ -94,21 +95,31 @@ func listGoroutines(skip uint64, all bool) {
 	}
 }
 
-// traceGoroutine writes a trace of a goroutine that does not run.
+// traceGoroutine writes a trace of a goroutine that does not run. Behind a fatal trace it
+// does so on that one's rung, and then puts the death back there: the
+// monitor asks about that one.
 func traceGoroutine(g *goinfo.G) {
-	was := rung
-	rung = 0
-	d := climb(tracer.KindTrace)
+	fatal := rung > 0
+	d := &deaths[0]
+	if fatal {
+		died = *d
+		d.begin(tracer.KindTrace)
+	} else {
+		climb(tracer.KindTrace)
+	}
 	if d.from(g) {
 		d.describeG(g)
 		perform()
 	}
-	if was == 0 {
-		descend()
+	if fatal {
+		*d = died
 	} else {
-		rung = was
+		descend()
 	}
 }
+
+// died is the death behind whose trace goroutines are traced.
+var died death
 
 // systemGoroutine reports whether a goroutine is one of the runtime's own, by the rules
 // of its traceback: it began in a function of the runtime that is not the one that calls

@@ -3,6 +3,8 @@ package kernel
 import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/recordport"
+	"github.com/zeroframe/zeroframe/kernel/resource"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -104,6 +106,9 @@ func ask(kind tracer.TraceKind, f *amd64.TrapFrame, reason string) {
 	descend()
 	if kind == tracer.KindNMI && running {
 		listGoroutines(d.goroutine, false)
+		if !recordport.Busy() {
+			resource.Send("nmi")
+		}
 	}
 }
 
@@ -124,6 +129,7 @@ func climb(kind tracer.TraceKind) *death {
 			amd64.SetIST(i, nestedLo, nestedHi)
 		}
 		amd64.SetIST(amd64.ISTNMI, nestedLo, nestedHi-droppedBelow)
+		console.HoldTail(true)
 	case rung == 2:
 		for i := 1; i < amd64.NumIST; i++ {
 			if i != amd64.ISTNMI {
@@ -132,10 +138,7 @@ func climb(kind tracer.TraceKind) *death {
 		}
 	}
 	d := &deaths[rung-1]
-	d.kind = kind
-	d.reason.n, d.have = 0, 0
-	d.cause, d.call, d.told = false, false, false
-	d.place()
+	d.begin(kind)
 	return d
 }
 
@@ -145,6 +148,7 @@ func descend() {
 		amd64.SetIST(i, savedLo[i], savedTop[i])
 	}
 	rung = 0
+	console.HoldTail(false)
 	amd64.DropNMI(false)
 	if n := amd64.DroppedNMIs(); n != dropped {
 		console.Dec(uint64(n - dropped))
@@ -156,13 +160,16 @@ func descend() {
 // dropped is how many NMIs had been dropped when that was last reported.
 var dropped uint32
 
-// perform writes the trace of the topmost rung. The first runs on the panic
-// stack; the others stay where the fault in the panic path has put them.
-func perform() {
+// perform writes the trace of the topmost rung.
+func perform() { performRung(uintptr(rung)) }
+
+// performRung runs writeRung: on the first rung on the panic stack; on the others it
+// stays where the fault in the panic path has put them.
+func performRung(n uintptr) {
 	if rung == 1 {
 		s := &stacks[stackPanic]
-		amd64.OnStack(s.Lo, s.Hi, writeRung, 1)
+		amd64.OnStack(s.Lo, s.Hi, writeRung, n)
 		return
 	}
-	writeRung(uintptr(rung))
+	writeRung(n)
 }

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"unsafe"
+
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/sched"
@@ -18,17 +20,18 @@ func (d *death) place() {
 	}
 	d.context = tracer.ContextKernel
 	// While it changes threads, the kernel has no current one; the one that has entered
-	// it is still at the bottom of its stack.
+	// it is still at the bottom of its stack. What tells may be what is broken: a fault here
+	// would be one on each rung.
 	d.fs = amd64.UserFS()
-	t := sched.Current()
-	for tid := int32(1); t == nil && tid <= sched.MaxTID(); tid++ {
-		if o := sched.Get(tid); o != nil && o.Frame.FSBase == d.fs {
-			t = o
+	current := *(*int32)(amd64.Pointer(sched.CurrentAt()))
+	for tid := int32(1); current == 0 && tid <= min(sched.MaxTID(), sched.MaxThreads); tid++ {
+		if o := sched.Get(tid); o != nil {
+			if fs, ok := tracer.ReadWord(uintptr(unsafe.Pointer(&o.Frame.FSBase))); ok && fs == d.fs {
+				current = tid
+			}
 		}
 	}
-	if t != nil {
-		d.thread = uint32(t.TID)
-	}
+	d.thread = uint32(current)
 }
 
 // placeTrap is for a death that a trap or a system call has brought.

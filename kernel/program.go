@@ -36,9 +36,12 @@ func startProgram() {
 		Panic("not enough RAM for the file tree")
 	}
 	setTerminal()
+	openNetwork()
+	openRecords()
 	loadArchives()
 	fs.Keep(mm.AllFrames() / 8)
 	makePresets()
+	storeRecord()
 	if dir, ok := Option("cwd"); ok {
 		if wrong := linuxabi.Chdir(dir); wrong != "" {
 			complain("cwd", dir, wrong)

@@ -17,6 +17,7 @@ import (
 func programExit(f *amd64.TrapFrame, status int) {
 	if status == 0 || !calledByRuntime(f) {
 		reportSyscalls()
+		sendResources("exit")
 		Exit(status)
 	}
 	d := climb(tracer.KindPanic)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/netconsole"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -38,7 +39,7 @@ var (
 var (
 	frames = []tracer.Frame{maxFrames - 1: {}}
 	walker = tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta, Marks: marks, Saved: savedState, Switching: switching}
-	writer = tracer.Writer{Put: console.Byte}
+	writer = tracer.Writer{Put: wire}
 )
 
 // panicHook, when not 0, is the address of a function that is called at the
@@ -53,8 +54,9 @@ func runPanicHook(rung int) {
 }
 
 // OnPanic sets a function that is called at the beginning of each rung of the
-// panic path, with the rung's number from 1. It must be a top-level function. For
-// the crash lab, which faults there. Not inlined, as [OnInterrupt].
+// panic path, with the rung's number from 1, and before a trace leaves by the
+// network, with [HookNetwork]. It must be a top-level function. For the crash lab, which
+// faults there. Not inlined, as [OnInterrupt].
 //
 //go:noinline
 func OnPanic(f func(rung int)) { panicHook = **(**uintptr)(unsafe.Pointer(&f)) }
@@ -99,9 +101,17 @@ func setStackDump() {
 	stackDump, stackDumpSet = int(n+7)/8, true
 }
 
-// writeRung writes the trace of rung n (from 1).
+// writeRung writes the trace of rung n (from 1), or from recordRung on the record that
+// is left to the next boot.
 func writeRung(n uintptr) {
+	if n >= recordRung {
+		writeRecord(int(n - recordRung + 1))
+		return
+	}
+	endRecording()
 	d := &deaths[n-1]
+	netconsole.Begin(int(n))
+	checkScreen(d)
 	console.FreshLine()
 	switch n {
 	case 1:
@@ -115,6 +125,7 @@ func writeRung(n uintptr) {
 		}
 		last(d)
 	}
+	sendTrace()
 }
 
 func fullTrace(d *death) {
@@ -123,8 +134,16 @@ func fullTrace(d *death) {
 		return
 	}
 	begin(d)
+	writeDeath(d, false)
+}
+
+// writeDeath writes a whole trace, behind its begin; one that is kept for the next boot
+// with few words of the stack, as there is little room.
+func writeDeath(d *death, kept bool) {
 	next := first(d)
-	runPanicHook(1)
+	if !kept {
+		runPanicHook(1)
+	}
 	others(d)
 	writer.Registers(&d.regs, d.have)
 	for i := range stacks {
@@ -136,7 +155,7 @@ func fullTrace(d *death) {
 			continue
 		}
 		if i == stackG {
-			s.Used = s.Hi - max(min(d.sp, s.Hi), s.Lo) // it grows as needed, and is not painted
+			s.Used = s.Hi - lowest(s, d.sp) // it grows as needed, and is not painted
 		} else {
 			measure(s)
 		}
@@ -144,13 +163,13 @@ func fullTrace(d *death) {
 	}
 	more := maxWords
 	switch {
-	case stackDumpSet:
+	case stackDumpSet && !kept:
 		more = stackDump
 	case writer.Form == tracer.Compact:
 		more = fewWords
 	}
 	dump(next, more-lineWords)
-	if stackDumpSet {
+	if stackDumpSet && !kept {
 		// So much of each other stack too, from where it was left.
 		on := walker.Frames[0].Stack
 		for i := 1; i < walker.N; i++ {
@@ -161,6 +180,25 @@ func fullTrace(d *death) {
 		}
 	}
 	writer.Done()
+}
+
+// lowest returns the lowest place of the goroutine's stack s that the death or the walk has
+// been at.
+func lowest(s *tracer.Stack, sp uintptr) uintptr {
+	low := s.Hi
+	if s.Contains(sp) {
+		low = sp
+	}
+	for i := 0; i < walker.N; i++ {
+		f := &walker.Frames[i]
+		if f.Stack == stackG && s.Contains(f.SP) {
+			low = min(low, f.SP)
+		}
+		if f.Stack == stackG && s.Contains(f.FP) {
+			low = min(low, f.FP)
+		}
+	}
+	return low
 }
 
 // repeated writes a trace that is the one before once more in one line, where the form
@@ -202,6 +240,7 @@ func others(d *death) {
 		frame(i, &w.Frames[i])
 	}
 	writer.Stop(w.End, w.EndValue)
+	screenStop(w.End, w.EndValue)
 }
 
 // shortTrace is for a fault in fullTrace: addresses only, without the pc tables.
@@ -210,26 +249,44 @@ func shortTrace(d *death) {
 		begin(first) // it died before it could say anything
 	}
 	begin(d)
+	shortDeath(d, false)
+}
+
+// shortDeath writes the addresses of a trace, behind its begin.
+func shortDeath(d *death, kept bool) {
 	firstFrame(d)
-	runPanicHook(2)
+	if !kept {
+		runPanicHook(2)
+	}
 	walker.Plain = true
 	walk(d)
 	for i := 1; i < walker.N; i++ {
 		frame(i, &walker.Frames[i])
 	}
 	writer.Stop(walker.End, walker.EndValue)
+	screenStop(walker.End, walker.EndValue)
 	writer.Done()
 }
 
 // last writes all that the last rung has to say of a death.
-func last(d *death) { writer.Last(d.kind, d.pc, d.reason.b[:d.reason.n]) }
+func last(d *death) {
+	writer.Last(d.kind, d.pc, d.reason.b[:d.reason.n])
+	screenLast(d)
+}
 
 // begin writes what happened and where, reading nothing but d.
 func begin(d *death) {
 	d.told = true
 	seq++
-	writer.Begin(seq, d.kind, d.context, d.thread, d.goroutine, buildID(), image.textLo, image.textHi)
+	d.seq = seq
+	startTrace(d)
+}
+
+// startTrace writes the begin of the trace with the death's number.
+func startTrace(d *death) {
+	writer.Begin(d.seq, d.kind, d.context, d.thread, d.goroutine, buildID(), image.textLo, image.textHi)
 	why(d)
+	screenBegin(d)
 }
 
 // why writes what is known of the cause.
@@ -268,6 +325,7 @@ func frame(i int, f *tracer.Frame) {
 		name = stacks[f.Stack].Name
 	}
 	writer.Frame(i, f, name)
+	screenFrame(i, f)
 }
 
 // dump dumps up to n words from sp upwards, as mem does, in pieces.

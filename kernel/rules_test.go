@@ -23,7 +23,8 @@ const module = "github.com/zeroframe/zeroframe/"
 // kernelPackages run in early or kernel context, all of them.
 var kernelPackages = []string{
 	"arch/amd64", "boot", "kernel", "kernel/clock", "kernel/console", "kernel/entropy", "kernel/fs", "kernel/goinfo",
-	"kernel/linuxabi", "kernel/mm", "kernel/sched", "kernel/tty", "tracer", "tracer/bare",
+	"kernel/linuxabi", "kernel/mm", "kernel/monitor", "kernel/netconsole", "kernel/nic", "kernel/pci", "kernel/probe", "kernel/profile", "kernel/record", "kernel/recordport", "kernel/screen", "kernel/resource", "kernel/sched", "kernel/stackid", "kernel/tty", "tracer", "tracer/bare",
+	"tracer/datagram", "tracer/depot", "tracer/stream",
 }
 
 func compile(t *testing.T, pkg, flag string) string {

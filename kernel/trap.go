@@ -6,6 +6,9 @@ import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/linuxabi"
 	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/probe"
+	"github.com/zeroframe/zeroframe/kernel/profile"
+	"github.com/zeroframe/zeroframe/kernel/resource"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -36,11 +39,17 @@ func trap(f *amd64.TrapFrame) {
 		ask(tracer.KindNMI, f, "NMI")
 		return
 	case amd64.VectorDB:
+		if probe.Stepped(f) {
+			return
+		}
 		if steps != 0 {
 			step(f)
 			return
 		}
 	case amd64.VectorBP:
+		if probe.Hit(f) {
+			return
+		}
 		if !running || f.InKernel() {
 			ask(tracer.KindTrace, f, "breakpoint")
 			return
@@ -48,15 +57,20 @@ func trap(f *amd64.TrapFrame) {
 	}
 	inKernel := f.InKernel()
 	if f.Vector >= amd64.VectorIRQ {
+		if profile.On() && !inKernel {
+			sample(f)
+		}
 		interrupt(f)
 		if barking {
 			bark(f)
 		}
+		monitorTrap(f)
 		if !inKernel {
 			linuxabi.LeaveTrap(f)
 		}
 		return
 	}
+	probe.Fault(f)
 	if running && !inKernel {
 		raise(f)
 	}
@@ -69,7 +83,23 @@ func touch(f *amd64.TrapFrame) bool {
 	if f.InKernel() && amd64.UserFixup(f.RIP) == 0 {
 		return false
 	}
-	switch mm.Touch(f.CR2, f.Error) {
+	if resource.Logs(resource.Pages) {
+		// The log walks stacks, and a load that it fixes up may fault: not on top of
+		// what runs here.
+		lo, top := amd64.IST(amd64.ISTPageFault)
+		amd64.SetIST(amd64.ISTPageFault, lo, top-touchRoom)
+		v := mm.Touch(f.CR2, f.Error)
+		amd64.SetIST(amd64.ISTPageFault, lo, top)
+		return touched(f, v)
+	}
+	return touched(f, mm.Touch(f.CR2, f.Error))
+}
+
+// touchRoom is how much of the page faults' stack touch has for itself while it logs.
+const touchRoom = 8 << 10
+
+func touched(f *amd64.TrapFrame, v mm.Verdict) bool {
+	switch v {
 	case mm.Mended:
 		return true
 	case mm.NoFrame:

@@ -35,9 +35,9 @@ func setWatchdog() {
 }
 
 // tick is called with the time whenever the timer is set, and returns when it wants to
-// be called next: the interval timers and the watchdog.
+// be called next: the interval timers, the profiler and the watchdog.
 func tick(now uint64) (next uint64) {
-	next = linuxabi.Tick(now)
+	next = min(linuxabi.Tick(now), sampleBy(now))
 	if patience == 0 {
 		return next
 	}

@@ -52,6 +52,9 @@ func Invlpg(addr uintptr)
 // ReadTSC returns the time stamp counter, in ticks.
 func ReadTSC() uint64
 
+// Breakpoint raises the breakpoint exception.
+func Breakpoint()
+
 // Pause tells the CPU that this is a spin loop.
 func Pause()
 

@@ -138,6 +138,11 @@ TEXT ·InterruptsEnabled(SB), NOSPLIT|NOFRAME, $0-1
 	MOVB	AX, ret+0(FP)
 	RET
 
+// func Breakpoint()
+TEXT ·Breakpoint(SB), NOSPLIT|NOFRAME, $0-0
+	INT	$3
+	RET
+
 // func TripleFault()
 // An IDT of limit 0 has no gate: the trap cannot be delivered, nor the fault
 // that this makes, nor the next one, and the CPU shuts down (SDM Vol. 3A, 6.15,

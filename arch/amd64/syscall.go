@@ -91,6 +91,12 @@ func entryCode() (lo, hi uintptr)
 // trapLeaveSize is the length in bytes of trapLeave, behind trapEntry.
 const trapLeaveSize = 7
 
+// LastCall returns the frame of the latest system call; the call may be over. Kernel
+// context, once SetSyscallHandler has been called.
+func LastCall() *TrapFrame {
+	return (*TrapFrame)(Pointer(syscallTop - unsafe.Sizeof(TrapFrame{})))
+}
+
 // UserFS returns the FS base of the running thread, to which its system call or
 // trap returns.
 func UserFS() uintptr { return userFS }

@@ -27,7 +27,13 @@ func Init(apic uintptr) {
 
 // Now returns the time since Init in nanoseconds. It never goes back. Any context
 // after Init.
-func Now() uint64 { return toNanos.of(amd64.ReadTSC() - zero) }
+func Now() uint64 {
+	tsc := held
+	if tsc == 0 {
+		tsc = amd64.ReadTSC()
+	}
+	return toNanos.of(tsc - zero)
+}
 
 // Wall returns the time of day in nanoseconds since 1970-01-01 00:00 UTC. Until
 // SetWall it is the real-time clock's, which counts whole seconds, so up to a
@@ -37,6 +43,29 @@ func Wall() int64 { return wallZero + int64(Now()) }
 
 // SetWall sets the time of day; Now is not touched.
 func SetWall(ns int64) { wallZero = ns - int64(Now()) }
+
+// held is the time stamp at which Hold stopped the clock, 0 while it goes.
+var held uint64
+
+// Hold stops the clock until Release: Now stands still and then goes on where it was, so
+// that no deadline has come any nearer. Wall tells the time of day again behind Release. It
+// does nothing if the clock is stopped already, and returns false. Kernel and early
+// context, interrupts off; nobody may wait for a time meanwhile.
+func Hold() bool {
+	if held != 0 {
+		return false
+	}
+	held = amd64.ReadTSC()
+	return true
+}
+
+// Release ends Hold.
+func Release() {
+	ticks := amd64.ReadTSC() - held
+	held = 0
+	zero += ticks
+	wallZero += int64(toNanos.of(ticks))
+}
 
 // HaveRTC reports whether Wall began with a real-time clock's time.
 func HaveRTC() bool { return haveRTC }

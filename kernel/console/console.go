@@ -1,108 +1,94 @@
-// Package console is the serial port COM1 and the few verbs by which
+// Package console is the serial port COM1, or the screen, and the few verbs by which
 // kernel-context code writes text to it. It is polled and takes no lock, so it
 // works in every context, the panic path included; it allocates nothing and
 // imports the tracer for its digits only.
 package console
 
 import (
-	"github.com/zeroframe/zeroframe/arch/amd64"
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/screen"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The 16550 UART's registers, as offsets from its base port (National
-// Semiconductor PC16550D data sheet, table II).
-const (
-	com1 = 0x3f8
-
-	regData    = 0 // transmit holding register; divisor low byte when DLAB
-	regIER     = 1 // interrupt enable; divisor high byte when DLAB
-	regFIFO    = 2
-	regLine    = 3 // word format, DLAB
-	regModem   = 4
-	regStatus  = 5
-	regScratch = 7
-
-	lineDLAB     = 0x80
-	line8N1      = 0x03
-	statusTHRE   = 0x20 // transmit holding register empty
-	statusTEMT   = 0x40 // transmitter empty: the last bit is out
-	modemReady   = 0x03 // DTR, RTS
-	fifoOnClear  = 0x07
-	divisor      = 1 // 115200 baud of a 1.8432 MHz clock
-	scratchProbe = 0x5a
-)
-
-// How often the status is polled before a byte is given up: a panic must not hang
-// on a dead port, but an emulator's port stands still for as long as its host is
-// busy. The first number is some 20 seconds at the speed of an ISA port, the
-// second, for a port that has stood still once, a millisecond.
-const (
-	maxPolls     = 20_000_000
-	stalledPolls = 1_000
-)
-
 var (
-	absent  bool // no UART answers
-	stalled bool // the last byte was given up
-	midway  bool // the last byte was no line feed
+	com1     = UART{Base: 0x3f8}
+	midway   bool // the last byte was no line feed, sent or not
+	silent   bool // nothing goes to COM1, although it is there
+	onScreen bool
+	inRaw    bool // Raw has begun a line, and FreshLine has not ended it
 )
 
-// Init finds and sets up COM1: 115200 baud, 8 data bits, no parity, FIFO on,
-// interrupts off. Without a UART all output is dropped. Early context.
-func Init() {
-	amd64.Out8(com1+regScratch, scratchProbe)
-	if amd64.In8(com1+regScratch) != scratchProbe {
-		absent = true
-		return
-	}
-	Flush() // the loader's last words
-	amd64.Out8(com1+regIER, 0)
-	amd64.Out8(com1+regLine, lineDLAB|line8N1)
-	amd64.Out8(com1+regData, divisor)
-	amd64.Out8(com1+regIER, 0)
-	amd64.Out8(com1+regLine, line8N1)
-	amd64.Out8(com1+regFIFO, fifoOnClear)
-	amd64.Out8(com1+regModem, modemReady)
-}
+// Init finds and sets up COM1 ([UART.Init]). Without a UART all output is dropped. Early
+// context.
+func Init() { com1.Init() }
 
 // Present reports whether a UART answers.
-func Present() bool { return !absent }
+func Present() bool { return com1.Present() }
+
+// Use says where the text goes from now on: to COM1, to the screen (package screen), to
+// both. COM1 is read in any case. Early context.
+func Use(serial, onto bool) { silent, onScreen = !serial, onto }
+
+// OnScreen reports whether the text goes to the screen. Any context.
+func OnScreen() bool { return onScreen }
 
 // Byte sends one byte as it is and returns once the UART has taken it.
 func Byte(b byte) {
-	if absent {
-		return
+	Trace(b)
+	if onScreen {
+		screen.Byte(b)
 	}
-	if wait(statusTHRE) {
-		midway = b != '\n'
-		amd64.Out8(com1+regData, b)
+}
+
+// Trace is Byte for what the screen shows in another form: the lines of a trace.
+func Trace(b byte) {
+	midway = b != '\n'
+	keepTail(b)
+	if !silent {
+		com1.Send(b)
+	}
+	tapped(b)
+}
+
+// Raw sends bytes as they are, of which nobody but the port is told: they are no part of
+// the text, and a line goes on behind them as if they were not there. When a trace gets in
+// between, that of an NMI, all of them go out once more behind it.
+func Raw(p []byte) {
+	was := inRaw
+	for sent := 0; sent < len(p); {
+		n := min(sent+fifoSize, len(p))
+		inRaw = true
+		com1.SendAll(p[sent:n])
+		if sent = n; !inRaw {
+			sent, midway = 0, true // the end of the step is in the text
+		}
+	}
+	inRaw = was
+}
+
+// tap, when not 0, is the address of the function that [Tap] set.
+var tap uintptr
+
+// Tap sets a function that is given each byte that was sent, or would have been if a
+// UART answered, after it was sent. It must be a top-level function; it runs in the
+// context of the sender. Early context. Not inlined: its argument is looked for in the
+// code (tools/stacks/kernel.txt).
+//
+//go:noinline
+func Tap(f func(b byte)) { tap = **(**uintptr)(unsafe.Pointer(&f)) }
+
+// tapped gives a byte to the tap.
+func tapped(b byte) {
+	if tap != 0 {
+		p := &tap
+		(*(*func(byte))(unsafe.Pointer(&p)))(b)
 	}
 }
 
 // Flush waits until the last byte has left the UART. Who ends the machine calls
 // it first: what is still inside is lost then.
-func Flush() {
-	if !absent {
-		wait(statusTEMT)
-	}
-}
-
-// wait polls until one of the status bits is set, and returns whether it is.
-func wait(bits uint8) bool {
-	polls := maxPolls
-	if stalled {
-		polls = stalledPolls
-	}
-	for ; polls > 0; polls-- {
-		if amd64.In8(com1+regStatus)&bits != 0 {
-			stalled = false
-			return true
-		}
-		amd64.Pause()
-	}
-	stalled = true
-	return false
-}
+func Flush() { com1.Flush() }
 
 // String sends s; a line feed goes out as carriage return and line feed.
 func String(s string) {
@@ -154,6 +140,13 @@ func number(v, base uint64, width int) {
 
 // FreshLine ends the line that others may have begun.
 func FreshLine() {
+	if inRaw {
+		// The reader takes what Raw has begun out of the text, and this line end with it.
+		inRaw = false
+		text := midway
+		String("\n")
+		midway = text
+	}
 	if midway {
 		String("\n")
 	}

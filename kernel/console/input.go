@@ -30,28 +30,28 @@ var overruns uint64
 // is edge-triggered and comes again only after Receive has found nothing more.
 // Without a UART it does nothing.
 func EnableInput() {
-	if absent {
+	if com1.absent {
 		return
 	}
-	amd64.Out8(com1+regFIFO, fifoTrigger8)
-	amd64.Out8(com1+regModem, modemReady|modemOUT2)
-	amd64.Out8(com1+regIER, ierReceive)
+	amd64.Out8(com1.Base+regFIFO, fifoTrigger8)
+	amd64.Out8(com1.Base+regModem, modemReady|modemOUT2)
+	amd64.Out8(com1.Base+regIER, ierReceive)
 }
 
 // Receive takes one byte out of the UART; ok is false if it has none. It does not
 // wait. Early and kernel context.
 func Receive() (b byte, ok bool) {
-	if absent {
+	if com1.absent {
 		return 0, false
 	}
-	status := amd64.In8(com1 + regStatus)
+	status := amd64.In8(com1.Base + regStatus)
 	if status&statusOverrun != 0 {
 		overruns++
 	}
 	if status&statusData == 0 {
 		return 0, false
 	}
-	return amd64.In8(com1 + regData), true
+	return amd64.In8(com1.Base + regData), true
 }
 
 // Overruns returns how often Receive has seen that the line was faster than the

@@ -33,4 +33,8 @@ var goCrashes = [...]golab.Crash{
 	{Kind: "go.triple", Run: tripleA, Help: "a triple fault: the machine resets without a word"},
 }
 
-func main() { golab.Main(goCrashes[:]) }
+func main() {
+	if kind, ok := wanted(); ok {
+		golab.Main(string(kind), goCrashes[:])
+	}
+}

@@ -50,6 +50,7 @@ var crashes = [...]crash{
 	{"early.ra-smashed", smashedA, "a return address that is not in the text"},
 	{"early.ra-zero", zeroA, "a return address of 0"},
 	{"early.nested", nestedA, "a fault inside the panic path; crash.rung=1|2|3, for any kind, says how deep"},
+	{"early.network", networkA, "a fault when the trace is sent by netconsole=, if it is"},
 	{"early.leaf", leafA, "a fault in a function that never pushed RBP"},
 	{"early.in-irq", inIRQA, "a fault in an interrupt handler"},
 	{"early.spin", spinA, "an endless loop, for an NMI from outside"},
@@ -57,6 +58,7 @@ var crashes = [...]crash{
 	{"early.watermark", watermarkA, "more stack used than the stack's limit"},
 	{"early.deep", deepA, "a panic crash.depth=N frames deep (32), for measurements"},
 	{"early.step", stepA, "no death: a trace at each instruction of a tree of calls"},
+	{"early.on-return", onReturnA, "hooks on the return of functions, traced at each instruction, then a panic in one"},
 	{"early.measure", measureA, "no death: counts ticks of walks crash.depth=N frames deep"},
 	{"early.repeat", repeatA, "no death: the same trace, crash.depth=N frames deep, three times"},
 	{"early.random", randomA, "no death: random stacks are walked and traced; crash.seed=N, crash.count=M"},
@@ -71,7 +73,7 @@ var earlyHook = lab
 //
 //go:noinline
 func lab() {
-	kind, ok := kernel.Option("crash")
+	kind, ok := wanted()
 	if !ok {
 		return
 	}
@@ -107,6 +109,18 @@ func lab() {
 		row(golab.Crashes[i].Kind, golab.Crashes[i].Help)
 	}
 	kernel.Exit(2)
+}
+
+// wanted returns the kind of the option crash=; or, if the boot before this one has died
+// and there is the option crash.then=, the kind that this one says, "none" being none. So
+// a machine that resets when it dies need not do so for ever.
+func wanted() (kind []byte, ok bool) {
+	if kernel.PreviousDeath() {
+		if then, ok := kernel.Option("crash.then"); ok {
+			return then, !kernel.Same(then, "none")
+		}
+	}
+	return kernel.Option("crash")
 }
 
 // row writes a line of the list of kinds.

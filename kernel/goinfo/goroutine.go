@@ -106,6 +106,27 @@ func GofFS(fsbase uintptr) (g uintptr, ok bool) {
 	return g, ok && g >= firstPage
 }
 
+// ID returns the number of the runtime.g at addr. It is for a high rate: nothing else is
+// looked at. Kernel context, early, goroutine.
+func ID(addr uintptr) (id uint64, ok bool) { return load(addr, gID) }
+
+// Bounds returns the bounds of the stack of the runtime.g at addr, a goroutine's or a
+// thread's, lo <= address < hi. ok is false if they cannot be read or cannot be right. It
+// is for a high rate: nothing else is looked at. Kernel context, early, goroutine.
+func Bounds(addr uintptr) (lo, hi uintptr, ok bool) {
+	// They are the first words of each runtime.g: the compiler depends on it.
+	lo, ok1 := readWord(addr)
+	hi, ok2 := readWord(addr + wordSize)
+	return lo, hi, ok1 && ok2 && lo < hi && (lo|hi)%wordSize == 0
+}
+
+// MOf returns the address of the runtime.m that the runtime.g at addr runs on; ok is false
+// if it has none. Kernel context, early, goroutine.
+func MOf(addr uintptr) (m uintptr, ok bool) {
+	m, ok = loadPtr(addr, gM)
+	return m, ok && m != 0
+}
+
 // is reports whether the goroutine has a status, which is an item.
 func (g *G) is(status int) bool {
 	s := item(status)

@@ -18,7 +18,7 @@ package goinfo
 
 const (
 	tableMagic   = 0x6f666e696f67667a // "zfgoinfo" in memory
-	tableVersion = 1
+	tableVersion = 2
 	tableHead    = 2 // words before the first item
 
 	unknown = ^uint64(0)
@@ -65,6 +65,13 @@ const (
 	statusWaiting
 	statusDead
 	statusScan
+	heapBuckets
+	heapRate
+	bucketAllNext
+	bucketSize
+	bucketStackLen
+	recordAllocs
+	recordFreeBytes
 	numItems
 )
 
@@ -110,12 +117,26 @@ var items = [numItems]string{
 	statusWaiting:   "const runtime._Gwaiting",
 	statusDead:      "const runtime._Gdead",
 	statusScan:      "const runtime._Gscan",
+	heapBuckets:     "word runtime.mbuckets",
+	heapRate:        "word runtime.MemProfileRate",
+	bucketAllNext:   "field runtime.bucket.allnext",
+	bucketSize:      "field runtime.bucket.size",
+	bucketStackLen:  "field runtime.bucket.nstk",
+	recordAllocs:    "field runtime.memRecord.active.allocs",
+	recordFreeBytes: "field runtime.memRecord.active.free_bytes",
 }
 
 // table is filled in the file by `zf build`. It has a first word that is not zero
 // so that it lies in the file, and not in bss. Nothing here ever writes to it.
 var table = [tableHead + numItems]uint64{
 	tableMagic, tableVersion,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
+	unknown,
 	unknown,
 	unknown,
 	unknown,

@@ -85,6 +85,7 @@ const (
 	eNODEV        = 19
 	eNOTDIR       = 20
 	eISDIR        = 21
+	eBUSY         = 16
 	eINVAL        = 22
 	eMFILE        = 24
 	eNOTTY        = 25

@@ -17,6 +17,7 @@
 //	epoll.go    waiting for many descriptors
 //	socket*.go  sockets: see socket.go
 //	term.go     the terminal
+//	network.go  the network card
 //	info.go     what the system is: names, limits, random bytes
 //	unknown.go  calls that are not answered
 //

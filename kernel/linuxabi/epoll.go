@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/nic"
 	"github.com/zeroframe/zeroframe/kernel/sched"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 )
@@ -147,6 +148,11 @@ func state(f *file) (events uint32) {
 		if anyReady(&epolls[f.obj]) {
 			events = epollIn
 		}
+	case device:
+		events = epollIn | epollOut
+		if f.rdev == DevNIC && !nic.Readable() {
+			events = epollOut
+		}
 	default:
 		events = epollIn | epollOut
 	}
@@ -237,7 +243,7 @@ func (c *call) epollCtl() int64 {
 	if ep.kind != epoll || ep == f {
 		return -eINVAL
 	}
-	if f.kind == node || f.kind == device && f.rdev != devTTY {
+	if f.kind == node || f.kind == device && f.rdev != devTTY && f.rdev != DevNIC {
 		return -ePERM // always ready
 	}
 	e := &epolls[ep.obj]

@@ -4,6 +4,8 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/kernel/fs"
+	"github.com/zeroframe/zeroframe/kernel/recordport"
+	"github.com/zeroframe/zeroframe/kernel/resource"
 	"github.com/zeroframe/zeroframe/kernel/sched"
 )
 
@@ -23,6 +25,13 @@ const (
 	counter    // obj: the event counter
 	epoll      // obj: the epoll instance
 	socketFile // obj: the socket
+)
+
+// The log of resources has the same numbers.
+const (
+	_ = -uint(terminal ^ resource.FileTerminal)
+	_ = -uint(pipeRead ^ resource.FilePipeRead)
+	_ = -uint(socketFile ^ resource.FileSocket)
 )
 
 // file is an open file.
@@ -96,6 +105,9 @@ func newFD(i int, lowest uintptr, flags uintptr) int64 {
 			fds[fd] = int16(i + 1)
 			cloexec[fd] = flags&oCloexec != 0
 			files[i].refs++
+			if resource.Logs(resource.FDs) {
+				resource.Log(resource.Open, resource.FDs, fd, uintptr(files[i].kind))
+			}
 			return int64(fd)
 		}
 	}
@@ -118,6 +130,9 @@ func open(new file, flags uintptr) int64 {
 }
 
 func closeFD(fd uintptr) int64 {
+	if resource.Logs(resource.FDs) {
+		resource.Log(resource.Close, resource.FDs, fd, 0)
+	}
 	f := get(fd)
 	if f == nil {
 		return -eBADF
@@ -142,6 +157,13 @@ func drop(i int) {
 	switch f.kind {
 	case node, device:
 		fs.Release(f.node)
+		switch {
+		case f.kind != device:
+		case f.rdev == DevNIC:
+			cardClosed()
+		case f.rdev == DevRecord:
+			recordport.Close(int(f.obj))
+		}
 	case pipeRead, pipeWrite, pipeFIFO:
 		closePipe(f)
 	case counter:

@@ -7,6 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/entropy"
 	"github.com/zeroframe/zeroframe/kernel/fs"
 	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/resource"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 )
 
@@ -287,6 +288,10 @@ func (c *call) readDevice(f *file, to, n uintptr) int64 {
 		return int64(n)
 	case devRandom, devURandom:
 		return randomOut(to, n)
+	case DevNIC:
+		return c.readCard(f, to, n)
+	case DevRecord:
+		return 0
 	}
 	return c.readTerminal(f, to, n)
 }
@@ -297,6 +302,10 @@ func (c *call) writeDevice(f *file, from, n uintptr) int64 {
 		return int64(n)
 	case devFull:
 		return -28 // ENOSPC
+	case DevNIC:
+		return writeCard(from, n)
+	case DevRecord:
+		return writeRecord(f, from, n)
 	}
 	return writeTerminal(from, n)
 }
@@ -451,6 +460,7 @@ func (c *call) mmapFile() int64 {
 		}
 	}
 	mm.Protect(at, size, prot)
+	logMap(resource.Open, at, size)
 	return int64(at)
 }
 

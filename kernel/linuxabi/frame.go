@@ -63,6 +63,7 @@ var image struct {
 const (
 	siUser    = 0
 	siTkill   = -6
+	siTimer   = -2
 	siKernel  = 0x80
 	redZone   = 128
 	userFlags = 0x40dd5 // the bits of RFLAGS that a program may set
@@ -149,6 +150,14 @@ func enter(t *sched.Thread, sig int, a *action) bool {
 	r := trapRecord{f.BP, amd64.TrapMark, VectorSignal, uintptr(sig), f.RIP, f.CS, f.RFLAGS, f.RSP, f.SS}
 	info := &image.info
 	info.signo, info.errno, info.code, info.addr = int32(sig), 0, siTkill, pid
+	switch bit := uint64(1) << (sig - 1); {
+	case t.ByTimer&bit != 0:
+		info.code, info.addr = siTimer, 0
+	case t.ByKernel&bit != 0:
+		info.code, info.addr = siKernel, 0
+	}
+	t.ByTimer &^= 1 << (sig - 1)
+	t.ByKernel &^= 1 << (sig - 1)
 	uc := &image.uc
 	uc.err, uc.trap, uc.cr2 = 0, 0, 0
 	t.Delivered = sched.Fault{}

@@ -1,6 +1,9 @@
 package linuxabi
 
-import "github.com/zeroframe/zeroframe/kernel/mm"
+import (
+	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/resource"
+)
 
 // mmap and its family. Memory is committed where it is touched; only a single request
 // that is out of all proportion is refused at once, so that Go can say so.
@@ -42,10 +45,24 @@ func (c *call) mmap() int64 {
 	if e != 0 {
 		return -int64(e)
 	}
+	logMap(resource.Open, at, size)
 	return int64(at)
 }
 
-func (c *call) munmap() int64 { return -int64(mm.Discard(c.a, c.b)) }
+func (c *call) munmap() int64 {
+	e := mm.Discard(c.a, c.b)
+	if e == 0 {
+		logMap(resource.Close, c.a, c.b)
+	}
+	return -int64(e)
+}
+
+// logMap logs that the pages of size bytes have been mapped or unmapped.
+func logMap(e resource.Event, at, size uintptr) {
+	if resource.Logs(resource.Maps) {
+		resource.Log(e, resource.Maps, at, (size+pageSize-1)&^(pageSize-1))
+	}
+}
 
 func (c *call) mprotect() int64 { return -int64(mm.Protect(c.a, c.b, mm.Prot(c.c&protMask))) }
 

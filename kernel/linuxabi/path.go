@@ -5,6 +5,8 @@ import (
 
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/fs"
+	"github.com/zeroframe/zeroframe/kernel/nic"
+	"github.com/zeroframe/zeroframe/kernel/recordport"
 	"github.com/zeroframe/zeroframe/kernel/sched"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 )
@@ -91,9 +93,22 @@ func (c *call) openat(dirfd, addr, flags, mode uintptr) int64 {
 	case m == fs.S_IFIFO:
 		return c.openFIFO(f, flags)
 	}
+	if f.kind == device && f.rdev == DevNIC && !nic.Up() {
+		fs.Release(id)
+		return -eNXIO
+	}
+	if f.kind == device && f.rdev == DevRecord && !openRecord(&f) {
+		fs.Release(id)
+		return -eBUSY
+	}
 	fd := open(f, flags)
 	if fd < 0 {
 		fs.Release(id)
+		if f.kind == device && f.rdev == DevRecord {
+			recordport.Close(int(f.obj))
+		}
+	} else if f.kind == device && f.rdev == DevNIC {
+		cardOpened()
 	}
 	return fd
 }

@@ -1,5 +1,7 @@
 package linuxabi
 
+import "github.com/zeroframe/zeroframe/kernel/resource"
+
 // The system calls by number (Linux: arch/x86/entry/syscalls/syscall_64.tbl).
 
 // do makes the call with that number.
@@ -220,6 +222,16 @@ func (c *call) do(number uintptr) int64 {
 		return c.setTIDAddress()
 	case 221: // fadvise64
 		return c.fsync()
+	case 222:
+		return c.timerCreate()
+	case 223:
+		return c.timerSettime()
+	case 224:
+		return c.timerGettime()
+	case 225:
+		return c.timerGetoverrun()
+	case 226:
+		return c.timerDelete()
 	case 227:
 		return c.clockSettime()
 	case 228:
@@ -304,6 +316,8 @@ func (c *call) do(number uintptr) int64 {
 		return c.fchmodat(c.a, c.b, c.c, c.d)
 	case PanicCall:
 		return c.panic()
+	case resource.Call:
+		return c.resource()
 	}
 	return noSuchCall(number)
 }

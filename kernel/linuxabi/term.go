@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/sched"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 )
 
@@ -46,17 +47,50 @@ func (c *call) readTerminal(f *file, to, n uintptr) int64 {
 // there is room for it; the rest waits in the port. Kernel context.
 func Pump() {
 	got := false
-	for tty.Room() {
+	for tty.Room() && !attention {
 		b, ok := console.Receive()
 		if !ok {
 			break
 		}
-		got = true
-		if sig := tty.Input(b); sig != 0 {
+		switch sig := tty.Input(b); {
+		case sig == tty.ForMonitor:
+			attention = true
+			sched.Nudge() // the monitor wants an interrupt, to show what that has interrupted
+			continue
+		case sig != 0:
 			Send(sig)
 		}
+		got = true
 	}
-	if got && tty.Readable() {
+	if got {
+		tellReaders()
+	}
+}
+
+// attention is set from when the monitor's key has come until the monitor opens: what is
+// typed behind it is for that.
+var attention bool
+
+// TakeAttention reports whether the monitor's key has come, and forgets it. Kernel
+// context.
+func TakeAttention() bool {
+	was := attention
+	attention = false
+	return was
+}
+
+// Typed gives the program a byte as if it had been typed. Kernel context, while the
+// program runs.
+func Typed(b byte) {
+	if sig := tty.Typed(b); sig != 0 {
+		Send(sig)
+	}
+	tellReaders()
+}
+
+// tellReaders wakes who waits for input, if there is some.
+func tellReaders() {
+	if tty.Readable() {
 		// Descriptor 0, and whoever has opened /dev/tty.
 		for i := range files {
 			if f := &files[i]; f.kind == terminal || f.kind == device && f.rdev == devTTY {

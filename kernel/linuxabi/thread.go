@@ -82,6 +82,7 @@ func (c *call) exit() int64 {
 	if t.ClearTID != 0 && out32(t.ClearTID, 0) {
 		wakeFutex(t.ClearTID, 1)
 	}
+	endTimers(t.TID)
 	passOn := t.Pending
 	sched.End(t)
 	sendAny(passOn)

@@ -2,6 +2,7 @@ package linuxabi
 
 import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/resource"
 	"github.com/zeroframe/zeroframe/kernel/sched"
 )
 
@@ -129,7 +130,10 @@ var itimerSignals = [3]uint8{sigALRM, sigVTALRM, sigPROF}
 // Tick sends the signals of the interval timers that have run out, and returns when the
 // next one may do so, or ^0. Kernel context.
 func Tick(now uint64) (next uint64) {
-	next = never
+	next = pollCard(now)
+	if timersArmed > 0 {
+		next = min(next, tickTimers(now))
+	}
 	for i := range itimers {
 		t := &itimers[i]
 		if t.next == 0 {
@@ -143,9 +147,10 @@ func Tick(now uint64) (next uint64) {
 			at = sched.CPUTime()
 		}
 		if at >= t.next {
-			send(nil, int(itimerSignals[i]))
+			sendTimer(nil, int(itimerSignals[i]), false)
 			if t.interval == 0 {
 				t.next = 0
+				logTimer(resource.Close, uintptr(i), 0)
 				continue
 			}
 			t.next += ((at-t.next)/t.interval + 1) * t.interval
@@ -177,12 +182,23 @@ func (c *call) setitimer() int64 {
 	}
 	t := &itimers[c.a]
 	value := v[2]*1e9 + v[3]*1000
+	if t.next != 0 {
+		logTimer(resource.Close, c.a, 0)
+	}
 	t.interval, t.next = v[0]*1e9+v[1]*1000, 0
 	if value != 0 {
+		logTimer(resource.Open, c.a, value)
 		t.next = c.itimerNow() + value
 		sched.Nudge()
 	}
 	return 0
+}
+
+// logTimer logs that a timer has been set, for so many ns, or is set no more.
+func logTimer(e resource.Event, timer uintptr, ns uint64) {
+	if resource.Logs(resource.Timers) {
+		resource.Log(e, resource.Timers, timer, uintptr(ns))
+	}
 }
 
 func (c *call) itimerNow() uint64 {

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/kernel/resource"
 )
 
 // System calls that are not answered: they return ENOSYS, and are counted.
@@ -50,6 +51,15 @@ func (c *call) panic() int64 {
 	p := &onPanic
 	(*(*func(*amd64.TrapFrame, []byte))(unsafe.Pointer(&p)))(c.f, block[:n])
 	return 0
+}
+
+// resource is by what a goroutine logs events of its own kinds (package resource).
+func (c *call) resource() int64 {
+	at, n := resource.NameArgument(c.a, c.b, c.c)
+	if !copyIn(blockAddr(), at, n) {
+		return -eFAULT
+	}
+	return resource.Answer(c.a, c.b, c.c, c.d, c.e, block[:n])
 }
 
 // OnUnknown sets a function that answers the system calls from OwnCalls up, in kernel

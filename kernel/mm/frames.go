@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/kernel/resource"
 )
 
 // Page frames: who owns which 4 KiB of RAM. Free frames are a stack linked
@@ -62,11 +63,17 @@ func Frame() uintptr {
 		lowFrames = freeFrames
 	}
 	*(*[amd64.PageSize / 8]uint64)(amd64.Pointer(f)) = [amd64.PageSize / 8]uint64{}
+	if resource.Logs(resource.Pages) {
+		resource.Log(resource.Open, resource.Pages, f, amd64.PageSize)
+	}
 	return f
 }
 
 // FreeFrame gives a frame back that Frame has returned. Early and kernel context.
 func FreeFrame(f uintptr) {
+	if resource.Logs(resource.Pages) {
+		resource.Log(resource.Close, resource.Pages, f, amd64.PageSize)
+	}
 	*(*uintptr)(unsafe.Pointer(amd64.Pointer(f))) = freeList
 	freeList = f
 	freeFrames++

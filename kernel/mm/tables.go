@@ -240,13 +240,19 @@ func unmapReserved(lo, hi uintptr) {
 }
 
 // MapDevice maps the pages of a device's registers, uncached. It returns false
-// if frames for tables have run out, or for page 0.
+// if frames for tables have run out, or for page 0. Registers above all RAM lie where
+// the program's address space is: there they are an area that it cannot have.
 func MapDevice(addr, size uintptr) bool {
 	if addr < amd64.PageSize {
 		return false
 	}
-	mapRange(addr&^(amd64.PageSize-1), (addr+size+amd64.PageSize-1)&^(amd64.PageSize-1),
-		amd64.PTEWrite|amd64.PTEUncached|noExec)
+	lo, hi := pageDown(addr), pageUp(addr+size)
+	if hi > spaceLo {
+		if i := find(lo); i == numAreas || areas[i].lo >= hi {
+			insert(i, spaceArea{lo: lo, hi: hi})
+		}
+	}
+	mapRange(lo, hi, amd64.PTEWrite|amd64.PTEUncached|noExec)
 	return !problem
 }
 
@@ -359,3 +365,21 @@ func frame() uintptr {
 }
 
 func at(a uintptr) *uint64 { return (*uint64)(amd64.Pointer(a)) }
+
+// Contiguous takes size bytes of RAM in one piece out of what is behind the image, all
+// zero, aligned to a page, mapped, and below 4 GiB: for what devices read and write. It
+// returns 0 if there are not that many. It is never given back. Early context, after
+// Init and before Release.
+func Contiguous(size uintptr) uintptr {
+	size = pageUp(size)
+	// Half of what is left is for tables.
+	if released || size > (endPage-nextPage)/2 {
+		return 0
+	}
+	a := nextPage
+	nextPage += size
+	for p := a; p < nextPage; p += 8 {
+		*at(p) = 0
+	}
+	return a
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/resource"
 )
 
 // Who runs next, and until when.
@@ -104,6 +105,9 @@ func Block(f *amd64.TrapFrame, why Why, key uintptr, deadline uint64, timeout in
 	saveCall(t, f)
 	t.State, t.Why, t.Key = Waiting, why, key
 	t.Number = f.Error
+	if resource.On() {
+		logWait(t, deadline)
+	}
 	if deadline != never {
 		sleep(t, deadline, timeout)
 	}

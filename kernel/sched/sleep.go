@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/resource"
 )
 
 // Threads that wait until a time, and the timer that ends it. The timer is set for
@@ -30,8 +31,12 @@ func sleep(t *Thread, deadline uint64, timeout int64) {
 	}
 }
 
-// unsleep takes a thread out of the list of sleepers, if it is in it.
+// unsleep is for a thread that waits no more: it takes it out of the list of sleepers, if
+// it is in it.
 func unsleep(t *Thread) {
+	if resource.On() {
+		logWoken(t)
+	}
 	if !t.sleeps {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch/amd64"
 	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/resource"
 )
 
 // MaxThreads is the largest number of threads at a time.
@@ -96,6 +97,9 @@ type Thread struct {
 
 	// Mask and Pending are sets of signals, bit n-1 for signal n.
 	Mask, Pending uint64
+	// ByTimer and ByKernel say of which of Pending a timer of timer_create is the sender,
+	// or the kernel itself, as of an interval timer.
+	ByTimer, ByKernel uint64
 	// SavedMask is the mask to come back after a call that has changed it for the
 	// time of its waiting.
 	SavedMask    uint64
@@ -166,6 +170,10 @@ func Get(tid int32) *Thread {
 // handled; nil if the CPU is idle. Any context.
 func Current() *Thread { return Get(current) }
 
+// CurrentAt returns the address of the number of the thread that Current returns, 0 if
+// there is none: 4 bytes. Any context.
+func CurrentAt() uintptr { return uintptr(unsafe.Pointer(&current)) }
+
 // Count returns the number of threads. Any context.
 func Count() int { return int(count) }
 
@@ -194,6 +202,9 @@ func New() *Thread {
 		t.Frame.CS, t.Frame.SS = amd64.SelCode, amd64.SelData
 		t.Frame.RFLAGS = amd64.FlagInterrupt | amd64.FlagsFixed
 		t.Frame.Mark = amd64.TrapMark
+		if resource.Logs(resource.Threads) {
+			resource.Log(resource.Open, resource.Threads, uintptr(tid), 0)
+		}
 		return t
 	}
 	return nil
@@ -203,6 +214,9 @@ func New() *Thread {
 func End(t *Thread) {
 	account()
 	tid := t.TID
+	if resource.Logs(resource.Threads) {
+		resource.Log(resource.Close, resource.Threads, uintptr(tid), 0)
+	}
 	current = 0
 	count--
 	f := table[tid]

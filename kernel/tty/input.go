@@ -8,6 +8,15 @@ const (
 	eot       = 0x04
 )
 
+// Attention says that ^] is for the kernel's monitor. In pipe mode it is, behind a DLE.
+var Attention bool
+
+// attentionKey is ^].
+const attentionKey = 0x1d
+
+// ForMonitor is what Input returns, in place of a signal, for that key.
+const ForMonitor = -1
+
 var (
 	escaped bool // pipe mode: the last byte was a DLE
 	origin  int  // column where the line began
@@ -15,8 +24,20 @@ var (
 
 // Input takes a byte from the serial port, of which there must be Room, else it is
 // dropped. signal is the number of the signal that it means to the program, 0 if
-// none.
+// none, or ForMonitor.
 func Input(b byte) (signal int) {
+	if !Room() {
+		return 0
+	}
+	if Attention && b == attentionKey && (!pipe || escaped) {
+		escaped = false
+		return ForMonitor
+	}
+	return Typed(b)
+}
+
+// Typed is Input for a byte of which nothing is for the kernel.
+func Typed(b byte) (signal int) {
 	if !Room() {
 		return 0
 	}

@@ -25,6 +25,12 @@ const (
 	// KernelPackage is the package that makes a program bootable. A main package
 	// may import it; to one that does not, the build adds it.
 	KernelPackage = "github.com/zeroframe/zeroframe/kernel"
+	// NetPackage is the package, below the kernel's, that makes the machine a neighbour on
+	// its network.
+	NetPackage = "/netup"
+	// HeapPackage is the package, below the kernel's, that has Go's runtime keep a heap
+	// profile.
+	HeapPackage = "/heapprofile"
 	// EntrySymbol is the linker symbol of the 32-bit entry of both protocols.
 	EntrySymbol = "github.com/zeroframe/zeroframe/boot.entry"
 )
@@ -53,6 +59,13 @@ type BuildOptions struct {
 	// Test builds the package's test binary instead, as `go test -c` does.
 	Test bool
 
+	// Net adds the package [NetPackage], as the build adds the kernel, so that the machine
+	// answers on its network and finds the addresses of others there.
+	Net bool
+
+	// HeapProfile adds the package [HeapPackage], so that there is a heap profile.
+	HeapProfile bool
+
 	BuildMode string // go build's -buildmode: "", "default" and "exe" are possible
 	Tags      string // go build's -tags
 	GCFlags   string // go build's -gcflags
@@ -65,6 +78,7 @@ type BuildOptions struct {
 
 	goflagsGCFlags []string // values of -gcflags in GOFLAGS
 	usesModule     bool     // the program imports a part of our module
+	missing        []string // packages that the program does not import, but the image needs
 }
 
 // Built describes an image that was written.
@@ -107,7 +121,7 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 		return nil, err
 	}
 	defer cleanup()
-	importPath, hasKernel, err := o.check(ctx)
+	importPath, err := o.check(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +150,7 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
 	}
 	var k *kernel
-	if !hasKernel {
+	if len(o.missing) > 0 {
 		if tmp, err = filepath.Abs(tmp); err != nil {
 			return nil, fmt.Errorf("%w: %v", ErrOutput, err)
 		}

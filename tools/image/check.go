@@ -44,31 +44,38 @@ var (
 )
 
 // check finds what is known to make a build fail, and returns the import path of
-// the package and whether the kernel is among what it imports.
-func (o *BuildOptions) check(ctx context.Context) (importPath string, hasKernel bool, err error) {
+// the package. It finds out what the build has to add to what that imports.
+func (o *BuildOptions) check(ctx context.Context) (importPath string, err error) {
 	pkgs, err := o.list(ctx, "0")
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	root, err := o.checkListed(ctx, pkgs)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	if o.Test && !slices.ContainsFunc(pkgs, func(p listed) bool { return p.ImportPath == root.ImportPath+".test" }) {
-		return "", false, fmt.Errorf("%w: %s", ErrNoTests, o.Package)
+		return "", fmt.Errorf("%w: %s", ErrNoTests, o.Package)
+	}
+	o.missing = []string{o.KernelPackage}
+	if o.Net {
+		o.missing = append(o.missing, o.KernelPackage+NetPackage)
+	}
+	if o.HeapProfile {
+		o.missing = append(o.missing, o.KernelPackage+HeapPackage)
 	}
 	for _, p := range pkgs {
 		name, variant, _ := strings.Cut(p.ImportPath, " ")
-		hasKernel = hasKernel || name == o.KernelPackage
+		o.missing = slices.DeleteFunc(o.missing, func(missing string) bool { return name == missing })
 		if name == modulePath || strings.HasPrefix(name, modulePath+"/") {
 			o.usesModule = true
 		}
 		// The test binary's variant of a package, "p [q.test]".
 		if o.Test && variant != "" && strings.HasPrefix(o.KernelPackage, modulePath) && o.kernelImports(ctx, name) {
-			return "", false, fmt.Errorf("%w: run `go test %s`", ErrKernelTest, o.Package)
+			return "", fmt.Errorf("%w: run `go test %s`", ErrKernelTest, o.Package)
 		}
 	}
-	return root.ImportPath, hasKernel, nil
+	return root.ImportPath, nil
 }
 
 // checkListed finds the one package to build.

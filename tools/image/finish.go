@@ -36,7 +36,7 @@ type multibootHeader struct {
 	EntryAddr   uint32
 }
 
-const multibootSize = 32 // bytes of a multibootHeader
+const multibootSize = 32 // bytes of a multibootHeader, behind which [WantScreen] has room
 
 // Finish returns a copy of an ELF file, linked at [TextAddress] by the Go
 // linker, that the given loaders boot at the ELF's own entry address. Physical
@@ -75,9 +75,9 @@ func Finish(file []byte, loaders Loaders) ([]byte, error) {
 	}
 	if loaders&Multiboot != 0 {
 		at := (lo + 15) &^ 15 // the specification wants 4; 16 reads well in a dump
-		if at+multibootSize > hi {
+		if at+multibootSize+screenSize > hi {
 			return nil, fmt.Errorf("%w: %d section headers leave %d bytes for a multiboot header of %d",
-				ErrNoRoom, l.header.Shnum, hi-lo, multibootSize)
+				ErrNoRoom, l.header.Shnum, hi-lo, multibootSize+screenSize)
 		}
 		// The sum of the first three words is zero modulo 1<<32.
 		writeStruct(out, at, &multibootHeader{

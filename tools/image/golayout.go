@@ -21,7 +21,7 @@ const GoTableName = "/goinfo.table"
 
 const (
 	goTableMagic   = 0x6f666e696f67667a
-	goTableVersion = 1
+	goTableVersion = 2
 	goTableHead    = 2 // words before the first item
 
 	// GoUnknown is the value of an item that is not known.
@@ -70,6 +70,13 @@ var goItems = []string{
 	"const runtime._Gwaiting",
 	"const runtime._Gdead",
 	"const runtime._Gscan",
+	"word runtime.mbuckets",
+	"word runtime.MemProfileRate",
+	"field runtime.bucket.allnext",
+	"field runtime.bucket.size",
+	"field runtime.bucket.nstk",
+	"field runtime.memRecord.active.allocs",
+	"field runtime.memRecord.active.free_bytes",
 }
 
 // GoItems returns the names of the items of the kernel's table, in its order.

@@ -18,7 +18,7 @@ import (
 func goTableProgram(words string) string {
 	return `package main
 
-var table = [` + words + `]uint64{0x6f666e696f67667a, 1}
+var table = [` + words + `]uint64{0x6f666e696f67667a, 2}
 
 func main() {
 	s := uint64(0)
@@ -77,7 +77,7 @@ func goTable(t *testing.T, file []byte) []uint64 {
 	return v[goTableHead:]
 }
 
-const goTableWords = "2 + 39"
+const goTableWords = "2 + 46"
 
 // TestFillGoTable: everything is found in a program of this toolchain, whether
 // its DWARF is compressed or not, with the same result. That the values are right

@@ -75,7 +75,10 @@ func (o *BuildOptions) addKernel(ctx context.Context, dir string) (*kernel, erro
 	}
 	// An absolute file name in the line directive keeps dir, which is another one
 	// each time, out of the archive.
-	src := fmt.Sprintf("//line /%s:1\npackage main\n\nimport _ %q\n", importFile, o.KernelPackage)
+	src := fmt.Sprintf("//line /%s:1\npackage main\n\n", importFile)
+	for _, name := range o.missing {
+		src += fmt.Sprintf("import _ %q\n", name)
+	}
 	if err := os.WriteFile(filepath.Join(dir, importFile), []byte(src), 0o644); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
 	}
@@ -120,14 +123,14 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source string) ([]kern
 			args = append(args, "-gcflags="+f)
 		}
 	}
-	cmd := o.goCommand(ctx, "0", append(args, "--", o.KernelPackage)...)
+	cmd := o.goCommand(ctx, "0", append(append(args, "--"), o.missing...)...)
 	if source != "" {
 		tc, err := o.toolchain(ctx)
 		if err != nil {
 			return nil, err
 		}
 		// What GOFLAGS and a workspace say of modules is said of the program's.
-		args = append(args, "-mod=readonly", "-modfile=", "--", o.KernelPackage)
+		args = append(append(args, "-mod=readonly", "-modfile=", "--"), o.missing...)
 		cmd = o.goCommand(ctx, "0", args...)
 		cmd.Path, cmd.Err = filepath.Join(tc, "bin", "go"), nil
 		cmd.Dir = source
@@ -136,7 +139,7 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source string) ([]kern
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	if err := cmd.Run(); err != nil {
-		return nil, o.goError(ctx, err, fmt.Errorf("%w: the kernel %s cannot be compiled%s", ErrNoKernel, o.KernelPackage, goSaid(msg.Bytes(), err)))
+		return nil, o.goError(ctx, err, fmt.Errorf("%w: the kernel %s cannot be compiled%s", ErrNoKernel, strings.Join(o.missing, " with "), goSaid(msg.Bytes(), err)))
 	}
 	var pkgs []kernelPackage
 	for d := json.NewDecoder(&out); d.More(); {

@@ -131,7 +131,7 @@ func TestLab(t *testing.T) {
 		}
 	}
 	// The functions that hand a function over are there to be seen.
-	for _, name := range []string{"kernel.OnInterrupt", "kernel.StepTraces", "kernel.OnPanic", "kernel/linuxabi.OnUnknown"} {
+	for _, name := range []string{"kernel.OnInterrupt", "kernel.StepTraces", "kernel.OnPanic", "kernel/linuxabi.OnUnknown", "kernel/console.Tap"} {
 		if _, _, ok := f.Symbol(module + name); !ok {
 			t.Errorf("there is no %s: it has been inlined", name)
 		}
@@ -163,6 +163,7 @@ func TestLab(t *testing.T) {
 // calls are told nevertheless.
 var inlined = map[string]bool{
 	"kernel.runPanicHook": true, "kernel/linuxabi.exit": true, "kernel/linuxabi.kill": true, "kernel/sched.callTick": true,
+	"kernel/console.tapped": true,
 }
 
 // TestHooks: the functions that the notes say are called by address are those that the
@@ -171,11 +172,11 @@ func TestHooks(t *testing.T) {
 	hooks := map[string]string{
 		"amd64.SetTrapHandler": "trap", "amd64.SetSyscallHandler": "linuxabi.Handle", "sched.OnTick": "tick",
 		"sched.OnResume": "deliver", "linuxabi.OnExit": "programExit", "linuxabi.OnPanic": "goroutinePanic",
-		"linuxabi.OnKill": "programKilled",
+		"linuxabi.OnKill": "programKilled", "console.Tap": "netconsole.Byte",
 	}
 	onStack := []string{}
 	walkers, found := 0, map[string]int{}
-	call := regexp.MustCompile(`\b(amd64\.SetTrapHandler|amd64\.SetSyscallHandler|sched\.OnTick|sched\.OnResume|linuxabi\.OnExit|linuxabi\.OnPanic|linuxabi\.OnKill)\((\S+?)[,)]`)
+	call := regexp.MustCompile(`\b(amd64\.SetTrapHandler|amd64\.SetSyscallHandler|sched\.OnTick|sched\.OnResume|linuxabi\.OnExit|linuxabi\.OnPanic|linuxabi\.OnKill|console\.Tap)\((\S+?)[,)]`)
 	stack := regexp.MustCompile(`\bamd64\.OnStack\([^,]*, [^,]*, (\w+),`)
 	walker := regexp.MustCompile(`tracer\.(Walker|Writer)\{.*|HighWaterPages\(.*`)
 	err := filepath.WalkDir("../../kernel", func(path string, d os.DirEntry, err error) error {
@@ -202,7 +203,7 @@ func TestHooks(t *testing.T) {
 				walkers++
 				switch strings.TrimSpace(m) {
 				case "tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta, Marks: marks, Saved: savedState, Switching: switching}",
-					"tracer.Writer{Put: console.Byte}",
+					"tracer.Writer{Put: wire}",
 					"HighWaterPages(s.Lo, s.Hi, amd64.PageSize, dirty); used > s.Used {":
 				default:
 					t.Errorf("%s: %s: kernel.txt does not know what that calls", path, m)
@@ -220,8 +221,8 @@ func TestHooks(t *testing.T) {
 		}
 	}
 	slices.Sort(onStack)
-	if !slices.Equal(onStack, []string{"enter", "writeRung"}) {
-		t.Errorf("amd64.OnStack runs %q; kernel.txt has enter and writeRung", onStack)
+	if !slices.Equal(onStack, []string{"enter", "runMonitor", "writeRung"}) {
+		t.Errorf("amd64.OnStack runs %q; kernel.txt has enter, runMonitor and writeRung", onStack)
 	}
 	if walkers < 3 {
 		t.Errorf("%d walkers and writers were found; want 3 or more", walkers)

@@ -8,8 +8,6 @@ package golab
 
 import (
 	"os"
-
-	"github.com/zeroframe/zeroframe/kernel"
 )
 
 // A Crash is a way to die, or not to.
@@ -68,16 +66,11 @@ var (
 	sink       uint64
 )
 
-// Main dies as the option crash= says, if that is a kind of the table or of the other
-// one.
-func Main(other []Crash) {
-	kind, ok := kernel.Option("crash")
-	if !ok {
-		return
-	}
-	c := find(string(kind), other)
+// Main dies as the kind says, if that is one of the table or of the other one.
+func Main(kind string, other []Crash) {
+	c := find(kind, other)
 	if c == nil {
-		c = find(string(kind), Crashes[:])
+		c = find(kind, Crashes[:])
 	}
 	switch {
 	case c == nil: // of the early context, which is over

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"github.com/zeroframe/zeroframe/kernel"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// Exit thunks: functions, nested and in assembly, with hooks on their return. Traces of
+// all that must not show that return addresses were replaced.
+
+// exitOrder is in which order the hooks ran, a decimal digit each.
+var exitOrder uint64
+
+//go:noinline
+func exitHook(arg uintptr) { exitOrder = exitOrder*10 + uint64(arg) }
+
+func onReturnA() {
+	kernel.StepTraces(everyStep)
+	got := exitOuter(40)
+	kernel.StepTraces(nil)
+	console.String("on-return: result ")
+	console.Dec(got)
+	console.String(", hooks ran in the order ")
+	console.Dec(exitOrder)
+	if exitRegisters() != 0 {
+		console.String(", registers were changed")
+	}
+	if !tracer.CalledFrom(onReturnA) && exitAsked(1) == 2 {
+		console.String(", called from onReturnA")
+	}
+	console.String("\n")
+	tracer.Dump(exitDump)
+	exitPanic(1)
+}
+
+// toConsole writes to the console.
+type toConsole struct{}
+
+// exitDump is one, complete in the source: to make it at run time takes memory.
+var exitDump interface{ Write([]byte) (int, error) } = toConsole{}
+
+func (toConsole) Write(p []byte) (int, error) { console.Bytes(p); return len(p), nil }
+
+//go:noinline
+func exitOuter(x uint64) uint64 {
+	tracer.OnReturn(exitHook, 1)
+	tracer.OnReturn(exitHook, 2)
+	return exitInner(x) + 1
+}
+
+//go:noinline
+func exitInner(x uint64) uint64 {
+	tracer.OnReturn(exitHook, 3)
+	return stepLeaf(x) + 1
+}
+
+//go:noinline
+func exitAsked(x uint64) uint64 {
+	tracer.OnReturn(exitHook, 4)
+	if tracer.CalledFromName("main.onReturnA") && !tracer.CalledFromName("main.exitOuter") {
+		x++
+	}
+	return x
+}
+
+//go:noinline
+func exitPanic(x uint64) uint64 {
+	tracer.OnReturn(exitHook, 5)
+	return exitPanicking(x) + 1
+}
+
+//go:noinline
+func exitPanicking(x uint64) uint64 {
+	tracer.OnReturn(exitDying, 6)
+	sink += x
+	return sink
+}
+
+// exitDying dies in a hook, with another hook further up.
+//
+//go:noinline
+func exitDying(uintptr) { panic("the crash lab gave up") }
+
+// exitRegisters calls a function in assembly that has a hook and leaves a value in each
+// register, and returns 0 if all are there afterwards.
+func exitRegisters() uint64
+
+// exitAssembly has the hook.
+func exitAssembly()
+
+// exitSet is called by that with the address of its return address.
+func exitSet(slot uintptr) { tracer.OnReturnAt(slot, exitHook, 7) }

@@ -1,0 +1,78 @@
+package netconsole
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/nic"
+	"github.com/zeroframe/zeroframe/tracer/datagram"
+)
+
+// state is what both kinds of datagrams go by.
+var state struct {
+	config    Config
+	ready     bool // datagrams can be sent
+	broken    bool // sending has failed for good
+	capturing bool // what goes to the console is a trace
+
+	boot   uint64
+	build  [datagram.MaxBuild]byte
+	nBuild int
+}
+
+// Configure reads the options, nil where there is none. It returns what is wrong with
+// either, or "". Early context.
+func Configure(console, ip []byte) (wrongConsole, wrongIP string) {
+	c := &state.config
+	*c = Config{}
+	if ip != nil {
+		wrongIP = c.readIP(ip)
+	}
+	if console != nil {
+		wrongConsole = c.readConsole(console)
+	}
+	if !c.Fixed {
+		c.Hardware = Broadcast
+	}
+	return wrongConsole, wrongIP
+}
+
+// Start begins to send, if a valid option wants it and a card is up, and reports whether
+// it does. build is the ELF's build ID, boot a random number. Early context, once, after
+// [Configure] and nic.Init.
+func Start(build []byte, boot uint64) bool {
+	if !state.config.On || !nic.Up() {
+		return false
+	}
+	state.boot = boot
+	const digits = "0123456789abcdef"
+	for _, b := range build {
+		if state.nBuild+2 <= len(state.build) {
+			state.build[state.nBuild] = digits[b>>4]
+			state.build[state.nBuild+1] = digits[b&15]
+			state.nBuild += 2
+		}
+	}
+	line.frame.prepare(&state.config)
+	trace.frame.prepare(&state.config)
+	state.ready = true
+	return true
+}
+
+// Ready reports whether datagrams are sent. Any context.
+func Ready() bool { return state.ready }
+
+// Broken reports whether a trace could not be sent, after which nothing more is. Any
+// context.
+func Broken() bool { return state.broken }
+
+// Options returns what the options say. Any context.
+func Options() Config { return state.config }
+
+// Boot returns the number of this boot in the datagrams of traces. Any context.
+func Boot() uint64 { return state.boot }
+
+// SetHardware sets the hardware address that datagrams go to. Goroutine context, any
+// time: each datagram has one address or the other.
+func SetHardware(h Hardware) {
+	state.config.Hardware = h
+	line.frame.setHardware(h)
+	trace.frame.setHardware(h)
+}

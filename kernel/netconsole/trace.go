@@ -1,0 +1,84 @@
+package netconsole
+
+import "github.com/zeroframe/zeroframe/tracer/datagram"
+
+// Traces. The bytes of a trace are kept while it is written to the console, and sent when
+// it has been: what is on the serial line is safe before anything here is tried. When the
+// panic path faults, what the next rung writes is kept behind what there is, and all is
+// sent as one. When the fault was in the sending itself, nothing more is sent: the
+// console has the traces, and the ladder comes to its end.
+
+// trace is what is to be sent.
+var trace struct {
+	frame   frame
+	kept    [datagram.MaxTrace]byte
+	n       int
+	cut     bool
+	seq     uint32
+	sending bool
+}
+
+// Begin says that rung (from 1) of the panic path begins to write a trace. Kernel context.
+func Begin(rung int) {
+	if !state.ready {
+		return
+	}
+	if trace.sending {
+		state.ready, state.broken = false, true // the fault was here
+		return
+	}
+	if rung == 1 {
+		trace.n, trace.cut = 0, false
+	} else if trace.n > 0 && trace.kept[trace.n-1] != '\n' {
+		Keep('\r')
+		Keep('\n')
+	}
+	state.capturing = true
+}
+
+// Keep takes the next byte of the trace. Kernel context.
+func Keep(b byte) {
+	switch {
+	case !state.capturing:
+	case trace.n < len(trace.kept):
+		trace.kept[trace.n] = b
+		trace.n++
+	default:
+		trace.cut = true
+	}
+}
+
+// End says that the rung has written its trace, and reports whether there is one to
+// [Send]. Kernel context.
+func End() bool {
+	if !state.capturing {
+		return false
+	}
+	state.capturing = false
+	trace.sending = trace.n > 0
+	return trace.sending
+}
+
+// Send sends the trace, and behind it the line that it interrupted. Kernel context.
+func Send() {
+	trace.seq++
+	p := datagram.Part{Build: state.build[:state.nBuild], Boot: state.boot, Seq: trace.seq, Cut: trace.cut}
+	kept := trace.kept[:trace.n]
+	_, pieces, parity := datagram.Plan(len(kept))
+	for i := 0; i < pieces+parity && !state.broken; i++ {
+		sendPart(datagram.Write(trace.frame.payload(), &p, kept, i))
+	}
+	if state.ready && !line.busy && line.n > 0 {
+		line.held = false
+		end()
+	}
+	trace.sending = false
+}
+
+// sendPart sends a datagram of n bytes. A card that does not take it gets a second
+// chance: a death may have left it in the middle of something.
+func sendPart(n int) {
+	if !trace.frame.send(n) && !(restart() && trace.frame.send(n)) {
+		state.ready, state.broken = false, true
+	}
+}

@@ -1,0 +1,11 @@
+// Package pci finds devices on the PCI buses, and what their configuration space says
+// of them.
+//
+//	config.go  reading and writing configuration space, by the ports 0xcf8 and 0xcfc
+//	scan.go    which functions there are
+//	header.go  a function's base addresses, capabilities and interrupts; pure
+//
+// It imports arch/amd64. Early context; single accesses in any context, with interrupts
+// off: no allocation, globals free of pointers. Loops have bounds whatever the hardware
+// answers.
+package pci

@@ -1,0 +1,59 @@
+package tty
+
+import "testing"
+
+// TestAttention: where ^] is for the monitor, and where the program's.
+func TestAttention(t *testing.T) {
+	defer func() { Attention = false; SetMode(Cooked) }()
+	for _, tt := range []struct {
+		name  string
+		on    bool
+		mode  Mode
+		input string
+		calls int    // for the monitor
+		text  string // for the program
+	}{
+		{"off", false, Cooked, "a\x1d\n", 0, "a\x1d\n"},
+		{"cooked", true, Cooked, "a\x1db\x1d\n", 2, "ab\n"},
+		{"raw", true, Raw, "a\x1db", 1, "ab"},
+		{"pipe", true, Pipe, "a\x1db", 0, "a\x1db"},
+		{"pipe, escaped", true, Pipe, "a\x10\x1db\x1d\x10\x10", 1, "ab\x1d\x10"},
+		{"pipe, off", false, Pipe, "\x10\x1d", 0, "\x10\x1d"},
+	} {
+		SetMode(tt.mode)
+		Attention = tt.on
+		calls := 0
+		for i := range len(tt.input) {
+			if Input(tt.input[i]) == ForMonitor {
+				calls++
+			}
+		}
+		if got := taken(); calls != tt.calls || got != tt.text {
+			t.Errorf("%s: %d calls, %q for the program; want %d, %q", tt.name, calls, got, tt.calls, tt.text)
+		}
+	}
+	// What the monitor passes on is the program's.
+	SetMode(Cooked)
+	Attention = true
+	Typed(attentionKey)
+	Input('\n')
+	if got := taken(); got != "\x1d\n" {
+		t.Errorf("the program got %q; want a ^]", got)
+	}
+}
+
+// taken reads all that can be read.
+func taken() string {
+	var b []byte
+	for {
+		tail := tail
+		addr, n, _ := Next(size)
+		if addr == 0 || n == 0 {
+			return string(b)
+		}
+		for i := range n {
+			b = append(b, at(tail+uint64(i)))
+		}
+		Take(n)
+	}
+}
