@@ -7,11 +7,13 @@ package trace
 // brings is not shown twice (again).
 //
 // A line is taken for one of ours only if it is, byte for byte, what would be
-// inserted at this place; all other text passes as ever.
+// inserted at this place; all other text passes as ever. So source that was shown
+// stays where it is when less of it, or none, is asked for now; but of a compact trace,
+// all of whose lines of ours stand together, those behind the first difference come
+// twice then.
 
 import (
 	"bytes"
-	"regexp"
 
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -19,19 +21,26 @@ import (
 // frameLine matches a frame's line as the target sends it, with the name of the
 // stack at its end, and behind that what Filter.call puts there. The latter is
 // told by its own end, so that a damaged line does not pass for one of these.
-var frameLine = regexp.MustCompile(`^zf1 (?:#[0-9]+ [a-z]+ 0x[0-9a-f]+|\{\{\{bt:[0-9]+:0x[0-9a-f]+:[a-z]+\}\}\})` +
+var frameLine = pattern(`^zf1 (?:#[0-9]+ [a-z]+ 0x[0-9a-f]+|\{\{\{bt:[0-9]+:0x[0-9a-f]+:[a-z]+\}\}\})` +
 	`(?: sp 0x[0-9a-f]+)? fp 0x[0-9a-f]+ [^ =]+` +
 	`( (?:0x[0-9a-f]+ \(.+\)|[^ =].*(?:\+0x[0-9a-f]+|\((?:inlined|inferred|repaired)\))))$`)
 
 // wire returns how much of a line the target has sent.
 func wire(line []byte) int {
-	// A cheap test first: few lines are annotated.
-	if n := len(tracer.Tag); len(line) > n && (line[n] == '#' || line[n] == '{') {
-		if m := frameLine.FindSubmatchIndex(line); m != nil {
+	// Cheap tests first: few lines are annotated.
+	if n := len(tracer.Tag); len(line) > n && (line[n] == '#' || line[n] == '{') && goesOn(line) {
+		if m := frameLine().FindSubmatchIndex(line); m != nil {
 			return m[2]
 		}
 	}
 	return len(line)
+}
+
+// goesOn reports whether there is something behind the name of the stack, if the line is
+// a frame's.
+func goesOn(line []byte) bool {
+	_, rest, _ := bytes.Cut(line, []byte(" fp "))
+	return bytes.Count(rest, []byte(" ")) > 1
 }
 
 // maxAgain bounds the bytes that are kept on either side. A log with more of
@@ -91,15 +100,19 @@ func (a *again) keep(p []byte) {
 	}
 }
 
-// colours of paint.
-var colours = regexp.MustCompile("\x1b\\[[0-9]*m")
+// colours matches what paint and place put around words.
+var colours = pattern("\x1b\\[[0-9]*m|\x1b\\]8;;[^\x1b]*\x1b\\\\")
 
 // inserted is called behind each insertion of whole lines, which begins at
 // f.buf[from]. If the input had the same just before, it is taken back.
 func (f *Filter) inserted(from int) {
 	a := &f.again
-	s := colours.ReplaceAll(f.buf[from:], nil)
+	s := withoutColours(f.buf[from:])
 	if len(s) == 0 {
+		return
+	}
+	if len(a.before) <= len(s) { // nothing was, as a rule
+		a.expect(s)
 		return
 	}
 	if i := bytes.Index(a.before, append([]byte{'\n'}, s...)); i >= 0 {
@@ -112,7 +125,14 @@ func (f *Filter) inserted(from int) {
 
 // due is called behind an insertion of whole lines below a line of text. The input
 // can have the same behind it only.
-func (f *Filter) due(from int) { f.again.expect(colours.ReplaceAll(f.buf[from:], nil)) }
+func (f *Filter) due(from int) { f.again.expect(withoutColours(f.buf[from:])) }
+
+func withoutColours(b []byte) []byte {
+	if bytes.IndexByte(b, '\x1b') < 0 {
+		return b
+	}
+	return colours().ReplaceAll(b, nil)
+}
 
 // expect notes what was inserted.
 func (a *again) expect(s []byte) {

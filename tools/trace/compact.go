@@ -45,6 +45,8 @@ type compactTrace struct {
 	lines  uint64 // lines seen, the damaged ones included
 	broken string // why nothing is added any more
 	ending []byte // how its lines end
+	// previous is Trace.Previous.
+	previous uint64
 }
 
 // number returns what the line to come has for a number.
@@ -85,7 +87,7 @@ func (p *Parser) compactLine(l *Line, s string, end bool) {
 	}
 	if ok && n == 0 || p.c == nil {
 		p.cut()
-		p.c = &compactTrace{}
+		p.c = &compactTrace{previous: p.takePrevious()}
 	}
 	c := p.c
 	var crc uint32
@@ -126,7 +128,12 @@ func (p *Parser) endsCompact(s string) bool {
 func (p *Parser) finishCompact(crc uint32, ended bool) {
 	c := p.c
 	p.c = nil
-	t := &Trace{BuildID: p.build, partBuild: p.partBuild, noBuild: !p.known}
+	t := &Trace{BuildID: p.build, partBuild: p.partBuild, noBuild: !p.known, Previous: c.previous}
+	// A boot before has had a table of its own, and nothing of this boot builds on it.
+	known := &p.table
+	if t.Previous > 0 {
+		known = &table{}
+	}
 	switch got := crc32.ChecksumIEEE(c.b); {
 	case c.broken != "":
 		t.damage(c.broken)
@@ -136,7 +143,7 @@ func (p *Parser) finishCompact(crc uint32, ended bool) {
 		t.damage(fmt.Sprintf("CRC 0x%08x, expected 0x%08x", got, crc))
 	}
 	t.Cut = !ended
-	d := decodeCompact(c.b, &p.table, !t.Damaged)
+	d := decodeCompact(c.b, known, !t.Damaged)
 	if d.err != nil {
 		t.damage(d.err.Error())
 	}
@@ -145,7 +152,8 @@ func (p *Parser) finishCompact(crc uint32, ended bool) {
 		t.noBegin = true
 	}
 	t.missing = d.missing
-	for _, r := range d.recs {
+	for i, r := range d.recs {
+		p.records = d.recs[i+1:]
 		if r.Op == OpBegin {
 			if r.PartBuild && p.known && strings.HasPrefix(p.build, r.BuildID) {
 				r.BuildID, r.PartBuild = p.build, p.partBuild
@@ -153,6 +161,11 @@ func (p *Parser) finishCompact(crc uint32, ended bool) {
 			p.build, p.partBuild, p.known = r.BuildID, r.PartBuild, true
 		}
 		p.h.Line(&Line{Ending: c.ending, Record: r, Trace: t, Frame: t.add(&r)})
+	}
+	p.records = nil
+	if t.Previous > 0 {
+		p.done(t)
+		return
 	}
 	p.table.learn(d, !t.Damaged)
 	p.last = nil

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/unwind"
 )
 
@@ -28,11 +29,19 @@ type Options struct {
 	// Symbols resolves addresses; nil leaves traces as they are, with a note
 	// on Log. A *symbol.File unwinds them too.
 	Symbols Resolver
+	// Images, instead of Symbols, are several images or such that come late: the
+	// function is called once, when the first trace needs them, and may wait. It
+	// returns nil if there are none after all.
+	Images func() *Images
 	// Force resolves traces of another build too.
 	Force bool
-	// Foreign resolves the traces of other systems and tools too (foreign.go). They
-	// are shown in the text only: they are no Traces.
+	// Foreign resolves the traces of other systems and tools too (foreign.go). Each of
+	// their lines is resolved in the text, and each of them is a Trace when it has
+	// ended (group.go).
 	Foreign bool
+	// Prefixes finds Zeroframe's traces behind the prefixes of log collectors too. The
+	// beginning of an unfinished line is then held back, up to Idle.
+	Prefixes bool
 	// Guess takes, with Foreign, every number in the text that can be an address of
 	// the code for one.
 	Guess bool
@@ -41,10 +50,18 @@ type Options struct {
 	Bias *uint64
 	// Color marks functions, files and reasons by terminal colours.
 	Color bool
+	// Links makes each file that this host has a link of the terminal (OSC 8), by a
+	// template such as FileLinks (CheckLinks); empty: none.
+	Links string
+	// Context shows as many lines of source before and behind each frame's line, up
+	// to MaxContext, if this host has the file.
+	Context int
+	// Sources finds source files; nil: without any Remap, from Dir.
+	Sources *Sources
 	// Sanitize shows control characters instead of passing them. It belongs on
 	// when the output is a terminal.
 	Sanitize bool
-	// JSON takes one object a line for each trace that ends; nil: none.
+	// JSON takes one object a line for each trace that ends, foreign ones too; nil: none.
 	JSON io.Writer
 	// Log takes messages for the user; nil: none.
 	Log io.Writer
@@ -54,8 +71,8 @@ type Options struct {
 	// Dir is the folder to which paths are shown relative if they lie in it;
 	// empty: the current one.
 	Dir string
-	// OnTrace is called for each trace that has ended, after it has been
-	// resolved and shown; nil: not. It must not call the Filter.
+	// OnTrace is called for each trace that has ended, foreign ones too, after it has
+	// been resolved and shown; nil: not. It must not call the Filter.
 	OnTrace func(*Trace)
 }
 
@@ -88,15 +105,20 @@ type Filter struct {
 	stats  Stats
 	err    error // of the first write that failed
 	timer  *time.Timer
+	quiet  int // times that the timer has fired since there was input
 	closed bool
 
 	foreign *foreign // reads the text; nil: nobody does
 
 	cur     *Trace // the trace that ses belongs to
 	ses     session
-	tables  *unwind.Tables // of Options.Symbols; nil until they are wanted
-	said    string         // the latest message about a wrong build
-	without bool           // it has been said that there are no symbols
+	writes  uint64  // chunks of input so far
+	imgs    *Images // nil until a trace has asked for them
+	known   map[Resolver]*known
+	tables  *unwind.Tables // of the image tabled; nil until they are wanted
+	tabled  *symbol.File
+	said    string // the latest message about a wrong build
+	without bool   // it has been said that there are no symbols
 }
 
 // ErrClosed is returned by a Write after Close.
@@ -120,8 +142,13 @@ func NewFilter(out io.Writer, opt Options) (*Filter, error) {
 	}
 	f := &Filter{opt: opt, out: out, ending: []byte("\n")}
 	f.p = NewParser((*events)(f))
-	if opt.Foreign && opt.Symbols != nil {
-		f.foreign = newForeign(&f.opt)
+	f.p.Prefixes = opt.Prefixes
+	if opt.Foreign && (opt.Symbols != nil || opt.Images != nil) {
+		f.foreign = newForeign(&f.opt, f.images)
+		f.foreign.rest = func() []byte { return f.p.rest }
+		if opt.JSON != nil || opt.OnTrace != nil {
+			f.foreign.groups.report = func(t *Trace) { f.report(t, true) }
+		}
 	}
 	return f, nil
 }
@@ -140,6 +167,10 @@ func (f *Filter) Write(p []byte) (int, error) {
 	}
 	for n := 0; n < len(p); {
 		k := min(len(p)-n, chunk)
+		f.writes++
+		if f.foreign != nil {
+			f.foreign.forget()
+		}
 		f.p.Write(p[n : n+k])
 		if err := f.send(); err != nil {
 			return n, err
@@ -179,16 +210,45 @@ func (f *Filter) Close() error {
 		return f.err
 	}
 	f.closed = true
+	f.end()
+	return f.send()
+}
+
+// Cut says that the stream was interrupted: what comes next is the start of a
+// line, perhaps of another machine. Everything is released, an open trace counts
+// as cut, and a line that was cut ends here.
+func (f *Filter) Cut() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return f.err
+	}
+	f.end()
+	f.p = NewParser((*events)(f))
+	f.p.Prefixes = f.opt.Prefixes
+	if f.foreign != nil {
+		f.foreign.cut()
+	}
+	if f.column {
+		f.buf, f.column = append(f.buf, f.ending...), false
+	}
+	return f.send()
+}
+
+// end releases everything and cuts an open trace.
+func (f *Filter) end() {
 	if f.timer != nil {
 		f.timer.Stop()
 	}
 	f.p.Close()
 	f.release()
+	if f.foreign != nil {
+		f.foreign.endGroup()
+	}
 	if f.opt.Sanitize {
 		f.buf = f.san.flush(f.buf)
 	}
 	f.flushNotes()
-	return f.send()
 }
 
 // Stats returns what has been seen so far.
@@ -209,15 +269,39 @@ func (f *Filter) send() error {
 
 // arm sets the timer that flushes, if there is something to flush.
 func (f *Filter) arm() {
-	held := f.opt.Idle > 0 && (f.p.Held() || f.again.held > 0 || len(f.san.held) > 0)
+	f.quiet = 0
+	grouped := f.foreign != nil && f.foreign.groups.open()
+	held := f.opt.Idle > 0 && (f.p.Held() || f.again.held > 0 || len(f.san.held) > 0 || grouped)
 	switch {
 	case held && f.timer == nil:
-		f.timer = time.AfterFunc(f.opt.Idle, func() { f.Flush() })
+		f.timer = time.AfterFunc(f.opt.Idle, f.idle)
 	case held:
 		f.timer.Reset(f.opt.Idle)
 	case f.timer != nil:
 		f.timer.Stop()
 	}
+}
+
+// groupIdle is how many times Idle a foreign trace waits for more of it. The pauses of
+// a slow line within a trace are shorter.
+const groupIdle = 20
+
+// idle releases what is held when no input has come.
+func (f *Filter) idle() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	f.flush()
+	if f.foreign != nil && f.foreign.groups.open() {
+		if f.quiet++; f.quiet < groupIdle {
+			f.timer.Reset(f.opt.Idle)
+		} else {
+			f.foreign.endGroup()
+		}
+	}
+	f.send()
 }
 
 // events are the methods that the parser calls. They are not the Filter's own
@@ -256,6 +340,7 @@ func (e *events) Line(l *Line) {
 	f.release()
 	if f.foreign != nil {
 		f.foreign.drop()
+		f.foreign.endGroup()
 	}
 	if l.Trace != nil && l.Trace != f.cur {
 		f.start(l.Trace)
@@ -300,20 +385,24 @@ func (e *events) Done(t *Trace) {
 		f.note(fmt.Sprintf("trace %d: %s", t.Seq, t.missing))
 	}
 	// A word of a program that looks like one line of a trace is no trace.
-	stray := t.noBegin && len(t.Frames) == 0
-	if f.opt.JSON != nil && f.err == nil && !stray {
+	f.report(t, !(t.noBegin && len(t.Frames) == 0))
+	f.cur = nil
+}
+
+// report hands a trace on that has ended, as JSON only if inJSON.
+func (f *Filter) report(t *Trace, inJSON bool) {
+	if f.opt.JSON != nil && f.err == nil && inJSON {
 		_, f.err = f.opt.JSON.Write(t.JSON())
 	}
 	if f.opt.OnTrace != nil {
 		f.opt.OnTrace(t)
 	}
-	f.cur = nil
 }
 
 // start begins to resolve a trace, if it is one of this image.
 func (f *Filter) start(t *Trace) {
 	f.cur, f.ses = t, session{}
-	if f.opt.Symbols == nil {
+	if f.opt.Symbols == nil && f.opt.Images == nil {
 		if !f.without {
 			f.without = true
 			fmt.Fprintln(f.opt.Log, "zf: traces are not resolved: no ELF file was given")
@@ -327,7 +416,12 @@ func (f *Filter) start(t *Trace) {
 		}
 		return
 	}
-	if why := wrongBuild(t, f.opt.Symbols); why != "" && !f.opt.Force {
+	im := f.images()
+	if im.none() {
+		return // they could not be opened, which whoever tried has said
+	}
+	sym, why := im.of(t)
+	if why != "" && (!f.opt.Force || sym == nil) {
 		f.stats.Mismatch = true
 		if why != f.said {
 			f.said = why
@@ -335,7 +429,7 @@ func (f *Filter) start(t *Trace) {
 		}
 		return
 	}
-	f.ses.sym = f.opt.Symbols
+	f.ses.sym, f.ses.known = sym, f.knownOf(sym)
 }
 
 // note adds a line of ours, at the next start of a line.
@@ -362,9 +456,16 @@ func (f *Filter) flushNotes() {
 }
 
 // path returns how a file is shown: relative if it lies under Dir.
-func (f *Filter) path(file string) string {
-	if rel, ok := strings.CutPrefix(file, strings.TrimSuffix(f.opt.Dir, string(filepath.Separator))+string(filepath.Separator)); ok && rel != "" {
-		file = rel
+func (f *Filter) path(file string) string { return clean(relative(f.opt.Dir, file)) }
+
+// relative returns the path relative to the folder, if it lies in it.
+func relative(dir, file string) string {
+	if dir == "" {
+		return file
 	}
-	return clean(file)
+	rel, ok := strings.CutPrefix(file, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
+	if ok && rel != "" {
+		return rel
+	}
+	return file
 }

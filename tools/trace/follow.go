@@ -3,10 +3,11 @@ package trace
 // Following a log: a file that something else writes is read to its end, and
 // the end is not the end. The file is polled, since no notification works on
 // each file system and a poll ten times a second costs nothing. A log that is
-// cut short is read from its start again; one that is replaced under its name
-// is read to its end before the new one.
+// cut short, as by a machine that is started again, is read from its start again;
+// one that is replaced under its name is read to its end before the new one.
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -41,7 +42,12 @@ func Follow(path string) (*Follower, error) {
 	return &Follower{path: path, poll: PollInterval, stop: make(chan struct{}), f: f}, nil
 }
 
-// Read waits until there is more. It returns io.EOF only after Close.
+// ErrCut is returned by a Read, once, when what follows does not continue what was
+// before: it is the start of a line, perhaps of another machine. See [Filter.Cut].
+var ErrCut = errors.New("the stream was cut")
+
+// Read waits until there is more. It returns io.EOF only after Close, and ErrCut
+// when the file has been cut short.
 func (w *Follower) Read(p []byte) (int, error) {
 	for {
 		n, err := w.next(p)
@@ -80,7 +86,9 @@ func (w *Follower) turn() error {
 		return err
 	}
 	if now.Mode().IsRegular() && now.Size() < w.offset {
-		w.offset, err = w.f.Seek(0, io.SeekStart)
+		if w.offset, err = w.f.Seek(0, io.SeekStart); err == nil {
+			err = ErrCut
+		}
 		return err
 	}
 	if w.replaced {

@@ -20,7 +20,6 @@ package trace
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -58,20 +57,26 @@ type hit struct {
 	note   string // shown behind
 	brief  bool   // the trace has shown function, file and line: the address is new
 	calls  []symbol.Frame
+
+	// For the trace that it is put into (group.go).
+	unsure bool   // a word of the stack, which may be none of its frames
+	aside  bool   // a link register, or a signal's pc
+	quoted bool   // it is in no ELF file: calls are the trace's words
+	module string // of Linux, that it is in
 }
 
 // foreign reads the lines of a stream.
 type foreign struct {
 	opt    *Options
 	say    func(string)
-	names  Named  // nil if the resolver knows no names
-	module string // of Linux, which the ELF file is; "" if it is none
-	thumb  bool   // bit 0 of an address is no part of it
+	get    func() *Images
+	images *Images // nil until a line has asked for them
+	given  []*program
+	base   []*program          // of these, what may be meant without a module's name
+	found  map[string]*program // that were not given, by build and module
 	line   []byte
 	long   bool // the line is longer than is looked at
 	hits   []hit
-	bias   uint64
-	fixed  bool // the user gave the bias
 	said   map[string]bool
 	oops   oopsState
 	markup markupState
@@ -79,34 +84,24 @@ type foreign struct {
 	board  boardState
 	gdb    gdbState
 	k      kState
+
+	groups grouping
+
+	rest   func() []byte // what has come behind the line; nil: nothing is known of it
+	looked bool          // it has been looked at
+	now    string        // the line that is read
+	dry    bool          // this is only a look ahead
 }
 
-func newForeign(opt *Options) *foreign {
-	x := &foreign{opt: opt, said: make(map[string]bool)}
+func newForeign(opt *Options, get func() *Images) *foreign {
+	x := &foreign{opt: opt, get: get, said: make(map[string]bool)}
 	x.say = func(s string) {
 		if !x.said[s] && len(x.said) < maxSaid {
 			x.said[s] = true
 			fmt.Fprintln(opt.Log, "zf: "+s)
 		}
 	}
-	x.names, _ = opt.Symbols.(Named)
-	if m, ok := opt.Symbols.(interface{ Arch() string }); ok {
-		x.thumb = m.Arch() == "arm"
-	}
-	if m, ok := opt.Symbols.(interface{ Name() string }); ok {
-		x.module = moduleName(m.Name())
-	}
-	if opt.Bias != nil {
-		x.bias, x.fixed = *opt.Bias, true
-	}
 	return x
-}
-
-// setBias takes a bias that the stream tells.
-func (x *foreign) setBias(bias uint64) {
-	if !x.fixed && bias%pageSize == 0 {
-		x.bias = bias
-	}
 }
 
 // add takes text that has passed and, at the end of a line, returns what is to be
@@ -133,40 +128,70 @@ func (x *foreign) add(p []byte) (hits []hit, ending string) {
 		}
 	}
 	x.drop()
+	x.hits = x.shown()
 	return x.hits, ending
 }
 
 // drop forgets the line so far.
 func (x *foreign) drop() { x.line, x.long = x.line[:0], false }
 
-var anyColour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+// cut forgets what the stream was in the middle of. Where the system runs is kept:
+// one that has booted again says so.
+func (x *foreign) cut() {
+	x.drop()
+	x.oops, x.g, x.board, x.gdb, x.k = oopsState{}, goState{}, boardState{}, gdbState{}, kState{}
+}
+
+var anyColour = pattern("\x1b\\[[0-9;]*m")
 
 func stripColours(s string) string {
 	if strings.IndexByte(s, 0x1b) < 0 {
 		return s
 	}
-	return anyColour.ReplaceAllString(s, "")
+	return anyColour().ReplaceAllString(s, "")
 }
 
 // read looks for addresses in a line. The first reader whose format it is has it.
 func (x *foreign) read(line string) {
-	if strings.Contains(line, "Linux version ") {
-		x.oops = oopsState{} // it boots again, elsewhere
-		if !x.fixed {
-			x.bias = 0
-		}
+	if ours().MatchString(line) {
+		return // an earlier run has put source there
 	}
-	for _, reader := range [...]func(string) bool{
-		x.readMarkup, x.readGo, x.readOops, x.readBoard, x.readK, x.readGDB,
-	} {
-		if reader(line) {
-			return
-		}
-	}
-	if !hasNumber(line) || x.readMarked(line) || !x.opt.Guess {
+	if line = withoutPrefix(line); line == "" || strings.HasPrefix(line, tracer.Tag) {
 		return
 	}
-	x.readGuess(line)
+	if strings.Contains(line, "Linux version ") {
+		x.oops = oopsState{} // it boots again, elsewhere
+		for _, p := range x.base {
+			p.setBias(0)
+		}
+	}
+	x.now = line
+	x.group(line, x.readAs(line))
+}
+
+// readAs returns the format of the line, or "".
+func (x *foreign) readAs(line string) string {
+	for _, reader := range [...]struct {
+		format string
+		read   func(string) bool
+	}{
+		{FormatMarkup, x.readMarkup}, {FormatGo, x.readGo}, {FormatLinux, x.readOops},
+		{"", x.readBoard}, {FormatWinDbg, x.readK}, {FormatGDB, x.readGDB},
+	} {
+		if !reader.read(line) {
+			continue
+		}
+		format := reader.format
+		if format == "" {
+			format = x.board.format
+		}
+		x.begin(format, line)
+		return format
+	}
+	if hasNumber(line) && (x.readMarked(line) || x.opt.Guess && x.readGuess(line)) {
+		return FormatAddress
+	}
+	return ""
 }
 
 // hasNumber reports whether the line may have an address in it: 0x, or 8 digits.
@@ -188,21 +213,33 @@ func hasNumber(line string) bool {
 	return false
 }
 
-// hit resolves an address and keeps it if it is one of the program's code.
+// hit resolves an address and keeps it if it is one of a program's code: of the
+// first that has it.
 func (x *foreign) hit(h hit) bool {
+	for _, p := range x.programs() {
+		if at := h; x.hitIn(p, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// hitIn does so with one program.
+func (x *foreign) hitIn(p *program, h hit) bool {
 	if len(x.hits) >= maxHits {
 		return false
 	}
 	if !h.linked {
-		h.addr -= x.bias
+		h.addr -= p.bias
 	}
-	if x.thumb {
+	if p.thumb {
 		h.addr &^= 1
 	}
-	if !h.linked && !x.opt.Symbols.IsText(h.addr) && !(h.ret && x.opt.Symbols.IsText(h.addr-1)) {
+	if !h.linked && !p.inText(h.addr, h.ret) {
 		return false
 	}
-	h.calls = x.lookup(h.addr, h.ret)
+	x.lookAhead()
+	h.calls = p.lookup(h.addr, h.ret)
 	if len(h.calls) == 0 {
 		return false
 	}
@@ -210,8 +247,12 @@ func (x *foreign) hit(h hit) bool {
 	return true
 }
 
-func (x *foreign) lookup(addr uint64, ret bool) []symbol.Frame {
-	calls := x.opt.Symbols.Lookup(addr, ret)
+func (p *program) lookup(addr uint64, ret bool) []symbol.Frame {
+	if p.asked != nil {
+		*p.asked = append(*p.asked, question{addr, ret})
+		return nil
+	}
+	calls := p.ahead.lookup(p.sym, addr, ret)
 	if len(calls) > maxCalls {
 		calls = calls[len(calls)-maxCalls:]
 	}
@@ -219,13 +260,31 @@ func (x *foreign) lookup(addr uint64, ret bool) []symbol.Frame {
 }
 
 // functions returns the functions called name that are of the size, as the trace
-// counts it (0: it does not say), and have the offset. If there are others of the
-// name only, it says so.
-func (x *foreign) functions(name string, off, size uint64) []symbol.Named {
-	if x.names == nil {
-		return nil
+// counts it (0: it does not say), and have the offset: those of the first program
+// that has one. If there are others of the name only, it says so.
+func (x *foreign) functions(in []*program, name string, off, size uint64) (*program, []symbol.Named) {
+	var other uint64 // the size of one that does not fit
+	for _, p := range in {
+		if p.names == nil {
+			continue
+		}
+		all := p.names.Named(name)
+		if fit := x.fitting(p, all, off, size); len(fit) > 0 {
+			return p, fit
+		}
+		if len(all) > 0 && other == 0 {
+			other = max(all[0].Span, all[0].Size)
+		}
 	}
-	all := x.names.Named(name)
+	if other != 0 && size != 0 {
+		x.say(fmt.Sprintf("the trace has a function %s of %#x bytes, but the ELF file's is of %#x: not resolved; "+
+			"give the ELF file that was running (-force resolves it all the same)", clean(name), size, other))
+	}
+	return nil, nil
+}
+
+// fitting returns those of the functions that are of the size and have the offset.
+func (x *foreign) fitting(p *program, all []symbol.Named, off, size uint64) []symbol.Named {
 	var bySpan, bySize, any []symbol.Named
 	for _, n := range all {
 		// The call at the very end of a function returns behind it.
@@ -236,7 +295,7 @@ func (x *foreign) functions(name string, off, size uint64) []symbol.Named {
 		switch {
 		case size == n.Span:
 			bySpan = append(bySpan, n)
-		case size == n.Size, x.module != "" && n.Last && size > n.Span:
+		case size == n.Size, p.module != "" && n.Last && size > n.Span:
 			// What follows a module's section in memory, the file does not tell.
 			bySize = append(bySize, n)
 		}
@@ -246,29 +305,24 @@ func (x *foreign) functions(name string, off, size uint64) []symbol.Named {
 		return any
 	case len(bySpan) > 0:
 		return bySpan
-	case len(bySize) > 0:
-		return bySize
-	case len(all) > 0:
-		x.say(fmt.Sprintf("the trace has a function %s of %#x bytes, but the ELF file's is of %#x: not resolved; "+
-			"give the ELF file that was running (-force resolves it all the same)", clean(name), size, all[0].Span))
 	}
-	return nil
+	return bySize
 }
 
 // named adds the place off bytes into the functions called name, of which the
 // trace gives the size or 0, and the address too if hasAddr.
-func (x *foreign) named(name string, off, size uint64, ret bool, addr uint64, hasAddr bool) bool {
-	found := x.functions(name, off, size)
+func (x *foreign) named(in []*program, name string, off, size uint64, ret bool, addr uint64, hasAddr bool) bool {
+	p, found := x.functions(in, name, off, size)
 	if len(found) > 1 && hasAddr {
 		for _, n := range found {
-			if n.Start+off == addr-x.bias {
+			if n.Start+off == addr-p.bias {
 				found = []symbol.Named{n}
 				break
 			}
 		}
 	}
 	if len(found) == 1 && hasAddr {
-		x.setBias(addr - found[0].Start - off)
+		p.setBias(addr - found[0].Start - off)
 	}
 	added := false
 	for i, n := range found[:min(len(found), maxSame)] {
@@ -276,7 +330,7 @@ func (x *foreign) named(name string, off, size uint64, ret bool, addr uint64, ha
 		if len(found) > 1 {
 			h.note = fmt.Sprintf(" (or: %d of %d of this name and size)", i+1, len(found))
 		}
-		added = x.hit(h) || added
+		added = x.hitIn(p, h) || added
 	}
 	return added
 }
@@ -373,22 +427,19 @@ func (f *Filter) showHit(h *hit) {
 		f.buf = append(f.buf, f.paint(bold, name)...)
 		if h.brief {
 			f.buf = fmt.Appendf(f.buf, " at %#x", h.addr)
-		} else if c.File != "" {
-			where := f.path(c.File)
-			if c.Line > 0 {
-				where += fmt.Sprintf(":%d", c.Line)
-			}
-			if len(callIndent)+utf8.RuneCountInString(name)+1+utf8.RuneCountInString(where) <= width {
+		} else if where, text := f.place(c); where != "" {
+			if len(callIndent)+utf8.RuneCountInString(name)+1+utf8.RuneCountInString(text) <= width {
 				f.buf = append(f.buf, ' ')
 			} else {
 				f.newline()
 				f.buf = append(f.buf, fileIndent...)
 			}
-			f.buf = append(f.buf, f.paint(dim, where)...)
+			f.buf = append(f.buf, where...)
 		}
 		if i == len(h.calls)-1 {
 			f.buf = append(f.buf, clean(h.note)...)
 		}
 		f.newline()
+		f.context(c)
 	}
 }

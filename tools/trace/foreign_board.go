@@ -10,26 +10,27 @@ package trace
 // x86 and arm64 all of them are.
 
 import (
-	"regexp"
 	"strings"
 )
 
 type boardState struct {
-	calls bool   // in Zephyr's call trace
-	pc    uint64 // the latest exact pc that a register dump gave
+	format string // of the latest line
+	calls  bool   // in Zephyr's call trace
+	pc     uint64 // the latest exact pc that a register dump gave
 }
 
 var (
-	espPair     = regexp.MustCompile(`\b(0x[0-9a-f]{8}):0x[0-9a-f]{8}\b`)
-	espAbort    = regexp.MustCompile(`\bwas called at PC (0x[0-9a-f]{8})\b`)
-	tinygoPanic = regexp.MustCompile(`^panic: runtime error at (0x[0-9a-f]{1,16}): `)
-	zephyrFrame = regexp.MustCompile(`(?:^|[:>] )\s*#?([0-9]{1,3}):? +(?:(fp|sp|rbp|ebp): (?:0x)?[0-9a-f]{8,16} +)?(?:(ra|lr|rip|eip): )?(?:0x)?([0-9a-f]{8,16})(?: [\[(].*[\])])?\s*$`)
+	espPair     = pattern(`\b(0x[0-9a-f]{8}):0x[0-9a-f]{8}\b`)
+	espAbort    = pattern(`\bwas called at PC (0x[0-9a-f]{8})\b`)
+	tinygoPanic = pattern(`^panic: runtime error at (0x[0-9a-f]{1,16}): `)
+	zephyrFrame = pattern(`(?:^|[:>] )\s*#?([0-9]{1,3}):? +(?:(fp|sp|rbp|ebp): (?:0x)?[0-9a-f]{8,16} +)?(?:(ra|lr|rip|eip): )?(?:0x)?([0-9a-f]{8,16})(?: [\[(].*[\])])?\s*$`)
 )
 
 // readBoard reads a line of these systems.
 func (x *foreign) readBoard(line string) bool {
+	x.board.format = FormatESP
 	if _, list, ok := strings.Cut(line, "Backtrace:"); ok {
-		pairs := espPair.FindAllStringSubmatch(list, maxHits)
+		pairs := espPair().FindAllStringSubmatch(list, maxHits)
 		for _, p := range pairs {
 			h := hit{}
 			if h.addr, ok = hexNumber(p[1]); !ok {
@@ -38,20 +39,25 @@ func (x *foreign) readBoard(line string) bool {
 			if len(pairs) > 1 {
 				h.label = p[0]
 			}
-			x.hit(h)
+			if !x.hit(h) {
+				x.quote(h)
+			}
 		}
 		return len(pairs) > 0
 	}
 	var one []string
 	if strings.Contains(line, "was called at PC") {
-		one = espAbort.FindStringSubmatch(line)
+		one = espAbort().FindStringSubmatch(line)
 	} else if strings.HasPrefix(line, "panic: ") {
-		one = tinygoPanic.FindStringSubmatch(line)
+		x.board.format = FormatTinyGo
+		one = tinygoPanic().FindStringSubmatch(line)
 	}
 	if one != nil {
 		addr, ok := hexNumber(one[1])
-		return ok && x.hit(hit{addr: addr})
+		// ESP-IDF's backtrace has the caller of abort too.
+		return ok && x.hit(hit{addr: addr, aside: x.board.format == FormatESP})
 	}
+	x.board.format = FormatZephyr
 	if strings.HasSuffix(strings.TrimRight(line, " "), "call trace:") {
 		x.board.calls = true
 		return true
@@ -59,7 +65,7 @@ func (x *foreign) readBoard(line string) bool {
 	if !x.board.calls {
 		return false
 	}
-	m := zephyrFrame.FindStringSubmatch(line)
+	m := zephyrFrame().FindStringSubmatch(line)
 	if m == nil {
 		x.board.calls = false
 		return false
@@ -77,6 +83,8 @@ func (x *foreign) readBoard(line string) bool {
 			exact = x.board.pc != 0 && addr == x.board.pc
 		}
 	}
-	x.hit(hit{addr: addr, ret: !exact})
+	if h := (hit{addr: addr, ret: !exact}); !x.hit(h) {
+		x.quote(h)
+	}
 	return true
 }

@@ -11,8 +11,10 @@ package trace
 // the pc is exact.
 
 import (
-	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 type gdbState struct {
@@ -30,9 +32,9 @@ type kState struct {
 }
 
 var (
-	gdbLine = regexp.MustCompile(`^#([0-9]{1,6}) +(?:(0x[0-9a-f]{1,16}) in )?(\S.*)$`)
-	kRow    = regexp.MustCompile("^(?:([0-9a-f]{2,4}) )?([0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}) ([0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}|-{8}`?-{8}) *(.*)$")
-	kSiteAt = regexp.MustCompile(`^(?:[A-Za-z0-9_.]+!)?([^\s+]+)\+0x([0-9a-f]{1,16})\b`)
+	gdbLine = pattern(`^#([0-9]{1,6}) +(?:(0x[0-9a-f]{1,16}) in )?(\S.*)$`)
+	kRow    = pattern("^(?:([0-9a-f]{2,4}) )?([0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}) ([0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}|-{8}`?-{8}) *(.*)$")
+	kSiteAt = pattern(`^(?:[A-Za-z0-9_.]+!)?([^\s+]+)\+0x([0-9a-f]{1,16})\b`)
 )
 
 // readGDB reads a line of gdb's backtrace.
@@ -40,7 +42,7 @@ func (x *foreign) readGDB(line string) bool {
 	if line[0] != '#' {
 		return false // other output may stand in between: arguments of many lines
 	}
-	m := gdbLine.FindStringSubmatch(line)
+	m := gdbLine().FindStringSubmatch(line)
 	if m == nil {
 		return false
 	}
@@ -76,23 +78,28 @@ func (x *foreign) readGDB(line string) bool {
 	}
 	exact := number == 0 || g.exact || len(g.inline) == number && x.inlinedInto(addr, g.inline)
 	g.exact, g.inline = false, nil
-	x.hit(hit{addr: addr, ret: !exact})
+	if h := (hit{addr: addr, ret: !exact}); !x.hit(h) {
+		name, _, _ := strings.Cut(m[3], " (")
+		x.quote(h, quotedName(name)...)
+	}
 	return true
 }
 
 // inlinedInto reports whether the calls, innermost first, are those that are
 // inlined at the address.
 func (x *foreign) inlinedInto(addr uint64, names []string) bool {
-	calls := x.lookup(addr-x.bias, false)
-	if len(calls) != len(names)+1 {
-		return false
-	}
-	for i, name := range names {
-		if calls[i].Function != name {
+	return slices.ContainsFunc(x.programs(), func(p *program) bool {
+		calls := p.lookup(addr-p.bias, false)
+		if len(calls) != len(names)+1 {
 			return false
 		}
-	}
-	return true
+		for i, name := range names {
+			if calls[i].Function != name {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // readK reads a line of WinDbg's k.
@@ -108,7 +115,7 @@ func (x *foreign) readK(line string) bool {
 	if strings.Contains(line, "(Inline Function)") {
 		return true // it returns nowhere: the frame around it has the address
 	}
-	m := kRow.FindStringSubmatch(line)
+	m := kRow().FindStringSubmatch(line)
 	if m == nil {
 		trap := strings.HasPrefix(line, "-- ")
 		*k = kState{open: trap, trap: trap}
@@ -119,24 +126,40 @@ func (x *foreign) readK(line string) bool {
 		site = site[i+3:]
 	}
 	site = strings.TrimPrefix(site, ": ")
-	at := kSiteAt.FindStringSubmatch(site)
+	at := kSiteAt().FindStringSubmatch(site)
 	exact := k.first || k.trap
 	switch {
 	case k.hasRet:
 		if at != nil {
 			if off, ok := hexNumber(at[2]); ok {
-				if found := x.functions(at[1], off, 0); len(found) == 1 {
-					x.setBias(k.ret - found[0].Start - off)
+				if p, found := x.functions(x.programs(), at[1], off, 0); len(found) == 1 {
+					p.setBias(k.ret - found[0].Start - off)
 				}
 			}
 		}
-		x.hit(hit{addr: k.ret, ret: !exact})
+		if h := (hit{addr: k.ret, ret: !exact}); !x.hit(h) {
+			name, _, _ := strings.Cut(site, " ")
+			name, offset, _ := strings.Cut(name, "+0x")
+			calls := quotedName(name)
+			if len(calls) > 0 {
+				calls[0].Offset, _ = hexNumber(offset)
+			}
+			x.quote(h, calls...)
+		}
 	case at != nil && exact:
 		if off, ok := hexNumber(at[2]); ok {
-			x.named(at[1], off, 0, false, 0, false)
+			x.named(x.programs(), at[1], off, 0, false, 0, false)
 		}
 	}
 	ret, ok := hexNumber(strings.ReplaceAll(m[3], "`", ""))
 	*k = kState{open: true, ret: ret, hasRet: ok && ret != 0, trap: strings.Contains(site, "(TrapFrame")}
 	return true
+}
+
+// quotedName is what a debugger says of a frame, if it says a name.
+func quotedName(name string) []symbol.Frame {
+	if name == "" || name == "??" || strings.HasPrefix(name, "0x") {
+		return nil
+	}
+	return []symbol.Frame{{Function: name}}
 }

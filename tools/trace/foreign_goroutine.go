@@ -13,9 +13,10 @@ package trace
 
 import (
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 // maxInlines bounds the inlined calls that are kept for one frame.
@@ -38,21 +39,21 @@ type goState struct {
 }
 
 var (
-	goHead   = regexp.MustCompile(`^(?:goroutine [0-9]+ .*\[.*\]:|runtime stack:)$`)
-	goAt     = regexp.MustCompile(`^\t(.+):([0-9]+)(?: \+0x([0-9a-f]{1,16}))?(?: fp=0x[0-9a-f]+ sp=0x[0-9a-f]+ pc=0x([0-9a-f]{1,16}))?$`)
-	goSignal = regexp.MustCompile(`^(?:\[signal .*\bpc=0x([0-9a-f]{1,16})\]|PC=0x([0-9a-f]{1,16}) m=)`)
+	goHead   = pattern(`^(?:goroutine [0-9]+ .*\[.*\]:|runtime stack:)$`)
+	goAt     = pattern(`^\t(.+):([0-9]+)(?: \+0x([0-9a-f]{1,16}))?(?: fp=0x[0-9a-f]+ sp=0x[0-9a-f]+ pc=0x([0-9a-f]{1,16}))?$`)
+	goSignal = pattern(`^(?:\[signal .*\bpc=0x([0-9a-f]{1,16})\]|PC=0x([0-9a-f]{1,16}) m=)`)
 )
 
 // readGo reads a line of a traceback.
 func (x *foreign) readGo(line string) bool {
 	g := &x.g
 	if strings.HasPrefix(line, "[signal ") || strings.HasPrefix(line, "PC=0x") {
-		if m := goSignal.FindStringSubmatch(line); m != nil {
+		if m := goSignal().FindStringSubmatch(line); m != nil {
 			g.signal, _ = hexNumber(m[1] + m[2])
-			return x.hit(hit{addr: g.signal})
+			return x.hit(hit{addr: g.signal, aside: true})
 		}
 	}
-	if (line[0] == 'g' || line[0] == 'r') && goHead.MatchString(line) {
+	if (line[0] == 'g' || line[0] == 'r') && goHead().MatchString(line) {
 		*g = goState{open: true, first: true, signal: g.signal}
 		return true
 	}
@@ -60,7 +61,7 @@ func (x *foreign) readGo(line string) bool {
 		return false
 	}
 	if line[0] == '\t' {
-		m := goAt.FindStringSubmatch(line)
+		m := goAt().FindStringSubmatch(line)
 		if m == nil || g.pending == "" {
 			return false
 		}
@@ -125,18 +126,20 @@ func goFunction(line string) (string, bool) {
 func (x *foreign) goFrame(fr goFrame, offset, pc string) {
 	g := &x.g
 	off, ok := hexNumber(offset)
-	if !ok || x.names == nil {
+	if !ok {
 		return
 	}
 	injectedBefore := g.exact
 	g.exact = injected(fr.function)
-	all := x.names.Named(fr.function)
-	if len(all) == 0 {
+	x.lookAhead()
+	p, all := x.goProgram(fr, off)
+	if p == nil {
+		x.quoteGo(fr, off)
 		return
 	}
 	at, hasPC := hexNumber(pc)
 	if hasPC && len(all) == 1 {
-		x.setBias(at - all[0].Start - off)
+		p.setBias(at - all[0].Start - off)
 	}
 	var best *hit
 	beyond := true
@@ -146,16 +149,16 @@ func (x *foreign) goFrame(fr goFrame, offset, pc string) {
 		}
 		beyond = false
 		h := hit{addr: n.Start + off, linked: true, brief: true}
-		if hasPC && len(all) > 1 && h.addr != at-x.bias {
+		if hasPC && len(all) > 1 && h.addr != at-p.bias {
 			continue
 		}
-		h.ret = !injectedBefore && !(g.first && g.signal != 0 && h.addr == g.signal-x.bias)
-		same := x.agrees(&h, fr)
+		h.ret = !injectedBefore && !(g.first && g.signal != 0 && h.addr == g.signal-p.bias)
+		same := x.agrees(p, &h, fr)
 		if !same && h.ret && g.panics {
 			// A fault's own frames are hidden between panic and this one.
 			exact := h
 			exact.ret = false
-			if x.agrees(&exact, fr) {
+			if x.agrees(p, &exact, fr) {
 				h, same = exact, true
 			}
 		}
@@ -170,19 +173,61 @@ func (x *foreign) goFrame(fr goFrame, offset, pc string) {
 	if fr.function != "runtime.gopanic" {
 		g.panics = false
 	}
-	switch {
-	case best != nil:
-		x.hit(*best)
-	case beyond:
+	if best == nil || !x.hitIn(p, *best) {
+		x.quoteGo(fr, off)
+	}
+	if best == nil && beyond {
 		x.say("the trace has " + clean(fr.function) + "+0x" + offset +
 			", but in the ELF file the function is shorter: give the ELF file that was running")
 	}
 }
 
+// quoteGo keeps the frame, and the calls inlined in it, as the runtime printed them.
+func (x *foreign) quoteGo(fr goFrame, off uint64) {
+	var calls []symbol.Frame
+	for _, c := range append(x.g.inlined[:len(x.g.inlined):len(x.g.inlined)], fr) {
+		calls = append(calls, symbol.Frame{Function: c.function, File: c.file, Line: c.line, Inlined: true})
+	}
+	physical := &calls[len(calls)-1]
+	physical.Inlined, physical.Offset = false, off
+	x.quote(hit{ret: true}, calls...)
+}
+
+// goProgram returns the program that the frame is of, and its functions of the
+// name: of several Go programs, which share the runtime, the first that has the
+// frame's line.
+func (x *foreign) goProgram(fr goFrame, off uint64) (*program, []symbol.Named) {
+	var first *program
+	var named []symbol.Named
+	for _, p := range x.programs() {
+		if p.names == nil {
+			continue
+		}
+		all := p.names.Named(fr.function)
+		if len(all) == 0 {
+			continue
+		}
+		if first == nil {
+			first, named = p, all
+		}
+		if len(x.base) == 1 {
+			break
+		}
+		for _, n := range all {
+			for _, ret := range [...]bool{true, false} {
+				if off <= n.Span && x.agrees(p, &hit{addr: n.Start + off, ret: ret}, fr) {
+					return p, all
+				}
+			}
+		}
+	}
+	return first, named
+}
+
 // agrees reports whether the ELF file says what the trace does. If not, the hit is
 // made to say so.
-func (x *foreign) agrees(h *hit, fr goFrame) bool {
-	calls := x.lookup(h.addr, h.ret)
+func (x *foreign) agrees(p *program, h *hit, fr goFrame) bool {
+	calls := p.lookup(h.addr, h.ret)
 	if len(calls) == 0 {
 		return false
 	}

@@ -8,58 +8,57 @@ package trace
 // taken as one, exact, and marked as guessed.
 
 import (
-	"regexp"
 	"strings"
 )
 
 var (
-	marked = regexp.MustCompile(`(?i)(?:\b(pc|rip|eip|epc|[ms]epc|nip|elr(?:_el[1-3n]+)?)|\b(lr|ra))\)?` +
+	marked = pattern(`(?i)(?:\b(pc|rip|eip|epc|[ms]epc|nip|elr(?:_el[1-3n]+)?)|\b(lr|ra))\)?` +
 		`(?:\s*(?: is at |[:=])\s*(?:[0-9a-f]{4}:)?|\s+)(?:\[?<?)(0x[0-9a-f]{1,16}|[0-9a-f]{8,16})\b`)
-	bracketed = regexp.MustCompile(`\[<([0-9a-f]{8,16})>\]`)
-	anyNumber = regexp.MustCompile(`\b(0x[0-9a-fA-F]{3,16}|[0-9a-fA-F]{8,16})\b`)
+	bracketed = pattern(`\[<([0-9a-f]{8,16})>\]`)
+	anyNumber = pattern(`\b(0x[0-9a-fA-F]{3,16}|[0-9a-fA-F]{8,16})\b`)
 )
 
 // readMarked reads the marked addresses of a line.
 func (x *foreign) readMarked(line string) bool {
-	found := marked.FindAllStringSubmatchIndex(line, maxHits)
+	found := marked().FindAllStringSubmatchIndex(line, maxHits)
 	if len(found) == 0 && !strings.Contains(line, "[<") {
 		return false
 	}
 	type one struct {
 		text string
-		ret  bool
+		hit  hit
 	}
 	var all []one
 	seen := make(map[int]bool)
 	for _, m := range found {
 		ret := m[2] < 0
-		all = append(all, one{line[m[6]:m[7]], ret})
+		all = append(all, one{line[m[6]:m[7]], hit{ret: ret, aside: ret}})
 		seen[m[6]] = true
 		if !ret {
 			x.board.pc, _ = hexNumber(line[m[6]:m[7]])
 		}
 	}
-	for _, m := range bracketed.FindAllStringSubmatchIndex(line, maxHits) {
+	for _, m := range bracketed().FindAllStringSubmatchIndex(line, maxHits) {
 		if !seen[m[2]] {
-			all = append(all, one{line[m[2]:m[3]], true})
+			all = append(all, one{line[m[2]:m[3]], hit{ret: true}})
 		}
 	}
-	return x.numbers(len(all), func(i int) (string, bool, string) { return all[i].text, all[i].ret, "" })
+	return x.numbers(len(all), func(i int) (string, hit) { return all[i].text, all[i].hit })
 }
 
 // readGuess reads what may be an address.
-func (x *foreign) readGuess(line string) {
-	all := anyNumber.FindAllString(line, maxHits)
-	x.numbers(len(all), func(i int) (string, bool, string) { return all[i], false, " (guess)" })
+func (x *foreign) readGuess(line string) bool {
+	all := anyNumber().FindAllString(line, maxHits)
+	return x.numbers(len(all), func(i int) (string, hit) { return all[i], hit{note: " (guess)"} })
 }
 
 // numbers adds n addresses of a line.
-func (x *foreign) numbers(n int, get func(i int) (text string, ret bool, note string)) bool {
+func (x *foreign) numbers(n int, get func(i int) (text string, h hit)) bool {
 	before := len(x.hits)
 	for i := range n {
-		text, ret, note := get(i)
+		text, h := get(i)
 		if addr, ok := hexNumber(text); ok {
-			h := hit{addr: addr, ret: ret, note: note}
+			h.addr = addr
 			if n > 1 {
 				h.label = text
 			}

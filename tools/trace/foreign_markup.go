@@ -8,7 +8,6 @@ package trace
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -30,14 +29,14 @@ type markupState struct {
 	maps    []markupMap
 }
 
-var element = regexp.MustCompile(`\{\{\{([a-z]+)((?::[^{}:]*)*)\}\}\}`)
+var element = pattern(`\{\{\{([a-z]+)((?::[^{}:]*)*)\}\}\}`)
 
 // readMarkup reads the elements of a line.
 func (x *foreign) readMarkup(line string) bool {
 	if !strings.Contains(line, "{{{") {
 		return false
 	}
-	found := element.FindAllStringSubmatch(line, maxHits)
+	found := element().FindAllStringSubmatch(line, maxHits)
 	presented := 0
 	for _, m := range found {
 		if m[1] == "bt" || m[1] == "pc" || m[1] == "symbol" {
@@ -66,9 +65,9 @@ func (x *foreign) readMarkup(line string) bool {
 			x.location(fields[1], fields[2:], true, label)
 		case m[1] == "pc" && (len(fields) == 1 || len(fields) == 2):
 			x.location(fields[0], fields[1:], false, label)
-		case m[1] == "symbol" && len(fields) == 1 && x.names != nil:
-			if all := x.names.Named(fields[0]); len(all) == 1 {
-				x.hit(hit{addr: all[0].Start, linked: true, label: label})
+		case m[1] == "symbol" && len(fields) == 1:
+			if p, all := x.functions(x.programs(), fields[0], 0, 0); len(all) == 1 {
+				x.hitIn(p, hit{addr: all[0].Start, linked: true, label: label})
 			}
 		}
 	}
@@ -84,12 +83,13 @@ func (x *foreign) addMap(fields []string) {
 	}
 }
 
-// location adds a code location, if it is in the module that the ELF file is.
+// location adds a code location, if it is in a module that one of the images is.
 func (x *foreign) location(at string, kind []string, ret bool, label string) {
 	addr, ok := hexNumber(at)
 	if !ok {
 		return
 	}
+	bt := ret // by the defaults
 	if len(kind) == 1 {
 		if kind[0] != "ra" && kind[0] != "pc" {
 			return
@@ -97,8 +97,16 @@ func (x *foreign) location(at string, kind []string, ret bool, label string) {
 		ret = kind[0] == "ra"
 	}
 	h := hit{addr: addr, ret: ret, label: label}
+	quote := func() {
+		if bt {
+			x.quote(h)
+		}
+	}
 	if len(x.markup.maps) == 0 {
-		x.hit(h) // an emitter that is linked where it runs need not say so
+		// An emitter that is linked where it runs need not say so.
+		if !x.hit(h) {
+			quote()
+		}
 		return
 	}
 	pos := addr
@@ -110,14 +118,36 @@ func (x *foreign) location(at string, kind []string, ret bool, label string) {
 			continue
 		}
 		mod := x.markup.modules[m.module]
-		have := x.opt.Symbols.BuildID()
-		if mod.build != have && !(x.opt.Force && len(x.markup.modules) == 1) {
-			x.say(fmt.Sprintf("addresses in the module %q, build %s, stay as they are: the ELF file is of build %s",
-				clean(mod.name), clean(orDash(mod.build)), clean(orDash(have))))
+		p := x.buildOf(mod.build)
+		if p == nil && len(x.given) == 1 && (x.opt.Force && len(x.markup.modules) == 1 || mod.build == x.given[0].sym.BuildID()) {
+			p = x.given[0]
+		}
+		if p == nil {
+			x.say(fmt.Sprintf("addresses in the module %q, build %s, stay as they are: %s",
+				clean(mod.name), clean(orDash(mod.build)), x.others()))
+			h.module = mod.name
+			quote()
 			return
 		}
 		h.addr, h.linked = addr-m.start+m.rel, true
-		x.hit(h)
+		if !x.hitIn(p, h) {
+			quote()
+		}
 		return
 	}
+}
+
+// others says of which builds the images are, none of which was wanted.
+func (x *foreign) others() string {
+	switch len(x.given) {
+	case 0:
+		return "no ELF file is of that build"
+	case 1:
+		return "the ELF file is of build " + clean(orDash(x.given[0].sym.BuildID()))
+	}
+	var all []string
+	for _, p := range x.given {
+		all = append(all, clean(orDash(p.sym.BuildID())))
+	}
+	return "the ELF files are of builds " + strings.Join(all, ", ")
 }

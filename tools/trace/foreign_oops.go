@@ -13,8 +13,9 @@ package trace
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 type oopsState struct {
@@ -24,22 +25,28 @@ type oopsState struct {
 
 var (
 	// place is FUNCTION+OFFSET/SIZE, with the module if it is in one.
-	place = regexp.MustCompile(`([A-Za-z0-9_.$@]+)\+0x([0-9a-f]{1,16})/0x([0-9a-f]{1,16})\b(?: \[([A-Za-z0-9_-]+)[^\]]*\])?`)
+	place = pattern(`([A-Za-z0-9_.$@]+)\+0x([0-9a-f]{1,16})/0x([0-9a-f]{1,16})\b(?: \[([A-Za-z0-9_-]+)[^\]]*\])?`)
 	// Behind a frame's place arm64 says where it has it from, PowerPC how sure it is.
-	afterFrame = regexp.MustCompile(`^(?: \([A-Za-z]+\))?\s*$`)
-	inBrackets = regexp.MustCompile(`\[<?([0-9a-f]{8,16})>?\] ?$`)
-	exactPlace = regexp.MustCompile(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP)(?: is at| ?:)? *(?:[0-9a-f]{4}:)?|WARNING:.* at(?: \S+:[0-9]+)?|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
-	retPlace   = regexp.MustCompile(`(?:\b(?:LR|lr|ra)(?: is at| ?:)? *|\bfrom|KASAN: .* in|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
-	beforeRaw  = regexp.MustCompile(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
-	kaslr      = regexp.MustCompile(`Kernel Offset: (?:(disabled)|0x([0-9a-f]{1,16}) from 0x[0-9a-f]+)`)
+	afterFrame = pattern(`^(?: \([A-Za-z]+\))?\s*$`)
+	inBrackets = pattern(`\[<?([0-9a-f]{8,16})>?\] ?$`)
+	exactPlace = pattern(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
+	retPlace   = pattern(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|KASAN: .* in|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
+	beforeRaw  = pattern(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
+	kaslr      = pattern(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
 )
 
 // readOops reads a line of a Linux oops, warning or panic.
 func (x *foreign) readOops(line string) bool {
 	if strings.Contains(line, "Kernel Offset: ") {
-		if m := kaslr.FindStringSubmatch(line); m != nil {
-			bias, _ := hexNumber(m[2])
-			x.setBias(bias)
+		if m := kaslr().FindStringSubmatch(line); m != nil {
+			bias, _ := hexNumber(m[1])
+			start, _ := hexNumber(m[2]) // of the kernel, which has no such section at times
+			kernels := x.kernel()
+			for _, p := range kernels {
+				if len(kernels) == 1 || p.sym.IsText(start) {
+					p.setBias(bias)
+				}
+			}
 			return true
 		}
 	}
@@ -51,7 +58,7 @@ func (x *foreign) readOops(line string) bool {
 		return x.rawFrame(line)
 	}
 	found := false
-	for _, m := range place.FindAllStringSubmatchIndex(line, maxHits) {
+	for _, m := range place().FindAllStringSubmatchIndex(line, maxHits) {
 		group := func(i int) string {
 			if m[2*i] < 0 {
 				return ""
@@ -60,9 +67,9 @@ func (x *foreign) readOops(line string) bool {
 		}
 		before, addr, hasAddr := beforePlace(line[:m[0]])
 		frame := (before == "" || strings.HasSuffix(before, "]") || strings.HasSuffix(before, "kernel:") ||
-			strings.HasSuffix(before, ">")) && afterFrame.MatchString(line[m[1]:])
-		exact := !frame && exactPlace.MatchString(before)
-		if !frame && !exact && !retPlace.MatchString(before) {
+			strings.HasSuffix(before, ">")) && afterFrame().MatchString(line[m[1]:])
+		exact := !frame && exactPlace().MatchString(before)
+		if !frame && !exact && !retPlace().MatchString(before) {
 			continue
 		}
 		found = true
@@ -78,23 +85,42 @@ func (x *foreign) readOops(line string) bool {
 		case frame:
 			exact, x.oops.pc = words == x.oops.pc, ""
 		}
-		if mod := group(4); mod != x.module {
-			whose := "the kernel itself"
-			if mod != "" {
-				whose = "the module " + clean(mod)
+		mod := group(4)
+		about := hit{ret: !exact, aside: !frame && !exact && !strings.HasSuffix(before, "from"), module: mod,
+			unsure: strings.HasSuffix(strings.TrimRight(line[:m[0]], " "), "?")}
+		asText := symbol.Frame{Function: group(1), Offset: off}
+		in := x.kernel()
+		if mod != "" {
+			in = nil
+			if p := x.moduleOf(mod); p != nil {
+				in = []*program{p}
 			}
-			x.say("frames of " + whose + " stay as they are: they are not in the ELF file")
+		}
+		if len(in) == 0 {
+			whose, give := "the kernel itself", "vmlinux"
+			if mod != "" {
+				whose, give = "the module "+clean(mod), clean(mod)+".ko"
+			}
+			x.say("frames of " + whose + " stay as they are: they are not in the ELF file; give " + give + " too (-e can be repeated)")
+			x.quote(about, asText)
 			continue
 		}
 		// Each section of a module lies where it likes: there is no one bias.
-		x.named(group(1), off, size, !exact, addr, hasAddr && x.module == "")
+		n := len(x.hits)
+		if !x.named(in, group(1), off, size, !exact, addr, hasAddr && mod == "") {
+			x.quote(about, asText)
+		}
+		for i := n; i < len(x.hits); i++ {
+			h := &x.hits[i]
+			h.aside, h.unsure, h.module = about.aside, about.unsure, mod
+		}
 	}
 	return found
 }
 
-// moduleName returns the name by which Linux knows the module in a file, or "" if
-// the file is none. There a hyphen is an underscore.
-func moduleName(file string) string {
+// ModuleName returns the name by which Linux knows the module in a file, or "" if
+// the file is none. There a hyphen is an underscore. Host.
+func ModuleName(file string) string {
 	name, ok := strings.CutSuffix(strings.TrimSuffix(filepath.Base(file), ".debug"), ".ko")
 	if !ok {
 		return ""
@@ -110,7 +136,7 @@ func beforePlace(s string) (before string, addr uint64, hasAddr bool) {
 		s = strings.TrimSuffix(strings.TrimRight(s, " "), "?")
 		s = strings.TrimRight(s, " ")
 		// A timestamp has a dot, and a caller ("[ T1234]") is no address.
-		m := inBrackets.FindStringSubmatchIndex(s)
+		m := inBrackets().FindStringSubmatchIndex(s)
 		if m == nil {
 			break
 		}
@@ -127,7 +153,7 @@ func (x *foreign) rawFrame(line string) bool {
 	if !x.oops.calls {
 		return false
 	}
-	if m := beforeRaw.FindStringSubmatch(line); m != nil {
+	if m := beforeRaw().FindStringSubmatch(line); m != nil {
 		if addr, ok := hexNumber(m[1]); ok && x.hit(hit{addr: addr, ret: true}) {
 			return true
 		}

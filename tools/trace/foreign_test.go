@@ -392,10 +392,10 @@ func TestParseBias(t *testing.T) {
 func TestForeignHostile(t *testing.T) {
 	in := "pc=0x201410\n{{{bt:0:0x201410:\x1b[2Jpc}}}\n{{{module:1:\x1b]0;x\x07:elf:00}}}\n{{{mmap:0x0:0x1000:load:1:rx:0x0}}}\n{{{pc:0x10}}}\n"
 	r := filter(t, Options{Foreign: true, Symbols: testImage(), Sanitize: true, Color: true}, []byte(in))
-	if r.stats.Foreign != 1 || strings.ContainsAny(colours.ReplaceAllString(r.out.String()+r.log.String(), ""), "\x1b\x07") {
+	if r.stats.Foreign != 1 || strings.ContainsAny(colours().ReplaceAllString(r.out.String()+r.log.String(), ""), "\x1b\x07") {
 		t.Errorf("output = %q, log = %q", r.out.Bytes(), r.log.Bytes())
 	}
-	x := newForeign(&Options{Symbols: testImage(), Log: &bytes.Buffer{}})
+	x := newForeign(&Options{Log: &bytes.Buffer{}}, func() *Images { return &Images{Given: []Resolver{testImage()}} })
 	for i := range 3 * maxMaps {
 		for _, l := range []string{"{{{module:%d:m:elf:%[1]x}}}\n", "{{{mmap:%#x:0x10:load:1:r:0x0}}}\n", "{{{pc:%#x}}}\n", "x+0x1/0x2 [m%d]\n"} {
 			x.add(fmt.Appendf(nil, l, i))
@@ -430,9 +430,9 @@ func FuzzForeign(f *testing.F) {
 			parts = append(parts, part)
 		}
 		for _, sym := range syms {
-			opt := Options{Symbols: sym, Foreign: true, Guess: true}
+			opt := Options{Symbols: sym, Foreign: true, Guess: true, Prefixes: step%2 == 0}
 			whole, split := filter(t, opt, in), filter(t, opt, parts...)
-			if !bytes.Equal(whole.out.Bytes(), split.out.Bytes()) || whole.stats != split.stats || whole.log.String() != split.log.String() {
+			if whole.out.String()+whole.json.String() != split.out.String()+split.json.String() || whole.stats != split.stats || whole.log.String() != split.log.String() {
 				t.Fatalf("in steps of %d: %q; want %q", int(step)+1, split.out.Bytes(), whole.out.Bytes())
 			}
 			rest := in
@@ -494,7 +494,7 @@ func TestForeignModule(t *testing.T) {
 		in: "RIP: 0010:" + leaf + " [my_thing]\n " + hold + " [my_thing]\n " + leaf + "\n " + leaf + " [other]\n" +
 			" main+0x8/0x1000 [my_thing]\n",
 		want: []string{"RIP\tleaf+0x|one.c:18", "middle\thold (inlined)|one.c:29", "middle\tmiddle+0x|one.c:35", "main+\tmain+0x8"},
-		log:  "frames of the kernel itself stay as they are: they are not in the ELF file\nzf: frames of the module other",
+		log:  "frames of the kernel itself stay as they are: they are not in the ELF file; give vmlinux too (-e can be repeated)\nzf: frames of the module other",
 	}
 	checkForeign(t, &c, filter(t, Options{Foreign: true, Symbols: sym}, []byte(c.in)))
 }

@@ -20,6 +20,9 @@ func seeds(f *testing.F) {
 	}
 	f.Add(lines("zf1 last panic 0x1 x", "zf1 #0 scan 0x0", "{{{reset}}}"), uint8(3))
 	f.Add(bootOfTraces(), uint8(9))
+	for _, c := range collectors {
+		f.Add(behind(textForm(sample(), true), c.prefix), uint8(30))
+	}
 }
 
 // recorder checks what a parser must keep to whatever it reads.
@@ -33,7 +36,8 @@ func (r *recorder) Text(p []byte) { r.text = append(r.text, p...) }
 
 func (r *recorder) Line(l *Line) {
 	if l.Raw != nil {
-		r.text = append(append(r.text, l.Raw[l.Shown:]...), l.Ending...)
+		whole := append(append([]byte(nil), l.Prefix...), l.Raw...)
+		r.text = append(append(r.text, whole[l.Shown:]...), l.Ending...)
 	}
 	if t := l.Trace; t != nil && (len(t.Frames) > MaxFrames || len(t.words) > MaxWords || len(t.Stacks) > MaxStacks) {
 		r.t.Errorf("a trace beyond the limits: %d frames, %d words, %d stacks", len(t.Frames), len(t.words), len(t.Stacks))
@@ -53,6 +57,7 @@ func FuzzParser(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, step uint8) {
 		r := &recorder{t: t}
 		p := NewParser(r)
+		p.Prefixes = step%2 == 0
 		for b := in; len(b) > 0; {
 			k := min(len(b), int(step)+1)
 			p.Write(b[:k])
@@ -97,6 +102,11 @@ func FuzzFilter(f *testing.F) {
 		}
 		if whole.stats.Traces == 0 && !bytes.Equal(whole.out.Bytes(), in) {
 			t.Fatalf("no trace, but out = %q; want %q", whole.out.Bytes(), in)
+		}
+		whole = filter(t, Options{Symbols: testImage(), Force: true, Foreign: true, Prefixes: true}, in)
+		split = filter(t, Options{Symbols: testImage(), Force: true, Foreign: true, Prefixes: true}, parts...)
+		if !bytes.Equal(whole.out.Bytes(), split.out.Bytes()) || !bytes.Equal(whole.json.Bytes(), split.json.Bytes()) {
+			t.Fatalf("with prefixes, in steps of %d: %q; want %q", int(step)+1, split.out.Bytes(), whole.out.Bytes())
 		}
 		safe := filter(t, Options{Symbols: testImage(), Force: true, Sanitize: true}, in).out.String()
 		for _, c := range safe {

@@ -61,7 +61,7 @@ func (s *session) inferred(t *Trace, i int) []Frame {
 	if im == nil {
 		return nil
 	}
-	call, ok := im.CallBefore(outer.Address)
+	call, ok := s.callBefore(im, outer.Address)
 	if !ok || call.Indirect || !call.Certain {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (s *session) inferred(t *Trace, i int) []Frame {
 	}
 	var callers []Frame
 	for n := len(path) - 1; n >= 0; n-- {
-		calls := s.sym.Lookup(path[n], false)
+		calls := s.lookup(path[n], false)
 		if len(calls) == 0 {
 			return nil
 		}

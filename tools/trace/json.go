@@ -5,6 +5,15 @@ package trace
 //
 // The kind of a trace whose begin line was lost is not known. It is "trace" then,
 // the word that claims the least, and damaged is true.
+//
+// A foreign trace (group.go) is an object with the same fields. Its kind is the format:
+// linux, go, tinygo, markup, esp-idf, zephyr, gdb, windbg, or address for what only a
+// word marks. Its reason is the line that said why, its thread Linux's process, its
+// registers what Linux printed; complete is false and end empty, since none of these
+// formats says where a trace ends, and build_id and stacks are empty. Of its frames
+// kind is pc (exact), ra (a return address) or scan (a word of the stack, Linux's "?"),
+// address the one in the ELF file. A frame of none of the ELF files has quoted true and
+// what the trace itself said of it, without an address if that had none.
 
 import (
 	"bytes"
@@ -31,15 +40,16 @@ type jsonTrace struct {
 	WalkEnd      string            `json:"walk_end,omitempty"` // of the target's walk, if the host went further
 	Damaged      bool              `json:"damaged"`
 	RepeatOf     uint64            `json:"repeat_of,omitempty"` // number of the trace that it is once more
+	Previous     uint64            `json:"previous,omitempty"`  // of a boot before: which death of that RAM it was
 	Frames       []jsonFrame       `json:"frames"`
 	Stacks       []jsonStack       `json:"stacks"`
 }
 
 type jsonFrame struct {
 	Kind      string  `json:"kind"`
-	Address   string  `json:"address"`
-	FP        string  `json:"fp,omitempty"` // not of a trap, nor of what the host infers
-	SP        string  `json:"sp,omitempty"` // of a pc
+	Address   string  `json:"address,omitempty"` // only a quoted frame may have none
+	FP        string  `json:"fp,omitempty"`      // not of a trap, nor of what the host infers
+	SP        string  `json:"sp,omitempty"`      // of a pc
 	Stack     string  `json:"stack,omitempty"`
 	Vector    *uint64 `json:"vector,omitempty"` // of a trap
 	ErrorCode *uint64 `json:"error_code,omitempty"`
@@ -50,6 +60,9 @@ type jsonFrame struct {
 	Inlined   bool    `json:"inlined"`
 	Repaired  bool    `json:"repaired,omitempty"` // added by the host
 	Source    string  `json:"source,omitempty"`   // likewise, by unwinding: cfi, prologue, scan
+	Module    string  `json:"module,omitempty"`   // of Linux
+	Quoted    bool    `json:"quoted,omitempty"`   // in no ELF file: the trace's own words
+	Note      string  `json:"note,omitempty"`     // of a foreign trace: how sure it is
 }
 
 type jsonStack struct {
@@ -78,6 +91,7 @@ func (t *Trace) JSON() []byte {
 		WalkEnd:   t.WalkEnd,
 		Damaged:   t.Damaged,
 		RepeatOf:  t.RepeatOf,
+		Previous:  t.Previous,
 		Frames:    []jsonFrame{},
 		Stacks:    []jsonStack{},
 	}
@@ -118,11 +132,18 @@ func appendFrames(to []jsonFrame, f *Frame) []jsonFrame {
 		Stack:    f.Stack,
 		Repaired: f.Repaired,
 		Source:   f.Source,
+		Module:   f.Module,
+		Quoted:   f.Quoted,
+		Note:     f.Note,
 	}
-	switch f.Kind {
-	case tracer.Trap:
+	if f.Quoted && f.Address == 0 {
+		j.Address = ""
+	}
+	switch {
+	case f.bare:
+	case f.Kind == tracer.Trap:
 		j.Vector, j.ErrorCode = &f.Vector, &f.ErrorCode
-	case tracer.PC:
+	case f.Kind == tracer.PC:
 		j.SP = hexString(f.SP)
 		fallthrough
 	default:

@@ -40,7 +40,7 @@ func (t *Trace) K() []byte {
 			fmt.Fprintf(&b, "-- %s (vector %d, error %#x) --\n", vectorName(f.Vector), f.Vector, f.ErrorCode)
 			continue
 		}
-		if f.Kind == tracer.Scan && !warned {
+		if f.Kind == tracer.Scan && !warned && t.Format == "" {
 			warned = true
 			b.WriteString("WARNING: Stack unwind information not available. Following frames may be wrong.\n")
 		}
@@ -57,6 +57,7 @@ func (t *Trace) K() []byte {
 		}
 	}
 	switch {
+	case t.Format != "" && !t.Damaged: // where it ends is not known
 	case t.Damaged:
 		fmt.Fprintf(&b, "WARNING: %s\n", damageNote(t))
 	case !t.Complete():
@@ -77,7 +78,7 @@ func (t *Trace) kFrame(i int) string {
 	switch f := &t.Frames[i]; {
 	case f.CFA != 0:
 		return fmt.Sprintf("%016x", f.CFA-16)
-	case f.Kind == tracer.Inferred || f.Source != "":
+	case f.Kind == tracer.Inferred || f.Source != "" || f.bare:
 		return noValue
 	default:
 		return fmt.Sprintf("%016x", f.FP)
@@ -95,6 +96,9 @@ func (t *Trace) kReturn(i int) string {
 		case tracer.Inferred:
 			continue
 		case tracer.Trap:
+			return noValue
+		}
+		if f.Quoted && f.Address == 0 {
 			return noValue
 		}
 		return fmt.Sprintf("%016x", f.Address)

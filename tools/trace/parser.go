@@ -24,7 +24,7 @@ import (
 // slices are valid during the call only. Host.
 type Handler interface {
 	// Text receives bytes to pass through: all bytes of the stream but those
-	// that a Line carries (its Raw from Shown on, and its Ending).
+	// that a Line carries (its Prefix and Raw from Shown on, and its Ending).
 	Text(p []byte)
 	// Line receives a line of a trace, or what one record of a compact trace
 	// says, after the record has been added to its trace.
@@ -35,13 +35,15 @@ type Handler interface {
 
 // Line is a line of a trace.
 type Line struct {
-	// Raw is the line without its ending; nil for a record of a compact trace,
-	// for which there is no such line.
+	// Prefix is what a log collector has put in front of the line (prefix.go).
+	Prefix []byte
+	// Raw is the line without its ending, behind the prefix; nil for a record of a
+	// compact trace, for which there is no such line.
 	Raw []byte
 	// Wire is how many bytes of Raw the target sent. What follows is a function
 	// that a Filter has put there: the stream is an output of one.
 	Wire int
-	// Shown is how many bytes of Raw a Flush has passed to Text before.
+	// Shown is how many bytes of Prefix and Raw a Flush has passed to Text before.
 	Shown int
 	// Ending is the line's ending, "\r\n" or "\n".
 	Ending []byte
@@ -70,10 +72,20 @@ const (
 
 // Parser finds traces in a stream. It is not safe for concurrent use.
 type Parser struct {
-	h     Handler
-	state lineState
-	line  []byte // the line so far, unless it is plain
-	shown int    // how much of it Flush has released
+	// Prefixes looks for traces behind the prefixes of log collectors too, for which
+	// the beginning of an unfinished line is held back.
+	Prefixes bool
+
+	h      Handler
+	state  lineState
+	line   []byte // the line so far, unless it is plain
+	ended  Line   // the latest line that has ended
+	shown  int    // how much of it Flush has released
+	prefix int    // how much of it a log collector has put there
+	shape  string // of prefixes; "" while none is known
+	rest   []byte // of the bytes that are being written, what comes behind the line
+
+	records []Record // of a compact trace, what comes behind the record
 
 	t      *Trace // the open trace of the text or markup form
 	crc    uint32
@@ -87,6 +99,14 @@ type Parser struct {
 	partBuild bool   // only its beginning is known
 	known     bool   // there was one
 	report    []byte // the start of a plain line, as it may be the boot report
+
+	// Of the trace to come, if a boot before has left it; and what was known of this
+	// boot's build, which that one says nothing of.
+	previous  uint64
+	thisBuild struct {
+		build      string
+		part, know bool
+	}
 
 	// What a compact trace may build on.
 	compact bool   // there was one
@@ -103,11 +123,16 @@ func NewParser(h Handler) *Parser { return &Parser{h: h} }
 // returns an error.
 func (p *Parser) Write(b []byte) (int, error) {
 	n := len(b)
+	defer func() { p.rest = nil }()
 	for len(b) > 0 {
 		switch p.state {
 		case linePlain:
 			b = p.plain(b)
 		case lineMaybe:
+			if p.Prefixes {
+				b = p.prefixed(b)
+				continue
+			}
 			p.line = append(p.line, b[0])
 			b = b[1:]
 			switch full, partial := p.tagged(); {
@@ -127,6 +152,7 @@ func (p *Parser) Write(b []byte) (int, error) {
 			}
 			p.line = append(p.line, b[:i]...)
 			b = b[i:]
+			p.rest = b
 			if p.line[len(p.line)-1] == '\n' {
 				p.endLine()
 			}
@@ -143,6 +169,7 @@ func (p *Parser) plain(b []byte) []byte {
 		p.watch(b)
 		return nil
 	}
+	p.rest = b[i:]
 	p.h.Text(b[:i])
 	p.watch(b[:i])
 	p.state = lineMaybe
@@ -186,10 +213,12 @@ func (p *Parser) watch(b []byte) {
 	if p.report[len(p.report)-1] != '\n' {
 		return
 	}
-	f := strings.Split(strings.TrimRight(string(p.report), "\r\n"), " ")
+	at := p.reportAt(p.report)
+	f := strings.Split(strings.TrimRight(string(p.report[at:]), "\r\n"), " ")
 	if len(f) != 4 || f[0] != "zeroframe" || f[1] == "" || f[2] != "build" || !name(f[3]) {
 		return
 	}
+	p.learn(p.report[:at])
 	if f[3] == "-" {
 		p.build, p.partBuild, p.known = "", false, true
 	} else if _, err := hex.DecodeString(f[3]); err == nil {
@@ -212,7 +241,7 @@ func (p *Parser) release() {
 }
 
 func (p *Parser) reset() {
-	p.line, p.shown = p.line[:0], 0
+	p.line, p.shown, p.prefix = p.line[:0], 0, 0
 }
 
 // Held reports whether bytes are held back that Flush would release.
@@ -249,7 +278,7 @@ func (p *Parser) Close() {
 // lastWords reports whether the unfinished line is the intact end of the open
 // trace.
 func (p *Parser) lastWords() bool {
-	body := bytes.TrimRight(p.line, "\r")
+	body := bytes.TrimRight(p.line[p.prefix:], "\r")
 	if b, ok := bytes.CutPrefix(body, []byte(tracer.Tag)); ok && p.t != nil {
 		r := ParseLine(string(b))
 		return r.Op == OpDone && !r.Bad && r.Lines == p.lines && r.CRC == p.crc
@@ -268,7 +297,10 @@ func (p *Parser) lastWords() bool {
 func (p *Parser) endLine() {
 	body := bytes.TrimSuffix(p.line, []byte("\n"))
 	body = bytes.TrimRight(body, "\r") // a terminal line may add one
-	l := &Line{Raw: body, Wire: wire(body), Shown: p.shown, Ending: p.line[len(body):], Frame: -1}
+	l := &p.ended
+	*l = Line{Prefix: body[:p.prefix], Shown: p.shown, Ending: p.line[len(body):], Frame: -1}
+	body = body[p.prefix:]
+	l.Raw, l.Wire = body, wire(body)
 	switch {
 	case bytes.HasPrefix(body, []byte(tracer.CompactTag)):
 		p.compactLine(l, string(body[len(tracer.CompactTag):]), false)
@@ -313,11 +345,20 @@ func (p *Parser) textLine(l *Line, r Record) {
 		if !r.Bad {
 			p.cut()
 			p.open(&Trace{})
-			p.build, p.partBuild, p.known = r.BuildID, false, r.HasBuild
+			p.build, p.partBuild, p.known = r.BuildID, r.PartBuild, r.HasBuild
+			p.learn(l.Prefix)
 			if !r.HasBuild {
 				p.t.damage("its begin line has no build ID")
 			}
 		}
+	case OpBefore:
+		if r.Bad {
+			break
+		}
+		p.cut()
+		p.previous = r.Seq
+		p.emit(l, r)
+		return
 	case OpLast:
 		if r.Bad {
 			break
@@ -382,6 +423,26 @@ func (p *Parser) elementLine(l *Line) {
 // open makes t the open trace.
 func (p *Parser) open(t *Trace) {
 	p.t, p.crc, p.lines, p.markup, p.fresh = t, 0, 0, false, false
+	t.Previous = p.takePrevious()
+}
+
+// takePrevious returns Trace.Previous for a trace that begins.
+func (p *Parser) takePrevious() uint64 {
+	n := p.previous
+	if n > 0 {
+		p.previous = 0
+		p.thisBuild.build, p.thisBuild.part, p.thisBuild.know = p.build, p.partBuild, p.known
+		p.build, p.partBuild, p.known = "", false, false
+	}
+	return n
+}
+
+// done reports a trace that has ended.
+func (p *Parser) done(t *Trace) {
+	if t.Previous > 0 {
+		p.build, p.partBuild, p.known = p.thisBuild.build, p.thisBuild.part, p.thisBuild.know
+	}
+	p.h.Done(t)
 }
 
 // finish ends the open trace by its done line.
@@ -395,7 +456,7 @@ func (p *Parser) finish(l *Line, r Record) {
 	t := p.t
 	p.emit(l, r)
 	p.t = nil
-	p.h.Done(t)
+	p.done(t)
 }
 
 // cut ends whatever trace is open, without its end.
@@ -404,7 +465,7 @@ func (p *Parser) cut() {
 		p.t = nil
 		t.Cut = true
 		t.damage(cutDamage)
-		p.h.Done(t)
+		p.done(t)
 	}
 	if p.c != nil {
 		p.finishCompact(0, false)

@@ -6,6 +6,7 @@ package trace
 // a number that does not parse makes the whole line malformed.
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,7 @@ const (
 	OpElement           // another element of the markup form
 	OpCompact           // a line of the compact form, not yet decoded
 	OpRepeat            // a line that stands for a trace like the one before
+	OpBefore            // previous
 )
 
 // Record is one statement of a trace. Which fields count depends on Op.
@@ -39,7 +41,7 @@ type Record struct {
 	// Bad is set when the line is malformed; its fields say nothing then.
 	Bad bool
 	// Kind, Context, Seq, Thread, Goroutine and BuildID: OpBegin; Kind also
-	// OpLast.
+	// OpLast, Seq also OpBefore.
 	Kind, Context          string
 	Seq, Thread, Goroutine uint64
 	BuildID                string
@@ -126,18 +128,28 @@ func ParseLine(s string) Record {
 	case word == "done":
 		r.Op = OpDone
 		r.Bad = !r.done(strings.Fields(rest))
+	case word == "previous":
+		var ok bool
+		r.Op = OpBefore
+		r.Seq, ok = number(rest)
+		r.Bad = !ok || r.Seq == 0
 	case word == "last":
 		r.Op = OpLast
 		r.Bad = !r.last(rest)
 	case strings.HasPrefix(word, "#"):
 		r.Op = OpFrame
-		r.Bad = !r.frame(word[1:], strings.Fields(rest))
+		var room [8]string // most lines of a trace are frames
+		r.Bad = !r.frame(word[1:], slices.AppendSeq(room[:0], strings.FieldsSeq(rest)))
 	case strings.HasPrefix(word, "{{{bt:"):
 		r.Op = OpFrame
 		r.Bad = !r.backtrace(word, strings.Fields(rest))
 	}
 	return r
 }
+
+// PartMark behind a build ID says that there is more of it. No target sends it: it is what a
+// [Typed] makes of its lines.
+const PartMark = "..."
 
 // number reads a number of the wire: decimal, or hexadecimal behind 0x.
 func number(s string) (uint64, bool) {
@@ -178,6 +190,7 @@ func (r *Record) begin(f []string) bool {
 			}
 			r.HasBuild = true
 			if v != "-" {
+				v, r.PartBuild = strings.CutSuffix(v, PartMark)
 				r.BuildID = strings.ToLower(v)
 			}
 		}
@@ -271,6 +284,7 @@ func (r *Record) backtrace(element string, f []string) bool {
 // frameFields reads what follows a frame's address: "sp 0xSP", "fp 0xFP",
 // key=value fields, and the name of the stack.
 func (r *Record) frameFields(f []string) bool {
+	r.Frame.bare = r.Frame.Kind == tracer.PC || r.Frame.Kind == tracer.RA
 	for i := 0; i < len(f); i++ {
 		k, v, isField := strings.Cut(f[i], "=")
 		var to *uint64
@@ -302,6 +316,7 @@ func (r *Record) frameFields(f []string) bool {
 			return false
 		}
 		*to = n
+		r.Frame.bare = false
 	}
 	return true
 }

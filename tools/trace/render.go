@@ -101,20 +101,21 @@ func (f *Filter) targetLine(l *Line) int {
 	if raw == nil { // a record of the compact form
 		raw = []byte(hostTag + l.Record.String())
 	}
-	if l.Shown > 0 || !f.opt.Color {
+	if l.Shown > len(l.Prefix) || !f.opt.Color {
 		color = ""
 	}
+	f.text(l.Prefix[min(l.Shown, len(l.Prefix)):])
 	if color != "" {
 		f.buf = append(f.buf, color...)
 	}
-	f.text(raw[l.Shown:])
+	f.text(raw[max(l.Shown-len(l.Prefix), 0):])
 	if f.opt.Sanitize {
 		f.buf = f.san.flush(f.buf)
 	}
 	if color != "" {
 		f.buf = append(f.buf, plain...)
 	}
-	return utf8.RuneCount(raw)
+	return utf8.RuneCount(l.Prefix) + utf8.RuneCount(raw)
 }
 
 // lineColor returns the colour of a whole line.
@@ -145,9 +146,13 @@ func (f *Filter) newline() {
 func (f *Filter) frameLine(l *Line, columns int) {
 	if l.Trace == nil || l.Frame < 0 { // beyond the limit: shown, not kept
 		fr := l.Record.Frame
+		f.lookAhead(&fr)
 		f.ses.resolve(&fr)
 		f.callsOf(l, &fr, columns)
 		return
+	}
+	if l.Record.Op != OpLast { // of which each is a trace of its own
+		f.lookAhead(&l.Trace.Frames[l.Frame])
 	}
 	f.ses.frame(l.Trace, l.Frame)
 	f.callsOf(l, &l.Trace.Frames[l.Frame], columns)
@@ -219,14 +224,11 @@ func (f *Filter) calls(fr *Frame, columns int) {
 		c := &fr.Calls[i]
 		name, mark := callName(fr, c)
 		f.call(name, mark, columns)
-		if c.File != "" {
-			where := f.path(c.File)
-			if c.Line > 0 {
-				where += fmt.Sprintf(":%d", c.Line)
-			}
+		if where, _ := f.place(c); where != "" {
 			f.buf = append(f.buf, fileIndent...)
-			f.buf = append(f.buf, f.paint(dim, where)...)
+			f.buf = append(f.buf, where...)
 			f.newline()
+			f.context(c)
 		}
 		columns = 0
 	}
@@ -273,6 +275,12 @@ func callName(fr *Frame, c *symbol.Frame) (name, mark string) {
 	if fr.Repaired && !c.Inlined {
 		mark += " (repaired)"
 	}
+	if fr.Module != "" && !c.Inlined {
+		mark += " [" + clean(fr.Module) + "]"
+	}
+	if fr.Note != "" && !c.Inlined {
+		mark += " " + clean(fr.Note)
+	}
 	return name, mark
 }
 
@@ -289,6 +297,9 @@ func stopNote(r *Record, sym Resolver) string {
 		return fmt.Sprintf("%#x leads back into a stack that the walk has left", v)
 	case tracer.EndText.String():
 		s := fmt.Sprintf("return address %#x is not in the text", v)
+		if sym == nil {
+			return s
+		}
 		if near := sym.Nearest(v); near != "" {
 			s += " (" + clean(near) + ")"
 		}

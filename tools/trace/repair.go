@@ -22,6 +22,7 @@ package trace
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -29,8 +30,9 @@ import (
 // repair returns the caller that a walk by frame pointers misses behind the frame f, if it did
 // and if the trace carries the word that tells. A pc outside of the text is
 // left alone: the target itself adds the caller of a call to nowhere.
-func repair(t *Trace, f *Frame, sym Resolver) (Frame, bool) {
-	if f.Kind != tracer.PC || len(t.words) == 0 || !sym.IsText(f.Address) {
+func (s *session) repair(t *Trace, f *Frame) (Frame, bool) {
+	sym := s.sym
+	if f.Kind != tracer.PC || len(t.words) == 0 || !sym.IsText(f.Address) || s.exitThunk(f.Address) {
 		return Frame{}, false
 	}
 	delta, ok := sym.SPDelta(f.Address)
@@ -45,6 +47,9 @@ func repair(t *Trace, f *Frame, sym Resolver) (Frame, bool) {
 	if !ok || !sym.IsText(ret) {
 		return Frame{}, false
 	}
+	if s.exitThunk(ret) {
+		return Frame{}, false
+	}
 	return Frame{
 		Kind:     tracer.RA,
 		Address:  ret,
@@ -52,6 +57,13 @@ func repair(t *Trace, f *Frame, sym Resolver) (Frame, bool) {
 		Stack:    f.Stack,
 		Repaired: true,
 	}, true
+}
+
+// exitThunk reports whether an address is where tracer.OnReturn lets functions return to:
+// only the target knows the true return address.
+func (s *session) exitThunk(addr uint64) bool {
+	at := s.lookup(addr, false)
+	return len(at) > 0 && strings.HasSuffix(at[0].Function, "/tracer.exitThunk")
 }
 
 // settle decides on the caller that waits, now that the record r has come; nil

@@ -46,6 +46,8 @@ type session struct {
 	exact  bool     // the next return address is an exact pc
 	missed *Frame   // a caller that the walk may have missed (repair.go)
 	at     int      // where it belongs in Trace.Frames
+	known  *known   // of sym; nil: nothing is remembered
+	looked uint64   // the Write for which was looked ahead
 }
 
 // resolve looks up the frame's address.
@@ -56,7 +58,7 @@ func (s *session) resolve(f *Frame) {
 		return
 	}
 	ret := f.Kind != tracer.PC && !(f.Kind == tracer.RA && exact)
-	f.Calls = s.sym.Lookup(f.Address, ret)
+	f.Calls = s.lookup(f.Address, ret)
 	if len(f.Calls) > maxCalls {
 		f.Calls = f.Calls[len(f.Calls)-maxCalls:]
 	}
@@ -71,7 +73,7 @@ func (s *session) frame(t *Trace, i int) {
 	if s.sym == nil {
 		return
 	}
-	if caller, ok := repair(t, &t.Frames[i], s.sym); ok && len(t.Frames) < MaxFrames {
+	if caller, ok := s.repair(t, &t.Frames[i]); ok && len(t.Frames) < MaxFrames {
 		s.missed, s.at = &caller, i+1
 	}
 }
@@ -103,18 +105,21 @@ func wrongBuild(t *Trace, sym Resolver) string {
 	if t.BuildID == have && !t.partBuild {
 		return ""
 	}
-	from, is := "build "+clean(t.BuildID), "build "+clean(have)
-	if t.partBuild {
-		from += "..."
-	}
-	if t.BuildID == "" {
-		from = "an image without a build ID"
-	}
+	is := "is build " + clean(have)
 	if have == "" {
 		is = "has no build ID"
-	} else {
-		is = "is " + is
 	}
 	return fmt.Sprintf("the trace comes from %s, but the ELF file %s: not resolved\n"+
-		"zf: give the ELF file that was running (-force resolves it all the same)", from, is)
+		"zf: give the ELF file that was running (-force resolves it all the same)", cameFrom(t), is)
+}
+
+// cameFrom names the image that a trace says it comes from.
+func cameFrom(t *Trace) string {
+	switch {
+	case t.BuildID == "":
+		return "an image without a build ID"
+	case t.partBuild:
+		return "build " + clean(t.BuildID) + "..."
+	}
+	return "build " + clean(t.BuildID)
 }

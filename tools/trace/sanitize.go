@@ -85,3 +85,34 @@ func cleanSlow(name string, from int) string {
 	}
 	return string(b)
 }
+
+// AppendClean appends a line of a target, without its ending, to dst in its safe form:
+// of the control characters tabs alone stay. It is for who shows lines without a Filter.
+func AppendClean(dst, line []byte) []byte {
+	for i := 0; i < len(line); i++ {
+		if c := line[i]; c < 0x20 && c != '\t' || c >= 0x7f {
+			return append(dst, appendCleanSlow(line)...)
+		}
+	}
+	return append(dst, line...)
+}
+
+func appendCleanSlow(line []byte) (b []byte) {
+	for len(line) > 0 {
+		r, n := utf8.DecodeRune(line)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			b = fmt.Appendf(b, `\x%02x`, line[0])
+		case control(r) && r != '\t':
+			b = fmt.Appendf(b, `\x%02x`, r)
+		default:
+			b = append(b, line[:n]...)
+		}
+		line = line[n:]
+	}
+	return b
+}
+
+// EscapeControls returns JSON with the control characters that its encoder leaves (DEL,
+// C1) as \u escapes.
+func EscapeControls(b []byte) []byte { return escapeControls(b) }

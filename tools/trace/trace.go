@@ -32,8 +32,16 @@ const (
 
 // Trace is one trace. Addresses are virtual addresses of the target.
 type Trace struct {
+	// Format is empty for Zeroframe's own traces. For those of others (group.go) it
+	// says whose: FormatLinux and so on. These have a Kind that is the format, a
+	// Reason if a line said why, Frames, and the Thread, Goroutine and Registers where
+	// the format tells; the addresses are those in the ELF file.
+	Format string
 	// Seq counts the traces since boot, from 1; 0 if it is not known.
 	Seq uint64
+	// Previous is set for a trace that a boot before this one has left in RAM: how
+	// many deaths that RAM has seen by then, from 1.
+	Previous uint64
 	// Kind and Context are the words of the wire ("panic", "early"); empty
 	// when the begin line was lost.
 	Kind, Context string
@@ -116,11 +124,20 @@ type Frame struct {
 	// unwinding the words of the stack: SourceCFI, SourcePrologue or SourceScan;
 	// empty for any other frame.
 	Source string
+	// Quoted is set for a frame of a foreign trace that is in none of the ELF files:
+	// what Calls has is what the trace itself said. Its Address is 0 if that did not
+	// say one. Module is Linux's module that it is in.
+	Quoted bool
+	Module string
+	// Note says how sure a frame of a foreign trace is, in words.
+	Note string
 	// CFA is RSP in the caller, behind its call, where the host knows it; else 0.
 	CFA uint64
 	// Calls are the functions at Address, innermost first: inlined calls, then
 	// the function itself. Empty when the address is not resolved.
 	Calls []symbol.Frame
+
+	bare bool // FP and SP are not known
 }
 
 // Stack is a row of the table of stacks. Sizes are in bytes.
@@ -146,9 +163,10 @@ func completeEnd(end string) bool {
 
 // Fatal reports whether the trace ended the kernel. A trace that is damaged
 // counts as fatal, since its kind may be what was damaged: a failure must never
-// look like a success. But a repetition is never one of a trace that ended the kernel.
+// look like a success. But a repetition is never one of a trace that ended the kernel, and what a
+// foreign trace ended is not known. A trace of a boot before did not end this one.
 func (t *Trace) Fatal() bool {
-	if t.Repeat {
+	if t.Repeat || t.Previous > 0 || t.Format != "" {
 		return false
 	}
 	return t.Damaged || t.Kind != tracer.KindNMI.String() && t.Kind != tracer.KindTrace.String()
@@ -187,6 +205,9 @@ func (t *Trace) add(r *Record) int {
 		if len(t.Frames) >= MaxFrames {
 			t.damage("it has too many frames")
 			break
+		}
+		if t.Frames == nil {
+			t.Frames = make([]Frame, 0, 32)
 		}
 		t.Frames = append(t.Frames, r.Frame)
 		return len(t.Frames) - 1

@@ -81,8 +81,8 @@ func (f *Filter) unwind(t *Trace) {
 	if !ok || t.Damaged || t.Last || len(t.words) == 0 || len(t.Frames) == 0 {
 		return
 	}
-	if f.tables == nil {
-		f.tables = unwind.New(sym)
+	if f.tabled != sym {
+		f.tables, f.tabled = unwind.New(sym), sym
 	}
 	u := &unwinder{t: t, s: &f.ses, tables: f.tables, sym: sym}
 	u.s.exact = false

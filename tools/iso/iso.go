@@ -1,0 +1,179 @@
+package iso
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+// ErrMissing is returned when a program or a file of GRUB's is not there.
+var ErrMissing = errors.New("missing")
+
+// Options say what goes into an ISO image.
+type Options struct {
+	Kernel  string // path of a finished image
+	Cmdline string // of the kernel
+	Files   string // path of a cpio archive for the kernel; "" means none
+	Title   string // what GRUB calls it; "" means the kernel's name
+	Output  string // path of the ISO image
+}
+
+// platform is a kind of firmware that GRUB starts from.
+type platform struct {
+	name, dir, pkg string
+}
+
+var platforms = []platform{
+	{"BIOS", "i386-pc", "grub-pc-bin"},
+	{"UEFI", "x86_64-efi", "grub-efi-amd64-bin"},
+}
+
+// grubDirs is where systems have GRUB's modules.
+var grubDirs = []string{"/usr/lib/grub", "/usr/share/grub", "/usr/lib/grub2", "/usr/share/grub2"}
+
+// tools are the programs that are needed: one of the names, and its package on Debian.
+var tools = []struct {
+	names []string
+	pkg   string
+}{
+	{[]string{"grub-mkrescue", "grub2-mkrescue"}, "grub-common"},
+	{[]string{"xorriso"}, "xorriso"},
+	{[]string{"mformat"}, "mtools"},
+}
+
+// Make writes an ISO image that BIOSes and UEFI start, from an optical disc or from a
+// stick, and returns what kinds of firmware it is for. Errors wrap [ErrMissing],
+// [ErrCmdline], those of [image.WantScreen] and those of the file system; what went wrong
+// in grub-mkrescue is in its own words.
+func Make(ctx context.Context, o Options) (firmware []string, err error) {
+	mkrescue, err := find(exec.LookPath)
+	if err != nil {
+		return nil, err
+	}
+	firmware, err = findPlatforms(grubDirs)
+	if err != nil {
+		return nil, err
+	}
+	if o.Title == "" {
+		o.Title = strings.TrimSuffix(filepath.Base(o.Kernel), ".elf")
+	}
+	cfg, err := config(o.Title, o.Cmdline, o.Files != "")
+	if err != nil {
+		return nil, err
+	}
+	kernel, err := os.ReadFile(o.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	if kernel, err = image.WantScreen(kernel); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Kernel, err)
+	}
+	tree, err := os.MkdirTemp("", "zf-iso-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tree)
+	if err := os.MkdirAll(filepath.Join(tree, filepath.Dir(configPath)), 0o755); err != nil {
+		return nil, err
+	}
+	contents := map[string][]byte{configPath: []byte(cfg), kernelPath: kernel}
+	if o.Files != "" {
+		if contents[filesPath], err = os.ReadFile(o.Files); err != nil {
+			return nil, err
+		}
+	}
+	for name, b := range contents {
+		if err := os.WriteFile(filepath.Join(tree, name), b, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	// grub-mkrescue leaves what it has when it fails, so it writes beside the output.
+	out, err := os.CreateTemp(filepath.Dir(o.Output), ".zf-iso-")
+	if err != nil {
+		return nil, err
+	}
+	out.Close()
+	defer os.Remove(out.Name())
+	cmd := exec.CommandContext(ctx, mkrescue, "-o", out.Name(), tree, "--", "-volid", "ZEROFRAME")
+	var msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &msg, &msg
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("%s: %w\n%s", filepath.Base(mkrescue), err, strings.TrimSpace(msg.String()))
+	}
+	if err := os.Chmod(out.Name(), 0o644); err != nil {
+		return nil, err
+	}
+	return firmware, os.Rename(out.Name(), o.Output)
+}
+
+// find returns the path of grub-mkrescue, if it and what it calls is there.
+func find(look func(string) (string, error)) (mkrescue string, err error) {
+	var names, pkgs []string
+next:
+	for i, t := range tools {
+		for _, n := range t.names {
+			if path, err := look(n); err == nil {
+				if i == 0 {
+					mkrescue = path
+				}
+				continue next
+			}
+		}
+		names, pkgs = append(names, t.names[0]), append(pkgs, t.pkg)
+	}
+	if len(names) > 0 {
+		return "", missing(names, pkgs)
+	}
+	return mkrescue, nil
+}
+
+// findPlatforms returns the kinds of firmware that GRUB in one of the folders has modules
+// for.
+func findPlatforms(dirs []string) (have []string, err error) {
+	var names, pkgs []string
+next:
+	for _, p := range platforms {
+		for _, d := range dirs {
+			if _, err := os.Stat(filepath.Join(d, p.dir, "multiboot.mod")); err == nil {
+				have = append(have, p.name)
+				continue next
+			}
+		}
+		names, pkgs = append(names, "GRUB's modules for "+p.name+", "+p.dir), append(pkgs, p.pkg)
+	}
+	if len(have) == 0 {
+		return nil, missing(names, pkgs)
+	}
+	return have, nil
+}
+
+func missing(names, pkgs []string) error {
+	return fmt.Errorf("%w: %s (Debian: apt-get install --no-install-recommends %s)",
+		ErrMissing, strings.Join(names, "; "), strings.Join(pkgs, " "))
+}
+
+// MissingFirmware returns what an ISO image would not start from, with the package that
+// is missing, or "".
+func MissingFirmware(have []string) string {
+	var all []string
+next:
+	for _, p := range platforms {
+		for _, h := range have {
+			if h == p.name {
+				continue next
+			}
+		}
+		all = append(all, fmt.Sprintf("not for %s: GRUB's modules %s are missing (Debian: apt-get install %s)", p.name, p.dir, p.pkg))
+	}
+	return strings.Join(all, "; ")
+}

@@ -1,0 +1,99 @@
+package profile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zeroframe/zeroframe/tools/depot"
+)
+
+// Kind is the kind of the record.
+const Kind = "profile.cpu"
+
+// Record is a profile as the target has sent it.
+type Record struct {
+	Hz      uint64        // ticks in a second of running time
+	Began   time.Time     // when the machine started
+	Lasted  time.Duration // since then
+	Ran     time.Duration // running time since then
+	Ticks   uint64        // that were due
+	Samples uint64        // that were taken: one may be of several ticks
+	Lost    uint64        // ticks without room for their stack or its count
+	Slow    uint64        // samples whose stacks took the walker of traces
+	Cost    uint64        // ticks of the time stamp counter in taking samples
+	CostHz  uint64        // such ticks in a second
+	Stacks  *depot.Depot
+	Calls   map[uint32]string // names of system calls by number
+	Counts  []Count
+}
+
+// Count is how many ticks a stack has.
+type Count struct {
+	ID    uint32
+	Ticks uint64
+}
+
+// Overhead returns the part of the running time that taking samples took, 0 to 1.
+func (r *Record) Overhead() float64 {
+	if r.CostHz == 0 || r.Ran <= 0 {
+		return 0
+	}
+	return float64(r.Cost) / float64(r.CostHz) / r.Ran.Seconds()
+}
+
+var errCut = errors.New("the profile's record is damaged: it ends early")
+
+// Read reads a record. It may be any bytes.
+func Read(data []byte) (*Record, error) {
+	bad := false
+	number := func() uint64 {
+		v, n := binary.Uvarint(data)
+		if n <= 0 {
+			bad = true
+			return 0
+		}
+		data = data[n:]
+		return v
+	}
+	if version := number(); !bad && version != 1 {
+		return nil, fmt.Errorf("the profile's record has version %d; this zf knows 1: use the zf that the image was built with", version)
+	}
+	r := &Record{Hz: number()}
+	r.Began = time.Unix(0, int64(number()))
+	r.Lasted, r.Ran = time.Duration(number()), time.Duration(number())
+	r.Ticks, r.Samples, r.Lost, r.Slow, r.Cost, r.CostHz = number(), number(), number(), number(), number(), number()
+	size := number()
+	if bad || size > uint64(len(data)) {
+		return nil, errCut
+	}
+	if r.Hz == 0 || r.Hz > 1e9 {
+		return nil, fmt.Errorf("the profile's record is damaged: %d ticks a second", r.Hz)
+	}
+	var err error
+	if r.Stacks, err = depot.Read(data[:size]); err != nil {
+		return nil, err
+	}
+	data = data[size:]
+	r.Calls = make(map[uint32]string)
+	for calls := number(); calls > 0; calls-- {
+		n, size := number(), number()
+		if bad || n > 1<<16 || size > uint64(len(data)) {
+			return nil, errCut
+		}
+		r.Calls[uint32(n)] = string(data[:size])
+		data = data[size:]
+	}
+	if bad {
+		return nil, errCut
+	}
+	for len(data) > 0 {
+		id, ticks := number(), number()
+		if bad || id > 1<<32-1 || ticks > 1<<32 {
+			return nil, errCut
+		}
+		r.Counts = append(r.Counts, Count{uint32(id), ticks})
+	}
+	return r, nil
+}

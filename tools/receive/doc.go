@@ -1,0 +1,28 @@
+// Package receive takes what machines send by UDP: the log lines of netconsole
+// (plain and extended, of Zeroframe and of Linux) and the datagrams of traces
+// (package tracer/datagram). Many machines send at once, datagrams get lost, come
+// twice and out of order, and anybody can send anything: so each machine has a small
+// and fixed share of memory, the number of machines is bounded, and what makes no
+// sense is dropped and counted.
+//
+// Datagrams flow one way through these parts:
+//
+//	listen.go      a socket -> batches of datagrams (recvmmsg on Linux)
+//	intake.go      a datagram -> a log line, or a part of a trace
+//	machine.go     the machines, least recently heard first, and what each may hold
+//	open.go        the traces that are not whole yet
+//	netconsole.go  a netconsole datagram -> its lines
+//	oops.go        the lines of a Linux oops, gathered
+//	resolve.go     a whole trace -> text and JSON, with the ELF file of its build
+//	report.go      crash groups, the output, the export, in this order
+//	output.go      what is shown: lines with the machine's name in front
+//
+// A thread of its own empties the socket, before all else if the system lets it. The
+// intake runs in one goroutine and neither blocks nor allocates for a log line or for a
+// datagram that it has seen. Traces wait for as many others as there are CPUs to be
+// resolved. So a burst is first held by the socket's buffer, then by the batches (64 MiB),
+// then as traces (128 MiB); only when all are full something is lost, and counted.
+//
+// Captures are read by the package capture, groups of crashes kept by crash, exported
+// by otlp; ELF files found by tools/buildid. Host.
+package receive

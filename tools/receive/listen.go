@@ -1,0 +1,172 @@
+package receive
+
+// From a socket to the intake. One goroutine does nothing but to read, many datagrams at
+// once, so that the socket's buffer is emptied while the intake works. It packs them into
+// batches, which go round between the two: only as many are made as are needed, and their
+// largest number is what this process adds to the kernel's buffer.
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+)
+
+const (
+	// readLen is the number of datagrams that are read at once.
+	readLen = 256
+	// batchLen is the number of datagrams in a batch, batchBytes that of their bytes,
+	// and numBatches that of the batches.
+	batchLen   = 512
+	batchBytes = 64 << 10
+	numBatches = 1024
+	// WantBuffer is the size in bytes that the socket's buffer should have: a quarter
+	// of a second of the fastest sender.
+	WantBuffer = 64 << 20
+	// tick is the time between calls of Intake.Tick.
+	tick = 50 * time.Millisecond
+)
+
+// A batch is datagrams that follow each other.
+type batch struct {
+	n       int
+	when    time.Time
+	dropped uint64 // by the socket since the batch before
+	from    [batchLen]netip.AddrPort
+	end     [batchLen]int // of each in data
+	used    int
+	data    [batchBytes]byte
+}
+
+// fill takes what has been read from the i'th datagram on, as far as there is room, and
+// returns the number of the next one.
+func (b *batch) fill(r *reader, i int) int {
+	if b.n == 0 {
+		b.when = r.when
+	}
+	b.dropped += r.dropped
+	r.dropped = 0
+	for ; i < r.n && b.n < batchLen; i++ {
+		from, data := r.datagram(i)
+		if b.used+len(data) > batchBytes {
+			break
+		}
+		b.used += copy(b.data[b.used:], data)
+		b.from[b.n], b.end[b.n] = from, b.used
+		b.n++
+	}
+	return i
+}
+
+// Listener is a socket.
+type Listener struct {
+	conn   *net.UDPConn
+	buffer int // of the socket, in bytes, as far as it is known
+}
+
+// Listen opens a UDP socket on an address such as ":6666".
+func Listen(address string) (*Listener, error) {
+	a, err := net.ResolveUDPAddr("udp", address)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := net.ListenUDP("udp", a)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listener{conn: conn}
+	l.buffer, err = enlarge(conn, WantBuffer)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("the socket's buffer: %w", err)
+	}
+	return l, nil
+}
+
+// Addr returns the address that is listened on.
+func (l *Listener) Addr() net.Addr { return l.conn.LocalAddr() }
+
+// Buffer returns the size of the socket's buffer in bytes, 0 if it is not known.
+func (l *Listener) Buffer() int { return l.buffer }
+
+// Serve reads until ctx ends, calls flush whenever nothing waits, and closes the socket.
+// Datagrams that have arrived by then are taken. The error is that of the socket or of
+// flush, nil when ctx ended.
+func (l *Listener) Serve(ctx context.Context, in *Intake, flush func() error) error {
+	rd, err := newReader(l.conn)
+	if err != nil {
+		l.conn.Close()
+		return err
+	}
+	defer context.AfterFunc(ctx, rd.stop)()
+	full, empty := make(chan *batch, numBatches), make(chan *batch, numBatches)
+	var readErr error
+	go func() {
+		defer close(full)
+		made := 0
+		var b *batch
+		readErr = rd.each(func() {
+			for i := 0; i < rd.n; {
+				if b == nil && made < numBatches && len(empty) == 0 {
+					made++
+					b = new(batch)
+				} else if b == nil {
+					b = <-empty
+				}
+				if i = b.fill(rd, i); i < rd.n {
+					full <- b
+					b = nil
+				}
+			}
+			// While the intake is behind, more of them find room in this one.
+			if b != nil && len(full) == 0 {
+				full <- b
+				b = nil
+			}
+		})
+		if b != nil {
+			full <- b
+		}
+	}()
+	err = serve(in, full, empty, flush)
+	rd.stop()
+	for b := range full { // if flush failed
+		b.n, b.used = 0, 0
+		empty <- b
+	}
+	l.conn.Close()
+	if err == nil {
+		err = readErr
+	}
+	return err
+}
+
+// serve takes batches until there are no more.
+func serve(in *Intake, full <-chan *batch, empty chan<- *batch, flush func() error) error {
+	ticks := time.NewTicker(tick)
+	defer ticks.Stop()
+	for {
+		select {
+		case b, ok := <-full:
+			if !ok {
+				return flush()
+			}
+			in.Lose(b.dropped)
+			for i, from := 0, 0; i < b.n; i++ {
+				in.Datagram(b.when, b.from[i], b.data[from:b.end[i]])
+				from = b.end[i]
+			}
+			b.n, b.used, b.dropped = 0, 0, 0
+			empty <- b
+			if len(full) > 0 {
+				continue
+			}
+		case now := <-ticks.C:
+			in.Tick(now)
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+}

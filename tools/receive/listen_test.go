@@ -1,0 +1,58 @@
+package receive
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"testing"
+	"time"
+)
+
+// TestListener: whatever the sizes, what is sent arrives in its order and unchanged, also
+// what waits in the socket when it ends.
+func TestListener(t *testing.T) {
+	l, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := new(collector)
+	in := NewIntake(Options{}, c)
+	conn, err := net.DialUDP("udp", nil, l.Addr().(*net.UDPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- l.Serve(ctx, in, func() error { return nil }) }()
+	var want []string
+	from := conn.LocalAddr().String()
+	send := func(n int) {
+		line := bytes.Repeat([]byte{byte('a' + len(want)%26)}, n)
+		if n < MaxDatagram {
+			want = append(want, from+": "+string(line))
+			line = append(line, '\n')
+		}
+		if _, err := conn.Write(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 1500 { // more than a read, and more bytes than a batch
+		send(1 + i*37%(MaxDatagram-1))
+		if i%100 == 0 {
+			send(MaxDatagram + 1)
+			send(3 * MaxDatagram)
+		}
+		if i%50 == 0 {
+			time.Sleep(time.Millisecond) // a small buffer is enough
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, c, want...)
+	if s := in.Stats(); s.TooLong != 30 || s.Rejected() != 30 || s.Lost != 0 {
+		t.Errorf("%d too long, %d rejected, %d lost; want 30, 30, 0", s.TooLong, s.Rejected(), s.Lost)
+	}
+}

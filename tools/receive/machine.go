@@ -1,0 +1,225 @@
+package receive
+
+// The machines. There is no end of source addresses that a hostile sender can make
+// up, so their number is bounded: the one that was heard least recently goes first.
+// One that has sent a whole trace, or lines for a while, is a regular; a flood of new
+// addresses can only drive out others that are new.
+
+import (
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+const (
+	// sourcePort is where netconsole sends from, if it is not told otherwise.
+	sourcePort = 6665
+	// regularLines is the number of lines that make a machine a regular.
+	regularLines = 16
+	// maxDone is how many of a machine's latest traces are remembered, so that what
+	// comes later of them is known as a repetition.
+	maxDone = 64
+)
+
+// A traceKey names a trace of a machine.
+type traceKey struct {
+	boot uint64
+	seq  uint32
+}
+
+// machine is one sender.
+type machine struct {
+	addr    netip.AddrPort
+	name    string
+	regular bool
+	heard   time.Time
+	lines   uint64
+
+	older, newer *machine // in its list
+
+	open []*openTrace
+	done [maxDone]traceKey
+	next int // index in done
+
+	partial []byte // a line without its end
+	since   time.Time
+	ext     extended
+	oops    *oops
+}
+
+// isDone reports whether the trace has been here already.
+func (m *machine) isDone(k traceKey) bool {
+	for i := range m.done {
+		if m.done[i] == k {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *machine) setDone(k traceKey) {
+	m.done[m.next] = k
+	m.next = (m.next + 1) % maxDone
+}
+
+// machineList is a list of machines, oldest first.
+type machineList struct {
+	oldest, newest *machine
+	len            int
+}
+
+func (l *machineList) add(m *machine) {
+	m.older, m.newer = l.newest, nil
+	if l.newest != nil {
+		l.newest.newer = m
+	} else {
+		l.oldest = m
+	}
+	l.newest = m
+	l.len++
+}
+
+func (l *machineList) remove(m *machine) {
+	if m.older != nil {
+		m.older.newer = m.newer
+	} else {
+		l.oldest = m.newer
+	}
+	if m.newer != nil {
+		m.newer.older = m.older
+	} else {
+		l.newest = m.older
+	}
+	m.older, m.newer = nil, nil
+	l.len--
+}
+
+// machineOf returns the machine of an address, a new one if need be.
+func (in *Intake) machineOf(addr netip.AddrPort, now time.Time) *machine {
+	if m := in.latest; m != nil && m.addr == addr {
+		m.heard = now
+		return m // datagrams come in runs
+	}
+	m := in.machines[addr]
+	if m == nil {
+		if len(in.machines) >= in.opt.MaxMachines {
+			in.evict()
+		}
+		m = &machine{addr: addr, name: in.nameOf(addr)}
+		in.machines[addr] = m
+		in.fresh.add(m)
+		in.stats.Machines++
+	} else {
+		l := in.listOf(m)
+		l.remove(m)
+		l.add(m)
+	}
+	m.heard = now
+	in.latest = m
+	return m
+}
+
+func (in *Intake) listOf(m *machine) *machineList {
+	if m.regular {
+		return &in.regulars
+	}
+	return &in.fresh
+}
+
+// makeRegular notes that the machine is no passer-by. Regulars take at most three
+// quarters of the room, so that there is always some for a new one.
+func (in *Intake) makeRegular(m *machine) {
+	if m.regular {
+		return
+	}
+	in.fresh.remove(m)
+	m.regular = true
+	in.regulars.add(m)
+	if in.regulars.len > in.opt.MaxMachines/4*3 {
+		old := in.regulars.oldest
+		in.regulars.remove(old)
+		old.regular = false
+		in.fresh.add(old)
+	}
+}
+
+// evict forgets the machine that was heard least recently, with what it had under way.
+func (in *Intake) evict() {
+	m := in.fresh.oldest
+	if m == nil {
+		m = in.regulars.oldest
+	}
+	in.forget(m)
+	in.stats.Evicted++
+}
+
+// forget ends all that a machine has under way.
+func (in *Intake) forget(m *machine) {
+	in.finish(m)
+	in.listOf(m).remove(m)
+	delete(in.machines, m.addr)
+	if in.latest == m {
+		in.latest = nil
+	}
+}
+
+// nameOf returns how a machine is shown: by the name that the user gave for the
+// address with or without its port, else by the address, with the port if it is not
+// netconsole's usual one.
+func (in *Intake) nameOf(addr netip.AddrPort) string {
+	if name := in.opt.Names[addr]; name != "" {
+		return name
+	}
+	if name := in.opt.Names[netip.AddrPortFrom(addr.Addr(), 0)]; name != "" {
+		return name
+	}
+	if in.opt.LookUp != nil {
+		in.ask(addr)
+	}
+	if addr.Port() != sourcePort {
+		return addr.String()
+	}
+	return addr.Addr().String()
+}
+
+// maxAsking is how many names are asked for at a time. A machine that comes while
+// all are busy keeps its address: a flood of made-up addresses must not become one
+// of questions.
+const maxAsking = 16
+
+// namedMachine is the answer.
+type namedMachine struct {
+	addr netip.AddrPort
+	name string
+}
+
+func (in *Intake) ask(addr netip.AddrPort) {
+	select {
+	case in.asking <- struct{}{}:
+	default:
+		return
+	}
+	go func() {
+		if name := in.opt.LookUp(addr.Addr()); name != "" {
+			if addr.Port() != sourcePort {
+				name += ":" + strconv.Itoa(int(addr.Port()))
+			}
+			in.named <- namedMachine{addr, name}
+		}
+		<-in.asking
+	}()
+}
+
+// takeNames takes the answers that have come.
+func (in *Intake) takeNames() {
+	for {
+		select {
+		case n := <-in.named:
+			if m := in.machines[n.addr]; m != nil {
+				m.name = n.name
+			}
+		default:
+			return
+		}
+	}
+}

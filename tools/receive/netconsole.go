@@ -1,0 +1,186 @@
+package receive
+
+// Extended netconsole (Linux's Documentation/networking/netconsole.rst): a header in
+// front of the text, and lines of KEY=VALUE behind it, each indented by a blank.
+//
+//	[RELEASE,]LEVEL,NUMBER,MICROS,FLAG[,ncfrag=OFFSET/TOTAL][,...];TEXT
+//
+// LEVEL is syslog's with the facility in the upper bits. A message that is longer than
+// a datagram comes in fragments, each with its place.
+
+import (
+	"bytes"
+	"time"
+)
+
+const (
+	// maxMessage is the longest message put together of fragments, in bytes.
+	maxMessage = 8 << 10
+	// A gap in the numbers that is larger than maxGap is another boot, or nonsense.
+	maxGap = 1 << 16
+)
+
+// extended is what is known of a machine's numbered lines.
+type extended struct {
+	next  uint64 // number of the next line
+	known bool
+
+	frag   []byte // the message that is not whole
+	header extendedHeader
+	at     time.Time
+}
+
+// extendedHeader is the header of a line.
+type extendedHeader struct {
+	level           int
+	number, micros  uint64
+	fragment        bool
+	offset, ofTotal uint64
+}
+
+// parseExtended reads the header. The text refers to b.
+func parseExtended(b []byte) (h extendedHeader, text []byte, ok bool) {
+	if len(b) == 0 {
+		return h, nil, false
+	}
+	end := bytes.IndexByte(b, ';')
+	if end < 0 || end > 256 {
+		return h, nil, false
+	}
+	text, b = b[end+1:], b[:end]
+	if h, ok = parseFields(b); ok {
+		return h, text, true
+	}
+	// A kernel may put its release in front.
+	if i := bytes.IndexByte(b, ','); i > 0 {
+		h, ok = parseFields(b[i+1:])
+	}
+	return h, text, ok
+}
+
+func parseFields(b []byte) (h extendedHeader, ok bool) {
+	level, b, ok := number(b)
+	if !ok || level > 1023 {
+		return h, false
+	}
+	if h.number, b, ok = number(b); !ok {
+		return h, false
+	}
+	if h.micros, b, ok = number(b); !ok {
+		return h, false
+	}
+	if len(b) == 0 || b[0] != '-' && b[0] != 'c' && b[0] != '+' {
+		return h, false
+	}
+	h.level = int(level & 7)
+	const key = ",ncfrag="
+	if i := bytes.Index(b, []byte(key)); i >= 0 {
+		offset, n := leading(b[i+len(key):])
+		rest := b[i+len(key)+n:]
+		if n == 0 || len(rest) == 0 || rest[0] != '/' {
+			return h, false
+		}
+		total, n := leading(rest[1:])
+		if n == 0 {
+			return h, false
+		}
+		h.fragment, h.offset, h.ofTotal = true, offset, total
+	}
+	return h, true
+}
+
+// number reads a decimal number and the comma behind it.
+func number(b []byte) (v uint64, rest []byte, ok bool) {
+	v, n := leading(b)
+	if n == 0 || n == len(b) || b[n] != ',' {
+		return 0, b, false
+	}
+	return v, b[n+1:], true
+}
+
+// leading reads the decimal number that b begins with, of n digits; n is 0 if there
+// is none of 64 bits.
+func leading(b []byte) (v uint64, n int) {
+	for n < len(b) && b[n]-'0' <= 9 {
+		if n == 19 {
+			return 0, 0
+		}
+		v = v*10 + uint64(b[n]-'0')
+		n++
+	}
+	return v, n
+}
+
+// extended takes a message, or a fragment of one.
+func (in *Intake) extended(m *machine, h *extendedHeader, text []byte, now time.Time) {
+	x := &m.ext
+	if !h.fragment {
+		in.endFragment(m)
+		in.message(m, h, text, now)
+		return
+	}
+	if x.frag != nil && (x.header.number != h.number || int(h.offset) != len(x.frag)) {
+		if x.header.number == h.number && int(h.offset) < len(x.frag) {
+			return // it was here
+		}
+		in.endFragment(m)
+	}
+	if h.ofTotal > maxMessage || h.offset+uint64(len(text)) > h.ofTotal {
+		in.stats.Impossible++
+		return
+	}
+	if x.frag == nil {
+		x.header, x.at = *h, now
+		x.frag = make([]byte, 0, h.ofTotal)
+		in.waiting[m] = struct{}{}
+		in.hold(cap(x.frag))
+		if x.frag == nil {
+			in.stats.Crowded++ // there is no room at all
+			return
+		}
+	}
+	x.frag = append(x.frag, text...)
+	if uint64(len(x.frag)) >= h.ofTotal {
+		in.endFragment(m)
+	}
+}
+
+// endFragment passes on a message as far as its fragments came.
+func (in *Intake) endFragment(m *machine) {
+	x := &m.ext
+	if x.frag == nil {
+		return
+	}
+	text := x.frag
+	in.held -= cap(text)
+	x.frag = nil
+	in.message(m, &x.header, text, x.at)
+}
+
+// message passes on a whole message: its text, and what belongs to it.
+func (in *Intake) message(m *machine, h *extendedHeader, text []byte, now time.Time) {
+	x := &m.ext
+	switch {
+	case !x.known || h.number > x.next+maxGap || h.number+maxGap < x.next || h.number == 0:
+		x.known, x.next = true, h.number+1 // the first that is heard of this boot
+	case h.number >= x.next:
+		in.stats.LostLines += h.number - x.next
+		x.next = h.number + 1
+	case h.number+1 == x.next:
+		in.stats.Repeated++
+		return
+	case in.stats.LostLines > 0: // it was only late
+		in.stats.LostLines--
+	}
+	for len(text) > 0 {
+		one := text
+		if i := bytes.IndexByte(text, '\n'); i >= 0 {
+			one, text = text[:i], text[i+1:]
+		} else {
+			text = nil
+		}
+		in.line = Line{Machine: m.name, Addr: m.addr, Time: now, Text: one,
+			Level: h.level, Number: h.number, Micros: h.micros, HasMeta: true}
+		in.send(m)
+	}
+}

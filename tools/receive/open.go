@@ -1,0 +1,181 @@
+package receive
+
+// The traces that are not whole yet. Of one machine a few may be open, of all
+// machines together a bounded number of bytes; the one that was heard of least
+// recently gives way. A trace of which nothing more comes is shown as far as it came.
+
+import (
+	"time"
+
+	"github.com/zeroframe/zeroframe/tools/reassemble"
+	"github.com/zeroframe/zeroframe/tracer/datagram"
+)
+
+const (
+	// maxOpen is the number of traces that one machine may have open.
+	maxOpen = 4
+	// openCost is what an open trace takes in bytes without its parts.
+	openCost = 1 << 10
+)
+
+// openTrace is a trace of which parts are missing.
+type openTrace struct {
+	m     *machine
+	key   traceKey
+	build string
+	parts reassemble.Trace
+	cost  int // in bytes, as counted in Intake.held
+	first time.Time
+	heard time.Time
+
+	older, newer *openTrace // among all, least recently heard first
+}
+
+// part takes a part of a trace that is not done.
+func (in *Intake) part(m *machine, p *datagram.Part, now time.Time) {
+	k := traceKey{p.Boot, p.Seq}
+	var o *openTrace
+	for _, each := range m.open {
+		if each.key == k {
+			o = each
+			break
+		}
+	}
+	switch {
+	case o == nil:
+		if len(m.open) >= maxOpen {
+			in.giveUp(m.oldestOpen(), Crowded)
+		}
+		o = &openTrace{m: m, key: k, build: string(p.Build), first: now, cost: openCost}
+		in.held += o.cost
+		m.open = append(m.open, o)
+		in.opened.add(o)
+	case o.build != string(p.Build):
+		in.stats.Conflict++
+		return
+	default:
+		in.opened.remove(o)
+		in.opened.add(o)
+	}
+	o.heard = now
+	before := o.parts.Held()
+	whole, err := o.parts.Add(*p)
+	if err != nil {
+		in.stats.Conflict++
+		return
+	}
+	if whole {
+		in.whole(o, now)
+		return
+	}
+	grown := o.parts.Held() - before
+	if grown == 0 {
+		in.stats.Repeated++
+	}
+	o.cost += grown
+	in.hold(grown)
+}
+
+// hold counts n bytes more that are held, and makes room if that is too much: first
+// by the open traces, then by the lines that wait for others.
+func (in *Intake) hold(n int) {
+	in.held += n
+	for in.held > in.opt.MaxHeld && in.opened.oldest != nil {
+		in.giveUp(in.opened.oldest, Crowded)
+	}
+	if in.held <= in.opt.MaxHeld {
+		return
+	}
+	for m := range in.waiting {
+		in.finish(m)
+	}
+}
+
+func (m *machine) oldestOpen() *openTrace {
+	old := m.open[0]
+	for _, o := range m.open[1:] {
+		if o.heard.Before(old.heard) {
+			old = o
+		}
+	}
+	return old
+}
+
+// whole hands on a trace that has all its parts.
+func (in *Intake) whole(o *openTrace, now time.Time) {
+	in.close(o)
+	in.makeRegular(o.m)
+	in.stats.Traces++
+	b, cut := o.parts.Bytes()
+	in.sink.Trace(&Arrival{
+		Machine: o.m.name, Addr: o.m.addr, Time: now,
+		Boot: o.key.boot, Seq: o.key.seq, Build: o.build, Bytes: b, Cut: cut,
+	})
+}
+
+// Why a trace is given up.
+type giveUpReason uint8
+
+const (
+	// Late: nothing more came of it in time.
+	Late giveUpReason = iota
+	// Crowded: its room was needed.
+	Crowded
+)
+
+// giveUp ends a trace that is not whole, and hands on what there is to show of it.
+func (in *Intake) giveUp(o *openTrace, why giveUpReason) {
+	in.close(o)
+	in.stats.Incomplete++
+	if why == Crowded {
+		in.stats.Crowded++
+	}
+	b := o.parts.Prefix()
+	in.sink.Trace(&Arrival{
+		Machine: o.m.name, Addr: o.m.addr, Time: o.heard,
+		Boot: o.key.boot, Seq: o.key.seq, Build: o.build, Bytes: b, Missing: o.parts.Missing(),
+	})
+}
+
+// close takes a trace out of the open ones.
+func (in *Intake) close(o *openTrace) {
+	m := o.m
+	for i, each := range m.open {
+		if each == o {
+			last := len(m.open) - 1
+			m.open[i], m.open[last] = m.open[last], nil
+			m.open = m.open[:last]
+			break
+		}
+	}
+	in.opened.remove(o)
+	in.held -= o.cost
+	m.setDone(o.key)
+}
+
+// openList is a list of open traces, the least recently heard first.
+type openList struct{ oldest, newest *openTrace }
+
+func (l *openList) add(o *openTrace) {
+	o.older, o.newer = l.newest, nil
+	if l.newest != nil {
+		l.newest.newer = o
+	} else {
+		l.oldest = o
+	}
+	l.newest = o
+}
+
+func (l *openList) remove(o *openTrace) {
+	if o.older != nil {
+		o.older.newer = o.newer
+	} else {
+		l.oldest = o.newer
+	}
+	if o.newer != nil {
+		o.newer.older = o.older
+	} else {
+		l.newest = o.older
+	}
+	o.older, o.newer = nil, nil
+}

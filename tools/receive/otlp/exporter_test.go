@@ -1,0 +1,269 @@
+package otlp
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	collogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	logs "go.opentelemetry.io/proto/otlp/logs/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/zeroframe/zeroframe/tools/receive/crash"
+)
+
+// endpoint is an OTLP collector as the protocol describes it, which can be told to fail.
+type endpoint struct {
+	mu      sync.Mutex
+	records map[string]int // by log.record.uid, how often
+	last    *logs.ResourceLogs
+	fail    func(n int, ids []string) int // status for request n; 0: take it, -1: take it and break off
+	n       int
+}
+
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.n++
+	in := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		var err error
+		if in, err = gzip.NewReader(r.Body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	body, err := io.ReadAll(in)
+	var req collogs.ExportLogsServiceRequest
+	if err == nil {
+		err = proto.Unmarshal(body, &req)
+	}
+	if err != nil || r.URL.Path != "/v1/logs" || r.Header.Get("Content-Type") != "application/x-protobuf" {
+		http.Error(w, fmt.Sprint(err), http.StatusBadRequest)
+		return
+	}
+	var ids []string
+	for _, rl := range req.ResourceLogs {
+		for _, sl := range rl.ScopeLogs {
+			for _, lr := range sl.LogRecords {
+				ids = append(ids, attributeOf(lr, "log.record.uid"))
+			}
+		}
+		e.last = rl
+	}
+	status := 0
+	if e.fail != nil {
+		status = e.fail(e.n, ids)
+	}
+	if status > 0 {
+		http.Error(w, "no", status)
+		return
+	}
+	for _, id := range ids {
+		e.records[id]++
+	}
+	if status < 0 { // it was taken, and nobody hears of it
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	answer, _ := proto.Marshal(&collogs.ExportLogsServiceResponse{})
+	w.Write(answer)
+}
+
+func attributeOf(lr *logs.LogRecord, key string) string {
+	for _, kv := range lr.Attributes {
+		if kv.Key == key {
+			return kv.Value.GetStringValue()
+		}
+	}
+	return ""
+}
+
+func (e *endpoint) counts() (distinct, most int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, n := range e.records {
+		most = max(most, n)
+	}
+	return len(e.records), most
+}
+
+// serve starts the endpoint.
+func serve(t *testing.T, fail func(int, []string) int) (*endpoint, string) {
+	e := &endpoint{records: make(map[string]int), fail: fail}
+	s := httptest.NewServer(e)
+	t.Cleanup(s.Close)
+	return e, s.URL
+}
+
+func someCrashes(from, to int) (list []*crash.Crash) {
+	for i := from; i < to; i++ {
+		functions := []string{fmt.Sprintf("main.f%d", i%7), "main.main"}
+		list = append(list, &crash.Crash{
+			ID: fmt.Sprintf("%032x", i), Fingerprint: crash.Fingerprint("panic", functions), Kind: "panic", Type: "panic", Reason: "it broke",
+			Host: fmt.Sprintf("rack%d", i%3), Address: "10.0.0.7:6665", BuildID: "c0ffee", Time: time.Now(), Functions: functions,
+			Stack: "main.f(...)\n\tmain.go:1 +0x1\n", Thread: 3, Fatal: true,
+		})
+	}
+	return list
+}
+
+func open(t *testing.T) (*crash.Store, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "crashes.db")
+	s, err := crash.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, path
+}
+
+func add(t *testing.T, s *crash.Store, list []*crash.Crash) {
+	t.Helper()
+	if _, err := s.Add(list, true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// export runs an exporter until the spool is empty.
+func export(t *testing.T, url string, s *crash.Store, path string) Stats {
+	t.Helper()
+	e, err := New(t.Context(), url, s, path, func(m string) { t.Log(m) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	ctx, end := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.Run(ctx, t.Context())
+	}()
+	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(5 * time.Millisecond) {
+		if n, err := s.Waiting(); err != nil {
+			t.Fatal(err)
+		} else if n == 0 {
+			break
+		}
+	}
+	end()
+	<-done
+	if n, _ := s.Waiting(); n != 0 {
+		t.Fatalf("%d crashes wait still", n)
+	}
+	return e.Stats()
+}
+
+func TestExport(t *testing.T) {
+	s, path := open(t)
+	e, url := serve(t, nil)
+	add(t, s, someCrashes(0, 200))
+	if st := export(t, url, s, path); st.Exported != 200 || st.Failures != 0 {
+		t.Errorf("%+v", st)
+	}
+	if n, most := e.counts(); n != 200 || most != 1 {
+		t.Errorf("%d records, one %d times; want 200, each once", n, most)
+	}
+	text := e.last.String()
+	for _, want := range []string{"service.name", "host.name", "rack", "host.ip", "10.0.0.7", "exception.type", "exception.message",
+		"it broke", "exception.stacktrace", "main.go:1", "process.executable.build_id.gnu", "c0ffee", "zeroframe.fingerprint", "thread.id",
+		"SEVERITY_NUMBER_FATAL", "panic in main.f"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in the record:\n%s", want, text)
+		}
+	}
+	// What was counted before is not exported again.
+	add(t, s, someCrashes(0, 200))
+	if n, _ := s.Waiting(); n != 0 {
+		t.Errorf("%d known crashes are exported again", n)
+	}
+}
+
+// The collector is away at first, then it fails in each way that passes.
+func TestCollectorComesAndGoes(t *testing.T) {
+	s, path := open(t)
+	add(t, s, someCrashes(0, 100))
+	e, err := New(t.Context(), "http://127.0.0.1:1", s, path, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer end()
+	e.Run(ctx, ctx)
+	if n, _ := s.Waiting(); n != 100 || e.Stats().Failures == 0 {
+		t.Errorf("%d wait, %+v; want all 100 and a failure", n, e.Stats())
+	}
+	if _, err := New(t.Context(), "http://127.0.0.1:1", s, path, nil); err == nil {
+		t.Error("two export from one store")
+	}
+	e.Close()
+
+	// Another process goes on.
+	end2, url := serve(t, func(n int, _ []string) int {
+		return map[int]int{1: 503, 2: 500, 3: 401}[n]
+	})
+	if st := export(t, url, s, path); st.Exported != 100 || st.Failures != 3 {
+		t.Errorf("%+v, want 100 exported after 3 failures", st)
+	}
+	if n, most := end2.counts(); n != 100 || most != 1 {
+		t.Errorf("%d records, one %d times; want 100, each once", n, most)
+	}
+}
+
+// When the answer is lost, what was sent comes again with the same log.record.uid.
+func TestLostAnswer(t *testing.T) {
+	s, path := open(t)
+	add(t, s, someCrashes(0, 10))
+	e, url := serve(t, func(n int, _ []string) int {
+		if n == 1 {
+			return -1
+		}
+		return 0
+	})
+	export(t, url, s, path)
+	if n, most := e.counts(); n != 10 || most != 2 {
+		t.Errorf("%d different records, at most %d times; want 10, twice", n, most)
+	}
+}
+
+// A crash that the collector will never take does not hold up the others.
+func TestRefused(t *testing.T) {
+	s, path := open(t)
+	add(t, s, someCrashes(0, 150))
+	bad := fmt.Sprintf("%032x", 77)
+	e, url := serve(t, func(_ int, ids []string) int {
+		for _, id := range ids {
+			if id == bad {
+				return 400
+			}
+		}
+		return 0
+	})
+	if st := export(t, url, s, path); st.Exported != 149 || st.Refused != 1 {
+		t.Errorf("%+v, want 149 exported and 1 refused", st)
+	}
+	if n, most := e.counts(); n != 149 || most != 1 {
+		t.Errorf("%d records, one %d times; want 149, each once", n, most)
+	}
+}
+
+func TestCheckURL(t *testing.T) {
+	for in, want := range map[string]string{
+		"http://a:4318": "http://a:4318/v1/logs", "https://a/": "https://a/v1/logs", "http://a/x/logs": "http://a/x/logs",
+		"localhost:4318": "", "grpc://a": "", "": "", "http://": "", "::": "",
+	} {
+		u, err := CheckURL(in)
+		if (err == nil) != (want != "") || err == nil && u.String() != want {
+			t.Errorf("CheckURL(%q) = %v, %v; want %q", in, u, err, want)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+// Command zf-receive is `zf receive`, which starts it. It is a program of its own since
+// what it is made of (gopacket, OpenTelemetry) takes longer to initialize than `zf addr`
+// takes to answer, and makes twice as large a program.
+package main
+
+import (
+	"os"
+
+	"github.com/zeroframe/zeroframe/tools/receive/command"
+)
+
+func main() { os.Exit(command.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

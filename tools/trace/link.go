@@ -1,0 +1,155 @@
+package trace
+
+// What stands behind a frame: its file and line, as a link if the terminal takes
+// such (OSC 8), and the source around it:
+//
+//	zf1 #0 pc 0x20f3a1 sp 0x3e8fa0 fp 0x3e8fd0 boot main.check+0x11
+//	        main.go:40
+//	          39 | func check(p *int) int {
+//	        > 40 |     return *p
+//	          41 | }
+//
+// A link is made of a path on this host only, percent-encoded, so that no byte of a
+// name can end it.
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// FileLinks is the template of links that any desktop opens.
+const FileLinks = "file://{host}{path}"
+
+// CheckLinks says what is wrong with a template of links, or nil. In it, {path} is a
+// file's absolute path, {line} its line and {host} the name of this host.
+func CheckLinks(template string) error {
+	scheme, _, ok := strings.Cut(template, ":")
+	if !ok || !schemeName().MatchString(scheme) || !strings.Contains(template, "{path}") {
+		return errors.New("a template of links is a URI with {path} in it, and {line} if it takes one, as vscode://file{path}:{line}")
+	}
+	for _, c := range []byte(template) {
+		if c <= ' ' || c >= 0x7f {
+			return errors.New("a template of links is printable ASCII without spaces")
+		}
+	}
+	return nil
+}
+
+var schemeName = pattern(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+
+// The beginning and the end of a link.
+const (
+	linkStart = "\x1b]8;;"
+	linkEnd   = "\x1b\\"
+)
+
+// place returns a function's file and line as shown, and how many columns these
+// take; "" if the file is not known.
+func (f *Filter) place(c *symbol.Frame) (shown string, text string) {
+	if c.File == "" {
+		return "", ""
+	}
+	text = f.path(c.File)
+	if c.Line > 0 {
+		text += ":" + strconv.Itoa(c.Line)
+	}
+	shown = f.paint(dim, text)
+	if f.opt.Links == "" {
+		return shown, text
+	}
+	return f.sources().Link(f.opt.Links, c.File, c.Line, shown), text
+}
+
+// Link returns text as a link on a file that an ELF file names, made by template; as it
+// is if the file is not here.
+func (s *Sources) Link(template, file string, line int, text string) string {
+	at, ok := s.Find(file)
+	if !ok {
+		return text
+	}
+	return linkStart + uri(template, at, line) + linkEnd + text + linkStart + linkEnd
+}
+
+// uri fills the template in.
+func uri(template, path string, line int) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = ""
+	}
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive's letter
+	}
+	return strings.NewReplacer("{path}", percent(path), "{line}", strconv.Itoa(max(line, 1)), "{host}", percent(host)).Replace(template)
+}
+
+// percent encodes all that is not plain in a path.
+func percent(s string) string {
+	var b []byte
+	for _, c := range []byte(s) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("/-._~", c) >= 0:
+			b = append(b, c)
+		default:
+			b = fmt.Appendf(b, "%%%02X", c)
+		}
+	}
+	return string(b)
+}
+
+// sources returns where source is looked for.
+func (f *Filter) sources() *Sources {
+	if f.opt.Sources == nil {
+		f.opt.Sources = NewSources(f.opt.Dir, nil)
+	}
+	return f.opt.Sources
+}
+
+// ours matches a line of context in a log that was resolved before.
+var ours = pattern(`^ {8}[> ] +[0-9]+ \|(?: |$)`)
+
+// context shows the source around a function's line.
+func (f *Filter) context(c *symbol.Frame) {
+	if f.opt.Context <= 0 || c.File == "" || c.Line <= 0 {
+		return
+	}
+	for _, l := range f.sources().Context(c.File, c.Line, f.opt.Context) {
+		f.buf = append(f.buf, fileIndent...)
+		if l[0] == '>' {
+			f.buf = append(f.buf, f.paint(yellow, l)...)
+		} else {
+			f.buf = append(f.buf, f.paint(dim, l)...)
+		}
+		f.newline()
+	}
+}
+
+// Context returns the lines of a file that an ELF file names from n before a line to n
+// behind it, numbered, that line marked; nil if the file is not here. They hold no
+// control characters.
+func (s *Sources) Context(file string, line, n int) []string {
+	return contextLines(s.Lines(file, line, n), line)
+}
+
+// contextLines numbers the lines and marks one.
+func contextLines(lines []SourceLine, mark int) []string {
+	if len(lines) == 0 {
+		return nil
+	}
+	digits := len(strconv.Itoa(lines[len(lines)-1].Number))
+	var all []string
+	for _, l := range lines {
+		sign := ' '
+		if l.Number == mark {
+			sign = '>'
+		}
+		all = append(all, strings.TrimRight(fmt.Sprintf("%c %*d | %s", sign, digits, l.Number, l.Text), " "))
+	}
+	return all
+}
