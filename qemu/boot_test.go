@@ -128,7 +128,7 @@ func TestStackLimit(t *testing.T) {
 		{"stack.limit=irq:0", "", "stack.limit=irq:0 is ignored: want NAME:BYTES"},
 		{"stack.limit=irq:16385", "", "stack.limit=irq:16385 is ignored: want NAME:BYTES"},
 		{"stack.limit=irq:1", "", ""},
-		{"panic=later", "", "panic=later is ignored: want exit, halt or reset\r\n"},
+		{"panic=later", "", "panic=later is ignored: want exit, halt, reset or monitor\r\n"},
 		{"x=" + strings.Repeat("y", 4500), "", "longer than the kernel keeps"},
 		{"stack.limit=bot:100", "", "stack.limit=bot:100 is ignored: want NAME:BYTES, with 1 to the stack's size and a NAME of boot pf exc irq df nmi mc debug panic nested kernel\r\n"},
 		{"stack.limit=boot", "", "stack.limit=boot is ignored: want NAME:BYTES"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,6 +17,17 @@ type Config struct {
 	Kernel string // path of a finished image
 	Append string // kernel command line
 	Initrd string // path of an archive that the loader hands to the kernel; "" means none
+	// CDROM, in place of Kernel, is the path of an ISO image to boot from. Append and
+	// Initrd are nothing for it: it has its own.
+	CDROM string
+	// Stick gives the ISO image as a USB stick, not as an optical disc.
+	Stick bool
+	// UEFI boots by UEFI firmware (OVMF, see [FindUEFI]), not by a BIOS. QEMU's own
+	// loader, which takes Kernel, does not work with it.
+	UEFI bool
+	// Reboots is how often the machine may reset and boot again. The reset after
+	// those ends it, as [ErrReset] says.
+	Reboots int
 
 	Machine   string // QEMU machine type with its options: "q35" (the default), "pc", "microvm"
 	CPU       string // QEMU processor model; "" means QEMU's default
@@ -26,6 +38,11 @@ type Config struct {
 	Accel  string
 	Icount bool     // one TSC tick per guest instruction, the same in every run (-icount shift=0)
 	Extra  []string // further arguments for QEMU
+
+	// Net adds a network card on QEMU's user-mode network, as its netdev "net0": one of
+	// NetModels, and behind a comma options for QEMU's "-netdev user". "" means none. The
+	// kernel looks for it with its option net=on.
+	Net string
 
 	// GDB is a QEMU character device for gdb's remote protocol, such as
 	// "tcp:127.0.0.1:1234" or "unix:/tmp/gdb,server=on,wait=off"; "" means none.
@@ -41,9 +58,19 @@ type Config struct {
 
 	Stdout io.Writer // receives what the guest sends on its serial port, as it comes; nil discards it
 	Stdin  io.Reader // is sent to the guest's serial port; nil sends nothing
+	// NoSerial leaves the serial port COM1 out.
+	NoSerial bool
+	// Records receives what the guest sends on its second serial port, COM2. nil: it has
+	// none.
+	Records io.Writer
 
 	Program string // path of QEMU; "" means the one that Find finds
+
+	firmware string // of UEFI
 }
+
+// comma doubles the commas of a value of one of QEMU's options.
+func comma(s string) string { return strings.ReplaceAll(s, ",", ",,") }
 
 // defaultMemory is the RAM of a machine in MiB, if nothing else is said.
 const defaultMemory = 128
@@ -70,7 +97,7 @@ func (c *Config) args() []string {
 	args := []string{
 		"-no-user-config", "-nodefaults", "-display", "none",
 		"-machine", machine, "-accel", accel, "-m", fmt.Sprintf("%dM", memory),
-		"-chardev", fmt.Sprintf("socket,id=serial,fd=%d", serialFD), "-serial", "chardev:serial",
+		"-chardev", fmt.Sprintf("socket,id=serial,fd=%d", serialFD),
 		"-chardev", fmt.Sprintf("socket,id=monitor,fd=%d", monitorFD), "-mon", "chardev=monitor,mode=control",
 		"-device", fmt.Sprintf("isa-debug-exit,iobase=%#x,iosize=0x04", ExitPort),
 		// A reset stops the machine, and it stays as it is until its
@@ -85,8 +112,31 @@ func (c *Config) args() []string {
 	if c.Icount {
 		args = append(args, "-icount", "shift=0")
 	}
+	if c.NoSerial {
+		args = append(args, "-serial", "none")
+	} else {
+		args = append(args, "-serial", "chardev:serial")
+	}
+	if c.Records != nil {
+		// A device by name: microvm takes no second -serial.
+		args = append(args, "-chardev", fmt.Sprintf("socket,id=records,fd=%d", recordsFD),
+			"-device", "isa-serial,index=1,chardev=records")
+	}
+	switch {
+	case c.CDROM != "" && c.Stick:
+		args = append(args, "-drive", "if=none,id=stick,format=raw,snapshot=on,file="+comma(c.CDROM),
+			"-device", "qemu-xhci", "-device", "usb-storage,drive=stick,bootindex=0")
+	case c.CDROM != "":
+		args = append(args, "-drive", "media=cdrom,format=raw,readonly=on,file="+comma(c.CDROM))
+	}
+	if c.firmware != "" {
+		args = append(args, "-drive", "if=pflash,format=raw,readonly=on,file="+comma(c.firmware))
+	}
 	if c.GDB != "" {
 		args = append(args, "-gdb", c.GDB)
+	}
+	if c.Net != "" {
+		args = append(args, netArgs(c.Net, machine)...)
 	}
 	return append(args, c.Extra...)
 }

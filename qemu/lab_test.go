@@ -38,6 +38,7 @@ type labTrace struct {
 	End          string            `json:"end"`
 	WalkEnd      string            `json:"walk_end"`
 	Damaged      bool              `json:"damaged"`
+	Previous     int               `json:"previous"`
 	Frames       []labFrame        `json:"frames"`
 	Stacks       []labStack        `json:"stacks"`
 }

@@ -16,8 +16,8 @@ import (
 const (
 	nestedTail = "boot: main.nestedC main.nestedB main.nestedA" + tail
 	// How a fault in the first rung got where it is, from the hook outwards.
-	nestedPath = "panic: main.nestedFault main.nestedHook kernel.runPanicHook kernel.fullTrace kernel.writeRung" +
-		" arch/amd64.onStack trap pf: arch/amd64.OnStack kernel.perform kernel.die kernel.trap arch/amd64.trapEntry trap "
+	nestedPath = "panic: main.nestedFault main.nestedHook kernel.runPanicHook kernel.writeDeath kernel.fullTrace kernel.writeRung" +
+		" arch/amd64.onStack trap pf: arch/amd64.OnStack kernel.performRung kernel.perform kernel.die kernel.trap arch/amd64.trapEntry trap "
 )
 
 // TestLadder: rung 1 dies behind its first frame; rung 2 tells in full how the

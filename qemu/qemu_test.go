@@ -53,6 +53,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	image.RunTool()
 	if os.Getenv(orphanKernel) != "" {
 		startOrphan()
 	}
@@ -69,7 +70,7 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, cfg Config, keys string) (*VM, *log) {
 	t.Helper()
 	out := new(log)
-	if cfg.Kernel == "" {
+	if cfg.Kernel == "" && cfg.CDROM == "" {
 		cfg.Kernel = guest(t, image.AllLoaders)
 	}
 	if cfg.Timeout == 0 {

@@ -1,7 +1,8 @@
 package qemu
 
-// QEMU gets three sockets from us, at fixed descriptors, and they are all that
-// connects it with us: the guest's serial port, the monitor, and a leash. Nobody
+// QEMU gets four sockets from us, at fixed descriptors, and they are all that
+// connects it with us: the guest's serial port, the monitor, a leash, and the guest's
+// second serial port, which it need not have. Nobody
 // else can connect to them, there is no file to clean up, and every byte passes as
 // it is. The leash is what ends QEMU if its starter is killed: a kernel that spins
 // would otherwise take a processor of the host for ever.
@@ -20,6 +21,7 @@ const (
 	serialFD  = 3
 	monitorFD = 4
 	leashFD   = 5
+	recordsFD = 6
 )
 
 // leash goes before QEMU's command line. A shell starts a watcher and becomes
@@ -28,15 +30,15 @@ const (
 // (Linux's PR_SET_PDEATHSIG is no substitute: it follows the thread that forked,
 // and Go's threads end.)
 var leash = []string{"/bin/sh", "-c",
-	`(read -r x <&5 || kill -9 $$) </dev/null >/dev/null 2>&1 3>&- 4>&- & exec "$@" 5<&-`, "sh"}
+	`(read -r x <&5 || kill -9 $$) </dev/null >/dev/null 2>&1 3>&- 4>&- 6>&- & exec "$@" 5<&-`, "sh"}
 
 // leashOff is what the watcher is told when QEMU has ended.
 const leashOff = "off\n"
 
-// openStreams makes the three sockets: our ends, and QEMU's ends for the
-// descriptors from serialFD to leashFD.
+// openStreams makes the sockets: our ends, and QEMU's ends for the descriptors from
+// serialFD to recordsFD.
 func openStreams() (ours []net.Conn, theirs []*os.File, err error) {
-	for range leashFD - serialFD + 1 {
+	for range recordsFD - serialFD + 1 {
 		conn, child, err := socketPair()
 		if err != nil {
 			closeAll(ours)

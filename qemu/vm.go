@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,14 +40,18 @@ type VM struct {
 	lastByte atomic.Int64 // when the guest last sent something, in ns since started; 0: never
 	timedOut atomic.Bool
 
-	reason    string      // of the first SHUTDOWN event; written by the monitor's reader alone
+	reason    atomic.Pointer[string] // of the first SHUTDOWN event that is the end
+	resets    chan struct{}          // gets a value for each reset that is over
+	reboots   int                    // so far (reboot.go)
+	rebooting sync.Mutex
 	registers chan string // the dump that quit has taken, if it has
 
 	done   chan struct{} // closed when result and err are final
 	result Result
 	err    error
 
-	writeErr error // of cfg.Stdout; final when the serial port has ended
+	writeErr error // of cfg.Stdout or cfg.Records; final when the serial ports have ended
+	writing  sync.Mutex
 }
 
 // Start starts a machine and lets it run, unless the Config says to leave it
@@ -69,11 +74,24 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 		ctx:       ctx,
 		stderr:    new(output),
 		registers: make(chan string, 1),
+		resets:    make(chan struct{}, 1),
 		done:      make(chan struct{}),
 	}
-	kernel, err := vm.plainPath("kernel", cfg.Kernel)
-	if err != nil {
-		return nil, err
+	kernel := ""
+	var err error
+	switch {
+	case cfg.CDROM == "":
+		if kernel, err = vm.plainPath("kernel", cfg.Kernel); err != nil {
+			return nil, err
+		}
+	case cfg.Kernel != "" || cfg.Append != "" || cfg.Initrd != "":
+		return nil, fmt.Errorf("%w: an ISO image has its own kernel, command line and files", ErrQEMU)
+	}
+	if cfg.UEFI {
+		if vm.cfg.firmware, err = FindUEFI(); err != nil {
+			return nil, err
+		}
+		cfg = vm.cfg
 	}
 	initrd := ""
 	if cfg.Initrd != "" {
@@ -111,12 +129,10 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 
 	vm.serial = streams[0]
 	vm.monitor = newMonitor(streams[monitorFD-serialFD], vm.event)
-	serialDone := make(chan struct{})
-	go func() {
-		defer close(serialDone)
-		vm.copySerial()
-	}()
-	go vm.wait(serialDone)
+	var ports sync.WaitGroup
+	ports.Go(func() { vm.copySerial(vm.serial, cfg.Stdout) })
+	ports.Go(func() { vm.copySerial(streams[recordsFD-serialFD], cfg.Records) })
+	go vm.wait(&ports)
 
 	err = vm.monitor.handshake()
 	if err == nil && !cfg.paused() {
@@ -185,18 +201,20 @@ func (vm *VM) Wait() (Result, error) {
 }
 
 // wait collects the end of the process and of the streams.
-func (vm *VM) wait(serialDone <-chan struct{}) {
+func (vm *VM) wait(ports *sync.WaitGroup) {
 	defer close(vm.done)
 	err := vm.process.Wait()
 	vm.streams[leashFD-serialFD].Write([]byte(leashOff))
-	<-serialDone
+	ports.Wait()
 	<-vm.monitor.closed
 	closeAll(vm.streams)
 	vm.cleanup()
 
 	r := &vm.result
 	r.Stderr = vm.stderr.String()
-	r.Reason = vm.reason
+	if reason := vm.reason.Load(); reason != nil {
+		r.Reason = *reason
+	}
 	select {
 	case r.Registers = <-vm.registers:
 		r.RIP, _ = instructionPointer(r.Registers)
@@ -223,17 +241,19 @@ func (vm *VM) wait(serialDone <-chan struct{}) {
 	}
 }
 
-// copySerial passes on what the guest sends. When nobody takes it any more the
-// machine is killed, since nobody would see how it ends.
-func (vm *VM) copySerial() {
+// copySerial passes on what the guest sends on a serial port. When nobody takes it any
+// more the machine is killed, since nobody would see how it ends.
+func (vm *VM) copySerial(port net.Conn, to io.Writer) {
 	buf := make([]byte, 32<<10)
+	failed := false
 	for {
-		n, err := vm.serial.Read(buf)
+		n, err := port.Read(buf)
 		if n > 0 {
 			vm.lastByte.Store(int64(time.Since(vm.started)))
-			if vm.cfg.Stdout != nil && vm.writeErr == nil {
-				if _, vm.writeErr = vm.cfg.Stdout.Write(buf[:n]); vm.writeErr != nil {
-					vm.Kill()
+			if to != nil && !failed {
+				if _, err := to.Write(buf[:n]); err != nil {
+					failed = true
+					vm.writeFailed(err)
 				}
 			}
 		}
@@ -241,6 +261,16 @@ func (vm *VM) copySerial() {
 			return
 		}
 	}
+}
+
+// writeFailed ends the machine for an error of a writer.
+func (vm *VM) writeFailed(err error) {
+	vm.writing.Lock()
+	if vm.writeErr == nil {
+		vm.writeErr = err
+	}
+	vm.writing.Unlock()
+	vm.Kill()
 }
 
 // plainPath returns a path of a file to give to QEMU. A multiboot loader puts the

@@ -22,10 +22,25 @@ const (
 
 // event takes an event from the monitor's reader.
 func (vm *VM) event(msg qmpMessage) {
+	switch msg.Event {
+	case "RESET":
+		select {
+		case vm.resets <- struct{}{}:
+		default:
+		}
+	case "SHUTDOWN":
+		go vm.stopped(msg.Data.Reason)
+	}
+}
+
+// stopped is called when the machine stands still for good, or for a reset.
+func (vm *VM) stopped(reason string) {
+	if strings.HasSuffix(reason, "-reset") && vm.cfg.Reboots > 0 && vm.reboot() {
+		return
+	}
 	// Only the first SHUTDOWN tells why; quitting makes another.
-	if msg.Event == "SHUTDOWN" && vm.reason == "" {
-		vm.reason = msg.Data.Reason
-		go vm.quit(vm.reason)
+	if vm.reason.CompareAndSwap(nil, &reason) {
+		vm.quit(reason)
 	}
 }
 

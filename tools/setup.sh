@@ -3,11 +3,13 @@
 # package manager, and says first what it is about to do. When everything is
 # there it does nothing and says nothing, so that a target can always call it.
 #
-# Usage: tools/setup.sh run|test
+# Usage: tools/setup.sh run|boot|test
 #
 #   run    QEMU
-#   test   QEMU, gdb, binutils, gcc, and an llvm-symbolizer that knows
-#          --filter-markup (LLVM 16 or newer)
+#   boot   QEMU, and what real machines start from: grub-mkrescue with GRUB for BIOS
+#          and UEFI, xorriso, mtools, and UEFI firmware for QEMU (OVMF)
+#   test   QEMU, gdb, binutils, gcc, g++, dwz, tmux, debuginfod, Chromium or Chrome, and an
+#          llvm-symbolizer that knows --filter-markup (LLVM 16 or newer)
 #
 # Without rights to install it prints the exact command and exits with 2.
 
@@ -57,6 +59,10 @@ package() {
 	apk:gcc) echo gcc musl-dev ;;
 	dnf:gcc) echo gcc glibc-static ;;
 	zypper:gcc) echo gcc glibc-devel-static ;;
+	dnf:g++ | zypper:g++) echo gcc-c++ ;;
+	pacman:g++ | brew:g++) echo gcc ;;
+	dnf:debuginfod) echo elfutils-debuginfod ;;
+	apk:debuginfod | brew:debuginfod) echo elfutils ;;
 	apt-get:llvm)
 		newest=$(apt-cache search --names-only '^llvm-[0-9]+$' 2>/dev/null | cut -d' ' -f1 | sort -t- -k2 -n | tail -n 1)
 		echo "${newest:-llvm}"
@@ -65,8 +71,48 @@ package() {
 		newest=$(apk search -q 'llvm[0-9]*' 2>/dev/null | grep -E '^llvm[0-9]+$' | sort -k1.5 -n | tail -n 1)
 		echo "${newest:-llvm}"
 		;;
+	apt-get:grub) echo grub-common ;;
+	apt-get:grub-bios) echo grub-pc-bin ;;
+	apt-get:grub-uefi) echo grub-efi-amd64-bin ;;
+	dnf:grub) echo grub2-tools-extra ;;
+	dnf:grub-bios) echo grub2-pc-modules ;;
+	dnf:grub-uefi) echo grub2-efi-x64-modules ;;
+	zypper:grub) echo grub2 ;;
+	zypper:grub-bios) echo grub2-i386-pc ;;
+	zypper:grub-uefi) echo grub2-x86_64-efi ;;
+	apk:grub-uefi) echo grub-efi ;;
+	pacman:grub-bios | pacman:grub-uefi) echo grub ;;
+	pacman:xorriso) echo libisoburn ;;
+	dnf:ovmf | pacman:ovmf) echo edk2-ovmf ;;
+	zypper:ovmf) echo qemu-ovmf-x86_64 ;;
 	*) echo "$1" ;;
 	esac
+}
+
+# Tests look for files in another root.
+root=${ZF_ROOT-}
+
+need_file() { # NAME FILE...
+	name=$1
+	shift
+	for file; do
+		[ ! -e "$root$file" ] || return 0
+	done
+	missing="$missing $name"
+}
+
+# The same places as those in tools/iso and in qemu/uefi.go.
+need_loaders() {
+	have grub2-mkrescue || need grub grub-mkrescue
+	need_file grub-bios /usr/lib/grub/i386-pc/multiboot.mod /usr/share/grub/i386-pc/multiboot.mod \
+		/usr/lib/grub2/i386-pc/multiboot.mod /usr/share/grub2/i386-pc/multiboot.mod
+	need_file grub-uefi /usr/lib/grub/x86_64-efi/multiboot.mod /usr/share/grub/x86_64-efi/multiboot.mod \
+		/usr/lib/grub2/x86_64-efi/multiboot.mod /usr/share/grub2/x86_64-efi/multiboot.mod
+	need xorriso xorriso
+	need mtools mformat
+	need_file ovmf /usr/share/OVMF/OVMF_CODE_4M.fd /usr/share/OVMF/OVMF_CODE.fd /usr/share/edk2/ovmf/OVMF_CODE.fd \
+		/usr/share/edk2/x64/OVMF_CODE.4m.fd /usr/share/edk2-ovmf/x64/OVMF_CODE.fd \
+		/usr/share/qemu/ovmf-x86_64-code.bin /usr/share/qemu/edk2-x86_64-code.fd
 }
 
 missing=
@@ -83,17 +129,25 @@ need() { # NAME PROGRAM...
 
 mode=${1-}
 case $mode in
-run | test) ;;
-*) die "usage: tools/setup.sh run|test" ;;
+run | boot | test) ;;
+*) die "usage: tools/setup.sh run|boot|test" ;;
 esac
 
 find_missing() {
 	missing=
 	need qemu "${ZF_QEMU:-qemu-system-x86_64}"
+	[ "$mode" != run ] || return 0
+	need_loaders
 	[ "$mode" = test ] || return 0
 	need gdb gdb
 	need binutils addr2line objdump
 	need gcc gcc
+	need g++ g++
+	need dwz dwz
+	need tmux tmux
+	need debuginfod debuginfod
+	# The same names as in tools/zf/browser_test.go.
+	have chromium || have chromium-browser || have google-chrome || need chromium chromium
 	have_symbolizer || missing="$missing llvm"
 }
 
@@ -129,7 +183,11 @@ fi
 packages() {
 	list=
 	for name in $missing; do
-		list="$list $(package "$name")"
+		more=$(package "$name")
+		case "$list " in
+		*" $more "*) ;; # one package has several things
+		*) list="$list $more" ;;
+		esac
 	done
 	echo "${list# }"
 }

@@ -19,7 +19,8 @@ type machine struct {
 	dir string
 }
 
-// newMachine has a shell's own helpers and the given programs.
+// newMachine has a shell's own helpers and the given programs; what begins with a slash is
+// a file in the machine's root.
 func newMachine(t *testing.T, programs ...string) *machine {
 	t.Helper()
 	m := &machine{t, t.TempDir()}
@@ -30,6 +31,13 @@ func newMachine(t *testing.T, programs ...string) *machine {
 		}
 		if err := os.Symlink(path, filepath.Join(m.dir, p)); err != nil {
 			t.Fatal(err)
+		}
+	}
+	for _, name := range strings.Fields(everything) {
+		if dir := filepath.Dir(name); dir != "." {
+			if err := os.MkdirAll(filepath.Join(m.dir, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	m.script("id", "echo 0")
@@ -58,7 +66,7 @@ for p in %[3]s; do echo '#!/bin/sh' >%[2]s/$p; chmod +x %[2]s/$p; done`, name, m
 func (m *machine) setup(mode string, env ...string) (out string, status int, calls string) {
 	m.t.Helper()
 	cmd := exec.Command(filepath.Join(m.dir, "sh"), "setup.sh", mode)
-	cmd.Env = append([]string{"PATH=" + m.dir}, env...)
+	cmd.Env = append([]string{"PATH=" + m.dir, "ZF_ROOT=" + m.dir}, env...)
 	b, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		m.t.Fatal(err)
@@ -71,7 +79,8 @@ func (m *machine) setup(mode string, env ...string) (out string, status int, cal
 }
 
 const (
-	everything = "qemu-system-x86_64 gdb addr2line objdump gcc llvm-symbolizer-19"
+	loaders    = "grub-mkrescue xorriso mformat /usr/lib/grub/i386-pc/multiboot.mod /usr/lib/grub/x86_64-efi/multiboot.mod /usr/share/OVMF/OVMF_CODE.fd"
+	everything = loaders + " qemu-system-x86_64 gdb addr2line objdump gcc g++ dwz tmux debuginfod chromium llvm-symbolizer-19"
 	symbolizer = "echo --filter-markup"
 )
 
@@ -89,22 +98,22 @@ func TestSetupManagers(t *testing.T) {
 	for _, tt := range []struct{ manager, run, test string }{
 		{"apt-get",
 			"apt-get update\napt-get install -y --no-install-recommends qemu-system-x86\nfrontend noninteractive\n",
-			"apt-get update\napt-get install -y --no-install-recommends qemu-system-x86 gdb binutils gcc libc6-dev llvm-19\nfrontend noninteractive\n"},
+			"apt-get update\napt-get install -y --no-install-recommends qemu-system-x86 grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools ovmf gdb binutils gcc libc6-dev g++ dwz tmux debuginfod chromium llvm-19\nfrontend noninteractive\n"},
 		{"dnf",
 			"dnf install -y qemu-system-x86-core\n",
-			"dnf install -y qemu-system-x86-core gdb binutils gcc glibc-static llvm\n"},
+			"dnf install -y qemu-system-x86-core grub2-tools-extra grub2-pc-modules grub2-efi-x64-modules xorriso mtools edk2-ovmf gdb binutils gcc glibc-static gcc-c++ dwz tmux elfutils-debuginfod chromium llvm\n"},
 		{"pacman",
 			"pacman -Sy\npacman -S --needed --noconfirm qemu-system-x86\n",
-			"pacman -Sy\npacman -S --needed --noconfirm qemu-system-x86 gdb binutils gcc llvm\n"},
+			"pacman -Sy\npacman -S --needed --noconfirm qemu-system-x86 grub libisoburn mtools edk2-ovmf gdb binutils gcc dwz tmux debuginfod chromium llvm\n"},
 		{"zypper",
 			"zypper --non-interactive install qemu-x86\n",
-			"zypper --non-interactive install qemu-x86 gdb binutils gcc glibc-devel-static llvm\n"},
+			"zypper --non-interactive install qemu-x86 grub2 grub2-i386-pc grub2-x86_64-efi xorriso mtools qemu-ovmf-x86_64 gdb binutils gcc glibc-devel-static gcc-c++ dwz tmux debuginfod chromium llvm\n"},
 		{"apk",
 			"apk add qemu-system-x86_64\n",
-			"apk add qemu-system-x86_64 gdb binutils gcc musl-dev llvm20\n"},
+			"apk add qemu-system-x86_64 grub grub-bios grub-efi xorriso mtools ovmf gdb binutils gcc musl-dev g++ dwz tmux elfutils chromium llvm20\n"},
 		{"brew",
 			"brew install qemu\n",
-			"brew install qemu gdb binutils gcc llvm\n"},
+			"brew install qemu grub grub-bios grub-uefi xorriso mtools ovmf gdb binutils gcc dwz tmux elfutils chromium llvm\n"},
 	} {
 		for mode, want := range map[string]string{"run": tt.run, "test": tt.test} {
 			m := newMachine(t)
@@ -196,7 +205,7 @@ func TestSetupSymbolizer(t *testing.T) {
 		{"plain", "llvm-symbolizer", symbolizer, true},
 		{"plain and too old", "llvm-symbolizer", "echo --demangle", false},
 	} {
-		m := newMachine(t, "qemu-system-x86_64", "gdb", "addr2line", "objdump", "gcc")
+		m := newMachine(t, append(strings.Fields(loaders), "qemu-system-x86_64", "gdb", "addr2line", "objdump", "gcc", "g++", "dwz", "tmux", "debuginfod", "chromium")...)
 		m.script(tt.program, tt.body)
 		m.manager("dnf", "llvm-symbolizer-20")
 		_, status, calls := m.setup("test")

@@ -28,6 +28,14 @@
 //	capture.* a Capture: instructions of each frame and beside the frames, in the guest;
 //	          its time over that of a bare pointer chase on this processor (d32, d128).
 //	          again.*: the same for a stack that has not changed since the last capture
+//	depot.*   a walk into a stack depot that knows the stack, over the walk alone, on this
+//	          processor: compared by its hash of 64 bits, or in full (known); space: what
+//	          stacks take, with their part of the index, over eight bytes a frame
+//	profile.* a sample of a stack of 32 frames that is known (sample), and of stacks of
+//	          which most are new (new); what 997 Hz cost a busy program
+//	probe.*   a breakpoint of zf run -probe (hit), with the stack of callers (hit.stacks),
+//	          and where all of a program is probed (hit.all); how many functions that is,
+//	          and of all but the kernel's
 //	callers.* how many times faster a Capture is than runtime.Callers, on this processor
 //	paint.*   paint against Go's clear of the same memory, on this processor
 //	scan.*    the scan for a high-water mark: in the guest, and on this processor against
@@ -36,6 +44,11 @@
 //	stack.*   high-water marks over all kinds of the crash lab, early and go, and a
 //	          program that keeps the kernel busy (testdata/load); g0 and sig are the
 //	          highest of all threads
+//	record.*  a record of 256 KiB that a program sends by COM1 or COM2: guest instructions
+//	          for a byte (by COM1 with the waiting for it), and KiB a second
+//	handles.* what the log of resources costs in the guest, under a stack of 32 frames: an
+//	          event of the kernel's (event), one of a goroutine's own with its system call
+//	          (log), and that call when nothing is logged (off)
 //	lines.*   lines of the kernel's packages, without tests; code has a token on it
 //	std.*     totals of qemu/std.txt, if make test-std has made it
 //

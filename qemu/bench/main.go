@@ -87,7 +87,7 @@ func (b *bench) run() (err error) {
 		}
 	}
 	for _, step := range []func() error{
-		b.size, b.times, b.costs, b.memory, b.smallest, b.traces, b.walks, b.host, b.watermarks, b.lines, b.std,
+		b.size, b.times, b.costs, b.memory, b.smallest, b.traces, b.walks, b.host, b.watermarks, b.depot, b.profiles, b.probes, b.resources, b.network, b.records, b.lines, b.std,
 	} {
 		if err := step(); err != nil {
 			return err

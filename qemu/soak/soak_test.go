@@ -78,13 +78,13 @@ func TestWrong(t *testing.T) {
 	var out strings.Builder
 	failed, err := tryAll(t.Context(), elf, []plan{
 		{"nosuch", "", 48, 1, time.Second},
-		{"q35", "", 6, 2, time.Second},
+		{"q35", "", 7, 2, time.Second},
 	}, 2, &out)
 	if failed != 2 || err != nil {
 		t.Errorf("%d failed, %v; want 2\n%s", failed, err, &out)
 	}
 	for _, want := range []string{
-		"FAIL  nosuch, 48 MiB, seed 1: QEMU failed", "FAIL  q35, 6 MiB, seed 2: the program traced\n", "zf1 reason the memory behind", "\n0 passed, 2 failed\n",
+		"FAIL  nosuch, 48 MiB, seed 1: QEMU failed", "FAIL  q35, 7 MiB, seed 2: the program traced\n", "zf1 reason out of memory", "\n0 passed, 2 failed\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, &out)

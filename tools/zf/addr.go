@@ -12,13 +12,16 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/ianlancetaylor/demangle"
 
@@ -41,6 +44,15 @@ Flags, which may be joined as in -afip:
                          names: functions without lines. ADDR may be logical
                          then, as 0001:00000639, if those of the map are
   -base ADDR             where the program of -map was loaded
+  -index WHEN            answer from an index of the file: auto, build or off;
+                         see zf help index (default auto)
+  -context N             show N lines of source around each line, if the file
+                         is here
+  -source OLD=NEW        source files that the ELF file has under OLD are under
+                         NEW here; may be repeated
+  -links WHEN            make file names links of the terminal: auto (if it is
+                         one), always, never or a template; zf help symbolize
+                         says more of these three
   -a, --addresses        print the address first
   -f, --functions        print the function's name
   -i, --inlines          print the calls around an inlined one too
@@ -59,9 +71,11 @@ const defaultExe = "a.out"
 
 // addrOptions are the flags of zf addr.
 type addrOptions struct {
-	exe, section, mapFile, base                                string
+	exe, section, mapFile, base, index                         string
 	addresses, functions, inlines, pretty, basenames, demangle bool
 	help, version                                              bool
+
+	view *addrView // nil without the flags for it
 }
 
 func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -79,14 +93,24 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		_, err = fmt.Fprintf(stdout, "zf addr (Zeroframe) %s\n", moduleVersion())
 		return written(err, stderr)
 	}
+	if err := opt.view.prepare(isTerminal(stdout)); err != nil {
+		fmt.Fprintf(stderr, "zf addr: %v\n", err)
+		return exitUsage
+	}
 	// The heap is small beside what is read: to collect it often is not worth while.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	f, err := opt.open(stderr)
+	indexes, err := newIndexing(opt.index, "zf addr", stderr)
+	if err != nil {
+		fmt.Fprintf(stderr, "zf addr: %v\n", err)
+		return exitUsage
+	}
+	f, err := opt.open(indexes, stderr)
 	if err != nil {
 		fmt.Fprintf(stderr, "zf addr: %v\n", err)
 		return exitUsage
 	}
 	defer f.Close()
+	defer indexes.finish()
 	// All are checked first, so that nothing is printed if one is wrong.
 	pcs := make([]uint64, len(addrs))
 	for i, s := range addrs {
@@ -126,18 +150,17 @@ type addrSymbols interface {
 	Name() string
 	AddressSize() int
 	Lookup(addr uint64, ret bool) []symbol.Frame
-	FullNames(addr uint64, frames []symbol.Frame)
 	Preceding(addr uint64) (symbol.Frame, bool)
 	IsText(addr uint64) bool
 	SectionStart(name string) (uint64, bool)
 }
 
 // open opens the ELF file or the map.
-func (opt *addrOptions) open(stderr io.Writer) (addrSymbols, error) {
+func (opt *addrOptions) open(indexes *indexing, stderr io.Writer) (addrSymbols, error) {
 	if opt.mapFile != "" {
 		return openMap(opt.mapFile, opt.base)
 	}
-	f, err := symbol.Open(opt.exe)
+	f, err := indexes.open(opt.exe)
 	if err != nil {
 		return nil, fmt.Errorf("%w; -e names the ELF file to resolve with", err)
 	}
@@ -225,15 +248,57 @@ func (opt *addrOptions) printAll(out *bufio.Writer, f addrSymbols, pcs []uint64)
 		return
 	}
 	for some := range slices.Chunk(pcs, 1<<17) {
-		for i, frames := range file.LookupAll(some, false) {
-			opt.print(out, f, some[i], frames)
+		answers := file.LookupAll(some, false)
+		if opt.functions {
+			file.FullNamesAll(some, answers)
+		}
+		opt.printAnswers(out, f, some, answers)
+	}
+}
+
+// printAnswers prints many answers; the processors share the work.
+func (opt *addrOptions) printAnswers(out *bufio.Writer, f addrSymbols, pcs []uint64, answers [][]symbol.Frame) {
+	const block = 4096
+	blocks := (len(pcs) + block - 1) / block
+	done := make([]chan []byte, blocks)
+	for i := range done {
+		done[i] = make(chan []byte, 1)
+	}
+	var next atomic.Int32
+	work := func() {
+		for {
+			n := int(next.Add(1)) - 1
+			if n >= blocks {
+				return
+			}
+			var text bytes.Buffer
+			for i := n * block; i < min((n+1)*block, len(pcs)); i++ {
+				opt.print(&text, f, pcs[i], answers[i])
+			}
+			done[n] <- text.Bytes()
 		}
 	}
+	if blocks == 1 {
+		work()
+	} else {
+		for range min(blocks, runtime.GOMAXPROCS(0)) {
+			go work()
+		}
+	}
+	for _, d := range done {
+		out.Write(<-d)
+	}
+}
+
+// textWriter is a *bufio.Writer or a *bytes.Buffer.
+type textWriter interface {
+	WriteString(s string) (int, error)
+	WriteByte(b byte) error
 }
 
 // print prints what is known of pc. The forms are those of translate_addresses
 // in binutils/addr2line.c.
-func (opt *addrOptions) print(w *bufio.Writer, f addrSymbols, pc uint64, frames []symbol.Frame) {
+func (opt *addrOptions) print(w textWriter, f addrSymbols, pc uint64, frames []symbol.Frame) {
 	if opt.addresses {
 		w.WriteString("0x")
 		for shift := 8 * f.AddressSize(); shift > 0; {
@@ -246,17 +311,14 @@ func (opt *addrOptions) print(w *bufio.Writer, f addrSymbols, pc uint64, frames 
 			w.WriteByte('\n')
 		}
 	}
-	if opt.functions {
-		f.FullNames(pc, frames)
-	}
 	if len(frames) == 0 {
 		switch {
 		case opt.functions && opt.pretty:
-			io.WriteString(w, "?? ")
+			w.WriteString("?? ")
 		case opt.functions:
-			io.WriteString(w, "??\n")
+			w.WriteString("??\n")
 		}
-		io.WriteString(w, "??:0\n")
+		w.WriteString("??:0\n")
 		return
 	}
 	for i := range frames {
@@ -265,7 +327,7 @@ func (opt *addrOptions) print(w *bufio.Writer, f addrSymbols, pc uint64, frames 
 			break
 		}
 		if i > 0 && opt.pretty {
-			io.WriteString(w, " (inlined by) ")
+			w.WriteString(" (inlined by) ")
 		}
 		if opt.functions {
 			w.WriteString(opt.function(fr))
@@ -277,6 +339,7 @@ func (opt *addrOptions) print(w *bufio.Writer, f addrSymbols, pc uint64, frames 
 		}
 		opt.position(w, fr, frames[0].Discriminator)
 		w.WriteByte('\n')
+		opt.view.source(w, fr)
 	}
 }
 
@@ -292,7 +355,7 @@ func (opt *addrOptions) function(fr *symbol.Frame) string {
 
 // position prints file and line. Only the innermost frame has a discriminator,
 // but addr2line prints it with all of them.
-func (opt *addrOptions) position(w *bufio.Writer, fr *symbol.Frame, discriminator int) {
+func (opt *addrOptions) position(w textWriter, fr *symbol.Frame, discriminator int) {
 	file := fr.File
 	if opt.basenames {
 		file = file[strings.LastIndexByte(file, '/')+1:]
@@ -300,7 +363,7 @@ func (opt *addrOptions) position(w *bufio.Writer, fr *symbol.Frame, discriminato
 	if file == "" {
 		file = "??"
 	}
-	w.WriteString(file)
+	w.WriteString(opt.view.link(fr, file))
 	if fr.Line == 0 {
 		w.WriteString(":?")
 		return
@@ -308,7 +371,9 @@ func (opt *addrOptions) position(w *bufio.Writer, fr *symbol.Frame, discriminato
 	w.WriteByte(':')
 	w.WriteString(strconv.Itoa(fr.Line))
 	if discriminator != 0 {
-		fmt.Fprintf(w, " (discriminator %d)", discriminator)
+		w.WriteString(" (discriminator ")
+		w.WriteString(strconv.Itoa(discriminator))
+		w.WriteByte(')')
 	}
 }
 
@@ -375,14 +440,14 @@ var addrFlags = []struct {
 // parseAddrArgs parses args as getopt_long does: letters may be joined, long
 // names cut short, and flags may stand after addresses, up to "--".
 func parseAddrArgs(args []string) (o addrOptions, addrs []string, err error) {
-	o.exe = defaultExe
+	o.exe, o.index = defaultExe, indexAuto
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
 		switch {
 		case arg == "--":
 			return o, append(addrs, args...), o.check()
-		case o.ownFlag(arg) != nil:
+		case isOwnFlag(arg):
 			name, value, has := strings.Cut(arg, "=")
 			if !has {
 				if len(args) == 0 {
@@ -390,7 +455,7 @@ func parseAddrArgs(args []string) (o addrOptions, addrs []string, err error) {
 				}
 				value, args = args[0], args[1:]
 			}
-			*o.ownFlag(name) = value
+			err = o.setOwnFlag(name, value)
 		case strings.HasPrefix(arg, "--"):
 			args, err = o.parseLong(arg[2:], args)
 		case len(arg) > 1 && arg[0] == '-':
@@ -416,14 +481,32 @@ func (o *addrOptions) check() error {
 	return nil
 }
 
-// ownFlag returns where the argument of a flag goes that addr2line has not. Those are
-// spelt with one dash, as in all commands of zf: --base is short for --basenames.
-func (o *addrOptions) ownFlag(arg string) *string {
+// isOwnFlag reports whether arg is a flag that addr2line has not. Those are spelt with
+// one dash, as in all commands of zf: --base is short for --basenames.
+func isOwnFlag(arg string) bool {
 	switch name, _, _ := strings.Cut(arg, "="); name {
+	case "-map", "-base", "-index", "-context", "-source", "-links":
+		return true
+	}
+	return false
+}
+
+// setOwnFlag sets such a flag.
+func (o *addrOptions) setOwnFlag(name, value string) error {
+	switch name {
 	case "-map":
-		return &o.mapFile
+		o.mapFile = value
 	case "-base":
-		return &o.base
+		o.base = value
+	case "-index":
+		o.index = value
+	default:
+		if o.view == nil {
+			o.view = newAddrView()
+		}
+		if err := o.view.set.Set(name[1:], value); err != nil {
+			return fmt.Errorf("flag %s: %w", name, err)
+		}
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ func runBuild(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := newFlags("build", "[flags] PKG", buildText, stderr)
 	o := image.BuildOptions{Stderr: stderr}
 	fs.StringVar(&o.Output, "o", "", "write the image to `FILE`")
+	fs.BoolVar(&o.HeapProfile, "memprofile", false, "add package kernel/heapprofile: Go's runtime keeps a heap profile, for\nzf run -memprofile")
+	fs.BoolVar(&o.Net, "net", false, "add package kernel/netup: the machine answers ping and ARP, and finds\nout the hardware address that netconsole= sends to")
 	buildFlags(fs, &o)
 	if code, ok := parse(fs, args); !ok {
 		return code

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/core"
+	"github.com/zeroframe/zeroframe/tools/source"
 	"github.com/zeroframe/zeroframe/tools/trace"
 )
 
@@ -59,7 +60,9 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return fail("%v", err)
 	}
 	defer sym.Close()
-	in, err := (&symbolizeFlags{input: f.input, baud: 115200}).open(stdin)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	in, err := source.Open(ctx, f.input, source.Options{Baud: 115200, Reconnect: source.Never, Stdin: stdin})
 	if err != nil {
 		return fail("%v", err)
 	}
@@ -90,9 +93,7 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail("%v", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err = pump(ctx, filter, in)
+	err = pump(ctx, filter, in, nil)
 	if cerr := filter.Close(); err == nil {
 		err = cerr
 	}
@@ -188,15 +189,9 @@ func parseCore(args []string, stderr io.Writer) (f coreFlags, code int, ok bool)
 	fs.StringVar(&f.output, "o", "", "write the core to `FILE` (default: the ELF's name, with .core)")
 	fs.IntVar(&f.number, "n", 0, "take trace `N` of the log, from 1")
 	fs.BoolVar(&f.force, "force", false, "take a trace of another or an unknown build, too")
-	var inputs []string
-	for {
-		if code, ok := parse(fs, args); !ok {
-			return f, code, false
-		}
-		if args = fs.Args(); len(args) == 0 {
-			break
-		}
-		inputs, args = append(inputs, args[0]), args[1:]
+	inputs, code, ok := parseMixed(fs, args)
+	if !ok {
+		return f, code, false
 	}
 	wrong := ""
 	switch {

@@ -35,6 +35,8 @@ type machine struct {
 	arguments []string // of the program
 	json      string
 	force     bool
+	view      viewFlags
+	records   *records
 }
 
 // flags adds the flags that say what machine it is.
@@ -50,6 +52,13 @@ func (m *machine) flags(fs *flag.FlagSet, memoryMiB int) {
 		return nil
 	})
 	fs.StringVar(&m.qemu.Machine, "machine", "q35", "QEMU machine `TYPE`: q35, pc, microvm")
+	fs.Func("net", "add a network card of `MODEL` on QEMU's user network. The models are\n"+strings.Join(qemu.NetModels(), ", ")+
+		".\nBehind a comma come options for QEMU's -netdev user.\nIt is the kernel's /dev/nic0 (option net=on, which this adds). With\nnetconsole= or ip= in -append, package kernel/netup is linked, as by\nzf build -net", func(s string) error {
+		m.qemu.Net = s
+		return qemu.CheckNet(s)
+	})
+	m.records = new(records)
+	m.records.flags(fs)
 	fs.StringVar(&m.qemu.CPU, "cpu", "", "QEMU processor `MODEL` (default: QEMU's own)")
 }
 
@@ -75,11 +84,15 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 			with = ", with " + line
 		}
 		fmt.Fprintf(stderr, m.command+": booting %s on %s, %d MiB%s\n",
-			filepath.Base(m.qemu.Kernel), m.qemu.Machine, m.qemu.MemoryMiB, with)
+			filepath.Base(m.qemu.Kernel+m.qemu.CDROM), m.qemu.Machine, m.qemu.MemoryMiB, with)
 	}
 
 	options, pipe, cooked := m.options, false, true
+	if m.qemu.Net != "" {
+		options = append(options[:len(options):len(options)], "net=on")
+	}
 	switch tty, ok := lastOption(m.append, "tty"); {
+	case m.qemu.CDROM != "": // it has its own options
 	case ok:
 		pipe, cooked = tty == "pipe", tty == "cooked"
 	case !isTerminal(stdin):
@@ -89,6 +102,9 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	// Ours come first: behind a "--" in the user's line they would be arguments of
 	// the program, and of several equal options the last one counts.
 	m.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(append(options[:len(options):len(options)], m.append), " ")), m.arguments)
+	if m.qemu.CDROM != "" {
+		m.qemu.Append = ""
+	}
 	con, err := openConsole(stdin, pipe)
 	if err != nil {
 		fmt.Fprintf(stderr, m.command+": terminal: %v\n", err)
@@ -109,6 +125,10 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 			}
 		},
 	}
+	if err := m.view.apply(&opt, opt.Color); err != nil {
+		fmt.Fprintf(stderr, m.command+": %v\n", err)
+		return exitUsage
+	}
 	if record.w != nil {
 		opt.JSON = record
 	}
@@ -125,10 +145,15 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		return exitMachine
 	}
 
+	text, second := m.records.text(filter, m.command, stderr), m.records.frames()
+	if port, _ := lastOption(m.append, "record.port"); port == "com2" || m.qemu.CDROM != "" {
+		m.qemu.Records = second
+	}
+
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	con.interrupt = interrupt
-	m.qemu.Stdin, m.qemu.Stdout = con, noticing{filter, con.listens}
+	m.qemu.Stdin, m.qemu.Stdout = con, noticing{text, con.listens}
 	// QEMU inherits that ^\ does not end it; for us it means an NMI.
 	signal.Ignore(syscall.SIGQUIT)
 	vm, err := qemu.Start(ctx, m.qemu)
@@ -143,7 +168,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	con.start(func() { vm.InjectNMI() })
 	stuck := m.attend(vm, filter, quit)
 	res, err := vm.Wait()
-	for _, cerr := range []error{filter.Close(), ends.flush()} {
+	for _, cerr := range []error{text.Close(), second.Close(), filter.Close(), ends.flush()} {
 		if err == nil {
 			err = cerr
 		}
@@ -165,6 +190,12 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	if last != nil {
 		dir, _ := os.Getwd() // without it, paths are absolute
 		io.WriteString(stderr, summary(m.command, last, dir))
+	}
+	if n := second.Skipped(); n > 0 {
+		fmt.Fprintf(stderr, m.command+": %d bytes of the second serial port were no part of a record that came whole\n", n)
+	}
+	if err := m.records.end(); err != nil && code == exitOK {
+		code = exitUsage
 	}
 	if err := record.close(); err != nil {
 		fmt.Fprintf(stderr, m.command+": -json: traces are missing from %s: %v\n", record.name, err)
@@ -305,6 +336,14 @@ func lastOption(line, key string) (value string, ok bool) {
 		}
 	}
 	return value, ok
+}
+
+// hasAddress reports whether the kernel is told an address of the machine, without which
+// it has nothing to answer on a network.
+func (m *machine) hasAddress() bool {
+	_, console := lastOption(m.append, "netconsole")
+	_, ip := lastOption(m.append, "ip")
+	return console || ip
 }
 
 // kernelCommandLine joins the kernel's words and the program's arguments. An

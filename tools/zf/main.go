@@ -44,11 +44,18 @@ func commands() []command {
 	return []command{
 		{"build", "[-o FILE] PKG", "build a main package into a bootable image", runBuild},
 		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live", runRun},
+		{"iso", "[flags] PKG|ELF [-- ARGS]", "make an ISO image of it, for real machines", runISO},
 		{"test", "[flags] [PKG...]", "run packages' tests in QEMU, as go test does", runTest},
 		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize},
+		{"receive", "[-listen ADDR] [-pcap FILE] [-e ELF]", "show machines' logs and traces, sent by UDP", runReceive},
 		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr},
+		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", runIndex},
+		{"profile", "[-svg FILE] [-folded FILE] FILE", "show a CPU profile: table, flame graph", runProfile},
 		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap},
 		{"stacks", "-e ELF [-v] [-f FUNC]", "bound how deep each stack can get", runStacks},
+		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", runHandles},
+		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks},
+		{"report", "-e ELF [-o FILE] LOG", "make an HTML page of a log, for a bug", runReport},
 		{"core", "-e ELF [-o FILE] LOG", "make a core file of a trace, for gdb", runCore},
 		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", runGDB},
 		{"version", "", "print the version", runVersion},
@@ -57,6 +64,7 @@ func commands() []command {
 
 func main() {
 	image.RunTool() // if the go command started us in the compiler's place
+	isCommand = true
 	os.Exit(dispatch(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

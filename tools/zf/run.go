@@ -15,31 +15,53 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/initrd"
+	"github.com/zeroframe/zeroframe/tools/probe"
+	"github.com/zeroframe/zeroframe/tools/resource"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 const runText = `Run boots a main package, or an image made by zf build, in QEMU. The serial port
 is connected to the terminal, and traces are resolved as they come. PKG is what
-zf build takes.
+zf build takes. An ISO image made by zf iso, FILE.iso, boots by its own loader,
+with the command line that it has.
 
 ARGS are the program's arguments (os.Args[1:]): they are appended to the kernel
 command line behind " -- ", in double quotes where they need it. Its os.Args[0]
 is the last element of the package path, unless -append has arg0=NAME.
 
 On a terminal ^C is the program's, as a SIGINT; a second one within a second
-ends the machine. ^\ sends it an NMI, so that it says where it is. Input that
+ends the machine. ^\ sends it an NMI, so that it says where it is. ^] opens the
+kernel's monitor, a prompt for looking at the machine, which stands still
+meanwhile: type help there; a second ^] goes to the program. Input that
 is no terminal has an end of file (kernel option tty=pipe, unless -append has
 another tty=).
 
+What a program or the kernel sends as records (/dev/record) is taken out of the
+text; -records keeps it. With -append record.port=com2 the machine has a second
+serial port for them.
+
+With -append panic=reset the machine resets when the kernel dies, and -reboots 1
+lets it boot again: that boot tells how the one before died, from a record in
+RAM.
+
+With -probe 'main.parse*' the calls of these functions are counted and timed by
+breakpoints, and shown at the end with what could not be probed, and why.
+
 Exit status: 0 the program exited 0; 1 it ended in a trace; 2 wrong usage or a
 failed build; 3 the machine failed (timeout, triple fault, QEMU missing);
-otherwise the program's own status + 64.`
+otherwise the program's own status + 64. With -reboots, it is that of the last
+boot.`
 
 // runFlags is what the command line of `zf run` says.
 type runFlags struct {
 	machine
 	build  image.BuildOptions
 	files  guestFiles
+	cpu    cpuProfile
+	probes probes
+	kept   keptSnapshots
+	heap   keptHeap
 	target string
 }
 
@@ -75,7 +97,22 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	defer os.RemoveAll(tmp)
-	initrd, size, err := f.files.write(tmp, nil)
+	sym, err := symbol.Open(elf)
+	if err != nil {
+		fmt.Fprintf(stderr, "zf run: %v\n", err)
+		return exitUsage
+	}
+	defer sym.Close()
+
+	var archive *initrd.Archive
+	if len(f.probes.patterns) > 0 {
+		archive = new(initrd.Archive)
+		if err := f.probes.choose(sym, archive); err != nil {
+			fmt.Fprintf(stderr, "zf run: %v\n", err)
+			return exitUsage
+		}
+	}
+	files, size, err := f.files.write(tmp, archive)
 	if err != nil {
 		fmt.Fprintf(stderr, "zf run: %v\n", err)
 		return exitUsage
@@ -89,19 +126,43 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			what, info.End>>10+uint64(size)>>10, need, f.qemu.MemoryMiB, need)
 		return exitUsage
 	}
-	sym, err := symbol.Open(elf)
-	if err != nil {
-		fmt.Fprintf(stderr, "zf run: %v\n", err)
-		return exitUsage
+	f.qemu.Kernel, f.qemu.Initrd = elf, files
+	if f.isISO() {
+		f.qemu.Kernel, f.qemu.CDROM = "", f.target
+		return f.boot(ctx, sym, stdin, stdout, stderr)
 	}
-	defer sym.Close()
-
-	f.qemu.Kernel, f.qemu.Initrd = elf, initrd
 	f.options = []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(elf), ".elf"))}
 	if f.quiet {
 		f.options = append(f.options, "report=off")
 	}
-	return f.boot(ctx, sym, stdin, stdout, stderr)
+	if o := f.cpu.option(); o != "" {
+		f.options = append(f.options, o)
+	}
+	f.cpu.take(f.records, sym, f.command, stderr)
+	if f.heap.path != "" {
+		f.options = append(f.options, "memprofile=on")
+		f.records.take(resource.HeapKind, func(data []byte) error { return f.heap.keep(sym, data) })
+		defer f.heap.end(f.command, stderr)
+	}
+	if f.kept.path != "" {
+		if _, ok := lastOption(f.append, "record"); !ok {
+			f.options = append(f.options, "record=all")
+		}
+		f.records.take(resource.Kind, func(data []byte) error { return f.kept.keep(sym, data) })
+		defer f.kept.end(f.command, stderr)
+	}
+	if archive == nil {
+		return f.boot(ctx, sym, stdin, stdout, stderr)
+	}
+	if _, ok := lastOption(f.append, "depot"); f.probes.stacks && !ok {
+		f.options = append(f.options, probeDepot)
+	}
+	f.records.take(probe.Kind, func(data []byte) error { return f.probes.take(data, sym) })
+	code := f.boot(ctx, sym, stdin, stdout, stderr)
+	if !f.probes.end(f.command, stdout, stderr) && code == exitOK {
+		code = exitUsage
+	}
+	return code
 }
 
 // parse reads the command line. If there is nothing more to do, ok is false and
@@ -118,8 +179,15 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.StringVar(&f.json, "json", "", "write traces as JSON lines to `FILE`; - is standard output, and serial\noutput then goes to standard error")
 	fs.BoolVar(&f.quiet, "q", false, "say nothing but what the program says: no boot report")
 	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
+	fs.BoolVar(&f.qemu.UEFI, "uefi", false, "boot by UEFI firmware (OVMF): ISO images only")
+	fs.IntVar(&f.qemu.Reboots, "reboots", 0, "let the machine reset `N` times; the next reset ends it")
+	f.view.flags(fs)
 	f.machine.flags(fs, 128)
 	f.files.flags(fs)
+	f.cpu.flags(fs)
+	f.probes.flags(fs)
+	fs.StringVar(&f.heap.path, "memprofile", "", "write the heap profile, as of the program's end or death, to `FILE`, for\ngo tool pprof and zf leaks; those before it are FILE.1 and so on")
+	fs.StringVar(&f.kept.path, "handles", "", "keep what the program has open, and who opened it, in `FILE`, for\nzf handles: each snapshot in FILE.1 and so on, the latest in FILE.\nThe kernel logs all (option record=all, unless -append has another)")
 	buildFlags(fs, &f.build)
 	if code, ok := parse(fs, args); !ok {
 		return code, false
@@ -140,12 +208,47 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	if len(rest) > 1 {
 		f.arguments = rest[2:]
 	}
+	wrong := ""
+	switch {
+	case f.cpu.wrong() != "":
+		wrong = f.cpu.wrong()
+	case f.probes.wrong() != "":
+		wrong = f.probes.wrong()
+	case f.qemu.Reboots < 0:
+		wrong = fmt.Sprintf("-reboots %d is negative", f.qemu.Reboots)
+	case f.qemu.UEFI && !f.isISO():
+		wrong = "-uefi boots ISO images; make one with zf iso"
+	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.files.any() || f.cpu.path != "" || f.kept.path != "" || f.heap.path != "" || len(f.probes.patterns) > 0):
+		wrong = f.target + " has its own command line, arguments and files; give them to zf iso"
+	}
+	if wrong != "" {
+		fmt.Fprintf(stderr, "zf run: %s\n", wrong)
+		return exitUsage, false
+	}
 	return 0, true
 }
+
+// isISO reports whether the target is an ISO image.
+func (f *runFlags) isISO() bool { return filepath.Ext(f.target) == ".iso" }
 
 // image returns the path of the image to boot, built first if the target is a
 // package, and a function that removes it if it was built here.
 func (f *runFlags) image(ctx context.Context, stderr io.Writer) (path string, info *image.Info, cleanup func(), err error) {
+	if f.isISO() {
+		tmp, err := os.MkdirTemp("", "zf-run-")
+		if err != nil {
+			return "", nil, nil, err
+		}
+		cleanup = func() { os.RemoveAll(tmp) }
+		if path, err = fromISO(f.target, tmp); err == nil {
+			info, err = image.InspectFile(path)
+		}
+		if err != nil {
+			cleanup()
+			return "", nil, nil, err
+		}
+		return path, info, cleanup, nil
+	}
 	if fi, err := os.Stat(f.target); err == nil && fi.Mode().IsRegular() && filepath.Ext(f.target) != ".go" {
 		info, err := image.InspectFile(f.target)
 		if err != nil {
@@ -162,6 +265,8 @@ func (f *runFlags) image(ctx context.Context, stderr io.Writer) (path string, in
 	}
 	cleanup = func() { os.RemoveAll(tmp) }
 	f.build.Package = f.target
+	f.build.Net = f.hasAddress()
+	f.build.HeapProfile = f.heap.path != ""
 	f.build.Output = tmp
 	b, err := image.Build(ctx, f.build)
 	if err != nil {

@@ -47,6 +47,9 @@ var (
 
 func TestMain(m *testing.M) {
 	image.RunTool()
+	if os.Getenv(asCommand) != "" { // started by the command under test
+		os.Exit(dispatch(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	var err error
 	if guestDir, err = os.MkdirTemp("", "zf-guest-"); err != nil {
 		panic(err)
@@ -190,6 +193,7 @@ func TestRunUsage(t *testing.T) {
 		{[]string{"-json", "no/such/folder/x", guest(t)}, "no/such/folder/x"},
 		{[]string{"-json", guest(t), guest(t)}, "would overwrite"},
 		{[]string{"-json", link, guest(t)}, "would overwrite"},
+		{[]string{"-net", "rtl8139", "."}, "virtio-mmio, e1000, e1000e"},
 		{[]string{"-loaders", "grub", "."}, "use multiboot, pvh"},
 	} {
 		code, _, stderr := zf(nil, append([]string{"run", "-timeout", "20s"}, tt.args...)...)

@@ -1,7 +1,7 @@
 package main
 
 // `zf symbolize` is tools/trace on a command line: it chooses where bytes come
-// from (a file, a log that grows, a serial device, standard input) and where
+// from (tools/source), with which images traces are resolved (images.go), and where
 // the result goes. It ends at the end of its input or at an interrupt, and in
 // either case says all that it has.
 
@@ -11,30 +11,49 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
-	"go.bug.st/serial"
-
-	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/source"
+	"github.com/zeroframe/zeroframe/tools/stream"
 	"github.com/zeroframe/zeroframe/tools/trace"
 )
 
 const symbolizeText = `Symbolize passes text through and resolves the traces in it: function, file and
-line of each address. FILE is a log; a serial DEVICE is read live; without
-either, or with "-", standard input is read.
+line of each address. INPUT is a log, or something live:
+
+  FILE                   a log; with -follow one that grows, as with tail -F
+  DEVICE                 a serial device: opened again when it was unplugged
+  tcp:HOST:PORT          a TCP socket: QEMU's -serial tcp::PORT,server, or a
+                         terminal server; telnet's commands are taken out
+  unix:PATH              a unix socket: QEMU's -serial unix:PATH,server
+  tcp-listen:[HOST]:PORT, unix-listen:PATH
+                         the same for a side that connects by itself
+  -                      standard input, as without an INPUT
 
   zf symbolize -e hello.elf serial.log
   zf symbolize -e hello.elf -follow serial.log
   zf symbolize -e hello.elf -baud 115200 /dev/ttyUSB0
+  zf symbolize -e hello.elf unix:/tmp/serial
+  zf symbolize -e vmlinux -e e1000e.ko dmesg.txt
+  zf symbolize -e /usr/lib/debug dmesg.txt
   some-emulator | zf symbolize -e hello.elf
 
-ELF is the image that was running. A trace of another build is left as it is,
-and the exit status is 2. One that does not say its build, since its begin line
-is missing, is left as it is too. A log that is resolved already stays so.
+A line is out when it is complete, and a part of one after 50 ms; text does not
+wait for the ELF file to be opened. A trace that is open when a device or a
+connection vanishes counts as cut. Nothing is sent.
+
+ELF is the image that was running, or a folder of images: there a file is found
+by its build ID (anywhere, or as .build-id/xx/yyyy.debug), a Linux module by its
+name and the kernel as vmlinux. Of several -e the one with a trace's build ID is
+taken, for a frame of a module NAME.ko, for an address the first that has it. A
+trace of another build is left as it is, and the exit status is 2. One that does
+not say its build, since its begin line is missing, is left as it is too. A log
+that is resolved already stays so.
 
 Traces of others are resolved below their lines: Linux (oops, warning, panic),
 LLVM and Fuchsia markup, Go's tracebacks (TamaGo's too), TinyGo's panics,
@@ -42,17 +61,49 @@ ESP-IDF's and Zephyr's backtraces, gdb's bt and WinDbg's k, and addresses that
 are marked: pc=0x..., rip: 0x..., PC is at, lr : [<...>]. Where each system runs
 is learnt from the trace (Kernel Offset, mmap elements, a name with its address)
 or is given by -bias. Most of them carry no build ID: what does not fit the ELF
-file is left as it is.`
+file is left as it is.
+
+What a log collector puts in front of each line does no harm: the kernel's or
+syslog's time, journalctl's, docker's or kubectl's names. A trace of Zeroframe
+may stand behind any words that stay the same but for their digits.
+
+A death on a screen, with nobody at a serial line, has lines such as
+
+  00 0 3 72H6 674H 7K
+  01 1 YHWE6 47         main.nilWriteC
+
+-typed reads them from a file, or as they are typed, and answers each at once:
+what is on the left, that is; a name beside it may be left out. The last two
+characters are a check: a line that is wrong is named, with what is likely
+meant, and so are lines that are missing. Blanks say nothing, nor does upper or
+lower case; characters that look alike (O and 0, S and 5) are the same one. The
+exit status is 2 if a line has stayed wrong.
+
+  zf symbolize -typed -e hello.elf
+
+Records that the target sends between its text are taken out; -records keeps
+them, and -record-port reads those of its second serial port.
+
+Source is shown (-context) and linked (-links) if it is here: at its path, where
+-source says, and for paths that are not absolute (go build -trimpath) in the
+current folder and module, in the module cache and in Go's standard library.
+Only files with the name of a source file are opened.`
 
 // symbolizeFlags are the flags of zf symbolize.
 type symbolizeFlags struct {
-	elf, color, format  string
+	elfs                []string // files and folders
+	color, format       string
 	mapFile, base       string // in the place of elf
-	bias                string // of other systems' traces
-	guess               bool
+	index               string
+	bias                string // of other systems' traces, above the first image
+	guess, typed        bool
 	json, force, follow bool
 	baud                int
+	reconnect           source.Reconnect
 	input               string
+	view                viewFlags
+	records             *records
+	recordPort          string // the source of the second serial port
 }
 
 func runSymbolize(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -71,65 +122,79 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fmt.Fprintf(stderr, "zf symbolize: "+format+"\n", a...)
 		return exitUsage
 	}
-	sym, err := f.symbols()
-	if err != nil {
-		return fail("%v", err)
-	}
-	defer sym.Close()
-	if f.mapFile != "" && !f.force {
-		fmt.Fprintf(stderr, "zf symbolize: note: %s is a map, which has no build ID: that the traces come from its program is not checked\n", f.mapFile)
-	}
-	in, err := f.open(stdin)
+	// What is opened first is the input: an error of it must not wait for symbols.
+	in, err := source.Open(ctx, f.input, source.Options{
+		Baud: f.baud, Reconnect: f.reconnect, Follow: f.follow, Stdin: stdin,
+		Note: func(s string) { fmt.Fprintf(stderr, "zf symbolize: %s\n", s) },
+	})
 	if err != nil {
 		return fail("%v", err)
 	}
 	defer in.Close()
-
+	indexes, err := newIndexing(f.index, "zf symbolize", stderr)
+	if err != nil {
+		return fail("%v", err)
+	}
+	images := f.load(indexes)
+	defer images.Close()
+	defer indexes.finish()
 	opt := trace.Options{
-		Symbols: sym,
-		Force:   f.force || f.mapFile != "",
-		Color:   f.color == "always" || f.color == "auto" && wantColor(stdout),
+		Images: func() *trace.Images { // when there is a trace
+			im := images.wait(ctx)
+			if im != nil && f.mapFile != "" && !f.force {
+				fmt.Fprintf(stderr, "zf symbolize: note: %s is a map, which has no build ID: that the traces come from its program is not checked\n", f.mapFile)
+			}
+			return im
+		},
+		Force: f.force || f.mapFile != "",
+		Color: f.color == "always" || f.color == "auto" && wantColor(stdout),
 		// Who asks for colours in a pipe has a terminal, or a pager, behind it.
 		Sanitize: f.color == "always" || isTerminal(stdout),
 		Log:      stderr,
 		Idle:     trace.DefaultIdle,
-		Foreign:  f.format == "text",
+		Foreign:  !f.typed,
 		Guess:    f.guess,
+		Prefixes: !f.typed,
 	}
-	if f.bias != "" {
-		bias, err := trace.ParseBias(f.bias, sym)
-		if err != nil {
-			return fail("-bias: %v", err)
-		}
-		opt.Bias = &bias
+	if err := f.view.apply(&opt, opt.Color && isTerminal(stdout)); err != nil {
+		return fail("%v", err)
 	}
-	text := stdout
-	switch f.format {
-	case "json":
-		text, opt.JSON = nil, stdout
-	case "k":
-		text, opt.OnTrace = nil, func(t *trace.Trace) {
-			if len(t.Frames) > 0 {
-				stdout.Write(t.K())
-			}
-		}
-	}
+	text := f.view.alone(f.format, stdout, &opt)
 	filter, err := trace.NewFilter(text, opt)
 	if err != nil {
 		return fail("%v", err)
 	}
-	err = pump(ctx, filter, in)
-	if cerr := filter.Close(); err == nil {
+	between := f.records.text(filter, "zf symbolize", stderr)
+	port, err := f.openRecords(ctx, stdin, stderr)
+	if err != nil {
+		return fail("%v", err)
+	}
+	var to sink = withRecords{between, filter}
+	typed := newTyped(filter, opt.Images, &f, stdin, stderr)
+	if f.typed {
+		to = typed
+	}
+	err = pump(ctx, to, in, images.failed())
+	if cerr := typed.Close(); err == nil {
 		err = cerr
+	}
+	port(ctx)
+	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
+		if err == nil {
+			err = cerr
+		}
+	}
+	if images.wait(ctx); err == nil && ctx.Err() == nil {
+		err = images.err
 	}
 	if err != nil {
 		return fail("%v", err)
 	}
 	stats := filter.Stats()
-	if stats.Mismatch {
+	if stats.Mismatch || typed.Stats().Wrong > 0 {
 		return exitUsage
 	}
-	if stats.Traces+stats.Foreign == 0 && ctx.Err() == nil {
+	if stats.Traces+stats.Foreign == 0 && ctx.Err() == nil && !f.records.any() {
 		fmt.Fprintln(stderr, "zf symbolize: no trace found")
 	}
 	return exitOK
@@ -138,7 +203,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 // parseSymbolize reads the arguments; flags may follow the input's name.
 // Help that was asked for is output; an error is one line.
 func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, code int, ok bool) {
-	set := newFlags("symbolize", "-e ELF [flags] [FILE|DEVICE|-]", symbolizeText, stdout)
+	set := newFlags("symbolize", "-e ELF [flags] [INPUT]", symbolizeText, stdout)
 	usage := set.Usage
 	set.Usage = func() {} // not for an error
 	set.SetOutput(io.Discard)
@@ -146,18 +211,40 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		fmt.Fprintf(stderr, "zf symbolize: %s; `zf symbolize -h` lists the flags\n", wrong)
 		return f, exitUsage, false
 	}
-	set.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
+	set.Func("e", "the `ELF` file that was running, or a folder; may be repeated", func(s string) error {
+		if s == "" {
+			return errors.New("a file's name is wanted")
+		}
+		f.elfs = append(f.elfs, s)
+		return nil
+	})
 	set.StringVar(&f.mapFile, "map", "", "instead of -e, a map `FILE` in any format that `zf map -h` names:\nfunctions without lines, and no check of the build")
 	set.StringVar(&f.base, "base", "", baseUsage)
-	set.StringVar(&f.format, "format", "text", "what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line) or k (the columns of a debugger's k)")
+	set.StringVar(&f.index, "index", indexAuto, indexUsage)
+	set.StringVar(&f.format, "format", "text", "what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line), k (the columns of a debugger's k) or markdown\n(for an issue)")
 	set.BoolVar(&f.json, "json", false, "the same as -format=json")
 	set.BoolVar(&f.force, "force", false, "resolve traces of another or an unknown build too")
-	set.StringVar(&f.bias, "bias", "", "how far above its ELF addresses the system of other traces runs:\n`ADDR`, or FUNC+OFFSET=ADDR, where something was (default: as the\ntrace tells)")
+	set.StringVar(&f.bias, "bias", "", "how far above its ELF addresses the system of other traces runs:\n`ADDR`, or FUNC+OFFSET=ADDR, where something was; of the first -e\n(default: as the trace tells)")
 	set.BoolVar(&f.guess, "guess", false, "take any number that is an address in the code for one")
+	set.BoolVar(&f.typed, "typed", false, "INPUT is what somebody has typed from a screen, or from a photo of one")
 	set.StringVar(&f.color, "color", "auto", "colour the output: `WHEN` is auto, never, or always, as for\na terminal: control characters are made visible too")
+	f.view.flags(set)
+	f.records = new(records)
+	f.records.flags(set)
+	set.StringVar(&f.recordPort, "record-port", "", "take records from `INPUT`, too: the target's second serial port\n(kernel option record.port=com2)")
 	set.BoolVar(&f.follow, "follow", false, "wait for more at the end of FILE, as tail -F does")
 	set.BoolVar(&f.follow, "f", false, "the same as -follow")
 	set.IntVar(&f.baud, "baud", 115200, "speed of a serial DEVICE: `RATE` in bits a second")
+	set.BoolFunc("reconnect", "wait for what is gone, or not there yet, and open it again: a\ndevice, a socket, a pipe (default: only a serial device that is gone;\n-reconnect=false: nothing)", func(s string) error {
+		on, err := strconv.ParseBool(s)
+		if err != nil {
+			return errors.New("true or false is wanted")
+		}
+		if f.reconnect = source.Never; on {
+			f.reconnect = source.Always
+		}
+		return nil
+	})
 	var inputs []string
 	for {
 		switch err := set.Parse(args); {
@@ -182,24 +269,24 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 	}
 	var wrong string
 	switch {
-	case f.elf != "" && f.mapFile != "":
+	case len(f.elfs) > 0 && f.mapFile != "":
 		wrong = "-e and -map: give one of them"
 	case f.base != "" && f.mapFile == "":
 		wrong = "-base is for -map"
-	case f.elf == "" && f.mapFile == "":
+	case len(f.elfs) == 0 && f.mapFile == "":
 		wrong = "-e ELF is missing: name the image that was running"
-	case f.format != "text" && f.format != "json" && f.format != "k":
-		wrong = fmt.Sprintf("-format is text, json or k, not %q", f.format)
-	case f.json && f.format == "k":
-		wrong = "-json and -format=k ask for two things at once"
+	case !slices.Contains(formats, f.format):
+		wrong = fmt.Sprintf("-format is %s, not %q", formatList(), f.format)
+	case f.json && f.format != "json":
+		wrong = "-json and -format=" + f.format + " ask for two things at once"
 	case len(inputs) > 1:
 		wrong = fmt.Sprintf("one input at a time, not %d", len(inputs))
 	case f.color != "auto" && f.color != "always" && f.color != "never":
 		wrong = fmt.Sprintf("-color is auto, always or never, not %q", f.color)
-	case (f.guess || f.bias != "") && f.format != "text":
-		wrong = "-guess and -bias are for the traces of others, which -format=text has alone"
 	case f.baud <= 0:
 		wrong = fmt.Sprintf("-baud %d is no speed", f.baud)
+	case f.typed && f.mapFile != "":
+		wrong = "-typed needs the ELF file: -e, not -map"
 	case f.follow && f.input == "-":
 		wrong = "-follow needs the name of a file; a pipe is followed anyway"
 	default:
@@ -208,93 +295,87 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 	return fail(wrong)
 }
 
-// resolver is what traces are resolved with.
-type resolver interface {
-	trace.Resolver
-	io.Closer
-}
-
-// symbols opens the ELF file or the map.
-func (f *symbolizeFlags) symbols() (resolver, error) {
-	if f.mapFile == "" {
-		return openSymbols(f.elf)
-	}
-	return openMap(f.mapFile, f.base)
-}
-
-// openSymbols opens an ELF file that can resolve something.
-func openSymbols(path string) (*symbol.File, error) {
-	sym, err := symbol.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w; give the image that `zf build -o FILE` wrote", err)
-	case err != nil:
-		return nil, err
-	}
-	if err := sym.CanResolve(); err != nil && !sym.FindsFunctions() {
-		sym.Close()
-		return nil, fmt.Errorf("%w; give the image as it was built", err)
-	}
-	return sym, nil
-}
-
-// open opens the input.
-func (f *symbolizeFlags) open(stdin io.Reader) (io.ReadCloser, error) {
-	if f.input == "-" {
-		return io.NopCloser(stdin), nil
-	}
-	info, err := os.Stat(f.input)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%s is a folder; give a log or a serial device", f.input)
-	case info.Mode()&os.ModeCharDevice != 0 && !sameAsInput(info, stdin):
-		return f.openDevice()
-	case f.follow:
-		return trace.Follow(f.input)
-	}
-	return os.Open(f.input)
-}
-
-// sameAsInput reports whether the file is the one that r reads: /dev/stdin is a
-// device, but our own terminal's settings are not ours to change.
-func sameAsInput(info fs.FileInfo, r io.Reader) bool {
-	file, ok := r.(*os.File)
-	if !ok {
-		return false
-	}
-	own, err := file.Stat()
-	return err == nil && os.SameFile(own, info)
-}
-
-// openDevice opens a serial line, raw, 8 bits, no parity, one stop bit.
-func (f *symbolizeFlags) openDevice() (io.ReadCloser, error) {
-	port, err := serial.Open(f.input, &serial.Mode{BaudRate: f.baud})
-	var pe *serial.PortError
-	switch {
-	case err == nil:
-		return port, nil
-	case errors.As(err, &pe) && pe.Code() == serial.InvalidSerialPort:
-		return os.Open(f.input) // another character device, such as /dev/null
-	case errors.As(err, &pe) && pe.Code() == serial.PermissionDenied:
-		return nil, fmt.Errorf("%s: %w; your user may have to be in the group dialout", f.input, err)
-	case errors.As(err, &pe) && pe.Code() == serial.PortBusy:
-		return nil, fmt.Errorf("%s: %w; another program has it open", f.input, err)
-	}
-	return nil, fmt.Errorf("%s: %w", f.input, err)
-}
-
 // grace is how long an interrupt waits for what is already under way: in a
 // pipeline it reaches the writer too, whose last words are worth having.
 const grace = 100 * time.Millisecond
 
-// pump sends the input through the filter, until one of them or ctx ends.
-func pump(ctx context.Context, filter *trace.Filter, in io.Reader) error {
+// openRecords begins to read the second port, if there is one, and returns a function that
+// waits for its end, or that of ctx.
+func (f *symbolizeFlags) openRecords(ctx context.Context, stdin io.Reader, stderr io.Writer) (wait func(context.Context), err error) {
+	if f.recordPort == "" {
+		return func(context.Context) {}, nil
+	}
+	in, err := source.Open(ctx, f.recordPort, source.Options{
+		Baud: f.baud, Reconnect: f.reconnect, Follow: f.follow, Stdin: stdin,
+		Note: func(s string) { fmt.Fprintf(stderr, "zf symbolize: %s\n", s) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("-record-port: %w", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer in.Close()
+		frames := f.records.frames()
+		defer func() {
+			frames.Close()
+			if n := frames.Skipped(); n > 0 {
+				fmt.Fprintf(stderr, "zf symbolize: %d bytes of %s were no part of a record that came whole\n", n, f.recordPort)
+			}
+		}()
+		buf := make([]byte, 32<<10)
+		for {
+			n, err := in.Read(buf)
+			frames.Write(buf[:n])
+			switch {
+			case err == io.EOF, n == 0 && err == nil:
+				return
+			case errors.Is(err, source.ErrCut):
+				frames.Close()
+			case err != nil:
+				if ctx.Err() == nil {
+					fmt.Fprintf(stderr, "zf symbolize: -record-port: %v\n", err)
+				}
+				return
+			}
+		}
+	}()
+	return func(ctx context.Context) {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+		}
+		select {
+		case <-done:
+		case <-time.After(grace):
+		}
+	}, nil
+}
+
+// A sink takes an input that may break off and begin anew.
+type sink interface {
+	io.Writer
+	Cut() error
+}
+
+// withRecords is a filter behind what takes the records out.
+type withRecords struct {
+	*stream.Text
+	filter *trace.Filter
+}
+
+func (w withRecords) Cut() error { return errors.Join(w.Text.Cut(), w.filter.Cut()) }
+
+// pump sends the input to a sink, until one of them or ctx ends, or failed brings an
+// error.
+func pump(ctx context.Context, to sink, in io.Reader, failed <-chan error) error {
 	done := make(chan error, 1)
-	go func() { done <- copyInput(filter, in) }()
+	go func() { done <- copyInput(to, in) }()
 	select {
 	case err := <-done:
+		return err
+	case err := <-failed:
 		return err
 	case <-ctx.Done():
 	}
@@ -306,27 +387,24 @@ func pump(ctx context.Context, filter *trace.Filter, in io.Reader) error {
 	}
 }
 
-func copyInput(filter *trace.Filter, in io.Reader) error {
+func copyInput(to sink, in io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := in.Read(buf)
 		if n > 0 {
-			if _, err := filter.Write(buf[:n]); err != nil {
+			if _, err := to.Write(buf[:n]); err != nil {
 				return fmt.Errorf("output: %w", err)
 			}
 		}
 		switch {
-		case err == io.EOF, gone(err), n == 0 && err == nil:
+		case err == io.EOF, n == 0 && err == nil:
 			return nil
+		case errors.Is(err, source.ErrCut):
+			if err := to.Cut(); err != nil {
+				return fmt.Errorf("output: %w", err)
+			}
 		case err != nil:
 			return fmt.Errorf("input: %w", err)
 		}
 	}
-}
-
-// gone reports whether the error says that the other end of a serial line, or
-// the line itself, is there no more. For a machine's console that is the end.
-func gone(err error) bool {
-	var pe *serial.PortError
-	return errors.Is(err, syscall.EIO) || errors.As(err, &pe) && pe.Code() == serial.PortClosed
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+func TestMain(m *testing.M) {
+	image.RunTool()
+	os.Exit(m.Run())
+}
+
+// TestLoaders boots by one loader of each family; `make test-boot` does by all.
+func TestLoaders(t *testing.T) {
+	l := lab{dir: t.TempDir(), root: "../..", stderr: t.Output()}
+	for _, name := range []string{"qemu-pvh-microvm", "grub-bios-q35", "grub-uefi-q35", "linux-kexec-q35"} {
+		todo, err := choose([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		times, serial, err := l.try(t.Context(), todo[0])
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, serial)
+		} else if times.kernel == 0 || times.program < times.kernel {
+			t.Errorf("%s: the kernel is up after %v, the program after %v", name, times.kernel, times.program)
+		}
+	}
+}
+
+// TestCheck: what a loader does wrong is noticed.
+func TestCheck(t *testing.T) {
+	l := lab{dir: t.TempDir(), root: "../..", stderr: t.Output()}
+	todo, err := choose([]string{"qemu-multiboot-q35"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := todo[0]
+	_, serial, err := l.try(t.Context(), r)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, serial)
+	}
+	elf, err := l.image(t.Context(), r.loaders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := strings.LastIndex(serial, "zeroframe ")
+	for _, tt := range []struct{ name, serial, want string }{
+		{"one boot", serial[:second], "1 boot reports"},
+		{"another loader", strings.Replace(serial, "qemu, multiboot", "GRUB, multiboot", 1), "the loader is"},
+		{"little memory", strings.Replace(serial, " KiB usable", "0 KiB usable", 1), "usable of 256 MiB"},
+		{"a screen", strings.Replace(serial, "memory  ", "screen  1x1\r\nmemory  ", 1), "the screen is"},
+		{"other arguments", strings.ReplaceAll(serial, "two words", "two"), "the program did not say"},
+		{"no trace of the boot before", strings.Replace(serial, "zf1 previous 1", "zf1 previous 0", 1), "2 traces"},
+		{"a damaged trace", strings.Replace(serial, "zf1 #0 pc 0x", "zf1 #0 pc 0x1", 1), "complete false"},
+	} {
+		if err := check(elf, tt.serial, r, 256); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
+		}
+	}
+	if err := check(elf, serial, r, 256); err != nil {
+		t.Errorf("unchanged: %v", err)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	if _, err := choose([]string{"lilo"}); err == nil || !strings.Contains(err.Error(), `no row "lilo"`) {
+		t.Errorf("choose(lilo) = %v", err)
+	}
+	all, err := choose(nil)
+	if err != nil || len(all) != len(rows) {
+		t.Errorf("choose() = %d rows, %v", len(all), err)
+	}
+	seen := map[string]bool{}
+	for _, r := range all {
+		if seen[r.name] {
+			t.Errorf("there are two rows %s", r.name)
+		}
+		seen[r.name] = true
+	}
+}
+
+// TestVariables: a Linux that the user names is taken.
+func TestVariables(t *testing.T) {
+	vmlinuz := filepath.Join(t.TempDir(), "vmlinuz")
+	t.Setenv(kernelVariable, vmlinuz)
+	var said bytes.Buffer
+	l, err := findLinux(t.Context(), "../..", &said)
+	if err != nil || l.vmlinuz != vmlinuz {
+		t.Errorf("findLinux = %+v, %v; want %s\n%s", l, err, vmlinuz, &said)
+	}
+}

@@ -1,0 +1,427 @@
+package qemu
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The monitor, as a person types at it: in a terminal of tmux, at zf run.
+
+// A screen is a terminal in which a command runs.
+type screen struct {
+	t      *testing.T
+	tmux   string
+	socket string
+}
+
+// inTmux runs a command in a terminal of 80 columns; its last line there says its status.
+func inTmux(t *testing.T, words ...string) *screen {
+	t.Helper()
+	s := &screen{t, need(t, "tmux"), filepath.Join(t.TempDir(), "s")}
+	for i, w := range words {
+		words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	conf := filepath.Join(t.TempDir(), "tmux.conf")
+	if err := os.WriteFile(conf, []byte("set -g history-limit 20000\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s.run("-f", conf, "new-session", "-d", "-x", "80", "-y", "50", "sh", "-c", strings.Join(words, " ")+"; echo STATUS $?; sleep 1000")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the terminal:\n%s", s.text())
+		}
+		exec.Command(s.tmux, "-S", s.socket, "kill-server").Run()
+	})
+	return s
+}
+
+func (s *screen) run(args ...string) string {
+	s.t.Helper()
+	out, err := exec.Command(s.tmux, append([]string{"-S", s.socket}, args...)...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("tmux %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// text is all that the terminal has shown; lines that it has wrapped are joined.
+func (s *screen) text() string {
+	return strings.TrimRight(s.run("capture-pane", "-p", "-J", "-S", "-"), "\n ")
+}
+
+// key presses keys by tmux's names.
+func (s *screen) key(keys ...string) { s.run(append([]string{"send-keys"}, keys...)...) }
+
+// typed types text and presses Enter.
+func (s *screen) typed(text string) {
+	s.run("send-keys", "-l", text)
+	s.key("Enter")
+}
+
+// until waits until the terminal shows what the expression matches, n times or more.
+func (s *screen) until(what string, n int) string {
+	s.t.Helper()
+	re := regexp.MustCompile(what)
+	for end := time.Now().Add(limit / 2); ; time.Sleep(20 * time.Millisecond) {
+		text := s.text()
+		if len(re.FindAllString(text, -1)) >= n {
+			return text
+		}
+		if time.Now().After(end) || strings.Contains(text, "\nSTATUS ") {
+			s.t.Fatalf("the terminal does not show %q %d times", what, n)
+		}
+	}
+}
+
+const monitorPrompt = `(?m)^monitor>`
+
+// ask types a command at the prompt and returns the answer.
+func (s *screen) ask(command string) string {
+	s.t.Helper()
+	n := strings.Count(s.text(), "\nmonitor>")
+	s.typed(command)
+	text := s.until(monitorPrompt+`$`, 1)
+	for end := time.Now().Add(limit / 2); strings.Count(text, "\nmonitor>") <= n; time.Sleep(20 * time.Millisecond) {
+		if text = s.text(); time.Now().After(end) {
+			s.t.Fatalf("no prompt came after %q", command)
+		}
+	}
+	all := strings.Split(text, "\nmonitor>")
+	_, answer, _ := strings.Cut(all[n], "\n")
+	return answer
+}
+
+// TestMonitorStuck looks at a program whose runtime is stuck: a goroutine that cannot be
+// preempted has the only processor and a lock.
+func TestMonitorStuck(t *testing.T) {
+	s := inTmux(t, zfCommand(t), "run", "-q", "-timeout", "100s", "./testdata/monitor", "--", "stuck")
+	s.until(`(?m)^stuck$`, 1)
+	time.Sleep(300 * time.Millisecond)
+	s.key("C-]")
+	head := s.until(monitorPrompt, 1)
+	if !regexp.MustCompile(`monitor: stopped at \d+\.\d{3} s, `).MatchString(head) {
+		t.Errorf("the prompt does not say when the machine was stopped")
+	}
+
+	if a := s.ask("help"); !strings.Contains(a, "\n  bt  ") || !strings.Contains(a, "\n  reboot  ") {
+		t.Errorf("help says %q", a)
+	}
+	list := s.ask("goroutines")
+	for _, want := range []string{
+		`(?m)^[* ] +1 \[running\] main\.turn\+0x[0-9a-f]+ turn_amd64\.s:\d+$`,
+		`(?m)^  +\d+ \[sync\.Mutex\.Lock.*\] main\.waiter\+0x[0-9a-f]+ `,
+	} {
+		if !regexp.MustCompile(want).MatchString(list) {
+			t.Errorf("goroutines says\n%s\nwithout %s", list, want)
+		}
+	}
+	turning := regexp.MustCompile(`(\d+) \[running\] main\.turn`).FindStringSubmatch(list)
+	if turning == nil {
+		t.FailNow()
+	}
+	// zf resolves the trace: file and line with their folder.
+	trace := s.ask("goroutine " + turning[1])
+	for _, want := range []string{`main\.turn`, `testdata/monitor/turn_amd64\.s:\d+`, `main\.holder\+0x`, `testdata/monitor/main\.go:\d+`, `zf1 stop .*\(complete\)`} {
+		if !regexp.MustCompile(want).MatchString(trace) {
+			t.Errorf("the trace of goroutine %s lacks %s", turning[1], want)
+		}
+	}
+	waiting := regexp.MustCompile(`(\d+) \[sync\.Mutex\.Lock`).FindStringSubmatch(list)
+	if trace := s.ask("goroutine " + waiting[1]); !strings.Contains(trace, "main.waiter+0x") {
+		t.Error("the trace of the goroutine that waits does not show where")
+	}
+	if a := s.ask("goroutine 99999"); !strings.Contains(a, "no such goroutine") {
+		t.Errorf("an unknown goroutine: %q", a)
+	}
+
+	// What was interrupted, in three ways.
+	trace = s.ask("bt")
+	m := regexp.MustCompile(`#0 pc 0x([0-9a-f]+) sp 0x([0-9a-f]+)`).FindStringSubmatch(trace)
+	if m == nil || !strings.Contains(trace, "zf1 reason monitor") {
+		t.Fatalf("bt says\n%s", trace)
+	}
+	regs := s.ask("regs")
+	for name, digits := range map[string]string{"rip": m[1], "rsp": m[2]} {
+		v, _ := strconv.ParseUint(digits, 16, 64)
+		if want := fmt.Sprintf("%s %016x", name, v); !strings.Contains(regs, want) {
+			t.Errorf("regs says\n%s\nthe trace has %s", regs, want)
+		}
+	}
+	words := regexp.MustCompile(`zf1 mem 0x` + m[2] + `: ([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+)`).FindStringSubmatch(trace)
+	memory := regexp.MustCompile(`0x([0-9a-f]{16})\b[^:]`).FindAllStringSubmatch(s.ask("x/3gx rsp")+"\n", -1)
+	if words == nil || len(memory) != 3 {
+		t.Fatalf("x/3gx rsp shows %q; the trace %q", memory, words)
+	}
+	for i := range memory {
+		a, _ := strconv.ParseUint(memory[i][1], 16, 64)
+		b, _ := strconv.ParseUint(words[i+1], 16, 64)
+		if a != b {
+			t.Errorf("word %d at rsp: x shows %#x, the trace %#x", i, a, b)
+		}
+	}
+
+	if a := s.ask("x 0x10"); !strings.Contains(a, "cannot be read: nothing is mapped at 0x10") {
+		t.Errorf("x 0x10: %q", a)
+	}
+	if a := s.ask("x 0x1000000000000000"); !strings.Contains(a, "cannot be read") {
+		t.Errorf("x of an address that is none: %q", a)
+	}
+	if a := s.ask("x/2xb main.turn"); !regexp.MustCompile(`0x0000000000[0-9a-f]{6}: 0xf3 0x90`).MatchString(a) { // PAUSE
+		t.Errorf("x/2xb main.turn: %q", a)
+	}
+	if a := s.ask("sym main.holder"); !regexp.MustCompile(`^0x[0-9a-f]+ to 0x[0-9a-f]+ main\.holder$`).MatchString(strings.TrimSpace(a)) {
+		t.Errorf("sym main.holder: %q", a)
+	}
+	if a := s.ask("threads"); !regexp.MustCompile(`(?m)^\* +\d+ +\d+\.\d{3} s  running: `).MatchString(a) || strings.Count(a, "\n") < 2 {
+		t.Errorf("threads says\n%s", a)
+	}
+	if a := s.ask("thread 1"); !regexp.MustCompile(`thread=1 .*\n(.*\n)*zf1 reason thread 1: `).MatchString(a) {
+		t.Errorf("thread 1 says\n%s", a)
+	}
+	stacks := s.ask("stacks")
+	for _, name := range []string{"boot", "pf", "exc", "irq", "df", "nmi", "mc", "debug", "panic", "nested", "kernel"} {
+		if !regexp.MustCompile(`(?m)^` + name + ` +\d+ +\d+ +\d+  [#.]{32}`).MatchString(stacks) {
+			t.Errorf("stacks says\n%s\nwithout %s", stacks, name)
+		}
+	}
+
+	// The line: corrected, dropped, brought back.
+	s.run("send-keys", "-l", "xxrew")
+	s.key("BSpace", "BSpace", "C-u")
+	if a := s.ask("sym main.holder"); !strings.Contains(a, "main.holder") {
+		t.Errorf("after ^U: %q", a)
+	}
+	s.key("Up", "BSpace", "BSpace", "BSpace", "BSpace", "BSpace", "BSpace")
+	if a := s.ask("turn"); !strings.Contains(a, "main.turn") {
+		t.Errorf("after the upward arrow: %q", a)
+	}
+	s.run("send-keys", "-l", "reboo")
+	s.key("C-c")
+	s.until(`(?m)^monitor> reboo\^C$`, 1)
+	if a := s.ask("bogus"); !strings.Contains(a, "bogus: no such command") {
+		t.Errorf("an unknown command: %q", a)
+	}
+
+	// The machine goes on, and is stopped again.
+	s.typed("continue")
+	time.Sleep(300 * time.Millisecond)
+	n := strings.Count(s.text(), "monitor: stopped at")
+	s.key("C-]")
+	s.until(`monitor: stopped at`, n+1)
+	s.until(monitorPrompt+`$`, 1)
+	s.typed("crash panic")
+	text := s.until(`STATUS \d+`, 1)
+	if !strings.Contains(text, "reason crash panic was typed at the monitor") || !strings.Contains(text, "STATUS 1") {
+		t.Error("crash panic did not end in a trace, with status 1")
+	}
+}
+
+// monitored starts testdata/monitor, and returns what types at it and the screen.
+func monitored(t *testing.T, options, mode string) (keys io.Writer, out *log, vm *VM) {
+	t.Helper()
+	r, w := io.Pipe()
+	out = new(log)
+	vm, err := Start(t.Context(), Config{Kernel: program(t, "monitor"), Timeout: limit, Append: options + " -- " + mode, Stdin: r, Stdout: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		w.Close()
+		vm.Kill()
+		vm.Wait()
+		if t.Failed() {
+			t.Logf("serial port:\n%s", out)
+		}
+	})
+	return w, out, vm
+}
+
+// TestMonitorClock: while the monitor is open the clock stands still, but that of the
+// day, and the watchdog does not bark.
+func TestMonitorClock(t *testing.T) {
+	t.Parallel()
+	const open = 4 * time.Second
+	keys, out, vm := monitored(t, "watchdog=3 profile=on", "clock")
+	out.waitFor(t, "sleeping\r\n")
+	time.Sleep(300 * time.Millisecond) // for the machine to be idle
+	io.WriteString(keys, "\x1d")
+	out.waitFor(t, "monitor> ")
+	if !strings.Contains(out.String(), "s, idle: all threads wait") {
+		t.Error("the monitor does not say that the machine was idle")
+	}
+	io.WriteString(keys, "threads\r")
+	out.waitFor(t, "thread     CPU  does")
+	io.WriteString(keys, "thread 1\r")
+	out.waitFor(t, "zf1 done")
+	time.Sleep(open)
+	io.WriteString(keys, "profile\rcontinue\r")
+	res, err := vm.Wait()
+	m := regexp.MustCompile(`slept (\d+) ms, wall (\d+) ms`).FindStringSubmatch(out.String())
+	if err != nil || res.Outcome != Exited || m == nil {
+		t.Fatalf("the machine: %v, %v; want the program's end", res.Outcome, err)
+	}
+	slept, _ := strconv.Atoi(m[1])
+	wall, _ := strconv.Atoi(m[2])
+	if slept < 1500 || slept > 1500+int(open.Milliseconds())/2 {
+		t.Errorf("a sleep of 1500 ms took %d with the monitor open for %v", slept, open)
+	}
+	// The running time that is profiled goes on, too, not the time in the monitor.
+	if m := regexp.MustCompile(`taken, over (\d+)\.\d+ s`).FindStringSubmatch(out.String()); m == nil || m[1] != "0" && m[1] != "1" {
+		t.Errorf("the profiler says %q; want less than two seconds", m)
+	}
+	if wall < 1500+int(open.Milliseconds())-10 {
+		t.Errorf("by the time of day it took %d ms; want the monitor's %v in it", wall, open)
+	}
+}
+
+// TestMonitorKey: to whom ^] goes.
+func TestMonitorKey(t *testing.T) {
+	for _, tt := range []struct {
+		name, options string
+		keys          []string // each is typed when the one before has been answered
+		want          []string
+	}{
+		{"at the empty prompt it is the program's", "", []string{"a", "\x1d", "\x1d", "b\r"}, []string{"a", "monitor> ", "^]", `got "a\x1db\n"`}},
+		{"behind it nothing is lost", "", []string{"ab", "\x1dhelp bt\rcontinue\rcd\r"}, []string{"ab", `got "abcd\n"`}},
+		{"monitor=off", "monitor=off", []string{"\x1d\r"}, []string{`got "\x1d\n"`}},
+		{"a pipe's bytes are the program's", "tty=pipe", []string{"a\x1db\n"}, []string{`got "a\x1db\n"`}},
+		{"a pipe's escape", "tty=pipe", []string{"a\x10\x1d", "continue\r", "b\n"}, []string{"monitor> ", "continue", `got "ab\n"`}},
+		{"raw", "tty=raw", []string{"a\x1db\n"}, []string{`got "a\x1db\n"`}},
+		{"raw, monitor=on", "tty=raw monitor=on", []string{"a\x1d", "\x04", "b\n"}, []string{"monitor> ", "", `got "ab\n"`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			keys, out, vm := monitored(t, tt.options, "echo")
+			out.waitFor(t, "ready")
+			for i, k := range tt.keys {
+				io.WriteString(keys, k)
+				out.waitFor(t, tt.want[i])
+			}
+			if res, err := vm.Wait(); err != nil || res.Outcome != Exited {
+				t.Errorf("the machine: %v, %v", res.Outcome, err)
+			}
+		})
+	}
+}
+
+// TestMonitorElsewhere: before the program, and after a death.
+func TestMonitorElsewhere(t *testing.T) {
+	t.Parallel()
+	keys, out, vm := monitored(t, "monitor panic=monitor", "echo")
+	out.waitFor(t, "monitor> ")
+	if s := out.String(); !strings.Contains(s, "monitor: the program has not started") || strings.Contains(s, "ready") {
+		t.Error("the monitor did not open before the program")
+	}
+	io.WriteString(keys, "bt\r")
+	out.waitFor(t, "zf1 done")
+	io.WriteString(keys, "goroutines\r")
+	out.waitFor(t, "there are none before the program starts")
+	io.WriteString(keys, "continue\r")
+	out.waitFor(t, "ready\r\n")
+	io.WriteString(keys, "\x1d")
+	out.waitFor(t, "monitor: stopped at")
+	io.WriteString(keys, "crash nil\r")
+	out.waitFor(t, "monitor: the kernel has died")
+	io.WriteString(keys, "goroutines\r")
+	out.waitFor(t, "] main.main+0x")
+	io.WriteString(keys, "continue\r")
+	res, err := vm.Wait()
+	if err != nil || res.Outcome != Traced {
+		t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
+	}
+	if !strings.Contains(out.String(), "nil pointer dereference, read of 0x8") {
+		t.Error("there is no trace of the nil pointer")
+	}
+}
+
+// TestMonitorCrashes: each kind kills as it says.
+func TestMonitorCrashes(t *testing.T) {
+	for kind, want := range map[string]string{
+		"gp": "general protection fault", "divide": "integer divide by zero", "bounds": "index out of range",
+		"overflow": "stack overflow", "quit": "SIGQUIT",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			keys, out, vm := monitored(t, "", "echo")
+			out.waitFor(t, "ready\r\n")
+			io.WriteString(keys, "\x1d")
+			out.waitFor(t, "monitor> ")
+			io.WriteString(keys, "crash "+kind+"\rcontinue\r")
+			if res, err := vm.Wait(); err != nil || res.Outcome != Traced {
+				t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
+			}
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no trace says %q", want)
+			}
+		})
+	}
+}
+
+// TestMonitorRecords: what is recorded is told and sent at the prompt.
+func TestMonitorRecords(t *testing.T) {
+	t.Parallel()
+	keys, out, vm := monitored(t, "profile=on record=fds", "echo")
+	out.waitFor(t, "ready\r\n")
+	io.WriteString(keys, "\x1d")
+	out.waitFor(t, "monitor> ")
+	for _, q := range []struct{ command, want string }{
+		{"profile", "samples are taken, over "},
+		{"profile off", "no samples are taken now; they were over "},
+		{"profile dump", "sent\r\n"},
+		{"profile sideways", "want on, off or dump"},
+		{"probe", "nothing is probed"},
+		{"handles", "kind "},
+		{"handles fd", " since "},
+		{"handles send", "monitor> "},
+	} {
+		before := len(out.String())
+		io.WriteString(keys, q.command+"\r")
+		for end := time.Now().Add(limit / 2); ; time.Sleep(5 * time.Millisecond) {
+			answer := out.String()[before:]
+			if strings.HasSuffix(answer, "monitor> ") && strings.Contains(answer, q.want) {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: %q; want %q", q.command, answer, q.want)
+			}
+		}
+	}
+	r := read([]byte(out.String()), nil)
+	if len(r.records) != 2 || len(r.damages) != 0 {
+		t.Errorf("%d records and %q; want the profile and the snapshot", len(r.records), r.damages)
+	}
+	io.WriteString(keys, "continue\rx\r")
+	if res, err := vm.Wait(); err != nil || res.Outcome != Exited {
+		t.Errorf("the machine: %v, %v", res.Outcome, err)
+	}
+}
+
+// TestMonitorReboot: the machine boots again.
+func TestMonitorReboot(t *testing.T) {
+	t.Parallel()
+	r, w := io.Pipe()
+	out := new(log)
+	vm, err := Start(t.Context(), Config{Kernel: program(t, "monitor"), Timeout: limit, Append: "report=off -- echo", Stdin: r, Stdout: out, Reboots: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close(); vm.Kill(); vm.Wait() })
+	out.waitFor(t, "ready")
+	io.WriteString(w, "\x1dreboot\r")
+	out.waitFor(t, "reboot\r\nzeroframe ")
+	for end := time.Now().Add(limit / 2); strings.Count(out.String(), "ready") < 2 && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	io.WriteString(w, "x\r")
+	if res, err := vm.Wait(); err != nil || res.Outcome != Exited || !strings.Contains(out.String(), `got "x\n"`) {
+		t.Errorf("the machine: %v, %v; serial port:\n%s", res.Outcome, err, out)
+	}
+}

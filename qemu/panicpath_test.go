@@ -1,0 +1,165 @@
+package qemu
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// The panic path where its parts meet: the monitor, records, the screen and NMIs.
+
+// damaged boots testdata/damage and returns its traces.
+func damaged(t *testing.T, cfg Config, options, mode string) (serial string, all []*labTrace) {
+	t.Helper()
+	path, symbols, err := programSymbols(t, "damage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Kernel = path
+	res, err, serial := boot(t, cfg, options+" -- "+mode)
+	if err != nil || res.Outcome != Traced {
+		t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
+	}
+	return serial, traces(t, symbols, serial)
+}
+
+// TestDrawingDies: the screen's memory goes away. The first fault has its whole trace by the
+// serial port, though a line stands begun on the screen, too.
+func TestDrawingDies(t *testing.T) {
+	t.Parallel()
+	_, all := damaged(t, Config{Extra: []string{"-vga", "std"}}, "console=both", "screen")
+	if len(all) != 1 || !all[0].Complete || all[0].Damaged || !strings.HasPrefix(all[0].Reason, "page fault, write to unmapped 0x70000") ||
+		!strings.HasPrefix(all[0].chain(), "kernel: arch/amd64.Store16 kernel/screen.drawVGA ") {
+		t.Errorf("%d traces, the first %+v", len(all), all)
+	}
+}
+
+// TestThreadsDamaged: the table of threads is broken, which tells where a death was. The
+// first fault is told all the same.
+func TestThreadsDamaged(t *testing.T) {
+	t.Parallel()
+	serial, all := damaged(t, Config{}, "", "threads")
+	if len(all) == 0 || !strings.HasPrefix(all[0].Reason, "page fault, read of unmapped 0x70000") || all[0].Thread != 1 {
+		t.Errorf("%d traces; the serial port: %q", len(all), serial)
+	}
+}
+
+// TestAsleep: the goroutines that are listed behind a death do not take its place, neither at
+// the monitor's prompt nor in the record.
+func TestAsleep(t *testing.T) {
+	t.Parallel()
+	const reason = "all goroutines are asleep"
+	r, w := io.Pipe()
+	path, symbols, err := programSymbols(t, "damage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := new(log)
+	vm, err := Start(t.Context(), Config{Kernel: path, Timeout: limit, Append: "panic=monitor report=off -- asleep", Stdin: r, Stdout: out, Reboots: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close(); vm.Kill(); vm.Wait() })
+	out.waitFor(t, "monitor> ")
+	listed := len(traces(t, symbols, out.String()))
+	io.WriteString(w, "bt\r")
+	out.waitFor(t, fmt.Sprintf("zf1 begin %d ", listed+1))
+	out.waitForTraces(t, listed+1)
+	if all := traces(t, symbols, out.String()); listed < 4 || !strings.Contains(all[listed].Reason, reason) || all[listed].chain() != all[0].chain() {
+		t.Errorf("%d traces, and then %q: %s; want four or more, and the first again", listed, all[listed].Reason, all[listed].chain())
+	}
+	// Nor does what dies at the prompt.
+	io.WriteString(w, "crash nil\r")
+	out.waitForTraces(t, listed+2)
+	io.WriteString(w, "reboot\r")
+	out.waitFor(t, diedBefore)
+	out.waitFor(t, "previous boot's last lines")
+	if _, after, _ := strings.Cut(out.String(), diedBefore); !strings.Contains(after[:min(100, len(after))], reason) {
+		t.Errorf("the next boot says %.100q; want %q", after, reason)
+	}
+}
+
+// waitForTraces waits until that many traces are out.
+func (l *log) waitForTraces(t *testing.T, n int) {
+	t.Helper()
+	for end := time.Now().Add(limit / 2); ended(l) < n; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the guest sent %q; want %d traces", l, n)
+		}
+	}
+}
+
+// TestMonitorOnDeadStack: loads of the monitor's that fault use the stack on which a page
+// fault has died; `continue` ends the machine all the same.
+func TestMonitorOnDeadStack(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	r, w := io.Pipe()
+	out := new(log)
+	vm, err := Start(t.Context(), Config{Kernel: path, Timeout: limit, Append: "crash=early.nil-write panic=monitor", Stdin: r, Stdout: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close(); vm.Kill(); vm.Wait() })
+	out.waitFor(t, "monitor> ")
+	io.WriteString(w, "x/gx 0x7000000000\r")
+	out.waitFor(t, "nothing is mapped at 0x7000000000")
+	io.WriteString(w, "continue\r")
+	res, err := vm.Wait()
+	if all := traces(t, symbols, out.String()); err != nil || res.Outcome != Traced || len(all) != 1 {
+		t.Errorf("the machine: %v, %v, %d traces; want %v and one", res.Outcome, err, len(all), Traced)
+	}
+}
+
+// TestNMIInRecord: an NMI in the middle of a record's line. Its trace begins on a line of its
+// own, and the record is whole.
+func TestNMIInRecord(t *testing.T) {
+	t.Parallel()
+	path := program(t, "records")
+	symbols, err := symbol.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 600 << 10
+	vm, out := start(t, Config{Kernel: path, Timeout: 5 * limit, Append: fmt.Sprintf("report=off -- large %d", size)}, "")
+	out.waitFor(t, "\x1ezfr test.large 1 9 ")
+	// One that comes while the goroutines are listed may be dropped, so the record has to go
+	// on before the next one.
+	const times = 3
+	for n, end := 0, time.Now().Add(limit); n < times; time.Sleep(20 * time.Millisecond) {
+		s := out.String()
+		if s = s[max(strings.LastIndex(s, "zf1 done"), 0):]; strings.Contains(s, "\x1ezfr") && !strings.Contains(s, "zf1 begin") {
+			if err := vm.InjectNMI(); err != nil {
+				t.Fatal(err)
+			}
+			n++
+			for strings.Count(out.String(), "zf1 reason NMI") < n && time.Now().Before(end) {
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatal("the record does not go on")
+		}
+	}
+	if res, err := vm.Wait(); err != nil || res.Outcome != Exited {
+		t.Errorf("the machine: %v, %v", res.Outcome, err)
+	}
+	r := read(out.buf.Bytes(), nil)
+	nmis := 0
+	for _, tr := range traces(t, symbols, r.text.String()) {
+		if tr.Kind == "nmi" && !tr.Damaged && tr.Complete {
+			nmis++
+		}
+	}
+	if nmis != times {
+		t.Errorf("%d whole traces of NMIs; want %d", nmis, times)
+	}
+	if got := r.records["1 test.large"]; string(got) != string(recordData(7, size)) {
+		t.Errorf("the record has %d bytes; want %d of the right ones (%q)", len(got), size, r.damages)
+	}
+}

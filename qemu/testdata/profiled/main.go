@@ -1,0 +1,130 @@
+// Profiled is a program to take profiles of. Its argument says what it does:
+//
+//	deep N     spins in a function under N others
+//	shares MS  spends known shares of its time in three functions, and writes what
+//	           runtime/pprof has made of it to the record "pprof"
+//	die        spins and dies
+//	calls      spends its time in a system call
+//	step       compares the stack of a sample at each instruction with that of a trace
+//	alloc MS   allocates, sorts, formats: as programs do
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var sink int
+
+//go:noinline
+func spin(n int) {
+	for i := 0; i < n; i++ {
+		sink += i * i
+	}
+}
+
+//go:noinline
+func deep(depth, n int) {
+	if depth > 0 {
+		deep(depth-1, n)
+		sink++ // no tail call
+		return
+	}
+	spin(n)
+}
+
+// Three functions of which each takes so many units of time.
+
+//go:noinline
+func one(n int) { spin(n); sink++ }
+
+//go:noinline
+func three(n int) { spin(3 * n); sink++ }
+
+//go:noinline
+func six(n int) { spin(6 * n); sink++ }
+
+func main() {
+	runtime.GOMAXPROCS(1)
+	sink++
+	args := append(os.Args[1:], "", "")
+	n, _ := strconv.Atoi(args[1])
+	switch args[0] {
+	case "deep":
+		deep(n, 300_000_000)
+	case "shares":
+		shares(time.Duration(n) * time.Millisecond)
+	case "die":
+		deep(5, 50_000_000)
+		var p *int
+		sink = *p
+	case "calls":
+		for range 20_000 {
+			var b [64 << 10]byte
+			f, _ := syscall.Open("/dev/zero", syscall.O_RDONLY, 0)
+			syscall.Read(f, b[:])
+			syscall.Close(f)
+		}
+	case "step":
+		step()
+	case "alloc":
+		alloc(time.Duration(n) * time.Millisecond)
+	}
+	fmt.Println("profiled: done", sink != 0)
+}
+
+func shares(d time.Duration) {
+	var b bytes.Buffer
+	// More than StartCPUProfile takes: it says that it cannot set another rate, and goes on.
+	runtime.SetCPUProfileRate(500)
+	if err := pprof.StartCPUProfile(&b); err != nil {
+		fmt.Println("profiled:", err)
+		os.Exit(5)
+	}
+	// In no step with any timer.
+	random := uint32(1)
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		random = random*1664525 + 1013904223
+		n := 1000 + int(random>>18)
+		one(n)
+		three(n)
+		six(n)
+	}
+	pprof.StopCPUProfile()
+	f, err := os.OpenFile("/dev/record", os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.Write(append([]byte("pprof\n"), b.Bytes()...))
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		fmt.Println("profiled:", err)
+		os.Exit(5)
+	}
+}
+
+func alloc(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		m := map[string][]int{}
+		for i := range 200 {
+			k := strings.Repeat("k", i%17) + strconv.Itoa(i%50)
+			m[k] = append(m[k], (i*7919)%211)
+		}
+		var all []string
+		for k, v := range m {
+			sort.Ints(v)
+			all = append(all, fmt.Sprintf("%s=%v", k, v))
+		}
+		sort.Strings(all)
+		sink += len(strings.Join(all, ","))
+	}
+}

@@ -1,0 +1,317 @@
+package main
+
+// `zf handles` shows a snapshot of what a target has open, `zf leaks` compares two, and
+// `zf run -handles` keeps them. The kernel sends one when it ends, and when it is asked.
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/zeroframe/zeroframe/tools/resource"
+	"github.com/zeroframe/zeroframe/tools/stream"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+const handlesText = `Handles shows what a program had open at a time, and from where each of it was
+opened: page frames, mappings, file descriptors, threads, timers, waits for a
+futex, and kinds of the program's own (package kernel/resource). What was closed
+twice has three stacks: that of the open, of the first close and of the second.
+
+The kernel logs what the option record= names, and nothing without it:
+
+  zf run -append record=fds,maps -handles out prog
+  zf handles out
+  zf handles -key fd:7 out
+
+record= is a list of pages, maps, fds, threads, timers, futexes, user and all.
+record.ring=BYTES is the size of the ring of the latest events (65536),
+record.open=N how many things may be open (4096, and all of RAM with pages),
+depot=BYTES the room for stacks (262144).
+
+A snapshot leaves when the program exits, when it dies, when it calls
+resource.Dump, and with the monitor's command handles. FILE is what zf run
+-handles has written, a record of -records, or the log of a serial port with
+records in it: then the last one counts. Names come from the file or from -e.`
+
+const leaksText = `Leaks compares two snapshots (zf help handles) and shows the stacks that have
+more open in AFTER than in BEFORE, the largest growth first: by bytes, where
+there are bytes, and by number. Snapshots of two runs, and of two builds, can be
+compared: functions and lines count, not addresses, if there are names.
+
+Heap profiles of Go are taken too (zf run -memprofile, runtime/pprof), two of
+them.
+
+  zf run -append record=all -handles out prog
+  zf leaks out.1 out.2
+
+Exit status: 0 nothing has grown; 1 something has; 2 wrong usage.`
+
+// snapshotFlags are those of both commands.
+type snapshotFlags struct {
+	elf    string
+	kinds  string
+	stacks int
+	frames int
+}
+
+// options returns what a report tells.
+func (f *snapshotFlags) options() resource.Options {
+	o := resource.Options{Stacks: f.stacks, Frames: f.frames}
+	o.Dir, _ = os.Getwd() // without it, paths are absolute
+	if f.kinds != "" {
+		o.Kinds = strings.Split(f.kinds, ",")
+	}
+	return o
+}
+
+// runHandles runs `zf handles`.
+func runHandles(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	var f snapshotFlags
+	fs := newFlags("handles", "[-e ELF] [flags] FILE", handlesText, stderr)
+	fs.StringVar(&f.elf, "e", "", "the `ELF` file of the image, for names")
+	fs.StringVar(&f.kinds, "kinds", "", "show these `KINDS` alone, such as fd,map")
+	fs.IntVar(&f.stacks, "n", 10, "show `N` stacks of a kind, or events of a key; 0: all")
+	fs.IntVar(&f.frames, "frames", 16, "show `N` frames of a stack; 0: all")
+	key := fs.String("key", "", "show one `KIND:KEY` alone, such as fd:7, and its last events")
+	asJSON := fs.Bool("json", false, "write all of the snapshot as a JSON object")
+	if code, ok := parse(fs, args); !ok {
+		return code
+	}
+	fail := failing("zf handles", stderr)
+	if fs.NArg() != 1 {
+		return fail(errors.New("want one FILE; `zf handles -h` says more"))
+	}
+	s, err := openSnapshot(fs.Arg(0), f.elf)
+	if err != nil {
+		return fail(err)
+	}
+	switch {
+	case *asJSON:
+		err = s.JSON(stdout)
+	case *key != "":
+		var k resource.Key
+		if k, err = s.ParseKey(*key); err == nil {
+			err = s.About(stdout, k, f.stacks, f.options())
+		}
+	default:
+		err = s.Handles(stdout, f.options())
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return exitOK
+}
+
+// runLeaks runs `zf leaks`.
+func runLeaks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	var f snapshotFlags
+	fs := newFlags("leaks", "[-e ELF] [flags] BEFORE AFTER", leaksText, stderr)
+	fs.StringVar(&f.elf, "e", "", "the `ELF` file of the image, for names")
+	fs.StringVar(&f.kinds, "kinds", "", "compare these `KINDS` alone, such as fd,map")
+	fs.IntVar(&f.stacks, "n", 10, "show `N` stacks of a kind; 0: all")
+	fs.IntVar(&f.frames, "frames", 16, "show `N` frames of a stack; 0: all")
+	byCount := fs.Bool("count", false, "the largest growth in number first, not in bytes")
+	shrunk := fs.Bool("shrunk", false, "show what has shrunk, too")
+	asJSON := fs.Bool("json", false, "write a JSON object for each stack")
+	if code, ok := parse(fs, args); !ok {
+		return code
+	}
+	fail := failing("zf leaks", stderr)
+	if fs.NArg() != 2 {
+		return fail(errors.New("want two files, BEFORE and AFTER; `zf leaks -h` says more"))
+	}
+	var uses [2][]resource.Use
+	for i := range uses {
+		var err error
+		if uses[i], err = openUses(fs.Arg(i), f.elf); err != nil {
+			return fail(err)
+		}
+	}
+	all := resource.Grown(uses[0], uses[1])
+	if *byCount {
+		resource.ByCount(all)
+	}
+	var err error
+	if *asJSON {
+		err = resource.LeaksJSON(stdout, all, f.options())
+	} else {
+		err = resource.Leaks(stdout, all, *shrunk, f.options())
+	}
+	if err != nil {
+		return fail(err)
+	}
+	for _, u := range all {
+		if u.Grown() && (f.kinds == "" || strings.Contains(","+f.kinds+",", ","+u.Kind+",")) {
+			return exitTrace
+		}
+	}
+	return exitOK
+}
+
+// failing returns what says an error of a command, and its exit status.
+func failing(command string, stderr io.Writer) func(error) int {
+	return func(err error) int {
+		fmt.Fprintf(stderr, "%s: %v\n", command, err)
+		return exitUsage
+	}
+}
+
+// openUses reads a snapshot or a heap profile.
+func openUses(path, elf string) ([]resource.Use, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if resource.IsHeap(data) {
+		uses, err := resource.HeapUses(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return uses, nil
+	}
+	s, err := openSnapshot(path, elf)
+	if err != nil {
+		return nil, err
+	}
+	return s.Uses(), nil
+}
+
+// openSnapshot reads a snapshot from a file of its own or from a log. elf is the image for
+// names, or "".
+func openSnapshot(path, elf string) (*resource.Snapshot, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := resource.Read(data)
+	if errors.Is(err, resource.ErrNoSnapshot) {
+		if data = lastRecord(data, resource.Kind); data == nil {
+			return nil, fmt.Errorf("%s: %w, and no log with one in it; was record= on the kernel command line?", path, err)
+		}
+		s, err = resource.Read(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if elf == "" {
+		return s, nil
+	}
+	sym, err := openSymbols(elf)
+	if err != nil {
+		return nil, err
+	}
+	defer sym.Close()
+	if id := sym.BuildID(); id != s.BuildID {
+		return nil, fmt.Errorf("%s: it is of build %s, and %s is build %s; -e wants the image that ran", path, s.BuildID, elf, id)
+	}
+	s.Resolve(sym)
+	return s, nil
+}
+
+// lastRecord returns the data of the last record of a kind in a log, or nil.
+func lastRecord(log []byte, kind string) (data []byte) {
+	t := stream.NewText(nil, stream.Options{OnRecord: func(r stream.Record) {
+		if r.Kind == kind {
+			data = r.Data
+		}
+	}})
+	io.Copy(t, bytes.NewReader(log))
+	t.Close()
+	return data
+}
+
+// keptFiles are files of a kind of record: FILE.1, FILE.2 and so on, and FILE, the latest.
+type keptFiles struct {
+	path string
+	mu   sync.Mutex
+	n    int
+}
+
+// write writes the next one.
+func (k *keptFiles) write(data []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.n++
+	if err := os.WriteFile(fmt.Sprintf("%s.%d", k.path, k.n), data, 0o666); err != nil {
+		return err
+	}
+	return os.WriteFile(k.path, data, 0o666)
+}
+
+// count returns how many there are.
+func (k *keptFiles) count() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.n
+}
+
+// keptSnapshots are the files of zf run -handles.
+type keptSnapshots struct{ keptFiles }
+
+// keep writes a snapshot with its names.
+func (k *keptSnapshots) keep(sym *symbol.File, data []byte) error {
+	s, err := resource.Read(data)
+	if err != nil {
+		return err
+	}
+	s.Resolve(sym)
+	if data, err = s.WithNames(data); err != nil {
+		return err
+	}
+	return k.write(data)
+}
+
+// end says what was kept.
+func (k *keptSnapshots) end(command string, stderr io.Writer) {
+	switch n := k.count(); n {
+	case 0:
+		fmt.Fprintf(stderr, "%s: no snapshot has come; -append record=all has the kernel log\n", command)
+	case 1:
+		fmt.Fprintf(stderr, "%s: a snapshot is in %s; `zf handles %s` shows it\n", command, k.path, k.path)
+	default:
+		fmt.Fprintf(stderr, "%s: %d snapshots are in %s.1 to %s.%d; `zf leaks` compares two\n", command, n, k.path, k.path, n)
+	}
+}
+
+// keptHeap are the files of zf run -memprofile.
+type keptHeap struct {
+	keptFiles
+	empty bool // the runtime keeps no profile
+}
+
+// keep writes a heap profile in pprof's format.
+func (k *keptHeap) keep(sym *symbol.File, data []byte) error {
+	h, err := resource.ReadHeap(data)
+	if err != nil {
+		return err
+	}
+	if h.Rate == 0 {
+		k.empty = true
+		return nil
+	}
+	var b bytes.Buffer
+	if err := h.Profile(sym, filepath.Base(sym.Name())).Write(&b); err != nil {
+		return err
+	}
+	return k.write(b.Bytes())
+}
+
+// end says what was kept.
+func (k *keptHeap) end(command string, stderr io.Writer) {
+	switch n := k.count(); {
+	case k.empty:
+		fmt.Fprintf(stderr, "%s: the program keeps no heap profile; run a package, or what zf build -memprofile makes\n", command)
+	case n == 0:
+		fmt.Fprintf(stderr, "%s: no heap profile has come\n", command)
+	case n == 1:
+		fmt.Fprintf(stderr, "%s: the heap profile is in %s; `go tool pprof -top %s` shows it\n", command, k.path, k.path)
+	default:
+		fmt.Fprintf(stderr, "%s: %d heap profiles are in %s.1 to %s.%d; `zf leaks` compares two\n", command, n, k.path, k.path, n)
+	}
+}

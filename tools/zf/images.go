@@ -1,0 +1,302 @@
+package main
+
+// The images that traces are resolved with: files and folders, opened while text
+// already flows. A folder is looked through when a trace wants a build or a Linux
+// module that is in none of the files.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/trace"
+)
+
+// loader opens images in the background.
+type loader struct {
+	done   chan struct{} // closed when im and err are there
+	im     *trace.Images
+	err    error
+	opened []io.Closer
+
+	indexes *indexing
+}
+
+// load begins to open the images that the flags name.
+func (f *symbolizeFlags) load(indexes *indexing) *loader {
+	l := &loader{done: make(chan struct{}), indexes: indexes}
+	go func() {
+		defer close(l.done)
+		if l.im, l.err = f.images(l); l.err != nil {
+			l.im = nil
+		}
+	}()
+	return l
+}
+
+// wait returns the images, or nil if they could not be opened or ctx ends first.
+func (l *loader) wait(ctx context.Context) *trace.Images {
+	select {
+	case <-l.done:
+		return l.im
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// failed returns a channel that brings the error of opening the images, if there
+// is one.
+func (l *loader) failed() <-chan error {
+	c := make(chan error, 1)
+	go func() {
+		if <-l.done; l.err != nil {
+			c <- l.err
+		}
+	}()
+	return c
+}
+
+// Close closes what was opened, unless it is still being opened.
+func (l *loader) Close() {
+	select {
+	case <-l.done:
+		for _, c := range l.opened {
+			c.Close()
+		}
+	default:
+	}
+}
+
+// images opens the ELF files, the folders or the map.
+func (f *symbolizeFlags) images(l *loader) (*trace.Images, error) {
+	im := &trace.Images{}
+	add := func(sym trace.Resolver, c io.Closer) {
+		im.Given, l.opened = append(im.Given, sym), append(l.opened, c)
+	}
+	if f.mapFile != "" {
+		m, err := openMap(f.mapFile, f.base)
+		if err != nil {
+			return nil, err
+		}
+		add(m, m)
+	}
+	var folders []*folder
+	for _, path := range f.elfs {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			folders = append(folders, &folder{root: path, indexes: l.indexes})
+			continue
+		}
+		sym, err := openIndexed(path, l.indexes)
+		if err != nil {
+			return nil, err
+		}
+		add(sym, sym)
+	}
+	for _, d := range folders {
+		if err := d.list(); err != nil {
+			return nil, err
+		}
+		// The kernel of a folder of modules is what their traces mostly are of.
+		if path := d.kernel(); path != "" {
+			if sym, err := openIndexed(path, l.indexes); err == nil {
+				add(sym, sym)
+			}
+		}
+	}
+	if len(folders) > 0 {
+		im.Find = func(build, module string) trace.Resolver {
+			for _, d := range folders {
+				if sym := d.find(build, module); sym != nil {
+					l.opened = append(l.opened, sym)
+					return sym
+				}
+			}
+			return nil
+		}
+	}
+	if f.bias != "" {
+		if len(im.Given) == 0 {
+			return nil, errors.New("-bias: it is of the first ELF file, and -e names folders only")
+		}
+		bias, err := trace.ParseBias(f.bias, im.Given[0])
+		if err != nil {
+			return nil, fmt.Errorf("-bias: %w", err)
+		}
+		im.Bias = &bias
+	}
+	return im, nil
+}
+
+// openSymbols opens an ELF file that can resolve something.
+func openSymbols(path string) (*symbol.File, error) { return openIndexed(path, nil) }
+
+// openIndexed is openSymbols for a command that uses indexes.
+func openIndexed(path string, indexes *indexing) (*symbol.File, error) {
+	sym, err := indexes.open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w; give the image that `zf build -o FILE` wrote", err)
+	case err != nil:
+		return nil, err
+	}
+	if err := sym.CanResolve(); err != nil && !sym.FindsFunctions() {
+		sym.Close()
+		return nil, fmt.Errorf("%w; give the image as it was built", err)
+	}
+	return sym, nil
+}
+
+// maxFolderFiles bounds the files of a folder that are looked at.
+const maxFolderFiles = 1 << 20
+
+// A folder has ELF files: below .build-id by build ID, or anywhere.
+type folder struct {
+	root    string
+	files   []string
+	modules map[string]string // by Linux's name: the file
+	builds  map[string]string // by build ID: the file; nil until it is wanted
+	indexes *indexing
+}
+
+// list lists the folder's files.
+func (d *folder) list() error {
+	root, err := filepath.EvalSymlinks(d.root)
+	if err != nil {
+		return err
+	}
+	d.modules = make(map[string]string)
+	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil && path == root:
+			return err
+		case err != nil:
+			return nil // a part that we may not read is as if it were not there
+		case e.IsDir() && e.Name() == ".build-id":
+			return fs.SkipDir // found by name
+		case !e.Type().IsRegular():
+			return nil
+		case len(d.files) == maxFolderFiles:
+			return fs.SkipAll
+		}
+		d.files = append(d.files, path)
+		if name := trace.ModuleName(path); name != "" {
+			// The file with the debug information is the better one.
+			if d.modules[name] == "" || strings.HasSuffix(path, ".debug") && !strings.HasSuffix(d.modules[name], ".debug") {
+				d.modules[name] = path
+			}
+		}
+		return nil
+	})
+}
+
+// kernel returns the file that is a Linux kernel's, if there is one and no other.
+func (d *folder) kernel() string {
+	found := ""
+	for _, path := range d.files {
+		name := strings.TrimSuffix(filepath.Base(path), ".debug")
+		if name != "vmlinux" && !strings.HasPrefix(name, "vmlinux-") {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = path
+	}
+	return found
+}
+
+// find opens the file of a build, or of a module; nil if there is none that can be
+// used.
+func (d *folder) find(build, module string) *symbol.File {
+	if module != "" {
+		if path := d.modules[module]; path != "" {
+			if sym, err := openIndexed(path, d.indexes); err == nil {
+				return sym
+			}
+		}
+		return nil
+	}
+	if part, cut := strings.CutSuffix(build, trace.PartMark); cut {
+		build = d.complete(part)
+	}
+	if len(build) < 4 || strings.ContainsAny(build, `/\.`) { // it comes out of a trace
+		return nil
+	}
+	for _, path := range []string{
+		filepath.Join(d.root, ".build-id", build[:2], build[2:]),
+		filepath.Join(d.root, build[:2], build[2:]), // the folder is a .build-id itself
+	} {
+		for _, path := range []string{path + ".debug", path} {
+			if sym := d.openBuild(path, build); sym != nil {
+				return sym
+			}
+		}
+	}
+	if path := d.byBuild()[build]; path != "" {
+		return d.openBuild(path, build)
+	}
+	return nil
+}
+
+// byBuild returns the files that lie anywhere, by their build IDs.
+func (d *folder) byBuild() map[string]string {
+	if d.builds == nil {
+		d.builds = make(map[string]string)
+		for _, path := range d.files {
+			if sym, err := symbol.Open(path); err == nil {
+				if id := sym.BuildID(); id != "" && d.builds[id] == "" {
+					d.builds[id] = path
+				}
+				sym.Close()
+			}
+		}
+	}
+	return d.builds
+}
+
+// complete returns the build ID that begins so, if there is one and no other.
+func (d *folder) complete(part string) string {
+	if len(part) < 4 || strings.Trim(part, "0123456789abcdef") != "" {
+		return ""
+	}
+	found := map[string]bool{}
+	for _, root := range []string{filepath.Join(d.root, ".build-id"), d.root} {
+		list, _ := os.ReadDir(filepath.Join(root, part[:2]))
+		for _, e := range list {
+			if id := part[:2] + strings.TrimSuffix(e.Name(), ".debug"); strings.HasPrefix(id, part) && !e.IsDir() {
+				found[id] = true
+			}
+		}
+	}
+	for id := range d.byBuild() {
+		if strings.HasPrefix(id, part) {
+			found[id] = true
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	for id := range found {
+		return id
+	}
+	return ""
+}
+
+// openBuild opens a file if it is of the build.
+func (d *folder) openBuild(path, build string) *symbol.File {
+	sym, err := openIndexed(path, d.indexes)
+	if err != nil {
+		return nil
+	}
+	if sym.BuildID() != build {
+		sym.Close()
+		return nil
+	}
+	return sym
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// asCommand is set in the environment of a test binary that is to be zf.
+const asCommand = "ZF_TEST_AS_COMMAND"
+
+// indexFiles returns the indexes in a cache folder.
+func indexFiles(t *testing.T, cache string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(cache, "zeroframe", "index", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestIndexFlag: the answers are the same with an index and without, for addr and
+// symbolize, and an index is made if that is asked for.
+func TestIndexFlag(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	elf := buildSample(t, "-g")
+	addrs := strings.Join(textAddresses(t, elf), "\n")
+	log := "rip: 0x401010\nrip: 0x401020\n"
+	for _, tt := range []struct {
+		args []string
+		in   string
+	}{
+		{[]string{"addr", "-afi", "-e", elf}, addrs},
+		{[]string{"symbolize", "-e", elf}, log},
+	} {
+		var want string
+		for i, flag := range []string{"-index=off", "-index=auto", "-index=build", "-index=auto"} {
+			before := len(indexFiles(t, cache))
+			code, stdout, stderr := zf(strings.NewReader(tt.in), append([]string{tt.args[0], flag}, tt.args[1:]...)...)
+			if code != exitOK {
+				t.Fatalf("zf %s %s = %d, %s", tt.args[0], flag, code, stderr)
+			}
+			if i == 0 {
+				want = stdout
+			}
+			if stdout != want || !strings.Contains(want, "csample.c") {
+				t.Errorf("zf %s %s: %s; want %s", tt.args[0], flag, stdout, want)
+			}
+			if got := len(indexFiles(t, cache)); flag == "-index=build" && got != 1 || flag != "-index=build" && got != before {
+				t.Errorf("zf %s %s: %d indexes; there were %d", tt.args[0], flag, got, before)
+			}
+		}
+		for _, f := range indexFiles(t, cache) {
+			os.Remove(f)
+		}
+		if code, _, stderr := zf(nil, append([]string{tt.args[0], "-index=maybe"}, tt.args[1:]...)...); code != exitUsage || !strings.Contains(stderr, `auto, build or off, not "maybe"`) {
+			t.Errorf("zf %s -index=maybe = %d, %s", tt.args[0], code, stderr)
+		}
+	}
+}
+
+// TestIndexCommand: zf index makes an index, once, and says what there is.
+func TestIndexCommand(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	elf, goELF := buildSample(t, "-g"), guest(t)
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, exitOK, ": 0 indexes"},
+		{[]string{elf}, exitOK, filepath.Join(cache, "zeroframe", "index")},
+		{[]string{elf}, exitOK, "has its index already"},
+		{[]string{"-rebuild", elf}, exitOK, ".zfindex: "},
+		{[]string{goELF}, exitOK, "no index needed: Go's pc table is one"},
+		{nil, exitOK, ": 1 indexes, "},
+		{[]string{"/nosuch", elf}, exitUsage, "has its index already"},
+		{[]string{"main.go"}, exitUsage, ""},
+	} {
+		if code, stdout, stderr := zf(nil, append([]string{"index"}, tt.args...)...); code != tt.code || !strings.Contains(stdout, tt.want) || (stderr == "") != (code == exitOK) {
+			t.Errorf("zf index %q = %d, %q, %q; want %d, %q", tt.args, code, stdout, stderr, tt.code, tt.want)
+		}
+	}
+}
+
+// TestIndexLater: an index that is damaged is replaced in the background, after the
+// answers.
+func TestIndexLater(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv(asCommand, "1")
+	isCommand = true
+	defer func() { isCommand = false }()
+	elf := buildSample(t, "-g")
+	if code, _, stderr := zf(nil, "index", elf); code != exitOK {
+		t.Fatal(stderr)
+	}
+	index := indexFiles(t, cache)[0]
+	good, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(index, good[:len(good)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := zf(nil, "addr", "-f", "-e", elf, "401010"); code != exitOK || !strings.Contains(stdout, "csample.c") {
+		t.Fatalf("zf addr = %d, %s, %s", code, stdout, stderr)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if b, err := os.ReadFile(index); err == nil && string(b) == string(good) && len(indexFiles(t, cache)) == 1 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the damaged index is not replaced; there are %q", indexFiles(t, cache))
+		}
+	}
+}

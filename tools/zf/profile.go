@@ -1,0 +1,213 @@
+package main
+
+// `zf run -cpuprofile`, and `zf profile`, which shows what it wrote.
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/zeroframe/zeroframe/tools/profile"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+const profileText = `Profile shows a CPU profile in pprof's format, such as zf run -cpuprofile writes, or
+any other that names its functions: runtime/pprof's, a heap profile. Without flags it
+prints the functions in which the most time was spent.
+
+  zf run -cpuprofile cpu.pprof hello.go
+  zf profile cpu.pprof
+  zf profile -svg flame.svg cpu.pprof
+  zf profile -folded - cpu.pprof | flamegraph.pl > other.svg
+  go tool pprof -http=: cpu.pprof
+
+The flame graph is one file for any browser: click to zoom, "/" to search. Its width
+is time; the outermost functions are at the bottom.
+
+A profile of zf run counts running time. "[kernel] write" stands for a system call,
+seen when it has ended. "f (inferred)" is a function that is not on the stack since it
+has ended in a tail call; the code proves it.
+
+With -e, FILE is a profile as the target has sent it: what zf run -records keeps, or
+zf symbolize; -o then writes it in pprof's format.`
+
+// runProfile runs `zf profile`.
+func runProfile(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var elf, output, folded, svg, title string
+	var top int
+	fs := newFlags("profile", "[flags] FILE", profileText, stderr)
+	fs.StringVar(&elf, "e", "", "the profile is as the target sent it, of this `ELF`")
+	fs.StringVar(&output, "o", "", "write it to `FILE` in pprof's format; - is standard output")
+	fs.StringVar(&folded, "folded", "", "write a line for each stack, with its count, to `FILE`")
+	fs.StringVar(&svg, "svg", "", "write a flame graph to `FILE`")
+	fs.StringVar(&title, "title", "", "`TEXT` above the flame graph (default: the program's name)")
+	fs.IntVar(&top, "top", 0, "print so many functions (default 20 without -o, -folded and -svg)")
+	if code, ok := parse(fs, args); !ok {
+		return code
+	}
+	fail := func(err error) int {
+		fmt.Fprintf(stderr, "zf profile: %v\n", err)
+		return exitUsage
+	}
+	if fs.NArg() != 1 {
+		return fail(fmt.Errorf("want one profile, got %d; `zf profile -h` says more", fs.NArg()))
+	}
+	if top < 0 {
+		return fail(fmt.Errorf("-top %d is negative", top))
+	}
+	data, err := readProfile(fs.Arg(0), stdin)
+	if err != nil {
+		return fail(err)
+	}
+	var p *pprof.Profile
+	if elf != "" {
+		if p, err = resolveProfile(data, elf, stderr); err != nil {
+			return fail(err)
+		}
+	} else if p, err = pprof.ParseData(data); err != nil {
+		return fail(fmt.Errorf("%s is no profile in pprof's format: %w; what a target has sent needs -e ELF", fs.Arg(0), err))
+	}
+	if title == "" {
+		title = "profile"
+		if len(p.Mapping) > 0 && p.Mapping[0].File != "" {
+			title = filepath.Base(p.Mapping[0].File)
+		}
+	}
+	for _, out := range []struct {
+		path  string
+		write func(io.Writer) error
+	}{
+		{output, p.Write},
+		{folded, func(w io.Writer) error { return profile.Folded(w, p) }},
+		{svg, func(w io.Writer) error { return profile.SVG(w, p, title) }},
+	} {
+		if out.path == "" {
+			continue
+		}
+		if err := writeTo(out.path, stdout, out.write); err != nil {
+			return fail(err)
+		}
+	}
+	if top == 0 && output == "" && folded == "" && svg == "" {
+		top = 20
+	}
+	if top > 0 {
+		if err := profile.Top(stdout, p, top); err != nil {
+			return fail(err)
+		}
+	}
+	return exitOK
+}
+
+// readProfile reads a file, or standard input for "-".
+func readProfile(path string, stdin io.Reader) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(path)
+}
+
+// resolveProfile turns what the target has sent into pprof's format.
+func resolveProfile(data []byte, elf string, stderr io.Writer) (*pprof.Profile, error) {
+	sym, err := symbol.Open(elf)
+	if err != nil {
+		return nil, err
+	}
+	defer sym.Close()
+	r, err := profile.Read(data)
+	if err != nil {
+		return nil, err
+	}
+	if note := profileNote(r); note != "" {
+		fmt.Fprintf(stderr, "zf profile: %s\n", note)
+	}
+	return r.Pprof(sym)
+}
+
+// profileNote says what is wrong with a profile that can be used, or "".
+func profileNote(r *profile.Record) string {
+	if r.Lost == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d ticks were lost, no room for their stacks: give the kernel a larger depot=BYTES (it was %d)",
+		r.Lost, r.Ticks, r.Stacks.Size)
+}
+
+// writeTo has f write a file, all or nothing, or standard output for "-".
+func writeTo(path string, stdout io.Writer, f func(io.Writer) error) error {
+	if path == "-" {
+		return f(stdout)
+	}
+	var b bytes.Buffer
+	if err := f(&b); err != nil {
+		return err
+	}
+	return os.WriteFile(path, b.Bytes(), 0o666)
+}
+
+// cpuProfile is the flag -cpuprofile of `zf run`.
+type cpuProfile struct {
+	path string
+	hz   int
+	came bool
+}
+
+func (c *cpuProfile) flags(fs *flag.FlagSet) {
+	fs.StringVar(&c.path, "cpuprofile", "", "profile the program, kernel included, and write `FILE` in pprof's\nformat when the machine ends: for zf profile and go tool pprof")
+	fs.IntVar(&c.hz, "profilerate", 0, "take so many samples in a second of running time (default 997)")
+}
+
+// option returns the kernel's option for it, or "".
+func (c *cpuProfile) option() string {
+	switch {
+	case c.path == "":
+		return ""
+	case c.hz > 0:
+		return fmt.Sprintf("profile=%d", c.hz)
+	}
+	return "profile=on"
+}
+
+// wrong says what is wrong with the flags, or "".
+func (c *cpuProfile) wrong() string {
+	switch {
+	case c.hz != 0 && c.path == "":
+		return "-profilerate needs -cpuprofile FILE"
+	case c.hz < 0 || c.hz > 100_000:
+		return fmt.Sprintf("-profilerate %d: want 1 to 100000", c.hz)
+	}
+	return ""
+}
+
+// take takes the profile out of the machine's records.
+func (c *cpuProfile) take(r *records, sym *symbol.File, command string, stderr io.Writer) {
+	if c.path == "" {
+		return
+	}
+	r.take(profile.Kind, func(data []byte) error {
+		rec, err := profile.Read(data)
+		if err != nil {
+			return err
+		}
+		p, err := rec.Pprof(sym)
+		if err != nil {
+			return err
+		}
+		if err := writeTo(c.path, io.Discard, p.Write); err != nil {
+			return err
+		}
+		c.came = true
+		if note := profileNote(rec); note != "" {
+			fmt.Fprintf(stderr, "%s: -cpuprofile: %s\n", command, note)
+		}
+		fmt.Fprintf(stderr, "%s: %d samples in %s, %.2g %% of the running time spent on them; zf profile %s\n",
+			command, rec.Samples, c.path, 100*rec.Overhead(), strings.TrimPrefix(c.path, "./"))
+		return nil
+	})
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/zeroframe/zeroframe/tools/stream"
+	"github.com/zeroframe/zeroframe/tools/trace"
+	format "github.com/zeroframe/zeroframe/tracer/stream"
+)
+
+// records is what a command does with the records that a target sends between its text
+// (tools/stream): each kind has a taker, and -records keeps them all as files.
+type records struct {
+	command string    // for messages: "zf run"
+	log     io.Writer // messages
+	dir     string    // of -records; "": none
+	takers  map[string]func(data []byte) error
+
+	mu     sync.Mutex
+	left   int   // records that nobody took
+	bytes  int   // in them
+	err    error // the first of a taker
+	shown  int   // length of the line that shows progress
+	seen   bool  // there was a record, whole or not
+	column bool  // the text is not at the start of a line
+}
+
+// flags adds the flags about records.
+func (r *records) flags(fs *flag.FlagSet) {
+	fs.StringVar(&r.dir, "records", "", "keep each record that the target sends as a file in folder `DIR`,\nunder its number and kind")
+}
+
+// take has f called with the data of each record of a kind. Its error is said, and
+// makes the command fail.
+func (r *records) take(kind string, f func(data []byte) error) {
+	if r.takers == nil {
+		r.takers = make(map[string]func([]byte) error)
+	}
+	r.takers[kind] = f
+}
+
+// text returns what takes the records out of a console's text, which it passes on to w;
+// log is for the command's messages.
+func (r *records) text(w io.Writer, command string, log io.Writer) *stream.Text {
+	r.mu.Lock()
+	r.command, r.log = command, log
+	r.mu.Unlock()
+	opt := r.options()
+	opt.Idle = trace.DefaultIdle
+	return stream.NewText(beside{r, w}, opt)
+}
+
+// frames returns what reads the records of a second port.
+func (r *records) frames() *stream.Frames { return stream.NewFrames(r.options()) }
+
+// beside passes on the text that records stand between, and takes the line of progress
+// away before.
+type beside struct {
+	r *records
+	w io.Writer
+}
+
+func (b beside) Write(p []byte) (int, error) {
+	b.r.mu.Lock()
+	b.r.clear()
+	if len(p) > 0 {
+		b.r.column = p[len(p)-1] != '\n'
+	}
+	b.r.mu.Unlock()
+	return b.w.Write(p)
+}
+
+// options are those for both kinds of readers.
+func (r *records) options() stream.Options {
+	opt := stream.Options{OnRecord: r.record, OnDamage: func(d stream.Damage) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.clear()
+		r.seen = true
+		fmt.Fprintf(r.log, "%s: %v\n", r.command, d)
+	}}
+	if isTerminal(r.log) {
+		opt.OnProgress = r.progress
+	}
+	return opt
+}
+
+// record gives a record to who wants it.
+func (r *records) record(rec stream.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clear()
+	r.seen = true
+	f := r.takers[rec.Kind]
+	var err error
+	if f != nil {
+		err = f(rec.Data)
+	}
+	if r.dir != "" && err == nil {
+		if err = os.MkdirAll(r.dir, 0o777); err == nil {
+			err = os.WriteFile(filepath.Join(r.dir, fmt.Sprintf("%d-%s", rec.ID, fileName(rec.Kind))), rec.Data, 0o666)
+		}
+	} else if f == nil {
+		r.left++
+		r.bytes += len(rec.Data)
+	}
+	if err != nil {
+		fmt.Fprintf(r.log, "%s: record %d (%s): %v\n", r.command, rec.ID, rec.Kind, err)
+		if r.err == nil {
+			r.err = err
+		}
+	}
+}
+
+// fileName returns a kind as it can be a part of a file's name, whoever wrote it.
+func fileName(kind string) string {
+	b := []byte(kind)
+	for i, c := range b {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_') {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}
+
+// progressFrom is the size in bytes from which a record's transfer is shown.
+const progressFrom = 64 << 10
+
+// progressStep is after how many bytes more it is shown again.
+const progressStep = 4 << 10
+
+// progress shows how far a long record is, on a terminal, unless there is the beginning
+// of a line of text.
+func (r *records) progress(kind string, id uint32, bytes int) {
+	if bytes < progressFrom || bytes/progressStep == (bytes-format.PieceSize)/progressStep {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.column {
+		return
+	}
+	n, _ := fmt.Fprintf(r.log, "\r%s: record %d (%s): %d KiB", r.command, id, fileName(kind), bytes>>10)
+	r.shown = n
+}
+
+// clear removes the line of progress.
+func (r *records) clear() {
+	if r.shown > 0 {
+		fmt.Fprintf(r.log, "\r%*s\r", r.shown, "")
+		r.shown = 0
+	}
+}
+
+// any reports whether there was any record.
+func (r *records) any() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seen
+}
+
+// end says what became of records that nobody asked for, and returns the first error.
+func (r *records) end() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.clear()
+	if r.left > 0 {
+		fmt.Fprintf(r.log, "%s: %d bytes in records that nobody asked for (%d) were left out; -records DIR keeps them\n", r.command, r.bytes, r.left)
+	}
+	return r.err
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	format "github.com/zeroframe/zeroframe/tracer/stream"
+)
+
+// sent returns what a target sends: records by kind and data, as lines with text between.
+func sent(t *testing.T, records ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var w format.Writer
+	w.Out = func(p []byte) { b.Write(p) }
+	for i := 0; i < len(records); i += 2 {
+		b.WriteString("text, ")
+		w.Begin(records[i])
+		w.Bytes([]byte(records[i+1]))
+		w.End()
+		b.WriteString("more\n")
+	}
+	return b.Bytes()
+}
+
+func TestRecordTakers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	for _, tt := range []struct {
+		name, dir string
+		fail      bool
+		files     []string
+		log       string
+	}{
+		{"taken and left", "", false, nil, "zf x: 9 bytes in records that nobody asked for (2) were left out; -records DIR keeps them\n"},
+		{"all kept", dir, false, []string{"1-wanted", "2-other", "3-.._up"}, ""},
+		{"a taker fails", "", true, nil, "zf x: record 1 (wanted): no room\n" + "zf x: 9 bytes in records that nobody asked for (2) were left out; -records DIR keeps them\n"},
+	} {
+		var text, log bytes.Buffer
+		taken := ""
+		r := &records{dir: tt.dir}
+		r.take("wanted", func(data []byte) error {
+			taken += string(data)
+			if tt.fail {
+				return errors.New("no room")
+			}
+			return nil
+		})
+		between := r.text(&text, "zf x", &log)
+		between.Write(sent(t, "wanted", "data", "other", "12345", "../up", "1234"))
+		between.Close()
+		if err := r.end(); (err != nil) != tt.fail {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if taken != "data" || text.String() != "text, more\ntext, more\ntext, more\n" || log.String() != tt.log || !r.any() {
+			t.Errorf("%s: taken %q, text %q, log %q; want log %q", tt.name, taken, text.String(), log.String(), tt.log)
+		}
+		for _, name := range tt.files {
+			if _, err := os.Stat(filepath.Join(tt.dir, name)); err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+	}
+}
+
+// TestRecordProgress: the line that shows progress goes before anything else is shown, and
+// does not come into a line of text.
+func TestRecordProgress(t *testing.T) {
+	var screen bytes.Buffer
+	r := &records{log: &screen, command: "zf x"}
+	text := beside{r, &screen}
+	for n := range 300 {
+		r.progress("kind", 7, (n+1)*format.PieceSize)
+	}
+	if s := screen.String(); !strings.HasPrefix(s, "\rzf x: record 7 (kind): 64 KiB\r") || strings.Count(s, "\r") > 30 {
+		t.Errorf("300 pieces show %q", s)
+	}
+	screen.Reset()
+	text.Write([]byte("login: "))
+	if s := screen.String(); !strings.HasPrefix(s, "\r   ") || !strings.HasSuffix(s, " \rlogin: ") {
+		t.Errorf("text behind progress: %q", s)
+	}
+	screen.Reset()
+	r.progress("kind", 7, 1<<20)
+	if screen.Len() > 0 {
+		t.Errorf("progress in a line of text: %q", screen.String())
+	}
+	text.Write([]byte("root\n"))
+	if r.progress("kind", 7, 1<<20); screen.String() != "root\n\rzf x: record 7 (kind): 1024 KiB" {
+		t.Errorf("progress behind a line: %q", screen.String())
+	}
+}

@@ -1,0 +1,294 @@
+package main
+
+// `zf report`: a log -> one HTML page (tools/report), to be attached to a bug.
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/zeroframe/zeroframe/tools/profile"
+	"github.com/zeroframe/zeroframe/tools/report"
+	"github.com/zeroframe/zeroframe/tools/resource"
+	"github.com/zeroframe/zeroframe/tools/source"
+	"github.com/zeroframe/zeroframe/tools/trace"
+)
+
+const reportText = `Report makes one page of a log, to be attached to a bug: the traces with their
+source, registers, how full each stack got, threads and goroutines, a flame
+graph, what was open, and the log. LOG is what the kernel sent, or what zf run
+or zf symbolize made of it; - is standard input.
+
+  zf report -e hello.elf serial.log          writes serial.html
+  zf run -cpuprofile p -handles h hello.elf 2>&1 | tee run.log
+  zf report -e hello.elf -profile p -handles h run.log
+
+The page is one file for any browser. It loads nothing and sends nothing, which
+its security policy enforces, and it can be read and printed without scripts.
+Whatever a log, an ELF file or a source file holds is text on it. It has source
+(see -source in zf symbolize -h), paths of this machine and the log: look at it
+before you send it.
+
+Profiles and snapshots that are in the log itself are shown by themselves. Of a
+very long log the page has the beginning, the end, and 200 traces.`
+
+// reportFlags are the flags of zf report.
+type reportFlags struct {
+	images   symbolizeFlags // -e, -force, -bias, -guess
+	output   string
+	title    string
+	input    string
+	remaps   []trace.Remap
+	context  int
+	dated    bool
+	profiles []string
+	handles  []string
+	records  string
+}
+
+func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	f, code, ok := parseReport(args, stderr)
+	if !ok {
+		return code
+	}
+	fail := failing("zf report", stderr)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	in, err := source.Open(ctx, f.input, source.Options{Baud: 115200, Reconnect: source.Never, Stdin: stdin})
+	if err != nil {
+		return fail(err)
+	}
+	defer in.Close()
+	indexes, err := newIndexing(indexAuto, "zf report", stderr)
+	if err != nil {
+		return fail(err)
+	}
+	images := f.images.load(indexes)
+	defer indexes.finish()
+	defer images.Close()
+	im := images.wait(ctx)
+	if images.err != nil {
+		return fail(images.err)
+	}
+	dir, _ := os.Getwd() // without it, paths are absolute
+	opt := report.Options{
+		Title: f.title, Images: im, Force: f.images.force, Guess: f.images.guess, Dir: dir, Log: stderr,
+		Sources: trace.NewSources(dir, f.remaps), Context: f.context,
+	}
+	opt.Facts = append(opt.Facts, report.Fact{Name: "ELF", Value: baseNames(f.images.elfs)})
+	if f.input != "-" {
+		opt.Facts = append(opt.Facts, report.Fact{Name: "log", Value: filepath.Base(f.input)})
+	}
+	opt.Facts = append(opt.Facts, report.Fact{Name: "zf", Value: kernelVersion})
+	if f.dated {
+		opt.Facts = append(opt.Facts, report.Fact{Name: "made", Value: time.Now().UTC().Format(time.RFC3339)})
+	}
+	page, err := report.New(opt)
+	if err != nil {
+		return fail(err)
+	}
+	err = pump(ctx, page, in, nil)
+	if cerr := page.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = f.addRecords(page)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	var html bytes.Buffer
+	if err := page.HTML(&html); err != nil {
+		return fail(err)
+	}
+	if err := writeTo(f.output, stdout, func(w io.Writer) error { _, err := w.Write(html.Bytes()); return err }); err != nil {
+		return fail(err)
+	}
+	stats := page.Stats()
+	if f.output != "-" {
+		fmt.Fprintf(stderr, "zf report: wrote %s: %s, %d KiB\n", f.output, count(page.Traces(), "trace"), (html.Len()+1023)>>10)
+	}
+	if stats.Mismatch {
+		return exitUsage // the page says it, too
+	}
+	return exitOK
+}
+
+// baseNames are the files' names without their folders.
+func baseNames(paths []string) string {
+	var names []string
+	for _, p := range paths {
+		names = append(names, filepath.Base(p))
+	}
+	return strings.Join(names, ", ")
+}
+
+// addRecords adds what did not come in the log.
+func (f *reportFlags) addRecords(page *report.Report) error {
+	add := func(path string, take func([]byte) error) error {
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = take(data)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return nil
+	}
+	for _, path := range f.profiles {
+		if err := add(path, func(data []byte) error {
+			p, err := pprof.ParseData(data)
+			if err != nil {
+				return page.Record(profile.Kind, data)
+			}
+			return page.Profile(p)
+		}); err != nil {
+			return err
+		}
+	}
+	for _, path := range f.handles {
+		if err := add(path, func(data []byte) error { return page.Record(resource.Kind, data) }); err != nil {
+			return err
+		}
+	}
+	if f.records == "" {
+		return nil
+	}
+	files, err := recordFiles(f.records)
+	if err != nil {
+		return fmt.Errorf("-records: %w", err)
+	}
+	for _, file := range files {
+		if file.kind != profile.Kind && file.kind != resource.Kind {
+			continue
+		}
+		path := filepath.Join(f.records, file.name)
+		if err := add(path, func(data []byte) error { return page.Record(file.kind, data) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordFile is a file that -records of another command has written.
+type recordFile struct {
+	name, kind string
+	number     uint64
+}
+
+// recordFiles lists a folder of records in the order in which they were sent.
+func recordFiles(dir string) ([]recordFile, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []recordFile
+	for _, e := range entries {
+		number, kind, _ := strings.Cut(e.Name(), "-")
+		if n, err := strconv.ParseUint(number, 10, 32); err == nil {
+			files = append(files, recordFile{e.Name(), kind, n})
+		}
+	}
+	slices.SortFunc(files, func(a, b recordFile) int { return cmp.Compare(a.number, b.number) })
+	return files, nil
+}
+
+// parseReport reads the arguments; flags may follow the log's name.
+func parseReport(args []string, stderr io.Writer) (f reportFlags, code int, ok bool) {
+	fs := newFlags("report", "-e ELF [flags] LOG", reportText, stderr)
+	list := func(to *[]string) func(string) error {
+		return func(s string) error {
+			if s == "" {
+				return errors.New("a file's name is wanted")
+			}
+			*to = append(*to, s)
+			return nil
+		}
+	}
+	fs.Func("e", "the `ELF` file that was running, or a folder; may be repeated", list(&f.images.elfs))
+	fs.StringVar(&f.output, "o", "", "write the page to `FILE` (default: the log's name, with .html); -\nis standard output")
+	fs.StringVar(&f.title, "title", "", "`TEXT` above the page (default: the ELF's name)")
+	fs.IntVar(&f.context, "context", 4, "show `N` lines of source before and behind each frame's line; -1:\nno source")
+	fs.Func("source", "where source files are, as `OLD=NEW`; may be repeated", func(s string) error {
+		r, err := trace.ParseRemap(s)
+		if err == nil {
+			f.remaps = append(f.remaps, r)
+		}
+		return err
+	})
+	fs.BoolVar(&f.images.force, "force", false, "resolve traces of another or an unknown build too")
+	fs.StringVar(&f.images.bias, "bias", "", "how far above its ELF addresses the system of other traces runs, as\nin zf symbolize: `ADDR`, or FUNC+OFFSET=ADDR")
+	fs.BoolVar(&f.images.guess, "guess", false, "take any number in the log that is an address in the code for one")
+	fs.Func("profile", "show the profile in `FILE`, from zf run -cpuprofile or in pprof's\nformat; may be repeated", list(&f.profiles))
+	fs.Func("handles", "show the snapshot in `FILE`, from zf run -handles; may be repeated", list(&f.handles))
+	fs.StringVar(&f.records, "records", "", "show what -records DIR of another command has kept in `DIR`")
+	fs.BoolVar(&f.dated, "date", false, "say when the page was made; without it, the same input gives the\nsame page")
+	inputs, code, ok := parseMixed(fs, args)
+	if !ok {
+		return f, code, false
+	}
+	wrong := ""
+	switch {
+	case len(f.images.elfs) == 0:
+		wrong = "-e ELF is missing: name the image that was running"
+	case len(inputs) != 1:
+		wrong = fmt.Sprintf("want one log, have %d; - is standard input", len(inputs))
+	case f.context < -1 || f.context > trace.MaxContext:
+		wrong = fmt.Sprintf("-context %d: want -1 to %d", f.context, trace.MaxContext)
+	}
+	if wrong == "" {
+		f.input = inputs[0]
+		if f.output == "" {
+			f.output = reportName(f.input)
+		}
+		if f.title == "" {
+			f.title = baseNames(f.images.elfs[:1])
+		}
+		for _, path := range slices.Concat(f.images.elfs, f.profiles, f.handles, []string{f.input}) {
+			if f.output != "-" && samePath(f.output, path) {
+				wrong = "-o " + f.output + " would overwrite what is read"
+			}
+		}
+	}
+	if wrong != "" {
+		fmt.Fprintf(stderr, "zf report: %s; `zf report -h` lists the flags\n", wrong)
+		return f, exitUsage, false
+	}
+	return f, exitOK, true
+}
+
+// reportName is the page's name if none is given.
+func reportName(log string) string {
+	if log == "-" || strings.Contains(log, ":") {
+		return "report.html"
+	}
+	base := filepath.Base(log)
+	return strings.TrimSuffix(base, filepath.Ext(base)) + ".html"
+}
+
+// parseMixed parses flags that may stand behind names, which it returns.
+func parseMixed(fs *flag.FlagSet, args []string) (names []string, code int, ok bool) {
+	for {
+		if code, ok := parse(fs, args); !ok {
+			return nil, code, false
+		}
+		if args = fs.Args(); len(args) == 0 {
+			return names, exitOK, true
+		}
+		names, args = append(names, args[0]), args[1:]
+	}
+}
