@@ -4,24 +4,31 @@
 FUZZTIME ?= 3s
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-std test-toolchains soak bench bench-symbol build clean
+.PHONY: help run test test-boot test-std test-toolchains soak bench bench-symbol bench-receive test-otlp test-symbol build build-zf clean
 
 help:
 	@echo 'make run              boot a kernel in QEMU and see it die legibly'
 	@echo 'make test             run every check and test'
+	@echo 'make test-boot        boot by each loader: QEMU, GRUB (BIOS, UEFI), Linux with u-root'
 	@echo "make test-std         run the standard library's own tests; the table goes to qemu/std.txt"
 	@echo 'make test-toolchains  run what depends on the Go version with each one, from 1.25 on'
 	@echo 'make soak             run goroutines that check all they get, for minutes, on several machines'
 	@echo 'make bench            measure; the figures go to bench.txt'
 	@echo 'make bench-symbol     measure zf addr against its peers; the figures go to bench-symbol.txt'
-	@echo 'make build            build the host command, bin/zf'
+	@echo 'make bench-receive    measure zf receive beside netcat; the figures go to bench-receive.txt'
+	@echo 'make test-otlp        export to a real OpenTelemetry Collector, which is built first'
+	@echo 'make test-symbol      hold the symbolizer against others on a Linux kernel and its modules'
+	@echo 'make build            build the host commands, bin/zf and bin/zf-receive'
 	@echo 'make clean            remove what the other targets made'
 
-build:
-	go build -o bin/zf ./tools/zf
+build: build-zf
+	CGO_ENABLED=0 go build -o bin/zf-receive ./tools/receive/zf-receive
+
+build-zf:
+	CGO_ENABLED=0 go build -o bin/zf ./tools/zf
 
 # The trace is the point here, and zf says so with status 1.
-run: build
+run: build-zf
 	@tools/setup.sh run
 	@status=0; bin/zf run -timeout 60s -append 'crash=early.nil-write' ./kernel/crashlab || status=$$?; \
 	if [ $$status -ne 1 ]; then echo "make run: want a trace (zf status 1), have status $$status" >&2; exit 1; fi; \
@@ -35,6 +42,11 @@ test:
 	go vet ./...
 	@tools/fuzz.sh $(FUZZTIME)
 	go test -count=1 -timeout 40m ./...
+
+# Linux and u-root are downloaded once.
+test-boot:
+	@tools/setup.sh boot
+	go run ./qemu/loaders
 
 # It takes a good while: some 250 machines, two at a time.
 test-std:
@@ -59,5 +71,20 @@ bench:
 bench-symbol:
 	go run ./tools/symbol/bench
 
+# It runs as root best: then the socket's buffer is as large as it wants.
+bench-receive:
+	go run ./tools/receive/bench -o bench-receive.txt
+
+# The collector comes from the Go module proxy; to build it takes minutes, once.
+test-otlp:
+	go test -count=1 -tags collector -timeout 30m -v -run TestRealCollector ./tools/receive/otlp
+
+# It downloads a kernel's debug files, near a gigabyte, once, and keeps a few of them.
+test-symbol:
+	@tools/setup.sh test
+	go vet -tags symbolgate ./tools/symbol
+	CGO_ENABLED=1 go test -race -count=1 -run 'Concurrent|AtOnce|Example' ./tools/symbol
+	go test -tags symbolgate -count=1 -v -timeout 60m -run Gate ./tools/symbol
+
 clean:
-	rm -rf bin bench.txt bench-symbol.txt
+	rm -rf bin bench.txt bench-symbol.txt bench-receive.txt
