@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"sync"
 )
 
 //go:embed page.html
@@ -19,14 +20,18 @@ var pageCSS string
 //go:embed page.js
 var pageJS string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"count": func(n int, one, many string) string {
-		if n == 1 {
-			return "1 " + one
-		}
-		return number(uint64(n)) + " " + many
-	},
-}).Parse(pageHTML))
+// pageTemplate is not parsed before a page is wanted: zf has other commands, whose start
+// would pay for it.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"count": func(n int, one, many string) string {
+			if n == 1 {
+				return "1 " + one
+			}
+			return number(uint64(n)) + " " + many
+		},
+	}).Parse(pageHTML))
+})
 
 // pageView is all that the page says.
 type pageView struct {
@@ -88,7 +93,7 @@ func (r *Report) HTML(w io.Writer) error {
 	fmt.Fprintf(b, "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n", policy())
 	io.WriteString(b, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
 	fmt.Fprintf(b, "<title>%s</title>\n<style>%s</style>\n</head>\n", template.HTMLEscapeString(v.Title), pageCSS)
-	if err := pageTemplate.Execute(b, v); err != nil {
+	if err := pageTemplate().Execute(b, v); err != nil {
 		return err
 	}
 	fmt.Fprintf(b, "<script>%s</script>\n</body>\n</html>\n", pageJS)

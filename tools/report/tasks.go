@@ -6,7 +6,6 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,18 +61,21 @@ func (v *traceView) tasks() *tasksView {
 	return v.Tasks
 }
 
-// threadStack matches the names of threads' stacks.
-var threadStack = regexp.MustCompile(`^(g0|sig)\.([0-9]{1,9})$`)
+// threadStack takes the name of a thread's stack apart, "g0.3" say.
+func threadStack(name string) (kind string, thread uint64, ok bool) {
+	kind, number, _ := strings.Cut(name, ".")
+	thread, err := strconv.ParseUint(number, 10, 32)
+	return kind, thread, err == nil && (kind == "g0" || kind == "sig")
+}
 
 // threads finds the threads in the table of stacks.
 func (v *traceView) threads() {
 	for i := range v.Stacks {
 		k := &v.Stacks[i]
-		m := threadStack.FindStringSubmatch(k.Name)
-		if m == nil {
+		kind, n, ok := threadStack(k.Name)
+		if !ok {
 			continue
 		}
-		n, _ := strconv.ParseUint(m[2], 10, 64)
 		t := v.tasks()
 		at := slices.IndexFunc(t.Threads, func(o threadView) bool { return o.Number == n })
 		if at < 0 {
@@ -86,7 +88,7 @@ func (v *traceView) threads() {
 				}
 			}
 		}
-		if m[1] == "g0" {
+		if kind == "g0" {
 			t.Threads[at].G0 = k
 		} else {
 			t.Threads[at].Sig = k
