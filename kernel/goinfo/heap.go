@@ -9,13 +9,13 @@ package goinfo
 //	struct memRecord   active: the counts as of the end of a garbage collection;
 //	                   future: three more, not yet part of those
 //
-// Each of the counts is four words: objects allocated and freed, bytes allocated and
-// freed.
+// Each of the counts begins with two words: objects allocated and freed. Up to Go 1.26 the
+// bytes follow, which are the objects' times the size that all of a bucket have.
 
 const (
 	maxStackWords = 1024 // runtime's maxProfStackDepth
-	cycleSize     = 4 * wordSize
 	cycles        = 3
+	maxCycle      = 16 * wordSize // what counts are not larger than
 )
 
 // A Bucket is a stack's part of the heap profile.
@@ -54,44 +54,43 @@ func NextBucket(b *Bucket) (next Bucket, ok bool) {
 	}
 	size, ok1 := load(addr, bucketSize)
 	n, ok2 := load(addr, bucketStackLen)
-	first, ok3 := recordLayout()
+	first, cycle, ok3 := recordLayout()
 	if !ok1 || !ok2 || n > maxStackWords || !ok3 {
 		return Bucket{}, false
 	}
 	last := item(bucketStackLen)
 	next = Bucket{Size: size, StackLen: int(n), addr: addr, stack: addr + uintptr(uint32(last)+uint32(last>>32))}
 	record := next.stack + uintptr(n)*wordSize
-	if !next.Settled.add(record + first) {
+	if !next.Settled.add(record+first, size) {
 		return Bucket{}, false
 	}
 	next.All = next.Settled
 	for i := range uintptr(cycles) {
-		if !next.All.add(record + first + (i+1)*cycleSize) {
+		if !next.All.add(record+first+(i+1)*cycle, size) {
 			return Bucket{}, false
 		}
 	}
 	return next, true
 }
 
-// recordLayout returns the offset of the first of the four counts in a memRecord. ok is
-// false if they are not where they are expected.
-func recordLayout() (first uintptr, ok bool) {
-	allocs, freeBytes := item(recordAllocs), item(recordFreeBytes)
-	first = uintptr(uint32(allocs))
-	return first, allocs != unknown && freeBytes != unknown && uintptr(uint32(freeBytes)) == first+3*wordSize
+// recordLayout returns the offset of the first counts in a memRecord and the size of such
+// counts in bytes. ok is false if they are not where they are expected.
+func recordLayout() (first, size uintptr, ok bool) {
+	allocs, active := item(recordAllocs), item(recordActive)
+	first, size = uintptr(uint32(active)), uintptr(active>>32)
+	return first, size, allocs != unknown && active != unknown && uintptr(uint32(allocs)) == first &&
+		size >= 2*wordSize && size <= maxCycle
 }
 
-// add adds the four words at addr.
-func (c *Cycle) add(addr uintptr) bool {
-	w0, ok0 := readWord(addr)
-	w1, ok1 := readWord(addr + wordSize)
-	w2, ok2 := readWord(addr + 2*wordSize)
-	w3, ok3 := readWord(addr + 3*wordSize)
-	c.Allocs += uint64(w0)
-	c.Frees += uint64(w1)
-	c.AllocBytes += uint64(w2)
-	c.FreeBytes += uint64(w3)
-	return ok0 && ok1 && ok2 && ok3
+// add adds the counts at addr, of objects of a size in bytes.
+func (c *Cycle) add(addr uintptr, size uint64) bool {
+	allocs, ok0 := readWord(addr)
+	frees, ok1 := readWord(addr + wordSize)
+	c.Allocs += uint64(allocs)
+	c.Frees += uint64(frees)
+	c.AllocBytes += uint64(allocs) * size
+	c.FreeBytes += uint64(frees) * size
+	return ok0 && ok1
 }
 
 // PC returns the i'th return address of the stack, 0 <= i < StackLen, innermost first; 0 if

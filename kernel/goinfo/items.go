@@ -18,7 +18,7 @@ package goinfo
 
 const (
 	tableMagic   = 0x6f666e696f67667a // "zfgoinfo" in memory
-	tableVersion = 2
+	tableVersion = 3
 	tableHead    = 2 // words before the first item
 
 	unknown = ^uint64(0)
@@ -71,7 +71,7 @@ const (
 	bucketSize
 	bucketStackLen
 	recordAllocs
-	recordFreeBytes
+	recordActive
 	numItems
 )
 
@@ -123,7 +123,7 @@ var items = [numItems]string{
 	bucketSize:      "field runtime.bucket.size",
 	bucketStackLen:  "field runtime.bucket.nstk",
 	recordAllocs:    "field runtime.memRecord.active.allocs",
-	recordFreeBytes: "field runtime.memRecord.active.free_bytes",
+	recordActive:    "field runtime.memRecord.active",
 }
 
 // table is filled in the file by `zf build`. It has a first word that is not zero

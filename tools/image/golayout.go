@@ -21,7 +21,7 @@ const GoTableName = "/goinfo.table"
 
 const (
 	goTableMagic   = 0x6f666e696f67667a
-	goTableVersion = 2
+	goTableVersion = 3
 	goTableHead    = 2 // words before the first item
 
 	// GoUnknown is the value of an item that is not known.
@@ -76,7 +76,7 @@ var goItems = []string{
 	"field runtime.bucket.size",
 	"field runtime.bucket.nstk",
 	"field runtime.memRecord.active.allocs",
-	"field runtime.memRecord.active.free_bytes",
+	"field runtime.memRecord.active",
 }
 
 // GoItems returns the names of the items of the kernel's table, in its order.

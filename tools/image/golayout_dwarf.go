@@ -232,8 +232,13 @@ func (w *goWalk) field(at dwarf.Offset, path string) (v uint64, ok bool) {
 			}
 		}
 	}
-	// More than 8 bytes are not read in one piece, so they are not what is meant.
-	if t == nil || off < 0 || off >= 1<<32 || t.Size() < 1 || t.Size() > 8 {
+	// More than 8 bytes are not read in one piece, so they are not what is meant, but for
+	// a struct, of which place and size are.
+	most := int64(8)
+	if _, isStruct := t.(*dwarf.StructType); isStruct {
+		most = 1 << 16
+	}
+	if t == nil || off < 0 || off >= 1<<32 || t.Size() < 1 || t.Size() > most {
 		return 0, false
 	}
 	return uint64(t.Size())<<32 | uint64(off), true

@@ -18,7 +18,7 @@ import (
 func goTableProgram(words string) string {
 	return `package main
 
-var table = [` + words + `]uint64{0x6f666e696f67667a, 2}
+var table = [` + words + `]uint64{0x6f666e696f67667a, 3}
 
 func main() {
 	s := uint64(0)
