@@ -56,19 +56,10 @@ func (c *Capture) limit() int { return len(c.Records) &^ (captureUnroll - 1) }
 // Walk follows the records from fp up and sets N. Memory is read directly, in the bounds
 // of the stack; if it may be missing there, faults must be handled as [Fixup] says. Any
 // context.
-func (c *Capture) Walk(fp uintptr) {
-	capture(c, fp)
-	if numExits != 0 {
-		for i := range c.Records[:c.N] {
-			r := &c.Records[i]
-			r.RA, _ = TrueReturn(fp+8, r.RA)
-			fp = r.FP
-		}
-	}
-}
+func (c *Capture) Walk(fp uintptr) { capture(c, fp) }
 
-// captureSlow is Walk where a load has faulted, and on CPUs for which there is no
-// assembly.
+// captureSlow is Walk where a load has faulted, where [OnReturn] has replaced return
+// addresses, and on CPUs for which there is no assembly.
 func captureSlow(c *Capture, fp uintptr) {
 	c.first = fp
 	c.N = 0
@@ -84,6 +75,7 @@ func captureSlow(c *Capture, fp uintptr) {
 		if !ok1 || !ok2 || ra+c.c.negText >= c.c.textSpan {
 			break
 		}
+		ra, _ = TrueReturn(fp+8, ra)
 		c.Records[c.N] = Record{next, ra}
 		c.N++
 		above, fp = t+1, next

@@ -65,7 +65,11 @@ stop0:
 	SHRQ	$4, R9		// Record__size
 	MOVQ	AX, Capture_last(R11)
 	MOVQ	R9, Capture_N(R11)
+	CMPQ	·numExits(SB), $0
+	JNE	hooked
 	RET
+hooked:
+	JMP	·captureSlow(SB)
 	PAD
 
 // func captureFault(c *Capture, fp uintptr)

@@ -17,6 +17,7 @@ type Packed struct {
 	Hash uint64
 
 	at, end uintptr // addresses in buf: of the next unit, and where walks end
+	base    uintptr // where buf was then
 	c       chaser  // negLo, span, negText and textSpan
 	buf     [4*MaxPacked + 16]byte
 }
@@ -30,13 +31,29 @@ const (
 	packedSpare = 8 // units that a walk leaves for what is added behind it
 )
 
-// Reset makes p empty: units of width bytes, return addresses textLo <= ra < textHi. The
-// Packed does not move while it is in use. Any context.
+// Reset makes p empty: units of width bytes, return addresses textLo <= ra < textHi. Any
+// context.
 func (p *Packed) Reset(width, textLo, textHi uintptr) {
 	p.Width, p.Hash = width, 0
-	p.at = uintptr(unsafe.Pointer(&p.buf))
+	p.base = p.Buffer()
+	p.at = p.base
 	p.end = p.at + (MaxPacked-packedSpare-packedUnroll)*width
 	p.c.negText, p.c.textSpan = -textLo, textHi-textLo
+}
+
+// settle follows a Packed that has moved, as one on a goroutine's stack may at each call.
+func (p *Packed) settle() {
+	if p.base != p.Buffer() {
+		p.move()
+	}
+}
+
+//go:noinline
+func (p *Packed) move() {
+	moved := p.Buffer() - p.base
+	p.at += moved
+	p.end += moved
+	p.base += moved
 }
 
 // packedUnroll is how many records the assembly looks at in one turn of its loop.
@@ -44,6 +61,7 @@ const packedUnroll = 4
 
 // Add adds a unit. It reports false if there is no room. Any context.
 func (p *Packed) Add(unit uint32) bool {
+	p.settle()
 	if p.at-p.Buffer() >= MaxPacked*p.Width {
 		return false
 	}
@@ -54,7 +72,7 @@ func (p *Packed) Add(unit uint32) bool {
 }
 
 // Bytes returns the length of the units in bytes. Any context.
-func (p *Packed) Bytes() uintptr { return p.at - p.Buffer() }
+func (p *Packed) Bytes() uintptr { return p.at - p.base }
 
 // N returns the number of units. Any context.
 func (p *Packed) N() int {
@@ -75,6 +93,7 @@ func (p *Packed) Unit(i int) uint32 {
 
 // Outermost returns the last unit; there is one. Any context.
 func (p *Packed) Outermost() uint32 {
+	p.settle()
 	v := *(*uint32)(pointer(p.at - p.Width))
 	if p.Width == 3 {
 		v &= 1<<24 - 1
@@ -103,7 +122,7 @@ func (p *Packed) Walk(lo, hi, floor, fp uintptr) {
 	if floor > lo {
 		p.c.min = (floor-lo+7)/8 - 1
 	}
-	if p.at < p.end {
+	if p.settle(); p.at < p.end {
 		pack(p)
 	}
 }

@@ -40,7 +40,7 @@ func (b *bench) depot() error {
 		if !d.Init(uintptr(unsafe.Pointer(&memory[0])), 256<<10, chainText, chainText+0x1000) {
 			return errors.New("depot: no depot")
 		}
-		p := new(tracer.Packed)
+		p := &packed
 		// Others that share its tails, so that it lies in four pieces.
 		intern := func(fp uintptr) uint32 {
 			d.Begin(p)
@@ -79,6 +79,9 @@ func (b *bench) depot() error {
 	}
 	return nil
 }
+
+// packed is not on a stack, which may move: it has addresses in itself.
+var packed tracer.Packed
 
 // at returns the place of a chain's word.
 func (c *chain) at(a uintptr) unsafe.Pointer {
