@@ -169,7 +169,13 @@ func (t *Trace) Fatal() bool {
 	if t.Repeat || t.Previous > 0 || t.Format != "" {
 		return false
 	}
-	return t.Damaged || t.Kind != tracer.KindNMI.String() && t.Kind != tracer.KindTrace.String()
+	return t.Damaged || !t.Asked()
+}
+
+// Asked reports whether the trace has a kind that is asked for, after which the kernel
+// goes on.
+func (t *Trace) Asked() bool {
+	return t.Kind == tracer.KindNMI.String() || t.Kind == tracer.KindTrace.String()
 }
 
 // cutDamage is the Damage of a trace that is intact as far as it goes.

@@ -111,7 +111,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		return exitMachine
 	}
 	defer con.restore()
-	var last *trace.Trace // that was fatal
+	var died ending
 	opt := trace.Options{
 		Symbols:  sym,
 		Force:    m.force,
@@ -119,11 +119,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		Sanitize: isTerminal(serial),
 		Log:      stderr,
 		Idle:     trace.DefaultIdle,
-		OnTrace: func(t *trace.Trace) {
-			if t.Fatal() {
-				last = t
-			}
-		},
+		OnTrace:  died.take,
 	}
 	if err := m.view.apply(&opt, opt.Color); err != nil {
 		fmt.Fprintf(stderr, m.command+": %v\n", err)
@@ -187,9 +183,9 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	if msg != "" {
 		fmt.Fprintf(stderr, m.command+": %s\n", msg)
 	}
-	if last != nil {
+	if died.first != nil {
 		dir, _ := os.Getwd() // without it, paths are absolute
-		io.WriteString(stderr, summary(m.command, last, dir))
+		io.WriteString(stderr, summary(m.command, died.first, dir))
 	}
 	if n := second.Skipped(); n > 0 {
 		fmt.Fprintf(stderr, m.command+": %d bytes of the second serial port were no part of a record that came whole\n", n)

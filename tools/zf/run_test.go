@@ -409,3 +409,43 @@ func TestRunKernelOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestEnding: the death to name is the first one of the last boot.
+func TestEnding(t *testing.T) {
+	fault := func(seq uint64, reason string) trace.Trace {
+		return trace.Trace{Seq: seq, Kind: "fault", Reason: reason}
+	}
+	asked := trace.Trace{Seq: 1, Kind: "nmi", Reason: "asked for"}
+	broken := asked
+	broken.Damaged = true
+	last := trace.Trace{Kind: "fault", Last: true, Reason: "one line"}
+	previous := fault(1, "told")
+	previous.Previous = 1
+	foreign := trace.Trace{Format: "go", Kind: "go"}
+	for _, tt := range []struct {
+		name   string
+		traces []trace.Trace
+		want   string
+	}{
+		{"nothing", []trace.Trace{asked, foreign, previous}, ""},
+		{"the panic path died, too", []trace.Trace{asked, fault(2, "first"), fault(3, "second"), last}, "first"},
+		{"one line", []trace.Trace{last, foreign}, "one line"},
+		{"another boot", []trace.Trace{fault(1, "first"), fault(2, "second"), fault(1, "again"), fault(2, "second")}, "again"},
+		{"another boot that tells", []trace.Trace{fault(1, "first"), previous, asked, fault(2, "again"), last}, "again"},
+		{"another boot that lives", []trace.Trace{fault(1, "first"), previous}, ""},
+		{"a damaged one", []trace.Trace{broken}, "asked for"},
+		{"a damaged one, and a death", []trace.Trace{broken, fault(2, "first"), fault(3, "second")}, "first"},
+	} {
+		var e ending
+		for i := range tt.traces {
+			e.take(&tt.traces[i])
+		}
+		got := ""
+		if e.first != nil {
+			got = e.first.Reason
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q; want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -59,9 +59,30 @@ func interrupted(ctx context.Context, err error) string {
 // columns is the width of a terminal that the last lines should fit into.
 const columns = 80
 
-// summary is the end of a run in two lines, for the tables of a trace scroll what
-// matters away: why the kernel died, and where, with paths relative to dir. Each
-// begins with the command's name.
+// ending is the death that a machine ended with, taken from its traces in their order.
+type ending struct {
+	first *trace.Trace // nil: none
+	seq   uint64       // of the latest trace
+}
+
+// take takes the next trace. What dies later, in the panic path, dies of the first death;
+// only one that has another kind, and counts as fatal because it is damaged, gives way to it.
+// Numbers begin anew with each boot, and the last boot's death is meant.
+func (e *ending) take(t *trace.Trace) {
+	if t.Previous > 0 || t.Seq > 0 && t.Seq <= e.seq {
+		*e = ending{}
+	}
+	if t.Previous > 0 || t.Format != "" {
+		return
+	}
+	if t.Seq > 0 {
+		e.seq = t.Seq
+	}
+	if t.Fatal() && (e.first == nil || e.first.Asked() && !t.Asked()) {
+		e.first = t
+	}
+}
+
 // telling returns the frame to name: the innermost one, or, where the Go runtime has
 // ended a goroutine's program, the innermost that is not the runtime's.
 func telling(t *trace.Trace) *trace.Frame {
@@ -76,6 +97,9 @@ func telling(t *trace.Trace) *trace.Frame {
 	return &t.Frames[0]
 }
 
+// summary is the end of a run in two lines, for the tables of a trace scroll what
+// matters away: why the kernel died, and where, with paths relative to dir. Each
+// begins with the command's name.
 func summary(command string, t *trace.Trace, dir string) string {
 	prefix := command + ": "
 	reason := printable(t.Reason)
