@@ -29,12 +29,12 @@ var recorded int
 const recordRung = numRungs + 1
 
 // keepRecord leaves a record of the first death, if that can be done. It says no more than
-// the trace could.
+// the trace could: if that was nothing, the reason all the same, which needs no walk.
 func keepRecord() {
-	try := max(recorded+1, rung)
-	if rung == 0 || try > numRungs {
+	if rung == 0 || recorded == numRungs {
 		return
 	}
+	try := min(max(recorded+1, rung), numRungs)
 	recorded = try
 	performRung(uintptr(recordRung + try - 1))
 	recorded = numRungs // it is there, and nothing that dies later takes its place

@@ -88,11 +88,11 @@ func setEnd() {
 	}
 }
 
-// endFatal is what follows a fatal trace. When the ladder has failed, it does no more than
-// to end: a fault in anything else would be the last, and the machine would stand.
+// endFatal is what follows a fatal trace. When the ladder has failed, it leaves its record
+// and ends, no more: the fault after the next would be the last, and the machine would stand.
 func endFatal() {
+	keepRecord()
 	if rung <= numRungs {
-		keepRecord()
 		sendResources("death")
 		sendProfile()
 		sendProbes()

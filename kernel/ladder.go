@@ -113,13 +113,14 @@ func ask(kind tracer.TraceKind, f *amd64.TrapFrame, reason string) {
 }
 
 // climb takes the next rung and returns its death, empty. Above the last rung
-// there is nothing left to say.
+// there is nothing left to say, but for the record of the death that the next boot tells,
+// and if that fails, to end.
 func climb(kind tracer.TraceKind) *death {
 	amd64.DisableInterrupts()
 	amd64.DropNMI(true) // before the rung is counted: an NMI in between is no fault of the panic path
 	rung++
 	switch {
-	case rung > numRungs+1:
+	case rung > numRungs+2:
 		halt() // even the end has failed
 	case rung > numRungs:
 		endFatal()

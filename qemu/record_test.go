@@ -187,9 +187,9 @@ func (l *log) waitForBoots(t *testing.T, n int) {
 }
 
 // TestPreviousOfLadder: a death in the panic path leaves a record of the first death, which
-// says less the further up the ladder ended.
+// says less the further up the ladder ended; with all rungs dead it has the reason.
 func TestPreviousOfLadder(t *testing.T) {
-	for rung, frames := range map[int]bool{1: true, 2: false} {
+	for rung, frames := range map[int]bool{1: true, 2: false, 3: false} {
 		_, second, all := twoBoots(t, Config{}, fmt.Sprintf("crash=early.nil-write crash.rung=%d", rung))
 		if want := diedBefore + ": nil pointer dereference, write to 0x8"; !strings.Contains(second, want) {
 			t.Errorf("rung %d: the second boot says %q; want %q", rung, second, want)
