@@ -43,20 +43,6 @@ type packer struct {
 	comparing bool   // nothing is sent
 }
 
-// row is a row of the table of stacks as it was sent.
-type row struct {
-	lo, size, used, limit uintptr
-	name                  uint64 // a digest
-}
-
-// mix adds v to a digest.
-func mix(d, v uint64) uint64 {
-	d = (d ^ v) * 0x9e3779b97f4a7c15
-	return d ^ d>>29
-}
-
-func (w *Writer) mix(v uint64) { w.c.digest = mix(w.c.digest, v) }
-
 // rec begins a record. It sends the frames that wait to be counted.
 func (w *Writer) rec(tag byte) {
 	w.endRun()
@@ -213,14 +199,6 @@ func (w *Writer) packBegin(seq uint32, kind TraceKind, ctx Context, thread uint3
 // enough to tell two builds apart.
 const shortBuild = 4
 
-func (w *Writer) beginDigest(kind TraceKind, ctx Context, thread uint32, goroutine uint64) {
-	c := &w.c
-	c.digest, c.stopped = 0, false
-	w.mix(uint64(kind)<<8 | uint64(ctx))
-	w.mix(uint64(thread))
-	w.mix(goroutine)
-}
-
 func (w *Writer) packReason(text []byte) {
 	w.mix(uint64(len(text)))
 	for _, b := range text {
@@ -360,117 +338,6 @@ func (w *Writer) packRegisters(values *[NumRegisters]uintptr, have uint32) {
 	}
 }
 
-// packStack sends the next row of the table, if it has changed.
-func (w *Writer) packStack(s *Stack) {
-	c := &w.c
-	i := c.rowNo
-	if c.rowNo++; c.comparing || i >= MaxStacks {
-		return
-	}
-	if i == 0 && c.table != 0 {
-		w.rec(RecTable)
-		w.uvarint(uint64(c.seq - c.table))
-	}
-	now := row{lo: s.Lo, size: s.Size(), used: s.Used, limit: s.Limit}
-	for k := 0; k < len(s.Name); k++ {
-		now.name = mix(now.name, uint64(s.Name[k]))
-	}
-	was := &c.rows[i]
-	rest := now.lo == was.lo && now.size == was.size && now.limit == was.limit && now.name == was.name
-	used := now.used == was.used
-	*was = now
-	switch {
-	case c.table == 0 && now.size == 0:
-		return
-	case c.table != 0 && rest && used:
-		return
-	case c.table != 0 && rest:
-		w.rec(RecUsed)
-		w.uvarint(uint64(i))
-		w.uvarint(uint64(s.Used))
-		return
-	}
-	flags, name, number := byte(0), 0, uint64(0)
-	for name < len(StackNames) {
-		if n, ok := nameNumber(s.Name, StackNames[name]); ok {
-			flags, number = RowName, n
-			break
-		}
-		name++
-	}
-	flags |= when(i == c.rowSent, RowNext) | when(s.Lo == c.rowHi+RowGap, RowBehind) |
-		when(now.size == c.rowSize, RowSize) | when(s.Used == 0, RowUnused) | when(s.Limit == c.rowLimit, RowLimit)
-	switch {
-	case flags&RowName == 0:
-		w.rec(RecStack)
-		w.pack(flags)
-		w.uvarint(uint64(len(s.Name)))
-		for k := 0; k < len(s.Name); k++ {
-			w.pack(s.Name[k])
-		}
-	case flags == RowAll:
-		w.rec(RecRow | byte(name))
-	default:
-		w.rec(RecRowFlags | byte(name))
-		w.pack(flags)
-	}
-	if number != 0 {
-		w.uvarint(number)
-	}
-	if flags&RowNext == 0 {
-		w.uvarint(uint64(i))
-	}
-	if flags&RowBehind == 0 {
-		w.value(s.Lo)
-	}
-	if flags&RowSize == 0 {
-		w.value(now.size)
-	}
-	if flags&RowUnused == 0 {
-		w.uvarint(uint64(s.Used))
-	}
-	if flags&RowLimit == 0 {
-		w.value(s.Limit)
-	}
-	c.rowSent, c.rowHi, c.rowSize, c.rowLimit = i+1, s.Hi, now.size, s.Limit
-}
-
-// when returns the flag if it is to be set.
-func when(is bool, flag byte) byte {
-	if is {
-		return flag
-	}
-	return 0
-}
-
-// nameNumber reports whether name is the known one, and if that ends in a dot the
-// number behind it, from 1.
-func nameNumber(name, known string) (number uint64, ok bool) {
-	n := len(known)
-	if len(name) < n {
-		return 0, false
-	}
-	for i := 0; i < n; i++ {
-		if name[i] != known[i] {
-			return 0, false
-		}
-	}
-	if known[n-1] != '.' {
-		return 0, len(name) == n
-	}
-	if len(name) == n || len(name) > n+9 || name[n] == '0' {
-		return 0, false
-	}
-	for i := n; i < len(name); i++ {
-		d := name[i] - '0'
-		if d > 9 {
-			return 0, false
-		}
-		number = number*10 + uint64(d)
-	}
-	return number, true
-}
-
 // packDone ends the trace. Later ones may build on it.
 func (w *Writer) packDone() {
 	c := &w.c
@@ -491,46 +358,6 @@ func (w *Writer) packDone() {
 		c.n++
 	}
 	w.flush(CompactEnd)
-}
-
-// Compare asks whether the trace to come may be the one before once more, as far as
-// these can tell; pc is frame 0's address. If it may, then Reason, Cause, Mem, Frame
-// and Stop compare instead of writing, until Repeat. It never may in other forms than
-// Compact, nor if the kernel ends with the trace.
-func (w *Writer) Compare(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64, pc uintptr) bool {
-	c := &w.c
-	if w.Form != Compact || kind != KindNMI && kind != KindTrace ||
-		!c.finished || seq != c.seq+1 || seq%WholeEvery == 1 || pc != c.first {
-		return false
-	}
-	w.beginDigest(kind, ctx, thread, goroutine)
-	c.comparing = true
-	return true
-}
-
-// Repeat ends what Compare has begun. If all was the same it writes one short line,
-// which is the trace, and returns true. Otherwise nothing has been written.
-func (w *Writer) Repeat() bool {
-	c := &w.c
-	c.comparing = false
-	if c.digest != c.last {
-		return false
-	}
-	c.seq++
-	w.crc = ^uint32(0)
-	for _, v := range [...]uint32{c.crc, c.seq} {
-		for shift := uint(32); shift > 0; {
-			shift -= 8
-			w.sum(byte(v >> (shift & 31)))
-		}
-	}
-	check := ^w.crc % (85 * 85)
-	w.str(RepeatTag)
-	w.digit85(c.seq)
-	w.digit85(check / 85)
-	w.digit85(check)
-	w.eol()
-	return true
 }
 
 // digit85 sends v modulo 85 as a digit.
