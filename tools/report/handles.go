@@ -100,7 +100,7 @@ func (r *Report) handles(s *resource.Snapshot) *handlesView {
 	for _, e := range s.Log[v.Left:] {
 		size := ""
 		if resource.HasBytes(e.Kind) {
-			size = resource.Size(int64(e.Size))
+			size = resource.SizeOf(e.Size)
 		}
 		v.Events = append(v.Events, eventView{seconds(e.Time), e.What.String(),
 			name(s.Kind(e.Kind).Name) + " " + resource.KeyName(e.Kind, e.Key), size, fmt.Sprint(e.Thread), r.stack(s, e.Stack).Where})
@@ -114,7 +114,7 @@ func (r *Report) handles(s *resource.Snapshot) *handlesView {
 func (r *Report) kind(s *resource.Snapshot, k resource.Stats) kindView {
 	v := kindView{Name: name(k.Name), Open: number(k.Open), Most: number(k.Most), Opened: number(k.Opens), Closed: number(k.Closes), Doubles: number(k.Doubles)}
 	if resource.HasBytes(k.ID) {
-		v.Size = resource.Size(int64(k.Bytes))
+		v.Size = resource.SizeOf(k.Bytes)
 	}
 	groups := s.Groups(k.ID)
 	if len(groups) > maxGroups {
@@ -123,7 +123,7 @@ func (r *Report) kind(s *resource.Snapshot, k resource.Stats) kindView {
 	for _, g := range groups {
 		gv := groupView{Count: number(uint64(len(g.Handles))), Since: seconds(g.Handles[0].Time), Stack: r.stack(s, g.Stack)}
 		if v.Size != "" {
-			gv.Size = resource.Size(int64(g.Bytes))
+			gv.Size = resource.SizeOf(g.Bytes)
 		}
 		for i, h := range g.Handles {
 			if i == maxKeys {

@@ -70,6 +70,12 @@ func (s *Snapshot) About(w io.Writer, k Key, n int, o Options) error {
 		p.line("%s is not open", name)
 	}
 	events := s.EventsOf(k)
+	for _, d := range s.Doubles {
+		// Its stacks are kept when the ring has lost the events.
+		if k.holds(d.Kind, d.Key, d.Size) && (len(events) == 0 || events[0].Time > d.Opened.Time) {
+			s.double(p, d)
+		}
+	}
 	p.line("")
 	switch {
 	case len(events) == 0 && s.Events > uint64(len(s.Log)):
@@ -87,7 +93,7 @@ func (s *Snapshot) About(w io.Writer, k Key, n int, o Options) error {
 		p.line("")
 		what := e.What.String()
 		if e.Key != k.Key || hasBytes(e.Kind) && e.Kind != kindPages {
-			what += fmt.Sprintf(" of %s (%s)", KeyName(e.Kind, e.Key), Size(int64(e.Size)))
+			what += fmt.Sprintf(" of %s (%s)", KeyName(e.Kind, e.Key), SizeOf(e.Size))
 		}
 		p.line("%s %s%s", seconds(e.Time), what, byThread(e.Place))
 		p.stack(s, e.Stack)

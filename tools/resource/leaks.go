@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 )
@@ -27,7 +28,7 @@ func (s *Snapshot) Uses() (all []Use) {
 			u := Use{Kind: k.Name, Count: int64(len(g.handles))}
 			u.Frames, u.Whole = s.Stack(g.stack)
 			if hasBytes(k.ID) {
-				u.Bytes = int64(g.bytes)
+				u.Bytes = int64(min(g.bytes, math.MaxInt64))
 			}
 			all = append(all, u)
 		}
@@ -102,7 +103,7 @@ func Leaks(w io.Writer, all []Use, shrunk bool, o Options) error {
 	sums := map[string]*Use{}
 	var kinds []string
 	for _, u := range all {
-		if !o.wants(u.Kind) {
+		if !o.Wants(u.Kind) {
 			continue
 		}
 		s := sums[u.Kind]
@@ -120,11 +121,11 @@ func Leaks(w io.Writer, all []Use, shrunk bool, o Options) error {
 	}
 	p.line("%-16s %10s %12s", "kind", "number", "size")
 	for _, k := range kinds {
-		p.line("%-16s %+10d %12s", k, sums[k].Count, growth(sums[k]))
+		p.line("%-16s %+*d %12s", k, max(1, 10-max(0, len(k)-16)), sums[k].Count, growth(sums[k]))
 	}
 	told, left := map[string]int{}, 0
 	for _, u := range all {
-		if !o.wants(u.Kind) || !u.Grown() && !shrunk {
+		if !o.Wants(u.Kind) || !u.Grown() && !shrunk {
 			continue
 		}
 		if told[u.Kind]++; o.Stacks > 0 && told[u.Kind] > o.Stacks {
@@ -158,7 +159,7 @@ func Leaks(w io.Writer, all []Use, shrunk bool, o Options) error {
 func LeaksJSON(w io.Writer, all []Use, o Options) error {
 	e := json.NewEncoder(w)
 	for _, u := range all {
-		if !o.wants(u.Kind) {
+		if !o.Wants(u.Kind) {
 			continue
 		}
 		err := e.Encode(struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -192,7 +193,7 @@ func TestWords(t *testing.T) {
 	for _, tt := range []struct {
 		n    int64
 		want string
-	}{{0, "0 B"}, {10239, "10239 B"}, {10240, "10 KiB"}, {-20480, "-20 KiB"}, {10 << 20, "10 MiB"}} {
+	}{{math.MinInt64, "-8388608 TiB"}, {0, "0 B"}, {10239, "10239 B"}, {10240, "10 KiB"}, {-20480, "-20 KiB"}, {10 << 20, "10 MiB"}} {
 		if got := Size(tt.n); got != tt.want {
 			t.Errorf("Size(%d) = %q; want %q", tt.n, got, tt.want)
 		}
@@ -200,6 +201,30 @@ func TestWords(t *testing.T) {
 	if got := columns("main.f", strings.Repeat("folder/", 12)+"file.go:123"); len(got) > Columns-4 || !strings.HasSuffix(got, "/file.go:123") {
 		t.Errorf("columns: %q", got)
 	}
+}
+
+// TestHostile: what a program logs of its own may have any size and any name, a close that
+// the log cannot place is told, and a second close when the ring has lost its events.
+func TestHostile(t *testing.T) {
+	const own = kindFutexes + 1
+	_, other := snapshot(t)
+	s := &Snapshot{Stacks: other.Stacks, Events: 9, RingRoom: 1, Kinds: []Stats{{ID: own, Name: "a name as long as one is", Opens: 3, Open: 2, Bytes: 1 << 63, Strays: 2}, {ID: kindFDs, Name: "fd", Strays: 1}}}
+	for key := range uint64(2) {
+		s.Open = append(s.Open, Handle{Kind: own, Key: key, Size: 1 << 63})
+	}
+	s.Doubles = []Double{{Kind: own, Key: 7, Opened: Place{Time: 1}, First: Place{Time: 2}, Second: Place{Time: 3}}}
+	s.Log = []Event{{What: ClosedUnknown, Kind: own, Key: 9, Place: Place{Time: 4, Thread: 2}}}
+	var b strings.Builder
+	if err := s.Handles(&b, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.About(&b, Key{own, 7}, 0, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Leaks(&b, Grown(nil, s.Uses()), false, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "hostile.txt", b.String())
 }
 
 // TestHeap: a heap profile as the kernel sends it becomes one of pprof's, scaled as

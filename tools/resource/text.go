@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 // Options say what a report tells.
 type Options struct {
-	// Kinds are the names of those that are wanted; none: all.
+	// Kinds are the names of those that are wanted, in the singular or the plural; none: all.
 	Kinds []string
 	// Stacks is how many stacks of a kind are told; 0: all.
 	Stacks int
@@ -33,11 +34,12 @@ func (s *Snapshot) Handles(w io.Writer, o Options) error {
 	p := &printer{w: w, o: o}
 	s.head(p)
 	s.table(p)
+	s.strays(p)
 	s.doubles(p)
 	// The most common ones come last.
 	for _, common := range []bool{false, true} {
 		for _, k := range s.Kinds {
-			if o.wants(k.Name) && common == (k.ID == kindPages || k.ID == kindMaps) {
+			if o.Wants(k.Name) && common == (k.ID == kindPages || k.ID == kindMaps) {
 				s.openOf(p, k)
 			}
 		}
@@ -70,15 +72,54 @@ func (s *Snapshot) table(p *printer) {
 	p.line("")
 	p.line("%-16s %8s %8s %9s %9s %7s %10s", "kind", "open", "most", "opened", "closed", "doubles", "size")
 	for _, k := range s.Kinds {
-		if !p.o.wants(k.Name) || k.Opens+k.Strays == 0 {
+		if !p.o.Wants(k.Name) || k.Opens+k.Strays == 0 {
 			continue
 		}
 		size := ""
 		if hasBytes(k.ID) {
-			size = Size(int64(k.Bytes))
+			size = SizeOf(k.Bytes)
 		}
-		p.line("%-16s %8d %8d %9d %9d %7d %10s", k.Name, k.Open, k.Most, k.Opens, k.Closes, k.Doubles, size)
+		p.line("%s %8d %9d %9d %7d %10s", first(k.Name, 8, k.Open), k.Most, k.Opens, k.Closes, k.Doubles, size)
 	}
+}
+
+// strays tells how many closes were of what was not open. Their stacks are in the log, as
+// long as the ring has them.
+func (s *Snapshot) strays(p *printer) {
+	for _, k := range s.Kinds {
+		if k.Strays == 0 || !p.o.Wants(k.Name) {
+			continue
+		}
+		p.line("")
+		p.line("%s closed that the log had not seen opened", were(k.Strays, k.Name))
+		told := 0
+		for _, e := range slices.Backward(s.Log) {
+			if e.What != ClosedUnknown || e.Kind != k.ID {
+				continue
+			}
+			p.line("the latest, %s, at %s%s", KeyName(e.Kind, e.Key), seconds(e.Time), byThread(e.Place))
+			p.stack(s, e.Stack)
+			told++
+			break
+		}
+		if told == 0 {
+			p.line("the ring has none of them any more (record.ring=)")
+		}
+	}
+}
+
+// first writes a name and the number behind it in columns; a long name takes from the
+// number's.
+func first(name string, width int, n uint64) string {
+	return fmt.Sprintf("%-16s %*d", name, max(1, width-max(0, len(name)-16)), n)
+}
+
+// were writes how many things were dealt with.
+func were(n uint64, name string) string {
+	if n == 1 {
+		return "1 " + name + " was"
+	}
+	return fmt.Sprintf("%d %s were", n, plural(name))
 }
 
 // group is what is open of one kind from one stack.
@@ -101,7 +142,9 @@ func (s *Snapshot) groups(kind uint64) []*group {
 			by[h.Stack] = g
 		}
 		g.handles = append(g.handles, h)
-		g.bytes += h.Size
+		if g.bytes += h.Size; g.bytes < h.Size {
+			g.bytes = math.MaxUint64
+		}
 	}
 	all := slices.Collect(maps.Values(by))
 	for _, g := range all {
@@ -137,7 +180,7 @@ func (s *Snapshot) openOf(p *printer, k Stats) {
 			head += ", the last " + seconds(last)
 		}
 		if hasBytes(k.ID) {
-			head += ", " + Size(int64(g.bytes))
+			head += ", " + SizeOf(g.bytes)
 		}
 		p.line("%s", head)
 		p.keys(s, g.handles)
@@ -176,7 +219,7 @@ func (s *Snapshot) describe(h Handle) string {
 	case h.Kind == kindTimers:
 		return fmt.Sprintf("%s of %v", name, time.Duration(h.Size))
 	case hasBytes(h.Kind) && h.Kind != kindPages:
-		return name + " (" + Size(int64(h.Size)) + ")"
+		return name + " (" + SizeOf(h.Size) + ")"
 	}
 	return name
 }
@@ -185,33 +228,38 @@ func (s *Snapshot) describe(h Handle) string {
 func (s *Snapshot) doubles(p *printer) {
 	for _, d := range s.Doubles {
 		k := s.kind(d.Kind)
-		if !p.o.wants(k.Name) {
+		if !p.o.Wants(k.Name) {
 			continue
 		}
-		p.line("")
-		p.line("%s %s was closed twice", k.Name, KeyName(d.Kind, d.Key))
-		for _, x := range []struct {
-			what string
-			at   Place
-		}{{"opened", d.Opened}, {"closed first", d.First}, {"closed again", d.Second}} {
-			p.line("%s at %s%s", x.what, seconds(x.at.Time), byThread(x.at))
-			p.stack(s, x.at.Stack)
-		}
+		s.double(p, d)
 	}
 	told, all := 0, uint64(0)
 	for _, d := range s.Doubles {
-		if p.o.wants(s.kind(d.Kind).Name) {
+		if p.o.Wants(s.kind(d.Kind).Name) {
 			told++
 		}
 	}
 	for _, k := range s.Kinds {
-		if p.o.wants(k.Name) {
+		if p.o.Wants(k.Name) {
 			all += k.Doubles
 		}
 	}
 	if n := all - uint64(told); all > uint64(told) {
 		p.line("")
 		p.line("%d more were closed twice; the kernel keeps the stacks of the first", n)
+	}
+}
+
+// double tells one of them.
+func (s *Snapshot) double(p *printer, d Double) {
+	p.line("")
+	p.line("%s %s was closed twice", s.kind(d.Kind).Name, KeyName(d.Kind, d.Key))
+	for _, x := range []struct {
+		what string
+		at   Place
+	}{{"opened", d.Opened}, {"closed first", d.First}, {"closed again", d.Second}} {
+		p.line("%s at %s%s", x.what, seconds(x.at.Time), byThread(x.at))
+		p.stack(s, x.at.Stack)
 	}
 }
 
@@ -342,7 +390,10 @@ func columns(function, place string) string {
 	return function + " " + place
 }
 
-func (o *Options) wants(kind string) bool { return len(o.Kinds) == 0 || slices.Contains(o.Kinds, kind) }
+// Wants reports whether a kind is among those that are wanted.
+func (o *Options) Wants(kind string) bool {
+	return len(o.Kinds) == 0 || slices.Contains(o.Kinds, kind) || slices.Contains(o.Kinds, plural(kind))
+}
 
 // seconds writes a time since boot.
 func seconds(t time.Duration) string { return fmt.Sprintf("%.6f s", t.Seconds()) }
@@ -356,17 +407,25 @@ func byThread(p Place) string {
 
 // Size writes a number of bytes.
 func Size(n int64) string {
-	sign := ""
 	if n < 0 {
-		sign, n = "-", -n
+		return "-" + SizeOf(-uint64(n)) // there is no -n of the least one
 	}
+	return SizeOf(uint64(n))
+}
+
+// SizeOf writes a number of bytes that a target has told, which may be any.
+func SizeOf(n uint64) string {
 	switch {
 	case n < 10<<10:
-		return fmt.Sprintf("%s%d B", sign, n)
+		return fmt.Sprintf("%d B", n)
 	case n < 10<<20:
-		return fmt.Sprintf("%s%d KiB", sign, n>>10)
+		return fmt.Sprintf("%d KiB", n>>10)
+	case n < 10<<30:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n < 10<<40:
+		return fmt.Sprintf("%d GiB", n>>30)
 	}
-	return fmt.Sprintf("%s%d MiB", sign, n>>20)
+	return fmt.Sprintf("%d TiB", n>>40)
 }
 
 func count(n int, name string) string {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -75,7 +76,7 @@ func runHandles(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	var f snapshotFlags
 	fs := newFlags("handles", "[-e ELF] [flags] FILE", handlesText, stderr)
 	fs.StringVar(&f.elf, "e", "", "the `ELF` file of the image, for names")
-	fs.StringVar(&f.kinds, "kinds", "", "show these `KINDS` alone, such as fd,map")
+	fs.StringVar(&f.kinds, "kinds", "", "show these `KINDS` alone, such as fds,maps")
 	fs.IntVar(&f.stacks, "n", 10, "show `N` stacks of a kind, or events of a key; 0: all")
 	fs.IntVar(&f.frames, "frames", 16, "show `N` frames of a stack; 0: all")
 	key := fs.String("key", "", "show one `KIND:KEY` alone, such as fd:7, and its last events")
@@ -91,16 +92,24 @@ func runHandles(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err)
 	}
+	o := f.options()
+	var kinds []string
+	for _, k := range s.Kinds {
+		kinds = append(kinds, k.Name)
+	}
+	if err := checkKinds(o.Kinds, kinds); err != nil {
+		return fail(err)
+	}
 	switch {
 	case *asJSON:
 		err = s.JSON(stdout)
 	case *key != "":
 		var k resource.Key
 		if k, err = s.ParseKey(*key); err == nil {
-			err = s.About(stdout, k, f.stacks, f.options())
+			err = s.About(stdout, k, f.stacks, o)
 		}
 	default:
-		err = s.Handles(stdout, f.options())
+		err = s.Handles(stdout, o)
 	}
 	if err != nil {
 		return fail(err)
@@ -113,7 +122,7 @@ func runLeaks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	var f snapshotFlags
 	fs := newFlags("leaks", "[-e ELF] [flags] BEFORE AFTER", leaksText, stderr)
 	fs.StringVar(&f.elf, "e", "", "the `ELF` file of the image, for names")
-	fs.StringVar(&f.kinds, "kinds", "", "compare these `KINDS` alone, such as fd,map")
+	fs.StringVar(&f.kinds, "kinds", "", "compare these `KINDS` alone, such as fds,maps")
 	fs.IntVar(&f.stacks, "n", 10, "show `N` stacks of a kind; 0: all")
 	fs.IntVar(&f.frames, "frames", 16, "show `N` frames of a stack; 0: all")
 	byCount := fs.Bool("count", false, "the largest growth in number first, not in bytes")
@@ -133,25 +142,46 @@ func runLeaks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 			return fail(err)
 		}
 	}
+	o := f.options()
+	kinds := []string{"page", "map", "fd", "thread", "timer", "futex", "object"} // though none may be open
+	for _, u := range slices.Concat(uses[0], uses[1]) {
+		if !slices.Contains(kinds, u.Kind) {
+			kinds = append(kinds, u.Kind)
+		}
+	}
+	if err := checkKinds(o.Kinds, kinds); err != nil {
+		return fail(err)
+	}
 	all := resource.Grown(uses[0], uses[1])
 	if *byCount {
 		resource.ByCount(all)
 	}
 	var err error
 	if *asJSON {
-		err = resource.LeaksJSON(stdout, all, f.options())
+		err = resource.LeaksJSON(stdout, all, o)
 	} else {
-		err = resource.Leaks(stdout, all, *shrunk, f.options())
+		err = resource.Leaks(stdout, all, *shrunk, o)
 	}
 	if err != nil {
 		return fail(err)
 	}
 	for _, u := range all {
-		if u.Grown() && (f.kinds == "" || strings.Contains(","+f.kinds+",", ","+u.Kind+",")) {
+		if u.Grown() && o.Wants(u.Kind) {
 			return exitTrace
 		}
 	}
 	return exitOK
+}
+
+// checkKinds returns an error if one of those wanted is not there.
+func checkKinds(wanted, there []string) error {
+	for _, w := range wanted {
+		o := resource.Options{Kinds: []string{w}}
+		if !slices.ContainsFunc(there, o.Wants) {
+			return fmt.Errorf("-kinds: there is no %q; want of %s", w, strings.Join(there, ", "))
+		}
+	}
+	return nil
 }
 
 // failing returns what says an error of a command, and its exit status.

@@ -31,6 +31,9 @@ func TestHandlesCommands(t *testing.T) {
 	}{
 		{[]string{"handles", twice}, exitOK, "\nfd 5 was closed twice\n", ""},
 		{[]string{"handles", "-kinds", "futex", twice}, exitOK, "futex", ""},
+		{[]string{"handles", "-kinds", "futexes,fds", twice}, exitOK, "\nfd 5 was closed twice\n", ""},
+		{[]string{"handles", "-kinds", "fish", twice}, exitUsage, "", "there is no \"fish\"; want of "},
+		{[]string{"leaks", "-kinds", "fds,fish", twice, twice}, exitUsage, "", "there is no \"fish\"; want of "},
 		{[]string{"handles", "-key", "fd:5", twice}, exitOK, "\n4 events, the latest last:\n", ""},
 		{[]string{"handles", "-json", twice}, exitOK, `{"version":1,"reason":"death",`, ""},
 		{[]string{"handles", "-key", "fish:5", twice}, exitUsage, "", "want KIND:KEY"},
