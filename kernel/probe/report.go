@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/stackid"
 	"github.com/zeroframe/zeroframe/tracer/stream"
 )
@@ -74,18 +75,32 @@ func Write(w *stream.Writer, tscHz uint64) {
 
 func used(c *counts) bool { return c.calls|c.returns|c.tails != 0 }
 
-// countOpen sets how many calls of each function are open.
+// countOpen sets how many calls of each function are open. Those of a goroutine that has
+// ended by runtime.Goexit are not.
 func countOpen() {
 	for i := range numFuncs {
 		countsOf(i).open = 0
 	}
 	for h := range uintptr(numHeads) {
 		for i := *headAt(h); i != 0; i = stackAt(i).next {
-			for o := stackAt(i).top; o != 0; o = openAt(o).outer {
+			s := stackAt(i)
+			for s.top != 0 && ended(s) {
+				unwind(s)
+			}
+			for o := s.top; o != 0; o = openAt(o).outer {
 				countsOf(openAt(o).function).open++
 			}
 		}
 	}
+}
+
+// ended reports whether a stack is that of a goroutine that is no more.
+func ended(s *stack) bool {
+	if s.key&1 != 0 || s.id == 0 {
+		return false
+	}
+	g, ok := goinfo.ReadG(s.key)
+	return ok && (g.ID != s.id || g.Dead())
 }
 
 // writeRows writes the rows by callers.

@@ -275,6 +275,19 @@ func main() {
 	}
 	check("generic", generic("ab", 3), strings.Repeat("ab", 8))
 	check("generic", generic(3, 4), 48)
+	// Many that end at once, and whose goroutines the runtime does not use again.
+	var ends sync.WaitGroup
+	begin := make(chan bool)
+	for range 30 {
+		ends.Add(1)
+		go func() {
+			defer ends.Done()
+			<-begin
+			exits(2)
+		}()
+	}
+	close(begin)
+	ends.Wait()
 	go blocks()
 	for inside.Load() == 0 {
 		runtime.Gosched()
