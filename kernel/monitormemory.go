@@ -52,6 +52,20 @@ func join(b []byte) []byte {
 	return joined[:n]
 }
 
+// isSum reports whether a word is meant as an address: a number, a register, or a sum.
+func isSum(word []byte) bool {
+	if _, ok := monitor.Number(word); ok {
+		return true
+	}
+	for _, c := range word {
+		if c == '+' {
+			return true
+		}
+	}
+	_, ok := register(word)
+	return ok
+}
+
 // address reads a sum of numbers, registers and functions, and says what is wrong with
 // it.
 func address(sum []byte) (addr uintptr, ok bool) {
@@ -81,14 +95,8 @@ func termValue(term []byte) (v uintptr, ok bool) {
 	if n, ok := monitor.Number(term); ok {
 		return uintptr(n), true
 	}
-	name := term
-	if name[0] == '$' || name[0] == '%' {
-		name = name[1:]
-	}
-	for i := range tracer.RegisterNames {
-		if stop.have>>uint(i)&1 != 0 && Same(name, tracer.RegisterNames[i]) {
-			return stop.regs[i], true
-		}
+	if v, ok := register(term); ok {
+		return v, true
 	}
 	t, ok := pcTable()
 	if !ok {
@@ -97,6 +105,19 @@ func termValue(term []byte) (v uintptr, ok bool) {
 	for i := 0; i < t.NumFuncs(); i++ {
 		if f, ok := t.Func(i); ok && sameBytes(f.Name(), term) {
 			return f.Entry(), true
+		}
+	}
+	return 0, false
+}
+
+// register returns the value of a register by its name.
+func register(name []byte) (v uintptr, ok bool) {
+	if name[0] == '$' || name[0] == '%' {
+		name = name[1:]
+	}
+	for i := range tracer.RegisterNames {
+		if stop.have>>uint(i)&1 != 0 && Same(name, tracer.RegisterNames[i]) {
+			return stop.regs[i], true
 		}
 	}
 	return 0, false
@@ -241,12 +262,14 @@ const maxFound = 20
 func monitorSym(args []byte) {
 	word, rest := monitor.Word(args)
 	if len(word) == 0 || len(rest) > 0 {
-		console.String("want an address or a part of a function's name\n")
+		console.String("want an address, such as rip or main.main+0x10, or a part of a function's name\n")
 		return
 	}
-	if n, ok := monitor.Number(word); ok {
-		tellPC(uintptr(n), false)
-		console.String("\n")
+	if isSum(word) {
+		if addr, ok := address(word); ok {
+			tellPC(addr, false)
+			console.String("\n")
+		}
 		return
 	}
 	t, ok := pcTable()

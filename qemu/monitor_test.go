@@ -180,6 +180,12 @@ func TestMonitorStuck(t *testing.T) {
 	if a := s.ask("sym main.holder"); !regexp.MustCompile(`^0x[0-9a-f]+ to 0x[0-9a-f]+ main\.holder$`).MatchString(strings.TrimSpace(a)) {
 		t.Errorf("sym main.holder: %q", a)
 	}
+	if a := s.ask("sym main.turn+2"); !strings.HasPrefix(a, "main.turn+0x2 turn_amd64.s:") {
+		t.Errorf("sym main.turn+2: %q", a)
+	}
+	if a := s.ask("sym rip"); !strings.HasPrefix(a, "main.turn+0x") {
+		t.Errorf("sym rip: %q", a)
+	}
 	if a := s.ask("threads"); !regexp.MustCompile(`(?m)^\* +\d+ +\d+\.\d{3} s  running: `).MatchString(a) || strings.Count(a, "\n") < 2 {
 		t.Errorf("threads says\n%s", a)
 	}
