@@ -34,8 +34,12 @@ func setRecording() {
 	if !ok || Same(value, "off") {
 		return
 	}
-	if wrong := resource.Select(value); wrong != nil {
+	if wrong := resource.Select(value); wrong != nil || len(value) == 0 {
 		complain("record", wrong, "want pages, maps, fds, threads, timers, futexes, user or all, with commas between")
+		return
+	}
+	if !stackid.On() {
+		complain("record", value, noDepot)
 		return
 	}
 	open := uint64(defaultOpen)
@@ -46,7 +50,7 @@ func setRecording() {
 	m.RingBytes = logSize("record.ring", defaultRing, uint64(resource.MinRing))
 	m.TableBytes = logSize("record.open", open, minOpen) * resource.EntryBytes
 	m.Ring, m.Table = mm.Contiguous(m.RingBytes), mm.Contiguous(m.TableBytes)
-	if m.Ring == 0 || m.Table == 0 || !stackid.On() {
+	if m.Ring == 0 || m.Table == 0 {
 		complain("record", value, "there is not enough RAM; make record.ring=, record.open= or depot= smaller")
 		return
 	}

@@ -25,6 +25,9 @@ const profileStacks = 16 << 10
 // say another.
 const defaultDepot = 256 << 10
 
+// noDepot is said of an option that needs a depot where there is none.
+const noDepot = "it needs a stack depot, and there is none (depot=)"
+
 // findDepot reads the option depot=BYTES, and those that need a depot: record= and profile=.
 // Early context, before the RAM is given away.
 func findDepot() {
@@ -74,7 +77,12 @@ func setProfiling() {
 	if wrong != nil {
 		complain("profile", wrong, "want on, off or samples a second, to 100000")
 	}
-	if hz == 0 || !stackid.On() {
+	if hz == 0 {
+		return
+	}
+	if !stackid.On() {
+		v, _ := Option("profile")
+		complain("profile", v, noDepot)
 		return
 	}
 	table := profile.Counts(profileStacks)

@@ -135,6 +135,9 @@ func TestStackLimit(t *testing.T) {
 		{"stack.limit=boot:1x", "", "stack.limit=boot:1x is ignored: want NAME:BYTES"},
 		{"stack.limit=boot:99999999999999999999999999", "", " is ignored: want NAME:BYTES"},
 		{"-- stack.limit=boot:100", "", ""},
+		{"profile=on depot=0", "", "profile=on is ignored: it needs a stack depot"},
+		{"record=fds depot=0", "", "record=fds is ignored: it needs a stack depot"},
+		{"record=", "", "record= is ignored: want pages"},
 		{"trace=tekst", "", "trace=tekst is ignored: want text, markup or compact\r\n"},
 	} {
 		res, err, serial := boot(t, Config{Kernel: path}, tt.cmdline)
