@@ -49,7 +49,7 @@ type Exporter struct {
 	lock   *bolt.DB
 	log    func(string)
 	wake   chan struct{}
-	status lastStatus
+	answer answers
 	down   bool // it has been said that the collector is away
 
 	exported, refused, failures atomic.Uint64
@@ -88,11 +88,11 @@ func New(ctx context.Context, address string, store *crash.Store, path string, l
 			return nil, err
 		}
 	}
-	e.status.next = http.DefaultTransport
+	e.answer.next = http.DefaultTransport
 	e.client, err = otlploghttp.New(ctx,
 		otlploghttp.WithEndpointURL(u.String()),
 		otlploghttp.WithCompression(otlploghttp.GzipCompression),
-		otlploghttp.WithHTTPClient(&http.Client{Transport: &e.status, Timeout: requestTimeout}),
+		otlploghttp.WithHTTPClient(&http.Client{Transport: &e.answer, Timeout: requestTimeout}),
 		// Trying again is done here, where it outlives the process.
 		otlploghttp.WithRetry(otlploghttp.RetryConfig{Enabled: false}),
 	)
@@ -101,22 +101,6 @@ func New(ctx context.Context, address string, store *crash.Store, path string, l
 		return nil, err
 	}
 	return e, nil
-}
-
-// lastStatus remembers the status of the latest answer, which tells what will never be
-// taken from what may be taken later.
-type lastStatus struct {
-	next http.RoundTripper
-	code int
-}
-
-func (l *lastStatus) RoundTrip(req *http.Request) (*http.Response, error) {
-	l.code = 0
-	resp, err := l.next.RoundTrip(req)
-	if err == nil {
-		l.code = resp.StatusCode
-	}
-	return resp, err
 }
 
 // Wake says that something came into the spool.
@@ -138,12 +122,12 @@ func (e *Exporter) Run(ctx, drain context.Context) {
 			e.failures.Add(1)
 			if !e.down {
 				e.down = true
-				e.log(fmt.Sprintf("the collector does not take crashes, which are kept: %v", err))
+				e.log(fmt.Sprintf("the collector does not take crashes, which are kept: %s%v", e.answer.status(), err))
 			}
 			if ctx.Err() != nil {
 				return
 			}
-			pause(ctx, nil, wait/2+rand.N(wait/2))
+			pause(ctx, nil, max(e.answer.later, wait/2+rand.N(wait/2)))
 			wait = min(2*wait, maxWait)
 			continue
 		case e.down:
@@ -190,17 +174,24 @@ func (e *Exporter) send(ctx context.Context, list []crash.Spooled) error {
 	if err != nil {
 		return err
 	}
+	e.answer.answer = answer{}
 	err = e.client.Export(ctx, records)
-	switch code := e.status.code; {
+	switch code := e.answer.code; {
 	case err == nil:
 		e.exported.Add(uint64(len(list)))
 	case ctx.Err() != nil:
 		return err
-	case code >= 200 && code < 300:
-		// It has taken some and will not take the others: to send them again is of
+	case e.answer.partial:
+		// It has taken the others and will not take these: to send them again is of
 		// no use, so says the protocol.
-		e.log(fmt.Sprintf("the collector has refused some of %d crashes: %v", len(list), err))
-		e.refused.Add(uint64(len(list)))
+		refused := min(uint64(max(e.answer.rejected, 0)), uint64(len(list)))
+		if refused > 0 {
+			e.log(fmt.Sprintf("the collector refuses %d of %d crashes: %s", refused, len(list), e.answer.message))
+		} else {
+			e.log(fmt.Sprintf("the collector takes crashes and warns: %s", e.answer.message))
+		}
+		e.refused.Add(refused)
+		e.exported.Add(uint64(len(list)) - refused)
 	case !hopeless(code):
 		return err
 	case len(list) > 1:

@@ -27,6 +27,7 @@ type endpoint struct {
 	last    *logs.ResourceLogs
 	fail    func(n int, ids []string) int // status for request n; 0: take it, -1: take it and break off
 	n       int
+	other   func(http.ResponseWriter) // the answer in place of a 501
 }
 
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -62,6 +63,10 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status := 0
 	if e.fail != nil {
 		status = e.fail(e.n, ids)
+	}
+	if status == http.StatusNotImplemented && e.other != nil {
+		e.other(w)
+		return
 	}
 	if status > 0 {
 		http.Error(w, "no", status)
