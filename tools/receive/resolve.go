@@ -180,8 +180,12 @@ func (s *resolver) onTrace(t *trace.Trace) {
 	if !resolved && len(t.Frames) > 0 {
 		res.unknown = true
 		// The crash counts as one of its build until somebody has the ELF file.
-		s.r.say(fmt.Sprintf("no ELF file for build %s: its traces stay addresses; give it with -e, or set %s",
-			trace.AppendClean(nil, []byte(orNone(t.BuildID))), buildid.URLsEnv))
+		advice := "give it with -e, or set " + buildid.URLsEnv
+		if f := s.r.opt.Finder; f != nil && f.Server != nil {
+			advice = "no server of " + buildid.URLsEnv + " gave it; give it with -e"
+		}
+		s.r.say(fmt.Sprintf("no ELF file for build %s: its traces stay addresses; %s",
+			trace.AppendClean(nil, []byte(orNone(t.BuildID))), advice))
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/receive/capture"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
 	"github.com/zeroframe/zeroframe/tools/receive/otlp"
+	"github.com/zeroframe/zeroframe/tools/trace"
 )
 
 // Exit statuses, as those of all commands of zf.
@@ -61,17 +62,19 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return run(ctx, args, stdin, stdout, stderr)
 }
 
-// messages writes lines for the user, from any goroutine.
+// messages writes lines for the user, from any goroutine. What a server has answered may be
+// in them, so control characters are shown.
 type messages struct {
-	mu   sync.Mutex
-	w    io.Writer
-	safe bool
+	mu sync.Mutex
+	w  io.Writer
 }
 
 func (m *messages) say(s string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	fmt.Fprintf(m.w, "zf receive: %s\n", strings.ReplaceAll(s, "\nzf: ", "\nzf receive: "))
+	for line := range strings.SplitSeq(s, "\n") {
+		fmt.Fprintf(m.w, "zf receive: %s\n", trace.AppendClean(nil, []byte(strings.TrimPrefix(line, "zf: "))))
+	}
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -143,7 +146,7 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 	if export != nil {
 		export.stop()
 	}
-	if !c.quiet {
+	if !c.quiet && (err == nil || in.Stats().Datagrams > 0) {
 		c.summary(m, in.Stats(), reporter.Stats(), captured, export, store)
 	}
 	return err

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"fmt"
@@ -131,6 +132,45 @@ func TestFromDebuginfod(t *testing.T) {
 	}
 	if n := asked.Load(); n != 2 { // debuginfo, executable
 		t.Errorf("the server was asked %d times, want 2", n)
+	}
+}
+
+// What a server says is shown, not obeyed by the terminal.
+func TestHostileServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			http.ReadRequest(bufio.NewReader(c))
+			io.WriteString(c, "HTTP/1.1 500 \x1b[2Jgone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			c.Close()
+		}
+	}()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("DEBUGINFOD_URLS", "http://"+l.Addr().String())
+	im := image(t)
+	dump := captureOf(t, 7, fleet.Datagrams(im.Build, 9, 1, im.Target(tracer.Text).Trace(tracer.KindFault, "x", fleet.Deep(3)))...)
+	_, errs := runWith(t, bytes.NewReader(dump), "-pcap", "-")
+	if strings.Contains(errs, "\x1b") || !strings.Contains(errs, `500 \x1b[2Jgone`) || !strings.Contains(errs, "no server of DEBUGINFOD_URLS gave it") {
+		t.Errorf("%q", errs)
+	}
+}
+
+// Where nothing was received there is nothing to sum up.
+func TestNoCapture(t *testing.T) {
+	var errs bytes.Buffer
+	if code := run(t.Context(), []string{"-pcap", filepath.Join(t.TempDir(), "none")}, nil, io.Discard, &errs); code != exitUsage {
+		t.Errorf("status %d; want %d", code, exitUsage)
+	}
+	if n := strings.Count(errs.String(), "\n"); n != 1 || !strings.Contains(errs.String(), "no such file") {
+		t.Errorf("%q; want the reason alone", errs.String())
 	}
 }
 

@@ -4,9 +4,14 @@
 package main
 
 import (
+	"io"
+	"log"
 	"os"
 
 	"github.com/zeroframe/zeroframe/tools/receive/command"
 )
 
-func main() { os.Exit(command.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	log.SetOutput(io.Discard) // net/http's words on connections: whose request fails says so
+	os.Exit(command.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
