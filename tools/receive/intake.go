@@ -60,6 +60,8 @@ type Arrival struct {
 	Cut     bool           // the sender had no room for all of it
 	Missing int            // datagrams that are missing at least
 	Oops    bool           // Bytes are the lines of a Linux oops; there is no Seq
+
+	turn *turn // the Reporter's
 }
 
 // A Line is a log line.

@@ -83,6 +83,7 @@ type Reporter struct {
 	paused   int // of them, those that wait for a download
 	idle     []*resolver
 	sessions sessions
+	order    order
 	said     map[string]bool
 	stats    ReportStats
 }
@@ -136,6 +137,7 @@ func (r *Reporter) Trace(a *Arrival) {
 		r.room.Wait()
 	}
 	r.held += cost
+	r.order.join(a)
 	r.mu.Unlock()
 	r.working.Add(1)
 	if !a.Oops && isCompact(a.Bytes) {
@@ -244,7 +246,7 @@ func (r *Reporter) say(s string) {
 func (r *Reporter) report() {
 	defer close(r.done)
 	for first := range r.results {
-		together := []*result{first}
+		together := ready(nil, first)
 	gather:
 		for len(together) < maxTogether {
 			select {
@@ -252,7 +254,7 @@ func (r *Reporter) report() {
 				if !ok {
 					break gather
 				}
-				together = append(together, res)
+				together = ready(together, res)
 			default:
 				break gather
 			}
@@ -288,6 +290,9 @@ func (r *Reporter) show(together []*result) {
 	r.out.flush()
 	r.mu.Lock()
 	r.held -= free
+	for _, res := range together {
+		r.order.leave(res.a)
+	}
 	r.mu.Unlock()
 	r.room.Broadcast()
 }
