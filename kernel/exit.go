@@ -88,11 +88,14 @@ func setEnd() {
 	}
 }
 
-// endFatal is what follows a fatal trace. When the ladder has failed, it leaves its record
-// and ends, no more: the fault after the next would be the last, and the machine would stand.
+// endFatal is what follows a fatal trace. When the ladder has failed, it leaves its record,
+// sends what the rungs have written before they died, and ends, no more. Neither is tried
+// twice, so that a fault in both still leads to the end.
 func endFatal() {
 	keepRecord()
-	if rung <= numRungs {
+	if rung > numRungs {
+		sendTrace()
+	} else {
 		sendResources("death")
 		sendProfile()
 		sendProbes()

@@ -113,14 +113,13 @@ func ask(kind tracer.TraceKind, f *amd64.TrapFrame, reason string) {
 }
 
 // climb takes the next rung and returns its death, empty. Above the last rung
-// there is nothing left to say, but for the record of the death that the next boot tells,
-// and if that fails, to end.
+// there is nothing left to say, but for what endFatal does with what there is.
 func climb(kind tracer.TraceKind) *death {
 	amd64.DisableInterrupts()
 	amd64.DropNMI(true) // before the rung is counted: an NMI in between is no fault of the panic path
 	rung++
 	switch {
-	case rung > numRungs+2:
+	case rung > numRungs+3:
 		halt() // even the end has failed
 	case rung > numRungs:
 		endFatal()

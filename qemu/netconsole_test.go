@@ -179,6 +179,7 @@ func TestNetconsole(t *testing.T) {
 		{"q35", "e1000", "crash=early.nil-read trace=markup", 1, Traced},
 		{"q35", "e1000e", "crash=go.nil-map", 1, Traced},
 		{"q35", "e1000", "crash=early.nested crash.rung=2 trace=compact", 1, Traced},
+		{"q35", "virtio", "crash=early.nested crash.rung=3", 1, Traced},
 		{"q35", "virtio", "crash=go.closed trace=compact", 1, Traced},
 		{"q35", "virtio", "crash=early.int3", 1, Exited},
 		{"q35", "e1000", "crash=early.repeat trace=compact crash.depth=40", 0, Exited},
