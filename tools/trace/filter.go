@@ -210,7 +210,7 @@ func (f *Filter) Close() error {
 		return f.err
 	}
 	f.closed = true
-	f.end()
+	f.end(true)
 	return f.send()
 }
 
@@ -223,7 +223,7 @@ func (f *Filter) Cut() error {
 	if f.closed {
 		return f.err
 	}
-	f.end()
+	f.end(false)
 	f.p = NewParser((*events)(f))
 	f.p.Prefixes = f.opt.Prefixes
 	if f.foreign != nil {
@@ -235,13 +235,17 @@ func (f *Filter) Cut() error {
 	return f.send()
 }
 
-// end releases everything and cuts an open trace.
-func (f *Filter) end() {
+// end releases everything and cuts an open trace. The last line counts as whole, even
+// without its end, if the input has ended by itself.
+func (f *Filter) end(whole bool) {
 	if f.timer != nil {
 		f.timer.Stop()
 	}
 	f.p.Close()
 	f.release()
+	if whole {
+		f.lastLine()
+	}
 	if f.foreign != nil {
 		f.foreign.endGroup()
 	}
@@ -255,7 +259,9 @@ func (f *Filter) end() {
 func (f *Filter) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.stats
+	s := f.stats
+	s.Mismatch = s.Mismatch || f.foreign != nil && f.foreign.mismatch
+	return s
 }
 
 // send writes out what the parser made.

@@ -20,6 +20,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -75,7 +76,9 @@ type foreign struct {
 	base   []*program          // of these, what may be meant without a module's name
 	found  map[string]*program // that were not given, by build and module
 	line   []byte
-	long   bool // the line is longer than is looked at
+	long   bool   // the line is longer than is looked at
+	shape  string // of a prefix that is none of the known ones
+	blank  bool   // a blank follows it
 	hits   []hit
 	said   map[string]bool
 	oops   oopsState
@@ -86,6 +89,8 @@ type foreign struct {
 	k      kState
 
 	groups grouping
+
+	mismatch bool // an ELF file is of another build than what ran
 
 	rest   func() []byte // what has come behind the line; nil: nothing is known of it
 	looked bool          // it has been looked at
@@ -117,6 +122,11 @@ func (x *foreign) add(p []byte) (hits []hit, ending string) {
 	if !end {
 		return nil, ""
 	}
+	return x.endLine()
+}
+
+// endLine reads the line, which ends here.
+func (x *foreign) endLine() (hits []hit, ending string) {
 	x.hits, ending = x.hits[:0], "\n"
 	if !x.long {
 		body := strings.TrimRight(string(x.line), "\r\n")
@@ -139,10 +149,13 @@ func (x *foreign) drop() { x.line, x.long = x.line[:0], false }
 // one that has booted again says so.
 func (x *foreign) cut() {
 	x.drop()
+	x.shape = ""
 	x.oops, x.g, x.board, x.gdb, x.k = oopsState{}, goState{}, boardState{}, gdbState{}, kState{}
 }
 
-var anyColour = pattern("\x1b\\[[0-9;]*m")
+// anyColour matches what does not change where text stands: colours, the erasing of
+// what was behind it, links.
+var anyColour = pattern("\x1b(?:\\[[0-9;]*[mK]|\\]8;[^\x1b\a]*(?:\x1b\\\\|\a))")
 
 func stripColours(s string) string {
 	if strings.IndexByte(s, 0x1b) < 0 {
@@ -156,7 +169,7 @@ func (x *foreign) read(line string) {
 	if ours().MatchString(line) {
 		return // an earlier run has put source there
 	}
-	if line = withoutPrefix(line); line == "" || strings.HasPrefix(line, tracer.Tag) {
+	if line = x.withoutShape(withoutPrefix(line)); line == "" || strings.HasPrefix(line, tracer.Tag) {
 		return
 	}
 	if strings.Contains(line, "Linux version ") {
@@ -326,11 +339,20 @@ func (x *foreign) named(in []*program, name string, off, size uint64, ret bool, 
 	}
 	added := false
 	for i, n := range found[:min(len(found), maxSame)] {
-		h := hit{addr: n.Start + off, linked: true, ret: ret}
+		at := hit{addr: n.Start + off, linked: true, ret: ret}
 		if len(found) > 1 {
-			h.note = fmt.Sprintf(" (or: %d of %d of this name and size)", i+1, len(found))
+			at.note = fmt.Sprintf(" (or: %d of %d of this name and size)", i+1, len(found))
 		}
-		added = x.hitIn(p, h) || added
+		if !x.hitIn(p, at) {
+			continue
+		}
+		added = true
+		// The address may have other names too, or none: behind a function's end.
+		h := &x.hits[len(x.hits)-1]
+		if last := len(h.calls) - 1; h.calls[last].Function != name {
+			h.calls = slices.Clone(h.calls)
+			h.calls[last].Function, h.calls[last].Offset = name, off
+		}
 	}
 	return added
 }
@@ -391,12 +413,26 @@ func (f *Filter) pass(p []byte) {
 	if f.foreign == nil {
 		return
 	}
-	hits, ending := f.foreign.add(p)
+	f.showHits(f.foreign.add(p))
+}
+
+// lastLine reads what the input ends with, if that is no whole line.
+func (f *Filter) lastLine() {
+	if f.foreign != nil && len(f.foreign.line) > 0 {
+		f.showHits(f.foreign.endLine())
+	}
+}
+
+// showHits shows what is at the addresses of a line, below it.
+func (f *Filter) showHits(hits []hit, ending string) {
 	if len(hits) == 0 {
 		return
 	}
 	f.stats.Foreign += len(hits)
 	f.ending = append(f.ending[:0], ending...)
+	if f.column {
+		f.newline()
+	}
 	from := len(f.buf)
 	for i := range hits {
 		f.showHit(&hits[i])

@@ -2,7 +2,10 @@ package trace
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 // TestForeignMachines: how Linux prints the place and the callers on each machine.
@@ -28,6 +31,9 @@ func TestForeignMachines(t *testing.T) {
 		{"s390", "Krnl PSW : 0704c00180000000 %016[4]x (%[1]s)\nCall Trace:\n [<%016[5]x>] %[2]s\n([<%016[6]x>] %[3]s)\n", want},
 		{"hung task", "INFO: task sh:1 blocked for more than 120 seconds.\nCall Trace:\n <TASK>\n %[2]s\n %[3]s\n", "linux: ra=hold ra=ends"},
 		{"/proc/PID/stack", "[<0>] %[2]s\n[<0>] %[3]s\n", "linux: ra=hold ra=ends"},
+		{"KFENCE", "BUG: KFENCE: use-after-free read in %[2]s\n\nUse-after-free read at 0xffff88803ff00000 (in kfence-#7):\n %[3]s\n", "linux: ra=ends"},
+		{"CFI", "CFI failure at %[1]s (target: %[3]s; expected type: 0xa540670c)\nCall Trace:\n %[2]s\n", "linux: pc=leaf ra=hold"},
+		{"stack protector", "Kernel panic - not syncing: stack-protector: Kernel stack is corrupted in: %[3]s\nCall Trace:\n %[2]s\n", "linux: ra=hold"},
 		{"KASAN", "BUG: KASAN: slab-out-of-bounds in %[1]s\nRead of size 8 at addr ffff888003c00000 by task init/1\nCall Trace:\n <TASK>\n %[2]s\n %[3]s\n", "linux: ra=hold ra=ends"},
 	}
 	for _, tt := range tests {
@@ -42,3 +48,83 @@ func TestForeignMachines(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignLinuxNames: a place has the name that the trace gives it, where the address
+// has another name too, or none.
+func TestForeignLinuxNames(t *testing.T) {
+	im := aliases{testImage()}
+	in := "RIP: 0010:second+0x4/0x40\nCall Trace:\n first+0x30/0x40\n"
+	r := filter(t, Options{Symbols: im, Foreign: true}, []byte(in))
+	want := "RIP: 0010:second+0x4/0x40\n    second+0x4 x.c:7\nCall Trace:\n first+0x30/0x40\n    first+0x30\n"
+	if r.out.String() != want {
+		t.Errorf("output = %q; want %q", r.out.Bytes(), want)
+	}
+}
+
+// aliases is an image with two names for one function, behind whose end is padding.
+type aliases struct{ *fakeImage }
+
+func (aliases) Named(name string) []symbol.Named {
+	if name != "first" && name != "second" {
+		return nil
+	}
+	return []symbol.Named{{Start: 0x200100, Size: 0x10, Span: 0x40}}
+}
+
+func (aliases) IsText(addr uint64) bool { return addr-0x200100 < 0x40 }
+
+func (aliases) Lookup(addr uint64, ret bool) []symbol.Frame {
+	if addr >= 0x200110 {
+		return []symbol.Frame{{}}
+	}
+	return []symbol.Frame{{Function: "first", Offset: addr - 0x200100, File: "x.c", Line: 7}}
+}
+
+// TestForeignLinuxBuild: where the trace says of which builds the kernel and the modules
+// are, those of others are refused.
+func TestForeignLinuxBuild(t *testing.T) {
+	p := cImage(t)
+	other := strings.Repeat("5a", 20)
+	frame := p.off("leaf", p.start["leaf"], p.where(t, "pc leaf:18"))
+	who := func(build string) string {
+		return "CPU: 1 PID: 7 Comm: insmod Tainted: G  O  6.12.0 #3 " + build + "\nRIP: 0010:" + frame + "\n"
+	}
+	module := func(build string) string { return "Call Trace:\n " + frame + " [thing " + build + "]\n" }
+	kernel, thing := p.sym, asModule{p.sym}
+	for _, tt := range []struct {
+		name, in string
+		given    Resolver
+		force    bool
+		found    bool
+	}{
+		{"kernel", who(p.sym.BuildID()), kernel, false, true},
+		{"another kernel", who(other), kernel, false, false},
+		{"another kernel, forced", who(other), kernel, true, true},
+		{"module", module(p.sym.BuildID()), thing, false, true},
+		{"another module", module(other), thing, false, false},
+		{"another module, forced", module(other), thing, true, true},
+		{"a kernel of which nothing is said", who("PREEMPT"), kernel, false, true},
+	} {
+		r := filter(t, Options{Symbols: tt.given, Foreign: true, Force: tt.force}, []byte(tt.in))
+		if got := r.stats.Foreign > 0; got != tt.found || r.stats.Mismatch == tt.found || strings.Contains(r.log.String(), other) == tt.found {
+			t.Errorf("%s: %+v, %q\n%s", tt.name, r.stats, r.log.Bytes(), r.out.Bytes())
+		}
+	}
+	// Of several files the one of the build is taken, and one that can be found.
+	all := Options{Foreign: true, Images: func() *Images {
+		return &Images{Given: []Resolver{aliases{testImage()}}, Find: func(build, name string) Resolver {
+			if build == p.sym.BuildID() {
+				return p.sym
+			}
+			return nil
+		}}
+	}}
+	if r := filter(t, all, []byte(who(p.sym.BuildID()))); r.stats.Foreign != 1 || r.stats.Mismatch || r.log.Len() > 0 {
+		t.Errorf("a kernel that is found by its build: %+v, %s", r.stats, r.log.Bytes())
+	}
+}
+
+// asModule is an image under the name of a module.
+type asModule struct{ *symbol.File }
+
+func (asModule) Name() string { return "/lib/modules/thing.ko" }

@@ -12,7 +12,9 @@ package trace
 // begins with the pc that was printed above it, in the same words.
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -21,17 +23,19 @@ import (
 type oopsState struct {
 	pc    string // the latest exact place, in the trace's words, until a frame came
 	calls bool   // in a call trace
+	build string // the kernel's build ID, if the trace has told
 }
 
 var (
 	// place is FUNCTION+OFFSET/SIZE, with the module if it is in one.
-	place = pattern(`([A-Za-z0-9_.$@]+)\+0x([0-9a-f]{1,16})/0x([0-9a-f]{1,16})\b(?: \[([A-Za-z0-9_-]+)[^\]]*\])?`)
+	place = pattern(`([A-Za-z0-9_.$@]+)\+0x([0-9a-f]{1,16})/0x([0-9a-f]{1,16})\b(?: \[([A-Za-z0-9_-]+)(?: ([0-9a-f]{16,40})\b)?[^\]]*\])?`)
 	// Behind a frame's place arm64 says where it has it from, PowerPC how sure it is.
 	afterFrame = pattern(`^(?: \([A-Za-z]+\))?\s*$`)
 	inBrackets = pattern(`\[<?([0-9a-f]{8,16})>?\] ?$`)
-	exactPlace = pattern(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
-	retPlace   = pattern(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|KASAN: .* in|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
+	exactPlace = pattern(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
+	retPlace   = pattern(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
 	beforeRaw  = pattern(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
+	oopsBuild  = pattern(`\bComm: .* #[0-9]+.* ([0-9a-f]{40})\s*$`)
 	kaslr      = pattern(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
 )
 
@@ -55,6 +59,11 @@ func (x *foreign) readOops(line string) bool {
 		x.oops.calls = true
 		return false
 	case !strings.Contains(line, "+0x"):
+		if strings.Contains(line, " Comm: ") {
+			if m := oopsBuild().FindStringSubmatch(line); m != nil {
+				x.oops.build = m[1]
+			}
+		}
 		return x.rawFrame(line)
 	}
 	found := false
@@ -89,12 +98,10 @@ func (x *foreign) readOops(line string) bool {
 		about := hit{ret: !exact, aside: !frame && !exact && !strings.HasSuffix(before, "from"), module: mod,
 			unsure: strings.HasSuffix(strings.TrimRight(line[:m[0]], " "), "?")}
 		asText := symbol.Frame{Function: group(1), Offset: off}
-		in := x.kernel()
-		if mod != "" {
-			in = nil
-			if p := x.moduleOf(mod); p != nil {
-				in = []*program{p}
-			}
+		in, other := x.linuxImages(mod, group(5))
+		if other {
+			x.quote(about, asText)
+			continue
 		}
 		if len(in) == 0 {
 			whose, give := "the kernel itself", "vmlinux"
@@ -116,6 +123,34 @@ func (x *foreign) readOops(line string) bool {
 		}
 	}
 	return found
+}
+
+// linuxImages returns the images of a module, or of the kernel if its name is empty,
+// by what the trace says of the build. If they are of another one, it says so.
+func (x *foreign) linuxImages(mod, build string) (in []*program, other bool) {
+	what := "the module " + clean(mod)
+	if mod == "" {
+		in, build, what = x.kernel(), x.oops.build, "the kernel"
+	} else if p := x.moduleOf(mod); p != nil {
+		in = []*program{p}
+	}
+	if build == "" {
+		return in, false
+	}
+	fits := func(p *program) bool { id := p.sym.BuildID(); return id == build || id == "" }
+	if i := slices.IndexFunc(in, fits); i >= 0 {
+		return in[i : i+1], false
+	}
+	if p := x.buildOf(build); p != nil {
+		return []*program{p}, false
+	}
+	if len(in) == 0 || x.opt.Force {
+		return in, false
+	}
+	x.mismatch = true
+	x.say(fmt.Sprintf("frames of %s stay as they are: the trace's is build %s, but the ELF file is build %s; "+
+		"give the ELF file that was running (-force resolves them all the same)", what, build, clean(in[0].sym.BuildID())))
+	return nil, true
 }
 
 // ModuleName returns the name by which Linux knows the module in a file, or "" if

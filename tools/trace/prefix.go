@@ -100,7 +100,7 @@ func hasTag(line []byte) bool {
 // isPrefix reports whether a log collector may have written it.
 func isPrefix(b []byte) bool {
 	s := stripColours(string(b))
-	if s == "" || strings.IndexByte(" \t|>:]", s[len(s)-1]) < 0 {
+	if s == "" || strings.IndexByte(" \t|>:];", s[len(s)-1]) < 0 {
 		return false
 	}
 	for _, r := range s {
@@ -115,14 +115,14 @@ func isPrefix(b []byte) bool {
 // one, and blanks, which pad them, are none.
 func shape(prefix []byte) string {
 	var b []byte
+	digits := false
 	for _, c := range prefix {
+		before := digits
+		digits = c >= '0' && c <= '9'
 		switch {
-		case c == ' ':
+		case c == ' ', digits && before:
 			continue
-		case c >= '0' && c <= '9':
-			if n := len(b); n > 0 && b[n-1] == '0' {
-				continue
-			}
+		case digits:
 			c = '0'
 		}
 		b = append(b, c)
@@ -146,56 +146,4 @@ func (p *Parser) reportAt(line []byte) int {
 		return i
 	}
 	return 0
-}
-
-// knownPrefix matches the prefixes that are told by themselves, in front of lines of
-// others: a timestamp, as syslog, journalctl, dmesg, ts and docker write it, with the
-// host and the program, or a container with a bar.
-var knownPrefix = pattern(`^(?:<[0-9]{1,3}>)?(?:` +
-	`(?:\[?(?:[A-Z][a-z]{2} +)?(?:[A-Z][a-z]{2} +[0-9]{1,2}|[0-9]{4}[-/][0-9]{2}[-/][0-9]{2})[T ]+)?\[?[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?(?: [0-9]{4})?\]?:?(?:[ \t]|$)(?:[A-Za-z0-9_.-]+ (?:kernel|[A-Za-z0-9_./@-]+\[[0-9]+\]): ?|std(?:out|err) [FP] )?` +
-	`|[A-Za-z0-9][A-Za-z0-9_./-]* *\|(?: |$)` +
-	`|\[pod/[^\]\s]+\](?: |$)` +
-	`)`)
-
-// dmesgStamp is the kernel's own time, which may follow another prefix.
-var dmesgStamp = pattern(`^(?:<[0-9]{1,3}>)?\[ *[0-9]+\.[0-9]{3,9}\](?:\[ *[TC][0-9]+\])?(?: |$)`)
-
-// withoutPrefix returns the line behind what a log collector has put in front of it.
-func withoutPrefix(line string) string {
-	for range 2 { // kubectl's pod, and then the time
-		if !mayHavePrefix(line) {
-			break
-		}
-		n := len(knownPrefix().FindString(line))
-		if n == 0 {
-			break
-		}
-		line = line[n:]
-	}
-	for range 2 { // dmesg's and, in what it shows, the machine's own
-		if line != "" && (line[0] == '[' || line[0] == '<') {
-			line = line[len(dmesgStamp().FindString(line)):]
-		}
-	}
-	if rest, ok := strings.CutPrefix(line, "#011"); ok { // rsyslog's tab
-		line = "\t" + rest
-	}
-	return line
-}
-
-// mayHavePrefix keeps the slow look from most lines.
-func mayHavePrefix(line string) bool {
-	if len(line) < 4 {
-		return false
-	}
-	switch c := line[0]; {
-	case c == '[': // dmesg's time, most often, which is none of these
-		rest := strings.TrimLeft(line[1:min(len(line), 16)], " 0123456789")
-		return rest != "" && rest[0] != '.'
-	case c == '<', c >= '0' && c <= '9':
-		return true
-	case c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z':
-		return line[3] == ' ' || strings.IndexByte(line[:min(len(line), maxPrefix)], '|') > 0
-	}
-	return false
 }

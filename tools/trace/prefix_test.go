@@ -25,6 +25,11 @@ var collectors = []struct {
 	{"ts", func(n int) string { return fmt.Sprintf("Nov 21 17:%02d:00 ", n%60) }},
 	{"tio", func(n int) string { return fmt.Sprintf("[17:55:%02d.%03d] ", n%60, n) }},
 	{"cri", func(n int) string { return fmt.Sprintf("2026-11-21T17:55:00.%09dZ stdout F ", n) }},
+	{"dmesg -x in words", func(n int) string { return fmt.Sprintf("kern  :warn  : [%5d.%06d] ", n*997, n*31) }},
+	{"/dev/kmsg", func(n int) string { return fmt.Sprintf("4,%d,%d,-,caller=T1;", n*7, n*997) }},
+	{"logcat", func(n int) string { return fmt.Sprintf("11-21 17:55:00.%03d     0 %5d W kernel  : ", n, n*7) }},
+	{"journalctl -o short-full", func(n int) string { return fmt.Sprintf("Sat 2026-11-21 17:55:%02d CET board kernel[0]: ", n%60) }},
+	{"erasing to the end of the line", func(int) string { return "\x1b[Kweb-1  |\x1b[0m\x1b[K " }},
 	{"constant", func(int) string { return "rack 3, board B> " }},
 }
 
