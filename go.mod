@@ -12,6 +12,7 @@ require (
 	github.com/ianlancetaylor/demangle v0.0.0-20260724033716-83e58baca724
 	github.com/klauspost/compress v1.18.0
 	github.com/u-root/u-root v0.16.0
+	github.com/ulikunitz/xz v0.5.17
 	go.bug.st/serial v1.6.4
 	go.etcd.io/bbolt v1.5.0
 	go.opentelemetry.io/otel v1.47.0

@@ -99,8 +99,8 @@ type segment struct {
 	align                    uint64
 }
 
-// Open opens the ELF file at path. Its errors name the file and the cause.
-// Context: host.
+// Open opens the ELF file at path, which may be compressed by xz, zstd or gzip, as the
+// modules of Linux are. Its errors name the file and the cause. Context: host.
 func Open(path string) (*File, error) {
 	fd, err := os.Open(path)
 	if err != nil {
@@ -112,13 +112,33 @@ func Open(path string) (*File, error) {
 	}
 	if err == nil {
 		var f *File
-		if f, err = NewFile(fd, st.Size(), path); err == nil {
-			f.closer = fd
+		if f, err = newFile(fd, st.Size(), path); err == nil {
 			return f, nil
 		}
 	}
 	fd.Close()
 	return nil, err
+}
+
+// newFile is NewFile for a file that may be compressed, and closes it when the File is.
+func newFile(fd *os.File, size int64, path string) (*File, error) {
+	b, packing, err := unpacked(fd, size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: a file compressed by %s: %w", path, packing, err)
+	}
+	if packing == "" {
+		f, err := NewFile(fd, size, path)
+		if err == nil {
+			f.closer = fd
+		}
+		return f, err
+	}
+	f, err := NewFile(bytes.NewReader(b), int64(len(b)), path)
+	if err != nil {
+		return nil, fmt.Errorf("%w, within a file compressed by %s", err, packing)
+	}
+	f.closer = fd
+	return f, nil
 }
 
 // NewFile reads the headers of the ELF file of size bytes in r. The name is used

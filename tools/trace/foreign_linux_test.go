@@ -128,3 +128,14 @@ func TestForeignLinuxBuild(t *testing.T) {
 type asModule struct{ *symbol.File }
 
 func (asModule) Name() string { return "/lib/modules/thing.ko" }
+
+func TestModuleName(t *testing.T) {
+	for file, want := range map[string]string{
+		"/lib/modules/6.1/kernel/drivers/net/snd-hda.ko": "snd_hda", "e1000e.ko.xz": "e1000e", "x/ext4.ko.zst": "ext4", "a.ko.gz": "a",
+		"a.ko.debug": "a", "vmlinux": "", "a.xz": "", "a.ko/b": "", "a.ko.bz2": "", "": "",
+	} {
+		if got := ModuleName(file); got != want {
+			t.Errorf("ModuleName(%q) = %q; want %q", file, got, want)
+		}
+	}
+}

@@ -154,9 +154,13 @@ func (x *foreign) linuxImages(mod, build string) (in []*program, other bool) {
 }
 
 // ModuleName returns the name by which Linux knows the module in a file, or "" if
-// the file is none. There a hyphen is an underscore. Host.
+// the file is none. There a hyphen is an underscore. The file may be compressed. Host.
 func ModuleName(file string) string {
-	name, ok := strings.CutSuffix(strings.TrimSuffix(filepath.Base(file), ".debug"), ".ko")
+	name := filepath.Base(file)
+	for _, added := range [...]string{".debug", ".xz", ".zst", ".gz"} {
+		name = strings.TrimSuffix(name, added)
+	}
+	name, ok := strings.CutSuffix(name, ".ko")
 	if !ok {
 		return ""
 	}

@@ -249,6 +249,9 @@ func (d *folder) byBuild() map[string]string {
 	if d.builds == nil {
 		d.builds = make(map[string]string)
 		for _, path := range d.files {
+			if name := filepath.Ext(path); name == ".xz" || name == ".zst" || name == ".gz" {
+				continue // all modules of a kernel unpacked take minutes; they are found by name
+			}
 			if sym, err := symbol.Open(path); err == nil {
 				if id := sym.BuildID(); id != "" && d.builds[id] == "" {
 					d.builds[id] = path

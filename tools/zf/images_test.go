@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ulikunitz/xz"
+
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -157,6 +159,35 @@ func TestFolderOfModules(t *testing.T) {
 	code, files, errs := symbolized(log, "-e", kernel.Name(), "-e", mod.Name()+".debug")
 	if code != exitOK || files != out {
 		t.Errorf("as files: status %d, %s%s; want %s", code, errs, files, out)
+	}
+	// The module as a distribution has it.
+	b, err := os.ReadFile(mod.Name() + ".debug")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w, err := xz.NewWriter(&packed)
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err == nil {
+		err = os.WriteFile(mod.Name()+".xz", packed.Bytes(), 0o666)
+	}
+	for _, name := range []string{mod.Name(), mod.Name() + ".debug"} {
+		if err == nil {
+			err = os.Remove(name)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"-e", dir}, {"-e", kernel.Name(), "-e", mod.Name() + ".xz"}} {
+		if code, compressed, errs := symbolized(log, args...); code != exitOK || compressed != out {
+			t.Errorf("compressed, %q: status %d, %s%s; want %s", args, code, errs, compressed, out)
+		}
 	}
 	d := &folder{root: dir}
 	if err := d.list(); err != nil {

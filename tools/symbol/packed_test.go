@@ -1,0 +1,166 @@
+package symbol
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+)
+
+// pack compresses bytes. The blocks of xz are short, so that there are several.
+func pack(t testing.TB, kind string, b []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	var w io.WriteCloser
+	var err error
+	switch kind {
+	case "xz":
+		w, err = xz.WriterConfig{BlockSize: 10_000, DictCap: 1 << 20}.NewWriter(&out)
+	case "zst":
+		w, err = zstd.NewWriter(&out)
+	case "gz":
+		w = gzip.NewWriter(&out)
+	}
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// openBytes is Open for a file that has these bytes.
+func openBytes(t testing.TB, b []byte) (*File, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.ko")
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return Open(path)
+}
+
+// TestPacked: a compressed file answers as the file itself.
+func TestPacked(t *testing.T) {
+	path := filepath.Join("testdata", "objects", "riscv64.o")
+	want := openTest(t, path)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(name string, f *File, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		defer f.Close()
+		text := want.section(".text")
+		for addr := text.addr; addr < text.addr+text.len; addr += 2 {
+			if !equalFrames(f.Lookup(addr, false), want.Lookup(addr, false)) {
+				t.Fatalf("%s: %#x: %+v; want %+v", name, addr, f.Lookup(addr, false), want.Lookup(addr, false))
+			}
+		}
+	}
+	for _, kind := range []string{"xz", "zst", "gz"} {
+		f, err := openBytes(t, pack(t, kind, b))
+		check(kind, f, err)
+	}
+	// What xz itself makes of it: as the kernel's makefiles call it, in blocks, and as
+	// small as it can.
+	//
+	//	xz --check=crc32 --lzma2=dict=1MiB, -T2 --block-size=8192 --check=sha256, -9e
+	for _, name := range []string{"module.xz", "blocks.xz", "most.xz"} {
+		f, err := Open(filepath.Join("testdata", "packed", name))
+		check(name, f, err)
+	}
+}
+
+// TestPackedErrors: what is no file that can be used is said with the cause.
+func TestPackedErrors(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "objects", "riscv64.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := pack(t, "xz", b)
+	window := bytes.Clone(packed) // the first block's filter wants 4 GiB
+	i := bytes.Index(window[12:], []byte{0x21, 1}) + 12
+	window[i+2] = 40
+	filter := bytes.Clone(packed)
+	filter[i] = 4 // x86's
+	for _, tt := range []struct {
+		name string
+		b    []byte
+		want string
+	}{
+		{"cut short", packed[:len(packed)/2], "xz: damaged, or cut short"},
+		{"a window of 4 GiB", window, "a window of 4096 MiB"},
+		{"another filter", filter, "a filter that is not supported"},
+		{"a text", pack(t, "gz", []byte("hello")), "not an ELF file (starts with \"hell\"), within a file compressed by gzip"},
+		{"nothing but zeros", pack(t, "gz", make([]byte, 8<<20)), "compressed by gzip: that unpacks to more than"},
+		{"zeros in zstd", pack(t, "zst", make([]byte, 8<<20)), "compressed by zstd: that unpacks to more than"},
+		{"zeros in xz", pack(t, "xz", make([]byte, 2<<20)), "not an ELF file"},
+	} {
+		f, err := openBytes(t, tt.b)
+		if err == nil {
+			f.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// TestPackedHostile: no damage of a compressed file leads to a panic or to much memory.
+func TestPackedHostile(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	b, err := os.ReadFile(filepath.Join("testdata", "objects", "riscv64.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"xz", "zst", "gz"} {
+		packed := pack(t, kind, b)
+		for range 500 {
+			bad := bytes.Clone(packed)
+			for range 1 + random.IntN(3) {
+				bad[random.IntN(len(bad))] = byte(random.Uint32())
+			}
+			if random.IntN(4) == 0 {
+				bad = bad[:random.IntN(len(bad))]
+			}
+			checkPacked(t, bad)
+		}
+	}
+}
+
+// checkPacked unpacks bytes, and fails if that takes more memory than it may.
+func checkPacked(t testing.TB, b []byte) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	unpacked(bytes.NewReader(b), int64(len(b)))
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 2*maxWindow+8*unpackRatio*uint64(len(b)) {
+		t.Errorf("%d bytes to unpack %d: %x", used, len(b), b[:min(len(b), 64)])
+	}
+}
+
+// FuzzPacked: likewise, whatever the bytes.
+func FuzzPacked(f *testing.F) {
+	for _, kind := range []string{"xz", "zst", "gz"} {
+		f.Add(pack(f, kind, []byte("\x7fELF")))
+		f.Add(pack(f, kind, make([]byte, 30_000)))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { checkPacked(t, b) })
+}
