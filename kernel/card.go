@@ -35,6 +35,7 @@ func findNetwork() {
 	if wanted = wantsNetwork(); !wanted {
 		return
 	}
+	readNetconsole()
 	const place = "virtio_mmio.device"
 	for value, line, ok := nextOption(info.Cmdline(), place); ok; value, line, ok = nextOption(line, place) {
 		if wrong := nic.AddPlace(value); wrong != "" {

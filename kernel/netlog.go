@@ -20,8 +20,8 @@ import (
 //go:linkname netup
 var netup bool
 
-// startNetconsole begins to send, if an option wants it. When nic.Init has been called.
-func startNetconsole() {
+// readNetconsole reads the options. Before nic.Init.
+func readNetconsole() {
 	option, on := Option("netconsole")
 	if !on {
 		option = nil
@@ -36,13 +36,23 @@ func startNetconsole() {
 	}
 	if wrong != "" {
 		complain("netconsole", option, wrong)
+	}
+	nic.Want(netconsole.Options().Card)
+}
+
+// startNetconsole begins to send, if an option wants it. When nic.Init has been called.
+func startNetconsole() {
+	c := netconsole.Options()
+	if c.On && !nic.Up() {
+		wrong := "there is no network card with a driver (virtio-net, e1000, e1000e); under QEMU add one with zf run -net virtio"
+		if c.Card != (netconsole.Hardware{}) {
+			wrong = "no network card with a driver (virtio-net, e1000, e1000e) has the hardware address behind the first /; leave it out to take any"
+		}
+		option, _ := Option("netconsole")
+		complain("netconsole", option, wrong)
 		return
 	}
-	if on && !nic.Up() {
-		complain("netconsole", option, "there is no network card with a driver (virtio-net, e1000, e1000e); under QEMU add one with zf run -net virtio")
-		return
-	}
-	if netconsole.Start(buildID(), entropy.Word()) {
+	if netconsole.Start(buildID(), entropy.Word(), Version) {
 		console.Tap(netconsole.Byte)
 	}
 }
@@ -76,6 +86,8 @@ func printNetconsole() {
 			}
 			printHex(b)
 		}
+	case c.ToMany(c.Destination):
+		console.String(", to all who listen")
 	case netup:
 		console.String(", broadcast until it is found")
 	default:

@@ -2,7 +2,7 @@
 // UDP over IPv4: log lines as Linux's netconsole sends them, so that any receiver of its
 // messages reads them, and traces as the datagrams of package tracer/datagram.
 //
-//	netconsole=[+][SRCPORT]@[SRCIP]/[DEV],[DSTPORT]@DSTIP/[DSTMAC]
+//	netconsole=[+[r]][SRCPORT]@[SRCIP]/[DEV],[DSTPORT]@DSTIP/[DSTMAC]
 //	ip=CLIENT::GATEWAY:NETMASK
 //
 // Both options have Linux's own syntax. Nothing is waited for and nothing is received

@@ -9,7 +9,8 @@ import "github.com/zeroframe/zeroframe/kernel/clock"
 // The extended format (a + in front of the option) is that of /dev/kmsg
 // (Documentation/ABI/testing/dev-kmsg): level, number, microseconds since boot, flags,
 // and behind a semicolon the text, in which what is not printable stands as \xHH. The
-// flag c marks a piece of a line that the next datagram goes on with.
+// flag c marks a piece of a line that the next datagram goes on with. With an r behind the +
+// the kernel's version and a comma stand in front of it all.
 
 // levelInfo is the level of all lines: who writes to the console says none.
 const levelInfo = '6'
@@ -99,6 +100,12 @@ func end() {
 func begin() {
 	if !state.config.Extended {
 		return
+	}
+	if state.config.Release {
+		for _, b := range state.release[:state.nRelease] {
+			put(b)
+		}
+		put(',')
 	}
 	put(levelInfo)
 	put(',')

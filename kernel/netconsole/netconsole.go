@@ -15,6 +15,9 @@ var state struct {
 	boot   uint64
 	build  [datagram.MaxBuild]byte
 	nBuild int
+
+	release  [16]byte
+	nRelease int
 }
 
 // Configure reads the options, nil where there is none. It returns what is wrong with
@@ -28,16 +31,20 @@ func Configure(console, ip []byte) (wrongConsole, wrongIP string) {
 	if console != nil {
 		wrongConsole = c.readConsole(console)
 	}
-	if !c.Fixed {
+	switch {
+	case c.Fixed:
+	case isGroup(c.Destination): // RFC 1112, 6.4
+		c.Hardware = Hardware{0x01, 0x00, 0x5e, c.Destination[1] & 0x7f, c.Destination[2], c.Destination[3]}
+	default:
 		c.Hardware = Broadcast
 	}
 	return wrongConsole, wrongIP
 }
 
 // Start begins to send, if a valid option wants it and a card is up, and reports whether
-// it does. build is the ELF's build ID, boot a random number. Early context, once, after
-// [Configure] and nic.Init.
-func Start(build []byte, boot uint64) bool {
+// it does. build is the ELF's build ID, boot a random number, release the kernel's version.
+// Early context, once, after [Configure] and nic.Init.
+func Start(build []byte, boot uint64, release string) bool {
 	if !state.config.On || !nic.Up() {
 		return false
 	}
@@ -49,6 +56,10 @@ func Start(build []byte, boot uint64) bool {
 			state.build[state.nBuild+1] = digits[b&15]
 			state.nBuild += 2
 		}
+	}
+	for i := 0; i < len(release) && i < len(state.release); i++ {
+		state.release[i] = release[i]
+		state.nRelease = i + 1
 	}
 	line.frame.prepare(&state.config)
 	trace.frame.prepare(&state.config)

@@ -26,20 +26,40 @@ var Broadcast = Hardware{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 type Config struct {
 	On              bool // there is a valid netconsole=
 	Extended        bool // log lines have Linux's extended header
+	Release         bool // and the release before it
 	Source          Address
 	SourcePort      uint16
 	Destination     Address
 	DestinationPort uint16
 	Hardware        Hardware // Destination's, if Fixed
 	Fixed           bool     // the option says it
+	Card            Hardware // which card of this machine's; 0: any
 	Gateway         Address  // 0: none
 	Mask            Address  // 0: not known
 }
 
+// ToMany reports whether a is the address of more than one machine: of a group, or of all on
+// this wire.
+func (c *Config) ToMany(a Address) bool {
+	if isGroup(a) || a == (Address{255, 255, 255, 255}) {
+		return true
+	}
+	many := c.Mask[3] < 254 // with 31 bits of network there is no such address (RFC 3021)
+	for i := range a {
+		if a[i]&c.Mask[i] != c.Source[i]&c.Mask[i] || a[i]|c.Mask[i] != 255 {
+			many = false
+		}
+	}
+	return many && !c.Mask.IsZero()
+}
+
+// isGroup reports whether a is the address of a multicast group.
+func isGroup(a Address) bool { return a[0]>>4 == 14 }
+
 // NextHop returns the address of the machine on this wire that takes datagrams for a:
 // itself or, if it is behind it, the gateway. Without a mask all others are.
 func (c *Config) NextHop(a Address) Address {
-	if c.Gateway.IsZero() {
+	if c.Gateway.IsZero() || c.ToMany(a) {
 		return a
 	}
 	for i := range a {
@@ -91,6 +111,9 @@ func isMask(a Address) bool {
 func (c *Config) readConsole(option []byte) (wrong string) {
 	p := parser{b: option}
 	c.Extended = p.take('+')
+	if c.Release = p.take('r'); c.Release && !c.Extended {
+		return "the release (r) is a part of the extended format: put +r in front" + form
+	}
 	c.SourcePort, c.DestinationPort = defaultSource, defaultDestination
 	if !p.at('@') && !p.port(&c.SourcePort) {
 		return "want a port, 1 to 65535, or nothing before the first @" + form
@@ -107,7 +130,17 @@ func (c *Config) readConsole(option []byte) (wrong string) {
 	if !p.take('/') {
 		return "want a / behind this machine's address" + form
 	}
-	p.skipTo(',') // there is one card, whatever its name
+	// There is one card in use, whatever its name; a hardware address says which.
+	start, colon := p.pos, false
+	for ; !p.end() && !p.at(','); p.pos++ {
+		colon = colon || p.at(':')
+	}
+	if end := p.pos; colon {
+		p.pos = start
+		if !p.hardware(&c.Card) || p.pos != end {
+			return "behind this machine's address and the /, want a card's name, or its hardware address, such as 52:54:00:12:34:56" + form
+		}
+	}
 	if !p.take(',') {
 		return "want a comma, and behind it where to send to" + form
 	}
@@ -134,7 +167,7 @@ func (c *Config) readConsole(option []byte) (wrong string) {
 }
 
 // form ends what is said of an error.
-const form = " (netconsole=[+][SRCPORT]@SRCIP/[DEV],[DSTPORT]@DSTIP/[DSTMAC])"
+const form = " (netconsole=[+[r]][SRCPORT]@SRCIP/[DEV],[DSTPORT]@DSTIP/[DSTMAC])"
 
 // parser reads an option from left to right.
 type parser struct {

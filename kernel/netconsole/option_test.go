@@ -24,6 +24,12 @@ func TestOption(t *testing.T) {
 				Gateway: Address{10, 1, 2, 1}, Mask: Address{255, 255, 255, 0}}},
 		{"@/,@1.2.3.4/", "10.1.2.3:::255.0.0.0:name:eth0:off",
 			Config{Source: Address{10, 1, 2, 3}, SourcePort: 6665, Destination: Address{1, 2, 3, 4}, DestinationPort: 6666, Mask: Address{255}}},
+		{"+r@10.0.0.1/52:54:00:12:34:5F,@10.0.0.2/", "",
+			Config{Extended: true, Release: true, Source: Address{10, 0, 0, 1}, SourcePort: 6665, Destination: Address{10, 0, 0, 2}, DestinationPort: 6666,
+				Card: Hardware{0x52, 0x54, 0, 0x12, 0x34, 0x5f}}},
+		{"@10.0.0.1/,@239.129.2.3/", "",
+			Config{Source: Address{10, 0, 0, 1}, SourcePort: 6665, Destination: Address{239, 129, 2, 3}, DestinationPort: 6666,
+				Hardware: Hardware{0x01, 0, 0x5e, 1, 2, 3}}},
 		{"@/,@1.2.3.4/", "10.1.2.3",
 			Config{Source: Address{10, 1, 2, 3}, SourcePort: 6665, Destination: Address{1, 2, 3, 4}, DestinationPort: 6666}},
 	} {
@@ -33,7 +39,7 @@ func TestOption(t *testing.T) {
 		}
 		wrong, wrongIP := Configure([]byte(tt.option), ip)
 		tt.want.On = true
-		if !tt.want.Fixed {
+		if !tt.want.Fixed && tt.want.Hardware == (Hardware{}) {
 			tt.want.Hardware = Broadcast
 		}
 		if got := Options(); wrong != "" || wrongIP != "" || got != tt.want {
@@ -55,6 +61,12 @@ func TestWrongOption(t *testing.T) {
 		{"@0.0.0.0/,@10.0.2.2/", "there is no DHCP here"},
 		{"@10.0.2.15,@10.0.2.2/", "want a / behind this machine's address"},
 		{"@10.0.2.15/eth0", "want a comma"},
+		{"r@10.0.2.15/,@10.0.2.2/", "put +r in front"},
+		{"r+@10.0.2.15/,@10.0.2.2/", "put +r in front"},
+		{"++@10.0.2.15/,@10.0.2.2/", "want a port"},
+		{"@10.0.2.15/52:54:00:12:34,@10.0.2.2/", "a card's name, or its hardware address"},
+		{"@10.0.2.15/eth0:1,@10.0.2.2/", "a card's name, or its hardware address"},
+		{"@10.0.2.15/52:54:00:12:34:56", "want a comma"},
 		{"@10.0.2.15/,x@10.0.2.2/", "before the second @"},
 		{"@10.0.2.15/,10.0.2.2/", "behind the second port"},
 		{"@10.0.2.15/,@/", "the address to send to"},
@@ -80,6 +92,34 @@ func TestWrongOption(t *testing.T) {
 	} {
 		if _, wrong := Configure(nil, []byte(tt.option)); !strings.Contains(wrong, tt.says) || !Options().Source.IsZero() {
 			t.Errorf("ip=%s: %q, %+v; want it to say %q", tt.option, wrong, Options(), tt.says)
+		}
+	}
+}
+
+func TestToMany(t *testing.T) {
+	for _, tt := range []struct {
+		ip, to string
+		many   bool
+	}{
+		{"10.1.2.3", "255.255.255.255", true},
+		{"10.1.2.3", "224.0.0.1", true},
+		{"10.1.2.3", "239.255.255.255", true},
+		{"10.1.2.3", "240.0.0.1", false},
+		{"10.1.2.3", "10.1.2.255", false}, // nothing says how large the network is
+		{"10.1.2.3::10.1.2.1:255.255.255.0", "10.1.2.255", true},
+		{"10.1.2.3::10.1.2.1:255.255.255.0", "10.1.3.255", false},
+		{"10.1.2.3::10.1.2.1:255.255.0.0", "10.1.2.255", false},
+		{"10.1.2.3::10.1.2.1:255.255.0.0", "10.1.255.255", true},
+		{"10.1.2.3::10.1.2.2:255.255.255.254", "10.1.2.3", false}, // two machines, no more
+		{"10.1.2.3::10.1.2.1:255.255.255.255", "10.1.2.3", false},
+	} {
+		Configure([]byte("@/,@"+tt.to+"/"), []byte(tt.ip))
+		c := Options()
+		if got := c.ToMany(c.Destination); got != tt.many {
+			t.Errorf("ip=%s: to many at %s: %v; want %v", tt.ip, tt.to, got, tt.many)
+		}
+		if hop := c.NextHop(c.Destination); tt.many && hop != c.Destination {
+			t.Errorf("ip=%s: %s by %v", tt.ip, tt.to, hop)
 		}
 	}
 }
@@ -121,8 +161,15 @@ func FuzzOption(f *testing.F) {
 		if c.Source.IsZero() || c.Destination.IsZero() || c.SourcePort == 0 || c.DestinationPort == 0 {
 			t.Fatalf("%q, %q: %+v", option, ip, c)
 		}
-		again := fmt.Sprintf("%d@%d.%d.%d.%d/,%d@%d.%d.%d.%d/", c.SourcePort, c.Source[0], c.Source[1], c.Source[2], c.Source[3],
+		card := ""
+		if h := c.Card; h != (Hardware{}) {
+			card = fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", h[0], h[1], h[2], h[3], h[4], h[5])
+		}
+		again := fmt.Sprintf("%d@%d.%d.%d.%d/%s,%d@%d.%d.%d.%d/", c.SourcePort, c.Source[0], c.Source[1], c.Source[2], c.Source[3], card,
 			c.DestinationPort, c.Destination[0], c.Destination[1], c.Destination[2], c.Destination[3])
+		if c.Release {
+			again = "r" + again
+		}
 		if c.Extended {
 			again = "+" + again
 		}

@@ -151,6 +151,18 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestRelease: with an r the kernel's version stands in front of each header.
+func TestRelease(t *testing.T) {
+	w := connect(t, "+r@10.0.2.15/,@10.0.2.2/")
+	state.nRelease = copy(state.release[:], "1.2.3")
+	say("one\ntwo\n")
+	for i, p := range w.payloads(t) {
+		if want := fmt.Sprintf("1.2.3,6,%d,", i); !strings.HasPrefix(p, want) {
+			t.Errorf("%q; want %s", p, want)
+		}
+	}
+}
+
 func TestExtended(t *testing.T) {
 	w := connect(t, "+@10.0.2.15/,@10.0.2.2/")
 	say("one\r\ntab\tü\\\n")

@@ -46,7 +46,7 @@ func init() {
 		return // under another kernel, too
 	}
 	n := &neighbor{own: c.Source, hardware: nic.Address()}
-	if c.On && !c.Fixed {
+	if c.On && !c.Fixed && !c.ToMany(c.Destination) {
 		n.hop = c.NextHop(c.Destination)
 	}
 	go n.serve()

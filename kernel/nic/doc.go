@@ -1,8 +1,8 @@
-// Package nic drives the machine's first network card: virtio-net, on PCI or
-// memory-mapped, and Intel's e1000. It sends and receives whole Ethernet frames, without
+// Package nic drives one network card of the machine, the first one that works or the one
+// that is asked for: virtio-net, on PCI or memory-mapped, and Intel's e1000. It sends and receives whole Ethernet frames, without
 // their checksum; what is in them is others' business.
 //
-//	nic.go         the face: Init, Send, Receive, Restart
+//	nic.go         the face: Want, Init, Send, Receive, Restart
 //	interrupt.go   being told that a frame has come
 //	virtio.go      virtio-net: features, sending
 //	virtqueue.go   its queues

@@ -20,6 +20,8 @@ func e1000Kind(id uint32) driver {
 	case 0x100e, // 82540EM: QEMU, VirtualBox
 		0x100f, // 82545EM: VMware, VirtualBox
 		0x1004, // 82543GC: VirtualBox
+		0x1008, // 82544EI
+		0x100c, // 82544GC: QEMU
 		0x1026, // 82545GM
 		0x107c: // 82541PI
 		return e1000
@@ -106,9 +108,6 @@ func findE1000(h *pci.Header, kind driver) bool {
 	if !ok || isPorts || !mm.MapDevice(base, e1000Bytes) {
 		return false
 	}
-	if memory == 0 && !allocate(amd64.PageSize+2*slots*bufferSize) {
-		return false
-	}
 	regs, card = base, kind
 	return true
 }
@@ -144,6 +143,9 @@ func startE1000() bool {
 	}
 	low, high = reg(e1000AddressLow), reg(e1000AddressHigh)
 	address = [6]byte{byte(low), byte(low >> 8), byte(low >> 16), byte(low >> 24), byte(high), byte(high >> 8)}
+	if !wanted(address) || memory == 0 && !allocate(amd64.PageSize+2*slots*bufferSize) {
+		return false
+	}
 	setReg(e1000Control, reg(e1000Control)&^controlOff|controlLinkUp|controlAutoSpeed)
 	for i := uintptr(0); i < 128; i++ {
 		setReg(e1000Multicast+4*i, 0)

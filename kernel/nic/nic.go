@@ -44,6 +44,17 @@ var (
 	sends   uint32  // attempts to send
 )
 
+// want is the hardware address of the card to be used; 0: that of any.
+var want [6]byte
+
+// Want says which card [Init] shall use, by its hardware address; 0 stands for any. Early
+// context.
+func Want(a [6]byte) { want = a }
+
+// wanted reports whether the card with that hardware address is the one to be used. A driver
+// asks before it gives the card memory, which another one may get.
+func wanted(a [6]byte) bool { return want == [6]byte{} || a == want }
+
 // Init looks for a card that a driver knows and starts it: on PCI first, then where AddPlace
 // has said, or on a machine without PCI where QEMU's microvm has its devices. Early context,
 // once, when the page tables are up and before mm.Release.
@@ -57,16 +68,25 @@ func Init() {
 	}
 }
 
-// findPCI starts the first card on PCI that works.
+// findPCI starts the first card on PCI that works. Large machines have root buses that only
+// ACPI's tables name: when nothing else is left, all buses are asked.
 func findPCI() {
+	findOn(pci.Scan{})
+	if card == none {
+		findOn(pci.AllBuses())
+	}
+}
+
+// findOn starts the first card that works of those that the scan finds.
+func findOn(all pci.Scan) {
 	// Where a hypervisor offers several, virtio is the faster one.
-	var s pci.Scan
+	s := all
 	for a, id, ok := s.Next(); ok && card == none; a, id, ok = s.Next() {
 		if isVirtio(id) {
 			probe(a, id)
 		}
 	}
-	s = pci.Scan{}
+	s = all
 	for a, id, ok := s.Next(); ok && card == none; a, id, ok = s.Next() {
 		if e1000Kind(id) != none {
 			probe(a, id)
@@ -88,7 +108,7 @@ func probe(a pci.Address, id uint32) {
 		ok = findE1000(&header, e1000Kind(id))
 	}
 	if !ok || !start() {
-		card = none
+		card, address = none, [6]byte{}
 	}
 }
 

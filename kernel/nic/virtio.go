@@ -60,7 +60,7 @@ func startVirtio() bool {
 		}
 	}
 	readAddress(offered&(1<<featureMAC) != 0)
-	if !giveQueues() {
+	if !wanted(address) || !giveQueues() {
 		return false
 	}
 	on := uint8(statusAcknowledge | statusDriver | statusDriverOK)

@@ -126,6 +126,6 @@ func tryMMIO(base uintptr) {
 	}
 	card, where = virtioMMIO, 0
 	if !start() {
-		card = none
+		card, address = none, [6]byte{}
 	}
 }

@@ -1,13 +1,21 @@
 package pci
 
 // Which functions there are. Buses are found through the bridges that lead to them: to
-// ask all 256 would take a virtual machine, where each access to a port leaves the guest,
-// a good part of a second.
+// ask all 256 takes a virtual machine, where each access to a port leaves the guest, tens of
+// milliseconds.
 
 // Scan goes through all functions. Its zero value is at the beginning.
 type Scan struct {
 	known [256 / 8]uint8 // buses, by number
 	next  uint32         // the address to ask next, above 65535 at the end
+}
+
+// AllBuses returns a scan that asks all buses, also those that nothing leads to.
+func AllBuses() (s Scan) {
+	for i := range s.known {
+		s.known[i] = 255
+	}
+	return s
 }
 
 // Next finds the next function, and returns its address and the first four bytes of its

@@ -15,7 +15,10 @@ const (
 
 // scan returns the addresses that a Scan finds among functions, and how many it asked.
 func scan(functions map[Address]function) (found []string, asked int) {
-	var s Scan
+	return scanFrom(Scan{}, functions)
+}
+
+func scanFrom(s Scan, functions map[Address]function) (found []string, asked int) {
 	for {
 		a, ok := s.address()
 		if !ok {
@@ -67,6 +70,19 @@ func TestRootBuses(t *testing.T) {
 	})
 	if fmt.Sprint(found) != "[00:00.0 00:00.5 05:01.0]" {
 		t.Errorf("found %v", found)
+	}
+}
+
+// TestAllBuses: what no bridge leads to is found.
+func TestAllBuses(t *testing.T) {
+	found, asked := scanFrom(AllBuses(), map[Address]function{
+		at(0, 0, 0):    {class: 0x0600 << 16},
+		at(128, 3, 0):  {kind: multi},
+		at(128, 3, 7):  {},
+		at(255, 31, 0): {},
+	})
+	if fmt.Sprint(found) != "[00:00.0 80:03.0 80:03.7 ff:1f.0]" || asked > 256*32+7 {
+		t.Errorf("found %v, asked for %d", found, asked)
 	}
 }
 
