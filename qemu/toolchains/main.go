@@ -16,6 +16,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"flag"
@@ -26,6 +27,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -192,57 +194,87 @@ func read(events io.Reader, out io.Writer, toolchain string) (c count, err error
 	}
 }
 
-// A module is what go list -m -json and go mod edit -json tell of one.
-type module struct {
-	Path, Dir, GoVersion string
-	Main                 bool
-}
-
 // moduleFor returns the folder of a module whose tests the toolchain can run: this one,
 // or if its go.mod asks for a newer Go than the toolchain, a copy in tmp that does not.
-// An older go command refuses to look at such a module at all. The same is done about
-// modules that it requires: none of them is linked into an image, and those that the
-// tests use do with an older Go in fact, which the compiler checks.
+// An older go command refuses to look at such a module at all, and at one that requires
+// such a module. So the copy has what the tests need of other modules in a folder vendor,
+// whose list is made to ask for no more. None of it is linked into an image, and does it
+// need a newer Go in fact, then the compiler says so.
 func moduleFor(toolchain, tmp string) (dir string, err error) {
-	// With -e, since modules of which nothing is needed may be missing from go.sum.
-	said, err := command("", nil, "go", "list", "-m", "-e", "-json=Path,Dir,GoVersion,Main", "all")
+	said, err := command("", nil, "go", "list", "-m", "-f", "{{.GoVersion}} {{.Dir}}")
 	if err != nil {
 		return "", err
 	}
-	language := version.Lang(toolchain)
-	var edit []string
-	for d := json.NewDecoder(strings.NewReader(said)); d.More(); {
-		var m module
-		if err := d.Decode(&m); err != nil {
-			return "", fmt.Errorf("go list -m: %w", err)
-		}
-		if m.GoVersion == "" || version.Compare("go"+m.GoVersion, toolchain) <= 0 || !m.Main && m.Dir == "" {
-			continue
-		}
-		if m.Main {
-			dir = filepath.Join(tmp, "main")
-			if err := copyTree(dir, m.Dir); err != nil {
-				return "", err
-			}
-			continue
-		}
-		to := filepath.Join(tmp, "required", strings.ReplaceAll(m.Path, "/", "-"))
-		if err := copyTree(to, m.Dir); err != nil {
-			return "", err
-		}
-		if _, err := command(to, nil, "go", "mod", "edit", "-go="+language[2:], "-toolchain=none"); err != nil {
-			return "", err
-		}
-		edit = append(edit, "-replace="+m.Path+"="+to)
-	}
-	if dir == "" {
-		if len(edit) > 0 {
-			return "", fmt.Errorf("go.mod allows for %s, but requires a module that does not (go mod edit %s)", toolchain, edit[0])
-		}
+	goVersion, root, _ := strings.Cut(strings.TrimSpace(said), " ")
+	if version.Compare("go"+goVersion, toolchain) <= 0 {
 		return ".", nil
 	}
-	_, err = command(dir, nil, "go", append([]string{"mod", "edit", "-go=" + language[2:], "-toolchain=none"}, edit...)...)
+	dir = filepath.Join(tmp, "main")
+	if err := copyTree(dir, root); err != nil {
+		return "", err
+	}
+	if err := importTestdata(dir); err != nil {
+		return "", err
+	}
+	if _, err := command(dir, nil, "go", "mod", "vendor"); err != nil {
+		return "", err
+	}
+	language := version.Lang(toolchain)[len("go"):]
+	list := filepath.Join(dir, "vendor", "modules.txt")
+	b, err := os.ReadFile(list)
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(list, lowered(b, language), 0o666); err != nil {
+		return "", err
+	}
+	_, err = command(dir, nil, "go", "mod", "edit", "-go="+language, "-toolchain=none")
 	return dir, err
+}
+
+// importTestdata has a package of the module in dir import what the programs that the
+// tests build import of other modules: go mod vendor does not look into folders testdata.
+func importTestdata(dir string) error {
+	args := []string{"list", "-e", "-f", `{{join .Imports "\n"}}`}
+	for _, pattern := range []string{"qemu/testdata/*/*.go", "*/*/testdata/*/*.go"} {
+		paths, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			if rel, err := filepath.Rel(dir, filepath.Dir(path)); err != nil {
+				return err
+			} else if pkg := "./" + filepath.ToSlash(rel); args[len(args)-1] != pkg {
+				args = append(args, pkg)
+			}
+		}
+	}
+	said, err := command(dir, nil, "go", args...)
+	if err != nil {
+		return err
+	}
+	file := []byte("package main\n")
+	for _, path := range strings.Fields(said) {
+		if host, _, _ := strings.Cut(path, "/"); strings.Contains(host, ".") && !strings.HasPrefix(path, "github.com/zeroframe/zeroframe/") {
+			file = fmt.Appendf(file, "import _ %q\n", path)
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "qemu", "toolchains", "testdata.go"), file, 0o666)
+}
+
+// vendoredGo matches the version of Go that a module asks for in vendor/modules.txt.
+var vendoredGo = regexp.MustCompile(`(?m)^## (?:explicit; )?go (\S+)$`)
+
+// lowered returns a vendor/modules.txt in which no module asks for a newer Go than
+// language, such as 1.25.
+func lowered(list []byte, language string) []byte {
+	return vendoredGo.ReplaceAllFunc(list, func(line []byte) []byte {
+		prefix, asked, _ := bytes.Cut(line, []byte("go "))
+		if version.Compare("go"+string(asked), "go"+language) <= 0 {
+			return line
+		}
+		return fmt.Appendf(nil, "%sgo %s", prefix, language)
+	})
 }
 
 // copyTree copies the files of a folder, which may be read-only, into a new one. It

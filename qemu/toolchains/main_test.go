@@ -1,9 +1,8 @@
 package main
 
 import (
-	"encoding/json"
+	"go/version"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,25 +60,55 @@ func TestModuleFor(t *testing.T) {
 			t.Errorf("%s: %v, %v; want a copy", name, errA, errB)
 		}
 	}
-	// Nothing in the list of modules asks for more than Go 1.25, as an old go command
-	// would see it.
-	cmd := exec.Command("go", "list", "-m", "-e", "-json=Path,GoVersion,Main,Replace", "all")
-	cmd.Dir = dir
-	list, err := cmd.Output()
+	if _, err := os.Stat(filepath.Join(dir, "vendor", "golang.org", "x", "sys", "cpu")); err != nil {
+		t.Errorf("what qemu/soak/testdata/workers imports is not there: %v", err)
+	}
+	said, err := command(dir, nil, "go", "list", "-m", "-f", "{{.GoVersion}}")
+	if err != nil || strings.TrimSpace(said) != "1.25" {
+		t.Errorf("the copy's go.mod asks for Go %q, %v; want 1.25", said, err)
+	}
+	list, err := os.ReadFile(filepath.Join(dir, "vendor", "modules.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
-	for d := json.NewDecoder(strings.NewReader(string(list))); d.More(); n++ {
-		var m module
-		if err := d.Decode(&m); err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasPrefix(m.GoVersion, "1.26") {
-			t.Errorf("%s asks for Go %s", m.Path, m.GoVersion)
+	asked := vendoredGo.FindAllSubmatch(list, -1)
+	for _, m := range asked {
+		if version.Compare("go"+string(m[1]), "go1.25") > 0 {
+			t.Errorf("vendor/modules.txt has %q; want nothing newer than Go 1.25", m[0])
 		}
 	}
-	if n < 5 {
-		t.Errorf("%d modules; want all that are required", n)
+	if len(asked) < 5 {
+		t.Errorf("vendor/modules.txt has %d modules with a version of Go; want all that the tests need", len(asked))
+	}
+}
+
+// TestLowered: only what asks for more is changed.
+func TestLowered(t *testing.T) {
+	const list = `# a v1
+## explicit; go 1.26.0
+a/b
+# c v2
+## go 1.25.0
+# d v3
+## explicit
+# e v4
+## go 1.9
+# f v5
+## go 1.27rc1
+`
+	const want = `# a v1
+## explicit; go 1.25
+a/b
+# c v2
+## go 1.25
+# d v3
+## explicit
+# e v4
+## go 1.9
+# f v5
+## go 1.25
+`
+	if got := string(lowered([]byte(list), "1.25")); got != want {
+		t.Errorf("lowered = %s; want %s", got, want)
 	}
 }
