@@ -51,7 +51,11 @@ func holds(s, want string) bool {
 
 // TestUsageWidth: a terminal of 80 columns shows it well.
 func TestUsageWidth(t *testing.T) {
-	for _, args := range [][]string{{"-h"}, {"build", "-h"}, {"run", "-h"}, {"test", "-h"}, {"index", "-h"}, {"core", "-h"}, {"handles", "-h"}, {"leaks", "-h"}, {"gdb", "-h"}, {"version", "-h"}} {
+	helps := [][]string{{"-h"}}
+	for _, c := range commands() {
+		helps = append(helps, []string{c.name, "-h"})
+	}
+	for _, args := range helps {
 		_, stdout, _ := zf(nil, args...)
 		for line := range strings.Lines(stdout) {
 			line = strings.ReplaceAll(strings.TrimRight(line, "\n"), "    \t", "        ")

@@ -17,9 +17,9 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-const profileText = `Profile shows a CPU profile in pprof's format, such as zf run -cpuprofile writes, or
-any other that names its functions: runtime/pprof's, a heap profile. Without flags it
-prints the functions in which the most time was spent.
+const profileText = `Profile shows a CPU profile in pprof's format, such as zf run -cpuprofile
+writes, or any other that names its functions: runtime/pprof's, a heap profile.
+Without flags it prints the functions in which the most time was spent.
 
   zf run -cpuprofile cpu.pprof hello.go
   zf profile cpu.pprof
@@ -27,15 +27,15 @@ prints the functions in which the most time was spent.
   zf profile -folded - cpu.pprof | flamegraph.pl > other.svg
   go tool pprof -http=: cpu.pprof
 
-The flame graph is one file for any browser: click to zoom, "/" to search. Its width
-is time; the outermost functions are at the bottom.
+The flame graph is one file for any browser: click to zoom, "/" to search. Its
+width is time; the outermost functions are at the bottom.
 
-A profile of zf run counts running time. "[kernel] write" stands for a system call,
-seen when it has ended. "f (inferred)" is a function that is not on the stack since it
-has ended in a tail call; the code proves it.
+A profile of zf run counts running time. "[kernel] write" stands for a system
+call, seen when it has ended. "f (inferred)" is a function that is not on the
+stack since it has ended in a tail call; the code proves it.
 
-With -e, FILE is a profile as the target has sent it: what zf run -records keeps, or
-zf symbolize; -o then writes it in pprof's format.`
+With -e, FILE is a profile as the target has sent it: what zf run -records
+keeps, or zf symbolize; -o then writes it in pprof's format.`
 
 // runProfile runs `zf profile`.
 func runProfile(args []string, stdin io.Reader, stdout, stderr io.Writer) int {

@@ -14,22 +14,22 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-const stacksText = `Stacks prints how deep each of the kernel's stacks can get, in bytes from its top
-on, or how much stack each named FUNC can take, its return address included. It is
-a bound that the code proves: from where the stack pointer is at each instruction
-(Go's pc tables, call frame information, the instructions themselves) and from who
-calls whom.
+const stacksText = `Stacks prints how deep each of the kernel's stacks can get, in bytes from its
+top on, or how much stack each named FUNC can take, its return address included.
+It is a bound that the code proves: from where the stack pointer is at each
+instruction (Go's pc tables, call frame information, the instructions
+themselves) and from who calls whom.
 
   zf stacks -e hello.elf
   zf stacks -e hello.elf -v -f kernel.Panic
   zf stacks -e firmware.elf -f main -notes calls.txt
 
 Where the code does not tell, there is no bound: "-", and below it the reasons:
-recursion, an indirect call, a frame of variable size. NOTES bound or resolve them,
-a line each:
+recursion, an indirect call, a frame of variable size. NOTES bound or resolve
+them, a line each:
 
-  calls FUNC: TARGET...  whom the indirect calls in FUNC call: functions, @VAR for
-                         those whose Go func values are in the variable VAR
+  calls FUNC: TARGET...  whom the indirect calls in FUNC call: functions, @VAR
+                         for those whose Go func values are in the variable VAR
   depth FUNC: N          at most N calls of FUNC are on a stack at a time
   ends FUNC...           calls nothing more, and does not return
   never FUNC...          is never called
