@@ -78,13 +78,16 @@ func TestGoTriple(t *testing.T) {
 	}
 }
 
-// TestGoSleep: a second of the program is a second of the host, within 5 %. A host that
-// is busy may take longer to notice, so the best of a few runs counts.
+// tries is how often the times of a machine are measured until they are right: on a host
+// that is busy it stands still now and then, and whoever looks at it is late. A clock that
+// is wrong is so each time.
+const tries = 10
+
+// TestGoSleep: a second of the program is a second of the host, within 5 %.
 func TestGoSleep(t *testing.T) {
 	for _, machine := range []string{"q35", "pc", "microvm"} {
 		t.Run(machine, func(t *testing.T) {
-			best := time.Hour
-			for range 4 {
+			for range tries {
 				path, _ := lab(t, image.AllLoaders)
 				vm, out := start(t, Config{Kernel: path, Machine: machine, Append: "crash=go.sleep"}, "")
 				out.waitFor(t, "sleeping\r\n")
@@ -98,26 +101,25 @@ func TestGoSleep(t *testing.T) {
 				if m == nil {
 					t.Fatal("the program did not say how long it slept")
 				}
-				if ms, _ := strconv.Atoi(m[1]); ms < 1000 || ms > 1200 {
-					t.Errorf("it slept for %d ms by its own clock; want 1000", ms)
+				ms, _ := strconv.Atoi(m[1])
+				if ms < 1000 {
+					t.Fatalf("it slept for %d ms by its own clock; want 1000", ms)
 				}
-				if d < 950*time.Millisecond {
-					t.Fatalf("it slept for %v by the host's clock; want 1 s", d)
-				}
-				if best = min(best, d); best <= 1050*time.Millisecond {
-					t.Logf("%v", best)
+				t.Logf("%d ms, by the host's clock %v", ms, d)
+				if ms <= 1200 && d >= 950*time.Millisecond && d <= 1050*time.Millisecond {
 					return
 				}
 			}
-			t.Errorf("it slept for %v by the host's clock, at best; want 1 s", best)
+			t.Errorf("it never slept for a second by both clocks")
 		})
 	}
 }
 
 // nmiTraces sends n NMIs, each when all has been said about the one before, and returns
 // all traces. An NMI that came earlier would strike where the one before has struck:
-// the processor takes it before the program's next instruction.
-func nmiTraces(t *testing.T, vm *VM, out *log, n int) []*labTrace {
+// the processor takes it before the program's next instruction. Behind the last one come
+// at least that many traces of goroutines.
+func nmiTraces(t *testing.T, vm *VM, out *log, n, goroutines int) []*labTrace {
 	t.Helper()
 	_, symbols := lab(t, image.AllLoaders)
 	for i := range n {
@@ -131,15 +133,29 @@ func nmiTraces(t *testing.T, vm *VM, out *log, n int) []*labTrace {
 		}
 		quiet(out)
 	}
+	out.waitForTraces(t, n+goroutines)
 	serial := out.String()
 	ends := lastLine.FindAllStringIndex(serial, -1)
 	return traces(t, symbols, serial[:ends[len(ends)-1][1]])
 }
 
-// quiet waits until the guest has sent nothing for a while.
+// waitIdle waits until the processor waits for an interrupt: no goroutine runs.
+func waitIdle(t *testing.T, vm *VM) {
+	t.Helper()
+	for end := time.Now().Add(limit / 2); ; time.Sleep(5 * time.Millisecond) {
+		if regs, err := vm.Registers(); err == nil && strings.Contains(regs, "HLT=1") {
+			return
+		} else if err != nil || time.Now().After(end) {
+			t.Fatalf("the machine is not idle: %v\n%s", err, regs)
+		}
+	}
+}
+
+// quiet waits until the guest has sent nothing for a while, and each trace has its end.
 func quiet(out *log) {
-	for n, still := 0, 0; still < 10; time.Sleep(3 * time.Millisecond) {
-		if now := len(out.String()); now != n {
+	end := time.Now().Add(limit / 2)
+	for n, still := 0, 0; still < 20 && time.Now().Before(end); time.Sleep(3 * time.Millisecond) {
+		if now := len(out.String()); now != n || ended(out) < strings.Count(out.String(), "zf1 begin ") {
 			n, still = now, 0
 		} else {
 			still++
@@ -169,7 +185,7 @@ func TestGoNMI(t *testing.T) {
 			out.waitFor(t, "spinning\r\n")
 			const want = "g: golab.spinC golab.spinB golab.spinA runtime.goexit"
 			n, here := 0, 0
-			for _, tr := range nmiTraces(t, vm, out, 10) {
+			for _, tr := range nmiTraces(t, vm, out, 10, 0) {
 				if tr.Kind != "nmi" {
 					continue
 				}
@@ -208,7 +224,7 @@ func TestGoMcall(t *testing.T) {
 	out.waitFor(t, "yielding\r\nyielding\r\n")
 	const want = " runtime.mcall g: runtime.Gosched golab.yieldC golab.yieldB "
 	crossed, places := 0, map[string]bool{}
-	for _, tr := range nmiTraces(t, vm, out, 40) {
+	for _, tr := range nmiTraces(t, vm, out, 40, 0) {
 		if tr.Kind != "nmi" {
 			continue
 		}
@@ -231,6 +247,7 @@ func TestGoHang(t *testing.T) {
 	path, _ := lab(t, image.AllLoaders)
 	vm, out := start(t, Config{Kernel: path, Append: "crash=go.hang"}, "")
 	out.waitFor(t, "hanging\r\n")
+	waitIdle(t, vm)
 	want := map[string]bool{
 		"[sync.WaitGroup.Wait] g: golab.hangGroup golab.hangA golab.Main main.main runtime.main runtime.goexit": true,
 		"[sync.Mutex.Lock] g: golab.hangLock runtime.goexit":                                                    true,
@@ -239,7 +256,7 @@ func TestGoHang(t *testing.T) {
 		"[sync.Cond.Wait] g: golab.hangCond runtime.goexit":                                                     true,
 		"[sleep] g: golab.hangSleep runtime.goexit":                                                             true,
 	}
-	all := nmiTraces(t, vm, out, 1)
+	all := nmiTraces(t, vm, out, 1, len(want))
 	for _, tr := range all[1:] {
 		_, state, _ := strings.Cut(tr.Reason, fmt.Sprintf("goroutine %d ", tr.Goroutine))
 		got := state + " " + tr.ourChain()

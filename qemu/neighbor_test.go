@@ -284,7 +284,7 @@ func TestLogLines(t *testing.T) {
 			}
 			_, want := saidOf(out.String(), "zeroframe ")
 			var got strings.Builder
-			for i, b := range r.all() {
+			for i, b := range r.all(t) {
 				if !tt.extended {
 					got.Write(b)
 					continue

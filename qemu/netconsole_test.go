@@ -58,17 +58,29 @@ func (r *receiver) option() string {
 }
 
 // all returns what has come when the machine has ended: QEMU had sent it before that, and
-// only the goroutine above may be behind.
-func (r *receiver) all() [][]byte {
-	for last := -1; ; time.Sleep(50 * time.Millisecond) {
+// only the goroutine above may be behind. It ends with what is sent here.
+func (r *receiver) all(t *testing.T) [][]byte {
+	t.Helper()
+	conn, err := net.Dial("udp4", r.conn.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	last := []byte("the last datagram\x00")
+	if _, err := conn.Write(last); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(limit / 2); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		r.mu.Lock()
 		n := len(r.got)
+		whole := n > 0 && bytes.Equal(r.got[n-1], last)
 		r.mu.Unlock()
-		if n == last {
-			return r.got
+		if whole {
+			return r.got[:n-1]
 		}
-		last = n
 	}
+	t.Fatal("what is sent on this host does not arrive")
+	return nil
 }
 
 // arrived is what a receiver makes of datagrams.
@@ -82,7 +94,7 @@ type arrived struct {
 func (r *receiver) sort(t *testing.T, buildID string) (a arrived) {
 	t.Helper()
 	boot := uint64(0)
-	for _, b := range r.all() {
+	for _, b := range r.all(t) {
 		if len(b) > datagram.MaxPayload {
 			t.Errorf("a datagram has %d bytes", len(b))
 		}

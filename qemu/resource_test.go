@@ -245,7 +245,7 @@ func TestResourceTwice(t *testing.T) {
 // TestResourceDeadlock: a machine that hangs is asked by an NMI, and says who waits for
 // what since when.
 func TestResourceDeadlock(t *testing.T) {
-	r := recordRun(t, "deadlock", "record=futexes", "-timeout", "4s")
+	r := recordRun(t, "deadlock", "record=futexes", "-timeout", "8s")
 	s := r.snapshots[len(r.snapshots)-1]
 	if r.status != 3 || s.Reason != "nmi" {
 		t.Fatalf("status %d, reason %s; want 3, nmi", r.status, s.Reason)

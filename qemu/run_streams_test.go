@@ -116,9 +116,14 @@ func TestLineDiscipline(t *testing.T) {
 		for _, st := range steps {
 			from := len(s.screen.String())
 			io.WriteString(s.keys, st.keys)
-			for end := time.Now().Add(limit / 2); !strings.Contains(s.screen.String()[from:], st.until); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(limit / 2); ; time.Sleep(time.Millisecond) {
+				shown := s.screen.String()[from:]
+				// What the program says comes in pieces, and ends its line.
+				if strings.Contains(shown, st.until) && (st.until == st.keys || strings.HasSuffix(shown, "\n")) {
+					break
+				}
 				if time.Now().After(end) {
-					t.Fatalf("with %.100q typed the screen shows %.500q; want %q", st.keys, s.screen.String()[from:], st.until)
+					t.Fatalf("with %.100q typed the screen shows %.500q; want %q", st.keys, shown, st.until)
 				}
 			}
 			settle(s.screen)
@@ -176,8 +181,7 @@ func inUTF8(t *testing.T, terminal *os.File) {
 	}
 }
 
-// settle waits until the program has been silent for a while: what it has said last may
-// come in pieces.
+// settle waits until the program has been silent for a while: it might say more.
 func settle(screen *log) {
 	const quiet = 60 * time.Millisecond
 	last, since := screen.String(), time.Now()

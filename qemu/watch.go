@@ -11,13 +11,15 @@ import (
 	"time"
 )
 
+// On a host that is busy with other things a guest stands still for a good part of a
+// second now and then, and its answer is to come whole there, too.
 const (
 	// nmiQuiet is how long the guest must have been silent after an answer to
 	// an NMI for the answer to be complete.
-	nmiQuiet = 250 * time.Millisecond
+	nmiQuiet = 750 * time.Millisecond
 	// nmiFirst is how long its first byte may take, nmiAll the whole answer.
-	nmiFirst = time.Second
-	nmiAll   = 3 * time.Second
+	nmiFirst = 3 * time.Second
+	nmiAll   = 10 * time.Second
 )
 
 // event takes an event from the monitor's reader.
