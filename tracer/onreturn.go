@@ -94,6 +94,16 @@ func TrueReturn(slot, ra uintptr) (pc uintptr, replaced bool) {
 	return ra, false
 }
 
+// hooked reports whether a function has a hook whose return address lies at lo <= slot < hi.
+func hooked(lo, hi uintptr) bool {
+	for i := range exits[:numExits] {
+		if exits[i].slot-lo < hi-lo {
+			return true
+		}
+	}
+	return false
+}
+
 // dropExits drops the entries of a slot.
 func dropExits(slot uintptr) {
 	n := 0

@@ -18,8 +18,12 @@ type Packed struct {
 
 	at, end uintptr // addresses in buf: of the next unit, and where walks end
 	base    uintptr // where buf was then
-	c       chaser  // negLo, span, negText and textSpan
-	buf     [4*MaxPacked + 16]byte
+
+	fp                uintptr // where the walk begins, and then where it has stopped
+	above, top        uintptr // a record is at above < fp < top
+	negText, textSpan uintptr // a return address is at ra + negText < textSpan
+
+	buf [4*MaxPacked + 16]byte
 }
 
 const (
@@ -38,7 +42,7 @@ func (p *Packed) Reset(width, textLo, textHi uintptr) {
 	p.base = p.Buffer()
 	p.at = p.base
 	p.end = p.at + (MaxPacked-packedSpare-packedUnroll)*width
-	p.c.negText, p.c.textSpan = -textLo, textHi-textLo
+	p.negText, p.textSpan = -textLo, textHi-textLo
 }
 
 // settle follows a Packed that has moved, as one on a goroutine's stack may at each call.
@@ -57,7 +61,7 @@ func (p *Packed) move() {
 }
 
 // packedUnroll is how many records the assembly looks at in one turn of its loop.
-const packedUnroll = 4
+const packedUnroll = 8
 
 // Add adds a unit. It reports false if there is no room. Any context.
 func (p *Packed) Add(unit uint32) bool {
@@ -110,43 +114,47 @@ func (p *Packed) Full() bool { return p.at >= p.end }
 
 // Walk adds the return addresses of the records from fp up on the stack lo <= address <
 // hi, up to the first record that fails a guard: those of [Capture]. No record begins
-// below floor. Memory is read directly; if it may be missing, faults must be handled as
-// [Fixup] says. Any context.
+// below floor. What [OnReturn] has replaced is added as it was. Memory is read directly; if
+// it may be missing, faults must be handled as [Fixup] says. Any context.
 func (p *Packed) Walk(lo, hi, floor, fp uintptr) {
-	p.c.negLo, p.c.span = -lo, 0
+	p.fp = fp
+	p.above = max(lo, floor, 1) - 1
+	p.top = 0
 	if hi-lo >= 16 && hi > lo {
-		p.c.span = (hi-lo)/8 - 1
+		p.top = hi&^7 - 15
 	}
-	p.c.fp = fp
-	p.c.min = ^uintptr(0) // the index before the lowest that a record may have
-	if floor > lo {
-		p.c.min = (floor-lo+7)/8 - 1
+	if p.settle(); p.at >= p.end {
+		return
 	}
-	if p.settle(); p.at < p.end {
-		pack(p)
+	if numExits != 0 && hooked(lo, hi) {
+		packSlow(p)
+		return
 	}
+	pack(p)
 }
 
 // Last returns the frame pointer at which the last Walk stopped. Any context.
-func (p *Packed) Last() uintptr { return p.c.fp }
+func (p *Packed) Last() uintptr { return p.fp }
 
-// packSlow is the loop where a load has faulted, and on CPUs for which there is no
-// assembly.
+// packSlow is the loop where a load has faulted, where a frame pointer is misaligned, where
+// return addresses have been replaced, and on CPUs for which there is no assembly.
 func packSlow(p *Packed) {
 	for p.at < p.end {
-		t := p.c.fp + p.c.negLo
-		t = t>>3 | t<<61
-		if t >= p.c.span || int(t) <= int(p.c.min) {
+		if p.fp <= p.above || p.fp >= p.top || p.fp%8 != 0 {
 			return
 		}
-		ra, ok1 := ReadWord(p.c.fp + 8)
-		next, ok2 := ReadWord(p.c.fp)
-		if ra += p.c.negText; !ok1 || !ok2 || ra >= p.c.textSpan {
+		ra, ok1 := ReadWord(p.fp + 8)
+		next, ok2 := ReadWord(p.fp)
+		if ra += p.negText; !ok1 || !ok2 || ra >= p.textSpan {
+			return
+		}
+		ra, _ = TrueReturn(p.fp+8, ra-p.negText)
+		if ra += p.negText; ra >= p.textSpan {
 			return
 		}
 		*(*uint32)(pointer(p.at)) = uint32(ra)
 		p.at += p.Width
 		p.Hash = p.Hash*HashFactor + uint64(ra)
-		p.c.min, p.c.fp = t, next
+		p.above, p.fp = p.fp, next
 	}
 }
