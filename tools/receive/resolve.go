@@ -37,7 +37,7 @@ type resolver struct {
 
 func newResolver(r *Reporter) *resolver {
 	s := &resolver{r: r}
-	s.filter = s.newFilter(nil)
+	s.filter = s.newFilter(nil, s.onTrace)
 	return s
 }
 
@@ -51,25 +51,29 @@ func (s *resolver) Write(p []byte) (int, error) {
 
 // newFilter returns a filter for traces, or one for the lines of Linux, which linux
 // gives its images.
-func (s *resolver) newFilter(linux func(*trace.Images)) *trace.Filter {
+func (s *resolver) newFilter(linux func(*trace.Images), onTrace func(*trace.Trace)) *trace.Filter {
 	opt := trace.Options{
 		Color:    s.r.opt.Color,
 		Sanitize: s.r.opt.Terminal,
 		Log:      (*sayWriter)(s.r),
 		Foreign:  linux != nil,
 		Dir:      os.DevNull, // nothing lies there, so paths are shown whole
+		OnTrace:  onTrace,
 	}
-	if s.r.opt.Finder != nil {
+	if s.r.opt.Finder != nil || linux != nil {
 		opt.Images = func() *trace.Images {
-			images := &trace.Images{Find: s.find}
+			images := &trace.Images{}
+			if s.r.opt.Finder != nil {
+				images.Find = s.find
+			}
 			if linux != nil {
 				linux(images)
 			}
 			return images
 		}
 	}
-	if linux == nil {
-		opt.OnTrace = s.onTrace
+	if s.r.opt.Finder == nil && linux != nil {
+		opt.Log = nil // without files nobody expects that it is resolved
 	}
 	filter, err := trace.NewFilter(s, opt)
 	if err != nil {

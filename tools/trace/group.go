@@ -54,8 +54,8 @@ type grouping struct {
 	thread    uint64
 	registers map[string]uint64
 
-	listed bool   // its list of frames has begun
-	pc     uint64 // of Linux's latest trace, which is printed behind its end again
+	listed bool  // its list of frames has begun
+	pc     Frame // of Linux's latest trace, which is printed behind its end again
 }
 
 // open reports whether a trace is being put together.
@@ -158,7 +158,7 @@ func (x *foreign) group(line, format string) {
 	}
 	if strings.Contains(line, "---[ end trace") || strings.Contains(line, "---[ end Kernel panic") {
 		if len(g.frames) > 0 && g.frames[0].Kind == tracer.PC {
-			defer func(pc uint64) { g.pc = pc }(g.frames[0].Address)
+			defer func(pc Frame) { g.pc = pc }(g.frames[0])
 		}
 		x.endGroup()
 	}
@@ -197,8 +197,8 @@ func (x *foreign) gather(h *hit, format string) {
 		f.Kind = tracer.PC
 	}
 	switch {
-	case format == FormatLinux && !g.open() && !h.ret && g.pc != 0 && h.addr == g.pc:
-		g.pc = 0
+	case format == FormatLinux && !g.open() && !h.ret && samePlace(&f, &g.pc):
+		g.pc = Frame{}
 		return
 	case !g.open(), g.format == FormatAddress && format != FormatAddress:
 		g.format = format
@@ -206,11 +206,11 @@ func (x *foreign) gather(h *hit, format string) {
 		x.endGroup()
 		g.format = format
 	}
-	g.quiet, g.pc = 0, 0
+	g.quiet, g.pc = 0, Frame{}
 	to := &g.frames
 	if h.aside {
 		to = &g.asides
-	} else if n := len(g.frames); n == 1 && f.Kind == tracer.PC && !f.Quoted && g.frames[0].Kind == tracer.PC && g.frames[0].Address == f.Address {
+	} else if n := len(g.frames); n == 1 && f.Kind == tracer.PC && g.frames[0].Kind == tracer.PC && samePlace(&f, &g.frames[0]) {
 		return // the pc above a list that begins with it
 	}
 	if len(*to) >= MaxFrames {
@@ -218,6 +218,16 @@ func (x *foreign) gather(h *hit, format string) {
 		return
 	}
 	*to = append(*to, f)
+}
+
+// samePlace reports whether two frames are at one address, or at one place in the words
+// of the trace.
+func samePlace(a, b *Frame) bool {
+	if a.Quoted && b.Quoted && a.Address == 0 && b.Address == 0 && len(a.Calls) > 0 && len(b.Calls) > 0 {
+		x, y := &a.Calls[len(a.Calls)-1], &b.Calls[len(b.Calls)-1]
+		return x.Function == y.Function && x.Offset == y.Offset && a.Module == b.Module
+	}
+	return a.Address == b.Address && a.Address != 0
 }
 
 // endGroup reports the trace that has been put together, if there is one.
