@@ -27,6 +27,8 @@ type Options struct {
 	// Guess takes every number in the log's text that can be an address of the code for
 	// one.
 	Guess bool
+	// Demangle shows the functions of C++ and Rust as the source names them.
+	Demangle bool
 	// Sources finds source files; nil: from Dir. Context is how many lines before and
 	// behind each frame's line are shown; negative: no source.
 	Sources *trace.Sources
@@ -77,7 +79,7 @@ func New(opt Options) (*Report, error) {
 	var err error
 	r.filter, err = trace.NewFilter(nil, trace.Options{
 		Images: func() *trace.Images { return r.opt.Images },
-		Force:  opt.Force, Foreign: true, Guess: opt.Guess, Prefixes: true, Dir: opt.Dir,
+		Force:  opt.Force, Foreign: true, Guess: opt.Guess, Demangle: opt.Demangle, Prefixes: true, Dir: opt.Dir,
 		Log: io.MultiWriter(r.opt.Log, &r.notes), OnTrace: r.trace,
 	})
 	if err != nil {

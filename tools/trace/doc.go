@@ -9,7 +9,8 @@
 // Bytes flow one way through these parts, one file each:
 //
 //	parser.go    bytes -> text to pass through, trace lines, ended traces
-//	prefix.go    what a log collector puts in front of each line
+//	prefix.go    what a log collector puts in front of each line; prefix_foreign.go: of
+//	             the lines of others
 //	record.go    one line of the text or markup form -> a Record
 //	compact.go   the byte string of the compact form -> Records
 //	format.go    a Record -> the line of the text form that it would be
@@ -30,7 +31,7 @@
 //	sanitize.go  nothing from a target may drive the user's terminal
 //	foreign.go   the traces of others in the text: foreign_oops.go (Linux),
 //	             foreign_markup.go, foreign_goroutine.go, foreign_board.go,
-//	             foreign_debugger.go, foreign_marked.go
+//	             foreign_debugger.go, foreign_marked.go; foreign_names.go: C++ and Rust
 //	group.go     their lines -> a Trace
 //	ahead.go     many addresses looked up at once
 //	filter.go    all of it as an io.Writer

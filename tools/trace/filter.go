@@ -45,6 +45,9 @@ type Options struct {
 	// Guess takes, with Foreign, every number in the text that can be an address of
 	// the code for one.
 	Guess bool
+	// Demangle shows, with Foreign, the functions of C++ and Rust as the source names
+	// them.
+	Demangle bool
 	// Bias is how far above its addresses in Symbols the system of foreign traces
 	// runs; nil: as the stream tells.
 	Bias *uint64

@@ -59,6 +59,10 @@ type hit struct {
 	brief  bool   // the trace has shown function, file and line: the address is new
 	calls  []symbol.Frame
 
+	// What the trace says of it.
+	name string // the function, as the symbol table has it; empty: nothing
+	off  uint64 // the offset in it
+
 	// For the trace that it is put into (group.go).
 	unsure bool   // a word of the stack, which may be none of its frames
 	aside  bool   // a link register, or a signal's pc
@@ -256,6 +260,16 @@ func (x *foreign) hitIn(p *program, h hit) bool {
 	if len(h.calls) == 0 {
 		return false
 	}
+	if h.name != "" {
+		// The address may have other names too, or none: behind a function's end.
+		if last := len(h.calls) - 1; h.calls[last].Function != h.name {
+			h.calls = slices.Clone(h.calls)
+			h.calls[last].Function, h.calls[last].Offset = h.name, h.off
+		}
+	}
+	if x.opt.Demangle {
+		h.calls = inSource(h.calls)
+	}
 	x.hits = append(x.hits, h)
 	return true
 }
@@ -339,20 +353,11 @@ func (x *foreign) named(in []*program, name string, off, size uint64, ret bool, 
 	}
 	added := false
 	for i, n := range found[:min(len(found), maxSame)] {
-		at := hit{addr: n.Start + off, linked: true, ret: ret}
+		at := hit{addr: n.Start + off, linked: true, ret: ret, name: name, off: off}
 		if len(found) > 1 {
 			at.note = fmt.Sprintf(" (or: %d of %d of this name and size)", i+1, len(found))
 		}
-		if !x.hitIn(p, at) {
-			continue
-		}
-		added = true
-		// The address may have other names too, or none: behind a function's end.
-		h := &x.hits[len(x.hits)-1]
-		if last := len(h.calls) - 1; h.calls[last].Function != name {
-			h.calls = slices.Clone(h.calls)
-			h.calls[last].Function, h.calls[last].Offset = name, off
-		}
+		added = x.hitIn(p, at) || added
 	}
 	return added
 }

@@ -94,7 +94,7 @@ func (x *foreign) inlinedInto(addr uint64, names []string) bool {
 			return false
 		}
 		for i, name := range names {
-			if calls[i].Function != name {
+			if !isNamed(calls[i].Function, name) {
 				return false
 			}
 		}

@@ -86,7 +86,7 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	dir, _ := os.Getwd() // without it, paths are absolute
 	opt := report.Options{
-		Title: f.title, Images: im, Force: f.images.force, Guess: f.images.guess, Dir: dir, Log: stderr,
+		Title: f.title, Images: im, Force: f.images.force, Guess: f.images.guess, Demangle: f.images.demangle, Dir: dir, Log: stderr,
 		Sources: trace.NewSources(dir, f.remaps), Context: f.context,
 	}
 	opt.Facts = append(opt.Facts, report.Fact{Name: "ELF", Value: baseNames(f.images.elfs)})
@@ -233,6 +233,7 @@ func parseReport(args []string, stderr io.Writer) (f reportFlags, code int, ok b
 	fs.BoolVar(&f.images.force, "force", false, "resolve traces of another or an unknown build too")
 	fs.StringVar(&f.images.bias, "bias", "", "how far above its ELF addresses the system of other traces runs, as\nin zf symbolize: `ADDR`, or FUNC+OFFSET=ADDR")
 	fs.BoolVar(&f.images.guess, "guess", false, "take any number in the log that is an address in the code for one")
+	fs.BoolVar(&f.images.demangle, "C", false, "show the names of C++ and Rust as in the source")
 	fs.Func("profile", "show the profile in `FILE`, from zf run -cpuprofile or in pprof's\nformat; may be repeated", list(&f.profiles))
 	fs.Func("handles", "show the snapshot in `FILE`, from zf run -handles; may be repeated", list(&f.handles))
 	fs.StringVar(&f.records, "records", "", "show what -records DIR of another command has kept in `DIR`")

@@ -98,6 +98,7 @@ type symbolizeFlags struct {
 	index               string
 	bias                string // of other systems' traces, above the first image
 	guess, typed        bool
+	demangle            bool
 	json, force, follow bool
 	baud                int
 	reconnect           source.Reconnect
@@ -155,6 +156,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		Idle:     trace.DefaultIdle,
 		Foreign:  !f.typed,
 		Guess:    f.guess,
+		Demangle: f.demangle,
 		Prefixes: !f.typed,
 	}
 	if err := f.view.apply(&opt, opt.Color && isTerminal(stdout)); err != nil {
@@ -227,6 +229,7 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 	set.BoolVar(&f.force, "force", false, "resolve traces of another or an unknown build too")
 	set.StringVar(&f.bias, "bias", "", "how far above its ELF addresses the system of other traces runs:\n`ADDR`, or FUNC+OFFSET=ADDR, where something was; of the first -e\n(default: as the trace tells)")
 	set.BoolVar(&f.guess, "guess", false, "take any number that is an address in the code for one")
+	set.BoolVar(&f.demangle, "C", false, "show the names of C++ and Rust as in the source")
 	set.BoolVar(&f.typed, "typed", false, "INPUT is what somebody has typed from a screen, or from a photo of one")
 	set.StringVar(&f.color, "color", "auto", "colour the output: `WHEN` is auto, never, or always, as for\na terminal: control characters are made visible too")
 	f.view.flags(set)
