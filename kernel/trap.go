@@ -35,7 +35,6 @@ func trap(f *amd64.TrapFrame) {
 			return
 		}
 	case amd64.VectorNMI:
-		nmis++
 		ask(tracer.KindNMI, f, "NMI")
 		return
 	case amd64.VectorDB:
@@ -144,12 +143,6 @@ func raise(f *amd64.TrapFrame) {
 
 // handlers holds, for each vector, the address of a function, or 0.
 var handlers [256]uintptr
-
-// nmis counts the NMIs that were traced.
-var nmis uint32
-
-// NMIs returns how many NMIs have been traced since boot. Any context.
-func NMIs() uint32 { return nmis }
 
 // OnInterrupt sets the handler of a vector from 32 to 254. f must be a
 // top-level function; it runs in kernel context on the interrupt stack, with

@@ -302,7 +302,7 @@ func TestScreenPixels(t *testing.T) {
 	vm, _ = start(t, cfg, "")
 	var p picture
 	var wrong error
-	abc := letters{}
+	var abc letters
 	for end := time.Now().Add(patience); ; time.Sleep(time.Second) {
 		p = shoot(t, vm)
 		abc = letters{}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,7 +83,7 @@ func TestPartlyKnownRuntime(t *testing.T) {
 	if err := os.WriteFile(damaged, file, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	checkUnknown(t, damaged, "\r\nruntime not all known: 2 of 46 things about this Go runtime were not found, as field runtime.g.sched.sp,"+
+	checkUnknown(t, damaged, fmt.Sprintf("\r\nruntime not all known: 2 of %d things about this Go runtime were not found, as field runtime.g.sched.sp,", len(image.GoItems()))+
 		" so traces may be cut short; build with a version of Go that this kernel was tested with, 1.25 to 1.27, or use a newer Zeroframe\r\n")
 	// And a runtime that is known is not spoken of.
 	if _, _, serial := boot(t, Config{Kernel: path}, "crash=go.exit"); strings.Contains(serial, "\nruntime ") {

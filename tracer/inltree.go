@@ -12,8 +12,8 @@ const (
 	inlSize     = 16
 )
 
-// WithFuncData gives the table the memory that [Func.FuncData] counts from, the symbol
-// go:func.*, without which [Func.Inlined] finds nothing. Any context.
+// WithFuncData gives the table the memory that [Func.FuncData] counts from, without which
+// [Func.Inlined] finds nothing: the symbol go:func.*. Any context.
 func (t PCTable) WithFuncData(data []byte) PCTable {
 	t.data = data
 	return t

@@ -27,9 +27,6 @@ func ReadCR0() uint64
 // WriteCR0 sets CR0.
 func WriteCR0(v uint64)
 
-// ReadCR2 returns the address of the last page fault.
-func ReadCR2() uintptr
-
 // ReadCR3 returns the physical address of the page tables' root.
 func ReadCR3() uintptr
 

@@ -65,12 +65,6 @@ TEXT ·WriteCR0(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ	AX, CR0
 	RET
 
-// func ReadCR2() uintptr
-TEXT ·ReadCR2(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ	CR2, AX
-	MOVQ	AX, ret+0(FP)
-	RET
-
 // func ReadCR3() uintptr
 TEXT ·ReadCR3(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ	CR3, AX

@@ -16,14 +16,11 @@ const (
 )
 
 const (
-	ierReceive    = 0x01 // interrupt for received data
-	fifoTrigger8  = 0x81 // FIFO on, interrupt at 8 bytes or when no more come
-	modemOUT2     = 0x08 // lets the interrupt out, on a PC
-	statusData    = 0x01 // a byte is there
-	statusOverrun = 0x02 // one was lost before it
+	ierReceive   = 0x01 // interrupt for received data
+	fifoTrigger8 = 0x81 // FIFO on, interrupt at 8 bytes or when no more come
+	modemOUT2    = 0x08 // lets the interrupt out, on a PC
+	statusData   = 0x01 // a byte is there
 )
-
-var overruns uint64
 
 // EnableInput makes the port interrupt when there is something to Receive: at 8
 // bytes, or as soon as the line has been idle for the time of four. The interrupt
@@ -44,17 +41,8 @@ func Receive() (b byte, ok bool) {
 	if com1.absent {
 		return 0, false
 	}
-	status := amd64.In8(com1.Base + regStatus)
-	if status&statusOverrun != 0 {
-		overruns++
-	}
-	if status&statusData == 0 {
+	if amd64.In8(com1.Base+regStatus)&statusData == 0 {
 		return 0, false
 	}
 	return amd64.In8(com1.Base + regData), true
 }
-
-// Overruns returns how often Receive has seen that the line was faster than the
-// kernel. Sending looks at the same status, which then forgets it, so at least
-// that often.
-func Overruns() uint64 { return overruns }

@@ -78,10 +78,7 @@ type (
 	thread struct {
 		FS, G, M      uintptr
 		Curg          uintptr
-		ProcID, ID    uint64
-		G0, GSignal   goroutine
-		Throwing      uint64
-		Dying         uint64
+		ProcID        uint64
 		StackHasLocal bool
 	}
 )
@@ -297,18 +294,6 @@ func TestThread(t *testing.T) {
 	}
 	if s.ProcID != r.TID {
 		t.Errorf("ProcID(m) = %d; want %d", s.ProcID, r.TID)
-	}
-	if s.Throwing != 0 || s.Dying != 0 {
-		t.Errorf("Throwing, Dying = %d, %d; want 0", s.Throwing, s.Dying)
-	}
-	for name, g := range map[string]goroutine{"g0": s.G0, "gsignal": s.GSignal} {
-		if g.Addr == 0 || g.Addr == s.G || g.M != s.M || g.ID != 0 || g.StackHi <= g.StackLo {
-			t.Errorf("%s of m %#x = %+v; want one of this m, with a stack and without an ID", name, s.M, g.G)
-		}
-	}
-	// The runtime keeps where its next work on g0 begins (mstart1).
-	if !s.G0.Saved {
-		t.Errorf("SavedState(g0): not ok, sp %#x; its stack is %#x to %#x", s.G0.SavedSP, s.G0.StackLo, s.G0.StackHi)
 	}
 }
 

@@ -18,7 +18,7 @@ package goinfo
 
 const (
 	tableMagic   = 0x6f666e696f67667a // "zfgoinfo" in memory
-	tableVersion = 3
+	tableVersion = 4
 	tableHead    = 2 // words before the first item
 
 	unknown = ^uint64(0)
@@ -43,15 +43,8 @@ const (
 	gGoPC
 	gStartPC
 	gParentID
-	mG0
-	mGSignal
 	mCurg
 	mProcID
-	mID
-	mMorebufSP
-	mMorebufPC
-	mThrowing
-	mDying
 	allgPtr
 	allgLen
 	waitReasons
@@ -95,15 +88,8 @@ var items = [numItems]string{
 	gGoPC:           "field runtime.g.gopc",
 	gStartPC:        "field runtime.g.startpc",
 	gParentID:       "field runtime.g.parentGoid",
-	mG0:             "field runtime.m.g0",
-	mGSignal:        "field runtime.m.gsignal",
 	mCurg:           "field runtime.m.curg",
 	mProcID:         "field runtime.m.procid",
-	mID:             "field runtime.m.id",
-	mMorebufSP:      "field runtime.m.morebuf.sp",
-	mMorebufPC:      "field runtime.m.morebuf.pc",
-	mThrowing:       "field runtime.m.throwing",
-	mDying:          "field runtime.m.dying",
 	allgPtr:         "word runtime.allgptr",
 	allgLen:         "word runtime.allglen",
 	waitReasons:     "strings runtime.waitReasonStrings",
@@ -130,13 +116,6 @@ var items = [numItems]string{
 // so that it lies in the file, and not in bss. Nothing here ever writes to it.
 var table = [tableHead + numItems]uint64{
 	tableMagic, tableVersion,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
 	unknown,
 	unknown,
 	unknown,

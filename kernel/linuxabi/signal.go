@@ -52,10 +52,6 @@ type action struct {
 
 var actions [numSignals + 1]action
 
-// Restorer returns the address at which the handler of a signal returns: the one that
-// the program has given for SIGSEGV, 0 if none. Any context.
-func Restorer() uintptr { return actions[sigSEGV].restorer }
-
 func (c *call) sigaction() int64 {
 	sig := c.a
 	if sig == 0 || sig > numSignals {

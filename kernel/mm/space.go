@@ -23,7 +23,6 @@ type Errno = int
 // The errors of this package.
 const (
 	ENOMEM Errno = 12
-	EFAULT Errno = 14
 	EEXIST Errno = 17
 	EINVAL Errno = 22
 )
@@ -405,6 +404,3 @@ func Allowed(addr, n uintptr, write bool) bool {
 // SpaceLo returns the address at which the room for areas begins; below it are the image
 // and all RAM. Any context.
 func SpaceLo() uintptr { return spaceLo }
-
-// AreaFrames returns the number of page frames of 4 KiB in areas. Any context.
-func AreaFrames() uint64 { return used }

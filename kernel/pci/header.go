@@ -33,9 +33,6 @@ const (
 // Byte returns the byte at off.
 func (h *Header) Byte(off uint8) uint8 { return uint8(h[off/4] >> (off % 4 * 8)) }
 
-// Vendor returns who has made the function.
-func (h *Header) Vendor() uint16 { return uint16(h[0]) }
-
 // Device returns the vendor's number for what it is.
 func (h *Header) Device() uint16 { return uint16(h[0] >> 16) }
 

@@ -140,18 +140,6 @@ func add(id, weight uint32) bool {
 	}
 }
 
-// Totals are the profile's figures.
-type Totals struct {
-	Hz, Ticks, Samples, Lost uint64
-	Stacks                   uint64 // different ones
-	Cost                     uint64 // ticks of the time stamp counter
-}
-
-// Now returns the figures as they are. Kernel context.
-func Now() Totals {
-	return Totals{Hz: hz, Ticks: ticks, Samples: samples, Lost: lost, Stacks: uint64(used), Cost: cost}
-}
-
 // Times are what the record says of time; see doc.go.
 type Times struct{ Began, Lasted, Ran, Slow, CostHz uint64 }
 

@@ -23,7 +23,6 @@ var (
 	sliceEnd uint64
 	armed    uint64 = never // what the timer is set to
 	preempt  bool           // the running thread should give way
-	idleTime uint64         // ns
 	pastCPU  uint64         // ns that all threads have run
 
 	onResume uintptr // the address of a function
@@ -219,15 +218,13 @@ func Run() {
 // idle waits for one interrupt. The timer is set for the next event and no other: an
 // idle machine sleeps.
 func idle() {
-	began := clock.Now()
-	next := expire(began)
+	next := expire(clock.Now())
 	if runHead != 0 {
 		return
 	}
 	armed = next
 	clock.Arm(next)
 	amd64.WaitForInterrupt()
-	idleTime += clock.Now() - began
 }
 
 // account adds the time of the running thread up.
@@ -251,6 +248,3 @@ func ThreadTime() uint64 {
 	account()
 	return Current().CPU
 }
-
-// IdleTime returns the time in ns that the CPU was idle.
-func IdleTime() uint64 { return idleTime }

@@ -21,7 +21,7 @@ const GoTableName = "/goinfo.table"
 
 const (
 	goTableMagic   = 0x6f666e696f67667a
-	goTableVersion = 3
+	goTableVersion = 4
 	goTableHead    = 2 // words before the first item
 
 	// GoUnknown is the value of an item that is not known.
@@ -48,15 +48,8 @@ var goItems = []string{
 	"field runtime.g.gopc",
 	"field runtime.g.startpc",
 	"field runtime.g.parentGoid",
-	"field runtime.m.g0",
-	"field runtime.m.gsignal",
 	"field runtime.m.curg",
 	"field runtime.m.procid",
-	"field runtime.m.id",
-	"field runtime.m.morebuf.sp",
-	"field runtime.m.morebuf.pc",
-	"field runtime.m.throwing",
-	"field runtime.m.dying",
 	"word runtime.allgptr",
 	"word runtime.allglen",
 	"strings runtime.waitReasonStrings",

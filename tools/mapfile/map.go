@@ -269,9 +269,10 @@ func isNoFunc(name string) bool {
 	return false
 }
 
-// Name returns the name the map was read under, Format what kind of map it is, for
-// a message. Context: host.
-func (m *Map) Name() string   { return m.name }
+// Name returns the name the map was read under. Context: host.
+func (m *Map) Name() string { return m.name }
+
+// Format returns what kind of map it is, for a message. Context: host.
 func (m *Map) Format() string { return m.format }
 
 // AddressSize returns the size of an address in bytes, 4 or 8. Context: host.

@@ -20,7 +20,6 @@ const (
 type oops struct {
 	text  []byte
 	heard time.Time
-	calls bool // the call trace has begun
 }
 
 var oopsBegins = [][]byte{

@@ -25,6 +25,7 @@ type Damage struct {
 	Reason string // in words
 }
 
+// Error says which record it is and what became of it. Context: host.
 func (d Damage) Error() string {
 	name := fmt.Sprintf("record %d", d.ID)
 	if d.Kind != "" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
@@ -81,7 +82,7 @@ func New(ctx context.Context, address string, store *crash.Store, path string, l
 	if path != "" {
 		// A database for its lock, which every system has; nothing is in it.
 		e.lock, err = bolt.Open(path+lockName, 0o600, &bolt.Options{Timeout: lockWait})
-		if errors.Is(err, bolt.ErrTimeout) {
+		if errors.Is(err, bolterrors.ErrTimeout) {
 			return nil, fmt.Errorf("%w: %s", ErrBusy, path)
 		}
 		if err != nil {

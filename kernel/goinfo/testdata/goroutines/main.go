@@ -48,10 +48,7 @@ type Goroutine struct {
 type Thread struct {
 	FS, G, M      uintptr
 	Curg          uintptr
-	ProcID, ID    uint64
-	G0, GSignal   Goroutine
-	Throwing      uint64
-	Dying         uint64
+	ProcID        uint64
 	StackHasLocal bool // a local variable lies within the goroutine's stack
 }
 
@@ -220,16 +217,5 @@ func self() (t Thread) {
 	t.M = g.M
 	t.Curg, _ = goinfo.Curg(g.M)
 	t.ProcID, _ = goinfo.ProcID(g.M)
-	t.ID, _ = goinfo.MID(g.M)
-	t.Throwing, _ = goinfo.Throwing(g.M)
-	t.Dying, _ = goinfo.Dying(g.M)
-	if a, ok := goinfo.G0(g.M); ok {
-		g0, _ := goinfo.ReadG(a)
-		t.G0 = describe(g0)
-	}
-	if a, ok := goinfo.GSignal(g.M); ok {
-		gs, _ := goinfo.ReadG(a)
-		t.GSignal = describe(gs)
-	}
 	return t
 }
