@@ -102,22 +102,36 @@ type segment struct {
 // Open opens the ELF file at path, which may be compressed by xz, zstd or gzip, as the
 // modules of Linux are. Its errors name the file and the cause. Context: host.
 func Open(path string) (*File, error) {
-	fd, err := os.Open(path)
+	fd, size, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	st, err := fd.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s: %w (not a regular file)", path, ErrNotELF)
+	f, err := newFile(fd, size, path)
+	if err != nil {
+		fd.Close()
+		return nil, err
 	}
-	if err == nil {
-		var f *File
-		if f, err = newFile(fd, st.Size(), path); err == nil {
-			return f, nil
-		}
+	return f, nil
+}
+
+// openRegular opens a file of size bytes. Others, such as a pipe, might keep us waiting.
+func openRegular(path string) (fd *os.File, size int64, err error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
 	}
-	fd.Close()
-	return nil, err
+	if !st.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%s: %w (not a regular file)", path, ErrNotELF)
+	}
+	if fd, err = os.Open(path); err != nil {
+		return nil, 0, err
+	}
+	// It may have been replaced in between.
+	if st, err = fd.Stat(); err != nil {
+		fd.Close()
+		return nil, 0, err
+	}
+	return fd, st.Size(), nil
 }
 
 // newFile is NewFile for a file that may be compressed, and closes it when the File is.

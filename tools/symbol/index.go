@@ -56,14 +56,14 @@ func (f *File) UseIndex(folder string) bool {
 		return false
 	}
 	path := filepath.Join(folder, name)
-	fd, err := os.Open(path)
+	fd, size, err := openRegular(path)
 	if err != nil {
 		return false
 	}
-	st, err := fd.Stat()
 	var x *index
-	if err == nil && st.Mode().IsRegular() {
-		x, err = readIndex(fd, uint64(st.Size()), id)
+	st, err := fd.Stat()
+	if err == nil {
+		x, err = readIndex(fd, uint64(size), id)
 	}
 	if x == nil || err != nil {
 		f.badIndex = true

@@ -107,7 +107,7 @@ func (f *File) hasSection(typ elf.SectionType) bool {
 
 // checksum returns the CRC-32 of a file, as .gnu_debuglink has it.
 func checksum(path string) uint32 {
-	fd, err := os.Open(path)
+	fd, _, err := openRegular(path)
 	if err != nil {
 		return 0
 	}
