@@ -22,17 +22,21 @@ import (
 	"strings"
 )
 
-const gnuHeading = "Linker script and memory map"
+// goldHeading is the same in the maps of gold, which have the same lines behind it.
+const (
+	gnuHeading  = "Linker script and memory map"
+	goldHeading = "Memory map"
+)
 
 // isGNUHeading reports whether the line is one of those that divide ld's maps.
 func isGNUHeading(s string) bool {
-	return s == gnuHeading || s == "Memory Configuration" || s == "Discarded input sections" ||
+	return s == gnuHeading || s == goldHeading || s == "Memory Configuration" || s == "Discarded input sections" ||
 		strings.HasPrefix(s, "Archive member included ") || strings.HasPrefix(s, "As-needed library included ")
 }
 
 func (m *Map) readGNU(text string, _ Options) (preferred uint64, err error) {
 	l := lines{text: text}
-	for l.next() && l.line != gnuHeading {
+	for l.next() && l.line != gnuHeading && l.line != goldHeading {
 	}
 	if l.text == "" {
 		return 0, fmt.Errorf("%d: the map ends before its heading %q: cut short", l.n, gnuHeading)

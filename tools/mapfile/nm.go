@@ -213,6 +213,9 @@ func (m *Map) readSysV(text string, _ Options) (uint64, error) {
 			col[i], name = strings.TrimSpace(name[at+1:]), name[:at]
 		}
 		value, class, size := col[5], col[4], col[2]
+		if letter, ok := elfutilsClass(class, col[3]); ok {
+			class = letter
+		}
 		if value == "" {
 			continue // undefined
 		}
@@ -232,4 +235,26 @@ func (m *Map) readSysV(text string, _ Options) (uint64, error) {
 		}
 	}
 	return 0, nil
+}
+
+// elfutilsClass returns nm's letter for what elfutils' nm says in words.
+func elfutilsClass(class, kind string) (letter string, ok bool) {
+	code := kind == "FUNC" || kind == "NOTYPE" || kind == "GNU_IFUNC"
+	switch {
+	case kind == "FILE" || kind == "SECTION":
+		return "a", class == "LOCAL"
+	case class == "WEAK" && code:
+		return "W", true
+	case class == "WEAK":
+		return "V", true
+	case class == "GLOBAL" && code:
+		return "T", true
+	case class == "GLOBAL":
+		return "D", true
+	case class == "LOCAL" && code:
+		return "t", true
+	case class == "LOCAL":
+		return "d", true
+	}
+	return "", false
 }
