@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,6 +54,9 @@ var tools = []struct {
 // [ErrCmdline], those of [image.WantScreen] and those of the file system; what went wrong
 // in grub-mkrescue is in its own words.
 func Make(ctx context.Context, o Options) (firmware []string, err error) {
+	if err := checkOutput(o.Output); err != nil {
+		return nil, err
+	}
 	mkrescue, err := find(exec.LookPath)
 	if err != nil {
 		return nil, err
@@ -114,6 +118,33 @@ func Make(ctx context.Context, o Options) (firmware []string, err error) {
 		return nil, err
 	}
 	return firmware, os.Rename(out.Name(), o.Output)
+}
+
+// checkOutput keeps what is no ISO image from being replaced by one: a source file, or a
+// stick's device, whose name would then be a file's.
+func checkOutput(path string) error {
+	fi, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case fi.IsDir():
+		return fmt.Errorf("%s is a folder; say what file in it to write", path)
+	case !fi.Mode().IsRegular():
+		return fmt.Errorf("%s is no file; write the image to a file, and that to a stick by dd", path)
+	case fi.Size() == 0:
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := descriptor(f); err != nil {
+		return fmt.Errorf("%s is there already and is no ISO image", path)
+	}
+	return nil
 }
 
 // find returns the path of grub-mkrescue, if it and what it calls is there.

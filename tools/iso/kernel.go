@@ -30,12 +30,9 @@ type entry struct {
 // Kernel returns the kernel's file in an ISO image. Errors wrap [ErrNotISO] or are those
 // of reading.
 func Kernel(r io.ReaderAt) (*io.SectionReader, error) {
-	var b [sector]byte
-	if _, err := r.ReadAt(b[:], 16*sector); err != nil {
-		return nil, notISO(err)
-	}
-	if string(b[1:6]) != "CD001" || b[0] != 1 {
-		return nil, fmt.Errorf("%w: no volume descriptor", ErrNotISO)
+	b, err := descriptor(r)
+	if err != nil {
+		return nil, err
 	}
 	_, e, ok := record(b[156:190])
 	if !ok {
@@ -57,6 +54,18 @@ func Kernel(r io.ReaderAt) (*io.SectionReader, error) {
 		return nil, fmt.Errorf("%w: %s is no kernel", ErrNotISO, kernelPath)
 	}
 	return io.NewSectionReader(r, e.at, e.size), nil
+}
+
+// descriptor returns the volume descriptor, which each ISO image has.
+func descriptor(r io.ReaderAt) ([]byte, error) {
+	b := make([]byte, sector)
+	if _, err := r.ReadAt(b, 16*sector); err != nil {
+		return nil, notISO(err)
+	}
+	if string(b[1:6]) != "CD001" || b[0] != 1 {
+		return nil, fmt.Errorf("%w: no volume descriptor", ErrNotISO)
+	}
+	return b, nil
 }
 
 func notISO(err error) error {

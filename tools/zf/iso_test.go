@@ -29,7 +29,8 @@ func TestISO(t *testing.T) {
 	}
 	for _, args := range [][]string{{"run", file}, {"run", "-uefi", file}} {
 		code, stdout, stderr := zf(strings.NewReader(""), append([]string{args[0], "-timeout", "2m"}, args[1:]...)...)
-		if code != exitTrace || !strings.Contains(stderr, "zf run: in main.nilWriteC at ") || !strings.Contains(stdout, "loader  GRUB ") {
+		if code != exitTrace || !strings.Contains(stderr, "zf run: in main.nilWriteC at ") || !strings.Contains(stdout, "loader  GRUB ") ||
+			strings.Contains(stderr, "second serial port") {
 			t.Errorf("zf %q = %d, %q, %q", args, code, stderr, stdout)
 		}
 	}
@@ -52,6 +53,9 @@ func TestISOUsage(t *testing.T) {
 		{[]string{"iso", elf, "arg"}, "zf iso: want one package or image"},
 		{[]string{"iso", "notes"}, "boot a package, or what `zf build` wrote"},
 		{[]string{"iso", "-o", elf, elf}, "would overwrite the image"},
+		{[]string{"iso", "-o", "notes", elf}, "notes is there already and is no ISO image"},
+		{[]string{"iso", "-o", ".", elf}, ". is a folder"},
+		{[]string{"iso", "-o", "/dev/null", elf}, "/dev/null is no file; write the image to a file"},
 		{[]string{"iso", "-o", "no/such/x.iso", elf}, "no such file or directory"},
 		{[]string{"iso", "-append", "a\nb", elf}, "GRUB takes no control character"},
 		{[]string{"iso", "-files", "nosuch", elf}, "nosuch"},

@@ -187,7 +187,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		dir, _ := os.Getwd() // without it, paths are absolute
 		io.WriteString(stderr, summary(m.command, died.first, dir))
 	}
-	if n := second.Skipped(); n > 0 {
+	if n := second.Skipped(); n > 0 && !m.qemu.UEFI { // UEFI speaks on each serial port
 		fmt.Fprintf(stderr, m.command+": %d bytes of the second serial port were no part of a record that came whole\n", n)
 	}
 	if err := m.records.end(); err != nil && code == exitOK {
