@@ -89,6 +89,8 @@ type Stats struct {
 	// Mismatch is set when a trace came from another build than Symbols. One of
 	// which no build is known does not count: it is not resolved either.
 	Mismatch bool
+	// MismatchBefore is set when one that another boot had left (Trace.Previous) did.
+	MismatchBefore bool
 }
 
 // Filter finds and resolves the traces in a stream. It is safe for concurrent
@@ -431,7 +433,11 @@ func (f *Filter) start(t *Trace) {
 	}
 	sym, why := im.of(t)
 	if why != "" && (!f.opt.Force || sym == nil) {
-		f.stats.Mismatch = true
+		if t.Previous > 0 {
+			f.stats.MismatchBefore = true
+		} else {
+			f.stats.Mismatch = true
+		}
 		if why != f.said {
 			f.said = why
 			fmt.Fprintln(f.opt.Log, "zf: "+why)

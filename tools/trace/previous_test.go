@@ -64,6 +64,9 @@ func TestPreviousBuild(t *testing.T) {
 		if len(all[0].Frames[0].Calls) != 0 || len(all[1].Frames[0].Calls) == 0 {
 			t.Errorf("%s: resolved %v, %v; want the second alone", name, all[0].Frames[0].Calls, all[1].Frames[0].Calls)
 		}
+		if r.stats.Mismatch || !r.stats.MismatchBefore {
+			t.Errorf("%s: a mismatch of this boot's trace: %v, of the other's: %v; want the latter", name, r.stats.Mismatch, r.stats.MismatchBefore)
+		}
 		if !strings.Contains(r.log.String(), other) {
 			t.Errorf("%s: the log says %q; want the build that it wants", name, r.log.String())
 		}

@@ -97,3 +97,25 @@ func TestReboots(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherBuildDied: what another build has left in RAM is told, and the status is that of
+// the program. (The RAM is a file, which outlives the machine.)
+func TestAnotherBuildDied(t *testing.T) {
+	dir := t.TempDir()
+	ram, other := filepath.Join(dir, "ram"), filepath.Join(dir, "main.go")
+	if err := os.WriteFile(other, []byte("package main\n\nfunc main() { println(\"alive\") }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run := func(elf, options string) (code int, stdout, stderr string) {
+		return zf(strings.NewReader(""), "run", "-timeout", "60s", "-append", options,
+			"-qemu", "-object", "-qemu", "memory-backend-file,id=ram0,size=128M,share=on,mem-path="+ram,
+			"-qemu", "-machine", "-qemu", "memory-backend=ram0", elf)
+	}
+	if code, _, stderr := run(crashLab(t), "crash=early.nil-write"); code != exitTrace {
+		t.Fatalf("the death: %d, %q", code, stderr)
+	}
+	code, stdout, stderr := run(other, "")
+	if code != exitOK || !strings.Contains(stdout, "previous boot died: nil pointer dereference") || !strings.Contains(stderr, "but the ELF file is build") {
+		t.Errorf("the boot after it: %d, %q, %q; want %d, and both builds named", code, stdout, stderr, exitOK)
+	}
+}

@@ -122,7 +122,7 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if f.output != "-" {
 		fmt.Fprintf(stderr, "zf report: wrote %s: %s, %d KiB\n", f.output, count(page.Traces(), "trace"), (html.Len()+1023)>>10)
 	}
-	if stats.Mismatch {
+	if stats.Mismatch || stats.MismatchBefore {
 		return exitUsage // the page says it, too
 	}
 	return exitOK

@@ -194,7 +194,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		return fail("%v", err)
 	}
 	stats := filter.Stats()
-	if stats.Mismatch || typed.Stats().Wrong > 0 {
+	if stats.Mismatch || stats.MismatchBefore || typed.Stats().Wrong > 0 {
 		return exitUsage
 	}
 	if stats.Traces+stats.Foreign == 0 && ctx.Err() == nil && !f.records.any() {
