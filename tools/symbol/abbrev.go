@@ -49,7 +49,13 @@ func (r *dwarfReader) readAbbrev(c *cursor, f *format, specs []attrSpec) (abbrev
 	a := abbrev{tag: c.uleb(), children: c.u8() != 0, sibling: -1}
 	first := len(specs)
 	for r.spend(1) {
-		s := attrSpec{attr: c.uleb(), form: c.uleb()}
+		var s attrSpec
+		if b := c.b[c.at:]; len(b) >= 2 && (b[0]|b[1]) < 0x80 {
+			s.attr, s.form = uint64(b[0]), uint64(b[1])
+			c.at += 2
+		} else {
+			s.attr, s.form = c.uleb(), c.uleb()
+		}
 		if s.form == formImplicit {
 			s.implicit = c.sleb()
 		}
@@ -112,7 +118,8 @@ func (r *dwarfReader) abbrevTable(u *unit) *abbrevTable {
 				if t.other == nil {
 					t.other = make(map[uint64]*abbrev)
 				}
-				t.other[code] = &a
+				other := a // only what is kept here goes to the heap
+				t.other[code] = &other
 			}
 		}
 		t.specs = specs

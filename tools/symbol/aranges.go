@@ -160,7 +160,7 @@ func (d *dwarfData) readRoots() {
 		}
 		if len(spans) == 0 && e.ranges.kind == valueNone && u.low == 0 {
 			// A unit without ranges: its functions tell.
-			for _, fn := range r.load(u).funcs {
+			for _, fn := range r.load(u, allLines).funcs {
 				d.index.ranges = append(d.index.ranges, unitRange{low: fn.low, high: fn.high, base: base})
 			}
 		}

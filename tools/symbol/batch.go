@@ -211,7 +211,7 @@ func (b *batch) share() (rest []int) {
 // work answers the addresses of one unit after the other, until none is left.
 func (b *batch) work() {
 	r := b.f.dwarfData().newReader()
-	var l loadedUnit
+	l := &r.scratch
 	var room []Frame
 	for {
 		n := int(b.next.Add(1)) - 1
@@ -223,7 +223,7 @@ func (b *batch) work() {
 		r.treeOf = nil
 		u := r.unit(task.base)
 		if u != nil {
-			r.loadInto(&l, u)
+			r.loadInto(l, u, b.asked[b.todo[task.todo[len(task.todo)-1]]].pc)
 		}
 		for _, t := range task.todo {
 			pc := b.asked[b.todo[t]].pc
@@ -237,7 +237,7 @@ func (b *batch) work() {
 				room = make([]Frame, 0, 4096)
 			}
 			first := len(room)
-			frames, low := r.frames(&l, pc, hit, room[first:])
+			frames, low := r.frames(l, pc, hit, room[first:])
 			if len(frames) <= cap(room)-first {
 				room = room[:first+len(frames)]
 			}

@@ -217,9 +217,7 @@ func (c *checker) unit(r *dwarfReader, u *unit) {
 		return
 	}
 	if u.hasLines {
-		var l loadedUnit
-		l.u = u
-		if !r.loadLines(&l) {
+		if !r.loadLines(&lineTable{}, u, allLines) {
 			c.add(f, ".debug_line", "the table at %#x is damaged", u.stmtList)
 		}
 	}

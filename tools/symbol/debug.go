@@ -108,8 +108,10 @@ func (p *pages) from(off uint64) []byte {
 
 // atLeast returns n bytes from off, or as many as there are.
 func (p *pages) atLeast(off, n uint64) []byte {
-	if b := p.from(off); uint64(len(b)) >= n || off+uint64(len(b)) >= p.sec.size {
-		return b
+	if n <= pageSize { // otherwise it is in no page
+		if b := p.from(off); uint64(len(b)) >= n || off+uint64(len(b)) >= p.sec.size {
+			return b
+		}
 	}
 	return p.sec.bytes(&p.tmp, off, n)
 }

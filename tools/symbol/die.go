@@ -350,8 +350,9 @@ func (r *dwarfReader) funcName(u *unit, name, linkage, origin value) string {
 	return short
 }
 
-// load returns what the unit has, read now or before.
-func (r *dwarfReader) load(u *unit) *loadedUnit {
+// load returns what the unit has, read now or before, with its lines up to the one at
+// the address upTo, or more.
+func (r *dwarfReader) load(u *unit, upTo uint64) *loadedUnit {
 	if l, ok := r.loaded[u]; ok {
 		return l
 	}
@@ -361,27 +362,35 @@ func (r *dwarfReader) load(u *unit) *loadedUnit {
 		clear(r.loaded)
 		r.treeOf, r.cached = nil, 0
 	}
-	// What is kept is copied out of buffers that serve again.
-	r.scratch.lines.dirs, r.scratch.lines.files, r.scratch.files = nil, nil, nil
-	r.loadInto(&r.scratch, u)
+	r.loadInto(&r.scratch, u, upTo)
 	l := &loadedUnit{}
 	*l = r.scratch
-	l.funcs, l.lines.rows, l.lines.seqs = slices.Clone(l.funcs), slices.Clone(l.lines.rows), slices.Clone(l.lines.seqs)
+	l.funcs, l.lines, l.files = slices.Clone(l.funcs), l.lines.clone(), nil
 	r.loaded[u] = l
 	r.cached += len(l.funcs) + len(l.lines.rows) + len(l.lines.files) + 16
 	return l
 }
 
-// loadInto reads a unit's functions and lines into l.
-func (r *dwarfReader) loadInto(l *loadedUnit, u *unit) {
-	l.u, l.split, l.splitReader = u, nil, nil
+// loadRest reads the rest of l's lines.
+func (r *dwarfReader) loadRest(l *loadedUnit) {
+	r.loadLines(&r.scratch.lines, l.u, allLines)
+	if l != &r.scratch {
+		r.cached += len(r.scratch.lines.rows) - len(l.lines.rows)
+		l.lines = r.scratch.lines.clone()
+	}
+}
+
+// loadInto reads a unit's functions, and its lines up to the one at upTo, into l.
+func (r *dwarfReader) loadInto(l *loadedUnit, u *unit, upTo uint64) {
+	l.u, l.split, l.splitReader, l.files = u, nil, nil, l.files[:0]
 	if !u.rooted {
+		r.abbrevTable(u) // where root finds what it needs, and is needed anyway
 		if _, ok := r.root(u); !ok {
-			l.funcs, l.lines, l.files = l.funcs[:0], lineTable{}, nil
+			l.funcs, l.lines = l.funcs[:0], lineTable{}
 			return
 		}
 	}
-	r.loadLines(l)
+	r.loadLines(&l.lines, u, upTo)
 	if r.loadSplit(l) {
 		l.funcs = l.funcs[:0]
 		return
@@ -405,7 +414,7 @@ func (f *File) dwarfLookup(pc uint64, symbol symbolHit) (frames []Frame, start u
 	for _, base := range d.unitsAt(pc, buf[:0]) {
 		r.allow()
 		if u := r.unit(base); u != nil {
-			if frames, start = r.frames(r.load(u), pc, symbol, nil); len(frames) > 0 {
+			if frames, start = r.frames(r.load(u, pc), pc, symbol, nil); len(frames) > 0 {
 				return frames, start
 			}
 		}
@@ -427,6 +436,10 @@ func (r *dwarfReader) frames(l *loadedUnit, pc uint64, symbol symbolHit, frames 
 		fn = e.funcAt(pc)
 	}
 	row, hasLine := l.lines.at(pc)
+	if !hasLine && l.lines.cut {
+		r.loadRest(l)
+		row, hasLine = l.lines.at(pc)
+	}
 	if fn == nil && !hasLine {
 		return frames, 0
 	}

@@ -214,7 +214,7 @@ func (k *indexWorker) run(t *indexTask) {
 		k.r.treeOf = nil
 		if u := k.r.unit(t.base); u != nil {
 			l = &k.l
-			k.r.loadInto(l, u)
+			k.r.loadInto(l, u, allLines)
 		}
 	}
 	for i, s := range t.spans {
@@ -267,7 +267,7 @@ func (k *indexWorker) shared(units []uint64, s span) {
 		k.shared(units[1:], s)
 		return
 	}
-	k.unit(k.r.load(u), units[1:], s)
+	k.unit(k.r.load(u, allLines), units[1:], s)
 }
 
 // seek finds what the symbol table says at addr.
@@ -364,7 +364,7 @@ again:
 // part finds the pieces of text that is wholly in fn, in one sequence of rows and in
 // one symbol, or in none.
 func (k *indexWorker) part(l *loadedUnit, fn *function, rest []uint64, s span) {
-	rows := l.lines.sequenceAt(s.low)
+	rows := l.lines.rowsAt(s.low)
 	if fn == nil && rows == nil {
 		k.shared(rest, s)
 		return
@@ -465,17 +465,4 @@ func (k *indexWorker) call(l *loadedUnit, fn *function, at int32, depth int) int
 	k.out.calls = append(k.out.calls, c)
 	k.callIDs[at+1] = int32(len(k.out.calls))
 	return k.callIDs[at+1] - 1
-}
-
-// sequenceAt returns the rows of the sequence that has the row that holds at pc, as
-// at finds it, or nil.
-func (t *lineTable) sequenceAt(pc uint64) []row {
-	i := sort.Search(len(t.seqs), func(i int) bool { return t.seqs[i].low > pc })
-	for n := 0; i > 0 && n < 4; n++ {
-		i--
-		if s := &t.seqs[i]; pc < s.high {
-			return t.rows[s.first:s.end]
-		}
-	}
-	return nil
 }

@@ -15,8 +15,9 @@ import (
 )
 
 type lineTable struct {
-	seqs    []sequence
+	seqs    []sequence // sorted by low
 	rows    []row
+	cut     bool // there is more of it, which has not been read
 	version uint16
 	dirs    []value // directories; before DWARF 5 the first is the unit's own
 	files   []lineFile
@@ -25,6 +26,7 @@ type lineTable struct {
 // A sequence is the rows of the text from low up to high: rows[first:end].
 type sequence struct {
 	low, high  uint64
+	maxHigh    uint64 // the highest high of this one and all before it
 	first, end int
 }
 
@@ -38,22 +40,37 @@ type lineFile struct {
 	dir  uint64
 }
 
-// at returns the row that holds at pc.
-func (t *lineTable) at(pc uint64) (row, bool) {
+// clone returns a copy, for the buffers that a table is read into serve again.
+func (t *lineTable) clone() lineTable {
+	c := *t
+	c.seqs, c.rows, c.dirs, c.files = slices.Clone(t.seqs), slices.Clone(t.rows), slices.Clone(t.dirs), slices.Clone(t.files)
+	return c
+}
+
+// rowsAt returns the rows of the sequence that pc is in, or nil. Sequences do not
+// overlap in real files; where they do the first in the file counts, for it may be the
+// only one read.
+func (t *lineTable) rowsAt(pc uint64) []row {
+	var seq *sequence
 	i := sort.Search(len(t.seqs), func(i int) bool { return t.seqs[i].low > pc })
-	// Sequences do not overlap, but an empty one may begin where another does.
-	for n := 0; i > 0 && n < 4; n++ {
-		i--
-		s := &t.seqs[i]
-		if pc >= s.high {
-			continue
-		}
-		rows := t.rows[s.first:s.end]
-		if j := sort.Search(len(rows), func(j int) bool { return rows[j].addr > pc }); j > 0 {
-			return rows[j-1], true
+	for i--; i >= 0 && t.seqs[i].maxHigh > pc; i-- {
+		if s := &t.seqs[i]; pc < s.high && (seq == nil || s.first < seq.first) {
+			seq = s
 		}
 	}
-	return row{}, false
+	if seq == nil {
+		return nil
+	}
+	return t.rows[seq.first:seq.end]
+}
+
+// at returns the row that holds at pc.
+func (t *lineTable) at(pc uint64) (row, bool) {
+	rows := t.rowsAt(pc)
+	if rows == nil {
+		return row{}, false
+	}
+	return rows[sort.Search(len(rows), func(j int) bool { return rows[j].addr > pc })-1], true
 }
 
 // fileName returns the path of the file numbered n in the unit's line table, ""
@@ -123,11 +140,13 @@ type lineHeader struct {
 	addrSize   int
 }
 
-// loadLines reads a unit's line table. It reports whether that is whole.
-func (r *dwarfReader) loadLines(l *loadedUnit) bool {
-	t, u := &l.lines, l.u
+// allLines is after every address that a line table can have a row for.
+const allLines = ^uint64(0)
+
+// loadLines reads a unit's line table, but no more of it than it takes to tell the
+// line at the address upTo. It reports false if the table is damaged.
+func (r *dwarfReader) loadLines(t *lineTable, u *unit, upTo uint64) bool {
 	*t = lineTable{seqs: t.seqs[:0], rows: t.rows[:0], dirs: t.dirs[:0], files: t.files[:0]}
-	l.files = l.files[:0]
 	if !u.hasLines {
 		return true
 	}
@@ -146,8 +165,14 @@ func (r *dwarfReader) loadLines(l *loadedUnit) bool {
 	if !ok {
 		return false
 	}
-	t.run(&c, &h, r.file)
-	slices.SortStableFunc(t.seqs, func(a, b sequence) int { return cmp.Compare(a.low, b.low) })
+	t.run(&c, &h, r.file, upTo)
+	slices.SortFunc(t.seqs, func(a, b sequence) int { return cmp.Compare(a.low, b.low) })
+	for i := range t.seqs {
+		t.seqs[i].maxHigh = t.seqs[i].high
+		if i > 0 {
+			t.seqs[i].maxHigh = max(t.seqs[i].high, t.seqs[i-1].maxHigh)
+		}
+	}
 	return !c.bad
 }
 
@@ -249,10 +274,11 @@ func readEntries(c *cursor, f *format, entries []lineFile) []lineFile {
 	return entries
 }
 
-// run runs the line program. Each turn uses up a byte at least.
-func (t *lineTable) run(c *cursor, h *lineHeader, file *File) {
+// run runs the line program, until it has a row after upTo in the sequence that upTo
+// is in. Each turn uses up a byte at least.
+func (t *lineTable) run(c *cursor, h *lineHeader, file *File, upTo uint64) {
 	const (
-		copyRow, advancePC, advanceLine, setFile, constAddPC, fixedAdvancePC = 1, 2, 3, 4, 8, 9
+		copyRow, advancePC, advanceLine, setFile, setColumn, negateStmt, constAddPC, fixedAdvancePC = 1, 2, 3, 4, 5, 6, 8, 9
 
 		endSequence, setAddress, defineFile, setDiscriminator = 1, 2, 3, 4
 	)
@@ -265,9 +291,23 @@ func (t *lineTable) run(c *cursor, h *lineHeader, file *File) {
 			t.rows[n-1] = state // only the last row of an address holds
 		case n == first || t.rows[n-1].addr < state.addr:
 			t.rows = append(t.rows, state)
+			t.cut = state.addr > upTo && t.rows[first].addr <= upTo && file.IsText(t.rows[first].addr)
 		}
 		state.disc = 0
 	}
+	end := func(high uint64) {
+		if n := len(t.rows); n > first {
+			low, high := t.rows[first].addr, max(t.rows[n-1].addr, high)
+			// Text that the linker dropped is at 0 or thereabouts.
+			if low < high && file.IsText(low) {
+				t.seqs = append(t.seqs, sequence{low: low, high: high, first: first, end: n})
+				first = n
+			}
+		}
+		t.rows = t.rows[:first]
+		state = initial
+	}
+	defer end(0) // if it stops in a sequence, that ends with its last row
 	// What each special opcode adds, since a division for each is slow.
 	var addrs [256]uint64
 	var lines [256]uint32
@@ -277,16 +317,24 @@ func (t *lineTable) run(c *cursor, h *lineHeader, file *File) {
 			addrs[i], lines[i] = n/h.lineRange*h.minInst, uint32(h.lineBase+int64(n%h.lineRange))
 		}
 	}
-	for c.at < len(c.b) && !c.bad {
-		op := uint64(c.b[c.at])
+	b := c.b
+	for c.at < len(b) && !c.bad && !t.cut {
+		op := b[c.at]
 		c.at++
-		if op >= h.opcodeBase {
+		if uint64(op) >= h.opcodeBase {
 			state.addr += addrs[op]
 			state.line += lines[op]
 			emit()
 			continue
 		}
 		switch op {
+		case setColumn: // the most frequent, and of no use
+			if c.at < len(b) && b[c.at] < 0x80 {
+				c.at++
+			} else {
+				c.uleb()
+			}
+		case negateStmt: // neither
 		case 0:
 			n := c.uleb()
 			if n == 0 || n > uint64(len(c.b)-c.at) {
@@ -295,15 +343,7 @@ func (t *lineTable) run(c *cursor, h *lineHeader, file *File) {
 			next := c.at + int(n)
 			switch c.u8() {
 			case endSequence:
-				if n := len(t.rows); n > first {
-					// Text that the linker dropped is at 0 or thereabouts.
-					if low := t.rows[first].addr; low < state.addr && file.IsText(low) {
-						t.seqs = append(t.seqs, sequence{low, state.addr, first, n})
-						first = n
-					}
-				}
-				t.rows = t.rows[:first]
-				state = initial
+				end(state.addr)
 			case setAddress:
 				state.addr = c.uint(min(int(n-1), 8))
 			case defineFile:

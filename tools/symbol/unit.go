@@ -112,8 +112,8 @@ type dwarfReader struct {
 	info    []byte
 	infoBuf []byte
 	lineBuf []byte
-	spans   []span // of the last entry whose ranges were read
-	scratch loadedUnit
+	spans   []span     // of the last entry whose ranges were read
+	scratch loadedUnit // what is read, before what is kept of it is copied
 
 	tree   funcTree // of the function looked up last
 	treeOf *loadedUnit
