@@ -18,10 +18,15 @@ const (
 	longestLine = 4 << 10              // of a longer one the beginning counts
 )
 
-// A lineReader gives the lines of a reader in batches.
+// A lineReader gives the lines of a reader in batches. At first it reads when it is
+// asked for lines, which is the fastest for one who sends the next address after the
+// answer to the last; from when much has come at once on, it reads ahead.
 type lineReader struct {
-	chunks chan lineInput
-	rest   []byte // a line that has not ended
+	r      io.Reader
+	done   <-chan struct{} // closed when no more lines are wanted
+	buf    []byte
+	chunks chan lineInput // what is read ahead, or nil
+	rest   []byte         // a line that has not ended
 	err    error
 }
 
@@ -30,24 +35,24 @@ type lineInput struct {
 	err error
 }
 
-// readLines starts to read r, until it ends or done is closed.
+// readLines returns a reader of r, to be used until it ends or done is closed.
 func readLines(r io.Reader, done <-chan struct{}) *lineReader {
-	l := &lineReader{chunks: make(chan lineInput, 8)}
-	go func() {
-		for {
-			b := make([]byte, lineChunk)
-			n, err := r.Read(b)
-			select {
-			case l.chunks <- lineInput{b[:n], err}:
-			case <-done:
-				return
-			}
-			if err != nil {
-				return
-			}
+	return &lineReader{r: r, done: done, buf: make([]byte, lineChunk)}
+}
+
+// readAhead reads until there is no more.
+func (l *lineReader) readAhead() {
+	for {
+		n, err := l.r.Read(l.buf)
+		select {
+		case l.chunks <- lineInput{bytes.Clone(l.buf[:n]), err}:
+		case <-l.done:
+			return
 		}
-	}()
-	return l
+		if err != nil {
+			return
+		}
+	}
 }
 
 // next returns lines, without their ends, as soon as there is one. After the last
@@ -82,9 +87,20 @@ func (l *lineReader) line(end []byte) string {
 
 // gather returns what has come.
 func (l *lineReader) gather() []byte {
-	first := <-l.chunks
-	got := first.b
-	l.err = first.err
+	var got []byte
+	if l.chunks == nil {
+		n, err := l.r.Read(l.buf)
+		got, l.err = l.buf[:n], err
+		if n < manyBytes || err != nil {
+			return got
+		}
+		got = bytes.Clone(got)
+		l.chunks = make(chan lineInput, 8)
+		go l.readAhead()
+	} else {
+		first := <-l.chunks
+		got, l.err = first.b, first.err
+	}
 	var late <-chan time.Time
 	for l.err == nil && len(got) < gatherBytes {
 		if len(got) < manyBytes {
