@@ -6,7 +6,7 @@
 //	Image.CallBefore   the call before a return address (call.go)
 //	Image.TailPath     the tail calls between two functions (tail.go)
 //	Image.HasFrame     whether a function has made its frame record (frame.go)
-//	Image.Graph        the call graph, with its cycles (graph.go)
+//	Image.Graph        the call graph (graph.go)
 //	Find               function starts without symbols (find.go, ehframe.go)
 //
 // It knows bytes and addresses, and neither ELF nor names: package symbol gives
