@@ -233,21 +233,7 @@ func TestMonitorStuck(t *testing.T) {
 // monitored starts testdata/monitor, and returns what types at it and the screen.
 func monitored(t *testing.T, options, mode string) (keys io.Writer, out *log, vm *VM) {
 	t.Helper()
-	r, w := io.Pipe()
-	out = new(log)
-	vm, err := Start(t.Context(), Config{Kernel: program(t, "monitor"), Timeout: limit, Append: options + " -- " + mode, Stdin: r, Stdout: out})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		w.Close()
-		vm.Kill()
-		vm.Wait()
-		if t.Failed() {
-			t.Logf("serial port:\n%s", out)
-		}
-	})
-	return w, out, vm
+	return startTyped(t, program(t, "monitor"), options+" -- "+mode)
 }
 
 // TestMonitorClock: while the monitor is open the clock stands still, but that of the

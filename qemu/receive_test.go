@@ -3,7 +3,6 @@ package qemu
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,6 +80,7 @@ func (r *liveReceiver) end(t *testing.T) string {
 	return r.errs.String()
 }
 
+// zfReceive returns the path of zf-receive.
 func zfReceive(t *testing.T) string {
 	t.Helper()
 	path, err := buildZfReceive()
@@ -90,13 +90,7 @@ func zfReceive(t *testing.T) string {
 	return path
 }
 
-var buildZfReceive = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(guestDir, "zf-receive")
-	if out, err := exec.Command("go", "build", "-o", path, "../tools/receive/zf-receive").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+var buildZfReceive = buildOnce("../tools/receive/zf-receive")
 
 // receiveOnce runs zf receive until its input ends.
 func receiveOnce(t *testing.T, args ...string) string {

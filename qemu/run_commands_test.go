@@ -31,13 +31,18 @@ func zfCommand(t testing.TB) string {
 	return path
 }
 
-var buildZf = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(guestDir, "zf")
-	if out, err := exec.Command("go", "build", "-o", path, "../tools/zf").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+var buildZf = buildOnce("../tools/zf")
+
+// buildOnce returns what builds a command when it is first called, and returns its path.
+func buildOnce(pkg string) func() (path string, err error) {
+	return sync.OnceValues(func() (string, error) {
+		path := filepath.Join(guestDir, filepath.Base(pkg))
+		if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("go build: %w\n%s", err, out)
+		}
+		return path, nil
+	})
+}
 
 // commandFiles are the files that the commands find in their working directory.
 var commandFiles = map[string]string{

@@ -31,14 +31,12 @@ type session struct {
 	wait   func() error
 }
 
-// boots starts testdata/streams on the machine.
-func boots(t *testing.T, options string, args ...string) (*session, *VM) {
+// startTyped starts a kernel, and returns what types at it and the screen.
+func startTyped(t *testing.T, kernel, cmdline string) (keys io.WriteCloser, screen *log, vm *VM) {
 	t.Helper()
 	r, w := io.Pipe()
-	screen := new(log)
-	vm, err := Start(t.Context(), Config{
-		Kernel: program(t, "streams"), Timeout: limit, Append: options + " -- " + strings.Join(args, " "), Stdin: r, Stdout: screen,
-	})
+	screen = new(log)
+	vm, err := Start(t.Context(), Config{Kernel: kernel, Timeout: limit, Append: cmdline, Stdin: r, Stdout: screen})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +48,13 @@ func boots(t *testing.T, options string, args ...string) (*session, *VM) {
 			t.Logf("serial port: %.3000q", screen)
 		}
 	})
+	return w, screen, vm
+}
+
+// boots starts testdata/streams on the machine.
+func boots(t *testing.T, options string, args ...string) (*session, *VM) {
+	t.Helper()
+	keys, screen, vm := startTyped(t, program(t, "streams"), options+" -- "+strings.Join(args, " "))
 	wait := func() error {
 		res, err := vm.Wait()
 		if err == nil && (res.Outcome != Exited || res.Program != 0) {
@@ -57,7 +62,7 @@ func boots(t *testing.T, options string, args ...string) (*session, *VM) {
 		}
 		return err
 	}
-	return &session{w, screen, wait}, vm
+	return &session{keys, screen, wait}, vm
 }
 
 // TestParkedReads: a read that waits is a goroutine that waits, not a thread, on pipes

@@ -111,17 +111,23 @@ func TestInput(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			reset(tt.mode)
-			signals := fmt.Sprint(typeIn(tt.in))
-			if got := readAll(100); got != tt.reads {
-				t.Errorf("%q reads as %s; want %s", tt.in, got, tt.reads)
-			}
-			if got := string(shown); got != tt.shows {
-				t.Errorf("%q shows %q; want %q", tt.in, got, tt.shows)
-			}
-			if signals != tt.signals {
-				t.Errorf("%q signals %s; want %s", tt.in, signals, tt.signals)
-			}
+			checkTyped(t, tt.in, tt.reads, tt.shows, tt.signals)
 		})
+	}
+}
+
+// checkTyped types in, and compares what is read of it, shown, and sent as signals.
+func checkTyped(t *testing.T, in, reads, shows, signals string) {
+	t.Helper()
+	sent := fmt.Sprint(typeIn(in))
+	if got := readAll(100); got != reads {
+		t.Errorf("%q reads as %s; want %s", in, got, reads)
+	}
+	if got := string(shown); got != shows {
+		t.Errorf("%q shows %q; want %q", in, got, shows)
+	}
+	if sent != signals {
+		t.Errorf("%q signals %s; want %s", in, sent, signals)
 	}
 }
 
@@ -248,16 +254,7 @@ func TestFlags(t *testing.T) {
 			if Get(&back); back != s {
 				t.Errorf("Get = %v; want what was set, %v", back, s)
 			}
-			signals := fmt.Sprint(typeIn(tt.in))
-			if got := readAll(100); got != tt.reads {
-				t.Errorf("%q reads as %s; want %s", tt.in, got, tt.reads)
-			}
-			if got := string(shown); got != tt.shows {
-				t.Errorf("%q shows %q; want %q", tt.in, got, tt.shows)
-			}
-			if signals != tt.signals {
-				t.Errorf("%q signals %s; want %s", tt.in, signals, tt.signals)
-			}
+			checkTyped(t, tt.in, tt.reads, tt.shows, tt.signals)
 		})
 	}
 }

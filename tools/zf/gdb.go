@@ -145,18 +145,10 @@ func (f *gdbFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	if code, ok := parse(fs, args); !ok {
 		return code, false
 	}
-	rest := fs.Args()
-	switch {
-	case len(rest) == 0:
-		fmt.Fprintln(stderr, "zf gdb: want a main package or an image; `zf help gdb` says more")
+	var err error
+	if f.target, f.arguments, err = targetOf("gdb", fs.Args()); err != nil {
+		fmt.Fprintf(stderr, "zf gdb: %v\n", err)
 		return exitUsage, false
-	case len(rest) > 1 && rest[1] != "--":
-		fmt.Fprintf(stderr, "zf gdb: unexpected %q behind %s; flags go before it, the program's arguments behind --\n", rest[1], rest[0])
-		return exitUsage, false
-	}
-	f.target = rest[0]
-	if len(rest) > 1 {
-		f.arguments = rest[2:]
 	}
 	return exitOK, true
 }

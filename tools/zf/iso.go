@@ -50,15 +50,10 @@ func runISO(args []string, _ io.Reader, _, stderr io.Writer) int {
 	if code, ok := parse(fs, args); !ok {
 		return code
 	}
-	rest := fs.Args()
-	if len(rest) == 0 || len(rest) > 1 && rest[1] != "--" {
-		fmt.Fprintln(stderr, "zf iso: want one package or image; flags go before it, the program's arguments behind --")
+	var err error
+	if f.target, f.arguments, err = targetOf("iso", fs.Args()); err != nil {
+		fmt.Fprintf(stderr, "zf iso: %v\n", err)
 		return exitUsage
-	}
-	f.target = rest[0]
-	var arguments []string
-	if len(rest) > 1 {
-		arguments = rest[2:]
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -77,7 +72,7 @@ func runISO(args []string, _ io.Reader, _, stderr io.Writer) int {
 	}
 	o := iso.Options{
 		Kernel: elf, Title: name, Output: output,
-		Cmdline: kernelCommandLine(strings.TrimSpace(kernelOption("arg0", name)+" "+f.append), arguments),
+		Cmdline: kernelCommandLine(strings.TrimSpace(kernelOption("arg0", name)+" "+f.append), f.arguments),
 	}
 	if o.Files, cleanup, err = f.packFiles(); err == nil {
 		defer cleanup()

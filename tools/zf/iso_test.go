@@ -49,8 +49,8 @@ func TestISOUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"iso"}, "zf iso: want one package or image"},
-		{[]string{"iso", elf, "arg"}, "zf iso: want one package or image"},
+		{[]string{"iso"}, "zf iso: want a main package or an image"},
+		{[]string{"iso", elf, "arg"}, "zf iso: unexpected \"arg\" behind"},
 		{[]string{"iso", "notes"}, "boot a package, or what `zf build` wrote"},
 		{[]string{"iso", "-o", elf, elf}, "would overwrite the image"},
 		{[]string{"iso", "-o", "notes", elf}, "notes is there already and is no ISO image"},

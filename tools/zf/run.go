@@ -192,24 +192,15 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	if code, ok := parse(fs, args); !ok {
 		return code, false
 	}
-	rest := fs.Args()
-	switch {
-	case len(rest) == 0:
-		fmt.Fprintln(stderr, "zf run: want a main package or an image; `zf help run` says more")
+	var err error
+	if f.target, f.arguments, err = targetOf("run", fs.Args()); err != nil {
+		fmt.Fprintf(stderr, "zf run: %v\n", err)
 		return exitUsage, false
-	case len(rest) > 1 && rest[1] != "--":
-		fmt.Fprintf(stderr, "zf run: unexpected %q behind %s; flags go before it, the program's arguments behind --\n", rest[1], rest[0])
-		return exitUsage, false
-	case f.qemu.Timeout < 0:
-		fmt.Fprintf(stderr, "zf run: -timeout %v is negative; 0 means none\n", f.qemu.Timeout)
-		return exitUsage, false
-	}
-	f.target = rest[0]
-	if len(rest) > 1 {
-		f.arguments = rest[2:]
 	}
 	wrong := ""
 	switch {
+	case f.qemu.Timeout < 0:
+		wrong = fmt.Sprintf("-timeout %v is negative; 0 means none", f.qemu.Timeout)
 	case f.cpu.wrong() != "":
 		wrong = f.cpu.wrong()
 	case f.probes.wrong() != "":
@@ -226,6 +217,20 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		return exitUsage, false
 	}
 	return 0, true
+}
+
+// targetOf parts what stands behind a command's flags: what to boot, and behind -- the
+// program's arguments.
+func targetOf(command string, rest []string) (target string, arguments []string, err error) {
+	switch {
+	case len(rest) == 0:
+		return "", nil, fmt.Errorf("want a main package or an image; `zf help %s` says more", command)
+	case len(rest) == 1:
+		return rest[0], nil, nil
+	case rest[1] != "--":
+		return "", nil, fmt.Errorf("unexpected %q behind %s; flags go before it, the program's arguments behind --", rest[1], rest[0])
+	}
+	return rest[0], rest[2:], nil
 }
 
 // isISO reports whether the target is an ISO image.

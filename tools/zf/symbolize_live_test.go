@@ -3,14 +3,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,22 +18,7 @@ import (
 )
 
 // screen is an output that somebody looks at.
-type screen struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
+type screen struct{ buffer }
 
 // until waits until the text is there and returns how long that took.
 func (s *screen) until(t *testing.T, want string) time.Duration {
