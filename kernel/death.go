@@ -110,13 +110,6 @@ func (d *death) fromTrap(f *amd64.TrapFrame) {
 	d.cause = true
 	d.vector, d.code, d.at = uint32(f.Vector), uint32(f.Error), f.RIP
 	d.pc, d.sp, d.fp = f.RIP, f.RSP, f.BP
-	if d.vector == amd64.VectorNMI || d.vector == amd64.VectorMC {
-		// These strike in the entry code of another trap too, whose frame is not
-		// made yet, or not any more. The trace is of what that trap interrupted.
-		if rip, ok := amd64.GateFrame(f.RIP, f.RSP); ok {
-			d.pc, d.sp = amd64.Interrupted(rip)
-		}
-	}
 	d.reg(regRIP, d.pc)
 	d.reg(regRSP, d.sp)
 	d.reg(regRBP, f.BP)

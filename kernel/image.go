@@ -43,6 +43,7 @@ const (
 func findText() {
 	image.textLo, image.textHi = textBounds()
 	walker.TextLo, walker.TextHi = image.textLo, image.textHi
+	walker.EntryLo, walker.EntryHi = amd64.EntryBounds()
 }
 
 func findImage() {

@@ -174,3 +174,44 @@ func switching(pc, sp, fp uintptr) (ra, rsp, rbp uintptr, ok bool) {
 	}
 	return info.SchedPC, sp, fp, true
 }
+
+// RAX and RCX at the exact pc that the walk starts with.
+var startAX, startCX uintptr
+
+// atEntry is the walker's Entry.
+func atEntry(pc, sp, fp, rec uintptr) (at tracer.Interrupted, state tracer.EntryState) {
+	ax, cx := startAX, startCX
+	if rec != 0 {
+		f := rec - unsafe.Offsetof(amd64.TrapFrame{}.BP)
+		ax, _ = tracer.ReadWord(f + unsafe.Offsetof(amd64.TrapFrame{}.AX))
+		cx, _ = tracer.ReadWord(f + unsafe.Offsetof(amd64.TrapFrame{}.CX))
+	}
+	i, s := amd64.AtEntry(pc, sp, fp, ax, cx, tracer.ReadWord)
+	switch s {
+	case amd64.EntryRecord:
+		state = tracer.EntryRecord
+	case amd64.EntryBare:
+		state = tracer.EntryBare
+		at = tracer.Interrupted{Vector: uint32(i.Vector), Error: uint32(i.Error), PC: i.PC, SP: i.SP, FP: i.BP}
+	}
+	return at, state
+}
+
+// unknownStack is the walker's Unknown. While it changes threads, the kernel is on the
+// stack on which it was entered from the one before: the record leads to that one's
+// goroutine, and the row holds the stack of the next one's.
+func unknownStack(rec, sp uintptr) {
+	w := (*tracer.Walker)(amd64.Pointer(walkerAddr))
+	for i := range w.N {
+		if w.Frames[i].Stack == stackG {
+			return // the walk has been there
+		}
+	}
+	fs, ok := tracer.ReadWord(rec - unsafe.Offsetof(amd64.TrapFrame{}.BP) + unsafe.Offsetof(amd64.TrapFrame{}.FSBase))
+	if !ok {
+		return
+	}
+	if info, ok := goroutineOf(fs); ok && sp > info.StackLo && sp <= info.StackHi {
+		setRow(&stacks[stackG], info.StackLo, info.StackHi)
+	}
+}

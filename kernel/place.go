@@ -60,24 +60,33 @@ func threadStacks(d *death) {
 	row := &stacks[stackG]
 	row.Lo, row.Hi = 0, 0
 	traced = d.fs
-	g, ok := d.g, true
-	if g == 0 {
-		g, ok = goinfo.GofFS(d.fs)
+	var info goinfo.G
+	var ok bool
+	if d.g != 0 {
+		info, ok = goinfo.ReadG(d.g)
+	} else {
+		info, ok = goroutineOf(d.fs)
 	}
-	if !ok {
-		return
-	}
-	// On the stack of g0 or of a signal it is the M's current goroutine that counts.
-	if m, ok := mOf(g); ok && d.g == 0 {
-		if cur, ok := goinfo.Curg(m); ok && cur != 0 {
-			g = cur
-		}
-	}
-	if info, ok := goinfo.ReadG(g); ok && info.ID != 0 {
+	if ok && info.ID != 0 {
 		setRow(row, info.StackLo, info.StackHi)
 		row.Limit = 0
 		d.goroutine = info.ID
 	}
+}
+
+// goroutineOf returns the goroutine of the thread with that FS base. On the stack of g0 or
+// of a signal it is the M's current one that counts.
+func goroutineOf(fs uintptr) (info goinfo.G, ok bool) {
+	g, ok := goinfo.GofFS(fs)
+	if !ok {
+		return info, false
+	}
+	if m, ok := mOf(g); ok {
+		if cur, ok := goinfo.Curg(m); ok && cur != 0 {
+			g = cur
+		}
+	}
+	return goinfo.ReadG(g)
 }
 
 // mOf returns the M of a goroutine.

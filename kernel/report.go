@@ -38,7 +38,7 @@ var (
 // lay out in the image.
 var (
 	frames = []tracer.Frame{maxFrames - 1: {}}
-	walker = tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta, Marks: marks, Saved: savedState, Switching: switching}
+	walker = tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta, Marks: marks, Saved: savedState, Switching: switching, Entry: atEntry, Unknown: unknownStack}
 	writer = tracer.Writer{Put: wire}
 )
 
@@ -298,6 +298,7 @@ func why(d *death) {
 }
 
 func walk(d *death) {
+	startAX, startCX = d.regs[regRAX], d.regs[regRCX]
 	if d.call {
 		walker.WalkCaller(d.pc, d.sp, d.fp)
 	} else {

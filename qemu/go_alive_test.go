@@ -18,7 +18,7 @@ import (
 // goElsewhere are the kinds that are not in goDeaths.
 var goElsewhere = map[string]bool{
 	"go.triple": true, "go.mcall": true, "go.spin": true, "go.hang": true, "go.sleep": true,
-	"go.exit": true, "go.recover-20000": true, "go.bad-pointer": true, "go.step": true,
+	"go.exit": true, "go.recover-20000": true, "go.bad-pointer": true, "go.step": true, "go.step-entry": true,
 }
 
 // TestEveryGoKindIsTested: the crash lab lists no kind that has no test.

@@ -79,6 +79,16 @@ type Walker struct {
 	// that the two registers do not belong together, it answers as Saved does.
 	// Otherwise ok is false.
 	Switching func(pc, sp, fp uintptr) (ra, rsp, rbp uintptr, ok bool)
+	// Entry, when not nil, is asked about an exact pc with EntryLo <= pc < EntryHi: the
+	// code by which traps and system calls come in and go out, where RSP, RBP and the pc
+	// tables need not belong together. rec is the address of the trap record that has led
+	// there, 0 for the pc that the walk starts with.
+	Entry func(pc, sp, fp, rec uintptr) (at Interrupted, state EntryState)
+	// EntryLo and EntryHi bound that code.
+	EntryLo, EntryHi uintptr
+	// Unknown, when not nil, is told of a trap record that leads to no stack of the table,
+	// with RSP there. It may fill in a row for that stack, of which the walk has seen none.
+	Unknown func(rec, sp uintptr)
 	// Frames receives the frames, innermost first. Its length is the limit of
 	// the walk. FP is set for each kind but Trap, SP only for PC, Vector and
 	// Error only for Trap; other fields keep what they held.
@@ -103,11 +113,31 @@ type Walker struct {
 	}
 }
 
+// EntryState says how a walk passes entry code.
+type EntryState uint8
+
+const (
+	// EntryNone: as any other code.
+	EntryNone EntryState = iota
+	// EntryRecord: the frame pointer leads to a record, and the pc tables do not hold.
+	EntryRecord
+	// EntryBare: it does not, as that of the entry is not made yet or not any more. The
+	// walk goes on as if there was one of the Interrupted.
+	EntryBare
+)
+
+// Interrupted is what a trap record says of the interrupted code.
+type Interrupted struct {
+	Vector, Error uint32
+	PC, SP, FP    uintptr
+}
+
 // place is where a walk stands before it follows records.
 type place struct {
 	kind       Kind // how pc was found; 0: its frame is in the list, fp is a record's address
 	pc, sp, fp uintptr
 	stack      int     // the stack that it is on, or NoStack
+	rec        uintptr // the trap record that led to it, or 0
 	floor      uintptr // when that is the stack of the place before: nothing below is older
 	fresh      bool    // the walk must not have been on the stack, not even just now
 }
@@ -186,6 +216,18 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 			return 0, goOn
 		}
 	}
+	if p.kind == PC && w.Entry != nil && p.pc-w.EntryLo < w.EntryHi-w.EntryLo {
+		at, state := w.Entry(p.pc, p.sp, p.fp, p.rec)
+		switch state {
+		case EntryRecord:
+			return p.sp, false
+		case EntryBare:
+			if at.PC == p.pc && at.SP == p.sp {
+				break // a trap's frame has been written over by that of one inside it
+			}
+			return p.sp, w.interrupted(p, 0, &at)
+		}
+	}
 	slot := w.returnSlot(p.kind, p.pc, p.sp)
 	if slot == 0 {
 		return p.sp, false
@@ -250,19 +292,32 @@ func (w *Walker) trap(p *place, rec uintptr, first int) bool {
 	if w.restorer(p, first) {
 		w.N--
 	}
-	pc, sp := v[2], v[5]
-	if !w.add(Trap, pc, 0, 0, cur) {
+	return w.interrupted(p, rec, &Interrupted{uint32(v[0]), uint32(v[1]), v[2], v[5], bp})
+}
+
+// interrupted makes p the place that a trap has interrupted. rec is its record's address,
+// or 0 if it has none. It reports whether the walk can go on there.
+func (w *Walker) interrupted(p *place, rec uintptr, at *Interrupted) bool {
+	if !w.add(Trap, at.PC, 0, 0, p.stack) {
 		return false
 	}
 	f := &w.Frames[w.N-1]
-	f.Vector, f.Error = uint32(v[0]), uint32(v[1])
-	kind := PC
-	if f.Vector == VectorCall {
+	f.Vector, f.Error = at.Vector, at.Error
+	kind, floor := PC, uintptr(0)
+	if at.Vector == VectorCall {
 		kind = RA
 	}
-	// On the stack that it interrupted, only what is above the trap frame's saved
-	// RIP can be older than the trap.
-	*p = place{kind: kind, pc: pc, sp: sp, fp: bp, stack: w.locate(sp, bp), floor: rec + TrapRecordSize - 16}
+	if rec != 0 {
+		// On the stack that it interrupted, only what is above the trap frame's saved
+		// RIP can be older than the trap.
+		floor = rec + TrapRecordSize - 16
+	}
+	stack := w.locate(at.SP, at.FP)
+	if stack == NoStack && rec != 0 && w.Unknown != nil {
+		w.Unknown(rec, at.SP)
+		stack = w.locate(at.SP, at.FP)
+	}
+	*p = place{kind: kind, pc: at.PC, sp: at.SP, fp: at.FP, stack: stack, rec: rec, floor: floor}
 	return true
 }
 

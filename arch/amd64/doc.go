@@ -11,6 +11,7 @@
 //	trap_amd64.s     from the interrupt gate to the kernel's handler and back
 //	vectors_amd64.s  the 256 stubs
 //	trap.go          the frame they make
+//	atentry.go       what those stubs are about, at each of their instructions
 //	tables.go        GDT, TSS, IDT
 //	syscall_amd64.s  into the kernel by SYSCALL, and out of it to a thread
 //	user_amd64.s     memory that a program has named, which may fault

@@ -21,6 +21,9 @@ func OnStack(lo, top uintptr, f func(arg uintptr), arg uintptr) {
 
 func onStack(top, f, arg uintptr)
 
+// onStackCode bounds onStack.
+func onStackCode() (lo, hi uintptr)
+
 // FramePointer returns RBP: the address of the caller's frame record, at which
 // lies its own caller's frame pointer and, 8 bytes up, its return address. The
 // caller must not be inlined.

@@ -22,18 +22,19 @@ TEXT ·onStack(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	(SP), SI
 	LEAQ	8(SP), DI
 	// Stores, not pushes: the assembler keeps count of pushes, and the count
-	// means nothing on a new stack.
-	LEAQ	-(72+16)(AX), SP
-	MOVQ	$0, (64+16)(SP)
-	MOVQ	DI, (56+16)(SP)
-	MOVQ	$0, (48+16)(SP)
-	MOVQ	$0, (40+16)(SP)
-	MOVQ	SI, (32+16)(SP)
-	MOVQ	$0, (24+16)(SP)
-	MOVQ	$const_VectorCall, (16+16)(SP)
+	// means nothing on a new stack. The record is whole before SP leads to it, so a
+	// trap between the changes of SP and BP finds it (see AtEntry).
+	MOVQ	$0, -8(AX)
+	MOVQ	DI, -16(AX)
+	MOVQ	$0, -24(AX)
+	MOVQ	$0, -32(AX)
+	MOVQ	SI, -40(AX)
+	MOVQ	$0, -48(AX)
+	MOVQ	$const_VectorCall, -56(AX)
 	MOVQ	·trapMark(SB), CX
-	MOVQ	CX, (8+16)(SP)
-	MOVQ	BP, 16(SP)
+	MOVQ	CX, -64(AX)
+	MOVQ	BP, -72(AX)
+	LEAQ	-(72+16)(AX), SP
 	LEAQ	16(SP), BP
 	LEAQ	·fakeg(SB), R14
 	XORPS	X15, X15
@@ -42,6 +43,14 @@ TEXT ·onStack(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	56(BP), DI		// the caller's SP
 	MOVQ	(BP), BP
 	LEAQ	-8(DI), SP
+	RET
+
+// func onStackCode() (lo, hi uintptr)
+TEXT ·onStackCode(SB), NOSPLIT|NOFRAME, $0-16
+	LEAQ	·onStack(SB), AX
+	MOVQ	AX, lo+0(FP)
+	LEAQ	·onStackCode(SB), AX
+	MOVQ	AX, hi+8(FP)
 	RET
 
 // func FramePointer() uintptr

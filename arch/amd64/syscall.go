@@ -42,6 +42,7 @@ var (
 	syscallHandler uintptr // address of the kernel's handler
 	userSP         uintptr // RSP of the thread that has entered, for a moment
 	userFS         uintptr // FS base of the running thread
+	resumed        uintptr // the latest TrapFrame that a thread was resumed from
 	inSyscall      uint32  // a system call is being handled: SYSCALL may not nest
 	hasFSGSBASE    uint32  // WRFSBASE can be used, which is faster than WRMSR
 )
@@ -53,7 +54,7 @@ var (
 func SetSyscallHandler(f func(*TrapFrame), lo, top uintptr) {
 	syscallHandler = **(**uintptr)(unsafe.Pointer(&f))
 	syscallTop, syscallGuard = top, lo+StackGuard
-	entry, _ := entryCode()
+	entry, _, _ := entryCode()
 	const trap, direction, nested, alignment = 1 << 8, 1 << 10, 1 << 14, 1 << 18
 	WriteMSR(msrSTAR, selCode<<32|selCode<<48)
 	WriteMSR(msrLSTAR, uint64(entry))
@@ -76,20 +77,11 @@ func (f *TrapFrame) InKernel() bool {
 	if f.FSBase == KernelFS() {
 		return true
 	}
-	// The few instructions of the entry code before it has set FS, and after it
-	// has set it back.
-	if lo, hi := entryCode(); f.RIP >= lo && f.RIP < hi {
-		return true
-	}
-	_, entry, leave := entryAddrs()
-	return f.RIP >= entry && f.RIP < leave+trapLeaveSize
+	return inEntry(f.RIP)
 }
 
-// entryCode bounds syscallEntry and resume.
-func entryCode() (lo, hi uintptr)
-
-// trapLeaveSize is the length in bytes of trapLeave, behind trapEntry.
-const trapLeaveSize = 7
+// entryCode bounds syscallEntry, which begins at enter, and resume behind it.
+func entryCode() (enter, resume, hi uintptr)
 
 // LastCall returns the frame of the latest system call; the call may be over. Kernel
 // context, once SetSyscallHandler has been called.
@@ -114,6 +106,7 @@ func (f *TrapFrame) SetUserFS(base uintptr) {
 // context, with interrupts off.
 func Resume(f *TrapFrame, fpu uintptr, control uint64) {
 	userFS = f.FSBase
+	resumed = uintptr(unsafe.Pointer(f))
 	resume(f, fpu, control)
 }
 

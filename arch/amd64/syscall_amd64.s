@@ -161,14 +161,16 @@ regs:
 	MOVL	$0, ·inSyscall(SB)
 	JMP	·trapLeave(SB)
 
-// func entryCode() (lo, hi uintptr)
+// func entryCode() (enter, resume, hi uintptr)
 //
 // The text of a package is laid out in the order of its files and their functions.
-TEXT ·entryCode(SB), NOSPLIT|NOFRAME, $0-16
+TEXT ·entryCode(SB), NOSPLIT|NOFRAME, $0-24
 	LEAQ	·syscallEntry(SB), AX
-	MOVQ	AX, lo+0(FP)
+	MOVQ	AX, enter+0(FP)
+	LEAQ	·resume(SB), AX
+	MOVQ	AX, resume+8(FP)
 	LEAQ	·entryCode(SB), AX
-	MOVQ	AX, hi+8(FP)
+	MOVQ	AX, hi+16(FP)
 	RET
 
 // func WaitForInterrupt()

@@ -52,7 +52,7 @@ func LoadTables() {
 	lgdt(uintptr(unsafe.Pointer(&gdt)), unsafe.Sizeof(gdt)-1)
 	ltr(selTSS)
 
-	stubs, _, _ := entryAddrs()
+	stubs, _, _, _, _ := entryAddrs()
 	for v := 0; v < 256; v++ {
 		ist := ISTOf(v)
 		vectorIST[v] = uint8(ist)

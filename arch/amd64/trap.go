@@ -34,7 +34,7 @@ func (f *TrapFrame) Resume(rip uintptr) {
 	const interruptFlag = 1 << 9
 	f.RIP = rip
 	if f.RFLAGS&interruptFlag == 0 {
-		f.Mark = 0
+		f.CS = 0 // IRETQ would load it, and nothing else
 	}
 }
 
@@ -125,54 +125,11 @@ func DropNMI(on bool) {
 // DroppedNMIs returns how many NMIs have been dropped since boot.
 func DroppedNMIs() uint32 { return nmiDropped }
 
-func entryAddrs() (vectors, entry, leave uintptr)
-
-// GateFrame is for a trap that has struck in the entry code of another one, at pc
-// with the stack pointer sp, where that one's record is not made yet or not any
-// more. It returns the address of the interrupted RIP that the CPU has pushed. At
-// all other places ok is false. RBP is the interrupted one there.
-func GateFrame(pc, sp uintptr) (rip uintptr, ok bool) {
-	vectors, entry, leave := entryAddrs()
-	switch {
-	case pc-vectors < 256*vectorStub:
-		v, off := (pc-vectors)/vectorStub, (pc-vectors)%vectorStub
-		if v < 32 && errorCodes>>v&1 != 0 {
-			if off == 0 {
-				return sp + 8, true
-			}
-			return sp + 16, true
-		}
-		switch off {
-		case 0:
-			return sp, true
-		case 2:
-			return sp + 8, true
-		}
-		return sp + 16, true
-	case pc == entry:
-		return sp + 16, true
-	case pc == entry+6:
-		return sp + 24, true
-	case pc == entry+7:
-		return sp + 32, true
-	case pc == leave+1:
-		return sp + 24, true
-	case pc == leave+5:
-		return sp, true
-	}
-	return 0, false
-}
+func entryAddrs() (vectors, entry, leave, ret, nmi uintptr)
 
 // errorCodes has bit v set if the CPU pushes an error code for exception v (SDM
 // Vol. 3A, table 6-1): #DF, #TS, #NP, #SS, #GP, #PF, #AC, #CP, #VC, #SX.
 const errorCodes = 0x60227d00
-
-// Interrupted returns RIP and RSP from what the CPU has pushed, RIP at the address
-// rip: RIP, CS, RFLAGS, RSP, SS.
-func Interrupted(rip uintptr) (pc, sp uintptr) {
-	p := (*[4]uintptr)(Pointer(rip))
-	return p[0], p[3]
-}
 
 // CopyFrame copies the registers of a trap or system call.
 func CopyFrame(to, from *TrapFrame) {

@@ -27,7 +27,7 @@
 
 // func trapEntry()
 TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
-	PUSHQ	·trapMark(SB)		// 6 bytes, which GateFrame knows
+	PUSHQ	·trapMark(SB)		// 6 bytes, which AtEntry knows
 	PUSHQ	BP			// 1
 	MOVQ	SP, BP			// 3
 	PUSHQ	AX
@@ -97,13 +97,11 @@ enter:
 
 	// A fixed-up load goes on without IRETQ (see Resume): by a RET to the address
 	// that is put on the interrupted stack here, below RSP, where nothing is.
-	CMPQ	8(BP), $0
+	CMPQ	40(BP), $0		// CS
 	JNE	undo
 	MOVQ	56(BP), AX		// RSP
-	SUBQ	$8, AX
 	MOVQ	32(BP), CX		// RIP
-	MOVQ	CX, (AX)
-	MOVQ	AX, 56(BP)
+	MOVQ	CX, -8(AX)
 
 undo:
 	// Undo, from the bottom. BP is what it was at the call.
@@ -138,31 +136,50 @@ leave:
 	POPQ	CX
 	POPQ	BX
 	POPQ	AX
-	CMPQ	8(SP), $0
+	CMPQ	40(SP), $0		// CS
 	JEQ	plain
 	JMP	·trapLeave(SB)
 plain:
-	POPQ	BP
-	ADDQ	$24, SP			// TrapMark, vector, error
-	MOVQ	24(SP), SP		// the interrupted RSP, less the word above
-	BYTE	$0xc3			// RET (the assembler would count the pops)
+	JMP	·trapReturn(SB)
 
-// trapLeave takes the record down. It is a function of its own so that GateFrame
+// trapLeave takes the record down. It is a function of its own so that AtEntry
 // knows its instructions: an NMI may strike between any two.
 //
-//	+0	5D		POPQ BP
-//	+1	48 83 C4 18	ADDQ $24, SP
-//	+5	48 CF		IRETQ
+//	+0	5D			POPQ BP
+//	+1	48 83 C4 18		ADDQ $24, SP
+//	+5	48 CF			IRETQ
 TEXT ·trapLeave(SB), NOSPLIT|NOFRAME, $0
 	POPQ	BP
 	ADDQ	$24, SP			// TrapMark, vector, error
 	IRETQ
+
+// trapReturn does it without IRETQ. The word with RIP, which trapEntry has put below
+// the interrupted stack, counts only from the last instruction but one on.
+//
+//	+0	5D			POPQ BP
+//	+1	48 83 C4 18		ADDQ $24, SP
+//	+5	48 83 6C 24 18 08	SUBQ $8, 24(SP)
+//	+11	48 8B 64 24 18		MOVQ 24(SP), SP
+//	+16	C3			RET
+TEXT ·trapReturn(SB), NOSPLIT|NOFRAME, $0
+	POPQ	BP
+	ADDQ	$24, SP			// TrapMark, vector, error
+	SUBQ	$8, 24(SP)
+	MOVQ	24(SP), SP
+	BYTE	$0xc3			// RET (the assembler would count the pops)
 
 // func nmiEntry()
 //
 // An NMI cannot be held off by CLI. While a trace is written it is counted and
 // dropped here; the ladder has given it a stack of its own for that, since the
 // one of the NMI may hold what the trace is about.
+//
+//	+0	83 3D rel32 00		CMPL
+//	+7	75 05			JNE
+//	+9	E9 rel32		JMP
+//	+14	FF 05 rel32		INCL
+//	+20	48 83 C4 10		ADDQ $16, SP
+//	+24	48 CF			IRETQ
 TEXT ·nmiEntry(SB), NOSPLIT|NOFRAME, $0
 	CMPL	·nmiOff(SB), $0
 	JNE	drop
@@ -172,12 +189,16 @@ drop:
 	ADDQ	$16, SP			// vector, error
 	IRETQ
 
-// func entryAddrs() (vectors, entry, leave uintptr)
-TEXT ·entryAddrs(SB), NOSPLIT|NOFRAME, $0-24
+// func entryAddrs() (vectors, entry, leave, ret, nmi uintptr)
+TEXT ·entryAddrs(SB), NOSPLIT|NOFRAME, $0-40
 	LEAQ	·vectors(SB), AX
 	MOVQ	AX, vectors+0(FP)
 	LEAQ	·trapEntry(SB), AX
 	MOVQ	AX, entry+8(FP)
 	LEAQ	·trapLeave(SB), AX
 	MOVQ	AX, leave+16(FP)
+	LEAQ	·trapReturn(SB), AX
+	MOVQ	AX, ret+24(FP)
+	LEAQ	·nmiEntry(SB), AX
+	MOVQ	AX, nmi+32(FP)
 	RET

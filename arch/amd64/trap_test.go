@@ -12,7 +12,7 @@ func TestVectorStubs(t *testing.T) {
 	// Vectors whose error code the CPU pushes (SDM Vol. 3A, table 6-1; APM Vol.
 	// 2, 8.4): #DF #TS #NP #SS #GP #PF #AC #CP #VC #SX.
 	withCode := map[int]bool{8: true, 10: true, 11: true, 12: true, 13: true, 14: true, 17: true, 21: true, 29: true, 30: true}
-	base, entry, leave := entryAddrs()
+	base, entry, leave, ret, nmi := entryAddrs()
 	code := unsafe.Slice((*byte)(Pointer(base)), 256*vectorStub)
 	targets := map[uintptr][]int{}
 	for v := 0; v < 256; v++ {
@@ -36,7 +36,7 @@ func TestVectorStubs(t *testing.T) {
 	if len(targets) != 2 || len(targets[entry]) != 255 {
 		t.Errorf("the stubs jump to %d places, %d to trapEntry; want 2, 255", len(targets), len(targets[entry]))
 	}
-	// The lengths of instructions that GateFrame counts on.
+	// The lengths of instructions that AtEntry counts on.
 	for _, tt := range []struct {
 		name string
 		addr uintptr
@@ -44,6 +44,8 @@ func TestVectorStubs(t *testing.T) {
 	}{
 		{"trapEntry", entry, "\xff\x35....\x55\x48\x89\xe5"},
 		{"trapLeave", leave, "\x5d\x48\x83\xc4\x18\x48\xcf"},
+		{"trapReturn", ret, "\x5d\x48\x83\xc4\x18\x48\x83\x6c\x24\x18\x08\x48\x8b\x64\x24\x18\xc3"},
+		{"nmiEntry", nmi, "\x83\x3d....\x00\x75\x05\xe9....\xff\x05....\x48\x83\xc4\x10\x48\xcf"},
 	} {
 		for i, b := range unsafe.Slice((*byte)(Pointer(tt.addr)), len(tt.code)) {
 			if tt.code[i] != '.' && b != tt.code[i] {
@@ -103,38 +105,5 @@ func TestSetIST(t *testing.T) {
 	// Vol. 3A, figure 7-11): offset 36 + 7*8 = 92.
 	if got := (tssIST + 2*NumIST - 2) * 4; got != 92 {
 		t.Errorf("IST ends at byte %d of the TSS; want 92", got)
-	}
-}
-
-// TestGateFrame: at every instruction of the entry code at which a trap's frame is
-// not made yet, or not any more, the interrupted RIP is found.
-func TestGateFrame(t *testing.T) {
-	vectors, entry, leave := entryAddrs()
-	const sp = 0x1000
-	for _, tt := range []struct {
-		pc   uintptr
-		want uintptr // above sp; 1 if there is none
-	}{
-		{vectors + 32*vectorStub, 0},      // nothing pushed
-		{vectors + 32*vectorStub + 2, 8},  // error
-		{vectors + 32*vectorStub + 7, 16}, // error, vector
-		{vectors + 14*vectorStub, 8},      // error, by the CPU
-		{vectors + 14*vectorStub + 5, 16},
-		{vectors + 255*vectorStub + 7, 16},
-		{vectors + 256*vectorStub, 1},
-		{vectors - 1, 1},
-		{entry, 16},
-		{entry + 6, 24},
-		{entry + 7, 32},
-		{entry + 10, 1}, // the record is made
-		{leave, 1},      // the record is there still
-		{leave + 1, 24},
-		{leave + 5, 0},
-		{leave + 7, 1},
-	} {
-		got, ok := GateFrame(tt.pc, sp)
-		if want := tt.want != 1; ok != want || ok && got != sp+tt.want {
-			t.Errorf("GateFrame(%#x) = %#x, %v; want sp+%d, %v", tt.pc, got, ok, tt.want, want)
-		}
 	}
 }

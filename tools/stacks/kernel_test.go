@@ -163,7 +163,7 @@ func TestLab(t *testing.T) {
 // calls are told nevertheless.
 var inlined = map[string]bool{
 	"kernel.runPanicHook": true, "kernel/linuxabi.exit": true, "kernel/linuxabi.kill": true, "kernel/sched.callTick": true,
-	"kernel/console.tapped": true,
+	"kernel/console.tapped": true, "arch/amd64.gate": true,
 }
 
 // TestHooks: the functions that the notes say are called by address are those that the
@@ -202,7 +202,7 @@ func TestHooks(t *testing.T) {
 			for _, m := range walker.FindAllString(line, -1) {
 				walkers++
 				switch strings.TrimSpace(m) {
-				case "tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta, Marks: marks, Saved: savedState, Switching: switching}",
+				case "tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta, Marks: marks, Saved: savedState, Switching: switching, Entry: atEntry, Unknown: unknownStack}",
 					"tracer.Writer{Put: wire}",
 					"HighWaterPages(s.Lo, s.Hi, amd64.PageSize, dirty); used > s.Used {":
 				default:

@@ -32,7 +32,7 @@ import (
 // left alone: the target itself adds the caller of a call to nowhere.
 func (s *session) repair(t *Trace, f *Frame) (Frame, bool) {
 	sym := s.sym
-	if f.Kind != tracer.PC || len(t.words) == 0 || !sym.IsText(f.Address) || s.exitThunk(f.Address) {
+	if f.Kind != tracer.PC || len(t.words) == 0 || !sym.IsText(f.Address) || s.exitThunk(f.Address) || s.entryCode(f.Address) {
 		return Frame{}, false
 	}
 	delta, ok := sym.SPDelta(f.Address)
@@ -64,6 +64,21 @@ func (s *session) repair(t *Trace, f *Frame) (Frame, bool) {
 func (s *session) exitThunk(addr uint64) bool {
 	at := s.lookup(addr, false)
 	return len(at) > 0 && strings.HasSuffix(at[0].Function, "/tracer.exitThunk")
+}
+
+// entryCode reports whether an address is in the code by which traps and system calls come
+// in and go out: there the tables do not hold, and only the target knows what comes next.
+func (s *session) entryCode(addr uint64) bool {
+	at := s.lookup(addr, false)
+	if len(at) == 0 {
+		return false
+	}
+	_, name, _ := strings.Cut(at[0].Function, "/arch/amd64.")
+	switch name {
+	case "vectors", "trapEntry", "nmiEntry", "trapLeave", "trapReturn", "syscallEntry", "resume", "onStack":
+		return true
+	}
+	return false
 }
 
 // settle decides on the caller that waits, now that the record r has come; nil

@@ -50,6 +50,7 @@ var Crashes = [...]Crash{
 	{"go.spin", spinA, "an endless loop, for an NMI from outside", false},
 	{"go.hang", hangA, "goroutines that wait, with a timer that keeps them from a deadlock", true},
 	{"go.step", stepGoA, "no death: a trace at each instruction of defers, a panic and a stack that grows", false},
+	{"go.step-entry", stepEntryA, "no death: a loop through the entry code of the kernel, for NMIs from outside", false},
 	{"go.sleep", sleepA, "no death: sleeps for a second", true},
 	{"go.exit", exitA, "no death: exit status 7", false},
 	{"go.recover-20000", recoverA, "no death: 20,000 faults, each recovered", true},

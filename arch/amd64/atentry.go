@@ -1,0 +1,175 @@
+package amd64
+
+import "unsafe"
+
+// What the entry code is about when something strikes in it: an NMI, a machine check or a
+// breakpoint anywhere, a fault where there is a bug. While a trap's record stands and RBP
+// leads to it, a walk needs no help. Before that, and when the record is being taken down,
+// RBP is the interrupted code's already, or still, and what was interrupted is elsewhere:
+// where the CPU has pushed it, in the registers that SYSCALL leaves it in, or in the frame
+// of the thread that is being resumed.
+
+// EntryState says how a walk passes code of this package.
+type EntryState uint8
+
+const (
+	// NoEntry: as any other code.
+	NoEntry EntryState = iota
+	// EntryRecord: RBP leads to a record; the pc tables do not hold.
+	EntryRecord
+	// EntryBare: it does not, and what was interrupted is in an Interrupted.
+	EntryBare
+)
+
+// Interrupted is what a trap, a system call or a switch of stacks has interrupted, or what
+// the way out of one goes back to.
+type Interrupted struct {
+	Vector, Error uintptr
+	PC, SP, BP    uintptr // PC is a return address if Vector is VectorCall
+}
+
+// EntryBounds bounds the code of which AtEntry knows: lo <= pc < hi.
+func EntryBounds() (lo, hi uintptr) {
+	enter, _, hi1 := entryCode()
+	vectors, entry, _, _, nmi := entryAddrs()
+	stackLo, stackHi := onStackCode()
+	return min(enter, entry, vectors, stackLo), max(hi1, nmi+nmiEntrySize, vectors+256*vectorStub, stackHi)
+}
+
+// Lengths of functions of trap_amd64.s in bytes, and of their parts.
+const (
+	trapMarkPush   = 6 // trapEntry: PUSHQ trapMark
+	trapBPPush     = 1 // PUSHQ BP
+	trapRecordMade = 10
+	trapLeaveSize  = 7
+	trapReturnSize = 17
+	nmiEntrySize   = 26
+	nmiEntryLast   = 24
+)
+
+// AtEntry tells how a walk passes an exact pc, with these values of RSP, RBP, RAX and RCX
+// there. load reads the word at an address, and reports false where that cannot be.
+// Kernel context.
+func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+	enter, resume, end := entryCode()
+	vectors, entry, leave, ret, nmi := entryAddrs()
+	stackLo, stackHi := onStackCode()
+	switch {
+	case pc-enter < resume-enter:
+		record := syscallTop - recordSize
+		if bp == record {
+			return i, EntryRecord
+		}
+		i = Interrupted{Vector: VectorSyscall, Error: ax, PC: cx, SP: sp, BP: bp}
+		if syscallTop-sp <= recordSize { // on the kernel's stack
+			i.SP = userSP
+		}
+		return i, EntryBare
+	case pc-resume < end-resume:
+		if sp-resumed >= unsafe.Sizeof(TrapFrame{}) {
+			return i, NoEntry // on the kernel's stack still
+		}
+		return record(resumed+unsafe.Offsetof(TrapFrame{}.BP), load)
+	case pc-vectors < 256*vectorStub:
+		v, off := (pc-vectors)/vectorStub, (pc-vectors)%vectorStub
+		rip := sp
+		if v < 32 && errorCodes>>v&1 != 0 {
+			rip += 8 // pushed by the CPU
+			if off != 0 {
+				rip += 8
+			}
+		} else if off != 0 {
+			rip += 8
+			if off != 2 {
+				rip += 8
+			}
+		}
+		i.Vector = v
+		if rip != sp {
+			i.Error, _ = load(rip - 8)
+		}
+		return gate(i, rip, bp, load)
+	case pc-entry < leave-entry:
+		switch pc - entry {
+		case 0:
+			return pushed(sp+16, bp, load)
+		case trapMarkPush:
+			return pushed(sp+24, bp, load)
+		case trapMarkPush + trapBPPush:
+			return pushed(sp+32, bp, load)
+		}
+		return i, EntryRecord
+	case pc == leave, pc == ret:
+		return record(sp, load)
+	case pc == leave+1, pc == ret+1:
+		return pushed(sp+24, bp, load)
+	case pc == leave+5, pc == ret+5:
+		return pushed(sp, bp, load)
+	case pc == ret+11:
+		i, s = pushed(sp, bp, load)
+		i.SP += 8
+		return i, s
+	case pc == ret+16:
+		// The record is below the stack pointer's way; its vector is lost.
+		i.Vector = VectorPF
+		i.PC, i.SP, i.BP = 0, sp+8, bp
+		if v, ok := load(sp); ok {
+			i.PC = v
+			return i, EntryBare
+		}
+		return i, NoEntry
+	case pc-nmi < nmiEntryLast:
+		return pushed(sp+16, bp, load)
+	case pc == nmi+nmiEntryLast:
+		return pushed(sp, bp, load)
+	case pc-stackLo < stackHi-stackLo:
+		// The record lies above 16 bytes, while SP is on the new stack.
+		if mark, ok := load(sp + 16 + 8); !ok || mark != TrapMark {
+			return i, NoEntry
+		}
+		if bp == sp+16 {
+			return i, EntryRecord
+		}
+		return record(sp+16, load)
+	}
+	return i, NoEntry
+}
+
+// recordSize is the size of a trap record: a TrapFrame from BP up.
+const recordSize = unsafe.Sizeof(TrapFrame{}) - unsafe.Offsetof(TrapFrame{}.BP)
+
+// record is for the record at a, to which RBP does not lead.
+func record(a uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+	bp, ok := load(a)
+	if !ok {
+		return i, NoEntry
+	}
+	return pushed(a+32, bp, load)
+}
+
+// pushed is for the RIP that the CPU has pushed at the address rip, error code and vector
+// below it.
+func pushed(rip, bp uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+	i.Error, _ = load(rip - 8)
+	i.Vector, _ = load(rip - 16)
+	return gate(i, rip, bp, load)
+}
+
+// gate reads what the CPU has pushed, RIP at the address rip: RIP, CS, RFLAGS, RSP, SS.
+func gate(i Interrupted, rip, bp uintptr, load func(uintptr) (uintptr, bool)) (Interrupted, EntryState) {
+	pc, ok := load(rip)
+	sp, ok2 := load(rip + 24)
+	if !ok || !ok2 {
+		return i, NoEntry
+	}
+	i.PC, i.SP, i.BP = pc, sp, bp
+	return i, EntryBare
+}
+
+// inEntry reports whether pc is in code that runs before the kernel's FS base is set, or
+// after it has been set back.
+func inEntry(pc uintptr) bool {
+	enter, _, end := entryCode()
+	vectors, entry, _, _, nmi := entryAddrs()
+	return pc-enter < end-enter || pc-entry < nmi+nmiEntrySize-entry || pc-vectors < 256*vectorStub
+}

@@ -1,0 +1,142 @@
+package amd64
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// The states of the entry code that no test in a machine can stop in: an NMI's own, and
+// switches of stacks. The others are stopped in one by one (qemu, TestEveryEntryInstruction).
+
+// words is memory.
+type words map[uintptr]uintptr
+
+func (w words) load(a uintptr) (uintptr, bool) {
+	v, ok := w[a]
+	return v, ok
+}
+
+const (
+	ripAt  = 0x1000 // where a trap's RIP has been pushed
+	wasPC  = 0x111
+	wasSP  = 0x222
+	wasBP  = 0x333
+	atTrap = 14
+)
+
+// trapped is what the CPU and the entry code have pushed.
+func trapped() words {
+	return words{ripAt + 24: wasSP, ripAt: wasPC, ripAt - 8: 7, ripAt - 16: atTrap, ripAt - 24: TrapMark, ripAt - 32: wasBP}
+}
+
+func TestAtEntry(t *testing.T) {
+	vectors, entry, leave, ret, nmi := entryAddrs()
+	irq, pf := vectors+32*vectorStub, vectors+14*vectorStub
+	for _, tt := range []struct {
+		name   string
+		pc, sp uintptr
+		state  EntryState
+		vector uintptr
+	}{
+		{"interrupt", irq, ripAt, EntryBare, 32},
+		{"interrupt, error pushed", irq + 2, ripAt - 8, EntryBare, 32},
+		{"interrupt, vector pushed", irq + 7, ripAt - 16, EntryBare, 32},
+		{"page fault", pf, ripAt - 8, EntryBare, 14},
+		{"page fault, vector pushed", pf + 5, ripAt - 16, EntryBare, 14},
+		{"last vector", vectors + 255*vectorStub + 7, ripAt - 16, EntryBare, 255},
+		{"behind the vectors", vectors + 256*vectorStub, ripAt, NoEntry, 0},
+		{"before the vectors", vectors - 1, ripAt, NoEntry, 0},
+		{"trapEntry", entry, ripAt - 16, EntryBare, atTrap},
+		{"trapEntry, mark pushed", entry + 6, ripAt - 24, EntryBare, atTrap},
+		{"trapEntry, BP pushed", entry + 7, ripAt - 32, EntryBare, atTrap},
+		{"trapEntry, record made", entry + trapRecordMade, ripAt - 32, EntryRecord, 0},
+		{"trapLeave", leave, ripAt - 32, EntryBare, atTrap},
+		{"trapLeave, BP popped", leave + 1, ripAt - 24, EntryBare, atTrap},
+		{"trapLeave, IRETQ", leave + 5, ripAt, EntryBare, atTrap},
+		{"behind trapLeave", leave + trapLeaveSize, ripAt, NoEntry, 0},
+		{"trapReturn", ret, ripAt - 32, EntryBare, atTrap},
+		{"trapReturn, BP popped", ret + 1, ripAt - 24, EntryBare, atTrap},
+		{"trapReturn, RSP not changed", ret + 5, ripAt, EntryBare, atTrap},
+		{"behind trapReturn", ret + trapReturnSize, ripAt, NoEntry, 0},
+		{"nmiEntry", nmi, ripAt - 16, EntryBare, atTrap},
+		{"nmiEntry, dropping", nmi + 20, ripAt - 16, EntryBare, atTrap},
+		{"nmiEntry, IRETQ", nmi + 24, ripAt, EntryBare, atTrap},
+		{"behind nmiEntry", nmi + nmiEntrySize, ripAt, NoEntry, 0},
+	} {
+		bp := uintptr(wasBP)
+		if tt.pc == leave {
+			bp = 0x999 // resume's caller's; the thread's is in the record
+		}
+		i, s := AtEntry(tt.pc, tt.sp, bp, 0, 0, trapped().load)
+		want := Interrupted{Vector: tt.vector, PC: wasPC, SP: wasSP, BP: wasBP}
+		if tt.sp < ripAt {
+			want.Error = 7
+		}
+		if tt.pc == leave+5 || tt.pc == ret+5 || tt.pc == nmi+24 {
+			want.Error = 7 // still below the stack pointer
+		}
+		if s != tt.state || s == EntryBare && i != want {
+			t.Errorf("%s: %+v, %d; want %+v, %d", tt.name, i, s, want, tt.state)
+		}
+		if lo, hi := EntryBounds(); s != NoEntry && (tt.pc < lo || tt.pc >= hi) {
+			t.Errorf("%s: not within EntryBounds", tt.name)
+		}
+		// Memory that is not there.
+		if _, s := AtEntry(tt.pc, tt.sp, bp, 0, 0, words{}.load); s == EntryBare {
+			t.Errorf("%s: something is found in no memory", tt.name)
+		}
+	}
+	// trapReturn with the interrupted RSP, less a word: there, and in RSP already.
+	m := trapped()
+	m[ripAt+24] = wasSP - 8
+	m[wasSP-8] = wasPC
+	for off, sp := range map[uintptr]uintptr{11: ripAt, 16: wasSP - 8} {
+		if i, s := AtEntry(ret+off, sp, wasBP, 0, 0, m.load); s != EntryBare || i.PC != wasPC || i.SP != wasSP || i.BP != wasBP {
+			t.Errorf("trapReturn+%d: %+v, %d", off, i, s)
+		}
+	}
+}
+
+func TestAtSyscallEntry(t *testing.T) {
+	oldTop, oldSP, oldResumed := syscallTop, userSP, resumed
+	defer func() { syscallTop, userSP, resumed = oldTop, oldSP, oldResumed }()
+	const top, frame = 0x8000, 0x5000
+	syscallTop, userSP, resumed = top, wasSP, frame
+	enter, resume, _ := entryCode()
+	want := Interrupted{VectorSyscall, 39, wasPC, wasSP, wasBP}
+	for _, sp := range []uintptr{wasSP, top, top - 8, top - 64, top - 72} {
+		if i, s := AtEntry(enter, sp, wasBP, 39, wasPC, words{}.load); s != EntryBare || i != want {
+			t.Errorf("syscallEntry with RSP %#x: %+v, %d; want %+v", sp, i, s, want)
+		}
+	}
+	if _, s := AtEntry(enter, top-0x100, top-72, 39, wasPC, words{}.load); s != EntryRecord {
+		t.Errorf("syscallEntry with its record: %d", s)
+	}
+	// resume: on the kernel's stack, then on its way through the thread's frame.
+	bp := frame + unsafe.Offsetof(TrapFrame{}.BP)
+	m := words{bp: wasBP, bp + 16: VectorSyscall, bp + 24: 39, bp + 32: wasPC, bp + 56: wasSP}
+	if _, s := AtEntry(resume, top-0x100, top-0x80, 0, 0, m.load); s != NoEntry {
+		t.Errorf("resume on the kernel's stack: %d", s)
+	}
+	for sp := uintptr(frame); sp <= bp; sp += 8 {
+		if i, s := AtEntry(resume, sp, top-0x80, 0, 0, m.load); s != EntryBare || i != want {
+			t.Errorf("resume at %#x: %+v, %d; want %+v", sp, i, s, want)
+		}
+	}
+}
+
+// TestAtOnStack: on the old stack the pc tables hold; on the new one the record stands.
+func TestAtOnStack(t *testing.T) {
+	lo, _ := onStackCode()
+	const record = 0x7000
+	m := words{record: wasBP, record + 8: TrapMark, record + 16: VectorCall, record + 24: 0, record + 32: wasPC, record + 56: wasSP, wasSP: 1}
+	if _, s := AtEntry(lo, wasSP, wasBP, 0, 0, m.load); s != NoEntry {
+		t.Errorf("on the old stack: %d", s)
+	}
+	if i, s := AtEntry(lo, record-16, wasBP, 0, 0, m.load); s != EntryBare || i != (Interrupted{VectorCall, 0, wasPC, wasSP, wasBP}) {
+		t.Errorf("on the new stack: %+v, %d", i, s)
+	}
+	if _, s := AtEntry(lo, record-16, record, 0, 0, m.load); s != EntryRecord {
+		t.Errorf("with the record: %d", s)
+	}
+}

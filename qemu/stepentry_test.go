@@ -1,0 +1,199 @@
+package qemu
+
+import (
+	"context"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+// The trace at every instruction of the kernel's entry code, by which a program's system
+// calls, faults and interrupts come in and go out. There the stack pointer, the frame
+// pointer and the pc tables do not belong together, and no trap flag gets there: gdb stops
+// the machine at each of these instructions in turn, and sends it an NMI.
+
+// entryScript stops at each address of a list, in the thread of the crash lab's loop, which
+// passes by turn each time that it begins; what is not reached in three turns is left out.
+const entryScript = `
+import gdb
+turn, user, ours, tracing, tss, done = %#x, %#x, %#x, %#x, %#x, %#x
+def word(e): return int(gdb.parse_and_eval(e)) & 0xffffffffffffffff
+def passes():
+    top = word("*(long*)%%#x" %% (tss + 36 + 4*8)) # that of the NMI in progress
+    sp = word("(long)$rsp")
+    return word("*(int*)%%#x" %% tracing) == 0 and word("*(long*)%%#x" %% user) == word("*(long*)%%#x" %% ours) and not top-0x4000 <= sp <= top
+def until(addr):
+    gdb.execute("hbreak *%%#x" %% turn)
+    if addr: gdb.execute("hbreak *%%#x" %% addr)
+    turns = 0
+    while turns < 4:
+        gdb.execute("continue", to_string=True)
+        rip = word("(long)$rip")
+        if rip == turn: turns += 1
+        if rip == addr and passes(): break
+        if not addr: break
+    gdb.execute("delete")
+    return turns < 4
+until(0)
+for addr in [%s]:
+    if until(addr):
+        gdb.execute("monitor nmi")
+        print("nmi at %%#x" %% addr)
+gdb.execute("set *(int*)%%#x = 1" %% done)
+gdb.execute("continue")
+`
+
+// entryFuncs are the functions of that code, and the offsets of what need not be reached: a
+// system call by the kernel, and the ways to load an FPU, of which a thread takes one.
+var entryFuncs = map[string]string{
+	"syscallEntry": " 0x107", "resume": " 0xf 0x16 0x18 0x1e 0x23 0x27 0x29 0x2d 0x2f 0x34 0x37 0x3a",
+	"trapEntry": "", "trapLeave": "", "trapReturn": "", "vectors": "",
+}
+
+func TestEveryEntryInstruction(t *testing.T) {
+	gdb := need(t, "gdb")
+	path, symbols := lab(t, image.AllLoaders)
+	addrs := map[string][]uint64{}
+	for name := range entryFuncs {
+		if name == "vectors" {
+			continue
+		}
+		addrs[name] = instructions(t, path, module+"arch/amd64."+name, 0)
+	}
+	// The stubs of a page fault, which pushes the vector and jumps, and of an interrupt,
+	// which pushes an error code before.
+	addrs["vectors"] = append(instructions(t, path, module+"arch/amd64.vectors", 14*12)[:2], instructions(t, path, module+"arch/amd64.vectors", 0x61*12)[:3]...)
+	reached := map[string]bool{}
+	for _, cpu := range []string{"", "max"} {
+		t.Run(strings.TrimSuffix("cpu-"+cpu, "-"), func(t *testing.T) {
+			var list []string
+			for _, in := range addrs {
+				for _, a := range in {
+					if at := fmt.Sprintf("%#x", a); !reached[at] {
+						list = append(list, at)
+					}
+				}
+			}
+			dir := t.TempDir()
+			socket, script := filepath.Join(dir, "gdb"), filepath.Join(dir, "entry.py")
+			text := fmt.Sprintf(entryScript, entryOf(t, path, module+"kernel/crashlab/golab.stepEntryB"), entryOf(t, path, module+"arch/amd64.userFS"),
+				entryOf(t, path, module+"kernel/crashlab/golab.stepFS"), entryOf(t, path, module+"arch/amd64.nmiOff"), entryOf(t, path, module+"arch/amd64.tss"), entryOf(t, path, module+"kernel/crashlab/golab.stepDone"), strings.Join(list, ", "))
+			if err := os.WriteFile(script, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			vm, out := start(t, Config{
+				Kernel: path, Append: "crash=go.step-entry trace=compact env.GOGC=off env.GODEBUG=asyncpreemptoff=1", CPU: cpu,
+				GDB: "unix:" + socket + ",server=on,wait=off", Paused: true, Icount: true, Timeout: 5 * limit,
+			}, "")
+			ctx, cancel := context.WithTimeout(t.Context(), 5*limit)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, gdb, "-nx", "-batch", "-iex", "set auto-load no", "-ex", "set width 0",
+				"-ex", "set pagination off", "-ex", "set confirm off", "-ex", "set language c",
+				"-ex", "target remote "+socket, "-x", script, path)
+			cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=")
+			said, err := cmd.CombinedOutput()
+			if res, werr := vm.Wait(); werr != nil || res.Outcome != Exited {
+				t.Fatalf("after gdb: %v, %v; gdb: %v, it said\n%.2000s", res.Outcome, werr, err, said)
+			}
+			var got []*labTrace
+			for _, tr := range traces(t, symbols, out.String()) {
+				if tr.Kind == "nmi" {
+					got = append(got, tr)
+				}
+			}
+			sent := regexp.MustCompile(`nmi at (0x[0-9a-f]+)`).FindAllStringSubmatch(string(said), -1)
+			if len(got) != len(sent) {
+				t.Fatalf("%d traces of %d NMIs", len(got), len(sent))
+			}
+			wrong := 0
+			for i, tr := range got {
+				reached[tr.Frames[0].Address] = true
+				if why := sameEntry(tr, sent[i][1]); why != "" {
+					if wrong++; wrong <= 20 {
+						t.Errorf("%s+%#x at %s: %s\nchain %s", tr.Frames[0].Function, tr.Frames[0].Offset, sent[i][1], why, tr.chain())
+					}
+				}
+			}
+			t.Logf("%d instructions; %d wrong", len(got), wrong)
+		})
+	}
+	for name, a := range addrs {
+		for _, at := range a {
+			if off := fmt.Sprintf(" %#x", at-a[0]); !reached[fmt.Sprintf("%#x", at)] && !strings.Contains(entryFuncs[name]+" ", off+" ") {
+				t.Errorf("%s+%s was not reached", name, off[1:])
+			}
+		}
+	}
+}
+
+// entryChain is what a trace in the entry code goes on with.
+var entryChain = regexp.MustCompile(`^\w+: arch/amd64\.\w+ trap ([\w.]+: )?` +
+	`(tracer\.\w+ tracer\.ReadWord golab\.stepInterrupt kernel\.interrupt kernel\.trap arch/amd64\.trapEntry trap g: |` +
+	`arch/amd64\.WaitForInterrupt kernel/sched\.\S+( kernel/\S+)* arch/amd64\.syscallEntry trap g: )?` +
+	`((golab\.step(Syscall|Touch|Send) )?(golab\.stepEntryC )?(golab\.stepEntryB )?golab\.step(EntryA|Other) runtime\.goexit|runtime\.[^:]* runtime\.(mstart|mcall|morestack))$`)
+
+// entryOther is one before the kernel has left the stack on which it has chosen a thread.
+var entryOther = regexp.MustCompile(`^(kernel|irq): arch/amd64\.resume arch/amd64\.Resume kernel/sched\.Resume kernel/.* trap `)
+
+// sameEntry compares a trace with what is known of the place.
+func sameEntry(tr *labTrace, at string) (why string) {
+	switch f := tr.Frames[0]; {
+	case f.Address != at || tr.Registers["rip"] != at:
+		return "it is of " + f.Address
+	case !tr.Complete || tr.Damaged:
+		return "the trace ends as " + tr.End
+	}
+	if chain := strings.ReplaceAll(tr.chain(), "kernel/crashlab/", ""); !entryChain.MatchString(chain) && !entryOther.MatchString(chain) {
+		return "the chain is wrong"
+	}
+	return ""
+}
+
+// instructions returns the addresses of a function's instructions, from an offset on.
+func instructions(t *testing.T, path, function string, offset int) (addrs []uint64) {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		if source(s.Name) != function {
+			continue
+		}
+		code := make([]byte, s.Size)
+		if _, err := f.Sections[s.Section].ReadAt(code, int64(s.Value-f.Sections[s.Section].Addr)); err != nil {
+			t.Fatal(err)
+		}
+		for off := offset; off < len(code); {
+			inst, err := x86asm.Decode(code[off:], 64)
+			n := inst.Len
+			switch {
+			case err != nil && code[off] == 0xf3: // RDFSBASE, WRFSBASE
+				n = 5
+			case err != nil:
+				n = 4
+			case inst.Op == x86asm.INT && inst.Len == 1: // between functions
+				return addrs
+			}
+			addrs = append(addrs, s.Value+uint64(off))
+			off += n
+		}
+		return addrs
+	}
+	t.Fatalf("no symbol %s", function)
+	return nil
+}
