@@ -31,8 +31,15 @@
 	LEAL	sym(SB), reg; \
 	LEAL	7(BP)(reg*1), reg
 
-// COM1's transmit holding register: for the one message of the 32-bit part.
+// COM1's transmit holding register: for the messages of the 32-bit part.
 #define COM1 0x3f8
+
+// RAM that every machine has, for what the messages say and for nothing else.
+#define LOW 0x7000
+
+// QEMU's debug-exit device, and what it is told (kernel/exit.go).
+#define EXITPORT 0xf4
+#define EXITTRACE 0x21
 
 // func entry()
 TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
@@ -49,7 +56,22 @@ protected:
 	MOVL	(BX), DX
 	LEAL	4(BX), SP
 	ADDR(·tables(SB), DI)
+	ADDR(runtime·end(SB), CX)
 	MOVL	DX, (BX)
+
+	// A loader may have put the image where there is less RAM than that, and say
+	// nothing. Then the tables below would be nowhere, and so would the stacks.
+	SUBL	$4, CX
+	ANDL	$~3, CX
+	MOVL	(CX), AX
+	MOVL	AX, DX
+	NOTL	DX
+	MOVL	DX, (CX)
+	CMPL	(CX), DX
+	JNE	noram
+	MOVL	AX, (CX)
+	CMPL	(CX), AX
+	JNE	noram
 
 	// EDI = seven pages, page-aligned: PML4, PDPT, four PDs, and one whose end
 	// is the stack of the rest of the 32-bit part.
@@ -123,23 +145,91 @@ fill:
 	PUSHQ	DI
 	BYTE	$0xcb				// RETF, 32-bit operands
 
+	// What cannot be said otherwise: the line of the last rung (tracer/wire.go). In a
+	// message, a byte n below ' ' but CR and LF stands for the number at LOW+4*n.
 nolong:
+	MOVL	$LOW, SP
 	ADDR(·noLongMode(SB), DI)
+	JMP	message
+noram:
+	// RAM up to the end and half a MiB (as tools/image has it), in MiB, each decimal
+	// digit in four bits.
+	MOVL	$LOW, SP
+	MOVL	CX, 8(SP)
+	LEAL	(0x80000 + 0x100000 - 1)(CX), AX
+	SHRL	$20, AX
+	XORL	DX, DX
+	MOVL	$100, CX
+	DIVL	CX
+	MOVL	AX, BX
+	MOVL	DX, AX
+	BYTE	$0xd4; BYTE $10		// AAM: AH = AL / 10, AL = the rest
+	SHLL	$4, BX
+	MOVL	AX, DX
+	SHRL	$8, DX
+	ADDL	DX, BX
+	SHLL	$4, BX
+	ANDL	$15, AX
+	ADDL	AX, BX
+	MOVL	BX, 12(SP)
+	ADDR(·noRAM(SB), DI)
+message:
+	ADDR(·entry(SB), CX)
+	MOVL	CX, 4(SP)
+	XORL	BP, BP			// digits of CX that are still to come
 next:
-	MOVL	$(COM1+5), DX		// line status: bit 5 when the last byte has gone on
-	INB
-	TESTB	$0x20, AX
-	JEQ	next
-	MOVL	$COM1, DX
+	TESTL	BP, BP
+	JNE	digit
+	XORL	AX, AX
 	MOVB	(DI), AX
 	TESTB	AX, AX
 	JEQ	dead
-	OUTB
 	ADDL	$1, DI
+	CMPL	AX, $10
+	JCC	put
+	MOVL	(SP)(AX*4), CX
+	MOVL	$8, BP
+trim:
+	TESTL	$0xf0000000, CX
+	JNE	digit
+	SHLL	$4, CX
+	SUBL	$1, BP
+	JNE	trim
+	MOVL	$1, BP
+digit:
+	SUBL	$1, BP
+	ROLL	$4, CX
+	MOVL	CX, AX
+	ANDL	$15, AX
+	ADDL	$0x30, AX
+	CMPL	AX, $0x3a
+	JCS	put
+	ADDL	$39, AX
+put:
+	MOVL	AX, SI
+wait:
+	MOVL	$(COM1+5), DX		// line status: bit 5 when the last byte has gone on
+	INB
+	TESTB	$0x20, AX
+	JEQ	wait
+	MOVL	$COM1, DX
+	MOVL	SI, AX
+	OUTB
 	JMP	next
 dead:
+	MOVL	$(COM1+5), DX		// bit 6 when the last one is out
+	INB
+	TESTB	$0x40, AX
+	JEQ	dead
+	MOVL	$EXITPORT, DX		// it reads as 0, and as 0xff if it is not there
+	INB
+	TESTB	AX, AX
+	JNE	halt
+	MOVL	$EXITTRACE, AX
+	OUTL
+halt:
 	HLT
-	JMP	dead
+	JMP	halt
 
 // long is the first 64-bit code. ESI is the loader's magic, EBX its information.
 //
@@ -191,12 +281,33 @@ DATA ·bootGDT+8(SB)/8, $0x00af9b000000ffff	// 64-bit code
 DATA ·bootGDT+16(SB)/8, $0x00cf93000000ffff	// data
 GLOBL ·bootGDT(SB), RODATA|NOPTR, $24
 
-DATA ·noLongMode+0(SB)/8, $"zerofram"
-DATA ·noLongMode+8(SB)/8, $"e: this "
-DATA ·noLongMode+16(SB)/8, $"CPU has "
-DATA ·noLongMode+24(SB)/8, $"no 64-bi"
-DATA ·noLongMode+32(SB)/8, $"t mode\r\n"
-GLOBL ·noLongMode(SB), RODATA|NOPTR, $48
+// The messages are text, since data may be where there is no RAM.
+
+#define CH(c) BYTE $c
+
+TEXT ·noLongMode(SB), NOSPLIT|NOFRAME, $0
+	CH('z'); CH('f'); CH('1'); CH(' '); CH('l'); CH('a'); CH('s'); CH('t'); CH(' ')
+	CH('p'); CH('a'); CH('n'); CH('i'); CH('c'); CH(' '); CH('0'); CH('x'); CH(1); CH(' ')
+	CH('z'); CH('e'); CH('r'); CH('o'); CH('f'); CH('r'); CH('a'); CH('m'); CH('e'); CH(':'); CH(' ')
+	CH('t'); CH('h'); CH('i'); CH('s'); CH(' '); CH('C'); CH('P'); CH('U'); CH(' ')
+	CH('h'); CH('a'); CH('s'); CH(' '); CH('n'); CH('o'); CH(' ')
+	CH('6'); CH('4'); CH('-'); CH('b'); CH('i'); CH('t'); CH(' ')
+	CH('m'); CH('o'); CH('d'); CH('e'); CH(13); CH(10); CH(0)
+
+TEXT ·noRAM(SB), NOSPLIT|NOFRAME, $0
+	CH('z'); CH('f'); CH('1'); CH(' '); CH('l'); CH('a'); CH('s'); CH('t'); CH(' ')
+	CH('p'); CH('a'); CH('n'); CH('i'); CH('c'); CH(' '); CH('0'); CH('x'); CH(1); CH(' ')
+	CH('z'); CH('e'); CH('r'); CH('o'); CH('f'); CH('r'); CH('a'); CH('m'); CH('e'); CH(':'); CH(' ')
+	CH('t'); CH('h'); CH('e'); CH(' '); CH('i'); CH('m'); CH('a'); CH('g'); CH('e'); CH(' ')
+	CH('e'); CH('n'); CH('d'); CH('s'); CH(' '); CH('w'); CH('h'); CH('e'); CH('r'); CH('e'); CH(' ')
+	CH('t'); CH('h'); CH('e'); CH('r'); CH('e'); CH(' '); CH('i'); CH('s'); CH(' ')
+	CH('n'); CH('o'); CH(' '); CH('R'); CH('A'); CH('M'); CH(','); CH(' ')
+	CH('a'); CH('t'); CH(' '); CH('0'); CH('x'); CH(2); CH(':'); CH(' ')
+	CH('t'); CH('h'); CH('e'); CH(' '); CH('m'); CH('a'); CH('c'); CH('h'); CH('i'); CH('n'); CH('e'); CH(' ')
+	CH('n'); CH('e'); CH('e'); CH('d'); CH('s'); CH(' '); CH(3); CH(' ')
+	CH('M'); CH('i'); CH('B'); CH(' '); CH('a'); CH('t'); CH(' ')
+	CH('l'); CH('e'); CH('a'); CH('s'); CH('t'); CH(' '); CH('('); CH('Q'); CH('E'); CH('M'); CH('U'); CH(':'); CH(' ')
+	CH('-'); CH('m'); CH(' '); CH(3); CH(')'); CH(13); CH(10); CH(0)
 
 // PML4, PDPT, four PDs, a page of stack, and room to align them.
 GLOBL ·tables(SB), NOPTR, $(8*4096)

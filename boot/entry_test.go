@@ -33,7 +33,22 @@ CALL
 POPL BP
 LEAL X, DI
 LEAL 0x7(BP)(DI*1), DI
+CALL
+POPL BP
+LEAL X, CX
+LEAL 0x7(BP)(CX*1), CX
 MOVL DX, 0(BX)
+SUBL $0x4, CX
+ANDL $0xfffffffc, CX
+MOVL 0(CX), AX
+MOVL AX, DX
+NOTL DX
+MOVL DX, 0(CX)
+CMPL 0(CX), DX
+JNE
+MOVL AX, 0(CX)
+CMPL 0(CX), AX
+JNE
 ADDL $0xfff, DI
 ANDL $0xfffff000, DI
 LEAL 0x7000(DI), SP
@@ -94,21 +109,84 @@ LEAL 0x7(BP)(DI*1), DI
 PUSHL $0x8
 PUSHL DI
 LRET
+MOVL $0x7000, SP
 CALL
 POPL BP
 LEAL X, DI
 LEAL 0x7(BP)(DI*1), DI
+JMP
+MOVL $0x7000, SP
+MOVL CX, 0x8(SP)
+LEAL 0x17ffff(CX), AX
+SHRL $0x14, AX
+XORL DX, DX
+MOVL $0x64, CX
+DIVL CX
+MOVL AX, BX
+MOVL DX, AX
+AAM $0xa
+SHLL $0x4, BX
+MOVL AX, DX
+SHRL $0x8, DX
+ADDL DX, BX
+SHLL $0x4, BX
+ANDL $0xf, AX
+ADDL AX, BX
+MOVL BX, 0xc(SP)
+CALL
+POPL BP
+LEAL X, DI
+LEAL 0x7(BP)(DI*1), DI
+CALL
+POPL BP
+LEAL X, CX
+LEAL 0x7(BP)(CX*1), CX
+MOVL CX, 0x4(SP)
+XORL BP, BP
+TESTL BP, BP
+JNE
+XORL AX, AX
+MOVB 0(DI), AL
+TESTL AL, AL
+JE
+ADDL $0x1, DI
+CMPL AX, $0xa
+JAE
+MOVL 0(SP)(AX*4), CX
+MOVL $0x8, BP
+TESTL $0xf0000000, CX
+JNE
+SHLL $0x4, CX
+SUBL $0x1, BP
+JNE
+MOVL $0x1, BP
+SUBL $0x1, BP
+ROLL $0x4, CX
+MOVL CX, AX
+ANDL $0xf, AX
+ADDL $0x30, AX
+CMPL AX, $0x3a
+JB
+ADDL $0x27, AX
+MOVL AX, SI
 MOVL $0x3fd, DX
 INL DX, AL
 TESTL $0x20, AL
 JE
 MOVL $0x3f8, DX
-MOVB 0(DI), AL
-TESTL AL, AL
-JE
+MOVL SI, AX
 OUTL AL, DX
-ADDL $0x1, DI
 JMP
+MOVL $0x3fd, DX
+INL DX, AL
+TESTL $0x40, AL
+JE
+MOVL $0xf4, DX
+INL DX, AL
+TESTL AL, AL
+JNE
+MOVL $0x21, AX
+OUTL AX, DX
 HLT
 JMP
 `), "\n")
@@ -121,7 +199,7 @@ func normal(inst x86asm.Inst, text string) string {
 		text = strings.Fields(text)[0]
 	case inst.Op == x86asm.LEA:
 		if m, ok := inst.Args[1].(x86asm.Mem); ok && m.Base == 0 && m.Index == 0 {
-			text = "LEAL X, DI"
+			text = "LEAL X, " + inst.Args[0].String()[1:]
 		}
 	}
 	return text

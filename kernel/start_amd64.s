@@ -1,4 +1,5 @@
 #include "textflag.h"
+#include "go_asm.h"
 
 // From the boot package's assembly to the first Go function.
 
@@ -49,8 +50,19 @@ next:
 	ADDQ	$1, DI
 	JMP	next
 dead:
+	MOVL	$(0x3f8+5), DX		// bit 6 when the last byte is out
+	INB
+	TESTB	$0x40, AX
+	JEQ	dead
+	MOVL	$const_exitPort, DX	// it reads as 0 where there is one
+	INB
+	TESTB	AX, AX
+	JNE	halt
+	MOVL	$const_exitTrace, AX
+	OUTL
+halt:
 	HLT
-	JMP	dead
+	JMP	halt
 
 DATA ·tooOld+0(SB)/8, $"zerofram"
 DATA ·tooOld+8(SB)/8, $"e: built"

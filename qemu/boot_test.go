@@ -82,8 +82,11 @@ func TestLeastMemory(t *testing.T) {
 // TestOldCPU: a CPU without long mode is told so by the 32-bit part itself.
 func TestOldCPU(t *testing.T) {
 	path, _ := lab(t, image.Multiboot)
-	_, out := start(t, Config{Kernel: path, CPU: "qemu64,-lm"}, "")
+	vm, out := start(t, Config{Kernel: path, CPU: "qemu64,-lm"}, "")
 	out.waitFor(t, "zeroframe: this CPU has no 64-bit mode\r\n")
+	if res, err := vm.Wait(); err != nil || res.Outcome != Traced {
+		t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
+	}
 }
 
 // TestNoAPIC: without a local APIC the kernel boots, says so, and dies as ever.

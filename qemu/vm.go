@@ -135,8 +135,13 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 	go vm.wait(&ports)
 
 	err = vm.monitor.handshake()
-	if err == nil && !cfg.paused() {
-		err = vm.Continue()
+	if err == nil && !cfg.paused() && vm.Continue() != nil {
+		// The machine may have come to its end before QEMU could answer.
+		vm.Kill()
+		_, err = vm.Wait()
+		if !errors.Is(err, ErrQEMU) && !errors.Is(err, ErrKilled) {
+			return vm, nil
+		}
 	}
 	if err != nil {
 		// The handshake fails when QEMU has refused its arguments: then its

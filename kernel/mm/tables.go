@@ -40,8 +40,8 @@ const maxSegments = 8
 // Errors of Init, as text: there is no runtime to make error values.
 const (
 	errNoMap    = "the loader gave no memory map"
-	errNoRegion = "the memory behind the kernel's image is not usable RAM"
-	errFull     = "not enough RAM behind the kernel's image for page tables"
+	errNoRegion = "the memory behind the kernel's image is not usable RAM: give the machine more (QEMU: -m)"
+	errFull     = "not enough RAM behind the kernel's image for page tables: give the machine more (QEMU: -m)"
 )
 
 // lowMemory is the first MiB: where BIOS, loader and video memory lie. It is
