@@ -53,8 +53,8 @@ func threadStacks(d *death) {
 		g0, sig := &stacks[stackThread+2*(tid-1)], &stacks[stackThread+2*(tid-1)+1]
 		g0.Lo, g0.Hi, sig.Lo, sig.Hi = 0, 0, 0, 0
 		if t := sched.Get(tid); t != nil {
-			setRow(g0, t.StackLo, t.StackHi)
-			setRow(sig, t.SigLo, t.SigHi)
+			readRow(g0, &t.StackLo, &t.StackHi)
+			readRow(sig, &t.SigLo, &t.SigHi)
 		}
 	}
 	row := &stacks[stackG]
@@ -93,6 +93,15 @@ func goroutineOf(fs uintptr) (info goinfo.G, ok bool) {
 func mOf(g uintptr) (m uintptr, ok bool) {
 	info, ok := goinfo.ReadG(g)
 	return info.M, ok && info.M != 0
+}
+
+// readRow is setRow for bounds in memory that may be gone.
+func readRow(s *tracer.Stack, lo, hi *uintptr) {
+	l, ok := tracer.ReadWord(uintptr(unsafe.Pointer(lo)))
+	h, ok2 := tracer.ReadWord(uintptr(unsafe.Pointer(hi)))
+	if ok && ok2 {
+		setRow(s, l, h)
+	}
 }
 
 // maxStack is the size in bytes above which bounds are not taken for a stack's.

@@ -39,13 +39,20 @@ func TestDrawingDies(t *testing.T) {
 	}
 }
 
-// TestThreadsDamaged: the table of threads is broken, which tells where a death was. The
-// first fault is told all the same.
+// TestThreadsDamaged: the table of threads is broken, which tells where a death was and of
+// which stacks there are. The first fault has its whole trace all the same, but for the
+// stacks that nobody knows of any more.
 func TestThreadsDamaged(t *testing.T) {
 	t.Parallel()
-	serial, all := damaged(t, Config{}, "", "threads")
-	if len(all) == 0 || !strings.HasPrefix(all[0].Reason, "page fault, read of unmapped 0x70000") || all[0].Thread != 1 {
-		t.Errorf("%d traces; the serial port: %q", len(all), serial)
+	for mode, reason := range map[string]string{
+		"threads":      "page fault, read of unmapped 0x70000",
+		"threads-wild": "general protection fault (non-canonical address",
+	} {
+		serial, all := damaged(t, Config{}, "", mode)
+		if len(all) != 1 || !strings.HasPrefix(all[0].Reason, reason) || all[0].Thread != 1 || !all[0].Complete || all[0].Damaged ||
+			!strings.Contains(all[0].chain(), " arch/amd64.syscallEntry trap g: ") || !strings.HasSuffix(all[0].chain(), " main.main runtime.main runtime.goexit") {
+			t.Errorf("%s: %d traces; the serial port: %q", mode, len(all), serial)
+		}
 	}
 }
 

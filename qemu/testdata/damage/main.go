@@ -24,6 +24,9 @@ func main() {
 	case "threads":
 		threads[1] = nowhere
 		os.Getwd()
+	case "threads-wild":
+		threads[1] = 1 << 63
+		os.Getwd()
 	case "asleep":
 		for range 3 {
 			go func() { select {} }()
