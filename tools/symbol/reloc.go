@@ -5,7 +5,7 @@
 // would do it.
 //
 // Sources: System V ABI, "Relocation"; its supplements for the 64-bit x86 (table
-// 4.9), the 32-bit x86 (4.3), Arm 64 (5.7) and RISC-V ("Relocations").
+// 4.9), the 32-bit x86 (4.3), Arm 64 (5.7), RISC-V ("Relocations") and the other machines.
 
 package symbol
 
@@ -79,6 +79,38 @@ var relocKinds = map[elf.Machine]map[uint32]relocKind{
 		37: {size: 1, op: relocSub}, 38: {size: 2, op: relocSub}, 39: {size: 4, op: relocSub}, 40: {size: 8, op: relocSub},
 		52: {size: sizeLow6, op: relocSub}, 53: {size: sizeLow6}, 54: {size: 1}, 55: {size: 2}, 56: {size: 4},
 		57: {size: 4, relative: true}, 60: {size: sizeULEB}, 61: {size: sizeULEB, op: relocSub}},
+	elf.EM_LOONGARCH: {0: {}, 100: {}, 102: {}, 1: {size: 4}, 2: {size: 8}, 7: {size: 4}, 8: {size: 8},
+		47: {size: 1, op: relocAdd}, 48: {size: 2, op: relocAdd}, 50: {size: 4, op: relocAdd}, 51: {size: 8, op: relocAdd},
+		52: {size: 1, op: relocSub}, 53: {size: 2, op: relocSub}, 55: {size: 4, op: relocSub}, 56: {size: 8, op: relocSub},
+		99: {size: 4, relative: true}, 105: {size: sizeLow6, op: relocAdd}, 106: {size: sizeLow6, op: relocSub},
+		107: {size: sizeULEB, op: relocAdd}, 108: {size: sizeULEB, op: relocSub}, 109: {size: 8, relative: true}},
+	elf.EM_PPC64:   {0: {}, 1: {size: 4}, 3: {size: 2}, 24: {size: 4}, 26: {size: 4, relative: true}, 38: {size: 8}, 43: {size: 8}, 44: {size: 8, relative: true}, 78: {size: 8}},
+	elf.EM_PPC:     {0: {}, 1: {size: 4}, 3: {size: 2}, 24: {size: 4}, 26: {size: 4, relative: true}, 78: {size: 4}},
+	elf.EM_S390:    {0: {}, 1: {size: 1}, 3: {size: 2}, 4: {size: 4}, 5: {size: 4, relative: true}, 16: {size: 2, relative: true}, 22: {size: 8}, 23: {size: 8, relative: true}, 52: {size: 4}, 53: {size: 8}},
+	elf.EM_MIPS:    {0: {}, 2: {size: 4}, 18: {size: 8}, 39: {size: 4}, 41: {size: 8}, 248: {size: 4, relative: true}},
+	elf.EM_SPARC:   sparcRelocs,
+	elf.EM_SPARCV9: sparcRelocs,
+	elf.EM_68K:     {0: {}, 1: {size: 4}, 2: {size: 2}, 3: {size: 1}, 4: {size: 4, relative: true}, 41: {size: 4}},
+	elf.EM_BPF:     {0: {}, 2: {size: 8}, 3: {size: 4}, 4: {size: 4}},
+	elf.EM_QDSP6:   {0: {}, 6: {size: 4}, 7: {size: 2}, 8: {size: 1}, 31: {size: 4, relative: true}},
+	elf.EM_AVR:     {0: {}, 1: {size: 4}, 4: {size: 2}},
+	elf.EM_MSP430:  {0: {}, 1: {size: 4}, 2: {size: 2}},
+}
+
+var sparcRelocs = map[uint32]relocKind{0: {}, 1: {size: 1}, 2: {size: 2}, 3: {size: 4}, 6: {size: 4, relative: true}, 23: {size: 4},
+	32: {size: 8}, 46: {size: 8, relative: true}, 54: {size: 8}, 55: {size: 2}, 76: {size: 4}, 77: {size: 8}}
+
+// relocInfo splits a relocation's word about symbol and type.
+func (f *File) relocInfo(info uint64) (sym uint64, kind uint32) {
+	switch {
+	case f.class != elf.ELFCLASS64:
+		return info >> 8, uint32(info & 0xff)
+	case f.machine == elf.EM_MIPS && !f.big(): // it is no word there, but a symbol and four bytes
+		return info & 0xffffffff, uint32(info >> 56)
+	case f.machine == elf.EM_SPARCV9: // the type takes one byte of its word
+		return info >> 32, uint32(info & 0xff)
+	}
+	return info >> 32, uint32(info)
 }
 
 // place returns the bytes that a relocation writes, or nil if they lie outside of b.
@@ -178,10 +210,7 @@ func (f *File) relocate(s *section, b []byte) error {
 	for ; len(table) >= entry; table = table[entry:] {
 		c := cursor{b: table[:entry], big: f.big()}
 		off, info := c.uint(word), c.uint(word)
-		sym, kind := info>>8, uint32(info&0xff)
-		if word == 8 {
-			sym, kind = info>>32, uint32(info)
-		}
+		sym, kind := f.relocInfo(info)
 		k, ok := kinds[kind]
 		switch {
 		case !ok:

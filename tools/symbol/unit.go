@@ -185,7 +185,7 @@ func (r *dwarfReader) unit(base uint64) *unit {
 		c.offset(u.dwarf64)
 	}
 	u.dies = base + uint64(c.at)
-	if c.bad || u.dies > u.end || u.version < 2 || u.version > 5 || u.addrSize != 4 && u.addrSize != 8 {
+	if c.bad || u.dies > u.end || u.version < 2 || u.version > 5 || u.addrSize != 2 && u.addrSize != 4 && u.addrSize != 8 {
 		u = nil
 	}
 	if len(r.units) > 1<<16 { // more than that are not needed again
