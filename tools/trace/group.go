@@ -70,7 +70,7 @@ var (
 // another one.
 var (
 	linuxHeads = []string{"BUG: ", "WARNING: ", "Kernel panic", "general protection fault", "Unable to handle ",
-		"INFO: ", "watchdog: ", "UBSAN: ", "------------[ cut here"}
+		"INFO: ", "watchdog: ", "rcu: INFO: ", "UBSAN: ", "------------[ cut here"}
 	otherHeads = []string{"Oops", "kernel BUG at ", "Internal error: ", "divide error", "invalid opcode",
 		"panic: ", "fatal error: ", "unexpected fault ", "Guru Meditation Error", "abort() was called", "assert failed",
 		"Program received ", "Program terminated "}

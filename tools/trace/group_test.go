@@ -167,3 +167,12 @@ func TestGroupIdle(t *testing.T) {
 		t.Error("no trace after a minute without input")
 	}
 }
+
+// TestKWithoutReason: a trace that does not say why has no words for it.
+func TestKWithoutReason(t *testing.T) {
+	p := cImage(t)
+	r := filter(t, Options{Symbols: p.sym, Foreign: true}, []byte(fmt.Sprintf("pc=%#x\n", p.where(t, "pc leaf:18"))))
+	if len(r.traces) != 1 || !strings.HasPrefix(string(r.traces[0].K()), "address\nChildRBP ") {
+		t.Errorf("%q", r.traces[0].K())
+	}
+}

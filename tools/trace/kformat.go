@@ -31,7 +31,11 @@ func (t *Trace) K() []byte {
 	if kind == "" {
 		kind = tracer.KindTrace.String()
 	}
-	fmt.Fprintf(&b, "%s: %s\n", clean(kind), clean(t.Reason))
+	b.WriteString(clean(kind))
+	if t.Reason != "" {
+		b.WriteString(": " + clean(t.Reason))
+	}
+	b.WriteByte('\n')
 	fmt.Fprintf(&b, "%-16s %-16s %s\n", "ChildRBP", "RetAddr", "Call Site")
 	warned := false
 	for i := range t.Frames {

@@ -65,24 +65,22 @@ func mayHavePrefix(line string) bool {
 // anchors begin lines of traces, or lines before them. What stands in front of one is
 // in front of the lines that follow too.
 var anchors = [...]string{
-	"Call Trace:", "Call trace:", "------------[ cut here", "BUG: ", "WARNING: ", "Kernel panic - not syncing",
+	"Call Trace:", "Call trace:", "------------[ cut here", "BUG: ", "watchdog: BUG: ", "rcu: INFO: ", "WARNING: ", "Kernel panic - not syncing",
 	"Unable to handle kernel ", "Internal error: ", "goroutine ", "panic: ", "fatal error: ", "call trace:",
 	"#0  ", "# Child-SP", "Child-SP ", "ChildEBP ",
 }
 
-// anchorAt returns where in the line one of the anchors is, or -1.
+// anchorAt returns where in the line the first of the anchors is, or -1.
 func anchorAt(line string) int {
 	head := line[:min(len(line), maxPrefix+len("Kernel panic - not syncing"))]
+	first := -1
 	for _, a := range anchors {
 		i := strings.Index(head, a)
-		switch {
-		case i < 0:
-		case a == "goroutine " && !goHead().MatchString(line[i:]):
-		default:
-			return i
+		if i >= 0 && (first < 0 || i < first) && (a != "goroutine " || goHead().MatchString(line[i:])) {
+			first = i
 		}
 	}
-	return -1
+	return first
 }
 
 // withoutShape returns the line behind a prefix that is none of the known ones: of the

@@ -39,6 +39,19 @@ func TestPrefixLearnt(t *testing.T) {
 	}
 }
 
+// TestAnchor: the words of a line that says why are no prefix of its own.
+func TestAnchor(t *testing.T) {
+	for line, want := range map[string]int{
+		"watchdog: BUG: soft lockup - CPU#0": 0, "x: watchdog: BUG: soft lockup": 3, "BUG: KASAN: WARNING: x": 0, "no trace": -1,
+		"rcu: INFO: rcu_preempt detected stalls": 0, "a goroutine 1 is here": -1, "a: goroutine 1 [running]:": 3,
+		strings.Repeat("x", 200) + " BUG: far": -1,
+	} {
+		if got := anchorAt(line); got != want {
+			t.Errorf("%q: %d; want %d", line, got, want)
+		}
+	}
+}
+
 // TestShapeEnd: the end of a prefix is found behind another of its shape.
 func TestShapeEnd(t *testing.T) {
 	for _, tt := range []struct{ prefix, line, rest string }{
