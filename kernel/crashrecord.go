@@ -5,6 +5,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/fs"
+	"github.com/zeroframe/zeroframe/kernel/netconsole"
 	"github.com/zeroframe/zeroframe/kernel/record"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -61,12 +62,40 @@ func writeRecord(try int) {
 		endRecording()
 	}
 	record.Next(record.Console)
-	n := min(console.TailLen(), record.Room())
+	n := min(console.TailLen(), record.Room()-sentBytes)
 	for i := console.TailLen() - n; i < console.TailLen(); i++ {
 		record.Byte(console.Tail(i))
 	}
+	if boot, seq := netconsole.Sent(); seq != 0 {
+		record.Next(record.Sent)
+		for shift := 0; shift < 64; shift += 8 {
+			record.Byte(byte(boot >> uint(shift)))
+		}
+		for shift := 0; shift < 32; shift += 8 {
+			record.Byte(byte(seq >> uint(shift)))
+		}
+	}
 	record.Finish()
 	amd64.WriteBackCaches()
+}
+
+// sentBytes is the length of record.Sent: the number of the boot and that of the trace, the
+// lowest byte first.
+const sentBytes = 8 + 4
+
+// sentBefore returns these of the death that the record is of, 0 if its trace was not sent.
+func sentBefore() (boot uint64, seq uint32) {
+	b := record.Bytes(record.Sent)
+	if len(b) != sentBytes {
+		return 0, 0
+	}
+	for i := range 8 {
+		boot |= uint64(b[i]) << (8 * uint(i))
+	}
+	for i := range 4 {
+		seq |= uint32(b[8+i]) << (8 * uint(i))
+	}
+	return boot, seq
 }
 
 // endRecording makes the writer write to the wire again.
@@ -100,19 +129,34 @@ func tellRecord() {
 		console.Bytes(record.Bytes(record.Reason))
 		console.String("\n")
 		if lines := record.Bytes(record.Trace); len(lines) > 0 {
-			console.String(tracer.Tag + "previous ")
-			console.Dec(uint64(record.Generation()))
-			console.String("\n")
-			for _, b := range lines {
-				console.Trace(b)
-			}
-			console.FreshLine()
+			tellTrace(lines)
 		}
 		tellConsole(record.Bytes(record.Console))
 	default:
 		return
 	}
 	record.Tell()
+}
+
+// tellTrace tells the trace. By network it goes as a trace does, and under the number that it
+// had then: who has got it knows it, and who has not got it, since no card was up or the
+// receiver was away, gets it now.
+func tellTrace(lines []byte) {
+	var line text
+	line.str(tracer.Tag + "previous ")
+	line.dec(uint64(record.Generation()))
+	line.str("\r\n")
+	netconsole.Begin(1)
+	for _, b := range line.b[:line.n] {
+		wire(b)
+	}
+	for _, b := range lines {
+		wire(b)
+	}
+	console.FreshLine()
+	if netconsole.End() {
+		netconsole.SendAs(sentBefore())
+	}
 }
 
 // tellLines is how many lines of the console's tail are told; all of it is in the file.

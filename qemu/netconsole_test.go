@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -261,6 +262,61 @@ func TestNetconsoleComplaints(t *testing.T) {
 			}
 			if !strings.Contains(serial, tt.says) {
 				t.Errorf("the serial port has\n%s\nwant %q", serial, tt.says)
+			}
+		})
+	}
+}
+
+// TestPreviousByNetwork: the trace of the boot before leaves by network as a trace does: under
+// the number that it had then, so that nobody counts it twice, or, if it had not been sent,
+// under one of this boot.
+func TestPreviousByNetwork(t *testing.T) {
+	for _, tt := range []struct {
+		kind string
+		sent bool // when it died
+	}{{"early.nil-write", true}, {"early.network", false}} {
+		t.Run(tt.kind, func(t *testing.T) {
+			t.Parallel()
+			path, symbols := lab(t, image.AllLoaders)
+			r := receive(t)
+			res, err, serial := boot(t, Config{Kernel: path, Net: "virtio", Reboots: 1},
+				"crash="+tt.kind+" panic=reset crash.then=none "+r.option())
+			if err != nil || res.Outcome != Exited || res.Program != 0 {
+				t.Fatalf("the machine: %v, status %d, %v; want status 0 of a second boot", res.Outcome, res.Program, err)
+			}
+			var whole []string
+			var parts []datagram.Part
+			open := reassemble.Trace{}
+			for _, b := range r.all(t) {
+				p, why := datagram.Parse(b)
+				if why != datagram.None {
+					continue
+				}
+				if n := len(parts); n > 0 && string(p.Build) != string(parts[n-1].Build) {
+					open = reassemble.Trace{}
+				}
+				parts = append(parts, p)
+				if _, err := open.Add(p); err != nil {
+					t.Fatal(err)
+				}
+				// (Some pieces are more than it takes.)
+				if b, _ := open.Bytes(); b != nil && !slices.Contains(whole, string(b)) {
+					whole = append(whole, string(b))
+				}
+			}
+			want := 1
+			if tt.sent {
+				want = 2
+			}
+			if len(whole) != want || !strings.HasPrefix(whole[len(whole)-1], "zf1 previous 1\r\n") {
+				t.Fatalf("%d traces arrived: %q; want %d, the last one of the boot before", len(whole), whole, want)
+			}
+			first, last := parts[0], parts[len(parts)-1]
+			if string(last.Build) != "" || last.Seq != 1 || tt.sent && (last.Boot != first.Boot || string(first.Build) != symbols.BuildID()) {
+				t.Errorf("trace %d of boot %x of build %q came after %d of boot %x", last.Seq, last.Boot, last.Build, first.Seq, first.Boot)
+			}
+			if !strings.Contains(serial, whole[len(whole)-1]) {
+				t.Errorf("the serial port has\n%s\nand not what arrived:\n%s", serial, whole[len(whole)-1])
 			}
 		})
 	}

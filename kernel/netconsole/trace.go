@@ -62,7 +62,34 @@ func End() bool {
 // Send sends the trace, and behind it the line that it interrupted. Kernel context.
 func Send() {
 	trace.seq++
-	p := datagram.Part{Build: state.build[:state.nBuild], Boot: state.boot, Seq: trace.seq, Cut: trace.cut}
+	sendAs(state.build[:state.nBuild], state.boot, trace.seq)
+}
+
+// SendAs is Send for a trace that another boot has left, under the number that it had there;
+// without one, seq being 0, it gets one of this boot. The trace says itself of which build it
+// is. Early and kernel context.
+func SendAs(boot uint64, seq uint32) {
+	if seq == 0 {
+		trace.seq++
+		boot, seq = state.boot, trace.seq
+	}
+	sendAs(nil, boot, seq)
+}
+
+// Sent returns the number of this boot and that of its latest trace that was sent, or is kept
+// and will be; seq is 0 if there is none. Kernel context.
+func Sent() (boot uint64, seq uint32) {
+	switch {
+	case !state.ready:
+		return 0, 0
+	case state.capturing:
+		return state.boot, trace.seq + 1
+	}
+	return state.boot, trace.seq
+}
+
+func sendAs(build []byte, boot uint64, seq uint32) {
+	p := datagram.Part{Build: build, Boot: boot, Seq: seq, Cut: trace.cut}
 	kept := trace.kept[:trace.n]
 	_, pieces, parity := datagram.Plan(len(kept))
 	for i := 0; i < pieces+parity && !state.broken; i++ {

@@ -20,6 +20,7 @@ const (
 	Reason  Part = iota // why it died, in words
 	Trace               // the lines of the trace
 	Console             // the last bytes of the console before the trace
+	Sent                // under which number the trace has left by network
 	numParts
 )
 
@@ -29,7 +30,6 @@ type header struct {
 	crc        uint32 // of the header, with this field 0, and of all parts
 	generation uint32 // deaths recorded since this RAM was blank
 	length     [numParts]uint32
-	_          uint32
 }
 
 const (

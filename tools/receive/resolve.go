@@ -159,7 +159,8 @@ func (s *resolver) onTrace(t *trace.Trace) {
 		Kind: t.Kind, Reason: t.Reason, Context: t.Context, BuildID: t.BuildID, Thread: t.Thread,
 		Host: a.Machine, Address: a.Addr.String(), Time: a.Time,
 		Functions: crash.Functions(t),
-		Fatal:     t.Fatal(), Damaged: t.Damaged,
+		// What a boot before has left in RAM has ended that one.
+		Fatal: t.Fatal() || t.Previous > 0, Damaged: t.Damaged,
 	}
 	if c.Kind == "" {
 		c.Kind = tracer.KindTrace.String()
