@@ -1,8 +1,8 @@
 package main
 
 // README.md and CONTRIBUTING.md name commands, flags, options of the kernel, targets of
-// the Makefile and folders. Each must be there, and of the options, the targets and the
-// folders each must be named.
+// the Makefile, folders and headings. Each must be there, and of the options, the targets
+// and the folders each must be named.
 
 import (
 	"go/ast"
@@ -226,6 +226,30 @@ func TestDocumentedFolders(t *testing.T) {
 		for _, m := range regexp.MustCompile("`(?:\\./)?((?:arch|boot|kernel|tracer|tools|qemu)/[a-z0-9_/.]*)`").FindAllStringSubmatch(document(t, name), -1) {
 			if _, err := os.Stat(filepath.Join("..", "..", m[1])); err != nil {
 				t.Errorf("%s names %s: %v", name, m[1], err)
+			}
+		}
+	}
+}
+
+// TestDocumentedLinks: a link within a document leads to one of its headings, and a
+// link to a file to one that is there.
+func TestDocumentedLinks(t *testing.T) {
+	for _, name := range []string{"README.md", "CONTRIBUTING.md"} {
+		text := document(t, name)
+		anchors := map[string]bool{}
+		for _, m := range regexp.MustCompile("(?m)^#+ (.*)$").FindAllStringSubmatch(text, -1) {
+			anchor := strings.NewReplacer(" ", "-", "`", "", ",", "").Replace(strings.ToLower(m[1]))
+			anchors["#"+anchor] = true
+		}
+		for _, m := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
+			if strings.HasPrefix(m[1], "#") {
+				if !anchors[m[1]] {
+					t.Errorf("%s has no heading for the link %s", name, m[1])
+				}
+				continue
+			}
+			if _, err := os.Stat(filepath.Join("..", "..", m[1])); err != nil && !strings.Contains(m[1], "://") {
+				t.Errorf("%s links to %s: %v", name, m[1], err)
 			}
 		}
 	}
