@@ -98,6 +98,7 @@ func (x *unitIndex) sort() {
 func (d *dwarfData) readAranges() {
 	var buf []byte
 	b := d.aranges.bytes(&buf, 0, d.aranges.size)
+	d.index.ranges = make([]unitRange, 0, len(b)/16) // there are hardly fewer
 	c := cursor{b: b, big: d.file.big()}
 	for c.at < len(b) && !c.bad {
 		start := c.at
