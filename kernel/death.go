@@ -162,6 +162,8 @@ func (d *death) describe(first bool) {
 		r.str("divide error")
 	case amd64.VectorUD:
 		r.str("invalid opcode")
+	case amd64.VectorNM:
+		r.str("FPU not available: CR0.TS or CR0.EM was set")
 	case amd64.VectorDF:
 		r.str("double fault")
 	case amd64.VectorMC:

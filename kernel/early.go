@@ -85,6 +85,10 @@ func early() {
 	if wrong := mm.Init(info.Regions(), image.segments[:image.n], image.end); wrong != "" {
 		Panic(wrong)
 	}
+	lo, hi := amd64.TablePages()
+	if mm.ReadOnly(lo, hi) {
+		amd64.LockTables()
+	}
 	mapScreen()
 	guardStacks()
 	watchStacks()

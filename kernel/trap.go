@@ -34,6 +34,10 @@ func trap(f *amd64.TrapFrame) {
 			f.Resume(resume)
 			return
 		}
+	case amd64.VectorNM, amd64.VectorUD:
+		if f.Repaired() {
+			return
+		}
 	case amd64.VectorNMI:
 		ask(tracer.KindNMI, f, "NMI")
 		return

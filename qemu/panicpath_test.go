@@ -56,6 +56,42 @@ func TestThreadsDamaged(t *testing.T) {
 	}
 }
 
+// TestTablesDamaged: who writes over what the CPU needs in order to deliver a trap is told,
+// as the write does not happen; without it, the next trap would be the machine's end.
+func TestTablesDamaged(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"gdt", "idt", "tss"} {
+		serial, all := damaged(t, Config{}, "", mode)
+		if len(all) != 1 || !strings.HasPrefix(all[0].Reason, "fatal error: fault") || !all[0].Complete || all[0].Damaged ||
+			!strings.HasSuffix(all[0].chain(), " runtime.sigpanic main.zero main.main runtime.main runtime.goexit") {
+			t.Errorf("%s: %d traces; the serial port: %q", mode, len(all), serial)
+		}
+	}
+}
+
+// TestFPUTakenAway: the FPU's instructions of the entry code itself fault, as a program
+// has taken the FPU away. The fault that comes next has its trace.
+func TestFPUTakenAway(t *testing.T) {
+	t.Parallel()
+	for _, cpu := range []string{"", "max"} {
+		for mode, function := range map[string]string{"task-switched": "main.taskSwitched", "no-sse": "main.noSSE"} {
+			serial, all := damaged(t, Config{CPU: cpu}, "", mode)
+			if len(all) != 1 || !strings.HasPrefix(all[0].Reason, nilMemory) || !all[0].Complete || all[0].Damaged ||
+				!strings.HasSuffix(all[0].chain(), " runtime.sigpanic "+function+" main.main runtime.main runtime.goexit") {
+				t.Errorf("%s, CPU %q: %d traces; the serial port: %q", mode, cpu, len(all), serial)
+			}
+		}
+	}
+}
+
+// TestMuted: what says that the serial port is to be silent has been written over.
+func TestMuted(t *testing.T) {
+	t.Parallel()
+	if serial, all := damaged(t, Config{}, "", "mute"); len(all) != 1 || !strings.HasPrefix(all[0].Reason, nilMemory) || !all[0].Complete {
+		t.Errorf("%d traces; the serial port: %q", len(all), serial)
+	}
+}
+
 // TestAsleep: the goroutines that are listed behind a death do not take its place, neither at
 // the monitor's prompt nor in the record.
 func TestAsleep(t *testing.T) {

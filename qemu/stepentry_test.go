@@ -83,10 +83,12 @@ func TestEveryEntryInstruction(t *testing.T) {
 					}
 				}
 			}
+			// arch/amd64.tables: a page of gates, and 40 bytes of segments.
+			tss := (entryOf(t, path, module+"arch/amd64.tableRoom")+4095)&^4095 + 4096 + 40
 			dir := t.TempDir()
 			socket, script := filepath.Join(dir, "gdb"), filepath.Join(dir, "entry.py")
 			text := fmt.Sprintf(entryScript, entryOf(t, path, module+"kernel/crashlab/golab.stepEntryB"), entryOf(t, path, module+"arch/amd64.userFS"),
-				entryOf(t, path, module+"kernel/crashlab/golab.stepFS"), entryOf(t, path, module+"arch/amd64.nmiOff"), entryOf(t, path, module+"arch/amd64.tss"), entryOf(t, path, module+"kernel/crashlab/golab.stepDone"), strings.Join(list, ", "))
+				entryOf(t, path, module+"kernel/crashlab/golab.stepFS"), entryOf(t, path, module+"arch/amd64.nmiOff"), tss, entryOf(t, path, module+"kernel/crashlab/golab.stepDone"), strings.Join(list, ", "))
 			if err := os.WriteFile(script, []byte(text), 0o666); err != nil {
 				t.Fatal(err)
 			}

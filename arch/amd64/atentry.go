@@ -31,9 +31,9 @@ type Interrupted struct {
 // EntryBounds bounds the code of which AtEntry knows: lo <= pc < hi.
 func EntryBounds() (lo, hi uintptr) {
 	enter, _, hi1 := entryCode()
-	vectors, entry, _, _, nmi := entryAddrs()
+	vectors, entry, _, _, _, fpu := entryAddrs()
 	stackLo, stackHi := onStackCode()
-	return min(enter, entry, vectors, stackLo), max(hi1, nmi+nmiEntrySize, vectors+256*vectorStub, stackHi)
+	return min(enter, entry, vectors, stackLo), max(hi1, fpu+fpuEntrySize, vectors+256*vectorStub, stackHi)
 }
 
 // Lengths of functions of trap_amd64.s in bytes, and of their parts.
@@ -45,6 +45,8 @@ const (
 	trapReturnSize = 17
 	nmiEntrySize   = 26
 	nmiEntryLast   = 24
+	fpuEntrySize   = 32
+	fpuEntryLast   = 27
 )
 
 // AtEntry tells how a walk passes an exact pc, with these values of RSP, RBP, RAX and RCX
@@ -52,7 +54,7 @@ const (
 // Kernel context.
 func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	enter, resume, end := entryCode()
-	vectors, entry, leave, ret, nmi := entryAddrs()
+	vectors, entry, leave, ret, nmi, fpu := entryAddrs()
 	stackLo, stackHi := onStackCode()
 	switch {
 	case pc-enter < resume-enter:
@@ -122,6 +124,10 @@ func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i 
 		return pushed(sp+16, bp, load)
 	case pc == nmi+nmiEntryLast:
 		return pushed(sp, bp, load)
+	case pc == fpu, pc == fpu+fpuEntryLast:
+		return pushed(sp+16, bp, load)
+	case pc-fpu < fpuEntryLast:
+		return pushed(sp+24, bp, load)
 	case pc-stackLo < stackHi-stackLo:
 		// The record lies above 16 bytes, while SP is on the new stack.
 		if mark, ok := load(sp + 16 + 8); !ok || mark != TrapMark {
@@ -170,6 +176,6 @@ func gate(i Interrupted, rip, bp uintptr, load func(uintptr) (uintptr, bool)) (I
 // after it has been set back.
 func inEntry(pc uintptr) bool {
 	enter, _, end := entryCode()
-	vectors, entry, _, _, nmi := entryAddrs()
-	return pc-enter < end-enter || pc-entry < nmi+nmiEntrySize-entry || pc-vectors < 256*vectorStub
+	vectors, entry, _, _, _, fpu := entryAddrs()
+	return pc-enter < end-enter || pc-entry < fpu+fpuEntrySize-entry || pc-vectors < 256*vectorStub
 }

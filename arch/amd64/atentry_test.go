@@ -30,7 +30,7 @@ func trapped() words {
 }
 
 func TestAtEntry(t *testing.T) {
-	vectors, entry, leave, ret, nmi := entryAddrs()
+	vectors, entry, leave, ret, nmi, fpu := entryAddrs()
 	irq, pf := vectors+32*vectorStub, vectors+14*vectorStub
 	for _, tt := range []struct {
 		name   string
@@ -62,6 +62,10 @@ func TestAtEntry(t *testing.T) {
 		{"nmiEntry, dropping", nmi + 20, ripAt - 16, EntryBare, atTrap},
 		{"nmiEntry, IRETQ", nmi + 24, ripAt, EntryBare, atTrap},
 		{"behind nmiEntry", nmi + nmiEntrySize, ripAt, NoEntry, 0},
+		{"fpuEntry", fpu, ripAt - 16, EntryBare, atTrap},
+		{"fpuEntry, AX pushed", fpu + 1, ripAt - 24, EntryBare, atTrap},
+		{"fpuEntry, AX popped", fpu + fpuEntryLast, ripAt - 16, EntryBare, atTrap},
+		{"behind fpuEntry", fpu + fpuEntrySize, ripAt, NoEntry, 0},
 	} {
 		bp := uintptr(wasBP)
 		if tt.pc == leave {

@@ -39,7 +39,7 @@ func InitFPU() {
 	if _, _, ecx, _ := CPUID(1, 0); ecx&hasXSAVE == 0 {
 		return
 	}
-	WriteCR4(ReadCR4() | cr4OSXSAVE)
+	setCR4(cr4OSXSAVE)
 	have, _, _, _ := CPUID(0xd, 0)
 	mask := uint32(xstateX87 | xstateSSE)
 	if have&xstateAVX != 0 {
@@ -56,6 +56,30 @@ func InitFPU() {
 		_, size, _, _ = CPUID(0xd, 0)
 	}
 	xsaveMask, xsaveSize = mask, size
+}
+
+// rightCR4 is what CR4 has to be: without it, or with CR0.TS or CR0.EM, the entry code's
+// own use of the FPU would fault, again and again. fpuEntry puts them right.
+var rightCR4 uint64
+
+// setCR4 sets bits of CR4, for good.
+func setCR4(bits uint64) {
+	rightCR4 = ReadCR4() | bits
+	WriteCR4(rightCR4)
+}
+
+// repairs counts the faults after which Repaired let the code go on.
+var repairs uint32
+
+// Repaired reports whether the fault f (#NM, #UD) is over: the code may go on, as a control
+// register was what was wrong with it, and is no more. Kernel context.
+func (f *TrapFrame) Repaired() bool {
+	const enough = 16 // it may be something else
+	if repairs == enough || f.Vector == VectorUD && !inEntry(f.RIP) || !f.InKernel() {
+		return false
+	}
+	repairs++
+	return true
 }
 
 // FPUSize returns the bytes that a save area takes.

@@ -62,7 +62,7 @@ func SetSyscallHandler(f func(*TrapFrame), lo, top uintptr) {
 	WriteMSR(MSREFER, ReadMSR(MSREFER)|eferSyscall)
 	if max, _, _, _ := CPUID(0, 0); max >= cpuidStructured {
 		if _, ebx, _, _ := CPUID(cpuidStructured, 0); ebx&cpuidFSGSBASE != 0 {
-			WriteCR4(ReadCR4() | cr4FSGSBASE)
+			setCR4(cr4FSGSBASE)
 			hasFSGSBASE = 1
 		}
 	}

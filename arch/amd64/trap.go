@@ -52,6 +52,7 @@ const (
 	VectorNMI = 2  // non-maskable interrupt
 	VectorBP  = 3  // breakpoint
 	VectorUD  = 6  // invalid opcode
+	VectorNM  = 7  // FPU not available
 	VectorDF  = 8  // double fault
 	VectorSS  = 12 // stack fault
 	VectorGP  = 13 // general protection
@@ -71,7 +72,7 @@ const (
 	ISTDouble    = 4 // #DF
 	ISTNMI       = 5 // NMI
 	ISTMachine   = 6 // #MC
-	ISTDebug     = 7 // #DB and #BP: a breakpoint may stand in any handler
+	ISTDebug     = 7 // #DB and #BP: a breakpoint may stand in any handler; #NM, as the FPU
 	NumIST       = 8 // slot 0 means "the current stack" and is not used
 )
 
@@ -86,7 +87,7 @@ func ISTOf(vector int) int {
 		return ISTNMI
 	case vector == VectorMC:
 		return ISTMachine
-	case vector == VectorDB || vector == VectorBP:
+	case vector == VectorDB || vector == VectorBP || vector == VectorNM:
 		return ISTDebug
 	case vector >= VectorIRQ:
 		return ISTInterrupt
@@ -125,7 +126,7 @@ func DropNMI(on bool) {
 // DroppedNMIs returns how many NMIs have been dropped since boot.
 func DroppedNMIs() uint32 { return nmiDropped }
 
-func entryAddrs() (vectors, entry, leave, ret, nmi uintptr)
+func entryAddrs() (vectors, entry, leave, ret, nmi, fpu uintptr)
 
 // errorCodes has bit v set if the CPU pushes an error code for exception v (SDM
 // Vol. 3A, table 6-1): #DF, #TS, #NP, #SS, #GP, #PF, #AC, #CP, #VC, #SX.

@@ -189,8 +189,30 @@ drop:
 	ADDQ	$16, SP			// vector, error
 	IRETQ
 
-// func entryAddrs() (vectors, entry, leave, ret, nmi uintptr)
-TEXT ·entryAddrs(SB), NOSPLIT|NOFRAME, $0-40
+// func fpuEntry()
+//
+// #UD and #NM may come from the entry code itself, if somebody has changed a control
+// register: the FPU's instructions below would make them again. They are put right first.
+//
+//	+0	50			PUSHQ AX
+//	...
+//	+26	58			POPQ AX
+//	+27	E9 rel32		JMP
+TEXT ·fpuEntry(SB), NOSPLIT|NOFRAME, $0
+	PUSHQ	AX
+	MOVQ	·rightCR4(SB), AX
+	TESTQ	AX, AX
+	JEQ	cr0			// not known yet
+	MOVQ	AX, CR4
+cr0:
+	MOVQ	CR0, AX
+	ANDQ	$~(1<<2 | 1<<3), AX	// EM, TS
+	MOVQ	AX, CR0
+	POPQ	AX
+	JMP	·trapEntry(SB)
+
+// func entryAddrs() (vectors, entry, leave, ret, nmi, fpu uintptr)
+TEXT ·entryAddrs(SB), NOSPLIT|NOFRAME, $0-48
 	LEAQ	·vectors(SB), AX
 	MOVQ	AX, vectors+0(FP)
 	LEAQ	·trapEntry(SB), AX
@@ -201,4 +223,6 @@ TEXT ·entryAddrs(SB), NOSPLIT|NOFRAME, $0-40
 	MOVQ	AX, ret+24(FP)
 	LEAQ	·nmiEntry(SB), AX
 	MOVQ	AX, nmi+32(FP)
+	LEAQ	·fpuEntry(SB), AX
+	MOVQ	AX, fpu+40(FP)
 	RET

@@ -12,7 +12,7 @@ func TestVectorStubs(t *testing.T) {
 	// Vectors whose error code the CPU pushes (SDM Vol. 3A, table 6-1; APM Vol.
 	// 2, 8.4): #DF #TS #NP #SS #GP #PF #AC #CP #VC #SX.
 	withCode := map[int]bool{8: true, 10: true, 11: true, 12: true, 13: true, 14: true, 17: true, 21: true, 29: true, 30: true}
-	base, entry, leave, ret, nmi := entryAddrs()
+	base, entry, leave, ret, nmi, fpu := entryAddrs()
 	code := unsafe.Slice((*byte)(Pointer(base)), 256*vectorStub)
 	targets := map[uintptr][]int{}
 	for v := 0; v < 256; v++ {
@@ -33,8 +33,8 @@ func TestVectorStubs(t *testing.T) {
 		target := next + uintptr(int64(int32(binary.LittleEndian.Uint32(s[6:]))))
 		targets[target] = append(targets[target], v)
 	}
-	if len(targets) != 2 || len(targets[entry]) != 255 {
-		t.Errorf("the stubs jump to %d places, %d to trapEntry; want 2, 255", len(targets), len(targets[entry]))
+	if len(targets) != 3 || len(targets[entry]) != 253 || len(targets[fpu]) != 2 {
+		t.Errorf("the stubs jump to %d places, %d to trapEntry; want 3, 253", len(targets), len(targets[entry]))
 	}
 	// The lengths of instructions that AtEntry counts on.
 	for _, tt := range []struct {
@@ -46,6 +46,7 @@ func TestVectorStubs(t *testing.T) {
 		{"trapLeave", leave, "\x5d\x48\x83\xc4\x18\x48\xcf"},
 		{"trapReturn", ret, "\x5d\x48\x83\xc4\x18\x48\x83\x6c\x24\x18\x08\x48\x8b\x64\x24\x18\xc3"},
 		{"nmiEntry", nmi, "\x83\x3d....\x00\x75\x05\xe9....\xff\x05....\x48\x83\xc4\x10\x48\xcf"},
+		{"fpuEntry", fpu, "\x50\x48\x8b\x05....\x48\x85\xc0\x74\x03\x0f\x22\xe0\x0f\x20\xc0\x48\x83\xe0\xf3\x0f\x22\xc0\x58\xe9"},
 	} {
 		for i, b := range unsafe.Slice((*byte)(Pointer(tt.addr)), len(tt.code)) {
 			if tt.code[i] != '.' && b != tt.code[i] {

@@ -13,8 +13,9 @@
 //	68 nn 00 00 00  PUSHQ $vector
 //	E9 rel32        JMP ·trapEntry(SB)
 
-// V is a vector without error code, E one with it.
+// V is a vector without error code, E one with it, F one that the FPU may have made.
 #define V(n) BYTE $0x6a; BYTE $0; BYTE $0x68; LONG $(n); JMP ·trapEntry(SB)
+#define F(n) BYTE $0x6a; BYTE $0; BYTE $0x68; LONG $(n); JMP ·fpuEntry(SB)
 #define E(n) BYTE $0x68; LONG $(n); JMP ·trapEntry(SB); BYTE $0x90; BYTE $0x90
 
 #define V8(n) V(n+0); V(n+1); V(n+2); V(n+3); V(n+4); V(n+5); V(n+6); V(n+7)
@@ -23,7 +24,7 @@
 TEXT ·vectors(SB), NOSPLIT|NOFRAME, $0
 	V(0); V(1)
 	BYTE $0x6a; BYTE $0; BYTE $0x68; LONG $2; JMP ·nmiEntry(SB)
-	V(3); V(4); V(5); V(6); V(7)
+	V(3); V(4); V(5); F(6); F(7)
 	E(8); V(9); E(10); E(11); E(12); E(13); E(14); V(15)
 	V(16); E(17); V(18); V(19); V(20); E(21); V(22); V(23)
 	V(24); V(25); V(26); V(27); V(28); E(29); E(30); V(31)

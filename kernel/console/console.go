@@ -13,8 +13,8 @@ import (
 
 var (
 	com1     = UART{Base: 0x3f8}
-	midway   bool // the last byte was no line feed, sent or not
-	silent   bool // nothing goes to COM1, although it is there
+	midway   bool   // the last byte was no line feed, sent or not
+	speech   uint32 // if it is mute, nothing goes to COM1, although it is there
 	onScreen bool
 	inRaw    bool // Raw has begun a line, and FreshLine has not ended it
 )
@@ -28,7 +28,15 @@ func Present() bool { return com1.Present() }
 
 // Use says where the text goes from now on: to COM1, to the screen (package screen), to
 // both. COM1 is read in any case. Early context.
-func Use(serial, onto bool) { silent, onScreen = !serial, onto }
+func Use(serial, onto bool) {
+	speech, onScreen = 0, onto
+	if !serial {
+		speech = mute
+	}
+}
+
+// mute is a value that nobody writes by mistake: a death that has damaged it is told.
+const mute = 0x6574756d
 
 // OnScreen reports whether the text goes to the screen. Any context.
 func OnScreen() bool { return onScreen }
@@ -45,7 +53,7 @@ func Byte(b byte) {
 func Trace(b byte) {
 	midway = b != '\n'
 	keepTail(b)
-	if !silent {
+	if speech != mute {
 		com1.Send(b)
 	}
 	tapped(b)

@@ -223,6 +223,20 @@ func Unmap(addr uintptr) bool {
 	return true
 }
 
+// ReadOnly takes the right to write from the pages of lo <= address < hi. It returns false
+// if one of them is not mapped by itself. Early and kernel context.
+func ReadOnly(lo, hi uintptr) bool {
+	for a := lo; a < hi; a += amd64.PageSize {
+		e := entry(a)
+		if e == 0 {
+			return false
+		}
+		*at(e) &^= amd64.PTEWrite
+		amd64.Invlpg(a)
+	}
+	return true
+}
+
 // unmapReserved removes what is mapped in lo <= address < hi.
 func unmapReserved(lo, hi uintptr) {
 	for lo < hi && !problem {

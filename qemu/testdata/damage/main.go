@@ -4,7 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
-	_ "unsafe" // for linkname
+	"unsafe"
 )
 
 //go:linkname vga github.com/zeroframe/zeroframe/kernel/screen.vga
@@ -27,6 +27,21 @@ func main() {
 	case "threads-wild":
 		threads[1] = 1 << 63
 		os.Getwd()
+	case "gdt":
+		zero(gdt() + 8)
+	case "idt":
+		zero(idt() + 14*16)
+	case "tss":
+		g := gdt() + 3*8
+		low := *(*uint64)(at(g))
+		zero(uintptr(low>>16&0xffffff|low>>56<<24) + 36)
+	case "task-switched":
+		taskSwitched()
+	case "no-sse":
+		noSSE()
+	case "mute":
+		mute = [2]uint64{0x0101010101010101, 0x0101010101010101}
+		load(nil)
 	case "asleep":
 		for range 3 {
 			go func() { select {} }()
@@ -34,3 +49,22 @@ func main() {
 		<-make(chan int)
 	}
 }
+
+//go:linkname mute github.com/zeroframe/zeroframe/kernel/console.midway
+var mute [2]uint64
+
+func at(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+
+//go:noinline
+func zero(a uintptr) { *(*uint64)(at(a)) = 0 }
+
+//go:noinline
+func load(p *int) int { return *p }
+
+// In assembly (cpu_amd64.s): where the CPU's tables are, and what takes its FPU away and
+// then reads through a nil pointer.
+
+func gdt() uintptr
+func idt() uintptr
+func taskSwitched()
+func noSSE()
