@@ -5,6 +5,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/linuxabi"
 	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/recordport"
 	"github.com/zeroframe/zeroframe/kernel/sched"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -16,6 +17,7 @@ import (
 // programExit is called for exit_group with the frame f.
 func programExit(f *amd64.TrapFrame, status int) {
 	if status == 0 || !calledByRuntime(f) {
+		recordport.CloseAll()
 		reportSyscalls()
 		sendResources("exit")
 		Exit(status)

@@ -61,3 +61,13 @@ func Close(n int) {
 	}
 	files[n].open = false
 }
+
+// CloseAll closes the files that are open: the program has ended, which closes them on
+// Linux, too. Kernel context.
+func CloseAll() {
+	for n := range files {
+		if files[n].open {
+			Close(n)
+		}
+	}
+}

@@ -75,6 +75,10 @@ func main() {
 		send(f, b)
 		f.Close()
 		fmt.Printf("%d bytes in %d us\n", n, time.Since(start).Microseconds())
+	case "open":
+		// A program may leave the closing of its files to its end.
+		send(begin("test.short"), data(3, 5))
+		send(begin("test.long"), data(4, 1000))
 	case "death":
 		fmt.Print("about to die")
 		send(begin("test.death"), data(1, 10_000))
