@@ -108,6 +108,9 @@ func ask(kind tracer.TraceKind, f *amd64.TrapFrame, reason string) {
 		listGoroutines(d.goroutine, false)
 		if !recordport.Busy() {
 			resource.Send("nmi")
+			sendProfile()
+			sendProbes()
+			recordport.Flush()
 		}
 	}
 }

@@ -90,7 +90,8 @@ func hexField(a uintptr) (v uintptr, ok bool) {
 // sendingProbes is set while the counts are sent: should that fault, the death sends none.
 var sendingProbes bool
 
-// sendProbes sends the counts, when the machine ends. Kernel context.
+// sendProbes sends the counts: when the machine ends, and after an NMI's trace. Kernel
+// context.
 func sendProbes() {
 	if !probe.On() || sendingProbes {
 		return

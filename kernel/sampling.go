@@ -206,7 +206,8 @@ func sampleBy(now uint64) uint64 {
 // sendingProfile is set while the profile is sent: should that fault, the death sends none.
 var sendingProfile bool
 
-// sendProfile sends the profile as a record, if there is one.
+// sendProfile sends the profile as a record, if there is one: when the machine ends, and
+// after an NMI's trace. Kernel context.
 func sendProfile() {
 	if !profile.Ready() || sendingProfile {
 		return

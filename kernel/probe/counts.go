@@ -18,7 +18,7 @@ const Buckets = 160
 // unwound, still open, or untimed and one of the former, which is not known then.
 type counts struct {
 	calls, returns, tails, unwound uint64
-	open                           uint64 // set by Write
+	open, gone                     uint64 // set by Write; gone: their goroutine has ended
 	untimed                        uint64 // calls for which there was no room
 	ticks, least, most             uint64 // of those that have been timed
 	timed                          uint64

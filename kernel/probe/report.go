@@ -49,7 +49,7 @@ func Write(w *stream.Writer, tscHz uint64) {
 		w.Uvarint(c.calls)
 		w.Uvarint(c.returns)
 		w.Uvarint(c.tails)
-		w.Uvarint(c.unwound)
+		w.Uvarint(c.unwound + c.gone)
 		w.Uvarint(c.open)
 		w.Uvarint(c.untimed)
 		w.Uvarint(c.timed)
@@ -76,19 +76,22 @@ func Write(w *stream.Writer, tscHz uint64) {
 func used(c *counts) bool { return c.calls|c.returns|c.tails != 0 }
 
 // countOpen sets how many calls of each function are open. Those of a goroutine that has
-// ended by runtime.Goexit are not.
+// ended by runtime.Goexit are not. It changes nothing else: an NMI may have interrupted
+// whoever does.
 func countOpen() {
 	for i := range numFuncs {
-		countsOf(i).open = 0
+		countsOf(i).open, countsOf(i).gone = 0, 0
 	}
 	for h := range uintptr(numHeads) {
 		for i := *headAt(h); i != 0; i = stackAt(i).next {
 			s := stackAt(i)
-			for s.top != 0 && ended(s) {
-				unwind(s)
-			}
+			over := ended(s)
 			for o := s.top; o != 0; o = openAt(o).outer {
-				countsOf(openAt(o).function).open++
+				if c := countsOf(openAt(o).function); over {
+					c.gone++
+				} else {
+					c.open++
+				}
 			}
 		}
 	}

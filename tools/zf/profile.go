@@ -160,7 +160,7 @@ type cpuProfile struct {
 
 func (c *cpuProfile) flags(fs *flag.FlagSet) {
 	fs.StringVar(&c.path, "cpuprofile", "", "profile the program, kernel included, and write `FILE` in pprof's\nformat when the machine ends: for zf profile and go tool pprof")
-	fs.IntVar(&c.hz, "profilerate", 0, "take so many samples in a second of running time (default 997)")
+	fs.IntVar(&c.hz, "profilerate", 0, "take `N` samples in a second of running time (default 997)")
 }
 
 // option returns the kernel's option for it, or "".
@@ -183,6 +183,15 @@ func (c *cpuProfile) wrong() string {
 		return fmt.Sprintf("-profilerate %d: want 1 to 100000", c.hz)
 	}
 	return ""
+}
+
+// end reports false, and says so, if the profile that was asked for has not come.
+func (c *cpuProfile) end(command string, stderr io.Writer) bool {
+	if c.path == "" || c.came {
+		return true
+	}
+	fmt.Fprintf(stderr, "%s: -cpuprofile: the target has sent no profile: it ends without a word, or what it says above is the reason\n", command)
+	return false
 }
 
 // take takes the profile out of the machine's records.

@@ -16,8 +16,6 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/initrd"
-	"github.com/zeroframe/zeroframe/tools/probe"
-	"github.com/zeroframe/zeroframe/tools/resource"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -58,10 +56,7 @@ type runFlags struct {
 	machine
 	build  image.BuildOptions
 	files  guestFiles
-	cpu    cpuProfile
-	probes probes
-	kept   keptSnapshots
-	heap   keptHeap
+	flight flight
 	target string
 }
 
@@ -105,9 +100,9 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer sym.Close()
 
 	var archive *initrd.Archive
-	if len(f.probes.patterns) > 0 {
+	if len(f.flight.probes.patterns) > 0 {
 		archive = new(initrd.Archive)
-		if err := f.probes.choose(sym, archive); err != nil {
+		if err := f.flight.choose(sym, archive); err != nil {
 			fmt.Fprintf(stderr, "zf run: %v\n", err)
 			return exitUsage
 		}
@@ -135,34 +130,9 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if f.quiet {
 		f.options = append(f.options, "report=off")
 	}
-	if o := f.cpu.option(); o != "" {
-		f.options = append(f.options, o)
-	}
-	f.cpu.take(f.records, sym, f.command, stderr)
-	if f.heap.path != "" {
-		f.options = append(f.options, "memprofile=on")
-		f.records.take(resource.HeapKind, func(data []byte) error { return f.heap.keep(sym, data) })
-		defer f.heap.end(f.command, stderr)
-	}
-	if f.kept.path != "" {
-		if _, ok := lastOption(f.append, "record"); !ok {
-			f.options = append(f.options, "record=all")
-		}
-		f.records.take(resource.Kind, func(data []byte) error { return f.kept.keep(sym, data) })
-		defer f.kept.end(f.command, stderr)
-	}
-	if archive == nil {
-		return f.boot(ctx, sym, stdin, stdout, stderr)
-	}
-	if _, ok := lastOption(f.append, "depot"); f.probes.stacks && !ok {
-		f.options = append(f.options, probeDepot)
-	}
-	f.records.take(probe.Kind, func(data []byte) error { return f.probes.take(data, sym) })
+	f.flight.arm(&f.machine, sym, stderr)
 	code := f.boot(ctx, sym, stdin, stdout, stderr)
-	if !f.probes.end(f.command, stdout, stderr) && code == exitOK {
-		code = exitUsage
-	}
-	return code
+	return f.flight.end(&f.machine, code, stdout, stderr)
 }
 
 // parse reads the command line. If there is nothing more to do, ok is false and
@@ -184,10 +154,7 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	f.view.flags(fs)
 	f.machine.flags(fs, 128)
 	f.files.flags(fs)
-	f.cpu.flags(fs)
-	f.probes.flags(fs)
-	fs.StringVar(&f.heap.path, "memprofile", "", "write the heap profile, as of the program's end or death, to `FILE`, for\ngo tool pprof and zf leaks; those before it are FILE.1 and so on")
-	fs.StringVar(&f.kept.path, "handles", "", "keep what the program has open, and who opened it, in `FILE`, for\nzf handles: each snapshot in FILE.1 and so on, the latest in FILE.\nThe kernel logs all (option record=all, unless -append has another)")
+	f.flight.flags(fs)
 	buildFlags(fs, &f.build)
 	if code, ok := parse(fs, args); !ok {
 		return code, false
@@ -201,15 +168,13 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	switch {
 	case f.qemu.Timeout < 0:
 		wrong = fmt.Sprintf("-timeout %v is negative; 0 means none", f.qemu.Timeout)
-	case f.cpu.wrong() != "":
-		wrong = f.cpu.wrong()
-	case f.probes.wrong() != "":
-		wrong = f.probes.wrong()
+	case f.flight.wrong() != "":
+		wrong = f.flight.wrong()
 	case f.qemu.Reboots < 0:
 		wrong = fmt.Sprintf("-reboots %d is negative", f.qemu.Reboots)
 	case f.qemu.UEFI && !f.isISO():
 		wrong = "-uefi boots ISO images; make one with zf iso"
-	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.files.any() || f.cpu.path != "" || f.kept.path != "" || f.heap.path != "" || len(f.probes.patterns) > 0):
+	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.files.any() || f.flight.any()):
 		wrong = f.target + " has its own command line, arguments and files; give them to zf iso"
 	}
 	if wrong != "" {
@@ -271,7 +236,7 @@ func (f *runFlags) image(ctx context.Context, stderr io.Writer) (path string, in
 	cleanup = func() { os.RemoveAll(tmp) }
 	f.build.Package = f.target
 	f.build.Net = f.hasAddress()
-	f.build.HeapProfile = f.heap.path != ""
+	f.build.HeapProfile = f.flight.heap.path != ""
 	f.build.Output = tmp
 	b, err := image.Build(ctx, f.build)
 	if err != nil {

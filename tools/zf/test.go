@@ -35,6 +35,9 @@ subfolders that are not packages, testdata folders of the folders above it, /etc
 with the user root, an empty /usr/bin, and /tmp with the test binary. -initrd
 and -files add more.
 
+-cpuprofile, -memprofile, -handles and -probe are those of zf run, for one
+package: the kernel records what its test binary does, its start too.
+
 Exit status: 0 all tests passed; 1 some failed; 2 wrong usage or a failed build;
 3 a machine failed (timeout, triple fault, QEMU missing).`
 
@@ -50,6 +53,7 @@ type testFlags struct {
 	machine
 	build   image.BuildOptions
 	files   guestFiles
+	flight  flight
 	timeout time.Duration
 	verbose bool
 	bench   string
@@ -69,6 +73,10 @@ func runTest(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	pkgs, err := image.TestPackages(ctx, f.build, patterns)
 	if err != nil {
 		return buildFailed("test", err, stderr)
+	}
+	if len(pkgs) > 1 && f.flight.any() {
+		fmt.Fprintln(stderr, "zf test: -cpuprofile, -memprofile, -handles and -probe are for one package at a time")
+		return exitUsage
 	}
 	for _, p := range pkgs {
 		code = max(code, f.test(ctx, p, stdout, stderr))
@@ -100,6 +108,7 @@ func (f *testFlags) parse(args []string, stderr io.Writer) (patterns []string, c
 	fs.DurationVar(&f.timeout, "timeout", 10*time.Minute, "end a package's tests after `TIME`; 0 means never")
 	f.machine.flags(fs, testMemory)
 	f.files.flags(fs)
+	f.flight.flags(fs)
 	buildFlags(fs, &f.build)
 	if code, ok := parse(fs, args); !ok {
 		return nil, code, false
@@ -110,6 +119,10 @@ func (f *testFlags) parse(args []string, stderr io.Writer) (patterns []string, c
 	}
 	if patterns = fs.Args(); len(patterns) == 0 {
 		patterns = []string{"."}
+	}
+	if wrong := f.flight.wrong(); wrong != "" {
+		fmt.Fprintf(stderr, "zf test: %s\n", wrong)
+		return nil, exitUsage, false
 	}
 	for _, p := range patterns {
 		if strings.HasPrefix(p, "-") {
@@ -167,6 +180,7 @@ func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout, stder
 		out, msg = io.MultiWriter(stdout, &output), stderr
 	}
 	started := time.Now()
+	f.flight.arm(m, sym, stderr)
 	code = m.boot(ctx, sym, nil, out, msg)
 	took := time.Since(started)
 	if code > exitMachine { // the test binary's own status
@@ -179,7 +193,7 @@ func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout, stder
 		}
 	}
 	fmt.Fprintln(stdout, testLine(p.ImportPath, code, took, output.Bytes()))
-	return code
+	return f.flight.end(m, code, stdout, stderr)
 }
 
 // testLine is the line that ends a package's tests, as go test writes it.
@@ -216,15 +230,21 @@ func (f *testFlags) prepare(ctx context.Context, p image.TestPackage, tmp string
 	if err := a.AddTree(b.Path, self, nil); err != nil {
 		return failed(err)
 	}
+	if sym, err = symbol.Open(b.Path); err != nil {
+		return failed(err)
+	}
+	if err := f.flight.choose(sym, a); err != nil {
+		sym.Close()
+		return failed(err)
+	}
 	archive, size, err := f.files.write(tmp, a)
 	if err != nil {
+		sym.Close()
 		return failed(err)
 	}
 	if need := needMiB(&b.Info, size); f.qemu.MemoryMiB < need {
+		sym.Close()
 		return failed(fmt.Errorf("too small RAM size: the test binary and its files need %d MiB, the machine has %d; give it a larger -m", need, f.qemu.MemoryMiB))
-	}
-	if sym, err = symbol.Open(b.Path); err != nil {
-		return failed(err)
 	}
 	c := f.machine
 	c.qemu.Kernel, c.qemu.Initrd = b.Path, archive
