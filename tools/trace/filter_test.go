@@ -301,6 +301,7 @@ func TestSanitize(t *testing.T) {
 		{"\xe4\xb8", `\xe4\xb8`},
 		{"\xc0\x9b\xed\xa0\x80", `\xc0\x9b\xed\xa0\x80`},
 		{"\ufffd", "\ufffd"},
+		{"a\u202eb\u2066c", `a\u202eb\u2066c`},
 	} {
 		for i := range len(tt.in) + 1 {
 			r := filter(t, Options{Sanitize: true}, []byte(tt.in[:i]), []byte(tt.in[i:]))

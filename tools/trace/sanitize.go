@@ -14,8 +14,19 @@ import (
 // needs line feed, carriage return, tab, and backspace for its line editing.
 func harmless(r rune) bool { return r == '\n' || r == '\r' || r == '\t' || r == '\b' }
 
-// control reports whether the character is of the sets C0 or C1, or DEL.
-func control(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }
+// control reports whether the character is of the sets C0 or C1, or DEL, or one that turns the
+// direction of what follows, so that a line reads as another.
+func control(r rune) bool {
+	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// appendControl appends a control character as it is shown.
+func appendControl(dst []byte, r rune) []byte {
+	if r >= 0x100 {
+		return fmt.Appendf(dst, `\u%04x`, r)
+	}
+	return fmt.Appendf(dst, `\x%02x`, r)
+}
 
 // sanitizer makes a stream of bytes safe to show. A character of several bytes
 // may come in pieces; held keeps the part that has come.
@@ -40,7 +51,7 @@ func (s *sanitizer) append(dst, p []byte) []byte {
 			// No UTF-8. In a terminal of 8 bits, 0x9b would begin a sequence.
 			dst = fmt.Appendf(dst, `\x%02x`, p[0])
 		case control(r) && !harmless(r):
-			dst = fmt.Appendf(dst, `\x%02x`, r)
+			dst = appendControl(dst, r)
 		default:
 			dst = append(dst, p[:n]...)
 		}
@@ -77,7 +88,7 @@ func cleanSlow(name string, from int) string {
 		case r == utf8.RuneError && n == 1:
 			b = fmt.Appendf(b, `\x%02x`, name[i])
 		case control(r):
-			b = fmt.Appendf(b, `\x%02x`, r)
+			b = appendControl(b, r)
 		default:
 			b = append(b, name[i:i+n]...)
 		}
@@ -104,7 +115,7 @@ func appendCleanSlow(line []byte) (b []byte) {
 		case r == utf8.RuneError && n == 1:
 			b = fmt.Appendf(b, `\x%02x`, line[0])
 		case control(r) && r != '\t':
-			b = fmt.Appendf(b, `\x%02x`, r)
+			b = appendControl(b, r)
 		default:
 			b = append(b, line[:n]...)
 		}

@@ -343,12 +343,12 @@ func sourceText(line []byte) string {
 		case r == utf8.RuneError && n == 1:
 			b = fmt.Appendf(b, `\x%02x`, line[0])
 			columns += 3
-		case control(r):
-			b = fmt.Appendf(b, `\x%02x`, r)
-			columns += 3
 		case unicode.Is(unicode.Cf, r): // some turn the direction of what follows
 			b = fmt.Appendf(b, `\u%04x`, r)
 			columns += 5
+		case control(r):
+			b = fmt.Appendf(b, `\x%02x`, r)
+			columns += 3
 		default:
 			b = append(b, line[:n]...)
 		}

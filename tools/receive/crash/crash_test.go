@@ -285,8 +285,8 @@ func TestDamagedStore(t *testing.T) {
 		if err == nil {
 			_, err = s.Add(crashes(0, 310), true)
 		}
-		if err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v; want an error that names the file", name, err)
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "move it away to begin anew") {
+			t.Errorf("%s: %v; want an error that names the file and what to do", name, err)
 		}
 	}
 }

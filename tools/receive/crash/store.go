@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -23,6 +24,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // Limits of a store.
@@ -138,8 +140,11 @@ func (s *Store) with(readOnly bool, f func(*bolt.DB) error) (err error) {
 		}
 	}()
 	db, err := bolt.Open(s.path, 0o600, &bolt.Options{Timeout: lockWait, ReadOnly: readOnly, NoSync: s.temp, FreelistType: bolt.FreelistMapType})
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, bolterrors.ErrTimeout):
 		return fmt.Errorf("store %s: %w", s.path, err)
+	case err != nil: // bbolt has no one error for what is not its file
+		return fmt.Errorf("store %s: %w; if it is damaged, or no store, move it away to begin anew", s.path, err)
 	}
 	defer db.Close()
 	if err := f(db); err != nil {
