@@ -152,7 +152,7 @@ func TestLiveSerial(t *testing.T) {
 	} {
 		// QEMU waits for zf, and zf for QEMU.
 		t.Run(c.name, func(t *testing.T) {
-			here := strings.NewReplacer("SOCKET", filepath.Join(t.TempDir(), "s"), "PORT", freePort(t))
+			here := strings.NewReplacer("SOCKET", filepath.Join(plainFolder(t), "s"), "PORT", freePort(t))
 			z := liveSymbolize(t, ctx, kernel, "-reconnect", here.Replace(c.zf))
 			machine := byHand(t, ctx, kernel, here.Replace(c.qemu))
 			machine.Stderr = t.Output()
@@ -181,7 +181,7 @@ func TestLiveSerial(t *testing.T) {
 	} {
 		// zf is there first, and its input ends with QEMU.
 		t.Run(c.name, func(t *testing.T) {
-			here := strings.NewReplacer("SOCKET", filepath.Join(t.TempDir(), "s"), "PORT", freePort(t))
+			here := strings.NewReplacer("SOCKET", filepath.Join(plainFolder(t), "s"), "PORT", freePort(t))
 			z := liveSymbolize(t, ctx, kernel, here.Replace(c.zf))
 			z.until(t, "waiting for a connection to")
 			machine := byHand(t, ctx, kernel, here.Replace(c.qemu))

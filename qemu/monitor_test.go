@@ -25,7 +25,7 @@ type screen struct {
 // inTmux runs a command in a terminal of 80 columns; its last line there says its status.
 func inTmux(t *testing.T, words ...string) *screen {
 	t.Helper()
-	s := &screen{t, need(t, "tmux"), filepath.Join(t.TempDir(), "s")}
+	s := &screen{t, need(t, "tmux"), filepath.Join(plainFolder(t), "s")}
 	for i, w := range words {
 		words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 	}

@@ -295,7 +295,7 @@ func (vm *VM) plainPath(name, file string) (string, error) {
 		return path, nil
 	}
 	if vm.tmp == "" {
-		if vm.tmp, err = plainFolder(); err != nil {
+		if vm.tmp, err = PlainFolder(); err != nil {
 			return "", fmt.Errorf("%w: %v", ErrQEMU, err)
 		}
 	}
@@ -305,23 +305,6 @@ func (vm *VM) plainPath(name, file string) (string, error) {
 		return "", fmt.Errorf("%w: %v", ErrQEMU, err)
 	}
 	return link, nil
-}
-
-// notPlain are the characters that no path for QEMU has.
-const notPlain = " \t\n,"
-
-// plainFolder makes a folder with a plain path for temporary files.
-func plainFolder() (string, error) {
-	dirs := []string{os.TempDir(), "/tmp", "/var/tmp"}
-	for _, dir := range dirs {
-		if strings.ContainsAny(dir, notPlain) {
-			continue
-		}
-		if tmp, err := os.MkdirTemp(dir, "zf-qemu-"); err == nil {
-			return tmp, nil
-		}
-	}
-	return "", fmt.Errorf("no folder for temporary files of %q can be used: set TMPDIR to one without spaces and commas in its path", dirs)
 }
 
 func (vm *VM) cleanup() {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -32,7 +33,9 @@ func middle(f func()) { inner(f); captureSink++ } // inlined into outer
 func inner(f func()) { f(); captureSink++ } // inlined into that
 
 //go:noinline
-func other(f func()) { f(); captureSink++ }
+func other(f func()) { f(); others.Add(1) }
+
+var others atomic.Int64 // many goroutines call it at once
 
 //go:noinline
 func again(n int) bool {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	pprof "github.com/google/pprof/profile"
+
+	"github.com/zeroframe/zeroframe/qemu"
 )
 
 // The flame graph in a browser: what its script makes of clicks and searches, and what can
@@ -44,11 +46,22 @@ func plain() *pprof.Profile {
 // and a picture.
 func browse(t *testing.T, svg string) (dom, picture string) {
 	t.Helper()
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			browser = path
+			break
+		}
+	}
+	if browser == "" {
 		t.Fatal("chromium is missing: `make test` installs it (tools/setup.sh)")
 	}
 	dir := t.TempDir()
+	folder, err := qemu.PlainFolder() // the browser's sockets are in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) }) // as far as its processes have ended
 	path := filepath.Join(dir, "flame.svg")
 	if err := os.WriteFile(path, []byte(svg), 0o666); err != nil {
 		t.Fatal(err)
@@ -58,10 +71,11 @@ func browse(t *testing.T, svg string) (dom, picture string) {
 	run := func(args ...string) string {
 		args = append([]string{
 			"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
-			"--user-data-dir=" + filepath.Join(dir, "user"), "--window-size=1200,300", "--virtual-time-budget=2000",
+			"--user-data-dir=" + folder, "--window-size=1200,300", "--virtual-time-budget=2000",
 		}, args...)
 		var out, msg bytes.Buffer
 		cmd := exec.CommandContext(ctx, browser, append(args, "file://"+path)...)
+		cmd.Env = append(os.Environ(), "TMPDIR="+folder)
 		cmd.Stdout, cmd.Stderr = &out, &msg
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("chromium: %v\n%s", err, msg.String())

@@ -96,6 +96,14 @@ func until(t *testing.T, got func() string, want string) {
 	}
 }
 
+// socketPath returns a path for a socket. It is not that of the folder, which may be too
+// long for one.
+func socketPath(t *testing.T) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	return "s"
+}
+
 // serve sends each text over a connection of its own. When the last one ends nobody
 // listens any more: who came again would be taken in, and hear nothing.
 func serve(t *testing.T, ln net.Listener, texts ...string) {
@@ -125,7 +133,7 @@ func listenOn(t *testing.T, network, addr string) net.Listener {
 }
 
 func TestSockets(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
+	path := socketPath(t)
 	ln := listenOn(t, "unix", path)
 	serve(t, ln, "one", "two", "three")
 	got, _, _ := open(t, "unix:"+path, Options{})
@@ -146,7 +154,7 @@ func TestSockets(t *testing.T) {
 // TestSocketAgain: with Always a socket that ends is connected to again, however
 // late it is there again, and an interrupt ends the wait at once.
 func TestSocketAgain(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
+	path := socketPath(t)
 	got, said, stop := open(t, "unix:"+path, Options{Reconnect: Always})
 	time.Sleep(3 * firstPause)
 	ln := listenOn(t, "unix", path)
@@ -183,7 +191,7 @@ func TestListen(t *testing.T) {
 		io.WriteString(conn, text)
 		conn.Close()
 	}
-	path := filepath.Join(t.TempDir(), "s")
+	path := socketPath(t)
 	// What a dead process has left is no obstacle.
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -237,7 +245,8 @@ func TestOpenErrors(t *testing.T) {
 	if err := os.WriteFile(log, []byte("text"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	ln := listenOn(t, "unix", filepath.Join(dir, "busy"))
+	t.Chdir(dir)
+	ln := listenOn(t, "unix", "busy")
 	defer ln.Close()
 	for _, c := range []struct {
 		name string
@@ -250,10 +259,10 @@ func TestOpenErrors(t *testing.T) {
 		{"-", Options{Reconnect: Always}, "cannot be opened again"},
 		{"tcp:nowhere", Options{}, "give tcp:HOST:PORT"},
 		{"tcp:127.0.0.1:1", Options{}, "-reconnect waits"},
-		{"unix:" + dir + "/none", Options{}, "unix-listen: lets"},
+		{"unix:none", Options{}, "unix-listen: lets"},
 		{"unix:" + dir + "/s,server=on", Options{}, "give unix:" + dir + "/s"},
 		{"tcp-listen:nowhere", Options{}, "give tcp-listen:[HOST]:PORT"},
-		{"unix-listen:" + dir + "/busy", Options{}, "in use"},
+		{"unix-listen:busy", Options{}, "in use"},
 	} {
 		r, err := Open(context.Background(), c.name, c.opt)
 		if err == nil {

@@ -168,10 +168,10 @@ func FuzzSplit(f *testing.F) {
 	}
 	build := func(version string) (prog []byte) {
 		for _, line := range []string{
-			"gcc -O2 -ffreestanding -nostdlib -static -gsplit-dwarf " + version + " -o prog -dumpdir ./ " + source,
+			"gcc -O2 -ffreestanding -nostdlib -static -gsplit-dwarf " + version + " -o prog -dumpdir ./ \"$1\"",
 			"dwp -e prog -o prog.dwp",
 		} {
-			cmd := exec.Command("sh", "-c", line)
+			cmd := exec.Command("sh", "-c", line, "sh", source)
 			cmd.Dir = dir
 			if msg, err := cmd.CombinedOutput(); err != nil && !strings.HasPrefix(line, "dwp") {
 				f.Fatalf("%s: %v\n%s", line, err, msg)

@@ -26,6 +26,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/zeroframe/zeroframe/qemu"
 )
 
 // browserPrograms are the names that it goes by; tools/setup.sh looks for the same.
@@ -53,11 +55,17 @@ func newBrowser(t *testing.T) *browser {
 	if program == "" {
 		t.Fatalf("none of %s is here; tools/setup.sh test installs one", strings.Join(browserPrograms, ", "))
 	}
+	folder, err := qemu.PlainFolder() // the browser's sockets are in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) }) // as far as its processes have ended
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
 		chromedp.NoSandbox, // it refuses to start as root with one
 		chromedp.DisableGPU,
 		chromedp.WSURLReadTimeout(patience),
-		chromedp.UserDataDir(t.TempDir()),
+		chromedp.UserDataDir(folder),
+		chromedp.Env("TMPDIR="+folder),
 	)
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), opts...)
 	t.Cleanup(stop)

@@ -86,7 +86,7 @@ func runGDB(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return buildFailed("gdb", err, stderr)
 	}
 	defer cleanup()
-	tmp, err := os.MkdirTemp("", "zf-gdb-")
+	tmp, err := qemu.PlainFolder()
 	if err != nil {
 		say("%v", err)
 		return exitUsage

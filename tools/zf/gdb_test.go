@@ -14,13 +14,17 @@ import (
 
 // TestGDB runs a program in gdb's place, which says what it is given.
 func TestGDB(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "a b", strings.Repeat("long", 25))
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
 	image := guest(t)
 	fake := filepath.Join(dir, "fake gdb")
 	if err := os.WriteFile(fake, []byte("#!/bin/sh\nfor a; do echo \"<$a>\"; done\nexit $STATUS\n"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(gdbVariable, fake)
+	t.Setenv("TMPDIR", dir) // a path with a space, and too long for a socket's
 	serial := filepath.Join(dir, "serial")
 
 	t.Setenv("STATUS", "0")
