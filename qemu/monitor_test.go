@@ -102,7 +102,7 @@ func (s *screen) ask(command string) string {
 // TestMonitorStuck looks at a program whose runtime is stuck: a goroutine that cannot be
 // preempted has the only processor and a lock.
 func TestMonitorStuck(t *testing.T) {
-	s := inTmux(t, zfCommand(t), "run", "-q", "-timeout", "100s", "./testdata/monitor", "--", "stuck")
+	s := inTmux(t, zfCommand(t), "run", "-q", "-timeout", "10m", "./testdata/monitor", "--", "stuck")
 	s.until(`(?m)^stuck$`, 1)
 	time.Sleep(300 * time.Millisecond)
 	s.key("C-]")

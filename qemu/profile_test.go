@@ -26,7 +26,7 @@ var byInstructions = []string{"-qemu", "-icount", "-qemu", "shift=1"}
 // profiled runs testdata/profiled with zf and returns what the two say.
 func profiled(t *testing.T, flags []string, args ...string) string {
 	t.Helper()
-	all := append([]string{"run", "-q", "-timeout", "100s"}, append(flags, byInstructions...)...)
+	all := append([]string{"run", "-q", "-timeout", "10m"}, append(flags, byInstructions...)...)
 	cmd := exec.Command(zfCommand(t), append(append(all, program(t, "profiled"), "--"), args...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "profiled: done true") {
@@ -247,7 +247,7 @@ func TestProfileSmallDepot(t *testing.T) {
 // TestProfileOfDead: a program that dies leaves its profile.
 func TestProfileOfDead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cpu")
-	args := append([]string{"run", "-q", "-timeout", "100s", "-cpuprofile", file}, byInstructions...)
+	args := append([]string{"run", "-q", "-timeout", "10m", "-cpuprofile", file}, byInstructions...)
 	out, err := exec.Command(zfCommand(t), append(args, program(t, "profiled"), "--", "die")...).CombinedOutput()
 	if exitCode(t, err) != 1 || !strings.Contains(string(out), "nil pointer dereference") {
 		t.Errorf("zf run: %v; want status 1 and a trace\n%s", err, out)

@@ -83,7 +83,7 @@ func TestProgram(t *testing.T) {
 func runProgram(t *testing.T, cfg Config, path string) (wrong string) {
 	t.Helper()
 	first, last := &stamped{mark: "sleeping\r\n"}, &stamped{mark: "slept "}
-	cfg.Kernel, cfg.Timeout = path, time.Minute
+	cfg.Kernel, cfg.Timeout = path, limit
 	cfg.Append = `env.GREETING="hello there" -- "a b" "\"q\"" "\\" "" ü`
 	cfg.Stdout = io.Writer(both{first, last})
 	vm, err := Start(context.Background(), cfg)

@@ -31,7 +31,7 @@ type recorded struct {
 func recordRun(t *testing.T, mode, options string, args ...string) (r recorded) {
 	t.Helper()
 	r.files = filepath.Join(t.TempDir(), "out")
-	all := append([]string{"run", "-q", "-timeout", "60s", "-handles", r.files, "-append", options}, args...)
+	all := append([]string{"run", "-q", "-timeout", "10m", "-handles", r.files, "-append", options}, args...)
 	cmd := exec.Command(zfCommand(t), append(all, program(t, "resources"), "--", mode)...)
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg
@@ -326,7 +326,7 @@ func TestResourceCounts(t *testing.T) {
 // TestResourceHeap: the heap profile, as go tool pprof reads it, and as zf leaks does.
 func TestResourceHeap(t *testing.T) {
 	file, raw := filepath.Join(t.TempDir(), "heap"), t.TempDir()
-	cmd := exec.Command(zfCommand(t), "run", "-q", "-timeout", "60s", "-memprofile", file, "-records", raw, "-append", "env.GODEBUG=memprofilerate=4096", "./testdata/resources", "--", "heap")
+	cmd := exec.Command(zfCommand(t), "run", "-q", "-timeout", "10m", "-memprofile", file, "-records", raw, "-append", "env.GODEBUG=memprofilerate=4096", "./testdata/resources", "--", "heap")
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
@@ -358,7 +358,7 @@ func TestResourceHeap(t *testing.T) {
 	if err != nil || !regexp.MustCompile(`(?m)^ +16(\.\d+)?MB .* main\.keep$`).Match(out) {
 		t.Errorf("go tool pprof: %v\n%s", err, out)
 	}
-	out, err = exec.Command(zfCommand(t), "run", "-q", "-timeout", "60s", "-memprofile", file, program(t, "program")).CombinedOutput()
+	out, err = exec.Command(zfCommand(t), "run", "-q", "-timeout", "10m", "-memprofile", file, program(t, "program")).CombinedOutput()
 	if !strings.Contains(string(out), "keeps no heap profile") {
 		t.Errorf("an image without a profile: %v\n%s", err, out)
 	}
@@ -392,7 +392,7 @@ func TestResourceOff(t *testing.T) {
 // snapshot that zf run keeps.
 func TestResourceMonitor(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out")
-	s := inTmux(t, zfCommand(t), "run", "-q", "-timeout", "100s", "-handles", file, "-append", "record=fds", "./testdata/resources", "--", "spin")
+	s := inTmux(t, zfCommand(t), "run", "-q", "-timeout", "10m", "-handles", file, "-append", "record=fds", "./testdata/resources", "--", "spin")
 	s.until(`(?m)^spinning$`, 1)
 	s.key("C-]")
 	s.until(monitorPrompt, 1)

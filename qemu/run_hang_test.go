@@ -28,7 +28,7 @@ import (
 func hung(t *testing.T, poke bool, options, how string) (serial string, all []*labTrace, status int, stderr string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "traces.json")
-	cmd := exec.Command(zfCommand(t), "run", "-timeout", "2m", "-json", file, "-append", options, "./testdata/waits", "--", how)
+	cmd := exec.Command(zfCommand(t), "run", "-timeout", "10m", "-json", file, "-append", options, "./testdata/waits", "--", how)
 	out := new(log)
 	var msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &msg

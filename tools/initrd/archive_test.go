@@ -62,6 +62,7 @@ func tree(t *testing.T) string {
 	must(os.MkdirAll(in("a/empty"), 0o755))
 	must(os.WriteFile(in("a/text"), []byte("hello\n"), 0o640))
 	must(os.WriteFile(in("a/tool"), nil, 0o755))
+	must(os.Chmod(in("a/text"), 0o640)) // whatever the umask is
 	must(os.Chmod(in("a/tool"), 0o755|fs.ModeSetuid))
 	must(os.Symlink("text", in("a/link")))
 	must(os.Symlink("/nowhere", in("a/broken")))

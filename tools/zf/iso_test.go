@@ -28,7 +28,7 @@ func TestISO(t *testing.T) {
 		t.Fatalf("zf iso = %d, %q", code, stderr)
 	}
 	for _, args := range [][]string{{"run", file}, {"run", "-uefi", file}} {
-		code, stdout, stderr := zf(strings.NewReader(""), append([]string{args[0], "-timeout", "2m"}, args[1:]...)...)
+		code, stdout, stderr := zf(strings.NewReader(""), append([]string{args[0], "-timeout", "10m"}, args[1:]...)...)
 		if code != exitTrace || !strings.Contains(stderr, "zf run: in main.nilWriteC at ") || !strings.Contains(stdout, "loader  GRUB ") ||
 			strings.Contains(stderr, "second serial port") {
 			t.Errorf("zf %q = %d, %q, %q", args, code, stderr, stdout)
@@ -89,7 +89,7 @@ func TestReboots(t *testing.T) {
 		{"1", "early.div0", exitTrace, "zf run: runtime error: integer divide by zero", "zf1 previous 1\r\n"},
 		{"2", "early.div0", exitTrace, "zf run: in main.divideC", "zf1 previous 2\r\n"},
 	} {
-		code, stdout, stderr := zf(strings.NewReader(""), "run", "-timeout", "60s", "-reboots", tt.reboots,
+		code, stdout, stderr := zf(strings.NewReader(""), "run", "-timeout", "10m", "-reboots", tt.reboots,
 			"-append", "crash=early.nil-write panic=reset crash.then="+tt.then, crashLab(t))
 		if code != tt.want || !strings.Contains(stderr, tt.says) || !strings.Contains(strings.ReplaceAll(stdout, "\r\n", "\n"), strings.ReplaceAll(tt.hears, "\r\n", "\n")) {
 			t.Errorf("-reboots %s, then %s: %d, %q; want %d with %q, and on the serial port %q: %q",

@@ -60,7 +60,7 @@ func TestRunProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	code, _, stderr := zf(nil, "run", "-timeout", "120s", "-probe", "main.f,main.try", "-probe", "main.small*", "-probe-stacks", "-probe-json", file("counts"), file("f.elf"))
+	code, _, stderr := zf(nil, "run", "-timeout", "10m", "-probe", "main.f,main.try", "-probe", "main.small*", "-probe-stacks", "-probe-json", file("counts"), file("f.elf"))
 	for _, want := range []string{
 		`(?m)^       55 +\S+ +\S+ +\S+ +\S+ +\S+  main\.f$`, `\n +\(5 ended by a panic or Goexit\)\n`, `(?m)^        5 .*  main\.try$`,
 		`(?m)^       50 +\S+  from main\.main < runtime\.main < runtime\.goexit$`, `(?m)^        5 +-  from main\.try < main\.main < runtime\.main`,
@@ -99,7 +99,7 @@ func TestRunProbe(t *testing.T) {
 		t.Errorf("zf run -probe has changed the image (%v)", err)
 	}
 
-	code, _, stderr = zf(nil, "run", "-timeout", "120s", "-q", "-probe", "main.f", file("f.elf"), "--", "die")
+	code, _, stderr = zf(nil, "run", "-timeout", "10m", "-q", "-probe", "main.f", file("f.elf"), "--", "die")
 	if code != exitTrace || !regexp.MustCompile(`(?m)^       55 .*  main\.f$`).MatchString(stderr) {
 		t.Errorf("a program that dies: zf run -probe = %d:\n%s", code, stderr)
 	}

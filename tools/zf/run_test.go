@@ -104,7 +104,7 @@ func TestRunExitStatus(t *testing.T) {
 		{"", []string{"-qemu", "-nosuch"}, 3, "-nosuch: invalid option"},
 		{"e", []string{"-m", "8M", "-machine", "pc", "-cpu", "max", "-append", "a=b"}, 0, "on pc, 8 MiB, with a=b\n"},
 	} {
-		args := append([]string{"run", "-timeout", "60s"}, append(tt.args, elf)...)
+		args := append([]string{"run", "-timeout", "10m"}, append(tt.args, elf)...)
 		code, stdout, stderr := zf(strings.NewReader(tt.keys), args...)
 		if code != tt.want || !strings.Contains(stderr, tt.says) {
 			t.Errorf("zf %q with key %q = %d, %q; want %d with %q", args, tt.keys, code, stderr, tt.want, tt.says)
@@ -312,7 +312,7 @@ func TestRunSignals(t *testing.T) {
 	} {
 		var out, msg buffer
 		done := make(chan int)
-		go func() { done <- dispatch([]string{"run", "-timeout", "60s", guest(t)}, nil, &out, &msg) }()
+		go func() { done <- dispatch([]string{"run", "-timeout", "10m", guest(t)}, nil, &out, &msg) }()
 		waitFor(t, &out, "M\n")
 		if err := syscall.Kill(os.Getpid(), tt.sig); err != nil {
 			t.Fatal(err)
@@ -339,7 +339,7 @@ func TestRunTerminal(t *testing.T) {
 	var screen buffer
 	go io.Copy(&screen, master)
 	done := make(chan int)
-	go func() { done <- dispatch([]string{"run", "-timeout", "60s", guest(t)}, slave, slave, slave) }()
+	go func() { done <- dispatch([]string{"run", "-timeout", "10m", guest(t)}, slave, slave, slave) }()
 	waitFor(t, &screen, "M\r\n")
 	master.WriteString("x\x1a\x04")  // ^Z and ^D are keys like others
 	waitFor(t, &screen, `x\x1a\x04`) // as the filter shows them
