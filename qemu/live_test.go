@@ -84,7 +84,7 @@ func (z *liveZf) said() string {
 // until waits for a note.
 func (z *liveZf) until(t *testing.T, want string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); strings.Count(z.said(), want) < 1; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(limit / 2); strings.Count(z.said(), want) < 1; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("zf says %q; want %q", z.said(), want)
 		}
@@ -131,7 +131,7 @@ func TestLiveSerial(t *testing.T) {
 		t.Fatalf("%d traces in %s", len(whole), serial)
 	}
 	want := whole[0].chain()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*limit)
 	defer cancel()
 	check := func(t *testing.T, got []string, n int) {
 		t.Helper()
@@ -163,7 +163,7 @@ func TestLiveSerial(t *testing.T) {
 					t.Fatal(err)
 				}
 				byHand(t, ctx, kernel, here.Replace(c.qemu)).Run()
-				for end := time.Now().Add(time.Minute); strings.Count(z.said(), "is gone") < 2 && time.Now().Before(end); {
+				for end := time.Now().Add(limit / 2); strings.Count(z.said(), "is gone") < 2 && time.Now().Before(end); {
 					time.Sleep(10 * time.Millisecond)
 				}
 			}
@@ -229,7 +229,7 @@ func TestLiveSerial(t *testing.T) {
 			}
 			return false
 		}
-		for end := time.Now().Add(time.Minute); !opened() && time.Now().Before(end); {
+		for end := time.Now().Add(limit / 2); !opened() && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(3 * time.Second)

@@ -87,7 +87,7 @@ func (e *ether) send(l ...gopacket.SerializableLayer) {
 // await returns the next frame that is wanted; others are looked at and dropped.
 func (e *ether) await(what string, wanted func(p gopacket.Packet) bool) gopacket.Packet {
 	e.t.Helper()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(limit / 2)
 	for {
 		select {
 		case p := <-e.frames:

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/zeroframe/zeroframe/tools/image"
 )
@@ -69,7 +68,7 @@ var pointerExceptions = []struct{ pattern, why string }{
 func TestPointers(t *testing.T) {
 	t.Parallel()
 	elf := program(t, "calls/pointers")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	onLinux := exec.CommandContext(ctx, elf, t.TempDir())
 	onLinux.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // so that it has no terminal of ours

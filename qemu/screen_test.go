@@ -236,11 +236,16 @@ func TestScreenText(t *testing.T) {
 	if got := rows[0] + strings.TrimRight(rows[1], " "); got != complaint {
 		t.Errorf("the first rows are %q; want %q", got, complaint)
 	}
-	time.Sleep(500 * time.Millisecond) // QEMU draws by and by
-	p := shoot(t, vm)
-	abc := letters{}
-	if err := abc.learn(&p, vgaText(t, vm), 9, 16); err != nil {
-		t.Fatalf("the picture of the text: %v", err)
+	var p picture
+	var abc letters
+	for end := time.Now().Add(patience); ; {
+		time.Sleep(500 * time.Millisecond) // QEMU draws by and by
+		p, abc = shoot(t, vm), letters{}
+		if err := abc.learn(&p, vgaText(t, vm), 9, 16); err == nil {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("the picture of the text: %v", err)
+		}
 	}
 	vm.Kill()
 
@@ -248,12 +253,11 @@ func TestScreenText(t *testing.T) {
 	vm, _ = start(t, cfg, "")
 	text := waitText(t, vm, "the end: zero")
 	var seen []string
-	for range 20 { // QEMU draws by and by
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		p = shoot(t, vm)
 		if seen = abc.read(&p, 9, 16); strings.Contains(strings.Join(seen, "\n"), "the end: zero") {
 			break
 		}
-		time.Sleep(200 * time.Millisecond)
 	}
 	for i := range text {
 		if got := seen[i]; got != strings.TrimRight(text[i], " ") {

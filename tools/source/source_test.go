@@ -14,7 +14,7 @@ import (
 )
 
 // patienceOfTests bounds each wait: the machine may be busy.
-const patienceOfTests = 20 * time.Second
+const patienceOfTests = time.Minute
 
 // notes keeps what the user is told.
 type notes struct {
@@ -166,7 +166,7 @@ func TestSocketAgain(t *testing.T) {
 	until(t, got, "one|two|||three|")
 	start := time.Now()
 	stop()
-	if d := time.Since(start); d > 5*time.Second {
+	if d := time.Since(start); d > 20*time.Second {
 		t.Errorf("the interrupt took %v", d)
 	}
 	until(t, got, "one|two|||three|.")

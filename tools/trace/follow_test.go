@@ -39,7 +39,7 @@ func follow(t *testing.T, path string) (got *lockedBuffer, stop func()) {
 
 func wait(t *testing.T, b *lockedBuffer, want string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); b.String() != want; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); b.String() != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("read %q; want %q", b.String(), want)
 		}

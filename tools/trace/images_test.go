@@ -81,7 +81,7 @@ func TestImagesLate(t *testing.T) {
 				_, err := f.Write([]byte("more\n" + c.in))
 				done <- err
 			}()
-			for end := time.Now().Add(10 * time.Second); !strings.Contains(out.String(), "more\n"); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(time.Minute); !strings.Contains(out.String(), "more\n"); time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("output = %q; want the text before the trace", out.String())
 				}

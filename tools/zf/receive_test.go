@@ -45,7 +45,7 @@ func TestReceive(t *testing.T) {
 		done <- dispatch([]string{"receive", "-listen", "127.0.0.1:0", "-store", filepath.Join(t.TempDir(), "s.db")}, nil, out, out)
 	}()
 	said := func(pattern string) []string {
-		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 			b, err := os.ReadFile(out.Name())
 			if err != nil {
 				t.Fatal(err)

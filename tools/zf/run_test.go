@@ -361,7 +361,7 @@ func TestRunTerminal(t *testing.T) {
 
 func waitFor(t *testing.T, b *buffer, s string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !strings.Contains(b.String(), s); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !strings.Contains(b.String(), s); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("output = %q; want %q in it", b.String(), s)
 		}

@@ -39,7 +39,7 @@ func (b *buffer) String() string {
 func waitFor(t *testing.T, b *buffer, pattern string) []string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if m := re.FindStringSubmatch(b.String()); m != nil {
 			return m
 		}

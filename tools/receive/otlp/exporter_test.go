@@ -153,7 +153,7 @@ func export(t *testing.T, url string, s *crash.Store, path string) Stats {
 		defer close(done)
 		e.Run(ctx, t.Context())
 	}()
-	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(5 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < 2*time.Minute; time.Sleep(5 * time.Millisecond) {
 		if n, err := s.Waiting(); err != nil {
 			t.Fatal(err)
 		} else if n == 0 {
