@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -66,6 +67,15 @@ func writeFiles(t *testing.T, dir string, files []testFile) {
 			t.Fatal(err)
 		}
 	}
+	// Who is not root cannot remove files from a folder that is read-only.
+	t.Cleanup(func() {
+		filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+			if d.IsDir() {
+				os.Chmod(path, 0o700)
+			}
+			return nil
+		})
+	})
 	for _, f := range files {
 		name := filepath.Join(dir, f.name)
 		switch f.mode.Type() {
@@ -97,7 +107,15 @@ func onLinux(t *testing.T, dir string) string {
 	if out, err := exec.Command("go", "build", "-o", path, "./testdata/files").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	out, err := exec.Command("/bin/sh", "-c", `umask 022 && exec "$0" "$@"`, path, dir, t.TempDir()).CombinedOutput()
+	cmd := exec.Command("/bin/sh", "-c", `umask 022 && exec "$0" "$@"`, path, dir, t.TempDir())
+	if os.Getuid() != 0 { // the program is root on the machine; so be root in a user namespace
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}
+	}
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("on Linux: %v\n%s", err, out)
 	}
