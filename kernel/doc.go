@@ -15,8 +15,10 @@
 // panics and stack checks, and those end in a trace. Globals are pointer-free
 // or set in the source. The tests in this folder check it.
 //
-// How it comes up: early.go, from start_amd64.s. How the program starts and ends:
-// program.go, args.go, presets.go, programend.go. What one may ask of it while it runs:
+// How it comes up: early.go, from start_amd64.s, with what the command line says (cmdline.go),
+// what the image says of itself (image.go), a network card if one is wanted (card.go), a way
+// for records (records.go), and the boot report (bootreport.go). How the program starts and
+// ends: program.go, args.go, presets.go, programend.go. What one may ask of it while it runs:
 // how much of the stacks is used (stackuse.go), a trace at each instruction (step.go); and
 // what a person may, at a prompt: monitor.go, and its commands in monitor*.go. Who has what
 // open: resources.go, resource/. Where its time goes, what it calls: sampling.go, probes.go.
@@ -27,12 +29,12 @@
 //	arch/amd64/trap_amd64.s      trapEntry: saves the registers, calls
 //	trap.go                      trap: what to do about it
 //	ladder.go                    die, Panic: one trace, and what if that dies too
-//	stacks.go                    the stacks that this runs on
+//	stacks.go, stacklimits.go    the stacks that this runs on, and how deep each can get
 //	death.go                     what is known of a death
 //	place.go                     whose it was: thread, goroutine, and their stacks
 //	marks.go                     how a walk passes the runtime's stack switches
 //	goroutines.go, watchdog.go   what all goroutines wait for
-//	gopanic.go                   what a panic of compiled Go was about
+//	gopanic.go, text.go          what a panic of compiled Go was about, in words
 //	report.go                    the trace, in the order of tracer/wire.go
 //	tracer/                      walk, watermarks, format
 //	console/console.go           console.Byte: the last byte on the wire

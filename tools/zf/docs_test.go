@@ -231,6 +231,30 @@ func TestDocumentedFolders(t *testing.T) {
 	}
 }
 
+// TestDocumentedFiles: the way through the kernel, kernel/doc.go, passes all of its files.
+func TestDocumentedFiles(t *testing.T) {
+	way := document(t, "kernel/doc.go")
+	paths, err := filepath.Glob(filepath.Join("..", "..", "kernel", "*.go"))
+	if err != nil || len(paths) < 10 {
+		t.Fatalf("%d files of the kernel, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if name == "doc.go" || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "monitor") {
+			continue // monitor*.go there
+		}
+		if !strings.Contains(way, name) {
+			t.Errorf("kernel/doc.go does not say where %s comes in", name)
+		}
+	}
+	for _, m := range regexp.MustCompile(`[a-z0-9_/]+\.(?:go|s)\b`).FindAllString(way, -1) {
+		_, inKernel := os.Stat(filepath.Join("..", "..", "kernel", m))
+		if _, err := os.Stat(filepath.Join("..", "..", m)); err != nil && inKernel != nil {
+			t.Errorf("kernel/doc.go names %s, which is not there", m)
+		}
+	}
+}
+
 // TestDocumentedLinks: a link within a document leads to one of its headings, and a
 // link to a file to one that is there.
 func TestDocumentedLinks(t *testing.T) {
