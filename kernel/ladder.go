@@ -10,7 +10,7 @@ import (
 
 // The way from a death to its trace, and the ladder for deaths on that way: a
 // full trace; when that faults, addresses only; when that faults too, one line;
-// then nothing more, and the machine ends. A rung is counted before anything is
+// then a word that needs no other code, and the machine ends. A rung is counted before anything is
 // done on it, so whatever breaks, the ladder comes to its end.
 //
 // While a trace is written all exceptions go to the stack "nested", so that the
@@ -33,6 +33,7 @@ var (
 	deaths [numRungs]death
 	rung   int    // rungs in use
 	seq    uint32 // traces since boot
+	fatal  int    // fatal traps since boot
 
 	// The stack "nested", apart from the table, which may be what is broken.
 	nestedLo, nestedHi uintptr
@@ -80,6 +81,10 @@ func panicCaller(d *death, fp uintptr) {
 
 // die is for a fatal trap.
 func die(f *amd64.TrapFrame) {
+	if fatal++; fatal > numRungs+2 {
+		amd64.LastWord(exitPort, exitTrace) // not even the ladder works
+		halt()
+	}
 	d := climb(tracer.KindFault)
 	d.fromTrap(f)
 	d.placeTrap(f)
@@ -125,6 +130,7 @@ func climb(kind tracer.TraceKind) *death {
 	case rung > numRungs+3:
 		halt() // even the end has failed
 	case rung > numRungs:
+		amd64.LastWord(exitPort, exitTrace)
 		endFatal()
 	case rung == 1:
 		for i := 1; i < amd64.NumIST; i++ {
@@ -150,7 +156,7 @@ func descend() {
 	for i := 1; i < amd64.NumIST; i++ {
 		amd64.SetIST(i, savedLo[i], savedTop[i])
 	}
-	rung = 0
+	rung, fatal = 0, 0
 	console.HoldTail(false)
 	amd64.DropNMI(false)
 	if n := amd64.DroppedNMIs(); n != dropped {

@@ -84,6 +84,18 @@ func TestFPUTakenAway(t *testing.T) {
 	}
 }
 
+// TestLastWord: code that each rung of the panic path needs has been written over, or the
+// ladder itself: no trace, but one line, and the end that a death has.
+func TestLastWord(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"console", "ladder"} {
+		serial, all := damaged(t, Config{}, "report=off", mode)
+		if want := "zeroframe: the panic path itself has failed; giving up\r\n"; len(all) != 0 || !strings.HasSuffix(serial, want) {
+			t.Errorf("%s: %d traces; the serial port: %q; want it to end in %q", mode, len(all), serial, want)
+		}
+	}
+}
+
 // TestMuted: what says that the serial port is to be silent has been written over.
 func TestMuted(t *testing.T) {
 	t.Parallel()

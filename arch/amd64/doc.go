@@ -18,6 +18,7 @@
 //	fpu.go           the FPU's state
 //	fakeg_amd64.s    what compiled Go needs in order to run without a runtime
 //	stack_amd64.s    running a function on another stack
+//	lastword_amd64.s what is said when nothing else works
 //	instr_amd64.s    single instructions
 //	paging.go        page-table entries
 //	apic.go          the local APIC

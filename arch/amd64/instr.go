@@ -21,6 +21,10 @@ func ReadMSR(msr uint32) uint64
 // WriteMSR writes a model-specific register; a bad one is #GP.
 func WriteMSR(msr uint32, v uint64)
 
+// LastWord says on COM1 that the panic path itself has failed, and writes the value to the
+// port if that reads as 0. It calls nothing and needs nothing but its own code. Any context.
+func LastWord(port uint16, value uint32)
+
 // ReadCR0 returns CR0.
 func ReadCR0() uint64
 

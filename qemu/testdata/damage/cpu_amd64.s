@@ -30,3 +30,10 @@ TEXT ·noSSE(SB), NOSPLIT, $0-0
 	XORL	AX, AX
 	MOVQ	(AX), AX
 	RET
+
+// func noWriteProtect()
+TEXT ·noWriteProtect(SB), NOSPLIT, $0-0
+	MOVQ	CR0, AX
+	ANDQ	$~(1<<16), AX
+	MOVQ	AX, CR0
+	RET

@@ -42,6 +42,15 @@ func main() {
 	case "mute":
 		mute = [2]uint64{0x0101010101010101, 0x0101010101010101}
 		load(nil)
+	case "console", "ladder":
+		noWriteProtect()
+		f := consoleTrace
+		if os.Args[1] == "ladder" {
+			f = climb
+		}
+		const ud2 = 0x0b0f
+		*(*uint16)(at(**(**uintptr)(unsafe.Pointer(&f)))) = ud2
+		load(nil)
 	case "asleep":
 		for range 3 {
 			go func() { select {} }()
@@ -52,6 +61,12 @@ func main() {
 
 //go:linkname mute github.com/zeroframe/zeroframe/kernel/console.midway
 var mute [2]uint64
+
+//go:linkname consoleTrace github.com/zeroframe/zeroframe/kernel/console.Trace
+func consoleTrace()
+
+//go:linkname climb github.com/zeroframe/zeroframe/kernel.climb
+func climb()
 
 func at(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
@@ -68,3 +83,4 @@ func gdt() uintptr
 func idt() uintptr
 func taskSwitched()
 func noSSE()
+func noWriteProtect()
