@@ -25,7 +25,8 @@ const maxCalls = 1 << 20
 // CalledFrom reports whether the function that calls it has been called, directly or by
 // others, by fn: a function, a method expression or a method value. Calls that the
 // compiler has inlined count. The function that asks is not its own caller, unless it
-// has called itself. It allocates nothing. Any context; on amd64 alone, elsewhere it
+// has called itself. A generic function is asked for by [CalledFromName], as the value of
+// one is a closure that calls it. It allocates nothing. Any context; on amd64 alone, elsewhere it
 // reports false.
 func CalledFrom(fn any) bool {
 	t, ok := OwnTable()
@@ -45,7 +46,8 @@ func CalledFrom(fn any) bool {
 
 // CalledFromName is CalledFrom for a function's full name, as traces have it:
 // "main.parse", "net/http.(*Server).Serve". A generic function's is given without its
-// type arguments, or with all of them as the linker writes them. Any context.
+// type arguments, with "[...]" for them, or with all of them as the linker writes them. Any
+// context.
 func CalledFromName(name string) bool {
 	t, ok := OwnTable()
 	return ok && called(&t, unsafe.Slice(unsafe.StringData(name), len(name)))
@@ -170,12 +172,14 @@ func isOwn(name []byte) bool {
 const ownPackage = "/tracer."
 
 // sameFunc reports whether a function's name is the one that was asked for, which may
-// lack type arguments.
+// lack type arguments, or have "[...]" for them.
 func sameFunc(name, want []byte) bool {
+	const some = "[...]"
 	i, j := 0, 0
 	for i < len(name) {
+		given := name[i] == '[' && len(want)-j >= len(some) && sameBytes(want[j:j+len(some)], some)
 		switch {
-		case j < len(want) && name[i] == want[j]:
+		case !given && j < len(want) && name[i] == want[j]:
 			i++
 			j++
 		case name[i] == '[':
@@ -190,6 +194,9 @@ func sameFunc(name, want []byte) bool {
 				}
 			}
 			i++
+			if given {
+				j += len(some)
+			}
 		default:
 			return false
 		}

@@ -78,7 +78,8 @@ func TestCalledFrom(t *testing.T) {
 		}
 	}
 	generic(1, func() {
-		if !CalledFromName(ownPath+"generic") || !CalledFromName(ownPath+"generic[go.shape.int]") || CalledFromName(ownPath+"generic[go.shape.string]") {
+		if !CalledFromName(ownPath+"generic") || !CalledFromName(ownPath+"generic[...]") || CalledFromName(ownPath+"gen[...]") ||
+			!CalledFromName(ownPath+"generic[go.shape.int]") || CalledFromName(ownPath+"generic[...") || CalledFromName(ownPath+"generic[go.shape.string]") {
 			t.Error("a generic function is not found by its name, or by another's")
 		}
 	})
