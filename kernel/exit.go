@@ -114,6 +114,21 @@ func endFatal() {
 	halt()
 }
 
+// giveUp is the end when what endFatal does has died, too: what panic= asks for, as far as
+// that can be without any other code.
+func giveUp() {
+	switch end {
+	case endReset:
+		amd64.LastWord(0, 0)
+		restart()
+	case endHalt:
+		amd64.LastWord(0, 0)
+	default:
+		amd64.LastWord(exitPort, exitTrace)
+	}
+	halt()
+}
+
 // quit ends the machine after a fatal trace; where that cannot be, it halts.
 func quit() {
 	leave(exitTrace)
@@ -121,16 +136,21 @@ func quit() {
 	halt()
 }
 
-// reset tries the chip set's reset control register, then the keyboard
-// controller, then a triple fault, which every CPU knows.
+// reset restarts the machine once all is out.
 func reset() {
+	netconsole.Flush()
+	recordport.Flush()
+	console.Flush()
+	restart()
+}
+
+// restart tries the chip set's reset control register, then the keyboard
+// controller, then a triple fault, which every CPU knows.
+func restart() {
 	const (
 		resetControl = 0xcf9 // Intel ICH/PCH: bit 1 hard, bit 2 now
 		keyboard     = 0x64
 	)
-	netconsole.Flush()
-	recordport.Flush()
-	console.Flush()
 	amd64.Out8(resetControl, 0x02)
 	amd64.Out8(resetControl, 0x06)
 	amd64.Out8(keyboard, 0xfe)

@@ -10,16 +10,22 @@ import (
 
 // The way from a death to its trace, and the ladder for deaths on that way: a
 // full trace; when that faults, addresses only; when that faults too, one line;
-// then a word that needs no other code, and the machine ends. A rung is counted before anything is
-// done on it, so whatever breaks, the ladder comes to its end.
+// then a word that needs no other code, and the machine ends as after any death, with what
+// there is of a record. A rung is counted before anything is done on it, so whatever breaks,
+// the ladder comes to its end.
 //
 // While a trace is written all exceptions go to the stack "nested", so that the
 // stacks that the trace is about stay as they were, and NMIs are dropped. A
 // trace that was asked for (NMI, breakpoint) takes the same way and then steps
 // down from the ladder again.
 
-// numRungs is the number of rungs: full trace, addresses, one line.
-const numRungs = 3
+const (
+	// numRungs is the number of rungs: full trace, addresses, one line.
+	numRungs = 3
+	// maxRung is the last one that is good for anything: above numRungs the record may die,
+	// then what is sent by network, and then there is the end that panic= asks for.
+	maxRung = numRungs + 3
+)
 
 // The stack "nested", from the top: the second rung runs at its top (it is where
 // a fault on the first one lands), the third below it, and an NMI that is dropped
@@ -81,9 +87,8 @@ func panicCaller(d *death, fp uintptr) {
 
 // die is for a fatal trap.
 func die(f *amd64.TrapFrame) {
-	if fatal++; fatal > numRungs+2 {
-		amd64.LastWord(exitPort, exitTrace) // not even the ladder works
-		halt()
+	if fatal++; fatal > maxRung {
+		giveUp() // not even the ladder works
 	}
 	d := climb(tracer.KindFault)
 	d.fromTrap(f)
@@ -127,10 +132,12 @@ func climb(kind tracer.TraceKind) *death {
 	amd64.DropNMI(true) // before the rung is counted: an NMI in between is no fault of the panic path
 	rung++
 	switch {
-	case rung > numRungs+3:
-		halt() // even the end has failed
+	case rung > maxRung:
+		giveUp() // even the end has failed
 	case rung > numRungs:
-		amd64.LastWord(exitPort, exitTrace)
+		if rung == numRungs+1 {
+			amd64.LastWord(0, 0)
+		}
 		endFatal()
 	case rung == 1:
 		for i := 1; i < amd64.NumIST; i++ {

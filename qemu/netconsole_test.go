@@ -210,6 +210,10 @@ func TestNetconsole(t *testing.T) {
 				t.Fatalf("the machine: %v, %v; want %v", res.Outcome, err, tt.outcome)
 			}
 			a := r.sort(t, symbols.BuildID())
+			serial, last := strings.CutSuffix(serial, lastWord)
+			if want := strings.Contains(tt.options, "crash.rung=3"); last != want {
+				t.Errorf("the serial port has the last word: %v; want %v", last, want)
+			}
 			traces, lines := saidOf(serial, "zeroframe ")
 			if a.lines != lines {
 				t.Errorf("log lines arrived:\n%s\nthe serial port has:\n%s", a.lines, lines)

@@ -1,6 +1,7 @@
 package qemu
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -90,11 +91,19 @@ func TestLastWord(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"console", "ladder"} {
 		serial, all := damaged(t, Config{}, "report=off", mode)
-		if want := "zeroframe: the panic path itself has failed; giving up\r\n"; len(all) != 0 || !strings.HasSuffix(serial, want) {
-			t.Errorf("%s: %d traces; the serial port: %q; want it to end in %q", mode, len(all), serial, want)
+		if len(all) != 0 || !strings.HasSuffix(serial, lastWord) {
+			t.Errorf("%s: %d traces; the serial port: %q; want it to end in %q", mode, len(all), serial, lastWord)
+		}
+		// What panic= asks for happens all the same.
+		res, err, serial := boot(t, Config{Kernel: program(t, "damage")}, "report=off panic=reset -- "+mode)
+		if res.Outcome != Failed || !errors.Is(err, ErrReset) || !strings.HasSuffix(serial, lastWord) {
+			t.Errorf("%s: panic=reset: %v, %v; the serial port: %q; want a reset", mode, res.Outcome, err, serial)
 		}
 	}
 }
+
+// lastWord is what the serial port gets, and nothing else does, when all rungs have died.
+const lastWord = "\r\nzeroframe: the panic path itself has failed; giving up\r\n"
 
 // TestMuted: what says that the serial port is to be silent has been written over.
 func TestMuted(t *testing.T) {

@@ -190,7 +190,10 @@ func (l *log) waitForBoots(t *testing.T, n int) {
 // says less the further up the ladder ended; with all rungs dead it has the reason.
 func TestPreviousOfLadder(t *testing.T) {
 	for rung, frames := range map[int]bool{1: true, 2: false, 3: false} {
-		_, second, all := twoBoots(t, Config{}, fmt.Sprintf("crash=early.nil-write crash.rung=%d", rung))
+		first, second, all := twoBoots(t, Config{}, fmt.Sprintf("crash=early.nil-write crash.rung=%d", rung))
+		if said := strings.Contains(first, lastWord); said != (rung == 3) {
+			t.Errorf("rung %d: the last word is said: %v", rung, said)
+		}
 		if want := diedBefore + ": nil pointer dereference, write to 0x8"; !strings.Contains(second, want) {
 			t.Errorf("rung %d: the second boot says %q; want %q", rung, second, want)
 		}

@@ -22,7 +22,8 @@ func ReadMSR(msr uint32) uint64
 func WriteMSR(msr uint32, v uint64)
 
 // LastWord says on COM1 that the panic path itself has failed, and writes the value to the
-// port if that reads as 0. It calls nothing and needs nothing but its own code. Any context.
+// port if that reads as 0; port 0 stands for none. It calls nothing, and needs no memory but
+// its own code and text. Any context.
 func LastWord(port uint16, value uint32)
 
 // ReadCR0 returns CR0.

@@ -44,6 +44,8 @@ flush:
 	JNE	flush
 leave:
 	MOVWLZX	port+0(FP), DX
+	TESTL	DX, DX
+	JEQ	done
 	INB
 	TESTB	AX, AX
 	JNE	done			// no such device
