@@ -3,6 +3,8 @@ package symbol
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
+	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -24,6 +26,8 @@ func pack(t testing.TB, kind string, b []byte) []byte {
 	switch kind {
 	case "xz":
 		w, err = xz.WriterConfig{BlockSize: 10_000, DictCap: 1 << 20}.NewWriter(&out)
+	case "bare": // without a check
+		w, err = xz.WriterConfig{NoCheckSum: true}.NewWriter(&out)
 	case "zst":
 		w, err = zstd.NewWriter(&out)
 	case "gz":
@@ -73,7 +77,7 @@ func TestPacked(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"xz", "zst", "gz"} {
+	for _, kind := range []string{"xz", "bare", "zst", "gz"} {
 		f, err := openBytes(t, pack(t, kind, b))
 		check(kind, f, err)
 	}
@@ -94,11 +98,20 @@ func TestPackedErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	packed := pack(t, "xz", b)
-	window := bytes.Clone(packed) // the first block's filter wants 4 GiB
-	i := bytes.Index(window[12:], []byte{0x21, 1}) + 12
-	window[i+2] = 40
-	filter := bytes.Clone(packed)
-	filter[i] = 4 // x86's
+	window := inBlock(t, packed, 12, 2, 40) // the first block's filter wants 4 GiB
+	filter := inBlock(t, packed, 12, 0, 4)  // x86's
+	second := bytes.LastIndex(packed, packed[12:24])
+	if second == 12 {
+		t.Fatal("there is one block only")
+	}
+	// The second block does, and the index has one block, as long as all are.
+	hidden := oneBlock(inBlock(t, packed, second, 2, 40))
+	many := manyBlocks(t, 100_000)
+	sum := bytes.Clone(packed) // of the first block, right before the second
+	sum[bytes.Index(packed[24:], packed[12:24])+23]++
+	kind := bytes.Clone(packed)
+	kind[7] = 2 // no check that there is
+	binary.LittleEndian.PutUint32(kind[8:], crc32.ChecksumIEEE(kind[6:8]))
 	for _, tt := range []struct {
 		name string
 		b    []byte
@@ -106,6 +119,10 @@ func TestPackedErrors(t *testing.T) {
 	}{
 		{"cut short", packed[:len(packed)/2], "xz: damaged, or cut short"},
 		{"a window of 4 GiB", window, "a window of 4096 MiB"},
+		{"a window of 4 GiB that the index hides", hidden, "a window of 4096 MiB"},
+		{"a hundred thousand windows", many, "the windows of its blocks take too much memory"},
+		{"a wrong checksum", sum, "xz: damaged, or cut short"},
+		{"another check", kind, "a check that is not supported"},
 		{"another filter", filter, "a filter that is not supported"},
 		{"a text", pack(t, "gz", []byte("hello")), "not an ELF file (starts with \"hell\"), within a file compressed by gzip"},
 		{"nothing but zeros", pack(t, "gz", make([]byte, 8<<20)), "compressed by gzip: that unpacks to more than"},
@@ -120,6 +137,51 @@ func TestPackedErrors(t *testing.T) {
 			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
 		}
 	}
+}
+
+// inBlock returns an xz file with another byte in the filter of the block at that
+// offset, whose header is whole all the same.
+func inBlock(t testing.TB, b []byte, at, n int, to byte) []byte {
+	t.Helper()
+	b = bytes.Clone(b)
+	head := b[at : at+(int(b[at])+1)*4]
+	i := bytes.Index(head, []byte{0x21, 1})
+	if i < 0 {
+		t.Fatalf("%x is no header of a block", head)
+	}
+	head[i+n] = to
+	binary.LittleEndian.PutUint32(head[len(head)-4:], crc32.ChecksumIEEE(head[:len(head)-4]))
+	return b
+}
+
+// oneBlock returns an xz file with the blocks of b and an index that has one.
+func oneBlock(b []byte) []byte {
+	end := len(b) - 12 - 4*(int(binary.LittleEndian.Uint32(b[len(b)-8:]))+1)
+	return withIndex(b[:end], binary.AppendUvarint([]byte{0, 1}, uint64(end-12)))
+}
+
+// withIndex appends an index, which knows nothing of the size when unpacked, and what
+// ends an xz file.
+func withIndex(b, index []byte) []byte {
+	index = append(index, 1)
+	for len(index)%4 != 0 {
+		index = append(index, 0)
+	}
+	index = binary.LittleEndian.AppendUint32(index, crc32.ChecksumIEEE(index))
+	tail := binary.LittleEndian.AppendUint32(nil, uint32(len(index)/4-1))
+	tail = append(tail, b[6:8]...)
+	b = append(bytes.Clone(b), index...)
+	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(tail))
+	return append(append(b, tail...), "YZ"...)
+}
+
+// manyBlocks returns an xz file of blocks with a byte each, and a window of 64 MiB.
+func manyBlocks(t testing.TB, n int) []byte {
+	t.Helper()
+	one := inBlock(t, pack(t, "xz", []byte("x")), 12, 2, 28)
+	end := len(one) - 12 - 4*(int(binary.LittleEndian.Uint32(one[len(one)-8:]))+1)
+	b := append(bytes.Clone(one[:12]), bytes.Repeat(one[12:end], n)...)
+	return withIndex(b, binary.AppendUvarint([]byte{0, 1}, uint64(len(b)-12)))
 }
 
 // TestPackedHostile: no damage of a compressed file leads to a panic or to much memory.
@@ -151,7 +213,7 @@ func checkPacked(t testing.TB, b []byte) {
 	runtime.ReadMemStats(&before)
 	unpacked(bytes.NewReader(b), int64(len(b)))
 	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > 2*maxWindow+8*unpackRatio*uint64(len(b)) {
+	if used := after.TotalAlloc - before.TotalAlloc; used > 2*maxWindow+(8*unpackRatio+windowRatio)*uint64(len(b)) {
 		t.Errorf("%d bytes to unpack %d: %x", used, len(b), b[:min(len(b), 64)])
 	}
 }
