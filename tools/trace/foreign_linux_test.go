@@ -99,6 +99,7 @@ func TestForeignLinuxBuild(t *testing.T) {
 	}{
 		{"kernel", who(p.sym.BuildID()), kernel, false, true},
 		{"another kernel", who(other), kernel, false, false},
+		{"no build behind another", "CPU: 0 PID: 1 Comm: init Not tainted 6.1.0 #1 " + other + "\n" + who(""), kernel, false, true},
 		{"another kernel, forced", who(other), kernel, true, true},
 		{"module", module(p.sym.BuildID()), thing, false, true},
 		{"another module", module(other), thing, false, false},

@@ -23,7 +23,7 @@ import (
 type oopsState struct {
 	pc    string // the latest exact place, in the trace's words, until a frame came
 	calls bool   // in a call trace
-	build string // the kernel's build ID, if the trace has told
+	build string // the kernel's build ID, if the latest line about it has told
 }
 
 var (
@@ -35,7 +35,7 @@ var (
 	exactPlace = pattern(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
 	retPlace   = pattern(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
 	beforeRaw  = pattern(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
-	oopsBuild  = pattern(`\bComm: .* #[0-9]+.* ([0-9a-f]{40})\s*$`)
+	oopsBuild  = pattern(`\bComm: .* #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
 	kaslr      = pattern(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
 )
 
@@ -61,7 +61,7 @@ func (x *foreign) readOops(line string) bool {
 	case !strings.Contains(line, "+0x"):
 		if strings.Contains(line, " Comm: ") {
 			if m := oopsBuild().FindStringSubmatch(line); m != nil {
-				x.oops.build = m[1]
+				x.oops.build = m[1] // a kernel may say none
 			}
 		}
 		return x.rawFrame(line)

@@ -102,8 +102,11 @@ func (x *foreign) withoutShape(line string) string {
 		return line
 	}
 	at := shapeEnd(line, x.shape)
-	if at > 0 && x.blank && at < len(line) && line[at] == ' ' {
+	switch {
+	case at > 0 && x.blank && line[at] == ' ':
 		at++
+	case at > 0 && endsInNumber(x.shape):
+		return line // which begins with a longer word, such as an address
 	}
 	return line[at:]
 }

@@ -39,6 +39,21 @@ func TestPrefixLearnt(t *testing.T) {
 	}
 }
 
+// TestPrefixNumber: a number in front of a warning is a prefix, and the beginning of a
+// number that goes on is none.
+func TestPrefixNumber(t *testing.T) {
+	p := cImage(t)
+	at := fmt.Sprintf("%#x\n", p.where(t, "pc leaf:18"))
+	for _, prefix := range []string{"1234 ", "[   12.5] worker 3 ", "(3) "} {
+		for _, line := range []string{prefix + at, at} {
+			r := filter(t, Options{Symbols: p.sym, Foreign: true, Guess: true}, []byte(prefix+"WARNING: slow\n"+line))
+			if len(r.traces) != 1 || !strings.Contains(r.out.String(), "leaf+0x") {
+				t.Errorf("behind a warning behind %q: %q", prefix, r.out.Bytes())
+			}
+		}
+	}
+}
+
 // TestAnchor: the words of a line that says why are no prefix of its own.
 func TestAnchor(t *testing.T) {
 	for line, want := range map[string]int{
