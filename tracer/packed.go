@@ -152,6 +152,7 @@ func packSlow(p *Packed) {
 		if ra += p.negText; ra >= p.textSpan {
 			return
 		}
+		p.settle() // p may have moved at each call, that of this function too
 		*(*uint32)(pointer(p.at)) = uint32(ra)
 		p.at += p.Width
 		p.Hash = p.Hash*HashFactor + uint64(ra)

@@ -101,3 +101,60 @@ func TestPackedHooks(t *testing.T) {
 		t.Error("hooked names another stack")
 	}
 }
+
+// TestPackedMovesInWalk: what a walk adds is not lost when the stack that the Packed is on moves
+// while it is under way, wherever in it that is.
+func TestPackedMovesInWalk(t *testing.T) {
+	const textLo, n = 0x200000, 12
+	words := make([]uintptr, 2*n+2)
+	base := uintptr(unsafe.Pointer(&words[0]))
+	var want []uint32
+	for i := range n {
+		words[2*i], words[2*i+1] = base+16*uintptr(i+1), textLo+uintptr(i)
+		want = append(want, uint32(i))
+	}
+	// With a hook on that stack.
+	defer func() { numExits = 0 }()
+	if !OnReturnAt(base+8, hook, 1) {
+		t.Fatal("no hook")
+	}
+	textHi := exitThunkPC() + 0x1000
+	moved := 0
+	for depth := range 600 {
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			below(depth, func() {
+				var p Packed
+				p.Reset(4, textLo, textHi)
+				was := p.Buffer()
+				p.Walk(base, base+8*uintptr(len(words)), 0, base)
+				if p.Buffer() != was {
+					moved++
+				}
+				got := make([]uint32, 0, n)
+				for i := range p.N() {
+					got = append(got, p.Unit(i))
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%d calls deep: %v; want %v", depth, got, want)
+				}
+			})
+		}()
+		<-done
+	}
+	if moved == 0 {
+		t.Error("no stack has moved in a walk")
+	}
+}
+
+// below calls f that many calls deep.
+//
+//go:noinline
+func below(n int, f func()) {
+	if n == 0 {
+		f()
+		return
+	}
+	below(n-1, f)
+}
