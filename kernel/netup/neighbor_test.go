@@ -3,6 +3,7 @@ package netup
 import (
 	"bytes"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/google/gopacket"
@@ -184,6 +185,56 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// TestDamaged: what has been damaged on the way has no answer.
+func TestDamaged(t *testing.T) {
+	udp := &layers.UDP{SrcPort: 5000, DstPort: 7}
+	udp.SetNetworkLayerForChecksum(packet(layers.IPProtocolUDP))
+	echo := frame(t, toUs(), packet(layers.IPProtocolUDP), udp, gopacket.Payload("odd"))
+	pinged := frame(t, append([]gopacket.SerializableLayer{toUs(), packet(layers.IPProtocolICMPv4)}, ping("even")...)...)
+	const ip, above = 14, 34 // where the headers begin
+	for _, tt := range []struct {
+		name     string
+		frame    []byte
+		change   map[int]byte // by XOR
+		answered bool
+	}{
+		{"ping", pinged, nil, true},
+		{"ping, a bit of the text", pinged, map[int]byte{above + 9: 1}, false},
+		{"ping, its checksum", pinged, map[int]byte{above + 2: 1}, false},
+		{"ping, the IP header's checksum", pinged, map[int]byte{ip + 10: 1}, false},
+		{"ping, the time to live", pinged, map[int]byte{ip + 8: 1}, false},
+		{"ping, IP of another version", pinged, map[int]byte{ip: 0x20}, false},
+		{"ping, IP of length 0", pinged, map[int]byte{ip + 2: pinged[ip+2], ip + 3: pinged[ip+3]}, false},
+		{"UDP", echo, nil, true},
+		{"UDP, a bit of the last, odd byte", echo, map[int]byte{above + 10: 1}, false},
+		{"UDP without a checksum", echo, map[int]byte{above + 6: echo[above+6], above + 7: echo[above+7]}, true},
+		{"UDP of length 0", echo, map[int]byte{above + 5: echo[above+5], above + 6: echo[above+6], above + 7: echo[above+7]}, false},
+		{"UDP, longer than the packet", echo, map[int]byte{above + 4: 1, above + 6: echo[above+6], above + 7: echo[above+7]}, false},
+	} {
+		b := bytes.Clone(tt.frame)
+		for at, bits := range tt.change {
+			b[at] ^= bits
+		}
+		if strings.HasPrefix(tt.name, "ping, IP of") {
+			mend(b)
+		}
+		if answer, _ := newNeighbor().handle(b); (answer != nil) != tt.answered {
+			t.Errorf("%s: answered: %v; want %v", tt.name, answer != nil, tt.answered)
+		}
+	}
+	// A packet whose end is missing.
+	if answer, _ := newNeighbor().handle(pinged[:above+8+len("even")-1]); answer != nil {
+		t.Errorf("a part of a ping is answered by %x", answer)
+	}
+}
+
+// mend makes the checksum of an IP header without options right.
+func mend(b []byte) {
+	b[24], b[25] = 0, 0
+	s := ^fold(b[14:34])
+	b[24], b[25] = byte(s>>8), byte(s)
+}
+
 // FuzzHandle: whatever comes, an answer is no larger than a frame, from this machine,
 // and to the one that asked.
 func FuzzHandle(f *testing.F) {
@@ -195,6 +246,9 @@ func FuzzHandle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1518 {
 			return
+		}
+		if len(b) >= 34 {
+			mend(b) // so that what is behind it is looked at
 		}
 		answer, _ := newNeighbor().handle(b)
 		if answer == nil {
