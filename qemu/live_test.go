@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,17 +111,6 @@ func (z *liveZf) chains(t *testing.T) (all []string) {
 	}
 }
 
-// freePort returns the address of a TCP port that nobody has.
-func freePort(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
 func TestLiveSerial(t *testing.T) {
 	kernel, symbols := lab(t, image.AllLoaders)
 	_, _, serial := boot(t, Config{Kernel: kernel}, liveCrash)
@@ -152,7 +140,7 @@ func TestLiveSerial(t *testing.T) {
 	} {
 		// QEMU waits for zf, and zf for QEMU.
 		t.Run(c.name, func(t *testing.T) {
-			here := strings.NewReplacer("SOCKET", filepath.Join(plainFolder(t), "s"), "PORT", freePort(t))
+			here := strings.NewReplacer("SOCKET", filepath.Join(plainFolder(t), "s"), "PORT", freePort(t, "tcp4"))
 			z := liveSymbolize(t, ctx, kernel, "-reconnect", here.Replace(c.zf))
 			machine := byHand(t, ctx, kernel, here.Replace(c.qemu))
 			machine.Stderr = t.Output()
@@ -181,7 +169,7 @@ func TestLiveSerial(t *testing.T) {
 	} {
 		// zf is there first, and its input ends with QEMU.
 		t.Run(c.name, func(t *testing.T) {
-			here := strings.NewReplacer("SOCKET", filepath.Join(plainFolder(t), "s"), "PORT", freePort(t))
+			here := strings.NewReplacer("SOCKET", filepath.Join(plainFolder(t), "s"), "PORT", freePort(t, "tcp4"))
 			z := liveSymbolize(t, ctx, kernel, here.Replace(c.zf))
 			z.until(t, "waiting for a connection to")
 			machine := byHand(t, ctx, kernel, here.Replace(c.qemu))

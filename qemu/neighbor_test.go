@@ -24,7 +24,7 @@ import (
 type ether struct {
 	t      *testing.T
 	conn   *net.UDPConn
-	qemu   net.Addr
+	qemu   *net.UDPAddr
 	args   []string
 	frames chan gopacket.Packet
 }
@@ -40,23 +40,19 @@ var (
 
 func newEther(t *testing.T, model string) *ether {
 	t.Helper()
-	listen := func() *net.UDPConn {
-		c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
 	}
-	e := &ether{t: t, conn: listen(), frames: make(chan gopacket.Packet, 10000)}
-	other := listen()
-	e.qemu = other.LocalAddr()
-	other.Close() // QEMU's now
+	e := &ether{t: t, conn: conn, frames: make(chan gopacket.Packet, 10000)}
+	if e.qemu, err = net.ResolveUDPAddr("udp4", freePort(t, "udp4")); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { e.conn.Close() })
 	e.conn.SetReadBuffer(4 << 20)
-	port := func(a net.Addr) int { return a.(*net.UDPAddr).Port }
 	e.args = []string{
-		"-netdev", fmt.Sprintf("dgram,id=net0,local.type=inet,local.host=127.0.0.1,local.port=%d,remote.type=inet,remote.host=127.0.0.1,remote.port=%d",
-			port(e.qemu), port(e.conn.LocalAddr())),
+		"-netdev", fmt.Sprintf("dgram,id=net0,local.type=inet,local.host=%v,local.port=%d,remote.type=inet,remote.host=127.0.0.1,remote.port=%d",
+			e.qemu.IP, e.qemu.Port, e.conn.LocalAddr().(*net.UDPAddr).Port),
 		"-device", model + ",netdev=net0,mac=" + guestMAC.String(),
 	}
 	go func() {
