@@ -64,10 +64,20 @@ func TestFlightOfTests(t *testing.T) {
 func TestFlightMissing(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cpu")
-	out, err := exec.Command(zfCommand(t), "run", "-q", "-timeout", "60s", "-cpuprofile", file, "-append", "depot=0", "./testdata/profiled").CombinedOutput()
-	if status := exitCode(t, err); status != 2 || !strings.Contains(string(out), "-cpuprofile: the target has sent no profile") ||
-		!strings.Contains(string(out), "profile=on is ignored: it needs a stack depot") {
-		t.Errorf("status %d, %s; want 2, and why", status, out)
+	for _, tt := range []struct {
+		flag, append string
+		want         []string
+	}{
+		{"-cpuprofile", "depot=0", []string{"-cpuprofile: the target has sent no profile", "profile=on is ignored: it needs a stack depot"}},
+		{"-handles", "record=off", []string{"no snapshot has come"}},
+	} {
+		out, err := exec.Command(zfCommand(t), "run", "-q", "-timeout", "60s", tt.flag, file, "-append", tt.append, "./testdata/profiled").CombinedOutput()
+		status := exitCode(t, err)
+		for _, want := range tt.want {
+			if status != 2 || !strings.Contains(string(out), want) {
+				t.Errorf("%s: status %d, %s; want 2, and %q", tt.flag, status, out, want)
+			}
+		}
 	}
 	for _, args := range [][]string{{"-cpuprofile", file, "sort", "strings"}, {"-probe-stacks", "sort"}, {"-profilerate", "7", "sort"}} {
 		out, err := exec.Command(zfCommand(t), append([]string{"test"}, args...)...).CombinedOutput()

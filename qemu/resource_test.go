@@ -358,8 +358,8 @@ func TestResourceHeap(t *testing.T) {
 	if err != nil || !regexp.MustCompile(`(?m)^ +16(\.\d+)?MB .* main\.keep$`).Match(out) {
 		t.Errorf("go tool pprof: %v\n%s", err, out)
 	}
-	out, err = exec.Command(zfCommand(t), "run", "-q", "-timeout", "10m", "-memprofile", file, program(t, "program")).CombinedOutput()
-	if !strings.Contains(string(out), "keeps no heap profile") {
+	out, err = exec.Command(zfCommand(t), "run", "-q", "-timeout", "10m", "-memprofile", file, program(t, "profiled")).CombinedOutput()
+	if !strings.Contains(string(out), "keeps no heap profile") || exitCode(t, err) != 2 {
 		t.Errorf("an image without a profile: %v\n%s", err, out)
 	}
 }

@@ -82,12 +82,8 @@ func (f *flight) end(m *machine, code int, stdout, stderr io.Writer) int {
 		all = f.probes.end(m.command, stdout, stderr)
 	}
 	all = f.cpu.end(m.command, stderr) && all
-	if f.kept.path != "" {
-		f.kept.end(m.command, stderr)
-	}
-	if f.heap.path != "" {
-		f.heap.end(m.command, stderr)
-	}
+	all = f.kept.end(m.command, stderr) && all
+	all = f.heap.end(m.command, stderr) && all
 	if !all && code == exitOK {
 		return exitUsage
 	}

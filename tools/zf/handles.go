@@ -297,16 +297,19 @@ func (k *keptSnapshots) keep(sym *symbol.File, data []byte) error {
 	return k.write(data)
 }
 
-// end says what was kept.
-func (k *keptSnapshots) end(command string, stderr io.Writer) {
-	switch n := k.count(); n {
-	case 0:
+// end says what was kept. It reports false if there is nothing, though it was asked for.
+func (k *keptSnapshots) end(command string, stderr io.Writer) bool {
+	switch n := k.count(); {
+	case k.path == "":
+	case n == 0:
 		fmt.Fprintf(stderr, "%s: no snapshot has come; -append record=all has the kernel log\n", command)
-	case 1:
+		return false
+	case n == 1:
 		fmt.Fprintf(stderr, "%s: a snapshot is in %s; `zf handles %s` shows it\n", command, k.path, k.path)
 	default:
 		fmt.Fprintf(stderr, "%s: %d snapshots are in %s.1 to %s.%d; `zf leaks` compares two\n", command, n, k.path, k.path, n)
 	}
+	return true
 }
 
 // keptHeap are the files of zf run -memprofile.
@@ -332,16 +335,20 @@ func (k *keptHeap) keep(sym *symbol.File, data []byte) error {
 	return k.write(b.Bytes())
 }
 
-// end says what was kept.
-func (k *keptHeap) end(command string, stderr io.Writer) {
+// end says what was kept. It reports false if there is nothing, though it was asked for.
+func (k *keptHeap) end(command string, stderr io.Writer) bool {
 	switch n := k.count(); {
+	case k.path == "":
 	case k.empty:
 		fmt.Fprintf(stderr, "%s: the program keeps no heap profile; run a package, or what zf build -memprofile makes\n", command)
+		return false
 	case n == 0:
 		fmt.Fprintf(stderr, "%s: no heap profile has come\n", command)
+		return false
 	case n == 1:
 		fmt.Fprintf(stderr, "%s: the heap profile is in %s; `go tool pprof -top %s` shows it\n", command, k.path, k.path)
 	default:
 		fmt.Fprintf(stderr, "%s: %d heap profiles are in %s.1 to %s.%d; `zf leaks` compares two\n", command, n, k.path, k.path, n)
 	}
+	return true
 }
