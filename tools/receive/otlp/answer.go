@@ -40,7 +40,7 @@ type answers struct {
 
 // status is the beginning of a message about an answer that the SDK says little of.
 func (a *answers) status() string {
-	if a.code == 0 {
+	if a.code == 0 || a.code/100 == 2 { // then it is not the collector that fails
 		return ""
 	}
 	return fmt.Sprintf("status %d (%s): ", a.code, http.StatusText(a.code))

@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,13 @@ func TestRetryAfter(t *testing.T) {
 		_, err = x.step(t.Context())
 		if err == nil || x.answer.later != want || !strings.HasPrefix(x.answer.status(), "status 503 (Service Unavailable)") {
 			t.Errorf("Retry-After %q: %v, %q, %v; want %v", header, x.answer.later, x.answer.status(), err, want)
+		}
+		// What it has answered is no answer to what fails here.
+		if err := os.WriteFile(path, []byte("no store"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = x.step(t.Context()); err == nil || x.answer.later != 0 || x.answer.status() != "" {
+			t.Errorf("without a store: %v, %q, %v", x.answer.later, x.answer.status(), err)
 		}
 		x.Close()
 	}

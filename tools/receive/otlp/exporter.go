@@ -159,6 +159,7 @@ func pause(ctx context.Context, wake <-chan struct{}, d time.Duration) {
 
 // step exports the oldest crashes. more says that there may be others.
 func (e *Exporter) step(ctx context.Context) (more bool, err error) {
+	e.answer.answer = answer{} // what goes wrong before the next one comes has nothing to do with it
 	list, err := e.store.Oldest(maxTogether)
 	if err != nil || len(list) == 0 {
 		return false, err
