@@ -63,9 +63,10 @@ soak:
 	@tools/setup.sh run
 	go run ./qemu/soak $(SOAK)
 
+# BENCH has flags for it, such as BENCH='-run walk'.
 bench:
 	@tools/setup.sh run
-	go run ./qemu/bench
+	go run ./qemu/bench $(BENCH)
 
 # It downloads a kernel's debug file, near a gigabyte, once.
 bench-symbol:

@@ -26,8 +26,8 @@
 //	          the compact form over text, repeat.bytes the line for the same trace again
 //	walk.*    a walk of 32 frames, next to one that believes everything (ratio)
 //	capture.* a Capture: instructions of each frame and beside the frames, in the guest;
-//	          its time over that of a bare pointer chase on this processor (d32, d128).
-//	          again.*: the same for a stack that has not changed since the last capture
+//	          its time over that of a bare pointer chase on this processor (d32, d128)
+//	again.*   the same for a stack that has not changed since the last capture
 //	depot.*   a walk into a stack depot that knows the stack, over the walk alone, on this
 //	          processor: compared by its hash of 64 bits, or in full (known); space: what
 //	          stacks take, with their part of the index, over eight bytes a frame
@@ -49,6 +49,9 @@
 //	handles.* what the log of resources costs in the guest, under a stack of 32 frames: an
 //	          event of the kernel's (event), one of a goroutine's own with its system call
 //	          (log), and that call when nothing is logged (off)
+//	netconsole.*  a trace by network: datagrams and bytes, and thousands of guest
+//	          instructions from the last log line before the fault to the first datagram
+//	          and to the last
 //	lines.*   lines of the kernel's packages, without tests; code has a token on it
 //	std.*     totals of qemu/std.txt, if make test-std has made it
 //
@@ -62,5 +65,6 @@
 // is slower at some instructions than at others: well below one the kernel is cheaper
 // than Linux, well above two it is dearer.
 //
-// Run it with make bench, from the top of the repository. It takes about a minute.
+// Run it with make bench, from the top of the repository. It takes some minutes.
+// go run ./qemu/bench -run REGEXP measures a part; -h tells.
 package main

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,37 +15,135 @@ import (
 
 func main() {
 	image.RunTool()
-	if len(os.Args) > 1 {
-		fmt.Fprintln(os.Stderr, "usage: go run ./qemu/bench   (it takes no arguments; see its doc.go)")
+	switch err := command(os.Args[1:], os.Stdout); {
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
-	}
-	file, err := os.Create("bench.txt")
-	if err == nil {
-		b := &bench{out: io.MultiWriter(os.Stdout, file)}
-		if err = b.run(); err == nil {
-			err = file.Close()
-		}
-	}
-	if err != nil {
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
+// errUsage is what is wrong with the arguments.
+var errUsage = errors.New("-h lists the flags")
+
+// command runs with the given arguments.
+func command(args []string, stdout io.Writer) error {
+	b := &bench{out: stdout}
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	some := fs.String("run", "", "measure only those that `REGEXP` matches")
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usageText)
+		fs.SetOutput(stdout)
+		fs.PrintDefaults()
+		return nil
+	case err != nil:
+		return fmt.Errorf("%v; %w", err, errUsage)
+	case fs.NArg() > 0:
+		return fmt.Errorf("unexpected %s; %w", fs.Arg(0), errUsage)
+	}
+	if *some != "" {
+		var err error
+		if b.wanted, err = regexp.Compile(*some); err != nil {
+			return fmt.Errorf("-run: %v; %w", err, errUsage)
+		}
+		if !slices.ContainsFunc(b.topics(), b.wanted.MatchString) {
+			return fmt.Errorf("-run: %q matches none of %s; %w", *some, strings.Join(b.topics(), ", "), errUsage)
+		}
+		return b.run()
+	}
+	file, err := os.Create("bench.txt")
+	if err != nil {
+		return err
+	}
+	b.out = io.MultiWriter(stdout, file)
+	if err := b.run(); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+const usageText = `Measures Zeroframe, from the top of the repository. Standard output gets a line
+a figure: name, value, goal, and "ok" or "short"; standard error what is
+measured. All of it takes some minutes, and goes to bench.txt, too. -run
+measures a part, and leaves that file alone:
+
+    make bench                                all
+    go run ./qemu/bench -run '^walk$'         the figures walk.*
+    go run ./qemu/bench -run 'depot|profile'  those of depot.* and profile.*
+
+What there is to measure:
+
+    image boot cost timer memory trace walk capture scan again callers paint
+    stack depot profile probe handles netconsole record lines std
+
+`
+
 // bench is one run of the benchmark.
 type bench struct {
-	out io.Writer
-	dir string // of the images
+	out    io.Writer
+	dir    string         // of the images
+	wanted *regexp.Regexp // what names of figures begin with; nil: all
+
+	now     *measurement // that is under way
+	unknown error        // a figure is none of its
 
 	// Images: the crash lab, and the programs of testdata.
 	lab, plain, fmt, cost, load string
 }
 
+// A measurement makes figures.
+type measurement struct {
+	topics string // what their names begin with
+	run    func() error
+	needs  []*string // images
+}
+
+func (b *bench) measurements() []measurement {
+	return []measurement{
+		{"image", b.size, []*string{&b.plain, &b.fmt}},
+		{"boot", b.times, []*string{&b.lab, &b.plain}},
+		{"boot cost timer", b.costs, []*string{&b.cost}},
+		{"memory", b.memory, []*string{&b.fmt}},
+		{"memory", b.smallest, []*string{&b.plain, &b.fmt}},
+		{"trace", b.traces, []*string{&b.lab}},
+		{"walk capture scan", b.walks, []*string{&b.lab}},
+		{"capture again callers paint scan", b.host, nil},
+		{"stack", b.watermarks, []*string{&b.lab, &b.load}},
+		{"depot", b.depot, nil},
+		{"depot profile", b.profiles, nil},
+		{"probe", b.probes, nil},
+		{"handles", b.resources, nil},
+		{"netconsole", b.network, []*string{&b.lab}},
+		{"record", b.records, nil},
+		{"lines", b.lines, nil},
+		{"std", b.std, nil},
+	}
+}
+
+// topics returns what names of figures begin with.
+func (b *bench) topics() (all []string) {
+	for _, m := range b.measurements() {
+		for _, t := range strings.Fields(m.topics) {
+			if !slices.Contains(all, t) {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+// wants reports whether a topic is to be measured.
+func (b *bench) wants(topic string) bool { return b.wanted == nil || b.wanted.MatchString(topic) }
+
 // progress says on standard error what is measured, and what it is compared with.
 func (b *bench) progress(text string) { fmt.Fprintln(os.Stderr, "bench:", text) }
 
 // figure prints one figure that has no goal.
-func (b *bench) figure(name string, value any) { fmt.Fprintf(b.out, "%s\t%v\t-\t-\n", name, value) }
+func (b *bench) figure(name string, value any) { b.print(name, fmt.Sprintf("%v\t-\t-", value)) }
 
 // atMost and atLeast print a figure with its goal.
 func (b *bench) atMost(name string, value, goal float64) {
@@ -58,7 +159,18 @@ func (b *bench) compare(name string, value float64, sign string, goal float64, m
 	if met {
 		verdict = "ok"
 	}
-	fmt.Fprintf(b.out, "%s\t%s\t%s %s\t%s\n", name, decimals(value), sign, decimals(goal), verdict)
+	b.print(name, fmt.Sprintf("%s\t%s %s\t%s", decimals(value), sign, decimals(goal), verdict))
+}
+
+// print prints a figure that is wanted.
+func (b *bench) print(name, rest string) {
+	topic, _, _ := strings.Cut(name, ".")
+	if !slices.Contains(strings.Fields(b.now.topics), topic) {
+		b.unknown = fmt.Errorf("%s is no figure of the measurement of %s (qemu/bench/main.go)", name, b.now.topics)
+	}
+	if b.wants(topic) {
+		fmt.Fprintf(b.out, "%s\t%s\n", name, rest)
+	}
 }
 
 // decimals prints a number with no more than four decimals, and no zeros at their end.
@@ -71,29 +183,41 @@ func (b *bench) run() (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
-	b.progress("building the programs to measure")
-	for _, p := range []struct {
-		image     *string
-		pkg, name string
-	}{
-		{&b.lab, "./kernel/crashlab", "lab.elf"},
-		{&b.plain, "./qemu/bench/testdata/plain", "plain.elf"},
-		{&b.fmt, "./qemu/bench/testdata/fmt", "fmt.elf"},
-		{&b.cost, "./qemu/bench/testdata/costs", "costs.elf"},
-		{&b.load, "./qemu/bench/testdata/load", "load.elf"},
-	} {
-		if *p.image, err = b.build(p.pkg, p.name); err != nil {
+	for _, m := range b.measurements() {
+		if !slices.ContainsFunc(strings.Fields(m.topics), b.wants) {
+			continue
+		}
+		for _, image := range m.needs {
+			if err := b.provide(image); err != nil {
+				return err
+			}
+		}
+		b.now = &m
+		if err := m.run(); err != nil {
 			return err
 		}
-	}
-	for _, step := range []func() error{
-		b.size, b.times, b.costs, b.memory, b.smallest, b.traces, b.walks, b.host, b.watermarks, b.depot, b.profiles, b.probes, b.resources, b.network, b.records, b.lines, b.std,
-	} {
-		if err := step(); err != nil {
-			return err
+		if b.unknown != nil {
+			return b.unknown
 		}
 	}
 	return nil
+}
+
+// provide builds an image, unless it is there.
+func (b *bench) provide(image *string) (err error) {
+	if *image != "" {
+		return nil
+	}
+	p := map[*string]struct{ pkg, name string }{
+		&b.lab:   {"./kernel/crashlab", "lab.elf"},
+		&b.plain: {"./qemu/bench/testdata/plain", "plain.elf"},
+		&b.fmt:   {"./qemu/bench/testdata/fmt", "fmt.elf"},
+		&b.cost:  {"./qemu/bench/testdata/costs", "costs.elf"},
+		&b.load:  {"./qemu/bench/testdata/load", "load.elf"},
+	}[image]
+	b.progress("building " + p.pkg)
+	*image, err = b.build(p.pkg, p.name)
+	return err
 }
 
 func ratio(a, b float64) string { return fmt.Sprintf("%.2f", a/b) }
