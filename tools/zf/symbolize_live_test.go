@@ -97,13 +97,31 @@ func TestLivePipe(t *testing.T) {
 	l.end(t, exitOK)
 }
 
+// slowFile makes a file that nobody can open before opens is called, as on a file server
+// that does not answer: the test holds a lease on it (fcntl(2), F_SETLEASE).
+func slowFile(t *testing.T, content string) (path string, opens func()) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "slow.elf")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const setLease = 1024 // F_SETLEASE
+	if _, _, e := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), setLease, syscall.F_WRLCK); e != 0 {
+		t.Fatal("a lease: ", e)
+	}
+	opens = func() { f.Close() } // the lease ends, too
+	t.Cleanup(opens)
+	return path, opens
+}
+
 // TestLiveSlowImage: text flows while the ELF file is still being opened, and an
 // error of that is reported when it comes, without waiting for the input's end.
 func TestLiveSlowImage(t *testing.T) {
-	elf := filepath.Join(t.TempDir(), "slow.elf")
-	if err := syscall.Mkfifo(elf, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	elf, opens := slowFile(t, "it is no ELF file")
 	r, w := io.Pipe()
 	defer w.Close()
 	l := startLive(t, r, "-e", elf)
@@ -111,24 +129,14 @@ func TestLiveSlowImage(t *testing.T) {
 	l.out.until(t, "booting\n")
 	io.WriteString(w, "prompt> ")
 	l.out.until(t, "prompt> ")
-	// Now the file opens, and is none.
-	f, err := os.OpenFile(elf, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	opens()
 	l.end(t, exitUsage)
-	if !strings.Contains(l.errs.String(), elf) || !strings.Contains(l.errs.String(), "not a regular file") {
+	if !strings.Contains(l.errs.String(), elf) || !strings.Contains(l.errs.String(), "not an ELF file") {
 		t.Errorf("error = %q; want the file and the cause", l.errs.String())
 	}
 
 	// An interrupt does not wait for it.
-	if err := os.Remove(elf); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(elf, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	elf, _ = slowFile(t, "")
 	_, log := ownTrace(t)
 	r2, w2 := io.Pipe()
 	defer w2.Close()
