@@ -15,7 +15,7 @@ import (
 )
 
 type lineTable struct {
-	seqs    []sequence // sorted by low
+	seqs    []sequence // sorted by low; they do not overlap
 	rows    []row
 	cut     bool // there is more of it, which has not been read
 	version uint16
@@ -23,10 +23,9 @@ type lineTable struct {
 	files   []lineFile
 }
 
-// A sequence is the rows of the text from low up to high: rows[first:end].
+// A sequence has the rows of the text from low up to high among rows[first:end].
 type sequence struct {
 	low, high  uint64
-	maxHigh    uint64 // the highest high of this one and all before it
 	first, end int
 }
 
@@ -47,21 +46,68 @@ func (t *lineTable) clone() lineTable {
 	return c
 }
 
-// rowsAt returns the rows of the sequence that pc is in, or nil. Sequences do not
-// overlap in real files; where they do the first in the file counts, for it may be the
-// only one read.
+// rowsAt returns the rows of the sequence that pc is in, or nil.
 func (t *lineTable) rowsAt(pc uint64) []row {
-	var seq *sequence
-	i := sort.Search(len(t.seqs), func(i int) bool { return t.seqs[i].low > pc })
-	for i--; i >= 0 && t.seqs[i].maxHigh > pc; i-- {
-		if s := &t.seqs[i]; pc < s.high && (seq == nil || s.first < seq.first) {
-			seq = s
-		}
-	}
-	if seq == nil {
+	i := sort.Search(len(t.seqs), func(i int) bool { return t.seqs[i].low > pc }) - 1
+	if i < 0 || pc >= t.seqs[i].high {
 		return nil
 	}
-	return t.rows[seq.first:seq.end]
+	return t.rows[t.seqs[i].first:t.seqs[i].end]
+}
+
+// order sorts the sequences. In real files they do not overlap; where they do the first in
+// the file has what several have, for it may be the only one read.
+func (t *lineTable) order() {
+	slices.SortFunc(t.seqs, func(a, b sequence) int { return cmp.Compare(a.low, b.low) })
+	for i := 1; i < len(t.seqs); i++ {
+		if t.seqs[i].low < t.seqs[i-1].high {
+			t.part()
+			return
+		}
+	}
+}
+
+// part cuts sequences into pieces that do not overlap. It takes little more time than to
+// sort them, however many a hostile file has around one address.
+func (t *lineTable) part() {
+	slices.SortFunc(t.seqs, func(a, b sequence) int { return cmp.Compare(a.first, b.first) })
+	var bounds []uint64
+	for _, s := range t.seqs {
+		bounds = append(bounds, s.low, s.high)
+	}
+	slices.Sort(bounds)
+	bounds = slices.Compact(bounds)
+	// Piece i is from bounds[i] on. free[i] is i if nobody has it yet; otherwise it leads
+	// to the next that nobody has, as in a union-find.
+	free, owner := make([]int, len(bounds)), make([]int, len(bounds))
+	for i := range free {
+		free[i], owner[i] = i, -1
+	}
+	for n, s := range t.seqs {
+		i, _ := slices.BinarySearch(bounds, s.low)
+		for end, _ := slices.BinarySearch(bounds, s.high); i < end; {
+			if next := free[i]; next != i {
+				free[i] = free[next]
+				i = next
+				continue
+			}
+			owner[i], free[i] = n, i+1
+		}
+	}
+	var pieces []sequence
+	for i, n := range owner {
+		if n < 0 {
+			continue
+		}
+		s := t.seqs[n]
+		s.low, s.high = bounds[i], bounds[i+1]
+		if k := len(pieces) - 1; k >= 0 && pieces[k].first == s.first && pieces[k].high == s.low {
+			pieces[k].high = s.high
+		} else {
+			pieces = append(pieces, s)
+		}
+	}
+	t.seqs = pieces
 }
 
 // at returns the row that holds at pc.
@@ -166,13 +212,7 @@ func (r *dwarfReader) loadLines(t *lineTable, u *unit, upTo uint64) bool {
 		return false
 	}
 	t.run(&c, &h, r.file, upTo)
-	slices.SortFunc(t.seqs, func(a, b sequence) int { return cmp.Compare(a.low, b.low) })
-	for i := range t.seqs {
-		t.seqs[i].maxHigh = t.seqs[i].high
-		if i > 0 {
-			t.seqs[i].maxHigh = max(t.seqs[i].high, t.seqs[i-1].maxHigh)
-		}
-	}
+	t.order()
 	return !c.bad
 }
 

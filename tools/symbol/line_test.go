@@ -57,6 +57,31 @@ func TestOverlappingLines(t *testing.T) {
 	}
 }
 
+// TestManyOverlappingLines: many sequences around the same addresses take no longer to look
+// in than others, and the first of them counts.
+func TestManyOverlappingLines(t *testing.T) {
+	const n = 300_000
+	var table lineTable
+	for i := range n { // each begins before those before it, and ends behind them
+		low := uint64(n - i)
+		table.rows = append(table.rows, row{addr: low, line: uint32(i)}, row{addr: low + 1, line: uint32(i)})
+		table.seqs = append(table.seqs, sequence{low: low, high: 2*n + uint64(i), first: 2 * i, end: 2*i + 2})
+	}
+	table.order()
+	for pc := uint64(0); pc < 4*n; pc++ {
+		want, has := uint64(0), pc > 0 && pc < 3*n-1
+		switch {
+		case pc < n:
+			want = n - pc
+		case pc >= 2*n:
+			want = pc - 2*n + 1
+		}
+		if got, ok := table.at(pc); ok != has || has && uint64(got.line) != want {
+			t.Fatalf("%d: %d, %t; want %d, %t", pc, got.line, ok, want, has)
+		}
+	}
+}
+
 // FuzzLines: a line table that has been read up to an address tells the line there,
 // and of every other address the line or nothing.
 func FuzzLines(f *testing.F) {
