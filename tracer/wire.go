@@ -89,6 +89,9 @@ package tracer
 //
 //	zf1 last KIND 0xPC REASON
 //
+// When that faults as well, the serial port gets a last line for people, which is no part
+// of this format: "zeroframe: the panic path itself has failed; giving up".
+//
 // # Of a boot before
 //
 // A death leaves its trace in RAM, in the compact form, and the next boot of that RAM

@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"strings"
 	"testing"
 	"unsafe"
 )
@@ -84,6 +85,9 @@ func TestAtEntry(t *testing.T) {
 		}
 		if lo, hi := EntryBounds(); s != NoEntry && (tt.pc < lo || tt.pc >= hi) {
 			t.Errorf("%s: not within EntryBounds", tt.name)
+		}
+		if got := inEntry(tt.pc); got != (s != NoEntry) && !strings.HasPrefix(tt.name, "behind trap") && !strings.HasPrefix(tt.name, "behind nmi") {
+			t.Errorf("%s: inEntry: %v", tt.name, got)
 		}
 		// Memory that is not there.
 		if _, s := AtEntry(tt.pc, tt.sp, bp, 0, 0, words{}.load); s == EntryBare {

@@ -7,7 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// A record is a header and three runs of bytes behind it, in the order of Part. It is
+// A record is a header and a run of bytes for each Part behind it, in their order. It is
 // written into the first copy, whose mark is set last, and then copied as a whole. So a
 // death while it is written leaves no half record that looks like one, and one copy
 // that is damaged later does not matter.
