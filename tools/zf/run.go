@@ -46,10 +46,10 @@ RAM.
 With -probe 'main.parse*' the calls of these functions are counted and timed by
 breakpoints, and shown at the end with what could not be probed, and why.
 
-Exit status: 0 the program exited 0; 1 it ended in a trace; 2 wrong usage or a
-failed build; 3 the machine failed (timeout, triple fault, QEMU missing);
-otherwise the program's own status + 64. With -reboots, it is that of the last
-boot.`
+Exit status: 0 the program exited 0; 1 it ended in a trace; 2 wrong usage, a
+failed build, or what a flag such as -cpuprofile wants has not come; 3 the
+machine failed (timeout, triple fault, QEMU missing); otherwise the program's
+own status + 64. With -reboots, it is that of the last boot.`
 
 // runFlags is what the command line of `zf run` says.
 type runFlags struct {

@@ -38,8 +38,9 @@ and -files add more.
 -cpuprofile, -memprofile, -handles and -probe are those of zf run, for one
 package: the kernel records what its test binary does, its start too.
 
-Exit status: 0 all tests passed; 1 some failed; 2 wrong usage or a failed build;
-3 a machine failed (timeout, triple fault, QEMU missing).`
+Exit status: 0 all tests passed; 1 some failed; 2 wrong usage, a failed build,
+or what such a flag wants has not come; 3 a machine failed (timeout, triple
+fault, QEMU missing).`
 
 // testGrace is how long a machine may outlive the test binary's own -timeout, which
 // ends in a trace of all goroutines and is the better one.
