@@ -29,7 +29,9 @@ func Configure(console, ip []byte) (wrongConsole, wrongIP string) {
 		wrongIP = c.readIP(ip)
 	}
 	if console != nil {
-		wrongConsole = c.readConsole(console)
+		if wrongConsole = c.readConsole(console); wrongConsole != "" {
+			c.Card = Hardware{} // others may use any
+		}
 	}
 	switch {
 	case c.Fixed:

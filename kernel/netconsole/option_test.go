@@ -77,8 +77,8 @@ func TestWrongOption(t *testing.T) {
 		{"@10.0.2.15/,@10.0.2.2/52-54-00-12-34-56", "hardware address"},
 		{"@10.0.2.15/,@10.0.2.2/52:54:00:12:34:56:78", "hardware address"},
 	} {
-		if wrong, _ := Configure([]byte(tt.option), nil); !strings.Contains(wrong, tt.says) || Options().On {
-			t.Errorf("netconsole=%s: %q, on: %v; want it to say %q", tt.option, wrong, Options().On, tt.says)
+		if wrong, _ := Configure([]byte(tt.option), nil); !strings.Contains(wrong, tt.says) || Options().On || Options().Card != (Hardware{}) {
+			t.Errorf("netconsole=%s: %q, %+v; want it to say %q, and no card to be chosen", tt.option, wrong, Options(), tt.says)
 		}
 	}
 	for _, tt := range []struct{ option, says string }{
