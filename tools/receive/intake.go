@@ -180,7 +180,7 @@ func (in *Intake) traced(now time.Time, from netip.AddrPort, b []byte) bool {
 	if why != datagram.None {
 		return false
 	}
-	if m := in.machines[from]; m != nil && m.isDone(traceKey{p.Boot, p.Seq}) {
+	if m := in.machines[from]; m != nil && m.isDone(keyOf(&p)) {
 		m.heard = now
 		in.stats.Repeated++
 		return true

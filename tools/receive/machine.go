@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
 const (
@@ -25,6 +27,15 @@ const (
 type traceKey struct {
 	boot uint64
 	seq  uint32
+	told bool // it comes from the boot after that one, with other bytes and no build
+}
+
+func keyOf(p *datagram.Part) traceKey { return traceKey{p.Boot, p.Seq, len(p.Build) == 0} }
+
+// doneTrace is a trace of which no more is wanted.
+type doneTrace struct {
+	key   traceKey
+	whole bool
 }
 
 // machine is one sender.
@@ -38,7 +49,7 @@ type machine struct {
 	older, newer *machine // in its list
 
 	open []*openTrace
-	done [maxDone]traceKey
+	done [maxDone]doneTrace
 	next int // index in done
 
 	partial []byte // a line without its end
@@ -47,18 +58,19 @@ type machine struct {
 	oops    *oops
 }
 
-// isDone reports whether the trace has been here already.
+// isDone reports whether the trace has been here already. One that came in part is told
+// whole by the next boot.
 func (m *machine) isDone(k traceKey) bool {
 	for i := range m.done {
-		if m.done[i] == k {
+		if d := &m.done[i]; d.key.boot == k.boot && d.key.seq == k.seq && (d.whole || d.key.told == k.told) {
 			return true
 		}
 	}
 	return false
 }
 
-func (m *machine) setDone(k traceKey) {
-	m.done[m.next] = k
+func (m *machine) setDone(k traceKey, whole bool) {
+	m.done[m.next] = doneTrace{k, whole}
 	m.next = (m.next + 1) % maxDone
 }
 

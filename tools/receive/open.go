@@ -33,7 +33,7 @@ type openTrace struct {
 
 // part takes a part of a trace that is not done.
 func (in *Intake) part(m *machine, p *datagram.Part, now time.Time) {
-	k := traceKey{p.Boot, p.Seq}
+	k := keyOf(p)
 	var o *openTrace
 	for _, each := range m.open {
 		if each.key == k {
@@ -103,7 +103,14 @@ func (m *machine) oldestOpen() *openTrace {
 
 // whole hands on a trace that has all its parts.
 func (in *Intake) whole(o *openTrace, now time.Time) {
-	in.close(o)
+	in.close(o, true)
+	for _, each := range o.m.open {
+		if each.key.boot == o.key.boot && each.key.seq == o.key.seq {
+			in.stats.Incomplete++ // the same death, of which this is all
+			in.close(each, false)
+			break
+		}
+	}
 	in.makeRegular(o.m)
 	in.stats.Traces++
 	b, cut := o.parts.Bytes()
@@ -125,7 +132,7 @@ const (
 
 // giveUp ends a trace that is not whole, and hands on what there is to show of it.
 func (in *Intake) giveUp(o *openTrace, why giveUpReason) {
-	in.close(o)
+	in.close(o, false)
 	in.stats.Incomplete++
 	if why == Crowded {
 		in.stats.Crowded++
@@ -137,8 +144,8 @@ func (in *Intake) giveUp(o *openTrace, why giveUpReason) {
 	})
 }
 
-// close takes a trace out of the open ones.
-func (in *Intake) close(o *openTrace) {
+// close takes a trace out of the open ones, whole or not.
+func (in *Intake) close(o *openTrace, whole bool) {
 	m := o.m
 	for i, each := range m.open {
 		if each == o {
@@ -150,7 +157,7 @@ func (in *Intake) close(o *openTrace) {
 	}
 	in.opened.remove(o)
 	in.held -= o.cost
-	m.setDone(o.key)
+	m.setDone(o.key, whole)
 }
 
 // openList is a list of open traces, the least recently heard first.
