@@ -158,19 +158,17 @@ noram:
 	MOVL	CX, 8(SP)
 	LEAL	(0x80000 + 0x100000 - 1)(CX), AX
 	SHRL	$20, AX
+	XORL	BX, BX
+	XORL	CX, CX
+decimal:
 	XORL	DX, DX
-	MOVL	$100, CX
-	DIVL	CX
-	MOVL	AX, BX
-	MOVL	DX, AX
-	BYTE	$0xd4; BYTE $10		// AAM: AH = AL / 10, AL = the rest
-	SHLL	$4, BX
-	MOVL	AX, DX
-	SHRL	$8, DX
-	ADDL	DX, BX
-	SHLL	$4, BX
-	ANDL	$15, AX
-	ADDL	AX, BX
+	MOVL	$10, SI
+	DIVL	SI
+	SHLL	CX, DX
+	ORL	DX, BX
+	ADDL	$4, CX
+	TESTL	AX, AX
+	JNE	decimal
 	MOVL	BX, 12(SP)
 	ADDR(·noRAM(SB), DI)
 message:
