@@ -21,8 +21,8 @@ var (
 	second bool // records go there
 	latest uint32
 
-	kernels = stream.Writer{Out: out}
-	files   = [MaxFiles]file{{w: stream.Writer{Out: out}}, {w: stream.Writer{Out: out}}}
+	kernels = stream.Writer{Out: out, Latest: &latest}
+	files   = [MaxFiles]file{{w: stream.Writer{Out: out, Latest: &latest}}, {w: stream.Writer{Out: out, Latest: &latest}}}
 )
 
 // Configure chooses the port: the value of the option record.port, nil if it is not
@@ -67,9 +67,7 @@ func Busy() bool { return kernels.Open() }
 
 func begin(w *stream.Writer, kind string) {
 	w.Frames = second
-	w.ID = latest
 	w.Begin(kind)
-	latest++
 }
 
 // out sends a piece.

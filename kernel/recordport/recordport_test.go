@@ -41,10 +41,13 @@ func TestFiles(t *testing.T) {
 	want["test.a"] = append(want["test.a"], "first\n"...)
 	w := Begin("kernel")
 	for i := range 20 {
-		for name, n := range map[string]int{"test.a": a, "test-b_2": b} {
-			piece := bytes.Repeat([]byte{byte(i), name[4]}, 50*i)
-			Write(n, piece)
-			want[name] = append(want[name], piece...)
+		for _, f := range []struct {
+			name string
+			n    int
+		}{{"test-b_2", b}, {"test.a", a}} { // what was begun last is on the wire first
+			piece := bytes.Repeat([]byte{byte(i), f.name[4]}, 50*i)
+			Write(f.n, piece)
+			want[f.name] = append(want[f.name], piece...)
 		}
 		w.Byte(byte(i))
 		want["kernel"] = append(want["kernel"], byte(i))

@@ -16,8 +16,8 @@
 //
 // RS is the control character 0x1e. It may stand anywhere, in the middle of a line of
 // text too: who takes RS and all up to LF out of the text has the text as it was. ID
-// numbers the records since boot, from 1, and N the record's pieces, from 0, both
-// decimal. DATA are the piece's bytes in Ascii85, as in the compact form of a trace
+// numbers the records since boot, from 1, in the order of their first pieces, and N the
+// record's pieces, from 0, both decimal. DATA are the piece's bytes in Ascii85, as in the compact form of a trace
 // (package tracer, wire.go), or "-" if there are none. The second form is the last
 // piece: LENGTH is that of the whole record in bytes, decimal, SUM the CRC-32 of its
 // bytes. CRC is the CRC-32 of the line from "zfr" up to and without the blank before

@@ -19,8 +19,11 @@ type Writer struct {
 	Out func(piece []byte)
 	// Frames writes frames of bytes instead of lines.
 	Frames bool
-	// ID is the number of the latest record.
+	// ID is the number of the latest record of which a piece has gone out.
 	ID uint32
+	// Latest is that of all writers that share the wire, or nil for a wire of its own. The
+	// numbers follow the first pieces on the wire, so that a gap in them is a record lost.
+	Latest *uint32
 
 	open    bool // a record has begun and not ended
 	kind    [MaxKind]byte
@@ -38,7 +41,6 @@ type Writer struct {
 // Begin starts a record. kind is cut to [MaxKind] bytes; it is to be made of letters,
 // digits and points.
 func (w *Writer) Begin(kind string) {
-	w.ID++
 	w.open = true
 	makeTables()
 	w.no, w.n, w.length, w.sum = 0, 0, 0, 0
@@ -115,6 +117,13 @@ func (w *Writer) flush(last bool) {
 
 // piece sends up to PieceSize bytes.
 func (w *Writer) piece(data []byte, last bool) {
+	if w.no == 0 {
+		w.ID++
+		if w.Latest != nil {
+			*w.Latest++
+			w.ID = *w.Latest
+		}
+	}
 	w.sum = crc32sum(w.sum, data)
 	w.length += uint64(len(data))
 	w.at = 0
