@@ -27,8 +27,9 @@ import (
 
 var mu sync.Mutex
 
-func holder(c chan int) {
+func holder(c chan int, has chan bool) {
 	mu.Lock()
+	close(has)
 	<-c
 }
 
@@ -58,8 +59,9 @@ func main() {
 		fib(20)
 	}
 	closeTwice()
-	go holder(make(chan int))
-	time.Sleep(time.Millisecond)
+	has := make(chan bool)
+	go holder(make(chan int), has)
+	<-has
 	go waiter()
 	var wg sync.WaitGroup
 	wg.Add(1)

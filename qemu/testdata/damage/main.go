@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"unsafe"
 )
 
@@ -23,10 +24,10 @@ func main() {
 		fmt.Print("a line that is begun")
 	case "threads":
 		threads[1] = nowhere
-		os.Getwd()
+		call()
 	case "threads-wild":
 		threads[1] = 1 << 63
-		os.Getwd()
+		call()
 	case "gdt":
 		zero(gdt() + 8)
 	case "idt":
@@ -69,6 +70,11 @@ func consoleTrace()
 func climb()
 
 func at(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+
+// call enters the kernel at once: an allocation before it might do so on another stack.
+//
+//go:noinline
+func call() { syscall.RawSyscall(syscall.SYS_GETTID, 0, 0, 0) }
 
 //go:noinline
 func zero(a uintptr) { *(*uint64)(at(a)) = 0 }
