@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -264,6 +265,9 @@ func copies(data string) {
 
 // fill fills the memory with a file: that is an error of a write, and no more.
 func fill() {
+	// The runtime is not to give memory back meanwhile.
+	debug.SetGCPercent(-1)
+	debug.FreeOSMemory()
 	var before, full syscall.Statfs_t
 	syscall.Statfs(".", &before)
 	chunk := pattern(64 << 10)
