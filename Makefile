@@ -1,25 +1,32 @@
 # Each target does its own set-up: make, Go and git are all that must be there.
 
-# How long each fuzz target runs in `make test`.
-FUZZTIME ?= 3s
+# How long each fuzz target runs in `make test`, and how many runs `make test-repeat` does.
+FUZZTIME ?= 1s
+N ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-boot test-std test-toolchains soak bench bench-symbol bench-receive test-otlp test-symbol build build-zf clean
+.PHONY: help run test test-all test-repeat test-boot test-std test-toolchains soak bench bench-symbol bench-receive test-otlp test-symbol build build-zf clean
 
 help:
-	@echo 'make run              boot a kernel in QEMU and see it die legibly'
-	@echo 'make test             run every check and test'
-	@echo 'make test-boot        boot by each loader: QEMU, GRUB (BIOS, UEFI), Linux with u-root'
-	@echo "make test-std         run the standard library's own tests; the table goes to qemu/std.txt"
-	@echo 'make test-toolchains  run what depends on the Go version with each one, from 1.25 on'
-	@echo 'make soak             run goroutines that check all they get, for minutes, on several machines'
-	@echo 'make bench            measure; the figures go to bench.txt'
-	@echo 'make bench-symbol     measure zf addr against its peers; the figures go to bench-symbol.txt'
-	@echo 'make bench-receive    measure zf receive beside netcat; the figures go to bench-receive.txt'
-	@echo 'make test-otlp        export to a real OpenTelemetry Collector, which is built first'
-	@echo 'make test-symbol      hold the symbolizer against others on a Linux kernel and its modules'
-	@echo 'make build            build the host commands, bin/zf and bin/zf-receive'
-	@echo 'make clean            remove what the other targets made'
+	@echo 'Use it:'
+	@echo '  make run              boot a kernel that crashes in QEMU, and see where'
+	@echo '  make build            build the host commands, bin/zf and bin/zf-receive'
+	@echo 'Test it:'
+	@echo '  make test             run the checks, and the tests that are not long, in minutes'
+	@echo '  make test-all         run the long tests, those in tools/testrun/long.txt, too'
+	@echo '  make test-repeat N=8  run `make test` N times, half of them on a busy machine'
+	@echo '  make test-boot        boot by each loader: QEMU, GRUB (BIOS, UEFI), Linux with u-root'
+	@echo "  make test-std         run the standard library's own tests; the table goes to qemu/std.txt"
+	@echo '  make test-toolchains  run what depends on the Go version with each one, from 1.25 on'
+	@echo '  make test-symbol      hold the symbolizer against others on a Linux kernel and its modules'
+	@echo '  make test-otlp        export to a real OpenTelemetry Collector, which is built first'
+	@echo '  make soak             run goroutines that check all they get, for minutes, on several machines'
+	@echo 'Measure it:'
+	@echo '  make bench            measure; the figures go to bench.txt'
+	@echo '  make bench-symbol     measure zf addr against its peers; the figures go to bench-symbol.txt'
+	@echo '  make bench-receive    measure zf receive beside netcat; the figures go to bench-receive.txt'
+	@echo 'Clean up:'
+	@echo '  make clean            remove what the other targets made'
 
 build: build-zf
 	CGO_ENABLED=0 go build -o bin/zf-receive ./tools/receive/zf-receive
@@ -34,14 +41,18 @@ run: build-zf
 	if [ $$status -ne 1 ]; then echo "make run: want a trace (zf status 1), have status $$status" >&2; exit 1; fi; \
 	echo 'make run: the kernel died of crash=early.nil-write and said where (zf status 1).'
 
-# Tests boot images that they build from the source, which Go's test cache does
-# not see, hence -count=1. They come last, so that their summary ends the output.
 test:
 	@tools/setup.sh test
-	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt: not formatted:" >&2; echo "$$bad" >&2; exit 1; fi
-	go vet ./...
-	@tools/fuzz.sh $(FUZZTIME)
-	go test -count=1 -timeout 60m ./...
+	@go run ./tools/testrun -fuzztime=$(FUZZTIME) test
+
+test-all:
+	@tools/setup.sh test
+	@go run ./tools/testrun all
+
+# The table goes to test-repeat.txt.
+test-repeat:
+	@tools/setup.sh test
+	@go run ./tools/testrun -n $(N) repeat
 
 # Linux and u-root are downloaded once.
 test-boot:
@@ -88,4 +99,4 @@ test-symbol:
 	go test -tags symbolgate -count=1 -v -timeout 60m -run Gate ./tools/symbol
 
 clean:
-	rm -rf bin bench.txt bench-symbol.txt bench-receive.txt
+	rm -rf bin test-repeat.txt bench.txt bench-symbol.txt bench-receive.txt

@@ -6,9 +6,10 @@
 // everything else in the early context: boot stack, static data, no runtime.
 //
 // The order of things is: entry (entry_amd64.s, 32-bit) -> long (64-bit) ->
-// start in the kernel's start_amd64.s -> the kernel's first Go function.
+// start (start_amd64.s) -> the kernel's first Go function.
 //
 //	info.go          memory map, command line, modules, of either protocol
 //	grub.go          GRUB's command line, as it stands in its configuration
 //	framebuffer.go   the screen that a loader has set up
+//	stack.go         the boot stack
 package boot

@@ -37,7 +37,7 @@
 // RAM that every machine has, for what the messages say and for nothing else.
 #define LOW 0x7000
 
-// QEMU's debug-exit device, and what it is told (kernel/exit.go).
+// QEMU's debug-exit device, and what it is told (kernel/fault/end.go).
 #define EXITPORT 0xf4
 #define EXITTRACE 0x21
 
@@ -145,7 +145,7 @@ fill:
 	PUSHQ	DI
 	BYTE	$0xcb				// RETF, 32-bit operands
 
-	// What cannot be said otherwise: the line of the last rung (tracer/wire.go). In a
+	// What cannot be said otherwise: the line of the last panic stage (tracer/wire.go). In a
 	// message, a byte n below ' ' but CR and LF stands for the number at LOW+4*n.
 nolong:
 	MOVL	$LOW, SP
@@ -269,7 +269,7 @@ outermost:
 	PUSHQ	$0
 	PUSHQ	BP
 	MOVQ	SP, BP
-	CALL	github·com∕zeroframe∕zeroframe∕kernel·start(SB)
+	CALL	·start(SB)
 	HLT
 	JMP	-1(PC)
 

@@ -20,6 +20,9 @@ var magic, info uintptr
 
 func entry()
 
+// start calls the kernel's first Go function (start_amd64.s).
+func start()
+
 // Entry is the address of the image's entry. That it stands in a variable also
 // keeps the entry code from being dropped by the linker.
 var Entry = entry

@@ -3,9 +3,12 @@ package kernel
 import (
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/arch/amd64"
-	"github.com/zeroframe/zeroframe/kernel/entropy"
-	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // The program's arguments, environment and auxiliary vector, as the runtime finds them
@@ -33,7 +36,7 @@ type stackBuilder struct {
 	n      int
 }
 
-// vector holds the addresses of the strings: arguments, 0, environment, 0.
+// vector holds the addresses of the strings: arguments, 0, environment, 0. Set once at boot.
 var vector [maxVector + 2]uintptr
 
 // Types of the auxiliary vector (Linux: include/uapi/linux/auxvec.h).
@@ -44,7 +47,7 @@ const (
 
 // fill builds the stack and returns its pointer.
 func (b *stackBuilder) fill() (sp uintptr, ok bool) {
-	name, given := Option("arg0")
+	name, given := option.Value("arg0")
 	if !given {
 		b.string(defaultArg0, nil)
 	} else {
@@ -60,7 +63,7 @@ func (b *stackBuilder) fill() (sp uintptr, ok bool) {
 	random := b.next
 	b.word(random, entropy.Word())
 	b.word(random+8, entropy.Word())
-	aux := [6]uint64{atPageSize, amd64.PageSize, atRandom, uint64(random), 0, 0}
+	aux := [6]uint64{atPageSize, arch.PageSize, atRandom, uint64(random), 0, 0}
 
 	words := uintptr(1 + b.n + len(aux))
 	sp = (b.next - words*8) &^ 15
@@ -78,7 +81,7 @@ func (b *stackBuilder) fill() (sp uintptr, ok bool) {
 }
 
 func (b *stackBuilder) word(a uintptr, v uint64) {
-	if !amd64.StoreUser64(a, v) {
+	if !arch.StoreUser64(a, v) {
 		b.failed = true
 	}
 }
@@ -115,7 +118,7 @@ func (b *stackBuilder) string(s string, rest []byte) {
 }
 
 func (b *stackBuilder) byte(a uintptr, c byte) {
-	if amd64.CopyUser(a, uintptr(unsafe.Pointer(&c)), 1) != 0 {
+	if arch.CopyUser(a, uintptr(unsafe.Pointer(&c)), 1) != 0 {
 		b.failed = true
 	}
 }
@@ -123,7 +126,7 @@ func (b *stackBuilder) byte(a uintptr, c byte) {
 // arguments adds the words behind "--". A word may be in double quotes, or have parts
 // that are; a backslash in quotes stands before a quote or a backslash.
 func (b *stackBuilder) arguments() (n int) {
-	line := behindDashes(info.Cmdline())
+	line := option.Behind(option.Line())
 	for {
 		for len(line) > 0 && line[0] == ' ' {
 			line = line[1:]
@@ -152,44 +155,27 @@ func (b *stackBuilder) arguments() (n int) {
 	}
 }
 
-// behindDashes returns what follows the word "--".
-func behindDashes(line []byte) []byte {
-	quoted := false
-	for i := range line {
-		if line[i] == '"' {
-			quoted = !quoted
-		}
-		if !quoted && line[i] == '-' && i+1 < len(line) && line[i+1] == '-' &&
-			(i == 0 || line[i-1] == ' ') && (i+2 == len(line) || line[i+2] == ' ') {
-			return line[i+2:]
-		}
-	}
-	return nil
-}
-
 // environment adds the variables that options give, and tells the garbage collector
 // how much memory there is, unless an option does.
 func (b *stackBuilder) environment() {
 	const prefix = "env."
-	line := info.Cmdline()
+	line := option.Line()
 	limited := false
 	for {
-		word, rest, ok := nextWord(line)
+		word, rest, ok := option.NextWord(line)
 		if !ok {
 			break
 		}
 		line = rest
-		if len(word) > len(prefix) && Same(word[:len(prefix)], prefix) {
+		if len(word) > len(prefix) && ascii.Same(word[:len(prefix)], prefix) {
 			word = word[len(prefix):]
-			limited = limited || len(word) > 10 && Same(word[:11], "GOMEMLIMIT=")
+			limited = limited || len(word) > 10 && ascii.Same(word[:11], "GOMEMLIMIT=")
 			b.string("", unquote(word))
 		}
 	}
 	if !limited {
-		var t text
-		t.str("GOMEMLIMIT=")
-		t.dec(mm.FreeFrames() * amd64.PageSize / 100 * memoryShare)
-		b.string("", t.b[:t.n])
+		var digits [tracer.MaxDigits]byte
+		b.string("GOMEMLIMIT=", digits[tracer.Digits(&digits, mem.FreeFrames()*arch.PageSize/100*memoryShare, 10):])
 	}
 }
 

@@ -1,13 +1,17 @@
 package kernel
 
 import (
-	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/boot"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
-	"github.com/zeroframe/zeroframe/kernel/entropy"
+	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
-	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/observe"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -16,11 +20,8 @@ import (
 
 // reporting reads the option report=off.
 func reporting() bool {
-	value, ok := Option("report")
-	if ok && !Same(value, "off") {
-		complain("report", value, "want off")
-	}
-	return !ok || !Same(value, "off")
+	_, off := option.Word("report")
+	return !off
 }
 
 // printReport prints the boot report; with report=off only its first line, so that who
@@ -28,10 +29,10 @@ func reporting() bool {
 func printReport() {
 	console.FreshLine()
 	console.String("zeroframe " + Version + " build ")
-	if image.nBuildID == 0 {
+	if len(image.BuildID()) == 0 {
 		console.String("-")
 	}
-	for _, b := range buildID() {
+	for _, b := range image.BuildID() {
 		const digits = "0123456789abcdef"
 		console.Byte(digits[b>>4])
 		console.Byte(digits[b&15])
@@ -62,13 +63,13 @@ func printReport() {
 		console.Hex(f.Addr)
 	}
 	console.String("\nmemory  ")
-	console.Dec(mm.Total() >> 10)
+	console.Dec(mem.Total() >> 10)
 	console.String(" KiB usable, up to ")
-	console.Hex(mm.Highest())
+	console.Hex(mem.Highest())
 	console.String("; image ")
-	console.Dec(uint64(image.end-(image.textLo-headerRoom)) >> 10)
+	console.Dec(uint64(image.End-(image.TextLo-image.HeaderRoom)) >> 10)
 	console.String(" KiB, page tables ")
-	console.Dec(mm.TableBytes() >> 10)
+	console.Dec(mem.TableBytes() >> 10)
 	console.String(" KiB\n")
 	if info.Truncated {
 		console.String("        the loader's information was longer than the kernel keeps (")
@@ -79,20 +80,20 @@ func printReport() {
 	}
 	console.String("cpu     ")
 	printCPU()
-	if !mm.NoExec() {
+	if !mem.NoExec() {
 		console.String(" (no NX: data can be executed)")
 	}
-	if apic == 0 {
-		console.String(" (no local APIC: no interrupts)")
+	if !arch.LocalInterrupts() {
+		console.String(" (no local interrupt controller: no interrupts)")
 	}
 	console.String(", ")
-	console.String(amd64.FPUName())
+	console.String(arch.FPUName())
 	console.String("\nclock   ")
 	console.Dec(clock.TSCHz() / 1e6)
 	console.String(" MHz by ")
-	console.String(clock.Reference())
+	console.String(arch.CounterReference())
 	console.String("; timer ")
-	console.String(clock.TimerName())
+	console.String(arch.TimerName())
 	if !clock.HaveRTC() {
 		console.String("; no real-time clock: it is 1970 (option time=SECONDS)")
 	}
@@ -100,12 +101,12 @@ func printReport() {
 	console.String(entropy.Source())
 	printNetwork()
 	printNetconsole()
-	tellProbes()
+	observe.PrintProbes()
 	printUnknown()
 	console.String("\nstack        size  used, at least   free  limit\n")
-	for i := range stacks[:numStacks] {
-		s := &stacks[i]
-		measure(s)
+	for i := range stack.Table[:stack.Count] {
+		s := &stack.Table[i]
+		stack.Measure(s)
 		console.String(s.Name)
 		for n := len(s.Name); n < 10; n++ {
 			console.Byte(' ')
@@ -155,27 +156,8 @@ func printUnknown() {
 // testedGo are the versions of Go that `make test-toolchains` uses.
 const testedGo = "1.25 to 1.27"
 
-// printCPU prints the brand string, or the vendor where there is none (SDM Vol.
-// 2A, CPUID leaves 0x80000002 to 4 and 0).
+// printCPU prints the CPU's name.
 func printCPU() {
-	if max, _, _, _ := amd64.CPUID(0x80000000, 0); max < 0x80000004 {
-		_, b, c, d := amd64.CPUID(0, 0)
-		printWord(b)
-		printWord(d)
-		printWord(c)
-		return
-	}
-	for leaf := uint32(0x80000002); leaf <= 0x80000004; leaf++ {
-		a, b, c, d := amd64.CPUID(leaf, 0)
-		printWord(a)
-		printWord(b)
-		printWord(c)
-		printWord(d)
-	}
-}
-
-func printWord(v uint32) {
-	for ; v != 0; v >>= 8 {
-		console.Byte(byte(v))
-	}
+	var name [48]byte
+	console.Bytes(name[:arch.CPUName(&name)])
 }

@@ -1,11 +1,15 @@
 package kernel
 
 import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
-	"github.com/zeroframe/zeroframe/kernel/fs"
-	"github.com/zeroframe/zeroframe/kernel/linuxabi"
-	"github.com/zeroframe/zeroframe/kernel/nic"
+	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/linux"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
 // The network card. It is looked for only if the command line has an option that needs it,
@@ -13,20 +17,15 @@ import (
 
 // wantsNetwork reports whether there is such an option.
 func wantsNetwork() bool {
-	if net, ok := Option("net"); ok {
-		switch {
-		case Same(net, "on"):
-			return true
-		case !Same(net, "off"):
-			complain("net", net, "want on or off")
-		}
+	if off, ok := option.Word("net"); ok && off == 0 {
+		return true
 	}
-	_, console := Option("netconsole")
-	_, ip := Option("ip")
+	_, console := option.Value("netconsole")
+	_, ip := option.Value("ip")
 	return console || ip
 }
 
-// wanted is what wantsNetwork has reported.
+// wanted is what wantsNetwork has reported. Set once at boot.
 var wanted bool
 
 // findNetwork starts the network card, if one is wanted. Early context, before the frames
@@ -37,9 +36,9 @@ func findNetwork() {
 	}
 	readNetconsole()
 	const place = "virtio_mmio.device"
-	for value, line, ok := nextOption(info.Cmdline(), place); ok; value, line, ok = nextOption(line, place) {
+	for value, line, ok := option.Next(option.Line(), place); ok; value, line, ok = option.Next(line, place) {
 		if wrong := nic.AddPlace(value); wrong != "" {
-			complain(place, value, wrong)
+			option.Ignored(place, value, wrong)
 		}
 	}
 	nic.Init()
@@ -70,9 +69,14 @@ func openNetwork() {
 	if !nic.Up() {
 		return
 	}
-	fs.Mknod(fs.Root, path("/dev/nic0"), fs.S_IFCHR|0o600, linuxabi.DevNIC, clock.Wall())
-	if apic != 0 {
-		OnInterrupt(nic.Vector, linuxabi.Frames)
+	vfs.Mknod(vfs.Root, ascii.Bytes("/dev/nic0"), vfs.S_IFCHR|0o600, linux.DevNIC, clock.Wall())
+	if arch.LocalInterrupts() {
+		fault.OnInterrupt(arch.InterruptNetwork, linux.Frames)
 		nic.Listen()
 	}
+}
+
+// openRecords makes the device by which programs send records.
+func openRecords() {
+	vfs.Mknod(vfs.Root, ascii.Bytes("/dev/record"), vfs.S_IFCHR|0o622, linux.DevRecord, clock.Wall())
 }

@@ -3,13 +3,20 @@ package kernel
 import (
 	_ "unsafe" // for linkname
 
-	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/boot"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
-	"github.com/zeroframe/zeroframe/kernel/entropy"
-	"github.com/zeroframe/zeroframe/kernel/linuxabi"
-	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
+	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/linux"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/monitor"
+	"github.com/zeroframe/zeroframe/kernel/observe"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -22,29 +29,22 @@ const Version = "0.1.0"
 
 // Constants that packages which may not import each other must agree on.
 const (
-	_ = -uint(amd64.VectorSyscall ^ tracer.VectorSyscall)
-	_ = -uint(linuxabi.VectorSignal ^ tracer.VectorSignal)
+	_ = -uint(arch.TrapSyscall ^ tracer.VectorSyscall)
+	_ = -uint(linux.VectorSignal ^ tracer.VectorSignal)
 	_ = -uint(boot.Signature ^ tracer.Signature)
-	_ = -uint(amd64.TrapMark ^ tracer.TrapMark)
-	_ = -uint(amd64.VectorCall ^ tracer.VectorCall)
+	_ = -uint(arch.TrapMark ^ tracer.TrapMark)
+	_ = -uint(arch.TrapCall ^ tracer.VectorCall)
 )
 
-// start is where the boot package's assembly enters.
-func start()
-
-// earlyFunc is where start_amd64.s finds the first Go function.
+// earlyFunc is where boot/start_amd64.s finds the first Go function. Never written.
 var earlyFunc = early
 
-// info is what the loader said.
+// info is what the loader said. Set once at boot.
 var info boot.Info
 
-// apic is the address of the local APIC's registers, 0 if there is none.
-var apic uintptr
-
-func findAPIC() {
-	if base, ok := amd64.APICBase(); ok && mm.MapDevice(base, amd64.PageSize) {
-		apic = base
-		amd64.EnableAPIC(apic)
+func startInterrupts() {
+	if base, ok := arch.InterruptRegisters(); ok && mem.MapDevice(base, arch.PageSize) {
+		arch.StartInterrupts(base)
 	}
 }
 
@@ -55,6 +55,8 @@ func findAPIC() {
 //	//go:linkname earlyHook github.com/zeroframe/zeroframe/kernel.earlyHook
 //	var earlyHook = func() { ... }
 //
+// Never written.
+//
 //go:linkname earlyHook
 var earlyHook func()
 
@@ -62,60 +64,75 @@ var earlyHook func()
 //
 //go:noinline
 func early() {
+	percpu.This().Init()
 	console.Init()
-	findText()
-	initStacks()
-	amd64.SetTrapHandler(trap)
-	amd64.LoadTables()
-	amd64.InitFPU()
+	image.FindText()
+	stack.Init()
+	fault.InitStages()
+	arch.SetTrapHandler(fault.Trap)
+	fault.OnStop(monitor.Open)
+	arch.LoadTables()
+	arch.InitFPU()
 
-	findImage()
-	findMarks()
+	if wrong := image.Read(); wrong != "" {
+		fault.Panic(wrong)
+	}
+	stack.FindMarks()
+	linux.SetRuntimeWriter(stack.RuntimeWriter.Lo, stack.RuntimeWriter.Hi)
 	info.Read()
+	option.SetLine(info.Cmdline())
 	setConsole()
-	findRecord()
-	setForm()
-	setEnd()
-	setLimits()
-	amd64.MaskPIC()
+	fault.FindPrevious(info.Regions())
+	fault.SetForm()
+	fault.SetEnd()
+	stack.SetLimits()
+	arch.MaskInterrupts()
 	for i := range info.Modules() {
 		m := &info.Modules()[i]
-		mm.Keep(uintptr(m.Lo), uintptr(m.Hi))
+		if !mem.Keep(uintptr(m.Lo), uintptr(m.Hi)) {
+			fault.Panic("the loader's modules are too many, or one ends before it begins")
+		}
 	}
-	if wrong := mm.Init(info.Regions(), image.segments[:image.n], image.end); wrong != "" {
-		Panic(wrong)
+	if wrong := mem.Init(info.Regions(), image.Segments[:image.NumSegments], image.End); wrong != "" {
+		fault.Panic(wrong)
 	}
-	lo, hi := amd64.TablePages()
-	if mm.ReadOnly(lo, hi) {
-		amd64.LockTables()
+	lo, hi := arch.TablePages()
+	if mem.ReadOnly(lo, hi) {
+		arch.LockTables()
 	}
 	mapScreen()
-	guardStacks()
-	watchStacks()
-	findAPIC()
-	clock.Init(apic)
+	if !stack.Guard() {
+		fault.Panic("not enough RAM behind the kernel's image for page tables: a stack has no guard page")
+	}
+	stack.Watch()
+	startInterrupts()
+	clock.Init()
 	entropy.Init(uint64(clock.Wall()))
-	findRecordPort()
-	findDepot()
-	setProfiling()
-	setRecording()
-	startProbes()
+	observe.ChoosePort()
+	observe.StartDepot()
+	observe.StartProfile()
+	observe.StartHandles()
+	for i := range info.Modules() {
+		if m := &info.Modules()[i]; observe.StartProbes(uintptr(m.Lo), uintptr(m.Hi)) {
+			break
+		}
+	}
 	findNetwork()
 	startNetconsole()
+	option.PrintUnknown()
 
 	console.HoldTail(true) // what is the same in each boot need not reach the next
 	printReport()
-	tellRecord()
+	fault.PrintPrevious()
 	console.HoldTail(false)
-	CheckStacks()
+	fault.CheckStacks()
 	if earlyHook != nil {
 		earlyHook()
-		CheckStacks()
-	} else if crash, ok := Option("crash"); ok {
-		console.String("crash=")
-		console.Bytes(crash)
-		console.String(" is ignored: this program is not the crash lab (kernel/crashlab)\n")
+		fault.CheckStacks()
+	} else if crash, ok := option.Value("crash"); ok {
+		option.Ignored("crash", crash, "this program is not the crash lab (kernel/crashlab)")
 	}
-	monitorAtBoot()
+
+	monitor.AtBoot()
 	startProgram()
 }

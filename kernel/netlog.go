@@ -1,41 +1,33 @@
 package kernel
 
 import (
-	_ "unsafe" // for linkname
-
 	"github.com/zeroframe/zeroframe/kernel/console"
-	"github.com/zeroframe/zeroframe/kernel/entropy"
-	"github.com/zeroframe/zeroframe/kernel/netconsole"
-	"github.com/zeroframe/zeroframe/kernel/nic"
-	"github.com/zeroframe/zeroframe/kernel/record"
+	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
+	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
+	"github.com/zeroframe/zeroframe/kernel/option"
 )
 
 // The console by network (options netconsole= and ip=): from the moment that the card is
 // up, what is said on the console and each trace go to another machine, too.
 
-// netup is true in an image that has package netup, which answers to the other machines
-// of the network and finds out their hardware addresses. That package sets it in its
-// source, as nothing of it has run when it is asked for here.
-//
-//go:linkname netup
-var netup bool
-
 // readNetconsole reads the options. Before nic.Init.
 func readNetconsole() {
-	option, on := Option("netconsole")
+	given, on := option.Value("netconsole")
 	if !on {
-		option = nil
+		given = nil
 	}
-	ip, set := Option("ip")
+	ip, set := option.Value("ip")
 	if !set {
 		ip = nil
 	}
-	wrong, wrongIP := netconsole.Configure(option, ip)
+	wrong, wrongIP := netconsole.Configure(given, ip)
 	if wrongIP != "" {
-		complain("ip", ip, wrongIP)
+		option.Ignored("ip", ip, wrongIP)
 	}
 	if wrong != "" {
-		complain("netconsole", option, wrong)
+		option.Ignored("netconsole", given, wrong)
 	}
 	nic.Want(netconsole.Options().Card)
 }
@@ -44,15 +36,15 @@ func readNetconsole() {
 func startNetconsole() {
 	c := netconsole.Options()
 	if c.On && !nic.Up() {
-		wrong := "there is no network card with a driver (virtio-net, e1000, e1000e); under QEMU add one with zf run -net virtio"
+		wrong := "there is no network card with a driver (" + nic.Families + "); under QEMU add one with zf run -net virtio"
 		if c.Card != (netconsole.Hardware{}) {
-			wrong = "no network card with a driver (virtio-net, e1000, e1000e) has the hardware address behind the first /; leave it out to take any"
+			wrong = "no network card with a driver (" + nic.Families + ") has the hardware address behind the first /; leave it out to take any"
 		}
-		option, _ := Option("netconsole")
-		complain("netconsole", option, wrong)
+		given, _ := option.Value("netconsole")
+		option.Ignored("netconsole", given, wrong)
 		return
 	}
-	if netconsole.Start(buildID(), entropy.Word(), Version) {
+	if netconsole.Start(image.BuildID(), entropy.Word(), Version) {
 		console.Tap(netconsole.Byte)
 	}
 }
@@ -88,7 +80,7 @@ func printNetconsole() {
 		}
 	case c.ToMany(c.Destination):
 		console.String(", to all who listen")
-	case netup:
+	case netconsole.Neighbor():
 		console.String(", broadcast until it is found")
 	default:
 		console.String(", broadcast\n        (give its hardware address behind the last /, or zf build -net)")
@@ -113,28 +105,3 @@ func printHex(b byte) {
 	console.Byte(digits[b>>4])
 	console.Byte(digits[b&15])
 }
-
-// wire is where traces go, also that of a crash record.
-func wire(b byte) {
-	if recording {
-		record.Byte(b)
-		return
-	}
-	console.Trace(b)
-	netconsole.Keep(b)
-}
-
-// sendTrace sends what wire has taken in the rung that ends.
-func sendTrace() {
-	if netconsole.End() {
-		runPanicHook(HookNetwork)
-		netconsole.Send()
-		if netconsole.Broken() {
-			console.String("netconsole: the network card takes no frames any more; what follows is here alone\n")
-		}
-	}
-}
-
-// HookNetwork is the number with which the function of [OnPanic] is called before a trace
-// is sent.
-const HookNetwork = numRungs + 1

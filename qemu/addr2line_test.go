@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -163,32 +162,29 @@ func addr2line(t *testing.T, path string, addrs []uint64) map[uint64]calls {
 }
 
 func TestAddr2line(t *testing.T) {
+	t.Parallel()
 	need(t, "addr2line")
-	dwarf5, _ := lab(t, image.AllLoaders)
-	dwarf4 := filepath.Join(guestDir, "lab-dwarf4.elf")
-	if _, err := image.Build(t.Context(), image.BuildOptions{
-		Package: "../kernel/crashlab", Output: dwarf4, Stderr: t.Output(),
-		Env: append(os.Environ(), "GOEXPERIMENT=nodwarf5"),
-	}); err != nil {
-		t.Fatal(err)
-	}
 	for _, tt := range []struct {
-		name, path string
-		lines      bool // lines and inlined calls are compared too
-	}{{"dwarf5", dwarf5, false}, {"dwarf4", dwarf4, true}} {
+		name, experiment string
+		lines            bool // lines and inlined calls are compared too
+	}{{"dwarf5", "", false}, {"dwarf4", "nodwarf5", true}} {
 		t.Run(tt.name, func(t *testing.T) {
-			symbols, err := symbol.Open(tt.path)
-			if err != nil {
-				t.Fatal(err)
+			o := image.BuildOptions{Package: "../kernel/crashlab"}
+			if tt.experiment != "" { // the standard library is compiled anew
+				o.Env = append(os.Environ(), "GOEXPERIMENT="+tt.experiment)
+			} else {
+				o.Loaders = image.AllLoaders // the image of the other tests
 			}
-			traced := sitesOfDeaths(t, tt.path, symbols)
+			path := built(t, o)
+			symbols := opened(t, path)
+			traced := sitesOfDeaths(t, path, symbols)
 			t.Logf("%d addresses in traces", len(traced))
 			if len(traced) < 80 {
 				t.Error("too few addresses")
 			}
-			want := callSites(t, tt.path, symbols)
+			want := callSites(t, path, symbols)
 			maps.Copy(want, traced)
-			got := addr2line(t, tt.path, slices.Collect(maps.Keys(want)))
+			got := addr2line(t, path, slices.Collect(maps.Keys(want)))
 			bad := 0
 			for a, zf := range want {
 				theirs := got[a]
@@ -220,7 +216,7 @@ func sitesOfDeaths(t *testing.T, path string, symbols *symbol.File) map[uint64]c
 		for _, cmdline := range cmdlines {
 			t.Run(cmdline, func(t *testing.T) {
 				t.Parallel()
-				_, err, serial := boot(t, Config{Kernel: path}, cmdline)
+				_, serial, err := boot(t, Config{Kernel: path}, cmdline)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -16,13 +16,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/creack/pty"
 
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // coreLog writes a log and makes a core file of it.
@@ -44,6 +42,7 @@ func coreLog(t *testing.T, elf, serial string) (path string) {
 type side struct {
 	frames []labFrame
 	last   bool // nothing of the trace lies behind
+	cut    bool // a folded run ends it, of which the core has only the beginning
 }
 
 // sides cuts a trace at its boundaries: a trap, a pc, another stack, a stack pointer that
@@ -69,6 +68,13 @@ func sides(tr *labTrace) (all []side) {
 		s := &all[len(all)-1]
 		s.frames = append(s.frames, f)
 	}
+	for i := range all {
+		// A core file has no more frame records of a run.
+		var whole bool
+		if all[i].frames, whole = unfold(all[i].frames, 256); !whole {
+			all[i].cut = true
+		}
+	}
 	if n := len(all); n > 0 {
 		all[n-1].last = true
 	}
@@ -78,7 +84,8 @@ func sides(tr *labTrace) (all []side) {
 // words64 are the values of gdb's x/4gx.
 var words64 = regexp.MustCompile(`0x[0-9a-f]{16}\b`)
 
-func TestCore(t *testing.T) {
+func TestCoreDeaths(t *testing.T) {
+	t.Parallel()
 	gdb := need(t, "gdb")
 	for _, tt := range []struct {
 		kind, option string
@@ -109,7 +116,7 @@ func TestCore(t *testing.T) {
 		t.Run(strings.TrimSpace(tt.kind+" "+tt.option), func(t *testing.T) {
 			t.Parallel()
 			path, symbols := lab(t, image.AllLoaders)
-			_, err, serial := boot(t, Config{Kernel: path}, "crash="+tt.kind+" trace.stack=8192 "+tt.option)
+			_, serial, err := boot(t, Config{Kernel: path}, "crash="+tt.kind+" trace.stack=8192 "+tt.option)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +158,7 @@ func checkCore(t *testing.T, gdb, path, core string, tr *labTrace, serial string
 				}
 			}
 		}
-		v.compare(t, s.frames, 0, tr.Complete && s.last && tr.Context == "early")
+		v.compare(t, s.frames, 0, tr.Complete && s.last && !s.cut && tr.Context == "early")
 		if first.Kind == "pc" && (v.registers["rsp"] != first.SP || v.registers["rbp"] != first.FP) {
 			t.Errorf("thread %d: rsp, rbp = %s, %s; want %s, %s", i+1, v.registers["rsp"], v.registers["rbp"], first.SP, first.FP)
 		}
@@ -169,7 +176,7 @@ func checkCoreText(t *testing.T, gdb, path, core string, tr *labTrace, serial st
 	args = append(args, line("=words")...)
 	args = append(args, "-ex", "x/4gx $rsp")
 	args = append(args, line("=list")...)
-	args = append(args, "-ex", "list", "-ex", "x/gx &'"+module+"kernel.stacks'", path, core)
+	args = append(args, "-ex", "list", "-ex", "x/gx &'"+module+"kernel/stack.Table'", path, core)
 	cmd := exec.Command(gdb, args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=")
 	b, err := cmd.CombinedOutput()
@@ -280,7 +287,7 @@ func carriedWords(t *testing.T, serial string) map[uint64]uint64 {
 	if len(words) > 0 {
 		return words
 	}
-	f, err := trace.NewFilter(nil, trace.Options{OnTrace: func(tr *trace.Trace) { words = tr.Words() }})
+	f, err := trace.NewFilter(nil, trace.Options{OnTrace: func(tr *wire.Trace) { words = tr.Words }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,123 +300,6 @@ func carriedWords(t *testing.T, serial string) map[uint64]uint64 {
 
 // zfTraceLine is a frame as gdb's command zf-trace shows it, or a trap.
 var zfTraceLine = regexp.MustCompile(`(?m)^(?:#\d+ +(pc|ra) (0x[0-9a-f]+) (\S+) at (\S+):(\d+) \[(\S+)\]|-- (trap), vector (\d+), error 0x[0-9a-f]+ --)$`)
-
-// TestGDBCommand: zf gdb on a machine that is about to die. Its own walk is the trace's,
-// and so is bt as far as gdb can go.
-func TestGDBCommand(t *testing.T) {
-	need(t, "gdb")
-	for _, tt := range []struct {
-		kind, stop string
-		bt         string // where gdb's bt ends, or goes on to
-		says       []string
-	}{
-		{"early.in-irq", "", "kernel.RaiseInterrupt", []string{`irq .*<- RSP`, `(?m)^boot +0x[0-9a-f]+ +32768 +[1-9]\d* +\d+$`}},
-		{"early.leaf", "", "boot.long", []string{`boot .*<- RSP`}},
-		{"go.syscall-bug", "", "runtime.goexit", []string{`kernel .*<- RSP`, `\d running +is running \(started as \S+golab.syscallBugA\)`,
-			`1 waiting +waits: .* \(started as runtime.main\)`}},
-		{"go.panic", "runtime.exit", "runtime.systemstack", []string{`g0.m0 .*<- RSP`}},
-	} {
-		t.Run(tt.kind, func(t *testing.T) {
-			t.Parallel()
-			path, symbols := lab(t, image.AllLoaders)
-			_, err, log := boot(t, Config{Kernel: path}, "crash="+tt.kind)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tr := onlyTrace(t, traces(t, symbols, log))
-			stop := tr.Frames[0].Address
-			if tt.stop != "" {
-				stop = fmt.Sprintf("%#x", entryOf(t, path, tt.stop))
-			}
-			serial := filepath.Join(t.TempDir(), "serial")
-			args := []string{"gdb", "-serial", serial, "-append", "crash=" + tt.kind}
-			for _, a := range []string{"-batch", "-iex", "set width 0", "-ex", "break *" + stop, "-ex", "continue",
-				"-ex", "zf-trace", "-ex", "bt", "-ex", "zf-stacks", "-ex", "zf-goroutines", "-ex", "disconnect"} {
-				args = append(args, "-gdb", a)
-			}
-			cmd := exec.Command(zfCommand(t), append(args, path)...)
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			var got, want []string
-			for _, m := range zfTraceLine.FindAllStringSubmatch(string(out), -1) {
-				if m[7] != "" {
-					got = append(got, m[7])
-					continue
-				}
-				line, _ := strconv.Atoi(m[5])
-				got = append(got, fmt.Sprintf("%s %s %s %s:%d", m[1], m[2], m[3], m[4], line))
-			}
-			at := ""
-			for i, f := range tr.Frames {
-				if a := f.Kind + f.Address + f.FP; f.Kind == "inferred" || a == at { // or what that is inlined into
-					continue
-				} else {
-					at = a
-				}
-				if f.Kind == "trap" {
-					want = append(want, "trap")
-					continue
-				}
-				if i == 0 && tt.stop != "" { // at its entry
-					f.Address, f.Line = stop, symbols.Lookup(entryOf(t, path, tt.stop), false)[0].Line
-				}
-				want = append(want, fmt.Sprintf("%s %s %s %s:%d", f.Kind, f.Address, f.Function, f.File, f.Line))
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("zf-trace shows\n%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), out)
-			}
-			for _, re := range append(tt.says, `(?m)^#\d+ +0x[0-9a-f]+ in \S*`+regexp.QuoteMeta(tt.bt)+` \(`) {
-				if !regexp.MustCompile(re).Match(out) {
-					t.Errorf("gdb does not say %s:\n%s", re, out)
-				}
-			}
-			if b, err := os.ReadFile(serial); err != nil || !strings.Contains(string(b), "zeroframe 0.1.0 build "+tr.BuildID) {
-				t.Errorf("the machine sent %q, %v; want its boot report", b, err)
-			}
-		})
-	}
-}
-
-// TestGDBTerminal: on a terminal ^C is for gdb, which stops the machine; QEMU stays, and
-// the terminal comes back to its owner.
-func TestGDBTerminal(t *testing.T) {
-	need(t, "gdb")
-	path, _ := lab(t, image.AllLoaders)
-	cmd := exec.Command("/bin/sh", "-c", `"$@"; echo status $?; read -r x; echo "read $x"`, "sh",
-		zfCommand(t), "gdb", "-serial", filepath.Join(t.TempDir(), "serial"), "-append", "crash=early.spin", "-gdb", "-nx", path)
-	cmd.Env = append(os.Environ(), "TERM=dumb", "LC_ALL=C")
-	tty, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tty.Close()
-	defer cmd.Process.Kill()
-	screen := new(log)
-	ended := make(chan struct{})
-	go func() { io.Copy(screen, tty); close(ended) }()
-	for _, step := range []struct{ wait, keys string }{
-		{"(gdb) ", "hbreak main.lab\n"},
-		{"breakpoint 1 at", "continue\n"},
-		{"Breakpoint 1, ", "continue 7\n"},
-		{"Will ignore next 6 crossings", ""},
-		{"Continuing.\r\n", "\x03"},
-		{"Program received signal SIGINT", "quit\n"},
-		{"status 0\r\n", "hello\n"},
-		{"read hello\r\n", ""},
-	} {
-		screen.waitFor(t, step.wait)
-		if step.keys == "\x03" {
-			time.Sleep(200 * time.Millisecond) // the machine is running by then, or will be
-		}
-		io.WriteString(tty, step.keys)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v: %s", err, screen)
-	}
-	<-ended
-}
 
 func labSymbols(t *testing.T) *symbol.File {
 	_, symbols := lab(t, image.AllLoaders)

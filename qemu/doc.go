@@ -21,4 +21,18 @@
 //
 // Context: the host (a Unix). It imports that library and the standard library;
 // its tests import packages of tools, never tools/zf.
+//
+// In the order of reading:
+//
+//	config.go   a machine, described
+//	find.go     which QEMU runs
+//	vm.go       a machine that runs: its process and streams
+//	streams.go  the sockets between QEMU and us
+//	qmp.go      QEMU's monitor protocol
+//	net.go      network cards
+//	folder.go   a folder for a machine's files
+//	uefi.go     UEFI firmware
+//	reboot.go   a machine that may reboot
+//	watch.go    hangs, and interrupts from outside
+//	exit.go     how a machine has ended
 package qemu

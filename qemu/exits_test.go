@@ -15,15 +15,16 @@ var exitCallers = map[string]string{
 	"main.stepLeaf": "main.exitInner", "main.exitHook": "tracer.exited", "tracer.exited": "tracer.exitBody",
 	"tracer.exitBody": "main.exitOuter|main.onReturnA", "tracer.exitThunk": "main.exitOuter|main.onReturnA",
 	"tracer.OnReturn": "main.exitOuter|main.exitInner", "tracer.OnReturnAt": "tracer.OnReturn",
-	"main.lab": "kernel.early", "kernel.early": "kernel.start", "kernel.start": "boot.long",
+	"main.lab": "kernel.early", "kernel.early": "boot.start", "boot.start": "boot.long",
 }
 
 // TestOnReturn: exit thunks. A tree of calls with hooks is traced at each instruction,
 // and none of the traces shows that a return address was replaced; nor does the trace of a
 // panic in a hook, with another hook on a function further up.
 func TestOnReturn(t *testing.T) {
+	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
-	res, err, console := boot(t, Config{Kernel: path, Timeout: 3 * limit}, "crash=early.on-return trace=compact")
+	res, console, err := boot(t, Config{Kernel: path, Timeout: 3 * limit}, "crash=early.on-return trace=compact")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func TestOnReturn(t *testing.T) {
 	if !strings.Contains(strings.ReplaceAll(console, "\r\n", "\n"), want) {
 		t.Errorf("the console does not have %q", want)
 	}
-	for _, line := range []string{"main.onReturnA+0x", "main.lab+0x", "kernel.early+0x", "kernel.start+0x", "boot.long+0x"} {
+	for _, line := range []string{"main.onReturnA+0x", "main.lab+0x", "kernel.early+0x", "boot.start+0x", "boot.long+0x"} {
 		if !strings.Contains(console, line) {
 			t.Errorf("Dump has not written %s", line)
 		}
@@ -69,7 +70,7 @@ func TestOnReturn(t *testing.T) {
 		t.Errorf("%d traces were in the thunk; want at least 100", hooks)
 	}
 	// The call before the return address proves that exitPanicking was there.
-	const chain = "boot: main.exitDying tracer.exited*2 tracer.exitBody main.exitPanicking main.exitPanic main.onReturnA main.lab kernel.early kernel.start boot.long"
+	const chain = "boot: main.exitPanics tracer.exited*2 tracer.exitBody main.exitPanicking main.exitPanic main.onReturnA main.lab kernel.early boot.start boot.long"
 	last := traces[len(traces)-1]
 	if got := last.chain(); got != chain || !last.Complete || last.Kind != "panic" {
 		t.Errorf("the panic in a hook: %s, complete %v\n%s\nwant\n%s", last.Kind, last.Complete, got, chain)

@@ -35,6 +35,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestInstallCommand(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		manager string
 		root    bool
@@ -63,6 +64,7 @@ func TestInstallCommand(t *testing.T) {
 
 // TestDecode goes through all statuses: what is a success and what is not.
 func TestDecode(t *testing.T) {
+	t.Parallel()
 	for status := -1; status < 256; status++ {
 		r := Result{Status: status}
 		err := r.decode()
@@ -97,6 +99,7 @@ func TestDecode(t *testing.T) {
 // TestSetupScript: the script that installs QEMU and the error that says how to
 // agree on the packages and on the order of the managers.
 func TestSetupScript(t *testing.T) {
+	t.Parallel()
 	b, err := os.ReadFile("../tools/setup.sh")
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func TestFlightMissing(t *testing.T) {
 		{"-cpuprofile", "depot=0", []string{"-cpuprofile: the target has sent no profile", "profile=on is ignored: it needs a stack depot"}},
 		{"-handles", "record=off", []string{"no snapshot has come"}},
 	} {
-		out, err := exec.Command(zfCommand(t), "run", "-q", "-timeout", "60s", tt.flag, file, "-append", tt.append, "./testdata/profiled").CombinedOutput()
+		out, err := exec.Command(zfCommand(t), "run", "-q", "-timeout", "10m", tt.flag, file, "-append", tt.append, program(t, "profiled")).CombinedOutput()
 		status := exitCode(t, err)
 		for _, want := range tt.want {
 			if status != 2 || !strings.Contains(string(out), want) {

@@ -37,24 +37,25 @@ var gdbStops = map[string]gdbStop{
 	"early.panic":            {"runtime.gopanic", 1, 0},
 	"early.panic-type":       {"runtime.gopanic", 1, 0},
 	"early.runtime":          {"runtime.makeslice", 1, 0},
-	"early.kernel-panic":     {module + "kernel.Panic", 1, 0},
+	"early.kernel-panic":     {module + "kernel/fault.Panic", 1, 0},
 	"early.bounds":           {"runtime.panicBounds", 1, 0},
 	"early.slice":            {"runtime.panicBounds", 1, 0},
 	"early.div0":             {"runtime.panicdivide", 1, 0},
 	"early.overflow-check":   {"runtime.morestack", 1, 0},
-	"early.watermark":        {module + "kernel.overLimit", 1, 0},
-	"early.deep":             {module + "kernel.Panic", 1, 0},
+	"early.watermark":        {module + "kernel/fault.overLimit", 1, 0},
+	"early.deep":             {module + "kernel/fault.Panic", 1, 0},
 	"early.rsp-noncanonical": {"main.badSPC", 0, 1},
 }
 
-func TestGDB(t *testing.T) {
+func TestGDBDeaths(t *testing.T) {
+	t.Parallel()
 	gdb := need(t, "gdb")
 	path, symbols := lab(t, image.AllLoaders)
 	for _, d := range deaths {
 		t.Run(d.kind, func(t *testing.T) {
 			t.Parallel()
 			// Where does it die?
-			_, err, serial := boot(t, Config{Kernel: path}, "crash="+d.kind)
+			_, serial, err := boot(t, Config{Kernel: path}, "crash="+d.kind)
 			if err != nil {
 				t.Fatalf("without gdb: %v", err)
 			}
@@ -72,6 +73,8 @@ func TestGDB(t *testing.T) {
 			} else if k := first.Frames[0].Kind; k != "pc" {
 				t.Fatalf("the trace starts with a frame of kind %s: gdbStops has to say where to stop", k)
 			}
+			chain := first.chain()
+			first.Frames, _ = unfold(first.Frames, 1<<20)
 			n := len(first.Frames)
 			script := []string{"target remote " + socket, "hbreak " + where, "continue"}
 			script = append(script, gdbLook(stop.skip, n)...)
@@ -84,9 +87,10 @@ func TestGDB(t *testing.T) {
 				t.Fatalf("after gdb: %v", err)
 			}
 			tr := onlyTrace(t, traces(t, symbols, out.String()))
-			if got, want := tr.chain(), first.chain(); got != want {
-				t.Fatalf("chain under gdb = %s\nwant the same as without, %s", got, want)
+			if got := tr.chain(); got != chain {
+				t.Fatalf("chain under gdb = %s\nwant the same as without, %s", got, chain)
 			}
+			tr.Frames, _ = unfold(tr.Frames, 1<<20)
 
 			views[0].compare(t, tr.Frames[stop.from:trap], stop.skip+stop.from, tr.Complete && trap == n)
 			if stop.from == 0 {

@@ -67,10 +67,11 @@ var goDeaths = []goDeath{
 	{"go.double-fault", "fault", "goroutine", 8, "double fault",
 		"g: main.doubleC main.doubleB main.doubleA" + inGoroutine, "goexit", ""},
 	{"go.in-irq", "fault", "kernel", 14, "nil pointer dereference, write to 0x18",
-		"irq: main.inIRQE main.inIRQD main.inIRQHandler kernel.interrupt kernel.trap arch/amd64.trapEntry trap" +
-			" g: arch/amd64.InterruptSelf? kernel.RaiseInterrupt main.inIRQC main.inIRQB main.inIRQA" + inGoroutine, "goexit", ""},
+		"irq: main.inIRQE main.inIRQD main.inIRQHandler kernel/fault.interrupt kernel/fault.Trap arch/amd64.trapEntry trap" +
+			" g: arch/pc.InterruptSelf? arch.InterruptSelf? kernel/fault.RaiseInterrupt main.inIRQC main.inIRQB main.inIRQA" + inGoroutine, "goexit", ""},
 	{"go.overflow-irq", "fault", "kernel", 14, "stack overflow: irq ran into its guard page, write to 0x*",
-		"irq: main.irqOverflowD*128", "limit", ""},
+		"irq: main.irqOverflowD* main.irqOverflowHandler kernel/fault.interrupt kernel/fault.Trap arch/amd64.trapEntry trap" +
+			" g: arch/pc.InterruptSelf? arch.InterruptSelf? kernel/fault.RaiseInterrupt main.irqOverflowC main.irqOverflowB main.irqOverflowA" + inGoroutine, "goexit", ""},
 
 	// Damaged frame pointers: the trace ends there, and says so.
 	{"go.rbp-misaligned", "fault", "goroutine", 6, "SIGILL: illegal instruction",
@@ -87,8 +88,10 @@ var goDeaths = []goDeath{
 	// Panics and faults of programs.
 	goPanic("go.panic-error", "panic: an error of the crash lab",
 		"golab.panicErrorC golab.panicErrorB golab.panicErrorA"),
-	goPanic("go.panic-nested", "panic: the first",
+	goPanic("go.panic-nested", "panic: the first, panic: the second",
 		"golab.panicDeferred golab.panicNestedC golab.panicNestedB golab.panicNestedA"),
+	goPanic("go.panic-replaced", "panic: the first [recovered], panic: the second",
+		"golab.panicInstead golab.replaceC golab.replaceB golab.replaceA"),
 	goPanic("go.repanic", "panic: the first [recovered*",
 		"golab.panicAgain golab.repanicC golab.repanicB golab.repanicA"),
 	goPanic("go.assert", "panic: interface conversion: interface {} is int, not string",
@@ -115,7 +118,8 @@ var goDeaths = []goDeath{
 		"fatal error: all goroutines are asleep - deadlock!"},
 	{"go.goexit-main", "panic", "goroutine", -1, "fatal error: no goroutines (main called runtime.Goexit) - deadlock!",
 		"g:? runtime.goexit", "goexit", "fatal error: no goroutines (main called runtime.Goexit) - deadlock!"},
-	{"go.overflow", "panic", "goroutine", -1, "fatal error: stack overflow", "g: golab.overflowC*", "limit",
+	{"go.overflow", "panic", "goroutine", -1, "fatal error: stack overflow",
+		"g: golab.overflowC* golab.overflowB golab.overflowA" + inGoroutine, "goexit",
 		"fatal error: stack overflow"},
 	{"go.oom", "oom", "goroutine", 14, "out of memory: all *",
 		"g: golab.oomC golab.oomB golab.oomA" + inGoroutine, "goexit", ""},
@@ -135,8 +139,8 @@ var goDeaths = []goDeath{
 
 	// Bugs of the kernel's: both sides of the boundary are there.
 	{"go.syscall-bug", "fault", "kernel", 14, "nil pointer dereference, write to 0x10",
-		"kernel: golab.syscallBugE golab.syscallBugD golab.syscallBugHandler kernel/linuxabi.noSuchCall" +
-			" kernel/linuxabi.(*call).do kernel/linuxabi.Handle arch/amd64.syscallEntry trap" +
+		"kernel: golab.syscallBugE golab.syscallBugD golab.syscallBugHandler kernel/linux.noSuchCall" +
+			" kernel/linux.(*call).do kernel/linux.Handle arch/amd64.syscallEntry trap" +
 			" g: golab.syscallBugC golab.syscallBugB golab.syscallBugA" + inGoroutine, "goexit", ""},
 }
 
@@ -163,25 +167,26 @@ func (t *labTrace) ourChain() string {
 	return strings.Join(words, " ")
 }
 
-var ours = regexp.MustCompile(`^(main|golab|kernel|kernel/\w+|arch/amd64)\.`)
+var ours = regexp.MustCompile(`^(main|golab|kernel|kernel/\w+|arch|arch/amd64|arch/pc)\.`)
 
 func isOurs(name string) bool { return ours.MatchString(name) }
 
 // sameChain compares with a chain in which a word that ends in "?" may be missing, and
-// one that ends in "*" stands for any number of frames.
+// one that ends in "*" is a frame that comes any number of times.
 func sameChain(got, want string) bool {
 	re := regexp.QuoteMeta(want)
 	re = regexp.MustCompile(`(\S+)\\\? `).ReplaceAllString(re, `($1 )?`)
-	re = regexp.MustCompile(`\\\*$`).ReplaceAllString(re, `\*\d+`)
+	re = regexp.MustCompile(`\\\*( |$)`).ReplaceAllString(re, `\*\d+$1`)
 	return regexp.MustCompile("^" + re + "$").MatchString(got)
 }
 
 func TestGoDeaths(t *testing.T) {
+	t.Parallel()
 	for _, d := range goDeaths {
 		t.Run(d.kind, func(t *testing.T) {
 			t.Parallel()
 			path, symbols := lab(t, image.AllLoaders)
-			res, err, serial := boot(t, Config{Kernel: path}, "crash="+d.kind+" env.GOTRACEBACK=system")
+			res, serial, err := boot(t, Config{Kernel: path}, "crash="+d.kind+" env.GOTRACEBACK=system")
 			if err != nil || res.Outcome != Traced {
 				t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
 			}
@@ -199,6 +204,7 @@ func TestGoDeaths(t *testing.T) {
 				}
 			}
 			says, _, _ := strings.Cut(d.says, "*")
+			says = strings.ReplaceAll(says, ", panic: ", "\r\n\tpanic: ") // a line each
 			if text, _, _ := strings.Cut(serial, "zf1 begin"); !strings.Contains(text, says) {
 				t.Errorf("Go's own message is not there: %q", says)
 			}

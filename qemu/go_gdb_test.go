@@ -9,10 +9,11 @@ import (
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
-// TestGoGDB is TestGDB (gdb_test.go) for goroutines: of a panic, whose callers gdb looks
+// TestGoGDB is TestGDBDeaths (gdb_test.go) for goroutines: of a panic, whose callers gdb looks
 // at as it begins; of a fault that no signal handler has seen; and of a bug in a system
 // call, on both sides of the boundary.
 func TestGoGDB(t *testing.T) {
+	t.Parallel()
 	gdb := need(t, "gdb")
 	path, symbols := lab(t, image.AllLoaders)
 	for _, tt := range []struct {
@@ -25,7 +26,7 @@ func TestGoGDB(t *testing.T) {
 	} {
 		t.Run(tt.kind, func(t *testing.T) {
 			t.Parallel()
-			_, err, serial := boot(t, Config{Kernel: path}, "crash="+tt.kind)
+			_, serial, err := boot(t, Config{Kernel: path}, "crash="+tt.kind)
 			if err != nil {
 				t.Fatalf("without gdb: %v", err)
 			}

@@ -102,7 +102,9 @@ func (t *labTrace) goFrames() (all []goFrame) {
 		if !f.Inlined {
 			g.pc, _ = strconv.ParseUint(f.Address, 0, 64)
 		}
-		all = append(all, g)
+		for range 1 + min(f.Repeat, 200) { // Go prints no more than 50 of them
+			all = append(all, g)
+		}
 	}
 	return all
 }

@@ -1,13 +1,10 @@
 package qemu
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/image"
@@ -54,7 +51,10 @@ type labFrame struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Inlined  bool   `json:"inlined"`
+	Repeat   int    `json:"repeat"`
+	Elided   int    `json:"elided"`
 	Source   string `json:"source"`
+	Repaired bool   `json:"repaired"`
 }
 
 type labStack struct {
@@ -67,7 +67,7 @@ type labStack struct {
 // chain is the trace's functions, innermost first, as one line: a frame on
 // another stack than the one before is preceded by the stack's name, "trap" is a
 // boundary, our packages are named without the module's path, and N frames of
-// the same function in a row are written name*N.
+// the same function in a row are written name*N. "..." stands for frames left out.
 func (t *labTrace) chain() string {
 	var words []string
 	stack, n := "", 1
@@ -79,15 +79,20 @@ func (t *labTrace) chain() string {
 		case name == "":
 			name = "?"
 		}
+		if f.Elided > 0 {
+			words = append(words, "...")
+		}
 		if f.Kind != "trap" && f.Stack != stack {
 			stack = f.Stack
 			words = append(words, stack+":")
-		} else if i > 0 && f.Kind != "trap" && f.Function == t.Frames[i-1].Function && t.Frames[i-1].Kind != "trap" {
-			n++
+		} else if i > 0 && f.Elided == 0 && f.Kind != "trap" && f.Function == t.Frames[i-1].Function && t.Frames[i-1].Kind != "trap" {
+			n += 1 + f.Repeat
 			words[len(words)-1] = fmt.Sprintf("%s*%d", name, n)
 			continue
 		}
-		n = 1
+		if n = 1 + f.Repeat; n > 1 {
+			name = fmt.Sprintf("%s*%d", name, n)
+		}
 		words = append(words, name)
 	}
 	return strings.Join(words, " ")
@@ -103,33 +108,8 @@ func (t *labTrace) stack(name string) labStack {
 	return labStack{}
 }
 
-// lab builds the crash lab for the given loaders, once for all tests.
-func lab(t testing.TB, l image.Loaders) (path string, symbols *symbol.File) {
-	t.Helper()
-	labMu.Lock()
-	defer labMu.Unlock()
-	path = filepath.Join(guestDir, "lab-"+l.String()+".elf")
-	if labs[l] == nil {
-		_, err := image.Build(context.Background(), image.BuildOptions{
-			Package: "../kernel/crashlab", Output: path, Loaders: l, Stderr: t.Output(),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if labs[l], err = symbol.Open(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return path, labs[l]
-}
-
-var (
-	labMu sync.Mutex
-	labs  = map[image.Loaders]*symbol.File{}
-)
-
 // boot runs the crash lab to its end with that kernel command line.
-func boot(t *testing.T, cfg Config, cmdline string) (Result, error, string) {
+func boot(t *testing.T, cfg Config, cmdline string) (Result, string, error) {
 	t.Helper()
 	if cfg.Kernel == "" {
 		cfg.Kernel, _ = lab(t, image.AllLoaders)
@@ -137,7 +117,7 @@ func boot(t *testing.T, cfg Config, cmdline string) (Result, error, string) {
 	cfg.Append = cmdline
 	vm, out := start(t, cfg, "")
 	res, err := vm.Wait()
-	return res, err, out.String()
+	return res, out.String(), err
 }
 
 // traces reads the traces in a serial log as zf does. Without symbols the frames are the
@@ -168,4 +148,20 @@ func traces(t *testing.T, symbols *symbol.File, serial string) []*labTrace {
 		all = append(all, tr)
 	}
 	return all
+}
+
+// unfold returns the frames with each folded run in full. A run of more than most repeats
+// ends them, and whole is false.
+func unfold(frames []labFrame, most int) (all []labFrame, whole bool) {
+	for _, f := range frames {
+		n := f.Repeat
+		f.Repeat = 0
+		for range 1 + min(n, most) {
+			all = append(all, f)
+		}
+		if n > most {
+			return all, false
+		}
+	}
+	return all, true
 }

@@ -1,12 +1,13 @@
 package qemu
 
 import (
+	"bytes"
 	"errors"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -16,14 +17,15 @@ import (
 const (
 	nestedTail = "boot: main.nestedC main.nestedB main.nestedA" + tail
 	// How a fault in the first rung got where it is, from the hook outwards.
-	nestedPath = "panic: main.nestedFault main.nestedHook kernel.runPanicHook kernel.writeDeath kernel.fullTrace kernel.writeRung" +
-		" arch/amd64.onStack trap pf: arch/amd64.OnStack kernel.performRung kernel.perform kernel.die kernel.trap arch/amd64.trapEntry trap "
+	nestedPath = "panic: main.nestedFault main.nestedHook kernel/fault.runHook kernel/fault.writeDetails kernel/fault.fullTrace kernel/fault.writeStage" +
+		" arch/amd64.onStack trap pf: arch/amd64.OnStack arch.OnStack kernel/fault.onPanicStack kernel/fault.WriteTrace kernel/fault.fatalTrap kernel/fault.Trap arch/amd64.trapEntry trap "
 )
 
 // TestLadder: rung 1 dies behind its first frame; rung 2 tells in full how the
 // panic path came to fault, down to the first fault; when it dies too, one line
 // is left; then nothing, but the machine still ends as after any trace.
 func TestLadder(t *testing.T) {
+	t.Parallel()
 	for _, form := range []string{"text", "markup", "compact"} {
 		for _, tt := range []struct {
 			rung string
@@ -47,7 +49,7 @@ func TestLadder(t *testing.T) {
 			t.Run(form+"/"+tt.rung, func(t *testing.T) {
 				t.Parallel()
 				path, symbols := lab(t, image.AllLoaders)
-				res, err, serial := boot(t, Config{Kernel: path}, "crash=early.nested crash.rung="+tt.rung+" trace="+form)
+				res, serial, err := boot(t, Config{Kernel: path}, "crash=early.nested crash.rung="+tt.rung+" trace="+form)
 				if err != nil || res.Outcome != Traced {
 					t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
 				}
@@ -79,12 +81,13 @@ func TestLadder(t *testing.T) {
 
 // TestPanicOption: panic=exit|halt|reset.
 func TestPanicOption(t *testing.T) {
+	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
 	for _, machine := range []string{"q35", "pc", "microvm"} {
 		t.Run(machine, func(t *testing.T) {
 			t.Parallel()
 			for _, option := range []string{"", "panic=exit", "panic=reset"} {
-				res, err, serial := boot(t, Config{Kernel: path, Machine: machine}, "crash=early.ud2 "+option)
+				res, serial, err := boot(t, Config{Kernel: path, Machine: machine}, "crash=early.ud2 "+option)
 				want, wantErr := Traced, error(nil)
 				if option == "panic=reset" {
 					want, wantErr = Failed, ErrReset
@@ -97,23 +100,15 @@ func TestPanicOption(t *testing.T) {
 				}
 			}
 			vm, out := start(t, Config{Kernel: path, Machine: machine, Append: "crash=early.ud2 panic=halt"}, "")
-			out.waitFor(t, "zf1 done")
-			halted := false
-			for end := time.Now().Add(limit / 2); !halted && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-				var err error
-				if halted, err = vm.Halted(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if !halted {
-				t.Errorf("panic=halt: the CPU does not halt")
-			}
+			out.For(t, "zf1 done")
+			waitHalted(t, vm)
 		})
 	}
 }
 
 // TestNoDebugExit: without QEMU's device the kernel halts, as on a real machine.
 func TestNoDebugExit(t *testing.T) {
+	t.Parallel()
 	path, _ := lab(t, image.AllLoaders)
 	for _, tt := range []struct{ cmdline, last string }{
 		{"crash=early.ud2", "zf1 done"},
@@ -121,20 +116,15 @@ func TestNoDebugExit(t *testing.T) {
 	} {
 		// A second device takes the port, and answers reads like no device.
 		vm, out := start(t, Config{Kernel: path, Append: tt.cmdline, Extra: []string{"-device", "isa-debugcon,iobase=0xf4,chardev=sink", "-chardev", "null,id=sink"}}, "")
-		out.waitFor(t, tt.last)
-		for end := time.Now().Add(limit / 2); ; time.Sleep(10 * time.Millisecond) {
-			if halted, err := vm.Halted(); err == nil && halted {
-				break
-			} else if time.Now().After(end) {
-				t.Fatalf("%q: the CPU does not halt: %v, %v", tt.cmdline, halted, err)
-			}
-		}
+		out.For(t, tt.last)
+		waitHalted(t, vm)
 	}
 }
 
 // TestTripleFaultOfTheKernel: no trace, no exit status: a failure of the machine.
 func TestTripleFaultOfTheKernel(t *testing.T) {
-	res, err, serial := boot(t, Config{}, "crash=early.triple")
+	t.Parallel()
+	res, serial, err := boot(t, Config{}, "crash=early.triple")
 	if res.Outcome != Failed || !errors.Is(err, ErrReset) {
 		t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, ErrReset)
 	}
@@ -151,32 +141,27 @@ func TestTripleFaultOfTheKernel(t *testing.T) {
 // that it spins.
 func spinning(tr *labTrace) string { return called.ReplaceAllString(tr.chain(), "boot: main.spinC ") }
 
-var called = regexp.MustCompile(`^boot: (arch/amd64\.\w+ |kernel/console\.\w+ )+main\.spinC `)
+var called = regexp.MustCompile(`^boot: ((arch|kernel)[/.]\S+ )+main\.spinC `)
 
-// ended is the number of traces whose last line has come whole.
-func ended(out *log) int { return len(lastLine.FindAllString(out.String(), -1)) }
-
+// lastLine is a trace's, when it has come whole.
 var lastLine = regexp.MustCompile(`zf1 done \d+ crc=0x[0-9a-f]+\r\n`)
 
 // TestNMI: an NMI from outside traces an endless loop, and the loop goes on: it
 // can be traced again, and again. So it is on each machine.
 func TestNMI(t *testing.T) {
+	t.Parallel()
 	for _, machine := range []string{"q35", "pc", "microvm"} {
 		t.Run(machine, func(t *testing.T) {
 			t.Parallel()
 			path, symbols := lab(t, image.AllLoaders)
 			vm, out := start(t, Config{Kernel: path, Machine: machine, Append: "crash=early.spin"}, "")
-			out.waitFor(t, "spinning\r\n")
+			out.For(t, "spinning\r\n")
 			const times = 3
 			for n := 1; n <= times; n++ {
 				if err := vm.InjectNMI(); err != nil {
 					t.Fatal(err)
 				}
-				for end := time.Now().Add(limit / 2); ended(out) < n; time.Sleep(5 * time.Millisecond) {
-					if time.Now().After(end) {
-						t.Fatalf("NMI %d has no trace", n)
-					}
-				}
+				out.waitForTraces(t, n)
 			}
 			all := traces(t, symbols, out.String())
 			if len(all) != times {
@@ -198,31 +183,51 @@ func TestNMI(t *testing.T) {
 	}
 }
 
+// nmiCounted is in the line that says how many NMIs have come while a trace was written.
+const nmiCounted = " NMI came while the trace was written and was not traced\r\n"
+
 // TestNMIBurst: NMIs that come while one is being traced are counted, whatever the
 // trace has to do meanwhile (here: a load that faults, and whose return lets the
 // next NMI in), and none of them breaks anything.
 func TestNMIBurst(t *testing.T) {
+	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
 	vm, out := start(t, Config{Kernel: path, Append: "crash=early.spin-unmapped"}, "")
-	out.waitFor(t, "spinning\r\n")
+	out.For(t, "spinning\r\n")
+	// It says so before it does: in the loop it is at PAUSE, or at the jump behind that.
+	entry := entryOf(t, path, "main.smashAndSpin")
+	code, _ := symbols.BytesAt(entry, 64)
+	pause := bytes.Index(code, []byte{0xf3, 0x90})
+	if pause < 0 {
+		t.Fatalf("main.smashAndSpin is %x; want a PAUSE in it", code)
+	}
+	await.Poll(t, "the program spins", func() bool {
+		regs, err := vm.Registers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rip, ok := hex(regs, "RIP=")
+		return ok && rip-(entry+uint64(pause)) <= 2
+	})
 	for range 40 {
 		if err := vm.InjectNMI(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// It is alive: another NMI is answered, after whatever those have made.
-	for n, end := 0, time.Now().Add(limit/2); n < 3; n++ {
-		before := ended(out)
-		if err := vm.InjectNMI(); err != nil {
-			t.Fatal(err)
-		}
-		for ended(out) == before {
-			if time.Now().After(end) {
-				t.Fatal("an NMI after the burst has no trace")
+	// It is alive: another NMI is answered, after whatever those have made. One that comes
+	// between the end of a trace and the return is counted, too, and so another one is sent.
+	for range 3 {
+		before := len(lastLine.FindAllString(out.String(), -1))
+		for answered := false; !answered; {
+			counted := strings.Count(out.String(), nmiCounted)
+			if err := vm.InjectNMI(); err != nil {
+				t.Fatal(err)
 			}
-			time.Sleep(5 * time.Millisecond)
+			out.Until(t, func(sent string) bool {
+				answered = len(lastLine.FindAllString(sent, -1)) > before
+				return answered || strings.Count(sent, nmiCounted) > counted
+			}, "a trace, or a line with %q", nmiCounted)
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	// Another trace may have begun by now; it is left out.
 	serial := out.String()
@@ -234,9 +239,6 @@ func TestNMIBurst(t *testing.T) {
 	// The walk reads the two first; the last comes from the stack words that it carries.
 	const want = "boot: main.smashAndSpin main.spinUnmappedC main.spinUnmappedB"
 	for i, tr := range all {
-		if strings.Contains(tr.chain(), "kernel/console.") {
-			continue // it had said that it spins, and did not yet
-		}
 		if tr.Kind != "nmi" || tr.chain() != want || tr.End != "unreadable" || tr.Damaged {
 			t.Errorf("trace %d = %s, %q, %s, damaged %v; want nmi, %q, unreadable", i, tr.Kind, tr.chain(), tr.End, tr.Damaged, want)
 		}
@@ -246,9 +248,10 @@ func TestNMIBurst(t *testing.T) {
 // TestLadderUnreadable: the walk of the second rung runs into memory that is not
 // there. The fault is fixed up on a stack that is not its own.
 func TestLadderUnreadable(t *testing.T) {
+	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
 	for rung, want := range map[string]int{"1": 2, "2": 3} {
-		res, err, serial := boot(t, Config{Kernel: path}, "crash=early.rbp-unmapped crash.rung="+rung)
+		res, serial, err := boot(t, Config{Kernel: path}, "crash=early.rbp-unmapped crash.rung="+rung)
 		all := traces(t, symbols, serial)
 		if err != nil || res.Outcome != Traced || len(all) != want {
 			t.Errorf("rung %s: %v, %v, %d traces; want %d", rung, res.Outcome, err, len(all), want)
@@ -262,9 +265,10 @@ func TestLadderUnreadable(t *testing.T) {
 
 // TestMachineCheck: a machine check has its stack and its trace.
 func TestMachineCheck(t *testing.T) {
+	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
 	vm, out := start(t, Config{Kernel: path, Append: "crash=early.spin"}, "")
-	out.waitFor(t, "spinning\r\n")
+	out.For(t, "spinning\r\n")
 	// CPU 0, bank 0, status: valid, uncorrected, enabled, context corrupt; MCG
 	// status: machine check in progress.
 	if _, err := vm.QMP("human-monitor-command", map[string]string{"command-line": "mce 0 0 0xb200000000000000 0x4 0 0"}); err != nil {

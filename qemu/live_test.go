@@ -14,15 +14,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
-	"sync"
+	"syscall"
 	"testing"
-	"time"
 
+	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
-const liveCrash = "crash=early.nil-write"
+const liveCrash, goCrash = "crash=early.nil-write", "crash=go.kernel-panic"
 
 // byHand is QEMU's command line for the crash lab with that serial port.
 func byHand(t *testing.T, ctx context.Context, kernel, serial string, more ...string) *exec.Cmd {
@@ -44,58 +45,26 @@ func byHandHalting(t *testing.T, ctx context.Context, kernel, serial string, mor
 
 // A liveZf is a zf symbolize that runs beside QEMU.
 type liveZf struct {
-	cmd    *exec.Cmd
-	out    log
-	mu     sync.Mutex
-	errs   strings.Builder
-	closed chan bool
+	cmd       *exec.Cmd
+	out, errs log
 }
 
 func liveSymbolize(t *testing.T, ctx context.Context, kernel string, args ...string) *liveZf {
 	t.Helper()
-	z := &liveZf{closed: make(chan bool)}
+	z := new(liveZf)
 	z.cmd = exec.CommandContext(ctx, zfCommand(t), append([]string{"symbolize", "-e", kernel, "-json"}, args...)...)
-	z.cmd.Stdout = &z.out
-	r, err := z.cmd.StderrPipe()
-	if err == nil {
-		err = z.cmd.Start()
-	}
-	if err != nil {
+	z.cmd.Stdout, z.cmd.Stderr = &z.out, &z.errs
+	if err := z.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		defer close(z.closed)
-		for s := bufio.NewScanner(r); s.Scan(); {
-			z.mu.Lock()
-			z.errs.WriteString(s.Text() + "\n")
-			z.mu.Unlock()
-		}
-	}()
 	return z
-}
-
-func (z *liveZf) said() string {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	return z.errs.String()
-}
-
-// until waits for a note.
-func (z *liveZf) until(t *testing.T, want string) {
-	t.Helper()
-	for end := time.Now().Add(limit / 2); strings.Count(z.said(), want) < 1; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("zf says %q; want %q", z.said(), want)
-		}
-	}
 }
 
 // chains waits for zf's end and returns its traces.
 func (z *liveZf) chains(t *testing.T) (all []string) {
 	t.Helper()
-	<-z.closed
 	if err := z.cmd.Wait(); err != nil {
-		t.Errorf("zf symbolize: %v: %s", err, z.said())
+		t.Errorf("zf symbolize: %v: %s", err, &z.errs)
 	}
 	for d := json.NewDecoder(strings.NewReader(z.out.String())); ; {
 		tr := new(labTrace)
@@ -105,15 +74,16 @@ func (z *liveZf) chains(t *testing.T) (all []string) {
 			t.Fatal(err)
 		}
 		if tr.Damaged {
-			t.Errorf("the trace is damaged: %s", z.said())
+			t.Errorf("the trace is damaged: %s", &z.errs)
 		}
 		all = append(all, tr.chain())
 	}
 }
 
 func TestLiveSerial(t *testing.T) {
+	t.Parallel()
 	kernel, symbols := lab(t, image.AllLoaders)
-	_, _, serial := boot(t, Config{Kernel: kernel}, liveCrash)
+	_, serial, _ := boot(t, Config{Kernel: kernel}, liveCrash)
 	whole := traces(t, symbols, serial)
 	if len(whole) != 1 || len(whole[0].Frames) < 3 {
 		t.Fatalf("%d traces in %s", len(whole), serial)
@@ -145,15 +115,13 @@ func TestLiveSerial(t *testing.T) {
 			machine := byHand(t, ctx, kernel, here.Replace(c.qemu))
 			machine.Stderr = t.Output()
 			machine.Run() // its status is the kernel's
-			z.until(t, "is gone: waiting for it")
+			z.errs.For(t, "is gone: waiting for it")
 			if c.name == "unix" { // the machine is started again
 				if err := os.Remove(here.Replace("SOCKET")); err != nil && !os.IsNotExist(err) {
 					t.Fatal(err)
 				}
 				byHand(t, ctx, kernel, here.Replace(c.qemu)).Run()
-				for end := time.Now().Add(limit / 2); strings.Count(z.said(), "is gone") < 2 && time.Now().Before(end); {
-					time.Sleep(10 * time.Millisecond)
-				}
+				z.errs.Times(t, "is gone", 2)
 			}
 			z.cmd.Process.Signal(os.Interrupt)
 			n := 1
@@ -171,7 +139,7 @@ func TestLiveSerial(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			here := strings.NewReplacer("SOCKET", filepath.Join(plainFolder(t), "s"), "PORT", freePort(t, "tcp4"))
 			z := liveSymbolize(t, ctx, kernel, here.Replace(c.zf))
-			z.until(t, "waiting for a connection to")
+			z.errs.For(t, "waiting for a connection to")
 			machine := byHand(t, ctx, kernel, here.Replace(c.qemu))
 			machine.Stderr = t.Output()
 			machine.Run()
@@ -180,7 +148,7 @@ func TestLiveSerial(t *testing.T) {
 	}
 	t.Run("pty", func(t *testing.T) {
 		// What zf has not read when QEMU ends is lost, as on any pseudo-terminal.
-		machine := byHandHalting(t, ctx, kernel, "pty", "-S", "-monitor", "stdio")
+		machine := byHandHalting(t, ctx, kernel, "pty", "-append", goCrash+" monitor panic=halt", "-monitor", "stdio")
 		keys, err := machine.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -206,25 +174,28 @@ func TestLiveSerial(t *testing.T) {
 		}
 		go io.Copy(io.Discard, r)
 		z := liveSymbolize(t, ctx, kernel, device)
-		// QEMU drops what is sent before it has noticed, once a second, that somebody
-		// has opened the other end.
-		opened := func() bool {
+		await.Poll(t, "zf has opened "+device, func() bool {
 			links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", z.cmd.Process.Pid))
-			for _, l := range links {
-				if at, _ := os.Readlink(l); at == device {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(links, func(l string) bool { at, _ := os.Readlink(l); return at == device })
+		})
+		// QEMU drops what the guest sends before it has noticed, once a second, that
+		// somebody has opened the other end. From then on the guest gets what is typed
+		// there, and so it dies when it can be heard. What it gets before its monitor
+		// reads is lost.
+		slave, err := syscall.Open(device, syscall.O_WRONLY|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for end := time.Now().Add(limit / 2); !opened() && time.Now().Before(end); {
-			time.Sleep(10 * time.Millisecond)
-		}
-		time.Sleep(3 * time.Second)
-		io.WriteString(keys, "cont\n")
-		z.out.waitFor(t, "}\n")
+		defer syscall.Close(slave)
+		await.Poll(t, "the guest gets what is typed, and its trace comes", func() bool {
+			syscall.Write(slave, []byte("continue\r"))
+			return strings.Contains(z.out.String(), "}\n")
+		})
 		io.WriteString(keys, "quit\n")
 		machine.Wait()
-		check(t, z.chains(t), 1)
+		_, serial, _ := boot(t, Config{Kernel: kernel}, goCrash)
+		if got, want := z.chains(t), traces(t, symbols, serial); len(got) != 1 || len(want) != 1 || got[0] != want[0].chain() {
+			t.Errorf("traces %q; want one as in %s", got, serial)
+		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 // nothing. The boot says what is wrong and what to do, whenever its code is
 // there; with as much RAM as it asks for it boots.
 func TestNoRAM(t *testing.T) {
+	t.Parallel()
 	for _, machine := range []string{"pc", "q35", "microvm"} {
 		for _, loaders := range []image.Loaders{image.Multiboot, image.PVH} {
 			t.Run(fmt.Sprintf("%s/%v", machine, loaders), func(t *testing.T) {
@@ -27,7 +28,7 @@ func TestNoRAM(t *testing.T) {
 				}
 				// Firmware writes over what is in the highest half MiB or so.
 				for mib := int(code>>20) + 2; mib<<20 < int(info.MinRAM()); mib++ {
-					res, err, serial := boot(t, Config{Kernel: path, Machine: machine, MemoryMiB: mib}, "crash=early.ud2")
+					res, serial, err := boot(t, Config{Kernel: path, Machine: machine, MemoryMiB: mib}, "crash=early.ud2")
 					all := traces(t, symbols, serial)
 					if err == nil && len(all) == 1 && all[0].Reason == "invalid opcode" && uint64(mib)<<20 >= end {
 						continue // no firmware keeps RAM: there is enough

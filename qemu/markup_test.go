@@ -19,31 +19,8 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symbolizer"
 )
-
-// symbolizer finds the newest llvm-symbolizer-N from 16 on, or a plain one that
-// knows --filter-markup: the rule of tools/setup.sh.
-func symbolizer(t *testing.T) string {
-	t.Helper()
-	path, newest := "", 15
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		files, _ := filepath.Glob(filepath.Join(dir, "llvm-symbolizer-[0-9]*"))
-		for _, f := range files {
-			n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(f), "llvm-symbolizer-"))
-			if _, xerr := exec.LookPath(f); err == nil && xerr == nil && n > newest {
-				path, newest = f, n
-			}
-		}
-	}
-	if path != "" {
-		return path
-	}
-	help, _ := exec.Command("llvm-symbolizer", "--help").Output()
-	if !strings.Contains(string(help), "filter-markup") {
-		t.Fatal("no llvm-symbolizer that knows --filter-markup (LLVM 16 or newer): run tools/setup.sh test, which installs it")
-	}
-	return "llvm-symbolizer"
-}
 
 // filterMarkup pipes a log through llvm-symbolizer, which finds the image by its
 // build ID, and returns what it wrote and what it complained of.
@@ -57,7 +34,11 @@ func filterMarkup(t *testing.T, path string, symbols *symbol.File, log string) (
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(symbolizer(t), "--filter-markup", "--debug-file-directory="+dir)
+	tool, err := symbolizer.Path()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(tool, "--filter-markup", "--debug-file-directory="+dir)
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
 	cmd.Stdin = strings.NewReader(log)
 	var out, msg strings.Builder
@@ -173,6 +154,7 @@ func compareElements(t *testing.T, zf, llvm []element) {
 }
 
 func TestMarkup(t *testing.T) {
+	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
 	for _, cmdline := range []string{
 		"early.nil-write", "early.in-irq", "early.leaf", "early.bounds", "early.deep", "early.int3",
@@ -181,7 +163,7 @@ func TestMarkup(t *testing.T) {
 	} {
 		t.Run(cmdline, func(t *testing.T) {
 			t.Parallel()
-			_, err, serial := boot(t, Config{Kernel: path}, "trace=markup crash="+cmdline)
+			_, serial, err := boot(t, Config{Kernel: path}, "trace=markup crash="+cmdline)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,8 +189,9 @@ func TestMarkup(t *testing.T) {
 // a log is made up that has a frame for each call in our packages, in the form and
 // with the head of a real one.
 func TestMarkupInlined(t *testing.T) {
+	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
-	_, err, serial := boot(t, Config{Kernel: path}, "trace=markup crash=early.nil-write")
+	_, serial, err := boot(t, Config{Kernel: path}, "trace=markup crash=early.nil-write")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,11 @@ import (
 // run, and walks that found all frames. No bound is held here on what they cost.
 
 func TestMeasure(t *testing.T) {
+	t.Parallel()
 	line := regexp.MustCompile(`measure (\S+) (\d+)\r\n`)
 	var last string
 	for range 2 {
-		res, err, serial := boot(t, Config{Icount: true}, "crash=early.measure crash.depth=20")
+		res, serial, err := boot(t, Config{Icount: true}, "crash=early.measure crash.depth=20")
 		if err != nil || res.Outcome != Exited {
 			t.Fatalf("the machine: %v, %v; want it to exit", res.Outcome, err)
 		}
@@ -68,7 +69,7 @@ func TestMeasure(t *testing.T) {
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
-	res, err, serial := boot(t, Config{Kernel: path}, "crash=early.repeat trace=compact")
+	res, serial, err := boot(t, Config{Kernel: path}, "crash=early.repeat trace=compact")
 	if err != nil || res.Outcome != Exited {
 		t.Fatalf("the machine: %v, %v; want it to exit", res.Outcome, err)
 	}

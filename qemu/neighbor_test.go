@@ -2,11 +2,9 @@ package qemu
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -49,7 +48,7 @@ func newEther(t *testing.T, model string) *ether {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.conn.Close() })
-	e.conn.SetReadBuffer(4 << 20)
+	largeBuffer(t, e.conn)
 	e.args = []string{
 		"-netdev", fmt.Sprintf("dgram,id=net0,local.type=inet,local.host=%v,local.port=%d,remote.type=inet,remote.host=127.0.0.1,remote.port=%d",
 			e.qemu.IP, e.qemu.Port, e.conn.LocalAddr().(*net.UDPAddr).Port),
@@ -156,19 +155,14 @@ func (e *ether) arp(operation uint16, from, to net.IP, hardware net.HardwareAddr
 			Operation: operation, SourceHwAddress: hardware, SourceProtAddress: from, DstHwAddress: guestMAC, DstProtAddress: to})
 }
 
-// netlog builds the program that says what it is told.
+// netlog returns the program that says what it is told.
 func netlog(t *testing.T, net bool) string {
 	t.Helper()
-	b, err := image.Build(context.Background(), image.BuildOptions{
-		Package: "./testdata/netlog", Output: filepath.Join(t.TempDir(), "netlog.elf"), Net: net, Stderr: t.Output(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.Path
+	return built(t, image.BuildOptions{Package: "./testdata/netlog", Net: net})
 }
 
 func TestNeighbor(t *testing.T) {
+	t.Parallel()
 	path := netlog(t, true)
 	for _, tt := range []struct{ machine, model string }{
 		{"q35", "e1000"}, {"pc", "virtio-net-pci"}, {"q35", "e1000e"}, {"microvm", "virtio-net-device"},
@@ -204,21 +198,17 @@ func TestNeighbor(t *testing.T) {
 				t.Errorf("the request is from %v, %v", request.SourceHwAddress, request.SourceProtAddress)
 			}
 			e.arp(layers.ARPReply, routerIP, guestIP, routerMAC)
-			for i := 0; ; i++ {
+			i := 0
+			await.Poll(t, "the router's address is learned", func() bool {
 				line := fmt.Sprintf("line %d", i)
+				i++
 				fmt.Fprintf(say, "out %s\n", line)
 				p := e.await(line, logs(line))
 				if ip := p.NetworkLayer().(*layers.IPv4); !ip.DstIP.Equal(receiverIP) || !ip.SrcIP.Equal(guestIP) {
 					t.Fatalf("from %v to %v", ip.SrcIP, ip.DstIP)
 				}
-				if eth := p.Layer(layers.LayerTypeEthernet).(*layers.Ethernet); bytes.Equal(eth.DstMAC, routerMAC) {
-					break
-				}
-				if i == 100 {
-					t.Fatal("the router's address was not learned")
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
+				return bytes.Equal(p.Layer(layers.LayerTypeEthernet).(*layers.Ethernet).DstMAC, routerMAC)
+			})
 
 			// Another machine asks for it, and pings it.
 			other := net.HardwareAddr{2, 0, 0, 0, 0, 9}
@@ -261,6 +251,7 @@ func TestNeighbor(t *testing.T) {
 
 // TestLogLines: what a program says, long lines and half ones, in both formats.
 func TestLogLines(t *testing.T) {
+	t.Parallel()
 	path := netlog(t, false)
 	for _, tt := range []struct {
 		net      string

@@ -21,6 +21,7 @@ func devices(list ...string) []string {
 const cardA, cardB = "52:54:00:aa:00:01", "52:54:00:bb:00:02"
 
 func TestWhichCard(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, machine string
 		devices       []string
@@ -49,7 +50,7 @@ func TestWhichCard(t *testing.T) {
 			_, symbols := lab(t, image.AllLoaders)
 			r := receive(t)
 			option := strings.Replace(r.option(), "/,", "/"+tt.card+",", 1)
-			res, err, serial := boot(t, Config{Machine: tt.machine, Extra: devices(tt.devices...)}, "crash=early.nil-write "+option)
+			res, serial, err := boot(t, Config{Machine: tt.machine, Extra: devices(tt.devices...)}, "crash=early.nil-write "+option)
 			if err != nil || res.Outcome != Traced {
 				t.Fatalf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
 			}
@@ -65,7 +66,8 @@ func TestWhichCard(t *testing.T) {
 
 // TestNotThatCard: no card is used in place of the one that was asked for.
 func TestNotThatCard(t *testing.T) {
-	res, err, serial := boot(t, Config{Net: "virtio"}, "crash=early.int3 netconsole=@10.0.2.15/"+cardB+",@10.0.2.2/")
+	t.Parallel()
+	res, serial, err := boot(t, Config{Net: "virtio"}, "crash=early.int3 netconsole=@10.0.2.15/"+cardB+",@10.0.2.2/")
 	if err != nil || res.Outcome != Exited || !strings.Contains(serial, "has the hardware address behind the first /") ||
 		!strings.Contains(serial, "network none: ") || strings.Contains(serial, "netlog") {
 		t.Errorf("the machine: %v, %v; want %v; serial port:\n%s", res.Outcome, err, Exited, serial)

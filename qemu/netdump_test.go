@@ -30,7 +30,7 @@ func dump(t *testing.T, net, cmdline string) []onWire {
 	t.Helper()
 	path, _ := lab(t, image.AllLoaders)
 	file := filepath.Join(t.TempDir(), "net.pcap")
-	res, err, serial := boot(t, Config{
+	res, serial, err := boot(t, Config{
 		Kernel: path, Net: net, Icount: true, Extra: []string{"-object", "filter-dump,id=dump0,netdev=net0,file=" + file},
 	}, cmdline+" netconsole=@10.0.2.15/,@10.0.2.2/")
 	if err != nil || res.Outcome != Traced {
@@ -61,6 +61,7 @@ func dump(t *testing.T, net, cmdline string) []onWire {
 // TestNetDump: on the wire all is as the standards have it, and a trace is out a short
 // time after the fault.
 func TestNetDump(t *testing.T) {
+	t.Parallel()
 	for _, net := range []string{"virtio", "e1000"} {
 		for _, form := range []string{"text", "compact"} {
 			t.Run(net+"/"+form, func(t *testing.T) {

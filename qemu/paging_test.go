@@ -29,7 +29,7 @@ func pageTables(t *testing.T, cfg Config) (map[uint64]mapping, string) {
 	cfg.Kernel, _ = lab(t, image.AllLoaders)
 	cfg.Append = "crash=early.spin"
 	vm, out := start(t, cfg, "")
-	out.waitFor(t, "spinning\r\n")
+	out.For(t, "spinning\r\n")
 	raw, err := vm.QMP("human-monitor-command", map[string]string{"command-line": "info tlb"})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func pageTables(t *testing.T, cfg Config) (map[uint64]mapping, string) {
 	if err := vm.InjectNMI(); err != nil {
 		t.Fatal(err)
 	}
-	out.waitFor(t, "zf1 done")
+	out.For(t, "zf1 done")
 	// "virtual: physical XGPDACTUW": NX, global, large, dirty, accessed,
 	// cache-disable, write-through, user, writable.
 	line := regexp.MustCompile(`^([0-9a-f]{16}): ([0-9a-f]{16}) ([X-])[G-]([P-])[D-][A-]([C-])[T-][U-]([W-])$`)
@@ -72,6 +72,7 @@ func find(pages map[uint64]mapping, addr uint64) (mapping, bool) {
 }
 
 func TestPageTables(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		machine string
 		mib     int
@@ -162,12 +163,13 @@ func checkSegments(t *testing.T, pages map[uint64]mapping, guarded map[uint64]bo
 	defer f.Close()
 	symbols, err := f.Symbols()
 	i := slices.IndexFunc(symbols, func(s elf.Symbol) bool {
-		return s.Name == "github.com/zeroframe/zeroframe/arch/amd64.tableRoom"
+		return s.Name == "github.com/zeroframe/zeroframe/kernel/percpu.first"
 	})
 	if err != nil || i < 0 {
-		t.Fatalf("no symbol of the CPU's tables: %v", err)
+		t.Fatalf("no symbol of the CPU's record: %v", err)
 	}
-	tables := (symbols[i].Value + 4095) &^ 4095
+	record := symbols[i]
+	var tables []uint64
 	executable := uint64(0)
 	for _, prog := range f.Progs {
 		if prog.Type != elf.PT_LOAD {
@@ -178,7 +180,11 @@ func checkSegments(t *testing.T, pages map[uint64]mapping, guarded map[uint64]bo
 				continue
 			}
 			p, ok := find(pages, a)
-			write := prog.Flags&elf.PF_W != 0 && a-tables >= 2*4096
+			write := prog.Flags&elf.PF_W != 0
+			if write && ok && !p.write && a >= record.Value && a+4096 <= record.Value+record.Size {
+				tables = append(tables, a)
+				write = false
+			}
 			if !ok || p.write != write || p.exec != (prog.Flags&elf.PF_X != 0) {
 				t.Errorf("page %#x: mapped %v, write %v, exec %v; want write %v and %v", a, ok, p.write, p.exec, write, prog.Flags)
 			}
@@ -186,6 +192,9 @@ func checkSegments(t *testing.T, pages map[uint64]mapping, guarded map[uint64]bo
 				executable++
 			}
 		}
+	}
+	if len(tables) != 2 || tables[1] != tables[0]+4096 {
+		t.Errorf("the read-only pages of the CPU's record are %#x; want two, one behind the other", tables)
 	}
 	for _, p := range pages {
 		if p.exec {
@@ -200,9 +209,10 @@ func checkSegments(t *testing.T, pages map[uint64]mapping, guarded map[uint64]bo
 // TestControlRegisters: write protection and no-execute are on, and nothing that
 // the kernel cannot save is enabled.
 func TestControlRegisters(t *testing.T) {
+	t.Parallel()
 	path, _ := lab(t, image.AllLoaders)
 	vm, out := start(t, Config{Kernel: path, Append: "crash=early.spin"}, "")
-	out.waitFor(t, "spinning\r\n")
+	out.For(t, "spinning\r\n")
 	regs, err := vm.Registers()
 	if err != nil {
 		t.Fatal(err)

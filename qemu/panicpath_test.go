@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -22,7 +21,7 @@ func damaged(t *testing.T, cfg Config, options, mode string) (serial string, all
 		t.Fatal(err)
 	}
 	cfg.Kernel = path
-	res, err, serial := boot(t, cfg, options+" -- "+mode)
+	res, serial, err := boot(t, cfg, options+" -- "+mode)
 	if err != nil || res.Outcome != Traced {
 		t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
 	}
@@ -35,7 +34,7 @@ func TestDrawingDies(t *testing.T) {
 	t.Parallel()
 	_, all := damaged(t, Config{Extra: []string{"-vga", "std"}}, "console=both", "screen")
 	if len(all) != 1 || !all[0].Complete || all[0].Damaged || !strings.HasPrefix(all[0].Reason, "page fault, write to unmapped 0x70000") ||
-		!strings.HasPrefix(all[0].chain(), "kernel: arch/amd64.Store16 kernel/screen.drawVGA ") {
+		!strings.HasPrefix(all[0].chain(), "kernel: arch/amd64.Store16 arch/pc.DrawText arch.DrawText kernel/dev/screen.drawText ") {
 		t.Errorf("%d traces, the first %+v", len(all), all)
 	}
 }
@@ -86,6 +85,41 @@ func TestFPUTakenAway(t *testing.T) {
 	}
 }
 
+// TestRecordDamaged: where the CPU finds its own data has been written over. The next crash
+// has its trace.
+func TestRecordDamaged(t *testing.T) {
+	t.Parallel()
+	serial, all := damaged(t, Config{}, "", "record")
+	if len(all) != 1 || !strings.HasPrefix(all[0].Reason, nilMemory) || !all[0].Complete || all[0].Damaged ||
+		!strings.HasSuffix(all[0].chain(), " runtime.sigpanic main.load main.main runtime.main runtime.goexit") {
+		t.Errorf("%d traces; the serial port: %q", len(all), serial)
+	}
+	// All that the entry code has in it: who enters the kernel first crashes there.
+	serial, all = damaged(t, Config{}, "", "record-all")
+	if len(all) != 1 || all[0].Kind != "fault" || !all[0].Complete || all[0].Damaged {
+		t.Errorf("all of it: %d traces; the serial port: %q", len(all), serial)
+	}
+}
+
+// TestGSOfProgram: the GS base leads to the CPU's data. A program is not allowed to set it;
+// if its code loads GS all the same, a system call, an interrupt, a page fault and a death
+// are as ever.
+func TestGSOfProgram(t *testing.T) {
+	t.Parallel()
+	for _, cpu := range []string{"", "max"} {
+		serial, all := damaged(t, Config{CPU: cpu}, "", "gs")
+		if len(all) != 1 || !strings.HasPrefix(all[0].Reason, nilMemory) || !all[0].Complete || all[0].Damaged ||
+			!strings.HasSuffix(all[0].chain(), " runtime.sigpanic main.clearGS main.main runtime.main runtime.goexit") {
+			t.Errorf("CPU %q: %d traces; the serial port: %q", cpu, len(all), serial)
+		}
+		const want = "arch_prctl(ARCH_SET_GS) is refused (EINVAL): GS is the kernel's\n" +
+			"ARCH_SET_GS: invalid argument\nARCH_SET_GS: invalid argument\nmapped memory is as it was: true\n"
+		if got := said(serial); !strings.HasPrefix(got, want) {
+			t.Errorf("CPU %q: it says %q; want %q", cpu, got, want)
+		}
+	}
+}
+
 // TestLastWord: code that each rung of the panic path needs has been written over, or the
 // ladder itself: no trace, but one line, and the end that a death has.
 func TestLastWord(t *testing.T) {
@@ -96,7 +130,7 @@ func TestLastWord(t *testing.T) {
 			t.Errorf("%s: %d traces; the serial port: %q; want it to end in %q", mode, len(all), serial, lastWord)
 		}
 		// What panic= asks for happens all the same.
-		res, err, serial := boot(t, Config{Kernel: program(t, "damage")}, "report=off panic=reset -- "+mode)
+		res, serial, err := boot(t, Config{Kernel: program(t, "damage")}, "report=off panic=reset -- "+mode)
 		if res.Outcome != Failed || !errors.Is(err, ErrReset) || !strings.HasSuffix(serial, lastWord) {
 			t.Errorf("%s: panic=reset: %v, %v; the serial port: %q; want a reset", mode, res.Outcome, err, serial)
 		}
@@ -130,10 +164,10 @@ func TestAsleep(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close(); vm.Kill(); vm.Wait() })
-	out.waitFor(t, "monitor> ")
+	out.For(t, "monitor> ")
 	listed := len(traces(t, symbols, out.String()))
 	io.WriteString(w, "bt\r")
-	out.waitFor(t, fmt.Sprintf("zf1 begin %d ", listed+1))
+	out.For(t, fmt.Sprintf("zf1 begin %d ", listed+1))
 	out.waitForTraces(t, listed+1)
 	if all := traces(t, symbols, out.String()); listed < 4 || !strings.Contains(all[listed].Reason, reason) || all[listed].chain() != all[0].chain() {
 		t.Errorf("%d traces, and then %q: %s; want four or more, and the first again", listed, all[listed].Reason, all[listed].chain())
@@ -142,20 +176,10 @@ func TestAsleep(t *testing.T) {
 	io.WriteString(w, "crash nil\r")
 	out.waitForTraces(t, listed+2)
 	io.WriteString(w, "reboot\r")
-	out.waitFor(t, diedBefore)
-	out.waitFor(t, "previous boot's last lines")
+	out.For(t, diedBefore)
+	out.For(t, "previous boot's last lines")
 	if _, after, _ := strings.Cut(out.String(), diedBefore); !strings.Contains(after[:min(100, len(after))], reason) {
 		t.Errorf("the next boot says %.100q; want %q", after, reason)
-	}
-}
-
-// waitForTraces waits until that many traces are out.
-func (l *log) waitForTraces(t *testing.T, n int) {
-	t.Helper()
-	for end := time.Now().Add(limit / 2); ended(l) < n; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the guest sent %q; want %d traces", l, n)
-		}
 	}
 }
 
@@ -171,9 +195,9 @@ func TestMonitorOnDeadStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close(); vm.Kill(); vm.Wait() })
-	out.waitFor(t, "monitor> ")
+	out.For(t, "monitor> ")
 	io.WriteString(w, "x/gx 0x7000000000\r")
-	out.waitFor(t, "nothing is mapped at 0x7000000000")
+	out.For(t, "nothing is mapped at 0x7000000000")
 	io.WriteString(w, "continue\r")
 	res, err := vm.Wait()
 	if all := traces(t, symbols, out.String()); err != nil || res.Outcome != Traced || len(all) != 1 {
@@ -192,29 +216,24 @@ func TestNMIInRecord(t *testing.T) {
 	}
 	const size = 600 << 10
 	vm, out := start(t, Config{Kernel: path, Timeout: 5 * limit, Append: fmt.Sprintf("report=off -- large %d", size)}, "")
-	out.waitFor(t, "\x1ezfr test.large 1 9 ")
+	out.For(t, "\x1ezfr test.large 1 9 ")
 	// One that comes while the goroutines are listed may be dropped, so the record has to go
 	// on before the next one.
 	const times = 3
-	for n, end := 0, time.Now().Add(limit); n < times; time.Sleep(20 * time.Millisecond) {
-		s := out.String()
-		if s = s[max(strings.LastIndex(s, "zf1 done"), 0):]; strings.Contains(s, "\x1ezfr") && !strings.Contains(s, "zf1 begin") {
-			if err := vm.InjectNMI(); err != nil {
-				t.Fatal(err)
-			}
-			n++
-			for strings.Count(out.String(), "zf1 reason NMI") < n && time.Now().Before(end) {
-				time.Sleep(20 * time.Millisecond)
-			}
+	for n := range times {
+		out.Until(t, func(sent string) bool {
+			sent = sent[max(strings.LastIndex(sent, "zf1 done"), 0):]
+			return strings.Contains(sent, "\x1ezfr") && !strings.Contains(sent, "zf1 begin")
+		}, "more of the record")
+		if err := vm.InjectNMI(); err != nil {
+			t.Fatal(err)
 		}
-		if time.Now().After(end) {
-			t.Fatal("the record does not go on")
-		}
+		out.Times(t, "zf1 reason NMI", n+1)
 	}
 	if res, err := vm.Wait(); err != nil || res.Outcome != Exited {
 		t.Errorf("the machine: %v, %v", res.Outcome, err)
 	}
-	r := read(out.buf.Bytes(), nil)
+	r := read([]byte(out.String()), nil)
 	nmis := 0
 	for _, tr := range traces(t, symbols, r.text.String()) {
 		if tr.Kind == "nmi" && !tr.Damaged && tr.Complete {

@@ -46,6 +46,7 @@ func freePort(t *testing.T, network string) string {
 
 // TestFreePort: no port is given out twice, or while somebody has it.
 func TestFreePort(t *testing.T) {
+	t.Parallel()
 	seen := map[int32]bool{firstPort + lastPort.Load() + 1: true}
 	for port := range seen {
 		// Where that fails somebody else has it.

@@ -10,23 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/eventstream"
 	"github.com/zeroframe/zeroframe/tools/initrd"
 	"github.com/zeroframe/zeroframe/tools/probe"
-	"github.com/zeroframe/zeroframe/tools/stream"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 // buildProbed builds the program that counts its own calls.
 func buildProbed(t testing.TB) *symbol.File {
 	t.Helper()
-	b, err := image.Build(context.Background(), image.BuildOptions{
-		Package: "./testdata/probes", Output: filepath.Join(t.TempDir(), "probes.elf"), Stderr: t.Output(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sym, err := symbol.Open(b.Path)
+	sym, err := symbol.Open(program(t, "probes"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,17 +42,17 @@ func probed(t testing.TB, sym *symbol.File, cfg Config, stacks bool, patterns ..
 	}
 	var rep *probe.Report
 	var out strings.Builder
-	text := stream.NewText(&out, stream.Options{
-		OnRecord: func(r stream.Record) {
+	text := eventstream.NewText(&out, eventstream.Options{
+		OnRecord: func(r eventstream.Record) {
 			if r.Kind == probe.Kind {
 				if rep, err = plan.Read(r.Data); err != nil {
 					t.Error(err)
 				}
 			}
 		},
-		OnDamage: func(d stream.Damage) { t.Error(d) },
+		OnDamage: func(d eventstream.Damage) { t.Error(d) },
 	})
-	cfg.Stdout, cfg.Timeout = text, 2*time.Minute
+	cfg.Stdout, cfg.Timeout = text, limit
 	vm, err := Start(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +88,7 @@ func saidBy(text, word string) (lines []string) {
 // TestProbes: what probes count is what the program counts itself, in recursion, panics,
 // Goexit, faults, moving stacks, preemption and many goroutines.
 func TestProbes(t *testing.T) {
+	t.Parallel()
 	sym := buildProbed(t)
 	native := filepath.Join(t.TempDir(), "native")
 	if out, err := exec.Command("go", "build", "-o", native, "./testdata/probes").CombinedOutput(); err != nil {
@@ -163,7 +157,7 @@ func TestProbes(t *testing.T) {
 			if c := counts["main.sleeps"]; c.Min < 29*time.Millisecond || c.P50 < 25*time.Millisecond || c.P99 < c.P50 || c.Max < c.P99 || c.Mean > 10*time.Second {
 				t.Errorf("main.sleeps: min %v, p50 %v, p99 %v, max %v, mean %v; want 30 ms and more", c.Min, c.P50, c.P99, c.Max, c.Mean)
 			}
-			if m := counts["main.main"]; m.Calls != 1 || m.Total < counts["main.sleeps"].Total || m.Total > 2*time.Minute {
+			if m := counts["main.main"]; m.Calls != 1 || m.Total < counts["main.sleeps"].Total || m.Total > limit {
 				t.Errorf("main.main: %d calls, %v; main.sleeps has %v", m.Calls, m.Total, counts["main.sleeps"].Total)
 			}
 			sum := uint64(0)

@@ -78,6 +78,7 @@ func holds(s *pprof.Sample, name string) bool {
 // function without a frame, on any stack, it has the frames that a trace has there. (That
 // these are right, TestEveryInstruction says.)
 func TestProfileEveryInstruction(t *testing.T) {
+	t.Parallel()
 	said := profiled(t, []string{"-m", "256", "-append", "profile=on depot=8000000", "-records", t.TempDir()}, "step")
 	m := regexp.MustCompile(`compared (\d+) differ (\d+)`).FindStringSubmatch(said)
 	if m == nil {
@@ -91,6 +92,7 @@ func TestProfileEveryInstruction(t *testing.T) {
 // TestProfileShares: the kernel's profile and runtime/pprof's of one program agree with
 // each other, and with what the program does.
 func TestProfileShares(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "cpu")
 	said := profiled(t, []string{"-cpuprofile", file, "-records", dir, "-append", "syscalls=log"}, "shares", "1500")
@@ -128,6 +130,7 @@ func TestProfileShares(t *testing.T) {
 
 // TestProfileCalls: time in the kernel is that of the system call.
 func TestProfileCalls(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cpu")
 	profiled(t, []string{"-cpuprofile", file}, "calls")
 	p := readPprof(t, file)
@@ -146,6 +149,7 @@ func TestProfileCalls(t *testing.T) {
 
 // TestProfileShown: as a user has it, from the run to each of the pictures.
 func TestProfileShown(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "cpu.pprof")
 	said := profiled(t, []string{"-cpuprofile", file, "-profilerate", "1999"}, "deep", "20")
@@ -183,6 +187,7 @@ func readText(t *testing.T, path string) string {
 
 // TestProfileSampleCost: a sample of a stack of 32 frames that the depot has.
 func TestProfileSampleCost(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	profiled(t, []string{"-append", "profile=1999", "-records", dir}, "deep", "27")
 	r := profileRecord(t, dir)
@@ -222,6 +227,7 @@ func profileRecord(t *testing.T, dir string) *profile.Record {
 
 // TestProfileSmallDepot: ticks without room are counted, and said.
 func TestProfileSmallDepot(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cpu")
 	said := profiled(t, []string{"-cpuprofile", file, "-append", "depot=4096"}, "alloc", "1500")
 	m := regexp.MustCompile(`(\d+) of (\d+) ticks were lost`).FindStringSubmatch(said)
@@ -246,6 +252,7 @@ func TestProfileSmallDepot(t *testing.T) {
 
 // TestProfileOfDead: a program that dies leaves its profile.
 func TestProfileOfDead(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cpu")
 	args := append([]string{"run", "-q", "-timeout", "10m", "-cpuprofile", file}, byInstructions...)
 	out, err := exec.Command(zfCommand(t), append(args, program(t, "profiled"), "--", "die")...).CombinedOutput()
@@ -259,6 +266,7 @@ func TestProfileOfDead(t *testing.T) {
 
 // TestProfileOption: what profile= cannot be is said.
 func TestProfileOption(t *testing.T) {
+	t.Parallel()
 	said := profiled(t, []string{"-append", "profile=fast depot=12"}, "nothing")
 	for _, want := range []string{"profile=fast is ignored: want on, off or samples a second", "depot=12 is ignored"} {
 		if !strings.Contains(said, want) {

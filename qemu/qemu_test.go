@@ -16,41 +16,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/image"
-)
-
-// limit ends a machine of a test that hangs. It is never reached otherwise, on a busy
-// host neither.
-const limit = 3 * time.Minute
-
-// guest returns the path of the guest's image for the given loaders.
-func guest(t *testing.T, l image.Loaders) string {
-	t.Helper()
-	guestMu.Lock()
-	defer guestMu.Unlock()
-	if path := guestPaths[l]; path != "" {
-		return path
-	}
-	b, err := image.Build(context.Background(), image.BuildOptions{
-		Package: ".", Dir: "testdata/guest", Output: filepath.Join(guestDir, l.String()+".elf"), Loaders: l,
-		EntrySymbol: "guest/boot.entry", KernelPackage: "guest/kernel", Stderr: t.Output(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guestPaths[l] = b.Path
-	return b.Path
-}
-
-var (
-	guestMu    sync.Mutex
-	guestPaths = map[image.Loaders]string{}
-	guestDir   string
 )
 
 func TestMain(m *testing.M) {
@@ -82,47 +53,27 @@ func start(t *testing.T, cfg Config, keys string) (*VM, *log) {
 	if err != nil {
 		t.Fatalf("Start failed: %v", err)
 	}
+	watched(t, vm, out)
+	return vm, out
+}
+
+// watched ends the machine with the test. Should the test fail, it says what the machine
+// was and what it has sent last.
+func watched(t *testing.T, vm *VM, out *log) {
+	go func() { vm.Wait(); out.End() }()
 	t.Cleanup(func() {
 		vm.Kill()
 		vm.Wait()
 		if t.Failed() {
-			t.Logf("%s\nserial port: %q", strings.Join(vm.Cmdline(), " "), out)
+			t.Logf("%s\nserial port, the end:\n%s", strings.Join(vm.Cmdline(), " "), endOf(out.String(), 8000))
 		}
 	})
-	return vm, out
-}
-
-// log is what a guest has sent.
-type log struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-// waitFor waits until the guest has sent s.
-func (l *log) waitFor(t *testing.T, s string) {
-	t.Helper()
-	for end := time.Now().Add(limit / 2); !strings.Contains(l.String(), s); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the guest sent %q; want %q in it", l, s)
-		}
-	}
 }
 
 // TestMachines boots by each protocol on each machine: QEMU takes multiboot if it
 // can, so PVH is proved with an image that has nothing else.
 func TestMachines(t *testing.T) {
+	t.Parallel()
 	for _, machine := range []string{"", "pc", "q35", "microvm"} {
 		for _, tt := range []struct {
 			loaders image.Loaders
@@ -141,6 +92,7 @@ func TestMachines(t *testing.T) {
 }
 
 func TestEnds(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		key     string
 		outcome Outcome
@@ -171,6 +123,7 @@ func TestEnds(t *testing.T) {
 
 // TestTripleFault: the registers of the moment are kept.
 func TestTripleFault(t *testing.T) {
+	t.Parallel()
 	path := guest(t, image.PVH)
 	info, err := image.InspectFile(path)
 	if err != nil {
@@ -189,6 +142,7 @@ func TestTripleFault(t *testing.T) {
 // TestBytes: every byte passes as it is, in both directions, line ends and control
 // characters too.
 func TestBytes(t *testing.T) {
+	t.Parallel()
 	var all []byte
 	for b := range 256 {
 		if !bytes.ContainsRune([]byte("etpurh"), rune(b)) || b >= 0x80 {
@@ -207,8 +161,9 @@ func TestBytes(t *testing.T) {
 
 // TestLive: what the guest sends arrives while it waits, without a newline.
 func TestLive(t *testing.T) {
+	t.Parallel()
 	vm, out := start(t, Config{}, ">")
-	out.waitFor(t, "M\n>")
+	out.For(t, "M\n>")
 	vm.Kill()
 	if _, err := vm.Wait(); !errors.Is(err, ErrKilled) {
 		t.Errorf("Wait = %v; want %v", err, ErrKilled)
@@ -216,15 +171,10 @@ func TestLive(t *testing.T) {
 }
 
 func TestHaltedAndNMI(t *testing.T) {
+	t.Parallel()
 	vm, out := start(t, Config{}, "h")
-	out.waitFor(t, "M\n")
-	for end := time.Now().Add(limit / 2); ; time.Sleep(10 * time.Millisecond) {
-		if h, err := vm.Halted(); err != nil || time.Now().After(end) {
-			t.Fatalf("Halted() = %v, %v; want true", h, err)
-		} else if h {
-			break
-		}
-	}
+	out.For(t, "M\n")
+	waitHalted(t, vm)
 	// The guest has no interrupt table, so an NMI is a triple fault, which
 	// shows that it has arrived.
 	if err := vm.InjectNMI(); err != nil {
@@ -236,6 +186,7 @@ func TestHaltedAndNMI(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	for _, machine := range []string{"q35", "microvm"} {
 		vm, _ := start(t, Config{Machine: machine, Timeout: 300 * time.Millisecond}, "")
 		begin := time.Now()
@@ -250,6 +201,7 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestContext(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	vm, err := Start(ctx, Config{Kernel: guest(t, image.AllLoaders), Timeout: limit})
 	if err != nil {
@@ -266,6 +218,7 @@ func TestContext(t *testing.T) {
 
 // TestKernelPath: QEMU's own rules for file names do not matter.
 func TestKernelPath(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a b,c=d.elf")
 	file, err := os.ReadFile(guest(t, image.AllLoaders))
 	if err != nil {
@@ -288,10 +241,10 @@ func TestKernelPath(t *testing.T) {
 
 // TestPaused: with -S in Extra the machine waits for Continue.
 func TestPaused(t *testing.T) {
+	t.Parallel()
 	vm, out := start(t, Config{Extra: []string{"-S"}}, "e")
-	time.Sleep(100 * time.Millisecond)
-	if out.String() != "" {
-		t.Errorf("a paused guest sent %q", out)
+	if status, err := vm.QMP("query-status", nil); err != nil || !strings.Contains(string(status), `"running": false`) || out.String() != "" {
+		t.Errorf("a paused guest is %s, %v and sent %q", status, err, out)
 	}
 	if err := vm.Continue(); err != nil {
 		t.Fatal(err)
@@ -302,6 +255,7 @@ func TestPaused(t *testing.T) {
 }
 
 func TestIcount(t *testing.T) {
+	t.Parallel()
 	vm, _ := start(t, Config{Icount: true, CPU: "max"}, "e")
 	if res, err := vm.Wait(); err != nil || res.Outcome != Exited {
 		t.Errorf("Wait = %+v, %v; want exit 0", res, err)
@@ -310,6 +264,7 @@ func TestIcount(t *testing.T) {
 
 // TestQEMURefuses: what QEMU says of wrong arguments is the error, in one line.
 func TestQEMURefuses(t *testing.T) {
+	t.Parallel()
 	kernel := guest(t, image.AllLoaders)
 	for _, tt := range []struct {
 		cfg  Config
@@ -329,6 +284,7 @@ func TestQEMURefuses(t *testing.T) {
 }
 
 func TestWriteError(t *testing.T) {
+	t.Parallel()
 	r, w := io.Pipe()
 	r.CloseWithError(errors.New("nobody reads"))
 	vm, err := Start(t.Context(), Config{Kernel: guest(t, image.AllLoaders), Stdout: w, Timeout: limit})
@@ -352,6 +308,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestQMPError(t *testing.T) {
+	t.Parallel()
 	vm, _ := start(t, Config{}, "")
 	if out, err := vm.QMP("nosuch", nil); !errors.Is(err, ErrMonitor) || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("QMP(nosuch) = %s, %v; want %v", out, err, ErrMonitor)
@@ -383,6 +340,7 @@ func startOrphan() {
 
 // TestOrphan: a machine does not outlive its starter, however that ends.
 func TestOrphan(t *testing.T) {
+	t.Parallel()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -408,10 +366,5 @@ func TestOrphan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(limit / 2); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			syscall.Kill(pid, syscall.SIGKILL)
-			t.Fatalf("QEMU, process %d, is alive after its starter was killed", pid)
-		}
-	}
+	await.Poll(t, "QEMU ends after its starter was killed", func() bool { return syscall.Kill(pid, 0) != nil })
 }

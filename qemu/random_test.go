@@ -22,6 +22,7 @@ var (
 )
 
 func TestRandomStacks(t *testing.T) {
+	t.Parallel()
 	const boots, each = 8, 125
 	path, symbols := lab(t, image.AllLoaders)
 	forms := []string{"text", "compact", "markup"}
@@ -35,7 +36,7 @@ func TestRandomStacks(t *testing.T) {
 			form := forms[i%len(forms)]
 			t.Run(fmt.Sprintf("%d-%s", i, form), func(t *testing.T) {
 				t.Parallel()
-				res, err, serial := boot(t, Config{Kernel: path}, fmt.Sprintf("crash=early.random crash.seed=%d crash.count=%d trace=%s", i*each, each, form))
+				res, serial, err := boot(t, Config{Kernel: path}, fmt.Sprintf("crash=early.random crash.seed=%d crash.count=%d trace=%s", i*each, each, form))
 				if err != nil || res.Outcome != Exited || res.Program != 0 {
 					t.Fatalf("the machine: %v, status %d, %v; want it to exit with 0; it said %q", res.Outcome, res.Program, err, randomFail.FindAllString(serial, 10))
 				}
@@ -111,6 +112,7 @@ func sameRandom(tr *labTrace, certain []string) (why string) {
 // TestRandomDeaths: with whatever in RSP, RBP and RIP the kernel tells of its death in one
 // trace, and no frame in it is none of the chain's.
 func TestRandomDeaths(t *testing.T) {
+	t.Parallel()
 	const boots = 50
 	path, symbols := lab(t, image.AllLoaders)
 	chain := append(strings.Fields("main.wreckHere main.wreck main.wreckC main.wreckB main.wreckA"), strings.Fields(tail)...)
@@ -119,7 +121,7 @@ func TestRandomDeaths(t *testing.T) {
 		for seed := range boots {
 			t.Run(strconv.Itoa(seed), func(t *testing.T) {
 				t.Parallel()
-				res, err, serial := boot(t, Config{Kernel: path}, fmt.Sprintf("crash=early.wreck crash.seed=%d", seed))
+				res, serial, err := boot(t, Config{Kernel: path}, fmt.Sprintf("crash=early.wreck crash.seed=%d", seed))
 				if err != nil || res.Outcome != Traced {
 					t.Fatalf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
 				}

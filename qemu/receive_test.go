@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/zeroframe/zeroframe/tools/image"
 )
@@ -65,7 +64,7 @@ func startReceiver(t *testing.T, args ...string) *liveReceiver {
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	r.errs.waitFor(t, "listening on")
+	r.errs.For(t, "listening on")
 	r.port = regexp.MustCompile(`listening on \S+:(\d+)`).FindStringSubmatch(r.errs.String())[1]
 	return r
 }
@@ -81,16 +80,7 @@ func (r *liveReceiver) end(t *testing.T) string {
 }
 
 // zfReceive returns the path of zf-receive.
-func zfReceive(t *testing.T) string {
-	t.Helper()
-	path, err := buildZfReceive()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-var buildZfReceive = buildOnce("../tools/receive/zf-receive")
+func zfReceive(t *testing.T) string { t.Helper(); return host(t, "../tools/receive/zf-receive") }
 
 // receiveOnce runs zf receive until its input ends.
 func receiveOnce(t *testing.T, args ...string) string {
@@ -123,7 +113,7 @@ func TestReceive(t *testing.T) {
 	} {
 		booting.Go(func() {
 			cfg.Kernel = path
-			res, err, out := boot(t, cfg, "crash=early.nil-write netconsole=@10.0.2.15/,"+r.port+"@10.0.2.2/")
+			res, out, err := boot(t, cfg, "crash=early.nil-write netconsole=@10.0.2.15/,"+r.port+"@10.0.2.2/")
 			if err != nil || res.Outcome != Traced {
 				t.Errorf("%s: %v, %v; want %v", cfg.Machine, res.Outcome, err, Traced)
 			}
@@ -131,9 +121,7 @@ func TestReceive(t *testing.T) {
 		})
 	}
 	booting.Wait()
-	for end := time.Now().Add(limit / 2); strings.Count(r.out.String(), `"fingerprint"`) < 2 && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond)
-	}
+	r.out.Times(t, `"fingerprint"`, 2)
 	if said := r.end(t); !regexp.MustCompile(`2 machines, \d+ datagrams, \d+ lines, 2 traces\n.*0 rejected, 0 lost in this host\n`).MatchString(said) {
 		t.Errorf("the summary is\n%s", said)
 	}

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/zeroframe/zeroframe/kernel/record"
+	"github.com/zeroframe/zeroframe/kernel/crashlog"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -21,7 +20,7 @@ func twoBoots(t *testing.T, cfg Config, cmdline string) (first, second string, a
 	t.Helper()
 	path, symbols := lab(t, image.AllLoaders)
 	cfg.Kernel, cfg.Reboots = path, 1
-	res, err, serial := boot(t, cfg, cmdline+" panic=reset crash.then=none")
+	res, serial, err := boot(t, cfg, cmdline+" panic=reset crash.then=none")
 	if err != nil || res.Outcome != Exited || res.Program != 0 {
 		t.Errorf("the machine: %v, status %d, %v; want status 0 of a second boot", res.Outcome, res.Program, err)
 	}
@@ -35,6 +34,7 @@ func twoBoots(t *testing.T, cfg Config, cmdline string) (first, second string, a
 
 // TestPreviousBoot: the boot after a death tells the very same chain of functions.
 func TestPreviousBoot(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ machine, kind, options string }{
 		{"q35", "early.nil-write", ""},
 		{"pc", "early.panic", ""},
@@ -80,6 +80,7 @@ func TestPreviousBoot(t *testing.T) {
 
 // TestPreviousConsole: the last lines of the boot that died are told, without its report.
 func TestPreviousConsole(t *testing.T) {
+	t.Parallel()
 	_, second, _ := twoBoots(t, Config{}, "crash=go.panic-error report=off")
 	if want := "last lines:\r\n  | "; !strings.Contains(second, want) || strings.Contains(second, "  | cpu") ||
 		!strings.Contains(second, "  | panic: ") {
@@ -94,8 +95,9 @@ func poke(addr int) []string {
 
 // TestPreviousDamaged: one copy of the record may be damaged; of two nothing is believed.
 func TestPreviousDamaged(t *testing.T) {
+	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
-	const one, two = record.Place + 100, record.Place + record.Size + 60
+	const one, two = crashlog.Place + 100, crashlog.Place + crashlog.Size + 60
 	for _, tt := range []struct {
 		name  string
 		extra []string
@@ -104,11 +106,11 @@ func TestPreviousDamaged(t *testing.T) {
 		{"first", poke(one), true},
 		{"second", poke(two), true},
 		{"both", append(poke(one), poke(two)...), false},
-		{"lengths", append(poke(record.Place+19), poke(record.Place+record.Size+19)...), false},
+		{"lengths", append(poke(crashlog.Place+19), poke(crashlog.Place+crashlog.Size+19)...), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			res, err, serial := boot(t, Config{Kernel: path, Reboots: 1, Extra: tt.extra}, "crash=early.nil-write panic=reset crash.then=none")
+			res, serial, err := boot(t, Config{Kernel: path, Reboots: 1, Extra: tt.extra}, "crash=early.nil-write panic=reset crash.then=none")
 			if err != nil || res.Outcome != Exited || res.Program != 0 {
 				t.Errorf("the machine: %v, status %d, %v; want status 0 of a second boot", res.Outcome, res.Program, err)
 			}
@@ -128,8 +130,9 @@ func TestPreviousDamaged(t *testing.T) {
 
 // TestPreviousTwice: a death is told once, and the next one counts.
 func TestPreviousTwice(t *testing.T) {
+	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
-	res, err, serial := boot(t, Config{Kernel: path, Reboots: 3}, "crash=early.nil-write panic=reset crash.then=early.div0")
+	res, serial, err := boot(t, Config{Kernel: path, Reboots: 3}, "crash=early.nil-write panic=reset crash.then=early.div0")
 	if res.Outcome != Failed || !errors.Is(err, ErrReset) {
 		t.Errorf("the machine: %v, %v; want %v after the fourth boot", res.Outcome, err, ErrReset)
 	}
@@ -147,6 +150,7 @@ func TestPreviousTwice(t *testing.T) {
 // TestPreviousNone: a reset of a machine that has not died leaves nothing to tell; nor is
 // a death told that another boot has told already.
 func TestPreviousNone(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		cmdline, up string // what the machine says when it stands still
 		tellers     int    // boots that have something to tell
@@ -156,7 +160,7 @@ func TestPreviousNone(t *testing.T) {
 	} {
 		path, _ := lab(t, image.AllLoaders)
 		vm, out := start(t, Config{Kernel: path, Reboots: 1 + tt.tellers, Append: tt.cmdline}, "")
-		out.waitFor(t, tt.up)
+		out.For(t, tt.up)
 		if _, err := vm.QMP("system_reset", nil); err != nil {
 			t.Fatal(err)
 		}
@@ -179,16 +183,13 @@ func TestPreviousNone(t *testing.T) {
 func (l *log) waitForBoots(t *testing.T, n int) {
 	t.Helper()
 	const lastRow = "\nkernel    "
-	for end := time.Now().Add(limit / 2); strings.Count(l.String(), lastRow) < n; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the guest sent %q; want %d boot reports", l, n)
-		}
-	}
+	l.Times(t, lastRow, n)
 }
 
 // TestPreviousOfLadder: a death in the panic path leaves a record of the first death, which
 // says less the further up the ladder ended; with all rungs dead it has the reason.
 func TestPreviousOfLadder(t *testing.T) {
+	t.Parallel()
 	for rung, frames := range map[int]bool{1: true, 2: false, 3: false} {
 		first, second, all := twoBoots(t, Config{}, fmt.Sprintf("crash=early.nil-write crash.rung=%d", rung))
 		if said := strings.Contains(first, lastWord); said != (rung == 3) {

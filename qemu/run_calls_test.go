@@ -6,38 +6,10 @@ package qemu
 import (
 	"context"
 	"os/exec"
-	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-
-	"github.com/zeroframe/zeroframe/tools/image"
-)
-
-// program builds a package of testdata, once for all tests. The image is a program for
-// Linux, too.
-func program(t testing.TB, pkg string) string {
-	t.Helper()
-	programsMu.Lock()
-	defer programsMu.Unlock()
-	if programs[pkg] == "" {
-		b, err := image.Build(context.Background(), image.BuildOptions{
-			Package: "./testdata/" + pkg, Output: filepath.Join(guestDir, path.Base(pkg)+".elf"), Env: testEnv(), Stderr: t.Output(),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		programs[pkg] = b.Path
-	}
-	return programs[pkg]
-}
-
-var (
-	programsMu sync.Mutex
-	programs   = map[string]string{}
 )
 
 // said is what a program has written after the boot report, with plain line ends.
@@ -206,7 +178,7 @@ func TestSignalsToNowhere(t *testing.T) {
 		"hole": "ended by signal 11, SIGSEGV", "bit63": "ended by signal 11, SIGSEGV", "text": "ended by signal 11, SIGSEGV",
 		"handler": "fatal error: fault",
 	} {
-		res, err, serial := boot(t, Config{Kernel: elf}, "-- "+mode)
+		res, serial, err := boot(t, Config{Kernel: elf}, "-- "+mode)
 		all := traces(t, symbols, serial)
 		if err != nil || res.Outcome != Traced || len(all) != 1 {
 			t.Errorf("%s: %v, %v, %d traces; want one", mode, res.Outcome, err, len(all))

@@ -4,6 +4,7 @@ package qemu
 // that a machine with nothing to do does nothing.
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,33 +39,34 @@ var timerMachines = []struct {
 }
 
 // TestDate: the program's clock is the host's, within two seconds: the machine's counts
-// whole ones.
+// whole ones. The program looks at it between two moments of the host.
 func TestDate(t *testing.T) {
+	t.Parallel()
 	for _, m := range timerMachines {
 		t.Run(m.name, func(t *testing.T) {
-			off := time.Hour
-			for range 3 { // a busy host may need long to notice what the program says
-				cfg := m.cfg
-				cfg.Kernel, cfg.Append = program(t, "calls/clocks"), "-- wall"
-				vm, out := start(t, cfg, "")
-				out.waitFor(t, "now ")
-				host := time.Now()
-				if _, err := vm.Wait(); err != nil {
-					t.Fatal(err)
-				}
-				f := regexp.MustCompile(`now (\d+)`).FindStringSubmatch(out.String())
-				if f == nil {
-					t.Fatal("the program did not say what time it is")
-				}
-				if !strings.Contains(out.String(), m.timer) || strings.Contains(out.String(), "no real-time clock") {
-					t.Errorf("the boot report does not say %q", m.timer)
-				}
-				ns, _ := strconv.ParseInt(f[1], 10, 64)
-				if off = host.Sub(time.Unix(0, ns)); off > -time.Second && off < 2*time.Second {
-					return
-				}
+			t.Parallel()
+			cfg := m.cfg
+			cfg.Kernel, cfg.Append = program(t, "calls/clocks"), "-- ask"
+			keys, out, vm := startTyped(t, cfg)
+			out.For(t, "ready\r\n")
+			before := time.Now()
+			io.WriteString(keys, "\r")
+			out.For(t, "now ")
+			after := time.Now()
+			if _, err := vm.Wait(); err != nil {
+				t.Fatal(err)
 			}
-			t.Errorf("the program's clock is %v late; want less than 2 s", off)
+			f := regexp.MustCompile(`now (\d+)`).FindStringSubmatch(out.String())
+			if f == nil {
+				t.Fatal("the program did not say what time it is")
+			}
+			if !strings.Contains(out.String(), m.timer) || strings.Contains(out.String(), "no real-time clock") {
+				t.Errorf("the boot report does not say %q", m.timer)
+			}
+			ns, _ := strconv.ParseInt(f[1], 10, 64)
+			if now := time.Unix(0, ns); now.Before(before.Add(-2*time.Second)) || now.After(after.Add(time.Second)) {
+				t.Errorf("the program's clock says %v; by the host's it was asked after %v and answered before %v", now, before, after)
+			}
 		})
 	}
 }
@@ -72,6 +74,7 @@ func TestDate(t *testing.T) {
 // TestDateGiven: the option time= is for machines that do not know the date, and is
 // believed by others, too.
 func TestDateGiven(t *testing.T) {
+	t.Parallel()
 	without := Config{Machine: "microvm,auto-kernel-cmdline=off,rtc=off"}
 	for _, tt := range []struct {
 		cfg     Config
@@ -101,8 +104,10 @@ func TestDateGiven(t *testing.T) {
 // TestClocks: what measures time never goes back, not even when the date is set, and
 // timers are never too early.
 func TestClocks(t *testing.T) {
+	t.Parallel()
 	for _, m := range timerMachines {
 		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
 			text := clocked(t, m.cfg, "monotonic")
 			var reads int
 			if f := regexp.MustCompile(`^read (\d+) times\n$`).FindStringSubmatch(text); f != nil {
@@ -111,22 +116,19 @@ func TestClocks(t *testing.T) {
 			if reads < 1000 {
 				t.Errorf("the clock was not read often: %q", text)
 			}
-			if text := clocked(t, m.cfg, "set"); text != "set\n" {
+			cfg := m.cfg
+			cfg.Extra = virtualTime
+			if text := clocked(t, cfg, "set"); text != "set\n" {
 				t.Errorf("the date could not be set: %q", text)
 			}
+			text = clocked(t, cfg, "timers")
 			late := 1 << 30
-			for range 4 { // on a busy host all is late
-				text := clocked(t, m.cfg, "timers")
-				f := regexp.MustCompile(`^none too early, late by (\d+) ms\n$`).FindStringSubmatch(text)
-				if f == nil {
-					t.Fatalf("timers: %q", text)
-				}
-				ms, _ := strconv.Atoi(f[1])
-				if late = min(late, ms); late < 50 {
-					return
-				}
+			if f := regexp.MustCompile(`^none too early, late by (\d+) ms\n$`).FindStringSubmatch(text); f != nil {
+				late, _ = strconv.Atoi(f[1])
 			}
-			t.Errorf("timers were late by %d ms, at best; want a few", late)
+			if late > 5 {
+				t.Errorf("timers: %q; want them late by 5 ms at most", text)
+			}
 		})
 	}
 }
@@ -134,13 +136,15 @@ func TestClocks(t *testing.T) {
 // TestTickless: while a program sleeps there is nothing to interrupt for. A PIT counts
 // 55 ms at most, so that it interrupts 18 times a second.
 func TestTickless(t *testing.T) {
+	t.Parallel()
 	for _, m := range timerMachines {
 		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
 			const short, long = 1, 4 // seconds
 			count := func(seconds int) int {
 				cfg := m.cfg
 				path := filepath.Join(t.TempDir(), "interrupts")
-				cfg.Extra = []string{"-d", "int", "-D", path}
+				cfg.Extra = append([]string{"-d", "int", "-D", path}, virtualTime...)
 				if text := clocked(t, cfg, "sleep "+strconv.Itoa(seconds)+"s"); text != "slept\n" {
 					t.Fatalf("the program says %q", text)
 				}
@@ -155,18 +159,13 @@ func TestTickless(t *testing.T) {
 			if m.timer == "timer pit" {
 				most = 20
 			}
-			more := 0
-			for range 4 { // a busy host makes the runtime look more often what is going on
-				a, b := count(short), count(long)
-				if a == 0 {
-					t.Fatal("the timer has not interrupted at all")
-				}
-				t.Logf("%d timer interrupts in %d s, %d in %d s", a, short, b, long)
-				if more = b - a; more <= most*(long-short) {
-					return
-				}
+			a, b := count(short), count(long)
+			if a == 0 {
+				t.Fatal("the timer has not interrupted at all")
 			}
-			t.Errorf("%d s more of sleep had %d timer interrupts more; want at most %d a second", long-short, more, most)
+			if b-a > most*(long-short) {
+				t.Errorf("%d timer interrupts in %d s of sleep, %d in %d s; want at most %d more a second", a, short, b, long, most)
+			}
 		})
 	}
 }

@@ -13,36 +13,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"github.com/zeroframe/zeroframe/tools/image"
 )
-
-// zfCommand returns the path of zf, built once for all tests.
-func zfCommand(t testing.TB) string {
-	t.Helper()
-	path, err := buildZf()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-var buildZf = buildOnce("../tools/zf")
-
-// buildOnce returns what builds a command when it is first called, and returns its path.
-func buildOnce(pkg string) func() (path string, err error) {
-	return sync.OnceValues(func() (string, error) {
-		path := filepath.Join(guestDir, filepath.Base(pkg))
-		if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("go build: %w\n%s", err, out)
-		}
-		return path, nil
-	})
-}
 
 // commandFiles are the files that the commands find in their working directory.
 var commandFiles = map[string]string{
@@ -174,19 +151,16 @@ func programStatus(zf int) int {
 	return zf - 64
 }
 
-// core builds one of u-root's commands for the host.
-func core(t testing.TB, name string) (pkg, path string) {
+// core returns one of u-root's commands for the host, and its image.
+func core(t testing.TB, name string) (pkg, path, elf string) {
 	t.Helper()
 	pkg = "github.com/u-root/u-root/cmds/core/" + name
-	path = filepath.Join(t.TempDir(), name)
-	if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
-		t.Fatalf("go build %s: %v\n%s", pkg, err, out)
-	}
-	return pkg, path
+	return pkg, host(t, pkg), built(t, image.BuildOptions{Package: pkg})
 }
 
 // TestCommands: with input from a pipe.
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range commandFiles {
 		name = filepath.Join(dir, name)
@@ -200,14 +174,10 @@ func TestCommands(t *testing.T) {
 	for name, cases := range commandCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pkg, path := core(t, name)
-			image := filepath.Join(t.TempDir(), name+".elf")
-			if out, err := exec.Command(zfCommand(t), "build", "-o", image, pkg).CombinedOutput(); err != nil {
-				t.Fatalf("zf build %s: %v\n%s", pkg, err, out)
-			}
+			pkg, path, elf := core(t, name)
 			for i, c := range cases {
 				want := native(t, path, dir, c)
-				what := image
+				what := elf
 				if i == 0 {
 					what = pkg
 				}
@@ -225,6 +195,7 @@ func TestCommands(t *testing.T) {
 // TestCommandsTerminal: with a terminal as input and output, on which the same keys are
 // typed.
 func TestCommandsTerminal(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -242,11 +213,12 @@ func TestCommandsTerminal(t *testing.T) {
 		{"grep", []string{"-v", "a"}, "abc\ndef\n\x04"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			pkg, path := core(t, tt.name)
+			t.Parallel()
+			_, path, elf := core(t, tt.name)
 			cmd := exec.Command(path, tt.args...)
 			cmd.Args[0] = tt.name
 			want := onTerminal(t, cmd, nil, tt.keys)
-			zf := exec.Command(zfCommand(t), append([]string{"run", "-timeout", "10m", pkg, "--"}, tt.args...)...)
+			zf := exec.Command(zfCommand(t), append([]string{"run", "-timeout", "10m", elf, "--"}, tt.args...)...)
 			got := onTerminal(t, zf, bootReport, tt.keys)
 			got.status = programStatus(got.status)
 			if got != want {
@@ -259,6 +231,7 @@ func TestCommandsTerminal(t *testing.T) {
 
 // TestCommandQuiet: with -q a command in a pipe says what it says on Linux, and no more.
 func TestCommandQuiet(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(zfCommand(t), "run", "-q", "-timeout", "10m", "github.com/u-root/u-root/cmds/core/sort")
 	var out, msg bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("b\nc\na\n"), &out, &msg
@@ -270,14 +243,15 @@ func TestCommandQuiet(t *testing.T) {
 // TestCommandDies: where a command dies on the host of a panic or of ^C, there is a
 // trace, below what the Go runtime says itself.
 func TestCommandDies(t *testing.T) {
-	pkg, path := core(t, "grep")
+	t.Parallel()
+	_, path, elf := core(t, "grep")
 	want := native(t, path, "", in("", "(x"))
 	says, _, _ := strings.Cut(want.text, "\n")
-	got, stderr := booted(t, nil, pkg, "--", "(x")
+	got, stderr := booted(t, nil, elf, "--", "(x")
 	if want.status != 2 || got.status != -1 || !strings.HasPrefix(got.text, says+"\n") || !strings.Contains(stderr, "zf run: "+says[:40]) {
 		t.Errorf("grep of a bad pattern: status %d, %.200q, %s; want %q and a trace of it", got.status, got.text, stderr, says)
 	}
-	cmd := exec.Command(zfCommand(t), "run", "-timeout", "10m", pkg, "--", "x")
+	cmd := exec.Command(zfCommand(t), "run", "-timeout", "10m", elf, "--", "x")
 	got = onTerminal(t, cmd, bootReport, "no match\nabc\x03")
 	if programStatus(got.status) != -1 || !strings.HasPrefix(got.text, "no match\r\nabc^C") || !strings.Contains(got.text, "ended by signal 2, SIGINT") {
 		t.Errorf("grep after ^C: status %d, %q; want a trace that says SIGINT", got.status, got.text)
@@ -315,15 +289,10 @@ func onTerminal(t *testing.T, cmd *exec.Cmd, first *regexp.Regexp, keys string) 
 	slave.Close()
 	screen := new(log)
 	ended := make(chan struct{})
-	go func() { io.Copy(screen, master); close(ended) }()
+	go func() { io.Copy(screen, master); screen.End(); close(ended) }()
 	begin := 0
-	for end := time.Now().Add(limit); first != nil; time.Sleep(5 * time.Millisecond) {
-		if begin = len(first.FindString(screen.String())); begin > 0 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the screen shows %q", screen)
-		}
+	if first != nil {
+		screen.Until(t, func(shown string) bool { begin = len(first.FindString(shown)); return begin > 0 }, "%v", first)
 	}
 	io.WriteString(master, keys)
 	o.status = exitCode(t, cmd.Wait())
@@ -335,6 +304,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd, first *regexp.Regexp, keys string) 
 // TestCommandElsewhere: in a module that requires no more than the command's, a command
 // boots, and neither the module nor the command's folder is changed.
 func TestCommandElsewhere(t *testing.T) {
+	t.Parallel()
 	list := func(args ...string) string {
 		out, err := exec.Command("go", append([]string{"list", "-f"}, args...)...).Output()
 		if err != nil {

@@ -19,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zeroframe/zeroframe/tools/initrd"
+
+	"github.com/zeroframe/zeroframe/tools/image"
 )
 
 // A testFile is a file of the archive.
@@ -103,11 +105,7 @@ func writeFiles(t *testing.T, dir string, files []testFile) {
 // onLinux is what testdata/files says on the host of those files.
 func onLinux(t *testing.T, dir string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "files")
-	if out, err := exec.Command("go", "build", "-o", path, "./testdata/files").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	cmd := exec.Command("/bin/sh", "-c", `umask 022 && exec "$0" "$@"`, path, dir, t.TempDir())
+	cmd := exec.Command("/bin/sh", "-c", `umask 022 && exec "$0" "$@"`, host(t, "./testdata/files"), dir, t.TempDir())
 	if os.Getuid() != 0 { // the program is root on the machine; so be root in a user namespace
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  syscall.CLONE_NEWUSER,
@@ -124,6 +122,7 @@ func onLinux(t *testing.T, dir string) string {
 
 // TestFiles: 48 MiB hold the program, 6 MiB of files, and what is done with them.
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeFiles(t, dir, testFiles())
 	a := new(initrd.Archive)
@@ -134,20 +133,17 @@ func TestFiles(t *testing.T) {
 	if err := a.WriteFile(archive); err != nil {
 		t.Fatal(err)
 	}
-	images := map[string]string{}
-	for _, loaders := range []string{"multiboot", "pvh"} {
-		images[loaders] = filepath.Join(t.TempDir(), loaders+".elf")
-		if out, err := exec.Command(zfCommand(t), "build", "-loaders", loaders, "-o", images[loaders], "./testdata/files").CombinedOutput(); err != nil {
-			t.Fatalf("zf build: %v\n%s", err, out)
-		}
+	images := map[image.Loaders]string{}
+	for _, l := range []image.Loaders{image.Multiboot, image.PVH} {
+		images[l] = built(t, image.BuildOptions{Package: "./testdata/files", Loaders: l})
 	}
 	// What is given as a folder is read now, and then changed below.
 	var got []outcome
 	var how [][]string
 	for _, machine := range []string{"q35", "pc", "microvm"} {
-		for loaders, image := range images {
-			args := []string{"-machine", machine, "-m", "48", "-initrd", archive, image, "--", "/in/data", "/tmp"}
-			if machine == "q35" && loaders == "pvh" {
+		for loaders, elf := range images {
+			args := []string{"-machine", machine, "-m", "48", "-initrd", archive, elf, "--", "/in/data", "/tmp"}
+			if machine == "q35" && loaders == image.PVH {
 				args[4], args[5] = "-files", dir+":/in/data"
 			}
 			o, _ := booted(t, nil, args...)
@@ -184,10 +180,11 @@ func difference(got, want string) string {
 // TestFilesFull: a file that fills the memory is an error of a write, and the program
 // goes on.
 func TestFilesFull(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeFiles(t, dir, testFiles())
 	for _, m := range []int{48, 300} {
-		got, stderr := booted(t, nil, "-m", strconv.Itoa(m), "-files", dir+":/data", "./testdata/files", "--", "/data", "/tmp", "fill")
+		got, stderr := booted(t, nil, "-m", strconv.Itoa(m), "-files", dir+":/data", program(t, "files"), "--", "/data", "/tmp", "fill")
 		_, text, _ := strings.Cut(got.text, "full: ")
 		match := regexp.MustCompile(`^true\nroom (\d+) size (\d+) left (\d+)\nalive: 1048576\nwrite: true\nmkdir: true\nstat: true <nil>\nremove: <nil> <nil>\nroom again (\d+)\nwrite: <nil>\ndone\n$`).FindStringSubmatch(text)
 		if match == nil || got.status != 0 {

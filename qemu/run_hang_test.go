@@ -18,17 +18,20 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
 // hung runs testdata/waits so that it hangs, and returns its output and the traces. With
-// poke, it is looked at from outside, and then ended.
-func hung(t *testing.T, poke bool, options, how string) (serial string, all []*labTrace, status int, stderr string) {
+// poke, it is looked at from outside, and then ended. More are arguments for QEMU.
+func hung(t *testing.T, poke bool, options, how string, more ...string) (serial string, all []*labTrace, status int, stderr string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "traces.json")
-	cmd := exec.Command(zfCommand(t), "run", "-timeout", "10m", "-json", file, "-append", options, "./testdata/waits", "--", how)
+	args := []string{"run", "-timeout", "10m", "-json", file, "-append", options}
+	for _, a := range more {
+		args = append(args, "-qemu", a)
+	}
+	cmd := exec.Command(zfCommand(t), append(args, program(t, "waits"), "--", how)...)
 	out := new(log)
 	var msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &msg
@@ -37,19 +40,10 @@ func hung(t *testing.T, poke bool, options, how string) (serial string, all []*l
 	}
 	defer cmd.Process.Kill()
 	if poke {
-		for end := time.Now().Add(limit); !strings.Contains(out.String(), "hanging\n"); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("the program says %q", out)
-			}
-		}
-		time.Sleep(300 * time.Millisecond) // so that it hangs by now
+		out.For(t, "hanging\n")
 		cmd.Process.Signal(syscall.SIGQUIT)
 		// A trace of the NMI, and one of each goroutine.
-		for end := time.Now().Add(limit / 2); strings.Count(out.String(), "\nzf1 done ") < 1+len(goWaits(out.String())); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("the NMI has %d traces", strings.Count(out.String(), "\nzf1 done "))
-			}
-		}
+		out.Until(t, func(sent string) bool { return strings.Count(sent, "\nzf1 done ") >= 1+len(goWaits(sent)) }, "a trace of each goroutine")
 		cmd.Process.Signal(syscall.SIGINT)
 	}
 	status = exitCode(t, cmd.Wait())
@@ -151,9 +145,11 @@ func notRuntime(list []goFrame) (calls []string) {
 	return calls
 }
 
-// TestHangWatchdog: the watchdog ends a program that hangs.
+// TestHangWatchdog: the watchdog ends a program that hangs. By the host's clock, a program
+// that does not get far in some seconds would be one.
 func TestHangWatchdog(t *testing.T) {
-	serial, all, status, stderr := hung(t, false, "watchdog=3", "hang")
+	t.Parallel()
+	serial, all, status, stderr := hung(t, false, "watchdog=3", "hang", virtualTime...)
 	if status != 1 || len(all) == 0 {
 		t.Fatalf("zf run = %d with %d traces, %s; want 1", status, len(all), stderr)
 	}
@@ -170,6 +166,7 @@ func TestHangWatchdog(t *testing.T) {
 
 // TestHangNMI: so does an NMI, and the program goes on hanging.
 func TestHangNMI(t *testing.T) {
+	t.Parallel()
 	serial, all, status, stderr := hung(t, true, "x=y", "hang")
 	if status != 3 || !strings.Contains(stderr, "interrupted") || len(all) == 0 {
 		t.Fatalf("zf run = %d with %d traces, %s; want 3, interrupted", status, len(all), stderr)
@@ -180,9 +177,10 @@ func TestHangNMI(t *testing.T) {
 	checkWaits(t, serial, all[1:])
 }
 
-// TestHangSpin: the watchdog says where a loop is.
+// TestHangSpin: the watchdog says where a loop is. Its seconds are of few instructions.
 func TestHangSpin(t *testing.T) {
-	_, all, status, stderr := hung(t, false, "watchdog=2", "spin")
+	t.Parallel()
+	_, all, status, stderr := hung(t, false, "watchdog=2", "spin", "-icount", "shift=3,sleep=off")
 	if status != 1 || len(all) == 0 || !strings.HasSuffix(all[0].chain(), "main.spin main.main runtime.main runtime.goexit") ||
 		!strings.Contains(stderr, "zf run: in main.spin at ") {
 		t.Errorf("zf run = %d with %d traces, %s; want one of main.spin", status, len(all), stderr)
@@ -191,9 +189,10 @@ func TestHangSpin(t *testing.T) {
 
 // TestHangLab: the crash lab's way to hang, under the watchdog, on each machine.
 func TestHangLab(t *testing.T) {
+	t.Parallel()
 	_, symbols := lab(t, image.AllLoaders)
 	for _, machine := range []string{"q35", "pc", "microvm"} {
-		res, err, serial := boot(t, Config{Machine: machine}, "crash=go.hang watchdog=2")
+		res, serial, err := boot(t, Config{Machine: machine, Extra: virtualTime}, "crash=go.hang watchdog=2")
 		all := traces(t, symbols, serial)
 		if err != nil || res.Outcome != Traced || len(all) < 6 {
 			t.Errorf("%s: %v, %v with %d traces; want %v with 6", machine, res.Outcome, err, len(all), Traced)
@@ -207,6 +206,7 @@ func TestHangLab(t *testing.T) {
 
 // TestNoWatchdog: it leaves programs alone that read or write, and is off by default.
 func TestNoWatchdog(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ options, how, says string }{
 		{"watchdog=3", "write", strings.Repeat(".", 12) + "done\n"},
 		{"watchdog=3", "read", "done\n"},
@@ -216,9 +216,11 @@ func TestNoWatchdog(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.options, " ", tt.how), func(t *testing.T) {
 			t.Parallel()
-			serial, all, status, stderr := hung(t, false, tt.options, tt.how)
-			if status != 0 || len(all) != 0 || !strings.HasSuffix(serial, "\n"+tt.says) {
-				t.Errorf("zf run = %d with %d traces, %q, %s; want 0, none, %q", status, len(all), serial, stderr, tt.says)
+			// By the host's clock a program that stands still for some seconds, as the
+			// host is busy, would be one that hangs.
+			res, serial, err := boot(t, Config{Kernel: program(t, "waits"), Extra: virtualTime}, tt.options+" -- "+tt.how)
+			if err != nil || res.Outcome != Exited || res.Program != 0 || said(serial) != tt.says {
+				t.Errorf("the machine: %v, status %d, %v; it says %q; want status 0, %q", res.Outcome, res.Program, err, said(serial), tt.says)
 			}
 		})
 	}

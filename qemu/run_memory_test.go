@@ -11,6 +11,7 @@ import (
 // TestMemory: with more RAM than fits below the hole at 4 GiB, a program uses more than
 // is below it.
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	const mib = int64(1 << 20)
 	for _, tt := range []struct {
 		machine string
@@ -28,8 +29,9 @@ func TestMemory(t *testing.T) {
 		{"q35", 6144, 4608}, // 2 GiB are
 	} {
 		t.Run(fmt.Sprint(tt.machine, " ", tt.ram), func(t *testing.T) {
+			t.Parallel()
 			o, stderr := booted(t, nil, "-timeout", "5m", "-machine", tt.machine, "-m", strconv.FormatInt(tt.ram, 10),
-				"./testdata/memory", "--", strconv.FormatInt(tt.use, 10))
+				program(t, "memory"), "--", strconv.FormatInt(tt.use, 10))
 			var total, free, used, wrong, left int64
 			n, err := fmt.Sscanf(o.text, "total %d free %d\nused %d wrong %d free %d\n", &total, &free, &used, &wrong, &left)
 			if n != 5 || o.status != 0 {

@@ -63,6 +63,7 @@ func (w to) Write(p []byte) (int, error) { return w.conn.WriteToUDP(p, w.addr) }
 var interruptedAt = regexp.MustCompile(`interrupted at (\d+) instructions\r\n`)
 
 func TestNetworkCards(t *testing.T) {
+	t.Parallel()
 	program(t, "nic")
 	for _, tt := range []struct{ machine, net, name string }{
 		{"q35", "virtio", "virtio-net (PCI, modern)"},
@@ -215,6 +216,7 @@ func checkWire(t *testing.T, dump string, n int) {
 // TestNoNetworkCard: who asks for a card on a machine without one is told, and who does not
 // ask gets none.
 func TestNoNetworkCard(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ machine, net, options, line string }{
 		{"q35", "", "net=on", "\nnetwork none: "},
 		{"microvm", "", "net=on", "\nnetwork none: "},
@@ -239,6 +241,7 @@ func TestNoNetworkCard(t *testing.T) {
 }
 
 func TestNetArguments(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ net, machine, want string }{
 		{"virtio", "q35", "-netdev user,id=net0 -device virtio-net-pci,netdev=net0,romfile="},
 		{"virtio", "microvm", "-netdev user,id=net0 -device virtio-net-device,netdev=net0"},

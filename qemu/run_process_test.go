@@ -9,6 +9,7 @@ import (
 // TestProcess: what a program learns of its own process is what it learns on Linux,
 // there without a terminal and started by its full name.
 func TestProcess(t *testing.T) {
+	t.Parallel()
 	elf := program(t, "calls/process")
 	onLinux := exec.Command(elf)
 	onLinux.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // so that it has no terminal of ours

@@ -6,7 +6,6 @@ package qemu
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -14,7 +13,7 @@ import (
 // runSockets runs the program on the kernel and returns what it wrote, from start on.
 func runSockets(t *testing.T, start string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(zfCommand(t), append([]string{"run", "-timeout", "300s"}, args...)...)
+	cmd := exec.Command(zfCommand(t), append([]string{"run", "-timeout", "10m"}, args...)...)
 	out, err := cmd.Output()
 	text := strings.ReplaceAll(string(out), "\r\n", "\n")
 	if err != nil {
@@ -30,19 +29,17 @@ func lastLines(s string, n int) string {
 }
 
 func TestSockets(t *testing.T) {
+	t.Parallel()
 	if out, err := os.ReadFile("/proc/sys/net/ipv6/conf/lo/disable_ipv6"); err != nil || string(out) != "0\n" {
-		t.Skip("this system has no IPv6 loopback to compare with")
+		t.Fatalf("no IPv6 loopback to compare with: %q, %v; sysctl net.ipv6.conf.lo.disable_ipv6=0 brings it", out, err)
 	}
-	native := filepath.Join(t.TempDir(), "sockets")
-	if out, err := exec.Command("go", "build", "-o", native, "./testdata/sockets").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	native := host(t, "./testdata/sockets")
 	out, err := exec.Command(native).Output()
 	if err != nil {
 		t.Fatalf("on Linux: %v\n%s", err, lastLines(string(out), 20))
 	}
 	want := strings.Split(string(out), "\n")
-	got := strings.Split(runSockets(t, "== tcp\n", "./testdata/sockets"), "\n")
+	got := strings.Split(runSockets(t, "== tcp\n", program(t, "sockets")), "\n")
 	if len(want) < 1000 {
 		t.Fatalf("on Linux it wrote %d lines only", len(want))
 	}
@@ -69,7 +66,8 @@ func TestSockets(t *testing.T) {
 
 // TestSocketsLeaveNothing: connections, many more than memory could hold.
 func TestSocketsLeaveNothing(t *testing.T) {
-	if got := runSockets(t, "===", "-m", "48", "./testdata/sockets", "--", "storm", "10000"); got != "=== 10000 connections\n" {
+	t.Parallel()
+	if got := runSockets(t, "===", "-m", "48", program(t, "sockets"), "--", "storm", "10000"); got != "=== 10000 connections\n" {
 		t.Errorf("the program wrote %q", lastLines(got, 20))
 	}
 }

@@ -11,6 +11,7 @@ import (
 )
 
 func TestThreadStacks(t *testing.T) {
+	t.Parallel()
 	_, symbols := lab(t, image.AllLoaders)
 	for _, tt := range []struct {
 		kind    string
@@ -26,7 +27,7 @@ func TestThreadStacks(t *testing.T) {
 	} {
 		t.Run(tt.kind, func(t *testing.T) {
 			t.Parallel()
-			res, err, serial := boot(t, Config{}, "crash="+tt.kind)
+			res, serial, err := boot(t, Config{}, "crash="+tt.kind)
 			if err != nil || res.Outcome != Traced {
 				t.Fatalf("the machine: %v, %v; want a trace", res.Outcome, err)
 			}

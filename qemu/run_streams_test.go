@@ -16,7 +16,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/creack/pty"
@@ -31,30 +30,25 @@ type session struct {
 	wait   func() error
 }
 
-// startTyped starts a kernel, and returns what types at it and the screen.
-func startTyped(t *testing.T, kernel, cmdline string) (keys io.WriteCloser, screen *log, vm *VM) {
+// startTyped starts a machine, and returns what types at it and the screen.
+func startTyped(t *testing.T, cfg Config) (keys io.WriteCloser, screen *log, vm *VM) {
 	t.Helper()
 	r, w := io.Pipe()
 	screen = new(log)
-	vm, err := Start(t.Context(), Config{Kernel: kernel, Timeout: limit, Append: cmdline, Stdin: r, Stdout: screen})
+	cfg.Timeout, cfg.Stdin, cfg.Stdout = limit, r, screen
+	vm, err := Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		w.Close()
-		vm.Kill()
-		vm.Wait()
-		if t.Failed() {
-			t.Logf("serial port: %.3000q", screen)
-		}
-	})
+	t.Cleanup(func() { w.Close() })
+	watched(t, vm, screen)
 	return w, screen, vm
 }
 
 // boots starts testdata/streams on the machine.
 func boots(t *testing.T, options string, args ...string) (*session, *VM) {
 	t.Helper()
-	keys, screen, vm := startTyped(t, program(t, "streams"), options+" -- "+strings.Join(args, " "))
+	keys, screen, vm := startTyped(t, Config{Kernel: program(t, "streams"), Append: options + " -- " + strings.Join(args, " ")})
 	wait := func() error {
 		res, err := vm.Wait()
 		if err == nil && (res.Outcome != Exited || res.Program != 0) {
@@ -68,10 +62,11 @@ func boots(t *testing.T, options string, args ...string) (*session, *VM) {
 // TestParkedReads: a read that waits is a goroutine that waits, not a thread, on pipes
 // and on the terminal, and others run meanwhile.
 func TestParkedReads(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"cooked", "raw", "pipe"} {
 		s, _ := boots(t, "tty="+mode, "park")
 		counted := regexp.MustCompile(`counted to 20 with (\d+) more threads`)
-		s.screen.waitFor(t, " more threads")
+		s.screen.For(t, " more threads")
 		io.WriteString(s.keys, "hello\n")
 		if err := s.wait(); err != nil {
 			t.Fatalf("tty=%s: %v", mode, err)
@@ -92,6 +87,7 @@ func TestParkedReads(t *testing.T) {
 // TestLineDiscipline types at the program, here and on a terminal of the host. What the
 // screen shows must be the same.
 func TestLineDiscipline(t *testing.T) {
+	t.Parallel()
 	steps := []struct{ keys, until string }{
 		{"hello\r", `read "hello\n"`},
 		{"line feed\n", `read "line feed\n"`},
@@ -117,21 +113,15 @@ func TestLineDiscipline(t *testing.T) {
 		{"exit\r", "read \"exit\\n\"\r\n"},
 	}
 	play := func(s *session) string {
-		s.screen.waitFor(t, "ready\r\n")
+		s.screen.For(t, "ready\r\n")
 		for _, st := range steps {
 			from := len(s.screen.String())
 			io.WriteString(s.keys, st.keys)
-			for end := time.Now().Add(limit / 2); ; time.Sleep(time.Millisecond) {
-				shown := s.screen.String()[from:]
-				// What the program says comes in pieces, and ends its line.
-				if strings.Contains(shown, st.until) && (st.until == st.keys || strings.HasSuffix(shown, "\n")) {
-					break
-				}
-				if time.Now().After(end) {
-					t.Fatalf("with %.100q typed the screen shows %.500q; want %q", st.keys, shown, st.until)
-				}
-			}
-			settle(s.screen)
+			// What the program says comes in pieces, and ends its line.
+			s.screen.Until(t, func(shown string) bool {
+				shown = shown[from:]
+				return strings.Contains(shown, st.until) && (st.until == st.keys || strings.HasSuffix(shown, "\n"))
+			}, "%q with %.100q typed", st.until, st.keys)
 		}
 		if err := s.wait(); err != nil {
 			t.Fatal(err)
@@ -156,7 +146,7 @@ func TestLineDiscipline(t *testing.T) {
 	}
 	defer cmd.Process.Kill()
 	screen, ended := new(log), make(chan struct{})
-	go func() { io.Copy(screen, master); close(ended) }()
+	go func() { io.Copy(screen, master); screen.End(); close(ended) }()
 	want := play(&session{master, screen, func() error { err := cmd.Wait(); <-ended; return err }})
 
 	s, _ := boots(t, "", "keys")
@@ -186,21 +176,10 @@ func inUTF8(t *testing.T, terminal *os.File) {
 	}
 }
 
-// settle waits until the program has been silent for a while: it might say more.
-func settle(screen *log) {
-	const quiet = 60 * time.Millisecond
-	last, since := screen.String(), time.Now()
-	for time.Since(since) < quiet {
-		time.Sleep(5 * time.Millisecond)
-		if now := screen.String(); now != last {
-			last, since = now, time.Now()
-		}
-	}
-}
-
 // TestInterrupt: ^C and ^\ end a program that does not ask for them, with a trace that
 // says why, whatever it does: wait for a key or for time.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	_, file, err := programSymbols(t, "streams")
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +190,7 @@ func TestInterrupt(t *testing.T) {
 		{"keys", "\x1c", "SIGQUIT: quit"},
 	} {
 		s, vm := boots(t, "", tt.mode)
-		s.screen.waitFor(t, "ready\r\n")
+		s.screen.For(t, "ready\r\n")
 		io.WriteString(s.keys, tt.key)
 		res, err := vm.Wait()
 		if err != nil || res.Outcome != Traced {
@@ -239,6 +218,7 @@ func escaped(b []byte) []byte {
 // TestEveryByte: all 256 bytes pass unchanged in both directions in raw mode, and in
 // pipe mode but for the escape on their way in.
 func TestEveryByte(t *testing.T) {
+	t.Parallel()
 	all := []byte(allBytes() + allBytes())
 	for _, tt := range []struct {
 		mode       string
@@ -248,7 +228,7 @@ func TestEveryByte(t *testing.T) {
 		{"pipe", escaped(all), all},
 	} {
 		s, _ := boots(t, "tty="+tt.mode, "echo", strconv.Itoa(len(all)))
-		s.screen.waitFor(t, "ready")
+		s.screen.For(t, "ready")
 		go s.keys.Write(tt.sent)
 		if err := s.wait(); err != nil {
 			t.Fatalf("tty=%s: %v", tt.mode, err)
@@ -288,24 +268,27 @@ func TestMuchInput(t *testing.T) {
 		{"tty=cooked", append(lines.Bytes()[:lines.Len():lines.Len()], 0x04), lines.Bytes(), 0},
 	} {
 		for _, machine := range []string{"q35", "microvm"} {
-			r, w := io.Pipe()
-			screen := new(log)
-			vm, err := Start(t.Context(), Config{
-				Kernel: program(t, "streams"), Machine: machine, Timeout: limit, Stdin: r, Stdout: screen,
-				Append: tt.options + " -- hash " + strconv.Itoa(tt.count),
+			t.Run(machine+"-"+tt.options, func(t *testing.T) {
+				t.Parallel()
+				r, w := io.Pipe()
+				defer w.Close()
+				screen := new(log)
+				vm, err := Start(t.Context(), Config{
+					Kernel: program(t, "streams"), Machine: machine, Timeout: limit, Stdin: r, Stdout: screen,
+					Append: tt.options + " -- hash " + strconv.Itoa(tt.count),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				watched(t, vm, screen)
+				screen.For(t, "ready")
+				go w.Write(tt.sent)
+				res, err := vm.Wait()
+				want := fmt.Sprintf("%d bytes, <nil>, %x", len(tt.want), sha256.Sum256(tt.want))
+				if err != nil || res.Outcome != Exited || !strings.Contains(screen.String(), want) {
+					t.Errorf("%v, %v, the program says %q; want %q", res.Outcome, err, endOf(screen.String(), 150), want)
+				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			screen.waitFor(t, "ready")
-			go w.Write(tt.sent)
-			res, err := vm.Wait()
-			w.Close()
-			want := fmt.Sprintf("%d bytes, <nil>, %x", len(tt.want), sha256.Sum256(tt.want))
-			if err != nil || res.Outcome != Exited || !strings.Contains(screen.String(), want) {
-				s := screen.String()
-				t.Errorf("%s on %s: %v, %v, the program says %q; want %q", tt.options, machine, res.Outcome, err, s[max(0, len(s)-150):], want)
-			}
 		}
 	}
 }
@@ -335,19 +318,21 @@ func TestMuchOutput(t *testing.T) {
 		{"deadlock", Traced, 0, `^fatal error: all goroutines are asleep - deadlock!\r\n(?s:.*)zf1 done `},
 		{"signal", Traced, 0, `(?s:.*)SIGTERM(?s:.*)zf1 done `},
 	} {
-		s, vm := boots(t, "", "write", tt.end)
-		res, err := vm.Wait()
-		if err != nil || res.Outcome != tt.outcome || res.Program != tt.status {
-			t.Errorf("%s: %v, status %d, %v; want %v, %d", tt.end, res.Outcome, res.Program, err, tt.outcome, tt.status)
-		}
-		serial := s.screen.String()
-		serial = serial[len(bootReport.FindString(serial)):]
-		if len(serial) < len(text) || sha256.Sum256([]byte(serial[:len(text)])) != want {
-			t.Errorf("%s: the output of %d bytes is not all there, unchanged: %.100q", tt.end, len(text), serial)
-			continue
-		}
-		if rest := serial[len(text):]; !regexp.MustCompile(tt.says).MatchString(rest) {
-			t.Errorf("%s: behind its output is %.300q; want %q", tt.end, rest, tt.says)
-		}
+		t.Run(tt.end, func(t *testing.T) {
+			t.Parallel()
+			s, vm := boots(t, "", "write", tt.end)
+			res, err := vm.Wait()
+			if err != nil || res.Outcome != tt.outcome || res.Program != tt.status {
+				t.Errorf("%v, status %d, %v; want %v, %d", res.Outcome, res.Program, err, tt.outcome, tt.status)
+			}
+			serial := s.screen.String()
+			serial = serial[len(bootReport.FindString(serial)):]
+			if len(serial) < len(text) || sha256.Sum256([]byte(serial[:len(text)])) != want {
+				t.Fatalf("the output of %d bytes is not all there, unchanged: %.100q", len(text), serial)
+			}
+			if rest := serial[len(text):]; !regexp.MustCompile(tt.says).MatchString(rest) {
+				t.Errorf("behind its output is %.300q; want %q", rest, tt.says)
+			}
+		})
 	}
 }

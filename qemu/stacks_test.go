@@ -5,11 +5,9 @@ package qemu
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/stacks"
@@ -52,18 +50,10 @@ func (h *highest) add(tr *labTrace) {
 // TestStackBounds measures every stack over many ways to die, in the crash lab and in a
 // program that brings nothing of its own for the boot and interrupt stacks, and compares.
 func TestStackBounds(t *testing.T) {
+	t.Parallel()
 	_, symbols := lab(t, image.AllLoaders)
-	plain := filepath.Join(t.TempDir(), "plain.elf")
-	if _, err := image.Build(t.Context(), image.BuildOptions{
-		Package: "./testdata/stacks", Output: plain, Stderr: t.Output(),
-	}); err != nil {
-		t.Fatal(err)
-	}
-	plainSymbols, err := symbol.Open(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer plainSymbols.Close()
+	plain := built(t, image.BuildOptions{Package: "./testdata/stacks"})
+	plainSymbols := opened(t, plain)
 
 	inLab := highest{used: map[string]int{}, size: map[string]int{}}
 	inPlain := highest{used: map[string]int{}, size: map[string]int{}}
@@ -80,7 +70,7 @@ func TestStackBounds(t *testing.T) {
 		run := func(cfg Config, cmdline string, symbols *symbol.File, h *highest) {
 			t.Run(cmdline, func(t *testing.T) {
 				t.Parallel()
-				_, err, serial := boot(t, cfg, cmdline)
+				_, serial, err := boot(t, cfg, cmdline)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -93,15 +83,11 @@ func TestStackBounds(t *testing.T) {
 				t.Parallel()
 				path, _ := lab(t, image.AllLoaders)
 				vm, out := start(t, Config{Kernel: path, Append: "crash=early.spin"}, "")
-				out.waitFor(t, "spinning\r\n")
+				out.For(t, "spinning\r\n")
 				if err := do(vm); err != nil {
 					t.Fatal(err)
 				}
-				for end := time.Now().Add(limit / 2); ended(out) < 1; time.Sleep(5 * time.Millisecond) {
-					if time.Now().After(end) {
-						t.Fatal("there is no trace")
-					}
-				}
+				out.waitForTraces(t, 1)
 				gather(t, symbols, out.String(), &inLab)
 			})
 		}

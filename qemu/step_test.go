@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ import (
 // a prologue, in an epilogue, in a function without a frame or after a tail jump: the
 // function chain, the files and the lines must be what gdb unwinds there by .debug_frame.
 
-// stepScript goes on from step to step. kernel.stepped has RIP, RSP and RBP of the
+// stepScript goes on from step to step. kernel/fault.stepped has RIP, RSP and RBP of the
 // interrupted code in AX, BX and CX: they are put in their registers for the time of the
 // look.
 const stepScript = `
@@ -47,9 +48,9 @@ var leavers = map[string]bool{
 }
 
 func TestEveryInstruction(t *testing.T) {
+	t.Parallel()
 	gdb := need(t, "gdb")
 	path, symbols := lab(t, image.AllLoaders)
-	total := 0
 	for _, tt := range []struct {
 		kind, cmdline, last string
 	}{
@@ -60,7 +61,7 @@ func TestEveryInstruction(t *testing.T) {
 			dir := t.TempDir()
 			socket := filepath.Join(dir, "gdb")
 			script := filepath.Join(dir, "step.py")
-			text := fmt.Sprintf(stepScript, entryOf(t, path, module+"kernel.stepped"))
+			text := fmt.Sprintf(stepScript, entryOf(t, path, module+"kernel/fault.stepped"))
 			if err := os.WriteFile(script, []byte(text), 0o666); err != nil {
 				t.Fatal(err)
 			}
@@ -104,11 +105,7 @@ func TestEveryInstruction(t *testing.T) {
 				}
 			}
 			t.Logf("%d instructions, %d in our own code, in %d functions; %d wrong", len(all), whole, len(functions), wrong)
-			total += len(all) - wrong
 		})
-	}
-	if total < 2000 && !t.Failed() {
-		t.Errorf("%d instructions were compared; want 2000 at least", total)
 	}
 }
 
@@ -152,4 +149,32 @@ func (v *gdbView) chain() string {
 		names = append(names, strings.TrimPrefix(f.Function, module))
 	}
 	return strings.Join(names, " ")
+}
+
+// TestMovedStackPointer: assembly that moves SP in ways that Go's pc tables do not follow,
+// with words in its frame that look like return addresses. At no instruction is a caller
+// wrong or missing; one that only the code proves is marked as inferred.
+func TestMovedStackPointer(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	_, serial, err := boot(t, Config{Kernel: path}, "crash=early.moves trace=compact")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, moved := map[string]bool{}, regexp.MustCompile(`^boot: (main\.stepTail )?(main\.move[A-Z]\w*) `)
+	for _, tr := range traces(t, symbols, serial) {
+		chain := strings.ReplaceAll(tr.chain(), "?", "")
+		m := moved.FindStringSubmatch(chain)
+		if m == nil {
+			continue
+		}
+		seen[m[2]] = true
+		if want := m[0] + "main.movesC main.movesB main.movesA" + tail; chain != want || !tr.Complete {
+			f := tr.Frames[0]
+			t.Errorf("at %s+%#x: %s\nwant %s", f.Function, f.Offset, chain, want)
+		}
+	}
+	if len(seen) != 5 {
+		t.Errorf("traced in %v; want five functions", seen)
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/stream"
+	"github.com/zeroframe/zeroframe/tools/eventstream"
 )
 
 // Records from a running machine: whole on either port, and the text between them as it
@@ -36,17 +36,17 @@ type reading struct {
 	damages []string
 }
 
-func (r *reading) options() stream.Options {
-	return stream.Options{
-		OnRecord: func(rec stream.Record) { r.records[fmt.Sprintf("%d %s", rec.ID, rec.Kind)] = rec.Data },
-		OnDamage: func(d stream.Damage) { r.damages = append(r.damages, d.Error()) },
+func (r *reading) options() eventstream.Options {
+	return eventstream.Options{
+		OnRecord: func(rec eventstream.Record) { r.records[fmt.Sprintf("%d %s", rec.ID, rec.Kind)] = rec.Data },
+		OnDamage: func(d eventstream.Damage) { r.damages = append(r.damages, d.Error()) },
 	}
 }
 
 // read reads what has come by both ports.
 func read(serial, second []byte) *reading {
 	r := &reading{records: map[string][]byte{}}
-	text, frames := stream.NewText(&r.text, r.options()), stream.NewFrames(r.options())
+	text, frames := eventstream.NewText(&r.text, r.options()), eventstream.NewFrames(r.options())
 	text.Write(serial)
 	text.Close()
 	frames.Write(second)
@@ -67,7 +67,7 @@ func records(t *testing.T, cfg Config, options string, args ...string) (serial, 
 	if res, err = vm.Wait(); err != nil {
 		t.Fatalf("%v; serial port:\n%.3000q", err, one.String())
 	}
-	return one.buf.Bytes(), two.buf.Bytes(), res
+	return []byte(one.String()), []byte(two.String()), res
 }
 
 // wantRecords are the records of `records text`.
@@ -99,6 +99,7 @@ func (r *reading) check(t *testing.T, want map[string][]byte, damages ...string)
 }
 
 func TestRecords(t *testing.T) {
+	t.Parallel()
 	var text strings.Builder
 	for i := range 6 {
 		fmt.Fprintf(&text, "before %d, €, after\n", i)
@@ -171,6 +172,7 @@ func TestNoSecondPort(t *testing.T) {
 
 // TestLargeRecord: megabytes, five of them by the port for it.
 func TestLargeRecord(t *testing.T) {
+	t.Parallel()
 	for port, n := range map[string]int{"com1": 1 << 20, "com2": 5 << 20} {
 		t.Run(port, func(t *testing.T) {
 			t.Parallel()
@@ -216,6 +218,7 @@ func TestRecordOfADeath(t *testing.T) {
 
 // TestRecordCommands: zf run and zf symbolize keep records as files, of either port.
 func TestRecordCommands(t *testing.T) {
+	t.Parallel()
 	zf := zfCommand(t)
 	for _, port := range []string{"com1", "com2"} {
 		t.Run(port, func(t *testing.T) {

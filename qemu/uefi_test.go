@@ -45,6 +45,7 @@ func TestFindUEFI(t *testing.T) {
 // TestDiscArguments: how an ISO image and its firmware reach QEMU; a comma in a path is
 // no end of it.
 func TestDiscArguments(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		cfg  Config
 		want string
@@ -65,6 +66,7 @@ func TestDiscArguments(t *testing.T) {
 }
 
 func TestInFirmware(t *testing.T) {
+	t.Parallel()
 	for rip, want := range map[uint64]bool{0xefaad: true, 0xfff0: true, 0xfffffff0: true, 0x7c00: false, 0x2e1106: false, 0x100000: false, 1 << 32: false} {
 		if inFirmware(rip) != want {
 			t.Errorf("%#x is in the firmware: %v; want %v", rip, !want, want)

@@ -23,6 +23,7 @@ const unknownLine = "\r\nruntime unknown: nobody has told the kernel where this 
 	" will be cut short; build the image with zf build, and without -ldflags=-s or -w\r\n"
 
 func TestUnknownRuntime(t *testing.T) {
+	t.Parallel()
 	for _, flag := range []string{"-w", "-s"} {
 		t.Run(flag, func(t *testing.T) {
 			var said bytes.Buffer
@@ -44,6 +45,7 @@ func TestUnknownRuntime(t *testing.T) {
 
 // TestPartlyKnownRuntime: a runtime without two of the things that the kernel looks for.
 func TestPartlyKnownRuntime(t *testing.T) {
+	t.Parallel()
 	path, _ := lab(t, image.AllLoaders)
 	file, err := os.ReadFile(path)
 	if err != nil {
@@ -86,7 +88,7 @@ func TestPartlyKnownRuntime(t *testing.T) {
 	checkUnknown(t, damaged, fmt.Sprintf("\r\nruntime not all known: 2 of %d things about this Go runtime were not found, as field runtime.g.sched.sp,", len(image.GoItems()))+
 		" so traces may be cut short; build with a version of Go that this kernel was tested with, 1.25 to 1.27, or use a newer Zeroframe\r\n")
 	// And a runtime that is known is not spoken of.
-	if _, _, serial := boot(t, Config{Kernel: path}, "crash=go.exit"); strings.Contains(serial, "\nruntime ") {
+	if _, serial, _ := boot(t, Config{Kernel: path}, "crash=go.exit"); strings.Contains(serial, "\nruntime ") {
 		t.Error("the boot report speaks of a runtime that is known")
 	}
 }
@@ -94,14 +96,14 @@ func TestPartlyKnownRuntime(t *testing.T) {
 // checkUnknown boots a crash lab whose runtime is not known.
 func checkUnknown(t *testing.T, path, want string) {
 	t.Helper()
-	res, err, serial := boot(t, Config{Kernel: path}, "crash=go.exit")
+	res, serial, err := boot(t, Config{Kernel: path}, "crash=go.exit")
 	if err != nil || res.Outcome != Exited || res.Program != 7 {
 		t.Errorf("go.exit: %v, status %d, %v; want status 7", res.Outcome, res.Program, err)
 	}
 	if !strings.Contains(serial, want) {
 		t.Errorf("the boot report does not say %q:\n%s", want, serial)
 	}
-	res, err, serial = boot(t, Config{Kernel: path}, "crash=go.nil-write")
+	res, serial, err = boot(t, Config{Kernel: path}, "crash=go.nil-write")
 	if err != nil || res.Outcome != Traced {
 		t.Errorf("go.nil-write: %v, %v; want %v", res.Outcome, err, Traced)
 	}

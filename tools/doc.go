@@ -4,21 +4,39 @@
 //	image/     a main package or its tests -> a bootable image
 //	initrd/    files of the host -> an archive for the guest
 //	iso/       an image and its files -> an ISO image, for real machines
+//	lookup/    what is asked about an address, and the answer: types alone
 //	code/      machine code -> calls, tail calls, function starts, the call graph
+//	elf/       an ELF file -> sections, their contents, the build ID
+//	dwarf/     debug information -> functions, source lines, inlined calls
 //	symbol/    an address -> function, source line, inlined calls
 //	mapfile/   nm's output and linkers' maps -> functions by address, and back
 //	unwind/    an address, registers, words of a stack -> the callers
 //	stacks/    machine code -> how deep each stack can get
-//	trace/     serial output -> the same with its traces resolved
-//	source/    a log, a serial device, a socket -> live text, even if it vanishes
+//	wire/      our traces: bytes -> traces
+//	foreign/   other systems' traces, a file a format
+//	typed/     what is typed from a screen -> our text form
+//	resolve/   a trace's addresses -> functions, missed callers
+//	render/    a trace -> JSON, the columns of k, Markdown
+//	trace/     the filter that follows a stream: the same text, its traces resolved
+//	source/    source files on this host: lines and links
+//	terminal/  text made safe, colours
+//	input/     a log, a serial device, a socket -> live text, even if it vanishes
+//	lazyregexp/ regular expressions that are compiled when first used
 //	buildid/   a build ID -> its ELF file: given, in a folder, from debuginfod
 //	receive/   many machines' datagrams -> their logs and traces, counted, exported
-//	resource/  snapshots of what is open -> who opened it, and what has grown
+//	eventstream/ records between a target's text -> the records
+//	reassemble/ datagrams -> whole traces
+//	depot/     stacks that a target has sent once -> their addresses
+//	profile/   a CPU profile -> a table, a flame graph, pprof's file
+//	handle/    snapshots of what is open -> who opened it, and what has grown
 //	probe/     names of functions -> where breakpoints go, and what they have counted
-//	report/    a log, profiles, snapshots -> one HTML page
+//	page/      a log, profiles, snapshots -> one HTML page
 //	core/      a trace -> a core file, for a debugger
+//	symbolizer/ which llvm-symbolizer the tests compare with
+//	await/     how tests wait: for what is sent, never for a time
+//	imports_test.go holds that imports flow one way, in short chains
 //	setup.sh   installs what `make run`, `make test` and `make test-boot` need
-//	fuzz.sh    runs every fuzz target for a short time
+//	testrun/   what `make test`, `make test-all` and `make test-repeat` do
 //
 // The packages here may import tracer, whose format they read, and never the
 // kernel; tools/zf also imports qemu. Context: the host.

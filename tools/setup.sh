@@ -8,8 +8,8 @@
 #   run    QEMU
 #   boot   QEMU, and what real machines start from: grub-mkrescue with GRUB for BIOS
 #          and UEFI, xorriso, mtools, and UEFI firmware for QEMU (OVMF)
-#   test   QEMU, gdb, binutils, gcc, g++, dwz, tmux, debuginfod, Chromium or Chrome, and an
-#          llvm-symbolizer that knows --filter-markup (LLVM 16 or newer)
+#   test   QEMU, gdb, binutils, gcc, g++, dwz, tmux, debuginfod, Chromium or Chrome, and the
+#          llvm-symbolizer of the version that tools/symbolizer names
 #
 # Without rights to install it prints the exact command and exits with 2.
 
@@ -24,29 +24,19 @@ have() {
 	command -v "$1" >/dev/null 2>&1
 }
 
-# The symbolizer that the tests use: the newest llvm-symbolizer-N in PATH, or a
-# plain llvm-symbolizer; the tests look it up by the same rule.
+# The version of llvm-symbolizer that the tests use, whatever else is in PATH.
+case $0 in
+*/*) here=${0%/*} ;;
+*) here=. ;;
+esac
+llvm=$(grep '^const Version = ' "$here/symbolizer/symbolizer.go" | cut -d'"' -f2)
+
+# The same rule as that of symbolizer.Path.
 have_symbolizer() {
-	newest=
-	old_ifs=$IFS
-	IFS=:
-	for dir in $PATH; do
-		for file in "$dir"/llvm-symbolizer-[0-9]*; do
-			[ -x "$file" ] || continue
-			n=${file##*-}
-			case $n in *[!0-9]*) continue ;; esac
-			if [ "$n" -ge 16 ] && { [ -z "$newest" ] || [ "$n" -gt "$newest" ]; }; then
-				newest=$n
-			fi
-		done
-	done
-	IFS=$old_ifs
-	[ -z "$newest" ] || return 0
-	have llvm-symbolizer && llvm-symbolizer --help 2>/dev/null | grep -q filter-markup
+	have "llvm-symbolizer-$llvm" || llvm-symbolizer --version 2>/dev/null | grep -q "LLVM version $llvm\."
 }
 
-# Package names differ in few places. llvm is the newest there is where the
-# names have numbers; on Debian 12 the plain one is too old.
+# Package names differ in few places.
 package() {
 	case $manager:$1 in
 	apt-get:qemu) echo qemu-system-x86 ;;
@@ -63,14 +53,9 @@ package() {
 	pacman:g++ | brew:g++) echo gcc ;;
 	dnf:debuginfod) echo elfutils-debuginfod ;;
 	apk:debuginfod | brew:debuginfod) echo elfutils ;;
-	apt-get:llvm)
-		newest=$(apt-cache search --names-only '^llvm-[0-9]+$' 2>/dev/null | cut -d' ' -f1 | sort -t- -k2 -n | tail -n 1)
-		echo "${newest:-llvm}"
-		;;
-	apk:llvm)
-		newest=$(apk search -q 'llvm[0-9]*' 2>/dev/null | grep -E '^llvm[0-9]+$' | sort -k1.5 -n | tail -n 1)
-		echo "${newest:-llvm}"
-		;;
+	apt-get:llvm) echo "llvm-$llvm" ;;
+	apk:llvm) echo "llvm$llvm" ;;
+	brew:llvm) echo "llvm@$llvm" ;;
 	apt-get:grub) echo grub-common ;;
 	apt-get:grub-bios) echo grub-pc-bin ;;
 	apt-get:grub-uefi) echo grub-efi-amd64-bin ;;
@@ -228,4 +213,8 @@ echo "setup: $line" >&2
 $line >&2 || die "$line failed; see above"
 
 find_missing
-[ -z "$missing" ] || die "still missing:$missing; $manager says it is installed: put it into PATH"
+case $missing in
+"") ;;
+*llvm*) die "still missing:$missing; the tests want LLVM $llvm, where $manager has another: https://apt.llvm.org has it for Debian and Ubuntu" ;;
+*) die "still missing:$missing; $manager says it is installed: put it into PATH" ;;
+esac

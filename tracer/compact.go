@@ -268,12 +268,44 @@ func (w *Writer) packFrame(i int, f *Frame) {
 	default:
 		w.mix(uint64(f.FP))
 	}
+	w.mix(uint64(f.Repeat)<<16 | uint64(f.Step))
 	if c.comparing {
 		return
 	}
 	if i == 0 {
 		c.first = f.Addr
 	}
+	w.oneFrame(i, f)
+	if f.Repeat == 0 {
+		return
+	}
+	// The second of the run tells the distance, the others are counted. The frame to come
+	// is coded by the second, as for a reader that does not know of the others.
+	second := *f
+	second.FP += uintptr(f.Step) * 8
+	w.oneFrame(i+1, &second)
+	if f.Repeat > 1 {
+		w.marker(2*uint64(f.Repeat-1) | 1)
+	}
+}
+
+// marker appends the record that stands for frames which are not sent.
+func (w *Writer) marker(n uint64) {
+	w.rec(RecMem)
+	w.value(uintptr(n))
+	w.uvarint(0)
+}
+
+func (w *Writer) packLeftOut(n uint64) {
+	w.mix(n)
+	if !w.c.comparing {
+		w.marker(2 * n)
+	}
+}
+
+// oneFrame appends one frame.
+func (w *Writer) oneFrame(i int, f *Frame) {
+	c := &w.c
 	c.forget = c.frames >= RecentFrames
 	step := f.FP - c.fp
 	switch {
@@ -324,13 +356,12 @@ func (w *Writer) packStop(e End, value uintptr) {
 	}
 }
 
-func (w *Writer) packRegisters(values *[NumRegisters]uintptr, have uint32) {
-	have &= 1<<NumRegisters - 1
+func (w *Writer) packRegisters(values *[NumRegisters]uintptr, have uint64) {
 	if w.c.comparing || have == 0 {
 		return
 	}
 	w.rec(RecReg)
-	w.uvarint(uint64(have))
+	w.uvarint(have)
 	for i := range values {
 		if have&(1<<uint(i)) != 0 {
 			w.value(values[i])

@@ -12,26 +12,37 @@
 // Everything here may run in every context, the panic path included: early,
 // kernel, goroutine and host.
 //
-// Where to look:
+// Where to look, in the order of reading. Files whose names go on in _amd64 or _other
+// belong to the file of the first part of the name.
 //
-//	frame.go      what a walk yields: frames, kinds, end reasons, the stack table
-//	walk.go       the walk: what it believes, how it goes from stack to stack
-//	records.go    the frame records of one stack and their guards
-//	marks.go      functions in which the walk needs a rule: a runtime's stack switches
-//	load_*.s      the only instructions that touch memory which may not be there
-//	capture.go    one stack's return addresses at a high rate, with the same guards
-//	packed.go     the same, packed and hashed on the way into a depot (depot/)
-//	watermark.go  painting a stack and finding its high-water mark
-//	measure_*.go  what one call takes of the stack, and how much is left
-//	datagram/     how a trace travels by UDP
-//	bare/         what the speed of all that is measured against
-//	wire.go       the trace format, documented once for both sides
-//	writer.go     the target's side of the format: text and markup
-//	compact.go    the same in few bytes
-//	pclntab.go    Go's pc tables, read in place
-//	inltree.go    the inlined calls in them, and the running program's own tables
-//	calledfrom.go whether a function is up the running stack
-//	dump.go       the running stack as text
-//	onreturn.go   hooks on the return of functions
-//	bounds.go     what a failed bounds check was about
+//	frame.go         what a walk yields: frames, kinds, end reasons, the stack table
+//	arch.go          what a walk needs to know of a CPU: amd64, arm64
+//	walk.go          the walk: what it believes, how it goes from stack to stack
+//	records.go       the frame records of one stack and their guards
+//	ends.go          both ends of a deep stack, with repeated frames folded
+//	marks.go         functions in which the walk needs a rule: a runtime's stack switches
+//	load_amd64.go    the only instructions that touch memory which may not be there
+//	load_other.go    the same on other CPUs
+//	onreturn.go      hooks on the return of functions
+//	wire.go          the trace format, documented once for both sides
+//	writer.go        the target's side of the format: text and markup
+//	compact.go       the same in few bytes
+//	compacttable.go  the table of stacks in few bytes
+//	repeat.go        a trace that comes again, in one short line
+//	typed.go         a trace on a screen, to be typed from a photo
+//	crc.go           the checksum of all of them
+//	capture.go       one stack's return addresses at a high rate, with the same guards
+//	packed.go        the same, packed and hashed on the way into a depot (depot/)
+//	watermark.go     painting a stack and finding its high-water mark
+//	measure_amd64.go what one call takes of the stack, and how much is left
+//	pclntab.go       Go's pc tables, read in place
+//	inltree.go       the inlined calls in them, and the running program's own tables
+//	parts.go         which bytes of the tables an answer comes from, for readers on the host
+//	bounds.go        what a failed bounds check was about
+//	calledfrom.go    whether a function is up the running stack
+//	dump.go          the running stack as text
+//	bare/            what the speed of all that is measured against
+//	datagram/        how a trace travels by UDP
+//	depot/           stacks kept once, by number
+//	stream/          the format of events that a program logs
 package tracer

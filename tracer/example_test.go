@@ -16,7 +16,7 @@ func Example() {
 	at := func(i int) uintptr { return uintptr(unsafe.Pointer(&stack[i])) }
 	stack[10], stack[11] = at(20), 0x201080 // of the function that died: called from 0x201080
 	stack[20], stack[21] = at(30), 0x201040
-	stack[30], stack[31] = 0, 0 // of the entry stub: RBP 0, return address 0
+	stack[30], stack[31] = 0, 0 // of the entry stub: FP 0, return address 0
 
 	stacks := []tracer.Stack{{Name: "boot", Lo: at(0), Hi: at(31) + 8}}
 	walker := tracer.Walker{
@@ -24,7 +24,7 @@ func Example() {
 		TextLo: 0x200000, TextHi: 0x280000,
 		Frames: make([]tracer.Frame, 64),
 	}
-	walker.Walk(0x201100, at(8), at(10)) // RIP, RSP, RBP of the trap
+	walker.Walk(0x201100, at(8), at(10)) // PC, SP, FP of the trap
 
 	for _, f := range walker.Frames[:walker.N] {
 		fmt.Printf("%v %#x\n", f.Kind, f.Addr)

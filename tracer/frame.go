@@ -24,18 +24,14 @@ const (
 )
 
 // String returns the kind's name on the wire.
-func (k Kind) String() string {
-	switch k {
-	case PC:
-		return "pc"
-	case RA:
-		return "ra"
-	case Inferred:
-		return "inferred"
-	case Scan:
-		return "scan"
-	case Trap:
-		return "trap"
+func (k Kind) String() string { return nameOf(kindNames[:], uint8(k)) }
+
+var kindNames = [...]string{PC: "pc", RA: "ra", Inferred: "inferred", Scan: "scan", Trap: "trap"}
+
+// nameOf returns a name of a table, "?" if that has none. Any context.
+func nameOf(names []string, i uint8) string {
+	if int(i) < len(names) && names[i] != "" {
+		return names[i]
 	}
 	return "?"
 }
@@ -75,35 +71,19 @@ const (
 func (e End) Complete() bool { return e == EndZero || e == EndGoexit }
 
 // String returns the end reason's name on the wire.
-func (e End) String() string {
-	switch e {
-	case EndZero:
-		return "zero"
-	case EndMisaligned:
-		return "misaligned"
-	case EndOutside:
-		return "outside"
-	case EndBackward:
-		return "backward"
-	case EndRevisit:
-		return "revisit"
-	case EndText:
-		return "text"
-	case EndUnreadable:
-		return "unreadable"
-	case EndLimit:
-		return "limit"
-	case EndGoexit:
-		return "goexit"
-	}
-	return "?"
+func (e End) String() string { return nameOf(endNames[:], uint8(e)) }
+
+var endNames = [...]string{
+	EndZero: "zero", EndMisaligned: "misaligned", EndOutside: "outside", EndBackward: "backward",
+	EndRevisit: "revisit", EndText: "text", EndUnreadable: "unreadable", EndLimit: "limit",
+	EndGoexit: "goexit",
 }
 
 // Frame is one entry of a trace. Addresses are virtual.
 type Frame struct {
 	// Addr is the address in the function; for a Trap the interrupted one.
 	Addr uintptr
-	// FP is the frame pointer (RBP) with which the function ran.
+	// FP is the frame pointer with which the function ran.
 	FP uintptr
 	// SP is the stack pointer, known for a PC frame only.
 	SP uintptr
@@ -113,7 +93,16 @@ type Frame struct {
 	// Stack is the index in the stack table of the stack that the frame is
 	// on, or NoStack.
 	Stack int8
+	// Step and Repeat fold a run of frames: Repeat more follow, towards the outermost,
+	// with the same address on the same stack, and with frame pointers that are each
+	// Step words above the one before. Of an RA only.
+	Step   uint16
+	Repeat uint32
 }
+
+// Last returns the frame pointer of the outermost frame of the run that f stands for.
+// Any context.
+func (f *Frame) Last() uintptr { return f.FP + uintptr(f.Repeat)*uintptr(f.Step)*8 }
 
 // NoStack is the Stack of a frame that is on no known stack.
 const NoStack = -1
@@ -157,18 +146,10 @@ const (
 )
 
 // String returns the level's name on the wire.
-func (l Level) String() string {
-	switch l {
-	case LevelOK:
-		return "ok"
-	case LevelWarning:
-		return "warning"
-	case LevelOverLimit:
-		return "over-limit"
-	case LevelOverflowed:
-		return "overflowed"
-	}
-	return "?"
+func (l Level) String() string { return nameOf(levelNames[:], uint8(l)) }
+
+var levelNames = [...]string{
+	LevelOK: "ok", LevelWarning: "warning", LevelOverLimit: "over-limit", LevelOverflowed: "overflowed",
 }
 
 // Level grades the stack's Used.
@@ -201,20 +182,10 @@ const (
 )
 
 // String returns the trace kind's name on the wire.
-func (k TraceKind) String() string {
-	switch k {
-	case KindPanic:
-		return "panic"
-	case KindFault:
-		return "fault"
-	case KindOOM:
-		return "oom"
-	case KindNMI:
-		return "nmi"
-	case KindTrace:
-		return "trace"
-	}
-	return "?"
+func (k TraceKind) String() string { return nameOf(traceKindNames[:], uint8(k)) }
+
+var traceKindNames = [...]string{
+	KindPanic: "panic", KindFault: "fault", KindOOM: "oom", KindNMI: "nmi", KindTrace: "trace",
 }
 
 // Fatal reports whether a trace of this kind ends the kernel.
@@ -233,14 +204,6 @@ const (
 )
 
 // String returns the context's name on the wire.
-func (c Context) String() string {
-	switch c {
-	case ContextEarly:
-		return "early"
-	case ContextKernel:
-		return "kernel"
-	case ContextGoroutine:
-		return "goroutine"
-	}
-	return "?"
-}
+func (c Context) String() string { return nameOf(contextNames[:], uint8(c)) }
+
+var contextNames = [...]string{ContextEarly: "early", ContextKernel: "kernel", ContextGoroutine: "goroutine"}

@@ -151,7 +151,7 @@ func (w *Walker) atZero(p *place, above uintptr) (goOn bool) {
 	case RuleStart:
 		w.stop(EndZero, 0)
 	case RuleSaved:
-		if w.N == len(w.Frames) {
+		if w.N == len(w.Frames) && !w.room() {
 			w.stop(EndLimit, 0)
 			return false
 		}
@@ -180,7 +180,7 @@ func (w *Walker) goOnAt(p *place, pc, sp, fp uintptr, ok bool) (goOn bool) {
 		w.stop(EndZero, 0)
 	case ok && w.inText(pc):
 		to := w.locate(sp, fp)
-		// RSP may be on its way back to that stack already.
+		// SP may be on its way back to that stack already.
 		back := w.Frames[w.N-1].Kind == PC && to == p.stack
 		*p = place{kind: RA, pc: pc, sp: sp, fp: fp, stack: to, floor: p.floor, fresh: !back}
 		return true
@@ -214,7 +214,7 @@ const stackGranule = 2048
 // tables say; the offending value must be as far from a stack's end. last is the record of
 // the function, or 0. It reports whether the walk goes on at p.
 func (w *Walker) atMoved(p *place, cur int, fp, last uintptr) (goOn bool) {
-	if cur == NoStack || last == 0 || w.N < 2 || w.SPDelta == nil || w.Plain {
+	if cur == NoStack || last == 0 || w.N < 2 || w.SPDelta == nil || w.Plain || w.Arch.or().LinkRegister {
 		return false
 	}
 	caller := &w.Frames[w.N-1]

@@ -25,11 +25,10 @@ func Measure(fn func()) (used uintptr, ok bool) {
 		fn()
 		return 0, false
 	}
-	sp := measure(lo, fn)
-	if sp == 0 || bottom() != lo {
+	if used = measure(lo, fn); used == 0 || bottom() != lo {
 		return 0, false
 	}
-	return HighWater(lo, sp), true
+	return used, true
 }
 
 // Need reports whether the running stack has room for so many bytes more, beyond what
@@ -64,6 +63,6 @@ func bounds() (lo, guard uintptr)
 // stackPointer returns what RSP is in the caller, roughly: no more than that.
 func stackPointer() uintptr
 
-// measure paints the stack from lo up to itself and calls fn. It returns the stack
-// pointer that it had, or 0 if the stack has moved.
-func measure(lo uintptr, fn func()) (sp uintptr)
+// measure paints the stack from lo up to itself, calls fn, and returns how many bytes of it
+// are no paint any more, or 0 if the stack has moved.
+func measure(lo uintptr, fn func()) (used uintptr)

@@ -16,14 +16,16 @@ TEXT ·stackPointer(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ	AX, ret+0(FP)
 	RET
 
-// func measure(lo uintptr, fn func()) (sp uintptr)
+// func measure(lo uintptr, fn func()) (used uintptr)
 //
-//	fn, lo        arguments
+//	used, fn, lo  result and arguments
 //	return address
 //	BP
 //	0(SP)         what SP was
 //
-// All below SP is free: Go has no red zone, and traps have stacks of their own.
+// All below SP is free: Go has no red zone, and traps have stacks of their own. The mark
+// is looked for before anything else is called: that would leave one of its own. A call
+// writes its return address, so there always is one.
 TEXT ·measure(SB), NOSPLIT, $8-24
 	NO_LOCAL_POINTERS
 	MOVQ	lo+0(FP), DI
@@ -36,10 +38,17 @@ TEXT ·measure(SB), NOSPLIT, $8-24
 	MOVQ	fn+8(FP), DX
 	MOVQ	(DX), AX
 	CALL	AX
-	MOVQ	0(SP), AX
-	CMPQ	AX, SP
-	JEQ	still
-	XORL	AX, AX
-still:
-	MOVQ	AX, sp+16(FP)
+	XORL	DX, DX
+	MOVQ	0(SP), CX
+	CMPQ	CX, SP
+	JNE	moved
+	MOVQ	lo+0(FP), DI
+	SUBQ	DI, CX
+	SHRQ	$3, CX
+	MOVQ	$const_Signature, AX
+	REP; SCASQ
+	LEAQ	8(SP), DX
+	SUBQ	DI, DX // DI is behind the first word that is no paint
+moved:
+	MOVQ	DX, used+16(FP)
 	RET

@@ -36,9 +36,15 @@ func TestMeasureCall(t *testing.T) {
 	go func() {
 		defer close(done)
 		grown(func() {
-			empty, ok := Measure(func() {})
-			if !ok || empty < 8 || empty > 256 {
-				t.Errorf("Measure of nothing = %d, %v; want a return address and little more", empty, ok)
+			// The least of some: the runtime may preempt one, on the same stack.
+			empty := ^uintptr(0)
+			for range 10 {
+				if used, ok := Measure(func() {}); ok {
+					empty = min(empty, used)
+				}
+			}
+			if empty != 8 {
+				t.Errorf("Measure of nothing = %d; want 8, the return address", empty)
 			}
 			last := uintptr(0)
 			for n := 1; n < 20; n++ {

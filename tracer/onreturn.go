@@ -155,9 +155,6 @@ func atThunk(pc uintptr) bool { return numExits != 0 && pc == exitThunkPC() }
 // trueReturns puts the true return addresses into the frames from first on, which were
 // found in the records from fp up.
 func (w *Walker) trueReturns(first int, fp uintptr) {
-	if numExits == 0 {
-		return
-	}
 	for i := first; i < w.N; i++ {
 		f := &w.Frames[i]
 		f.Addr, _ = TrueReturn(fp+8, f.Addr)

@@ -41,13 +41,16 @@ TEXT ·exitBody(SB), NOSPLIT|NOFRAME, $0
 	PUSHQ	R14
 	PUSHQ	R15
 	LEAQ	8(BP), AX		// the slot
+	// ADJSP, so that the pc tables know of it: in what is below the slot lie old words,
+	// which may be return addresses.
 	ANDQ	$~15, SP
-	SUBQ	$(512+16), SP
+	ADJSP	$(512+16)
 	FXSAVE64 16(SP)
 	CLD
 	MOVQ	AX, 0(SP)
 	CALL	·exited(SB)		// its wrapper sets R14 and X15
 	FXRSTOR64 16(SP)
+	ADJSP	$-(512+16)
 	LEAQ	-(15*8)(BP), SP
 	POPQ	R15
 	POPQ	R14
@@ -78,4 +81,10 @@ TEXT ·hookFrame(SB), NOSPLIT|NOFRAME, $0-9
 	MOVQ	BP, fp+0(FP)
 	CMPQ	const_gGuard1(R14), $-1	// see bounds
 	SETEQ	moves+8(FP)
+	RET
+
+// func exitBodyPC() uintptr
+TEXT ·exitBodyPC(SB), NOSPLIT|NOFRAME, $0-8
+	LEAQ	·exitBody(SB), AX
+	MOVQ	AX, ret+0(FP)
 	RET

@@ -6,4 +6,6 @@ package tracer
 
 func exitThunkPC() uintptr { return 0 }
 
+func exitBodyPC() uintptr { return 0 }
+
 func hookFrame() (fp uintptr, moves bool) { return 0, false }

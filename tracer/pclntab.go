@@ -213,6 +213,19 @@ func (f Func) SPDelta(pc uintptr) (delta int32, ok bool) {
 	return f.value(f.t.u32(f.rec+fnPCSP), pc)
 }
 
+// Returns reports whether ra, in the word that [Func.SPDelta] names, can be the return
+// address of the function at pc. Of one that moves SP by hand only its first instruction
+// has the SP that the table means; behind that ra must be where a direct call of the
+// function returns to. What [OnReturn] lets functions return to is not called. ra is in mapped memory. Any context.
+func (t PCTable) Returns(pc, ra uintptr) bool {
+	f, ok := t.Find(pc)
+	if !ok || f.Flags()&FuncFlagSPWrite == 0 || pc == f.Entry() || f.Entry() == exitThunkPC() || f.Entry() == exitBodyPC() {
+		return true
+	}
+	_, ok = t.Find(ra - 1)
+	return ok && Native().calls(ra, f.Entry())
+}
+
 // PCData returns the value of the function's i'th PCDATA table at pc. It
 // reports false if there is no such table or it does not cover pc. Most tables
 // use -1 for "nothing here". For a call's entry pc is inside the call

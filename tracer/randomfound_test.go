@@ -69,7 +69,7 @@ func TestNoWayDown(t *testing.T) {
 			w := newWorld(t, 512, 512)
 			for i, wk := range w.walkers {
 				kind, pc, sp, fp := tt.build(w, wk)
-				wk.walk(kind, pc, sp, fp)
+				wk.walk(kind, pc, sp, fp, 0)
 				if got := ends(wk); got != tt.want {
 					t.Errorf("walker %d: %s; want %s", i, got, tt.want)
 				}

@@ -165,7 +165,7 @@ func (j *judge) follows(i int) int {
 		if !ok0 || !ok1 || f.Kind != want || f.Addr != b.Addr || f.SP != sp || int(f.Stack) != j.locate(sp, bp) || !j.pointerOf(f, bp, sp) {
 			return -1
 		}
-		if !j.enter(f, sp, j.rec+TrapRecordSize-16) && !(last && j.wk.End == EndRevisit) {
+		if !j.enter(f, sp, j.rec+AMD64.Trap.Size-16) && !(last && j.wk.End == EndRevisit) {
 			return -1
 		}
 		return byContext
@@ -260,7 +260,7 @@ func (j *judge) move(s int, floor uintptr) {
 // trap reports whether f is the trap whose record is at a.
 func (j *judge) trap(f, b *Frame, a uintptr) bool {
 	s, ok := j.record(b, a)
-	if !ok || int(f.Stack) != s || j.stacks[s].Hi-a < TrapRecordSize {
+	if !ok || int(f.Stack) != s || j.stacks[s].Hi-a < AMD64.Trap.Size {
 		return false
 	}
 	var v [9]uintptr
@@ -330,7 +330,7 @@ func (j *judge) over() string {
 			return "not the frame pointer, or aligned"
 		}
 	case EndOutside:
-		cut := s != NoStack && j.stacks[s].Hi-f.FP < TrapRecordSize
+		cut := s != NoStack && j.stacks[s].Hi-f.FP < AMD64.Trap.Size
 		if value != f.FP || value != 0 && s == j.stack && s != NoStack && !cut {
 			return "not the frame pointer, or inside"
 		}

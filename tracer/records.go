@@ -23,48 +23,53 @@ type chaser struct {
 
 // follow walks the records of the stack of p from p.fp up. Either the walk goes
 // on at another place, which is in p then, or rec is the address of a trap
-// record, or the walk has ended. first is the index of the first frame of this
-// place; above is where its return address lies, or the word above it if that
-// is in the list.
-func (w *Walker) follow(p *place, first int, above uintptr) (goOn bool, rec uintptr) {
+// record, or the walk has ended. above is where the return address of the place
+// lies, or the word above it if that is in the list.
+func (w *Walker) follow(p *place, above uintptr) (goOn bool, rec uintptr) {
 	cur := p.stack
 	if cur == NoStack {
 		return w.endAt(p, p.fp, 0, above)
 	}
 	s := &w.Stacks[cur]
 	c := &w.c
-	c.fp = p.fp
-	c.min = 0
-	if s.Contains(p.sp) {
-		c.min = (p.sp - s.Lo + 7) / 8
+	lo, size := s.Lo, s.Size()
+	lowest := uintptr(0)
+	if at := p.sp - lo; at < size {
+		lowest = (at + 7) / 8
+		if w.Arch.or().LinkRegister && lowest > 0 {
+			lowest-- // the record is below SP
+		}
 	}
 	if p.floor != 0 {
-		c.min = max(c.min, (p.floor-s.Lo+7)/8)
+		lowest = max(lowest, (p.floor-lo+7)/8)
 	}
-	c.negLo = -s.Lo
-	c.span = 0
-	if s.Size() >= 16 {
-		c.span = s.Size()/8 - 1
-	}
-	c.negText = -w.TextLo
-	c.textSpan = w.TextHi - w.TextLo
+	c.fp, c.min, c.negLo = p.fp, lowest, -lo
+	c.span = max(size/8, 1) - 1
+	c.negText, c.textSpan = -w.TextLo, w.TextHi-w.TextLo
 	c.meta = uintptr(RA) | uintptr(uint8(cur))<<8
 	c.negExact = -w.exact.lo
-	c.nearest = ^uintptr(0)
-	lowest := c.min
-	for i := first; i < w.N; i++ {
-		c.nearest = min(c.nearest, w.Frames[i].Addr+c.negExact)
-	}
-	found := w.N
-	w.chase()
-	w.trueReturns(found, p.fp)
-	if c.nearest <= w.exact.span && w.exact.span != 0 {
-		if i := w.exactFrom(first); i+1 < w.N {
-			// What follows was walked as if it had been called there.
-			f, ra := &w.Frames[i], &w.Frames[i+1]
-			w.N = i + 1
-			w.exactAt(p, ra.Addr, f.FP+16, ra.FP)
-			return true, 0
+	for {
+		found, fp := w.N, c.fp
+		nearest := ^uintptr(0)
+		for i := w.first; i < found; i++ {
+			nearest = min(nearest, w.Frames[i].Addr-w.exact.lo)
+		}
+		c.nearest = nearest
+		w.chase()
+		if numExits != 0 {
+			w.trueReturns(found, fp)
+		}
+		if c.nearest <= w.exact.span && w.exact.span != 0 {
+			if i := w.exactFrom(w.first); i+1 < w.N {
+				// What follows was walked as if it had been called there.
+				f, ra := &w.Frames[i], &w.Frames[i+1]
+				w.N = i + 1
+				w.exactAt(p, ra.Addr, f.FP+16, ra.FP)
+				return true, 0
+			}
+		}
+		if w.N < len(w.Frames) || c.fault != 0 || !w.room() {
+			break
 		}
 	}
 	last := uintptr(0)
@@ -76,7 +81,7 @@ func (w *Walker) follow(p *place, first int, above uintptr) (goOn bool, rec uint
 		return false, 0
 	}
 	goOn, rec = w.endAt(p, c.fp, last, above)
-	if !goOn && w.N == len(w.Frames) && !w.End.Complete() && !(rec != 0 && w.restorer(p, first)) {
+	if !goOn && w.N == len(w.Frames) && !w.End.Complete() && !(rec != 0 && w.restorer(p)) {
 		// The walk may have come to its end just as the room did, or have room for one
 		// more, as the last is no frame.
 		w.stop(EndLimit, c.fp)
@@ -95,7 +100,7 @@ const topSlack = 64
 func (w *Walker) endAt(p *place, fp uintptr, last, above uintptr) (goOn bool, rec uintptr) {
 	cur := p.stack
 	if fp == 0 {
-		// The entry stub zeroed RBP, pushed a zero return address and called:
+		// The entry stub zeroed FP, pushed a zero return address and called:
 		// it lies right above the record of the function that was called.
 		if last != 0 {
 			above = last + 16
@@ -103,7 +108,7 @@ func (w *Walker) endAt(p *place, fp uintptr, last, above uintptr) (goOn bool, re
 		if goOn = w.atZero(p, above); goOn || w.End != 0 {
 			return goOn, 0
 		}
-		if w.atTop(cur, above) && above >= p.floor {
+		if !w.Arch.or().LinkRegister && w.atTop(cur, above) && above >= p.floor {
 			if ra, ok := w.word(above); ok && ra == 0 {
 				w.stop(EndZero, 0)
 				return false, 0
@@ -163,6 +168,7 @@ func (w *Walker) chase() {
 		w.N += int(c.n)
 		return
 	}
+	part := w.Arch.or().MinInstruction - 1 // bits that no address of code has
 	for w.N < len(w.Frames) {
 		t := c.fp + c.negLo
 		t = t>>3 | t<<61 // alignment and both bounds in one compare
@@ -179,11 +185,11 @@ func (w *Walker) chase() {
 			c.fault = 1
 			return
 		}
-		if ra+c.negText >= c.textSpan {
+		if ra+c.negText >= c.textSpan || ra&part != 0 {
 			return
 		}
 		f := &w.Frames[w.N]
-		f.Addr, f.FP, f.Kind, f.Stack = ra, next, RA, int8(c.meta>>8)
+		f.Addr, f.FP, f.Kind, f.Stack, f.Step, f.Repeat = ra, next, RA, int8(c.meta>>8), 0, 0
 		w.N++
 		c.min = t + 2
 		c.fp = next

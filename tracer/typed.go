@@ -30,6 +30,7 @@ package tracer
 //	8 E CCCC      the end of the walk ([End]), and of the trace; C is the sum below
 //	9 E H K       a frame of the kind 1 to 4 outside of the text: the low 32 bits of its
 //	              address, in the order of the characters above
+//	W N           N frames are left out here
 //	P A           in front of line 8: the value of the end, its low 32 bits
 //
 // What is more is in no line: frame pointers, registers, stacks. The words beside the lines
@@ -66,6 +67,7 @@ const (
 	TypedStop     = 8
 	TypedAbsolute = 8 // and the kind
 	TypedValue    = 13
+	TypedLeftOut  = 14
 )
 
 // Typed makes the lines of a trace. Its zero value is ready for a Begin. It reads nothing
@@ -114,7 +116,7 @@ func (t *Typed) Begin(kind TraceKind, context Context, build []byte) {
 func (t *Typed) Frame(f *Frame) {
 	t.nLines = 0
 	if f.Kind == t.kind && f.Addr == t.addr && f.Kind != Trap {
-		t.again++
+		t.again += 1 + uint(f.Repeat)
 		return
 	}
 	t.repeat()
@@ -135,6 +137,19 @@ func (t *Typed) Frame(f *Frame) {
 		t.end()
 	default:
 		t.absolute(TypedAbsolute+uint64(f.Kind), f.Addr)
+	}
+	t.again = uint(f.Repeat)
+}
+
+// LeftOut makes the lines for n frames that are left out.
+func (t *Typed) LeftOut(n uint64) {
+	t.nLines = 0
+	t.repeat()
+	t.kind = 0
+	if t.next <= TypedLines-6 {
+		t.line(TypedLeftOut)
+		t.number(min(n, 1<<32-1))
+		t.end()
 	}
 }
 

@@ -3,7 +3,7 @@ package tracer
 import "unsafe"
 
 // The walk. A compiler that keeps frame pointers makes of each stack a linked
-// list: the word at RBP is the caller's RBP, the word above it the return
+// list: the word at FP is the caller's FP, the word above it the return
 // address into the caller. The walk follows that list and believes none of it:
 // before a record is used it must be aligned, lie with both of its words in
 // the stack that the walk is on, and be above the record before it; before a
@@ -12,23 +12,20 @@ import "unsafe"
 // ends after a bounded number of steps whatever the memory holds.
 //
 // The list ends where the entry stub made it end, at the top of the stack: a
-// record of two zeros, or a frame pointer of 0 with a return address of 0 above
-// the last record. Zeros anywhere else are what somebody has written over the
-// stack, and no end.
+// record of two zeros, or, where calls push the return address, a frame pointer of 0
+// with a return address of 0 above the last record. Zeros anywhere else are what
+// somebody has written over the stack, and no end.
 //
 // One stack is left for another only through a trap frame or a function that is
 // marked for it (marks.go). A trap's entry code makes its stack look like this
-// (addresses grow upwards), then sets RBP to the record:
+// (addresses grow upwards), then sets FP to the record:
 //
-//	+64  SS        pushed by the CPU
-//	+56  RSP       pushed by the CPU: interrupted stack pointer
-//	+48  RFLAGS    pushed by the CPU
-//	+40  CS        pushed by the CPU
-//	+32  RIP       pushed by the CPU: interrupted pc, exact
-//	+24  error     pushed by the CPU or, as 0, by the stub
-//	+16  vector    pushed by the stub
-//	 +8  TrapMark  in the place of a return address
-//	 +0  RBP       the interrupted frame pointer, in the place of a saved one
+//	     PC, SP   of the interrupted code, the pc exact; LR too where there is one.
+//	              Arch.Trap says where each of them is and where the record ends
+//	+24  error    the CPU's error code, or 0
+//	+16  vector   the trap's number
+//	 +8  TrapMark in the place of a return address
+//	 +0  FP       the interrupted frame pointer, in the place of a saved one
 //
 // TrapMark is no address, so it stops the fast loop just where any bad return
 // address would, and trap frames cost the common case nothing.
@@ -41,12 +38,23 @@ import "unsafe"
 // bytes "zf1trap" with 0xf1 on top, which no canonical address has.
 const TrapMark uintptr = 0xf1_7061_7274_3166_7a
 
-// TrapRecordSize is the size of a trap record in bytes.
-const TrapRecordSize = 72
+// Offsets in a trap record that are the same on each CPU, in bytes.
+const (
+	trapVector = 16
+	trapError  = 24
+)
+
+// maxTrapWords is the largest number of words of a trap record.
+const maxTrapWords = 9
+
+// inLR, in the place of an address, says that a return address is in LR.
+const inLR = 1
 
 // Walker holds what a walk needs and what it found. It can be reused; Walk
 // resets the results.
 type Walker struct {
+	// Arch is the CPU whose stacks are walked; nil: Native.
+	Arch *Arch
 	// Stacks is the table of stacks, at most MaxStacks.
 	Stacks []Stack
 	// TextLo and TextHi bound the text: TextLo <= pc < TextHi.
@@ -55,11 +63,16 @@ type Walker struct {
 	// reads memory directly, which is the fastest; then whoever handles page
 	// faults and general protection faults must honour Fixup.
 	Load func(addr uintptr) (word uintptr, ok bool)
-	// SPDelta, when not nil, returns the distance in bytes from SP at an exact
-	// pc up to the slot of the return address, as Go's pcsp table has it. With
-	// it the first frame on each stack is right even where the function has
-	// not pushed RBP: leaves, prologues, epilogues.
+	// SPDelta, when not nil, returns the size in bytes of the function's frame at an
+	// exact pc, as Go's pcsp table has it: the distance from SP up to the return address,
+	// or with a link register to what SP is in the caller. With it the first frame on
+	// each stack is right even where the function has no record: leaves, prologues,
+	// epilogues.
 	SPDelta func(pc uintptr) (delta uintptr, ok bool)
+	// Returns, when not nil, reports whether ra, found where SPDelta says, can be the return
+	// address of the function at an exact pc. In one that moves SP by hand the tables do
+	// not hold (FuncFlagSPWrite), and any word may lie there. See [PCTable.Returns].
+	Returns func(pc, ra uintptr) bool
 	// Plain leaves SPDelta aside: frame pointers only.
 	Plain bool
 	// Marks are the functions in which a walk needs a rule. They do not overlap.
@@ -70,32 +83,39 @@ type Walker struct {
 	// address of the word above the last return address, which is the stack
 	// pointer that the function had in its call (Go's mcall keeps the g there);
 	// it may be in no stack. The answer is what WalkCaller takes: pc a return address, sp and fp
-	// what RSP and RBP will be there. It must lie in a stack that the walk has not
+	// what SP and FP will be there. It must lie in a stack that the walk has not
 	// been on. pc is 0 if no code waits there any more: the walk is then complete,
 	// with EndZero.
 	Saved func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool)
 	// Switching, when not nil, is asked about an exact pc in a RuleSaved function,
-	// with RSP and RBP there. If the function is just then between two stacks, so
+	// with SP and FP there. If the function is just then between two stacks, so
 	// that the two registers do not belong together, it answers as Saved does.
 	// Otherwise ok is false.
 	Switching func(pc, sp, fp uintptr) (ra, rsp, rbp uintptr, ok bool)
 	// Entry, when not nil, is asked about an exact pc with EntryLo <= pc < EntryHi: the
-	// code by which traps and system calls come in and go out, where RSP, RBP and the pc
+	// code by which traps and system calls come in and go out, where SP, FP and the pc
 	// tables need not belong together. rec is the address of the trap record that has led
 	// there, 0 for the pc that the walk starts with.
 	Entry func(pc, sp, fp, rec uintptr) (at Interrupted, state EntryState)
 	// EntryLo and EntryHi bound that code.
 	EntryLo, EntryHi uintptr
 	// Unknown, when not nil, is told of a trap record that leads to no stack of the table,
-	// with RSP there. It may fill in a row for that stack, of which the walk has seen none.
+	// with SP there. It may fill in a row for that stack, of which the walk has seen none.
 	Unknown func(rec, sp uintptr)
 	// Frames receives the frames, innermost first. Its length is the limit of
-	// the walk. FP is set for each kind but Trap, SP only for PC, Vector and
-	// Error only for Trap; other fields keep what they held.
+	// the walk, unless Outer says otherwise. FP is set for each kind but Trap, SP only
+	// for PC, Vector and Error only for Trap; other fields keep what they held.
 	Frames []Frame
+	// Outer, when not 0, has the walk go on to its end whatever the length of Frames, and
+	// keep both ends of a deep stack (ends.go): the Outer outermost frames, 3 at least,
+	// and the len(Frames) - 2*Outer innermost, 2 at least. Folded frames count as one. Each stack of the table is read once, so the walk is bounded by their sizes.
+	Outer int
 
-	// N is the number of frames found.
+	// N is the number of frames in Frames.
 	N int
+	// LeftOut is the number of frames that Outer has left out, before
+	// Frames[len(Frames) - 2*Outer].
+	LeftOut uint64
 	// End says why the walk stopped.
 	End End
 	// EndValue is the offending value: the frame pointer for misaligned,
@@ -104,6 +124,8 @@ type Walker struct {
 	EndValue uintptr
 
 	c      chaser
+	first  int    // index of the first frame of the place where the walk stands
+	deep   bool   // Frames has been full
 	left   uint64 // bit i: the walk has been on stack i
 	marked reach  // of all Marks
 	exact  reach  // of those with RuleExact
@@ -130,12 +152,14 @@ const (
 type Interrupted struct {
 	Vector, Error uint32
 	PC, SP, FP    uintptr
+	LR            uintptr // only with a link register
 }
 
 // place is where a walk stands before it follows records.
 type place struct {
 	kind       Kind // how pc was found; 0: its frame is in the list, fp is a record's address
 	pc, sp, fp uintptr
+	lr         uintptr // at an exact pc, with a link register
 	stack      int     // the stack that it is on, or NoStack
 	rec        uintptr // the trap record that led to it, or 0
 	floor      uintptr // when that is the stack of the place before: nothing below is older
@@ -144,31 +168,34 @@ type place struct {
 
 // Walk walks from an exact pc with the stack pointer sp and the frame pointer
 // fp, and fills Frames, N, End and EndValue.
-func (w *Walker) Walk(pc, sp, fp uintptr) { w.walk(PC, pc, sp, fp) }
+func (w *Walker) Walk(pc, sp, fp uintptr) { w.walk(PC, pc, sp, fp, 0) }
+
+// WalkLR is Walk for a CPU with a link register, which holds lr.
+func (w *Walker) WalkLR(pc, sp, fp, lr uintptr) { w.walk(PC, pc, sp, fp, lr) }
 
 // WalkCaller is Walk for code that is in a call: ra is the call's return
-// address, sp and fp are what RSP and RBP will be there.
-func (w *Walker) WalkCaller(ra, sp, fp uintptr) { w.walk(RA, ra, sp, fp) }
+// address, sp and fp are what SP and FP will be there.
+func (w *Walker) WalkCaller(ra, sp, fp uintptr) { w.walk(RA, ra, sp, fp, 0) }
 
-func (w *Walker) walk(kind Kind, pc, sp, fp uintptr) {
-	w.N, w.End, w.EndValue, w.left = 0, 0, 0, 0
+func (w *Walker) walk(kind Kind, pc, sp, fp, lr uintptr) {
+	w.N, w.End, w.EndValue, w.left, w.LeftOut, w.deep = 0, 0, 0, 0, 0, false
 	if w.table.at != uintptr(unsafe.Pointer(unsafe.SliceData(w.Marks))) || w.table.n != len(w.Marks) {
 		w.spans()
 	}
 	// Field by field: a literal is built elsewhere and copied, and the copy waits
 	// for the stores.
 	var p place
-	p.kind, p.pc, p.sp, p.fp, p.stack = kind, pc, sp, fp, w.locate(sp, fp)
+	p.kind, p.pc, p.sp, p.fp, p.lr, p.stack = kind, pc, sp, fp, lr, w.locate(sp, fp)
 	cur := NoStack
 	for {
-		first := w.N
+		w.first = w.N
 		if p.kind != 0 && !w.add(p.kind, p.pc, p.sp, p.fp, p.stack) {
-			return
+			break
 		}
 		if p.stack != NoStack && (p.stack != cur || p.fresh) {
 			if w.left&(1<<uint(p.stack)) != 0 {
 				w.stop(EndRevisit, p.sp)
-				return
+				break
 			}
 			w.left |= 1 << uint(p.stack)
 			p.floor = 0
@@ -181,16 +208,19 @@ func (w *Walker) walk(kind Kind, pc, sp, fp uintptr) {
 				continue
 			}
 			if w.End != 0 {
-				return
+				break
 			}
 		}
-		goOn, rec := w.follow(&p, first, above)
+		goOn, rec := w.follow(&p, above)
 		if goOn {
 			continue
 		}
-		if rec == 0 || !w.trap(&p, rec, first) {
-			return
+		if rec == 0 || !w.trap(&p, rec) {
+			break
 		}
+	}
+	if w.Outer != 0 {
+		w.ends()
 	}
 }
 
@@ -199,7 +229,7 @@ func (w *Walker) locate(sp, fp uintptr) int {
 	if i := w.find(sp); i != NoStack {
 		return i
 	}
-	// An overflow has left its stack: RSP is in the guard page, the frame
+	// An overflow has left its stack: SP is in the guard page, the frame
 	// pointer still in the stack.
 	return w.find(fp)
 }
@@ -232,6 +262,12 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 	if slot == 0 {
 		return p.sp, false
 	}
+	if slot == inLR {
+		if p.kind == PC && w.inText(p.lr) {
+			w.add(RA, p.lr, 0, p.fp, p.stack)
+		}
+		return p.sp, false
+	}
 	if p.kind == RA && !w.Plain && w.inText(p.pc) && slot-p.sp >= 8 && !w.holds(p.stack, p.fp&^7) && w.moved(p.stack, p.fp, slot-8) {
 		p.fp = slot - 8 // see atMoved
 		w.Frames[w.N-1].FP = p.fp
@@ -241,8 +277,8 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 	}
 	rule := w.rule(p.kind, p.pc)
 	if rule != 0 && rule != RuleExact && !w.holds(p.stack, p.fp&^7) {
-		// It has changed RSP without RBP, or has no caller: what the tables say
-		// of its RSP does not hold.
+		// It has changed SP without FP, or has no caller: what the tables say
+		// of its SP does not hold.
 		return p.sp, false
 	}
 	ra, ok := w.word(slot)
@@ -253,6 +289,8 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 	case ok && rule == RuleExact && ra != TrapMark:
 		w.exactAt(p, ra, slot+8, p.fp)
 		return 0, true
+	case ok && p.kind == PC && rule == 0 && w.Returns != nil && !w.Returns(p.pc, ra):
+		return p.sp, false
 	case ok && w.inText(ra):
 		w.add(RA, ra, 0, p.fp, p.stack)
 		p.floor = slot + 8 // the caller's record is above what its call has pushed
@@ -261,38 +299,37 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 	return slot, false
 }
 
-// exactAt makes p the place of an exact pc further up on the same stack.
+// exactAt makes p the place of an exact pc further up on the same stack. With a link
+// register, what its SP and LR were is not known: a leaf there misses its caller.
 func (w *Walker) exactAt(p *place, pc, sp, fp uintptr) {
 	*p = place{kind: PC, pc: pc, sp: sp, fp: fp, stack: p.stack, floor: sp}
+	if w.Arch.or().LinkRegister {
+		p.sp = 0
+	}
 }
 
 // trap makes p the place that the trap record at rec interrupted. It reports
-// whether the walk can go on there. first is as in follow.
-func (w *Walker) trap(p *place, rec uintptr, first int) bool {
+// whether the walk can go on there.
+func (w *Walker) trap(p *place, rec uintptr) bool {
 	// All of the record must be on the stack that it was found on.
-	cur := p.stack
-	if hi := w.Stacks[cur].Hi; hi-rec < TrapRecordSize {
+	t := &w.Arch.or().Trap
+	if hi := w.Stacks[p.stack].Hi; hi-rec < t.Size {
 		w.stop(EndOutside, rec)
 		return false
 	}
-	var v [7]uintptr
-	for i := range v {
-		x, ok := w.word(rec + 16 + uintptr(i)*8)
+	var v [maxTrapWords]uintptr
+	for i := range v[:t.Size/8] {
+		x, ok := w.word(rec + 8*uintptr(i))
 		if !ok {
 			w.stop(EndUnreadable, rec)
 			return false
 		}
 		v[i] = x
 	}
-	bp, ok := w.word(rec)
-	if !ok {
-		w.stop(EndUnreadable, rec)
-		return false
-	}
-	if w.restorer(p, first) {
+	if w.restorer(p) {
 		w.N--
 	}
-	return w.interrupted(p, rec, &Interrupted{uint32(v[0]), uint32(v[1]), v[2], v[5], bp})
+	return w.interrupted(p, rec, &Interrupted{uint32(v[trapVector/8]), uint32(v[trapError/8]), v[t.PC/8], v[t.SP/8], v[0], v[t.LR/8]})
 }
 
 // interrupted makes p the place that a trap has interrupted. rec is its record's address,
@@ -308,23 +345,24 @@ func (w *Walker) interrupted(p *place, rec uintptr, at *Interrupted) bool {
 		kind = RA
 	}
 	if rec != 0 {
-		// On the stack that it interrupted, only what is above the trap frame's saved
-		// RIP can be older than the trap.
-		floor = rec + TrapRecordSize - 16
+		// On the stack that it interrupted, only what is above the trap record can be
+		// older than the trap, or on its last two words where code has made the record.
+		floor = rec + w.Arch.or().Trap.Size - 16
 	}
 	stack := w.locate(at.SP, at.FP)
 	if stack == NoStack && rec != 0 && w.Unknown != nil {
 		w.Unknown(rec, at.SP)
 		stack = w.locate(at.SP, at.FP)
 	}
-	*p = place{kind: kind, pc: at.PC, sp: at.SP, fp: at.FP, stack: stack, rec: rec, floor: floor}
+	*p = place{kind: kind, pc: at.PC, sp: at.SP, fp: at.FP, lr: at.LR, stack: stack, rec: rec, floor: floor}
 	return true
 }
 
 // restorer reports whether the last frame is a return address on the stack of p that is
-// in a RuleRestorer function: what led there was no call. first is the index of the first
-// frame of the place, which is never one, as it was not found on the stack.
-func (w *Walker) restorer(p *place, first int) bool {
+// in a RuleRestorer function: what led there was no call. The first frame of the place is
+// never one, as it was not found on the stack.
+func (w *Walker) restorer(p *place) bool {
+	first := w.first
 	if p.kind != 0 {
 		first++
 	}
@@ -335,12 +373,16 @@ func (w *Walker) restorer(p *place, first int) bool {
 	return f.Kind == RA && w.rule(PC, f.Addr) == RuleRestorer
 }
 
-// returnSlot returns the address of the word that holds the return address of
-// the function that runs at pc with the stack pointer sp, or 0 if that is not known.
+// returnSlot returns the address of the word that holds the return address of the function
+// that runs at pc with the stack pointer sp, inLR if no word does, or 0 if that is not known.
 func (w *Walker) returnSlot(kind Kind, pc, sp uintptr) uintptr {
+	a := w.Arch.or()
 	if !w.inText(pc) {
 		// A call or jump to what is no code (nil, data): nothing has run
-		// there, so the return address is still on top of the stack.
+		// there, so the return address is still where the call has left it.
+		if a.LinkRegister {
+			return inLR
+		}
 		return sp
 	}
 	if kind == PC && atThunk(pc) {
@@ -352,22 +394,28 @@ func (w *Walker) returnSlot(kind Kind, pc, sp uintptr) uintptr {
 	if kind == RA {
 		pc-- // the call itself: a function may end with it
 	}
-	if delta, ok := w.SPDelta(pc); ok && sp+delta >= sp {
+	delta, ok := w.SPDelta(pc)
+	switch {
+	case !ok || sp+delta < sp:
+		return 0
+	case !a.LinkRegister:
 		return sp + delta
+	case delta != 0:
+		return sp
 	}
-	return 0
+	return inLR
 }
 
 // add appends a frame, or ends the walk at the limit.
 func (w *Walker) add(kind Kind, addr, sp, fp uintptr, stack int) bool {
-	if w.N >= len(w.Frames) {
+	if w.N >= len(w.Frames) && !w.room() {
 		w.stop(EndLimit, addr)
 		return false
 	}
 	f := &w.Frames[w.N]
 	w.N++
 	f.Kind, f.Addr, f.SP, f.FP, f.Stack = kind, addr, sp, fp, int8(stack)
-	f.Vector, f.Error = 0, 0
+	f.Vector, f.Error, f.Step, f.Repeat = 0, 0, 0, 0
 	return true
 }
 
@@ -377,10 +425,7 @@ func (w *Walker) inText(pc uintptr) bool { return pc-w.TextLo < w.TextHi-w.TextL
 
 // find returns the index of the stack that holds the address a, or NoStack.
 func (w *Walker) find(a uintptr) int {
-	for i := range w.Stacks {
-		if i >= MaxStacks {
-			break
-		}
+	for i := range w.Stacks[:min(len(w.Stacks), MaxStacks)] {
 		if w.Stacks[i].Contains(a) {
 			return i
 		}

@@ -25,6 +25,8 @@ package tracer
 //	zf1 #1 ra 0xADDR fp 0xFP STACK
 //	zf1 #2 trap 0xADDR vector=N name=#PF error=0xE STACK
 //	zf1 #3 pc 0xADDR sp 0xSP fp 0xFP STACK
+//	zf1 repeat N fp 0xFP
+//	zf1 ... N frames left out
 //	zf1 stop END [0xVALUE] (complete) | (truncated)
 //	zf1 reg rip=0xV rsp=0xV rbp=0xV
 //	zf1 stack NAME 0xLO size=N used>=N free<=N limit=N LEVEL
@@ -65,6 +67,15 @@ package tracer
 // A frame may be on another stack than the one before it without a trap line
 // between: the runtime's own stack switches (systemstack, mcall) leave none.
 //
+// A stack of up to 96 frames is sent frame by frame. In a deeper one runs of the same
+// frame are folded: a repeat line stands behind an ra and says that N more like it follow,
+// outwards, with the same address on the same stack, at equal distances: FP is the frame
+// pointer of the last of them. Of the frames that there are then, a folded one counted as
+// one, the 64 innermost and the 32 outermost are sent, and in place of the others a line
+// says how many frames they were; thousands are parted by commas there. #N counts all
+// frames, those that are folded or left out too. A reader that does not know the two lines
+// passes over them.
+//
 // The ends "zero" and "goexit" are those of a complete walk: it has reached the
 // function that the entry code started, or the runtime's first frame of a
 // goroutine, which is the last frame. Neither has a value.
@@ -78,10 +89,10 @@ package tracer
 // trace's lines from begin up to and without done, each with its line feed and
 // without its carriage return. LINES is the number of those lines. A trace
 // without its done line was cut; one whose CRC or LINES differ is damaged. A
-// begin inside an unfinished trace ends that one: the panic path itself died,
-// and what follows is the next rung of its ladder.
+// begin inside an unfinished trace ends that one: the panic path itself has
+// faulted, and what follows is its next stage.
 //
-// # Ladder
+// # Nested panics
 //
 // When the panic path faults, a second trace follows with addresses only: no
 // mem, reg or stack lines. When that one faults too, a single line is left,
@@ -94,13 +105,13 @@ package tracer
 //
 // # Of a boot before
 //
-// A death leaves its trace in RAM, in the compact form, and the next boot of that RAM
+// A crash leaves its trace in RAM, in the compact form, and the next boot of that RAM
 // sends it. In front of it stands the line
 //
 //	zf1 previous N
 //
 // in every form, which is no part of the trace: that the one that begins next is of a
-// boot before this one, and the N'th, from 1, of the deaths that this RAM has seen. It
+// boot before this one, and the N'th, from 1, of the crashes that this RAM has seen. It
 // has the number and the build ID that it had there, and the traces of this boot neither
 // build on it nor repeat it.
 //
@@ -192,11 +203,15 @@ package tracer
 //	0x09 cause   U vector, U error code, V address
 //	0x04 mem     V address, U count, count times V word
 //	0x05 stop    byte end, V value (not for zero and goexit)
-//	0x06 reg     U set of registers (bit n: [RegisterNames] n), V value of each
+//	0x06 reg     U set of registers (bit n: register n of [Arch]), V value of each
 //	0x07 stack   byte flags, B name, fields (a row of the table; see below)
 //	0x08 goroutine U number (directly behind begin; left out when there is none)
 //	0x0a again   U n: the frame before, an 0x80 one, n times more, each with the same
 //	             address and the same distance
+//	0x04 mem     V n, U 0 (no words): n odd: the frame before, an ra, (n-1)/2 times more,
+//	             each with the same address, on the same stack, and as far above the one
+//	             before as that above its own; n even: n/2 frames are left out here. What
+//	             follows is coded as if this were not here
 //	0x0b table   U n: what follows are changes to the table of the trace SEQ-n
 //	0x0c used    U row, U used (all else in that row is as before)
 //	0x11 pc      V address, V sp, V fp, byte stack (its row; 0xff: none)
@@ -291,16 +306,6 @@ const (
 var StackNames = [...]string{
 	"boot", "pf", "exc", "irq", "df", "nmi", "mc", "debug", "panic", "nested", "kernel", "g", "g0", "gsignal", "g0.", "sig.",
 }
-
-// RegisterNames are the registers of a trace, in the order of the compact
-// form's numbers; text and JSON use the names.
-var RegisterNames = [NumRegisters]string{
-	"rip", "rsp", "rbp", "rflags", "rax", "rbx", "rcx", "rdx", "rsi", "rdi",
-	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cr2", "cr3",
-}
-
-// NumRegisters is the number of registers that a trace can carry.
-const NumRegisters = 20
 
 // VectorName returns the mnemonic of an exception vector (Intel SDM Vol. 3,
 // table 6-1), "IRQ" for the interrupts from 32 up, and "CALL", "SYSCALL" and

@@ -26,6 +26,8 @@ type Writer struct {
 	Put func(b byte)
 	// Form is the form of the traces to come.
 	Form Form
+	// Arch is the CPU whose registers they have; nil: Native.
+	Arch *Arch
 
 	// The text that the markup form's mmap line covers.
 	textLo, textSize uintptr
@@ -165,9 +167,9 @@ func (w *Writer) Mem(addr uintptr, words []uintptr) {
 // all digits would not fit on 80 columns.
 const WordsPerLine = 3
 
-// Frame writes frame number i of the trace; stack is the name of its stack, or
-// empty. Frame 0 ends a line of the compact form: what and where are out before
-// the walk begins.
+// Frame writes frame number i of the trace, and how often it repeats; stack is the name
+// of its stack, or empty. All frames count, those too that are folded or left out. Frame 0
+// ends a line of the compact form: what and where are out before the walk begins.
 func (w *Writer) Frame(i int, f *Frame, stack string) {
 	if w.Form == Compact {
 		w.packFrame(i, f)
@@ -207,6 +209,32 @@ func (w *Writer) Frame(i int, f *Frame, stack string) {
 	}
 	w.str(stack)
 	w.eol()
+	if f.Repeat > 0 {
+		w.str("zf1 repeat ")
+		w.dec(uint64(f.Repeat))
+		w.str(" fp ")
+		w.hex(uint64(f.Last()))
+		w.eol()
+	}
+}
+
+// LeftOut says that n frames are left out between the frame before and the next one.
+func (w *Writer) LeftOut(n uint64) {
+	if w.Form == Compact {
+		w.packLeftOut(n)
+		return
+	}
+	w.str("zf1 ... ")
+	var b [MaxDigits]byte
+	first := Digits(&b, n, 10)
+	for i := first; i < MaxDigits; i++ {
+		if i > first && (MaxDigits-i)%3 == 0 {
+			w.byte(',')
+		}
+		w.byte(b[i])
+	}
+	w.str(" frames left out")
+	w.eol()
 }
 
 // Stop says why the walk ended, and at which value.
@@ -228,8 +256,10 @@ func (w *Writer) Stop(e End, value uintptr) {
 }
 
 // Registers writes the values of the registers whose bit is set in have; both
-// are indexed as RegisterNames. Three to a line.
-func (w *Writer) Registers(values *[NumRegisters]uintptr, have uint32) {
+// are indexed as Arch.Registers. Three to a line.
+func (w *Writer) Registers(values *[NumRegisters]uintptr, have uint64) {
+	names := w.Arch.or().Registers
+	have &= 1<<uint(len(names)) - 1
 	if w.Form == Compact {
 		w.packRegisters(values, have)
 		return
@@ -243,7 +273,7 @@ func (w *Writer) Registers(values *[NumRegisters]uintptr, have uint32) {
 			w.str("zf1 reg")
 		}
 		w.byte(' ')
-		w.str(RegisterNames[i])
+		w.str(names[i])
 		w.byte('=')
 		w.hex(uint64(values[i]))
 		if col++; col == 3 {

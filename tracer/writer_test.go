@@ -302,7 +302,7 @@ func TestCompactSize(t *testing.T) {
 		regs[i] = words[sp+uintptr(i%16)*8]
 	}
 	regs[0], regs[1], regs[2] = frames[0].Addr, frames[0].SP, frames[0].FP
-	size := func(form Form, traces int, have uint32) (n int) {
+	size := func(form Form, traces int, have uint64) (n int) {
 		w := Writer{Put: func(byte) { n++ }, Form: form}
 		for seq := 1; seq <= traces; seq++ {
 			n = 0
@@ -328,11 +328,11 @@ func TestCompactSize(t *testing.T) {
 		}
 		return n
 	}
-	const few, all = 1<<0 | 1<<1 | 1<<2, 1<<NumRegisters - 1
+	const few, all = 1<<0 | 1<<1 | 1<<2, 1<<20 - 1
 	for _, tt := range []struct {
 		name   string
 		traces int
-		have   uint32
+		have   uint64
 		max    float64
 	}{
 		{"the first trace", 1, few, 0.125},

@@ -24,8 +24,8 @@ const (
 // Interrupted is what a trap, a system call or a switch of stacks has interrupted, or what
 // the way out of one goes back to.
 type Interrupted struct {
-	Vector, Error uintptr
-	PC, SP, BP    uintptr // PC is a return address if Vector is VectorCall
+	Trap, Error uintptr
+	PC, SP, FP  uintptr // PC is a return address if Trap is VectorCall
 }
 
 // EntryBounds bounds the code of which AtEntry knows: lo <= pc < hi.
@@ -49,6 +49,17 @@ const (
 	fpuEntryLast   = 27
 )
 
+// EntryRegisters returns what AtEntry has to know of the registers, beside SP and FP.
+func EntryRegisters(r []uintptr) (a, b uintptr) { return r[regAX], r[regCX] }
+
+// EntryRegistersAt is EntryRegisters for a trap record. load is as in AtEntry.
+func EntryRegistersAt(record uintptr, load func(uintptr) (uintptr, bool)) (a, b uintptr) {
+	f := record - unsafe.Offsetof(TrapFrame{}.FP)
+	a, _ = load(f + unsafe.Offsetof(TrapFrame{}.AX))
+	b, _ = load(f + unsafe.Offsetof(TrapFrame{}.CX))
+	return a, b
+}
+
 // AtEntry tells how a walk passes an exact pc, with these values of RSP, RBP, RAX and RCX
 // there. load reads the word at an address, and reports false where that cannot be.
 // Kernel context.
@@ -58,20 +69,9 @@ func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i 
 	stackLo, stackHi := onStackCode()
 	switch {
 	case pc-enter < resume-enter:
-		record := syscallTop - recordSize
-		if bp == record {
-			return i, EntryRecord
-		}
-		i = Interrupted{Vector: VectorSyscall, Error: ax, PC: cx, SP: sp, BP: bp}
-		if syscallTop-sp <= recordSize { // on the kernel's stack
-			i.SP = userSP
-		}
-		return i, EntryBare
+		return ThisCPU().atSyscall(sp, bp, ax, cx)
 	case pc-resume < end-resume:
-		if sp-resumed >= unsafe.Sizeof(TrapFrame{}) {
-			return i, NoEntry // on the kernel's stack still
-		}
-		return record(resumed+unsafe.Offsetof(TrapFrame{}.BP), load)
+		return ThisCPU().atResume(sp, load)
 	case pc-vectors < 256*vectorStub:
 		v, off := (pc-vectors)/vectorStub, (pc-vectors)%vectorStub
 		rip := sp
@@ -86,7 +86,7 @@ func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i 
 				rip += 8
 			}
 		}
-		i.Vector = v
+		i.Trap = v
 		if rip != sp {
 			i.Error, _ = load(rip - 8)
 		}
@@ -113,8 +113,8 @@ func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i 
 		return i, s
 	case pc == ret+16:
 		// The record is below the stack pointer's way; its vector is lost.
-		i.Vector = VectorPF
-		i.PC, i.SP, i.BP = 0, sp+8, bp
+		i.Trap = VectorPF
+		i.PC, i.SP, i.FP = 0, sp+8, bp
 		if v, ok := load(sp); ok {
 			i.PC = v
 			return i, EntryBare
@@ -141,8 +141,28 @@ func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i 
 	return i, NoEntry
 }
 
+// atSyscall is AtEntry for syscallEntry.
+func (c *CPU) atSyscall(sp, bp, ax, cx uintptr) (i Interrupted, s EntryState) {
+	if bp == c.syscallTop-recordSize {
+		return i, EntryRecord
+	}
+	i = Interrupted{Trap: VectorSyscall, Error: ax, PC: cx, SP: sp, FP: bp}
+	if c.syscallTop-sp <= recordSize { // on the kernel's stack
+		i.SP = c.userSP
+	}
+	return i, EntryBare
+}
+
+// atResume is AtEntry for resume.
+func (c *CPU) atResume(sp uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+	if sp-c.resumed >= unsafe.Sizeof(TrapFrame{}) {
+		return i, NoEntry // on the kernel's stack still
+	}
+	return record(c.resumed+unsafe.Offsetof(TrapFrame{}.FP), load)
+}
+
 // recordSize is the size of a trap record: a TrapFrame from BP up.
-const recordSize = unsafe.Sizeof(TrapFrame{}) - unsafe.Offsetof(TrapFrame{}.BP)
+const recordSize = unsafe.Sizeof(TrapFrame{}) - unsafe.Offsetof(TrapFrame{}.FP)
 
 // record is for the record at a, to which RBP does not lead.
 func record(a uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
@@ -157,7 +177,7 @@ func record(a uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s Ent
 // below it.
 func pushed(rip, bp uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	i.Error, _ = load(rip - 8)
-	i.Vector, _ = load(rip - 16)
+	i.Trap, _ = load(rip - 16)
 	return gate(i, rip, bp, load)
 }
 
@@ -168,7 +188,7 @@ func gate(i Interrupted, rip, bp uintptr, load func(uintptr) (uintptr, bool)) (I
 	if !ok || !ok2 {
 		return i, NoEntry
 	}
-	i.PC, i.SP, i.BP = pc, sp, bp
+	i.PC, i.SP, i.FP = pc, sp, bp
 	return i, EntryBare
 }
 

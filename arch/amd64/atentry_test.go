@@ -73,7 +73,7 @@ func TestAtEntry(t *testing.T) {
 			bp = 0x999 // resume's caller's; the thread's is in the record
 		}
 		i, s := AtEntry(tt.pc, tt.sp, bp, 0, 0, trapped().load)
-		want := Interrupted{Vector: tt.vector, PC: wasPC, SP: wasSP, BP: wasBP}
+		want := Interrupted{Trap: tt.vector, PC: wasPC, SP: wasSP, FP: wasBP}
 		if tt.sp < ripAt {
 			want.Error = 7
 		}
@@ -99,35 +99,32 @@ func TestAtEntry(t *testing.T) {
 	m[ripAt+24] = wasSP - 8
 	m[wasSP-8] = wasPC
 	for off, sp := range map[uintptr]uintptr{11: ripAt, 16: wasSP - 8} {
-		if i, s := AtEntry(ret+off, sp, wasBP, 0, 0, m.load); s != EntryBare || i.PC != wasPC || i.SP != wasSP || i.BP != wasBP {
+		if i, s := AtEntry(ret+off, sp, wasBP, 0, 0, m.load); s != EntryBare || i.PC != wasPC || i.SP != wasSP || i.FP != wasBP {
 			t.Errorf("trapReturn+%d: %+v, %d", off, i, s)
 		}
 	}
 }
 
 func TestAtSyscallEntry(t *testing.T) {
-	oldTop, oldSP, oldResumed := syscallTop, userSP, resumed
-	defer func() { syscallTop, userSP, resumed = oldTop, oldSP, oldResumed }()
 	const top, frame = 0x8000, 0x5000
-	syscallTop, userSP, resumed = top, wasSP, frame
-	enter, resume, _ := entryCode()
+	c := CPU{syscallTop: top, userSP: wasSP, resumed: frame}
 	want := Interrupted{VectorSyscall, 39, wasPC, wasSP, wasBP}
 	for _, sp := range []uintptr{wasSP, top, top - 8, top - 64, top - 72} {
-		if i, s := AtEntry(enter, sp, wasBP, 39, wasPC, words{}.load); s != EntryBare || i != want {
+		if i, s := c.atSyscall(sp, wasBP, 39, wasPC); s != EntryBare || i != want {
 			t.Errorf("syscallEntry with RSP %#x: %+v, %d; want %+v", sp, i, s, want)
 		}
 	}
-	if _, s := AtEntry(enter, top-0x100, top-72, 39, wasPC, words{}.load); s != EntryRecord {
+	if _, s := c.atSyscall(top-0x100, top-72, 39, wasPC); s != EntryRecord {
 		t.Errorf("syscallEntry with its record: %d", s)
 	}
 	// resume: on the kernel's stack, then on its way through the thread's frame.
-	bp := frame + unsafe.Offsetof(TrapFrame{}.BP)
+	bp := frame + unsafe.Offsetof(TrapFrame{}.FP)
 	m := words{bp: wasBP, bp + 16: VectorSyscall, bp + 24: 39, bp + 32: wasPC, bp + 56: wasSP}
-	if _, s := AtEntry(resume, top-0x100, top-0x80, 0, 0, m.load); s != NoEntry {
+	if _, s := c.atResume(top-0x100, m.load); s != NoEntry {
 		t.Errorf("resume on the kernel's stack: %d", s)
 	}
 	for sp := uintptr(frame); sp <= bp; sp += 8 {
-		if i, s := AtEntry(resume, sp, top-0x80, 0, 0, m.load); s != EntryBare || i != want {
+		if i, s := c.atResume(sp, m.load); s != EntryBare || i != want {
 			t.Errorf("resume at %#x: %+v, %d; want %+v", sp, i, s, want)
 		}
 	}

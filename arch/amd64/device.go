@@ -1,7 +1,7 @@
 package amd64
 
-// Registers of devices, in ports and in memory, of all widths; Load32, Store32, In8 and
-// Out8 are the other ones. None of these accesses is dropped, doubled or moved, so they
+// Registers of devices, in ports and in memory, of all widths; In8, Out8 and
+// Out32 are the other ones. None of these accesses is dropped, doubled or moved, so they
 // also serve for memory that a device reads and writes by itself. Early and kernel
 // context.
 
@@ -25,3 +25,9 @@ func Load16(addr uintptr) uint16
 
 // Store16 writes a register of two bytes.
 func Store16(addr uintptr, v uint16)
+
+// Load32 reads a register of four bytes.
+func Load32(addr uintptr) uint32
+
+// Store32 writes a register of four bytes.
+func Store32(addr uintptr, v uint32)

@@ -1,5 +1,5 @@
-// Package amd64 is the CPU: its instructions, descriptor tables, trap entry,
-// page-table format and local interrupt controller, and the switch of stacks.
+// Package amd64 is the CPU: its instructions, descriptor tables, trap entry
+// and page-table format, and the switch of stacks.
 // It imports nothing of Zeroframe and knows no policy; what a trap means is for
 // the kernel to say.
 //
@@ -16,15 +16,18 @@
 //	syscall_amd64.s  into the kernel by SYSCALL, and out of it to a thread
 //	user_amd64.s     memory that a program has named, which may fault
 //	fpu.go           the FPU's state
+//	percpu.go        one CPU's own data, and the GS base that leads to it
 //	fakeg_amd64.s    what compiled Go needs in order to run without a runtime
 //	stack_amd64.s    running a function on another stack
-//	lastword_amd64.s what is said when nothing else works
 //	instr_amd64.s    single instructions
 //	paging.go        page-table entries
-//	apic.go          the local APIC
-//	ioapic.go        the I/O APIC, and the 8259 where there is none
-//	timer.go         the timers: the local APIC's, the time stamp counter, the PIT
-//	rtc.go           the clock that tells the date
+//	counter.go       how fast the time stamp counter counts, if CPUID says so
+//	frame.go         what is asked of a trap frame without naming a register
+//	signal.go        what Linux puts on a thread's stack for a signal, as far as it is the CPU's
+//	cpu.go           what the CPU says it is and has
+//	device.go        registers of devices, in ports and in memory
+//	cache.go         caches written back to RAM
+//	image.go         the image's addresses
 //
 // References are to the Intel 64 and IA-32 Architectures Software Developer's
 // Manual ("SDM") and the AMD64 Architecture Programmer's Manual ("APM").

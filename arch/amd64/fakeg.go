@@ -3,7 +3,7 @@ package amd64
 // What compiled Go needs in order to run where there is no runtime. Go code
 // keeps its g in R14 and, after a call to assembly, reloads it from FS:-8; each
 // function with a frame compares SP with the g's stackguard0. So every entry
-// into the kernel's Go code sets R14 and FS to one static, fake g.
+// into the kernel's Go code sets R14 and FS to a fake g, one a CPU.
 //
 // The fake g's m is no canonical address: code that strays into the runtime
 // faults at its first access to the m, right there, and the trace shows who
@@ -28,16 +28,6 @@ const PoisonM uintptr = 0xbad0_bad0_bad0_0000
 // 800 for nosplit chains plus 128 for small frames).
 const StackGuard = 928
 
-// fakeg is large enough for any access by compiled code to its g.
-var fakeg = [64]uintptr{gM: PoisonM}
-
-// tls holds the fake g in the slot at FS:-8.
-var tls [2]uintptr
-
-// SetGo makes the CPU ready for compiled Go on the stack with the lowest
-// address lo: R14, FS, X15, the stack guard. It is the first call of the boot.
-func SetGo(lo uintptr)
-
 // OnFakeG reports whether the running Go code has the fake g: whether it is early or
 // kernel context.
 func OnFakeG() bool
@@ -45,16 +35,16 @@ func OnFakeG() bool
 // SetStackGuard sets the stack of the running Go code: lo is its lowest
 // address. It returns the previous guard for RestoreStackGuard.
 func SetStackGuard(lo uintptr) (old uintptr) {
-	old = fakeg[gStackGuard0]
-	fakeg[gStackLo] = lo
-	fakeg[gStackGuard0] = lo + StackGuard
-	fakeg[gStackGuard1] = lo + StackGuard
+	g := &ThisCPU().g
+	old = g[gStackGuard0]
+	g[gStackLo], g[gStackGuard0], g[gStackGuard1] = lo, lo+StackGuard, lo+StackGuard
 	return old
 }
 
 // RestoreStackGuard undoes SetStackGuard.
 func RestoreStackGuard(old uintptr) {
-	fakeg[gStackGuard0], fakeg[gStackGuard1] = old, old
+	g := &ThisCPU().g
+	g[gStackGuard0], g[gStackGuard1] = old, old
 }
 
 // ClearStackGuard lets the running Go code use its stack down to the guard

@@ -28,8 +28,8 @@ const (
 )
 
 var (
-	xsaveMask uint32 // components that XSAVE saves; 0: FXSAVE is used
-	xsaveSize uint32 = fxsaveSize
+	xsaveMask uint32              // components that XSAVE saves; 0: FXSAVE is used; set once at boot
+	xsaveSize uint32 = fxsaveSize // set once at boot
 )
 
 // InitFPU turns on all of the FPU that the CPU has and a save area holds. Early
@@ -59,7 +59,7 @@ func InitFPU() {
 }
 
 // rightCR4 is what CR4 has to be: without it, or with CR0.TS or CR0.EM, the entry code's
-// own use of the FPU would fault, again and again. fpuEntry puts them right.
+// own use of the FPU would fault, again and again. fpuEntry puts them right. Set once at boot.
 var rightCR4 uint64
 
 // setCR4 sets bits of CR4, for good.
@@ -68,17 +68,20 @@ func setCR4(bits uint64) {
 	WriteCR4(rightCR4)
 }
 
-// repairs counts the faults after which Repaired let the code go on.
-var repairs uint32
-
-// Repaired reports whether the fault f (#NM, #UD) is over: the code may go on, as a control
-// register was what was wrong with it, and is no more. Kernel context.
+// Repaired reports whether the fault f (#NM, #UD, #PF, #GP) is over: the code may go on, as a
+// control register or GS was what was wrong with it, and is no more: the entry of the trap
+// has put it right. Kernel context.
 func (f *TrapFrame) Repaired() bool {
 	const enough = 16 // it may be something else
-	if repairs == enough || f.Vector == VectorUD && !inEntry(f.RIP) || !f.InKernel() {
+	c := ThisCPU()
+	if enter, resume, _ := entryCode(); f.PC-enter < resume-enter && c.call == callReady {
+		f.PC = enter // what is not ready looked at was not the record
+		return true
+	}
+	if f.Trap == VectorPF || f.Trap == VectorGP || c.repairs == enough || f.Trap == VectorUD && !inEntry(f.PC) || !f.InKernel() {
 		return false
 	}
-	repairs++
+	c.repairs++
 	return true
 }
 

@@ -21,11 +21,6 @@ func ReadMSR(msr uint32) uint64
 // WriteMSR writes a model-specific register; a bad one is #GP.
 func WriteMSR(msr uint32, v uint64)
 
-// LastWord says on COM1 that the panic path itself has failed, and writes the value to the
-// port if that reads as 0; port 0 stands for none. It calls nothing, and needs no memory but
-// its own code and text. Any context.
-func LastWord(port uint16, value uint32)
-
 // ReadCR0 returns CR0.
 func ReadCR0() uint64
 
@@ -84,6 +79,7 @@ const (
 	MSREFER       = 0xc0000080
 	EFERNoExecute = 1 << 11
 	MSRFSBase     = 0xc0000100
+	MSRGSBase     = 0xc0000101
 )
 
 // ReadRandom returns a number of the CPU's random generator, RDRAND; ok is false if

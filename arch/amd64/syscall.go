@@ -35,25 +35,20 @@ const (
 	cpuidStructured = 7
 )
 
-// What the entry code needs, all of it numbers.
+// What the entry code needs beside the CPU's record. Set once at boot.
 var (
-	syscallTop     uintptr // just above the kernel stack
-	syscallGuard   uintptr // stack guard of Go code on it
 	syscallHandler uintptr // address of the kernel's handler
-	userSP         uintptr // RSP of the thread that has entered, for a moment
-	userFS         uintptr // FS base of the running thread
-	resumed        uintptr // the latest TrapFrame that a thread was resumed from
-	inSyscall      uint32  // a system call is being handled: SYSCALL may not nest
 	hasFSGSBASE    uint32  // WRFSBASE can be used, which is faster than WRMSR
 )
 
 // SetSyscallHandler sets the function that every system call calls, with the saved
-// registers, on the stack lo <= address < top (a multiple of 16), and turns SYSCALL
+// registers and the CPU's record, on the stack lo <= address < top (a multiple of 16), and turns SYSCALL
 // on. The call's result goes into f.AX; f.CX and f.R11 are lost to the thread, as
 // the instruction has it. The function must be a top-level one. Early context.
-func SetSyscallHandler(f func(*TrapFrame), lo, top uintptr) {
+func SetSyscallHandler(f func(*TrapFrame, *CPU), lo, top uintptr) {
 	syscallHandler = **(**uintptr)(unsafe.Pointer(&f))
-	syscallTop, syscallGuard = top, lo+StackGuard
+	c := ThisCPU()
+	c.syscallTop, c.syscallGuard = top, lo+StackGuard
 	entry, _, _ := entryCode()
 	const trap, direction, nested, alignment = 1 << 8, 1 << 10, 1 << 14, 1 << 18
 	WriteMSR(msrSTAR, selCode<<32|selCode<<48)
@@ -68,16 +63,9 @@ func SetSyscallHandler(f func(*TrapFrame), lo, top uintptr) {
 	}
 }
 
-// KernelFS is the FS base while kernel-context code runs: by it, a trap tells what
-// it has interrupted.
-func KernelFS() uintptr { return uintptr(unsafe.Pointer(&tls)) + 8 }
-
 // InKernel reports whether the interrupted code is the kernel's, not a thread's.
 func (f *TrapFrame) InKernel() bool {
-	if f.FSBase == KernelFS() {
-		return true
-	}
-	return inEntry(f.RIP)
+	return f.TLS == ThisCPU().KernelFS() || inEntry(f.PC)
 }
 
 // entryCode bounds syscallEntry, which begins at enter, and resume behind it.
@@ -86,27 +74,27 @@ func entryCode() (enter, resume, hi uintptr)
 // LastCall returns the frame of the latest system call; the call may be over. Kernel
 // context, once SetSyscallHandler has been called.
 func LastCall() *TrapFrame {
-	return (*TrapFrame)(Pointer(syscallTop - unsafe.Sizeof(TrapFrame{})))
+	return (*TrapFrame)(Pointer(ThisCPU().syscallTop - unsafe.Sizeof(TrapFrame{})))
 }
 
 // UserFS returns the FS base of the running thread, to which its system call or
 // trap returns.
-func UserFS() uintptr { return userFS }
+func UserFS() uintptr { return ThisCPU().userFS }
 
-// SetUserFS sets it, for the thread whose system call is being handled: in the
+// SetUserTLS sets it, for the thread whose system call is being handled: in the
 // frame too, from where it is restored.
-func (f *TrapFrame) SetUserFS(base uintptr) {
-	f.FSBase = base
-	userFS = base
+func (f *TrapFrame) SetUserTLS(base uintptr) {
+	f.TLS = base
+	ThisCPU().userFS = base
 }
 
-// Resume leaves the kernel: it loads the registers from f and goes on at f.RIP.
+// Resume leaves the kernel: it loads the registers from f and goes on at f.PC.
 // With fpu not 0, it loads the FPU from the save area at that address, too;
 // otherwise only its control words (see SaveControl). It does not return. Kernel
 // context, with interrupts off.
 func Resume(f *TrapFrame, fpu uintptr, control uint64) {
-	userFS = f.FSBase
-	resumed = uintptr(unsafe.Pointer(f))
+	c := ThisCPU()
+	c.userFS, c.resumed = f.TLS, uintptr(unsafe.Pointer(f))
 	resume(f, fpu, control)
 }
 

@@ -32,20 +32,20 @@ done:
 //	0         (CR2)
 //	FS base
 //	0         <- the TrapFrame that the handler gets (guard)
-//	16 bytes for the handler's argument
+//	16 bytes for the handler's arguments
 //
 // The FPU's registers are not saved: the ABI gives them to the callee, and Go's
 // system call functions are calls. The kernel leaves X15 zero, as Go wants it.
 
 // func syscallEntry()
 TEXT ·syscallEntry(SB), NOSPLIT|NOFRAME, $0
-	CMPL	·inSyscall(SB), $0
+	CMPL	CPU_call(GS), $const_callReady
 	JNE	nested
-	MOVL	$1, ·inSyscall(SB)
-	MOVQ	SP, ·userSP(SB)
-	MOVQ	·syscallTop(SB), SP
+	MOVL	$0, CPU_call(GS)
+	MOVQ	SP, CPU_userSP(GS)
+	MOVQ	CPU_syscallTop(GS), SP
 	PUSHQ	$const_selData
-	PUSHQ	·userSP(SB)
+	PUSHQ	CPU_userSP(GS)
 	PUSHQ	R11
 	PUSHQ	$const_selCode
 	PUSHQ	CX
@@ -69,21 +69,21 @@ TEXT ·syscallEntry(SB), NOSPLIT|NOFRAME, $0
 	PUSHQ	R14
 	PUSHQ	R15
 	PUSHQ	$0
-	PUSHQ	·userFS(SB)
+	PUSHQ	CPU_userFS(GS)
 	PUSHQ	$0
-	MOVQ	SP, BX
+	MOVQ	SP, DI
 	SUBQ	$16, SP
 
-	LEAQ	·fakeg(SB), R14
-	LEAQ	·tls(SB), AX
-	MOVQ	R14, (AX)
-	ADDQ	$8, AX
+	MOVQ	CPU_self(GS), BX
+	LEAQ	CPU_g(BX), R14
+	LEAQ	(CPU_tls+8)(BX), AX
+	MOVQ	R14, -8(AX)
 	SETFS(slowin, fsin)
-	MOVQ	·syscallGuard(SB), AX
+	MOVQ	CPU_syscallGuard(BX), AX
 	MOVQ	AX, (const_gStackGuard0*8)(R14)
 	MOVQ	AX, (const_gStackGuard1*8)(R14)
 	XORPS	X15, X15
-	MOVQ	BX, AX
+	MOVQ	DI, AX
 	MOVQ	·syscallHandler(SB), CX
 	CALL	CX
 
@@ -105,12 +105,12 @@ TEXT ·syscallEntry(SB), NOSPLIT|NOFRAME, $0
 	POPQ	CX
 	POPQ	BX
 	POPQ	AX
-	MOVL	$0, ·inSyscall(SB)
+	MOVL	$const_callReady, CPU_call(GS)
 	JMP	·trapLeave(SB)
 
 nested:
 	// Kernel code has strayed into a function that makes a system call. There is
-	// no handler for that: it is a fault of the kernel.
+	// no handler for that: it is a fault of the kernel. Or GS is wrong (see Repaired).
 	UNDEF
 
 // func resume(f *TrapFrame, fpu uintptr, control uint64)
@@ -158,7 +158,7 @@ regs:
 	POPQ	CX
 	POPQ	BX
 	POPQ	AX
-	MOVL	$0, ·inSyscall(SB)
+	MOVL	$const_callReady, CPU_call(GS)
 	JMP	·trapLeave(SB)
 
 // func entryCode() (enter, resume, hi uintptr)

@@ -22,6 +22,8 @@ type tables struct {
 	// gdt: null, 64-bit code, data, and the two halves of the TSS descriptor (SDM
 	// Vol. 3A, 3.4.5 and 7.2.3).
 	gdt [5]uint64
+	// cpu is the address of the CPU's record: by the GDT, a trap's entry finds it.
+	cpu uintptr
 	// tss in 32-bit units: its 64-bit fields are not 8-byte aligned (SDM Vol. 3A,
 	// figure 7-11).
 	tss [26]uint32
@@ -34,40 +36,33 @@ const (
 	gdtData = 0x00cf93000000ffff // present, ring 0, data, writable, accessed
 )
 
-// tableRoom has room to align the tables.
-var tableRoom [3 * PageSize]byte
-
 // The tables fill no more than two pages.
 const _ = 2*PageSize - unsafe.Sizeof(tables{})
 
-func theTables() *tables {
-	lo, _ := TablePages()
-	return (*tables)(Pointer(lo))
+func (c *CPU) tables() *tables {
+	return (*tables)(Pointer((uintptr(unsafe.Pointer(&c.tableRoom)) + PageSize - 1) &^ (PageSize - 1)))
 }
 
 // TablePages bounds the pages of the tables.
 func TablePages() (lo, hi uintptr) {
-	lo = (uintptr(unsafe.Pointer(&tableRoom)) + PageSize - 1) &^ (PageSize - 1)
+	lo = uintptr(unsafe.Pointer(ThisCPU().tables()))
 	return lo, lo + 2*PageSize
 }
 
-// tablesLocked is set when the pages are read-only.
-var tablesLocked bool
-
 // LockTables says that the pages of the tables are read-only from now on. Early context.
-func LockTables() { tablesLocked = true }
+func LockTables() { ThisCPU().tablesLocked = true }
 
 // openTables lets the tables be written to until closeTables, which takes what it returns.
-func openTables() (cr0 uint64) {
-	if tablesLocked {
+func (c *CPU) openTables() (cr0 uint64) {
+	if c.tablesLocked {
 		cr0 = ReadCR0()
 		WriteCR0(cr0 &^ CR0WriteProtect)
 	}
 	return cr0
 }
 
-func closeTables(cr0 uint64) {
-	if tablesLocked {
+func (c *CPU) closeTables(cr0 uint64) {
+	if c.tablesLocked {
 		WriteCR0(cr0)
 	}
 }
@@ -86,7 +81,9 @@ func ltr(sel uintptr)
 // LoadTables fills and loads GDT, TSS and IDT. From here on every trap reaches
 // the handler. The interrupt stacks must have been set with SetIST. Early context.
 func LoadTables() {
-	all := theTables()
+	c := ThisCPU()
+	all := c.tables()
+	all.cpu = uintptr(unsafe.Pointer(c))
 	t := uint64(uintptr(unsafe.Pointer(&all.tss)))
 	size := uint64(unsafe.Sizeof(all.tss))
 	all.tss[25] = uint32(size) << 16 // I/O map beyond the limit: none
@@ -119,26 +116,27 @@ func (t *tables) setGate(v int, entry uintptr, ist int) {
 // ClearGate makes a vector's gate not present, so that delivering it faults.
 // For the crash lab: a contributory exception without a gate is a double fault.
 func ClearGate(v uint8) {
-	cr0 := openTables()
-	theTables().idt[2*int(v)] = 0
-	closeTables(cr0)
+	c := ThisCPU()
+	cr0 := c.openTables()
+	c.tables().idt[2*int(v)] = 0
+	c.closeTables(cr0)
 }
 
 // SetIST sets the stack of an IST slot: lo is its lowest address, top the
 // address just above it, a multiple of 16.
-func SetIST(slot int, lo, top uintptr) {
+func (c *CPU) SetIST(slot int, lo, top uintptr) {
 	i := tssIST + 2*(slot-1)
-	t := theTables()
-	cr0 := openTables()
+	t := c.tables()
+	cr0 := c.openTables()
 	t.tss[i] = uint32(top)
 	t.tss[i+1] = uint32(uint64(top) >> 32)
-	closeTables(cr0)
-	istGuard[slot] = lo + StackGuard
+	c.closeTables(cr0)
+	c.istGuard[slot] = lo + StackGuard
 }
 
 // IST returns what SetIST set.
-func IST(slot int) (lo, top uintptr) {
+func (c *CPU) IST(slot int) (lo, top uintptr) {
 	i := tssIST + 2*(slot-1)
-	t := theTables()
-	return istGuard[slot] - StackGuard, uintptr(uint64(t.tss[i]) | uint64(t.tss[i+1])<<32)
+	t := c.tables()
+	return c.istGuard[slot] - StackGuard, uintptr(uint64(t.tss[i]) | uint64(t.tss[i+1])<<32)
 }

@@ -3,36 +3,36 @@ package amd64
 import "unsafe"
 
 // TrapFrame is what trap_amd64.s leaves on the stack of a trap, lowest address
-// first. From BP up it is the trap record by which the tracer crosses from the
+// first. From FP up it is the trap record by which the tracer crosses from the
 // handler to the interrupted code.
 type TrapFrame struct {
-	Guard  uintptr // fake g's stack guard in the interrupted code
-	FSBase uintptr // interrupted FS base
-	CR2    uintptr // as it was at entry
+	Guard uintptr // fake g's stack guard in the interrupted code
+	TLS   uintptr // interrupted FS base
+	Addr  uintptr // CR2 as it was at entry: of a page fault, what was accessed
 
 	R15, R14, R13, R12, R11, R10, R9, R8 uintptr
 	DI, SI, DX, CX, BX, AX               uintptr
 
-	BP     uintptr // interrupted frame pointer
+	FP     uintptr // interrupted frame pointer
 	Mark   uintptr // TrapMark, where a return address would be
-	Vector uintptr
+	Trap   uintptr // vector
 	Error  uintptr // error code, 0 for vectors without one
-	RIP    uintptr
+	PC     uintptr
 	CS     uintptr
 	RFLAGS uintptr
-	RSP    uintptr
+	SP     uintptr
 	SS     uintptr
 }
 
-// Resume makes the interrupted code go on at rip, with all registers but RFLAGS as
+// Resume makes the interrupted code go on at pc, with all registers but RFLAGS as
 // they were. It is for faults that are fixed up. Where interrupts are off, as they
 // are while a trace is written, the entry code then returns without IRETQ: that
 // instruction would end the blocking of NMIs (SDM Vol. 3A, 6.7.1), and if the
 // fixed-up code runs on behalf of an NMI, the next NMI would overwrite the frame to
 // which that one has yet to return.
-func (f *TrapFrame) Resume(rip uintptr) {
+func (f *TrapFrame) Resume(pc uintptr) {
 	const interruptFlag = 1 << 9
-	f.RIP = rip
+	f.PC = pc
 	if f.RFLAGS&interruptFlag == 0 {
 		f.CS = 0 // IRETQ would load it, and nothing else
 	}
@@ -43,6 +43,7 @@ func (f *TrapFrame) Resume(rip uintptr) {
 const TrapMark uintptr = 0xf1_7061_7274_3166_7a
 
 // trapMark is TrapMark in memory, from where it can be pushed without a register.
+// Set once at boot.
 var trapMark = TrapMark
 
 // Exception vectors (SDM Vol. 3A, table 6-1).
@@ -95,16 +96,14 @@ func ISTOf(vector int) int {
 	return ISTException
 }
 
-// vectorIST is ISTOf for the entry code, filled by LoadTables.
+// vectorIST is ISTOf for the entry code, filled by LoadTables. Set once at boot.
 var vectorIST [256]uint8
 
-// istGuard holds, for each IST slot, the stack guard of Go code on that stack.
-var istGuard [NumIST]uintptr
-
-// trapHandler is the address of the kernel's handler.
+// trapHandler is the address of the kernel's handler. Set once at boot.
 var trapHandler uintptr
 
-// nmiOff is not 0 while NMIs are dropped at the gate; nmiDropped counts those.
+// nmiOff is not 0 while NMIs are dropped at the gate; nmiDropped counts those. They are all
+// CPUs': at the gate GS may be wrong. Panic path only.
 var nmiOff, nmiDropped uint32
 
 // SetTrapHandler sets the function that every trap calls. It runs on the trap's

@@ -59,20 +59,34 @@ readslow:
 	ORQ	DX, AX
 read:
 	PUSHQ	AX
-	LEAQ	·tls(SB), AX
-	MOVQ	·fakeg+(const_gStackGuard0*8)(SB), DI
+
+	// The CPU's record, from behind the GDT. GS may be the program's (see percpu.go), and
+	// is set.
+	SUBQ	$16, SP
+	BYTE	$0x0f; BYTE $0x01; BYTE $0x44; BYTE $0x24; BYTE $0x06	// SGDT 6(SP): limit, base
+	MOVQ	8(SP), SI
+	ADDQ	$16, SP
+	MOVQ	(tables_cpu-tables_gdt)(SI), SI
+	MOVQ	SI, CPU_self(SI)
+	MOVQ	(CPU_g+const_gStackGuard0*8)(SI), DI
 	PUSHQ	DI
-	LEAQ	·fakeg(SB), R14
-	MOVQ	R14, (AX)
-	ADDQ	$8, AX
+	LEAQ	CPU_g(SI), R14
+	MOVQ	R14, CPU_tls(SI)
+	LEAQ	(CPU_tls+8)(SI), AX
 	CMPL	·hasFSGSBASE(SB), $0
 	JEQ	enterslow
 	BYTE	$0xf3; BYTE $0x48; BYTE $0x0f; BYTE $0xae; BYTE $0xd0	// WRFSBASE AX
+	BYTE	$0xf3; BYTE $0x48; BYTE $0x0f; BYTE $0xae; BYTE $0xde	// WRGSBASE SI
 	JMP	enter
 enterslow:
 	MOVQ	AX, DX
 	SHRQ	$32, DX
 	MOVL	$const_MSRFSBase, CX
+	WRMSR
+	MOVQ	SI, AX
+	MOVQ	SI, DX
+	SHRQ	$32, DX
+	MOVL	$const_MSRGSBase, CX
 	WRMSR
 enter:
 
@@ -80,8 +94,7 @@ enter:
 	MOVQ	16(BP), BX		// vector
 	LEAQ	·vectorIST(SB), DX
 	MOVBLZX	(DX)(BX*1), BX
-	LEAQ	·istGuard(SB), DX
-	MOVQ	(DX)(BX*8), AX
+	MOVQ	CPU_istGuard(SI)(BX*8), AX
 	MOVQ	AX, (const_gStackGuard0*8)(R14)
 	MOVQ	AX, (const_gStackGuard1*8)(R14)
 
@@ -107,8 +120,8 @@ undo:
 	// Undo, from the bottom. BP is what it was at the call.
 	LEAQ	-(17*8)(BP), SP
 	POPQ	DI			// guard
-	MOVQ	DI, ·fakeg+(const_gStackGuard0*8)(SB)
-	MOVQ	DI, ·fakeg+(const_gStackGuard1*8)(SB)
+	MOVQ	DI, (CPU_g+const_gStackGuard0*8)(GS)
+	MOVQ	DI, (CPU_g+const_gStackGuard1*8)(GS)
 	POPQ	AX			// FS base
 	CMPL	·hasFSGSBASE(SB), $0
 	JEQ	leaveslow
@@ -171,7 +184,7 @@ TEXT ·trapReturn(SB), NOSPLIT|NOFRAME, $0
 // func nmiEntry()
 //
 // An NMI cannot be held off by CLI. While a trace is written it is counted and
-// dropped here; the ladder has given it a stack of its own for that, since the
+// dropped here; the panic stages have given it a stack of its own for that, since the
 // one of the NMI may hold what the trace is about.
 //
 //	+0	83 3D rel32 00		CMPL

@@ -64,16 +64,16 @@ func TestVectorStubs(t *testing.T) {
 // TestTrapFrame: the upper part of a TrapFrame is the tracer's trap record.
 func TestTrapFrame(t *testing.T) {
 	var f TrapFrame
-	base := unsafe.Offsetof(f.BP)
+	base := unsafe.Offsetof(f.FP)
 	for _, tt := range []struct {
 		name      string
 		got, want uintptr
 	}{
 		{"Mark", unsafe.Offsetof(f.Mark) - base, 8},
-		{"Vector", unsafe.Offsetof(f.Vector) - base, 16},
+		{"Vector", unsafe.Offsetof(f.Trap) - base, 16},
 		{"Error", unsafe.Offsetof(f.Error) - base, 24},
-		{"RIP", unsafe.Offsetof(f.RIP) - base, 32},
-		{"RSP", unsafe.Offsetof(f.RSP) - base, 56},
+		{"RIP", unsafe.Offsetof(f.PC) - base, 32},
+		{"RSP", unsafe.Offsetof(f.SP) - base, 56},
 		{"end", unsafe.Sizeof(f) - base, 72},
 		{"BP above the start, as trapEntry's LEAQ has it", base, 17 * 8},
 	} {
@@ -95,10 +95,11 @@ func TestISTOf(t *testing.T) {
 }
 
 func TestSetIST(t *testing.T) {
+	var c CPU
 	for slot := 1; slot < NumIST; slot++ {
 		lo, top := uintptr(slot)<<32, uintptr(slot)<<32+0x4000
-		SetIST(slot, lo, top)
-		if gotLo, gotTop := IST(slot); gotLo != lo || gotTop != top {
+		c.SetIST(slot, lo, top)
+		if gotLo, gotTop := c.IST(slot); gotLo != lo || gotTop != top {
 			t.Errorf("IST(%d) = %#x, %#x; want %#x, %#x", slot, gotLo, gotTop, lo, top)
 		}
 	}

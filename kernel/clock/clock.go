@@ -1,28 +1,23 @@
 package clock
 
-import "github.com/zeroframe/zeroframe/arch/amd64"
+import "github.com/zeroframe/zeroframe/arch"
 
 var (
-	tscHz    uint64 // ticks of the time stamp counter in a second
-	apicHz   uint64 // ticks of the local APIC's timer in a second, 0 if it is dead
-	usedRef  reference
-	zero     uint64 // time stamp at which Now was 0
-	toNanos  scale  // ticks of the time stamp counter to nanoseconds
-	toTicks  scale  // and back
-	wallZero int64  // Wall when Now was 0
-	haveRTC  bool
+	tscHz    uint64 // ticks of the time stamp counter in a second; set once at boot
+	zero     uint64 // time stamp at which Now was 0; under the kernel lock
+	toNanos  scale  // ticks of the time stamp counter to nanoseconds; set once at boot
+	wallZero int64  // Wall when Now was 0; under the kernel lock
+	haveRTC  bool   // set once at boot
 )
 
 // Init finds out how fast the counters count, reads the real-time clock and
-// chooses a timer. apic is the address of the local APIC's registers, mapped and
-// enabled, 0 if there is none. It takes 11 ms, or less where the machine allows
-// exact readings. Early context, interrupts off, after amd64.MaskPIC.
-func Init(apic uintptr) {
-	tscHz, apicHz, usedRef = calibrate(apic)
-	toNanos, toTicks = ratio(second, tscHz), ratio(tscHz, second)
-	zero = amd64.ReadTSC()
+// chooses a timer. It takes as long as [arch.MeasureCounter], and is called where that may be.
+func Init() {
+	tscHz = arch.MeasureCounter()
+	toNanos = ratio(second, tscHz)
+	zero = arch.ReadCounter()
 	readWall()
-	chooseTimer(apic)
+	chooseTimer()
 }
 
 // Now returns the time since Init in nanoseconds. It never goes back. Any context
@@ -30,7 +25,7 @@ func Init(apic uintptr) {
 func Now() uint64 {
 	tsc := held
 	if tsc == 0 {
-		tsc = amd64.ReadTSC()
+		tsc = arch.ReadCounter()
 	}
 	return toNanos.of(tsc - zero)
 }
@@ -45,6 +40,7 @@ func Wall() int64 { return wallZero + int64(Now()) }
 func SetWall(ns int64) { wallZero = ns - int64(Now()) }
 
 // held is the time stamp at which Hold stopped the clock, 0 while it goes.
+// Under the kernel lock.
 var held uint64
 
 // Hold stops the clock until Release: Now stands still and then goes on where it was, so
@@ -55,13 +51,13 @@ func Hold() bool {
 	if held != 0 {
 		return false
 	}
-	held = amd64.ReadTSC()
+	held = arch.ReadCounter()
 	return true
 }
 
 // Release ends Hold.
 func Release() {
-	ticks := amd64.ReadTSC() - held
+	ticks := arch.ReadCounter() - held
 	held = 0
 	zero += ticks
 	wallZero += int64(toNanos.of(ticks))
@@ -75,16 +71,16 @@ func TSCHz() uint64 { return tscHz }
 
 // readWall sets the time of day from the real-time clock.
 func readWall() {
-	if !amd64.HasRTC() {
+	if !arch.HasRTC() {
 		return
 	}
 	// Two equal readings outside of an update, which may take 2.3 ms; a clock that
 	// never stops updating is none.
 	const patience = 10_000_000
-	var last amd64.RTC
+	var last arch.RTC
 	have := false
 	for start := Now(); Now()-start < patience; {
-		var r amd64.RTC
+		var r arch.RTC
 		if r.Updating() {
 			have = false
 			continue

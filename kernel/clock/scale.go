@@ -1,6 +1,6 @@
 package clock
 
-import "github.com/zeroframe/zeroframe/arch/amd64"
+import "github.com/zeroframe/zeroframe/arch"
 
 // second is one second in the unit of all times here.
 const second = 1_000_000_000
@@ -19,33 +19,13 @@ func ratio(num, den uint64) scale {
 	for num>>(64-shift) >= den {
 		shift--
 	}
-	mult, _ := amd64.Div64(num>>(64-shift), num<<shift, den)
+	mult, _ := arch.Div64(num>>(64-shift), num<<shift, den)
 	return scale{mult, shift}
 }
 
 // of returns v times the fraction, rounded down. The result must fit in 64 bits.
 func (s scale) of(v uint64) uint64 {
-	hi, lo := amd64.Mul64(v, s.mult)
+	hi, lo := arch.Mul64(v, s.mult)
 	// shift is 1 to 64: masked, so that the compiler need not look for more.
 	return hi<<((64-s.shift)&63) | lo>>1>>((s.shift-1)&63)
 }
-
-// mulDiv returns a*b/den, rounded down, or 0 if that is no number of 64 bits.
-func mulDiv(a, b, den uint64) uint64 {
-	hi, lo := amd64.Mul64(a, b)
-	if hi >= den {
-		return 0
-	}
-	q, _ := amd64.Div64(hi, lo, den)
-	return q
-}
-
-func distance(a, b uint64) uint64 {
-	if a > b {
-		return a - b
-	}
-	return b - a
-}
-
-// near reports whether b is a within 2 %.
-func near(a, b uint64) bool { return distance(a, b) <= a/50 }

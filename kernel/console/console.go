@@ -1,4 +1,4 @@
-// Package console is the serial port COM1, or the screen, and the few verbs by which
+// Package console is the first serial port, or the screen, and the few verbs by which
 // kernel-context code writes text to it. It is polled and takes no lock, so it
 // works in every context, the panic path included; it allocates nothing and
 // imports the tracer for its digits only.
@@ -7,50 +7,56 @@ package console
 import (
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/kernel/screen"
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
+// Under the kernel lock; the panic path takes none.
 var (
-	com1     = UART{Base: 0x3f8}
-	midway   bool   // the last byte was no line feed, sent or not
-	speech   uint32 // if it is mute, nothing goes to COM1, although it is there
-	onScreen bool
-	inRaw    bool // Raw has begun a line, and FreshLine has not ended it
+	com1     = arch.UART{Base: arch.UARTConsole}
+	midway   bool    // the last byte was no line feed, sent or not
+	speech   uint32  // if it is mute, nothing goes to COM1, although it is there
+	onScreen uintptr // address of the function that shows a byte on the screen; 0: none does
+	inRaw    bool    // Raw has begun a line, and FreshLine has not ended it
 )
 
-// Init finds and sets up COM1 ([UART.Init]). Without a UART all output is dropped. Early
+// Init finds and sets up COM1 ([arch.UART.Init]). Without a UART all output is dropped. Early
 // context.
 func Init() { com1.Init() }
 
 // Present reports whether a UART answers.
 func Present() bool { return com1.Present() }
 
-// Use says where the text goes from now on: to COM1, to the screen (package screen), to
-// both. COM1 is read in any case. Early context.
-func Use(serial, onto bool) {
-	speech, onScreen = 0, onto
+// Use says where the text goes from now on: to COM1, to a screen by the function show, unless
+// that is nil, or to both. COM1 is read in any case. show must be a top-level function. Early
+// context.
+func Use(serial bool, show func(b byte)) {
+	speech, onScreen = 0, 0
 	if !serial {
 		speech = mute
 	}
-}
-
-// mute is a value that nobody writes by mistake: a death that has damaged it is told.
-const mute = 0x6574756d
-
-// OnScreen reports whether the text goes to the screen. Any context.
-func OnScreen() bool { return onScreen }
-
-// Byte sends one byte as it is and returns once the UART has taken it.
-func Byte(b byte) {
-	Trace(b)
-	if onScreen {
-		screen.Byte(b)
+	if show != nil {
+		onScreen = **(**uintptr)(unsafe.Pointer(&show))
 	}
 }
 
-// Trace is Byte for what the screen shows in another form: the lines of a trace.
-func Trace(b byte) {
+// mute is a value that nobody writes by mistake: a crash that has damaged it is told.
+const mute = 0x6574756d
+
+// OnScreen reports whether the text goes to the screen. Any context.
+func OnScreen() bool { return onScreen != 0 }
+
+// Byte sends one byte as it is and returns once the UART has taken it.
+func Byte(b byte) {
+	TraceByte(b)
+	if onScreen != 0 {
+		p := &onScreen
+		(*(*func(byte))(unsafe.Pointer(&p)))(b)
+	}
+}
+
+// TraceByte is Byte for what the screen shows in another form: the lines of a trace.
+func TraceByte(b byte) {
 	midway = b != '\n'
 	keepTail(b)
 	if speech != mute {
@@ -65,7 +71,7 @@ func Trace(b byte) {
 func Raw(p []byte) {
 	was := inRaw
 	for sent := 0; sent < len(p); {
-		n := min(sent+fifoSize, len(p))
+		n := min(sent+arch.UARTRoom, len(p))
 		inRaw = true
 		com1.SendAll(p[sent:n])
 		if sent = n; !inRaw {
@@ -75,7 +81,7 @@ func Raw(p []byte) {
 	inRaw = was
 }
 
-// tap, when not 0, is the address of the function that [Tap] set.
+// tap, when not 0, is the address of the function that [Tap] set. Set once at boot.
 var tap uintptr
 
 // Tap sets a function that is given each byte that was sent, or would have been if a

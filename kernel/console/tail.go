@@ -1,11 +1,12 @@
 package console
 
-// The last bytes of the console, for who comes after the kernel's death: a ring, which
+// The last bytes of the console, for who comes after the kernel's crash: a ring, which
 // stands still while a trace is written, so that it ends where the trace begins.
 
 // tailSize is the size of the ring in bytes, a power of two.
 const tailSize = 4 << 10
 
+// Under the kernel lock; the panic path takes none.
 var (
 	tail     [tailSize]byte
 	tailed   uint // bytes ever put there

@@ -1,24 +1,24 @@
 package main
 
 import (
-	"github.com/zeroframe/zeroframe/kernel"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // Exit thunks: functions, nested and in assembly, with hooks on their return. Traces of
 // all that must not show that return addresses were replaced.
 
-// exitOrder is in which order the hooks ran, a decimal digit each.
+// exitOrder is in which order the hooks ran, a decimal digit each. Crash lab only.
 var exitOrder uint64
 
 //go:noinline
 func exitHook(arg uintptr) { exitOrder = exitOrder*10 + uint64(arg) }
 
 func onReturnA() {
-	kernel.StepTraces(everyStep)
+	fault.StepTraces(everyStep)
 	got := exitOuter(40)
-	kernel.StepTraces(nil)
+	fault.StepTraces(nil)
 	console.String("on-return: result ")
 	console.Dec(got)
 	console.String(", hooks ran in the order ")
@@ -37,7 +37,7 @@ func onReturnA() {
 // toConsole writes to the console.
 type toConsole struct{}
 
-// exitDump is one, complete in the source: to make it at run time takes memory.
+// exitDump is one, complete in the source: to make it at run time takes memory. Crash lab only.
 var exitDump interface{ Write([]byte) (int, error) } = toConsole{}
 
 func (toConsole) Write(p []byte) (int, error) { console.Bytes(p); return len(p), nil }
@@ -72,15 +72,15 @@ func exitPanic(x uint64) uint64 {
 
 //go:noinline
 func exitPanicking(x uint64) uint64 {
-	tracer.OnReturn(exitDying, 6)
+	tracer.OnReturn(exitPanics, 6)
 	sink += x
 	return sink
 }
 
-// exitDying dies in a hook, with another hook further up.
+// exitPanics dies in a hook, with another hook further up.
 //
 //go:noinline
-func exitDying(uintptr) { panic("the crash lab gave up") }
+func exitPanics(uintptr) { panic("the crash lab gave up") }
 
 // exitRegisters calls a function in assembly that has a hook and leaves a value in each
 // register, and returns 0 if all are there afterwards.

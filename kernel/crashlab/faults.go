@@ -3,21 +3,21 @@ package main
 import (
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/arch/amd64"
-	"github.com/zeroframe/zeroframe/kernel"
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/fault"
 )
 
-// Deaths by what the program does: panics of compiled Go and faults. Each kind
+// Crashes by what the program does: panics of compiled Go and faults. Each kind
 // is a chain of functions A, B and C, of which the last dies. What they use
 // comes from variables, so that the compiler cannot see the end coming.
 
+// Crash lab only.
 var (
-	nilPointer  *[4]uint64
-	nilFunction func()
-	table       = [3]uint64{1, 2, 3}
-	five        = 5
-	zero        = 0
-	sink        uint64
+	nilPointer *[4]uint64
+	table      = [3]uint64{1, 2, 3}
+	five       = 5
+	zero       = 0
+	sink       uint64
 )
 
 //go:noinline
@@ -59,7 +59,7 @@ func kernelPanicA() { kernelPanicB(); sink++ }
 func kernelPanicB() { kernelPanicC(); sink++ }
 
 //go:noinline
-func kernelPanicC() { kernel.Panic("the crash lab asked for it"); sink++ }
+func kernelPanicC() { fault.Panic("the crash lab asked for it"); sink++ }
 
 //go:noinline
 func nilReadA() { nilReadB(); sink++ }
@@ -68,7 +68,7 @@ func nilReadA() { nilReadB(); sink++ }
 func nilReadB() { nilReadC(nilPointer); sink++ }
 
 //go:noinline
-func nilReadC(p *[4]uint64) { amd64.Pause(); sink = p[1] }
+func nilReadC(p *[4]uint64) { arch.Pause(); sink = p[1] }
 
 //go:noinline
 func nilWriteA() { nilWriteB(); sink++ }
@@ -77,7 +77,7 @@ func nilWriteA() { nilWriteB(); sink++ }
 func nilWriteB() { nilWriteC(nilPointer); sink++ }
 
 //go:noinline
-func nilWriteC(p *[4]uint64) { amd64.Pause(); p[1] = 1 }
+func nilWriteC(p *[4]uint64) { arch.Pause(); p[1] = 1 }
 
 //go:noinline
 func nilCallA() { nilCallB(); sink++ }
@@ -131,7 +131,7 @@ func protectionA() { protectionB(); sink++ }
 func protectionB() { protectionC(0x8000_0000_0000_0000); sink++ }
 
 //go:noinline
-func protectionC(a uintptr) { amd64.Pause(); sink = *(*uint64)(amd64.Pointer(a)) }
+func protectionC(a uintptr) { arch.Pause(); sink = *(*uint64)(arch.Pointer(a)) }
 
 //go:noinline
 func readOnlyA() { readOnlyB(); sink++ }
@@ -140,7 +140,7 @@ func readOnlyA() { readOnlyB(); sink++ }
 func readOnlyB() { readOnlyC(codeOf(readOnlyA)); sink++ }
 
 //go:noinline
-func readOnlyC(a uintptr) { amd64.Pause(); *(*byte)(amd64.Pointer(a)) = 0xc3 }
+func readOnlyC(a uintptr) { arch.Pause(); *(*byte)(arch.Pointer(a)) = 0xc3 }
 
 //go:noinline
 func noExecA() { noExecB(); sink++ }
@@ -148,7 +148,7 @@ func noExecA() { noExecB(); sink++ }
 //go:noinline
 func noExecB() { noExecC(); sink++ }
 
-// code is a RET in data.
+// code is a RET in data. Crash lab only.
 var code = [1]byte{0xc3}
 
 //go:noinline
@@ -165,7 +165,7 @@ func doubleA() { doubleB(); sink++ }
 
 //go:noinline
 func doubleB() {
-	amd64.ClearGate(amd64.VectorDE)
+	arch.CloseTrap(arch.TrapDivide)
 	doubleC()
 	sink++
 }
@@ -189,7 +189,7 @@ func tripleA() { tripleB(); sink++ }
 func tripleB() { tripleC(); sink++ }
 
 //go:noinline
-func tripleC() { amd64.TripleFault(); sink++ }
+func tripleC() { arch.ResetCPU(); sink++ }
 
 // codeOf returns the address of a top-level function's code.
 func codeOf(f func()) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }

@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// Deaths that Go cannot be made to die.
+// Crashes that Go code cannot cause.
 
 // func callAddress(a uintptr)
 // Makes an ordinary frame, then calls a.

@@ -3,71 +3,88 @@ package main
 import (
 	_ "unsafe" // for linkname
 
-	"github.com/zeroframe/zeroframe/kernel"
+	_ "github.com/zeroframe/zeroframe/kernel"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/crashlab/golab"
+	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/option"
 )
 
-// crash is a way to die.
+// crash is a kind of crash. Its name is early.NAME in the early context, and go.NAME in a
+// goroutine.
 type crash struct {
-	kind string
+	name string
 	run  func()
+	in   context
 	help string
 }
 
+// context is where a chain may run: most keep to the rules of the early context and need what
+// is there, the others crash in a goroutine as well.
+type context bool
+
+const (
+	early    context = false
+	anywhere context = true
+)
+
 // crashes is the table of kinds, complete in the source: nothing has run yet
-// that could fill it.
+// that could fill it. Those of goroutines alone are in package golab. Crash lab only.
 var crashes = [...]crash{
-	{"early.panic", panicA, "panic with a string"},
-	{"early.panic-type", panicTypeA, "panic with a value of a type of its own"},
-	{"early.runtime", runtimeA, "a call into the Go runtime: make"},
-	{"early.kernel-panic", kernelPanicA, "kernel.Panic"},
-	{"early.nil-read", nilReadA, "read through a nil pointer"},
-	{"early.nil-write", nilWriteA, "write through a nil pointer"},
-	{"early.nil-call", nilCallA, "call of a nil function"},
-	{"early.bounds", boundsA, "index out of range"},
-	{"early.slice", sliceA, "slice bounds out of range"},
-	{"early.div0", divideA, "integer division by zero"},
-	{"early.ud2", undefinedA, "invalid opcode"},
-	{"early.gp", protectionA, "read of a non-canonical address"},
-	{"early.ro-write", readOnlyA, "write to the kernel's text"},
-	{"early.nx", noExecA, "jump into data"},
-	{"early.int3", breakpointA, "breakpoint: traced, then continues"},
-	{"early.overflow", overflowA, "recursion into the guard page of the stack"},
-	{"early.overflow-check", checkedA, "recursion that the stack check stops"},
-	{"early.overflow-irq", irqOverflowA, "the same inside an interrupt"},
-	{"early.double-fault", doubleA, "a fault while a fault is delivered"},
-	{"early.rbp-misaligned", misalignedA, "a saved frame pointer that is odd"},
-	{"early.rbp-outside", outsideA, "a saved frame pointer in no stack"},
-	{"early.rbp-backward", backwardA, "a saved frame pointer that leads down"},
-	{"early.rbp-cycle", cycleA, "a saved frame pointer that leads to itself"},
-	{"early.rbp-zero", zeroFPA, "a saved frame pointer of 0, far from the stack's top"},
-	{"early.record-zero", zeroRecordA, "a frame record of two zeros, far from the stack's top"},
-	{"early.rbp-unmapped", unmappedA, "a saved frame pointer into an unmapped page of the stack"},
-	{"early.rbp-noncanonical", nonCanonicalA, "a saved frame pointer that is no address"},
-	{"early.rbp-reused", reusedA, "assembly that uses RBP for a value of its own"},
-	{"early.rsp-noncanonical", badSPA, "a stack pointer that is no address"},
-	{"early.ra-smashed", smashedA, "a return address that is not in the text"},
-	{"early.ra-zero", zeroA, "a return address of 0"},
-	{"early.nested", nestedA, "a fault inside the panic path; crash.rung=1|2|3, for any kind, says how deep"},
-	{"early.network", networkA, "a fault when the trace is sent by netconsole=, if it is"},
-	{"early.leaf", leafA, "a fault in a function that never pushed RBP"},
-	{"early.in-irq", inIRQA, "a fault in an interrupt handler"},
-	{"early.spin", spinA, "an endless loop, for an NMI from outside"},
-	{"early.spin-unmapped", spinUnmappedA, "the same, with a frame pointer into an unmapped page"},
-	{"early.watermark", watermarkA, "more stack used than the stack's limit"},
-	{"early.deep", deepA, "a panic crash.depth=N frames deep (32), for measurements"},
-	{"early.step", stepA, "no death: a trace at each instruction of a tree of calls"},
-	{"early.on-return", onReturnA, "hooks on the return of functions, traced at each instruction, then a panic in one"},
-	{"early.measure", measureA, "no death: counts ticks of walks crash.depth=N frames deep"},
-	{"early.repeat", repeatA, "no death: the same trace, crash.depth=N frames deep, three times"},
-	{"early.random", randomA, "no death: random stacks are walked and traced; crash.seed=N, crash.count=M"},
-	{"early.wreck", wreckA, "death with random registers; crash.seed=N"},
-	{"early.triple", tripleA, "a triple fault: the machine resets without a word"},
+	{"panic", panicA, anywhere, "panic with a string"},
+	{"panic-type", panicTypeA, anywhere, "panic with a value of a type of its own"},
+	{"runtime", runtimeA, early, "a call into the Go runtime: make"},
+	{"kernel-panic", kernelPanicA, anywhere, "fault.Panic"},
+	{"nil-read", nilReadA, anywhere, "read through a nil pointer"},
+	{"nil-write", nilWriteA, anywhere, "write through a nil pointer"},
+	{"nil-call", nilCallA, anywhere, "call of a nil function"},
+	{"bounds", boundsA, anywhere, "index out of range"},
+	{"slice", sliceA, anywhere, "slice bounds out of range"},
+	{"div0", divideA, anywhere, "integer division by zero"},
+	{"ud2", undefinedA, anywhere, "invalid opcode"},
+	{"gp", protectionA, anywhere, "read of a non-canonical address"},
+	{"ro-write", readOnlyA, anywhere, "write to the kernel's text"},
+	{"nx", noExecA, anywhere, "jump into data"},
+	{"int3", breakpointA, anywhere, "breakpoint: traced, then continues; a signal in a goroutine"},
+	{"overflow", overflowA, early, "recursion into the guard page of the stack"},
+	{"overflow-check", checkedA, early, "recursion that the stack check stops"},
+	{"mutual", mutualA, early, "two functions that call each other until the stack ends"},
+	{"many", manyA, early, "a panic crash.depth=N frames deep (32), of which no two in a row are the same"},
+	{"overflow-irq", irqOverflowA, anywhere, "recursion into the guard page inside an interrupt"},
+	{"double-fault", doubleA, anywhere, "a fault while a fault is delivered"},
+	{"rbp-misaligned", misalignedA, anywhere, "a saved frame pointer that is odd"},
+	{"rbp-outside", outsideA, anywhere, "a saved frame pointer in no stack"},
+	{"rbp-backward", backwardA, early, "a saved frame pointer that leads down"},
+	{"rbp-cycle", cycleA, anywhere, "a saved frame pointer that leads to itself"},
+	{"rbp-zero", zeroFPA, anywhere, "a saved frame pointer of 0, far from the stack's top"},
+	{"record-zero", zeroRecordA, early, "a frame record of two zeros, far from the stack's top"},
+	{"rbp-unmapped", unmappedA, early, "a saved frame pointer into an unmapped page of the stack"},
+	{"rbp-noncanonical", nonCanonicalA, early, "a saved frame pointer that is no address"},
+	{"rbp-reused", reusedA, early, "assembly that uses RBP for a value of its own"},
+	{"rsp-noncanonical", badSPA, early, "a stack pointer that is no address"},
+	{"ra-smashed", smashedA, anywhere, "a return address that is not in the text"},
+	{"ra-zero", zeroA, early, "a return address of 0"},
+	{"nested", nestedA, early, "a fault inside the panic path; crash.rung=1|2|3, for any kind, says how deep"},
+	{"network", networkA, early, "a fault when the trace is sent by netconsole=, if it is"},
+	{"leaf", leafA, anywhere, "a fault in a function that never pushed RBP"},
+	{"in-irq", inIRQA, anywhere, "a fault in an interrupt handler"},
+	{"spin", spinA, early, "an endless loop, for an NMI from outside"},
+	{"spin-unmapped", spinUnmappedA, early, "the same, with a frame pointer into an unmapped page"},
+	{"watermark", watermarkA, early, "more stack used than the stack's limit"},
+	{"deep", deepA, early, "a panic crash.depth=N frames deep (32), for measurements"},
+	{"step", stepA, early, "no crash: a trace at each instruction of a tree of calls"},
+	{"moves", movesA, early, "no crash: a trace at each instruction of assembly that moves the stack pointer by hand"},
+	{"on-return", onReturnA, early, "hooks on the return of functions, traced at each instruction, then a panic in one"},
+	{"measure", measureA, early, "no crash: counts ticks of walks crash.depth=N frames deep"},
+	{"repeat", repeatA, early, "no crash: the same trace, crash.depth=N frames deep, three times"},
+	{"random", randomA, early, "no crash: random stacks are walked and traced; crash.seed=N, crash.count=M"},
+	{"wreck", wreckA, early, "crash with random registers; crash.seed=N"},
+	{"triple", tripleA, anywhere, "a triple fault: the machine resets without a word"},
 }
 
 //go:linkname earlyHook github.com/zeroframe/zeroframe/kernel.earlyHook
-var earlyHook = lab
+var earlyHook = lab // crash lab only
 
 // lab dies as the option crash= says.
 //
@@ -77,22 +94,19 @@ func lab() {
 	if !ok {
 		return
 	}
-	if v, ok := kernel.Option("crash.rung"); ok && len(v) == 1 {
-		faultUpTo(int(v[0] - '0'))
+	if stage, ok := option.Number("crash.rung"); ok {
+		faultUpTo(fault.Stage(stage))
 	}
 	for i := range crashes {
-		if kernel.Same(kind, crashes[i].kind) {
-			crashes[i].run()
+		if c := &crashes[i]; named(kind, "early.", c.name) {
+			c.run()
 			return
-		}
-	}
-	for i := range goCrashes {
-		if kernel.Same(kind, goCrashes[i].Kind) {
+		} else if c.in == anywhere && named(kind, "go.", c.name) {
 			return // that is for main
 		}
 	}
 	for i := range golab.Crashes {
-		if kernel.Same(kind, golab.Crashes[i].Kind) {
+		if ascii.Same(kind, golab.Crashes[i].Kind) {
 			return
 		}
 	}
@@ -100,36 +114,57 @@ func lab() {
 	console.Bytes(kind)
 	console.String(" is no kind of crash; the kinds are\n")
 	for i := range crashes {
-		row(crashes[i].kind, crashes[i].help)
+		row("early.", crashes[i].name, crashes[i].help)
 	}
-	for i := range goCrashes {
-		row(goCrashes[i].Kind, goCrashes[i].Help)
+	for i := range crashes {
+		if crashes[i].in == anywhere {
+			row("go.", crashes[i].name, crashes[i].help)
+		}
 	}
 	for i := range golab.Crashes {
-		row(golab.Crashes[i].Kind, golab.Crashes[i].Help)
+		row("", golab.Crashes[i].Kind, golab.Crashes[i].Help)
 	}
-	kernel.Exit(2)
+	fault.Exit(2)
 }
 
 // wanted returns the kind of the option crash=; or, if the boot before this one has died
 // and there is the option crash.then=, the kind that this one says, "none" being none. So
 // a machine that resets when it dies need not do so for ever.
 func wanted() (kind []byte, ok bool) {
-	if kernel.PreviousDeath() {
-		if then, ok := kernel.Option("crash.then"); ok {
-			return then, !kernel.Same(then, "none")
+	if fault.PreviousCrashed() {
+		if then, ok := option.Value("crash.then"); ok {
+			return then, !ascii.Same(then, "none")
 		}
 	}
-	return kernel.Option("crash")
+	return option.Value("crash")
+}
+
+// named reports whether kind is prefix and name.
+func named(kind []byte, prefix, name string) bool {
+	return ascii.HasPrefix(kind, prefix) && ascii.Same(kind[len(prefix):], name)
 }
 
 // row writes a line of the list of kinds.
-func row(kind, help string) {
+func row(prefix, name, help string) {
 	console.String("  ")
-	console.String(kind)
-	for n := len(kind); n < 24; n++ {
+	console.String(prefix)
+	console.String(name)
+	for n := len(prefix) + len(name); n < 24; n++ {
 		console.String(" ")
 	}
 	console.String(help)
 	console.String("\n")
+}
+
+func main() {
+	kind, ok := wanted()
+	if !ok {
+		return
+	}
+	for i := range crashes {
+		if c := &crashes[i]; c.in == anywhere && named(kind, "go.", c.name) {
+			golab.InGoroutine(c.run)
+		}
+	}
+	golab.Main(string(kind))
 }

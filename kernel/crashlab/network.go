@@ -1,11 +1,11 @@
 package main
 
-import "github.com/zeroframe/zeroframe/kernel"
+import "github.com/zeroframe/zeroframe/kernel/fault"
 
-// A death whose trace dies, too, on its way to the network.
+// A crash whose trace faults, too, on its way to the network.
 
 //go:noinline
-func networkA() { kernel.OnPanic(networkHook); networkB(); sink++ }
+func networkA() { fault.OnPanic(networkHook); networkB(); sink++ }
 
 //go:noinline
 func networkB() { networkC(nilPointer); sink++ }
@@ -16,8 +16,8 @@ func networkC(p *[4]uint64) { p[1] = 1; sink++ }
 // networkHook faults when the trace is on the console and is about to be sent.
 //
 //go:noinline
-func networkHook(rung int) {
-	if rung == kernel.HookNetwork {
+func networkHook(s fault.Stage) {
+	if s == fault.StageSending {
 		nestedFault(nilPointer)
 	}
 	sink++

@@ -1,10 +1,12 @@
 package main
 
 import (
-	"github.com/zeroframe/zeroframe/arch/amd64"
-	"github.com/zeroframe/zeroframe/kernel"
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/console"
-	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -38,13 +40,13 @@ const (
 	regionGone  = 5
 )
 
-// regions holds their addresses.
+// regions holds their addresses. Crash lab only.
 var regions [numRegions]uintptr
 
-var regionStacks = [...]string{"mc", "df", "irq", "kernel"}
+var regionStacks = [...]string{"mc", "df", "irq", "kernel"} // crash lab only
 
 // certain is the part of a chain that can be compared: what it is, and how much of it does
-// not depend on the damage.
+// not depend on the damage. Crash lab only.
 var certain struct {
 	n    int
 	kind [64]tracer.Kind
@@ -71,7 +73,7 @@ type image struct {
 	backOf     int     // the trap's frame
 }
 
-// randomTotals are told at the end.
+// randomTotals are told at the end. Crash lab only.
 var randomTotals struct {
 	frames, known, traces, captured, failures uint64
 	ends                                      [tracer.EndGoexit + 1]uint64
@@ -81,9 +83,13 @@ var randomTotals struct {
 func randomA() {
 	if !layRegions() {
 		console.String("random: there are not the stacks for it\n")
-		kernel.Exit(2)
+		fault.Exit(2)
 	}
-	seed, count := numberOption("crash.seed", 0), numberOption("crash.count", 100)
+	seed, _ := option.Number("crash.seed")
+	count, ok := option.Number("crash.count")
+	if !ok {
+		count = 100
+	}
 	for i := range count {
 		randomSeed(seed+i, (seed+i)%8 == 0)
 	}
@@ -109,36 +115,20 @@ func randomA() {
 	}
 	console.String("\n")
 	if randomTotals.failures != 0 {
-		kernel.Exit(3)
+		fault.Exit(3)
 	}
-	kernel.Exit(0)
-}
-
-// numberOption reads a decimal number from the command line.
-func numberOption(key string, without uint64) uint64 {
-	v, ok := kernel.Option(key)
-	if !ok {
-		return without
-	}
-	n := uint64(0)
-	for _, c := range v {
-		if c < '0' || c > '9' || n > 1<<40 {
-			break
-		}
-		n = n*10 + uint64(c-'0')
-	}
-	return n
+	fault.Exit(0)
 }
 
 // layRegions finds the stacks and takes a page from the last.
 func layRegions() bool {
-	stacks := kernel.Stacks()
+	stacks := stack.All()
 	for i, name := range regionStacks {
 		for j := range stacks {
 			if sameName(stacks[j].Name, name) {
 				regions[i] = stacks[j].Hi - regionWords*8
 				if i == len(regionStacks)-1 {
-					regions[regionGone] = stacks[j].Lo + 4*amd64.PageSize
+					regions[regionGone] = stacks[j].Lo + 4*arch.PageSize
 					regions[regionBelow] = regions[regionGone] - regionWords*8
 				}
 			}
@@ -147,7 +137,7 @@ func layRegions() bool {
 			return false
 		}
 	}
-	return mm.Unmap(regions[regionGone])
+	return mem.Unmap(regions[regionGone])
 }
 
 func sameName(a, b string) bool {
@@ -168,7 +158,7 @@ func sameName(a, b string) bool {
 func randomSeed(seed uint64, traced bool) {
 	var m image
 	m.dice.state = seed * 0x5851f42d4c957f2d
-	m.w = kernel.Walk(0, 0, 0, false) // for its tables
+	m.w = stack.Walk(0, 0, 0, false) // for its tables
 	m.noise()
 	tables := m.dice.n(2) == 0
 	switch m.dice.n(12) {
@@ -187,10 +177,10 @@ func randomSeed(seed uint64, traced bool) {
 		breakWith(m.sp, m.fp)
 		return
 	}
-	kernel.Walk(m.ra, m.sp, m.fp, tables)
+	stack.Walk(m.ra, m.sp, m.fp, tables)
 	sum := m.sum()
 	m.check(seed)
-	kernel.Walk(m.ra, m.sp, m.fp, tables)
+	stack.Walk(m.ra, m.sp, m.fp, tables)
 	if m.sum() != sum {
 		m.fail(seed, "a second walk differs", m.w.N)
 	}
@@ -350,8 +340,8 @@ func (m *image) justified(f, b *tracer.Frame, i int) bool {
 // captures captures the stack, and holds each record against memory.
 func (m *image) captures(seed uint64) {
 	r := m.dice.n(numRegions)
-	s := kernel.StackOf(regions[r])
-	kernel.SetCapture(&capture, s)
+	s := stack.Of(regions[r])
+	stack.SetCapture(&capture, s)
 	fp := m.fp
 	if !s.Contains(fp) {
 		fp = regions[r] + uintptr(m.dice.n(regionWords))*8

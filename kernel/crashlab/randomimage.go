@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -29,7 +29,7 @@ func (m *image) noise() {
 	}
 }
 
-func poke(a, v uintptr) { *(*uintptr)(amd64.Pointer(a)) = v }
+func poke(a, v uintptr) { *(*uintptr)(arch.Pointer(a)) = v }
 
 // value rolls a word.
 func (m *image) value() uintptr {
@@ -182,7 +182,7 @@ func (m *image) begin(traced bool) {
 // long makes a chain of more frames than a trace has room for, above the missing page.
 func (m *image) long(traced bool) {
 	certain.n, certain.damage = 0, decidesNothing
-	m.region, m.at = regionGone, amd64.PageSize/8
+	m.region, m.at = regionGone, arch.PageSize/8
 	m.begin(traced)
 	for range 40 {
 		m.record(m.dice.n(4), m.function())

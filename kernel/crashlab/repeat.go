@@ -1,6 +1,6 @@
 package main
 
-// No death but the same trace, repeats times.
+// No crash but the same trace, repeats times.
 
 const repeats = 3
 

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/boot"
-	"github.com/zeroframe/zeroframe/kernel"
 	"github.com/zeroframe/zeroframe/kernel/console"
-	"github.com/zeroframe/zeroframe/kernel/mm"
+	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
-// Deaths by what has become of the stack: overflows, and chains of frame
+// Crashes by what has become of the stack: overflows, and chains of frame
 // pointers that somebody has written over. The latter are made by smash
 // (stacks_amd64.s), which replaces the frame pointer or the return address in
 // its own frame record and then dies: so smash, and its caller C by the return
@@ -16,7 +16,7 @@ import (
 
 //go:noinline
 func overflowA() {
-	amd64.ClearStackGuard()
+	arch.ClearStackGuard()
 	overflowB()
 	sink++
 }
@@ -27,7 +27,55 @@ func overflowB() { overflowC(); sink++ }
 // overflowC calls itself until the stack ends.
 //
 //go:noinline
+//lint:ignore SA5007 the stack is to end
 func overflowC() { overflowC(); sink++ }
+
+//go:noinline
+func mutualA() {
+	arch.ClearStackGuard()
+	mutualB()
+	sink++
+}
+
+//go:noinline
+func mutualB() { mutualC(); sink++ }
+
+// mutualC and mutualD call each other until the stack ends.
+//
+//go:noinline
+func mutualC() { mutualD(); sink++ }
+
+//go:noinline
+func mutualD() { mutualC(); sink-- }
+
+//go:noinline
+func manyA() { manyB(); sink++ }
+
+//go:noinline
+func manyB() { manyC(depth() - shallow); sink++ }
+
+// manyC calls itself n times more, from one of four places in turn, then panics.
+//
+//go:noinline
+func manyC(n int) {
+	if n == 0 {
+		fault.Panic("deep")
+	}
+	switch n % 4 {
+	case 0:
+		manyC(n - 1)
+		sink++
+	case 1:
+		manyC(n - 1)
+		sink += 2
+	case 2:
+		manyC(n - 1)
+		sink += 3
+	default:
+		manyC(n - 1)
+		sink += 4
+	}
+}
 
 //go:noinline
 func checkedA() { checkedB(); sink++ }
@@ -38,6 +86,7 @@ func checkedB() { checkedC(); sink++ }
 // checkedC calls itself until the check at its entry finds the stack too small.
 //
 //go:noinline
+//lint:ignore SA5007 the stack is to end
 func checkedC() { checkedC(); sink++ }
 
 // The vector of the crash lab's interrupts.
@@ -45,7 +94,7 @@ const labVector = 0x60
 
 //go:noinline
 func irqOverflowA() {
-	kernel.OnInterrupt(labVector, irqOverflowHandler)
+	fault.OnInterrupt(labVector, irqOverflowHandler)
 	irqOverflowB()
 	sink++
 }
@@ -54,21 +103,22 @@ func irqOverflowA() {
 func irqOverflowB() { irqOverflowC(); sink++ }
 
 //go:noinline
-func irqOverflowC() { kernel.RaiseInterrupt(labVector); sink++ }
+func irqOverflowC() { fault.RaiseInterrupt(labVector); sink++ }
 
 //go:noinline
 func irqOverflowHandler() {
-	amd64.ClearStackGuard()
+	arch.ClearStackGuard()
 	irqOverflowD()
 	sink++
 }
 
 //go:noinline
+//lint:ignore SA5007 the stack is to end
 func irqOverflowD() { irqOverflowD(); sink++ }
 
 //go:noinline
 func inIRQA() {
-	kernel.OnInterrupt(labVector, inIRQHandler)
+	fault.OnInterrupt(labVector, inIRQHandler)
 	inIRQB()
 	sink++
 }
@@ -77,7 +127,7 @@ func inIRQA() {
 func inIRQB() { inIRQC(); sink++ }
 
 //go:noinline
-func inIRQC() { kernel.RaiseInterrupt(labVector); sink++ }
+func inIRQC() { fault.RaiseInterrupt(labVector); sink++ }
 
 //go:noinline
 func inIRQHandler() { inIRQD(); sink++ }
@@ -86,7 +136,7 @@ func inIRQHandler() { inIRQD(); sink++ }
 func inIRQD() { inIRQE(nilPointer); sink++ }
 
 //go:noinline
-func inIRQE(p *[4]uint64) { amd64.Pause(); p[3] = 1 }
+func inIRQE(p *[4]uint64) { arch.Pause(); p[3] = 1 }
 
 //go:noinline
 func misalignedA() { misalignedB(); sink++ }
@@ -95,7 +145,7 @@ func misalignedA() { misalignedB(); sink++ }
 func misalignedB() { misalignedC(); sink++ }
 
 //go:noinline
-func misalignedC() { smash(amd64.FramePointer() + 3); sink++ }
+func misalignedC() { smash(arch.FramePointer() + 3); sink++ }
 
 //go:noinline
 func outsideA() { outsideB(); sink++ }
@@ -147,15 +197,15 @@ func spinUnmappedA() { spinUnmappedB(); sink++ }
 
 //go:noinline
 func spinUnmappedB() {
-	var room [3 * amd64.PageSize]byte
+	var room [3 * arch.PageSize]byte
 	spinUnmappedC(&room)
 	sink += uint64(room[five])
 }
 
 //go:noinline
-func spinUnmappedC(room *[3 * amd64.PageSize]byte) {
-	page := (addressOf(room) + amd64.PageSize - 1) &^ (amd64.PageSize - 1)
-	mm.Unmap(page)
+func spinUnmappedC(room *[3 * arch.PageSize]byte) {
+	page := (addressOf(room) + arch.PageSize - 1) &^ (arch.PageSize - 1)
+	mem.Unmap(page)
 	console.String("spinning\n")
 	smashAndSpin(page + 0x100)
 	sink++
@@ -167,15 +217,15 @@ func unmappedA() { unmappedB(); sink++ }
 //go:noinline
 func unmappedB() {
 	// A local array with at least one whole page inside, which is unmapped.
-	var room [3 * amd64.PageSize]byte
+	var room [3 * arch.PageSize]byte
 	unmappedC(&room)
 	sink += uint64(room[five])
 }
 
 //go:noinline
-func unmappedC(room *[3 * amd64.PageSize]byte) {
-	page := (addressOf(room) + amd64.PageSize - 1) &^ (amd64.PageSize - 1)
-	mm.Unmap(page)
+func unmappedC(room *[3 * arch.PageSize]byte) {
+	page := (addressOf(room) + arch.PageSize - 1) &^ (arch.PageSize - 1)
+	mem.Unmap(page)
 	smash(page + 0x100)
 	sink++
 }
@@ -228,7 +278,7 @@ func watermarkA() { watermarkB(); sink++ }
 //go:noinline
 func watermarkB() {
 	watermarkC()
-	kernel.CheckStacks()
+	fault.CheckStacks()
 	sink++
 }
 
@@ -255,4 +305,4 @@ func reuse()
 func badSPC(sp uintptr)
 
 //go:noescape
-func addressOf(p *[3 * amd64.PageSize]byte) uintptr
+func addressOf(p *[3 * arch.PageSize]byte) uintptr

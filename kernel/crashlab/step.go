@@ -1,21 +1,21 @@
 package main
 
 import (
-	"github.com/zeroframe/zeroframe/kernel"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/fault"
 )
 
-// No death but a trace at each instruction of a tree of calls, in which every kind of
+// No crash but a trace at each instruction of a tree of calls, in which every kind of
 // function is that can mislead a walk: with a frame and without, nosplit, assembly,
 // jumping instead of calling, with several ways out.
 
 //go:noinline
 func stepA() {
-	kernel.StepTraces(everyStep)
+	fault.StepTraces(everyStep)
 	stepTree(3)
-	kernel.StepTraces(nil)
+	fault.StepTraces(nil)
 	console.String("stepped\n")
-	kernel.Exit(0)
+	fault.Exit(0)
 }
 
 // everyStep is the filter of the early context.

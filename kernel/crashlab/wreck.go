@@ -1,11 +1,12 @@
 package main
 
 import (
-	"github.com/zeroframe/zeroframe/arch/amd64"
-	"github.com/zeroframe/zeroframe/kernel"
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/stack"
 )
 
-// Deaths with random registers. None of the values leads to a frame record that is not of
+// Crashes with random registers. None of the values leads to a frame record that is not of
 // the chain: so whatever the trace shows of it is right, or it is made up.
 
 // keep stands for a register that early.wreck leaves as it is.
@@ -20,13 +21,14 @@ func wreckB() { wreckC(); sink++ }
 //go:noinline
 func wreckC() {
 	var d dice
-	d.state = numberOption("crash.seed", 0)*0x5851f42d4c957f2d + 1
+	seed, _ := option.Number("crash.seed")
+	d.state = seed*0x5851f42d4c957f2d + 1
 	if !layRegions() {
 		return
 	}
 	// Its own frame, and its caller's.
-	fp := amd64.FramePointer()
-	callers, _ := amd64.FrameRecord(fp)
+	fp := arch.FramePointer()
+	callers, _ := arch.FrameRecord(fp)
 	sp, bp, pc := uintptr(keep), uintptr(keep), uintptr(keep)
 	if d.n(2) == 0 {
 		sp = wrecked(&d)
@@ -71,7 +73,7 @@ func wrecked(d *dice) uintptr {
 	case 3:
 		return regions[regionGone] + uintptr(d.n(regionWords))*8
 	case 4:
-		return kernel.Stacks()[d.n(11)].Lo - 8 - uintptr(d.n(500))*8
+		return stack.All()[d.n(11)].Lo - 8 - uintptr(d.n(500))*8
 	case 5:
 		return uintptr(d.roll()) | 1<<63&^(1<<62)
 	case 6:

@@ -15,4 +15,12 @@
 //
 // It imports tracer and arch. Early, kernel and goroutine context; the runtime
 // must not run meanwhile, or answers may be out of date.
+//
+// In the order of reading:
+//
+//	items.go      the table of what is where in the runtime, made by zf build
+//	load.go       loads from the runtime's memory
+//	goroutine.go  goroutines
+//	thread.go     the runtime's threads
+//	heap.go       the heap profile
 package goinfo

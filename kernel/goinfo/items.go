@@ -14,7 +14,8 @@ package goinfo
 //	len      the number of that array's elements
 //	const    an integer constant
 //
-// unknown is the value of what is not known.
+// unknown is the value of what is not known; so is 0, which no item has, before the table is
+// filled.
 
 const (
 	tableMagic   = 0x6f666e696f67667a // "zfgoinfo" in memory
@@ -69,7 +70,7 @@ const (
 )
 
 // items are the names of the items. The runtime publishes allgptr and allglen for
-// readers that take no lock: of the two, the pointer is stored first.
+// readers that take no lock: of the two, the pointer is stored first. Never written.
 var items = [numItems]string{
 	gStackLo:        "field runtime.g.stack.lo",
 	gStackHi:        "field runtime.g.stack.hi",
@@ -113,49 +114,8 @@ var items = [numItems]string{
 }
 
 // table is filled in the file by `zf build`. It has a first word that is not zero
-// so that it lies in the file, and not in bss. Nothing here ever writes to it.
-var table = [tableHead + numItems]uint64{
-	tableMagic, tableVersion,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-	unknown,
-}
+// so that it lies in the file, and not in bss. Never written here.
+var table = [tableHead + numItems]uint64{tableMagic, tableVersion}
 
 // Known reports whether goroutines can be read: that the table was filled, and
 // has what [NumG], [GAt] and [ReadG] cannot do without. If it is false the image
@@ -183,4 +143,9 @@ func Item(i int) (name string, known bool) {
 }
 
 // item returns the value of an item.
-func item(i int) uint64 { return table[tableHead+i] }
+func item(i int) uint64 {
+	if v := table[tableHead+i]; v != 0 {
+		return v
+	}
+	return unknown
+}

@@ -3,7 +3,7 @@ package goinfo
 import (
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -76,5 +76,5 @@ func loadString(array, count int, n uint64) string {
 			return ""
 		}
 	}
-	return unsafe.String((*byte)(amd64.Pointer(p)), int(size))
+	return unsafe.String((*byte)(arch.Pointer(p)), int(size))
 }

@@ -1,7 +1,7 @@
 package goinfo
 
 import (
-	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -40,7 +40,7 @@ func SetMaxStack(bytes uintptr) bool {
 	if _, ok := readWord(uintptr(ceiling)); !ok {
 		return false
 	}
-	*(*uintptr)(amd64.Pointer(uintptr(size))) = bytes
-	*(*uintptr)(amd64.Pointer(uintptr(ceiling))) = bytes
+	*(*uintptr)(arch.Pointer(uintptr(size))) = bytes
+	*(*uintptr)(arch.Pointer(uintptr(ceiling))) = bytes
 	return true
 }

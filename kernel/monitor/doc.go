@@ -1,6 +1,15 @@
-// Package monitor is the part of the kernel's debugger prompt that touches no machine:
-// the line that is typed, and the words and numbers in it. Package kernel has the prompt
-// itself and its commands (kernel/monitor*.go).
+// Package monitor is the prompt on the serial port at which the kernel answers questions
+// while the machine stands still.
 //
-// It allocates nothing and calls nothing of the runtime, so it may run in every context.
+//	monitor.go  when it opens, its loop, the table of commands
+//	line.go     the line that is typed
+//	words.go    the words and numbers in it
+//	show.go     goroutines, threads, stacks, registers
+//	memory.go   memory and functions
+//	handles.go  what is open
+//	records.go  profile and probes
+//	crash.go    ways to crash
+//
+// It allocates nothing and calls nothing of the runtime. Kernel and early context. It
+// imports package fault, which opens it by an address that is set at boot ([Open]).
 package monitor

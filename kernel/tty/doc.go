@@ -20,7 +20,7 @@
 //
 // The interrupt handler and the reader both move bytes from the UART to Input
 // while there is Room. What has no room waits in the UART, and behind it in
-// whatever feeds that, so nothing is lost (console/input.go).
+// whatever feeds that, so nothing is lost (kernel/console/input.go).
 //
 // Where to look:
 //

@@ -9,6 +9,7 @@ const (
 )
 
 // Attention says that ^] is for the kernel's monitor. In pipe mode it is, behind a DLE.
+// Set once at boot.
 var Attention bool
 
 // attentionKey is ^].
@@ -17,6 +18,7 @@ const attentionKey = 0x1d
 // ForMonitor is what Input returns, in place of a signal, for that key.
 const ForMonitor = -1
 
+// Under the kernel lock.
 var (
 	escaped bool // pipe mode: the last byte was a DLE
 	origin  int  // column where the line began

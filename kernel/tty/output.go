@@ -2,11 +2,11 @@ package tty
 
 import "github.com/zeroframe/zeroframe/kernel/console"
 
-// send is where output goes; tests put something else there.
+// send is where output goes. Never written but by tests.
 var send = console.Byte
 
 // column is where the terminal's cursor is, as far as the bytes tell: a character
-// of several columns is taken for one, and escape sequences for text.
+// of several columns is taken for one, and escape sequences for text. Under the kernel lock.
 var column int
 
 // Out sends a byte that a program writes, with the line ends that the settings

@@ -19,6 +19,7 @@ const (
 	endOfFile = 0x04
 )
 
+// Under the kernel lock.
 var (
 	ring  [size]byte
 	marks [size / 8]byte

@@ -64,6 +64,7 @@ const (
 
 // termios are the settings in force, at first Linux's default but for what is not
 // done here: XON/XOFF, job control, and the editing keys of IEXTEN other than ^W.
+// Under the kernel lock.
 var termios = Termios{
 	Iflag: defaultIflag,
 	Oflag: defaultOflag,
@@ -72,7 +73,7 @@ var termios = Termios{
 	CC:    [19]uint8{VINTR: 0x03, VQUIT: 0x1c, VERASE: 0x7f, VKILL: 0x15, VEOF: 0x04, VMIN: 1, VWERASE: 0x17},
 }
 
-var pipe bool
+var pipe bool // under the kernel lock
 
 // SetMode sets the mode, and empties the ring. For boot; the mode is Cooked until
 // then.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -44,7 +44,7 @@ func (b *bench) callers() error {
 		go func() {
 			runtime.LockOSThread()
 			stack.through(func() {}) // the stack is large enough from here on
-			top := amd64.FramePointer() + 64
+			top := arch.FramePointer() + 64
 			stack.through(func() { times, err = callersBelow(top, lo, hi) })
 			close(done)
 		}()
@@ -61,7 +61,7 @@ func (b *bench) callers() error {
 //
 //go:noinline
 func callersBelow(top, textLo, textHi uintptr) (times float64, err error) {
-	fp := amd64.FramePointer()
+	fp := arch.FramePointer()
 	p := &tracer.Capture{Records: make([]tracer.Record, callersDepth)}
 	p.Set(&tracer.Stack{Lo: fp, Hi: top}, textLo, textHi)
 	p.Walk(fp)

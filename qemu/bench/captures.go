@@ -42,7 +42,7 @@ func newChain(n int) *chain {
 func (b *bench) captures() error {
 	b.progress("capture.d*.ratio, again.d*.ratio: a Capture's walk of 32 and 128 frames, and a capture of the same stack again, " +
 		"in the time of a loop in assembly that follows frame pointers and believes all (tracer/bare); each begins where the one before ended")
-	const each = 1000 // walks in a window
+	const each = 100 // walks in a window
 	var walks, agains []float64
 	for _, n := range []int{32, 128} {
 		c := newChain(n)
@@ -66,14 +66,7 @@ func (b *bench) captures() error {
 			}
 			sink += fp
 		}
-		walk := func(times int) {
-			fp := c.first
-			for range times {
-				walked.Walk(fp)
-				fp = c.first + walked.Records[walked.N-1].FP - top
-			}
-			sink += fp
-		}
+		walk := c.walker(walked)
 		changed := false
 		same := func(times int) {
 			fp := c.first
@@ -95,6 +88,19 @@ func (b *bench) captures() error {
 	b.atMost("again.d32.ratio", agains[0], 0.5)
 	b.atMost("again.d128.ratio", agains[1], 0.5)
 	return nil
+}
+
+// walker returns a function that walks the chain so often.
+func (c *chain) walker(p *tracer.Capture) func(times int) {
+	top := p.Records[p.N-1].FP
+	return func(times int) {
+		fp := c.first
+		for range times {
+			p.Walk(fp)
+			fp = c.first + p.Records[p.N-1].FP - top
+		}
+		sink += fp
+	}
 }
 
 func (c *chain) capture(n int) *tracer.Capture {

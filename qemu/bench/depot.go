@@ -8,8 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/eventstream"
 	"github.com/zeroframe/zeroframe/tools/profile"
-	"github.com/zeroframe/zeroframe/tools/stream"
 	"github.com/zeroframe/zeroframe/tracer"
 	"github.com/zeroframe/zeroframe/tracer/depot"
 )
@@ -19,7 +19,7 @@ import (
 func (b *bench) depot() error {
 	b.progress("depot.d*.ratio: a walk of 32 and 128 frames into a stack depot that knows the stack, compared in full (known) or by its hash (hash), " +
 		"in the time of a Capture's walk alone")
-	const each = 1000
+	const each = 100
 	for _, n := range []int{32, 128} {
 		c := newChain(n)
 		walked := c.capture(n)
@@ -27,14 +27,7 @@ func (b *bench) depot() error {
 			return fmt.Errorf("depot: %d records of %d", walked.N, n)
 		}
 		top := walked.Records[n-1].FP
-		walk := func(times int) {
-			fp := c.first
-			for range times {
-				walked.Walk(fp)
-				fp = c.first + walked.Records[walked.N-1].FP - top
-			}
-			sink += fp
-		}
+		walk := c.walker(walked)
 		memory := make([]uint64, 256<<10/8)
 		d := new(depot.Depot)
 		if !d.Init(uintptr(unsafe.Pointer(&memory[0])), 256<<10, chainText, chainText+0x1000) {
@@ -96,26 +89,19 @@ func (b *bench) profiles() error {
 	if err != nil {
 		return err
 	}
-	steps, err := profileOf(elf, "profile=on -- step")
-	if err != nil {
-		return err
+	var all []*profile.Record
+	for _, cmdline := range []string{"profile=on -- step", "profile=997 -- deep 27", "profile=1 -- deep 27", "profile=997 -- alloc 1000"} {
+		r, err := profileOf(elf, cmdline)
+		if err != nil {
+			return err
+		}
+		all = append(all, r)
 	}
+	steps, on, off, fresh := all[0], all[1], all[2], all[3]
 	b.figure("depot.space.stacks", steps.Stacks.Stacks)
 	b.figure("depot.space.stack.bytes", fmt.Sprintf("%.1f", float64(steps.Stacks.Used)/float64(steps.Stacks.Stacks)))
 	b.atMost("depot.space.ratio", float64(steps.Stacks.Used)/float64(8*steps.Stacks.Frames), 0.11)
 
-	on, err := profileOf(elf, "profile=997 -- deep 27")
-	if err != nil {
-		return err
-	}
-	off, err := profileOf(elf, "profile=1 -- deep 27")
-	if err != nil {
-		return err
-	}
-	fresh, err := profileOf(elf, "profile=997 -- alloc 1000")
-	if err != nil {
-		return err
-	}
 	b.atMost("profile.sample.instructions", sampleCost(on), 1000)
 	b.figure("profile.sample.new.instructions", fmt.Sprintf("%.0f", sampleCost(fresh)))
 	b.figure("profile.overhead.percent", fmt.Sprintf("%.3f", 100*(float64(on.Ran)/float64(off.Ran)-1)))
@@ -134,7 +120,7 @@ func profileOf(elf, cmdline string) (r *profile.Record, err error) {
 		return nil, err
 	}
 	var text strings.Builder
-	s := stream.NewText(&text, stream.Options{OnRecord: func(rec stream.Record) {
+	s := eventstream.NewText(&text, eventstream.Options{OnRecord: func(rec eventstream.Record) {
 		if rec.Kind == profile.Kind {
 			r, err = profile.Read(rec.Data)
 		}

@@ -40,7 +40,8 @@
 //	paint.*   paint against Go's clear of the same memory, on this processor
 //	scan.*    the scan for a high-water mark: in the guest, and on this processor against
 //	          a loop in Go, which takes one cycle a word or two, as the core is shared or
-//	          not; pages.ratio: of 376 KiB by the pages' dirty bits, over that of all words
+//	          not; pages.ratio: of 376 KiB by the pages' dirty bits, over that of all words; check:
+//	          of all kernel stacks' limits, once a second
 //	stack.*   high-water marks over all kinds of the crash lab, early and go, and a
 //	          program that keeps the kernel busy (testdata/load); g0 and sig are the
 //	          highest of all threads
@@ -67,4 +68,25 @@
 //
 // Run it with make bench, from the top of the repository. It takes some minutes.
 // go run ./qemu/bench -run REGEXP measures a part; -h tells.
+//
+// In the order of reading:
+//
+//	main.go      the command
+//	costs.go     what one program has measured in a run
+//	build.go     images to measure
+//	host.go      paint, scan and captures on this machine's processor
+//	captures.go  captures of stacks
+//	callers.go   runtime.Callers beside them
+//	depot.go     stacks into a depot
+//	walks.go     traces in each form
+//	marks.go     watermarks of the kernel's stacks
+//	boot.go      the time of a boot
+//	memory.go    the memory that the kernel takes
+//	size.go      the size of images
+//	lines.go     lines of source
+//	network.go   a trace by network
+//	probes.go    breakpoints
+//	records.go   the event stream
+//	resource.go  the log of handles
+//	std.go       the standard library's tests
 package main

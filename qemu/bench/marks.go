@@ -10,6 +10,7 @@ import (
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // marks is the highest mark of each stack that traces have told of.
@@ -40,8 +41,8 @@ func (b *bench) watermarks() error {
 		}
 		kind, help, _ := strings.Cut(strings.TrimSpace(line), " ")
 		// Those that end in no trace, or use a stack up on purpose.
-		if strings.HasSuffix(kind, ".triple") || strings.Contains(kind, "overflow") || kind == "early.watermark" ||
-			strings.HasPrefix(strings.TrimSpace(help), "no death") {
+		if strings.HasSuffix(kind, ".triple") || strings.Contains(kind, "overflow") || strings.HasSuffix(kind, ".mutual") || kind == "early.watermark" || kind == "go.over-limit" ||
+			strings.HasPrefix(strings.TrimSpace(help), "no crash") {
 			continue
 		}
 		var cfg qemu.Config
@@ -88,7 +89,7 @@ func (b *bench) watermarks() error {
 
 // read takes the marks of the traces in a serial log.
 func (m *marks) read(log string, symbols *symbol.File) error {
-	f, err := trace.NewFilter(io.Discard, trace.Options{Symbols: symbols, OnTrace: func(t *trace.Trace) {
+	f, err := trace.NewFilter(io.Discard, trace.Options{Symbols: symbols, OnTrace: func(t *wire.Trace) {
 		m.n++
 		for _, s := range t.Stacks {
 			name, _, _ := strings.Cut(s.Name, ".") // g0.1: of thread 1

@@ -37,13 +37,13 @@ func (b *bench) network() error {
 	return nil
 }
 
-// wire is what was seen of a trace.
-type wire struct {
+// seen is what was seen of a trace.
+type seen struct {
 	fault, first, last time.Time
 	datagrams, bytes   int
 }
 
-func (b *bench) wire(card, form string) (w wire, err error) {
+func (b *bench) wire(card, form string) (w seen, err error) {
 	file := filepath.Join(b.dir, card+form+".pcap")
 	_, err = boot(b.lab, "crash=early.nil-write trace="+form+" netconsole=@10.0.2.15/,@10.0.2.2/", qemu.Config{
 		Net: card, Icount: true, Extra: []string{"-object", "filter-dump,id=dump0,netdev=net0,file=" + file},

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 
 	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/eventstream"
 	"github.com/zeroframe/zeroframe/tools/initrd"
 	"github.com/zeroframe/zeroframe/tools/probe"
-	"github.com/zeroframe/zeroframe/tools/stream"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -68,7 +68,7 @@ func (b *bench) probed(elf, pattern, cmdline string, stacks bool) (plan *probe.P
 	if err != nil {
 		return nil, nil, err
 	}
-	s := stream.NewText(io.Discard, stream.Options{OnRecord: func(rec stream.Record) {
+	s := eventstream.NewText(io.Discard, eventstream.Options{OnRecord: func(rec eventstream.Record) {
 		if rec.Kind == probe.Kind {
 			rep, err = plan.Read(rec.Data)
 		}

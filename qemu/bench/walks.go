@@ -52,7 +52,7 @@ func (b *bench) traces() error {
 // that believes everything; of a capture, by frame and beside the frames; and of the
 // scan for a high-water mark, of all words or of the pages that have been written to.
 func (b *bench) walks() error {
-	b.progress("walk.*, scan.*: instructions of the kernel's walk of 32 frames, next to a walk that believes everything (walk.d32.ratio)")
+	b.progress("walk.*, scan.*: instructions of the kernel's walk of 32 frames, next to a walk that believes everything (walk.d32.ratio); scan.check.instructions: of the check of all stacks' limits, once a second")
 	v, err := b.measured(32)
 	if err != nil {
 		return err
@@ -62,6 +62,7 @@ func (b *bench) walks() error {
 	b.figure("walk.d32.bare.instructions", v["bare"])
 	b.figure("walk.d32.ratio", ratio(v["walk.plain"], v["bare"]))
 	b.figure("scan.kib.instructions", fmt.Sprintf("%.0f", v["scan"]/v["scan.bytes"]*1024))
+	b.atMost("scan.check.instructions", v["check"], 2000)
 
 	b.progress("capture.*.instructions: of a Capture, by walks of 31 and 125 records; scan.pages.ratio: a scan of 376 KiB by the pages' dirty bits, two of them used, against one of all words")
 	deep, err := b.measured(126)

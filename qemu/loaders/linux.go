@@ -46,16 +46,22 @@ func findLinux(ctx context.Context, root string, stderr io.Writer) (*linux, erro
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	l := &linux{vmlinuz: os.Getenv(kernelVariable)}
-	if l.vmlinuz == "" {
-		if l.vmlinuz, err = debian(ctx, dir, stderr); err != nil {
-			return nil, fmt.Errorf("a Linux kernel: %w; $%s can name one", err, kernelVariable)
-		}
+	l := new(linux)
+	if l.vmlinuz, err = linuxKernel(ctx, dir, stderr); err != nil {
+		return nil, fmt.Errorf("a Linux kernel: %w; $%s can name one", err, kernelVariable)
 	}
 	if l.uroot, err = buildURoot(ctx, root, dir, stderr); err != nil {
 		return nil, fmt.Errorf("u-root: %w", err)
 	}
 	return l, nil
+}
+
+// linuxKernel finds the kernel that the user names, or Debian's.
+func linuxKernel(ctx context.Context, dir string, stderr io.Writer) (string, error) {
+	if path := os.Getenv(kernelVariable); path != "" {
+		return path, nil
+	}
+	return debian(ctx, dir, stderr)
 }
 
 // debian gets Debian's kernel: its package is downloaded and taken apart, not installed.

@@ -19,6 +19,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/iso"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // What a row's machine is given, and must say.
@@ -108,8 +109,8 @@ func check(elf, serial string, r row, mib int) error {
 		return err
 	}
 	defer sym.Close()
-	var all []*trace.Trace
-	f, err := trace.NewFilter(nil, trace.Options{Symbols: sym, OnTrace: func(t *trace.Trace) { all = append(all, t) }})
+	var all []*wire.Trace
+	f, err := trace.NewFilter(nil, trace.Options{Symbols: sym, OnTrace: func(t *wire.Trace) { all = append(all, t) }})
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func check(elf, serial string, r row, mib int) error {
 }
 
 // functions lists the functions of a trace, innermost first.
-func functions(t *trace.Trace) string {
+func functions(t *wire.Trace) string {
 	var all []string
 	for _, f := range t.Frames {
 		for _, c := range f.Calls {
@@ -174,7 +175,7 @@ func (l *lab) disc(ctx context.Context, elf string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(l.dir, "teller.iso")
-	have, err := iso.Make(ctx, iso.Options{Kernel: elf, Cmdline: cmdline, Files: files, Output: path})
+	have, err := iso.Make(ctx, iso.Options{Kernel: elf, Cmdline: cmdline, Files: files, Output: path, WantScreen: image.WantScreen})
 	if err != nil {
 		return "", err
 	}

@@ -50,8 +50,13 @@ func TestSoak(t *testing.T) {
 		{"q35", "", 48, 1, 5 * time.Second},
 		{"q35", "max", 48, 2, 3 * time.Second},
 		{"microvm", "", 48, 3, 3 * time.Second},
+		{"q35", "", 48, 11, 2 * time.Minute},
+		{"q35", "", 48, 12, 2 * time.Minute},
+		{"q35", "max", 48, 13, 2 * time.Minute},
+		{"microvm", "", 48, 14, 2 * time.Minute},
 	} {
-		t.Run(p.machine+p.cpu, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s%s-%v-%d", p.machine, p.cpu, p.duration, p.seed), func(t *testing.T) {
+			t.Parallel()
 			r, serial, err := try(t.Context(), elf, p)
 			if err != nil {
 				t.Fatalf("%v: %v\n%s", p, err, serial)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -179,13 +180,10 @@ func TestDebuginfod(t *testing.T) {
 	}
 	// The first server is down; the second one scans its folder still, maybe.
 	var file *symbol.File
-	var err error
-	for end := time.Now().Add(60 * time.Second); file == nil && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		file, err = newFinder("http://127.0.0.1:1", address).Find(t.Context(), id)
-	}
-	if file == nil {
-		t.Fatal(err)
-	}
+	await.Poll(t, "debuginfod has the file", func() bool {
+		file, _ = newFinder("http://127.0.0.1:1", address).Find(t.Context(), id)
+		return file != nil
+	})
 	if calls := file.Lookup(uint64(pcOfTest()), true); len(calls) == 0 || !strings.Contains(calls[len(calls)-1].Function, "pcOfTest") {
 		t.Errorf("what came does not resolve: %v", calls)
 	}
@@ -280,17 +278,21 @@ func TestOneDownload(t *testing.T) {
 		t.Fatal(err)
 	}
 	var requests atomic.Int32
+	const n = 20
+	var all sync.WaitGroup // of those who ask
+	all.Add(n)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
-		time.Sleep(50 * time.Millisecond)
+		all.Wait()
 		w.Write(image)
 	}))
 	defer s.Close()
 	f := NewFinder()
 	f.Server = &Server{URLs: []string{s.URL}, Dir: t.TempDir()}
 	var wg sync.WaitGroup
-	for range 20 {
+	for range n {
 		wg.Go(func() {
+			all.Done()
 			if file, err := f.Find(t.Context(), id); err != nil || file.BuildID() != id {
 				t.Error(err)
 			}

@@ -4,4 +4,10 @@
 // ID compared before anybody is given it: a name says what a file should be.
 //
 // The package may import tools/symbol. Host.
+//
+// In the order of reading:
+//
+//	finder.go  where files are looked for
+//	server.go  debuginfod
+//	cache.go   what it has sent
 package buildid

@@ -5,6 +5,8 @@ package code
 // is ambiguous: the bytes of a call may be the end of a longer instruction. Read
 // forwards from the start of a function it is not.
 
+import "github.com/zeroframe/zeroframe/tracer"
+
 // CallSite is a call instruction.
 type CallSite struct {
 	// At is the address of the instruction.
@@ -57,16 +59,10 @@ func (m *Image) callIn(f *Func, ra uint64) (c CallSite, ok, sure bool) {
 	return c, ok, sure
 }
 
-// Lengths of call instructions without needless prefixes: FF /2 with a register
-// has two bytes, with REX, SIB and displacement eight.
-const (
-	minCall = 2
-	maxCall = 8
-)
-
 // callBack looks for the call before ra backwards from it.
 func (m *Image) callBack(ra uint64) (c CallSite, ok bool) {
-	for n := uint64(minCall); n <= maxCall; n++ {
+	for _, length := range tracer.AMD64.CallLengths {
+		n := uint64(length)
 		b := m.bytes(ra-n, ra)
 		if uint64(len(b)) != n {
 			break

@@ -14,4 +14,17 @@
 // are in proportion to them whatever they are.
 //
 // Context: the host. It imports the standard library only.
+//
+// In the order of reading:
+//
+//	image.go    the code of a program
+//	inst.go     an instruction
+//	find.go     function starts in a file without symbols
+//	looks.go    what the start of a function looks like
+//	ehframe.go  the ranges of .eh_frame
+//	split.go    where one function ends and the next begins
+//	call.go     what a return address proves
+//	tail.go     tail calls
+//	frame.go    frame records
+//	graph.go    the call graph
 package code

@@ -1,5 +1,7 @@
 package code
 
+import "slices"
+
 // Tail calls. A function that ends with a jump to another one leaves no trace on
 // the stack, but the jump is in the code. So when it is known which function was
 // called and which one runs in its place, the functions between them may be known
@@ -25,7 +27,7 @@ func (m *Image) TailCalls(start uint64) (to []uint64, open bool) {
 		switch i.Op {
 		case Jump, Branch:
 			target := i.Target(pc)
-			if g := m.Func(target); !f.Holds(target) && g != nil && g.Start == target && !has(to, target) {
+			if g := m.Func(target); !f.Holds(target) && g != nil && g.Start == target && !slices.Contains(to, target) {
 				to = append(to, target)
 			}
 		case JumpIndirect:
@@ -37,15 +39,6 @@ func (m *Image) TailCalls(start uint64) (to []uint64, open bool) {
 		return len(to) <= maxTail
 	})
 	return to, open || !whole || len(to) > maxTail
-}
-
-func has(list []uint64, v uint64) bool {
-	for _, x := range list {
-		if x == v {
-			return true
-		}
-	}
-	return false
 }
 
 // TailPath returns the functions, by their starts, through which direct tail
@@ -91,7 +84,7 @@ func (m *Image) TailPath(from, to uint64) (path []uint64, unique bool) {
 		}
 	}
 	for at := from; at != to; {
-		if open[at] || has(path, at) {
+		if open[at] || slices.Contains(path, at) {
 			return nil, false
 		}
 		path = append(path, at)

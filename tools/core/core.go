@@ -24,7 +24,7 @@ import (
 	"path/filepath"
 
 	"github.com/zeroframe/zeroframe/tools/code"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // Symbols is what Write has to know of the image. A *symbol.File is one.
@@ -55,7 +55,7 @@ var ErrEmpty = errors.New("the trace has no frame and no registers")
 // Write writes the trace as a core file of the image in the ELF file at path, whose
 // symbols are sym. The trace is one that a [trace.Filter] with the same symbols has
 // ended. Errors are ErrEmpty, that of reading the ELF file or that of w. Host.
-func Write(w io.Writer, t *trace.Trace, path string, sym Symbols) (Info, error) {
+func Write(w io.Writer, t *wire.Trace, path string, sym Symbols) (Info, error) {
 	threads := threadsOf(t, sym)
 	if len(threads) == 0 {
 		return Info{}, ErrEmpty

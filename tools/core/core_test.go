@@ -13,6 +13,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/code"
 	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -24,10 +25,10 @@ func (fakeSymbols) SPDelta(uint64) (uint64, bool) { return 0x28, true }
 func (fakeSymbols) IsText(a uint64) bool          { return a >= 0x1000 && a < 0x2000 }
 
 // parsed reads one trace.
-func parsed(t *testing.T, lines string) *trace.Trace {
+func parsed(t *testing.T, lines string) *wire.Trace {
 	t.Helper()
-	var tr *trace.Trace
-	f, err := trace.NewFilter(nil, trace.Options{OnTrace: func(got *trace.Trace) { tr = got }})
+	var tr *wire.Trace
+	f, err := trace.NewFilter(nil, trace.Options{OnTrace: func(got *wire.Trace) { tr = got }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ zf1 reg rflags=0x46 rax=0x7 cr2=0x18
 `
 
 // write makes a core of the test's own ELF file and reads it back.
-func write(t *testing.T, tr *trace.Trace) (*elf.File, Info, []byte) {
+func write(t *testing.T, tr *wire.Trace) (*elf.File, Info, []byte) {
 	t.Helper()
 	own, err := os.Executable()
 	if err != nil {
@@ -182,9 +183,9 @@ func TestSignals(t *testing.T) {
 		{"fault", "vector=13 name=#GP error=0x0 pc=0x1100", sigSEGV},
 		{"fault", "vector=17 name=#AC error=0x0 pc=0x1100", sigBUS},
 	} {
-		tr := &trace.Trace{Kind: tt.kind}
+		tr := &wire.Trace{Kind: tt.kind}
 		if tt.cause != "" {
-			r := trace.ParseLine("cause " + tt.cause)
+			r := wire.ParseLine("cause " + tt.cause)
 			tr.Cause = &r.Cause
 		}
 		if got, _ := signalOf(tr); got != tt.want {
@@ -196,10 +197,10 @@ func TestSignals(t *testing.T) {
 func TestRefused(t *testing.T) {
 	var b bytes.Buffer
 	own, _ := os.Executable()
-	if _, err := Write(&b, &trace.Trace{Reason: "nothing"}, own, fakeSymbols{}); !errors.Is(err, ErrEmpty) {
+	if _, err := Write(&b, &wire.Trace{Reason: "nothing"}, own, fakeSymbols{}); !errors.Is(err, ErrEmpty) {
 		t.Errorf("an empty trace: %v; want %v", err, ErrEmpty)
 	}
-	tr := &trace.Trace{Registers: map[string]uint64{"rip": 5}}
+	tr := &wire.Trace{Registers: map[string]uint64{"rip": 5}}
 	none := filepath.Join(t.TempDir(), "none")
 	if _, err := Write(&b, tr, none, fakeSymbols{}); err == nil || !strings.Contains(err.Error(), none) {
 		t.Errorf("no ELF file: %v; want its name", err)
@@ -219,7 +220,7 @@ func FuzzWrite(f *testing.F) {
 	f.Add([]byte("zf1 mem 0xfffffffffffffff8: 1 2\nzf1 mem 0x3: 1 2\nzf1 mem 0x7: 1 2\nzf1 #0 ra 0x1001 fp 0x1 -\n"))
 	f.Add([]byte("zf1 last panic 0x1000 gone\n"))
 	f.Fuzz(func(t *testing.T, log []byte) {
-		filter, err := trace.NewFilter(nil, trace.Options{OnTrace: func(tr *trace.Trace) {
+		filter, err := trace.NewFilter(nil, trace.Options{OnTrace: func(tr *wire.Trace) {
 			var b bytes.Buffer
 			info, err := Write(&b, tr, own, fakeSymbols{})
 			if err != nil {

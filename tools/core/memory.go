@@ -7,9 +7,10 @@ package core
 // or in a trace that carries none.
 
 import (
+	"maps"
 	"slices"
 
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -20,14 +21,11 @@ type run struct {
 }
 
 // runsOf returns the known memory, in ascending order.
-func runsOf(t *trace.Trace, sym Symbols) []run {
-	words := t.Words()
+func runsOf(t *wire.Trace, sym Symbols) []run {
+	words := make(map[uint64]uint64, len(t.Words))
+	maps.Copy(words, t.Words)
 	records(t, sym, words)
-	all := make([]uint64, 0, len(words))
-	for a := range words {
-		all = append(all, a)
-	}
-	slices.Sort(all)
+	all := slices.Sorted(maps.Keys(words))
 	var runs []run
 	for _, a := range all {
 		if n := len(runs) - 1; n >= 0 {
@@ -48,13 +46,13 @@ func runsOf(t *trace.Trace, sym Symbols) []run {
 
 // records adds the words that the walk must have read. What the trace carries counts
 // more.
-func records(t *trace.Trace, sym Symbols, words map[uint64]uint64) {
+func records(t *wire.Trace, sym Symbols, words map[uint64]uint64) {
 	add := func(addr, word uint64) {
 		if _, ok := words[addr]; !ok && addr%8 == 0 && addr != 0 {
 			words[addr] = word
 		}
 	}
-	var prev *trace.Frame
+	var prev *wire.Frame
 	for i := range t.Frames {
 		f := &t.Frames[i]
 		if f.Kind == tracer.Inferred {
@@ -62,7 +60,7 @@ func records(t *trace.Trace, sym Symbols, words map[uint64]uint64) {
 		}
 		p := prev
 		prev = f
-		if p == nil || p.Kind == tracer.Trap || f.Kind != tracer.RA && f.Kind != tracer.PC || f.Stack != p.Stack {
+		if p == nil || f.Elided > 0 || p.Kind == tracer.Trap || f.Kind != tracer.RA && f.Kind != tracer.PC || f.Stack != p.Stack {
 			continue
 		}
 		switch {
@@ -75,13 +73,37 @@ func records(t *trace.Trace, sym Symbols, words map[uint64]uint64) {
 			add(p.CFA-8, f.Address)
 		case f.Kind == tracer.RA && f.Source == "" && p.Source == "" && !f.Repaired &&
 			p.FP != 0 && (f.FP > p.FP || f.FP == 0):
-			add(p.FP, f.FP)
-			add(p.FP+8, f.Address)
+			at := p.FP
+			if p.Repeat > 0 {
+				if at = p.LastFP; at <= p.FP || f.FP != 0 && f.FP <= at {
+					continue
+				}
+				folded(p, add)
+			}
+			add(at, f.FP)
+			add(at+8, f.Address)
 		case f.Kind == tracer.RA && p.Kind == tracer.RA && f.Source == "" && f.FP == p.FP:
 			// p has no record of its own (stackPointer).
 			if sp, ok := stackPointer(t, i, sym); ok {
 				add(sp-8, f.Address)
 			}
 		}
+	}
+}
+
+// maxFolded bounds the frame records that are made of one folded run: each is a piece of
+// memory of its own.
+const maxFolded = 256
+
+// folded adds the frame records of a run, which are at equal distances.
+func folded(f *wire.Frame, add func(addr, word uint64)) {
+	step := (f.LastFP - f.FP) / f.Repeat
+	if step < 16 || (f.LastFP-f.FP)%f.Repeat != 0 {
+		return
+	}
+	for i := range min(f.Repeat, maxFolded) {
+		at := f.FP + i*step
+		add(at, at+step)
+		add(at+8, f.Address)
 	}
 }

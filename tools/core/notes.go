@@ -8,7 +8,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 const (
@@ -92,7 +92,7 @@ const (
 
 // signalOf returns the signal that Linux would have sent, and the address that
 // faulted, or 0.
-func signalOf(t *trace.Trace) (signal uint32, address uint64) {
+func signalOf(t *wire.Trace) (signal uint32, address uint64) {
 	c := t.Cause
 	switch {
 	case c == nil && t.Fatal():

@@ -15,7 +15,7 @@ package core
 import (
 	"maps"
 
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -35,10 +35,10 @@ const (
 )
 
 // threadsOf returns the places of a trace, innermost first.
-func threadsOf(t *trace.Trace, sym Symbols) (threads []thread) {
-	words := t.Words()
-	var prev *trace.Frame // that is on a stack, or a trap
-	var record uint64     // the trap record behind which the next frame is, or 0
+func threadsOf(t *wire.Trace, sym Symbols) (threads []thread) {
+	words := t.Words
+	var prev *wire.Frame // that is on a stack, or a trap
+	var record uint64    // the trap record behind which the next frame is, or 0
 	for i := range t.Frames {
 		f := &t.Frames[i]
 		switch f.Kind {
@@ -100,7 +100,7 @@ func threadsOf(t *trace.Trace, sym Symbols) (threads []thread) {
 
 // lost reports whether a frame's stack pointer is nowhere near the stack that its frame
 // pointer is in: a debugger, which unwinds by the stack pointer, finds no caller.
-func lost(t *trace.Trace, f *trace.Frame) bool {
+func lost(t *wire.Trace, f *wire.Frame) bool {
 	const guard = 4096 // below a stack; an overflow ends there
 	for i := range t.Stacks {
 		if s := &t.Stacks[i]; s.Name == f.Stack && f.Kind == tracer.PC {
@@ -115,7 +115,7 @@ func lost(t *trace.Trace, f *trace.Frame) bool {
 // tables say. One that calls before it has made its record, such as one that needs a
 // larger stack, has its caller's frame pointer; its return address is what the caller's
 // call has pushed.
-func stackPointer(t *trace.Trace, i int, sym Symbols) (sp uint64, ok bool) {
+func stackPointer(t *wire.Trace, i int, sym Symbols) (sp uint64, ok bool) {
 	f := &t.Frames[i]
 	delta, ok := distance(f, sym)
 	if !ok {
@@ -133,7 +133,7 @@ func stackPointer(t *trace.Trace, i int, sym Symbols) (sp uint64, ok bool) {
 }
 
 // distance returns how far above RSP a frame's own return address lies.
-func distance(f *trace.Frame, sym Symbols) (delta uint64, ok bool) {
+func distance(f *wire.Frame, sym Symbols) (delta uint64, ok bool) {
 	if f.Kind != tracer.RA || f.FP == 0 || !sym.IsText(f.Address-1) {
 		return 0, false
 	}
@@ -142,7 +142,7 @@ func distance(f *trace.Frame, sym Symbols) (delta uint64, ok bool) {
 }
 
 // caller returns the frame behind frame i if it is on the same stack, or nil.
-func caller(t *trace.Trace, i int) *trace.Frame {
+func caller(t *wire.Trace, i int) *wire.Frame {
 	for j := i + 1; j < len(t.Frames); j++ {
 		if f := &t.Frames[j]; f.Kind != tracer.Inferred {
 			if f.Kind == tracer.RA && f.Stack == t.Frames[i].Stack {

@@ -27,10 +27,10 @@ const (
 	KernelPackage = "github.com/zeroframe/zeroframe/kernel"
 	// NetPackage is the package, below the kernel's, that makes the machine a neighbour on
 	// its network.
-	NetPackage = "/netup"
+	NetPackage = "/net/netup"
 	// HeapPackage is the package, below the kernel's, that has Go's runtime keep a heap
 	// profile.
-	HeapPackage = "/heapprofile"
+	HeapPackage = "/observe/heapprofile"
 	// EntrySymbol is the linker symbol of the 32-bit entry of both protocols.
 	EntrySymbol = "github.com/zeroframe/zeroframe/boot.entry"
 )

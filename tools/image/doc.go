@@ -20,4 +20,22 @@
 //
 // Context: the host. It may import tools/symbol and tools/stacks, never the kernel,
 // which it knows by import path and symbols alone.
+//
+// In the order of reading:
+//
+//	build.go        go build with the linker settings of an image
+//	check.go        what can be wrong with it beforehand
+//	packages.go     which packages there are to test
+//	fetch.go        packages given as PATH@VERSION
+//	kernel.go       the kernel, for a program that does not import it
+//	tool.go         how it gets there, between the go command and its tools
+//	companion.go    packages that are linked beside it
+//	finish.go       the headers of the loaders, put into the finished file
+//	layout.go       what they rely on
+//	loaders.go      the choice of loaders
+//	note.go         ELF notes
+//	screen.go       the screen that a multiboot header asks for
+//	stacklimits.go  the proven bounds of the stacks, put into the file
+//	golayout.go     where the runtime's data is, put into the file
+//	inspect.go      an image, read back
 package image

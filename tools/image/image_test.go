@@ -255,11 +255,11 @@ func TestMinRAM(t *testing.T) {
 			t.Errorf("MinRAM(end %#x) = %d; want %d", tt.end, got, tt.want)
 		}
 	}
-	if got, err := MinRAM(linked(t)); err != nil || got < 3<<20 || got > 8<<20 {
-		t.Errorf("MinRAM(guest) = %d, %v; want a few MiB", got, err)
+	if info, err := Inspect(linked(t)); err != nil || info.MinRAM() < 3<<20 || info.MinRAM() > 8<<20 {
+		t.Errorf("Inspect(guest) = %+v, %v; want a MinRAM of a few MiB", info, err)
 	}
-	if _, err := MinRAM([]byte("#!/bin/sh")); err == nil {
-		t.Error("MinRAM(garbage) = nil error; want one")
+	if _, err := Inspect([]byte("#!/bin/sh")); err == nil {
+		t.Error("Inspect(garbage) = nil error; want one")
 	}
 }
 

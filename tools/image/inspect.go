@@ -35,16 +35,6 @@ func (i *Info) MinRAM() uint64 {
 	return (i.End + spare + mebibyte - 1) / mebibyte * mebibyte
 }
 
-// MinRAM is [Info.MinRAM] for the contents of an ELF file. Errors are those of
-// [Inspect].
-func MinRAM(file []byte) (uint64, error) {
-	info, err := Inspect(file)
-	if err != nil {
-		return 0, err
-	}
-	return info.MinRAM(), nil
-}
-
 // Inspect reads an ELF file as a loader does. A file that is laid out as an
 // image but not finished has no Loaders and is no error; errors wrap
 // [ErrNotELF], [ErrDynamic] or [ErrLayout].

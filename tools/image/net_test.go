@@ -10,7 +10,7 @@ import (
 // kernel or the program imports it, and only then.
 func TestNet(t *testing.T) {
 	const (
-		netup    = modulePath + "/kernel/netup.(*neighbor).handle"
+		netup    = modulePath + "/kernel/net/netup.(*neighbor).handle"
 		gopacket = "github.com/google/gopacket/layers.(*IPv4).DecodeFromBytes"
 	)
 	for _, tt := range []struct {

@@ -2,7 +2,7 @@ package image
 
 // The limits of the kernel's stacks are the bounds that package stacks proves from the
 // code of the very file that is built. They go into a table of the kernel's, found by
-// its symbol: kernel/stacklimits.go documents it.
+// its symbol: kernel/stack/limits.go documents it.
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 )
 
 // StackTableName is the name of the kernel's table, behind the path of its package.
-const StackTableName = ".stackBounds"
+const StackTableName = "/stack.stackBounds"
 
 const (
 	stackTableMagic = 0x6b6361747367667a

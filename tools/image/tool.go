@@ -22,6 +22,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -109,19 +110,10 @@ func compileArgs(dir string, args []string) ([]string, error) {
 // linkArgs returns the linker's arguments with the kernel's archives.
 func linkArgs(dir string, args []string) ([]string, error) {
 	args, err := expand(args)
-	if err != nil || !hasImportcfg(args) { // -V=full, for one
+	if err != nil || !slices.Contains(args, "-importcfg") { // -V=full, for one
 		return args, err
 	}
 	return args, addArchives(dir, args)
-}
-
-func hasImportcfg(args []string) bool {
-	for _, arg := range args {
-		if arg == "-importcfg" {
-			return true
-		}
-	}
-	return false
 }
 
 // addArchives replaces the file after -importcfg in args by a copy with the kernel's

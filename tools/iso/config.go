@@ -37,7 +37,7 @@ func config(title, cmdline string, files bool) (string, error) {
 	return b.String(), nil
 }
 
-// words splits a kernel's command line as the kernel does (kernel/cmdline.go): at spaces,
+// words splits a kernel's command line as the kernel does (kernel/option/cmdline.go): at spaces,
 // but for those in double quotes, in which a backslash stands before a quote. The quotes
 // stay: each word is one of GRUB's, which the kernel gets as it is (boot/grub.go).
 func words(line string) []string {

@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"github.com/zeroframe/zeroframe/tools/image"
 )
 
 // ErrMissing is returned when a program or a file of GRUB's is not there.
@@ -24,6 +22,9 @@ type Options struct {
 	Files   string // path of a cpio archive for the kernel; "" means none
 	Title   string // what GRUB calls it; "" means the kernel's name
 	Output  string // path of the ISO image
+	// WantScreen makes the image's bytes ask GRUB for a screen; nil leaves them. It is
+	// that of package image.
+	WantScreen func(kernel []byte) ([]byte, error)
 }
 
 // platform is a kind of firmware that GRUB starts from.
@@ -51,7 +52,7 @@ var tools = []struct {
 
 // Make writes an ISO image that BIOSes and UEFI start, from an optical disc or from a
 // stick, and returns what kinds of firmware it is for. Errors wrap [ErrMissing],
-// [ErrCmdline], those of [image.WantScreen] and those of the file system; what went wrong
+// [ErrCmdline], those of o.WantScreen and those of the file system; what went wrong
 // in grub-mkrescue is in its own words.
 func Make(ctx context.Context, o Options) (firmware []string, err error) {
 	if err := checkOutput(o.Output); err != nil {
@@ -76,8 +77,10 @@ func Make(ctx context.Context, o Options) (firmware []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if kernel, err = image.WantScreen(kernel); err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Kernel, err)
+	if o.WantScreen != nil {
+		if kernel, err = o.WantScreen(kernel); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.Kernel, err)
+		}
 	}
 	tree, err := os.MkdirTemp("", "zf-iso-")
 	if err != nil {

@@ -128,7 +128,7 @@ func TestMake(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "lab.iso")
-	have, err := Make(t.Context(), Options{Kernel: elf, Files: files, Cmdline: "a=b", Output: out})
+	have, err := Make(t.Context(), Options{Kernel: elf, Files: files, Cmdline: "a=b", Output: out, WantScreen: image.WantScreen})
 	if err != nil || len(have) != 2 {
 		t.Fatalf("Make = %q, %v; want BIOS and UEFI", have, err)
 	}
@@ -168,7 +168,7 @@ func TestMake(t *testing.T) {
 		t.Errorf("Make has left %q", left)
 	}
 
-	if _, err := Make(t.Context(), Options{Kernel: files, Output: out}); !errors.Is(err, image.ErrLayout) {
+	if _, err := Make(t.Context(), Options{Kernel: files, Output: out, WantScreen: image.WantScreen}); !errors.Is(err, image.ErrLayout) {
 		t.Errorf("Make of no kernel: %v; want %v", err, image.ErrLayout)
 	}
 	if _, err := Make(t.Context(), Options{Kernel: elf, Output: filepath.Join(dir, "no/such/x.iso")}); !errors.Is(err, os.ErrNotExist) {

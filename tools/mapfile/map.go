@@ -272,9 +272,6 @@ func isNoFunc(name string) bool {
 // Name returns the name the map was read under. Context: host.
 func (m *Map) Name() string { return m.name }
 
-// Format returns what kind of map it is, for a message. Context: host.
-func (m *Map) Format() string { return m.format }
-
 // AddressSize returns the size of an address in bytes, 4 or 8. Context: host.
 func (m *Map) AddressSize() int {
 	if m.wide {
@@ -286,17 +283,6 @@ func (m *Map) AddressSize() int {
 // Symbols returns all symbols, sorted by address; those of one address are in the
 // order of the file. The slice is the Map's own. Context: host.
 func (m *Map) Symbols() []Symbol { return m.syms }
-
-// At returns all symbols at exactly this address: a function and its other names.
-// Context: host.
-func (m *Map) At(addr uint64) []Symbol {
-	lo := sort.Search(len(m.syms), func(i int) bool { return m.syms[i].Addr >= addr })
-	hi := lo
-	for hi < len(m.syms) && m.syms[hi].Addr == addr {
-		hi++
-	}
-	return m.syms[lo:hi]
-}
 
 // Named returns all functions called name, sorted by address. Context: host.
 func (m *Map) Named(name string) []Symbol {
@@ -426,30 +412,24 @@ func (m *Map) Logical(segment, offset uint64) (addr uint64, ok bool) {
 // guess, and mostly code: what nobody runs needs no name in an embedded linker
 // script.
 func isData(section string) bool {
-	for _, p := range []string{
+	return hasPrefix(section,
 		".data", ".bss", ".sbss", ".sdata", ".ldata", ".lbss", ".rodata", ".lrodata", ".rdata", ".tdata", ".tbss", ".tls",
 		".got", ".igot", ".dyn", ".interp", ".note", ".rela", ".rel.", ".relr", ".eh_frame", ".gcc_except", ".gnu", ".hash", ".init_array", ".fini_array",
 		".preinit_array", ".ctors", ".dtors", ".jcr", ".comment", ".debug", ".zdebug", ".stab", ".symtab", ".strtab", ".shstrtab",
 		".pdata", ".xdata", ".idata", ".edata", ".CRT", ".rsrc", ".reloc", ".drectve", ".ARM.ex", ".ARM.attr", ".riscv.attr", ".heap", ".stack",
-		".gopclntab", ".go.", ".typelink", ".itablink", ".noptr", ".sframe", "COMMON",
-	} {
-		if strings.HasPrefix(section, p) {
-			return true
-		}
-	}
-	return false
+		".gopclntab", ".go.", ".typelink", ".itablink", ".noptr", ".sframe", "COMMON")
 }
 
 // isUnloaded reports whether a section of this name is for tools only: its address,
 // mostly 0, means nothing.
 func isUnloaded(section string) bool {
-	for _, p := range []string{".debug", ".zdebug", ".comment", ".stab", ".symtab", ".strtab", ".shstrtab", ".gnu.lto", ".gnu.attributes",
-		".gnu.warning", ".note.GNU-stack", ".ARM.attr", ".riscv.attr", "/DISCARD/", ".drectve", ".gnu_debug"} {
-		if strings.HasPrefix(section, p) {
-			return true
-		}
-	}
-	return false
+	return hasPrefix(section, ".debug", ".zdebug", ".comment", ".stab", ".symtab", ".strtab", ".shstrtab", ".gnu.lto", ".gnu.attributes",
+		".gnu.warning", ".note.GNU-stack", ".ARM.attr", ".riscv.attr", "/DISCARD/", ".drectve", ".gnu_debug")
+}
+
+// hasPrefix reports whether s begins with one of the prefixes.
+func hasPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 // SectionStart returns the lowest address of the section called name, if the map

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sort"
 	"strings"
 	"testing"
 )
@@ -208,7 +209,7 @@ func TestWrite(t *testing.T) {
 		}
 		again := parse(t, out.String(), Options{})
 		if diff := same(m, again); diff != "" {
-			t.Errorf("%s: %s", m.Format(), diff)
+			t.Errorf("%s: %s", m.format, diff)
 		}
 	}
 	// nm -n -S sorts equal addresses by its own rule.
@@ -224,4 +225,14 @@ func TestWrite(t *testing.T) {
 	if got := out.String(); got != "00000001 T a?b?[c]?\n" {
 		t.Errorf("hostile name: %q", got)
 	}
+}
+
+// At returns all symbols at exactly this address: a function and its other names.
+func (m *Map) At(addr uint64) []Symbol {
+	lo := sort.Search(len(m.syms), func(i int) bool { return m.syms[i].Addr >= addr })
+	hi := lo
+	for hi < len(m.syms) && m.syms[hi].Addr == addr {
+		hi++
+	}
+	return m.syms[lo:hi]
 }

@@ -85,13 +85,26 @@ func nmSize(s, rest string) (size uint64, ok bool) {
 }
 
 func (m *Map) readBSD(text string, _ Options) (uint64, error) {
+	return m.readNM(text, "ADDRESS [SIZE] TYPE NAME, as nm", func(line string) (sym Symbol, ok bool, err error) {
+		if sym, ok, err = bsdLine(line); sym.Type == '_' {
+			sym.Name = "" // of Go's nm, for a file
+		}
+		word, _ := token(line)
+		m.wide = m.wide || ok && err == nil && sym.Type != 'U' && sym.Name != "" && len(word) > 8
+		return sym, ok, err
+	})
+}
+
+// readNM reads lines of one of nm's formats, which form says in words and read reads. A
+// symbol of type 'U' or without a name is left out.
+func (m *Map) readNM(text, form string, read func(line string) (sym Symbol, ok bool, err error)) (uint64, error) {
 	m.reserve(text, 24)
 	l, heading := lines{text: text}, ""
 	for l.next() {
 		if strings.TrimSpace(l.line) == "" {
 			continue
 		}
-		sym, ok, err := bsdLine(l.line)
+		sym, ok, err := read(l.line)
 		switch {
 		case err != nil:
 			return 0, fmt.Errorf("%d: %w", l.n, err)
@@ -100,10 +113,8 @@ func (m *Map) readBSD(text string, _ Options) (uint64, error) {
 				return 0, err
 			}
 		case !ok:
-			return 0, fmt.Errorf("%d: %.60q is not ADDRESS [SIZE] TYPE NAME, as nm prints it", l.n, l.line)
-		case sym.Type != 'U' && sym.Type != '_' && sym.Name != "":
-			word, _ := token(l.line)
-			m.wide = m.wide || len(word) > 8
+			return 0, fmt.Errorf("%d: %.60q is not %s prints it", l.n, l.line, form)
+		case sym.Type != 'U' && sym.Name != "":
 			m.syms = append(m.syms, sym)
 		}
 	}
@@ -159,26 +170,11 @@ func lastToken(s string) (rest, word string) {
 }
 
 func (m *Map) readPosix(text string, _ Options) (uint64, error) {
-	m.reserve(text, 24)
-	l, heading := lines{text: text}, ""
-	for l.next() {
-		if strings.TrimSpace(l.line) == "" {
-			continue
-		}
-		sym, ok := posixLine(l.line)
-		switch {
-		case !ok && isFileHeading(l.line):
-			if err := m.heading(&heading, &l); err != nil {
-				return 0, err
-			}
-		case !ok:
-			return 0, fmt.Errorf("%d: %.60q is not NAME TYPE [ADDRESS [SIZE]], as nm -P prints it", l.n, l.line)
-		case sym.Type != 'U':
-			m.wide = m.wide || sym.Addr>>32 != 0
-			m.syms = append(m.syms, sym)
-		}
-	}
-	return 0, nil
+	return m.readNM(text, "NAME TYPE [ADDRESS [SIZE]], as nm -P", func(line string) (sym Symbol, ok bool, err error) {
+		sym, ok = posixLine(line)
+		m.wide = m.wide || ok && sym.Addr>>32 != 0
+		return sym, ok, nil
+	})
 }
 
 // isSysVHeading reports whether the words are those over the columns of nm -f sysv.

@@ -34,7 +34,7 @@ type Plan struct {
 	textLo  uint64
 }
 
-// The format of the table; package kernel/probe has the same numbers.
+// The format of the table; package kernel/observe/probe has the same numbers.
 const (
 	File         = ".zf/probes"
 	magic        = "zfprobe1"

@@ -9,7 +9,7 @@ import (
 // Where in a function's code the breakpoints go, and whether they can.
 
 // Kinds of places and what the target does there; the same numbers are in package
-// kernel/probe.
+// kernel/observe/probe.
 const (
 	Entry = iota
 	Return

@@ -1,14 +1,15 @@
 package probe
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/eventstream"
 )
 
-// Kind is the kind of the target's record (package kernel/probe has its format).
+// Kind is the kind of the target's record (package kernel/observe/probe has its format).
 const Kind = "probes"
 
 const (
@@ -98,57 +99,31 @@ func (h *Hex) UnmarshalText(b []byte) error {
 	return err
 }
 
-// reader reads numbers; the first that is missing spoils it.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) number() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-// count is number for how many things follow, of at least size bytes.
-func (r *reader) count(size uint64) uint64 {
-	n := r.number()
-	if n > uint64(len(r.b))/size {
-		r.bad = true
-		return 0
-	}
-	return n
-}
-
 // Read reads the record that a target with the plan p has sent.
 func (p *Plan) Read(data []byte) (*Report, error) {
-	r := &reader{b: data}
-	if v := r.number(); r.bad || v != version {
+	r := &eventstream.Numbers{Data: data}
+	if v := r.Number(); r.Bad || v != version {
 		return nil, fmt.Errorf("%w of version %d", ErrRecord, version)
 	}
-	hz := r.number()
+	hz := r.Number()
 	if hz == 0 {
 		return nil, fmt.Errorf("%w: the time stamp counter stands still", ErrRecord)
 	}
 	span := func(ticks uint64) time.Duration {
 		return time.Duration(ticks/hz*1e9 + uint64(float64(ticks%hz)/float64(hz)*1e9+0.5))
 	}
-	rep := &Report{Version: version, Kind: Kind, Hits: r.number(), Overhead: span(r.number()), LostCallers: r.number()}
+	rep := &Report{Version: version, Kind: Kind, Hits: r.Number(), Overhead: span(r.Number()), LostCallers: r.Number()}
 	index := make(map[uint64]int)
-	for range r.count(12) {
-		id := r.number()
-		if id >= uint64(len(p.Functions)) || r.bad {
+	for range r.Count(12) {
+		id := r.Number()
+		if id >= uint64(len(p.Functions)) || r.Bad {
 			return nil, fmt.Errorf("%w: function %d of %d", ErrRecord, id, len(p.Functions))
 		}
 		c := Counts{Function: p.Functions[id].Name, Address: Hex(p.Functions[id].Start)}
 		for _, f := range []*uint64{&c.Calls, &c.Returns, &c.Jumps, &c.Unwound, &c.Open, &c.Untimed, &c.Timed} {
-			*f = r.number()
+			*f = r.Number()
 		}
-		c.Total, c.Min, c.Max = span(r.number()), span(r.number()), span(r.number())
+		c.Total, c.Min, c.Max = span(r.Number()), span(r.Number()), span(r.Number())
 		if c.Timed > 0 {
 			c.Mean = c.Total / time.Duration(min(c.Timed, 1<<62))
 		}
@@ -156,19 +131,19 @@ func (p *Plan) Read(data []byte) (*Report, error) {
 		index[id] = len(rep.Functions)
 		rep.Functions = append(rep.Functions, c)
 	}
-	for range r.count(5) {
-		i, ok := index[r.number()]
-		row := Caller{Calls: r.number(), Timed: r.number(), Total: span(r.number())}
-		for range r.count(1) {
-			row.Stack = append(row.Stack, Hex(p.textLo+r.number()))
+	for range r.Count(5) {
+		i, ok := index[r.Number()]
+		row := Caller{Calls: r.Number(), Timed: r.Number(), Total: span(r.Number())}
+		for range r.Count(1) {
+			row.Stack = append(row.Stack, Hex(p.textLo+r.Number()))
 		}
-		if !ok || r.bad {
+		if !ok || r.Bad {
 			return nil, fmt.Errorf("%w: callers of nothing", ErrRecord)
 		}
 		rep.Functions[i].Callers = append(rep.Functions[i].Callers, row)
 	}
-	if r.bad || len(r.b) > 0 {
-		return nil, fmt.Errorf("%w: %d bytes are left, or some are missing", ErrRecord, len(r.b))
+	if r.Bad || len(r.Data) > 0 {
+		return nil, fmt.Errorf("%w: %d bytes are left, or some are missing", ErrRecord, len(r.Data))
 	}
 	p.addRest(rep)
 	return rep, nil
@@ -176,14 +151,14 @@ func (p *Plan) Read(data []byte) (*Report, error) {
 
 // histogram reads the buckets, and takes the quantiles from them: the middle of the
 // bucket, within the extremes.
-func (c *Counts) histogram(r *reader, span func(ticks uint64) time.Duration) {
+func (c *Counts) histogram(r *eventstream.Numbers, span func(ticks uint64) time.Duration) {
 	type bucket struct{ no, count uint64 }
 	var all []bucket
 	sum := uint64(0)
-	for range r.count(2) {
-		b := bucket{r.number(), r.number()}
+	for range r.Count(2) {
+		b := bucket{r.Number(), r.Number()}
 		if b.no >= buckets || len(all) > 0 && b.no <= all[len(all)-1].no {
-			r.bad = true
+			r.Bad = true
 			return
 		}
 		all = append(all, b)

@@ -1,5 +1,5 @@
 // Package profile is the host's side of the sampling profiler: it reads the record that
-// the kernel sends (package kernel/profile has the format), names what is in it, and
+// the kernel sends (package kernel/observe/profile has the format), names what is in it, and
 // writes profiles in pprof's format, stacks as flame-graph scripts read them, a table, and
 // a flame graph that is one SVG file.
 //

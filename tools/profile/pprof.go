@@ -7,13 +7,13 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/code"
 	"github.com/zeroframe/zeroframe/tools/depot"
-	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // Resolver is what names addresses: a *symbol.File, for one.
 type Resolver interface {
-	Lookup(addr uint64, ret bool) []symbol.Frame
+	Lookup(addr uint64, ret bool) []lookup.Call
 	// Code returns the code, or nil if it is not known.
 	Code() *code.Image
 	BuildID() string
@@ -33,7 +33,7 @@ type builder struct {
 	mapping   *profile.Mapping
 	functions map[fileName]*profile.Function
 	locations map[place]*profile.Location
-	resolved  map[place][]symbol.Frame
+	resolved  map[place][]lookup.Call
 }
 
 type fileName struct{ name, file string }
@@ -50,7 +50,7 @@ type place struct {
 func (r *Record) Pprof(sym Resolver) (*profile.Profile, error) {
 	b := builder{
 		sym: sym, calls: r.Calls, functions: make(map[fileName]*profile.Function),
-		locations: make(map[place]*profile.Location), resolved: make(map[place][]symbol.Frame),
+		locations: make(map[place]*profile.Location), resolved: make(map[place][]lookup.Call),
 	}
 	period := int64(1e9 / r.Hz)
 	b.p = &profile.Profile{
@@ -124,7 +124,7 @@ func (b *builder) callName(number uint32) string {
 }
 
 // lookUp is the resolver's, with a memory.
-func (b *builder) lookUp(addr uint64, ret bool) []symbol.Frame {
+func (b *builder) lookUp(addr uint64, ret bool) []lookup.Call {
 	at := place{addr: addr}
 	if ret {
 		at.name = "ra"

@@ -1,12 +1,12 @@
 package profile
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/depot"
+	"github.com/zeroframe/zeroframe/tools/eventstream"
 )
 
 // Kind is the kind of the record.
@@ -47,50 +47,40 @@ var errCut = errors.New("the profile's record is damaged: it ends early")
 
 // Read reads a record. It may be any bytes.
 func Read(data []byte) (*Record, error) {
-	bad := false
-	number := func() uint64 {
-		v, n := binary.Uvarint(data)
-		if n <= 0 {
-			bad = true
-			return 0
-		}
-		data = data[n:]
-		return v
-	}
-	if version := number(); !bad && version != 1 {
+	in := &eventstream.Numbers{Data: data}
+	number := in.Number
+	if version := number(); !in.Bad && version != 1 {
 		return nil, fmt.Errorf("the profile's record has version %d; this zf knows 1: use the zf that the image was built with", version)
 	}
 	r := &Record{Hz: number()}
 	r.Began = time.Unix(0, int64(number()))
 	r.Lasted, r.Ran = time.Duration(number()), time.Duration(number())
 	r.Ticks, r.Samples, r.Lost, r.Slow, r.Cost, r.CostHz = number(), number(), number(), number(), number(), number()
-	size := number()
-	if bad || size > uint64(len(data)) {
+	image := in.Bytes()
+	if in.Bad {
 		return nil, errCut
 	}
 	if r.Hz == 0 || r.Hz > 1e9 {
 		return nil, fmt.Errorf("the profile's record is damaged: %d ticks a second", r.Hz)
 	}
 	var err error
-	if r.Stacks, err = depot.Read(data[:size]); err != nil {
+	if r.Stacks, err = depot.Read(image); err != nil {
 		return nil, err
 	}
-	data = data[size:]
 	r.Calls = make(map[uint32]string)
 	for calls := number(); calls > 0; calls-- {
-		n, size := number(), number()
-		if bad || n > 1<<16 || size > uint64(len(data)) {
+		n, name := number(), in.Bytes()
+		if in.Bad || n > 1<<16 {
 			return nil, errCut
 		}
-		r.Calls[uint32(n)] = string(data[:size])
-		data = data[size:]
+		r.Calls[uint32(n)] = string(name)
 	}
-	if bad {
+	if in.Bad {
 		return nil, errCut
 	}
-	for len(data) > 0 {
+	for len(in.Data) > 0 {
 		id, ticks := number(), number()
-		if bad || id > 1<<32-1 || ticks > 1<<32 {
+		if in.Bad || id > 1<<32-1 || ticks > 1<<32 {
 			return nil, errCut
 		}
 		r.Counts = append(r.Counts, Count{uint32(id), ticks})

@@ -5,6 +5,8 @@
 // and fixed share of memory, the number of machines is bounded, and what makes no
 // sense is dropped and counted.
 //
+//	command.go     `zf receive`: what is put together, and its end; flags.go: its flags
+//
 // Datagrams flow one way through these parts:
 //
 //	listen.go      a socket -> batches of datagrams (recvmmsg on Linux)
@@ -16,6 +18,8 @@
 //	resolve.go     a whole trace -> text and JSON, with the ELF file of its build
 //	report.go      crash groups, the output, the export, in this order
 //	output.go      what is shown: lines with the machine's name in front
+//	linux.go       an oops of Linux as a crash
+//	order.go       the order of a machine's traces
 //
 // A thread of its own empties the socket, before all else if the system lets it. The
 // intake runs in one goroutine and neither blocks nor allocates for a log line or for a

@@ -53,7 +53,7 @@ func FuzzDatagrams(f *testing.F) {
 			}
 		}
 		in.Close()
-		if in.held != 0 || len(in.waiting) != 0 || in.opened.oldest != nil {
+		if in.held != 0 || len(in.waiting) != 0 || in.opened.Len() != 0 {
 			t.Fatalf("after Close %d bytes are held, %d machines wait", in.held, len(in.waiting))
 		}
 		got := 0

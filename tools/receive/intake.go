@@ -4,6 +4,7 @@ package receive
 
 import (
 	"bytes"
+	"container/list"
 	"fmt"
 	"hash/crc32"
 	"net/netip"
@@ -123,9 +124,9 @@ type Intake struct {
 
 	machines        map[netip.AddrPort]*machine
 	latest          *machine
-	fresh, regulars machineList
-	opened          openList
-	held            int // bytes of open traces
+	fresh, regulars list.List // of machines, the least recently heard first
+	opened          list.List // of open traces, likewise
+	held            int       // bytes of open traces
 	waiting         map[*machine]struct{}
 	line            Line // for calls of the sink
 	named           chan namedMachine
@@ -265,7 +266,11 @@ func (in *Intake) send(m *machine) {
 // Tick does what is due by time. It is called every now and then.
 func (in *Intake) Tick(now time.Time) {
 	in.takeNames()
-	for o := in.opened.oldest; o != nil && now.Sub(o.heard) >= in.opt.Patience; o = in.opened.oldest {
+	for in.opened.Len() > 0 {
+		o := in.opened.Front().Value.(*openTrace)
+		if now.Sub(o.heard) < in.opt.Patience {
+			break
+		}
 		in.giveUp(o, Late)
 	}
 	for m := range in.waiting {
@@ -297,8 +302,8 @@ func (in *Intake) finish(m *machine) {
 
 // Close ends all that is under way.
 func (in *Intake) Close() {
-	for in.opened.oldest != nil {
-		in.giveUp(in.opened.oldest, Late)
+	for in.opened.Len() > 0 {
+		in.giveUp(in.opened.Front().Value.(*openTrace), Late)
 	}
 	for _, m := range in.machines {
 		in.finish(m)

@@ -234,7 +234,7 @@ func TestFloodOfSources(t *testing.T) {
 		t.Error("the flood has driven out a regular")
 	}
 	in.Close()
-	if in.held != 0 || in.opened.oldest != nil {
+	if in.held != 0 || in.opened.Len() != 0 {
 		t.Errorf("after Close %d bytes are held", in.held)
 	}
 }

@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zeroframe/zeroframe/tools/foreign"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/render"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -48,7 +51,7 @@ func (s *resolver) resolveOops(a *Arrival) *result {
 		text := jsonObject(&struct {
 			Text string `json:"text"`
 		}{c.Stack})
-		object := append(bytes.TrimSuffix(t.JSON(), []byte("}\n")), ',')
+		object := append(bytes.TrimSuffix(render.JSON(t), []byte("}\n")), ',')
 		res.objects = [][]byte{append(object, bytes.TrimSuffix(text[1:], []byte("}\n"))...)}
 	}
 	return res
@@ -79,27 +82,27 @@ func withoutTime(line string) string { return timeInFront.ReplaceAllString(line,
 
 // resolveLinux sends the lines through a filter that knows Linux, and returns what it
 // has found: one trace, with the frames of all. What has a question mark is a leftover.
-func (s *resolver) resolveLinux(a *Arrival, build string) *trace.Trace {
-	var kernel trace.Resolver
+func (s *resolver) resolveLinux(a *Arrival, build string) *wire.Trace {
+	var kernel lookup.Resolver
 	if build != "" && s.r.opt.Finder != nil {
 		kernel = s.find(build, "")
 	}
-	all := &trace.Trace{Format: trace.FormatLinux}
-	filter := s.newFilter(func(images *trace.Images) {
+	all := &wire.Trace{Format: foreign.FormatLinux}
+	filter := s.newFilter(func(images *lookup.Images) {
 		if kernel != nil {
 			images.Given = append(images.Given, kernel)
 		}
 		if s.r.opt.Finder != nil {
 			images.Given = append(images.Given, linuxFiles(s.r.opt.Finder)...)
 		}
-	}, func(t *trace.Trace) {
-		if t.Format != trace.FormatLinux && t.Format != trace.FormatAddress {
+	}, func(t *wire.Trace) {
+		if t.Format != foreign.FormatLinux && t.Format != foreign.FormatAddress {
 			return
 		}
 		if len(all.Frames) == 0 {
 			all.Reason, all.Thread, all.Registers = t.Reason, t.Thread, t.Registers
 		}
-		all.Frames = append(all.Frames, slices.DeleteFunc(t.Frames, func(f trace.Frame) bool { return f.Kind == tracer.Scan })...)
+		all.Frames = append(all.Frames, slices.DeleteFunc(t.Frames, func(f wire.Frame) bool { return f.Kind == tracer.Scan })...)
 	})
 	filter.Write(a.Bytes)
 	filter.Close()

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"context"
 	"net"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/await"
 )
 
 // TestListener: whatever the sizes, what is sent arrives in its order and unchanged, also
@@ -25,22 +26,28 @@ func TestListener(t *testing.T) {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	var taken atomic.Int64
+	batches := make(chan int64, 1) // datagrams taken, so far
 	go func() {
 		ended <- l.Serve(ctx, in, func() error {
-			taken.Store(int64(in.Stats().Datagrams))
+			select { // the newest count alone
+			case <-batches:
+			default:
+			}
+			batches <- int64(in.Stats().Datagrams)
 			return nil
 		})
 	}()
 	// The socket's buffer may be small: no more is sent than it holds, at 4 KiB a datagram.
 	ahead := int64(max(l.Buffer()>>12, 1))
 	var want []string
-	sent := int64(0)
+	sent, taken := int64(0), int64(0)
 	from := conn.LocalAddr().String()
 	send := func(n int) {
-		for end := time.Now().Add(30 * time.Second); sent-taken.Load() >= ahead; time.Sleep(100 * time.Microsecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d datagrams sent, %d taken", sent, taken.Load())
+		for sent-taken >= ahead {
+			select {
+			case taken = <-batches:
+			case <-time.After(await.Patience):
+				t.Fatalf("%d datagrams sent, %d taken", sent, taken)
 			}
 		}
 		sent++

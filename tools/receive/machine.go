@@ -6,6 +6,7 @@ package receive
 // addresses can only drive out others that are new.
 
 import (
+	"container/list"
 	"net/netip"
 	"strconv"
 	"time"
@@ -46,7 +47,7 @@ type machine struct {
 	heard   time.Time
 	lines   uint64
 
-	older, newer *machine // in its list
+	place *list.Element // in its list
 
 	open []*openTrace
 	done [maxDone]doneTrace
@@ -74,38 +75,6 @@ func (m *machine) setDone(k traceKey, whole bool) {
 	m.next = (m.next + 1) % maxDone
 }
 
-// machineList is a list of machines, oldest first.
-type machineList struct {
-	oldest, newest *machine
-	len            int
-}
-
-func (l *machineList) add(m *machine) {
-	m.older, m.newer = l.newest, nil
-	if l.newest != nil {
-		l.newest.newer = m
-	} else {
-		l.oldest = m
-	}
-	l.newest = m
-	l.len++
-}
-
-func (l *machineList) remove(m *machine) {
-	if m.older != nil {
-		m.older.newer = m.newer
-	} else {
-		l.oldest = m.newer
-	}
-	if m.newer != nil {
-		m.newer.older = m.older
-	} else {
-		l.newest = m.older
-	}
-	m.older, m.newer = nil, nil
-	l.len--
-}
-
 // machineOf returns the machine of an address, a new one if need be.
 func (in *Intake) machineOf(addr netip.AddrPort, now time.Time) *machine {
 	if m := in.latest; m != nil && m.addr == addr {
@@ -119,19 +88,17 @@ func (in *Intake) machineOf(addr netip.AddrPort, now time.Time) *machine {
 		}
 		m = &machine{addr: addr, name: in.nameOf(addr)}
 		in.machines[addr] = m
-		in.fresh.add(m)
+		m.place = in.fresh.PushBack(m)
 		in.stats.Machines++
 	} else {
-		l := in.listOf(m)
-		l.remove(m)
-		l.add(m)
+		in.listOf(m).MoveToBack(m.place)
 	}
 	m.heard = now
 	in.latest = m
 	return m
 }
 
-func (in *Intake) listOf(m *machine) *machineList {
+func (in *Intake) listOf(m *machine) *list.List {
 	if m.regular {
 		return &in.regulars
 	}
@@ -144,31 +111,30 @@ func (in *Intake) makeRegular(m *machine) {
 	if m.regular {
 		return
 	}
-	in.fresh.remove(m)
+	in.fresh.Remove(m.place)
 	m.regular = true
-	in.regulars.add(m)
-	if in.regulars.len > in.opt.MaxMachines/4*3 {
-		old := in.regulars.oldest
-		in.regulars.remove(old)
+	m.place = in.regulars.PushBack(m)
+	if in.regulars.Len() > in.opt.MaxMachines/4*3 {
+		old := in.regulars.Remove(in.regulars.Front()).(*machine)
 		old.regular = false
-		in.fresh.add(old)
+		old.place = in.fresh.PushBack(old)
 	}
 }
 
 // evict forgets the machine that was heard least recently, with what it had under way.
 func (in *Intake) evict() {
-	m := in.fresh.oldest
-	if m == nil {
-		m = in.regulars.oldest
+	oldest := in.fresh.Front()
+	if oldest == nil {
+		oldest = in.regulars.Front()
 	}
-	in.forget(m)
+	in.forget(oldest.Value.(*machine))
 	in.stats.Evicted++
 }
 
 // forget ends all that a machine has under way.
 func (in *Intake) forget(m *machine) {
 	in.finish(m)
-	in.listOf(m).remove(m)
+	in.listOf(m).Remove(m.place)
 	delete(in.machines, m.addr)
 	if in.latest == m {
 		in.latest = nil

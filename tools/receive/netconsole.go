@@ -172,13 +172,8 @@ func (in *Intake) message(m *machine, h *extendedHeader, text []byte, now time.T
 	case in.stats.LostLines > 0: // it was only late
 		in.stats.LostLines--
 	}
-	for len(text) > 0 {
-		one := text
-		if i := bytes.IndexByte(text, '\n'); i >= 0 {
-			one, text = text[:i], text[i+1:]
-		} else {
-			text = nil
-		}
+	for one := range bytes.Lines(text) {
+		one = bytes.TrimSuffix(one, []byte("\n"))
 		in.line = Line{Machine: m.name, Addr: m.addr, Time: now, Text: one,
 			Level: h.level, Number: h.number, Micros: h.micros, HasMeta: true}
 		in.send(m)

@@ -5,6 +5,7 @@ package receive
 // recently gives way. A trace of which nothing more comes is shown as far as it came.
 
 import (
+	"container/list"
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/reassemble"
@@ -28,7 +29,7 @@ type openTrace struct {
 	first time.Time
 	heard time.Time
 
-	older, newer *openTrace // among all, least recently heard first
+	place *list.Element // in Intake.opened
 }
 
 // part takes a part of a trace that is not done.
@@ -49,13 +50,12 @@ func (in *Intake) part(m *machine, p *datagram.Part, now time.Time) {
 		o = &openTrace{m: m, key: k, build: string(p.Build), first: now, cost: openCost}
 		in.held += o.cost
 		m.open = append(m.open, o)
-		in.opened.add(o)
+		o.place = in.opened.PushBack(o)
 	case o.build != string(p.Build):
 		in.stats.Conflict++
 		return
 	default:
-		in.opened.remove(o)
-		in.opened.add(o)
+		in.opened.MoveToBack(o.place)
 	}
 	o.heard = now
 	before := o.parts.Held()
@@ -80,8 +80,8 @@ func (in *Intake) part(m *machine, p *datagram.Part, now time.Time) {
 // by the open traces, then by the lines that wait for others.
 func (in *Intake) hold(n int) {
 	in.held += n
-	for in.held > in.opt.MaxHeld && in.opened.oldest != nil {
-		in.giveUp(in.opened.oldest, Crowded)
+	for in.held > in.opt.MaxHeld && in.opened.Len() > 0 {
+		in.giveUp(in.opened.Front().Value.(*openTrace), Crowded)
 	}
 	if in.held <= in.opt.MaxHeld {
 		return
@@ -155,34 +155,7 @@ func (in *Intake) close(o *openTrace, whole bool) {
 			break
 		}
 	}
-	in.opened.remove(o)
+	in.opened.Remove(o.place)
 	in.held -= o.cost
 	m.setDone(o.key, whole)
-}
-
-// openList is a list of open traces, the least recently heard first.
-type openList struct{ oldest, newest *openTrace }
-
-func (l *openList) add(o *openTrace) {
-	o.older, o.newer = l.newest, nil
-	if l.newest != nil {
-		l.newest.newer = o
-	} else {
-		l.oldest = o
-	}
-	l.newest = o
-}
-
-func (l *openList) remove(o *openTrace) {
-	if o.older != nil {
-		o.older.newer = o.newer
-	} else {
-		l.oldest = o.newer
-	}
-	if o.newer != nil {
-		o.newer.older = o.older
-	} else {
-		l.newest = o.older
-	}
-	o.older, o.newer = nil, nil
 }

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/terminal"
 )
 
 // outChunk is when what has been gathered is written, in bytes.
@@ -59,7 +59,7 @@ func (o *output) line(l *Line) {
 // text appends text of a machine to what is gathered.
 func (o *output) text(b []byte) []byte {
 	if o.safe {
-		return trace.AppendClean(o.buf, b)
+		return terminal.AppendClean(o.buf, b)
 	}
 	return append(o.buf, b...)
 }
@@ -85,15 +85,9 @@ func appendUptime(b []byte, micros uint64) []byte {
 func (o *output) block(name string, text []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(text) > 0 {
-		one := text
-		if i := bytes.IndexByte(text, '\n'); i >= 0 {
-			one, text = text[:i], text[i+1:]
-		} else {
-			text = nil
-		}
+	for one := range bytes.Lines(text) {
 		o.buf = append(append(o.buf, name...), ": "...)
-		one = bytes.TrimRight(one, "\r")
+		one = bytes.TrimRight(bytes.TrimSuffix(one, []byte("\n")), "\r")
 		if !o.safe {
 			o.buf = append(append(o.buf, one...), '\n')
 			continue
@@ -152,5 +146,5 @@ func jsonObject(v any) []byte {
 	if err := e.Encode(v); err != nil {
 		panic(fmt.Sprintf("receive: %v", err)) // strings, numbers and times only
 	}
-	return trace.EscapeControls(b.Bytes())
+	return terminal.EscapeControls(b.Bytes())
 }

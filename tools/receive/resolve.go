@@ -12,8 +12,13 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/buildid"
+	"github.com/zeroframe/zeroframe/tools/foreign"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
+	"github.com/zeroframe/zeroframe/tools/render"
+	"github.com/zeroframe/zeroframe/tools/terminal"
 	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -51,7 +56,7 @@ func (s *resolver) Write(p []byte) (int, error) {
 
 // newFilter returns a filter for traces, or one for the lines of Linux, which linux
 // gives its images.
-func (s *resolver) newFilter(linux func(*trace.Images), onTrace func(*trace.Trace)) *trace.Filter {
+func (s *resolver) newFilter(linux func(*lookup.Images), onTrace func(*wire.Trace)) *trace.Filter {
 	opt := trace.Options{
 		Color:    s.r.opt.Color,
 		Sanitize: s.r.opt.Terminal,
@@ -61,8 +66,8 @@ func (s *resolver) newFilter(linux func(*trace.Images), onTrace func(*trace.Trac
 		OnTrace:  onTrace,
 	}
 	if s.r.opt.Finder != nil || linux != nil {
-		opt.Images = func() *trace.Images {
-			images := &trace.Images{}
+		opt.Images = func() *lookup.Images {
+			images := &lookup.Images{}
 			if s.r.opt.Finder != nil {
 				images.Find = s.find
 			}
@@ -91,8 +96,8 @@ func (w *sayWriter) Write(p []byte) (int, error) {
 }
 
 // find finds the image of a build. While it waits, others use the CPU.
-func (s *resolver) find(build, module string) trace.Resolver {
-	if build == "" || strings.HasSuffix(build, trace.PartMark) {
+func (s *resolver) find(build, module string) lookup.Resolver {
+	if build == "" || strings.HasSuffix(build, wire.PartMark) {
 		return nil // a module by its name alone: of which kernel? And half an ID: of which server?
 	}
 	f := s.r.opt.Finder
@@ -113,9 +118,9 @@ func (s *resolver) find(build, module string) trace.Resolver {
 }
 
 // linuxFiles returns those of the files given that are Linux, or modules of it.
-func linuxFiles(f *buildid.Finder) (list []trace.Resolver) {
+func linuxFiles(f *buildid.Finder) (list []lookup.Resolver) {
 	for _, file := range f.Given() {
-		if trace.ModuleName(file.Name()) != "" || len(file.Named("start_kernel")) > 0 {
+		if foreign.ModuleName(file.Name()) != "" || len(file.Named("start_kernel")) > 0 {
 			list = append(list, file)
 		}
 	}
@@ -148,7 +153,7 @@ func (s *resolver) run(a *Arrival) *result {
 }
 
 // onTrace takes a trace that the filter has found.
-func (s *resolver) onTrace(t *trace.Trace) {
+func (s *resolver) onTrace(t *wire.Trace) {
 	res := s.res
 	if res == nil || len(res.crashes) >= maxTraces || t.Kind == "" && len(t.Frames) == 0 {
 		return
@@ -175,7 +180,7 @@ func (s *resolver) onTrace(t *trace.Trace) {
 	}
 	res.crashes = append(res.crashes, c)
 	if s.r.opt.JSON {
-		object := bytes.TrimRight(t.JSON(), "\n")
+		object := bytes.TrimRight(render.JSON(t), "\n")
 		res.objects = append(res.objects, object[:len(object)-1])
 	}
 	resolved := false
@@ -190,7 +195,7 @@ func (s *resolver) onTrace(t *trace.Trace) {
 			advice = "no server of " + buildid.URLsEnv + " gave it; give it with -e"
 		}
 		s.r.say(fmt.Sprintf("no ELF file for build %s: its traces stay addresses; %s",
-			trace.AppendClean(nil, []byte(orNone(t.BuildID))), advice))
+			terminal.AppendClean(nil, []byte(orNone(t.BuildID))), advice))
 	}
 }
 

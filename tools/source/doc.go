@@ -1,7 +1,5 @@
-// Package source is where live text comes from: a log, a file that grows, a pipe,
-// a serial device, a TCP or unix socket. All of them are one io.Reader, which can
-// outlive what it reads: a board that is switched off, an emulator that is started
-// again.
+// Package source finds source files on this host and shows their lines (source.go), and
+// makes links on them (link.go).
 //
-// It imports tools/trace for the following of a file only. Context: host.
+// It imports tools/terminal and tools/lazyregexp. Context: the host.
 package source

@@ -1,297 +1,194 @@
 package source
 
 import (
-	"context"
-	"errors"
-	"io"
-	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/terminal"
 )
 
-// patienceOfTests bounds each wait: the machine may be busy.
-const patienceOfTests = time.Minute
-
-// notes keeps what the user is told.
-type notes struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (n *notes) add(s string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.all = append(n.all, s)
-}
-
-func (n *notes) String() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return strings.Join(n.all, "\n")
-}
-
-// open opens a source and returns what it brings: text, "|" for each cut, and "."
-// at the end, or the error.
-func open(t *testing.T, name string, opt Options) (got func() string, said *notes, stop context.CancelFunc) {
+// writeFile writes a file with its folders and returns its path.
+func writeFile(t testing.TB, content string, path ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	said = &notes{}
-	opt.Note = said.add
-	r, err := Open(ctx, name, opt)
-	if err != nil {
-		t.Fatalf("Open(%s) = %v", name, err)
+	file := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		t.Fatal(err)
 	}
-	t.Cleanup(func() { r.Close() })
-	var mu sync.Mutex
-	var text strings.Builder
-	done := make(chan bool)
-	go func() {
-		defer close(done)
-		buf := make([]byte, 100)
-		for {
-			n, err := r.Read(buf)
-			mu.Lock()
-			text.Write(buf[:n])
-			switch {
-			case errors.Is(err, ErrCut):
-				text.WriteByte('|')
-			case err == io.EOF:
-				text.WriteByte('.')
-			case err != nil:
-				text.WriteString(" " + err.Error())
-			}
-			mu.Unlock()
-			if err != nil && !errors.Is(err, ErrCut) {
-				return
-			}
-		}
-	}()
-	return func() string {
-			mu.Lock()
-			defer mu.Unlock()
-			return text.String()
-		}, said, func() {
-			t.Helper()
-			cancel()
-			select {
-			case <-done:
-			case <-time.After(patienceOfTests):
-				t.Error("an interrupt does not end the wait")
-			}
-		}
-}
-
-// until waits for what is wanted.
-func until(t *testing.T, got func() string, want string) {
-	t.Helper()
-	for end := time.Now().Add(patienceOfTests); got() != want; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("read %q; want %q", got(), want)
-		}
+	if err := os.WriteFile(file, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
 	}
+	return file
 }
 
-// socketPath returns a path for a socket. It is not that of the folder, which may be too
-// long for one.
-func socketPath(t *testing.T) string {
-	t.Helper()
-	t.Chdir(t.TempDir())
-	return "s"
-}
-
-// serve sends each text over a connection of its own. When the last one ends nobody
-// listens any more: who came again would be taken in, and hear nothing.
-func serve(t *testing.T, ln net.Listener, texts ...string) {
-	go func() {
-		for i, s := range texts {
-			conn, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			if i == len(texts)-1 {
-				ln.Close()
-			}
-			io.WriteString(conn, s)
-			conn.Close()
-		}
-	}()
-}
-
-func listenOn(t *testing.T, network, addr string) net.Listener {
-	t.Helper()
-	ln, err := net.Listen(network, addr)
+// TestFind: where a file of an ELF file is looked for.
+func TestFind(t *testing.T) {
+	dir, cache, other := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Setenv("GOMODCACHE", cache)
+	t.Setenv("GOWORK", "off")
+	writeFile(t, "module example.com/mine\n\ngo 1.21\n", dir, "go.mod")
+	own := writeFile(t, "package mine\n", dir, "sub", "own.go")
+	module := writeFile(t, "package m\n", cache, "github.com", "!some!one", "m@v1.2.3", "f.go")
+	moved := writeFile(t, "int x;\n", other, "lib", "x.c")
+	exact := writeFile(t, "int y;\n", other, "only.c")
+	text := writeFile(t, "secret", other, "id_rsa")
+	pipe := filepath.Join(other, "pipe.go")
+	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { ln.Close() })
-	return ln
-}
-
-func TestSockets(t *testing.T) {
-	path := socketPath(t)
-	ln := listenOn(t, "unix", path)
-	serve(t, ln, "one", "two", "three")
-	got, _, _ := open(t, "unix:"+path, Options{})
-	until(t, got, "one.")
-	got, _, _ = open(t, path, Options{}) // the path alone
-	until(t, got, "two.")
-	got, _, _ = open(t, path, Options{Reconnect: Never})
-	until(t, got, "three.")
-
-	tcp := listenOn(t, "tcp", "127.0.0.1:0")
-	serve(t, tcp, "text", "\xff\xfb\x03\xff\xfd\x00te\xff\xff\xff\xfa\x18\x01\xff\xf0xt\r\x00\n")
-	got, _, _ = open(t, "tcp:"+tcp.Addr().String(), Options{})
-	until(t, got, "text.")
-	got, _, _ = open(t, "tcp:"+tcp.Addr().String(), Options{})
-	until(t, got, "te\xffxt\r\n.")
-}
-
-// TestSocketAgain: with Always a socket that ends is connected to again, however
-// late it is there again, and an interrupt ends the wait at once.
-func TestSocketAgain(t *testing.T) {
-	path := socketPath(t)
-	got, said, stop := open(t, "unix:"+path, Options{Reconnect: Always})
-	time.Sleep(3 * firstPause)
-	ln := listenOn(t, "unix", path)
-	serve(t, ln, "one")
-	until(t, got, "one|")
-	time.Sleep(3 * firstPause)
-	ln = listenOn(t, "unix", path)
-	serve(t, ln, "two", "", "", "three")
-	until(t, got, "one|two|||three|")
-	start := time.Now()
-	stop()
-	if d := time.Since(start); d > 20*time.Second {
-		t.Errorf("the interrupt took %v", d)
-	}
-	until(t, got, "one|two|||three|.")
-	for _, want := range []string{"is not there yet: waiting for it", "is gone: waiting for it", "is there"} {
-		if !strings.Contains(said.String(), want) {
-			t.Errorf("notes = %q; want %q", said, want)
-		}
-	}
-	// Connections that bring nothing are no news.
-	if n := strings.Count(said.String(), "is gone"); n > 3 {
-		t.Errorf("it is gone %d times; want a note for each time that it has brought something", n)
-	}
-}
-
-func TestListen(t *testing.T) {
-	dial := func(network, addr, text string) {
-		t.Helper()
-		conn, err := net.Dial(network, addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.WriteString(conn, text)
-		conn.Close()
-	}
-	path := socketPath(t)
-	// What a dead process has left is no obstacle.
-	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	old.SetUnlinkOnClose(false)
-	old.Close()
-	got, said, _ := open(t, "unix-listen:"+path, Options{})
-	until(t, said.String, "waiting for a connection to "+path)
-	dial("unix", path, "one")
-	until(t, got, "one.")
-	if _, err := os.Lstat(path); !os.IsNotExist(err) {
-		t.Errorf("the socket is still there: %v", err)
-	}
-
-	got, said, stop := open(t, "tcp-listen:127.0.0.1:0", Options{Reconnect: Always})
-	for end := time.Now().Add(patienceOfTests); said.String() == "" && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
-	addr := strings.TrimPrefix(said.String(), "waiting for a connection to ")
-	dial("tcp", addr, "one")
-	until(t, got, "one|")
-	dial("tcp", addr, "\xff\xfb\x01two")
-	until(t, got, "one|two|")
-	stop()
-	until(t, got, "one|two|.")
-}
-
-// TestUnborn: what is not there yet may be a log that then grows.
-func TestUnborn(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	got, said, _ := open(t, path, Options{Reconnect: Always})
-	time.Sleep(20 * time.Millisecond)
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	f.WriteString("one ")
-	until(t, got, "one ")
-	f.WriteString("two")
-	until(t, got, "one two")
-	if !strings.Contains(said.String(), "not there yet") {
-		t.Errorf("notes = %q", said)
-	}
-}
-
-func TestOpenErrors(t *testing.T) {
-	dir := t.TempDir()
-	log := filepath.Join(dir, "log")
-	if err := os.WriteFile(log, []byte("text"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(dir)
-	ln := listenOn(t, "unix", "busy")
-	defer ln.Close()
-	for _, c := range []struct {
-		name string
-		opt  Options
-		want string
-	}{
-		{dir, Options{}, "is a folder"},
-		{dir + "/none", Options{}, "no such file"},
-		{log, Options{Reconnect: Always}, "cannot be opened again"},
-		{"-", Options{Reconnect: Always}, "cannot be opened again"},
-		{"tcp:nowhere", Options{}, "give tcp:HOST:PORT"},
-		{"tcp:127.0.0.1:1", Options{}, "-reconnect waits"},
-		{"unix:none", Options{}, "unix-listen: lets"},
-		{"unix:" + dir + "/s,server=on", Options{}, "give unix:" + dir + "/s"},
-		{"tcp-listen:nowhere", Options{}, "give tcp-listen:[HOST]:PORT"},
-		{"unix-listen:busy", Options{}, "in use"},
+	goroot := strings.TrimSpace(string(out))
+	s := New(dir, []Remap{{"/build", "/nowhere"}, {"/build/src", filepath.Join(other, "wrong")}, {"/build/src", other}, {"/gone/only.c", exact}})
+	for _, tt := range []struct{ file, want string }{
+		{own, own},
+		{"sub/own.go", own},
+		{"example.com/mine/sub/own.go", own},
+		{"github.com/SomeOne/m@v1.2.3/f.go", module},
+		{"runtime/panic.go", filepath.Join(goroot, "src/runtime/panic.go")},
+		{"/build/src/lib/x.c", moved},
+		{"/gone/only.c", exact},
+		{"/build/srclib/x.c", ""},
+		{"/build/lib/x.c", ""},
+		{filepath.Join(other, "lib"), ""},
+		{text, ""}, // no source
+		{pipe, ""},
+		{"../" + filepath.Base(other) + "/only.c", ""}, // not in the folders
+		{"", ""},
+		{"a\x00b.go", ""},
+		{strings.Repeat("x/", 4000) + "x.go", ""},
+		{"/dev/stdin.go", ""},
 	} {
-		r, err := Open(context.Background(), c.name, c.opt)
-		if err == nil {
-			r.Close()
-		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("Open(%s) = %v; want %q", c.name, err, c.want)
+		for range 2 { // the second from memory
+			if got, ok := s.Find(tt.file); got != tt.want || ok != (tt.want != "") {
+				t.Errorf("Find(%q) = %q, %v; want %q", tt.file, got, ok, tt.want)
+			}
 		}
 	}
-	got, _, _ := open(t, "-", Options{Stdin: strings.NewReader("input")})
-	until(t, got, "input.")
-	got, _, _ = open(t, log, Options{})
-	until(t, got, "text.")
-	got, _, _ = open(t, os.DevNull, Options{}) // a device, and no serial line
-	until(t, got, ".")
+	// An empty Old is for paths that are not absolute.
+	s = New(dir, []Remap{{"", other}})
+	if got, _ := s.Find("lib/x.c"); got != moved {
+		t.Errorf("Find(lib/x.c) = %q; want %q", got, moved)
+	}
+	if got, ok := s.Find("/lib/x.c"); ok {
+		t.Errorf("Find(/lib/x.c) = %q; want nothing", got)
+	}
+	for range 2 * maxPaths {
+		s.Find(strings.Repeat("y", len(s.paths)%5000) + ".c")
+	}
+	if len(s.paths) > maxPaths {
+		t.Errorf("%d paths are kept", len(s.paths))
+	}
 }
 
-// TestFollow: a log that is cut short is another machine's from then on.
-func TestFollow(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	write := func(s string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(s), 0o666); err != nil {
-			t.Fatal(err)
+func TestParseRemap(t *testing.T) {
+	if r, err := ParseRemap("/a=/b=c"); err != nil || r != (Remap{"/a", "/b=c"}) {
+		t.Errorf("ParseRemap = %+v, %v", r, err)
+	}
+	for _, s := range []string{"", "x", "x="} {
+		if r, err := ParseRemap(s); err == nil {
+			t.Errorf("ParseRemap(%q) = %+v; want an error", s, r)
 		}
 	}
-	write("a long beginning")
-	got, _, _ := open(t, path, Options{Follow: true})
-	until(t, got, "a long beginning")
-	write("again")
-	until(t, got, "a long beginning|again")
+}
+
+// TestLines: the lines around one, made safe, and read again when the file has changed.
+func TestLines(t *testing.T) {
+	dir := t.TempDir()
+	file := writeFile(t, "one\r\n\ttwo\tx\n\x1b[2J\u009b\xff\u202efour\n\nlast", dir, "x.c")
+	s := New(dir, nil)
+	show := func(line, n int) string {
+		return strings.Join(ContextLines(s.Lines(file, line, n), line), "\n")
+	}
+	for _, tt := range []struct {
+		line, n int
+		want    string
+	}{
+		{1, 0, "> 1 | one"},
+		{2, 1, "  1 | one\n> 2 |     two x\n  3 | \\x1b[2J\\x9b\\xff\\u202efour"},
+		{5, 9, "  1 | one\n  2 |     two x\n  3 | \\x1b[2J\\x9b\\xff\\u202efour\n  4 |\n> 5 | last"},
+		{6, 1, ""},
+		{0, 1, ""},
+		{-1, 1, ""},
+	} {
+		if got := show(tt.line, tt.n); got != tt.want {
+			t.Errorf("line %d ± %d = %q; want %q", tt.line, tt.n, got, tt.want)
+		}
+	}
+	writeFile(t, "changed\n", file)
+	s.files[0].checked = time.Now().Add(-time.Hour)
+	if got := show(1, 0); got != "> 1 | changed" {
+		t.Errorf("after a change: %q", got)
+	}
+	long := writeFile(t, strings.Repeat("x", 1<<20), dir, "long.c")
+	if l := s.Lines(long, 1, 0); len(l) != 1 || len(l[0].Text) != maxSourceLine+len("…") {
+		t.Errorf("a long line gave %d lines of %d bytes", len(l), len(l[0].Text))
+	}
+	if l := s.Lines(writeFile(t, "a\x00b\n", dir, "binary.c"), 1, 0); l != nil {
+		t.Errorf("a binary file gave %v", l)
+	}
+	big := filepath.Join(dir, "big.c")
+	if err := os.Truncate(writeFile(t, "", big), maxSource+1); err != nil {
+		t.Fatal(err)
+	}
+	if l := s.Lines(big, 1, 0); l != nil {
+		t.Errorf("a file beyond the limit gave %d lines", len(l))
+	}
+	for i := range 3 * maxSources {
+		s.Lines(writeFile(t, "x\n", dir, strings.Repeat("n", i+1)+".c"), 1, 0)
+	}
+	if len(s.files) > maxSources {
+		t.Errorf("%d files are kept", len(s.files))
+	}
+}
+
+func TestCheckLinks(t *testing.T) {
+	for s, ok := range map[string]bool{
+		FileLinks: true, "vscode://file{path}:{line}": true, "x-y+1.z:{path}": true,
+		"": false, "{path}": false, "http://x": false, "9:{path}": false, "x:{path}\x1b": false, "x: {path}": false, "x:{path}\x7f": false,
+	} {
+		if err := CheckLinks(s); (err == nil) != ok {
+			t.Errorf("CheckLinks(%q) = %v; want ok %v", s, err, ok)
+		}
+	}
+}
+
+// FuzzSource: whatever a source file and its name hold, nothing of it drives a terminal,
+// and no line is long.
+func FuzzSource(f *testing.F) {
+	f.Add([]byte("package x\n\tfunc\x1b[2J\r\n"), "x.go", 1)
+	f.Add([]byte("\xff\u009b\u2066"), "a b;\x07.c", 1)
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte, name string, line int) {
+		file := filepath.Join(dir, "x.go")
+		if err := os.WriteFile(file, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s := New(dir, nil)
+		s.env, s.asked = goEnv{GOROOT: dir, GOMODCACHE: dir, GOMOD: filepath.Join(dir, "go.mod"), module: "m"}, true
+		if at, ok := s.Find(name); ok && !strings.HasPrefix(at, dir+"/") && !isAbs(name) {
+			t.Fatalf("Find(%q) = %q", name, at)
+		}
+		for _, l := range s.Lines(file, line, 3) {
+			for _, r := range l.Text {
+				if terminal.IsControl(r) {
+					t.Fatalf("%q in %q", r, l.Text)
+				}
+			}
+			if len([]rune(l.Text)) > maxSourceLine+8 {
+				t.Fatalf("a line of %d characters", len([]rune(l.Text)))
+			}
+		}
+		for _, c := range []byte(percent(name)) {
+			if c <= ' ' || c >= 0x7f || c == ';' {
+				t.Fatalf("percent(%q) = %q", name, percent(name))
+			}
+		}
+	})
 }

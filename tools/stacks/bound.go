@@ -127,12 +127,7 @@ func (w *walk) reach() []int {
 // recursions numbers the cycles, and returns those that no note bounds.
 func (w *walk) recursions() (why []string) {
 	w.cycle, w.memo = map[int]int{}, map[string]cost{}
-	all := make([]int, 0, len(w.reached))
-	for i := range w.reached {
-		all = append(all, i)
-	}
-	slices.Sort(all)
-	for n, c := range w.components(all) {
+	for n, c := range w.components(slices.Sorted(maps.Keys(w.reached))) {
 		free := c[:0:0]
 		for _, i := range c {
 			w.cycle[i] = n + 1

@@ -23,4 +23,13 @@
 // It knows the 64-bit x86 only. It may import tools/symbol, tools/code and
 // tools/unwind. Context: the host. ELF files may be damaged or hostile: time and
 // memory are bounded by their size.
+//
+// In the order of reading:
+//
+//	program.go  a program whose stacks are bounded
+//	frame.go    a function, as far as stacks are concerned
+//	sp.go       where SP is, from the instructions
+//	notes.go    what the code alone does not tell
+//	bound.go    the deepest way through the calls
+//	kernel.go   the kernel's stacks
 package stacks

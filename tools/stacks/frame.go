@@ -5,10 +5,11 @@ package stacks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/code"
-	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/unwind"
 )
 
@@ -49,7 +50,7 @@ func (p *Program) read(index int, fresh bool, runs string) *function {
 	parts := []*code.Node{n}
 	for i := 0; i < len(parts); i++ {
 		for _, s := range parts[i].Tails {
-			if s.Func >= 0 && p.isPart(f, s.Func) && !contains(parts, &p.graph.Nodes[s.Func]) {
+			if s.Func >= 0 && p.isPart(f, s.Func) && !slices.Contains(parts, &p.graph.Nodes[s.Func]) {
 				parts = append(parts, &p.graph.Nodes[s.Func])
 			}
 		}
@@ -81,7 +82,7 @@ func (p *Program) read(index int, fresh bool, runs string) *function {
 			switch {
 			case s.Func < 0:
 				fail("jump to what is no function in the file (%#x) at %s", s.Target, p.where(s.At))
-			case !contains(parts, &p.graph.Nodes[s.Func]):
+			case !slices.Contains(parts, &p.graph.Nodes[s.Func]):
 				add(s.At, s.Func, 0)
 			}
 		}
@@ -109,15 +110,6 @@ func (p *Program) isPart(f *function, index int) bool {
 	}
 	row, ok := p.tables.Row(n.Start)
 	return ok && (row.Source == unwind.EHFrame || row.Source == unwind.DebugFrame)
-}
-
-func contains(list []*code.Node, n *code.Node) bool {
-	for _, x := range list {
-		if x == n {
-			return true
-		}
-	}
-	return false
 }
 
 // indirect adds whom an indirect call may call, as the notes say.
@@ -253,7 +245,7 @@ func (p *Program) where(pc uint64) string {
 }
 
 // place shortens a file to the last two elements of its path, which name the package.
-func place(c symbol.Frame) string {
+func place(c lookup.Call) string {
 	file := c.File
 	if i := strings.LastIndexByte(file, '/'); i > 0 {
 		if j := strings.LastIndexByte(file[:i], '/'); j >= 0 {

@@ -49,7 +49,7 @@ const kernelPackage = "github.com/zeroframe/zeroframe/kernel"
 
 // HasKernel reports whether the program has the kernel in it. Host.
 func HasKernel(f *symbol.File) bool {
-	_, _, ok := f.Symbol(kernelPackage + ".trap")
+	_, _, ok := f.Symbol(kernelPackage + "/fault.Trap")
 	return ok
 }
 

@@ -47,7 +47,7 @@ func TestKernel(t *testing.T) {
 	if !stacks.HasKernel(f) {
 		t.Fatal("the kernel is not there")
 	}
-	addr, size, ok := f.Symbol(module + "kernel.stackBounds")
+	addr, size, ok := f.Symbol(module + "kernel/stack.stackBounds")
 	if !ok {
 		t.Fatal("there is no table of bounds")
 	}
@@ -78,7 +78,7 @@ func TestKernel(t *testing.T) {
 		}
 	}
 
-	// The rungs on the stack "nested" do not overlap (kernel/ladder.go).
+	// The stages on the stack "nested" do not overlap (kernel/fault/stages.go).
 	_, entries := stacks.KernelStacks()
 	at := []uint64{}
 	for i, e := range entries["nested"] {
@@ -88,19 +88,19 @@ func TestKernel(t *testing.T) {
 			t.Errorf("nested, at %d: %d bytes %q; the next begins at %d", e.At, b.Bytes, b.Why, entries["nested"][min(i+1, 2)].At)
 		}
 	}
-	ladder := source(t, "../../kernel/ladder.go")
-	if !strings.Contains(ladder, "thirdRungBelow = 8 << 10") || !strings.Contains(ladder, "droppedBelow   = 16 << 10") ||
+	stagesGo := source(t, "../../kernel/fault/stages.go")
+	if !strings.Contains(stagesGo, "thirdStageBelow = 8 << 10") || !strings.Contains(stagesGo, "droppedBelow    = 16 << 10") ||
 		!slices.Equal(at, []uint64{0, 8 << 10, 16 << 10}) {
-		t.Errorf("the notes have rungs at %d; kernel/ladder.go has others", at)
+		t.Errorf("the notes have stages at %d; kernel/fault/stages.go has others", at)
 	}
 
-	// What panicReserve in kernel/stacklimits.go is for.
-	b := p.Bound(stacks.Entry{Func: module + "kernel.CheckStacks", Base: 8,
-		Never: []string{module + "kernel.writeRung"}})
+	// What panicReserve in kernel/stack/limits.go is for.
+	b := p.Bound(stacks.Entry{Func: module + "kernel/fault.CheckStacks", Base: 8,
+		Never: []string{module + "kernel/fault.writeStage"}})
 	if len(b.Why) > 0 || b.Bytes > 2<<10 {
 		t.Errorf("CheckStacks takes %d bytes %q; panicReserve is 2048", b.Bytes, b.Why)
 	}
-	if !strings.Contains(source(t, "../../kernel/stacklimits.go"), "panicReserve = 2 << 10\n") {
+	if !strings.Contains(source(t, "../../kernel/stack/limits.go"), "panicReserve = 2 << 10\n") {
 		t.Error("panicReserve is not 2048")
 	}
 }
@@ -131,7 +131,7 @@ func TestLab(t *testing.T) {
 		}
 	}
 	// The functions that hand a function over are there to be seen.
-	for _, name := range []string{"kernel.OnInterrupt", "kernel.StepTraces", "kernel.OnPanic", "kernel/linuxabi.OnUnknown", "kernel/console.Tap"} {
+	for _, name := range []string{"kernel/fault.OnInterrupt", "kernel/fault.StepTraces", "kernel/fault.OnPanic", "kernel/fault.OnStop", "kernel/linux.OnUnknown", "kernel/console.Tap"} {
 		if _, _, ok := f.Symbol(module + name); !ok {
 			t.Errorf("there is no %s: it has been inlined", name)
 		}
@@ -162,22 +162,23 @@ func TestLab(t *testing.T) {
 // inlined are the functions of notes of the kind calls that are always inlined, by which
 // calls are told nevertheless.
 var inlined = map[string]bool{
-	"kernel.runPanicHook": true, "kernel/linuxabi.exit": true, "kernel/linuxabi.kill": true, "kernel/sched.callTick": true,
-	"kernel/console.tapped": true, "arch/amd64.gate": true,
+	"kernel/fault.runHook": true, "kernel/fault.callMonitor": true, "kernel/linux.exit": true, "kernel/linux.kill": true, "kernel/thread.callTick": true,
+	"kernel/console.tapped": true, "kernel/dev/nic.Readable": true, "kernel/dev/nic.Acknowledge": true, "arch/amd64.gate": true, "arch/amd64.EntryRegistersAt": true,
 }
 
 // TestHooks: the functions that the notes say are called by address are those that the
 // kernel's sources hand over, and they are the only ones.
 func TestHooks(t *testing.T) {
 	hooks := map[string]string{
-		"amd64.SetTrapHandler": "trap", "amd64.SetSyscallHandler": "linuxabi.Handle", "sched.OnTick": "tick",
-		"sched.OnResume": "deliver", "linuxabi.OnExit": "programExit", "linuxabi.OnPanic": "goroutinePanic",
-		"linuxabi.OnKill": "programKilled", "console.Tap": "netconsole.Byte",
+		"arch.SetTrapHandler": "fault.Trap", "arch.SetSyscallHandler": "linux.Handle", "thread.OnTick": "fault.Tick",
+		"thread.OnResume": "deliver", "linux.OnExit": "fault.ProgramExit", "linux.OnPanic": "fault.GoroutinePanic",
+		"linux.OnKill": "fault.ProgramKilled", "fault.OnStop": "monitor.Open", "console.Tap": "netconsole.Byte",
+		"thread.OnEvent": "logThread", "mem.OnFrame": "logFrame",
 	}
 	onStack := []string{}
 	walkers, found := 0, map[string]int{}
-	call := regexp.MustCompile(`\b(amd64\.SetTrapHandler|amd64\.SetSyscallHandler|sched\.OnTick|sched\.OnResume|linuxabi\.OnExit|linuxabi\.OnPanic|linuxabi\.OnKill|console\.Tap)\((\S+?)[,)]`)
-	stack := regexp.MustCompile(`\bamd64\.OnStack\([^,]*, [^,]*, (\w+),`)
+	call := regexp.MustCompile(`\b(arch\.SetTrapHandler|arch\.SetSyscallHandler|thread\.OnTick|thread\.OnResume|linux\.OnExit|linux\.OnPanic|linux\.OnKill|fault\.OnStop|console\.Tap|thread\.OnEvent|mem\.OnFrame)\((\S+?)[,)]`)
+	stack := regexp.MustCompile(`\barch\.OnStack\([^,]*, [^,]*, (\w+),`)
 	walker := regexp.MustCompile(`tracer\.(Walker|Writer)\{.*|HighWaterPages\(.*`)
 	err := filepath.WalkDir("../../kernel", func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() && d.Name() == "crashlab" {
@@ -202,9 +203,9 @@ func TestHooks(t *testing.T) {
 			for _, m := range walker.FindAllString(line, -1) {
 				walkers++
 				switch strings.TrimSpace(m) {
-				case "tracer.Walker{Stacks: stacks, Frames: frames, SPDelta: spDelta, Marks: marks, Saved: savedState, Switching: switching, Entry: atEntry, Unknown: unknownStack}",
-					"tracer.Writer{Put: wire}",
-					"HighWaterPages(s.Lo, s.Hi, amd64.PageSize, dirty); used > s.Used {":
+				case "tracer.Walker{Stacks: Table, Frames: Frames, SPDelta: image.SPDelta, Returns: image.Returns, Marks: Marks, Saved: savedState, Switching: switching, Entry: atEntry, Unknown: unknownStack}",
+					"tracer.Writer{Put: putTrace}",
+					"HighWaterPages(s.Lo, s.Hi, arch.PageSize, dirty); used > s.Used {":
 				default:
 					t.Errorf("%s: %s: kernel.txt does not know what that calls", path, m)
 				}
@@ -221,8 +222,8 @@ func TestHooks(t *testing.T) {
 		}
 	}
 	slices.Sort(onStack)
-	if !slices.Equal(onStack, []string{"enter", "runMonitor", "writeRung"}) {
-		t.Errorf("amd64.OnStack runs %q; kernel.txt has enter, runMonitor and writeRung", onStack)
+	if !slices.Equal(onStack, []string{"enter", "loop", "writeStage"}) {
+		t.Errorf("arch.OnStack runs %q; kernel.txt has enter, loop and writeStage", onStack)
 	}
 	if walkers < 3 {
 		t.Errorf("%d walkers and writers were found; want 3 or more", walkers)

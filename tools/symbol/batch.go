@@ -10,13 +10,15 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // LookupAll answers as Lookup does for each of addrs, in their order, in far less
 // time than one by one. The answers share memory, also among equal addresses: they
 // are not to be changed. Context: host.
-func (f *File) LookupAll(addrs []uint64, ret bool) [][]Frame {
-	answers := make([][]Frame, len(addrs))
+func (f *File) LookupAll(addrs []uint64, ret bool) [][]lookup.Call {
+	answers := make([][]lookup.Call, len(addrs))
 	if len(addrs) == 1 {
 		answers[0] = f.Lookup(addrs[0], ret)
 		return answers
@@ -30,7 +32,9 @@ func (f *File) LookupAll(addrs []uint64, ret bool) [][]Frame {
 	for i, o := range order {
 		b.asked[i] = asked{addr: addrs[o.index], pc: o.addr, at: int(o.index)}
 	}
-	b.run()
+	for _, s := range f.sources() {
+		s.all(&b)
+	}
 	for i := range b.asked {
 		a := &b.asked[i]
 		if b.again(i) {
@@ -44,18 +48,24 @@ func (f *File) LookupAll(addrs []uint64, ret bool) [][]Frame {
 // asked is one address and its answer.
 type asked struct {
 	addr, pc uint64
-	at       int // its place among the addresses
-	frames   []Frame
+	at       int  // its place among the addresses
+	known    bool // frames are the answer
+	frames   []lookup.Call
 }
 
 // A batch is the addresses of one LookupAll, sorted.
 type batch struct {
 	f     *File
 	asked []asked
-	hits  []symbolHit // of todo, if there are few
-	todo  []int       // those that Go's table has no answer for, without duplicates
-	units []unitTask
-	next  atomic.Int32 // of units
+
+	// Of those that the infoSource is asked, without duplicates:
+	todo    []int       // their indices
+	hits    []symbolHit // what the symbol table says, if they are few
+	several []bool      // whether several units have code there
+	units   []unitTask
+	next    atomic.Int32 // of units
+	mu      sync.Mutex
+	rest    []int // indices of todo: what is in no unit, or not in the first of several
 }
 
 // A unitTask is the addresses in one unit, as indices of todo.
@@ -64,42 +74,66 @@ type unitTask struct {
 	todo []int
 }
 
-func (b *batch) run() {
-	if g := b.f.goTable(); g != nil {
-		const share = 4096
-		if len(b.asked) > 1024 {
-			g.needAll() // they are all over the table
+// run calls work with one share of the addresses after the other, side by side.
+func (b *batch) run(share int, newWork func() func(first, end int)) {
+	var next atomic.Int32
+	loop := func() {
+		work := newWork()
+		for {
+			first := share * (int(next.Add(1)) - 1)
+			if first >= len(b.asked) {
+				return
+			}
+			work(first, min(first+share, len(b.asked)))
 		}
-		var wait sync.WaitGroup
-		var next atomic.Int32
-		for range min(runtime.GOMAXPROCS(0), len(b.asked)/share+1) {
-			wait.Go(func() {
-				var m goMemory
-				for {
-					first := share * (int(next.Add(1)) - 1)
-					if first >= len(b.asked) {
-						return
-					}
-					b.askGo(first, min(first+share, len(b.asked)), &m)
-				}
-			})
-		}
-		wait.Wait()
 	}
-	if b.askIndex() {
+	n := min(runtime.GOMAXPROCS(0), len(b.asked)/share+1)
+	if n == 1 {
+		loop()
 		return
 	}
+	var wait sync.WaitGroup
+	for range n {
+		wait.Go(loop)
+	}
+	wait.Wait()
+}
+
+func (s goSource) all(b *batch) {
+	g := s.f.goTable()
+	if g == nil {
+		return
+	}
+	if len(b.asked) > 1024 {
+		g.needAll() // they are all over the table
+	}
+	b.run(4096, func() func(first, end int) {
+		var m goMemory
+		return func(first, end int) {
+			for i := first; i < end; i++ {
+				if b.again(i) {
+					continue
+				}
+				if frames, entry := g.lookup(s.f, b.asked[i].pc, &m); len(frames) > 0 {
+					b.answer(i, m.keep(frames), entry)
+				}
+			}
+		}
+	})
+}
+
+func (s infoSource) all(b *batch) {
 	for i := range b.asked {
-		if len(b.asked[i].frames) == 0 && !b.again(i) {
+		if !b.asked[i].known && !b.again(i) {
 			b.todo = append(b.todo, i)
 		}
 	}
 	if len(b.todo) == 0 {
 		return
 	}
-	b.f.asked.Add(int64(len(b.todo)))
+	s.f.asked.Add(int64(len(b.todo)))
 	b.scan()
-	rest := b.share()
+	b.share()
 	if len(b.units) > 0 {
 		var wait sync.WaitGroup
 		// A unit takes about a millisecond; a reader has to be worth its buffers.
@@ -108,26 +142,17 @@ func (b *batch) run() {
 		}
 		wait.Wait()
 	}
-	for _, t := range rest {
-		b.alone(t)
+	for _, t := range b.rest {
+		pc := b.asked[b.todo[t]].pc
+		hit, ok := b.symbol(t)
+		frames, low := s.f.dwarfData().Lookup(pc, hit.name)
+		b.choose(t, hit, ok, frames, low)
 	}
 }
 
 // again reports whether the i'th address is the same as the one before.
 func (b *batch) again(i int) bool {
 	return i > 0 && b.asked[i-1].pc == b.asked[i].pc && b.asked[i-1].addr == b.asked[i].addr
-}
-
-// askGo answers what Go's table has an answer for.
-func (b *batch) askGo(first, end int, m *goMemory) {
-	g := b.f.goTable()
-	for i := first; i < end; i++ {
-		if !b.again(i) {
-			if frames, entry := g.lookup(b.f, b.asked[i].pc, m); len(frames) > 0 {
-				b.answer(i, m.keep(frames), entry)
-			}
-		}
-	}
 }
 
 // scan looks the symbols up in one pass, if that is cheaper than to sort them.
@@ -174,28 +199,23 @@ func (b *batch) symbol(t int) (symbolHit, bool) {
 	return f.funcAt(b.asked[b.todo[t]].pc)
 }
 
-// share sorts todo by unit and returns what is in none, or in several.
-func (b *batch) share() (rest []int) {
+// share sorts todo by unit.
+func (b *batch) share() {
 	d := b.f.dwarfData()
 	if d == nil {
 		for t := range b.todo {
-			rest = append(rest, t)
+			b.rest = append(b.rest, t)
 		}
-		return rest
+		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(b.todo) > 8 {
-		d.index.asked = max(d.index.asked, 2)
-	}
+	b.several = make([]bool, len(b.todo))
 	tasks := make(map[uint64]int)
-	var buf [4]uint64
-	for t, i := range b.todo {
-		units := d.unitsAt(b.asked[i].pc, buf[:0])
-		if len(units) != 1 {
-			rest = append(rest, t)
-			continue
+	d.UnitsOf(len(b.todo), func(t int) uint64 { return b.asked[b.todo[t]].pc }, func(t int, units []uint64) {
+		if len(units) == 0 {
+			b.rest = append(b.rest, t)
+			return
 		}
+		b.several[t] = len(units) > 1
 		n, ok := tasks[units[0]]
 		if !ok {
 			n = len(b.units)
@@ -203,67 +223,60 @@ func (b *batch) share() (rest []int) {
 			b.units = append(b.units, unitTask{base: units[0]})
 		}
 		b.units[n].todo = append(b.units[n].todo, t)
-	}
+	})
 	slices.SortFunc(b.units, func(a, c unitTask) int { return cmp.Compare(a.base, c.base) })
-	return rest
 }
 
 // work answers the addresses of one unit after the other, until none is left.
 func (b *batch) work() {
-	r := b.f.dwarfData().newReader()
-	l := &r.scratch
-	var room []Frame
+	r := b.f.dwarfData().NewReader()
+	var room []lookup.Call
 	for {
 		n := int(b.next.Add(1)) - 1
 		if n >= len(b.units) {
 			return
 		}
 		task := &b.units[n]
-		r.allow()
-		r.treeOf = nil
-		u := r.unit(task.base)
-		if u != nil {
-			r.loadInto(l, u, b.asked[b.todo[task.todo[len(task.todo)-1]]].pc)
-		}
+		l := r.Begin(task.base, b.asked[b.todo[task.todo[len(task.todo)-1]]].pc)
 		for _, t := range task.todo {
 			pc := b.asked[b.todo[t]].pc
 			hit, ok := b.symbol(t)
-			if u == nil {
-				b.answer2(t, pc, hit, ok, nil, 0)
+			var frames []lookup.Call
+			var low uint64
+			if l != nil {
+				r.Allow()
+				if cap(room)-len(room) < 64 {
+					room = make([]lookup.Call, 0, 4096)
+				}
+				first := len(room)
+				frames, low = r.Frames(l, pc, hit.name, room[first:])
+				if len(frames) <= cap(room)-first {
+					room = room[:first+len(frames)]
+				}
+			}
+			if len(frames) == 0 && b.several[t] {
+				b.mu.Lock()
+				b.rest = append(b.rest, t)
+				b.mu.Unlock()
 				continue
 			}
-			r.allow()
-			if cap(room)-len(room) < 64 {
-				room = make([]Frame, 0, 4096)
-			}
-			first := len(room)
-			frames, low := r.frames(l, pc, hit, room[first:])
-			if len(frames) <= cap(room)-first {
-				room = room[:first+len(frames)]
-			}
-			b.answer2(t, pc, hit, ok, frames[:len(frames):len(frames)], low)
+			b.choose(t, hit, ok, frames[:len(frames):len(frames)], low)
 		}
-		delete(r.units, task.base)
+		r.End(task.base)
 	}
 }
 
-// alone answers what is in no unit, or in several.
-func (b *batch) alone(t int) {
-	pc := b.asked[b.todo[t]].pc
-	hit, ok := b.symbol(t)
-	frames, low := b.f.dwarfLookup(pc, hit)
-	b.answer2(t, pc, hit, ok, frames, low)
+func (b *batch) choose(t int, hit symbolHit, ok bool, frames []lookup.Call, low uint64) {
+	i := b.todo[t]
+	frames, entry := b.f.choose(b.asked[i].pc, hit, ok, frames, low)
+	b.answer(i, frames, entry)
 }
 
-func (b *batch) answer2(t int, pc uint64, hit symbolHit, ok bool, frames []Frame, low uint64) {
-	frames, entry := b.f.choose(pc, hit, ok, frames, low)
-	b.answer(b.todo[t], frames, entry)
-}
-
-func (b *batch) answer(i int, frames []Frame, entry uint64) {
+// answer says what the i'th address is answered with.
+func (b *batch) answer(i int, frames []lookup.Call, entry uint64) {
 	a := &b.asked[i]
 	for n := range frames {
 		frames[n].Offset = a.addr - entry
 	}
-	a.frames = frames
+	a.frames, a.known = frames, true
 }

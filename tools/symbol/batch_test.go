@@ -15,10 +15,10 @@ import (
 func TestLookupAll(t *testing.T) {
 	for _, path := range []string{buildC(t, "-g"), buildC(t, "-g", "-O0"), buildC(t, "-g0"), buildGo(t, "testdata/gosample", ""), buildMany(t)} {
 		f := openTest(t, path)
-		text := f.section(".text")
+		text := f.FirstSection(".text")
 		var addrs []uint64
-		step := max(text.len/5000, 1)
-		for pc := text.addr + text.len; pc > text.addr && len(addrs) < 6000; pc -= step {
+		step := max(text.Len/5000, 1)
+		for pc := text.Addr + text.Len; pc > text.Addr && len(addrs) < 6000; pc -= step {
 			addrs = append(addrs, pc)
 		}
 		addrs = append(addrs, addrs[0], addrs[len(addrs)/2], 0, ^uint64(0))
@@ -63,9 +63,9 @@ func buildMany(t *testing.T) string {
 func answersOf(t *testing.T, f *File) string {
 	t.Helper()
 	name := ".text"
-	s := f.section(name)
+	s := f.FirstSection(name)
 	var b strings.Builder
-	for pc := s.addr; pc < s.addr+s.len; pc++ {
+	for pc := s.Addr; pc < s.Addr+s.Len; pc++ {
 		fmt.Fprintf(&b, "%#x %+v\n", pc, f.Lookup(pc, false))
 	}
 	return b.String()
@@ -106,8 +106,8 @@ func TestNoLines(t *testing.T) {
 		t.Fatalf("objcopy: %v\n%s", err, msg)
 	}
 	whole, f := openTest(t, path), openTest(t, out)
-	s := f.section(".text")
-	for pc := s.addr; pc < s.addr+s.len; pc++ {
+	s := f.FirstSection(".text")
+	for pc := s.Addr; pc < s.Addr+s.Len; pc++ {
 		want, got := whole.Lookup(pc, false), f.Lookup(pc, false)
 		if hit, ok := whole.funcAt(pc); !ok || hit.name == "" {
 			continue // padding: only the lines know of it

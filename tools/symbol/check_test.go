@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/elf"
 )
 
 // TestCheckGood: nothing is wrong with good files, whatever they are.
@@ -65,7 +67,7 @@ func TestCheckDamaged(t *testing.T) {
 	} {
 		for _, name := range tt.sections {
 			f := newTest(t, tt.file)
-			i := slices.IndexFunc(f.sections, func(s section) bool { return s.name == name })
+			i := slices.IndexFunc(f.Sections, func(s elf.Section) bool { return s.Name == name })
 			if i < 0 {
 				t.Fatalf("no section %s", name)
 			}
@@ -76,15 +78,15 @@ func TestCheckDamaged(t *testing.T) {
 			if !tt.checked {
 				continue
 			}
-			s := &f.sections[i]
+			s := &f.Sections[i]
 			for _, fill := range []byte{0x01, 0xff} {
 				filled := bytes.Clone(tt.file)
-				for at := s.off; at < s.off+s.len; at++ {
+				for at := s.Off; at < s.Off+s.Len; at++ {
 					filled[at] = fill
 				}
 				check("the contents", filled, name)
 			}
-			if half := withSection(t, tt.file, name, tt.file[s.off:s.off+s.len/2]); name != ".debug_abbrev" {
+			if half := withSection(t, tt.file, name, tt.file[s.Off:s.Off+s.Len/2]); name != ".debug_abbrev" {
 				check("the second half", half, name)
 			}
 		}
@@ -109,8 +111,8 @@ func TestCheckDebugFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newTest(t, b).section(".debug_line")
-	clear(b[s.off : s.off+s.len])
+	s := newTest(t, b).FirstSection(".debug_line")
+	clear(b[s.Off : s.Off+s.Len])
 	if err := os.WriteFile(debug, b, 0o666); err != nil {
 		t.Fatal(err)
 	}

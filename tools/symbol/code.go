@@ -4,7 +4,7 @@
 package symbol
 
 import (
-	"debug/elf"
+	stdelf "debug/elf"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/code"
@@ -20,38 +20,38 @@ func (f *File) Code() *code.Image {
 
 // codeSections returns the code as it lies in the file, and with all the rest too.
 func (f *File) codeSections(all bool) (text, data []code.Segment, frames code.Segment) {
-	for i := range f.sections {
-		s := &f.sections[i]
-		if s.flags&elf.SHF_ALLOC == 0 || s.typ == elf.SHT_NOBITS || s.flags&elf.SHF_COMPRESSED != 0 ||
-			!all && s.flags&elf.SHF_EXECINSTR == 0 {
+	for i := range f.Sections {
+		s := &f.Sections[i]
+		if s.Flags&stdelf.SHF_ALLOC == 0 || s.Type == stdelf.SHT_NOBITS || s.Flags&stdelf.SHF_COMPRESSED != 0 ||
+			!all && s.Flags&stdelf.SHF_EXECINSTR == 0 {
 			continue
 		}
-		b, err := f.data(s)
+		b, err := f.Data(s)
 		if err != nil {
 			continue
 		}
-		switch seg := (code.Segment{Addr: s.addr, Bytes: b}); {
-		case s.flags&elf.SHF_EXECINSTR != 0:
+		switch seg := (code.Segment{Addr: s.Addr, Bytes: b}); {
+		case s.Flags&stdelf.SHF_EXECINSTR != 0:
 			text = append(text, seg)
-		case s.name == ".eh_frame":
+		case s.Name == ".eh_frame":
 			frames = seg
 		default:
 			data = append(data, seg)
 		}
 	}
-	if len(f.sections) > 0 {
+	if len(f.Sections) > 0 {
 		return text, data, frames
 	}
-	for i := range f.segments {
-		s := &f.segments[i]
-		if s.typ != elf.PT_LOAD || !all && s.flags&elf.PF_X == 0 {
+	for i := range f.Segments {
+		s := &f.Segments[i]
+		if s.Type != stdelf.PT_LOAD || !all && s.Flags&stdelf.PF_X == 0 {
 			continue
 		}
-		b, err := f.read(s.off, s.filesz)
+		b, err := f.Read(s.Off, s.FileSize)
 		if err != nil {
 			continue
 		}
-		if seg := (code.Segment{Addr: s.addr, Bytes: b}); s.flags&elf.PF_X != 0 {
+		if seg := (code.Segment{Addr: s.Addr, Bytes: b}); s.Flags&stdelf.PF_X != 0 {
 			text = append(text, seg)
 		} else {
 			data = append(data, seg)
@@ -61,7 +61,7 @@ func (f *File) codeSections(all bool) (text, data []code.Segment, frames code.Se
 }
 
 func (f *File) readCode() {
-	if f.machine != elf.EM_X86_64 || f.class != elf.ELFCLASS64 {
+	if f.Machine != stdelf.EM_X86_64 || f.Class != stdelf.ELFCLASS64 {
 		return
 	}
 	has := f.goTable() != nil || f.hasSymtab()
@@ -78,8 +78,8 @@ func (f *File) readCode() {
 			in.Text = append(in.Text, s)
 		}
 	}
-	if b, err := f.read(24, 8); err == nil {
-		in.Starts = append(in.Starts, f.order.Uint64(b)) // e_entry
+	if b, err := f.Read(24, 8); err == nil {
+		in.Starts = append(in.Starts, f.Order.Uint64(b)) // e_entry
 	}
 	for i := range named {
 		in.Starts = append(in.Starts, named[i].Start)
@@ -90,8 +90,8 @@ func (f *File) readCode() {
 
 // hasSymtab reports whether the file has its whole symbol table: it is not stripped.
 func (f *File) hasSymtab() bool {
-	for i := range f.sections {
-		if f.sections[i].typ == elf.SHT_SYMTAB {
+	for i := range f.Sections {
+		if f.Sections[i].Type == stdelf.SHT_SYMTAB {
 			return len(f.symbols().funcs) > 0
 		}
 	}
@@ -115,7 +115,7 @@ func (f *File) namedFuncs() []code.Func {
 			funcs = append(funcs, code.Func{Start: uint64(fn.Entry()), End: uint64(fn.Entry())})
 		}
 		if n := len(funcs); n > 0 {
-			goEnd = f.sectionEnd(funcs[n-1].Start)
+			goEnd = f.SectionEnd(funcs[n-1].Start)
 			funcs[n-1].End = goEnd
 		}
 	}
@@ -123,29 +123,19 @@ func (f *File) namedFuncs() []code.Func {
 	covered := uint64(0) // up to here by functions with a size
 	for _, fs := range t.funcs {
 		s := f.rawSymbol(&t.parts[fs.part], uint64(fs.index))
-		if len(funcs) > 0 && s.value >= funcs[0].Start && s.value < goEnd {
+		if len(funcs) > 0 && s.Value >= funcs[0].Start && s.Value < goEnd {
 			continue // the pc table knows better
 		}
-		if s.size == 0 {
-			if s.value >= covered {
-				funcs = append(funcs, code.Func{Start: s.value, End: f.sectionEnd(s.value)})
+		if s.Size == 0 {
+			if s.Value >= covered {
+				funcs = append(funcs, code.Func{Start: s.Value, End: f.SectionEnd(s.Value)})
 			}
 			continue // or a label in a function
 		}
-		funcs = append(funcs, code.Func{Start: s.value, End: s.value + min(s.size, ^s.value)})
+		funcs = append(funcs, code.Func{Start: s.Value, End: s.Value + min(s.Size, ^s.Value)})
 		covered = max(covered, funcs[len(funcs)-1].End)
 	}
 	return funcs
-}
-
-// sectionEnd returns the end of the section that holds the address, or 0.
-func (f *File) sectionEnd(addr uint64) uint64 {
-	for i := range f.sections {
-		if s := &f.sections[i]; s.holds(addr) {
-			return s.addr + min(s.len, ^s.addr)
-		}
-	}
-	return 0
 }
 
 // FindsFunctions reports whether Lookup names functions by their addresses, as

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // TestConcurrent: goroutines that ask one File everything at once get the answers that
@@ -15,8 +17,8 @@ func TestConcurrent(t *testing.T) {
 		buildC(t, "-g"), buildC(t, "-s"), buildGo(t, "testdata/gosample", ""), filepath.Join("testdata", "objects", "riscv64.o"),
 	} {
 		alone := openTest(t, path)
-		addrs := textAddrs(alone, alone.textSpans()[0].high/4000+1)
-		want := make([][]Frame, len(addrs))
+		addrs := textAddrs(alone, alone.TextSpans()[0].High/4000+1)
+		want := make([][]lookup.Call, len(addrs))
 		for i, addr := range addrs {
 			want[i] = alone.Lookup(addr, true)
 		}
@@ -50,7 +52,7 @@ func TestConcurrent(t *testing.T) {
 							t.Errorf("%s: Lookup(%#x) = %+v; want %+v", path, addr, got, want[i])
 							return
 						}
-						f.FullNames(addr, f.Lookup(addr, false))
+						f.FullNamesAll([]uint64{addr}, [][]lookup.Call{f.Lookup(addr, false)})
 						f.SPDelta(addr)
 						f.Nearest(addr)
 						f.Preceding(addr)

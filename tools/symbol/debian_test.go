@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,8 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/dwarf"
 )
 
 // debPackage returns the path of a Debian package: one in the folder $ZF_DEB, or that
@@ -132,9 +136,9 @@ func onlyFile(t testing.TB, pattern string) string {
 
 // atDebugDir makes look-ups find debug files in another folder.
 func atDebugDir(t testing.TB, dir string) {
-	old := debugDir
-	debugDir = dir
-	t.Cleanup(func() { debugDir = old })
+	old := dwarf.DebugDir
+	dwarf.DebugDir = dir
+	t.Cleanup(func() { dwarf.DebugDir = old })
 }
 
 // TestGateDebian: Debian's libraries, stripped, are answered from the debug files that
@@ -164,12 +168,12 @@ func TestGateDebian(t *testing.T) {
 			if err := f.Check(); err != nil {
 				t.Errorf("Check() = %v", err)
 			}
-			if f.section(".debug_info") != nil || f.companion() == nil {
+			if f.FirstSection(".debug_info") != nil || f.companion() == nil {
 				t.Fatalf("the debug file of %s is not found", path)
 			}
 			addrs := sectionAddrs(f, ".text", 1)
 			got := f.LookupAll(addrs, false)
-			compare(addrs, got, askLLVM(t, f.companion().name, addrs), nil).gate(t, tt.name, 99.95)
+			compare(addrs, got, askLLVM(t, f.companion().Name(), addrs), nil).gate(t, tt.name, 99.95)
 			atDebugDir(t, filepath.Join(root, "none"))
 			bare := openTest(t, path)
 			for i, frames := range bare.LookupAll(addrs, false) {
@@ -178,5 +182,36 @@ func TestGateDebian(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkOpenLibc is the first answer from the debug file of Debian's libc: two thousand
+// units, each with a table in .debug_aranges, of which many are empty.
+func BenchmarkOpenLibc(b *testing.B) {
+	dir := debian(b, "libc6-dbg")
+	all, _ := filepath.Glob(filepath.Join(dir, "usr/lib/debug/.build-id/*/*.debug"))
+	size := func(path string) int64 {
+		info, err := os.Stat(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return info.Size()
+	}
+	path := slices.MaxFunc(all, func(x, y string) int { return cmp.Compare(size(x), size(y)) })
+	plain := filepath.Join(dir, "libc.debug")
+	if msg, err := exec.Command("objcopy", "--decompress-debug-sections", path, plain).CombinedOutput(); err != nil {
+		b.Fatalf("objcopy: %v\n%s", err, msg)
+	}
+	addrs := textAddrs(openTest(b, plain), 1)
+	pc := addrs[len(addrs)/3]
+	for b.Loop() {
+		f, err := Open(plain)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(f.Lookup(pc, false)) == 0 {
+			b.Fatal("no answer")
+		}
+		f.Close()
 	}
 }

@@ -10,9 +10,9 @@ import (
 // against addr2line by the tests of `zf addr`.
 func TestDWARFFrames(t *testing.T) {
 	f := openTest(t, buildC(t, "-g"))
-	text := f.section(".text")
+	text := f.FirstSection(".text")
 	deepest := 0
-	for pc := text.addr; pc < text.addr+text.len; pc++ {
+	for pc := text.Addr; pc < text.Addr+text.Len; pc++ {
 		frames := f.Lookup(pc, false)
 		for i, fr := range frames {
 			if want := i < len(frames)-1; fr.Inlined != want {
@@ -47,13 +47,13 @@ func TestDamagedDWARF(t *testing.T) {
 	whole := newTest(t, b)
 	addr, _, _ := whole.Symbol("loop")
 	for _, name := range []string{".debug_info", ".debug_abbrev", ".debug_line", ".debug_rnglists"} {
-		s := whole.section(name)
+		s := whole.FirstSection(name)
 		if s == nil {
 			t.Fatalf("no %s", name)
 		}
 		for _, fill := range []byte{0x00, 0x01, 0x7f, 0x80, 0xff} {
 			broken := append([]byte(nil), b...)
-			for i := s.off; i < s.off+s.len; i++ {
+			for i := s.Off; i < s.Off+s.Len; i++ {
 				broken[i] = fill
 			}
 			f := newTest(t, broken)

@@ -1,11 +1,9 @@
 package symbol
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -56,8 +54,8 @@ func buildPair(t *testing.T, flags ...string) (dir, with, without string) {
 // and returns how many of them have inlined calls.
 func sameFrames(t *testing.T, got, want *File) (inlined int) {
 	t.Helper()
-	text := want.section(".text")
-	for pc := text.addr; pc < text.addr+text.len; pc++ {
+	text := want.FirstSection(".text")
+	for pc := text.Addr; pc < text.Addr+text.Len; pc++ {
 		g, w := got.Lookup(pc, false), want.Lookup(pc, false)
 		if !equalFrames(g, w) {
 			t.Fatalf("Lookup(%#x) = %+v; want %+v", pc, g, w)
@@ -77,14 +75,14 @@ func TestSplitDWARF(t *testing.T) {
 			_, with, without := buildPair(t, version, "-gsplit-dwarf")
 			dir := filepath.Dir(with)
 			want := openTest(t, without)
-			if f := openTest(t, with); f.section(".debug_info") == nil {
+			if f := openTest(t, with); f.FirstSection(".debug_info") == nil {
 				t.Fatal("no skeletons")
 			} else if n := sameFrames(t, f, want); n < 50 {
 				t.Errorf("%d addresses with inlined calls; want more", n)
 			}
 			all := openTest(t, with)
 			var addrs []uint64
-			for pc := want.section(".text").addr; pc < want.section(".text").addr+want.section(".text").len; pc++ {
+			for pc := want.FirstSection(".text").Addr; pc < want.FirstSection(".text").Addr+want.FirstSection(".text").Len; pc++ {
 				addrs = append(addrs, pc)
 			}
 			for i, frames := range all.LookupAll(addrs, false) {
@@ -145,8 +143,8 @@ func TestSplitDWARFMismatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newTest(t, b)
-	info := f.section(".debug_info.dwo")
-	b[info.off+12] ^= 1 // in the ID
+	info := f.FirstSection(".debug_info.dwo")
+	b[info.Off+12] ^= 1 // in the ID
 	if err := os.WriteFile(dwo, b, 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -157,79 +155,4 @@ func TestSplitDWARFMismatch(t *testing.T) {
 			t.Errorf("Lookup(%#x) = %+v; want one call with its line", pc, got)
 		}
 	}
-}
-
-// FuzzSplit: what another file has of a unit gives answers or none, in bounded memory.
-func FuzzSplit(f *testing.F) {
-	dir := f.TempDir()
-	source, err := filepath.Abs("testdata/csample.c")
-	if err != nil {
-		f.Fatal(err)
-	}
-	build := func(version string) (prog []byte) {
-		for _, line := range []string{
-			"gcc -O2 -ffreestanding -nostdlib -static -gsplit-dwarf " + version + " -o prog -dumpdir ./ \"$1\"",
-			"dwp -e prog -o prog.dwp",
-		} {
-			cmd := exec.Command("sh", "-c", line, "sh", source)
-			cmd.Dir = dir
-			if msg, err := cmd.CombinedOutput(); err != nil && !strings.HasPrefix(line, "dwp") {
-				f.Fatalf("%s: %v\n%s", line, err, msg)
-			}
-		}
-		prog, err := os.ReadFile(filepath.Join(dir, "prog"))
-		if err != nil {
-			f.Fatal(err)
-		}
-		paths, _ := filepath.Glob(filepath.Join(dir, "*.dw[op]"))
-		for _, path := range paths {
-			b, err := os.ReadFile(path)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(b, version == "-gdwarf-5")
-			os.Remove(path)
-		}
-		if len(paths) == 0 {
-			f.Fatal("gcc has written no .dwo")
-		}
-		return prog
-	}
-	progs := map[bool][]byte{false: build("-gdwarf-4"), true: build("-gdwarf-5")}
-	f.Fuzz(func(t *testing.T, b []byte, five bool) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		prog := newTest(t, progs[five])
-		file, err := NewFile(bytes.NewReader(b), int64(len(b)), "fuzz.dwo")
-		if err != nil {
-			return
-		}
-		d := prog.dwarfData()
-		s := d.splitData(file)
-		if s == nil {
-			return
-		}
-		if s.parts, err = file.readUnitIndex(); err != nil {
-			return
-		}
-		if len(s.parts) == 0 { // a .dwo file: its unit is the first
-			r := d.main
-			for _, base := range d.allUnits() {
-				if u := r.unit(base); u != nil {
-					r.allow()
-					r.root(u)
-					s.parts = map[uint64]dwoPart{u.dwoID: {}}
-				}
-			}
-		}
-		d.dwpOnce.Do(func() { d.dwp = s })
-		text := prog.section(".text")
-		for pc := text.addr; pc < text.addr+text.len; pc += 5 {
-			prog.Lookup(pc, true)
-		}
-		runtime.ReadMemStats(&after)
-		if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(64<<20+1024*len(b)); got > limit {
-			t.Errorf("%d bytes allocated for a file of %d", got, len(b))
-		}
-	})
 }

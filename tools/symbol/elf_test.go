@@ -3,20 +3,22 @@ package symbol
 import (
 	"bytes"
 	"compress/zlib"
-	"debug/elf"
+	stdelf "debug/elf"
 	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // A testSection is a section of an ELF file that a test makes up.
 type testSection struct {
 	name  string
-	typ   elf.SectionType
-	flags elf.SectionFlag
+	typ   stdelf.SectionType
+	flags stdelf.SectionFlag
 	addr  uint64
 	data  []byte
 	size  uint64 // for SHT_NOBITS
@@ -31,11 +33,11 @@ func makeELF(sections []testSection, notes ...[]byte) []byte {
 	var out []byte
 	names := []byte{0}
 	sections = append([]testSection{{}}, sections...)
-	sections = append(sections, testSection{name: ".shstrtab", typ: elf.SHT_STRTAB})
+	sections = append(sections, testSection{name: ".shstrtab", typ: stdelf.SHT_STRTAB})
 	out = append(out, make([]byte, 64)...)
 	var headers, segments []byte
 	nseg := uint16(0)
-	segment := func(typ elf.ProgType, flags elf.ProgFlag, off, addr, size, align uint64) {
+	segment := func(typ stdelf.ProgType, flags stdelf.ProgFlag, off, addr, size, align uint64) {
 		segments = le.AppendUint32(segments, uint32(typ))
 		segments = le.AppendUint32(segments, uint32(flags))
 		for _, v := range []uint64{off, addr, addr, size, size, align} {
@@ -54,12 +56,12 @@ func makeELF(sections []testSection, notes ...[]byte) []byte {
 			s.data = names
 		}
 		off, size := uint64(len(out)), uint64(len(s.data))
-		if s.typ == elf.SHT_NOBITS {
+		if s.typ == stdelf.SHT_NOBITS {
 			size = s.size
 		}
 		out = append(out, s.data...)
-		if s.flags&elf.SHF_ALLOC != 0 && s.typ != elf.SHT_NOBITS {
-			segment(elf.PT_LOAD, elf.PF_R|elf.PF_X, off, s.addr, size, 1)
+		if s.flags&stdelf.SHF_ALLOC != 0 && s.typ != stdelf.SHT_NOBITS {
+			segment(stdelf.PT_LOAD, stdelf.PF_R|stdelf.PF_X, off, s.addr, size, 1)
 		}
 		headers = le.AppendUint32(headers, nameOff)
 		headers = le.AppendUint32(headers, uint32(s.typ))
@@ -72,7 +74,7 @@ func makeELF(sections []testSection, notes ...[]byte) []byte {
 		headers = le.AppendUint64(headers, 0)
 	}
 	for _, n := range notes {
-		segment(elf.PT_NOTE, elf.PF_R, uint64(len(out)), 0, uint64(len(n)), 4)
+		segment(stdelf.PT_NOTE, stdelf.PF_R, uint64(len(out)), 0, uint64(len(n)), 4)
 		out = append(out, n...)
 	}
 	shoff := len(out)
@@ -80,8 +82,8 @@ func makeELF(sections []testSection, notes ...[]byte) []byte {
 	phoff := len(out)
 	out = append(out, segments...)
 	copy(out, "\x7fELF\x02\x01\x01")
-	le.PutUint16(out[16:], uint16(elf.ET_EXEC))
-	le.PutUint16(out[18:], uint16(elf.EM_X86_64))
+	le.PutUint16(out[16:], uint16(stdelf.ET_EXEC))
+	le.PutUint16(out[18:], uint16(stdelf.EM_X86_64))
 	le.PutUint32(out[20:], 1)
 	le.PutUint64(out[32:], uint64(phoff))
 	le.PutUint64(out[40:], uint64(shoff))
@@ -96,7 +98,7 @@ func makeELF(sections []testSection, notes ...[]byte) []byte {
 
 // makeSymtab makes the sections .symtab and .strtab; strtab is the number the
 // latter will have.
-func makeSymtab(strtab uint32, syms ...elf.Symbol) []testSection {
+func makeSymtab(strtab uint32, syms ...stdelf.Symbol) []testSection {
 	le := binary.LittleEndian
 	tab, str := make([]byte, 24), []byte{0}
 	for _, s := range syms {
@@ -108,8 +110,8 @@ func makeSymtab(strtab uint32, syms ...elf.Symbol) []testSection {
 		str = append(append(str, s.Name...), 0)
 	}
 	return []testSection{
-		{name: ".symtab", typ: elf.SHT_SYMTAB, data: tab, link: strtab},
-		{name: ".strtab", typ: elf.SHT_STRTAB, data: str},
+		{name: ".symtab", typ: stdelf.SHT_SYMTAB, data: tab, link: strtab},
+		{name: ".strtab", typ: stdelf.SHT_STRTAB, data: str},
 	}
 }
 
@@ -145,7 +147,7 @@ func TestBuildID(t *testing.T) {
 	gnu := note("GNU\x00", 3, id)
 	join := func(notes ...[]byte) []byte { return bytes.Join(notes, nil) }
 	section := func(name string, b []byte) []testSection {
-		return []testSection{{name: name, typ: elf.SHT_NOTE, flags: elf.SHF_ALLOC, addr: 0x1000, data: b, align: 4}}
+		return []testSection{{name: name, typ: stdelf.SHT_NOTE, flags: stdelf.SHF_ALLOC, addr: 0x1000, data: b, align: 4}}
 	}
 	for _, tt := range []struct {
 		name string
@@ -180,10 +182,10 @@ func TestBuildIDOfGo(t *testing.T) {
 
 func TestWhere(t *testing.T) {
 	f := newTest(t, makeELF([]testSection{
-		{name: ".text", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, addr: 0x200000, data: make([]byte, 0x100)},
-		{name: ".tbss", typ: elf.SHT_NOBITS, flags: elf.SHF_ALLOC | elf.SHF_TLS, addr: 0x201000, size: 0x1000},
-		{name: ".noptrbss", typ: elf.SHT_NOBITS, flags: elf.SHF_ALLOC | elf.SHF_WRITE, addr: 0x201000, size: 0x80},
-		{name: ".comment", typ: elf.SHT_PROGBITS, data: make([]byte, 0x20)},
+		{name: ".text", typ: stdelf.SHT_PROGBITS, flags: stdelf.SHF_ALLOC | stdelf.SHF_EXECINSTR, addr: 0x200000, data: make([]byte, 0x100)},
+		{name: ".tbss", typ: stdelf.SHT_NOBITS, flags: stdelf.SHF_ALLOC | stdelf.SHF_TLS, addr: 0x201000, size: 0x1000},
+		{name: ".noptrbss", typ: stdelf.SHT_NOBITS, flags: stdelf.SHF_ALLOC | stdelf.SHF_WRITE, addr: 0x201000, size: 0x80},
+		{name: ".comment", typ: stdelf.SHT_PROGBITS, data: make([]byte, 0x20)},
 	}))
 	for _, tt := range []struct {
 		addr    uint64
@@ -230,14 +232,14 @@ func TestReturnAddress(t *testing.T) {
 	copy(code[0x39:], []byte{0xff, 0x94, 0x24, 8, 0}) // h ends in CALL 8(SP); i at 0x40
 	copy(code[0x3e:], []byte{0, 0})
 	sections := append([]testSection{
-		{name: ".text", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, addr: text, data: code},
+		{name: ".text", typ: stdelf.SHT_PROGBITS, flags: stdelf.SHF_ALLOC | stdelf.SHF_EXECINSTR, addr: text, data: code},
 	}, makeSymtab(3,
-		elf.Symbol{Name: "f.abi0", Info: byte(elf.STT_FUNC), Section: 1, Value: text, Size: 0x10},
-		elf.Symbol{Name: "g", Info: byte(elf.STT_FUNC), Section: 1, Value: text + 0x10, Size: 0x20},
-		elf.Symbol{Name: "h", Info: byte(elf.STT_FUNC), Section: 1, Value: text + 0x30, Size: 0x10},
-		elf.Symbol{Name: "i", Info: byte(elf.STT_FUNC), Section: 1, Value: text + 0x40, Size: 0x10},
-		elf.Symbol{Name: "j", Info: byte(elf.STT_NOTYPE), Section: 1, Value: text + 0x50},
-		elf.Symbol{Name: "k", Info: byte(elf.STT_FUNC), Section: 1, Value: text + 0x60, Size: 8},
+		stdelf.Symbol{Name: "f.abi0", Info: byte(stdelf.STT_FUNC), Section: 1, Value: text, Size: 0x10},
+		stdelf.Symbol{Name: "g", Info: byte(stdelf.STT_FUNC), Section: 1, Value: text + 0x10, Size: 0x20},
+		stdelf.Symbol{Name: "h", Info: byte(stdelf.STT_FUNC), Section: 1, Value: text + 0x30, Size: 0x10},
+		stdelf.Symbol{Name: "i", Info: byte(stdelf.STT_FUNC), Section: 1, Value: text + 0x40, Size: 0x10},
+		stdelf.Symbol{Name: "j", Info: byte(stdelf.STT_NOTYPE), Section: 1, Value: text + 0x50},
+		stdelf.Symbol{Name: "k", Info: byte(stdelf.STT_FUNC), Section: 1, Value: text + 0x60, Size: 8},
 	)...)
 	f := newTest(t, makeELF(sections))
 	for _, tt := range []struct {
@@ -263,7 +265,7 @@ func TestReturnAddress(t *testing.T) {
 		got := f.Lookup(tt.addr, tt.ret)
 		switch {
 		case len(got) == 0 && tt.name == "":
-		case len(got) != 1 || got[0] != (Frame{Function: tt.name, Offset: tt.offset}):
+		case len(got) != 1 || got[0] != (lookup.Call{Function: tt.name, Offset: tt.offset}):
 			t.Errorf("Lookup(%#x, %t) = %+v; want %s+%#x", tt.addr, tt.ret, got, tt.name, tt.offset)
 		}
 	}
@@ -283,7 +285,7 @@ func TestReturnAddress(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	good := makeELF([]testSection{{name: ".text", typ: elf.SHT_PROGBITS, data: make([]byte, 64)}})
+	good := makeELF([]testSection{{name: ".text", typ: stdelf.SHT_PROGBITS, data: make([]byte, 64)}})
 	edit := func(change func(b []byte)) []byte {
 		b := bytes.Clone(good)
 		change(b)
@@ -299,8 +301,8 @@ func TestErrors(t *testing.T) {
 		{"text", []byte("hello"), `not an ELF file (starts with "hell")`},
 		{"header cut", good[:40], "cut short: 40 bytes"},
 		{"tail cut", good[:len(good)-200], "cut short or damaged"},
-		{"class", edit(func(b []byte) { b[elf.EI_CLASS] = 9 }), "unknown class 9"},
-		{"order", edit(func(b []byte) { b[elf.EI_DATA] = 9 }), "unknown byte order 9"},
+		{"class", edit(func(b []byte) { b[stdelf.EI_CLASS] = 9 }), "unknown class 9"},
+		{"order", edit(func(b []byte) { b[stdelf.EI_DATA] = 9 }), "unknown byte order 9"},
 		{"shentsize", edit(func(b []byte) { b[58] = 1 }), "section headers of 1 bytes"},
 		{"shnum", edit(func(b []byte) { b[60], b[61] = 0xff, 0xff }), "65535 section headers do not fit"},
 	} {
@@ -316,12 +318,12 @@ func TestErrors(t *testing.T) {
 	if err := f.CanResolve(); !errors.Is(err, ErrNoSymbols) {
 		t.Errorf("CanResolve() = %v; want ErrNoSymbols", err)
 	}
-	if err := f.RequireArch("amd64"); err != nil {
-		t.Errorf("RequireArch(amd64) = %v", err)
+	if got := f.Arch(); got != "amd64" {
+		t.Errorf("Arch() = %s; want amd64", got)
 	}
-	f = newTest(t, edit(func(b []byte) { b[18] = byte(elf.EM_AARCH64) }))
-	if err := f.RequireArch("amd64"); err == nil || err.Error() != "test.elf: ELF for arm64, want amd64" {
-		t.Errorf("RequireArch(amd64) = %v", err)
+	f = newTest(t, edit(func(b []byte) { b[18] = byte(stdelf.EM_AARCH64) }))
+	if got := f.Arch(); got != "arm64" {
+		t.Errorf("Arch() = %s; want arm64", got)
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Open(missing) = %v", err)
@@ -330,7 +332,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("Open(directory) = %v", err)
 	}
 	// A pc table of a Go release to come: say so, do not guess.
-	f = newTest(t, makeELF([]testSection{{name: ".gopclntab", typ: elf.SHT_PROGBITS, data: append([]byte{0xf2, 0xff, 0xff, 0xff}, make([]byte, 200)...)}}))
+	f = newTest(t, makeELF([]testSection{{name: ".gopclntab", typ: stdelf.SHT_PROGBITS, data: append([]byte{0xf2, 0xff, 0xff, 0xff}, make([]byte, 200)...)}}))
 	if err := f.CanResolve(); !errors.Is(err, ErrNoSymbols) || !strings.Contains(err.Error(), "version") {
 		t.Errorf("CanResolve() with an unknown pc table = %v", err)
 	}
@@ -344,12 +346,12 @@ func TestCompressedBomb(t *testing.T) {
 	w.Write(make([]byte, 64<<20))
 	w.Close()
 	chdr := make([]byte, 24)
-	chdr[0] = byte(elf.COMPRESS_ZLIB)
+	chdr[0] = byte(stdelf.COMPRESS_ZLIB)
 	binary.LittleEndian.PutUint64(chdr[8:], 64<<20)
 	f := newTest(t, makeELF([]testSection{
-		{name: ".debug_info", typ: elf.SHT_PROGBITS, flags: elf.SHF_COMPRESSED, data: append(chdr, z.Bytes()...)},
+		{name: ".debug_info", typ: stdelf.SHT_PROGBITS, flags: stdelf.SHF_COMPRESSED, data: append(chdr, z.Bytes()...)},
 	}))
-	if _, err := f.data(f.section(".debug_info")); err == nil {
+	if _, err := f.Data(f.FirstSection(".debug_info")); err == nil {
 		t.Error("a section of 64 KB unfolded to 64 MB")
 	}
 }

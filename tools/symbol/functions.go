@@ -36,12 +36,12 @@ func (f *File) Functions() iter.Seq[Function] {
 					continue // the pc table knows better
 				}
 				raw := s.rawSymbol(&t.parts[fs.part], uint64(fs.index))
-				end := raw.value + min(raw.size, ^raw.value)
-				if raw.size == 0 {
-					n, _ := f.span(raw.value)
-					end = raw.value + n
+				end := raw.Value + min(raw.Size, ^raw.Value)
+				if raw.Size == 0 {
+					n, _ := f.span(raw.Value)
+					end = raw.Value + n
 				}
-				if !yield(Function{Name: s.hit(fs).name, Start: raw.value, End: end}) {
+				if !yield(Function{Name: s.hit(fs).name, Start: raw.Value, End: end}) {
 					return false
 				}
 			}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // buildC builds a small C program without a C library: a few kilobytes.
@@ -58,7 +60,7 @@ func FuzzELF(f *testing.F) {
 			file.Lookup(a, false)
 			file.Lookup(a, true)
 			file.Nearest(a)
-			file.FullNames(a, file.Lookup(a, false))
+			file.FullNamesAll([]uint64{a}, [][]lookup.Call{file.Lookup(a, false)})
 			file.SPDelta(a)
 		}
 		file.Symbol("main.main")
@@ -88,12 +90,12 @@ func BenchmarkLookupGo(b *testing.B) {
 
 func BenchmarkLookupC(b *testing.B) {
 	f := openTest(b, buildC(b, "-g"))
-	s := f.section(".text")
-	pc := s.addr
+	s := f.FirstSection(".text")
+	pc := s.Addr
 	for b.Loop() {
 		f.Lookup(pc, true)
-		if pc += 3; pc >= s.addr+s.len {
-			pc = s.addr
+		if pc += 3; pc >= s.Addr+s.Len {
+			pc = s.Addr
 		}
 	}
 }

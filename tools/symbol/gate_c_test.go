@@ -1,12 +1,14 @@
 package symbol
 
 import (
-	"debug/elf"
+	stdelf "debug/elf"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/ianlancetaylor/demangle"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // compile runs a compiler on testdata files and returns the program's path.
@@ -77,10 +79,10 @@ func TestGateCPP(t *testing.T) {
 	if readable == 0 {
 		t.Error("no name can be demangled")
 	}
-	size := f.section(".debug_info").len
+	size := f.FirstSection(".debug_info").Len
 	command(t, ".", "dwz", path)
 	f = openTest(t, path)
-	if f.section(".debug_info").len >= size {
+	if f.FirstSection(".debug_info").Len >= size {
 		t.Fatal("dwz has done nothing")
 	}
 	compare(addrs, f.LookupAll(addrs, false), want, nil).gate(t, "C++ after dwz", 100)
@@ -91,7 +93,7 @@ func TestGateCPP(t *testing.T) {
 func TestGateObjectTypes(t *testing.T) {
 	with := openTest(t, compile(t, "with.o", "g++", "-gdwarf-5", "-O2", "-fdebug-types-section", "-c", "other.cc"))
 	without := openTest(t, compile(t, "without.o", "g++", "-gdwarf-5", "-O2", "-c", "other.cc"))
-	if s := with.section(".debug_info"); s.flags&elf.SHF_GROUP == 0 {
+	if s := with.FirstSection(".debug_info"); s.Flags&stdelf.SHF_GROUP == 0 {
 		t.Fatal("the first .debug_info is not that of a type")
 	}
 	if n := sameFrames(t, with, without); n < 20 {
@@ -125,7 +127,7 @@ func TestGateSymbolsOnly(t *testing.T) {
 	f := openTest(t, path)
 	addrs := textAddrs(f, 1)
 	// llvm-symbolizer takes the file of a symbol table for known; it has no folder.
-	sameName := func(got, want []Frame) bool {
+	sameName := func(got, want []lookup.Call) bool {
 		return len(got) == len(want) && len(got) == 1 && got[0].Function == want[0].Function && want[0].Line == 0
 	}
 	compare(addrs, f.LookupAll(addrs, false), askLLVM(t, path, addrs), sameName).gate(t, "symbol table", 100)

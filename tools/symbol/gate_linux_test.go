@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // linuxModules are the kernel modules that are tried: small and large, C and assembly.
@@ -116,16 +119,16 @@ func TestGateVmlinux(t *testing.T) {
 	}
 	f := openTest(t, path)
 	var total uint64
-	for _, s := range f.textSpans() {
-		total += s.high - s.low
+	for _, s := range f.TextSpans() {
+		total += s.High - s.Low
 	}
 	random := rand.New(rand.NewPCG(1, 5))
 	addrs := make([]uint64, 100_000)
 	for i := range addrs {
 		at := random.Uint64N(total)
-		for _, s := range f.textSpans() {
-			if n := s.high - s.low; at < n {
-				addrs[i] = s.low + at
+		for _, s := range f.TextSpans() {
+			if n := s.High - s.Low; at < n {
+				addrs[i] = s.Low + at
 				break
 			} else {
 				at -= n
@@ -187,22 +190,22 @@ func TestGateModules(t *testing.T) {
 			command(t, ".", "ld", "-o", linked, "-e", "0", "--unresolved-symbols=ignore-all", "--unique=*text*", path)
 			f, l := openTest(t, path), openTest(t, linked)
 			var from, to []uint64
-			for i := range f.sections {
-				s := &f.sections[i]
-				if !slices.ContainsFunc(f.textSpans(), func(x span) bool { return x.low == s.addr && s.holds(s.addr) }) {
+			for i := range f.Sections {
+				s := &f.Sections[i]
+				if !slices.ContainsFunc(f.TextSpans(), func(x elf.Span) bool { return x.Low == s.Addr && s.Holds(s.Addr) }) {
 					continue
 				}
-				in := l.section(s.name)
-				if in == nil || in.len != s.len {
-					t.Fatalf("section %s is not in the linked file", s.name)
+				in := l.FirstSection(s.Name)
+				if in == nil || in.Len != s.Len {
+					t.Fatalf("section %s is not in the linked file", s.Name)
 				}
-				for off := uint64(0); off < s.len; off++ {
-					from, to = append(from, s.addr+off), append(to, in.addr+off)
+				for off := uint64(0); off < s.Len; off++ {
+					from, to = append(from, s.Addr+off), append(to, in.Addr+off)
 				}
 			}
 			got, want := f.LookupAll(from, false), askLLVM(t, linked, to)
 			compare(from, got, want, nil).gate(t, "all frames", 99.95)
-			outer := func(g, w []Frame) bool {
+			outer := func(g, w []lookup.Call) bool {
 				return len(g) > 0 && len(w) > 0 && g[len(g)-1] == w[len(w)-1] && g[0].File == w[0].File && g[0].Line == w[0].Line
 			}
 			compare(from, got, want, outer).gate(t, "outer functions and lines", 100)

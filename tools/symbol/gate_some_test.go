@@ -8,3 +8,6 @@ const goStep = 61
 
 // moreGoFlags are ways for which the standard library has to be built anew.
 var moreGoFlags [][]string
+
+// agreeSeeds is how many random programs are asked in many ways.
+const agreeSeeds = 8

@@ -5,51 +5,40 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-)
 
-// llvmSymbolizer returns the newest llvm-symbolizer-N in PATH, or the plain one: the
-// program that tools/setup.sh looks for.
-func llvmSymbolizer(t testing.TB) string {
-	t.Helper()
-	best, found := 0, ""
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		files, _ := filepath.Glob(filepath.Join(dir, "llvm-symbolizer-[0-9]*"))
-		for _, file := range files {
-			if n, err := strconv.Atoi(file[strings.LastIndexByte(file, '-')+1:]); err == nil && n > best {
-				best, found = n, file
-			}
-		}
-	}
-	if found == "" {
-		var err error
-		if found, err = exec.LookPath("llvm-symbolizer"); err != nil {
-			t.Fatal("no llvm-symbolizer in PATH: the tests need what tools/setup.sh installs")
-		}
-	}
-	return found
-}
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbolizer"
+)
 
 // askLLVM returns what llvm-symbolizer says of addresses of a file: without offsets
 // and discriminators, nil where it knows nothing.
-func askLLVM(t testing.TB, path string, addrs []uint64) [][]Frame {
+func askLLVM(t testing.TB, path string, addrs []uint64) [][]lookup.Call {
+	t.Helper()
+	tool, err := symbolizer.Path()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return askTool(t, tool, path, addrs)
+}
+
+// askTool is askLLVM of the llvm-symbolizer at a path.
+func askTool(t testing.TB, tool, path string, addrs []uint64) [][]lookup.Call {
 	t.Helper()
 	var in bytes.Buffer
 	for _, addr := range addrs {
 		fmt.Fprintf(&in, "%#x\n", addr)
 	}
-	cmd := exec.Command(llvmSymbolizer(t), "--obj="+path, "--functions=linkage", "--inlines", "--no-demangle", "--output-style=JSON")
+	cmd := exec.Command(tool, "--obj="+path, "--functions=linkage", "--inlines", "--no-demangle", "--output-style=JSON")
 	cmd.Stdin = &in
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v: %v", cmd, err)
 	}
-	var answers [][]Frame
+	var answers [][]lookup.Call
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -62,11 +51,11 @@ func askLLVM(t testing.TB, path string, addrs []uint64) [][]Frame {
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
 			t.Fatalf("llvm-symbolizer printed %q: %v", lines.Text(), err)
 		}
-		var frames []Frame
+		var frames []lookup.Call
 		for i, s := range a.Symbol {
-			frames = append(frames, Frame{Function: s.FunctionName, File: s.FileName, Line: s.Line, Inlined: i < len(a.Symbol)-1})
+			frames = append(frames, lookup.Call{Function: s.FunctionName, File: s.FileName, Line: s.Line, Inlined: i < len(a.Symbol)-1})
 		}
-		if len(frames) == 1 && frames[0] == (Frame{}) {
+		if len(frames) == 1 && frames[0] == (lookup.Call{}) {
 			frames = nil
 		}
 		answers = append(answers, frames)
@@ -78,8 +67,8 @@ func askLLVM(t testing.TB, path string, addrs []uint64) [][]Frame {
 }
 
 // plain returns frames without what llvm-symbolizer does not print.
-func plain(frames []Frame) []Frame {
-	all := append([]Frame(nil), frames...)
+func plain(frames []lookup.Call) []lookup.Call {
+	all := append([]lookup.Call(nil), frames...)
 	for i := range all {
 		all[i].Offset, all[i].Discriminator = 0, 0
 	}
@@ -94,7 +83,7 @@ type comparison struct {
 
 // compare holds the answers to addresses against the truth. same says whether two
 // that differ are as good.
-func compare(addrs []uint64, got, want [][]Frame, same func(got, want []Frame) bool) (c comparison) {
+func compare(addrs []uint64, got, want [][]lookup.Call, same func(got, want []lookup.Call) bool) (c comparison) {
 	for i, addr := range addrs {
 		c.asked++
 		g := plain(got[i])
@@ -128,8 +117,8 @@ func (c comparison) gate(t testing.TB, what string, percent float64) {
 
 // textAddrs returns every step'th address of the file's executable sections.
 func textAddrs(f *File, step uint64) (addrs []uint64) {
-	for _, s := range f.textSpans() {
-		for pc := s.low; pc < s.high; pc += step {
+	for _, s := range f.TextSpans() {
+		for pc := s.Low; pc < s.High; pc += step {
 			addrs = append(addrs, pc)
 		}
 	}
@@ -138,8 +127,8 @@ func textAddrs(f *File, step uint64) (addrs []uint64) {
 
 // sectionAddrs returns every step'th address of a section.
 func sectionAddrs(f *File, name string, step uint64) (addrs []uint64) {
-	s := f.section(name)
-	for pc := s.addr; pc < s.addr+s.len; pc += step {
+	s := f.FirstSection(name)
+	for pc := s.Addr; pc < s.Addr+s.Len; pc += step {
 		addrs = append(addrs, pc)
 	}
 	return addrs

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/zeroframe/zeroframe/tools/elf"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -30,22 +31,22 @@ const lazyPage = 4 << 10
 
 // newLazyTable returns a section with nothing in it yet. A section that is compressed
 // is there as a whole.
-func (f *File) newLazyTable(s *section) (*lazyTable, error) {
-	if _, err := f.extent(s); err != nil {
+func (f *File) newLazyTable(s *elf.Section) (*lazyTable, error) {
+	if _, err := f.Extent(s); err != nil {
 		return nil, err
 	}
-	if s.len > 1<<32-1 {
-		return nil, fmt.Errorf("section %s: %d bytes are more than a pc table has", s.name, s.len)
+	if s.Len > 1<<32-1 {
+		return nil, fmt.Errorf("section %s: %d bytes are more than a pc table has", s.Name, s.Len)
 	}
-	t := &lazyTable{f: f, off: s.off}
-	if f.folded(s) || s.len == 0 {
+	t := &lazyTable{f: f, off: s.Off}
+	if f.Compressed(s) || s.Len == 0 {
 		var err error
-		t.tab, err = f.data(s)
+		t.tab, err = f.Data(s)
 		t.all.Store(true)
 		return t, err
 	}
-	t.tab = make([]byte, s.len)
-	t.have = make([]atomic.Bool, (s.len+lazyPage-1)/lazyPage)
+	t.tab = make([]byte, s.Len)
+	t.have = make([]atomic.Bool, (s.Len+lazyPage-1)/lazyPage)
 	return t, nil
 }
 
@@ -78,7 +79,7 @@ func (t *lazyTable) fill(first, last uint64) {
 			end++
 		}
 		b := t.tab[first*lazyPage : min(end*lazyPage, uint64(len(t.tab)))]
-		if n, _ := t.f.r.ReadAt(b, int64(t.off+first*lazyPage)); n < len(b) {
+		if n, _ := t.f.ReadAt(b, int64(t.off+first*lazyPage)); n < len(b) {
 			clear(b[n:])
 		}
 		for ; first < end; first++ {

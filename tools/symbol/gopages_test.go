@@ -1,6 +1,7 @@
 package symbol
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"sync"
@@ -50,7 +51,7 @@ func TestGoReadsLittle(t *testing.T) {
 			continue
 		}
 		f, r := open()
-		f.section(".gopclntab") // the headers are read
+		f.FirstSection(".gopclntab") // the headers are read
 		before := r.n.Load()
 		if got, want := f.Lookup(pc, false), whole.Lookup(pc, false); !equalFrames(got, want) {
 			t.Fatalf("Lookup(%#x) = %+v; want %+v", pc, got, want)
@@ -78,6 +79,16 @@ func TestGoReadsLittle(t *testing.T) {
 	wait.Wait()
 }
 
+// shortened is a file of which the first n bytes are left.
+type shortened struct {
+	b []byte
+	n int
+}
+
+func (s *shortened) ReadAt(b []byte, off int64) (int, error) {
+	return bytes.NewReader(s.b[:s.n]).ReadAt(b, off)
+}
+
 // TestGoCutTable: what cannot be read is as if it were damaged.
 func TestGoCutTable(t *testing.T) {
 	b := smallGo()
@@ -86,8 +97,12 @@ func TestGoCutTable(t *testing.T) {
 		t.Fatal("the small program has no function there")
 	}
 	for n := len(b); n > 0; n -= 16 {
-		f := newTest(t, b)
-		f.r = io.NewSectionReader(f.r, 0, int64(n)) // the file became shorter
+		r := &shortened{b, len(b)}
+		f, err := NewFile(r, int64(len(b)), "cut.elf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.n = n // the file became shorter
 		f.Lookup(0x200044, false)
 		f.LookupAll([]uint64{0x200044, 0x200000}, true)
 	}

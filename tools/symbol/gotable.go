@@ -12,13 +12,15 @@ package symbol
 
 import (
 	"bytes"
-	"debug/elf"
+	stdelf "debug/elf"
 	"encoding/binary"
 	"errors"
 	"strings"
 	"sync"
 
 	"github.com/zeroframe/zeroframe/tracer"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // A goTable is .gopclntab and what is needed to read it.
@@ -40,17 +42,13 @@ type moduleData struct {
 	text, gofunc uint64 // 0 if not found
 }
 
-// maxInlineDepth ends a cycle in a damaged inline tree. Real trees are a few
-// dozen deep at most.
-const maxInlineDepth = 512
-
 func (f *File) goTable() *goTable {
 	f.goOnce.Do(func() { f.goTab, f.goErr = f.readGoTable() })
 	return f.goTab
 }
 
 func (f *File) readGoTable() (*goTable, error) {
-	s := f.section(".gopclntab", ".data.rel.ro.gopclntab")
+	s := f.FirstSection(".gopclntab", ".data.rel.ro.gopclntab")
 	if s == nil {
 		return nil, nil
 	}
@@ -58,10 +56,10 @@ func (f *File) readGoTable() (*goTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &goTable{lazyTable: lazy, addr: s.addr}
+	g := &goTable{lazyTable: lazy, addr: s.Addr}
 	const header = 72
 	g.need(0, header)
-	if len(g.tab) >= 4 && f.order.Uint32(g.tab) != 0xfffffff1 || f.order != binary.LittleEndian {
+	if len(g.tab) >= 4 && f.Order.Uint32(g.tab) != 0xfffffff1 || f.Order != binary.LittleEndian {
 		return nil, errors.New("the Go pc table is of a version or byte order that is not known here")
 	}
 	var ok bool
@@ -82,7 +80,7 @@ func (f *File) readGoTable() (*goTable, error) {
 // without either, the start of .text is right unless a C linker put something
 // before Go's code.
 func (f *File) textStart(g *goTable) (uint64, bool) {
-	if text := f.order.Uint64(g.tab[24:]); text != 0 {
+	if text := f.Order.Uint64(g.tab[24:]); text != 0 {
 		return text, true
 	}
 	if g.module.text != 0 {
@@ -91,8 +89,8 @@ func (f *File) textStart(g *goTable) (uint64, bool) {
 	if text, _, ok := f.exactSymbol([]byte("runtime.text")); ok {
 		return text, true
 	}
-	if s := f.section(".text"); s != nil {
-		return s.addr, true
+	if s := f.FirstSection(".text"); s != nil {
+		return s.Addr, true
 	}
 	return 0, false
 }
@@ -112,16 +110,16 @@ const (
 // the pc table and of the function names in it. From Go 1.26 on it has a section
 // of its own.
 func (f *File) readModuleData(g *goTable) (m moduleData) {
-	names := f.order.Uint64(g.tab[32:])
+	names := f.Order.Uint64(g.tab[32:])
 	want := make([]byte, 16)
-	f.order.PutUint64(want, g.addr)
-	f.order.PutUint64(want[8:], g.addr+names)
+	f.Order.PutUint64(want, g.addr)
+	f.Order.PutUint64(want[8:], g.addr+names)
 	for _, name := range []string{".go.module", ".noptrdata", ".data"} {
-		s := f.section(name)
+		s := f.FirstSection(name)
 		if s == nil {
 			continue
 		}
-		b, err := f.data(s)
+		b, err := f.Data(s)
 		if err != nil {
 			continue
 		}
@@ -130,7 +128,7 @@ func (f *File) readModuleData(g *goTable) (m moduleData) {
 			continue
 		}
 		b = b[at:]
-		word := func(off int) uint64 { return f.order.Uint64(b[off:]) }
+		word := func(off int) uint64 { return f.Order.Uint64(b[off:]) }
 		if text := word(mdText); f.IsText(text) {
 			m.text = text
 		}
@@ -151,8 +149,8 @@ func (f *File) findGofunc(g *goTable, word func(off int) uint64) uint64 {
 		}
 	}
 	if a := word(mdGofunc); a != 0 {
-		for i := range f.sections {
-			if s := &f.sections[i]; s.holds(a) && s.flags&(elf.SHF_WRITE|elf.SHF_EXECINSTR) == 0 {
+		for i := range f.Sections {
+			if s := &f.Sections[i]; s.Holds(a) && s.Flags&(stdelf.SHF_WRITE|stdelf.SHF_EXECINSTR) == 0 {
 				return a
 			}
 		}
@@ -163,7 +161,7 @@ func (f *File) findGofunc(g *goTable, word func(off int) uint64) uint64 {
 // A goMemory is what a reader of many answers makes once: strings, and room for frames.
 type goMemory struct {
 	strings map[*byte]string // by where they are in the table
-	room    []Frame
+	room    []lookup.Call
 }
 
 // text returns a string of the table. m may be nil.
@@ -185,18 +183,18 @@ func (m *goMemory) text(b []byte, convert func(string) string) string {
 func asItIs(s string) string { return s }
 
 // frames returns room for a few frames.
-func (m *goMemory) frames() []Frame {
+func (m *goMemory) frames() []lookup.Call {
 	if m == nil {
 		return nil
 	}
 	if cap(m.room)-len(m.room) < 16 {
-		m.room = make([]Frame, 0, 2048)
+		m.room = make([]lookup.Call, 0, 2048)
 	}
 	return m.room[len(m.room):]
 }
 
 // keep says that frames, which frames returned and lookup appended to, stay.
-func (m *goMemory) keep(frames []Frame) []Frame {
+func (m *goMemory) keep(frames []lookup.Call) []lookup.Call {
 	if n := len(m.room) + len(frames); n <= cap(m.room) && len(frames) > 0 && &m.room[:n][n-1] == &frames[len(frames)-1] {
 		m.room = m.room[:n]
 	}
@@ -205,7 +203,7 @@ func (m *goMemory) keep(frames []Frame) []Frame {
 
 // lookup returns the frames at pc, innermost first, or nil if pc is in no Go
 // function. m may be nil.
-func (g *goTable) lookup(f *File, pc uint64, m *goMemory) (frames []Frame, entry uint64) {
+func (g *goTable) lookup(f *File, pc uint64, m *goMemory) (frames []lookup.Call, entry uint64) {
 	fn, ok := g.Find(uintptr(pc))
 	if !ok {
 		return nil, 0
@@ -213,7 +211,7 @@ func (g *goTable) lookup(f *File, pc uint64, m *goMemory) (frames []Frame, entry
 	entry = uint64(fn.Entry())
 	frames = m.frames()
 	inner := "" // name of the frame called by the one at hand
-	for depth := 0; depth < maxInlineDepth; depth++ {
+	for depth := 0; depth < lookup.MaxInlined; depth++ {
 		index, _ := g.pcData(fn, tracer.PCDataInlTreeIndex, pc)
 		var call inlinedCall
 		inlined := false
@@ -230,7 +228,7 @@ func (g *goTable) lookup(f *File, pc uint64, m *goMemory) (frames []Frame, entry
 		// physical function stays nevertheless: it is the one that offsets
 		// count from and that other tools name.
 		if depth == 0 || !inlined || !g.isWrapper(call.funcID) || callsPanic(inner) {
-			fr := Frame{Function: name, Inlined: inlined}
+			fr := lookup.Call{Function: name, Inlined: inlined}
 			if file, line, ok := g.fileLine(fn, pc); ok {
 				fr.File, fr.Line = m.text(file, asItIs), int(line)
 			}
@@ -272,10 +270,10 @@ func (g *goTable) inlined(f *File, fn tracer.Func, index int32) (c inlinedCall, 
 	if at >= g.addr && at-g.addr <= uint64(len(g.tab)) && uint64(len(g.tab))-(at-g.addr) >= size {
 		g.need(uint32(at-g.addr), size)
 		b = g.tab[at-g.addr:]
-	} else if b, ok = f.readAddr(at, size); !ok {
+	} else if b, ok = f.BytesAt(at, size); !ok {
 		return c, false
 	}
-	return inlinedCall{funcID: b[0], name: int32(f.order.Uint32(b[4:])), parentPC: f.order.Uint32(b[8:])}, true
+	return inlinedCall{funcID: b[0], name: int32(f.Order.Uint32(b[4:])), parentPC: f.Order.Uint32(b[8:])}, true
 }
 
 // isWrapper reports whether id marks wrapper functions. The numbers differ from

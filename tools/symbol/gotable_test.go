@@ -3,7 +3,7 @@ package symbol
 import (
 	"bufio"
 	"bytes"
-	"debug/elf"
+	stdelf "debug/elf"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // buildGo builds the Go program in dir as zf builds them, stripped or not.
@@ -40,7 +42,7 @@ func openTest(t testing.TB, path string) *File {
 // A truth is what the program said of one of its addresses.
 type truth struct {
 	pc, entry uint64
-	frames    []Frame
+	frames    []lookup.Call
 }
 
 // askProgram runs the sample for every step'th address of its text.
@@ -79,7 +81,7 @@ func askProgram(t testing.TB, path string, step int) []truth {
 		if field[1] == "?" {
 			field[1] = "" // how Lookup says "not known"
 		}
-		last.frames = append(last.frames, Frame{Function: field[0], File: field[1], Line: n, Inlined: field[3] == "true"})
+		last.frames = append(last.frames, lookup.Call{Function: field[0], File: field[1], Line: n, Inlined: field[3] == "true"})
 	}
 	return all
 }
@@ -93,7 +95,7 @@ func parseHex(t testing.TB, s string) uint64 {
 	return n
 }
 
-func equalFrames(a, b []Frame) bool {
+func equalFrames(a, b []lookup.Call) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -132,7 +134,7 @@ func equalsRuntime(t *testing.T, path, refPath string, step int, inlines bool) {
 	}
 	compared, inlined, elided, generated, bad := 0, 0, 0, 0, 0
 	check := func(addr uint64, ret bool, want truth) {
-		frames := append([]Frame(nil), want.frames...)
+		frames := append([]lookup.Call(nil), want.frames...)
 		for i := range frames {
 			frames[i].Offset = addr - want.entry
 			if frames[i].Function == "" {
@@ -185,7 +187,7 @@ func equalsRuntime(t *testing.T, path, refPath string, step int, inlines bool) {
 
 // leftOut returns the frame of the wrapper at entry, which the runtime did not
 // show for pc. ref is the same program with its symbol table and DWARF.
-func leftOut(t *testing.T, f, ref *File, entry, pc uint64) Frame {
+func leftOut(t *testing.T, f, ref *File, entry, pc uint64) lookup.Call {
 	t.Helper()
 	g := f.goTable()
 	if fn, ok := g.Find(uintptr(entry)); !ok || !g.isWrapper(fn.FuncID()) {
@@ -195,14 +197,14 @@ func leftOut(t *testing.T, f, ref *File, entry, pc uint64) Frame {
 	if !ok || hit.start != entry {
 		t.Fatalf("the symbol at %#x = %+v; want one that begins there", entry, hit)
 	}
-	calls, _ := ref.dwarfLookup(pc, hit)
+	calls, _ := ref.dwarfData().Lookup(pc, hit.name)
 	if len(calls) == 0 {
 		t.Fatalf("DWARF knows nothing of %#x", pc)
 	}
 	last := calls[len(calls)-1]
 	// DWARF puts the folder of the compilation, which is ".", before what is no path.
 	file := strings.TrimPrefix(strings.TrimPrefix(last.File, "./"), "./")
-	return Frame{Function: printedName(hit.name), File: file, Line: last.Line}
+	return lookup.Call{Function: printedName(hit.name), File: file, Line: last.Line}
 }
 
 // smallGo makes an ELF file whose pc table has one function, main.f, with main.g
@@ -248,9 +250,9 @@ func smallGo() []byte {
 	le.PutUint64(module[mdGofunc:], tabAddr+gofunc)
 	le.PutUint64(module[mdGofunc+8:], tabAddr+uint64(len(tab)))
 	return makeELF([]testSection{
-		{name: ".text", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, addr: text, data: make([]byte, 0x100)},
-		{name: ".gopclntab", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC, addr: tabAddr, data: tab},
-		{name: ".go.module", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_WRITE, addr: 0x400000, data: module},
+		{name: ".text", typ: stdelf.SHT_PROGBITS, flags: stdelf.SHF_ALLOC | stdelf.SHF_EXECINSTR, addr: text, data: make([]byte, 0x100)},
+		{name: ".gopclntab", typ: stdelf.SHT_PROGBITS, flags: stdelf.SHF_ALLOC, addr: tabAddr, data: tab},
+		{name: ".go.module", typ: stdelf.SHT_PROGBITS, flags: stdelf.SHF_ALLOC | stdelf.SHF_WRITE, addr: 0x400000, data: module},
 	})
 }
 
@@ -258,10 +260,10 @@ func TestSmallGo(t *testing.T) {
 	f := newTest(t, smallGo())
 	for _, tt := range []struct {
 		addr uint64
-		want []Frame
+		want []lookup.Call
 	}{
-		{0x200010, []Frame{{Function: "main.f", Offset: 0x10, File: "/a.go", Line: 3}}},
-		{0x200041, []Frame{
+		{0x200010, []lookup.Call{{Function: "main.f", Offset: 0x10, File: "/a.go", Line: 3}}},
+		{0x200041, []lookup.Call{
 			{Function: "main.g", Offset: 0x41, File: "/a.go", Line: 9, Inlined: true},
 			{Function: "main.f", Offset: 0x41, File: "/a.go", Line: 3},
 		}},

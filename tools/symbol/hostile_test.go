@@ -3,7 +3,7 @@ package symbol
 import (
 	"bytes"
 	"compress/zlib"
-	"debug/elf"
+	stdelf "debug/elf"
 	"encoding/binary"
 	"math/rand/v2"
 	"os"
@@ -12,6 +12,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // withSection returns the ELF file with other contents for a section: they are put
@@ -19,8 +22,8 @@ import (
 func withSection(t testing.TB, b []byte, name string, contents []byte) []byte {
 	t.Helper()
 	f := newTest(t, b)
-	i := slices.IndexFunc(f.sections, func(s section) bool { return s.name == name })
-	if i < 0 || f.class != elf.ELFCLASS64 {
+	i := slices.IndexFunc(f.Sections, func(s elf.Section) bool { return s.Name == name })
+	if i < 0 || f.Class != stdelf.ELFCLASS64 {
 		t.Fatalf("no section %s in a 64-bit file", name)
 	}
 	le := binary.LittleEndian
@@ -35,11 +38,11 @@ func withSection(t testing.TB, b []byte, name string, contents []byte) []byte {
 func contentsOf(t testing.TB, b []byte, name string) []byte {
 	t.Helper()
 	f := newTest(t, b)
-	s := f.section(name)
+	s := f.FirstSection(name)
 	if s == nil {
 		t.Fatalf("no section %s", name)
 	}
-	data, err := f.data(s)
+	data, err := f.Data(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +61,7 @@ func askAll(b []byte, addrs ...uint64) uint64 {
 		file.BuildID()
 		for _, a := range addrs {
 			file.Lookup(a, false)
-			file.FullNames(a, file.Lookup(a, true))
+			file.FullNamesAll([]uint64{a}, [][]lookup.Call{file.Lookup(a, true)})
 			file.Nearest(a)
 			file.Preceding(a)
 			file.SPDelta(a)
@@ -107,7 +110,7 @@ func fuzzSection(f *testing.F, flags []string, sections ...string) {
 		}
 		programs = append(programs, b)
 		for n, name := range sections {
-			if newTest(f, b).section(name) != nil {
+			if newTest(f, b).FirstSection(name) != nil {
 				f.Add(uint8(i), uint8(n), contentsOf(f, b, name))
 			}
 		}
@@ -115,7 +118,7 @@ func fuzzSection(f *testing.F, flags []string, sections ...string) {
 	f.Fuzz(func(t *testing.T, program, section uint8, contents []byte) {
 		b := programs[int(program)%len(programs)]
 		name := sections[int(section)%len(sections)]
-		if newTest(t, b).section(name) == nil {
+		if newTest(t, b).FirstSection(name) == nil {
 			return
 		}
 		hostile(t, withSection(t, b, name, contents), 0x401000, 0x401010, 0x401050, 0x4010a0, 0x4010e0)
@@ -214,11 +217,11 @@ func TestBombs(t *testing.T) {
 		w.Write(make([]byte, size))
 		w.Close()
 		chdr := make([]byte, 24)
-		chdr[0] = byte(elf.COMPRESS_ZLIB)
+		chdr[0] = byte(stdelf.COMPRESS_ZLIB)
 		binary.LittleEndian.PutUint64(chdr[8:], uint64(size))
 		return append(chdr, z.Bytes()...)
 	}
-	text := testSection{name: ".text", typ: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, addr: 0x401000, size: 1 << 40}
+	text := testSection{name: ".text", typ: stdelf.SHT_PROGBITS, flags: stdelf.SHF_ALLOC | stdelf.SHF_EXECINSTR, addr: 0x401000, size: 1 << 40}
 	text.data = make([]byte, 16)
 	for _, names := range [][]string{
 		{".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_ranges", ".debug_aranges"},
@@ -227,9 +230,9 @@ func TestBombs(t *testing.T) {
 		for _, size := range []int{1 << 16, 1 << 20, 1 << 24} {
 			sections := []testSection{text}
 			for _, name := range names {
-				s := testSection{name: name, typ: elf.SHT_PROGBITS, flags: elf.SHF_COMPRESSED, data: unfolds(size)}
+				s := testSection{name: name, typ: stdelf.SHT_PROGBITS, flags: stdelf.SHF_COMPRESSED, data: unfolds(size)}
 				if name == ".symtab" {
-					s.typ, s.link = elf.SHT_SYMTAB, 3
+					s.typ, s.link = stdelf.SHT_SYMTAB, 3
 				}
 				sections = append(sections, s)
 				if len(makeELF(sections)) > 4<<10 {

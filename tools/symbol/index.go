@@ -14,7 +14,7 @@ package symbol
 
 import (
 	"crypto/sha256"
-	"debug/elf"
+	stdelf "debug/elf"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -25,6 +25,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/dwarf"
+	"github.com/zeroframe/zeroframe/tools/elf"
 )
 
 // ErrNoIndexNeeded is wrapped by the error of [File.BuildIndex] for a file that an
@@ -56,7 +59,7 @@ func (f *File) UseIndex(folder string) bool {
 		return false
 	}
 	path := filepath.Join(folder, name)
-	fd, size, err := openRegular(path)
+	fd, size, err := elf.OpenRegular(path)
 	if err != nil {
 		return false
 	}
@@ -91,14 +94,14 @@ func (f *File) HasIndex() bool { return f.index != nil && !f.index.damaged.Load(
 // index before UseIndex. Context: host.
 func (f *File) BuildIndex(folder string, limit int64, progress func(done, total int)) (path string, err error) {
 	if f.goTable() != nil {
-		return "", fmt.Errorf("%s: %w: Go's pc table is one", f.name, ErrNoIndexNeeded)
+		return "", fmt.Errorf("%s: %w: Go's pc table is one", f.Name(), ErrNoIndexNeeded)
 	}
 	id, name, ok := f.indexID()
 	if !ok {
-		return "", fmt.Errorf("%s: no index without a build ID for what is no file on this machine", f.name)
+		return "", fmt.Errorf("%s: no index without a build ID for what is no file on this machine", f.Name())
 	}
 	fail := func(err error) (string, error) {
-		return "", fmt.Errorf("index of %s: %w", f.name, err)
+		return "", fmt.Errorf("index of %s: %w", f.Name(), err)
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fail(err)
@@ -144,20 +147,12 @@ func (f *File) WantsIndex() bool {
 	}
 	d := f.dwarfData()
 	switch {
-	case d == nil || d.inParts() || f.goTable() != nil:
+	case d == nil || d.InParts() || f.goTable() != nil:
 		return false
-	case d.info.whole != nil:
-		return d.total >= muchFolded
+	case d.WholeInfo():
+		return d.Size() >= muchFolded
 	}
-	return d.info.size >= muchDWARF && f.asked.Load() >= manyAsked
-}
-
-// inParts reports whether some of the debug information was found in files that an
-// index is not tied to (indexbuild.go).
-func (d *dwarfData) inParts() bool {
-	d.dwoMu.Lock()
-	defer d.dwoMu.Unlock()
-	return d.dwos != nil || d.dwpFile != nil
+	return d.InfoSize() >= muchDWARF && f.asked.Load() >= manyAsked
 }
 
 // IndexUnderway reports whether another process seems to be writing this file's index
@@ -179,35 +174,35 @@ const tempSuffix = ".tmp"
 // indexID returns what an index has to be of, to be this file's, and the name that
 // it has in its folder.
 func (f *File) indexID() (id [indexIDSize]byte, name string, ok bool) {
-	if f.section(".gopclntab", ".data.rel.ro.gopclntab") != nil {
+	if f.FirstSection(".gopclntab", ".data.rel.ro.gopclntab") != nil {
 		return id, "", false
 	}
 	buildID := f.BuildID()
 	b := fmt.Appendf(nil, "%d\n%s\n", indexVersion, buildID)
 	if buildID == "" {
-		if f.closer == nil {
+		if !f.OnDisk() {
 			return id, "", false
 		}
-		st, err := os.Stat(f.name)
+		st, err := os.Stat(f.Name())
 		if err != nil {
 			return id, "", false
 		}
-		path, err := filepath.Abs(f.name)
+		path, err := filepath.Abs(f.Name())
 		if err != nil {
 			return id, "", false
 		}
 		b = fmt.Appendf(b, "%s\n%d\n", path, st.ModTime().UnixNano())
 	}
-	b = f.appendHeaders(b)
+	b = appendHeaders(f.File, b)
 	info := f // the file with the debug information
-	if f.section(".debug_info", ".zdebug_info") == nil || !f.hasSection(elf.SHT_SYMTAB) {
+	if f.FirstSection(".debug_info", ".zdebug_info") == nil || !f.HasSection(stdelf.SHT_SYMTAB) {
 		if c := f.companion(); c != nil {
 			info = c
-			b = c.appendHeaders(append(b, c.BuildID()+"\n"...))
+			b = appendHeaders(c.File, append(b, c.BuildID()+"\n"...))
 		}
 	}
-	if s := info.findSupplement(); s != nil {
-		b = s.appendHeaders(append(b, s.BuildID()+"\n"...))
+	if s := dwarf.FindSupplement(info.File); s != nil {
+		b = appendHeaders(s, append(b, s.BuildID()+"\n"...))
 		s.Close()
 	}
 	id = sha256.Sum256(b)
@@ -216,21 +211,21 @@ func (f *File) indexID() (id [indexIDSize]byte, name string, ok bool) {
 }
 
 // appendHeaders appends what the file's headers say.
-func (f *File) appendHeaders(b []byte) []byte {
+func appendHeaders(f *elf.File, b []byte) []byte {
 	le := binary.LittleEndian
-	for _, n := range []uint64{f.size, uint64(f.class), uint64(f.typ), uint64(f.machine), uint64(len(f.sections))} {
+	for _, n := range []uint64{f.Size, uint64(f.Class), uint64(f.Type), uint64(f.Machine), uint64(len(f.Sections))} {
 		b = le.AppendUint64(b, n)
 	}
-	for i := range f.sections {
-		s := &f.sections[i]
-		b = append(append(b, s.name...), 0)
-		for _, n := range []uint64{uint64(s.typ), uint64(s.flags), s.addr, s.off, s.len, uint64(s.link), uint64(s.info), s.align} {
+	for i := range f.Sections {
+		s := &f.Sections[i]
+		b = append(append(b, s.Name...), 0)
+		for _, n := range []uint64{uint64(s.Type), uint64(s.Flags), s.Addr, s.Off, s.Len, uint64(s.Link), uint64(s.Info), s.Align} {
 			b = le.AppendUint64(b, n)
 		}
 	}
-	for i := range f.segments {
-		s := &f.segments[i]
-		for _, n := range []uint64{uint64(s.typ), uint64(s.flags), s.off, s.addr, s.filesz, s.memsz} {
+	for i := range f.Segments {
+		s := &f.Segments[i]
+		for _, n := range []uint64{uint64(s.Type), uint64(s.Flags), s.Off, s.Addr, s.FileSize, s.MemSize} {
 			b = le.AppendUint64(b, n)
 		}
 	}

@@ -71,13 +71,13 @@ func indexed(t testing.TB, path, folder string) *File {
 func askedOf(f *File, max int) []uint64 {
 	addrs := []uint64{0, 1, ^uint64(0), ^uint64(0) - 1}
 	total := uint64(0)
-	for _, s := range f.textSpans() {
-		total += s.high - s.low
+	for _, s := range f.TextSpans() {
+		total += s.High - s.Low
 	}
 	random := rand.New(rand.NewSource(1))
-	for _, s := range f.textSpans() {
-		for pc := s.low - 2; pc != s.high+2; pc++ {
-			if total <= uint64(max) || pc-s.low < 4 || s.high-pc < 4 || random.Int63n(int64(total)) < int64(max) {
+	for _, s := range f.TextSpans() {
+		for pc := s.Low - 2; pc != s.High+2; pc++ {
+			if total <= uint64(max) || pc-s.Low < 4 || s.High-pc < 4 || random.Int63n(int64(total)) < int64(max) {
 				addrs = append(addrs, pc)
 			}
 		}

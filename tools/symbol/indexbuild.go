@@ -11,12 +11,16 @@ package symbol
 
 import (
 	"cmp"
-	"debug/elf"
+	stdelf "debug/elf"
 	"errors"
 	"os"
 	"runtime"
 	"slices"
 	"sort"
+
+	"github.com/zeroframe/zeroframe/tools/dwarf"
+	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 var (
@@ -28,15 +32,15 @@ var (
 // An indexBuilder knows what the goroutines share.
 type indexBuilder struct {
 	f, sf *File
-	d     *dwarfData // nil if there is none
-	cuts  []uint64   // where what the symbol table says can change, rising
+	d     *dwarf.Data // nil if there is none
+	cuts  []uint64    // where what the symbol table says can change, rising
 }
 
 // An indexTask is a unit and the text that is its own, or the pieces of text that
 // several units claim, each with its units, or with unit nil what no unit has.
 type indexTask struct {
 	base  uint64
-	spans []span
+	spans []elf.Span
 	units [][]uint64 // of each span, if not one and the same
 }
 
@@ -89,7 +93,7 @@ func (f *File) buildIndex(file *os.File, id [indexIDSize]byte, progress func(don
 		}
 	}
 	flags := byte(0)
-	if b.d == nil || !f.hasSection(elf.SHT_SYMTAB) {
+	if b.d == nil || !f.HasSection(stdelf.SHT_SYMTAB) {
 		flags |= indexPartial // unnamedAt may know more
 	}
 	return w.finish(id, flags)
@@ -101,11 +105,11 @@ func (b *indexBuilder) findCuts() {
 	t := b.sf.symbols()
 	for _, fs := range t.funcs {
 		s := b.sf.rawSymbol(&t.parts[fs.part], uint64(fs.index))
-		b.cuts = append(b.cuts, s.value, s.value+s.size)
+		b.cuts = append(b.cuts, s.Value, s.Value+s.Size)
 	}
-	for i := range b.sf.sections {
-		s := &b.sf.sections[i]
-		b.cuts = append(b.cuts, s.addr, s.addr+s.len)
+	for i := range b.sf.Sections {
+		s := &b.sf.Sections[i]
+		b.cuts = append(b.cuts, s.Addr, s.Addr+s.Len)
 	}
 	slices.Sort(b.cuts)
 	b.cuts = slices.Compact(b.cuts)
@@ -117,37 +121,14 @@ func (b *indexBuilder) tasks() []indexTask {
 	var rest indexTask
 	shared := indexTask{units: [][]uint64{}}
 	free := uint64(0) // what lies below has been shared out
-	if d := b.d; d != nil {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.index.state == 0 {
-			d.readAranges()
-		}
-		if d.index.state < 2 {
-			d.readRoots()
-		}
-		d.index.state, d.index.asked = 2, 3
-		d.index.sort()
-		var bounds []uint64
-		for _, s := range d.file.textSpans() {
-			bounds = append(bounds, s.low, s.high)
-		}
-		for i := range d.index.ranges {
-			bounds = append(bounds, d.index.ranges[i].low, d.index.ranges[i].high)
-		}
-		slices.Sort(bounds)
-		bounds = slices.Compact(bounds)
+	if b.d != nil {
 		of := make(map[uint64]int)
-		for i := 0; i+1 < len(bounds); i++ {
-			s := span{bounds[i], bounds[i+1]}
-			units := d.unitsAt(s.low, nil)
-			if len(units) == 0 {
-				continue
+		for _, c := range b.d.Claims() {
+			s, units := c.Span, c.Units
+			if free < s.Low {
+				rest.spans = append(rest.spans, elf.Span{Low: free, High: s.Low})
 			}
-			if free < s.low {
-				rest.spans = append(rest.spans, span{free, s.low})
-			}
-			free = s.high
+			free = s.High
 			if len(units) > 1 {
 				shared.spans, shared.units = append(shared.spans, s), append(shared.units, units)
 				continue
@@ -159,14 +140,14 @@ func (b *indexBuilder) tasks() []indexTask {
 				tasks = append(tasks, indexTask{base: units[0]})
 			}
 			t := &tasks[n]
-			if last := len(t.spans) - 1; last >= 0 && t.spans[last].high == s.low {
-				t.spans[last].high = s.high
+			if last := len(t.spans) - 1; last >= 0 && t.spans[last].High == s.Low {
+				t.spans[last].High = s.High
 			} else {
 				t.spans = append(t.spans, s)
 			}
 		}
 	}
-	rest.spans = append(rest.spans, span{free, ^uint64(0)})
+	rest.spans = append(rest.spans, elf.Span{Low: free, High: ^uint64(0)})
 	rest.units = make([][]uint64, len(rest.spans))
 	slices.SortFunc(tasks, func(a, c indexTask) int { return cmp.Compare(a.base, c.base) })
 	return append(tasks, shared, rest)
@@ -175,15 +156,14 @@ func (b *indexBuilder) tasks() []indexTask {
 // An indexWorker finds the pieces of one task at a time.
 type indexWorker struct {
 	*indexBuilder
-	r   *dwarfReader
+	r   *dwarf.Reader
 	out *unitPieces
 	ids map[string]int32 // of out.strings
 	err error
 
-	l        loadedUnit
-	textOf   *loadedUnit // whose cuts and files these are:
-	unitCuts []uint64    // where functions and sequences of rows begin and end
-	fileIDs  []int32     // of l.lines.files, 1 more; 0 if not asked for yet
+	textOf   *dwarf.Loaded // whose cuts and files these are:
+	unitCuts []uint64      // where functions and sequences of rows begin and end
+	fileIDs  []int32       // of l.lines.files, 1 more; 0 if not asked for yet
 	callCuts []uint64
 	callAt   []int32 // of each of callCuts: the call from there on, or -1
 	callIDs  []int32 // of r.tree.calls, one more, by at+1; 0 if not made yet
@@ -197,7 +177,7 @@ type indexWorker struct {
 func (b *indexBuilder) newWorker() *indexWorker {
 	k := &indexWorker{indexBuilder: b, ids: make(map[string]int32)}
 	if b.d != nil {
-		k.r = b.d.newReader()
+		k.r = b.d.NewReader()
 	}
 	return k
 }
@@ -208,14 +188,9 @@ func (k *indexWorker) run(t *indexTask) {
 	k.out = &unitPieces{}
 	k.id("")
 	k.hitAt, k.textOf = -2, nil
-	var l *loadedUnit
+	var l *dwarf.Loaded
 	if t.units == nil {
-		k.r.allow()
-		k.r.treeOf = nil
-		if u := k.r.unit(t.base); u != nil {
-			l = &k.l
-			k.r.loadInto(l, u, allLines)
-		}
+		l = k.r.Begin(t.base, dwarf.AllLines)
 	}
 	for i, s := range t.spans {
 		k.newRun = true
@@ -229,7 +204,7 @@ func (k *indexWorker) run(t *indexTask) {
 		}
 	}
 	if k.r != nil {
-		delete(k.r.units, t.base)
+		k.r.End(t.base)
 	}
 }
 
@@ -256,18 +231,18 @@ func (k *indexWorker) emit(p unitPiece) {
 }
 
 // shared finds the pieces of text that units claim, the first of which has the say.
-func (k *indexWorker) shared(units []uint64, s span) {
+func (k *indexWorker) shared(units []uint64, s elf.Span) {
 	if len(units) == 0 {
 		k.symbols(s)
 		return
 	}
-	k.r.allow()
-	u := k.r.unit(units[0])
-	if u == nil {
+	k.r.Allow()
+	l := k.r.LoadAt(units[0])
+	if l == nil {
 		k.shared(units[1:], s)
 		return
 	}
-	k.unit(k.r.load(u, allLines), units[1:], s)
+	k.unit(l, units[1:], s)
 }
 
 // seek finds what the symbol table says at addr.
@@ -281,14 +256,14 @@ func (k *indexWorker) seek(addr uint64) {
 }
 
 // between returns those of cuts, which rise, that lie inside of s.
-func between(cuts []uint64, s span) []uint64 {
-	low := sort.Search(len(cuts), func(i int) bool { return cuts[i] > s.low })
-	high := sort.Search(len(cuts), func(i int) bool { return cuts[i] >= s.high })
+func between(cuts []uint64, s elf.Span) []uint64 {
+	low := sort.Search(len(cuts), func(i int) bool { return cuts[i] > s.Low })
+	high := sort.Search(len(cuts), func(i int) bool { return cuts[i] >= s.High })
 	return cuts[low:max(low, high)]
 }
 
 // symbols finds the pieces of text that only the symbol table may know.
-func (k *indexWorker) symbols(s span) {
+func (k *indexWorker) symbols(s elf.Span) {
 	one := func(addr uint64) {
 		k.seek(addr)
 		if !k.hitOK {
@@ -298,41 +273,41 @@ func (k *indexWorker) symbols(s span) {
 		k.out.calls = append(k.out.calls, unitCall{name: k.hitName, entry: k.hit.start, flags: callSymbol})
 		k.emit(unitPiece{addr: addr, call: int32(len(k.out.calls) - 1), file: k.id(k.sf.hitFile(k.hit))})
 	}
-	one(s.low)
+	one(s.Low)
 	for _, cut := range between(k.cuts, s) {
 		one(cut)
 	}
 }
 
 // prepare collects where functions and sequences of a unit begin and end.
-func (k *indexWorker) prepare(l *loadedUnit) {
+func (k *indexWorker) prepare(l *dwarf.Loaded) {
 	k.textOf = l
 	k.unitCuts = k.unitCuts[:0]
-	for i := range l.funcs {
-		k.unitCuts = append(k.unitCuts, l.funcs[i].low, l.funcs[i].high)
+	for i := range l.Funcs {
+		k.unitCuts = append(k.unitCuts, l.Funcs[i].Low, l.Funcs[i].High)
 	}
-	for i := range l.lines.seqs {
-		k.unitCuts = append(k.unitCuts, l.lines.seqs[i].low, l.lines.seqs[i].high)
+	for i := range l.Lines.Seqs {
+		k.unitCuts = append(k.unitCuts, l.Lines.Seqs[i].Low, l.Lines.Seqs[i].High)
 	}
 	slices.Sort(k.unitCuts)
-	k.fileIDs = grow(k.fileIDs, len(l.lines.files)+1)
+	k.fileIDs = grow(k.fileIDs, len(l.Lines.Files)+1)
 }
 
 // fileID returns the number of the string of a file that l's lines name.
-func (k *indexWorker) fileID(l *loadedUnit, n uint32) int32 {
+func (k *indexWorker) fileID(l *dwarf.Loaded, n uint32) int32 {
 	if uint64(n) >= uint64(len(k.fileIDs)) {
 		return 0
 	}
 	if k.fileIDs[n] == 0 {
-		k.fileIDs[n] = 1 + k.id(k.r.fileName(l, n))
+		k.fileIDs[n] = 1 + k.id(k.r.FileName(l, n))
 	}
 	return k.fileIDs[n] - 1
 }
 
 // unit finds the pieces of text that unit l answers for; where it has no answer, the
 // units in rest are asked.
-func (k *indexWorker) unit(l *loadedUnit, rest []uint64, s span) {
-	if l.u.dwoName.kind != valueNone {
+func (k *indexWorker) unit(l *dwarf.Loaded, rest []uint64, s elf.Span) {
+	if l.InParts() {
 		k.err = errParts
 		return
 	}
@@ -341,17 +316,17 @@ again:
 		k.prepare(l)
 	}
 	// A copy: others may be asked in between.
-	bounds := append(append([]uint64{s.low}, between(k.unitCuts, s)...), between(k.cuts, s)...)
+	bounds := append(append([]uint64{s.Low}, between(k.unitCuts, s)...), between(k.cuts, s)...)
 	slices.Sort(bounds)
-	bounds = append(slices.Compact(bounds), s.high)
+	bounds = append(slices.Compact(bounds), s.High)
 	for i := 0; i+1 < len(bounds); i++ {
-		part := span{bounds[i], bounds[i+1]}
-		k.r.allow()
-		fn := l.funcAt(part.low)
-		if fn == nil && !l.deep && len(l.funcs) > 0 {
+		part := elf.Span{Low: bounds[i], High: bounds[i+1]}
+		k.r.Allow()
+		fn := l.FuncAt(part.Low)
+		if fn == nil && !l.Deep && len(l.Funcs) > 0 {
 			// As in frames: there may be one inside another.
-			k.r.loadFuncs(l, true)
-			k.textOf, s.low = nil, part.low
+			k.r.LoadFuncs(l, true)
+			k.textOf, s.Low = nil, part.Low
 			goto again
 		}
 		if k.textOf != l {
@@ -363,41 +338,41 @@ again:
 
 // part finds the pieces of text that is wholly in fn, in one sequence of rows and in
 // one symbol, or in none.
-func (k *indexWorker) part(l *loadedUnit, fn *function, rest []uint64, s span) {
-	rows := l.lines.rowsAt(s.low)
+func (k *indexWorker) part(l *dwarf.Loaded, fn *dwarf.Function, rest []uint64, s elf.Span) {
+	rows := l.Lines.RowsAt(s.Low)
 	if fn == nil && rows == nil {
 		k.shared(rest, s)
 		return
 	}
-	k.seek(s.low)
-	k.callCuts, k.callAt = append(k.callCuts[:0], s.low), append(k.callAt[:0], -1)
+	k.seek(s.Low)
+	k.callCuts, k.callAt = append(k.callCuts[:0], s.Low), append(k.callAt[:0], -1)
 	k.callIDs = grow(k.callIDs, 1)
 	if fn != nil {
-		k.r.loadTree(l, fn)
+		k.r.LoadTree(l, fn)
 		k.paint(s)
-		k.callIDs = grow(k.callIDs, len(k.r.tree.calls)+1)
+		k.callIDs = grow(k.callIDs, len(k.r.Tree.Calls)+1)
 	}
 	// The row that holds at s.low, and the next.
-	next := sort.Search(len(rows), func(i int) bool { return rows[i].addr > s.low })
+	next := sort.Search(len(rows), func(i int) bool { return rows[i].Addr > s.Low })
 	c := 0
-	for addr := s.low; ; {
+	for addr := s.Low; ; {
 		p := unitPiece{addr: addr, call: k.call(l, fn, k.callAt[c], 0)}
 		if next > 0 {
 			r := &rows[next-1]
-			p.file, p.line, p.disc = k.fileID(l, r.file), r.line, r.disc
+			p.file, p.line, p.disc = k.fileID(l, r.File), r.Line, r.Disc
 		}
 		k.emit(p)
-		addr = s.high
+		addr = s.High
 		if next < len(rows) {
-			addr = min(addr, rows[next].addr)
+			addr = min(addr, rows[next].Addr)
 		}
 		if c+1 < len(k.callCuts) {
 			addr = min(addr, k.callCuts[c+1])
 		}
-		if addr == s.high {
+		if addr == s.High {
 			return
 		}
-		if next < len(rows) && rows[next].addr == addr {
+		if next < len(rows) && rows[next].Addr == addr {
 			next++
 		}
 		if c+1 < len(k.callCuts) && k.callCuts[c+1] == addr {
@@ -408,11 +383,11 @@ func (k *indexWorker) part(l *loadedUnit, fn *function, rest []uint64, s span) {
 
 // paint finds which call of r.tree each address of s is in: as in at, the last whose
 // piece has it.
-func (k *indexWorker) paint(s span) {
-	spans := k.r.tree.spans
+func (k *indexWorker) paint(s elf.Span) {
+	spans := k.r.Tree.Spans
 	for i := range spans {
-		for _, cut := range [2]uint64{spans[i].low, spans[i].high} {
-			if s.low < cut && cut < s.high {
+		for _, cut := range [2]uint64{spans[i].Low, spans[i].High} {
+			if s.Low < cut && cut < s.High {
 				k.callCuts = append(k.callCuts, cut)
 			}
 		}
@@ -425,39 +400,39 @@ func (k *indexWorker) paint(s span) {
 	}
 	for i := range spans {
 		p := &spans[i]
-		first, _ := slices.BinarySearch(k.callCuts, p.low)
-		for ; first < len(k.callCuts) && k.callCuts[first] < p.high; first++ {
-			k.callAt[first] = p.call
+		first, _ := slices.BinarySearch(k.callCuts, p.Low)
+		for ; first < len(k.callCuts) && k.callCuts[first] < p.High; first++ {
+			k.callAt[first] = p.Call
 		}
 	}
 }
 
 // call returns the number of the call at of r.tree, as frames has it, in a piece of
 // text where the symbol table says k.hit.
-func (k *indexWorker) call(l *loadedUnit, fn *function, at int32, depth int) int32 {
+func (k *indexWorker) call(l *dwarf.Loaded, fn *dwarf.Function, at int32, depth int) int32 {
 	if n := k.callIDs[at+1]; n != 0 {
 		return n - 1
 	}
 	c := unitCall{name: k.hitName, entry: k.hit.start, flags: callSymbol}
 	if !k.hitOK {
 		if c.entry, c.flags = 0, callSelf; fn != nil {
-			c.entry, c.flags = fn.low, 0
+			c.entry, c.flags = fn.Low, 0
 		}
 	}
 	if at >= 0 {
-		t := &k.r.tree.calls[at]
+		t := &k.r.Tree.Calls[at]
 		switch {
-		case depth == maxInlineDepth:
+		case depth == lookup.MaxInlined:
 			k.err = errDeep
-		case t.parent >= 0:
-			parent := k.call(l, fn, t.parent, depth+1)
-			c = unitCall{name: k.id(k.r.callName(l.u, t)), flags: callInlined,
-				parent: parent, file: k.fileID(l, t.callFile), line: t.callLine}
-			if c.depth = k.out.calls[parent].depth + 1; c.depth > maxInlineDepth {
+		case t.Parent >= 0:
+			parent := k.call(l, fn, t.Parent, depth+1)
+			c = unitCall{name: k.id(k.r.CallName(l, t)), flags: callInlined,
+				parent: parent, file: k.fileID(l, t.CallFile), line: t.CallLine}
+			if c.depth = k.out.calls[parent].depth + 1; c.depth > lookup.MaxInlined {
 				k.err = errDeep
 			}
 		case k.hit.name == "":
-			if name := k.r.callName(l.u, t); name != "" {
+			if name := k.r.CallName(l, t); name != "" {
 				c.name = k.id(name)
 			}
 		}

@@ -6,6 +6,9 @@ import (
 	"os"
 	"runtime"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // seal gives an index the checksums that it should have, as far as its numbers make
@@ -87,13 +90,13 @@ func askFuzzed(t *testing.T, b []byte, addr uint64) {
 	for i := range uint64(n) {
 		pc := addr + i
 		many.asked = append(many.asked, asked{addr: pc, pc: pc})
-		if frames, _, _, ok := x.lookup(pc); ok && len(frames) > maxInlineDepth+1 {
+		if frames, _, _, ok := x.lookup(pc); ok && len(frames) > lookup.MaxInlined+1 {
 			t.Fatalf("%d frames", len(frames))
 		}
 	}
-	many.askIndex()
+	indexSource{many.f}.all(&many)
 	runtime.ReadMemStats(&after)
-	if used, limit := after.TotalAlloc-before.TotalAlloc, uint64(8<<20+4*n*maxInlineDepth*64+64*len(b)); used > limit {
+	if used, limit := after.TotalAlloc-before.TotalAlloc, uint64(8<<20+4*n*lookup.MaxInlined*64+64*len(b)); used > limit {
 		t.Fatalf("%d bytes for an index of %d", used, len(b))
 	}
 }
@@ -181,8 +184,8 @@ func FuzzIndexBuild(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range append(file.textSpans(), span{0, 100}) {
-			for pc := s.low; pc < s.high && pc < s.low+200; pc++ {
+		for _, s := range append(file.TextSpans(), elf.Span{Low: 0, High: 100}) {
+			for pc := s.Low; pc < s.High && pc < s.Low+200; pc++ {
 				if x.lookup(pc); x.damaged.Load() {
 					t.Fatalf("no answer to %#x", pc)
 				}

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // An index is an open index file. Its methods may be called from several goroutines
@@ -123,7 +126,7 @@ func (x *index) entry(t *indexTable, kept []atomic.Pointer[[]byte], i uint64) (o
 
 // run returns the block that answers for pc, and all addresses it answers for on its
 // own.
-func (x *index) run(pc uint64) (block uint64, of span, err error) {
+func (x *index) run(pc uint64) (block uint64, of elf.Span, err error) {
 	firsts := x.root.firsts
 	p := sort.Search(len(firsts), func(i int) bool { return firsts[i] > pc }) - 1
 	if p < 0 {
@@ -139,12 +142,12 @@ func (x *index) run(pc uint64) (block uint64, of span, err error) {
 	if i < 0 {
 		return 0, of, errIndex
 	}
-	of = span{le.Uint64(b[i*runEntry:]), ^uint64(0)}
+	of = elf.Span{Low: le.Uint64(b[i*runEntry:]), High: ^uint64(0)}
 	switch {
 	case i+1 < n:
-		of.high = le.Uint64(b[(i+1)*runEntry:])
+		of.High = le.Uint64(b[(i+1)*runEntry:])
 	case p+1 < len(firsts):
-		of.high = firsts[p+1]
+		of.High = firsts[p+1]
 	}
 	return uint64(le.Uint32(b[i*runEntry+8:])), of, nil
 }
@@ -224,14 +227,14 @@ type indexReader struct {
 	x    *index
 	wide bool // nearly all blocks will be asked for: more than one is read at a time
 
-	run    span // what was found of the last address
+	run    elf.Span // what was found of the last address
 	block  uint64
 	window []byte
 	winOff uint64
 
 	// The block that is being decoded.
 	have  bool
-	c     cursor
+	c     elf.Cursor
 	base  uint64
 	files []uint64
 	calls []indexCall
@@ -295,7 +298,7 @@ func (r *indexReader) fetch(off, n uint64, sum uint32) ([]byte, error) {
 // seek makes r.piece the one that pc is in.
 func (r *indexReader) seek(pc uint64) error {
 	block := r.block
-	if !r.have || pc < r.run.low || pc >= r.run.high {
+	if !r.have || pc < r.run.Low || pc >= r.run.High {
 		var err error
 		if block, r.run, err = r.x.run(pc); err != nil {
 			r.have = false
@@ -312,7 +315,7 @@ func (r *indexReader) seek(pc uint64) error {
 		if err != nil {
 			return err
 		}
-		r.c = cursor{b: b}
+		r.c = elf.Cursor{B: b}
 		r.rewind()
 	} else if pc < r.piece.addr {
 		r.rewind()
@@ -321,7 +324,7 @@ func (r *indexReader) seek(pc uint64) error {
 		r.piece = r.next
 		r.decode()
 	}
-	r.have = !r.c.bad && r.piece.call != noCall && r.piece.addr <= pc
+	r.have = !r.c.Bad && r.piece.call != noCall && r.piece.addr <= pc
 	if !r.have {
 		return errIndex
 	}
@@ -330,8 +333,8 @@ func (r *indexReader) seek(pc uint64) error {
 
 // rewind begins with the block anew.
 func (r *indexReader) rewind() {
-	r.c.at, r.c.bad = 0, false
-	r.base = r.c.uint(8)
+	r.c.At, r.c.Bad = 0, false
+	r.base = r.c.Uint(8)
 	r.files, r.calls = r.files[:0], r.calls[:0]
 	r.next, r.more = indexPiece{addr: r.base, call: noCall}, true
 	r.decode()
@@ -342,11 +345,11 @@ func (r *indexReader) rewind() {
 // decode decodes the next piece, after the calls that it is the first to need.
 func (r *indexReader) decode() {
 	c := &r.c
-	if r.more = c.at < len(c.b) && !c.bad; !r.more {
+	if r.more = c.At < len(c.B) && !c.Bad; !r.more {
 		return
 	}
 	first := quick(c)
-	for ; first == 0 && !c.bad; first = quick(c) {
+	for ; first == 0 && !c.Bad; first = quick(c) {
 		r.decodeCall()
 	}
 	p := &r.next
@@ -355,9 +358,9 @@ func (r *indexReader) decode() {
 		p.call += int32(unfold(quick(c)))
 	}
 	if p.call < -1 || int(p.call) >= len(r.calls) {
-		c.bad = true
+		c.Bad = true
 	}
-	if p.file, p.line, p.disc = 0, 0, 0; p.call < 0 || c.bad {
+	if p.file, p.line, p.disc = 0, 0, 0; p.call < 0 || c.Bad {
 		return
 	}
 	call := &r.calls[p.call]
@@ -372,12 +375,12 @@ func (r *indexReader) decode() {
 }
 
 // quick is uleb, quicker for numbers of one byte, which nearly all are.
-func quick(c *cursor) uint64 {
-	if at := c.at; at < len(c.b) && c.b[at] < 0x80 {
-		c.at++
-		return uint64(c.b[at])
+func quick(c *elf.Cursor) uint64 {
+	if at := c.At; at < len(c.B) && c.B[at] < 0x80 {
+		c.At++
+		return uint64(c.B[at])
 	}
-	return c.uleb()
+	return c.ULEB()
 }
 
 // unfold returns the signed number that n stands for: its lowest bit is the sign.
@@ -385,13 +388,13 @@ func unfold(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
 func (r *indexReader) decodeCall() {
 	c := &r.c
-	call := indexCall{flags: byte(quick(c)), name: c.uleb(), parent: -1}
+	call := indexCall{flags: byte(quick(c)), name: c.ULEB(), parent: -1}
 	if call.flags&callInlined == 0 {
-		call.entry = r.base + uint64(unfold(c.uleb()))
+		call.entry = r.base + uint64(unfold(c.ULEB()))
 	} else {
 		back := quick(c) // so that no call is around itself
 		if back == 0 || back > uint64(len(r.calls)) {
-			c.bad = true
+			c.Bad = true
 			return
 		}
 		call.parent = int32(uint64(len(r.calls)) - back)
@@ -404,10 +407,10 @@ func (r *indexReader) decodeCall() {
 func (r *indexReader) decodeFile() uint64 {
 	n := quick(&r.c)
 	if n == uint64(len(r.files)) {
-		r.files = append(r.files, r.c.uleb())
+		r.files = append(r.files, r.c.ULEB())
 	}
 	if n >= uint64(len(r.files)) {
-		r.c.bad = true
+		r.c.Bad = true
 		return 0
 	}
 	return r.files[n]
@@ -416,7 +419,7 @@ func (r *indexReader) decodeFile() uint64 {
 // lookup appends the frames at pc to frames and returns the address that offsets
 // count from; sure says that it is the address of a symbol. Without an error, no
 // frames are an answer too.
-func (r *indexReader) lookup(pc uint64, frames []Frame) (_ []Frame, entry uint64, sure bool, err error) {
+func (r *indexReader) lookup(pc uint64, frames []lookup.Call) (_ []lookup.Call, entry uint64, sure bool, err error) {
 	if err := r.seek(pc); err != nil {
 		return frames, 0, false, err
 	}
@@ -424,12 +427,12 @@ func (r *indexReader) lookup(pc uint64, frames []Frame) (_ []Frame, entry uint64
 	if p.call < 0 {
 		return frames, 0, false, nil
 	}
-	fr := Frame{Line: int(p.line), Discriminator: int(p.disc)}
+	fr := lookup.Call{Line: int(p.line), Discriminator: int(p.disc)}
 	if fr.File, err = r.x.str(p.file); err != nil {
 		return frames, 0, false, err
 	}
 	call := &r.calls[p.call]
-	for range maxInlineDepth + 1 {
+	for range lookup.MaxInlined + 1 {
 		if fr.Function, err = r.x.str(call.name); err != nil {
 			break
 		}
@@ -441,7 +444,7 @@ func (r *indexReader) lookup(pc uint64, frames []Frame) (_ []Frame, entry uint64
 		}
 		fr.Inlined = true
 		frames = append(frames, fr)
-		fr = Frame{Line: int(call.line)}
+		fr = lookup.Call{Line: int(call.line)}
 		if fr.File, err = r.x.str(call.file); err != nil {
 			break
 		}
@@ -452,7 +455,7 @@ func (r *indexReader) lookup(pc uint64, frames []Frame) (_ []Frame, entry uint64
 
 // lookup returns the frames at pc. It reports false if the index turns out to be
 // damaged: then it is not asked again.
-func (x *index) lookup(pc uint64) (frames []Frame, entry uint64, sure, ok bool) {
+func (x *index) lookup(pc uint64) (frames []lookup.Call, entry uint64, sure, ok bool) {
 	if x == nil || x.damaged.Load() {
 		return nil, 0, false, false
 	}

@@ -22,9 +22,9 @@ func TestMachines(t *testing.T) {
 			if err := f.Check(); err != nil {
 				t.Error(err)
 			}
-			text := f.section(".text")
+			text := f.FirstSection(".text")
 			var addrs []uint64
-			for addr := text.addr; addr < text.addr+text.len; addr += 2 {
+			for addr := text.Addr; addr < text.Addr+text.Len; addr += 2 {
 				addrs = append(addrs, addr)
 			}
 			inlined := 0

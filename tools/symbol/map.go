@@ -6,20 +6,20 @@ package symbol
 
 import (
 	"cmp"
-	"debug/elf"
+	stdelf "debug/elf"
 	"fmt"
 	"slices"
 	"sort"
 
+	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/mapfile"
 )
 
 // A Map is a map file that resolves addresses to functions. It has no lines, no
 // inlined calls and no build ID. Its methods may be called from several goroutines at
 // once. Context: host.
-type Map struct {
-	m *mapfile.Map
-}
+type Map struct{ *mapfile.Map }
 
 // OpenMap reads the map file at path, in any format that package mapfile knows. Its
 // errors name the file, the line and the cause. Context: host.
@@ -34,12 +34,6 @@ func OpenMap(path string, opt mapfile.Options) (*Map, error) {
 // NewMap returns a Map of a map file that has been read. Context: host.
 func NewMap(m *mapfile.Map) *Map { return &Map{m} }
 
-// File returns the map file itself. Context: host.
-func (m *Map) File() *mapfile.Map { return m.m }
-
-// Name returns the name the map was opened under. Context: host.
-func (m *Map) Name() string { return m.m.Name() }
-
 // Close does nothing: a map is read whole when it is opened. Context: host.
 func (m *Map) Close() error { return nil }
 
@@ -47,31 +41,28 @@ func (m *Map) Close() error { return nil }
 // is looked up in it. Context: host.
 func (m *Map) BuildID() string { return "" }
 
-// AddressSize returns the size of an address in bytes, 4 or 8. Context: host.
-func (m *Map) AddressSize() int { return m.m.AddressSize() }
-
 // Lookup returns the function that the instruction at addr is in, as [File.Lookup]
 // does, or nil. A function of a kernel module has the module behind its name, in
 // brackets. A return address at a function's entry belongs to the call before it,
 // unless the byte before it is in no function: then nothing can have called.
 // Context: host.
-func (m *Map) Lookup(addr uint64, ret bool) []Frame {
+func (m *Map) Lookup(addr uint64, ret bool) []lookup.Call {
 	pc := addr
 	if ret && addr > 0 {
-		s, ok := m.m.Find(addr)
+		s, ok := m.Find(addr)
 		if entry := ok && s.Addr == addr; entry {
-			_, ok := m.m.Find(addr - 1)
+			_, ok := m.Find(addr - 1)
 			ret = ok
 		}
 		if ret {
 			pc--
 		}
 	}
-	s, ok := m.m.Find(pc)
+	s, ok := m.Find(pc)
 	if !ok {
 		return nil
 	}
-	return []Frame{{Function: mapName(&s), Offset: addr - s.Addr}}
+	return []lookup.Call{{Function: mapName(&s), Offset: addr - s.Addr}}
 }
 
 // mapName is the name under which a symbol of a map is shown.
@@ -82,52 +73,45 @@ func mapName(s *mapfile.Symbol) string {
 	return stripABI(s.Name)
 }
 
-// FullNames does nothing: a map has one name for a function. Context: host.
-func (m *Map) FullNames(uint64, []Frame) {}
-
 // SPDelta reports false: a map says nothing of stacks. Context: host.
 func (m *Map) SPDelta(uint64) (uint64, bool) { return 0, false }
 
 // IsText reports whether addr lies in code, as far as the map tells. Context: host.
-func (m *Map) IsText(addr uint64) bool { return m.m.InText(addr) }
+func (m *Map) IsText(addr uint64) bool { return m.InText(addr) }
 
 // Preceding returns the nearest function before addr, as [File.Preceding] does.
 // Context: host.
-func (m *Map) Preceding(addr uint64) (Frame, bool) {
-	s, ok := m.m.Preceding(addr)
-	return Frame{Function: mapName(&s), Offset: addr - s.Addr}, ok
+func (m *Map) Preceding(addr uint64) (lookup.Call, bool) {
+	s, ok := m.Map.Preceding(addr)
+	return lookup.Call{Function: mapName(&s), Offset: addr - s.Addr}, ok
 }
 
 // goSuffixes are what Go's linker may add to a name.
 var goSuffixes = []string{"", ".abi0", ".abiinternal"}
 
 // Named returns the functions called name, as [File.Named] does. Context: host.
-func (m *Map) Named(name string) []Named {
-	var found []Named
+func (m *Map) Named(name string) []lookup.Named {
+	var found []lookup.Named
 	for _, suffix := range goSuffixes {
-		for _, s := range m.m.Named(name + suffix) {
-			if len(found) < maxNamed && !slices.ContainsFunc(found, func(n Named) bool { return n.Start == s.Addr }) {
-				found = append(found, Named{Start: s.Addr, Size: s.Size, Span: m.m.Span(s.Addr)})
+		for _, s := range m.Map.Named(name + suffix) {
+			if len(found) < maxNamed && !slices.ContainsFunc(found, func(n lookup.Named) bool { return n.Start == s.Addr }) {
+				found = append(found, lookup.Named{Start: s.Addr, Size: s.Size, Span: m.Span(s.Addr)})
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b Named) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortFunc(found, func(a, b lookup.Named) int { return cmp.Compare(a.Start, b.Start) })
 	return found
 }
-
-// SectionStart returns the lowest address of the section called name, if the map
-// lists sections. Context: host.
-func (m *Map) SectionStart(name string) (addr uint64, ok bool) { return m.m.SectionStart(name) }
 
 // Nearest describes an address that is in no function: ".text(main.o)+0x40" where the
 // map lists what each object file has in a section, or else the symbol of data that
 // it is in or near, "counter+0x4". It returns "" if none is within a page of it.
 // Context: host.
 func (m *Map) Nearest(addr uint64) string {
-	if s, ok := m.m.Nearest(addr); ok && !s.IsFunc() && (addr-s.Addr < s.Size || addr == s.Addr) {
+	if s, ok := m.Map.Nearest(addr); ok && !s.IsFunc() && (addr-s.Addr < s.Size || addr == s.Addr) {
 		return fmt.Sprintf("%s+%#x", s.Name, addr-s.Addr)
 	}
-	if r, ok := m.m.Region(addr); ok {
+	if r, ok := m.Region(addr); ok {
 		name := r.Name
 		if r.Object != "" {
 			name += "(" + r.Object + ")"
@@ -135,7 +119,7 @@ func (m *Map) Nearest(addr uint64) string {
 		return fmt.Sprintf("%s+%#x", name, addr-r.Addr)
 	}
 	const page = 4096
-	if s, ok := m.m.Nearest(addr); ok && addr-s.Addr <= page {
+	if s, ok := m.Map.Nearest(addr); ok && addr-s.Addr <= page {
 		return fmt.Sprintf("%s+%#x", s.Name, addr-s.Addr)
 	}
 	return ""
@@ -148,8 +132,8 @@ func (m *Map) Nearest(addr uint64) string {
 // The error is that of a file without symbols, or of one that is not linked and so has
 // no addresses. Context: host.
 func (f *File) MapSymbols() ([]mapfile.Symbol, error) {
-	if f.typ == elf.ET_REL {
-		return nil, fmt.Errorf("%s: an object file, which has no addresses before it is linked", f.name)
+	if f.Type == stdelf.ET_REL {
+		return nil, fmt.Errorf("%s: an object file, which has no addresses before it is linked", f.Name())
 	}
 	var syms []mapfile.Symbol
 	t, from := f.symbols(), f.symbolFile()
@@ -160,12 +144,12 @@ func (f *File) MapSymbols() ([]mapfile.Symbol, error) {
 		}
 		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
 			s := from.rawSymbol(p, i)
-			name := cstring(p.str, uint64(s.name))
+			name := elf.CString(p.str, uint64(s.Name))
 			letter := from.nmLetter(&s)
 			if letter == 0 || len(name) == 0 {
 				continue
 			}
-			syms = append(syms, mapfile.Symbol{Name: string(name), Addr: s.value, Size: s.size, Type: letter})
+			syms = append(syms, mapfile.Symbol{Name: string(name), Addr: s.Value, Size: s.Size, Type: letter})
 		}
 	}
 	sorted := func() {
@@ -201,7 +185,7 @@ func (f *File) MapSymbols() ([]mapfile.Symbol, error) {
 		sorted()
 	}
 	if !slices.ContainsFunc(syms, func(s mapfile.Symbol) bool { return s.IsFunc() }) {
-		return nil, fmt.Errorf("%s: %w", f.name, ErrNoSymbols)
+		return nil, fmt.Errorf("%s: %w", f.Name(), ErrNoSymbols)
 	}
 	f.preferFirst(syms)
 	f.boundUnsized(syms)
@@ -242,7 +226,7 @@ func (f *File) boundUnsized(syms []mapfile.Symbol) {
 		for next < len(syms) && (syms[next].Addr == s.Addr || syms[next].Type|0x20 == 'a') {
 			next++
 		}
-		end := f.sectionEnd(s.Addr)
+		end := f.SectionEnd(s.Addr)
 		switch {
 		case end == 0:
 		case next == len(syms) || syms[next].Addr >= end:
@@ -255,42 +239,42 @@ func (f *File) boundUnsized(syms []mapfile.Symbol) {
 
 // nmLetter returns the letter that nm has for a symbol, or 0 for one that is not
 // defined or has no address.
-func (f *File) nmLetter(s *rawSymbol) byte {
-	typ, bind := elf.ST_TYPE(s.info), elf.ST_BIND(s.info)
+func (f *File) nmLetter(s *elf.Symbol) byte {
+	typ, bind := stdelf.ST_TYPE(s.Info), stdelf.ST_BIND(s.Info)
 	switch {
-	case s.shndx == elf.SHN_UNDEF, typ == elf.STT_FILE, typ == elf.STT_SECTION, typ == elf.STT_TLS:
+	case s.Shndx == stdelf.SHN_UNDEF, typ == stdelf.STT_FILE, typ == stdelf.STT_SECTION, typ == stdelf.STT_TLS:
 		return 0
-	case typ == elf.STT_GNU_IFUNC:
+	case typ == stdelf.STT_GNU_IFUNC:
 		return 'i'
-	case bind == elf.STB_WEAK && typ == elf.STT_OBJECT:
+	case bind == stdelf.STB_WEAK && typ == stdelf.STT_OBJECT:
 		return 'V'
-	case bind == elf.STB_WEAK:
+	case bind == stdelf.STB_WEAK:
 		return 'W'
 	case bind == 10: // STB_GNU_UNIQUE
 		return 'u'
 	}
 	letter := byte('d')
-	switch i := uint64(s.shndx); {
-	case s.shndx == elf.SHN_ABS:
+	switch i := uint64(s.Shndx); {
+	case s.Shndx == stdelf.SHN_ABS:
 		letter = 'a'
-	case s.shndx == elf.SHN_COMMON:
+	case s.Shndx == stdelf.SHN_COMMON:
 		letter = 'c'
-	case i < uint64(len(f.sections)):
-		switch sec := &f.sections[i]; {
-		case sec.flags&elf.SHF_ALLOC == 0:
+	case i < uint64(len(f.Sections)):
+		switch sec := &f.Sections[i]; {
+		case sec.Flags&stdelf.SHF_ALLOC == 0:
 			return 'n'
-		case sec.flags&elf.SHF_EXECINSTR != 0:
+		case sec.Flags&stdelf.SHF_EXECINSTR != 0:
 			letter = 't'
-		case sec.typ == elf.SHT_NOBITS:
+		case sec.Type == stdelf.SHT_NOBITS:
 			letter = 'b'
-		case sec.flags&elf.SHF_WRITE == 0:
+		case sec.Flags&stdelf.SHF_WRITE == 0:
 			letter = 'r'
 		}
 	}
-	if typ == elf.STT_FUNC {
+	if typ == stdelf.STT_FUNC {
 		letter = 't'
 	}
-	if bind == elf.STB_LOCAL {
+	if bind == stdelf.STB_LOCAL {
 		return letter
 	}
 	return letter - 'a' + 'A'

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/mapfile"
 )
 
@@ -47,19 +48,19 @@ func TestMapRoundTrip(t *testing.T) {
 		f := openTest(t, tt.path)
 		m := mapOf(t, f)
 		compared, bad := 0, 0
-		for i := range f.sections {
-			s := &f.sections[i]
-			if s.flags&0x4 == 0 || s.name != ".text" {
+		for i := range f.Sections {
+			s := &f.Sections[i]
+			if s.Flags&0x4 == 0 || s.Name != ".text" {
 				continue
 			}
-			step := s.len/50000 + 1
-			for addr := s.addr; addr < s.addr+s.len; addr += step {
+			step := s.Len/50000 + 1
+			for addr := s.Addr; addr < s.Addr+s.Len; addr += step {
 				for _, ret := range []bool{false, true} {
 					want, got := f.Lookup(addr, ret), m.Lookup(addr, ret)
 					if len(want) == 0 && len(got) == 0 {
 						continue
 					}
-					f.FullNames(addr, want)
+					f.FullNamesAll([]uint64{addr}, [][]lookup.Call{want})
 					if len(got) == 0 && ret && !f.FollowsCall(addr) {
 						continue // no return address of any call
 					}

@@ -10,20 +10,10 @@ import (
 	"slices"
 	"sort"
 	"sync"
-)
 
-// A Named is a function found by its name.
-type Named struct {
-	// Start is its address, Size what the symbol table says of its length in
-	// bytes, 0 if nothing.
-	Start, Size uint64
-	// Span is the distance in bytes to the next function symbol, or to the end of
-	// the section: the size with the padding behind it, as Linux's kallsyms and
-	// Go's pc table count it.
-	Span uint64
-	// Last is set if no other function symbol follows in its section.
-	Last bool
-}
+	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+)
 
 // maxNamed bounds the functions of one name that are returned.
 const maxNamed = 256
@@ -47,20 +37,20 @@ type nameIndex struct {
 // Named returns the functions called name, in the order of their addresses: of
 // Go's functions by the name that the runtime prints, of others by that in the
 // symbol table. Context: host.
-func (f *File) Named(name string) []Named {
+func (f *File) Named(name string) []lookup.Named {
 	x := &f.names
 	x.once.Do(func() { f.indexNames(x) })
 	if len(x.head) == 0 {
 		return nil
 	}
-	var found []Named
+	var found []lookup.Named
 	h := uint32(maphash.String(x.seed, name)) & uint32(len(x.head)-1)
 	for at := x.head[h]; at != 0 && len(found) < maxNamed; at = x.next[at-1] {
 		r := x.refs[at-1]
 		if string(f.refName(r)) != name {
 			continue
 		}
-		n := Named{}
+		n := lookup.Named{}
 		if r.part == goPart {
 			fn, _ := f.goTable().Func(int(r.index))
 			n.Start = uint64(fn.Entry())
@@ -70,16 +60,16 @@ func (f *File) Named(name string) []Named {
 			}
 		} else {
 			s := f.symbolFile().rawSymbol(&f.symbols().parts[r.part], uint64(r.index))
-			n.Start, n.Size = s.value, s.size
-			n.Span, n.Last = f.span(s.value)
+			n.Start, n.Size = s.Value, s.Size
+			n.Span, n.Last = f.span(s.Value)
 		}
-		if i := slices.IndexFunc(found, func(o Named) bool { return o.Start == n.Start }); i < 0 {
+		if i := slices.IndexFunc(found, func(o lookup.Named) bool { return o.Start == n.Start }); i < 0 {
 			found = append(found, n)
 		} else if found[i].Size == 0 {
 			found[i].Size = n.Size
 		}
 	}
-	slices.SortFunc(found, func(a, b Named) int {
+	slices.SortFunc(found, func(a, b lookup.Named) int {
 		if a.Start < b.Start {
 			return -1
 		}
@@ -104,13 +94,13 @@ func (f *File) indexNames(x *nameIndex) {
 		}
 	}
 	t, sf := f.symbols(), f.symbolFile()
-	text := sf.textSections()
+	text := sf.TextSections()
 	x.refs, hashes = slices.Grow(x.refs, len(t.funcs)*5/4), slices.Grow(hashes, len(t.funcs)*5/4)
 	for pi := range t.parts {
 		p := &t.parts[pi]
 		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
-			if s := f.rawSymbol(p, i); s.name != 0 && f.isFunc(&s, text) {
-				add(nameRef{uint32(pi), uint32(i)}, cstring(p.str, uint64(s.name)))
+			if s := f.rawSymbol(p, i); s.Name != 0 && f.isFunc(&s, text) {
+				add(nameRef{uint32(pi), uint32(i)}, elf.CString(p.str, uint64(s.Name)))
 			}
 		}
 	}
@@ -140,14 +130,14 @@ func (f *File) refName(r nameRef) []byte {
 		return []byte(printedName(string(fn.Name())))
 	}
 	p := &f.symbols().parts[r.part]
-	return cstring(p.str, uint64(f.symbolFile().rawSymbol(p, uint64(r.index)).name))
+	return elf.CString(p.str, uint64(f.symbolFile().rawSymbol(p, uint64(r.index)).Name))
 }
 
 // span returns the distance from a function symbol's address to the next one in
 // its section, or if it is the last one to the section's end.
 func (f *File) span(addr uint64) (n uint64, last bool) {
 	t := f.symbols()
-	end := f.sectionEnd(addr)
+	end := f.SectionEnd(addr)
 	i := sort.Search(len(t.funcs), func(i int) bool { return t.funcs[i].addr > addr })
 	if i < len(t.funcs) && (end == 0 || t.funcs[i].addr < end) {
 		return t.funcs[i].addr - addr, false

@@ -20,16 +20,16 @@ func TestObjectsOfOthers(t *testing.T) {
 			if got := object.Arch(); got != arch {
 				t.Fatalf("Arch() = %s", got)
 			}
-			if object.relocsOf(object.section(".debug_line")) == nil {
+			if object.FirstSection(".rela.debug_line") == nil {
 				t.Fatal("there is nothing to relocate")
 			}
-			from, to := object.section(".text"), linked.section(".text")
-			if from.len != to.len {
-				t.Fatalf("%d bytes of code, linked %d", from.len, to.len)
+			from, to := object.FirstSection(".text"), linked.FirstSection(".text")
+			if from.Len != to.Len {
+				t.Fatalf("%d bytes of code, linked %d", from.Len, to.Len)
 			}
 			inlined := 0
-			for off := uint64(0); off < from.len; off += 2 {
-				got, want := object.Lookup(from.addr+off, false), linked.Lookup(to.addr+off, false)
+			for off := uint64(0); off < from.Len; off += 2 {
+				got, want := object.Lookup(from.Addr+off, false), linked.Lookup(to.Addr+off, false)
 				if !equalFrames(got, want) || len(want) == 0 || want[0].File == "" {
 					t.Errorf("%#x: %+v; want %+v", off, got, want)
 				}
@@ -53,32 +53,6 @@ func TestMarkers(t *testing.T) {
 	} {
 		if got := isMarker([]byte(name)); got != want {
 			t.Errorf("isMarker(%q) = %t; want %t", name, got, want)
-		}
-	}
-}
-
-// TestRelocKinds: each kind of relocation reads what it has written, and nothing else.
-func TestRelocKinds(t *testing.T) {
-	for machine, kinds := range relocKinds {
-		for no, k := range kinds {
-			if k.size == 0 {
-				continue
-			}
-			for _, big := range []bool{false, true} {
-				b := []byte{0xc1, 0x82, 0x03, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99}
-				at := k.place(b)
-				before := append([]byte(nil), b...)
-				k.put(at, big, 0x2a)
-				if got := k.get(at, big); got != 0x2a {
-					t.Errorf("%v, type %d: wrote 0x2a, read %#x", machine, no, got)
-				}
-				if string(b[len(at):]) != string(before[len(at):]) || k.size == sizeLow6 && b[0] != 0xc0|0x2a {
-					t.Errorf("%v, type %d: % x became % x", machine, no, before, b)
-				}
-				if k.place(b[:len(at)-1]) != nil {
-					t.Errorf("%v, type %d fits %d bytes", machine, no, len(at)-1)
-				}
-			}
 		}
 	}
 }

@@ -18,10 +18,10 @@ func (f *File) PCTable() (t tracer.PCTable, ok bool) {
 	if off := at - g.addr; off < uint64(len(g.tab)) {
 		return t.WithFuncData(g.tab[off:]), true
 	}
-	for i := range f.sections {
-		if s := &f.sections[i]; s.holds(at) {
-			if b, err := f.data(s); err == nil && at-s.addr < uint64(len(b)) {
-				t = t.WithFuncData(b[at-s.addr:])
+	for i := range f.Sections {
+		if s := &f.Sections[i]; s.Holds(at) {
+			if b, err := f.Data(s); err == nil && at-s.Addr < uint64(len(b)) {
+				t = t.WithFuncData(b[at-s.Addr:])
 			}
 			break
 		}

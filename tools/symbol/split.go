@@ -7,15 +7,15 @@
 package symbol
 
 import (
-	"debug/elf"
+	stdelf "debug/elf"
 	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
-)
 
-// debugDir is where systems keep debug files. Tests have a system of their own.
-var debugDir = "/usr/lib/debug"
+	"github.com/zeroframe/zeroframe/tools/dwarf"
+	"github.com/zeroframe/zeroframe/tools/elf"
+)
 
 // companion returns the file with this one's debug information, or nil.
 func (f *File) companion() *File {
@@ -29,12 +29,12 @@ func (f *File) companion() *File {
 }
 
 func (f *File) findCompanion() *File {
-	if f.closer == nil {
+	if !f.OnDisk() {
 		return nil // not a file on this machine
 	}
 	id := f.BuildID()
 	if len(id) > 2 {
-		path := filepath.Join(debugDir, ".build-id", id[:2], id[2:]+".debug")
+		path := filepath.Join(dwarf.DebugDir, ".build-id", id[:2], id[2:]+".debug")
 		if c := f.openCompanion(path); c != nil {
 			if c.BuildID() == id {
 				return c
@@ -42,21 +42,21 @@ func (f *File) findCompanion() *File {
 			c.Close()
 		}
 	}
-	s := f.section(".gnu_debuglink")
+	s := f.FirstSection(".gnu_debuglink")
 	if s == nil {
 		return nil
 	}
-	b, err := f.data(s)
+	b, err := f.Data(s)
 	if err != nil {
 		return nil
 	}
-	link := string(cstring(b, 0))
-	at := alignUp(uint64(len(link))+1, 4)
+	link := string(elf.CString(b, 0))
+	at := (uint64(len(link)) + 4) &^ 3
 	if link == "" || link != filepath.Base(link) || at+4 > uint64(len(b)) {
 		return nil
 	}
-	want := f.order.Uint32(b[at:])
-	real, err := filepath.EvalSymlinks(f.name)
+	want := f.Order.Uint32(b[at:])
+	real, err := filepath.EvalSymlinks(f.Name())
 	if err == nil {
 		real, err = filepath.Abs(real)
 	}
@@ -64,7 +64,7 @@ func (f *File) findCompanion() *File {
 		return nil
 	}
 	dir := filepath.Dir(real)
-	for _, path := range []string{filepath.Join(dir, link), filepath.Join(dir, ".debug", link), filepath.Join(debugDir, dir, link)} {
+	for _, path := range []string{filepath.Join(dir, link), filepath.Join(dir, ".debug", link), filepath.Join(dwarf.DebugDir, dir, link)} {
 		c := f.openCompanion(path)
 		if c == nil {
 			continue
@@ -82,32 +82,23 @@ func (f *File) findCompanion() *File {
 func (f *File) openCompanion(path string) *File {
 	if a, err := os.Stat(path); err != nil {
 		return nil
-	} else if b, err := os.Stat(f.name); err == nil && os.SameFile(a, b) {
+	} else if b, err := os.Stat(f.Name()); err == nil && os.SameFile(a, b) {
 		return nil
 	}
 	c, err := Open(path)
 	if err != nil {
 		return nil
 	}
-	if c.machine != f.machine || c.class != f.class || c.section(".debug_info", ".zdebug_info") == nil && !c.hasSection(elf.SHT_SYMTAB) {
+	if c.Machine != f.Machine || c.Class != f.Class || c.FirstSection(".debug_info", ".zdebug_info") == nil && !c.HasSection(stdelf.SHT_SYMTAB) {
 		c.Close()
 		return nil
 	}
 	return c
 }
 
-func (f *File) hasSection(typ elf.SectionType) bool {
-	for i := range f.sections {
-		if f.sections[i].typ == typ {
-			return true
-		}
-	}
-	return false
-}
-
 // checksum returns the CRC-32 of a file, as .gnu_debuglink has it.
 func checksum(path string) uint32 {
-	fd, _, err := openRegular(path)
+	fd, _, err := elf.OpenRegular(path)
 	if err != nil {
 		return 0
 	}

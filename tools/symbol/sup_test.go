@@ -44,7 +44,7 @@ func TestSupplementary(t *testing.T) {
 			command(t, dir, "dwz", tt.flag, "-m", "common.debug", "one", "two")
 			for _, name := range []string{"one", "two"} {
 				f := openTest(t, filepath.Join(dir, name))
-				if f.section(tt.section) == nil {
+				if f.FirstSection(tt.section) == nil {
 					t.Fatalf("dwz has written no %s", tt.section)
 				}
 				if n := sameFrames(t, f, openTest(t, filepath.Join(dir, name+".plain"))); n < 50 {

@@ -6,16 +6,20 @@ package symbol
 
 import (
 	"bytes"
-	"debug/elf"
-	"encoding/binary"
+	stdelf "debug/elf"
 	"sort"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/elf"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
-// A symbolTable is .symtab and .dynsym, whichever are there.
+// A symbolTable is .symtab and .dynsym, whichever are there. An address is looked up in
+// .symtab alone if that has any function, as in LLVM: it has those of .dynsym too.
 type symbolTable struct {
 	parts []symbolPart
 	funcs []funcSymbol // sorted by address, the best name of each address only
+	outer []uint32     // of each: 1 + index of the nearest before it that reaches further, or 0
 }
 
 type symbolPart struct {
@@ -31,14 +35,6 @@ type funcSymbol struct {
 	index uint32
 }
 
-// A rawSymbol is one decoded entry of a symbol table.
-type rawSymbol struct {
-	name        uint32
-	info        byte
-	shndx       elf.SectionIndex
-	value, size uint64
-}
-
 func (f *File) symbols() *symbolTable {
 	f.symOnce.Do(func() {
 		f.syms = f.readSymbols()
@@ -47,30 +43,11 @@ func (f *File) symbols() *symbolTable {
 	return f.syms
 }
 
-// symbolSize returns the size in bytes of an entry of a symbol table.
-func (f *File) symbolSize() uint64 {
-	if f.class == elf.ELFCLASS32 {
-		return 16
-	}
-	return 24
-}
-
-// symbolSections returns the sections with symbols of type typ and their names, or
-// nil. A file has one of each; more would only cost memory.
-func (f *File) symbolSections(typ elf.SectionType) (tab, str *section) {
-	for i := range f.sections {
-		if s := &f.sections[i]; s.typ == typ && uint64(s.link) < uint64(len(f.sections)) {
-			return s, &f.sections[s.link]
-		}
-	}
-	return nil, nil
-}
-
 // symbolFile returns the file whose symbol table serves: the debug file's if this
 // one has lost its own.
 func (f *File) symbolFile() *File {
-	if !f.hasSection(elf.SHT_SYMTAB) {
-		if c := f.companion(); c != nil && c.hasSection(elf.SHT_SYMTAB) {
+	if !f.HasSection(stdelf.SHT_SYMTAB) {
+		if c := f.companion(); c != nil && c.HasSection(stdelf.SHT_SYMTAB) {
 			return c
 		}
 	}
@@ -83,94 +60,99 @@ func (f *File) readSymbols() *symbolTable {
 		return c.symbols()
 	}
 	t := &symbolTable{}
-	for _, want := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
-		tab, str := f.symbolSections(want)
+	for _, want := range []stdelf.SectionType{stdelf.SHT_SYMTAB, stdelf.SHT_DYNSYM} {
+		tab, str := f.SymbolSections(want)
 		if tab == nil {
 			continue
 		}
-		p := symbolPart{entsize: f.symbolSize()}
+		p := symbolPart{entsize: f.SymbolSize()}
 		var err error
-		if p.tab, err = f.data(tab); err != nil {
+		if p.tab, err = f.Data(tab); err != nil {
 			continue
 		}
-		if p.str, err = f.data(str); err != nil {
+		if p.str, err = f.Data(str); err != nil {
 			continue
 		}
 		t.parts = append(t.parts, p)
 	}
-	text, total := f.textSections(), uint64(0)
+	text, total := f.TextSections(), uint64(0)
 	for i := range t.parts {
 		total += uint64(len(t.parts[i].tab)) / t.parts[i].entsize
 	}
 	t.funcs = make([]funcSymbol, 0, total)
 	for pi := range t.parts {
 		p := &t.parts[pi]
+		if len(t.funcs) > 0 {
+			break
+		}
 		p.oneFile = true
 		n := uint64(len(p.tab)) / p.entsize
 		for i := uint64(0); i < n; i++ {
 			s := f.rawSymbol(p, i)
-			if i > 1 && elf.ST_TYPE(s.info) == elf.STT_FILE {
+			if i > 1 && stdelf.ST_TYPE(s.Info) == stdelf.STT_FILE {
 				p.oneFile = false
 			}
 			if !f.isFunc(&s, text) {
 				continue
 			}
 			if p.named(&s) {
-				t.funcs = append(t.funcs, funcSymbol{s.value, uint32(pi), uint32(i)})
+				t.funcs = append(t.funcs, funcSymbol{s.Value, uint32(pi), uint32(i)})
 			}
 		}
 	}
 	sortByAddr(t.funcs) // which are in the order of part and index
 	// Of several symbols at one address keep the best, in place.
 	n := 0
+	ends := make([]uint64, len(t.funcs))
 	for _, s := range t.funcs {
+		raw := f.rawSymbol(&t.parts[s.part], uint64(s.index))
+		end := s.addr + min(raw.Size, ^s.addr)
 		if n > 0 && t.funcs[n-1].addr == s.addr {
-			if old := t.funcs[n-1]; better(f.rawSymbol(&t.parts[s.part], uint64(s.index)), f.rawSymbol(&t.parts[old.part], uint64(old.index))) {
-				t.funcs[n-1] = s
+			if end >= ends[n-1] { // better
+				t.funcs[n-1], ends[n-1] = s, end
 			}
 			continue
 		}
-		t.funcs[n] = s
+		t.funcs[n], ends[n] = s, end
 		n++
 	}
 	t.funcs = t.funcs[:n]
+	t.outer = make([]uint32, n)
+	for i := 1; i < n; i++ {
+		at := uint32(i) // one more than the index
+		for at > 0 && ends[at-1] <= ends[i] {
+			at = t.outer[at-1]
+		}
+		t.outer[i] = at
+	}
 	return t
 }
 
 // named reports whether a symbol has a name, which is none of a marker.
-func (p *symbolPart) named(s *rawSymbol) bool {
-	at := uint64(s.name)
+func (p *symbolPart) named(s *elf.Symbol) bool {
+	at := uint64(s.Name)
 	if at >= uint64(len(p.str)) || p.str[at] == 0 {
 		return false
 	}
 	switch p.str[at] {
 	case 'r', '$', '.': // a quick look at most of them
-		return !isMarker(cstring(p.str, at))
+		return !isMarker(elf.CString(p.str, at))
 	}
 	return true
-}
-
-// textSections says of each section whether it is executable.
-func (f *File) textSections() []bool {
-	text := make([]bool, len(f.sections))
-	for i := range f.sections {
-		text[i] = f.sections[i].flags&elf.SHF_EXECINSTR != 0
-	}
-	return text
 }
 
 // isFunc reports whether a symbol names code: a function, or a label without a
 // type, as assembly has, in an executable section or at its start, where a linker
 // script may have put it with the section before.
-func (f *File) isFunc(s *rawSymbol, text []bool) bool {
-	if s.shndx == elf.SHN_UNDEF {
+func (f *File) isFunc(s *elf.Symbol, text []bool) bool {
+	if s.Shndx == stdelf.SHN_UNDEF {
 		return false
 	}
-	switch elf.ST_TYPE(s.info) {
-	case elf.STT_FUNC, elf.STT_GNU_IFUNC:
+	switch stdelf.ST_TYPE(s.Info) {
+	case stdelf.STT_FUNC, stdelf.STT_GNU_IFUNC:
 		return true
-	case elf.STT_NOTYPE:
-		return int(s.shndx) < len(text) && (text[s.shndx] || f.sections[s.shndx].flags&elf.SHF_ALLOC != 0 && f.IsText(s.value))
+	case stdelf.STT_NOTYPE:
+		return int(s.Shndx) < len(text) && (text[s.Shndx] || f.Sections[s.Shndx].Flags&stdelf.SHF_ALLOC != 0 && f.IsText(s.Value))
 	}
 	return false
 }
@@ -194,34 +176,10 @@ func isMarker(name []byte) bool {
 // better reports whether symbol a, later in the table, is to be named instead of
 // symbol b of the same address: it covers more or, of those that cover as much,
 // stands later. In a table the local symbols come first. It is what LLVM does.
-func better(a, b rawSymbol) bool { return a.size >= b.size }
+func better(a, b elf.Symbol) bool { return a.Size >= b.Size }
 
-func (f *File) rawSymbol(p *symbolPart, i uint64) rawSymbol {
-	b := p.tab[i*p.entsize : (i+1)*p.entsize]
-	var s rawSymbol
-	switch {
-	case f.class == elf.ELFCLASS64 && !f.big(): // nearly all files
-		le := binary.LittleEndian
-		s = rawSymbol{
-			name: le.Uint32(b), info: b[4], shndx: elf.SectionIndex(le.Uint16(b[6:])),
-			value: le.Uint64(b[8:]), size: le.Uint64(b[16:]),
-		}
-	case f.class == elf.ELFCLASS64:
-		s = rawSymbol{
-			name: f.order.Uint32(b), info: b[4], shndx: elf.SectionIndex(f.order.Uint16(b[6:])),
-			value: f.order.Uint64(b[8:]), size: f.order.Uint64(b[16:]),
-		}
-	default:
-		s = rawSymbol{
-			name: f.order.Uint32(b), value: uint64(f.order.Uint32(b[4:])), size: uint64(f.order.Uint32(b[8:])),
-			info: b[12], shndx: elf.SectionIndex(f.order.Uint16(b[14:])),
-		}
-	}
-	// In an object file the value counts from the section.
-	if f.typ == elf.ET_REL && s.shndx != elf.SHN_UNDEF && int(s.shndx) < len(f.sections) {
-		s.value += f.sections[s.shndx].addr
-	}
-	return s
+func (f *File) rawSymbol(p *symbolPart, i uint64) elf.Symbol {
+	return f.DecodeSymbol(p.tab[i*p.entsize : (i+1)*p.entsize])
 }
 
 // A symbolHit is the function symbol that covers an address.
@@ -250,29 +208,28 @@ func (f *File) funcAt(addr uint64) (hit symbolHit, ok bool) {
 	}
 	t := f.symbols()
 	i := sort.Search(len(t.funcs), func(i int) bool { return t.funcs[i].addr > addr })
-	// Labels inside a function come after its own symbol: look a few back.
-	for n := 0; i > 0 && n < 16; n++ {
-		i--
-		fs := t.funcs[i]
-		p := &t.parts[fs.part]
-		s := f.rawSymbol(p, uint64(fs.index))
-		covered := addr-s.value < s.size
-		if s.size == 0 {
-			covered = n == 0 && f.sameSection(s.value, addr)
-		}
-		if covered {
+	// Labels inside a function come after its own symbol: look further back.
+	for n := 0; i > 0 && n < maxNested; n++ {
+		fs := t.funcs[i-1]
+		s := f.rawSymbol(&t.parts[fs.part], uint64(fs.index))
+		if addr-s.Value < s.Size || s.Size == 0 && n == 0 && f.SameSection(s.Value, addr) {
 			return f.hit(fs), true
 		}
+		i = int(t.outer[i-1])
 	}
 	return hit, false
 }
+
+// maxNested bounds the functions around each other that are looked at. In real files there
+// are few.
+const maxNested = 1000
 
 func (f *File) hit(fs funcSymbol) symbolHit {
 	p := &f.symbols().parts[fs.part]
 	s := f.rawSymbol(p, uint64(fs.index))
 	return symbolHit{
-		name: stripABI(string(cstring(p.str, uint64(s.name)))), start: s.value, part: int(fs.part), index: uint64(fs.index),
-		named: p.oneFile || elf.ST_BIND(s.info) == elf.STB_LOCAL,
+		name: stripABI(string(elf.CString(p.str, uint64(s.Name)))), start: s.Value, part: int(fs.part), index: uint64(fs.index),
+		named: p.oneFile || stdelf.ST_BIND(s.Info) == stdelf.STB_LOCAL,
 	}
 }
 
@@ -288,7 +245,7 @@ func (f *File) hitFile(hit symbolHit) string {
 	case !hit.named:
 		return ""
 	case hit.part == scannedPart:
-		tab, _ := f.symbolSections(elf.SHT_SYMTAB)
+		tab, _ := f.SymbolSections(stdelf.SHT_SYMTAB)
 		f.strMu.Lock()
 		defer f.strMu.Unlock()
 		return f.scanFile(tab, hit.index)
@@ -299,17 +256,17 @@ func (f *File) hitFile(hit symbolHit) string {
 // Preceding returns the nearest function symbol before addr in its section, for
 // an address that is in no function: the padding after one, mostly, but it may
 // be anything. Context: host.
-func (f *File) Preceding(addr uint64) (Frame, bool) {
+func (f *File) Preceding(addr uint64) (lookup.Call, bool) {
 	if s := f.symbolFile(); s != f {
 		return s.Preceding(addr)
 	}
 	t := f.symbols()
 	i := sort.Search(len(t.funcs), func(i int) bool { return t.funcs[i].addr > addr })
-	if i == 0 || !f.sameSection(t.funcs[i-1].addr, addr) {
-		return Frame{}, false
+	if i == 0 || !f.SameSection(t.funcs[i-1].addr, addr) {
+		return lookup.Call{}, false
 	}
 	hit := f.hit(t.funcs[i-1])
-	return Frame{Function: hit.name, Offset: addr - hit.start, File: f.hitFile(hit)}, true
+	return lookup.Call{Function: hit.name, Offset: addr - hit.start, File: f.hitFile(hit)}, true
 }
 
 // sourceOf returns the name of the source file of a symbol: that of the nearest
@@ -320,20 +277,11 @@ func (f *File) sourceOf(p *symbolPart, index uint64) string {
 	}
 	for i := index; i > 0; {
 		i--
-		if s := f.rawSymbol(p, i); elf.ST_TYPE(s.info) == elf.STT_FILE {
-			return string(cstring(p.str, uint64(s.name)))
+		if s := f.rawSymbol(p, i); stdelf.ST_TYPE(s.Info) == stdelf.STT_FILE {
+			return string(elf.CString(p.str, uint64(s.Name)))
 		}
 	}
 	return ""
-}
-
-func (f *File) sameSection(a, b uint64) bool {
-	for i := range f.sections {
-		if s := &f.sections[i]; s.holds(a) {
-			return s.holds(b)
-		}
-	}
-	return false
 }
 
 // Symbol returns the address and the size in bytes of the symbol called name, be
@@ -354,12 +302,12 @@ func (f *File) exactSymbol(name []byte) (addr, size uint64, ok bool) {
 		p := &t.parts[pi]
 		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
 			s := f.rawSymbol(p, i)
-			at := uint64(s.name)
-			if s.shndx == elf.SHN_UNDEF || at+uint64(len(name)) >= uint64(len(p.str)) || p.str[at+uint64(len(name))] != 0 {
+			at := uint64(s.Name)
+			if s.Shndx == stdelf.SHN_UNDEF || at+uint64(len(name)) >= uint64(len(p.str)) || p.str[at+uint64(len(name))] != 0 {
 				continue
 			}
-			if bytes.HasPrefix(p.str[at:], name) && elf.ST_TYPE(s.info) != elf.STT_FILE {
-				return s.value, s.size, true
+			if bytes.HasPrefix(p.str[at:], name) && stdelf.ST_TYPE(s.Info) != stdelf.STT_FILE {
+				return s.Value, s.Size, true
 			}
 		}
 	}

@@ -6,8 +6,8 @@ func (f *File) TextStart() (addr uint64, ok bool) {
 	if g := f.goTable(); g != nil {
 		return f.textStart(g)
 	}
-	if s := f.section(".text"); s != nil {
-		return s.addr, true
+	if s := f.FirstSection(".text"); s != nil {
+		return s.Addr, true
 	}
 	return 0, false
 }

@@ -3,7 +3,7 @@ package trace
 // A log that was saved with its traces resolved, as `zf run > log` does, goes
 // through a Filter again: the output is to be the log itself, and the traces in
 // it are as intact as they were. So a frame line that ends in a function of ours
-// is read up to it, and keeps it (wire); and a line of ours that the input
+// is read up to it, and keeps it (wire/saved.go); and a line of ours that the input
 // brings is not shown twice (again).
 //
 // A line is taken for one of ours only if it is, byte for byte, what would be
@@ -15,33 +15,8 @@ package trace
 import (
 	"bytes"
 
-	"github.com/zeroframe/zeroframe/tracer"
+	"github.com/zeroframe/zeroframe/tools/terminal"
 )
-
-// frameLine matches a frame's line as the target sends it, with the name of the
-// stack at its end, and behind that what Filter.call puts there. The latter is
-// told by its own end, so that a damaged line does not pass for one of these.
-var frameLine = pattern(`^zf1 (?:#[0-9]+ [a-z]+ 0x[0-9a-f]+|\{\{\{bt:[0-9]+:0x[0-9a-f]+:[a-z]+\}\}\})` +
-	`(?: sp 0x[0-9a-f]+)? fp 0x[0-9a-f]+ [^ =]+` +
-	`( (?:0x[0-9a-f]+ \(.+\)|[^ =].*(?:\+0x[0-9a-f]+|\((?:inlined|inferred|repaired)\))))$`)
-
-// wire returns how much of a line the target has sent.
-func wire(line []byte) int {
-	// Cheap tests first: few lines are annotated.
-	if n := len(tracer.Tag); len(line) > n && (line[n] == '#' || line[n] == '{') && goesOn(line) {
-		if m := frameLine().FindSubmatchIndex(line); m != nil {
-			return m[2]
-		}
-	}
-	return len(line)
-}
-
-// goesOn reports whether there is something behind the name of the stack, if the line is
-// a frame's.
-func goesOn(line []byte) bool {
-	_, rest, _ := bytes.Cut(line, []byte(" fp "))
-	return bytes.Count(rest, []byte(" ")) > 1
-}
 
 // maxAgain bounds the bytes that are kept on either side. A log with more of
 // them in one place has the rest twice.
@@ -100,14 +75,11 @@ func (a *again) keep(p []byte) {
 	}
 }
 
-// colours matches what paint and place put around words.
-var colours = pattern("\x1b\\[[0-9]*m|\x1b\\]8;;[^\x1b]*\x1b\\\\")
-
 // inserted is called behind each insertion of whole lines, which begins at
 // f.buf[from]. If the input had the same just before, it is taken back.
 func (f *Filter) inserted(from int) {
 	a := &f.again
-	s := withoutColours(f.buf[from:])
+	s := terminal.WithoutColours(f.buf[from:])
 	if len(s) == 0 {
 		return
 	}
@@ -125,14 +97,7 @@ func (f *Filter) inserted(from int) {
 
 // due is called behind an insertion of whole lines below a line of text. The input
 // can have the same behind it only.
-func (f *Filter) due(from int) { f.again.expect(withoutColours(f.buf[from:])) }
-
-func withoutColours(b []byte) []byte {
-	if bytes.IndexByte(b, '\x1b') < 0 {
-		return b
-	}
-	return colours().ReplaceAll(b, nil)
-}
+func (f *Filter) due(from int) { f.again.expect(terminal.WithoutColours(f.buf[from:])) }
 
 // expect notes what was inserted.
 func (a *again) expect(s []byte) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // countingImage counts how it is asked.
@@ -14,15 +14,15 @@ type countingImage struct {
 	single, batches, batched int
 }
 
-func (m *countingImage) Lookup(addr uint64, ret bool) []symbol.Frame {
+func (m *countingImage) Lookup(addr uint64, ret bool) []lookup.Call {
 	m.single++
 	return m.fakeImage.Lookup(addr, ret)
 }
 
-func (m *countingImage) LookupAll(addrs []uint64, ret bool) [][]symbol.Frame {
+func (m *countingImage) LookupAll(addrs []uint64, ret bool) [][]lookup.Call {
 	m.batches++
 	m.batched += len(addrs)
-	var all [][]symbol.Frame
+	var all [][]lookup.Call
 	for _, a := range addrs {
 		all = append(all, m.fakeImage.Lookup(a, ret))
 	}

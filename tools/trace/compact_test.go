@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -103,7 +104,7 @@ func TestRepeat(t *testing.T) {
 	}
 	for i, tr := range r.traces[1:] {
 		want := *r.traces[0]
-		want.Seq, want.Stacks, want.words = uint64(i+2), nil, nil
+		want.Seq, want.Stacks, want.Words = uint64(i+2), nil, nil
 		want.Registers = map[string]uint64{"rip": 0x200110, "rsp": 0x3e8fc0, "rbp": 0x3e8fe0}
 		if err := same(tr, &want); err != nil || !tr.Repeat || tr.RepeatOf != 1 || !tr.Complete() || tr.Frames[0].Calls[0].Function != "main.f1" {
 			t.Errorf("trace %d = %+v, %v; want trace 1 again", i+2, tr, err)
@@ -222,7 +223,7 @@ func TestLaterTraces(t *testing.T) {
 			if s.Size() == 0 {
 				continue
 			}
-			w := Stack{Name: s.Name, Lo: uint64(s.Lo), Hi: uint64(s.Hi), Size: uint64(s.Size()), Used: uint64(s.Used), Limit: uint64(s.Limit), Level: s.Level().String()}
+			w := wire.Stack{Name: s.Name, Lo: uint64(s.Lo), Hi: uint64(s.Hi), Size: uint64(s.Size()), Used: uint64(s.Used), Limit: uint64(s.Limit), Level: s.Level().String()}
 			if k >= len(tr.Stacks) || tr.Stacks[k] != w {
 				t.Fatalf("trace %d: stacks = %+v; want %+v there", i+1, tr.Stacks, w)
 			}
@@ -296,37 +297,9 @@ func TestRecursion(t *testing.T) {
 			}
 		}
 		for i, want := range []uint64{0x3e0040, 0x200210, 0x200310, 0x3e0080} {
-			if w, ok := r.traces[0].word(0x3e0000 + uint64(i)*8); !ok || w != want {
+			if w, ok := r.traces[0].Word(0x3e0000 + uint64(i)*8); !ok || w != want {
 				t.Errorf("%d frames: word %d = %#x; want %#x", n+1, i, w, want)
 			}
-		}
-	}
-}
-
-// TestValues reads each way to code a value, by hand from wire.go.
-func TestValues(t *testing.T) {
-	for _, tt := range []struct {
-		in   string
-		want []uint64
-	}{
-		{"\x00", []uint64{0x57acfeed57acd00d}},
-		{"\x01\x3f", []uint64{0, 0}},
-		{"\xf0\xff", []uint64{0, 15}},
-		{"\xe0\x80\xe8\x80\xe9\x80\x01", []uint64{0x80, 1<<64 - 0x80, 1<<64 - 0x7fff}},
-		{"\xe7\x01\x02\x03\x04\x05\x06\x07\x08\x00", []uint64{0x0102030405060708, 0x0102030405060708}},
-		{"\xe1\x10\x00\x40\x01\x41\xff\xc0\x01\x00\xc3\xff\xff", []uint64{0x1000, 0x1008, 0xff8, 0x17f8, 0xff8}},
-		{"\x60\x10\x7f\xff\x70\x00", []uint64{0x200010, 0x1fffff, 0x1ff000}},
-		{"\x80\x00\x10\xbf\xff\xff\x90\x00\x00\xa0\x00\x00", []uint64{0x200010, 0x1fffff, 0x300000, 0}},
-	} {
-		d := &decoder{r: reader{b: []byte(tt.in)}, addr: 0x200000}
-		d.remember(uint64(tracer.Signature))
-		for i, want := range tt.want {
-			if got := d.value(); got != want || d.r.err != nil {
-				t.Errorf("%x: value %d = %#x, %v; want %#x", tt.in, i, got, d.r.err, want)
-			}
-		}
-		if len(d.r.b) != 0 {
-			t.Errorf("%x: %x is left", tt.in, d.r.b)
 		}
 	}
 }
@@ -353,7 +326,7 @@ func TestLengths(t *testing.T) {
 	}
 	b.w.Done()
 	r := filter(t, Options{}, b.out.Bytes())
-	if len(r.traces) != 1 || r.traces[0].Damaged || !maps.Equal(r.traces[0].words, want) {
+	if len(r.traces) != 1 || r.traces[0].Damaged || !maps.Equal(r.traces[0].Words, want) {
 		t.Fatalf("%d words in %d lines: %+v", len(want), bytes.Count(b.out.Bytes(), []byte("\n")), r.stats)
 	}
 	// Each line counts.

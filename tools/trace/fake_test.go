@@ -12,7 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -44,7 +45,7 @@ func (m *fakeImage) at(a uint64) *fakeFunc {
 	return nil
 }
 
-func (m *fakeImage) Lookup(addr uint64, ret bool) []symbol.Frame {
+func (m *fakeImage) Lookup(addr uint64, ret bool) []lookup.Call {
 	pc := addr
 	if ret {
 		pc--
@@ -53,13 +54,13 @@ func (m *fakeImage) Lookup(addr uint64, ret bool) []symbol.Frame {
 	if f == nil {
 		return nil
 	}
-	var calls []symbol.Frame
+	var calls []lookup.Call
 	for i, name := range f.inline {
-		calls = append(calls, symbol.Frame{Function: name, Offset: addr - f.lo, File: f.file, Line: 100 + i, Inlined: true})
+		calls = append(calls, lookup.Call{Function: name, Offset: addr - f.lo, File: f.file, Line: 100 + i, Inlined: true})
 	}
 	// The line is the offset of the byte that was looked up: it shows whether
 	// one was subtracted.
-	return append(calls, symbol.Frame{Function: f.name, Offset: addr - f.lo, File: f.file, Line: int(pc - f.lo)})
+	return append(calls, lookup.Call{Function: f.name, Offset: addr - f.lo, File: f.file, Line: int(pc - f.lo)})
 }
 
 func (m *fakeImage) SPDelta(pc uint64) (uint64, bool) {
@@ -112,15 +113,15 @@ func testImage() *fakeImage {
 var sampleWords = []uint64{0x200342, 0, 0x3e8ff0, 0xffffffffffffffff}
 
 // sample is a trace with every kind of record. Each stack index is a row.
-func sample() *Trace {
-	return &Trace{
+func sample() *wire.Trace {
+	return &wire.Trace{
 		Seq: 7, Kind: "fault", Context: "early", Thread: 3, BuildID: testBuild,
 		Reason: "page fault: write of 0x8",
-		Cause:  &Cause{Vector: 14, ErrorCode: 2, PC: 0x200110, Address: 8, HasAddress: true},
+		Cause:  &wire.Cause{Vector: 14, ErrorCode: 2, PC: 0x200110, Address: 8, HasAddress: true},
 		Registers: map[string]uint64{
 			"rip": 0x200110, "rsp": 0x3e8fc0, "rbp": 0x3e8fe0, "rax": 0, "r15": 1<<64 - 1, "cr2": 8,
 		},
-		Frames: []Frame{
+		Frames: []wire.Frame{
 			{Kind: tracer.PC, Address: 0x200110, SP: 0x3e8fc0, FP: 0x3e8fe0, Stack: "fault"},
 			{Kind: tracer.RA, Address: 0x200210, FP: 0x3e8ff0, Stack: "fault"},
 			{Kind: tracer.Trap, Address: 0x200310, Vector: 32, ErrorCode: 0, Stack: "fault"},
@@ -130,23 +131,23 @@ func sample() *Trace {
 			{Kind: tracer.RA, Address: 0x200600, FP: 0x238, Stack: "boot"},
 		},
 		End: "text", EndValue: 0x300010,
-		Stacks: []Stack{
+		Stacks: []wire.Stack{
 			{Name: "boot", Lo: 0x3e5000, Hi: 0x3e9000, Size: 0x4000, Used: 2104, Limit: 14745, Level: "ok"},
 			{Name: "fault", Lo: 0x3e0000, Hi: 0x3e1000, Size: 0x1000, Used: 0x1000, Limit: 0xf00, Level: "overflowed"},
 		},
-		words: map[uint64]uint64{0x3e8fc0: 0x200342, 0x3e8fc8: 0, 0x3e8fd0: 0x3e8ff0, 0x3e8fd8: 0xffffffffffffffff},
+		Words: map[uint64]uint64{0x3e8fc0: 0x200342, 0x3e8fc8: 0, 0x3e8fd0: 0x3e8ff0, 0x3e8fd8: 0xffffffffffffffff},
 	}
 }
 
 // sampleGo is a trace of a goroutine: a signal handler over a system call on the
 // stack of g0, for which the goroutine has left its own, and which a fault in a
 // leaf has led to.
-func sampleGo() *Trace {
-	return &Trace{
+func sampleGo() *wire.Trace {
+	return &wire.Trace{
 		Seq: 9, Kind: "trace", Context: "goroutine", Thread: 3, Goroutine: 1 << 40, BuildID: testBuild,
 		Reason:    "asked for",
 		Registers: map[string]uint64{"rip": 0x200110, "rsp": 0x3e0fc0},
-		Frames: []Frame{
+		Frames: []wire.Frame{
 			{Kind: tracer.PC, Address: 0x200110, SP: 0x3e0fc0, FP: 0x3e0fe0, Stack: "gsignal"},
 			{Kind: tracer.Trap, Address: 0x200210, Vector: 258, ErrorCode: 23, Stack: "gsignal"},
 			{Kind: tracer.PC, Address: 0x200210, SP: 0x3e8f00, FP: 0x3e8f80, Stack: "kernel"},
@@ -160,7 +161,7 @@ func sampleGo() *Trace {
 			{Kind: tracer.RA, Address: 0x201701, FP: 0, Stack: "g"},
 		},
 		End: "goexit",
-		Stacks: []Stack{
+		Stacks: []wire.Stack{
 			{Name: "gsignal", Lo: 0x3e0000, Hi: 0x3e1000, Size: 0x1000, Used: 0x100, Limit: 0xf00, Level: "ok"},
 			{Name: "kernel", Lo: 0x3e8000, Hi: 0x3e9000, Size: 0x1000, Used: 0x100, Limit: 0xf00, Level: "ok"},
 			{Name: "g0", Lo: 0x3f0000, Hi: 0x3f1000, Size: 0x1000, Used: 0x100, Limit: 0xf00, Level: "ok"},
@@ -170,7 +171,7 @@ func sampleGo() *Trace {
 }
 
 // textForm writes t as the target would, with CR LF.
-func textForm(t *Trace, markup bool) []byte {
+func textForm(t *wire.Trace, markup bool) []byte {
 	var lines []string
 	add := func(format string, a ...any) { lines = append(lines, fmt.Sprintf(format, a...)) }
 	dash := func(s string) string {
@@ -197,7 +198,7 @@ func textForm(t *Trace, markup bool) []byte {
 		}
 		add("%s", s)
 	}
-	if len(t.words) > 0 {
+	if len(t.Words) > 0 {
 		s := "zf1 mem 0x3e8fc0:"
 		for _, w := range sampleWords {
 			s += fmt.Sprintf(" %x", w)
@@ -229,7 +230,7 @@ func textForm(t *Trace, markup bool) []byte {
 	default:
 		add("zf1 stop %s %#x (truncated)", t.End, t.EndValue)
 	}
-	for i, name := range tracer.RegisterNames {
+	for i, name := range tracer.AMD64.Registers {
 		if v, ok := t.Registers[name]; ok {
 			add("zf1 reg %s=%#x extra%d=1", name, v, i)
 		}
@@ -245,7 +246,7 @@ func textForm(t *Trace, markup bool) []byte {
 
 // compactBytes writes t as the byte string of the compact form. Its values are all
 // absolute: the other ways are for what tracer.Writer writes, and for TestValues.
-func compactBytes(t *Trace) []byte {
+func compactBytes(t *wire.Trace) []byte {
 	var b []byte
 	u := func(v uint64) { b = binary.AppendUvarint(b, v) }
 	value := func(v uint64) { b = binary.BigEndian.AppendUint64(append(b, 0xe7), v) }
@@ -286,7 +287,7 @@ func compactBytes(t *Trace) []byte {
 			value(c.Address)
 		}
 	}
-	if len(t.words) > 0 {
+	if len(t.Words) > 0 {
 		b = append(b, 4)
 		value(0x3e8fc0)
 		u(uint64(len(sampleWords)))
@@ -315,14 +316,14 @@ func compactBytes(t *Trace) []byte {
 		}
 	}
 	set := uint64(0)
-	for i, name := range tracer.RegisterNames {
+	for i, name := range tracer.AMD64.Registers {
 		if _, ok := t.Registers[name]; ok {
 			set |= 1 << i
 		}
 	}
 	b = append(b, 6)
 	u(set)
-	for _, name := range tracer.RegisterNames {
+	for _, name := range tracer.AMD64.Registers {
 		if v, ok := t.Registers[name]; ok {
 			value(v)
 		}
@@ -340,7 +341,7 @@ func compactBytes(t *Trace) []byte {
 }
 
 // compactForm writes t as lines of the compact form.
-func compactForm(t *Trace) []byte { return compactLines(compactBytes(t)) }
+func compactForm(t *wire.Trace) []byte { return compactLines(compactBytes(t)) }
 
 func compactLines(b []byte) []byte {
 	all := binary.BigEndian.AppendUint32(bytes.Clone(b), crc32.ChecksumIEEE(b))
@@ -381,10 +382,10 @@ func unhex(s string) []byte {
 // forms are the three forms of a trace.
 var forms = []struct {
 	name  string
-	write func(*Trace) []byte
+	write func(*wire.Trace) []byte
 }{
-	{"text", func(t *Trace) []byte { return textForm(t, false) }},
-	{"markup", func(t *Trace) []byte { return textForm(t, true) }},
+	{"text", func(t *wire.Trace) []byte { return textForm(t, false) }},
+	{"markup", func(t *wire.Trace) []byte { return textForm(t, true) }},
 	{"compact", compactForm},
 }
 
@@ -392,7 +393,7 @@ var forms = []struct {
 type run struct {
 	out, json, log bytes.Buffer
 	stats          Stats
-	traces         []*Trace
+	traces         []*wire.Trace
 }
 
 // filter sends the parts through a new filter, one Write each.
@@ -400,7 +401,7 @@ func filter(t testing.TB, opt Options, parts ...[]byte) *run {
 	t.Helper()
 	r := &run{}
 	opt.JSON, opt.Log = &r.json, &r.log
-	opt.OnTrace = func(t *Trace) { r.traces = append(r.traces, t) }
+	opt.OnTrace = func(t *wire.Trace) { r.traces = append(r.traces, t) }
 	if opt.Dir == "" {
 		opt.Dir = "/src"
 	}

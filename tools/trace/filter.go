@@ -10,13 +10,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/unwind"
+	"github.com/zeroframe/zeroframe/tools/foreign"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/render"
+	"github.com/zeroframe/zeroframe/tools/resolve"
+	"github.com/zeroframe/zeroframe/tools/source"
+	"github.com/zeroframe/zeroframe/tools/terminal"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // DefaultIdle is the time without input after which a command releases what is
@@ -28,11 +31,11 @@ const DefaultIdle = 50 * time.Millisecond
 type Options struct {
 	// Symbols resolves addresses; nil leaves traces as they are, with a note
 	// on Log. A *symbol.File unwinds them too.
-	Symbols Resolver
+	Symbols lookup.Resolver
 	// Images, instead of Symbols, are several images or such that come late: the
 	// function is called once, when the first trace needs them, and may wait. It
 	// returns nil if there are none after all.
-	Images func() *Images
+	Images func() *lookup.Images
 	// Force resolves traces of another build too.
 	Force bool
 	// Foreign resolves the traces of other systems and tools too (foreign.go). Each of
@@ -60,7 +63,7 @@ type Options struct {
 	// to MaxContext, if this host has the file.
 	Context int
 	// Sources finds source files; nil: without any Remap, from Dir.
-	Sources *Sources
+	Sources *source.Finder
 	// Sanitize shows control characters instead of passing them. It belongs on
 	// when the output is a terminal.
 	Sanitize bool
@@ -76,7 +79,7 @@ type Options struct {
 	Dir string
 	// OnTrace is called for each trace that has ended, foreign ones too, after it has
 	// been resolved and shown; nil: not. It must not call the Filter.
-	OnTrace func(*Trace)
+	OnTrace func(*wire.Trace)
 }
 
 // Stats counts what a Filter has seen.
@@ -100,9 +103,9 @@ type Filter struct {
 	out io.Writer
 
 	mu     sync.Mutex
-	p      *Parser
+	p      *wire.Parser
 	buf    []byte // output of the call that runs
-	san    sanitizer
+	san    terminal.Sanitizer
 	column bool   // the output is not at the start of a line
 	ending []byte // how the latest trace line ended
 	notes  []byte // lines of ours that wait for the start of a line
@@ -113,15 +116,13 @@ type Filter struct {
 	quiet  int // times that the timer has fired since there was input
 	closed bool
 
-	foreign *foreign // reads the text; nil: nobody does
+	foreign *foreign.Reader // reads the text; nil: nobody does
 
-	cur     *Trace // the trace that ses belongs to
-	ses     session
-	writes  uint64  // chunks of input so far
-	imgs    *Images // nil until a trace has asked for them
-	known   map[Resolver]*known
-	tables  *unwind.Tables // of the image tabled; nil until they are wanted
-	tabled  *symbol.File
+	cur     *wire.Trace // the trace that ses belongs to
+	ses     resolve.Session
+	writes  uint64         // chunks of input so far
+	imgs    *lookup.Images // nil until a trace has asked for them
+	cache   resolve.Cache
 	said    string // the latest message about a wrong build
 	without bool   // it has been said that there are no symbols
 }
@@ -146,14 +147,15 @@ func NewFilter(out io.Writer, opt Options) (*Filter, error) {
 		opt.Dir = dir
 	}
 	f := &Filter{opt: opt, out: out, ending: []byte("\n")}
-	f.p = NewParser((*events)(f))
+	f.p = wire.NewParser((*events)(f))
 	f.p.Prefixes = opt.Prefixes
 	if opt.Foreign && (opt.Symbols != nil || opt.Images != nil) {
-		f.foreign = newForeign(&f.opt, f.images)
-		f.foreign.rest = func() []byte { return f.p.rest }
+		fo := foreign.Options{Force: opt.Force, Guess: opt.Guess, Demangle: opt.Demangle, Log: opt.Log,
+			Ours: source.IsContext, Images: f.images, Rest: func() []byte { return f.p.Rest() }}
 		if opt.JSON != nil || opt.OnTrace != nil {
-			f.foreign.groups.report = func(t *Trace) { f.report(t, true) }
+			fo.Report = func(t *wire.Trace) { f.report(t, true) }
 		}
+		f.foreign = foreign.New(fo)
 	}
 	return f, nil
 }
@@ -174,7 +176,7 @@ func (f *Filter) Write(p []byte) (int, error) {
 		k := min(len(p)-n, chunk)
 		f.writes++
 		if f.foreign != nil {
-			f.foreign.forget()
+			f.foreign.Forget()
 		}
 		f.p.Write(p[n : n+k])
 		if err := f.send(); err != nil {
@@ -202,7 +204,7 @@ func (f *Filter) flush() {
 	f.p.Flush()
 	f.release()
 	if f.opt.Sanitize {
-		f.buf = f.san.flush(f.buf)
+		f.buf = f.san.Flush(f.buf)
 	}
 }
 
@@ -229,10 +231,10 @@ func (f *Filter) Cut() error {
 		return f.err
 	}
 	f.end(false)
-	f.p = NewParser((*events)(f))
+	f.p = wire.NewParser((*events)(f))
 	f.p.Prefixes = f.opt.Prefixes
 	if f.foreign != nil {
-		f.foreign.cut()
+		f.foreign.Cut()
 	}
 	if f.column {
 		f.buf, f.column = append(f.buf, f.ending...), false
@@ -252,10 +254,10 @@ func (f *Filter) end(whole bool) {
 		f.lastLine()
 	}
 	if f.foreign != nil {
-		f.foreign.endGroup()
+		f.foreign.EndGroup()
 	}
 	if f.opt.Sanitize {
-		f.buf = f.san.flush(f.buf)
+		f.buf = f.san.Flush(f.buf)
 	}
 	f.flushNotes()
 }
@@ -265,7 +267,7 @@ func (f *Filter) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.stats
-	s.Mismatch = s.Mismatch || f.foreign != nil && f.foreign.mismatch
+	s.Mismatch = s.Mismatch || f.foreign != nil && f.foreign.Mismatch
 	return s
 }
 
@@ -281,8 +283,8 @@ func (f *Filter) send() error {
 // arm sets the timer that flushes, if there is something to flush.
 func (f *Filter) arm() {
 	f.quiet = 0
-	grouped := f.foreign != nil && f.foreign.groups.open()
-	held := f.opt.Idle > 0 && (f.p.Held() || f.again.held > 0 || len(f.san.held) > 0 || grouped)
+	grouped := f.foreign != nil && f.foreign.Groups.Open()
+	held := f.opt.Idle > 0 && (f.p.Held() || f.again.held > 0 || len(f.san.Held) > 0 || grouped)
 	switch {
 	case held && f.timer == nil:
 		f.timer = time.AfterFunc(f.opt.Idle, f.idle)
@@ -305,11 +307,11 @@ func (f *Filter) idle() {
 		return
 	}
 	f.flush()
-	if f.foreign != nil && f.foreign.groups.open() {
+	if f.foreign != nil && f.foreign.Groups.Open() {
 		if f.quiet++; f.quiet < groupIdle {
 			f.timer.Reset(f.opt.Idle)
 		} else {
-			f.foreign.endGroup()
+			f.foreign.EndGroup()
 		}
 	}
 	f.send()
@@ -335,7 +337,7 @@ func (f *Filter) text(p []byte) {
 		return
 	}
 	if f.opt.Sanitize {
-		f.buf = f.san.append(f.buf, p)
+		f.buf = f.san.Append(f.buf, p)
 	} else {
 		f.buf = append(f.buf, p...)
 	}
@@ -346,12 +348,12 @@ func (f *Filter) text(p []byte) {
 }
 
 // Line shows a line of a trace and what is to be said about it.
-func (e *events) Line(l *Line) {
+func (e *events) Line(l *wire.Line) {
 	f := (*Filter)(e)
 	f.release()
 	if f.foreign != nil {
-		f.foreign.drop()
-		f.foreign.endGroup()
+		f.foreign.Drop()
+		f.foreign.EndGroup()
 	}
 	if l.Trace != nil && l.Trace != f.cur {
 		f.start(l.Trace)
@@ -374,7 +376,7 @@ func (e *events) Line(l *Line) {
 }
 
 // Done counts and reports a trace that has ended.
-func (e *events) Done(t *Trace) {
+func (e *events) Done(t *wire.Trace) {
 	f := (*Filter)(e)
 	f.release()
 	if t != f.cur {
@@ -382,7 +384,12 @@ func (e *events) Done(t *Trace) {
 	}
 	f.missed(t, nil, -1)
 	if !t.Repeat {
-		f.unwind(t)
+		if notes, ok := f.ses.Unwind(t); ok {
+			f.showUnwound(t)
+			for _, n := range notes {
+				f.note(n)
+			}
+		}
 	}
 	f.stats.Traces++
 	if t.Fatal() {
@@ -390,20 +397,20 @@ func (e *events) Done(t *Trace) {
 	}
 	if t.Damaged {
 		f.stats.Damaged++
-		f.note(damageNote(t))
+		f.note(render.DamageNote(t))
 	}
-	if t.missing != "" {
-		f.note(fmt.Sprintf("trace %d: %s", t.Seq, t.missing))
+	if t.Missing != "" {
+		f.note(fmt.Sprintf("trace %d: %s", t.Seq, t.Missing))
 	}
 	// A word of a program that looks like one line of a trace is no trace.
-	f.report(t, !(t.noBegin && len(t.Frames) == 0))
+	f.report(t, !(t.NoBegin && len(t.Frames) == 0))
 	f.cur = nil
 }
 
 // report hands a trace on that has ended, as JSON only if inJSON.
-func (f *Filter) report(t *Trace, inJSON bool) {
+func (f *Filter) report(t *wire.Trace, inJSON bool) {
 	if f.opt.JSON != nil && f.err == nil && inJSON {
-		_, f.err = f.opt.JSON.Write(t.JSON())
+		_, f.err = f.opt.JSON.Write(render.JSON(t))
 	}
 	if f.opt.OnTrace != nil {
 		f.opt.OnTrace(t)
@@ -411,8 +418,8 @@ func (f *Filter) report(t *Trace, inJSON bool) {
 }
 
 // start begins to resolve a trace, if it is one of this image.
-func (f *Filter) start(t *Trace) {
-	f.cur, f.ses = t, session{}
+func (f *Filter) start(t *wire.Trace) {
+	f.cur, f.ses = t, resolve.Session{}
 	if f.opt.Symbols == nil && f.opt.Images == nil {
 		if !f.without {
 			f.without = true
@@ -420,7 +427,7 @@ func (f *Filter) start(t *Trace) {
 		}
 		return
 	}
-	if why := unknownBuild(t); why != "" && !f.opt.Force {
+	if why := resolve.UnknownBuild(t); why != "" && !f.opt.Force {
 		if why != f.said {
 			f.said = why
 			fmt.Fprintln(f.opt.Log, "zf: "+why)
@@ -428,10 +435,10 @@ func (f *Filter) start(t *Trace) {
 		return
 	}
 	im := f.images()
-	if im.none() {
+	if im.Empty() {
 		return // they could not be opened, which whoever tried has said
 	}
-	sym, why := im.of(t)
+	sym, why := resolve.Image(im, t)
 	if why != "" && (!f.opt.Force || sym == nil) {
 		if t.Previous > 0 {
 			f.stats.MismatchBefore = true
@@ -444,12 +451,12 @@ func (f *Filter) start(t *Trace) {
 		}
 		return
 	}
-	f.ses.sym, f.ses.known = sym, f.knownOf(sym)
+	f.ses = f.cache.Session(sym)
 }
 
 // note adds a line of ours, at the next start of a line.
 func (f *Filter) note(s string) {
-	f.notes = append(f.notes, f.paint(red, "zf: "+s)...)
+	f.notes = append(f.notes, f.paint(terminal.Red, "zf: "+s)...)
 	f.notes = append(f.notes, f.ending...)
 	// A line that has been shown in part is finished first.
 	if !f.column {
@@ -471,16 +478,22 @@ func (f *Filter) flushNotes() {
 }
 
 // path returns how a file is shown: relative if it lies under Dir.
-func (f *Filter) path(file string) string { return clean(relative(f.opt.Dir, file)) }
+func (f *Filter) path(file string) string { return terminal.Clean(source.Relative(f.opt.Dir, file)) }
 
-// relative returns the path relative to the folder, if it lies in it.
-func relative(dir, file string) string {
-	if dir == "" {
-		return file
+// images returns the images of the stream, and waits for them if they are late.
+// What has been found in the stream so far is out before.
+func (f *Filter) images() *lookup.Images {
+	if f.imgs != nil {
+		return f.imgs
 	}
-	rel, ok := strings.CutPrefix(file, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
-	if ok && rel != "" {
-		return rel
+	if f.opt.Images != nil {
+		f.send()
+		f.imgs = f.opt.Images()
+	} else if f.opt.Symbols != nil {
+		f.imgs = &lookup.Images{Given: []lookup.Resolver{f.opt.Symbols}, Bias: f.opt.Bias}
 	}
-	return file
+	if f.imgs == nil {
+		f.imgs = &lookup.Images{}
+	}
+	return f.imgs
 }

@@ -8,10 +8,13 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/render"
+	"github.com/zeroframe/zeroframe/tools/terminal"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -238,37 +241,26 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// lockedBuffer is a buffer that two goroutines use.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
+// TestIdle: what is held back is out when no input has come for Idle, and not before.
 func TestIdle(t *testing.T) {
-	var out lockedBuffer
-	f, err := NewFilter(&out, Options{Idle: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	f.Write([]byte("zf1"))
-	for deadline := time.Now().Add(time.Minute); out.String() != "zf1"; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("output = %q; want zf1 after the idle time", out.String())
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		f, err := NewFilter(&out, Options{Idle: DefaultIdle})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		defer f.Close()
+		f.Write([]byte("zf1"))
+		time.Sleep(DefaultIdle - 1)
+		if out.Len() > 0 {
+			t.Errorf("output = %q before the idle time", out.Bytes())
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if out.String() != "zf1" {
+			t.Errorf("output = %q; want zf1 after the idle time", out.Bytes())
+		}
+	})
 }
 
 // TestIdentity: what is no trace comes out as it went in.
@@ -316,7 +308,7 @@ func TestSanitize(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"main.f", "main.f"}, {"a\nb\tc", `a\x0ab\x09c`}, {"\u009b\x1b", `\x9b\x1b`}, {"h\u00e9\xff", `h` + "\u00e9" + `\xff`},
 	} {
-		if got := clean(tt.in); got != tt.want {
+		if got := terminal.Clean(tt.in); got != tt.want {
 			t.Errorf("clean(%q) = %q; want %q", tt.in, got, tt.want)
 		}
 	}
@@ -330,13 +322,13 @@ func TestHostileTrace(t *testing.T) {
 		"zf1 stack s"+esc+" 0x0 size=8 used>=8 free<=0 limit=1 l"+esc, "zf1 last k"+esc+" 0x201410 "+esc)
 	var log, js bytes.Buffer
 	for _, force := range []bool{false, true} {
-		r := filter(t, Options{Symbols: testImage(), Sanitize: true, Force: force}, in, compactForm(&Trace{
-			Kind: "panic", Reason: esc, BuildID: testBuild, Stacks: []Stack{{Name: esc}}}))
+		r := filter(t, Options{Symbols: testImage(), Sanitize: true, Force: force}, in, compactForm(&wire.Trace{
+			Kind: "panic", Reason: esc, BuildID: testBuild, Stacks: []wire.Stack{{Name: esc}}}))
 		log.Write(r.log.Bytes())
 		js.Write(r.json.Bytes())
 		for what, s := range map[string]string{"output": r.out.String(), "JSON": js.String(), "log": log.String()} {
 			for _, c := range s {
-				if control(c) && c != '\n' && c != '\r' {
+				if terminal.IsControl(c) && c != '\n' && c != '\r' {
 					t.Errorf("%s has %q: %q", what, c, s)
 					break
 				}
@@ -349,7 +341,7 @@ func TestHostileTrace(t *testing.T) {
 }
 
 func TestNoSymbols(t *testing.T) {
-	in := textForm(&Trace{Seq: 1, Kind: "panic", Context: "early", BuildID: testBuild, End: "zero"}, false)
+	in := textForm(&wire.Trace{Seq: 1, Kind: "panic", Context: "early", BuildID: testBuild, End: "zero"}, false)
 	r := filter(t, Options{}, in, in)
 	if !bytes.Equal(r.out.Bytes(), append(bytes.Clone(in), in...)) {
 		t.Errorf("output = %q; want the input", r.out.Bytes())
@@ -433,12 +425,12 @@ func TestJSON(t *testing.T) {
 	}
 	// What is damaged is not complete.
 	for damaged, want := range map[bool]bool{false: true, true: false} {
-		if got := (&Trace{End: "zero", Damaged: damaged}).Complete(); got != want {
+		if got := (&wire.Trace{End: "zero", Damaged: damaged}).Complete(); got != want {
 			t.Errorf("damaged %v: Complete() = %v; want %v", damaged, got, want)
 		}
 	}
 	// Nothing known: the lists are empty, not null, and what is not known is left out.
-	s := string((&Trace{Frames: []Frame{{Kind: tracer.RA, Address: 1}}}).JSON())
+	s := string(render.JSON(&wire.Trace{Frames: []wire.Frame{{Kind: tracer.RA, Address: 1}}}))
 	if want := `{"version":1,"kind":"trace","reason":"","context":"","build_id":"","thread":0,"registers":{},"complete":false,` +
 		`"end":"","damaged":false,"frames":[{"kind":"ra","address":"0x1","fp":"0x0","inlined":false}],"stacks":[]}` + "\n"; s != want {
 		t.Errorf("JSON() = %s; want %s", s, want)

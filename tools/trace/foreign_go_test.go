@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,4 +139,4 @@ func TestForeignGDB(t *testing.T) {
 	}
 }
 
-func hexOf(v uint64) string { return strings.TrimPrefix(hexString(v), "0x") }
+func hexOf(v uint64) string { return strings.TrimPrefix(fmt.Sprintf("%#x", v), "0x") }

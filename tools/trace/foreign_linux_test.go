@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/tools/foreign"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -64,20 +66,20 @@ func TestForeignLinuxNames(t *testing.T) {
 // aliases is an image with two names for one function, behind whose end is padding.
 type aliases struct{ *fakeImage }
 
-func (aliases) Named(name string) []symbol.Named {
+func (aliases) Named(name string) []lookup.Named {
 	if name != "first" && name != "second" {
 		return nil
 	}
-	return []symbol.Named{{Start: 0x200100, Size: 0x10, Span: 0x40}}
+	return []lookup.Named{{Start: 0x200100, Size: 0x10, Span: 0x40}}
 }
 
 func (aliases) IsText(addr uint64) bool { return addr-0x200100 < 0x40 }
 
-func (aliases) Lookup(addr uint64, ret bool) []symbol.Frame {
+func (aliases) Lookup(addr uint64, ret bool) []lookup.Call {
 	if addr >= 0x200110 {
-		return []symbol.Frame{{}}
+		return []lookup.Call{{}}
 	}
-	return []symbol.Frame{{Function: "first", Offset: addr - 0x200100, File: "x.c", Line: 7}}
+	return []lookup.Call{{Function: "first", Offset: addr - 0x200100, File: "x.c", Line: 7}}
 }
 
 // TestForeignLinuxBuild: where the trace says of which builds the kernel and the modules
@@ -93,7 +95,7 @@ func TestForeignLinuxBuild(t *testing.T) {
 	kernel, thing := p.sym, asModule{p.sym}
 	for _, tt := range []struct {
 		name, in string
-		given    Resolver
+		given    lookup.Resolver
 		force    bool
 		found    bool
 	}{
@@ -112,8 +114,8 @@ func TestForeignLinuxBuild(t *testing.T) {
 		}
 	}
 	// Of several files the one of the build is taken, and one that can be found.
-	all := Options{Foreign: true, Images: func() *Images {
-		return &Images{Given: []Resolver{aliases{testImage()}}, Find: func(build, name string) Resolver {
+	all := Options{Foreign: true, Images: func() *lookup.Images {
+		return &lookup.Images{Given: []lookup.Resolver{aliases{testImage()}}, Find: func(build, name string) lookup.Resolver {
 			if build == p.sym.BuildID() {
 				return p.sym
 			}
@@ -135,7 +137,7 @@ func TestModuleName(t *testing.T) {
 		"/lib/modules/6.1/kernel/drivers/net/snd-hda.ko": "snd_hda", "e1000e.ko.xz": "e1000e", "x/ext4.ko.zst": "ext4", "a.ko.gz": "a",
 		"a.ko.debug": "a", "vmlinux": "", "a.xz": "", "a.ko/b": "", "a.ko.bz2": "", "": "",
 	} {
-		if got := ModuleName(file); got != want {
+		if got := foreign.ModuleName(file); got != want {
 			t.Errorf("ModuleName(%q) = %q; want %q", file, got, want)
 		}
 	}

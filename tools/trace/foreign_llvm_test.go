@@ -7,23 +7,18 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/symbolizer"
 )
 
 // TestForeignLLVM: markup of a module that was moved is resolved as llvm-symbolizer
 // resolves it.
 func TestForeignLLVM(t *testing.T) {
-	tool := "llvm-symbolizer"
-	best := 0
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		files, _ := filepath.Glob(filepath.Join(dir, "llvm-symbolizer-[0-9]*"))
-		for _, f := range files {
-			if n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(f), "llvm-symbolizer-")); err == nil && n > best && n >= 16 {
-				best, tool = n, f
-			}
-		}
+	tool, err := symbolizer.Path()
+	if err != nil {
+		t.Fatal(err)
 	}
 	p := cImage(t)
 	id := p.sym.BuildID()

@@ -13,7 +13,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/tools/foreign"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/terminal"
 )
 
 // cProgram is the program of testdata/foreign, what it says about itself, and the
@@ -377,40 +380,23 @@ func TestParseBias(t *testing.T) {
 		{"same=0x1", 0, "2 functions"},
 	}
 	for _, tt := range tests {
-		got, err := ParseBias(tt.in, p.sym)
+		got, err := foreign.ParseBias(tt.in, p.sym)
 		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("ParseBias(%q) = %#x, %v; want %#x, %q", tt.in, got, err, tt.want, tt.err)
 		}
 	}
-	if _, err := ParseBias("main=0x1", testImage()); err == nil {
+	if _, err := foreign.ParseBias("main=0x1", testImage()); err == nil {
 		t.Error("ParseBias of a name without names = nil; want an error")
 	}
 }
 
 // TestForeignHostile: names out of the ELF file and words out of the trace drive
-// no terminal, and what is kept of a stream is bounded.
+// no terminal.
 func TestForeignHostile(t *testing.T) {
 	in := "pc=0x201410\n{{{bt:0:0x201410:\x1b[2Jpc}}}\n{{{module:1:\x1b]0;x\x07:elf:00}}}\n{{{mmap:0x0:0x1000:load:1:rx:0x0}}}\n{{{pc:0x10}}}\n"
 	r := filter(t, Options{Foreign: true, Symbols: testImage(), Sanitize: true, Color: true}, []byte(in))
-	if r.stats.Foreign != 1 || strings.ContainsAny(colours().ReplaceAllString(r.out.String()+r.log.String(), ""), "\x1b\x07") {
+	if r.stats.Foreign != 1 || strings.ContainsAny(string(terminal.WithoutColours([]byte(r.out.String()+r.log.String()))), "\x1b\x07") {
 		t.Errorf("output = %q, log = %q", r.out.Bytes(), r.log.Bytes())
-	}
-	x := newForeign(&Options{Log: &bytes.Buffer{}}, func() *Images { return &Images{Given: []Resolver{testImage()}} })
-	for i := range 3 * maxMaps {
-		for _, l := range []string{"{{{module:%d:m:elf:%[1]x}}}\n", "{{{mmap:%#x:0x10:load:1:r:0x0}}}\n", "{{{pc:%#x}}}\n", "x+0x1/0x2 [m%d]\n"} {
-			x.add(fmt.Appendf(nil, l, i))
-		}
-	}
-	x.add(bytes.Repeat([]byte("pc=0x200010 "), 10000))
-	x.add(bytes.Repeat([]byte("pc=0x200010 "), 10000))
-	if len(x.markup.modules) > maxModules || len(x.markup.maps) > maxMaps || len(x.said) > maxSaid || cap(x.line) > 2*maxForeignLine {
-		t.Errorf("kept: %d modules, %d maps, %d messages, %d bytes of a line", len(x.markup.modules), len(x.markup.maps), len(x.said), cap(x.line))
-	}
-	if hits, _ := x.add([]byte("\n")); len(hits) > 0 {
-		t.Errorf("a line that is too long gave %d addresses; want none", len(hits))
-	}
-	if hits, _ := x.add([]byte(strings.Repeat("pc=0x200010 ", 500) + "\n")); len(hits) != maxHits {
-		t.Errorf("a line of 500 addresses gave %d; want %d", len(hits), maxHits)
 	}
 }
 
@@ -423,7 +409,7 @@ func FuzzForeign(f *testing.F) {
 	f.Add([]byte("goroutine 1 [running]:\nmain.read(...)\n\t/x/main.go:23 +0x1d fp=0x1 sp=0x2 pc=0x401100\ncreated by main.main in goroutine 1\n\t/x.go:1 +0x1\n"), uint8(1))
 	f.Add([]byte("goroutine 1 [running]:\nmiddle(0x1)\n\t/x/one.c:36 +0x2d\nmain.f3(0x1)\n\t/x/main.go:16 +0x10\n"), uint8(1))
 	f.Add([]byte("zf1 begin 1 fault early thread=0 build="+testBuild+"\nzf1 #0 pc 0x200110 sp 0x10 fp 0x20 boot\npc=0x200110\nlr: 0x200210\n"), uint8(5))
-	syms := []Resolver{cImage(f).sym, testImage()}
+	syms := []lookup.Resolver{cImage(f).sym, testImage()}
 	f.Fuzz(func(t *testing.T, in []byte, step uint8) {
 		var parts [][]byte
 		for part := range slices.Chunk(in, int(step)+1) {
@@ -449,7 +435,7 @@ func FuzzForeign(f *testing.F) {
 			}
 			opt.Sanitize = true
 			for _, c := range filter(t, opt, in).out.String() {
-				if control(c) && !harmless(c) {
+				if terminal.IsControl(c) && !strings.ContainsRune("\n\r\t\b", c) {
 					t.Fatalf("%q in the output", c)
 				}
 			}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // TestHostileMemory: traces of every format, whole and damaged at random, take memory
@@ -20,8 +22,8 @@ func TestHostileMemory(t *testing.T) {
 		inputs = append(inputs, form.write(sample()), form.write(sampleGo()))
 	}
 	inputs = append(inputs, bootOfTraces())
-	symbols := []Resolver{cImage(t).sym, testImage()}
-	cost := func(in []byte, sym Resolver) uint64 {
+	symbols := []lookup.Resolver{cImage(t).sym, testImage()}
+	cost := func(in []byte, sym lookup.Resolver) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		f, err := NewFilter(io.Discard, Options{Symbols: sym, Foreign: true, Guess: true, Prefixes: true, Force: true, Sanitize: true, JSON: io.Discard, Log: io.Discard})

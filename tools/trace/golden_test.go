@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -44,7 +45,7 @@ type goldenInput struct {
 // goldenInputs are the inputs of the golden files.
 func goldenInputs() []goldenInput {
 	awkward := sample()
-	awkward.Frames = []Frame{
+	awkward.Frames = []wire.Frame{
 		{Kind: tracer.PC, Address: 0x201210, SP: 0x10, FP: 0x20, Stack: "boot"},     // inlined calls
 		{Kind: tracer.RA, Address: 0x201510, FP: 0xffffffff800e8fd0, Stack: "boot"}, // does not fit
 		{Kind: tracer.RA, Address: 0x201310, FP: 0x3e8fd0, Stack: "boot"},           // runtime.sigpanic
@@ -115,23 +116,6 @@ func TestAgain(t *testing.T) {
 		in := lines(begin, "zf1 #0 pc 0x200110 sp 0x10 fp 0x20 boot", text, "zf1 stop zero (complete)", text)
 		if got := strings.Count(filter(t, Options{Symbols: testImage()}, in).out.String(), text+"\r\n"); got != 2 {
 			t.Errorf("%q: %d times in the output; want 2", text, got)
-		}
-	}
-}
-
-func TestWire(t *testing.T) {
-	const pc = "zf1 #0 pc 0x1 sp 0x2 fp 0x3 boot"
-	for _, tt := range []struct {
-		in   string
-		want int
-	}{
-		{pc, len(pc)}, {pc + " main.f+0x1", len(pc)}, {pc + " main.f (inlined)", len(pc)}, {pc + " main.f", len(pc + " main.f")},
-		{pc + " ? main.f[go.shape.struct { X int }]+0x1 (repaired)", len(pc)}, {pc + " 0x1 (.data+0x1)", len(pc)},
-		{pc + " later=0x1", len(pc + " later=0x1")}, {"zf1 reason boot main.f+0x1", 26},
-		{"zf1 {{{bt:1:0x2:ra}}} fp 0x3 - main.f+0x1", 30}, {"zf1 #2 trap 0x1 vector=1 name=#DB error=0x0 boot", 48},
-	} {
-		if got := wire([]byte(tt.in)); got != tt.want {
-			t.Errorf("wire(%q) = %d; want %d", tt.in, got, tt.want)
 		}
 	}
 }

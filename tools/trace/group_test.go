@@ -7,11 +7,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/foreign"
+	"github.com/zeroframe/zeroframe/tools/render"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // outline is a trace in short: its format, and of each frame its kind and innermost function.
-func outline(t *Trace) string {
+func outline(t *wire.Trace) string {
 	s := t.Format + ":"
 	for i := range t.Frames {
 		f := &t.Frames[i]
@@ -111,7 +116,7 @@ func TestGroupLinux(t *testing.T) {
 			t.Errorf("first frame = %v; no frame pointer is known", frames[0])
 		}
 	}
-	k := string(r.traces[0].K())
+	k := string(render.K(r.traces[0]))
 	for _, want := range []string{"linux: BUG: first\n", "gone+0x5 [e1000e]\n", "hold (inlined)\n"} {
 		if !strings.Contains(k, want) || strings.Contains(k, "WARNING") {
 			t.Errorf("K = %s; want %q in it", k, want)
@@ -134,7 +139,7 @@ func TestGroupGo(t *testing.T) {
 		if i == 0 {
 			head = "panic: "
 		}
-		if tr.Format != FormatGo || tr.Goroutine == 0 || !strings.HasPrefix(tr.Reason, head) || len(tr.Frames) == 0 {
+		if tr.Format != foreign.FormatGo || tr.Goroutine == 0 || !strings.HasPrefix(tr.Reason, head) || len(tr.Frames) == 0 {
 			t.Errorf("trace %d: %+v", i, tr)
 		}
 	}
@@ -150,29 +155,33 @@ func TestGroupGo(t *testing.T) {
 // TestGroupIdle: a trace is handed on when no more input comes, and a pause within it
 // does not cut it.
 func TestGroupIdle(t *testing.T) {
-	done := make(chan *Trace, 4)
-	f, err := NewFilter(nil, Options{Symbols: testImage(), Foreign: true, Idle: 5 * time.Millisecond, OnTrace: func(tr *Trace) { done <- tr }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	f.Write([]byte("pc=0x200110\n"))
-	f.Write([]byte("lr=0x200210\n"))
-	select {
-	case tr := <-done:
-		if outline(tr) != "address: pc=main.f1 ra=main.f2" {
-			t.Errorf("trace = %s", outline(tr))
+	synctest.Test(t, func(t *testing.T) {
+		var done []*wire.Trace
+		f, err := NewFilter(nil, Options{Symbols: testImage(), Foreign: true, Idle: DefaultIdle, OnTrace: func(tr *wire.Trace) { done = append(done, tr) }})
+		if err != nil {
+			t.Fatal(err)
 		}
-	case <-time.After(time.Minute):
-		t.Error("no trace after a minute without input")
-	}
+		defer f.Close()
+		f.Write([]byte("pc=0x200110\n"))
+		time.Sleep(groupIdle*DefaultIdle - DefaultIdle/2)
+		f.Write([]byte("lr=0x200210\n"))
+		time.Sleep(groupIdle*DefaultIdle - 1)
+		if len(done) > 0 {
+			t.Errorf("%s is handed on while more of it may come", outline(done[0]))
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if len(done) != 1 || outline(done[0]) != "address: pc=main.f1 ra=main.f2" {
+			t.Errorf("%d traces; want one of both lines", len(done))
+		}
+	})
 }
 
 // TestKWithoutReason: a trace that does not say why has no words for it.
 func TestKWithoutReason(t *testing.T) {
 	p := cImage(t)
 	r := filter(t, Options{Symbols: p.sym, Foreign: true}, []byte(fmt.Sprintf("pc=%#x\n", p.where(t, "pc leaf:18"))))
-	if len(r.traces) != 1 || !strings.HasPrefix(string(r.traces[0].K()), "address\nChildRBP ") {
-		t.Errorf("%q", r.traces[0].K())
+	if len(r.traces) != 1 || !strings.HasPrefix(string(render.K(r.traces[0])), "address\nChildRBP ") {
+		t.Errorf("%q", render.K(r.traces[0]))
 	}
 }

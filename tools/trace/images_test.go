@@ -6,10 +6,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -22,10 +22,10 @@ type namedImage struct {
 
 func (m *namedImage) Name() string         { return m.file }
 func (m *namedImage) IsText(a uint64) bool { return a >= m.from && a < m.from+0x10000 }
-func (m *namedImage) Named(name string) (all []symbol.Named) {
+func (m *namedImage) Named(name string) (all []lookup.Named) {
 	for _, f := range m.funcs {
 		if f.name == name {
-			all = append(all, symbol.Named{Start: f.lo, Size: f.hi - f.lo, Span: f.hi - f.lo})
+			all = append(all, lookup.Named{Start: f.lo, Size: f.hi - f.lo, Span: f.hi - f.lo})
 		}
 	}
 	return all
@@ -42,8 +42,8 @@ func image(build, file string, from uint64, names ...string) *namedImage {
 }
 
 // given returns the option for images that are there.
-func given(all ...Resolver) func() *Images {
-	return func() *Images { return &Images{Given: all} }
+func given(all ...lookup.Resolver) func() *lookup.Images {
+	return func() *lookup.Images { return &lookup.Images{Given: all} }
 }
 
 // TestImagesLate: text flows while the images are opened, even if that takes for
@@ -56,24 +56,25 @@ func TestImagesLate(t *testing.T) {
 		{"own", string(textForm(sample(), false)), "main.f1+0x10"},
 		{"foreign", "PC is at 0x200110\n", "    main.f1+0x10"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			var out lockedBuffer
-			var asked atomic.Int32
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			asked := 0
 			ready := make(chan bool)
-			f, err := NewFilter(&out, Options{Foreign: true, Dir: "/src", Idle: time.Millisecond, Images: func() *Images {
-				asked.Add(1)
+			f, err := NewFilter(&out, Options{Foreign: true, Dir: "/src", Images: func() *lookup.Images {
+				asked++
 				<-ready
-				return &Images{Given: []Resolver{testImage()}}
+				return &lookup.Images{Given: []lookup.Resolver{testImage()}}
 			}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			before := "booting\nzf1 is no trace\nprompt> "
 			f.Write([]byte(before))
-			wait(t, &out, before)
 			f.Write([]byte("\n"))
-			wait(t, &out, before+"\n")
-			if asked.Load() != 0 {
+			if out.String() != before+"\n" {
+				t.Errorf("output = %q; want the text", out.String())
+			}
+			if asked != 0 {
 				t.Error("text alone asks for the images")
 			}
 			done := make(chan error)
@@ -81,21 +82,17 @@ func TestImagesLate(t *testing.T) {
 				_, err := f.Write([]byte("more\n" + c.in))
 				done <- err
 			}()
-			for end := time.Now().Add(time.Minute); !strings.Contains(out.String(), "more\n"); time.Sleep(time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatalf("output = %q; want the text before the trace", out.String())
-				}
-			}
-			if strings.Contains(out.String(), "main.") {
-				t.Errorf("output = %q before there are symbols", out.String())
+			synctest.Wait() // for the images
+			if s := out.String(); !strings.Contains(s, "more\n") || strings.Contains(s, "main.") {
+				t.Errorf("%s: output = %q before there are symbols; want the text before the trace alone", c.name, s)
 			}
 			close(ready)
 			if err := <-done; err != nil {
 				t.Fatal(err)
 			}
 			f.Close()
-			if !strings.Contains(out.String(), c.want) || asked.Load() != 1 {
-				t.Errorf("output = %q, asked %d times; want %q, once", out.String(), asked.Load(), c.want)
+			if !strings.Contains(out.String(), c.want) || asked != 1 {
+				t.Errorf("%s: output = %q, asked %d times; want %q, once", c.name, out.String(), asked, c.want)
 			}
 		})
 	}
@@ -104,7 +101,7 @@ func TestImagesLate(t *testing.T) {
 // TestImagesNone: images that could not be opened leave everything as it is.
 func TestImagesNone(t *testing.T) {
 	in := append(textForm(sample(), false), "PC is at 0x200110\n"...)
-	r := filter(t, Options{Foreign: true, Images: func() *Images { return nil }}, in)
+	r := filter(t, Options{Foreign: true, Images: func() *lookup.Images { return nil }}, in)
 	if !bytes.Equal(r.out.Bytes(), in) || r.log.Len() > 0 || r.stats.Mismatch {
 		t.Errorf("output = %q, log %q; want the input", r.out.Bytes(), r.log.String())
 	}
@@ -116,10 +113,10 @@ func TestImagesByBuild(t *testing.T) {
 	third := image("", "third.elf", 0x200000, "third.f0")
 	in := textForm(sample(), false)
 	alone := filter(t, Options{Symbols: testImage()}, in)
-	for name, images := range map[string]func() *Images{
+	for name, images := range map[string]func() *lookup.Images{
 		"given": given(other, third, testImage()),
-		"found": func() *Images {
-			return &Images{Given: []Resolver{other}, Find: func(build, module string) Resolver {
+		"found": func() *lookup.Images {
+			return &lookup.Images{Given: []lookup.Resolver{other}, Find: func(build, module string) lookup.Resolver {
 				if build != testBuild || module != "" {
 					t.Errorf("Find(%q, %q); want the build", build, module)
 					return nil
@@ -146,7 +143,9 @@ func TestImagesByBuild(t *testing.T) {
 	if !strings.Contains(r.out.String(), "other.f1+0x10") {
 		t.Errorf("by force: %s; want the first image's functions", r.out.Bytes())
 	}
-	r = filter(t, Options{Images: func() *Images { return &Images{Find: func(string, string) Resolver { return nil }} }}, in)
+	r = filter(t, Options{Images: func() *lookup.Images {
+		return &lookup.Images{Find: func(string, string) lookup.Resolver { return nil }}
+	}}, in)
 	if !strings.Contains(r.log.String(), "in none of the folders") || !r.stats.Mismatch {
 		t.Errorf("log = %q; want that no folder has it", r.log.String())
 	}
@@ -165,8 +164,8 @@ func TestImagesLinux(t *testing.T) {
 	driver := image("3", "/x/my-drv.ko.debug", 0x100, "probe", "send")
 	found := image("4", "/x/late.ko", 0x100, "probe")
 	asked := 0
-	images := func() *Images {
-		return &Images{Given: []Resolver{loader, driver, kernel}, Find: func(build, module string) Resolver {
+	images := func() *lookup.Images {
+		return &lookup.Images{Given: []lookup.Resolver{loader, driver, kernel}, Find: func(build, module string) lookup.Resolver {
 			asked++
 			if module == "late" {
 				return found
@@ -252,8 +251,8 @@ func TestImagesBias(t *testing.T) {
 		in:   "pc=0x5001010\npc=0x1010\npc=0x200010\n",
 		want: []string{"pc=0x5\tfirst+0x10", "pc=0x2\tsecond+0x10"},
 	}
-	checkForeign(t, &c, filter(t, Options{Foreign: true, Images: func() *Images {
-		return &Images{Given: []Resolver{a, b}, Bias: &bias}
+	checkForeign(t, &c, filter(t, Options{Foreign: true, Images: func() *lookup.Images {
+		return &lookup.Images{Given: []lookup.Resolver{a, b}, Bias: &bias}
 	}}, []byte(c.in)))
 }
 
@@ -321,10 +320,10 @@ func FuzzImages(f *testing.F) {
 			t.Fatalf("late: %q, %q; want %q, %q", late.out.Bytes(), late.log.String(), one.out.Bytes(), one.log.String())
 		}
 		var out, log bytes.Buffer
-		flt, err := NewFilter(&out, Options{Foreign: true, Log: &log, Dir: "/src", Images: func() *Images {
+		flt, err := NewFilter(&out, Options{Foreign: true, Log: &log, Dir: "/src", Images: func() *lookup.Images {
 			kernel := image("aa", "/x/vmlinux", 0x200000, "probe", "main.f1")
-			return &Images{Given: []Resolver{image("", "/x/my-drv.ko", 0x100, "probe", "send"), kernel},
-				Find: func(build, module string) Resolver {
+			return &lookup.Images{Given: []lookup.Resolver{image("", "/x/my-drv.ko", 0x100, "probe", "send"), kernel},
+				Find: func(build, module string) lookup.Resolver {
 					if len(build+module)%2 == 0 {
 						return nil
 					}

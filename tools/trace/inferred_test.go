@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -93,9 +95,9 @@ func (c *capture) trace(t *testing.T, words bool) []byte {
 		},
 	}
 	w.Walk(uintptr(c.pc), uintptr(c.sp), uintptr(c.fp))
-	tr := &Trace{Seq: 1, Kind: "trace", Context: "goroutine", BuildID: c.sym.BuildID(), Reason: "asked for"}
+	tr := &wire.Trace{Seq: 1, Kind: "trace", Context: "goroutine", BuildID: c.sym.BuildID(), Reason: "asked for"}
 	for _, f := range w.Frames[:w.N] {
-		tr.Frames = append(tr.Frames, Frame{Kind: f.Kind, Address: uint64(f.Addr), FP: uint64(f.FP), SP: uint64(f.SP), Stack: "g"})
+		tr.Frames = append(tr.Frames, wire.Frame{Kind: f.Kind, Address: uint64(f.Addr), FP: uint64(f.FP), SP: uint64(f.SP), Stack: "g"})
 	}
 	b := string(textForm(tr, false))
 	if words {
@@ -113,7 +115,7 @@ func (c *capture) trace(t *testing.T, words bool) []byte {
 
 // chain resolves a trace and returns its functions, innermost first, with a mark
 // for those that the host has added; the outermost is the one before stop.
-func chain(t *testing.T, sym Resolver, input []byte, stop string) (string, *run) {
+func chain(t *testing.T, sym lookup.Resolver, input []byte, stop string) (string, *run) {
 	t.Helper()
 	r := filter(t, Options{Symbols: sym, Force: true}, input)
 	if len(r.traces) != 1 {
@@ -234,33 +236,33 @@ func TestInferredSilent(t *testing.T) {
 	if ra == 0 || im.Func(bar) == nil {
 		t.Fatal("main.case2 does not call main.tail1")
 	}
-	pc := Frame{Kind: tracer.PC, Address: bar, SP: 0x7000, FP: 0x7100, Stack: "g"}
-	caller := Frame{Kind: tracer.RA, Address: ra, FP: 0x7200, Stack: "g"}
-	with := func(f Frame, change func(*Frame)) Frame { change(&f); return f }
+	pc := wire.Frame{Kind: tracer.PC, Address: bar, SP: 0x7000, FP: 0x7100, Stack: "g"}
+	caller := wire.Frame{Kind: tracer.RA, Address: ra, FP: 0x7200, Stack: "g"}
+	with := func(f wire.Frame, change func(*wire.Frame)) wire.Frame { change(&f); return f }
 	tests := []struct {
 		name   string
-		frames []Frame
+		frames []wire.Frame
 		want   string
 	}{
-		{"the rule itself", []Frame{pc, caller}, "bar (tail1) case2"},
-		{"trap", []Frame{pc, {Kind: tracer.Trap, Address: ra, Vector: 14, Stack: "g"},
-			with(caller, func(f *Frame) { f.Kind = tracer.PC })}, "bar ? case2"},
-		{"call trap", []Frame{pc, {Kind: tracer.Trap, Address: ra, Vector: tracer.VectorCall, Stack: "g"}, caller}, "bar ? case2"},
-		{"sigpanic", []Frame{with(pc, func(f *Frame) { f.Address = entry("runtime.sigpanic") + 32 }), caller}, "runtime.sigpanic case2"},
-		{"asyncPreempt", []Frame{pc, {Kind: tracer.RA, Address: entry("runtime.asyncPreempt") + 32, FP: 0x7180, Stack: "g"}, caller},
+		{"the rule itself", []wire.Frame{pc, caller}, "bar (tail1) case2"},
+		{"trap", []wire.Frame{pc, {Kind: tracer.Trap, Address: ra, Vector: 14, Stack: "g"},
+			with(caller, func(f *wire.Frame) { f.Kind = tracer.PC })}, "bar ? case2"},
+		{"call trap", []wire.Frame{pc, {Kind: tracer.Trap, Address: ra, Vector: tracer.VectorCall, Stack: "g"}, caller}, "bar ? case2"},
+		{"sigpanic", []wire.Frame{with(pc, func(f *wire.Frame) { f.Address = entry("runtime.sigpanic") + 32 }), caller}, "runtime.sigpanic case2"},
+		{"asyncPreempt", []wire.Frame{pc, {Kind: tracer.RA, Address: entry("runtime.asyncPreempt") + 32, FP: 0x7180, Stack: "g"}, caller},
 			"bar runtime.asyncPreempt case2"},
-		{"another stack", []Frame{pc, with(caller, func(f *Frame) { f.Stack = "g0" })}, "bar case2"},
-		{"goexit", []Frame{pc, with(caller, func(f *Frame) { f.Address = entry("runtime.goexit") + 1 })}, "bar runtime.goexit"},
-		{"a scanned word", []Frame{pc, with(caller, func(f *Frame) { f.Kind = tracer.Scan })}, "bar case2"},
-		{"behind a scanned word", []Frame{with(pc, func(f *Frame) { f.Kind = tracer.Scan }), caller}, "bar case2"},
-		{"inferred by the target", []Frame{pc, {Kind: tracer.Inferred, Address: entry("main.tail2") + 1, FP: 0x7180, Stack: "g"}, caller},
+		{"another stack", []wire.Frame{pc, with(caller, func(f *wire.Frame) { f.Stack = "g0" })}, "bar case2"},
+		{"goexit", []wire.Frame{pc, with(caller, func(f *wire.Frame) { f.Address = entry("runtime.goexit") + 1 })}, "bar runtime.goexit"},
+		{"a scanned word", []wire.Frame{pc, with(caller, func(f *wire.Frame) { f.Kind = tracer.Scan })}, "bar case2"},
+		{"behind a scanned word", []wire.Frame{with(pc, func(f *wire.Frame) { f.Kind = tracer.Scan }), caller}, "bar case2"},
+		{"inferred by the target", []wire.Frame{pc, {Kind: tracer.Inferred, Address: entry("main.tail2") + 1, FP: 0x7180, Stack: "g"}, caller},
 			"bar (tail2) case2"},
-		{"no code", []Frame{with(pc, func(f *Frame) { f.Address = 0 }), caller}, "? case2"},
-		{"not behind a call", []Frame{pc, with(caller, func(f *Frame) { f.Address = ra + 1 })}, "bar case2"},
+		{"no code", []wire.Frame{with(pc, func(f *wire.Frame) { f.Address = 0 }), caller}, "? case2"},
+		{"not behind a call", []wire.Frame{pc, with(caller, func(f *wire.Frame) { f.Address = ra + 1 })}, "bar case2"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			tr := &Trace{Seq: 1, Kind: "trace", Context: "goroutine", BuildID: sym.BuildID(), Reason: "asked for", Frames: test.frames}
+			tr := &wire.Trace{Seq: 1, Kind: "trace", Context: "goroutine", BuildID: sym.BuildID(), Reason: "asked for", Frames: test.frames}
 			if got, r := chain(t, sym, textForm(tr, false), ""); got != test.want {
 				t.Errorf("%s; want %s\n%s", got, test.want, r.out.String())
 			}

@@ -6,7 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/render"
+	"github.com/zeroframe/zeroframe/tools/source"
+	"github.com/zeroframe/zeroframe/tools/terminal"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -18,7 +22,7 @@ func TestMarkdown(t *testing.T) {
 		}
 		var b []byte
 		for _, tr := range filter(t, in.opt, in.in).traces {
-			b = append(b, Markdown{Dir: "/src"}.Trace(tr)...)
+			b = append(b, render.Markdown{Dir: "/src"}.Trace(tr)...)
 		}
 		golden(t, in.name+".md", b)
 	}
@@ -65,19 +69,19 @@ func uncode(t *testing.T, s string) string {
 }
 
 // hostile is a trace in which every word is one.
-func hostile(word string) *Trace {
-	return &Trace{
+func hostile(word string) *wire.Trace {
+	return &wire.Trace{
 		Seq: 1, Kind: word, Context: word, Reason: word, BuildID: word, End: word, Goroutine: 1, RepeatOf: 3, Repeat: true,
 		Registers: map[string]uint64{word: 1, "rip": 2},
-		Cause:     &Cause{Vector: 14},
-		Frames: []Frame{
-			{Kind: tracer.PC, Address: 1, Stack: word, Module: word, Note: word, Calls: []symbol.Frame{
+		Cause:     &wire.Cause{Vector: 14},
+		Frames: []wire.Frame{
+			{Kind: tracer.PC, Address: 1, Stack: word, Module: word, Note: word, Calls: []lookup.Call{
 				{Function: word, File: word, Line: 3, Inlined: true}, {Function: word, File: word, Line: 3}}},
 			{Kind: tracer.RA, Address: 2},
 			{Kind: tracer.Trap, Address: 3, Vector: 14},
-			{Kind: tracer.Scan, Quoted: true, Calls: []symbol.Frame{{Function: word}}},
+			{Kind: tracer.Scan, Quoted: true, Calls: []lookup.Call{{Function: word}}},
 		},
-		Stacks: []Stack{{Name: word, Level: word}},
+		Stacks: []wire.Stack{{Name: word, Level: word}},
 	}
 }
 
@@ -88,7 +92,7 @@ func checkMarkdown(t *testing.T, md string) {
 	for line := range strings.Lines(md) {
 		line = strings.TrimSuffix(line, "\n")
 		for _, r := range line {
-			if control(r) {
+			if terminal.IsControl(r) {
 				t.Errorf("%q has a control character", line)
 			}
 		}
@@ -122,9 +126,9 @@ func checkMarkdown(t *testing.T, md string) {
 // drive a terminal.
 func TestMarkdownHostile(t *testing.T) {
 	for _, word := range []string{"a|b", `a\|b`, `a\\|b\`, "a`b", "```\n# x", "@user #1 <script>", "x\n\n| y |", "\x1b[2J", "` `` |", "", " ", "\u202e"} {
-		checkMarkdown(t, string(Markdown{}.Trace(hostile(word))))
+		checkMarkdown(t, string(render.Markdown{}.Trace(hostile(word))))
 	}
-	md := string(Markdown{}.Trace(hostile(`op|er\ator`)))
+	md := string(render.Markdown{}.Trace(hostile(`op|er\ator`)))
 	if !strings.Contains(md, `op\|er\x5cator`) {
 		t.Errorf("the name is lost:\n%s", md)
 	}
@@ -136,7 +140,7 @@ func FuzzMarkdown(f *testing.F) {
 		f.Add(word)
 	}
 	f.Fuzz(func(t *testing.T, word string) {
-		checkMarkdown(t, string(Markdown{Dir: "/src"}.Trace(hostile(word))))
+		checkMarkdown(t, string(render.Markdown{Dir: "/src"}.Trace(hostile(word))))
 	})
 }
 
@@ -147,8 +151,8 @@ func TestMarkdownSource(t *testing.T) {
 	if err := os.WriteFile(file, []byte("one\n```\n````x\ttwo\nfour\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	tr := &Trace{Kind: "panic", End: "zero", Frames: []Frame{{Address: 1, Calls: []symbol.Frame{{Function: "f", File: file, Line: 3}}}}}
-	got := string(Markdown{Dir: dir, Context: 1, Sources: NewSources(dir, nil)}.Trace(tr))
+	tr := &wire.Trace{Kind: "panic", End: "zero", Frames: []wire.Frame{{Address: 1, Calls: []lookup.Call{{Function: "f", File: file, Line: 3}}}}}
+	got := string(render.Markdown{Dir: dir, Context: 1, Sources: source.New(dir, nil)}.Trace(tr))
 	if want := "0: `x.go:3`\n\n`````text\n  2 | ```\n> 3 | ````x   two\n  4 | four\n`````\n\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("Markdown = %s\nwant at its end %s", got, want)
 	}

@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // sameCause compares two causes, but for the PC if one has none: the compact
 // form does not carry it.
-func sameCause(a, b *Cause) bool {
+func sameCause(a, b *wire.Cause) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -27,7 +28,7 @@ func sameCause(a, b *Cause) bool {
 }
 
 // same reports in what two traces differ.
-func same(got, want *Trace) error {
+func same(got, want *wire.Trace) error {
 	switch {
 	case got.Seq != want.Seq, got.Kind != want.Kind, got.Context != want.Context,
 		got.Thread != want.Thread, got.Goroutine != want.Goroutine, got.BuildID != want.BuildID, got.Reason != want.Reason,
@@ -37,8 +38,8 @@ func same(got, want *Trace) error {
 		return fmt.Errorf("cause = %+v; want %+v", got.Cause, want.Cause)
 	case !maps.Equal(got.Registers, want.Registers):
 		return fmt.Errorf("registers = %#x; want %#x", got.Registers, want.Registers)
-	case !maps.Equal(got.words, want.words):
-		return fmt.Errorf("words = %#x; want %#x", got.words, want.words)
+	case !maps.Equal(got.Words, want.Words):
+		return fmt.Errorf("words = %#x; want %#x", got.Words, want.Words)
 	case !slices.Equal(got.Stacks, want.Stacks):
 		return fmt.Errorf("stacks = %+v; want %+v", got.Stacks, want.Stacks)
 	case len(got.Frames) != len(want.Frames):
@@ -108,41 +109,24 @@ func TestGoroutine(t *testing.T) {
 			if !ok || strings.HasPrefix(body, "reg") || strings.HasPrefix(body, "done") {
 				continue
 			}
-			if rec := ParseLine(body); rec.Bad || rec.String() != body {
+			if rec := wire.ParseLine(body); rec.Bad || rec.String() != body {
 				t.Errorf("%q is shown as %q", body, rec.String())
 			}
 		}
 	}
-	// The number is part of what the begin record says, or makes no sense.
-	for _, tt := range []struct {
-		in   string
-		want uint64
-		ok   bool
-	}{
-		{"\x01\x07\x53\x03\x00\x08\x12", 18, true},
-		{"\x01\x07\x53\x03\x00", 0, true},
-		{"\x01\x07\x53\x03\x00\x08", 0, false},
-		{"\x01\x07\x53\x03\x00\x02\x00\x08\x12", 0, false},
-		{"\x08\x12", 0, false},
-	} {
-		d := decodeCompact([]byte(tt.in), &table{}, true)
-		if (d.err == nil) != tt.ok || len(d.recs) > 0 && d.recs[0].Goroutine != tt.want {
-			t.Errorf("decodeCompact(%q) = %+v, %v; want goroutine %d, no error %v", tt.in, d.recs, d.err, tt.want, tt.ok)
-		}
-	}
-	if r := ParseLine("begin 1 panic goroutine thread=0 goroutine=x build=-"); !r.Bad {
+	if r := wire.ParseLine("begin 1 panic goroutine thread=0 goroutine=x build=-"); !r.Bad {
 		t.Errorf("a goroutine number that is none = %+v; want Bad", r)
 	}
 }
 
 // TestTracerWriter reads what the target's own writer writes.
 func TestTracerWriter(t *testing.T) {
-	for _, want := range []*Trace{sample(), sampleGo()} {
+	for _, want := range []*wire.Trace{sample(), sampleGo()} {
 		testTracerWriter(t, want)
 	}
 }
 
-func testTracerWriter(t *testing.T, want *Trace) {
+func testTracerWriter(t *testing.T, want *wire.Trace) {
 	want.BuildID = "3f9a0c5b7de1ff"
 	ends := map[string]tracer.End{"text": tracer.EndText, "goexit": tracer.EndGoexit}
 	kinds := map[string]tracer.TraceKind{"fault": tracer.KindFault, "trace": tracer.KindTrace}
@@ -159,18 +143,18 @@ func testTracerWriter(t *testing.T, want *Trace) {
 		for _, x := range sampleWords {
 			words = append(words, uintptr(x))
 		}
-		if len(want.words) > 0 {
+		if len(want.Words) > 0 {
 			w.Mem(0x3e8fc0, words)
 		}
 		for i, f := range want.Frames {
-			stack := slices.IndexFunc(want.Stacks, func(s Stack) bool { return s.Name == f.Stack })
+			stack := slices.IndexFunc(want.Stacks, func(s wire.Stack) bool { return s.Name == f.Stack })
 			w.Frame(i, &tracer.Frame{Kind: f.Kind, Addr: uintptr(f.Address), FP: uintptr(f.FP), SP: uintptr(f.SP),
 				Vector: uint32(f.Vector), Error: uint32(f.ErrorCode), Stack: int8(stack)}, f.Stack)
 		}
 		w.Stop(ends[want.End], uintptr(want.EndValue))
 		var regs [tracer.NumRegisters]uintptr
-		var have uint32
-		for i, name := range tracer.RegisterNames {
+		var have uint64
+		for i, name := range tracer.AMD64.Registers {
 			if v, ok := want.Registers[name]; ok {
 				regs[i], have = uintptr(v), have|1<<i
 			}
@@ -326,7 +310,7 @@ func lines(l ...string) []byte { return []byte(strings.Join(l, "\r\n") + "\r\n")
 func TestInterleaved(t *testing.T) {
 	for _, form := range forms {
 		for _, foreign := range []string{"hello\r\n", "\r\n", "{{{bt:0:0x1:pc}}}\r\n", "{{{\r\n", "zf2 begin\r\n",
-			"\x00\xff\x1b[2J\n", strings.Repeat("x", 3*MaxLine) + "\n", "zf1_\n"} {
+			"\x00\xff\x1b[2J\n", strings.Repeat("x", 3*wire.MaxLine) + "\n", "zf1_\n"} {
 			var in []byte
 			for l := range bytes.Lines(form.write(sample())) {
 				in = append(append(in, l...), foreign...)
@@ -386,41 +370,19 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-// TestDecodeCut: a string that ends early yields what came before, the first
-// words of the reason too, and names stacks by an earlier table.
-func TestDecodeCut(t *testing.T) {
-	b := compactBytes(sample())
-	rows := bytes.Index(b, append([]byte{tracer.RecStack, 0, 4}, "boot"...))
-	for _, tt := range []struct {
-		known []Stack
-		want  string
-	}{{[]Stack{{Name: "boot"}, {Name: "fault"}}, "fault"}, {nil, "stack1"}} {
-		d := decodeCompact(b[:rows], &table{rows: tt.known}, false)
-		i := slices.IndexFunc(d.recs, func(r Record) bool { return r.Op == OpFrame })
-		if d.err != nil || i < 0 || d.recs[i].Frame.Stack != tt.want {
-			t.Errorf("known stacks %+v: %+v, %v; want frame 0 on %q", tt.known, d.recs, d.err, tt.want)
-		}
-	}
-	reason := bytes.Index(b, []byte("page"))
-	d := decodeCompact(b[:reason+10], &table{}, false)
-	if len(d.recs) != 2 || d.recs[1].Text != "page fault" || d.err == nil {
-		t.Errorf("cut in the reason: %+v, %v; want its first words and an error", d.recs, d.err)
-	}
-}
-
 func TestLimits(t *testing.T) {
 	head := "zf1 begin 1 panic early thread=0 build=-\n"
 	tests := []struct{ name, in string }{
-		{"frames", head + strings.Repeat("zf1 #0 ra 0x200210 fp 0x0 -\n", MaxFrames+10)},
+		{"frames", head + strings.Repeat("zf1 #0 ra 0x200210 fp 0x0 -\n", wire.MaxFrames+10)},
 		{"words", head + func() (s string) {
 			var b strings.Builder
-			for i := range MaxWords {
+			for i := range wire.MaxWords {
 				fmt.Fprintf(&b, "zf1 mem %#x: 1 2\n", i*16)
 			}
 			return b.String()
 		}()},
-		{"stacks", head + strings.Repeat("zf1 stack a 0x0 size=8 used>=0 free<=0 limit=0 ok\n", MaxStacks+1)},
-		{"reason", head + "zf1 reason " + strings.Repeat("x", MaxReason+1) + "\n"},
+		{"stacks", head + strings.Repeat("zf1 stack a 0x0 size=8 used>=0 free<=0 limit=0 ok\n", wire.MaxStacks+1)},
+		{"reason", head + "zf1 reason " + strings.Repeat("x", wire.MaxReason+1) + "\n"},
 	}
 	for _, tt := range tests {
 		r := filter(t, Options{Symbols: testImage(), Force: true}, []byte(tt.in+"zf1 done 1 crc=0x0\n"))
@@ -428,35 +390,18 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %+v; want one trace, damaged by its size", tt.name, r.stats)
 			continue
 		}
-		if tr := r.traces[0]; len(tr.Frames) > MaxFrames || len(tr.words) > MaxWords || len(tr.Stacks) > MaxStacks || len(tr.Reason) > MaxReason {
+		if tr := r.traces[0]; len(tr.Frames) > wire.MaxFrames || len(tr.Words) > wire.MaxWords || len(tr.Stacks) > wire.MaxStacks || len(tr.Reason) > wire.MaxReason {
 			t.Errorf("%s: the trace is beyond the limits", tt.name)
 		}
 	}
 	// A line that is too long is no trace line, and passes.
-	long := head + "zf1 reason " + strings.Repeat("y", MaxLine) + "\nzf1 reason short\n"
+	long := head + "zf1 reason " + strings.Repeat("y", wire.MaxLine) + "\nzf1 reason short\n"
 	r := filter(t, Options{}, []byte(long))
 	if got := r.out.String(); !strings.HasPrefix(got, long) {
 		t.Errorf("long line: %d bytes out; want %d", len(got), len(long))
 	}
 	if got := r.traces[0].Reason; got != "short" {
 		t.Errorf("long line: reason = %.20q; want short", got)
-	}
-}
-
-func TestNumber(t *testing.T) {
-	tests := []struct {
-		in   string
-		want uint64
-		ok   bool
-	}{
-		{"0", 0, true}, {"42", 42, true}, {"0x2a", 42, true}, {"0xffffffffffffffff", 1<<64 - 1, true},
-		{"", 0, false}, {"0x", 0, false}, {"-1", 0, false}, {"+1", 0, false}, {"1_0", 0, false},
-		{"0x10000000000000000", 0, false}, {"2a", 0, false}, {"0b1", 0, false},
-	}
-	for _, tt := range tests {
-		if got, ok := number(tt.in); ok != tt.ok || ok && got != tt.want {
-			t.Errorf("number(%q) = %d, %v; want %d, %v", tt.in, got, ok, tt.want, tt.ok)
-		}
 	}
 }
 

@@ -54,35 +54,6 @@ func TestPrefixNumber(t *testing.T) {
 	}
 }
 
-// TestAnchor: the words of a line that says why are no prefix of its own.
-func TestAnchor(t *testing.T) {
-	for line, want := range map[string]int{
-		"watchdog: BUG: soft lockup - CPU#0": 0, "x: watchdog: BUG: soft lockup": 3, "BUG: KASAN: WARNING: x": 0, "no trace": -1,
-		"rcu: INFO: rcu_preempt detected stalls": 0, "a goroutine 1 is here": -1, "a: goroutine 1 [running]:": 3,
-		strings.Repeat("x", 200) + " BUG: far": -1,
-	} {
-		if got := anchorAt(line); got != want {
-			t.Errorf("%q: %d; want %d", line, got, want)
-		}
-	}
-}
-
-// TestShapeEnd: the end of a prefix is found behind another of its shape.
-func TestShapeEnd(t *testing.T) {
-	for _, tt := range []struct{ prefix, line, rest string }{
-		{"[    1.5] c0  123", "[   10.5] c1 45 foo+0x1", " foo+0x1"},
-		{"a|", "a|a|x", "a|x"},
-		{"a|", "b|x", "b|x"},
-		{"12 34", "5 6", "5 6"}, // nothing is behind it
-		{"n1:", "n123:", "n123:"},
-		{"n1:", "n123: ", " "},
-	} {
-		if at := shapeEnd(tt.line, shape([]byte(tt.prefix))); tt.line[at:] != tt.rest {
-			t.Errorf("behind %q in %q is %q; want %q", tt.prefix, tt.line, tt.line[at:], tt.rest)
-		}
-	}
-}
-
 // TestLastLine: a log's last line counts, with or without its end; what was cut off by a
 // lost connection does not.
 func TestLastLine(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // collectors put something in front of line n.
@@ -95,7 +97,7 @@ func TestPrefixNot(t *testing.T) {
 		"xzf1 begin 1 fault early thread=0 build=" + testBuild + "\n",
 		"a line with zf1 begin in it\n",
 		"\x07 " + begin,
-		strings.Repeat("x", maxPrefix) + " " + begin,
+		strings.Repeat("x", wire.MaxPrefix) + " " + begin,
 		"log: zf1 #0 pc 0x200110 sp 0x0 fp 0x0 boot\n",
 		"[1.0] zf1 done 3 crc=0x00000000\n",
 		strings.Repeat("no newline zf1", 100),
@@ -120,8 +122,8 @@ func TestPrefixNot(t *testing.T) {
 // trace is found all the same.
 func TestPrefixLive(t *testing.T) {
 	var out bytes.Buffer
-	var got []*Trace
-	f, err := NewFilter(&out, Options{Symbols: testImage(), Prefixes: true, Dir: "/", OnTrace: func(t *Trace) { got = append(got, t) }})
+	var got []*wire.Trace
+	f, err := NewFilter(&out, Options{Symbols: testImage(), Prefixes: true, Dir: "/", OnTrace: func(t *wire.Trace) { got = append(got, t) }})
 	if err != nil {
 		t.Fatal(err)
 	}

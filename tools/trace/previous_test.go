@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/render"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // previousLog is a boot that tells the death of the one before, goes on, and dies itself.
@@ -15,10 +18,10 @@ func previousLog(before, own []byte) []byte {
 
 // TestPrevious: the trace behind the line is of the boot before, and none that follows.
 func TestPrevious(t *testing.T) {
-	for name, form := range map[string]func(*Trace) []byte{
-		"text": func(t *Trace) []byte { return textForm(t, false) }, "compact": compactForm,
+	for name, form := range map[string]func(*wire.Trace) []byte{
+		"text": func(t *wire.Trace) []byte { return textForm(t, false) }, "compact": compactForm,
 	} {
-		for _, own := range []func(*Trace) []byte{func(t *Trace) []byte { return textForm(t, false) }, compactForm} {
+		for _, own := range []func(*wire.Trace) []byte{func(t *wire.Trace) []byte { return textForm(t, false) }, compactForm} {
 			r := filter(t, Options{Symbols: testImage()},
 				previousLog(form(sample()), own(sample())))
 			all := r.traces
@@ -36,10 +39,10 @@ func TestPrevious(t *testing.T) {
 					t.Errorf("%s: trace %d is not resolved", name, tr.Previous)
 				}
 			}
-			if j := string(all[0].JSON()); !strings.Contains(j, `"previous":7`) {
+			if j := string(render.JSON(all[0])); !strings.Contains(j, `"previous":7`) {
 				t.Errorf("%s: JSON %s", name, j)
 			}
-			if j := string(all[1].JSON()); strings.Contains(j, "previous") {
+			if j := string(render.JSON(all[1])); strings.Contains(j, "previous") {
 				t.Errorf("%s: JSON %s", name, j)
 			}
 		}
@@ -50,8 +53,8 @@ func TestPrevious(t *testing.T) {
 // is not resolved, and what this boot says without a build ID is of this boot's build.
 func TestPreviousBuild(t *testing.T) {
 	const other = "ffffffffffffffffffffffffffffffffffffffff"
-	for name, form := range map[string]func(*Trace) []byte{
-		"text": func(t *Trace) []byte { return textForm(t, false) }, "compact": compactForm,
+	for name, form := range map[string]func(*wire.Trace) []byte{
+		"text": func(t *wire.Trace) []byte { return textForm(t, false) }, "compact": compactForm,
 	} {
 		before := sample()
 		before.BuildID = other

@@ -15,9 +15,14 @@ package trace
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
-	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/render"
+	"github.com/zeroframe/zeroframe/tools/source"
+	"github.com/zeroframe/zeroframe/tools/terminal"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -28,36 +33,27 @@ const (
 	fileIndent = "        "
 )
 
-// Terminal colours (ECMA-48, SGR).
-const (
-	bold   = "\x1b[1m"
-	dim    = "\x1b[2m"
-	red    = "\x1b[31m"
-	yellow = "\x1b[33m"
-	plain  = "\x1b[0m"
-)
-
 // paint puts a colour around s, if colours are on.
 func (f *Filter) paint(color, s string) string {
 	if !f.opt.Color || color == "" || s == "" {
 		return s
 	}
-	return color + s + plain
+	return color + s + terminal.Plain
 }
 
 // line shows a line of a trace.
-func (f *Filter) line(l *Line) {
+func (f *Filter) line(l *wire.Line) {
 	if l.Raw == nil && f.column { // behind a line that Flush has shown in part
 		f.newline()
 	}
 	from := len(f.buf)
 	columns := f.targetLine(l)
 	switch l.Record.Op {
-	case OpFrame, OpLast:
+	case wire.OpFrame, wire.OpLast:
 		if l.Record.Bad {
 			break
 		}
-		if l.Record.Op == OpLast {
+		if l.Record.Op == wire.OpLast {
 			columns = width // the reason stands at the end of the line
 		}
 		behind := len(f.buf)
@@ -69,22 +65,22 @@ func (f *Filter) line(l *Line) {
 			f.inserted(behind + len(f.ending))
 		}
 		return
-	case OpRepeat:
+	case wire.OpRepeat:
 		f.newline()
 		if !l.Trace.Damaged {
 			from = len(f.buf)
-			f.buf = append(f.buf, f.paint(yellow, hostTag+repeatNote(l.Trace))...)
+			f.buf = append(f.buf, f.paint(terminal.Yellow, hostTag+render.RepeatNote(l.Trace))...)
 			f.newline()
 			f.inserted(from)
 		}
 		return
-	case OpStop:
+	case wire.OpStop:
 		f.newline()
 		if l.Raw == nil {
 			f.inserted(from)
 		}
-		if !l.Record.Bad && f.ses.sym != nil && !completeEnd(l.Record.End) {
-			f.note("truncated: " + stopNote(&l.Record, f.ses.sym))
+		if !l.Record.Bad && f.ses.Image() != nil && !wire.CompleteEnd(l.Record.End) {
+			f.note("truncated: " + render.StopNote(&l.Record, f.ses.Image()))
 		}
 		return
 	}
@@ -96,7 +92,7 @@ func (f *Filter) line(l *Line) {
 
 // targetLine shows the line itself, without its ending, and returns how many
 // columns it takes.
-func (f *Filter) targetLine(l *Line) int {
+func (f *Filter) targetLine(l *wire.Line) int {
 	raw, color := l.Raw, lineColor(&l.Record)
 	if raw == nil { // a record of the compact form
 		raw = []byte(hostTag + l.Record.String())
@@ -110,25 +106,25 @@ func (f *Filter) targetLine(l *Line) int {
 	}
 	f.text(raw[max(l.Shown-len(l.Prefix), 0):])
 	if f.opt.Sanitize {
-		f.buf = f.san.flush(f.buf)
+		f.buf = f.san.Flush(f.buf)
 	}
 	if color != "" {
-		f.buf = append(f.buf, plain...)
+		f.buf = append(f.buf, terminal.Plain...)
 	}
 	return utf8.RuneCount(l.Prefix) + utf8.RuneCount(raw)
 }
 
 // lineColor returns the colour of a whole line.
-func lineColor(r *Record) string {
+func lineColor(r *wire.Record) string {
 	switch r.Op {
-	case OpReason, OpLast:
-		return red
-	case OpStack:
+	case wire.OpReason, wire.OpLast:
+		return terminal.Red
+	case wire.OpStack:
 		switch r.Stack.Level {
 		case tracer.LevelWarning.String():
-			return yellow
+			return terminal.Yellow
 		case tracer.LevelOverLimit.String(), tracer.LevelOverflowed.String():
-			return red
+			return terminal.Red
 		}
 	}
 	return ""
@@ -143,24 +139,24 @@ func (f *Filter) newline() {
 
 // frameLine resolves the frame of the line, which is already shown, and adds
 // what is found.
-func (f *Filter) frameLine(l *Line, columns int) {
+func (f *Filter) frameLine(l *wire.Line, columns int) {
 	if l.Trace == nil || l.Frame < 0 { // beyond the limit: shown, not kept
 		fr := l.Record.Frame
-		f.lookAhead(&fr)
-		f.ses.resolve(&fr)
+		f.ses.LookAhead(&fr, f.p.Coming(), f.writes)
+		f.ses.Resolve(&fr)
 		f.callsOf(l, &fr, columns)
 		return
 	}
-	if l.Record.Op != OpLast { // of which each is a trace of its own
-		f.lookAhead(&l.Trace.Frames[l.Frame])
+	if l.Record.Op != wire.OpLast { // of which each is a trace of its own
+		f.ses.LookAhead(&l.Trace.Frames[l.Frame], f.p.Coming(), f.writes)
 	}
-	f.ses.frame(l.Trace, l.Frame)
+	f.ses.Frame(l.Trace, l.Frame)
 	f.callsOf(l, &l.Trace.Frames[l.Frame], columns)
 }
 
 // callsOf shows what is at the address of the line's frame, unless the line says
 // so already: who saved it may have had another folder, or a better ELF.
-func (f *Filter) callsOf(l *Line, fr *Frame, columns int) {
+func (f *Filter) callsOf(l *wire.Line, fr *wire.Frame, columns int) {
 	if l.Wire < len(l.Raw) {
 		f.newline()
 		return
@@ -171,11 +167,11 @@ func (f *Filter) callsOf(l *Line, fr *Frame, columns int) {
 // missed shows the callers that the walk missed, if the record r tells that it
 // did, in front of the line that says so. frame is the index of the frame that the
 // line has added, or -1. It returns how many there are.
-func (f *Filter) missed(t *Trace, r *Record, frame int) int {
-	i, n := f.ses.settle(t, r)
+func (f *Filter) missed(t *wire.Trace, r *wire.Record, frame int) int {
+	i, n := f.ses.Settle(t, r)
 	f.add(t, i, n)
 	if frame >= 0 {
-		k := f.ses.infer(t, frame+n)
+		k := f.ses.Infer(t, frame+n)
 		f.add(t, frame+n, k)
 		n += k
 	}
@@ -183,7 +179,7 @@ func (f *Filter) missed(t *Trace, r *Record, frame int) int {
 }
 
 // add shows n frames from index i on, which the host has added to the trace.
-func (f *Filter) add(t *Trace, i, n int) {
+func (f *Filter) add(t *wire.Trace, i, n int) {
 	for ; n > 0; n-- {
 		f.added(&t.Frames[i])
 		i++
@@ -191,14 +187,14 @@ func (f *Filter) add(t *Trace, i, n int) {
 }
 
 // added shows a frame that the host has added.
-func (f *Filter) added(fr *Frame) {
+func (f *Filter) added(fr *wire.Frame) {
 	if f.column { // Flush has shown a part of the line that comes now
 		f.newline()
 	}
 	from := len(f.buf)
 	s := fmt.Sprintf("%s%s %#x", hostTag, fr.Kind, fr.Address)
 	if fr.Stack != "" {
-		s += " " + clean(fr.Stack)
+		s += " " + terminal.Clean(fr.Stack)
 	}
 	f.buf = append(f.buf, s...)
 	f.calls(fr, utf8.RuneCountInString(s))
@@ -207,22 +203,22 @@ func (f *Filter) added(fr *Frame) {
 
 // calls shows what is at the frame's address, behind the columns that the line
 // has so far.
-func (f *Filter) calls(fr *Frame, columns int) {
-	if f.ses.sym == nil || fr.Kind == tracer.Trap {
+func (f *Filter) calls(fr *wire.Frame, columns int) {
+	if f.ses.Image() == nil || fr.Kind == tracer.Trap {
 		f.newline()
 		return
 	}
 	if len(fr.Calls) == 0 {
 		mark := " (no symbol)"
-		if near := f.ses.sym.Nearest(fr.Address); near != "" {
-			mark = " (" + clean(near) + ")"
+		if near := f.ses.Image().Nearest(fr.Address); near != "" {
+			mark = " (" + terminal.Clean(near) + ")"
 		}
 		f.call(fmt.Sprintf("%#x", fr.Address), mark, columns)
 		return
 	}
 	for i := range fr.Calls {
 		c := &fr.Calls[i]
-		name, mark := callName(fr, c)
+		name, mark := render.CallName(fr, c)
 		f.call(name, mark, columns)
 		if where, _ := f.place(c); where != "" {
 			f.buf = append(f.buf, fileIndent...)
@@ -246,96 +242,74 @@ func (f *Filter) call(name, mark string, columns int) {
 		f.newline()
 		f.buf = append(f.buf, callIndent...)
 	}
-	f.buf = append(f.buf, f.paint(bold, name)...)
+	f.buf = append(f.buf, f.paint(terminal.Bold, name)...)
 	f.buf = append(f.buf, mark...)
 	f.newline()
 }
 
-// callName returns how a function is named, and the mark behind it that says
-// how far to trust it. An offset is given where it means something: not for a
-// call that was inlined, which has no entry, nor for an inferred caller.
-func callName(fr *Frame, c *symbol.Frame) (name, mark string) {
-	if name = clean(c.Function); name == "" {
-		name = "??" // only the line is known
+// place returns a function's file and line as shown, and how many columns these
+// take; "" if the file is not known.
+func (f *Filter) place(c *lookup.Call) (shown string, text string) {
+	if c.File == "" {
+		return "", ""
 	}
-	switch {
-	case c.Inlined:
-		mark = " (inlined)"
-	case fr.Kind == tracer.Inferred:
-		mark = " (inferred)"
-	default:
-		name += fmt.Sprintf("+%#x", c.Offset)
+	text = f.path(c.File)
+	if c.Line > 0 {
+		text += ":" + strconv.Itoa(c.Line)
 	}
-	if fr.Kind == tracer.Scan {
-		name = "? " + name
+	shown = f.paint(terminal.Dim, text)
+	if f.opt.Links == "" {
+		return shown, text
 	}
-	if fr.Source != "" && !c.Inlined {
-		mark += " (" + fr.Source + ")"
-	}
-	if fr.Repaired && !c.Inlined {
-		mark += " (repaired)"
-	}
-	if fr.Module != "" && !c.Inlined {
-		mark += " [" + clean(fr.Module) + "]"
-	}
-	if fr.Note != "" && !c.Inlined {
-		mark += " " + clean(fr.Note)
-	}
-	return name, mark
+	return f.sources().Link(f.opt.Links, c.File, c.Line, shown), text
 }
 
-// stopNote says in words what ended a walk before its time.
-func stopNote(r *Record, sym Resolver) string {
-	switch v := r.Value; r.End {
-	case tracer.EndMisaligned.String():
-		return fmt.Sprintf("frame pointer %#x is no multiple of 8", v)
-	case tracer.EndOutside.String():
-		return fmt.Sprintf("frame pointer %#x is not in the frame's stack", v)
-	case tracer.EndBackward.String():
-		return fmt.Sprintf("frame pointer %#x is not above the one before it", v)
-	case tracer.EndRevisit.String():
-		return fmt.Sprintf("%#x leads back into a stack that the walk has left", v)
-	case tracer.EndText.String():
-		s := fmt.Sprintf("return address %#x is not in the text", v)
-		if sym == nil {
-			return s
-		}
-		if near := sym.Nearest(v); near != "" {
-			s += " (" + clean(near) + ")"
-		}
-		return s
-	case tracer.EndUnreadable.String():
-		return fmt.Sprintf("memory at %#x cannot be read", v)
-	case tracer.EndLimit.String():
-		return "there are more frames than the target keeps"
+// sources returns where source is looked for.
+func (f *Filter) sources() *source.Finder {
+	if f.opt.Sources == nil {
+		f.opt.Sources = source.New(f.opt.Dir, nil)
 	}
-	return fmt.Sprintf("%s %#x", clean(r.End), r.Value)
+	return f.opt.Sources
 }
 
-// repeatNote says of which trace this is a repetition.
-func repeatNote(t *Trace) string {
-	s := fmt.Sprintf("trace %d is the same as trace %d again: %s", t.Seq, t.RepeatOf, clean(t.Reason))
+// context shows the source around a function's line.
+func (f *Filter) context(c *lookup.Call) {
+	if f.opt.Context <= 0 || c.File == "" || c.Line <= 0 {
+		return
+	}
+	for _, l := range f.sources().Context(c.File, c.Line, f.opt.Context) {
+		f.buf = append(f.buf, fileIndent...)
+		if l[0] == '>' {
+			f.buf = append(f.buf, f.paint(terminal.Yellow, l)...)
+		} else {
+			f.buf = append(f.buf, f.paint(terminal.Dim, l)...)
+		}
+		f.newline()
+	}
+}
+
+// showUnwound shows the frames that the unwinding has put in.
+func (f *Filter) showUnwound(t *wire.Trace) {
+	sent := -1 // number of the target's frame before
+	shown := false
 	for i := range t.Frames {
-		if f := &t.Frames[i]; len(f.Calls) > 0 {
-			name, mark := callName(f, &f.Calls[0])
-			return s + ", in " + name + mark
+		switch fr := &t.Frames[i]; {
+		case fr.Source != "":
+			if !shown {
+				f.note(fmt.Sprintf("unwound from the words of the stack, behind #%d:", max(sent, 0)))
+			}
+			shown = true
+			f.added(fr)
+		case fr.Repaired, fr.Kind == tracer.Inferred && fr.FP == 0:
+			if shown {
+				f.added(fr)
+			}
+		default:
+			sent++
+			shown = false
 		}
 	}
-	if len(t.Frames) > 0 {
-		s += fmt.Sprintf(", at %#x", t.Frames[0].Address)
+	if t.WalkEnd != "" {
+		f.note(fmt.Sprintf("that completes the trace (%s)", t.End))
 	}
-	return s
-}
-
-// damageNote says what is wrong with a trace. That it has been resolved as far
-// as it goes can be seen.
-func damageNote(t *Trace) string {
-	s := "the trace"
-	if t.Seq != 0 {
-		s = fmt.Sprintf("trace %d", t.Seq)
-	}
-	if t.Cut && t.Damage == cutDamage {
-		return s + " was cut: its end is missing"
-	}
-	return s + " is damaged: " + clean(t.Damage)
 }

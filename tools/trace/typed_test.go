@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/typed"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -63,21 +66,21 @@ zf1 stop text 0x500000300010 (truncated)
 // typedRun is what comes of a text that somebody has typed.
 type typedRun struct {
 	out, log string
-	traces   []*Trace
-	stats    TypedStats
+	traces   []*wire.Trace
+	stats    typed.Stats
 	filter   Stats
 }
 
-func typeIn(t testing.TB, text string, opt TypedOptions, im *Images) typedRun {
+func typeIn(t testing.TB, text string, opt typed.Options, im *lookup.Images) typedRun {
 	t.Helper()
 	var r typedRun
 	var log, out bytes.Buffer
-	f, err := NewFilter(nil, Options{Images: func() *Images { return im }, Force: opt.Force, Log: &log, OnTrace: func(t *Trace) { r.traces = append(r.traces, t) }})
+	f, err := NewFilter(nil, Options{Images: func() *lookup.Images { return im }, Force: opt.Force, Log: &log, OnTrace: func(t *wire.Trace) { r.traces = append(r.traces, t) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt.Images, opt.Log = func() *Images { return im }, &log
-	in := NewTyped(tee{f, &out}, opt)
+	opt.Images, opt.Log = func() *lookup.Images { return im }, &log
+	in := typed.New(tee{f, &out}, opt)
 	if _, err := in.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +103,9 @@ func (t tee) Write(p []byte) (int, error) {
 	return t.a.Write(p)
 }
 
-func typedImages() *Images { return &Images{Given: []Resolver{typedImage{testImage()}}} }
+func typedImages() *lookup.Images {
+	return &lookup.Images{Given: []lookup.Resolver{typedImage{testImage()}}}
+}
 
 func TestTypedRead(t *testing.T) {
 	lines := shown()
@@ -117,8 +122,8 @@ func TestTypedRead(t *testing.T) {
 		"the screen":  "zeroframe died: fault in goroutine context\nnil pointer dereference, write to 0x8\n" + whole + "\n\nzf symbolize -typed -e ELF  1/3 any key\n",
 		"twice":       strings.Join([]string{lines[0], lines[0], lines[1], lines[2], lines[1]}, "\n") + "\n" + strings.Join(lines[3:], "\n"),
 	} {
-		r := typeIn(t, text, TypedOptions{}, typedImages())
-		if got, _, _ := strings.Cut(r.out, "zf1 done"); got != shownText || r.stats != (TypedStats{Lines: len(lines)}) {
+		r := typeIn(t, text, typed.Options{}, typedImages())
+		if got, _, _ := strings.Cut(r.out, "zf1 done"); got != shownText || r.stats != (typed.Stats{Lines: len(lines)}) {
 			t.Errorf("%s: %+v\n%s\nsays %s\nwant\n%s", name, r.stats, r.out, r.log, shownText)
 		}
 		if len(r.traces) != 1 || r.traces[0].Damaged || r.traces[0].BuildID != testBuild || len(r.traces[0].Frames) != 9 {
@@ -147,11 +152,11 @@ func TestTypedWrong(t *testing.T) {
 				n++
 				bad := append([]string(nil), lines...)
 				bad[li] = l[:i] + string(with) + l[i+1:]
-				r := typeIn(t, strings.Join(bad, "\n"), TypedOptions{}, typedImages())
+				r := typeIn(t, strings.Join(bad, "\n"), typed.Options{}, typedImages())
 				if r.stats.Wrong != 1 || len(r.traces) == 1 && !r.traces[0].Damaged {
 					t.Fatalf("%q for %q: %+v; want it to be noticed", bad[li], l, r.stats)
 				}
-				if !strings.Contains(r.log, l) || !strings.Contains(r.log, fmt.Sprintf("line %s is wrong (line %d of the input)", TypedNumber(li), li+1)) {
+				if !strings.Contains(r.log, l) || !strings.Contains(r.log, fmt.Sprintf("line %s is wrong (line %d of the input)", typed.Number(li), li+1)) {
 					t.Fatalf("%q for %q says %s; want the line's number and what was meant", bad[li], l, r.log)
 				}
 			}
@@ -171,23 +176,23 @@ func TestTypedMistakes(t *testing.T) {
 	other := onScreen([]tracer.Frame{{Kind: tracer.PC, Addr: 0x200120}}, tracer.EndZero, 0)
 	for name, tt := range map[string]struct {
 		text   string
-		stats  TypedStats
+		stats  typed.Stats
 		says   string
 		frames int
 	}{
-		"corrected":   {join(lines[0], lines[1], lines[2]+"0", lines[2], rest), TypedStats{Lines: len(lines)}, "line 02 is wrong", 9},
-		"later":       {join(lines[0], lines[1], swapped, rest, lines[2]), TypedStats{Lines: len(lines)}, "(characters 4 and 5 are exchanged)", 9},
-		"left out":    {join(lines[0], lines[1], lines[2], join(lines[4:]...)), TypedStats{Lines: len(lines) - 1, Missing: 1}, "missing: 03", 7},
-		"too short":   {join(lines[0], lines[1], lines[2][:7]+lines[2][9:], rest), TypedStats{Lines: len(lines) - 1, Wrong: 1}, lines[2], 6},
-		"no begin":    {join(lines[1:]...), TypedStats{Lines: len(lines) - 1, Missing: 1}, "line 00 is missing", 0},
-		"no end":      {join(lines[:4]...), TypedStats{Lines: 4, Missing: 1}, "missing: the end", 4},
-		"unknown":     {join(lines[0], lines[1], strings.Replace(lines[2], "210", "2?0", 1), rest), TypedStats{Lines: len(lines) - 1, Wrong: 1}, lines[2], 6},
-		"other end":   {join(lines[0], lines[1], other[2]), TypedStats{Lines: 3}, "one of the lines is wrong although its check is right", 1},
-		"nothing":     {"\n\n# a comment\n", TypedStats{}, "", 0},
-		"long":        {strings.Repeat("0", 100000) + "\n" + join(lines...), TypedStats{Lines: len(lines)}, "is no line of a trace", 9},
-		"not a trace": {"hello there, this is no trace\n", TypedStats{}, "is no line of a trace", 0},
+		"corrected":   {join(lines[0], lines[1], lines[2]+"0", lines[2], rest), typed.Stats{Lines: len(lines)}, "line 02 is wrong", 9},
+		"later":       {join(lines[0], lines[1], swapped, rest, lines[2]), typed.Stats{Lines: len(lines)}, "(characters 4 and 5 are exchanged)", 9},
+		"left out":    {join(lines[0], lines[1], lines[2], join(lines[4:]...)), typed.Stats{Lines: len(lines) - 1, Missing: 1}, "missing: 03", 7},
+		"too short":   {join(lines[0], lines[1], lines[2][:7]+lines[2][9:], rest), typed.Stats{Lines: len(lines) - 1, Wrong: 1}, lines[2], 6},
+		"no begin":    {join(lines[1:]...), typed.Stats{Lines: len(lines) - 1, Missing: 1}, "line 00 is missing", 0},
+		"no end":      {join(lines[:4]...), typed.Stats{Lines: 4, Missing: 1}, "missing: the end", 4},
+		"unknown":     {join(lines[0], lines[1], strings.Replace(lines[2], "210", "2?0", 1), rest), typed.Stats{Lines: len(lines) - 1, Wrong: 1}, lines[2], 6},
+		"other end":   {join(lines[0], lines[1], other[2]), typed.Stats{Lines: 3}, "one of the lines is wrong although its check is right", 1},
+		"nothing":     {"\n\n# a comment\n", typed.Stats{}, "", 0},
+		"long":        {strings.Repeat("0", 100000) + "\n" + join(lines...), typed.Stats{Lines: len(lines)}, "is no line of a trace", 9},
+		"not a trace": {"hello there, this is no trace\n", typed.Stats{}, "is no line of a trace", 0},
 	} {
-		r := typeIn(t, tt.text, TypedOptions{}, typedImages())
+		r := typeIn(t, tt.text, typed.Options{}, typedImages())
 		if r.stats != tt.stats || !strings.Contains(r.log, tt.says) {
 			t.Errorf("%s: %+v; want %+v; says\n%s\nwant %q in it\n%s", name, r.stats, tt.stats, r.log, tt.says, r.out)
 		}
@@ -210,19 +215,19 @@ func TestTypedBuild(t *testing.T) {
 	text := strings.Join(shown(), "\n")
 	other, mine := typedImage{testImage()}, typedImage{testImage()}
 	other.build = "3f9a0c5a7de1"
-	r := typeIn(t, text, TypedOptions{}, &Images{Given: []Resolver{other, mine}})
+	r := typeIn(t, text, typed.Options{}, &lookup.Images{Given: []lookup.Resolver{other, mine}})
 	if len(r.traces) != 1 || r.traces[0].BuildID != testBuild || r.filter.Mismatch {
 		t.Errorf("of two images: %s; want that with the build", r.log)
 	}
-	r = typeIn(t, text, TypedOptions{}, &Images{Given: []Resolver{other}})
+	r = typeIn(t, text, typed.Options{}, &lookup.Images{Given: []lookup.Resolver{other}})
 	if !r.filter.Mismatch || len(r.traces) != 1 || len(r.traces[0].Frames) != 0 || !r.traces[0].Damaged || !strings.Contains(r.log, "3f9a0c5b...") {
 		t.Errorf("with another image: %+v, says %s; want it refused", r.filter, r.log)
 	}
-	r = typeIn(t, text, TypedOptions{Force: true}, &Images{Given: []Resolver{other}})
+	r = typeIn(t, text, typed.Options{Force: true}, &lookup.Images{Given: []lookup.Resolver{other}})
 	if len(r.traces) != 1 || len(r.traces[0].Frames[1].Calls) != 1 {
 		t.Errorf("with another image and -force: %s; want it resolved", r.log)
 	}
-	r = typeIn(t, strings.Join(shown()[1:], "\n"), TypedOptions{Force: true}, typedImages())
+	r = typeIn(t, strings.Join(shown()[1:], "\n"), typed.Options{Force: true}, typedImages())
 	if len(r.traces) != 1 || len(r.traces[0].Frames) != 9 || len(r.traces[0].Frames[1].Calls) != 1 {
 		t.Errorf("without a begin and with -force: %s\n%s; want it resolved", r.out, r.log)
 	}
@@ -234,7 +239,7 @@ func TestTypedPrompt(t *testing.T) {
 	lines := shown()
 	var asked []string
 	var out bytes.Buffer
-	in := NewTyped(&out, TypedOptions{Images: typedImages, Prompt: func(n int) { asked = append(asked, TypedNumber(n)) }})
+	in := typed.New(&out, typed.Options{Images: typedImages, Prompt: func(n int) { asked = append(asked, typed.Number(n)) }})
 	for _, s := range []string{lines[0], lines[1], lines[2] + "1", lines[2]} {
 		fmt.Fprintln(in, s)
 	}
@@ -251,11 +256,12 @@ func FuzzTyped(f *testing.F) {
 	f.Add(strings.Join(lines, "\n"), false)
 	f.Add(strings.Join(lines[1:], "   main.f\r\n"), true)
 	f.Add(strings.Join(lines[:3], "\n")+"\n"+lines[1]+"x\n"+strings.Join(lines, "\n"), true)
+	f.Add(strings.Join(deepTyped(), "\n"), false)
 	f.Add("00 0 ?\n\xff\n07 7 YYYY 00\n|!$", false)
 	f.Fuzz(func(t *testing.T, text string, force bool) {
-		r := typeIn(t, text, TypedOptions{Force: force}, typedImages())
+		r := typeIn(t, text, typed.Options{Force: force}, typedImages())
 		for _, tr := range r.traces {
-			if len(tr.Frames) > MaxFrames {
+			if len(tr.Frames) > wire.MaxFrames {
 				t.Errorf("%d frames", len(tr.Frames))
 			}
 		}

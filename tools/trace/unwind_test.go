@@ -15,7 +15,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/tools/render"
+	"github.com/zeroframe/zeroframe/tools/resolve"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -50,7 +53,7 @@ func stopC(t testing.TB, flags ...string) *cKernel {
 	// The program's own arguments and environment lie above its stack.
 	cmds := []string{"set pagination off", "set width 0", "set startup-with-shell off", "set environment P " + strings.Repeat("x", 4000),
 		"break *leaf", "run", "continue", "stepi"}
-	for i, name := range tracer.RegisterNames {
+	for i, name := range tracer.AMD64.Registers {
 		if i < 18 && name != "rflags" {
 			cmds = append(cmds, fmt.Sprintf(`printf "@reg %d %%#lx\n", $%s`, i, name))
 		}
@@ -127,8 +130,21 @@ func (k *cKernel) die(t *testing.T, form tracer.Form, words int) []byte {
 	return out.Bytes()
 }
 
+// jsonTrace is what the tests look at of a trace in JSON.
+type jsonTrace struct {
+	Complete bool   `json:"complete"`
+	End      string `json:"end"`
+	WalkEnd  string `json:"walk_end"`
+	Frames   []struct {
+		Kind     string `json:"kind"`
+		Address  string `json:"address"`
+		Function string `json:"function"`
+		Source   string `json:"source"`
+	} `json:"frames"`
+}
+
 // read resolves a trace.
-func (k *cKernel) read(t *testing.T, b []byte) (*run, *Trace, jsonTrace) {
+func (k *cKernel) read(t *testing.T, b []byte) (*run, *wire.Trace, jsonTrace) {
 	t.Helper()
 	r := filter(t, Options{Symbols: k.file}, b)
 	if len(r.traces) != 1 {
@@ -166,10 +182,10 @@ func TestUnwindC(t *testing.T) {
 			t.Errorf("form %d: complete, end, walk_end = %v, %s, %q; want true, zero and one", form, j.Complete, j.End, j.WalkEnd)
 		}
 		for i, f := range j.Frames {
-			if a := hexString(k.pcs[i]); f.Address != a {
+			if a := fmt.Sprintf("%#x", k.pcs[i]); f.Address != a {
 				t.Errorf("form %d: frame %d: %s; want %s, as gdb has", form, i, f.Address, a)
 			}
-			if source := f.Source; i > 0 && source != SourceCFI || f.Kind != "ra" && i > 0 {
+			if source := f.Source; i > 0 && source != wire.SourceCFI || f.Kind != "ra" && i > 0 {
 				t.Errorf("form %d: frame %d: kind, source = %s, %q; want ra, cfi", form, i, f.Kind, source)
 			}
 		}
@@ -201,8 +217,8 @@ func TestUnwindNoTables(t *testing.T) {
 		flags  []string
 		source string // of the frame behind odd
 	}{
-		{"instructions", []string{"-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}, SourcePrologue},
-		{"words", []string{"-DODD"}, SourceScan},
+		{"instructions", []string{"-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}, wire.SourcePrologue},
+		{"words", []string{"-DODD"}, wire.SourceScan},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			k := stopC(t, test.flags...)
@@ -228,7 +244,7 @@ func TestUnwindNoTables(t *testing.T) {
 			if !strings.Contains(r.out.String(), "? reuse+") {
 				t.Errorf("no question mark in %s", r.out.String())
 			}
-			if kk := string(tr.K()); !strings.Contains(kk, "WARNING: Stack unwind information not available.") {
+			if kk := string(render.K(tr)); !strings.Contains(kk, "WARNING: Stack unwind information not available.") {
 				t.Errorf("no warning in %s", kk)
 			}
 		})
@@ -239,7 +255,7 @@ func TestUnwindNoTables(t *testing.T) {
 func TestK(t *testing.T) {
 	k := stopC(t)
 	_, tr, _ := k.read(t, k.die(t, tracer.Text, 256))
-	lines := strings.Split(strings.TrimSpace(string(tr.K())), "\n")
+	lines := strings.Split(strings.TrimSpace(string(render.K(tr))), "\n")
 	if len(lines) != 2+len(k.chain) || strings.Join(strings.Fields(lines[1]), " ") != "ChildRBP RetAddr Call Site" {
 		t.Fatalf("%q", lines)
 	}
@@ -280,20 +296,20 @@ func FuzzUnwound(f *testing.F) {
 	f.Add(uint64(k.regs[0]), uint64(0), uint64(k.regs[2]), stack, []byte{1, 2, 3, 40})
 	f.Add(uint64(k.regs[0]+5), uint64(8), sp+64, stack, []byte{0, 0, 1, 1, 200})
 	f.Fuzz(func(t *testing.T, pc, above, fp uint64, stack, frames []byte) {
-		tr := &Trace{Kind: "fault", BuildID: k.file.BuildID(), End: "outside", words: make(map[uint64]uint64),
+		tr := &wire.Trace{Kind: "fault", BuildID: k.file.BuildID(), End: "outside", Words: make(map[uint64]uint64),
 			Registers: map[string]uint64{"rip": pc, "rsp": sp + above, "rbp": fp},
-			Stacks:    []Stack{{Name: "boot", Lo: sp, Hi: sp + uint64(len(stack)), Size: uint64(len(stack))}},
-			Frames:    []Frame{{Kind: tracer.PC, Address: pc, SP: sp + above, FP: fp, Stack: "boot"}}}
+			Stacks:    []wire.Stack{{Name: "boot", Lo: sp, Hi: sp + uint64(len(stack)), Size: uint64(len(stack))}},
+			Frames:    []wire.Frame{{Kind: tracer.PC, Address: pc, SP: sp + above, FP: fp, Stack: "boot"}}}
 		for i := 0; i+8 <= len(stack) && i < 8*1000; i += 8 {
-			tr.words[sp+uint64(i)] = binary.LittleEndian.Uint64(stack[i:])
+			tr.Words[sp+uint64(i)] = binary.LittleEndian.Uint64(stack[i:])
 		}
 		// Frames as a target may send them: of any kind, at words of the stack.
 		for i, b := range frames[:min(len(frames), 100)] {
 			at := sp + uint64(b)*8
-			fr := Frame{Kind: tracer.RA, Address: tr.words[at], FP: tr.words[at-8], Stack: "boot"}
+			fr := wire.Frame{Kind: tracer.RA, Address: tr.Words[at], FP: tr.Words[at-8], Stack: "boot"}
 			switch {
 			case i%7 == 6:
-				fr = Frame{Kind: tracer.Trap, Address: fr.Address, Stack: "boot"}
+				fr = wire.Frame{Kind: tracer.Trap, Address: fr.Address, Stack: "boot"}
 			case i%7 == 0 && i > 0:
 				fr.Kind, fr.SP = tracer.PC, at
 			case i%11 == 10:
@@ -302,13 +318,9 @@ func FuzzUnwound(f *testing.F) {
 			tr.Frames = append(tr.Frames, fr)
 		}
 		sent := slices.Clone(tr.Frames)
-		flt, err := NewFilter(nil, Options{Symbols: k.file})
-		if err != nil {
-			t.Fatal(err)
-		}
-		flt.ses.sym = k.file
-		flt.unwind(tr)
-		if len(tr.Frames) > MaxFrames {
+		ses := new(resolve.Cache).Session(k.file)
+		ses.Unwind(tr)
+		if len(tr.Frames) > wire.MaxFrames {
 			t.Fatalf("%d frames", len(tr.Frames))
 		}
 		for _, fr := range tr.Frames {
@@ -318,14 +330,14 @@ func FuzzUnwound(f *testing.F) {
 				}
 				sent = sent[1:]
 			}
-			if fr.Source == SourceCFI && fr.Kind == tracer.RA && (fr.Address-lo >= uint64(len(text)) || !k.file.FollowsCall(fr.Address)) {
+			if fr.Source == wire.SourceCFI && fr.Kind == tracer.RA && (fr.Address-lo >= uint64(len(text)) || !k.file.FollowsCall(fr.Address)) {
 				t.Errorf("%#x is shown as certain, and no call is before it", fr.Address)
 			}
 		}
 		if len(sent) > 0 {
 			t.Errorf("%d of the target's frames are gone", len(sent))
 		}
-		tr.JSON()
-		tr.K()
+		render.JSON(tr)
+		render.K(tr)
 	})
 }

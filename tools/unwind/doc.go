@@ -19,7 +19,17 @@
 // supplement, figure 3.36 (register numbers) and section 3.2.1 (which registers a
 // function keeps).
 //
-// It knows amd64 only and runs on the host only. It may import tools/symbol,
-// tools/code and tracer. Sections and stacks may be damaged or hostile: no input makes it panic,
+// It knows amd64 only and runs on the host only. It may import tools/lookup,
+// tools/code, tools/elf and tracer. Sections and stacks may be damaged or hostile: no input makes it panic,
 // and time and memory are bounded by the input's size.
+//
+// In the order of reading:
+//
+//	unwind.go    the rules of an ELF file, and the walk by them
+//	frames.go    the sections of call frame information
+//	program.go   the program of an FDE
+//	row.go       a row of its table
+//	expr.go      DWARF expressions
+//	gorules.go   rules for Go functions
+//	prologue.go  the last resort: prologues
 package unwind

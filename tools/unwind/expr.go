@@ -1,6 +1,6 @@
 package unwind
 
-import "encoding/binary"
+import "github.com/zeroframe/zeroframe/tools/elf"
 
 // DWARF expressions, as call frame information uses them: a stack machine over
 // the registers and the memory of the frame. The linker's procedure linkage
@@ -67,13 +67,13 @@ const (
 // It reports false where the expression is damaged, or wants a register or a word
 // that is not known.
 func evaluate(expr []byte, regs *Regs, mem Memory, start ...uint64) (v uint64, ok bool) {
-	c := cursor{b: expr, order: binary.LittleEndian}
+	c := elf.Cursor{B: expr}
 	stack := append(make([]uint64, 0, maxExprStack), start...)
-	for steps := 0; c.left() > 0; steps++ {
+	for steps := 0; c.Left() > 0; steps++ {
 		if steps == maxExprSteps || len(stack) >= maxExprStack-1 {
 			return 0, false
 		}
-		op := c.u8()
+		op := c.U8()
 		n := len(stack)
 		if n < operands(op) {
 			return 0, false
@@ -86,10 +86,10 @@ func evaluate(expr []byte, regs *Regs, mem Memory, start ...uint64) (v uint64, o
 		case op >= opBreg0 && op <= opBreg31 || op == opBregx:
 			r := uint64(op - opBreg0)
 			if op == opBregx {
-				r = c.uleb()
+				r = c.ULEB()
 			}
-			off := c.sleb()
-			if r >= NumRegs || !regs.Has(Reg(r)) || c.bad {
+			off := c.SLEB()
+			if r >= NumRegs || !regs.Has(Reg(r)) || c.Bad {
 				return 0, false
 			}
 			push(regs.Get(Reg(r)) + uint64(off))
@@ -97,23 +97,23 @@ func evaluate(expr []byte, regs *Regs, mem Memory, start ...uint64) (v uint64, o
 		}
 		switch op {
 		case opAddr, opConst8u, opConst8s:
-			push(c.uint(8))
+			push(c.Uint(8))
 		case opConst1u:
-			push(c.uint(1))
+			push(c.Uint(1))
 		case opConst1s:
-			push(uint64(c.sint(1)))
+			push(uint64(c.Sint(1)))
 		case opConst2u:
-			push(c.uint(2))
+			push(c.Uint(2))
 		case opConst2s:
-			push(uint64(c.sint(2)))
+			push(uint64(c.Sint(2)))
 		case opConst4u:
-			push(c.uint(4))
+			push(c.Uint(4))
 		case opConst4s:
-			push(uint64(c.sint(4)))
+			push(uint64(c.Sint(4)))
 		case opConstu:
-			push(c.uleb())
+			push(c.ULEB())
 		case opConsts:
-			push(uint64(c.sleb()))
+			push(uint64(c.SLEB()))
 		case opDup:
 			push(stack[n-1])
 		case opDrop:
@@ -121,7 +121,7 @@ func evaluate(expr []byte, regs *Regs, mem Memory, start ...uint64) (v uint64, o
 		case opOver:
 			push(stack[n-2])
 		case opPick:
-			i := int(c.u8())
+			i := int(c.U8())
 			if i >= n {
 				return 0, false
 			}
@@ -133,13 +133,13 @@ func evaluate(expr []byte, regs *Regs, mem Memory, start ...uint64) (v uint64, o
 		case opDeref, opDerefSize:
 			size := 8
 			if op == opDerefSize {
-				size = int(c.u8())
+				size = int(c.U8())
 			}
 			if stack[n-1], ok = load(mem, stack[n-1], size); !ok {
 				return 0, false
 			}
 		case opPlusUconst:
-			stack[n-1] += c.uleb()
+			stack[n-1] += c.ULEB()
 		case opAbs:
 			if int64(stack[n-1]) < 0 {
 				stack[n-1] = -stack[n-1]
@@ -149,7 +149,7 @@ func evaluate(expr []byte, regs *Regs, mem Memory, start ...uint64) (v uint64, o
 		case opNot:
 			stack[n-1] = ^stack[n-1]
 		case opBra, opSkip:
-			to := c.at + 2 + int(c.sint(2))
+			to := c.At + 2 + int(c.Sint(2))
 			if op == opBra {
 				cond := stack[n-1]
 				stack = stack[:n-1]
@@ -160,7 +160,7 @@ func evaluate(expr []byte, regs *Regs, mem Memory, start ...uint64) (v uint64, o
 			if to < 0 || to > len(expr) {
 				return 0, false
 			}
-			c.at = to
+			c.At = to
 		case opNop:
 		default:
 			if n < 2 {
@@ -174,7 +174,7 @@ func evaluate(expr []byte, regs *Regs, mem Memory, start ...uint64) (v uint64, o
 			stack = stack[:n-1]
 			stack[n-2] = r
 		}
-		if c.bad {
+		if c.Bad {
 			return 0, false
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"sort"
+
+	"github.com/zeroframe/zeroframe/tools/elf"
 )
 
 // A section is one section of call frame information.
@@ -21,7 +23,7 @@ type section struct {
 	addr     uint64 // where b lies in memory
 	eh       bool   // .eh_frame
 	addrSize int    // of an address in bytes, 4 or 8
-	order    binary.ByteOrder
+	big      bool   // big-endian
 
 	cies  map[int]*cie // by their offsets; nil for one that cannot be used
 	index []fde        // sorted by lo
@@ -68,13 +70,13 @@ const (
 )
 
 func newSection(b []byte, addr uint64, eh bool, addrSize int, order binary.ByteOrder) *section {
-	s := &section{b: b, addr: addr, eh: eh, addrSize: addrSize, order: order, cies: make(map[int]*cie)}
+	s := &section{b: b, addr: addr, eh: eh, addrSize: addrSize, big: order == binary.BigEndian, cies: make(map[int]*cie)}
 	s.readIndex()
 	return s
 }
 
-func (s *section) cursor(start, end int) cursor {
-	return cursor{b: s.b[:end], at: start, order: s.order}
+func (s *section) cursor(start, end int) elf.Cursor {
+	return elf.Cursor{B: s.b[:end], At: start, Big: s.big}
 }
 
 // An entry is the head of a CIE or an FDE.
@@ -90,34 +92,34 @@ type entry struct {
 // .eh_frame, has no body.
 func (s *section) entryAt(at int) (e entry, ok bool) {
 	c := s.cursor(at, len(s.b))
-	n, wide := c.uint(4), false
+	n, wide := c.Uint(4), false
 	if n == 0xffffffff {
-		n, wide = c.uint(8), true
+		n, wide = c.Uint(8), true
 	} else if n >= 0xfffffff0 {
 		return e, false // reserved
 	}
-	if c.bad || n > uint64(c.left()) {
+	if c.Bad || n > uint64(c.Left()) {
 		return e, false
 	}
-	e.start, e.end, e.idAt = at, c.at+int(n), c.at
+	e.start, e.end, e.idAt = at, c.At+int(n), c.At
 	if n == 0 {
 		e.body = e.end
 		return e, true
 	}
-	c.b = c.b[:e.end]
+	c.B = c.B[:e.end]
 	switch {
 	case s.eh: // four bytes, however long the length is
-		e.id = c.uint(4)
+		e.id = c.Uint(4)
 		e.isCIE = e.id == 0
 	case wide:
-		e.id = c.uint(8)
+		e.id = c.Uint(8)
 		e.isCIE = e.id == 1<<64-1
 	default:
-		e.id = c.uint(4)
+		e.id = c.Uint(4)
 		e.isCIE = e.id == 1<<32-1
 	}
-	e.body = c.at
-	return e, !c.bad
+	e.body = c.At
+	return e, !c.Bad
 }
 
 // readIndex goes through all entries. Behind one whose length makes no sense,
@@ -151,7 +153,7 @@ func (s *section) readFDE(e *entry) (f fde, ok bool) {
 		return f, false
 	}
 	c := s.cursor(e.body, e.end)
-	c.take(uint64(f.cie.segSize))
+	c.Take(uint64(f.cie.segSize))
 	if f.lo, ok = s.address(&c, f.cie.encoding, f.cie.addrSize); !ok {
 		return f, false
 	}
@@ -161,10 +163,10 @@ func (s *section) readFDE(e *entry) (f fde, ok bool) {
 	}
 	f.hi = f.lo + n
 	if f.cie.augmented {
-		c.take(c.uleb()) // the language's data
+		c.Take(c.ULEB()) // the language's data
 	}
-	f.start, f.end = c.at, e.end
-	return f, !c.bad
+	f.start, f.end = c.At, e.end
+	return f, !c.Bad
 }
 
 // cieAt reads the CIE at the offset, nil if it is none that is understood.
@@ -179,12 +181,13 @@ func (s *section) cieAt(at int) *cie {
 	}
 	c := s.cursor(e.body, e.end)
 	r := &cie{addrSize: s.addrSize, encoding: peAbsPtr}
-	version := c.u8()
-	augmentation := c.cstring()
+	version := c.U8()
+	augmentation := string(elf.CString(c.B, uint64(c.At)))
+	c.SkipString()
 	switch version {
 	case 1, 3:
 	case 4:
-		r.addrSize, r.segSize = int(c.u8()), int(c.u8())
+		r.addrSize, r.segSize = int(c.U8()), int(c.U8())
 	default:
 		return nil
 	}
@@ -192,30 +195,30 @@ func (s *section) cieAt(at int) *cie {
 		return nil
 	}
 	if augmentation == "eh" { // of GCC 2: a pointer follows
-		c.take(uint64(s.addrSize))
+		c.Take(uint64(s.addrSize))
 		augmentation = ""
 	}
-	r.codeAlign, r.dataAlign = c.uleb(), c.sleb()
+	r.codeAlign, r.dataAlign = c.ULEB(), c.SLEB()
 	column := uint64(0)
 	if version == 1 {
-		column = uint64(c.u8())
+		column = uint64(c.U8())
 	} else {
-		column = c.uleb()
+		column = c.ULEB()
 	}
 	if column >= NumRegs {
 		return nil
 	}
 	r.column = Reg(column)
-	if !s.augmentation(&c, r, augmentation) || c.bad {
+	if !s.augmentation(&c, r, augmentation) || c.Bad {
 		return nil
 	}
-	r.program = c.b[c.at:]
+	r.program = c.B[c.At:]
 	s.cies[at] = r
 	return r
 }
 
 // augmentation reads what the letters of a CIE's augmentation string announce.
-func (s *section) augmentation(c *cursor, r *cie, letters string) bool {
+func (s *section) augmentation(c *elf.Cursor, r *cie, letters string) bool {
 	if letters == "" {
 		return true
 	}
@@ -223,25 +226,25 @@ func (s *section) augmentation(c *cursor, r *cie, letters string) bool {
 		return letters == "S" && s.plainSignal(r)
 	}
 	r.augmented = true
-	n := c.uleb()
-	if c.bad || n > uint64(c.left()) {
+	n := c.ULEB()
+	if c.Bad || n > uint64(c.Left()) {
 		return false
 	}
-	end := c.at + int(n)
-	data := cursor{b: c.b[:end], at: c.at, order: c.order}
-	c.at = end
+	end := c.At + int(n)
+	data := elf.Cursor{B: c.B[:end], At: c.At, Big: c.Big}
+	c.At = end
 	for _, letter := range letters[1:] {
 		switch letter {
 		case 'L': // encoding of the FDE's pointer to the language's data
-			data.u8()
+			data.U8()
 		case 'P': // the personality routine
-			if enc := data.u8(); enc != peOmit {
+			if enc := data.U8(); enc != peOmit {
 				if _, ok := s.address(&data, enc&^peIndirect, r.addrSize); !ok {
 					return false
 				}
 			}
 		case 'R':
-			r.encoding = data.u8()
+			r.encoding = data.U8()
 		case 'S':
 			r.signal = true
 		case 'B', 'G':
@@ -252,7 +255,7 @@ func (s *section) augmentation(c *cursor, r *cie, letters string) bool {
 			return false
 		}
 	}
-	return !data.bad
+	return !data.Bad
 }
 
 func (s *section) plainSignal(r *cie) bool {
@@ -261,35 +264,35 @@ func (s *section) plainSignal(r *cie) bool {
 }
 
 // address reads an address in an encoding.
-func (s *section) address(c *cursor, encoding byte, size int) (a uint64, ok bool) {
+func (s *section) address(c *elf.Cursor, encoding byte, size int) (a uint64, ok bool) {
 	if encoding == peOmit {
 		return 0, false
 	}
-	at := s.addr + uint64(c.at)
+	at := s.addr + uint64(c.At)
 	if encoding&0x70 == peAligned {
 		pad := -at & uint64(size-1)
-		c.take(pad)
-		return c.uint(size), !c.bad
+		c.Take(pad)
+		return c.Uint(size), !c.Bad
 	}
 	switch encoding & 0x0f {
 	case peAbsPtr:
-		a = c.uint(size)
+		a = c.Uint(size)
 	case peULEB:
-		a = c.uleb()
+		a = c.ULEB()
 	case peUData2:
-		a = c.uint(2)
+		a = c.Uint(2)
 	case peUData4:
-		a = c.uint(4)
+		a = c.Uint(4)
 	case peUData8:
-		a = c.uint(8)
+		a = c.Uint(8)
 	case peSLEB:
-		a = uint64(c.sleb())
+		a = uint64(c.SLEB())
 	case peSData2:
-		a = uint64(c.sint(2))
+		a = uint64(c.Sint(2))
 	case peSData4:
-		a = uint64(c.sint(4))
+		a = uint64(c.Sint(4))
 	case peSData8:
-		a = uint64(c.sint(8))
+		a = uint64(c.Sint(8))
 	default:
 		return 0, false
 	}
@@ -306,7 +309,7 @@ func (s *section) address(c *cursor, encoding byte, size int) (a uint64, ok bool
 	if size == 4 {
 		a &= 1<<32 - 1
 	}
-	return a, !c.bad
+	return a, !c.Bad
 }
 
 // find returns the FDE of the function that pc is in.

@@ -183,3 +183,15 @@ func BenchmarkUnwind(b *testing.B) {
 	}
 	b.ReportMetric(float64(n), "frames")
 }
+
+// NewSections returns tables of nothing but call frame information: the contents
+// of .eh_frame, which lies at ehAddr in memory, and of .debug_frame; either may be
+// empty. Every address counts as code behind a call. Host.
+func NewSections(eh []byte, ehAddr uint64, debug []byte) *Tables {
+	t := &Tables{}
+	t.once.Do(func() {
+		t.eh = newSection(eh, ehAddr, true, 8, binary.LittleEndian)
+		t.df = newSection(debug, 0, false, 8, binary.LittleEndian)
+	})
+	return t
+}

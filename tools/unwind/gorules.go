@@ -13,7 +13,7 @@ package unwind
 import (
 	"bytes"
 
-	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 
 // maxGoPrologue is how far into a function the PUSHQ BP is looked for, in bytes:
@@ -22,7 +22,7 @@ const maxGoPrologue = 96
 
 var movSPBP = []byte{0x48, 0x89, 0xe5} // MOVQ SP, BP
 
-func (t *Tables) goRow(g *symbol.GoFunc, pc uint64) (row Row, ok bool) {
+func (t *Tables) goRow(g *lookup.GoFunc, pc uint64) (row Row, ok bool) {
 	row = Row{Start: pc, End: pc + 1, Column: RA, Source: PCSP, Top: g.Top}
 	row.Exact = g.Name == "runtime.sigpanic" || g.Name == "runtime.asyncPreempt"
 	delta, ok := g.SPDelta(pc)
@@ -53,7 +53,7 @@ func (t *Tables) goRow(g *symbol.GoFunc, pc uint64) (row Row, ok bool) {
 
 // goFrame returns where a function has pushed RBP as the first thing on its
 // stack: the address behind that instruction.
-func (t *Tables) goFrame(g *symbol.GoFunc) (pushed uint64, ok bool) {
+func (t *Tables) goFrame(g *lookup.GoFunc) (pushed uint64, ok bool) {
 	code, _ := t.f.BytesAt(g.Entry, min(maxGoPrologue, g.End-g.Entry))
 	for i := 1; i+len(movSPBP) <= len(code); i++ {
 		if code[i-1] != 0x55 || !bytes.HasPrefix(code[i:], movSPBP) {

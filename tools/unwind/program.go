@@ -1,5 +1,7 @@
 package unwind
 
+import "github.com/zeroframe/zeroframe/tools/elf"
+
 // The program of an FDE, which makes its rows one after the other: instructions
 // change the row at hand or advance the address from which on it holds. The CIE's
 // program, which comes first, makes the row at the function's entry, to which
@@ -46,7 +48,7 @@ const maxRemembered = 32
 // A machine runs the programs of one FDE.
 type machine struct {
 	s       *section
-	c       cursor
+	c       elf.Cursor
 	cie     *cie
 	row     Row
 	initial [NumRegs]Rule // behind the CIE's program
@@ -68,15 +70,15 @@ func (s *section) rows(f *fde, yield func(*Row) bool) bool {
 	if s.eh {
 		m.row.Source = EHFrame
 	}
-	m.c = cursor{b: f.cie.program, order: s.order}
-	for m.c.left() > 0 {
+	m.c = elf.Cursor{B: f.cie.program, Big: s.big}
+	for m.c.Left() > 0 {
 		if _, ok := m.step(); !ok {
 			return false
 		}
 	}
 	m.initial, m.inCIE = m.row.Regs, false
 	m.c = s.cursor(f.start, f.end)
-	for m.c.left() > 0 {
+	for m.c.Left() > 0 {
 		next, ok := m.step()
 		if !ok {
 			return false
@@ -119,12 +121,12 @@ func (s *section) rowAt(pc uint64) (row Row, ok bool) {
 func (m *machine) step() (next uint64, ok bool) {
 	c, row := &m.c, &m.row
 	next = row.Start
-	op := c.u8()
+	op := c.U8()
 	switch op & 0xc0 {
 	case cfaAdvanceLoc:
 		return m.advance(uint64(op & 0x3f))
 	case cfaOffset:
-		return next, m.offset(uint64(op&0x3f), int64(c.uleb()))
+		return next, m.offset(uint64(op&0x3f), int64(c.ULEB()))
 	case cfaRestore:
 		return next, m.restore(uint64(op & 0x3f))
 	}
@@ -138,47 +140,47 @@ func (m *machine) step() (next uint64, ok bool) {
 		}
 		return a, true
 	case cfaAdvanceLoc1:
-		return m.advance(c.uint(1))
+		return m.advance(c.Uint(1))
 	case cfaAdvanceLoc2:
-		return m.advance(c.uint(2))
+		return m.advance(c.Uint(2))
 	case cfaAdvanceLoc4:
-		return m.advance(c.uint(4))
+		return m.advance(c.Uint(4))
 	case cfaMIPSAdvanceLoc8:
-		return m.advance(c.uint(8))
+		return m.advance(c.Uint(8))
 	case cfaOffsetExtended:
-		r := c.uleb()
-		ok = m.offset(r, int64(c.uleb()))
+		r := c.ULEB()
+		ok = m.offset(r, int64(c.ULEB()))
 	case cfaOffsetExtSF:
-		r := c.uleb()
-		ok = m.offset(r, c.sleb())
+		r := c.ULEB()
+		ok = m.offset(r, c.SLEB())
 	case cfaGNUNegOffset:
-		r := c.uleb()
-		ok = m.offset(r, -int64(c.uleb()))
+		r := c.ULEB()
+		ok = m.offset(r, -int64(c.ULEB()))
 	case cfaRestoreExtended:
-		ok = m.restore(c.uleb())
+		ok = m.restore(c.ULEB())
 	case cfaUndefined:
-		m.set(c.uleb(), Rule{Kind: Undefined})
+		m.set(c.ULEB(), Rule{Kind: Undefined})
 	case cfaSameValue:
-		m.set(c.uleb(), Rule{Kind: Same})
+		m.set(c.ULEB(), Rule{Kind: Same})
 	case cfaRegister:
-		r, from := c.uleb(), c.uleb()
+		r, from := c.ULEB(), c.ULEB()
 		if from >= NumRegs {
 			m.set(r, Rule{Kind: Undefined}) // in one that is not followed here
 		} else {
 			m.set(r, Rule{Kind: InReg, Reg: Reg(from)})
 		}
 	case cfaValOffset:
-		r := c.uleb()
-		m.set(r, Rule{Kind: CFAPlus, Off: int64(c.uleb()) * m.cie.dataAlign})
+		r := c.ULEB()
+		m.set(r, Rule{Kind: CFAPlus, Off: int64(c.ULEB()) * m.cie.dataAlign})
 	case cfaValOffsetSF:
-		r := c.uleb()
-		m.set(r, Rule{Kind: CFAPlus, Off: c.sleb() * m.cie.dataAlign})
+		r := c.ULEB()
+		m.set(r, Rule{Kind: CFAPlus, Off: c.SLEB() * m.cie.dataAlign})
 	case cfaExpression:
-		r := c.uleb()
-		m.set(r, Rule{Kind: AtExpr, Expr: c.take(c.uleb())})
+		r := c.ULEB()
+		m.set(r, Rule{Kind: AtExpr, Expr: c.Take(c.ULEB())})
 	case cfaValExpression:
-		r := c.uleb()
-		m.set(r, Rule{Kind: IsExpr, Expr: c.take(c.uleb())})
+		r := c.ULEB()
+		m.set(r, Rule{Kind: IsExpr, Expr: c.Take(c.ULEB())})
 	case cfaRememberState:
 		if len(m.saved) >= maxRemembered {
 			return next, false
@@ -192,33 +194,33 @@ func (m *machine) step() (next uint64, ok bool) {
 		row.CFA, row.Regs = m.saved[n].cfa, m.saved[n].regs
 		m.saved = m.saved[:n]
 	case cfaDefCFA:
-		r := c.uleb()
-		ok = m.cfa(r, int64(c.uleb()))
+		r := c.ULEB()
+		ok = m.cfa(r, int64(c.ULEB()))
 	case cfaDefCFASF:
-		r := c.uleb()
-		ok = m.cfa(r, c.sleb()*m.cie.dataAlign)
+		r := c.ULEB()
+		ok = m.cfa(r, c.SLEB()*m.cie.dataAlign)
 	case cfaDefCFARegister:
-		ok = row.CFA.Kind == InReg && m.cfa(c.uleb(), row.CFA.Off)
+		ok = row.CFA.Kind == InReg && m.cfa(c.ULEB(), row.CFA.Off)
 	case cfaDefCFAOffset:
-		row.CFA.Off = int64(c.uleb())
+		row.CFA.Off = int64(c.ULEB())
 		ok = row.CFA.Kind == InReg
 	case cfaDefCFAOffsetSF:
-		row.CFA.Off = c.sleb() * m.cie.dataAlign
+		row.CFA.Off = c.SLEB() * m.cie.dataAlign
 		ok = row.CFA.Kind == InReg
 	case cfaDefCFAExpr:
-		row.CFA = Rule{Kind: IsExpr, Expr: c.take(c.uleb())}
+		row.CFA = Rule{Kind: IsExpr, Expr: c.Take(c.ULEB())}
 	case cfaGNUArgsSize:
-		row.ArgsSize = c.uleb()
+		row.ArgsSize = c.ULEB()
 	default:
 		ok = false
 	}
-	return next, ok && !c.bad
+	return next, ok && !c.Bad
 }
 
 func (m *machine) advance(n uint64) (next uint64, ok bool) {
 	d := n * m.cie.codeAlign
 	next = m.row.Start + d
-	return next, !m.c.bad && !m.inCIE && next >= m.row.Start && (n == 0 || d/n == m.cie.codeAlign)
+	return next, !m.c.Bad && !m.inCIE && next >= m.row.Start && (n == 0 || d/n == m.cie.codeAlign)
 }
 
 // set gives a register a rule. Registers that no row has (vector registers) are
@@ -231,14 +233,14 @@ func (m *machine) set(r uint64, rule Rule) {
 
 func (m *machine) offset(r uint64, factored int64) bool {
 	m.set(r, Rule{Kind: AtCFA, Off: factored * m.cie.dataAlign})
-	return !m.c.bad
+	return !m.c.Bad
 }
 
 func (m *machine) restore(r uint64) bool {
 	if r < NumRegs {
 		m.row.Regs[r] = m.initial[r]
 	}
-	return !m.c.bad && !m.inCIE
+	return !m.c.Bad && !m.inCIE
 }
 
 func (m *machine) cfa(r uint64, off int64) bool {

@@ -112,21 +112,15 @@ const (
 // String returns a word for the source: "registers", "pcsp", "eh_frame",
 // "debug_frame", "prologue" or "called".
 func (s Source) String() string {
-	switch s {
-	case Registers:
-		return "registers"
-	case PCSP:
-		return "pcsp"
-	case EHFrame:
-		return "eh_frame"
-	case DebugFrame:
-		return "debug_frame"
-	case Prologue:
-		return "prologue"
-	case Called:
-		return "called"
+	if int(s) < len(sourceNames) {
+		return sourceNames[s]
 	}
 	return "?"
+}
+
+var sourceNames = [...]string{
+	Registers: "registers", PCSP: "pcsp", EHFrame: "eh_frame", DebugFrame: "debug_frame",
+	Prologue: "prologue", Called: "called",
 }
 
 // Row holds the rules for the instructions at Start <= pc < End.

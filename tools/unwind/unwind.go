@@ -5,32 +5,34 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 )
+
+// File is what the rules of an ELF file are made of. A *symbol.File is one, whose
+// methods say more of each.
+type File interface {
+	Arch() string
+	Section(addr uint64) (name string, start uint64, ok bool)
+	SectionBytes(name string) (addr uint64, b []byte, ok bool)
+	BytesAt(addr, n uint64) ([]byte, bool)
+	GoFunc(pc uint64) (lookup.GoFunc, bool)
+	FuncStart(pc uint64) (start uint64, ok bool)
+	Lookup(addr uint64, ret bool) []lookup.Call
+	IsText(addr uint64) bool
+	FollowsCall(addr uint64) bool
+}
 
 // Tables are the unwind tables of one ELF file. They are read when they are first
 // asked. Its methods may be called from several goroutines at once. Host.
 type Tables struct {
-	f    *symbol.File
+	f    File
 	once sync.Once
 	eh   *section
 	df   *section
 }
 
 // New returns the tables of a file, which must stay open. Host.
-func New(f *symbol.File) *Tables { return &Tables{f: f} }
-
-// NewSections returns tables of nothing but call frame information: the contents
-// of .eh_frame, which lies at ehAddr in memory, and of .debug_frame; either may be
-// empty. Every address counts as code behind a call. Host.
-func NewSections(eh []byte, ehAddr uint64, debug []byte) *Tables {
-	t := &Tables{}
-	t.once.Do(func() {
-		t.eh = newSection(eh, ehAddr, true, 8, binary.LittleEndian)
-		t.df = newSection(debug, 0, false, 8, binary.LittleEndian)
-	})
-	return t
-}
+func New(f File) *Tables { return &Tables{f: f} }
 
 func (t *Tables) load() {
 	t.once.Do(func() {
@@ -139,29 +141,18 @@ const (
 
 // String returns the reason in a few words.
 func (e End) String() string {
-	switch e {
-	case EndTop:
-		return "outermost function"
-	case EndZero:
-		return "return address 0"
-	case EndNoRule:
-		return "no unwind rule for the code"
-	case EndRegister:
-		return "a register is not known"
-	case EndWord:
-		return "a word of the stack is not known"
-	case EndExpr:
-		return "an expression has no value"
-	case EndText:
-		return "return address is not in the text"
-	case EndCall:
-		return "return address follows no call"
-	case EndBackward:
-		return "frame below the stack pointer"
-	case EndLimit:
-		return "frame limit"
+	if int(e) < len(endNames) && endNames[e] != "" {
+		return endNames[e]
 	}
 	return "?"
+}
+
+var endNames = [...]string{
+	EndTop: "outermost function", EndZero: "return address 0", EndNoRule: "no unwind rule for the code",
+	EndRegister: "a register is not known", EndWord: "a word of the stack is not known",
+	EndExpr: "an expression has no value", EndText: "return address is not in the text",
+	EndCall: "return address follows no call", EndBackward: "frame below the stack pointer",
+	EndLimit: "frame limit",
 }
 
 // Trace is what an unwinding has found.

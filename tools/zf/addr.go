@@ -25,14 +25,15 @@ import (
 
 	"github.com/ianlancetaylor/demangle"
 
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	fail := failing("zf addr", stderr)
 	opt, addrs, err := parseAddrArgs(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "zf addr: %v; `zf addr -h` lists the flags\n", err)
-		return exitUsage
+		return fail("%v; `zf addr -h` lists the flags", err)
 	}
 	switch {
 	case opt.help:
@@ -44,20 +45,17 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return written(err, stderr)
 	}
 	if err := opt.view.prepare(isTerminal(stdout)); err != nil {
-		fmt.Fprintf(stderr, "zf addr: %v\n", err)
-		return exitUsage
+		return fail("%v", err)
 	}
 	// The heap is small beside what is read: to collect it often is not worth while.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	indexes, err := newIndexing(opt.index, "zf addr", stderr)
 	if err != nil {
-		fmt.Fprintf(stderr, "zf addr: %v\n", err)
-		return exitUsage
+		return fail("%v", err)
 	}
 	f, err := opt.open(indexes, stderr)
 	if err != nil {
-		fmt.Fprintf(stderr, "zf addr: %v\n", err)
-		return exitUsage
+		return fail("%v", err)
 	}
 	defer f.Close()
 	defer indexes.finish()
@@ -66,8 +64,7 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	for i, s := range addrs {
 		n, rest := scan(f, s)
 		if rest == s || rest != "" {
-			fmt.Fprintf(stderr, "zf addr: %q is not a hexadecimal address\n", s)
-			return exitUsage
+			return fail("%q is not a hexadecimal address", s)
 		}
 		pcs[i] = n
 	}
@@ -79,8 +76,7 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			if opt.mapFile != "" {
 				list = ", as far as it says"
 			}
-			fmt.Fprintf(stderr, "zf addr: %s has no section %s%s\n", f.Name(), opt.section, list)
-			return exitUsage
+			return fail("%s has no section %s%s", f.Name(), opt.section, list)
 		}
 	}
 	out := bufio.NewWriterSize(stdout, 64<<10)
@@ -99,8 +95,8 @@ type addrSymbols interface {
 	io.Closer
 	Name() string
 	AddressSize() int
-	Lookup(addr uint64, ret bool) []symbol.Frame
-	Preceding(addr uint64) (symbol.Frame, bool)
+	Lookup(addr uint64, ret bool) []lookup.Call
+	Preceding(addr uint64) (lookup.Call, bool)
 	IsText(addr uint64) bool
 	SectionStart(name string) (uint64, bool)
 }
@@ -133,7 +129,7 @@ func scan(f addrSymbols, s string) (n uint64, rest string) {
 		return n, rest
 	}
 	off, after := scanAddress(rest[1:])
-	if addr, ok := m.File().Logical(n, off); ok {
+	if addr, ok := m.Logical(n, off); ok {
 		return addr, after
 	}
 	return n, rest
@@ -143,8 +139,7 @@ func scan(f addrSymbols, s string) (n uint64, rest string) {
 // must not take a part of them for all.
 func written(err error, stderr io.Writer) int {
 	if err != nil {
-		fmt.Fprintf(stderr, "zf addr: standard output: %v\n", err)
-		return exitUsage
+		return failing("zf addr", stderr)("standard output: %v", err)
 	}
 	return exitOK
 }
@@ -181,8 +176,7 @@ func (opt *addrOptions) answer(out *bufio.Writer, f addrSymbols, base uint64, st
 		case errors.Is(err, io.EOF):
 			return exitOK
 		case err != nil:
-			fmt.Fprintf(stderr, "zf addr: standard input: %v\n", err)
-			return exitUsage
+			return failing("zf addr", stderr)("standard input: %v", err)
 		}
 	}
 }
@@ -207,7 +201,7 @@ func (opt *addrOptions) printAll(out *bufio.Writer, f addrSymbols, pcs []uint64)
 }
 
 // printAnswers prints many answers; the processors share the work.
-func (opt *addrOptions) printAnswers(out *bufio.Writer, f addrSymbols, pcs []uint64, answers [][]symbol.Frame) {
+func (opt *addrOptions) printAnswers(out *bufio.Writer, f addrSymbols, pcs []uint64, answers [][]lookup.Call) {
 	const block = 4096
 	blocks := (len(pcs) + block - 1) / block
 	done := make([]chan []byte, blocks)
@@ -248,7 +242,7 @@ type textWriter interface {
 
 // print prints what is known of pc. The forms are those of translate_addresses
 // in binutils/addr2line.c.
-func (opt *addrOptions) print(w textWriter, f addrSymbols, pc uint64, frames []symbol.Frame) {
+func (opt *addrOptions) print(w textWriter, f addrSymbols, pc uint64, frames []lookup.Call) {
 	if opt.addresses {
 		w.WriteString("0x")
 		for shift := 8 * f.AddressSize(); shift > 0; {
@@ -293,7 +287,7 @@ func (opt *addrOptions) print(w textWriter, f addrSymbols, pc uint64, frames []s
 	}
 }
 
-func (opt *addrOptions) function(fr *symbol.Frame) string {
+func (opt *addrOptions) function(fr *lookup.Call) string {
 	switch {
 	case fr.Function == "":
 		return "??"
@@ -305,7 +299,7 @@ func (opt *addrOptions) function(fr *symbol.Frame) string {
 
 // position prints file and line. Only the innermost frame has a discriminator,
 // but addr2line prints it with all of them.
-func (opt *addrOptions) position(w textWriter, fr *symbol.Frame, discriminator int) {
+func (opt *addrOptions) position(w textWriter, fr *lookup.Call, discriminator int) {
 	file := fr.File
 	if opt.basenames {
 		file = file[strings.LastIndexByte(file, '/')+1:]
@@ -350,13 +344,9 @@ func scanAddress(s string) (n uint64, rest string) {
 }
 
 func hexDigit(b byte) int {
-	switch {
-	case '0' <= b && b <= '9':
-		return int(b - '0')
-	case 'a' <= b && b <= 'f':
-		return int(b-'a') + 10
-	case 'A' <= b && b <= 'F':
-		return int(b-'A') + 10
+	n := strings.IndexByte("0123456789abcdefABCDEF", b)
+	if n > 15 {
+		n -= len("abcdef")
 	}
-	return -1
+	return n
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -326,7 +327,7 @@ func TestAddrDemangle(t *testing.T) {
 		{"main", "main"},
 	} {
 		opt := addrOptions{demangle: true}
-		if got := opt.function(&symbol.Frame{Function: tt.name}); got != tt.want {
+		if got := opt.function(&lookup.Call{Function: tt.name}); got != tt.want {
 			t.Errorf("-C of %s = %q; want %q", tt.name, got, tt.want)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/source"
 )
 
 // An addrView is the flags for it, which are those of zf symbolize, and what they need.
@@ -17,7 +17,7 @@ type addrView struct {
 	flags    viewFlags
 	set      *flag.FlagSet // of flags
 	template string        // of links
-	sources  *trace.Sources
+	sources  *source.Finder
 }
 
 func newAddrView() *addrView {
@@ -36,12 +36,12 @@ func (v *addrView) prepare(terminal bool) (err error) {
 		return err
 	}
 	dir, err := os.Getwd()
-	v.sources = trace.NewSources(dir, v.flags.remaps)
+	v.sources = source.New(dir, v.flags.remaps)
 	return err
 }
 
 // link returns a frame's file as it is shown.
-func (v *addrView) link(fr *symbol.Frame, shown string) string {
+func (v *addrView) link(fr *lookup.Call, shown string) string {
 	if v == nil || v.template == "" || fr.File == "" {
 		return shown
 	}
@@ -49,7 +49,7 @@ func (v *addrView) link(fr *symbol.Frame, shown string) string {
 }
 
 // source shows the lines around a frame's.
-func (v *addrView) source(w textWriter, fr *symbol.Frame) {
+func (v *addrView) source(w textWriter, fr *lookup.Call) {
 	if v == nil || v.flags.context == 0 || fr.File == "" || fr.Line == 0 {
 		return
 	}

@@ -31,15 +31,14 @@ func runBuild(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := newFlags("build", "[flags] PKG", buildText, stderr)
 	o := image.BuildOptions{Stderr: stderr}
 	fs.StringVar(&o.Output, "o", "", "write the image to `FILE`")
-	fs.BoolVar(&o.HeapProfile, "memprofile", false, "add package kernel/heapprofile: Go's runtime keeps a heap profile, for\nzf run -memprofile")
-	fs.BoolVar(&o.Net, "net", false, "add package kernel/netup: the machine answers ping and ARP, and finds\nout the hardware address that netconsole= sends to")
+	fs.BoolVar(&o.HeapProfile, "memprofile", false, "add package kernel/observe/heapprofile:\nGo's runtime keeps a heap profile, for zf run -memprofile")
+	fs.BoolVar(&o.Net, "net", false, "add package kernel/net/netup: the machine answers ping and ARP, and\nfinds out the hardware address that netconsole= sends to")
 	buildFlags(fs, &o)
 	if code, ok := parse(fs, args); !ok {
 		return code
 	}
 	if fs.NArg() != 1 {
-		fmt.Fprintf(stderr, "zf build: want one package, have %d; flags go before it\n", fs.NArg())
-		return exitUsage
+		return failing("zf build", stderr)("want one package, have %d; flags go before it", fs.NArg())
 	}
 	o.Package = fs.Arg(0)
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 )
 
@@ -45,27 +46,30 @@ func TestConsolePipe(t *testing.T) {
 
 // TestConsoleWaits: nothing is sent before the guest has sent something.
 func TestConsoleWaits(t *testing.T) {
-	c, err := openConsole(strings.NewReader("x"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.start(nil)
-	read := make(chan string)
-	go func() {
-		b, _ := io.ReadAll(c)
-		read <- string(b)
-	}()
-	w := noticing{new(bytes.Buffer), c.listens}
-	w.Write(nil)
-	select {
-	case s := <-read:
-		t.Fatalf("read %q before the guest sent anything", s)
-	case <-time.After(50 * time.Millisecond):
-	}
-	w.Write([]byte("boot\n"))
-	if s := <-read; s != "x" {
-		t.Errorf("read %q; want x", s)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c, err := openConsole(strings.NewReader("x"), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.start(nil)
+		read := make(chan string)
+		go func() {
+			b, _ := io.ReadAll(c)
+			read <- string(b)
+		}()
+		w := noticing{new(bytes.Buffer), c.listens}
+		w.Write(nil)
+		synctest.Wait()
+		select {
+		case s := <-read:
+			t.Fatalf("read %q before the guest sent anything", s)
+		default:
+		}
+		w.Write([]byte("boot\n"))
+		if s := <-read; s != "x" {
+			t.Errorf("read %q; want x", s)
+		}
+	})
 }
 
 // TestKeys: ^\ is for us, and so is a ^C within a second of another.
@@ -105,6 +109,8 @@ func TestLastOption(t *testing.T) {
 		{`x="a tty=raw"`, "", false},
 		{"xtty=raw tty", "", false},
 		{"a -- tty=raw", "", false},
+		{`env.X="a \" tty=raw" tty=pipe`, "pipe", true},
+		{`env.X="a \\" tty=raw`, "raw", true},
 	} {
 		if got, ok := lastOption(tt.line, "tty"); got != tt.want || ok != tt.ok {
 			t.Errorf("lastOption(%q, tty) = %q, %v; want %q, %v", tt.line, got, ok, tt.want, tt.ok)

@@ -13,8 +13,9 @@ import (
 	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/core"
-	"github.com/zeroframe/zeroframe/tools/source"
+	"github.com/zeroframe/zeroframe/tools/input"
 	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 const coreText = `Core makes a core file of a trace in LOG, so that gdb can look at a kernel that
@@ -51,10 +52,7 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if !ok {
 		return code
 	}
-	fail := func(format string, a ...any) int {
-		fmt.Fprintf(stderr, "zf core: "+format+"\n", a...)
-		return exitUsage
-	}
+	fail := failing("zf core", stderr)
 	sym, err := openSymbols(f.elf)
 	if err != nil {
 		return fail("%v", err)
@@ -62,19 +60,19 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer sym.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	in, err := source.Open(ctx, f.input, source.Options{Baud: 115200, Reconnect: source.Never, Stdin: stdin})
+	in, err := input.Open(ctx, f.input, input.Options{Baud: 115200, Reconnect: input.Never, Stdin: stdin})
 	if err != nil {
 		return fail("%v", err)
 	}
 	defer in.Close()
 
 	// Of a log of any length only the trace that is wanted is kept.
-	var chosen *trace.Trace
+	var chosen *wire.Trace
 	var list strings.Builder
 	n, at := 0, 0
 	filter, err := trace.NewFilter(nil, trace.Options{
 		Symbols: sym, Force: f.force, Log: stderr,
-		OnTrace: func(t *trace.Trace) {
+		OnTrace: func(t *wire.Trace) {
 			if len(t.Frames) == 0 && len(t.Registers) == 0 {
 				return
 			}
@@ -143,7 +141,7 @@ func sameBuild(trace, image string) bool {
 }
 
 // writeCore writes the file; if it cannot be written, there is none.
-func writeCore(path string, t *trace.Trace, elf string, sym core.Symbols) (info core.Info, err error) {
+func writeCore(path string, t *wire.Trace, elf string, sym core.Symbols) (info core.Info, err error) {
 	out, err := os.Create(path)
 	if err != nil {
 		return info, err
@@ -159,12 +157,12 @@ func writeCore(path string, t *trace.Trace, elf string, sym core.Symbols) (info 
 }
 
 // coreLine is one trace in the list.
-func coreLine(t *trace.Trace) string {
+func coreLine(t *wire.Trace) string {
 	kind := t.Kind
 	if kind == "" {
 		kind = "?"
 	}
-	s := fmt.Sprintf("%-6s %s, %s: %s", printable(kind), count(len(t.Frames), "frame"), count(len(t.Words()), "word"), printable(t.Reason))
+	s := fmt.Sprintf("%-6s %s, %s: %s", printable(kind), count(len(t.Frames), "frame"), count(len(t.Words), "word"), printable(t.Reason))
 	if t.Damaged {
 		s += " (" + printable(t.Damage) + ")"
 	}

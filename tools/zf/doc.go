@@ -16,9 +16,44 @@
 //
 // What lives here: the dispatch (main.go) and one file a command (run and test share
 // machine.go, console.go, files.go and verdict.go), which reads its flags, calls the
-// packages that do the work (tools/image, tools/initrd, tools/source, tools/symbol,
+// packages that do the work (tools/image, tools/initrd, tools/input, tools/symbol,
 // tools/trace, qemu) and turns their results into an exit status. What is worth
 // testing without a command line belongs in those packages.
 //
 // Context: the host.
+//
+// In the order of reading:
+//
+//	main.go           the commands, and the help
+//	build.go          zf build
+//	run.go            zf run
+//	test.go           zf test
+//	machine.go        what run and test share
+//	files.go          files for the guest
+//	console.go        the guest's input
+//	quiet.go          -q
+//	lineends.go       CR LF
+//	termios_linux.go  terminals
+//	flight.go         what is kept of a program beside its text
+//	verdict.go        how a run has ended
+//	profile.go        -cpuprofile, and zf profile
+//	probe.go          -probe
+//	handles.go        -handles, zf handles and zf leaks
+//	records.go        -records
+//	iso.go            zf iso
+//	symbolize.go      zf symbolize
+//	view.go           how traces are shown
+//	images.go         -e
+//	typed.go          -typed
+//	addr.go           zf addr
+//	addrflags.go      its flags
+//	addrview.go       what it shows beyond addr2line
+//	lines.go          addresses that come one by one
+//	index.go          zf index
+//	map.go            zf map
+//	stacks.go         zf stacks
+//	report.go         zf report
+//	core.go           zf core
+//	gdb.go            zf gdb
+//	receive.go        zf receive
 package main

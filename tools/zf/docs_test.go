@@ -1,8 +1,8 @@
 package main
 
-// README.md and CONTRIBUTING.md name commands, flags, options of the kernel, targets of
-// the Makefile, folders and headings. Each must be there, and of the options, the targets
-// and the folders each must be named.
+// README.md, CONTRIBUTING.md, CHANGELOG.md and the chapters in doc name commands, flags,
+// options of the kernel, targets of the Makefile, folders, files and headings. Each must be
+// there, and of the options, the targets and the folders each must be named.
 
 import (
 	"go/ast"
@@ -28,11 +28,25 @@ func document(t *testing.T, name string) string {
 	return string(b)
 }
 
+// documents returns the names of all documents, and fails when chapters are missing.
+func documents(t *testing.T) []string {
+	t.Helper()
+	chapters, err := filepath.Glob(filepath.Join("..", "..", "doc", "*.md"))
+	if err != nil || len(chapters) < 20 {
+		t.Fatalf("%d chapters, %v", len(chapters), err)
+	}
+	names := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+	for _, c := range chapters {
+		names = append(names, filepath.Join("doc", filepath.Base(c)))
+	}
+	return names
+}
+
 var (
 	// zfLines matches a command line of zf in a block of code, or in a line.
-	zfLines = regexp.MustCompile("(?m)^(?:    |\t)zf ([^#\n]*)|`zf ([^`]*)`")
+	zfLines = regexp.MustCompile("(?m)^(?:    |\t|\\$ |>   )?zf ([^#`\n]*)|`zf ([^`]*)`")
 	// quotes matches what is one word in a shell.
-	quotes = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+	quotes = regexp.MustCompile(`'[^']*'|"[^"]*"|\$\(.*\)|-qemu \S+`)
 	// helpFlags matches a flag in a command's help, zf addr's too, whose flags have a letter
 	// and a long name.
 	helpFlags = regexp.MustCompile(`(?m)^  (-{1,2}[A-Za-z][a-z-]*)(?:, (--[a-z-]+))?`)
@@ -40,7 +54,10 @@ var (
 
 // TestDocumentedFlags: the commands and flags of zf in the documents exist.
 func TestDocumentedFlags(t *testing.T) {
-	text := document(t, "README.md") + document(t, "CONTRIBUTING.md")
+	var text string
+	for _, name := range documents(t) {
+		text += document(t, name)
+	}
 	flags := map[string][]string{} // by command
 	checked := 0
 	for _, m := range zfLines.FindAllStringSubmatch(text, -1) {
@@ -81,66 +98,74 @@ func TestDocumentedFlags(t *testing.T) {
 			}
 		}
 	}
-	if checked < 50 {
+	if checked < 70 {
 		t.Errorf("%d flags found in the documents; want all of them", checked)
 	}
 }
 
-// TestDocumentedOptions: the README's table has the options that the kernel reads, and
-// no others.
+// TestDocumentedOptions: each option that the kernel reads by its name is one of its table,
+// of which the chapter and `zf help kernel` are made, and each of the table is read.
 func TestDocumentedOptions(t *testing.T) {
-	_, table, ok := strings.Cut(document(t, "README.md"), "\n### Kernel command line\n")
-	table, _, end := strings.Cut(table, "\n## ")
-	if !ok || !end {
-		t.Fatal("the README has no table of the kernel's options")
-	}
 	documented := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_.]+)").FindAllStringSubmatch(table, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_.]+)").FindAllStringSubmatch(document(t, "doc/options.md"), -1) {
 		documented[strings.TrimSuffix(m[1], ".")] = true // env.NAME
+		if !strings.Contains(kernelHelp, "\n  "+m[1]) {
+			t.Errorf("zf help kernel does not have the option %s", m[1])
+		}
 	}
 	read := map[string]bool{}
-	for _, file := range sources(t, "kernel") {
-		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			f, ok := call.Fun.(*ast.Ident)
-			if !ok || f.Name != "Option" && f.Name != "nextOption" && f.Name != "logSize" {
-				return true
-			}
-			for _, arg := range call.Args {
-				if s, ok := text(file, arg); ok {
-					read[strings.TrimSuffix(s, ".")] = true
+	err := filepath.WalkDir(filepath.Join("..", "..", "kernel"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || d.Name() == "option" {
+			return err
+		}
+		for _, file := range sources(t, path) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
 				}
-			}
-			return true
-		})
+				f, qualified := call.Fun.(*ast.SelectorExpr)
+				id, _ := call.Fun.(*ast.Ident)
+				if qualified {
+					id, _ = f.X.(*ast.Ident)
+					qualified = id != nil && id.Name == "option" && slices.Contains([]string{"Value", "Word", "Number", "Next"}, f.Sel.Name)
+				}
+				if !qualified && (id == nil || id.Name != "logSize") {
+					return true
+				}
+				for _, arg := range call.Args {
+					if s, ok := text(file, arg); ok {
+						read[strings.TrimSuffix(s, ".")] = true
+					}
+				}
+				return true
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	// These are read word by word.
-	for _, option := range []string{"env", "monitor"} {
-		read[option] = true
-	}
-	read["crash.then"] = true // of the crash lab, as crash is
+	read["env"] = true // read word by word
 	for option := range read {
 		if !documented[option] {
-			t.Errorf("the kernel reads the option %s, which the README's table does not have", option)
+			t.Errorf("the kernel reads the option %s, which its table does not have", option)
 		}
 	}
 	for option := range documented {
 		if !read[option] {
-			t.Errorf("the README's table has the option %s, which the kernel does not read", option)
+			t.Errorf("the kernel's table has the option %s, which it does not read", option)
 		}
 	}
-	if len(read) < 20 {
+	if len(read) < 30 {
 		t.Errorf("the kernel reads %q; want all of its options", slices.Sorted(maps.Keys(read)))
 	}
 }
 
-// sources parses the files of a package.
+// sources parses the files of a package, in folder dir.
 func sources(t *testing.T, dir string) (files []*ast.File) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +214,7 @@ func TestDocumentedTargets(t *testing.T) {
 		}
 	}
 	found := 0
-	for _, name := range []string{"README.md", "CONTRIBUTING.md"} {
+	for _, name := range documents(t) {
 		for _, m := range regexp.MustCompile("(?:`|(?m:^    ))make ([a-z-]+)").FindAllStringSubmatch(document(t, name), -1) {
 			if found++; !slices.Contains(targets, m[1]) {
 				t.Errorf("%s names make %s, which the Makefile does not have", name, m[1])
@@ -217,12 +242,12 @@ func TestDocumentedFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range folders {
-			if f.IsDir() && f.Name() != "testdata" && !strings.Contains(row, "`"+f.Name()+"`") {
+			if f.IsDir() && f.Name() != "testdata" && !strings.Contains(row, "`"+f.Name()+"`") && !strings.Contains(row, "`"+f.Name()+"/`") {
 				t.Errorf("CONTRIBUTING.md does not name %s/%s", top, f.Name())
 			}
 		}
 	}
-	for _, name := range []string{"README.md", "CONTRIBUTING.md"} {
+	for _, name := range documents(t) {
 		for _, m := range regexp.MustCompile("`(?:\\./)?((?:arch|boot|kernel|tracer|tools|qemu)/[a-z0-9_/.]*)`").FindAllStringSubmatch(document(t, name), -1) {
 			if _, err := os.Stat(filepath.Join("..", "..", m[1])); err != nil {
 				t.Errorf("%s names %s: %v", name, m[1], err)
@@ -231,49 +256,99 @@ func TestDocumentedFolders(t *testing.T) {
 	}
 }
 
-// TestDocumentedFiles: the way through the kernel, kernel/doc.go, passes all of its files.
+var (
+	// fileNames matches the name of a file of Go or assembly, with or without its folder.
+	fileNames = regexp.MustCompile(`[A-Za-z0-9_/.]*[a-z0-9_]\.(?:go|s)\b`)
+	// variants matches the end of the name of a file that belongs to the one without it.
+	variants = regexp.MustCompile(`(?:_(?:amd64|other|linux|bsd|xz|dwarf))?\.(?:go|s)$`)
+)
+
+// TestDocumentedFiles: a package's doc.go names each of its files, in the order of reading,
+// and no file that is not there. Files such as NAME_amd64.s belong to NAME.go. A package of
+// one file beside its doc.go need not.
 func TestDocumentedFiles(t *testing.T) {
-	way := document(t, "kernel/doc.go")
-	paths, err := filepath.Glob(filepath.Join("..", "..", "kernel", "*.go"))
-	if err != nil || len(paths) < 10 {
-		t.Fatalf("%d files of the kernel, %v", len(paths), err)
-	}
-	for _, path := range paths {
-		name := filepath.Base(path)
-		if name == "doc.go" || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "monitor") {
-			continue // monitor*.go there
+	root := filepath.Join("..", "..")
+	docs := 0
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
 		}
-		if !strings.Contains(way, name) {
-			t.Errorf("kernel/doc.go does not say where %s comes in", name)
+		if d.Name() == "testdata" || d.Name() == ".git" && d.IsDir() {
+			return filepath.SkipDir
 		}
-	}
-	for _, m := range regexp.MustCompile(`[a-z0-9_/]+\.(?:go|s)\b`).FindAllString(way, -1) {
-		_, inKernel := os.Stat(filepath.Join("..", "..", "kernel", m))
-		if _, err := os.Stat(filepath.Join("..", "..", m)); err != nil && inKernel != nil {
-			t.Errorf("kernel/doc.go names %s, which is not there", m)
+		if d.Name() != "doc.go" {
+			return nil
 		}
+		docs++
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		folder := filepath.Dir(path)
+		comment, _, _ := strings.Cut(string(b), "\npackage ")
+		named := map[string]bool{}
+		for _, name := range fileNames.FindAllString(comment, -1) {
+			named[variants.ReplaceAllString(name, "")] = true
+			_, here := os.Stat(filepath.Join(folder, name))
+			if _, err := os.Stat(filepath.Join(root, name)); err != nil && here != nil {
+				t.Errorf("%s names %s, which is not there", path, name)
+			}
+		}
+		files := map[string]bool{}
+		for _, pattern := range []string{"*.go", "*.s"} {
+			paths, err := filepath.Glob(filepath.Join(folder, pattern))
+			if err != nil {
+				return err
+			}
+			for _, p := range paths {
+				if name := filepath.Base(p); name != "doc.go" && !strings.HasSuffix(name, "_test.go") {
+					files[variants.ReplaceAllString(name, "")] = true
+				}
+			}
+		}
+		for name := range files {
+			if len(files) > 1 && !named[name] {
+				t.Errorf("%s does not say what is in %s.go", path, name)
+			}
+		}
+		return nil
+	})
+	if err != nil || docs < 40 {
+		t.Errorf("%d packages have a doc.go, %v", docs, err)
 	}
 }
 
-// TestDocumentedLinks: a link within a document leads to one of its headings, and a
-// link to a file to one that is there.
+// TestDocumentedLinks: a link leads to a file that is there, and to one of its headings. A
+// chapter is linked from the README and from the list of chapters.
 func TestDocumentedLinks(t *testing.T) {
-	for _, name := range []string{"README.md", "CONTRIBUTING.md"} {
-		text := document(t, name)
-		anchors := map[string]bool{}
-		for _, m := range regexp.MustCompile("(?m)^#+ (.*)$").FindAllStringSubmatch(text, -1) {
+	anchors := map[string]bool{} // and files
+	for _, name := range documents(t) {
+		anchors[name] = true
+		for _, m := range regexp.MustCompile("(?m)^#+ (.*)$").FindAllStringSubmatch(document(t, name), -1) {
 			anchor := strings.NewReplacer(" ", "-", "`", "", ",", "").Replace(strings.ToLower(m[1]))
-			anchors["#"+anchor] = true
+			anchors[name+"#"+anchor] = true
 		}
-		for _, m := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
-			if strings.HasPrefix(m[1], "#") {
-				if !anchors[m[1]] {
-					t.Errorf("%s has no heading for the link %s", name, m[1])
-				}
+	}
+	linked := map[string]bool{}
+	for _, name := range documents(t) {
+		for _, m := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(document(t, name), -1) {
+			if strings.Contains(m[1], "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join("..", "..", m[1])); err != nil && !strings.Contains(m[1], "://") {
-				t.Errorf("%s links to %s: %v", name, m[1], err)
+			to := filepath.Join(filepath.Dir(name), m[1])
+			if strings.HasPrefix(m[1], "#") {
+				to = name + m[1]
+			}
+			linked[name+" "+to] = true
+			if _, err := os.Stat(filepath.Join("..", "..", to)); err != nil && !anchors[to] {
+				t.Errorf("%s links to %s, which is not there", name, m[1])
+			}
+		}
+	}
+	for _, name := range documents(t)[3:] {
+		for _, from := range []string{"README.md", "doc/README.md"} {
+			if name != "doc/README.md" && !linked[from+" "+name] {
+				t.Errorf("%s has no link to %s", from, name)
 			}
 		}
 	}

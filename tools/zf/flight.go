@@ -7,9 +7,9 @@ import (
 	"flag"
 	"io"
 
+	"github.com/zeroframe/zeroframe/tools/handle"
 	"github.com/zeroframe/zeroframe/tools/initrd"
 	"github.com/zeroframe/zeroframe/tools/probe"
-	"github.com/zeroframe/zeroframe/tools/resource"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -58,13 +58,13 @@ func (f *flight) arm(m *machine, sym *symbol.File, stderr io.Writer) {
 	f.cpu.take(m.records, sym, m.command, stderr)
 	if f.heap.path != "" {
 		m.options = append(m.options, "memprofile=on")
-		m.records.take(resource.HeapKind, func(data []byte) error { return f.heap.keep(sym, data) })
+		m.records.take(handle.HeapKind, func(data []byte) error { return f.heap.keep(sym, data) })
 	}
 	if f.kept.path != "" {
 		if _, ok := lastOption(m.append, "record"); !ok {
 			m.options = append(m.options, "record=all")
 		}
-		m.records.take(resource.Kind, func(data []byte) error { return f.kept.keep(sym, data) })
+		m.records.take(handle.Kind, func(data []byte) error { return f.kept.keep(sym, data) })
 	}
 	if len(f.probes.patterns) > 0 {
 		if _, ok := lastOption(m.append, "depot"); f.probes.stacks && !ok {

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -156,7 +157,14 @@ func (f *gdbFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 // start starts the machine, which waits for gdb on the socket. end is called when it has
 // ended.
 func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, tmp, socket string, stdout, stderr io.Writer) (vm *qemu.VM, end func(), code int) {
+	var open []io.Closer
+	end = func() {
+		for _, c := range slices.Backward(open) {
+			c.Close()
+		}
+	}
 	fail := func(code int, err error) (*qemu.VM, func(), int) {
+		end()
 		fmt.Fprintf(stderr, "zf gdb: %v\n", err)
 		return nil, nil, code
 	}
@@ -172,6 +180,7 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	if err != nil {
 		return fail(exitUsage, err)
 	}
+	open = append(open, sym)
 	var serial io.Writer = stdout
 	var file *os.File
 	switch f.serial {
@@ -182,23 +191,21 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 		file, err = os.Create(f.serial)
 	}
 	if err != nil {
-		sym.Close()
 		return fail(exitUsage, fmt.Errorf("-serial: %w", err))
 	}
 	if file != nil {
-		serial = file
+		serial, open = file, append(open, file)
 		fmt.Fprintf(stderr, "zf gdb: what the machine sends is in %s\n", file.Name())
 	}
 	filter, err := trace.NewFilter(serial, trace.Options{
 		Symbols: sym, Force: f.force, Log: stderr, Idle: trace.DefaultIdle, Sanitize: file == nil && isTerminal(stdout),
 	})
 	if err != nil {
-		sym.Close()
 		return fail(exitMachine, err)
 	}
+	open = append(open, filter)
 	con, err := openConsole(nil, true) // nothing, and its end
 	if err != nil {
-		sym.Close()
 		return fail(exitMachine, err)
 	}
 	options := []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(target), ".elf")), "tty=pipe", f.append}
@@ -208,15 +215,7 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	f.qemu.Paused = true
 	f.qemu.Stdin, f.qemu.Stdout = con, noticing{filter, con.listens}
 	vm, err = qemu.Start(ctx, f.qemu)
-	end = func() {
-		filter.Close()
-		sym.Close()
-		if file != nil {
-			file.Close()
-		}
-	}
 	if err != nil {
-		end()
 		return fail(exitMachine, errors.New(interrupted(ctx, err)))
 	}
 	return vm, end, exitOK

@@ -118,9 +118,9 @@ for a call, so that the line may be the one before. zf-trace knows better."""
             kind = gdb.lookup_type(MODULE + "arch/amd64.TrapFrame")
             fields = {f.name: f.bitpos // 8 for f in kind.fields()}
             for name in "AX BX CX DX SI DI".split():
-                registers["r" + name.lower()] = word(at + fields[name] - fields["BP"])
+                registers["r" + name.lower()] = word(at + fields[name] - fields["FP"])
             for name in "R8 R9 R10 R11 R12 R13 R14 R15".split():
-                registers[name.lower()] = word(at + fields[name] - fields["BP"])
+                registers[name.lower()] = word(at + fields[name] - fields["FP"])
         for name, value in registers.items():
             if value is not None:
                 info.add_saved_register(name, self.value(value))
@@ -167,7 +167,7 @@ DEAD = 6  # _Gdead
 
 def kernel_stacks():
     """The kernel's own stacks: name, lo, hi, limit."""
-    table = variable(MODULE + "kernel.stacks")
+    table = variable(MODULE + "kernel/stack.Table")
     rows = []
     for i in range(int(table["len"])):
         s = table["array"][i]

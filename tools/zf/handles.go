@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,15 +15,16 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/zeroframe/zeroframe/tools/resource"
-	"github.com/zeroframe/zeroframe/tools/stream"
+	"github.com/zeroframe/zeroframe/tools/eventstream"
+	"github.com/zeroframe/zeroframe/tools/handle"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 const handlesText = `Handles shows what a program had open at a time, and from where each of it was
 opened: page frames, mappings, file descriptors, threads, timers, waits for a
-futex, and kinds of the program's own (package kernel/resource). What was closed
-twice has three stacks: that of the open, of the first close and of the second.
+futex, and kinds of the program's own (package
+kernel/observe/handle). What was closed twice has three stacks: that of the
+open, of the first close and of the second.
 
 The kernel logs what the option record= names, and nothing without it:
 
@@ -36,7 +38,7 @@ record.open=N how many things may be open (4096, and all of RAM with pages),
 depot=BYTES the room for stacks (262144).
 
 A snapshot leaves when the program exits, when it dies, when it calls
-resource.Dump, and with the monitor's command handles. FILE is what zf run
+handle.Dump, and with the monitor's command handles. FILE is what zf run
 -handles has written, a record of -records, or the log of a serial port with
 records in it: then the last one counts. Names come from the file or from -e.`
 
@@ -61,9 +63,16 @@ type snapshotFlags struct {
 	frames int
 }
 
+func (f *snapshotFlags) flags(fs *flag.FlagSet, does, of string) {
+	fs.StringVar(&f.elf, "e", "", "the `ELF` file of the image, for names")
+	fs.StringVar(&f.kinds, "kinds", "", does+" these `KINDS` alone, such as fds,maps")
+	fs.IntVar(&f.stacks, "n", 10, "show `N` "+of+"; 0: all")
+	fs.IntVar(&f.frames, "frames", 16, "show `N` frames of a stack; 0: all")
+}
+
 // options returns what a report tells.
-func (f *snapshotFlags) options() resource.Options {
-	o := resource.Options{Stacks: f.stacks, Frames: f.frames}
+func (f *snapshotFlags) options() handle.Options {
+	o := handle.Options{Stacks: f.stacks, Frames: f.frames}
 	o.Dir, _ = os.Getwd() // without it, paths are absolute
 	if f.kinds != "" {
 		o.Kinds = strings.Split(f.kinds, ",")
@@ -75,10 +84,7 @@ func (f *snapshotFlags) options() resource.Options {
 func runHandles(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	var f snapshotFlags
 	fs := newFlags("handles", "[-e ELF] [flags] FILE", handlesText, stderr)
-	fs.StringVar(&f.elf, "e", "", "the `ELF` file of the image, for names")
-	fs.StringVar(&f.kinds, "kinds", "", "show these `KINDS` alone, such as fds,maps")
-	fs.IntVar(&f.stacks, "n", 10, "show `N` stacks of a kind, or events of a key; 0: all")
-	fs.IntVar(&f.frames, "frames", 16, "show `N` frames of a stack; 0: all")
+	f.flags(fs, "show", "stacks of a kind, or events of a key")
 	key := fs.String("key", "", "show one `KIND:KEY` alone, such as fd:7, and its last events")
 	asJSON := fs.Bool("json", false, "write all of the snapshot as a JSON object")
 	if code, ok := parse(fs, args); !ok {
@@ -86,11 +92,11 @@ func runHandles(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	fail := failing("zf handles", stderr)
 	if fs.NArg() != 1 {
-		return fail(errors.New("want one FILE; `zf handles -h` says more"))
+		return fail("want one FILE; `zf handles -h` says more")
 	}
 	s, err := openSnapshot(fs.Arg(0), f.elf)
 	if err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
 	o := f.options()
 	var kinds []string
@@ -98,13 +104,13 @@ func runHandles(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		kinds = append(kinds, k.Name)
 	}
 	if err := checkKinds(o.Kinds, kinds); err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
 	switch {
 	case *asJSON:
 		err = s.JSON(stdout)
 	case *key != "":
-		var k resource.Key
+		var k handle.Key
 		if k, err = s.ParseKey(*key); err == nil {
 			err = s.About(stdout, k, f.stacks, o)
 		}
@@ -112,7 +118,7 @@ func runHandles(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		err = s.Handles(stdout, o)
 	}
 	if err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
 	return exitOK
 }
@@ -121,10 +127,7 @@ func runHandles(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 func runLeaks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	var f snapshotFlags
 	fs := newFlags("leaks", "[-e ELF] [flags] BEFORE AFTER", leaksText, stderr)
-	fs.StringVar(&f.elf, "e", "", "the `ELF` file of the image, for names")
-	fs.StringVar(&f.kinds, "kinds", "", "compare these `KINDS` alone, such as fds,maps")
-	fs.IntVar(&f.stacks, "n", 10, "show `N` stacks of a kind; 0: all")
-	fs.IntVar(&f.frames, "frames", 16, "show `N` frames of a stack; 0: all")
+	f.flags(fs, "compare", "stacks of a kind")
 	byCount := fs.Bool("count", false, "the largest growth in number first, not in bytes")
 	shrunk := fs.Bool("shrunk", false, "show what has shrunk, too")
 	asJSON := fs.Bool("json", false, "write a JSON object for each stack")
@@ -133,13 +136,13 @@ func runLeaks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	fail := failing("zf leaks", stderr)
 	if fs.NArg() != 2 {
-		return fail(errors.New("want two files, BEFORE and AFTER; `zf leaks -h` says more"))
+		return fail("want two files, BEFORE and AFTER; `zf leaks -h` says more")
 	}
-	var uses [2][]resource.Use
+	var uses [2][]handle.Use
 	for i := range uses {
 		var err error
 		if uses[i], err = openUses(fs.Arg(i), f.elf); err != nil {
-			return fail(err)
+			return fail("%v", err)
 		}
 	}
 	o := f.options()
@@ -150,20 +153,20 @@ func runLeaks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		}
 	}
 	if err := checkKinds(o.Kinds, kinds); err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
-	all := resource.Grown(uses[0], uses[1])
+	all := handle.Grown(uses[0], uses[1])
 	if *byCount {
-		resource.ByCount(all)
+		handle.ByCount(all)
 	}
 	var err error
 	if *asJSON {
-		err = resource.LeaksJSON(stdout, all, o)
+		err = handle.LeaksJSON(stdout, all, o)
 	} else {
-		err = resource.Leaks(stdout, all, *shrunk, o)
+		err = handle.Leaks(stdout, all, *shrunk, o)
 	}
 	if err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
 	for _, u := range all {
 		if u.Grown() && o.Wants(u.Kind) {
@@ -176,7 +179,7 @@ func runLeaks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 // checkKinds returns an error if one of those wanted is not there.
 func checkKinds(wanted, there []string) error {
 	for _, w := range wanted {
-		o := resource.Options{Kinds: []string{w}}
+		o := handle.Options{Kinds: []string{w}}
 		if !slices.ContainsFunc(there, o.Wants) {
 			return fmt.Errorf("-kinds: there is no %q; want of %s", w, strings.Join(there, ", "))
 		}
@@ -184,22 +187,14 @@ func checkKinds(wanted, there []string) error {
 	return nil
 }
 
-// failing returns what says an error of a command, and its exit status.
-func failing(command string, stderr io.Writer) func(error) int {
-	return func(err error) int {
-		fmt.Fprintf(stderr, "%s: %v\n", command, err)
-		return exitUsage
-	}
-}
-
 // openUses reads a snapshot or a heap profile.
-func openUses(path, elf string) ([]resource.Use, error) {
+func openUses(path, elf string) ([]handle.Use, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	if resource.IsHeap(data) {
-		uses, err := resource.HeapUses(data)
+	if handle.IsHeap(data) {
+		uses, err := handle.HeapUses(data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -214,17 +209,17 @@ func openUses(path, elf string) ([]resource.Use, error) {
 
 // openSnapshot reads a snapshot from a file of its own or from a log. elf is the image for
 // names, or "".
-func openSnapshot(path, elf string) (*resource.Snapshot, error) {
+func openSnapshot(path, elf string) (*handle.Snapshot, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	s, err := resource.Read(data)
-	if errors.Is(err, resource.ErrNoSnapshot) {
-		if data = lastRecord(data, resource.Kind); data == nil {
+	s, err := handle.Read(data)
+	if errors.Is(err, handle.ErrNoSnapshot) {
+		if data = lastRecord(data, handle.Kind); data == nil {
 			return nil, fmt.Errorf("%s: %w, and no log with one in it; was record= on the kernel command line?", path, err)
 		}
-		s, err = resource.Read(data)
+		s, err = handle.Read(data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -246,7 +241,7 @@ func openSnapshot(path, elf string) (*resource.Snapshot, error) {
 
 // lastRecord returns the data of the last record of a kind in a log, or nil.
 func lastRecord(log []byte, kind string) (data []byte) {
-	t := stream.NewText(nil, stream.Options{OnRecord: func(r stream.Record) {
+	t := eventstream.NewText(nil, eventstream.Options{OnRecord: func(r eventstream.Record) {
 		if r.Kind == kind {
 			data = r.Data
 		}
@@ -274,11 +269,22 @@ func (k *keptFiles) write(data []byte) error {
 	return os.WriteFile(k.path, data, 0o666)
 }
 
-// count returns how many there are.
-func (k *keptFiles) count() int {
+// end says what was kept, one or many of what, and which command shows one. It reports
+// false if there is nothing, for the reason why, though it was asked for.
+func (k *keptFiles) end(command, one, many, show, why string, stderr io.Writer) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.n
+	switch {
+	case k.path == "":
+	case k.n == 0:
+		fmt.Fprintf(stderr, "%s: %s\n", command, why)
+		return false
+	case k.n == 1:
+		fmt.Fprintf(stderr, "%s: %s is in %s; `%s %s` shows it\n", command, one, k.path, show, k.path)
+	default:
+		fmt.Fprintf(stderr, "%s: %d %s are in %s.1 to %s.%d; `zf leaks` compares two\n", command, k.n, many, k.path, k.path, k.n)
+	}
+	return true
 }
 
 // keptSnapshots are the files of zf run -handles.
@@ -286,7 +292,7 @@ type keptSnapshots struct{ keptFiles }
 
 // keep writes a snapshot with its names.
 func (k *keptSnapshots) keep(sym *symbol.File, data []byte) error {
-	s, err := resource.Read(data)
+	s, err := handle.Read(data)
 	if err != nil {
 		return err
 	}
@@ -299,17 +305,7 @@ func (k *keptSnapshots) keep(sym *symbol.File, data []byte) error {
 
 // end says what was kept. It reports false if there is nothing, though it was asked for.
 func (k *keptSnapshots) end(command string, stderr io.Writer) bool {
-	switch n := k.count(); {
-	case k.path == "":
-	case n == 0:
-		fmt.Fprintf(stderr, "%s: no snapshot has come; -append record=all has the kernel log\n", command)
-		return false
-	case n == 1:
-		fmt.Fprintf(stderr, "%s: a snapshot is in %s; `zf handles %s` shows it\n", command, k.path, k.path)
-	default:
-		fmt.Fprintf(stderr, "%s: %d snapshots are in %s.1 to %s.%d; `zf leaks` compares two\n", command, n, k.path, k.path, n)
-	}
-	return true
+	return k.keptFiles.end(command, "a snapshot", "snapshots", "zf handles", "no snapshot has come; -append record=all has the kernel log", stderr)
 }
 
 // keptHeap are the files of zf run -memprofile.
@@ -320,7 +316,7 @@ type keptHeap struct {
 
 // keep writes a heap profile in pprof's format.
 func (k *keptHeap) keep(sym *symbol.File, data []byte) error {
-	h, err := resource.ReadHeap(data)
+	h, err := handle.ReadHeap(data)
 	if err != nil {
 		return err
 	}
@@ -337,18 +333,9 @@ func (k *keptHeap) keep(sym *symbol.File, data []byte) error {
 
 // end says what was kept. It reports false if there is nothing, though it was asked for.
 func (k *keptHeap) end(command string, stderr io.Writer) bool {
-	switch n := k.count(); {
-	case k.path == "":
-	case k.empty:
-		fmt.Fprintf(stderr, "%s: the program keeps no heap profile; run a package, or what zf build -memprofile makes\n", command)
-		return false
-	case n == 0:
-		fmt.Fprintf(stderr, "%s: no heap profile has come\n", command)
-		return false
-	case n == 1:
-		fmt.Fprintf(stderr, "%s: the heap profile is in %s; `go tool pprof -top %s` shows it\n", command, k.path, k.path)
-	default:
-		fmt.Fprintf(stderr, "%s: %d heap profiles are in %s.1 to %s.%d; `zf leaks` compares two\n", command, n, k.path, k.path, n)
+	why := "no heap profile has come"
+	if k.empty {
+		k.n, why = 0, "the program keeps no heap profile; run a package, or what zf build -memprofile makes"
 	}
-	return true
+	return k.keptFiles.end(command, "the heap profile", "heap profiles", "go tool pprof -top", why, stderr)
 }

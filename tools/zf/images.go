@@ -14,14 +14,16 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/zeroframe/zeroframe/tools/foreign"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // loader opens images in the background.
 type loader struct {
 	done   chan struct{} // closed when im and err are there
-	im     *trace.Images
+	im     *lookup.Images
 	err    error
 	opened []io.Closer
 
@@ -41,7 +43,7 @@ func (f *symbolizeFlags) load(indexes *indexing) *loader {
 }
 
 // wait returns the images, or nil if they could not be opened or ctx ends first.
-func (l *loader) wait(ctx context.Context) *trace.Images {
+func (l *loader) wait(ctx context.Context) *lookup.Images {
 	select {
 	case <-l.done:
 		return l.im
@@ -74,9 +76,9 @@ func (l *loader) Close() {
 }
 
 // images opens the ELF files, the folders or the map.
-func (f *symbolizeFlags) images(l *loader) (*trace.Images, error) {
-	im := &trace.Images{}
-	add := func(sym trace.Resolver, c io.Closer) {
+func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
+	im := &lookup.Images{}
+	add := func(sym lookup.Resolver, c io.Closer) {
 		im.Given, l.opened = append(im.Given, sym), append(l.opened, c)
 	}
 	if f.mapFile != "" {
@@ -110,7 +112,7 @@ func (f *symbolizeFlags) images(l *loader) (*trace.Images, error) {
 		}
 	}
 	if len(folders) > 0 {
-		im.Find = func(build, module string) trace.Resolver {
+		im.Find = func(build, module string) lookup.Resolver {
 			for _, d := range folders {
 				if sym := d.find(build, module); sym != nil {
 					l.opened = append(l.opened, sym)
@@ -124,7 +126,7 @@ func (f *symbolizeFlags) images(l *loader) (*trace.Images, error) {
 		if len(im.Given) == 0 {
 			return nil, errors.New("-bias: it is of the first ELF file, and -e names folders only")
 		}
-		bias, err := trace.ParseBias(f.bias, im.Given[0])
+		bias, err := foreign.ParseBias(f.bias, im.Given[0])
 		if err != nil {
 			return nil, fmt.Errorf("-bias: %w", err)
 		}
@@ -185,7 +187,7 @@ func (d *folder) list() error {
 			return fs.SkipAll
 		}
 		d.files = append(d.files, path)
-		if name := trace.ModuleName(path); name != "" {
+		if name := foreign.ModuleName(path); name != "" {
 			// The file with the debug information is the better one.
 			if d.modules[name] == "" || strings.HasSuffix(path, ".debug") && !strings.HasSuffix(d.modules[name], ".debug") {
 				d.modules[name] = path
@@ -222,7 +224,7 @@ func (d *folder) find(build, module string) *symbol.File {
 		}
 		return nil
 	}
-	if part, cut := strings.CutSuffix(build, trace.PartMark); cut {
+	if part, cut := strings.CutSuffix(build, wire.PartMark); cut {
 		build = d.complete(part)
 	}
 	if len(build) < 4 || strings.ContainsAny(build, `/\.`) { // it comes out of a trace

@@ -57,8 +57,7 @@ func runIndex(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	folder, err := symbol.IndexFolder()
 	if err != nil {
-		fmt.Fprintf(stderr, "zf index: %v\n", err)
-		return exitUsage
+		return failing("zf index", stderr)("%v", err)
 	}
 	if set.NArg() == 0 {
 		return listIndexes(folder, stdout, stderr)
@@ -109,8 +108,7 @@ func makeIndex(path, folder string, rebuild bool, stdout, progress io.Writer) er
 func listIndexes(folder string, stdout, stderr io.Writer) int {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(stderr, "zf index: %v\n", err)
-		return exitUsage
+		return failing("zf index", stderr)("%v", err)
 	}
 	n, total := 0, int64(0)
 	for _, e := range entries {

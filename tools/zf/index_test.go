@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/zeroframe/zeroframe/tools/await"
 )
 
 // asCommand is set in the environment of a test binary that is to be zf.
@@ -110,12 +111,8 @@ func TestIndexLater(t *testing.T) {
 	if code, stdout, stderr := zf(nil, "addr", "-f", "-e", elf, "401010"); code != exitOK || !strings.Contains(stdout, "csample.c") {
 		t.Fatalf("zf addr = %d, %s, %s", code, stdout, stderr)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if b, err := os.ReadFile(index); err == nil && string(b) == string(good) && len(indexFiles(t, cache)) == 1 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the damaged index is not replaced; there are %q", indexFiles(t, cache))
-		}
-	}
+	await.Poll(t, "the damaged index is replaced", func() bool {
+		b, err := os.ReadFile(index)
+		return err == nil && string(b) == string(good) && len(indexFiles(t, cache)) == 1
+	})
 }

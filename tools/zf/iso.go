@@ -50,10 +50,10 @@ func runISO(args []string, _ io.Reader, _, stderr io.Writer) int {
 	if code, ok := parse(fs, args); !ok {
 		return code
 	}
+	fail := failing("zf iso", stderr)
 	var err error
 	if f.target, f.arguments, err = targetOf("iso", fs.Args()); err != nil {
-		fmt.Fprintf(stderr, "zf iso: %v\n", err)
-		return exitUsage
+		return fail("%v", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -67,11 +67,10 @@ func runISO(args []string, _ io.Reader, _, stderr io.Writer) int {
 		output = name + ".iso"
 	}
 	if samePath(output, elf) {
-		fmt.Fprintf(stderr, "zf iso: -o %s would overwrite the image\n", output)
-		return exitUsage
+		return fail("-o %s would overwrite the image", output)
 	}
 	o := iso.Options{
-		Kernel: elf, Title: name, Output: output,
+		Kernel: elf, Title: name, Output: output, WantScreen: image.WantScreen,
 		Cmdline: kernelCommandLine(strings.TrimSpace(kernelOption("arg0", name)+" "+f.append), f.arguments),
 	}
 	if o.Files, cleanup, err = f.packFiles(); err == nil {
@@ -84,8 +83,7 @@ func runISO(args []string, _ io.Reader, _, stderr io.Writer) int {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted; nothing was written")
 	}
-	fmt.Fprintf(stderr, "zf iso: %v\n", err)
-	return exitUsage
+	return fail("%v", err)
 }
 
 // packFiles packs the files for the guest; path is "" if there are none.
@@ -106,8 +104,7 @@ func (f *runFlags) packFiles() (path string, cleanup func(), err error) {
 func isoWritten(output, elf string, firmware []string, stderr io.Writer) int {
 	fi, err := os.Stat(output)
 	if err != nil {
-		fmt.Fprintf(stderr, "zf iso: %v\n", err)
-		return exitUsage
+		return failing("zf iso", stderr)("%v", err)
 	}
 	id := "none"
 	if info, err := image.InspectFile(elf); err == nil {

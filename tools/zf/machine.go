@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,7 +54,7 @@ func (m *machine) flags(fs *flag.FlagSet, memoryMiB int) {
 	})
 	fs.StringVar(&m.qemu.Machine, "machine", "q35", "QEMU machine `TYPE`: q35, pc, microvm")
 	fs.Func("net", "add a network card of `MODEL` on QEMU's user network. The models are\n"+strings.Join(qemu.NetModels(), ", ")+
-		".\nBehind a comma come options for QEMU's -netdev user.\nIt is the kernel's /dev/nic0 (option net=on, which this adds). With\nnetconsole= or ip= in -append, package kernel/netup is linked, as by\nzf build -net", func(s string) error {
+		".\nBehind a comma come options for QEMU's -netdev user.\nIt is the kernel's /dev/nic0 (option net=on, which this adds). With\nnetconsole= or ip= in -append, package kernel/net/netup is linked, as by\nzf build -net", func(s string) error {
 		m.qemu.Net = s
 		return qemu.CheckNet(s)
 	})
@@ -310,20 +311,30 @@ func kernelOption(key, value string) string {
 	return key + "=" + value
 }
 
-// lastOption finds an option as the kernel does (kernel/cmdline.go): words parted by
-// spaces, but for those in double quotes, up to the word "--".
-func lastOption(line, key string) (value string, ok bool) {
-	quoted := false
-	words := strings.FieldsFunc(line, func(r rune) bool {
-		if r == '"' {
+// kernelWords returns the words of a kernel command line as the kernel reads it
+// (kernel/option/words.go): parted by spaces, but for those in double quotes, in which a
+// backslash stands before a quote that does not end them. ended is set if the word "--"
+// follows them, behind which are the program's arguments.
+func kernelWords(line string) (words []string, ended bool) {
+	quoted, escaped := false, false
+	words = strings.FieldsFunc(line, func(r rune) bool {
+		was := escaped
+		escaped = !was && quoted && r == '\\'
+		if r == '"' && !was {
 			quoted = !quoted
 		}
 		return r == ' ' && !quoted
 	})
+	if i := slices.Index(words, "--"); i >= 0 {
+		return words[:i], true
+	}
+	return words, false
+}
+
+// lastOption finds an option as the kernel does.
+func lastOption(line, key string) (value string, ok bool) {
+	words, _ := kernelWords(line)
 	for _, w := range words {
-		if w == "--" {
-			break
-		}
 		if v, found := strings.CutPrefix(w, key+"="); found {
 			if len(v) >= 2 && v[0] == '"' && v[len(v)-1] == '"' {
 				v = v[1 : len(v)-1]
@@ -344,7 +355,8 @@ func (m *machine) hasAddress() bool {
 
 // kernelCommandLine joins the kernel's words and the program's arguments. An
 // argument that is empty or holds space, quotes or backslashes is put in double
-// quotes, with a backslash before each quote and backslash in it.
+// quotes, with a backslash before each quote and backslash in it. If line has arguments
+// already, these follow them.
 func kernelCommandLine(line string, args []string) string {
 	if len(args) == 0 {
 		return line
@@ -354,9 +366,13 @@ func kernelCommandLine(line string, args []string) string {
 	if line != "" {
 		b.WriteByte(' ')
 	}
-	b.WriteString("--")
-	for _, a := range args {
-		b.WriteByte(' ')
+	if _, ended := kernelWords(line); !ended {
+		b.WriteString("-- ")
+	}
+	for i, a := range args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
 		if a == "" || strings.ContainsAny(a, " \t\n\"'\\") {
 			a = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a) + `"`
 		}

@@ -5,6 +5,7 @@ package main
 // process by itself, which would leave a terminal raw or a machine running.
 
 import (
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -108,28 +109,35 @@ func find(name string) *command {
 
 // usage prints what there is.
 func usage(w io.Writer) {
-	fmt.Fprint(w, "Zf builds, boots and debugs bare-metal Go programs.\n\nUsage:\n\n")
+	fmt.Fprint(w, "Usage: zf COMMAND [ARGS]: build, boot and debug bare-metal Go programs\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  zf %-9s %s\n      %s\n", c.name, c.args, c.short)
+		fmt.Fprintf(w, "  zf %-10s %s\n", c.name, c.short)
 	}
-	fmt.Fprint(w, `
-`+"`zf help COMMAND`"+` says more.
-
+	fmt.Fprint(w, "  zf help       say more of a COMMAND; `zf help kernel`: of the kernel's options\n"+`
 Exit status: 0 success, or the program exited 0; 1 it ended in a trace; 2 wrong
 usage or a failed build; 3 the machine failed; otherwise the program's own + 64.
 `)
 }
 
-// runHelp runs `zf help [COMMAND]`: the command's own -h, as asked for.
+// kernelHelp is made of the kernel's table of options, kernel/option/table.go.
+//
+//go:embed kernel.txt
+var kernelHelp string
+
+// runHelp runs `zf help [COMMAND]`: the command's own -h, as asked for, or the text on the
+// kernel's options.
 func runHelp(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		usage(stdout)
 		return exitOK
 	}
+	if args[0] == "kernel" {
+		fmt.Fprint(stdout, kernelHelp)
+		return exitOK
+	}
 	c := find(args[0])
 	if c == nil {
-		fmt.Fprintf(stderr, "zf help: unknown command %q; `zf -h` lists them\n", args[0])
-		return exitUsage
+		return failing("zf help", stderr)("unknown command %q; `zf -h` lists them", args[0])
 	}
 	c.run([]string{"-h"}, stdin, stdout, stdout)
 	return exitOK
@@ -147,6 +155,14 @@ func runVersion(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stdout, "zf %s, kernel %s, %s %s/%s\n", version, kernelVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return exitOK
+}
+
+// failing returns what says an error of a command, and returns its exit status.
+func failing(command string, stderr io.Writer) func(format string, a ...any) int {
+	return func(format string, a ...any) int {
+		fmt.Fprintf(stderr, command+": "+format+"\n", a...)
+		return exitUsage
+	}
 }
 
 // newFlags returns a flag set whose -h prints the synopsis, a text and the flags.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/zeroframe/zeroframe/tools/mapfile"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -40,10 +39,7 @@ func runMap(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if code, ok := parse(fs, args); !ok {
 		return code
 	}
-	fail := func(format string, a ...any) int {
-		fmt.Fprintf(stderr, "zf map: "+format+"\n", a...)
-		return exitUsage
-	}
+	fail := failing("zf map", stderr)
 	switch {
 	case fs.NArg() > 0:
 		return fail("%q: want flags only; `zf map -h` lists them", fs.Arg(0))
@@ -57,7 +53,7 @@ func runMap(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		if err != nil {
 			return fail("%v", err)
 		}
-		syms, size = m.File().Symbols(), m.AddressSize()
+		syms, size = m.Symbols(), m.AddressSize()
 	} else {
 		f, err := symbol.Open(*elf)
 		if err != nil {
@@ -77,15 +73,7 @@ func runMap(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		}
 		return exitOK
 	}
-	out, err := os.Create(*output)
-	if err != nil {
-		return fail("%v", err)
-	}
-	err = mapfile.Write(out, syms, size)
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err := writeFile(*output, func(w io.Writer) error { return mapfile.Write(w, syms, size) }); err != nil {
 		return fail("%v", err)
 	}
 	fmt.Fprintf(stderr, "zf map: wrote %s, %d symbols\n", *output, len(syms))

@@ -51,27 +51,24 @@ func runProfile(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if code, ok := parse(fs, args); !ok {
 		return code
 	}
-	fail := func(err error) int {
-		fmt.Fprintf(stderr, "zf profile: %v\n", err)
-		return exitUsage
-	}
+	fail := failing("zf profile", stderr)
 	if fs.NArg() != 1 {
-		return fail(fmt.Errorf("want one profile, got %d; `zf profile -h` says more", fs.NArg()))
+		return fail("want one profile, got %d; `zf profile -h` says more", fs.NArg())
 	}
 	if top < 0 {
-		return fail(fmt.Errorf("-top %d is negative", top))
+		return fail("-top %d is negative", top)
 	}
 	data, err := readProfile(fs.Arg(0), stdin)
 	if err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
 	var p *pprof.Profile
 	if elf != "" {
 		if p, err = resolveProfile(data, elf, stderr); err != nil {
-			return fail(err)
+			return fail("%v", err)
 		}
 	} else if p, err = pprof.ParseData(data); err != nil {
-		return fail(fmt.Errorf("%s is no profile in pprof's format: %w; what a target has sent needs -e ELF", fs.Arg(0), err))
+		return fail("%s is no profile in pprof's format: %v; what a target has sent needs -e ELF", fs.Arg(0), err)
 	}
 	if title == "" {
 		title = "profile"
@@ -91,7 +88,7 @@ func runProfile(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			continue
 		}
 		if err := writeTo(out.path, stdout, out.write); err != nil {
-			return fail(err)
+			return fail("%v", err)
 		}
 	}
 	if top == 0 && output == "" && folded == "" && svg == "" {
@@ -99,7 +96,7 @@ func runProfile(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	if top > 0 {
 		if err := profile.Top(stdout, p, top); err != nil {
-			return fail(err)
+			return fail("%v", err)
 		}
 	}
 	return exitOK
@@ -144,6 +141,11 @@ func writeTo(path string, stdout io.Writer, f func(io.Writer) error) error {
 	if path == "-" {
 		return f(stdout)
 	}
+	return writeFile(path, f)
+}
+
+// writeFile has f write a file, all or nothing.
+func writeFile(path string, f func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := f(&b); err != nil {
 		return err

@@ -21,14 +21,14 @@ const receiveProgram = "tools/receive/zf-receive"
 
 // runReceive runs `zf receive`.
 func runReceive(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	fail := failing("zf receive", stderr)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	path, err := image.Companion(ctx, receiveProgram, func() {
 		fmt.Fprintln(stderr, "zf receive: building zf-receive, once")
 	})
 	stop()
 	if err != nil {
-		fmt.Fprintf(stderr, "zf receive: %v\n", err)
-		return exitUsage
+		return fail("%v", err)
 	}
 	// A terminal sends an interrupt to both, others send it to this one alone. The program
 	// takes two of them as the wish to end at once, so it is handed on in another form.
@@ -38,8 +38,7 @@ func runReceive(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	if err := cmd.Start(); err != nil {
-		fmt.Fprintf(stderr, "zf receive: %v\n", err)
-		return exitUsage
+		return fail("%v", err)
 	}
 	ended := make(chan struct{})
 	defer close(ended)
@@ -61,6 +60,5 @@ func runReceive(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
 		return exit.ExitCode()
 	}
-	fmt.Fprintf(stderr, "zf receive: %v\n", err)
-	return exitUsage
+	return fail("%v", err)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -10,7 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/zeroframe/zeroframe/tools/await"
 )
 
 // TestReceive runs the receiver as zf starts it: built, if need be, and with its streams,
@@ -35,28 +37,21 @@ func TestReceive(t *testing.T) {
 	}
 
 	// An interrupt of zf alone, as a supervisor sends it, ends the receiver in good order.
-	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	from, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
+	defer from.Close()
+	log := new(await.Log)
+	go io.Copy(log, from)
 	done := make(chan int, 1)
 	go func() {
 		done <- dispatch([]string{"receive", "-listen", "127.0.0.1:0", "-store", filepath.Join(t.TempDir(), "s.db")}, nil, out, out)
 	}()
 	said := func(pattern string) []string {
-		for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			b, err := os.ReadFile(out.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if m := regexp.MustCompile(pattern).FindStringSubmatch(string(b)); m != nil {
-				return m
-			}
-		}
-		b, _ := os.ReadFile(out.Name())
-		t.Fatalf("no %s in:\n%s", pattern, b)
-		return nil
+		re := regexp.MustCompile(pattern)
+		return re.FindStringSubmatch(log.Until(t, re.MatchString, "%s", pattern))
 	}
 	conn, err := net.Dial("udp", said(`listening on (\S+)`)[1])
 	if err != nil {

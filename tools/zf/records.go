@@ -8,13 +8,12 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/zeroframe/zeroframe/tools/stream"
+	"github.com/zeroframe/zeroframe/tools/eventstream"
 	"github.com/zeroframe/zeroframe/tools/trace"
-	format "github.com/zeroframe/zeroframe/tracer/stream"
 )
 
 // records is what a command does with the records that a target sends between its text
-// (tools/stream): each kind has a taker, and -records keeps them all as files.
+// (tools/eventstream): each kind has a taker, and -records keeps them all as files.
 type records struct {
 	command string    // for messages: "zf run"
 	log     io.Writer // messages
@@ -26,6 +25,7 @@ type records struct {
 	bytes  int   // in them
 	err    error // the first of a taker
 	shown  int   // length of the line that shows progress
+	step   int   // how many of progressStep were shown last
 	seen   bool  // there was a record, whole or not
 	column bool  // the text is not at the start of a line
 }
@@ -46,17 +46,17 @@ func (r *records) take(kind string, f func(data []byte) error) {
 
 // text returns what takes the records out of a console's text, which it passes on to w;
 // log is for the command's messages.
-func (r *records) text(w io.Writer, command string, log io.Writer) *stream.Text {
+func (r *records) text(w io.Writer, command string, log io.Writer) *eventstream.Text {
 	r.mu.Lock()
 	r.command, r.log = command, log
 	r.mu.Unlock()
 	opt := r.options()
 	opt.Idle = trace.DefaultIdle
-	return stream.NewText(beside{r, w}, opt)
+	return eventstream.NewText(beside{r, w}, opt)
 }
 
 // frames returns what reads the records of a second port.
-func (r *records) frames() *stream.Frames { return stream.NewFrames(r.options()) }
+func (r *records) frames() *eventstream.Frames { return eventstream.NewFrames(r.options()) }
 
 // beside passes on the text that records stand between, and takes the line of progress
 // away before.
@@ -76,8 +76,8 @@ func (b beside) Write(p []byte) (int, error) {
 }
 
 // options are those for both kinds of readers.
-func (r *records) options() stream.Options {
-	opt := stream.Options{OnRecord: r.record, OnDamage: func(d stream.Damage) {
+func (r *records) options() eventstream.Options {
+	opt := eventstream.Options{OnRecord: r.record, OnDamage: func(d eventstream.Damage) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.clear()
@@ -91,7 +91,7 @@ func (r *records) options() stream.Options {
 }
 
 // record gives a record to who wants it.
-func (r *records) record(rec stream.Record) {
+func (r *records) record(rec eventstream.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clear()
@@ -137,14 +137,15 @@ const progressStep = 4 << 10
 // progress shows how far a long record is, on a terminal, unless there is the beginning
 // of a line of text.
 func (r *records) progress(kind string, id uint32, bytes int) {
-	if bytes < progressFrom || bytes/progressStep == (bytes-format.PieceSize)/progressStep {
+	if bytes < progressFrom {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.column {
+	if r.column || r.step == bytes/progressStep {
 		return
 	}
+	r.step = bytes / progressStep
 	n, _ := fmt.Fprintf(r.log, "\r%s: record %d (%s): %d KiB", r.command, id, fileName(kind), bytes>>10)
 	r.shown = n
 }

@@ -1,6 +1,6 @@
 package main
 
-// `zf report`: a log -> one HTML page (tools/report), to be attached to a bug.
+// `zf report`: a log -> one HTML page (tools/page), to be attached to a bug.
 
 import (
 	"bytes"
@@ -21,11 +21,11 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/zeroframe/zeroframe/tools/handle"
+	"github.com/zeroframe/zeroframe/tools/input"
+	"github.com/zeroframe/zeroframe/tools/page"
 	"github.com/zeroframe/zeroframe/tools/profile"
-	"github.com/zeroframe/zeroframe/tools/report"
-	"github.com/zeroframe/zeroframe/tools/resource"
 	"github.com/zeroframe/zeroframe/tools/source"
-	"github.com/zeroframe/zeroframe/tools/trace"
 )
 
 const reportText = `Report makes one page of a log, to be attached to a bug: the traces with their
@@ -52,7 +52,7 @@ type reportFlags struct {
 	output   string
 	title    string
 	input    string
-	remaps   []trace.Remap
+	remaps   []source.Remap
 	context  int
 	dated    bool
 	profiles []string
@@ -68,38 +68,38 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	fail := failing("zf report", stderr)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	in, err := source.Open(ctx, f.input, source.Options{Baud: 115200, Reconnect: source.Never, Stdin: stdin})
+	in, err := input.Open(ctx, f.input, input.Options{Baud: 115200, Reconnect: input.Never, Stdin: stdin})
 	if err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
 	defer in.Close()
 	indexes, err := newIndexing(indexAuto, "zf report", stderr)
 	if err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
 	images := f.images.load(indexes)
 	defer indexes.finish()
 	defer images.Close()
 	im := images.wait(ctx)
 	if images.err != nil {
-		return fail(images.err)
+		return fail("%v", images.err)
 	}
 	dir, _ := os.Getwd() // without it, paths are absolute
-	opt := report.Options{
+	opt := page.Options{
 		Title: f.title, Images: im, Force: f.images.force, Guess: f.images.guess, Demangle: f.images.demangle, Dir: dir, Log: stderr,
-		Sources: trace.NewSources(dir, f.remaps), Context: f.context,
+		Sources: source.New(dir, f.remaps), Context: f.context,
 	}
-	opt.Facts = append(opt.Facts, report.Fact{Name: "ELF", Value: baseNames(f.images.elfs)})
+	opt.Facts = append(opt.Facts, page.Fact{Name: "ELF", Value: baseNames(f.images.elfs)})
 	if f.input != "-" {
-		opt.Facts = append(opt.Facts, report.Fact{Name: "log", Value: filepath.Base(f.input)})
+		opt.Facts = append(opt.Facts, page.Fact{Name: "log", Value: filepath.Base(f.input)})
 	}
-	opt.Facts = append(opt.Facts, report.Fact{Name: "zf", Value: kernelVersion})
+	opt.Facts = append(opt.Facts, page.Fact{Name: "zf", Value: kernelVersion})
 	if f.dated {
-		opt.Facts = append(opt.Facts, report.Fact{Name: "made", Value: time.Now().UTC().Format(time.RFC3339)})
+		opt.Facts = append(opt.Facts, page.Fact{Name: "made", Value: time.Now().UTC().Format(time.RFC3339)})
 	}
-	page, err := report.New(opt)
+	page, err := page.New(opt)
 	if err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
 	err = pump(ctx, page, in, nil)
 	if cerr := page.Close(); err == nil {
@@ -109,14 +109,14 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		err = f.addRecords(page)
 	}
 	if err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
 	var html bytes.Buffer
 	if err := page.HTML(&html); err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
 	if err := writeTo(f.output, stdout, func(w io.Writer) error { _, err := w.Write(html.Bytes()); return err }); err != nil {
-		return fail(err)
+		return fail("%v", err)
 	}
 	stats := page.Stats()
 	if f.output != "-" {
@@ -138,7 +138,7 @@ func baseNames(paths []string) string {
 }
 
 // addRecords adds what did not come in the log.
-func (f *reportFlags) addRecords(page *report.Report) error {
+func (f *reportFlags) addRecords(page *page.Report) error {
 	add := func(path string, take func([]byte) error) error {
 		data, err := os.ReadFile(path)
 		if err == nil {
@@ -161,7 +161,7 @@ func (f *reportFlags) addRecords(page *report.Report) error {
 		}
 	}
 	for _, path := range f.handles {
-		if err := add(path, func(data []byte) error { return page.Record(resource.Kind, data) }); err != nil {
+		if err := add(path, func(data []byte) error { return page.Record(handle.Kind, data) }); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ func (f *reportFlags) addRecords(page *report.Report) error {
 		return fmt.Errorf("-records: %w", err)
 	}
 	for _, file := range files {
-		if file.kind != profile.Kind && file.kind != resource.Kind {
+		if file.kind != profile.Kind && file.kind != handle.Kind {
 			continue
 		}
 		path := filepath.Join(f.records, file.name)
@@ -224,7 +224,7 @@ func parseReport(args []string, stderr io.Writer) (f reportFlags, code int, ok b
 	fs.StringVar(&f.title, "title", "", "`TEXT` above the page (default: the ELF's name)")
 	fs.IntVar(&f.context, "context", 4, "show `N` lines of source before and behind each frame's line; -1:\nno source")
 	fs.Func("source", "where source files are, as `OLD=NEW`; may be repeated", func(s string) error {
-		r, err := trace.ParseRemap(s)
+		r, err := source.ParseRemap(s)
 		if err == nil {
 			f.remaps = append(f.remaps, r)
 		}
@@ -248,8 +248,8 @@ func parseReport(args []string, stderr io.Writer) (f reportFlags, code int, ok b
 		wrong = "-e ELF is missing: name the image that was running"
 	case len(inputs) != 1:
 		wrong = fmt.Sprintf("want one log, have %d; - is standard input", len(inputs))
-	case f.context < -1 || f.context > trace.MaxContext:
-		wrong = fmt.Sprintf("-context %d: want -1 to %d", f.context, trace.MaxContext)
+	case f.context < -1 || f.context > source.MaxContext:
+		wrong = fmt.Sprintf("-context %d: want -1 to %d", f.context, source.MaxContext)
 	}
 	if wrong == "" {
 		f.input = inputs[0]

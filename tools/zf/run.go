@@ -63,6 +63,7 @@ type runFlags struct {
 // runRun runs `zf run`.
 func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	f := runFlags{machine: machine{command: "zf run"}}
+	fail := failing(f.command, stderr)
 	if code, ok := f.parse(args, stderr); !ok {
 		return code
 	}
@@ -82,20 +83,17 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer cleanup()
 	for _, path := range []string{elf, f.target} {
 		if f.json != "" && f.json != "-" && samePath(f.json, path) {
-			fmt.Fprintf(stderr, "zf run: -json %s would overwrite %s\n", f.json, path)
-			return exitUsage
+			return fail("-json %s would overwrite %s", f.json, path)
 		}
 	}
 	tmp, err := os.MkdirTemp("", "zf-run-")
 	if err != nil {
-		fmt.Fprintf(stderr, "zf run: %v\n", err)
-		return exitUsage
+		return fail("%v", err)
 	}
 	defer os.RemoveAll(tmp)
 	sym, err := symbol.Open(elf)
 	if err != nil {
-		fmt.Fprintf(stderr, "zf run: %v\n", err)
-		return exitUsage
+		return fail("%v", err)
 	}
 	defer sym.Close()
 
@@ -103,14 +101,12 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(f.flight.probes.patterns) > 0 {
 		archive = new(initrd.Archive)
 		if err := f.flight.choose(sym, archive); err != nil {
-			fmt.Fprintf(stderr, "zf run: %v\n", err)
-			return exitUsage
+			return fail("%v", err)
 		}
 	}
 	files, size, err := f.files.write(tmp, archive)
 	if err != nil {
-		fmt.Fprintf(stderr, "zf run: %v\n", err)
-		return exitUsage
+		return fail("%v", err)
 	}
 	if need := needMiB(info, size); f.qemu.MemoryMiB < need {
 		what := f.target

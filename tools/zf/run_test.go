@@ -20,8 +20,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // guest returns the path of the guest's image, built once.
@@ -61,14 +61,42 @@ func TestMain(m *testing.M) {
 
 // buffer is a bytes.Buffer that can be read while it is written.
 type buffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	grown chan struct{} // closed by the next Write; nil: nobody waits
 }
 
 func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.grown != nil {
+		close(b.grown)
+		b.grown = nil
+	}
 	return b.buf.Write(p)
+}
+
+// until waits until the text is there.
+func (b *buffer) until(t *testing.T, want string) {
+	t.Helper()
+	hangs := time.After(patience)
+	for {
+		b.mu.Lock()
+		got := b.buf.String()
+		if b.grown == nil {
+			b.grown = make(chan struct{})
+		}
+		grown := b.grown
+		b.mu.Unlock()
+		if strings.Contains(got, want) {
+			return
+		}
+		select {
+		case <-grown:
+		case <-hangs:
+			t.Fatalf("output = %q; want %q in it", got, want)
+		}
+	}
 }
 
 func (b *buffer) String() string {
@@ -141,6 +169,8 @@ func TestRunArguments(t *testing.T) {
 		{"", []string{"b"}, "-- b"},
 		{"a", []string{"b", "c=d"}, "a -- b c=d"},
 		{"", []string{`q"b\s`, "'"}, `-- "q\"b\\s" "'"`},
+		{"a -- b", []string{"c", "--"}, "a -- b c --"},
+		{`env.X="a \" -- b"`, []string{"c"}, `env.X="a \" -- b" -- c`},
 	} {
 		if got := kernelCommandLine(tt.line, tt.args); got != tt.want {
 			t.Errorf("kernelCommandLine(%q, %q) = %s; want %s", tt.line, tt.args, got, tt.want)
@@ -260,24 +290,24 @@ func TestRecorder(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	frames := func(n int, c ...symbol.Frame) []trace.Frame {
-		f := make([]trace.Frame, n)
-		f[0] = trace.Frame{Address: 0x287c06, Calls: c}
+	frames := func(n int, c ...lookup.Call) []wire.Frame {
+		f := make([]wire.Frame, n)
+		f[0] = wire.Frame{Address: 0x287c06, Calls: c}
 		return f
 	}
-	call := symbol.Frame{Function: "main.nilWriteC", File: "/src/kernel/faults.go", Line: 57}
-	far := symbol.Frame{Function: "github.com/zeroframe/zeroframe/arch/amd64.TripleFault", File: "/src/arch/instr.go", Line: 5}
+	call := lookup.Call{Function: "main.nilWriteC", File: "/src/kernel/faults.go", Line: 57}
+	far := lookup.Call{Function: "github.com/zeroframe/zeroframe/arch/amd64.TripleFault", File: "/src/arch/instr.go", Line: 5}
 	for _, tt := range []struct {
-		t    trace.Trace
+		t    wire.Trace
 		want string
 	}{
-		{trace.Trace{Reason: "nil pointer dereference", Frames: frames(7, call), End: "zero"},
+		{wire.Trace{Reason: "nil pointer dereference", Frames: frames(7, call), End: "zero"},
 			"zf run: nil pointer dereference\nzf run: in main.nilWriteC at kernel/faults.go:57 (7 frames, complete)\n"},
-		{trace.Trace{Reason: "\x1b[2Jx\xff", Frames: frames(1, far), End: "unreadable"},
+		{wire.Trace{Reason: "\x1b[2Jx\xff", Frames: frames(1, far), End: "unreadable"},
 			`zf run: \x1b[2Jx\xff` + "\nzf run: in amd64.TripleFault at arch/instr.go:5 (1 frame, walk ended: unreadable)\n"},
-		{trace.Trace{Kind: "fault", Frames: frames(2), Damaged: true, Damage: "its CRC is wrong"},
+		{wire.Trace{Kind: "fault", Frames: frames(2), Damaged: true, Damage: "its CRC is wrong"},
 			"zf run: fault trace without a reason\nzf run: at 0x287c06 (2 frames, the trace is damaged: its CRC is wrong)\n"},
-		{trace.Trace{Reason: strings.Repeat("é", 100), Damaged: true, Cut: true},
+		{wire.Trace{Reason: strings.Repeat("é", 100), Damaged: true, Cut: true},
 			"zf run: " + strings.Repeat("é", 69) + "...\nzf run: no frames (the trace was cut)\n"},
 	} {
 		if got := summary("zf run", &tt.t, "/src"); got != tt.want {
@@ -313,7 +343,7 @@ func TestRunSignals(t *testing.T) {
 		var out, msg buffer
 		done := make(chan int)
 		go func() { done <- dispatch([]string{"run", "-timeout", "10m", guest(t)}, nil, &out, &msg) }()
-		waitFor(t, &out, "M\n")
+		out.until(t, "M\n")
 		if err := syscall.Kill(os.Getpid(), tt.sig); err != nil {
 			t.Fatal(err)
 		}
@@ -340,31 +370,22 @@ func TestRunTerminal(t *testing.T) {
 	go io.Copy(&screen, master)
 	done := make(chan int)
 	go func() { done <- dispatch([]string{"run", "-timeout", "10m", guest(t)}, slave, slave, slave) }()
-	waitFor(t, &screen, "M\r\n")
-	master.WriteString("x\x1a\x04")  // ^Z and ^D are keys like others
-	waitFor(t, &screen, `x\x1a\x04`) // as the filter shows them
+	screen.until(t, "M\r\n")
+	master.WriteString("x\x1a\x04") // ^Z and ^D are keys like others
+	screen.until(t, `x\x1a\x04`)    // as the filter shows them
 	master.WriteString("\x03")
-	waitFor(t, &screen, `x\x1a\x04\x03`)
+	screen.until(t, `x\x1a\x04\x03`)
 	master.WriteString("\x03")
 	if code := <-done; code != exitMachine {
 		t.Errorf("zf run after ^C = %d; want 3", code)
 	}
-	waitFor(t, &screen, "zf run: interrupted\r\n")
+	screen.until(t, "zf run: interrupted\r\n")
 	if s := screen.String(); strings.Contains(strings.ReplaceAll(s, "\r\n", ""), "\n") || strings.Contains(s, "\r\r") {
 		t.Errorf("the screen got %q; want each line to end in CR LF", s)
 	}
 	after, err := term.GetState(int(slave.Fd()))
 	if err != nil || *after != *before {
 		t.Errorf("the terminal's state = %v, %v; want the one before, %v", after, err, before)
-	}
-}
-
-func waitFor(t *testing.T, b *buffer, s string) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !strings.Contains(b.String(), s); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("output = %q; want %q in it", b.String(), s)
-		}
 	}
 }
 
@@ -412,29 +433,29 @@ func TestRunKernelOptions(t *testing.T) {
 
 // TestEnding: the death to name is the first one of the last boot.
 func TestEnding(t *testing.T) {
-	fault := func(seq uint64, reason string) trace.Trace {
-		return trace.Trace{Seq: seq, Kind: "fault", Reason: reason}
+	fault := func(seq uint64, reason string) wire.Trace {
+		return wire.Trace{Seq: seq, Kind: "fault", Reason: reason}
 	}
-	asked := trace.Trace{Seq: 1, Kind: "nmi", Reason: "asked for"}
+	asked := wire.Trace{Seq: 1, Kind: "nmi", Reason: "asked for"}
 	broken := asked
 	broken.Damaged = true
-	last := trace.Trace{Kind: "fault", Last: true, Reason: "one line"}
+	last := wire.Trace{Kind: "fault", Last: true, Reason: "one line"}
 	previous := fault(1, "told")
 	previous.Previous = 1
-	foreign := trace.Trace{Format: "go", Kind: "go"}
+	foreign := wire.Trace{Format: "go", Kind: "go"}
 	for _, tt := range []struct {
 		name   string
-		traces []trace.Trace
+		traces []wire.Trace
 		want   string
 	}{
-		{"nothing", []trace.Trace{asked, foreign, previous}, ""},
-		{"the panic path died, too", []trace.Trace{asked, fault(2, "first"), fault(3, "second"), last}, "first"},
-		{"one line", []trace.Trace{last, foreign}, "one line"},
-		{"another boot", []trace.Trace{fault(1, "first"), fault(2, "second"), fault(1, "again"), fault(2, "second")}, "again"},
-		{"another boot that tells", []trace.Trace{fault(1, "first"), previous, asked, fault(2, "again"), last}, "again"},
-		{"another boot that lives", []trace.Trace{fault(1, "first"), previous}, ""},
-		{"a damaged one", []trace.Trace{broken}, "asked for"},
-		{"a damaged one, and a death", []trace.Trace{broken, fault(2, "first"), fault(3, "second")}, "first"},
+		{"nothing", []wire.Trace{asked, foreign, previous}, ""},
+		{"the panic path died, too", []wire.Trace{asked, fault(2, "first"), fault(3, "second"), last}, "first"},
+		{"one line", []wire.Trace{last, foreign}, "one line"},
+		{"another boot", []wire.Trace{fault(1, "first"), fault(2, "second"), fault(1, "again"), fault(2, "second")}, "again"},
+		{"another boot that tells", []wire.Trace{fault(1, "first"), previous, asked, fault(2, "again"), last}, "again"},
+		{"another boot that lives", []wire.Trace{fault(1, "first"), previous}, ""},
+		{"a damaged one", []wire.Trace{broken}, "asked for"},
+		{"a damaged one, and a death", []wire.Trace{broken, fault(2, "first"), fault(3, "second")}, "first"},
 	} {
 		var e ending
 		for i := range tt.traces {

@@ -21,7 +21,7 @@ instruction (Go's pc tables, call frame information, the instructions
 themselves) and from who calls whom.
 
   zf stacks -e hello.elf
-  zf stacks -e hello.elf -v -f kernel.Panic
+  zf stacks -e hello.elf -v -f fault.Panic
   zf stacks -e firmware.elf -f main -notes calls.txt
 
 Where the code does not tell, there is no bound: "-", and below it the reasons:
@@ -68,10 +68,7 @@ func runStacks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if code, ok := parse(fs, args); !ok {
 		return code
 	}
-	fail := func(format string, a ...any) int {
-		fmt.Fprintf(stderr, "zf stacks: "+format+"\n", a...)
-		return exitUsage
-	}
+	fail := failing("zf stacks", stderr)
 	switch {
 	case elf == "":
 		return fail("-e ELF is missing: name the image; `zf stacks -h` lists the flags")

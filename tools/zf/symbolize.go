@@ -18,8 +18,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/source"
-	"github.com/zeroframe/zeroframe/tools/stream"
+	"github.com/zeroframe/zeroframe/tools/eventstream"
+	"github.com/zeroframe/zeroframe/tools/input"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/trace"
 )
 
@@ -101,7 +102,7 @@ type symbolizeFlags struct {
 	demangle            bool
 	json, force, follow bool
 	baud                int
-	reconnect           source.Reconnect
+	reconnect           input.Reconnect
 	input               string
 	view                viewFlags
 	records             *records
@@ -120,12 +121,15 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if !ok {
 		return code
 	}
-	fail := func(format string, a ...any) int {
-		fmt.Fprintf(stderr, "zf symbolize: "+format+"\n", a...)
-		return exitUsage
+	fail := failing("zf symbolize", stderr)
+	// A file that is not there is said first, and alone. Symbols take longer to read, so
+	// the input is opened next: an error of it must not wait for them.
+	for _, path := range f.elfs {
+		if _, err := os.Stat(path); err != nil {
+			return fail("%v; give the image that `zf build -o FILE` wrote", err)
+		}
 	}
-	// What is opened first is the input: an error of it must not wait for symbols.
-	in, err := source.Open(ctx, f.input, source.Options{
+	in, err := input.Open(ctx, f.input, input.Options{
 		Baud: f.baud, Reconnect: f.reconnect, Follow: f.follow, Stdin: stdin,
 		Note: func(s string) { fmt.Fprintf(stderr, "zf symbolize: %s\n", s) },
 	})
@@ -141,7 +145,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	defer images.Close()
 	defer indexes.finish()
 	opt := trace.Options{
-		Images: func() *trace.Images { // when there is a trace
+		Images: func() *lookup.Images { // when there is a trace
 			im := images.wait(ctx)
 			if im != nil && f.mapFile != "" && !f.force {
 				fmt.Fprintf(stderr, "zf symbolize: note: %s is a map, which has no build ID: that the traces come from its program is not checked\n", f.mapFile)
@@ -244,8 +248,8 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		if err != nil {
 			return errors.New("true or false is wanted")
 		}
-		if f.reconnect = source.Never; on {
-			f.reconnect = source.Always
+		if f.reconnect = input.Never; on {
+			f.reconnect = input.Always
 		}
 		return nil
 	})
@@ -309,7 +313,7 @@ func (f *symbolizeFlags) openRecords(ctx context.Context, stdin io.Reader, stder
 	if f.recordPort == "" {
 		return func(context.Context) {}, nil
 	}
-	in, err := source.Open(ctx, f.recordPort, source.Options{
+	in, err := input.Open(ctx, f.recordPort, input.Options{
 		Baud: f.baud, Reconnect: f.reconnect, Follow: f.follow, Stdin: stdin,
 		Note: func(s string) { fmt.Fprintf(stderr, "zf symbolize: %s\n", s) },
 	})
@@ -334,7 +338,7 @@ func (f *symbolizeFlags) openRecords(ctx context.Context, stdin io.Reader, stder
 			switch {
 			case err == io.EOF, n == 0 && err == nil:
 				return
-			case errors.Is(err, source.ErrCut):
+			case errors.Is(err, input.ErrCut):
 				frames.Close()
 			case err != nil:
 				if ctx.Err() == nil {
@@ -365,7 +369,7 @@ type sink interface {
 
 // withRecords is a filter behind what takes the records out.
 type withRecords struct {
-	*stream.Text
+	*eventstream.Text
 	filter *trace.Filter
 }
 
@@ -403,7 +407,7 @@ func copyInput(to sink, in io.Reader) error {
 		switch {
 		case err == io.EOF, n == 0 && err == nil:
 			return nil
-		case errors.Is(err, source.ErrCut):
+		case errors.Is(err, input.ErrCut):
 			if err := to.Cut(); err != nil {
 				return fmt.Errorf("output: %w", err)
 			}

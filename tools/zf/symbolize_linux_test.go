@@ -7,9 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zeroframe/zeroframe/tools/await"
 )
 
 // TestSymbolizeDevice reads from a pseudo-terminal, which is a serial line
@@ -40,19 +41,19 @@ func TestSymbolizeDevice(t *testing.T) {
 		}
 		return n, err
 	})
+	ended := make(chan int)
 	go func() {
-		// What is sent before the line is raw would be translated.
-		for range 1000 {
-			if set, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil && set.Iflag&unix.ICRNL == 0 && set.Lflag&unix.ICANON == 0 {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
-		fmt.Fprint(ptmx, strings.ReplaceAll(log, "\n", "\r\n"))
-		<-shown
-		ptmx.Close()
+		ended <- runSymbolize([]string{"-e", elf, "-baud", "9600", fmt.Sprintf("/dev/pts/%d", n)}, nil, w, &errs)
 	}()
-	if code := runSymbolize([]string{"-e", elf, "-baud", "9600", fmt.Sprintf("/dev/pts/%d", n)}, nil, w, &errs); code != exitOK {
+	// What is sent before the line is raw would be translated.
+	await.Poll(t, "the line is raw", func() bool {
+		set, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+		return err == nil && set.Iflag&unix.ICRNL == 0 && set.Lflag&unix.ICANON == 0
+	})
+	fmt.Fprint(ptmx, strings.ReplaceAll(log, "\n", "\r\n"))
+	<-shown
+	ptmx.Close()
+	if code := <-ended; code != exitOK {
 		t.Errorf("status %d, %s; want %d", code, errs.String(), exitOK)
 	}
 	if got := out.String(); !strings.Contains(got, "ownTrace+0x0\r\n") {

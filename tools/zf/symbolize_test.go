@@ -25,7 +25,7 @@ func ownTrace(t *testing.T) (elf, trace string) {
 	}
 	sym, err := symbol.Open(elf)
 	if err != nil {
-		t.Skipf("the test is no ELF file: %v", err)
+		t.Fatalf("the test's own file: %v; want ELF, as on Linux", err)
 	}
 	defer sym.Close()
 	build := sym.BuildID()
@@ -81,6 +81,7 @@ func TestSymbolize(t *testing.T) {
 		{"no ELF", nil, log, exitUsage, "", "-e ELF is missing"},
 		{"missing ELF", []string{"-e", dir + "/none"}, log, exitUsage, "", "zf build"},
 		{"not an ELF", []string{"-e", logFile}, log, exitUsage, "", "not an ELF file"},
+		{"missing ELF file", []string{"-e", elf, "-e", dir + "/none"}, "lkdtm+0x1/0x2 [lkdtm]\n", exitUsage, "", "zf symbolize: stat " + dir + "/none: no such file or directory; give the image that `zf build -o FILE` wrote\n"},
 		{"missing log", []string{"-e", elf, dir + "/none"}, "", exitUsage, "", "no such file"},
 		{"folder", []string{"-e", elf, dir}, "", exitUsage, "", "is a folder"},
 		{"two inputs", []string{"-e", elf, "a", "b"}, "", exitUsage, "", "one input"},

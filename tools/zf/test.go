@@ -163,8 +163,7 @@ func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout, stder
 	}
 	tmp, err := os.MkdirTemp("", "zf-test-")
 	if err != nil {
-		fmt.Fprintf(stderr, "zf test: %v\n", err)
-		return exitUsage
+		return failing("zf test", stderr)("%v", err)
 	}
 	defer os.RemoveAll(tmp)
 	building, stop := signal.NotifyContext(ctx, syscall.SIGQUIT) // as in runRun

@@ -16,6 +16,7 @@ import (
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // verdict turns the end of a machine into an exit status and a message, which is
@@ -61,14 +62,14 @@ const columns = 80
 
 // ending is the death that a machine ended with, taken from its traces in their order.
 type ending struct {
-	first *trace.Trace // nil: none
-	seq   uint64       // of the latest trace
+	first *wire.Trace // nil: none
+	seq   uint64      // of the latest trace
 }
 
 // take takes the next trace. What dies later, in the panic path, dies of the first death;
 // only one that has another kind, and counts as fatal because it is damaged, gives way to it.
 // Numbers begin anew with each boot, and the last boot's death is meant.
-func (e *ending) take(t *trace.Trace) {
+func (e *ending) take(t *wire.Trace) {
 	if t.Previous > 0 || t.Seq > 0 && t.Seq <= e.seq {
 		*e = ending{}
 	}
@@ -83,24 +84,10 @@ func (e *ending) take(t *trace.Trace) {
 	}
 }
 
-// telling returns the frame to name: the innermost one, or, where the Go runtime has
-// ended a goroutine's program, the innermost that is not the runtime's.
-func telling(t *trace.Trace) *trace.Frame {
-	if t.Context == "goroutine" {
-		for i := range t.Frames {
-			calls := t.Frames[i].Calls
-			if len(calls) > 0 && calls[0].Function != "" && !strings.HasPrefix(calls[0].Function, "runtime.") {
-				return &t.Frames[i]
-			}
-		}
-	}
-	return &t.Frames[0]
-}
-
 // summary is the end of a run in two lines, for the tables of a trace scroll what
 // matters away: why the kernel died, and where, with paths relative to dir. Each
 // begins with the command's name.
-func summary(command string, t *trace.Trace, dir string) string {
+func summary(command string, t *wire.Trace, dir string) string {
 	prefix := command + ": "
 	reason := printable(t.Reason)
 	if reason == "" {
@@ -127,16 +114,17 @@ func summary(command string, t *trace.Trace, dir string) string {
 	}
 	n := "1 frame"
 	if len(t.Frames) != 1 {
-		n = fmt.Sprintf("%d frames", len(t.Frames))
+		n = fmt.Sprintf("%d frames", t.Depth())
 	}
-	f := telling(t)
-	place := fmt.Sprintf("at %#x", f.Address)
+	i, k, _ := t.Culprit()
+	place := fmt.Sprintf("at %#x", t.Frames[i].Address)
 	function := ""
-	if calls := f.Calls; len(calls) > 0 && calls[0].Function != "" {
-		function = printable(calls[0].Function)
-		if calls[0].File != "" {
-			file := strings.TrimPrefix(calls[0].File, dir+string(filepath.Separator))
-			place = fmt.Sprintf("at %s:%d", printable(file), calls[0].Line)
+	if calls := t.Frames[i].Calls; len(calls) > 0 && calls[k].Function != "" {
+		c := &calls[k]
+		function = printable(c.Function)
+		if c.File != "" {
+			file := strings.TrimPrefix(c.File, dir+string(filepath.Separator))
+			place = fmt.Sprintf("at %s:%d", printable(file), c.Line)
 		}
 		function = "in " + function + " "
 	}

@@ -11,7 +11,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zeroframe/zeroframe/tools/render"
+	"github.com/zeroframe/zeroframe/tools/source"
 	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // linksVariable names what -links says when it is not given.
@@ -20,7 +23,7 @@ const linksVariable = "ZF_LINKS"
 // viewFlags say how traces are shown.
 type viewFlags struct {
 	context int
-	remaps  []trace.Remap
+	remaps  []source.Remap
 	links   string // WHEN or a template
 }
 
@@ -28,14 +31,14 @@ type viewFlags struct {
 func (v *viewFlags) flags(set *flag.FlagSet) {
 	set.Func("context", "show `N` lines of source before and behind each frame's line, if\nthe file is here", func(s string) error {
 		n, err := strconv.Atoi(s)
-		if err != nil || n < 0 || n > trace.MaxContext {
-			return fmt.Errorf("a number of lines from 0 to %d is wanted", trace.MaxContext)
+		if err != nil || n < 0 || n > source.MaxContext {
+			return fmt.Errorf("a number of lines from 0 to %d is wanted", source.MaxContext)
 		}
 		v.context = n
 		return nil
 	})
 	set.Func("source", "where source files are: `OLD=NEW` says that what the ELF file has\nunder the path OLD is here under NEW; may be repeated, the longest\nOLD counts; an empty one takes paths that are not absolute", func(s string) error {
-		r, err := trace.ParseRemap(s)
+		r, err := source.ParseRemap(s)
 		if err == nil {
 			v.remaps = append(v.remaps, r)
 		}
@@ -47,14 +50,14 @@ func (v *viewFlags) flags(set *flag.FlagSet) {
 // template returns the template of links: "" if there are to be none. The output is a
 // terminal that gets colours if terminal is set.
 func (v *viewFlags) template(terminal bool) (string, error) {
-	template, when := trace.FileLinks, "auto"
+	template, when := source.FileLinks, "auto"
 	for _, s := range []struct{ from, what string }{{"$" + linksVariable, os.Getenv(linksVariable)}, {"-links", v.links}} {
 		switch s.what {
 		case "":
 		case "auto", "always", "never":
 			when = s.what
 		default:
-			if err := trace.CheckLinks(s.what); err != nil {
+			if err := source.CheckLinks(s.what); err != nil {
 				return "", fmt.Errorf("%s is auto, always, never or a template, not %q: %w", s.from, s.what, err)
 			}
 			template = s.what
@@ -79,7 +82,7 @@ func (v *viewFlags) apply(opt *trace.Options, terminal bool) error {
 		}
 	}
 	opt.Links, opt.Context = links, v.context
-	opt.Sources = trace.NewSources(opt.Dir, v.remaps)
+	opt.Sources = source.New(opt.Dir, v.remaps)
 	return nil
 }
 
@@ -98,14 +101,14 @@ func (v *viewFlags) alone(format string, stdout io.Writer, opt *trace.Options) (
 	case "json":
 		opt.JSON = stdout
 	case "k":
-		opt.OnTrace = func(t *trace.Trace) {
+		opt.OnTrace = func(t *wire.Trace) {
 			if len(t.Frames) > 0 {
-				stdout.Write(t.K())
+				stdout.Write(render.K(t))
 			}
 		}
 	case "markdown":
-		md := trace.Markdown{Dir: opt.Dir, Context: opt.Context, Sources: opt.Sources}
-		opt.OnTrace = func(t *trace.Trace) {
+		md := render.Markdown{Dir: opt.Dir, Context: opt.Context, Sources: opt.Sources}
+		opt.OnTrace = func(t *wire.Trace) {
 			if len(t.Frames) > 0 || t.Reason != "" {
 				stdout.Write(md.Trace(t))
 			}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/source"
 )
 
 // TestView: the forms, the source and the links of zf symbolize.
@@ -79,10 +79,10 @@ func TestLinksTemplate(t *testing.T) {
 		terminal  bool
 		want      string
 	}{
-		{"", "", true, trace.FileLinks},
+		{"", "", true, source.FileLinks},
 		{"", "", false, ""},
 		{"never", "", true, ""},
-		{"always", "", false, trace.FileLinks},
+		{"always", "", false, source.FileLinks},
 		{editor, "", true, editor},
 		{editor, "", false, ""},
 		{"", editor, true, editor},

@@ -3,9 +3,9 @@
 // [Parse] and puts what is missing right with [Coefficient] (package tools/reassemble
 // does).
 //
-// A trace is the bytes that the serial line has, in whatever form (package tracer,
-// wire.go), and without the lines of others. It is cut into pieces, and each datagram
-// carries one piece or one parity piece behind a header line:
+// A trace is the bytes that the serial line has, in whatever form (tracer/wire.go),
+// and without the lines of others. It is cut into pieces, and each datagram carries one
+// piece or one parity piece behind a header line:
 //
 //	zf1 BUILD BOOT SEQ PART FLAG CRC\n
 //	piece
@@ -47,4 +47,10 @@
 //
 // The code here allocates nothing, calls nothing of the runtime and imports nothing, so
 // it may run in every context.
+//
+// In the order of reading:
+//
+//	code.go   the parity code
+//	part.go   one datagram
+//	write.go  the sender's side
 package datagram

@@ -60,17 +60,14 @@ const (
 
 // String returns a word for the rejection.
 func (r Reject) String() string {
-	switch r {
-	case None:
-		return "accepted"
-	case Foreign:
-		return "no part of a trace"
-	case Damaged:
-		return "damaged"
-	case Impossible:
-		return "impossible"
+	if int(r) < len(rejectNames) {
+		return rejectNames[r]
 	}
 	return "unknown"
+}
+
+var rejectNames = [...]string{
+	None: "accepted", Foreign: "no part of a trace", Damaged: "damaged", Impossible: "impossible",
 }
 
 // Parse reads a datagram. What it returns refers to b. Any context.

@@ -51,4 +51,10 @@
 //
 // The package allocates nothing and calls nothing of the runtime: any context.
 // [Image] is for the host.
+//
+// In the order of reading:
+//
+//	depot.go   a depot, in memory that its owner gives it
+//	recent.go  the stacks that were found last
+//	cursor.go  the frames of a stack
 package depot

@@ -1,5 +1,5 @@
 // Package stream is how snapshots, profiles and other data leave the target beside its
-// text: version 1 of the format, the target's side. Package tools/stream reads it.
+// text: version 1 of the format, the target's side. Package tools/eventstream reads it.
 //
 // A record is a byte string of any length with a kind, a word of letters, digits and
 // points that says what it is ("profile.cpu"). It leaves in pieces of up to [PieceSize]
@@ -18,7 +18,7 @@
 // text too: who takes RS and all up to LF out of the text has the text as it was. ID
 // numbers the records since boot, from 1, in the order of their first pieces, and N the
 // record's pieces, from 0, both decimal. DATA are the piece's bytes in Ascii85, as in the compact form of a trace
-// (package tracer, wire.go), or "-" if there are none. The second form is the last
+// (tracer/wire.go), or "-" if there are none. The second form is the last
 // piece: LENGTH is that of the whole record in bytes, decimal, SUM the CRC-32 of its
 // bytes. CRC is the CRC-32 of the line from "zfr" up to and without the blank before
 // CRC. Both are five digits of Ascii85. CRC-32 is that of traces (IEEE 802.3). A line
@@ -40,4 +40,9 @@
 //
 // The code here allocates nothing and calls nothing of the runtime, so it may run in
 // every context.
+//
+// In the order of reading:
+//
+//	writer.go  the target's side
+//	crc.go     the checksum
 package stream

@@ -48,7 +48,7 @@ func yieldC() {
 	}
 }
 
-// What hangA's goroutines wait for.
+// What hangA's goroutines wait for. Crash lab only.
 var (
 	held    sync.Mutex
 	silent  = [3]chan int{}
@@ -145,4 +145,4 @@ func recoverC(i int) {
 	}
 }
 
-var nilFunction func()
+var nilFunction func() // crash lab only

@@ -79,5 +79,5 @@ func badPointerA() {
 
 const sysGetrandom = 318 // not in package syscall
 
-// nop is a function, whose code the kernel must not write to.
+// nop is a function, whose code the kernel must not write to. Crash lab only.
 var nop = exitA

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/arch"
 )
 
 // Faults in goroutines and in the runtime.
@@ -28,7 +28,7 @@ func wildA() { wildB(); sink++ }
 func wildB() { wildC(nowhere); sink++ }
 
 //go:noinline
-func wildC(a uintptr) { amd64.Pause(); sink = *(*uint64)(amd64.Pointer(a)) }
+func wildC(a uintptr) { arch.Pause(); sink = *(*uint64)(arch.Pointer(a)) }
 
 //go:noinline
 func faultInDeferA() { faultInDeferB(); sink++ }
@@ -43,9 +43,9 @@ func faultInDeferC() {
 }
 
 //go:noinline
-func faultDeferred() { amd64.Pause(); nilPointer[1] = 1 }
+func faultDeferred() { arch.Pause(); nilPointer[1] = 1 }
 
-// device is what the driver has to do with: here it is a pipe.
+// device is what the driver has to do with: here it is a pipe. Crash lab only.
 var device *os.File
 
 // driverA starts a driver, which waits for its device, and faults when it looks at what
@@ -78,7 +78,7 @@ func driverLoop() {
 func driverEvent(b []byte) { driverC(nilPointer, b[0]); sink++ }
 
 //go:noinline
-func driverC(p *[4]uint64, b byte) { amd64.Pause(); p[3] = uint64(b) }
+func driverC(p *[4]uint64, b byte) { arch.Pause(); p[3] = uint64(b) }
 
 //go:noinline
 func runtimeFaultA() { runtimeFaultB(); sink++ }
@@ -90,7 +90,7 @@ func runtimeFaultB() { runtimeFaultC(map[string]int{"key": five}, 64); sink++ }
 //
 //go:noinline
 func runtimeFaultC(m map[string]int, n int) {
-	sink = uint64(m[unsafe.String((*byte)(amd64.Pointer(nowhere)), n)])
+	sink = uint64(m[unsafe.String((*byte)(arch.Pointer(nowhere)), n)])
 }
 
 //go:noinline

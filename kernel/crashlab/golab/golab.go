@@ -6,9 +6,7 @@
 // early context are.
 package golab
 
-import (
-	"os"
-)
+import "os"
 
 // A Crash is a way to die, or not to.
 type Crash struct {
@@ -19,10 +17,11 @@ type Crash struct {
 }
 
 // Crashes is the table of kinds. It is complete in the source: the early hook lists it
-// before anything has run.
+// before anything has run. Crash lab only.
 var Crashes = [...]Crash{
 	{"go.panic-error", panicErrorA, "panic with an error", false},
 	{"go.panic-nested", panicNestedA, "panic in a deferred function that a panic has called", false},
+	{"go.panic-replaced", replaceA, "panic, recovered, and another panic instead", false},
 	{"go.repanic", repanicA, "panic, recovered and thrown again", false},
 	{"go.assert", assertA, "failed type assertion", false},
 	{"go.closed", closedA, "close of a closed channel", false},
@@ -33,6 +32,7 @@ var Crashes = [...]Crash{
 	{"go.wild", wildA, "read of an address where nothing is", false},
 	{"go.fault-in-defer", faultInDeferA, "a fault in a deferred function", false},
 	{"go.overflow", overflowA, "endless recursion", false},
+	{"go.mutual", mutualA, "endless recursion of two functions", false},
 	{"go.throw-deadlock", deadlockA, "all goroutines wait", true},
 	{"go.throw-map", mapWritesA, "concurrent map writes", true},
 	{"go.throw-unlock", unlockA, "unlock of an unlocked mutex", false},
@@ -43,22 +43,23 @@ var Crashes = [...]Crash{
 	{"go.runtime-fault", runtimeFaultA, "a fault in a function of the runtime", false},
 	{"go.systemstack", systemStackA, "a fault in the runtime on the stack of g0, the world stopped", false},
 	{"go.syscall-bug", syscallBugA, "a fault in the kernel's handler of a system call", false},
+	{"go.over-limit", overLimitA, "a word beyond the limit of the kernel's stack irq is written to", false},
 	{"go.signal-segv", signalSEGVA, "SIGSEGV that no fault has caused", false},
 	{"go.signal-abrt", signalABRTA, "SIGABRT", false},
 	{"go.signal-kill", signalKILLA, "SIGKILL, which nobody can take", false},
 	{"go.mcall", yieldA, "two goroutines that only yield, for an NMI from outside", true},
 	{"go.spin", spinA, "an endless loop, for an NMI from outside", false},
 	{"go.hang", hangA, "goroutines that wait, with a timer that keeps them from a deadlock", true},
-	{"go.step", stepGoA, "no death: a trace at each instruction of defers, a panic and a stack that grows", false},
-	{"go.step-entry", stepEntryA, "no death: a loop through the entry code of the kernel, for NMIs from outside", false},
-	{"go.sleep", sleepA, "no death: sleeps for a second", true},
-	{"go.exit", exitA, "no death: exit status 7", false},
-	{"go.recover-20000", recoverA, "no death: 20,000 faults, each recovered", true},
-	{"go.bad-pointer", badPointerA, "no death: system calls with bad pointers", true},
+	{"go.step", stepGoA, "no crash: a trace at each instruction of defers, a panic and a stack that grows", false},
+	{"go.step-entry", stepEntryA, "no crash: a loop through the entry code of the kernel, for NMIs from outside", false},
+	{"go.sleep", sleepA, "no crash: sleeps for a second", true},
+	{"go.exit", exitA, "no crash: exit status 7", false},
+	{"go.recover-20000", recoverA, "no crash: 20,000 faults, each recovered", true},
+	{"go.bad-pointer", badPointerA, "no crash: system calls with bad pointers", true},
 }
 
 // What the chains use comes from variables, so that the compiler cannot see the end
-// coming.
+// coming. Crash lab only.
 var (
 	nilPointer *[4]uint64
 	table      = [3]uint64{1, 2, 3}
@@ -67,29 +68,23 @@ var (
 	sink       uint64
 )
 
-// Main dies as the kind says, if that is one of the table or of the other one.
-func Main(kind string, other []Crash) {
-	c := find(kind, other)
-	if c == nil {
-		c = find(kind, Crashes[:])
-	}
-	switch {
-	case c == nil: // of the early context, which is over
-	case c.InMain:
-		c.Run()
-	default:
-		go c.Run()
-		select {}
+// Main crashes as the kind says, if that is one of the table.
+func Main(kind string) {
+	for _, c := range Crashes {
+		switch {
+		case c.Kind != kind:
+		case c.InMain:
+			c.Run()
+		default:
+			InGoroutine(c.Run)
+		}
 	}
 }
 
-func find(kind string, in []Crash) *Crash {
-	for i := range in {
-		if in[i].Kind == kind {
-			return &in[i]
-		}
-	}
-	return nil
+// InGoroutine crashes in a goroutine of its own. It does not return.
+func InGoroutine(crash func()) {
+	go crash()
+	select {}
 }
 
 func say(s string) { os.Stdout.WriteString(s + "\n") }

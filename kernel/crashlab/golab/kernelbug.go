@@ -3,15 +3,16 @@ package golab
 import (
 	"syscall"
 
-	"github.com/zeroframe/zeroframe/arch/amd64"
-	"github.com/zeroframe/zeroframe/kernel/linuxabi"
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/linux"
+	"github.com/zeroframe/zeroframe/kernel/stack"
 )
 
 // A bug of the kernel's in a system call that a goroutine makes.
 
 //go:noinline
 func syscallBugA() {
-	linuxabi.OnUnknown(syscallBugHandler)
+	linux.OnUnknown(syscallBugHandler)
 	syscallBugB()
 	sink++
 }
@@ -20,7 +21,7 @@ func syscallBugA() {
 func syscallBugB() { syscallBugC(); sink++ }
 
 //go:noinline
-func syscallBugC() { syscall.RawSyscall(linuxabi.OwnCalls, 0, 0, 0); sink++ }
+func syscallBugC() { syscall.RawSyscall(linux.OwnCalls, 0, 0, 0); sink++ }
 
 // syscallBugHandler runs in kernel context, and so do the next two.
 //
@@ -31,4 +32,25 @@ func syscallBugHandler(number uintptr) int64 { syscallBugD(); sink++; return int
 func syscallBugD() { syscallBugE(nilPointer); sink++ }
 
 //go:noinline
-func syscallBugE(p *[4]uint64) { amd64.Pause(); p[2] = 1 }
+func syscallBugE(p *[4]uint64) { arch.Pause(); p[2] = 1 }
+
+//go:noinline
+func overLimitA() { overLimitB(); sink++ }
+
+//go:noinline
+func overLimitB() { overLimitC(); sink++ }
+
+// overLimitC is on no stack of the kernel's: the check that the timer makes finds it.
+//
+//go:noinline
+func overLimitC() {
+	for _, s := range stack.All() {
+		if s.Name == "irq" {
+			*(*uintptr)(arch.Pointer(s.Lo)) = 1
+		}
+	}
+	say("over the limit")
+	for five != 0 {
+		sink++
+	}
+}

@@ -29,6 +29,24 @@ func panicNestedC() {
 func panicDeferred() { panic("the second") }
 
 //go:noinline
+func replaceA() { replaceB(); sink++ }
+
+//go:noinline
+func replaceB() { replaceC(); sink++ }
+
+//go:noinline
+func replaceC() {
+	defer panicInstead()
+	panic("the first")
+}
+
+//go:noinline
+func panicInstead() {
+	_ = recover()
+	panic("the second")
+}
+
+//go:noinline
 func repanicA() { repanicB(); sink++ }
 
 //go:noinline

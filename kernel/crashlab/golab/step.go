@@ -4,10 +4,10 @@ import (
 	"os"
 	"reflect"
 
-	"github.com/zeroframe/zeroframe/kernel"
+	"github.com/zeroframe/zeroframe/kernel/fault"
 )
 
-// No death but a trace at each instruction of this file: what only the Go runtime can
+// No crash but a trace at each instruction of this file: what only the Go runtime can
 // make of a stack. Of the runtime itself, which takes tens of thousands of instructions to
 // move a stack, some are traced: some hundred of those that leave the goroutine's stack,
 // and one in a hundred of the others, up to a limit. (Time goes on while traces are
@@ -15,13 +15,14 @@ import (
 // traced at length, it would be all that the trace shows.)
 
 // steppedLo and steppedHi bound the functions of this file, switchLo and switchHi the
-// runtime's that leave a stack.
+// runtime's that leave a stack. Crash lab only.
 var steppedLo, steppedHi, switchLo, switchHi uintptr
 
-// lastStep is the instruction before.
+// lastStep is the instruction before. Crash lab only.
 var lastStep uintptr
 
 // runtimeSteps counts instructions of the runtime's, switchSteps those that leave a stack.
+// Crash lab only.
 var runtimeSteps, switchSteps uint
 
 func stepGoA() {
@@ -34,9 +35,9 @@ func stepGoA() {
 	}
 	switchLo = morestackPC()
 	switchHi = switchLo + 128
-	kernel.StepTraces(stepFilter)
+	fault.StepTraces(stepFilter)
 	stepGoB()
-	kernel.StepTraces(nil)
+	fault.StepTraces(nil)
 	os.Stdout.WriteString("stepped\n")
 	os.Exit(0)
 }

@@ -20,7 +20,22 @@ func overflowB() { overflowC(zero); sink++ }
 // overflowC calls itself until there is no stack left.
 //
 //go:noinline
+//lint:ignore SA5007 the stack is to end
 func overflowC(n int) { overflowC(n + 1); sink += uint64(n) }
+
+//go:noinline
+func mutualA() { mutualB(); sink++ }
+
+//go:noinline
+func mutualB() { mutualC(zero); sink++ }
+
+// mutualC and mutualD call each other until there is no stack left.
+//
+//go:noinline
+func mutualC(n int) { mutualD(n + 1); sink += uint64(n) }
+
+//go:noinline
+func mutualD(n int) { mutualC(n + 1); sink -= uint64(n) }
 
 //go:noinline
 func deadlockA() { deadlockB(); sink++ }
@@ -33,7 +48,7 @@ func deadlockC(c chan int) { sink = uint64(<-c) }
 
 // contested is a map of two writers. A write compares keys, and these take a while: in the
 // comparison, which the compiler has written and not the runtime, the CPU can be taken
-// away.
+// away. Crash lab only.
 var contested map[key]int
 
 type key [64]float64
@@ -76,7 +91,7 @@ func goexitMainB() { goexitMainC(); sink++ }
 //go:noinline
 func goexitMainC() { runtime.Goexit(); sink++ }
 
-// hoard keeps what oomC gets.
+// hoard keeps what oomC gets. Crash lab only.
 var hoard [][]byte
 
 //go:noinline

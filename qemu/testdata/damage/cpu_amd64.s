@@ -31,6 +31,22 @@ TEXT ·noSSE(SB), NOSPLIT, $0-0
 	MOVQ	(AX), AX
 	RET
 
+// func clearGS()
+TEXT ·clearGS(SB), NOSPLIT, $0-0
+	XORL	AX, AX
+	MOVW	AX, GS
+	MOVQ	(AX), AX
+	RET
+
+// func setGSBase(base uintptr)
+TEXT ·setGSBase(SB), NOSPLIT, $0-8
+	MOVQ	base+0(FP), AX
+	MOVQ	AX, DX
+	SHRQ	$32, DX
+	MOVL	$0xc0000101, CX
+	WRMSR
+	RET
+
 // func noWriteProtect()
 TEXT ·noWriteProtect(SB), NOSPLIT, $0-0
 	MOVQ	CR0, AX

@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
-//go:linkname vga github.com/zeroframe/zeroframe/kernel/screen.vga
-var vga uintptr
+//go:linkname cellsAt github.com/zeroframe/zeroframe/kernel/dev/screen.cellsAt
+var cellsAt uintptr
 
-//go:linkname threads github.com/zeroframe/zeroframe/kernel/sched.table
+//go:linkname threads github.com/zeroframe/zeroframe/kernel/thread.table
 var threads [2]uintptr
+
+// mapped is memory that a GS base leads to.
+var mapped [512]uint64
 
 // nowhere is an address that nothing is mapped at.
 const nowhere = 0x70_0000_0000
@@ -20,7 +24,7 @@ const nowhere = 0x70_0000_0000
 func main() {
 	switch os.Args[1] {
 	case "screen":
-		vga = nowhere
+		cellsAt = nowhere
 		fmt.Print("a line that is begun")
 	case "threads":
 		threads[1] = nowhere
@@ -40,6 +44,31 @@ func main() {
 		taskSwitched()
 	case "no-sse":
 		noSSE()
+	case "gs":
+		const setGS = 0x1001 // ARCH_SET_GS of arch_prctl(2)
+		for range 2 {
+			_, _, e := syscall.RawSyscall(syscall.SYS_ARCH_PRCTL, setGS, uintptr(unsafe.Pointer(&mapped)), 0)
+			fmt.Println("ARCH_SET_GS:", e)
+		}
+		// A system call, a timer's interrupt, a page that is not there yet.
+		for _, base := range []uintptr{0, nowhere, uintptr(unsafe.Pointer(&mapped))} {
+			setGSBase(base)
+			call()
+			setGSBase(base)
+			for start := time.Now(); time.Since(start) < 20*time.Millisecond; {
+			}
+			setGSBase(base)
+			fresh := make([]byte, 1<<20)
+			fresh[len(fresh)/2]++
+		}
+		fmt.Println("mapped memory is as it was:", mapped == [512]uint64{})
+		clearGS()
+	case "record":
+		record[0] = 0
+		load(nil)
+	case "record-all":
+		record = [len(record)]uint64{}
+		load(nil)
 	case "mute":
 		mute = [2]uint64{0x0101010101010101, 0x0101010101010101}
 		load(nil)
@@ -60,13 +89,18 @@ func main() {
 	}
 }
 
+// record begins with its own address.
+//
+//go:linkname record github.com/zeroframe/zeroframe/kernel/percpu.first
+var record [80]uint64
+
 //go:linkname mute github.com/zeroframe/zeroframe/kernel/console.midway
 var mute [2]uint64
 
-//go:linkname consoleTrace github.com/zeroframe/zeroframe/kernel/console.Trace
+//go:linkname consoleTrace github.com/zeroframe/zeroframe/kernel/console.TraceByte
 func consoleTrace()
 
-//go:linkname climb github.com/zeroframe/zeroframe/kernel.climb
+//go:linkname climb github.com/zeroframe/zeroframe/kernel/fault.NextStage
 func climb()
 
 func at(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
@@ -82,11 +116,13 @@ func zero(a uintptr) { *(*uint64)(at(a)) = 0 }
 //go:noinline
 func load(p *int) int { return *p }
 
-// In assembly (cpu_amd64.s): where the CPU's tables are, and what takes its FPU away and
-// then reads through a nil pointer.
+// In assembly (cpu_amd64.s): where the CPU's tables are, and what takes its FPU away, or
+// clears GS, and then reads through a nil pointer.
 
 func gdt() uintptr
 func idt() uintptr
 func taskSwitched()
 func noSSE()
+func clearGS()
+func setGSBase(base uintptr)
 func noWriteProtect()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// turn never ends, and cannot be preempted.
+// turn prints "stuck", never ends, and cannot be preempted.
 func turn()
 
 //go:noinline
@@ -37,7 +37,6 @@ func main() {
 		mu.Lock()
 		go waiter(&mu)
 		time.Sleep(50 * time.Millisecond)
-		fmt.Println("stuck")
 		holder()
 	case "clock":
 		start := time.Now()

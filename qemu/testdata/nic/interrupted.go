@@ -8,10 +8,10 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/arch/amd64"
-	"github.com/zeroframe/zeroframe/kernel"
-	"github.com/zeroframe/zeroframe/kernel/nic"
-	"github.com/zeroframe/zeroframe/kernel/pci"
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/kernel/dev/pci"
+	"github.com/zeroframe/zeroframe/kernel/fault"
 )
 
 // The panic path sends although a Send may be what it has interrupted: here each
@@ -50,11 +50,11 @@ func interrupted() {
 		mark(&outer, 'o', n)
 		mark(&inner, 'i', n)
 		steps, strike, innerOK = 0, n, false
-		amd64.DisableInterrupts()
-		kernel.StepTraces(struck)
+		arch.DisableInterrupts()
+		fault.StepTraces(struck)
 		ok := nic.Send(addressOf(&outer), frameBytes)
-		kernel.StepTraces(nil)
-		amd64.EnableInterrupts()
+		fault.StepTraces(nil)
+		arch.EnableInterrupts()
 		if !ok {
 			fail("a Send", fmt.Errorf("interrupted at its instruction %d it returned false", n))
 		}
@@ -75,9 +75,9 @@ func restart() {
 		stick()
 	}
 	for range 3 {
-		amd64.DisableInterrupts()
+		arch.DisableInterrupts()
 		ok := nic.Restart()
-		amd64.EnableInterrupts()
+		arch.EnableInterrupts()
 		if !ok || !nic.Up() || nic.Address() != mac {
 			fail("Restart", fmt.Errorf("%v, up %v, address % x", ok, nic.Up(), nic.Address()))
 		}
@@ -85,14 +85,14 @@ func restart() {
 	}
 	echo()
 	var zero [frameBytes]byte
-	amd64.DisableInterrupts()
+	arch.DisableInterrupts()
 	unreadable := nic.Send(0, frameBytes)
 	wrong := nic.Send(addressOf(&zero), 0) || nic.Send(addressOf(&zero), -1) || nic.Send(addressOf(&zero), nic.MaxFrame+1)
 	ok := nic.Send(addressOf(&zero), frameBytes)
-	t0 := amd64.ReadTSC()
+	t0 := arch.ReadCounter()
 	nic.Send(addressOf(&zero), frameBytes)
-	ticks := amd64.ReadTSC() - t0
-	amd64.EnableInterrupts()
+	ticks := arch.ReadCounter() - t0
+	arch.EnableInterrupts()
 	if unreadable || wrong || !ok {
 		fail("Send", fmt.Errorf("from address 0: %v, of a wrong length: %v, of a right one: %v", unreadable, wrong, ok))
 	}
@@ -103,14 +103,14 @@ func restart() {
 func stick() {
 	cripple()
 	var zero [frameBytes]byte
-	amd64.DisableInterrupts()
+	arch.DisableInterrupts()
 	began := time.Now()
 	stuck := nic.Send(addressOf(&zero), frameBytes)
 	first := time.Since(began)
 	began = time.Now()
 	stuck = nic.Send(addressOf(&zero), frameBytes) || stuck
 	second := time.Since(began)
-	amd64.EnableInterrupts()
+	arch.EnableInterrupts()
 	if stuck {
 		fail("a Send", errors.New("it returned true, but the card is stuck"))
 	}
@@ -120,11 +120,11 @@ func stick() {
 // cripple takes the card the means to go on: on PCI it may no longer reach memory, and
 // without it is reset.
 func cripple() {
-	amd64.DisableInterrupts()
-	defer amd64.EnableInterrupts()
+	arch.DisableInterrupts()
+	defer arch.EnableInterrupts()
 	const command, master, classes, network = 0x04, 1 << 2, 0x08, 2
 	found := false
-	if pci.Present() {
+	if arch.HasPCI() {
 		var s pci.Scan
 		for a, _, ok := s.Next(); ok; a, _, ok = s.Next() {
 			if a.Read32(classes)>>24 == network {
@@ -135,8 +135,8 @@ func cripple() {
 	} else {
 		const base, step, magic, device, status = 0xfeb00000, 0x200, 0x74726976, 0x08, 0x70
 		for at := uintptr(base); at < base+24*step; at += step {
-			if amd64.Load32(at) == magic && amd64.Load32(at+device) == 1 {
-				amd64.Store32(at+status, 0)
+			if arch.Load32(at) == magic && arch.Load32(at+device) == 1 {
+				arch.Store32(at+status, 0)
 				found = true
 			}
 		}

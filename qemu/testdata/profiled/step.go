@@ -7,7 +7,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/kernel"
+	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/observe"
 )
 
 // Each instruction of what programs do that is hard to walk: prologues and epilogues,
@@ -29,7 +30,7 @@ func compare(pc uintptr) bool {
 	if compared++; compared > 3000 && compared%every != 0 {
 		return false
 	}
-	if sampled, walked := kernel.CompareStepped(); sampled != walked || sampled == 0 {
+	if sampled, walked := observe.CompareStepped(); sampled != walked || sampled == 0 {
 		if differ < uint64(len(first)) {
 			first[differ].pc, first[differ].sampled, first[differ].walked = pc, uintptr(sampled), uintptr(walked)
 		}
@@ -96,7 +97,7 @@ func step() {
 	}
 	work() // what is done once is not what programs do
 	every = 13
-	kernel.StepTraces(compare)
+	fault.StepTraces(compare)
 	for range 20 {
 		// How much of it is stepped differs: the flag is a thread's, and a goroutine may go
 		// on with another.
@@ -104,7 +105,7 @@ func step() {
 			break
 		}
 	}
-	kernel.StepTraces(nil)
+	fault.StepTraces(nil)
 	fmt.Println("profiled: compared", compared, "differ", differ)
 	for _, d := range first[:min(differ, 4)] {
 		f := runtime.FuncForPC(d.pc)

@@ -1,5 +1,5 @@
 // Resources is a program that takes and leaks what the kernel logs (package
-// kernel/resource). Its argument says what; it prints what it knows of it by its own
+// kernel/observe/handle). Its argument says what; it prints what it knows of it by its own
 // bookkeeping.
 package main
 
@@ -14,10 +14,10 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/kernel/resource"
+	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 )
 
-var conns = resource.NewKind("conn")
+var conns = handle.NewKind("conn")
 
 func check(err error) {
 	if err != nil {
@@ -84,14 +84,14 @@ func createTimer() {
 //go:noinline
 func leakConns(n int) {
 	for i := range n {
-		resource.Log(resource.Open, conns, uintptr(1000+i), 100)
+		handle.Log(handle.Open, conns, uintptr(1000+i), 100)
 	}
 }
 
 // leak leaks some of each kind between two snapshots.
 func leak() {
 	leakFDs(1) // what is done once only is done now
-	resource.Dump()
+	handle.Dump()
 	leakFDs(5)
 	touch(leakMap(64 << 10))
 	leakConns(7)
@@ -102,7 +102,7 @@ func leak() {
 		go leakThread(started)
 		<-started
 	}
-	resource.Dump()
+	handle.Dump()
 }
 
 //go:noinline
@@ -163,7 +163,7 @@ func deadlock() {
 
 // count opens and closes at random, and says what is open then.
 func count() {
-	resource.Dump()
+	handle.Dump()
 	r := rand.New(rand.NewPCG(1, 2))
 	open := map[int]bool{}
 	maps := map[uintptr][]byte{}
@@ -210,14 +210,14 @@ func count() {
 		case 7:
 			c := r.IntN(100)
 			if loggedConns[c] {
-				resource.Log(resource.Close, conns, uintptr(c), 0)
+				handle.Log(handle.Close, conns, uintptr(c), 0)
 			} else {
-				resource.Log(resource.Open, conns, uintptr(c), uintptr(c))
+				handle.Log(handle.Open, conns, uintptr(c), uintptr(c))
 			}
 			loggedConns[c] = !loggedConns[c]
 		}
 	}
-	resource.Dump()
+	handle.Dump()
 	for fd := range open {
 		fmt.Println("open fd", fd)
 	}
@@ -246,12 +246,12 @@ func heap() {
 	for range 3 {
 		runtime.GC()
 	}
-	resource.Dump()
+	handle.Dump()
 	keep(192)
 	for range 3 {
 		runtime.GC()
 	}
-	resource.Dump()
+	handle.Dump()
 	records := make([]runtime.MemProfileRecord, 10_000)
 	n, ok := runtime.MemProfile(records, true)
 	if !ok {

@@ -19,37 +19,29 @@ func unixSockets() {
 		for _, name := range []string{"name", "@abstract"} {
 			ln := must(net.Listen(network, name))
 			say("%s listens at %v", network, ln.Addr())
-			_, err := net.Listen(network, name)
-			say("second listener: %s", kindOf(err))
+			say("second listener: %s", why(net.Listen(network, name)))
 			c := must(net.Dial(network, name))
 			s := must(ln.Accept())
 			say("client %v to %v, server %v to %v", c.LocalAddr(), c.RemoteAddr(), s.LocalAddr(), s.RemoteAddr())
 			c.Write([]byte("one"))
 			c.Write([]byte("two"))
 			b := make([]byte, 100)
-			n, err := s.Read(b)
-			say("%q %s", b[:n], kindOf(err))
+			say("%s", read(s, b))
 			s.Write([]byte("answer"))
 			s.Close()
 			if network == "unixpacket" {
-				n, err = c.Read(b[:3])
-				say("a message, cut: %q %s", b[:n], kindOf(err))
+				say("a message, cut: %s", read(c, b[:3]))
 			}
-			n, err = c.Read(b)
-			say("%q %s", b[:n], kindOf(err))
-			n, err = c.Read(b)
-			say("%q %s", b[:n], kindOf(err))
-			_, err = c.Write(b)
-			say("write: %s", kindOf(err))
+			say("%s", read(c, b))
+			say("%s", read(c, b))
+			say("write: %s", why(c.Write(b)))
 			c.Close()
 			c = must(net.Dial(network, name))
 			ln.Close()
-			_, err = c.Read(b)
-			say("not accepted: %s", kindOf(err))
+			say("not accepted: %s", why(c.Read(b)))
 			c.Close()
-			_, err = net.Dial(network, name)
-			say("after close: %s", kindOf(err))
-			_, err = os.Stat("name")
+			say("after close: %s", why(net.Dial(network, name)))
+			_, err := os.Stat("name")
 			say("the name: %v", err)
 		}
 	}
@@ -59,32 +51,21 @@ func unixSockets() {
 	say("%v, %v, %v to %v", a.LocalAddr(), b.LocalAddr(), c.LocalAddr(), c.RemoteAddr())
 	buf := make([]byte, 100)
 	b.WriteTo([]byte("from b"), a.LocalAddr())
-	n, from, err := a.ReadFrom(buf)
-	say("%q from %v, %s", buf[:n], from, kindOf(err))
+	say("%s", readFrom(a, buf))
 	c.Write(nil)
 	c.Write([]byte("from c"))
-	n, from, err = a.ReadFrom(buf)
-	say("%q from %v, %s", buf[:n], from, kindOf(err))
-	n, from, err = a.ReadFrom(buf)
-	say("%q from %v, %s", buf[:n], from, kindOf(err))
-	_, err = b.Write([]byte("x"))
-	say("no destination: %s", kindOf(err))
-	_, err = c.WriteTo([]byte("x"), b.LocalAddr())
-	say("WriteTo when connected: %s", kindOf(err))
-	_, err = b.WriteTo([]byte("x"), &net.UnixAddr{Name: "nobody", Net: "unixgram"})
-	say("no such name: %s", kindOf(err))
-	_, err = b.WriteTo([]byte("x"), &net.UnixAddr{Name: "@nobody", Net: "unixgram"})
-	say("no such abstract name: %s", kindOf(err))
-	_, err = net.Dial("unix", "a")
-	say("a stream to a datagram socket: %s", kindOf(err))
+	say("%s", readFrom(a, buf))
+	say("%s", readFrom(a, buf))
+	say("no destination: %s", why(b.Write([]byte("x"))))
+	say("WriteTo when connected: %s", why(c.WriteTo([]byte("x"), b.LocalAddr())))
+	say("no such name: %s", why(b.WriteTo([]byte("x"), &net.UnixAddr{Name: "nobody", Net: "unixgram"})))
+	say("no such abstract name: %s", why(b.WriteTo([]byte("x"), &net.UnixAddr{Name: "@nobody", Net: "unixgram"})))
+	say("a stream to a datagram socket: %s", why(net.Dial("unix", "a")))
 	a.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-	_, err = a.Read(buf)
-	say("deadline: %s", kindOf(err))
+	say("deadline: %s", why(a.Read(buf)))
 	a.Close()
-	_, err = c.Write([]byte("x"))
-	say("to nobody: %s", kindOf(err))
-	_, err = c.Write([]byte("x"))
-	say("and again: %s", kindOf(err))
+	say("to nobody: %s", why(c.Write([]byte("x"))))
+	say("and again: %s", why(c.Write([]byte("x"))))
 	b.Close()
 	c.Close()
 }
@@ -118,16 +99,13 @@ func rights() {
 		say("room for %d: %d bytes, %d of control, flags %#x, %v", room, n, oobn, flags, err)
 		if oobn > 0 {
 			msgs := must(syscall.ParseSocketControlMessage(oob[:oobn]))
-			for _, fd := range must(syscall.ParseUnixRights(&msgs[0])) {
-				syscall.Close(fd)
-			}
+			closeAll(must(syscall.ParseUnixRights(&msgs[0]))...)
 		}
 	}
 	say("a bad one: %v", syscall.Sendmsg(a, []byte("x"), syscall.UnixRights(0, 999), nil, 0))
 	say("too many: %v", syscall.Sendmsg(a, []byte("x"), syscall.UnixRights(make([]int, 254)...), nil, 0))
 	check(syscall.Sendmsg(a, []byte("x"), syscall.UnixRights(make([]int, 253)...), nil, 0))
-	syscall.Close(a)
-	syscall.Close(b)
+	closeAll(a, b)
 	// Sockets in each other's buffers, which nobody can reach: more than any table holds.
 	for i := range 500 {
 		a, b := socketpair(syscall.SOCK_DGRAM)
@@ -139,8 +117,7 @@ func rights() {
 			say("cycle %d: %v", i, err)
 			break
 		}
-		syscall.Close(a)
-		syscall.Close(b)
+		closeAll(a, b)
 	}
 	// A chain of sockets, each in the next one's buffer, which falls at once.
 	last := -1
@@ -165,12 +142,29 @@ func rights() {
 	say("credentials: its own %t", int(cred.Pid) == os.Getpid())
 	peer := must(syscall.GetsockoptUcred(a, syscall.SOL_SOCKET, syscall.SO_PEERCRED))
 	say("of the peer: its own %t", int(peer.Pid) == os.Getpid())
-	syscall.Close(a)
-	syscall.Close(b)
+	closeAll(a, b)
 	// Nothing has been left open.
 	fd := must(syscall.Dup(0))
 	say("the next descriptor is below 16: %t", fd < 16)
 	syscall.Close(fd)
+}
+
+// read reads once, and says what came.
+func read(r io.Reader, b []byte) string {
+	n, err := r.Read(b)
+	return fmt.Sprintf("%q %s", b[:n], kindOf(err))
+}
+
+// readFrom is read with who sent it.
+func readFrom(r net.PacketConn, b []byte) string {
+	n, from, err := r.ReadFrom(b)
+	return fmt.Sprintf("%q from %v, %s", b[:n], from, kindOf(err))
+}
+
+func closeAll(fds ...int) {
+	for _, fd := range fds {
+		syscall.Close(fd)
+	}
 }
 
 func must2[T, U any](v T, w U, err error) (T, U) {

@@ -73,6 +73,9 @@ func kindOf(err error) string {
 	return s
 }
 
+// why says it of a call's error.
+func why[T any](_ T, err error) string { return kindOf(err) }
+
 // storm makes and ends n connections one after the other, each with some bytes that are
 // read and some that are not: what they leave behind would soon fill a small memory.
 func storm(n int) {
@@ -95,7 +98,7 @@ func storm(n int) {
 			fmt.Println("connection", i, err)
 			os.Exit(1)
 		}
-		c.SetDeadline(time.Now().Add(10 * time.Second))
+		c.SetDeadline(time.Now().Add(10 * time.Minute))
 		c.Write([]byte("ask"))
 		if i%2 == 0 {
 			var b [8]byte

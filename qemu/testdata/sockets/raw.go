@@ -292,7 +292,5 @@ func errorTable() {
 			syscall.Close(b)
 		}
 	}
-	for _, fd := range []int{tcp, tcp6, udp, stream, dgram, packet, sa, da, pa, ln, uln, null} {
-		syscall.Close(fd)
-	}
+	closeAll(tcp, tcp6, udp, stream, dgram, packet, sa, da, pa, ln, uln, null)
 }

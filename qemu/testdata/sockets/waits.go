@@ -87,9 +87,7 @@ func blocking() {
 		say("%s: shut down while reading: %d %v", kind, n, err)
 		n, err = syscall.Read(d, got)
 		say("%s: its peer: %d %v", kind, n, err)
-		for _, fd := range []int{a, b, c, d} {
-			syscall.Close(fd)
-		}
+		closeAll(a, b, c, d)
 	}
 	// A listener's backlog, full; who waits for room in it gets in.
 	ln := must(syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))
@@ -116,9 +114,7 @@ func blocking() {
 	_, _, err := syscall.Accept(ln)
 	say("shut down while accepting: %v", err)
 	say("and connecting: %v", syscall.Connect(c3, addr))
-	for _, fd := range []int{ln, c1, c2, c3, s1, s2} {
-		syscall.Close(fd)
-	}
+	closeAll(ln, c1, c2, c3, s1, s2)
 }
 
 // blockingPair is a TCP connection whose calls wait.
@@ -221,9 +217,7 @@ func epolls() {
 		syscall.Write(fds[i+1], nil)
 		say("number %d: %s", i, wait(ep))
 	}
-	for _, fd := range fds {
-		syscall.Close(fd)
-	}
+	closeAll(fds...)
 	say("none: %s", wait(ep))
 	syscall.Close(ep)
 }

@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/receive/command"
+	"github.com/zeroframe/zeroframe/tools/receive"
 )
 
 const (
@@ -32,34 +32,51 @@ const (
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "receive" { // the measured process
-		os.Exit(profiled(func() int { return command.Run(os.Args[2:], os.Stdin, os.Stdout, os.Stderr) }))
+		os.Exit(profiled(func() int { return receive.Run(os.Args[2:], os.Stdin, os.Stdout, os.Stderr) }))
 	}
 	out := flag.String("o", "", "write the figures to `FILE` too")
 	machines := flag.Int("machines", 4000, "machines in the corpus")
 	one := flag.Int("one", 0, "send one round at `RATE` datagrams a second, print what became of it, and end; with\n"+profileEnv+"=FILE in the environment, profile the receiver")
 	flag.Parse()
-	if *one > 0 {
-		if err := single(*machines, *one, flag.Args()); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	var text bytes.Buffer
-	if err := bench(*machines, func(format string, a ...any) {
-		line := fmt.Sprintf(format, a...)
-		fmt.Println(line)
-		text.WriteString(line + "\n")
-	}); err != nil {
+	if err := measure(*machines, *one, *out, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
-	if *out != "" {
-		if err := os.WriteFile(*out, text.Bytes(), 0o644); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
-		}
+}
+
+// measure measures one round, if one is its rate, or all, whose figures go to file out too.
+func measure(machines, one int, out string, args []string) error {
+	port, err := freePort()
+	if err != nil {
+		return err
 	}
+	l, err := newLoad(machines, port)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "zf-bench-receive-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if one > 0 {
+		f, err := l.zf(dir, port, one, args)
+		if err == nil {
+			fmt.Printf("%d datagrams sent at %.0f a second, %d lost; each took %.2f us of CPU, and %.2f to send; %.0f MiB\n",
+				f.sent, f.rate, f.lost, f.cpu.Seconds()*1e6, f.sender.Seconds()*1e6, f.memory)
+		}
+		return err
+	}
+	var text bytes.Buffer
+	err = l.bench(dir, port, func(format string, a ...any) {
+		line := fmt.Sprintf(format, a...)
+		fmt.Println(line)
+		text.WriteString(line + "\n")
+	})
+	if err == nil && out != "" {
+		err = os.WriteFile(out, text.Bytes(), 0o644)
+	}
+	return err
 }
 
 // profileEnv names the file that the measured process writes its CPU profile to.
@@ -81,30 +98,6 @@ func profiled(run func() int) int {
 	return run()
 }
 
-// single measures one round.
-func single(machines, rate int, args []string) error {
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	l, err := newLoad(machines, port)
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "zf-bench-receive-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	f, err := l.zf(dir, port, rate, args)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%d datagrams sent at %.0f a second, %d lost; each took %.2f us of CPU, and %.2f to send; %.0f MiB\n",
-		f.sent, f.rate, f.lost, f.cpu.Seconds()*1e6, f.sender.Seconds()*1e6, f.memory)
-	return nil
-}
-
 // sweep are the rates that are tried, in datagrams a second.
 var sweep = []int{100_000, 150_000, goalRate, 250_000}
 
@@ -117,21 +110,8 @@ type figures struct {
 	memory     float64       // of the receiver, in MiB, at most
 }
 
-func bench(machines int, print func(string, ...any)) error {
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	l, err := newLoad(machines, port)
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "zf-bench-receive-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-
+func (l *load) bench(dir string, port int, print func(string, ...any)) error {
+	var err error
 	at := make(map[int][]figures)
 	var fast, plain, plainJSON []figures
 	var peers = map[string][]figures{}

@@ -5,4 +5,9 @@
 //
 // The package is apart from its only user because gopacket's tables take milliseconds
 // to set up, whether they are used or not. Host.
+//
+// In the order of reading:
+//
+//	capture.go    captures of pcap -> datagrams
+//	fragment6.go  fragments of IPv6
 package capture

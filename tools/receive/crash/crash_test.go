@@ -12,27 +12,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
 var now = time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
 
 // stackOf makes a trace of functions: one frame a string, inlined calls parted by blanks.
-func stackOf(build string, base uint64, frames ...[]string) *trace.Trace {
-	t := &trace.Trace{Kind: "panic", BuildID: build}
+func stackOf(build string, base uint64, frames ...[]string) *wire.Trace {
+	t := &wire.Trace{Kind: "panic", BuildID: build}
 	for i, calls := range frames {
-		f := trace.Frame{Kind: tracer.RA, Address: base + uint64(i)*32}
+		f := wire.Frame{Kind: tracer.RA, Address: base + uint64(i)*32}
 		for j, name := range calls {
-			f.Calls = append(f.Calls, symbol.Frame{Function: name, Offset: base & 0xff, File: "/x/" + name, Line: int(base & 0xfff), Inlined: j < len(calls)-1})
+			f.Calls = append(f.Calls, lookup.Call{Function: name, Offset: base & 0xff, File: "/x/" + name, Line: int(base & 0xfff), Inlined: j < len(calls)-1})
 		}
 		t.Frames = append(t.Frames, f)
 	}
 	return t
 }
 
-func fingerprint(t *trace.Trace) string { return Fingerprint(t.Kind, Functions(t)) }
+func fingerprint(t *wire.Trace) string { return Fingerprint(t.Kind, Functions(t)) }
 
 func TestFingerprintIsOfFunctions(t *testing.T) {
 	one := stackOf("aa", 0x201000, []string{"runtime.gopanic"}, []string{"main.leaf", "main.work"}, []string{"main.main"})
@@ -40,7 +40,7 @@ func TestFingerprintIsOfFunctions(t *testing.T) {
 	if len(want) != 16 {
 		t.Fatalf("fingerprint %q", want)
 	}
-	for name, same := range map[string]*trace.Trace{
+	for name, same := range map[string]*wire.Trace{
 		"another build":         stackOf("bb", 0x205123, []string{"runtime.gopanic"}, []string{"main.leaf", "main.work"}, []string{"main.main"}),
 		"nothing inlined":       stackOf("bb", 0x205123, []string{"runtime.gopanic"}, []string{"main.leaf"}, []string{"main.work"}, []string{"main.main"}),
 		"more of the runtime":   stackOf("bb", 1<<20, []string{"runtime.fatalpanic"}, []string{"runtime.gopanic"}, []string{"runtime.goPanicIndex"}, []string{"main.leaf"}, []string{"main.work"}, []string{"main.main"}),
@@ -53,7 +53,7 @@ func TestFingerprintIsOfFunctions(t *testing.T) {
 			t.Errorf("%s: %s of %q, want %s", name, got, Functions(same), want)
 		}
 	}
-	for name, other := range map[string]*trace.Trace{
+	for name, other := range map[string]*wire.Trace{
 		"another function": stackOf("aa", 0x201000, []string{"main.leaf"}, []string{"main.play"}, []string{"main.main"}),
 		"another order":    stackOf("aa", 0x201000, []string{"main.work"}, []string{"main.leaf"}, []string{"main.main"}),
 		"no names":         stackOf("aa", 0x201000, nil, nil, nil),

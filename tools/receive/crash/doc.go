@@ -8,4 +8,11 @@
 // one transaction, so that none is exported twice or not at all.
 //
 // The package may import tools/trace. Host.
+//
+// In the order of reading:
+//
+//	crash.go        a crash of a machine
+//	stack.go        its stack as text
+//	fingerprint.go  what is the same in the next build
+//	store.go        the groups, on disk
 package crash

@@ -22,9 +22,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -39,11 +40,11 @@ const (
 
 // Functions returns the functions of a trace that its fingerprint is made of. Those
 // without a name are addresses.
-func Functions(t *trace.Trace) []string {
+func Functions(t *wire.Trace) []string {
 	var names []string
 	for i := range t.Frames {
 		f := &t.Frames[i]
-		if f.Kind == tracer.Trap || f.Kind == tracer.Scan || f.Source == trace.SourceScan {
+		if f.Kind == tracer.Trap || f.Kind == tracer.Scan || f.Source == wire.SourceScan {
 			continue
 		}
 		if len(f.Calls) == 0 {
@@ -128,22 +129,13 @@ func unroll(names []string) []string {
 	for _, name := range names {
 		out = append(out, name)
 		for n := 1; n <= maxCycle && 2*n <= len(out); n++ {
-			if same(out[len(out)-n:], out[len(out)-2*n:len(out)-n]) {
+			if slices.Equal(out[len(out)-n:], out[len(out)-2*n:len(out)-n]) {
 				out = out[:len(out)-n]
 				break
 			}
 		}
 	}
 	return out
-}
-
-func same(a, b []string) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // Fingerprint returns the fingerprint of a kind of trace and the functions that count.

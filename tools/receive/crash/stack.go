@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -13,7 +13,7 @@ const maxStack = 16 << 10
 
 // Stack returns the frames of a trace as Go shows them, for people and for what reads
 // Go's stacks: the function, and on the next line file, line and offset.
-func Stack(t *trace.Trace) string {
+func Stack(t *wire.Trace) string {
 	var b strings.Builder
 	for i := range t.Frames {
 		f := &t.Frames[i]
@@ -21,11 +21,14 @@ func Stack(t *trace.Trace) string {
 			b.WriteString("...\n")
 			break
 		}
+		if f.Elided > 0 {
+			fmt.Fprintf(&b, "...%d frames elided...\n", f.Elided)
+		}
 		if f.Kind == tracer.Trap {
 			continue
 		}
 		doubt := ""
-		if f.Kind == tracer.Scan || f.Source == trace.SourceScan {
+		if f.Kind == tracer.Scan || f.Source == wire.SourceScan {
 			doubt = "? "
 		}
 		if len(f.Calls) == 0 {

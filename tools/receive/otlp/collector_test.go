@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
 )
 
@@ -59,15 +60,29 @@ func startCollector(t *testing.T, program, address, file string) (stop func()) {
 		}
 	}
 	t.Cleanup(stop)
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			return stop
+	await.Poll(t, "the collector listens", func() bool {
+		select {
+		case <-ended:
+			b, _ := os.ReadFile(log.Name())
+			t.Fatalf("the collector does not start:\n%s", b)
+		default:
 		}
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	return stop
+}
+
+// size returns that of the file that the collector writes, 0 while there is none.
+func size(file string) int64 {
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0
 	}
-	b, _ := os.ReadFile(log.Name())
-	t.Fatalf("the collector does not start:\n%s", b)
-	return nil
+	return info.Size()
 }
 
 // received returns what the collector has written: log records by their uid, with their
@@ -155,23 +170,18 @@ func TestRealCollector(t *testing.T) {
 	step(0, n/4)
 	e.Wake()
 	for i := range 3 {
+		before := size(file)
 		stop := startCollector(t, program, address, file)
 		step((i+1)*n/4, (i+1)*n/4+n/8)
 		e.Wake()
-		time.Sleep(300 * time.Millisecond)
+		await.Poll(t, "the collector has got more", func() bool { return size(file) > before })
 		if i < 2 {
 			stop()
 		}
 		step((i+1)*n/4+n/8, (i+2)*n/4)
 		e.Wake()
 	}
-	for begin := time.Now(); time.Since(begin) < 90*time.Second; time.Sleep(50 * time.Millisecond) {
-		if k, err := s.Waiting(); err != nil {
-			t.Fatal(err)
-		} else if k == 0 {
-			break
-		}
-	}
+	untilEmpty(t, s)
 	end()
 	<-done
 	got := received(t, file)

@@ -14,9 +14,15 @@
 //	log.record.uid                   the crash's ID
 //	process.executable.build_id.gnu  build ID
 //	thread.id                        thread
-//	zeroframe.fingerprint            the crash group (package crash, fingerprint.go)
+//	zeroframe.fingerprint            the crash group (tools/receive/crash/fingerprint.go)
 //	zeroframe.kind, .context         as in JSON
 //	zeroframe.damaged                true if not all of the trace arrived
 //
 // The resource has service.name (zeroframe), host.name and host.ip. Host.
+//
+// In the order of reading:
+//
+//	exporter.go  the queue, and the sending
+//	record.go    a crash as a log record
+//	answer.go    what a collector answers
 package otlp

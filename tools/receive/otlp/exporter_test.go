@@ -17,6 +17,7 @@ import (
 	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
 )
 
@@ -139,6 +140,18 @@ func add(t *testing.T, s *crash.Store, list []*crash.Crash) {
 	}
 }
 
+// untilEmpty waits until every crash has been exported.
+func untilEmpty(t *testing.T, s *crash.Store) {
+	t.Helper()
+	await.Poll(t, "no crash waits", func() bool {
+		n, err := s.Waiting()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n == 0
+	})
+}
+
 // export runs an exporter until the spool is empty.
 func export(t *testing.T, url string, s *crash.Store, path string) Stats {
 	t.Helper()
@@ -153,18 +166,9 @@ func export(t *testing.T, url string, s *crash.Store, path string) Stats {
 		defer close(done)
 		e.Run(ctx, t.Context())
 	}()
-	for begin := time.Now(); time.Since(begin) < 2*time.Minute; time.Sleep(5 * time.Millisecond) {
-		if n, err := s.Waiting(); err != nil {
-			t.Fatal(err)
-		} else if n == 0 {
-			break
-		}
-	}
+	untilEmpty(t, s)
 	end()
 	<-done
-	if n, _ := s.Waiting(); n != 0 {
-		t.Fatalf("%d crashes wait still", n)
-	}
 	return e.Stats()
 }
 

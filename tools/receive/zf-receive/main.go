@@ -8,10 +8,10 @@ import (
 	"log"
 	"os"
 
-	"github.com/zeroframe/zeroframe/tools/receive/command"
+	"github.com/zeroframe/zeroframe/tools/receive"
 )
 
 func main() {
 	log.SetOutput(io.Discard) // net/http's words on connections: whose request fails says so
-	os.Exit(command.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(receive.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -11,4 +11,13 @@
 //
 // A figure that is short of its goal is no failure; one that could not be measured
 // is.
+//
+// In the order of reading:
+//
+//	main.go     the command
+//	setup.go    what is measured
+//	measure.go  time and memory of a command
+//	program.go  a big Go program
+//	oops.go     an oops of Linux
+//	index.go    indexes
 package main

@@ -13,28 +13,45 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 3 && os.Args[1] == "measure" {
-		if err := measureHere(os.Args[2], os.Args[3:]); err != nil {
-			fmt.Fprintln(os.Stderr, "bench-symbol:", err)
+	defer func() {
+		switch f := recover().(type) {
+		case nil:
+		case failure:
+			fmt.Fprintln(os.Stderr, "bench-symbol:", f.error)
 			os.Exit(1)
+		default:
+			panic(f)
 		}
+	}()
+	if len(os.Args) > 3 && os.Args[1] == "measure" {
+		measureHere(os.Args[2], os.Args[3:])
 		return
 	}
 	if len(os.Args) > 1 {
 		fmt.Fprintln(os.Stderr, "usage: go run ./tools/symbol/bench   (it takes no arguments; see its doc.go)")
 		os.Exit(2)
 	}
-	file, err := os.Create("bench-symbol.txt")
-	if err == nil {
-		b := &bench{out: io.MultiWriter(os.Stdout, file)}
-		if err = b.run(); err == nil {
-			err = file.Close()
-		}
-	}
+	file := get(os.Create("bench-symbol.txt"))
+	b := &bench{out: io.MultiWriter(os.Stdout, file)}
+	b.run()
+	check(file.Close())
+}
+
+// failure is why something could not be measured, which ends the run. It is panicked with,
+// so that what was made for the run is removed.
+type failure struct{ error }
+
+func fatal(format string, a ...any) { panic(failure{fmt.Errorf(format, a...)}) }
+
+func check(err error) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-symbol:", err)
-		os.Exit(1)
+		panic(failure{err})
 	}
+}
+
+func get[T any](v T, err error) T {
+	check(err)
+	return v
 }
 
 // bench is one run of the benchmark.
@@ -63,29 +80,19 @@ func (b *bench) compare(name string, value float64, sign string, goal float64, m
 	fmt.Fprintf(b.out, "%s\t%.4g\t%s %g\t%s\n", name, value, sign, goal, verdict)
 }
 
-func (b *bench) run() (err error) {
-	if b.dir, err = os.MkdirTemp("", "zf-bench-symbol-"); err != nil {
-		return err
-	}
+func (b *bench) run() {
+	b.dir = get(os.MkdirTemp("", "zf-bench-symbol-"))
 	defer os.RemoveAll(b.dir)
-	if err := b.setUp(); err != nil {
-		return err
+	b.setUp()
+	for _, part := range []func(){b.equal, b.equalGo, b.kernel, b.index, b.oops, b.goProgram, b.live} {
+		part()
 	}
-	for _, part := range []func() error{b.equal, b.equalGo, b.kernel, b.index, b.oops, b.goProgram, b.live} {
-		if err := part(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // textAddresses returns n addresses spread evenly over a file's code, always the
 // same ones.
-func textAddresses(path string, n int) ([]uint64, error) {
-	f, err := elf.Open(path)
-	if err != nil {
-		return nil, err
-	}
+func textAddresses(path string, n int) []uint64 {
+	f := get(elf.Open(path))
 	defer f.Close()
 	var text []*elf.Section
 	total := uint64(0)
@@ -95,7 +102,7 @@ func textAddresses(path string, n int) ([]uint64, error) {
 		}
 	}
 	if total == 0 {
-		return nil, fmt.Errorf("%s has no code", path)
+		fatal("%s has no code", path)
 	}
 	r := rand.New(rand.NewSource(1))
 	addrs := make([]uint64, n)
@@ -109,43 +116,34 @@ func textAddresses(path string, n int) ([]uint64, error) {
 			at -= s.Size
 		}
 	}
-	return addrs, nil
+	return addrs
 }
 
 // write puts addresses into a file, one a line, each with tail behind it.
-func (b *bench) write(name string, addrs []uint64, tail string) (string, error) {
+func (b *bench) write(name string, addrs []uint64, tail string) string {
 	var text strings.Builder
 	for _, a := range addrs {
 		fmt.Fprintf(&text, "%#x%s\n", a, tail)
 	}
 	path := filepath.Join(b.dir, name)
-	return path, os.WriteFile(path, []byte(text.String()), 0o666)
+	check(os.WriteFile(path, []byte(text.String()), 0o666))
+	return path
 }
 
 // equal counts the addresses of vmlinux for which zf and LLVM say the same.
-func (b *bench) equal() error {
+func (b *bench) equal() {
 	progress("100000 addresses of vmlinux: zf against %s", filepath.Base(b.llvm))
-	addrs, err := textAddresses(b.vmlinux, 100000)
-	if err != nil {
-		return err
-	}
-	in, err := b.write("equal", addrs, "")
-	if err != nil {
-		return err
-	}
+	share := b.share("equal", textAddresses(b.vmlinux, 100000), b.addr(b.vmlinux), []string{b.llvm, "-afi", "-e", b.vmlinux})
+	b.compare("vmlinux.equal.percent", share, "≥", 99.95, share >= 99.95)
+}
+
+// share returns for how many addresses, in percent, two commands say the same.
+func (b *bench) share(name string, addrs []uint64, commands ...[]string) float64 {
+	in := b.write(name, addrs, "")
 	var answers [2][]string
-	for i, args := range [][]string{b.addr(b.vmlinux), {b.llvm, "-afi", "-e", b.vmlinux}} {
-		cmd := exec.Command(args[0], args[1:]...)
-		if cmd.Stdin, err = os.Open(in); err != nil {
-			return err
-		}
-		out, err := cmd.Output()
-		if err != nil {
-			return fmt.Errorf("%s: %w", args[0], err)
-		}
-		answers[i] = split(string(out))
-		if len(answers[i]) != len(addrs) {
-			return fmt.Errorf("%s: %d answers to %d addresses", args[0], len(answers[i]), len(addrs))
+	for i, args := range commands {
+		if answers[i] = split(answer(args, in)); len(answers[i]) != len(addrs) {
+			fatal("%s: %d answers to %d addresses", args[0], len(answers[i]), len(addrs))
 		}
 	}
 	same := 0
@@ -154,9 +152,18 @@ func (b *bench) equal() error {
 			same++
 		}
 	}
-	share := 100 * float64(same) / float64(len(addrs))
-	b.compare("vmlinux.equal.percent", share, "≥", 99.95, share >= 99.95)
-	return nil
+	return 100 * float64(same) / float64(len(addrs))
+}
+
+// answer returns what a command says to the input in a file.
+func answer(args []string, in string) string {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin = get(os.Open(in))
+	out, err := cmd.Output()
+	if err != nil {
+		fatal("%s: %w", args[0], err)
+	}
+	return string(out)
 }
 
 // split splits addr2line's answers at their addresses, and evens out how an unknown
@@ -187,11 +194,8 @@ func (b *bench) addr(file string) []string {
 }
 
 // kernel measures vmlinux.
-func (b *bench) kernel() error {
-	addrs, err := textAddresses(b.vmlinux, 100000)
-	if err != nil {
-		return err
-	}
+func (b *bench) kernel() {
+	addrs := textAddresses(b.vmlinux, 100000)
 	few := make([]uint64, len(addrs))
 	for i := range few {
 		few[i] = addrs[i*7919%500]
@@ -212,23 +216,14 @@ func (b *bench) kernel() error {
 		{"vmlinux.addr100000of500", few, b.vmlinux, llvm, 5, 0.2, 0.3},
 		{"vmlinux.noaranges.addr1", addrs[:1], b.noAranges, []string{b.llvm, "-afi", "-e", b.noAranges}, 9, 0.4, 0},
 	} {
-		if err := b.row(row.name, row.addrs, b.addr(row.file), row.peer, row.runs, row.wall, row.goal); err != nil {
-			return err
-		}
+		b.row(row.name, row.addrs, b.addr(row.file), row.peer, row.runs, row.wall, row.goal)
 	}
-	return nil
 }
 
 // goProgram measures a big Go program.
-func (b *bench) goProgram() error {
-	addrs, err := textAddresses(b.goELF, 100000)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(b.goELF)
-	if err != nil {
-		return err
-	}
+func (b *bench) goProgram() {
+	addrs := textAddresses(b.goELF, 100000)
+	info := get(os.Stat(b.goELF))
 	b.figure("go.size.mb", info.Size()/1e6)
 	peer := []string{"go", "tool", "addr2line", b.goELF}
 	for _, row := range []struct {
@@ -238,29 +233,23 @@ func (b *bench) goProgram() error {
 	}{
 		{"go.addr1", 1, 9, 0.05, 0.25}, {"go.addr24", 24, 9, 0.05, 0.25}, {"go.addr100000", len(addrs), 5, 0.4, 0},
 	} {
-		if err := b.row(row.name, addrs[:row.n], b.addr(b.goELF), peer, row.runs, row.wall, row.goal); err != nil {
-			return err
-		}
+		b.row(row.name, addrs[:row.n], b.addr(b.goELF), peer, row.runs, row.wall, row.goal)
 	}
-	return nil
 }
 
 // row measures two commands that answer the same addresses.
-func (b *bench) row(name string, addrs []uint64, zf, peer []string, runs int, wallGoal, memoryGoal float64) error {
-	in, err := b.write(name, addrs, "")
-	if err != nil {
-		return err
-	}
-	return b.rowOf(name, in, zf, peer, runs, wallGoal, memoryGoal)
+func (b *bench) row(name string, addrs []uint64, zf, peer []string, runs int, wallGoal, memoryGoal float64) {
+	in := b.write(name, addrs, "")
+	b.rowOf(name, in, zf, peer, runs, wallGoal, memoryGoal)
 }
 
 // rowOf measures two commands with the same input, in turns.
-func (b *bench) rowOf(name, in string, zf, peer []string, runs int, wallGoal, memoryGoal float64) error {
-	return b.rowOf2(name, zf, peer, in, in, runs, wallGoal, memoryGoal)
+func (b *bench) rowOf(name, in string, zf, peer []string, runs int, wallGoal, memoryGoal float64) {
+	b.rowOf2(name, zf, peer, in, in, runs, wallGoal, memoryGoal)
 }
 
 // rowOf2 measures two commands, each with its input, in turns.
-func (b *bench) rowOf2(name string, zf, peer []string, in, peerIn string, runs int, wallGoal, memoryGoal float64) error {
+func (b *bench) rowOf2(name string, zf, peer []string, in, peerIn string, runs int, wallGoal, memoryGoal float64) {
 	progress("%s: zf against %s", name, strings.Join(peer[:min(len(peer), 3)], " "))
 	var ours, theirs []usage
 	for range runs {
@@ -269,10 +258,7 @@ func (b *bench) rowOf2(name string, zf, peer []string, in, peerIn string, runs i
 			in   string
 			to   *[]usage
 		}{{zf, in, &ours}, {peer, peerIn, &theirs}} {
-			u, err := measure(who.args, who.in)
-			if err != nil {
-				return err
-			}
+			u := measure(who.args, who.in)
 			*who.to = append(*who.to, u)
 		}
 	}
@@ -284,7 +270,6 @@ func (b *bench) rowOf2(name string, zf, peer []string, in, peerIn string, runs i
 	if memoryGoal > 0 {
 		b.atMost(name+".memory.ratio", us.memory/them.memory, memoryGoal)
 	}
-	return nil
 }
 
 // median returns the median of each quantity.

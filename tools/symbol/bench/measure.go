@@ -18,54 +18,42 @@ type usage struct{ wall, cpu, memory float64 }
 // measure runs a command with its input from a file. A process between this one and
 // the command does it: Linux counts the memory of the process that starts a command
 // as the command's own.
-func measure(args []string, in string) (u usage, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return u, err
-	}
+func measure(args []string, in string) (u usage) {
+	self := get(os.Executable())
 	cmd := exec.Command(self, append([]string{"measure", in}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return u, fmt.Errorf("%s: %w", args[0], err)
+		fatal("%s: %w", args[0], err)
 	}
-	_, err = fmt.Sscan(string(out), &u.wall, &u.cpu, &u.memory)
-	return u, err
+	get(fmt.Sscan(string(out), &u.wall, &u.cpu, &u.memory))
+	return u
 }
 
 // measureHere runs the command and prints what it took.
-func measureHere(in string, args []string) error {
+func measureHere(in string, args []string) {
 	cmd := exec.Command(args[0], args[1:]...)
-	file, err := os.Open(in)
-	if err != nil {
-		return err
-	}
+	file := get(os.Open(in))
 	defer file.Close()
 	cmd.Stdin = file
 	start := time.Now()
-	if err := cmd.Run(); err != nil {
-		return err
-	}
+	check(cmd.Run())
 	wall := time.Since(start).Seconds()
 	cpu := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	memory := 0.0
 	if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		memory = float64(r.Maxrss) * 1024
 	}
-	_, err = fmt.Println(wall, cpu, memory)
-	return err
+	get(fmt.Println(wall, cpu, memory))
 }
 
 // live measures the answers to single lines in a pipe without an index.
-func (b *bench) live() error { return b.liveRow("live", "-index=off") }
+func (b *bench) live() { b.liveRow("live", "-index=off") }
 
 // liveRow measures the first answer, and the median of the others.
-func (b *bench) liveRow(name, index string) error {
+func (b *bench) liveRow(name, index string) {
 	const lines, runs = 100, 5
-	addrs, err := textAddresses(b.vmlinux, lines)
-	if err != nil {
-		return err
-	}
+	addrs := textAddresses(b.vmlinux, lines)
 	commands := [][]string{
 		{b.zf, "addr", index, "-afi", "-e", b.vmlinux},
 		{"eu-addr2line", "-afi", "-e", b.vmlinux},
@@ -75,10 +63,7 @@ func (b *bench) liveRow(name, index string) error {
 	first, rest := make([][]usage, len(commands)), make([][]usage, len(commands))
 	for range runs {
 		for i, args := range commands {
-			times, err := converse(args, addrs)
-			if err != nil {
-				return err
-			}
+			times := converse(args, addrs)
 			first[i] = append(first[i], usage{wall: times[0]})
 			for _, t := range times[1:] {
 				rest[i] = append(rest[i], usage{wall: t})
@@ -89,37 +74,26 @@ func (b *bench) liveRow(name, index string) error {
 	b.figure(name+".line.ms", fmt.Sprintf("%.3f", median(rest[0]).wall*1000))
 	b.atMost(name+".first.ratio", median(first[0]).wall/median(first[1]).wall, 0.5)
 	b.atMost(name+".line.ratio", median(rest[0]).wall/median(rest[2]).wall, 0.3)
-	return nil
 }
 
 // converse sends a command one address after the other and returns how many seconds
 // each answer took, the first with the start of the command.
-func converse(args []string, addrs []uint64) ([]float64, error) {
+func converse(args []string, addrs []uint64) []float64 {
 	cmd := exec.Command(args[0], args[1:]...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
+	in := get(cmd.StdinPipe())
+	out := get(cmd.StdoutPipe())
 	start := time.Now()
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
+	check(cmd.Start())
 	answers := bufio.NewReader(out)
 	var times []float64
 	for _, a := range addrs {
-		if _, err := fmt.Fprintf(in, "%#x\n", a); err != nil {
-			return nil, err
-		}
+		get(fmt.Fprintf(in, "%#x\n", a))
 		// The first line has the innermost call. The lines of the calls around it
 		// come with it.
 		for {
 			line, err := answers.ReadString('\n')
 			if err != nil {
-				return nil, fmt.Errorf("%s: no answer to %#x: %w", args[0], a, err)
+				fatal("%s: no answer to %#x: %w", args[0], a, err)
 			}
 			if strings.Contains(strings.ToLower(line), fmt.Sprintf("%x", a)) {
 				break
@@ -130,5 +104,6 @@ func converse(args []string, addrs []uint64) ([]float64, error) {
 	}
 	in.Close()
 	io.Copy(io.Discard, answers)
-	return times, cmd.Wait()
+	check(cmd.Wait())
+	return times
 }

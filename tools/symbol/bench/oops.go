@@ -15,50 +15,32 @@ import (
 
 // getDecoder finds or downloads decode_stacktrace.sh, which comes with the kernel's
 // source.
-func (b *bench) getDecoder() error {
+func (b *bench) getDecoder() {
 	b.decoder = filepath.Join(b.cache, "decode_stacktrace.sh")
 	if _, err := os.Stat(b.decoder); err == nil {
-		return nil
+		return
 	}
-	if err := run(".", "apt-get", "update"); err != nil {
-		return err
-	}
-	names, err := search(`^linux-source-6\.[0-9]+$`)
-	if err != nil {
-		return err
-	}
+	run(".", "apt-get", "update")
+	names := search(`^linux-source-6\.[0-9]+$`)
 	progress("downloading %s, 140 MB, to keep its decode_stacktrace.sh in %s", names[0], b.cache)
 	dir := filepath.Join(b.dir, "source")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		return err
-	}
-	if err := run(dir, "apt-get", "-o", "APT::Sandbox::User=root", "download", names[0]); err != nil {
-		return err
-	}
+	check(os.Mkdir(dir, 0o777))
+	run(dir, "apt-get", "-o", "APT::Sandbox::User=root", "download", names[0])
 	const unpack = `dpkg-deb --fsys-tarfile *.deb | tar -xO --wildcards './usr/src/*.tar.xz' |
 		tar -xJO --occurrence=1 "$1/scripts/decode_stacktrace.sh" >decode_stacktrace.sh`
-	if err := run(dir, "sh", "-c", unpack, "sh", names[0]); err != nil {
-		return err
-	}
-	if err := run(".", "mv", filepath.Join(dir, "decode_stacktrace.sh"), b.decoder); err != nil {
-		return err
-	}
-	return os.Chmod(b.decoder, 0o777)
+	run(dir, "sh", "-c", unpack, "sh", names[0])
+	run(".", "mv", filepath.Join(dir, "decode_stacktrace.sh"), b.decoder)
+	check(os.Chmod(b.decoder, 0o777))
 }
 
 // oops measures text in, text out, without an index.
-func (b *bench) oops() error { return b.oopsRow("linux.oops24", "-index=off") }
+func (b *bench) oops() { b.oopsRow("linux.oops24", "-index=off") }
 
-func (b *bench) oopsRow(name, index string) error {
+func (b *bench) oopsRow(name, index string) {
 	const frames, runs = 24, 3
-	text, err := makeOops(b.vmlinux, frames)
-	if err != nil {
-		return err
-	}
+	text := makeOops(b.vmlinux, frames)
 	in := filepath.Join(b.dir, "oops")
-	if err := os.WriteFile(in, []byte(text), 0o666); err != nil {
-		return err
-	}
+	check(os.WriteFile(in, []byte(text), 0o666))
 	// Each must have found them all, or there would be nothing to compare.
 	zf, peer := []string{b.zf, "symbolize", index, "-e", b.vmlinux}, []string{"bash", b.decoder, b.vmlinux}
 	for _, args := range [][]string{zf, peer} {
@@ -66,29 +48,23 @@ func (b *bench) oopsRow(name, index string) error {
 		cmd.Stdin = strings.NewReader(text)
 		out, err := cmd.Output()
 		if err != nil {
-			return fmt.Errorf("%v: %w", args, err)
+			fatal("%v: %w", args, err)
 		}
 		if n := strings.Count(string(out), ".c:") + strings.Count(string(out), ".h:") + strings.Count(string(out), ".S:"); n < frames {
-			return fmt.Errorf("%v: %d lines of source for %d frames:\n%s", args, n, frames, out)
+			fatal("%v: %d lines of source for %d frames:\n%s", args, n, frames, out)
 		}
 	}
-	return b.rowOf(name, in, zf, peer, runs, 1.0/200, 0)
+	b.rowOf(name, in, zf, peer, runs, 1.0/200, 0)
 }
 
 // makeOops returns an oops with n places in the kernel's functions.
-func makeOops(vmlinux string, n int) (string, error) {
-	f, err := elf.Open(vmlinux)
-	if err != nil {
-		return "", err
-	}
+func makeOops(vmlinux string, n int) string {
+	f := get(elf.Open(vmlinux))
 	defer f.Close()
-	all, err := f.Symbols()
-	if err != nil {
-		return "", err
-	}
+	all := get(f.Symbols())
 	text := f.Section(".text")
 	if text == nil {
-		return "", fmt.Errorf("%s has no .text", vmlinux)
+		fatal("%s has no .text", vmlinux)
 	}
 	all = slices.DeleteFunc(all, func(s elf.Symbol) bool {
 		typ := elf.ST_TYPE(s.Info)
@@ -118,5 +94,5 @@ func makeOops(vmlinux string, n int) (string, error) {
 		}
 	}
 	b.WriteString("[    9.000002]  </TASK>\n")
-	return b.String(), nil
+	return b.String()
 }

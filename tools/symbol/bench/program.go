@@ -90,14 +90,11 @@ func F%[1]d(n int) int {
 `
 
 // getProgram builds the program, or finds it where it was built before.
-func (b *bench) getProgram() error {
-	version, err := exec.Command("go", "env", "GOVERSION").Output()
-	if err != nil {
-		return err
-	}
+func (b *bench) getProgram() {
+	version := get(exec.Command("go", "env", "GOVERSION").Output())
 	b.goELF = filepath.Join(b.cache, fmt.Sprintf("program-%d-%s", programVersion, strings.TrimSpace(string(version))))
 	if _, err := os.Stat(b.goELF); err == nil {
-		return nil
+		return
 	}
 	progress("building a Go program of 100 MB, to keep in %s", b.cache)
 	dir := filepath.Join(b.dir, "program")
@@ -117,63 +114,32 @@ func (b *bench) getProgram() error {
 			fmt.Fprintf(&text, "\tn += F%d(n)\n", g)
 		}
 		text.WriteString("\treturn n\n}\n")
-		if err := writeFile(filepath.Join(dir, name, name+".go"), text.Bytes()); err != nil {
-			return err
-		}
+		writeFile(filepath.Join(dir, name, name+".go"), text.Bytes())
 	}
 	main := fmt.Sprintf(programMain, imports.String(), calls.String())
-	if err := writeFile(filepath.Join(dir, "main.go"), []byte(main)); err != nil {
-		return err
-	}
-	if err := writeFile(filepath.Join(dir, "go.mod"), []byte("module program\n\ngo 1.24\n")); err != nil {
-		return err
-	}
+	writeFile(filepath.Join(dir, "main.go"), []byte(main))
+	writeFile(filepath.Join(dir, "go.mod"), []byte("module program\n\ngo 1.24\n"))
 	out := filepath.Join(b.dir, "program.elf")
-	if err := run(dir, "go", "build", "-o", out, "."); err != nil {
-		return err
-	}
-	return run(".", "mv", out, b.goELF)
+	run(dir, "go", "build", "-o", out, ".")
+	run(".", "mv", out, b.goELF)
 }
 
 // equalGo counts the addresses of the program for which zf says what the program's
 // own runtime says, and those for which it says what `go tool addr2line` says, which
 // has the line of the innermost call and the name of the function that holds it.
-func (b *bench) equalGo() error {
+func (b *bench) equalGo() {
 	progress("100000 addresses of a Go program: zf against its runtime and go tool addr2line")
-	addrs, err := textAddresses(b.goELF, 100000)
-	if err != nil {
-		return err
+	addrs := textAddresses(b.goELF, 100000)
+	in := b.write("equal-go", addrs, "")
+	output := func(args ...string) []string {
+		return strings.Split(strings.TrimSuffix(answer(args, in), "\n"), "\n")
 	}
-	in, err := b.write("equal-go", addrs, "")
-	if err != nil {
-		return err
-	}
-	output := func(args ...string) ([]string, error) {
-		cmd := exec.Command(args[0], args[1:]...)
-		if cmd.Stdin, err = os.Open(in); err != nil {
-			return nil, err
-		}
-		out, err := cmd.Output()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", args[0], err)
-		}
-		return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), nil
-	}
-	truth, err := output(b.goELF)
-	if err != nil {
-		return err
-	}
-	tool, err := output("go", "tool", "addr2line", b.goELF)
-	if err != nil {
-		return err
-	}
-	out, err := output(b.addr(b.goELF)...)
-	if err != nil {
-		return err
-	}
+	truth := output(b.goELF)
+	tool := output("go", "tool", "addr2line", b.goELF)
+	out := output(b.addr(b.goELF)...)
 	ours := split(strings.Join(out, "\n"))
 	if len(truth) != len(addrs) || len(tool) != 2*len(addrs) || len(ours) != len(addrs) {
-		return fmt.Errorf("%d addresses: the runtime answers %d, go tool addr2line %d, zf %d", len(addrs), len(truth), len(tool)/2, len(ours))
+		fatal("%d addresses: the runtime answers %d, go tool addr2line %d, zf %d", len(addrs), len(truth), len(tool)/2, len(ours))
 	}
 	var asked, same, sameTool int
 	for i := range addrs {
@@ -195,7 +161,6 @@ func (b *bench) equalGo() error {
 	}
 	exactly("go.equal.runtime.percent", same, asked)
 	exactly("go.equal.addr2line.percent", sameTool, len(addrs))
-	return nil
 }
 
 // known evens out how the runtime and go tool addr2line write an unknown line.
@@ -215,9 +180,7 @@ func short(name string) string {
 	return name[:i] + "[...]" + name[j+1:]
 }
 
-func writeFile(path string, b []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
-	}
-	return os.WriteFile(path, b, 0o666)
+func writeFile(path string, b []byte) {
+	check(os.MkdirAll(filepath.Dir(path), 0o777))
+	check(os.WriteFile(path, b, 0o666))
 }

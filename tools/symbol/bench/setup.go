@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,38 +11,23 @@ import (
 )
 
 // setUp builds zf and gets the peers and the files to measure with.
-func (b *bench) setUp() error {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return err
-	}
+func (b *bench) setUp() {
+	cache := get(os.UserCacheDir())
 	b.cache = filepath.Join(cache, "zeroframe", "bench-symbol")
-	if err := os.MkdirAll(b.cache, 0o777); err != nil {
-		return err
-	}
+	check(os.MkdirAll(b.cache, 0o777))
 	b.zf = filepath.Join(b.dir, "zf")
-	if err := run(".", "env", "CGO_ENABLED=0", "go", "build", "-o", b.zf, "./tools/zf"); err != nil { // as the Makefile builds it
-		return err
-	}
-	if err := b.peers(); err != nil {
-		return err
-	}
-	if err := b.getKernel(); err != nil {
-		return err
-	}
+	run(".", "env", "CGO_ENABLED=0", "go", "build", "-o", b.zf, "./tools/zf") // as the Makefile builds it
+	b.peers()
+	b.getKernel()
 	b.noAranges = filepath.Join(b.dir, "noaranges")
 	progress("a vmlinux without .debug_aranges: objcopy")
-	if err := run(".", "objcopy", "-R", ".debug_aranges", b.vmlinux, b.noAranges); err != nil {
-		return err
-	}
-	if err := b.getDecoder(); err != nil {
-		return err
-	}
-	return b.getProgram()
+	run(".", "objcopy", "-R", ".debug_aranges", b.vmlinux, b.noAranges)
+	b.getDecoder()
+	b.getProgram()
 }
 
 // peers finds the symbolizers, after it has installed what is missing.
-func (b *bench) peers() error {
+func (b *bench) peers() {
 	var missing []string
 	for _, p := range [][2]string{{"objcopy", "binutils"}, {"eu-addr2line", "elfutils"}} {
 		if _, err := exec.LookPath(p[0]); err != nil {
@@ -52,26 +35,18 @@ func (b *bench) peers() error {
 		}
 	}
 	if b.llvm = newest("llvm-addr2line"); b.llvm == "" {
-		if err := run(".", "apt-get", "update"); err != nil {
-			return err
-		}
-		names, err := search(`^llvm-[0-9]+$`)
-		if err != nil {
-			return err
-		}
+		run(".", "apt-get", "update")
+		names := search(`^llvm-[0-9]+$`)
 		missing = append(missing, names[len(names)-1])
 	}
 	if len(missing) > 0 {
 		progress("installing %s", strings.Join(missing, ", "))
-		if err := run(".", "apt-get", append([]string{"install", "-y", "--no-install-recommends"}, missing...)...); err != nil {
-			return err
-		}
+		run(".", "apt-get", append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
 		b.llvm = newest("llvm-addr2line")
 	}
 	if b.llvmSymbolizer = newest("llvm-symbolizer"); b.llvm == "" || b.llvmSymbolizer == "" {
-		return errors.New("no llvm-addr2line and llvm-symbolizer in PATH: install LLVM 14 or newer")
+		fatal("no llvm-addr2line and llvm-symbolizer in PATH: install LLVM 14 or newer")
 	}
-	return nil
 }
 
 // newest returns the newest program called name, name-14, name-19 and so on, or "".
@@ -92,10 +67,10 @@ func newest(name string) string {
 }
 
 // search returns the packages whose names match, the newest last.
-func search(pattern string) ([]string, error) {
+func search(pattern string) []string {
 	out, err := exec.Command("apt-cache", "search", "--names-only", pattern).Output()
 	if err != nil {
-		return nil, fmt.Errorf("apt-cache: %w", err)
+		fatal("apt-cache: %w", err)
 	}
 	var names []string
 	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
@@ -112,37 +87,26 @@ func search(pattern string) ([]string, error) {
 		})
 	})
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no package %s: `apt-get update` may help", pattern)
+		fatal("no package %s: `apt-get update` may help", pattern)
 	}
-	return names, nil
+	return names
 }
 
 // getKernel finds or downloads the debug file of a Linux kernel.
-func (b *bench) getKernel() error {
+func (b *bench) getKernel() {
 	if b.vmlinux = os.Getenv("ZF_VMLINUX"); b.vmlinux != "" {
-		return nil
+		return
 	}
-	have, err := filepath.Glob(filepath.Join(b.cache, "vmlinux-*"))
-	if err != nil {
-		return err
-	}
+	have := get(filepath.Glob(filepath.Join(b.cache, "vmlinux-*")))
 	if len(have) == 0 { // `make test-symbol` keeps one too
-		have, err = filepath.Glob(filepath.Join(filepath.Dir(b.cache), "debian", "linux", "vmlinux-*"))
-		if err != nil {
-			return err
-		}
+		have = get(filepath.Glob(filepath.Join(filepath.Dir(b.cache), "debian", "linux", "vmlinux-*")))
 	}
 	if len(have) > 0 {
 		b.vmlinux = have[0]
-		return nil
+		return
 	}
-	if err := run(".", "apt-get", "update"); err != nil {
-		return err
-	}
-	names, err := search(`^linux-image-6\.[0-9]+\.[0-9+a-z-]*-amd64-dbg$`)
-	if err != nil {
-		return err
-	}
+	run(".", "apt-get", "update")
+	names := search(`^linux-image-6\.[0-9]+\.[0-9+a-z-]*-amd64-dbg$`)
 	names = slices.DeleteFunc(names, func(s string) bool { return strings.Contains(s, "cloud") || strings.Contains(s, "-rt-") })
 	// The oldest series has one name in every Debian that has it, so that figures of
 	// different days are of the same kernel.
@@ -153,30 +117,25 @@ func (b *bench) getKernel() error {
 		}
 	}
 	progress("downloading %s, near a gigabyte, to keep its vmlinux in %s", name, b.cache)
-	if err := run(b.dir, "apt-get", "-o", "APT::Sandbox::User=root", "download", name); err != nil {
-		return err
-	}
+	run(b.dir, "apt-get", "-o", "APT::Sandbox::User=root", "download", name)
 	debs, _ := filepath.Glob(filepath.Join(b.dir, "*.deb"))
 	if len(debs) != 1 {
-		return fmt.Errorf("apt-get download left %d packages in %s; want one", len(debs), b.dir)
+		fatal("apt-get download left %d packages in %s; want one", len(debs), b.dir)
 	}
-	if err := run(b.dir, "sh", "-c", `dpkg-deb --fsys-tarfile "$1" | tar -x --wildcards './usr/lib/debug/boot/vmlinux-*'`, "sh", debs[0]); err != nil {
-		return err
-	}
+	run(b.dir, "sh", "-c", `dpkg-deb --fsys-tarfile "$1" | tar -x --wildcards './usr/lib/debug/boot/vmlinux-*'`, "sh", debs[0])
 	got, _ := filepath.Glob(filepath.Join(b.dir, "usr/lib/debug/boot/vmlinux-*"))
 	if len(got) != 1 {
-		return fmt.Errorf("%s has no vmlinux", name)
+		fatal("%s has no vmlinux", name)
 	}
 	b.vmlinux = filepath.Join(b.cache, filepath.Base(got[0]))
-	return run(".", "mv", got[0], b.vmlinux)
+	run(".", "mv", got[0], b.vmlinux)
 }
 
 // run runs a command; what it prints goes to standard error.
-func run(dir, name string, args ...string) error {
+func run(dir, name string, args ...string) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(append([]string{name}, args...), " "), err)
+		fatal("%s: %w", strings.Join(append([]string{name}, args...), " "), err)
 	}
-	return nil
 }

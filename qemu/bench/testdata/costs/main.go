@@ -12,7 +12,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/arch/amd64"
+	"github.com/zeroframe/zeroframe/arch"
 )
 
 // samples is how often each thing is measured.
@@ -21,7 +21,7 @@ const samples = 15
 func main() {
 	// Before all else: when main.main was reached, since reset and since the clock's
 	// start.
-	ticks, ns := amd64.ReadTSC(), monotonic()
+	ticks, ns := arch.ReadCounter(), monotonic()
 	fmt.Println("measure main", 1, ticks, ns)
 
 	measure("loop", 20, loop)
@@ -44,9 +44,9 @@ func measure(name string, n int, run func(n int)) {
 }
 
 func measureOnce(name string, n int, run func(n int)) {
-	ns, ticks := time.Now(), amd64.ReadTSC()
+	ns, ticks := time.Now(), arch.ReadCounter()
 	run(n)
-	ticks = amd64.ReadTSC() - ticks
+	ticks = arch.ReadCounter() - ticks
 	fmt.Println("measure", name, n, ticks, time.Since(ns).Nanoseconds())
 }
 

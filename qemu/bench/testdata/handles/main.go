@@ -1,4 +1,4 @@
-// Handles measures what a logged event costs (package kernel/resource): a descriptor is
+// Handles measures what a logged event costs (package kernel/observe/handle): a descriptor is
 // duplicated and closed under a stack of 32 frames, and an event of the program's own kind
 // is logged there. A line of what it prints is "measure", the name, how many times the
 // thing was done, and the ticks of the time stamp counter that this took.
@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"syscall"
 
-	"github.com/zeroframe/zeroframe/arch/amd64"
-	"github.com/zeroframe/zeroframe/kernel/resource"
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 )
 
-var kind = resource.NewKind("thing")
+var kind = handle.NewKind("thing")
 
 // deep calls f under so many frames.
 //
@@ -33,11 +33,11 @@ func measure(name string, n int, run func()) {
 	deep(32-4, func() {
 		for range 15 {
 			run() // what is done once only is done now
-			ticks := amd64.ReadTSC()
+			ticks := arch.ReadCounter()
 			for range n {
 				run()
 			}
-			fmt.Println("measure", name, n, amd64.ReadTSC()-ticks)
+			fmt.Println("measure", name, n, arch.ReadCounter()-ticks)
 		}
 	})
 }
@@ -49,5 +49,5 @@ func main() {
 		syscall.RawSyscall(syscall.SYS_CLOSE, fd, 0, 0)
 	})
 
-	measure("log", 200, func() { resource.Log(resource.Note, kind, 1, 2) })
+	measure("log", 200, func() { handle.Log(handle.Note, kind, 1, 2) })
 }

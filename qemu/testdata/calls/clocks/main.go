@@ -18,6 +18,10 @@ func main() {
 	switch os.Args[1] {
 	case "wall":
 		fmt.Println("now", time.Now().UnixNano())
+	case "ask":
+		fmt.Println("ready")
+		os.Stdin.Read(make([]byte, 1))
+		fmt.Println("now", time.Now().UnixNano())
 	case "monotonic":
 		monotonic()
 	case "set":

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// The calls, by number, as package linuxabi's table.go has them.
+// The calls, by number, as package linux's table.go has them.
 
 // Numbers that package syscall does not have.
 const (

@@ -68,33 +68,25 @@ func sockets() (all []attempt) {
 	length := func() uintptr { return words(100) }
 	some := room()
 	message := func(fd func() int, call string, number uintptr, k kind) {
-		all = append(all,
-			with(fd, call, number, in, 1),
-			attempt{call + " name", number, k, func(p uintptr) [6]uintptr {
-				return [6]uintptr{uintptr(fd()), header(p, sizeInet, words(uint64(some), 4), 1, 0, 0)}
-			}},
-			attempt{call + " vector", number, in, func(p uintptr) [6]uintptr {
-				return [6]uintptr{uintptr(fd()), header(0, 0, p, 1, 0, 0)}
-			}},
-			attempt{call + " count", number, size, func(n uintptr) [6]uintptr {
-				return [6]uintptr{uintptr(fd()), header(0, 0, edge, n, 0, 0)}
-			}},
-			attempt{call + " part", number, k, func(p uintptr) [6]uintptr {
-				return [6]uintptr{uintptr(fd()), header(0, 0, words(uint64(p), few), 1, 0, 0)}
-			}},
-			attempt{call + " second part", number, k, func(p uintptr) [6]uintptr {
-				return [6]uintptr{uintptr(fd()), header(0, 0, words(uint64(room()), 8, uint64(p), few), 2, 0, 0)}
-			}},
-			attempt{call + " part size", number, size, func(n uintptr) [6]uintptr {
-				return [6]uintptr{uintptr(fd()), header(0, 0, words(edge, uint64(n)), 1, 0, 0)}
-			}},
-			attempt{call + " control", number, k, func(p uintptr) [6]uintptr {
-				return [6]uintptr{uintptr(fd()), header(0, 0, words(uint64(some), 4), 1, p, 24)}
-			}},
-			attempt{call + " control size", number, size, func(n uintptr) [6]uintptr {
-				return [6]uintptr{uintptr(fd()), header(0, 0, words(uint64(some), 4), 1, edge, n)}
-			}},
-		)
+		all = append(all, with(fd, call, number, in, 1))
+		for _, m := range []struct {
+			what string
+			kind kind
+			of   func(bad uintptr) uintptr
+		}{
+			{"name", k, func(p uintptr) uintptr { return header(p, sizeInet, words(uint64(some), 4), 1, 0, 0) }},
+			{"vector", in, func(p uintptr) uintptr { return header(0, 0, p, 1, 0, 0) }},
+			{"count", size, func(n uintptr) uintptr { return header(0, 0, edge, n, 0, 0) }},
+			{"part", k, func(p uintptr) uintptr { return header(0, 0, words(uint64(p), few), 1, 0, 0) }},
+			{"second part", k, func(p uintptr) uintptr { return header(0, 0, words(uint64(room()), 8, uint64(p), few), 2, 0, 0) }},
+			{"part size", size, func(n uintptr) uintptr { return header(0, 0, words(edge, uint64(n)), 1, 0, 0) }},
+			{"control", k, func(p uintptr) uintptr { return header(0, 0, words(uint64(some), 4), 1, p, 24) }},
+			{"control size", size, func(n uintptr) uintptr { return header(0, 0, words(uint64(some), 4), 1, edge, n) }},
+		} {
+			all = append(all, attempt{call + " " + m.what, number, m.kind, func(bad uintptr) [6]uintptr {
+				return [6]uintptr{uintptr(fd()), m.of(bad)}
+			}})
+		}
 	}
 	message(emptyStream, "sendmsg stream", syscall.SYS_SENDMSG, in)
 	message(emptyDatagram, "sendmsg datagram", syscall.SYS_SENDMSG, in)

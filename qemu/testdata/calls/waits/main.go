@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -21,10 +23,107 @@ func must(err error) {
 	}
 }
 
+// The main goroutine runs on the main thread, which Linux gives a signal of the program
+// first if it wants it.
+func init() { runtime.LockOSThread() }
+
 func main() {
 	vectors()
 	signals()
+	sleeps()
+	futexes()
 }
+
+func call(n uintptr, a ...uintptr) syscall.Errno {
+	a = append(a, 0, 0, 0, 0, 0)
+	_, _, e := syscall.Syscall6(n, a[0], a[1], a[2], a[3], a[4], a[5])
+	return e
+}
+
+// interrupted makes a call that waits, and sends this thread a signal that has a handler
+// until the call is over: the first may come before it waits.
+func interrupted(n uintptr, a ...uintptr) syscall.Errno {
+	tid, over, last := syscall.Gettid(), make(chan bool), make(chan bool)
+	go func() {
+		defer close(last)
+		for {
+			select {
+			case <-over:
+				return
+			case <-time.After(time.Millisecond):
+				must(syscall.Tgkill(syscall.Getpid(), tid, syscall.SIGUSR1))
+			}
+		}
+	}()
+	e := call(n, a...)
+	close(over)
+	<-last
+	return e
+}
+
+const absolute = 1
+
+// sleeps sleeps until times that are past, and in ways that a signal ends.
+func sleeps() {
+	c := make(chan os.Signal, 10)
+	signal.Notify(c, syscall.SIGUSR1)
+	defer signal.Stop(c)
+	start := time.Now()
+	for _, at := range []syscall.Timespec{{}, {Sec: 1}, {Sec: 1, Nsec: 999_999_999}, {Sec: -1}, {Nsec: 1e9}} {
+		for clock := uintptr(0); clock < 14; clock++ {
+			if clock == 2 || clock == 8 || clock == 9 {
+				continue // the program's running time; alarms, which not every Linux has
+			}
+			fmt.Println("until", at, "of clock", clock, call(syscall.SYS_CLOCK_NANOSLEEP, clock, absolute, uintptr(unsafe.Pointer(&at)), 0))
+		}
+	}
+	if d := time.Since(start); d > 20*time.Second {
+		fmt.Println("times that are past took", d)
+	}
+	long, left := syscall.Timespec{Sec: 1000}, syscall.Timespec{}
+	e := interrupted(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&long)), uintptr(unsafe.Pointer(&left)))
+	fmt.Println("nanosleep:", e, left.Sec > 900 && left.Sec < 1000)
+	left = syscall.Timespec{}
+	e = interrupted(syscall.SYS_CLOCK_NANOSLEEP, 0, 0, uintptr(unsafe.Pointer(&long)), uintptr(unsafe.Pointer(&left)))
+	fmt.Println("clock_nanosleep:", e, left.Sec > 900 && left.Sec < 1000)
+	fmt.Println("to nowhere:", interrupted(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&long)), 0))
+	fmt.Println("to a bad place:", interrupted(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&long)), 8))
+	far := syscall.NsecToTimespec(time.Now().Add(1000 * time.Second).UnixNano())
+	left = syscall.Timespec{Sec: -1}
+	fmt.Println("absolute:", interrupted(syscall.SYS_CLOCK_NANOSLEEP, 0, absolute, uintptr(unsafe.Pointer(&far)), uintptr(unsafe.Pointer(&left))), left)
+}
+
+// futexes waits for words that signals, time and others end.
+func futexes() {
+	c := make(chan os.Signal, 10)
+	signal.Notify(c, syscall.SIGUSR1)
+	defer signal.Stop(c)
+	const wait, wake, waitBitset, all = 0, 1, 9, 1<<32 - 1
+	word := new(uint32)
+	at := uintptr(unsafe.Pointer(word))
+	long, short := syscall.Timespec{Sec: 1000}, syscall.Timespec{Nsec: 1e6}
+	fmt.Println("another value:", call(syscall.SYS_FUTEX, at, wait, 1, uintptr(unsafe.Pointer(&short))))
+	fmt.Println("a short while:", call(syscall.SYS_FUTEX, at, wait, 0, uintptr(unsafe.Pointer(&short))))
+	fmt.Println("until long ago:", call(syscall.SYS_FUTEX, at, waitBitset, 0, uintptr(unsafe.Pointer(&short)), 0, all))
+	fmt.Println("a long while:", interrupted(syscall.SYS_FUTEX, at, wait, 0, uintptr(unsafe.Pointer(&long))))
+	for len(c) > 0 {
+		<-c
+	}
+	go func() {
+		for range 5 {
+			<-c // a signal has been handled
+		}
+		for !ended.Load() {
+			call(syscall.SYS_FUTEX, at, wake, 1)
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	e := interrupted(syscall.SYS_FUTEX, at, wait, 0, 0)
+	ended.Store(true)
+	fmt.Println("without end:", e)
+}
+
+var ended, taken atomic.Bool
 
 // vectors writes many parts at a time to a pipe that waits, and soon is full.
 func vectors() {
@@ -95,8 +194,11 @@ func signals() {
 	wait := func(d time.Duration) (int, int32, error) {
 		var info [32]int32
 		ts := syscall.NsecToTimespec(int64(d))
-		n, _, e := syscall.Syscall6(syscall.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), uintptr(unsafe.Pointer(&info)),
-			uintptr(unsafe.Pointer(&ts)), bits, 0, 0)
+		n, e := uintptr(0), syscall.EINTR
+		for e == syscall.EINTR { // by a signal of the runtime
+			n, _, e = syscall.Syscall6(syscall.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), uintptr(unsafe.Pointer(&info)),
+				uintptr(unsafe.Pointer(&ts)), bits, 0, 0)
+		}
 		if e != 0 {
 			return 0, 0, e
 		}
@@ -124,5 +226,14 @@ func signals() {
 	fmt.Println(wait(20 * time.Second))
 	fmt.Print("nothing more: ")
 	fmt.Println(wait(0))
+	go func() {
+		for !taken.Load() { // before it waits, another thread takes it
+			must(syscall.Kill(syscall.Getpid(), syscall.SIGUSR2))
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	fmt.Print("to the program: ")
+	fmt.Println(wait(1000 * time.Second))
+	taken.Store(true)
 	mask(1)
 }

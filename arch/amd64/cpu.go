@@ -1,0 +1,91 @@
+package amd64
+
+// What the CPU says it is and has, by CPUID (SDM Vol. 2A). Early context.
+
+// CPUName writes the brand string, or the vendor where there is none (leaves 0x80000002 to 4
+// and 0), and returns its length.
+func CPUName(to *[48]byte) (n int) {
+	var words [12]uint32
+	if max, _, _, _ := CPUID(0x80000000, 0); max < 0x80000004 {
+		_, words[0], words[2], words[1] = CPUID(0, 0)
+	} else {
+		for i := range uint32(3) {
+			words[4*i], words[4*i+1], words[4*i+2], words[4*i+3] = CPUID(0x80000002+i, 0)
+		}
+	}
+	for _, v := range words {
+		for ; v != 0; v >>= 8 {
+			to[n] = byte(v)
+			n++
+		}
+	}
+	return n
+}
+
+// EnableNoExec lets pages be closed for execution (PTENoExec). It returns false if the CPU
+// cannot do that.
+func EnableNoExec() bool {
+	if _, _, _, edx := CPUID(0x80000001, 0); edx&(1<<20) == 0 {
+		return false
+	}
+	WriteMSR(MSREFER, ReadMSR(MSREFER)|EFERNoExecute)
+	return true
+}
+
+// UseTables switches to the page tables with the root, whose rights hold for the kernel, too.
+func UseTables(root uintptr) {
+	WriteCR0(ReadCR0() | CR0WriteProtect)
+	WriteCR3(root)
+}
+
+// What the CPU has for random numbers. Set once at boot.
+var hasRDRAND, hasRDSEED bool
+
+// FindRandom looks for the CPU's random generators, and reports whether there is one.
+func FindRandom() bool {
+	_, _, ecx, _ := CPUID(1, 0)
+	hasRDRAND = ecx&(1<<30) != 0
+	if max, _, _, _ := CPUID(0, 0); max >= 7 {
+		_, ebx, _, _ := CPUID(7, 0)
+		hasRDSEED = ebx&(1<<18) != 0
+	}
+	return hasRDRAND || hasRDSEED
+}
+
+// RandomName names the best generator that FindRandom has found.
+func RandomName() string {
+	if hasRDSEED {
+		return "RDSEED"
+	}
+	return "RDRAND"
+}
+
+// Random returns a number of the CPU's random generator; ok is false if it has none to give.
+// Any context, after FindRandom.
+func Random() (v uint64, ok bool) {
+	if !hasRDRAND {
+		return 0, false
+	}
+	return ReadRandom()
+}
+
+// Seed returns a number that is as random as the CPU's can be: of its entropy source if it has
+// one, of its generator otherwise; ok is false if neither has one to give. Any context, after
+// FindRandom.
+func Seed() (v uint64, ok bool) {
+	const tries = 10
+	for range tries {
+		if hasRDSEED {
+			if v, ok = ReadSeed(); ok {
+				return v, true
+			}
+			Pause()
+		}
+	}
+	for range tries {
+		if v, ok = Random(); ok {
+			return v, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,19 @@
+package amd64
+
+// What a program's image has for the CPU's code: addresses that only the linker knows. Any
+// context.
+
+// TextBounds bounds the program's code.
+func TextBounds() (lo, hi uintptr)
+
+// TypesBase returns the address from which the runtime counts types' offsets.
+func TypesBase() uintptr
+
+// PCTableBounds bounds Go's pc tables.
+func PCTableBounds() (lo, hi uintptr)
+
+// RuntimeEntry returns where the Go runtime starts under Linux.
+func RuntimeEntry() uintptr
+
+// Syscall makes a system call. Goroutine context.
+func Syscall(number, a, b, c, d, e uintptr) (result uintptr)

@@ -1,0 +1,66 @@
+package amd64
+
+import "unsafe"
+
+// What Linux puts on a thread's stack for a signal, as far as it is the CPU's
+// (arch/x86/include/uapi/asm/sigcontext.h).
+
+// RedZone is how many bytes below its stack pointer a function may use.
+const RedZone = 128
+
+// SignalContext is struct sigcontext.
+type SignalContext struct {
+	r8, r9, r10, r11   uintptr
+	r12, r13, r14, r15 uintptr
+	di, si, bp, bx     uintptr
+	dx, ax, cx, sp, ip uintptr
+	eflags, segments   uintptr
+	Error, Trap        uintptr
+	Mask               uintptr
+	Addr               uintptr // cr2
+	FPU                uintptr // address of the save area
+	_                  [8]uint64
+}
+
+// Save copies the registers of f.
+func (c *SignalContext) Save(f *TrapFrame) {
+	c.r8, c.r9, c.r10, c.r11 = f.R8, f.R9, f.R10, f.R11
+	c.r12, c.r13, c.r14, c.r15 = f.R12, f.R13, f.R14, f.R15
+	c.di, c.si, c.bp, c.bx = f.DI, f.SI, f.FP, f.BX
+	c.dx, c.ax, c.cx, c.sp, c.ip = f.DX, f.AX, f.CX, f.SP, f.PC
+	c.eflags, c.segments = f.RFLAGS, f.CS|f.SS<<48
+}
+
+// Load sets the registers of f, as far as a program may. It returns false if nothing can go
+// on at the pc that is then f's: IRETQ would fault in the kernel.
+func (c *SignalContext) Load(f *TrapFrame) bool {
+	const userFlags = 0x40dd5 // the bits of RFLAGS that a program may set
+	f.R8, f.R9, f.R10, f.R11 = c.r8, c.r9, c.r10, c.r11
+	f.R12, f.R13, f.R14, f.R15 = c.r12, c.r13, c.r14, c.r15
+	f.DI, f.SI, f.FP, f.BX = c.di, c.si, c.bp, c.bx
+	f.DX, f.AX, f.CX, f.SP, f.PC = c.dx, c.ax, c.cx, c.sp, c.ip
+	f.RFLAGS = c.eflags&userFlags | FlagInterrupt | FlagsFixed
+	return f.PC < 1<<47
+}
+
+// RecordSize is the size in bytes of a trap record.
+const RecordSize = recordSize
+
+// Record is a trap record: what the tracer knows of a TrapFrame.
+type Record [recordSize / 8]uintptr
+
+// MakeRecord makes the record of f for another trap and error code.
+func (f *TrapFrame) MakeRecord(trap, code uintptr) Record {
+	return Record{f.FP, TrapMark, trap, code, f.PC, f.CS, f.RFLAGS, f.SP, f.SS}
+}
+
+// CallHandler makes f go on in a signal's handler, with three arguments, on the stack at sp,
+// where the return address is, and with the record for a frame.
+func (f *TrapFrame) CallHandler(handler, sp, record, signal, info, context uintptr) {
+	const direction = 1 << 10
+	f.RFLAGS &^= direction | flagTrap
+	f.PC, f.SP, f.FP = handler, sp, record
+	f.DI, f.SI, f.DX, f.AX = signal, info, context, 0
+}
+
+const _ = -(unsafe.Sizeof(SignalContext{}) ^ 256)

@@ -1,0 +1,379 @@
+package arch
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
+)
+
+// The CPU: amd64. doc.go is the list.
+
+// Traps and system calls.
+
+// TrapFrame is what a trap or a system call has interrupted: PC, SP, FP, TLS, Trap, Error, Addr.
+type TrapFrame = amd64.TrapFrame
+
+// CPU is the CPU's part of its own record, at the record's beginning.
+type CPU = amd64.CPU
+
+// ThisCPU returns the running CPU's record. Early and kernel context.
+func ThisCPU() *CPU { return amd64.ThisCPU() }
+
+// SetTrapHandler sets the top-level function that every trap calls, interrupts off.
+func SetTrapHandler(f func(*TrapFrame)) { amd64.SetTrapHandler(f) }
+
+const (
+	TrapDivide       = amd64.VectorDE      // divide error
+	TrapDebug        = amd64.VectorDB      // debug exception: a single step
+	TrapNMI          = amd64.VectorNMI     // non-maskable interrupt
+	TrapBreakpoint   = amd64.VectorBP      // breakpoint
+	TrapOpcode       = amd64.VectorUD      // invalid opcode
+	TrapFPU          = amd64.VectorNM      // FPU not available
+	TrapDouble       = amd64.VectorDF      // double fault
+	TrapStackSegment = amd64.VectorSS      // stack fault
+	TrapProtection   = amd64.VectorGP      // general protection
+	TrapPage         = amd64.VectorPF      // page fault
+	TrapFloat        = amd64.VectorMF      // floating-point error of the old unit
+	TrapMachine      = amd64.VectorMC      // machine check
+	TrapSIMD         = amd64.VectorXM      // floating-point error
+	TrapInterrupt    = amd64.VectorIRQ     // the first that is an interrupt; its number is the interrupt's
+	TrapCall         = amd64.VectorCall    // the trap in the record of a switch of stacks
+	TrapSyscall      = amd64.VectorSyscall // the trap in the record of a system call; its error code is the call's number
+	TrapMark         = amd64.TrapMark      // marks the record in a TrapFrame, where a return address would be
+)
+
+// FrameOf returns the TrapFrame of which the record is a part.
+func FrameOf(record uintptr) *TrapFrame { return amd64.FrameOf(record) }
+
+// TLSOf returns the address of the word that holds the TLS of a record's TrapFrame.
+func TLSOf(record uintptr) uintptr { return amd64.TLSOf(record) }
+
+// CopyFrame copies the registers of a trap or system call.
+func CopyFrame(to, from *TrapFrame) { amd64.CopyFrame(to, from) }
+
+// LoadTables makes traps reach the handler; the trap stacks are set.
+func LoadTables() { amd64.LoadTables() }
+
+// TablePages bounds the pages of the CPU's tables.
+func TablePages() (lo, hi uintptr) { return amd64.TablePages() }
+
+// LockTables says that those pages are read-only from now on.
+func LockTables() { amd64.LockTables() }
+
+// CloseTrap makes delivering a trap fault: for the crash lab.
+func CloseTrap(v uint8) { amd64.ClearGate(v) }
+
+// DropNMI makes NMIs be counted and dropped, or ends that.
+func DropNMI(on bool) { amd64.DropNMI(on) }
+
+// DroppedNMIs returns how many NMIs have been dropped since boot.
+func DroppedNMIs() uint32 { return amd64.DroppedNMIs() }
+
+// SetSyscallHandler sets the function that every system call calls, with the CPU's record, on the given stack.
+func SetSyscallHandler(f func(*TrapFrame, *CPU), lo, top uintptr) {
+	amd64.SetSyscallHandler(f, lo, top)
+}
+
+const (
+	SyscallSize = amd64.SyscallSize // length in bytes of the system call instruction
+)
+
+// BehindSyscall reports whether the instruction before pc, which is code, is a system call.
+func BehindSyscall(pc uintptr) bool { return amd64.BehindSyscall(pc) }
+
+// LastCall returns the frame of the latest system call; the call may be over.
+func LastCall() *TrapFrame { return amd64.LastCall() }
+
+// UserTLS returns the TLS of the running thread, to which its system call or trap returns.
+func UserTLS() uintptr { return amd64.UserFS() }
+
+// Resume leaves the kernel for a thread; fpu is its save area, or 0.
+func Resume(f *TrapFrame, fpu uintptr, control uint64) { amd64.Resume(f, fpu, control) }
+
+// Walks through the entry code.
+
+// EntryBounds bounds the code of which AtEntry knows.
+func EntryBounds() (lo, hi uintptr) { return amd64.EntryBounds() }
+
+// AtEntry tells how a walk passes an exact pc in the entry code; a and b are EntryRegisters'.
+func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+	return amd64.AtEntry(pc, sp, bp, ax, cx, load)
+}
+
+// Interrupted is what a trap, a system call or a switch of stacks has interrupted.
+type Interrupted = amd64.Interrupted
+
+// EntryState is what AtEntry has found.
+type EntryState = amd64.EntryState
+
+const (
+	EntryRecord = amd64.EntryRecord // the frame pointer leads to a record; the pc tables do not hold
+	EntryBare   = amd64.EntryBare   // it does not, and what was interrupted is in an Interrupted
+)
+
+// EntryRegisters returns what AtEntry has to know of the registers, beside SP and FP.
+func EntryRegisters(r []uintptr) (a, b uintptr) { return amd64.EntryRegisters(r) }
+
+// EntryRegistersAt EntryRegisters for a trap record.
+func EntryRegistersAt(record uintptr, load func(uintptr) (uintptr, bool)) (a, b uintptr) {
+	return amd64.EntryRegistersAt(record, load)
+}
+
+const (
+	RegisterPC    = amd64.RegisterPC    // numbers of registers in a trace: the pc
+	RegisterSP    = amd64.RegisterSP    // the stack pointer
+	RegisterFP    = amd64.RegisterFP    // the frame pointer
+	RegisterSpace = amd64.RegisterSpace // the root of the page tables
+)
+
+// IsPoisoned reports whether a trap can be an access to the m of the fake g.
+func IsPoisoned(trap, code uint32, registers []uintptr) bool {
+	return amd64.IsPoisoned(trap, code, registers)
+}
+
+// Stacks.
+
+const (
+	NumTrapStacks = amd64.NumIST // how many stacks traps run on; 0 stands for none
+)
+
+// SetTrapStack sets a trap stack: its lowest address, and the one just above it, a multiple of 16.
+func SetTrapStack(slot int, lo, top uintptr) { amd64.ThisCPU().SetIST(slot, lo, top) }
+
+// TrapStack returns what SetTrapStack has set.
+func TrapStack(slot int) (lo, top uintptr) { return amd64.ThisCPU().IST(slot) }
+
+const (
+	TrapStackPage = amd64.ISTPageFault // the one of page faults
+	TrapStackNMI  = amd64.ISTNMI       // the one of NMIs
+)
+
+// OnStack calls f(arg) on the stack lo <= address < top, such that a walk finds the way back.
+func OnStack(lo, top uintptr, f func(arg uintptr), arg uintptr) { amd64.OnStack(lo, top, f, arg) }
+
+// OnFakeG reports whether early or kernel context runs.
+func OnFakeG() bool { return amd64.OnFakeG() }
+
+// ClearStackGuard lets the running code use its stack down to the guard page: for the crash lab.
+func ClearStackGuard() { amd64.ClearStackGuard() }
+
+// FramePointer returns the address of the caller's frame record; the caller must not be inlined.
+func FramePointer() uintptr { return amd64.FramePointer() }
+
+// FrameRecord reads a frame record.
+func FrameRecord(fp uintptr) (saved, ra uintptr) { return amd64.FrameRecord(fp) }
+
+// Signals.
+
+// SignalContext is what a signal's frame has of the CPU: Linux's struct sigcontext.
+type SignalContext = amd64.SignalContext
+
+const (
+	RecordSize = amd64.RecordSize // size in bytes of a trap record
+	RedZone    = amd64.RedZone    // how many bytes below its stack pointer a function may use
+)
+
+// Address space.
+
+const (
+	PageSize     = amd64.PageSize    // sizes of pages, in bytes
+	PageSize2    = amd64.PageSize2   // the larger one
+	PTEPresent   = amd64.PTEPresent  // bits of a page-table entry: mapped
+	PTEWrite     = amd64.PTEWrite    // writable
+	PTEUncached  = amd64.PTEUncached // of a device
+	PTEDirty     = amd64.PTEDirty    // written to
+	PTELarge     = amd64.PTELarge    // a page of PageSize2
+	PTENoExec    = amd64.PTENoExec   // not executable
+	PTEAddr      = amd64.PTEAddr     // mask of the address
+	FaultPresent = amd64.PFPresent   // bits of a page fault's error code: a protection violation
+	FaultWrite   = amd64.PFWrite     // a write
+	FaultFetch   = amd64.PFFetch     // an execution
+)
+
+// EnableNoExec lets pages be closed for execution; false if the CPU cannot do that.
+func EnableNoExec() bool { return amd64.EnableNoExec() }
+
+// UseTables switches to the page tables with the root, whose rights hold for the kernel, too.
+func UseTables(root uintptr) { amd64.UseTables(root) }
+
+// FlushPage drops what the CPU has kept of the page that holds addr.
+func FlushPage(addr uintptr) { amd64.Invlpg(addr) }
+
+// Pointer makes a pointer of an address.
+func Pointer(a uintptr) unsafe.Pointer { return amd64.Pointer(a) }
+
+// The program's memory, which may fault.
+
+// CopyUser copies bytes and returns how many were not copied.
+func CopyUser(to, from, n uintptr) (left uintptr) { return amd64.CopyUser(to, from, n) }
+
+// FillUser fills bytes with a word and returns how many were not filled.
+func FillUser(to, n uintptr, word uint64) (left uintptr) { return amd64.FillUser(to, n, word) }
+
+// LoadUser32 reads four bytes; ok is false if that faults.
+func LoadUser32(a uintptr) (v uint32, ok bool) { return amd64.LoadUser32(a) }
+
+// LoadUser64 reads eight bytes; ok is false if that faults.
+func LoadUser64(a uintptr) (v uint64, ok bool) { return amd64.LoadUser64(a) }
+
+// StoreUser32 writes four bytes and returns whether that was possible.
+func StoreUser32(a uintptr, v uint32) (ok bool) { return amd64.StoreUser32(a, v) }
+
+// StoreUser64 writes eight bytes and returns whether that was possible.
+func StoreUser64(a uintptr, v uint64) (ok bool) { return amd64.StoreUser64(a, v) }
+
+// UserFixup returns where to resume after a fault at pc in one of these functions, or 0.
+func UserFixup(pc uintptr) uintptr { return amd64.UserFixup(pc) }
+
+// FPU.
+
+// InitFPU turns the FPU on.
+func InitFPU() { amd64.InitFPU() }
+
+// FPUName says how the FPU is saved.
+func FPUName() string { return amd64.FPUName() }
+
+// FPUSize returns what a save area takes.
+func FPUSize() uintptr { return amd64.FPUSize() }
+
+const (
+	MaxFPU   = amd64.MaxFPU   // room in bytes for a save area
+	FPUAlign = amd64.FPUAlign // its alignment
+)
+
+// SaveFPU fills a save area with the FPU's state in the code that f has interrupted.
+func SaveFPU(to uintptr, f *TrapFrame) { amd64.SaveFPU(to, f) }
+
+// ResetFPU fills a save area with the state of a call's start.
+func ResetFPU(to uintptr, control uint64) { amd64.ResetFPU(to, control) }
+
+// CheckFPU makes what a program has written into a save area fit for being loaded.
+func CheckFPU(a uintptr) { amd64.CheckFPU(a) }
+
+// SaveControl returns the FPU's control words, which a system call preserves.
+func SaveControl() uint64 { return amd64.SaveControl() }
+
+const (
+	InitialControl = amd64.InitialControl // what SaveControl returns in a new process
+)
+
+// Instructions.
+
+// DisableInterrupts holds interrupts off.
+func DisableInterrupts() { amd64.DisableInterrupts() }
+
+// EnableInterrupts lets interrupts in.
+func EnableInterrupts() { amd64.EnableInterrupts() }
+
+// InterruptsEnabled reports whether interrupts are let in.
+func InterruptsEnabled() bool { return amd64.InterruptsEnabled() }
+
+// WaitForInterrupt lets interrupts in, halts until one has been handled, and returns with interrupts off.
+func WaitForInterrupt() { amd64.WaitForInterrupt() }
+
+// Halt waits for an interrupt.
+func Halt() { amd64.Halt() }
+
+// Pause says that this is a spin loop.
+func Pause() { amd64.Pause() }
+
+// ReadCounter returns the CPU's counter of time, in ticks.
+func ReadCounter() uint64 { return amd64.ReadTSC() }
+
+// Mul64 returns the 128 bits of a product.
+func Mul64(a, b uint64) (hi, lo uint64) { return amd64.Mul64(a, b) }
+
+// Div64 divides 128 bits.
+func Div64(hi, lo, den uint64) (quo, rem uint64) { return amd64.Div64(hi, lo, den) }
+
+// SingleStep makes the debug exception follow each instruction, or ends that.
+func SingleStep(on bool) { amd64.SetTrapFlag(on) }
+
+// Breakpoint raises the breakpoint exception.
+func Breakpoint() { amd64.Breakpoint() }
+
+const (
+	BreakpointCode = amd64.BreakpointCode // the instruction of a breakpoint
+	BreakpointSize = amd64.BreakpointSize // how far behind it the pc of its trap is, in bytes
+)
+
+// PatchCode writes a byte of the text, which is read-only for all else.
+func PatchCode(addr uintptr, b byte) { amd64.PatchCode(addr, b) }
+
+// WriteBackCaches writes what the caches hold to RAM.
+func WriteBackCaches() { amd64.WriteBackCaches() }
+
+// ResetCPU resets the CPU by a fault that cannot be delivered.
+func ResetCPU() { amd64.TripleFault() }
+
+// CPUName writes what the CPU calls itself, and returns the length.
+func CPUName(to *[48]byte) (n int) { return amd64.CPUName(to) }
+
+// FindRandom reports whether the CPU has a random generator.
+func FindRandom() bool { return amd64.FindRandom() }
+
+// RandomName names the best generator that FindRandom has found.
+func RandomName() string { return amd64.RandomName() }
+
+// Random returns a number of the generator, if it has one to give.
+func Random() (v uint64, ok bool) { return amd64.Random() }
+
+// Seed returns a number that is as random as the CPU's can be, if it has one to give.
+func Seed() (v uint64, ok bool) { return amd64.Seed() }
+
+// The image.
+
+// TextBounds bounds the program's code.
+func TextBounds() (lo, hi uintptr) { return amd64.TextBounds() }
+
+// TypesBase returns the address from which the runtime counts types' offsets.
+func TypesBase() uintptr { return amd64.TypesBase() }
+
+// PCTableBounds bounds Go's pc tables.
+func PCTableBounds() (lo, hi uintptr) { return amd64.PCTableBounds() }
+
+// RuntimeEntry returns where the Go runtime starts under Linux.
+func RuntimeEntry() uintptr { return amd64.RuntimeEntry() }
+
+// Syscall makes a system call.
+func Syscall(number, a, b, c, d, e uintptr) (result uintptr) {
+	return amd64.Syscall(number, a, b, c, d, e)
+}
+
+// Registers of devices.
+
+// Load8 reads a register of one byte.
+func Load8(addr uintptr) uint8 { return amd64.Load8(addr) }
+
+// Load16 reads a register of two bytes.
+func Load16(addr uintptr) uint16 { return amd64.Load16(addr) }
+
+// Load32 reads a register of four bytes.
+func Load32(addr uintptr) uint32 { return amd64.Load32(addr) }
+
+// Store8 writes a register of one byte.
+func Store8(addr uintptr, v uint8) { amd64.Store8(addr, v) }
+
+// Store16 writes a register of two bytes.
+func Store16(addr uintptr, v uint16) { amd64.Store16(addr, v) }
+
+// Store32 writes a register of four bytes.
+func Store32(addr uintptr, v uint32) { amd64.Store32(addr, v) }
+
+// ReadPort8 reads a register in the I/O space of PCI, and so below.
+func ReadPort8(port uint16) uint8 { return amd64.In8(port) }
+
+// ReadPort16 of two bytes.
+func ReadPort16(port uint16) uint16 { return amd64.In16(port) }
+
+// ReadPort32 of four bytes.
+func ReadPort32(port uint16) uint32 { return amd64.In32(port) }
+
+// WritePort8 writes one.
+func WritePort8(port uint16, v uint8) { amd64.Out8(port, v) }
+
+// WritePort16 of two bytes.
+func WritePort16(port uint16, v uint16) { amd64.Out16(port, v) }
+
+// WritePort32 of four bytes.
+func WritePort32(port uint16, v uint32) { amd64.Out32(port, v) }

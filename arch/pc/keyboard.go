@@ -1,0 +1,22 @@
+package pc
+
+import "github.com/zeroframe/zeroframe/arch/amd64"
+
+// The keyboard controller, as far as it is needed to see that a key goes down.
+const (
+	keyData   = 0x60
+	keyStatus = 0x64
+	keyFull   = 0x01 // there is data
+	keyMouse  = 0x20 // and it is of the mouse
+	keyUp     = 0x80 // in the data
+)
+
+// KeyPressed reports whether a key has gone down since it was last called. Any context.
+func KeyPressed() bool {
+	status := amd64.In8(keyStatus)
+	if status == 0xff || status&keyFull == 0 {
+		return false
+	}
+	data := amd64.In8(keyData)
+	return status&keyMouse == 0 && data&keyUp == 0
+}

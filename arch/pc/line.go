@@ -1,0 +1,121 @@
+package pc
+
+import "github.com/zeroframe/zeroframe/arch/amd64"
+
+// The I/O APIC (Intel 82093AA data sheet) and the two 8259s that it replaced: the
+// ways by which an ISA device's interrupt reaches the CPU. Early and kernel
+// context.
+
+// Interrupts of the board, each a number that a trap frame has: ISA interrupt n is
+// interruptISA+n, whichever way it comes.
+const (
+	interruptISA = 0x40
+
+	InterruptTimer   = interruptISA + irqTimer
+	InterruptConsole = interruptISA + irqConsole
+	InterruptNetwork = interruptISA + 5 // a message; nothing is sent for the ISA's
+)
+
+const (
+	irqTimer   = 0
+	irqConsole = 4
+)
+
+// byPIC has a bit for each ISA interrupt that comes through the 8259s. Set once at boot.
+var byPIC uint16
+
+// LineRegisters is the address of the registers of the controller that wires of devices go
+// to (the I/O APIC); the page is to be mapped, uncached.
+const LineRegisters = 0xfec00000
+
+// ConnectConsole makes the console's UART interrupt with InterruptConsole. mapped says that
+// LineRegisters is.
+func ConnectConsole(mapped bool) {
+	if !mapped || apic == 0 || !routeISA(LineRegisters, irqConsole) {
+		if apic != 0 {
+			passPIC()
+		}
+		unmaskPIC(irqConsole)
+	}
+}
+
+// The I/O APIC's two registers, and what is seen through them.
+const (
+	ioapicSelect = 0x00
+	ioapicWindow = 0x10
+
+	ioapicVersion  = 0x01
+	ioapicRedirect = 0x10 // two for each input
+)
+
+func readIOAPIC(base uintptr, reg uint32) uint32 {
+	amd64.Store32(base+ioapicSelect, reg)
+	return amd64.Load32(base + ioapicWindow)
+}
+
+func writeIOAPIC(base uintptr, reg, v uint32) {
+	amd64.Store32(base+ioapicSelect, reg)
+	amd64.Store32(base+ioapicWindow, v)
+}
+
+// routeISA makes the I/O APIC at base send this CPU an interrupt when the ISA
+// interrupt irq (1 to 15) is raised: edge-triggered, active high. It returns false if
+// there is no I/O APIC at base or it has no such input.
+func routeISA(base uintptr, irq uint8) bool {
+	vector, input := uint32(interruptISA+irq), uint32(irq)
+	// 0x11 is the 82093AA, 0x20 the newest; a bus without a device reads all
+	// ones or zeros.
+	v := readIOAPIC(base, ioapicVersion)
+	version, last := v&0xff, v>>16&0xff
+	if version < 0x10 || version > 0x2f || input > last {
+		return false
+	}
+	_, ebx, _, _ := amd64.CPUID(1, 0)
+	id := ebx >> 24
+	reg := ioapicRedirect + 2*input
+	writeIOAPIC(base, reg+1, id<<24)
+	// Fixed delivery, physical destination, active high, edge, not masked: all 0.
+	writeIOAPIC(base, reg, vector)
+	return readIOAPIC(base, reg)&0x1ffff == vector
+}
+
+// Ports of the 8259s: command, and data one above.
+const (
+	picMaster = 0x20
+	picSlave  = 0xa0
+)
+
+// MaskInterrupts moves the two 8259s' vectors out of the way of the exceptions and masks all
+// their inputs (Intel 8259A data sheet, ICW1-4).
+func MaskInterrupts() {
+	amd64.Out8(picMaster, 0x11)
+	amd64.Out8(picSlave, 0x11)
+	amd64.Out8(picMaster+1, interruptISA)
+	amd64.Out8(picSlave+1, interruptISA+8)
+	amd64.Out8(picMaster+1, 4)
+	amd64.Out8(picSlave+1, 2)
+	amd64.Out8(picMaster+1, 1)
+	amd64.Out8(picSlave+1, 1)
+	amd64.Out8(picMaster+1, 0xff)
+	amd64.Out8(picSlave+1, 0xff)
+}
+
+// unmaskPIC lets an ISA interrupt (0 to 7) through the master. If the CPU has a local APIC,
+// passPIC must have been called.
+func unmaskPIC(irq uint8) {
+	byPIC |= 1 << irq
+	amd64.Out8(picMaster+1, amd64.In8(picMaster+1)&^(1<<irq))
+}
+
+// ackPIC tells the master that the handler of an ISA interrupt (0 to 7) is done.
+func ackPIC(irq uint8) {
+	const specificEOI = 0x60
+	amd64.Out8(picMaster, specificEOI|irq)
+}
+
+// passPIC makes the local APIC let the 8259s' interrupts through ("virtual
+// wire mode"), for a machine that has no I/O APIC.
+func passPIC() {
+	const deliverExtINT = 7 << 8
+	amd64.Store32(apic+apicLINT0, deliverExtINT)
+}

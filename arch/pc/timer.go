@@ -1,0 +1,119 @@
+package pc
+
+import "github.com/zeroframe/zeroframe/arch/amd64"
+
+// What interrupts when a time is over: the local APIC's timer (SDM Vol. 3A, 10.5.4), or the
+// PIT where there is no local APIC. Early and kernel context, interrupts off.
+
+// timer is one of them.
+type timer uint8
+
+const (
+	timerNone timer = iota
+	timerDeadline
+	timerAPIC
+	timerPIT
+)
+
+// Set once at boot.
+var (
+	used   timer
+	apicHz uint64 // ticks of the local APIC's timer in a second, 0 if it is dead
+)
+
+// Bits of the timer's entry in the local vector table.
+const (
+	lvtMasked      = 1 << 16
+	lvtTSCDeadline = 2 << 17
+)
+
+// msrTSCDeadline holds the time stamp at which the APIC's timer interrupts in
+// TSC-deadline mode; 0 is never.
+const msrTSCDeadline = 0x6e0
+
+// ChooseTimer takes the best timer that works, which interrupts with InterruptTimer. It
+// returns the frequency of its ticks, and how many StartTimer can take at most. counterHz is
+// MeasureCounter's.
+func ChooseTimer(counterHz uint64) (hz, most uint64) {
+	const hasDeadline = 1 << 24 // CPUID.1:ECX
+	_, _, ecx, _ := amd64.CPUID(1, 0)
+	switch {
+	case apic != 0 && ecx&hasDeadline != 0:
+		used = timerDeadline
+		amd64.Store32(apic+apicLVTTimer, lvtTSCDeadline|InterruptTimer)
+		// The store must be done before the MSR is written (SDM Vol. 3A, 10.5.4.1);
+		// CPUID waits for it.
+		amd64.CPUID(0, 0)
+		amd64.WriteMSR(msrTSCDeadline, 0)
+		return counterHz, 1 << 63
+	case apic != 0 && apicHz != 0:
+		used = timerAPIC
+		oneShot(apic, InterruptTimer)
+		return apicHz, 1<<32 - 1
+	case apic == 0 && pitRound():
+		used = timerPIT
+		pitStop()
+		unmaskPIC(irqTimer)
+		return pitHz, 1<<16 - 1
+	}
+	used = timerNone
+	return counterHz, 0
+}
+
+// TimerName returns what interrupts: "tsc-deadline", "lapic", "pit" or "none".
+func TimerName() string {
+	switch used {
+	case timerDeadline:
+		return "tsc-deadline"
+	case timerAPIC:
+		return "lapic"
+	case timerPIT:
+		return "pit"
+	}
+	return "none"
+}
+
+// StartTimer makes the timer interrupt once, when so many of its ticks (1 or more) are over.
+// now is what ReadTSC has said. It replaces what was asked for before.
+func StartTimer(now, ticks uint64) {
+	switch used {
+	case timerDeadline:
+		amd64.WriteMSR(msrTSCDeadline, now+ticks)
+	case timerAPIC:
+		startAPIC(apic, uint32(ticks))
+	case timerPIT:
+		pitShot(uint16(ticks))
+	}
+}
+
+// StopTimer takes that back, though a PIT may still interrupt.
+func StopTimer() {
+	switch used {
+	case timerDeadline:
+		amd64.WriteMSR(msrTSCDeadline, 0)
+	case timerAPIC:
+		startAPIC(apic, 0)
+	case timerPIT:
+		pitStop()
+	}
+}
+
+// oneShot makes the timer of the APIC at base one that counts down at the
+// APIC's own frequency and interrupts with the given vector at 0; vector 0 makes
+// it count without an interrupt. The timer stands still until startAPIC.
+func oneShot(base uintptr, vector uint8) {
+	const by1 = 0xb // divide configuration: no division
+	amd64.Store32(base+apicInitial, 0)
+	amd64.Store32(base+apicDivide, by1)
+	if vector == 0 {
+		amd64.Store32(base+apicLVTTimer, lvtMasked)
+		return
+	}
+	amd64.Store32(base+apicLVTTimer, uint32(vector))
+}
+
+// startAPIC starts a one-shot timer of count ticks; 0 stops it.
+func startAPIC(base uintptr, count uint32) { amd64.Store32(base+apicInitial, count) }
+
+// apicTimer returns the ticks that are left.
+func apicTimer(base uintptr) uint32 { return amd64.Load32(base + apicCurrent) }

@@ -1,0 +1,156 @@
+package pc
+
+import "github.com/zeroframe/zeroframe/arch/amd64"
+
+// The 16550 UART's registers, as offsets from its base port (National
+// Semiconductor PC16550D data sheet, table II).
+const (
+	regData    = 0 // transmit holding register; divisor low byte when DLAB
+	regIER     = 1 // interrupt enable; divisor high byte when DLAB
+	regFIFO    = 2
+	regLine    = 3 // word format, DLAB
+	regModem   = 4
+	regStatus  = 5
+	regScratch = 7
+
+	lineDLAB     = 0x80
+	line8N1      = 0x03
+	statusTHRE   = 0x20 // transmit holding register empty
+	statusTEMT   = 0x40 // transmitter empty: the last bit is out
+	modemReady   = 0x03 // DTR, RTS
+	fifoOnClear  = 0x07
+	fifoWorks    = 0xc0 // read there (interrupt identification): a 16550A, not a 16450 or 16550
+	divisor      = 1    // 115200 baud of a 1.8432 MHz clock
+	ierReceive   = 0x01 // interrupt for received data
+	fifoTrigger8 = 0x81 // FIFO on, interrupt at 8 bytes or when no more come
+	modemOUT2    = 0x08 // lets the interrupt out, on a PC
+	statusData   = 0x01 // a byte is there
+	scratchProbe = 0x5a
+)
+
+// How often the status is polled before a byte is given up: a panic must not hang
+// on a dead port, but an emulator's port stands still for as long as its host is
+// busy. The first number is some 20 seconds at the speed of an ISA port, the
+// second, for a port that has stood still once, a millisecond.
+const (
+	maxPolls     = 20_000_000
+	stalledPolls = 1_000
+)
+
+// The serial ports.
+const (
+	UARTConsole UARTBase = 0x3f8 // COM1
+	UARTSecond  UARTBase = 0x2f8 // COM2
+)
+
+// UARTBase says which serial port: it is its first I/O port.
+type UARTBase uint16
+
+// UARTRoom is how many bytes a UART takes at a time at most.
+const UARTRoom = 16
+
+// A UART is a serial port. Its methods are polled, take no lock and allocate nothing;
+// any context.
+type UART struct {
+	Base    UARTBase
+	room    int  // bytes that it takes when it has none to send
+	absent  bool // nothing answers
+	stalled bool // the last byte was given up
+}
+
+// Init finds the port and sets it up: 115200 baud, 8 data bits, no parity, FIFO on,
+// interrupts off. When nothing answers all output is dropped.
+func (u *UART) Init() {
+	amd64.Out8(u.port(regScratch), scratchProbe)
+	if amd64.In8(u.port(regScratch)) != scratchProbe {
+		u.absent = true
+		return
+	}
+	u.Flush() // the last words of who had it before
+	amd64.Out8(u.port(regIER), 0)
+	amd64.Out8(u.port(regLine), lineDLAB|line8N1)
+	amd64.Out8(u.port(regData), divisor)
+	amd64.Out8(u.port(regIER), 0)
+	amd64.Out8(u.port(regLine), line8N1)
+	amd64.Out8(u.port(regFIFO), fifoOnClear)
+	u.room = 1
+	if amd64.In8(u.port(regFIFO))&fifoWorks == fifoWorks {
+		u.room = UARTRoom
+	}
+	amd64.Out8(u.port(regModem), modemReady)
+}
+
+func (u *UART) port(reg uint16) uint16 { return uint16(u.Base) + reg }
+
+// Present reports whether Init has found it.
+func (u *UART) Present() bool { return !u.absent }
+
+// Send sends one byte as it is and returns once the UART has taken it.
+func (u *UART) Send(b byte) {
+	if !u.absent && u.wait(statusTHRE) {
+		amd64.Out8(u.port(regData), b)
+	}
+}
+
+// SendAll sends bytes as they are, as many at a time as the UART takes, and returns once
+// it has taken the last. A port that stands still loses them.
+func (u *UART) SendAll(p []byte) {
+	for len(p) > 0 && !u.absent {
+		n := min(max(u.room, 1), len(p))
+		if u.wait(statusTHRE) {
+			for _, b := range p[:n] {
+				amd64.Out8(u.port(regData), b)
+			}
+		}
+		p = p[n:]
+	}
+}
+
+// Flush waits until the last byte has left the UART.
+func (u *UART) Flush() {
+	if !u.absent {
+		u.wait(statusTEMT)
+	}
+}
+
+// wait polls until one of the status bits is set, and returns whether it is.
+func (u *UART) wait(bits uint8) bool {
+	polls := maxPolls
+	if u.stalled {
+		polls = stalledPolls
+	}
+	for ; polls > 0; polls-- {
+		if amd64.In8(u.port(regStatus))&bits != 0 {
+			u.stalled = false
+			return true
+		}
+		amd64.Pause()
+	}
+	u.stalled = true
+	return false
+}
+
+// EnableInput makes the port interrupt when there is something to Receive: at 8
+// bytes, or as soon as the line has been idle for the time of four. The interrupt
+// is edge-triggered and comes again only after Receive has found nothing more.
+// Without a UART it does nothing.
+func (u *UART) EnableInput() {
+	if u.absent {
+		return
+	}
+	amd64.Out8(u.port(regFIFO), fifoTrigger8)
+	amd64.Out8(u.port(regModem), modemReady|modemOUT2)
+	amd64.Out8(u.port(regIER), ierReceive)
+}
+
+// Receive takes one byte out of the UART; ok is false if it has none. It does not wait.
+//
+// The UART keeps 16 bytes and stops taking more from an emulator when they are full, so
+// whoever has no room for a byte leaves it there: nothing is lost then. A real line goes on,
+// and the UART counts that as an overrun.
+func (u *UART) Receive() (b byte, ok bool) {
+	if u.absent || amd64.In8(u.port(regStatus))&statusData == 0 {
+		return 0, false
+	}
+	return amd64.In8(u.port(regData)), true
+}

@@ -1,0 +1,78 @@
+//go:build stub
+
+package arch
+
+func MaskInterrupts() { panic(stub) }
+
+func InterruptRegisters() (base uintptr, ok bool) { panic(stub) }
+
+func StartInterrupts(base uintptr) { panic(stub) }
+
+func LocalInterrupts() bool { panic(stub) }
+
+func InterruptSelf(number uint8) { panic(stub) }
+
+func InterruptMessage(number uint8) (address, data uint32) { panic(stub) }
+
+func EndOfInterrupt(number uint8) { panic(stub) }
+
+const (
+	LineRegisters = 4273995776
+)
+
+func ConnectConsole(mapped bool) { panic(stub) }
+
+const (
+	InterruptTimer   = 64
+	InterruptConsole = 68
+	InterruptNetwork = 69
+)
+
+func MeasureCounter() (hz uint64) { panic(stub) }
+
+func CounterReference() string { panic(stub) }
+
+func ChooseTimer(counterHz uint64) (hz, most uint64) { panic(stub) }
+
+func TimerName() string { panic(stub) }
+
+func StartTimer(now, ticks uint64) { panic(stub) }
+
+func StopTimer() { panic(stub) }
+
+func HasRTC() bool { panic(stub) }
+
+const (
+	UARTConsole = UARTBase(1016)
+	UARTSecond  = UARTBase(760)
+	UARTRoom    = 16
+)
+
+func HasPCI() bool { panic(stub) }
+
+func ReadPCI(function uint16, off uint8) uint32 { panic(stub) }
+
+func WritePCI(function uint16, off uint8, v uint32) { panic(stub) }
+
+func WritePCI16(function uint16, off uint8, v uint16) { panic(stub) }
+
+const (
+	TextScreen = 753664
+	CellSize   = 2
+)
+
+func HasTextScreen() bool { panic(stub) }
+
+func TextScreenSize() (columns, lines int) { panic(stub) }
+
+func StartText(address uintptr) { panic(stub) }
+
+func DrawText(cell uintptr, b byte, bright bool) { panic(stub) }
+
+func KeyPressed() bool { panic(stub) }
+
+func Exit(value uint32) { panic(stub) }
+
+func Restart() { panic(stub) }
+
+func LastWord(value uint32) { panic(stub) }

@@ -1,0 +1,229 @@
+package crashlog
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// A record is a header and a run of bytes for each Part behind it, in their order. It is
+// written into the first copy, whose mark is set last, and then copied as a whole. So a
+// crash while it is written leaves no half record that looks like one, and one copy
+// that is damaged later does not matter.
+
+// Part is a part of a record.
+type Part int
+
+// The parts of a record.
+const (
+	Reason  Part = iota // why it died, in words
+	Trace               // the lines of the trace
+	Console             // the last bytes of the console before the trace
+	Sent                // under which number the trace has left by network
+	numParts
+)
+
+// header is what a record begins with.
+type header struct {
+	mark       uint64
+	crc        uint32 // of the header, with this field 0, and of all parts
+	generation uint32 // crashes recorded since this RAM was blank
+	length     [numParts]uint32
+}
+
+const (
+	headerSize = unsafe.Sizeof(header{})
+	room       = Size - headerSize
+	// marked is the mark of a record that nobody has reported yet, "zfcrash1".
+	marked = 0x31687361_7263667a
+	// reported is that of one that has been: the generation in it is all that counts.
+	reported = 0x30687361_7263667a
+)
+
+// State says what Find has found.
+type State int
+
+const (
+	// None: no record, or one that has been reported.
+	None State = iota
+	// Whole: a record whose CRC is right.
+	Whole
+	// Damaged: there was one, and neither copy of it is intact.
+	Damaged
+)
+
+// Set once at boot, and then panic path only.
+var (
+	generation uint32  // of the latest record
+	found      uintptr // the copy that is whole; 0: none
+	looked     bool
+
+	part    Part // that is being written
+	next    uintptr
+	lengths [numParts]uint32
+)
+
+func at(copy uintptr) *header { return (*header)(arch.Pointer(copy)) }
+
+// Find looks for a record of the boot before. Early context, before the next record
+// is written.
+func Find() State {
+	looked = true
+	state := None
+	if base == 0 {
+		return None
+	}
+	for c := base; c < base+areaSize; c += Size {
+		h := at(c)
+		if h.mark != marked && h.mark != reported {
+			continue
+		}
+		if h.crc != sum(c) {
+			if h.mark == marked && state == None {
+				state = Damaged
+			}
+			continue
+		}
+		generation = h.generation
+		if h.mark == reported {
+			// The copies are marked one after the other; a reset in between has reported it.
+			return None
+		}
+		found = c
+		return Whole
+	}
+	return state
+}
+
+// Generation returns how many crashes have been recorded since the RAM was blank, as far
+// as Find knows. Any context.
+func Generation() uint32 { return generation }
+
+// Bytes returns a part of the record that Find has found. They lie in the record, and
+// hold until Clear. Early context.
+func Bytes(p Part) []byte {
+	if found == 0 {
+		return nil
+	}
+	h := at(found)
+	a := found + headerSize
+	for i := Part(0); i < p; i++ {
+		a += uintptr(h.length[i])
+	}
+	return unsafe.Slice((*byte)(arch.Pointer(a)), int(h.length[p]))
+}
+
+// SetReported marks the record, whole or damaged, as reported: Find will not return it once more,
+// whatever happens to this boot. Its bytes stay until Clear. Early context.
+func SetReported() {
+	if base == 0 {
+		return
+	}
+	for c := base; c < base+areaSize; c += Size {
+		h := at(c)
+		if h.mark != marked && h.mark != reported {
+			continue
+		}
+		if c != found {
+			h.length = [numParts]uint32{}
+		}
+		h.generation = generation
+		h.mark = reported
+		h.crc = sum(c)
+	}
+}
+
+// Clear zeroes the bytes of a record that has been reported. Early context.
+func Clear() {
+	found = 0
+	if base == 0 {
+		return
+	}
+	for c := base; c < base+areaSize; c += Size {
+		h := at(c)
+		if h.mark != reported {
+			continue
+		}
+		h.length = [numParts]uint32{}
+		h.crc = sum(c)
+		for a := c + headerSize; a < c+Size; a += 8 {
+			*(*uint64)(arch.Pointer(a)) = 0
+		}
+	}
+}
+
+// Start begins a record, in place of any other; what Byte is given first is the reason.
+// Kernel context.
+func Start() {
+	if !looked {
+		Find()
+	}
+	found, next = 0, 0
+	if base == 0 {
+		return
+	}
+	at(base).mark = 0
+	part, next = Reason, base+headerSize
+	lengths = [numParts]uint32{}
+}
+
+// Next says that the bytes to come belong to that part; parts come in order.
+func Next(p Part) { part = p }
+
+// Byte appends a byte. A record that is full takes no more.
+func Byte(b byte) {
+	if next == 0 || next >= base+Size {
+		return
+	}
+	*(*byte)(arch.Pointer(next)) = b
+	next++
+	lengths[part]++
+}
+
+// Room returns how many bytes a record still takes.
+func Room() int {
+	if next == 0 {
+		return 0
+	}
+	return int(base + Size - next)
+}
+
+// Finish ends the record. Who resets the machine next writes the caches back first.
+func Finish() {
+	if next == 0 {
+		return
+	}
+	h := at(base)
+	h.generation = generation + 1
+	h.length = lengths
+	h.mark = marked
+	h.crc = sum(base)
+	for i := uintptr(0); i < Size; i += 8 {
+		*(*uint64)(arch.Pointer(base + Size + i)) = *(*uint64)(arch.Pointer(base + i))
+	}
+}
+
+// sum returns the CRC that the copy's header should have, or its opposite if the lengths
+// in it make no sense.
+func sum(copy uintptr) uint32 {
+	h := at(copy)
+	n := uint64(0)
+	for _, l := range h.length {
+		n += uint64(l)
+	}
+	if n > uint64(room) {
+		return ^h.crc
+	}
+	var crc tracer.CRC
+	// The CRC's own four bytes count as zeros.
+	const crcAt = unsafe.Offsetof(header{}.crc)
+	for i := uintptr(0); i < headerSize+uintptr(n); i++ {
+		b := byte(0)
+		if i-crcAt >= 4 {
+			b = *(*byte)(arch.Pointer(copy + i))
+		}
+		crc.Byte(b)
+	}
+	return crc.Sum()
+}

@@ -1,0 +1,61 @@
+// Package entropy makes random numbers for programs: from the CPU's own generator
+// where it has one, mixed into a state, so that one bad source does not spoil the
+// result. Kernel context, except where noted.
+package entropy
+
+import "github.com/zeroframe/zeroframe/arch"
+
+var (
+	state [4]uint64 // under the kernel lock
+	found bool      // the CPU has a generator; set once at boot
+)
+
+// Source says where the randomness comes from, for the boot report.
+func Source() string {
+	if found {
+		return arch.RandomName()
+	}
+	return "none: random numbers come from the clock and can be guessed"
+}
+
+// Init looks for the CPU's generators and seeds the state. seed is anything that
+// differs from boot to boot, such as the wall clock. Early context.
+func Init(seed uint64) {
+	found = arch.FindRandom()
+	for i := range state {
+		state[i] = seed ^ arch.ReadCounter()<<uint(i) ^ hardware()
+		for n := 0; n < 16; n++ {
+			Word()
+		}
+	}
+}
+
+// hardware returns a number of the CPU's generator, or the counter if
+// there is none, or if it has nothing to give.
+func hardware() uint64 {
+	if v, ok := arch.Seed(); ok {
+		return v
+	}
+	return arch.ReadCounter()
+}
+
+// Word returns 64 random bits: a step of xoshiro256** (Blackman and Vigna, 2018), with
+// a number of the CPU's generator, or of its clock, mixed in.
+func Word() uint64 {
+	s := &state
+	result := rotl(s[1]*5, 7) * 9
+	t := s[1] << 17
+	s[2] ^= s[0]
+	s[3] ^= s[1]
+	s[1] ^= s[2]
+	s[0] ^= s[3]
+	s[2] ^= t
+	s[3] = rotl(s[3], 45)
+	if v, ok := arch.Random(); ok {
+		return result ^ v
+	}
+	s[0] += arch.ReadCounter()
+	return result
+}
+
+func rotl(v uint64, n uint) uint64 { return v<<n | v>>(64-n) }

@@ -1,0 +1,151 @@
+package nic
+
+import (
+	"bytes"
+	"runtime"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/arch"
+)
+
+// A memory-mapped virtio-net whose registers are plain memory, and a goroutine that does
+// what a device does.
+
+// fakeVirtio makes the driver believe in a device of that version with queues of max
+// descriptors. It answers until the test ends, if it works.
+func fakeVirtio(t testing.TB, version, max uint32, works bool) {
+	t.Helper()
+	mmio, mmioVersion, card, stalled = room(t, arch.PageSize), version, virtioMMIO, false
+	memory = room(t, 2*memoryBytes(wantQueue)+arch.PageSize)
+	header := uint32(headerLegacy)
+	if modern() {
+		header = headerModern
+	}
+	rx.place(memory, wantQueue, header)
+	tx.place(memory+memoryBytes(wantQueue), wantQueue, header)
+	blank = memory + 2*memoryBytes(wantQueue)
+	done, gone := make(chan bool), make(chan bool)
+	impatience(t, works)
+	t.Cleanup(func() {
+		close(done)
+		<-gone
+		card, memory, stalled, mmio = none, 0, false, 0
+		rx, tx, address = queue{}, queue{}, [6]byte{}
+	})
+	arch.Store32(mmio+mmioFeatures, 1<<(featureVersion1-32)|1<<featureMAC)
+	arch.Store32(mmio+mmioQueueMax, max)
+	copy(bytesAt(mmio+mmioConfig, macBytes), []byte{2, 3, 4, 5, 6, 7})
+	if !works {
+		close(gone)
+		return
+	}
+	go func() {
+		defer close(gone)
+		d := device{q: &tx}
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if status()&statusDriverOK == 0 {
+				d.next = 0
+			} else if parts, head, ok := d.chain(); ok {
+				sent <- append([]byte(nil), parts[1]...)
+				d.use(head, 0)
+			}
+			runtime.Gosched()
+		}
+	}()
+}
+
+func TestVirtio(t *testing.T) {
+	for _, version := range []uint32{1, 2} {
+		t.Run(string(rune('0'+version)), func(t *testing.T) { testVirtio(t, version) })
+	}
+}
+
+func testVirtio(t *testing.T, version uint32) {
+	fakeVirtio(t, version, 256, true)
+	if !start() {
+		t.Fatal("the device does not start")
+	}
+	if want := [6]byte{2, 3, 4, 5, 6, 7}; Address() != want || !Up() {
+		t.Errorf("address % x, up %v", Address(), Up())
+	}
+	buf := room(t, bufferSize)
+	in := device{q: &rx}
+	for i := range 100 {
+		frame := frameOf(60+i*14, byte(i))
+		if !Send(addressOf(frame), len(frame)) {
+			t.Fatalf("frame %d is not sent", i)
+		}
+		if got := <-sent; !bytes.Equal(got, frame) {
+			t.Fatalf("frame %d is sent as %x", i, got)
+		}
+		in.receive(frame)
+		if got := Receive(buf, bufferSize); got != len(frame) || !bytes.Equal(bytesAt(buf, got), frame) {
+			t.Fatalf("frame %d of %d bytes: %d are read, or others", i, len(frame), got)
+		}
+	}
+}
+
+// TestVirtioDead: a device that does not answer, or lies about its queues, ends every wait.
+func TestVirtioDead(t *testing.T) {
+	frame := frameOf(100, 0)
+	for name, change := range map[string]func(){
+		"zeros":           func() { copy(bytesAt(mmio, mmioBytes), make([]byte, mmioBytes)) },
+		"ones":            func() { copy(bytesAt(mmio, mmioBytes), bytes.Repeat([]byte{0xff}, mmioBytes)) },
+		"no version 1":    func() { arch.Store32(mmio+mmioFeatures, 1<<featureMAC) },
+		"tiny queues":     func() { arch.Store32(mmio+mmioQueueMax, 2) },
+		"smaller than it": func() { arch.Store32(mmio+mmioQueueMax, wantQueue/2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fakeVirtio(t, 2, 256, false)
+			change()
+			if name != "ones" && start() {
+				t.Error("it starts")
+			}
+			for range 3 {
+				if Send(addressOf(frame), len(frame)) {
+					t.Error("it sends")
+				}
+			}
+		})
+	}
+}
+
+// TestVirtioStuck: a device that takes nothing is waited for long once, and then briefly, also
+// when it has been given all buffers. Restart takes them back.
+func TestVirtioStuck(t *testing.T) {
+	frame := frameOf(100, 0)
+	fakeVirtio(t, 2, 256, false)
+	if !start() {
+		t.Fatal("the device does not start")
+	}
+	for i := range 2 * slots {
+		if Send(addressOf(frame), len(frame)) {
+			t.Fatal("it sends")
+		}
+		if i == 0 && (!stalled || polls() != stalledPatience) {
+			t.Error("it is waited for as long again")
+		}
+	}
+	if !Restart() || stalled {
+		t.Error("Restart fails")
+	}
+	frame[0] = 77
+	Send(addressOf(frame), len(frame))
+	d := device{q: &tx}
+	if parts, _, ok := d.chain(); !ok || !bytes.Equal(parts[1], frame) {
+		t.Error("the first frame after Restart is another one")
+	}
+}
+
+// TestNoCard: without a card nothing happens.
+func TestNoCard(t *testing.T) {
+	frame := frameOf(100, 0)
+	if Up() || Send(addressOf(frame), 100) || Receive(addressOf(frame), 100) != 0 || Readable() || Restart() || Name() != "" || Interrupts() {
+		t.Error("a card that is not there does something")
+	}
+}

@@ -1,0 +1,130 @@
+package nic
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+)
+
+// Virtio devices without PCI cannot be enumerated: the command line says where they are
+// (Firecracker and QEMU add that), or it is known of the machine.
+
+// Where QEMU's microvm has its devices (hw/i386/microvm.h). They are looked for on a machine
+// without PCI only: elsewhere something else may be there.
+const (
+	microvmBase  = 0xfeb00000
+	microvmCount = 24
+)
+
+const maxPlaces = 32
+
+// Set once at boot.
+var (
+	places    [maxPlaces]uintptr
+	numPlaces int
+)
+
+// AddPlace tells Init where a device may be, in the words of Linux's option
+// virtio_mmio.device= (drivers/virtio/virtio_mmio.c): <size>@<address>:<interrupt>, of which
+// the address counts. It returns what is wrong with them, or "". Early context.
+func AddPlace(words []byte) (wrong string) {
+	size, rest, ok := number(words)
+	if !ok || len(rest) == 0 || rest[0] != '@' {
+		return errPlace
+	}
+	base, rest, ok := number(rest[1:])
+	if !ok || len(rest) == 0 || rest[0] != ':' {
+		return errPlace
+	}
+	switch {
+	case size < mmioBytes || base%4 != 0 || base < 1<<20 || base > 1<<47-mmioBytes:
+		return "no device can be there"
+	case numPlaces == maxPlaces:
+		return "only 32 devices are looked at"
+	}
+	places[numPlaces] = uintptr(base)
+	numPlaces++
+	return ""
+}
+
+const errPlace = "want SIZE@ADDRESS:INTERRUPT, such as 4K@0xd0000000:5"
+
+// number reads a number, decimal or behind 0x hexadecimal, with a K, M or G behind it, and
+// returns what follows.
+func number(b []byte) (v uint64, rest []byte, ok bool) {
+	base := uint64(10)
+	if len(b) > 1 && b[0] == '0' && b[1]|0x20 == 'x' {
+		base, b = 16, b[2:]
+	}
+	i := 0
+	for ; i < len(b); i++ {
+		digit := uint64(99)
+		switch c := b[i]; {
+		case c >= '0' && c <= '9':
+			digit = uint64(c - '0')
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			digit = uint64(c|0x20-'a') + 10
+		}
+		if digit >= base {
+			break
+		}
+		if v >= 1<<59 {
+			return 0, nil, false
+		}
+		v = v*base + digit
+	}
+	if i == 0 {
+		return 0, nil, false
+	}
+	if i < len(b) {
+		shift := uint(0)
+		switch b[i] | 0x20 {
+		case 'k':
+			shift = 10
+		case 'm':
+			shift = 20
+		case 'g':
+			shift = 30
+		}
+		if shift != 0 {
+			if v >= 1<<(63-shift) {
+				return 0, nil, false
+			}
+			v <<= shift
+			i++
+		}
+	}
+	return v, b[i:], true
+}
+
+// findMMIO starts the first card that works.
+func findMMIO(havePCI bool) {
+	for i := 0; i < numPlaces && card == none; i++ {
+		base := places[i]
+		if e := mem.Mapped(base); e != 0 && e&arch.PTEUncached == 0 {
+			continue // RAM
+		}
+		if mem.MapDevice(base, mmioBytes) {
+			tryMMIO(base)
+		}
+	}
+	if havePCI || numPlaces > 0 || !mem.MapDevice(microvmBase, microvmCount*mmioBytes) {
+		return
+	}
+	for i := uintptr(0); i < microvmCount && card == none; i++ {
+		tryMMIO(microvmBase + i*mmioBytes)
+	}
+}
+
+// tryMMIO starts the card whose registers are at base, if there is one and it works.
+func tryMMIO(base uintptr) {
+	const magic, network = 0x74726976, 1 // "virt"
+	if arch.Load32(base+mmioMagic) != magic || arch.Load32(base+mmioDevice) != network {
+		return
+	}
+	mmio, mmioVersion = base, arch.Load32(base+mmioVersionNumber)
+	if mmioVersion != 1 && mmioVersion != 2 {
+		return
+	}
+	card, where = virtioMMIO, 0
+	tryCard(true)
+}

@@ -1,0 +1,68 @@
+package pci
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+)
+
+// Interrupts that are messages: the function writes a number to an address, behind which the
+// CPU is (PCI 3.0, 6.8). So nothing needs to be known of how the board is wired.
+
+const (
+	msiAddress = 4
+	msiOn      = 1 << 0
+	msiMany    = 7 << 4 // how many messages
+	msiWide    = 1 << 7 // addresses have 8 bytes
+
+	msixTable = 4
+	msixOn    = 1 << 15
+	msixMask  = 1 << 14
+)
+
+// RouteMSI makes the function at a, which h describes, interrupt this CPU by that number. It
+// returns false if the function has no such capability. Early and kernel context.
+func (a Address) RouteMSI(h *Header, number uint8) bool {
+	c := h.Cap(CapMSI, 0)
+	if c == 0 || c > 0xf0 {
+		return false
+	}
+	control := uint16(h[c/4] >> 16)
+	address, message := arch.InterruptMessage(number)
+	a.Write32(c+msiAddress, address)
+	data := c + msiAddress + 4
+	if control&msiWide != 0 {
+		a.Write32(data, 0)
+		data += 4
+	}
+	a.Write16(data, uint16(message))
+	a.Write16(c+2, control&^msiMany|msiOn)
+	return true
+}
+
+// RouteMSIX makes message 0 of the function at a, which h describes, interrupt this CPU by
+// that number. It returns false if the function has no such capability, or its table is out of
+// reach. Early and kernel context.
+func (a Address) RouteMSIX(h *Header, number uint8) bool {
+	c := h.Cap(CapMSIX, 0)
+	if c == 0 || c > 0xf4 {
+		return false
+	}
+	where := h[(c+msixTable)/4]
+	base, ports, ok := h.Bar(uint8(where & 7))
+	if !ok || ports {
+		return false
+	}
+	entry := base + uintptr(where&^7)
+	if !mem.MapDevice(entry, 16) {
+		return false
+	}
+	control := uint16(h[c/4] >> 16)
+	a.Write16(c+2, control|msixOn|msixMask)
+	address, message := arch.InterruptMessage(number)
+	arch.Store32(entry, address)
+	arch.Store32(entry+4, 0)
+	arch.Store32(entry+8, message)
+	arch.Store32(entry+12, 0) // not masked
+	a.Write16(c+2, control&^msixMask|msixOn)
+	return true
+}

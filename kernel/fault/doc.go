@@ -1,0 +1,28 @@
+// Package fault is the panic path: what happens from a trap to the last byte of its trace,
+// and how the machine then ends. [Panic] enters it at stages.go.
+//
+//	arch/amd64/vectors_amd64.s   the stub of a vector
+//	arch/amd64/trap_amd64.s      trapEntry: saves the registers, calls
+//	trap.go                      Trap: resume, signal, trace, or end
+//	stages.go                    fatalTrap, NextStage: one trace, and what follows if that faults
+//	details.go, place.go         what is known: cause and registers, context, thread, goroutine
+//	gopanic.go, text.go          what a panic of compiled Go was about, in words
+//	trace.go                     the trace, in the order of tracer/wire.go
+//	kernel/stack                 the table of stacks and the walk (package tracer)
+//	onscreen.go                  what of it is on the screen: each piece behind the wire
+//	output.go                    putTrace: each byte, to the console and the network's buffer
+//	kernel/console/console.go    console.TraceByte, and from there
+//	arch/pc/uart.go              the serial port's Send: the last byte on the wire
+//	end.go                       EndMachine: what follows, in this order:
+//	crashlog.go                  what is left in RAM for the next boot (package crashlog)
+//	kernel/observe               the handles, the profile and the counts of probes
+//	stop.go                      with panic=monitor, the prompt (package monitor)
+//
+// A trap that is not fatal comes back from trap.go: step.go has traces at each instruction.
+// Who else begins a fatal trace: programend.go, when the program ends; watchdog.go, when it
+// hangs; stackcheck.go, when a stack is over its limit. goroutines.go traces goroutines that
+// wait, behind another trace.
+//
+// It runs in early and kernel context, takes no lock and allocates nothing. Package kernel
+// and package monitor import it.
+package fault

@@ -1,0 +1,30 @@
+package fault
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/crashlog"
+	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
+)
+
+// Where the bytes of a trace go: to the console, and by network; or into the crash log.
+
+// putTrace is where traces go, also that of a crash record.
+func putTrace(b byte) {
+	if toCrashLog {
+		crashlog.Byte(b)
+		return
+	}
+	console.TraceByte(b)
+	netconsole.Keep(b)
+}
+
+// sendByNetwork sends what wire has taken in the stage that ends.
+func sendByNetwork() {
+	if netconsole.End() {
+		runHook(StageSending)
+		netconsole.Send()
+		if netconsole.Broken() {
+			console.String("netconsole: the network card takes no frames any more; what follows is here alone\n")
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package fault
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/linux"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/observe"
+	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// How a program ends: by a status of its own, or by dying. The Go runtime dies by
+// ending the process with a status, too; but then it is the runtime's own code that
+// calls, and not a program through os.Exit or syscall.Exit.
+
+// ProgramExit is called for exit_group with the frame f.
+func ProgramExit(f *arch.TrapFrame, status int) {
+	if status == 0 || !calledByRuntime(f) {
+		eventstream.CloseAll()
+		reportSyscalls()
+		observe.SendHandles("exit")
+		Exit(status)
+	}
+	d := NextStage(tracer.KindPanic)
+	d.fromTrap(f)
+	d.Cause = false
+	d.locateTrap(f)
+	if m := linux.Message(); len(m) > 0 {
+		d.Reason.bytes(m)
+		if Contains(m, "out of memory") {
+			d.Kind = tracer.KindOOM
+		}
+		if fault, ok := linux.MessageSignal(); ok {
+			d.Kind, d.Cause = tracer.KindFault, true
+			d.vector, d.code, d.at, d.addr = uint32(fault.Vector), uint32(fault.Error), fault.PC, fault.Addr
+		}
+	} else {
+		d.Reason.Str("the Go runtime has ended the program with status ")
+		d.Reason.Dec(uint64(status))
+	}
+	asleep := Contains(linux.Message(), "all goroutines are asleep")
+	first := uint64(0)
+	if asleep {
+		// The runtime has noticed on some thread that had nothing to do. What the
+		// program waits for is in its goroutines.
+		first = d.fromWaiting()
+	}
+	WriteTrace()
+	if asleep {
+		ListGoroutines(first, false)
+	}
+	EndMachine()
+}
+
+// calledByRuntime reports whether runtime.exit, in which f is, was called by the
+// runtime for itself.
+func calledByRuntime(f *arch.TrapFrame) bool {
+	t, ok := image.PCTable()
+	if !ok {
+		return false
+	}
+	fn, ok := t.Find(f.PC)
+	if !ok || !runtimeName(fn.Name()) {
+		return false
+	}
+	delta, ok := fn.SPDelta(f.PC)
+	if !ok {
+		return false
+	}
+	ra, ok := tracer.ReadWord(f.SP + uintptr(delta))
+	if !ok {
+		return false
+	}
+	caller, ok := t.Find(ra - 1)
+	return ok && runtimeName(caller.Name())
+}
+
+func Contains(b []byte, s string) bool {
+	for i := 0; i+len(s) <= len(b); i++ {
+		if ascii.Same(b[i:i+len(s)], s) {
+			return true
+		}
+	}
+	return false
+}
+
+// signalNames are the names of signals that end a program. Never written.
+var signalNames = [...]string{
+	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE",
+	9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
+}
+
+// ProgramKilled is called when a signal ends the program.
+func ProgramKilled(t *thread.Thread, sig int) {
+	d := NextStage(tracer.KindPanic)
+	f := &t.Frame
+	d.fromTrap(f)
+	d.locateTrap(f)
+	d.Cause = false
+	if int(t.Fault.Signal) == sig {
+		d.Kind = tracer.KindFault
+		d.vector, d.code, d.addr = uint32(t.Fault.Vector), uint32(t.Fault.Error), t.Fault.Addr
+		d.Cause = true
+		d.describe(true)
+		d.Reason.Str(": ")
+	} else if m := linux.Message(); len(m) > 0 {
+		d.Reason.bytes(m)
+		d.Reason.Str(": ")
+	}
+	d.Reason.Str("ended by signal ")
+	d.Reason.Dec(uint64(sig))
+	if sig < len(signalNames) {
+		d.Reason.Str(", ")
+		d.Reason.Str(signalNames[sig])
+	}
+	WriteTrace()
+	EndMachine()
+}
+
+// outOfMemory is for an access to a page for which there is no frame.
+func outOfMemory(f *arch.TrapFrame) {
+	d := NextStage(tracer.KindOOM)
+	d.fromTrap(f)
+	d.locateTrap(f)
+	d.Reason.Str("out of memory: all ")
+	d.Reason.Dec(mem.AllFrames() * arch.PageSize >> 10)
+	d.Reason.Str(" KiB are in use, at an access to ")
+	d.Reason.hex(uint64(f.Addr))
+	WriteTrace()
+	EndMachine()
+}
+
+// reportSyscalls lists the system calls that were not answered, with syscalls=log.
+func reportSyscalls() {
+	if _, log := option.Word("syscalls"); !log {
+		return
+	}
+	console.FreshLine()
+	console.Dec(percpu.Calls())
+	console.String(" system calls")
+	none := true
+	for n := 0; n < linux.MaxCall; n++ {
+		if count := linux.Unknown(n); count > 0 {
+			if none {
+				console.String("; not answered:")
+			}
+			none = false
+			console.String("\n  ")
+			console.DecPad(uint64(n), 3)
+			console.String(" ")
+			console.String(linux.CallName(n))
+			console.String(", ")
+			console.Dec(uint64(count))
+			console.String(" times")
+		}
+	}
+	console.String("\n")
+}

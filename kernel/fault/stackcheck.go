@@ -1,0 +1,101 @@
+package fault
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// CheckStacks measures every stack, warns of those that are more than three
+// quarters full, and of one that has passed its limit does what [stack.OverLimit] says.
+// Early and kernel context. It takes about one instruction for each unused
+// word of stack.
+func CheckStacks() {
+	for i := range stack.Table[:stack.Count] {
+		s := &stack.Table[i]
+		stack.Measure(s)
+		if s.Level() < tracer.LevelOverLimit {
+			stack.WarnOnce(i)
+		} else if stack.FirstTime(i) {
+			overLimit(s)
+		}
+	}
+}
+
+// overLimit tells of a stack. The trace begins at its caller.
+//
+//go:noinline
+func overLimit(s *tracer.Stack) {
+	fp := arch.FramePointer()
+	d := NextStage(overKind())
+	d.Reason.overLimit(s)
+	saved, ra := arch.FrameRecord(fp)
+	d.Have = 0
+	d.callerAt(ra, fp+16, saved)
+	overTold(d)
+}
+
+// overKind is the kind of a trace of a stack over its limit.
+func overKind() tracer.TraceKind {
+	if stack.OverLimit == stack.ReportOver {
+		return tracer.KindTrace
+	}
+	return tracer.KindPanic
+}
+
+// overTold writes such a trace, and goes on or not.
+func overTold(d *Details) {
+	WriteTrace()
+	if d.Kind == tracer.KindPanic {
+		EndMachine()
+	}
+	LeaveStages()
+}
+
+func (r *text) overLimit(s *tracer.Stack) {
+	r.Str("stack ")
+	r.Str(s.Name)
+	if s.Level() == tracer.LevelOverflowed {
+		r.Str(" overflowed")
+	} else {
+		r.Str(" is over its limit")
+	}
+	r.Str(": at least ")
+	r.Dec(uint64(s.Used))
+	r.Str(" of ")
+	r.Dec(uint64(s.Size()))
+	r.Str(" bytes used, limit ")
+	r.Dec(uint64(s.Limit))
+}
+
+// checkEvery is how often the limits are checked, in nanoseconds, at the first interrupt of
+// the timer behind it.
+const checkEvery = 1e9
+
+// nextCheck is when the limits are checked again, in nanoseconds since boot. Under the
+// kernel lock.
+var nextCheck uint64
+
+// checkInTime checks the limits if a second has gone by. f is what the timer has
+// interrupted: the trace begins there.
+func checkInTime(f *arch.TrapFrame) {
+	now := clock.Now()
+	if now < nextCheck {
+		return
+	}
+	nextCheck = now + checkEvery
+	s, since := stack.FirstOver(now)
+	if s == nil {
+		return
+	}
+	d := NextStage(overKind())
+	d.fromTrap(f)
+	d.locateTrap(f)
+	d.Cause = false
+	d.Reason.overLimit(s)
+	d.Reason.Str(", found ")
+	d.Reason.Dec((now - since) / 1e6)
+	d.Reason.Str(" ms after the last time that it was not")
+	overTold(d)
+}

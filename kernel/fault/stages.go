@@ -1,0 +1,242 @@
+package fault
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/linux"
+	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
+	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// The panic stages, as a table: panicStages. A stage is counted before anything is done in
+// it, so whatever breaks, the stages come to their end.
+//
+// While a trace is written all exceptions go to the stack "nested", so that the
+// stacks that the trace is about stay as they were, and NMIs are dropped. A
+// trace that was asked for (NMI, breakpoint) takes the same way and then leaves
+// the stages again.
+
+// Stage is a panic stage.
+type Stage uint8
+
+// The panic stages.
+const (
+	noStage        Stage = iota
+	StageFull            // a full trace
+	StageAddresses       // a trace of addresses only
+	StageLine            // one line: the last stage that writes a trace
+	stageWord            // a word that needs no other code
+	stageEnd             // the crash log has faulted
+	stageEndAgain        // what is sent by network has faulted
+	stageGiveUp
+
+	// StageSending is none: with it the function of [OnPanic] is called before a trace is sent
+	// by network.
+	StageSending
+
+	// inCrashLog is added to a stage for writeStage to write the crash log.
+	inCrashLog Stage = 0x80
+)
+
+// panicStage is a row of the table.
+type panicStage struct {
+	name  string
+	begin func()                      // what is done before anything else; nil: nothing
+	write func(d *Details)            // writes its trace; nil: begin does not return
+	log   func(d *Details, kept bool) // writes the trace for the crash log; nil: it has none
+	next  Stage                       // what follows if it faults
+}
+
+// row returns what a stage is. The table is a constant of the code, which nothing can damage.
+func (s Stage) row() panicStage {
+	panicStages := [...]panicStage{
+		noStage:        {name: "none", next: StageFull},
+		StageFull:      {"full trace", beginFull, fullTrace, writeDetails, StageAddresses},
+		StageAddresses: {"addresses", beginAddresses, shortTrace, writeShort, StageLine},
+		StageLine:      {"one line", nil, writeLines, nil, stageWord},
+		stageWord:      {"last word, end of the machine", lastWord, nil, nil, stageEnd},
+		stageEnd:       {"end of the machine", EndMachine, nil, nil, stageEndAgain},
+		stageEndAgain:  {"end of the machine again", EndMachine, nil, nil, stageGiveUp},
+		stageGiveUp:    {"the end that panic= asks for", giveUp, nil, nil, stageGiveUp},
+	}
+	return panicStages[min(s, stageGiveUp)]
+}
+
+// The stack "nested", from the top: the second stage runs at its top (it is where
+// a fault on the first one lands), the third below it, and an NMI that is dropped
+// below that. So none of them overwrites another.
+const (
+	thirdStageBelow = 8 << 10
+	droppedBelow    = 16 << 10
+)
+
+var (
+	stageDetails [StageLine]Details // panic path only
+	seq          uint32             // traces since boot; under the kernel lock; the panic path takes none
+
+	// The stack "nested", apart from the table, which may be what is broken.
+	nestedLo, nestedHi uintptr // set once at boot
+)
+
+// stage returns the topmost stage in use.
+func stage() Stage { return Stage(percpu.This().Stage) }
+
+// InitStages takes what the stages need from the table of stacks. Early context.
+func InitStages() {
+	nestedLo, nestedHi = stack.Table[stack.Nested].Lo, stack.Table[stack.Nested].Hi
+}
+
+// Panic gives up: it writes a trace of the caller, with that reason, and ends
+// the machine as the option panic= says. Any context. It does not return.
+//
+//go:noinline
+func Panic(reason string) {
+	fp := arch.FramePointer()
+	if stack.Running && !arch.OnFakeG() {
+		// A goroutine's stack is not one to write a trace on.
+		arch.Syscall(linux.PanicCall, uintptr(unsafe.Pointer(unsafe.StringData(reason))), uintptr(len(reason)), fp, 0, 0)
+	}
+	d := NextStage(tracer.KindPanic)
+	d.Reason.Str(reason)
+	panicCaller(d, fp)
+}
+
+// GoroutinePanic answers linux.PanicCall, the system call by which a goroutine panics.
+// Kernel context.
+func GoroutinePanic(f *arch.TrapFrame, reason []byte) {
+	d := NextStage(tracer.KindPanic)
+	d.fromTrap(f)
+	d.locateTrap(f)
+	d.Cause = false
+	d.Reason.bytes(reason)
+	_, _, fp, _, _, _ := f.CallArgs()
+	panicCaller(d, fp)
+}
+
+// panicCaller traces the caller of the function with the frame record at fp.
+func panicCaller(d *Details, fp uintptr) {
+	saved, ra := arch.FrameRecord(fp)
+	d.Have = 0
+	d.callerAt(ra, fp+16, saved)
+	WriteTrace()
+	EndMachine()
+}
+
+// fatalTrap is for a fatal trap.
+func fatalTrap(f *arch.TrapFrame) {
+	r := percpu.This()
+	if r.Fatal++; r.Fatal >= uint8(stageGiveUp) {
+		giveUp() // not even the stages work
+	}
+	d := NextStage(tracer.KindFault)
+	d.fromTrap(f)
+	d.locateTrap(f)
+	if stage() > StageFull {
+		d.Reason.Str("in the panic path: ")
+		d.describe(false)
+	} else if !d.goPanic() {
+		d.describe(true)
+	}
+	WriteTrace()
+	EndMachine()
+}
+
+// traceAndResume is for a trap that wants a trace and goes on.
+func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
+	if stage() != noStage {
+		fatalTrap(f) // the panic path itself ran into it
+	}
+	d := NextStage(kind)
+	d.fromTrap(f)
+	d.locateTrap(f)
+	d.Reason.Str(reason)
+	WriteTrace()
+	LeaveStages()
+	if kind == tracer.KindNMI && stack.Running {
+		ListGoroutines(d.Goroutine, false)
+		if !eventstream.Busy() {
+			handle.Send("nmi")
+			sendCounts()
+			eventstream.Flush()
+		}
+	}
+}
+
+// NextStage begins the next stage and returns its details, empty. Behind those that write a
+// trace there is nothing left to say, but for what EndMachine does with what there is.
+func NextStage(kind tracer.TraceKind) *Details {
+	arch.DisableInterrupts()
+	arch.DropNMI(true) // before the stage is counted: an NMI in between is no fault of the panic path
+	s := stage().row().next
+	percpu.This().Stage = uint8(s)
+	if begin := s.row().begin; begin != nil {
+		begin()
+	}
+	d := &stageDetails[s-1]
+	d.begin(kind)
+	return d
+}
+
+// beginFull sends all exceptions to the stack "nested".
+func beginFull() {
+	r := percpu.This()
+	for i := 1; i < arch.NumTrapStacks; i++ {
+		r.TrapStackLo[i], r.TrapStackTop[i] = arch.TrapStack(i)
+		arch.SetTrapStack(i, nestedLo, nestedHi)
+	}
+	arch.SetTrapStack(arch.TrapStackNMI, nestedLo, nestedHi-droppedBelow)
+	console.HoldTail(true)
+}
+
+// beginAddresses sends those of the stage to a place below its own.
+func beginAddresses() {
+	for i := 1; i < arch.NumTrapStacks; i++ {
+		if i != arch.TrapStackNMI {
+			arch.SetTrapStack(i, nestedLo, nestedHi-thirdStageBelow)
+		}
+	}
+}
+
+// lastWord is the stage behind the last trace.
+func lastWord() {
+	arch.LastWord(0)
+	EndMachine()
+}
+
+// LeaveStages leaves the stages: what follows is traced in full again.
+func LeaveStages() {
+	r := percpu.This()
+	for i := 1; i < arch.NumTrapStacks; i++ {
+		arch.SetTrapStack(i, r.TrapStackLo[i], r.TrapStackTop[i])
+	}
+	r.Stage, r.Fatal = uint8(noStage), 0
+	console.HoldTail(false)
+	arch.DropNMI(false)
+	if n := arch.DroppedNMIs(); n != dropped {
+		console.Dec(uint64(n - dropped))
+		console.String(" NMI came while the trace was written and was not traced\n")
+		dropped = n
+	}
+}
+
+// dropped is how many NMIs had been dropped when that was last reported. Panic path only.
+var dropped uint32
+
+// WriteTrace writes the trace of the topmost stage.
+func WriteTrace() { onPanicStack(stage()) }
+
+// onPanicStack runs writeStage: on the first stage on the panic stack; on the others it
+// stays where the fault in the panic path has put them.
+func onPanicStack(s Stage) {
+	if stage() == StageFull {
+		on := &stack.Table[stack.Panic]
+		arch.OnStack(on.Lo, on.Hi, writeStage, uintptr(s))
+		return
+	}
+	writeStage(uintptr(s))
+}

@@ -1,0 +1,42 @@
+package fault
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// Traces at each instruction: what the trap flag is for.
+
+// steps is the address of the filter of StepTraces, 0 when it is off. Under the kernel lock.
+var steps uintptr
+
+// StepTraces writes a trace at each instruction that follows and for which filter is
+// true: pc is the next instruction. The filter must be a top-level function and runs in
+// kernel context. A nil filter ends it. Any context. Not inlined, as [OnInterrupt].
+//
+//go:noinline
+func StepTraces(filter func(pc uintptr) bool) {
+	if filter == nil {
+		arch.SingleStep(false)
+		steps = 0
+		return
+	}
+	steps = **(**uintptr)(unsafe.Pointer(&filter))
+	arch.SingleStep(true)
+}
+
+// step answers the debug exception.
+func step(f *arch.TrapFrame) {
+	p := &steps
+	if (*(*func(uintptr) bool)(unsafe.Pointer(&p)))(f.PC) {
+		stepped(f.PC, f.SP, f.FP)
+		traceAndResume(tracer.KindTrace, f, "step")
+	}
+}
+
+// stepped is where a debugger can look at the same moment as the trace.
+//
+//go:noinline
+func stepped(pc, sp, fp uintptr) { arch.Pause() }

@@ -1,0 +1,75 @@
+package fault
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/linux"
+)
+
+// Where the monitor comes in (package monitor): in an interrupt that ^] has made, and after
+// a fatal trace. That package imports this one, so its entry is an address that is set at
+// boot.
+
+var (
+	Stop    Details    // what was interrupted; under the kernel lock
+	StopWhy StopReason // under the kernel lock
+	Nested  int        // monitors that are open; under the kernel lock
+
+	// monitorEntry is the address of the function that opens the monitor, 0 without one.
+	monitorEntry uintptr // set once at boot
+)
+
+// OnStop sets the function that opens the monitor. It must be a top-level function. Early
+// context. Not inlined, as [OnInterrupt].
+//
+//go:noinline
+func OnStop(f func(why StopReason)) { monitorEntry = **(**uintptr)(unsafe.Pointer(&f)) }
+
+func callMonitor(why StopReason) {
+	if monitorEntry != 0 {
+		p := &monitorEntry
+		(*(*func(StopReason))(unsafe.Pointer(&p)))(why)
+	}
+}
+
+// StopAt makes the return address ra of a call what was interrupted.
+func StopAt(ra, sp, fp uintptr) {
+	Stop = Details{}
+	Stop.locate()
+	Stop.callerAt(ra, sp, fp)
+}
+
+// StopReason says what has opened the monitor.
+type StopReason uint8
+
+const (
+	StopKey   StopReason = iota // ^], while the program ran
+	StopBoot                    // before the program
+	StopFatal                   // after a fatal trace
+)
+
+// monitorOnKey opens the monitor in an interrupt that ^] has made, or one soon after it.
+func monitorOnKey(f *arch.TrapFrame) {
+	for linux.TakeAttention() {
+		Stop = Details{}
+		Stop.locate()
+		Stop.fromTrap(f)
+		Stop.locateTrap(f)
+		Stop.Cause = false
+		callMonitor(StopKey)
+		linux.Pump() // what was typed behind the monitor's last line
+	}
+}
+
+// monitorAfterTrace opens the monitor after a fatal trace, and the machine ends with it. It
+// returns at once if the kernel has died in a monitor that was opened so.
+func monitorAfterTrace() {
+	s := stage()
+	if Nested > 1 || s == noStage || s > StageLine {
+		return
+	}
+	Stop = stageDetails[s-1]
+	LeaveStages()
+	callMonitor(StopFatal)
+}

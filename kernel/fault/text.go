@@ -1,0 +1,55 @@
+package fault
+
+import (
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// text gathers the words of a reason. What does not fit is cut, and three dots
+// say so.
+type text struct {
+	b [tracer.MaxReason]byte
+	N int
+}
+
+func (t *text) byte(c byte) {
+	if t.N < len(t.b) {
+		t.b[t.N] = c
+		t.N++
+		return
+	}
+	for i := len(t.b) - 3; i < len(t.b); i++ {
+		t.b[i] = '.'
+	}
+}
+
+func (t *text) Str(s string) {
+	for i := 0; i < len(s); i++ {
+		t.byte(s[i])
+	}
+}
+
+func (t *text) bytes(b []byte) {
+	for _, c := range b {
+		t.byte(c)
+	}
+}
+
+func (t *text) Dec(v uint64) {
+	var b [tracer.MaxDigits]byte
+	t.bytes(b[tracer.Digits(&b, v, 10):])
+}
+
+func (t *text) hex(v uint64) {
+	var b [tracer.MaxDigits]byte
+	t.Str("0x")
+	t.bytes(b[tracer.Digits(&b, v, 16):])
+}
+
+// int appends a signed number.
+func (t *text) int(v int64) {
+	if v < 0 {
+		t.byte('-')
+		v = -v
+	}
+	t.Dec(uint64(v))
+}

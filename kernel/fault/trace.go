@@ -1,0 +1,364 @@
+package fault
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// The trace, in the order of tracer/wire.go: what and where, then the walk, then
+// the long tables. The second stage leaves the pc tables, the marks and the memory
+// dump aside, the third everything but what is known of the crash.
+
+// maxWords and fewWords are how many words at SP a trace carries, in the
+// readable forms and in the compact one, unless trace.stack= says otherwise.
+const (
+	maxWords  = 64
+	fewWords  = 16
+	lineWords = tracer.WordsPerLine
+)
+
+// maxStackDump bounds trace.stack=, in bytes: all of any stack of the kernel's, and
+// no more than some fifteen seconds on a line of 115,200 bits a second.
+const maxStackDump = 64 << 10
+
+// stackDump is how many words trace.stack= asks for; stackDumpSet says that it does.
+// Set once at boot.
+var (
+	stackDump    int
+	stackDumpSet bool
+)
+
+var writer = tracer.Writer{Put: putTrace} // panic path only
+
+// panicHook, when not 0, is the address of a function that is called at the
+// beginning of each stage. For the crash lab. Set once at boot.
+var panicHook uintptr
+
+func runHook(s Stage) {
+	if panicHook != 0 {
+		p := &panicHook
+		(*(*func(Stage))(unsafe.Pointer(&p)))(s)
+	}
+}
+
+// OnPanic sets a function that is called at the beginning of each stage of the
+// panic path that writes a trace, and before a trace leaves by the network, with
+// [StageSending]. It must be a top-level function. For the crash lab, which
+// faults there. Not inlined, as [OnInterrupt].
+//
+//go:noinline
+func OnPanic(f func(s Stage)) { panicHook = **(**uintptr)(unsafe.Pointer(&f)) }
+
+// SetForm reads the option trace=text|markup|compact.
+func SetForm() {
+	forms := [...]tracer.Form{tracer.Text, tracer.Markup, tracer.Compact}
+	form, _ := option.Word("trace")
+	writer.Form = forms[form]
+	setStackDump()
+}
+
+// setStackDump reads the option trace.stack=BYTES.
+func setStackDump() {
+	n, ok := option.Number("trace.stack")
+	if !ok {
+		return
+	}
+	if n > maxStackDump {
+		n = maxStackDump
+		console.String("trace.stack= is cut to ")
+		console.Dec(n)
+		console.String(" bytes\n")
+	}
+	stackDump, stackDumpSet = int(n+7)/8, true
+}
+
+// writeStage writes the trace of a stage, or the crash log as far as that stage can.
+func writeStage(n uintptr) {
+	s := Stage(n)
+	if s&inCrashLog != 0 {
+		tryCrashLog(s &^ inCrashLog)
+		return
+	}
+	endCrashLogTrace()
+	d := &stageDetails[s-1]
+	netconsole.Begin(s == StageFull)
+	checkScreen(d)
+	console.FreshLine()
+	s.row().write(d)
+	sendByNetwork()
+}
+
+func fullTrace(d *Details) {
+	d.FindStacks()
+	if repeated(d) {
+		return
+	}
+	begin(d)
+	writeDetails(d, false)
+}
+
+// writeDetails writes a whole trace, behind its begin; one that is kept for the next boot
+// with few words of the stack, as there is little room.
+func writeDetails(d *Details, kept bool) {
+	next := writeFirst(d)
+	if !kept {
+		runHook(StageFull)
+	}
+	writeRest(d)
+	writer.Registers(&d.Regs, d.Have)
+	for i := range stack.Table {
+		s := &stack.Table[i]
+		if s.Lo == s.Hi {
+			if writer.Form == tracer.Compact {
+				writer.Stack(s) // its frames know their stacks by number
+			}
+			continue
+		}
+		if i == stack.Goroutine {
+			s.Used = s.Hi - lowest(s, d.sp) // it grows as needed, and is not painted
+		} else {
+			stack.Measure(s)
+		}
+		writer.Stack(s)
+	}
+	more := maxWords
+	switch {
+	case stackDumpSet && !kept:
+		more = stackDump
+	case writer.Form == tracer.Compact:
+		more = fewWords
+	}
+	dump(next, more-lineWords)
+	if stackDumpSet && !kept {
+		// So much of each other stack too, from where it was left.
+		on := stack.Walker.Frames[0].Stack
+		for i := 1; i < stack.Walker.N; i++ {
+			if f := &stack.Walker.Frames[i]; f.Kind == tracer.PC && f.Stack != on {
+				on = f.Stack
+				dump(f.SP+lineWords*8, more-lineWords)
+			}
+		}
+	}
+	writer.Done()
+}
+
+// lowest returns the lowest place of the goroutine's stack s that the crash or the walk has
+// been at.
+func lowest(s *tracer.Stack, sp uintptr) uintptr {
+	low := s.Hi
+	if s.Contains(sp) {
+		low = sp
+	}
+	for i := 0; i < stack.Walker.N; i++ {
+		f := &stack.Walker.Frames[i]
+		if f.Stack == stack.Goroutine && s.Contains(f.SP) {
+			low = min(low, f.SP)
+		}
+		if f.Stack == stack.Goroutine && s.Contains(f.FP) {
+			low = min(low, f.FP)
+		}
+	}
+	return low
+}
+
+// repeated writes a trace that is the one before once more in one line, where the form
+// has one for that, and reports whether it did. Who asks for so many words wants them each
+// time. It walks before anything is out, but only a trace after which the kernel goes on;
+// should the walk fault, the next stage begins with what happened.
+func repeated(d *Details) bool {
+	if stackDumpSet || !writer.Compare(seq+1, d.Kind, d.Context, d.Thread, d.Goroutine, d.PC) {
+		return false
+	}
+	why(d)
+	writeFirst(d)
+	writeRest(d)
+	if !writer.Repeat() {
+		return false
+	}
+	seq++
+	d.Begun = true
+	return true
+}
+
+// writeFirst writes the words at SP and frame 0, before any walk. It returns where the dump
+// can go on, or 0.
+func writeFirst(d *Details) (next uintptr) {
+	next = dumpPiece(d.sp, lineWords)
+	firstFrame(d)
+	return next
+}
+
+// writeRest walks and writes the frames behind the first one, and why the walk ended.
+func writeRest(d *Details) {
+	stack.Walker.Plain = false
+	walkEnds(d)
+	writeWalk(true)
+}
+
+// walkEnds walks to the outermost frame, and keeps both ends of a deep stack.
+func walkEnds(d *Details) {
+	stack.Walker.Outer = stack.OuterFrames
+	Walk(d)
+	stack.Walker.Outer = 0
+}
+
+// writeWalk writes the frames of the walk behind the first one, with the words at SP if
+// those are wanted, and why it ended.
+func writeWalk(words bool) {
+	w := &stack.Walker
+	n := 1
+	for i := 1; i < w.N; i++ {
+		f := &w.Frames[i]
+		if i == stack.InnerFrames && w.LeftOut > 0 {
+			writer.LeftOut(w.LeftOut)
+			screenLeftOut(w.LeftOut)
+			n += int(w.LeftOut)
+		}
+		if words && f.Kind == tracer.PC {
+			dumpPiece(f.SP, lineWords)
+		}
+		frame(n, f)
+		n += 1 + int(f.Repeat)
+	}
+	writer.Stop(w.End, w.EndValue)
+	screenStop(w.End, w.EndValue)
+}
+
+// shortTrace is for a fault in fullTrace: addresses only, without the pc tables.
+func shortTrace(d *Details) {
+	if first := &stageDetails[0]; !first.Begun {
+		begin(first) // it died before it could say anything
+	}
+	begin(d)
+	writeShort(d, false)
+}
+
+// writeShort writes the addresses of a trace, behind its begin.
+func writeShort(d *Details, kept bool) {
+	firstFrame(d)
+	if !kept {
+		runHook(StageAddresses)
+	}
+	stack.Walker.Plain = true
+	walkEnds(d)
+	writeWalk(false)
+	writer.Done()
+}
+
+// writeLines writes one line, for a fault in shortTrace too.
+func writeLines(d *Details) {
+	runHook(StageLine)
+	if below := &stageDetails[StageAddresses-1]; !below.Begun {
+		writeLine(below)
+	}
+	writeLine(d)
+}
+
+// writeLine writes all that the last stage has to say of a crash.
+func writeLine(d *Details) {
+	writer.Last(d.Kind, d.PC, d.Reason.b[:d.Reason.N])
+	screenLast(d)
+}
+
+// begin writes what happened and where, reading nothing but d.
+func begin(d *Details) {
+	d.Begun = true
+	seq++
+	d.Seq = seq
+	startTrace(d)
+}
+
+// startTrace writes the begin of the trace with the crash's number.
+func startTrace(d *Details) {
+	writer.Begin(d.Seq, d.Kind, d.Context, d.Thread, d.Goroutine, image.BuildID(), image.TextLo, image.TextHi)
+	why(d)
+	screenBegin(d)
+}
+
+// why writes what is known of the cause.
+func why(d *Details) {
+	writer.Reason(d.Reason.b[:d.Reason.N])
+	if d.Cause {
+		writer.Cause(d.vector, d.code, d.at, d.addr, d.vector == arch.TrapPage)
+	}
+}
+
+// Walk walks the stacks from where d is.
+func Walk(d *Details) {
+	a, b := arch.EntryRegisters(d.Regs[:])
+	stack.WalkFrom(d.Call, d.PC, d.sp, d.fp, a, b)
+}
+
+// firstFrame writes frame 0, which needs no walk.
+func firstFrame(d *Details) {
+	f := tracer.Frame{Kind: tracer.PC, Addr: d.PC, SP: d.sp, FP: d.fp, Stack: tracer.NoStack}
+	if d.Call {
+		f.Kind = tracer.RA
+	}
+	for i := range stack.Table {
+		if s := &stack.Table[i]; s.Contains(d.sp) || f.Stack == tracer.NoStack && s.Contains(d.fp) {
+			f.Stack = int8(i)
+		}
+	}
+	frame(0, &f)
+}
+
+func frame(i int, f *tracer.Frame) {
+	name := ""
+	if f.Stack != tracer.NoStack {
+		name = stack.Table[f.Stack].Name
+	}
+	writer.Frame(i, f, name)
+	screenFrame(i, f)
+}
+
+// dump dumps up to n words from sp upwards, as dumpPiece does, piece by piece.
+func dump(sp uintptr, n int) {
+	const piece = maxWords / lineWords * lineWords // whole lines
+	for sp != 0 && n > 0 {
+		sp = dumpPiece(sp, min(n, piece))
+		n -= piece
+	}
+}
+
+// words holds what dumpPiece has read. Panic path only.
+var words [maxWords]uintptr
+
+// dumpPiece dumps up to n words from sp upwards, no further than the end of the stack
+// that sp is in, and returns where the dump could go on, or 0. When sp is in a
+// guard page, below a stack that has overflowed, it starts at the stack.
+func dumpPiece(sp uintptr, n int) (next uintptr) {
+	if s := stack.GuardOf(sp); s != nil {
+		sp = s.Lo
+	}
+	sp &^= 7
+	want := n
+	for i := range stack.Table {
+		if s := &stack.Table[i]; s.Contains(sp) && uintptr(n) > (s.Hi-sp)/8 {
+			n = int(s.Hi-sp) / 8
+		}
+	}
+	found := 0
+	for found < n && found < maxWords {
+		v, ok := tracer.ReadWord(sp + uintptr(found)*8)
+		if !ok {
+			break
+		}
+		words[found] = v
+		found++
+	}
+	if found > 0 {
+		writer.Mem(sp, words[:found])
+	}
+	if found < want {
+		return 0
+	}
+	return sp + uintptr(found)*8
+}

@@ -1,0 +1,192 @@
+package fault
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/linux"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/observe"
+	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+	"github.com/zeroframe/zeroframe/kernel/observe/probe"
+	"github.com/zeroframe/zeroframe/kernel/observe/profile"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// What to do about a trap. Some resume what was interrupted: an access to memory that
+// only had to be given, a load that was allowed to fault, an interrupt, a trap that asks
+// for a trace. A fault of the program becomes a signal, if the program takes those. All
+// others are fatal.
+
+// Trap is called by the entry code for each trap, on the stack of its vector
+// with interrupts off, and resumes what was interrupted when it returns. Kernel
+// context.
+func Trap(f *arch.TrapFrame) {
+	switch f.Trap {
+	case arch.TrapPage, arch.TrapProtection, arch.TrapStackSegment:
+		if f.Trap == arch.TrapPage && stack.Running && pageIn(f) {
+			return
+		}
+		resume := tracer.Fixup(f.PC)
+		if resume == 0 {
+			resume = arch.UserFixup(f.PC)
+		}
+		if resume != 0 {
+			f.Resume(resume)
+			return
+		}
+		if f.Repaired() {
+			return
+		}
+	case arch.TrapFPU, arch.TrapOpcode:
+		if f.Repaired() {
+			return
+		}
+	case arch.TrapNMI:
+		traceAndResume(tracer.KindNMI, f, "NMI")
+		return
+	case arch.TrapDebug:
+		if probe.Stepped(f) {
+			return
+		}
+		if steps != 0 {
+			step(f)
+			return
+		}
+	case arch.TrapBreakpoint:
+		if probe.Hit(f) {
+			return
+		}
+		if !stack.Running || f.InKernel() {
+			traceAndResume(tracer.KindTrace, f, "breakpoint")
+			return
+		}
+	}
+	inKernel := f.InKernel()
+	if f.Trap >= arch.TrapInterrupt {
+		if profile.On() && !inKernel {
+			observe.Sample(f)
+		}
+		interrupt(f)
+		if percpu.This().Hung {
+			endHung(f)
+		}
+		monitorOnKey(f)
+		if !inKernel {
+			linux.LeaveTrap(f)
+		}
+		return
+	}
+	probe.Fault(f)
+	if stack.Running && !inKernel {
+		signalIfHandled(f)
+	}
+	fatalTrap(f)
+}
+
+// pageIn gives the page that an access has missed a frame, if the program's address
+// space has room for it there. It returns false if the access was wrong.
+func pageIn(f *arch.TrapFrame) bool {
+	if f.InKernel() && arch.UserFixup(f.PC) == 0 {
+		return false
+	}
+	if handle.Logs(handle.Pages) {
+		// The log walks stacks, and a load that it fixes up may fault: not on top of
+		// what runs here.
+		lo, top := arch.TrapStack(arch.TrapStackPage)
+		arch.SetTrapStack(arch.TrapStackPage, lo, top-pageInRoom)
+		v := mem.ResolveFault(f.Addr, f.Error)
+		arch.SetTrapStack(arch.TrapStackPage, lo, top)
+		return pagedIn(f, v)
+	}
+	return pagedIn(f, mem.ResolveFault(f.Addr, f.Error))
+}
+
+// pageInRoom is how much of the page faults' stack touch has for itself while it logs.
+const pageInRoom = 8 << 10
+
+func pagedIn(f *arch.TrapFrame, v mem.Verdict) bool {
+	switch v {
+	case mem.Resolved:
+		return true
+	case mem.NoFrame:
+		outOfMemory(f)
+	}
+	return false
+}
+
+// signalIfHandled makes a fault of the program a signal, as Linux does (arch/x86/kernel/traps.c).
+// It returns if the program does not take it.
+func signalIfHandled(f *arch.TrapFrame) {
+	const (
+		ill, trace, bus, fpe, segv            = 4, 5, 7, 8, 11
+		fromKernel                            = 0x80
+		notMapped, notAllowed, divide, opcode = 1, 2, 1, 2
+	)
+	sig, code, addr := segv, int32(fromKernel), uintptr(0)
+	switch f.Trap {
+	case arch.TrapPage:
+		code, addr = notMapped, f.Addr
+		if f.Error&arch.FaultPresent != 0 {
+			code = notAllowed
+		}
+	case arch.TrapDivide:
+		sig, code, addr = fpe, divide, f.PC
+	case arch.TrapOpcode:
+		sig, code, addr = ill, opcode, f.PC
+	case arch.TrapBreakpoint, arch.TrapDebug:
+		sig, code = trace, 1
+	case arch.TrapStackSegment:
+		sig = bus
+	case arch.TrapFloat, arch.TrapSIMD:
+		sig, code, addr = fpe, 3, f.PC
+	case arch.TrapProtection:
+	default:
+		return
+	}
+	if linux.Handles(sig) {
+		linux.Fault(f, sig, code, addr)
+	}
+}
+
+// handlers holds, for each vector, the address of a function, or 0. Under the kernel lock.
+var handlers [256]uintptr
+
+// OnInterrupt sets the handler of a vector from 32 to 254. f must be a
+// top-level function; it runs in kernel context on the interrupt stack, with
+// interrupts off, and the interrupt controller is told when it returns. It is not inlined, so that
+// the calls of it tell what runs on that stack (tools/stacks).
+//
+//go:noinline
+func OnInterrupt(vector uint8, f func()) { handlers[vector] = **(**uintptr)(unsafe.Pointer(&f)) }
+
+// RaiseInterrupt sends the CPU an interrupt and lets it in. Where that cannot be it panics.
+// Any context.
+func RaiseInterrupt(number uint8) {
+	if !arch.LocalInterrupts() {
+		Panic("this CPU has no local interrupt controller: no interrupt can be raised")
+	}
+	on := arch.InterruptsEnabled()
+	arch.InterruptSelf(number)
+	arch.EnableInterrupts()
+	for i := 0; i < 100; i++ {
+		arch.Pause()
+	}
+	if !on {
+		arch.DisableInterrupts()
+	}
+}
+
+func interrupt(f *arch.TrapFrame) {
+	number := uint8(f.Trap)
+	if number == arch.InterruptTimer {
+		checkInTime(f) // first: the handler may choose another thread
+	}
+	if h := handlers[number]; h != 0 {
+		p := &h // a func value is a pointer to a word that holds the code's address
+		(*(*func())(unsafe.Pointer(&p)))()
+	}
+	arch.EndOfInterrupt(number)
+}

@@ -1,0 +1,162 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
+
+// call is a system call that is being handled: its arguments, and the frame in which
+// the thread waits for the result.
+type call struct {
+	f     *arch.TrapFrame
+	args  [6]argument
+	again bool // it starts over after a wait
+	part  bool // of a call that moves several; it moves what it can, and then does not wait
+}
+
+// argument is an argument of a system call, as it came in a register.
+type argument uintptr
+
+// The argument as what it is for a call.
+func (a argument) Int() int32       { return int32(a) }  // an int: Linux drops the upper half
+func (a argument) Uint() uint32     { return uint32(a) } // an unsigned int: likewise
+func (a argument) Int64() int64     { return int64(a) }
+func (a argument) Uint64() uint64   { return uint64(a) }
+func (a argument) FD() uintptr      { return uintptr(int32(a)) }  // a descriptor, an int: none if it is negative
+func (a argument) Signal() uintptr  { return uintptr(uint32(a)) } // a signal's number, an int
+func (a argument) Flags() uintptr   { return uintptr(uint32(a)) } // flags, a mode or an owner, of 32 bits
+func (a argument) Op() uintptr      { return uintptr(uint32(a)) } // which operation, option, clock or timer: an int
+func (a argument) Size() uintptr    { return uintptr(a) }         // a number of bytes
+func (a argument) Pointer() uintptr { return uintptr(a) }         // an address of the program, or anything
+func (a argument) Word() uintptr    { return uintptr(a) }         // a long that is none of these
+
+// Handle answers a system call. It is called by the system call entry, with the CPU's record.
+func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
+	r := percpu.Of(cpu)
+	r.Calls++
+	t := thread.Get(r.Thread)
+	c := call{f: f, again: t.Retried}
+	a0, a1, a2, a3, a4, a5 := f.CallArgs()
+	// One by one: a literal of all six would be made first and then copied.
+	c.args[0], c.args[1], c.args[2] = argument(a0), argument(a1), argument(a2)
+	c.args[3], c.args[4], c.args[5] = argument(a3), argument(a4), argument(a5)
+	t.Retried = false
+	if !c.again {
+		t.Done = 0
+	}
+	r.CallPC = f.PC
+	result := c.do(f.CallNumber())
+	f.SetResult(uintptr(result))
+	leave(f, r, t)
+}
+
+// leave is the way out of a call that does not wait: straight back, but for signals
+// and for threads that are more urgent.
+func leave(f *arch.TrapFrame, r *percpu.Record, t *thread.Thread) {
+	if t.Pending&^t.Mask == 0 && !t.HasSavedMask && !r.Preempt {
+		return
+	}
+	thread.SaveCall(f)
+	t.Number = f.Error
+	if r.Preempt && thread.AnyReady() {
+		thread.GiveWay(t)
+	}
+	thread.Resume(t)
+}
+
+// LeaveTrap is the way out of a trap that has interrupted a thread: back, unless it
+// has a signal to take or another thread should run. It returns if it goes straight
+// back. Kernel context.
+func LeaveTrap(f *arch.TrapFrame) {
+	r := percpu.This()
+	t := thread.Get(r.Thread)
+	give := r.Preempt && thread.AnyReady()
+	if t.Pending&^t.Mask == 0 && !give {
+		return
+	}
+	thread.SaveTrap(f)
+	if give {
+		thread.GiveWay(t)
+	}
+	thread.Resume(t)
+}
+
+// Errors, as Linux numbers them (include/uapi/asm-generic/errno-base.h, errno.h).
+const (
+	ePERM         = 1
+	eNOENT        = 2
+	eSRCH         = 3
+	eINTR         = 4
+	eIO           = 5
+	eNXIO         = 6
+	eBADF         = 9
+	eCHILD        = 10
+	eAGAIN        = 11
+	eNOMEM        = 12
+	eACCES        = 13
+	eFAULT        = 14
+	eEXIST        = 17
+	eNODEV        = 19
+	eNOTDIR       = 20
+	eISDIR        = 21
+	eBUSY         = 16
+	eINVAL        = 22
+	eMFILE        = 24
+	eNOTTY        = 25
+	eFBIG         = 27
+	eSPIPE        = 29
+	ePIPE         = 32
+	eNOSYS        = 38
+	eLOOP         = 40
+	eNODATA       = 61
+	eOVERFLOW     = 75
+	eAFNOSUPPORT  = 97
+	eOPNOTSUPP    = 95
+	eTIMEDOUT     = 110
+	eRESTART      = 512 // never leaves the kernel: the call starts over after a signal
+	eRESTARTTIMED = 516 // nor does this: it goes on until Thread.Until, unless a handler has run
+	maxErrno      = 4095
+	notAnErrno    = -1
+	pathMax       = 4096
+	ioMax         = 0x7ffff000 // the most that one read or write moves
+	allSignals    = ^uint64(0)
+	unblockable   = 1<<(sigKILL-1) | 1<<(sigSTOP-1)
+	numSignals    = 64
+	timespecSize  = 16
+	sigactionSize = 32
+)
+
+// Hooks into package kernel, as addresses of top-level functions. Set once at boot.
+var exitHook, killHook uintptr
+
+// OnExit sets the function that ends the machine when the program ends with a
+// status: by exit_group, whose frame it gets. It does not return.
+func OnExit(f func(f *arch.TrapFrame, status int)) {
+	exitHook = **(**uintptr)(unsafe.Pointer(&f))
+}
+
+// OnKill sets the function that ends the machine when a signal ends the program.
+// The thread, whose registers are saved in it, took the signal. It does not return.
+func OnKill(f func(t *thread.Thread, signal int)) {
+	killHook = **(**uintptr)(unsafe.Pointer(&f))
+}
+
+func exit(f *arch.TrapFrame, status int) {
+	p := &exitHook
+	(*(*func(*arch.TrapFrame, int))(unsafe.Pointer(&p)))(f, status)
+}
+
+func kill(t *thread.Thread, signal int) {
+	p := &killHook
+	(*(*func(*thread.Thread, int))(unsafe.Pointer(&p)))(t, signal)
+}
+
+// Start sets up the first process's descriptors, and the delivery of signals.
+// Early context.
+func Start() {
+	openStd()
+	thread.OnResume(deliver)
+}

@@ -1,0 +1,45 @@
+// Package linux answers the program's system calls, as Linux on amd64 does: that
+// is the interface by which the unmodified Go runtime finds its operating system.
+//
+//	abi.go             the way in, a call and its arguments, the way out
+//	table*.go          the table of calls: a row a call, a table an architecture
+//	user.go            memory that the program has named
+//	mem.go             mmap and its family
+//	thread.go          clone, exit, who am I
+//	futex.go           futex
+//	time.go            clocks, sleeps, interval timers
+//	signal.go          actions, masks, sending
+//	frame.go           signal frames: delivery and return
+//	fd.go              descriptors and open files
+//	file.go            reading, writing, and other calls on descriptors
+//	path.go            calls on names of files
+//	stat.go            what files are
+//	pipe.go            pipes and event counters
+//	epoll.go           waiting for many descriptors
+//	socket*.go         sockets: see socket.go
+//	term.go            the terminal
+//	network.go         the network card
+//	info.go            what the system is: names, limits, random bytes
+//	unknown.go         calls that are not answered, or are the kernel's own
+//	record.go          /dev/record, by which a program sends a record
+//	message.go         what the runtime writes when it gives up
+//	table.go           the system calls by number
+//	timer.go           timers that send a signal
+//	socketmake.go      making them
+//	socketaddr.go      addresses, as programs write them
+//	socketbind.go      who has which Internet address
+//	socketname.go      names of local sockets
+//	socketstream.go    connections
+//	socketbytes.go     bytes on them
+//	socketring.go      the ring that the bytes are in
+//	socketdatagram.go  datagrams
+//	socketmessage.go   the send and receive families of calls
+//	socketfile.go      sendfile
+//	socketrights.go    descriptors and credentials in control messages
+//	socketoption.go    options of sockets
+//	socketstate.go     what poll, select and epoll see
+//	socketlink.go      netlink
+//
+// All of it runs in kernel context on the kernel stack, with interrupts off; no call
+// waits in here: a thread that must wait is put aside (package thread).
+package linux

@@ -1,0 +1,451 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/kernel/tty"
+)
+
+// Waiting for many descriptors: epoll, poll and select. An epoll instance is a few pages
+// of what it watches; the Go runtime has one. An instance can watch others, if those
+// watch none: Linux lets them be stacked higher.
+
+const (
+	epollIn      = 0x1
+	epollOut     = 0x4
+	epollErr     = 0x8
+	epollHup     = 0x10
+	epollRdhup   = 0x2000
+	epollOneshot = 1 << 30
+	epollEdge    = 1 << 31
+
+	epollFlags = epollOneshot | epollEdge
+
+	maxEpolls   = 16
+	pageWatches = pageSize / int(unsafe.Sizeof(watch{}))
+	epollPages  = (maxFDs + pageWatches - 1) / pageWatches
+)
+
+// watch is a descriptor that an epoll instance watches.
+type watch struct {
+	fd     int16
+	file   int16  // open file, plus 1; 0 is free
+	events uint32 // what is wanted, with the flags above
+	fresh  bool   // something has happened since it was last reported
+	data   uint64 // the program's
+}
+
+type epollInstance struct {
+	pages [epollPages]uintptr // of pageWatches each, made when needed
+	n     int                 // no watch from here on is in use
+	used  bool
+	file  int32
+}
+
+var epolls [maxEpolls]epollInstance // under the kernel lock
+
+// at returns watch k, which is below n.
+func (e *epollInstance) at(k int) *watch {
+	return (*watch)(arch.Pointer(e.pages[k/pageWatches] + uintptr(k%pageWatches)*unsafe.Sizeof(watch{})))
+}
+
+// free returns a watch that is not in use, or nil.
+func (e *epollInstance) free() *watch {
+	for k := 0; k < e.n; k++ {
+		if w := e.at(k); w.file == 0 {
+			return w
+		}
+	}
+	if e.n == epollPages*pageWatches {
+		return nil
+	}
+	if page := &e.pages[e.n/pageWatches]; *page == 0 {
+		if *page = mem.Frame(); *page == 0 {
+			return nil
+		}
+	}
+	e.n++
+	return e.at(e.n - 1)
+}
+
+// forget ends a watch.
+func (e *epollInstance) forget(w *watch) {
+	w.file = 0
+	for e.n > 0 && e.at(e.n-1).file == 0 {
+		e.n--
+	}
+}
+
+// nests reports whether the instance watches others.
+func (e *epollInstance) nests() bool {
+	for k := 0; k < e.n; k++ {
+		if w := e.at(k); w.file != 0 && files[w.file-1].kind == epoll {
+			return true
+		}
+	}
+	return false
+}
+
+// watched reports whether another instance watches open file i.
+func watched(i int) bool {
+	for j := range epolls {
+		e := &epolls[j]
+		for k := 0; k < e.n; k++ {
+			if e.at(k).file == int16(i+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// state returns the events that hold for an open file now.
+func state(f *file) (events uint32) {
+	switch f.kind {
+	case terminal:
+		events = epollOut
+		if tty.Readable() {
+			events |= epollIn
+		}
+	case pipeRead:
+		p := &pipes[f.obj]
+		if p.n > 0 {
+			events |= epollIn
+		}
+		if p.writers == 0 {
+			events |= epollHup
+		}
+	case pipeWrite:
+		p := &pipes[f.obj]
+		if pipeSize-p.n >= atomicWrite {
+			events |= epollOut
+		}
+		if p.readers == 0 {
+			events |= epollErr
+		}
+	case pipeFIFO:
+		p := &pipes[f.obj]
+		if p.n > 0 {
+			events |= epollIn
+		}
+		if pipeSize-p.n >= atomicWrite {
+			events |= epollOut
+		}
+	case counter:
+		e := &counters[f.obj]
+		if e.value > 0 {
+			events |= epollIn
+		}
+		if e.value < ^uint64(0)-1 {
+			events |= epollOut
+		}
+	case socketFile:
+		events = socketOf(f.obj).socketState()
+	case epoll:
+		if anyReady(&epolls[f.obj]) {
+			events = epollIn
+		}
+	case device:
+		events = epollIn | epollOut
+		if f.rdev == DevNIC && !nic.Readable() {
+			events = epollOut
+		}
+	default:
+		events = epollIn | epollOut
+	}
+	return events
+}
+
+// ready reports whether a read of the file would not wait.
+func ready(f *file) bool { return state(f)&(epollIn|epollHup|epollErr) != 0 }
+
+// changed says that something has happened to open file i: who waits for it goes on.
+func changed(i int) {
+	wakeFile(i)
+	for j := range epolls {
+		e := &epolls[j]
+		hit := false
+		for k := 0; k < e.n; k++ {
+			if w := e.at(k); w.file == int16(i+1) {
+				w.fresh = true
+				hit = true
+			}
+		}
+		if hit {
+			wakeEpoll(j)
+			changed(int(e.file))
+		}
+	}
+	wakeEpoll(-1)
+}
+
+// wakeEpoll lets who waits for epoll instance j look again, and who is in poll.
+func wakeEpoll(j int) {
+	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
+		t := thread.Get(tid)
+		if t != nil && t.State == thread.Waiting && t.Why == thread.ForEpoll && (t.Key == uintptr(j) || t.Key == anyEpoll) {
+			thread.Retry(t)
+		}
+	}
+}
+
+// anyEpoll is the key of a thread in poll or select: it looks again whenever anything
+// happens.
+const anyEpoll = ^uintptr(0)
+
+// unwatch forgets an open file that is being closed.
+func unwatch(i int) {
+	for j := range epolls {
+		e := &epolls[j]
+		for k := e.n - 1; k >= 0; k-- {
+			if w := e.at(k); w.file == int16(i+1) {
+				e.forget(w)
+			}
+		}
+	}
+}
+
+func (c *call) newEpoll(flags uintptr) int64 {
+	for j := range epolls {
+		e := &epolls[j]
+		if e.used {
+			continue
+		}
+		fd := open(file{kind: epoll, obj: int32(j), flags: oRdwr}, flags)
+		if fd >= 0 {
+			e.used, e.file = true, int32(fds[fd])-1
+		}
+		return fd
+	}
+	return -eMFILE
+}
+
+func closeEpoll(j int32) {
+	e := &epolls[j]
+	for i := range e.pages {
+		if e.pages[i] != 0 {
+			mem.FreeFrame(e.pages[i])
+			e.pages[i] = 0
+		}
+	}
+	e.used, e.n = false, 0
+}
+
+func (c *call) epollCtl() int64 {
+	const add, del, mod = 1, 2, 3
+	ep, f := get(c.args[0].FD()), get(c.args[2].FD())
+	if ep == nil || f == nil {
+		return -eBADF
+	}
+	if ep.kind != epoll || ep == f {
+		return -eINVAL
+	}
+	if f.kind == node || f.kind == device && f.rdev != devTTY && f.rdev != DevNIC {
+		return -ePERM // always ready
+	}
+	e := &epolls[ep.obj]
+	i := int(fds[c.args[2].FD()])
+	var found *watch
+	for k := 0; k < e.n && found == nil; k++ {
+		if w := e.at(k); int(w.file) == i && uintptr(w.fd) == c.args[2].FD() {
+			found = w
+		}
+	}
+	if c.args[1].Op() == del {
+		if found == nil {
+			return -eNOENT
+		}
+		e.forget(found)
+		return 0
+	}
+	events, ok1 := in32(c.args[3].Pointer())
+	data, ok2 := in64(c.args[3].Pointer() + 4) // packed
+	if !ok1 || !ok2 {
+		return -eFAULT
+	}
+	switch c.args[1].Op() {
+	case add:
+		if found != nil {
+			return -eEXIST
+		}
+		if f.kind == epoll && (epolls[f.obj].nests() || watched(int(e.file))) {
+			return -eLOOP
+		}
+		if found = e.free(); found == nil {
+			return -eNOMEM
+		}
+	case mod:
+		if found == nil {
+			return -eNOENT
+		}
+	default:
+		return -eINVAL
+	}
+	found.fd, found.file, found.events, found.data, found.fresh = int16(c.args[2].FD()), int16(i), events|epollErr|epollHup, data, true
+	if found.report() != 0 {
+		wakeEpoll(int(ep.obj))
+		changed(int(e.file))
+	}
+	return 0
+}
+
+// report returns the events of a watch that are to be reported.
+func (w *watch) report() uint32 {
+	if w.file == 0 || w.events&epollEdge != 0 && !w.fresh {
+		return 0
+	}
+	return state(&files[w.file-1]) & w.events &^ epollFlags
+}
+
+func anyReady(e *epollInstance) bool {
+	for k := 0; k < e.n; k++ {
+		if e.at(k).report() != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// waitEpoll waits for events. timeout is in ns, ^0 for ever.
+func (c *call) waitEpoll(timeout uint64) int64 {
+	ep := get(c.args[0].FD())
+	if ep == nil {
+		return -eBADF
+	}
+	if ep.kind != epoll || c.args[2].Int() <= 0 {
+		return -eINVAL
+	}
+	e := &epolls[ep.obj]
+	n := uintptr(0)
+	for k := 0; k < e.n; k++ {
+		w := e.at(k)
+		events := w.report()
+		if events == 0 {
+			continue
+		}
+		if n == uintptr(c.args[2].Int()) {
+			break
+		}
+		at := c.args[1].Pointer() + n*12
+		if !out32(at, events) || !out64(at+4, w.data) {
+			if n == 0 {
+				return -eFAULT
+			}
+			break
+		}
+		w.fresh = false
+		if w.events&epollOneshot != 0 {
+			w.events &= epollFlags
+		}
+		n++
+	}
+	if n > 0 {
+		return int64(n)
+	}
+	return c.waitEvents(uintptr(ep.obj), timeout)
+}
+
+// pwaitEpoll is epoll_wait with a mask of signals, which does nothing yet.
+func (c *call) pwaitEpoll(timeout uint64) int64 {
+	if c.args[4] != 0 && !mem.Allowed(c.args[4].Pointer(), 8, false) {
+		return -eFAULT
+	}
+	return c.waitEpoll(timeout)
+}
+
+// waitEvents waits until something happens, or returns 0 if the time is over. The call
+// then starts over, with the deadline of the first time.
+func (c *call) waitEvents(key uintptr, timeout uint64) int64 {
+	t := thread.Current()
+	if !c.again {
+		t.Until = never
+		if timeout < 1<<62 {
+			t.Until = clock.Now() + timeout
+		}
+	}
+	if timeout == 0 || clock.Now() >= t.Until {
+		return 0
+	}
+	thread.Block(c.f, thread.ForEpoll, key, t.Until, 0)
+	return 0
+}
+
+func millis(v int32) uint64 {
+	if v < 0 {
+		return never
+	}
+	return uint64(v) * 1e6
+}
+
+func (c *call) epollPwait2() int64 {
+	timeout := uint64(never)
+	if c.args[3] != 0 {
+		ns, e := inTimespec(c.args[3].Pointer())
+		if e != 0 {
+			return e
+		}
+		timeout = ns
+	}
+	return c.pwaitEpoll(timeout)
+}
+
+func (c *call) ppoll() int64 {
+	timeout := uint64(never)
+	if c.args[2] != 0 {
+		ns, e := inTimespec(c.args[2].Pointer())
+		if e != 0 {
+			return e
+		}
+		timeout = ns
+	}
+	if c.args[3] != 0 && !mem.Allowed(c.args[3].Pointer(), 8, false) { // the mask of signals
+		return -eFAULT
+	}
+	return c.pollFor(timeout)
+}
+
+// pollFor: struct pollfd is fd, events, revents in 4, 2 and 2 bytes.
+func (c *call) pollFor(timeout uint64) int64 {
+	n := uintptr(c.args[1].Uint())
+	if n > maxFDs {
+		return -eINVAL
+	}
+	hits := int64(0)
+	for i := uintptr(0); i < n; i++ {
+		at := c.args[0].Pointer() + i*8
+		fd, ok1 := in32(at)
+		events, ok2 := in32(at + 4)
+		if !ok1 || !ok2 {
+			return -eFAULT
+		}
+		revents := uint32(0)
+		if int32(fd) >= 0 {
+			if f := get(uintptr(fd)); f == nil {
+				revents = 0x20 // POLLNVAL
+			} else {
+				revents = state(f) & (events&0xffff | epollErr | epollHup)
+			}
+		}
+		if !outShort(at+6, uint16(revents)) {
+			return -eFAULT
+		}
+		if revents != 0 {
+			hits++
+		}
+	}
+	if hits > 0 {
+		return hits
+	}
+	return c.waitEvents(anyEpoll, timeout)
+}
+
+func (c *call) poll() int64         { return c.pollFor(millis(c.args[2].Int())) }
+func (c *call) epollCreate() int64  { return c.newEpoll(0) }
+func (c *call) epollWait() int64    { return c.waitEpoll(millis(c.args[3].Int())) }
+func (c *call) epollPwait() int64   { return c.pwaitEpoll(millis(c.args[3].Int())) }
+func (c *call) epollCreate1() int64 { return c.newEpoll(c.args[0].Flags()) }

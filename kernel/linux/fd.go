@@ -1,0 +1,296 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
+	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
+)
+
+// Descriptors and the open files that they name. Several descriptors may name one
+// open file (dup); it is closed with the last.
+
+type kind uint8
+
+const (
+	closed kind = iota
+	terminal
+	node       // a file or directory of package vfs
+	device     // one of the nodes in /dev
+	pipeRead   // obj: the pipe
+	pipeWrite  // obj: the pipe
+	pipeFIFO   // obj: the pipe, open at both ends
+	counter    // obj: the event counter
+	epoll      // obj: the epoll instance
+	socketFile // obj: the socket
+)
+
+// The log of resources has the same numbers.
+const (
+	_ = -uint(terminal ^ handle.FileTerminal)
+	_ = -uint(pipeRead ^ handle.FilePipeRead)
+	_ = -uint(socketFile ^ handle.FileSocket)
+)
+
+// file is an open file.
+type file struct {
+	kind  kind
+	flags uintptr // access mode, O_APPEND, O_NONBLOCK
+	refs  int32   // descriptors that name it
+	node  vfs.ID
+	obj   int32
+	rdev  uint64 // of a device
+	off   int64  // where the next read or write is; of a directory, the cookie
+}
+
+const (
+	maxFiles = 2048
+	maxFDs   = 2048
+
+	oAccess   = 3
+	oWronly   = 1
+	oRdwr     = 2
+	oAppend   = 0x400
+	oNonblock = 0x800
+	oCloexec  = 0x80000
+	oPath     = 0x200000
+	oLarge    = 0x8000
+)
+
+// Under the kernel lock.
+var (
+	files   [maxFiles]file
+	fds     [maxFDs]int16 // index in files, plus 1; 0 is closed
+	cloexec [maxFDs]bool
+	cwd            = vfs.Root
+	umask   uint32 = 0o022
+)
+
+// openStd opens the terminal as descriptors 0, 1 and 2. Reading does not block: the
+// Go runtime then waits for input without a thread.
+func openStd() {
+	files[0] = file{kind: terminal, flags: oRdwr | oNonblock, refs: 1}
+	files[1] = file{kind: terminal, flags: oRdwr, refs: 2}
+	fds[0], fds[1], fds[2] = 1, 2, 2
+}
+
+// get returns the open file of a descriptor, or nil.
+func get(fd uintptr) *file {
+	if fd >= maxFDs || fds[fd] == 0 {
+		return nil
+	}
+	return &files[fds[fd]-1]
+}
+
+// index returns a file's number.
+func index(f *file) uintptr {
+	return (uintptr(unsafe.Pointer(f)) - uintptr(unsafe.Pointer(&files))) / unsafe.Sizeof(*f)
+}
+
+// newFile returns a free entry, or nil.
+func newFile() (f *file, i int) {
+	for i := range files {
+		if f := &files[i]; f.kind == closed {
+			return f, i
+		}
+	}
+	return nil, 0
+}
+
+// newFD gives open file i the lowest free descriptor from lowest up.
+func newFD(i int, lowest uintptr, flags uintptr) int64 {
+	for fd := lowest; fd < maxFDs; fd++ {
+		if fds[fd] == 0 {
+			fds[fd] = int16(i + 1)
+			cloexec[fd] = flags&oCloexec != 0
+			files[i].refs++
+			if handle.Logs(handle.FDs) {
+				handle.Log(handle.Open, handle.FDs, fd, uintptr(files[i].kind))
+			}
+			return int64(fd)
+		}
+	}
+	return -eMFILE
+}
+
+// open makes an open file and a descriptor for it.
+func open(new file, flags uintptr) int64 {
+	f, i := newFile()
+	if f == nil {
+		return -23 // ENFILE
+	}
+	*f = new
+	f.refs = 0
+	fd := newFD(i, 0, flags)
+	if fd < 0 {
+		f.kind = closed
+	}
+	return fd
+}
+
+func closeFD(fd uintptr) int64 {
+	if handle.Logs(handle.FDs) {
+		handle.Log(handle.Close, handle.FDs, fd, 0)
+	}
+	f := get(fd)
+	if f == nil {
+		return -eBADF
+	}
+	i := int(fds[fd]) - 1
+	fds[fd] = 0
+	drop(i)
+	return 0
+}
+
+// drop takes one reference of an open file away.
+func drop(i int) {
+	f := &files[i]
+	f.refs--
+	if f.refs > 0 {
+		if f.kind == socketFile {
+			collectRights()
+		}
+		return
+	}
+	unwatch(i)
+	switch f.kind {
+	case node, device:
+		vfs.Release(f.node)
+		switch {
+		case f.kind != device:
+		case f.rdev == DevNIC:
+			cardClosed()
+		case f.rdev == DevRecord:
+			eventstream.Close(int(f.obj))
+		}
+	case pipeRead, pipeWrite, pipeFIFO:
+		closePipe(f)
+	case counter:
+		counters[f.obj].used = false
+	case epoll:
+		closeEpoll(f.obj)
+	case socketFile:
+		closeSocket(f.obj)
+	}
+	// Who waits for it is told that it is gone.
+	wakeFile(i)
+	f.kind = closed
+}
+
+// wakeFile lets all threads that wait for open file i try again.
+func wakeFile(i int) {
+	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
+		t := thread.Get(tid)
+		if t != nil && t.State == thread.Waiting && t.Why == thread.ForFile && t.Key == uintptr(i) {
+			thread.Retry(t)
+		}
+	}
+}
+
+// wait puts the running thread aside until something happens to open file i; its
+// system call then starts over.
+func (c *call) wait(f *file) {
+	thread.Block(c.f, thread.ForFile, index(f), never, 0)
+}
+
+func (c *call) close() int64 { return closeFD(c.args[0].FD()) }
+
+func (c *call) closeRange() int64 {
+	for fd := c.args[0].FD(); fd <= c.args[1].FD() && fd < maxFDs; fd++ {
+		if fds[fd] != 0 {
+			closeFD(fd)
+		}
+	}
+	return 0
+}
+
+func (c *call) dup(_ *file) int64 {
+	return newFD(int(fds[c.args[0].FD()])-1, 0, 0)
+}
+
+// dupTo is dup2 as well, which does nothing for equal descriptors.
+func (c *call) dupTo(same bool) int64 {
+	if get(c.args[0].FD()) == nil || c.args[1].FD() >= maxFDs {
+		return -eBADF
+	}
+	if c.args[0].FD() == c.args[1].FD() {
+		if same {
+			return c.args[1].Int64()
+		}
+		return -eINVAL
+	}
+	flags := c.args[2].Flags()
+	if same {
+		flags = 0
+	}
+	i := int(fds[c.args[0].FD()]) - 1
+	files[i].refs++ // lest closing c.args[1].FD() closes it
+	if fds[c.args[1].FD()] != 0 {
+		closeFD(c.args[1].FD())
+	}
+	files[i].refs--
+	return newFD(i, c.args[1].FD(), flags)
+}
+
+func (c *call) fcntl(f *file) int64 {
+	const (
+		dupFD        = 0
+		getFD        = 1
+		setFD        = 2
+		getFL        = 3
+		setFL        = 4
+		getLK        = 5
+		setLK        = 6
+		setLKW       = 7
+		dupFDCloexec = 1030
+		setPipeSize  = 1031
+		getPipeSize  = 1032
+		addSeals     = 1033
+		getSeals     = 1034
+	)
+	switch c.args[1].Op() {
+	case dupFD, dupFDCloexec:
+		if c.args[2].FD() >= maxFDs {
+			return -eINVAL
+		}
+		flags := uintptr(0)
+		if c.args[1].Op() == dupFDCloexec {
+			flags = oCloexec
+		}
+		return newFD(int(fds[c.args[0].FD()])-1, c.args[2].FD(), flags)
+	case getFD:
+		if cloexec[c.args[0].FD()] {
+			return 1
+		}
+		return 0
+	case setFD:
+		cloexec[c.args[0].FD()] = c.args[2].Flags()&1 != 0
+		return 0
+	case getFL:
+		if f.kind == node || f.kind == device || f.kind == terminal {
+			return int64(f.flags | oLarge)
+		}
+		return int64(f.flags)
+	case setFL:
+		const changeable = oAppend | oNonblock
+		f.flags = f.flags&^changeable | c.args[2].Flags()&changeable
+		return 0
+	case getLK:
+		// Nobody else is there to hold a lock.
+		return copied(mem.Allowed(c.args[2].Pointer(), 8, true) && outShort(c.args[2].Pointer(), 2)) // F_UNLCK
+	case setLK, setLKW:
+		return 0
+	case setPipeSize, getPipeSize:
+		if f.kind != pipeRead && f.kind != pipeWrite {
+			return -eBADF
+		}
+		return pipeSize
+	}
+	return -eINVAL
+}
+
+func (c *call) dup2() int64 { return c.dupTo(true) }
+func (c *call) dup3() int64 { return c.dupTo(false) }

@@ -1,0 +1,416 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
+	"github.com/zeroframe/zeroframe/kernel/tty"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
+)
+
+// Reading, writing, and the other calls on descriptors.
+
+// Device numbers (Linux: Documentation/admin-guide/devices.txt), major<<8 | minor.
+const (
+	devNull    = 1<<8 | 3
+	devZero    = 1<<8 | 5
+	devFull    = 1<<8 | 7
+	devRandom  = 1<<8 | 8
+	devURandom = 1<<8 | 9
+	devTTY     = 5 << 8
+)
+
+func (c *call) read(f *file) int64 {
+	if f.flags&oAccess == oWronly || f.flags&oPath != 0 {
+		return -eBADF
+	}
+	if !inReach(c.args[1].Pointer(), c.args[2].Size()) {
+		return -eFAULT
+	}
+	n := c.readFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), f.off)
+	if f.kind != counter {
+		activity++ // the runtime's own wake-ups are not the program's doing
+	}
+	if n > 0 && f.kind == node {
+		f.off += n
+	}
+	return n
+}
+
+// activity counts what the program has read and written. Under the kernel lock.
+var activity uint64
+
+// Activity returns the number of reads and writes that the program has made. Any
+// context.
+func Activity() uint64 { return activity }
+
+func (c *call) pread(f *file) int64 {
+	switch {
+	case f.flags&oAccess == oWronly || f.flags&oPath != 0:
+		return -eBADF
+	case f.kind != node && f.kind != device:
+		return -eSPIPE
+	case c.args[3].Int64() < 0:
+		return -eINVAL
+	case !inReach(c.args[1].Pointer(), c.args[2].Size()):
+		return -eFAULT
+	}
+	return c.readFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), c.args[3].Int64())
+}
+
+func (c *call) write(f *file) int64 {
+	if f.flags&oAccess == 0 || f.flags&oPath != 0 {
+		return -eBADF
+	}
+	if !inReach(c.args[1].Pointer(), c.args[2].Size()) {
+		return -eFAULT
+	}
+	off := f.off
+	if f.kind == node && f.flags&oAppend != 0 {
+		off = vfs.Size(f.node)
+	}
+	n := c.writeFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), off)
+	if f.kind != counter {
+		activity++
+	}
+	if n > 0 && f.kind == node {
+		f.off = off + n
+	}
+	return n
+}
+
+func (c *call) pwrite(f *file) int64 {
+	switch {
+	case f.flags&oAccess == 0 || f.flags&oPath != 0:
+		return -eBADF
+	case f.kind != node && f.kind != device:
+		return -eSPIPE
+	case c.args[3].Int64() < 0:
+		return -eINVAL
+	case !inReach(c.args[1].Pointer(), c.args[2].Size()):
+		return -eFAULT
+	}
+	off := c.args[3].Int64()
+	if f.kind == node && f.flags&oAppend != 0 {
+		off = vfs.Size(f.node) // as Linux does
+	}
+	return c.writeFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), off)
+}
+
+// vector does a call of the readv family: one transfer for each part.
+func (c *call) vector(f *file, write, positioned bool) int64 {
+	vec, count := c.args[1].Pointer(), uintptr(c.args[2].Uint())
+	if count > maxParts {
+		return -eINVAL
+	}
+	if f.kind == socketFile && !positioned {
+		c.args[2] = argument(count)
+		return c.socketVector(f, write)
+	}
+	if write && f.flags&oAccess == 0 || !write && f.flags&oAccess == oWronly {
+		return -eBADF
+	}
+	if errno := checkParts(vec, count); errno != 0 {
+		return errno
+	}
+	total := int64(0)
+	p := *c
+	p.part = true
+	for i := uintptr(0); i < count; i++ {
+		base, ok1 := in64(vec + i*16)
+		size, ok2 := in64(vec + i*16 + 8)
+		if !ok1 || !ok2 {
+			break // it was there before the reading changed it
+		}
+		if size == 0 {
+			continue
+		}
+		if total > 0 && !f.goesOn(write) {
+			break // to wait now would do again what has been done
+		}
+		p.args[1], p.args[2], p.args[3] = argument(base), argument(min(size, ioMax)), c.args[3]+argument(total)
+		n := int64(0)
+		switch {
+		case write && positioned:
+			n = p.pwrite(f)
+		case write:
+			n = p.write(f)
+		case positioned:
+			n = p.pread(f)
+		default:
+			n = p.read(f)
+		}
+		if n < 0 {
+			if total > 0 {
+				break
+			}
+			return n
+		}
+		total += n
+		if uint64(n) < size {
+			break
+		}
+	}
+	return total
+}
+
+// checkParts looks at count parts of struct iovec at vec before anything is moved.
+func checkParts(vec, count uintptr) int64 {
+	for i := uintptr(0); i < count; i++ {
+		base, ok1 := in64(vec + i*16)
+		size, ok2 := in64(vec + i*16 + 8)
+		switch {
+		case !ok1 || !ok2:
+			return -eFAULT
+		case int64(size) < 0:
+			return -eINVAL
+		case !inReach(uintptr(base), min(uintptr(size), ioMax)):
+			return -eFAULT
+		}
+	}
+	return 0
+}
+
+// goesOn reports whether a read or a write of the file would not wait.
+func (f *file) goesOn(write bool) bool {
+	if write {
+		return state(f)&(epollOut|epollErr) != 0
+	}
+	return ready(f)
+}
+
+// readFile reads n bytes at off into the program's memory at to.
+func (c *call) readFile(f *file, to, n uintptr, off int64) int64 {
+	switch f.kind {
+	case terminal:
+		return c.readTerminal(f, to, n)
+	case node:
+		return readNode(f.node, to, n, off)
+	case device:
+		return c.readDevice(f, to, n)
+	case pipeRead, pipeFIFO:
+		return c.readPipe(f, to, n)
+	case counter:
+		return c.readCounter(f, to, n)
+	case socketFile:
+		return c.readSocket(f, to, n)
+	}
+	return -eINVAL
+}
+
+// writeFile writes n bytes of the program's memory at from.
+func (c *call) writeFile(f *file, from, n uintptr, off int64) int64 {
+	switch f.kind {
+	case terminal:
+		return writeTerminal(from, n)
+	case node:
+		return writeNode(f.node, from, n, off)
+	case device:
+		return c.writeDevice(f, from, n)
+	case pipeWrite, pipeFIFO:
+		return c.writePipe(f, from, n)
+	case counter:
+		return c.writeCounter(f, from, n)
+	case socketFile:
+		return c.writeSocket(f, from, n)
+	}
+	return -eINVAL
+}
+
+func readNode(id vfs.ID, to, n uintptr, off int64) int64 {
+	if vfs.Mode(id)&vfs.S_IFMT == vfs.S_IFDIR {
+		return -eISDIR
+	}
+	left := n
+	for left > 0 {
+		addr, have := vfs.Page(id, off)
+		if have == 0 {
+			break
+		}
+		part := min(left, uintptr(have))
+		if addr == 0 && !zeroOut(to, part) || addr != 0 && !copyOut(to, addr, part) {
+			if left == n {
+				return -eFAULT
+			}
+			break
+		}
+		to += part
+		left -= part
+		off += int64(part)
+	}
+	return int64(n - left)
+}
+
+func writeNode(id vfs.ID, from, n uintptr, off int64) int64 {
+	left, start := n, off
+	for left > 0 {
+		addr, room, e := vfs.PageForWrite(id, off)
+		if e != 0 {
+			if left == n {
+				return -int64(e)
+			}
+			break
+		}
+		part := min(left, uintptr(room))
+		if !copyIn(addr, from, part) {
+			if left == n {
+				return -eFAULT
+			}
+			break
+		}
+		from += part
+		left -= part
+		off += int64(part)
+		vfs.Wrote(id, off-int64(part), off, clock.Wall())
+	}
+	if n == 0 {
+		vfs.Wrote(id, start, start, clock.Wall())
+	}
+	return int64(n - left)
+}
+
+func (c *call) readDevice(f *file, to, n uintptr) int64 {
+	switch f.rdev {
+	case devNull:
+		return 0
+	case devZero, devFull:
+		if !zeroOut(to, n) {
+			return -eFAULT
+		}
+		return int64(n)
+	case devRandom, devURandom:
+		return randomOut(to, n)
+	case DevNIC:
+		return c.readCard(f, to, n)
+	case DevRecord:
+		return 0
+	}
+	return c.readTerminal(f, to, n)
+}
+
+func (c *call) writeDevice(f *file, from, n uintptr) int64 {
+	switch f.rdev {
+	case devNull, devZero, devRandom, devURandom:
+		return int64(n)
+	case devFull:
+		return -28 // ENOSPC
+	case DevNIC:
+		return writeCard(from, n)
+	case DevRecord:
+		return writeRecord(f, from, n)
+	}
+	return writeTerminal(from, n)
+}
+
+// randomOut fills the program's memory with random bytes.
+func randomOut(to, n uintptr) int64 {
+	for done := uintptr(0); done < n; {
+		word := entropy.Word()
+		part := min(8, n-done)
+		if !copyOut(to+done, uintptr(unsafe.Pointer(&word)), part) {
+			if done > 0 {
+				return int64(done)
+			}
+			return -eFAULT
+		}
+		done += part
+	}
+	return int64(n)
+}
+
+// block is a buffer for what passes through the kernel in pieces. Under the kernel lock.
+var block [4096]byte
+
+func blockAddr() uintptr { return uintptr(unsafe.Pointer(&block)) }
+
+func writeTerminal(from, n uintptr) int64 {
+	done := uintptr(0)
+	for done < n {
+		part := min(n-done, uintptr(len(block)))
+		if !copyIn(blockAddr(), from+done, part) {
+			if done > 0 {
+				return int64(done)
+			}
+			return -eFAULT
+		}
+		for _, b := range block[:part] {
+			tty.Out(b)
+		}
+		done += part
+	}
+	noteOutput(n)
+	return int64(n)
+}
+
+func (c *call) lseek(f *file) int64 {
+	if f.kind == device {
+		return 0
+	}
+	if f.kind != node {
+		return -eSPIPE
+	}
+	off := c.args[1].Int64()
+	size := vfs.Size(f.node)
+	switch c.args[2].Op() {
+	case 0:
+	case 1:
+		off += f.off
+	case 2:
+		off += size
+	case 3, 4: // SEEK_DATA, SEEK_HOLE: all is data
+		if off < 0 || off >= size {
+			return -6 // ENXIO
+		}
+		if c.args[2].Op() == 4 {
+			off = size
+		}
+	default:
+		return -eINVAL
+	}
+	if off < 0 {
+		return -eINVAL
+	}
+	f.off = off
+	return off
+}
+
+func (c *call) ftruncate(f *file) int64 {
+	if f.kind != node || f.flags&oAccess == 0 || c.args[1].Int64() < 0 {
+		return -eINVAL
+	}
+	return -int64(vfs.SetSize(f.node, c.args[1].Int64(), clock.Wall()))
+}
+
+// fallocate makes a file longer: its pages come when they are written.
+func (c *call) fallocate(f *file) int64 {
+	if f.kind != node || f.flags&oAccess == 0 {
+		return -eBADF
+	}
+	if c.args[1] != 0 {
+		return -eOPNOTSUPP
+	}
+	if end := c.args[2].Int64() + c.args[3].Int64(); end > vfs.Size(f.node) {
+		return -int64(vfs.SetSize(f.node, end, clock.Wall()))
+	}
+	return 0
+}
+
+// fsync and its like have nothing to do: there is no disk.
+func (c *call) fsync(_ *file) int64 {
+	return 0
+}
+
+func (c *call) flock(_ *file) int64 {
+	return 0
+}
+
+func outByte(a uintptr, v uint8) bool { return copyOut(a, uintptr(unsafe.Pointer(&v)), 1) }
+
+func outShort(a uintptr, v uint16) bool { return copyOut(a, uintptr(unsafe.Pointer(&v)), 2) }
+
+func (c *call) readv(f *file) int64   { return c.vector(f, false, false) }
+func (c *call) writev(f *file) int64  { return c.vector(f, true, false) }
+func (c *call) splice() int64         { return -eINVAL }
+func (c *call) preadv(f *file) int64  { return c.vector(f, false, true) }
+func (c *call) pwritev(f *file) int64 { return c.vector(f, true, true) }

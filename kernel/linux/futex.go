@@ -1,0 +1,147 @@
+package linux
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
+
+// futex (futex(2)): wait until a word changes, wake who waits. There is one address
+// space, so the word's address is its name.
+
+const (
+	futexWait       = 0
+	futexWake       = 1
+	futexRequeue    = 3
+	futexCmpRequeue = 4
+	futexWaitBitset = 9
+	futexWakeBitset = 10
+	futexPrivate    = 128
+	futexRealtime   = 256
+)
+
+func (c *call) futex() int64 {
+	addr, flags, val, timeout := c.args[0].Pointer(), c.args[1].Uint(), c.args[2].Uint(), c.args[3].Pointer()
+	op, bits := flags&^(futexPrivate|futexRealtime), uint32(anyBits)
+	if op == futexWaitBitset || op == futexWakeBitset {
+		bits = c.args[5].Uint()
+	}
+	deadline := uint64(never)
+	if timeout != 0 && (op == futexWait || op == futexWaitBitset) {
+		ns, e := inTimespec(timeout)
+		if e != 0 {
+			return e
+		}
+		switch {
+		case op == futexWait:
+			deadline = clock.Now() + ns
+		case flags&futexRealtime != 0:
+			deadline = sinceBoot(int64(ns))
+		default:
+			deadline = ns
+		}
+	}
+	switch op {
+	case futexWait, futexWake, futexRequeue, futexCmpRequeue, futexWaitBitset, futexWakeBitset:
+	default:
+		return -eNOSYS
+	}
+	switch {
+	case flags&futexRealtime != 0 && op != futexWaitBitset:
+		return -eNOSYS
+	case bits == 0 || addr%4 != 0:
+		return -eINVAL
+	case op == futexWake || op == futexWakeBitset:
+		if !inReach(addr, 4) {
+			return -eFAULT
+		}
+		return int64(wakeFutex(addr, max(int(int32(val)), 1), bits)) // Linux wakes one for 0 as well
+	case op == futexRequeue || op == futexCmpRequeue:
+		return c.requeue(op == futexCmpRequeue)
+	}
+	have, ok := in32(addr)
+	if !ok {
+		return -eFAULT
+	}
+	if have != val {
+		return -eAGAIN
+	}
+	t := thread.Current()
+	if !c.again {
+		t.Until, t.Left = deadline, 0
+	}
+	turns++
+	t.Turn, t.Bits = turns, bits
+	thread.Block(c.f, thread.ForFutex, addr, t.Until, -eTIMEDOUT)
+	return 0
+}
+
+// requeue wakes some who wait for a word, and lets others wait for another word. It returns
+// how many were either.
+func (c *call) requeue(compare bool) int64 {
+	from, to, wake, move := c.args[0].Pointer(), c.args[4].Pointer(), int(c.args[2].Int()), int(c.args[3].Int())
+	switch {
+	case wake < 0 || move < 0 || to%4 != 0:
+		return -eINVAL
+	case !inReach(from, 4) || !inReach(to, 4):
+		return -eFAULT
+	}
+	if compare {
+		if have, ok := in32(from); !ok {
+			return -eFAULT
+		} else if have != c.args[5].Uint() {
+			return -eAGAIN
+		}
+	}
+	done := wakeFutex(from, wake, anyBits)
+	for end := done + move; done < end; done++ {
+		t := longest(from, anyBits)
+		if t == nil {
+			break
+		}
+		turns++
+		t.Key, t.Turn = to, turns
+	}
+	return int64(done)
+}
+
+// anyBits is the set of bits of who does not name one.
+const anyBits = 1<<32 - 1
+
+// turns counts the waits for futexes. Under the kernel lock.
+var turns uint64
+
+// never is a deadline that does not come.
+const never = ^uint64(0)
+
+// sinceBoot turns a wall-clock time into one of the kernel's clock.
+func sinceBoot(wall int64) uint64 {
+	boot := clock.Wall() - int64(clock.Now())
+	if wall <= boot {
+		return 0
+	}
+	return uint64(wall - boot)
+}
+
+// wakeFutex wakes up to n threads that wait for the word at addr and one of the bits, who
+// has waited longest first.
+func wakeFutex(addr uintptr, n int, bits uint32) (woken int) {
+	for ; woken < n; woken++ {
+		t := longest(addr, bits)
+		if t == nil {
+			break
+		}
+		thread.Wake(t, 0)
+	}
+	return woken
+}
+
+// longest returns who waits longest for the word at addr and one of the bits, or nil.
+func longest(addr uintptr, bits uint32) (first *thread.Thread) {
+	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
+		if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == thread.ForFutex && t.Key == addr && t.Bits&bits != 0 &&
+			(first == nil || t.Turn < first.Turn) {
+			first = t
+		}
+	}
+	return first
+}

@@ -1,0 +1,232 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
+
+// What the system is: names, limits, use of resources.
+
+const utsField = 65
+
+// uname: the runtime and some packages look at the release.
+func (c *call) uname() int64 {
+	if !zeroOut(c.args[0].Pointer(), 6*utsField) {
+		return -eFAULT
+	}
+	fields := [6]string{"Linux", "zeroframe", "6.1.0-zeroframe", "#1 Zeroframe", "x86_64", "(none)"}
+	for i := range fields {
+		s := fields[i]
+		if !copyOut(c.args[0].Pointer()+uintptr(i)*utsField, uintptr(unsafe.Pointer(unsafe.StringData(s))), uintptr(len(s))) {
+			return -eFAULT
+		}
+	}
+	return 0
+}
+
+func (c *call) sysinfo() int64 {
+	if !zeroOut(c.args[0].Pointer(), 112) {
+		return -eFAULT
+	}
+	out64(c.args[0].Pointer(), clock.Now()/1e9)
+	out64(c.args[0].Pointer()+32, mem.AllFrames()*pageSize)
+	out64(c.args[0].Pointer()+40, mem.FreeFrames()*pageSize)
+	outShort(c.args[0].Pointer()+80, 1)
+	out32(c.args[0].Pointer()+104, 1)
+	return 0
+}
+
+// limits are soft and hard limits by number (getrlimit(2)).
+func limit(resource uintptr) (soft, hard uint64) {
+	const unlimited = ^uint64(0)
+	switch resource {
+	case 3: // stack
+		return 8 << 20, unlimited
+	case 4: // core
+		return 0, unlimited
+	case 6: // processes
+		return thread.MaxThreads, thread.MaxThreads
+	case 7: // files
+		return maxFDs, maxFDs
+	}
+	return unlimited, unlimited
+}
+
+func outLimit(to, resource uintptr) int64 {
+	if resource > 15 {
+		return -eINVAL
+	}
+	soft, hard := limit(resource)
+	return copied(to == 0 || out64(to, soft) && out64(to+8, hard))
+}
+
+// setLimit takes any limit that could be set, and changes nothing.
+func setLimit(from, resource uintptr) int64 {
+	if resource > 15 {
+		return -eINVAL
+	}
+	soft, ok1 := in64(from)
+	hard, ok2 := in64(from + 8)
+	if !ok1 || !ok2 {
+		return -eFAULT
+	}
+	if soft > hard {
+		return -eINVAL
+	}
+	return 0
+}
+
+func (c *call) prlimit() int64 {
+	if c.args[0] != 0 && c.args[0].Int() != pid {
+		return -eSRCH
+	}
+	if e := outLimit(c.args[3].Pointer(), c.args[1].Op()); e != 0 {
+		return e
+	}
+	if c.args[2] != 0 {
+		return setLimit(c.args[2].Pointer(), c.args[1].Op())
+	}
+	return 0
+}
+
+func (c *call) getrusage() int64 {
+	if !zeroOut(c.args[1].Pointer(), 144) {
+		return -eFAULT
+	}
+	const rusageThread = 1
+	ns := thread.CPUTime()
+	if c.args[0].Int() == rusageThread {
+		ns = thread.ThreadTime()
+	}
+	if c.args[0].Int() == -1 {
+		ns = 0 // children
+	}
+	out64(c.args[1].Pointer(), ns/1e9)
+	out64(c.args[1].Pointer()+8, ns%1e9/1000)
+	out64(c.args[1].Pointer()+32, (mem.MostFrames())*pageSize/1024)
+	return 0
+}
+
+func (c *call) times() int64 {
+	const tick = 1e9 / 100
+	if c.args[0] != 0 && !outWords(c.args[0].Pointer(), (&[4]uint64{thread.CPUTime() / tick})[:]) {
+		return -eFAULT
+	}
+	return int64(clock.Now() / tick)
+}
+
+// getID answers for users and groups: root.
+func (c *call) getIDs() int64 {
+	for _, a := range [3]uintptr{c.args[0].Pointer(), c.args[1].Pointer(), c.args[2].Pointer()} {
+		if !out32(a, 0) {
+			return -eFAULT
+		}
+	}
+	return 0
+}
+
+// capget: the program may do everything (capget(2)).
+func (c *call) capget() int64 {
+	const (
+		version1 = 0x19980330
+		version2 = 0x20071026
+		version3 = 0x20080522
+		all      = 1<<41 - 1 // up to CAP_CHECKPOINT_RESTORE
+	)
+	version, ok1 := in32(c.args[0].Pointer())
+	who, ok2 := in32(c.args[0].Pointer() + 4)
+	if !ok1 || !ok2 {
+		return -eFAULT
+	}
+	words := [6]uint32{all & (1<<32 - 1), all & (1<<32 - 1), 0, all >> 32, all >> 32, 0} // effective, permitted, inheritable
+	n := len(words)
+	switch version {
+	case version1:
+		n /= 2
+	case version2, version3:
+	default:
+		if !out32(c.args[0].Pointer(), version3) {
+			return -eFAULT
+		}
+		if c.args[1] == 0 { // the question was for the version
+			return 0
+		}
+		return -eINVAL
+	}
+	if int32(who) < 0 {
+		return -eINVAL
+	}
+	if who != 0 && thread.Get(int32(who)) == nil {
+		return -eSRCH
+	}
+	for i, w := range words[:n] {
+		if c.args[1] != 0 && !out32(c.args[1].Pointer()+uintptr(i)*4, w) {
+			return -eFAULT
+		}
+	}
+	return 0
+}
+
+// prctl: the few settings of a thread that can be kept.
+func (c *call) prctl() int64 {
+	const (
+		getDumpable = 3
+		setDumpable = 4
+		getKeepCaps = 7
+		setKeepCaps = 8
+		setName     = 15
+		getName     = 16
+		nameSize    = 16
+	)
+	t := thread.Current()
+	switch c.args[0].Op() {
+	case setName:
+		var name [nameSize]byte
+		for i := range name[:nameSize-1] {
+			if !copyIn(uintptr(unsafe.Pointer(&name[i])), c.args[1].Pointer()+uintptr(i), 1) {
+				return -eFAULT
+			}
+			if name[i] == 0 {
+				break
+			}
+		}
+		t.Name = name
+		return 0
+	case getName:
+		return copied(copyOut(c.args[1].Pointer(), uintptr(unsafe.Pointer(&t.Name)), nameSize))
+	case getKeepCaps:
+		return int64(t.KeepCaps)
+	case setKeepCaps:
+		if c.args[1].Word() > 1 {
+			return -eINVAL
+		}
+		t.KeepCaps = uint8(c.args[1].Word())
+		return 0
+	case getDumpable:
+		return 1
+	case setDumpable:
+		return 0
+	}
+	return -eINVAL
+}
+
+func (c *call) getcpu() int64 {
+	return copied((c.args[0] == 0 || out32(c.args[0].Pointer(), 0)) && (c.args[1] == 0 || out32(c.args[1].Pointer(), 0)))
+}
+
+func (c *call) getpid() int64 { return pid }
+func (c *call) wait4() int64  { return -eCHILD }
+func (c *call) getrlimit() int64 {
+	if c.args[1] == 0 {
+		return -eFAULT
+	}
+	return outLimit(c.args[1].Pointer(), c.args[0].Op())
+}
+
+// zero answers what has nothing to do: there is one user, root, and no disk.
+func (c *call) zero() int64      { return 0 }
+func (c *call) setrlimit() int64 { return setLimit(c.args[1].Pointer(), c.args[0].Op()) }
+func (c *call) getrandom() int64 { return randomOut(c.args[0].Pointer(), min(c.args[1].Size(), ioMax)) }

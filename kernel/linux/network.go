@@ -1,0 +1,94 @@
+package linux
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
+
+// /dev/nic0, the network card: each read returns one frame, each write sends one. It can be
+// waited for like a terminal. Several that have it open take frames from each other.
+
+// DevNIC is the device's number: a major that Linux keeps for local use.
+const DevNIC = 240 << 8
+
+// cardPoll is how long, in ns, a card that cannot interrupt is left alone.
+const cardPoll = 2_000_000
+
+// Under the kernel lock.
+var (
+	cardFiles    int32 // open files of the card
+	cardReported bool  // who waits for the card knows of the frame that is there
+)
+
+// cardOpened counts an open file of the card. The first one does not get what came before
+// it, which may be old.
+func cardOpened() {
+	for cardFiles == 0 && nic.Receive(blockAddr(), len(block)) > 0 {
+	}
+	cardFiles++
+	cardReported = false
+	if !nic.Interrupts() {
+		thread.Nudge()
+	}
+}
+
+func cardClosed() { cardFiles-- }
+
+// Frames lets those go on who wait for the card, if it has a frame: for its interrupt.
+// Kernel context.
+func Frames() {
+	nic.Acknowledge()
+	if cardReported || !nic.Readable() {
+		return
+	}
+	cardReported = true
+	for i := range files {
+		if f := &files[i]; f.kind == device && f.rdev == DevNIC {
+			changed(i)
+		}
+	}
+}
+
+// pollCard looks at a card that cannot interrupt, and returns when to look again.
+func pollCard(now uint64) (next uint64) {
+	if cardFiles == 0 || nic.Interrupts() {
+		return never
+	}
+	Frames()
+	return now + cardPoll
+}
+
+func (c *call) readCard(f *file, to, n uintptr) int64 {
+	if n == 0 {
+		return 0
+	}
+	got := nic.Receive(blockAddr(), int(min(n, uintptr(len(block)))))
+	if got == 0 {
+		cardReported = false
+		if f.flags&oNonblock != 0 {
+			return -eAGAIN
+		}
+		c.wait(f)
+	}
+	if !copyOut(to, blockAddr(), uintptr(got)) {
+		return -eFAULT
+	}
+	return int64(got)
+}
+
+// writeCard sends a frame. A card that does not take it is brought up anew, once.
+func writeCard(from, n uintptr) int64 {
+	const ethernetHeader = 14
+	switch {
+	case n < ethernetHeader:
+		return -eINVAL
+	case n > nic.MaxFrame:
+		return -eMSGSIZE
+	case !copyIn(blockAddr(), from, n):
+		return -eFAULT
+	}
+	if !nic.Send(blockAddr(), int(n)) && !(nic.Restart() && nic.Send(blockAddr(), int(n))) {
+		return -eIO
+	}
+	return int64(n)
+}

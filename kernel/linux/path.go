@@ -1,0 +1,469 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/kernel/tty"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
+)
+
+// Calls on names of files. A name is looked up from the working directory, or from the
+// directory that a descriptor names.
+
+const (
+	atFDCWD         = -100
+	atNoFollow      = 0x100
+	atRemoveDir     = 0x200
+	atSymlinkFollow = 0x400
+	atEmptyPath     = 0x1000
+
+	here = 1<<64 + atFDCWD // the working directory, as a call's argument
+)
+
+// base returns the directory from which a name is looked up.
+func base(dirfd uintptr, path []byte) (dir vfs.ID, errno int64) {
+	if len(path) > 0 && path[0] == '/' {
+		return vfs.Root, 0
+	}
+	if int32(dirfd) == atFDCWD {
+		return cwd, 0
+	}
+	f := get(dirfd)
+	if f == nil {
+		return 0, -eBADF
+	}
+	if f.kind != node {
+		return 0, -eNOTDIR
+	}
+	return f.node, 0
+}
+
+// name reads a call's path argument into buffer i, and finds where it starts from.
+func name(i int, dirfd, addr uintptr) (dir vfs.ID, path []byte, errno int64) {
+	path, errno = inString(i, addr)
+	if errno == 0 {
+		dir, errno = base(dirfd, path)
+	}
+	return dir, path, errno
+}
+
+// lookUp returns the node that a call's path argument leads to. With atEmptyPath an
+// empty path is the descriptor itself.
+func lookUp(dirfd, addr, flags uintptr) (id vfs.ID, errno int64) {
+	dir, path, errno := name(0, dirfd, addr)
+	if errno != 0 {
+		return 0, errno
+	}
+	if len(path) == 0 && flags&atEmptyPath != 0 {
+		return dir, 0
+	}
+	id, e := vfs.Walk(dir, path, flags&atNoFollow == 0)
+	return id, -int64(e)
+}
+
+func (c *call) openAt(dirfd, addr, flags, mode uintptr) int64 {
+	if t := thread.Current(); t.Opening != 0 {
+		fd := int64(t.Opening) - 1
+		t.Opening = 0
+		if c.again && get(uintptr(fd)) != nil {
+			return fd
+		}
+	}
+	dir, path, errno := name(0, dirfd, addr)
+	if errno != 0 {
+		return errno
+	}
+	id, e := vfs.Open(dir, path, int(flags), uint32(mode)&^umask, clock.Wall())
+	if e != 0 {
+		return -int64(e)
+	}
+	f := file{kind: node, node: id, flags: flags & (oAccess | oAppend | oNonblock | oPath)}
+	switch m := vfs.Mode(id) & vfs.S_IFMT; {
+	case flags&oPath != 0:
+	case m == vfs.S_IFCHR:
+		f.kind, f.rdev = device, vfs.Stat(id).Rdev
+		if f.rdev == devTTY && !tty.IsTerminal() {
+			vfs.Release(id)
+			return -eNXIO
+		}
+	case m == vfs.S_IFIFO:
+		return c.openFIFO(f, flags)
+	}
+	if f.kind == device && f.rdev == DevNIC && !nic.Up() {
+		vfs.Release(id)
+		return -eNXIO
+	}
+	if f.kind == device && f.rdev == DevRecord && !openRecord(&f) {
+		vfs.Release(id)
+		return -eBUSY
+	}
+	fd := open(f, flags)
+	if fd < 0 {
+		vfs.Release(id)
+		if f.kind == device && f.rdev == DevRecord {
+			eventstream.Close(int(f.obj))
+		}
+	} else if f.kind == device && f.rdev == DevNIC {
+		cardOpened()
+	}
+	return fd
+}
+
+func (c *call) mkdirAt(dirfd, addr, mode uintptr) int64 {
+	dir, path, errno := name(0, dirfd, addr)
+	if errno != 0 {
+		return errno
+	}
+	_, e := vfs.Mkdir(dir, path, uint32(mode)&^umask, clock.Wall())
+	return -int64(e)
+}
+
+func (c *call) mknodAt(dirfd, addr, mode, dev uintptr) int64 {
+	dir, path, errno := name(0, dirfd, addr)
+	if errno != 0 {
+		return errno
+	}
+	_, e := vfs.Mknod(dir, path, uint32(mode)&^umask, uint64(dev), clock.Wall())
+	return -int64(e)
+}
+
+func (c *call) unlinkAt(dirfd, addr, flags uintptr) int64 {
+	dir, path, errno := name(0, dirfd, addr)
+	if errno != 0 {
+		return errno
+	}
+	if flags&atRemoveDir != 0 {
+		return -int64(vfs.Rmdir(dir, path, clock.Wall()))
+	}
+	return -int64(vfs.Unlink(dir, path, clock.Wall()))
+}
+
+func (c *call) renameAt(oldfd, oldAddr, newfd, newAddr, flags uintptr) int64 {
+	oldDir, oldPath, errno := name(0, oldfd, oldAddr)
+	if errno != 0 {
+		return errno
+	}
+	newDir, newPath, errno := name(1, newfd, newAddr)
+	if errno != 0 {
+		return errno
+	}
+	return -int64(vfs.Rename(oldDir, oldPath, newDir, newPath, int(flags), clock.Wall()))
+}
+
+func (c *call) linkAt(oldfd, oldAddr, newfd, newAddr, flags uintptr) int64 {
+	newDir, newPath, errno := name(1, newfd, newAddr)
+	if errno != 0 {
+		return errno
+	}
+	oldDir, oldPath, errno := name(0, oldfd, oldAddr)
+	if errno != 0 {
+		return errno
+	}
+	if len(oldPath) == 0 && flags&atEmptyPath != 0 {
+		return -int64(vfs.LinkNode(oldDir, newDir, newPath, clock.Wall()))
+	}
+	return -int64(vfs.Link(oldDir, oldPath, newDir, newPath, flags&atSymlinkFollow != 0, clock.Wall()))
+}
+
+func (c *call) symlinkAt(targetAddr, dirfd, addr uintptr) int64 {
+	target, errno := inString(1, targetAddr)
+	if errno != 0 {
+		return errno
+	}
+	dir, path, errno := name(0, dirfd, addr)
+	if errno != 0 {
+		return errno
+	}
+	_, e := vfs.Symlink(target, dir, path, clock.Wall())
+	return -int64(e)
+}
+
+func (c *call) readlinkAt(dirfd, addr, to, size uintptr) int64 {
+	if int64(size) <= 0 {
+		return -eINVAL
+	}
+	id, errno := lookUp(dirfd, addr, atNoFollow|atEmptyPath)
+	if errno != 0 {
+		return errno
+	}
+	n, e := vfs.Readlink(id, block[:min(size, uintptr(len(block)))])
+	if e != 0 {
+		return -int64(e)
+	}
+	if !copyOut(to, blockAddr(), uintptr(n)) {
+		return -eFAULT
+	}
+	return int64(n)
+}
+
+// accessAt: everyone may do everything, but execute what nobody may.
+func (c *call) accessAt(dirfd, addr, mode, flags uintptr) int64 {
+	const (
+		exec     = 1
+		allModes = 7
+		allFlags = 0x200 | atNoFollow | atEmptyPath // AT_EACCESS
+	)
+	if mode&^allModes != 0 || flags&^allFlags != 0 {
+		return -eINVAL
+	}
+	id, errno := lookUp(dirfd, addr, flags)
+	if errno != 0 {
+		return errno
+	}
+	if m := vfs.Mode(id); mode&exec != 0 && m&vfs.S_IFMT == vfs.S_IFREG && m&0o111 == 0 {
+		return -13 // EACCES
+	}
+	return 0
+}
+
+func (c *call) chmodAt(dirfd, addr, mode, flags uintptr) int64 {
+	id, errno := lookUp(dirfd, addr, flags)
+	if errno != 0 {
+		return errno
+	}
+	return -int64(vfs.Chmod(id, uint32(mode), clock.Wall()))
+}
+
+func (c *call) chownAt(dirfd, addr, uid, gid, flags uintptr) int64 {
+	id, errno := lookUp(dirfd, addr, flags)
+	if errno != 0 {
+		return errno
+	}
+	return -int64(vfs.Chown(id, uint32(uid), uint32(gid), clock.Wall()))
+}
+
+func (c *call) fchmod(f *file) int64 {
+	if f.kind != node && f.kind != device {
+		return 0
+	}
+	return -int64(vfs.Chmod(f.node, c.args[1].Uint(), clock.Wall()))
+}
+
+func (c *call) fchown(f *file) int64 {
+	if f.kind != node && f.kind != device {
+		return 0
+	}
+	return -int64(vfs.Chown(f.node, c.args[1].Uint(), c.args[2].Uint(), clock.Wall()))
+}
+
+func (c *call) truncate() int64 {
+	id, errno := lookUp(here, c.args[0].Pointer(), 0)
+	if errno != 0 {
+		return errno
+	}
+	if c.args[1].Int64() < 0 {
+		return -eINVAL
+	}
+	return -int64(vfs.SetSize(id, c.args[1].Int64(), clock.Wall()))
+}
+
+// utimesAt: a NULL path is the descriptor itself.
+func (c *call) utimesAt(dirfd, addr, times, flags uintptr) int64 {
+	var id vfs.ID
+	if addr == 0 {
+		if int32(dirfd) == atFDCWD {
+			return -eFAULT
+		}
+		f := get(dirfd)
+		if f == nil {
+			return -eBADF
+		}
+		if f.kind != node && f.kind != device {
+			return -eINVAL
+		}
+		id = f.node
+	} else {
+		var errno int64
+		if id, errno = lookUp(dirfd, addr, flags); errno != 0 {
+			return errno
+		}
+	}
+	now := clock.Wall()
+	set := [2]int64{now, now}
+	for i := range set {
+		if times == 0 {
+			break
+		}
+		const isNow, omit = 1<<30 - 1, 1<<30 - 2
+		sec, ok1 := in64(times + uintptr(i)*16)
+		nsec, ok2 := in64(times + uintptr(i)*16 + 8)
+		switch {
+		case !ok1 || !ok2:
+			return -eFAULT
+		case nsec == omit:
+			set[i] = vfs.OmitTime
+		case nsec == isNow:
+		case nsec >= 1e9:
+			return -eINVAL
+		default:
+			set[i] = int64(sec)*1e9 + int64(nsec)
+		}
+	}
+	return -int64(vfs.Utimes(id, set[0], set[1], now))
+}
+
+func (c *call) chdir() int64 {
+	id, errno := lookUp(here, c.args[0].Pointer(), 0)
+	if errno != 0 {
+		return errno
+	}
+	return setCwd(id)
+}
+
+func (c *call) fchdir(f *file) int64 {
+	if f.kind != node {
+		return -eNOTDIR
+	}
+	return setCwd(f.node)
+}
+
+func setCwd(id vfs.ID) int64 {
+	if vfs.Mode(id)&vfs.S_IFMT != vfs.S_IFDIR {
+		return -eNOTDIR
+	}
+	vfs.Retain(id)
+	vfs.Release(cwd)
+	cwd = id
+	return 0
+}
+
+// Chdir sets the working directory at boot. It returns "" or what is wrong.
+func Chdir(path []byte) (wrong string) {
+	id, e := vfs.Walk(vfs.Root, path, true)
+	if e != 0 || setCwd(id) != 0 {
+		return "there is no such directory"
+	}
+	return ""
+}
+
+func (c *call) getcwd() int64 {
+	path, e := vfs.Path(cwd, block[:len(block)-1])
+	if e != 0 {
+		return -int64(e)
+	}
+	n := uintptr(len(path))
+	if n+1 > c.args[1].Size() {
+		return -34 // ERANGE
+	}
+	if !copyOut(c.args[0].Pointer(), uintptr(unsafe.Pointer(unsafe.SliceData(path))), n) || !outByte(c.args[0].Pointer()+n, 0) {
+		return -eFAULT
+	}
+	return int64(n + 1)
+}
+
+// getdents64 fills the program's buffer with struct linux_dirent64.
+func (c *call) getdents(f *file) int64 {
+	if f.kind != node || vfs.Mode(f.node)&vfs.S_IFMT != vfs.S_IFDIR {
+		return -eNOTDIR
+	}
+	if vfs.Stat(f.node).Nlink == 0 { // a removed one
+		return -eNOENT
+	}
+	done, room := uintptr(0), c.args[2].Int()
+	for {
+		name, id, kind, next, ok := vfs.ReadDir(f.node, uint64(f.off))
+		if !ok {
+			break
+		}
+		const head = 19
+		size := (head + uintptr(len(name)) + 1 + 7) &^ 7
+		if int64(done+size) > int64(room) {
+			if done == 0 {
+				return -eINVAL
+			}
+			break
+		}
+		at := c.args[1].Pointer() + done
+		if !zeroOut(at, size) || !out64(at, uint64(id)) || !out64(at+8, next) ||
+			!outShort(at+16, uint16(size)) || !outByte(at+18, kind) ||
+			!copyOut(at+head, uintptr(unsafe.Pointer(unsafe.SliceData(name))), uintptr(len(name))) {
+			return -eFAULT
+		}
+		f.off = int64(next)
+		done += size
+	}
+	return int64(done)
+}
+
+func (c *call) open() int64 {
+	return c.openAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags())
+}
+func (c *call) access() int64 { return c.accessAt(here, c.args[0].Pointer(), c.args[1].Flags(), 0) }
+func (c *call) rename() int64 {
+	return c.renameAt(here, c.args[0].Pointer(), here, c.args[1].Pointer(), 0)
+}
+func (c *call) mkdir() int64 { return c.mkdirAt(here, c.args[0].Pointer(), c.args[1].Flags()) }
+func (c *call) rmdir() int64 { return c.unlinkAt(here, c.args[0].Pointer(), atRemoveDir) }
+func (c *call) creat() int64 {
+	return c.openAt(here, c.args[0].Pointer(), vfs.O_CREAT|oWronly|vfs.O_TRUNC, c.args[1].Flags())
+}
+func (c *call) link() int64    { return c.linkAt(here, c.args[0].Pointer(), here, c.args[1].Pointer(), 0) }
+func (c *call) unlink() int64  { return c.unlinkAt(here, c.args[0].Pointer(), 0) }
+func (c *call) symlink() int64 { return c.symlinkAt(c.args[0].Pointer(), here, c.args[1].Pointer()) }
+func (c *call) readlink() int64 {
+	return c.readlinkAt(here, c.args[0].Pointer(), c.args[1].Pointer(), c.args[2].Size())
+}
+func (c *call) chmod() int64 { return c.chmodAt(here, c.args[0].Pointer(), c.args[1].Flags(), 0) }
+func (c *call) chown() int64 {
+	return c.chownAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags(), 0)
+}
+func (c *call) lchown() int64 {
+	return c.chownAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags(), atNoFollow)
+}
+func (c *call) umask() int64 {
+	old := umask
+	umask = c.args[0].Uint() & 0o777
+	return int64(old)
+}
+func (c *call) mknod() int64 {
+	return c.mknodAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags())
+}
+func (c *call) openat() int64 {
+	return c.openAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags())
+}
+func (c *call) mkdirat() int64 {
+	return c.mkdirAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags())
+}
+func (c *call) mknodat() int64 {
+	return c.mknodAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags())
+}
+func (c *call) fchownat() int64 {
+	return c.chownAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags(), c.args[4].Flags())
+}
+func (c *call) unlinkat() int64 {
+	return c.unlinkAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags())
+}
+func (c *call) renameat() int64 {
+	return c.renameAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].FD(), c.args[3].Pointer(), 0)
+}
+func (c *call) linkat() int64 {
+	return c.linkAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].FD(), c.args[3].Pointer(), c.args[4].Flags())
+}
+func (c *call) symlinkat() int64 {
+	return c.symlinkAt(c.args[0].Pointer(), c.args[1].FD(), c.args[2].Pointer())
+}
+func (c *call) readlinkat() int64 {
+	return c.readlinkAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Pointer(), c.args[3].Size())
+}
+func (c *call) fchmodat() int64 {
+	return c.chmodAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), 0)
+}
+func (c *call) faccessat() int64 {
+	return c.accessAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), 0)
+}
+func (c *call) utimensat() int64 {
+	return c.utimesAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Pointer(), c.args[3].Flags())
+}
+func (c *call) renameat2() int64 {
+	return c.renameAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].FD(), c.args[3].Pointer(), c.args[4].Flags())
+}
+func (c *call) faccessat2() int64 {
+	return c.accessAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags())
+}
+func (c *call) fchmodat2() int64 {
+	return c.chmodAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags())
+}

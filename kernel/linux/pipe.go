@@ -1,0 +1,309 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
+)
+
+// Pipes and event counters.
+
+const (
+	maxPipes    = 256
+	pipePages   = 16
+	pipeSize    = pipePages * pageSize
+	maxCounters = 64
+	atomicWrite = 4096 // PIPE_BUF
+)
+
+// pipe is a ring of bytes in page frames, which it has only while it is open.
+type pipe struct {
+	pages   [pipePages]uintptr
+	head, n uintptr // first byte and number of bytes
+	readers int32   // open files at the reading end
+	writers int32
+	fifo    vfs.ID // its name in the file tree, 0 if it has none
+}
+
+var pipes [maxPipes]pipe // under the kernel lock
+
+type eventCounter struct {
+	value     uint64
+	semaphore bool
+	used      bool
+	file      int32
+}
+
+var counters [maxCounters]eventCounter // under the kernel lock
+
+func (c *call) newPipe(flags uintptr) int64 {
+	p, obj := (*pipe)(nil), 0
+	for i := range pipes {
+		if pipes[i].readers == 0 && pipes[i].writers == 0 {
+			p, obj = &pipes[i], i
+			break
+		}
+	}
+	if p == nil {
+		return -23
+	}
+	if !mem.Allowed(c.args[0].Pointer(), 8, true) {
+		return -eFAULT
+	}
+	mode := flags & oNonblock
+	r := open(file{kind: pipeRead, flags: mode, obj: int32(obj)}, flags)
+	if r < 0 {
+		return r
+	}
+	p.readers, p.n, p.head, p.fifo = 1, 0, 0, 0
+	w := open(file{kind: pipeWrite, flags: mode | oWronly, obj: int32(obj)}, flags)
+	if w < 0 {
+		closeFD(uintptr(r))
+		return w
+	}
+	p.writers = 1
+	if !out32(c.args[0].Pointer(), uint32(r)) || !out32(c.args[0].Pointer()+4, uint32(w)) {
+		closeFD(uintptr(r))
+		closeFD(uintptr(w))
+		return -eFAULT
+	}
+	return 0
+}
+
+// changed tells all that have an end of pipe obj that something has happened to it.
+func (p *pipe) changed(obj int32) {
+	for i := range files {
+		if f := &files[i]; f.obj == obj && (f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO) {
+			changed(i)
+		}
+	}
+}
+
+// openFIFO opens a pipe by its name, for which f holds the node. It waits for the other
+// end, unless it is told not to.
+func (c *call) openFIFO(f file, flags uintptr) int64 {
+	p, free := (*pipe)(nil), (*pipe)(nil)
+	for i := range pipes {
+		switch q := &pipes[i]; {
+		case q.readers == 0 && q.writers == 0:
+			if free == nil {
+				free = q
+			}
+		case q.fifo == f.node:
+			p = q
+		}
+	}
+	if p == nil {
+		if p = free; p == nil {
+			vfs.Release(f.node)
+			return -23
+		}
+		p.n, p.head, p.fifo = 0, 0, f.node
+	}
+	f.obj = int32((uintptr(unsafe.Pointer(p)) - uintptr(unsafe.Pointer(&pipes))) / unsafe.Sizeof(*p))
+	switch f.flags & oAccess {
+	case oRdwr:
+		f.kind = pipeFIFO
+		p.readers++
+		p.writers++
+	case oWronly:
+		if p.readers == 0 && flags&oNonblock != 0 {
+			vfs.Release(f.node)
+			return -6 // ENXIO
+		}
+		f.kind = pipeWrite
+		p.writers++
+	default:
+		f.kind = pipeRead
+		p.readers++
+	}
+	fd := open(f, flags)
+	if fd < 0 {
+		closePipe(&f)
+		return fd
+	}
+	p.changed(f.obj)
+	other := p.writers
+	if f.kind == pipeWrite {
+		other = p.readers
+	}
+	if other == 0 && flags&oNonblock == 0 {
+		// The descriptor is made; the call returns it when the other end opens.
+		t := thread.Current()
+		t.Opening = int32(fd) + 1
+		c.wait(get(uintptr(fd)))
+	}
+	return fd
+}
+
+func closePipe(f *file) {
+	p := &pipes[f.obj]
+	if f.kind == pipeFIFO || f.kind == pipeRead {
+		p.readers--
+	}
+	if f.kind == pipeFIFO || f.kind == pipeWrite {
+		p.writers--
+	}
+	p.changed(f.obj)
+	if p.fifo != 0 {
+		vfs.Release(f.node)
+	}
+	if p.readers == 0 && p.writers == 0 {
+		for i := range p.pages {
+			if p.pages[i] != 0 {
+				mem.FreeFrame(p.pages[i])
+				p.pages[i] = 0
+			}
+		}
+	}
+}
+
+func (c *call) readPipe(f *file, to, n uintptr) int64 {
+	p := &pipes[f.obj]
+	if n == 0 {
+		return 0
+	}
+	if p.n == 0 {
+		if p.writers == 0 {
+			return 0
+		}
+		if f.flags&oNonblock != 0 {
+			return -eAGAIN
+		}
+		c.wait(f)
+	}
+	done := uintptr(0)
+	for done < n && p.n > 0 {
+		part := min(n-done, p.n, pageSize-p.head%pageSize)
+		if !copyOut(to+done, p.pages[p.head/pageSize]+p.head%pageSize, part) {
+			if done == 0 {
+				return -eFAULT
+			}
+			break
+		}
+		p.head = (p.head + part) % pipeSize
+		p.n -= part
+		done += part
+	}
+	p.changed(f.obj)
+	return int64(done)
+}
+
+func (c *call) writePipe(f *file, from, n uintptr) int64 {
+	p := &pipes[f.obj]
+	if n == 0 {
+		return 0
+	}
+	if p.readers == 0 {
+		send(thread.Current(), sigPIPE)
+		return -ePIPE
+	}
+	t := thread.Current()
+	room := pipeSize - p.n
+	if room == 0 || n <= atomicWrite && room < n && t.Done == 0 {
+		if f.flags&oNonblock != 0 {
+			return -eAGAIN
+		}
+		c.wait(f)
+	}
+	done, failed := uintptr(0), int64(0)
+	for done < n && p.n < pipeSize {
+		at := (p.head + p.n) % pipeSize
+		page := &p.pages[at/pageSize]
+		if *page == 0 {
+			if *page = mem.Frame(); *page == 0 {
+				failed = -eNOMEM
+				break
+			}
+		}
+		part := min(n-done, pipeSize-p.n, pageSize-at%pageSize)
+		if !copyIn(*page+at%pageSize, from+done, part) {
+			failed = -eFAULT
+			break
+		}
+		p.n += part
+		done += part
+	}
+	p.changed(f.obj)
+	if done < n && failed == 0 && f.flags&oNonblock == 0 && !c.part {
+		// The rest waits for room: the call starts over with what is left.
+		t.Done += done
+		c.f.Advance(done)
+		c.wait(f)
+	}
+	c.f.Advance(-t.Done)
+	done += t.Done
+	t.Done = 0
+	if done == 0 {
+		return failed
+	}
+	return int64(done)
+}
+
+func (c *call) newCounter(initial, flags uintptr) int64 {
+	for i := range counters {
+		e := &counters[i]
+		if e.used {
+			continue
+		}
+		fd := open(file{kind: counter, flags: flags&oNonblock | oRdwr, obj: int32(i)}, flags)
+		if fd >= 0 {
+			e.used, e.value, e.semaphore = true, uint64(uint32(initial)), flags&1 != 0
+			e.file = int32(fds[fd]) - 1
+		}
+		return fd
+	}
+	return -eMFILE
+}
+
+func (c *call) readCounter(f *file, to, n uintptr) int64 {
+	e := &counters[f.obj]
+	if n < 8 {
+		return -eINVAL
+	}
+	if e.value == 0 {
+		if f.flags&oNonblock != 0 {
+			return -eAGAIN
+		}
+		c.wait(f)
+	}
+	v := e.value
+	if e.semaphore {
+		v = 1
+	}
+	if !out64(to, v) {
+		return -eFAULT
+	}
+	e.value -= v
+	changed(int(e.file))
+	return 8
+}
+
+func (c *call) writeCounter(f *file, from, n uintptr) int64 {
+	e := &counters[f.obj]
+	if n < 8 {
+		return -eINVAL
+	}
+	v, ok := in64(from)
+	switch {
+	case !ok:
+		return -eFAULT
+	case v == ^uint64(0):
+		return -eINVAL
+	case v >= ^uint64(0)-e.value:
+		if f.flags&oNonblock != 0 {
+			return -eAGAIN
+		}
+		c.wait(f)
+	}
+	e.value += v
+	changed(int(e.file))
+	return 8
+}
+
+func (c *call) pipe() int64     { return c.newPipe(0) }
+func (c *call) eventfd() int64  { return c.newCounter(c.args[0].Flags(), 0) }
+func (c *call) eventfd2() int64 { return c.newCounter(c.args[0].Flags(), c.args[1].Flags()) }
+func (c *call) pipe2() int64    { return c.newPipe(c.args[1].Flags()) }

@@ -1,0 +1,353 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
+
+// Signals: what the program wants done with each, and sending them.
+
+const (
+	sigINT    = 2
+	sigQUIT   = 3
+	sigILL    = 4
+	sigTRAP   = 5
+	sigBUS    = 7
+	sigFPE    = 8
+	sigKILL   = 9
+	sigSEGV   = 11
+	sigPIPE   = 13
+	sigALRM   = 14
+	sigCHLD   = 17
+	sigCONT   = 18
+	sigSTOP   = 19
+	sigURG    = 23
+	sigVTALRM = 26
+	sigPROF   = 27
+	sigWINCH  = 28
+
+	sigDefault = 0
+	sigIgnore  = 1
+
+	saSigInfo   = 4
+	saRestorer  = 0x04000000
+	saOnStack   = 0x08000000
+	saRestart   = 0x10000000
+	saNoDefer   = 0x40000000
+	saResetHand = 0x80000000
+
+	ssOnStack = 1
+	ssDisable = 2
+)
+
+// action is struct kernel_sigaction.
+type action struct {
+	handler, flags, restorer uintptr
+	mask                     uint64
+}
+
+var actions [numSignals + 1]action // under the kernel lock
+
+func (c *call) sigaction() int64 {
+	sig := c.args[0].Signal()
+	if sig == 0 || sig > numSignals {
+		return -eINVAL
+	}
+	old := actions[sig]
+	if c.args[1] != 0 {
+		if sig == sigKILL || sig == sigSTOP {
+			return -eINVAL
+		}
+		var a action
+		if !copyIn(uintptr(unsafe.Pointer(&a)), c.args[1].Pointer(), unsafe.Sizeof(a)) {
+			return -eFAULT
+		}
+		actions[sig] = a
+	}
+	return copied(c.args[2] == 0 || copyOut(c.args[2].Pointer(), uintptr(unsafe.Pointer(&old)), unsafe.Sizeof(old)))
+}
+
+func (c *call) sigprocmask() int64 {
+	t := thread.Current()
+	old := t.Mask
+	if c.args[1] != 0 {
+		set, ok := in64(c.args[1].Pointer())
+		if !ok {
+			return -eFAULT
+		}
+		switch c.args[0].Op() {
+		case 0:
+			t.Mask |= set
+		case 1:
+			t.Mask &^= set
+		case 2:
+			t.Mask = set
+		default:
+			return -eINVAL
+		}
+		t.Mask &^= unblockable
+	}
+	return copied(c.args[2] == 0 || out64(c.args[2].Pointer(), old))
+}
+
+func (c *call) sigpending() int64 {
+	t := thread.Current()
+	return copied(out64(c.args[0].Pointer(), t.Pending&t.Mask))
+}
+
+func (c *call) sigsuspend() int64 {
+	set, ok := in64(c.args[0].Pointer())
+	if !ok {
+		return -eFAULT
+	}
+	t := thread.Current()
+	t.SavedMask, t.HasSavedMask = t.Mask, true
+	t.Mask = set &^ unblockable
+	c.f.SetResult(errnoWord(eINTR))
+	if t.Pending&^t.Mask != 0 {
+		return -eINTR
+	}
+	thread.Block(c.f, thread.ForSignal, 0, never, 0)
+	return 0
+}
+
+func (c *call) sigtimedwait() int64 {
+	set, ok := in64(c.args[0].Pointer())
+	if !ok {
+		return -eFAULT
+	}
+	deadline := uint64(never)
+	if c.args[2] != 0 {
+		ns, e := inTimespec(c.args[2].Pointer())
+		if e != 0 {
+			return e
+		}
+		deadline = clock.Now() + ns
+	}
+	t := thread.Current()
+	if got := t.Pending & set; got != 0 {
+		sig := 1
+		for got&(1<<(sig-1)) == 0 {
+			sig++
+		}
+		return take(t, sig, c.args[1].Pointer())
+	}
+	if !c.again {
+		t.Until = deadline
+	}
+	if clock.Now() >= t.Until {
+		return -eAGAIN
+	}
+	thread.Block(c.f, thread.ForSignal, uintptr(set), t.Until, -eAGAIN)
+	return 0
+}
+
+// take takes a pending signal for sigtimedwait, which returns what it returns, and writes
+// what there is to say of it to the address to, if that is not 0.
+func take(t *thread.Thread, sig int, to uintptr) int64 {
+	t.Pending &^= 1 << (sig - 1)
+	info := siginfo{signo: int32(sig), code: siTkill, addr: pid}
+	if to != 0 && !copyOut(to, uintptr(unsafe.Pointer(&info)), unsafe.Sizeof(info)) {
+		return -eFAULT
+	}
+	return int64(sig)
+}
+
+// sigaltstack sets the signal stack of a thread. The Go runtime gives every thread
+// one, and does it early, so here the kernel also gets to know the thread's own stack.
+func (c *call) sigaltstack() int64 {
+	t := thread.Current()
+	on := onAltStack(t, c.f.SP)
+	if c.args[1] != 0 {
+		flags := uint64(0)
+		switch {
+		case t.AltSize == 0:
+			flags = ssDisable
+		case on:
+			flags = ssOnStack
+		}
+		if !out64(c.args[1].Pointer(), uint64(t.AltSP)) || !out64(c.args[1].Pointer()+8, flags) || !out64(c.args[1].Pointer()+16, uint64(t.AltSize)) {
+			return -eFAULT
+		}
+	}
+	if c.args[0] == 0 {
+		return 0
+	}
+	sp, ok1 := in64(c.args[0].Pointer())
+	flags, ok2 := in32(c.args[0].Pointer() + 8)
+	size, ok3 := in64(c.args[0].Pointer() + 16)
+	if !ok1 || !ok2 || !ok3 {
+		return -eFAULT
+	}
+	if on {
+		return -ePERM
+	}
+	if flags&ssDisable != 0 {
+		t.AltSP, t.AltSize, t.SigLo, t.SigHi = 0, 0, 0, 0
+		return 0
+	}
+	if size < 2048 {
+		return -eNOMEM
+	}
+	t.AltSP, t.AltSize = uintptr(sp), uintptr(size)
+	t.SigLo, t.SigHi = 0, 0
+	if t.AltSize <= maxThreadStack && t.AltSP >= mem.SpaceLo() && mem.Allowed(t.AltSP, t.AltSize, true) {
+		paint(t.AltSP, t.AltSP+t.AltSize)
+		t.SigLo, t.SigHi = (t.AltSP+7)&^7, (t.AltSP+t.AltSize)&^7
+	}
+	findStack(t, c.f.SP, arch.UserTLS())
+	return 0
+}
+
+// onAltStack reports whether a thread whose stack pointer is sp runs on its signal stack.
+func onAltStack(t *thread.Thread, sp uintptr) bool {
+	return t.AltSize != 0 && sp > t.AltSP && sp-t.AltSP <= t.AltSize
+}
+
+func (c *call) kill() int64 {
+	sig := c.args[1].Signal()
+	if sig > numSignals {
+		return -eINVAL
+	}
+	switch p := c.args[0].Int(); p {
+	case pid, 0, -pid: // -pid is -1: everyone
+		if sig != 0 {
+			send(nil, int(sig))
+		}
+		return 0
+	}
+	return -eSRCH
+}
+
+func (c *call) tgkill() int64 {
+	if c.args[0].Int() != pid {
+		return -eSRCH
+	}
+	return sendTo(c.args[1].Int(), c.args[2].Signal())
+}
+
+func (c *call) tkill() int64 { return sendTo(c.args[0].Int(), c.args[1].Signal()) }
+
+func sendTo(tid int32, sig uintptr) int64 {
+	t := thread.Get(tid)
+	if sig > numSignals {
+		return -eINVAL
+	}
+	if t == nil {
+		return -eSRCH
+	}
+	if sig != 0 {
+		send(t, int(sig))
+	}
+	return 0
+}
+
+// Send sends the program a signal from outside. Kernel context.
+func Send(sig int) { send(nil, sig) }
+
+// send makes a signal pending for a thread, or, with nil, for one that takes it.
+func send(t *thread.Thread, sig int) {
+	bit := uint64(1) << (sig - 1)
+	if t == nil {
+		t = taker(bit)
+	}
+	t.Pending |= bit
+	if t.State == thread.Waiting && t.Why == thread.ForSignal && uint64(t.Key)&bit != 0 {
+		// At once, or a handler would have it, if it is not held off.
+		_, info, _, _, _, _ := t.Frame.CallArgs()
+		thread.WakeNow(t, take(t, sig, info))
+		return
+	}
+	if t.Mask&bit != 0 || t.State != thread.Waiting {
+		return
+	}
+	if ignored(sig) {
+		t.Pending &^= bit
+		return
+	}
+	result := int64(-eINTR)
+	switch {
+	case t.Why == thread.ForTime, t.Why == thread.ForFutex && t.Until != never:
+		result = -eRESTARTTIMED
+	case t.Why == thread.ForFile, t.Why == thread.ForFutex:
+		result = -eRESTART
+		if t.Done > 0 {
+			result = int64(t.Done) // a part has been done: the call ends with that
+		}
+	}
+	thread.WakeNow(t, result)
+}
+
+// taker chooses the thread for a signal of the program: one that waits for it in
+// rt_sigtimedwait, the running one, one that waits for something else, one that is ready;
+// and if all hold it off, any.
+func taker(bit uint64) *thread.Thread {
+	var found *thread.Thread
+	best := 0
+	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
+		t := thread.Get(tid)
+		if t == nil {
+			continue
+		}
+		fit := 1
+		switch {
+		case t.State == thread.Waiting && t.Why == thread.ForSignal && uint64(t.Key)&bit != 0:
+			return t
+		case t.Mask&bit != 0:
+		case t == thread.Current():
+			fit = 4
+		case t.State == thread.Waiting:
+			fit = 3
+		default:
+			fit = 2
+		}
+		if fit > best {
+			found, best = t, fit
+		}
+	}
+	return found
+}
+
+// sendAny passes on what an ending thread had pending.
+func sendAny(pending uint64) {
+	for sig := 1; sig <= numSignals; sig++ {
+		if pending&(1<<(sig-1)) != 0 && thread.Count() > 0 {
+			send(nil, sig)
+		}
+	}
+}
+
+// ignored reports whether a signal does nothing.
+func ignored(sig int) bool {
+	switch actions[sig].handler {
+	case sigIgnore:
+		return true
+	case sigDefault:
+		switch sig {
+		case sigCHLD, sigCONT, sigURG, sigWINCH, sigSTOP, 20, 21, 22:
+			return true
+		}
+	}
+	return false
+}
+
+// Fault makes the running thread, which the trap f has interrupted, take a signal
+// for what it has done. It does not return. Kernel context.
+func Fault(f *arch.TrapFrame, sig int, code int32, addr uintptr) {
+	t := thread.SaveTrap(f)
+	t.Fault = thread.Fault{Signal: uint8(sig), Code: code, Addr: addr, Vector: f.Trap, Error: f.Error, PC: f.PC}
+	thread.Resume(t)
+}
+
+// Handles reports whether the program has a handler for a signal which the running
+// thread can take now. Kernel context.
+func Handles(sig int) bool {
+	h := actions[sig].handler
+	return h != sigDefault && h != sigIgnore && thread.Current().Mask&(1<<(sig-1)) == 0
+}
+
+func errnoWord(e int64) uintptr { return uintptr(-e) }

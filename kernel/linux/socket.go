@@ -1,0 +1,287 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
+)
+
+// Sockets. There is no network: sockets talk to sockets of the same program, by the
+// loopback addresses of the Internet's families, by names in the file tree, by abstract
+// names, and in pairs. What one sends lies at once in the buffer of the one that is to
+// receive it, so no packet is ever under way, and everything but waiting for room happens
+// within a system call.
+//
+//	socket.go          the table, closing, waiting
+//	socketmake.go      socket and socketpair
+//	socketstate.go     what poll and epoll see
+//	socketaddr.go      addresses as programs write them
+//	socketbind.go      who has which address
+//	socketname.go      names of local sockets
+//	socketring.go      the buffer
+//	socketstream.go    connections
+//	socketbytes.go     what streams of bytes move
+//	socketdatagram.go  datagrams
+//	socketmessage.go   the send and receive families of calls
+//	socketfile.go      sendfile
+//	socketrights.go    descriptors and credentials on their way
+//	socketoption.go    options
+//	socketlink.go      netlink: which interfaces there are
+
+// Families and types (Linux: include/linux/socket.h, include/linux/net.h).
+const (
+	afUnspec  = 0
+	afUnix    = 1
+	afInet    = 2
+	afInet6   = 10
+	afNetlink = 16
+
+	sockStream    = 1
+	sockDgram     = 2
+	sockRaw       = 3
+	sockSeqpacket = 5
+
+	protoTCP = 6
+	protoUDP = 17
+)
+
+// Errors of sockets.
+const (
+	eNFILE                = 23
+	eNOTSOCK              = 88
+	eDESTADDRREQ          = 89
+	eMSGSIZE              = 90
+	ePROTOTYPE            = 91
+	eNOPROTOOPT           = 92
+	ePROTONOSUPPORT       = 93
+	eSOCKTNOSUPPORT       = 94
+	eADDRINUSE            = 98
+	eADDRNOTAVAIL         = 99
+	eNETUNREACH           = 101
+	eCONNRESET            = 104
+	eNOBUFS               = 105
+	eISCONN               = 106
+	eNOTCONN              = 107
+	eCONNREFUSED          = 111
+	eTOOMANYREFS          = 109
+	eALREADY              = 114
+	eINPROGRESS           = 115
+	maxSockets            = maxFiles
+	noSocket        int32 = 0
+)
+
+// stage is how far a socket has come.
+type stage uint8
+
+const (
+	fresh      stage = iota // not connected
+	connecting              // it waits for room in a backlog
+	connected               // a datagram socket: it has a destination
+	listening
+	ended // the connection was reset
+)
+
+// socket is one end of a connection, or who receives datagrams. It lies in a page frame
+// of its own.
+type socket struct {
+	number   int32 // in the table, from 1
+	family   uint16
+	kind     uint8 // sockStream and so on
+	stage    stage
+	protocol uint16
+	file     int32 // open file, plus 1; 0 while it is in a backlog
+	err      int32 // what the next call returns
+	peer     int32 // the other end, or a local datagram socket's destination; 0: none, or gone
+
+	bound         bool
+	shutRead      bool // nothing is received any more
+	shutWrite     bool // nothing can be sent any more
+	finished      bool // the peer sends nothing any more
+	local, remote address
+	node          vfs.ID // its name in the file tree, which it holds; 0: none
+
+	// A listener's connections that nobody has accepted yet.
+	backlog, waiting  int32
+	first, last, next int32
+	listener          int32 // of one that is connecting
+
+	full int32 // the local datagram socket that had no room
+
+	in      ring
+	taken   uint64 // bytes that have left the ring, ever
+	options [numOptions]int32
+	linger  [2]int32
+	timeout [2]uint64 // ns, of receiving and of sending; 0: none
+}
+
+// A socket fits into its frame.
+const _ = pageSize - unsafe.Sizeof(socket{})
+
+// sockets holds the addresses of the sockets by number; 0 is none. Under the kernel lock.
+var (
+	sockets    [maxSockets + 1]uintptr
+	highSocket int32 // no socket has had a higher number
+)
+
+// socketOf returns socket n, or nil.
+func socketOf(n int32) *socket {
+	if n <= 0 || n > maxSockets || sockets[n] == 0 {
+		return nil
+	}
+	return (*socket)(arch.Pointer(sockets[n]))
+}
+
+// newSocket makes a socket without a file, or returns nil.
+func newSocket(family uint16, kind uint8, protocol uint16) *socket {
+	for n := int32(1); n <= maxSockets; n++ {
+		if sockets[n] != 0 {
+			continue
+		}
+		frame := mem.Frame()
+		if frame == 0 {
+			return nil
+		}
+		sockets[n] = frame
+		highSocket = max(highSocket, n)
+		s := socketOf(n)
+		s.number, s.family, s.kind, s.protocol = n, family, kind, protocol
+		s.local.family, s.remote.family = family, family
+		if family == afInet {
+			s.local.lo = mapped
+		}
+		s.setDefaults()
+		return s
+	}
+	return nil
+}
+
+// free ends a socket that has neither file nor peer.
+func (s *socket) free() {
+	if s.node != 0 {
+		vfs.Release(s.node)
+	}
+	n := s.number
+	s.in.take(s.in.n)
+	s.in.free()
+	mem.FreeFrame(sockets[n])
+	sockets[n] = 0
+	dropRights(n)
+}
+
+// isLocal reports whether a socket is of the family of names.
+func (s *socket) isLocal() bool { return s.family == afUnix }
+
+// isInet reports whether a socket has Internet addresses.
+func (s *socket) isInet() bool { return s.family == afInet || s.family == afInet6 }
+
+// connects reports whether a socket is for connections, not for single datagrams.
+func (s *socket) connects() bool { return s.kind == sockStream || s.kind == sockSeqpacket }
+
+// changed says that something has happened to a socket.
+func (s *socket) changed() {
+	if s.file != 0 {
+		changed(int(s.file - 1))
+	}
+}
+
+// takeError returns what has gone wrong since it was last asked, as a call's result.
+func (s *socket) takeError() int64 {
+	e := s.err
+	s.err = 0
+	return -int64(e)
+}
+
+// getSocket returns the socket of a descriptor.
+func getSocket(fd uintptr) (f *file, s *socket, errno int64) {
+	f = get(fd)
+	switch {
+	case f == nil:
+		return nil, nil, -eBADF
+	case f.kind != socketFile:
+		return nil, nil, -eNOTSOCK
+	}
+	return f, socketOf(f.obj), 0
+}
+
+// openSocket gives a socket a file and a descriptor.
+func openSocket(s *socket, flags uintptr) int64 {
+	fd := open(file{kind: socketFile, flags: oRdwr | flags&oNonblock, obj: s.number}, flags)
+	if fd >= 0 {
+		s.file = int32(fds[fd])
+	}
+	return fd
+}
+
+// waits reports whether a call may wait.
+func waits(f *file, flags uintptr) bool { return f.flags&oNonblock == 0 && flags&msgDontWait == 0 }
+
+// socketWaits puts the running thread aside until something happens to a socket, or its
+// time for receiving (0) or sending (1) is over. A call that is not to wait gets EAGAIN.
+// What the call has done so far is in the thread's Done.
+func (c *call) socketWaits(f *file, s *socket, what int, flags uintptr) int64 {
+	if !waits(f, flags) {
+		return -eAGAIN
+	}
+	t := thread.Current()
+	if !c.again {
+		t.Until = never
+		if ns := s.timeout[what]; ns != 0 {
+			t.Until = clock.Now() + ns
+		}
+	}
+	over := int64(-eAGAIN)
+	if t.Done > 0 {
+		over = int64(t.Done)
+	}
+	if t.Until <= clock.Now() {
+		return over
+	}
+	thread.Block(c.f, thread.ForFile, index(f), t.Until, over)
+	return 0
+}
+
+// closeSocket ends the socket of an open file.
+func closeSocket(n int32) {
+	s := socketOf(n)
+	s.file = 0
+	if s.connects() {
+		s.hangUp()
+	} else if s.isLocal() {
+		leaveDatagrams(n)
+	}
+	s.free()
+}
+
+func (c *call) shutdown(_ *file, s *socket) int64 {
+	switch {
+	case c.args[1].Op() > 2:
+		return -eINVAL
+	case s.family == afNetlink:
+		return -eOPNOTSUPP
+	}
+	read, write := c.args[1].Op() != 1, c.args[1] != 0
+	switch {
+	case s.isLocal():
+		// One without a connection can be shut down too.
+	case s.stage == listening && read:
+		s.unlisten()
+		s.stage = fresh
+		s.changed()
+		return 0
+	case s.stage != connected:
+		return -eNOTCONN
+	}
+	s.shutRead = s.shutRead || read
+	s.shutWrite = s.shutWrite || write
+	if p := socketOf(s.peer); p != nil && s.connects() {
+		p.finished = p.finished || write
+		p.shutWrite = p.shutWrite || read && s.isLocal()
+		p.changed()
+	}
+	s.changed()
+	return 0
+}

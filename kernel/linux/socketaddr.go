@@ -1,0 +1,180 @@
+package linux
+
+import "unsafe"
+
+// Addresses of sockets as programs write them: struct sockaddr_in, sockaddr_in6,
+// sockaddr_un and sockaddr_nl.
+
+// address is where a socket is. An Internet address is kept as that of version 6 in two
+// halves; those of version 4 are the mapped ones.
+type address struct {
+	family uint16
+	port   uint16
+	hi, lo uint64
+	// A local socket's name: a path, an abstract name behind a zero byte, or none.
+	n    uint8
+	name [nameMax]byte
+}
+
+const (
+	nameMax = 108
+
+	sizeInet  = 16
+	sizeInet6 = 28
+	sizeLink  = 12
+
+	mapped    = 0xffff << 32
+	loopback4 = mapped | 127<<24 | 1
+	loopback6 = 1
+)
+
+// isV4 reports whether an Internet address is of version 4.
+func (a *address) isV4() bool { return a.hi == 0 && a.lo>>32 == mapped>>32 }
+
+// isAny reports whether it is the address that stands for all.
+func (a *address) isAny() bool { return a.hi == 0 && (a.lo == 0 || a.lo == mapped) }
+
+// isLoopback reports whether it is an address of this machine.
+func (a *address) isLoopback() bool {
+	return a.hi == 0 && (a.lo == loopback6 || a.isV4() && uint8(a.lo>>24) == 127)
+}
+
+// isMulticast reports whether it stands for a group.
+func (a *address) isMulticast() bool {
+	return a.hi>>56 == 0xff || a.isV4() && uint8(a.lo>>28)&0xf == 0xe
+}
+
+// same reports whether two Internet addresses are the same, port and all.
+func (a *address) same(b *address) bool {
+	return a.hi == b.hi && a.lo == b.lo && a.port == b.port
+}
+
+// rawAddress is room for any address in the program's form.
+type rawAddress [128]byte
+
+func (r *rawAddress) big16(i int) uint16 { return uint16(r[i])<<8 | uint16(r[i+1]) }
+
+func (r *rawAddress) big64(i int) (v uint64) {
+	for _, b := range r[i : i+8] {
+		v = v<<8 | uint64(b)
+	}
+	return v
+}
+
+func (r *rawAddress) putBig64(i int, v uint64) {
+	for j := i + 7; j >= i; j-- {
+		r[j] = uint8(v)
+		v >>= 8
+	}
+}
+
+// inAddress reads the address of n bytes that a call names for socket s.
+func (s *socket) inAddress(to *address, from, n uintptr) int64 {
+	var raw rawAddress
+	if n > unsafe.Sizeof(raw) || int64(n) < 0 {
+		return -eINVAL
+	}
+	if !copyIn(uintptr(unsafe.Pointer(&raw)), from, n) {
+		return -eFAULT
+	}
+	if n < 2 {
+		return -eINVAL
+	}
+	to.family = uint16(raw[0]) | uint16(raw[1])<<8
+	if to.family == afUnspec {
+		return 0
+	}
+	switch s.family {
+	case afUnix:
+		if to.family != afUnix || n > 2+nameMax {
+			return -eINVAL
+		}
+		to.n = 0
+		for i := uintptr(2); i < n; i++ {
+			if raw[i] == 0 && i > 2 && raw[2] != 0 {
+				break // the end of a path
+			}
+			to.name[i-2] = raw[i]
+			to.n++
+		}
+		return 0
+	case afNetlink:
+		if to.family != afNetlink || n < sizeLink {
+			return -eINVAL
+		}
+		return 0
+	}
+	to.port = raw.big16(2)
+	switch {
+	case to.family == afInet && n >= sizeInet:
+		to.hi, to.lo = 0, mapped|raw.big64(4)>>32
+	case to.family == afInet6 && s.family == afInet6 && n >= sizeInet6-4: // RFC 2133's form
+		to.hi, to.lo = raw.big64(8), raw.big64(16)
+	case to.family == afInet || to.family == afInet6 && s.family == afInet6:
+		return -eINVAL
+	default:
+		return -eAFNOSUPPORT
+	}
+	return 0
+}
+
+// outAddress writes an address for a program that uses family, cut to the room that the
+// word at size says, and its whole length into that word. at may be 0.
+func outAddress(a *address, family uint16, at, size uintptr) int64 {
+	if at == 0 {
+		return 0
+	}
+	room, ok := in32(size)
+	if !ok {
+		return -eFAULT
+	}
+	if int32(room) < 0 {
+		return -eINVAL
+	}
+	var raw rawAddress
+	n := a.raw(&raw, family)
+	return copied(copyOut(at, uintptr(unsafe.Pointer(&raw)), min(n, uintptr(room))) && out32(size, uint32(n)))
+}
+
+// raw writes the address and returns its length.
+func (a *address) raw(r *rawAddress, family uint16) uintptr {
+	r[0], r[1] = uint8(family), uint8(family>>8)
+	switch family {
+	case afInet:
+		r[2], r[3] = uint8(a.port>>8), uint8(a.port)
+		r.putBig64(4, a.lo<<32)
+		return sizeInet
+	case afInet6:
+		r[2], r[3] = uint8(a.port>>8), uint8(a.port)
+		r.putBig64(8, a.hi)
+		r.putBig64(16, a.lo)
+		return sizeInet6
+	case afNetlink:
+		return sizeLink
+	}
+	for i := 0; i < int(a.n); i++ {
+		r[2+i] = a.name[i]
+	}
+	n := 2 + uintptr(a.n)
+	if a.n > 0 && a.name[0] != 0 {
+		n++ // a path ends in a zero byte
+	}
+	return n
+}
+
+func (c *call) getsockname(_ *file, s *socket) int64 {
+	if c.args[1] == 0 {
+		return -eFAULT
+	}
+	return outAddress(&s.local, s.family, c.args[1].Pointer(), c.args[2].Pointer())
+}
+
+func (c *call) getpeername(_ *file, s *socket) int64 {
+	if s.stage != connected {
+		return -eNOTCONN
+	}
+	if c.args[1] == 0 {
+		return -eFAULT
+	}
+	return outAddress(&s.remote, s.family, c.args[1].Pointer(), c.args[2].Pointer())
+}

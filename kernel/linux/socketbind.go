@@ -1,0 +1,157 @@
+package linux
+
+// Who has which Internet address.
+
+// Ports that are given to those who ask for none in particular.
+const (
+	firstPort = 32768
+	lastPort  = 60999
+)
+
+var lastGiven uint16 = lastPort // under the kernel lock
+
+// covers reports whether a socket that has the address a gets what is for b.
+func (s *socket) covers(a, b *address) bool {
+	switch {
+	case a.hi == b.hi && a.lo == b.lo:
+		return true
+	case a.hi != 0:
+		return false
+	case a.lo == mapped:
+		return b.isV4()
+	case a.lo == 0:
+		return !b.isV4() || s.options[optV6Only] == 0
+	}
+	return false
+}
+
+// taken reports whether another socket stands in the way of s having address a: both
+// would get the same, and have not said that they share.
+func (s *socket) portTaken(a *address) bool {
+	for n := int32(1); n <= highSocket; n++ {
+		t := socketOf(n)
+		if t == nil || t == s || !t.bound || t.protocol != s.protocol || !t.isInet() || t.local.port != a.port {
+			continue
+		}
+		if !s.covers(a, &t.local) && !t.covers(&t.local, a) {
+			continue
+		}
+		if s.options[optReusePort] != 0 && t.options[optReusePort] != 0 {
+			continue
+		}
+		if s.options[optReuseAddr] != 0 && t.options[optReuseAddr] != 0 &&
+			(s.kind == sockDgram || s.stage != listening && t.stage != listening) {
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+// takePort gives a socket its address, with a port that is free if it names none.
+func (s *socket) takePort(a *address) int64 {
+	if a.port != 0 {
+		if s.portTaken(a) {
+			return -eADDRINUSE
+		}
+	} else {
+		found := false
+		for i := firstPort; i <= lastPort && !found; i++ {
+			lastGiven++
+			if lastGiven > lastPort {
+				lastGiven = firstPort
+			}
+			a.port = lastGiven
+			found = !portInUse(s.protocol, a.port)
+		}
+		if !found {
+			return -eADDRINUSE
+		}
+	}
+	s.local.hi, s.local.lo, s.local.port = a.hi, a.lo, a.port
+	s.bound = true
+	return 0
+}
+
+// portInUse reports whether any socket has that port.
+func portInUse(protocol, port uint16) bool {
+	for n := int32(1); n <= highSocket; n++ {
+		if t := socketOf(n); t != nil && t.bound && t.protocol == protocol && t.isInet() && t.local.port == port {
+			return true
+		}
+	}
+	return false
+}
+
+// bindAny gives a socket a port, if it has none.
+func (s *socket) bindAny() int64 {
+	if s.bound {
+		return 0
+	}
+	a := address{hi: s.local.hi, lo: s.local.lo}
+	return s.takePort(&a)
+}
+
+func (c *call) bind(_ *file, s *socket) int64 {
+	var a address
+	if errno := s.inAddress(&a, c.args[1].Pointer(), uintptr(c.args[2].Uint())); errno != 0 {
+		return errno
+	}
+	if s.family != afInet && a.family != s.family || s.family == afInet && a.family == afUnspec && uintptr(c.args[2].Uint()) < sizeInet {
+		return -eINVAL
+	}
+	switch s.family {
+	case afUnix:
+		return s.bindName(&a)
+	case afNetlink:
+		s.bound = true
+		return 0
+	}
+	if a.family == afUnspec { // as Linux lets old programs do, for any address
+		a = address{lo: mapped}
+	}
+	switch {
+	case s.bound || s.stage != fresh:
+		return -eINVAL
+	case a.family == afInet6 && s.options[optV6Only] != 0 && a.isV4():
+		return -eINVAL
+	case !a.isAny() && !a.isLoopback() && !(s.kind == sockDgram && a.isMulticast()):
+		return -eADDRNOTAVAIL
+	}
+	return s.takePort(&a)
+}
+
+// route completes a destination: "any" is this machine. It returns an error if there is
+// no way to it, which is so for all but this machine.
+func (s *socket) route(a *address) int64 {
+	if a.isAny() {
+		if a.lo == mapped {
+			a.lo = loopback4
+		} else {
+			a.lo = loopback6
+		}
+	}
+	switch {
+	case s.family == afInet6 && a.isV4() && s.options[optV6Only] != 0:
+		return -eNETUNREACH
+	case !a.isLoopback():
+		return -eNETUNREACH
+	case s.bound && !s.local.isAny() && s.local.isV4() != a.isV4():
+		if s.local.isV4() {
+			return -eNETUNREACH
+		}
+		return -eINVAL
+	}
+	return 0
+}
+
+// source is the address that what s sends to a comes from.
+func (s *socket) source(from, to *address) {
+	from.family, from.port, from.hi, from.lo = s.family, s.local.port, s.local.hi, s.local.lo
+	if s.local.isAny() || s.local.isMulticast() {
+		from.hi, from.lo = 0, loopback6
+		if to.isV4() {
+			from.lo = loopback4
+		}
+	}
+}

@@ -1,0 +1,326 @@
+package linux
+
+import "unsafe"
+
+// Datagrams: UDP, those of local sockets, and the messages of connections that keep
+// their bounds (SOCK_SEQPACKET). In a receiver's buffer each has a header, the name of
+// the local sender, and the bytes.
+
+// datagram is the header.
+type datagram struct {
+	size   uint32 // bytes of data
+	port   uint16 // of the sender
+	named  uint8  // bytes of the local sender's name
+	_      uint8
+	hi, lo uint64
+}
+
+const maxUDP = 65507 // bytes in a datagram of version 4; of version 6 there are 20 more
+
+// connectDatagrams sets where datagrams go, and from whom they may come.
+func (s *socket) connectDatagrams(a *address) int64 {
+	if a.family == afUnspec {
+		s.leavePeer()
+		return 0
+	}
+	if s.isLocal() {
+		t, errno := s.findName(a)
+		if errno != 0 {
+			return errno
+		}
+		if !t.hears(s) {
+			return -1 // EPERM
+		}
+		if s.stage == connected && s.peer != t.number {
+			s.leavePeer()
+		}
+		s.stage, s.peer, s.remote = connected, t.number, t.local
+		s.changed()
+		return 0
+	}
+	if a.family == afInet && s.family == afInet6 && s.options[optV6Only] != 0 {
+		return -eNETUNREACH
+	}
+	if errno := s.route(a); errno != 0 {
+		return errno
+	}
+	if errno := s.bindAny(); errno != 0 {
+		return -eAGAIN
+	}
+	var from address
+	s.source(&from, a)
+	s.local.hi, s.local.lo = from.hi, from.lo
+	s.remote.hi, s.remote.lo, s.remote.port = a.hi, a.lo, a.port
+	s.stage = connected
+	s.changed()
+	return 0
+}
+
+// leavePeer ends that datagrams have a destination. What a local socket has got is lost
+// with that, and its peer, if they had each other, is told.
+func (s *socket) leavePeer() {
+	p := socketOf(s.peer)
+	was := s.stage
+	s.stage, s.peer = fresh, noSocket
+	if !s.isLocal() || was != connected {
+		return
+	}
+	s.in.take(s.in.n)
+	dropRights(s.number)
+	s.letSend()
+	if p != nil && p.peer == s.number {
+		p.err = eCONNRESET
+		p.changed()
+	}
+}
+
+// hears reports whether a local socket takes datagrams from s: one that is connected
+// takes them from its peer only.
+func (t *socket) hears(s *socket) bool {
+	return t.stage != connected || t.peer == s.number
+}
+
+// leaveDatagrams tells all who send to local socket n that it is gone, or (their full) that
+// they may try again.
+func leaveDatagrams(n int32) {
+	for i := int32(1); i <= highSocket; i++ {
+		t := socketOf(i)
+		if t == nil || t.number == n || t.connects() {
+			continue
+		}
+		if t.full == n {
+			t.full = noSocket
+			t.changed()
+		}
+		if t.peer == n {
+			t.peer = noSocket
+			t.changed()
+		}
+	}
+}
+
+// findReceiver returns the socket that gets what comes from an address to another, or nil.
+func (s *socket) findReceiver(from, to *address) (best *socket) {
+	most := 0
+	for n := int32(1); n <= highSocket; n++ {
+		t := socketOf(n)
+		if t == nil || !t.bound || t.protocol != protoUDP || !t.isInet() || t.local.port != to.port || !t.covers(&t.local, to) {
+			continue
+		}
+		score := 1
+		if !t.local.isAny() {
+			score++
+		}
+		if t.family == afInet {
+			score++
+		}
+		if t.stage == connected {
+			if !t.remote.same(from) {
+				continue
+			}
+			score += 4
+		}
+		if score > most {
+			best, most = t, score
+		}
+	}
+	return best
+}
+
+// sendDatagram sends one.
+func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
+	var a address
+	named := x.name != 0 && x.nameSize != 0
+	if named {
+		if errno := s.inAddress(&a, x.name, x.nameSize); errno != 0 {
+			return errno
+		}
+		if a.family == afUnspec {
+			if s.family != afInet {
+				return -eINVAL
+			}
+			a.lo |= mapped
+		}
+	}
+	switch {
+	case s.err != 0:
+		return s.takeError()
+	case s.shutWrite:
+		return -ePIPE
+	case s.isLocal():
+		return c.sendLocal(f, s, x, &a, named)
+	case x.total > maxUDP && s.family == afInet || x.total > maxUDP+20:
+		return -eMSGSIZE
+	case !named && s.stage != connected:
+		return -eDESTADDRREQ
+	case !named:
+		a.hi, a.lo, a.port = s.remote.hi, s.remote.lo, s.remote.port
+	case a.port == 0:
+		return -eINVAL
+	}
+	if errno := s.route(&a); errno != 0 {
+		return errno
+	}
+	if errno := s.bindAny(); errno != 0 {
+		return -eAGAIN
+	}
+	var from address
+	s.source(&from, &a)
+	to := s.findReceiver(&from, &a)
+	switch {
+	case to == nil:
+		if s.stage == connected {
+			s.err = eCONNREFUSED
+			s.changed()
+		}
+	case to.in.room() < unsafe.Sizeof(datagram{})+x.total:
+		// It is lost, as with UDP it may be.
+	default:
+		if errno := x.deliver(to, &from); errno != 0 {
+			return errno
+		}
+	}
+	return int64(x.total)
+}
+
+// sendLocal sends a datagram to a local socket, or waits until it has room.
+func (c *call) sendLocal(f *file, s *socket, x *transfer, a *address, named bool) int64 {
+	to := socketOf(s.peer)
+	switch {
+	case named:
+		var errno int64
+		if to, errno = s.findName(a); errno != 0 {
+			return errno
+		}
+	case s.stage != connected:
+		return -eNOTCONN
+	case to == nil:
+		s.leavePeer()
+		return -eCONNREFUSED
+	}
+	switch need := unsafe.Sizeof(datagram{}) + uintptr(s.local.n) + x.total; {
+	case !to.hears(s):
+		return -1 // EPERM
+	case to.shutRead:
+		return -ePIPE
+	case need > ringSize:
+		return -eMSGSIZE
+	case to.in.room() < need:
+		s.full = to.number
+		return c.socketWaits(f, s, 1, x.flags)
+	}
+	if errno := x.deliver(to, &s.local); errno != 0 {
+		return errno
+	}
+	return int64(x.total)
+}
+
+// sendPacket sends a message on a connection.
+func (c *call) sendPacket(f *file, s *socket, x *transfer) int64 {
+	to, gone, errno := c.canSend(f, s, x)
+	switch {
+	case errno != 0:
+		return errno
+	case gone:
+		return -ePIPE
+	}
+	switch need := unsafe.Sizeof(datagram{}) + uintptr(s.local.n) + x.total; {
+	case need > ringSize:
+		return -eMSGSIZE
+	case to.in.room() < need:
+		return c.socketWaits(f, s, 1, x.flags)
+	}
+	if errno := x.deliver(to, &s.local); errno != 0 {
+		return errno
+	}
+	return int64(x.total)
+}
+
+// deliver puts a datagram into the buffer of a socket that has room for it.
+func (x *transfer) deliver(to *socket, from *address) int64 {
+	h := datagram{size: uint32(x.total), port: from.port, hi: from.hi, lo: from.lo, named: from.n}
+	if errno := x.sendRights(to); errno != 0 {
+		return errno
+	}
+	before := to.in.n
+	_, errno := to.in.add(uintptr(unsafe.Pointer(&h)), unsafe.Sizeof(h), true)
+	if errno == 0 {
+		_, errno = to.in.add(uintptr(unsafe.Pointer(&from.name)), uintptr(from.n), true)
+	}
+	if errno == 0 {
+		_, errno = x.fill(to)
+	}
+	size := unsafe.Sizeof(h) + uintptr(from.n) + x.total
+	if errno == 0 && to.in.n-before != size {
+		errno = -eFAULT
+	}
+	if errno != 0 {
+		to.in.cut(to.in.n - before)
+		size = 0
+	}
+	x.seal(size)
+	if errno == 0 {
+		to.changed()
+	}
+	return errno
+}
+
+// receiveDatagram takes one: what does not fit is lost.
+func (c *call) receiveDatagram(f *file, s *socket, x *transfer) int64 {
+	if s.connects() && (s.stage == fresh || s.stage == listening) {
+		return -eNOTCONN
+	}
+	if s.err != 0 {
+		return s.takeError()
+	}
+	if s.in.n == 0 {
+		if (s.shutRead || s.finished) && (s.connects() || waits(f, x.flags)) {
+			return 0
+		}
+		return c.socketWaits(f, s, 0, x.flags)
+	}
+	var h datagram
+	var from address
+	s.in.peek(uintptr(unsafe.Pointer(&h)), 0, unsafe.Sizeof(h), true)
+	off := unsafe.Sizeof(h)
+	s.in.peek(uintptr(unsafe.Pointer(&from.name)), off, uintptr(h.named), true)
+	off += uintptr(h.named)
+	from.port, from.hi, from.lo, from.n = h.port, h.hi, h.lo, h.named
+
+	size := uintptr(h.size)
+	done := uintptr(0)
+	for done < size {
+		at, n, ok := x.next()
+		if !ok {
+			x.outFlags |= msgTrunc
+			break
+		}
+		part := min(n, size-done)
+		if !s.in.peek(at, off+done, part, false) {
+			return -eFAULT
+		}
+		done += part
+	}
+	x.outName(&from, s)
+	x.receiveRights(s, s.in.n)
+	if x.flags&msgPeek == 0 {
+		s.consume(off + size)
+		if s.isLocal() && !s.connects() {
+			s.letSend()
+		}
+	}
+	if x.flags&msgTrunc != 0 {
+		return int64(size)
+	}
+	return int64(done)
+}
+
+// letSend tells those who have found no room in local socket s that there is.
+func (s *socket) letSend() {
+	for i := int32(1); i <= highSocket; i++ {
+		if t := socketOf(i); t != nil && t.full == s.number {
+			t.full = noSocket
+			t.changed()
+		}
+	}
+}

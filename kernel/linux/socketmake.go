@@ -1,0 +1,119 @@
+package linux
+
+import "github.com/zeroframe/zeroframe/kernel/mem"
+
+// Making sockets.
+
+// kindOf checks the arguments of socket and socketpair.
+func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64) {
+	const (
+		typeMask    = 0xf
+		maxFamily   = 45
+		maxProtocol = 262
+	)
+	a, b, p := c.args[0].Uint(), c.args[1].Uint(), c.args[2].Uint()
+	switch {
+	case b&^(typeMask|oNonblock|oCloexec) != 0:
+		return 0, 0, 0, -eINVAL
+	case a > maxFamily:
+		return 0, 0, 0, -eAFNOSUPPORT
+	case b&typeMask > 10: // SOCK_PACKET
+		return 0, 0, 0, -eINVAL
+	case p > maxProtocol && (a == afInet || a == afInet6):
+		return 0, 0, 0, -eINVAL
+	case p > maxProtocol:
+		return 0, 0, 0, -ePROTONOSUPPORT
+	}
+	family, kind, protocol = uint16(a), uint8(b&typeMask), uint16(p)
+	switch family {
+	case afUnix:
+		switch {
+		case protocol != 0 && protocol != afUnix:
+			return 0, 0, 0, -ePROTONOSUPPORT
+		case kind == sockRaw:
+			kind = sockDgram
+		case kind != sockStream && kind != sockDgram && kind != sockSeqpacket:
+			return 0, 0, 0, -eSOCKTNOSUPPORT
+		}
+		protocol = 0
+	case afInet, afInet6:
+		want := uint16(protoTCP)
+		switch kind {
+		case sockStream:
+		case sockDgram:
+			want = protoUDP
+		default:
+			return 0, 0, 0, -eSOCKTNOSUPPORT
+		}
+		if protocol != 0 && protocol != want {
+			return 0, 0, 0, -ePROTONOSUPPORT
+		}
+		protocol = want
+	case afNetlink:
+		if kind != sockRaw && kind != sockDgram {
+			return 0, 0, 0, -eSOCKTNOSUPPORT
+		}
+		if protocol != 0 { // NETLINK_ROUTE
+			return 0, 0, 0, -ePROTONOSUPPORT
+		}
+	default:
+		return 0, 0, 0, -eAFNOSUPPORT
+	}
+	return family, kind, protocol, 0
+}
+
+func (c *call) socket() int64 {
+	family, kind, protocol, errno := c.kindOf()
+	if errno != 0 {
+		return errno
+	}
+	s := newSocket(family, kind, protocol)
+	if s == nil {
+		return -eNFILE
+	}
+	fd := openSocket(s, c.args[1].Flags())
+	if fd < 0 {
+		s.free()
+	}
+	return fd
+}
+
+func (c *call) socketpair() int64 {
+	family, kind, protocol, errno := c.kindOf()
+	if errno != 0 {
+		return errno
+	}
+	if family != afUnix {
+		return -eOPNOTSUPP
+	}
+	if !mem.Allowed(c.args[3].Pointer(), 8, true) {
+		return -eFAULT
+	}
+	var made [2]*socket
+	var got [2]int64
+	for i := range made {
+		s := newSocket(family, kind, protocol)
+		got[i] = -eNFILE
+		if s != nil {
+			if got[i] = openSocket(s, c.args[1].Flags()); got[i] < 0 {
+				s.free()
+			}
+		}
+		if got[i] < 0 {
+			if i == 1 {
+				closeFD(uintptr(got[0]))
+			}
+			return got[i]
+		}
+		made[i] = s
+	}
+	for i, s := range made {
+		s.stage, s.peer = connected, made[1-i].number
+	}
+	if !out32(c.args[3].Pointer(), uint32(got[0])) || !out32(c.args[3].Pointer()+4, uint32(got[1])) {
+		closeFD(uintptr(got[0]))
+		closeFD(uintptr(got[1]))
+		return -eFAULT
+	}
+	return 0
+}

@@ -1,0 +1,255 @@
+package linux
+
+import "unsafe"
+
+// The send and receive families of calls, which differ in how a program names its
+// memory: they all become a transfer.
+
+const (
+	msgOOB       = 0x1
+	msgPeek      = 0x2
+	msgCtrunc    = 0x8
+	msgTrunc     = 0x20
+	msgDontWait  = 0x40
+	msgWaitAll   = 0x100
+	msgErrQueue  = 0x2000
+	msgNoSignal  = 0x4000
+	msgCloexec   = 0x40000000
+	maxParts     = 1024
+	headerSize   = 56 // struct msghdr
+	controlStart = 16 // struct cmsghdr
+	programEnd   = 1<<47 - pageSize
+)
+
+// transfer is what a call moves.
+type transfer struct {
+	// The memory: left bytes at base, and then count parts of struct iovec at vec, of
+	// which total bytes are meant, and passed have been handed out by next.
+	base, left    uintptr
+	vec, count    uintptr
+	own           bool // it is the kernel's
+	total, passed uintptr
+
+	flags          uintptr
+	name, nameSize uintptr // the address: where, and its length or the room for it
+	nameDone       uintptr // the length of the one that has been written
+
+	control, controlSize uintptr // the control messages
+	controlDone          uintptr // bytes of those that have been written
+
+	outFlags uint32
+	parcel   int // that goes with the message, plus 1; 0: none
+}
+
+// next returns the next part of the memory, which is not empty.
+func (x *transfer) next() (at, n uintptr, ok bool) {
+	for x.left == 0 && x.count > 0 {
+		base, ok1 := in64(x.vec)
+		size, ok2 := in64(x.vec + 8)
+		if !ok1 || !ok2 {
+			return 0, 0, false
+		}
+		x.base, x.left = uintptr(base), uintptr(size)
+		x.vec += 16
+		x.count--
+	}
+	at, n = x.base, min(x.left, x.total-x.passed)
+	x.left = 0
+	x.passed += n
+	return at, n, n > 0
+}
+
+// skip passes over what a call has moved before it waited.
+func (x *transfer) skip(n uintptr) {
+	for n > 0 {
+		at, part, ok := x.next()
+		if !ok {
+			return
+		}
+		if part > n {
+			x.base, x.left = at+n, part-n
+			x.passed -= part - n
+			return
+		}
+		n -= part
+	}
+}
+
+// setParts makes count parts of struct iovec at vec the memory, as far as one call moves.
+func (x *transfer) setParts(vec, count uintptr) int64 {
+	if count > maxParts {
+		return -eMSGSIZE
+	}
+	x.vec, x.count = vec, count
+	for i := uintptr(0); i < count; i++ {
+		base, ok1 := in64(vec + i*16)
+		size, ok2 := in64(vec + i*16 + 8)
+		switch {
+		case !ok1 || !ok2:
+			return -eFAULT
+		case int64(size) < 0:
+			return -eINVAL
+		case base > programEnd || size > programEnd-base:
+			return -eFAULT
+		}
+		x.total += min(uintptr(size), ioMax-x.total)
+	}
+	return 0
+}
+
+// setHeader makes what a struct msghdr names the transfer.
+func (x *transfer) setHeader(at uintptr) int64 {
+	var h [headerSize / 8]uint64
+	if !copyIn(uintptr(unsafe.Pointer(&h)), at, headerSize) {
+		return -eFAULT
+	}
+	x.name, x.nameSize = uintptr(h[0]), uintptr(uint32(h[1]))
+	if x.name == 0 {
+		x.nameSize = 0
+	}
+	if int32(x.nameSize) < 0 {
+		return -eINVAL
+	}
+	x.nameSize = min(x.nameSize, unsafe.Sizeof(rawAddress{}))
+	x.control, x.controlSize = uintptr(h[4]), uintptr(h[5])
+	return x.setParts(uintptr(h[2]), uintptr(h[3]))
+}
+
+// outName writes the address of the sender, for socket s.
+func (x *transfer) outName(a *address, s *socket) {
+	if x.name == 0 {
+		return
+	}
+	var raw rawAddress
+	n := a.raw(&raw, s.family)
+	if s.isLocal() && a.n == 0 {
+		n = 0 // who has no name has no address
+	}
+	if copyOut(x.name, uintptr(unsafe.Pointer(&raw)), min(n, x.nameSize)) {
+		x.nameDone = n
+	}
+}
+
+// sendOn sends by a socket.
+func (c *call) sendOn(f *file, s *socket, x *transfer) int64 {
+	switch {
+	case x.flags&msgOOB != 0:
+		return -eOPNOTSUPP
+	case s.family == afNetlink:
+		return s.askLink(x)
+	case s.kind == sockStream:
+		if x.name != 0 && x.nameSize != 0 && s.isLocal() {
+			if s.stage == connected {
+				return -eISCONN
+			}
+			return -eOPNOTSUPP
+		}
+		return c.sendStream(f, s, x)
+	case s.kind == sockSeqpacket:
+		return c.sendPacket(f, s, x)
+	}
+	return c.sendDatagram(f, s, x)
+}
+
+// receiveOn receives by a socket. What is written of the sender's name and of control
+// messages, x says.
+func (c *call) receiveOn(f *file, s *socket, x *transfer) int64 {
+	switch {
+	case x.flags&msgErrQueue != 0:
+		return -eAGAIN
+	case x.flags&msgOOB != 0 && s.isInet():
+		return -eINVAL
+	case x.flags&msgOOB != 0:
+		return -eOPNOTSUPP
+	case s.kind == sockStream:
+		return c.receiveStream(f, s, x)
+	}
+	return c.receiveDatagram(f, s, x)
+}
+
+func (c *call) sendto(f *file, s *socket) int64 {
+	n := min(c.args[2].Size(), ioMax)
+	x := transfer{base: c.args[1].Pointer(), left: n, total: n, flags: c.args[3].Flags(), name: c.args[4].Pointer(), nameSize: uintptr(c.args[5].Uint())}
+	if x.name != 0 && x.nameSize == 0 && s.protocol == protoUDP {
+		return -eINVAL
+	}
+	activity++
+	return c.sendOn(f, s, &x)
+}
+
+func (c *call) recvfrom(f *file, s *socket) int64 {
+	n := min(c.args[2].Size(), ioMax)
+	x := transfer{base: c.args[1].Pointer(), left: n, total: n, flags: c.args[3].Flags(), name: c.args[4].Pointer()}
+	if x.name != 0 {
+		size, ok := in32(c.args[5].Pointer())
+		if !ok {
+			return -eFAULT
+		}
+		if int32(size) < 0 {
+			return -eINVAL
+		}
+		x.nameSize = uintptr(size)
+	}
+	activity++
+	got := c.receiveOn(f, s, &x)
+	if got >= 0 && x.name != 0 && !out32(c.args[5].Pointer(), uint32(x.nameDone)) {
+		return -eFAULT
+	}
+	return got
+}
+
+func (c *call) sendmsg(f *file, s *socket) int64 {
+	x := transfer{flags: c.args[2].Flags()}
+	if errno := x.setHeader(c.args[1].Pointer()); errno != 0 {
+		return errno
+	}
+	activity++
+	return c.sendOn(f, s, &x)
+}
+
+func (c *call) recvmsg(f *file, s *socket) int64 {
+	x := transfer{flags: c.args[2].Flags()}
+	if errno := x.setHeader(c.args[1].Pointer()); errno != 0 {
+		return errno
+	}
+	activity++
+	got := c.receiveOn(f, s, &x)
+	if got < 0 {
+		return got
+	}
+	if x.name != 0 && !out32(c.args[1].Pointer()+8, uint32(x.nameDone)) ||
+		!out64(c.args[1].Pointer()+40, uint64(x.controlDone)) || !out32(c.args[1].Pointer()+48, x.outFlags|uint32(x.flags&msgCloexec)) {
+		return -eFAULT
+	}
+	return got
+}
+
+// readSocket and writeSocket are read and write.
+func (c *call) readSocket(f *file, to, n uintptr) int64 {
+	if n == 0 {
+		return 0
+	}
+	x := transfer{base: to, left: n, total: n}
+	return c.receiveOn(f, socketOf(f.obj), &x)
+}
+
+func (c *call) writeSocket(f *file, from, n uintptr) int64 {
+	x := transfer{base: from, left: n, total: n}
+	return c.sendOn(f, socketOf(f.obj), &x)
+}
+
+// socketVector is readv or writev, which move one message.
+func (c *call) socketVector(f *file, write bool) int64 {
+	var x transfer
+	if errno := x.setParts(c.args[1].Pointer(), c.args[2].Size()); errno != 0 {
+		return errno
+	}
+	activity++
+	switch {
+	case write:
+		return c.sendOn(f, socketOf(f.obj), &x)
+	case x.total == 0:
+		return 0
+	}
+	return c.receiveOn(f, socketOf(f.obj), &x)
+}

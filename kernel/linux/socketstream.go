@@ -1,0 +1,283 @@
+package linux
+
+import "github.com/zeroframe/zeroframe/kernel/thread"
+
+// Connections. Each end has the buffer of what comes in; a connection is made by the
+// call of connect, and waits in the listener's backlog, as a socket without a file, for
+// who accepts it. One that finds the backlog full waits for room in it.
+
+func (c *call) connect(f *file, s *socket) int64 {
+	var a address
+	if errno := s.inAddress(&a, c.args[1].Pointer(), uintptr(c.args[2].Uint())); errno != 0 {
+		return errno
+	}
+	switch {
+	case s.family == afNetlink:
+		return 0
+	case !s.connects():
+		return s.connectDatagrams(&a)
+	case a.family == afUnspec:
+		return -eINVAL
+	case s.isInet() && a.family != s.family: // only datagrams go from version 6 to a sockaddr_in
+		return -eAFNOSUPPORT
+	case s.stage == connecting:
+		if !c.again {
+			return -eALREADY
+		}
+		return c.socketWaits(f, s, 1, 0)
+	case s.stage == connected && c.again:
+		return 0
+	case c.again && s.err != 0:
+		return s.takeError()
+	case s.stage == listening && s.isLocal():
+		return -eINVAL
+	case s.stage != fresh:
+		return -eISCONN
+	}
+	var l *socket
+	if s.isLocal() {
+		var errno int64
+		if l, errno = s.findName(&a); errno != 0 {
+			return errno
+		}
+		if l.stage != listening || l.shutRead {
+			return -eCONNREFUSED
+		}
+		if l.waiting > l.backlog {
+			if f.flags&oNonblock != 0 {
+				return -eAGAIN
+			}
+			s.listener, s.stage = l.number, connecting
+			return c.socketWaits(f, s, 1, 0)
+		}
+		return s.join(l)
+	}
+	if errno := s.route(&a); errno != 0 {
+		return errno
+	}
+	if l = s.findListener(&a); l == nil {
+		return -eCONNREFUSED
+	}
+	if !s.bound {
+		if errno := s.bindAny(); errno != 0 {
+			return -eADDRNOTAVAIL
+		}
+	}
+	var from address
+	s.source(&from, &a)
+	s.local.hi, s.local.lo = from.hi, from.lo
+	s.remote.hi, s.remote.lo, s.remote.port = a.hi, a.lo, a.port
+	if l.waiting > l.backlog {
+		s.listener, s.stage = l.number, connecting
+		if f.flags&oNonblock != 0 {
+			return -eINPROGRESS
+		}
+		return c.socketWaits(f, s, 1, 0)
+	}
+	return s.join(l)
+}
+
+// findListener returns the listener for what s sends to an address, or nil: the one
+// that has named the address, or else one for all.
+func (s *socket) findListener(a *address) (best *socket) {
+	for n := int32(1); n <= highSocket; n++ {
+		t := socketOf(n)
+		if t == nil || t.stage != listening || t.protocol != s.protocol || t.local.port != a.port || !t.covers(&t.local, a) {
+			continue
+		}
+		if best == nil || best.local.isAny() && (!t.local.isAny() || t.family == afInet) {
+			best = t
+		}
+	}
+	return best
+}
+
+// join connects s to listener l, which has room.
+func (s *socket) join(l *socket) int64 {
+	t := newSocket(l.family, l.kind, l.protocol)
+	if t == nil {
+		return -eNOBUFS
+	}
+	t.options = l.options
+	t.linger = l.linger
+	t.local = l.local
+	if s.isInet() {
+		t.local.hi, t.local.lo = s.remote.hi, s.remote.lo
+		t.bound = true
+		t.remote = s.local
+	} else {
+		s.remote = l.local
+		t.remote = s.local
+	}
+	s.stage, s.peer = connected, t.number
+	t.stage, t.peer = connected, s.number
+	if l.first == 0 {
+		l.first = t.number
+	} else {
+		socketOf(l.last).next = t.number
+	}
+	l.last = t.number
+	l.waiting++
+	l.changed()
+	s.changed()
+	return 0
+}
+
+// admit lets those in that wait for room in a listener's backlog.
+func (l *socket) admit() {
+	for n := int32(1); n <= highSocket && l.waiting <= l.backlog; n++ {
+		s := socketOf(n)
+		if s == nil || s.stage != connecting || s.listener != l.number {
+			continue
+		}
+		s.stage = fresh
+		if errno := s.join(l); errno != 0 {
+			s.err = int32(-errno)
+			s.changed()
+		}
+	}
+}
+
+func (c *call) listen(_ *file, s *socket) int64 {
+	switch {
+	case !s.connects():
+		return -eOPNOTSUPP
+	case s.stage != fresh && s.stage != listening || s.isLocal() && !s.bound:
+		return -eINVAL
+	}
+	const most = 4096
+	was := s.stage
+	s.stage = listening
+	if s.isInet() {
+		if errno := s.bindAny(); errno != 0 || s.portTaken(&s.local) {
+			s.stage = was
+			return -eADDRINUSE
+		}
+	}
+	s.backlog = int32(min(uintptr(c.args[1].Uint()), most))
+	s.changed()
+	s.admit()
+	return 0
+}
+
+// unlisten ends the connections that nobody has accepted, and those on their way.
+func (s *socket) unlisten() {
+	for n := s.first; n != 0; {
+		t := socketOf(n)
+		n = t.next
+		if p := socketOf(t.peer); p != nil {
+			p.reset(eCONNRESET)
+		}
+		t.free()
+	}
+	s.first, s.last, s.waiting = 0, 0, 0
+	for n := int32(1); n <= highSocket; n++ {
+		if t := socketOf(n); t != nil && t.stage == connecting && t.listener == s.number {
+			t.stage, t.err = fresh, eCONNREFUSED
+			t.changed()
+		}
+	}
+}
+
+func (c *call) acceptWith(f *file, s *socket, flags uintptr) int64 {
+	switch {
+	case flags&^(oNonblock|oCloexec) != 0:
+		return -eINVAL
+	case !s.connects():
+		return -eOPNOTSUPP
+	case s.stage != listening:
+		return -eINVAL
+	}
+	if s.first == 0 {
+		if s.shutRead {
+			return -eINVAL
+		}
+		return c.socketWaits(f, s, 0, 0)
+	}
+	t := socketOf(s.first)
+	if errno := outAddress(&t.remote, t.family, c.args[1].Pointer(), c.args[2].Pointer()); errno != 0 {
+		return errno
+	}
+	fd := openSocket(t, flags)
+	if fd < 0 {
+		return fd
+	}
+	s.first = t.next
+	t.next = 0
+	s.waiting--
+	s.admit()
+	return fd
+}
+
+// reset breaks a connection off: the next call of this end fails with errno.
+func (s *socket) reset(errno int32) {
+	s.peer, s.err = noSocket, errno
+	s.shutRead, s.shutWrite = true, true
+	if !s.isLocal() {
+		s.stage = ended
+	}
+	s.changed()
+}
+
+// hangUp ends this end of a connection, or a listener, that is being closed. Who has not
+// read all that came, or has told so by SO_LINGER, breaks the connection off.
+func (s *socket) hangUp() {
+	if s.stage == listening {
+		s.unlisten()
+		return
+	}
+	p := socketOf(s.peer)
+	if p == nil {
+		return
+	}
+	p.peer = noSocket
+	abort := s.isInet() && s.linger[0] != 0 && s.linger[1] == 0
+	switch {
+	case (s.in.n > 0 || abort) && p.finished && s.isInet():
+		p.reset(ePIPE)
+	case s.in.n > 0 || abort:
+		p.reset(eCONNRESET)
+	default:
+		p.finished = true
+		p.shutWrite = p.shutWrite || p.isLocal()
+		p.changed()
+	}
+}
+
+// brokenPipe is the result of sending to where nobody receives.
+func brokenPipe(flags uintptr) int64 {
+	if flags&msgNoSignal == 0 {
+		send(thread.Current(), sigPIPE)
+	}
+	return -ePIPE
+}
+
+// canSend reports whether a connection takes bytes: if not, errno is the call's result,
+// or gone is set: they are lost, which the sender learns with the next call.
+// (Of local sockets, those with messages know no SIGPIPE, and those without look at
+// SHUT_WR before they look at errors.)
+func (c *call) canSend(f *file, s *socket, x *transfer) (to *socket, gone bool, errno int64) {
+	switch {
+	case s.kind == sockStream && s.isLocal() && s.shutWrite && s.stage == connected:
+		return nil, false, brokenPipe(x.flags)
+	case s.err == ePIPE:
+		s.err = 0
+		return nil, false, brokenPipe(x.flags)
+	case s.err != 0:
+		return nil, false, s.takeError()
+	case s.stage == connecting:
+		return nil, false, c.socketWaits(f, s, 1, x.flags)
+	case s.stage != connected && s.isLocal():
+		return nil, false, -eNOTCONN
+	case s.shutWrite && s.kind == sockSeqpacket:
+		return nil, false, -ePIPE
+	case s.shutWrite:
+		return nil, false, brokenPipe(x.flags)
+	case s.stage != connected:
+		return nil, false, brokenPipe(x.flags)
+	}
+	return socketOf(s.peer), s.peer == noSocket, 0
+}
+
+func (c *call) accept(f *file, s *socket) int64  { return c.acceptWith(f, s, 0) }
+func (c *call) accept4(f *file, s *socket) int64 { return c.acceptWith(f, s, c.args[3].Flags()) }

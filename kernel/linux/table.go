@@ -1,0 +1,60 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+)
+
+// The table of the system calls. Each architecture has its own, by number:
+// table_amd64.go.
+
+// row is a system call. One of the functions answers it; without any it is not answered.
+type row struct {
+	name   string
+	do     func(c *call) int64
+	file   func(c *call, f *file) int64            // of a call whose first argument is an open descriptor
+	socket func(c *call, f *file, s *socket) int64 // and that of a socket
+	not    string                                  // what of it is not supported, or is done otherwise than Linux does
+}
+
+// do makes the call with that number.
+func (c *call) do(number uintptr) int64 {
+	if number < uintptr(len(table)) {
+		// The compiler must not see that c goes to a function that it does not know, or
+		// it puts c on the heap.
+		c := (*call)(arch.Pointer(uintptr(unsafe.Pointer(c))))
+		switch r := &table[number]; {
+		case r.do != nil:
+			return r.do(c)
+		case r.file != nil:
+			f := get(c.args[0].FD())
+			if f == nil {
+				return -eBADF
+			}
+			return r.file(c, f)
+		case r.socket != nil:
+			f, s, errno := getSocket(c.args[0].FD())
+			if errno != 0 {
+				return errno
+			}
+			return r.socket(c, f, s)
+		}
+	}
+	switch number {
+	case PanicCall:
+		return c.panic()
+	case handle.Call:
+		return c.resource()
+	}
+	return noSuchCall(number)
+}
+
+// CallName returns the name of system call n, or "?". Any context.
+func CallName(n int) string {
+	if n < 0 || n >= len(table) || len(table[n].name) == 0 {
+		return "?"
+	}
+	return table[n].name
+}

@@ -1,0 +1,180 @@
+package linux
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/goinfo"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// Threads. There is one process, number 1, and thread 1 is its first.
+
+const (
+	pid = 1
+
+	cloneVM           = 0x100
+	cloneParentSetTID = 0x100000
+	cloneChildClear   = 0x200000
+	cloneSetTLS       = 0x80000
+	cloneChildSetTID  = 0x1000000
+
+	archSetGS = 0x1001
+	archSetFS = 0x1002
+	archGetFS = 0x1003
+)
+
+// clone makes a thread. Processes there are none.
+func (c *call) clone() int64 {
+	flags, stack, parentTID, childTID, tls := c.args[0].Word(), c.args[1].Pointer(), c.args[2].Pointer(), c.args[3].Pointer(), c.args[4].Pointer()
+	if flags&cloneVM == 0 || stack == 0 {
+		return -eNOSYS
+	}
+	if flags&cloneSetTLS != 0 && tls >= 1<<47 {
+		return -ePERM // as for archSetFS
+	}
+	t := thread.New()
+	if t == nil {
+		return -eAGAIN
+	}
+	arch.CopyFrame(&t.Frame, c.f)
+	t.Control = arch.SaveControl()
+	t.Frame.SetResult(0)
+	t.Frame.SP = stack
+	t.Frame.FP = 0 // no frame of the parent is one of the child's
+	if flags&cloneSetTLS != 0 {
+		t.Frame.TLS = tls
+	}
+	t.Mask = thread.Current().Mask
+	t.KeepCaps = thread.Current().KeepCaps
+	if flags&cloneChildClear != 0 {
+		t.ClearTID = childTID
+	}
+	if flags&cloneParentSetTID != 0 {
+		out32(parentTID, uint32(t.TID))
+	}
+	if flags&cloneChildSetTID != 0 {
+		out32(childTID, uint32(t.TID))
+	}
+	thread.Enqueue(t)
+	if !sized {
+		// The runtime has just set its own limit, a gigabyte, and starts its second
+		// thread. A runaway recursion is to end in a stack overflow, which Go
+		// reports, while there is memory left: growing needs half as much again.
+		sized = true
+		goinfo.SetMaxStack(uintptr(mem.AllFrames()) * pageSize / maxStackShare)
+	}
+	return int64(t.TID)
+}
+
+// sized is set when the limit of goroutines' stacks has been set. Under the kernel lock.
+var sized bool
+
+// maxStackShare is the part of the RAM, one in so many, that a goroutine's stack may
+// take.
+const maxStackShare = 4
+
+// exit ends the calling thread, and with the last one the program.
+func (c *call) exit() int64 {
+	t := thread.Current()
+	if thread.Count() == 1 {
+		exit(c.f, int(c.args[0].Int()&0xff))
+	}
+	if t.ClearTID != 0 && out32(t.ClearTID, 0) {
+		wakeFutex(t.ClearTID, 1, anyBits)
+	}
+	endTimers(t.TID)
+	passOn := t.Pending
+	thread.End(t)
+	sendAny(passOn)
+	thread.Run()
+	return 0
+}
+
+func (c *call) exitGroup() int64 {
+	exit(c.f, int(c.args[0].Int()&0xff))
+	return 0
+}
+
+// saidSetGS is set once the log has the line that archPrctl writes. Under the kernel lock.
+var saidSetGS bool
+
+func (c *call) archPrctl() int64 {
+	switch c.args[0].Op() {
+	case archSetFS:
+		if c.args[1].Pointer() >= 1<<47 {
+			return -ePERM
+		}
+		c.f.SetUserTLS(c.args[1].Pointer())
+		return 0
+	case archSetGS:
+		if !saidSetGS {
+			saidSetGS = true
+			console.FreshLine()
+			console.String("arch_prctl(ARCH_SET_GS) is refused (EINVAL): GS is the kernel's\n")
+		}
+	case archGetFS:
+		return copied(out64(c.args[1].Pointer(), uint64(arch.UserTLS())))
+	}
+	return -eINVAL
+}
+
+func (c *call) schedYield() int64 {
+	c.f.SetResult(0)
+	thread.Yield(c.f)
+	return 0
+}
+
+func (c *call) schedGetaffinity() int64 {
+	if c.args[1].Size() < 8 {
+		return -eINVAL
+	}
+	if !out64(c.args[2].Pointer(), 1) {
+		return -eFAULT
+	}
+	return 8
+}
+
+// schedSetaffinity: there is but one CPU to run on.
+func (c *call) schedSetaffinity() int64 {
+	return copied(mem.Allowed(c.args[2].Pointer(), min(c.args[1].Size(), 8), false))
+}
+
+func (c *call) setTIDAddress() int64 {
+	t := thread.Current()
+	t.ClearTID = c.args[0].Pointer()
+	return int64(t.TID)
+}
+
+// findStack looks for the stack that the Go runtime has given to the thread: its g,
+// in the thread's local storage, begins with the stack's bounds (runtime/runtime2.go:
+// known to the linker). What is free of it is painted, so that its use can be seen.
+func findStack(t *thread.Thread, sp, fs uintptr) {
+	g, ok := tracer.ReadWord(fs - 8)
+	if !ok || g == 0 || g%8 != 0 {
+		return
+	}
+	lo, ok1 := tracer.ReadWord(g)
+	hi, ok2 := tracer.ReadWord(g + 8)
+	if !ok1 || !ok2 || lo == t.StackLo || sp < lo || sp > hi || hi-lo > maxThreadStack {
+		return
+	}
+	const live = 256 // what the running code may be about to use
+	if sp-lo > live {
+		paint(lo, sp-live)
+	}
+	t.StackLo, t.StackHi = (lo+7)&^7, hi&^7
+}
+
+// maxThreadStack is the size in bytes above which a stack is not taken for a thread's.
+const maxThreadStack = 1 << 20
+
+func paint(lo, hi uintptr) {
+	lo, hi = (lo+7)&^7, hi&^7
+	if hi > lo {
+		arch.FillUser(lo, hi-lo, uint64(tracer.Signature))
+	}
+}
+
+func (c *call) gettid() int64 { return int64(thread.Current().TID) }

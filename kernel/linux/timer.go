@@ -1,0 +1,258 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
+
+// The timers of timer_create(2), which send a signal to the program or to one of its
+// threads. Go's runtime/pprof has one for each thread, on the thread's running time. (A
+// handler is not told the timer's value, si_value.)
+
+// maxTimers is how many there may be. Go does without when there are no more.
+const maxTimers = 64
+
+type timer struct {
+	used           bool
+	signal         uint8 // 0: none is sent
+	to             int32 // the thread that takes the signal, 0: any
+	clock          uint8
+	of             int32  // the thread whose running time counts, for clockThreadCPU
+	next, interval uint64 // ns of the clock; next 0: off
+	overrun        int32  // expirations at the last signal beyond one
+}
+
+// Under the kernel lock.
+var (
+	timers [maxTimers]timer
+	// timersArmed is how many are not off: without any, Tick does not look.
+	timersArmed int
+)
+
+// sigevent's kinds of notification.
+const (
+	notifySignal = 0
+	notifyNone   = 1
+	notifyThread = 4
+)
+
+func (c *call) timerCreate() int64 {
+	t := timer{used: true, signal: sigALRM, clock: uint8(c.args[0].Op()), of: thread.Current().TID}
+	id := 0
+	for id < maxTimers && timers[id].used {
+		id++
+	}
+	if c.args[1] != 0 {
+		var v [3]uint64 // value; signal and kind; thread
+		for i := range v {
+			var ok bool
+			if v[i], ok = in64(c.args[1].Pointer() + uintptr(i)*8); !ok {
+				return -eFAULT
+			}
+		}
+		t.signal = uint8(v[1])
+		switch sig := uint32(v[1]); {
+		case v[1]>>32 == notifyNone:
+			t.signal = 0
+		case sig == 0 || sig > numSignals:
+			return -eINVAL
+		case v[1]>>32 == notifyThread:
+			if t.to = int32(v[2]); thread.Get(t.to) == nil {
+				return -eINVAL
+			}
+		case v[1]>>32 != notifySignal:
+			return -eINVAL
+		}
+	}
+	if _, ok := now(c.args[0].Op()); !ok {
+		return -eINVAL
+	}
+	if id == maxTimers {
+		return -eAGAIN
+	}
+	if !out32(c.args[2].Pointer(), uint32(id)) {
+		return -eFAULT
+	}
+	timers[id] = t
+	return 0
+}
+
+// timer returns the timer that a call names, or nil.
+func (c *call) timer() *timer {
+	if c.args[0].Op() >= maxTimers || !timers[c.args[0].Op()].used {
+		return nil
+	}
+	return &timers[c.args[0].Op()]
+}
+
+// now returns the time of the timer's clock. ok is false if it stands still, as its thread
+// does not run.
+func (t *timer) now() (ns uint64, ok bool) {
+	if t.clock == clockThreadCPU {
+		r := thread.Current()
+		if r == nil || r.TID != t.of {
+			if o := thread.Get(t.of); o != nil {
+				return o.CPU, false
+			}
+			return 0, false
+		}
+		return thread.ThreadTime(), true
+	}
+	if t.clock == clockProcessCPU && thread.Current() == nil {
+		return thread.CPUTime(), false
+	}
+	return now(uintptr(t.clock))
+}
+
+// set changes when the timer runs out.
+func (t *timer) set(next uint64) {
+	if t.next != 0 {
+		timersArmed--
+		logTimer(handle.Close, t.key(), 0)
+	}
+	if t.next = next; next != 0 {
+		timersArmed++
+		at, _ := t.now()
+		logTimer(handle.Open, t.key(), max(next, at)-at)
+	}
+}
+
+// key is the timer's in the log of resources.
+func (t *timer) key() uintptr {
+	return handle.TimerPOSIX + (uintptr(unsafe.Pointer(t))-uintptr(unsafe.Pointer(&timers)))/unsafe.Sizeof(*t)
+}
+
+func (c *call) timerSettime() int64 {
+	if c.args[2] == 0 {
+		return -eINVAL
+	}
+	interval, e := inTimespec(c.args[2].Pointer())
+	if e != 0 {
+		return e
+	}
+	value, e := inTimespec(c.args[2].Pointer() + timespecSize)
+	if e != 0 {
+		return e
+	}
+	t := c.timer()
+	if t == nil {
+		return -eINVAL
+	}
+	if c.args[3] != 0 {
+		if e := t.out(c.args[3].Pointer()); e != 0 {
+			return e
+		}
+	}
+	next := value
+	if value != 0 && c.args[1].Flags()&timerAbsolute == 0 {
+		at, _ := t.now()
+		next += at
+	}
+	t.interval = interval
+	t.set(next)
+	thread.Nudge()
+	return 0
+}
+
+func (c *call) timerGettime() int64 {
+	t := c.timer()
+	if t == nil {
+		return -eINVAL
+	}
+	return t.out(c.args[1].Pointer())
+}
+
+// out writes a struct itimerspec.
+func (t *timer) out(a uintptr) int64 {
+	left := uint64(0)
+	if t.next != 0 {
+		left = 1 // it has run out, and nobody has looked yet
+		if at, _ := t.now(); t.next > at {
+			left = t.next - at
+		}
+	}
+	if e := outTimespec(a, t.interval); e != 0 {
+		return e
+	}
+	return outTimespec(a+timespecSize, left)
+}
+
+func (c *call) timerGetoverrun() int64 {
+	t := c.timer()
+	if t == nil {
+		return -eINVAL
+	}
+	return int64(t.overrun)
+}
+
+func (c *call) timerDelete() int64 {
+	t := c.timer()
+	if t == nil {
+		return -eINVAL
+	}
+	t.set(0)
+	*t = timer{}
+	return 0
+}
+
+// endTimers is for a thread that ends: what counts its time stands still for good, and
+// what is for it has nobody to go to.
+func endTimers(tid int32) {
+	for i := range timers {
+		if t := &timers[i]; t.used && (t.to == tid || t.clock == clockThreadCPU && t.of == tid) {
+			t.set(0)
+			t.of = 0
+		}
+	}
+}
+
+// tickTimers sends the signals of the timers that have run out, and returns when the next
+// one may do so, or ^0.
+func tickTimers(when uint64) (next uint64) {
+	next = clock.Never
+	for i := range timers {
+		t := &timers[i]
+		if t.next == 0 {
+			continue
+		}
+		at, runs := t.now()
+		if !runs {
+			continue
+		}
+		if at >= t.next {
+			over := uint64(0)
+			if t.interval != 0 {
+				over = (at - t.next) / t.interval
+			}
+			t.overrun = int32(min(over, 1<<31-1))
+			if t.signal != 0 {
+				sendTimer(thread.Get(t.to), int(t.signal), true)
+			}
+			if t.interval == 0 {
+				t.set(0)
+				continue
+			}
+			t.next += (over + 1) * t.interval
+		}
+		next = min(next, when+(t.next-at))
+	}
+	return next
+}
+
+// sendTimer sends a signal that says that a timer has sent it: one of timer_create, or of
+// setitimer.
+func sendTimer(to *thread.Thread, sig int, created bool) {
+	bit := uint64(1) << (sig - 1)
+	if to == nil {
+		to = taker(bit)
+	}
+	if created {
+		to.ByTimer |= bit
+	} else {
+		to.ByKernel |= bit
+	}
+	send(to, sig)
+}

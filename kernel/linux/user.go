@@ -1,0 +1,105 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+)
+
+// Memory that the program has named. An address may be anything: it is compared
+// with what the program may use, and the access itself may fault all the same, when
+// memory has run out.
+
+// inReach reports whether n bytes at a lie where a program's memory can be at all. Linux
+// looks at no more than that before it knows what else is wrong with a call.
+func inReach(a, n uintptr) bool {
+	const end = 1<<47 - pageSize
+	return a <= end && n <= end-a
+}
+
+// copyIn copies n bytes from the program to the kernel's address to.
+func copyIn(to, from, n uintptr) bool {
+	return mem.Allowed(from, n, false) && arch.CopyUser(to, from, n) == 0
+}
+
+// copied is the answer of a call that ends with copying, or with a look at what there is to copy.
+func copied(ok bool) int64 {
+	if !ok {
+		return -eFAULT
+	}
+	return 0
+}
+
+// copyOut copies n bytes from the kernel's address from to the program.
+func copyOut(to, from, n uintptr) bool {
+	return mem.Allowed(to, n, true) && arch.CopyUser(to, from, n) == 0
+}
+
+func zeroOut(to, n uintptr) bool {
+	return mem.Allowed(to, n, true) && arch.FillUser(to, n, 0) == 0
+}
+
+func in32(a uintptr) (uint32, bool) {
+	if !mem.Allowed(a, 4, false) {
+		return 0, false
+	}
+	return arch.LoadUser32(a)
+}
+
+func in64(a uintptr) (uint64, bool) {
+	if !mem.Allowed(a, 8, false) {
+		return 0, false
+	}
+	return arch.LoadUser64(a)
+}
+
+func out32(a uintptr, v uint32) bool { return mem.Allowed(a, 4, true) && arch.StoreUser32(a, v) }
+func out64(a uintptr, v uint64) bool { return mem.Allowed(a, 8, true) && arch.StoreUser64(a, v) }
+
+// outWords writes words one after the other.
+func outWords(a uintptr, words []uint64) bool {
+	return copyOut(a, uintptr(unsafe.Pointer(unsafe.SliceData(words))), uintptr(len(words))*8)
+}
+
+// paths are buffers for names of files; a call names two at most. Under the kernel lock.
+var paths [2][pathMax]byte
+
+// inString copies a string that ends in a zero byte into buffer i.
+func inString(i int, a uintptr) (s []byte, errno int64) {
+	buf := &paths[i]
+	n := uintptr(0)
+	for n < pathMax {
+		// No further than the end of the page: the next one need not be there.
+		chunk := min(arch.PageSize-(a+n)%arch.PageSize, pathMax-n)
+		if !copyIn(uintptr(unsafe.Pointer(&buf[n])), a+n, chunk) {
+			return nil, -eFAULT
+		}
+		for end := n + chunk; n < end; n++ {
+			if buf[n] == 0 {
+				return buf[:n], 0
+			}
+		}
+	}
+	return nil, -36 // ENAMETOOLONG
+}
+
+// inTimespec reads a struct timespec as nanoseconds.
+func inTimespec(a uintptr) (ns uint64, errno int64) {
+	sec, ok1 := in64(a)
+	nsec, ok2 := in64(a + 8)
+	if !ok1 || !ok2 {
+		return 0, -eFAULT
+	}
+	if int64(sec) < 0 || nsec >= 1e9 {
+		return 0, -eINVAL
+	}
+	if sec > (1<<63)/1_000_000_000-2 {
+		return 1<<63 - 1, 0
+	}
+	return sec*1e9 + nsec, 0
+}
+
+func outTimespec(a uintptr, ns uint64) int64 {
+	return copied(mem.Allowed(a, timespecSize, true) && arch.StoreUser64(a, ns/1e9) && arch.StoreUser64(a+8, ns%1e9))
+}

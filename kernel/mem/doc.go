@@ -1,0 +1,11 @@
+// Package mem is the kernel's memory: which physical memory there is, and the
+// 4-level page tables that map it. Early and kernel context: no allocation but of
+// page frames, globals free of pointers.
+//
+// In the order of reading:
+//
+//	frames.go  page frames
+//	tables.go  the page tables
+//	space.go   the program's address space
+//	dirty.go   the dirty bits, for watermarks
+package mem

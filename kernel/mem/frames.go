@@ -1,0 +1,104 @@
+package mem
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+)
+
+// Page frames: who owns which 4 KiB of RAM. Free frames are a stack linked
+// through their first word, behind the ranges that nobody has touched yet; so
+// memory is only touched when it is used, and giving back is as cheap as taking.
+
+// frameRange is RAM that has never been handed out: lo <= address < hi.
+type frameRange struct{ lo, hi uintptr }
+
+const maxRanges = 64
+
+var (
+	ranges     [maxRanges]frameRange // under the kernel lock
+	numRanges  int                   // under the kernel lock
+	freeList   uintptr               // first free frame, linked through the first word; 0 ends; under the kernel lock
+	freeFrames uint64                // under the kernel lock
+	allFrames  uint64                // under the kernel lock
+	lowFrames  uint64                // the fewest that were ever free; under the kernel lock
+)
+
+// AddFrames gives the allocator the RAM lo <= address < hi, page-aligned, which
+// is mapped and can be written at its own address. More than 64 ranges are not
+// kept. Early context.
+func AddFrames(lo, hi uintptr) {
+	if hi <= lo || numRanges == maxRanges {
+		return
+	}
+	ranges[numRanges] = frameRange{lo, hi}
+	numRanges++
+	n := uint64(hi-lo) / arch.PageSize
+	freeFrames += n
+	allFrames += n
+	lowFrames = freeFrames
+}
+
+// Frame returns the address of a page frame of 4 KiB, all zero, or 0 if memory
+// has run out. The frame is mapped and can be written at that address. Early and
+// kernel context.
+func Frame() uintptr {
+	f := freeList
+	if f != 0 {
+		freeList = *(*uintptr)(arch.Pointer(f))
+	} else {
+		for numRanges > 0 && ranges[numRanges-1].lo == ranges[numRanges-1].hi {
+			numRanges--
+		}
+		if numRanges == 0 {
+			return 0
+		}
+		r := &ranges[numRanges-1]
+		f = r.lo
+		r.lo += arch.PageSize
+	}
+	freeFrames--
+	if freeFrames < lowFrames {
+		lowFrames = freeFrames
+	}
+	*(*[arch.PageSize / 8]uint64)(arch.Pointer(f)) = [arch.PageSize / 8]uint64{}
+	if onFrame != 0 {
+		callOnFrame(f, true)
+	}
+	return f
+}
+
+// onFrame is the address of a function; set once at boot.
+var onFrame uintptr
+
+// OnFrame sets a function that is called for each frame behind [Frame], and before [FreeFrame]
+// takes it back. It must be a top-level function. Early context.
+func OnFrame(f func(frame uintptr, taken bool)) { onFrame = **(**uintptr)(unsafe.Pointer(&f)) }
+
+// Not inlined, so that what it calls has one place (tools/stacks/kernel.txt).
+//
+//go:noinline
+func callOnFrame(frame uintptr, taken bool) {
+	p := &onFrame
+	(*(*func(uintptr, bool))(unsafe.Pointer(&p)))(frame, taken)
+}
+
+// FreeFrame gives a frame back that Frame has returned. Early and kernel context.
+func FreeFrame(f uintptr) {
+	if onFrame != 0 {
+		callOnFrame(f, false)
+	}
+	*(*uintptr)(unsafe.Pointer(arch.Pointer(f))) = freeList
+	freeList = f
+	freeFrames++
+}
+
+// FreeFrames returns the number of free frames of 4 KiB. Any context.
+func FreeFrames() uint64 { return freeFrames }
+
+// AllFrames returns the number of frames that AddFrames was given. Any context.
+func AllFrames() uint64 { return allFrames }
+
+// MostFrames returns the largest number of frames that were ever in use at once.
+// Any context.
+func MostFrames() uint64 { return allFrames - lowFrames }

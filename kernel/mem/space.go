@@ -1,0 +1,421 @@
+package mem
+
+import "github.com/zeroframe/zeroframe/arch"
+
+// The program's address space above RAM: areas that mmap has made, sorted by
+// address, and filled with page frames where they are touched. An area costs
+// nothing until then: the Go runtime reserves a gigabyte and uses a few hundred
+// kilobytes of it.
+
+// Prot are the rights of an area: the bits of mmap's argument.
+type Prot uint8
+
+// The rights. Without ProtRead and ProtWrite nothing can be accessed.
+const (
+	ProtRead  Prot = 1
+	ProtWrite Prot = 2
+	ProtExec  Prot = 4
+)
+
+// Errno is the number of a Linux error, or 0.
+type Errno = int
+
+// The errors of this package.
+const (
+	ENOMEM Errno = 12
+	EACCES Errno = 13
+	EEXIST Errno = 17
+	EINVAL Errno = 22
+)
+
+// spaceArea is lo <= address < hi.
+type spaceArea struct {
+	lo, hi uintptr
+	prot   Prot
+	sealed bool // it may never be written to
+}
+
+const maxAreas = 4096
+
+var (
+	areas    [maxAreas]spaceArea // under the kernel lock
+	numAreas int                 // under the kernel lock
+
+	// The program may map from spaceLo up to spaceHi: above all RAM, which is
+	// mapped at its own address, and below the end of the lower half.
+	spaceLo uintptr // set once at boot
+)
+
+const (
+	// identityMax is the highest RAM that is used: where Go's heap likes to be
+	// there may be no RAM mapped.
+	identityMax = 512 << 30
+	spaceHi     = 1<<47 - arch.PageSize
+	// mapTop is where areas without a wish begin, downwards: below the stack.
+	mapTop = 0x7f00_0000_0000
+)
+
+func pageUp(a uintptr) uintptr   { return (a + arch.PageSize - 1) &^ (arch.PageSize - 1) }
+func pageDown(a uintptr) uintptr { return a &^ (arch.PageSize - 1) }
+
+// find returns the index of the first area that ends above a.
+func find(a uintptr) int {
+	lo, hi := 0, numAreas
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if areas[mid].hi > a {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+// insert makes room at index i.
+func insert(i int, a spaceArea) {
+	for j := numAreas; j > i; j-- {
+		areas[j] = areas[j-1]
+	}
+	areas[i] = a
+	numAreas++
+}
+
+func remove(i, n int) {
+	for j := i; j+n < numAreas; j++ {
+		areas[j] = areas[j+n]
+	}
+	numAreas -= n
+}
+
+// split makes a an area's boundary if it is inside of one. It returns false when
+// the table is full.
+func split(a uintptr) bool {
+	i := find(a)
+	if i == numAreas || areas[i].lo >= a {
+		return true
+	}
+	if numAreas == maxAreas {
+		return false
+	}
+	upper := areas[i]
+	upper.lo = a
+	areas[i].hi = a
+	insert(i+1, upper)
+	return true
+}
+
+// merge joins equal neighbours from index i-1 to i+1.
+func merge(i int) {
+	for j := i + 1; j >= i; j-- {
+		if j > 0 && j < numAreas && areas[j-1].hi == areas[j].lo && areas[j-1].prot == areas[j].prot && areas[j-1].sealed == areas[j].sealed {
+			areas[j-1].hi = areas[j].hi
+			remove(j, 1)
+		}
+	}
+}
+
+// gap returns the highest address below mapTop where size bytes are free, or 0.
+func gap(size uintptr) uintptr {
+	top := uintptr(mapTop)
+	for i := find(top) - 1; ; i-- {
+		bottom := spaceLo
+		if i >= 0 {
+			bottom = areas[i].hi
+		}
+		if top > bottom && top-bottom >= size {
+			return top - size
+		}
+		if i < 0 {
+			return 0
+		}
+		if areas[i].lo < top {
+			top = areas[i].lo
+		}
+	}
+}
+
+func free(lo, hi uintptr) bool {
+	i := find(lo)
+	return i == numAreas || areas[i].lo >= hi
+}
+
+// Map makes an area of size bytes with the given rights, all zero. With fixed it
+// lies at addr, in place of whatever was there; otherwise addr is a wish. With
+// keep, a fixed area may replace nothing (MAP_FIXED_NOREPLACE). Kernel context.
+func Map(addr, size uintptr, prot Prot, fixed, keep bool) (at uintptr, e Errno) {
+	if size == 0 || addr%arch.PageSize != 0 && fixed {
+		return 0, EINVAL
+	}
+	if size > spaceHi {
+		return 0, ENOMEM
+	}
+	size = pageUp(size)
+	addr = pageDown(addr)
+	switch {
+	case fixed:
+		if addr < spaceLo || addr > spaceHi-size {
+			return 0, ENOMEM
+		}
+		if keep && !free(addr, addr+size) {
+			return 0, EEXIST
+		}
+	case addr >= spaceLo && addr <= spaceHi-size && free(addr, addr+size):
+	default:
+		if addr = gap(size); addr == 0 {
+			return 0, ENOMEM
+		}
+	}
+	if e := Discard(addr, size); e != 0 {
+		return 0, e
+	}
+	if numAreas == maxAreas {
+		return 0, ENOMEM
+	}
+	i := find(addr)
+	insert(i, spaceArea{lo: addr, hi: addr + size, prot: prot})
+	merge(i)
+	return addr, 0
+}
+
+// Discard removes all areas, and parts of areas, in the size bytes at addr, and
+// gives their frames back. Kernel context.
+func Discard(addr, size uintptr) Errno {
+	if addr%arch.PageSize != 0 || addr > spaceHi || size > spaceHi-addr || size == 0 {
+		return EINVAL
+	}
+	hi := addr + pageUp(size)
+	if !split(addr) || !split(hi) {
+		return ENOMEM
+	}
+	i := find(addr)
+	n := 0
+	for i+n < numAreas && areas[i+n].lo < hi {
+		release(areas[i+n].lo, areas[i+n].hi)
+		n++
+	}
+	remove(i, n)
+	return 0
+}
+
+// Seal lets nobody get the right to write to the area that Map has just made of the size
+// bytes at addr. Kernel context.
+func Seal(addr, size uintptr) Errno {
+	if !split(addr) || !split(addr+pageUp(size)) {
+		return ENOMEM
+	}
+	areas[find(addr)].sealed = true
+	return 0
+}
+
+// Protect changes the rights of all areas in the size bytes at addr. If some of
+// them are in no area, it returns ENOMEM, and EACCES if one is sealed against the right
+// to write. Kernel context.
+func Protect(addr, size uintptr, prot Prot) Errno {
+	if addr%arch.PageSize != 0 {
+		return EINVAL
+	}
+	if size == 0 {
+		return 0
+	}
+	if addr < spaceLo || addr > spaceHi || size > spaceHi-addr {
+		return ENOMEM
+	}
+	hi := addr + pageUp(size)
+	if !split(addr) || !split(hi) {
+		return ENOMEM
+	}
+	next := addr
+	i := find(addr)
+	for ; i < numAreas && areas[i].lo < hi; i++ {
+		if areas[i].lo != next {
+			return ENOMEM
+		}
+		if areas[i].sealed && prot&ProtWrite != 0 {
+			return EACCES
+		}
+		areas[i].prot = prot
+		last := areas[i].hi - 1
+		protectPages(areas[i].lo, areas[i].hi, prot)
+		merge(i)
+		i = find(last)
+		next = areas[i].hi // with the next area, if that has these rights already
+	}
+	if next < hi {
+		return ENOMEM
+	}
+	return 0
+}
+
+// Forget gives back the frames of the size bytes at addr: what is read there next
+// is zero (madvise MADV_DONTNEED). Kernel context.
+func Forget(addr, size uintptr) Errno {
+	if addr%arch.PageSize != 0 || addr > spaceHi || size > spaceHi-addr {
+		return EINVAL
+	}
+	hi := addr + pageUp(size)
+	for i := find(addr); i < numAreas && areas[i].lo < hi; i++ {
+		release(max(areas[i].lo, addr), min(areas[i].hi, hi))
+	}
+	return 0
+}
+
+// flagsOf returns the bits of a page-table entry for an area's rights.
+func flagsOf(prot Prot) uint64 {
+	flags := uint64(0)
+	if prot&ProtWrite != 0 {
+		flags |= arch.PTEWrite
+	}
+	if prot&ProtExec == 0 {
+		flags |= noExec
+	}
+	return flags
+}
+
+// pages calls nothing: it returns the address of the next present 4 KiB entry at or
+// above lo, below hi, and the page that it maps, or 0.
+func nextPresent(lo, hi uintptr) (e, page uintptr) {
+	for lo < hi {
+		t := root
+		level := 3
+		for ; level > 0; level-- {
+			v := *at(slot(t, lo, level))
+			if v&arch.PTEPresent == 0 {
+				break
+			}
+			t = uintptr(v & arch.PTEAddr)
+		}
+		if level == 0 {
+			// The rest of this page table.
+			end := min(hi, lo&^(arch.PageSize2-1)+arch.PageSize2)
+			for ; lo < end; lo += arch.PageSize {
+				if s := slot(t, lo, 0); *at(s)&arch.PTEAddr != 0 {
+					return s, lo
+				}
+			}
+			continue
+		}
+		span := uintptr(1) << (12 + 9*uint(level))
+		lo = lo&^(span-1) + span
+	}
+	return 0, 0
+}
+
+// release gives back the frames of the pages lo <= address < hi.
+func release(lo, hi uintptr) {
+	for {
+		e, page := nextPresent(lo, hi)
+		if e == 0 {
+			return
+		}
+		FreeFrame(uintptr(*at(e) & arch.PTEAddr))
+		*at(e) = 0
+		arch.FlushPage(page)
+		lo = page + arch.PageSize
+	}
+}
+
+// protectPages changes the rights of the pages that have frames. Without any rights
+// the entry keeps its frame, but is not present.
+func protectPages(lo, hi uintptr, prot Prot) {
+	for {
+		e, page := nextPresent(lo, hi)
+		if e == 0 {
+			return
+		}
+		v := *at(e) & arch.PTEAddr
+		if prot != 0 {
+			v |= flagsOf(prot) | arch.PTEPresent
+		}
+		*at(e) = v
+		arch.FlushPage(page)
+		lo = page + arch.PageSize
+	}
+}
+
+// Verdict is what ResolveFault has to say of an access.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Resolved Verdict = iota // the page is there now: try again
+	Refused                 // no area allows this access
+	NoFrame                 // memory has run out
+)
+
+// ResolveFault is for a page fault at addr with the error code of the fault: it gives the
+// page a frame if an area allows the access. Kernel context.
+func ResolveFault(addr uintptr, code uintptr) Verdict {
+	i := find(addr)
+	if i == numAreas || addr < areas[i].lo {
+		return Refused
+	}
+	prot := areas[i].prot
+	switch {
+	case code&arch.FaultPresent != 0, prot == 0:
+		return Refused
+	case code&arch.FaultWrite != 0 && prot&ProtWrite == 0, code&arch.FaultFetch != 0 && prot&ProtExec == 0:
+		return Refused
+	}
+	e := entry(pageDown(addr))
+	if e == 0 {
+		return NoFrame
+	}
+	f := uintptr(*at(e) & arch.PTEAddr)
+	if f == 0 {
+		if f = Frame(); f == 0 {
+			return NoFrame
+		}
+	}
+	*at(e) = uint64(f) | flagsOf(prot) | arch.PTEPresent
+	return Resolved
+}
+
+// recent is the index of the area that Allowed found last: one call after the other
+// names memory on the same stack. It may be that of another area by now, or of none.
+// Under the kernel lock.
+var recent int
+
+// Allowed reports whether a program may read the n bytes at addr, or write them:
+// whether they lie in the image or in areas with that right. Kernel context.
+func Allowed(addr, n uintptr, write bool) bool {
+	if n == 0 {
+		return true
+	}
+	hi := addr + n
+	if hi < addr || hi > spaceHi {
+		return false
+	}
+	if hi <= spaceLo {
+		for i := range segments[:numSegments] {
+			if s := &segments[i]; addr >= s.Lo && hi <= pageUp(s.Hi) && (s.Write || !write) {
+				return true
+			}
+		}
+		return false
+	}
+	want := ProtRead
+	if write {
+		want = ProtWrite
+	}
+	if i := recent; i < numAreas {
+		if a := &areas[i]; addr >= a.lo && hi <= a.hi && a.prot&(want|ProtWrite) != 0 {
+			return true
+		}
+	}
+	for i := find(addr); i < numAreas; i++ {
+		if addr < areas[i].lo || areas[i].prot&(want|ProtWrite) == 0 {
+			return false
+		}
+		if hi <= areas[i].hi {
+			recent = i
+			return true
+		}
+		addr = areas[i].hi
+	}
+	return false
+}
+
+// SpaceLo returns the address at which the room for areas begins; below it are the image
+// and all RAM. Any context.
+func SpaceLo() uintptr { return spaceLo }

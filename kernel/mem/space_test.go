@@ -1,0 +1,124 @@
+package mem
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// TestSpace: after each of many random calls that map, unmap and protect parts of a window,
+// the areas have the rights that Linux has there, page by page, and each call returns what
+// Linux returns. No page has a frame: giving those back is not for a program to do.
+func TestSpace(t *testing.T) {
+	defer forget()
+	frames, err := syscall.Mmap(-1, 0, 16*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(frames)))
+	AddFrames(at, at+uintptr(len(frames)))
+	const window, pages = 0x6000_0000_0000, 40 // where nobody else comes to
+	root, spaceLo = Frame(), window
+	defer func() { root, spaceLo, numAreas = 0, 0, 0 }()
+	r := rand.New(rand.NewPCG(1, 3))
+	results := map[Errno]int{}
+	for step := range 4000 {
+		lo, n := uintptr(r.IntN(pages-8)), uintptr(r.IntN(8))
+		addr, size := window+lo*page, n*page
+		if size > 0 && r.IntN(4) == 0 {
+			size -= uintptr(r.IntN(page))
+		}
+		if r.IntN(40) == 0 {
+			addr++
+		}
+		prot := Prot(r.IntN(8))
+		var what string
+		var ours Errno
+		var linux syscall.Errno
+		switch op := r.IntN(5); op {
+		case 0, 1:
+			const fixed, keep = syscall.MAP_FIXED, 0x100000
+			flags := []uintptr{fixed, keep, fixed | keep}[r.IntN(3)]
+			_, ours = Map(addr, size, prot, true, flags&keep != 0)
+			_, _, linux = syscall.RawSyscall6(syscall.SYS_MMAP, addr, size, uintptr(prot), syscall.MAP_ANON|syscall.MAP_PRIVATE|flags, ^uintptr(0), 0)
+			what = fmt.Sprintf("mmap %#x", flags)
+		case 2:
+			ours = Discard(addr, size)
+			_, _, linux = syscall.RawSyscall(syscall.SYS_MUNMAP, addr, size, 0)
+			what = "munmap"
+		default:
+			ours = Protect(addr, size, prot)
+			_, _, linux = syscall.RawSyscall(syscall.SYS_MPROTECT, addr, size, uintptr(prot))
+			what = "mprotect"
+		}
+		what = fmt.Sprintf("step %d: %s of %#x bytes at %#x, %d", step, what, size, addr, prot)
+		if ours != Errno(linux) {
+			t.Fatalf("%s: error %d; Linux has %d", what, ours, linux)
+		}
+		results[ours]++
+		var want, got [pages]string
+		linuxSpace(t, want[:], window)
+		for i := range numAreas {
+			a := &areas[i]
+			if a.lo >= a.hi || i > 0 && areas[i-1].hi > a.lo {
+				t.Fatalf("%s: area %d is %+v behind %+v", what, i, *a, areas[max(i-1, 0)])
+			}
+			for p := a.lo; p < a.hi; p += page {
+				got[(p-window)/page] = rights(a.prot)
+			}
+		}
+		if got != want {
+			t.Fatalf("%s: the pages are\n%q; Linux has\n%q", what, got, want)
+		}
+		from, to := r.IntN(pages), r.IntN(pages)
+		if from > to {
+			continue
+		}
+		read, write := true, true
+		for _, s := range want[from : to+1] {
+			read, write = read && strings.ContainsAny(s, "rw"), write && strings.Contains(s, "w")
+		}
+		a, n := window+uintptr(from)*page+1, uintptr(to-from+1)*page-1
+		if Allowed(a, n, false) != read || Allowed(a, n, true) != write {
+			t.Fatalf("%s: %#x bytes at %#x may be read: %v, written: %v; want %v, %v", what, n, a, !read, !write, read, write)
+		}
+	}
+	if syscall.RawSyscall(syscall.SYS_MUNMAP, window, pages*page, 0); len(results) != 4 {
+		t.Errorf("the calls returned only %v", results)
+	}
+}
+
+// rights are those of an area as /proc/self/maps has them.
+func rights(p Prot) string {
+	b := []byte("---")
+	for i := range b {
+		if p&(1<<i) != 0 {
+			b[i] = "rwx"[i]
+		}
+	}
+	return string(b)
+}
+
+// linuxSpace fills in the rights of each page from lo on.
+func linuxSpace(t *testing.T, to []string, lo uintptr) {
+	f, err := os.Open("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var from, end uintptr
+		var r string
+		if _, err := fmt.Sscanf(s.Text(), "%x-%x %3s", &from, &end, &r); err != nil {
+			t.Fatal(err)
+		}
+		for p := from; p < end && p >= lo && p < lo+uintptr(len(to))*page; p += page {
+			to[(p-lo)/page] = r
+		}
+	}
+}

@@ -1,0 +1,402 @@
+package mem
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
+)
+
+// The page tables. Virtual addresses equal physical ones. All usable RAM is
+// mapped writable and not executable, in pages of 2 MiB where nothing needs
+// smaller ones; the image's segments get the rights of their program headers;
+// page 0 and the guard pages are left out. Nothing else is mapped until someone
+// asks for it (MapDevice), so a stray pointer faults.
+//
+// Frames for the tables come from the RAM behind the image, from low to high, until
+// Release hands all RAM to the frame allocator, and are never given back.
+
+// Segment is a part of the loaded image: Lo <= address < Hi.
+type Segment struct {
+	Lo, Hi      uintptr
+	Write, Exec bool
+}
+
+var (
+	root     uintptr // physical address of the PML4; set once at boot
+	nextPage uintptr // next free frame for tables; under the kernel lock
+	endPage  uintptr // end of the usable region it is in; under the kernel lock
+
+	noExec   uint64 // PTENoExec, or 0 on a CPU without it; set once at boot
+	total    uint64 // bytes of usable RAM; set once at boot
+	highest  uint64 // end of the highest usable region; set once at boot
+	problem  bool   // frames ran out; under the kernel lock
+	newTable uint64 // bytes of tables; under the kernel lock
+
+	segments    [maxSegments]Segment // the image's; set once at boot
+	numSegments int                  // set once at boot
+)
+
+const maxSegments = 8
+
+// Errors of Init, as text: there is no runtime to make error values.
+const (
+	errNoMap    = "the loader gave no memory map"
+	errNoRegion = "the memory behind the kernel's image is not usable RAM: give the machine more (QEMU: -m)"
+	errFull     = "not enough RAM behind the kernel's image for page tables: give the machine more (QEMU: -m)"
+)
+
+// lowMemory is the first MiB: where BIOS, loader and video memory lie. It is
+// mapped as a whole, but for page 0.
+const lowMemory = 1 << 20
+
+// Init builds the tables from the loader's memory map and the image's segments
+// (in ascending order), and switches to them. imageEnd is the end of the
+// image's memory. It returns "" or what was wrong. Early context, once.
+func Init(regions []boot.Region, image []Segment, imageEnd uintptr) (wrong string) {
+	if len(regions) == 0 {
+		return errNoMap
+	}
+	for i := range regions {
+		if r := &regions[i]; r.Usable {
+			total += r.Hi - r.Lo
+			highest = max(highest, r.Hi)
+		}
+	}
+	nextPage, endPage = tablesRoom(regions, pageUp(imageEnd))
+	if endPage <= nextPage {
+		return errNoRegion
+	}
+	// The first tables map 4 GiB: frames must come from below.
+	if endPage > 4<<30 {
+		endPage = 4 << 30
+	}
+	if arch.EnableNoExec() {
+		noExec = arch.PTENoExec
+	}
+
+	root = frame()
+	mapRange(arch.PageSize, lowMemory, arch.PTEWrite|noExec)
+	for i := range regions {
+		if r := &regions[i]; r.Usable {
+			lo := (r.Lo + arch.PageSize - 1) &^ (arch.PageSize - 1)
+			if lo < lowMemory {
+				lo = lowMemory
+			}
+			mapRange(uintptr(lo), uintptr(min(r.Hi, identityMax))&^(arch.PageSize-1), arch.PTEWrite|noExec)
+		}
+	}
+	for i := range regions {
+		if r := &regions[i]; !r.Usable {
+			unmapReserved(max(uintptr(r.Lo)&^(arch.PageSize-1), lowMemory), uintptr(r.Hi))
+		}
+	}
+	for i := range image {
+		s := &image[i]
+		if numSegments < maxSegments {
+			segments[numSegments] = *s
+			numSegments++
+		}
+		flags := uint64(0)
+		if s.Write {
+			flags |= arch.PTEWrite
+		}
+		if !s.Exec {
+			flags |= noExec
+		}
+		mapRange(s.Lo&^(arch.PageSize-1), (s.Hi+arch.PageSize-1)&^(arch.PageSize-1), flags)
+	}
+	if problem {
+		return errFull
+	}
+	arch.UseTables(root)
+	spaceLo = max(4<<30, uintptr(min(highest, identityMax)+arch.PageSize2-1)&^(arch.PageSize2-1))
+	return ""
+}
+
+// tablesRoom returns the RAM behind the image, which ends at next, in which tables can
+// lie: up to the end of the region, or to what is kept.
+func tablesRoom(regions []boot.Region, next uintptr) (lo, hi uintptr) {
+	// A kept range that is too close behind the image, or behind another one that is.
+	for i := 0; i < numKept; i++ {
+		if k := &kept[i]; k.hi > next && k.lo < next+tableRoom {
+			next, i = k.hi, -1
+		}
+	}
+	for i := range regions {
+		if r := &regions[i]; r.Usable && uint64(next) >= r.Lo && uint64(next) < r.Hi {
+			hi = max(hi, uintptr(r.Hi))
+		}
+	}
+	// Loaders' maps may overlap; then a reserved region counts.
+	for i := range regions {
+		r := &regions[i]
+		if !r.Usable && r.Hi > uint64(next) && r.Lo < uint64(hi) {
+			hi = pageDown(max(uintptr(r.Lo), next))
+		}
+	}
+	for i := range kept[:numKept] {
+		if k := &kept[i]; k.lo >= next {
+			hi = min(hi, k.lo)
+		}
+	}
+	return next, hi
+}
+
+// Keep sets aside RAM that is not to be used: what the loader has put there. It returns
+// false if that is more than boot.MaxModules ranges. Early context, before Init.
+func Keep(lo, hi uintptr) bool {
+	if numKept == boot.MaxModules || hi < lo {
+		return false
+	}
+	kept[numKept] = frameRange{pageDown(lo), pageUp(hi)}
+	numKept++
+	return true
+}
+
+// tableRoom is how much RAM in one piece the tables are sure to find.
+const tableRoom = 4 << 20
+
+var (
+	kept    [boot.MaxModules + 1]frameRange // and the image; set once at boot
+	numKept int                             // set once at boot
+)
+
+// Release gives all usable RAM above 1 MiB to the frame allocator, but for the
+// image, the tables, reserved regions and what Keep has set aside. From here on
+// frames for tables come from the allocator, too. Early context, once.
+func Release(regions []boot.Region, imageLo uintptr) {
+	kept[numKept] = frameRange{pageDown(imageLo), nextPage}
+	numKept++
+	for i := range regions {
+		if r := &regions[i]; r.Usable {
+			releaseRange(max(pageUp(uintptr(r.Lo)), lowMemory), pageDown(uintptr(min(r.Hi, identityMax))), regions)
+		}
+	}
+	endPage = nextPage
+	released = true
+}
+
+// releaseRange adds the parts of lo <= address < hi that nothing else lays claim to.
+func releaseRange(lo, hi uintptr, regions []boot.Region) {
+	for lo < hi {
+		// The lowest claim that ends above lo.
+		at, end := hi, hi
+		for i := range kept[:numKept] {
+			if k := &kept[i]; k.hi > lo && k.lo < at {
+				at, end = k.lo, k.hi
+			}
+		}
+		for i := range regions {
+			r := &regions[i]
+			if rlo, rhi := pageDown(uintptr(r.Lo)), pageUp(uintptr(r.Hi)); !r.Usable && rhi > lo && rlo < at {
+				at, end = rlo, rhi
+			}
+		}
+		if at > lo {
+			AddFrames(lo, min(at, hi))
+		}
+		lo = max(end, lo+arch.PageSize)
+	}
+}
+
+// released is set when frames for tables come from the frame allocator. Set once at boot.
+var released bool
+
+// Total returns the bytes of usable RAM in the loader's map.
+func Total() uint64 { return total }
+
+// Highest returns the address just above the highest usable RAM.
+func Highest() uint64 { return highest }
+
+// TableBytes returns the bytes that the page tables take.
+func TableBytes() uint64 { return newTable }
+
+// NoExec reports whether data cannot be executed on this CPU.
+func NoExec() bool { return noExec != 0 }
+
+// Unmap removes the mapping of the page that holds addr; an access to it is a
+// page fault from then on. It returns false if frames for tables have run out.
+func Unmap(addr uintptr) bool {
+	addr &^= arch.PageSize - 1
+	e := entry(addr)
+	if e == 0 {
+		return false
+	}
+	*at(e) = 0
+	arch.FlushPage(addr)
+	return true
+}
+
+// ReadOnly takes the right to write from the pages of lo <= address < hi. It returns false
+// if one of them is not mapped by itself. Early and kernel context.
+func ReadOnly(lo, hi uintptr) bool {
+	for a := lo; a < hi; a += arch.PageSize {
+		e := entry(a)
+		if e == 0 {
+			return false
+		}
+		*at(e) &^= arch.PTEWrite
+		arch.FlushPage(a)
+	}
+	return true
+}
+
+// unmapReserved removes what is mapped in lo <= address < hi.
+func unmapReserved(lo, hi uintptr) {
+	for lo < hi && !problem {
+		e, size := lookUp(lo)
+		if e != 0 {
+			Unmap(lo)
+			size = arch.PageSize
+		}
+		next := lo&^(size-1) + size // a missing table is a hole as large as what it would map
+		if next < lo {
+			return
+		}
+		lo = next
+	}
+}
+
+// MapDevice maps the pages of a device's registers, uncached. It returns false
+// if frames for tables have run out, or for page 0. Registers above all RAM lie where
+// the program's address space is: there they are an area that it cannot have.
+func MapDevice(addr, size uintptr) bool {
+	if addr < arch.PageSize {
+		return false
+	}
+	lo, hi := pageDown(addr), pageUp(addr+size)
+	if hi > spaceLo {
+		if i := find(lo); i == numAreas || areas[i].lo >= hi {
+			insert(i, spaceArea{lo: lo, hi: hi})
+		}
+	}
+	mapRange(lo, hi, arch.PTEWrite|arch.PTEUncached|noExec)
+	return !problem
+}
+
+// Mapped returns the page-table entry that maps addr, or 0. A 2 MiB page's
+// entry has PTELarge.
+func Mapped(addr uintptr) uint64 {
+	e, _ := lookUp(addr)
+	return e
+}
+
+// lookUp returns the entry that maps addr, or 0, and the size of what the entry
+// on that level maps.
+func lookUp(addr uintptr) (entry uint64, size uintptr) {
+	t := root
+	for level := 3; ; level-- {
+		size = 1 << (12 + 9*uint(level))
+		e := *at(slot(t, addr, level))
+		if e&arch.PTEPresent == 0 {
+			return 0, size
+		}
+		if level == 0 || e&arch.PTELarge != 0 {
+			return e, size
+		}
+		t = uintptr(e & arch.PTEAddr)
+	}
+}
+
+// mapRange maps lo <= address < hi, both page-aligned, over whatever is mapped
+// there.
+func mapRange(lo, hi uintptr, flags uint64) {
+	for lo < hi && !problem {
+		if lo%arch.PageSize2 == 0 && hi-lo >= arch.PageSize2 {
+			if e := tableEntry(lo, 1); e != 0 && *at(e)&arch.PTEPresent == 0 {
+				*at(e) = uint64(lo) | flags | arch.PTELarge | arch.PTEPresent
+				lo += arch.PageSize2
+				continue
+			}
+		}
+		if e := entry(lo); e != 0 {
+			*at(e) = uint64(lo) | flags | arch.PTEPresent
+			arch.FlushPage(lo)
+		}
+		lo += arch.PageSize
+	}
+}
+
+// entry returns the address of the 4 KiB entry for addr, making the tables on
+// the way and splitting a 2 MiB page, or 0 if frames have run out.
+func entry(addr uintptr) uintptr { return tableEntry(addr, 0) }
+
+// tableEntry is entry for any level: 0 is a page table, 3 the PML4.
+func tableEntry(addr uintptr, want int) uintptr {
+	t := root
+	for level := 3; ; level-- {
+		s := slot(t, addr, level)
+		if level == want {
+			return s
+		}
+		e := *at(s)
+		switch {
+		case e&arch.PTEPresent == 0:
+			f := frame()
+			if f == 0 {
+				return 0
+			}
+			// Rights are decided in the last level only.
+			*at(s) = uint64(f) | arch.PTEWrite | arch.PTEPresent
+			t = f
+		case e&arch.PTELarge != 0:
+			f := frame()
+			if f == 0 {
+				return 0
+			}
+			for i := uintptr(0); i < 512; i++ {
+				*at(f + i*8) = e&^arch.PTELarge + uint64(i*arch.PageSize)
+			}
+			*at(s) = uint64(f) | arch.PTEWrite | arch.PTEPresent
+			t = f
+		default:
+			t = uintptr(e & arch.PTEAddr)
+		}
+	}
+}
+
+// slot returns the address of addr's entry in the table at t.
+func slot(t, addr uintptr, level int) uintptr {
+	return t + addr>>(12+9*uint(level))&511*8
+}
+
+// frame returns a zeroed page for a table, or 0.
+func frame() uintptr {
+	if released {
+		f := Frame()
+		if f != 0 {
+			newTable += arch.PageSize
+		}
+		return f
+	}
+	if endPage-nextPage < arch.PageSize {
+		problem = true
+		return 0
+	}
+	f := nextPage
+	nextPage += arch.PageSize
+	newTable += arch.PageSize
+	for i := uintptr(0); i < arch.PageSize; i += 8 {
+		*at(f + i) = 0
+	}
+	return f
+}
+
+func at(a uintptr) *uint64 { return (*uint64)(arch.Pointer(a)) }
+
+// Contiguous takes size bytes of RAM in one piece out of what is behind the image, all
+// zero, aligned to a page, mapped, and below 4 GiB: for what devices read and write. It
+// returns 0 if there are not that many. It is never given back. Early context, after
+// Init and before Release.
+func Contiguous(size uintptr) uintptr {
+	size = pageUp(size)
+	// Half of what is left is for tables.
+	if released || size > (endPage-nextPage)/2 {
+		return 0
+	}
+	a := nextPage
+	nextPage += size
+	for p := a; p < nextPage; p += 8 {
+		*at(p) = 0
+	}
+	return a
+}

@@ -1,0 +1,351 @@
+package monitor
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/goinfo"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// The monitor's commands that list: goroutines, threads, stacks, registers.
+
+// looked is a goroutine or thread that a list has a line for. Under the kernel lock.
+var looked fault.Details
+
+func runGoroutines(args []byte) {
+	if !stack.Running {
+		console.String("there are none before the program starts\n")
+		return
+	}
+	if !goinfo.Known() {
+		console.String("they cannot be listed: the image was built without DWARF (-ldflags=-w)\n")
+		return
+	}
+	all := false
+	switch word, _ := Word(args); {
+	case len(word) == 0:
+	case ascii.Same(word, "all"):
+		all = true
+	case ascii.Same(word, "trace"):
+		fault.ListGoroutines(0, false)
+		return
+	default:
+		console.String("want `goroutines`, `goroutines all` or `goroutines trace`\n")
+		return
+	}
+	hidden := uint64(0)
+	for i := 0; i < goinfo.NumG(); i++ {
+		g, ok := goinfo.GAt(i)
+		if !ok || g.Dead() {
+			continue
+		}
+		if !all && fault.SystemGoroutine(&g) {
+			hidden++
+			continue
+		}
+		lineOfGoroutine(&g)
+	}
+	if hidden > 0 {
+		console.Dec(hidden)
+		console.String(" of the runtime's own are not shown; `goroutines all` does\n")
+	}
+}
+
+// lineOfGoroutine writes a goroutine's line of the list.
+func lineOfGoroutine(g *goinfo.G) {
+	here := !idleStop() && g.Running() && fault.Stop.Goroutine == g.ID
+	mark := byte(' ')
+	if here {
+		mark = '*'
+	}
+	console.Byte(mark)
+	console.DecPad(g.ID, 5)
+	console.String(" [")
+	if b := g.WaitReason(); g.Waiting() && len(b) > 0 {
+		console.Bytes(b)
+	} else {
+		console.String(g.State())
+	}
+	if now := clock.Now(); g.Waiting() && g.WaitSince > 0 && uint64(g.WaitSince) < now {
+		console.String(", ")
+		console.Dec((now - uint64(g.WaitSince)) / 1e9)
+		console.String(" s")
+	}
+	console.String("] ")
+	ok := true
+	switch {
+	case here:
+		looked = fault.Stop
+	case g.Running():
+		tid, found := goinfo.ProcID(g.M)
+		t := thread.Get(int32(tid))
+		if ok = found && t != nil && tid <= thread.MaxThreads; ok {
+			looked = fault.Details{}
+			looked.FromThread(t)
+		}
+	default:
+		looked = fault.Details{}
+		ok = looked.FromGoroutine(g)
+	}
+	if ok {
+		printUser(&looked)
+	}
+	console.String("\n")
+}
+
+// printUser writes where something is: in the innermost function that is the program's
+// own, not the standard library's; then there is the file and line there.
+func printUser(d *fault.Details) {
+	d.FindStacks()
+	stack.Walker.Plain = false
+	fault.Walk(d)
+	if !printFrames() {
+		printPC(d.PC, d.Call)
+	}
+}
+
+// printFrames is tellUser for the frames that the walker has found. It reports false, and
+// writes nothing, if none of them is in such a function.
+func printFrames() bool {
+	t, ok := tracer.OwnTable()
+	std := standardPath(&t)
+	for i := 0; ok && i < stack.Walker.N; i++ {
+		if f := &stack.Walker.Frames[i]; printIfOwn(&t, std, f.Kind, f.Addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// printIfOwn writes the function, file and line of a frame and returns true, if the frame,
+// or a call that is inlined in it, is of the program itself.
+func printIfOwn(t *tracer.PCTable, std []byte, kind tracer.Kind, addr uintptr) bool {
+	at := addr
+	if kind != tracer.PC {
+		at--
+	}
+	f, found := t.Find(at)
+	if len(std) == 0 || kind == tracer.Trap || !found || ascii.HasPrefix(f.Name(), kernelPrefix) {
+		return false
+	}
+	c, inlined := f.Inlined(at)
+	for n := 0; n < maxInlined; n++ {
+		if file, _, ok := f.FileLine(at); ok && len(file) > 0 && file[0] == '/' && !startsWith(file, std) {
+			if inlined {
+				console.Bytes(c.Name())
+			} else {
+				printEntry(&f, addr)
+			}
+			printLine(&f, at)
+			return true
+		}
+		if !inlined {
+			break
+		}
+		if at, inlined = c.Outer(); inlined {
+			c, inlined = f.Inlined(at)
+		}
+	}
+	return false
+}
+
+// maxInlined bounds how deep inlined calls are looked through.
+const maxInlined = 64
+
+// standardPath returns the folder of the standard library's sources: that of the file of
+// runtime.goexit, without "runtime/asm_amd64.s". It is empty if files have no folders
+// (-trimpath).
+func standardPath(t *tracer.PCTable) []byte {
+	f, ok := t.Find(stack.Goexit)
+	if !ok {
+		return nil
+	}
+	file, _, ok := f.FileLine(stack.Goexit)
+	for slashes := 0; ok && len(file) > 0; file = file[:len(file)-1] {
+		if file[len(file)-1] == '/' {
+			if slashes++; slashes == 2 {
+				return file
+			}
+		}
+	}
+	return nil
+}
+
+func startsWith(b, prefix []byte) bool {
+	return len(b) >= len(prefix) && ascii.Equal(b[:len(prefix)], prefix)
+}
+
+// kernelPrefix begins the names of our own functions, of the kernel and below it.
+const kernelPrefix = "github.com/zeroframe/zeroframe/"
+
+// argument reads the number that a command wants.
+func argument(args []byte, what string) (v uint64, ok bool) {
+	word, rest := Word(args)
+	v, ok = Number(word)
+	if !ok || len(rest) > 0 {
+		console.String("want the number of a ")
+		console.String(what)
+		console.String("\n")
+		return 0, false
+	}
+	return v, true
+}
+
+func runGoroutine(args []byte) {
+	id, ok := argument(args, "goroutine: `goroutines` lists them")
+	if !ok {
+		return
+	}
+	for i := 0; i < goinfo.NumG(); i++ {
+		g, ok := goinfo.GAt(i)
+		if !ok || g.ID != id || g.Dead() {
+			continue
+		}
+		if !g.Running() {
+			fault.TraceGoroutine(&g)
+			return
+		}
+		if tid, ok := goinfo.ProcID(g.M); ok && tid <= thread.MaxThreads {
+			if t := thread.Get(int32(tid)); t != nil {
+				traceThread(t)
+				return
+			}
+		}
+	}
+	console.String("there is no such goroutine\n")
+}
+
+func runThread(args []byte) {
+	tid, ok := argument(args, "thread: `threads` lists them")
+	if !ok {
+		return
+	}
+	if t := thread.Get(int32(min(tid, thread.MaxThreads+1))); t != nil {
+		traceThread(t)
+		return
+	}
+	console.String("there is no such thread\n")
+}
+
+// traceThread writes a trace of a thread.
+func traceThread(t *thread.Thread) {
+	d := fault.NextStage(tracer.KindTrace)
+	d.OfThread(t)
+	d.Kind = tracer.KindTrace
+	d.Reason.N = 0
+	d.Reason.Str("thread ")
+	d.Reason.Dec(uint64(t.TID))
+	d.Reason.Str(": ")
+	d.Reason.Str(t.State.String())
+	fault.WriteTrace()
+	fault.LeaveStages()
+}
+
+func runThreads() {
+	if thread.Count() == 0 {
+		console.String("there are none before the program starts\n")
+		return
+	}
+	console.String("thread     CPU  does\n")
+	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
+		t := thread.Get(tid)
+		if t == nil {
+			continue
+		}
+		mark := byte(' ')
+		if t == thread.Current() {
+			mark = '*'
+		}
+		console.Byte(mark)
+		console.DecPad(uint64(tid), 4)
+		console.DecPad(t.CPU/1e9, 4)
+		console.Byte('.')
+		for div := uint64(1e8); div >= 1e6; div /= 10 {
+			console.Byte('0' + byte(t.CPU/div%10))
+		}
+		console.String(" s  ")
+		if t.State != thread.Waiting {
+			console.String(t.State.String())
+		} else {
+			console.String(t.Why.String())
+			switch t.Why {
+			case thread.ForFutex:
+				console.String(" ")
+				console.Hex(uint64(t.Key))
+			case thread.ForEpoll, thread.ForFile:
+				console.String(" ")
+				console.Dec(uint64(t.Key))
+			}
+		}
+		console.String(": ")
+		looked.OfThread(t)
+		printUser(&looked)
+		console.String("\n")
+	}
+}
+
+func runStacks() {
+	console.String("stack        size    used  limit\n")
+	for i := range stack.All() {
+		s := &stack.Table[i]
+		console.String(s.Name)
+		spaces(8 - len(s.Name))
+		console.DecPad(uint64(s.Size()), 9)
+		console.DecPad(uint64(s.Used), 8)
+		console.DecPad(uint64(s.Limit), 7)
+		console.String("  ")
+		const width = 32
+		n := int(s.Used * width / s.Size())
+		if s.Used > 0 && n == 0 {
+			n = 1
+		}
+		for k := 0; k < width; k++ {
+			if k < n {
+				console.Byte('#')
+			} else {
+				console.Byte('.')
+			}
+		}
+		if l := s.Level(); l >= tracer.LevelWarning {
+			console.String(" !")
+		}
+		console.String("\n")
+	}
+}
+
+func runRegs() {
+	n := 0
+	for i, name := range tracer.Native().Registers {
+		if fault.Stop.Have>>uint(i)&1 == 0 {
+			continue
+		}
+		if n > 0 && n%3 == 0 {
+			console.String("\n")
+		} else if n > 0 {
+			console.String("   ")
+		}
+		n++
+		spaces(6 - len(name))
+		console.String(name)
+		console.Byte(' ')
+		hexDigits(uint64(fault.Stop.Regs[i]), 16)
+	}
+	console.String("\n")
+	if fault.Stop.Have&(1<<arch.RegisterPC) != 0 {
+		console.String("   rip is ")
+		printPC(fault.Stop.Regs[arch.RegisterPC], fault.Stop.Call)
+		console.String("\n")
+	}
+}
+
+// hexDigits writes the n lowest digits of v in base 16.
+func hexDigits(v uint64, n int) {
+	for n--; n >= 0; n-- {
+		console.Byte("0123456789abcdef"[v>>(4*uint(n))&15])
+	}
+}

@@ -1,0 +1,124 @@
+package netconsole
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/tracer/datagram"
+)
+
+// A frame that is ready but for what is in it: Ethernet (IEEE 802.3), IPv4 (RFC 791) and
+// UDP (RFC 768) headers in front of room for the payload.
+
+// Offsets of headers in a frame, and of fields in headers.
+const (
+	ipAt      = 14
+	udpAt     = ipAt + 20
+	payloadAt = udpAt + 8
+
+	ethType    = 12
+	ipLength   = ipAt + 2
+	ipID       = ipAt + 4
+	ipChecksum = ipAt + 10
+	ipSource   = ipAt + 12
+	ipTo       = ipAt + 16
+	udpLength  = udpAt + 4
+	udpCheck   = udpAt + 6
+
+	protocolUDP = 17
+)
+
+// maxPayload is what a datagram holds at most, in bytes: Linux's netconsole sends no more.
+const maxPayload = datagram.MaxPayload
+
+const _ = uint(nic.MaxFrame - payloadAt - maxPayload)
+
+// frame is a frame in memory that the card can read: a global one. Its first eight bytes
+// are aligned, so that one store can change the destination (see setHardware).
+type frame struct {
+	_ [0]uint64
+	b [payloadAt + maxPayload]byte
+}
+
+// identification numbers the datagrams, for who puts fragments together.
+// Under the kernel lock; the panic path takes none.
+var identification uint16
+
+// prepare writes all that is the same in each datagram.
+func (f *frame) prepare(c *Config) {
+	b := &f.b
+	own := nic.Address()
+	for i := range own {
+		b[i] = c.Hardware[i]
+		b[6+i] = own[i]
+	}
+	put16(b[ethType:], 0x0800)
+	b[ipAt] = 0x45            // version 4, five words of header
+	put16(b[ipAt+6:], 0x4000) // do not fragment
+	b[ipAt+8] = 64
+	b[ipAt+9] = protocolUDP
+	for i := range c.Source {
+		b[ipSource+i] = c.Source[i]
+		b[ipTo+i] = c.Destination[i]
+	}
+	put16(b[udpAt:], c.SourcePort)
+	put16(b[udpAt+2:], c.DestinationPort)
+}
+
+// payload returns the room behind the headers.
+func (f *frame) payload() []byte { return f.b[payloadAt:] }
+
+// send sends the frame with n bytes of payload, and reports whether the card took it.
+func (f *frame) send(n int) bool {
+	b := f.b[:payloadAt+n]
+	identification++
+	put16(b[ipLength:], uint16(len(b)-ipAt))
+	put16(b[ipID:], identification)
+	put16(b[ipChecksum:], 0)
+	put16(b[ipChecksum:], ^fold(sum(b[ipAt:udpAt])))
+	put16(b[udpLength:], uint16(len(b)-udpAt))
+	put16(b[udpCheck:], 0)
+	// The pseudo header: both addresses, the protocol, the length.
+	check := ^fold(sum(b[ipSource:]) + protocolUDP + uint64(len(b)-udpAt))
+	if check == 0 {
+		check = 0xffff // 0 says that there is none
+	}
+	put16(b[udpCheck:], check)
+	return transmit(uintptr(unsafe.Pointer(f)), len(b))
+}
+
+// transmit is where frames go, and restart what may help when they do not. Never written but
+// by tests.
+var transmit, restart = nic.Send, nic.Restart
+
+// setHardware changes the destination, whole at any moment: a datagram may be sent by
+// whatever interrupts it.
+func (f *frame) setHardware(h Hardware) {
+	v := uint64(f.b[6])<<48 | uint64(f.b[7])<<56
+	for i := range h {
+		v |= uint64(h[i]) << (8 * uint(i))
+	}
+	*(*uint64)(unsafe.Pointer(f)) = v
+}
+
+// sum adds the 16-bit words of b, an odd last byte filled up with 0 (RFC 1071).
+func sum(b []byte) (s uint64) {
+	i := 0
+	for ; i+1 < len(b); i += 2 {
+		s += uint64(b[i])<<8 | uint64(b[i+1])
+	}
+	if i < len(b) {
+		s += uint64(b[i]) << 8
+	}
+	return s
+}
+
+// fold makes the ones' complement sum of 16 bits.
+func fold(s uint64) uint16 {
+	for s>>16 != 0 {
+		s = s&0xffff + s>>16
+	}
+	return uint16(s)
+}
+
+func put16(b []byte, v uint16) { b[0], b[1] = byte(v>>8), byte(v) }

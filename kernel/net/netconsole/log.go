@@ -1,0 +1,141 @@
+package netconsole
+
+import "github.com/zeroframe/zeroframe/kernel/clock"
+
+// Log lines: all that goes to the console but traces, a datagram a line, as Linux sends a
+// message. The carriage return before a line feed stays at home. A line that is longer
+// than a datagram goes in several.
+//
+// The extended format (a + in front of the option) is that of /dev/kmsg
+// (Documentation/ABI/testing/dev-kmsg): level, number, microseconds since boot, flags,
+// and behind a semicolon the text, in which what is not printable stands as \xHH. The
+// flag c marks a piece of a line that the next datagram goes on with. With an r behind the +
+// the kernel's version and a comma stand in front of it all.
+
+// levelInfo is the level of all lines: who writes to the console says none.
+const levelInfo = '6'
+
+// line is the datagram under way. Under the kernel lock; the panic path takes none.
+var line struct {
+	frame  frame
+	n      int // bytes of payload so far, 0: nothing
+	flags  int // where the flag is, in the extended format
+	number uint64
+	held   bool // a carriage return, which may be that of a line's end
+	busy   bool // a byte is being put into it, or it is being sent
+}
+
+// Byte takes the next byte of the console. What is said in a trap that has interrupted it
+// is not sent: the line is in use. Any context, interrupts off.
+func Byte(b byte) {
+	if !state.ready || state.capturing || line.busy {
+		return
+	}
+	line.busy = true
+	if line.held {
+		line.held = false
+		if b != '\n' {
+			add('\r')
+		}
+	}
+	switch b {
+	case '\r':
+		line.held = true
+	case '\n':
+		end()
+	default:
+		add(b)
+	}
+	line.busy = false
+}
+
+// Flush sends the line that has been begun: the machine ends. Any context, interrupts off.
+func Flush() {
+	if state.ready && !line.busy && line.n > 0 {
+		if state.config.Extended {
+			line.frame.payload()[line.flags] = 'c'
+		}
+		line.busy = true // a fault in it shall not come again with the next try
+		sendLine()
+		line.busy = false
+	}
+}
+
+// add puts a byte of text into the datagram, and sends it when there is no room for
+// another one and a line feed.
+func add(b byte) {
+	p := line.frame.payload()
+	if line.n == 0 {
+		begin()
+	}
+	if state.config.Extended && (b < ' ' || b >= 0x7f || b == '\\') {
+		const digits = "0123456789abcdef"
+		p[line.n], p[line.n+1], p[line.n+2], p[line.n+3] = '\\', 'x', digits[b>>4], digits[b&15]
+		line.n += 4
+	} else {
+		p[line.n] = b
+		line.n++
+	}
+	if line.n > maxPayload-len(`\x00`)-len("\n") {
+		if state.config.Extended {
+			p[line.flags] = 'c'
+			p[line.n] = '\n'
+			line.n++
+		}
+		sendLine()
+	}
+}
+
+// end ends the line.
+func end() {
+	if line.n == 0 {
+		begin()
+	}
+	line.frame.payload()[line.n] = '\n'
+	line.n++
+	sendLine()
+}
+
+// begin writes what stands before the text.
+func begin() {
+	if !state.config.Extended {
+		return
+	}
+	if state.config.Release {
+		for _, b := range state.release[:state.nRelease] {
+			put(b)
+		}
+		put(',')
+	}
+	put(levelInfo)
+	put(',')
+	number(line.number)
+	put(',')
+	number(clock.Now() / 1000)
+	put(',')
+	line.flags = line.n
+	put('-')
+	put(';')
+	line.number++
+}
+
+func put(b byte) {
+	line.frame.payload()[line.n] = b
+	line.n++
+}
+
+func number(v uint64) {
+	div := uint64(1)
+	for v/div >= 10 {
+		div *= 10
+	}
+	for ; div > 0; div /= 10 {
+		put('0' + byte(v/div%10))
+	}
+}
+
+// sendLine sends the datagram and begins another. One that the card does not take is lost.
+func sendLine() {
+	line.frame.send(line.n)
+	line.n = 0
+}

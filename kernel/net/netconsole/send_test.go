@@ -1,0 +1,327 @@
+package netconsole
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"github.com/zeroframe/zeroframe/tracer/datagram"
+)
+
+// wire is a card that keeps what it is given.
+type wire struct {
+	frames [][]byte
+	dead   bool
+}
+
+// connect makes a fresh start with that option and a card.
+func connect(t *testing.T, option string) *wire {
+	t.Helper()
+	if wrong, _ := Configure([]byte(option), nil); wrong != "" {
+		t.Fatal(wrong)
+	}
+	config := state.config
+	clear(line.frame.b[:])
+	clear(trace.frame.b[:])
+	line.n, line.number, line.held, line.busy = 0, 0, false, false
+	trace.n, trace.seq, trace.sending, trace.cut = 0, 0, false, false
+	clear(unsafe.Slice((*byte)(unsafe.Pointer(&state)), unsafe.Sizeof(state)))
+	state.config, state.boot, state.ready = config, 0x1234, true
+	line.frame.prepare(&state.config)
+	trace.frame.prepare(&state.config)
+	w := new(wire)
+	oldTransmit, oldRestart := transmit, restart
+	t.Cleanup(func() { transmit, restart = oldTransmit, oldRestart })
+	transmit = func(frame uintptr, n int) bool {
+		if w.dead {
+			return false
+		}
+		w.frames = append(w.frames, bytes.Clone(unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&frame))), n)))
+		return true
+	}
+	restart = func() bool { return false }
+	return w
+}
+
+// payloads checks each frame by gopacket, and returns what is in them.
+func (w *wire) payloads(t *testing.T) (out []string) {
+	t.Helper()
+	for i, f := range w.frames {
+		p := gopacket.NewPacket(f, layers.LayerTypeEthernet, gopacket.Default)
+		if e := p.ErrorLayer(); e != nil {
+			t.Fatalf("frame %d: %v", i, e.Error())
+		}
+		eth, ip, udp := p.Layer(layers.LayerTypeEthernet).(*layers.Ethernet), p.Layer(layers.LayerTypeIPv4).(*layers.IPv4), p.Layer(layers.LayerTypeUDP).(*layers.UDP)
+		udp.SetNetworkLayerForChecksum(ip)
+		b := gopacket.NewSerializeBuffer()
+		err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip, udp, gopacket.Payload(udp.Payload))
+		f = append(bytes.Clone(f), make([]byte, max(60-len(f), 0))...) // the card pads it
+		if err != nil || !bytes.Equal(b.Bytes(), f) {
+			t.Fatalf("frame %d: gopacket writes\n%x, the kernel\n%x (%v)", i, b.Bytes(), f, err)
+		}
+		if len(udp.Payload) > 1000 {
+			t.Fatalf("frame %d carries %d bytes", i, len(udp.Payload))
+		}
+		out = append(out, string(udp.Payload))
+	}
+	return out
+}
+
+func say(s string) {
+	for i := range len(s) {
+		Byte(s[i])
+	}
+}
+
+const plain = "@10.0.2.15/,7777@10.0.2.2/"
+
+func TestFrame(t *testing.T) {
+	w := connect(t, "5555@10.0.2.15/,7777@192.168.3.4/52:55:0a:00:02:02")
+	say("x\r\n")
+	w.payloads(t)
+	p := gopacket.NewPacket(w.frames[0], layers.LayerTypeEthernet, gopacket.Default)
+	eth, ip, udp := p.Layer(layers.LayerTypeEthernet).(*layers.Ethernet), p.Layer(layers.LayerTypeIPv4).(*layers.IPv4), p.Layer(layers.LayerTypeUDP).(*layers.UDP)
+	got := fmt.Sprint(eth.DstMAC, ip.SrcIP, ip.DstIP, uint16(udp.SrcPort), uint16(udp.DstPort), ip.TTL, ip.Flags)
+	if want := "52:55:0a:00:02:02 10.0.2.15 192.168.3.4 5555 7777 64 DF"; got != want {
+		t.Errorf("got %s; want %s", got, want)
+	}
+	SetHardware(Hardware{1, 2, 3, 4, 5, 6})
+	source := w.frames[0][6:12]
+	say("y\n")
+	if f := w.frames[1]; !bytes.Equal(f[:6], []byte{1, 2, 3, 4, 5, 6}) || !bytes.Equal(f[6:12], source) {
+		t.Errorf("after SetHardware the frame begins with %x; want 010203040506 and the same source", f[:12])
+	}
+	if w.frames[0][ipID+1] == w.frames[1][ipID+1] {
+		t.Error("two datagrams have the same identification")
+	}
+}
+
+// TestZeroChecksum: a checksum that comes out as 0 is sent as 0xffff (RFC 768).
+func TestZeroChecksum(t *testing.T) {
+	w := connect(t, plain)
+	seen := false
+	for i := 0; i < 1<<16 && !seen; i++ {
+		w.frames = w.frames[:0]
+		Byte(byte(i))
+		Byte(byte(i >> 8))
+		say("\n")
+		f := w.frames[len(w.frames)-1]
+		if f[udpCheck] == 0 && f[udpCheck+1] == 0 {
+			t.Fatalf("%d: no checksum", i)
+		}
+		seen = f[udpCheck] == 0xff && f[udpCheck+1] == 0xff
+	}
+	if !seen {
+		t.Error("no text had the checksum 0")
+	}
+}
+
+func TestLines(t *testing.T) {
+	long := strings.Repeat("0123456789", 250)
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"lines", "one\r\ntwo\nthree\r\n", []string{"one\n", "two\n", "three\n"}},
+		{"an empty line", "\r\n\r\n", []string{"\n", "\n"}},
+		{"a carriage return of its own", "10 %\r20 %\r\r\n", []string{"10 %\r20 %\r\n"}},
+		{"no end", "prompt> ", nil},
+		{"bytes", "\x00\x1b[1m\xff\n", []string{"\x00\x1b[1m\xff\n"}},
+		{"as long as a datagram", long[:995] + "\n", []string{long[:995] + "\n"}},
+		{"longer", long + "\nnext\n", []string{long[:996], long[996:1992], long[1992:] + "\n", "next\n"}},
+	} {
+		w := connect(t, plain)
+		say(tt.text)
+		if got := w.payloads(t); fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tt.want) {
+			t.Errorf("%s: %q; want %q", tt.name, got, tt.want)
+		}
+	}
+	w := connect(t, plain)
+	say("prompt> ")
+	Flush()
+	Flush()
+	say("answer\n")
+	if got := fmt.Sprintf("%q", w.payloads(t)); got != `["prompt> " "answer\n"]` {
+		t.Errorf("flushed: %s", got)
+	}
+}
+
+// TestRelease: with an r the kernel's version stands in front of each header.
+func TestRelease(t *testing.T) {
+	w := connect(t, "+r@10.0.2.15/,@10.0.2.2/")
+	state.nRelease = copy(state.release[:], "1.2.3")
+	say("one\ntwo\n")
+	for i, p := range w.payloads(t) {
+		if want := fmt.Sprintf("1.2.3,6,%d,", i); !strings.HasPrefix(p, want) {
+			t.Errorf("%q; want %s", p, want)
+		}
+	}
+}
+
+func TestExtended(t *testing.T) {
+	w := connect(t, "+@10.0.2.15/,@10.0.2.2/")
+	say("one\r\ntab\tü\\\n")
+	say(strings.Repeat("\x01", 600) + "end\n")
+	say("half")
+	Flush()
+	var text string
+	for i, p := range w.payloads(t) {
+		header, body, ok := strings.Cut(p, ";")
+		f := strings.Split(header, ",")
+		if !ok || len(f) != 4 || f[0] != "6" || f[1] != fmt.Sprint(i) || strings.Trim(f[2], "0123456789") != "" {
+			t.Fatalf("datagram %d: %q", i, p)
+		}
+		if f[3] == "c" {
+			body = strings.TrimSuffix(body, "\n")
+		} else if f[3] != "-" || !strings.HasSuffix(body, "\n") {
+			t.Fatalf("datagram %d: %q", i, p)
+		}
+		text += body
+	}
+	if want := "one\n" + `tab\x09\xc3\xbc\x5c` + "\n" + strings.Repeat(`\x01`, 600) + "end\nhalf"; text != want {
+		t.Errorf("%q; want %q", text, want)
+	}
+}
+
+// trace1 writes a trace as the first stage does.
+func trace1(text string) {
+	Begin(true)
+	for i := range len(text) {
+		Byte(text[i]) // what the console gets is not a log line
+		Keep(text[i])
+	}
+	if End() {
+		Send()
+	}
+}
+
+// arrived puts the pieces of traces one behind the other, and counts the parity pieces of
+// each; the rest are log lines.
+func arrived(t *testing.T, payloads []string) (traces []string, cut bool, lines []string) {
+	t.Helper()
+	var parity []int
+	for _, b := range payloads {
+		p, why := datagram.Parse([]byte(b))
+		if why != datagram.None {
+			lines = append(lines, b)
+			continue
+		}
+		if p.Boot != 0x1234 {
+			t.Fatalf("boot %x; want 1234", p.Boot)
+		}
+		for int(p.Seq) > len(traces) {
+			traces, parity = append(traces, ""), append(parity, 0)
+		}
+		if p.Parity {
+			if int(p.Total) != len(traces[p.Seq-1]) || p.Cut != cut {
+				t.Fatalf("parity of %d bytes, cut: %v, behind %d, %v", p.Total, p.Cut, len(traces[p.Seq-1]), cut)
+			}
+			parity[p.Seq-1]++
+			continue
+		}
+		traces[p.Seq-1] += string(p.Chunk)
+		cut = p.Cut
+	}
+	for i, tr := range traces {
+		if _, _, want := datagram.Plan(len(tr)); parity[i] != want {
+			t.Fatalf("trace %d of %d bytes has %d parity pieces; want %d", i+1, len(tr), parity[i], want)
+		}
+	}
+	return traces, cut, lines
+}
+
+func TestTraces(t *testing.T) {
+	w := connect(t, plain)
+	say("before\nbegun")
+	long := strings.Repeat("zf1 #7 ra 0x286646 fp 0x381e78 boot\r\n", 100)
+	say("\r") // FreshLine, of which the trace cuts off the end
+	trace1(long)
+	say("after\n")
+	trace1("zf1=Nab\r\n")
+	traces, cut, lines := arrived(t, w.payloads(t))
+	if len(traces) != 2 || traces[0] != long || traces[1] != "zf1=Nab\r\n" || cut {
+		t.Errorf("%d traces, %q", len(traces), traces)
+	}
+	if got := fmt.Sprintf("%q", lines); got != `["before\n" "begun\n" "after\n"]` {
+		t.Errorf("lines %s", got)
+	}
+}
+
+func TestCutTrace(t *testing.T) {
+	w := connect(t, plain)
+	long := strings.Repeat("0123456789abcdef", datagram.MaxTrace/16+1)
+	trace1(long)
+	traces, cut, _ := arrived(t, w.payloads(t))
+	if !cut || traces[0] != long[:datagram.MaxTrace] {
+		t.Errorf("%d bytes, cut: %v; want %d", len(traces[0]), cut, datagram.MaxTrace)
+	}
+	trace1("short\r\n")
+	if traces, cut, _ := arrived(t, w.payloads(t)); cut || traces[1] != "short\r\n" {
+		t.Errorf("the next one: %q, cut: %v", traces[1], cut)
+	}
+}
+
+// TestStages: a fault in the panic path, and what the next stage says, are one trace.
+func TestStages(t *testing.T) {
+	w := connect(t, plain)
+	Begin(true)
+	for _, c := range []byte("zf1 begin 1\r\nzf1 #0 pc") {
+		Keep(c)
+	}
+	Begin(false)
+	for _, c := range []byte("zf1 begin 2\r\n") {
+		Keep(c)
+	}
+	if !End() {
+		t.Fatal("nothing to send")
+	}
+	Send()
+	if traces, _, _ := arrived(t, w.payloads(t)); len(traces) != 1 || traces[0] != "zf1 begin 1\r\nzf1 #0 pc\r\nzf1 begin 2\r\n" {
+		t.Errorf("%q", traces)
+	}
+}
+
+// TestFaultInSending: when sending is what died, it is not tried again.
+func TestFaultInSending(t *testing.T) {
+	w := connect(t, plain)
+	Begin(true)
+	Keep('x')
+	if !End() {
+		t.Fatal("nothing to send")
+	}
+	Begin(false) // instead of Send
+	Keep('y')
+	if End() || Ready() || !Broken() {
+		t.Errorf("ready: %v, broken: %v, after a fault in sending", Ready(), Broken())
+	}
+	say("a line\n")
+	if len(w.frames) != 0 {
+		t.Errorf("%d frames were sent", len(w.frames))
+	}
+}
+
+// TestDeadCard: a card that takes nothing costs two tries, and one that comes back by a
+// restart none of the trace.
+func TestDeadCard(t *testing.T) {
+	w := connect(t, plain)
+	w.dead = true
+	tries := 0
+	restart = func() bool { tries++; return true }
+	say("lost\n")
+	trace1("zf1 begin\r\n")
+	if tries != 1 || !Broken() || Ready() {
+		t.Errorf("%d restarts, broken: %v, ready: %v", tries, Broken(), Ready())
+	}
+	w = connect(t, plain)
+	w.dead = true
+	restart = func() bool { w.dead = false; return true }
+	trace1("zf1 begin\r\n")
+	if traces, _, _ := arrived(t, w.payloads(t)); len(traces) != 1 || traces[0] != "zf1 begin\r\n" || Broken() {
+		t.Errorf("after a restart: %q, broken: %v", traces, Broken())
+	}
+}

@@ -1,0 +1,112 @@
+package netconsole
+
+import "github.com/zeroframe/zeroframe/tracer/datagram"
+
+// Traces. The bytes of a trace are kept while it is written to the console, and sent when
+// it has been: what is on the serial line is safe before anything here is tried. When the
+// panic path faults, what the next stage writes is kept behind what there is, and all is
+// sent as one. When the fault was in the sending itself, nothing more is sent: the
+// console has the traces, and the stages come to their end.
+
+// trace is what is to be sent. Panic path only.
+var trace struct {
+	frame   frame
+	kept    [datagram.MaxTrace]byte
+	n       int
+	cut     bool
+	seq     uint32
+	sending bool
+}
+
+// Begin says that a stage of the panic path, perhaps the first, begins to write a trace. Kernel
+// context.
+func Begin(first bool) {
+	if !state.ready {
+		return
+	}
+	if trace.sending {
+		state.ready, state.broken = false, true // the fault was here
+		return
+	}
+	if first {
+		trace.n, trace.cut = 0, false
+	} else if trace.n > 0 && trace.kept[trace.n-1] != '\n' {
+		Keep('\r')
+		Keep('\n')
+	}
+	state.capturing = true
+}
+
+// Keep takes the next byte of the trace. Kernel context.
+func Keep(b byte) {
+	switch {
+	case !state.capturing:
+	case trace.n < len(trace.kept):
+		trace.kept[trace.n] = b
+		trace.n++
+	default:
+		trace.cut = true
+	}
+}
+
+// End says that the stage has written its trace, and reports whether there is one to
+// [Send]. Kernel context.
+func End() bool {
+	if !state.capturing {
+		return false
+	}
+	state.capturing = false
+	trace.sending = trace.n > 0
+	return trace.sending
+}
+
+// Send sends the trace, and behind it the line that it interrupted. Kernel context.
+func Send() {
+	trace.seq++
+	sendAs(state.build[:state.nBuild], state.boot, trace.seq)
+}
+
+// SendAs is Send for a trace that another boot has left, under the number that it had there;
+// without one, seq being 0, it gets one of this boot. The trace says itself of which build it
+// is. Early and kernel context.
+func SendAs(boot uint64, seq uint32) {
+	if seq == 0 {
+		trace.seq++
+		boot, seq = state.boot, trace.seq
+	}
+	sendAs(nil, boot, seq)
+}
+
+// Sent returns the number of this boot and that of its latest trace that was sent, or is kept
+// and will be; seq is 0 if there is none. Kernel context.
+func Sent() (boot uint64, seq uint32) {
+	switch {
+	case !state.ready:
+		return 0, 0
+	case state.capturing:
+		return state.boot, trace.seq + 1
+	}
+	return state.boot, trace.seq
+}
+
+func sendAs(build []byte, boot uint64, seq uint32) {
+	p := datagram.Part{Build: build, Boot: boot, Seq: seq, Cut: trace.cut}
+	kept := trace.kept[:trace.n]
+	_, pieces, parity := datagram.Plan(len(kept))
+	for i := 0; i < pieces+parity && !state.broken; i++ {
+		sendPart(datagram.Write(trace.frame.payload(), &p, kept, i))
+	}
+	if state.ready && !line.busy && line.n > 0 {
+		line.held = false
+		end()
+	}
+	trace.sending = false
+}
+
+// sendPart sends a datagram of n bytes. A card that does not take it gets a second
+// chance: a crash may have left it in the middle of something.
+func sendPart(n int) {
+	if !trace.frame.send(n) && !(restart() && trace.frame.send(n)) {
+		state.ready, state.broken = false, true
+	}
+}

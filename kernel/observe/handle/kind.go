@@ -1,0 +1,174 @@
+package handle
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+)
+
+// Kind says what a key is the name of.
+type Kind uint8
+
+// The kinds of the kernel.
+const (
+	// Pages are page frames. The key is the frame's address.
+	Pages Kind = iota + 1
+	// Maps are mappings of the program's address space. The key is the address.
+	Maps
+	// FDs are file descriptors. The key is the number; the size of an Open says what is
+	// open there, as one of the File constants.
+	FDs
+	// Threads are threads of the program. The key is the thread's number.
+	Threads
+	// Timers are timers that are set, and sleeps. The key is one of the interval timers'
+	// numbers, TimerPOSIX + a timer's or TimerSleep + a thread's; the size is the time in
+	// ns from the Open until it runs out.
+	Timers
+	// Futexes are waits for a futex. The key is the word's address. Several threads may
+	// wait for one.
+	Futexes
+
+	// own is the first of the program's own kinds, from NewKind.
+	own
+)
+
+const (
+	// MaxKinds is the number of kinds, the program's own among them.
+	MaxKinds = 32
+	// MaxName is the most bytes in the name of a kind.
+	MaxName = 24
+)
+
+// What a descriptor is open on: sizes of FDs.
+const (
+	FileTerminal = iota + 1
+	FileNode     // a file or folder
+	FileDevice
+	FilePipeRead
+	FilePipeWrite
+	FileFIFO
+	FileCounter
+	FileEpoll
+	FileSocket
+)
+
+// What is added to a number for a key of Timers.
+const (
+	TimerPOSIX = 1 << 16 // to that of a timer of timer_create
+	TimerSleep = 1 << 24 // to that of a thread that sleeps
+)
+
+// Event says what happened to a key.
+type Event uint8
+
+// The events.
+const (
+	// Open: it is in use from now on, with that size. If it was already, its size and
+	// who opened it are new.
+	Open Event = iota + 1
+	// Close: it is not in use any more.
+	Close
+	// Note: something else, which is worth its place in the ring.
+	Note
+
+	// Double and Stray are what the log makes of a Close: of what was closed before, and
+	// of what it does not know.
+	Double
+	Stray
+)
+
+// kernelKinds are the words of the option record= and the names of the kernel's kinds.
+// Never written.
+var kernelKinds = [own]struct{ word, name string }{
+	Pages:   {"pages", "page"},
+	Maps:    {"maps", "map"},
+	FDs:     {"fds", "fd"},
+	Threads: {"threads", "thread"},
+	Timers:  {"timers", "timer"},
+	Futexes: {"futexes", "futex"},
+}
+
+// on has bit k set when kind k is logged. Under the kernel lock.
+var on uint32
+
+// wanted is what on will be when the log has memory. Bit 0 stands for the program's own.
+// Set once at boot.
+var wanted uint32
+
+// Logs reports whether events of a kind are logged. Any context.
+func Logs(k Kind) bool { return on&(1<<(k&(MaxKinds-1))) != 0 }
+
+// On reports whether any kind is logged. Any context.
+func On() bool { return on != 0 }
+
+// names are those of the program's kinds. Under the kernel lock.
+var (
+	names    [MaxKinds][MaxName]byte
+	nameLens [MaxKinds]uint8
+	numKinds = own
+)
+
+// Name returns the name of a kind, nothing if there is no such kind. Any context.
+func Name(k Kind) []byte {
+	switch {
+	case k > 0 && k < own:
+		return ascii.Bytes(kernelKinds[k].name)
+	case k >= own && k < numKinds:
+		return names[k][:nameLens[k]]
+	}
+	return nil
+}
+
+// Select reads the value of the option record=: words parted by commas. It returns the
+// first that is none. Early context.
+func Select(words []byte) (wrong []byte) {
+	for len(words) > 0 {
+		n := 0
+		for n < len(words) && words[n] != ',' {
+			n++
+		}
+		switch word := words[:n]; {
+		case ascii.Same(word, "all"):
+			wanted = 1<<own - 1
+		case ascii.Same(word, "user"):
+			wanted |= 1
+		default:
+			found := false
+			for k := Pages; k < own; k++ {
+				if ascii.Same(word, kernelKinds[k].word) {
+					wanted |= 1 << k
+					found = true
+				}
+			}
+			if !found {
+				return word
+			}
+		}
+		words = words[min(n+1, len(words)):]
+	}
+	return nil
+}
+
+// Wanted reports whether Select has chosen a kind. Early context.
+func Wanted(k Kind) bool { return wanted&(1<<k) != 0 }
+
+// newKind gives a kind of the program's a name, or finds it; 0 if there is none left or
+// those kinds are not logged.
+func newKind(name []byte) Kind {
+	name = name[:min(len(name), MaxName)]
+	for k := own; k < numKinds; k++ {
+		if ascii.Equal(names[k][:nameLens[k]], name) {
+			return k
+		}
+	}
+	if wanted&1 == 0 || on == 0 || numKinds == MaxKinds || len(name) == 0 {
+		return 0
+	}
+	k := numKinds
+	//lint:ignore S1001 copy is a call into the runtime
+	for i, b := range name {
+		names[k][i] = b
+	}
+	nameLens[k] = uint8(len(name))
+	numKinds++
+	on |= 1 << k
+	return k
+}

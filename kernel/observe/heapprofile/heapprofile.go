@@ -1,0 +1,12 @@
+// Package heapprofile has Go's runtime keep a heap profile, for programs that import it and
+// those of zf run -memprofile:
+//
+//	import _ "github.com/zeroframe/zeroframe/kernel/observe/heapprofile"
+//
+// The linker turns the profile off in a program from which runtime.MemProfile cannot be
+// reached. The kernel reads the profile by itself (kernel/observe/handle/heap.go).
+package heapprofile
+
+import "runtime"
+
+func init() { runtime.MemProfile(nil, false) }

@@ -1,0 +1,117 @@
+package probe
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
+
+var (
+	hits  uint64 // under the kernel lock
+	spent uint64 // ticks that hits have taken, since boot; under the kernel lock
+
+	// A hit takes more than Hit sees: the trap itself, the entry code and the way back.
+	// calibrate measures that.
+	unseen      uint64 // ticks for each hit; set once at boot
+	calibrating bool   // set once at boot
+	seen        uint64 // ticks in Hit while calibrating; set once at boot
+)
+
+// calibrate sets unseen: the least of some breakpoints.
+func calibrate() {
+	calibrating, unseen = true, ^uint64(0)
+	for range 64 {
+		before := arch.ReadCounter()
+		arch.Breakpoint()
+		if t := arch.ReadCounter() - before - seen; t < unseen {
+			unseen = t
+		}
+	}
+	calibrating = false
+}
+
+// Hit answers a breakpoint: it reports whether it was one of the places, and makes f go on
+// behind the instruction there, or at it for one step. Kernel context.
+func Hit(f *arch.TrapFrame) bool {
+	if !on {
+		return false
+	}
+	now := arch.ReadCounter()
+	if calibrating {
+		seen = arch.ReadCounter() - now
+		return true
+	}
+	off := f.PC - arch.BreakpointSize - textLo
+	if off > 1<<32-1 {
+		return false
+	}
+	i, ok := find(uint32(off))
+	if !ok {
+		return false
+	}
+	p := placeAt(i)
+	f.PC -= arch.BreakpointSize
+	hits++
+	if p.Kind == Entry {
+		enter(p.Function, f, now)
+	} else {
+		leave(p.Function, p.Kind, f, now)
+	}
+	if !emulate(p, f) {
+		arch.PatchCode(f.PC, p.Byte)
+		r := percpu.This()
+		r.Stepping, r.StepFlags = i+1, f.BeginStep()
+	}
+	spent += arch.ReadCounter() - now + unseen
+	return true
+}
+
+// emulate does what the instruction at p would do. It reports false if it has to be run.
+func emulate(p *Place, f *arch.TrapFrame) bool {
+	switch p.Action {
+	case ActPushBP:
+		if !f.PushFP() {
+			return false
+		}
+		f.PC += uintptr(p.Len)
+		return true
+	case ActRet:
+		return f.Return()
+	case ActJump:
+		f.PC += uintptr(p.Len) + uintptr(int(p.Arg))
+		return true
+	}
+	return false
+}
+
+// Stepped answers a debug exception: it reports whether it was the step over an
+// instruction that was put back, whose place it arms again. Kernel context.
+func Stepped(f *arch.TrapFrame) bool {
+	r := percpu.This()
+	if r.Stepping == 0 {
+		return false
+	}
+	now := arch.ReadCounter()
+	if f.PC != stepped(r) { // else a REP that has more to do
+		end(f, r)
+	}
+	spent += arch.ReadCounter() - now + unseen
+	return true
+}
+
+// Fault is for a fault that is going to be the program's: if it was in an instruction that
+// was put back, that is over. Kernel context.
+func Fault(f *arch.TrapFrame) {
+	if r := percpu.This(); r.Stepping != 0 && f.PC == stepped(r) {
+		end(f, r)
+	}
+}
+
+// stepped returns where the instruction is that was put back.
+func stepped(r *percpu.Record) uintptr { return textLo + uintptr(placeAt(r.Stepping-1).Offset) }
+
+// end arms the place again and restores the flags.
+func end(f *arch.TrapFrame, r *percpu.Record) {
+	arch.PatchCode(stepped(r), arch.BreakpointCode)
+	f.EndStep(r.StepFlags)
+	r.Stepping = 0
+}

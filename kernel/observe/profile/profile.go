@@ -1,0 +1,176 @@
+package profile
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/tracer/depot"
+	"github.com/zeroframe/zeroframe/tracer/stream"
+)
+
+// Kind is the kind of the record.
+const Kind = "profile.cpu"
+
+// DefaultHz is the number of ticks in a second unless the option says otherwise: a prime,
+// so that samples do not fall into step with what the program does at round intervals.
+const DefaultHz = 997
+
+// MaxHz is the most that is taken.
+const MaxHz = 100_000
+
+// Counts is the size in bytes of a table of counts for so many stacks.
+func Counts(stacks uintptr) uintptr { return stacks * 8 }
+
+// on is set while samples are taken. Under the kernel lock.
+var on bool
+
+// Under the kernel lock.
+var (
+	counts uintptr // address of the table: an ID and a count of 4 bytes each
+	rows   uint32  // in it
+	used   uint32
+
+	hz       uint64
+	interval uint64 // ns of running time
+	next     uint64 // when the next tick is due
+	began    uint64 // ns of running time
+
+	ticks, samples, lost, cost uint64
+)
+
+// Setup gives the profiler zeroed memory for its counts; a size is from [Counts]. Early
+// context.
+func Setup(base, size uintptr, perSecond uint64) {
+	counts, rows = base, uint32(size/8)
+	hz, interval = perSecond, 1e9/perSecond
+}
+
+// Ready reports whether there is a profiler. Any context.
+func Ready() bool { return counts != 0 }
+
+// On reports whether samples are taken. Any context.
+func On() bool { return on }
+
+// Start begins to take samples, ran being the running time in ns; Stop ends it. What was
+// counted stays. Kernel context.
+func Start(ran uint64) {
+	if counts != 0 && !on {
+		on, next, began = true, ran+interval, ran-Ran(began)
+	}
+}
+
+// Stop ends what Start began.
+func Stop(ran uint64) {
+	if on {
+		on, began = false, ran-began
+	}
+}
+
+// Ran returns the running time in ns of which samples were taken; ran is the present one.
+func Ran(ran uint64) uint64 {
+	if on {
+		return ran - began
+	}
+	return began
+}
+
+// Wait returns how many ns of running time are left to the next tick.
+func Wait(ran uint64) uint64 {
+	if ran >= next {
+		return 0
+	}
+	return next - ran
+}
+
+// Due returns how many ticks are due, and takes them as done.
+func Due(ran uint64) (weight uint32) {
+	if ran < next {
+		return 0
+	}
+	n := uint64(1)
+	if ran-next >= interval {
+		n += (ran - next) / interval
+	}
+	next += n * interval
+	ticks += n
+	return uint32(n)
+}
+
+// Count counts a sample of that weight for a stack; ok is false if it has no ID. spent is
+// what that has cost, in ticks of the time stamp counter.
+func Count(id uint32, ok bool, weight uint32, spent uint64) {
+	samples++
+	cost += spent
+	if !ok || !add(id, weight) {
+		lost += uint64(weight)
+	}
+}
+
+// called has bit n set if a sample is of the system call n. Under the kernel lock.
+var called [8]uint64
+
+// Called notes that a sample is of the system call with that number.
+func Called(number int) {
+	if n := uint(number); n < 64*uint(len(called)) {
+		called[n/64] |= 1 << (n % 64)
+	}
+}
+
+type row struct{ id, count uint32 }
+
+func at(i uint32) *row { return (*row)(arch.Pointer(counts + 8*uintptr(i))) }
+
+// add adds to the count of an ID.
+func add(id, weight uint32) bool {
+	for i := uint32(uint64(id*0x9e37_79b1) * uint64(rows) >> 32); ; {
+		r := at(i)
+		if r.id == id {
+			r.count += weight
+			return true
+		}
+		if r.id == 0 {
+			if used >= rows/8*7 {
+				return false
+			}
+			used++
+			r.id, r.count = id, weight
+			return true
+		}
+		if i++; i == rows {
+			i = 0
+		}
+	}
+}
+
+// Times are what the record says of time; see doc.go.
+type Times struct{ Began, Lasted, Ran, Slow, CostHz uint64 }
+
+// Write writes the record, which has been begun, and leaves its end to the caller. name names
+// the system calls. Kernel context.
+func Write(w *stream.Writer, d *depot.Depot, t Times, name func(call int) string) {
+	for _, v := range [...]uint64{1, hz, t.Began, t.Lasted, t.Ran, ticks, samples, lost, t.Slow, cost, t.CostHz} {
+		w.Uvarint(v)
+	}
+	size := d.ImageSize()
+	w.Uvarint(uint64(size))
+	for i := range size {
+		w.Byte(d.ImageByte(size, i))
+	}
+	calls := 0
+	for _, set := range called {
+		for ; set != 0; set &= set - 1 {
+			calls++
+		}
+	}
+	w.Uvarint(uint64(calls))
+	for n := range 64 * len(called) {
+		if called[n/64]>>(n%64)&1 != 0 {
+			w.Uvarint(uint64(n))
+			w.String(name(n))
+		}
+	}
+	for i := range rows {
+		if r := at(i); r.id != 0 {
+			w.Uvarint(uint64(r.id))
+			w.Uvarint(uint64(r.count))
+		}
+	}
+}

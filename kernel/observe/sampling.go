@@ -1,0 +1,232 @@
+package observe
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
+	"github.com/zeroframe/zeroframe/kernel/observe/profile"
+	"github.com/zeroframe/zeroframe/kernel/observe/stackid"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// The sampling profiler (package profile): its memory and its options, and where the timer
+// and the end of the machine meet it.
+
+// profileStacks is how many different stacks the profiler can count.
+const profileStacks = 16 << 10
+
+// defaultDepot is the depot's size in bytes, where something needs one and depot= does not
+// say another.
+const defaultDepot = 256 << 10
+
+// noDepot is said of an option that needs a depot where there is none.
+const noDepot = "it needs a stack depot, and there is none (depot=)"
+
+// StartDepot reads the option depot=BYTES, and those that need a depot: record= and profile=.
+// Early context, before the RAM is given away.
+func StartDepot() {
+	given, ok := option.Value("depot")
+	if record, recorded := option.Value("record"); !ok && (!recorded || ascii.Same(record, "off")) {
+		if hz, _ := profileHz(); hz == 0 {
+			return
+		}
+	}
+	size := uint64(defaultDepot)
+	if ok {
+		if size, ok = ascii.Uint(given); !ok || size != 0 && size < stackid.MinSize || size > 1<<30 {
+			option.Ignored("depot", given, "want a number of bytes, 4096 to 1 GiB, or 0 for none")
+			size = defaultDepot
+		}
+		if size == 0 {
+			return
+		}
+	}
+	c := stackid.Code{TextLo: image.TextLo, TextHi: image.TextHi}
+	c.TabLo, c.TabHi = arch.PCTableBounds()
+	describeCode(&c)
+	if base := mem.Contiguous(uintptr(size)); base == 0 || !stackid.Setup(base, uintptr(size), &c, walkID) {
+		console.String("there is no stack depot: not enough RAM; make depot= smaller, or give the machine more\n")
+	}
+}
+
+// profileHz reads the option profile=on|off|HZ.
+func profileHz() (hz uint64, wrong []byte) {
+	v, ok := option.Value("profile")
+	switch {
+	case !ok || ascii.Same(v, "off"):
+		return 0, nil
+	case ascii.Same(v, "on"):
+		return profile.DefaultHz, nil
+	}
+	if hz, ok = ascii.Uint(v); !ok || hz == 0 || hz > profile.MaxHz {
+		return 0, v
+	}
+	return hz, nil
+}
+
+// StartProfile starts the profiler, if the option profile= wants it. Early context, after
+// StartDepot.
+func StartProfile() {
+	hz, wrong := profileHz()
+	if wrong != nil {
+		option.Ignored("profile", wrong, "want on, off or samples a second, to 100000")
+	}
+	if hz == 0 {
+		return
+	}
+	if !stackid.On() {
+		v, _ := option.Value("profile")
+		option.Ignored("profile", v, noDepot)
+		return
+	}
+	table := profile.Counts(profileStacks)
+	if counts := mem.Contiguous(table); counts != 0 {
+		profile.Setup(counts, table, hz)
+		profile.Start(0)
+		return
+	}
+	console.String("nothing is profiled: not enough RAM for the counts\n")
+}
+
+// describeCode names the functions that a quick walk has to know.
+func describeCode(c *stackid.Code) {
+	t, ok := image.PCTable()
+	if !ok {
+		return
+	}
+	for i := range stack.Marks {
+		m := &stack.Marks[i]
+		stackid.Special(m.Lo, m.Hi)
+		f, ok := t.Find(m.Lo)
+		if !ok || m.Lo >= m.Hi {
+			continue
+		}
+		at := [2]uintptr{m.Lo, m.Hi}
+		switch name := f.Name(); {
+		case ascii.Same(name, "runtime.goexit"):
+			c.Goexit = at
+		case ascii.Same(name, "runtime.mcall"):
+			c.Mcall = at
+			mcall = stack.CodeRange{Lo: m.Lo, Hi: m.Hi}
+		case ascii.Same(name, "runtime.mstart"):
+			c.Mstart = at
+		case ascii.Same(name, "runtime.systemstack"):
+			c.Systemstack = at
+		}
+	}
+}
+
+// walkID interns a stack of the program's that is not plain: it walks as a trace does. But
+// what a thread does once a goroutine has left it (mcall) is not that goroutine's: there
+// the stack ends, as in the runtime's own profiles.
+func walkID(f *arch.TrapFrame, number int) (id uint32, ok bool) {
+	stack.ProgramRows(f.TLS, 0)
+	stack.Walker.Plain = false
+	stack.WalkFrom(false, f.PC, f.SP, f.FP, 0, 0)
+	n, end := stack.Walker.N, stack.Walker.End
+	for i := range n {
+		if f := &stack.Frames[i]; f.Kind == tracer.RA && mcall.Holds(f.Addr-1) {
+			n, end = i+1, tracer.EndZero
+			break
+		}
+	}
+	if number >= 0 {
+		n = min(n, len(stack.Frames)-1)
+		for i := n; i > 0; i-- {
+			stack.Frames[i] = stack.Frames[i-1]
+		}
+		stack.Frames[0] = tracer.Frame{Kind: tracer.Trap, Vector: tracer.VectorSyscall, Error: uint32(number)}
+		n++
+	}
+	return stackid.Depot().Intern(stack.Frames[:n], end)
+}
+
+// mcall is the runtime's function. Set once at boot.
+var mcall stack.CodeRange
+
+// CompareStepped is for a filter of [StepTraces]: it interns the stack of the next instruction
+// as the profiler does, and as a trace is walked. The two IDs are to be the same. Not inlined,
+// so that no other code finds itself on the stack for debug exceptions.
+//
+//go:noinline
+func CompareStepped() (sampled, walked uint32) {
+	f := (*arch.TrapFrame)(arch.Pointer(stack.Table[stack.Debug].Hi - unsafe.Sizeof(arch.TrapFrame{})))
+	sampled, _ = stackid.Program(f, -1)
+	walked, _ = walkID(f, -1)
+	return sampled, walked
+}
+
+// Sample is called for an interrupt of the timer that has found the program running.
+func Sample(f *arch.TrapFrame) {
+	weight := profile.Due(thread.CPUTime())
+	if weight == 0 {
+		return
+	}
+	began := arch.ReadCounter()
+	number := justCalled(f)
+	if number >= 0 {
+		profile.Called(number)
+	}
+	id, ok := stackid.Program(f, number)
+	profile.Count(id, ok, weight, arch.ReadCounter()-began)
+}
+
+// justCalled returns the number of the system call that the kernel was in until just now,
+// or -1: the interrupt had to wait for its end if nothing has run behind it.
+func justCalled(f *arch.TrapFrame) int {
+	if f.PC-arch.SyscallSize-image.TextLo >= image.TextHi-image.TextLo || !arch.BehindSyscall(f.PC) {
+		return -1
+	}
+	if c := arch.LastCall(); c.TLS == f.TLS && c.PC == f.PC {
+		return int(c.Error)
+	}
+	return int(thread.Current().Number) // it has waited in between
+}
+
+// NextSample returns when the next sample is due; now is the time.
+func NextSample(now uint64) uint64 {
+	if !profile.On() || thread.Current() == nil {
+		return clock.Never
+	}
+	return now + profile.Wait(thread.CPUTime())
+}
+
+// sendingProfile is set while the profile is sent: should that fault, the crash sends none.
+// Under the kernel lock; the panic path takes none.
+var sendingProfile bool
+
+// SendProfile sends the profile as a record, if there is one: when the machine ends, and
+// after an NMI's trace. callName names the system calls. Kernel context.
+func SendProfile(callName func(int) string) {
+	if !profile.Ready() || sendingProfile {
+		return
+	}
+	sendingProfile = true
+	w := eventstream.Begin(profile.Kind)
+	now := clock.Now()
+	profile.Write(w, stackid.Depot(), profile.Times{
+		Began: uint64(clock.Wall()) - now, Lasted: now, Ran: profile.Ran(thread.CPUTime()), Slow: stackid.Slow(), CostHz: clock.TSCHz(),
+	}, callName)
+	w.End()
+	sendingProfile = false
+}
+
+// ChoosePort chooses where records go, by the option record.port.
+func ChoosePort() {
+	port, ok := option.Value("record.port")
+	if !ok {
+		port = nil
+	}
+	if wrong := eventstream.Configure(port); wrong != "" {
+		option.Ignored("record.port", port, wrong)
+	}
+}

@@ -1,0 +1,142 @@
+package option
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the files that are made of the table")
+
+// value is what stands behind the "=".
+func (r *row) value() string {
+	if len(r.words) > 0 {
+		return strings.Join(r.words, "|")
+	}
+	return r.argument
+}
+
+// syntax is how the option is written.
+func (r *row) syntax() string {
+	if strings.HasSuffix(r.name, ".") {
+		return r.name + r.argument
+	}
+	return r.name + "=" + r.value()
+}
+
+// help is the text of `zf help kernel`, in the form of a command's flags.
+func help() string {
+	var b strings.Builder
+	b.WriteString(`Kernel options
+
+The kernel reads its options from its command line: zf run -append 'NAME=VALUE...'
+or the boot loader's own way. Words are parted by spaces. A value in double
+quotes may hold spaces. The last of several equal names counts. What follows the
+word -- is the program's arguments.
+
+`)
+	for i := range table {
+		r := &table[i]
+		b.WriteString("  " + r.syntax() + "\n")
+		text := r.help
+		if r.usual != "" {
+			text += " (default " + r.usual + ")"
+		}
+		line := ""
+		for _, word := range strings.Fields(text) {
+			if line != "" && len(line)+1+len(word) > 72 {
+				b.WriteString("    \t" + line + "\n")
+				line = ""
+			}
+			line = strings.TrimPrefix(line+" "+word, " ")
+		}
+		b.WriteString("    \t" + line + "\n")
+	}
+	return b.String()
+}
+
+// chapter is the table of the chapter.
+func chapter() string {
+	var b strings.Builder
+	b.WriteString("| option | default | meaning |\n|---|---|---|\n")
+	for i := range table {
+		r := &table[i]
+		cells := []string{"`" + r.syntax() + "`", r.usual, r.help}
+		for i, c := range cells {
+			cells[i] = strings.ReplaceAll(c, "|", "\\|")
+		}
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	}
+	return b.String()
+}
+
+// TestGenerated: what is made of the table is as the table is now.
+func TestGenerated(t *testing.T) {
+	const inChapter = "../../doc/options.md"
+	b, err := os.ReadFile(inChapter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, ok := strings.Cut(string(b), "| option |")
+	if !ok {
+		t.Fatalf("%s has no table", inChapter)
+	}
+	for file, want := range map[string]string{inChapter: before + chapter(), "../../tools/zf/kernel.txt": help()} {
+		if *update {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("%s is not what the table says (%v): run go generate ./kernel/option", file, err)
+		}
+	}
+}
+
+// TestTable: names are unique, and short enough to be compared; an option of words or of a
+// number says what it wants.
+func TestTable(t *testing.T) {
+	var names []string
+	for i := range table {
+		r := &table[i]
+		if r.name == "" || r.help == "" || len(r.name) > maxName || slices.Contains(names, r.name) {
+			t.Errorf("row %d, %q: no name or help, a long name, or one that is there twice", i, r.name)
+		}
+		names = append(names, r.name)
+		if len(r.words) == 0 && r.argument == "" || len(r.words) > 0 && (r.argument != "" || r.want != "") || r.max > 0 && r.want == "" {
+			t.Errorf("%s: want words, or an argument; for a number what is wanted", r.name)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	for name, want := range map[string]string{
+		"watchdgo": "watchdog", "pannic": "panic", "trace.stak": "trace.stack", "record.prot": "record.port",
+		"netcons": "netconsole", "quiet": "", "x": "", "a.very.long.name.that.nobody.can.have.meant": "",
+	} {
+		got := ""
+		if r := nearest([]byte(name)); r != nil {
+			got = r.name
+		}
+		if got != want {
+			t.Errorf("the nearest name of %q is %q; want %q", name, got, want)
+		}
+	}
+	for word, want := range map[string]string{
+		"tty=raw": "tty", "tty": "", "=": "", "/boot/hello.elf": "", "BOOT_IMAGE=/hello": "", "a=b=c": "a", "env.HOME=/": "", // a program's
+
+	} {
+		if got := string(nameOf([]byte(word))); got != want {
+			t.Errorf("nameOf(%q) = %q; want %q", word, got, want)
+		}
+	}
+	for name, want := range map[string]bool{
+		"tty": true, "env.home": true, "crash.then": true, "env": false, "crash.": false, "tt": false,
+	} {
+		if known([]byte(name)) != want {
+			t.Errorf("known(%s) = %v", name, !want)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package option
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/console"
+)
+
+// maxDistance is how many characters of a name may be wrong for it to be meant.
+const maxDistance = 3
+
+// PrintUnknown prints a line for each option that no row of the table has. A word that does
+// not look like one, such as a loader's BOOT_IMAGE=, is none. Early context.
+func PrintUnknown() {
+	line := Line()
+	for {
+		word, rest, ok := NextWord(line)
+		if !ok {
+			return
+		}
+		line = rest
+		name := nameOf(word)
+		if len(name) == 0 || known(name) {
+			continue
+		}
+		console.Bytes(name)
+		console.String("= is no option of this kernel")
+		if r := nearest(name); r != nil {
+			console.String("; ")
+			console.String(r.name)
+			console.String("= is")
+		}
+		console.String(" (zf help kernel)\n")
+	}
+}
+
+// nameOf returns what stands before the "=" of a word, if it looks like an option's name.
+func nameOf(word []byte) []byte {
+	for i, c := range word {
+		if c == '=' {
+			return word[:i]
+		}
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' {
+			return nil
+		}
+	}
+	return nil
+}
+
+// known reports whether a row has that name, or begins it.
+func known(name []byte) bool {
+	for i := range table {
+		n := len(table[i].name)
+		if ascii.Same(name, table[i].name) || table[i].name[n-1] == '.' && len(name) > n && ascii.Same(name[:n], table[i].name) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearest returns the row whose name differs the least, or nil if none is near.
+func nearest(name []byte) (near *row) {
+	best := min(maxDistance, len(name)/2) + 1
+	for i := range table {
+		if d := distance(name, table[i].name); d < best {
+			near, best = &table[i], d
+		}
+	}
+	return near
+}
+
+// maxName is the length of the longest name that distance compares.
+const maxName = 32
+
+// distance returns how many characters must be added, left out or replaced to make b of a
+// (Levenshtein), or a large number if a name is too long.
+func distance(a []byte, b string) int {
+	if len(a) > maxName || len(b) > maxName {
+		return maxName
+	}
+	var ds [maxName + 1]int // the distance of a[:i] from b[:j], by j
+	for j := range ds {
+		ds[j] = j
+	}
+	for i := range a {
+		before := ds[0] // of a[:i] from b[:j]
+		ds[0] = i + 1
+		for j := range len(b) {
+			d := before
+			if a[i] != b[j] {
+				d = 1 + min(before, ds[j], ds[j+1])
+			}
+			before, ds[j+1] = ds[j+1], d
+		}
+	}
+	return ds[len(b)]
+}

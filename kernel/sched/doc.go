@@ -1,8 +1,0 @@
-// Package sched is the kernel's threads: the table of them, the queue of those that
-// can run, and those that sleep until a time. There is one CPU and one kernel stack.
-//
-// The kernel is an event kernel: it never waits in the middle of something. A
-// thread that must wait is saved, with the system call's result to come from whoever
-// wakes it, and the kernel turns to the next thread; Block, Run and the like do not
-// return. All functions are for kernel context with interrupts off.
-package sched

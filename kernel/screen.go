@@ -1,0 +1,113 @@
+package kernel
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/dev/screen"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/option"
+)
+
+// The choice of the console, by the option console=com1|vga|both. Without the option the
+// console is the serial port if one answers, and otherwise the screen; and a fatal trace is
+// on the screen as well, if there is one, since nobody may be at the other end of the serial
+// line. With console=com1 the screen is left alone.
+
+// setConsole chooses, unless the loader's screen can only be reached later. Early context,
+// when the loader's information is read, and while the first page tables are in use.
+func setConsole() {
+	if _, end := screenMemory(); end <= firstTables {
+		chooseConsole()
+	}
+}
+
+// firstTables is how much memory the first page tables map.
+const firstTables = 4 << 30
+
+// framebuffer returns the loader's screen, if it has set up one. What lies in RAM that is free
+// for use is none, whatever the loader says.
+func framebuffer() (f boot.Framebuffer, ok bool) {
+	f, ok = info.Framebuffer()
+	for i := range info.Regions() {
+		if r := &info.Regions()[i]; ok && r.Usable && f.Addr < r.Hi && f.Addr+uint64(f.Pitch)*uint64(f.Height) > r.Lo {
+			ok = false
+		}
+	}
+	return f, ok
+}
+
+// screenMemory returns where that is in memory, or zeros.
+func screenMemory() (lo, end uint64) {
+	f, ok := framebuffer()
+	if !ok {
+		return 0, 0
+	}
+	return f.Addr, f.Addr + uint64(f.Pitch)*uint64(f.Height)
+}
+
+// chooseConsole reads the option.
+func chooseConsole() {
+	how, given := option.Value("console")
+	serial, onScreen, unknown := console.Present(), false, false
+	switch {
+	case !given:
+	case ascii.Same(how, "com1"):
+		return
+	case ascii.Same(how, "vga"):
+		serial, onScreen = false, true
+	case ascii.Same(how, "both"):
+		onScreen = true
+	default:
+		unknown = true
+	}
+	if !findScreen() {
+		if onScreen {
+			option.Ignored("console", how, "there is no screen: the loader has set up none, and no VGA is in text mode")
+		}
+		serial, onScreen = true, false
+	} else if !serial {
+		onScreen = true
+	}
+	if onScreen {
+		screen.Clear()
+		console.Use(serial, screen.Byte)
+	} else {
+		console.Use(serial, nil)
+	}
+	if unknown {
+		option.Ignored("console", how, "want com1, vga or both")
+	}
+}
+
+// findScreen takes the loader's screen into use, or the board's text screen.
+func findScreen() bool {
+	f, ok := framebuffer()
+	switch {
+	case ok && f.Kind == boot.Text:
+		return screen.Text(uintptr(f.Addr), uintptr(f.Pitch), int(f.Width), int(f.Height))
+	case ok && f.Kind == boot.RGB:
+		return screen.Pixels(uintptr(f.Addr), uintptr(f.Pitch), int(f.Width), int(f.Height), int(f.BPP),
+			screen.Field(f.Red), screen.Field(f.Green), screen.Field(f.Blue))
+	case ok || !arch.HasTextScreen():
+		return false
+	}
+	columns, lines := arch.TextScreenSize()
+	return screen.Text(arch.TextScreen, uintptr(columns)*arch.CellSize, columns, lines)
+}
+
+// mapScreen maps the loader's screen in the page tables that are then in use.
+func mapScreen() {
+	lo, end := screenMemory()
+	switch {
+	case end <= 1<<20: // the first MiB is mapped as a whole
+	case end <= firstTables && !screen.On():
+	case mem.MapDevice(uintptr(lo), uintptr(end-lo)):
+		if end > firstTables {
+			chooseConsole()
+		}
+	default:
+		screen.Off()
+	}
+}

@@ -1,0 +1,13 @@
+// Package stack is the kernel's table of stacks and the walker over it.
+//
+//	table.go    the table: where each stack is, its guard page, its paint
+//	limits.go   how deep each can get, which zf build proves
+//	check.go    the check of the limits while the machine runs
+//	use.go      how deep each has got, for who asks
+//	program.go  the rows of the program's goroutines and threads
+//	walk.go     the walker
+//	marks.go    the functions of the Go runtime in which a walk needs a rule
+//
+// Early and kernel context, unless a function says otherwise. Observation and the panic path
+// walk by it.
+package stack

@@ -1,0 +1,218 @@
+package stack
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/goinfo"
+	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// The functions of the Go runtime in which a walk needs a rule, found by name in Go's
+// pc tables. A runtime that does not have one of them does without its rule.
+
+// Never written.
+var markedFuncs = [...]struct {
+	name string
+	rule tracer.Rule
+}{
+	{"runtime.goexit", tracer.RuleExit},
+	{"runtime.sigpanic", tracer.RuleExact},
+	{"runtime.sigpanic0", tracer.RuleExact},
+	{"runtime.asyncPreempt", tracer.RuleExact},
+	{"runtime.systemstack", tracer.RuleSwitch},
+	{"runtime.asmcgocall", tracer.RuleSwitch},
+	{"runtime.switchToCrashStack0", tracer.RuleSwitch},
+	{"runtime.nanotime1", tracer.RuleSwitch},
+	{"time.now", tracer.RuleSwitch},
+	{"runtime.mcall", tracer.RuleSaved},
+	{"runtime.morestack", tracer.RuleSaved},
+	{"gogo", tracer.RuleSaved},
+	{"runtime.clone", tracer.RuleStart},
+	{"runtime.mstart", tracer.RuleStart},
+	{"runtime.rt0_go", tracer.RuleStart},
+	{"_rt0_amd64", tracer.RuleStart},
+	{"_rt0_amd64_linux", tracer.RuleStart},
+	{"runtime.sigreturn__sigaction", tracer.RuleRestorer},
+}
+
+// Marks is the walker's table. A row without a function is empty. Set once at boot.
+var Marks = []tracer.Mark{len(markedFuncs) - 1: {}}
+
+// CodeRange is a function: lo <= pc < hi.
+type CodeRange struct{ Lo, Hi uintptr }
+
+func (r *CodeRange) Holds(pc uintptr) bool { return pc-r.Lo < r.Hi-r.Lo }
+
+// Functions that more is to be known of. Set once at boot.
+var morestack, execute, gogo, RuntimeWriter CodeRange
+
+// walkerAddr is the walker's address: its own functions may not name it. Set once at boot.
+var walkerAddr uintptr
+
+// Goexit is the entry of runtime.goexit. Set once at boot.
+var Goexit uintptr
+
+// FindMarks fills the table. Early context, before the first walk.
+func FindMarks() {
+	t, ok := image.PCTable()
+	if !ok {
+		return
+	}
+	walkerAddr = uintptr(unsafe.Pointer(&Walker))
+	n := 0
+	for i := 0; i < t.NumFuncs(); i++ {
+		f, ok := t.Func(i)
+		if !ok {
+			continue
+		}
+		name := f.Name()
+		if len(name) < 4 || name[0] != 'r' && name[0] != '_' && name[0] != 't' && name[0] != 'g' {
+			continue
+		}
+		for j := range markedFuncs {
+			if n < len(Marks) && ascii.Same(name, markedFuncs[j].name) {
+				Marks[n] = tracer.Mark{Lo: f.Entry(), Hi: f.End(), Rule: markedFuncs[j].rule}
+				n++
+			}
+		}
+		switch {
+		case ascii.Same(name, "runtime.goexit"):
+			Goexit = f.Entry()
+		case ascii.Same(name, "runtime.morestack"):
+			morestack = CodeRange{f.Entry(), f.End()}
+		case ascii.Same(name, "runtime.execute"):
+			execute = CodeRange{f.Entry(), f.End()}
+		case ascii.Same(name, "gogo"):
+			gogo = CodeRange{f.Entry(), f.End()}
+		case ascii.Same(name, "runtime.write1"):
+			RuntimeWriter = CodeRange{f.Entry(), f.End()}
+		}
+	}
+	for i := n; n > 0 && i < len(Marks); i++ {
+		Marks[i].Lo, Marks[i].Hi = Marks[0].Lo, Marks[0].Lo
+	}
+	Walker.Prepare()
+}
+
+// traced is the FS base of the thread that is being traced: where its g is found. One per CPU.
+var traced uintptr
+
+// savedState is the walker's Saved: mcall and morestack have left a goroutine's stack
+// for that of g0, and what they have left is in the goroutine's g. mcall keeps the g in
+// the word above its call; for morestack it is the one that the thread runs.
+func savedState(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) {
+	g := uintptr(0)
+	if morestack.Holds(ra) {
+		if g, ok = currentG(); !ok {
+			return 0, 0, 0, false
+		}
+		if g == 0 || scheduling() {
+			return 0, 0, 0, true // it has been put back: the thread schedules, no more
+		}
+	} else if g, ok = tracer.ReadWord(slot &^ 7); !ok {
+		return 0, 0, 0, false
+	}
+	info, ok := goinfo.ReadG(g)
+	if !ok || info.ID == 0 {
+		return 0, 0, 0, false
+	}
+	if info.Dead() && Goexit != 0 {
+		// It has ended, and its stack may serve another: goexit is all that is left of it.
+		return Goexit + 1, 0, 0, true
+	}
+	// The walk goes on there, so that stack must be in the table.
+	setRow(&Table[Goroutine], info.StackLo, info.StackHi)
+	return goinfo.SavedState(&info)
+}
+
+// currentG returns the address of the goroutine that the traced thread runs, or for which
+// the runtime works on the thread's g0; 0 if there is none.
+func currentG() (g uintptr, ok bool) {
+	if g, ok = goinfo.GofFS(traced); !ok {
+		return 0, false
+	}
+	m, ok := mOf(g)
+	if !ok {
+		return 0, false
+	}
+	return goinfo.Curg(m)
+}
+
+// scheduling reports whether the walk has come through runtime.execute: the thread's
+// current goroutine is then the next one already, not the one that has left it.
+func scheduling() bool {
+	w := (*tracer.Walker)(arch.Pointer(walkerAddr))
+	for i := range w.N {
+		if f := &w.Frames[i]; f.Kind == tracer.RA && execute.Holds(f.Addr-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// switching is the walker's Switching. mcall and morestack load RSP with g0's before they
+// zero RBP and call; gogo loads the goroutine's, then RBP, then jumps.
+func switching(pc, sp, fp uintptr) (ra, rsp, rbp uintptr, ok bool) {
+	g, ok := currentG()
+	if !ok || g == 0 {
+		return 0, 0, 0, false
+	}
+	info, ok := goinfo.ReadG(g)
+	if !ok || info.ID == 0 || gogo.Holds(pc) != (sp > info.StackLo && sp <= info.StackHi) {
+		return 0, 0, 0, false // not yet, or not any more
+	}
+	setRow(&Table[Goroutine], info.StackLo, info.StackHi)
+	if !gogo.Holds(pc) {
+		return goinfo.SavedState(&info)
+	}
+	if info.SchedPC == info.StartPC && Goexit != 0 {
+		return Goexit + 1, sp + 8, 0, true // it is to run for the first time
+	}
+	if info.SchedBP != 0 {
+		fp = info.SchedBP // once loaded, it is zeroed there
+	}
+	return info.SchedPC, sp, fp, true
+}
+
+// What arch.AtEntry asks for of the registers at the exact pc that the walk starts with.
+// One per CPU.
+var startA, startB uintptr
+
+// atEntry is the walker's Entry.
+func atEntry(pc, sp, fp, rec uintptr) (at tracer.Interrupted, state tracer.EntryState) {
+	a, b := startA, startB
+	if rec != 0 {
+		a, b = arch.EntryRegistersAt(rec, tracer.ReadWord)
+	}
+	i, s := arch.AtEntry(pc, sp, fp, a, b, tracer.ReadWord)
+	switch s {
+	case arch.EntryRecord:
+		state = tracer.EntryRecord
+	case arch.EntryBare:
+		state = tracer.EntryBare
+		at = tracer.Interrupted{Vector: uint32(i.Trap), Error: uint32(i.Error), PC: i.PC, SP: i.SP, FP: i.FP}
+	}
+	return at, state
+}
+
+// unknownStack is the walker's Unknown. While it changes threads, the kernel is on the
+// stack on which it was entered from the one before: the record leads to that one's
+// goroutine, and the row holds the stack of the next one's.
+func unknownStack(rec, sp uintptr) {
+	w := (*tracer.Walker)(arch.Pointer(walkerAddr))
+	for i := range w.N {
+		if w.Frames[i].Stack == Goroutine {
+			return // the walk has been there
+		}
+	}
+	fs, ok := tracer.ReadWord(arch.TLSOf(rec))
+	if !ok {
+		return
+	}
+	if info, ok := goroutineOf(fs); ok && sp > info.StackLo && sp <= info.StackHi {
+		setRow(&Table[Goroutine], info.StackLo, info.StackHi)
+	}
+}

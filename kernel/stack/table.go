@@ -1,0 +1,264 @@
+package stack
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// The one table of stacks. Painter, guard pages, interrupt stack table, walker,
+// overflow check and report all read it; nothing else says where a stack is.
+
+// Rows of the table. Those of the IST come in the order of its slots.
+const (
+	Boot = iota
+	PageFault
+	Exception
+	Interrupt
+	DoubleFault
+	NMI
+	MachineCheck
+	Debug
+	Panic
+	Nested
+	Kernel      // system calls, scheduler, idling
+	Count       // the kernel's own; behind them:
+	Goroutine   = Count
+	firstThread = Goroutine + 1 // two for each thread
+
+	// maxRows is the length of the table.
+	maxRows = firstThread + 2*26
+)
+
+// Table is the table. Bounds are filled in by initStacks for the kernel's own, by
+// ProgramRows for those of the program. One per CPU.
+var Table = []tracer.Stack{
+	Boot:         {Name: "boot"},
+	PageFault:    {Name: "pf"},
+	Exception:    {Name: "exc"},
+	Interrupt:    {Name: "irq"},
+	DoubleFault:  {Name: "df"},
+	NMI:          {Name: "nmi"},
+	MachineCheck: {Name: "mc"},
+	Debug:        {Name: "debug"},
+	Panic:        {Name: "panic"},
+	Nested:       {Name: "nested"},
+	Kernel:       {Name: "kernel"},
+	Goroutine:    {Name: "g"}, // the goroutine's
+	// Of thread 1, 2, ...: the one that the runtime runs on, and that for signals.
+	{Name: "g0.1"}, {Name: "sig.1"},
+	{Name: "g0.2"}, {Name: "sig.2"},
+	{Name: "g0.3"}, {Name: "sig.3"},
+	{Name: "g0.4"}, {Name: "sig.4"},
+	{Name: "g0.5"}, {Name: "sig.5"},
+	{Name: "g0.6"}, {Name: "sig.6"},
+	{Name: "g0.7"}, {Name: "sig.7"},
+	{Name: "g0.8"}, {Name: "sig.8"},
+	{Name: "g0.9"}, {Name: "sig.9"},
+	{Name: "g0.10"}, {Name: "sig.10"},
+	{Name: "g0.11"}, {Name: "sig.11"},
+	{Name: "g0.12"}, {Name: "sig.12"},
+	{Name: "g0.13"}, {Name: "sig.13"},
+	{Name: "g0.14"}, {Name: "sig.14"},
+	{Name: "g0.15"}, {Name: "sig.15"},
+	{Name: "g0.16"}, {Name: "sig.16"},
+	{Name: "g0.17"}, {Name: "sig.17"},
+	{Name: "g0.18"}, {Name: "sig.18"},
+	{Name: "g0.19"}, {Name: "sig.19"},
+	{Name: "g0.20"}, {Name: "sig.20"},
+	{Name: "g0.21"}, {Name: "sig.21"},
+	{Name: "g0.22"}, {Name: "sig.22"},
+	{Name: "g0.23"}, {Name: "sig.23"},
+	{Name: "g0.24"}, {Name: "sig.24"},
+	{Name: "g0.25"}, {Name: "sig.25"},
+	{Name: "g0.26"}, {Name: "sig.26"},
+}
+
+// The table is as long as it says, and no longer than a walk can tell apart.
+const _ = uint(tracer.MaxStacks - maxRows)
+
+// sizes of the stacks in bytes, multiples of the page size. Never written.
+var sizes = [Count]uintptr{
+	Boot:         boot.StackSize,
+	PageFault:    16 << 10,
+	Exception:    16 << 10,
+	Interrupt:    16 << 10,
+	DoubleFault:  16 << 10,
+	NMI:          16 << 10,
+	MachineCheck: 16 << 10,
+	Debug:        16 << 10,
+	Panic:        32 << 10,
+	Nested:       32 << 10,
+	Kernel:       32 << 10,
+}
+
+const (
+	guardSize = arch.PageSize
+	// areaSize holds all stacks but boot's, a guard page below each, and room
+	// to align them.
+	areaSize = 7*16<<10 + 3*32<<10 + Count*guardSize + arch.PageSize
+)
+
+// area is the memory of all stacks but boot's. One per CPU.
+var area [areaSize]byte
+
+// Init lays the stacks out, paints them and hands them to the IST.
+func Init() {
+	next := uintptr(unsafe.Pointer(&area))
+	next = (next + arch.PageSize - 1) &^ (arch.PageSize - 1)
+	for i := range Table[:Count] {
+		s := &Table[i]
+		if i == Boot {
+			s.Lo, s.Hi = boot.StackLo, boot.StackHi // painted by the entry code
+		} else {
+			s.Lo = next + guardSize
+			s.Hi = s.Lo + sizes[i]
+			next = s.Hi
+			tracer.Paint(s.Lo, s.Hi)
+		}
+		s.Limit = provenLimit(i, s.Size())
+	}
+	for slot := 1; slot < arch.NumTrapStacks; slot++ {
+		s := &Table[PageFault+slot-1]
+		arch.SetTrapStack(slot, s.Lo, s.Hi)
+	}
+	Walker.TextLo, Walker.TextHi = image.TextLo, image.TextHi
+	Walker.EntryLo, Walker.EntryHi = arch.EntryBounds()
+}
+
+// Measure updates a stack's high-water mark, if all of it can be read.
+func Measure(s *tracer.Stack) {
+	for p := s.Lo; p < s.Hi; p += arch.PageSize {
+		if _, ok := tracer.ReadWord(p); !ok {
+			return
+		}
+	}
+	if used := tracer.HighWaterPages(s.Lo, s.Hi, arch.PageSize, dirty); used > s.Used {
+		s.Used = used
+	}
+}
+
+// dirty is mem.NextDirty once the kernel's stacks have been looked through.
+func dirty(lo, hi uintptr) uintptr {
+	if !watched {
+		return lo
+	}
+	return mem.NextDirty(lo, hi)
+}
+
+var watched bool // set once at boot
+
+// Watch makes the dirty bits of all stacks' pages say whether they are still all
+// paint.
+func Watch() {
+	for i := range Table[:Count] {
+		s := &Table[i]
+		for p := s.Lo; p < s.Hi; p += arch.PageSize {
+			mem.SetDirty(p, tracer.HighWater(p, p+arch.PageSize) != 0)
+		}
+		watches[i].Begin(s.Lo, s.Hi)
+	}
+	watched = true
+}
+
+// Guard unmaps the page below every stack. It returns false if there is no RAM for the
+// page tables that this takes. Early context.
+func Guard() bool {
+	for i := range Table[:Count] {
+		if !mem.Unmap(Table[i].Lo - guardSize) {
+			return false
+		}
+	}
+	return true
+}
+
+// GuardOf returns the stack whose guard page holds addr, or nil.
+func GuardOf(addr uintptr) *tracer.Stack {
+	for i := range Table[:Count] {
+		if s := &Table[i]; addr < s.Lo && addr >= s.Lo-guardSize {
+			return s
+		}
+	}
+	return nil
+}
+
+// named returns the row of that name, or nil.
+func named(name []byte) *tracer.Stack {
+	for i := range Table[:Count] {
+		if ascii.Same(name, Table[i].Name) {
+			return &Table[i]
+		}
+	}
+	return nil
+}
+
+// SetLimits reads every stack.limit= of the command line: NAME:BYTES, or the policy.
+func SetLimits() {
+	line := option.Line()
+	for {
+		value, rest, ok := option.Next(line, "stack.limit")
+		if !ok {
+			return
+		}
+		line = rest
+		switch {
+		case ascii.Same(value, "panic"):
+			OverLimit = PanicOver
+			continue
+		case ascii.Same(value, "report"):
+			OverLimit = ReportOver
+			continue
+		case ascii.Same(value, "off"):
+			OverLimit = IgnoreOver
+			continue
+		}
+		colon := 0
+		for colon < len(value) && value[colon] != ':' {
+			colon++
+		}
+		s := named(value[:colon])
+		var bytes uint64
+		if colon < len(value) {
+			bytes, ok = ascii.Uint(value[colon+1:])
+		}
+		if s == nil || colon == len(value) || !ok || bytes == 0 || bytes > uint64(s.Size()) {
+			console.String("stack.limit=")
+			console.Bytes(value)
+			console.String(" is ignored: want panic, report, off or NAME:BYTES, with 1 to the stack's size and a NAME of")
+			for i := range Table[:Count] {
+				console.String(" ")
+				console.String(Table[i].Name)
+			}
+			console.String("\n")
+			continue
+		}
+		s.Limit = uintptr(bytes)
+	}
+}
+
+// warned has bit i set when a warning about stack i has been printed. Under the kernel lock.
+var warned uint32
+
+// WarnOnce says, once, that stack i is more than three quarters full.
+func WarnOnce(i int) {
+	s := &Table[i]
+	if s.Level() != tracer.LevelWarning || warned&(1<<uint(i)) != 0 {
+		return
+	}
+	warned |= 1 << uint(i)
+	console.FreshLine()
+	console.String("stack ")
+	console.String(s.Name)
+	console.String(": at least ")
+	console.Dec(uint64(s.Used))
+	console.String(" of ")
+	console.Dec(uint64(s.Size()))
+	console.String(" bytes used, warning: above 75 %\n")
+}

@@ -1,0 +1,15 @@
+// Package thread is the kernel's threads: the table of them, the queue of those that
+// can run, and those that sleep until a time. There is one CPU and one kernel stack.
+//
+// The kernel is an event kernel: it never waits in the middle of something. A
+// thread that must wait is saved, with the system call's result to come from whoever
+// wakes it, and the kernel turns to the next thread; Block, Run and the like do not
+// return. All functions are for kernel context with interrupts off.
+//
+// In the order of reading:
+//
+//	thread.go  the table of threads
+//	queue.go   who runs next, and until when
+//	sleep.go   waits for a time
+//	event.go   who is told of threads that begin, end and wait
+package thread

@@ -1,0 +1,251 @@
+package thread
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
+
+// Who runs next, and until when.
+
+// slice is how long a thread may run, in ns, while another one is ready.
+const slice = 10_000_000
+
+const never = ^uint64(0)
+
+var (
+	runHead, runTail int32 // the run queue, by thread number; under the kernel lock
+	sleepHead        int32 // the sleepers, soonest first; under the kernel lock
+
+	pastCPU uint64 // ns that all threads have run; under the kernel lock
+
+	onResume uintptr // the address of a function; set once at boot
+	onTick   uintptr // set once at boot
+)
+
+// OnResume sets a function that is called for each thread that is about to go on
+// after it has been saved: where signals are delivered. It must be a top-level function.
+func OnResume(f func(*Thread)) { onResume = **(**uintptr)(unsafe.Pointer(&f)) }
+
+// OnTick sets a function that is called with the time on each timer interrupt, and
+// whenever the timer is set, and returns when it wants to be called next, or ^0.
+func OnTick(f func(now uint64) uint64) { onTick = **(**uintptr)(unsafe.Pointer(&f)) }
+
+// Enqueue makes a thread ready, last in the queue.
+func Enqueue(t *Thread) {
+	t.State, t.Why, t.next = Ready, ForNothing, 0
+	if runHead == 0 {
+		runHead = t.TID
+	} else {
+		Get(runTail).next = t.TID
+	}
+	runTail = t.TID
+	armSlice(percpu.This())
+}
+
+// enqueueFirst makes a thread ready before all others.
+func enqueueFirst(t *Thread) {
+	t.State, t.Why, t.next = Ready, ForNothing, runHead
+	if runHead == 0 {
+		runTail = t.TID
+	}
+	runHead = t.TID
+	armSlice(percpu.This())
+}
+
+// armSlice is for when another thread waits for the CPU: the running one has its time and no
+// more.
+func armSlice(r *percpu.Record) {
+	if r.Thread != 0 {
+		armBy(r, r.SliceEnd)
+	}
+}
+
+// AnyReady reports whether a thread waits for the CPU.
+func AnyReady() bool { return runHead != 0 }
+
+// Wake makes a waiting thread ready; its system call returns result.
+func Wake(t *Thread, result int64) {
+	t.Frame.SetResult(uintptr(result))
+	unsleep(t)
+	Enqueue(t)
+}
+
+// WakeNow is Wake for something that has come from outside: the thread runs before
+// all others.
+func WakeNow(t *Thread, result int64) {
+	t.Frame.SetResult(uintptr(result))
+	unsleep(t)
+	enqueueFirst(t)
+	percpu.This().Preempt = true
+}
+
+// Retry makes a waiting thread ready; it makes its system call again.
+func Retry(t *Thread) {
+	t.Frame.Restart(t.Number)
+	t.Retried = true
+	unsleep(t)
+	enqueueFirst(t)
+	percpu.This().Preempt = true
+}
+
+// Block saves the running thread, whose system call has the frame f, as waiting for
+// why and key, and turns to the next one. With a deadline other than ^0 (ns of the
+// clock) it waits until then at most, and its call then returns timeout. It does
+// not return.
+func Block(f *arch.TrapFrame, why Why, key uintptr, deadline uint64, timeout int64) {
+	r := percpu.This()
+	t := Get(r.Thread)
+	saveCall(t, f)
+	t.State, t.Why, t.Key = Waiting, why, key
+	t.Number = f.Error
+	if onEvent != 0 {
+		callOnEvent(Waits, t, deadline)
+	}
+	if deadline != never {
+		sleep(t, deadline, timeout)
+	}
+	leaveCPU(r)
+	Run()
+}
+
+// Yield puts the running thread, whose system call has the frame f, behind all that
+// are ready. It returns if there are none.
+func Yield(f *arch.TrapFrame) {
+	if runHead == 0 {
+		return
+	}
+	r := percpu.This()
+	t := Get(r.Thread)
+	saveCall(t, f)
+	leaveCPU(r)
+	Enqueue(t)
+	Run()
+}
+
+func saveCall(t *Thread, f *arch.TrapFrame) {
+	arch.CopyFrame(&t.Frame, f)
+	t.Control, t.Full = arch.SaveControl(), false
+}
+
+// SaveCall saves the running thread's registers from its system call's frame, to go
+// on with them by Resume.
+func SaveCall(f *arch.TrapFrame) *Thread {
+	t := Current()
+	saveCall(t, f)
+	return t
+}
+
+// SaveTrap saves the running thread's registers from the frame of a trap that has
+// interrupted it.
+func SaveTrap(f *arch.TrapFrame) *Thread {
+	t := Current()
+	arch.CopyFrame(&t.Frame, f)
+	arch.SaveFPU(t.FPU(), f)
+	t.Full = true
+	return t
+}
+
+// GiveWay lets others run before the running thread, which has been saved. It does
+// not return.
+func GiveWay(t *Thread) {
+	r := percpu.This()
+	leaveCPU(r)
+	if r.Preempt && clock.Now() < r.SliceEnd {
+		// Someone has woken up who runs at once; this thread has not had its time.
+		first := Get(runHead)
+		if first == nil {
+			Enqueue(t)
+		} else {
+			t.State, t.Why, t.next = Ready, ForNothing, first.next
+			first.next = t.TID
+			if runTail == first.TID {
+				runTail = t.TID
+			}
+		}
+	} else {
+		Enqueue(t)
+	}
+	Run()
+}
+
+// Resume goes on with the running thread, which has been saved. It does not return.
+func Resume(t *Thread) {
+	if onResume != 0 {
+		p := &onResume
+		(*(*func(*Thread))(unsafe.Pointer(&p)))(t)
+	}
+	fpu := uintptr(0)
+	if t.Full {
+		fpu = t.FPU()
+	}
+	arch.Resume(&t.Frame, fpu, t.Control)
+}
+
+// Run gives the CPU to the first thread in the queue, and waits for an event while
+// there is none. It does not return.
+func Run() {
+	for runHead == 0 {
+		idle()
+	}
+	t := Get(runHead)
+	runHead = t.next
+	t.next = 0
+	if runHead == 0 {
+		runTail = 0
+	}
+	t.State = Running
+	r := percpu.This()
+	r.Thread, r.Preempt = t.TID, false
+	now := clock.Now()
+	r.Started, r.SliceEnd = now, now+slice
+	if runHead != 0 {
+		armBy(r, r.SliceEnd)
+	}
+	armBy(r, callTick(now))
+	Resume(t)
+}
+
+// idle waits for one interrupt. The timer is set for the next event and no other: an
+// idle machine sleeps.
+func idle() {
+	next := expire(clock.Now())
+	if runHead != 0 {
+		return
+	}
+	r := percpu.This()
+	r.Event = next
+	clock.Arm(&r.Shot, next)
+	arch.WaitForInterrupt()
+}
+
+// account adds the time of the running thread up.
+func account(r *percpu.Record) {
+	if t := Get(r.Thread); t != nil {
+		now := clock.Now()
+		t.CPU += now - r.Started
+		pastCPU += now - r.Started
+		r.Started = now
+	}
+}
+
+// leaveCPU is for a thread that runs no more.
+func leaveCPU(r *percpu.Record) {
+	account(r)
+	r.Thread = 0
+}
+
+// CPUTime returns the time in ns that all threads together have run.
+func CPUTime() uint64 {
+	account(percpu.This())
+	return pastCPU
+}
+
+// ThreadTime returns the time in ns that the running thread has run.
+func ThreadTime() uint64 {
+	r := percpu.This()
+	account(r)
+	return Get(r.Thread).CPU
+}

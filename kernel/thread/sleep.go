@@ -1,0 +1,109 @@
+package thread
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
+
+// Threads that wait until a time, and the timer that ends it. The timer is set for
+// the next event, not for a tick: it stays quiet while one thread runs alone.
+
+// sleep puts a waiting thread into the list of sleepers.
+func sleep(t *Thread, deadline uint64, timeout int64) {
+	t.deadline, t.timeout, t.sleeps = deadline, timeout, true
+	if first := Get(sleepHead); first == nil || deadline < first.deadline {
+		t.next = sleepHead
+		sleepHead = t.TID
+		armBy(percpu.This(), deadline)
+		return
+	}
+	p := Get(sleepHead)
+	for {
+		n := Get(p.next)
+		if n == nil || deadline < n.deadline {
+			t.next = p.next
+			p.next = t.TID
+			return
+		}
+		p = n
+	}
+}
+
+// unsleep is for a thread that waits no more: it takes it out of the list of sleepers, if
+// it is in it.
+func unsleep(t *Thread) {
+	if onEvent != 0 && t.State == Waiting {
+		callOnEvent(Woken, t, never)
+	}
+	if !t.sleeps {
+		return
+	}
+	t.sleeps = false
+	if sleepHead == t.TID {
+		sleepHead = t.next
+		return
+	}
+	for p := Get(sleepHead); p != nil; p = Get(p.next) {
+		if p.next == t.TID {
+			p.next = t.next
+			return
+		}
+	}
+}
+
+// armBy makes sure that the timer fires at a time, or before.
+func armBy(r *percpu.Record, deadline uint64) {
+	if deadline < r.Event {
+		r.Event = deadline
+		clock.Arm(&r.Shot, deadline)
+	}
+}
+
+// expire wakes the sleepers whose time has come, and returns the time of the next
+// event.
+func expire(now uint64) (next uint64) {
+	for {
+		t := Get(sleepHead)
+		if t == nil {
+			next = never
+			break
+		}
+		if t.deadline > now {
+			next = t.deadline
+			break
+		}
+		WakeNow(t, t.timeout)
+	}
+	return min(next, callTick(now))
+}
+
+func callTick(now uint64) (next uint64) {
+	if onTick == 0 {
+		return never
+	}
+	p := &onTick
+	return (*(*func(uint64) uint64)(unsafe.Pointer(&p)))(now)
+}
+
+// Tick is for the timer's interrupt.
+func Tick() {
+	r := percpu.This()
+	r.Shot = clock.Never // it may have been early, and is then set again
+	now := clock.Now()
+	next := expire(now)
+	if r.Thread != 0 && runHead != 0 {
+		if now >= r.SliceEnd {
+			r.Preempt = true
+		} else {
+			next = min(next, r.SliceEnd)
+		}
+	}
+	r.Event = next
+	clock.Arm(&r.Shot, next)
+}
+
+// Nudge makes the timer fire soon, since what OnTick's function would return has
+// changed.
+func Nudge() { armBy(percpu.This(), clock.Now()) }

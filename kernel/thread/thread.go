@@ -1,0 +1,223 @@
+package thread
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
+
+// MaxThreads is the largest number of threads at a time.
+const MaxThreads = 2000
+
+// State says what a thread is doing.
+type State uint8
+
+// The states.
+const (
+	Running State = iota + 1 // it has the CPU
+	Ready                    // it is in the run queue
+	Waiting                  // it waits for an event, and perhaps until a time
+)
+
+// String returns the state's name.
+func (s State) String() string {
+	switch s {
+	case Running:
+		return "running"
+	case Ready:
+		return "ready"
+	case Waiting:
+		return "waiting"
+	}
+	return "?"
+}
+
+// Why says what a waiting thread waits for.
+type Why uint8
+
+// The reasons. What Key means depends on them.
+const (
+	ForNothing Why = iota
+	ForFutex       // Key: the address of the word
+	ForTime
+	ForEpoll  // Key: the number of the epoll instance
+	ForFile   // Key: the number of the open file
+	ForSignal // a signal, whichever
+)
+
+// String returns the reason's name.
+func (w Why) String() string {
+	switch w {
+	case ForFutex:
+		return "futex"
+	case ForTime:
+		return "sleep"
+	case ForEpoll:
+		return "epoll"
+	case ForFile:
+		return "read or write"
+	case ForSignal:
+		return "signal"
+	}
+	return "nothing"
+}
+
+// A Fault is a fault of a thread's and the signal that it makes: si_code, si_addr, and
+// vector, error code and pc as the CPU gave them.
+type Fault struct {
+	Signal        uint8
+	Code          int32
+	Addr          uintptr
+	Vector, Error uintptr
+	PC            uintptr
+}
+
+// Thread is a thread of the program. It lies at the beginning of a page frame of its
+// own, with the FPU's save area behind it.
+type Thread struct {
+	// Frame holds the registers while the thread does not run. It comes first:
+	// Resume loads them with the stack pointer going through it.
+	Frame arch.TrapFrame
+	// Control holds the FPU's control words, if Full is not set.
+	Control uint64
+	// Full is set when the whole FPU is in the save area.
+	Full bool
+
+	State State
+	Why   Why
+	TID   int32
+	next  int32 // in the run queue or the list of sleepers; 0 ends
+	Key   uintptr
+
+	deadline uint64 // when a sleeper wakes, in ns of the clock
+	sleeps   bool   // it is in the list of sleepers
+	timeout  int64  // what its system call returns then
+
+	// Mask and Pending are sets of signals, bit n-1 for signal n.
+	Mask, Pending uint64
+	// ByTimer and ByKernel say of which of Pending a timer of timer_create is the sender,
+	// or the kernel itself, as of an interval timer.
+	ByTimer, ByKernel uint64
+	// SavedMask is the mask to come back after a call that has changed it for the
+	// time of its waiting.
+	SavedMask    uint64
+	HasSavedMask bool
+	// Retried is set when the system call has been made to start over; Until is its
+	// deadline, and Done what it has done before.
+	Retried bool
+	Until   uint64
+	Done    uintptr
+	// Left is where a sleep that a signal ends writes how much is left, or 0.
+	Left uintptr
+	// Of a wait for a futex, Bits are those that may wake it, and Turn is the smaller the
+	// longer it has waited.
+	Bits uint32
+	Turn uint64
+	// Opening is the descriptor, plus 1, of a pipe whose other end a call of open waits
+	// for; 0 if there is none.
+	Opening int32
+	// Number and Args are those of the system call that waits.
+	Number uintptr
+
+	// Fault is what the thread has done and is to take a signal for; Delivered is the
+	// last that it has taken one for. Signal is 0 if there is none.
+	Fault, Delivered Fault
+
+	// The signal stack that the program has set: size 0 is none.
+	AltSP, AltSize uintptr
+	// ClearTID is where a zero is stored, and a futex woken, when the thread ends.
+	ClearTID uintptr
+	// StackLo and StackHi bound the stack that the Go runtime has given the thread,
+	// SigLo and SigHi its signal stack, if they are known (0 if not).
+	StackLo, StackHi uintptr
+	SigLo, SigHi     uintptr
+
+	// Name and KeepCaps are what prctl keeps for a thread.
+	Name     [16]byte
+	KeepCaps uint8
+
+	// CPU is the time in ns that the thread has run, up to when it last stopped.
+	CPU uint64
+}
+
+// fpuOffset is where the FPU's save area lies in a thread's page.
+const fpuOffset = 1024
+
+// A thread and its save area fit into a page.
+const (
+	_ = fpuOffset - unsafe.Sizeof(Thread{})
+	_ = arch.PageSize - fpuOffset - arch.MaxFPU
+	_ = -(fpuOffset % arch.FPUAlign)
+)
+
+// table holds the addresses of the threads by number; 0 is no thread. Under the kernel lock.
+var table [MaxThreads + 1]uintptr
+
+var (
+	highTID int32 // no thread has had a higher number; under the kernel lock
+	count   int32 // under the kernel lock
+)
+
+// FPU returns the address of the thread's FPU save area.
+func (t *Thread) FPU() uintptr { return uintptr(unsafe.Pointer(t)) + fpuOffset }
+
+// Get returns a thread by its number, or nil.
+func Get(tid int32) *Thread {
+	if tid <= 0 || tid > MaxThreads || table[tid] == 0 {
+		return nil
+	}
+	return (*Thread)(arch.Pointer(table[tid]))
+}
+
+// Current returns the thread that runs, or whose system call or trap is being
+// handled; nil if the CPU is idle. Any context.
+func Current() *Thread { return Get(percpu.This().Thread) }
+
+// Count returns the number of threads. Any context.
+func Count() int { return int(count) }
+
+// MaxTID returns the highest number that a thread has had, for going through all.
+func MaxTID() int32 { return highTID }
+
+// New makes a thread with the lowest number that is free, not ready to run, or
+// returns nil if there is no room. Thread 1 is the first.
+func New() *Thread {
+	for tid := int32(1); tid <= MaxThreads; tid++ {
+		if table[tid] != 0 {
+			continue
+		}
+		f := mem.Frame()
+		if f == 0 {
+			return nil
+		}
+		table[tid] = f
+		if tid > highTID {
+			highTID = tid
+		}
+		count++
+		t := (*Thread)(arch.Pointer(f))
+		t.TID = tid
+		t.Control = arch.InitialControl
+		t.Frame.InitThread()
+		if onEvent != 0 {
+			callOnEvent(Began, t, never)
+		}
+		return t
+	}
+	return nil
+}
+
+// End removes the running thread. Run must follow.
+func End(t *Thread) {
+	tid := t.TID
+	if onEvent != 0 {
+		callOnEvent(Ended, t, never)
+	}
+	leaveCPU(percpu.This())
+	count--
+	f := table[tid]
+	table[tid] = 0
+	mem.FreeFrame(f)
+}

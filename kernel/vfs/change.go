@@ -1,0 +1,342 @@
+package vfs
+
+import "github.com/zeroframe/zeroframe/arch"
+
+// Making and removing names. The order of the checks is Linux's, since it
+// decides which error a program sees.
+
+// create makes a node of the given mode at a place where none is.
+func create(p place, mode uint32, now int64) (ID, Errno) {
+	d := at(p.dir)
+	if d.nlink == 0 {
+		return 0, ENOENT // the directory was removed
+	}
+	id := newNode(p.dir, mode, now)
+	if id == 0 {
+		return 0, ENOSPC
+	}
+	e := newEntry(p.dir, p.name, id)
+	if e == 0 {
+		nodes.give(int32(id))
+		return 0, ENOSPC
+	}
+	add(e)
+	if mode&S_IFMT == S_IFDIR {
+		d.nlink++
+	}
+	d.mtime, d.ctime = now, now
+	return id, 0
+}
+
+// vacant walks to where a new name shall be. A slash behind the name is for
+// directories only.
+func vacant(dir ID, path []byte, forDir bool) (place, Errno) {
+	p, e := walk(dir, path, 0)
+	switch {
+	case e != 0:
+		return p, e
+	case p.id != 0 || p.last != lastName:
+		return p, EEXIST
+	case p.slash && !forDir:
+		return p, ENOENT
+	}
+	return p, 0
+}
+
+// Mkdir makes a directory; mode has the process's umask applied. Errors: those
+// of Walk, EEXIST, ENOSPC. Kernel context.
+func Mkdir(dir ID, path []byte, mode uint32, now int64) (ID, Errno) {
+	p, e := vacant(dir, path, true)
+	if e != 0 {
+		return 0, e
+	}
+	return create(p, S_IFDIR|mode&modeBits, now)
+}
+
+// Mknod makes a node of the kind in mode (a regular file if it has none), with
+// a device's number for a device. Errors: those of Walk, EEXIST, EPERM (a
+// directory), EINVAL (no such kind), ENOSPC. Kernel context.
+func Mknod(dir ID, path []byte, mode uint32, rdev uint64, now int64) (ID, Errno) {
+	switch mode & S_IFMT {
+	case 0:
+		mode |= S_IFREG
+	case S_IFREG, S_IFCHR, S_IFBLK, S_IFIFO, S_IFSOCK:
+	case S_IFDIR:
+		return 0, EPERM
+	default:
+		return 0, EINVAL
+	}
+	p, e := vacant(dir, path, false)
+	if e != 0 {
+		return 0, e
+	}
+	id, e := create(p, mode, now)
+	if e == 0 && (mode&S_IFMT == S_IFCHR || mode&S_IFMT == S_IFBLK) {
+		at(id).rdev = uint32(rdev)
+	}
+	return id, e
+}
+
+// Symlink makes a symbolic link to target. Errors: those of Walk, EEXIST, ENOENT
+// (the target is empty), ENAMETOOLONG (it is longer than PathMax), ENOSPC.
+// Kernel context.
+func Symlink(target []byte, dir ID, path []byte, now int64) (ID, Errno) {
+	if len(target) == 0 {
+		return 0, ENOENT
+	}
+	if len(target) > PathMax {
+		return 0, ENAMETOOLONG
+	}
+	p, e := vacant(dir, path, false)
+	if e != 0 {
+		return 0, e
+	}
+	f := frame()
+	if f == 0 {
+		return 0, ENOSPC
+	}
+	id, e := create(p, S_IFLNK|0o777, now)
+	if e != 0 {
+		freeFrame(f)
+		return 0, e
+	}
+	n := at(id)
+	for i := range target {
+		*(*byte)(arch.Pointer(f + uintptr(i))) = target[i]
+	}
+	n.data, n.frames, n.size = f, 1, int64(len(target))
+	return id, 0
+}
+
+// Link gives a file another name. If follow is true and oldPath is a symbolic
+// link, it is the target that gets it. Errors: those of Walk, EEXIST, EPERM (a
+// directory), ENOSPC. Kernel context.
+func Link(oldDir ID, oldPath []byte, newDir ID, newPath []byte, follow bool, now int64) Errno {
+	id, e := Walk(oldDir, oldPath, follow)
+	if e != 0 {
+		return e
+	}
+	return LinkNode(id, newDir, newPath, now)
+}
+
+// LinkNode is Link for a node that the caller has at hand. A node that has lost
+// its last name gets no new one: ENOENT. Kernel context.
+func LinkNode(id ID, dir ID, path []byte, now int64) Errno {
+	p, e := vacant(dir, path, false)
+	if e != 0 {
+		return e
+	}
+	n, d := at(id), at(p.dir)
+	switch {
+	case d.nlink == 0:
+		return ENOENT
+	case n.dir():
+		return EPERM
+	case n.nlink == 0:
+		return ENOENT
+	}
+	en := newEntry(p.dir, p.name, id)
+	if en == 0 {
+		return ENOSPC
+	}
+	add(en)
+	n.nlink++
+	n.ctime = now
+	d.mtime, d.ctime = now, now
+	return 0
+}
+
+// Unlink removes a name of anything but a directory. The node lives until it has
+// no other name and nobody holds it. Errors: those of Walk, EISDIR. Kernel
+// context.
+func Unlink(dir ID, path []byte, now int64) Errno {
+	p, e := walk(dir, path, 0)
+	switch {
+	case e != 0:
+		return e
+	case p.last != lastName:
+		return EISDIR
+	case p.id == 0:
+		return ENOENT
+	case at(p.id).dir():
+		return EISDIR
+	case p.slash:
+		return ENOTDIR
+	}
+	remove(p.entry)
+	touched(p.dir, now)
+	unname(p.id, now)
+	return 0
+}
+
+// Rmdir removes an empty directory. Errors: those of Walk, ENOTDIR, ENOTEMPTY,
+// EBUSY (the root), EINVAL (the path ends in "."). Kernel context.
+func Rmdir(dir ID, path []byte, now int64) Errno {
+	p, e := walk(dir, path, 0)
+	switch {
+	case e != 0:
+		return e
+	case p.last == lastRoot:
+		return EBUSY
+	case p.last == lastDot:
+		return EINVAL
+	case p.last == lastDotDot:
+		return ENOTEMPTY
+	case p.id == 0:
+		return ENOENT
+	case !at(p.id).dir():
+		return ENOTDIR
+	case at(p.id).count != 0:
+		return ENOTEMPTY
+	}
+	remove(p.entry)
+	touched(p.dir, now)
+	unname(p.id, now)
+	return 0
+}
+
+// touched sets the times of a directory whose entries have changed.
+func touched(dir ID, now int64) {
+	d := at(dir)
+	d.mtime, d.ctime = now, now
+}
+
+// unname counts one name less of a node whose entry is gone.
+func unname(id ID, now int64) {
+	n := at(id)
+	n.ctime = now
+	if n.dir() {
+		at(n.parent).nlink--
+		at(n.parent).opens++ // until the node goes: see drop
+		n.nlink = 0
+	} else {
+		n.nlink--
+	}
+	drop(id)
+}
+
+// Rename gives a node another name, in the same or another directory. What had
+// that name before is removed if it may be: a directory replaces an empty
+// directory only, and anything else anything but a directory. Two names of one
+// node stay as they are. flags are RENAME_NOREPLACE (EEXIST if the new name
+// exists) or RENAME_EXCHANGE (the two names swap their nodes). Errors: those of
+// Walk, EINVAL (a directory into itself, or flags), EBUSY (a path ends in "." or
+// is the root), EEXIST, EISDIR, ENOTDIR, ENOTEMPTY, ENOSPC. Kernel context.
+func Rename(oldDir ID, oldPath []byte, newDir ID, newPath []byte, flags int, now int64) Errno {
+	if flags&^(RENAME_NOREPLACE|RENAME_EXCHANGE) != 0 || flags == RENAME_NOREPLACE|RENAME_EXCHANGE {
+		return EINVAL
+	}
+	// Neither walk changes the tree; so the first one's entry is good after the second.
+	from, e := walk(oldDir, oldPath, longLast)
+	if e != 0 {
+		return e
+	}
+	to, e := walk(newDir, newPath, longLast)
+	if e != 0 {
+		return e
+	}
+	exchange := flags == RENAME_EXCHANGE
+	switch {
+	case from.last != lastName:
+		return EBUSY
+	case to.last != lastName:
+		if flags == RENAME_NOREPLACE {
+			return EEXIST
+		}
+		return EBUSY
+	case from.long:
+		return ENAMETOOLONG
+	case from.id == 0:
+		return ENOENT
+	case at(to.dir).nlink == 0:
+		return ENOENT
+	case to.long:
+		return ENAMETOOLONG
+	case to.id != 0 && flags == RENAME_NOREPLACE:
+		return EEXIST
+	case to.id == 0 && exchange:
+		return ENOENT
+	case exchange && to.slash && !at(to.id).dir():
+		return ENOTDIR
+	}
+	n := at(from.id)
+	switch {
+	case !n.dir() && (from.slash || to.slash && !exchange):
+		return ENOTDIR
+	case n.dir() && above(from.id, to.dir):
+		return EINVAL
+	case to.id != 0 && at(to.id).dir() && above(to.id, from.dir):
+		if exchange {
+			return EINVAL
+		}
+		return ENOTEMPTY
+	case from.id == to.id:
+		return 0
+	}
+	if to.id != 0 && !exchange {
+		t := at(to.id)
+		switch {
+		case n.dir() && !t.dir():
+			return ENOTDIR
+		case !n.dir() && t.dir():
+			return EISDIR
+		case t.dir() && t.count != 0:
+			return ENOTEMPTY
+		}
+	}
+
+	switch {
+	case exchange:
+		entryAt(from.entry).node, entryAt(to.entry).node = to.id, from.id
+		moved(to.id, to.dir, from.dir, from.entry)
+		moved(from.id, from.dir, to.dir, to.entry)
+		at(to.id).ctime = now
+	case to.id != 0:
+		if t := at(to.id); t.name == to.entry {
+			t.name = 0
+		}
+		entryAt(to.entry).node = from.id
+		remove(from.entry)
+		moved(from.id, from.dir, to.dir, to.entry)
+		unname(to.id, now)
+	default:
+		en := newEntry(to.dir, to.name, from.id)
+		if en == 0 {
+			return ENOSPC
+		}
+		if from.dir == to.dir {
+			replace(from.entry, en)
+		} else {
+			remove(from.entry)
+			add(en)
+		}
+		moved(from.id, from.dir, to.dir, en)
+	}
+	n.ctime = now
+	touched(from.dir, now)
+	touched(to.dir, now)
+	return 0
+}
+
+// moved tells a node that it has another entry now, and where.
+func moved(id, from, to ID, e entryID) {
+	n := at(id)
+	n.name = e
+	if !n.dir() {
+		return
+	}
+	n.parent = to
+	at(from).nlink--
+	at(to).nlink++
+}
+
+// above reports whether directory id is dir or above it.
+func above(id, dir ID) bool {
+	for dir != id {
+		if dir == Root {
+			return false
+		}
+		dir = at(dir).parent
+	}
+	return true
+}

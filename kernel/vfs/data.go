@@ -1,0 +1,277 @@
+package vfs
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+)
+
+// A file's bytes: a tree of frames, as deep as the file's last page needs. Where
+// a frame is missing, the bytes are the archive's (which stays where the loader
+// put it) or zeros.
+//
+// Bytes of a frame at and after the file's size are zero, always; so growing a
+// file shows zeros.
+
+// frameOf returns the frame with page p of the file, or 0.
+func frameOf(n *node, p uint64) uintptr {
+	if p>>(9*uint(n.height)) != 0 {
+		return 0
+	}
+	a := n.data
+	for l := n.height; l > 0 && a != 0; l-- {
+		a = *word(a + uintptr(p>>(9*uint(l-1))&511*8))
+	}
+	return a
+}
+
+// makeFrame returns the frame with page p of the file, and makes it and the
+// tables above it if there is none, or returns 0 if memory has run out. Tables
+// that were made then stay until the file is cut.
+func makeFrame(n *node, p uint64) uintptr {
+	for p>>(9*uint(n.height)) != 0 {
+		if n.data != 0 {
+			t := frame()
+			if t == 0 {
+				return 0
+			}
+			n.frames++
+			*word(t) = n.data
+			n.data = t
+		}
+		n.height++
+	}
+	if n.data == 0 {
+		if n.data = frame(); n.data == 0 {
+			return 0
+		}
+		n.frames++
+	}
+	a := n.data
+	for l := n.height; l > 0; l-- {
+		slot := word(a + uintptr(p>>(9*uint(l-1))&511*8))
+		if *slot == 0 {
+			f := frame()
+			if f == 0 {
+				return 0
+			}
+			n.frames++
+			*slot = f
+		}
+		a = *slot
+	}
+	return a
+}
+
+// cut frees the frames from page p on.
+func cut(n *node, p uint64) {
+	if n.data == 0 {
+		n.height = 0 // of tables that memory did not suffice for
+		return
+	}
+	if p>>(9*uint(n.height)) != 0 {
+		return
+	}
+	before := frames
+	if cutTable(n.data, n.height, p) {
+		n.data, n.height = 0, 0
+	}
+	n.frames -= int64(before - frames)
+}
+
+// cutTable frees the frames from page p on under the table a (data if l is 0),
+// and a itself if nothing is left. It reports whether it did.
+func cutTable(a uintptr, l int32, p uint64) bool {
+	if l > 0 {
+		shift := 9 * uint(l-1)
+		left := false
+		for i := uint64(0); i < perTable; i++ {
+			slot := word(a + uintptr(i*8))
+			if *slot == 0 {
+				continue
+			}
+			lo := i << shift // first page beneath
+			switch {
+			case lo+1<<shift <= p:
+				left = true
+			case cutTable(*slot, l-1, max(p, lo)-lo):
+				*slot = 0
+			default:
+				left = true
+			}
+		}
+		if left {
+			return false
+		}
+	}
+	freeFrame(a)
+	return true
+}
+
+// Page returns where the bytes of a regular file from off on lie: n bytes at
+// addr, up to the end of their page or of the file; addr 0 stands for n zero
+// bytes. n is 0 at and after the end of the file, and for any other kind of
+// node. The bytes may be the archive's, so they must not be written. Kernel
+// context.
+func Page(id ID, off int64) (addr uintptr, n int) {
+	f := at(id)
+	if !f.is(S_IFREG) || off < 0 || off >= f.size {
+		return 0, 0
+	}
+	n = int(min(pageSize-off%pageSize, f.size-off))
+	if a := frameOf(f, uint64(off)/pageSize); a != 0 {
+		return a + uintptr(off%pageSize), n
+	}
+	if off < f.origLen {
+		return f.orig + uintptr(off), int(min(int64(n), f.origLen-off))
+	}
+	return 0, n
+}
+
+// PageForWrite returns where bytes of a regular file can be written: n bytes at
+// addr for those from off on, up to the end of their page. It does not change
+// the size; call Wrote with what has been written. Bytes that Wrote is not told
+// of must keep their values. Errors: EISDIR, EINVAL (not a regular file, or off
+// negative), EFBIG, ENOSPC (out of frames). Kernel context.
+func PageForWrite(id ID, off int64) (addr uintptr, n int, e Errno) {
+	f := at(id)
+	switch {
+	case f.dir():
+		return 0, 0, EISDIR
+	case !f.is(S_IFREG) || off < 0:
+		return 0, 0, EINVAL
+	case off >= SizeMax:
+		return 0, 0, EFBIG
+	}
+	p := uint64(off) / pageSize
+	a := frameOf(f, p)
+	if a == 0 {
+		if a = makeFrame(f, p); a == 0 {
+			return 0, 0, ENOSPC
+		}
+		if lo := int64(p) * pageSize; lo < f.origLen {
+			move(a, f.orig+uintptr(lo), int(min(pageSize, f.origLen-lo)))
+		}
+	}
+	return a + uintptr(off%pageSize), int(pageSize - off%pageSize), 0
+}
+
+// Wrote says that the bytes lo <= offset < hi of a regular file have been
+// written through PageForWrite: the file grows to hi if it was shorter, and its
+// times change. Kernel context.
+func Wrote(id ID, lo, hi int64, now int64) {
+	f := at(id)
+	if hi <= lo {
+		return
+	}
+	if hi > f.size {
+		f.size = hi
+	}
+	f.mtime, f.ctime = now, now
+}
+
+// SetSize makes a regular file shorter, which frees what lay behind, or longer,
+// with zeros that take no memory. Errors: EISDIR, EINVAL (not a regular file, or
+// size negative), EFBIG. Kernel context.
+func SetSize(id ID, size int64, now int64) Errno {
+	f := at(id)
+	switch {
+	case f.dir():
+		return EISDIR
+	case !f.is(S_IFREG) || size < 0:
+		return EINVAL
+	case size > SizeMax:
+		return EFBIG
+	}
+	if size < f.size {
+		p := uint64(size) / pageSize
+		if o := uintptr(size % pageSize); o != 0 {
+			if a := frameOf(f, p); a != 0 {
+				zero(a+o, pageSize-o)
+			}
+			p++
+		}
+		cut(f, p)
+		f.origLen = min(f.origLen, size)
+	}
+	f.size = size
+	f.mtime, f.ctime = now, now
+	return 0
+}
+
+// ReadAt reads bytes of a regular file into b and returns how many there were.
+// b is the kernel's memory. Errors: EISDIR, EINVAL. Kernel context.
+func ReadAt(id ID, b []byte, off int64) (int, Errno) {
+	f := at(id)
+	if f.dir() {
+		return 0, EISDIR
+	}
+	if !f.is(S_IFREG) || off < 0 {
+		return 0, EINVAL
+	}
+	done := 0
+	for done < len(b) {
+		a, n := Page(id, off+int64(done))
+		if n == 0 {
+			break
+		}
+		n = min(n, len(b)-done)
+		for i := 0; i < n; i++ {
+			c := byte(0)
+			if a != 0 {
+				c = *(*byte)(arch.Pointer(a + uintptr(i)))
+			}
+			b[done+i] = c
+		}
+		done += n
+	}
+	return done, 0
+}
+
+// WriteAt writes b, the kernel's memory, into a regular file and returns how
+// many bytes it wrote; less than all come with the error. Errors are those of
+// PageForWrite. Kernel context.
+func WriteAt(id ID, b []byte, off int64, now int64) (int, Errno) {
+	done := 0
+	for done < len(b) {
+		a, n, e := PageForWrite(id, off+int64(done))
+		if e != 0 {
+			Wrote(id, off, off+int64(done), now)
+			return done, e
+		}
+		n = min(n, len(b)-done)
+		for i := 0; i < n; i++ {
+			*(*byte)(arch.Pointer(a + uintptr(i))) = b[done+i]
+		}
+		done += n
+	}
+	Wrote(id, off, off+int64(done), now)
+	return done, 0
+}
+
+// bytesAt returns the n bytes at addr.
+func bytesAt(addr uintptr, n int) []byte { return unsafe.Slice((*byte)(arch.Pointer(addr)), n) }
+
+// move copies n bytes between two places that do not overlap.
+func move(to, from uintptr, n int) {
+	i := uintptr(0)
+	for ; i+8 <= uintptr(n); i += 8 {
+		*word(to + i) = *word(from + i)
+	}
+	for ; i < uintptr(n); i++ {
+		*(*byte)(arch.Pointer(to + i)) = *(*byte)(arch.Pointer(from + i))
+	}
+}
+
+// zero clears n bytes.
+func zero(a, n uintptr) {
+	for ; n > 0 && a%8 != 0; a, n = a+1, n-1 {
+		*(*byte)(arch.Pointer(a)) = 0
+	}
+	for ; n >= 8; a, n = a+8, n-8 {
+		*word(a) = 0
+	}
+	for ; n > 0; a, n = a+1, n-1 {
+		*(*byte)(arch.Pointer(a)) = 0
+	}
+}

@@ -1,0 +1,215 @@
+package vfs
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+)
+
+// ID names a node of the tree: a file of any kind. 0 is none. It is valid as
+// long as the node has a name or is held (Retain); then it may be used again.
+type ID int32
+
+// Root is the root directory.
+const Root ID = 1
+
+// node is what is known of a file. It lives in a frame.
+type node struct {
+	mode     uint32
+	uid, gid uint32
+	rdev     uint32
+	nlink    int32 // names; for a directory 2 and its subdirectories, 0 if removed
+	opens    int32 // Retain less Release
+	height   int32 // levels of tables above the data's frames
+
+	name entryID // its entry, the newest if it has several and that is still there; 0: none
+
+	// A directory.
+	parent      ID
+	first, last entryID // its entries, in the order of their cookies
+	cursor      entryID // where ReadDir was last
+	count       int32
+	cookie      uint64 // of the next entry
+
+	size                int64
+	atime, mtime, ctime int64
+
+	// The bytes of a file or a symbolic link's target.
+	data    uintptr // a frame of data, or of tables if height > 0; 0 none
+	orig    uintptr // bytes of the archive that stand in for frames not made yet
+	origLen int64
+	frames  int64 // frames of data and tables
+
+	// While an archive is loaded: what it calls this file.
+	arcIno   uint32
+	arcDev   uint32
+	arcChain ID
+}
+
+// Under the kernel lock.
+var nodes = slab{
+	size:     unsafe.Sizeof(node{}),
+	perFrame: int32(pageSize / unsafe.Sizeof(node{})),
+}
+
+func at(id ID) *node { return (*node)(arch.Pointer(nodes.at(int32(id)))) }
+
+func (n *node) is(kind uint32) bool { return n.mode&S_IFMT == kind }
+func (n *node) dir() bool           { return n.mode&S_IFMT == S_IFDIR }
+
+// Info is what Stat tells.
+type Info struct {
+	Ino                 uint64
+	Mode                uint32 // kind and permissions
+	Nlink               uint32
+	UID, GID            uint32
+	Rdev                uint64 // the device's number, as Dev makes it
+	Size                int64  // bytes; 4096 for a directory
+	Blocks              int64  // units of 512 bytes in frames; bytes still in the archive count as none
+	Atime, Mtime, Ctime int64  // ns since the epoch
+}
+
+// Stat returns what is known of a node. Kernel context.
+func Stat(id ID) Info {
+	n := at(id)
+	s := Info{
+		Ino:   uint64(id),
+		Mode:  n.mode,
+		Nlink: uint32(n.nlink),
+		UID:   n.uid, GID: n.gid,
+		Rdev:   uint64(n.rdev),
+		Size:   n.size,
+		Blocks: n.frames * (pageSize / 512),
+		Atime:  n.atime, Mtime: n.mtime, Ctime: n.ctime,
+	}
+	if n.dir() {
+		s.Size = pageSize
+	}
+	return s
+}
+
+// Mode returns a node's kind and permissions. Kernel context.
+func Mode(id ID) uint32 { return at(id).mode }
+
+// Size returns a file's size in bytes. Kernel context.
+func Size(id ID) int64 { return at(id).size }
+
+// Dev returns the number of a device, as Linux tells it to programs.
+func Dev(major, minor uint32) uint64 {
+	return uint64(minor&0xff | major&0xfff<<8 | minor&^0xff<<12)
+}
+
+// Chmod sets a node's permissions and its set-user-ID, set-group-ID and sticky
+// bits. Kernel context.
+func Chmod(id ID, mode uint32, now int64) Errno {
+	n := at(id)
+	if n.is(S_IFLNK) {
+		return EOPNOTSUPP
+	}
+	n.mode = n.mode&^modeBits | mode&modeBits
+	n.ctime = now
+	return 0
+}
+
+// Chown sets a node's owner and group; ^uint32(0) leaves one as it is. Of files
+// it clears the set-user-ID and set-group-ID bits, as Linux does. Kernel context.
+func Chown(id ID, uid, gid uint32, now int64) Errno {
+	n := at(id)
+	if uid != ^uint32(0) {
+		n.uid = uid
+	}
+	if gid != ^uint32(0) {
+		n.gid = gid
+	}
+	if !n.dir() && !n.is(S_IFLNK) {
+		n.mode &^= S_ISUID
+		if n.mode&0o010 != 0 {
+			n.mode &^= S_ISGID
+		}
+	}
+	n.ctime = now
+	return 0
+}
+
+// OmitTime as a time leaves it as it is.
+const OmitTime = -1 << 63
+
+// Utimes sets a node's times of access and modification. Kernel context.
+func Utimes(id ID, atime, mtime, now int64) Errno {
+	n := at(id)
+	if atime != OmitTime {
+		n.atime = atime
+	}
+	if mtime != OmitTime {
+		n.mtime = mtime
+	}
+	n.ctime = now
+	return 0
+}
+
+// Retain holds a node: it lives on without a name until Release. Every open
+// file, working directory and mapping holds its node. Kernel context.
+func Retain(id ID) { at(id).opens++ }
+
+// Release undoes Retain or Open. The last one frees a node without a name.
+// Kernel context.
+func Release(id ID) {
+	n := at(id)
+	if n.opens > 0 {
+		n.opens--
+	}
+	drop(id)
+}
+
+// drop frees a node that has neither a name nor a holder. A removed directory
+// holds its parent, so that ".." stays valid; that may be the next to go.
+func drop(id ID) {
+	for {
+		n := at(id)
+		if n.opens > 0 || n.nlink > 0 {
+			return
+		}
+		cut(n, 0)
+		parent := ID(0)
+		if n.dir() {
+			parent = n.parent
+		}
+		nodes.give(int32(id))
+		if parent == 0 {
+			return
+		}
+		at(parent).opens--
+		id = parent
+	}
+}
+
+// newNode makes a node without a name, or returns 0 if memory has run out. It
+// belongs to the group of the directory that it will be in if that says so.
+func newNode(dir ID, mode uint32, now int64) ID {
+	id := ID(nodes.take())
+	if id == 0 {
+		return 0
+	}
+	n := at(id)
+	n.mode = mode & (S_IFMT | modeBits)
+	n.nlink = 1
+	n.atime, n.mtime, n.ctime = now, now, now
+	if n.dir() {
+		n.nlink = 2
+		n.parent = dir
+		n.cookie = firstCookie
+	}
+	if dir != 0 {
+		if d := at(dir); d.mode&S_ISGID != 0 {
+			n.gid = d.gid
+			if n.dir() {
+				n.mode |= S_ISGID
+			}
+		}
+	}
+	return id
+}
+
+// Usage returns the number of nodes and of frames that the tree holds. Kernel
+// context.
+func Usage() (numNodes, numFrames int) { return int(nodes.used), frames }

@@ -1,0 +1,64 @@
+package vfs
+
+// Open returns the node that a path leads to, held (Release it), and makes a
+// regular file if flags say so. It takes Linux's O_CREAT, O_EXCL, O_TRUNC,
+// O_DIRECTORY, O_NOFOLLOW, O_PATH and the access mode, and ignores other flags.
+// mode is a new file's, with the process's umask applied. Errors: those of Walk,
+// EEXIST, EISDIR, EINVAL (O_CREAT with O_DIRECTORY), ELOOP (O_NOFOLLOW and a
+// symbolic link), ENXIO (a socket), EOPNOTSUPP (O_TMPFILE), ENOSPC. Kernel context.
+func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
+	if flags&O_PATH != 0 {
+		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW
+	}
+	if flags&oTmpfile != 0 {
+		return 0, EOPNOTSUPP
+	}
+	look := 0
+	if flags&O_CREAT != 0 {
+		if flags&O_DIRECTORY != 0 {
+			return 0, EINVAL
+		}
+		look = refuseSlash
+	} else {
+		look = followSlash
+	}
+	if flags&O_NOFOLLOW == 0 && flags&(O_CREAT|O_EXCL) != O_CREAT|O_EXCL {
+		look |= followLast
+	}
+	p, e := walk(dir, path, look)
+	if e != 0 {
+		return 0, e
+	}
+	if p.id == 0 {
+		if flags&O_CREAT == 0 {
+			return 0, ENOENT
+		}
+		id, e := create(p, S_IFREG|mode&modeBits, now)
+		if e != 0 {
+			return 0, e
+		}
+		Retain(id)
+		return id, 0
+	}
+
+	n := at(p.id)
+	switch {
+	case flags&O_CREAT != 0 && flags&O_EXCL != 0:
+		return 0, EEXIST
+	case flags&O_CREAT != 0 && n.dir():
+		return 0, EISDIR
+	case (p.slash || flags&O_DIRECTORY != 0) && !n.dir():
+		return 0, ENOTDIR
+	case flags&O_PATH != 0:
+	case n.is(S_IFLNK):
+		return 0, ELOOP
+	case n.is(S_IFSOCK):
+		return 0, ENXIO
+	case n.dir() && (flags&O_ACCMODE != 0 || flags&O_TRUNC != 0):
+		return 0, EISDIR
+	case flags&O_TRUNC != 0 && n.is(S_IFREG):
+		SetSize(p.id, 0, now)
+	}
+	Retain(p.id)
+	return p.id, 0
+}

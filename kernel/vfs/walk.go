@@ -1,0 +1,200 @@
+package vfs
+
+// From a path to a node, as Linux does it (path_resolution(7), fs/namei.c).
+
+// What a walk does with the last component of its path.
+const (
+	followLast  = 1 << iota // a symbolic link: go on with its target
+	followSlash             // a symbolic link with a slash behind it: the same
+	refuseSlash             // a name with a slash behind it: EISDIR (open with O_CREAT)
+	longLast                // a name that is too long: say so in the place, not as an error (rename)
+)
+
+// What the last component of a path is.
+const (
+	lastName = iota
+	lastRoot // none: the path is "/"
+	lastDot
+	lastDotDot
+)
+
+// place is where a walk has ended.
+type place struct {
+	dir   ID // the directory that the last component is looked up in
+	name  []byte
+	last  int
+	long  bool    // the name is too long (longLast)
+	slash bool    // a slash follows the last component
+	entry entryID // of the name; 0 if it does not exist or is no name
+	id    ID      // the node; 0 if it does not exist
+}
+
+// rest holds what is left to walk behind the symbolic links that a walk is in,
+// but for the outermost (rest[0] is unused): that can be the caller's memory, so
+// it stays in a local variable. The others are parts of links' targets, in frames
+// or in the archive. Under the kernel lock.
+var rest [LinkMax + 1]struct {
+	addr uintptr
+	n    int
+}
+
+// walk resolves a path, all but what flags say of the last component. The node
+// may not exist then. Errors: ENOENT (the path is empty or something on the way
+// does not exist), ENOTDIR, ENAMETOOLONG, ELOOP, EISDIR (refuseSlash).
+func walk(dir ID, path []byte, flags int) (p place, e Errno) {
+	if len(path) == 0 {
+		return p, ENOENT
+	}
+	if len(path) > PathMax {
+		return p, ENAMETOOLONG
+	}
+	if path[0] == '/' {
+		dir = Root
+	}
+	var outer []byte
+	depth, links := 0, 0
+	for {
+		i := slashes(path, 0)
+		if i == len(path) { // nothing but slashes: the root
+			if depth == 0 {
+				p.dir, p.id, p.last, p.slash = Root, Root, lastRoot, true
+				return p, 0
+			}
+			depth--
+			path = popped(outer, depth)
+			continue
+		}
+		j := i
+		for j < len(path) && path[j] != '/' {
+			j++
+		}
+		name := path[i:j]
+		k := slashes(path, j)
+		tail := path[k:]
+		final := len(tail) == 0 && depth == 0
+		if final && k > j {
+			p.slash = true
+		}
+
+		d := at(dir)
+		if !d.dir() {
+			return p, ENOTDIR
+		}
+		p.dir, p.name, p.last, p.entry = dir, name, lastName, 0
+		switch {
+		case len(name) == 1 && name[0] == '.':
+			p.last, p.id = lastDot, dir
+		case len(name) == 2 && name[0] == '.' && name[1] == '.':
+			p.last, p.id = lastDotDot, d.parent
+		case final && p.slash && flags&refuseSlash != 0:
+			return p, EISDIR
+		case d.nlink == 0: // a removed directory has no names, not even too long ones
+			p.id = 0
+		case len(name) > NameMax:
+			if p.long = final && flags&longLast != 0; !p.long {
+				return p, ENAMETOOLONG
+			}
+			p.id = 0
+		default:
+			p.id = 0
+			if p.entry = find(dir, name); p.entry != 0 {
+				p.id = entryAt(p.entry).node
+			}
+		}
+		if p.id == 0 {
+			if final {
+				return p, 0
+			}
+			return p, ENOENT
+		}
+
+		n := at(p.id)
+		if n.is(S_IFLNK) && (!final || flags&followLast != 0 || flags&followSlash != 0 && p.slash) {
+			if links++; links > LinkMax {
+				return p, ELOOP
+			}
+			if len(tail) != 0 {
+				if depth == 0 {
+					outer = tail
+				} else {
+					rest[depth].addr, rest[depth].n = address(tail), len(tail)
+				}
+				depth++
+			}
+			path = target(n)
+			if path[0] == '/' {
+				dir = Root
+			}
+			continue
+		}
+		if final {
+			return p, 0
+		}
+		dir = p.id
+		if path = tail; len(tail) == 0 {
+			depth--
+			path = popped(outer, depth)
+		}
+	}
+}
+
+// popped returns what is left of the path at a depth.
+func popped(outer []byte, depth int) []byte {
+	if depth == 0 {
+		return outer
+	}
+	return bytesAt(rest[depth].addr, rest[depth].n)
+}
+
+// slashes returns the first index from i on where path has no slash.
+func slashes(path []byte, i int) int {
+	for i < len(path) && path[i] == '/' {
+		i++
+	}
+	return i
+}
+
+// target returns a symbolic link's target, which is never empty.
+func target(n *node) []byte {
+	if n.data != 0 {
+		return bytesAt(n.data, int(n.size))
+	}
+	return bytesAt(n.orig, int(n.size))
+}
+
+// Walk returns the node that a path leads to, from dir on if the path does not
+// begin with a slash. If follow is false, a symbolic link at the end is returned
+// itself. Errors: ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP. Kernel context.
+func Walk(dir ID, path []byte, follow bool) (ID, Errno) {
+	flags := followSlash
+	if follow {
+		flags |= followLast
+	}
+	p, e := walk(dir, path, flags)
+	if e != 0 {
+		return 0, e
+	}
+	if p.id == 0 {
+		return 0, ENOENT
+	}
+	if p.slash && !at(p.id).dir() {
+		return 0, ENOTDIR
+	}
+	return p.id, 0
+}
+
+// Readlink copies a symbolic link's target into buf, cut to its length, and
+// returns the number of bytes. Errors: EINVAL (not a symbolic link). Kernel
+// context.
+func Readlink(id ID, buf []byte) (int, Errno) {
+	n := at(id)
+	if !n.is(S_IFLNK) {
+		return 0, EINVAL
+	}
+	t := target(n)
+	m := min(len(t), len(buf))
+	for i := 0; i < m; i++ {
+		buf[i] = t[i]
+	}
+	return m, 0
+}

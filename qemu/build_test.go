@@ -1,0 +1,134 @@
+package qemu
+
+// Each image and each command is built once for all tests: machines differ by their
+// command lines.
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// A buildCache keeps what was built from which options.
+type buildCache struct {
+	mu    sync.Mutex
+	built map[string]func() (string, error)
+}
+
+// get builds once for each key; others wait meanwhile. make gets the path of the result.
+func (c *buildCache) get(t testing.TB, key, name string, make func(path string) error) string {
+	t.Helper()
+	c.mu.Lock()
+	once := c.built[key]
+	if once == nil {
+		// The name of the file is that of the program.
+		dir := filepath.Join(guestDir, strconv.Itoa(len(c.built)))
+		once = sync.OnceValues(func() (string, error) {
+			path := filepath.Join(dir, name)
+			if err := os.Mkdir(dir, 0o777); err != nil {
+				return "", err
+			}
+			return path, make(path)
+		})
+		if c.built == nil {
+			c.built = map[string]func() (string, error){}
+		}
+		c.built[key] = once
+	}
+	c.mu.Unlock()
+	path, err := once()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var builds buildCache
+
+// guestDir is where all that is built lies.
+var guestDir string
+
+// built returns the path of an image with those options, all but Output and Stderr.
+func built(t testing.TB, o image.BuildOptions) string {
+	t.Helper()
+	return builds.get(t, fmt.Sprintf("image %+v", o), path.Base(o.Package)+".elf", func(path string) error {
+		var said strings.Builder
+		o.Output, o.Stderr = path, &said
+		_, err := image.Build(context.Background(), o)
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, &said)
+		}
+		return err
+	})
+}
+
+// guest returns the path of the guest's image for the given loaders.
+func guest(t testing.TB, l image.Loaders) string {
+	t.Helper()
+	return built(t, image.BuildOptions{Package: ".", Dir: "testdata/guest", Loaders: l, EntrySymbol: "guest/boot.entry", KernelPackage: "guest/kernel"})
+}
+
+// lab returns the crash lab for the given loaders.
+func lab(t testing.TB, l image.Loaders) (path string, symbols *symbol.File) {
+	t.Helper()
+	path = built(t, image.BuildOptions{Package: "../kernel/crashlab", Loaders: l})
+	return path, opened(t, path)
+}
+
+var symbolFiles struct {
+	mu   sync.Mutex
+	open map[string]*symbol.File
+}
+
+// opened returns an image's symbols, which all tests share.
+func opened(t testing.TB, path string) *symbol.File {
+	t.Helper()
+	symbolFiles.mu.Lock()
+	defer symbolFiles.mu.Unlock()
+	if f := symbolFiles.open[path]; f != nil {
+		return f
+	}
+	f, err := symbol.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if symbolFiles.open == nil {
+		symbolFiles.open = map[string]*symbol.File{}
+	}
+	symbolFiles.open[path] = f
+	return f
+}
+
+// program returns the image of a package of testdata. It is a program for Linux, too.
+func program(t testing.TB, pkg string, env ...string) string {
+	t.Helper()
+	return built(t, image.BuildOptions{Package: "./testdata/" + pkg, Env: slices.Concat(testEnv(), env)})
+}
+
+// testEnv is the environment for builds.
+func testEnv() []string { return append(os.Environ(), "GOAMD64=") }
+
+// host returns the path of a command for this system.
+func host(t testing.TB, pkg string) string {
+	t.Helper()
+	return builds.get(t, "host "+pkg, path.Base(pkg), func(path string) error {
+		if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
+			return fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
+		}
+		return nil
+	})
+}
+
+// zfCommand returns the path of zf.
+func zfCommand(t testing.TB) string { t.Helper(); return host(t, "../tools/zf") }

@@ -1,0 +1,20 @@
+// Package dwarf answers from DWARF 2 to 5 which functions an address is in, with inlined
+// calls, file and line. It reads one compile unit at a time, and of it what an answer needs.
+// Damaged or hostile debug information costs time and memory in proportion to its size,
+// which the standard library's debug/dwarf does not promise.
+//
+//	debug.go       the debug sections, and where units are
+//	aranges.go     which units have code at an address
+//	unit.go        a unit's header and first entry; how much work an answer may cost
+//	die.go         entries: functions, names, the frames at an address
+//	tree.go        the calls inlined into one function
+//	line.go        the rows of a line table
+//	ranges.go      the pieces of text of an entry
+//	abbrev.go      the shapes of entries
+//	form.go        the values in them
+//	dwo.go         .dwo and .dwp files (-gsplit-dwarf)
+//	sup.go         what dwz has moved into a supplementary file
+//	check.go       what is damaged
+//
+// It imports elf and, for the answers' types, lookup. Context: the host.
+package dwarf

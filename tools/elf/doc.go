@@ -1,0 +1,17 @@
+// Package elf reads ELF files that come from anywhere: one that is cut, damaged or hostile
+// gives an error or nothing, and costs memory and time in proportion to its size. The
+// standard library's debug/elf does not promise that; its constants alone are used.
+//
+//	elf.go         the headers, of sections and of segments
+//	contents.go    the bytes of a section, unfolded if it is compressed, and of an address
+//	section.go     a section read in pieces, for debug information
+//	cursor.go      numbers read from bytes
+//	symbols.go     the entries of a symbol table
+//	where.go       what is at an address: code, a section
+//	call.go        whether a call ends at an address
+//	note.go        the build ID
+//	reloc.go       object files: laid out, and their debug sections relocated
+//	packed.go      compressed files
+//
+// It imports nothing of ours. Context: the host.
+package elf

@@ -1,0 +1,77 @@
+// Distributions compress the modules of their kernels: NAME.ko.xz, NAME.ko.zst,
+// NAME.ko.gz. Such a file is unpacked into memory when it is opened. How much that takes
+// is bounded by the length of the file, whatever it says of itself.
+
+package elf
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// maxPacked bounds a compressed file, and maxUnpacked what it unpacks to, in bytes.
+	maxPacked   = 256 << 20
+	maxUnpacked = 1 << 30
+	// unpackRatio bounds how much smaller than its contents a compressed file can be,
+	// but for the first unpackLeast bytes. ELF files get 10 times smaller, at most.
+	unpackRatio = 200
+	unpackLeast = 1 << 20
+	// maxWindow bounds the window of a decompressor, in bytes: that of xz -9.
+	maxWindow = 64 << 20
+)
+
+// packings are the kinds of compressed files, by how they begin.
+var packings = []struct {
+	name, magic string
+	open        func([]byte) (io.Reader, error)
+}{
+	{"xz", "\xfd7zXZ\x00", openXZ},
+	{"zstd", "\x28\xb5\x2f\xfd", openZstd},
+	{"gzip", "\x1f\x8b", func(b []byte) (io.Reader, error) { return gzip.NewReader(bytes.NewReader(b)) }},
+}
+
+// unpacked returns the contents of a compressed file of size bytes, and the name of its
+// compression; "" if it is not compressed.
+func unpacked(r io.ReaderAt, size int64) (b []byte, packing string, err error) {
+	var magic [8]byte
+	n, _ := r.ReadAt(magic[:], 0)
+	for _, p := range packings {
+		if !bytes.HasPrefix(magic[:n], []byte(p.magic)) {
+			continue
+		}
+		if size > maxPacked {
+			return nil, p.name, fmt.Errorf("of %d bytes; unpack it, since only such up to %d are unpacked in memory", size, maxPacked)
+		}
+		in := make([]byte, size)
+		if _, err := r.ReadAt(in, 0); err != nil && err != io.EOF {
+			return nil, p.name, err
+		}
+		z, err := p.open(in)
+		if err != nil {
+			return nil, p.name, err
+		}
+		if c, ok := z.(*zstd.Decoder); ok {
+			defer c.Close()
+		}
+		limit := unpackLimit(size)
+		out, err := io.ReadAll(io.LimitReader(z, limit+1))
+		if err == nil && int64(len(out)) > limit {
+			err = fmt.Errorf("that unpacks to more than %d bytes, as no ELF file does", limit)
+		}
+		return out, p.name, err
+	}
+	return nil, "", nil
+}
+
+// unpackLimit returns how much a compressed file of size bytes may unpack to, in bytes.
+func unpackLimit(size int64) int64 { return min(maxUnpacked, unpackLeast+unpackRatio*size) }
+
+func openZstd(b []byte) (io.Reader, error) {
+	return zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow))
+}

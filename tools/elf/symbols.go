@@ -1,0 +1,66 @@
+// The entries of a symbol table.
+//
+// Source: System V ABI, "Symbol Table".
+
+package elf
+
+import (
+	"debug/elf"
+	"encoding/binary"
+)
+
+// A Symbol is one decoded entry of a symbol table. Name is the offset of its name in the
+// section with the names.
+type Symbol struct {
+	Name        uint32
+	Info        byte
+	Shndx       elf.SectionIndex
+	Value, Size uint64
+}
+
+// SymbolSize returns the size in bytes of an entry of a symbol table.
+func (f *File) SymbolSize() uint64 {
+	if f.Class == elf.ELFCLASS32 {
+		return 16
+	}
+	return 24
+}
+
+// SymbolSections returns the sections with symbols of type typ and their names, or
+// nil. A file has one of each; more would only cost memory.
+func (f *File) SymbolSections(typ elf.SectionType) (tab, str *Section) {
+	for i := range f.Sections {
+		if s := &f.Sections[i]; s.Type == typ && uint64(s.Link) < uint64(len(f.Sections)) {
+			return s, &f.Sections[s.Link]
+		}
+	}
+	return nil, nil
+}
+
+// DecodeSymbol decodes an entry of a symbol table.
+func (f *File) DecodeSymbol(b []byte) Symbol {
+	var s Symbol
+	switch {
+	case f.Class == elf.ELFCLASS64 && !f.Big(): // nearly all files
+		le := binary.LittleEndian
+		s = Symbol{
+			Name: le.Uint32(b), Info: b[4], Shndx: elf.SectionIndex(le.Uint16(b[6:])),
+			Value: le.Uint64(b[8:]), Size: le.Uint64(b[16:]),
+		}
+	case f.Class == elf.ELFCLASS64:
+		s = Symbol{
+			Name: f.Order.Uint32(b), Info: b[4], Shndx: elf.SectionIndex(f.Order.Uint16(b[6:])),
+			Value: f.Order.Uint64(b[8:]), Size: f.Order.Uint64(b[16:]),
+		}
+	default:
+		s = Symbol{
+			Name: f.Order.Uint32(b), Value: uint64(f.Order.Uint32(b[4:])), Size: uint64(f.Order.Uint32(b[8:])),
+			Info: b[12], Shndx: elf.SectionIndex(f.Order.Uint16(b[14:])),
+		}
+	}
+	// In an object file the value counts from the section.
+	if f.Type == elf.ET_REL && s.Shndx != elf.SHN_UNDEF && int(s.Shndx) < len(f.Sections) {
+		s.Value += f.Sections[s.Shndx].Addr
+	}
+	return s
+}

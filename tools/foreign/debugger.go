@@ -1,0 +1,166 @@
+package foreign
+
+// Stacks that a debugger printed, mostly one without the symbols at hand.
+//
+// gdb's frame 0 is exact, and so is a frame below "<signal handler called>"; the
+// others are return addresses. Calls inlined into frame 0 are frames before it
+// without an address, and the first address then is still frame 0's pc.
+//
+// WinDbg's k gives with each frame the address that it returns to: the pc of the
+// next frame. Of the first there is only the name. Below a line with a trap frame
+// the pc is exact.
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+)
+
+type gdbState struct {
+	next   int      // number of the frame that comes next, 0: none is open
+	exact  bool     // its address is exact whatever its number
+	inline []string // functions of the frames so far, while none had an address
+}
+
+type kState struct {
+	open   bool
+	ret    uint64
+	hasRet bool
+	trap   bool
+	first  bool
+}
+
+var (
+	gdbLine = lazyregexp.New(`^#([0-9]{1,6}) +(?:(0x[0-9a-f]{1,16}) in )?(\S.*)$`)
+	kRow    = lazyregexp.New("^(?:([0-9a-f]{2,4}) )?([0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}) ([0-9a-f]{8}`?[0-9a-f]{8}|[0-9a-f]{8}|-{8}`?-{8}) *(.*)$")
+	kSiteAt = lazyregexp.New(`^(?:[A-Za-z0-9_.]+!)?([^\s+]+)\+0x([0-9a-f]{1,16})\b`)
+)
+
+// readGDB reads a line of gdb's backtrace.
+func (x *Reader) readGDB(line string) bool {
+	if line[0] != '#' {
+		return false // other output may stand in between: arguments of many lines
+	}
+	m := gdbLine().FindStringSubmatch(line)
+	if m == nil {
+		return false
+	}
+	g := &x.gdb
+	number := 0
+	for _, c := range m[1] {
+		number = number*10 + int(c-'0')
+	}
+	switch {
+	case number == 0:
+		*g = gdbState{next: 1}
+	case number != g.next:
+		g.next = 0
+		return false
+	default:
+		g.next++
+	}
+	if strings.HasPrefix(m[3], "<signal handler called>") {
+		g.exact, g.inline = true, nil
+		return true
+	}
+	if m[2] == "" {
+		name, _, _ := strings.Cut(m[3], " (")
+		if len(g.inline) == number && number < maxInlines {
+			g.inline = append(g.inline, name)
+		}
+		g.exact = false
+		return true
+	}
+	addr, ok := hexNumber(m[2])
+	if !ok {
+		return false
+	}
+	exact := number == 0 || g.exact || len(g.inline) == number && x.inlinedInto(addr, g.inline)
+	g.exact, g.inline = false, nil
+	if h := (Hit{Addr: addr, ret: !exact}); !x.hit(h) {
+		name, _, _ := strings.Cut(m[3], " (")
+		x.quote(h, quotedName(name)...)
+	}
+	return true
+}
+
+// inlinedInto reports whether the calls, innermost first, are those that are
+// inlined at the address.
+func (x *Reader) inlinedInto(addr uint64, names []string) bool {
+	return slices.ContainsFunc(x.programs(), func(p *program) bool {
+		calls := p.lookup(addr-p.bias, false)
+		if len(calls) != len(names)+1 {
+			return false
+		}
+		for i, name := range names {
+			if !isNamed(calls[i].Function, name) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// readK reads a line of WinDbg's k.
+func (x *Reader) readK(line string) bool {
+	k := &x.k
+	if strings.Contains(line, "RetAddr") {
+		*k = kState{open: true, first: true}
+		return true
+	}
+	if !k.open {
+		return false
+	}
+	if strings.Contains(line, "(Inline Function)") {
+		return true // it returns nowhere: the frame around it has the address
+	}
+	m := kRow().FindStringSubmatch(line)
+	if m == nil {
+		trap := strings.HasPrefix(line, "-- ")
+		*k = kState{open: trap, trap: trap}
+		return trap
+	}
+	site := m[4]
+	if i := strings.LastIndex(site, " : "); i >= 0 { // kv and kb: the arguments
+		site = site[i+3:]
+	}
+	site = strings.TrimPrefix(site, ": ")
+	at := kSiteAt().FindStringSubmatch(site)
+	exact := k.first || k.trap
+	switch {
+	case k.hasRet:
+		if at != nil {
+			if off, ok := hexNumber(at[2]); ok {
+				if p, found := x.functions(x.programs(), at[1], off, 0); len(found) == 1 {
+					p.setBias(k.ret - found[0].Start - off)
+				}
+			}
+		}
+		if h := (Hit{Addr: k.ret, ret: !exact}); !x.hit(h) {
+			name, _, _ := strings.Cut(site, " ")
+			name, offset, _ := strings.Cut(name, "+0x")
+			calls := quotedName(name)
+			if len(calls) > 0 {
+				calls[0].Offset, _ = hexNumber(offset)
+			}
+			x.quote(h, calls...)
+		}
+	case at != nil && exact:
+		if off, ok := hexNumber(at[2]); ok {
+			x.named(x.programs(), at[1], off, 0, false, 0, false)
+		}
+	}
+	ret, ok := hexNumber(strings.ReplaceAll(m[3], "`", ""))
+	*k = kState{open: true, ret: ret, hasRet: ok && ret != 0, trap: strings.Contains(site, "(TrapFrame")}
+	return true
+}
+
+// quotedName is what a debugger says of a frame, if it says a name.
+func quotedName(name string) []lookup.Call {
+	if name == "" || name == "??" || strings.HasPrefix(name, "0x") {
+		return nil
+	}
+	return []lookup.Call{{Function: name}}
+}

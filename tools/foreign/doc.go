@@ -1,0 +1,19 @@
+// Package foreign reads the traces of other systems and tools, line by line, in text that
+// passes through.
+//
+//	reader.go     a line -> the addresses on it; the table of formats
+//	oops.go       Linux
+//	goroutine.go  Go programs and their kernels
+//	markup.go     LLVM's symbolizer markup
+//	board.go      TinyGo, ESP-IDF, Zephyr
+//	debugger.go   gdb and WinDbg
+//	marked.go     addresses that only a word marks, or that are guessed
+//	prefix.go     what stands in front of these lines
+//	names.go      names of C++ and Rust
+//	images.go     the images that a stream may mean
+//	ahead.go      many addresses looked up at once
+//	group.go      lines -> a wire.Trace
+//
+// No input makes it panic, and memory stays bounded. It imports tools/wire, tools/lookup,
+// tools/terminal and tools/lazyregexp. Context: the host.
+package foreign

@@ -1,0 +1,125 @@
+package foreign
+
+// The images that a stream of foreign traces may mean.
+
+import (
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
+)
+
+// A program is an image as the readers of foreign traces see it.
+type program struct {
+	sym    lookup.Resolver
+	names  lookup.NameResolver // nil if the image knows no names
+	module string              // of Linux, which it is; "" if it is none
+	thumb  bool                // bit 0 of an address is no part of it
+	bias   uint64
+	fixed  bool // the user gave the bias
+
+	ahead lookup.Answers     // looked up ahead
+	asked *[]lookup.Question // of a copy that only notes what it is asked
+}
+
+func newProgram(sym lookup.Resolver) *program {
+	p := &program{sym: sym}
+	p.names, _ = sym.(lookup.NameResolver)
+	if m, ok := sym.(interface{ Arch() string }); ok {
+		p.thumb = m.Arch() == "arm"
+	}
+	if m, ok := sym.(interface{ Name() string }); ok {
+		p.module = ModuleName(m.Name())
+	}
+	return p
+}
+
+// setBias takes a bias that the stream tells.
+func (p *program) setBias(bias uint64) {
+	if !p.fixed && bias%pageSize == 0 {
+		p.bias = bias
+	}
+}
+
+// inText reports whether an address of the image, or the call before a return
+// address, lies in its code.
+func (p *program) inText(addr uint64, ret bool) bool {
+	return p.sym.IsText(addr) || ret && p.sym.IsText(addr-1)
+}
+
+// maxFound bounds the images that a stream makes us look for.
+const maxFound = 4096
+
+// load gets the images, when the first line asks for them.
+func (x *Reader) load() {
+	if x.images != nil {
+		return
+	}
+	x.images = x.opt.Images()
+	x.found = make(map[string]*program)
+	for i, sym := range x.images.Given {
+		p := newProgram(sym)
+		if i == 0 && x.images.Bias != nil {
+			p.bias, p.fixed = *x.images.Bias, true
+		}
+		x.given = append(x.given, p)
+		if p.module == "" {
+			x.base = append(x.base, p)
+		}
+	}
+	if len(x.base) == 0 {
+		x.base = x.given // modules alone: an address can only be in one of them
+	}
+}
+
+// programs returns the images that addresses and names without a module may mean.
+func (x *Reader) programs() []*program {
+	x.load()
+	return x.base
+}
+
+// kernel returns the images that may be a kernel.
+func (x *Reader) kernel() []*program {
+	if all := x.programs(); len(all) > 0 && all[0].module == "" {
+		return all
+	}
+	return nil
+}
+
+// moduleOf returns the image of a Linux module, or nil.
+func (x *Reader) moduleOf(name string) *program {
+	x.load()
+	name = strings.ReplaceAll(name, "-", "_")
+	for _, p := range x.given {
+		if p.module == name {
+			return p
+		}
+	}
+	return x.look("", name)
+}
+
+// buildOf returns the image of a build ID, or nil.
+func (x *Reader) buildOf(id string) *program {
+	x.load()
+	for _, p := range x.given {
+		if id != "" && p.sym.BuildID() == id {
+			return p
+		}
+	}
+	if id == "" {
+		return nil
+	}
+	return x.look(id, "")
+}
+
+// look asks once for an image that was not given.
+func (x *Reader) look(build, module string) *program {
+	key := build + " " + module
+	p, asked := x.found[key]
+	if !asked && len(x.found) < maxFound {
+		if sym := x.images.Other(build, module); sym != nil {
+			p = newProgram(sym)
+		}
+		x.found[key] = p
+	}
+	return p
+}

@@ -1,0 +1,71 @@
+package foreign
+
+// Addresses that only a word marks: "pc=0x...", "RIP: 0010:0x...", "PC is at ...",
+// "lr : [<...>]", and Linux's "[<...>]" alone. A program counter is exact, a link
+// register and a bracket alone are return addresses.
+//
+// With Options.Guess, any hexadecimal number that is an address in the code is
+// taken as one, exact, and marked as guessed.
+
+import (
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/lazyregexp"
+)
+
+var (
+	marked = lazyregexp.New(`(?i)(?:\b(pc|rip|eip|epc|[ms]epc|nip|elr(?:_el[1-3n]+)?)|\b(lr|ra))\)?` +
+		`(?:\s*(?: is at |[:=])\s*(?:[0-9a-f]{4}:)?|\s+)(?:\[?<?)(0x[0-9a-f]{1,16}|[0-9a-f]{8,16})\b`)
+	bracketed = lazyregexp.New(`\[<([0-9a-f]{8,16})>\]`)
+	anyNumber = lazyregexp.New(`\b(0x[0-9a-fA-F]{3,16}|[0-9a-fA-F]{8,16})\b`)
+)
+
+// readMarked reads the marked addresses of a line.
+func (x *Reader) readMarked(line string) bool {
+	found := marked().FindAllStringSubmatchIndex(line, maxHits)
+	if len(found) == 0 && !strings.Contains(line, "[<") {
+		return false
+	}
+	type one struct {
+		text string
+		hit  Hit
+	}
+	var all []one
+	seen := make(map[int]bool)
+	for _, m := range found {
+		ret := m[2] < 0
+		all = append(all, one{line[m[6]:m[7]], Hit{ret: ret, aside: ret}})
+		seen[m[6]] = true
+		if !ret {
+			x.board.pc, _ = hexNumber(line[m[6]:m[7]])
+		}
+	}
+	for _, m := range bracketed().FindAllStringSubmatchIndex(line, maxHits) {
+		if !seen[m[2]] {
+			all = append(all, one{line[m[2]:m[3]], Hit{ret: true}})
+		}
+	}
+	return x.numbers(len(all), func(i int) (string, Hit) { return all[i].text, all[i].hit })
+}
+
+// readGuess reads what may be an address.
+func (x *Reader) readGuess(line string) bool {
+	all := anyNumber().FindAllString(line, maxHits)
+	return x.numbers(len(all), func(i int) (string, Hit) { return all[i], Hit{Note: " (guess)"} })
+}
+
+// numbers adds n addresses of a line.
+func (x *Reader) numbers(n int, get func(i int) (text string, h Hit)) bool {
+	before := len(x.hits)
+	for i := range n {
+		text, h := get(i)
+		if addr, ok := hexNumber(text); ok {
+			h.Addr = addr
+			if n > 1 {
+				h.Label = text
+			}
+			x.hit(h)
+		}
+	}
+	return len(x.hits) > before
+}

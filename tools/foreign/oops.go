@@ -1,0 +1,206 @@
+package foreign
+
+// Linux. Its traces name function, offset and size, as kallsyms counts it: up to
+// the next symbol. So equal names are told apart, a kernel that was moved (KASLR)
+// needs no bias, and another build shows. The addresses that come along are used
+// to learn the bias.
+//
+// What is exact and what is a return address: "RIP:", "PC is at", "pc :" and the
+// place of a warning are printed with %pS, which means the instruction itself; the
+// lines of a call trace, sure ones and those with "?" alike, with %pB, which means
+// a return address and is named by the byte before it. On arm64 a call trace
+// begins with the pc that was printed above it, in the same words.
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/terminal"
+)
+
+type oopsState struct {
+	pc    string // the latest exact place, in the trace's words, until a frame came
+	calls bool   // in a call trace
+	build string // the kernel's build ID, if the latest line about it has told
+}
+
+var (
+	// place is FUNCTION+OFFSET/SIZE, with the module if it is in one.
+	place = lazyregexp.New(`([A-Za-z0-9_.$@]+)\+0x([0-9a-f]{1,16})/0x([0-9a-f]{1,16})\b(?: \[([A-Za-z0-9_-]+)(?: ([0-9a-f]{16,40})\b)?[^\]]*\])?`)
+	// Behind a frame's place arm64 says where it has it from, PowerPC how sure it is.
+	afterFrame = lazyregexp.New(`^(?: \([A-Za-z]+\))?\s*$`)
+	inBrackets = lazyregexp.New(`\[<?([0-9a-f]{8,16})>?\] ?$`)
+	exactPlace = lazyregexp.New(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
+	retPlace   = lazyregexp.New(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
+	beforeRaw  = lazyregexp.New(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
+	oopsBuild  = lazyregexp.New(`\bComm: .* #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
+	kaslr      = lazyregexp.New(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
+)
+
+// readOops reads a line of a Linux oops, warning or panic.
+func (x *Reader) readOops(line string) bool {
+	if strings.Contains(line, "Kernel Offset: ") {
+		if m := kaslr().FindStringSubmatch(line); m != nil {
+			bias, _ := hexNumber(m[1])
+			start, _ := hexNumber(m[2]) // of the kernel, which has no such section at times
+			kernels := x.kernel()
+			for _, p := range kernels {
+				if len(kernels) == 1 || p.sym.IsText(start) {
+					p.setBias(bias)
+				}
+			}
+			return true
+		}
+	}
+	switch {
+	case strings.Contains(line, "Call Trace:"), strings.Contains(line, "Call trace:"):
+		x.oops.calls = true
+		return false
+	case !strings.Contains(line, "+0x"):
+		if strings.Contains(line, " Comm: ") {
+			if m := oopsBuild().FindStringSubmatch(line); m != nil {
+				x.oops.build = m[1] // a kernel may say none
+			}
+		}
+		return x.rawFrame(line)
+	}
+	found := false
+	for _, m := range place().FindAllStringSubmatchIndex(line, maxHits) {
+		group := func(i int) string {
+			if m[2*i] < 0 {
+				return ""
+			}
+			return line[m[2*i]:m[2*i+1]]
+		}
+		before, addr, hasAddr := beforePlace(line[:m[0]])
+		frame := (before == "" || strings.HasSuffix(before, "]") || strings.HasSuffix(before, "kernel:") ||
+			strings.HasSuffix(before, ">")) && afterFrame().MatchString(line[m[1]:])
+		exact := !frame && exactPlace().MatchString(before)
+		if !frame && !exact && !retPlace().MatchString(before) {
+			continue
+		}
+		found = true
+		off, ok1 := hexNumber(group(2))
+		size, ok2 := hexNumber(group(3))
+		if !ok1 || !ok2 || size == 0 {
+			continue
+		}
+		words := group(1) + "+" + group(2)
+		switch {
+		case exact:
+			x.oops.pc = words
+		case frame:
+			exact, x.oops.pc = words == x.oops.pc, ""
+		}
+		mod := group(4)
+		about := Hit{ret: !exact, aside: !frame && !exact && !strings.HasSuffix(before, "from"), module: mod,
+			unsure: strings.HasSuffix(strings.TrimRight(line[:m[0]], " "), "?")}
+		asText := lookup.Call{Function: group(1), Offset: off}
+		in, other := x.linuxImages(mod, group(5))
+		if other {
+			x.quote(about, asText)
+			continue
+		}
+		if len(in) == 0 {
+			whose, give := "the kernel itself", "vmlinux"
+			if mod != "" {
+				whose, give = "the module "+terminal.Clean(mod), terminal.Clean(mod)+".ko"
+			}
+			x.say("frames of " + whose + " stay as they are: they are not in the ELF file; give " + give + " too (-e can be repeated)")
+			x.quote(about, asText)
+			continue
+		}
+		// Each section of a module lies where it likes: there is no one bias.
+		n := len(x.hits)
+		if !x.named(in, group(1), off, size, !exact, addr, hasAddr && mod == "") {
+			x.quote(about, asText)
+		}
+		for i := n; i < len(x.hits); i++ {
+			h := &x.hits[i]
+			h.aside, h.unsure, h.module = about.aside, about.unsure, mod
+		}
+	}
+	return found
+}
+
+// linuxImages returns the images of a module, or of the kernel if its name is empty,
+// by what the trace says of the build. If they are of another one, it says so.
+func (x *Reader) linuxImages(mod, build string) (in []*program, other bool) {
+	what := "the module " + terminal.Clean(mod)
+	if mod == "" {
+		in, build, what = x.kernel(), x.oops.build, "the kernel"
+	} else if p := x.moduleOf(mod); p != nil {
+		in = []*program{p}
+	}
+	if build == "" {
+		return in, false
+	}
+	fits := func(p *program) bool { id := p.sym.BuildID(); return id == build || id == "" }
+	if i := slices.IndexFunc(in, fits); i >= 0 {
+		return in[i : i+1], false
+	}
+	if p := x.buildOf(build); p != nil {
+		return []*program{p}, false
+	}
+	if len(in) == 0 || x.opt.Force {
+		return in, false
+	}
+	x.Mismatch = true
+	x.say(fmt.Sprintf("frames of %s stay as they are: the trace's is build %s, but the ELF file is build %s; "+
+		"give the ELF file that was running (-force resolves them all the same)", what, build, terminal.Clean(in[0].sym.BuildID())))
+	return nil, true
+}
+
+// ModuleName returns the name by which Linux knows the module in a file, or "" if
+// the file is none. There a hyphen is an underscore. The file may be compressed. Host.
+func ModuleName(file string) string {
+	name := filepath.Base(file)
+	for _, added := range [...]string{".debug", ".xz", ".zst", ".gz"} {
+		name = strings.TrimSuffix(name, added)
+	}
+	name, ok := strings.CutSuffix(name, ".ko")
+	if !ok {
+		return ""
+	}
+	return strings.ReplaceAll(name, "-", "_")
+}
+
+// beforePlace cuts off what stands between a place and the words before it: the
+// question mark, and the address in one or two pairs of brackets.
+func beforePlace(s string) (before string, addr uint64, hasAddr bool) {
+	s = strings.TrimSuffix(s, "(")
+	for range 3 {
+		s = strings.TrimSuffix(strings.TrimRight(s, " "), "?")
+		s = strings.TrimRight(s, " ")
+		// A timestamp has a dot, and a caller ("[ T1234]") is no address.
+		m := inBrackets().FindStringSubmatchIndex(s)
+		if m == nil {
+			break
+		}
+		if !hasAddr {
+			addr, hasAddr = hexNumber(s[m[2]:m[3]])
+		}
+		s = s[:m[0]]
+	}
+	return strings.TrimRight(s, " "), addr, hasAddr
+}
+
+// rawFrame reads a line of a call trace for which the kernel knew no name.
+func (x *Reader) rawFrame(line string) bool {
+	if !x.oops.calls {
+		return false
+	}
+	if m := beforeRaw().FindStringSubmatch(line); m != nil {
+		if addr, ok := hexNumber(m[1]); ok && x.hit(Hit{Addr: addr, ret: true}) {
+			return true
+		}
+	}
+	if !strings.Contains(line, "TASK>") && !strings.Contains(line, "IRQ>") && !strings.Contains(line, "0x") {
+		x.oops.calls = false
+	}
+	return false
+}

@@ -1,0 +1,429 @@
+package foreign
+
+// Traces of others: Linux, Go programs and their kernels, TinyGo, ESP-IDF, Zephyr,
+// LLVM's symbolizer markup, gdb and WinDbg, and addresses that are marked as such.
+// They are read line by line in the text that passes through; what an address
+// means follows its line, indented, and the line itself is out before anything is
+// looked up:
+//
+//	[    2.104567]  do_init_module+0x4c/0x1f0
+//	    do_init_module+0x4c kernel/module/main.c:2541
+//
+// Whether an address is a return address, whose call lies before it, or the very
+// instruction is a fact of the format and the frame. It is never guessed: each
+// reader below says what its format defines, and an address that is neither, by
+// what the format tells, is left alone.
+//
+// There is no build ID in most of these formats. What else the trace gives away
+// (the sizes of functions, the lines) is compared with the ELF file, and a
+// function that does not fit is left alone and reported.
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/terminal"
+	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+const (
+	// maxForeignLine is the longest line that is looked at.
+	maxForeignLine = 8 << 10
+	// maxHits bounds the addresses of one line.
+	maxHits = 128
+	// maxSaid bounds the different messages about a stream.
+	maxSaid = 32
+	// maxSame bounds the functions of one name and size that are shown.
+	maxSame = 8
+	// pageSize divides every load bias: what is loaded elsewhere moves by pages.
+	pageSize = 4096
+)
+
+// A Hit is an address on a line.
+type Hit struct {
+	Addr   uint64 // as the trace has it
+	linked bool   // it is one of the ELF file already: no bias applies
+	ret    bool   // it is a return address
+	Label  string // shown in front, where a line has several
+	Note   string // shown behind
+	Brief  bool   // the trace has shown function, file and line: the address is new
+	Calls  []lookup.Call
+
+	// What the trace says of it.
+	name string // the function, as the symbol table has it; empty: nothing
+	off  uint64 // the offset in it
+
+	// For the trace that it is put into (group.go).
+	unsure bool   // a word of the stack, which may be none of its frames
+	aside  bool   // a link register, or a signal's pc
+	quoted bool   // it is in no ELF file: calls are the trace's words
+	module string // of Linux, that it is in
+}
+
+// ForeignOptions say how lines of others are read.
+type Options struct {
+	// Force resolves traces of another build too.
+	Force bool
+	// Guess takes every number in the text that can be an address of the code for one.
+	Guess bool
+	// Demangle shows the functions of C++ and Rust as the source names them.
+	Demangle bool
+	// Log takes messages for the user.
+	Log io.Writer
+	// Images returns the images, when the first line asks for them.
+	Images func() *lookup.Images
+	// Ours says whether a line is one that an earlier run has put there.
+	Ours func(line string) bool
+	// Rest returns what has come behind the line that is read; nil: nothing is known of it.
+	Rest func() []byte
+	// Report is called for each trace that has ended; nil: nobody wants to know.
+	Report func(*wire.Trace)
+}
+
+// foreign reads the lines of a stream.
+type Reader struct {
+	opt    Options
+	say    func(string)
+	images *lookup.Images // nil until a line has asked for them
+	given  []*program
+	base   []*program          // of these, what may be meant without a module's name
+	found  map[string]*program // that were not given, by build and module
+	Line   []byte
+	long   bool   // the line is longer than is looked at
+	shape  string // of a prefix that is none of the known ones
+	blank  bool   // a blank follows it
+	hits   []Hit
+	said   map[string]bool
+	oops   oopsState
+	markup markupState
+	g      goState
+	board  boardState
+	gdb    gdbState
+	k      kState
+
+	Groups grouping
+
+	Mismatch bool // an ELF file is of another build than what ran
+
+	looked bool   // it has been looked at
+	now    string // the line that is read
+	dry    bool   // this is only a look ahead
+}
+
+// newForeign returns a reader of the lines of a stream.
+func New(opt Options) *Reader {
+	x := &Reader{opt: opt, said: make(map[string]bool)}
+	x.Groups.report = opt.Report
+	x.say = func(s string) {
+		if !x.said[s] && len(x.said) < maxSaid {
+			x.said[s] = true
+			fmt.Fprintln(opt.Log, "zf: "+s)
+		}
+	}
+	return x
+}
+
+// Add takes text that has passed and, at the end of a line, returns what is to be
+// said about it, and how the line ended.
+func (x *Reader) Add(p []byte) (hits []Hit, ending string) {
+	end := len(p) > 0 && p[len(p)-1] == '\n'
+	if len(x.Line)+len(p) > maxForeignLine {
+		x.long = true
+	}
+	if !x.long {
+		x.Line = append(x.Line, p...)
+	}
+	if !end {
+		return nil, ""
+	}
+	return x.EndLine()
+}
+
+// EndLine reads the line, which ends here.
+func (x *Reader) EndLine() (hits []Hit, ending string) {
+	x.hits, ending = x.hits[:0], "\n"
+	if !x.long {
+		body := strings.TrimRight(string(x.Line), "\r\n")
+		if strings.HasSuffix(string(x.Line), "\r\n") {
+			ending = "\r\n"
+		}
+		if body = terminal.StripColours(body); body != "" && !strings.HasPrefix(body, tracer.Tag) {
+			x.read(body)
+		}
+	}
+	x.Drop()
+	x.hits = x.shown()
+	return x.hits, ending
+}
+
+// Drop forgets the line so far.
+func (x *Reader) Drop() { x.Line, x.long = x.Line[:0], false }
+
+// Cut forgets what the stream was in the middle of. Where the system runs is kept:
+// one that has booted again says so.
+func (x *Reader) Cut() {
+	x.Drop()
+	x.shape = ""
+	x.oops, x.g, x.board, x.gdb, x.k = oopsState{}, goState{}, boardState{}, gdbState{}, kState{}
+}
+
+// read looks for addresses in a line. The first reader whose format it is has it.
+func (x *Reader) read(line string) {
+	if x.opt.Ours != nil && x.opt.Ours(line) {
+		return
+	}
+	if line = x.withoutShape(withoutPrefix(line)); line == "" || strings.HasPrefix(line, tracer.Tag) {
+		return
+	}
+	if strings.Contains(line, "Linux version ") {
+		x.oops = oopsState{} // it boots again, elsewhere
+		for _, p := range x.base {
+			p.setBias(0)
+		}
+	}
+	x.now = line
+	x.group(line, x.readAs(line))
+}
+
+// A format is a row of the table of formats.
+type format struct {
+	name string // "": of several, between which the reader decides
+	read func(x *Reader, line string) bool
+}
+
+// formats returns the table, in the order in which its readers are tried.
+func formats() [6]format {
+	return [...]format{
+		{FormatMarkup, (*Reader).readMarkup},
+		{FormatGo, (*Reader).readGo},
+		{FormatLinux, (*Reader).readOops},
+		{"", (*Reader).readBoard}, // TinyGo, ESP-IDF, Zephyr
+		{FormatWinDbg, (*Reader).readK},
+		{FormatGDB, (*Reader).readGDB},
+	}
+}
+
+// readAs returns the format of the line, or "".
+func (x *Reader) readAs(line string) string {
+	for _, f := range formats() {
+		if !f.read(x, line) {
+			continue
+		}
+		name := f.name
+		if name == "" {
+			name = x.board.format
+		}
+		x.begin(name, line)
+		return name
+	}
+	if hasNumber(line) && (x.readMarked(line) || x.opt.Guess && x.readGuess(line)) {
+		return FormatAddress
+	}
+	return ""
+}
+
+// hasNumber reports whether the line may have an address in it: 0x, or 8 digits.
+// It keeps the slow readers from most lines of a log.
+func hasNumber(line string) bool {
+	run := 0
+	for i := 0; i < len(line); i++ {
+		switch c := line[i] | 0x20; {
+		case c >= '0' && c <= '9' || c >= 'a' && c <= 'f':
+			if run++; run >= 8 {
+				return true
+			}
+		case c == 'x' && run > 0 && line[i-1] == '0':
+			return true
+		default:
+			run = 0
+		}
+	}
+	return false
+}
+
+// hit resolves an address and keeps it if it is one of a program's code: of the
+// first that has it.
+func (x *Reader) hit(h Hit) bool {
+	for _, p := range x.programs() {
+		if at := h; x.hitIn(p, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// hitIn does so with one program.
+func (x *Reader) hitIn(p *program, h Hit) bool {
+	if len(x.hits) >= maxHits {
+		return false
+	}
+	if !h.linked {
+		h.Addr -= p.bias
+	}
+	if p.thumb {
+		h.Addr &^= 1
+	}
+	if !h.linked && !p.inText(h.Addr, h.ret) {
+		return false
+	}
+	x.lookAhead()
+	h.Calls = p.lookup(h.Addr, h.ret)
+	if len(h.Calls) == 0 {
+		return false
+	}
+	if h.name != "" {
+		// The address may have other names too, or none: behind a function's end.
+		if last := len(h.Calls) - 1; h.Calls[last].Function != h.name {
+			h.Calls = slices.Clone(h.Calls)
+			h.Calls[last].Function, h.Calls[last].Offset = h.name, h.off
+		}
+	}
+	if x.opt.Demangle {
+		h.Calls = inSource(h.Calls)
+	}
+	x.hits = append(x.hits, h)
+	return true
+}
+
+func (p *program) lookup(addr uint64, ret bool) []lookup.Call {
+	if p.asked != nil {
+		*p.asked = append(*p.asked, lookup.Question{Addr: addr, Ret: ret})
+		return nil
+	}
+	calls := p.ahead.Lookup(p.sym, addr, ret)
+	if len(calls) > lookup.MaxCalls {
+		calls = calls[len(calls)-lookup.MaxCalls:]
+	}
+	return calls
+}
+
+// functions returns the functions called name that are of the size, as the trace
+// counts it (0: it does not say), and have the offset: those of the first program
+// that has one. If there are others of the name only, it says so.
+func (x *Reader) functions(in []*program, name string, off, size uint64) (*program, []lookup.Named) {
+	var other uint64 // the size of one that does not fit
+	for _, p := range in {
+		if p.names == nil {
+			continue
+		}
+		all := p.names.Named(name)
+		if fit := x.fitting(p, all, off, size); len(fit) > 0 {
+			return p, fit
+		}
+		if len(all) > 0 && other == 0 {
+			other = max(all[0].Span, all[0].Size)
+		}
+	}
+	if other != 0 && size != 0 {
+		x.say(fmt.Sprintf("the trace has a function %s of %#x bytes, but the ELF file's is of %#x: not resolved; "+
+			"give the ELF file that was running (-force resolves it all the same)", terminal.Clean(name), size, other))
+	}
+	return nil, nil
+}
+
+// fitting returns those of the functions that are of the size and have the offset.
+func (x *Reader) fitting(p *program, all []lookup.Named, off, size uint64) []lookup.Named {
+	var bySpan, bySize, any []lookup.Named
+	for _, n := range all {
+		// The call at the very end of a function returns behind it.
+		if off > max(n.Span, n.Size) {
+			continue
+		}
+		any = append(any, n)
+		switch {
+		case size == n.Span:
+			bySpan = append(bySpan, n)
+		case size == n.Size, p.module != "" && n.Last && size > n.Span:
+			// What follows a module's section in memory, the file does not tell.
+			bySize = append(bySize, n)
+		}
+	}
+	switch {
+	case size == 0, x.opt.Force && len(bySpan)+len(bySize) == 0:
+		return any
+	case len(bySpan) > 0:
+		return bySpan
+	}
+	return bySize
+}
+
+// named adds the place off bytes into the functions called name, of which the
+// trace gives the size or 0, and the address too if hasAddr.
+func (x *Reader) named(in []*program, name string, off, size uint64, ret bool, addr uint64, hasAddr bool) bool {
+	p, found := x.functions(in, name, off, size)
+	if len(found) > 1 && hasAddr {
+		for _, n := range found {
+			if n.Start+off == addr-p.bias {
+				found = []lookup.Named{n}
+				break
+			}
+		}
+	}
+	if len(found) == 1 && hasAddr {
+		p.setBias(addr - found[0].Start - off)
+	}
+	added := false
+	for i, n := range found[:min(len(found), maxSame)] {
+		at := Hit{Addr: n.Start + off, linked: true, ret: ret, name: name, off: off}
+		if len(found) > 1 {
+			at.Note = fmt.Sprintf(" (or: %d of %d of this name and size)", i+1, len(found))
+		}
+		added = x.hitIn(p, at) || added
+	}
+	return added
+}
+
+// ParseBias reads the argument of -bias: a number, or FUNCTION[+OFFSET]=ADDRESS,
+// an address at which the trace's system has a function of the ELF file.
+func ParseBias(s string, sym lookup.Resolver) (uint64, error) {
+	where, at, pair := strings.Cut(s, "=")
+	if !pair {
+		if neg, ok := strings.CutPrefix(s, "-"); ok {
+			v, err := strconv.ParseUint(neg, 0, 64)
+			if err != nil {
+				return 0, fmt.Errorf("%q is no address", s)
+			}
+			return -v, nil
+		}
+		v, err := strconv.ParseUint(s, 0, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%q is no address and no FUNCTION+OFFSET=ADDRESS", s)
+		}
+		return v, nil
+	}
+	addr, ok := hexNumber(at)
+	if !ok {
+		return 0, fmt.Errorf("%q is no address", at)
+	}
+	name, offset, _ := strings.Cut(where, "+0x")
+	off := uint64(0)
+	if offset != "" {
+		if off, ok = hexNumber(offset); !ok {
+			return 0, fmt.Errorf("%q is no offset", offset)
+		}
+	}
+	names, ok := sym.(lookup.NameResolver)
+	if !ok {
+		return 0, fmt.Errorf("%q needs an ELF file: give the bias as a number", s)
+	}
+	switch found := names.Named(name); len(found) {
+	case 0:
+		return 0, fmt.Errorf("the ELF file has no function %q", name)
+	case 1:
+		return addr - found[0].Start - off, nil
+	default:
+		return 0, fmt.Errorf("the ELF file has %d functions %q: name another", len(found), name)
+	}
+}
+
+// hexNumber reads a hexadecimal number, with or without 0x.
+func hexNumber(s string) (uint64, bool) {
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "0x"), "0X")
+	v, err := strconv.ParseUint(s, 16, 64)
+	return v, err == nil
+}

@@ -1,0 +1,52 @@
+package lookup
+
+// Many questions at once, which cost far less than one by one (symbol.File.LookupAll).
+
+// MaxAhead bounds the addresses of one batch.
+const MaxAhead = 4096
+
+// Batcher is a Resolver that answers many at once. A *symbol.File is one.
+type Batcher interface {
+	LookupAll(addrs []uint64, ret bool) [][]Call
+}
+
+// A Question is what Resolver.Lookup is asked.
+type Question struct {
+	Addr uint64
+	Ret  bool
+}
+
+// Answers are the answers to what was asked ahead of one image.
+type Answers map[Question][]Call
+
+// Lookup asks the image, unless it has been asked.
+func (a Answers) Lookup(sym Resolver, addr uint64, ret bool) []Call {
+	if calls, ok := a[Question{addr, ret}]; ok {
+		return calls
+	}
+	return sym.Lookup(addr, ret)
+}
+
+// AskAll asks the image all of them, if it takes many at once.
+func AskAll(sym Resolver, all []Question) Answers {
+	b, ok := sym.(Batcher)
+	if !ok || len(all) < 2 {
+		return nil
+	}
+	a := make(Answers, len(all))
+	for _, ret := range [...]bool{true, false} {
+		var addrs []uint64
+		for _, q := range all {
+			if q.Ret == ret {
+				addrs = append(addrs, q.Addr)
+			}
+		}
+		if len(addrs) == 0 {
+			continue
+		}
+		for i, calls := range b.LookupAll(addrs, ret) {
+			a[Question{addrs[i], ret}] = calls
+		}
+	}
+	return a
+}

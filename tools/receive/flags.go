@@ -1,0 +1,170 @@
+package receive
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/receive/crash"
+)
+
+const text = `Receive shows what machines send by UDP: their log (netconsole, also Linux's)
+and their traces, resolved, each line behind the machine's name or address.
+
+  zf receive -e hello.elf                      # listens on :6666
+  zf receive -name 10.0.0.7=rack3 -e builds/   # a folder of builds
+  zf receive -e vmlinux                        # Linux machines: oopses resolved
+  zf receive -pcap dump.pcap -e hello.elf      # of tcpdump, QEMU's filter-dump
+  zf receive -json | jq 'select(.count == 1)'  # what never happened before
+  zf receive -otlp http://collector:4318       # on to OpenTelemetry
+  zf receive -groups                           # what has crashed, how often
+
+A machine sends with netconsole=6665@10.0.0.7/,6666@10.0.0.1/ on the kernel
+command line, Zeroframe's as Linux's: its own address, then the receiver's.
+
+The ELF file of a trace is found by its build ID: among those given by -e, in a
+folder of the layout .build-id/xx/yyyy, or at the debuginfod servers that the
+variable DEBUGINFOD_URLS names, from where it comes once and is kept. Of more
+than 8 GiB, what was used least recently goes.
+
+Crashes of the same functions are one group; its fingerprint stays the same
+from build to build. The groups, and what is still to be exported, are kept in
+-store. A crash that is received again, from a capture or after a restart, is
+not counted again.
+
+^C ends it with a summary: machines, traces, what was rejected and why, and what
+was lost.`
+
+// config is what the command line says.
+type config struct {
+	listen, pcap string
+	port         uint
+	files        []string
+	names        map[netip.AddrPort]string
+	lookUp       bool
+	json, quiet  bool
+	lines        string
+	color        string
+	store, otlp  string
+	groups       bool
+	machines     int
+	patience     int
+}
+
+// parseFlags reads the arguments. Unless ok, code is the exit status.
+func parseFlags(args []string, stdout, stderr io.Writer) (c *config, code int, ok bool) {
+	c = &config{names: make(map[netip.AddrPort]string)}
+	fs := flag.NewFlagSet("zf receive", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&c.listen, "listen", ":6666", "take datagrams that are sent to `ADDR`")
+	fs.StringVar(&c.pcap, "pcap", "", "read a capture instead: `FILE` is pcap or pcapng, also gzipped, or -")
+	fs.UintVar(&c.port, "port", 6666, "of a capture, take datagrams to `PORT`; 0: to any")
+	fs.Func("e", "the ELF `FILE` that machines run, or a folder of the layout\n.build-id/xx/yyyy; may be given many times", func(s string) error {
+		c.files = append(c.files, s)
+		return nil
+	})
+	fs.Func("name", "show a machine by its name: `ADDR=NAME`, where ADDR may have a\n:PORT; may be given many times", c.addName)
+	fs.BoolVar(&c.lookUp, "dns", false, "show machines by their names in the DNS")
+	fs.BoolVar(&c.json, "json", false, "print traces as JSON, one object a line, instead of text")
+	fs.StringVar(&c.lines, "lines", "auto", "print log lines: `WHEN` is always, never, or auto: in text,\nnot in JSON")
+	fs.BoolVar(&c.quiet, "q", false, "print traces only, and no summary")
+	fs.StringVar(&c.color, "color", "auto", "colour the output: `WHEN` is auto, always or never")
+	fs.StringVar(&c.store, "store", "", "keep crash groups in `FILE` (default:\n"+storeHint()+"; with -pcap: nowhere)")
+	fs.BoolVar(&c.groups, "groups", false, "print the crash groups of -store and end; with -json, as objects")
+	fs.StringVar(&c.otlp, "otlp", "", "export what ended a kernel to the OpenTelemetry collector at\n`URL`, such as http://localhost:4318 (OTLP over HTTP)")
+	fs.IntVar(&c.machines, "machines", DefaultMachines, "know up to `N` machines at a time")
+	fs.IntVar(&c.patience, "patience", int(DefaultPatience.Seconds()), "wait `SECONDS` for what is missing of a trace")
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(stdout, "Usage: zf receive [flags]\n\n%s\n\nFlags:\n\n", text)
+		fs.SetOutput(stdout)
+		fs.PrintDefaults()
+		return nil, exitOK, false
+	case err == nil:
+		err = c.check(fs)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "zf receive: %v; `zf receive -h` lists the flags\n", err)
+		return nil, exitUsage, false
+	}
+	return c, exitOK, true
+}
+
+func storeHint() string {
+	path, err := crash.DefaultPath()
+	if err != nil {
+		return "nowhere"
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok {
+			return "~/" + rest
+		}
+	}
+	return path
+}
+
+// addName takes an argument of -name.
+func (c *config) addName(s string) error {
+	addr, name, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return errors.New("want ADDR=NAME")
+	}
+	for _, r := range name {
+		if r <= ' ' || r == 0x7f {
+			return fmt.Errorf("the name %q has blanks or control characters", name)
+		}
+	}
+	if ap, err := netip.ParseAddrPort(addr); err == nil {
+		c.names[ap] = name
+		return nil
+	}
+	a, err := netip.ParseAddr(addr)
+	if err != nil {
+		return fmt.Errorf("%q is no IP address", addr)
+	}
+	c.names[netip.AddrPortFrom(a.Unmap(), 0)] = name
+	return nil
+}
+
+// check says what is wrong with the flags together.
+func (c *config) check(fs *flag.FlagSet) error {
+	given := make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	oneOf := func(value string, of ...string) bool { return slices.Contains(of, value) }
+	switch {
+	case fs.NArg() > 0:
+		return fmt.Errorf("what is %q? A capture is given by -pcap", fs.Arg(0))
+	case given["pcap"] && given["listen"]:
+		return errors.New("-pcap and -listen: give one of them")
+	case given["pcap"] && c.pcap == "":
+		return errors.New("-pcap: name the capture")
+	case given["port"] && c.pcap == "":
+		return errors.New("-port is for -pcap; -listen has its own")
+	case c.port > 65535:
+		return fmt.Errorf("-port %d is none", c.port)
+	case !oneOf(c.color, "auto", "always", "never"):
+		return fmt.Errorf("-color is auto, always or never, not %q", c.color)
+	case !oneOf(c.lines, "auto", "always", "never"):
+		return fmt.Errorf("-lines is auto, always or never, not %q", c.lines)
+	case c.groups && (given["pcap"] || given["listen"] || given["otlp"]):
+		return errors.New("-groups receives nothing")
+	case c.machines < 1:
+		return errors.New("-machines: at least one")
+	case c.patience < 1:
+		return errors.New("-patience: at least one second")
+	}
+	if c.pcap == "" && !c.groups {
+		if _, err := net.ResolveUDPAddr("udp", c.listen); err != nil {
+			return fmt.Errorf("-listen: %w", err)
+		}
+	}
+	return nil
+}

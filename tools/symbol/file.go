@@ -1,0 +1,138 @@
+// A File is an ELF file with what has been read of it: each source of answers when a
+// look-up needs it first.
+
+package symbol
+
+import (
+	stdelf "debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zeroframe/zeroframe/tools/code"
+	"github.com/zeroframe/zeroframe/tools/dwarf"
+	"github.com/zeroframe/zeroframe/tools/elf"
+)
+
+// ErrNoSymbols is wrapped by the error of [File.CanResolve] for a file that has
+// nothing to resolve an address with.
+var ErrNoSymbols = errors.New("no symbols: no Go pc table, no DWARF, no symbol table")
+
+// A File is an open ELF file. Its methods may be called from several goroutines
+// at once. Context: host.
+type File struct {
+	*elf.File
+
+	goOnce sync.Once
+	goTab  *goTable
+	goErr  error // why goTab is nil; nil if there is no table
+
+	symOnce sync.Once
+	syms    *symbolTable
+	names   nameIndex
+
+	dwarfOnce sync.Once
+	dwarf     *dwarf.Data
+	dwarfErr  error
+
+	splitOnce sync.Once
+	split     *File // with the debug information, if this file has none
+
+	scans atomic.Int32 // passes over the symbol table
+	strs  *elf.Pages   // of names found by such passes
+	strMu sync.Mutex
+
+	index *index       // nil if there is none
+	asked atomic.Int64 // look-ups in DWARF
+
+	badIndex bool // there is one that cannot be used
+
+	codeOnce sync.Once
+	code     *code.Image
+	found    []code.Func // functions of a stripped file, sorted
+}
+
+// ErrNotELF is wrapped by the errors of Open and NewFile for a file that is no
+// ELF file at all.
+var ErrNotELF = elf.ErrNotELF
+
+// Open opens the ELF file at path, which may be compressed by xz, zstd or gzip, as the
+// modules of Linux are. Its errors name the file and the cause. Context: host.
+func Open(path string) (*File, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f}, nil
+}
+
+// NewFile reads the headers of the ELF file of size bytes in r. The name is used
+// in errors. r must stay readable as long as the File is used. Context: host.
+func NewFile(r io.ReaderAt, size int64, name string) (*File, error) {
+	f, err := elf.NewFile(r, size, name)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f}, nil
+}
+
+// Close closes what Open opened. Context: host.
+func (f *File) Close() error {
+	f.splitOnce.Do(func() {}) // it is not looked for any more
+	f.dwarfOnce.Do(func() {})
+	f.dwarf.Close()
+	if f.split != nil {
+		f.split.Close()
+	}
+	if f.index != nil {
+		f.index.close()
+	}
+	return f.File.Close()
+}
+
+// CanResolve returns nil if the file has anything to resolve addresses with,
+// otherwise an error that wraps [ErrNoSymbols] and says what is missing.
+// Context: host.
+func (f *File) CanResolve() error {
+	if f.HasIndex() {
+		return nil
+	}
+	// The symbols come last: they cost most.
+	if f.goTable() != nil || f.dwarfData() != nil || len(f.symbols().funcs) > 0 {
+		return nil
+	}
+	for _, cause := range []error{f.goErr, f.dwarfErr} {
+		if cause != nil {
+			return fmt.Errorf("%s: %w (%v)", f.Name(), ErrNoSymbols, cause)
+		}
+	}
+	return fmt.Errorf("%s: %w (stripped?)", f.Name(), ErrNoSymbols)
+}
+
+func (f *File) dwarfData() *dwarf.Data {
+	f.dwarfOnce.Do(func() { f.dwarf, f.dwarfErr = f.readDWARF() })
+	return f.dwarf
+}
+
+// HasUnlinkedDWARF reports whether the file is an object file whose debug
+// information is not used, because its addresses are not filled in before the
+// linker does it, and the relocations of its machine are not known here.
+// Context: host.
+func (f *File) HasUnlinkedDWARF() bool {
+	return f.Type == stdelf.ET_REL && !f.CanRelocate() && f.FirstSection(".debug_info", ".zdebug_info") != nil
+}
+
+func (f *File) readDWARF() (*dwarf.Data, error) {
+	if f.FirstSection(".debug_info", ".zdebug_info") == nil {
+		if c := f.companion(); c != nil {
+			return c.dwarfData(), c.dwarfErr
+		}
+		return nil, nil
+	}
+	if f.HasUnlinkedDWARF() {
+		return nil, errors.New("an object file, its DWARF is not linked yet")
+	}
+	return dwarf.Open(f.File)
+}

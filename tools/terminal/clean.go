@@ -1,0 +1,143 @@
+package terminal
+
+// Nothing that comes from a target or out of an ELF file may drive the user's
+// terminal: an escape sequence could hide lines, retitle the window or, in some
+// terminals, type at the prompt. Control characters are shown, not sent. The
+// text is otherwise untouched, and where the output is no terminal all of it is.
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// harmless reports whether a control character of the text may pass: a console
+// needs line feed, carriage return, tab, and backspace for its line editing.
+func harmless(r rune) bool { return r == '\n' || r == '\r' || r == '\t' || r == '\b' }
+
+// control reports whether the character is of the sets C0 or C1, or DEL, or one that turns the
+// direction of what follows, so that a line reads as another.
+func IsControl(r rune) bool {
+	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// appendControl appends a control character as it is shown.
+func appendControl(dst []byte, r rune) []byte {
+	if r >= 0x100 {
+		return fmt.Appendf(dst, `\u%04x`, r)
+	}
+	return fmt.Appendf(dst, `\x%02x`, r)
+}
+
+// Sanitizer makes a stream of bytes safe to show. A character of several bytes
+// may come in pieces; held keeps the part that has come.
+type Sanitizer struct {
+	Held []byte
+}
+
+// Append appends p to dst in its safe form.
+func (s *Sanitizer) Append(dst, p []byte) []byte {
+	if len(s.Held) > 0 {
+		p = append(s.Held, p...)
+		s.Held = nil
+	}
+	for len(p) > 0 {
+		r, n := utf8.DecodeRune(p)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			if !utf8.FullRune(p) {
+				s.Held = append([]byte(nil), p...)
+				return dst
+			}
+			// No UTF-8. In a terminal of 8 bits, 0x9b would begin a sequence.
+			dst = fmt.Appendf(dst, `\x%02x`, p[0])
+		case IsControl(r) && !harmless(r):
+			dst = appendControl(dst, r)
+		default:
+			dst = append(dst, p[:n]...)
+		}
+		p = p[n:]
+	}
+	return dst
+}
+
+// Flush appends what is held of an unfinished character.
+func (s *Sanitizer) Flush(dst []byte) []byte {
+	for _, c := range s.Held {
+		dst = fmt.Appendf(dst, `\x%02x`, c)
+	}
+	s.Held = nil
+	return dst
+}
+
+// Clean returns a name in its safe form, for a line of ours: here a line feed
+// or a tab is as bad as the rest.
+func Clean(name string) string {
+	for i, r := range name {
+		if IsControl(r) || r == utf8.RuneError {
+			return cleanSlow(name, i)
+		}
+	}
+	return name
+}
+
+func cleanSlow(name string, from int) string {
+	b := []byte(name[:from])
+	for i := from; i < len(name); {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			b = fmt.Appendf(b, `\x%02x`, name[i])
+		case IsControl(r):
+			b = appendControl(b, r)
+		default:
+			b = append(b, name[i:i+n]...)
+		}
+		i += n
+	}
+	return string(b)
+}
+
+// AppendClean appends a line of a target, without its ending, to dst in its safe form:
+// of the control characters tabs alone stay. It is for who shows lines without a Filter.
+func AppendClean(dst, line []byte) []byte {
+	for i := 0; i < len(line); i++ {
+		if c := line[i]; c < 0x20 && c != '\t' || c >= 0x7f {
+			return append(dst, appendCleanSlow(line)...)
+		}
+	}
+	return append(dst, line...)
+}
+
+func appendCleanSlow(line []byte) (b []byte) {
+	for len(line) > 0 {
+		r, n := utf8.DecodeRune(line)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			b = fmt.Appendf(b, `\x%02x`, line[0])
+		case IsControl(r) && r != '\t':
+			b = appendControl(b, r)
+		default:
+			b = append(b, line[:n]...)
+		}
+		line = line[n:]
+	}
+	return b
+}
+
+// EscapeControls returns JSON with DEL and the C1 controls as \u escapes, as the encoder
+// writes C0. They can only stand inside of strings.
+func EscapeControls(b []byte) []byte {
+	out := b[:0:0]
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] == 0x7f:
+			out = append(out, `\u007f`...)
+		case b[i] == 0xc2 && i+1 < len(b) && b[i+1] >= 0x80 && b[i+1] < 0xa0:
+			out = fmt.Appendf(out, `\u%04x`, b[i+1])
+			i++
+		default:
+			out = append(out, b[i])
+		}
+	}
+	return out
+}

@@ -1,0 +1,5 @@
+// Package terminal has what may go to a user's terminal: text without control characters
+// (clean.go), colours and links, and text without these (colours.go).
+//
+// It imports nothing of ours. Context: the host.
+package terminal

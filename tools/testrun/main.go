@@ -1,0 +1,124 @@
+// Testrun runs the module's tests. It is what `make test`, `make test-all` and
+// `make test-repeat` run:
+//
+//	go run ./tools/testrun [flags] test|all|repeat
+//
+//	main.go    the command and its steps
+//	long.go    long.txt, the list of the tests that `make test` leaves to `make test-all`
+//	gotest.go  `go test` in JSON -> failures with their output, the slowest tests, counts
+//	fuzz.go    fuzz targets: one binary a package, one run a target
+//	repeat.go  whole runs of `make test`, some on a busy machine, and a table of failures
+//
+// The last line of the output is "N passed, N failed". The counts are of tests without
+// subtests, subtests, fuzz targets, packages that failed outside a test, and checks. A
+// test that skips itself counts as failed: what a test needs is installed by
+// tools/setup.sh.
+//
+// Exit status: 0 all passed; 1 something failed; 2 wrong usage. Context: the host.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const usageText = `Usage: testrun [flags] test|all|repeat
+
+  test    gofmt, go vet, every fuzz target, every test that long.txt does not name
+  all     every test that long.txt names, and the race detector's tests
+  repeat  "make test" again and again; every second run has busy loops beside it
+
+Flags:
+
+`
+
+// raced are the tests that run with the race detector, and their package.
+var raced = []string{"-run=Concurrent|AtOnce|Example", "./tools/symbol"}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(command(ctx, os.Args[1:], os.Stdout))
+}
+
+// command runs with the given arguments and returns the exit status.
+func command(ctx context.Context, args []string, out io.Writer) int {
+	fs := flag.NewFlagSet("testrun", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fuzzTime := fs.Duration("fuzztime", time.Second, "run each fuzz target for `TIME`")
+	n := fs.Int("n", 8, "repeat `N` times")
+	table := fs.String("o", "test-repeat.txt", "write the table of repeat to `FILE`")
+	loops := fs.Int("loops", 4, "run `N` busy loops beside every second run of repeat")
+	err := fs.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(out, usageText)
+		fs.SetOutput(out)
+		fs.PrintDefaults()
+		return 0
+	}
+	list, lerr := readLong()
+	if err == nil {
+		err = lerr
+	}
+	if err == nil && fs.NArg() != 1 {
+		err = errors.New("want one of test, all and repeat")
+	}
+	if err == nil && (*n < 1 || *fuzzTime <= 0 || *loops < 0) {
+		err = errors.New("-n and -fuzztime must be more than 0")
+	}
+	if err == nil {
+		r := &results{out: out}
+		switch fs.Arg(0) {
+		case "test":
+			r.check(ctx, "gofmt", gofmt)
+			r.check(ctx, "go vet", vet)
+			r.fuzz(ctx, *fuzzTime)
+			r.goTest(ctx, nil, "-skip="+list.pattern(), "./...")
+			r.twice(list)
+			return r.end()
+		case "all":
+			r.goTest(ctx, nil, append([]string{"-run=" + list.pattern()}, list.packages()...)...)
+			r.missing(list)
+			r.goTest(ctx, []string{"CGO_ENABLED=1"}, append([]string{"-race"}, raced...)...)
+			return r.end()
+		case "repeat":
+			return repeat(ctx, *n, *loops, *table, out)
+		}
+		err = fmt.Errorf("unknown %q; want one of test, all and repeat", fs.Arg(0))
+	}
+	fmt.Fprintf(os.Stderr, "testrun: %v; -h lists the flags\n", err)
+	return 2
+}
+
+// check runs a check that is no test.
+func (r *results) check(ctx context.Context, name string, run func(context.Context) ([]byte, error)) {
+	started := time.Now()
+	out, err := run(ctx)
+	if err != nil {
+		r.failure(name, time.Since(started), fmt.Sprintf("%s%v\n", out, err))
+		return
+	}
+	r.passed++
+	fmt.Fprintf(r.out, "ok  \t%s\t%.1fs\n", name, time.Since(started).Seconds())
+}
+
+func gofmt(ctx context.Context) ([]byte, error) {
+	out, err := exec.CommandContext(ctx, "gofmt", "-l", ".").CombinedOutput()
+	if err == nil && len(out) > 0 {
+		err = fmt.Errorf("not formatted: run gofmt -w %s", strings.Join(strings.Fields(string(out)), " "))
+	}
+	return out, err
+}
+
+func vet(ctx context.Context) ([]byte, error) {
+	return exec.CommandContext(ctx, "go", "vet", "./...").CombinedOutput()
+}

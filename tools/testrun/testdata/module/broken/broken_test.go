@@ -1,0 +1,3 @@
+package broken
+
+var broken = 1 + "one"

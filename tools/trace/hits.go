@@ -1,0 +1,84 @@
+package trace
+
+// What is at the addresses in text of others, shown below its lines.
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/zeroframe/zeroframe/tools/foreign"
+	"github.com/zeroframe/zeroframe/tools/terminal"
+)
+
+// pass sends text of the input through and says what is at the addresses in it.
+func (f *Filter) pass(p []byte) {
+	f.text(p)
+	if f.foreign == nil {
+		return
+	}
+	f.showHits(f.foreign.Add(p))
+}
+
+// lastLine reads what the input ends with, if that is no whole line.
+func (f *Filter) lastLine() {
+	if f.foreign != nil && len(f.foreign.Line) > 0 {
+		f.showHits(f.foreign.EndLine())
+	}
+}
+
+// showHits shows what is at the addresses of a line, below it.
+func (f *Filter) showHits(hits []foreign.Hit, ending string) {
+	if len(hits) == 0 {
+		return
+	}
+	f.stats.Foreign += len(hits)
+	f.ending = append(f.ending[:0], ending...)
+	if f.column {
+		f.newline()
+	}
+	from := len(f.buf)
+	for i := range hits {
+		f.showHit(&hits[i])
+	}
+	f.due(from)
+}
+
+// showHit shows what is at an address of the line above.
+func (f *Filter) showHit(h *foreign.Hit) {
+	if h.Label != "" {
+		f.buf = append(f.buf, callIndent...)
+		f.buf = append(f.buf, terminal.Clean(h.Label)...)
+		f.buf = append(f.buf, ':')
+		f.newline()
+	}
+	for i := range h.Calls {
+		c := &h.Calls[i]
+		name := terminal.Clean(c.Function)
+		if name == "" {
+			name = "??"
+		}
+		if c.Inlined {
+			name += " (inlined)"
+		} else {
+			name += fmt.Sprintf("+%#x", c.Offset)
+		}
+		f.buf = append(f.buf, callIndent...)
+		f.buf = append(f.buf, f.paint(terminal.Bold, name)...)
+		if h.Brief {
+			f.buf = fmt.Appendf(f.buf, " at %#x", h.Addr)
+		} else if where, text := f.place(c); where != "" {
+			if len(callIndent)+utf8.RuneCountInString(name)+1+utf8.RuneCountInString(text) <= width {
+				f.buf = append(f.buf, ' ')
+			} else {
+				f.newline()
+				f.buf = append(f.buf, fileIndent...)
+			}
+			f.buf = append(f.buf, where...)
+		}
+		if i == len(h.Calls)-1 {
+			f.buf = append(f.buf, terminal.Clean(h.Note)...)
+		}
+		f.newline()
+		f.context(c)
+	}
+}
