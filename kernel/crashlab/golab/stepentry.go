@@ -6,17 +6,19 @@ import (
 	"syscall"
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/arch/amd64"
-	"github.com/zeroframe/zeroframe/kernel"
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// No death but a loop through the kernel's entry code, by each way that leads there. The
+// No crash but a loop through the kernel's entry code, by each way that leads there. The
 // trap flag does not follow it: SYSCALL and the gates clear it. So gdb stops the loop at
 // each instruction of that code, and sends an NMI; it ends the loop by stepDone.
 
+// Crash lab only.
 var (
 	// stepFS is the FS base of the loop's thread: gdb lets others pass.
+	//lint:ignore U1000 gdb reads it
 	stepFS   uintptr
 	stepDone uint32
 )
@@ -30,10 +32,10 @@ func stepEntryA() {
 	if err != nil {
 		panic(err)
 	}
-	kernel.OnInterrupt(stepVector, stepInterrupt)
+	fault.OnInterrupt(stepVector, stepInterrupt)
 	go stepOther()
-	stepFS = amd64.UserFS()
-	for i := 0; stepDone == 0; i += amd64.PageSize {
+	stepFS = arch.UserTLS()
+	for i := 0; stepDone == 0; i += arch.PageSize {
 		stepEntryB(uintptr(unsafe.Pointer(&b[i])))
 	}
 	os.Stdout.WriteString("stepped\n")
@@ -51,12 +53,16 @@ func stepOther() {
 	}
 }
 
-// stepEntryB begins a turn. page is not there yet.
+// stepEntryB begins a turn. page is not there yet. No function of a turn asks for more
+// stack, since the runtime takes a goroutine off its thread there when it has run for long,
+// and it seems to have when gdb has held the machine.
 //
 //go:noinline
+//go:nosplit
 func stepEntryB(page uintptr) { stepEntryC(page); sink++ }
 
 //go:noinline
+//go:nosplit
 func stepEntryC(page uintptr) {
 	stepSyscall(syscall.SYS_GETPID, 0)
 	t := syscall.Timespec{Nsec: 1e6}
