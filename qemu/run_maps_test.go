@@ -68,3 +68,12 @@ func TestSharedDatabase(t *testing.T) {
 		t.Errorf("the program wrote %q; want that the mapping is refused", ours)
 	}
 }
+
+// TestMemoryCuts: what is in each page after random calls that map memory and private files,
+// unmap, protect and empty parts of it, is what Linux has there.
+func TestMemoryCuts(t *testing.T) {
+	t.Parallel()
+	if linux, ours := runBoth(t, "calls/cuts", ""); ours != linux {
+		t.Errorf("the program wrote\n%s\nand on Linux\n%s", ours, linux)
+	}
+}

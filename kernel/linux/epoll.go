@@ -43,6 +43,7 @@ type watch struct {
 type epollInstance struct {
 	pages [epollPages]uintptr // of pageWatches each, made when needed
 	n     int                 // no watch from here on is in use
+	next  int                 // the watch at which the next wait begins to look
 	used  bool
 	file  int32
 }
@@ -322,14 +323,13 @@ func (c *call) waitEpoll(timeout uint64) int64 {
 	}
 	e := &epolls[ep.obj]
 	n := uintptr(0)
-	for k := 0; k < e.n; k++ {
+	// What has been reported last comes last: each has its turn when there is room for few.
+	for i, first := 0, e.next; i < e.n && n < uintptr(c.args[2].Int()); i++ {
+		k := (first + i) % e.n
 		w := e.at(k)
 		events := w.report()
 		if events == 0 {
 			continue
-		}
-		if n == uintptr(c.args[2].Int()) {
-			break
 		}
 		at := c.args[1].Pointer() + n*12
 		if !out32(at, events) || !out64(at+4, w.data) {
@@ -338,7 +338,7 @@ func (c *call) waitEpoll(timeout uint64) int64 {
 			}
 			break
 		}
-		w.fresh = false
+		w.fresh, e.next = false, k+1
 		if w.events&epollOneshot != 0 {
 			w.events &= epollFlags
 		}

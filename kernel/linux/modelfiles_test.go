@@ -17,7 +17,8 @@ import (
 // after which they go on.
 func handlers() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR1, syscall.SIGUSR2)
-	for sig, flags := range map[syscall.Signal]uintptr{syscall.SIGUSR1: 0, syscall.SIGUSR2: saRestart} {
+	for k, flags := range []uintptr{0, saRestart} {
+		sig := []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2}[k]
 		actions[sig] = action{handler: handleAt, flags: flags, restorer: 1}
 		var a action
 		sigaction := func(new, old *action) {
@@ -29,6 +30,7 @@ func handlers() {
 		sigaction(nil, &a)
 		a.flags = a.flags&^saRestart | flags
 		sigaction(&a, nil)
+		usr2Action = [2]action{actions[sig], a}
 	}
 }
 

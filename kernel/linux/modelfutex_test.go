@@ -12,6 +12,7 @@ var models = []struct {
 	{"futex", 12, 5, (*model).futexes},
 	{"files", 30, 4, (*model).files},
 	{"signals", 12, 4, (*model).signals},
+	{"edges", 20, 1, (*model).edges},
 }
 
 // Where times are in a worker's room.

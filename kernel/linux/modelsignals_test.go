@@ -3,7 +3,11 @@ package linux
 import (
 	"encoding/binary"
 	"syscall"
+	"unsafe"
 )
+
+// usr2Action is what SIGUSR2 does, of this package and of Linux.
+var usr2Action [2]action
 
 // signals holds signals off, waits for them and sends them; and sleeps, which they end.
 func (m *model) signals() {
@@ -25,7 +29,15 @@ func (m *model) signals() {
 			}
 		}
 		first8 := func(int64) int { return 8 }
-		switch m.r.IntN(8) {
+		switch m.r.IntN(9) {
+		case 8: // ignored for a moment, it is no longer pending
+			for side, room := range w.room {
+				clear(room[64:160])
+				room[64] = sigIgnore
+				*(*action)(unsafe.Pointer(&room[128])) = usr2Action[side]
+			}
+			m.do(i, nil, "rt_sigaction", syscall.SYS_RT_SIGACTION, int(syscall.SIGUSR2), at(64), 0, 8)
+			m.do(i, nil, "rt_sigaction", syscall.SYS_RT_SIGACTION, int(syscall.SIGUSR2), at(128), 0, 8)
 		case 0, 1:
 			set(w, 0, usr1, usr2, usr1|usr2, usr1|unblockable)
 			m.do(i, first8, "rt_sigprocmask", syscall.SYS_RT_SIGPROCMASK, m.r.IntN(4), at(8), at(0), 8)

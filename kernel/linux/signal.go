@@ -67,6 +67,9 @@ func (c *call) sigaction() int64 {
 			return -eFAULT
 		}
 		actions[sig] = a
+		if ignored(int(sig)) {
+			dropPending(1 << (sig - 1))
+		}
 	}
 	return copied(c.args[2] == 0 || copyOut(c.args[2].Pointer(), uintptr(unsafe.Pointer(&old)), unsafe.Sizeof(old)))
 }
@@ -317,6 +320,15 @@ func sendAny(pending uint64) {
 	for sig := 1; sig <= numSignals; sig++ {
 		if pending&(1<<(sig-1)) != 0 && thread.Count() > 0 {
 			send(nil, sig)
+		}
+	}
+}
+
+// dropPending forgets a pending signal, of all threads.
+func dropPending(bit uint64) {
+	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
+		if t := thread.Get(tid); t != nil {
+			t.Pending &^= bit
 		}
 	}
 }

@@ -248,16 +248,25 @@ func Protect(addr, size uintptr, prot Prot) Errno {
 }
 
 // Forget gives back the frames of the size bytes at addr: what is read there next
-// is zero (madvise MADV_DONTNEED). Kernel context.
+// is zero (madvise MADV_DONTNEED). Where a part of them is not mapped, the rest is given
+// back, and the error is ENOMEM. Kernel context.
 func Forget(addr, size uintptr) Errno {
 	if addr%arch.PageSize != 0 || addr > spaceHi || size > spaceHi-addr {
 		return EINVAL
 	}
 	hi := addr + pageUp(size)
+	next, e := addr, Errno(0)
 	for i := find(addr); i < numAreas && areas[i].lo < hi; i++ {
+		if areas[i].lo > next {
+			e = ENOMEM
+		}
 		release(max(areas[i].lo, addr), min(areas[i].hi, hi))
+		next = areas[i].hi
 	}
-	return 0
+	if next < hi {
+		e = ENOMEM
+	}
+	return e
 }
 
 // flagsOf returns the bits of a page-table entry for an area's rights.
