@@ -27,6 +27,7 @@ func (x *Reader) lookAhead() {
 	}
 	y := *x
 	y.dry, y.say, y.Groups, y.Line, y.hits = true, func(string) {}, grouping{}, nil, nil
+	y.lack.files = slices.Clip(x.lack.files)
 	y.markup.modules, y.markup.maps = maps.Clone(x.markup.modules), slices.Clip(x.markup.maps)
 	y.g.inlined, y.gdb.inline = slices.Clip(x.g.inlined), slices.Clip(x.gdb.inline)
 	y.images = &lookup.Images{} // no other image is looked for

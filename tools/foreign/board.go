@@ -57,7 +57,11 @@ func (x *Reader) readBoard(line string) bool {
 	if one != nil {
 		addr, ok := hexNumber(one[1])
 		// ESP-IDF's backtrace has the caller of abort too.
-		return ok && x.hit(Hit{Addr: addr, aside: x.board.format == FormatESP})
+		h := Hit{Addr: addr, aside: x.board.format == FormatESP}
+		if ok && !x.hit(h) {
+			x.quote(h)
+		}
+		return ok
 	}
 	x.board.format = FormatZephyr
 	if strings.HasSuffix(strings.TrimRight(line, " "), "call trace:") {

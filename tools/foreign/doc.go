@@ -13,6 +13,7 @@
 //	images.go     the images that a stream may mean
 //	ahead.go      many addresses looked up at once
 //	group.go      lines -> a wire.Trace
+//	lack.go       what is in no ELF file, and which file to give
 //
 // No input makes it panic, and memory stays bounded. It imports tools/wire, tools/lookup,
 // tools/terminal and tools/lazyregexp. Context: the host.

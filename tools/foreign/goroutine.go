@@ -179,8 +179,7 @@ func (x *Reader) goFrame(fr goFrame, offset, pc string) {
 		x.quoteGo(fr, off)
 	}
 	if best == nil && beyond {
-		x.say("the trace has " + terminal.Clean(fr.function) + "+0x" + offset +
-			", but in the ELF file the function is shorter: give the ELF file that was running")
+		x.lack.differ("it has " + terminal.Clean(fr.function) + "+0x" + offset + ", and in the ELF file the function is shorter")
 	}
 }
 

@@ -42,7 +42,7 @@ const (
 
 // grouping is the foreign trace that is being put together.
 type grouping struct {
-	report func(*wire.Trace) // nil: nobody wants to know
+	report func(*wire.Trace) // nil: nobody wants to know, and the frames are only counted
 	format string
 	frames []wire.Frame
 	asides []wire.Frame // link registers: in the trace only if it has no callers
@@ -103,9 +103,6 @@ func saysWhy(line string) bool {
 // begin ends the trace so far if a line of the format is the first of another.
 func (x *Reader) begin(format, line string) {
 	g := &x.Groups
-	if g.report == nil {
-		return
-	}
 	first := false
 	switch format {
 	case FormatGo:
@@ -141,8 +138,8 @@ func (x *Reader) begin(format, line string) {
 // for a line that no reader has taken.
 func (x *Reader) group(line, format string) {
 	g := &x.Groups
-	if g.report == nil {
-		return
+	if g.report == nil && !g.Open() && len(x.hits) == 0 {
+		return // its frames are only counted
 	}
 	g.quiet++
 	g.headAge++
@@ -152,7 +149,7 @@ func (x *Reader) group(line, format string) {
 	if (g.head == "" || g.headAge > groupGap) && saysWhy(line) {
 		g.head, g.headAge = line, 0
 	}
-	if g.format == FormatLinux || format == FormatLinux || strings.HasPrefix(g.head, "BUG: ") {
+	if g.report != nil && (g.format == FormatLinux || format == FormatLinux || strings.HasPrefix(g.head, "BUG: ")) {
 		g.linuxLine(line)
 	}
 	for i := range x.hits {
@@ -253,18 +250,21 @@ func (x *Reader) EndGroup() {
 			t.Reason = g.header
 		}
 	}
+	x.count(g.format, frames)
 	t.Reason = strings.TrimSpace(t.Reason[:min(len(t.Reason), wire.MaxReason)])
 	if g.over {
 		t.MarkDamaged("it has too many frames")
 	}
 	*g = grouping{report: g.report}
-	g.report(t)
+	if g.report != nil {
+		g.report(t)
+	}
 }
 
 // quote keeps what a line says of a frame that is in none of the ELF files, for
 // the trace that it belongs to. It is not shown below its line.
 func (x *Reader) quote(h Hit, calls ...lookup.Call) {
-	if x.Groups.report == nil || len(x.hits) >= maxHits {
+	if x.dry || len(x.hits) >= maxHits {
 		return
 	}
 	h.quoted, h.Calls = true, calls

@@ -127,10 +127,13 @@ func (x *Reader) location(at string, kind []string, ret bool, label string) {
 			p = x.given[0]
 		}
 		if p == nil {
+			if h.module = mod.name; bt {
+				x.lack.want(terminal.Clean(mod.name) + " of build " + terminal.Clean(wire.OrDash(mod.build)))
+				quote()
+				return
+			}
 			x.say(fmt.Sprintf("addresses in the module %q, build %s, stay as they are: %s",
 				terminal.Clean(mod.name), terminal.Clean(wire.OrDash(mod.build)), x.others()))
-			h.module = mod.name
-			quote()
 			return
 		}
 		h.Addr, h.linked = addr-m.start+m.rel, true

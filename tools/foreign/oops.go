@@ -23,9 +23,10 @@ import (
 )
 
 type oopsState struct {
-	pc    string // the latest exact place, in the trace's words, until a frame came
-	calls bool   // in a call trace
-	build string // the kernel's build ID, if the latest line about it has told
+	pc      string // the latest exact place, in the trace's words, until a frame came
+	calls   bool   // in a call trace
+	build   string // the kernel's build ID, if the latest line about it has told
+	release string // and its release
 }
 
 var (
@@ -37,7 +38,7 @@ var (
 	exactPlace = lazyregexp.New(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
 	retPlace   = lazyregexp.New(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
 	beforeRaw  = lazyregexp.New(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
-	oopsBuild  = lazyregexp.New(`\bComm: .* #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
+	oopsBuild  = lazyregexp.New(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
 	kaslr      = lazyregexp.New(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
 )
 
@@ -63,7 +64,7 @@ func (x *Reader) readOops(line string) bool {
 	case !strings.Contains(line, "+0x"):
 		if strings.Contains(line, " Comm: ") {
 			if m := oopsBuild().FindStringSubmatch(line); m != nil {
-				x.oops.build = m[1] // a kernel may say none
+				x.oops.release, x.oops.build = m[1], m[2] // a kernel may say no build
 			}
 		}
 		return x.rawFrame(line)
@@ -106,17 +107,16 @@ func (x *Reader) readOops(line string) bool {
 			continue
 		}
 		if len(in) == 0 {
-			whose, give := "the kernel itself", "vmlinux"
-			if mod != "" {
-				whose, give = "the module "+terminal.Clean(mod), terminal.Clean(mod)+".ko"
-			}
-			x.say("frames of " + whose + " stay as they are: they are not in the ELF file; give " + give + " too (-e can be repeated)")
+			x.lack.want(linuxFile(mod))
 			x.quote(about, asText)
 			continue
 		}
 		// Each section of a module lies where it likes: there is no one bias.
 		n := len(x.hits)
 		if !x.named(in, group(1), off, size, !exact, addr, hasAddr && mod == "") {
+			if x.lack.why != "" {
+				x.lack.want(linuxFile(mod))
+			}
 			x.quote(about, asText)
 		}
 		for i := n; i < len(x.hits); i++ {
@@ -130,9 +130,8 @@ func (x *Reader) readOops(line string) bool {
 // linuxImages returns the images of a module, or of the kernel if its name is empty,
 // by what the trace says of the build. If they are of another one, it says so.
 func (x *Reader) linuxImages(mod, build string) (in []*program, other bool) {
-	what := "the module " + terminal.Clean(mod)
 	if mod == "" {
-		in, build, what = x.kernel(), x.oops.build, "the kernel"
+		in, build = x.kernel(), x.oops.build
 	} else if p := x.moduleOf(mod); p != nil {
 		in = []*program{p}
 	}
@@ -150,8 +149,12 @@ func (x *Reader) linuxImages(mod, build string) (in []*program, other bool) {
 		return in, false
 	}
 	x.Mismatch = true
-	x.say(fmt.Sprintf("frames of %s stay as they are: the trace's is build %s, but the ELF file is build %s; "+
-		"give the ELF file that was running (-force resolves them all the same)", what, build, terminal.Clean(in[0].sym.BuildID())))
+	if have := terminal.Clean(in[0].sym.BuildID()); mod == "" {
+		x.lack.differ("the ELF file is build " + have)
+	} else {
+		x.lack.differ(fmt.Sprintf("the %s given is build %s, not %s", linuxFile(mod), have, build))
+	}
+	x.lack.want(linuxFile(mod))
 	return nil, true
 }
 

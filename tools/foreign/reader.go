@@ -99,6 +99,9 @@ type Reader struct {
 	blank  bool   // a blank follows it
 	hits   []Hit
 	said   map[string]bool
+	told   map[string]bool // wanted files
+	lack   lack            // of the trace that is read
+	lacks  []lack          // of those before
 	oops   oopsState
 	markup markupState
 	g      goState
@@ -109,6 +112,7 @@ type Reader struct {
 	Groups grouping
 
 	Mismatch bool // an ELF file is of another build than what ran
+	Lost     int  // traces of which nothing was resolved
 
 	looked bool   // it has been looked at
 	now    string // the line that is read
@@ -117,7 +121,7 @@ type Reader struct {
 
 // newForeign returns a reader of the lines of a stream.
 func New(opt Options) *Reader {
-	x := &Reader{opt: opt, said: make(map[string]bool)}
+	x := &Reader{opt: opt, said: make(map[string]bool), told: make(map[string]bool)}
 	x.Groups.report = opt.Report
 	x.say = func(s string) {
 		if !x.said[s] && len(x.said) < maxSaid {
@@ -180,14 +184,17 @@ func (x *Reader) read(line string) {
 	if line = x.withoutShape(withoutPrefix(line)); line == "" || strings.HasPrefix(line, tracer.Tag) {
 		return
 	}
-	if strings.Contains(line, "Linux version ") {
+	if _, version, ok := strings.Cut(line, "Linux version "); ok {
 		x.oops = oopsState{} // it boots again, elsewhere
+		x.oops.release, _, _ = strings.Cut(version, " ")
 		for _, p := range x.base {
 			p.setBias(0)
 		}
 	}
 	x.now = line
-	x.group(line, x.readAs(line))
+	if format := x.readAs(line); !x.dry {
+		x.group(line, format)
+	}
 }
 
 // A format is a row of the table of formats.
@@ -218,7 +225,9 @@ func (x *Reader) readAs(line string) string {
 		if name == "" {
 			name = x.board.format
 		}
-		x.begin(name, line)
+		if !x.dry {
+			x.begin(name, line)
+		}
 		return name
 	}
 	if hasNumber(line) && (x.readMarked(line) || x.opt.Guess && x.readGuess(line)) {
@@ -320,8 +329,7 @@ func (x *Reader) functions(in []*program, name string, off, size uint64) (*progr
 		}
 	}
 	if other != 0 && size != 0 {
-		x.say(fmt.Sprintf("the trace has a function %s of %#x bytes, but the ELF file's is of %#x: not resolved; "+
-			"give the ELF file that was running (-force resolves it all the same)", terminal.Clean(name), size, other))
+		x.lack.differ(fmt.Sprintf("its function %s has %#x bytes, and that of the ELF file %#x", terminal.Clean(name), size, other))
 	}
 	return nil, nil
 }

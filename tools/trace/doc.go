@@ -3,6 +3,7 @@
 //
 //	filter.go  the Filter: an io.Writer over all of it
 //	render.go  how Zeroframe's own traces look in 80 columns
+//	idle.go    what a Filter does when no input comes
 //	hits.go    what is said below a line of another system's trace
 //	again.go   what an earlier run has resolved is not shown twice
 //

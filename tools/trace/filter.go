@@ -89,6 +89,8 @@ type Stats struct {
 	Traces, Fatal, Damaged int
 	// Foreign is the number of addresses that were resolved in other text.
 	Foreign int
+	// Lost is the number of foreign traces of which no ELF file had a frame.
+	Lost int
 	// Mismatch is set when a trace came from another build than Symbols. One of
 	// which no build is known does not count: it is not resolved either.
 	Mismatch bool
@@ -255,6 +257,7 @@ func (f *Filter) end(whole bool) {
 	}
 	if f.foreign != nil {
 		f.foreign.EndGroup()
+		f.foreign.Tell()
 	}
 	if f.opt.Sanitize {
 		f.buf = f.san.Flush(f.buf)
@@ -267,7 +270,10 @@ func (f *Filter) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.stats
-	s.Mismatch = s.Mismatch || f.foreign != nil && f.foreign.Mismatch
+	if f.foreign != nil {
+		s.Mismatch = s.Mismatch || f.foreign.Mismatch
+		s.Lost = f.foreign.Lost
+	}
 	return s
 }
 
@@ -278,43 +284,6 @@ func (f *Filter) send() error {
 	}
 	f.buf = f.buf[:0]
 	return f.err
-}
-
-// arm sets the timer that flushes, if there is something to flush.
-func (f *Filter) arm() {
-	f.quiet = 0
-	grouped := f.foreign != nil && f.foreign.Groups.Open()
-	held := f.opt.Idle > 0 && (f.p.Held() || f.again.held > 0 || len(f.san.Held) > 0 || grouped)
-	switch {
-	case held && f.timer == nil:
-		f.timer = time.AfterFunc(f.opt.Idle, f.idle)
-	case held:
-		f.timer.Reset(f.opt.Idle)
-	case f.timer != nil:
-		f.timer.Stop()
-	}
-}
-
-// groupIdle is how many times Idle a foreign trace waits for more of it. The pauses of
-// a slow line within a trace are shorter.
-const groupIdle = 20
-
-// idle releases what is held when no input has come.
-func (f *Filter) idle() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return
-	}
-	f.flush()
-	if f.foreign != nil && f.foreign.Groups.Open() {
-		if f.quiet++; f.quiet < groupIdle {
-			f.timer.Reset(f.opt.Idle)
-		} else {
-			f.foreign.EndGroup()
-		}
-	}
-	f.send()
 }
 
 // events are the methods that the parser calls. They are not the Filter's own

@@ -167,7 +167,7 @@ func captures(t testing.TB) []said {
 			"[    1.100010] RIP: 0033:0x7f0000001000\n",
 		want: []string{"RIP: 0010\t" + atLeaf, "? ends\t" + inEnds, "middle\t" + atHold, "middle\t" + inMid, "main\t" + inMain,
 			s1 + "\tsame+0x|one.c:", s2 + "\tsame+0x|two.c:"},
-		log: "module thing",
+		log: "give thing.ko too",
 	}, {
 		name: "linux warn",
 		in: "WARNING: CPU: 0 PID: 1 at kernel/x.c:12 " + fn("leaf", leaf) + "\r\n" +
@@ -480,7 +480,7 @@ func TestForeignModule(t *testing.T) {
 		in: "RIP: 0010:" + leaf + " [my_thing]\n " + hold + " [my_thing]\n " + leaf + "\n " + leaf + " [other]\n" +
 			" main+0x8/0x1000 [my_thing]\n",
 		want: []string{"RIP\tleaf+0x|one.c:18", "middle\thold (inlined)|one.c:29", "middle\tmiddle+0x|one.c:35", "main+\tmain+0x8"},
-		log:  "frames of the kernel itself stay as they are: they are not in the ELF file; give vmlinux too (-e can be repeated)\nzf: frames of the module other",
+		log:  "zf: 3 of the 5 frames of a Linux trace are resolved: the rest is not in the ELF file; give vmlinux and other.ko too (-e can be repeated)\n",
 	}
 	checkForeign(t, &c, filter(t, Options{Foreign: true, Symbols: sym}, []byte(c.in)))
 }

@@ -181,8 +181,8 @@ func TestImagesLinux(t *testing.T) {
 		want: []string{"RIP\tprobe+0x10|my-drv.ko.debug.c:16", "send\tsend+0x20|my-drv.ko.debug.c:31",
 			"+0x30\tprobe+0x30|late.ko.c:47", "+0x40\tprobe+0x40|late.ko.c:63", "+0x50\tprobe+0x50|vmlinux.c:79",
 			"PC is\tstart+0x10|loader.elf.c:16", "pc=0x32\tdo_it+0x20|vmlinux.c:32"},
-		log: "frames of the module gone stay as they are: they are not in the ELF file; give gone.ko too (-e can be repeated)\n" +
-			"zf: the trace has a function do_it of 0x200 bytes, but the ELF file's is of 0x100",
+		log: "its function do_it has 0x200 bytes, and that of the ELF file 0x100; " +
+			"give vmlinux and gone.ko too (-e can be repeated; -force resolves what has the name)\n",
 	}
 	checkForeign(t, &c, filter(t, Options{Foreign: true, Images: images}, []byte(c.in)))
 	if asked != 2 {

@@ -198,10 +198,11 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		return fail("%v", err)
 	}
 	stats := filter.Stats()
-	if stats.Mismatch || stats.MismatchBefore || typed.Stats().Wrong > 0 {
+	nothing := stats.Traces+stats.Foreign == 0
+	if stats.Mismatch || stats.MismatchBefore || typed.Stats().Wrong > 0 || nothing && stats.Lost > 0 {
 		return exitUsage
 	}
-	if stats.Traces+stats.Foreign == 0 && ctx.Err() == nil && !f.records.any() {
+	if nothing && ctx.Err() == nil && !f.records.any() {
 		fmt.Fprintln(stderr, "zf symbolize: no trace found")
 	}
 	return exitOK

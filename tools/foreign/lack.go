@@ -1,0 +1,194 @@
+package foreign
+
+// What traces lack. Frames that are in no ELF file are counted, and one sentence about all
+// traces of a format says which file to give.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/terminal"
+	"github.com/zeroframe/zeroframe/tools/wire"
+)
+
+const (
+	maxLacking = 256 // files that are kept
+	maxNamed   = 6   // files that are named
+)
+
+// A lack is what the traces of one format lack.
+type lack struct {
+	format         string
+	traces         int      // that lack something
+	frames, lost   int      // of these, and those in no ELF file
+	why            string   // how the ELF file differs from what ran, "" if it is not known
+	files          []string // that would help; none: as the format has it
+	release, build string   // of Linux
+}
+
+// want notes a file that would help.
+func (l *lack) want(file string) {
+	if file != "" && len(l.files) < maxLacking && !slices.Contains(l.files, file) {
+		l.files = append(l.files, file)
+	}
+}
+
+// differ notes how an ELF file differs from what ran: the first way counts.
+func (l *lack) differ(how string) {
+	if l.why == "" {
+		l.why = how
+	}
+}
+
+// linuxFile is the file that Linux's frames of a module, or without one, are in.
+func linuxFile(module string) string {
+	if module == "" {
+		return "vmlinux"
+	}
+	return terminal.Clean(module) + ".ko"
+}
+
+// count counts the frames of a trace that has ended.
+func (x *Reader) count(format string, frames []wire.Frame) {
+	now := x.lack
+	x.lack = lack{}
+	n, lost := 0, 0
+	for i := range frames {
+		if frames[i].Quoted {
+			lost++
+		}
+		if !isAnother(frames[i].Note) {
+			n++
+		}
+	}
+	whole := lost == n
+	if whole {
+		x.Lost++
+	}
+	// A program's libraries are in no file as a rule: that is not worth a word.
+	if lost == 0 || !whole && now.why == "" && len(now.files) == 0 || x.images == nil || x.images.Empty() {
+		return
+	}
+	i := slices.IndexFunc(x.lacks, func(l lack) bool { return l.format == format })
+	if i < 0 {
+		i, x.lacks = len(x.lacks), append(x.lacks, lack{format: format})
+	}
+	l := &x.lacks[i]
+	l.traces++
+	l.frames += n
+	l.lost += lost
+	l.differ(now.why)
+	for _, file := range now.files {
+		l.want(file)
+	}
+	for i := range frames {
+		if whole && format == FormatLinux {
+			l.want(linuxFile(frames[i].Module))
+		}
+	}
+	if x.oops.release != "" {
+		l.release = x.oops.release
+	}
+	if x.oops.build != "" {
+		l.build = x.oops.build
+	}
+}
+
+// isAnother reports whether the note is of a frame that is another answer for the one before.
+func isAnother(note string) bool {
+	return strings.HasPrefix(note, "(or: ") && !strings.HasPrefix(note, "(or: 1 of ")
+}
+
+// Untold reports whether Tell has something to say.
+func (x *Reader) Untold() bool { return len(x.lacks) > 0 }
+
+// Tell says what the traces so far lack.
+func (x *Reader) Tell() {
+	for i := range x.lacks {
+		l := &x.lacks[i]
+		if files := l.wanted(); !x.told[files] && len(x.told) < maxSaid {
+			x.told[files] = true
+			x.say(l.sentence(x.images, files))
+		}
+	}
+	x.lacks = nil
+}
+
+// sentence says how much of the traces is not resolved, why, and what to give.
+func (l *lack) sentence(images *lookup.Images, files string) string {
+	name := map[string]string{FormatLinux: "Linux", FormatGo: "Go", FormatTinyGo: "TinyGo", FormatESP: "ESP-IDF",
+		FormatZephyr: "Zephyr", FormatWinDbg: "WinDbg"}[l.format]
+	if name == "" {
+		name = l.format
+	}
+	traces, its, frames := "a "+name+" trace", "its", "frames"
+	if l.format == FormatESP {
+		traces = "an " + name + " trace"
+	}
+	if l.traces > 1 {
+		traces, its = fmt.Sprintf("%d %s traces", l.traces, name), "their"
+	}
+	if l.frames == 1 {
+		frames = "frame"
+	}
+	elf, hold, has := "the ELF file", "does not hold", "is not in"
+	if n := len(images.Given); n > 1 {
+		elf, hold, has = "the ELF files", "do not hold", "are not in"
+	} else if n == 0 {
+		elf, hold = "no file that was found", "holds"
+	}
+	why, force := l.why, "-force resolves what has the name"
+	if l.lost == l.frames {
+		if why == "" {
+			why, force = elf+" "+hold+" "+its+" names", ""
+		}
+		verb := "is"
+		if l.traces > 1 {
+			verb = "are"
+		}
+		if force != "" {
+			force = " (" + force + ")"
+		}
+		return fmt.Sprintf("there %s %s of %d %s, but %s: not resolved; give %s%s", verb, traces, l.frames, frames, why, files, force)
+	}
+	if force = "; " + force; why == "" {
+		why, force = "the rest "+has+" "+strings.Replace(elf, "no file", "a file", 1), ""
+	}
+	return fmt.Sprintf("%d of the %d %s of %s are resolved: %s; give %s too (-e can be repeated%s)",
+		l.frames-l.lost, l.frames, frames, traces, why, files, force)
+}
+
+// wanted names the files that would help.
+func (l *lack) wanted() string {
+	switch l.format {
+	case FormatLinux, FormatMarkup:
+	case FormatGo:
+		return "the Go program that ran"
+	case FormatESP:
+		return "the ELF file of the firmware that ran (build/PROJECT.elf)"
+	case FormatZephyr:
+		return "the zephyr.elf that ran"
+	default:
+		return "the program that ran, with its symbols"
+	}
+	slices.Sort(l.files)
+	all := slices.Clone(l.files)
+	if i := slices.Index(all, "vmlinux"); i >= 0 { // the first and the most useful
+		all = append([]string{"vmlinux"}, slices.Delete(all, i, i+1)...)
+		if l.release != "" {
+			all[0] += " of release " + terminal.Clean(l.release)
+		}
+		if l.build != "" {
+			all[0] += " (build ID " + terminal.Clean(l.build) + ")"
+		}
+	}
+	if n := len(all) - maxNamed; n > 1 {
+		all = append(all[:maxNamed], fmt.Sprintf("%d others", n))
+	}
+	if n := len(all) - 1; n > 0 {
+		return strings.Join(all[:n], ", ") + " and " + all[n]
+	}
+	return strings.Join(all, "")
+}

@@ -1,0 +1,44 @@
+package trace
+
+// What a Filter does when no input comes: it releases what it holds, ends a foreign trace
+// that has no end of its own, and says what that lacks.
+
+import "time"
+
+// arm sets the timer that flushes, if there is something to flush.
+func (f *Filter) arm() {
+	f.quiet = 0
+	grouped := f.foreign != nil && (f.foreign.Groups.Open() || f.foreign.Untold())
+	held := f.opt.Idle > 0 && (f.p.Held() || f.again.held > 0 || len(f.san.Held) > 0 || grouped)
+	switch {
+	case held && f.timer == nil:
+		f.timer = time.AfterFunc(f.opt.Idle, f.idle)
+	case held:
+		f.timer.Reset(f.opt.Idle)
+	case f.timer != nil:
+		f.timer.Stop()
+	}
+}
+
+// groupIdle is how many times Idle a foreign trace waits for more of it. The pauses of
+// a slow line within a trace are shorter.
+const groupIdle = 20
+
+// idle releases what is held when no input has come.
+func (f *Filter) idle() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	f.flush()
+	if f.foreign != nil && (f.foreign.Groups.Open() || f.foreign.Untold()) {
+		if f.quiet++; f.quiet < groupIdle {
+			f.timer.Reset(f.opt.Idle)
+		} else {
+			f.foreign.EndGroup()
+			f.foreign.Tell()
+		}
+	}
+	f.send()
+}
