@@ -207,3 +207,11 @@ func TestFilesFull(t *testing.T) {
 		}
 	}
 }
+
+// TestLocks: locks on files answer as on Linux, and keep out who they are to keep out.
+func TestLocks(t *testing.T) {
+	t.Parallel()
+	if linux, ours := runBoth(t, "calls/locks", ""); ours != linux {
+		t.Errorf("the program wrote\n%s\nand on Linux\n%s", ours, linux)
+	}
+}

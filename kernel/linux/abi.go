@@ -109,6 +109,8 @@ const (
 	eFBIG         = 27
 	eSPIPE        = 29
 	ePIPE         = 32
+	eDEADLK       = 35
+	eNOLCK        = 37
 	eNOSYS        = 38
 	eLOOP         = 40
 	eNODATA       = 61

@@ -11,6 +11,7 @@
 //	signal.go          actions, masks, sending
 //	frame.go           signal frames: delivery and return
 //	fd.go              descriptors and open files
+//	lock.go            locks on files
 //	file.go            reading, writing, and other calls on descriptors
 //	path.go            calls on names of files
 //	stat.go            what files are

@@ -3,7 +3,6 @@ package linux
 import (
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 	"github.com/zeroframe/zeroframe/kernel/thread"
@@ -141,6 +140,9 @@ func closeFD(fd uintptr) int64 {
 	}
 	i := int(fds[fd]) - 1
 	fds[fd] = 0
+	if f.flags&oPath == 0 {
+		dropLocks(lockedFile(f), theProcess)
+	}
 	drop(i)
 	return 0
 }
@@ -156,6 +158,7 @@ func drop(i int) {
 		return
 	}
 	unwatch(i)
+	dropLocks(lockedFile(f), int32(i))
 	switch f.kind {
 	case node, device:
 		vfs.Release(f.node)
@@ -245,6 +248,9 @@ func (c *call) fcntl(f *file) int64 {
 		getLK        = 5
 		setLK        = 6
 		setLKW       = 7
+		getLKOfd     = 36
+		setLKOfd     = 37
+		setLKWOfd    = 38
 		dupFDCloexec = 1030
 		setPipeSize  = 1031
 		getPipeSize  = 1032
@@ -278,11 +284,10 @@ func (c *call) fcntl(f *file) int64 {
 		const changeable = oAppend | oNonblock
 		f.flags = f.flags&^changeable | c.args[2].Flags()&changeable
 		return 0
-	case getLK:
-		// Nobody else is there to hold a lock.
-		return copied(mem.Allowed(c.args[2].Pointer(), 8, true) && outShort(c.args[2].Pointer(), 2)) // F_UNLCK
-	case setLK, setLKW:
-		return 0
+	case getLK, setLK, setLKW:
+		return c.recordLock(f, false, c.args[1].Op() == getLK, c.args[1].Op() == setLKW)
+	case getLKOfd, setLKOfd, setLKWOfd:
+		return c.recordLock(f, true, c.args[1].Op() == getLKOfd, c.args[1].Op() == setLKWOfd)
 	case setPipeSize, getPipeSize:
 		if f.kind != pipeRead && f.kind != pipeWrite {
 			return -eBADF

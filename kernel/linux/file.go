@@ -344,6 +344,9 @@ func writeTerminal(from, n uintptr) int64 {
 }
 
 func (c *call) lseek(f *file) int64 {
+	if f.flags&oPath != 0 {
+		return -eBADF
+	}
 	if f.kind == device {
 		return 0
 	}
@@ -376,6 +379,9 @@ func (c *call) lseek(f *file) int64 {
 }
 
 func (c *call) ftruncate(f *file) int64 {
+	if f.flags&oPath != 0 {
+		return -eBADF
+	}
 	if f.kind != node || f.flags&oAccess == 0 || c.args[1].Int64() < 0 {
 		return -eINVAL
 	}
@@ -398,10 +404,6 @@ func (c *call) fallocate(f *file) int64 {
 
 // fsync and its like have nothing to do: there is no disk.
 func (c *call) fsync(_ *file) int64 {
-	return 0
-}
-
-func (c *call) flock(_ *file) int64 {
 	return 0
 }
 

@@ -13,6 +13,7 @@ var models = []struct {
 	{"files", 30, 4, (*model).files},
 	{"signals", 12, 4, (*model).signals},
 	{"edges", 20, 1, (*model).edges},
+	{"locks", 30, 4, (*model).locks},
 }
 
 // Where times are in a worker's room.

@@ -276,7 +276,7 @@ func send(t *thread.Thread, sig int) {
 	switch {
 	case t.Why == thread.ForTime, t.Why == thread.ForFutex && t.Until != never:
 		result = -eRESTARTTIMED
-	case t.Why == thread.ForFile, t.Why == thread.ForFutex:
+	case t.Why == thread.ForFile, t.Why == thread.ForFutex, t.Why == thread.ForLock:
 		result = -eRESTART
 		if t.Done > 0 {
 			result = int64(t.Done) // a part has been done: the call ends with that

@@ -45,6 +45,7 @@ const (
 	ForEpoll  // Key: the number of the epoll instance
 	ForFile   // Key: the number of the open file
 	ForSignal // a signal, whichever
+	ForLock   // Key: the number of the locked file
 )
 
 // String returns the reason's name.
@@ -60,6 +61,8 @@ func (w Why) String() string {
 		return "read or write"
 	case ForSignal:
 		return "signal"
+	case ForLock:
+		return "file lock"
 	}
 	return "nothing"
 }
@@ -112,7 +115,7 @@ type Thread struct {
 	// Left is where a sleep that a signal ends writes how much is left, or 0.
 	Left uintptr
 	// Of a wait for a futex, Bits are those that may wake it, and Turn is the smaller the
-	// longer it has waited.
+	// longer it has waited; Turn is so for a file's lock, too, and Bits are who waits for it.
 	Bits uint32
 	Turn uint64
 	// Opening is the descriptor, plus 1, of a pipe whose other end a call of open waits
