@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 )
 
 const (
@@ -71,14 +72,16 @@ func (o Outcome) String() string {
 // Result is how a machine ended.
 type Result struct {
 	Outcome Outcome
-	Program int    // status of the program, 0 to 63, if it Exited
-	Status  int    // QEMU's exit status; -1 if a signal ended it
-	Reason  string // of QMP's first SHUTDOWN event, such as "guest-reset"; "" if there was none
-	Stderr  string // what QEMU itself printed
+	Program int            // status of the program, 0 to 63, if it Exited
+	Status  int            // QEMU's exit status; -1 if a signal ended it
+	Signal  syscall.Signal // that ended QEMU; 0: none
+	Reason  string         // of QMP's first SHUTDOWN event, such as "guest-reset"; "" if there was none
+	Stderr  string         // what QEMU itself printed
 
-	// Registers is the monitor's register dump at the moment a machine reset
-	// or powered off, and RIP the instruction address in it: where a triple
-	// fault happened. Registers is "" and RIP 0 for any other end.
+	// Registers is the monitor's register dump at the moment a machine reset,
+	// powered off, timed out or was ended by VM.End, and RIP the instruction
+	// address in it: where a triple fault happened, or what the machine was at.
+	// Registers is "" and RIP 0 for any other end.
 	Registers string
 	RIP       uint64
 }
@@ -100,13 +103,24 @@ func (r *Result) decode() error {
 	case s == 1, s == 126, s == 127: // the latter two are the shell's, if there is no such program
 		return r.qemuError(fmt.Sprintf("exit status %d", s))
 	case s < 0:
-		return fmt.Errorf("%w: by a signal", ErrKilled)
+		return r.signalError()
 	case s&1 == 1:
 		return fmt.Errorf("%w %#x (QEMU's exit status %d)", ErrExitValue, s>>1, s)
 	default:
 		return r.qemuError(fmt.Sprintf("exit status %d", s))
 	}
 	return nil
+}
+
+// signalError is for a QEMU that a signal has ended: one of its own making, or somebody's.
+func (r *Result) signalError() error {
+	switch r.Signal {
+	case syscall.SIGSEGV, syscall.SIGABRT, syscall.SIGBUS, syscall.SIGILL, syscall.SIGFPE:
+		return r.qemuError(fmt.Sprintf("it crashed: %v", r.Signal))
+	case syscall.SIGKILL:
+		return fmt.Errorf("%w: killed, by somebody or by the system for want of memory", ErrKilled)
+	}
+	return fmt.Errorf("%w: %v", ErrKilled, r.Signal)
 }
 
 // shutdownError is for a QEMU that ended in peace while the kernel said nothing.
@@ -131,7 +145,12 @@ func (r *Result) shutdownError() error {
 // qemuError is a failure of QEMU itself, told in its own words if it had any.
 func (r *Result) qemuError(what string) error {
 	if msg := strings.TrimSpace(r.Stderr); msg != "" {
-		what = strings.ReplaceAll(msg, "\n", "; ") // an error is one line
+		msg = strings.ReplaceAll(msg, "\n", "; ") // an error is one line
+		if r.Signal == 0 {
+			what = msg
+		} else {
+			what += "; " + msg
+		}
 	}
 	return fmt.Errorf("%w: %s", ErrQEMU, what)
 }

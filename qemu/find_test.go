@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -92,6 +93,21 @@ func TestDecode(t *testing.T) {
 		r := Result{Reason: tt.reason}
 		if err := r.decode(); !errors.Is(err, tt.want) {
 			t.Errorf("decode(reason %q) = %v; want %v", tt.reason, err, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		signal syscall.Signal
+		want   error
+		says   string
+	}{
+		{syscall.SIGKILL, ErrKilled, "by the system for want of memory"},
+		{syscall.SIGHUP, ErrKilled, "hangup"},
+		{syscall.SIGSEGV, ErrQEMU, "it crashed: segmentation fault; its words"},
+		{syscall.SIGABRT, ErrQEMU, "it crashed: aborted; its words"},
+	} {
+		r := Result{Status: -1, Signal: tt.signal, Stderr: "its words\n"}
+		if err := r.decode(); !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("decode(signal %v) = %v; want %v with %q", tt.signal, err, tt.want, tt.says)
 		}
 	}
 }

@@ -165,8 +165,8 @@ func TestLive(t *testing.T) {
 	vm, out := start(t, Config{}, ">")
 	out.For(t, "M\n>")
 	vm.Kill()
-	if _, err := vm.Wait(); !errors.Is(err, ErrKilled) {
-		t.Errorf("Wait = %v; want %v", err, ErrKilled)
+	if res, err := vm.Wait(); !errors.Is(err, ErrKilled) || res.Signal != syscall.SIGKILL {
+		t.Errorf("Wait = %v, %v; want %v by SIGKILL", res.Signal, err, ErrKilled)
 	}
 }
 

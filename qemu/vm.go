@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	vmtest "github.com/hugelgupf/vmtest/qemu"
@@ -194,6 +195,13 @@ func (vm *VM) Kill() error {
 	return err
 }
 
+// End reads the registers, for the Result, and ends QEMU at once. The machine's end is
+// then [ErrKilled].
+func (vm *VM) End() error {
+	vm.takeRegisters()
+	return vm.Kill()
+}
+
 // Done returns a channel that is closed when the machine has ended.
 func (vm *VM) Done() <-chan struct{} { return vm.done }
 
@@ -229,6 +237,9 @@ func (vm *VM) wait(ports *sync.WaitGroup) {
 	switch {
 	case errors.As(err, &exit):
 		r.Status = exit.ExitCode()
+		if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+			r.Signal = w.Signal()
+		}
 	case err != nil:
 		r.Status = -1
 	}

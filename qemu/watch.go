@@ -49,12 +49,20 @@ func (vm *VM) stopped(reason string) {
 // quit ends a QEMU whose machine has stopped, after a look at its registers.
 func (vm *VM) quit(reason string) {
 	if strings.HasPrefix(reason, "guest-") {
-		if regs, err := vm.Registers(); err == nil {
-			vm.registers <- regs
-		}
+		vm.takeRegisters()
 	}
 	if _, err := vm.QMP("quit", nil); err != nil {
 		vm.Kill()
+	}
+}
+
+// takeRegisters keeps the registers for the Result, once.
+func (vm *VM) takeRegisters() {
+	if regs, err := vm.Registers(); err == nil {
+		select {
+		case vm.registers <- regs:
+		default:
+		}
 	}
 }
 
@@ -74,7 +82,7 @@ func (vm *VM) watch() {
 	if err := vm.InjectNMI(); err == nil {
 		vm.awaitAnswer()
 	}
-	vm.Kill()
+	vm.End()
 }
 
 // awaitAnswer waits until the guest has said what it has to say to an NMI.

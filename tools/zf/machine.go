@@ -174,15 +174,15 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		// Whoever gives QEMU arguments may have asked it to say something.
 		io.WriteString(stderr, res.Stderr)
 	}
-	code, msg := verdict(ctx, res, err, filter.Stats(), stuck)
-	if code == exitMachine && res.Registers != "" {
-		msg += where(sym, res.RIP)
-	}
+	code, msg := verdict(ctx, res, err, filter.Stats(), stuck, sym)
 	if filter.Stats().Mismatch && !m.force {
 		code = exitUsage
 	}
 	if msg != "" {
 		fmt.Fprintf(stderr, m.command+": %s\n", msg)
+		if strings.HasSuffix(msg, registersFollow) {
+			io.WriteString(stderr, generalRegisters(res.Registers))
+		}
 	}
 	if died.first != nil {
 		dir, _ := os.Getwd() // without it, paths are absolute
@@ -293,7 +293,7 @@ func (m *machine) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signa
 				vm.Kill()
 			case !dead && seen >= looksUntold:
 				why = untold
-				vm.Kill()
+				vm.End()
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -21,7 +22,14 @@ import (
 
 // verdict turns the end of a machine into an exit status and a message, which is
 // "" if there is nothing to say that was not on the serial port.
-func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats, why stuck) (int, string) {
+func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats, why stuck, sym *symbol.File) (int, string) {
+	at, follow := "", ""
+	if res.Registers != "" {
+		at = where(sym, res.RIP)
+		if stats.Traces == 0 {
+			follow = registersFollow
+		}
+	}
 	switch {
 	case err == nil && res.Outcome == qemu.Traced:
 		return exitTrace, ""
@@ -32,19 +40,23 @@ func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats,
 	case why == afterTrace:
 		return exitTrace, "the machine halted after the trace"
 	case why == untold:
-		return exitMachine, "the machine halted without an exit status"
+		return exitMachine, fmt.Sprintf("the machine halted without an exit status, at rip %#x%s%s", res.RIP, at, follow)
 	case errors.Is(err, qemu.ErrReset) && stats.Fatal > 0:
 		return exitTrace, "the machine reset after the trace"
 	case errors.Is(err, qemu.ErrPowerOff) && stats.Fatal > 0:
 		return exitTrace, "the machine powered off after the trace"
 	case errors.Is(err, qemu.ErrReset):
-		return exitMachine, fmt.Sprintf("%v, without a trace; `-qemu -d -qemu int` shows the exceptions before it", err)
+		return exitMachine, fmt.Sprintf("%v%s, without a trace; `-qemu -d -qemu int` shows the exceptions before it%s", err, at, follow)
+	case errors.Is(err, qemu.ErrPowerOff):
+		return exitMachine, fmt.Sprintf("%v%s%s", err, at, follow)
 	case errors.Is(err, qemu.ErrTimeout):
-		hint := "nothing came in answer to an NMI; `-qemu -s` lets gdb look"
 		if stats.Traces > 0 {
-			hint = "the trace above says where it was"
+			return exitMachine, fmt.Sprintf("%v; the trace above says where it was", err)
 		}
-		return exitMachine, fmt.Sprintf("%v; %s", err, hint)
+		if res.Registers != "" {
+			at = fmt.Sprintf(" at rip %#x%s", res.RIP, at)
+		}
+		return exitMachine, fmt.Sprintf("%v%s; no trace came in answer to an NMI; `-qemu -s` lets gdb look%s", err, at, follow)
 	}
 	return exitMachine, interrupted(ctx, err)
 }
@@ -155,11 +167,30 @@ func printable(s string) string {
 	return b.String()
 }
 
-// where says which function an address is in, for the end of a message.
+// registersFollow ends a message behind which come the registers: no trace has them.
+const registersFollow = "; registers:"
+
+// where says what an address is in, behind it in a message.
 func where(sym *symbol.File, addr uint64) string {
 	frames := sym.Lookup(addr, false)
 	if len(frames) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; rip is in %s at %s:%d", frames[0].Function, frames[0].File, frames[0].Line)
+	f := &frames[len(frames)-1]
+	name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]
+	return fmt.Sprintf(" (%s+%#x, %s:%d)", name, f.Offset, filepath.Base(frames[0].File), frames[0].Line)
+}
+
+var generalLine = regexp.MustCompile(`^(R..=|E(AX|SI|IP)=|CR0=)`)
+
+// generalRegisters cuts a dump of QEMU's monitor to the general registers, the flags, and
+// the control registers, which say where tables and faults are.
+func generalRegisters(dump string) string {
+	var b strings.Builder
+	for line := range strings.Lines(dump) {
+		if generalLine.MatchString(line) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
