@@ -2,7 +2,9 @@ package foreign
 
 // Addresses that only a word marks: "pc=0x...", "RIP: 0010:0x...", "PC is at ...",
 // "lr : [<...>]", and Linux's "[<...>]" alone. A program counter is exact, a link
-// register and a bracket alone are return addresses.
+// register and a bracket alone are return addresses. So is the pc of AddressSanitizer's
+// reports, which is that behind the call of its check: "... on address 0x... at pc 0x...".
+// That call may be the last thing of its function. The pc of a signal is exact there too.
 //
 // With Options.Guess, any hexadecimal number that is an address in the code is
 // taken as one, exact, and marked as guessed.
@@ -32,9 +34,14 @@ func (x *Reader) readMarked(line string) bool {
 	}
 	var all []one
 	seen := make(map[int]bool)
+	checked := strings.Contains(line, "ERROR: AddressSanitizer: ")
 	for _, m := range found {
 		ret := m[2] < 0
-		all = append(all, one{line[m[6]:m[7]], Hit{ret: ret, aside: ret}})
+		h := Hit{ret: ret, aside: ret}
+		if checked && strings.HasSuffix(line[:m[0]], " at ") {
+			h.ret = true
+		}
+		all = append(all, one{line[m[6]:m[7]], h})
 		seen[m[6]] = true
 		if !ret {
 			x.board.pc, _ = hexNumber(line[m[6]:m[7]])
