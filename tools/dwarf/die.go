@@ -9,10 +9,8 @@
 package dwarf
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
-	"sort"
 
 	"github.com/zeroframe/zeroframe/tools/elf"
 	"github.com/zeroframe/zeroframe/tools/lookup"
@@ -170,110 +168,6 @@ type Loaded struct {
 
 // InParts reports whether the functions are in another file, if they are to be found.
 func (l *Loaded) InParts() bool { return l.u.dwoName.kind != valueNone }
-
-// A Function is a piece of text of a function and the place of its entry.
-type Function struct {
-	Low, High uint64
-	maxHigh   uint64 // the highest high of this one and all before it
-	off, end  uint64 // of the entry and what is in it, in .debug_info; end may be 0
-	order     int32
-	inner     bool // it lies in another one, and is found with deep alone
-}
-
-// LoadFuncs finds the unit's functions. With deep it looks for functions inside
-// functions too.
-func (r *Reader) LoadFuncs(l *Loaded, deep bool) {
-	u := l.u
-	l.Funcs, l.Deep = l.Funcs[:0], deep
-	c := elf.Cursor{B: r.unitBytes(u), Base: u.dies, Big: r.File.Big()}
-	abbrevs := r.abbrevTable(u)
-	if !r.spend(len(c.B)) {
-		return
-	}
-	depth := 0
-	skipped := uint64(0) // where what is read with deep alone ends
-	var e die
-	// Nearly all the time of a look-up is spent here: hence the short cuts.
-	for c.At < len(c.B) && !c.Bad {
-		off := u.dies + uint64(c.At)
-		code := uint64(c.B[c.At])
-		if code < 0x80 {
-			c.At++
-		} else {
-			code = c.ULEB()
-		}
-		if code == 0 {
-			if depth--; depth <= 0 {
-				break
-			}
-			continue
-		}
-		a := abbrevs.get(code)
-		if a == nil {
-			break
-		}
-		switch {
-		case a.tag == tagSubprogram && a.located:
-			e = die{}
-			r.readAttrs(&c, u, a, &e)
-			if c.Bad {
-				continue
-			}
-			to := uint64(0)
-			if e.at[atSibling].kind == valueRef && e.at[atSibling].n > off && e.at[atSibling].n-u.dies >= uint64(c.At) && e.at[atSibling].n <= u.end {
-				to = e.at[atSibling].n
-			}
-			for _, s := range r.ranges(u, &e) {
-				l.Funcs = append(l.Funcs, Function{Low: s.Low, High: s.High, off: off, end: to, order: int32(len(l.Funcs)), inner: off < skipped})
-			}
-			skipped = max(skipped, to)
-			if to != 0 && !deep {
-				c.At = int(to - u.dies)
-				continue
-			}
-		case a.sibling >= 0 && !a.descend && !deep && skipAll(&c, u, a):
-			continue
-		case a.sibling >= 0 && !a.descend && deep:
-			to := c
-			skipAll(&to, u, a)
-			skipped = max(skipped, u.dies+uint64(to.At))
-			skipAttrs(&c, u, a)
-		case a.size >= 0:
-			c.At += a.size
-		default:
-			skipAttrs(&c, u, a)
-		}
-		if a.children {
-			depth++
-		}
-		if depth == 0 {
-			break
-		}
-	}
-	slices.SortFunc(l.Funcs, func(a, b Function) int {
-		return cmp.Or(cmp.Compare(a.Low, b.Low), cmp.Compare(a.order, b.order))
-	})
-	for i := range l.Funcs {
-		l.Funcs[i].maxHigh = l.Funcs[i].High
-		if i > 0 {
-			l.Funcs[i].maxHigh = max(l.Funcs[i].High, l.Funcs[i-1].maxHigh)
-		}
-	}
-}
-
-// FuncAt returns the function that pc is in, or nil. Of several the last counts, but one
-// that lies in another one only if there is none else: whether it has been looked for
-// makes no difference.
-func (l *Loaded) FuncAt(pc uint64) (fn *Function) {
-	i := sort.Search(len(l.Funcs), func(i int) bool { return l.Funcs[i].Low > pc })
-	for i--; i >= 0 && l.Funcs[i].maxHigh > pc; i-- {
-		f := &l.Funcs[i]
-		if pc < f.High && (fn == nil || fn.inner && !f.inner || fn.inner == f.inner && f.order > fn.order) {
-			fn = f
-		}
-	}
-	return fn
-}
 
 // A nameKey says which entry has a name.
 type nameKey struct {
@@ -445,8 +339,7 @@ func (r *Reader) Frames(l *Loaded, pc uint64, symbol string, frames []lookup.Cal
 		er.Allow()
 	}
 	fn := e.FuncAt(pc)
-	if fn == nil && !e.Deep && len(e.Funcs) > 0 {
-		// There is a function, but not at the top: one inside another.
+	if e.LooksDeeper(fn) {
 		er.LoadFuncs(e, true)
 		fn = e.FuncAt(pc)
 	}

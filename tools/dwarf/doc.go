@@ -7,6 +7,7 @@
 //	aranges.go     which units have code at an address
 //	unit.go        a unit's header and first entry; how much work an answer may cost
 //	die.go         entries: functions, names, the frames at an address
+//	function.go    which function of a unit an address is in
 //	tree.go        the calls inlined into one function
 //	line.go        the rows of a line table
 //	ranges.go      the pieces of text of an entry

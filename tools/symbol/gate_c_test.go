@@ -2,6 +2,7 @@ package symbol
 
 import (
 	stdelf "debug/elf"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,6 +56,28 @@ func TestGateDWARF(t *testing.T) {
 			path := compile(t, "c", "gcc", append(append(p.args, bare...), "csample.c")...)
 			againstLLVM(t, path, 1, 100)
 		})
+	}
+}
+
+// TestGateCold: calls inlined into a function's cold part are found where DWARF names that
+// part and where, in DWARF 2, it cannot; alone, together and from an index.
+func TestGateCold(t *testing.T) {
+	for _, flags := range [][]string{{"-gdwarf-2", "-gstrict-dwarf"}, {"-gdwarf-2"}, {"-gdwarf-5"}} {
+		path := compile(t, "cold", "gcc", append(append(flags, "-O2", "-freorder-blocks-and-partition", "cold.c"), bare...)...)
+		f := openTest(t, path)
+		addrs := textAddrs(f, 1)
+		want := askLLVM(t, path, addrs)
+		compare(addrs, f.LookupAll(addrs, false), want, nil).gate(t, strings.Join(flags, " "), 100)
+		agree(t, rand.New(rand.NewPCG(1, 1)), path, addrs)
+		inlined := 0
+		for _, pc := range addrs {
+			if fr := f.Lookup(pc, false); len(fr) > 1 && strings.HasSuffix(fr[len(fr)-1].Function, ".cold") {
+				inlined++
+			}
+		}
+		if inlined == 0 {
+			t.Errorf("%v: no calls inlined into cold parts; the test wants some", flags)
+		}
 	}
 }
 

@@ -323,8 +323,7 @@ again:
 		part := elf.Span{Low: bounds[i], High: bounds[i+1]}
 		k.r.Allow()
 		fn := l.FuncAt(part.Low)
-		if fn == nil && !l.Deep && len(l.Funcs) > 0 {
-			// As in frames: there may be one inside another.
+		if l.LooksDeeper(fn) { // as in Frames
 			k.r.LoadFuncs(l, true)
 			k.textOf, s.Low = nil, part.Low
 			goto again
