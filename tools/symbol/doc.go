@@ -47,6 +47,7 @@
 //	split.go        separate debug files
 //	symtab.go       symbol tables
 //	symscan.go      passes over a large one
+//	variable.go     variables
 //	map.go          map files
 //	index.go        an index of a file
 //	indexformat.go  its format

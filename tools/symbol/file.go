@@ -33,6 +33,10 @@ type File struct {
 	syms    *symbolTable
 	names   nameIndex
 
+	varOnce  sync.Once
+	vars     []dataSymbol
+	varNames []byte
+
 	dwarfOnce sync.Once
 	dwarf     *dwarf.Data
 	dwarfErr  error

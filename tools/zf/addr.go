@@ -8,7 +8,9 @@ package main
 // the symbol table's name. It also differs where addr2line guesses: an argument
 // that is no address, and a file that has nothing to resolve with, are errors
 // here and not "??:0", and in padding between functions, which addr2line counts to
-// the one before it: here it belongs to none, as in LLVM's tools.
+// the one before it: here it belongs to none, as in LLVM's tools. An address of data
+// has no function: -f prints the variable with the offset in it (jiffies+0x4), where
+// addr2line prints ??; no function's name has an offset, so that the two are told apart.
 
 import (
 	"bufio"
@@ -258,9 +260,9 @@ func (opt *addrOptions) print(w textWriter, f addrSymbols, pc uint64, frames []l
 	if len(frames) == 0 {
 		switch {
 		case opt.functions && opt.pretty:
-			w.WriteString("?? ")
+			w.WriteString(dataName(f, pc, "?? ", " at "))
 		case opt.functions:
-			w.WriteString("??\n")
+			w.WriteString(dataName(f, pc, "??\n", "\n"))
 		}
 		w.WriteString("??:0\n")
 		return
@@ -285,6 +287,17 @@ func (opt *addrOptions) print(w textWriter, f addrSymbols, pc uint64, frames []l
 		w.WriteByte('\n')
 		opt.view.source(w, fr)
 	}
+}
+
+// dataName returns the variable at pc with the offset in it, which no function has, and the
+// words behind it; or those for none.
+func dataName(f addrSymbols, pc uint64, none, behind string) string {
+	if file, ok := f.(*symbol.File); ok {
+		if name, offset, ok := file.Variable(pc); ok {
+			return fmt.Sprintf("%s+%#x%s", name, offset, behind)
+		}
+	}
+	return none
 }
 
 func (opt *addrOptions) function(fr *lookup.Call) string {

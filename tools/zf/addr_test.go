@@ -332,3 +332,29 @@ func TestAddrDemangle(t *testing.T) {
 		}
 	}
 }
+
+// TestAddrVariable: an address of data has the variable's name and the offset in it, where a
+// function's would stand.
+func TestAddrVariable(t *testing.T) {
+	elf := buildSample(t, "-g", filepath.Join("..", "symbol", "testdata", "variables.c"), "-Wl,-z,muldefs", "-Wl,-e,0")
+	f, err := symbol.Open(elf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	start, _, ok := f.Symbol("record")
+	if !ok {
+		t.Fatal("no symbol record")
+	}
+	for _, tt := range []struct {
+		flags string
+		off   uint64
+		want  string
+	}{{"-f", 0, "record+0x0\n??:0\n"}, {"-f", 5, "record+0x5\n??:0\n"}, {"-fp", 5, "record+0x5 at ??:0\n"}, {"-fi", 5, "record+0x5\n??:0\n"}, {"-s", 5, "??:0\n"}} {
+		var out, msg bytes.Buffer
+		code := runAddr([]string{tt.flags, "-e", elf, strconv.FormatUint(start+tt.off, 16)}, nil, &out, &msg)
+		if code != exitOK || out.String() != tt.want {
+			t.Errorf("%s record+%#x: %d, %q, %s; want %q", tt.flags, tt.off, code, out.String(), &msg, tt.want)
+		}
+	}
+}
