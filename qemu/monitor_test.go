@@ -129,7 +129,7 @@ func TestMonitorStuck(t *testing.T) {
 	}
 	s.run("send-keys", "-l", "reboo")
 	s.key("C-c")
-	s.until(`(?m)^monitor> reboo\^C$`, 1)
+	s.until(`(?m)^monitor> reboo\^C\n+monitor>$`, 1)
 	if a := s.ask("bogus"); !strings.Contains(a, "bogus: no such command") {
 		t.Errorf("an unknown command: %q", a)
 	}

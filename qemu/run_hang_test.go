@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,10 @@ func hung(t *testing.T, poke bool, options, how string, more ...string) (serial 
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "traces.json")
 	args := []string{"run", "-timeout", "10m", "-json", file, "-append", options}
+	socket := filepath.Join(plainFolder(t), "s")
+	if poke {
+		more = append(more, "-qmp", "unix:"+socket+",server=on,wait=off")
+	}
 	for _, a := range more {
 		args = append(args, "-qemu", a)
 	}
@@ -41,6 +46,7 @@ func hung(t *testing.T, poke bool, options, how string, more ...string) (serial 
 	defer cmd.Process.Kill()
 	if poke {
 		out.For(t, "hanging\n")
+		waitIdle(t, secondMonitor(t, socket)) // who has said it waits as well
 		cmd.Process.Signal(syscall.SIGQUIT)
 		// A trace of the NMI, and one of each goroutine.
 		out.Until(t, func(sent string) bool { return strings.Count(sent, "\nzf1 done ") >= 1+len(goWaits(sent)) }, "a trace of each goroutine")
@@ -59,6 +65,21 @@ func hung(t *testing.T, poke bool, options, how string, more ...string) (serial 
 		all = append(all, tr)
 	}
 	return out.String(), all, status, msg.String()
+}
+
+// secondMonitor connects with a second monitor of a machine that zf runs.
+func secondMonitor(t *testing.T, socket string) *VM {
+	t.Helper()
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	vm := &VM{monitor: newMonitor(conn, func(qmpMessage) {})}
+	if err := vm.monitor.handshake(); err != nil {
+		t.Fatal(err)
+	}
+	return vm
 }
 
 // goWaits are the goroutines in what runtime.Stack has printed: what each waits for.

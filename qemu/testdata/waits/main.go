@@ -135,11 +135,12 @@ func hang() {
 	go func() { go onReceive(); <-unbuffered }()
 	onFinalizer()
 	runtime.GC()
-	time.Sleep(300 * time.Millisecond) // they wait now
-	stacks := make([]byte, 1<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	if strings.Count(string(stacks), "\ngoroutine ") < 28 {
-		panic(string(stacks))
+	all, stacks := make([]byte, 1<<20), []byte(nil)
+	for settled := false; !settled; { // until they wait
+		time.Sleep(50 * time.Millisecond)
+		stacks = all[:runtime.Stack(all, true)]
+		settled = strings.Count(string(stacks), "\ngoroutine ") >= 28 && !strings.Contains(string(stacks), "[runnable") &&
+			strings.Count(string(stacks), "[running") == 1 && strings.Contains(string(stacks), "[sleep")
 	}
 	os.Stdout.Write(stacks)
 	fmt.Println("\nhanging")
