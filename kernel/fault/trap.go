@@ -97,11 +97,19 @@ func pageIn(f *arch.TrapFrame) bool {
 		// what runs here.
 		lo, top := arch.TrapStack(arch.TrapStackPage)
 		arch.SetTrapStack(arch.TrapStackPage, lo, top-pageInRoom)
-		v := mem.ResolveFault(f.Addr, f.Error)
+		v := resolve(f)
 		arch.SetTrapStack(arch.TrapStackPage, lo, top)
 		return pagedIn(f, v)
 	}
-	return pagedIn(f, mem.ResolveFault(f.Addr, f.Error))
+	return pagedIn(f, resolve(f))
+}
+
+func resolve(f *arch.TrapFrame) mem.Verdict {
+	v := mem.ResolveFault(f.Addr, f.Error)
+	if v == mem.FromFile {
+		v = linux.FilePage(f.Addr, f.Error&arch.FaultWrite != 0)
+	}
+	return v
 }
 
 // pageInRoom is how much of the page faults' stack touch has for itself while it logs.
@@ -124,11 +132,14 @@ func signalIfHandled(f *arch.TrapFrame) {
 		ill, trace, bus, fpe, segv            = 4, 5, 7, 8, 11
 		fromKernel                            = 0x80
 		notMapped, notAllowed, divide, opcode = 1, 2, 1, 2
+		noPage                                = 2 // BUS_ADRERR: a mapped file is not that long
 	)
 	sig, code, addr := segv, int32(fromKernel), uintptr(0)
 	switch f.Trap {
 	case arch.TrapPage:
-		code, addr = notMapped, f.Addr
+		if code, addr = notMapped, f.Addr; mem.ResolveFault(f.Addr, f.Error) == mem.FromFile {
+			sig, code = bus, noPage
+		}
 		if f.Error&arch.FaultPresent != 0 {
 			code = notAllowed
 		}

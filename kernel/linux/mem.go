@@ -1,7 +1,7 @@
 package linux
 
 import (
-	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
@@ -13,20 +13,20 @@ import (
 const (
 	protMask        = 7
 	mapType         = 0x0f
-	mapShared       = 0x01
-	mapPrivate      = 0x02
-	mapSharedChecks = 0x03 // MAP_SHARED_VALIDATE
+	typeShared      = 0x01
+	typePrivate     = 0x02
+	typeChecked     = 0x03 // MAP_SHARED_VALIDATE
 	mapFixed        = 0x10
 	mapAnonymous    = 0x20
 	mapNoReplace    = 0x100000
 	madvDontNeed    = 4
 	madvFree        = 8
+	madvRemove      = 9
 	madvHugePage    = 14
 	madvNoHugePage  = 15
 	madvCollapse    = 25
 	madvPopulateWr  = 23
 	pageSize        = 4096
-	mremapMayMove   = 1
 	mincoreResident = 1
 
 	// overcommit is by how many bytes a request may exceed the RAM. The runtime
@@ -39,7 +39,7 @@ func (c *call) mmap() int64 {
 	if c.args[5].Word()%pageSize != 0 {
 		return -eINVAL
 	}
-	if prot != 0 && size/pageSize > uintptr(mem.AllFrames())+overcommit/pageSize {
+	if prot != 0 && flags&(mapAnonymous|mapType) != typeShared && size/pageSize > uintptr(mem.AllFrames())+overcommit/pageSize {
 		return -eNOMEM
 	}
 	var f *file // nil: the memory begins as zero
@@ -48,18 +48,22 @@ func (c *call) mmap() int64 {
 		if f = get(c.args[4].FD()); f == nil || f.flags&oPath != 0 {
 			return -eBADF
 		}
-		shared = flags&mapType != mapPrivate
+		shared = flags&mapType != typePrivate
 		if e := mappable(f, size, c.args[5].Word(), prot, flags); e != 0 {
 			return e
 		}
-	} else if t := flags & mapType; t != mapShared && t != mapPrivate {
+	} else if t := flags & mapType; t != typeShared && t != typePrivate {
 		return -eINVAL
 	}
 	fixed, first := flags&(mapFixed|mapNoReplace) != 0, prot
+	if shared {
+		return mapShared(f, addr, size, prot, fixed, flags&mapNoReplace != 0, c.args[5].Word())
+	}
 	if f != nil {
 		first = mem.ProtRead | mem.ProtWrite // until it is filled
 	}
 	at, e := mem.Map(addr, size, first, fixed, flags&mapNoReplace != 0)
+	dropUnmapped()
 	if e != 0 {
 		return -int64(e)
 	}
@@ -67,9 +71,6 @@ func (c *call) mmap() int64 {
 		e := fillMap(f, at, size, c.args[5].Int64())
 		if e == 0 {
 			e = -int64(mem.Protect(at, size, prot))
-		}
-		if e == 0 && shared {
-			e = -int64(mem.Seal(at, size))
 		}
 		if e != 0 {
 			mem.Discard(at, size)
@@ -81,8 +82,7 @@ func (c *call) mmap() int64 {
 }
 
 // mappable returns 0 if size bytes of a file can be mapped, or why not, as Linux does
-// (mm/mmap.c: do_mmap). The pages are a copy of the file's. So they can be shared only
-// if neither they nor the file can change.
+// (mm/mmap.c: do_mmap).
 func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 	regular := f.kind == node && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFREG
 	switch end := off + size; {
@@ -95,11 +95,11 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 	}
 	access := f.flags & oAccess
 	switch flags & mapType {
-	case mapShared, mapSharedChecks:
+	case typeShared, typeChecked:
 		if prot&mem.ProtWrite != 0 && access != oRdwr {
 			return -eACCES
 		}
-	case mapPrivate:
+	case typePrivate:
 	default:
 		return -eINVAL
 	}
@@ -109,45 +109,51 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 	if !regular {
 		return -eNODEV
 	}
-	if flags&mapType != mapPrivate && (prot&mem.ProtWrite != 0 || canChange(f.node)) {
-		sayRefused(f.node)
-		return -eNODEV
-	}
 	return 0
 }
 
-// canChange reports whether anyone can write to a file: who has it open, or can open it.
-// The program is root, whom a file's permissions do not stop.
-func canChange(id vfs.ID) bool {
-	if vfs.Stat(id).Nlink != 0 {
-		return true
+// mapShared maps the pages of a file themselves.
+func mapShared(f *file, addr, size uintptr, prot mem.Prot, fixed, keep bool, off uintptr) int64 {
+	id := f.node
+	begins := !mem.IsMapped(int32(id))
+	at, e := mem.MapFile(addr, size, prot, fixed, keep, int32(id), off/pageSize, f.flags&oAccess == oRdwr)
+	if begins && mem.IsMapped(int32(id)) {
+		vfs.RetainMapped(id)
 	}
-	for i := range files {
-		if f := &files[i]; f.kind == node && f.node == id && f.flags&oAccess != 0 {
-			return true
-		}
+	dropUnmapped()
+	if e != 0 {
+		return -int64(e)
 	}
-	return false
+	logMap(handle.Open, at, size)
+	return int64(at)
 }
 
-// saidRefused is the file of the last line that sayRefused has written. Under the kernel lock.
-var saidRefused vfs.ID
+// dropUnmapped lets go of files that are mapped no more. It is called when areas may have gone.
+func dropUnmapped() {
+	for id := mem.Unmapped(); id != 0; id = mem.Unmapped() {
+		vfs.Release(vfs.ID(id))
+	}
+}
 
-// sayRefused says in the log that a file was not mapped: programs take other ways
-// without a word. A program that tries again and again makes one line.
-func sayRefused(id vfs.ID) {
-	if id == saidRefused {
-		return
+// FilePage maps the page of a file for an access at addr, of which mem.ResolveFault has said
+// that it is one: what it returns is the verdict. Kernel context.
+func FilePage(addr uintptr, write bool) mem.Verdict {
+	file, page := mem.FileAt(addr)
+	id, off := vfs.ID(file), int64(page*pageSize)
+	if off >= vfs.Size(id) {
+		return mem.Beyond
 	}
-	saidRefused = id
-	console.FreshLine()
-	console.String("mmap of ")
-	if path, e := vfs.Path(id, block[:]); e == 0 {
-		console.Bytes(path)
-	} else {
-		console.String("a file without a name")
+	frame, _, e := vfs.PageForWrite(id, off)
+	if e != 0 {
+		return mem.Beyond // there is no room for it: the same signal as with Linux
 	}
-	console.String(" with MAP_SHARED is refused (ENODEV): what is written would not be shared\n")
+	if !mem.Place(addr, frame) {
+		return mem.NoFrame
+	}
+	if write {
+		vfs.Touch(id, clock.Wall())
+	}
+	return mem.Resolved
 }
 
 // fillMap copies what a file has from off on into a new area.
@@ -160,10 +166,39 @@ func fillMap(f *file, at, size uintptr, off int64) int64 {
 
 func (c *call) munmap() int64 {
 	e := mem.Discard(c.args[0].Pointer(), c.args[1].Size())
+	dropUnmapped()
 	if e == 0 {
 		logMap(handle.Close, c.args[0].Pointer(), c.args[1].Size())
 	}
 	return -int64(e)
+}
+
+func (c *call) mremap() int64 {
+	const mayMove, fixed, dontUnmap = 1, 2, 4
+	addr, old, new, flags := c.args[0].Pointer(), c.args[1].Size(), c.args[2].Size(), c.args[3].Word()
+	if flags&^(mayMove|fixed|dontUnmap) != 0 {
+		return -eINVAL
+	}
+	at, e := mem.Remap(addr, old, new, c.args[4].Pointer(), flags&mayMove != 0, flags&fixed != 0, flags&dontUnmap != 0)
+	dropUnmapped()
+	if e != 0 {
+		return -int64(e)
+	}
+	if flags&dontUnmap == 0 && old > 0 {
+		logMap(handle.Close, addr, old)
+	}
+	logMap(handle.Open, at, new)
+	return int64(at)
+}
+
+// msync has nothing to write: the pages of a mapped file are the file's.
+func (c *call) msync() int64 {
+	const async, invalidate, sync = 1, 2, 4
+	addr, flags := c.args[0].Pointer(), c.args[2].Uint()
+	if flags&^(async|invalidate|sync) != 0 || addr%pageSize != 0 || flags&(async|sync) == async|sync {
+		return -eINVAL
+	}
+	return -int64(mem.Covered(addr, c.args[1].Size()))
 }
 
 // logMap logs that the pages of size bytes have been mapped or unmapped.
@@ -179,7 +214,12 @@ func (c *call) mprotect() int64 {
 
 func (c *call) madvise() int64 {
 	switch c.args[2].Op() {
+	case madvRemove:
+		return -eINVAL
 	case madvDontNeed, madvFree:
+		if c.args[2].Op() == madvFree && mem.HasFile(c.args[0].Pointer(), c.args[1].Size()) {
+			return -eINVAL
+		}
 		e := mem.Forget(c.args[0].Pointer(), c.args[1].Size())
 		if e == mem.EINVAL && c.args[0].Pointer()%pageSize == 0 {
 			e = mem.ENOMEM // it lies beyond all memory
@@ -188,7 +228,11 @@ func (c *call) madvise() int64 {
 	case madvCollapse, madvPopulateWr:
 		return -eINVAL
 	}
-	return 0 // the rest is about speed
+	// The rest is about speed.
+	if c.args[0].Pointer()%pageSize != 0 || c.args[2].Op() > madvCollapse || c.args[2].Op()-5 < 3 {
+		return -eINVAL
+	}
+	return -int64(mem.Covered(c.args[0].Pointer(), c.args[1].Size()))
 }
 
 // mincore says of each page whether it is in RAM.

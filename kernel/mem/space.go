@@ -24,6 +24,7 @@ type Errno = int
 const (
 	ENOMEM Errno = 12
 	EACCES Errno = 13
+	EFAULT Errno = 14
 	EEXIST Errno = 17
 	EINVAL Errno = 22
 )
@@ -31,6 +32,8 @@ const (
 // spaceArea is lo <= address < hi.
 type spaceArea struct {
 	lo, hi uintptr
+	page   uintptr // of the file, at lo
+	file   int16   // index in mappedFiles, plus 1; 0: it has frames of its own
 	prot   Prot
 	sealed bool // it may never be written to
 }
@@ -100,19 +103,27 @@ func split(a uintptr) bool {
 	}
 	upper := areas[i]
 	upper.lo = a
+	upper.page = upper.pageAt(a, areas[i].lo)
 	areas[i].hi = a
 	insert(i+1, upper)
+	countFile(upper.file, 1)
 	return true
 }
 
 // merge joins equal neighbours from index i-1 to i+1.
 func merge(i int) {
 	for j := i + 1; j >= i; j-- {
-		if j > 0 && j < numAreas && areas[j-1].hi == areas[j].lo && areas[j-1].prot == areas[j].prot && areas[j-1].sealed == areas[j].sealed {
+		if j > 0 && j < numAreas && areas[j-1].goesOnIn(&areas[j]) {
 			areas[j-1].hi = areas[j].hi
+			countFile(areas[j].file, -1)
 			remove(j, 1)
 		}
 	}
+}
+
+// goesOnIn reports whether b is what a would be if that were longer.
+func (a *spaceArea) goesOnIn(b *spaceArea) bool {
+	return a.hi == b.lo && a.prot == b.prot && a.sealed == b.sealed && a.file == b.file && a.pageAt(a.hi, a.lo) == b.page
 }
 
 // gap returns the highest address below mapTop where size bytes are free, or 0.
@@ -144,6 +155,11 @@ func free(lo, hi uintptr) bool {
 // lies at addr, in place of whatever was there; otherwise addr is a wish. With
 // keep, a fixed area may replace nothing (MAP_FIXED_NOREPLACE). Kernel context.
 func Map(addr, size uintptr, prot Prot, fixed, keep bool) (at uintptr, e Errno) {
+	return mapArea(addr, size, fixed, keep, spaceArea{prot: prot})
+}
+
+// mapArea is Map for an area that is like a.
+func mapArea(addr, size uintptr, fixed, keep bool, a spaceArea) (at uintptr, e Errno) {
 	if size == 0 || addr%arch.PageSize != 0 && fixed {
 		return 0, EINVAL
 	}
@@ -173,7 +189,9 @@ func Map(addr, size uintptr, prot Prot, fixed, keep bool) (at uintptr, e Errno) 
 		return 0, ENOMEM
 	}
 	i := find(addr)
-	insert(i, spaceArea{lo: addr, hi: addr + size, prot: prot})
+	a.lo, a.hi = addr, addr+size
+	insert(i, a)
+	countFile(a.file, 1)
 	merge(i)
 	return addr, 0
 }
@@ -191,20 +209,11 @@ func Discard(addr, size uintptr) Errno {
 	i := find(addr)
 	n := 0
 	for i+n < numAreas && areas[i+n].lo < hi {
-		release(areas[i+n].lo, areas[i+n].hi)
+		release(areas[i+n].lo, areas[i+n].hi, areas[i+n].file == 0)
+		countFile(areas[i+n].file, -1)
 		n++
 	}
 	remove(i, n)
-	return 0
-}
-
-// Seal lets nobody get the right to write to the area that Map has just made of the size
-// bytes at addr. Kernel context.
-func Seal(addr, size uintptr) Errno {
-	if !split(addr) || !split(addr+pageUp(size)) {
-		return ENOMEM
-	}
-	areas[find(addr)].sealed = true
 	return 0
 }
 
@@ -248,8 +257,8 @@ func Protect(addr, size uintptr, prot Prot) Errno {
 }
 
 // Forget gives back the frames of the size bytes at addr: what is read there next
-// is zero (madvise MADV_DONTNEED). Where a part of them is not mapped, the rest is given
-// back, and the error is ENOMEM. Kernel context.
+// is zero, or what the file has (madvise MADV_DONTNEED). Where a part of them is not mapped,
+// the rest is given back, and the error is ENOMEM. Kernel context.
 func Forget(addr, size uintptr) Errno {
 	if addr%arch.PageSize != 0 || addr > spaceHi || size > spaceHi-addr {
 		return EINVAL
@@ -260,13 +269,28 @@ func Forget(addr, size uintptr) Errno {
 		if areas[i].lo > next {
 			e = ENOMEM
 		}
-		release(max(areas[i].lo, addr), min(areas[i].hi, hi))
+		release(max(areas[i].lo, addr), min(areas[i].hi, hi), areas[i].file == 0)
 		next = areas[i].hi
 	}
 	if next < hi {
 		e = ENOMEM
 	}
 	return e
+}
+
+// Covered returns ENOMEM if some of the size bytes at addr are in no area. Kernel context.
+func Covered(addr, size uintptr) Errno {
+	if addr > spaceHi || size > spaceHi-addr {
+		return ENOMEM
+	}
+	next := addr
+	for i := find(addr); i < numAreas && areas[i].lo <= next; i++ {
+		next = areas[i].hi
+	}
+	if next < addr+pageUp(size) {
+		return ENOMEM
+	}
+	return 0
 }
 
 // flagsOf returns the bits of a page-table entry for an area's rights.
@@ -310,14 +334,17 @@ func nextPresent(lo, hi uintptr) (e, page uintptr) {
 	return 0, 0
 }
 
-// release gives back the frames of the pages lo <= address < hi.
-func release(lo, hi uintptr) {
+// release unmaps the pages lo <= address < hi, and gives their frames back if they are the
+// area's own.
+func release(lo, hi uintptr, own bool) {
 	for {
 		e, page := nextPresent(lo, hi)
 		if e == 0 {
 			return
 		}
-		FreeFrame(uintptr(*at(e) & arch.PTEAddr))
+		if own {
+			FreeFrame(uintptr(*at(e) & arch.PTEAddr))
+		}
 		*at(e) = 0
 		arch.FlushPage(page)
 		lo = page + arch.PageSize
@@ -350,6 +377,8 @@ const (
 	Resolved Verdict = iota // the page is there now: try again
 	Refused                 // no area allows this access
 	NoFrame                 // memory has run out
+	FromFile                // the page is one of a mapped file's, which Place is to be given
+	Beyond                  // the file has no such page
 )
 
 // ResolveFault is for a page fault at addr with the error code of the fault: it gives the
@@ -372,6 +401,9 @@ func ResolveFault(addr uintptr, code uintptr) Verdict {
 	}
 	f := uintptr(*at(e) & arch.PTEAddr)
 	if f == 0 {
+		if areas[i].file != 0 {
+			return FromFile
+		}
 		if f = Frame(); f == 0 {
 			return NoFrame
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +26,17 @@ func TestSpace(t *testing.T) {
 	const window, pages = 0x6000_0000_0000, 40 // where nobody else comes to
 	root, spaceLo = Frame(), window
 	defer func() { root, spaceLo, numAreas = 0, 0, 0 }()
+	name := filepath.Join(t.TempDir(), "mapped")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var files [2]*os.File // the second one is not open for writing
+	for i, flags := range []int{os.O_RDWR, os.O_RDONLY} {
+		if files[i], err = os.OpenFile(name, flags, 0); err != nil {
+			t.Fatal(err)
+		}
+		defer files[i].Close()
+	}
 	r := rand.New(rand.NewPCG(1, 3))
 	results := map[Errno]int{}
 	for step := range 4000 {
@@ -36,11 +48,11 @@ func TestSpace(t *testing.T) {
 		if r.IntN(40) == 0 {
 			addr++
 		}
-		prot := Prot(r.IntN(8))
+		prot := Prot(r.IntN(4)) | Prot(min(r.IntN(8), 1)^1)<<2
 		var what string
 		var ours Errno
 		var linux syscall.Errno
-		switch op := r.IntN(5); op {
+		switch op := r.IntN(9); op {
 		case 0, 1:
 			const fixed, keep = syscall.MAP_FIXED, 0x100000
 			flags := []uintptr{fixed, keep, fixed | keep}[r.IntN(3)]
@@ -51,6 +63,22 @@ func TestSpace(t *testing.T) {
 			ours = Discard(addr, size)
 			_, _, linux = syscall.RawSyscall(syscall.SYS_MUNMAP, addr, size, 0)
 			what = "munmap"
+		case 3, 4:
+			which := r.IntN(2)
+			prot &^= ProtWrite * Prot(which) // that is not for this package to refuse
+			first := uintptr(r.IntN(6))
+			_, ours = MapFile(addr, size, prot, true, false, 7, first, which == 0)
+			_, _, linux = syscall.RawSyscall6(syscall.SYS_MMAP, addr, size, uintptr(prot), syscall.MAP_SHARED|syscall.MAP_FIXED, files[which].Fd(), first*page)
+			what = fmt.Sprintf("mmap of file %d", which)
+		case 5, 6:
+			newSize, to := uintptr(r.IntN(8*page)), window+uintptr(r.IntN(pages-8))*page
+			flags := []uintptr{0, 0, 3, 3, 2}[r.IntN(5)]
+			if i := find(addr); flags != 2 && i < numAreas && (areas[i].hi < addr+size || size == 0) {
+				continue // over several areas it is not the same on each Linux; nor is a second place of private memory
+			}
+			_, ours = Remap(addr, size, newSize, to, flags&1 != 0, flags&2 != 0, false)
+			_, _, linux = syscall.RawSyscall6(syscall.SYS_MREMAP, addr, size, newSize, flags, to, 0)
+			what = fmt.Sprintf("mremap %d to %#x bytes at %#x", flags, newSize, to)
 		default:
 			ours = Protect(addr, size, prot)
 			_, _, linux = syscall.RawSyscall(syscall.SYS_MPROTECT, addr, size, uintptr(prot))
@@ -69,8 +97,13 @@ func TestSpace(t *testing.T) {
 				t.Fatalf("%s: area %d is %+v behind %+v", what, i, *a, areas[max(i-1, 0)])
 			}
 			for p := a.lo; p < a.hi; p += page {
-				got[(p-window)/page] = rights(a.prot)
+				if got[(p-window)/page] = rights(a.prot); a.file != 0 {
+					got[(p-window)/page] += fmt.Sprint(a.pageAt(p, a.lo))
+				}
 			}
+		}
+		if numFiles := mappedFiles[0].areas; numFiles != int32(count(areas[:numAreas])) {
+			t.Fatalf("%s: the file is said to have %d areas, and has %d", what, numFiles, count(areas[:numAreas]))
 		}
 		if got != want {
 			t.Fatalf("%s: the pages are\n%q; Linux has\n%q", what, got, want)
@@ -88,9 +121,19 @@ func TestSpace(t *testing.T) {
 			t.Fatalf("%s: %#x bytes at %#x may be read: %v, written: %v; want %v, %v", what, n, a, !read, !write, read, write)
 		}
 	}
-	if syscall.RawSyscall(syscall.SYS_MUNMAP, window, pages*page, 0); len(results) != 4 {
+	if syscall.RawSyscall(syscall.SYS_MUNMAP, window, pages*page, 0); len(results) != 6 {
 		t.Errorf("the calls returned only %v", results)
 	}
+}
+
+// count returns how many areas are a file's.
+func count(all []spaceArea) (n int) {
+	for i := range all {
+		if all[i].file != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // rights are those of an area as /proc/self/maps has them.
@@ -112,13 +155,15 @@ func linuxSpace(t *testing.T, to []string, lo uintptr) {
 	}
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {
-		var from, end uintptr
-		var r string
-		if _, err := fmt.Sscanf(s.Text(), "%x-%x %3s", &from, &end, &r); err != nil {
+		var from, end, offset uintptr
+		var r, shared string
+		if _, err := fmt.Sscanf(s.Text(), "%x-%x %3s%1s %x", &from, &end, &r, &shared, &offset); err != nil {
 			t.Fatal(err)
 		}
 		for p := from; p < end && p >= lo && p < lo+uintptr(len(to))*page; p += page {
-			to[(p-lo)/page] = r
+			if to[(p-lo)/page] = r; shared == "s" {
+				to[(p-lo)/page] += fmt.Sprint((offset + p - from) / page)
+			}
 		}
 	}
 }

@@ -4,14 +4,16 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
 // A file's bytes: a tree of frames, as deep as the file's last page needs. Where
 // a frame is missing, the bytes are the archive's (which stays where the loader
 // put it) or zeros.
 //
-// Bytes of a frame at and after the file's size are zero, always; so growing a
-// file shows zeros.
+// Bytes of a frame at and after the file's size are zero, so growing a file shows zeros;
+// but of a file that has been mapped, programs may have written there: such a one is
+// cleaned when it grows.
 
 // frameOf returns the frame with page p of the file, or 0.
 func frameOf(n *node, p uint64) uintptr {
@@ -143,6 +145,9 @@ func PageForWrite(id ID, off int64) (addr uintptr, n int, e Errno) {
 	case off >= SizeMax:
 		return 0, 0, EFBIG
 	}
+	if off > f.size {
+		cleanTail(f)
+	}
 	p := uint64(off) / pageSize
 	a := frameOf(f, p)
 	if a == 0 {
@@ -155,6 +160,18 @@ func PageForWrite(id ID, off int64) (addr uintptr, n int, e Errno) {
 	}
 	return a + uintptr(off%pageSize), int(pageSize - off%pageSize), 0
 }
+
+// cleanTail clears what lies behind the end of a file, in its last page.
+func cleanTail(f *node) {
+	if o := uintptr(f.size % pageSize); f.mapped && o != 0 {
+		if a := frameOf(f, uint64(f.size)/pageSize); a != 0 {
+			zero(a+o, pageSize-o)
+		}
+	}
+}
+
+// Touch sets a file's times as if something had been written to it. Kernel context.
+func Touch(id ID, now int64) { at(id).mtime, at(id).ctime = now, now }
 
 // Wrote says that the bytes lo <= offset < hi of a regular file have been
 // written through PageForWrite: the file grows to hi if it was shorter, and its
@@ -191,9 +208,13 @@ func SetSize(id ID, size int64, now int64) Errno {
 			}
 			p++
 		}
+		if f.mapped {
+			mem.CutFile(int32(id), uintptr(p))
+		}
 		cut(f, p)
 		f.origLen = min(f.origLen, size)
 	}
+	cleanTail(f)
 	f.size = size
 	f.mtime, f.ctime = now, now
 	return 0

@@ -39,6 +39,7 @@ type node struct {
 	orig    uintptr // bytes of the archive that stand in for frames not made yet
 	origLen int64
 	frames  int64 // frames of data and tables
+	mapped  bool  // programs can write, or could, behind the end, in its last page
 
 	// While an archive is loaded: what it calls this file.
 	arcIno   uint32
@@ -150,6 +151,12 @@ func Utimes(id ID, atime, mtime, now int64) Errno {
 // Retain holds a node: it lives on without a name until Release. Every open
 // file, working directory and mapping holds its node. Kernel context.
 func Retain(id ID) { at(id).opens++ }
+
+// RetainMapped is Retain for a file whose pages are to be mapped (mem.MapFile). Kernel context.
+func RetainMapped(id ID) {
+	Retain(id)
+	at(id).mapped = true
+}
 
 // Release undoes Retain or Open. The last one frees a node without a name.
 // Kernel context.

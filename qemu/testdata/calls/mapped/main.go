@@ -1,9 +1,10 @@
-// Mapped maps files as programs do, and says what comes of it: a mapping that is refused
-// is one of the answers, a mapping that hides what is written is none.
+// Mapped maps files as programs do, and says what comes of it.
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"syscall"
 	"unsafe"
@@ -68,9 +69,6 @@ func errors() {
 	} {
 		for _, flags := range []uintptr{0, syscall.MAP_SHARED, syscall.MAP_PRIVATE, 4} {
 			for _, prot := range []uintptr{0, r, rw} {
-				if flags == syscall.MAP_SHARED && prot != rw && (f.name == "read" || f.name == "both") || flags == syscall.MAP_SHARED && f.name == "both" {
-					continue // see writer and reader
-				}
 				_, err := mmap(f.fd, 0, page, prot, flags)
 				_, size := mmap(f.fd, 0, 0, prot, flags)
 				_, far := mmap(f.fd, 1<<63-page, 2*page, prot, flags)
@@ -148,23 +146,54 @@ func reader() {
 	fmt.Printf("reader: %q %v\n", b[:4], err)
 }
 
-// database keeps values in a file that a library maps, shared.
+// database keeps values in a file that a library maps, shared, and locks.
 func database() {
-	db, err := bbolt.Open("values.db", 0o600, nil)
-	if err != nil {
-		fmt.Println("refused:", err)
-		return
-	}
-	for i := range 200 {
+	const path = "values.db"
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{InitialMmapSize: 1 << 16})
+	must(err)
+	_, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 1})
+	fmt.Println("opened twice:", err)
+	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8)}, 50+i%400) }
+	key := func(i int) []byte { return fmt.Append(nil, "key", i*7919%1000) }
+	for batch := range 20 {
 		must(db.Update(func(tx *bbolt.Tx) error {
 			b, err := tx.CreateBucketIfNotExists([]byte("b"))
 			must(err)
-			return b.Put(fmt.Append(nil, "key", i), make([]byte, 300))
+			for i := batch * 50; i < batch*50+50; i++ {
+				must(b.Put(key(i), value(i)))
+				if i%3 == 0 {
+					must(b.Delete(key(i / 2)))
+				}
+			}
+			return nil
 		}))
 	}
-	n := 0
+	before := contents(db)
+	must(db.Close())
+	db, err = bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true})
+	must(err)
+	fmt.Println(before == contents(db), before)
 	must(db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("b")).ForEach(func(_, _ []byte) error { n++; return nil })
+		for err := range tx.Check() {
+			fmt.Println("damaged:", err)
+		}
+		return nil
 	}))
-	fmt.Println("values:", n)
+	must(db.Close())
+}
+
+// contents returns how many values there are, and a sum over all of them.
+func contents(db *bbolt.DB) (s string) {
+	must(db.View(func(tx *bbolt.Tx) error {
+		n, sum := 0, crc32.NewIEEE()
+		must(tx.Bucket([]byte("b")).ForEach(func(k, v []byte) error {
+			sum.Write(k)
+			sum.Write(v)
+			n++
+			return nil
+		}))
+		s = fmt.Sprintf("%d values, sum %08x", n, sum.Sum32())
+		return nil
+	}))
+	return s
 }

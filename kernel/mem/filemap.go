@@ -1,0 +1,137 @@
+package mem
+
+import "github.com/zeroframe/zeroframe/arch"
+
+// Shared mappings of files: areas whose pages are the frames of the file itself, which
+// package vfs owns. They are mapped where they are touched, and unmapped before the file
+// loses them. Files are known here by their number alone.
+
+// mappedFile is a file with areas.
+type mappedFile struct {
+	id    int32 // 0: free
+	areas int32
+}
+
+// maxMapped is how many files can be mapped at a time.
+const maxMapped = 512
+
+var (
+	mappedFiles [maxMapped]mappedFile // under the kernel lock
+	unmapped    int                   // of them have no area any more; under the kernel lock
+)
+
+// pageAt returns which page of the file lies at addr, if the area begins at lo.
+func (a *spaceArea) pageAt(addr, lo uintptr) uintptr {
+	if a.file == 0 {
+		return 0
+	}
+	return a.page + (addr-lo)/arch.PageSize
+}
+
+// countFile is for n areas more of a file, or -1.
+func countFile(file int16, n int32) {
+	if file == 0 {
+		return
+	}
+	f := &mappedFiles[file-1]
+	if f.areas == 0 {
+		unmapped--
+	}
+	f.areas += n
+	if f.areas == 0 {
+		unmapped++
+	}
+}
+
+// fileIndex returns the number of a file in the table, plus 1, or 0.
+func fileIndex(id int32) int16 {
+	for i := range mappedFiles {
+		if mappedFiles[i].id == id {
+			return int16(i + 1)
+		}
+	}
+	return 0
+}
+
+// IsMapped reports whether a file has areas, or had some and Unmapped has not said so yet.
+// Kernel context.
+func IsMapped(id int32) bool { return fileIndex(id) != 0 }
+
+// MapFile is Map for the pages of a file from number page on. The file is to live until
+// Unmapped names it. Without mayWrite, Protect never gives the right to write. Kernel context.
+func MapFile(addr, size uintptr, prot Prot, fixed, keep bool, id int32, page uintptr, mayWrite bool) (at uintptr, e Errno) {
+	file := fileIndex(id)
+	begins := file == 0
+	if begins {
+		if file = fileIndex(0); file == 0 {
+			return 0, ENOMEM
+		}
+		mappedFiles[file-1].id = id
+		unmapped++
+	}
+	at, e = mapArea(addr, size, fixed, keep, spaceArea{prot: prot, sealed: !mayWrite, file: file, page: page})
+	if e != 0 && begins {
+		mappedFiles[file-1].id = 0
+		unmapped--
+	}
+	return at, e
+}
+
+// Unmapped returns a file that has no areas any more, once, or 0. Kernel context.
+func Unmapped() (id int32) {
+	if unmapped == 0 {
+		return 0
+	}
+	for i := range mappedFiles {
+		if f := &mappedFiles[i]; f.id != 0 && f.areas == 0 {
+			id, f.id = f.id, 0
+			unmapped--
+			return id
+		}
+	}
+	return 0
+}
+
+// FileAt returns the file and the number of its page that belong at addr; or 0. Kernel context.
+func FileAt(addr uintptr) (id int32, page uintptr) {
+	i := find(addr)
+	if i == numAreas || addr < areas[i].lo || areas[i].file == 0 {
+		return 0, 0
+	}
+	return mappedFiles[areas[i].file-1].id, areas[i].pageAt(addr, areas[i].lo)
+}
+
+// HasFile reports whether a part of a file is mapped in the size bytes at addr. Kernel context.
+func HasFile(addr, size uintptr) bool {
+	for i := find(addr); i < numAreas && areas[i].lo < addr+size; i++ {
+		if areas[i].file != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Place maps a frame where FileAt has said that its page belongs. It returns false if memory
+// has run out. Kernel context.
+func Place(addr, frame uintptr) bool {
+	e := entry(pageDown(addr))
+	if e == 0 {
+		return false
+	}
+	*at(e) = uint64(frame) | flagsOf(areas[find(addr)].prot) | arch.PTEPresent
+	return true
+}
+
+// CutFile unmaps the pages of a file from number page on, before the file loses them. They
+// stay in their areas. Kernel context.
+func CutFile(id int32, page uintptr) {
+	file := fileIndex(id)
+	if file == 0 {
+		return
+	}
+	for i := range areas[:numAreas] {
+		if a := &areas[i]; a.file == file && a.pageAt(a.hi, a.lo) > page {
+			release(a.lo+(max(page, a.page)-a.page)*arch.PageSize, a.hi, false)
+		}
+	}
+}
