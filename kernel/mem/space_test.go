@@ -25,7 +25,7 @@ func TestSpace(t *testing.T) {
 	AddFrames(at, at+uintptr(len(frames)))
 	const window, pages = 0x6000_0000_0000, 40 // where nobody else comes to
 	root, spaceLo = Frame(), window
-	defer func() { root, spaceLo, numAreas = 0, 0, 0 }()
+	defer func() { root, spaceLo, numAreas, mappedFiles, unmapped = 0, 0, 0, [maxMapped]mappedFile{}, 0 }()
 	name := filepath.Join(t.TempDir(), "mapped")
 	if err := os.WriteFile(name, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -120,6 +120,9 @@ func TestSpace(t *testing.T) {
 		if Allowed(a, n, false) != read || Allowed(a, n, true) != write {
 			t.Fatalf("%s: %#x bytes at %#x may be read: %v, written: %v; want %v, %v", what, n, a, !read, !write, read, write)
 		}
+	}
+	if Discard(window, pages*page); Unmapped() != 7 || Unmapped() != 0 || IsMapped(7) {
+		t.Error("the file is not said to be mapped no more, once")
 	}
 	if syscall.RawSyscall(syscall.SYS_MUNMAP, window, pages*page, 0); len(results) != 6 {
 		t.Errorf("the calls returned only %v", results)

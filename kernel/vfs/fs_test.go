@@ -397,3 +397,37 @@ func TestTimesAndOwners(t *testing.T) {
 	want(t, "times of its directory", times(d), "1 70 70")
 	Release(id)
 }
+
+// TestMappedTail: what a program has written behind the end of a mapped file, in its last
+// page, is zero when the file grows in any way.
+func TestMappedTail(t *testing.T) {
+	if e := Init(1); e != 0 {
+		t.Fatalf("Init: errno %d", e)
+	}
+	defer finish(t)
+	id, e := Open(Root, []byte("/file"), O_CREAT|O_RDWR, 0o644, 1)
+	if e != 0 {
+		t.Fatal(e)
+	}
+	RetainMapped(id)
+	Release(id)
+	defer Release(id)
+	for what, grow := range map[string]func(){
+		"SetSize": func() { SetSize(id, 20, 1) },
+		"WriteAt": func() { WriteAt(id, []byte{0}, 19, 1) },
+		"twice":   func() { SetSize(id, pageSize, 1); SetSize(id, 20, 1) },
+	} {
+		SetSize(id, 0, 1)
+		WriteAt(id, []byte("begin"), 0, 1)
+		page, _, _ := PageForWrite(id, 0)
+		behind := bytesAt(page+5, 30)
+		for i := range behind {
+			behind[i] = 'x'
+		}
+		grow()
+		b := make([]byte, 40)
+		if n, _ := ReadAt(id, b, 0); string(b[:n]) != "begin"+string(make([]byte, 15)) {
+			t.Errorf("%s: there is %q", what, b[:n])
+		}
+	}
+}
