@@ -3,6 +3,7 @@
 //
 //	reader.go     a line -> the addresses on it; the table of formats
 //	oops.go       Linux
+//	offset.go     where Linux runs
 //	goroutine.go  Go programs and their kernels
 //	markup.go     LLVM's symbolizer markup
 //	board.go      TinyGo, ESP-IDF, Zephyr

@@ -44,15 +44,10 @@ var (
 
 // readOops reads a line of a Linux oops, warning or panic.
 func (x *Reader) readOops(line string) bool {
-	if strings.Contains(line, "Kernel Offset: ") {
-		if m := kaslr().FindStringSubmatch(line); m != nil {
-			bias, _ := hexNumber(m[1])
-			start, _ := hexNumber(m[2]) // of the kernel, which has no such section at times
-			kernels := x.kernel()
-			for _, p := range kernels {
-				if len(kernels) == 1 || p.sym.IsText(start) {
-					p.setBias(bias)
-				}
+	if strings.Contains(line, offsetMark) {
+		if o := readOffset(line); o.Known {
+			if x.move(o) {
+				x.late()
 			}
 			return true
 		}

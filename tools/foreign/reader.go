@@ -81,6 +81,9 @@ type Options struct {
 	Ours func(line string) bool
 	// Rest returns what has come behind the line that is read; nil: nothing is known of it.
 	Rest func() []byte
+	// Offsets returns the kernel's offset of each boot of the log, as KernelOffsets does;
+	// nil: the log is not there yet.
+	Offsets func() []KernelOffset
 	// Report is called for each trace that has ended; nil: nobody wants to know.
 	Report func(*wire.Trace)
 }
@@ -103,6 +106,7 @@ type Reader struct {
 	lack   lack            // of the trace that is read
 	lacks  []lack          // of those before
 	oops   oopsState
+	offset offsetState
 	markup markupState
 	g      goState
 	board  boardState
@@ -173,6 +177,7 @@ func (x *Reader) Drop() { x.Line, x.long = x.Line[:0], false }
 func (x *Reader) Cut() {
 	x.Drop()
 	x.shape = ""
+	x.offset.early = nil
 	x.oops, x.g, x.board, x.gdb, x.k = oopsState{}, goState{}, boardState{}, gdbState{}, kState{}
 }
 
@@ -184,12 +189,8 @@ func (x *Reader) read(line string) {
 	if line = x.withoutShape(withoutPrefix(line)); line == "" || strings.HasPrefix(line, tracer.Tag) {
 		return
 	}
-	if _, version, ok := strings.Cut(line, "Linux version "); ok {
-		x.oops = oopsState{} // it boots again, elsewhere
-		x.oops.release, _, _ = strings.Cut(version, " ")
-		for _, p := range x.base {
-			p.setBias(0)
-		}
+	if strings.Contains(line, bootMark) {
+		x.booted(line)
 	}
 	x.now = line
 	if format := x.readAs(line); !x.dry {
@@ -258,11 +259,13 @@ func hasNumber(line string) bool {
 // hit resolves an address and keeps it if it is one of a program's code: of the
 // first that has it.
 func (x *Reader) hit(h Hit) bool {
+	x.lookForOffset()
 	for _, p := range x.programs() {
 		if at := h; x.hitIn(p, at) {
 			return true
 		}
 	}
+	x.early(h)
 	return false
 }
 
@@ -428,6 +431,9 @@ func ParseBias(s string, sym lookup.Resolver) (uint64, error) {
 		return 0, fmt.Errorf("the ELF file has %d functions %q: name another", len(found), name)
 	}
 }
+
+// hexWord writes an address as Linux does.
+func hexWord(addr uint64) string { return fmt.Sprintf("%016x", addr) }
 
 // hexNumber reads a hexadecimal number, with or without 0x.
 func hexNumber(s string) (uint64, bool) {

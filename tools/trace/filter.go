@@ -45,6 +45,9 @@ type Options struct {
 	// Prefixes finds Zeroframe's traces behind the prefixes of log collectors too. The
 	// beginning of an unfinished line is then held back, up to Idle.
 	Prefixes bool
+	// Offsets returns, with Foreign, what foreign.KernelOffsets says of the whole input; nil:
+	// it has not come yet.
+	Offsets func() []foreign.KernelOffset
 	// Guess takes, with Foreign, every number in the text that can be an address of
 	// the code for one.
 	Guess bool
@@ -153,7 +156,7 @@ func NewFilter(out io.Writer, opt Options) (*Filter, error) {
 	f.p.Prefixes = opt.Prefixes
 	if opt.Foreign && (opt.Symbols != nil || opt.Images != nil) {
 		fo := foreign.Options{Force: opt.Force, Guess: opt.Guess, Demangle: opt.Demangle, Log: opt.Log,
-			Ours: source.IsContext, Images: f.images, Rest: func() []byte { return f.p.Rest() }}
+			Ours: source.IsContext, Images: f.images, Offsets: opt.Offsets, Rest: func() []byte { return f.p.Rest() }}
 		if opt.JSON != nil || opt.OnTrace != nil {
 			fo.Report = func(t *wire.Trace) { f.report(t, true) }
 		}

@@ -180,7 +180,8 @@ func TestImagesLinux(t *testing.T) {
 			"PC is at 0x10010\npc=0x3200020\nKernel Offset: 0x3000000 from 0x200000\npc=0x3200020\n pc=0x110\n",
 		want: []string{"RIP\tprobe+0x10|my-drv.ko.debug.c:16", "send\tsend+0x20|my-drv.ko.debug.c:31",
 			"+0x30\tprobe+0x30|late.ko.c:47", "+0x40\tprobe+0x40|late.ko.c:63", "+0x50\tprobe+0x50|vmlinux.c:79",
-			"PC is\tstart+0x10|loader.elf.c:16", "pc=0x32\tdo_it+0x20|vmlinux.c:32"},
+			"PC is\tstart+0x10|loader.elf.c:16", "Kernel Offset\t0000000003200020:", "Kernel Offset\tdo_it+0x20|vmlinux.c:32|(above)",
+			"pc=0x32\tdo_it+0x20|vmlinux.c:32"},
 		log: "its function do_it has 0x200 bytes, and that of the ELF file 0x100; " +
 			"give vmlinux and gone.ko too (-e can be repeated; -force resolves what has the name)\n",
 	}

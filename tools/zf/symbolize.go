@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/eventstream"
+	"github.com/zeroframe/zeroframe/tools/foreign"
 	"github.com/zeroframe/zeroframe/tools/input"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/trace"
@@ -159,6 +160,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		Log:      stderr,
 		Idle:     trace.DefaultIdle,
 		Foreign:  !f.typed,
+		Offsets:  f.offsets(),
 		Guess:    f.guess,
 		Demangle: f.demangle,
 		Prefixes: !f.typed,
@@ -206,6 +208,24 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		fmt.Fprintln(stderr, "zf symbolize: no trace found")
 	}
 	return exitOK
+}
+
+// offsets returns what looks through the input for where a kernel runs, or nil if the input
+// is none that is whole.
+func (f *symbolizeFlags) offsets() func() []foreign.KernelOffset {
+	info, err := os.Stat(f.input)
+	if err != nil || !info.Mode().IsRegular() || f.follow {
+		return nil
+	}
+	return func() []foreign.KernelOffset {
+		log, err := os.Open(f.input)
+		if err != nil {
+			return nil // it is gone: there is nothing ahead
+		}
+		defer log.Close()
+		all, _ := foreign.KernelOffsets(log)
+		return all
+	}
 }
 
 // parseSymbolize reads the arguments; flags may follow the input's name.

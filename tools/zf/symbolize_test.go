@@ -48,6 +48,8 @@ func TestSymbolize(t *testing.T) {
 		return path
 	}
 	logFile := file("log", "hello\n"+log)
+	moved := fmt.Sprintf("pc=%#x\nKernel Offset: 0x7000000 from 0x0\n", pc+0x7000000)
+	movedFile := file("moved", moved)
 	other := strings.Replace(log, "build=", "build=00", 1)
 	tests := []struct {
 		name      string
@@ -70,6 +72,8 @@ func TestSymbolize(t *testing.T) {
 		{"other traces, moved", []string{"-e", elf, "-bias", "0x5000"}, fmt.Sprintf("pc=%#x\n", pc+0x5000), exitOK, "\n    main.ownTrace+0x0 symbolize_test.go:", ""},
 		{"bias of a pair", []string{"-e", elf, "-bias", fmt.Sprintf("github.com/zeroframe/zeroframe/tools/zf.ownTrace=%#x", pc+0x7000)},
 			fmt.Sprintf("pc=%#x\n", pc+0x7000), exitOK, "\n    main.ownTrace+0x0 symbolize_test.go:", ""},
+		{"offset ahead", []string{"-e", elf, movedFile}, "", exitOK, fmt.Sprintf("pc=%#x\n    main.ownTrace+0x0 symbolize_test.go:", pc+0x7000000), ""},
+		{"offset behind", []string{"-e", elf}, moved, exitOK, fmt.Sprintf("from 0x0\n    %016x:\n    main.ownTrace+0x0 symbolize_test.go:", pc+0x7000000), ""},
 		{"no bias", []string{"-e", elf, "-bias", "nosuch=1"}, "", exitUsage, "", "no function"},
 		{"guess", []string{"-e", elf, "-guess"}, fmt.Sprintf("at %#x?\n", pc), exitOK, "main.ownTrace+0x0 symbolize_test.go:", ""},
 		{"guess in JSON", []string{"-e", elf, "-guess", "-json"}, fmt.Sprintf("at %#x?\n", pc), exitOK,
