@@ -4,6 +4,7 @@ package dwarf
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/zeroframe/zeroframe/tools/elf"
 )
@@ -35,6 +36,7 @@ type Data struct {
 	supOnce       sync.Once
 	supplementary *Data
 	supFile       *elf.File
+	lost          atomic.Pointer[string] // what Lost says
 }
 
 // allUnits returns the offsets of all units' headers.

@@ -8,7 +8,9 @@ package dwarf
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/elf"
 )
@@ -29,17 +31,33 @@ func (r *Reader) supplement() *Reader {
 func (d *Data) supData() *Data {
 	d.supOnce.Do(func() {
 		f := FindSupplement(d.File)
-		if f == nil {
-			return
-		}
 		s := &Data{File: f}
-		if s.find(f, "") != nil {
+		why := "is not there"
+		if f != nil {
+			err := s.find(f, "")
+			if err == nil {
+				d.supplementary, d.supFile = s, f
+				return
+			}
 			f.Close()
-			return
+			why = "is damaged (" + err.Error() + ")"
 		}
-		d.supplementary, d.supFile = s, f
+		if name, id := supplementName(d.File); name != "" && len(id) >= 2 {
+			lost := fmt.Sprintf("names are missing that dwz has moved to %s (build ID %x), which %s: it helps to have it at %s",
+				name, id, why, strings.Join(supplementPaths(d.File, name, id), " or "))
+			d.lost.Store(&lost)
+		}
 	})
 	return d.supplementary
+}
+
+// Lost returns what answers so far lack since the supplementary file cannot be read, and
+// what helps; or "".
+func (d *Data) Lost() string {
+	if s := d.lost.Load(); s != nil {
+		return *s
+	}
+	return ""
 }
 
 // DebugDir is where systems keep debug files. Tests have a system of their own.
@@ -54,16 +72,8 @@ func FindSupplement(f *elf.File) *elf.File {
 	if name == "" || len(id) < 2 {
 		return nil
 	}
-	path := name
-	if !filepath.IsAbs(name) {
-		real, err := filepath.EvalSymlinks(f.Name())
-		if err != nil {
-			return nil
-		}
-		path = filepath.Join(filepath.Dir(real), name)
-	}
 	hexID := hex.EncodeToString(id)
-	for _, path := range []string{path, filepath.Join(DebugDir, ".build-id", hexID[:2], hexID[2:]+".debug")} {
+	for _, path := range supplementPaths(f, name, id) {
 		c, err := elf.Open(path)
 		if err != nil {
 			continue
@@ -75,6 +85,17 @@ func FindSupplement(f *elf.File) *elf.File {
 		c.Close()
 	}
 	return nil
+}
+
+// supplementPaths returns where the supplementary file may be.
+func supplementPaths(f *elf.File, name string, id []byte) (paths []string) {
+	if filepath.IsAbs(name) {
+		paths = append(paths, name)
+	} else if real, err := filepath.EvalSymlinks(f.Name()); err == nil {
+		paths = append(paths, filepath.Join(filepath.Dir(real), name))
+	}
+	hexID := hex.EncodeToString(id)
+	return append(paths, filepath.Join(DebugDir, ".build-id", hexID[:2], hexID[2:]+".debug"))
 }
 
 // supplementName returns the name and the ID of the supplementary file. Of such a

@@ -62,6 +62,27 @@ func (f *File) Check() error {
 	return errors.Join(c.problems...)
 }
 
+// Incomplete returns what the answers so far lack, since debug information is damaged or
+// not there, with the file that would help; or nil. It reads nothing. Context: host.
+func (f *File) Incomplete() error {
+	if !f.dwarfRead.Load() {
+		return nil
+	}
+	of := f
+	if f.FirstSection(".debug_info", ".zdebug_info") == nil && f.split != nil {
+		of = f.split
+	}
+	if f.dwarfErr != nil && !f.HasUnlinkedDWARF() {
+		return fmt.Errorf("%s: lines and inlined calls are missing: %w; it helps to have that file as it was built", of.Name(), f.dwarfErr)
+	}
+	if f.dwarf != nil {
+		if lost := f.dwarf.Lost(); lost != "" {
+			return fmt.Errorf("%s: %s", of.Name(), lost)
+		}
+	}
+	return nil
+}
+
 // sections unfolds each section that look-ups read.
 func (c *checker) sections(f *File) {
 	relocated := make(map[string]bool)

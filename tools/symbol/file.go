@@ -40,6 +40,7 @@ type File struct {
 	dwarfOnce sync.Once
 	dwarf     *dwarf.Data
 	dwarfErr  error
+	dwarfRead atomic.Bool // so that both can be read without asking for them
 
 	splitOnce sync.Once
 	split     *File // with the debug information, if this file has none
@@ -116,7 +117,10 @@ func (f *File) CanResolve() error {
 }
 
 func (f *File) dwarfData() *dwarf.Data {
-	f.dwarfOnce.Do(func() { f.dwarf, f.dwarfErr = f.readDWARF() })
+	f.dwarfOnce.Do(func() {
+		f.dwarf, f.dwarfErr = f.readDWARF()
+		f.dwarfRead.Store(true)
+	})
 	return f.dwarf
 }
 

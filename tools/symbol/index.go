@@ -113,8 +113,8 @@ func (f *File) BuildIndex(folder string, limit int64, progress func(done, total 
 	defer os.Remove(tmp.Name()) // after the renaming it is not there
 	if f.dwarfData() == nil && len(f.symbols().funcs) == 0 {
 		err = fmt.Errorf("%w: it has no symbols", ErrNoIndexNeeded)
-	} else {
-		err = f.buildIndex(tmp, id, progress)
+	} else if err = f.buildIndex(tmp, id, progress); err == nil {
+		err = f.Incomplete() // who asks without an index is told
 	}
 	if cerr := tmp.Close(); err == nil {
 		err = cerr

@@ -162,12 +162,15 @@ func newIndexing(mode, command string, stderr io.Writer) (*indexing, error) {
 
 // use lets a file that was just opened use its index.
 func (x *indexing) use(f *symbol.File) {
-	if x == nil || x.mode == indexOff || x.folder == "" {
+	if x == nil {
 		return
 	}
 	x.mu.Lock()
 	x.opened = append(x.opened, f)
 	x.mu.Unlock()
+	if x.mode == indexOff || x.folder == "" {
+		return
+	}
 	if f.UseIndex(x.folder) || x.mode != indexBuild {
 		return
 	}
@@ -190,16 +193,20 @@ func (x *indexing) open(path string) (*symbol.File, error) {
 	return f, err
 }
 
-// finish has indexes made of the files that need one. It is called when all answers
-// are out and before the files are closed.
+// finish says what the answers lack, and has indexes made of the files that need one. It is
+// called when all answers are out and before the files are closed.
 func (x *indexing) finish() {
-	if x == nil || x.mode == indexOff || x.folder == "" {
+	if x == nil {
 		return
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, f := range x.opened {
-		if f.WantsIndex() && !f.IndexUnderway(x.folder) {
+		if err := f.Incomplete(); err != nil {
+			fmt.Fprintf(x.stderr, "%s: note: %v\n", x.command, err)
+			continue // an index would lack the same
+		}
+		if x.mode != indexOff && x.folder != "" && f.WantsIndex() && !f.IndexUnderway(x.folder) {
 			x.background(f.Name()) // there will be another time
 		}
 	}
