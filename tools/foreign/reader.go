@@ -285,6 +285,16 @@ func (x *Reader) hitIn(p *program, h Hit) bool {
 	}
 	x.lookAhead()
 	h.Calls = p.lookup(h.Addr, h.ret)
+	if n := len(h.Calls); n > 0 && h.name != "" && h.ret && h.off > 0 && h.Calls[n-1].Function != h.name {
+		// The end of one function is the entry of the next, where a return address would
+		// have a call before it. The trace has named the one that it means.
+		if h.Calls = slices.Clone(p.lookup(h.Addr-1, false)); len(h.Calls) == 0 {
+			h.Calls = []lookup.Call{{}}
+		}
+		for i := range h.Calls {
+			h.Calls[i].Offset = h.off
+		}
+	}
 	if len(h.Calls) == 0 {
 		return false
 	}

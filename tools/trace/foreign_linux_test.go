@@ -2,6 +2,9 @@ package trace
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -139,6 +142,50 @@ func TestModuleName(t *testing.T) {
 	} {
 		if got := foreign.ModuleName(file); got != want {
 			t.Errorf("ModuleName(%q) = %q; want %q", file, got, want)
+		}
+	}
+}
+
+// TestForeignLinuxEnd: a word of the stack that is the end of a function is a return address
+// for Linux, which names that function. The line is of the same one, not of what begins there.
+func TestForeignLinuxEnd(t *testing.T) {
+	p := cImage(t)
+	path := filepath.Join(t.TempDir(), "ends")
+	asm := filepath.Join(t.TempDir(), "ends.s")
+	if err := os.WriteFile(asm, []byte(".file 1 \"ends.c\"\n.globl _start, before, after\n"+
+		".type before, @function\nbefore:\n.loc 1 7\nnop\n.loc 1 8\nret\n.size before, .-before\n"+
+		".type after, @function\nafter:\n_start:\n.loc 1 20\nnop\nret\n.size after, .-after\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("gcc", "-nostdlib", "-static", "-g", "-o", path, asm).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	sym, err := symbol.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sym.Close()
+	leaf := p.span[p.start["leaf"]]
+	last := p.sym.Lookup(p.start["leaf"]+leaf-1, false)
+	if len(last) != 1 || last[0].Function != "leaf" {
+		t.Fatalf("at the end of leaf is %+v", last)
+	}
+	for _, tt := range []struct {
+		sym      *symbol.File
+		in, want string
+	}{
+		{sym, " ? before+0x2/0x2\n", "before+0x2 ends.c:8"},
+		{sym, " before+0x2/0x2\n", "before+0x2 ends.c:8"},
+		{sym, " ? before+0x1/0x2\n", "before+0x1 ends.c:7"},
+		{p.sym, fmt.Sprintf(" ? leaf+%#x/%#[1]x\n", leaf), fmt.Sprintf("leaf+%#x one.c:%d", leaf, last[0].Line)},
+	} {
+		r := filter(t, Options{Symbols: tt.sym, Foreign: true}, []byte("Call Trace:\n"+tt.in))
+		_, got, _ := strings.Cut(r.out.String(), tt.in)
+		if line := strings.Fields(got); len(line) > 1 {
+			got = line[0] + " " + filepath.Base(line[1])
+		}
+		if got != tt.want || len(r.traces) != 1 || outline(r.traces[0]) == "" {
+			t.Errorf("%q: %q; want %q", tt.in, got, tt.want)
 		}
 	}
 }
