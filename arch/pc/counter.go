@@ -64,7 +64,7 @@ const (
 	exactness   = 10_000     // a window is long enough if it is so many times a reading's
 
 	readings = 8 // of a counter at each point, of which the best counts
-	attempts = 5
+	attempts = 20
 )
 
 // reading is what a counter showed when the TSC was at tsc, give or take half of
@@ -89,22 +89,21 @@ type machine struct {
 func calibrate(apic uintptr) (tsc, apicRate uint64, ref reference) {
 	m, ref := survey(apic)
 	var a, b, c point
-	for try := 0; try < attempts; try++ {
+	agreed := false
+	for try := 0; try < attempts && !agreed; try++ {
 		if m.apic != 0 {
 			startAPIC(m.apic, 1<<32-1)
 		}
 		a = m.read()
 		b = m.after(a, 1)
 		c = m.after(a, 2)
-		if m.agree(a, b, c) {
-			break
-		}
+		agreed = m.agree(a, b, c)
 	}
 	pitStop()
 	if m.apic != 0 {
 		startAPIC(m.apic, 0)
 	}
-	return m.judge(a, c, ref)
+	return m.judge(a, c, agreed, ref)
 }
 
 // survey finds the counters that count, and starts them.
@@ -231,8 +230,10 @@ func steady(tsc1, n1, tsc2, n2 uint64) bool {
 	return distance(r1, r2) <= r1/100+4*(r1/min(n1, n2))
 }
 
-// judge makes frequencies of the window from a to c.
-func (m *machine) judge(a, c point, ref reference) (tsc, apicRate uint64, _ reference) {
+// judge makes frequencies of the window from a to c. Where its halves have not agreed, the
+// host has taken the processor away in each attempt: a PIT wraps then, the APIC's timer,
+// which counts for seconds, does not.
+func (m *machine) judge(a, c point, agreed bool, ref reference) (tsc, apicRate uint64, _ reference) {
 	byPIT, byAPIC := uint64(0), uint64(0)
 	if n := pitTicks(a.pit, c.pit); m.pit && n != 0 {
 		byPIT = mulDiv(c.pit.tsc-a.pit.tsc, pitHz, n)
@@ -246,7 +247,7 @@ func (m *machine) judge(a, c point, ref reference) (tsc, apicRate uint64, _ refe
 	case sane(byPIT) && sane(byAPIC) && near(byPIT, byAPIC):
 		// The APIC's timer is the same clock, in finer ticks.
 		tsc, ref = byAPIC, refPITAndAPIC
-	case sane(byPIT):
+	case sane(byPIT) && (agreed || !sane(byAPIC)):
 		tsc, ref = byPIT, refPIT
 	case sane(byAPIC):
 		tsc, ref = byAPIC, refAPIC
