@@ -280,6 +280,7 @@ func main() {
 	case "heap":
 		heap()
 	case "spin":
+		leakFDs(1)
 		fmt.Println("spinning")
 		for start := time.Now(); time.Since(start) < time.Minute; {
 			leakFDs(1)

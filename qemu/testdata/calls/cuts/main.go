@@ -47,7 +47,9 @@ func main() {
 		return e
 	}
 	const anon, private, fixed = syscall.MAP_ANON, syscall.MAP_PRIVATE, syscall.MAP_FIXED
-	if e := call(syscall.SYS_MMAP, 0, pages*page, 3, anon|private, ^uintptr(0)); e != 0 {
+	// Far below where the system puts what the Go runtime maps: nothing of that gets into holes.
+	const low = 0x20_0000_0000
+	if e := call(syscall.SYS_MMAP, low, pages*page, 3, anon|private, ^uintptr(0)); e != 0 {
 		panic(e)
 	}
 	for i := range prots {
