@@ -4,14 +4,22 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/image"
 )
 
 // runBoth runs a program of testdata on Linux and on the kernel, and returns what it
 // wrote.
 func runBoth(t *testing.T, pkg, args string) (linux, ours string) {
 	t.Helper()
-	elf := program(t, pkg)
+	return bootBoth(t, program(t, pkg), args)
+}
+
+// bootBoth is runBoth for an image.
+func bootBoth(t *testing.T, elf, args string) (linux, ours string) {
+	t.Helper()
 	cmd := exec.Command(elf)
 	cfg := Config{Kernel: elf}
 	if args != "" {
@@ -20,13 +28,13 @@ func runBoth(t *testing.T, pkg, args string) (linux, ours string) {
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s on Linux: %v\n%s", pkg, err, out)
+		t.Fatalf("%s on Linux: %v\n%s", elf, err, out)
 	}
 	vm, serial := start(t, cfg, "")
 	res, err := vm.Wait()
 	ours = said(serial.String())
 	if err != nil || res.Outcome != Exited || res.Program != 0 {
-		t.Fatalf("%s: %v, status %d, %v; want status 0\n%s", pkg, res.Outcome, res.Program, err, ours)
+		t.Fatalf("%s: %v, status %d, %v; want status 0\n%s", elf, res.Outcome, res.Program, err, ours)
 	}
 	return string(out), ours
 }
@@ -68,6 +76,17 @@ func TestSharedDatabase(t *testing.T) {
 func TestMemoryCuts(t *testing.T) {
 	t.Parallel()
 	if linux, ours := runBoth(t, "calls/cuts", ""); ours != linux {
+		t.Errorf("the program wrote\n%s\nand on Linux\n%s", ours, linux)
+	}
+}
+
+// TestSQLite: SQLite, with its files mapped, locks them and finds all that it has written, by
+// either journal.
+func TestSQLite(t *testing.T) {
+	t.Parallel()
+	elf := built(t, image.BuildOptions{Package: ".", Dir: "testdata/sqlite", Env: testEnv()})
+	linux, ours := bootBoth(t, elf, "")
+	if ours != linux || strings.Count(ours, " ok 1000000000\n") != 2 {
 		t.Errorf("the program wrote\n%s\nand on Linux\n%s", ours, linux)
 	}
 }
