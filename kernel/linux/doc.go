@@ -21,6 +21,7 @@
 //	term.go            the terminal
 //	network.go         the network card
 //	info.go            what the system is: names, limits, random bytes
+//	identity.go        who the program is
 //	unknown.go         calls that are not answered, or are the kernel's own
 //	record.go          /dev/record, by which a program sends a record
 //	message.go         what the runtime writes when it gives up
