@@ -7,6 +7,7 @@
 //	section.go     a section read in pieces, for debug information
 //	cursor.go      numbers read from bytes
 //	symbols.go     the entries of a symbol table
+//	opd.go         function descriptors of 64-bit PowerPC
 //	where.go       what is at an address: code, a section
 //	call.go        whether a call ends at an address
 //	note.go        the build ID

@@ -41,6 +41,9 @@ type File struct {
 	Sections []Section // in an object file with addresses that it has not itself
 	Segments []segment
 
+	opdOnce sync.Once
+	opd     *opd
+
 	textOnce sync.Once
 	text     []Span
 

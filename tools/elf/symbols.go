@@ -62,5 +62,8 @@ func (f *File) DecodeSymbol(b []byte) Symbol {
 	if f.Type == elf.ET_REL && s.Shndx != elf.SHN_UNDEF && int(s.Shndx) < len(f.Sections) {
 		s.Value += f.Sections[s.Shndx].Addr
 	}
+	if f.Machine == elf.EM_PPC64 {
+		f.code(&s)
+	}
 	return s
 }

@@ -6,9 +6,11 @@ package symbol
 
 import (
 	"bytes"
+	stdelf "debug/elf"
 	"hash/maphash"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 
 	"github.com/zeroframe/zeroframe/tools/elf"
@@ -38,6 +40,18 @@ type nameIndex struct {
 // Go's functions by the name that the runtime prints, of others by that in the
 // symbol table. Context: host.
 func (f *File) Named(name string) []lookup.Named {
+	found := f.named(name)
+	if len(found) == 0 && f.Machine == stdelf.EM_PPC64 {
+		// The dot is that of the code, as opposed to the descriptor: not all write it.
+		if bare, dotted := strings.CutPrefix(name, "."); dotted {
+			return f.named(bare)
+		}
+		return f.named("." + name)
+	}
+	return found
+}
+
+func (f *File) named(name string) []lookup.Named {
 	x := &f.names
 	x.once.Do(func() { f.indexNames(x) })
 	if len(x.head) == 0 {

@@ -93,6 +93,7 @@ func (f *File) openCompanion(path string) *File {
 		c.Close()
 		return nil
 	}
+	c.ShareDescriptors(f.File)
 	return c
 }
 

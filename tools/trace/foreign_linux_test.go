@@ -189,3 +189,27 @@ func TestForeignLinuxEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignLinuxDotted: on 64-bit PowerPC a trace may name functions with the dot of their
+// code, where the file has the names of their descriptors.
+func TestForeignLinuxDotted(t *testing.T) {
+	sym, err := symbol.Open("../symbol/testdata/powerpc64-elfv1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sym.Close()
+	n := sym.Named("loop")
+	if len(n) != 1 {
+		t.Fatalf("Named(loop) = %+v; want one", n)
+	}
+	const slide = 0x40000000
+	for _, dot := range []string{"", "."} {
+		in := fmt.Sprintf("NIP [%016x] %sloop+0x10/%#x\nCall Trace:\n[c000000001fffb00] [%016x] %[2]sloop+0x20/%#[3]x (unreliable)\n",
+			n[0].Start+slide+0x10, dot, n[0].Span, n[0].Start+slide+0x20)
+		r := filter(t, Options{Symbols: sym, Foreign: true}, []byte(in))
+		want := "linux: pc=" + dot + "loop ra=" + dot + "loop"
+		if len(r.traces) != 1 || outline(r.traces[0]) != want || r.log.Len() > 0 {
+			t.Errorf("%q: %q; want %s\n%s", dot, r.log.Bytes(), want, r.out.Bytes())
+		}
+	}
+}
