@@ -12,6 +12,7 @@ package dwarf
 import (
 	"errors"
 	"sort"
+	"sync"
 
 	"github.com/zeroframe/zeroframe/tools/elf"
 )
@@ -50,9 +51,10 @@ func Open(f *elf.File) (*Data, error) {
 	return d, nil
 }
 
-// find finds the sections of f whose names end in suffix.
+// find finds the sections of f whose names end in suffix. Those that are compressed are
+// unfolded side by side.
 func (d *Data) find(f *elf.File, suffix string) error {
-	for _, want := range []struct {
+	all := []struct {
 		name string
 		to   **elf.Contents
 	}{
@@ -60,13 +62,18 @@ func (d *Data) find(f *elf.File, suffix string) error {
 		{".debug_str", &d.str}, {".debug_line_str", &d.lineStr}, {".debug_ranges", &d.ranges},
 		{".debug_rnglists", &d.rnglists}, {".debug_addr", &d.addr}, {".debug_str_offsets", &d.strOffsets},
 		{".debug_aranges", &d.aranges},
-	} {
-		s, err := f.DebugContents(want.name + suffix)
-		if err != nil {
-			return err
+	}
+	errs := make([]error, len(all))
+	var wait sync.WaitGroup
+	for i, want := range all {
+		wait.Go(func() { *want.to, errs[i] = f.DebugContents(want.name + suffix) })
+	}
+	wait.Wait()
+	for i, want := range all {
+		if errs[i] != nil {
+			return errs[i]
 		}
-		*want.to = s
-		d.total += int(s.Size)
+		d.total += int((*want.to).Size)
 	}
 	return nil
 }
