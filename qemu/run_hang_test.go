@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -49,7 +50,14 @@ func hung(t *testing.T, poke bool, options, how string, more ...string) (serial 
 		waitIdle(t, secondMonitor(t, socket)) // who has said it waits as well
 		cmd.Process.Signal(syscall.SIGQUIT)
 		// A trace of the NMI, and one of each goroutine.
-		out.Until(t, func(sent string) bool { return strings.Count(sent, "\nzf1 done ") >= 1+len(goWaits(sent)) }, "a trace of each goroutine")
+		out.Until(t, func(sent string) bool {
+			n := 1 // the NMI's
+			for _, m := range regexp.MustCompile(`\nzf1 reason (?:(\d+) goroutines|goroutine) (?s:.*?)\nzf1 done `).FindAllStringSubmatch(sent, -1) {
+				k, _ := strconv.Atoi(m[1])
+				n += max(k, 1)
+			}
+			return n >= 1+len(goWaits(sent))
+		}, "a trace of each goroutine")
 		cmd.Process.Signal(syscall.SIGINT)
 	}
 	status = exitCode(t, cmd.Wait())
@@ -116,12 +124,15 @@ func checkWaits(t *testing.T, serial string, all []*labTrace) {
 	got := map[int]string{}
 	starts := map[string]bool{}
 	for _, tr := range all {
-		m := regexp.MustCompile(`goroutine (\d+) \[(.+)\]$`).FindStringSubmatch(tr.Reason)
-		if m == nil || m[1] != strconv.Itoa(tr.Goroutine) {
+		m := regexp.MustCompile(`(?:goroutine (\d+)|\d+ goroutines) \[([^],]+)[^]]*\](?:: (.*))?$`).FindStringSubmatch(tr.Reason)
+		if m == nil || !slices.Contains(strings.Split(m[1]+m[3], ", "), strconv.Itoa(tr.Goroutine)) {
 			t.Errorf("a trace of goroutine %d says %q", tr.Goroutine, tr.Reason)
 			continue
 		}
-		got[tr.Goroutine] = m[2]
+		for _, id := range strings.Split(m[1]+m[3], ", ") {
+			n, _ := strconv.Atoi(id)
+			got[n] = m[2]
+		}
 		if !tr.Complete || tr.Damaged || tr.Frames[len(tr.Frames)-1].Function != "runtime.goexit" {
 			t.Errorf("goroutine %d: the trace ends with %s: %s", tr.Goroutine, tr.End, tr.chain())
 			continue
@@ -183,6 +194,48 @@ func TestHangWatchdog(t *testing.T) {
 		t.Errorf("zf run says %q; want %q", stderr, want)
 	}
 	checkWaits(t, serial, all)
+}
+
+// TestHangMany: goroutines that wait alike are one trace with their number, the longest
+// waiting first, and one line of the monitor.
+func TestHangMany(t *testing.T) {
+	t.Parallel()
+	serial, all, status, stderr := hung(t, false, "watchdog=3", "many", virtualTime...)
+	if status != 1 || len(all) < 2 {
+		t.Fatalf("zf run = %d with %d traces, %s; want 1", status, len(all), stderr)
+	}
+	var got []string
+	for _, tr := range all[1:] {
+		got = append(got, tr.Reason)
+		if !tr.Complete || tr.Damaged {
+			t.Errorf("%s: the trace ends with %s", tr.Reason, tr.End)
+		}
+	}
+	want := []string{
+		`^12 goroutines \[chan receive, 3 s\]: (\d+, ){8}\.\.\.$`,
+		`^3 goroutines \[chan send(, 0 s)?\]: \d+, \d+, \d+$`,
+	}
+	if len(got) != len(want) {
+		t.Fatalf("the goroutines that wait are\n%s\nwant 2 groups; %s", strings.Join(got, "\n"), serial)
+	}
+	for i := range want {
+		if !regexp.MustCompile(want[i]).MatchString(got[i]) {
+			t.Errorf("group %d is %q; want %s", i, got[i], want[i])
+		}
+	}
+}
+
+// TestMonitorMany: so it is in the monitor's list.
+func TestMonitorMany(t *testing.T) {
+	t.Parallel()
+	keys, out, _ := startTyped(t, Config{Kernel: program(t, "waits"), Append: "-- many", Extra: virtualTime})
+	out.For(t, "hanging\r\n")
+	io.WriteString(keys, "\x1dgoroutines\r")
+	list := out.Until(t, func(s string) bool { return strings.Contains(s, "runtime's own") }, "the list")
+	re := regexp.MustCompile(`\n +12 goroutines \[chan receive, \d+ s\] main\.onReceive.*: (\d+, ){8}\.\.\.\r\n(?:.*\r\n)* +3 goroutines \[chan send\] main\.many\.func1.*: \d+, \d+, \d+\r\n`)
+	if !re.MatchString(list) {
+		t.Errorf("the list is\n%s", list)
+	}
 }
 
 // TestHangNMI: so does an NMI, and the program goes on hanging.

@@ -20,6 +20,7 @@ type Details struct {
 	at     uintptr // where the trap was, for the cause line
 	Begun  bool    // its begin and cause have been written
 	Seq    uint32  // number of its trace; 0: it has none
+	brief  bool    // of a program that was told to end: no registers, stacks and words
 
 	Context   tracer.Context
 	Thread    uint32
@@ -40,7 +41,7 @@ type Details struct {
 func (d *Details) begin(kind tracer.TraceKind) {
 	d.Kind = kind
 	d.Reason.N, d.Have = 0, 0
-	d.Cause, d.Call, d.Begun, d.Seq = false, false, false, 0
+	d.Cause, d.Call, d.Begun, d.Seq, d.brief = false, false, false, 0, false
 	d.locate()
 }
 

@@ -10,11 +10,8 @@ import (
 )
 
 // The goroutines of a program that hangs: what each waits for, as a trace of its own
-// with the kind "trace". They are read from the runtime's list where they are; nothing
+// with the kind "trace", one for those that wait alike. They are read from the runtime's list where they are; nothing
 // of the runtime is called.
-
-// maxGoroutines is the largest number of goroutines that are traced.
-const maxGoroutines = 100
 
 // sleeper makes the crash start in the first goroutine of the program that waits: the
 // main goroutine if it is there. It returns its number, or 0 if there is none.
@@ -68,7 +65,8 @@ func (d *Details) describeG(g *goinfo.G) {
 	r.byte(']')
 }
 
-// ListGoroutines traces all goroutines but the one that runs, and but number skip.
+// ListGoroutines traces all goroutines but the one that runs, and but number skip, one of
+// each [Group].
 // Those that only the runtime has started are left out, as in Go's own traceback,
 // unless all is set. The trace before it may have been fatal or not.
 func ListGoroutines(skip uint64, all bool) {
@@ -78,51 +76,16 @@ func ListGoroutines(skip uint64, all bool) {
 		console.String("the goroutines cannot be listed: the image was built without DWARF (-ldflags=-w)\n")
 		return
 	}
-	listed, left := 0, 0
-	for i := 0; i < goinfo.NumG(); i++ {
-		g, ok := goinfo.GAt(i)
-		if !ok || g.Dead() || g.Running() || g.ID == skip || !all && SystemGoroutine(&g) {
-			continue
-		}
-		if listed == maxGoroutines {
-			left++
-			continue
-		}
-		listed++
-		TraceGoroutine(&g)
+	found, left, _ := GroupGoroutines(skip, all, false)
+	for i := range found {
+		found[i].trace()
 	}
 	if left > 0 {
 		console.FreshLine()
-		console.Dec(uint64(left))
+		console.Dec(left)
 		console.String(" more goroutines are not shown\n")
 	}
 }
-
-// TraceGoroutine writes a trace of a goroutine that does not run. Behind a fatal trace it
-// does so on that one's stage, and then puts the crash back there: the
-// monitor asks about that one.
-func TraceGoroutine(g *goinfo.G) {
-	fatal := stage() != noStage
-	d := &stageDetails[0]
-	if fatal {
-		fatalDetails = *d
-		d.begin(tracer.KindTrace)
-	} else {
-		NextStage(tracer.KindTrace)
-	}
-	if d.FromGoroutine(g) {
-		d.describeG(g)
-		WriteTrace()
-	}
-	if fatal {
-		*d = fatalDetails
-	} else {
-		LeaveStages()
-	}
-}
-
-// fatalDetails is the crash behind whose trace goroutines are traced. Panic path only.
-var fatalDetails Details
 
 // SystemGoroutine reports whether a goroutine is one of the runtime's own, by the rules
 // of its traceback: it began in a function of the runtime that is not the one that calls

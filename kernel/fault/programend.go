@@ -11,6 +11,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -96,6 +97,36 @@ var signalNames = [...]string{
 	9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
 }
 
+// tellsToEnd has a bit for each signal by which a healthy program is told to end: those that
+// leave no core on Linux (signal(7)).
+const tellsToEnd = 1<<1 | 1<<2 | 1<<10 | 1<<12 | 1<<13 | 1<<14 | 1<<15
+
+// fromInterrupted makes the trace that of a program that was told to end. It starts where
+// the signal came, without the runtime's handler, or, where that was the scheduler, in the
+// goroutine that waits. No table follows: nothing is broken.
+func (d *Details) fromInterrupted() {
+	d.brief = true
+	d.FindStacks()
+	stack.Walker.Plain = false
+	Walk(d)
+	w := &stack.Walker
+	for i := w.N - 1; i > 0; i-- {
+		f := &w.Frames[i]
+		if f.Kind != tracer.PC || w.Frames[i-1].Kind != tracer.Trap {
+			continue
+		}
+		if f.Stack != stack.Goroutine && d.fromWaiting() != 0 {
+			return
+		}
+		d.Have = 0
+		d.PC, d.sp, d.fp = f.Addr, f.SP, f.FP
+		d.reg(arch.RegisterPC, f.Addr)
+		d.reg(arch.RegisterSP, f.SP)
+		d.reg(arch.RegisterFP, f.FP)
+		return
+	}
+}
+
 // ProgramKilled is called when a signal ends the program.
 func ProgramKilled(t *thread.Thread, sig int) {
 	d := NextStage(tracer.KindPanic)
@@ -103,6 +134,7 @@ func ProgramKilled(t *thread.Thread, sig int) {
 	d.fromTrap(f)
 	d.locateTrap(f)
 	d.Cause = false
+	asked := false
 	if int(t.Fault.Signal) == sig {
 		d.Kind = tracer.KindFault
 		d.vector, d.code, d.addr = uint32(t.Fault.Vector), uint32(t.Fault.Error), t.Fault.Addr
@@ -112,12 +144,17 @@ func ProgramKilled(t *thread.Thread, sig int) {
 	} else if m := linux.Message(); len(m) > 0 {
 		d.Reason.bytes(m)
 		d.Reason.Str(": ")
+	} else {
+		asked = tellsToEnd>>uint(sig)&1 != 0
 	}
 	d.Reason.Str("ended by signal ")
 	d.Reason.Dec(uint64(sig))
 	if sig < len(signalNames) {
 		d.Reason.Str(", ")
 		d.Reason.Str(signalNames[sig])
+	}
+	if asked {
+		d.fromInterrupted()
 	}
 	WriteTrace()
 	EndMachine()

@@ -112,6 +112,10 @@ func writeDetails(d *Details, kept bool) {
 		runHook(StageFull)
 	}
 	writeRest(d)
+	if d.brief && writer.Form != tracer.Compact { // whose frames need the table
+		writer.Done()
+		return
+	}
 	writer.Registers(&d.Regs, d.Have)
 	for i := range stack.Table {
 		s := &stack.Table[i]

@@ -3,7 +3,6 @@ package monitor
 import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/ascii"
-	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
@@ -38,17 +37,15 @@ func runGoroutines(args []byte) {
 		console.String("want `goroutines`, `goroutines all` or `goroutines trace`\n")
 		return
 	}
-	hidden := uint64(0)
-	for i := 0; i < goinfo.NumG(); i++ {
-		g, ok := goinfo.GAt(i)
-		if !ok || g.Dead() {
-			continue
+	found, left, hidden := fault.GroupGoroutines(0, all, true)
+	for i := range found {
+		if g, ok := found[i].First(); ok {
+			lineOfGroup(&found[i], &g)
 		}
-		if !all && fault.SystemGoroutine(&g) {
-			hidden++
-			continue
-		}
-		lineOfGoroutine(&g)
+	}
+	if left > 0 {
+		console.Dec(left)
+		console.String(" more are not shown\n")
 	}
 	if hidden > 0 {
 		console.Dec(hidden)
@@ -56,24 +53,26 @@ func runGoroutines(args []byte) {
 	}
 }
 
-// lineOfGoroutine writes a goroutine's line of the list.
-func lineOfGoroutine(g *goinfo.G) {
+// lineOfGroup writes the line of the list for goroutines that wait alike, of which g
+// stands for all.
+func lineOfGroup(p *fault.Group, g *goinfo.G) {
 	here := !idleStop() && g.Running() && fault.Stop.Goroutine == g.ID
 	mark := byte(' ')
 	if here {
 		mark = '*'
 	}
 	console.Byte(mark)
-	console.DecPad(g.ID, 5)
-	console.String(" [")
-	if b := g.WaitReason(); g.Waiting() && len(b) > 0 {
-		console.Bytes(b)
+	if p.N > 1 {
+		console.DecPad(uint64(p.N), 5)
+		console.String(" goroutines [")
 	} else {
-		console.String(g.State())
+		console.DecPad(g.ID, 5)
+		console.String(" [")
 	}
-	if now := clock.Now(); g.Waiting() && g.WaitSince > 0 && uint64(g.WaitSince) < now {
+	console.String(g.State())
+	if s, ok := p.Waited(); ok {
 		console.String(", ")
-		console.Dec((now - uint64(g.WaitSince)) / 1e9)
+		console.Dec(s)
 		console.String(" s")
 	}
 	console.String("] ")
@@ -94,6 +93,19 @@ func lineOfGoroutine(g *goinfo.G) {
 	}
 	if ok {
 		printUser(&looked)
+	}
+	if ids, more := p.Members(); p.N > 1 {
+		for i, id := range ids {
+			if i == 0 {
+				console.String(": ")
+			} else {
+				console.String(", ")
+			}
+			console.Dec(id)
+		}
+		if more {
+			console.String(", ...")
+		}
 	}
 	console.String("\n")
 }

@@ -67,6 +67,27 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestGoroutinesAlike: goroutines that wait alike are one row with their number, the longest
+// waiting first, whether the target or the page has put them together.
+func TestGoroutinesAlike(t *testing.T) {
+	dir, im := lab(t)
+	log := death(1, tracer.KindFault, 1, "nil pointer dereference", 0x200005, 0x200110, 0x200210, 0x200301) +
+		death(2, tracer.KindTrace, 7, "goroutine 7 [chan receive]", 0x200405, 0x200510, 0x200301) +
+		death(3, tracer.KindTrace, 8, "goroutine 8 [select]", 0x200405, 0x200210, 0x200301) +
+		death(4, tracer.KindTrace, 9, "goroutine 9 [chan receive, 5 s]", 0x200405, 0x200510, 0x200301) +
+		death(5, tracer.KindTrace, 20, "12 goroutines [sleep, 2 minutes]: 20, 21, 22, 23, 24, 25, 26, 27, ...", 0x200405, 0x200301)
+	root := check(t, page(t, Options{Images: &lookup.Images{Given: []lookup.Resolver{im}}, Dir: dir, Context: -1}, log, 1<<20))
+	all := text(find(root, "article", "trace")[0])
+	rest := all
+	for _, want := range []string{"12 goroutines sleep, 2 minutes", "20, 21, 22, 23, 24, 25, 26, 27, ...", "2 goroutines chan receive, 5 s", "7, 9", "goroutine 8 select"} {
+		_, behind, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Fatalf("%q is not there, or not in this order, in %s", want, all)
+		}
+		rest = behind
+	}
+}
+
 // TestPageIsTheSame: however the log comes, and when.
 func TestPageIsTheSame(t *testing.T) {
 	dir, im := lab(t)

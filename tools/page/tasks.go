@@ -5,6 +5,7 @@ package page
 // has one of the runtime and one for signals.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,6 +41,9 @@ func incidents(all []*traceView) []*traceView {
 		heads = append(heads, v)
 	}
 	for _, v := range heads {
+		if v.Tasks != nil {
+			v.Tasks.Goroutines = alike(v.Tasks.Goroutines)
+		}
 		v.threads()
 		v.Folded = ours && v.traceback
 	}
@@ -59,6 +63,80 @@ func (v *traceView) tasks() *tasksView {
 		v.Tasks = new(tasksView)
 	}
 	return v.Tasks
+}
+
+// alike makes one of those goroutines that wait for the same thing with the same stack, the
+// longest waiting first.
+func alike(all []*traceView) (groups []*traceView) {
+	by := map[string]*traceView{}
+	for _, v := range all {
+		v.who()
+		key := v.wait
+		for _, f := range v.Frames {
+			key += "\n" + f.plain + f.Address + f.Place + f.Boundary + f.How
+		}
+		if first := by[key]; first != nil && v.count == 1 {
+			first.count++
+			first.members = append(first.members, fmt.Sprint(v.Goroutine))
+			first.Others = append(first.Others, v.ID)
+			if v.waited > first.waited {
+				first.waited, first.State = v.waited, v.State
+			}
+			continue
+		}
+		by[key] = v
+		groups = append(groups, v)
+	}
+	slices.SortStableFunc(groups, func(a, b *traceView) int { return cmp.Compare(b.waited, a.waited) })
+	return groups
+}
+
+// who reads who waits, and for how long, out of the reason: "goroutine 7 [chan receive, 2
+// minutes]", or "12 goroutines [chan receive, 5 s]: 7, 8, ...".
+func (v *traceView) who() {
+	v.count, v.members = 1, []string{fmt.Sprint(v.Goroutine)}
+	if n, rest, ok := strings.Cut(v.Reason, " goroutines ["); ok {
+		if k, err := strconv.Atoi(n); err == nil && k > 1 {
+			_, list, _ := strings.Cut(rest, "]: ")
+			v.count, v.members = k, strings.Split(list, ", ")
+		}
+	}
+	v.wait = v.State
+	for _, part := range strings.Split(v.State, ", ") {
+		n, unit, ok := strings.Cut(part, " ")
+		k, err := strconv.Atoi(n)
+		if !ok || err != nil || unit != "s" && unit != "minutes" {
+			continue
+		}
+		if v.waited = k; unit == "minutes" {
+			v.waited *= 60
+		}
+		v.wait = strings.Replace(v.State, ", "+part, "", 1)
+	}
+}
+
+// Who names the goroutine, or says how many there are.
+func (v *traceView) Who() string {
+	if v.count > 1 {
+		return fmt.Sprintf("%d goroutines", v.count)
+	}
+	return fmt.Sprintf("goroutine %d", v.Goroutine)
+}
+
+// Members are the numbers of several goroutines.
+func (v *traceView) Members() string {
+	if v.count == 1 {
+		return ""
+	}
+	return strings.Join(v.members, ", ")
+}
+
+// Count is how many goroutines were listed.
+func (t *tasksView) Count() (n int) {
+	for _, v := range t.Goroutines {
+		n += v.count
+	}
+	return n
 }
 
 // threadStack takes the name of a thread's stack apart, "g0.3" say.

@@ -33,6 +33,11 @@ type traceView struct {
 
 	Goroutine, Thread uint64
 	State             string // of a goroutine that does not run
+	wait              string // State without the time
+	waited            int    // s; 0: not known
+	count             int    // goroutines that wait alike
+	members           []string
+	Others            []int // IDs of the other traces that this one stands for
 	Tasks             *tasksView
 	listed            bool // a goroutine that was listed with the trace before it
 	Again             int  // times that the machine told it again, in a line
@@ -159,7 +164,8 @@ func goroutineState(reason string) string {
 	if !ok {
 		return reason
 	}
-	return strings.TrimSuffix(s, "]")
+	s, _, _ = strings.Cut(s, "]")
+	return s
 }
 
 // Short is what a table of contents says.

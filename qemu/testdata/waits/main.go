@@ -147,8 +147,30 @@ func hang() {
 	<-unbuffered
 }
 
+// many makes goroutines that wait alike. Of those on a receive the runtime knows since when:
+// it notes it when it looks at their stacks.
+func many() {
+	begin := make(chan bool)
+	for range 3 {
+		go func() { <-begin; unbuffered2 <- 1 }()
+	}
+	for range 12 {
+		go onReceive()
+	}
+	for range 2 {
+		time.Sleep(300 * time.Millisecond)
+		runtime.GC()
+	}
+	close(begin)
+	time.Sleep(300 * time.Millisecond)
+	fmt.Println("hanging")
+	time.Sleep(time.Hour)
+}
+
 func main() {
 	switch os.Args[1] {
+	case "many":
+		many()
 	case "hang":
 		hang()
 	case "spin":

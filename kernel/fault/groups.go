@@ -1,0 +1,221 @@
+package fault
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/goinfo"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// Goroutines with the same stack and the same state are one group, of which one stands
+// for all: the one that waits longest. A server has thousands of goroutines and a dozen
+// groups.
+
+// maxGroups bounds the groups that are told apart, and namedMembers how many of a group
+// are named by their numbers.
+const (
+	maxGroups    = 100
+	namedMembers = 8
+)
+
+// A Group is goroutines that were left at the same place by the same way.
+type Group struct {
+	N     int   // how many
+	Since int64 // when the first of them began to wait, in ns of the clock; 0 if the runtime has not noted it
+
+	at      int // that one's place in the runtime's list
+	running bool
+	key     uint64 // of its stack and state
+	ids     [namedMembers]uint64
+}
+
+// groups are those that GroupGoroutines has found. Under the kernel lock; the panic path
+// takes none.
+var groups [maxGroups]Group
+
+// grouped is the goroutine that is looked at. Under the kernel lock; the panic path takes none.
+var grouped Details
+
+// GroupGoroutines puts the goroutines that are alive in groups, the longest waiting first,
+// without number skip, and without the runtime's own unless all is set. A goroutine that runs
+// is a group of its own before the others, or left out. Left is how many had no room, hidden
+// how many are the runtime's own. What it returns holds until the next call. Kernel context.
+func GroupGoroutines(skip uint64, all, running bool) (found []Group, left, hidden uint64) {
+	n := 0
+	for i := 0; i < goinfo.NumG(); i++ {
+		g, ok := goinfo.GAt(i)
+		if !ok || g.Dead() || g.Running() && !running || g.ID == skip {
+			continue
+		}
+		if !all && SystemGoroutine(&g) {
+			hidden++
+			continue
+		}
+		key := keyOf(&g)
+		k := 0
+		for k < n && (groups[k].key != key || g.Running()) {
+			k++
+		}
+		if k == maxGroups {
+			left++
+			continue
+		}
+		if k == n {
+			groups[k] = Group{key: key, at: i, running: g.Running(), Since: since(&g)}
+			n++
+		}
+		groups[k].add(&g, i)
+	}
+	for i := 1; i < n; i++ {
+		for k := i; k > 0 && groups[k].before(&groups[k-1]); k-- {
+			groups[k], groups[k-1] = groups[k-1], groups[k]
+		}
+	}
+	return groups[:n], left, hidden
+}
+
+// keyOf returns a number that goroutines have in common that wait alike.
+func keyOf(g *goinfo.G) uint64 {
+	const prime = 1099511628211 // FNV-1a, 64 bits
+	key := uint64(14695981039346656037)
+	if g.Running() {
+		return key ^ g.ID // its stack is its thread's business
+	}
+	state := g.State()
+	for i := 0; i < len(state); i++ {
+		key = (key ^ uint64(state[i])) * prime
+	}
+	grouped = Details{}
+	if !grouped.FromGoroutine(g) {
+		return key
+	}
+	grouped.FindStacks()
+	stack.Walker.Plain = false
+	walkEnds(&grouped)
+	w := &stack.Walker
+	for i := 0; i < w.N; i++ {
+		f := &w.Frames[i]
+		key = (key ^ uint64(f.Addr)) * prime
+		key = (key ^ uint64(f.Kind) ^ uint64(f.Repeat)<<8) * prime
+	}
+	return (key ^ uint64(w.LeftOut)) * prime
+}
+
+// since returns when a goroutine began to wait, 0 if it does not, or that is not known.
+func since(g *goinfo.G) int64 {
+	if !g.Waiting() {
+		return 0
+	}
+	return g.WaitSince
+}
+
+// add takes goroutine i of the runtime's list into the group.
+func (p *Group) add(g *goinfo.G, i int) {
+	if p.N < namedMembers {
+		p.ids[p.N] = g.ID
+	}
+	p.N++
+	if s := since(g); s != 0 && (p.Since == 0 || s < p.Since) {
+		p.Since, p.at = s, i
+	}
+}
+
+// before reports whether a group is listed before o.
+func (p *Group) before(o *Group) bool {
+	if p.running != o.running {
+		return p.running
+	}
+	return p.Since != 0 && (o.Since == 0 || p.Since < o.Since)
+}
+
+// First returns the goroutine that stands for the group.
+func (p *Group) First() (g goinfo.G, ok bool) { return goinfo.GAt(p.at) }
+
+// Waited returns for how many seconds the first of the group has waited; ok is false if
+// that is not known.
+func (p *Group) Waited() (s uint64, ok bool) {
+	now := clock.Now()
+	if p.Since <= 0 || uint64(p.Since) >= now {
+		return 0, false
+	}
+	return (now - uint64(p.Since)) / 1e9, true
+}
+
+// Members returns the numbers of the group's goroutines, in the order in which they were
+// made; more says that there are others.
+func (p *Group) Members() (ids []uint64, more bool) {
+	return p.ids[:min(p.N, namedMembers)], p.N > namedMembers
+}
+
+// describe says who is in the group and what it does: of one goroutine in the words of
+// Go's own traceback.
+func (p *Group) describe(r *text, g *goinfo.G) {
+	if p.N > 1 {
+		r.Dec(uint64(p.N))
+		r.Str(" goroutines")
+	} else {
+		r.Str("goroutine ")
+		r.Dec(g.ID)
+	}
+	r.Str(" [")
+	r.Str(g.State())
+	if s, ok := p.Waited(); ok {
+		r.Str(", ")
+		r.Dec(s)
+		r.Str(" s")
+	}
+	r.byte(']')
+	if p.N == 1 {
+		return
+	}
+	ids, more := p.Members()
+	for i, id := range ids {
+		if i == 0 {
+			r.Str(": ")
+		} else {
+			r.Str(", ")
+		}
+		r.Dec(id)
+	}
+	if more {
+		r.Str(", ...")
+	}
+}
+
+// trace writes a trace of the goroutine that stands for the group.
+func (p *Group) trace() {
+	if g, ok := p.First(); ok {
+		traceGoroutine(&g, p)
+	}
+}
+
+// TraceGoroutine writes a trace of a goroutine that does not run. Behind a fatal trace it
+// does so on that one's stage, and then puts the crash back there: the
+// monitor asks about that one.
+func TraceGoroutine(g *goinfo.G) {
+	one := Group{N: 1, Since: since(g)}
+	traceGoroutine(g, &one)
+}
+
+func traceGoroutine(g *goinfo.G, of *Group) {
+	fatal := stage() != noStage
+	d := &stageDetails[0]
+	if fatal {
+		fatalDetails = *d
+		d.begin(tracer.KindTrace)
+	} else {
+		NextStage(tracer.KindTrace)
+	}
+	if d.FromGoroutine(g) {
+		of.describe(&d.Reason, g)
+		WriteTrace()
+	}
+	if fatal {
+		*d = fatalDetails
+	} else {
+		LeaveStages()
+	}
+}
+
+// fatalDetails is the crash behind whose trace goroutines are traced. Panic path only.
+var fatalDetails Details
