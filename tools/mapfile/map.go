@@ -68,7 +68,7 @@ type Options struct {
 	// Base is where the program was loaded; nil: where its map says. The
 	// addresses of a map with a preferred load address (Microsoft's, those of PE
 	// files) move from there to Base. Those of any other count from 0, and Base
-	// is added to them. Borland's older maps give no address at all without it.
+	// is added to them. Borland's older maps do not say it ([Map.Assumed]).
 	Base *uint64
 }
 
@@ -81,10 +81,15 @@ type Map struct {
 	funcs        []int32 // of syms: the best function of each address
 	regions      []Region
 	segs         segments
+	assumed      string
 
 	nameOnce sync.Once
 	byName   []int32 // of syms: those of funcs and their aliases, sorted by name
 }
+
+// Assumed returns what had to be assumed about where the program lies, as a sentence for the
+// user; "" if the map or [Options] say it. Context: host.
+func (m *Map) Assumed() string { return m.assumed }
 
 // Open reads the map file at path, which may be a pipe. Errors name the file, the
 // line and the cause. Context: host.

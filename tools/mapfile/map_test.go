@@ -156,8 +156,6 @@ func TestErrors(t *testing.T) {
 		{"VMA LMA Size Align Out In Symbol\n10 10 zz 1 .text\n", `bad.map:2: "zz" in column 3 is not a number`},
 		{"VMA LMA Size Align Out In Symbol\n10 10 10 1\n", "bad.map:2: no name after the numbers"},
 		{"VMA LMA Size Align Out In Symbol\nffffffffffffffff 0 10 1 .text\n", "bad.map:2: 0x10 bytes from"},
-		{borland5Map, "-base gives the load address"},
-		{" 0001:00000000       f\n", "bad.map:1: the map does not say at which addresses"},
 		{" Start         Length     Name                   Class\n 0001:00000000 f\n", `bad.map:2: "f" is not the length of a segment`},
 		{"  Address         Publics by Value              Rva+Base     Lib:Object\n 0001:00000000       _f f f.obj\n", `bad.map:2: "_f f f.obj" has no address under Rva+Base`},
 		{" Start         Length     Name                   Class\n 0001:ffffff00 ffffffffffffff00H .text CODE\n  Address         Publics by Value\n 0001:00000000       f\n", "leave the address space"},

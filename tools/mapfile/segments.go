@@ -16,7 +16,8 @@
 //	 0001:00000639       StackDumper::~StackDumper()
 //
 // and an older one, where the table too counts from 0, nothing at all: then the
-// sections follow each other as the linker puts them, from the load address on. The
+// sections follow each other as the linker puts them, from the load address on, which is
+// the linker's default unless the user knows better ([Map.Assumed]). The
 // maps of 16-bit programs, where a segment's number is its paragraph, are read too.
 
 package mapfile
@@ -31,6 +32,10 @@ import (
 // peAlign is the alignment of sections in a PE file that all these linkers use
 // unless told otherwise; the headers before the first take up one such unit.
 const peAlign = 0x1000
+
+// peBase is the load address of a program, unless its linker was told otherwise: that of
+// Microsoft's, Borland's and Delphi's for 32 bits.
+const peBase = 0x400000
 
 // peBaseAlign is the alignment of the load address (PE format, "ImageBase").
 const peBaseAlign = 0x10000
@@ -145,7 +150,7 @@ func (m *Map) readSegments(text string, opt Options) (uint64, error) {
 			return 0, fmt.Errorf("%d: %w", l.n, err)
 		}
 	}
-	return r.place(l.n, opt)
+	return r.place(opt)
 }
 
 // heading reads a line that begins a part of the map.
@@ -306,14 +311,14 @@ func (r *segReader) realRow(s string) error {
 }
 
 // place turns offsets into addresses. It returns the load address they are for.
-func (r *segReader) place(last int, opt Options) (preferred uint64, err error) {
+func (r *segReader) place(opt Options) (preferred uint64, err error) {
 	m := r.m
 	switch {
 	case m.segs.real:
 	case r.rva:
 		preferred = r.preferred
 	default:
-		if preferred, err = r.findStarts(last, opt); err != nil {
+		if preferred, err = r.findStarts(opt); err != nil {
 			return 0, err
 		}
 	}
@@ -341,9 +346,9 @@ func (r *segReader) place(last int, opt Options) (preferred uint64, err error) {
 	return preferred, nil
 }
 
-// findStarts finds the segments' addresses in the table of a Borland map, or from the
-// load address.
-func (r *segReader) findStarts(last int, opt Options) (preferred uint64, err error) {
+// findStarts finds the segments' addresses in the table of a Borland map, or, where that
+// counts from 0, from the load address and the lengths in it.
+func (r *segReader) findStarts(opt Options) (preferred uint64, err error) {
 	start, end := map[uint16]uint64{}, map[uint16]uint64{}
 	highest := uint16(1)
 	for _, t := range r.table {
@@ -357,23 +362,37 @@ func (r *segReader) findStarts(last int, opt Options) (preferred uint64, err err
 		highest = max(highest, t.num)
 	}
 	r.m.segs.start = start
-	if start[1] != 0 {
+	lowest := ^uint64(0)
+	for _, at := range start {
+		if at != 0 {
+			lowest = min(lowest, at)
+		}
+	}
+	if lowest != ^uint64(0) {
 		for num, at := range start {
 			if at == 0 {
 				delete(start, num) // thread-local storage, which has no address
 			}
 		}
 		if r.preferred == 0 {
-			r.preferred = start[1] &^ (peBaseAlign - 1)
+			r.preferred = lowest &^ (peBaseAlign - 1)
 		}
 		return r.preferred, nil
 	}
-	if opt.Base == nil {
-		return 0, fmt.Errorf("%d: the map does not say at which addresses its segments lie; "+
-			"-base gives the load address of the program, which is 0x400000 unless its linker was told otherwise", last)
+	preferred = r.preferred
+	switch {
+	case opt.Base != nil:
+		preferred = *opt.Base
+	case preferred == 0:
+		preferred = peBase
+		table := "its table of segments counts from 0"
+		if len(r.table) == 0 {
+			table = "it has no table of segments"
+		}
+		r.m.assumed = fmt.Sprintf("%s: the load address cannot be told from the map, as %s: %#x is taken, the linker's default; -base gives another", r.m.name, table, preferred)
 	}
 	r.unknown = true
-	at := *opt.Base + peAlign
+	at := preferred + peAlign
 	for num := uint32(1); num <= uint32(highest); num++ {
 		if _, ok := start[uint16(num)]; !ok && num > 1 {
 			continue // nothing is known of it
@@ -382,7 +401,7 @@ func (r *segReader) findStarts(last int, opt Options) (preferred uint64, err err
 		at += (end[uint16(num)] + peAlign - 1) &^ (peAlign - 1)
 	}
 	delete(start, 0)
-	return *opt.Base, nil
+	return preferred, nil
 }
 
 // regions makes regions of the rows of the table, or of the detailed map's where they

@@ -120,6 +120,10 @@ func TestSegments(t *testing.T) {
 		{"borland last", borland5Map, &base, 0x4081c2, "StackDumper::DumpStack(unsigned int)+0x6acd"},
 		{"borland end", borland5Map, &base, 0x4081c3, ""},
 		{"borland moved", borland5Map, &moved, 0x10001640, "StackDumper::~StackDumper()+0x7"},
+		{"borland without base", borland5Map, nil, 0x401640, "StackDumper::~StackDumper()+0x7"},
+		{"borland, no first segment", " Start         Length     Name                   Class\n 0002:00401000 00001000H _TEXT CODE\n  Address         Publics by Value\n 0002:00000639       f\n", nil, 0x40163b, "f+0x2"},
+		{"borland, load address", " Preferred load address is 00800000\n" + borland5Map, nil, 0x801640, "StackDumper::~StackDumper()+0x7"},
+		{"seed without base", seed, nil, 0x40163b, "StackDumper::~StackDumper()+0x2"},
 		{"seed alone", seed, &base, 0x40163b, "StackDumper::~StackDumper()+0x2"},
 		{"delphi", delphiMap, nil, 0x4081a6, "Main.TForm1.Crash+0x2"},
 		{"delphi piece ends", delphiMap, nil, 0x4081a3, "System..TObject+0x719f"},
@@ -134,6 +138,9 @@ func TestSegments(t *testing.T) {
 		{"dos moved", dosMap, &base, 0x400203, "_far+0x3"},
 	} {
 		m := parse(t, tt.text, Options{Base: tt.base})
+		if assumed := strings.HasSuffix(tt.name, "without base"); assumed != strings.Contains(m.Assumed(), "cannot be told from the map") {
+			t.Errorf("%s: it says %q", tt.name, m.Assumed())
+		}
 		if got := found(m, tt.addr); got != tt.want {
 			t.Errorf("%s: %#x is %q; want %q", tt.name, tt.addr, got, tt.want)
 		}

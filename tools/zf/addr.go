@@ -106,7 +106,7 @@ type addrSymbols interface {
 // open opens the ELF file or the map.
 func (opt *addrOptions) open(indexes *indexing, stderr io.Writer) (addrSymbols, error) {
 	if opt.mapFile != "" {
-		return openMap(opt.mapFile, opt.base)
+		return openMap(opt.mapFile, opt.base, stderr)
 	}
 	f, err := indexes.open(opt.exe)
 	if err != nil {

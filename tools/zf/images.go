@@ -5,6 +5,7 @@ package main
 // module that is in none of the files.
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ type loader struct {
 	im     *lookup.Images
 	err    error
 	opened []io.Closer
+
+	assumed bytes.Buffer // what a map did not say, as lines for the user
 
 	indexes *indexing
 }
@@ -82,7 +85,7 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 		im.Given, l.opened = append(im.Given, sym), append(l.opened, c)
 	}
 	if f.mapFile != "" {
-		m, err := openMap(f.mapFile, f.base)
+		m, err := openMap(f.mapFile, f.base, &l.assumed)
 		if err != nil {
 			return nil, err
 		}

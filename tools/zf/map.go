@@ -27,7 +27,7 @@ recognised by its content.
   zf map -map old.map -base 0x400000`
 
 // baseUsage is the help of the flag -base.
-const baseUsage = "`ADDR` at which the program of -map was loaded, instead of where its\nmap says: needed for old maps of Borland's, and for position-\nindependent programs, whose maps count from 0"
+const baseUsage = "`ADDR` at which the program of -map was loaded, instead of where its\nmap says: old maps of Borland's do not, and those of position-\nindependent programs count from 0"
 
 // runMap runs `zf map`.
 func runMap(args []string, _ io.Reader, stdout, stderr io.Writer) int {
@@ -49,7 +49,7 @@ func runMap(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	var syms []mapfile.Symbol
 	var size int
 	if *file != "" {
-		m, err := openMap(*file, *base)
+		m, err := openMap(*file, *base, stderr)
 		if err != nil {
 			return fail("%v", err)
 		}
@@ -80,8 +80,9 @@ func runMap(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// openMap reads the map file of a flag -map; base is the argument of -base.
-func openMap(path, base string) (*symbol.Map, error) {
+// openMap reads the map file of a flag -map; base is the argument of -base. It says on
+// log what it had to assume.
+func openMap(path, base string, log io.Writer) (*symbol.Map, error) {
 	var opt mapfile.Options
 	if base != "" {
 		addr, rest := scanAddress(base)
@@ -93,6 +94,9 @@ func openMap(path, base string) (*symbol.Map, error) {
 	m, err := symbol.OpenMap(path, opt)
 	if errors.Is(err, mapfile.ErrUnknown) {
 		return nil, fmt.Errorf("%w; -map takes what nm or a linker's -Map writes", err)
+	}
+	if err == nil && m.Assumed() != "" {
+		fmt.Fprintf(log, "zf: %s\n", m.Assumed())
 	}
 	return m, err
 }

@@ -96,6 +96,12 @@ func TestAddrLogical(t *testing.T) {
 			t.Errorf("zf addr < %s = %d, %q, %q; want %q", addr, code, &out, &msg, want)
 		}
 	}
+	// Without -base the linker's default is taken, and that is said.
+	for _, args := range [][]string{{"addr", "-f", "-map", file, "1:63a"}, {"addr", "-f", "-map", file, "0x40163a"}} {
+		if got, msg := runs(t, exitOK, args...); got != want || !strings.Contains(msg, "cannot be told from the map, as it has no table of segments: 0x400000 is taken") {
+			t.Errorf("zf %q = %q, and says %q; want %q", args, got, msg, want)
+		}
+	}
 	for _, addr := range []string{"0002:00000000", "1:", ":1", "1:2:3"} {
 		if _, msg := runs(t, exitUsage, "addr", "-map", file, "-base", "0x400000", addr); !strings.Contains(msg, "is not a hexadecimal address") {
 			t.Errorf("zf addr %s: %q", addr, msg)
@@ -121,7 +127,6 @@ func TestMapErrors(t *testing.T) {
 		{"map -e " + object, "an object file, which has no addresses"},
 		{"map -map " + bad, bad + ":1: not a map file of a known format: \"hello\""},
 		{"map -map " + dir + "/none", "no such file"},
-		{"map -map " + borland, "-base gives the load address"},
 		{"map -map " + borland + " -base x", "-base \"x\" is not a hexadecimal address"},
 		{"map -map " + borland + " -base 0 -o " + dir, "is a directory"},
 		{"addr -map " + bad + " 0", bad + ":1: not a map file"},

@@ -84,6 +84,9 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if images.err != nil {
 		return fail("%v", images.err)
 	}
+	if im != nil {
+		images.assumed.WriteTo(stderr)
+	}
 	dir, _ := os.Getwd() // without it, paths are absolute
 	opt := page.Options{
 		Title: f.title, Images: im, Force: f.images.force, Guess: f.images.guess, Demangle: f.images.demangle, Dir: dir, Log: stderr,

@@ -148,6 +148,9 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	opt := trace.Options{
 		Images: func() *lookup.Images { // when there is a trace
 			im := images.wait(ctx)
+			if im != nil {
+				images.assumed.WriteTo(stderr)
+			}
 			if im != nil && f.mapFile != "" && !f.force {
 				fmt.Fprintf(stderr, "zf symbolize: note: %s is a map, which has no build ID: that the traces come from its program is not checked\n", f.mapFile)
 			}
