@@ -120,7 +120,7 @@ func TestNoNX(t *testing.T) {
 	}
 }
 
-// TestStackLimit: stack.limit=NAME:BYTES panics at the end of the boot and names
+// TestStackLimit: stack.limit.NAME=BYTES panics at the end of the boot and names
 // the stack; a limit that is kept does nothing; a bad one is explained.
 func TestStackLimit(t *testing.T) {
 	t.Parallel()
@@ -134,16 +134,23 @@ func TestStackLimit(t *testing.T) {
 		{"stack.limit=boot:30000", "", ""},
 		{"stack.limit=boot:30000 stack.limit=boot:50", "stack boot is over its limit: at least ", ""},
 		{"stack.limit=boot:50 stack.limit=boot:30000", "", ""},
-		{"stack.limit=irq:0", "", "stack.limit=irq:0 is ignored: want panic, report, off or NAME:BYTES"},
-		{"stack.limit=irq:16385", "", "stack.limit=irq:16385 is ignored: want panic, report, off or NAME:BYTES"},
+		{"stack.limit.boot=100", "stack boot is over its limit: at least ", ""},
+		{"stack.limit.boot=30000 stack.limit.kernel=1 stack.limit=off", "", ""},
+		{"stack.limit.boot=50 stack.limit.boot=30000", "", ""},
+		{"stack.limit=off stack.limit.boot=50 stack.limit=panic", "stack boot is over its limit: at least ", ""},
+		{"stack.limit.bot=100", "", "stack.limit.bot=100 is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES, with 1 to the stack's size and a NAME of boot pf exc irq df nmi mc debug panic nested kernel\r\n"},
+		{"stack.limit.boot:100", "", "stack.limit.boot:100 is ignored: want stack.limit"},
+		{"stack.limit.irq=16385", "", "stack.limit.irq=16385 is ignored: want stack.limit"},
+		{"stack.limit=irq:0", "", "stack.limit=irq:0 is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES"},
+		{"stack.limit=irq:16385", "", "stack.limit=irq:16385 is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES"},
 		{"stack.limit=irq:1 stack.limit=off", "", ""},
 		{"stack.limit=boot:100 stack.limit=off", "", ""},
 		{"panic=later", "", "panic=later is ignored: want exit, halt, reset or monitor\r\n"},
 		{"x=" + strings.Repeat("y", 4500), "", "longer than the kernel keeps"},
-		{"stack.limit=bot:100", "", "stack.limit=bot:100 is ignored: want panic, report, off or NAME:BYTES, with 1 to the stack's size and a NAME of boot pf exc irq df nmi mc debug panic nested kernel\r\n"},
-		{"stack.limit=boot", "", "stack.limit=boot is ignored: want panic, report, off or NAME:BYTES"},
-		{"stack.limit=boot:1x", "", "stack.limit=boot:1x is ignored: want panic, report, off or NAME:BYTES"},
-		{"stack.limit=boot:99999999999999999999999999", "", " is ignored: want panic, report, off or NAME:BYTES"},
+		{"stack.limit=bot:100", "", "stack.limit=bot:100 is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES, with 1 to the stack's size and a NAME of boot pf exc irq df nmi mc debug panic nested kernel\r\n"},
+		{"stack.limit=boot", "", "stack.limit=boot is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES"},
+		{"stack.limit=boot:1x", "", "stack.limit=boot:1x is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES"},
+		{"stack.limit=boot:99999999999999999999999999", "", " is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES"},
 		{"-- stack.limit=boot:100", "", ""},
 		{"profile=on depot=0", "", "profile=on is ignored: it needs a stack depot"},
 		{"record=fds depot=0", "", "record=fds is ignored: it needs a stack depot"},
@@ -166,6 +173,9 @@ func TestStackLimit(t *testing.T) {
 			t.Errorf("%q: %v, %v, %d traces; want a panic", tt.cmdline, res.Outcome, err, len(all))
 			continue
 		}
+		if !regexp.MustCompile(`, limit \d+, since between 0\.000 s and \d+\.\d{3} s; the trace is of what runs on it$`).MatchString(all[0].Reason) {
+			t.Errorf("%q: %s; want since when, and who is on it", tt.cmdline, all[0].Reason)
+		}
 		checkDeath(t, &labTrace{Kind: all[0].Kind, Context: all[0].Context, End: all[0].End, Complete: all[0].Complete, Reason: all[0].Reason, Frames: all[0].Frames},
 			death{"", "panic", -1, tt.reason + "*", "boot: kernel/fault.CheckStacks kernel.early boot.start boot.long", "zero", nil})
 	}
@@ -182,7 +192,7 @@ func TestStackLimitLater(t *testing.T) {
 	for _, tt := range []struct{ cmdline, reason, chain string }{
 		{"crash=go.over-limit", "stack irq overflowed: at least 16384 of 16384 bytes used, limit ", spins},
 		{"crash=go.over-limit stack.limit=panic", "stack irq overflowed: at least 16384 of 16384 bytes used, limit ", spins},
-		{"crash=go.spin stack.limit=kernel:100", "stack kernel is over its limit: at least ", "g: golab.spinC golab.spinB golab.spinA" + inGoroutine},
+		{"crash=go.spin stack.limit.kernel=100", "stack kernel is over its limit: at least ", "g: golab.spinC golab.spinB golab.spinA" + inGoroutine},
 	} {
 		res, serial, err := boot(t, later, tt.cmdline)
 		all := traces(t, symbols, serial)
@@ -192,7 +202,7 @@ func TestStackLimitLater(t *testing.T) {
 		}
 		tr := all[0]
 		if tr.Kind != "panic" || tr.Context != "goroutine" || !strings.HasPrefix(tr.Reason, tt.reason) ||
-			!strings.HasSuffix(tr.Reason, " ms after the last time that it was not") || strings.ReplaceAll(tr.chain(), "kernel/crashlab/", "") != tt.chain || tr.End != "goexit" {
+			!regexp.MustCompile(`, limit \d+, since between \d+\.\d{3} s and \d+\.\d{3} s; nothing runs on it now, the trace is of what was interrupted$`).MatchString(tr.Reason) || strings.ReplaceAll(tr.chain(), "kernel/crashlab/", "") != tt.chain || tr.End != "goexit" {
 			t.Errorf("%q: %s in %s: %s, %s, the end: %s; want %s, %s", tt.cmdline, tr.Kind, tr.Context, tr.Reason, tr.chain(), tr.End, tt.reason, tt.chain)
 		}
 	}

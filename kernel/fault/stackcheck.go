@@ -33,6 +33,7 @@ func overLimit(s *tracer.Stack) {
 	saved, ra := arch.FrameRecord(fp)
 	d.Have = 0
 	d.callerAt(ra, fp+16, saved)
+	d.found(s, 0)
 	overTold(d)
 }
 
@@ -69,6 +70,22 @@ func (r *text) overLimit(s *tracer.Stack) {
 	r.Dec(uint64(s.Limit))
 }
 
+// found says since when a stack is over its limit, in nanoseconds since boot, and whether
+// the trace is of what runs on it.
+func (d *Details) found(s *tracer.Stack, since uint64) {
+	r := &d.Reason
+	r.Str(", since between ")
+	r.seconds(since)
+	r.Str(" s and ")
+	r.seconds(clock.Now())
+	r.Str(" s; ")
+	if s.Contains(d.sp) {
+		r.Str("the trace is of what runs on it")
+	} else {
+		r.Str("nothing runs on it now, the trace is of what was interrupted")
+	}
+}
+
 // checkEvery is how often the limits are checked, in nanoseconds, at the first interrupt of
 // the timer behind it.
 const checkEvery = 1e9
@@ -94,8 +111,6 @@ func checkInTime(f *arch.TrapFrame) {
 	d.locateTrap(f)
 	d.Cause = false
 	d.Reason.overLimit(s)
-	d.Reason.Str(", found ")
-	d.Reason.Dec((now - since) / 1e6)
-	d.Reason.Str(" ms after the last time that it was not")
+	d.found(s, since)
 	overTold(d)
 }

@@ -39,6 +39,15 @@ func (t *text) Dec(v uint64) {
 	t.bytes(b[tracer.Digits(&b, v, 10):])
 }
 
+// seconds appends a time in nanoseconds as seconds, with three decimals.
+func (t *text) seconds(ns uint64) {
+	t.Dec(ns / 1e9)
+	t.byte('.')
+	for unit := uint64(1e8); unit >= 1e6; unit /= 10 {
+		t.byte('0' + byte(ns/unit%10))
+	}
+}
+
 func (t *text) hex(v uint64) {
 	var b [tracer.MaxDigits]byte
 	t.Str("0x")

@@ -14,8 +14,10 @@ var table = [...]row{
 		help: "what follows a fatal trace: exit ends QEMU, and halts without QEMU; halt halts; reset resets the machine, and the next boot prints the crash log; monitor opens the monitor, and ends QEMU when that is left"},
 	{name: "monitor", words: []string{"on", "off"},
 		help: "whether ^] opens the monitor; without the option it does unless there is tty=raw. The word monitor alone opens it before the program starts"},
-	{name: "stack.limit", argument: "NAME:BYTES|panic|report|off", usual: "the proven bound; panic",
-		help: "the limit of that kernel stack, and what follows when a stack is found used deeper, at boot or once a second: panic; report is a trace, once, and off no check. May be given many times"},
+	{name: "stack.limit", usual: "panic", words: []string{"panic", "report", "off"},
+		help: "what follows when a stack of the kernel is found used deeper than its limit, at boot or once a second: panic; report is a trace, once, and off no check"},
+	{name: "stack.limit.", argument: "NAME=BYTES", usual: "the proven bound",
+		help: "the limit of that kernel stack; boot is one. May be given for several"},
 
 	{name: "net", words: []string{"on", "off"},
 		help: "look for a network card, for programs (/dev/nic0)"},

@@ -20,6 +20,9 @@ const (
 	IgnoreOver               // nothing: the limits are not checked
 )
 
+// policies are their words. Never written.
+var policies = [...]string{PanicOver: "panic", ReportOver: "report", IgnoreOver: "off"}
+
 // OverLimit is the policy. Set once at boot.
 var OverLimit Policy
 

@@ -199,48 +199,60 @@ func named(name []byte) *tracer.Stack {
 	return nil
 }
 
-// SetLimits reads every stack.limit= of the command line: NAME:BYTES, or the policy.
+// limitOption begins the options of the limits: stack.limit=POLICY, stack.limit.NAME=BYTES,
+// and stack.limit=NAME:BYTES, which is the older form of that.
+const limitOption = "stack.limit"
+
+// SetLimits reads every stack.limit option of the command line.
 func SetLimits() {
 	line := option.Line()
 	for {
-		value, rest, ok := option.Next(line, "stack.limit")
+		word, rest, ok := option.NextWord(line)
 		if !ok {
 			return
 		}
 		line = rest
-		switch {
-		case ascii.Same(value, "panic"):
-			OverLimit = PanicOver
-			continue
-		case ascii.Same(value, "report"):
-			OverLimit = ReportOver
-			continue
-		case ascii.Same(value, "off"):
-			OverLimit = IgnoreOver
-			continue
-		}
-		colon := 0
-		for colon < len(value) && value[colon] != ':' {
-			colon++
-		}
-		s := named(value[:colon])
-		var bytes uint64
-		if colon < len(value) {
-			bytes, ok = ascii.Uint(value[colon+1:])
-		}
-		if s == nil || colon == len(value) || !ok || bytes == 0 || bytes > uint64(s.Size()) {
-			console.String("stack.limit=")
-			console.Bytes(value)
-			console.String(" is ignored: want panic, report, off or NAME:BYTES, with 1 to the stack's size and a NAME of")
+		if n := len(limitOption); len(word) > n && ascii.Same(word[:n], limitOption) && !setLimit(word[n], word[n+1:]) {
+			console.Bytes(word)
+			console.String(" is ignored: want stack.limit=panic, report or off, or stack.limit.NAME=BYTES, with 1 to the stack's size and a NAME of")
 			for i := range Table[:Count] {
 				console.String(" ")
 				console.String(Table[i].Name)
 			}
 			console.String("\n")
-			continue
 		}
-		s.Limit = uintptr(bytes)
 	}
+}
+
+// setLimit reads what stands behind "stack.limit": what parts it from that, "=" or ".", and
+// the rest of the word. It returns false if that is nothing that it knows.
+func setLimit(mark byte, value []byte) bool {
+	parts := byte('=') // a name from its number
+	if mark == '=' {
+		for policy, word := range policies {
+			if ascii.Same(value, word) {
+				OverLimit = Policy(policy)
+				return true
+			}
+		}
+		parts = ':'
+	} else if mark != '.' {
+		return true // another option
+	}
+	n := 0
+	for n < len(value) && value[n] != parts {
+		n++
+	}
+	s := named(value[:n])
+	if s == nil || n == len(value) {
+		return false
+	}
+	bytes, ok := ascii.Uint(value[n+1:])
+	if !ok || bytes == 0 || bytes > uint64(s.Size()) {
+		return false
+	}
+	s.Limit = uintptr(bytes)
+	return true
 }
 
 // warned has bit i set when a warning about stack i has been printed. Under the kernel lock.
