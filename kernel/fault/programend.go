@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/mem"
@@ -102,8 +103,8 @@ var signalNames = [...]string{
 const tellsToEnd = 1<<1 | 1<<2 | 1<<10 | 1<<12 | 1<<13 | 1<<14 | 1<<15
 
 // fromInterrupted makes the trace that of a program that was told to end. It starts where
-// the signal came, without the runtime's handler, or, where that was the scheduler, in the
-// goroutine that waits. No table follows: nothing is broken.
+// the signal came, without the runtime's handler, or, where that was no goroutine, in the
+// program's first. No table follows: nothing is broken.
 func (d *Details) fromInterrupted() {
 	d.brief = true
 	d.FindStacks()
@@ -115,7 +116,7 @@ func (d *Details) fromInterrupted() {
 		if f.Kind != tracer.PC || w.Frames[i-1].Kind != tracer.Trap {
 			continue
 		}
-		if f.Stack != stack.Goroutine && d.fromWaiting() != 0 {
+		if f.Stack != stack.Goroutine && d.fromProgram() {
 			return
 		}
 		d.Have = 0
@@ -125,6 +126,30 @@ func (d *Details) fromInterrupted() {
 		d.reg(arch.RegisterFP, f.FP)
 		return
 	}
+}
+
+// fromProgram makes the crash start in the first goroutine of the program, the main goroutine
+// if it is there, whether it runs or not. It reports false if there is none.
+func (d *Details) fromProgram() bool {
+	for i := 0; i < goinfo.NumG(); i++ {
+		g, ok := goinfo.GAt(i)
+		if !ok || g.Dead() || SystemGoroutine(&g) {
+			continue
+		}
+		if g.Running() {
+			if tid, ok := goinfo.ProcID(g.M); ok && tid <= thread.MaxThreads {
+				if t := thread.Get(int32(tid)); t != nil {
+					d.FromThread(t)
+					return true
+				}
+			}
+		} else if d.FromGoroutine(&g) {
+			d.Reason.Str(": ")
+			d.describeG(&g)
+			return true
+		}
+	}
+	return false
 }
 
 // ProgramKilled is called when a signal ends the program.

@@ -48,15 +48,9 @@ type Bound struct {
 
 // Bound returns the worst case below an entry. Host.
 func (p *Program) Bound(e Entry) Bound {
-	first, ok := p.index(e.Func)
-	if !ok {
+	w := p.walk(&e)
+	if w == nil {
 		return Bound{Why: []string{"there is no function " + e.Func}}
-	}
-	w := &walk{p: p, first: first, e: &e, never: map[int]bool{}, reached: map[int]*function{}}
-	for _, name := range slices.AppendSeq(slices.Clone(e.Never), maps.Keys(p.notes.never)) {
-		for _, i := range p.names[name] {
-			w.never[i] = true
-		}
 	}
 	var why []string
 	for _, i := range w.reach() {
@@ -73,6 +67,21 @@ func (p *Program) Bound(e Entry) Bound {
 	b := Bound{Bytes: uint64(w.cost(root, nil).bytes) + e.Base + e.At}
 	w.chain(&b)
 	return b
+}
+
+// walk returns the search for an entry's bound, nil if there is no such function.
+func (p *Program) walk(e *Entry) *walk {
+	first, ok := p.index(e.Func)
+	if !ok {
+		return nil
+	}
+	w := &walk{p: p, first: first, e: e, never: map[int]bool{}, reached: map[int]*function{}}
+	for _, name := range slices.AppendSeq(slices.Clone(e.Never), maps.Keys(p.notes.never)) {
+		for _, i := range p.names[name] {
+			w.never[i] = true
+		}
+	}
+	return w
 }
 
 // root stands for the entry's function as it is entered: the same function may be

@@ -63,6 +63,33 @@ func KernelContext(name string) bool {
 		(first == "arch" || first == "boot" || first == "kernel" || first == "tracer")
 }
 
+// OnStack returns the bound that a function has on the kernel's stacks, and which of them it is
+// the entry of, if it is one. It reports false if it has none there, or does not run there, as
+// far as the notes tell: one that they say to end is not followed. Host.
+func (p *Program) OnStack(name string) (b Bound, entryOf string, ok bool) {
+	for _, s := range p.Stacks() {
+		if s.Entry.Func == name && s.Entry.Fresh && s.Entry.Runs == "" && len(s.Bound.Why) == 0 {
+			return s.Bound, s.Name, true
+		}
+	}
+	if p.notes.ends[name] {
+		return b, "", false
+	}
+	for i := range p.notes.stacks {
+		w := p.walk(&p.notes.stacks[i].entry)
+		if w == nil {
+			continue
+		}
+		for _, k := range w.reach() {
+			if w.reached[k].name == name {
+				b = p.Bound(Entry{Func: name, Base: 8})
+				return b, "", len(b.Why) == 0
+			}
+		}
+	}
+	return b, "", false
+}
+
 // Stacks returns the bounds of the kernel's stacks, in the order of its table. Host.
 func (p *Program) Stacks() []Stack {
 	var list []Stack

@@ -3,6 +3,7 @@ package stacks_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -102,6 +103,26 @@ func TestKernel(t *testing.T) {
 	}
 	if !strings.Contains(source(t, "../../kernel/stack/limits.go"), "panicReserve = 2 << 10\n") {
 		t.Error("panicReserve is not 2048")
+	}
+
+	// What one function takes there, as `zf stacks -f` says it.
+	for _, tt := range []struct {
+		name, entryOf string
+		ok            bool
+	}{
+		{module + "boot.long", "boot", true},
+		{"runtime.panicBounds", "", true},
+		{"runtime.gopanic", "", false}, // the notes end there
+		{"main.main", "", false},
+	} {
+		b, entryOf, ok := p.OnStack(tt.name)
+		if entryOf != tt.entryOf || ok != tt.ok || ok != (b.Bytes > 0) {
+			t.Errorf("%s on the kernel's stacks: %d bytes, entry of %q, %v; want entry of %q, %v", tt.name, b.Bytes, entryOf, ok, tt.entryOf, tt.ok)
+		}
+	}
+	out, err := exec.Command("go", "run", "../zf", "stacks", "-e", f.Name(), "-f", "boot.long", "-f", "runtime.panicBounds").CombinedOutput()
+	if err != nil || !regexp.MustCompile(`\n +\d+  .*/boot\.long\n +as the entry of the kernel's stack boot\n +\d+  runtime\.panicBounds\n +on the kernel's stacks; elsewhere there is no bound: `).Match(out) {
+		t.Errorf("zf stacks -f: %v, %s", err, out)
 	}
 }
 

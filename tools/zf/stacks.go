@@ -47,7 +47,8 @@ const exitUnbounded = 1
 type stackRow struct {
 	Stack string        `json:"stack,omitempty"`
 	Entry string        `json:"entry"`
-	Bytes *uint64       `json:"bytes"` // null: there is no bound
+	Bytes *uint64       `json:"bytes"`          // null: there is no bound
+	Note  string        `json:"note,omitempty"` // where that is the bound
 	Why   []string      `json:"why,omitempty"`
 	Chain []stacks.Step `json:"chain,omitempty"`
 }
@@ -146,21 +147,31 @@ func funcRows(sym *symbol.File, kernel, own *stacks.Notes, funcs []string) (rows
 		return nil, err
 	}
 	var inKernel *stacks.Program
+	if stacks.HasKernel(sym) {
+		if inKernel, err = stacks.New(sym, kernel); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range funcs {
 		name, err := plain.Find(name)
 		if err != nil {
 			return nil, err
 		}
 		p := plain
-		if stacks.KernelContext(name) {
-			if inKernel == nil {
-				if inKernel, err = stacks.New(sym, kernel); err != nil {
-					return nil, err
-				}
-			}
+		if inKernel != nil && stacks.KernelContext(name) {
 			p = inKernel
 		}
-		rows = append(rows, row("", name, p.Bound(stacks.Entry{Func: name, Base: 8})))
+		r := row("", name, p.Bound(stacks.Entry{Func: name, Base: 8}))
+		if r.Bytes == nil && inKernel != nil {
+			if b, entry, ok := inKernel.OnStack(name); ok {
+				why := r.Why[0]
+				r = row("", name, b)
+				if r.Note = "on the kernel's stacks; elsewhere there is no bound: " + why; entry != "" {
+					r.Note = "as the entry of the kernel's stack " + entry
+				}
+			}
+		}
+		rows = append(rows, r)
 	}
 	return rows, nil
 }
@@ -198,6 +209,9 @@ func stackTable(rows []stackRow, verbose bool) []byte {
 			fmt.Fprintf(&b, "%-8s  ", r.Stack)
 		}
 		b.WriteString(r.Entry + "\n")
+		if r.Note != "" {
+			wrap(&b, r.Note, 8, stackWidth)
+		}
 		for k, w := range r.Why {
 			if k == maxWhy && !verbose {
 				wrap(&b, fmt.Sprintf("and %d more; -v prints all", len(r.Why)-k), 8, stackWidth)
