@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,11 +24,12 @@ import (
 // receiver takes datagrams on loopback, where QEMU's user network passes on what the
 // guest sends to its gateway.
 type receiver struct {
-	conn *net.UDPConn
-	port int
+	conns [2]*net.UDPConn // for text and traces, and for parity
+	port  int
 
-	got  [][]byte      // final when last is closed
-	last chan struct{} // closed when lastDatagram has come
+	mu   sync.Mutex
+	got  [][]byte         // final when last are closed
+	last [2]chan struct{} // closed when lastDatagram has come
 }
 
 // lastDatagram is sent by the test itself.
@@ -35,27 +37,50 @@ var lastDatagram = []byte("the last datagram\x00")
 
 func receive(t *testing.T) *receiver {
 	t.Helper()
-	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	largeBuffer(t, conn)
-	r := &receiver{conn: conn, port: conn.LocalAddr().(*net.UDPAddr).Port, last: make(chan struct{})}
-	go func() {
-		b := make([]byte, 2000)
-		for {
-			n, err := conn.Read(b)
-			if err != nil {
-				return
+	r := new(receiver)
+	for r.conns[1] == nil { // until the port behind the first one is free
+		for i := range r.conns {
+			to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}
+			if i > 0 {
+				to.Port = int(datagram.ParityPort(uint16(r.port)))
 			}
-			if bytes.Equal(b[:n], lastDatagram) {
-				close(r.last)
-				return
+			conn, err := net.ListenUDP("udp4", to)
+			if err != nil && i > 0 {
+				break
+			} else if err != nil {
+				t.Fatal(err)
 			}
-			r.got = append(r.got, bytes.Clone(b[:n]))
+			t.Cleanup(func() { conn.Close() })
+			largeBuffer(t, conn)
+			r.conns[i] = conn
+			if i == 0 {
+				r.port = conn.LocalAddr().(*net.UDPAddr).Port
+			}
 		}
-	}()
+	}
+	for i, conn := range r.conns {
+		r.last[i] = make(chan struct{})
+		go func() {
+			b := make([]byte, 2000)
+			for {
+				n, err := conn.Read(b)
+				if err != nil {
+					return
+				}
+				if bytes.Equal(b[:n], lastDatagram) {
+					close(r.last[i])
+					return
+				}
+				p, why := datagram.Parse(b[:n])
+				if parity := why == datagram.None && p.Parity; parity != (i == 1) {
+					t.Errorf("parity is %v at socket %d: %.80q", parity, i, b[:n])
+				}
+				r.mu.Lock()
+				r.got = append(r.got, bytes.Clone(b[:n]))
+				r.mu.Unlock()
+			}
+		}()
+	}
 	return r
 }
 
@@ -83,20 +108,22 @@ func (r *receiver) option() string {
 // only the goroutine above may be behind. It ends with what is sent here.
 func (r *receiver) all(t *testing.T) [][]byte {
 	t.Helper()
-	conn, err := net.Dial("udp4", r.conn.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	await.Poll(t, "what is sent on this host arrives", func() bool {
-		conn.Write(lastDatagram) // again, should there have been no room
-		select {
-		case <-r.last:
-			return true
-		default:
-			return false
+	for i := range r.conns {
+		conn, err := net.Dial("udp4", r.conns[i].LocalAddr().String())
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		defer conn.Close()
+		await.Poll(t, "what is sent on this host arrives", func() bool {
+			conn.Write(lastDatagram) // again, should there have been no room
+			select {
+			case <-r.last[i]:
+				return true
+			default:
+				return false
+			}
+		})
+	}
 	return r.got
 }
 

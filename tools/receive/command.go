@@ -188,7 +188,7 @@ func (c *config) feed(ctx context.Context, stdin io.Reader, in *Intake, r *Repor
 		return nil, err
 	}
 	if !c.quiet {
-		m.say(fmt.Sprintf("listening on %s", l.Addr()))
+		m.say(fmt.Sprintf("listening on %s and, for the parity of traces, %s", l.Addr(), l.conns[1].LocalAddr()))
 	}
 	if n := l.Buffer(); n > 0 && n < WantBuffer {
 		m.say(fmt.Sprintf("the socket's buffer is %d KiB, so bursts may be lost: let it grow by `sysctl net.core.rmem_max=%d`",

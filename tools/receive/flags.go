@@ -18,7 +18,7 @@ import (
 const text = `Receive shows what machines send by UDP: their log (netconsole, also Linux's)
 and their traces, resolved, each line behind the machine's name or address.
 
-  zf receive -e hello.elf                      # listens on :6666
+  zf receive -e hello.elf                      # listens on :6666 and :6667
   zf receive -name 10.0.0.7=rack3 -e builds/   # a folder of builds
   zf receive -e vmlinux                        # Linux machines: oopses resolved
   zf receive -pcap dump.pcap -e hello.elf      # of tcpdump, QEMU's filter-dump
@@ -63,9 +63,9 @@ func parseFlags(args []string, stdout, stderr io.Writer) (c *config, code int, o
 	c = &config{names: make(map[netip.AddrPort]string)}
 	fs := flag.NewFlagSet("zf receive", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.StringVar(&c.listen, "listen", ":6666", "take datagrams that are sent to `ADDR`")
+	fs.StringVar(&c.listen, "listen", ":6666", "take datagrams that are sent to `ADDR`, and to the next port, where the\nparity of traces goes")
 	fs.StringVar(&c.pcap, "pcap", "", "read a capture instead: `FILE` is pcap or pcapng, also gzipped, or -")
-	fs.UintVar(&c.port, "port", 6666, "of a capture, take datagrams to `PORT`; 0: to any")
+	fs.UintVar(&c.port, "port", 6666, "of a capture, take datagrams to `PORT` and the next; 0: to\nany")
 	fs.Func("e", "the ELF `FILE` that machines run, or a folder of the layout\n.build-id/xx/yyyy; may be given many times", func(s string) error {
 		c.files = append(c.files, s)
 		return nil

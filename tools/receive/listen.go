@@ -6,11 +6,15 @@ package receive
 // largest number is what this process adds to the kernel's buffer.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
 const (
@@ -59,85 +63,130 @@ func (b *batch) fill(r *reader, i int) int {
 	return i
 }
 
-// Listener is a socket.
+// Listener is the socket for text and traces, and the one for parity pieces of traces, at the
+// next port (package tracer/datagram).
 type Listener struct {
-	conn   *net.UDPConn
-	buffer int // of the socket, in bytes, as far as it is known
+	conns  [2]*net.UDPConn
+	buffer int // of each socket, in bytes, as far as it is known
 }
 
-// Listen opens a UDP socket on an address such as ":6666".
+// anyPorts is how many ports are tried where any will do: the next one may be in use.
+const anyPorts = 100
+
+// Listen opens UDP sockets on an address such as ":6666" and on the port for parity.
 func Listen(address string) (*Listener, error) {
 	a, err := net.ResolveUDPAddr("udp", address)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := net.ListenUDP("udp", a)
-	if err != nil {
-		return nil, err
+	for range anyPorts {
+		var l *Listener
+		if l, err = listen(*a); err == nil || a.Port != 0 {
+			return l, err
+		}
 	}
-	l := &Listener{conn: conn}
-	l.buffer, err = enlarge(conn, WantBuffer)
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("the socket's buffer: %w", err)
+	return nil, err
+}
+
+func listen(a net.UDPAddr) (*Listener, error) {
+	l := new(Listener)
+	for i := range l.conns {
+		conn, err := net.ListenUDP("udp", &a)
+		if err != nil {
+			l.close()
+			return nil, err
+		}
+		l.conns[i] = conn
+		if l.buffer, err = enlarge(conn, WantBuffer); err != nil {
+			l.close()
+			return nil, fmt.Errorf("the socket's buffer: %w", err)
+		}
+		a.Port = int(datagram.ParityPort(uint16(conn.LocalAddr().(*net.UDPAddr).Port)))
 	}
 	return l, nil
 }
 
-// Addr returns the address that is listened on.
-func (l *Listener) Addr() net.Addr { return l.conn.LocalAddr() }
+func (l *Listener) close() {
+	for _, conn := range l.conns {
+		if conn != nil {
+			conn.Close()
+		}
+	}
+}
 
-// Buffer returns the size of the socket's buffer in bytes, 0 if it is not known.
+// Addr returns the address that is listened on for text and traces.
+func (l *Listener) Addr() net.Addr { return l.conns[0].LocalAddr() }
+
+// Buffer returns the size of each socket's buffer in bytes, 0 if it is not known.
 func (l *Listener) Buffer() int { return l.buffer }
 
-// Serve reads until ctx ends, calls flush whenever nothing waits, and closes the socket.
-// Datagrams that have arrived by then are taken. The error is that of the socket or of
+// Serve reads until ctx ends, calls flush whenever nothing waits, and closes the sockets.
+// Datagrams that have arrived by then are taken. The error is that of a socket or of
 // flush, nil when ctx ended.
 func (l *Listener) Serve(ctx context.Context, in *Intake, flush func() error) error {
-	rd, err := newReader(l.conn)
-	if err != nil {
-		l.conn.Close()
-		return err
+	defer l.close()
+	var readers [len(l.conns)]*reader
+	for i, conn := range l.conns {
+		rd, err := newReader(conn)
+		if err != nil {
+			return err
+		}
+		readers[i] = rd
 	}
-	defer context.AfterFunc(ctx, rd.stop)()
+	stop := func() {
+		for _, rd := range readers {
+			rd.stop()
+		}
+	}
+	defer context.AfterFunc(ctx, stop)()
 	full, empty := make(chan *batch, numBatches), make(chan *batch, numBatches)
-	var readErr error
-	go func() {
-		defer close(full)
-		made := 0
-		var b *batch
-		readErr = rd.each(func() {
-			for i := 0; i < rd.n; {
-				if b == nil && made < numBatches && len(empty) == 0 {
-					made++
-					b = new(batch)
-				} else if b == nil {
-					b = <-empty
-				}
-				if i = b.fill(rd, i); i < rd.n {
-					full <- b
-					b = nil
-				}
-			}
-			// While the intake is behind, more of them find room in this one.
-			if b != nil && len(full) == 0 {
-				full <- b
-				b = nil
+	var errs [len(readers)]error
+	var reading sync.WaitGroup
+	for i, rd := range readers {
+		reading.Go(func() {
+			if errs[i] = rd.read(full, empty, numBatches/len(readers)); errs[i] != nil {
+				stop()
 			}
 		})
-		if b != nil {
-			full <- b
-		}
+	}
+	go func() {
+		reading.Wait()
+		close(full)
 	}()
-	err = serve(in, full, empty, flush)
-	rd.stop()
+	err := serve(in, full, empty, flush)
+	stop()
 	for b := range full { // if flush failed
 		b.n, b.used = 0, 0
 		empty <- b
 	}
-	l.conn.Close()
-	if err == nil {
-		err = readErr
+	return cmp.Or(err, errs[0], errs[1])
+}
+
+// read packs what comes into batches, of which it makes at most most, until it is stopped.
+func (rd *reader) read(full chan<- *batch, empty <-chan *batch, most int) error {
+	made := 0
+	var b *batch
+	err := rd.each(func() {
+		for i := 0; i < rd.n; {
+			if b == nil && made < most && len(empty) == 0 {
+				made++
+				b = new(batch)
+			} else if b == nil {
+				b = <-empty
+			}
+			if i = b.fill(rd, i); i < rd.n {
+				full <- b
+				b = nil
+			}
+		}
+		// While the intake is behind, more of them find room in this one.
+		if b != nil && len(full) == 0 {
+			full <- b
+			b = nil
+		}
+	})
+	if b != nil {
+		full <- b
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
 // TestListener: whatever the sizes, what is sent arrives in its order and unchanged, also
@@ -24,6 +25,17 @@ func TestListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	// What is sent to the port for parity comes too. Where it comes between the others is open.
+	parity := *l.Addr().(*net.UDPAddr)
+	parity.Port = int(datagram.ParityPort(uint16(parity.Port)))
+	other, err := net.DialUDP("udp", nil, &parity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.Write([]byte("zf1 - 0000000000000001 1 0 x1 00000000\nx")); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	batches := make(chan int64, 1) // datagrams taken, so far
@@ -72,7 +84,7 @@ func TestListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantLines(t, c, want...)
-	if s := in.Stats(); s.TooLong != 30 || s.Rejected() != 30 || s.Lost != 0 {
-		t.Errorf("%d too long, %d rejected, %d lost; want 30, 30, 0", s.TooLong, s.Rejected(), s.Lost)
+	if s := in.Stats(); s.TooLong != 30 || s.Damaged != 1 || s.Rejected() != 31 || s.Lost != 0 {
+		t.Errorf("%d too long, %d damaged, %d rejected, %d lost; want 30, 1, 31, 0", s.TooLong, s.Damaged, s.Rejected(), s.Lost)
 	}
 }

@@ -24,7 +24,9 @@
 //	       without the blank before CRC, followed by the piece
 //
 // A datagram has at most [MaxPayload] bytes, as those of Linux's netconsole. Log lines
-// come to the same port as plain text: what is not of the form above is none of ours.
+// come to the same port as plain text: what is not of the form above is none of ours. Parity
+// pieces are no text, and go to a port of their own ([ParityPort]); a receiver takes each
+// datagram at either port.
 //
 // # Pieces
 //

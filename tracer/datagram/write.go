@@ -12,6 +12,15 @@ func Plan(n int) (size, pieces, parity int) {
 	return size, pieces, parityPieces(pieces)
 }
 
+// ParityPort returns the UDP port for the parity pieces of traces whose pieces go to port: the
+// next one. At port itself whoever reads text sees no more than text. Any context.
+func ParityPort(port uint16) uint16 {
+	if port == 1<<16-1 {
+		return port - 1
+	}
+	return port + 1
+}
+
 // parityPieces is simple and no less than it takes to lose one trace in ten million when
 // three of ten datagrams are lost; a test compares it with the binomial distribution.
 func parityPieces(pieces int) int { return min(11+2*pieces, 16+pieces) }

@@ -65,6 +65,10 @@ func (f *frame) prepare(c *Config) {
 	put16(b[udpAt+2:], c.DestinationPort)
 }
 
+// port returns the port that the frame goes to, setPort changes it.
+func (f *frame) port() uint16        { return uint16(f.b[udpAt+2])<<8 | uint16(f.b[udpAt+3]) }
+func (f *frame) setPort(port uint16) { put16(f.b[udpAt+2:], port) }
+
 // payload returns the room behind the headers.
 func (f *frame) payload() []byte { return f.b[payloadAt:] }
 

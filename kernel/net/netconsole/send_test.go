@@ -252,6 +252,33 @@ func TestTraces(t *testing.T) {
 	}
 }
 
+// TestParityPort: at the option's port a receiver that knows nothing of traces gets text alone;
+// parity pieces go to the next port, and the lines behind them to the first again.
+func TestParityPort(t *testing.T) {
+	w := connect(t, plain)
+	say("before\n")
+	trace1(strings.Repeat("zf1 #7 ra 0x286646 fp 0x381e78 boot\r\n", 100))
+	say("after\n")
+	parity := 0
+	for i, payload := range w.payloads(t) {
+		port := int(w.frames[i][udpAt+2])<<8 | int(w.frames[i][udpAt+3])
+		p, why := datagram.Parse([]byte(payload))
+		switch {
+		case why == datagram.None && p.Parity:
+			if parity++; port != 7778 {
+				t.Fatalf("a parity piece goes to port %d", port)
+			}
+		case port != 7777:
+			t.Fatalf("%q goes to port %d", payload, port)
+		case strings.IndexFunc(payload, func(r rune) bool { return r != '\r' && r != '\n' && (r < ' ' || r > '~') }) >= 0:
+			t.Fatalf("%q is no plain text", payload)
+		}
+	}
+	if parity == 0 {
+		t.Error("no parity was sent")
+	}
+}
+
 func TestCutTrace(t *testing.T) {
 	w := connect(t, plain)
 	long := strings.Repeat("0123456789abcdef", datagram.MaxTrace/16+1)

@@ -93,9 +93,14 @@ func sendAs(build []byte, boot uint64, seq uint32) {
 	p := datagram.Part{Build: build, Boot: boot, Seq: seq, Cut: trace.cut}
 	kept := trace.kept[:trace.n]
 	_, pieces, parity := datagram.Plan(len(kept))
+	port := trace.frame.port()
 	for i := 0; i < pieces+parity && !state.broken; i++ {
+		if i == pieces {
+			trace.frame.setPort(datagram.ParityPort(port))
+		}
 		sendPart(datagram.Write(trace.frame.payload(), &p, kept, i))
 	}
+	trace.frame.setPort(port)
 	if state.ready && !line.busy && line.n > 0 {
 		line.held = false
 		end()

@@ -14,6 +14,8 @@ import (
 	"github.com/google/gopacket/ip4defrag"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
+
+	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
 const (
@@ -38,7 +40,7 @@ type Stats struct {
 
 // Options say what is read.
 type Options struct {
-	// Port is the UDP port that datagrams go to; 0: any.
+	// Port is the UDP port that datagrams go to, or its datagram.ParityPort; 0: any.
 	Port uint16
 	// Idle is called before each read of the file, which may wait if it is a pipe.
 	Idle func() error
@@ -347,7 +349,7 @@ func (d *decoder) udp(b []byte, from netip.Addr, when time.Time) {
 const udpHeader = 8
 
 func (d *decoder) datagram(udp *layers.UDP, from netip.Addr, when time.Time) {
-	if d.opt.Port != 0 && uint16(udp.DstPort) != d.opt.Port {
+	if p := uint16(udp.DstPort); d.opt.Port != 0 && p != d.opt.Port && p != datagram.ParityPort(d.opt.Port) {
 		return
 	}
 	if int(udp.Length) > udpHeader+len(udp.Payload) {
