@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -108,16 +109,23 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// freePort returns a port of UDP on which nobody listens.
+// freePort returns a port of UDP on which nobody listens, nor on the next one, which is for
+// the parity of traces.
 func freePort(t *testing.T) string {
 	t.Helper()
-	c, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := c.LocalAddr().(*net.UDPAddr)
+		next, err := net.ListenUDP("udp", &net.UDPAddr{IP: free.IP, Port: free.Port + 1})
+		c.Close()
+		if err == nil {
+			next.Close()
+			return strconv.Itoa(free.Port)
+		}
 	}
-	defer c.Close()
-	_, free, _ := net.SplitHostPort(c.LocalAddr().String())
-	return free
 }
 
 // run types the example of a file in folder dir, and holds what it prints against the file.
