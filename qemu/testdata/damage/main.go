@@ -82,9 +82,10 @@ func main() {
 		*(*uint16)(at(**(**uintptr)(unsafe.Pointer(&f)))) = ud2
 		load(nil)
 	case "asleep":
-		for range 3 {
-			go func() { select {} }()
-		}
+		// Alike they would be one trace.
+		go func() { select {} }()
+		go func() { <-make(chan int) }()
+		go func() { make(chan int) <- 1 }()
 		<-make(chan int)
 	}
 }
