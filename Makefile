@@ -5,7 +5,7 @@ FUZZTIME ?= 1s
 N ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-repeat test-boot test-std test-toolchains soak bench bench-symbol bench-receive test-otlp test-symbol build build-zf clean
+.PHONY: help run test test-all test-repeat test-boot test-std test-toolchains soak bench bench-symbol bench-receive test-otlp test-sqlite test-symbol build build-zf clean
 
 help:
 	@echo 'Use it:'
@@ -20,6 +20,7 @@ help:
 	@echo '  make test-toolchains  run what depends on the Go version with each one, from 1.25 on'
 	@echo '  make test-symbol      hold the symbolizer against others on a Linux kernel and its modules'
 	@echo '  make test-otlp        export to a real OpenTelemetry Collector, which is built first'
+	@echo '  make test-sqlite      run SQLite, which is downloaded first, on mapped and locked files'
 	@echo '  make soak             run goroutines that check all they get, for minutes, on several machines'
 	@echo 'Measure it:'
 	@echo '  make bench            measure; the figures go to bench.txt'
@@ -90,6 +91,10 @@ bench-receive:
 # The collector comes from the Go module proxy; to build it takes minutes, once.
 test-otlp:
 	go test -count=1 -tags collector -timeout 30m -v -run TestRealCollector ./tools/receive/otlp
+
+test-sqlite:
+	@tools/setup.sh test
+	go test -count=1 -tags sqlite -run TestSQLite ./qemu
 
 # It downloads a kernel's debug files, near a gigabyte, once, and keeps a few of them.
 test-symbol:

@@ -4,10 +4,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/zeroframe/zeroframe/tools/image"
 )
 
 // runBoth runs a program of testdata on Linux and on the kernel, and returns what it
@@ -76,17 +73,6 @@ func TestSharedDatabase(t *testing.T) {
 func TestMemoryCuts(t *testing.T) {
 	t.Parallel()
 	if linux, ours := runBoth(t, "calls/cuts", ""); ours != linux {
-		t.Errorf("the program wrote\n%s\nand on Linux\n%s", ours, linux)
-	}
-}
-
-// TestSQLite: SQLite, with its files mapped, locks them and finds all that it has written, by
-// either journal.
-func TestSQLite(t *testing.T) {
-	t.Parallel()
-	elf := built(t, image.BuildOptions{Package: ".", Dir: "testdata/sqlite", Env: testEnv()})
-	linux, ours := bootBoth(t, elf, "")
-	if ours != linux || strings.Count(ours, " ok 1000000000\n") != 2 {
 		t.Errorf("the program wrote\n%s\nand on Linux\n%s", ours, linux)
 	}
 }
