@@ -124,7 +124,7 @@ func TestRunExitStatus(t *testing.T) {
 		{"t", nil, 1, ""},
 		{"p", nil, 69, "the program exited with status 5"},
 		{"u", nil, 3, "unknown debug-exit value 0x1"},
-		{"h", nil, 3, "the machine halted without an exit status, at rip 0x2"},
+		{"h", nil, 3, "the machine halted without an exit status at rip 0x2"},
 		{"r", nil, 3, "triple fault or reset at rip 0x2"},
 		{"r", nil, 3, " (boot.entry+0x"},
 		{"r", nil, 3, "; registers:\nEAX=00000072 EBX="},

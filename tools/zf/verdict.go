@@ -23,9 +23,10 @@ import (
 // verdict turns the end of a machine into an exit status and a message, which is
 // "" if there is nothing to say that was not on the serial port.
 func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats, why stuck, sym *symbol.File) (int, string) {
-	at, follow := "", ""
+	place, at, follow := "", "", "" // an error for a reset or a power-off has the rip
 	if res.Registers != "" {
-		at = where(sym, res.RIP)
+		place = where(sym, res.RIP)
+		at = fmt.Sprintf(" at rip %#x%s", res.RIP, place)
 		if stats.Traces == 0 {
 			follow = registersFollow
 		}
@@ -40,21 +41,18 @@ func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats,
 	case why == afterTrace:
 		return exitTrace, "the machine halted after the trace"
 	case why == untold:
-		return exitMachine, fmt.Sprintf("the machine halted without an exit status, at rip %#x%s%s", res.RIP, at, follow)
+		return exitMachine, fmt.Sprintf("the machine halted without an exit status%s%s", at, follow)
 	case errors.Is(err, qemu.ErrReset) && stats.Fatal > 0:
 		return exitTrace, "the machine reset after the trace"
 	case errors.Is(err, qemu.ErrPowerOff) && stats.Fatal > 0:
 		return exitTrace, "the machine powered off after the trace"
 	case errors.Is(err, qemu.ErrReset):
-		return exitMachine, fmt.Sprintf("%v%s, without a trace; `-qemu -d -qemu int` shows the exceptions before it%s", err, at, follow)
+		return exitMachine, fmt.Sprintf("%v%s, without a trace; `-qemu -d -qemu int` shows the exceptions before it%s", err, place, follow)
 	case errors.Is(err, qemu.ErrPowerOff):
-		return exitMachine, fmt.Sprintf("%v%s%s", err, at, follow)
+		return exitMachine, fmt.Sprintf("%v%s%s", err, place, follow)
 	case errors.Is(err, qemu.ErrTimeout):
 		if stats.Traces > 0 {
 			return exitMachine, fmt.Sprintf("%v; the trace above says where it was", err)
-		}
-		if res.Registers != "" {
-			at = fmt.Sprintf(" at rip %#x%s", res.RIP, at)
 		}
 		return exitMachine, fmt.Sprintf("%v%s; no trace came in answer to an NMI; `-qemu -s` lets gdb look%s", err, at, follow)
 	}
