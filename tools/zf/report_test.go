@@ -115,7 +115,11 @@ func TestReport(t *testing.T) {
 	}{
 		{"wide", 1280, "screen", "light", false},
 		{"dark", 1280, "screen", "dark", true},
-		{"narrow", 400, "screen", "light", false},
+		{"wider", 1440, "screen", "light", false},
+		{"tablet", 768, "screen", "light", false},
+		{"tablet dark", 768, "screen", "dark", true},
+		{"telephone", 390, "screen", "light", false},
+		{"telephone dark", 390, "screen", "dark", true},
 		{"print", 800, "print", "dark", false},
 	} {
 		b.size(int64(view.width), 900)
@@ -327,7 +331,7 @@ func TestReportHostile(t *testing.T) {
 	if got := eval[string](b, `document.querySelector("details.log pre").innerText`); !strings.Contains(got, evil[0]) || !strings.Contains(got, `\u202egnp.exe\u2066 \u200bzero \x00\x7f\xff`) {
 		t.Errorf("the log's text is not shown as it is: %.1000s", got)
 	}
-	for _, width := range []int64{1280, 400} {
+	for _, width := range []int64{1440, 768, 390} {
 		b.size(width, 900)
 		b.checkLayout(fmt.Sprintf("%d wide", width))
 	}

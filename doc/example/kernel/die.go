@@ -9,7 +9,7 @@ func dieBy(line string) {
 	case ends(line, "bounds"):
 		set(&table, len(line))
 	case ends(line, "overflow"):
-		deeper(0)
+		depth = deeper(0)
 	default:
 		configure(nil)
 	}
@@ -30,7 +30,14 @@ var table [4]int
 //go:noinline
 func set(t *[4]int, i int) { t[i] = 1 }
 
+var depth int
+
 //go:noinline
-func deeper(n int) int { return deeper(n+1) + 1 }
+func deeper(n int) int {
+	if n < 0 {
+		return 0
+	}
+	return deeper(n+1) + 1
+}
 
 func leaf(p uintptr)

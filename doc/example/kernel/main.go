@@ -17,8 +17,6 @@ import (
 // The Go runtime is in the image, as in every Go program, and never starts.
 func main() {}
 
-func entry()
-
 // What compiled Go needs where there is no runtime: a g, and thread-local storage with its
 // address (entry_amd64.s). The numbers are offsets in runtime.g, in words. Go compares SP with
 // stackGuard0 in each function that needs a frame. The m is no canonical address: code that
