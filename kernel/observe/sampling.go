@@ -165,23 +165,39 @@ func CompareStepped() (sampled, walked uint32) {
 	return sampled, walked
 }
 
-// Sample is called for an interrupt of the timer that has found the program running.
+// Sample is called for an interrupt of the timer that has found the program running. A tick
+// is of who ran when it was due: of the kernel, if the interrupt had to wait for its end.
 func Sample(f *arch.TrapFrame) {
-	weight := profile.Due(thread.CPUTime())
-	if weight == 0 {
+	now := thread.CPUTime()
+	if profile.Wait(now) != 0 {
 		return
 	}
+	if at, call := thread.Switched(); call {
+		if weight, late := profile.Due(at); weight != 0 {
+			c := arch.LastCall() // of the thread before: this one has not run yet
+			count(c, int(c.Error), weight, late)
+		}
+	}
+	if weight, late := profile.Due(now); weight != 0 {
+		count(f, justCalled(f), weight, late)
+	}
+	profile.Skip(thread.CPUTime() - now)
+}
+
+// count counts a sample of the program's stack at f, of the system call number if that is
+// not negative.
+func count(f *arch.TrapFrame, number int, weight uint32, late bool) {
 	began := arch.ReadCounter()
-	number := justCalled(f)
 	if number >= 0 {
 		profile.Called(number)
 	}
 	id, ok := stackid.Program(f, number)
-	profile.Count(id, ok, weight, arch.ReadCounter()-began)
+	profile.Count(id, ok, weight, late, number >= 0, arch.ReadCounter()-began)
 }
 
 // justCalled returns the number of the system call that the kernel was in until just now,
-// or -1: the interrupt had to wait for its end if nothing has run behind it.
+// or -1: the interrupt had to wait for its end if nothing has run behind it. That is said by
+// the frames from which the kernel goes back, and by no other state of the thread.
 func justCalled(f *arch.TrapFrame) int {
 	if f.PC-arch.SyscallSize-image.TextLo >= image.TextHi-image.TextLo || !arch.BehindSyscall(f.PC) {
 		return -1
@@ -189,7 +205,12 @@ func justCalled(f *arch.TrapFrame) int {
 	if c := arch.LastCall(); c.TLS == f.TLS && c.PC == f.PC {
 		return int(c.Error)
 	}
-	return int(thread.Current().Number) // it has waited in between
+	// The thread has waited in between, or is new. Or a signal's handler has returned to here:
+	// that goes on with the whole FPU, and a call without.
+	if t := thread.Current(); !t.Full && t.Frame.TLS == f.TLS && t.Frame.PC == f.PC {
+		return int(t.Frame.Error)
+	}
+	return -1
 }
 
 // NextSample returns when the next sample is due; now is the time.

@@ -23,6 +23,10 @@ type Record struct {
 	Preempt           bool
 	Started, SliceEnd uint64
 	Event             uint64
+	// Switched is the running time, as thread.CPUTime has it, at which it got the CPU; LeftCall
+	// is set if the thread before it was in a system call then.
+	Switched uint64
+	LeftCall bool
 
 	// Shot is the deadline of the timer's shot that is under way, for package clock.
 	Shot uint64

@@ -107,7 +107,7 @@ func Block(f *arch.TrapFrame, why Why, key uintptr, deadline uint64, timeout int
 	if deadline != never {
 		sleep(t, deadline, timeout)
 	}
-	leaveCPU(r)
+	leaveCPU(r, true)
 	Run()
 }
 
@@ -120,7 +120,7 @@ func Yield(f *arch.TrapFrame) {
 	r := percpu.This()
 	t := Get(r.Thread)
 	saveCall(t, f)
-	leaveCPU(r)
+	leaveCPU(r, true)
 	Enqueue(t)
 	Run()
 }
@@ -152,7 +152,7 @@ func SaveTrap(f *arch.TrapFrame) *Thread {
 // not return.
 func GiveWay(t *Thread) {
 	r := percpu.This()
-	leaveCPU(r)
+	leaveCPU(r, !t.Full)
 	if r.Preempt && clock.Now() < r.SliceEnd {
 		// Someone has woken up who runs at once; this thread has not had its time.
 		first := Get(runHead)
@@ -200,7 +200,7 @@ func Run() {
 	r := percpu.This()
 	r.Thread, r.Preempt = t.TID, false
 	now := clock.Now()
-	r.Started, r.SliceEnd = now, now+slice
+	r.Started, r.SliceEnd, r.Switched = now, now+slice, pastCPU
 	if runHead != 0 {
 		armBy(r, r.SliceEnd)
 	}
@@ -231,10 +231,18 @@ func account(r *percpu.Record) {
 	}
 }
 
-// leaveCPU is for a thread that runs no more.
-func leaveCPU(r *percpu.Record) {
+// leaveCPU is for a thread that runs no more; inCall says that it is in a system call.
+func leaveCPU(r *percpu.Record, inCall bool) {
 	account(r)
-	r.Thread = 0
+	r.Thread, r.LeftCall = 0, inCall
+}
+
+// Switched returns the running time (see [CPUTime]) at which the running thread got the CPU,
+// and whether the kernel was in a system call of the thread before until then:
+// [arch.LastCall] is its frame, as long as the running thread has made none. Kernel context.
+func Switched() (at uint64, call bool) {
+	r := percpu.This()
+	return r.Switched, r.LeftCall
 }
 
 // CPUTime returns the time in ns that all threads together have run.

@@ -218,7 +218,7 @@ func End(t *Thread) {
 	if onEvent != 0 {
 		callOnEvent(Ended, t, never)
 	}
-	leaveCPU(percpu.This())
+	leaveCPU(percpu.This(), true)
 	count--
 	f := table[tid]
 	table[tid] = 0

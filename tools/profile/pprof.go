@@ -46,7 +46,8 @@ type place struct {
 
 // Pprof returns the record in pprof's format, with functions, lines and inlined calls.
 // Of the frames' addresses, those of calls are in the call, as pprof has it. Callers that
-// the stack does not show, but the code proves, are marked "(inferred)".
+// the stack does not show, but the code proves, are marked "(inferred)". Samples whose ticks
+// came late in a system call have the label "late".
 func (r *Record) Pprof(sym Resolver) (*profile.Profile, error) {
 	b := builder{
 		sym: sym, calls: r.Calls, functions: make(map[fileName]*profile.Function),
@@ -68,14 +69,20 @@ func (r *Record) Pprof(sym Resolver) (*profile.Profile, error) {
 	if r.Lost > 0 {
 		b.p.Comments = append(b.p.Comments, fmt.Sprintf("%d of %d ticks were lost: no room for their stacks; depot=BYTES on the kernel command line makes more", r.Lost, r.Ticks))
 	}
+	if r.Stalled > 0 {
+		b.p.Comments = append(b.p.Comments, r.StalledNote())
+	}
 	for _, c := range r.Counts {
 		frames, end := r.Stacks.Stack(c.ID)
 		if end == 0 {
 			return nil, fmt.Errorf("the profile's record is damaged: there is no stack %d", c.ID)
 		}
-		s := &profile.Sample{Value: []int64{int64(c.Ticks), int64(c.Ticks) * period}, Location: b.stack(frames)}
+		s := &profile.Sample{Value: []int64{int64(c.Ticks), int64(c.Ticks) * period}, Location: b.stack(frames), Label: map[string][]string{}}
 		if !end.Complete() {
-			s.Label = map[string][]string{"truncated": {endName(end)}}
+			s.Label["truncated"] = []string{endName(end)}
+		}
+		if c.Late {
+			s.Label["late"] = []string{"call"}
 		}
 		b.p.Sample = append(b.p.Sample, s)
 	}
@@ -83,6 +90,11 @@ func (r *Record) Pprof(sym Resolver) (*profile.Profile, error) {
 		return nil, err
 	}
 	return b.p, nil
+}
+
+// StalledNote says how many ticks are in no stack.
+func (r *Record) StalledNote() string {
+	return fmt.Sprintf("%d of %d ticks are in no stack: the host had stalled the machine while the program ran", r.Stalled, r.Ticks)
 }
 
 // endName names the reason for which a stack is not whole.

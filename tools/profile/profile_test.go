@@ -29,7 +29,7 @@ const (
 // record makes a record with the units of a depot (index 0 is none), and counts.
 func record(textLo uint64, units []uint32, counts ...uint64) []byte {
 	var b []byte
-	for _, v := range []uint64{1, 1000, 1e18, 2e9, 1e9, 10, 10, 0, 0, 5000, 1e9} {
+	for _, v := range []uint64{2, 1000, 1e18, 2e9, 1e9, 10, 10, 0, 2, 0, 5000, 1e9} {
 		b = binary.AppendUvarint(b, v)
 	}
 	image := []byte("zfdepot1")
@@ -117,7 +117,7 @@ func TestPprof(t *testing.T) {
 		span + uint32(at("main.last", 0)-lo), uint32(inOuter - lo), uint32(inMain - lo), complet,
 		2*span + 512, link + 2, // a system call of outer
 	}
-	r, err := Read(record(lo, units, 1, 7, 5, 3))
+	r, err := Read(record(lo, units, 1, 7, 5, 1, late|5, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +136,15 @@ func TestPprof(t *testing.T) {
 	if p.Period != 1e6 || p.Sample[0].Value[1] != 7e6 || p.DurationNanos != 2e9 {
 		t.Errorf("period %d, value %d, duration %d", p.Period, p.Sample[0].Value[1], p.DurationNanos)
 	}
+	// The ticks that came late in the system call have a label.
+	for _, s := range p.Sample {
+		if want := s.Value[0] == 2; (len(s.Label["late"]) == 1) != want {
+			t.Errorf("%d ticks with the labels %q", s.Value[0], s.Label)
+		}
+	}
+	if want := "2 of 10 ticks are in no stack"; len(p.Comments) != 1 || !strings.Contains(p.Comments[0], want) {
+		t.Errorf("comments %q; want %q", p.Comments, want)
+	}
 	for _, l := range p.Location {
 		if l.Address == inOuter-1 && (l.Line[0].Function.Name != "main.outer" || l.Line[0].Line != 2) {
 			t.Errorf("the call in outer is in %s, line %d", l.Line[0].Function.Name, l.Line[0].Line)
@@ -145,7 +154,7 @@ func TestPprof(t *testing.T) {
 	if err := p.Write(&file); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := pprof.ParseData(file.Bytes()); err != nil || len(again.Sample) != 2 {
+	if again, err := pprof.ParseData(file.Bytes()); err != nil || len(again.Sample) != 3 {
 		t.Errorf("written and read: %v", err)
 	}
 }
@@ -160,8 +169,8 @@ func TestReadDamaged(t *testing.T) {
 			t.Errorf("Read accepts the first %d of %d bytes", n, len(good))
 		}
 	}
-	if _, err := Read(append([]byte{2}, good[1:]...)); err == nil || !strings.Contains(err.Error(), "version 2") {
-		t.Errorf("Read of version 2: %v", err)
+	if _, err := Read(append([]byte{1}, good[1:]...)); err == nil || !strings.Contains(err.Error(), "version 1") {
+		t.Errorf("Read of version 1: %v", err)
 	}
 	r, err := Read(record(0, []uint32{5, complet}, 9, 7))
 	if err != nil {

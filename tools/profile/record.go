@@ -21,6 +21,7 @@ type Record struct {
 	Ticks   uint64        // that were due
 	Samples uint64        // that were taken: one may be of several ticks
 	Lost    uint64        // ticks without room for their stack or its count
+	Stalled uint64        // ticks that are in no stack: the host had stalled the machine
 	Slow    uint64        // samples whose stacks took the walker of traces
 	Cost    uint64        // ticks of the time stamp counter in taking samples
 	CostHz  uint64        // such ticks in a second
@@ -33,7 +34,11 @@ type Record struct {
 type Count struct {
 	ID    uint32
 	Ticks uint64
+	Late  bool // behind the first tick in one system call: it took long, or the host stalled the machine
 }
+
+// late marks an ID; see package kernel/observe/profile.
+const late = 1 << 31
 
 // Overhead returns the part of the running time that taking samples took, 0 to 1.
 func (r *Record) Overhead() float64 {
@@ -49,13 +54,13 @@ var errCut = errors.New("the profile's record is damaged: it ends early")
 func Read(data []byte) (*Record, error) {
 	in := &eventstream.Numbers{Data: data}
 	number := in.Number
-	if version := number(); !in.Bad && version != 1 {
-		return nil, fmt.Errorf("the profile's record has version %d; this zf knows 1: use the zf that the image was built with", version)
+	if version := number(); !in.Bad && version != 2 {
+		return nil, fmt.Errorf("the profile's record has version %d; this zf knows 2: use the zf that the image was built with", version)
 	}
 	r := &Record{Hz: number()}
 	r.Began = time.Unix(0, int64(number()))
 	r.Lasted, r.Ran = time.Duration(number()), time.Duration(number())
-	r.Ticks, r.Samples, r.Lost, r.Slow, r.Cost, r.CostHz = number(), number(), number(), number(), number(), number()
+	r.Ticks, r.Samples, r.Lost, r.Stalled, r.Slow, r.Cost, r.CostHz = number(), number(), number(), number(), number(), number(), number()
 	image := in.Bytes()
 	if in.Bad {
 		return nil, errCut
@@ -83,7 +88,7 @@ func Read(data []byte) (*Record, error) {
 		if in.Bad || id > 1<<32-1 || ticks > 1<<32 {
 			return nil, errCut
 		}
-		r.Counts = append(r.Counts, Count{uint32(id), ticks})
+		r.Counts = append(r.Counts, Count{ID: uint32(id) &^ late, Ticks: ticks, Late: id&late != 0})
 	}
 	return r, nil
 }

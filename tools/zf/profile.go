@@ -121,19 +121,22 @@ func resolveProfile(data []byte, elf string, stderr io.Writer) (*pprof.Profile, 
 	if err != nil {
 		return nil, err
 	}
-	if note := profileNote(r); note != "" {
+	for _, note := range profileNotes(r) {
 		fmt.Fprintf(stderr, "zf profile: %s\n", note)
 	}
 	return r.Pprof(sym)
 }
 
-// profileNote says what is wrong with a profile that can be used, or "".
-func profileNote(r *profile.Record) string {
-	if r.Lost == 0 {
-		return ""
+// profileNotes says what is wrong with a profile that can be used.
+func profileNotes(r *profile.Record) (notes []string) {
+	if r.Lost > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d ticks were lost, no room for their stacks: give the kernel a larger depot=BYTES (it was %d)",
+			r.Lost, r.Ticks, r.Stacks.Size))
 	}
-	return fmt.Sprintf("%d of %d ticks were lost, no room for their stacks: give the kernel a larger depot=BYTES (it was %d)",
-		r.Lost, r.Ticks, r.Stacks.Size)
+	if r.Stalled > r.Ticks/100 {
+		notes = append(notes, r.StalledNote())
+	}
+	return notes
 }
 
 // writeTo has f write a file, all or nothing, or standard output for "-".
@@ -214,11 +217,11 @@ func (c *cpuProfile) take(r *records, sym *symbol.File, command string, stderr i
 			return err
 		}
 		c.came = true
-		if note := profileNote(rec); note != "" {
-			fmt.Fprintf(stderr, "%s: -cpuprofile: %s\n", command, note)
-		}
 		fmt.Fprintf(stderr, "%s: %d samples in %s, %.2g %% of the running time spent on them; zf profile %s\n",
 			command, rec.Samples, c.path, 100*rec.Overhead(), strings.TrimPrefix(c.path, "./"))
+		for _, note := range profileNotes(rec) {
+			fmt.Fprintf(stderr, "%s: -cpuprofile: %s\n", command, note)
+		}
 		return nil
 	})
 }

@@ -19,6 +19,9 @@ const MaxHz = 100_000
 // Counts is the size in bytes of a table of counts for so many stacks.
 func Counts(stacks uintptr) uintptr { return stacks * 8 }
 
+// Late marks the ID of a stack in the record; IDs have fewer bits. See doc.go.
+const Late = 1 << 31
+
 // on is set while samples are taken. Under the kernel lock.
 var on bool
 
@@ -33,7 +36,7 @@ var (
 	next     uint64 // when the next tick is due
 	began    uint64 // ns of running time
 
-	ticks, samples, lost, cost uint64
+	ticks, samples, lost, stalled, cost uint64
 )
 
 // Setup gives the profiler zeroed memory for its counts; a size is from [Counts]. Early
@@ -80,27 +83,48 @@ func Wait(ran uint64) uint64 {
 	return next - ran
 }
 
-// Due returns how many ticks are due, and takes them as done.
-func Due(ran uint64) (weight uint32) {
+// late is how long, in ns, an interrupt may be behind a tick that was due: the timers of
+// emulators are a part of that behind on a host with nothing else to do.
+const late = 1_000_000
+
+// Due returns how many ticks were due at the running time ran, and takes them as done.
+// isLate says that all but the first are late: they were due so long ago that the interrupt
+// has had to wait, for the kernel or for the host.
+func Due(ran uint64) (weight uint32, isLate bool) {
 	if ran < next {
-		return 0
+		return 0, false
 	}
-	n := uint64(1)
-	if ran-next >= interval {
-		n += (ran - next) / interval
-	}
+	behind := ran - next
+	n := 1 + behind/interval
 	next += n * interval
 	ticks += n
-	return uint32(n)
+	return uint32(n), behind >= max(interval, late)
 }
 
-// Count counts a sample of that weight for a stack; ok is false if it has no ID. spent is
-// what that has cost, in ticks of the time stamp counter.
-func Count(id uint32, ok bool, weight uint32, spent uint64) {
+// Skip puts the next tick off by so many ns of running time: what it takes to take samples is
+// no time of the program's, and where that is longer than from one tick to the next, the
+// program would never run.
+func Skip(ns uint64) { next += ns }
+
+// Count counts a sample of that weight for a stack; ok is false if it has no ID. isLate is
+// Due's, inCall says that it is of a system call. spent is what that has cost, in ticks of
+// the time stamp counter.
+func Count(id uint32, ok bool, weight uint32, isLate, inCall bool, spent uint64) {
 	samples++
 	cost += spent
+	more := uint32(0)
+	if isLate {
+		weight, more = 1, weight-1
+		if !inCall {
+			stalled += uint64(more) // nothing has kept the interrupt from coming
+			more = 0
+		}
+	}
 	if !ok || !add(id, weight) {
 		lost += uint64(weight)
+	}
+	if more > 0 && (!ok || !add(id|Late, more)) {
+		lost += uint64(more)
 	}
 }
 
@@ -146,7 +170,7 @@ type Times struct{ Began, Lasted, Ran, Slow, CostHz uint64 }
 // Write writes the record, which has been begun, and leaves its end to the caller. name names
 // the system calls. Kernel context.
 func Write(w *stream.Writer, d *depot.Depot, t Times, name func(call int) string) {
-	for _, v := range [...]uint64{1, hz, t.Began, t.Lasted, t.Ran, ticks, samples, lost, t.Slow, cost, t.CostHz} {
+	for _, v := range [...]uint64{2, hz, t.Began, t.Lasted, t.Ran, ticks, samples, lost, stalled, t.Slow, cost, t.CostHz} {
 		w.Uvarint(v)
 	}
 	size := d.ImageSize()

@@ -3,8 +3,11 @@
 //	deep N     spins in a function under N others
 //	shares MS  spends known shares of its time in three functions, and writes what
 //	           runtime/pprof has made of it to the record "pprof"
+//	until N    spends known shares of its time in the three, N rounds of them or more, until
+//	           a line comes in
 //	die        spins and dies
 //	calls      spends its time in a system call
+//	switches   spends its time in calls behind which another thread runs, or a signal's handler
 //	step       compares the stack of a sample at each instruction with that of a trace
 //	alloc MS   allocates, sorts, formats: as programs do
 package main
@@ -13,11 +16,13 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/pprof"
 	"sort"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -62,6 +67,8 @@ func main() {
 		deep(n, 300_000_000)
 	case "shares":
 		shares(time.Duration(n) * time.Millisecond)
+	case "until":
+		until(n)
 	case "die":
 		deep(5, 50_000_000)
 		var p *int
@@ -73,6 +80,8 @@ func main() {
 			syscall.Read(f, b[:])
 			syscall.Close(f)
 		}
+	case "switches":
+		switches()
 	case "step":
 		step()
 	case "alloc":
@@ -85,10 +94,7 @@ func shares(d time.Duration) {
 	var b bytes.Buffer
 	// More than StartCPUProfile takes: it says that it cannot set another rate, and goes on.
 	runtime.SetCPUProfileRate(500)
-	if err := pprof.StartCPUProfile(&b); err != nil {
-		fmt.Println("profiled:", err)
-		os.Exit(5)
-	}
+	check(pprof.StartCPUProfile(&b))
 	// In no step with any timer.
 	random := uint32(1)
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -106,9 +112,83 @@ func shares(d time.Duration) {
 	if err == nil {
 		err = f.Close()
 	}
+	check(err)
+}
+
+// until asks for no time: it makes no calls while it spins.
+func until(rounds int) {
+	var came atomic.Bool
+	go func() {
+		var line [1]byte
+		syscall.Read(0, line[:])
+		came.Store(true)
+	}()
+	fmt.Println("profiled: spinning")
+	random := uint32(1)
+	for i := 0; i < rounds || !came.Load(); i++ {
+		random = random*1664525 + 1013904223
+		n := 1000 + int(random>>18)
+		one(n)
+		three(n)
+		six(n)
+	}
+}
+
+//go:noinline
+func writes(f int, b []byte) {
+	n, err := syscall.Write(f, b)
+	sink += n
+	check(err)
+}
+
+//go:noinline
+func reads(f int, b []byte) {
+	for n := 0; n < len(b); {
+		k, err := syscall.Read(f, b[n:])
+		check(err)
+		n += k
+	}
+}
+
+//go:noinline
+func raises() { check(syscall.Kill(syscall.Getpid(), syscall.SIGUSR1)); sink++ }
+
+func check(err error) {
 	if err != nil {
 		fmt.Println("profiled:", err)
 		os.Exit(5)
+	}
+}
+
+// switches writes to a thread that waits for it, sends itself signals, and starts threads.
+func switches() {
+	const turns, size = 1000, 48 << 10 // bytes
+	var p [2]int
+	check(syscall.Pipe(p[:]))
+	done := make(chan bool)
+	go func() {
+		b := make([]byte, size)
+		for range turns {
+			reads(p[0], b)
+		}
+		done <- true
+	}()
+	b := make([]byte, size)
+	for range turns {
+		writes(p[1], b)
+	}
+	<-done
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR1)
+	for range turns {
+		raises()
+	}
+	for range turns / 10 {
+		go func() {
+			runtime.LockOSThread() // the thread ends with it
+			done <- true
+		}()
+		<-done
 	}
 }
 
