@@ -5,7 +5,7 @@ FUZZTIME ?= 1s
 N ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-repeat test-boot test-std test-toolchains soak bench bench-symbol bench-receive test-otlp test-sqlite test-symbol build build-zf clean
+.PHONY: help run test test-all test-repeat test-boot test-std test-toolchains soak bench bench-symbol bench-receive test-otlp test-sqlite test-symbol attack build build-zf clean
 
 help:
 	@echo 'Use it:'
@@ -22,6 +22,7 @@ help:
 	@echo '  make test-otlp        export to a real OpenTelemetry Collector, which is built first'
 	@echo '  make test-sqlite      run SQLite, which is downloaded first, on mapped and locked files'
 	@echo '  make soak             run goroutines that check all they get, for minutes, on several machines'
+	@echo '  make attack           overwrite 8 bytes of the kernel in 5,000 machines, and see how they die; the table goes to attack.txt'
 	@echo 'Measure it:'
 	@echo '  make bench            measure; the figures go to bench.txt'
 	@echo '  make bench-symbol     measure zf addr against its peers; the figures go to bench-symbol.txt'
@@ -75,6 +76,11 @@ soak:
 	@tools/setup.sh run
 	go run ./qemu/soak $(SOAK)
 
+# ATTACK has flags for it, such as ATTACK='-n 400 -seed 7' or ATTACK='-only 31'.
+attack:
+	@tools/setup.sh run
+	go run ./qemu/attack -o attack.txt $(ATTACK)
+
 # BENCH has flags for it, such as BENCH='-run walk'.
 bench:
 	@tools/setup.sh run
@@ -86,7 +92,7 @@ bench-symbol:
 
 # It runs as root best: then the socket's buffer is as large as it wants.
 bench-receive:
-	go run ./tools/receive/bench -o bench-receive.txt
+	go run ./tools/receive/bench -o bench-receive.txt attack.txt
 
 # The collector comes from the Go module proxy; to build it takes minutes, once.
 test-otlp:
@@ -104,4 +110,4 @@ test-symbol:
 	go test -tags symbolgate -count=1 -v -timeout 60m -run Gate ./tools/symbol
 
 clean:
-	rm -rf bin test-repeat.txt bench.txt bench-symbol.txt bench-receive.txt
+	rm -rf bin test-repeat.txt bench.txt bench-symbol.txt bench-receive.txt attack.txt
