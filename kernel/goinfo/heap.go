@@ -22,16 +22,16 @@ const (
 type Bucket struct {
 	Size     uint64 // of each object in bytes
 	StackLen int    // see [Bucket.PC]
-	// Settled counts are those as of the end of a garbage collection, All those up to
-	// now: all that was allocated, and what was freed up to the last collection.
-	Settled, All Cycle
+	// Settled counts are those as of the end of a garbage collection, Since are those from
+	// then to now: what was allocated, and what the collector has freed.
+	Settled, Since Cycle
 
 	addr  uintptr
 	stack uintptr
 }
 
-// Cycle is what a stack has allocated and what of it has been freed.
-type Cycle struct{ Allocs, Frees, AllocBytes, FreeBytes uint64 }
+// Cycle is how many objects a stack has allocated and how many of them have been freed.
+type Cycle struct{ Allocs, Frees uint64 }
 
 // HeapRate returns how many bytes lie in the mean between two allocations that the profile
 // counts; 0 if there is no profile. ok is false if that is not known. Kernel context,
@@ -61,12 +61,11 @@ func NextBucket(b *Bucket) (next Bucket, ok bool) {
 	last := item(bucketStackLen)
 	next = Bucket{Size: size, StackLen: int(n), addr: addr, stack: addr + uintptr(uint32(last)+uint32(last>>32))}
 	record := next.stack + uintptr(n)*wordSize
-	if !next.Settled.add(record+first, size) {
+	if !next.Settled.add(record + first) {
 		return Bucket{}, false
 	}
-	next.All = next.Settled
 	for i := range uintptr(cycles) {
-		if !next.All.add(record+first+(i+1)*cycle, size) {
+		if !next.Since.add(record + first + (i+1)*cycle) {
 			return Bucket{}, false
 		}
 	}
@@ -82,14 +81,12 @@ func recordLayout() (first, size uintptr, ok bool) {
 		size >= 2*wordSize && size <= maxCycle
 }
 
-// add adds the counts at addr, of objects of a size in bytes.
-func (c *Cycle) add(addr uintptr, size uint64) bool {
+// add adds the counts at addr.
+func (c *Cycle) add(addr uintptr) bool {
 	allocs, ok0 := readWord(addr)
 	frees, ok1 := readWord(addr + wordSize)
 	c.Allocs += uint64(allocs)
 	c.Frees += uint64(frees)
-	c.AllocBytes += uint64(allocs) * size
-	c.FreeBytes += uint64(frees) * size
 	return ok0 && ok1
 }
 

@@ -234,19 +234,33 @@ func TestHeap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Rate != 4096 || !h.Settled || len(h.Sites) != 2 || h.Now != 2*time.Second {
+	if h.Rate != 4096 || !h.Collected() || len(h.Sites) != 2 || h.Now != 2*time.Second {
 		t.Fatalf("%+v", h)
 	}
 	var b bytes.Buffer
-	if err := h.Profile(namer{}, "x.elf").Write(&b); err != nil {
+	p := h.Profile(namer{}, "x.elf")
+	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
+	}
+	// What has come since the last garbage collection is told apart, and counts.
+	want := "as of 2.000000 s after the boot, at the end of all that was allocated; 5 objects of 327680 bytes in all have come since the last garbage collection"
+	if len(p.Comments) != 1 || !strings.HasPrefix(p.Comments[0], want) {
+		t.Errorf("comments %q; want %q", p.Comments, want)
+	}
+	for _, s := range p.Sample {
+		if since := s.Label["allocated"] != nil; since != (s.Value[0] == 5) {
+			t.Errorf("%v has the labels %q", s.Value, s.Label)
+		}
 	}
 	uses, err := HeapUses(b.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
 	// 8 objects of 512 bytes were sampled, of 1/(1-exp(-512/4096)) = 8.51 times as many.
-	if u := uses[0]; len(uses) != 2 || u.Count != 68 || u.Bytes != 34858 || len(u.Frames) != 2 || u.Frames[0].Calls[0].Function != "f300" {
+	if u := uses[1]; len(uses) != 2 || u.Count != 5 || u.Bytes != 5*65536 {
+		t.Errorf("%+v", uses)
+	}
+	if u := uses[0]; u.Count != 68 || u.Bytes != 34858 || len(u.Frames) != 2 || u.Frames[0].Calls[0].Function != "f300" {
 		t.Errorf("%+v", uses)
 	}
 	if !IsHeap(b.Bytes()) || IsHeap(heapRecord()) {

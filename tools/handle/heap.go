@@ -20,10 +20,10 @@ import (
 // The heap profile of Go's runtime. The kernel reads it where the runtime keeps it, so it
 // is there after a death too; here it becomes what runtime/pprof writes.
 
-// HeapKind is the kind of the record that a heap profile is: see kernel/goinfo/heap.go.
+// HeapKind is the kind of the record that a heap profile is: see kernel/observe/handle/heap.go.
 const HeapKind = "heap"
 
-const heapMagic = "zfheap1\n"
+const heapMagic = "zfheap2\n"
 
 // Heap is a heap profile as the runtime keeps it.
 type Heap struct {
@@ -31,18 +31,20 @@ type Heap struct {
 	Now     time.Duration // since boot
 	Boot    time.Time
 	Rate    int64 // bytes between two samples, in the mean: runtime.MemProfileRate
-	// Settled says that the counts are those as of the end of a garbage collection; they
-	// are not before the second one.
-	Settled bool
 	Sites   []HeapSite
 }
 
-// HeapSite is a stack that has allocated objects of one size.
+// HeapSite is a stack that has allocated objects of one size in bytes.
 type HeapSite struct {
-	Size                                 int64
-	Allocs, Frees, AllocBytes, FreeBytes int64
-	Stack                                []uint64 // return addresses, innermost first
+	Size int64
+	// Settled is as of the end of the last garbage collection whose work was done, Since is
+	// what has come from then to Now: what of that was garbage, nobody knew.
+	Settled, Since HeapCount
+	Stack          []uint64 // return addresses, innermost first
 }
+
+// HeapCount is how many objects were allocated and freed.
+type HeapCount struct{ Allocs, Frees int64 }
 
 // ReadHeap reads a record of the kind HeapKind. It may be any bytes.
 func ReadHeap(data []byte) (*Heap, error) {
@@ -54,7 +56,7 @@ func ReadHeap(data []byte) (*Heap, error) {
 	h.Now, h.Boot, h.Rate = r.ns(), time.Unix(0, int64(r.Number())), int64(r.Number())
 	for r.Number() == 1 {
 		var s HeapSite
-		for _, p := range []*int64{&s.Size, &s.Allocs, &s.Frees, &s.AllocBytes, &s.FreeBytes} {
+		for _, p := range []*int64{&s.Size, &s.Settled.Allocs, &s.Settled.Frees, &s.Since.Allocs, &s.Since.Frees} {
 			*p = int64(r.Number())
 		}
 		for range r.Count(1) {
@@ -62,15 +64,42 @@ func ReadHeap(data []byte) (*Heap, error) {
 		}
 		h.Sites = append(h.Sites, s)
 	}
-	h.Settled = r.Number() == 1
 	if r.Bad || len(r.Data) > 0 {
 		return nil, errors.New("the heap profile is damaged: it ends in the middle, or has bytes behind its end")
 	}
 	return h, nil
 }
 
-// Profile returns the profile as runtime/pprof makes it, with names. file is the image's
-// name.
+// Collected reports whether a garbage collection's work was done by then.
+func (h *Heap) Collected() bool {
+	for i := range h.Sites {
+		if h.Sites[i].Settled != (HeapCount{}) {
+			return true
+		}
+	}
+	return false
+}
+
+// AsOf says as of when the profile is, and what the garbage collector did not know yet.
+func (h *Heap) AsOf() string {
+	at := fmt.Sprintf("as of %.6f s after the boot, at the end of all that was allocated", h.Now.Seconds())
+	if !h.Collected() {
+		return at + "; no garbage collection was done by then, so garbage is in use here"
+	}
+	objects, size := int64(0), int64(0)
+	for _, s := range h.Sites {
+		n, b := scale(s.Since.Allocs, s.Since.Allocs*s.Size, h.Rate)
+		objects, size = objects+n, size+b
+	}
+	return fmt.Sprintf("%s; %d objects of %d bytes in all have come since the last garbage collection, garbage among them: label %s=%s", at, objects, size, sinceKey, sinceGC)
+}
+
+// The label of samples that have come since the last garbage collection.
+const sinceKey, sinceGC = "allocated", "since-gc"
+
+// Profile returns the profile as runtime/pprof makes it, with names, and with what was
+// allocated since the last garbage collection: those samples have a label, and without
+// them the profile is the one that the runtime would have given. file is the image's name.
 func (h *Heap) Profile(names Resolver, file string) *profile.Profile {
 	mapping := &profile.Mapping{
 		ID: 1, File: file, BuildID: h.BuildID,
@@ -86,6 +115,7 @@ func (h *Heap) Profile(names Resolver, file string) *profile.Profile {
 		PeriodType:        &profile.ValueType{Type: "space", Unit: "bytes"},
 		Period:            h.Rate,
 		TimeNanos:         h.Boot.Add(h.Now).UnixNano(),
+		Comments:          []string{h.AsOf()},
 	}
 	var addrs []uint64
 	locations := map[uint64]*profile.Location{}
@@ -110,17 +140,27 @@ func (h *Heap) Profile(names Resolver, file string) *profile.Profile {
 			l.Line = append(l.Line, profile.Line{Function: functions[key], Line: int64(f.Line)})
 		}
 	}
+	collected := h.Collected()
 	for _, s := range h.Sites {
-		ao, ab := scale(s.Allocs, s.AllocBytes, h.Rate)
-		io, ib := scale(s.Allocs-s.Frees, s.AllocBytes-s.FreeBytes, h.Rate)
-		sample := &profile.Sample{Value: []int64{ao, ab, io, ib}, NumLabel: map[string][]int64{"bytes": {s.Size}}}
+		var stack []*profile.Location
 		for _, a := range s.Stack {
-			sample.Location = append(sample.Location, locations[a])
+			stack = append(stack, locations[a])
 		}
-		for len(sample.Location) > 1 && allocator(sample.Location[0]) {
-			sample.Location = sample.Location[1:]
+		for len(stack) > 1 && allocator(stack[0]) {
+			stack = stack[1:]
 		}
-		p.Sample = append(p.Sample, sample)
+		for i, c := range []HeapCount{s.Settled, s.Since} {
+			if c == (HeapCount{}) {
+				continue
+			}
+			ao, ab := scale(c.Allocs, c.Allocs*s.Size, h.Rate)
+			io, ib := scale(c.Allocs-c.Frees, (c.Allocs-c.Frees)*s.Size, h.Rate)
+			sample := &profile.Sample{Value: []int64{ao, ab, io, ib}, NumLabel: map[string][]int64{"bytes": {s.Size}}, Location: stack}
+			if i == 1 && collected {
+				sample.Label = map[string][]string{sinceKey: {sinceGC}}
+			}
+			p.Sample = append(p.Sample, sample)
+		}
 	}
 	return p
 }

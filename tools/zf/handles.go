@@ -311,7 +311,8 @@ func (k *keptSnapshots) end(command string, stderr io.Writer) bool {
 // keptHeap are the files of zf run -memprofile.
 type keptHeap struct {
 	keptFiles
-	empty bool // the runtime keeps no profile
+	empty bool   // the runtime keeps no profile
+	asOf  string // as of when the latest one is
 }
 
 // keep writes a heap profile in pprof's format.
@@ -328,14 +329,22 @@ func (k *keptHeap) keep(sym *symbol.File, data []byte) error {
 	if err := h.Profile(sym, filepath.Base(sym.Name())).Write(&b); err != nil {
 		return err
 	}
+	k.mu.Lock()
+	k.asOf = h.AsOf()
+	k.mu.Unlock()
 	return k.write(b.Bytes())
 }
 
-// end says what was kept. It reports false if there is nothing, though it was asked for.
+// end says what was kept, and as of when. It reports false if there is nothing, though it was
+// asked for.
 func (k *keptHeap) end(command string, stderr io.Writer) bool {
 	why := "no heap profile has come"
 	if k.empty {
 		k.n, why = 0, "the program keeps no heap profile; run a package, or what zf build -memprofile makes"
 	}
-	return k.keptFiles.end(command, "the heap profile", "heap profiles", "go tool pprof -top", why, stderr)
+	ok := k.keptFiles.end(command, "the heap profile", "heap profiles", "go tool pprof -top", why, stderr)
+	if k.n > 0 {
+		fmt.Fprintf(stderr, "%s: %s is %s\n", command, k.path, k.asOf)
+	}
+	return ok
 }

@@ -12,18 +12,19 @@ import (
 // HeapKind is the kind of the record. It holds (tools/handle/heap.go reads it), with
 // numbers and strings as tracer/stream writes them:
 //
-//	"zfheap1\n"
+//	"zfheap2\n"
 //	string    the image's build ID, as bytes
 //	numbers   time now in ns since boot; ns of the time of day at boot
 //	number    bytes between two counted allocations, in the mean
-//	1         for each stack, and then: size of an object; objects allocated and freed;
-//	          bytes allocated and freed; number of return addresses; these
+//	1         for each stack, and then: size of an object in bytes; objects allocated and freed
+//	          up to the end of the last garbage collection whose work is done; the same from
+//	          then to now; number of return addresses; these
 //	0         at the end
-//	number    1 if the counts are those as of the end of a garbage collection; before the
-//	          second one they are all that there are
+//
+// What was allocated since that collection and is garbage by now, nobody knows: it is not freed.
 const HeapKind = "heap"
 
-const heapMagic = "zfheap1\n"
+const heapMagic = "zfheap2\n"
 
 // maxHeapStacks bounds what is believed of the list's length.
 const maxHeapStacks = 1 << 20
@@ -54,25 +55,15 @@ func sendHeap() {
 	w.Uvarint(now)
 	w.Uvarint(uint64(clock.Wall()) - now)
 	w.Uvarint(rate)
-	settled := false
-	n := 0
-	for b, ok := goinfo.NextBucket(nil); ok && n < maxHeapStacks; b, ok = goinfo.NextBucket(&b) {
-		settled = settled || b.Settled.Allocs != 0 || b.Settled.Frees != 0
-		n++
-	}
 	b, ok := goinfo.NextBucket(nil)
-	for ; n > 0 && ok; n-- {
-		c := &b.All
-		if settled {
-			c = &b.Settled
-		}
-		if c.Allocs != 0 {
+	for n := 0; n < maxHeapStacks && ok; n++ {
+		if b.Settled.Allocs|b.Since.Allocs != 0 {
 			w.Uvarint(1)
 			w.Uvarint(b.Size)
-			w.Uvarint(c.Allocs)
-			w.Uvarint(c.Frees)
-			w.Uvarint(c.AllocBytes)
-			w.Uvarint(c.FreeBytes)
+			w.Uvarint(b.Settled.Allocs)
+			w.Uvarint(b.Settled.Frees)
+			w.Uvarint(b.Since.Allocs)
+			w.Uvarint(b.Since.Frees)
 			w.Uvarint(uint64(b.StackLen))
 			for i := range b.StackLen {
 				w.Uvarint(uint64(b.PC(i)))
@@ -81,10 +72,5 @@ func sendHeap() {
 		b, ok = goinfo.NextBucket(&b)
 	}
 	w.Uvarint(0)
-	if settled {
-		w.Uvarint(1)
-	} else {
-		w.Uvarint(0)
-	}
 	w.End()
 }

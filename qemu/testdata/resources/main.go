@@ -267,6 +267,46 @@ func heap() {
 	fmt.Println("profile", sum.AllocObjects, sum.FreeObjects, sum.AllocBytes, sum.FreeBytes)
 }
 
+const (
+	early, late = 40, 25
+	objectSize  = 8 << 10 // a size of the allocator's
+)
+
+//go:noinline
+func object() []byte { return make([]byte, objectSize) }
+
+//go:noinline
+func keepEarly() { kept = append(kept, object()) }
+
+//go:noinline
+func keepLate() { kept = append(kept, object()) }
+
+//go:noinline
+func drop() { kept[0] = object() }
+
+// heapDies allocates, has that collected if it is asked to, allocates more, and dies.
+func heapDies(collect bool) {
+	kept = make([][]byte, 1, 1+early+late)
+	for range early {
+		keepEarly()
+	}
+	for range late {
+		drop()
+	}
+	kept[0] = nil
+	if collect {
+		for range 3 {
+			runtime.GC()
+		}
+	}
+	for range late {
+		keepLate()
+	}
+	fmt.Println("kept", early, late, "of", objectSize)
+	var p *int
+	*p = 1
+}
+
 func main() {
 	switch os.Args[1] {
 	case "leak":
@@ -279,6 +319,8 @@ func main() {
 		count()
 	case "heap":
 		heap()
+	case "heapdies":
+		heapDies(len(os.Args) > 2)
 	case "spin":
 		leakFDs(1)
 		fmt.Println("spinning")
