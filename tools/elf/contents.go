@@ -12,7 +12,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -24,7 +23,7 @@ func (f *File) Read(off, n uint64) ([]byte, error) {
 	if off > f.Size || n > f.Size-off {
 		return nil, fmt.Errorf("%d bytes at offset %#x lie outside the file of %d bytes: cut short or damaged", n, off, f.Size)
 	}
-	b := make([]byte, n)
+	b := make([]byte, n, n+readBehind) // what unzlib wants behind its input
 	if m, err := f.r.ReadAt(b, int64(off)); m < len(b) {
 		if err == nil || err == io.EOF {
 			err = io.ErrUnexpectedEOF
@@ -123,30 +122,33 @@ func (f *File) Data(s *Section) ([]byte, error) {
 	if size > 128*s.Len+1<<16 {
 		return nil, fmt.Errorf("section %s: %d bytes cannot be compressed to %d", s.Name, size, s.Len)
 	}
-	var z io.Reader
+	// What is unfolded grows with what is really there, whatever size says.
+	room := 8*s.Len + 1<<12
 	switch kind {
 	case elf.COMPRESS_ZLIB:
-		z, err = zlib.NewReader(bytes.NewReader(b[hdr:]))
+		b, err = unzlib(b[hdr:], size, room)
 	case elf.COMPRESS_ZSTD:
-		var d *zstd.Decoder
-		d, err = zstd.NewReader(bytes.NewReader(b[hdr:]), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxWindow(max(zstd.MinWindowSize, min(size*2, 128<<20))))
-		if err == nil {
-			defer d.Close()
-			z = d
-		}
+		b, err = unzstd(b[hdr:], size, room)
 	default:
 		return nil, fmt.Errorf("section %s: compressed as %v, which is not supported", s.Name, kind)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("section %s: %w", s.Name, err)
 	}
-	// What is unfolded grows with what is really there, whatever size says.
-	out := bytes.NewBuffer(make([]byte, 0, min(size+bytes.MinRead, 8*s.Len+1<<12)))
-	if _, err := out.ReadFrom(io.LimitReader(z, int64(size))); err != nil {
-		return nil, fmt.Errorf("section %s: %w", s.Name, err)
+	return b, nil
+}
+
+// unzstd is unzlib for the other format that debug sections have.
+func unzstd(in []byte, size, room uint64) ([]byte, error) {
+	z, err := zstd.NewReader(bytes.NewReader(in), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(max(zstd.MinWindowSize, min(size*2, 128<<20))))
+	if err != nil {
+		return nil, err
 	}
-	return out.Bytes(), nil
+	defer z.Close()
+	out := bytes.NewBuffer(make([]byte, 0, min(size+bytes.MinRead, room)))
+	_, err = out.ReadFrom(io.LimitReader(z, int64(size)))
+	return out.Bytes(), err
 }
 
 // SectionBytes returns the address and the contents of the section called name,

@@ -1,0 +1,403 @@
+// Unfolding of zlib's format, which debug sections have more often than not: from memory to
+// memory, and with 64 bits at once. A section of 200 MB is what one waits for when a file has
+// no index, and readers that work on any stream take two to three times as long.
+//
+// Sources: RFC 1950 (zlib), RFC 1951 (deflate).
+
+package elf
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/adler32"
+	"io"
+	"math/bits"
+)
+
+var errDeflate = errors.New("damaged compressed data")
+
+const (
+	// readBehind is how many bytes must be readable behind the input of unzlib, and are zero.
+	readBehind = 16
+	// writeBehind is how many more bytes than asked for a step may write: two literals, the
+	// longest copy, and what its last 8 bytes are too many.
+	writeBehind = 2 + 258 + 8
+
+	litBits, distBits = 11, 8 // of a code that the first look at a table decides
+	maxCode           = 15
+	maxLits, maxDists = 288, 32
+)
+
+// An entry of a table says what the bits mean that lead to it:
+//
+//	 0..7   how many of them are the code's
+//	 8..11  how many more bits belong to the value
+//	12..15  what it is
+//	16..31  the value: a byte, a length or distance without its extra bits, or where the
+//	        second table begins, whose number of bits is in 8..11
+const (
+	entryLiteral = 1 << (12 + iota)
+	entryTable
+	entryEnd
+	entryBad
+)
+
+// An inflater unfolds one stream.
+type inflater struct {
+	in   []byte // readBehind bytes longer than the data
+	size int    // of the data
+	at   int
+	b    uint64 // the next bits, the first one lowest
+	n    uint   // how many of them are there; above, there may be more that count as unread
+
+	out   []byte // with writeBehind bytes to spare
+	lits  [1<<litBits + maxLits<<(maxCode-litBits)]uint32
+	dists [1<<distBits + maxDists<<(maxCode-distBits)]uint32
+}
+
+// unzlib returns at most size bytes of what in unfolds to. in has readBehind zero bytes of
+// capacity behind it. The room for the result grows with what is really there, from room.
+func unzlib(in []byte, size, room uint64) ([]byte, error) {
+	if len(in) < 2 || in[0]&15 != 8 || in[0]>>4 > 7 || binary.BigEndian.Uint16(in)%31 != 0 || in[1]&0x20 != 0 {
+		return nil, errDeflate
+	}
+	z := &inflater{in: in[:len(in)+readBehind], size: len(in), at: 2, out: make([]byte, min(size, room)+writeBehind)}
+	n, err := z.blocks(int(size))
+	switch z.at -= int(z.n / 8); {
+	case err != nil:
+		return nil, err
+	case uint64(n) > size: // nobody wants the rest
+		return z.out[:size], nil
+	case z.at+4 > z.size:
+		return nil, io.ErrUnexpectedEOF
+	case binary.BigEndian.Uint32(in[z.at:]) != adler32.Checksum(z.out[:n]):
+		return nil, errDeflate
+	}
+	return z.out[:n], nil
+}
+
+// refill makes it 56 bits at least. The bits above z.n are the next byte's already.
+func (z *inflater) refill() error {
+	if z.at > z.size+readBehind-8 {
+		return io.ErrUnexpectedEOF
+	}
+	z.b |= binary.LittleEndian.Uint64(z.in[z.at:]) << z.n
+	z.at += int((63 - z.n) >> 3)
+	z.n |= 56
+	return nil
+}
+
+// take returns the next k bits, of which there are as many.
+func (z *inflater) take(k uint) int {
+	v := z.b & (1<<k - 1)
+	z.b >>= k
+	z.n -= k
+	return int(v)
+}
+
+// blocks unfolds blocks to the stream's end, or until there are more than size bytes.
+func (z *inflater) blocks(size int) (n int, err error) {
+	for last := false; !last && n <= size; {
+		if err := z.refill(); err != nil {
+			return n, err
+		}
+		last = z.take(1) == 1
+		switch z.take(2) {
+		case 0:
+			n, err = z.stored(n, size)
+		case 1:
+			var l [maxLits + maxDists]uint8
+			for i := range l {
+				switch {
+				case i < 144:
+					l[i] = 8
+				case i < 256:
+					l[i] = 9
+				case i < 280:
+					l[i] = 7
+				case i < maxLits:
+					l[i] = 8
+				default:
+					l[i] = 5
+				}
+			}
+			n, err = z.coded(n, size, l[:maxLits], l[maxLits:])
+		case 2:
+			n, err = z.dynamic(n, size)
+		default:
+			err = errDeflate
+		}
+		if err == nil && z.at-int(z.n/8) > z.size {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// grow makes room for another k bytes behind the first n.
+func (z *inflater) grow(n, k int) {
+	if n+k+writeBehind > len(z.out) {
+		out := make([]byte, 2*len(z.out)+k)
+		copy(out, z.out[:n])
+		z.out = out
+	}
+}
+
+// stored copies a block that is not compressed.
+func (z *inflater) stored(n, size int) (int, error) {
+	z.at -= int(z.n / 8) // the rest of a byte does not count
+	z.b, z.n = 0, 0
+	if z.at+4 > z.size {
+		return n, io.ErrUnexpectedEOF
+	}
+	k := int(binary.LittleEndian.Uint16(z.in[z.at:]))
+	if k != int(^binary.LittleEndian.Uint16(z.in[z.at+2:])) {
+		return n, errDeflate
+	}
+	z.at += 4
+	if z.at+k > z.size {
+		return n, io.ErrUnexpectedEOF
+	}
+	k = min(k, size-n+1)
+	z.grow(n, k)
+	copy(z.out[n:], z.in[z.at:z.at+k])
+	z.at += k
+	return n + k, nil
+}
+
+// dynamic unfolds a block that begins with its codes.
+func (z *inflater) dynamic(n, size int) (int, error) {
+	lits, dists, order := z.take(5)+257, z.take(5)+1, codeOrder[:z.take(4)+4]
+	if lits > 286 || dists > 30 {
+		return n, errDeflate
+	}
+	var l [maxLits + maxDists]uint8
+	var codes [19]uint8
+	for _, i := range order {
+		if err := z.refill(); err != nil {
+			return n, err
+		}
+		codes[i] = uint8(z.take(3))
+	}
+	table := z.lits[:]
+	if !makeTable(table, 7, codes[:], lengthCodes[:]) {
+		return n, errDeflate
+	}
+	for i := 0; i < lits+dists; {
+		if err := z.refill(); err != nil {
+			return n, err
+		}
+		e := table[z.b&(1<<7-1)]
+		if e&entryBad != 0 {
+			return n, errDeflate
+		}
+		z.take(uint(e & 0xff))
+		v, repeat := uint8(e>>16), 1+z.take(uint(e>>8&15))
+		switch v {
+		case 16:
+			if repeat += 2; i == 0 {
+				return n, errDeflate
+			}
+			v = l[i-1]
+		case 17:
+			v, repeat = 0, repeat+2
+		case 18:
+			v, repeat = 0, repeat+10
+		}
+		if i+repeat > lits+dists {
+			return n, errDeflate
+		}
+		for range repeat {
+			l[i] = v
+			i++
+		}
+	}
+	return z.coded(n, size, l[:lits], l[lits:lits+dists])
+}
+
+// codeOrder is the order in which the lengths of the codes for lengths come.
+var codeOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
+
+// makeTable makes the table of a code from its codes' lengths. first bits decide at the
+// first look; a second table has the rest. It reports false if there is no such code. One
+// that has a single code need not be complete, as in zlib.
+func makeTable(table []uint32, first uint, lengths []uint8, values []uint32) bool {
+	var count, next [maxCode + 1]int
+	for _, l := range lengths {
+		count[l]++
+	}
+	count[0] = 0
+	code, longest, all := 0, 0, 0
+	for l := 1; l <= maxCode; l++ {
+		code = (code + count[l-1]) << 1
+		next[l] = code
+		if all += count[l]; count[l] != 0 {
+			longest = l
+		}
+	}
+	if next[maxCode]+count[maxCode] != 1<<maxCode && (all > 1 || longest > 1) {
+		return false
+	}
+	second := uint(max(longest-int(first), 0)) // bits of the second tables
+	end := uint32(1) << first
+	for i := range table[:end] {
+		table[i] = entryBad
+	}
+	for sym, l := range lengths {
+		if l == 0 {
+			continue
+		}
+		r := uint32(bits.Reverse16(uint16(next[l]))) >> (16 - l)
+		next[l]++
+		if uint(l) <= first {
+			for e := values[sym] | uint32(l); r < 1<<first; r += 1 << l {
+				table[r] = e
+			}
+			continue
+		}
+		head := &table[r&(1<<first-1)]
+		if *head&entryTable == 0 {
+			*head = end<<16 | entryTable | uint32(second)<<8 | uint32(first)
+			end += 1 << second
+		}
+		at := *head >> 16
+		for e := values[sym] | uint32(l) - uint32(first); r>>first < 1<<second; r += 1 << l {
+			table[at+r>>first] = e
+		}
+	}
+	return true
+}
+
+// What the codes of the three kinds mean (RFC 1951, 3.2.5 and 3.2.7).
+var (
+	literals    [maxLits]uint32
+	distances   [maxDists]uint32
+	lengthCodes [19]uint32
+)
+
+func init() {
+	for i := range lengthCodes {
+		lengthCodes[i] = uint32(i) << 16
+	}
+	lengthCodes[16] |= 2 << 8
+	lengthCodes[17] |= 3 << 8
+	lengthCodes[18] |= 7 << 8
+	for i := range 256 {
+		literals[i] = uint32(i)<<16 | entryLiteral
+	}
+	literals[256] = entryEnd
+	base := 3
+	for i := range 28 {
+		extra := max(i/4-1, 0)
+		literals[257+i] = uint32(base)<<16 | uint32(extra)<<8
+		base += 1 << extra
+	}
+	literals[285] = 258 << 16
+	literals[286], literals[287] = entryBad, entryBad
+	base = 1
+	for i := range 30 {
+		extra := max(i/2-1, 0)
+		distances[i] = uint32(base)<<16 | uint32(extra)<<8
+		base += 1 << extra
+	}
+	distances[30], distances[31] = entryBad, entryBad
+}
+
+// coded unfolds a block whose codes have the given lengths, behind the n bytes that are there.
+func (z *inflater) coded(n, size int, lits, dists []uint8) (int, error) {
+	if !makeTable(z.lits[:], litBits, lits, literals[:]) || !makeTable(z.dists[:], distBits, dists, distances[:]) {
+		return n, errDeflate
+	}
+	in, out, at, b, have := z.in, z.out, z.at, z.b, z.n
+	defer func() { z.at, z.b, z.n = at, b, have }()
+	for n <= size {
+		if n+writeBehind > len(out) {
+			z.grow(n, 0)
+			out = z.out
+		}
+		if at > len(in)-8 {
+			return n, io.ErrUnexpectedEOF
+		}
+		b |= binary.LittleEndian.Uint64(in[at:]) << (have & 63)
+		at += int((63 - have) >> 3)
+		have |= 56
+		// 56 bits: two literals of the first table, and another one or a length's code.
+		e := z.lits[b&(1<<litBits-1)]
+		if e&entryLiteral != 0 {
+			b >>= e & 63
+			have -= uint(e & 63)
+			out[n] = byte(e >> 16)
+			n++
+			if e = z.lits[b&(1<<litBits-1)]; e&entryLiteral != 0 {
+				b >>= e & 63
+				have -= uint(e & 63)
+				out[n] = byte(e >> 16)
+				n++
+				e = z.lits[b&(1<<litBits-1)]
+			}
+		}
+		if e&entryTable != 0 {
+			b >>= litBits
+			have -= litBits
+			e = z.lits[e>>16+uint32(b)&(1<<(e>>8&15)-1)]
+		}
+		b >>= e & 63
+		have -= uint(e & 63)
+		if e&(entryLiteral|entryEnd|entryBad) != 0 {
+			if e&entryLiteral != 0 {
+				out[n] = byte(e >> 16)
+				n++
+				continue
+			}
+			if e&entryBad != 0 {
+				return n, errDeflate
+			}
+			return n, nil
+		}
+		// Up to 37 bits are gone; a length's rest and a distance take 33.
+		if at > len(in)-8 {
+			return n, io.ErrUnexpectedEOF
+		}
+		b |= binary.LittleEndian.Uint64(in[at:]) << (have & 63)
+		at += int((63 - have) >> 3)
+		have |= 56
+		extra := e >> 8 & 15
+		end := n + int(e>>16) + int(b&(1<<extra-1))
+		b >>= extra
+		have -= uint(extra)
+		e = z.dists[b&(1<<distBits-1)]
+		if e&entryTable != 0 {
+			b >>= distBits
+			have -= distBits
+			e = z.dists[e>>16+uint32(b)&(1<<(e>>8&15)-1)]
+		}
+		b >>= e & 63
+		have -= uint(e & 63)
+		extra = e >> 8 & 15
+		back := int(e>>16) + int(b&(1<<extra-1))
+		b >>= extra
+		have -= uint(extra)
+		if e&entryBad != 0 || back > n {
+			return n, errDeflate
+		}
+		switch {
+		case back >= 8: // 8 bytes at a time, up to 7 too many
+			for ; n < end; n += 8 {
+				binary.LittleEndian.PutUint64(out[n:], binary.LittleEndian.Uint64(out[n-back:]))
+			}
+		case back == 1:
+			for v := uint64(out[n-1]) * 0x0101010101010101; n < end; n += 8 {
+				binary.LittleEndian.PutUint64(out[n:], v)
+			}
+		default:
+			for ; n < end; n++ {
+				out[n] = out[n-back]
+			}
+		}
+		n = end
+	}
+	return n, nil
+}
