@@ -129,6 +129,7 @@ const (
 	numSignals    = 64
 	timespecSize  = 16
 	sigactionSize = 32
+	sigsetSize    = 8
 )
 
 // Hooks into package kernel, as addresses of top-level functions. Set once at boot.

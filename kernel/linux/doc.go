@@ -20,6 +20,7 @@
 //	socket*.go         sockets: see socket.go
 //	term.go            the terminal
 //	network.go         the network card
+//	limits.go          limits of resources
 //	info.go            what the system is: names, limits, random bytes
 //	identity.go        who the program is
 //	unknown.go         calls that are not answered, or are the kernel's own

@@ -21,6 +21,8 @@ const (
 	epollErr     = 0x8
 	epollHup     = 0x10
 	epollRdhup   = 0x2000
+	epollAlone   = 1 << 28 // EPOLLEXCLUSIVE: all the others who wait are woken, too
+	epollWakeup  = 1 << 29
 	epollOneshot = 1 << 30
 	epollEdge    = 1 << 31
 
@@ -211,7 +213,18 @@ func unwatch(i int) {
 	}
 }
 
+// epollCreate is told how many descriptors there will be, which nobody needs to know.
+func (c *call) epollCreate() int64 {
+	if c.args[0].Int() <= 0 {
+		return -eINVAL
+	}
+	return c.newEpoll(0)
+}
+
 func (c *call) newEpoll(flags uintptr) int64 {
+	if flags&^oCloexec != 0 {
+		return -eINVAL
+	}
 	for j := range epolls {
 		e := &epolls[j]
 		if e.used {
@@ -234,13 +247,13 @@ func closeEpoll(j int32) {
 			e.pages[i] = 0
 		}
 	}
-	e.used, e.n = false, 0
+	e.used, e.n, e.next = false, 0, 0
 }
 
 func (c *call) epollCtl() int64 {
 	const add, del, mod = 1, 2, 3
 	ep, f := get(c.args[0].FD()), get(c.args[2].FD())
-	if ep == nil || f == nil {
+	if ep == nil || f == nil || (ep.flags|f.flags)&oPath != 0 {
 		return -eBADF
 	}
 	if ep.kind != epoll || ep == f {
@@ -268,6 +281,10 @@ func (c *call) epollCtl() int64 {
 	data, ok2 := in64(c.args[3].Pointer() + 4) // packed
 	if !ok1 || !ok2 {
 		return -eFAULT
+	}
+	const alone = epollIn | epollOut | epollErr | epollHup | epollWakeup | epollEdge | epollAlone
+	if events&epollAlone != 0 && (c.args[1].Op() == mod || f.kind == epoll || events&^alone != 0) {
+		return -eINVAL
 	}
 	switch c.args[1].Op() {
 	case add:
@@ -315,10 +332,10 @@ func anyReady(e *epollInstance) bool {
 // waitEpoll waits for events. timeout is in ns, ^0 for ever.
 func (c *call) waitEpoll(timeout uint64) int64 {
 	ep := get(c.args[0].FD())
-	if ep == nil {
+	switch {
+	case ep == nil || ep.flags&oPath != 0:
 		return -eBADF
-	}
-	if ep.kind != epoll || c.args[2].Int() <= 0 {
+	case c.args[2].Int() <= 0 || c.args[2].Int() > (1<<31-1)/12 || ep.kind != epoll:
 		return -eINVAL
 	}
 	e := &epolls[ep.obj]
@@ -350,12 +367,39 @@ func (c *call) waitEpoll(timeout uint64) int64 {
 	return c.waitEvents(uintptr(ep.obj), timeout)
 }
 
-// pwaitEpoll is epoll_wait with a mask of signals, which does nothing yet.
+// pwaitEpoll is epoll_wait with a mask of signals.
 func (c *call) pwaitEpoll(timeout uint64) int64 {
-	if c.args[4] != 0 && !mem.Allowed(c.args[4].Pointer(), 8, false) {
+	if e := maskFor(c.args[4].Pointer(), c.args[5].Size()); e != 0 {
+		return e
+	}
+	return unmask(c.waitEpoll(timeout))
+}
+
+// maskFor gives the running thread the mask of signals at set, until its call ends. 0 is none.
+func maskFor(set, size uintptr) int64 {
+	if set == 0 {
+		return 0
+	}
+	if size != sigsetSize {
+		return -eINVAL
+	}
+	mask, ok := in64(set)
+	if !ok {
 		return -eFAULT
 	}
-	return c.waitEpoll(timeout)
+	t := thread.Current()
+	t.SavedMask, t.HasSavedMask = t.Mask, true
+	t.Mask = mask &^ unblockable
+	return 0
+}
+
+// unmask takes back what maskFor has done, for a call that returns result. If a signal has ended
+// the call, the way out does, behind the signal's handler.
+func unmask(result int64) int64 {
+	if t := thread.Current(); t.HasSavedMask && result != -eINTR {
+		t.Mask, t.HasSavedMask = t.SavedMask, false
+	}
+	return result
 }
 
 // waitEvents waits until something happens, or returns 0 if the time is over. The call
@@ -367,6 +411,9 @@ func (c *call) waitEvents(key uintptr, timeout uint64) int64 {
 		if timeout < 1<<62 {
 			t.Until = clock.Now() + timeout
 		}
+	}
+	if t.HasSavedMask && t.Pending&^t.Mask != 0 {
+		return -eINTR
 	}
 	if timeout == 0 || clock.Now() >= t.Until {
 		return 0
@@ -403,16 +450,16 @@ func (c *call) ppoll() int64 {
 		}
 		timeout = ns
 	}
-	if c.args[3] != 0 && !mem.Allowed(c.args[3].Pointer(), 8, false) { // the mask of signals
-		return -eFAULT
+	if e := maskFor(c.args[3].Pointer(), c.args[4].Size()); e != 0 {
+		return e
 	}
-	return c.pollFor(timeout)
+	return unmask(c.pollFor(timeout))
 }
 
 // pollFor: struct pollfd is fd, events, revents in 4, 2 and 2 bytes.
 func (c *call) pollFor(timeout uint64) int64 {
 	n := uintptr(c.args[1].Uint())
-	if n > maxFDs {
+	if uint64(n) > limits[limitFiles].soft {
 		return -eINVAL
 	}
 	hits := int64(0)
@@ -425,7 +472,7 @@ func (c *call) pollFor(timeout uint64) int64 {
 		}
 		revents := uint32(0)
 		if int32(fd) >= 0 {
-			if f := get(uintptr(fd)); f == nil {
+			if f := get(uintptr(fd)); f == nil || f.flags&oPath != 0 {
 				revents = 0x20 // POLLNVAL
 			} else {
 				revents = state(f) & (events&0xffff | epollErr | epollHup)
@@ -445,7 +492,6 @@ func (c *call) pollFor(timeout uint64) int64 {
 }
 
 func (c *call) poll() int64         { return c.pollFor(millis(c.args[2].Int())) }
-func (c *call) epollCreate() int64  { return c.newEpoll(0) }
 func (c *call) epollWait() int64    { return c.waitEpoll(millis(c.args[3].Int())) }
 func (c *call) epollPwait() int64   { return c.pwaitEpoll(millis(c.args[3].Int())) }
 func (c *call) epollCreate1() int64 { return c.newEpoll(c.args[0].Flags()) }

@@ -54,6 +54,10 @@ const (
 	oRdwr     = 2
 	oAppend   = 0x400
 	oNonblock = 0x800
+	oDirect   = 0x4000
+	oAsync    = 0x2000   // no file sends signals
+	oSync     = 0x101000 // O_SYNC and O_DSYNC
+	oNoATime  = 0x40000
 	oCloexec  = 0x80000
 	oPath     = 0x200000
 	oLarge    = 0x8000
@@ -101,7 +105,7 @@ func newFile() (f *file, i int) {
 
 // newFD gives open file i the lowest free descriptor from lowest up.
 func newFD(i int, lowest uintptr, flags uintptr) int64 {
-	for fd := lowest; fd < maxFDs; fd++ {
+	for fd := lowest; uint64(fd) < limits[limitFiles].soft; fd++ {
 		if fds[fd] == 0 {
 			fds[fd] = int16(i + 1)
 			cloexec[fd] = flags&oCloexec != 0
@@ -202,8 +206,17 @@ func (c *call) wait(f *file) {
 func (c *call) close() int64 { return closeFD(c.args[0].FD()) }
 
 func (c *call) closeRange() int64 {
-	for fd := c.args[0].FD(); fd <= c.args[1].FD() && fd < maxFDs; fd++ {
-		if fds[fd] != 0 {
+	const onExec, unshare = 4, 2
+	flags := c.args[2].Flags()
+	if flags&^(onExec|unshare) != 0 || c.args[0].Uint() > c.args[1].Uint() {
+		return -eINVAL
+	}
+	for fd := c.args[0].FD(); fd <= uintptr(c.args[1].Uint()) && fd < maxFDs; fd++ {
+		switch {
+		case fds[fd] == 0:
+		case flags&onExec != 0:
+			cloexec[fd] = true
+		default:
 			closeFD(fd)
 		}
 	}
@@ -216,14 +229,17 @@ func (c *call) dup(_ *file) int64 {
 
 // dupTo is dup2 as well, which does nothing for equal descriptors.
 func (c *call) dupTo(same bool) int64 {
-	if get(c.args[0].FD()) == nil || c.args[1].FD() >= maxFDs {
+	if !same && c.args[2].Flags()&^oCloexec != 0 {
+		return -eINVAL
+	}
+	if !same && c.args[0].FD() == c.args[1].FD() {
+		return -eINVAL
+	}
+	if get(c.args[0].FD()) == nil || uint64(c.args[1].FD()) >= limits[limitFiles].soft {
 		return -eBADF
 	}
 	if c.args[0].FD() == c.args[1].FD() {
-		if same {
-			return c.args[1].Int64()
-		}
-		return -eINVAL
+		return int64(c.args[1].FD())
 	}
 	flags := c.args[2].Flags()
 	if same {
@@ -257,9 +273,13 @@ func (c *call) fcntl(f *file) int64 {
 		addSeals     = 1033
 		getSeals     = 1034
 	)
-	switch c.args[1].Op() {
+	op := c.args[1].Op()
+	if f.flags&oPath != 0 && op != dupFD && op != dupFDCloexec && op != getFD && op != setFD && op != getFL {
+		return -eBADF
+	}
+	switch op {
 	case dupFD, dupFDCloexec:
-		if c.args[2].FD() >= maxFDs {
+		if uint64(c.args[2].FD()) >= limits[limitFiles].soft {
 			return -eINVAL
 		}
 		flags := uintptr(0)
@@ -276,12 +296,15 @@ func (c *call) fcntl(f *file) int64 {
 		cloexec[c.args[0].FD()] = c.args[2].Flags()&1 != 0
 		return 0
 	case getFL:
-		if f.kind == node || f.kind == device || f.kind == terminal {
+		if f.flags&oPath == 0 && (f.kind == node || f.kind == device || f.kind == terminal || f.kind == pipeFIFO) {
 			return int64(f.flags | oLarge)
 		}
 		return int64(f.flags)
 	case setFL:
 		const changeable = oAppend | oNonblock
+		if c.args[2].Flags()&oDirect != 0 {
+			return -eINVAL
+		}
 		f.flags = f.flags&^changeable | c.args[2].Flags()&changeable
 		return 0
 	case getLK, setLK, setLKW:
@@ -289,8 +312,14 @@ func (c *call) fcntl(f *file) int64 {
 	case getLKOfd, setLKOfd, setLKWOfd:
 		return c.recordLock(f, true, c.args[1].Op() == getLKOfd, c.args[1].Op() == setLKWOfd)
 	case setPipeSize, getPipeSize:
-		if f.kind != pipeRead && f.kind != pipeWrite {
+		switch {
+		case f.kind != pipeRead && f.kind != pipeWrite && f.kind != pipeFIFO:
 			return -eBADF
+		case op == getPipeSize:
+		case c.args[2].Uint() > 1<<31:
+			return -eINVAL
+		case c.args[2].Uint() > pipeSize:
+			return -ePERM // as with Linux, for more than /proc/sys/fs/pipe-max-size says
 		}
 		return pipeSize
 	}

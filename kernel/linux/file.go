@@ -22,7 +22,7 @@ const (
 )
 
 func (c *call) read(f *file) int64 {
-	if f.flags&oAccess == oWronly || f.flags&oPath != 0 {
+	if f.flags&oAccess == oWronly {
 		return -eBADF
 	}
 	if !inReach(c.args[1].Pointer(), c.args[2].Size()) {
@@ -47,20 +47,23 @@ func Activity() uint64 { return activity }
 
 func (c *call) pread(f *file) int64 {
 	switch {
-	case f.flags&oAccess == oWronly || f.flags&oPath != 0:
-		return -eBADF
-	case f.kind != node && f.kind != device:
-		return -eSPIPE
 	case c.args[3].Int64() < 0:
 		return -eINVAL
+	case !f.hasPlaces():
+		return -eSPIPE
+	case f.flags&oAccess == oWronly:
+		return -eBADF
 	case !inReach(c.args[1].Pointer(), c.args[2].Size()):
 		return -eFAULT
 	}
 	return c.readFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), c.args[3].Int64())
 }
 
+// hasPlaces reports whether a file can be read and written at any place.
+func (f *file) hasPlaces() bool { return f.kind == node || f.kind == device }
+
 func (c *call) write(f *file) int64 {
-	if f.flags&oAccess == 0 || f.flags&oPath != 0 {
+	if f.flags&oAccess == 0 {
 		return -eBADF
 	}
 	if !inReach(c.args[1].Pointer(), c.args[2].Size()) {
@@ -82,12 +85,12 @@ func (c *call) write(f *file) int64 {
 
 func (c *call) pwrite(f *file) int64 {
 	switch {
-	case f.flags&oAccess == 0 || f.flags&oPath != 0:
-		return -eBADF
-	case f.kind != node && f.kind != device:
-		return -eSPIPE
 	case c.args[3].Int64() < 0:
 		return -eINVAL
+	case !f.hasPlaces():
+		return -eSPIPE
+	case f.flags&oAccess == 0:
+		return -eBADF
 	case !inReach(c.args[1].Pointer(), c.args[2].Size()):
 		return -eFAULT
 	}
@@ -101,15 +104,19 @@ func (c *call) pwrite(f *file) int64 {
 // vector does a call of the readv family: one transfer for each part.
 func (c *call) vector(f *file, write, positioned bool) int64 {
 	vec, count := c.args[1].Pointer(), uintptr(c.args[2].Uint())
-	if count > maxParts {
+	switch {
+	case positioned && c.args[3].Int64() < 0:
+		return -eINVAL
+	case positioned && !f.hasPlaces():
+		return -eSPIPE
+	case write && f.flags&oAccess == 0, !write && f.flags&oAccess == oWronly:
+		return -eBADF
+	case count > maxParts:
 		return -eINVAL
 	}
-	if f.kind == socketFile && !positioned {
+	if f.kind == socketFile {
 		c.args[2] = argument(count)
 		return c.socketVector(f, write)
-	}
-	if write && f.flags&oAccess == 0 || !write && f.flags&oAccess == oWronly {
-		return -eBADF
 	}
 	if errno := checkParts(vec, count); errno != 0 {
 		return errno
@@ -243,6 +250,12 @@ func readNode(id vfs.ID, to, n uintptr, off int64) int64 {
 }
 
 func writeNode(id vfs.ID, from, n uintptr, off int64) int64 {
+	if l := limits[limitSize].soft; n > 0 && l != unlimited {
+		if uint64(off) >= l {
+			return tooLong()
+		}
+		n = min(n, uintptr(l-uint64(off)))
+	}
 	left, start := n, off
 	for left > 0 {
 		addr, room, e := vfs.PageForWrite(id, off)
@@ -344,16 +357,20 @@ func writeTerminal(from, n uintptr) int64 {
 }
 
 func (c *call) lseek(f *file) int64 {
-	if f.flags&oPath != 0 {
-		return -eBADF
-	}
-	if f.kind == device {
+	const hole = 4
+	switch {
+	case c.args[2].Op() > hole:
+		return -eINVAL
+	case f.kind == device || f.kind == counter || f.kind == epoll:
 		return 0
 	}
 	if f.kind != node {
 		return -eSPIPE
 	}
 	off := c.args[1].Int64()
+	if c.args[2].Op() > 1 && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFDIR {
+		return -eINVAL
+	}
 	size := vfs.Size(f.node)
 	switch c.args[2].Op() {
 	case 0:
@@ -379,31 +396,56 @@ func (c *call) lseek(f *file) int64 {
 }
 
 func (c *call) ftruncate(f *file) int64 {
-	if f.flags&oPath != 0 {
-		return -eBADF
-	}
 	if f.kind != node || f.flags&oAccess == 0 || c.args[1].Int64() < 0 {
 		return -eINVAL
+	}
+	if e := grow(vfs.Size(f.node), c.args[1].Int64()); e != 0 {
+		return e
 	}
 	return -int64(vfs.SetSize(f.node, c.args[1].Int64(), clock.Wall()))
 }
 
 // fallocate makes a file longer: its pages come when they are written.
 func (c *call) fallocate(f *file) int64 {
-	if f.kind != node || f.flags&oAccess == 0 {
-		return -eBADF
-	}
-	if c.args[1] != 0 {
+	off, n := c.args[2].Int64(), c.args[3].Int64()
+	switch {
+	case off < 0 || n <= 0:
+		return -eINVAL
+	case c.args[1].Uint() != 0:
 		return -eOPNOTSUPP
+	case f.flags&oAccess == 0:
+		return -eBADF
+	case f.kind == pipeWrite || f.kind == pipeFIFO:
+		return -eSPIPE
+	case f.kind != node:
+		return -eNODEV
+	case off+n < 0:
+		return -eFBIG
 	}
-	if end := c.args[2].Int64() + c.args[3].Int64(); end > vfs.Size(f.node) {
-		return -int64(vfs.SetSize(f.node, end, clock.Wall()))
+	size := vfs.Size(f.node)
+	if e := grow(size, off+n); e != 0 {
+		return e
+	}
+	return -int64(vfs.SetSize(f.node, max(off+n, size), clock.Wall()))
+}
+
+// fsync and its like have nothing to write: there is no disk.
+func (c *call) fsync(f *file) int64 {
+	if f.kind != node {
+		return -eINVAL
 	}
 	return 0
 }
 
-// fsync and its like have nothing to do: there is no disk.
-func (c *call) fsync(_ *file) int64 {
+// fadvise checks the advice, which would be about speed.
+func (c *call) fadvise(f *file) int64 {
+	const noReuse = 5
+	switch {
+	case f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO:
+		return -eSPIPE
+	case c.args[2].Int64() < 0 || c.args[3].Op() > noReuse:
+		return -eINVAL
+	}
 	return 0
 }
 

@@ -28,6 +28,22 @@ func (c *call) setgroups() int64 {
 	return 0
 }
 
+// getgroups: there are none.
+func (c *call) getgroups() int64 {
+	if c.args[0].Int() < 0 {
+		return -eINVAL
+	}
+	return 0
+}
+
+// ofProcess is a call that tells which group or session a process is in.
+func (c *call) ofProcess() int64 {
+	if p := c.args[0].Int(); p != 0 && p != pid {
+		return -eSRCH
+	}
+	return pid
+}
+
 func (c *call) setpgid() int64 {
 	switch p, group := c.args[0].Int(), c.args[1].Int(); {
 	case group < 0:

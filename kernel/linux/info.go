@@ -39,60 +39,10 @@ func (c *call) sysinfo() int64 {
 	return 0
 }
 
-// limits are soft and hard limits by number (getrlimit(2)).
-func limit(resource uintptr) (soft, hard uint64) {
-	const unlimited = ^uint64(0)
-	switch resource {
-	case 3: // stack
-		return 8 << 20, unlimited
-	case 4: // core
-		return 0, unlimited
-	case 6: // processes
-		return thread.MaxThreads, thread.MaxThreads
-	case 7: // files
-		return maxFDs, maxFDs
-	}
-	return unlimited, unlimited
-}
-
-func outLimit(to, resource uintptr) int64 {
-	if resource > 15 {
-		return -eINVAL
-	}
-	soft, hard := limit(resource)
-	return copied(to == 0 || out64(to, soft) && out64(to+8, hard))
-}
-
-// setLimit takes any limit that could be set, and changes nothing.
-func setLimit(from, resource uintptr) int64 {
-	if resource > 15 {
-		return -eINVAL
-	}
-	soft, ok1 := in64(from)
-	hard, ok2 := in64(from + 8)
-	if !ok1 || !ok2 {
-		return -eFAULT
-	}
-	if soft > hard {
-		return -eINVAL
-	}
-	return 0
-}
-
-func (c *call) prlimit() int64 {
-	if c.args[0] != 0 && c.args[0].Int() != pid {
-		return -eSRCH
-	}
-	if e := outLimit(c.args[3].Pointer(), c.args[1].Op()); e != 0 {
-		return e
-	}
-	if c.args[2] != 0 {
-		return setLimit(c.args[2].Pointer(), c.args[1].Op())
-	}
-	return 0
-}
-
 func (c *call) getrusage() int64 {
+	if who := c.args[0].Int(); who < -1 || who > 1 {
+		return -eINVAL
+	}
 	if !zeroOut(c.args[1].Pointer(), 144) {
 		return -eFAULT
 	}
@@ -170,6 +120,9 @@ func (c *call) capget() int64 {
 	return 0
 }
 
+// dumpable is what prctl keeps of the program; nobody looks at it from outside. Under the kernel lock.
+var dumpable uint8 = 1
+
 // prctl: the few settings of a thread that can be kept.
 func (c *call) prctl() int64 {
 	const (
@@ -206,11 +159,27 @@ func (c *call) prctl() int64 {
 		t.KeepCaps = uint8(c.args[1].Word())
 		return 0
 	case getDumpable:
-		return 1
+		return int64(dumpable)
 	case setDumpable:
+		if c.args[1].Word() > 1 {
+			return -eINVAL
+		}
+		dumpable = uint8(c.args[1].Word())
 		return 0
 	}
 	return -eINVAL
+}
+
+// wait4: there are no children.
+func (c *call) wait4() int64 {
+	const known = 1 | 2 | 8 | 1<<29 | 1<<30 | 1<<31 // WNOHANG to WCONTINUED, and of which threads
+	switch {
+	case c.args[2].Flags()&^known != 0:
+		return -eINVAL
+	case c.args[0].Int() == -1<<31:
+		return -eSRCH
+	}
+	return -eCHILD
 }
 
 func (c *call) getcpu() int64 {
@@ -218,15 +187,13 @@ func (c *call) getcpu() int64 {
 }
 
 func (c *call) getpid() int64 { return pid }
-func (c *call) wait4() int64  { return -eCHILD }
-func (c *call) getrlimit() int64 {
-	if c.args[1] == 0 {
-		return -eFAULT
-	}
-	return outLimit(c.args[1].Pointer(), c.args[0].Op())
-}
 
 // zero answers what has nothing to do: there is one user, root, and no disk.
-func (c *call) zero() int64      { return 0 }
-func (c *call) setrlimit() int64 { return setLimit(c.args[1].Pointer(), c.args[0].Op()) }
-func (c *call) getrandom() int64 { return randomOut(c.args[0].Pointer(), min(c.args[1].Size(), ioMax)) }
+func (c *call) zero() int64 { return 0 }
+func (c *call) getrandom() int64 {
+	const nonblock, random, insecure = 1, 2, 4
+	if f := c.args[2].Flags(); f&^(nonblock|random|insecure) != 0 || f&(random|insecure) == random|insecure {
+		return -eINVAL
+	}
+	return randomOut(c.args[0].Pointer(), min(c.args[1].Size(), ioMax))
+}

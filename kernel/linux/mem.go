@@ -25,7 +25,9 @@ const (
 	madvHugePage    = 14
 	madvNoHugePage  = 15
 	madvCollapse    = 25
+	madvPopulate    = 22
 	madvPopulateWr  = 23
+	madvWipe        = 18 // on fork: there is none
 	pageSize        = 4096
 	mincoreResident = 1
 
@@ -54,6 +56,9 @@ func (c *call) mmap() int64 {
 		}
 	} else if t := flags & mapType; t != typeShared && t != typePrivate {
 		return -eINVAL
+	}
+	if !hasRoom(size, !shared && prot&mem.ProtWrite != 0) {
+		return -eNOMEM
 	}
 	fixed, first := flags&(mapFixed|mapNoReplace) != 0, prot
 	if shared {
@@ -90,7 +95,7 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 		return -eINVAL
 	case size >= 1<<47:
 		return -eNOMEM
-	case regular && (int64(end) < 0 || end < size):
+	case int64(end) < 0 || end < size:
 		return -eOVERFLOW
 	}
 	access := f.flags & oAccess
@@ -179,6 +184,9 @@ func (c *call) mremap() int64 {
 	if flags&^(mayMove|fixed|dontUnmap) != 0 {
 		return -eINVAL
 	}
+	if new > old && !hasRoom(new-old, true) {
+		return -eNOMEM
+	}
 	at, e := mem.Remap(addr, old, new, c.args[4].Pointer(), flags&mayMove != 0, flags&fixed != 0, flags&dontUnmap != 0)
 	dropUnmapped()
 	if e != 0 {
@@ -201,10 +209,12 @@ func (c *call) msync() int64 {
 	return -int64(mem.Covered(addr, c.args[1].Size()))
 }
 
+func pageUp(n uintptr) uintptr { return (n + pageSize - 1) &^ (pageSize - 1) }
+
 // logMap logs that the pages of size bytes have been mapped or unmapped.
 func logMap(e handle.Event, at, size uintptr) {
 	if handle.Logs(handle.Maps) {
-		handle.Log(e, handle.Maps, at, (size+pageSize-1)&^(pageSize-1))
+		handle.Log(e, handle.Maps, at, pageUp(size))
 	}
 }
 
@@ -213,9 +223,16 @@ func (c *call) mprotect() int64 {
 }
 
 func (c *call) madvise() int64 {
-	switch c.args[2].Op() {
-	case madvRemove:
+	if size := c.args[1].Size(); pageUp(size) < size {
 		return -eINVAL
+	}
+	switch c.args[2].Op() {
+	case madvRemove, madvCollapse, madvPopulate, madvPopulateWr:
+		return -eINVAL
+	case madvWipe:
+		if mem.HasFile(c.args[0].Pointer(), c.args[1].Size()) {
+			return -eINVAL
+		}
 	case madvDontNeed, madvFree:
 		if c.args[2].Op() == madvFree && mem.HasFile(c.args[0].Pointer(), c.args[1].Size()) {
 			return -eINVAL
@@ -225,8 +242,6 @@ func (c *call) madvise() int64 {
 			e = mem.ENOMEM // it lies beyond all memory
 		}
 		return -int64(e)
-	case madvCollapse, madvPopulateWr:
-		return -eINVAL
 	}
 	// The rest is about speed.
 	if c.args[0].Pointer()%pageSize != 0 || c.args[2].Op() > madvCollapse || c.args[2].Op()-5 < 3 {

@@ -42,8 +42,18 @@ func base(dirfd uintptr, path []byte) (dir vfs.ID, errno int64) {
 	return f.node, 0
 }
 
-// name reads a call's path argument into buffer i, and finds where it starts from.
+// name reads a call's path argument into buffer i, and finds where it starts from. An empty
+// path names nothing.
 func name(i int, dirfd, addr uintptr) (dir vfs.ID, path []byte, errno int64) {
+	dir, path, errno = nameOrNone(i, dirfd, addr)
+	if errno != -eFAULT && len(path) == 0 {
+		errno = -eNOENT
+	}
+	return dir, path, errno
+}
+
+// nameOrNone is name for a path that may be empty.
+func nameOrNone(i int, dirfd, addr uintptr) (dir vfs.ID, path []byte, errno int64) {
 	path, errno = inString(i, addr)
 	if errno == 0 {
 		dir, errno = base(dirfd, path)
@@ -54,16 +64,24 @@ func name(i int, dirfd, addr uintptr) (dir vfs.ID, path []byte, errno int64) {
 // lookUp returns the node that a call's path argument leads to. With atEmptyPath an
 // empty path is the descriptor itself.
 func lookUp(dirfd, addr, flags uintptr) (id vfs.ID, errno int64) {
+	if flags&atEmptyPath != 0 {
+		if dir, path, errno := nameOrNone(0, dirfd, addr); len(path) == 0 {
+			if errno == -eNOTDIR {
+				return get(dirfd).node, notNode(get(dirfd))
+			}
+			return dir, errno
+		}
+	}
 	dir, path, errno := name(0, dirfd, addr)
 	if errno != 0 {
 		return 0, errno
 	}
-	if len(path) == 0 && flags&atEmptyPath != 0 {
-		return dir, 0
-	}
 	id, e := vfs.Walk(dir, path, flags&atNoFollow == 0)
 	return id, -int64(e)
 }
+
+// keptFlags are those that fcntl tells of an open file.
+const keptFlags = oAccess | oAppend | oNonblock | oPath | vfs.O_DIRECTORY | vfs.O_NOFOLLOW | oNoATime | oSync | oAsync
 
 func (c *call) openAt(dirfd, addr, flags, mode uintptr) int64 {
 	if t := thread.Current(); t.Opening != 0 {
@@ -73,6 +91,9 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr) int64 {
 			return fd
 		}
 	}
+	if flags&vfs.O_CREAT != 0 && flags&vfs.O_DIRECTORY != 0 {
+		return -eINVAL
+	}
 	dir, path, errno := name(0, dirfd, addr)
 	if errno != 0 {
 		return errno
@@ -81,7 +102,10 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr) int64 {
 	if e != 0 {
 		return -int64(e)
 	}
-	f := file{kind: node, node: id, flags: flags & (oAccess | oAppend | oNonblock | oPath)}
+	f := file{kind: node, node: id, flags: flags & keptFlags}
+	if flags&oPath != 0 {
+		f.flags &= oPath | vfs.O_DIRECTORY | vfs.O_NOFOLLOW
+	}
 	switch m := vfs.Mode(id) & vfs.S_IFMT; {
 	case flags&oPath != 0:
 	case m == vfs.S_IFCHR:
@@ -132,6 +156,9 @@ func (c *call) mknodAt(dirfd, addr, mode, dev uintptr) int64 {
 }
 
 func (c *call) unlinkAt(dirfd, addr, flags uintptr) int64 {
+	if flags&^atRemoveDir != 0 {
+		return -eINVAL
+	}
 	dir, path, errno := name(0, dirfd, addr)
 	if errno != 0 {
 		return errno
@@ -155,15 +182,21 @@ func (c *call) renameAt(oldfd, oldAddr, newfd, newAddr, flags uintptr) int64 {
 }
 
 func (c *call) linkAt(oldfd, oldAddr, newfd, newAddr, flags uintptr) int64 {
+	if flags&^(atSymlinkFollow|atEmptyPath) != 0 {
+		return -eINVAL
+	}
+	oldDir, oldPath, errno := nameOrNone(0, oldfd, oldAddr)
+	if errno == 0 && len(oldPath) == 0 && flags&atEmptyPath == 0 {
+		errno = -eNOENT
+	}
+	if errno != 0 {
+		return errno
+	}
 	newDir, newPath, errno := name(1, newfd, newAddr)
 	if errno != 0 {
 		return errno
 	}
-	oldDir, oldPath, errno := name(0, oldfd, oldAddr)
-	if errno != 0 {
-		return errno
-	}
-	if len(oldPath) == 0 && flags&atEmptyPath != 0 {
+	if len(oldPath) == 0 {
 		return -int64(vfs.LinkNode(oldDir, newDir, newPath, clock.Wall()))
 	}
 	return -int64(vfs.Link(oldDir, oldPath, newDir, newPath, flags&atSymlinkFollow != 0, clock.Wall()))
@@ -183,12 +216,15 @@ func (c *call) symlinkAt(targetAddr, dirfd, addr uintptr) int64 {
 }
 
 func (c *call) readlinkAt(dirfd, addr, to, size uintptr) int64 {
-	if int64(size) <= 0 {
+	if int32(size) <= 0 {
 		return -eINVAL
 	}
 	id, errno := lookUp(dirfd, addr, atNoFollow|atEmptyPath)
 	if errno != 0 {
 		return errno
+	}
+	if len(paths[0]) > 0 && paths[0][0] == 0 && vfs.Mode(id)&vfs.S_IFMT != vfs.S_IFLNK {
+		return -eNOENT // the descriptor itself
 	}
 	n, e := vfs.Readlink(id, block[:min(size, uintptr(len(block)))])
 	if e != 0 {
@@ -214,13 +250,16 @@ func (c *call) accessAt(dirfd, addr, mode, flags uintptr) int64 {
 	if errno != 0 {
 		return errno
 	}
-	if m := vfs.Mode(id); mode&exec != 0 && m&vfs.S_IFMT == vfs.S_IFREG && m&0o111 == 0 {
+	if m := vfs.Mode(id); mode&exec != 0 && m&vfs.S_IFMT != vfs.S_IFDIR && m&0o111 == 0 {
 		return -13 // EACCES
 	}
 	return 0
 }
 
 func (c *call) chmodAt(dirfd, addr, mode, flags uintptr) int64 {
+	if flags&^(atNoFollow|atEmptyPath) != 0 {
+		return -eINVAL
+	}
 	id, errno := lookUp(dirfd, addr, flags)
 	if errno != 0 {
 		return errno
@@ -229,6 +268,9 @@ func (c *call) chmodAt(dirfd, addr, mode, flags uintptr) int64 {
 }
 
 func (c *call) chownAt(dirfd, addr, uid, gid, flags uintptr) int64 {
+	if flags&^(atNoFollow|atEmptyPath) != 0 {
+		return -eINVAL
+	}
 	id, errno := lookUp(dirfd, addr, flags)
 	if errno != 0 {
 		return errno
@@ -236,16 +278,24 @@ func (c *call) chownAt(dirfd, addr, uid, gid, flags uintptr) int64 {
 	return -int64(vfs.Chown(id, uint32(uid), uint32(gid), clock.Wall()))
 }
 
+// notNode returns the error for what is no file of the tree and has no attributes to change.
+func notNode(f *file) int64 {
+	if f.kind != node && f.kind != device && f.kind != pipeFIFO {
+		return -eOPNOTSUPP
+	}
+	return 0
+}
+
 func (c *call) fchmod(f *file) int64 {
-	if f.kind != node && f.kind != device {
-		return 0
+	if errno := notNode(f); errno != 0 {
+		return errno
 	}
 	return -int64(vfs.Chmod(f.node, c.args[1].Uint(), clock.Wall()))
 }
 
 func (c *call) fchown(f *file) int64 {
-	if f.kind != node && f.kind != device {
-		return 0
+	if errno := notNode(f); errno != 0 {
+		return errno
 	}
 	return -int64(vfs.Chown(f.node, c.args[1].Uint(), c.args[2].Uint(), clock.Wall()))
 }
@@ -258,31 +308,18 @@ func (c *call) truncate() int64 {
 	if c.args[1].Int64() < 0 {
 		return -eINVAL
 	}
+	if vfs.Mode(id)&vfs.S_IFMT == vfs.S_IFREG && vfs.Size(id) == c.args[1].Int64() {
+		return 0 // its times stay, too
+	}
+	if e := grow(vfs.Size(id), c.args[1].Int64()); e != 0 {
+		return e
+	}
 	return -int64(vfs.SetSize(id, c.args[1].Int64(), clock.Wall()))
 }
 
 // utimesAt: a NULL path is the descriptor itself.
 func (c *call) utimesAt(dirfd, addr, times, flags uintptr) int64 {
-	var id vfs.ID
-	if addr == 0 {
-		if int32(dirfd) == atFDCWD {
-			return -eFAULT
-		}
-		f := get(dirfd)
-		if f == nil {
-			return -eBADF
-		}
-		if f.kind != node && f.kind != device {
-			return -eINVAL
-		}
-		id = f.node
-	} else {
-		var errno int64
-		if id, errno = lookUp(dirfd, addr, flags); errno != 0 {
-			return errno
-		}
-	}
-	now := clock.Wall()
+	now, wrong := clock.Wall(), false
 	set := [2]int64{now, now}
 	for i := range set {
 		if times == 0 {
@@ -298,10 +335,38 @@ func (c *call) utimesAt(dirfd, addr, times, flags uintptr) int64 {
 			set[i] = vfs.OmitTime
 		case nsec == isNow:
 		case nsec >= 1e9:
-			return -eINVAL
+			wrong = true
 		default:
 			set[i] = int64(sec)*1e9 + int64(nsec)
 		}
+	}
+	if set[0] == vfs.OmitTime && set[1] == vfs.OmitTime {
+		return 0 // Linux looks at nothing else then
+	}
+	var id vfs.ID
+	if addr == 0 && int32(dirfd) != atFDCWD {
+		f := get(dirfd)
+		switch {
+		case flags != 0:
+			return -eINVAL
+		case f == nil || f.flags&oPath != 0:
+			return -eBADF
+		}
+		if errno := notNode(f); errno != 0 {
+			return errno
+		}
+		id = f.node
+	} else {
+		if flags&^(atNoFollow|atEmptyPath) != 0 {
+			return -eINVAL
+		}
+		var errno int64
+		if id, errno = lookUp(dirfd, addr, flags); errno != 0 {
+			return errno
+		}
+	}
+	if wrong {
+		return -eINVAL
 	}
 	return -int64(vfs.Utimes(id, set[0], set[1], now))
 }

@@ -39,6 +39,9 @@ type eventCounter struct {
 var counters [maxCounters]eventCounter // under the kernel lock
 
 func (c *call) newPipe(flags uintptr) int64 {
+	if flags&^(oNonblock|oCloexec) != 0 {
+		return -eINVAL
+	}
 	p, obj := (*pipe)(nil), 0
 	for i := range pipes {
 		if pipes[i].readers == 0 && pipes[i].writers == 0 {
@@ -84,6 +87,10 @@ func (p *pipe) changed(obj int32) {
 // openFIFO opens a pipe by its name, for which f holds the node. It waits for the other
 // end, unless it is told not to.
 func (c *call) openFIFO(f file, flags uintptr) int64 {
+	if flags&oAccess == oAccess {
+		vfs.Release(f.node)
+		return -eINVAL
+	}
 	p, free := (*pipe)(nil), (*pipe)(nil)
 	for i := range pipes {
 		switch q := &pipes[i]; {
@@ -243,6 +250,10 @@ func (c *call) writePipe(f *file, from, n uintptr) int64 {
 }
 
 func (c *call) newCounter(initial, flags uintptr) int64 {
+	const semaphore = 1
+	if flags&^(semaphore|oNonblock|oCloexec) != 0 {
+		return -eINVAL
+	}
 	for i := range counters {
 		e := &counters[i]
 		if e.used {
@@ -250,7 +261,7 @@ func (c *call) newCounter(initial, flags uintptr) int64 {
 		}
 		fd := open(file{kind: counter, flags: flags&oNonblock | oRdwr, obj: int32(i)}, flags)
 		if fd >= 0 {
-			e.used, e.value, e.semaphore = true, uint64(uint32(initial)), flags&1 != 0
+			e.used, e.value, e.semaphore = true, uint64(uint32(initial)), flags&semaphore != 0
 			e.file = int32(fds[fd]) - 1
 		}
 		return fd
@@ -283,7 +294,7 @@ func (c *call) readCounter(f *file, to, n uintptr) int64 {
 
 func (c *call) writeCounter(f *file, from, n uintptr) int64 {
 	e := &counters[f.obj]
-	if n < 8 {
+	if n != 8 {
 		return -eINVAL
 	}
 	v, ok := in64(from)

@@ -26,6 +26,8 @@ const (
 	sigCONT   = 18
 	sigSTOP   = 19
 	sigURG    = 23
+	sigXCPU   = 24
+	sigXFSZ   = 25
 	sigVTALRM = 26
 	sigPROF   = 27
 	sigWINCH  = 28
@@ -39,6 +41,7 @@ const (
 	saRestart   = 0x10000000
 	saNoDefer   = 0x40000000
 	saResetHand = 0x80000000
+	saKnown     = 0x807 | saRestorer | saOnStack | saRestart | saNoDefer | saResetHand
 
 	ssOnStack = 1
 	ssDisable = 2
@@ -53,6 +56,9 @@ type action struct {
 var actions [numSignals + 1]action // under the kernel lock
 
 func (c *call) sigaction() int64 {
+	if c.args[3].Size() != sigsetSize {
+		return -eINVAL
+	}
 	sig := c.args[0].Signal()
 	if sig == 0 || sig > numSignals {
 		return -eINVAL
@@ -66,6 +72,8 @@ func (c *call) sigaction() int64 {
 		if !copyIn(uintptr(unsafe.Pointer(&a)), c.args[1].Pointer(), unsafe.Sizeof(a)) {
 			return -eFAULT
 		}
+		a.mask &^= unblockable
+		a.flags &= saKnown
 		actions[sig] = a
 		if ignored(int(sig)) {
 			dropPending(1 << (sig - 1))
@@ -75,6 +83,9 @@ func (c *call) sigaction() int64 {
 }
 
 func (c *call) sigprocmask() int64 {
+	if c.args[3].Size() != sigsetSize {
+		return -eINVAL
+	}
 	t := thread.Current()
 	old := t.Mask
 	if c.args[1] != 0 {
@@ -98,11 +109,17 @@ func (c *call) sigprocmask() int64 {
 }
 
 func (c *call) sigpending() int64 {
-	t := thread.Current()
-	return copied(out64(c.args[0].Pointer(), t.Pending&t.Mask))
+	set, n := thread.Current().Pending&thread.Current().Mask, c.args[1].Size()
+	if n > sigsetSize {
+		return -eINVAL
+	}
+	return copied(copyOut(c.args[0].Pointer(), uintptr(unsafe.Pointer(&set)), n))
 }
 
 func (c *call) sigsuspend() int64 {
+	if c.args[1].Size() != sigsetSize {
+		return -eINVAL
+	}
 	set, ok := in64(c.args[0].Pointer())
 	if !ok {
 		return -eFAULT
@@ -119,6 +136,9 @@ func (c *call) sigsuspend() int64 {
 }
 
 func (c *call) sigtimedwait() int64 {
+	if c.args[3].Size() != sigsetSize {
+		return -eINVAL
+	}
 	set, ok := in64(c.args[0].Pointer())
 	if !ok {
 		return -eFAULT
@@ -186,8 +206,11 @@ func (c *call) sigaltstack() int64 {
 	if !ok1 || !ok2 || !ok3 {
 		return -eFAULT
 	}
-	if on {
+	switch {
+	case on:
 		return -ePERM
+	case flags > ssDisable: // SS_AUTODISARM, too
+		return -eINVAL
 	}
 	if flags&ssDisable != 0 {
 		t.AltSP, t.AltSize, t.SigLo, t.SigHi = 0, 0, 0, 0
@@ -213,11 +236,11 @@ func onAltStack(t *thread.Thread, sp uintptr) bool {
 
 func (c *call) kill() int64 {
 	sig := c.args[1].Signal()
-	if sig > numSignals {
-		return -eINVAL
-	}
 	switch p := c.args[0].Int(); p {
 	case pid, 0, -pid: // -pid is -1: everyone
+		if sig > numSignals {
+			return -eINVAL
+		}
 		if sig != 0 {
 			send(nil, int(sig))
 		}
@@ -227,7 +250,10 @@ func (c *call) kill() int64 {
 }
 
 func (c *call) tgkill() int64 {
-	if c.args[0].Int() != pid {
+	switch p := c.args[0].Int(); {
+	case p <= 0 || c.args[1].Int() <= 0:
+		return -eINVAL
+	case p != pid:
 		return -eSRCH
 	}
 	return sendTo(c.args[1].Int(), c.args[2].Signal())
@@ -237,13 +263,14 @@ func (c *call) tkill() int64 { return sendTo(c.args[0].Int(), c.args[1].Signal()
 
 func sendTo(tid int32, sig uintptr) int64 {
 	t := thread.Get(tid)
-	if sig > numSignals {
+	switch {
+	case tid <= 0:
 		return -eINVAL
-	}
-	if t == nil {
+	case t == nil:
 		return -eSRCH
-	}
-	if sig != 0 {
+	case sig > numSignals:
+		return -eINVAL
+	case sig != 0:
 		send(t, int(sig))
 	}
 	return 0

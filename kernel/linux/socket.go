@@ -199,7 +199,7 @@ func (s *socket) takeError() int64 {
 func getSocket(fd uintptr) (f *file, s *socket, errno int64) {
 	f = get(fd)
 	switch {
-	case f == nil:
+	case f == nil || f.flags&oPath != 0:
 		return nil, nil, -eBADF
 	case f.kind != socketFile:
 		return nil, nil, -eNOTSOCK
@@ -272,6 +272,8 @@ func (c *call) shutdown(_ *file, s *socket) int64 {
 		s.stage = fresh
 		s.changed()
 		return 0
+	case s.stage == listening:
+		return 0 // there is nothing to send
 	case s.stage != connected:
 		return -eNOTCONN
 	}

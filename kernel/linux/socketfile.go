@@ -9,8 +9,25 @@ import (
 // program. For other descriptors it is not there: programs then read and write.
 func (c *call) sendfile() int64 {
 	out, in := get(c.args[0].FD()), get(c.args[1].FD())
+	off := int64(0)
 	switch {
-	case out == nil || in == nil || out.flags&oPath != 0 || in.flags&(oAccess|oPath)&^oRdwr != 0:
+	case c.args[2] != 0:
+		v, ok := in64(c.args[2].Pointer())
+		if !ok {
+			return -eFAULT
+		}
+		off = int64(v)
+	case in != nil:
+		off = in.off
+	}
+	switch {
+	case in == nil || in.flags&(oAccess|oPath)&^oRdwr != 0:
+		return -eBADF
+	case c.args[2] != 0 && !in.hasPlaces():
+		return -eSPIPE
+	case off < 0 || c.args[3].Int64() < 0:
+		return -eINVAL
+	case out == nil || out.flags&oPath != 0 || out.flags&oAccess == 0:
 		return -eBADF
 	case out.kind != socketFile || in.kind != node || vfs.Mode(in.node)&vfs.S_IFMT != vfs.S_IFREG:
 		return -eINVAL
@@ -18,16 +35,6 @@ func (c *call) sendfile() int64 {
 	s := socketOf(out.obj)
 	if s.kind != sockStream {
 		return -eINVAL
-	}
-	off := in.off
-	if c.args[2] != 0 {
-		v, ok := in64(c.args[2].Pointer())
-		if !ok {
-			return -eFAULT
-		}
-		if off = int64(v); off < 0 {
-			return -eINVAL
-		}
 	}
 	activity++
 	left := min(c.args[3].Size(), ioMax)

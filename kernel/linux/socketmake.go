@@ -39,6 +39,11 @@ func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64
 	case afInet, afInet6:
 		want := uint16(protoTCP)
 		switch kind {
+		case sockRaw:
+			if protocol == 0 {
+				return 0, 0, 0, -ePROTONOSUPPORT
+			}
+			return 0, 0, 0, -eSOCKTNOSUPPORT
 		case sockStream:
 		case sockDgram:
 			want = protoUDP

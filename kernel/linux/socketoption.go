@@ -147,6 +147,9 @@ func (c *call) setsockopt(_ *file, s *socket) int64 {
 	default:
 		return -eNOPROTOOPT
 	}
+	if c.args[1].Op() == levelSocket && c.args[4].Int() < 4 {
+		return -eINVAL
+	}
 	switch {
 	case c.args[1].Op() == levelSocket && c.args[2].Op() == soLinger:
 		v, ok := in64(c.args[3].Pointer())

@@ -181,8 +181,6 @@ func (s *socket) unlisten() {
 
 func (c *call) acceptWith(f *file, s *socket, flags uintptr) int64 {
 	switch {
-	case flags&^(oNonblock|oCloexec) != 0:
-		return -eINVAL
 	case !s.connects():
 		return -eOPNOTSUPP
 	case s.stage != listening:
@@ -279,5 +277,15 @@ func (c *call) canSend(f *file, s *socket, x *transfer) (to *socket, gone bool, 
 	return socketOf(s.peer), s.peer == noSocket, 0
 }
 
-func (c *call) accept(f *file, s *socket) int64  { return c.acceptWith(f, s, 0) }
-func (c *call) accept4(f *file, s *socket) int64 { return c.acceptWith(f, s, c.args[3].Flags()) }
+func (c *call) accept(f *file, s *socket) int64 { return c.acceptWith(f, s, 0) }
+func (c *call) accept4() int64 {
+	flags := c.args[3].Flags()
+	if f := get(c.args[0].FD()); flags&^(oNonblock|oCloexec) != 0 && f != nil && f.flags&oPath == 0 {
+		return -eINVAL // before it is seen that it is no socket
+	}
+	f, s, errno := getSocket(c.args[0].FD())
+	if errno != 0 {
+		return errno
+	}
+	return c.acceptWith(f, s, flags)
+}

@@ -74,7 +74,19 @@ func (c *call) fstat(f *file) int64 {
 }
 
 func (c *call) statAt(dirfd, addr, to, flags uintptr) int64 {
-	dir, path, errno := name(0, dirfd, addr)
+	const noAutomount, sync = 0x800, 0x6000
+	if flags&^(atNoFollow|atEmptyPath|noAutomount|sync) != 0 {
+		return -eINVAL
+	}
+	if flags&atEmptyPath == 0 {
+		id, errno := lookUp(dirfd, addr, flags)
+		if errno != 0 {
+			return errno
+		}
+		i := vfs.Stat(id)
+		return outStat(to, &i)
+	}
+	dir, path, errno := nameOrNone(0, dirfd, addr)
 	if flags&atEmptyPath != 0 && len(path) == 0 && errno != -eFAULT && int32(dirfd) != atFDCWD {
 		f := get(dirfd)
 		if f == nil {

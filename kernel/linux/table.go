@@ -16,6 +16,7 @@ type row struct {
 	do     func(c *call) int64
 	file   func(c *call, f *file) int64            // of a call whose first argument is an open descriptor
 	socket func(c *call, f *file, s *socket) int64 // and that of a socket
+	path   bool                                    // file is for a descriptor of O_PATH, too
 	not    string                                  // what of it is not supported, or is done otherwise than Linux does
 }
 
@@ -30,7 +31,7 @@ func (c *call) do(number uintptr) int64 {
 			return r.do(c)
 		case r.file != nil:
 			f := get(c.args[0].FD())
-			if f == nil {
+			if f == nil || f.flags&oPath != 0 && !r.path {
 				return -eBADF
 			}
 			return r.file(c, f)

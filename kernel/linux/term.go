@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
 // The terminal: the serial port behind its line discipline.
@@ -111,8 +112,14 @@ func (c *call) ioctl(f *file) int64 {
 		getWinsize  = 0x5413
 		inputBytes  = 0x541b
 		nonblock    = 0x5421
+		keepOnExec  = 0x5450
+		closeOnExec = 0x5451
 	)
-	if c.args[1].Op() == nonblock {
+	switch c.args[1].Op() {
+	case closeOnExec, keepOnExec:
+		cloexec[c.args[0].FD()] = c.args[1].Op() == closeOnExec
+		return 0
+	case nonblock:
 		v, ok := in32(c.args[2].Pointer())
 		if !ok {
 			return -eFAULT
@@ -122,8 +129,15 @@ func (c *call) ioctl(f *file) int64 {
 			f.flags |= oNonblock
 		}
 		return 0
+	case inputBytes:
+		if f.kind == node && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFREG {
+			return copied(out32(c.args[2].Pointer(), uint32(vfs.Size(f.node)-f.off)))
+		}
 	}
 	if f.kind == socketFile && c.args[1].Op() == inputBytes {
+		if socketOf(f.obj).stage == listening {
+			return -eINVAL
+		}
 		return copied(out32(c.args[2].Pointer(), uint32(socketOf(f.obj).unread())))
 	}
 	if (f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO) && c.args[1].Op() == inputBytes {

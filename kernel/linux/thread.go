@@ -1,6 +1,8 @@
 package linux
 
 import (
+	"unsafe"
+
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
@@ -127,8 +129,11 @@ func (c *call) schedYield() int64 {
 }
 
 func (c *call) schedGetaffinity() int64 {
-	if c.args[1].Size() < 8 {
+	if n := c.args[1].Uint(); n < 8 || n%8 != 0 {
 		return -eINVAL
+	}
+	if !isThread(c.args[0].Int()) {
+		return -eSRCH
 	}
 	if !out64(c.args[2].Pointer(), 1) {
 		return -eFAULT
@@ -136,9 +141,21 @@ func (c *call) schedGetaffinity() int64 {
 	return 8
 }
 
+// isThread reports whether tid is a thread's number, or 0, which is the caller's.
+func isThread(tid int32) bool { return tid == 0 || thread.Get(tid) != nil }
+
 // schedSetaffinity: there is but one CPU to run on.
 func (c *call) schedSetaffinity() int64 {
-	return copied(mem.Allowed(c.args[2].Pointer(), min(c.args[1].Size(), 8), false))
+	var set uint64
+	switch {
+	case !copyIn(uintptr(unsafe.Pointer(&set)), c.args[2].Pointer(), min(uintptr(c.args[1].Uint()), 8)):
+		return -eFAULT
+	case !isThread(c.args[0].Int()):
+		return -eSRCH
+	case set&1 == 0:
+		return -eINVAL
+	}
+	return 0
 }
 
 func (c *call) setTIDAddress() int64 {

@@ -136,6 +136,9 @@ func Tick(now uint64) (next uint64) {
 	if timersArmed > 0 {
 		next = min(next, tickTimers(now))
 	}
+	if limits[limitCPU].soft != unlimited && thread.Current() != nil {
+		next = min(next, tickCPU(now))
+	}
 	for i := range itimers {
 		t := &itimers[i]
 		if t.next == 0 {

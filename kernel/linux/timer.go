@@ -41,6 +41,13 @@ const (
 
 func (c *call) timerCreate() int64 {
 	t := timer{used: true, signal: sigALRM, clock: uint8(c.args[0].Op()), of: thread.Current().TID}
+	if _, ok := now(c.args[0].Op()); !ok {
+		return -eINVAL
+	}
+	switch c.args[0].Op() {
+	case 4, 5, 6: // raw and coarse
+		return -eOPNOTSUPP
+	}
 	id := 0
 	for id < maxTimers && timers[id].used {
 		id++
@@ -66,9 +73,6 @@ func (c *call) timerCreate() int64 {
 		case v[1]>>32 != notifySignal:
 			return -eINVAL
 		}
-	}
-	if _, ok := now(c.args[0].Op()); !ok {
-		return -eINVAL
 	}
 	if id == maxTimers {
 		return -eAGAIN

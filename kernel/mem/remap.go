@@ -14,6 +14,8 @@ func Remap(addr, oldSize, newSize, to uintptr, move, fixed, leave bool) (at uint
 	}
 	oldSize, newSize = pageUp(oldSize), pageUp(newSize)
 	switch {
+	case leave && to%arch.PageSize != 0:
+		return 0, EINVAL
 	case (fixed || leave) && !move, leave && oldSize != newSize:
 		return 0, EINVAL
 	case fixed && (to%arch.PageSize != 0 || to > spaceHi-newSize || to < addr+oldSize && addr < to+newSize):
@@ -60,7 +62,7 @@ func Remap(addr, oldSize, newSize, to uintptr, move, fixed, leave bool) (at uint
 	if !move {
 		return 0, ENOMEM
 	}
-	if !fixed {
+	if !fixed && !(leave && to >= spaceLo && to <= spaceHi-newSize && free(to, to+newSize)) {
 		if to = gap(newSize); to == 0 {
 			return 0, ENOMEM
 		}

@@ -278,6 +278,17 @@ func Forget(addr, size uintptr) Errno {
 	return e
 }
 
+// Bytes returns how much of the address space areas have: all of them, or those that the
+// program may write to and that are its own. Kernel context.
+func Bytes(private bool) (n uintptr) {
+	for i := range areas[:numAreas] {
+		if a := &areas[i]; !private || a.file == 0 && a.prot&ProtWrite != 0 {
+			n += a.hi - a.lo
+		}
+	}
+	return n
+}
+
 // Covered returns ENOMEM if some of the size bytes at addr are in no area. Kernel context.
 func Covered(addr, size uintptr) Errno {
 	if addr > spaceHi || size > spaceHi-addr {

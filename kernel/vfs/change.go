@@ -50,7 +50,7 @@ func Mkdir(dir ID, path []byte, mode uint32, now int64) (ID, Errno) {
 	if e != 0 {
 		return 0, e
 	}
-	return create(p, S_IFDIR|mode&modeBits, now)
+	return create(p, S_IFDIR|mode&dirBits, now)
 }
 
 // Mknod makes a node of the kind in mode (a regular file if it has none), with

@@ -57,6 +57,7 @@ const (
 	S_ISGID  = 0x400
 
 	modeBits = 0xfff // what Chmod can change
+	dirBits  = 0x3ff // what a directory can be made with
 )
 
 // Limits.

@@ -1,0 +1,147 @@
+package linux
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
+
+// Limits of resources (getrlimit(2)). Those on descriptors, on the size of files, on memory
+// and on time of the CPU hold. The others are kept for who asks: what they are about is not
+// there, or has no limit on Linux either, for root.
+
+type rlimit struct{ soft, hard uint64 }
+
+const (
+	limitCPU   = 0 // s
+	limitSize  = 1 // bytes of a file
+	limitData  = 2 // bytes of private memory with the right to write
+	limitFiles = 7
+	limitSpace = 9 // bytes of the address space
+	numLimits  = 16
+
+	unlimited = ^uint64(0)
+)
+
+// limits are the program's. Under the kernel lock.
+var limits = [numLimits]rlimit{
+	{unlimited, unlimited}, {unlimited, unlimited}, {unlimited, unlimited},
+	{8 << 20, unlimited}, // stack: that of the first thread
+	{0, unlimited},       // core files
+	{unlimited, unlimited},
+	{thread.MaxThreads, thread.MaxThreads},
+	{maxFDs, maxFDs},
+	{unlimited, unlimited}, {unlimited, unlimited}, {unlimited, unlimited}, {unlimited, unlimited},
+	{unlimited, unlimited}, {unlimited, unlimited}, {unlimited, unlimited}, {unlimited, unlimited},
+}
+
+// inLimit reads a limit from the program.
+func inLimit(from uintptr) (l rlimit, ok bool) {
+	soft, ok1 := in64(from)
+	hard, ok2 := in64(from + 8)
+	return rlimit{soft, hard}, ok1 && ok2
+}
+
+// setLimit sets a limit. Root may raise the hard ones, but not above what there can be.
+func setLimit(resource uintptr, l rlimit) int64 {
+	switch {
+	case resource >= numLimits || l.soft > l.hard:
+		return -eINVAL
+	case resource == limitFiles && l.hard > maxFDs:
+		return -ePERM
+	}
+	limits[resource] = l
+	if resource == limitCPU {
+		thread.Nudge()
+	}
+	return 0
+}
+
+func outLimit(to uintptr, l rlimit) int64 {
+	return copied(out64(to, l.soft) && out64(to+8, l.hard))
+}
+
+func (c *call) prlimit() int64 {
+	resource, from, to := c.args[1].Op(), c.args[2].Pointer(), c.args[3].Pointer()
+	var l rlimit
+	if from != 0 {
+		var ok bool
+		if l, ok = inLimit(from); !ok {
+			return -eFAULT
+		}
+	}
+	switch {
+	case c.args[0].Int() != 0 && c.args[0].Int() != pid:
+		return -eSRCH
+	case resource >= numLimits:
+		return -eINVAL
+	}
+	old := limits[resource]
+	if from != 0 {
+		if e := setLimit(resource, l); e != 0 {
+			return e
+		}
+	}
+	if to == 0 {
+		return 0
+	}
+	return outLimit(to, old)
+}
+
+func (c *call) getrlimit() int64 {
+	if c.args[0].Op() >= numLimits {
+		return -eINVAL
+	}
+	return outLimit(c.args[1].Pointer(), limits[c.args[0].Op()])
+}
+
+func (c *call) setrlimit() int64 {
+	l, ok := inLimit(c.args[1].Pointer())
+	if !ok {
+		return -eFAULT
+	}
+	return setLimit(c.args[0].Op(), l)
+}
+
+// tooLong is for a file that is to become longer than the limit: the caller gets a signal, too.
+func tooLong() int64 {
+	send(thread.Current(), sigXFSZ)
+	return -eFBIG
+}
+
+// grow is for a file of that many bytes which is to have size: it returns an error if it may not.
+func grow(have, size int64) int64 {
+	if size > have && uint64(size) > limits[limitSize].soft {
+		return tooLong()
+	}
+	return 0
+}
+
+// hasRoom reports whether the limits allow size bytes more of memory, which the program may
+// write to or not.
+func hasRoom(size uintptr, writes bool) bool {
+	l := limits[limitSpace].soft
+	if l != unlimited && uint64(mem.Bytes(false))+uint64(size) > l {
+		return false
+	}
+	l = limits[limitData].soft
+	return l == unlimited || !writes || uint64(mem.Bytes(true))+uint64(size) <= l
+}
+
+// tickCPU sends the signals of the limit on time of the CPU, and returns when it may do so
+// next.
+func tickCPU(now uint64) (next uint64) {
+	l, used := &limits[limitCPU], thread.CPUTime()
+	if l.soft >= 1<<33 {
+		return never // no CPU has run that long
+	}
+	switch at := max(l.soft, 1) * 1e9; {
+	case used < at:
+		return now + at - used
+	case used/1e9 >= l.hard:
+		send(nil, sigKILL)
+	default:
+		send(nil, sigXCPU)
+	}
+	l.soft = used/1e9 + 1
+	return now + 1e9
+}
