@@ -140,7 +140,7 @@ func signalIfHandled(f *arch.TrapFrame) {
 		if code, addr = notMapped, f.Addr; mem.ResolveFault(f.Addr, f.Error) == mem.FromFile {
 			sig, code = bus, noPage
 		}
-		if f.Error&arch.FaultPresent != 0 {
+		if sig == segv && (f.Error&arch.FaultPresent != 0 || mem.InArea(f.Addr)) {
 			code = notAllowed
 		}
 	case arch.TrapDivide:

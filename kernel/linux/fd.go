@@ -254,6 +254,11 @@ func (c *call) dupTo(same bool) int64 {
 	return newFD(i, c.args[1].FD(), flags)
 }
 
+// isNamedPipe reports whether a file is a FIFO.
+func (f *file) isNamedPipe() bool {
+	return f.kind == pipeFIFO || (f.kind == pipeRead || f.kind == pipeWrite) && pipes[f.obj].fifo != 0
+}
+
 func (c *call) fcntl(f *file) int64 {
 	const (
 		dupFD        = 0
@@ -296,7 +301,7 @@ func (c *call) fcntl(f *file) int64 {
 		cloexec[c.args[0].FD()] = c.args[2].Flags()&1 != 0
 		return 0
 	case getFL:
-		if f.flags&oPath == 0 && (f.kind == node || f.kind == device || f.kind == terminal || f.kind == pipeFIFO) {
+		if f.flags&oPath == 0 && (f.kind == node || f.kind == device || f.kind == terminal || f.isNamedPipe()) {
 			return int64(f.flags | oLarge)
 		}
 		return int64(f.flags)

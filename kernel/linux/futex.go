@@ -2,11 +2,13 @@ package linux
 
 import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
 // futex (futex(2)): wait until a word changes, wake who waits. There is one address
-// space, so the word's address is its name.
+// space, so the word's address is its name; in a shared mapping of a file it is that in RAM,
+// since the word may be mapped in two places.
 
 const (
 	futexWait       = 0
@@ -54,7 +56,10 @@ func (c *call) futex() int64 {
 		if !inReach(addr, 4) {
 			return -eFAULT
 		}
-		return int64(wakeFutex(addr, max(int(int32(val)), 1), bits)) // Linux wakes one for 0 as well
+		if addr, ok := futexName(addr, flags); ok {
+			return int64(wakeFutex(addr, max(int(int32(val)), 1), bits)) // Linux wakes one for 0 as well
+		}
+		return -eFAULT
 	case op == futexRequeue || op == futexCmpRequeue:
 		return c.requeue(op == futexCmpRequeue)
 	}
@@ -71,8 +76,22 @@ func (c *call) futex() int64 {
 	}
 	turns++
 	t.Turn, t.Bits = turns, bits
-	thread.Block(c.f, thread.ForFutex, addr, t.Until, -eTIMEDOUT)
+	name, _ := futexName(addr, flags)
+	thread.Block(c.f, thread.ForFutex, name, t.Until, -eTIMEDOUT)
 	return 0
+}
+
+// futexName returns by what a futex is known. ok is false if it cannot be read, where that
+// matters.
+func futexName(addr uintptr, flags uint32) (name uintptr, ok bool) {
+	if file, _ := mem.FileAt(addr); flags&futexPrivate != 0 || file == 0 {
+		return addr, true
+	}
+	_, ok = in32(addr) // so that it is in RAM
+	if name = mem.SharedFrame(addr); name != 0 {
+		return name, ok
+	}
+	return addr, ok
 }
 
 // requeue wakes some who wait for a word, and lets others wait for another word. It returns
@@ -91,6 +110,12 @@ func (c *call) requeue(compare bool) int64 {
 		} else if have != c.args[5].Uint() {
 			return -eAGAIN
 		}
+	}
+	flags := c.args[1].Uint()
+	from, ok1 := futexName(from, flags)
+	to, ok2 := futexName(to, flags)
+	if !ok1 || !ok2 {
+		return -eFAULT
 	}
 	done := wakeFutex(from, wake, anyBits)
 	for end := done + move; done < end; done++ {

@@ -60,27 +60,14 @@ func (c *call) mmap() int64 {
 	if !hasRoom(size, !shared && prot&mem.ProtWrite != 0) {
 		return -eNOMEM
 	}
-	fixed, first := flags&(mapFixed|mapNoReplace) != 0, prot
-	if shared {
-		return mapShared(f, addr, size, prot, fixed, flags&mapNoReplace != 0, c.args[5].Word())
-	}
+	fixed, keep := flags&(mapFixed|mapNoReplace) != 0, flags&mapNoReplace != 0
 	if f != nil {
-		first = mem.ProtRead | mem.ProtWrite // until it is filled
+		return mapFile(f, addr, size, prot, fixed, keep, c.args[5].Word(), !shared)
 	}
-	at, e := mem.Map(addr, size, first, fixed, flags&mapNoReplace != 0)
+	at, e := mem.Map(addr, size, prot, fixed, keep)
 	dropUnmapped()
 	if e != 0 {
 		return -int64(e)
-	}
-	if f != nil {
-		e := fillMap(f, at, size, c.args[5].Int64())
-		if e == 0 {
-			e = -int64(mem.Protect(at, size, prot))
-		}
-		if e != 0 {
-			mem.Discard(at, size)
-			return e
-		}
 	}
 	logMap(handle.Open, at, size)
 	return int64(at)
@@ -95,7 +82,7 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 		return -eINVAL
 	case size >= 1<<47:
 		return -eNOMEM
-	case int64(end) < 0 || end < size:
+	case regular && int64(end) < 0, end < size:
 		return -eOVERFLOW
 	}
 	access := f.flags & oAccess
@@ -117,11 +104,11 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 	return 0
 }
 
-// mapShared maps the pages of a file themselves.
-func mapShared(f *file, addr, size uintptr, prot mem.Prot, fixed, keep bool, off uintptr) int64 {
+// mapFile maps the pages of a file themselves.
+func mapFile(f *file, addr, size uintptr, prot mem.Prot, fixed, keep bool, off uintptr, private bool) int64 {
 	id := f.node
 	begins := !mem.IsMapped(int32(id))
-	at, e := mem.MapFile(addr, size, prot, fixed, keep, int32(id), off/pageSize, f.flags&oAccess == oRdwr)
+	at, e := mem.MapFile(addr, size, prot, fixed, keep, int32(id), off/pageSize, private, f.flags&oAccess == oRdwr)
 	if begins && mem.IsMapped(int32(id)) {
 		vfs.RetainMapped(id)
 	}
@@ -152,21 +139,11 @@ func FilePage(addr uintptr, write bool) mem.Verdict {
 	if e != 0 {
 		return mem.Beyond // there is no room for it: the same signal as with Linux
 	}
-	if !mem.Place(addr, frame) {
-		return mem.NoFrame
-	}
-	if write {
+	v, changes := mem.Place(addr, frame, write)
+	if changes {
 		vfs.Touch(id, clock.Wall())
 	}
-	return mem.Resolved
-}
-
-// fillMap copies what a file has from off on into a new area.
-func fillMap(f *file, at, size uintptr, off int64) int64 {
-	if have := vfs.Size(f.node); off < have {
-		return min(readNode(f.node, at, min(size, uintptr(have-off)), off), 0)
-	}
-	return 0
+	return v
 }
 
 func (c *call) munmap() int64 {
@@ -258,12 +235,13 @@ func (c *call) mincore() int64 {
 	if !inReach(c.args[0].Pointer(), c.args[1].Size()) {
 		return -eNOMEM
 	}
-	for i := uintptr(0); i < (c.args[1].Size()+pageSize-1)/pageSize; i++ {
-		if !mem.Allowed(c.args[0].Pointer()+i*pageSize, 1, false) {
+	for i := uintptr(0); i < pageUp(c.args[1].Size())/pageSize; i++ {
+		at := c.args[0].Pointer() + i*pageSize
+		if mem.Covered(at, 1) != 0 {
 			return -eNOMEM
 		}
 		v := uint8(0)
-		if mem.Mapped(c.args[0].Pointer()+i*pageSize) != 0 {
+		if mem.InRAM(at) || inRAM(mem.FileAt(at)) {
 			v = mincoreResident
 		}
 		if !outByte(c.args[2].Pointer()+i, v) {
@@ -271,4 +249,13 @@ func (c *call) mincore() int64 {
 		}
 	}
 	return 0
+}
+
+// inRAM reports whether a page of a file is in RAM, and no hole.
+func inRAM(file int32, page uintptr) bool {
+	addr, n := uintptr(0), 0
+	if file != 0 {
+		addr, n = vfs.Page(vfs.ID(file), int64(page*pageSize))
+	}
+	return n > 0 && addr != 0
 }

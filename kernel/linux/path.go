@@ -91,7 +91,7 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr) int64 {
 			return fd
 		}
 	}
-	if flags&vfs.O_CREAT != 0 && flags&vfs.O_DIRECTORY != 0 {
+	if flags&(vfs.O_CREAT|vfs.O_DIRECTORY|oPath) == vfs.O_CREAT|vfs.O_DIRECTORY {
 		return -eINVAL
 	}
 	dir, path, errno := name(0, dirfd, addr)
@@ -280,7 +280,7 @@ func (c *call) chownAt(dirfd, addr, uid, gid, flags uintptr) int64 {
 
 // notNode returns the error for what is no file of the tree and has no attributes to change.
 func notNode(f *file) int64 {
-	if f.kind != node && f.kind != device && f.kind != pipeFIFO {
+	if f.kind != node && f.kind != device && !f.isNamedPipe() {
 		return -eOPNOTSUPP
 	}
 	return 0

@@ -12,7 +12,7 @@ var table = [...]row{
 	6:   {name: "lstat", do: (*call).lstat},
 	7:   {name: "poll", do: (*call).poll},
 	8:   {name: "lseek", file: (*call).lseek},
-	9:   {name: "mmap", do: (*call).mmap, not: "a private mapping has the file as it was then"},
+	9:   {name: "mmap", do: (*call).mmap},
 	10:  {name: "mprotect", do: (*call).mprotect},
 	11:  {name: "munmap", do: (*call).munmap},
 	12:  {name: "brk"},

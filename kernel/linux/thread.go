@@ -84,7 +84,9 @@ func (c *call) exit() int64 {
 		exit(c.f, int(c.args[0].Int()&0xff))
 	}
 	if t.ClearTID != 0 && out32(t.ClearTID, 0) {
-		wakeFutex(t.ClearTID, 1, anyBits)
+		if name, ok := futexName(t.ClearTID, 0); ok {
+			wakeFutex(name, 1, anyBits)
+		}
 	}
 	endTimers(t.TID)
 	passOn := t.Pending

@@ -7,7 +7,7 @@
 //	frames.go  page frames
 //	tables.go  the page tables
 //	space.go   the program's address space
-//	filemap.go shared mappings of files
+//	filemap.go mappings of files
 //	remap.go   areas that move
 //	dirty.go   the dirty bits, for watermarks
 package mem

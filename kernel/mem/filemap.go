@@ -2,9 +2,10 @@ package mem
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// Shared mappings of files: areas whose pages are the frames of the file itself, which
-// package vfs owns. They are mapped where they are touched, and unmapped before the file
-// loses them. Files are known here by their number alone.
+// Mappings of files: areas whose pages are the frames of the file itself, which package vfs
+// owns. They are mapped where they are touched, and unmapped before the file loses them. In a
+// private mapping they can be read only: the first write to one takes a copy. Files are known
+// here by their number alone.
 
 // mappedFile is a file with areas.
 type mappedFile struct {
@@ -58,8 +59,9 @@ func fileIndex(id int32) int16 {
 func IsMapped(id int32) bool { return fileIndex(id) != 0 }
 
 // MapFile is Map for the pages of a file from number page on. The file is to live until
-// Unmapped names it. Without mayWrite, Protect never gives the right to write. Kernel context.
-func MapFile(addr, size uintptr, prot Prot, fixed, keep bool, id int32, page uintptr, mayWrite bool) (at uintptr, e Errno) {
+// Unmapped names it. What is written to a private mapping stays there. Without mayWrite, Protect
+// never gives a shared one the right to write. Kernel context.
+func MapFile(addr, size uintptr, prot Prot, fixed, keep bool, id int32, page uintptr, private, mayWrite bool) (at uintptr, e Errno) {
 	file := fileIndex(id)
 	begins := file == 0
 	if begins {
@@ -69,7 +71,7 @@ func MapFile(addr, size uintptr, prot Prot, fixed, keep bool, id int32, page uin
 		mappedFiles[file-1].id = id
 		unmapped++
 	}
-	at, e = mapArea(addr, size, fixed, keep, spaceArea{prot: prot, sealed: !mayWrite, file: file, page: page})
+	at, e = mapArea(addr, size, fixed, keep, spaceArea{prot: prot, sealed: !private && !mayWrite, copied: private, file: file, page: page})
 	if e != 0 && begins {
 		mappedFiles[file-1].id = 0
 		unmapped--
@@ -101,6 +103,19 @@ func FileAt(addr uintptr) (id int32, page uintptr) {
 	return mappedFiles[areas[i].file-1].id, areas[i].pageAt(addr, areas[i].lo)
 }
 
+// SharedFrame returns where the byte at addr lies in RAM, if that is in a shared mapping of a file
+// and has been touched; or 0. Kernel context.
+func SharedFrame(addr uintptr) uintptr {
+	i := find(addr)
+	if i == numAreas || addr < areas[i].lo || areas[i].file == 0 || areas[i].copied {
+		return 0
+	}
+	if e := Mapped(addr); e != 0 {
+		return uintptr(e&arch.PTEAddr) + addr%arch.PageSize
+	}
+	return 0
+}
+
 // HasFile reports whether a part of a file is mapped in the size bytes at addr. Kernel context.
 func HasFile(addr, size uintptr) bool {
 	for i := find(addr); i < numAreas && areas[i].lo < addr+size; i++ {
@@ -111,15 +126,29 @@ func HasFile(addr, size uintptr) bool {
 	return false
 }
 
-// Place maps a frame where FileAt has said that its page belongs. It returns false if memory
-// has run out. Kernel context.
-func Place(addr, frame uintptr) bool {
+// Place maps a frame where FileAt has said that its page belongs, or a copy of it, if that is
+// to be written to in a private mapping. It returns NoFrame or Resolved, and whether the file
+// itself will be written to. Kernel context.
+func Place(addr, frame uintptr, write bool) (v Verdict, changes bool) {
+	a := &areas[find(addr)]
 	e := entry(pageDown(addr))
 	if e == 0 {
-		return false
+		return NoFrame, false
 	}
-	*at(e) = uint64(frame) | flagsOf(areas[find(addr)].prot) | arch.PTEPresent
-	return true
+	entry := uint64(frame)
+	if a.copied && write {
+		f := Frame()
+		if f == 0 {
+			return NoFrame, false
+		}
+		for i := uintptr(0); i < arch.PageSize; i += 8 {
+			*at(f + i) = *at(frame + i)
+		}
+		entry = uint64(f) | arch.PTEDirty
+	}
+	*at(e) = a.entryOf(entry)
+	arch.FlushPage(addr)
+	return Resolved, write && !a.copied
 }
 
 // CutFile unmaps the pages of a file from number page on, before the file loses them. They
@@ -131,7 +160,7 @@ func CutFile(id int32, page uintptr) {
 	}
 	for i := range areas[:numAreas] {
 		if a := &areas[i]; a.file == file && a.pageAt(a.hi, a.lo) > page {
-			release(a.lo+(max(page, a.page)-a.page)*arch.PageSize, a.hi, false)
+			a.release(a.lo+(max(page, a.page)-a.page)*arch.PageSize, a.hi)
 		}
 	}
 }

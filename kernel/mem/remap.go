@@ -27,7 +27,7 @@ func Remap(addr, oldSize, newSize, to uintptr, move, fixed, leave bool) (at uint
 	}
 	a := areas[i]
 	switch {
-	case oldSize == 0 && a.file == 0:
+	case oldSize == 0 && (a.file == 0 || a.copied):
 		return 0, EINVAL
 	case numAreas > maxAreas-4:
 		return 0, ENOMEM

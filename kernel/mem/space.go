@@ -36,6 +36,7 @@ type spaceArea struct {
 	file   int16   // index in mappedFiles, plus 1; 0: it has frames of its own
 	prot   Prot
 	sealed bool // it may never be written to
+	copied bool // of a file, but what is written to it is its own: the frames whose entries are dirty
 }
 
 const maxAreas = 4096
@@ -123,7 +124,7 @@ func merge(i int) {
 
 // goesOnIn reports whether b is what a would be if that were longer.
 func (a *spaceArea) goesOnIn(b *spaceArea) bool {
-	return a.hi == b.lo && a.prot == b.prot && a.sealed == b.sealed && a.file == b.file && a.pageAt(a.hi, a.lo) == b.page
+	return a.hi == b.lo && a.prot == b.prot && a.sealed == b.sealed && a.copied == b.copied && a.file == b.file && a.pageAt(a.hi, a.lo) == b.page
 }
 
 // gap returns the highest address below mapTop where size bytes are free, or 0.
@@ -209,7 +210,7 @@ func Discard(addr, size uintptr) Errno {
 	i := find(addr)
 	n := 0
 	for i+n < numAreas && areas[i+n].lo < hi {
-		release(areas[i+n].lo, areas[i+n].hi, areas[i+n].file == 0)
+		areas[i+n].release(areas[i+n].lo, areas[i+n].hi)
 		countFile(areas[i+n].file, -1)
 		n++
 	}
@@ -245,7 +246,7 @@ func Protect(addr, size uintptr, prot Prot) Errno {
 		}
 		areas[i].prot = prot
 		last := areas[i].hi - 1
-		protectPages(areas[i].lo, areas[i].hi, prot)
+		areas[i].protectPages()
 		merge(i)
 		i = find(last)
 		next = areas[i].hi // with the next area, if that has these rights already
@@ -269,7 +270,7 @@ func Forget(addr, size uintptr) Errno {
 		if areas[i].lo > next {
 			e = ENOMEM
 		}
-		release(max(areas[i].lo, addr), min(areas[i].hi, hi), areas[i].file == 0)
+		areas[i].release(max(areas[i].lo, addr), min(areas[i].hi, hi))
 		next = areas[i].hi
 	}
 	if next < hi {
@@ -278,11 +279,20 @@ func Forget(addr, size uintptr) Errno {
 	return e
 }
 
+// InRAM reports whether the page that holds addr has a frame. Kernel context.
+func InRAM(addr uintptr) bool {
+	e, _ := nextPresent(pageDown(addr), pageDown(addr)+arch.PageSize)
+	return e != 0
+}
+
+// InArea reports whether there is an area at addr, whatever its rights. Kernel context.
+func InArea(addr uintptr) bool { return Covered(addr, 1) == 0 }
+
 // Bytes returns how much of the address space areas have: all of them, or those that the
 // program may write to and that are its own. Kernel context.
 func Bytes(private bool) (n uintptr) {
 	for i := range areas[:numAreas] {
-		if a := &areas[i]; !private || a.file == 0 && a.prot&ProtWrite != 0 {
+		if a := &areas[i]; !private || (a.file == 0 || a.copied) && a.prot&ProtWrite != 0 {
 			n += a.hi - a.lo
 		}
 	}
@@ -302,6 +312,29 @@ func Covered(addr, size uintptr) Errno {
 		return ENOMEM
 	}
 	return 0
+}
+
+// isOwn reports whether the frame of a page-table entry of the area is the area's own. A private
+// mapping of a file has the file's frames without the right to write, so that they stay clean.
+func (a *spaceArea) isOwn(entry uint64) bool {
+	return a.file == 0 || a.copied && entry&arch.PTEDirty != 0
+}
+
+// entryOf returns the page-table entry for the frame of entry, which may have been that of the
+// area before.
+func (a *spaceArea) entryOf(entry uint64) uint64 {
+	v := entry & arch.PTEAddr
+	if a.prot != 0 {
+		v |= flagsOf(a.prot) | arch.PTEPresent
+	}
+	switch {
+	case !a.copied:
+	case a.isOwn(entry):
+		v |= arch.PTEDirty
+	default:
+		v &^= arch.PTEWrite // the first write makes a copy
+	}
+	return v
 }
 
 // flagsOf returns the bits of a page-table entry for an area's rights.
@@ -345,15 +378,14 @@ func nextPresent(lo, hi uintptr) (e, page uintptr) {
 	return 0, 0
 }
 
-// release unmaps the pages lo <= address < hi, and gives their frames back if they are the
-// area's own.
-func release(lo, hi uintptr, own bool) {
+// release unmaps the area's pages lo <= address < hi, and gives back the frames that are its own.
+func (a *spaceArea) release(lo, hi uintptr) {
 	for {
 		e, page := nextPresent(lo, hi)
 		if e == 0 {
 			return
 		}
-		if own {
+		if a.isOwn(*at(e)) {
 			FreeFrame(uintptr(*at(e) & arch.PTEAddr))
 		}
 		*at(e) = 0
@@ -362,19 +394,15 @@ func release(lo, hi uintptr, own bool) {
 	}
 }
 
-// protectPages changes the rights of the pages that have frames. Without any rights
+// protectPages gives the area's rights to the pages that have frames. Without any rights
 // the entry keeps its frame, but is not present.
-func protectPages(lo, hi uintptr, prot Prot) {
-	for {
-		e, page := nextPresent(lo, hi)
+func (a *spaceArea) protectPages() {
+	for lo := a.lo; ; {
+		e, page := nextPresent(lo, a.hi)
 		if e == 0 {
 			return
 		}
-		v := *at(e) & arch.PTEAddr
-		if prot != 0 {
-			v |= flagsOf(prot) | arch.PTEPresent
-		}
-		*at(e) = v
+		*at(e) = a.entryOf(*at(e))
 		arch.FlushPage(page)
 		lo = page + arch.PageSize
 	}
@@ -399,9 +427,9 @@ func ResolveFault(addr uintptr, code uintptr) Verdict {
 	if i == numAreas || addr < areas[i].lo {
 		return Refused
 	}
-	prot := areas[i].prot
+	a, prot := &areas[i], areas[i].prot
 	switch {
-	case code&arch.FaultPresent != 0, prot == 0:
+	case prot == 0:
 		return Refused
 	case code&arch.FaultWrite != 0 && prot&ProtWrite == 0, code&arch.FaultFetch != 0 && prot&ProtExec == 0:
 		return Refused
@@ -411,15 +439,20 @@ func ResolveFault(addr uintptr, code uintptr) Verdict {
 		return NoFrame
 	}
 	f := uintptr(*at(e) & arch.PTEAddr)
-	if f == 0 {
-		if areas[i].file != 0 {
-			return FromFile
-		}
+	switch {
+	case a.copied && code&arch.FaultWrite != 0 && !a.isOwn(*at(e)):
+		return FromFile // and to be copied
+	case code&arch.FaultPresent != 0:
+		return Refused
+	case f == 0 && a.file != 0:
+		return FromFile
+	case f == 0:
 		if f = Frame(); f == 0 {
 			return NoFrame
 		}
+		*at(e) = uint64(f)
 	}
-	*at(e) = uint64(f) | flagsOf(prot) | arch.PTEPresent
+	*at(e) = a.entryOf(*at(e))
 	return Resolved
 }
 

@@ -65,11 +65,16 @@ func TestSpace(t *testing.T) {
 			what = "munmap"
 		case 3, 4:
 			which := r.IntN(2)
-			prot &^= ProtWrite * Prot(which) // that is not for this package to refuse
+			kind, private := uintptr(syscall.MAP_SHARED), r.IntN(3) == 0
+			if private {
+				kind = syscall.MAP_PRIVATE
+			} else {
+				prot &^= ProtWrite * Prot(which) // that is not for this package to refuse
+			}
 			first := uintptr(r.IntN(6))
-			_, ours = MapFile(addr, size, prot, true, false, 7, first, which == 0)
-			_, _, linux = syscall.RawSyscall6(syscall.SYS_MMAP, addr, size, uintptr(prot), syscall.MAP_SHARED|syscall.MAP_FIXED, files[which].Fd(), first*page)
-			what = fmt.Sprintf("mmap of file %d", which)
+			_, ours = MapFile(addr, size, prot, true, false, 7, first, private, which == 0)
+			_, _, linux = syscall.RawSyscall6(syscall.SYS_MMAP, addr, size, uintptr(prot), kind|syscall.MAP_FIXED, files[which].Fd(), first*page)
+			what = fmt.Sprintf("mmap of file %d, private: %v,", which, private)
 		case 5, 6:
 			newSize, to := uintptr(r.IntN(8*page)), window+uintptr(r.IntN(pages-8))*page
 			flags := []uintptr{0, 0, 3, 3, 2}[r.IntN(5)]
@@ -97,7 +102,7 @@ func TestSpace(t *testing.T) {
 				t.Fatalf("%s: area %d is %+v behind %+v", what, i, *a, areas[max(i-1, 0)])
 			}
 			for p := a.lo; p < a.hi; p += page {
-				if got[(p-window)/page] = rights(a.prot); a.file != 0 {
+				if got[(p-window)/page] = rights(a.prot); a.file != 0 && !a.copied {
 					got[(p-window)/page] += fmt.Sprint(a.pageAt(p, a.lo))
 				}
 			}

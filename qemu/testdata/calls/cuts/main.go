@@ -1,5 +1,5 @@
 // Cuts maps, unmaps, protects, moves and empties parts of a window of memory, chosen by a
-// fixed seed, writes into it, and says what is in each page afterwards.
+// fixed seed, writes into it and into the file, and says what is in each page afterwards.
 package main
 
 import (
@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"unsafe"
 
@@ -23,7 +22,6 @@ const (
 var (
 	window uintptr
 	prots  [pages]int // as the calls have left them; -1: nothing is mapped
-	ofFile [pages]bool
 	pipe   [2]int
 )
 
@@ -59,23 +57,23 @@ func main() {
 	for step := range 3000 {
 		from, n := r.IntN(pages-6), 1+r.IntN(6)
 		at, size, prot := window+uintptr(from)*page, uintptr(n)*page, []int{0, 1, 3, 3}[r.IntN(4)]
-		set := func(e syscall.Errno, v int, file bool) string {
+		set := func(e syscall.Errno, v int) string {
 			for i := range n {
 				if e == 0 {
-					prots[from+i], ofFile[from+i] = v, file
+					prots[from+i] = v
 				}
 			}
 			return e.Error()
 		}
 		what := ""
-		switch r.IntN(7) {
+		switch r.IntN(8) {
 		case 0:
-			what = "map " + set(call(syscall.SYS_MMAP, at, size, uintptr(prot), anon|private|fixed, ^uintptr(0)), prot, false)
+			what = "map " + set(call(syscall.SYS_MMAP, at, size, uintptr(prot), anon|private|fixed, ^uintptr(0)), prot)
 		case 1:
 			off := r.IntN(8 - n) // the last page is a part of one; none is beyond the end
-			what = "map file " + set(call(syscall.SYS_MMAP, at, size, uintptr(prot), private|fixed, uintptr(file), uintptr(off)*page), prot, true)
+			what = "map file " + set(call(syscall.SYS_MMAP, at, size, uintptr(prot), private|fixed, uintptr(file), uintptr(off)*page), prot)
 		case 2:
-			what = "unmap " + set(call(syscall.SYS_MUNMAP, at, size), -1, false)
+			what = "unmap " + set(call(syscall.SYS_MUNMAP, at, size), -1)
 		case 3:
 			for i := range n {
 				if prots[from+i] < 0 {
@@ -88,9 +86,12 @@ func main() {
 			}
 			what = "protect " + call(syscall.SYS_MPROTECT, at, size, uintptr(prot)).Error()
 		case 4:
-			if !slices.Contains(ofFile[from:from+n], true) {
-				what = "empty " + call(syscall.SYS_MADVISE, at, size, syscall.MADV_DONTNEED).Error()
-			}
+			what = "empty " + call(syscall.SYS_MADVISE, at, size, syscall.MADV_DONTNEED).Error()
+		case 5:
+			// Who has written to the page does not see it.
+			_, err := syscall.Pwrite(file, []byte{byte(step)}, int64(r.IntN(7)*page))
+			must(err)
+			what = "change file"
 		default:
 			for i := range n {
 				if prots[from+i] == 3 {
