@@ -5,7 +5,7 @@ FUZZTIME ?= 1s
 N ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-repeat test-boot test-std test-toolchains soak bench bench-symbol bench-receive test-otlp test-sqlite test-symbol attack build build-zf clean
+.PHONY: help run test test-all test-repeat test-boot test-std test-toolchains soak bench bench-symbol bench-receive test-otlp test-sqlite test-calls test-symbol attack build build-zf clean
 
 help:
 	@echo 'Use it:'
@@ -19,6 +19,7 @@ help:
 	@echo "  make test-std         run the standard library's own tests; the table goes to qemu/std.txt"
 	@echo '  make test-toolchains  run what depends on the Go version with each one, from 1.25 on'
 	@echo '  make test-symbol      hold the symbolizer against others on a Linux kernel and its modules'
+	@echo '  make test-calls       make every system call on Linux and on the kernel; the table goes to qemu/calls.txt'
 	@echo '  make test-otlp        export to a real OpenTelemetry Collector, which is built first'
 	@echo '  make test-sqlite      run SQLite, which is downloaded first, on mapped and locked files'
 	@echo '  make soak             run goroutines that check all they get, for minutes, on several machines'
@@ -97,6 +98,10 @@ bench-receive:
 # The collector comes from the Go module proxy; to build it takes minutes, once.
 test-otlp:
 	go test -count=1 -tags collector -timeout 30m -v -run TestRealCollector ./tools/receive/otlp
+
+test-calls:
+	@tools/setup.sh run
+	go test -count=1 -run '^TestCalls$$' ./qemu -args -calls-table calls.txt
 
 test-sqlite:
 	@tools/setup.sh test

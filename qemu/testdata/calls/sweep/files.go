@@ -39,12 +39,16 @@ func restore() {
 		syscall.Close(fd)
 	}
 	opened = opened[:0]
-	syscall.RawSyscall(syscall.SYS_SIGALTSTACK, uintptr(unsafe.Pointer(&altStack)), 0, 0)
-	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&mask)), 0, bits, 0, 0)
+	restoreThread()
 	syscall.RawSyscall(syscall.SYS_MUNMAP, hole, 1<<41, 0)
 	for i := range usable() {
 		usable()[i] = 'a'
 	}
+}
+
+func restoreThread() {
+	syscall.RawSyscall(syscall.SYS_SIGALTSTACK, uintptr(unsafe.Pointer(&altStack)), 0, 0)
+	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&mask)), 0, bits, 0, 0)
 }
 
 // blockAll lets no signal in until restore.

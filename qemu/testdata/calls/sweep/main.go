@@ -1,7 +1,11 @@
-// Pointers makes every system call that takes a pointer with pointers that are bad in
-// many ways, and says how each was answered: a line for each argument of a call, with
-// the error number for each way to be bad. It runs on Linux just as well, where the same
-// is to come out.
+// Sweep makes every system call with arguments of all kinds, and says how each was answered.
+// It runs on Linux just as well, where the same is to come out.
+//
+// With "pointers", it makes each call that takes a pointer with pointers that are bad in many
+// ways: a line for each argument of a call, with the error number for each way to be bad.
+// With "files", "process" or "memory", it makes the calls of that section of calls.txt: a line
+// for each, with what came of it.
+// A second argument is the folder to work in.
 package main
 
 import (
@@ -120,15 +124,19 @@ func usable() []byte {
 }
 
 func main() {
-	if len(os.Args) > 1 {
-		must(os.Chdir(os.Args[1]))
+	if len(os.Args) > 2 {
+		must(os.Chdir(os.Args[2]))
 	} else {
 		must(os.Chdir(os.TempDir()))
 	}
 	runtime.LockOSThread()
+	remember()
+	if os.Args[1] != "pointers" {
+		values("[" + os.Args[1] + "]")
+		return
+	}
 	debug.SetGCPercent(-1)
 	memory()
-	remember()
 	signal.Ignore(syscall.SIGUSR1)
 	must(os.WriteFile("file", make([]byte, 2*page), 0o600))
 	calls := 0
