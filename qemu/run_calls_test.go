@@ -94,3 +94,21 @@ func TestSignalsToNowhere(t *testing.T) {
 		}
 	}
 }
+
+// TestFaultCodes: a fault says whether anything is mapped there, as on Linux.
+func TestFaultCodes(t *testing.T) {
+	t.Parallel()
+	elf := program(t, "calls/signals")
+	code := regexp.MustCompile(`\[signal SIGSEGV: segmentation violation code=0x[0-9a-f]+ addr=0x[0-9a-f]+ `)
+	for _, mode := range []string{"unmapped", "none", "read"} {
+		onLinux, err := exec.Command(elf, mode).CombinedOutput() // it dies of it
+		want := code.FindString(string(onLinux))
+		if want == "" {
+			t.Fatalf("%s on Linux: %v\n%s", mode, err, onLinux)
+		}
+		res, serial, err := boot(t, Config{Kernel: elf}, "-- "+mode)
+		if err != nil || res.Outcome != Traced || !strings.Contains(serial, want) {
+			t.Errorf("%s: %v, %v, %q; want %q", mode, res.Outcome, err, code.FindString(serial), want)
+		}
+	}
+}
