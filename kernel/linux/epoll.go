@@ -188,14 +188,7 @@ func changed(i int) {
 }
 
 // wakeEpoll lets who waits for epoll instance j look again, and who is in poll.
-func wakeEpoll(j int) {
-	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-		t := thread.Get(tid)
-		if t != nil && t.State == thread.Waiting && t.Why == thread.ForEpoll && (t.Key == uintptr(j) || t.Key == anyEpoll) {
-			thread.Retry(t)
-		}
-	}
-}
+func wakeEpoll(j int) { retry(thread.ForEpoll, uintptr(j), anyEpoll) }
 
 // anyEpoll is the key of a thread in poll or select: it looks again whenever anything
 // happens.
@@ -418,6 +411,7 @@ func (c *call) waitEvents(key uintptr, timeout uint64) int64 {
 	if timeout == 0 || clock.Now() >= t.Until {
 		return 0
 	}
+	c.takeTurn()
 	thread.Block(c.f, thread.ForEpoll, key, t.Until, 0)
 	return 0
 }

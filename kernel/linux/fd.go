@@ -188,18 +188,39 @@ func drop(i int) {
 }
 
 // wakeFile lets all threads that wait for open file i try again.
-func wakeFile(i int) {
-	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-		t := thread.Get(tid)
-		if t != nil && t.State == thread.Waiting && t.Why == thread.ForFile && t.Key == uintptr(i) {
-			thread.Retry(t)
+func wakeFile(i int) { retry(thread.ForFile, uintptr(i), uintptr(i)) }
+
+// retry lets all threads that wait for why, with either key, make their calls again: who has
+// waited longest first.
+func retry(why thread.Why, key, or uintptr) {
+	for {
+		var last *thread.Thread // who is woken last is the first to run
+		for tid := int32(1); tid <= thread.MaxTID(); tid++ {
+			if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == why && (t.Key == key || t.Key == or) &&
+				(last == nil || t.Turn > last.Turn) {
+				last = t
+			}
 		}
+		if last == nil {
+			return
+		}
+		thread.Retry(last)
+	}
+}
+
+// takeTurn is for a call that will wait: behind those that wait already, unless it has waited
+// before.
+func (c *call) takeTurn() {
+	if !c.again {
+		turns++
+		thread.Current().Turn = turns
 	}
 }
 
 // wait puts the running thread aside until something happens to open file i; its
 // system call then starts over.
 func (c *call) wait(f *file) {
+	c.takeTurn()
 	thread.Block(c.f, thread.ForFile, index(f), never, 0)
 }
 

@@ -89,31 +89,13 @@ func conflict(l *fileLock) *fileLock {
 // waitLock puts the running thread aside until a lock on that file goes; its system call
 // then starts over. owner is the open file that waits for a lock of the process, plus 1, or 0.
 func (c *call) waitLock(what uintptr, owner int32) {
-	t := thread.Current()
-	if !c.again {
-		turns++
-		t.Turn = turns
-	}
-	t.Bits = uint32(owner)
+	c.takeTurn()
+	thread.Current().Bits = uint32(owner)
 	thread.Block(c.f, thread.ForLock, what, never, 0)
 }
 
-// wakeLocks lets all that wait for a lock on a file try again, who has waited longest first.
-func wakeLocks(what uintptr) {
-	for {
-		var last *thread.Thread // who is woken last is the first to run
-		for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-			if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == thread.ForLock && t.Key == what &&
-				(last == nil || t.Turn > last.Turn) {
-				last = t
-			}
-		}
-		if last == nil {
-			return
-		}
-		thread.Retry(last)
-	}
-}
+// wakeLocks lets all that wait for a lock on a file try again.
+func wakeLocks(what uintptr) { retry(thread.ForLock, what, what) }
 
 // dropLocks removes all locks that owner has on a file.
 func dropLocks(what uintptr, owner int32) {

@@ -14,6 +14,7 @@ var models = []struct {
 	{"signals", 12, 4, (*model).signals},
 	{"edges", 20, 1, (*model).edges},
 	{"locks", 30, 4, (*model).locks},
+	{"turns", 20, 6, (*model).turns},
 }
 
 // Where times are in a worker's room.

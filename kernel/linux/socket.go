@@ -240,6 +240,7 @@ func (c *call) socketWaits(f *file, s *socket, what int, flags uintptr) int64 {
 	if t.Until <= clock.Now() {
 		return over
 	}
+	c.takeTurn()
 	thread.Block(c.f, thread.ForFile, index(f), t.Until, over)
 	return 0
 }

@@ -198,8 +198,10 @@ func walkQueue(t *testing.T, seed uint64) {
 			check(what+"begins", m.current, m.current)
 		case op == 7 || m.current == 0 && len(m.waiting) == len(m.asleep):
 			now += r.Uint64N(30)
-			for len(m.asleep) > 0 && m.asleep[0].deadline <= now {
+			for n := 0; len(m.asleep) > 0 && m.asleep[0].deadline <= now; n++ {
 				m.wake(m.asleep[0].tid, -int64(m.asleep[0].deadline), true)
+				id := m.ready[0] // behind those whose time has come before
+				m.ready = slices.Insert(slices.Delete(m.ready, 0, 1), n, id)
 			}
 			want := uint64(never)
 			if len(m.asleep) > 0 {

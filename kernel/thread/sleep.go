@@ -64,6 +64,7 @@ func armBy(r *percpu.Record, deadline uint64) {
 // expire wakes the sleepers whose time has come, and returns the time of the next
 // event.
 func expire(now uint64) (next uint64) {
+	woken := (*Thread)(nil) // the last one
 	for {
 		t := Get(sleepHead)
 		if t == nil {
@@ -75,6 +76,14 @@ func expire(now uint64) (next uint64) {
 			break
 		}
 		WakeNow(t, t.timeout)
+		if woken != nil {
+			// Behind those whose time has come before.
+			runHead, t.next, woken.next = t.next, woken.next, t.TID
+			if runTail == woken.TID {
+				runTail = t.TID
+			}
+		}
+		woken = t
 	}
 	return min(next, callTick(now))
 }

@@ -114,8 +114,8 @@ type Thread struct {
 	Done    uintptr
 	// Left is where a sleep that a signal ends writes how much is left, or 0.
 	Left uintptr
-	// Of a wait for a futex, Bits are those that may wake it, and Turn is the smaller the
-	// longer it has waited; Turn is so for a file's lock, too, and Bits are who waits for it.
+	// Turn is the smaller the longer a call has waited. Of a wait for a futex, Bits are those
+	// that may wake it, of one for a file's lock, who waits for it.
 	Bits uint32
 	Turn uint64
 	// Opening is the descriptor, plus 1, of a pipe whose other end a call of open waits
