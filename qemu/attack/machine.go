@@ -25,12 +25,12 @@ type end int
 
 const (
 	survived   end = iota // the program has not died
+	hungTraced            // it hung, and an NMI got a whole trace: the kernel is alive
 	full                  // a whole trace
 	early                 // a trace whose walk ended before the outermost frame
 	short                 // less: of the death in the panic path alone, cut, or the last line
 	lastWord              // "the panic path itself has failed"
-	hungTraced            // it hung, and an NMI got a trace
-	hung                  // it hung, and got none
+	hung                  // it hung, and an NMI got none
 	triple                // a triple fault without a trace
 	untraced              // the kernel ended it without a trace
 	silent                // as the three before, and not a byte after the case
