@@ -60,6 +60,21 @@ func TablePages() (lo, hi uintptr) { return amd64.TablePages() }
 // LockTables says that those pages are read-only from now on.
 func LockTables() { amd64.LockTables() }
 
+// Keep makes size bytes at p a part of what is kept twice.
+func Keep(p unsafe.Pointer, size uintptr) bool { return amd64.Keep(p, size) }
+
+// KeepCPU does so with what the CPU's own code needs.
+func KeepCPU() { amd64.KeepCPU() }
+
+// KeptSize returns the room in bytes that SaveKept needs.
+func KeptSize() uintptr { return amd64.KeptSize() }
+
+// SaveKept copies what is kept to room, and has giveUp called when traps come to no end.
+func SaveKept(room uintptr, giveUp func()) { amd64.SaveKept(room, giveUp) }
+
+// RestoreKept puts back what is not as it was copied; it returns how many words, and the first one's address.
+func RestoreKept() (words, first uintptr) { return amd64.RestoreKept() }
+
 // CloseTrap makes delivering a trap fault: for the crash lab.
 func CloseTrap(v uint8) { amd64.ClearGate(v) }
 

@@ -40,6 +40,11 @@
 //	LoadTables         makes traps reach the handler; the trap stacks are set
 //	TablePages         bounds the pages of the CPU's tables
 //	LockTables         says that those pages are read-only from now on
+//	Keep               makes size bytes at p a part of what is kept twice
+//	KeepCPU            does so with what the CPU's own code needs
+//	KeptSize           returns the room in bytes that SaveKept needs
+//	SaveKept           copies what is kept to room, and has giveUp called when traps come to no end
+//	RestoreKept        puts back what is not as it was copied; it returns how many words, and the first one's address
 //	CloseTrap          makes delivering a trap fault: for the crash lab
 //	DropNMI            makes NMIs be counted and dropped, or ends that
 //	DroppedNMIs        returns how many NMIs have been dropped since boot

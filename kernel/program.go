@@ -30,6 +30,7 @@ const (
 
 // startProgram starts the program and does not return. Early context.
 func startProgram() {
+	findKept()
 	mem.Release(info.Regions(), image.TextLo-image.HeaderRoom)
 	if e := vfs.Init(clock.Wall()); e != 0 {
 		fault.Panic("not enough RAM for the file tree")
@@ -76,6 +77,7 @@ func startProgram() {
 func enter(first uintptr) {
 	t := (*thread.Thread)(arch.Pointer(first))
 	stack.Running = true
+	saveKept()
 	b := stackBuilder{next: firstStackTop}
 	sp, ok := b.fill()
 	if !ok {

@@ -120,11 +120,29 @@ func TestGSOfProgram(t *testing.T) {
 	}
 }
 
+// TestOverwritten: code of the panic path has been written over, or of the way there. It is
+// put back, and the trace is whole.
+func TestOverwritten(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"console", "ladder", "entry"} {
+		serial, all := damaged(t, Config{}, "report=off", mode)
+		if len(all) != 1 || !all[0].Complete || all[0].Damaged || !strings.HasSuffix(all[0].chain(), " main.load main.main runtime.main runtime.goexit") ||
+			!strings.Contains(serial, overwritten) {
+			t.Errorf("%s: %d traces; the serial port: %q; want one, whole, and %q", mode, len(all), serial, overwritten)
+		}
+	}
+	if serial, _ := damaged(t, Config{}, "", "asleep"); strings.Contains(serial, overwritten) {
+		t.Errorf("nothing has been written over: %q", serial)
+	}
+}
+
+const overwritten = "the kernel's own memory had been overwritten, and was put back: words 1, the first at 0x"
+
 // TestLastWord: code that each rung of the panic path needs has been written over, or the
-// ladder itself: no trace, but one line, and the end that a death has.
+// ladder itself, and the copy by which it is put back is gone: no trace, but one line, and the end that a death has.
 func TestLastWord(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"console", "ladder"} {
+	for _, mode := range []string{"console-lost", "ladder-lost"} {
 		serial, all := damaged(t, Config{}, "report=off", mode)
 		if len(all) != 0 || !strings.HasSuffix(serial, lastWord) {
 			t.Errorf("%s: %d traces; the serial port: %q; want it to end in %q", mode, len(all), serial, lastWord)

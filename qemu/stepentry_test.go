@@ -63,10 +63,11 @@ gdb.execute("continue")
 `
 
 // entryFuncs are the functions of that code, and the offsets of what need not be reached: a
-// system call by the kernel, and the ways to load an FPU, of which a thread takes one.
+// system call by the kernel, the ways to load an FPU, of which a thread takes one, and what
+// follows when traps are too deep, or an opcode is invalid.
 var entryFuncs = map[string]string{
 	"syscallEntry": " 0x115", "resume": " 0xf 0x16 0x18 0x1e 0x23 0x27 0x29 0x2d 0x2f 0x34 0x37 0x3a",
-	"trapEntry": "", "trapLeave": "", "trapReturn": "", "vectors": "",
+	"trapEntry": " 0x4c 0x58 0x59 0x5e", "trapLeave": "", "trapReturn": "", "vectors": "",
 }
 
 func TestEveryEntryInstruction(t *testing.T) {

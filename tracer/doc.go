@@ -40,6 +40,7 @@
 //	parts.go         which bytes of the tables an answer comes from, for readers on the host
 //	bounds.go        what a failed bounds check was about
 //	calledfrom.go    whether a function is up the running stack
+//	tables.go        where the tables lie that a trace needs: for who keeps copies
 //	dump.go          the running stack as text
 //	bare/            what the speed of all that is measured against
 //	datagram/        how a trace travels by UDP

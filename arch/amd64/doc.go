@@ -27,6 +27,7 @@
 //	cpu.go           what the CPU says it is and has
 //	device.go        registers of devices, in ports and in memory
 //	cache.go         caches written back to RAM
+//	keep.go          what is kept twice, and put back by a fatal trap
 //	image.go         the image's addresses
 //
 // References are to the Intel 64 and IA-32 Architectures Software Developer's

@@ -103,6 +103,7 @@ func PatchCode(addr uintptr, b byte) {
 	cr0 := ReadCR0()
 	WriteCR0(cr0 &^ CR0WriteProtect)
 	*(*byte)(Pointer(addr)) = b
+	patchKept(addr, b)
 	WriteCR0(cr0)
 }
 

@@ -26,10 +26,23 @@ type CPU struct {
 	g        [64]uintptr     // the fake g, large enough for any access by compiled code
 	istGuard [NumIST]uintptr // for each IST slot, the stack guard of Go code on that stack
 
+	depth   uint32 // traps that are being handled, one within the other
+	tooDeep uint32 // times that these were more than mostDepth
+
+	restored, restoredAt uintptr // words that were put back (keep.go), and the address of the first
+
 	repairs      uint32 // faults after which Repaired has let the code go on
 	tablesLocked bool   // the pages of the tables are read-only
 	tableRoom    [3 * PageSize]byte
 }
+
+// mostDepth is how deep traps are at most that come one within the other: in an interrupt a page
+// fault, an NMI, a load that may fault, and as much again in each panic stage. mostTooDeep is
+// how often that is mended.
+const (
+	mostDepth   = 24
+	mostTooDeep = 3
+)
 
 // callReady is in CPU.call when a system call may be made: a number that memory behind a
 // wrong GS base does not have by chance.

@@ -138,6 +138,7 @@ control:
 	FLDCW	4(AX)
 	XORPS	X15, X15
 regs:
+	MOVL	$0, CPU_depth(GS)	// the traps from which the kernel does not return to here
 	MOVQ	BX, SP
 	ADDQ	$8, SP			// guard
 	POPQ	AX

@@ -24,6 +24,10 @@ type tables struct {
 	gdt [5]uint64
 	// cpu is the address of the CPU's record: by the GDT, a trap's entry finds it.
 	cpu uintptr
+	// handler is the address of the kernel's handler of traps.
+	handler uintptr
+	// giveUp, kept and numKept are SaveKept's: a function, and what is kept twice.
+	giveUp, kept, numKept uintptr
 	// tss in 32-bit units: its 64-bit fields are not 8-byte aligned (SDM Vol. 3A,
 	// figure 7-11).
 	tss [26]uint32

@@ -99,9 +99,6 @@ func ISTOf(vector int) int {
 // vectorIST is ISTOf for the entry code, filled by LoadTables. Set once at boot.
 var vectorIST [256]uint8
 
-// trapHandler is the address of the kernel's handler. Set once at boot.
-var trapHandler uintptr
-
 // nmiOff is not 0 while NMIs are dropped at the gate; nmiDropped counts those. They are all
 // CPUs': at the gate GS may be wrong. Panic path only.
 var nmiOff, nmiDropped uint32
@@ -109,8 +106,10 @@ var nmiOff, nmiDropped uint32
 // SetTrapHandler sets the function that every trap calls. It runs on the trap's
 // stack with interrupts off and resumes the interrupted code when it returns.
 // The function must be a top-level one: only its address is kept, as a number,
-// so that no write barrier is needed.
-func SetTrapHandler(f func(*TrapFrame)) { trapHandler = **(**uintptr)(unsafe.Pointer(&f)) }
+// so that no write barrier is needed. Early context, before LoadTables.
+func SetTrapHandler(f func(*TrapFrame)) {
+	ThisCPU().tables().handler = **(**uintptr)(unsafe.Pointer(&f))
+}
 
 // DropNMI switches on or off that the entry code counts NMIs and returns from them
 // at once, on no more of their stack than the gate's seven words.

@@ -47,6 +47,26 @@ TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
 	MOVQ	CR2, AX
 	PUSHQ	AX
 
+	// The CPU's record, from behind the GDT. GS may be the program's (see percpu.go), and
+	// is set below.
+	SUBQ	$16, SP
+	BYTE	$0x0f; BYTE $0x01; BYTE $0x44; BYTE $0x24; BYTE $0x06	// SGDT 6(SP): limit, base
+	MOVQ	8(SP), R13		// it stays there until the handler is called
+	ADDQ	$16, SP
+	MOVQ	(tables_cpu-tables_gdt)(R13), SI
+	MOVQ	SI, CPU_self(SI)
+	INCL	CPU_depth(SI)
+	CMPL	CPU_depth(SI), $const_mostDepth
+	JLS	sound
+	CALL	·tooDeep(SB)
+sound:
+	CMPQ	16(BP), $const_VectorUD
+	JNE	known
+	PUSHQ	SI
+	CALL	·restore(SB)		// the code that is no code may be the kernel's
+	POPQ	SI
+known:
+
 	// FS and the g of whatever was interrupted are not the kernel's.
 	CMPL	·hasFSGSBASE(SB), $0
 	JEQ	readslow
@@ -60,14 +80,6 @@ readslow:
 read:
 	PUSHQ	AX
 
-	// The CPU's record, from behind the GDT. GS may be the program's (see percpu.go), and
-	// is set.
-	SUBQ	$16, SP
-	BYTE	$0x0f; BYTE $0x01; BYTE $0x44; BYTE $0x24; BYTE $0x06	// SGDT 6(SP): limit, base
-	MOVQ	8(SP), SI
-	ADDQ	$16, SP
-	MOVQ	(tables_cpu-tables_gdt)(SI), SI
-	MOVQ	SI, CPU_self(SI)
 	MOVQ	(CPU_g+const_gStackGuard0*8)(SI), DI
 	PUSHQ	DI
 	LEAQ	CPU_g(SI), R14
@@ -104,7 +116,7 @@ enter:
 	FXSAVE64 16(SP)
 	XORPS	X15, X15
 	CLD
-	MOVQ	·trapHandler(SB), CX
+	MOVQ	(tables_handler-tables_gdt)(R13), CX
 	CALL	CX
 	FXRSTOR64 16(SP)
 
@@ -119,6 +131,7 @@ enter:
 undo:
 	// Undo, from the bottom. BP is what it was at the call.
 	LEAQ	-(17*8)(BP), SP
+	DECL	CPU_depth(GS)
 	POPQ	DI			// guard
 	MOVQ	DI, (CPU_g+const_gStackGuard0*8)(GS)
 	MOVQ	DI, (CPU_g+const_gStackGuard1*8)(GS)

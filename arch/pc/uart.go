@@ -1,6 +1,10 @@
 package pc
 
-import "github.com/zeroframe/zeroframe/arch/amd64"
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch/amd64"
+)
 
 // The 16550 UART's registers, as offsets from its base port (National
 // Semiconductor PC16550D data sheet, table II).
@@ -81,6 +85,9 @@ func (u *UART) Init() {
 }
 
 func (u *UART) port(reg uint16) uint16 { return uint16(u.Base) + reg }
+
+// Keep has the port, and what is known of it, kept twice.
+func (u *UART) Keep() { amd64.Keep(unsafe.Pointer(u), unsafe.Offsetof(u.stalled)) }
 
 // Present reports whether Init has found it.
 func (u *UART) Present() bool { return !u.absent }

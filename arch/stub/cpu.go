@@ -40,6 +40,16 @@ func TablePages() (lo, hi uintptr) { panic(stub) }
 
 func LockTables() { panic(stub) }
 
+func Keep(p unsafe.Pointer, size uintptr) bool { panic(stub) }
+
+func KeepCPU() { panic(stub) }
+
+func KeptSize() uintptr { panic(stub) }
+
+func SaveKept(room uintptr, giveUp func()) { panic(stub) }
+
+func RestoreKept() (words, first uintptr) { panic(stub) }
+
 func CloseTrap(v uint8) { panic(stub) }
 
 func DropNMI(on bool) { panic(stub) }

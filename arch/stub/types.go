@@ -50,6 +50,7 @@ type UART struct{ Base UARTBase }
 func (u *UART) EnableInput()               { panic(stub) }
 func (u *UART) Flush()                     { panic(stub) }
 func (u *UART) Init()                      { panic(stub) }
+func (u *UART) Keep()                      { panic(stub) }
 func (u *UART) Present() bool              { panic(stub) }
 func (u *UART) Receive() (b byte, ok bool) { panic(stub) }
 func (u *UART) Send(b byte)                { panic(stub) }

@@ -24,6 +24,14 @@ var (
 // context.
 func Init() { com1.Init() }
 
+// Keep has arch keep where the text goes. Early context.
+func Keep() {
+	com1.Keep()
+	arch.Keep(unsafe.Pointer(&speech), unsafe.Sizeof(speech))
+	arch.Keep(unsafe.Pointer(&onScreen), unsafe.Sizeof(onScreen))
+	arch.Keep(unsafe.Pointer(&tap), unsafe.Sizeof(tap))
+}
+
 // Present reports whether a UART answers.
 func Present() bool { return com1.Present() }
 

@@ -120,9 +120,9 @@ func EndMachine() {
 	halt()
 }
 
-// giveUp is the end when what EndMachine does has died, too: what panic= asks for, as far as
+// GiveUp is the end when what EndMachine does has died, too: what panic= asks for, as far as
 // that can be without any other code.
-func giveUp() {
+func GiveUp() {
 	e := afterTrace.row()
 	arch.LastWord(e.word)
 	if e.last != nil {

@@ -62,7 +62,7 @@ func (s Stage) row() panicStage {
 		stageWord:      {"last word, end of the machine", lastWord, nil, nil, stageEnd},
 		stageEnd:       {"end of the machine", EndMachine, nil, nil, stageEndAgain},
 		stageEndAgain:  {"end of the machine again", EndMachine, nil, nil, stageGiveUp},
-		stageGiveUp:    {"the end that panic= asks for", giveUp, nil, nil, stageGiveUp},
+		stageGiveUp:    {"the end that panic= asks for", GiveUp, nil, nil, stageGiveUp},
 	}
 	return panicStages[min(s, stageGiveUp)]
 }
@@ -129,9 +129,10 @@ func panicCaller(d *Details, fp uintptr) {
 
 // fatalTrap is for a fatal trap.
 func fatalTrap(f *arch.TrapFrame) {
+	restoreKept()
 	r := percpu.This()
 	if r.Fatal++; r.Fatal >= uint8(stageGiveUp) {
-		giveUp() // not even the stages work
+		GiveUp() // not even the stages work
 	}
 	d := NextStage(tracer.KindFault)
 	d.fromTrap(f)
@@ -171,6 +172,9 @@ func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
 // trace there is nothing left to say, but for what EndMachine does with what there is.
 func NextStage(kind tracer.TraceKind) *Details {
 	arch.DisableInterrupts()
+	if kind != tracer.KindNMI && kind != tracer.KindTrace {
+		restoreKept()
+	}
 	arch.DropNMI(true) // before the stage is counted: an NMI in between is no fault of the panic path
 	s := stage().row().next
 	percpu.This().Stage = uint8(s)

@@ -91,6 +91,7 @@ func writeStage(n uintptr) {
 	netconsole.Begin(s == StageFull)
 	checkScreen(d)
 	console.FreshLine()
+	tellOverwritten()
 	s.row().write(d)
 	sendByNetwork()
 }

@@ -1,6 +1,8 @@
 package mem
 
 import (
+	"unsafe"
+
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/boot"
 )
@@ -110,6 +112,13 @@ func Init(regions []boot.Region, image []Segment, imageEnd uintptr) (wrong strin
 	arch.UseTables(root)
 	spaceLo = max(4<<30, uintptr(min(highest, identityMax)+arch.PageSize2-1)&^(arch.PageSize2-1))
 	return ""
+}
+
+// KeepRoot has arch keep what the way through the page tables begins with. Early context.
+func KeepRoot() {
+	arch.Keep(unsafe.Pointer(&root), unsafe.Sizeof(root))
+	arch.Keep(unsafe.Pointer(&noExec), unsafe.Sizeof(noExec))
+	arch.Keep(unsafe.Pointer(&spaceLo), unsafe.Sizeof(spaceLo))
 }
 
 // tablesRoom returns the RAM behind the image, which ends at next, in which tables can

@@ -6,6 +6,7 @@
 //	use.go      how deep each has got, for who asks
 //	program.go  the rows of the program's goroutines and threads
 //	walk.go     the walker
+//	keep.go     what of it is kept twice
 //	marks.go    the functions of the Go runtime in which a walk needs a rule
 //
 // Early and kernel context, unless a function says otherwise. Observation and the panic path

@@ -49,6 +49,15 @@ func (r *CodeRange) Holds(pc uintptr) bool { return pc-r.Lo < r.Hi-r.Lo }
 // Functions that more is to be known of. Set once at boot.
 var morestack, execute, gogo, RuntimeWriter CodeRange
 
+// kernelText is the kernel's code. Set once at boot.
+var kernelText CodeRange
+
+// KernelText bounds the kernel's code, which lies in one piece. Any context, after FindMarks.
+func KernelText() (lo, hi uintptr) { return kernelText.Lo, kernelText.Hi }
+
+// ours is the beginning of the names of the kernel's functions.
+const ours = "github.com/zeroframe/zeroframe/"
+
 // walkerAddr is the walker's address: its own functions may not name it. Set once at boot.
 var walkerAddr uintptr
 
@@ -69,6 +78,12 @@ func FindMarks() {
 			continue
 		}
 		name := f.Name()
+		if len(name) > len(ours) && ascii.Same(name[:len(ours)], ours) {
+			if kernelText.Lo == 0 {
+				kernelText.Lo = f.Entry()
+			}
+			kernelText.Hi = f.End()
+		}
 		if len(name) < 4 || name[0] != 'r' && name[0] != '_' && name[0] != 't' && name[0] != 'g' {
 			continue
 		}

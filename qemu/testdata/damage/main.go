@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -72,11 +73,19 @@ func main() {
 	case "mute":
 		mute = [2]uint64{0x0101010101010101, 0x0101010101010101}
 		load(nil)
-	case "console", "ladder":
+	case "console", "ladder", "entry", "console-lost", "ladder-lost":
 		noWriteProtect()
+		mode, lost := strings.CutSuffix(os.Args[1], "-lost")
 		f := consoleTrace
-		if os.Args[1] == "ladder" {
+		switch mode {
+		case "ladder":
 			f = climb
+		case "entry":
+			f = trap
+		}
+		if lost {
+			// The first row of what is kept twice is the code: its length.
+			*(*uintptr)(at(keptRoom + 8)) = 0
 		}
 		const ud2 = 0x0b0f
 		*(*uint16)(at(**(**uintptr)(unsafe.Pointer(&f)))) = ud2
@@ -100,6 +109,12 @@ var mute [2]uint64
 
 //go:linkname consoleTrace github.com/zeroframe/zeroframe/kernel/console.TraceByte
 func consoleTrace()
+
+//go:linkname keptRoom github.com/zeroframe/zeroframe/kernel.keptRoom
+var keptRoom uintptr
+
+//go:linkname trap github.com/zeroframe/zeroframe/kernel/fault.Trap
+func trap()
 
 //go:linkname climb github.com/zeroframe/zeroframe/kernel/fault.NextStage
 func climb()

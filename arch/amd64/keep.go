@@ -1,0 +1,104 @@
+package amd64
+
+import "unsafe"
+
+// What the kernel needs in order to die is kept twice: its code, and the variables that are set
+// once at boot. A fatal trap first puts back what is not as it was. The entry code does so, too, for
+// an invalid opcode, and for traps that are deeper one within the other than anything that is
+// right: then the way to the fatal trap may be what is broken.
+
+// A kept is memory that is kept twice: bytes, and where the copy is.
+type kept struct{ at, size, copy uintptr }
+
+// maxKept is how much can be kept, in pieces.
+const maxKept = 160
+
+// What Keep has been told of. Set once at boot.
+var (
+	keptRows [maxKept]kept
+	numKept  int
+)
+
+// Keep makes size bytes at p a part of what [SaveKept] copies. It returns false if there is no
+// room for it. Early context.
+func Keep(p unsafe.Pointer, size uintptr) bool {
+	if numKept == maxKept {
+		return false
+	}
+	keptRows[numKept] = kept{at: uintptr(p), size: size}
+	numKept++
+	return true
+}
+
+// KeepCPU keeps what this package has.
+func KeepCPU() {
+	c := ThisCPU()
+	Keep(unsafe.Pointer(&trapMark), unsafe.Sizeof(trapMark))
+	Keep(unsafe.Pointer(&vectorIST), unsafe.Sizeof(vectorIST))
+	Keep(unsafe.Pointer(&hasFSGSBASE), unsafe.Sizeof(hasFSGSBASE))
+	Keep(unsafe.Pointer(&syscallHandler), unsafe.Sizeof(syscallHandler))
+	Keep(unsafe.Pointer(&xsaveMask), unsafe.Sizeof(xsaveMask))
+	Keep(unsafe.Pointer(&xsaveSize), unsafe.Sizeof(xsaveSize))
+	Keep(unsafe.Pointer(&rightCR4), unsafe.Sizeof(rightCR4))
+	Keep(unsafe.Pointer(&c.self), unsafe.Sizeof(c.self))
+	Keep(unsafe.Pointer(&c.syscallTop), 2*unsafe.Sizeof(c.syscallTop))        // and its guard
+	Keep(unsafe.Pointer(&c.g[4]), unsafe.Sizeof(c.g)-4*unsafe.Sizeof(c.g[4])) // but the bounds of the stack
+	Keep(unsafe.Pointer(&c.tablesLocked), unsafe.Sizeof(c.tablesLocked))
+}
+
+// KeptSize returns the room in bytes that SaveKept needs.
+func KeptSize() uintptr {
+	n := uintptr(numKept) * unsafe.Sizeof(kept{})
+	for i := range keptRows[:numKept] {
+		n += (keptRows[i].size + 7) &^ 7
+	}
+	return n
+}
+
+// SaveKept copies all that is to be kept to room, which is then to be made read-only, and has
+// giveUp, a top-level function, called if all is lost. Early and kernel context.
+func SaveKept(room uintptr, giveUp func()) {
+	rows := unsafe.Slice((*kept)(Pointer(room)), numKept)
+	next := room + uintptr(numKept)*unsafe.Sizeof(kept{})
+	for i := range rows {
+		r := keptRows[i]
+		r.copy = next
+		for n := uintptr(0); n < r.size; n++ {
+			*(*byte)(Pointer(next + n)) = *(*byte)(Pointer(r.at + n))
+		}
+		next += (r.size + 7) &^ 7
+		rows[i] = r
+	}
+	c := ThisCPU()
+	t := c.tables()
+	cr0 := c.openTables()
+	t.giveUp = **(**uintptr)(unsafe.Pointer(&giveUp))
+	t.kept, t.numKept = room, uintptr(numKept)
+	c.closeTables(cr0)
+}
+
+// RestoreKept puts back what SaveKept has copied, where it is not as it was then. It returns
+// how many words that were since it was last called, with those that the entry code has put
+// back, and the address of the first. Early and kernel context.
+func RestoreKept() (words, first uintptr) {
+	restoreKept()
+	c := ThisCPU()
+	words, first = c.restored, c.restoredAt
+	c.restored = 0
+	return words, first
+}
+
+func restoreKept()
+
+// patchKept changes a byte of the copy of the code at addr, too.
+func patchKept(addr uintptr, b byte) {
+	t := ThisCPU().tables()
+	if t.numKept == 0 {
+		return
+	}
+	for _, r := range unsafe.Slice((*kept)(Pointer(t.kept)), t.numKept) {
+		if addr-r.at < r.size {
+			*(*byte)(Pointer(r.copy + addr - r.at)) = b
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package kernel
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// What the kernel needs in order to die is kept twice: its code, and what the packages on the
+// way from a trap to the last byte of a trace have set once at boot. The copy is made when the
+// program is about to start, in pages that are then read-only.
+
+// keptRoom is where the copy is to be, and its size; 0: there is no room for one. Set once at
+// boot.
+var keptRoom, keptSize uintptr
+
+// findKept finds what is to be kept, and room for it. Early context, before mem.Release.
+func findKept() {
+	lo, hi := stack.KernelText()
+	arch.Keep(arch.Pointer(lo), hi-lo)
+	arch.KeepCPU()
+	console.Keep()
+	image.Keep()
+	mem.KeepRoot()
+	stack.Keep()
+	fault.Keep()
+	for _, m := range tracer.Tables() {
+		arch.Keep(arch.Pointer(m.At), m.Size)
+	}
+	keptSize = (arch.KeptSize() + arch.PageSize - 1) &^ (arch.PageSize - 1)
+	keptRoom = mem.Contiguous(keptSize)
+}
+
+// saveKept makes the copy.
+func saveKept() {
+	if keptRoom != 0 {
+		arch.SaveKept(keptRoom, fault.GiveUp)
+		mem.ReadOnly(keptRoom, keptRoom+keptSize)
+	}
+}
