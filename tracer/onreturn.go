@@ -9,8 +9,11 @@ import "unsafe"
 //
 // The words on the stack are then not what they seem, so this is only for stacks that
 // nobody but the hardware and this package's walks reads and that never move: those of
-// kernel context and of assembly. Go's garbage collector would not know a goroutine's
-// stack any more. (For goroutines there are probes: zf run -probe.)
+// kernel context and of assembly. A goroutine's stack is read by Go's runtime: by the
+// garbage collector, and when it grows or shrinks. There the runtime comes to the thunk, whose
+// caller it cannot find, and dies ("traceback: unexpected SPWRITE function tracer.exitThunk");
+// and of a stack that has moved, the table would have the old addresses. So goroutines are
+// refused. For their functions there are probes: zf run -probe.
 //
 // What was replaced is kept in one table, as the thunk has nothing but the stack pointer
 // to find it by. The table is the package's only state. Entries are found by the address
@@ -35,34 +38,54 @@ var (
 	numExits int
 )
 
+// Refusal is why no hook was set; "" is that one was.
+type Refusal string
+
+// The reasons.
+const (
+	OnGoroutine Refusal = "this is a goroutine's stack, which Go's runtime reads and moves: it would die of the replaced return address (zf run -probe counts and times a goroutine's functions)"
+	NoExitRoom  Refusal = "there is no room for another hook"
+	NoExitThunk Refusal = "there are exit thunks for amd64 alone"
+	NotASlot    Refusal = "no return address can be there"
+)
+
 // OnReturn has f called with arg when the function that calls OnReturn returns, after its
 // deferred calls. f must be a top-level function: only its address is kept. It runs on
 // the same stack; it may panic, walk and set hooks itself. The function that calls
-// OnReturn must not be inlined, or the one that it is in has the hook. It reports false,
-// and does nothing, if there is no room for one hook more ([MaxExits]), on a goroutine's
-// stack, and on a CPU other than amd64. Early and kernel context.
-func OnReturn(f func(arg uintptr), arg uintptr) bool {
+// OnReturn must not be inlined, or the one that it is in has the hook. It does nothing, and
+// says why, if there is no room for one hook more ([MaxExits]), on a goroutine's stack, and on
+// a CPU other than amd64. Early and kernel context; any other is refused.
+func OnReturn(f func(arg uintptr), arg uintptr) Refusal {
 	fp, moves := hookFrame()
-	if fp == 0 || moves {
-		return false
+	switch {
+	case fp == 0:
+		return NoExitThunk
+	case moves:
+		return OnGoroutine
 	}
 	// fp is this function's own record; the one above is its caller's.
 	caller, ok := ReadWord(fp)
-	return ok && OnReturnAt(caller+8, f, arg)
+	if !ok {
+		return NotASlot
+	}
+	return OnReturnAt(caller+8, f, arg)
 }
 
 // OnReturnAt is OnReturn for the function whose return address lies at slot: for
 // assembly, at whose entry that is the address in SP. It believes the caller about the
 // stack.
-func OnReturnAt(slot uintptr, f func(arg uintptr), arg uintptr) bool {
+func OnReturnAt(slot uintptr, f func(arg uintptr), arg uintptr) Refusal {
 	thunk := exitThunkPC()
+	if thunk == 0 {
+		return NoExitThunk
+	}
 	ra, ok := ReadWord(slot)
-	if thunk == 0 || !ok || slot%8 != 0 {
-		return false
+	if !ok || slot%8 != 0 {
+		return NotASlot
 	}
 	if ra == thunk {
 		if _, ok := TrueReturn(slot, ra); !ok {
-			return false
+			return NotASlot
 		}
 	} else {
 		dropExits(slot) // of a function that was there before and has not returned
@@ -71,12 +94,12 @@ func OnReturnAt(slot uintptr, f func(arg uintptr), arg uintptr) bool {
 		dropStale(thunk)
 	}
 	if numExits == MaxExits {
-		return false
+		return NoExitRoom
 	}
 	exits[numExits] = exit{slot, ra, **(**uintptr)(unsafe.Pointer(&f)), arg}
 	numExits++ // an interrupt from here on finds a whole entry
 	*(*uintptr)(pointer(slot)) = thunk
-	return true
+	return ""
 }
 
 // TrueReturn is for who reads return addresses from a stack: ra was found at slot. It

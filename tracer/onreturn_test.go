@@ -3,9 +3,12 @@
 package tracer
 
 import (
+	"os"
+	"os/exec"
 	"reflect"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -26,8 +29,8 @@ func hookCaller(t *testing.T, args ...uintptr) {
 	}
 	saved, _ := ReadWord(fp)
 	for _, a := range args {
-		if !OnReturnAt(saved+8, hook, a) {
-			t.Errorf("OnReturnAt = false for %d", a)
+		if why := OnReturnAt(saved+8, hook, a); why != "" {
+			t.Errorf("OnReturnAt refuses %d: %s", a, why)
 		}
 	}
 }
@@ -96,9 +99,54 @@ func TestOnReturn(t *testing.T) {
 			t.Errorf("the hooks of depth %d ran %d times; want %d", n, count[uintptr(n)], 1<<(9-n))
 		}
 	}
-	if OnReturn(hook, 1) {
-		t.Error("OnReturn takes a goroutine's stack")
+}
+
+// TestOnReturnGoroutine: a goroutine is refused, with the reason; and what would happen if it
+// were not, whenever the runtime reads its stack.
+func TestOnReturnGoroutine(t *testing.T) {
+	if why := OnReturn(hook, 1); why != OnGoroutine || numExits != 0 {
+		t.Errorf("OnReturn on a goroutine's stack: %q, %d hooks are set", why, numExits)
 	}
+	for name, read := range runtimeReads {
+		if os.Getenv("ONRETURN_GOROUTINE") == name {
+			hookedReading(t, read)
+			return
+		}
+	}
+	for name := range runtimeReads {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestOnReturnGoroutine$")
+		cmd.Env = append(os.Environ(), "ONRETURN_GOROUTINE="+name)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "fatal error: ") || !strings.Contains(string(out), "tracer.exitThunk") {
+			t.Errorf("%s: %v; want that the runtime dies of the thunk\n%s", name, err, out)
+			continue
+		}
+		_, said, _ := strings.Cut(string(out), "fatal error: ")
+		said, _, _ = strings.Cut(said, "\n")
+		t.Logf("%s: fatal error: %s", name, said)
+	}
+}
+
+// runtimeReads are occasions at which the runtime reads the stack of a goroutine.
+var runtimeReads = map[string]func(){
+	"collection": runtime.GC,
+	"growth":     func() { deepStack(2000) },
+}
+
+//go:noinline
+func deepStack(n int) int {
+	var room [64]int
+	if n > 0 {
+		room[n%64] = deepStack(n - 1)
+	}
+	return room[n%64] + n
+}
+
+//go:noinline
+func hookedReading(t *testing.T, read func()) int {
+	hookCaller(t, 1)
+	read()
+	return 1
 }
 
 func TestOnReturnFull(t *testing.T) {
@@ -107,11 +155,11 @@ func TestOnReturnFull(t *testing.T) {
 		slot := func(i int) uintptr { return uintptr(reflect.ValueOf(&words[i]).Pointer()) }
 		for i := range MaxExits {
 			words[i] = 1
-			if !OnReturnAt(slot(i), hook, 0) {
+			if OnReturnAt(slot(i), hook, 0) != "" {
 				t.Fatalf("hook %d of %d is refused", i, MaxExits)
 			}
 		}
-		if OnReturnAt(slot(MaxExits), hook, 0) {
+		if OnReturnAt(slot(MaxExits), hook, 0) == "" {
 			t.Error("one hook more than there is room for is taken")
 		}
 		if words[MaxExits] != 0 {
@@ -121,16 +169,16 @@ func TestOnReturnFull(t *testing.T) {
 			t.Errorf("TrueReturn = %d, %v; want 1, true", ra, ok)
 		}
 		words[5], words[6] = 0, 0 // they have been left without a return
-		if !OnReturnAt(slot(MaxExits), hook, 0) {
+		if OnReturnAt(slot(MaxExits), hook, 0) != "" {
 			t.Error("stale entries are not dropped")
 		}
-		if words[7] = 3; !OnReturnAt(slot(7), hook, 0) {
+		if words[7] = 3; OnReturnAt(slot(7), hook, 0) != "" {
 			t.Error("a frame in the place of one that never returned is refused")
 		}
 		if ra, _ := TrueReturn(slot(7), words[7]); ra != 3 {
 			t.Errorf("TrueReturn = %d; want 3", ra)
 		}
-		if OnReturnAt(slot(8)+1, hook, 0) {
+		if OnReturnAt(slot(8)+1, hook, 0) == "" {
 			t.Error("a misaligned slot is taken")
 		}
 		numExits = 0

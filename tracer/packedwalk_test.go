@@ -90,7 +90,7 @@ func TestPackedHooks(t *testing.T) {
 	want := walk()
 	defer func() { numExits = 0 }()
 	for _, i := range []int{5, 5, 9, 31} {
-		if !OnReturnAt(base+8*uintptr(i), hook, 1) {
+		if OnReturnAt(base+8*uintptr(i), hook, 1) != "" {
 			t.Fatalf("no hook on word %d", i)
 		}
 	}
@@ -115,7 +115,7 @@ func TestPackedMovesInWalk(t *testing.T) {
 	}
 	// With a hook on that stack.
 	defer func() { numExits = 0 }()
-	if !OnReturnAt(base+8, hook, 1) {
+	if OnReturnAt(base+8, hook, 1) != "" {
 		t.Fatal("no hook")
 	}
 	textHi := exitThunkPC() + 0x1000
