@@ -90,8 +90,16 @@ func enter(first uintptr) {
 	thread.Run()
 }
 
-// setTerminal reads the option tty=cooked|raw|pipe.
+// setTerminal reads the options tty=cooked|raw|pipe, tty.columns and tty.rows.
 func setTerminal() {
+	rows, columns := tty.Winsize()
+	if n, ok := option.Number("tty.rows"); ok {
+		rows = uint16(n)
+	}
+	if n, ok := option.Number("tty.columns"); ok {
+		columns = uint16(n)
+	}
+	tty.SetWinsize(rows, columns)
 	switch mode, _ := option.Word("tty"); mode {
 	case 1:
 		tty.SetMode(tty.Raw)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -109,4 +110,28 @@ func (s *screen) ask(command string) string {
 	all := strings.Split(text, "\nmonitor>")
 	_, answer, _ := strings.Cut(all[n], "\n")
 	return answer
+}
+
+// TestEditedLine: a typed line is corrected, at a program over the edge of a row, and at the
+// monitor's prompt with the arrow keys.
+func TestEditedLine(t *testing.T) {
+	t.Parallel()
+	s := inTmux(t, zfCommand(t), "run", "-timeout", "10m", "-append", "report=off", program(t, "streams"), "--", "keys")
+	s.until(`(?m)^ready$`, 1)
+	s.run("send-keys", "-l", strings.Repeat("a", 75)+strings.Repeat("b", 100))
+	s.key(slices.Repeat([]string{"BSpace"}, 105)...)
+	s.typed("cd")
+	s.until(`read "a+cd\\n"`, 1)
+	// Row by row: for tmux, the one that was wrapped goes on for good.
+	line := strings.Repeat("a", 70) + "cd"
+	if rows, want := s.run("capture-pane", "-p"), "\nready\n"+line+"\nread \""+line; !strings.Contains(rows, want) {
+		t.Errorf("the terminal does not show %q:\n%s", want, rows)
+	}
+	s.key("C-]")
+	s.until(monitorPrompt, 1)
+	s.run("send-keys", "-l", "lpx")
+	s.key("Left", "DC", "Home", "h", "f", "BSpace", "e", "End")
+	if a := s.ask(" bt"); !strings.Contains(s.text(), "\nmonitor> help bt\n") || !strings.HasPrefix(a, "bt ") {
+		t.Errorf("the answer to a command that was corrected is\n%s", a)
+	}
 }

@@ -110,6 +110,7 @@ func (c *call) ioctl(f *file) int64 {
 		getPgrp     = 0x540f
 		setPgrp     = 0x5410
 		getWinsize  = 0x5413
+		setWinsize  = 0x5414
 		inputBytes  = 0x541b
 		nonblock    = 0x5421
 		keepOnExec  = 0x5450
@@ -164,6 +165,15 @@ func (c *call) ioctl(f *file) int64 {
 	case getWinsize:
 		rows, columns := tty.Winsize()
 		return copied(outShort(c.args[2].Pointer(), rows) && outShort(c.args[2].Pointer()+2, columns) && out32(c.args[2].Pointer()+4, 0))
+	case setWinsize:
+		size, ok := in64(c.args[2].Pointer()) // rows, columns, and pixels, which nobody has
+		if !ok {
+			return -eFAULT
+		}
+		if tty.SetWinsize(uint16(size), uint16(size>>16)) {
+			Send(sigWINCH)
+		}
+		return 0
 	case inputBytes:
 		return copied(out32(c.args[2].Pointer(), uint32(tty.Buffered())))
 	case getPgrp:

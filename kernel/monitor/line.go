@@ -1,7 +1,7 @@
 package monitor
 
-// MaxLine is the most characters in a line, such that it fits a terminal of 80 columns
-// behind the prompt.
+// MaxLine is the most bytes in a line, such that it fits a terminal of 80 columns behind the
+// prompt. So it is never wrapped, and a backspace always goes back.
 const MaxLine = 70
 
 // Event is what a key has brought about.
@@ -23,19 +23,38 @@ const (
 // Key opens the monitor: ^], as telnet and others have it.
 const Key = 0x1d
 
-// Line is a line that is being typed, and the one before it. The zero value is empty.
+// Line is a line that is being typed, and the one before it. The zero value is empty. It is
+// edited at the cursor: by the arrow keys, Home and End (also ^A and ^E), backspace and Delete,
+// ^W and ^U; the arrow upwards (also ^P) has the line before.
 type Line struct {
 	// Echo[:Echoed] is what the terminal is to be sent for the latest key.
 	Echo   [8 * (MaxLine + 1)]byte
 	Echoed int
 
+	// Room is how many columns there are for the line; 0 is MaxLine.
+	Room int
+
 	text   [MaxLine]byte
 	n      int
+	cursor int           // offset in text
 	last   [MaxLine]byte // for ^P and the arrow key
 	lastN  int
-	escape uint8 // bytes of a key's escape sequence so far
-	cr     bool  // the last byte was a carriage return
+
+	escape    uint8 // how far the bytes of a key's escape sequence have come
+	parameter uint8 // its first number
+	char      [4]byte
+	charN     int  // bytes in char, of a character of several
+	charSize  int  // and how many there will be
+	cr        bool // the last byte was a carriage return
 }
+
+// How far an escape sequence has come.
+const (
+	noEscape uint8 = iota
+	escaped        // ESC
+	first          // ESC [ or ESC O, and its first number
+	more           // a semicolon behind that
+)
 
 // Text returns the line. Its bytes hold until the next Input.
 func (l *Line) Text() []byte { return l.text[:l.n] }
@@ -46,8 +65,12 @@ func (l *Line) Input(b byte) Event {
 	l.Echoed = 0
 	after := l.cr
 	l.cr = b == '\r'
-	if l.escape > 0 {
-		return l.sequence(b)
+	if l.escape != noEscape {
+		l.sequence(b)
+		return Typing
+	}
+	if !continuation(b) {
+		l.charSize = 0
 	}
 	switch b {
 	case '\n':
@@ -58,9 +81,10 @@ func (l *Line) Input(b byte) Event {
 	case '\r':
 		return l.enter()
 	case 0x03: // ^C
+		l.end()
 		l.put('^')
 		l.put('C')
-		l.n = 0
+		l.Next()
 		return Dropped
 	case 0x04: // ^D
 		if l.n == 0 {
@@ -70,56 +94,77 @@ func (l *Line) Input(b byte) Event {
 		if l.n == 0 {
 			return Again
 		}
+	case 0x01: // ^A
+		l.home()
+	case 0x05: // ^E
+		l.end()
 	case 0x08, 0x7f:
-		if l.n > 0 {
-			l.erase(1)
+		if l.cursor > 0 {
+			l.cut(l.before(l.cursor), l.cursor)
 		} else {
 			l.put('\a')
 		}
 	case 0x15: // ^U
-		l.erase(l.n)
+		l.cut(0, l.n)
 	case 0x17: // ^W
-		n := 0
-		for n < l.n && l.text[l.n-1-n] == ' ' {
-			n++
+		lo := l.cursor
+		for lo > 0 && l.text[lo-1] == ' ' {
+			lo--
 		}
-		for n < l.n && l.text[l.n-1-n] != ' ' {
-			n++
+		for lo > 0 && l.text[lo-1] != ' ' {
+			lo--
 		}
-		l.erase(n)
+		l.cut(lo, l.cursor)
 	case 0x10: // ^P
 		l.recall()
 	case 0x1b:
-		l.escape = 1
+		l.escape, l.parameter = escaped, 0
+	case '\t':
 	default:
-		switch {
-		case b == '\t':
-		case b < ' ' || l.n == MaxLine:
-			l.put('\a')
-		default:
-			l.add(b)
-		}
+		l.character(b)
 	}
 	return Typing
 }
 
 // Next begins a new line.
-func (l *Line) Next() { l.n = 0 }
+func (l *Line) Next() { l.n, l.cursor, l.charSize = 0, 0, 0 }
 
-// sequence takes a byte of an escape sequence, ESC [ ... or ESC O ..., of which only the
-// arrow upwards means something.
-func (l *Line) sequence(b byte) Event {
+// sequence takes a byte of an escape sequence: ESC [ numbers letter, or ESC O letter.
+func (l *Line) sequence(b byte) {
 	switch {
-	case l.escape == 1 && (b == '[' || b == 'O'):
-		l.escape = 2
-	case l.escape == 2 && b >= 0x20 && b < 0x40: // parameters
-	default:
-		if l.escape == 2 && b == 'A' {
-			l.recall()
+	case l.escape == escaped && (b == '[' || b == 'O'):
+		l.escape = first
+		return
+	case l.escape == first && b >= '0' && b <= '9':
+		l.parameter = l.parameter*10 + b - '0'
+		return
+	case l.escape != escaped && b >= 0x20 && b < 0x40:
+		l.escape = more
+		return
+	case l.escape == escaped:
+	case b == 'A':
+		l.recall()
+	case b == 'C':
+		if l.cursor < l.n {
+			hi := l.behind(l.cursor)
+			l.show(l.cursor, hi)
+			l.cursor = hi
 		}
-		l.escape = 0
+	case b == 'D':
+		if l.cursor > 0 {
+			l.cursor = l.before(l.cursor)
+			l.put('\b')
+		}
+	case b == 'H', b == '~' && (l.parameter == 1 || l.parameter == 7):
+		l.home()
+	case b == 'F', b == '~' && (l.parameter == 4 || l.parameter == 8):
+		l.end()
+	case b == '~' && l.parameter == 3:
+		if l.cursor < l.n {
+			l.cut(l.cursor, l.behind(l.cursor))
+		}
 	}
-	return Typing
+	l.escape = noEscape
 }
 
 func (l *Line) enter() Event {
@@ -134,25 +179,123 @@ func (l *Line) enter() Event {
 
 // recall makes the line the one before it.
 func (l *Line) recall() {
-	l.erase(l.n)
+	l.cut(0, l.n)
 	for i := 0; i < l.lastN; i++ {
-		l.add(l.last[i])
+		l.text[i] = l.last[i]
+	}
+	l.n = l.lastN
+	l.end()
+}
+
+// character takes a byte of text. A character of several bytes comes into the line when it
+// is whole.
+func (l *Line) character(b byte) {
+	if l.charSize == 0 {
+		switch {
+		case b >= ' ' && b < 0x7f:
+			l.charSize = 1
+		case b >= 0xc2 && b < 0xe0:
+			l.charSize = 2
+		case b >= 0xe0 && b < 0xf0:
+			l.charSize = 3
+		case b >= 0xf0 && b < 0xf5:
+			l.charSize = 4
+		default:
+			l.put('\a')
+			return
+		}
+		l.charN = 0
+	}
+	l.char[l.charN] = b
+	l.charN++
+	if l.charN == l.charSize {
+		l.insert(l.charSize)
+		l.charSize = 0
 	}
 }
 
-func (l *Line) add(b byte) {
-	l.text[l.n] = b
-	l.n++
-	l.put(b)
+// insert puts the first n bytes of char, a character, in at the cursor.
+func (l *Line) insert(n int) {
+	room := MaxLine
+	if l.Room > 0 {
+		room = l.Room
+	}
+	if l.n+n > MaxLine || l.columns(0, l.n) >= room {
+		l.put('\a')
+		return
+	}
+	for i := l.n - 1; i >= l.cursor; i-- {
+		l.text[i+n] = l.text[i]
+	}
+	for i := 0; i < n; i++ {
+		l.text[l.cursor+i] = l.char[i]
+	}
+	l.n += n
+	l.show(l.cursor, l.n)
+	l.cursor += n
+	l.times('\b', l.columns(l.cursor, l.n))
 }
 
-// erase takes back n characters.
-func (l *Line) erase(n int) {
+// cut takes text[lo:hi] out. The cursor is not before lo, and is there in the end.
+func (l *Line) cut(lo, hi int) {
+	l.times('\b', l.columns(lo, l.cursor))
+	gone := l.columns(lo, hi)
+	for i := hi; i < l.n; i++ {
+		l.text[lo+i-hi] = l.text[i]
+	}
+	l.n -= hi - lo
+	l.cursor = lo
+	l.show(lo, l.n)
+	l.times(' ', gone)
+	l.times('\b', gone+l.columns(lo, l.n))
+}
+
+func (l *Line) home() {
+	l.times('\b', l.columns(0, l.cursor))
+	l.cursor = 0
+}
+
+func (l *Line) end() {
+	l.show(l.cursor, l.n)
+	l.cursor = l.n
+}
+
+// before returns where the character begins that ends at i, behind where that ends that
+// begins there.
+func (l *Line) before(i int) int {
+	for i--; i > 0 && continuation(l.text[i]); i-- {
+	}
+	return i
+}
+
+func (l *Line) behind(i int) int {
+	for i++; i < l.n && continuation(l.text[i]); i++ {
+	}
+	return i
+}
+
+// columns returns how many columns text[lo:hi] takes: a character is taken for one.
+func (l *Line) columns(lo, hi int) (n int) {
+	for ; lo < hi; lo++ {
+		if !continuation(l.text[lo]) {
+			n++
+		}
+	}
+	return n
+}
+
+// continuation reports whether b is a byte of a UTF-8 character other than its first.
+func continuation(b byte) bool { return b&0xc0 == 0x80 }
+
+func (l *Line) show(lo, hi int) {
+	for ; lo < hi; lo++ {
+		l.put(l.text[lo])
+	}
+}
+
+func (l *Line) times(b byte, n int) {
 	for ; n > 0; n-- {
-		l.n--
-		l.put('\b')
-		l.put(' ')
-		l.put('\b')
+		l.put(b)
 	}
 }
 

@@ -5,28 +5,47 @@ import (
 	"testing"
 )
 
-// press types a key and returns what happened, and what a terminal then shows of the line
-// that it has shown before.
-func press(l *Line, key byte, screen []byte) (Event, []byte) {
+// A row is what a terminal shows of a line: characters, and where its cursor is.
+type row struct {
+	cells  []string
+	cursor int
+}
+
+func (r *row) write(c byte) {
+	switch {
+	case c == '\b':
+		r.cursor = max(r.cursor-1, 0)
+	case c < ' ':
+	case continuation(c) && r.cursor > 0:
+		r.cells[r.cursor-1] += string([]byte{c})
+	default:
+		for len(r.cells) <= r.cursor {
+			r.cells = append(r.cells, "")
+		}
+		r.cells[r.cursor] = string([]byte{c})
+		r.cursor++
+	}
+}
+
+// text is the row's, without the blanks behind the line's end.
+func (r *row) text() string { return strings.TrimRight(strings.Join(r.cells, ""), " ") }
+
+// press types a key and returns what happened; the terminal shows its echo.
+func press(l *Line, key byte, screen *row) Event {
 	e := l.Input(key)
 	for _, c := range l.Echo[:l.Echoed] {
-		switch {
-		case c == '\b' && len(screen) > 0:
-			screen = screen[:len(screen)-1]
-		case c >= ' ':
-			screen = append(screen, c)
-		}
+		screen.write(c)
 	}
-	return e, screen
+	return e
 }
 
 // typeIn presses keys until something has happened.
 func typeIn(l *Line, keys string) (e Event, shown string) {
-	var screen []byte
+	var screen row
 	for i := 0; i < len(keys) && e == Typing; i++ {
-		e, screen = press(l, keys[i], screen)
+		e = press(l, keys[i], &screen)
 	}
-	return e, string(screen)
+	return e, screen.text()
 }
 
 func TestLine(t *testing.T) {
@@ -50,9 +69,19 @@ func TestLine(t *testing.T) {
 		{"b\x04t\r", Entered, "bt"},
 		{"\x1d", Again, ""},
 		{"b\x1dt\r", Entered, "bt"},
-		{"b\x00\x01\tt\r", Entered, "bt"},
+		{"b\x00\x02\tt\r", Entered, "bt"},
 		{"b\x1b[Ct\r", Entered, "bt"},
-		{"b\x1b[1;5Dt\r", Entered, "bt"},
+		{"b\x1b[1;5Dt\r", Entered, "tb"},
+		{"bt\x1b[D\x1b[D\x1b[Dx\x1bOC \r", Entered, "xb t"},
+		{"oroutine 7\x1b[Hg\x1b[F7\r", Entered, "goroutine 77"},
+		{"oroutine 7\x1b[1~g\x1b[4~7\r", Entered, "goroutine 77"},
+		{"oroutine 7\x01g\x057\r", Entered, "goroutine 77"},
+		{"bxxt\x1b[D\x1b[D\x7f\x1b[3~\x1b[3~\x1b[3~z\r", Entered, "bz"},
+		{"print a b\x1b[D\x1b[D\x17c\r", Entered, "print c b"},
+		{"one two\x1b[D\x15bt\r", Entered, "bt"},
+		{"print grße\x1b[D\x1b[D\x7f\x1b[Drö\x1b[C\x7f\r", Entered, "print röße"},
+		{"b\xc3t\xa9\xff\xe2\x82\r", Entered, "bt"},
+		{"ab\x1b[D\x03", Dropped, ""},
 		{"b\x1bOBt\r", Entered, "bt"},
 		{long + "b\r", Entered, long},
 	} {
@@ -100,15 +129,14 @@ func TestLast(t *testing.T) {
 // FuzzLine: whatever is typed, the line and the echo stay in their bounds, and the
 // terminal shows the line.
 func FuzzLine(f *testing.F) {
-	for _, s := range []string{"bt\r", "\x1b[A\x10\x10", "abc\x17\x15\x7f\x03\x04\x1d", "\x1b\x1b[[[1;2A\r\n", strings.Repeat("x ", 80) + "\x17"} {
+	for _, s := range []string{"bt\r", "\x1b[A\x10\x10", "abc\x17\x15\x7f\x03\x04\x1d", "\x1b\x1b[[[1;2A\r\n", strings.Repeat("x ", 80) + "\x17", "aé€\x1b[D\x1b[D\x1b[3~\x1b[Hb\x1b[F\x01\x05"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, keys string) {
 		var l Line
-		var screen []byte
+		var screen row
 		for i := range len(keys) {
-			var e Event
-			e, screen = press(&l, keys[i], screen)
+			e := press(&l, keys[i], &screen)
 			if len(l.Text()) > MaxLine {
 				t.Fatalf("%d characters in a line", len(l.Text()))
 			}
@@ -117,12 +145,12 @@ func FuzzLine(f *testing.F) {
 					t.Fatalf("the line %q has a control character", l.Text())
 				}
 			}
-			if e != Dropped && string(screen) != string(l.Text()) {
-				t.Fatalf("the terminal shows %q; the line is %q", screen, l.Text())
+			if e != Dropped && (screen.text() != strings.TrimRight(string(l.Text()), " ") || screen.cursor != l.columns(0, l.cursor)) {
+				t.Fatalf("the terminal shows %q, cursor in column %d; the line is %q, cursor at byte %d", screen.text(), screen.cursor, l.Text(), l.cursor)
 			}
 			if e != Typing {
 				l.Next()
-				screen = nil
+				screen = row{}
 			}
 		}
 	})

@@ -157,6 +157,9 @@ func Open(reason fault.StopReason) {
 func loop(uintptr) {
 	greet()
 	leaving = false
+	if _, columns := tty.Winsize(); columns != 0 {
+		promptLine.Room = max(1, min(MaxLine, int(columns)-len(prompt)-1))
+	}
 	console.String(prompt)
 	for !leaving {
 		b, ok := console.Receive()

@@ -27,5 +27,5 @@
 //	tty.go      modes, termios
 //	input.go    editing and echo
 //	read.go     the ring, and reading from it
-//	output.go   line ends, columns
+//	output.go   line ends, columns, and the way back over them
 package tty

@@ -6,6 +6,7 @@ const (
 	rubout    = 0x7f
 	dle       = 0x10
 	eot       = 0x04
+	escape    = 0x1b
 )
 
 // Attention says that ^] is for the kernel's monitor. In pipe mode it is, behind a DLE.
@@ -141,19 +142,14 @@ func erase() {
 		return
 	}
 	blank := at(head) != '\t' // a tab shows nothing that would have to go
-	for n := columns(head); n > 0; n-- {
-		send(backspace)
-		if blank {
-			send(' ')
-			send(backspace)
-		}
-		column = max(column-1, 0)
+	for n := width(head); n > 0; n-- {
+		eraseColumn(blank)
 	}
 }
 
-// columns returns how many columns the line's byte i takes. A tab's depends on
+// width returns how many columns the line's byte i takes. A tab's depends on
 // what is before it.
-func columns(i uint64) int {
+func width(i uint64) int {
 	b := at(i)
 	if b != '\t' {
 		return echoed(b, 0)
@@ -184,13 +180,18 @@ func isWord(b byte) bool {
 // first.
 func continuation(b byte) bool { return b&0xc0 == 0x80 }
 
-// echo shows a byte that was typed; a control character as ^ and a letter.
+// echo shows a byte that was typed; a control character as ^ and a letter, a tab to the end
+// of a row as blanks, since what terminals make of it differs.
 func echo(b byte) {
 	switch {
 	case !local(ECHO):
 	case isControl(b):
 		Out('^')
 		Out(b ^ 0x40)
+	case b == '\t' && (behindMargin(column) || behindMargin(tabStop(column))):
+		for n := tabStop(column) - column; n > 0; n-- {
+			Out(' ')
+		}
 	default:
 		Out(b)
 	}
@@ -200,8 +201,11 @@ func isControl(b byte) bool { return b < ' ' && b != '\n' && b != '\t' || b == r
 
 // echoed returns the column after echo(b) in the given one.
 func echoed(b byte, column int) int {
-	if isControl(b) {
+	switch {
+	case isControl(b):
 		return column + 2
+	case b == '\t':
+		return tabStop(column)
 	}
 	return after(b, column)
 }

@@ -83,7 +83,7 @@ func SetMode(m Mode) {
 	if m != Cooked {
 		termios.Iflag, termios.Oflag, termios.Lflag = 0, 0, 0
 	}
-	ended, escaped, column = false, false, 0
+	ended, escaped, column, sequence = false, false, 0, noSequence
 	Flush()
 }
 
@@ -107,9 +107,19 @@ func Set(t *Termios) bool {
 	return true
 }
 
-// Winsize returns the size of the terminal in characters. Nobody tells the serial
-// port, so it is what terminals have when in doubt.
-func Winsize() (rows, columns uint16) { return 24, 80 }
+// The size of the terminal in characters: what terminals have when in doubt, as nobody tells
+// the serial port. No columns are rows without an end. Under the kernel lock.
+var rows, columns uint16 = 24, 80
+
+// Winsize returns the size of the terminal in characters; 0, 0 is not known.
+func Winsize() (r, c uint16) { return rows, columns }
+
+// SetWinsize sets the size of the terminal. It reports whether that has changed it.
+func SetWinsize(r, c uint16) bool {
+	changed := r != rows || c != columns
+	rows, columns = r, c
+	return changed
+}
 
 func local(bit uint32) bool { return termios.Lflag&bit != 0 }
 

@@ -6,6 +6,7 @@ package terminal
 // text is otherwise untouched, and where the output is no terminal all of it is.
 
 import (
+	"bytes"
 	"fmt"
 	"unicode/utf8"
 )
@@ -32,6 +33,63 @@ func appendControl(dst []byte, r rune) []byte {
 // may come in pieces; held keeps the part that has come.
 type Sanitizer struct {
 	Held []byte
+	// Columns returns how many columns the terminal has; nil: not known. One escape sequence
+	// passes then, by which the kernel erases what was typed over the edge of a row
+	// (eraseColumn in kernel/tty), as long as it stays within the line: from behind a full
+	// row it goes to the last column of that.
+	Columns func() int
+
+	column int // since the last line feed or carriage return
+}
+
+// eraseBack is the sequence, with the number of columns.
+const eraseBack = "\x1b[A\x1b[%dG\x1b[K"
+
+// erases reports whether p begins with the sequence where it may pass, n bytes long, or may do
+// so when more has come.
+func (s *Sanitizer) erases(p []byte) (n int, part bool) {
+	columns := s.columns()
+	if columns <= 0 || s.column <= 0 || s.column%columns != 0 {
+		return 0, false
+	}
+	want := fmt.Appendf(nil, eraseBack, columns)
+	if bytes.HasPrefix(p, want) {
+		return len(want), false
+	}
+	return 0, len(p) < len(want) && bytes.HasPrefix(want, p)
+}
+
+// shown counts the columns of what goes to the terminal: never more than it shows, or the
+// sequence would lead out of the line.
+func (s *Sanitizer) shown(r rune) {
+	switch {
+	case r == '\n' || r == '\r':
+		s.column = 0
+	case r == '\b':
+		if s.column > 0 {
+			s.column--
+		}
+	case r == '\t':
+		if columns := s.columns(); columns > 0 && (s.column == 0 || s.column%columns != 0) {
+			in := s.column % columns
+			s.column += min(in&^7+8, columns-1) - in // a tab begins no row
+		}
+	case r < 0x300 && r != 0xad, r >= 0x370 && r < 0x483, r >= 0x20a0 && r < 0x20c0:
+		s.column++ // Latin, Greek, Cyrillic, currencies: a column each
+	default:
+		s.column = unknown
+	}
+}
+
+// unknown is a column after a character of which it is not known how wide it is, up to the
+// line's end.
+const unknown = -1 << 40
+
+func (s *Sanitizer) columns() int {
+	if s.Columns == nil {
+		return 0
+	}
+	return s.Columns()
 }
 
 // Append appends p to dst in its safe form.
@@ -42,6 +100,7 @@ func (s *Sanitizer) Append(dst, p []byte) []byte {
 	}
 	for len(p) > 0 {
 		r, n := utf8.DecodeRune(p)
+		before := len(dst)
 		switch {
 		case r == utf8.RuneError && n == 1:
 			if !utf8.FullRune(p) {
@@ -50,15 +109,34 @@ func (s *Sanitizer) Append(dst, p []byte) []byte {
 			}
 			// No UTF-8. In a terminal of 8 bits, 0x9b would begin a sequence.
 			dst = fmt.Appendf(dst, `\x%02x`, p[0])
+			s.column += len(dst) - before
+		case r == 0x1b:
+			k, part := s.erases(p)
+			if part {
+				s.Held = append([]byte(nil), p...)
+				return dst
+			}
+			if k > 0 {
+				dst = append(dst, p[:k]...)
+				s.column, n = s.column-1, k
+				break
+			}
+			dst = appendControl(dst, r)
+			s.column += len(dst) - before
 		case IsControl(r) && !harmless(r):
 			dst = appendControl(dst, r)
+			s.column += len(dst) - before
 		default:
 			dst = append(dst, p[:n]...)
+			s.shown(r)
 		}
 		p = p[n:]
 	}
 	return dst
 }
+
+// Erasing reports whether what is held is a part of an escape sequence that may pass.
+func (s *Sanitizer) Erasing() bool { return len(s.Held) > 0 && s.Held[0] == 0x1b }
 
 // Flush appends what is held of an unfinished character.
 func (s *Sanitizer) Flush(dst []byte) []byte {

@@ -70,6 +70,9 @@ type Options struct {
 	// Sanitize shows control characters instead of passing them. It belongs on
 	// when the output is a terminal.
 	Sanitize bool
+	// Columns, with Sanitize, returns how many columns the terminal has; nil: not known. See
+	// terminal.Sanitizer.
+	Columns func() int
 	// JSON takes one object a line for each trace that ends, foreign ones too; nil: none.
 	JSON io.Writer
 	// Log takes messages for the user; nil: none.
@@ -151,7 +154,7 @@ func NewFilter(out io.Writer, opt Options) (*Filter, error) {
 		}
 		opt.Dir = dir
 	}
-	f := &Filter{opt: opt, out: out, ending: []byte("\n")}
+	f := &Filter{opt: opt, out: out, ending: []byte("\n"), san: terminal.Sanitizer{Columns: opt.Columns}}
 	f.p = wire.NewParser((*events)(f))
 	f.p.Prefixes = opt.Prefixes
 	if opt.Foreign && (opt.Symbols != nil || opt.Images != nil) {
@@ -208,7 +211,7 @@ func (f *Filter) Flush() error {
 func (f *Filter) flush() {
 	f.p.Flush()
 	f.release()
-	if f.opt.Sanitize {
+	if f.opt.Sanitize && !f.san.Erasing() {
 		f.buf = f.san.Flush(f.buf)
 	}
 }

@@ -222,6 +222,18 @@ func (n noticing) Write(p []byte) (int, error) {
 	return n.Writer.Write(p)
 }
 
+// columnsOf returns what returns how many columns a terminal has, 0 if that is not known.
+func columnsOf(w any) func() int {
+	return func() int {
+		if file, ok := w.(*os.File); ok {
+			if columns, _, err := term.GetSize(int(file.Fd())); err == nil {
+				return columns
+			}
+		}
+		return 0
+	}
+}
+
 // isTerminal reports whether w is a terminal.
 func isTerminal(w any) bool {
 	file, ok := w.(*os.File)

@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
@@ -100,6 +102,11 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		pipe, cooked = true, false
 		options = append(options[:len(options):len(options)], "tty=pipe")
 	}
+	if isTerminal(stdin) && m.qemu.CDROM == "" {
+		if columns, rows, err := term.GetSize(int(stdin.(*os.File).Fd())); err == nil && columns > 0 && rows > 0 {
+			options = append(options[:len(options):len(options)], fmt.Sprintf("tty.columns=%d", columns), fmt.Sprintf("tty.rows=%d", rows))
+		}
+	}
 	// Ours come first: behind a "--" in the user's line they would be arguments of
 	// the program, and of several equal options the last one counts.
 	m.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(append(options[:len(options):len(options)], m.append), " ")), m.arguments)
@@ -118,6 +125,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		Force:    m.force,
 		Color:    wantColor(serial),
 		Sanitize: isTerminal(serial),
+		Columns:  columnsOf(serial),
 		Log:      stderr,
 		Idle:     trace.DefaultIdle,
 		OnTrace:  died.take,
