@@ -46,7 +46,7 @@ func TestMapErrors(t *testing.T) {
 
 // TestSharedFiles: what is written to a file by calls is there in its shared mappings, and the
 // other way, while the file and its mappings change in size and place. What is behind the
-// end of a file is zero when it grows, on Linux not always.
+// end of a file is zero when it grows, on Linux not always. A futex in two of them is one.
 func TestSharedFiles(t *testing.T) {
 	t.Parallel()
 	linux, ours := runBoth(t, "calls/shared", "")

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -54,6 +55,7 @@ func main() {
 	}
 	tail()
 	beyond()
+	futex()
 	// The pieces outlive the descriptors, of a file without a name.
 	at := raw(syscall.SYS_MMAP, 0, page, read|write, shared, uintptr(rw), 0)
 	again := raw(syscall.SYS_MMAP, 0, page, read, shared, uintptr(ro), 0)
@@ -322,6 +324,34 @@ func tail() {
 	second := raw(syscall.SYS_MREMAP, uintptr(unsafe.Pointer(&b[0])), 0, page, 1, 0)
 	b[3] = 'y'
 	fmt.Printf("a second place: %q\n", memory(second+3, 1))
+}
+
+// futex waits for a word by one of its places, while another thread wakes by the other.
+func futex() {
+	const wait, wake, seconds = 0, 1, 20
+	must(syscall.Ftruncate(rw, page))
+	var places [2]uintptr
+	for i := range places {
+		places[i] = raw(syscall.SYS_MMAP, 0, page, read|write, shared, uintptr(rw), 0)
+	}
+	clear(memory(places[0], 4))
+	var over atomic.Bool
+	done := make(chan bool)
+	go func() {
+		woken := uintptr(0)
+		for woken == 0 && !over.Load() {
+			woken = raw(syscall.SYS_FUTEX, places[1], wake, 1)
+			raw(syscall.SYS_SCHED_YIELD, 0)
+		}
+		done <- woken == 1
+	}()
+	timeout := [2]int64{seconds}
+	e := syscall.EINTR // as a signal of the runtime's would have it
+	for e == syscall.EINTR {
+		_, e = call(syscall.SYS_FUTEX, places[0], wait, 0, uintptr(unsafe.Pointer(&timeout)))
+	}
+	over.Store(true)
+	fmt.Println("a futex in two places:", int(e), <-done)
 }
 
 // beyond touches what the file has not: the signal is SIGBUS, since SIGSEGV would end it here.
