@@ -107,25 +107,31 @@ const tellsToEnd = 1<<1 | 1<<2 | 1<<10 | 1<<12 | 1<<13 | 1<<14 | 1<<15
 // program's first. No table follows: nothing is broken.
 func (d *Details) fromInterrupted() {
 	d.brief = true
-	d.FindStacks()
-	stack.Walker.Plain = false
-	Walk(d)
-	w := &stack.Walker
-	for i := w.N - 1; i > 0; i-- {
-		f := &w.Frames[i]
-		if f.Kind != tracer.PC || w.Frames[i-1].Kind != tracer.Trap {
-			continue
-		}
-		if f.Stack != stack.Goroutine && d.fromProgram() {
-			return
-		}
+	f, ok := d.interrupted()
+	if ok && f.Stack != stack.Goroutine && d.fromProgram() {
+		f, ok = d.interrupted() // the thread where that runs may be in a handler, too
+	}
+	if ok {
 		d.Have = 0
 		d.PC, d.sp, d.fp = f.Addr, f.SP, f.FP
 		d.reg(arch.RegisterPC, f.Addr)
 		d.reg(arch.RegisterSP, f.SP)
 		d.reg(arch.RegisterFP, f.FP)
-		return
 	}
+}
+
+// interrupted returns the place that the outermost trap on the way has interrupted.
+func (d *Details) interrupted() (f tracer.Frame, ok bool) {
+	d.FindStacks()
+	stack.Walker.Plain = false
+	Walk(d)
+	w := &stack.Walker
+	for i := w.N - 1; i > 0; i-- {
+		if w.Frames[i].Kind == tracer.PC && w.Frames[i-1].Kind == tracer.Trap {
+			return w.Frames[i], true
+		}
+	}
+	return f, false
 }
 
 // fromProgram makes the crash start in the first goroutine of the program, the main goroutine

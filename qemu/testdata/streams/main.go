@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/pprof"
 	"strconv"
 	"sync/atomic"
@@ -20,6 +21,8 @@ import (
 )
 
 func main() {
+	// What the packages have started runs first, so that a ^C does not find it at work.
+	runtime.Gosched()
 	switch os.Args[1] {
 	case "park":
 		park()
