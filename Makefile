@@ -93,7 +93,7 @@ bench-symbol:
 
 # It runs as root best: then the socket's buffer is as large as it wants.
 bench-receive:
-	go run ./tools/receive/bench -o bench-receive.txt attack.txt
+	go run ./tools/receive/bench -o bench-receive.txt
 
 # The collector comes from the Go module proxy; to build it takes minutes, once.
 test-otlp:

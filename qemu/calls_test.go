@@ -1,13 +1,17 @@
 package qemu
 
 // Every system call, with arguments of all kinds, next to what Linux answers to the same program
-// (testdata/calls/sweep).
+// (testdata/calls/sweep). `make test-calls` asks the Linux that it runs on, and keeps the answers
+// for the tests of other machines, whose Linux is older or newer, or lets nobody make namespaces.
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -20,7 +24,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/linux"
 )
 
-var callsTable = flag.String("calls-table", "", "write the table of the system calls to this `file`")
+var callsTable = flag.String("calls-table", "", "ask this Linux, keep its answers, and write the table of the system calls to this `file`")
+
+// keptAnswers is the file of the answers that are kept: a line "== PART" before those of each.
+const keptAnswers = "testdata/calls/sweep/linux.txt.gz"
 
 // An exception is a kind of answer in which the kernel differs from Linux.
 type exception struct {
@@ -106,28 +113,62 @@ func TestCalls(t *testing.T) {
 	t.Parallel()
 	elf := program(t, "calls/sweep")
 	rows := map[string]*callRow{}
-	t.Run("pointers", func(t *testing.T) { sweep(t, elf, "pointers", 4500, pointerExceptions, rows) })
-	t.Run("files", func(t *testing.T) { sweep(t, elf, "files", 9500, fileExceptions, rows) })
-	t.Run("process", func(t *testing.T) { sweep(t, elf, "process", 1000, processExceptions, rows) })
-	t.Run("memory", func(t *testing.T) { sweep(t, elf, "memory", 1000, memoryExceptions, rows) })
+	asked := ""
+	for _, part := range []struct {
+		name       string
+		atLeast    int
+		exceptions []*exception
+	}{
+		{"pointers", 4500, pointerExceptions}, {"files", 9500, fileExceptions},
+		{"process", 1000, processExceptions}, {"memory", 1000, memoryExceptions},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			onLinux := ""
+			if *callsTable != "" {
+				onLinux = askLinux(t, elf, part.name)
+				asked += "== " + part.name + "\n" + onLinux
+			} else {
+				onLinux = kept(t, part.name)
+			}
+			sweep(t, elf, part.name, onLinux, part.atLeast, part.exceptions, rows)
+		})
+	}
 	if *callsTable != "" && !t.Failed() {
-		if err := os.WriteFile(*callsTable, []byte(callsReport(rows)), 0o644); err != nil {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		io.WriteString(z, asked)
+		if err := errors.Join(z.Close(), os.WriteFile(keptAnswers, b.Bytes(), 0o644), os.WriteFile(*callsTable, []byte(callsReport(rows)), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// sweep runs a part of the program on Linux and on the kernel, and compares the answers. There
-// are so many cases at least.
-func sweep(t *testing.T, elf, part string, atLeast int, exceptions []*exception, rows map[string]*callRow) {
-	for _, e := range exceptions {
-		e.re = regexp.MustCompile(e.pattern)
+// kept returns what Linux has answered to a part of the program.
+func kept(t *testing.T, part string) string {
+	file, err := os.Open(keptAnswers)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "== "+part+"\n")
+	of, _, _ := strings.Cut(rest, "\n== ")
+	return of
+}
+
+// askLinux runs a part of the program on this Linux, and returns what it says.
+func askLinux(t *testing.T, elf, part string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	onLinux := exec.CommandContext(ctx, elf, part, t.TempDir())
 	onLinux.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // so that it has no terminal of ours
-	root := os.Geteuid() == 0
 	if part != "pointers" {
 		onLinux = alone(t, ctx, elf, part)
 	}
@@ -139,6 +180,15 @@ func sweep(t *testing.T, elf, part string, atLeast int, exceptions []*exception,
 	if err != nil {
 		t.Fatalf("on Linux: %v\n%s", err, out[max(0, len(out)-2000):])
 	}
+	return string(out)
+}
+
+// sweep runs a part of the program on the kernel, and compares the answers with those of Linux.
+// There are so many cases at least.
+func sweep(t *testing.T, elf, part, onLinux string, atLeast int, exceptions []*exception, rows map[string]*callRow) {
+	for _, e := range exceptions {
+		e.re = regexp.MustCompile(e.pattern)
+	}
 	vm, serial := start(t, Config{Kernel: elf, Append: "-- " + part}, "")
 	res, err := vm.Wait()
 	if err != nil || res.Outcome != Exited || res.Program != 0 {
@@ -148,7 +198,7 @@ func sweep(t *testing.T, elf, part string, atLeast int, exceptions []*exception,
 	if !strings.Contains(text, "alive after ") || strings.Contains(text, "left over") {
 		t.Errorf("the program did not go on as it should:\n%.300s", text[max(0, len(text)-300):])
 	}
-	want, got := answers(part, string(out)), answers(part, text)
+	want, got := answers(part, onLinux), answers(part, text)
 	if len(want) < atLeast {
 		t.Errorf("only %d cases were run", len(want))
 	}
@@ -170,7 +220,7 @@ func sweep(t *testing.T, elf, part string, atLeast int, exceptions []*exception,
 		case first == "38" || first == "-38": // an older Linux
 			row.why["this Linux has it not"]++
 			continue
-		case !root && (first == "-1" || first == "-13" || first == "-22"):
+		case *callsTable != "" && os.Geteuid() != 0 && (first == "-1" || first == "-13" || first == "-22"):
 			row.why["for root alone"]++
 			continue
 		}
