@@ -161,11 +161,13 @@ func TestMonitorClock(t *testing.T) {
 	begin := time.Now()
 	keys, out, vm := monitored(t, "watchdog=3 profile=on", "clock")
 	out.For(t, "sleeping\r\n")
-	waitIdle(t, vm)
-	io.WriteString(keys, "\x1d")
-	out.For(t, "monitor> ")
-	if !strings.Contains(out.String(), "s, idle: all threads wait") {
-		t.Error("the monitor does not say that the machine was idle")
+	for idle := false; !idle; {
+		waitIdle(t, vm)
+		io.WriteString(keys, "\x1d")
+		out.For(t, "monitor> ")
+		if idle = strings.Contains(out.String(), "s, idle: all threads wait"); !idle { // the runtime has looked after itself just then
+			io.WriteString(keys, "continue\r")
+		}
 	}
 	io.WriteString(keys, "threads\r")
 	out.For(t, "thread     CPU  does")
