@@ -18,6 +18,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/profile"
 )
 
@@ -171,13 +172,17 @@ func TestProfileStalled(t *testing.T) {
 	// The time is the subject: it is the host's, and measured. Between the stalls the machine
 	// goes on for a while, so that not all are in the call that has written the line.
 	stalled := time.Duration(0)
+	passes := func(d time.Duration) {
+		began := time.Now()
+		await.Poll(t, "the host's time passes", func() bool { return time.Since(began) >= d })
+	}
 	for range 5 {
-		time.Sleep(50 * time.Millisecond)
+		passes(50 * time.Millisecond)
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		time.Sleep(200 * time.Millisecond)
+		passes(200 * time.Millisecond)
 		stalled += time.Since(began)
 		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 			t.Fatal(err)
