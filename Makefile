@@ -19,11 +19,11 @@ help:
 	@echo "  make test-std         run the standard library's own tests; the table goes to qemu/std.txt"
 	@echo '  make test-toolchains  run what depends on the Go version with each one, from 1.25 on'
 	@echo '  make test-symbol      hold the symbolizer against others on a Linux kernel and its modules'
-	@echo '  make test-calls       make every system call on Linux and on the kernel; the table goes to qemu/calls.txt'
+	@echo '  make test-calls       make every system call on Linux and on the kernel, and compare'
 	@echo '  make test-otlp        export to a real OpenTelemetry Collector, which is built first'
 	@echo '  make test-sqlite      run SQLite, which is downloaded first, on mapped and locked files'
 	@echo '  make soak             run goroutines that check all they get, for minutes, on several machines'
-	@echo '  make attack           overwrite 8 bytes of the kernel in 5,000 machines, and see how they die; the table goes to attack.txt'
+	@echo '  make attack           overwrite 8 bytes of the kernel in 5,000 machines, and see how they die'
 	@echo 'Measure it:'
 	@echo '  make bench            measure; the figures go to bench.txt'
 	@echo '  make bench-symbol     measure zf addr against its peers; the figures go to bench-symbol.txt'

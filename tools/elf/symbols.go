@@ -62,8 +62,15 @@ func (f *File) DecodeSymbol(b []byte) Symbol {
 	if f.Type == elf.ET_REL && s.Shndx != elf.SHN_UNDEF && int(s.Shndx) < len(f.Sections) {
 		s.Value += f.Sections[s.Shndx].Addr
 	}
-	if f.Machine == elf.EM_PPC64 {
+	switch f.Machine {
+	case elf.EM_PPC64:
 		f.code(&s)
+	case elf.EM_ARM, elf.EM_MIPS:
+		// The lowest bit of a function's value is its instruction set, Thumb or microMIPS
+		// (ELF for the Arm Architecture, 5.5.3).
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC {
+			s.Value &^= 1
+		}
 	}
 	return s
 }

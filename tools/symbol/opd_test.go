@@ -11,6 +11,20 @@ import (
 	"testing"
 )
 
+// TestThumb: a function's symbol has its lowest bit set where the code is Thumb, and begins
+// at the address without it. arm-thumb was made as the file below, by
+// arm-linux-gnueabihf-gcc -mthumb -g1.
+func TestThumb(t *testing.T) {
+	path := filepath.Join("testdata", "arm-thumb")
+	f := openTest(t, path)
+	againstLLVM(t, path, 2, 100)
+	for fn := range f.Functions() {
+		if frames := f.Lookup(fn.Start, false); fn.Start%2 != 0 || len(frames) == 0 || frames[len(frames)-1].Function != fn.Name {
+			t.Errorf("%s begins at %#x, where %+v is", fn.Name, fn.Start, frames)
+		}
+	}
+}
+
 // TestDescriptors: in a file of 64-bit PowerPC's first ABI, where symbols are those of
 // descriptors, each byte of the code is in the function that llvm-symbolizer says, and a
 // function is found by its name with a dot and without; so in a debug file, which has the
