@@ -76,7 +76,7 @@ var determined = []string{"-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-
 // boot runs a machine with a case to its end.
 func (l *lab) boot(ctx context.Context, h hit) (result, error) {
 	out := new(serial)
-	vm, err := qemu.Start(ctx, qemu.Config{Kernel: l.image, Append: l.cmdline(h), Extra: determined, Stdout: out})
+	vm, err := qemu.Start(ctx, qemu.Config{Machine: "microvm", Kernel: l.image, Append: l.cmdline(h), Extra: determined, Stdout: out})
 	if err != nil {
 		return result{}, err
 	}
@@ -98,7 +98,7 @@ func (l *lab) boot(ctx context.Context, h hit) (result, error) {
 // A machine hangs when it has run so many instructions, or when it halts and nothing has woken
 // it in some looks at it, one a period. It gets an NMI, and as much once more for the answer.
 const (
-	mostInstructions = 1_000_000_000 // one that dies as told to runs a tenth of that
+	mostInstructions = 200_000_000 // one that dies as told to runs a tenth of that
 	period           = 500 * time.Millisecond
 	halts            = 4
 )

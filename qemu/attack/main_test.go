@@ -16,12 +16,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestAttack: what is left of 200 machines. A case depends on its number and the image, and time
-// is virtual, so that the same image gives the same table.
+// TestAttack: what is left of 200 machines. Some 4 of them leave no whole trace, and which these
+// are differs from image to image.
 func TestAttack(t *testing.T) {
 	const (
 		n    = 200
-		most = 6 // machines that leave no whole trace
+		most = 12 // machines that leave no whole trace
 	)
 	l, all, err := prepare(t.Context(), t.TempDir(), t.Output())
 	if err != nil {
