@@ -62,7 +62,20 @@ func unzlib(in []byte, size, room uint64) ([]byte, error) {
 		return nil, errDeflate
 	}
 	z := &inflater{in: in[:len(in)+readBehind], size: len(in), at: 2, out: make([]byte, min(size, room)+writeBehind)}
-	n, err := z.blocks(int(size))
+	// The checksum is made beside it, block by block.
+	summed, sums, sum := 0, make(chan []byte, 16), make(chan uint32, 1)
+	go func() {
+		all := adler32.New()
+		for b := range sums {
+			all.Write(b)
+		}
+		sum <- all.Sum32()
+	}()
+	n, err := z.blocks(int(size), func(n int) {
+		sums <- z.out[summed:n]
+		summed = n
+	})
+	close(sums)
 	switch z.at -= int(z.n / 8); {
 	case err != nil:
 		return nil, err
@@ -70,7 +83,7 @@ func unzlib(in []byte, size, room uint64) ([]byte, error) {
 		return z.out[:size], nil
 	case z.at+4 > z.size:
 		return nil, io.ErrUnexpectedEOF
-	case binary.BigEndian.Uint32(in[z.at:]) != adler32.Checksum(z.out[:n]):
+	case binary.BigEndian.Uint32(in[z.at:]) != <-sum:
 		return nil, errDeflate
 	}
 	return z.out[:n], nil
@@ -95,8 +108,9 @@ func (z *inflater) take(k uint) int {
 	return int(v)
 }
 
-// blocks unfolds blocks to the stream's end, or until there are more than size bytes.
-func (z *inflater) blocks(size int) (n int, err error) {
+// blocks unfolds blocks to the stream's end, or until there are more than size bytes. It tells
+// after each how many bytes there are, which do not change any more.
+func (z *inflater) blocks(size int, tell func(n int)) (n int, err error) {
 	for last := false; !last && n <= size; {
 		if err := z.refill(); err != nil {
 			return n, err
@@ -133,6 +147,7 @@ func (z *inflater) blocks(size int) (n int, err error) {
 		if err != nil {
 			return n, err
 		}
+		tell(n)
 	}
 	return n, nil
 }

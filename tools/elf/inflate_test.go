@@ -76,7 +76,8 @@ func TestUnzlib(t *testing.T) {
 }
 
 // FuzzUnzlib holds the reader against compress/zlib: both refuse a stream, or both give the
-// same bytes. What follows the bytes that were asked for may be damaged.
+// same bytes. What follows the bytes that were asked for may be damaged; and at a cut end
+// compress/zlib wants as many bits as the code that ends a block has, and gives up earlier.
 func FuzzUnzlib(f *testing.F) {
 	for i, data := range samples() {
 		if len(data) > 300 {
@@ -99,6 +100,7 @@ func FuzzUnzlib(f *testing.F) {
 		switch {
 		case err == nil && (werr == nil || more) && !bytes.Equal(got, want):
 			t.Errorf("%d bytes, compress/zlib %d, or others", len(got), len(want))
+		case err == nil && werr == io.ErrUnexpectedEOF && len(got) == int(size) && bytes.HasPrefix(got, want):
 		case err == nil && werr != nil && !more:
 			t.Errorf("%d bytes, where compress/zlib says: %v", len(got), werr)
 		case err != nil && werr == nil && !more:
