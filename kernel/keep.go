@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/stack"
@@ -25,6 +26,7 @@ func findKept() {
 	arch.KeepCPU()
 	console.Keep()
 	image.Keep()
+	goinfo.Keep()
 	mem.KeepRoot()
 	stack.Keep()
 	fault.Keep()

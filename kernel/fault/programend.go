@@ -23,6 +23,9 @@ import (
 
 // ProgramExit is called for exit_group with the frame f.
 func ProgramExit(f *arch.TrapFrame, status int) {
+	if status != 0 {
+		restoreKept() // who has called is found by the image's tables
+	}
 	if status == 0 || !calledByRuntime(f) {
 		eventstream.CloseAll()
 		reportSyscalls()

@@ -1,5 +1,11 @@
 package goinfo
 
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+)
+
 // The table is an interface between this package and `zf build`: a magic number,
 // the version of the list of items, then one 64-bit value an item. tools/image
 // finds it by the name of its symbol and has the same list, since tools do not
@@ -116,6 +122,9 @@ var items = [numItems]string{
 // table is filled in the file by `zf build`. It has a first word that is not zero
 // so that it lies in the file, and not in bss. Never written here.
 var table = [tableHead + numItems]uint64{tableMagic, tableVersion}
+
+// Keep has arch keep the table. Early context.
+func Keep() { arch.Keep(unsafe.Pointer(&table), unsafe.Sizeof(table)) }
 
 // Known reports whether goroutines can be read: that the table was filled, and
 // has what [NumG], [GAt] and [ReadG] cannot do without. If it is false the image

@@ -1,8 +1,6 @@
 package linux
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
@@ -44,7 +42,7 @@ func noteOutput(n uintptr) {
 	}
 	for _, b := range block[:n] {
 		if b != '\n' {
-			if nLine < maxLine {
+			if uint(nLine) < maxLine {
 				line[nLine] = b
 				nLine++
 			}
@@ -63,7 +61,7 @@ func noteOutput(n uintptr) {
 
 // appendMessage makes the message longer, as far as there is room.
 func appendMessage(b []byte) {
-	for i := 0; i < len(b) && nMessage < maxMessage; i++ {
+	for i := 0; i < len(b) && uint(nMessage) < maxMessage; i++ {
 		message[nMessage] = b[i]
 		nMessage++
 	}
@@ -97,7 +95,10 @@ func begins(s string) bool {
 // Message returns why the Go runtime has said that it ends the program, in a line, or
 // nothing: "panic: first [recovered], panic: second". Any context.
 func Message() []byte {
-	return unsafe.Slice(&message[0], nMessage)
+	if uint(nMessage) > maxMessage { // the number has been overwritten
+		return nil
+	}
+	return message[:nMessage]
 }
 
 // MessageSignal returns the fault whose signal, by its name, is what the runtime died of.

@@ -287,7 +287,7 @@ func (l *lab) wrongFrame(r *result, t *wire.Trace) string {
 const nilRead = "panic: runtime error: invalid memory address or nil pointer dereference"
 
 // jumps are functions that go on in another one by a jump: "FROM TO".
-var jumps = map[string]bool{}
+var jumps = map[string]bool{"runtime.morestack_noctxt runtime.morestack": true}
 
 // chain is the functions of a trace, innermost first, inlined ones too.
 func chain(t *wire.Trace) string {
