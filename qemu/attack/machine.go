@@ -98,7 +98,7 @@ func (l *lab) boot(ctx context.Context, h hit) (result, error) {
 // A machine hangs when it has run so many instructions, or when it halts and nothing has woken
 // it in some looks at it, one a period. It gets an NMI, and as much once more for the answer.
 const (
-	mostInstructions = 200_000_000 // one that dies as told to runs a tenth of that
+	mostInstructions = 200_000_000 // one that dies as told to ends long before
 	period           = 500 * time.Millisecond
 	halts            = 4
 )

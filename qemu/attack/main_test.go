@@ -16,12 +16,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestAttack: what is left of 200 machines. Some 4 of them leave no whole trace, and which these
-// are differs from image to image.
+// TestAttack: what is left of 200 machines. Some 4 of them leave no whole trace; one more or less
+// may on a busy host, where the serial port is slower.
 func TestAttack(t *testing.T) {
 	const (
 		n    = 200
-		most = 12 // machines that leave no whole trace
+		most = 6 // machines that leave no whole trace
 	)
 	l, all, err := prepare(t.Context(), t.TempDir(), t.Output())
 	if err != nil {
