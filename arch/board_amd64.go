@@ -38,6 +38,7 @@ const (
 	InterruptTimer   = pc.InterruptTimer   // numbers of interrupts: the timer's
 	InterruptConsole = pc.InterruptConsole // the console's serial port's
 	InterruptNetwork = pc.InterruptNetwork // the network card's message
+	InterruptShare   = pc.InterruptShare   // that of devices which share folders
 )
 
 // Time.

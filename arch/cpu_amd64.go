@@ -248,11 +248,12 @@ func InitFPU() { amd64.InitFPU() }
 // FPUName says how the FPU is saved.
 func FPUName() string { return amd64.FPUName() }
 
-// FPUSize returns what a save area takes.
+// FPUSize returns what a save area takes, with its mark for a signal's frame.
 func FPUSize() uintptr { return amd64.FPUSize() }
 
 const (
 	MaxFPU   = amd64.MaxFPU   // room in bytes for a save area
+	FPUFirst = amd64.FPUFirst // bytes of it that are there on every CPU
 	FPUAlign = amd64.FPUAlign // its alignment
 )
 
@@ -263,7 +264,13 @@ func SaveFPU(to uintptr, f *TrapFrame) { amd64.SaveFPU(to, f) }
 func ResetFPU(to uintptr, control uint64) { amd64.ResetFPU(to, control) }
 
 // CheckFPU makes what a program has written into a save area fit for being loaded.
-func CheckFPU(a uintptr) { amd64.CheckFPU(a) }
+func CheckFPU(a uintptr, whole bool) { amd64.CheckFPU(a, whole) }
+
+// MarkFPU marks a save area for a signal's frame and reports whether it goes on behind the first bytes.
+func MarkFPU(a uintptr) bool { return amd64.MarkFPU(a) }
+
+// FPUMarked reports whether a save area goes on behind its first bytes.
+func FPUMarked(a uintptr) bool { return amd64.FPUMarked(a) }
 
 // SaveControl returns the FPU's control words, which a system call preserves.
 func SaveControl() uint64 { return amd64.SaveControl() }
@@ -374,6 +381,12 @@ func Store16(addr uintptr, v uint16) { amd64.Store16(addr, v) }
 
 // Store32 writes a register of four bytes.
 func Store32(addr uintptr, v uint32) { amd64.Store32(addr, v) }
+
+// Store64 writes a register of eight bytes, the lower half first.
+func Store64(addr, v uintptr) {
+	amd64.Store32(addr, uint32(v))
+	amd64.Store32(addr+4, uint32(uint64(v)>>32))
+}
 
 // ReadPort8 reads a register in the I/O space of PCI, and so below.
 func ReadPort8(port uint16) uint8 { return amd64.In8(port) }

@@ -123,12 +123,15 @@
 //
 //	InitFPU            turns the FPU on
 //	FPUName            says how the FPU is saved
-//	FPUSize            returns what a save area takes
+//	FPUSize            returns what a save area takes, with its mark for a signal's frame
 //	MaxFPU             room in bytes for a save area
+//	FPUFirst           bytes of it that are there on every CPU
 //	FPUAlign           its alignment
 //	SaveFPU            fills a save area with the FPU's state in the code that f has interrupted
 //	ResetFPU           fills a save area with the state of a call's start
 //	CheckFPU           makes what a program has written into a save area fit for being loaded
+//	MarkFPU            marks a save area for a signal's frame and reports whether it goes on behind the first bytes
+//	FPUMarked          reports whether a save area goes on behind its first bytes
 //	SaveControl        returns the FPU's control words, which a system call preserves
 //	InitialControl     what SaveControl returns in a new process
 //
@@ -172,6 +175,7 @@
 //	Store8             writes a register of one byte
 //	Store16            writes a register of two bytes
 //	Store32            writes a register of four bytes
+//	Store64            writes a register of eight bytes, the lower half first
 //	ReadPort8          reads a register in the I/O space of PCI, and so below
 //	ReadPort16         of two bytes
 //	ReadPort32         of four bytes
@@ -195,6 +199,7 @@
 //	InterruptTimer     numbers of interrupts: the timer's
 //	InterruptConsole   the console's serial port's
 //	InterruptNetwork   the network card's message
+//	InterruptShare     that of devices which share folders
 //
 // Time:
 //

@@ -1,4 +1,3 @@
-// Package doc holds the chapters on Zeroframe, and the tests that run their examples.
 package doc
 
 // The first block of README.md and of each chapter is typed into a shell, and what it
@@ -99,6 +98,7 @@ func link(from, dir string) error {
 var scratch string
 
 func TestMain(m *testing.M) {
+	os.Setenv("ZF_ACCEL", "tcg") // whatever this machine has
 	os.Exit(func() int {
 		var err error
 		if scratch, err = os.MkdirTemp("", "zf-doc-"); err != nil {

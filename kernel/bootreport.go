@@ -100,6 +100,7 @@ func printReport() {
 	console.String("\nrandom  ")
 	console.String(entropy.Source())
 	printNetwork()
+	printShares()
 	printNetconsole()
 	observe.PrintProbes()
 	printUnknown()

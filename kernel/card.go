@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/option"
@@ -35,13 +36,17 @@ func findNetwork() {
 		return
 	}
 	readNetconsole()
+	nic.Init()
+}
+
+// addPlaces reads where devices are that are not on PCI. Early context.
+func addPlaces() {
 	const place = "virtio_mmio.device"
 	for value, line, ok := option.Next(option.Line(), place); ok; value, line, ok = option.Next(line, place) {
-		if wrong := nic.AddPlace(value); wrong != "" {
+		if wrong := virtio.AddPlace(value); wrong != "" {
 			option.Ignored(place, value, wrong)
 		}
 	}
-	nic.Init()
 }
 
 // printNetwork prints the boot report's line of it. It begins with the line break that

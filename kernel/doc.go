@@ -19,6 +19,7 @@
 //	early.go       from boot/start_amd64.s: what is set up, in which order
 //	screen.go      the console: serial port or screen
 //	card.go        the network card, if one is wanted; and the devices of programs
+//	shares.go      folders of the host
 //	netlog.go      log and traces by network
 //	bootreport.go  the boot report
 //	program.go     the program starts

@@ -117,7 +117,10 @@ func early() {
 			break
 		}
 	}
+	addPlaces()
 	findNetwork()
+	findShares()
+	findPort()
 	startNetconsole()
 	option.PrintUnknown()
 

@@ -10,6 +10,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/observe/outbox"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/kernel/thread"
@@ -39,6 +40,7 @@ func startProgram() {
 	openNetwork()
 	openRecords()
 	loadArchives()
+	mountShares()
 	vfs.Keep(mem.AllFrames() / 8)
 	makePresets()
 	storeRecord(fault.PreviousState())
@@ -55,6 +57,7 @@ func startProgram() {
 	fault.OnInterrupt(arch.InterruptConsole, linux.Pump)
 	listen()
 	linux.Start()
+	outbox.Start()
 	fault.SetWatchdog()
 	thread.OnTick(fault.Tick)
 	linux.OnExit(fault.ProgramExit)
@@ -90,7 +93,7 @@ func enter(first uintptr) {
 	thread.Run()
 }
 
-// setTerminal reads the options tty=cooked|raw|pipe, tty.columns and tty.rows.
+// setTerminal reads the options tty=cooked|raw|pipe|empty, tty.columns and tty.rows.
 func setTerminal() {
 	rows, columns := tty.Winsize()
 	if n, ok := option.Number("tty.rows"); ok {
@@ -105,6 +108,9 @@ func setTerminal() {
 		tty.SetMode(tty.Raw)
 	case 2:
 		tty.SetMode(tty.Pipe)
+	case 3:
+		tty.SetMode(tty.Pipe)
+		tty.End()
 	}
 }
 

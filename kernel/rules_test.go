@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/zeroframe/zeroframe/tools/code"
 )
 
 // The rules of kernel context, checked on what the compiler and the linker made:
@@ -239,6 +241,40 @@ func TestCallGraph(t *testing.T) {
 	}
 	if checked < 100 || calls < 500 {
 		t.Errorf("checked %d functions with %d calls; want at least 100 and 500", checked, calls)
+	}
+}
+
+// TestNoVectors: no code in kernel context has an instruction with a VEX or EVEX prefix, which
+// would change the upper parts of vector registers: a trap keeps only what FXSAVE has, since all
+// else is still in the registers when a thread loses the CPU (arch/amd64/fpu.go).
+func TestNoVectors(t *testing.T) {
+	im := linkLab(t)
+	vectors := func(fn elf.Symbol) (n int) {
+		text := im.text[fn.Value-im.lo:][:fn.Size]
+		for off := 0; off < len(text); {
+			i := code.Decode(text[off:])
+			if i.Vector() {
+				n++
+			}
+			off += max(i.Len, 1)
+		}
+		return n
+	}
+	checked, others := 0, 0
+	for _, fn := range im.funcs {
+		switch {
+		case strings.HasPrefix(fn.Name, module+"boot.entry"): // 32-bit code
+		case ours(fn.Name) || allowed.MatchString(fn.Name):
+			checked++
+			if n := vectors(fn); n > 0 {
+				t.Errorf("%s has %d instructions with a VEX or EVEX prefix", fn.Name, n)
+			}
+		default:
+			others += vectors(fn)
+		}
+	}
+	if checked < 100 || others < 100 {
+		t.Errorf("checked %d functions; those of programs have %d such instructions: want at least 100 each", checked, others)
 	}
 }
 

@@ -5,15 +5,17 @@ import (
 	"github.com/zeroframe/zeroframe/boot"
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/dev/port"
 	"github.com/zeroframe/zeroframe/kernel/dev/screen"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/option"
 )
 
-// The choice of the console, by the option console=com1|vga|both. Without the option the
+// The choice of the console, by the option console=com1|vga|both|virtio. Without the option the
 // console is the serial port if one answers, and otherwise the screen; and a fatal trace is
 // on the screen as well, if there is one, since nobody may be at the other end of the serial
-// line. With console=com1 the screen is left alone.
+// line. With console=com1 the screen is left alone; console=virtio is as without the option,
+// but what programs write goes by a virtio console.
 
 // setConsole chooses, unless the loader's screen can only be reached later. Early context,
 // when the loader's information is read, and while the first page tables are in use.
@@ -52,7 +54,7 @@ func chooseConsole() {
 	how, given := option.Value("console")
 	serial, onScreen, unknown := console.Present(), false, false
 	switch {
-	case !given:
+	case !given, ascii.Same(how, "virtio"):
 	case ascii.Same(how, "com1"):
 		return
 	case ascii.Same(how, "vga"):
@@ -77,7 +79,7 @@ func chooseConsole() {
 		console.Use(serial, nil)
 	}
 	if unknown {
-		option.Ignored("console", how, "want com1, vga or both")
+		option.Ignored("console", how, "want com1, vga, both or virtio")
 	}
 }
 
@@ -109,5 +111,21 @@ func mapScreen() {
 		}
 	default:
 		screen.Off()
+	}
+}
+
+// findPort takes a virtio console into use for what programs write, if the option says so. Early
+// context, when the page tables are up and before mem.Release.
+func findPort() {
+	how, given := option.Value("console")
+	switch {
+	case !given || !ascii.Same(how, "virtio"):
+	case !console.Present():
+		option.Ignored("console", how, "there is no serial port (COM1), which says where the text goes on")
+	case !port.Init():
+		option.Ignored("console", how, "there is no virtio console; under QEMU add one with zf run -console virtio")
+	default:
+		port.Keep()
+		console.UsePort(port.Send, port.Flush)
 	}
 }

@@ -32,17 +32,25 @@ type Config struct {
 	Machine   string // QEMU machine type with its options: "q35" (the default), "pc", "microvm"
 	CPU       string // QEMU processor model; "" means QEMU's default
 	MemoryMiB int    // RAM in MiB; 0 means 128
-	// Accel is "tcg" (the default), or another accelerator of QEMU. KVM is
-	// never chosen by itself: the device may be there and still not run a
-	// kernel, without an error.
+	// Accel is "tcg" (the default), or another accelerator of QEMU, such as what
+	// [ChooseAccel] returns. One that gives the machine up is [ErrAccel].
 	Accel  string
-	Icount bool     // one TSC tick per guest instruction, the same in every run (-icount shift=0)
-	Extra  []string // further arguments for QEMU
+	Icount bool // one TSC tick per guest instruction, the same in every run (-icount shift=0)
+	// VirtualTime, with Icount, is for a machine that does the same in each run: RDRAND gives the
+	// same numbers, which are no secret then, it sleeps in
+	// virtual time, too, so that sleeping takes the host no time, and its date begins on
+	// 2026-01-01.
+	VirtualTime bool
+	Extra       []string // further arguments for QEMU
 
 	// Net adds a network card on QEMU's user-mode network, as its netdev "net0": one of
 	// NetModels, and behind a comma options for QEMU's "-netdev user". "" means none. The
 	// kernel looks for it with its option net=on.
 	Net string
+
+	// Shares are folders of the host for the guest, MaxShares at most; the kernel's command line
+	// needs ShareOptions.
+	Shares []Share
 
 	// GDB is a QEMU character device for gdb's remote protocol, such as
 	// "tcp:127.0.0.1:1234" or "unix:/tmp/gdb,server=on,wait=off"; "" means none.
@@ -60,6 +68,10 @@ type Config struct {
 	Stdin  io.Reader // is sent to the guest's serial port; nil sends nothing
 	// NoSerial leaves the serial port COM1 out.
 	NoSerial bool
+	// Port gives the machine a virtio console. What comes from there is joined with what the
+	// serial port sends, for Stdout, in the order in which the kernel has written it. The
+	// kernel uses it with its option console=virtio.
+	Port bool
 	// Records receives what the guest sends on its second serial port, COM2. nil: it has
 	// none.
 	Records io.Writer
@@ -67,6 +79,14 @@ type Config struct {
 	Program string // path of QEMU; "" means the one that Find finds
 
 	firmware string // of UEFI
+}
+
+// accel is the accelerator's name.
+func (c *Config) accel() string {
+	if c.Accel == "" {
+		return "tcg"
+	}
+	return c.Accel
 }
 
 // comma doubles the commas of a value of one of QEMU's options.
@@ -86,18 +106,14 @@ func (c *Config) args() []string {
 		// command line, for Linux.
 		machine = "microvm,auto-kernel-cmdline=off"
 	}
-	accel := c.Accel
-	if accel == "" {
-		accel = "tcg"
-	}
 	memory := c.MemoryMiB
 	if memory == 0 {
 		memory = defaultMemory
 	}
 	args := []string{
 		"-no-user-config", "-nodefaults", "-display", "none",
-		"-machine", machine, "-accel", accel, "-m", fmt.Sprintf("%dM", memory),
-		"-chardev", fmt.Sprintf("socket,id=serial,fd=%d", serialFD),
+		"-machine", machine, "-accel", c.accel(), "-m", fmt.Sprintf("%dM", memory),
+		"-chardev", "stdio,id=serial,signal=off",
 		"-chardev", fmt.Sprintf("socket,id=monitor,fd=%d", monitorFD), "-mon", "chardev=monitor,mode=control",
 		"-device", fmt.Sprintf("isa-debug-exit,iobase=%#x,iosize=0x04", ExitPort),
 		// A reset stops the machine, and it stays as it is until its
@@ -109,7 +125,10 @@ func (c *Config) args() []string {
 	if c.CPU != "" {
 		args = append(args, "-cpu", c.CPU)
 	}
-	if c.Icount {
+	switch {
+	case c.Icount && c.VirtualTime:
+		args = append(args, "-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1")
+	case c.Icount:
 		args = append(args, "-icount", "shift=0")
 	}
 	if c.NoSerial {
@@ -119,8 +138,16 @@ func (c *Config) args() []string {
 	}
 	if c.Records != nil {
 		// A device by name: microvm takes no second -serial.
-		args = append(args, "-chardev", fmt.Sprintf("socket,id=records,fd=%d", recordsFD),
+		args = append(args, "-chardev", fmt.Sprintf("file,id=records,path=/dev/fd/%d", recordsFD),
 			"-device", "isa-serial,index=1,chardev=records")
+	}
+	if c.Port {
+		device := "virtio-serial-pci"
+		if strings.HasPrefix(machine, "microvm") {
+			device = "virtio-serial-device"
+		}
+		args = append(args, "-chardev", fmt.Sprintf("socket,id=port,fd=%d", portFD),
+			"-device", device, "-device", "virtserialport,chardev=port,nr=1")
 	}
 	switch {
 	case c.CDROM != "" && c.Stick:
@@ -138,6 +165,7 @@ func (c *Config) args() []string {
 	if c.Net != "" {
 		args = append(args, netArgs(c.Net, machine)...)
 	}
+	args = append(args, shareArgs(c.Shares, machine)...)
 	return append(args, c.Extra...)
 }
 

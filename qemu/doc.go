@@ -19,17 +19,22 @@
 // its OptionsFor, which takes further arguments from VMTEST_* variables, so that
 // one image would not run in the same way for everyone.
 //
-// Context: the host (a Unix). It imports that library and the standard library;
+// Context: the host (a Unix). It imports that library, tools/install and the standard library;
 // its tests import packages of tools, never tools/zf.
 //
 // In the order of reading:
 //
 //	config.go   a machine, described
 //	find.go     which QEMU runs
+//	accel.go    by which accelerator
+//	probe.go    an accelerator, tried
 //	vm.go       a machine that runs: its process and streams
-//	streams.go  the sockets between QEMU and us
+//	streams.go  the streams between QEMU and us
+//	join.go     the text of the serial port and of the virtio console
+//	socketpair_unix.go, socketpair_windows.go  sockets for a child process
 //	qmp.go      QEMU's monitor protocol
 //	net.go      network cards
+//	share.go     folders of the host
 //	folder.go   a folder for a machine's files
 //	uefi.go     UEFI firmware
 //	reboot.go   a machine that may reboot

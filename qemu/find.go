@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+
+	"github.com/zeroframe/zeroframe/tools/install"
 )
 
 const (
@@ -50,36 +52,7 @@ func Find() (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", &NotFoundError{Name: name, Install: installCommand(exec.LookPath, os.Geteuid() == 0)}
+		return "", &NotFoundError{Name: name, Install: install.Command("qemu")}
 	}
 	return path, nil
-}
-
-// installers has the command of each package manager, in the order in which
-// tools/setup.sh tries them; a test holds the two together.
-var installers = []struct {
-	manager, command string
-	root             bool // it wants root
-}{
-	{"apt-get", "apt-get install -y --no-install-recommends qemu-system-x86", true},
-	{"dnf", "dnf install -y qemu-system-x86-core", true},
-	{"pacman", "pacman -S --needed --noconfirm qemu-system-x86", true},
-	{"zypper", "zypper --non-interactive install qemu-x86", true},
-	{"apk", "apk add qemu-system-x86_64", true},
-	{"brew", "brew install qemu", false},
-}
-
-// installCommand returns the command that installs QEMU with the first package
-// manager that look finds, or "".
-func installCommand(look func(string) (string, error), root bool) string {
-	for _, i := range installers {
-		if _, err := look(i.manager); err != nil {
-			continue
-		}
-		if i.root && !root {
-			return "sudo " + i.command
-		}
-		return i.command
-	}
-	return ""
 }

@@ -3,7 +3,6 @@ package qemu
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -32,34 +31,6 @@ func TestFind(t *testing.T) {
 	}
 	if _, err := Start(t.Context(), Config{Kernel: mine}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("Start without QEMU = %v; want %v", err, ErrNotFound)
-	}
-}
-
-func TestInstallCommand(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		manager string
-		root    bool
-		want    string
-	}{
-		{"apt-get", true, "apt-get install -y --no-install-recommends qemu-system-x86"},
-		{"apt-get", false, "sudo apt-get install -y --no-install-recommends qemu-system-x86"},
-		{"dnf", true, "dnf install -y qemu-system-x86-core"},
-		{"pacman", false, "sudo pacman -S --needed --noconfirm qemu-system-x86"},
-		{"zypper", true, "zypper --non-interactive install qemu-x86"},
-		{"apk", true, "apk add qemu-system-x86_64"},
-		{"brew", false, "brew install qemu"},
-		{"", true, ""},
-	} {
-		look := func(name string) (string, error) {
-			if name == tt.manager {
-				return "/bin/" + name, nil
-			}
-			return "", exec.ErrNotFound
-		}
-		if got := installCommand(look, tt.root); got != tt.want {
-			t.Errorf("installCommand(%s, root %v) = %q; want %q", tt.manager, tt.root, got, tt.want)
-		}
 	}
 }
 
@@ -109,30 +80,5 @@ func TestDecode(t *testing.T) {
 		if err := r.decode(); !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("decode(signal %v) = %v; want %v with %q", tt.signal, err, tt.want, tt.says)
 		}
-	}
-}
-
-// TestSetupScript: the script that installs QEMU and the error that says how to
-// agree on the packages and on the order of the managers.
-func TestSetupScript(t *testing.T) {
-	t.Parallel()
-	b, err := os.ReadFile("../tools/setup.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	script := string(b)
-	var order []string
-	for _, i := range installers {
-		order = append(order, i.manager)
-		words := strings.Fields(i.command)
-		if want := i.manager + ":qemu) echo " + words[len(words)-1] + " ;;"; !strings.Contains(script, want) {
-			t.Errorf("tools/setup.sh has no line %q", want)
-		}
-		if want := strings.Join(words[:len(words)-1], " ") + " $*"; !strings.Contains(script, want) {
-			t.Errorf("tools/setup.sh has no command %q", want)
-		}
-	}
-	if want := "for m in " + strings.Join(order, " ") + ";"; !strings.Contains(script, want) {
-		t.Errorf("tools/setup.sh has no %q", want)
 	}
 }

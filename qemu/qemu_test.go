@@ -26,6 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	image.RunTool()
+	os.Setenv(AccelVariable, "tcg") // for zf, whatever this machine has
 	if os.Getenv(orphanKernel) != "" {
 		startOrphan()
 	}

@@ -261,6 +261,21 @@ func TestHangSpin(t *testing.T) {
 	}
 }
 
+// TestHangMonitored: the watchdog's trace is of who hangs, not of the runtime's own thread that
+// is at work just then. An instruction takes long, so that it is at work often.
+func TestHangMonitored(t *testing.T) {
+	t.Parallel()
+	for shift := 3; shift <= 5; shift++ {
+		_, all, status, stderr := hung(t, false, "watchdog=2", "monitored", "-icount", fmt.Sprintf("shift=%d,sleep=off", shift))
+		if status != 1 || len(all) == 0 || !strings.Contains(all[0].chain(), "main.") || strings.Contains(stderr, "runtime.sysmon") {
+			t.Errorf("shift=%d: zf run = %d with %d traces, %s; want one of the program", shift, status, len(all), stderr)
+			for _, tr := range all {
+				t.Log(tr.Reason, ": ", tr.chain())
+			}
+		}
+	}
+}
+
 // TestHangLab: the crash lab's way to hang, under the watchdog, on each machine.
 func TestHangLab(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ package qemu
 // the same, but for times and for what only one of them can know.
 
 import (
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -41,6 +42,10 @@ func TestZfTest(t *testing.T) {
 		{"-v -short -run Short", 0},
 		{"-v -run Short", 0},
 		{"-v -count=3 -run Count", 0},
+		{"-list Pass|Sub", 0},
+		{"-v -cpu 1,2 -run Count", 0},
+		{"-v -shuffle 7 -run Pass|Sub|Skip", 0},
+		{"-v PKG -short -run Count -args x -v", 0},
 		{"-count=2 -run Fail", 1},
 		{"-v -run Fail|Pass", 1},
 		{"-failfast -run Fail", 1},
@@ -56,12 +61,18 @@ func TestZfTest(t *testing.T) {
 		t.Run(tt.args, func(t *testing.T) {
 			t.Parallel()
 			args := append([]string{"test"}, strings.Fields(tt.args)...)
-			args = append(args, "./testdata/tests")
+			if i := slices.Index(args, "PKG"); i >= 0 {
+				args[i] = "./testdata/tests"
+			} else {
+				args = append(args, "./testdata/tests")
+			}
 			native, err := exec.Command("go", append([]string{"test", "-vet=off"}, args[1:]...)...).Output()
 			if status := exitCode(t, err); status != tt.status {
 				t.Fatalf("go test: status %d; want %d\n%s", status, tt.status, native)
 			}
-			out, err := exec.Command(zfCommand(t), args...).Output()
+			zf := exec.Command(zfCommand(t), args...)
+			zf.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "GOCACHE="+goCache(t)) // nothing is kept
+			out, err := zf.Output()
 			if status := exitCode(t, err); status != tt.status {
 				t.Errorf("zf test: status %d; want %d", status, tt.status)
 			}

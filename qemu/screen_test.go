@@ -99,7 +99,7 @@ func TestScreenText(t *testing.T) {
 			cfg.Append += string(c)
 		}
 	}
-	complaint := cfg.Append + " is ignored: want com1, vga or both"
+	complaint := cfg.Append + " is ignored: want com1, vga, both or virtio"
 	cfg.Append += " crash=early.spin"
 	vm, _ := start(t, cfg, "")
 	rows := waitText(t, vm, "spinning")

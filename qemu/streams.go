@@ -1,20 +1,21 @@
 package qemu
 
-// QEMU gets four sockets from us, at fixed descriptors, and they are all that
-// connects it with us: the guest's serial port, the monitor, a leash, and the guest's
-// second serial port, which it need not have. Nobody
-// else can connect to them, there is no file to clean up, and every byte passes as
-// it is. The leash is what ends QEMU if its starter is killed: a kernel that spins
-// would otherwise take a processor of the host for ever.
+// QEMU gets six streams from us, at fixed descriptors, and they are all that connects it
+// with us: what goes to the guest's serial port, the monitor, a leash, what comes from the
+// guest's second serial port, which it need not have, what comes from the first, and a virtio console. Nobody
+// else can connect to them, there is no file to clean up, and every byte passes as it is. The
+// leash is what ends QEMU if its starter is killed: a kernel that spins would otherwise take a
+// processor of the host for ever.
+//
+// What a serial port sends comes through a pipe. QEMU writes each byte by itself: a socket
+// keeps some hundred bytes more for each, so that it is full after as many, and QEMU waits.
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 )
 
 const (
@@ -22,64 +23,71 @@ const (
 	monitorFD = 4
 	leashFD   = 5
 	recordsFD = 6
+	outputFD  = 7
+	portFD    = 8
 )
 
 // leash goes before QEMU's command line. A shell starts a watcher and becomes
 // QEMU; the watcher waits for a line on the leash and kills QEMU if there comes
 // none before the other end is closed, which the end of our process does too.
 // (Linux's PR_SET_PDEATHSIG is no substitute: it follows the thread that forked,
-// and Go's threads end.)
+// and Go's threads end.) QEMU's standard input and output are the serial port.
 var leash = []string{"/bin/sh", "-c",
-	`(read -r x <&5 || kill -9 $$) </dev/null >/dev/null 2>&1 3>&- 4>&- 6>&- & exec "$@" 5<&-`, "sh"}
+	`(read -r x <&5 || kill -9 $$) </dev/null >/dev/null 2>&1 3>&- 4>&- 6>&- 7>&- 8>&- & exec "$@" <&3 >&7 3<&- 5<&- 7>&-`, "sh"}
 
 // leashOff is what the watcher is told when QEMU has ended.
 const leashOff = "off\n"
 
-// openStreams makes the sockets: our ends, and QEMU's ends for the descriptors from
-// serialFD to recordsFD.
-func openStreams() (ours []net.Conn, theirs []*os.File, err error) {
-	for range recordsFD - serialFD + 1 {
+// streams are our ends.
+type streams struct {
+	serial, monitor, leash net.Conn
+	records, output        *os.File
+	port                   net.Conn
+}
+
+// openStreams makes them, and QEMU's ends for the descriptors from serialFD on.
+func openStreams() (ours streams, theirs []*os.File, err error) {
+	fail := func(err error) (streams, []*os.File, error) {
+		ours.close()
+		closeAll(theirs)
+		return streams{}, nil, err
+	}
+	for _, our := range []*net.Conn{&ours.serial, &ours.monitor, &ours.leash} {
 		conn, child, err := socketPair()
 		if err != nil {
-			closeAll(ours)
-			closeAll(theirs)
-			return nil, nil, err
+			return fail(err)
 		}
-		ours, theirs = append(ours, conn), append(theirs, child)
+		*our, theirs = conn, append(theirs, child)
 	}
+	for _, our := range []**os.File{&ours.records, &ours.output} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return fail(fmt.Errorf("%w: %v", ErrQEMU, err))
+		}
+		*our, theirs = r, append(theirs, w)
+	}
+	conn, child, err := socketPair()
+	if err != nil {
+		return fail(err)
+	}
+	ours.port, theirs = conn, append(theirs, child)
 	return ours, theirs, nil
 }
 
-func closeAll[C io.Closer](streams []C) {
-	for _, c := range streams {
-		c.Close()
+func (s *streams) close() {
+	for _, c := range []net.Conn{s.serial, s.monitor, s.leash, s.port} {
+		if c != nil {
+			c.Close()
+		}
 	}
+	s.records.Close() // nil is an error and nothing else
+	s.output.Close()
 }
 
-// socketPair returns the two ends of a private stream socket: one to keep and one
-// to hand to a child process.
-func socketPair() (net.Conn, *os.File, error) {
-	// As in net: between the two calls no child may be started that would
-	// inherit the sockets and keep them open.
-	syscall.ForkLock.RLock()
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err == nil {
-		syscall.CloseOnExec(fds[0])
-		syscall.CloseOnExec(fds[1])
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
 	}
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %v", ErrQEMU, err)
-	}
-	ours := os.NewFile(uintptr(fds[0]), "socket")
-	theirs := os.NewFile(uintptr(fds[1]), "socket")
-	conn, err := net.FileConn(ours) // a copy, non-blocking
-	ours.Close()
-	if err != nil {
-		theirs.Close()
-		return nil, nil, fmt.Errorf("%w: %v", ErrQEMU, err)
-	}
-	return conn, theirs, nil
 }
 
 // output keeps the last of what QEMU itself prints: an error message, or the end

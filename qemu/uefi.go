@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/zeroframe/zeroframe/tools/install"
 )
 
 // UEFIVariable is the environment variable that names the UEFI firmware.
@@ -44,5 +46,5 @@ func FindUEFI() (string, error) {
 			return p, nil
 		}
 	}
-	return "", fmt.Errorf("%w: install OVMF (Debian: apt-get install ovmf), or name its OVMF_CODE.fd in $%s", ErrNoUEFI, UEFIVariable)
+	return "", fmt.Errorf("%w: %s, or name its OVMF_CODE.fd in $%s", ErrNoUEFI, install.Hint("install OVMF", "ovmf"), UEFIVariable)
 }

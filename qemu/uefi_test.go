@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/install"
 )
 
 func TestFindUEFI(t *testing.T) {
@@ -37,7 +39,7 @@ func TestFindUEFI(t *testing.T) {
 	}
 	uefiPaths = nil
 	t.Setenv(Variable, "/no/such/qemu")
-	if _, err := FindUEFI(); !errors.Is(err, ErrNoUEFI) || !strings.Contains(err.Error(), "apt-get install ovmf") {
+	if _, err := FindUEFI(); !errors.Is(err, ErrNoUEFI) || !strings.Contains(err.Error(), install.Hint("install OVMF", "ovmf")) {
 		t.Errorf("FindUEFI where there is none: %v; want %v and how to install it", err, ErrNoUEFI)
 	}
 }

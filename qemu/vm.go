@@ -1,7 +1,7 @@
 package qemu
 
-// A VM is a QEMU process and three streams: the guest's serial port, the monitor,
-// and QEMU's own messages. The process's end closes all three, and only when each
+// A VM is a QEMU process and its streams: the guest's serial ports, the monitor,
+// and QEMU's own messages. The process's end closes them, and only when each
 // has been read to its end is the VM's end known, so that nothing the guest sent
 // last is lost.
 
@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,8 +30,7 @@ type VM struct {
 	cfg     Config
 	ctx     context.Context
 	process *vmtest.VM
-	streams []net.Conn // our ends, in the order of QEMU's descriptors
-	serial  net.Conn   // the first of them
+	streams streams
 	monitor *monitor
 	stderr  *output
 	tmp     string // private folder, "" if none was needed
@@ -63,6 +61,9 @@ type VM struct {
 // that wants to outlive the user's ^\ (SIGQUIT) has to ignore that signal while
 // it calls Start: QEMU inherits that.
 func Start(ctx context.Context, cfg Config) (*VM, error) {
+	if hostError != nil {
+		return nil, hostError
+	}
 	if cfg.Program == "" {
 		path, err := Find()
 		if err != nil {
@@ -123,16 +124,17 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 	vm.process, err = opts.Start(ctx)
 	closeAll(children)
 	if err != nil {
-		closeAll(streams)
+		streams.close()
 		vm.cleanup()
 		return nil, fmt.Errorf("%w: %w", ErrQEMU, err)
 	}
 
-	vm.serial = streams[0]
-	vm.monitor = newMonitor(streams[monitorFD-serialFD], vm.event)
+	vm.monitor = newMonitor(streams.monitor, vm.event)
 	var ports sync.WaitGroup
-	ports.Go(func() { vm.copySerial(vm.serial, cfg.Stdout) })
-	ports.Go(func() { vm.copySerial(streams[recordsFD-serialFD], cfg.Records) })
+	stdout := newJoin(cfg.Stdout)
+	ports.Go(func() { vm.copySerial(streams.output, stdout); stdout.end() })
+	ports.Go(func() { vm.copySerial(streams.port, joinPort{stdout}) })
+	ports.Go(func() { vm.copySerial(streams.records, cfg.Records) })
 	go vm.wait(&ports)
 
 	err = vm.monitor.handshake()
@@ -154,9 +156,8 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 		return nil, err
 	}
 	if cfg.Stdin != nil {
-		// The socket stays open at the end of the input: half closed, QEMU
-		// would take it for gone and drop the output too.
-		go io.Copy(vm.serial, cfg.Stdin)
+		// The socket stays open at the end of the input: the guest knows of no end.
+		go io.Copy(streams.serial, cfg.Stdin)
 	}
 	go vm.watch()
 	return vm, nil
@@ -217,10 +218,10 @@ func (vm *VM) Wait() (Result, error) {
 func (vm *VM) wait(ports *sync.WaitGroup) {
 	defer close(vm.done)
 	err := vm.process.Wait()
-	vm.streams[leashFD-serialFD].Write([]byte(leashOff))
+	vm.streams.leash.Write([]byte(leashOff))
 	ports.Wait()
 	<-vm.monitor.closed
-	closeAll(vm.streams)
+	vm.streams.close()
 	vm.cleanup()
 
 	r := &vm.result
@@ -245,6 +246,8 @@ func (vm *VM) wait(ports *sync.WaitGroup) {
 	}
 	vm.err = r.decode()
 	switch {
+	case r.Reason == stateError:
+		vm.err = r.accelError(vm.cfg.accel())
 	case vm.timedOut.Load():
 		vm.err = fmt.Errorf("%w after %v", ErrTimeout, vm.cfg.Timeout)
 	case vm.err != nil && vm.ctx.Err() != nil:
@@ -259,9 +262,10 @@ func (vm *VM) wait(ports *sync.WaitGroup) {
 
 // copySerial passes on what the guest sends on a serial port. When nobody takes it any
 // more the machine is killed, since nobody would see how it ends.
-func (vm *VM) copySerial(port net.Conn, to io.Writer) {
-	buf := make([]byte, 32<<10)
+func (vm *VM) copySerial(port io.Reader, to io.Writer) {
+	buf := make([]byte, 64<<10)
 	failed := false
+	var last time.Time
 	for {
 		n, err := port.Read(buf)
 		if n > 0 {
@@ -276,8 +280,17 @@ func (vm *VM) copySerial(port net.Conn, to io.Writer) {
 		if err != nil {
 			return
 		}
+		// A UART sends bytes one by one. To wake up for each would cost more than all else.
+		now := time.Now()
+		if now.Sub(last) < 2*gather && n < len(buf)/2 {
+			time.Sleep(gather)
+		}
+		last = now
 	}
 }
+
+// gather is how long the next bytes are left to gather when some have come shortly before.
+const gather = time.Millisecond
 
 // writeFailed ends the machine for an error of a writer.
 func (vm *VM) writeFailed(err error) {

@@ -32,6 +32,8 @@ func (vm *VM) event(msg qmpMessage) {
 		}
 	case "SHUTDOWN":
 		go vm.stopped(msg.Data.Reason)
+	case "STOP":
+		go vm.checkStopped()
 	}
 }
 

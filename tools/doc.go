@@ -3,6 +3,7 @@
 //	zf/        the command, thin, over the packages below and ../qemu
 //	image/     a main package or its tests -> a bootable image
 //	initrd/    files of the host -> an archive for the guest
+//	gotest/    what zf test has in common with go test: flags, results, events
 //	iso/       an image and its files -> an ISO image, for real machines
 //	lookup/    what is asked about an address, and the answer: types alone
 //	code/      machine code -> calls, tail calls, function starts, the call graph
@@ -32,6 +33,8 @@
 //	probe/     names of functions -> where breakpoints go, and what they have counted
 //	page/      a log, profiles, snapshots -> one HTML page
 //	core/      a trace -> a core file, for a debugger
+//	install/   what is missing -> the command that installs it here
+//	doctor/    this machine -> what of it the commands need
 //	symbolizer/ which llvm-symbolizer the tests compare with
 //	await/     how tests wait: for what is sent, never for a time
 //	imports_test.go holds that imports flow one way, in short chains

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -169,4 +170,26 @@ func isConst(t *testing.T, dir, name string) (found bool) {
 		}
 	}
 	return found
+}
+
+// TestKernelImports: of the standard library the kernel imports what package runtime imports
+// itself. In the test of any other package there are two of it, one with its tests in it, and the
+// kernel would be built with the wrong one.
+func TestKernelImports(t *testing.T) {
+	std := func(pkg string) (deps []string) {
+		out, err := exec.Command("go", "list", "-deps", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", pkg).Output()
+		if err != nil {
+			t.Fatalf("go list %s: %v", pkg, err)
+		}
+		return strings.Fields(string(out))
+	}
+	may := append(std("runtime"), "sync/atomic") // whose tests are all in a package of their own
+	if len(may) < 10 {
+		t.Fatalf("package runtime imports %q alone", may)
+	}
+	for _, pkg := range std(module + "kernel") {
+		if !slices.Contains(may, pkg) {
+			t.Errorf("package kernel needs %s", pkg)
+		}
+	}
 }

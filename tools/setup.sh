@@ -8,8 +8,8 @@
 #   run    QEMU
 #   boot   QEMU, and what real machines start from: grub-mkrescue with GRUB for BIOS
 #          and UEFI, xorriso, mtools, and UEFI firmware for QEMU (OVMF)
-#   test   QEMU, gdb, binutils, gcc, g++, dwz, tmux, debuginfod, Chromium or Chrome, and the
-#          llvm-symbolizer of the version that tools/symbolizer names
+#   test   QEMU, gdb, binutils, gcc, g++, dwz, tmux, zsh, fish, debuginfod, Chromium or Chrome,
+#          and the llvm-symbolizer of the version that tools/symbolizer names
 #
 # Without rights to install it prints the exact command and exits with 2.
 
@@ -130,6 +130,8 @@ find_missing() {
 	need g++ g++
 	need dwz dwz
 	need tmux tmux
+	need zsh zsh
+	need fish fish
 	need debuginfod debuginfod
 	# The same names as in tools/zf/browser_test.go.
 	have chromium || have chromium-browser || have google-chrome || need chromium chromium

@@ -12,7 +12,7 @@ const (
 	fxsaveSize = 512
 	xheaderEnd = 576
 	// MaxFPU is the room in bytes for a save area: x87, SSE, AVX and AVX-512 take
-	// 2,696. AMX is left off.
+	// 2,696, and a signal's frame four more. AMX is left off.
 	MaxFPU = 2752
 	// FPUAlign is the alignment in bytes of a save area.
 	FPUAlign = 64
@@ -50,7 +50,7 @@ func InitFPU() {
 	}
 	xsetbv(mask)
 	_, size, _, _ := CPUID(0xd, 0) // of what is turned on
-	if size > MaxFPU {
+	if size > MaxFPU-magic2Size {
 		mask = xstateX87 | xstateSSE
 		xsetbv(mask)
 		_, size, _, _ = CPUID(0xd, 0)
@@ -85,8 +85,52 @@ func (f *TrapFrame) Repaired() bool {
 	return true
 }
 
-// FPUSize returns the bytes that a save area takes.
-func FPUSize() uintptr { return uintptr(xsaveSize) }
+// FPUSize returns the bytes that a save area takes, with what marks it in a signal's frame.
+func FPUSize() uintptr {
+	if xsaveMask == 0 {
+		return fxsaveSize
+	}
+	return uintptr(xsaveSize) + magic2Size
+}
+
+// frameMark is what Linux has in the last 48 bytes of the 512 of FXSAVE, which are for software,
+// where more follows: what it is, and how long. Behind the last byte is magic2. (Linux:
+// arch/x86/include/uapi/asm/sigcontext.h, struct _fpx_sw_bytes.)
+type frameMark struct {
+	magic, size uint32
+	features    uint64
+	stateSize   uint32
+	_           [7]uint32
+}
+
+const (
+	frameMarkAt = fxsaveSize - unsafe.Sizeof(frameMark{})
+	magic1      = 0x46505853
+	magic2      = 0x46505845
+	magic2Size  = 4
+)
+
+// MarkFPU marks the save area at a as Linux does for the handler of a signal. It reports
+// whether there is more in it than FXSAVE has.
+func MarkFPU(a uintptr) bool {
+	m := (*frameMark)(Pointer(a + frameMarkAt))
+	*m = frameMark{}
+	if xsaveMask == 0 {
+		return false
+	}
+	m.magic, m.size, m.features, m.stateSize = magic1, xsaveSize+magic2Size, uint64(xsaveMask), xsaveSize
+	*(*uint32)(Pointer(a + uintptr(xsaveSize))) = magic2
+	return true
+}
+
+// FPUMarked reports whether a save area whose first bytes are at a goes on behind them.
+func FPUMarked(a uintptr) bool {
+	m := (*frameMark)(Pointer(a + frameMarkAt))
+	return xsaveMask != 0 && m.magic == magic1 && m.size == xsaveSize+magic2Size && m.stateSize == xsaveSize
+}
+
+// FPUFirst is how many bytes of a save area are there on every CPU.
+const FPUFirst = fxsaveSize
 
 // FPUName says how the FPU is saved, for the boot report.
 func FPUName() string {
@@ -128,10 +172,14 @@ func ResetFPU(to uintptr, control uint64) {
 }
 
 // CheckFPU makes what a program has written into the save area at a fit for being
-// loaded, which faults on reserved bits.
-func CheckFPU(a uintptr) {
+// loaded, which faults on reserved bits. What is behind the first bytes counts if whole is set
+// and the mark at the end is there; otherwise it is as in a new process.
+func CheckFPU(a uintptr, whole bool) {
 	*(*uint32)(Pointer(a + 24)) &= mxcsrMask
 	if xsaveMask != 0 {
+		if !whole || *(*uint32)(Pointer(a + uintptr(xsaveSize))) != magic2 {
+			*(*uint64)(Pointer(a + fxsaveSize)) = xstateX87 | xstateSSE
+		}
 		*(*uint64)(Pointer(a + fxsaveSize)) &= uint64(xsaveMask)
 		clearWords(a+fxsaveSize+8, xheaderEnd-fxsaveSize-8)
 	}

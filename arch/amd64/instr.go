@@ -9,6 +9,12 @@ func In8(port uint16) uint8
 // Out8 writes a byte to an I/O port.
 func Out8(port uint16, v uint8)
 
+// InAll reads bytes from an I/O port, one after the other.
+func InAll(port uint16, p []byte)
+
+// OutAll writes bytes to an I/O port, one after the other.
+func OutAll(port uint16, p []byte)
+
 // Out32 writes four bytes to an I/O port.
 func Out32(port uint16, v uint32)
 

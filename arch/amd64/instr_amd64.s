@@ -17,6 +17,26 @@ TEXT ·Out8(SB), NOSPLIT|NOFRAME, $0-3
 	OUTB
 	RET
 
+// func InAll(port uint16, p []byte)
+TEXT ·InAll(SB), NOSPLIT|NOFRAME, $0-32
+	MOVW	port+0(FP), DX
+	MOVQ	p_base+8(FP), DI
+	MOVQ	p_len+16(FP), CX
+	CLD
+	REP
+	INSB
+	RET
+
+// func OutAll(port uint16, p []byte)
+TEXT ·OutAll(SB), NOSPLIT|NOFRAME, $0-32
+	MOVW	port+0(FP), DX
+	MOVQ	p_base+8(FP), SI
+	MOVQ	p_len+16(FP), CX
+	CLD
+	REP
+	OUTSB
+	RET
+
 // func Out32(port uint16, v uint32)
 TEXT ·Out32(SB), NOSPLIT|NOFRAME, $0-8
 	MOVW	port+0(FP), DX

@@ -63,7 +63,11 @@ func SaveKept(room uintptr, giveUp func()) {
 	for i := range rows {
 		r := keptRows[i]
 		r.copy = next
-		for n := uintptr(0); n < r.size; n++ {
+		n := uintptr(0)
+		for ; n+8 <= r.size; n += 8 {
+			*(*uint64)(Pointer(next + n)) = *(*uint64)(Pointer(r.at + n))
+		}
+		for ; n < r.size; n++ {
 			*(*byte)(Pointer(next + n)) = *(*byte)(Pointer(r.at + n))
 		}
 		next += (r.size + 7) &^ 7

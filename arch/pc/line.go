@@ -14,6 +14,7 @@ const (
 	InterruptTimer   = interruptISA + irqTimer
 	InterruptConsole = interruptISA + irqConsole
 	InterruptNetwork = interruptISA + 5 // a message; nothing is sent for the ISA's
+	InterruptShare   = interruptISA + 6 // likewise
 )
 
 const (

@@ -26,7 +26,9 @@ const (
 	fifoWorks    = 0xc0 // read there (interrupt identification): a 16550A, not a 16450 or 16550
 	divisor      = 1    // 115200 baud of a 1.8432 MHz clock
 	ierReceive   = 0x01 // interrupt for received data
-	fifoTrigger8 = 0x81 // FIFO on, interrupt at 8 bytes or when no more come
+	fifoTrigger  = 0xc1 // FIFO on, interrupt at triggerLevel bytes or when no more come
+	identify     = 0x0f // read at regFIFO: why the port interrupts
+	identifyData = 0x04 // the FIFO has triggerLevel bytes or more
 	modemOUT2    = 0x08 // lets the interrupt out, on a PC
 	statusData   = 0x01 // a byte is there
 	scratchProbe = 0x5a
@@ -50,6 +52,10 @@ const (
 // UARTBase says which serial port: it is its first I/O port.
 type UARTBase uint16
 
+// triggerLevel is how many bytes fifoTrigger lets come in before the port interrupts. Two more
+// have room behind them: 170 µs at 115200 baud.
+const triggerLevel = 14
+
 // UARTRoom is how many bytes a UART takes at a time at most.
 const UARTRoom = 16
 
@@ -60,6 +66,11 @@ type UART struct {
 	room    int  // bytes that it takes when it has none to send
 	absent  bool // nothing answers
 	stalled bool // the last byte was given up
+	flowing bool // the FIFO was at its trigger level when Receive last found bytes in it
+
+	received [triggerLevel]byte // taken out of the FIFO together
+	next     int                // of them, for Receive
+	end      int
 }
 
 // Init finds the port and sets it up: 115200 baud, 8 data bits, no parity, FIFO on,
@@ -99,15 +110,15 @@ func (u *UART) Send(b byte) {
 	}
 }
 
-// SendAll sends bytes as they are, as many at a time as the UART takes, and returns once
-// it has taken the last. A port that stands still loses them.
+// SendAll sends bytes as they are, as many at a time as the UART takes: to a FIFO that is
+// empty as many as it has room for, by one string instruction, which is one exit where the
+// machine is virtual; otherwise one. It returns once the UART has taken the last. A port that
+// stands still loses them.
 func (u *UART) SendAll(p []byte) {
 	for len(p) > 0 && !u.absent {
 		n := min(max(u.room, 1), len(p))
 		if u.wait(statusTHRE) {
-			for _, b := range p[:n] {
-				amd64.Out8(u.port(regData), b)
-			}
+			amd64.OutAll(u.port(regData), p[:n])
 		}
 		p = p[n:]
 	}
@@ -137,7 +148,7 @@ func (u *UART) wait(bits uint8) bool {
 	return false
 }
 
-// EnableInput makes the port interrupt when there is something to Receive: at 8
+// EnableInput makes the port interrupt when there is something to Receive: at 14
 // bytes, or as soon as the line has been idle for the time of four. The interrupt
 // is edge-triggered and comes again only after Receive has found nothing more.
 // Without a UART it does nothing.
@@ -145,7 +156,7 @@ func (u *UART) EnableInput() {
 	if u.absent {
 		return
 	}
-	amd64.Out8(u.port(regFIFO), fifoTrigger8)
+	amd64.Out8(u.port(regFIFO), fifoTrigger)
 	amd64.Out8(u.port(regModem), modemReady|modemOUT2)
 	amd64.Out8(u.port(regIER), ierReceive)
 }
@@ -155,9 +166,35 @@ func (u *UART) EnableInput() {
 // The UART keeps 16 bytes and stops taking more from an emulator when they are full, so
 // whoever has no room for a byte leaves it there: nothing is lost then. A real line goes on,
 // and the UART counts that as an overrun.
+//
+// A FIFO that interrupts because it is at its trigger level is read at once: that spares the
+// look before each byte, and an emulator that puts more behind a byte that has been taken does
+// so for all together.
 func (u *UART) Receive() (b byte, ok bool) {
-	if u.absent || amd64.In8(u.port(regStatus))&statusData == 0 {
+	if u.absent {
 		return 0, false
 	}
-	return amd64.In8(u.port(regData)), true
+	if u.next >= u.end {
+		switch {
+		case u.room > 1 && amd64.In8(u.port(regFIFO))&identify == identifyData:
+			amd64.InAll(u.port(regData), u.received[:])
+			u.end, u.flowing = len(u.received), true
+		case amd64.In8(u.port(regStatus))&statusData != 0:
+			u.received[0], u.end = amd64.In8(u.port(regData)), 1
+		default:
+			return 0, false
+		}
+		u.next = 0
+	}
+	b = u.received[uint(u.next)%triggerLevel]
+	u.next++
+	return b, true
+}
+
+// Flowing reports whether bytes come in faster than they are received, as far as the FIFO
+// tells, and forgets it.
+func (u *UART) Flowing() bool {
+	was := u.flowing
+	u.flowing = false
+	return was
 }

@@ -26,6 +26,7 @@ const (
 	InterruptTimer   = 64
 	InterruptConsole = 68
 	InterruptNetwork = 69
+	InterruptShare   = 70
 )
 
 func MeasureCounter() (hz uint64) { panic(stub) }

@@ -167,6 +167,7 @@ func FPUSize() uintptr { panic(stub) }
 
 const (
 	MaxFPU   = 2752
+	FPUFirst = 512
 	FPUAlign = 64
 )
 
@@ -174,7 +175,11 @@ func SaveFPU(to uintptr, f *TrapFrame) { panic(stub) }
 
 func ResetFPU(to uintptr, control uint64) { panic(stub) }
 
-func CheckFPU(a uintptr) { panic(stub) }
+func CheckFPU(a uintptr, whole bool) { panic(stub) }
+
+func MarkFPU(a uintptr) bool { panic(stub) }
+
+func FPUMarked(a uintptr) bool { panic(stub) }
 
 func SaveControl() uint64 { panic(stub) }
 
@@ -246,6 +251,8 @@ func Store8(addr uintptr, v uint8) { panic(stub) }
 func Store16(addr uintptr, v uint16) { panic(stub) }
 
 func Store32(addr uintptr, v uint32) { panic(stub) }
+
+func Store64(addr, v uintptr) { panic(stub) }
 
 func ReadPort8(port uint16) uint8 { panic(stub) }
 

@@ -49,6 +49,7 @@ type UART struct{ Base UARTBase }
 
 func (u *UART) EnableInput()               { panic(stub) }
 func (u *UART) Flush()                     { panic(stub) }
+func (u *UART) Flowing() bool              { panic(stub) }
 func (u *UART) Init()                      { panic(stub) }
 func (u *UART) Keep()                      { panic(stub) }
 func (u *UART) Present() bool              { panic(stub) }

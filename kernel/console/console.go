@@ -30,6 +30,7 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(&speech), unsafe.Sizeof(speech))
 	arch.Keep(unsafe.Pointer(&onScreen), unsafe.Sizeof(onScreen))
 	arch.Keep(unsafe.Pointer(&tap), unsafe.Sizeof(tap))
+	arch.Keep(unsafe.Pointer(&portFlush), unsafe.Sizeof(portFlush))
 }
 
 // Present reports whether a UART answers.
@@ -57,6 +58,14 @@ func OnScreen() bool { return onScreen != 0 }
 // Byte sends one byte as it is and returns once the UART has taken it.
 func Byte(b byte) {
 	TraceByte(b)
+	shown(b)
+}
+
+// shown shows a byte on the screen, if text goes there. Not inlined: the call is in one place
+// (tools/stacks).
+//
+//go:noinline
+func shown(b byte) {
 	if onScreen != 0 {
 		p := &onScreen
 		(*(*func(byte))(unsafe.Pointer(&p)))(b)
@@ -65,6 +74,9 @@ func Byte(b byte) {
 
 // TraceByte is Byte for what the screen shows in another form: the lines of a trace.
 func TraceByte(b byte) {
+	if onPort {
+		leavePort()
+	}
 	midway = b != '\n'
 	keepTail(b)
 	if speech != mute {
@@ -73,10 +85,59 @@ func TraceByte(b byte) {
 	tapped(b)
 }
 
+// Text is Byte for many bytes at a time that a program writes: they go by the port that
+// UsePort has set, if there is one, and otherwise the UART gets them in bursts.
+func Text(p []byte) {
+	if portSend != 0 {
+		enterPort()
+		portText(p)
+		return
+	}
+	burst(p)
+}
+
+// TextByte is Text for one byte.
+func TextByte(b byte) {
+	one[0] = b
+	Text(one[:])
+}
+
+// one is a byte on its way. Under the kernel lock.
+var one [1]byte
+
+// burst is Byte for many bytes.
+func burst(p []byte) {
+	for len(p) > 0 {
+		burst := p[:min(arch.UARTRoom, len(p))]
+		p = p[len(burst):]
+		if onPort {
+			leavePort()
+		}
+		midway = true // a trace that gets in between begins a line
+		for _, b := range burst {
+			keepTail(b)
+		}
+		if speech != mute {
+			com1.SendAll(burst)
+		}
+		midway = burst[len(burst)-1] != '\n'
+		if tap == 0 && onScreen == 0 {
+			continue
+		}
+		for _, b := range burst {
+			tapped(b)
+			shown(b)
+		}
+	}
+}
+
 // Raw sends bytes as they are, of which nobody but the port is told: they are no part of
 // the text, and a line goes on behind them as if they were not there. When a trace gets in
 // between, that of an NMI, all of them go out once more behind it.
 func Raw(p []byte) {
+	if onPort {
+		leavePort()
+	}
 	was := inRaw
 	for sent := 0; sent < len(p); {
 		n := min(sent+arch.UARTRoom, len(p))
@@ -110,12 +171,25 @@ func tapped(b byte) {
 
 // Flush waits until the last byte has left the UART. Who ends the machine calls
 // it first: what is still inside is lost then.
-func Flush() { com1.Flush() }
+func Flush() {
+	if onPort {
+		leavePort()
+	}
+	com1.Flush()
+}
 
 // String sends s; a line feed goes out as carriage return and line feed.
 func String(s string) {
-	for i := 0; i < len(s); i++ {
-		char(s[i])
+	for len(s) > 0 {
+		n := 0
+		for n < len(s) && s[n] != '\n' {
+			n++
+		}
+		burst(unsafe.Slice(unsafe.StringData(s), n))
+		if s = s[n:]; len(s) > 0 {
+			char('\n')
+			s = s[1:]
+		}
 	}
 }
 

@@ -7,3 +7,7 @@ func EnableInput() { com1.EnableInput() }
 // Receive takes one byte out of the UART; ok is false if it has none. It does not
 // wait. Early and kernel context.
 func Receive() (b byte, ok bool) { return com1.Receive() }
+
+// Flowing reports whether bytes come in faster than they are received, and forgets it. Early
+// and kernel context.
+func Flowing() bool { return com1.Flowing() }

@@ -13,12 +13,12 @@ import (
 // with the kind "trace", one for those that wait alike. They are read from the runtime's list where they are; nothing
 // of the runtime is called.
 
-// sleeper makes the crash start in the first goroutine of the program that waits: the
-// main goroutine if it is there. It returns its number, or 0 if there is none.
-func (d *Details) fromWaiting() uint64 {
+// fromStopped makes the crash start in the first goroutine of the program, which does not run
+// now: the main goroutine if it is there. It returns its number, or 0 if there is none.
+func (d *Details) fromStopped() uint64 {
 	for i := 0; i < goinfo.NumG(); i++ {
 		g, ok := goinfo.GAt(i)
-		if !ok || !g.Waiting() || !d.FromGoroutine(&g) {
+		if !ok || g.Running() || !d.FromGoroutine(&g) {
 			continue
 		}
 		d.Reason.Str(": ")

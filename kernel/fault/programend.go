@@ -10,6 +10,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/observe"
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
+	"github.com/zeroframe/zeroframe/kernel/observe/outbox"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/stack"
@@ -28,6 +29,7 @@ func ProgramExit(f *arch.TrapFrame, status int) {
 	}
 	if status == 0 || !calledByRuntime(f) {
 		eventstream.CloseAll()
+		outbox.Send()
 		reportSyscalls()
 		observe.SendHandles("exit")
 		Exit(status)
@@ -54,7 +56,7 @@ func ProgramExit(f *arch.TrapFrame, status int) {
 	if asleep {
 		// The runtime has noticed on some thread that had nothing to do. What the
 		// program waits for is in its goroutines.
-		first = d.fromWaiting()
+		first = d.fromStopped()
 	}
 	WriteTrace()
 	if asleep {

@@ -90,18 +90,20 @@ func (d *Details) found(s *tracer.Stack, since uint64) {
 // the timer behind it.
 const checkEvery = 1e9
 
-// nextCheck is when the limits are checked again, in nanoseconds since boot. Under the
-// kernel lock.
-var nextCheck uint64
+// Under the kernel lock.
+var (
+	nextCheck uint64 // when the limits are checked again, in nanoseconds since boot
+	putOff    uint8  // how often the runtime was at work then
+)
 
 // checkInTime checks the limits if a second has gone by. f is what the timer has
-// interrupted: the trace begins there.
+// interrupted: the trace begins there. It is put off while that is the runtime's own work.
 func checkInTime(f *arch.TrapFrame) {
 	now := clock.Now()
-	if now < nextCheck {
+	if now < nextCheck || runtimeAtWork(f, &putOff) {
 		return
 	}
-	nextCheck = now + checkEvery
+	nextCheck, putOff = now+checkEvery, 0
 	s, since := stack.FirstOver(now)
 	if s == nil {
 		return

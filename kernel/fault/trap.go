@@ -12,6 +12,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/observe/profile"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -70,7 +71,7 @@ func Trap(f *arch.TrapFrame) {
 			observe.Sample(f)
 		}
 		interrupt(f)
-		if percpu.This().Hung {
+		if percpu.This().Hung && !lookAgain(f) {
 			endHung(f)
 		}
 		monitorOnKey(f)
@@ -106,6 +107,9 @@ func pageIn(f *arch.TrapFrame) bool {
 
 func resolve(f *arch.TrapFrame) mem.Verdict {
 	v := mem.ResolveFault(f.Addr, f.Error)
+	if v == mem.NoFrame && vfs.Reclaim() > 0 {
+		v = mem.ResolveFault(f.Addr, f.Error)
+	}
 	if v == mem.FromFile {
 		v = linux.FilePage(f.Addr, f.Error&arch.FaultWrite != 0)
 	}

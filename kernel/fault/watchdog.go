@@ -7,6 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/observe"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -18,6 +19,7 @@ var (
 	patience uint64 // ns; 0: no watchdog; set once at boot
 	seen     uint64 // the program's activity when it was last looked at; under the kernel lock
 	lastSeen uint64 // when it had changed; under the kernel lock
+	looks    uint8  // how often the runtime was at work when the program was hung; under the kernel lock
 )
 
 func SetWatchdog() {
@@ -44,6 +46,30 @@ func Tick(now uint64) (next uint64) {
 	return min(next, lastSeen+patience)
 }
 
+// lookAgain reports whether f has interrupted the runtime's own work: who hangs is seen a
+// millisecond later.
+func lookAgain(f *arch.TrapFrame) bool {
+	const pause = 1_000_000
+	if !runtimeAtWork(f, &looks) {
+		return false
+	}
+	percpu.This().Hung = false
+	lastSeen = clock.Now() - patience + pause
+	return true
+}
+
+// runtimeAtWork reports whether f has interrupted a thread that works for no goroutine: the
+// runtime's monitor, say, which is at work for some µs now and then. It counts in looks how often
+// that was so, and a runtime that is at work whenever one looks does not count.
+func runtimeAtWork(f *arch.TrapFrame, looks *uint8) bool {
+	const maxLooks = 50
+	if *looks == maxLooks || f.InKernel() || stack.ForGoroutine(f.TLS) {
+		return false
+	}
+	*looks++
+	return true
+}
+
 // endHung ends a hung program, in which f has interrupted something, or nothing.
 func endHung(f *arch.TrapFrame) {
 	d := NextStage(tracer.KindPanic)
@@ -54,7 +80,7 @@ func endHung(f *arch.TrapFrame) {
 	if f.InKernel() {
 		d.fromTrap(f)
 		d.Cause = false
-		first = d.fromWaiting()
+		first = d.fromStopped()
 	} else {
 		d.fromTrap(f)
 		d.locateTrap(f)

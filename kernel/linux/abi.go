@@ -49,6 +49,9 @@ func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
 	}
 	r.CallPC = f.PC
 	result := c.do(f.CallNumber())
+	if result == errMissing {
+		result = c.fetch(f.CallNumber())
+	}
 	f.SetResult(uintptr(result))
 	leave(f, r, t)
 }

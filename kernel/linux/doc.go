@@ -15,6 +15,7 @@
 //	file.go            reading, writing, and other calls on descriptors
 //	path.go            calls on names of files
 //	stat.go            what files are
+//	share.go           files of the host, which come when they are asked for
 //	pipe.go            pipes and event counters
 //	epoll.go           waiting for many descriptors
 //	socket*.go         sockets: see socket.go

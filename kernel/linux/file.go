@@ -347,9 +347,7 @@ func writeTerminal(from, n uintptr) int64 {
 			}
 			return -eFAULT
 		}
-		for _, b := range block[:part] {
-			tty.Out(b)
-		}
+		tty.Write(block[:part])
 		done += part
 	}
 	noteOutput(n)

@@ -49,6 +49,9 @@ var image struct {
 	info siginfo
 }
 
+// ucXState in the flags says that the FPU's save area is more than FXSAVE's.
+const ucXState = 1
+
 const (
 	siUser   = 0
 	siTkill  = -6
@@ -174,6 +177,10 @@ func enter(t *thread.Thread, sig int, a *action) bool {
 	}
 	uc.mask[0], cpu.Mask = mask, uintptr(mask)
 	image.ret = a.restorer
+	uc.flags = 0
+	if arch.MarkFPU(t.FPU()) {
+		uc.flags = ucXState
+	}
 	if !copyOut(rec, uintptr(unsafe.Pointer(&r)), unsafe.Sizeof(r)) ||
 		!copyOut(fpu, t.FPU(), arch.FPUSize()) ||
 		!copyOut(ret, uintptr(unsafe.Pointer(&image)), unsafe.Sizeof(image)) {
@@ -204,10 +211,14 @@ func (c *call) sigreturn() int64 {
 	t.Mask = uc.mask[0] &^ unblockable
 	t.Full = uc.cpu.FPU != 0
 	if t.Full {
-		if !copyIn(t.FPU(), uc.cpu.FPU, arch.FPUSize()) {
+		if !copyIn(t.FPU(), uc.cpu.FPU, arch.FPUFirst) {
 			kill(t, sigSEGV)
 		}
-		arch.CheckFPU(t.FPU())
+		more := arch.FPUMarked(t.FPU())
+		if more && !copyIn(t.FPU()+arch.FPUFirst, uc.cpu.FPU+arch.FPUFirst, arch.FPUSize()-arch.FPUFirst) {
+			kill(t, sigSEGV)
+		}
+		arch.CheckFPU(t.FPU(), more)
 	}
 	if !goesOn {
 		t.Fault = thread.Fault{Signal: sigSEGV, Code: siKernel, Addr: f.PC, Vector: arch.TrapProtection, PC: f.PC}

@@ -240,6 +240,7 @@ func (c *call) readlinkAt(dirfd, addr, to, size uintptr) int64 {
 func (c *call) accessAt(dirfd, addr, mode, flags uintptr) int64 {
 	const (
 		exec     = 1
+		writing  = 2
 		allModes = 7
 		allFlags = 0x200 | atNoFollow | atEmptyPath // AT_EACCESS
 	)
@@ -249,6 +250,9 @@ func (c *call) accessAt(dirfd, addr, mode, flags uintptr) int64 {
 	id, errno := lookUp(dirfd, addr, flags)
 	if errno != 0 {
 		return errno
+	}
+	if mode&writing != 0 && vfs.ReadOnly(id) {
+		return -30 // EROFS
 	}
 	if m := vfs.Mode(id); mode&exec != 0 && m&vfs.S_IFMT != vfs.S_IFDIR && m&0o111 == 0 {
 		return -13 // EACCES
@@ -398,11 +402,16 @@ func setCwd(id vfs.ID) int64 {
 
 // Chdir sets the working directory at boot. It returns "" or what is wrong.
 func Chdir(path []byte) (wrong string) {
-	id, e := vfs.Walk(vfs.Root, path, true)
-	if e != 0 || setCwd(id) != 0 {
-		return "there is no such directory"
+	for {
+		id, e := vfs.Walk(vfs.Root, path, true)
+		switch {
+		case e == vfs.EMISSING && Fetch() == 0:
+		case e != 0 || setCwd(id) != 0:
+			return "there is no such directory"
+		default:
+			return ""
+		}
 	}
-	return ""
 }
 
 func (c *call) getcwd() int64 {

@@ -3,6 +3,7 @@ package linux
 import (
 	"unsafe"
 
+	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
@@ -48,10 +49,20 @@ func (c *call) readTerminal(f *file, to, n uintptr) int64 {
 // there is room for it; the rest waits in the port. Kernel context.
 func Pump() {
 	got := false
+	var last uint64 // when bytes flowed
 	for tty.Room() && !attention {
 		b, ok := console.Receive()
+		if console.Flowing() {
+			last = clock.Now()
+		}
 		if !ok {
-			break
+			now := clock.Now()
+			if last == 0 || now-last > flowGap {
+				break
+			}
+			for clock.Now()-now < flowLook {
+			}
+			continue
 		}
 		switch sig := tty.Input(b); {
 		case sig == tty.ForMonitor:
@@ -67,6 +78,13 @@ func Pump() {
 		tellReaders()
 	}
 }
+
+// Where input flows in, Pump waits for more of it: an interrupt for each FIFO's worth would cost
+// more. In nanoseconds.
+const (
+	flowGap  = 20_000 // how long it waits
+	flowLook = 5_000  // how long it leaves the port alone, for that to be filled
+)
 
 // attention is set from when the monitor's key has come until the monitor opens: what is
 // typed behind it is for that. Under the kernel lock.

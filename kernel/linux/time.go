@@ -132,7 +132,7 @@ var itimerSignals = [3]uint8{sigALRM, sigVTALRM, sigPROF} // never written
 // Tick sends the signals of the interval timers that have run out, and returns when the
 // next one may do so, or ^0. Kernel context.
 func Tick(now uint64) (next uint64) {
-	next = pollCard(now)
+	next = min(pollCard(now), pollShares(now))
 	if timersArmed > 0 {
 		next = min(next, tickTimers(now))
 	}

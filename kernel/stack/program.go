@@ -47,6 +47,13 @@ func ProgramRows(fs, g uintptr) (goroutine uint64) {
 	return 0
 }
 
+// ForGoroutine reports whether the thread with that FS base works for a goroutine, and not for
+// the runtime alone. Kernel context.
+func ForGoroutine(fs uintptr) bool {
+	info, ok := goroutineOf(fs)
+	return ok && info.ID != 0
+}
+
 // goroutineOf returns the goroutine of the thread with that FS base. On the stack of g0 or
 // of a signal it is the M's current one that counts.
 func goroutineOf(fs uintptr) (info goinfo.G, ok bool) {

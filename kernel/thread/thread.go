@@ -46,6 +46,7 @@ const (
 	ForFile   // Key: the number of the open file
 	ForSignal // a signal, whichever
 	ForLock   // Key: the number of the locked file
+	ForShare  // Key: the node of the tree that lacks something of the host's
 )
 
 // String returns the reason's name.
@@ -63,6 +64,8 @@ func (w Why) String() string {
 		return "signal"
 	case ForLock:
 		return "file lock"
+	case ForShare:
+		return "file of the host"
 	}
 	return "nothing"
 }

@@ -70,6 +70,9 @@ func Typed(b byte) (signal int) {
 	return 0
 }
 
+// End says in pipe mode that nothing comes any more. For boot.
+func End() { ended = true }
+
 // pipeInput resolves the escapes.
 func pipeInput(b byte) {
 	switch {

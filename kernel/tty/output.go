@@ -2,8 +2,11 @@ package tty
 
 import "github.com/zeroframe/zeroframe/kernel/console"
 
-// send is where output goes. Never written but by tests.
-var send = console.Byte
+// send and sendAll are where output goes. Never written but by tests.
+var (
+	send    = console.TextByte
+	sendAll = console.Text
+)
 
 // column is where the terminal's cursor is, as far as the bytes tell: a character of several
 // columns is taken for one, and escape sequences for colors, which take none. It counts from
@@ -24,13 +27,63 @@ const (
 // Out sends a byte that a program writes, with the line ends that the settings
 // ask for.
 func Out(b byte) {
-	if b == '\n' && termios.Oflag&(OPOST|ONLCR) == OPOST|ONLCR {
+	if b == '\n' && lineEnds() {
 		send('\r')
 		column = 0
 	}
 	send(b)
 	if !inSequence(b) {
 		column = after(b, column)
+	}
+}
+
+// lineEnds reports whether a line feed goes out as carriage return and line feed.
+func lineEnds() bool { return termios.Oflag&(OPOST|ONLCR) == OPOST|ONLCR }
+
+// outgoing is what Write sends next. Under the kernel lock.
+var outgoing [4096]byte
+
+// Write is Out for many bytes.
+func Write(p []byte) {
+	follow(p)
+	if !lineEnds() {
+		sendAll(p)
+		return
+	}
+	n := 0
+	for _, b := range p {
+		if n > len(outgoing)-2 {
+			sendAll(outgoing[:n])
+			n = 0
+		}
+		if b == '\n' {
+			outgoing[n] = '\r'
+			n++
+		}
+		outgoing[n] = b
+		n++
+	}
+	sendAll(outgoing[:n])
+}
+
+// follow moves the column over bytes that a program writes. What is before the last byte that
+// brings the cursor to a line's beginning does not count.
+func follow(p []byte) {
+	if pipe {
+		return // nobody asks for the column
+	}
+	ends := lineEnds()
+	first := len(p)
+	for first > 0 && p[first-1] != '\r' && (p[first-1] != '\n' || !ends) {
+		first--
+	}
+	if first > 0 {
+		column, sequence = 0, noSequence
+	}
+	for _, b := range p[first:] {
+		if !inSequence(b) {
+			column = after(b, column)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package tty
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unsafe"
@@ -12,7 +13,10 @@ import (
 // after the other.
 var shown []byte
 
-func init() { send = func(b byte) { shown = append(shown, b) } }
+func init() {
+	send = func(b byte) { shown = append(shown, b) }
+	sendAll = func(p []byte) { shown = append(shown, p...) }
+}
 
 func reset(m Mode) {
 	head, ready, tail = 0, 0, 0
@@ -306,6 +310,41 @@ func TestOut(t *testing.T) {
 		}
 		if string(shown) != tt.want {
 			t.Errorf("mode %d sends %q; want %q", tt.mode, shown, tt.want)
+		}
+	}
+}
+
+// TestWrite: Write is Out for each byte, in what it sends and in where the cursor is then.
+func TestWrite(t *testing.T) {
+	const alphabet = "ab\n\r\t\b\x07\x1b[m]\x00\xc3\xa9"
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, mode := range []Mode{Cooked, Raw, Pipe} {
+		for range 2000 {
+			p := make([]byte, random.IntN(40))
+			if random.IntN(20) == 0 {
+				p = make([]byte, 2000)
+			}
+			for i := range p {
+				p[i] = alphabet[random.IntN(len(alphabet))]
+			}
+			start := []byte(alphabet[:random.IntN(4)])
+			end := func(out func([]byte)) string {
+				reset(mode)
+				out(start)
+				out(p)
+				if mode == Pipe {
+					return string(shown)
+				}
+				return fmt.Sprint(column, sequence, string(shown))
+			}
+			each := func(p []byte) {
+				for _, b := range p {
+					Out(b)
+				}
+			}
+			if got, want := end(Write), end(each); got != want {
+				t.Fatalf("mode %d: %q behind %q is %q; byte by byte it is %q", mode, p, start, got, want)
+			}
 		}
 	}
 }

@@ -11,6 +11,9 @@ func create(p place, mode uint32, now int64) (ID, Errno) {
 	if d.nlink == 0 {
 		return 0, ENOENT // the directory was removed
 	}
+	if e := fixed(p.dir); e != 0 && d.lacks == 0 {
+		return 0, e
+	}
 	id := newNode(p.dir, mode, now)
 	if id == 0 {
 		return 0, ENOSPC
@@ -135,6 +138,12 @@ func LinkNode(id ID, dir ID, path []byte, now int64) Errno {
 	case n.nlink == 0:
 		return ENOENT
 	}
+	if e := fixed(p.dir); e != 0 {
+		return e
+	}
+	if e := changing(id); e != 0 {
+		return e
+	}
 	en := newEntry(p.dir, p.name, id)
 	if en == 0 {
 		return ENOSPC
@@ -163,6 +172,9 @@ func Unlink(dir ID, path []byte, now int64) Errno {
 	case p.slash:
 		return ENOTDIR
 	}
+	if e := fixed(p.dir); e != 0 {
+		return e
+	}
 	remove(p.entry)
 	touched(p.dir, now)
 	unname(p.id, now)
@@ -186,13 +198,28 @@ func Rmdir(dir ID, path []byte, now int64) Errno {
 		return ENOENT
 	case !at(p.id).dir():
 		return ENOTDIR
-	case at(p.id).count != 0:
-		return ENOTEMPTY
+	}
+	if e := emptyDir(p.dir, p.id); e != 0 {
+		return e
 	}
 	remove(p.entry)
 	touched(p.dir, now)
 	unname(p.id, now)
 	return 0
+}
+
+// emptyDir returns 0 if the directory id, whose name is in dir, can be removed.
+func emptyDir(dir, id ID) Errno {
+	if e := need(id, LacksData); e != 0 {
+		return e
+	}
+	if at(id).count != 0 {
+		return ENOTEMPTY
+	}
+	if at(id).share != 0 && mounts[at(id).share-1].node == id {
+		return EBUSY
+	}
+	return fixed(dir)
 }
 
 // touched sets the times of a directory whose entries have changed.
@@ -221,7 +248,7 @@ func unname(id ID, now int64) {
 // node stay as they are. flags are RENAME_NOREPLACE (EEXIST if the new name
 // exists) or RENAME_EXCHANGE (the two names swap their nodes). Errors: those of
 // Walk, EINVAL (a directory into itself, or flags), EBUSY (a path ends in "." or
-// is the root), EEXIST, EISDIR, ENOTDIR, ENOTEMPTY, ENOSPC. Kernel context.
+// is the root), EEXIST, EISDIR, ENOTDIR, ENOTEMPTY, ENOSPC, EXDEV, EROFS, EMISSING. Kernel context.
 func Rename(oldDir ID, oldPath []byte, newDir ID, newPath []byte, flags int, now int64) Errno {
 	if flags&^(RENAME_NOREPLACE|RENAME_EXCHANGE) != 0 || flags == RENAME_NOREPLACE|RENAME_EXCHANGE {
 		return EINVAL
@@ -280,8 +307,18 @@ func Rename(oldDir ID, oldPath []byte, newDir ID, newPath []byte, flags int, now
 			return ENOTDIR
 		case !n.dir() && t.dir():
 			return EISDIR
-		case t.dir() && t.count != 0:
-			return ENOTEMPTY
+		case t.dir():
+			if e := emptyDir(to.dir, to.id); e != 0 {
+				return e
+			}
+		}
+	}
+	if e := movable(from.dir, to.dir, from.id); e != 0 {
+		return e
+	}
+	if exchange {
+		if e := movable(to.dir, from.dir, to.id); e != 0 {
+			return e
 		}
 	}
 
@@ -316,6 +353,25 @@ func Rename(oldDir ID, oldPath []byte, newDir ID, newPath []byte, flags int, now
 	touched(from.dir, now)
 	touched(to.dir, now)
 	return 0
+}
+
+// movable returns 0 if the node can get another name. A directory of a share cannot, as with
+// Linux's overlay: the host knows what is in it by its path.
+func movable(from, to, id ID) Errno {
+	if e := fixed(from); e != 0 {
+		return e
+	}
+	if e := fixed(to); e != 0 {
+		return e
+	}
+	n := at(id)
+	if n.share == 0 {
+		return 0
+	}
+	if n.dir() {
+		return EXDEV
+	}
+	return changing(id)
 }
 
 // moved tells a node that it has another entry now, and where.

@@ -171,7 +171,11 @@ func cleanTail(f *node) {
 }
 
 // Touch sets a file's times as if something had been written to it. Kernel context.
-func Touch(id ID, now int64) { at(id).mtime, at(id).ctime = now, now }
+func Touch(id ID, now int64) {
+	n := at(id)
+	n.mtime, n.ctime = now, now
+	n.own()
+}
 
 // Wrote says that the bytes lo <= offset < hi of a regular file have been
 // written through PageForWrite: the file grows to hi if it was shorter, and its
@@ -184,7 +188,7 @@ func Wrote(id ID, lo, hi int64, now int64) {
 	if hi > f.size {
 		f.size = hi
 	}
-	f.mtime, f.ctime = now, now
+	Touch(id, now)
 }
 
 // SetSize makes a regular file shorter, which frees what lay behind, or longer,
@@ -199,6 +203,11 @@ func SetSize(id ID, size int64, now int64) Errno {
 		return EINVAL
 	case size > SizeMax:
 		return EFBIG
+	}
+	if f.share != 0 {
+		if e := changing(id); e != 0 {
+			return e
+		}
 	}
 	if size < f.size {
 		p := uint64(size) / pageSize
@@ -216,7 +225,7 @@ func SetSize(id ID, size int64, now int64) Errno {
 	}
 	cleanTail(f)
 	f.size = size
-	f.mtime, f.ctime = now, now
+	Touch(id, now)
 	return 0
 }
 

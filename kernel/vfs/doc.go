@@ -24,7 +24,9 @@
 //	dir.go     a directory's entries: ReadDir, Path
 //	walk.go    from a path to a node: Walk
 //	open.go    Open
+//	names.go   all names of the tree: Names
 //	change.go  making and removing names: Mkdir, Link, Unlink, Rename, ...
 //	tree.go    Init and the tree that it makes
 //	cpio.go    LoadCPIO
+//	share.go   folders of the host, whose files come when they are asked for
 package vfs

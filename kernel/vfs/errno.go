@@ -10,11 +10,13 @@ const (
 	ENXIO        Errno = 6
 	EBUSY        Errno = 16
 	EEXIST       Errno = 17
+	EXDEV        Errno = 18
 	ENOTDIR      Errno = 20
 	EISDIR       Errno = 21
 	EINVAL       Errno = 22
 	EFBIG        Errno = 27
 	ENOSPC       Errno = 28
+	EROFS        Errno = 30
 	ERANGE       Errno = 34
 	ENAMETOOLONG Errno = 36
 	ENOTEMPTY    Errno = 39

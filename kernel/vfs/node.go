@@ -40,6 +40,8 @@ type node struct {
 	origLen int64
 	frames  int64 // frames of data and tables
 	mapped  bool  // programs can write, or could, behind the end, in its last page
+	share   uint8 // the number of the share that it is of (share.go); 0: none
+	lacks   uint8 // what is not known of it yet
 
 	// While an archive is loaded: what it calls this file.
 	arcIno   uint32
@@ -107,6 +109,9 @@ func Chmod(id ID, mode uint32, now int64) Errno {
 	if n.is(S_IFLNK) {
 		return EOPNOTSUPP
 	}
+	if e := changing(id); e != 0 {
+		return e
+	}
 	n.mode = n.mode&^modeBits | mode&modeBits
 	n.ctime = now
 	return 0
@@ -116,6 +121,9 @@ func Chmod(id ID, mode uint32, now int64) Errno {
 // it clears the set-user-ID and set-group-ID bits, as Linux does. Kernel context.
 func Chown(id ID, uid, gid uint32, now int64) Errno {
 	n := at(id)
+	if e := changing(id); e != 0 {
+		return e
+	}
 	if uid != ^uint32(0) {
 		n.uid = uid
 	}
@@ -138,6 +146,9 @@ const OmitTime = -1 << 63
 // Utimes sets a node's times of access and modification. Kernel context.
 func Utimes(id ID, atime, mtime, now int64) Errno {
 	n := at(id)
+	if e := changing(id); e != 0 {
+		return e
+	}
 	if atime != OmitTime {
 		n.atime = atime
 	}

@@ -5,7 +5,8 @@ package vfs
 // O_DIRECTORY, O_NOFOLLOW, O_PATH and the access mode, and ignores other flags.
 // mode is a new file's, with the process's umask applied. Errors: those of Walk,
 // EEXIST, EISDIR, EINVAL (O_CREAT with O_DIRECTORY), ELOOP (O_NOFOLLOW and a
-// symbolic link), ENXIO (a socket), EOPNOTSUPP (O_TMPFILE), ENOSPC. Kernel context.
+// symbolic link), ENXIO (a socket), EOPNOTSUPP (O_TMPFILE), ENOSPC, EROFS, EMISSING. Kernel
+// context.
 func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 	if flags&O_PATH != 0 {
 		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW
@@ -56,9 +57,31 @@ func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 		return 0, ENXIO
 	case n.dir() && (flags&O_ACCMODE != 0 || flags&O_TRUNC != 0):
 		return 0, EISDIR
+	case n.share != 0:
+		if e := openShared(p.id, flags, now); e != 0 {
+			return 0, e
+		}
 	case flags&O_TRUNC != 0 && n.is(S_IFREG):
 		SetSize(p.id, 0, now)
 	}
 	Retain(p.id)
 	return p.id, 0
+}
+
+// openShared has all of a share's node ready that an open file of it may ask for.
+func openShared(id ID, flags int, now int64) Errno {
+	n := at(id)
+	if flags&O_ACCMODE != 0 || flags&O_TRUNC != 0 {
+		if e := fixed(id); e != 0 {
+			return e
+		}
+	}
+	if flags&O_TRUNC != 0 && n.is(S_IFREG) {
+		if e := need(id, LacksInfo); e != 0 {
+			return e
+		}
+		n.lacks = 0
+		return SetSize(id, 0, now)
+	}
+	return need(id, LacksInfo|LacksData)
 }

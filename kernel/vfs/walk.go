@@ -96,6 +96,9 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 			}
 			p.id = 0
 		default:
+			if e := need(dir, LacksData); e != 0 {
+				return p, e
+			}
 			p.id = 0
 			if p.entry = find(dir, name); p.entry != 0 {
 				p.id = entryAt(p.entry).node
@@ -112,6 +115,9 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 		if n.is(S_IFLNK) && (!final || flags&followLast != 0 || flags&followSlash != 0 && p.slash) {
 			if links++; links > LinkMax {
 				return p, ELOOP
+			}
+			if e := need(p.id, LacksInfo); e != 0 {
+				return p, e
 			}
 			if len(tail) != 0 {
 				if depth == 0 {
@@ -164,7 +170,7 @@ func target(n *node) []byte {
 
 // Walk returns the node that a path leads to, from dir on if the path does not
 // begin with a slash. If follow is false, a symbolic link at the end is returned
-// itself. Errors: ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP. Kernel context.
+// itself. Errors: ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP, EMISSING. Kernel context.
 func Walk(dir ID, path []byte, follow bool) (ID, Errno) {
 	flags := followSlash
 	if follow {
@@ -179,6 +185,9 @@ func Walk(dir ID, path []byte, follow bool) (ID, Errno) {
 	}
 	if p.slash && !at(p.id).dir() {
 		return 0, ENOTDIR
+	}
+	if e := need(p.id, LacksInfo); e != 0 {
+		return 0, e
 	}
 	return p.id, 0
 }

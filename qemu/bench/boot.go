@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os/exec"
 	"strings"
 	"sync"
@@ -50,13 +51,13 @@ func outcome(image, cmdline string, cfg qemu.Config) (string, qemu.Result, error
 func (b *bench) times() error {
 	b.progress("boot.*.ms: from the start of QEMU (TCG, q35 or microvm); boot.main.linux.ms: the same file, started as a Linux program")
 	// hello's first deed in main.main is to say so.
-	boots := []struct{ image, cmdline, machine, mark, name, first string }{
-		{b.lab, "crash=early.nil-write", "", "zf1 done", "boot.trace.ms", "boot.first_byte.ms"},
-		{b.plain, "", "", "\nhello\r\n", "boot.main.ms", ""},
-		{b.plain, "", "microvm", "\nhello\r\n", "boot.microvm.main.ms", ""},
+	boots := []struct{ image, cmdline, machine, mark, name, first, after string }{
+		{b.lab, "crash=early.nil-write", "", "zf1 done", "boot.trace.ms", "boot.first_byte.ms", ""},
+		{b.plain, "", "", "\nhello\r\n", "boot.main.ms", "", "boot.main.after_first_byte.ms"},
+		{b.plain, "", "microvm", "\nhello\r\n", "boot.microvm.main.ms", "", ""},
 	}
 	first, marked := make([][]float64, len(boots)), make([][]float64, len(boots))
-	var linux []float64
+	var linux, later []float64
 	for range runs { // by turns, so that what else the host does hits all alike
 		for i, t := range boots {
 			c := &clock{begin: time.Now(), mark: []byte(t.mark)}
@@ -67,6 +68,9 @@ func (b *bench) times() error {
 				return fmt.Errorf("times: %s: the machine did not send %q", t.name, t.mark)
 			}
 			first[i], marked[i] = append(first[i], ms(c.first)), append(marked[i], ms(c.marked))
+			if t.after != "" {
+				later = append(later, ms(c.marked-c.first))
+			}
 		}
 		c := &clock{begin: time.Now(), mark: []byte("hello\n")}
 		cmd := exec.Command(b.plain)
@@ -84,6 +88,9 @@ func (b *bench) times() error {
 			b.figure(t.first, fmt.Sprintf("%.0f", median(first[i])))
 		}
 		b.figure(t.name, fmt.Sprintf("%.0f", median(marked[i])))
+		if t.after != "" {
+			b.atMost(t.after, math.Round(median(later)), 30)
+		}
 	}
 	b.figure("boot.main.linux.ms", fmt.Sprintf("%.1f", median(linux)))
 	return nil

@@ -6,7 +6,8 @@
 //	image.*   the same source as an image and as a plain Linux program: hello with
 //	          println (image.hello), and with fmt (image.fmt)
 //	boot.*    from the start of QEMU to the first byte, to the end of a trace, and to
-//	          main.main of hello; boot.main.linux: the same file as a Linux program.
+//	          main.main of hello (doc/machines.md tells where that time goes);
+//	          boot.main.linux: the same file as a Linux program.
 //	          boot.main.instructions are all since reset, with the firmware's;
 //	          boot.main.kernel.instructions those since the kernel's clock runs
 //	cost.*    testdata/costs: what is asked of the kernel, and of the Go runtime on it:
@@ -53,6 +54,8 @@
 //	netconsole.*  a trace by network: datagrams and bytes, and thousands of guest
 //	          instructions from the last log line before the fault to the first datagram
 //	          and to the last
+//	serial.*  lines that a program writes to the serial port, and input that it reads there, in
+//	          thousands of bytes a second; virtio: written to a virtio console
 //	lines.*   lines of the kernel's packages, without tests; code has a token on it
 //	std.*     totals of qemu/std.txt, if make test-std has made it
 //
@@ -87,6 +90,7 @@
 //	network.go   a trace by network
 //	probes.go    breakpoints
 //	records.go   the event stream
+//	serial.go    text by the serial port
 //	resource.go  the log of handles
 //	std.go       the standard library's tests
 package main

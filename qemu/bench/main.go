@@ -78,7 +78,7 @@ measures a part, and leaves that file alone:
 What there is to measure:
 
     image boot cost timer memory trace walk capture scan again callers paint
-    stack depot profile probe handles netconsole record lines std
+    stack depot profile probe handles netconsole record serial lines std
 
 `
 
@@ -92,7 +92,7 @@ type bench struct {
 	unknown error        // a figure is none of its
 
 	// Images: the crash lab, and the programs of testdata.
-	lab, plain, fmt, cost, load string
+	lab, plain, fmt, cost, load, serialImage string
 }
 
 // A measurement makes figures.
@@ -119,6 +119,7 @@ func (b *bench) measurements() []measurement {
 		{"handles", b.resources, nil},
 		{"netconsole", b.network, []*string{&b.lab}},
 		{"record", b.records, nil},
+		{"serial", b.serial, []*string{&b.serialImage}},
 		{"lines", b.lines, nil},
 		{"std", b.std, nil},
 	}
@@ -214,6 +215,8 @@ func (b *bench) provide(image *string) (err error) {
 		&b.fmt:   {"./qemu/bench/testdata/fmt", "fmt.elf"},
 		&b.cost:  {"./qemu/bench/testdata/costs", "costs.elf"},
 		&b.load:  {"./qemu/bench/testdata/load", "load.elf"},
+
+		&b.serialImage: {"./qemu/bench/testdata/serial", "serial.elf"},
 	}[image]
 	b.progress("building " + p.pkg)
 	*image, err = b.build(p.pkg, p.name)

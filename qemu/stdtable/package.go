@@ -62,7 +62,7 @@ func (s *settings) test(ctx context.Context, pkg string) row {
 // zfTest runs `zf test` without some tests, and returns what it printed and its exit
 // status.
 func (s *settings) zfTest(ctx context.Context, pkg string, without []string) (out []byte, status int) {
-	args := []string{"test", "-v", "-short", "-m", fmt.Sprint(s.memoryMiB), "-timeout", s.timeout.String()}
+	args := []string{"test", "-v", "-count=1", "-short", "-m", fmt.Sprint(s.memoryMiB), "-timeout", s.timeout.String()}
 	if len(without) > 0 {
 		for i, name := range without {
 			without[i] = regexp.QuoteMeta(name)

@@ -54,6 +54,10 @@ type Inst struct {
 // Target returns where a direct call or jump at the address pc goes.
 func (i *Inst) Target(pc uint64) uint64 { return pc + uint64(i.Len) + uint64(i.Rel) }
 
+// Vector reports whether i has a VEX, EVEX or XOP prefix: most such instructions change the
+// parts of vector registers above the 128 bits of SSE.
+func (i *Inst) Vector() bool { return i.code&mapVEX != 0 }
+
 // Direct reports whether the instruction has a Target.
 func (i *Inst) Direct() bool { return i.Op == Call || i.Op == Jump || i.Op == Branch }
 

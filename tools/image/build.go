@@ -8,7 +8,6 @@ package image
 
 import (
 	"context"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -56,6 +55,10 @@ type BuildOptions struct {
 	Env     []string // environment of the go command; nil means that of this process
 	Loaders Loaders  // 0 means [AllLoaders]
 
+	// Folder is what Package may have been meant to be, if there is no such package, "" for
+	// nothing: an error names it.
+	Folder string
+
 	// Test builds the package's test binary instead, as `go test -c` does.
 	Test bool
 
@@ -68,17 +71,31 @@ type BuildOptions struct {
 
 	BuildMode string // go build's -buildmode: "", "default" and "exe" are possible
 	Tags      string // go build's -tags
-	GCFlags   string // go build's -gcflags
-	LDFlags   string // added before the settings that the image needs
+	// Flags are other flags that go list and go build both know, such as -mod=mod; TestFlags
+	// are those of go test -c alone, with Test, such as -cover.
+	Flags, TestFlags []string
+
+	GCFlags string // go build's -gcflags
+	LDFlags string // added before the settings that the image needs
 
 	EntrySymbol   string // "" means [EntrySymbol]
 	KernelPackage string // "" means [KernelPackage]
 
+	// Keep is a folder in which what is linked is kept, so that the same program is not linked
+	// again; "" means that nothing is kept.
+	Keep string
+	// Progress is called as packages are compiled, by one goroutine at a time; nil: never.
+	Progress func(Progress)
+
 	Stderr io.Writer // receives what the go command prints, and notes; nil discards it
+	// Events receives what the compiler prints, if it is not nil, as events (go help
+	// buildjson). With Test.
+	Events io.Writer
 
 	goflagsGCFlags []string // values of -gcflags in GOFLAGS
 	usesModule     bool     // the program imports a part of our module
 	missing        []string // packages that the program does not import, but the image needs
+	progress       *progress
 }
 
 // Built describes an image that was written.
@@ -142,42 +159,12 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	}
 	tmp, err := os.MkdirTemp(beside, ".zf-build-")
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
 	defer os.RemoveAll(tmp)
-	linked, err := filepath.Abs(filepath.Join(tmp, "linked"))
+	file, err := o.makeImage(ctx, tmp)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
-	}
-	var k *kernel
-	if len(o.missing) > 0 {
-		if tmp, err = filepath.Abs(tmp); err != nil {
-			return nil, fmt.Errorf("%w: %v", ErrOutput, err)
-		}
-		if k, err = o.addKernel(ctx, tmp); err != nil {
-			return nil, err
-		}
-	}
-	if err := o.goBuild(ctx, linked, k); err != nil {
 		return nil, err
-	}
-	file, err := os.ReadFile(linked)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
-	}
-	file, err = Finish(file, o.Loaders)
-	if err != nil {
-		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
-	}
-	notes, err := FillGoTable(file, o.KernelPackage+GoTableName)
-	if err != nil {
-		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
-	}
-	for _, n := range notes {
-		fmt.Fprintln(o.Stderr, "note:", n)
-	}
-	if err := FillStackTable(file, o.KernelPackage+StackTableName); err != nil {
-		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
 	}
 	info, err := Inspect(file)
 	if err != nil {
@@ -189,12 +176,62 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	}
 	finished := filepath.Join(tmp, "finished")
 	if err := os.WriteFile(finished, file, 0o755); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
 	if err := os.Rename(finished, target); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrOutput, err)
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
 	}
 	return built, nil
+}
+
+// makeImage links the program, with the kernel if it has none, and finishes it. tmp is a folder
+// for what that needs.
+func (o *BuildOptions) makeImage(ctx context.Context, tmp string) ([]byte, error) {
+	tmp, err := filepath.Abs(tmp)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+	}
+	linked, earlier := filepath.Join(tmp, "linked"), o.take()
+	defer earlier.putBack()
+	if earlier != nil {
+		linked = earlier.path("linked")
+	}
+	var k *kernel
+	if len(o.missing) > 0 {
+		o.progress.phase(true)
+		if k, err = o.addKernel(ctx, tmp); err != nil {
+			return nil, err
+		}
+	}
+	o.progress.phase(false)
+	if err := o.goBuild(ctx, linked, k); err != nil {
+		return nil, err
+	}
+	file, err := os.ReadFile(linked)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutput, err)
+	}
+	if image, ok := earlier.finished(file); ok {
+		return image, nil
+	}
+	image, err := Finish(file, o.Loaders)
+	if err != nil {
+		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
+	}
+	notes, err := FillGoTable(image, o.KernelPackage+GoTableName)
+	if err != nil {
+		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
+	}
+	for _, n := range notes {
+		fmt.Fprintln(o.Stderr, "note:", n)
+	}
+	if err := FillStackTable(image, o.KernelPackage+StackTableName); err != nil {
+		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
+	}
+	if len(notes) == 0 { // which are to be read each time
+		earlier.keep(file, image)
+	}
+	return image, nil
 }
 
 // target returns the path to write the image to, name being the default, and makes
@@ -222,7 +259,7 @@ func (o *BuildOptions) target(name string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return target, nil
 	case err != nil:
-		return "", fmt.Errorf("%w: %v", ErrOutput, err)
+		return "", fmt.Errorf("%w: %w", ErrOutput, err)
 	case fi.IsDir():
 		return "", fmt.Errorf("%w: %s is a folder", ErrOutput, o.Output)
 	case !fi.Mode().IsRegular():
@@ -230,13 +267,7 @@ func (o *BuildOptions) target(name string) (string, error) {
 	case fi.Size() == 0:
 		return target, nil
 	}
-	file, err := os.Open(target)
-	if err != nil {
-		return "", fmt.Errorf("%w: %v", ErrOutput, err)
-	}
-	defer file.Close()
-	magic := make([]byte, len(elf.ELFMAG))
-	if _, err := io.ReadFull(file, magic); err != nil || string(magic) != elf.ELFMAG {
+	if !isELF(target) {
 		return "", fmt.Errorf("%w: %s already exists and is not an object file", ErrOutput, o.Output)
 	}
 	return target, nil
@@ -247,7 +278,14 @@ func (o *BuildOptions) goBuild(ctx context.Context, out string, k *kernel) error
 	ldflags := strings.TrimSpace(fmt.Sprintf("%s -T %#x -E %s", o.LDFlags, TextAddress, o.EntrySymbol))
 	args := []string{"build"}
 	if o.Test {
-		args = []string{"test", "-c", "-vet=off"}
+		args = append([]string{"test", "-c", "-vet=off"}, o.TestFlags...)
+		if o.Events != nil {
+			args = append(args, "-json")
+		}
+	}
+	args = append(args, o.Flags...)
+	if !o.Test { // of a test, -v is another flag
+		args = append(args, o.progress.flag()...)
 	}
 	args = append(args, "-buildmode=exe", "-o", out, "-ldflags="+ldflags)
 	if o.Tags != "" {
@@ -268,9 +306,14 @@ func (o *BuildOptions) goBuild(ctx context.Context, out string, k *kernel) error
 		args = append(args, "--")
 	}
 	cmd := o.goCommand(ctx, "0", append(args, o.Package)...)
-	cmd.Stdout = o.Stderr
-	cmd.Stderr = o.Stderr
-	if err := cmd.Run(); err != nil {
+	said, end := o.progress.writer(o.Stderr)
+	cmd.Stdout, cmd.Stderr = said, said
+	if o.Test && o.Events != nil {
+		cmd.Stdout = o.Events
+	}
+	err := cmd.Run()
+	end()
+	if err != nil {
 		return o.goError(ctx, err, fmt.Errorf("%w: %s (%v)", ErrCompile, o.Package, err))
 	}
 	return nil

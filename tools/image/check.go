@@ -50,9 +50,15 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 	if err != nil {
 		return "", err
 	}
+	o.progress = o.newProgress(pkgs)
 	root, err := o.checkListed(ctx, pkgs)
 	if err != nil {
 		return "", err
+	}
+	if !root.Standard {
+		for _, hint := range hints(pkgs) {
+			fmt.Fprintln(o.Stderr, "note:", hint)
+		}
 	}
 	if o.Test && !slices.ContainsFunc(pkgs, func(p listed) bool { return p.ImportPath == root.ImportPath+".test" }) {
 		return "", fmt.Errorf("%w: %s", ErrNoTests, o.Package)
@@ -103,8 +109,12 @@ func (o *BuildOptions) checkListed(ctx context.Context, pkgs []listed) (*listed,
 	}
 	root := roots[0]
 	switch {
+	case root.Error != nil && root.missing() && o.Folder != "":
+		return nil, fmt.Errorf("%w: %s: %s; the folder is %s", ErrNoPackage, o.Package, strings.TrimSpace(root.Error.Err), o.Folder)
 	case root.Error != nil && root.missing():
 		return nil, fmt.Errorf("%w: %s: %s", ErrNoPackage, o.Package, strings.TrimSpace(root.Error.Err))
+	case root.Error != nil && strings.HasPrefix(root.Error.Err, "no Go files in "):
+		return nil, fmt.Errorf("%w %s: %s; name a folder with a package main", ErrLoad, o.Package, strings.TrimSpace(root.Error.Err))
 	case root.Error != nil:
 		return nil, fmt.Errorf("%w %s%s", ErrLoad, o.Package, goSaid([]byte(root.Error.Err), errors.New("unknown error")))
 	case root.Name != "main" && !o.Test:
@@ -131,6 +141,9 @@ func (o *BuildOptions) checkEnvironment(ctx context.Context) error {
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	if err := cmd.Run(); err != nil {
+		if bytes.Contains(msg.Bytes(), []byte("not defined: -changed")) { // Go 1.23 has it
+			return oldGo("older than go1.23")
+		}
 		return o.goError(ctx, err, fmt.Errorf("%w%s", ErrGoEnv, goSaid(msg.Bytes(), err)))
 	}
 	if err := json.Unmarshal(out.Bytes(), &changed); err != nil {
@@ -178,8 +191,8 @@ func (o *BuildOptions) checkCgo(ctx context.Context) error {
 	}
 	for _, p := range pkgs {
 		if len(p.CgoFiles) > 0 && !p.Standard {
-			return fmt.Errorf("%w: %s uses it (%s); remove the import or build without that package",
-				ErrCgo, p.ImportPath, strings.Join(p.CgoFiles, ", "))
+			return fmt.Errorf("%w: %s uses it (%s)%s; remove the import or build without that package",
+				ErrCgo, p.ImportPath, strings.Join(p.CgoFiles, ", "), importedBy(pkgs, &p))
 		}
 	}
 	return nil
@@ -193,6 +206,7 @@ type listed struct {
 	DepOnly    bool
 	ForTest    string
 	CgoFiles   []string
+	Imports    []string
 	Error      *struct{ Err string }
 }
 
@@ -210,17 +224,21 @@ func (p *listed) missing() bool {
 
 // list returns the package and all it imports, with their errors.
 func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
-	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Standard,DepOnly,ForTest,CgoFiles,Error"}
+	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Standard,DepOnly,ForTest,CgoFiles,Imports,Error"}
 	if o.Test {
 		args = append(args, "-test")
 	}
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}
+	args = append(args, o.Flags...)
 	cmd := o.goCommand(ctx, cgo, append(args, "--", o.Package)...)
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	if err := cmd.Run(); err != nil {
+		if bytes.Contains(msg.Bytes(), []byte("go.mod file not found")) {
+			return nil, fmt.Errorf("%w %s: no go.mod in this folder or above; change to the folder of a module, or make one: go mod init NAME", ErrLoad, o.Package)
+		}
 		return nil, o.goError(ctx, err, fmt.Errorf("%w %s%s", ErrLoad, o.Package, goSaid(msg.Bytes(), err)))
 	}
 	var pkgs []listed

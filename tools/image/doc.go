@@ -25,11 +25,16 @@
 //
 //	build.go        go build with the linker settings of an image
 //	check.go        what can be wrong with it beforehand
+//	toolchain.go    what it needs of this machine
 //	packages.go     which packages there are to test
+//	hints.go        imports that cannot do what they are for
+//	untested.go     the coverage of packages that have no tests
 //	fetch.go        packages given as PATH@VERSION
 //	kernel.go       the kernel, for a program that does not import it
 //	tool.go         how it gets there, between the go command and its tools
 //	companion.go    packages that are linked beside it
+//	progress.go     how far it is
+//	keep.go         what is not built again
 //	finish.go       the headers of the loaders, put into the finished file
 //	layout.go       what they rely on
 //	loaders.go      the choice of loaders

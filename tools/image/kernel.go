@@ -14,10 +14,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
@@ -112,9 +114,12 @@ func (k *kernel) toolexec() (string, error) {
 // if source is "", and returns its packages. What is compiled is in the go command's
 // build cache.
 func (o *BuildOptions) compileKernel(ctx context.Context, source string) ([]kernelPackage, error) {
-	args := []string{"list", "-export", "-deps", "-json=ImportPath,Export,BuildID"}
+	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,BuildID"}, o.progress.flag()...)
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
+	}
+	if slices.Contains(o.Flags, "-trimpath=true") {
+		args = append(args, "-trimpath") // or the two would differ in the standard library
 	}
 	for _, f := range o.allGCFlags() {
 		// Those without a pattern are for the packages that are named, and the
@@ -137,8 +142,24 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source string) ([]kern
 		cmd.Env = append(cmd.Env, "GOTOOLCHAIN=local", "GOWORK=off", "GO111MODULE=on", "PWD="+source)
 	}
 	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &msg
-	if err := cmd.Run(); err != nil {
+	said, end := o.progress.writer(&msg)
+	cmd.Stdout, cmd.Stderr = &out, said
+	if o.progress != nil {
+		o.progress.kernel = func() []string {
+			names := exec.CommandContext(ctx, cmd.Path, append([]string{"list", "-deps", "--"}, o.missing...)...)
+			names.Dir, names.Env = cmd.Dir, cmd.Env
+			out, _ := names.Output() // without them, the program's packages are all there is
+			return strings.Fields(string(out))
+		}
+	}
+	err := cmd.Run()
+	end()
+	if err != nil {
+		// go: go.mod requires go >= 1.26.0 (running go 1.24.3; GOTOOLCHAIN=local)
+		if _, running, ok := strings.Cut(msg.String(), " (running "); ok && strings.Contains(msg.String(), " requires go >= ") {
+			running, _, _ = strings.Cut(running, ";")
+			return nil, oldGo(strings.ReplaceAll(running, "go ", "go"))
+		}
 		return nil, o.goError(ctx, err, fmt.Errorf("%w: the kernel %s cannot be compiled%s", ErrNoKernel, strings.Join(o.missing, " with "), goSaid(msg.Bytes(), err)))
 	}
 	var pkgs []kernelPackage

@@ -41,6 +41,7 @@ func TestPackages(ctx context.Context, o BuildOptions, patterns []string) ([]Tes
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}
+	args = append(args, o.Flags...)
 	cmd := o.goCommand(ctx, "0", append(append(args, "--"), patterns...)...)
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/install"
 )
 
 // ErrMissing is returned when a program or a file of GRUB's is not there.
@@ -29,23 +31,23 @@ type Options struct {
 
 // platform is a kind of firmware that GRUB starts from.
 type platform struct {
-	name, dir, pkg string
+	name, dir, thing string // the thing is one of package install
 }
 
 var platforms = []platform{
-	{"BIOS", "i386-pc", "grub-pc-bin"},
-	{"UEFI", "x86_64-efi", "grub-efi-amd64-bin"},
+	{"BIOS", "i386-pc", "grub-bios"},
+	{"UEFI", "x86_64-efi", "grub-uefi"},
 }
 
 // grubDirs is where systems have GRUB's modules.
 var grubDirs = []string{"/usr/lib/grub", "/usr/share/grub", "/usr/lib/grub2", "/usr/share/grub2"}
 
-// tools are the programs that are needed: one of the names, and its package on Debian.
+// tools are the programs that are needed: one of the names, and what package install calls it.
 var tools = []struct {
 	names []string
-	pkg   string
+	thing string
 }{
-	{[]string{"grub-mkrescue", "grub2-mkrescue"}, "grub-common"},
+	{[]string{"grub-mkrescue", "grub2-mkrescue"}, "grub"},
 	{[]string{"xorriso"}, "xorriso"},
 	{[]string{"mformat"}, "mtools"},
 }
@@ -58,11 +60,7 @@ func Make(ctx context.Context, o Options) (firmware []string, err error) {
 	if err := checkOutput(o.Output); err != nil {
 		return nil, err
 	}
-	mkrescue, err := find(exec.LookPath)
-	if err != nil {
-		return nil, err
-	}
-	firmware, err = findPlatforms(grubDirs)
+	mkrescue, firmware, err := Find()
 	if err != nil {
 		return nil, err
 	}
@@ -150,9 +148,18 @@ func checkOutput(path string) error {
 	return nil
 }
 
+// Find returns the path of grub-mkrescue and the kinds of firmware, BIOS and UEFI, that GRUB
+// here makes images for. Errors wrap [ErrMissing] and say how to install what is missing.
+func Find() (mkrescue string, firmware []string, err error) {
+	if mkrescue, err = find(exec.LookPath); err == nil {
+		firmware, err = findPlatforms(grubDirs)
+	}
+	return mkrescue, firmware, err
+}
+
 // find returns the path of grub-mkrescue, if it and what it calls is there.
 func find(look func(string) (string, error)) (mkrescue string, err error) {
-	var names, pkgs []string
+	var names, things []string
 next:
 	for i, t := range tools {
 		for _, n := range t.names {
@@ -163,10 +170,10 @@ next:
 				continue next
 			}
 		}
-		names, pkgs = append(names, t.names[0]), append(pkgs, t.pkg)
+		names, things = append(names, t.names[0]), append(things, t.thing)
 	}
 	if len(names) > 0 {
-		return "", missing(names, pkgs)
+		return "", missing(names, things)
 	}
 	return mkrescue, nil
 }
@@ -174,7 +181,7 @@ next:
 // findPlatforms returns the kinds of firmware that GRUB in one of the folders has modules
 // for.
 func findPlatforms(dirs []string) (have []string, err error) {
-	var names, pkgs []string
+	var names, things []string
 next:
 	for _, p := range platforms {
 		for _, d := range dirs {
@@ -183,17 +190,17 @@ next:
 				continue next
 			}
 		}
-		names, pkgs = append(names, "GRUB's modules for "+p.name+", "+p.dir), append(pkgs, p.pkg)
+		names, things = append(names, "GRUB's modules for "+p.name+", "+p.dir), append(things, p.thing)
 	}
 	if len(have) == 0 {
-		return nil, missing(names, pkgs)
+		return nil, missing(names, things)
 	}
 	return have, nil
 }
 
-func missing(names, pkgs []string) error {
-	return fmt.Errorf("%w: %s (Debian: apt-get install --no-install-recommends %s)",
-		ErrMissing, strings.Join(names, "; "), strings.Join(pkgs, " "))
+func missing(names, things []string) error {
+	return fmt.Errorf("%w: %s; %s", ErrMissing, strings.Join(names, "; "),
+		install.Hint("they come with GRUB, xorriso and mtools", things...))
 }
 
 // MissingFirmware returns what an ISO image would not start from, with the package that
@@ -207,7 +214,7 @@ next:
 				continue next
 			}
 		}
-		all = append(all, fmt.Sprintf("not for %s: GRUB's modules %s are missing (Debian: apt-get install %s)", p.name, p.dir, p.pkg))
+		all = append(all, fmt.Sprintf("not for %s: GRUB's modules %s are missing; %s", p.name, p.dir, install.Hint("they come with GRUB", p.thing)))
 	}
 	return strings.Join(all, "; ")
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/install"
 )
 
 func TestMain(m *testing.M) {
@@ -69,9 +70,14 @@ func TestShell(t *testing.T) {
 }
 
 func TestMissing(t *testing.T) {
+	debian := t.TempDir()
+	if err := os.WriteFile(filepath.Join(debian, "apt-get"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", debian)
 	for _, tt := range []struct{ there, says string }{
-		{"", "missing: grub-mkrescue; xorriso; mformat (Debian: apt-get install --no-install-recommends grub-common xorriso mtools)"},
-		{"grub2-mkrescue mformat", "missing: xorriso (Debian: apt-get install --no-install-recommends xorriso)"},
+		{"", "missing: grub-mkrescue; xorriso; mformat; " + install.Hint("", "grub", "xorriso", "mtools")},
+		{"grub2-mkrescue mformat", "missing: xorriso; " + install.Hint("", "xorriso")},
 		{"grub-mkrescue xorriso mformat", ""},
 	} {
 		path, err := find(func(name string) (string, error) {
@@ -90,8 +96,8 @@ func TestMissing(t *testing.T) {
 	}
 	for _, d := range grubDirs {
 		for _, p := range platforms {
-			if file := filepath.Join(d, p.dir, "multiboot.mod"); !strings.Contains(string(script), file) || !strings.Contains(string(script), p.pkg) {
-				t.Errorf("tools/setup.sh does not know %s of %s", file, p.pkg)
+			if file := filepath.Join(d, p.dir, "multiboot.mod"); !strings.Contains(string(script), file) || !strings.Contains(string(script), p.thing) {
+				t.Errorf("tools/setup.sh does not know %s of %s", file, p.thing)
 			}
 		}
 	}

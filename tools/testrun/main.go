@@ -4,6 +4,7 @@
 //	go run ./tools/testrun [flags] test|all|repeat
 //
 //	main.go    the command and its steps
+//	ports.go   the commands, built and vetted for other hosts
 //	long.go    long.txt, the list of the tests that `make test` leaves to `make test-all`
 //	gotest.go  `go test` in JSON -> failures with their output, the slowest tests, counts
 //	fuzz.go    fuzz targets: one binary a package, one run a target
@@ -33,7 +34,7 @@ import (
 
 const usageText = `Usage: testrun [flags] test|all|repeat
 
-  test    gofmt, go vet, every fuzz target, every test that long.txt does not name
+  test    gofmt, go vet, for other hosts too, every fuzz target, every test that long.txt does not name
   all     every test that long.txt names, and the race detector's tests
   repeat  "make test" again and again; every second run has busy loops beside it
 
@@ -81,6 +82,7 @@ func command(ctx context.Context, args []string, out io.Writer) int {
 		case "test":
 			r.check(ctx, "gofmt", gofmt)
 			r.check(ctx, "go vet", vet)
+			r.check(ctx, "zf for other hosts", crossVet)
 			r.fuzz(ctx, *fuzzTime)
 			r.goTest(ctx, nil, "-skip="+list.pattern(), "./...")
 			r.twice(list)

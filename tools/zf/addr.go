@@ -66,7 +66,7 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	for i, s := range addrs {
 		n, rest := scan(f, s)
 		if rest == s || rest != "" {
-			return fail("%q is not a hexadecimal address", s)
+			return fail("%q is not a hexadecimal address; want one such as 27f5a0 or 0x27f5a0", s)
 		}
 		pcs[i] = n
 	}

@@ -45,7 +45,9 @@ func runBuild(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	// An interrupted build cleans up after itself.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	built := showProgress(&o, stderr)
 	b, err := image.Build(ctx, o)
+	built()
 	if err != nil {
 		return buildFailed("build", err, stderr)
 	}
@@ -77,7 +79,7 @@ func buildFailed(cmd string, err error, stderr io.Writer) int {
 	case errors.Is(err, image.ErrCompile):
 		fmt.Fprintf(stderr, "zf %s: %v; its messages are above\n", cmd, err)
 	default:
-		fmt.Fprintf(stderr, "zf %s: %v\n", cmd, err)
+		fmt.Fprintf(stderr, "zf %s: %s\n", cmd, withStep(err.Error(), err))
 	}
 	return exitUsage
 }

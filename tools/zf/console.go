@@ -19,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -73,18 +72,6 @@ func openConsole(stdin io.Reader, pipe bool) (*console, error) {
 		c.restore()
 	}
 	return c, err
-}
-
-// newlines switches on again that a line feed returns to the first column, which
-// is a matter of output, not of keys: it holds for all that writes to the terminal,
-// such as a pager behind us in a pipe.
-func newlines(fd int) error {
-	t, err := unix.IoctlGetTermios(fd, getTermios)
-	if err != nil {
-		return err
-	}
-	t.Oflag |= unix.OPOST | unix.ONLCR
-	return unix.IoctlSetTermios(fd, setTermios, t)
 }
 
 // restore gives the terminal back.

@@ -99,7 +99,7 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case err != nil:
 		return fail("%v", err)
 	case n == 0:
-		return fail("no trace in %s", f.input)
+		return fail("no trace in %s; zf symbolize shows what it has", f.input)
 	case chosen == nil:
 		return fail("-n %d: %s has %d; they are\n%s", f.number, f.input, n, strings.TrimSuffix(list.String(), "\n"))
 	case !f.force && !sameBuild(chosen.BuildID, sym.BuildID()):

@@ -25,14 +25,19 @@
 // In the order of reading:
 //
 //	main.go           the commands, and the help
+//	hints.go          what may have been meant, and the next step of an error
 //	build.go          zf build
+//	progress.go       how far a build is
 //	run.go            zf run
 //	test.go           zf test
+//	testpackage.go    one package of it
 //	machine.go        what run and test share
+//	accel.go          -accel and -icount
 //	files.go          files for the guest
 //	console.go        the guest's input
 //	quiet.go          -q
 //	lineends.go       CR LF
+//	process_unix.go, process_windows.go  terminals and processes
 //	termios_linux.go  terminals
 //	flight.go         what is kept of a program beside its text
 //	verdict.go        how a run has ended
@@ -49,6 +54,10 @@
 //	addrflags.go      its flags
 //	addrview.go       what it shows beyond addr2line
 //	lines.go          addresses that come one by one
+//	doctor.go         zf doctor
+//	clean.go          zf clean
+//	completion.go     zf completion
+//	topics.go         zf help TOPIC
 //	index.go          zf index
 //	map.go            zf map
 //	stacks.go         zf stacks

@@ -46,6 +46,10 @@ func (g *guestFiles) addTo(a *initrd.Archive) (close func(), err error) {
 			return nil, fmt.Errorf("-initrd: %w", err)
 		}
 		close = func() { file.Close() }
+		if fi, err := file.Stat(); err == nil && fi.IsDir() {
+			close()
+			return nil, fmt.Errorf("-initrd: %s is a folder; -files takes folders", g.archive)
+		}
 		if err := a.AddArchive(file); err != nil {
 			close()
 			return nil, fmt.Errorf("-initrd %s: %w", g.archive, err)

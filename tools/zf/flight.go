@@ -5,7 +5,10 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/zeroframe/zeroframe/tools/handle"
 	"github.com/zeroframe/zeroframe/tools/initrd"
@@ -34,7 +37,18 @@ func (f *flight) wrong() string {
 	if w := f.cpu.wrong(); w != "" {
 		return w
 	}
+	// Nobody wants to learn at the end of a long run that it was for nothing.
+	for _, path := range []string{f.cpu.path, f.heap.path, f.kept.path} {
+		if dir := filepath.Dir(path); path != "" && !isFolder(dir) {
+			return fmt.Sprintf("%s: there is no folder %s; make it first", path, dir)
+		}
+	}
 	return f.probes.wrong()
+}
+
+func isFolder(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
 }
 
 // any reports whether anything is asked for.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,10 +19,9 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/install"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -44,6 +44,9 @@ damage; zf-trace goes on there.
 
 With -core, gdb looks at a core file that zf core made, and no machine starts.
 
+With -listen no gdb starts: the machine waits for one at an address, such as an
+editor's own. -commands writes the commands above to a file for it.
+
 The environment variable ZF_GDB names another gdb; it needs Python. Exit status:
 0; 1 gdb ended with an error; 2 wrong usage or a failed build; 3 no gdb there,
 or no machine.`
@@ -57,6 +60,9 @@ type gdbFlags struct {
 	gdb    []string // further arguments for gdb
 	serial string
 	core   string
+
+	listen   string // address for another gdb
+	commands string // file for gdb's commands
 }
 
 //go:embed gdb.py
@@ -75,10 +81,18 @@ func runGDB(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return code
 	}
 	say := func(format string, a ...any) { fmt.Fprintf(stderr, "zf gdb: "+format+"\n", a...) }
-	gdb, err := findGDB()
-	if err != nil {
-		say("%v", err)
-		return exitMachine
+	gdb := ""
+	if f.listen == "" {
+		var err error
+		if gdb, err = findGDB(); err != nil {
+			say("%v", err)
+			return exitMachine
+		}
+	}
+	if f.commands != "" {
+		if err := os.WriteFile(f.commands, []byte(gdbScript()), 0o644); err != nil {
+			return failing(f.command, stderr)("-commands: %v", err)
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -109,24 +123,48 @@ func runGDB(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 
 	socket := filepath.Join(tmp, "stub")
-	vm, end, code := f.start(ctx, target, info, tmp, socket, stdout, stderr)
+	stub := "unix:" + strings.ReplaceAll(socket, ",", ",,")
+	if f.listen != "" {
+		stub = "tcp:" + f.listen
+	}
+	vm, end, code := f.start(ctx, target, info, tmp, stub, stdout, stderr)
 	if code != exitOK {
 		return code
 	}
 	defer end()
+	if f.listen != "" {
+		say("the machine waits for a debugger on %s", f.listen)
+		return f.await(vm, say)
+	}
 	cmd = append(cmd, "-ex", "target remote "+socket, target)
 	code = onTerminal(ctx, gdb, append(cmd, f.gdb...), stdin, stdout, stderr)
 	vm.Kill()
-	if res, err := vm.Wait(); err == nil {
-		// The kernel has ended it, not gdb.
-		switch {
-		case res.Outcome == qemu.Traced:
-			say("the program ended in a trace")
-		default:
-			say("the program exited with status %d", res.Program)
-		}
-	}
+	sayEnd(vm, say)
 	return code
+}
+
+// sayEnd waits for the machine's end, and says how the kernel has ended it, if it has.
+func sayEnd(vm *qemu.VM, say func(format string, a ...any)) error {
+	res, err := vm.Wait()
+	switch {
+	case err != nil:
+	case res.Outcome == qemu.Traced:
+		say("the program ended in a trace")
+	default:
+		say("the program exited with status %d", res.Program)
+	}
+	return err
+}
+
+// await waits until a machine that another debugger looks at has ended.
+func (f *gdbFlags) await(vm *qemu.VM, say func(format string, a ...any)) int {
+	err := sayEnd(vm, say)
+	switch {
+	case err == nil, errors.Is(err, context.Canceled): // ^C is how a user ends it
+		return exitOK
+	}
+	say("%v", withQEMUStep(err))
+	return exitMachine
 }
 
 // parse reads the command line.
@@ -138,9 +176,12 @@ func (f *gdbFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		return nil
 	})
 	fs.StringVar(&f.serial, "serial", "", "write what the machine sends to `FILE`; - is the terminal\n(default: a new file)")
+	fs.StringVar(&f.listen, "listen", "", "start no gdb; the machine waits for one at `ADDR`, such as 127.0.0.1:1234,\nand what it sends comes to the terminal unless there is -serial")
+	fs.StringVar(&f.commands, "commands", "", "write zf-trace and the other commands to `FILE`, for gdb's source")
 	fs.StringVar(&f.core, "core", "", "look at the core `FILE` that zf core made of the image's trace")
 	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
 	f.machine.flags(fs, 128)
+	f.machine.cpuFlag(fs)
 	f.files.flags(fs)
 	buildFlags(fs, &f.build)
 	if code, ok := parse(fs, args); !ok {
@@ -151,12 +192,26 @@ func (f *gdbFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		fmt.Fprintf(stderr, "zf gdb: %v\n", err)
 		return exitUsage, false
 	}
+	wrong := f.wrongAccel()
+	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {
+		wrong = fmt.Sprintf("-listen %s is no address; want one such as 127.0.0.1:1234", f.listen)
+	}
+	if wrong != "" {
+		fmt.Fprintf(stderr, "zf gdb: %s\n", wrong)
+		return exitUsage, false
+	}
+	if f.listen != "" && f.serial == "" {
+		f.serial = "-"
+	}
+	if f.accel == "" {
+		f.accel = "tcg" // whose breakpoints hold from the first instruction on
+	}
 	return exitOK, true
 }
 
-// start starts the machine, which waits for gdb on the socket. end is called when it has
+// start starts the machine, which waits for gdb on stub, a character device of QEMU's. end is called when it has
 // ended.
-func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, tmp, socket string, stdout, stderr io.Writer) (vm *qemu.VM, end func(), code int) {
+func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, tmp, stub string, stdout, stderr io.Writer) (vm *qemu.VM, end func(), code int) {
 	var open []io.Closer
 	end = func() {
 		for _, c := range slices.Backward(open) {
@@ -167,6 +222,9 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 		end()
 		fmt.Fprintf(stderr, "zf gdb: %v\n", err)
 		return nil, nil, code
+	}
+	if err := f.chooseAccel(ctx, stderr); err != nil {
+		return fail(exitMachine, err)
 	}
 	initrd, size, err := f.files.write(tmp, nil)
 	if err != nil {
@@ -211,12 +269,12 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	options := []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(target), ".elf")), "tty=pipe", f.append}
 	f.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(options, " ")), f.arguments)
 	f.qemu.Kernel, f.qemu.Initrd = target, initrd
-	f.qemu.GDB = "unix:" + strings.ReplaceAll(socket, ",", ",,") + ",server=on,wait=off"
+	f.qemu.GDB = stub + ",server=on,wait=off"
 	f.qemu.Paused = true
 	f.qemu.Stdin, f.qemu.Stdout = con, noticing{filter, con.listens}
 	vm, err = qemu.Start(ctx, f.qemu)
 	if err != nil {
-		return fail(exitMachine, errors.New(interrupted(ctx, err)))
+		return fail(exitMachine, errors.New(interrupted(ctx, withQEMUStep(err))))
 	}
 	return vm, end, exitOK
 }
@@ -229,13 +287,7 @@ func onTerminal(ctx context.Context, gdb string, args []string, stdin io.Reader,
 	// Debian's gdb would ask the network for symbols that the image has itself.
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
 	if file, ok := stdin.(*os.File); ok && isTerminal(stdin) {
-		fd := int(file.Fd())
-		cmd.SysProcAttr = &syscall.SysProcAttr{Foreground: true, Ctty: fd}
-		signal.Ignore(syscall.SIGTTOU) // for who takes the terminal back from behind
-		defer func() {
-			unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, unix.Getpgrp())
-			signal.Reset(syscall.SIGTTOU)
-		}()
+		defer foreground(cmd, file)()
 	}
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -267,17 +319,7 @@ func findGDB() (string, error) {
 	if err == nil {
 		return path, nil
 	}
-	hint := "install the package gdb"
-	for _, m := range []struct{ manager, command string }{
-		{"apt-get", "apt-get install gdb"}, {"dnf", "dnf install gdb"}, {"pacman", "pacman -S gdb"},
-		{"zypper", "zypper install gdb"}, {"apk", "apk add gdb"}, {"brew", "brew install gdb"},
-	} {
-		if _, err := exec.LookPath(m.manager); err == nil {
-			hint = "install it with: " + m.command
-			break
-		}
-	}
-	return "", fmt.Errorf("no gdb in PATH; %s", hint)
+	return "", fmt.Errorf("no gdb in PATH; %s", install.Hint("install the package gdb", "gdb"))
 }
 
 // runtimeScript returns the path of the Go runtime's own commands for gdb, which the

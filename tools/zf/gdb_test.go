@@ -60,7 +60,7 @@ func TestGDB(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "apt-get"), nil, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := zf(nil, "gdb", image); code != exitMachine || !strings.HasSuffix(stderr, "install it with: apt-get install gdb\n") {
+	if code, _, stderr := zf(nil, "gdb", image); code != exitMachine || !strings.HasSuffix(stderr, "apt-get install -y --no-install-recommends gdb\n") {
 		t.Errorf("without gdb: %d, %q", code, stderr)
 	}
 }

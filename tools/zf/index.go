@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -65,7 +64,7 @@ func runIndex(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	progress := stderr
 	if *background {
 		stdout, progress = io.Discard, io.Discard
-		syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10) // as it is, if it cannot be
+		yieldProcessor()
 	}
 	code := exitOK
 	for _, path := range set.Args() {
@@ -226,7 +225,7 @@ func indexLater(path string) error {
 		return err
 	}
 	cmd := exec.Command(exe, "index", "-background", "-rebuild", "--", path)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the terminal's end is not its end
+	detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

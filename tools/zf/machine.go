@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -40,12 +41,15 @@ type machine struct {
 	force     bool
 	view      viewFlags
 	records   *records
+	console   string // -console: "virtio" or "com1"
+	accel     string // -accel; "" means the default
+	sayAccel  bool   // say which accelerator it is, and why
 }
 
 // flags adds the flags that say what machine it is.
 func (m *machine) flags(fs *flag.FlagSet, memoryMiB int) {
 	fs.StringVar(&m.append, "append", "", "kernel command `LINE`")
-	m.qemu.MemoryMiB = memoryMiB
+	m.qemu.MemoryMiB, m.qemu.CPU = memoryMiB, "max"
 	fs.Func("m", fmt.Sprintf("RAM `SIZE` in MiB, or with a suffix, M or G (default %d)", memoryMiB), func(s string) (err error) {
 		m.qemu.MemoryMiB, err = memorySize(s)
 		return err
@@ -60,9 +64,34 @@ func (m *machine) flags(fs *flag.FlagSet, memoryMiB int) {
 		m.qemu.Net = s
 		return qemu.CheckNet(s)
 	})
+	fs.Func("mount", "let the guest see the folder `DIR` of the host, at its own path, or at\nPATH for DIR:/PATH. What is read comes when it is asked for. It is\nread-only; behind :private the program may write, and the host does not\nsee it. May be given many times", func(s string) error {
+		share, err := qemu.ParseShare(s)
+		if err == nil && len(m.qemu.Shares) == qemu.MaxShares {
+			err = fmt.Errorf("there are %d folders already; more is not possible", qemu.MaxShares)
+		}
+		m.qemu.Shares = append(m.qemu.Shares, share)
+		return err
+	})
 	m.records = new(records)
 	m.records.flags(fs)
-	fs.StringVar(&m.qemu.CPU, "cpu", "", "QEMU processor `MODEL` (default: QEMU's own)")
+}
+
+// cpuFlag adds the flag for the processor.
+func (m *machine) cpuFlag(fs *flag.FlagSet) {
+	fs.StringVar(&m.qemu.CPU, "cpu", m.qemu.CPU, "QEMU processor `MODEL`; max has all that\nthe accelerator can do")
+	m.accelFlags(fs)
+}
+
+// consoleFlag adds the flag for the way of the program's text.
+func (m *machine) consoleFlag(fs *flag.FlagSet) {
+	m.console = "virtio"
+	fs.Func("console", "send the program's text by `PORT`: virtio, a virtio console, or com1, the\nserial port, which is slower. The kernel's own text and traces go by the\nserial port in any case (default virtio)", func(s string) error {
+		if s != "virtio" && s != "com1" {
+			return errors.New("want virtio or com1")
+		}
+		m.console = s
+		return nil
+	})
 }
 
 // boot runs the machine and returns the exit status of its end.
@@ -75,29 +104,46 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	default:
 		file, err := os.Create(m.json)
 		if err != nil {
-			fmt.Fprintf(stderr, m.command+": -json: %v\n", err)
-			return exitUsage
+			return failing(m.command, stderr)("-json: %v", err)
 		}
 		record = &recorder{w: file, name: m.json}
 		defer file.Close() // for the errors below; the end closes it itself
+	}
+	if err := m.chooseAccel(ctx, stderr); err != nil {
+		fmt.Fprintf(stderr, m.command+": %v\n", err)
+		return exitMachine
 	}
 	if !m.quiet {
 		with := ""
 		if line := kernelCommandLine(m.append, m.arguments); line != "" {
 			with = ", with " + line
 		}
-		fmt.Fprintf(stderr, m.command+": booting %s on %s, %d MiB%s\n",
-			filepath.Base(m.qemu.Kernel+m.qemu.CDROM), m.qemu.Machine, m.qemu.MemoryMiB, with)
+		fmt.Fprintf(stderr, m.command+": booting %s on %s, %d MiB%s%s\n",
+			filepath.Base(m.qemu.Kernel+m.qemu.CDROM), m.qemu.Machine, m.qemu.MemoryMiB, m.byAccel(), with)
+	}
+
+	if note := unknownOption(m.append); note != "" {
+		fmt.Fprintf(stderr, "%s: note: %s\n", m.command, note)
 	}
 
 	options, pipe, cooked := m.options, false, true
 	if m.qemu.Net != "" {
 		options = append(options[:len(options):len(options)], "net=on")
 	}
+	// With -icount no instruction may wait for the host, as a virtio console that is full does.
+	if _, own := lastOption(m.append, "console"); m.console == "virtio" && !own && m.qemu.CDROM == "" && !m.qemu.NoSerial && !m.qemu.Icount {
+		m.qemu.Port = true
+		options = append(options[:len(options):len(options)], "console=virtio")
+	}
+	options = append(options[:len(options):len(options)], qemu.ShareOptions(m.qemu.Shares)...)
 	switch tty, ok := lastOption(m.append, "tty"); {
 	case m.qemu.CDROM != "": // it has its own options
 	case ok:
 		pipe, cooked = tty == "pipe", tty == "cooked"
+	case m.qemu.Icount && noInput(stdin):
+		// Its end would come when the host gets to it, in the midst of the guest's instructions.
+		stdin, cooked = nil, false
+		options = append(options[:len(options):len(options)], "tty=empty")
 	case !isTerminal(stdin):
 		pipe, cooked = true, false
 		options = append(options[:len(options):len(options)], "tty=pipe")
@@ -159,15 +205,12 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	defer interrupt()
 	con.interrupt = interrupt
 	m.qemu.Stdin, m.qemu.Stdout = con, noticing{text, con.listens}
-	// QEMU inherits that ^\ does not end it; for us it means an NMI.
-	signal.Ignore(syscall.SIGQUIT)
-	vm, err := qemu.Start(ctx, m.qemu)
 	quit := make(chan os.Signal, 1)
-	signal.Notify(quit, syscall.SIGQUIT)
-	defer signal.Stop(quit)
+	vm, err := quits.start(ctx, m.qemu, quit)
+	defer quits.stop(quit)
 	if err != nil {
 		filter.Close()
-		fmt.Fprintf(stderr, m.command+": %s\n", interrupted(ctx, err))
+		fmt.Fprintf(stderr, m.command+": %s\n", interrupted(ctx, withQEMUStep(err)))
 		return exitMachine
 	}
 	con.start(func() { vm.InjectNMI() })
@@ -178,6 +221,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 			err = cerr
 		}
 	}
+	err = withQEMUStep(m.accelFailed(err))
 	if len(m.qemu.Extra) > 0 && !errors.Is(err, qemu.ErrQEMU) {
 		// Whoever gives QEMU arguments may have asked it to say something.
 		io.WriteString(stderr, res.Stderr)
@@ -203,13 +247,43 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		code = exitUsage
 	}
 	if err := record.close(); err != nil {
-		fmt.Fprintf(stderr, m.command+": -json: traces are missing from %s: %v\n", record.name, err)
+		failing(m.command, stderr)("-json: traces are missing from %s: %v", record.name, err)
 		// What was asked for is not there, which must not look like success.
 		if code == exitOK {
 			code = exitUsage
 		}
 	}
 	return code
+}
+
+// quits are the machines that run: each gets an NMI for ^\.
+var quits quitting
+
+type quitting struct {
+	mu   sync.Mutex
+	open []chan<- os.Signal
+}
+
+// start starts a machine whose ^\ goes to c. QEMU inherits that ^\ does not end it, which
+// for a moment takes it from all of us.
+func (q *quitting) start(ctx context.Context, config qemu.Config, c chan<- os.Signal) (*qemu.VM, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	signal.Ignore(syscall.SIGQUIT)
+	vm, err := qemu.Start(ctx, config)
+	q.open = append(q.open, c)
+	for _, c := range q.open {
+		signal.Notify(c, syscall.SIGQUIT)
+	}
+	return vm, err
+}
+
+// stop ends that ^\ goes to c.
+func (q *quitting) stop(c chan<- os.Signal) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	signal.Stop(c)
+	q.open = slices.DeleteFunc(q.open, func(o chan<- os.Signal) bool { return o == c })
 }
 
 // recorder takes the traces as JSON. An error stops it alone, not the machine, whose
@@ -359,6 +433,17 @@ func (m *machine) hasAddress() bool {
 	_, console := lastOption(m.append, "netconsole")
 	_, ip := lastOption(m.append, "ip")
 	return console || ip
+}
+
+// noInput reports whether there is nothing to read.
+func noInput(stdin io.Reader) bool {
+	file, ok := stdin.(*os.File)
+	if !ok || file == nil {
+		return stdin == nil
+	}
+	is, err := file.Stat()
+	null, err2 := os.Stat(os.DevNull)
+	return err == nil && err2 == nil && os.SameFile(is, null)
 }
 
 // kernelCommandLine joins the kernel's words and the program's arguments. An

@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/image"
@@ -38,28 +39,32 @@ type command struct {
 	args  string // synopsis, without the name
 	short string // what it does, one line of at most 50 columns
 	run   func(args []string, stdin io.Reader, stdout, stderr io.Writer) int
+	minor bool // the help has it in a line with others, to fit on a screen
 }
 
 // commands is the dispatch table, in the order of a user's work.
 func commands() []command {
 	return []command{
-		{"build", "[-o FILE] PKG", "build a main package into a bootable image", runBuild},
-		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live", runRun},
-		{"iso", "[flags] PKG|ELF [-- ARGS]", "make an ISO image of it, for real machines", runISO},
-		{"test", "[flags] [PKG...]", "run packages' tests in QEMU, as go test does", runTest},
-		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize},
-		{"receive", "[-listen ADDR] [-pcap FILE] [-e ELF]", "show machines' logs and traces, sent by UDP", runReceive},
-		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr},
-		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", runIndex},
-		{"profile", "[-svg FILE] [-folded FILE] FILE", "show a CPU profile: table, flame graph", runProfile},
-		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap},
-		{"stacks", "-e ELF [-v] [-f FUNC]", "bound how deep each stack can get", runStacks},
-		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", runHandles},
-		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks},
-		{"report", "-e ELF [-o FILE] LOG", "make an HTML page of a log, for a bug", runReport},
-		{"core", "-e ELF [-o FILE] LOG", "make a core file of a trace, for gdb", runCore},
-		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", runGDB},
-		{"version", "", "print the version", runVersion},
+		{"build", "[-o FILE] PKG", "build a main package into a bootable image", runBuild, false},
+		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live", runRun, false},
+		{"iso", "[flags] PKG|ELF [-- ARGS]", "make an ISO image of it, for real machines", runISO, false},
+		{"test", "[flags] [PKG...]", "run packages' tests in QEMU, as go test does", runTest, false},
+		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize, false},
+		{"receive", "[-listen ADDR] [-pcap FILE] [-e ELF]", "show machines' logs and traces, sent by UDP", runReceive, false},
+		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr, false},
+		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", runIndex, false},
+		{"profile", "[-svg FILE] [-folded FILE] FILE", "show a CPU profile: table, flame graph", runProfile, false},
+		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap, false},
+		{"stacks", "-e ELF [-v] [-f FUNC]", "bound how deep each stack can get", runStacks, false},
+		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", runHandles, false},
+		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks, false},
+		{"report", "-e ELF [-o FILE] LOG", "make an HTML page of a log, for a bug", runReport, false},
+		{"core", "-e ELF [-o FILE] LOG", "make a core file of a trace, for gdb", runCore, false},
+		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", runGDB, false},
+		{"doctor", "", "say what this machine has, and what to install", runDoctor, false},
+		{"completion", "bash|zsh|fish", "print a script with which a shell completes zf", runCompletion, true},
+		{"clean", "[-cache]", "remove what zf keeps between its runs", runClean, true},
+		{"version", "[-m]", "print the version", runVersion, true},
 	}
 }
 
@@ -91,12 +96,21 @@ func dispatch(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			}
 			return c.run(args[1:], stdin, stdout, stderr)
 		}
-		fmt.Fprintf(stderr, "zf: unknown command %q; `zf -h` lists them\n", name)
+		fmt.Fprintf(stderr, "zf: unknown command %q%s; `zf -h` lists them\n", name, meant(name, "", commandNames()))
 		return exitUsage
 	}
 }
 
 func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
+
+// commandNames returns what may stand behind zf.
+func commandNames() []string {
+	names := []string{"help"}
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	return names
+}
 
 func find(name string) *command {
 	for _, c := range commands() {
@@ -110,12 +124,18 @@ func find(name string) *command {
 // usage prints what there is.
 func usage(w io.Writer) {
 	fmt.Fprint(w, "Usage: zf COMMAND [ARGS]: build, boot and debug bare-metal Go programs\n\n")
+	var minor []string
 	for _, c := range commands() {
+		if c.minor {
+			minor = append(minor, c.name)
+			continue
+		}
 		fmt.Fprintf(w, "  zf %-10s %s\n", c.name, c.short)
 	}
-	fmt.Fprint(w, "  zf help       say more of a COMMAND; `zf help kernel`: of the kernel's options\n"+`
-Exit status: 0 success, or the program exited 0; 1 it ended in a trace; 2 wrong
-usage or a failed build; 3 the machine failed; otherwise the program's own + 64.
+	fmt.Fprintf(w, "  zf %s: for the shell, the cache, the version\n", strings.Join(minor, ", "))
+	fmt.Fprint(w, "  zf help       say more of a COMMAND; `zf help topics` lists the chapters\n"+`
+Exit status: 0 success; 1 the program ended in a trace; 2 wrong usage or a
+failed build; 3 the machine failed; otherwise the program's own + 64.
 `)
 }
 
@@ -124,8 +144,8 @@ usage or a failed build; 3 the machine failed; otherwise the program's own + 64.
 //go:embed kernel.txt
 var kernelHelp string
 
-// runHelp runs `zf help [COMMAND]`: the command's own -h, as asked for, or the text on the
-// kernel's options.
+// runHelp runs `zf help [COMMAND|TOPIC]`: the command's own -h, as asked for, the text on the
+// kernel's options, or a chapter.
 func runHelp(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		usage(stdout)
@@ -135,17 +155,23 @@ func runHelp(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, kernelHelp)
 		return exitOK
 	}
-	c := find(args[0])
-	if c == nil {
-		return failing("zf help", stderr)("unknown command %q; `zf -h` lists them", args[0])
+	if c := find(args[0]); c != nil {
+		c.run([]string{"-h"}, stdin, stdout, stdout)
+		if slices.Contains(helpTopics(), args[0]) {
+			fmt.Fprintf(stdout, "\nThe chapter: zf help %s.md\n", args[0])
+		}
+		return exitOK
 	}
-	c.run([]string{"-h"}, stdin, stdout, stdout)
-	return exitOK
+	if showTopic(args[0], stdout) {
+		return exitOK
+	}
+	return failing("zf help", stderr)("unknown command or topic %q%s; `zf -h` lists commands, `zf help topics` topics", args[0], meant(args[0], "", topics()))
 }
 
 // runVersion runs `zf version`.
 func runVersion(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := newFlags("version", "", "Version prints the versions of zf, of its kernel and of the Go that built zf.", stderr)
+	fs := newFlags("version", "[-m]", "Version prints the versions of zf, of its kernel and of the Go that built zf.", stderr)
+	modules := fs.Bool("m", false, "print the modules that zf was built of, and how, as go version -m does")
 	if code, ok := parse(fs, args); !ok {
 		return code
 	}
@@ -154,13 +180,26 @@ func runVersion(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		version = info.Main.Version
 	}
 	fmt.Fprintf(stdout, "zf %s, kernel %s, %s %s/%s\n", version, kernelVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if info, ok := debug.ReadBuildInfo(); ok && *modules {
+		for line := range strings.Lines(info.String()) {
+			if _, said := strings.CutPrefix(line, "go\t"); !said {
+				fmt.Fprint(stdout, "\t"+line)
+			}
+		}
+	}
 	return exitOK
 }
 
 // failing returns what says an error of a command, and returns its exit status.
 func failing(command string, stderr io.Writer) func(format string, a ...any) int {
 	return func(format string, a ...any) int {
-		fmt.Fprintf(stderr, command+": "+format+"\n", a...)
+		msg := fmt.Sprintf(format, a...)
+		for _, v := range a {
+			if err, ok := v.(error); ok {
+				msg = withStep(msg, err)
+			}
+		}
+		fmt.Fprintf(stderr, "%s: %s\n", command, msg)
 		return exitUsage
 	}
 }
@@ -171,6 +210,10 @@ func newFlags(name, args, text string, stderr io.Writer) *flag.FlagSet {
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
 		w := fs.Output()
+		if c, ok := w.(*flagCollector); ok {
+			fs.VisitAll(c.add)
+			return
+		}
 		fmt.Fprintf(w, "Usage: zf %s\n\n%s\n", strings.TrimSpace(name+" "+args), text)
 		flags := false
 		fs.VisitAll(func(*flag.Flag) { flags = true })
@@ -195,7 +238,7 @@ func parse(fs *flag.FlagSet, args []string) (code int, ok bool) {
 		fs.Usage()
 		return exitOK, false
 	case err != nil:
-		fmt.Fprintf(w, "%s: %v; `%s -h` lists the flags\n", fs.Name(), err, fs.Name())
+		fmt.Fprintf(w, "%s: %s; `%s -h` lists the flags\n", fs.Name(), meantFlag(fs, err), fs.Name())
 		return exitUsage, false
 	}
 	return exitOK, true

@@ -22,18 +22,22 @@ func TestDispatch(t *testing.T) {
 		{[]string{"help", "nosuch"}, 2, "", "unknown command"},
 		{[]string{"nosuch"}, 2, "", "`zf -h`"},
 		{[]string{"version"}, 0, "zf ", ""},
+		{[]string{"version", "-m"}, 0, "\n\tdep\tgolang.org/x/sys\t", ""},
 		{[]string{"--version"}, 0, "go1.", ""},
 		{[]string{"version", "-x"}, 2, "", "-x"},
 		{[]string{"build", "-h"}, 0, "-o FILE", ""},
 		{[]string{"run", "--help"}, 0, "-json FILE", ""},
-		{[]string{"version", "-h"}, 0, "Usage: zf version\n", ""},
+		{[]string{"version", "-h"}, 0, "Usage: zf version [-m]\n", ""},
 		{[]string{"build"}, 2, "", "want one package"},
 		{[]string{"build", ".", "-o", "x"}, 2, "", "flags go before it"},
 		{[]string{"build", "-buildmode=pie", "."}, 2, "", "-buildmode=pie"},
 		{[]string{"build", "../image"}, 2, "", "not a main package"},
 		{[]string{"test", "-h"}, 0, "-count N", ""},
 		{[]string{"test", "-nosuch"}, 2, "", "zf test: flag provided but not defined: -nosuch"},
-		{[]string{"test", ".", "-v"}, 2, "", "unexpected -v; flags go before the packages"},
+		{[]string{"test", "-race", "."}, 2, "", "-race cannot work here: the race detector needs cgo"},
+		{[]string{"test", ".", "-exec=env"}, 2, "", "-exec cannot work here: zf test itself"},
+		{[]string{"test", "-shuffle", "x", "."}, 2, "", "invalid value \"x\" for flag -shuffle: want on, off"},
+		{[]string{"test", "-trace", "t.out", "errors", "sort"}, 2, "", "-trace is for one package at a time"},
 		{[]string{"test", "-timeout", "-1s"}, 2, "", "negative"},
 		{[]string{"test", "./nosuch/..."}, 2, "FAIL\t./nosuch/... [setup failed]\nFAIL\n", "cannot load package ./nosuch/..."},
 		{[]string{"test", "main_test.go"}, 2, "", "name a package"},
@@ -54,6 +58,9 @@ func TestUsageWidth(t *testing.T) {
 	helps := [][]string{{"-h"}}
 	for _, c := range commands() {
 		helps = append(helps, []string{c.name, "-h"})
+	}
+	if _, stdout, _ := zf(nil, "-h"); strings.Count(stdout, "\n") > 24 {
+		t.Errorf("zf -h has %d lines; want those of a screen:\n%s", strings.Count(stdout, "\n"), stdout)
 	}
 	for _, args := range helps {
 		_, stdout, _ := zf(nil, args...)

@@ -4,9 +4,12 @@ package main
 
 import (
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
+	"go/build"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -144,11 +147,14 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	})
 	fs.StringVar(&f.json, "json", "", "write traces as JSON lines to `FILE`; - is standard output, and serial\noutput then goes to standard error")
 	fs.BoolVar(&f.quiet, "q", false, "say nothing but what the program says: no boot report")
+	fs.BoolVar(&f.sayAccel, "v", false, "say which accelerator runs the machine, and why")
 	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
 	fs.BoolVar(&f.qemu.UEFI, "uefi", false, "boot by UEFI firmware (OVMF): ISO images only")
 	fs.IntVar(&f.qemu.Reboots, "reboots", 0, "let the machine reset `N` times; the next reset ends it")
 	f.view.flags(fs)
 	f.machine.flags(fs, 128)
+	f.machine.cpuFlag(fs)
+	f.machine.consoleFlag(fs)
 	f.files.flags(fs)
 	f.flight.flags(fs)
 	buildFlags(fs, &f.build)
@@ -164,6 +170,8 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	switch {
 	case f.qemu.Timeout < 0:
 		wrong = fmt.Sprintf("-timeout %v is negative; 0 means none", f.qemu.Timeout)
+	case f.wrongAccel() != "":
+		wrong = f.wrongAccel()
 	case f.flight.wrong() != "":
 		wrong = f.flight.wrong()
 	case f.qemu.Reboots < 0:
@@ -194,6 +202,27 @@ func targetOf(command string, rest []string) (target string, arguments []string,
 	return rest[0], rest[2:], nil
 }
 
+// inspectImage looks at a file that is to be booted. The error says what else it is.
+func inspectImage(path string) (*image.Info, error) {
+	info, err := image.InspectFile(path)
+	if err == nil && info.Loaders > 0 {
+		return info, nil
+	}
+	file, openErr := elf.Open(path)
+	if openErr == nil {
+		defer file.Close()
+	}
+	switch {
+	case openErr == nil && err == nil && file.Section(".symtab") == nil:
+		return nil, fmt.Errorf("%s has no boot header, nor symbols: strip has been at it; boot it as `zf build` wrote it", path)
+	case err == nil:
+		return nil, fmt.Errorf("%s has no boot header; make an image with `zf build`", path)
+	case (errors.Is(err, image.ErrLayout) || errors.Is(err, image.ErrDynamic)) && openErr == nil && file.Machine == elf.EM_X86_64 && len(file.Sections) > 0:
+		return nil, fmt.Errorf("%s is a program for an operating system, no image; boot its package, or what `zf build` makes of that", path)
+	}
+	return nil, fmt.Errorf("%w; boot a package, or what `zf build` wrote", err)
+}
+
 // isISO reports whether the target is an ISO image.
 func (f *runFlags) isISO() bool { return filepath.Ext(f.target) == ".iso" }
 
@@ -215,15 +244,18 @@ func (f *runFlags) image(ctx context.Context, stderr io.Writer) (path string, in
 		}
 		return path, info, cleanup, nil
 	}
-	if fi, err := os.Stat(f.target); err == nil && fi.Mode().IsRegular() && filepath.Ext(f.target) != ".go" {
-		info, err := image.InspectFile(f.target)
-		if err != nil {
-			return "", nil, nil, fmt.Errorf("%w; boot a package, or what `zf build` wrote", err)
-		}
-		if info.Loaders == 0 {
-			return "", nil, nil, fmt.Errorf("%s has no boot header; make an image with `zf build`", f.target)
+	fi, err := os.Stat(f.target)
+	switch {
+	case err == nil && fi.Mode().IsRegular() && filepath.Ext(f.target) != ".go":
+		if info, err = inspectImage(f.target); err != nil {
+			return "", nil, nil, err
 		}
 		return f.target, info, func() {}, nil
+	case err == nil && fi.IsDir() && !build.IsLocalImport(f.target) && !filepath.IsAbs(f.target):
+		// It may be meant all the same: the module can have a package of that path.
+		f.build.Folder = "./" + filepath.ToSlash(f.target)
+	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(f.target) == ".elf":
+		return "", nil, nil, fmt.Errorf("there is no file %s; make it with `zf build -o %s PKG`", f.target, f.target)
 	}
 	tmp, err := os.MkdirTemp("", "zf-run-")
 	if err != nil {
@@ -234,7 +266,9 @@ func (f *runFlags) image(ctx context.Context, stderr io.Writer) (path string, in
 	f.build.Net = f.hasAddress()
 	f.build.HeapProfile = f.flight.heap.path != ""
 	f.build.Output = tmp
+	built := showProgress(&f.build, stderr)
 	b, err := image.Build(ctx, f.build)
+	built()
 	if err != nil {
 		cleanup()
 		return "", nil, nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/term"
 
+	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/wire"
@@ -47,7 +48,8 @@ var (
 
 func TestMain(m *testing.M) {
 	image.RunTool()
-	if os.Getenv(asCommand) != "" { // started by the command under test
+	os.Setenv(qemu.AccelVariable, "tcg") // whatever this machine has
+	if os.Getenv(asCommand) != "" {      // started by the command under test
 		os.Exit(dispatch(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	var err error
@@ -416,10 +418,12 @@ func TestRunKernelOptions(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "arg0=guest tty=pipe"},
-		{[]string{"-append", "x=1 arg0=other"}, "arg0=guest tty=pipe x=1 arg0=other"},
-		{[]string{"-append", "tty=raw"}, "arg0=guest tty=raw"},
-		{[]string{"-files", dir}, "arg0=guest tty=pipe"},
+		{nil, "arg0=guest console=virtio tty=pipe"},
+		{[]string{"-append", "x=1 arg0=other"}, "arg0=guest console=virtio tty=pipe x=1 arg0=other"},
+		{[]string{"-append", "tty=raw"}, "arg0=guest console=virtio tty=raw"},
+		{[]string{"-console", "com1"}, "arg0=guest tty=pipe"},
+		{[]string{"-append", "console=com1"}, "arg0=guest tty=pipe console=com1"},
+		{[]string{"-files", dir}, "arg0=guest console=virtio tty=pipe"},
 	} {
 		zf(nil, append(append([]string{"run"}, tt.args...), guest(t), "--", "-a", "b c")...)
 		args, err := os.ReadFile(filepath.Join(dir, "args"))

@@ -176,7 +176,8 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if err != nil {
 		return fail("%v", err)
 	}
-	between := f.records.text(filter, "zf symbolize", stderr)
+	seen := &noise{to: filter}
+	between := f.records.text(seen, "zf symbolize", stderr)
 	port, err := f.openRecords(ctx, stdin, stderr)
 	if err != nil {
 		return fail("%v", err)
@@ -208,7 +209,11 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		return exitUsage
 	}
 	if nothing && ctx.Err() == nil && !f.records.any() {
-		fmt.Fprintln(stderr, "zf symbolize: no trace found")
+		why := "the lines of one begin with zf1, or have a form that `zf help symbolize` names"
+		if seen.isNoise() {
+			why = fmt.Sprintf("most of what came is no text, as at a wrong speed of the line (-baud is %d)", f.baud)
+		}
+		fmt.Fprintf(stderr, "zf symbolize: no trace found; %s\n", why)
 	}
 	return exitOK
 }
@@ -285,7 +290,7 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 			usage()
 			return f, exitOK, false
 		case err != nil:
-			return fail(err.Error())
+			return fail(meantFlag(set, err))
 		}
 		if args = set.Args(); len(args) == 0 {
 			break

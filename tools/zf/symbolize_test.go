@@ -59,7 +59,7 @@ func TestSymbolize(t *testing.T) {
 		out, fail string // what stdout and stderr must contain
 	}{
 		{"stdin", []string{"-e", elf}, log, exitOK, "main.ownTrace+0x0\n        symbolize_test.go:", ""},
-		{"dash", []string{"-e", elf, "-"}, "text without newline", exitOK, "text without newline", "zf symbolize: no trace found\n"},
+		{"dash", []string{"-e", elf, "-"}, "text without newline", exitOK, "text without newline", "zf symbolize: no trace found; the lines of one begin with zf1"},
 		{"file", []string{"-e", elf, logFile}, "", exitOK, "hello\nzf1 begin", ""},
 		{"file first", []string{logFile, "-e", elf}, "", exitOK, "main.ownTrace", ""},
 		{"json", []string{"-e", elf, "-json", logFile}, "", exitOK, `"function":"github.com`, ""},

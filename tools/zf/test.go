@@ -1,42 +1,50 @@
 package main
 
-// `zf test` is `go test` with a machine for each package: the test binary is built
-// with the kernel, finds its package's folder where it is on the host, and its exit
-// status is the verdict. What it prints is of interest only when it fails.
+// `zf test` is `go test` with a machine for each package: this file has its command line
+// and the order of the packages, testpackage.go what is done with one, package gotest what
+// both commands have in common.
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/gotest"
 	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/initrd"
-	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 const testText = `Test builds the test binary of each package, boots it in QEMU and reports as go
-test does, one line a package; what tests print is shown if one fails. PKG is
-any package, of the standard library too, or a pattern such as ./...; without
-one it is the package in the current folder.
+test does. PKG is any package, of the standard library too, or a pattern such as
+./...; without one it is the package in the current folder. Flags stand before
+and behind the packages; flags and arguments of the test's own behind them, or
+behind -args.
+
+  zf test -short ./...
+  zf test -run 'Parse/empty' -v .
+  zf test -coverprofile=c.out ./... && go tool cover -html=c.out
+  zf test -json ./... | gotestsum --raw-command -- cat
 
 A package's tests run in its folder, and find there its files, those of its
 subfolders that are not packages, testdata folders of the folders above it, /etc
 with the user root, an empty /usr/bin, and /tmp with the test binary. -initrd
-and -files add more.
+and -files add more. The profiles that tests write, and what they put into
+T.ArtifactDir, come back to this host.
 
 -cpuprofile, -memprofile, -handles and -probe are those of zf run, for one
-package: the kernel records what its test binary does, its start too.
+package: the kernel records what its test binary does, its start too. A list of
+numbers for -cpu is go test's; a name is QEMU's model of the processor.
 
 Exit status: 0 all tests passed; 1 some failed; 2 wrong usage, a failed build,
 or what such a flag wants has not come; 3 a machine failed (timeout, triple
@@ -49,16 +57,26 @@ const testGrace = 10 * time.Second
 // testMemory is the default RAM of a machine in MiB.
 const testMemory = 512
 
+// testTimeout is the default of -timeout.
+const testTimeout = 10 * time.Minute
+
 // testFlags is what the command line of `zf test` says.
 type testFlags struct {
 	machine
-	build   image.BuildOptions
-	files   guestFiles
-	flight  flight
-	timeout time.Duration
-	verbose bool
-	bench   string
-	pass    []string // flags for the test binary
+	build  image.BuildOptions
+	files  guestFiles
+	flight flight
+	goTest gotest.Flags
+
+	timeout   time.Duration
+	outputDir string // of this host, absolute
+	local     bool   // no package is named
+	streams   bool   // what tests print is shown as it comes
+	profile   *gotest.Profile
+	cache     *gotest.Cache // nil: none
+	pass      []string      // arguments of the test binary
+	hint      sync.Once     // of said
+	said      string        // at the end, of a -timeout that has run out
 }
 
 // runTest runs `zf test`.
@@ -75,17 +93,27 @@ func runTest(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return buildFailed("test", err, stderr)
 	}
-	if len(pkgs) > 1 && f.flight.any() {
-		fmt.Fprintln(stderr, "zf test: -cpuprofile, -memprofile, -handles and -probe are for one package at a time")
+	if wrong := f.wrongFor(pkgs); wrong != "" {
+		fmt.Fprintf(stderr, "zf test: %s\n", wrong)
 		return exitUsage
 	}
-	for _, p := range pkgs {
-		code = max(code, f.test(ctx, p, stdout, stderr))
-		if ctx.Err() != nil { // which has been said
-			return exitMachine
+	if name := f.goTest.Value("coverprofile"); name != "" && !f.goTest.On("c") {
+		if f.profile, err = gotest.CreateProfile(f.output(name), f.goTest.CoverMode()); err != nil {
+			return failing("zf test", stderr)("-coverprofile: %v", err)
 		}
+		defer func() {
+			if err := f.profile.Close(); err != nil {
+				fmt.Fprintf(stderr, "zf test: -coverprofile: %v\n", err)
+			}
+		}()
 	}
-	if code != exitOK {
+	if f.cache, err = gotest.OpenCache(); err != nil {
+		f.cache = nil
+	}
+	if code = f.testAll(ctx, pkgs, stdout, stderr); ctx.Err() != nil { // which has been said
+		return exitMachine
+	}
+	if code != exitOK && !f.goTest.On("json") && !f.goTest.On("c") {
 		fmt.Fprintln(stdout, "FAIL")
 	}
 	return code
@@ -95,226 +123,173 @@ func runTest(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 // do, ok is false and code is the exit status.
 func (f *testFlags) parse(args []string, stderr io.Writer) (patterns []string, code int, ok bool) {
 	f.build.Test, f.build.Stderr = true, stderr
-	fs := newFlags("test", "[flags] [PKG...]", testText, stderr)
-	run := fs.String("run", "", "run the tests that match `REGEXP`")
-	skip := fs.String("skip", "", "do not run the tests that match `REGEXP`")
-	fs.StringVar(&f.bench, "bench", "", "run the benchmarks that match `REGEXP`")
-	benchtime := fs.String("benchtime", "", "run each benchmark for `TIME`, or Nx times")
-	benchmem := fs.Bool("benchmem", false, "say what benchmarks allocate")
-	count := fs.Uint("count", 1, "run each test `N` times")
-	parallel := fs.Uint("parallel", 0, "run at most `N` parallel tests at once (default: the processors)")
-	failfast := fs.Bool("failfast", false, "run no more tests of a package after one failed")
-	short := fs.Bool("short", false, "tell long tests to be short")
-	fs.BoolVar(&f.verbose, "v", false, "show all that is printed, as it comes")
-	fs.DurationVar(&f.timeout, "timeout", 10*time.Minute, "end a package's tests after `TIME`; 0 means never")
+	fs := newFlags("test", "[flags] [PKG...] [flags] [-args ARGS]", testText, stderr)
+	usage := fs.Usage
 	f.machine.flags(fs, testMemory)
+	f.machine.consoleFlag(fs)
+	fs.Func("cpu", "run the tests with each of these values of GOMAXPROCS, such as 1,2,4;\nor the `MODEL` of QEMU's processor (default: QEMU's own)", func(s string) error {
+		if !f.goTest.CPU(s) {
+			f.qemu.CPU = s
+		}
+		return nil
+	})
 	f.files.flags(fs)
 	f.flight.flags(fs)
 	buildFlags(fs, &f.build)
-	if code, ok := parse(fs, args); !ok {
-		return nil, code, false
+	f.goTest.Register(fs)
+	fs.Usage = func() {
+		w := fs.Output()
+		fs.SetOutput(io.Discard)
+		usage()
+		fs.SetOutput(w)
+		fmt.Fprintf(w, "Usage: zf test [flags] [PKG...] [flags] [-args ARGS]\n\n%s\n\nFlags of go test and go build; `go help testflag` says more:\n\n", testText)
+		gotest.PrintDefaults(fs, false)
+		fmt.Fprint(w, "\nFlags of zf:\n\n")
+		gotest.PrintDefaults(fs, true)
 	}
-	if f.timeout < 0 {
-		fmt.Fprintf(stderr, "zf test: -timeout %v is negative; 0 means none\n", f.timeout)
+	patterns, err := f.goTest.Parse(fs, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fs.Usage()
+		return nil, exitOK, false
+	case err != nil:
+		fmt.Fprintf(stderr, "zf test: %v; `zf test -h` lists the flags\n", err)
 		return nil, exitUsage, false
 	}
-	if patterns = fs.Args(); len(patterns) == 0 {
+	if f.local = len(patterns) == 0; f.local {
 		patterns = []string{"."}
 	}
-	if wrong := f.flight.wrong(); wrong != "" {
+	if wrong := f.settle(); wrong != "" {
 		fmt.Fprintf(stderr, "zf test: %s\n", wrong)
 		return nil, exitUsage, false
-	}
-	for _, p := range patterns {
-		if strings.HasPrefix(p, "-") {
-			fmt.Fprintf(stderr, "zf test: unexpected %s; flags go before the packages\n", p)
-			return nil, exitUsage, false
-		}
-	}
-	// paniconexit0 is what go test says, so that an os.Exit(0) in a test is noticed.
-	f.pass = []string{"-test.paniconexit0", "-test.timeout=" + f.timeout.String()}
-	if f.timeout > 0 {
-		f.qemu.Timeout = f.timeout + testGrace
-	}
-	given := make(map[string]bool)
-	fs.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
-	for _, p := range []struct{ name, value string }{
-		{"run", *run}, {"skip", *skip}, {"bench", f.bench}, {"benchtime", *benchtime},
-		{"benchmem", strconv.FormatBool(*benchmem)}, {"count", fmt.Sprint(*count)}, {"parallel", fmt.Sprint(*parallel)},
-		{"failfast", strconv.FormatBool(*failfast)}, {"short", strconv.FormatBool(*short)}, {"v", strconv.FormatBool(f.verbose)},
-	} {
-		if given[p.name] {
-			f.pass = append(f.pass, "-test."+p.name+"="+p.value)
-		}
 	}
 	return patterns, exitOK, true
 }
 
-// test tests one package and says how it went.
-func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout, stderr io.Writer) int {
-	if p.Err != nil {
-		fmt.Fprintf(stderr, "zf test: %v\n", p.Err)
-		fmt.Fprintf(stdout, "FAIL\t%s [setup failed]\n", p.ImportPath)
-		return exitUsage
+// settle makes of the flags what the build, the test binary and the machine are told, and
+// says what is wrong with them, or "".
+func (f *testFlags) settle() (wrong string) {
+	g := &f.goTest
+	if wrong := f.flight.wrong(); wrong != "" {
+		return wrong
 	}
-	if !p.HasTests {
-		fmt.Fprintf(stdout, "?   \t%s\t[no test files]\n", p.ImportPath)
-		return exitOK
+	f.build.Flags, f.build.TestFlags = g.Build, g.Compile
+	if g.Cover() {
+		f.build.TestFlags = append(slices.Clip(g.Compile), "-cover")
 	}
-	tmp, err := os.MkdirTemp("", "zf-test-")
-	if err != nil {
-		return failing("zf test", stderr)("%v", err)
+	if f.outputDir = g.Value("outputdir"); f.outputDir == "" {
+		f.outputDir = "."
 	}
-	defer os.RemoveAll(tmp)
-	building, stop := signal.NotifyContext(ctx, syscall.SIGQUIT) // as in runRun
-	m, sym, code := f.prepare(building, p, tmp, stdout, stderr)
-	stop()
-	if m == nil {
-		return code
+	var err error
+	if f.outputDir, err = filepath.Abs(f.outputDir); err != nil {
+		return fmt.Sprintf("-outputdir: %v", err)
 	}
-	defer sym.Close()
-
-	var output bytes.Buffer // of this goroutine and the machine's, one after the other
-	out, msg := io.Writer(&output), io.Writer(&output)
-	if f.verbose {
-		out, msg = io.MultiWriter(stdout, &output), stderr
-	}
-	started := time.Now()
-	f.flight.arm(m, sym, stderr)
-	code = m.boot(ctx, sym, nil, out, msg)
-	took := time.Since(started)
-	if code > exitMachine { // the test binary's own status
-		code = exitTrace
-	}
-	if !f.verbose && (code != exitOK || f.bench != "") {
-		stdout.Write(output.Bytes())
-		if b := output.Bytes(); len(b) > 0 && b[len(b)-1] != '\n' {
-			fmt.Fprintln(stdout)
+	for _, path := range []*string{&f.flight.cpu.path, &f.flight.heap.path} {
+		if *path != "" && g.Given("outputdir") {
+			*path = f.output(*path)
 		}
 	}
-	fmt.Fprintln(stdout, testLine(p.ImportPath, code, took, output.Bytes()))
-	return f.flight.end(m, code, stdout, stderr)
+	f.streams = g.On("json") || f.local || g.Given("bench")
+	// paniconexit0 is what go test says, so that an os.Exit(0) in a test is noticed.
+	f.pass = []string{"-test.paniconexit0"}
+	if f.timeout = g.Duration("timeout", testTimeout); !g.Given("timeout") {
+		f.pass = append(f.pass, "-test.timeout="+f.timeout.String())
+	}
+	if f.timeout > 0 {
+		f.qemu.Timeout = f.timeout + testGrace
+	}
+	if g.On("json") {
+		f.pass = append(f.pass, gotest.Verbose)
+	}
+	if g.Given("coverprofile") {
+		f.pass = append(f.pass, "-test.coverprofile="+guestProfile)
+	}
+	if len(g.Files()) > 0 || g.On("artifacts") {
+		f.pass = append(f.pass, "-test.outputdir="+f.outputDir)
+	}
+	for _, a := range g.Binary {
+		if strings.HasPrefix(a, "-test.outputdir=") || g.On("json") && strings.HasPrefix(a, "-test.v=") {
+			continue // said above
+		}
+		f.pass = append(f.pass, a)
+	}
+	return ""
 }
 
-// testLine is the line that ends a package's tests, as go test writes it.
-func testLine(pkg string, code int, took time.Duration, output []byte) string {
-	if code != exitOK {
-		return fmt.Sprintf("FAIL\t%s\t%.3fs", pkg, took.Seconds())
+// wrongFor says what is wrong with the flags for these packages, or "".
+func (f *testFlags) wrongFor(pkgs []image.TestPackage) string {
+	if len(pkgs) <= 1 {
+		return ""
 	}
-	none := ""
-	if bytes.Contains(output, []byte("testing: warning: no tests to run")) {
-		none = " [no tests to run]"
+	if f.flight.any() {
+		return "-cpuprofile, -memprofile, -handles and -probe are for one package at a time"
 	}
-	return fmt.Sprintf("ok  \t%s\t%.3fs%s", pkg, took.Seconds(), none)
+	if files := f.goTest.Files(); len(files) > 0 {
+		return fmt.Sprintf("-%s is for one package at a time: each would write the same file", files[0])
+	}
+	if o := f.goTest.Value("o"); o != "" && o != os.DevNull {
+		if info, err := os.Stat(o); (err != nil || !info.IsDir()) && !strings.HasSuffix(o, "/") {
+			return fmt.Sprintf("-o %s: of %d packages the images go into a folder; %s is none, make it first", o, len(pkgs), o)
+		}
+	}
+	return ""
 }
 
-// prepare builds a package's test binary and packs its files into folder tmp. If that
-// fails, m is nil and code is the exit status.
-func (f *testFlags) prepare(ctx context.Context, p image.TestPackage, tmp string, stdout, stderr io.Writer) (m *machine, sym *symbol.File, code int) {
-	failed := func(err error) (*machine, *symbol.File, int) {
-		code := buildFailed("test", err, stderr)
-		fmt.Fprintf(stdout, "FAIL\t%s [build failed]\n", p.ImportPath)
-		return nil, nil, code
+// output returns the path on this host of a file that the command line names.
+func (f *testFlags) output(name string) string {
+	if filepath.IsAbs(name) {
+		return name
 	}
-	o := f.build
-	o.Package, o.Output = p.ImportPath, tmp
-	b, err := image.Build(ctx, o)
-	if err != nil {
-		return failed(err)
-	}
-	a, err := testTree(p)
-	if err != nil {
-		return failed(err)
-	}
-	self := "/tmp/" + strings.TrimSuffix(filepath.Base(b.Path), ".elf")
-	if err := a.AddTree(b.Path, self, nil); err != nil {
-		return failed(err)
-	}
-	if sym, err = symbol.Open(b.Path); err != nil {
-		return failed(err)
-	}
-	if err := f.flight.choose(sym, a); err != nil {
-		sym.Close()
-		return failed(err)
-	}
-	archive, size, err := f.files.write(tmp, a)
-	if err != nil {
-		sym.Close()
-		return failed(err)
-	}
-	if need := needMiB(&b.Info, size); f.qemu.MemoryMiB < need {
-		sym.Close()
-		return failed(fmt.Errorf("too small RAM size: the test binary and its files need %d MiB, the machine has %d; give it a larger -m", need, f.qemu.MemoryMiB))
-	}
-	c := f.machine
-	c.qemu.Kernel, c.qemu.Initrd = b.Path, archive
-	c.options = []string{
-		kernelOption("arg0", self),
-		kernelOption("cwd", p.Dir),
-	}
-	if p.Standard {
-		c.options = append(c.options, kernelOption("env.GOROOT", p.Root))
-	}
-	c.arguments = f.pass
-	return &c, sym, exitOK
+	return filepath.Join(f.outputDir, name)
 }
 
-// testTree is what the tests of a package find: see testText.
-func testTree(p image.TestPackage) (*initrd.Archive, error) {
-	a := new(initrd.Archive)
-	a.AddDir("/tmp", 0o777|fs.ModeSticky)
-	a.AddDir("/usr/bin", 0o755)
-	a.AddFile("/etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/bin/sh\n"))
-	a.AddFile("/etc/group", 0o644, []byte("root:x:0:\n"))
-	a.AddFile("/etc/hosts", 0o644, []byte("127.0.0.1 localhost\n::1 localhost\n"))
-	if err := a.AddTree(p.Dir, p.Dir, notOfPackage(p.Dir)); err != nil {
-		return nil, err
+// testAll tests the packages, several at a time, and shows their results in their order.
+func (f *testFlags) testAll(ctx context.Context, pkgs []image.TestPackage, stdout, stderr io.Writer) (code int) {
+	atATime := min(f.goTest.Number("p", runtime.GOMAXPROCS(0)), len(pkgs))
+	if f.goTest.Given("bench") || f.flight.any() {
+		atATime = 1 // they would be in each other's way
 	}
-	// Tests share data by ../testdata, and find their module by go.mod.
-	top := p.Root
-	extra := []string{"go.mod"}
-	if p.Standard {
-		top = filepath.Join(p.Root, "src")
-		extra = append(extra, "../VERSION", "../lib/time/zoneinfo.zip")
+	events := f.goTest.On("json")
+	f.streams = f.streams || f.goTest.ShowsPass() && atATime == 1
+	if events {
+		stdout = &gotest.Lines{W: stdout}
 	}
-	for dir := p.Dir; top != "" && dir != top && len(dir) > len(top); {
-		dir = filepath.Dir(dir)
-		data := filepath.Join(dir, "testdata")
-		if err := a.AddTree(data, data, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
+	var failed atomic.Bool
+	results := make([]packageResult, len(pkgs))
+	for i := range results {
+		results[i].done = make(chan struct{})
 	}
-	for _, name := range extra {
-		name = filepath.Join(top, name)
-		if err := a.AddTree(name, name, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+	stderr = &gotest.Lines{W: stderr}
+	next := make(chan int)
+	go func() {
+		for i := range pkgs {
+			next <- i
 		}
-	}
-	return a, nil
-}
-
-// notOfPackage leaves out of a package's folder what is in subfolders that are
-// packages or modules of their own, or hidden. What is in a testdata folder is never
-// left out.
-func notOfPackage(root string) initrd.Skip {
-	data := string(filepath.Separator) + "testdata" + string(filepath.Separator)
-	return func(path string, d fs.DirEntry) bool {
-		if !d.IsDir() || strings.Contains(strings.TrimPrefix(path, root)+string(filepath.Separator), data) {
-			return false
-		}
-		if strings.HasPrefix(d.Name(), ".") {
-			return true
-		}
-		for _, pattern := range []string{"*.go", "go.mod"} {
-			if m, _ := filepath.Glob(filepath.Join(glob(path), pattern)); len(m) > 0 {
-				return true
+		close(next)
+	}()
+	for range atATime {
+		go func() {
+			for i := range next {
+				r := &results[i]
+				out := io.Writer(&r.output)
+				if f.streams && (atATime == 1 || events) {
+					out = stdout
+				}
+				if ctx.Err() == nil && !(failed.Load() && f.goTest.On("failfast")) {
+					r.code = f.test(ctx, pkgs[i], out, stderr)
+				}
+				if r.code != exitOK {
+					failed.Store(true)
+				}
+				close(r.done)
 			}
-		}
-		return false
+		}()
 	}
-}
-
-// glob quotes what filepath.Glob would take for a pattern.
-func glob(path string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
+	for i := range results {
+		<-results[i].done
+		results[i].output.WriteTo(stdout)
+		code = max(code, results[i].code)
+	}
+	io.WriteString(stderr, f.said) // below the traces, where it is seen
+	return code
 }

@@ -108,16 +108,17 @@ func TestTestPrepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stderr bytes.Buffer
-	m, sym, code := f.prepare(context.Background(), pkgs[0], t.TempDir(), io.Discard, &stderr)
+	test := packageTest{testFlags: &f, pkg: pkgs[0], build: f.build, stdout: io.Discard, stderr: &stderr}
+	m, sym, code := test.prepare(context.Background(), t.TempDir())
 	if m == nil {
 		t.Fatalf("prepare = %d, %s", code, stderr.String())
 	}
 	defer sym.Close()
 	root := pkgs[0].Root
-	if want := []string{"arg0=/tmp/errors.test", "cwd=" + root + "/src/errors", "env.GOROOT=" + root}; !slices.Equal(m.options, want) {
+	if want := []string{"report=off", "arg0=/tmp/errors.test", "cwd=" + root + "/src/errors", "env.GOROOT=" + root}; !slices.Equal(m.options, want) {
 		t.Errorf("kernel options %q; want %q", m.options, want)
 	}
-	want := []string{"-test.paniconexit0", "-test.timeout=30s", "-test.run=A|B c", "-test.count=2", "-test.short=true", "-test.v=true"}
+	want := []string{"-test.paniconexit0", "-test.run=A|B c", "-test.count=2", "-test.short=true", "-test.v=true", "-test.timeout=30s"}
 	if !slices.Equal(m.arguments, want) {
 		t.Errorf("arguments %q; want %q", m.arguments, want)
 	}
@@ -145,7 +146,7 @@ func TestTestTree(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{
 		"go.mod", "top.go", "testdata/t", "a/testdata/u", "a/b/b.go", "a/b/b_test.go", "a/b/data.txt", "a/b/testdata/x.go", "a/b/testdata/sub/y.go",
-		"a/b/files/z", "a/b/sub/sub.go", "a/b/sub/w", "a/b/mod/go.mod", "a/b/.hidden/h", "a/b/files/.dot", "a/c/testdata/v", "other/testdata/o",
+		"a/b/files/z", "a/b/files/without", "a/b/sub/sub.go", "a/b/sub/w", "a/b/mod/go.mod", "a/b/.hidden/h", "a/b/files/.dot", "a/c/testdata/v", "other/testdata/o",
 	} {
 		name = filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -155,34 +156,17 @@ func TestTestTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a, err := testTree(image.TestPackage{Dir: filepath.Join(root, "a", "b"), Root: root})
+	a, err := testTree(image.TestPackage{Dir: filepath.Join(root, "a", "b"), Root: root}, filepath.Join(root, "a", "b", "files", "without"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{
 		"go.mod": true, "top.go": false, "testdata/t": true, "a/testdata/u": true, "a/b/b_test.go": true, "a/b/data.txt": true, "a/b/testdata/x.go": true,
-		"a/b/testdata/sub/y.go": true, "a/b/files/z": true, "a/b/sub": true, "a/b/sub/w": false, "a/b/mod/go.mod": false, "a/b/.hidden/h": false, "a/b/files/.dot": true,
+		"a/b/testdata/sub/y.go": true, "a/b/files/z": true, "a/b/files/without": false, "a/b/sub": true, "a/b/sub/w": false, "a/b/mod/go.mod": false, "a/b/.hidden/h": false, "a/b/files/.dot": true,
 		"a/c": false, "other": false,
 	} {
 		if got := a.Has(filepath.Join(root, name)); got != want {
 			t.Errorf("%s is in the archive: %v; want %v", name, got, want)
-		}
-	}
-}
-
-func TestTestLine(t *testing.T) {
-	for _, tt := range []struct {
-		code   int
-		output string
-		want   string
-	}{
-		{0, "PASS\n", "ok  \tp\t1.500s"},
-		{0, "testing: warning: no tests to run\nPASS\n", "ok  \tp\t1.500s [no tests to run]"},
-		{1, "testing: warning: no tests to run\n", "FAIL\tp\t1.500s"},
-		{3, "", "FAIL\tp\t1.500s"},
-	} {
-		if got := testLine("p", tt.code, 1500*time.Millisecond, []byte(tt.output)); got != tt.want {
-			t.Errorf("testLine(%d, %q) = %q; want %q", tt.code, tt.output, got, tt.want)
 		}
 	}
 }

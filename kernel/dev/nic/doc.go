@@ -6,9 +6,6 @@
 //	interrupt.go   being told that a frame has come
 //	virtio.go      virtio-net: features, sending
 //	virtqueue.go   its queues
-//	virtiofind.go  where its registers are on PCI
-//	virtiommio.go  and where without
-//	virtioregs.go  reading and writing them
 //	e1000.go       e1000 and e1000e
 //
 // It is made for the panic path: a frame is copied into memory that the card has had since
@@ -16,6 +13,6 @@
 // 16 to receive in, taken from RAM at Init. What the card writes is never trusted: all
 // lengths and indices are checked, all waits end.
 //
-// It imports arch, kernel/mem and kernel/dev/pci. Early and kernel context, as each
+// It imports arch, kernel/mem, kernel/dev/pci and kernel/dev/virtio. Early and kernel context, as each
 // function says, with interrupts off: no allocation, globals free of pointers.
 package nic

@@ -168,8 +168,8 @@ func setRing(ring uintptr, base uintptr) {
 
 func startReceive() {
 	for i := uint32(0); i < slots; i++ {
-		store64(rxDesc(i), rxBuffer(i))
-		store64(rxDesc(i)+8, 0)
+		arch.Store64(rxDesc(i), rxBuffer(i))
+		arch.Store64(rxDesc(i)+8, 0)
 	}
 	rxHead = 0
 	setRing(e1000ReceiveRing, rxDesc(0))
@@ -179,8 +179,8 @@ func startReceive() {
 
 func startTransmit() {
 	for i := uint32(0); i < slots; i++ {
-		store64(txDesc(i), txBuffer(i))
-		store64(txDesc(i)+8, 0)
+		arch.Store64(txDesc(i), txBuffer(i))
+		arch.Store64(txDesc(i)+8, 0)
 	}
 	txTail = 0
 	setRing(e1000TransmitRing, txDesc(0))
@@ -238,7 +238,7 @@ func receiveE1000(buf uintptr, n int) int {
 	if errors := state >> 8; state&descEnd != 0 && errors == 0 && got <= bufferSize {
 		length = copyOut(buf, n, rxBuffer(rxHead), int(got))
 	}
-	store64(d+8, 0)
+	arch.Store64(d+8, 0)
 	setReg(e1000ReceiveRing+ringTail, rxHead)
 	rxHead = (rxHead + 1) % slots
 	return length

@@ -148,7 +148,7 @@ func FuzzE1000Receive(f *testing.F) {
 	buf := room(f, bufferSize+4096)
 	f.Fuzz(func(t *testing.T, desc uint64) {
 		for i := range uint32(slots) {
-			store64(rxDesc(i)+8, uintptr(desc))
+			arch.Store64(rxDesc(i)+8, uintptr(desc))
 		}
 		for range 2 * slots {
 			if got := Receive(buf, bufferSize); got < 0 || got > bufferSize {

@@ -1,6 +1,10 @@
 package nic
 
-import "github.com/zeroframe/zeroframe/arch"
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/dev/pci"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+)
 
 // Being told that a frame has come, where the card can say so by a message. Others are
 // asked now and then (package linux).
@@ -36,5 +40,13 @@ func Acknowledge() {
 	}
 }
 
-func routeMSIX() bool { return where.RouteMSIX(&header, arch.InterruptNetwork) }
-func routeMSI() bool  { return where.RouteMSI(&header, arch.InterruptNetwork) }
+func routeMSIX() bool {
+	entry, ok := header.MSIXTable()
+	if !ok || !mem.MapDevice(entry, pci.MSIXBytes) {
+		return false
+	}
+	where.RouteMSIX(&header, entry, arch.InterruptNetwork)
+	return true
+}
+
+func routeMSI() bool { return where.RouteMSI(&header, arch.InterruptNetwork) }

@@ -78,16 +78,15 @@ func Want(a [6]byte) { want = a }
 // asks before it gives the card memory, which another one may get.
 func wanted(a [6]byte) bool { return want == [6]byte{} || a == want }
 
-// Init looks for a card that a driver knows and starts it: on PCI first, then where AddPlace
+// Init looks for a card that a driver knows and starts it: on PCI first, then where virtio.AddPlace
 // has said, or on a machine without PCI where QEMU's microvm has its devices. Early context,
 // once, when the page tables are up and before mem.Release.
 func Init() {
-	havePCI := arch.HasPCI()
-	if havePCI {
+	if arch.HasPCI() {
 		findPCI()
 	}
 	if card == none {
-		findMMIO(havePCI)
+		findPlaces()
 	}
 }
 

@@ -1,25 +1,19 @@
 package nic
 
-import "github.com/zeroframe/zeroframe/arch"
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/dev/pci"
+	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
+)
 
 // virtio-net (Virtual I/O Device 1.2, 5.1), without any of its offloads: a frame goes
-// with a header of zeros. How its registers are reached is in virtioregs.go.
+// with a header of zeros. Package virtio knows its registers.
 
 const (
 	queueReceive = 0
 	queueSend    = 1
 
-	// Status of the device.
-	statusAcknowledge = 1
-	statusDriver      = 2
-	statusDriverOK    = 4
-	statusFeaturesOK  = 8
-	statusNeedsReset  = 64
-
-	// Features, by number.
-	featureMAC      = 5
-	featureVersion1 = 32
-	featurePlatform = 33 // the device's addresses go through an IOMMU, which nobody has set up
+	featureMAC = 5 // by number: the device has a hardware address
 
 	// Length of the header that goes with each frame.
 	headerLegacy = 10
@@ -29,54 +23,59 @@ const (
 	wantQueue = 2 * slots
 )
 
+const macBytes = 6
+
+// device is the card, if it is a virtio device. Set once at boot; the panic path uses it, too.
+var device virtio.Device
+
 // Under the kernel lock; the panic path takes none.
 var (
 	tx, rx queue
 	blank  uintptr // a header that says nothing
 )
 
-// modern reports whether the device is to be driven as version 1 of the specification says.
-func modern() bool { return card == virtioModern || card == virtioMMIO && mmioVersion >= 2 }
+func isVirtio(id uint32) bool { return virtio.IsPCI(id, virtio.TypeNetwork) }
+
+func findVirtio(uint32) bool {
+	if !device.FindPCI(&header, macBytes) {
+		return false
+	}
+	if card = virtioModern; device.Legacy() {
+		card = virtioLegacy
+	}
+	return true
+}
+
+// findPlaces starts the first card that works of those that are not on PCI.
+func findPlaces() {
+	for p := (virtio.Places{}); card == none && p.Next(&device, virtio.TypeNetwork); {
+		card, where = virtioMMIO, pci.Address(0)
+		tryCard(true)
+	}
+}
 
 // startVirtio resets the device, agrees on features, and hands the queues over.
 func startVirtio() bool {
-	setStatus(0)
-	for i := 0; status() != 0; i++ {
-		if i == resetPatience {
-			return false
-		}
-		arch.Pause()
+	if !device.Reset(resetPatience) {
+		return false
 	}
-	setStatus(statusAcknowledge)
-	setStatus(statusAcknowledge | statusDriver)
-
-	offered := features(0)
-	setFeatures(0, offered&(1<<featureMAC))
-	if modern() {
-		high := features(1)
-		setFeatures(1, high&(1<<(featureVersion1-32)|1<<(featurePlatform-32)))
-		setStatus(statusAcknowledge | statusDriver | statusFeaturesOK)
-		if high&(1<<(featureVersion1-32)) == 0 || status()&statusFeaturesOK == 0 {
-			return false
-		}
+	offered, ok := device.Agree(1 << featureMAC)
+	if !ok {
+		return false
 	}
 	readAddress(offered&(1<<featureMAC) != 0)
 	if !wanted(address) || !giveQueues() {
 		return false
 	}
-	on := uint8(statusAcknowledge | statusDriver | statusDriverOK)
-	if modern() {
-		on |= statusFeaturesOK
-	}
-	setStatus(on)
-	notify(queueReceive)
-	return status()&(statusDriverOK|statusNeedsReset) == statusDriverOK
+	device.Ready()
+	device.Notify(queueReceive)
+	return device.Works()
 }
 
 // giveQueues sets both queues up. They get their memory the first time, and must fit it
 // from then on.
 func giveQueues() bool {
-	receive, send := queueSize(queueReceive), queueSize(queueSend)
+	receive, send := device.QueueSize(queueReceive, wantQueue), device.QueueSize(queueSend, wantQueue)
 	if receive < 4 || send < 4 {
 		return false
 	}
@@ -85,36 +84,19 @@ func giveQueues() bool {
 			return false
 		}
 		length := uint32(headerLegacy)
-		if modern() {
+		if device.Modern() {
 			length = headerModern
 		}
 		rx.place(memory, receive, length)
 		tx.place(memory+memoryBytes(receive), send, length)
 		blank = memory + memoryBytes(receive) + memoryBytes(send)
 	}
-	if rx.size != receive || tx.size != send {
+	if rx.Size != receive || tx.Size != send {
 		return false
 	}
 	rx.makeReceive()
 	tx.makeSend(blank)
-	return setQueue(queueReceive, &rx) && setQueue(queueSend, &tx)
-}
-
-// queueSize returns how many descriptors a queue is to have, 0 if the device has not the
-// queue, or wants more than there is memory for.
-func queueSize(i uint16) uint16 {
-	most := maxQueueSize(i)
-	if card == virtioLegacy {
-		if most > maxQueue || most&(most-1) != 0 {
-			return 0
-		}
-		return uint16(most)
-	}
-	size := uint16(wantQueue)
-	for uint32(size) > most {
-		size /= 2
-	}
-	return size
+	return device.SetQueue(queueReceive, &rx.Queue, interrupts) && device.SetQueue(queueSend, &tx.Queue, false)
 }
 
 // readAddress reads the card's hardware address, or makes one, locally administered, for a
@@ -122,7 +104,7 @@ func queueSize(i uint16) uint16 {
 func readAddress(has bool) {
 	if has {
 		for i := range address {
-			address[i] = deviceByte(uint8(i))
+			address[i] = device.Config(uint16(i), interrupts)
 		}
 		return
 	}
@@ -138,14 +120,14 @@ func sendVirtio(frame uintptr, n int, mine uint32) bool {
 	if !ok {
 		return false
 	}
-	notify(queueSend)
+	device.Notify(queueSend)
 	for i := polls(); i > 0 && !disturbed(mine); i-- {
 		if tx.done(ticket) {
 			stalled = false
 			return true
 		}
 		// A look at the device takes a known time, and lets an emulator work.
-		if status()&statusNeedsReset != 0 {
+		if device.Status()&virtio.StatusNeedsReset != 0 {
 			break
 		}
 	}
@@ -157,6 +139,6 @@ func readableVirtio() bool { return rx.readable() }
 
 func receiveVirtio(buf uintptr, n int) int {
 	got := rx.take(buf, n)
-	notify(queueReceive)
+	device.Notify(queueReceive)
 	return got
 }

@@ -6,19 +6,25 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 )
 
 // A memory-mapped virtio-net whose registers are plain memory, and a goroutine that does
 // what a device does.
 
+// mmio is where the registers of the last fakeVirtio are.
+var mmio uintptr
+
 // fakeVirtio makes the driver believe in a device of that version with queues of max
 // descriptors. It answers until the test ends, if it works.
 func fakeVirtio(t testing.TB, version, max uint32, works bool) {
 	t.Helper()
-	mmio, mmioVersion, card, stalled = room(t, arch.PageSize), version, virtioMMIO, false
+	mmio = room(t, arch.PageSize)
+	device.FromMemory(mmio, version)
+	card, stalled = virtioMMIO, false
 	memory = room(t, 2*memoryBytes(wantQueue)+arch.PageSize)
 	header := uint32(headerLegacy)
-	if modern() {
+	if device.Modern() {
 		header = headerModern
 	}
 	rx.place(memory, wantQueue, header)
@@ -29,26 +35,26 @@ func fakeVirtio(t testing.TB, version, max uint32, works bool) {
 	t.Cleanup(func() {
 		close(done)
 		<-gone
-		card, memory, stalled, mmio = none, 0, false, 0
+		card, memory, stalled, device = none, 0, false, virtio.Device{}
 		rx, tx, address = queue{}, queue{}, [6]byte{}
 	})
-	arch.Store32(mmio+mmioFeatures, 1<<(featureVersion1-32)|1<<featureMAC)
-	arch.Store32(mmio+mmioQueueMax, max)
-	copy(bytesAt(mmio+mmioConfig, macBytes), []byte{2, 3, 4, 5, 6, 7})
+	arch.Store32(mmio+virtio.MMIOFeatures, 1<<0|1<<featureMAC)
+	arch.Store32(mmio+virtio.MMIOQueueMax, max)
+	copy(bytesAt(mmio+virtio.MMIOConfig, macBytes), []byte{2, 3, 4, 5, 6, 7})
 	if !works {
 		close(gone)
 		return
 	}
 	go func() {
 		defer close(gone)
-		d := device{q: &tx}
+		d := otherSide{q: &tx}
 		for {
 			select {
 			case <-done:
 				return
 			default:
 			}
-			if status()&statusDriverOK == 0 {
+			if !device.Works() {
 				d.next = 0
 			} else if parts, head, ok := d.chain(); ok {
 				sent <- append([]byte(nil), parts[1]...)
@@ -74,7 +80,7 @@ func testVirtio(t *testing.T, version uint32) {
 		t.Errorf("address % x, up %v", Address(), Up())
 	}
 	buf := room(t, bufferSize)
-	in := device{q: &rx}
+	in := otherSide{q: &rx}
 	for i := range 100 {
 		frame := frameOf(60+i*14, byte(i))
 		if !Send(addressOf(frame), len(frame)) {
@@ -94,11 +100,11 @@ func testVirtio(t *testing.T, version uint32) {
 func TestVirtioDead(t *testing.T) {
 	frame := frameOf(100, 0)
 	for name, change := range map[string]func(){
-		"zeros":           func() { copy(bytesAt(mmio, mmioBytes), make([]byte, mmioBytes)) },
-		"ones":            func() { copy(bytesAt(mmio, mmioBytes), bytes.Repeat([]byte{0xff}, mmioBytes)) },
-		"no version 1":    func() { arch.Store32(mmio+mmioFeatures, 1<<featureMAC) },
-		"tiny queues":     func() { arch.Store32(mmio+mmioQueueMax, 2) },
-		"smaller than it": func() { arch.Store32(mmio+mmioQueueMax, wantQueue/2) },
+		"zeros":           func() { copy(bytesAt(mmio, virtio.MMIOBytes), make([]byte, virtio.MMIOBytes)) },
+		"ones":            func() { copy(bytesAt(mmio, virtio.MMIOBytes), bytes.Repeat([]byte{0xff}, virtio.MMIOBytes)) },
+		"no version 1":    func() { arch.Store32(mmio+virtio.MMIOFeatures, 1<<featureMAC) },
+		"tiny queues":     func() { arch.Store32(mmio+virtio.MMIOQueueMax, 2) },
+		"smaller than it": func() { arch.Store32(mmio+virtio.MMIOQueueMax, wantQueue/2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			fakeVirtio(t, 2, 256, false)
@@ -136,7 +142,7 @@ func TestVirtioStuck(t *testing.T) {
 	}
 	frame[0] = 77
 	Send(addressOf(frame), len(frame))
-	d := device{q: &tx}
+	d := otherSide{q: &tx}
 	if parts, _, ok := d.chain(); !ok || !bytes.Equal(parts[1], frame) {
 		t.Error("the first frame after Restart is another one")
 	}

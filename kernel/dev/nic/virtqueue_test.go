@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 )
 
 // A device stands on the other side of a queue in these tests, and does with it what the
@@ -30,26 +31,27 @@ func room(t testing.TB, n uintptr) uintptr {
 //go:noinline
 func bytesAt(addr uintptr, n int) []byte { return unsafe.Slice((*byte)(arch.Pointer(addr)), n) }
 
-// device is the other side of a queue.
-type device struct {
+// otherSide is the device of a queue.
+type otherSide struct {
 	q    *queue
 	next uint16 // how many it has taken
 }
 
 // chain returns the bytes of the next chain of descriptors, in the parts that the
 // descriptors name, and its number; ok is false if there is none.
-func (d *device) chain() (parts [][]byte, head uint16, ok bool) {
+func (d *otherSide) chain() (parts [][]byte, head uint16, ok bool) {
 	q := d.q
-	if arch.Load16(q.avail+2) == d.next {
+	desc, avail, _ := q.Rings()
+	if arch.Load16(avail+2) == d.next {
 		return nil, 0, false
 	}
-	head = arch.Load16(q.avail + 4 + 2*uintptr(d.next%q.size))
+	head = arch.Load16(avail + 4 + 2*uintptr(d.next%q.Size))
 	d.next++
 	for i := head; ; {
-		b := bytesAt(q.desc+16*uintptr(i), 16)
+		b := bytesAt(desc+16*uintptr(i), 16)
 		addr := binary.LittleEndian.Uint64(b)
 		parts = append(parts, bytesAt(uintptr(addr), int(binary.LittleEndian.Uint32(b[8:]))))
-		if binary.LittleEndian.Uint16(b[12:])&descNext == 0 {
+		if binary.LittleEndian.Uint16(b[12:])&virtio.DescNext == 0 {
 			return parts, head, true
 		}
 		i = binary.LittleEndian.Uint16(b[14:])
@@ -57,16 +59,17 @@ func (d *device) chain() (parts [][]byte, head uint16, ok bool) {
 }
 
 // use gives a chain back.
-func (d *device) use(head uint16, n int) {
-	i := arch.Load16(d.q.used + 2)
-	e := d.q.used + 4 + 8*uintptr(i%d.q.size)
+func (d *otherSide) use(head uint16, n int) {
+	_, _, used := d.q.Rings()
+	i := arch.Load16(used + 2)
+	e := used + 4 + 8*uintptr(i%d.q.Size)
 	arch.Store32(e, uint32(head))
 	arch.Store32(e+4, uint32(n))
-	arch.Store16(d.q.used+2, i+1)
+	arch.Store16(used+2, i+1)
 }
 
 // receive puts a frame into the next buffer, and reports whether there was one.
-func (d *device) receive(frame []byte) bool {
+func (d *otherSide) receive(frame []byte) bool {
 	parts, head, ok := d.chain()
 	if !ok {
 		return false
@@ -75,10 +78,10 @@ func (d *device) receive(frame []byte) bool {
 	return true
 }
 
-func newQueue(t testing.TB, size uint16, header uint32) (*queue, *device) {
+func newQueue(t testing.TB, size uint16, header uint32) (*queue, *otherSide) {
 	q := new(queue)
 	q.place(room(t, memoryBytes(size)), size, header)
-	return q, &device{q: q}
+	return q, &otherSide{q: q}
 }
 
 func frameOf(n int, seed byte) []byte {
@@ -150,9 +153,12 @@ func TestQueueFull(t *testing.T) {
 func TestQueueInterrupted(t *testing.T) {
 	cut := frameOf(200, 1)
 	for name, before := range map[string]func(q *queue){
-		"while copying":         func(q *queue) { fill(q.buffer(q.index()%q.slots), addressOf(cut), len(cut)/2) },
-		"before the ring":       func(q *queue) { fill(q.buffer(q.index()%q.slots), addressOf(cut), len(cut)) },
-		"before the index":      func(q *queue) { arch.Store16(q.avail+4+2*uintptr(q.index()%q.size), 2*(q.index()%q.slots)) },
+		"while copying":   func(q *queue) { fill(q.buffer(q.Index()%q.slots), addressOf(cut), len(cut)/2) },
+		"before the ring": func(q *queue) { fill(q.buffer(q.Index()%q.slots), addressOf(cut), len(cut)) },
+		"before the index": func(q *queue) {
+			_, avail, _ := q.Rings()
+			arch.Store16(avail+4+2*uintptr(q.Index()%q.Size), 2*(q.Index()%q.slots))
+		},
 		"before the device has": func(q *queue) { q.put(addressOf(cut), len(cut), sends) },
 	} {
 		q, d := newQueue(t, 32, headerModern)
@@ -260,8 +266,9 @@ func FuzzQueue(f *testing.F) {
 		var q queue
 		q.place(memories[which%4], size, headerModern)
 		q.makeReceive()
-		copy(bytesAt(q.used+4, 8*int(size)), used)
-		arch.Store16(q.used+2, index)
+		_, avail, ring := q.Rings()
+		copy(bytesAt(ring+4, 8*int(size)), used)
+		arch.Store16(ring+2, index)
 		for range 100 {
 			if !q.readable() {
 				break
@@ -274,12 +281,12 @@ func FuzzQueue(f *testing.F) {
 			t.Fatal("written behind the buffer")
 		}
 		for i := range int(size) {
-			if desc := arch.Load16(q.avail + 4 + 2*uintptr(i)); desc%2 != 0 || desc >= 2*q.slots {
+			if desc := arch.Load16(avail + 4 + 2*uintptr(i)); desc%2 != 0 || desc >= 2*q.slots {
 				t.Fatalf("the device is given descriptor %d", desc)
 			}
 		}
 		q.makeSend(memories[which%4])
-		arch.Store16(q.used+2, index)
+		arch.Store16(ring+2, index)
 		if ticket, ok := q.put(addressOf(frame), len(frame), sends); ok {
 			q.done(ticket)
 		}

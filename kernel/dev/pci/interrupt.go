@@ -1,9 +1,6 @@
 package pci
 
-import (
-	"github.com/zeroframe/zeroframe/arch"
-	"github.com/zeroframe/zeroframe/kernel/mem"
-)
+import "github.com/zeroframe/zeroframe/arch"
 
 // Interrupts that are messages: the function writes a number to an address, behind which the
 // CPU is (PCI 3.0, 6.8). So nothing needs to be known of how the board is wired.
@@ -39,23 +36,26 @@ func (a Address) RouteMSI(h *Header, number uint8) bool {
 	return true
 }
 
-// RouteMSIX makes message 0 of the function at a, which h describes, interrupt this CPU by
-// that number. It returns false if the function has no such capability, or its table is out of
-// reach. Early and kernel context.
-func (a Address) RouteMSIX(h *Header, number uint8) bool {
+// MSIXBytes is how many bytes of registers RouteMSIX writes behind what MSIXTable returns.
+const MSIXBytes = 16
+
+// MSIXTable returns the physical address of a function's message 0, which must be mapped
+// before RouteMSIX. ok is false if the function has no such capability, or its table is no
+// memory. Any context.
+func (h *Header) MSIXTable() (entry uintptr, ok bool) {
 	c := h.Cap(CapMSIX, 0)
 	if c == 0 || c > 0xf4 {
-		return false
+		return 0, false
 	}
 	where := h[(c+msixTable)/4]
 	base, ports, ok := h.Bar(uint8(where & 7))
-	if !ok || ports {
-		return false
-	}
-	entry := base + uintptr(where&^7)
-	if !mem.MapDevice(entry, 16) {
-		return false
-	}
+	return base + uintptr(where&^7), ok && !ports
+}
+
+// RouteMSIX makes message 0 of the function at a, which h describes and whose entry MSIXTable
+// has told, interrupt this CPU by that number. Early and kernel context.
+func (a Address) RouteMSIX(h *Header, entry uintptr, number uint8) {
+	c := h.Cap(CapMSIX, 0)
 	control := uint16(h[c/4] >> 16)
 	a.Write16(c+2, control|msixOn|msixMask)
 	address, message := arch.InterruptMessage(number)
@@ -64,5 +64,4 @@ func (a Address) RouteMSIX(h *Header, number uint8) bool {
 	arch.Store32(entry+8, message)
 	arch.Store32(entry+12, 0) // not masked
 	a.Write16(c+2, control&^msixMask|msixOn)
-	return true
 }

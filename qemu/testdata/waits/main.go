@@ -176,6 +176,14 @@ func main() {
 	case "spin":
 		fmt.Println("spinning")
 		spin()
+	case "monitored": // with the runtime's monitor at work much of the time
+		fmt.Println("spinning")
+		go func() {
+			for {
+				syscall.Nanosleep(&syscall.Timespec{Nsec: 50_000}, nil)
+			}
+		}()
+		spin()
 	case "write": // a little now and then
 		for range 12 {
 			time.Sleep(500 * time.Millisecond)

@@ -123,13 +123,15 @@ func usable() []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), page)
 }
 
+// The calls come from the process's first thread: main is on it still if an init has said so.
+func init() { runtime.LockOSThread() }
+
 func main() {
 	if len(os.Args) > 2 {
 		must(os.Chdir(os.Args[2]))
 	} else {
 		must(os.Chdir(os.TempDir()))
 	}
-	runtime.LockOSThread()
 	remember()
 	if os.Args[1] != "pointers" {
 		values("[" + os.Args[1] + "]")

@@ -1,11 +1,11 @@
-package nic
+package virtio
 
 import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
-// Virtio devices without PCI cannot be enumerated: the command line says where they are
+// Devices without PCI cannot be enumerated: the command line says where they are
 // (Firecracker and QEMU add that), or it is known of the machine.
 
 // Where QEMU's microvm has its devices (hw/i386/microvm.h). They are looked for on a machine
@@ -23,7 +23,7 @@ var (
 	numPlaces int
 )
 
-// AddPlace tells Init where a device may be, in the words of Linux's option
+// AddPlace tells [Places] where a device may be, in the words of Linux's option
 // virtio_mmio.device= (drivers/virtio/virtio_mmio.c): <size>@<address>:<interrupt>, of which
 // the address counts. It returns what is wrong with them, or "". Early context.
 func AddPlace(words []byte) (wrong string) {
@@ -36,7 +36,7 @@ func AddPlace(words []byte) (wrong string) {
 		return errPlace
 	}
 	switch {
-	case size < mmioBytes || base%4 != 0 || base < 1<<20 || base > 1<<47-mmioBytes:
+	case size < MMIOBytes || base%4 != 0 || base < 1<<20 || base > 1<<47-MMIOBytes:
 		return "no device can be there"
 	case numPlaces == maxPlaces:
 		return "only 32 devices are looked at"
@@ -96,35 +96,46 @@ func number(b []byte) (v uint64, rest []byte, ok bool) {
 	return v, b[i:], true
 }
 
-// findMMIO starts the first card that works.
-func findMMIO(havePCI bool) {
-	for i := 0; i < numPlaces && card == none; i++ {
-		base := places[i]
+// Places goes through the devices that are not on PCI. The zero Places begins with the first
+// one: those of AddPlace come, and if there are none and the machine has no PCI, those that
+// QEMU's microvm has.
+type Places struct{ next int }
+
+// Next finds the next device of that type, and makes d it. It returns false behind the last
+// one. Early context.
+func (p *Places) Next(d *Device, typ uint32) bool {
+	for ; p.next < numPlaces; p.next++ {
+		base := places[p.next]
 		if e := mem.Mapped(base); e != 0 && e&arch.PTEUncached == 0 {
 			continue // RAM
 		}
-		if mem.MapDevice(base, mmioBytes) {
-			tryMMIO(base)
+		if mem.MapDevice(base, MMIOBytes) && d.at(base, typ) {
+			p.next++
+			return true
 		}
 	}
-	if havePCI || numPlaces > 0 || !mem.MapDevice(microvmBase, microvmCount*mmioBytes) {
-		return
+	if numPlaces > 0 || arch.HasPCI() || !mem.MapDevice(microvmBase, microvmCount*MMIOBytes) {
+		return false
 	}
-	for i := uintptr(0); i < microvmCount && card == none; i++ {
-		tryMMIO(microvmBase + i*mmioBytes)
+	for ; p.next < microvmCount; p.next++ {
+		if d.at(microvmBase+uintptr(p.next)*MMIOBytes, typ) {
+			p.next++
+			return true
+		}
 	}
+	return false
 }
 
-// tryMMIO starts the card whose registers are at base, if there is one and it works.
-func tryMMIO(base uintptr) {
-	const magic, network = 0x74726976, 1 // "virt"
-	if arch.Load32(base+mmioMagic) != magic || arch.Load32(base+mmioDevice) != network {
-		return
+// at makes d the device of that type whose registers are at base, if there is one.
+func (d *Device) at(base uintptr, typ uint32) bool {
+	const magic = 0x74726976 // "virt"
+	if arch.Load32(base+mmioMagic) != magic || arch.Load32(base+mmioDevice) != typ {
+		return false
 	}
-	mmio, mmioVersion = base, arch.Load32(base+mmioVersionNumber)
-	if mmioVersion != 1 && mmioVersion != 2 {
-		return
+	version := arch.Load32(base + mmioVersion)
+	if version != 1 && version != 2 {
+		return false
 	}
-	card, where = virtioMMIO, 0
-	tryCard(true)
+	d.FromMemory(base, version)
+	return true
 }

@@ -1,4 +1,4 @@
-package nic
+package virtio
 
 import (
 	"encoding/binary"
@@ -42,10 +42,10 @@ func parse(b []byte) *pci.Header {
 	return h
 }
 
-func TestVirtioLayout(t *testing.T) {
-	l := virtioLayout(parse(space()))
+func TestLayout(t *testing.T) {
+	l := readLayout(parse(space()))
 	const base = 0x8_fe000000
-	if !l.ok() || l.commonAt != base || l.deviceAt != base+0x2000 || l.notifyAt != base+0x3000 || l.notifyStep != 4 || l.notify.size != 0x1000 {
+	if !l.ok(6) || l.commonAt != base || l.deviceAt != base+0x2000 || l.notifyAt != base+0x3000 || l.notifyStep != 4 || l.notify.size != 0x1000 {
 		t.Errorf("layout %+v", l)
 	}
 	for name, change := range map[string]func(b []byte){
@@ -67,15 +67,15 @@ func TestVirtioLayout(t *testing.T) {
 	} {
 		b := space()
 		change(b)
-		if l := virtioLayout(parse(b)); l.ok() {
+		if l := readLayout(parse(b)); l.ok(6) {
 			t.Errorf("%s: layout %+v", name, l)
 		}
 	}
 }
 
-// FuzzVirtioLayout reads anything as a virtio device's capabilities: what comes out can be
+// FuzzLayout reads anything as a virtio device's capabilities: what comes out can be
 // mapped and used.
-func FuzzVirtioLayout(f *testing.F) {
+func FuzzLayout(f *testing.F) {
 	f.Add(space())
 	loop := space()
 	loop[0x41] = 0x84
@@ -85,8 +85,8 @@ func FuzzVirtioLayout(f *testing.F) {
 	copy(edge[0xf8:], []byte{pci.CapVendor, 0x40, 20, 2, 4})
 	f.Add(edge)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		l := virtioLayout(parse(b))
-		if !l.ok() {
+		l := readLayout(parse(b))
+		if !l.ok(6) {
 			return
 		}
 		for _, a := range []uintptr{l.commonAt, l.notifyAt, l.deviceAt} {

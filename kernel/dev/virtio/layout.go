@@ -1,23 +1,37 @@
-package nic
+package virtio
 
 import (
 	"github.com/zeroframe/zeroframe/kernel/dev/pci"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
-// Where a virtio device's registers are.
+// Where a device's registers are on PCI.
 
-// isVirtio reports whether a PCI function is a virtio network card: 0x1000 one that older
-// drivers know too, 0x1041 one that they do not.
-func isVirtio(id uint32) bool { return id == 0x1000<<16|0x1af4 || id == 0x1041<<16|0x1af4 }
+// olderIDs are the PCI device IDs of the types that older drivers know, too (4.1.2.1).
+// Never written.
+var olderIDs = [...]uint32{TypeNetwork: 0x1000, TypeConsole: 0x1003, Type9P: 0x1009}
 
-func findVirtio(uint32) bool {
-	if l := virtioLayout(&header); l.ok() && l.reach() {
-		card = virtioModern
-		return true
+// IsPCI reports whether the PCI function with that ID, vendor in its lower half, is a virtio
+// device of that type.
+func IsPCI(id uint32, typ uint16) bool {
+	return id&0xffff == 0x1af4 && (id>>16 == olderIDs[typ] || id>>16 == 0x1040+uint32(typ))
+}
+
+// FindPCI finds the registers of the function that h describes, with config bytes or more of
+// what it says of itself, and maps them. It returns false if they are not all there. Early and
+// kernel context.
+func (d *Device) FindPCI(h *pci.Header, config uint32) bool {
+	if l := readLayout(h); l.ok(config) {
+		*d = Device{
+			kind: modern, common: l.commonAt, notifyBase: l.notifyAt, config: l.deviceAt,
+			notifySize: uintptr(l.notify.size), notifyStep: uintptr(l.notifyStep),
+		}
+		if mem.MapDevice(d.common, commonBytes) && mem.MapDevice(d.notifyBase, d.notifySize) && mem.MapDevice(d.config, uintptr(config)) {
+			return true
+		}
 	}
-	if base, isPorts, ok := header.Bar(0); ok && isPorts && header.Device() == 0x1000 {
-		card, ports = virtioLegacy, uint16(base)
+	if base, isPorts, ok := h.Bar(0); ok && isPorts && h.Device() < 0x1040 {
+		*d = Device{kind: legacy, ports: uint16(base)}
 		return true
 	}
 	return false
@@ -30,7 +44,7 @@ type part struct {
 	offset, size uint32
 }
 
-// layout is what the vendor capabilities of a modern virtio device say (4.1.4.3).
+// layout is what the vendor capabilities of a modern device say (4.1.4.3).
 type layout struct {
 	common, notify, device part
 	commonAt               uintptr // addresses
@@ -39,11 +53,9 @@ type layout struct {
 	notifyStep             uint32
 }
 
-const macBytes = 6
-
-// virtioLayout reads the capabilities. Of several for the same structure the first one
+// readLayout reads the capabilities. Of several for the same structure the first one
 // counts that is in memory.
-func virtioLayout(h *pci.Header) (l layout) {
+func readLayout(h *pci.Header) (l layout) {
 	const (
 		capLength = 2 // offsets of 1 byte
 		capKind   = 3
@@ -90,16 +102,9 @@ func virtioLayout(h *pci.Header) (l layout) {
 	return l
 }
 
-// ok reports whether all is there that the driver needs, and large enough.
-func (l *layout) ok() bool {
+// ok reports whether all is there that a driver needs, and large enough.
+func (l *layout) ok(config uint32) bool {
 	return l.commonAt != 0 && l.common.size >= commonBytes && l.commonAt%4 == 0 &&
 		l.notifyAt != 0 && l.notify.size >= 2 && l.notifyAt%2 == 0 && l.notifyStep%2 == 0 &&
-		l.deviceAt != 0 && l.device.size >= macBytes
-}
-
-// reach maps the registers, and notes where they are.
-func (l *layout) reach() bool {
-	common, notifyBase, netConfig = l.commonAt, l.notifyAt, l.deviceAt
-	notifySize, notifyStep = uintptr(l.notify.size), uintptr(l.notifyStep)
-	return mem.MapDevice(common, commonBytes) && mem.MapDevice(notifyBase, notifySize) && mem.MapDevice(netConfig, macBytes)
+		l.deviceAt != 0 && l.device.size >= config
 }

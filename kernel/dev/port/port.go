@@ -1,0 +1,164 @@
+package port
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/dev/pci"
+	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+)
+
+// A virtio console (Virtual I/O Device 1.2, 5.3). Of a device with several ports it is port 1:
+// QEMU's port 0 is a console, and drops what the host does not take at once (hw/char/virtio-console.c,
+// flush_buf). Nothing is said on its control queues: the host has the port open from the start.
+// Each buffer is one descriptor, and they are used in their order.
+
+const (
+	featurePorts = 1 // by number: it has several ports
+
+	queueOnly     = 1 // what goes out of the one port
+	queueOfPort1  = 5 // and out of port 1 of several
+	slots         = 16
+	slotBytes     = arch.PageSize
+	resetPatience = 200_000
+
+	// patience is how often the device is looked at before what it does not take is given up,
+	// for some 20 seconds, as with the serial port; once it has stood still, for a millisecond.
+	patience        = 20_000_000
+	stalledPatience = 1_000
+)
+
+// Set once at boot.
+var (
+	device virtio.Device
+	queue  virtio.Queue
+	room   uintptr // the buffers
+	used   uint16  // of them; 0: there is no port
+	send   uint16  // number of the queue
+)
+
+// Under the kernel lock; the panic path takes none.
+var (
+	header  pci.Header // of the function that is looked at
+	stalled bool       // what was sent last was given up
+)
+
+// Init finds the device and starts it, and reports whether it works. Early context, when the
+// page tables are up and before mem.Release.
+func Init() bool {
+	if arch.HasPCI() {
+		s := pci.Scan{}
+		for a, id, ok := s.Next(); ok && used == 0; a, id, ok = s.Next() {
+			if !virtio.IsPCI(id, virtio.TypeConsole) {
+				continue
+			}
+			a.Read(&header)
+			a.Enable()
+			if device.FindPCI(&header, 4) {
+				start()
+			}
+		}
+	}
+	for p := (virtio.Places{}); used == 0 && p.Next(&device, virtio.TypeConsole); {
+		start()
+	}
+	return used > 0
+}
+
+// start brings the device up.
+func start() {
+	if !device.Reset(resetPatience) {
+		return
+	}
+	offered, ok := device.Agree(1 << featurePorts)
+	if !ok {
+		return
+	}
+	if send = queueOnly; offered&(1<<featurePorts) != 0 {
+		send = queueOfPort1
+	}
+	size := device.QueueSize(send, slots)
+	if size == 0 {
+		return
+	}
+	n := min(size, slots)
+	memory := mem.Contiguous(virtio.QueueBytes(size) + uintptr(n)*slotBytes)
+	if memory == 0 {
+		return
+	}
+	queue.Place(memory, size)
+	room = memory + virtio.QueueBytes(size)
+	queue.Clear()
+	for i := range n {
+		queue.Describe(i, room+uintptr(i)*slotBytes, 0, 0, 0)
+	}
+	queue.Silence(true)
+	if !device.SetQueue(send, &queue, false) {
+		return
+	}
+	if device.Ready(); device.Works() {
+		used = n
+	}
+}
+
+// Keep has what Flush needs kept twice.
+func Keep() {
+	arch.Keep(unsafe.Pointer(&device), unsafe.Sizeof(device))
+	arch.Keep(unsafe.Pointer(&queue), unsafe.Sizeof(queue))
+	arch.Keep(unsafe.Pointer(&used), unsafe.Sizeof(used))
+}
+
+// Send hands bytes over, and returns how many of them the device will take: all, unless it
+// stands still.
+func Send(p []byte) (n int) {
+	for n < len(p) && used > 0 && wait(used-1) {
+		i := queue.Index() % used
+		part := p[n:min(n+slotBytes, len(p))]
+		copyWords(room+uintptr(i)*slotBytes, part)
+		queue.SetLength(i, uint32(len(part)))
+		queue.Publish(i)
+		device.Notify(send)
+		n += len(part)
+	}
+	return n
+}
+
+// copyWords copies bytes, eight at a time.
+func copyWords(to uintptr, p []byte) {
+	for len(p) >= 8 {
+		*(*uint64)(arch.Pointer(to)) = *(*uint64)(unsafe.Pointer(unsafe.SliceData(p)))
+		to, p = to+8, p[8:]
+	}
+	for _, b := range p {
+		arch.Store8(to, b)
+		to++
+	}
+}
+
+// Flush waits until the device has taken all that was sent.
+func Flush() {
+	if used > 0 {
+		wait(0)
+	}
+}
+
+// wait waits until the device has no more than most buffers, and returns whether that is so.
+func wait(most uint16) bool {
+	looks := patience
+	if stalled {
+		looks = stalledPatience
+	}
+	for ; looks > 0; looks-- {
+		if queue.Index()-queue.UsedIndex() <= most {
+			stalled = false
+			return true
+		}
+		// A look at the device takes a known time, and lets an emulator work.
+		if device.Status()&virtio.StatusNeedsReset != 0 {
+			break
+		}
+	}
+	stalled = true
+	return false
+}

@@ -1,0 +1,85 @@
+package share
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+)
+
+// One virtio-9p device (Virtual I/O Device 1.2, 5.12 is reserved for it; Linux:
+// net/9p/trans_virtio.c): a queue of chains of two descriptors, the question and the room for
+// the answer, and a tag by which the host has named it.
+
+const (
+	featureTag    = 0 // by number: the device has a tag
+	queueLength   = 4
+	questionBytes = 2 * arch.PageSize // the longest is a walk: 16 names of 255 bytes
+	answerBytes   = 128 << 10
+	maxTag        = 32
+	resetPatience = 200_000
+)
+
+// device is a virtio-9p device and the one message that is on its way.
+type device struct {
+	virtio.Device
+	queue            virtio.Queue
+	question, answer uintptr // memory
+	interrupts       bool    // it can
+	tag              [maxTag]byte
+	tagLength        uint8
+	asked            uint16
+}
+
+// start brings the device up.
+func (d *device) start() bool {
+	if !d.Reset(resetPatience) {
+		return false
+	}
+	offered, ok := d.Agree(1 << featureTag)
+	if !ok || offered&(1<<featureTag) == 0 {
+		return false
+	}
+	n := int(d.Config(0, false)) | int(d.Config(1, false))<<8
+	if n == 0 || n > maxTag {
+		return false
+	}
+	for i := range n {
+		d.tag[i] = d.Config(uint16(2+i), false)
+	}
+	d.tagLength = uint8(n)
+	size := d.QueueSize(0, queueLength)
+	if size < 2 {
+		return false
+	}
+	rings := virtio.QueueBytes(size)
+	memory := mem.Contiguous(rings + questionBytes + answerBytes)
+	if memory == 0 {
+		return false
+	}
+	d.queue.Place(memory, size)
+	d.question, d.answer = memory+rings, memory+rings+questionBytes
+	d.queue.Clear()
+	d.queue.Silence(true)
+	if !d.SetQueue(0, &d.queue, d.interrupts) {
+		return false
+	}
+	d.Ready()
+	return d.Works()
+}
+
+// ask hands the question of n bytes over.
+func (d *device) ask(n int) {
+	d.queue.Describe(0, d.question, uint32(n), virtio.DescNext, 1)
+	d.queue.Describe(1, d.answer, answerBytes, virtio.DescWrite, 0)
+	d.asked = d.queue.Publish(0)
+	d.Notify(0)
+}
+
+// answered reports whether the answer has come.
+func (d *device) answered() bool { return d.queue.UsedIndex() == d.asked }
+
+// take returns the length of the answer: the device's word, cut to what there can be.
+func (d *device) take() int {
+	_, n := d.queue.Used(d.asked - 1)
+	return int(min(n, answerBytes))
+}

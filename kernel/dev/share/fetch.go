@@ -1,0 +1,344 @@
+package share
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
+)
+
+// What is fetched for a node, message by message: the way to it, what it is, and if they are
+// asked for, its bytes, its entries or its target.
+
+// step is the message that was sent last.
+type step uint8
+
+const (
+	idle step = iota
+	version
+	attach
+	walk
+	getattr
+	readlink
+	lopen
+	read
+	readdir
+	clunk
+)
+
+// Errors of 9P are Linux's.
+const (
+	eIO    = 5
+	eNOMEM = 12
+	ePROTO = 71
+)
+
+// job is what is being fetched.
+type job struct {
+	step   step
+	node   vfs.ID // held meanwhile
+	what   uint8
+	off    uint64
+	walked int // bytes of the path
+	fid    bool
+	errno  int64
+}
+
+// begin starts to fetch.
+func (s *share) begin(id vfs.ID, what uint8, now uint64) {
+	vfs.Retain(id)
+	s.job = job{node: id, what: what}
+	s.since = now
+	if !s.attached {
+		s.send(version)
+		return
+	}
+	s.send(walk)
+}
+
+// send writes the message of a step and hands it over. If it cannot be written the job ends.
+func (s *share) send(next step) {
+	s.step = next
+	w := writer{addr: s.question}
+	switch next {
+	case version:
+		w.begin(askVersion, noTag)
+		w.u32(answerBytes)
+		w.str(dialect[:])
+	case attach:
+		w.begin(askAttach, 0)
+		w.u32(rootFID)
+		w.u32(noFID)
+		w.str(dialect[:0]) // nobody's name
+		w.str(dialect[:0]) // what the device shares
+		w.u32(0)
+	case walk:
+		s.writeWalk(&w)
+	case getattr:
+		w.begin(askGetattr, 0)
+		w.u32(workFID)
+		w.u64(getattrBasic)
+	case readlink:
+		w.begin(askReadlink, 0)
+		w.u32(workFID)
+	case lopen:
+		w.begin(askLopen, 0)
+		w.u32(workFID)
+		flags := uint32(openNoFollow)
+		if vfs.Mode(s.node)&vfs.S_IFMT == vfs.S_IFDIR {
+			flags |= openDirectory
+		}
+		w.u32(flags)
+	case read, readdir:
+		kind := byte(askRead)
+		if next == readdir {
+			kind = askReaddir
+		}
+		w.begin(kind, 0)
+		w.u32(workFID)
+		w.u64(s.off)
+		w.u32(answerBytes - 64)
+	case clunk:
+		w.begin(askClunk, 0)
+		w.u32(workFID)
+	}
+	if n, ok := w.end(); ok {
+		s.ask(n)
+		return
+	}
+	s.errno = ePROTO // its path is too long, or it has none any more
+	s.end()
+}
+
+// dialect is what is spoken. Never written.
+var dialect = [...]byte{'9', 'P', '2', '0', '0', '0', '.', 'L'}
+
+// writeWalk goes on with the way to the node, 16 names a message.
+func (s *share) writeWalk(w *writer) {
+	path, e := vfs.SharePath(s.node, pathRoom[:])
+	if e != 0 || s.walked > len(path) {
+		w.bad = true
+		return
+	}
+	w.begin(askWalk, 0)
+	from := uint32(rootFID)
+	if s.fid {
+		from = workFID
+	}
+	w.u32(from)
+	w.u32(workFID)
+	at := w.n
+	w.u16(0)
+	names, i := 0, s.walked
+	for i < len(path) && names < maxWalkNames {
+		j := i
+		for j < len(path) && path[j] != '/' {
+			j++
+		}
+		w.str(path[i:j])
+		names++
+		i = min(j+1, len(path))
+	}
+	n := w.n
+	w.n = at
+	w.u16(names)
+	w.n = n
+	s.names, s.walked, s.last = names, i, i == len(path)
+}
+
+// pathRoom is for the path of the node that is fetched. Under the kernel lock.
+var pathRoom [vfs.PathMax]byte
+
+// next goes on with what the device has answered.
+func (s *share) next(length int) {
+	r := reader{addr: s.answer, n: length}
+	size, kind := r.u32(), r.u8()
+	r.u16() // the tag: there is one question at a time
+	if r.bad || size < headBytes || int(size) > length {
+		s.fail(ePROTO)
+		return
+	}
+	r.n = int(size) - headBytes
+	if kind == replyError {
+		errno := int64(r.u32())
+		if r.bad || errno <= 0 || errno > 4095 {
+			errno = eIO
+		}
+		if s.step == read || s.step == readdir {
+			errno = eIO
+		}
+		s.fail(errno)
+		return
+	}
+	if kind != questions[s.step]+1 {
+		s.fail(ePROTO)
+		return
+	}
+	switch s.step {
+	case version:
+		if msize, v := r.u32(), r.str(); r.bad || msize < answerBytes || !ascii.Equal(v, dialect[:]) {
+			s.fail(ePROTO)
+			return
+		}
+		s.send(attach)
+	case attach:
+		s.attached = true
+		s.send(walk)
+	case walk:
+		if r.u16() != s.names {
+			s.fail(2) // ENOENT: the way ends before
+			return
+		}
+		s.fid = true
+		if !s.last {
+			s.send(walk)
+			return
+		}
+		s.send(getattr)
+	case getattr:
+		s.gotInfo(&r)
+	case readlink:
+		if t := r.str(); r.bad || vfs.SetTarget(s.node, t) != 0 {
+			s.fail(eIO)
+			return
+		}
+		s.send(clunk)
+	case lopen:
+		s.off = 0
+		if vfs.Mode(s.node)&vfs.S_IFMT == vfs.S_IFDIR {
+			s.send(readdir)
+		} else {
+			s.send(read)
+		}
+	case read:
+		s.gotBytes(&r)
+	case readdir:
+		s.gotEntries(&r)
+	case clunk:
+		s.end()
+	}
+}
+
+// questions are the kinds of messages by their steps. Never written.
+var questions = [...]byte{
+	version: askVersion, attach: askAttach, walk: askWalk, getattr: askGetattr, readlink: askReadlink,
+	lopen: askLopen, read: askRead, readdir: askReaddir, clunk: askClunk,
+}
+
+// gotInfo takes what the host says of the node.
+func (s *share) gotInfo(r *reader) {
+	if r.n < getattrBytes {
+		s.fail(ePROTO)
+		return
+	}
+	r.u64() // what is valid
+	r.bytes(qidBytes)
+	mode := r.u32()
+	r.bytes(4 + 4 + 8 + 8)
+	size := int64(r.u64())
+	r.bytes(8 + 8 + 8 + 8)
+	sec, nsec := int64(r.u64()), int64(r.u64())
+	was := vfs.Mode(s.node) & vfs.S_IFMT
+	if mode&vfs.S_IFMT != was {
+		s.fail(eIO) // it has become something else since the directory was read
+		return
+	}
+	vfs.SetShared(s.node, mode, size, sec*1e9+nsec)
+	switch {
+	case was == vfs.S_IFLNK:
+		s.send(readlink)
+	case s.what&vfs.LacksData != 0:
+		s.send(lopen)
+	default:
+		s.send(clunk)
+	}
+}
+
+// gotBytes takes a part of a file.
+func (s *share) gotBytes(r *reader) {
+	left := int(r.u32())
+	if r.bad || left > r.n {
+		s.fail(ePROTO)
+		return
+	}
+	if left == 0 {
+		vfs.Filled(s.node, int64(s.off))
+		s.send(clunk)
+		return
+	}
+	for left > 0 {
+		n, e := vfs.FillShared(s.node, int64(s.off), r.addr, left)
+		if e == vfs.ENOSPC && vfs.Reclaim() > 0 {
+			continue
+		}
+		if e == vfs.EINVAL {
+			s.send(clunk) // somebody has cut the file meanwhile
+			return
+		}
+		if e != 0 {
+			vfs.Unfill(s.node)
+			s.fail(eNOMEM)
+			return
+		}
+		s.off += uint64(n)
+		r.bytes(n)
+		left -= n
+	}
+	s.send(read)
+}
+
+// gotEntries takes a part of a directory.
+func (s *share) gotEntries(r *reader) {
+	const directory, link, regular = 4, 10, 8 // DT_DIR, DT_LNK, DT_REG
+	e := reader{n: int(r.u32())}
+	if e.addr = r.addr; e.n > r.n || r.bad {
+		s.fail(ePROTO)
+		return
+	}
+	if e.n == 0 {
+		vfs.Filled(s.node, 0)
+		s.send(clunk)
+		return
+	}
+	for e.n > 0 {
+		e.bytes(qidBytes)
+		off, kind, name := e.u64(), e.u8(), e.str()
+		if e.bad {
+			s.fail(ePROTO)
+			return
+		}
+		s.off = off
+		mode := uint32(0)
+		switch kind {
+		case directory:
+			mode = vfs.S_IFDIR
+		case link:
+			mode = vfs.S_IFLNK
+		case regular:
+			mode = vfs.S_IFREG
+		}
+		if vfs.AddShared(s.node, name, mode) != 0 {
+			s.fail(eNOMEM)
+			return
+		}
+	}
+	s.send(readdir)
+}
+
+// fail ends the job with an error, the first one that there was.
+func (s *share) fail(errno int64) {
+	if s.errno == 0 {
+		s.errno = errno
+	}
+	if s.fid && s.step != clunk && errno != ePROTO {
+		s.send(clunk)
+		return
+	}
+	s.end()
+}
+
+// end is behind the last message.
+func (s *share) end() {
+	s.step, s.fid, ended = idle, false, true
+	s.failed, s.failure = s.node, s.errno
+	s.queue.Silence(true)
+	vfs.Release(s.node)
+}

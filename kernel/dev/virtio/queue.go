@@ -1,0 +1,103 @@
+package virtio
+
+import "github.com/zeroframe/zeroframe/arch"
+
+// A virtqueue (Virtual I/O Device 1.2, 2.7, "split virtqueues"): a table of descriptors, a
+// ring of those that the device may have, and one of those that it has used, in memory of
+// ours in the layout that older devices want.
+//
+// What the device may have is published by one store of an index: whatever is interrupted
+// before it has never been.
+
+const (
+	descSize    = 16
+	noInterrupt = 1 // of the first ring's flags
+
+	maxQueue = 1024 // descriptors; older devices tell how many there must be
+
+	DescNext  = 1 // flag of a descriptor: it goes on in another
+	DescWrite = 2 // and: the device writes
+)
+
+// Queue is a virtqueue. Addresses are of our memory. It holds no pointers.
+type Queue struct {
+	Size  uint16 // descriptors
+	desc  uintptr
+	avail uintptr // flags, index, ring of descriptors; 2 bytes each
+	used  uintptr // flags, index, 2 bytes each; ring of descriptor and length, 4 bytes each
+	end   uintptr
+}
+
+// queueBytes returns how much memory the rings of a queue of size descriptors take, and
+// where the second ring begins in it.
+func queueBytes(size uint16) (bytes, used uintptr) {
+	const align = arch.PageSize
+	n := uintptr(size)
+	used = (descSize*n + 4 + 2*n + 2 + align - 1) &^ (align - 1)
+	return (used + 4 + 8*n + 2 + align - 1) &^ (align - 1), used
+}
+
+// QueueBytes returns how many bytes of memory a queue of size descriptors takes, whole pages.
+func QueueBytes(size uint16) uintptr {
+	bytes, _ := queueBytes(size)
+	return bytes
+}
+
+// Place gives a queue of size descriptors its memory, at a page's address.
+func (q *Queue) Place(memory uintptr, size uint16) {
+	bytes, used := queueBytes(size)
+	*q = Queue{Size: size, desc: memory, avail: memory + descSize*uintptr(size), used: memory + used, end: memory + bytes}
+}
+
+// Rings returns the addresses of the descriptors and of the two rings: what the device is told.
+func (q *Queue) Rings() (desc, avail, used uintptr) { return q.desc, q.avail, q.used }
+
+// Clear empties the queue.
+func (q *Queue) Clear() {
+	for p := q.desc; p < q.end; p += 4 {
+		arch.Store32(p, 0)
+	}
+}
+
+// Describe makes descriptor i name n bytes at addr; next counts with DescNext.
+func (q *Queue) Describe(i uint16, addr uintptr, n uint32, flags, next uint16) {
+	d := q.desc + descSize*uintptr(i)
+	arch.Store32(d, uint32(addr))
+	arch.Store32(d+4, uint32(uint64(addr)>>32))
+	arch.Store32(d+8, n)
+	arch.Store16(d+12, flags)
+	arch.Store16(d+14, next)
+}
+
+// SetLength makes descriptor i name n bytes.
+func (q *Queue) SetLength(i uint16, n uint32) { arch.Store32(q.desc+descSize*uintptr(i)+8, n) }
+
+// Silence asks the device not to interrupt for this queue, or to do so again.
+func (q *Queue) Silence(on bool) {
+	flags := uint16(0)
+	if on {
+		flags = noInterrupt
+	}
+	arch.Store16(q.avail, flags)
+}
+
+// Index returns how many chains the device has been given, and UsedIndex how many it has used,
+// both modulo 65536.
+func (q *Queue) Index() uint16     { return arch.Load16(q.avail + 2) }
+func (q *Queue) UsedIndex() uint16 { return arch.Load16(q.used + 2) }
+
+// Publish hands the chain that begins with descriptor desc over to the device, and returns
+// what Index is then.
+func (q *Queue) Publish(desc uint16) uint16 {
+	i := q.Index()
+	arch.Store16(q.avail+4+2*uintptr(i%q.Size), desc)
+	arch.Store16(q.avail+2, i+1)
+	return i + 1
+}
+
+// Used returns the chain that the device has used as number i: its first descriptor, and how
+// many bytes it has written, both as the device says.
+func (q *Queue) Used(i uint16) (desc, n uint32) {
+	e := q.used + 4 + 8*uintptr(i%q.Size)
+	return arch.Load32(e), arch.Load32(e + 4)
+}

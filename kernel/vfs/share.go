@@ -1,0 +1,262 @@
+package vfs
+
+// Folders of the host. Their files are nodes like others, but what is known of them comes when
+// somebody asks: a directory's entries, what a file is, its bytes. Until then a node lacks it,
+// and what needs it returns EMISSING: the caller has Lacking brought (package share), and then
+// starts over.
+//
+// A share is read-only, or private: what is changed there stays in the tree, and the host does
+// not see it. A file that has been changed is the tree's own from then on.
+
+// EMISSING never leaves the kernel: what Lacking tells must be brought first.
+const EMISSING Errno = 600
+
+// What a node of a share lacks, as bits.
+const (
+	LacksInfo = 1 << iota // mode, size, times; a symbolic link's target
+	LacksData             // a directory's entries, a file's bytes
+)
+
+// MaxShares is how many shares there can be.
+const MaxShares = 8
+
+// mounts are the shares, by their number less 1; node 0 is none. Set once at boot.
+var mounts [MaxShares]struct {
+	node     ID
+	readOnly bool
+}
+
+// lacking is what the last EMISSING was for. Under the kernel lock.
+var lacking struct {
+	id   ID
+	what uint8
+}
+
+// Lacking returns the node for which EMISSING was last returned, and what it lacks. Kernel
+// context.
+func Lacking() (id ID, what uint8) { return lacking.id, lacking.what }
+
+// need returns EMISSING if the node lacks any of what, and notes that.
+func need(id ID, what uint8) Errno {
+	n := at(id)
+	if n.lacks&what == 0 {
+		return 0
+	}
+	lacking.id, lacking.what = id, n.lacks&(what|LacksInfo)
+	return EMISSING
+}
+
+// Mount makes the directory at path, and those above it that are not there, and share number
+// 1 to MaxShares begin there: its entries come beside those that there are. Errors: those of
+// Mkdir, EBUSY (a share is in another, or the number is taken), EINVAL. Early context.
+func Mount(share int, path []byte, readOnly bool, now int64) Errno {
+	if share < 1 || share > MaxShares || len(path) == 0 || path[0] != '/' {
+		return EINVAL
+	}
+	for i := 1; i <= len(path); i++ {
+		if i == len(path) || path[i] == '/' {
+			if _, e := Mkdir(Root, path[:i], 0o755, now); e != 0 && e != EEXIST {
+				return e
+			}
+		}
+	}
+	id, e := Walk(Root, path, true)
+	if e != 0 {
+		return e
+	}
+	n := at(id)
+	switch {
+	case !n.dir():
+		return ENOTDIR
+	case n.share != 0 || mounts[share-1].node != 0:
+		return EBUSY
+	}
+	n.share, n.lacks = uint8(share), LacksInfo|LacksData
+	mounts[share-1].node, mounts[share-1].readOnly = id, readOnly
+	return 0
+}
+
+// ShareOf returns the number of the share that the node is of; 0 if it is the tree's own.
+// Kernel context.
+func ShareOf(id ID) int { return int(at(id).share) }
+
+// fixed returns EROFS if nothing in a directory, or of a file, may be changed.
+func fixed(id ID) Errno {
+	if s := at(id).share; s != 0 && mounts[s-1].readOnly {
+		return EROFS
+	}
+	return 0
+}
+
+// ReadOnly reports whether nothing in a directory, or of a file, may be changed. Kernel context.
+func ReadOnly(id ID) bool { return fixed(id) != 0 }
+
+// SharePath writes the path of a share's node, from where the share begins, into the end of
+// buf and returns that part of it, without a slash at its beginning. Errors: ENOENT (it has no
+// name), ERANGE. Kernel context.
+func SharePath(id ID, buf []byte) ([]byte, Errno) {
+	start := mounts[at(id).share-1].node
+	i := len(buf)
+	for id != start {
+		e := at(id).name
+		if e == 0 {
+			return nil, ENOENT
+		}
+		name := nameOf(e)
+		if i < len(name)+1 {
+			return nil, ERANGE
+		}
+		i--
+		buf[i] = '/'
+		i -= len(name)
+		for j := range name {
+			buf[i+j] = name[j]
+		}
+		id = entryAt(e).dir
+	}
+	if i < len(buf) {
+		return buf[i : len(buf)-1], 0
+	}
+	return buf[i:], 0
+}
+
+// AddShared adds an entry of a kind (the mode's upper four bits) to a directory of a share,
+// as the host has told. What is there stays; a directory that both have gets the host's entries,
+// too. What cannot be a name, or is of another kind, is left out. Errors: ENOSPC. Kernel context.
+func AddShared(dir ID, name []byte, kind uint32) Errno {
+	if len(name) == 0 || len(name) > NameMax || string(name) == "." || string(name) == ".." {
+		return 0
+	}
+	if e := find(dir, name); e != 0 {
+		if n := at(entryAt(e).node); n.share == 0 && n.dir() && kind == S_IFDIR {
+			n.share, n.lacks = at(dir).share, LacksData
+		}
+		return 0
+	}
+	for i := range name {
+		if name[i] == '/' || name[i] == 0 {
+			return 0
+		}
+	}
+	switch kind {
+	case S_IFREG, S_IFDIR, S_IFLNK:
+	default:
+		return 0 // a device or a socket of the host is none here
+	}
+	d := at(dir)
+	mtime, ctime := d.mtime, d.ctime
+	id, e := create(place{dir: dir, name: name}, kind|0o755, mtime)
+	d.mtime, d.ctime = mtime, ctime
+	if e == 0 {
+		n := at(id)
+		n.share, n.lacks = d.share, LacksInfo|LacksData
+	}
+	return e
+}
+
+// SetShared sets the info of a shared file, as the host has told: all but its kind. Kernel context.
+func SetShared(id ID, mode uint32, size, mtime int64) {
+	n := at(id)
+	if n.lacks&LacksInfo == 0 {
+		return
+	}
+	n.mode = n.mode&S_IFMT | mode&modeBits
+	n.atime, n.mtime, n.ctime = mtime, mtime, mtime
+	if n.is(S_IFREG) {
+		n.size = min(max(size, 0), SizeMax)
+	}
+	if !n.is(S_IFLNK) {
+		n.lacks &^= LacksInfo
+	}
+}
+
+// SetTarget sets the target of a shared symbolic link. Errors: ENOSPC, EINVAL (it is empty, too
+// long, or the node is none). Kernel context.
+func SetTarget(id ID, target []byte) Errno {
+	n := at(id)
+	if !n.is(S_IFLNK) || n.lacks == 0 || len(target) == 0 || len(target) > PathMax {
+		return EINVAL
+	}
+	f := frame()
+	if f == 0 {
+		return ENOSPC
+	}
+	move(f, address(target), len(target))
+	n.data, n.frames, n.size, n.lacks = f, 1, int64(len(target)), 0
+	return 0
+}
+
+// FillShared puts some of the n bytes at address from into a shared file that lacks its data, at
+// offset off, and returns how many. Errors: those of PageForWrite. Kernel context.
+func FillShared(id ID, off int64, from uintptr, n int) (int, Errno) {
+	if at(id).lacks&LacksData == 0 {
+		return 0, EINVAL
+	}
+	to, room, e := PageForWrite(id, off)
+	n = min(n, room)
+	if e == 0 {
+		move(to, from, n)
+	}
+	return n, e
+}
+
+// Filled says that the data of a shared file or directory are there; of a file, size bytes.
+// Kernel context.
+func Filled(id ID, size int64) {
+	n := at(id)
+	if n.lacks&LacksData == 0 {
+		return
+	}
+	n.lacks &^= LacksData
+	if n.is(S_IFREG) {
+		n.size = size
+	}
+}
+
+// Unfill gives back what there is of a file's data, which it lacks then. Kernel context.
+func Unfill(id ID) {
+	if n := at(id); n.is(S_IFREG) && n.share != 0 {
+		cut(n, 0)
+		n.lacks |= LacksData
+	}
+}
+
+// changing is for a change of a node itself: a shared file must be whole for that, and
+// is the tree's own then. Errors: EROFS, EMISSING.
+func changing(id ID) Errno {
+	n := at(id)
+	if n.share == 0 {
+		return 0
+	}
+	if e := fixed(id); e != 0 {
+		return e
+	}
+	if n.dir() {
+		return need(id, LacksInfo)
+	}
+	if e := need(id, LacksInfo|LacksData); e != 0 {
+		return e
+	}
+	n.own()
+	return 0
+}
+
+// own makes a file the tree's own, which has been changed.
+func (n *node) own() {
+	if n.share != 0 && !n.dir() && n.lacks == 0 {
+		n.share = 0
+	}
+}
+
+// Reclaim gives back the memory of shared files that nobody has open, whose data can be
+// brought again, and returns how many frames that were. Kernel context.
+func Reclaim() (freed int) {
+	before := frames
+	for i := int32(1); i < nodes.fresh; i++ {
+		n := at(ID(i))
+		if n.share != 0 && n.is(S_IFREG) && n.lacks == 0 && n.opens == 0 && n.nlink > 0 && n.data != 0 {
+			Unfill(ID(i))
+		}
+	}
+	return before - frames
+}

@@ -1,0 +1,217 @@
+package qemu
+
+// Folders of the host: what a program finds there is what it finds on the host, by the same
+// program, and nothing that it does reaches the host.
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/initrd"
+)
+
+// sharedFolder makes a folder to share.
+func sharedFolder(t *testing.T) string {
+	t.Helper()
+	dir := plainFolder(t)
+	files := testFiles()
+	deep := "deep"
+	for range 20 { // more names than fit one message
+		files = append(files, testFile{name: deep, mode: os.ModeDir | 0o755, mtime: 77})
+		deep += "/" + strings.Repeat("d", 40)
+	}
+	files = append(files, testFile{name: "deep/end", mode: 0o644, size: 3, mtime: 78},
+		testFile{name: filepath.Dir(deep) + "/bottom", mode: 0o644, size: 131072 - 64, mtime: 79})
+	writeFiles(t, dir, files)
+	return dir
+}
+
+// sharedOnHost is what the program prints on the host.
+func sharedOnHost(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(host(t, "./testdata/shared"), args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// compareLines reports the first lines in which two texts differ.
+func compareLines(t *testing.T, what, got, want string) {
+	t.Helper()
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(g), len(w)) {
+		if i >= len(g) || i >= len(w) || g[i] != w[i] {
+			t.Errorf("%s: line %d of %d is\n%q; want\n%q, of %d", what, i+1, len(g), g[min(i, len(g)-1)], w[min(i, len(w)-1)], len(w))
+			return
+		}
+	}
+}
+
+// TestShares: the tree is the host's, on each machine.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	dir, elf := sharedFolder(t), program(t, "shared")
+	want := sharedOnHost(t, dir)
+	if !strings.Contains(want, "/bottom ") || !strings.HasSuffix(want, "end <nil>\n") {
+		t.Fatalf("on the host:\n%s", want)
+	}
+	for _, machine := range []string{"q35", "pc", "microvm"} {
+		shares := []Share{{Dir: t.TempDir(), Path: "/other"}, {Dir: dir, Path: dir}}
+		cfg := Config{Machine: machine, Kernel: elf, Shares: shares}
+		res, serial, err := boot(t, cfg, strings.Join(ShareOptions(shares), " ")+" -- "+dir)
+		if err != nil || res.Outcome != Exited || res.Program != 0 {
+			t.Errorf("%s: %v, status %d, %v", machine, res.Outcome, res.Program, err)
+		}
+		compareLines(t, machine, said(serial), want)
+	}
+}
+
+// TestSharesMerge: a share begins in a tree that has some of its folders already. What is there
+// counts, and the host's files are beside it.
+func TestSharesMerge(t *testing.T) {
+	t.Parallel()
+	dir, given := plainFolder(t), t.TempDir()
+	for path, text := range map[string]string{
+		filepath.Join(dir, "a/b/host"): "host", filepath.Join(dir, "a/b/both"): "the host's", filepath.Join(dir, "a/c"): "c", filepath.Join(dir, "d/e"): "e",
+		filepath.Join(given, "a/b/both"): "given", filepath.Join(given, "a/own"): "own", filepath.Join(given, "d"): "no folder",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := new(initrd.Archive)
+	archive := filepath.Join(t.TempDir(), "archive.cpio")
+	if err := errors.Join(a.AddTree(given, "/merged", nil), a.WriteFile(archive)); err != nil {
+		t.Fatal(err)
+	}
+	shares := []Share{{Dir: dir, Path: "/merged", Private: true}}
+	_, serial, err := boot(t, Config{Kernel: program(t, "shared"), Shares: shares, Initrd: archive}, ShareOptions(shares)[0]+" cwd=/merged/a/b -- /merged")
+	if err != nil {
+		t.Error(err)
+	}
+	var got []string
+	for line := range strings.Lines(said(serial)) {
+		if f := strings.Fields(line); strings.HasPrefix(line, "/merged") && f[1][0] == '-' {
+			got = append(got, f[0]+" "+f[3])
+		}
+	}
+	if want := "/merged/a/b/both 5,/merged/a/b/host 4,/merged/a/c 1,/merged/a/own 3,/merged/d 9"; strings.Join(got, ",") != want {
+		t.Errorf("the tree is %s; want %s", strings.Join(got, ","), want)
+	}
+}
+
+// TestSharesEvict: more bytes than the machine has RAM, read twice.
+func TestSharesEvict(t *testing.T) {
+	t.Parallel()
+	dir := plainFolder(t)
+	for i := range 12 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), bytes.Repeat([]byte{byte(i), 1, 2}, 3<<20), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := sharedOnHost(t, dir)
+	shares := []Share{{Dir: dir, Path: dir}}
+	cfg := Config{Kernel: program(t, "shared"), Shares: shares, MemoryMiB: 96}
+	_, serial, err := boot(t, cfg, ShareOptions(shares)[0]+" -- "+dir+" folder")
+	if err != nil {
+		t.Error(err)
+	}
+	compareLines(t, "96 MiB", strings.SplitAfter(said(serial), "end <nil>\n")[0], want)
+}
+
+// TestSharesChange: what is changed in a private share is as on Linux, and the host does not see
+// it; in another nothing can be changed.
+func TestSharesChange(t *testing.T) {
+	t.Parallel()
+	dir, elf := sharedFolder(t), program(t, "shared")
+	before := sharedOnHost(t, dir)
+	run := func(private bool, what string) string {
+		shares := []Share{{Dir: dir, Path: dir, Private: private}}
+		res, serial, err := boot(t, Config{Kernel: elf, Shares: shares}, ShareOptions(shares)[0]+" -- "+dir+" "+what)
+		if err != nil || res.Outcome != Exited || res.Program != 0 {
+			t.Errorf("private %v, %s: %v, status %d, %v", private, what, res.Outcome, res.Program, err)
+		}
+		if after := sharedOnHost(t, dir); after != before {
+			compareLines(t, "the host's folder, after", after, before)
+		}
+		return said(serial)
+	}
+	const rename = "rename of a folder rename %s/sub %s/sub2: %s\n"
+	compareLines(t, "a folder of a private share", run(true, "folder"), before+fmt.Sprintf(rename, dir, dir, "invalid cross-device link"))
+	compareLines(t, "a folder of another", run(false, "folder"), before+fmt.Sprintf(rename, dir, dir, "read-only file system"))
+
+	only := run(false, "change")
+	tree, changes, _ := strings.Cut(only[strings.Index(only, "end <nil>\n")+len("end <nil>\n"):], "tree\n")
+	for line := range strings.Lines(tree) {
+		if !strings.HasSuffix(line, ": read-only file system\n") && line != "remove of a full folder remove "+dir+"/many: directory not empty\n" {
+			t.Errorf("in a read-only share: %s", line)
+		}
+	}
+	nanos := regexp.MustCompile(`(?m)^(/.* [-dLutrwx]{10,11}) [0-9]+`)
+	compareLines(t, "a read-only share, after", "tree\n"+changes, nanos.ReplaceAllString(before, "$1"))
+
+	// Last: on the host the program changes the folder itself.
+	private := run(true, "change")
+	compareLines(t, "a private share", private, sharedOnHost(t, dir, "change"))
+}
+
+// TestSharesWrong: what is wrong with the option is said, and the machine boots.
+func TestSharesWrong(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	shares := []Share{{Dir: dir, Path: "/here"}}
+	cfg := Config{Kernel: program(t, "shared"), Shares: shares}
+	_, serial, err := boot(t, cfg, "share=none,ro,/x share=share0,rw,/x share=share0,ro,x share=share0,ro,/dev/null share=share0,ro,/here share=share0,ro,/there -- /here")
+	if err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{
+		"share=none,ro,/x is ignored: there is no virtio-9p device with that tag that works\r\n",
+		"share=share0,rw,/x is ignored: want TAG,ro,PATH or TAG,private,PATH\r\n",
+		"share=share0,ro,x is ignored: want TAG,ro,PATH or TAG,private,PATH\r\n",
+		"share=share0,ro,/dev/null is ignored: that path cannot be a directory\r\n",
+		"share=share0,ro,/there is ignored: there is a share already, or its device is one already\r\n",
+		"\r\nshares  1 virtio-9p\r\n", "\r\n/here d", "end <nil>",
+	} {
+		if !strings.Contains(serial, want) {
+			t.Errorf("nothing says %q:\n%s", want, serial)
+		}
+	}
+}
+
+// TestParseShare: what -mount takes.
+func TestParseShare(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		in    string
+		want  Share
+		wrong string
+	}{
+		{dir, Share{dir, dir, false}, ""},
+		{dir + ":/a/../b", Share{dir, "/b", false}, ""},
+		{dir + ":/b:ro", Share{dir, "/b", false}, ""},
+		{dir + ":/b:private", Share{dir, "/b", true}, ""},
+		{dir + ":private", Share{dir, dir, true}, ""},
+		{dir + ":/b:rw", Share{}, "does not write"},
+		{dir + ":/a b", Share{}, "no spaces"},
+		{file, Share{}, "not a folder"},
+		{dir + "/none", Share{}, "no such file"},
+	} {
+		got, err := ParseShare(tt.in)
+		if got != tt.want || (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
+			t.Errorf("%s: %+v, %v; want %+v, %q", tt.in, got, err, tt.want, tt.wrong)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build broken
+
+package covered
+
+import "testing"
+
+func TestBroken(t *testing.T) { undefined() }

@@ -1,0 +1,116 @@
+package gotest
+
+// Results of packages whose tests have passed are kept: a machine that is given the same
+// bytes, the image, the files and the command line, would do the same again. Unlike go test
+// there is nothing to watch as it runs, since a test finds nothing that it was not given.
+
+import (
+	"crypto/sha256"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// CacheDays is for how many days a result is kept.
+const CacheDays = 5
+
+// A Cache is a folder of results.
+type Cache struct{ dir string }
+
+// OpenCache returns the user's. The folder need not be there yet.
+func OpenCache() (*Cache, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("no place for results: %w", err)
+	}
+	return &Cache{filepath.Join(dir, "zeroframe", "test")}, nil
+}
+
+// A Result is what a package's tests have printed, and their coverage profile.
+type Result struct {
+	Output, Profile []byte
+}
+
+// Key returns the name of the result of a machine that gets these files and words.
+func Key(files, words []string) (string, error) {
+	h := sha256.New()
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil {
+			return "", err
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "file %d\n", info.Size())
+		_, err = io.Copy(h, file)
+		file.Close()
+		if err != nil {
+			return "", err
+		}
+	}
+	for _, w := range words {
+		fmt.Fprintf(h, "word %d\n%s", len(w), w)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}
+
+// Get returns a result that is kept. One that cannot be read is none.
+func (c *Cache) Get(key string) (r Result, ok bool) {
+	file, err := os.Open(filepath.Join(c.dir, key))
+	if err != nil {
+		return Result{}, false
+	}
+	defer file.Close()
+	if gob.NewDecoder(file).Decode(&r) != nil {
+		return Result{}, false
+	}
+	return r, true
+}
+
+// Put keeps a result, and removes those that are older than [CacheDays].
+func (c *Cache) Put(key string, r Result) error {
+	if err := os.MkdirAll(c.dir, 0o777); err != nil {
+		return err
+	}
+	c.trim(time.Now())
+	// Another zf may write the same: the rename makes it whole or not at all.
+	file, err := os.CreateTemp(c.dir, "new-")
+	if err != nil {
+		return err
+	}
+	err = gob.NewEncoder(file).Encode(r)
+	if cerr := file.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), filepath.Join(c.dir, key))
+	}
+	if err != nil {
+		os.Remove(file.Name())
+	}
+	return err
+}
+
+// trim removes what is too old.
+func (c *Cache) trim(now time.Time) {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && now.Sub(info.ModTime()) > CacheDays*24*time.Hour {
+			os.Remove(filepath.Join(c.dir, e.Name()))
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package image
+
+// What a build needs of this machine, checked without a build.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"go/version"
+	"os"
+	"strings"
+)
+
+// oldestGo is the version of Go that go.mod asks for; a test compares.
+const oldestGo = "go1.26"
+
+// ErrOldGo is returned when the go command is too old for the kernel.
+var ErrOldGo = errors.New("old toolchain")
+
+// CheckGo returns the version of the go command in PATH. The error says why it cannot build
+// images: it wraps [ErrNoGo], [ErrOldGo] or what [Build] says of the environment. Context: host.
+func CheckGo(ctx context.Context) (string, error) {
+	o := &BuildOptions{Env: os.Environ()}
+	if err := o.checkEnvironment(ctx); err != nil {
+		return "", err
+	}
+	cmd := o.goCommand(ctx, "0", "env", "GOVERSION")
+	var out, msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &msg
+	if err := cmd.Run(); err != nil {
+		return "", o.goError(ctx, err, fmt.Errorf("%w%s", ErrGoEnv, goSaid(msg.Bytes(), err)))
+	}
+	have := strings.TrimSpace(out.String())
+	if plain, _, _ := strings.Cut(have, " "); version.IsValid(plain) && version.Compare(plain, oldestGo) < 0 {
+		return "", oldGo(have)
+	}
+	return have, nil
+}
+
+// oldGo is the error for a version of Go.
+func oldGo(have string) error {
+	return fmt.Errorf("%w: Go is %s, and the kernel needs %s or newer; install that from https://go.dev/dl and put it into PATH", ErrOldGo, have, oldestGo)
+}
+
+// CheckKernel returns the folder that the kernel of a program without one comes from. Errors
+// wrap [ErrNoKernel]. Context: host.
+func CheckKernel(ctx context.Context) (string, error) {
+	o := &BuildOptions{Env: os.Environ(), KernelPackage: KernelPackage, Package: "."}
+	dir, err := o.kernelSource(ctx)
+	if err == nil && dir == "" {
+		dir = "this module or its requirements"
+	}
+	return dir, err
+}

@@ -1,0 +1,82 @@
+package main
+
+// The commands are built and vetted for every host that they are for. Their tests run on this one
+// alone, and are left out: they need other programs, signals and terminals of this system.
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ports are the hosts beside this one, GOOS/GOARCH.
+var ports = []string{"darwin/amd64", "darwin/arm64", "linux/arm64", "windows/amd64"}
+
+// portable are the programs that users have on their hosts.
+var portable = []string{"./tools/zf", "./tools/receive/zf-receive"}
+
+// crossVet builds and vets the programs, and of our module what they are made of, for each port.
+func crossVet(ctx context.Context) (out []byte, err error) {
+	tmp, err := os.MkdirTemp("", "zf-ports-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	for _, port := range ports {
+		goos, goarch, _ := strings.Cut(port, "/")
+		run := func(args ...string) ([]byte, error) {
+			cmd := exec.CommandContext(ctx, "go", args...)
+			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
+			var msg bytes.Buffer
+			cmd.Stderr = &msg
+			said, err := cmd.Output()
+			if err != nil {
+				err = fmt.Errorf("%s: go %s: %w\n%s", port, args[0], err, msg.Bytes())
+			}
+			return said, err
+		}
+		if _, err := run(append([]string{"build", "-o", tmp + "/"}, portable...)...); err != nil {
+			return nil, err
+		}
+		format := `{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{"\t"}}{{.Dir}}{{end}}{{end}}`
+		list, err := run(append([]string{"list", "-deps", "-f", format}, portable...)...)
+		if err != nil {
+			return nil, err
+		}
+		args, replace := []string(nil), map[string]string{}
+		for line := range strings.Lines(string(list)) {
+			pkg, dir, ok := strings.Cut(strings.TrimSpace(line), "\t")
+			if !ok {
+				continue
+			}
+			args = append(args, pkg)
+			tests, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+			if err != nil {
+				return nil, err
+			}
+			for _, test := range tests {
+				replace[test] = "" // is not there
+			}
+		}
+		if len(args) < 20 {
+			return nil, fmt.Errorf("%s: %d packages of ours: %q", port, len(args), args)
+		}
+		overlay := filepath.Join(tmp, "overlay.json")
+		text, err := json.Marshal(map[string]any{"Replace": replace})
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(overlay, text, 0o644); err != nil {
+			return nil, err
+		}
+		if _, err := run(append([]string{"vet", "-overlay=" + overlay}, args...)...); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}

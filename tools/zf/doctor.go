@@ -1,0 +1,120 @@
+package main
+
+// `zf doctor`: what this machine has of what the commands need.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/doctor"
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+const doctorText = `Doctor says what is on this machine of what the commands need, one line each:
+ok, none (only some commands need it) or BAD, and how to install what is missing
+by the system's own package manager. QEMU's accelerators are tried, each with a
+tiny kernel.
+
+Exit status: 0 zf run works here; 3 it does not.`
+
+// runDoctor runs `zf doctor`.
+func runDoctor(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	fs := newFlags("doctor", "", doctorText, stderr)
+	if code, ok := parse(fs, args); !ok {
+		return code
+	}
+	if fs.NArg() > 0 {
+		return failing("zf doctor", stderr)("unexpected %q; it takes no arguments", fs.Arg(0))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if !doctor.Report(ctx, doctorChecks(), stdout) {
+		fmt.Fprintln(stdout, "zf run does not work here: see BAD")
+		return exitMachine
+	}
+	fmt.Fprintln(stdout, "zf run works here")
+	return exitOK
+}
+
+// doctorChecks are the lines of the report.
+func doctorChecks() []doctor.Check {
+	gdb, noGDB := findGDB()
+	return []doctor.Check{
+		{Name: "go", Needed: true, Run: checkGo},
+		{Name: "kernel", Needed: true, Run: checkKernel},
+		{Name: "qemu", Needed: true, Run: checkQEMU},
+		{Name: "accelerator", Needed: true, Run: checkAccel},
+		{Name: "temporary", Needed: true, Run: doctor.Temporary},
+		{Name: "cache", Run: doctor.Cache},
+		{Name: "firmware", Run: checkFirmware},
+		{Name: "grub", Run: doctor.Grub},
+		{Name: "gdb", Run: doctor.GDB(gdb, noGDB)},
+		{Name: "dlv", Run: doctor.Delve},
+		{Name: "serial", Run: doctor.Serial("/dev")},
+		{Name: "debuginfod", Run: doctor.Debuginfod},
+	}
+}
+
+func checkGo(ctx context.Context) doctor.Finding {
+	version, err := image.CheckGo(ctx)
+	if err != nil {
+		return doctor.Wrong("%v", err)
+	}
+	path, _ := exec.LookPath("go")
+	return doctor.Found("%s, %s", version, path)
+}
+
+func checkKernel(ctx context.Context) doctor.Finding {
+	dir, err := image.CheckKernel(ctx)
+	if err != nil {
+		return doctor.Wrong("%v", err)
+	}
+	return doctor.Found("source in %s", dir)
+}
+
+func checkQEMU(ctx context.Context) doctor.Finding {
+	path, err := qemu.Find()
+	if err != nil {
+		return doctor.Missing("%v", err)
+	}
+	version, err := doctor.Version(ctx, path, "--version")
+	if err != nil {
+		return doctor.Wrong("%v", err)
+	}
+	return doctor.Found("%s, %s", version, path)
+}
+
+func checkAccel(ctx context.Context) doctor.Finding {
+	path, err := qemu.Find()
+	if err != nil {
+		return doctor.Missing("without QEMU there is none")
+	}
+	if err := qemu.ProbeAccel(ctx, path, "tcg"); err != nil {
+		if errors.Is(err, qemu.ErrAccel) {
+			return doctor.Wrong("%v; install QEMU again, with its firmware (SeaBIOS)", err)
+		}
+		return doctor.Wrong("%v", err)
+	}
+	best, err := qemu.ChooseAccel(ctx, path, true)
+	switch {
+	case err != nil:
+		return doctor.Wrong("%v", err)
+	case best.Name == "tcg":
+		return doctor.Found("tcg works; no faster one: %s", best.Why)
+	}
+	return doctor.Found("tcg and %s work", best.Name)
+}
+
+func checkFirmware(context.Context) doctor.Finding {
+	path, err := qemu.FindUEFI()
+	if err != nil {
+		return doctor.Missing("for zf run -uefi: %v", err)
+	}
+	return doctor.Found("%s", path)
+}

@@ -1,0 +1,221 @@
+package main
+
+// What a newcomer does wrong, and what he is told: the cause, and the next step. Each row is a
+// command line as he types it.
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/zeroframe/zeroframe/qemu"
+)
+
+// workplace makes the folder in which the mistakes are made.
+func workplace(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	mod := "module example.com/hello\n\ngo 1.26\n"
+	hello := "package main\n\nfunc main() {}\n"
+	image, err := os.ReadFile(guest(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	arm := bytes.Clone(image)
+	arm[18] = 0xb7 // e_machine: EM_AARCH64
+	elf, log := ownTrace(t)
+	for name, text := range map[string]string{
+		"mod/go.mod": mod, "mod/hello/main.go": hello, "mod/other/main.go": hello,
+		"mod/lib/lib.go": "package lib\n", "mod/empty/README": "nothing", "mod/notes.txt": "notes\n",
+		"mod/cgo/main.go":  "package main\n\nimport \"C\"\n\nfunc main() {}\n",
+		"mod/typo/main.go": "pakage main\n",
+		"vendored/go.mod":  mod + "\nrequire example.com/x v1.0.0\n", "vendored/main.go": hello,
+		"vendored/vendor/modules.txt": "",
+		"alone/main.go":               hello,
+		"mod/guest.elf":               string(image), "mod/arm.elf": string(arm), "mod/empty.elf": "", "mod/text.elf": strings.Repeat("text\n", 100),
+		"mod/cut.elf": string(image[:200]), "mod/folder.elf/x": "",
+		"mod/trace.log": log, "mod/other.log": strings.Replace(log, "build=", "build=00", 1), "mod/plain.log": "all is well\n",
+		"mod/noise.log":   "\x8e\xfe\x00\x1c\xe0\x00\xff\x80\x01\x02\x81\x9c\xe1\x8f\x00\x00\xf8abc\xfe\x7f\xff",
+		"tools/not-qemu":  "#!/bin/sh\n",
+		"tools/qemu-text": "no program",
+		"oldgo/go":        "#!/bin/sh\necho 'flag provided but not defined: -changed' >&2\nexit 2\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(elf, filepath.Join(dir, "mod", "program")); err != nil {
+		t.Fatal(err)
+	}
+	stripped := filepath.Join(dir, "mod", "stripped.elf")
+	if out, err := exec.Command("strip", "-o", stripped, guest(t)).CombinedOutput(); err != nil {
+		t.Fatalf("strip: %v\n%s", err, out)
+	}
+	return dir
+}
+
+func TestMistakes(t *testing.T) {
+	dir := workplace(t)
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	port := fmt.Sprint(busy.Addr().(*net.TCPAddr).Port)
+	mistakes := []struct {
+		name, folder, env, line string
+		code                    int
+		cause, step             string
+	}{
+		{"misspelt command", "mod", "", "rnu ./hello", exitUsage, `unknown command "rnu"`, "did you mean run?"},
+		{"misspelt command, help", "mod", "", "help symbolise", exitUsage, `"symbolise"`, "did you mean symbolize?"},
+		{"unknown command", "mod", "", "deploy", exitUsage, `unknown command "deploy"`, "`zf -h` lists them"},
+		{"misspelt flag", "mod", "", "run -tiemout 3s ./hello", exitUsage, "not defined: -tiemout", "did you mean -timeout?"},
+		{"misspelt flag of symbolize", "mod", "", "symbolize -badu 9600 x", exitUsage, "not defined: -badu", "did you mean -baud?"},
+		{"unknown flag", "mod", "", "run -optimize ./hello", exitUsage, "not defined: -optimize;", "`zf run -h` lists the flags"},
+		{"flag behind", "mod", "", "run guest.elf -m 64", exitUsage, `unexpected "-m" behind guest.elf`, "flags go before it"},
+		{"arguments without --", "mod", "", "run guest.elf x", exitUsage, `unexpected "x"`, "the program's arguments behind --"},
+		{"nothing to run", "mod", "", "run", exitUsage, "want a main package or an image", "`zf help run` says more"},
+		{"no unit", "mod", "", "run -timeout 3 ./hello", exitUsage, `invalid value "3"`, "want a duration such as 3s"},
+		{"wrong size", "mod", "", "run -m 64x ./hello", exitUsage, `invalid value "64x"`, "such as 128, 128M or 1G"},
+		{"no main package", "mod", "", "run ./lib", exitUsage, "./lib is package lib", "name a folder with a package main"},
+		{"two packages", "mod", "", "build ./...", exitUsage, "cannot load package|matches", "name "},
+		{"no such package", "mod", "", "run ./nosuch", exitUsage, "package not found: ./nosuch", "mod/nosuch"},
+		{"no module", "alone", "", "run .", exitUsage, "no go.mod in this folder or above", "go mod init"},
+		{"folder without ./", "mod", "", "run hello", exitUsage, "package hello is not in std", "the folder is ./hello"},
+		{"empty folder", "mod", "", "run ./empty", exitUsage, "no Go files in", "name a folder with a package main"},
+		{"no Go", "mod", "", "run ./typo", exitUsage, "expected 'package', found pakage", "cannot load package ./typo"},
+		{"image that is not there", "mod", "", "run nosuch.elf", exitUsage, "there is no file nosuch.elf", "make it with `zf build -o nosuch.elf PKG`"},
+		{"image that is not there, gdb", "mod", "", "gdb nosuch.elf", exitUsage, "there is no file nosuch.elf", "make it with `zf build"},
+		{"text", "mod", "", "run notes.txt", exitUsage, "notes.txt: not an amd64 ELF64 file", "boot a package, or what `zf build` wrote"},
+		{"text as an image", "mod", "", "run text.elf", exitUsage, "text.elf: not an amd64 ELF64 file", "boot a package, or what `zf build` wrote"},
+		{"empty image", "mod", "", "run empty.elf", exitUsage, "0 bytes are too few", "boot a package, or what `zf build` wrote"},
+		{"half an image", "mod", "", "run cut.elf", exitUsage, "cut.elf: ", "boot a package, or what `zf build` wrote"},
+		{"image of another CPU", "mod", "", "run arm.elf", exitUsage, "its machine is EM_AARCH64", "boot a package, or what `zf build` wrote"},
+		{"ordinary program", "mod", "", "run program", exitUsage, "a program for an operating system", "boot its package"},
+		{"stripped image", "mod", "", "run stripped.elf", exitUsage, "strip has been at it", "boot it as `zf build` wrote it"},
+		{"folder for an image", "mod", "", "run folder.elf", exitUsage, "package not found: folder.elf", "the folder is ./folder.elf"},
+		{"cgo", "mod", "", "run ./cgo", exitUsage, "example.com/hello/cgo uses it (main.go)", "remove the import"},
+		{"cgo in the environment", "mod", "CGO_ENABLED=1", "run ./hello", exitUsage, "CGO_ENABLED=1 is set", "unset it"},
+		{"GOOS", "mod", "GOOS=darwin", "run ./hello", exitUsage, "GOOS=darwin is set", "unset GOOS"},
+		{"GOARCH", "mod", "GOARCH=arm64", "run ./hello", exitUsage, "GOARCH=arm64 is set", "unset GOARCH"},
+		{"vendor", "vendored", "GOFLAGS=-mod=vendor", "run .", exitUsage, "inconsistent vendoring", "go mod vendor"},
+		{"build mode", "mod", "GOFLAGS=-buildmode=pie", "run ./hello", exitUsage, "-buildmode=pie", "leave it out (also of GOFLAGS)"},
+		{"no go command", "mod", "PATH=/nosuch", "run ./hello", exitUsage, "go command not found", "install Go 1.26 or newer from https://go.dev/dl"},
+		{"old Go", "mod", "PATH=" + dir + "/oldgo", "run ./hello", exitUsage, "Go is older than go1.23", "install that from https://go.dev/dl"},
+		{"no QEMU", "mod", "PATH=/nosuch", "run guest.elf", exitMachine, "no qemu-system-x86_64 in PATH|install qemu-system-x86_64 and put it into PATH", "install"},
+		{"QEMU that is no program", "mod", qemu.Variable + "=" + dir + "/tools/qemu-text", "run guest.elf", exitMachine, "which cannot be run", "correct it or unset it"},
+		{"not a QEMU", "mod", qemu.Variable + "=" + dir + "/tools/not-qemu", "run guest.elf", exitMachine, "exited early", "zf doctor tries it"},
+		{"no such machine", "mod", "", "run -machine arduino guest.elf", exitMachine, "unsupported machine type", "q35, pc and microvm"},
+		{"no such CPU", "mod", "", "run -cpu pentium9 guest.elf", exitMachine, "unable to find CPU model", "-cpu help` lists them"},
+		{"no such card", "mod", "", "run -net ne2000 guest.elf", exitUsage, `no network card is called "ne2000"`, "there are virtio,"},
+		{"port in use", "mod", "", "run -net virtio,hostfwd=tcp:127.0.0.1:" + port + "-:80 guest.elf", exitMachine, "host forwarding rule", "another program has that port"},
+		{"gdb's port in use", "mod", "", "run -qemu -gdb -qemu tcp:127.0.0.1:" + port + " guest.elf", exitMachine, "Address already in use", "another program has that port"},
+		{"too little RAM", "mod", "", "run -m 1 guest.elf", exitUsage, "too small RAM size", "give it -m "},
+		{"missing file", "mod", "", "run -files nosuch guest.elf", exitUsage, "-files: stat nosuch: no such file", "look at the name"},
+		{"folder as an archive", "mod", "", "run -initrd empty guest.elf", exitUsage, "-initrd: empty is a folder", "-files takes folders"},
+		{"UEFI without an ISO image", "mod", "", "run -uefi guest.elf", exitUsage, "-uefi boots ISO images", "make one with zf iso"},
+		{"folder for a profile", "mod", "", "run -cpuprofile nosuch/x guest.elf", exitUsage, "there is no folder nosuch", "make it first"},
+		{"folder for an image", "mod", "", "build -o nosuch/x.elf ./hello", exitUsage, "no such file or directory", "look at the name"},
+		{"image over source", "mod", "", "build -o go.mod ./hello", exitUsage, "go.mod already exists", "is not an object file"},
+		{"no room", "mod", "", "map -e program -o /dev/full", exitUsage, "no space left on device", "make room there"},
+		{"no image for a log", "mod", "", "symbolize trace.log", exitUsage, "-e ELF is missing", "name the image that was running"},
+		{"no log", "mod", "", "symbolize -e program nosuch.log", exitUsage, "no such file", "look at the name"},
+		{"folder as a log", "mod", "", "symbolize -e program lib", exitUsage, "lib is a folder", "give a log, a serial device or a socket"},
+		{"image of another build", "mod", "", "symbolize -e program other.log", exitUsage, "but the ELF file is build", "give the ELF file that was running"},
+		{"no ELF file", "mod", "", "symbolize -e nosuch.elf trace.log", exitUsage, "no such file", "give the image that `zf build -o FILE` wrote"},
+		{"log without a trace", "mod", "", "symbolize -e program plain.log", exitOK, "no trace found", "`zf help symbolize`"},
+		{"wrong baud rate", "mod", "", "symbolize -e program noise.log", exitOK, "most of what came is no text", "-baud is 115200"},
+		{"no address", "mod", "", "addr -e program main.main", exitUsage, `"main.main" is not a hexadecimal address`, "want one such as"},
+		{"core of no trace", "mod", "", "core -e program plain.log", exitUsage, "no trace in plain.log", "zf symbolize shows"},
+		{"no profile", "mod", "", "profile go.mod", exitUsage, "go.mod is no profile", "needs -e ELF"},
+		{"tests of a file", "mod", "", "test main_test.go", exitUsage, "main_test.go is a file", "name a package"},
+		{"no gdb", "mod", "PATH=/nosuch", "gdb guest.elf", exitMachine, "no gdb in PATH", "install the package gdb"},
+	}
+	for _, tt := range mistakes {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(filepath.Join(dir, tt.folder))
+			if key, value, ok := strings.Cut(tt.env, "="); ok {
+				t.Setenv(key, value)
+			}
+			code, _, stderr := zf(strings.NewReader("p"), strings.Fields(tt.line)...)
+			cause := false
+			for c := range strings.SplitSeq(tt.cause, "|") {
+				cause = cause || strings.Contains(stderr, c)
+			}
+			if code != tt.code || !cause || !strings.Contains(stderr, tt.step) {
+				t.Errorf("zf %s = %d, %s; want %d with the cause %q and the step %q", tt.line, code, stderr, tt.code, tt.cause, tt.step)
+			}
+			if strings.Contains(stderr, "goroutine ") || !strings.HasSuffix(stderr, "\n") {
+				t.Errorf("zf %s says %q", tt.line, stderr)
+			}
+		})
+	}
+	if len(mistakes) < 50 {
+		t.Errorf("%d mistakes", len(mistakes))
+	}
+}
+
+// TestMistypedOption: an option that is nearly one of the kernel's is noted, one of the
+// program's is not.
+func TestMistypedOption(t *testing.T) {
+	for line, want := range map[string]string{
+		"pannic=reset":              "no option pannic (did you mean panic?)",
+		"tyt=raw":                   "no option tyt (did you mean tty?)",
+		"panic=reset tty.colunms=8": "no option tty.colunms (did you mean tty.columns?)",
+		"panic=reset env.TZ=UTC":    "",
+		"stack.limit.boot=1":        "",
+		"monitor":                   "",
+		"my.option=1":               "",
+		"-- tyt=raw":                "",
+	} {
+		if got := unknownOption(line); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("unknownOption(%q) = %q; want %q", line, got, want)
+		}
+	}
+	if _, _, stderr := zf(strings.NewReader("p"), "run", "-append", "pannic=reset", guest(t)); !strings.Contains(stderr, "zf run: note: the kernel has no option pannic (did you mean panic?); `zf help kernel` lists them\n") {
+		t.Errorf("zf run says %q; want a note", stderr)
+	}
+}
+
+// TestDeviceWithoutRights: a serial device that may not be opened names the group. Root gives
+// up the right to open all.
+func TestDeviceWithoutRights(t *testing.T) {
+	master, device, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	defer device.Close()
+	if err := os.Chmod(device.Name(), 0); err != nil {
+		t.Fatal(err)
+	}
+	elf, _ := ownTrace(t)
+	args := []string{elf, "symbolize", "-e", elf, device.Name()}
+	if os.Geteuid() == 0 {
+		args = append([]string{"setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--"}, args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitUsage || !strings.Contains(string(out), "ermission denied; your user may have to be in the group ") {
+		t.Errorf("zf symbolize = %v, %s; want 2 and the group", err, out)
+	}
+}

@@ -1,0 +1,405 @@
+package main
+
+// One package of `zf test`: its test binary is built with the kernel, finds its package's
+// folder where it is on the host, and its exit status is the verdict.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/gotest"
+	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/initrd"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// guestProfile is where a test binary writes its coverage profile.
+const guestProfile = "/tmp/_cover_.out"
+
+// packageResult is what has come of one package.
+type packageResult struct {
+	output bytes.Buffer
+	code   int
+	done   chan struct{}
+}
+
+// test tests one package and says how it went.
+func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout, stderr io.Writer) int {
+	t := &packageTest{testFlags: f, pkg: p, stdout: stdout, stderr: stderr, build: f.build}
+	if f.goTest.On("json") {
+		t.events = &gotest.Build{W: stdout}
+		t.build.Events = t.events
+	}
+	switch {
+	case p.Err != nil:
+		return t.notBuilt(ctx, p.Err, "setup failed")
+	case !p.HasTests:
+		return t.untested(ctx)
+	}
+	tmp, err := os.MkdirTemp("", "zf-test-")
+	if err != nil {
+		return failing("zf test", stderr)("%v", err)
+	}
+	defer os.RemoveAll(tmp)
+	building, stop := signal.NotifyContext(ctx, syscall.SIGQUIT) // as in runRun
+	m, sym, code := t.prepare(building, tmp)
+	stop()
+	if m == nil {
+		return code
+	}
+	defer sym.Close()
+	return t.run(ctx, m, sym)
+}
+
+// packageTest is the test of one package.
+type packageTest struct {
+	*testFlags
+	pkg            image.TestPackage
+	build          image.BuildOptions
+	stdout, stderr io.Writer
+	events         *gotest.Build // with -json
+}
+
+// shown returns where the package's results go, and what ends them: passed is the package's
+// result.
+func (t *packageTest) shown(ctx context.Context) (out io.Writer, end func(passed bool)) {
+	if t.events == nil {
+		return t.stdout, func(bool) {}
+	}
+	e, err := gotest.NewEvents(ctx, t.pkg.ImportPath, t.stdout)
+	if err != nil {
+		fmt.Fprintf(t.stderr, "zf test: -json: %v\n", err)
+		return io.Discard, func(bool) {}
+	}
+	return e, func(passed bool) {
+		if err := e.Close(passed, t.events.Failed); err != nil {
+			fmt.Fprintf(t.stderr, "zf test: -json: %v\n", err)
+		}
+	}
+}
+
+// notBuilt says why there is nothing to boot; short is what the package's line says.
+func (t *packageTest) notBuilt(ctx context.Context, err error, short string) int {
+	if t.events != nil && !errors.Is(err, image.ErrCompile) {
+		t.events.Fail(t.pkg.ImportPath, err.Error())
+	} else {
+		buildFailed("test", err, t.stderr)
+	}
+	if t.goTest.On("c") {
+		return exitUsage
+	}
+	out, end := t.shown(ctx)
+	fmt.Fprintf(out, "FAIL\t%s [%s]\n", t.pkg.ImportPath, short)
+	end(false)
+	return exitUsage
+}
+
+// untested is for a package without test files.
+func (t *packageTest) untested(ctx context.Context) int {
+	line := fmt.Sprintf("?   \t%s\t[no test files]\n", t.pkg.ImportPath)
+	if t.goTest.Cover() {
+		said, profile, err := image.Untested(ctx, t.build, t.pkg.ImportPath, t.goTest.CoverMode())
+		if err == nil && t.profile != nil {
+			err = t.profile.Add(profile)
+		}
+		if err != nil {
+			return t.notBuilt(ctx, err, "build failed")
+		}
+		line = said
+	}
+	out, end := t.shown(ctx)
+	io.WriteString(out, line)
+	end(true)
+	return exitOK
+}
+
+// run boots the machine and says what has come of it.
+func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int {
+	shown, end := t.shown(ctx)
+	var output bytes.Buffer // of this goroutine and the machine's, one after the other
+	out, msg := io.Writer(&output), io.Writer(&output)
+	if t.streams {
+		out, msg = io.MultiWriter(shown, &output), t.stderr
+	}
+	profile := t.takeFiles(m)
+	t.flight.arm(m, sym, t.stderr)
+	code, took, cached := exitOK, time.Duration(0), false
+	key := t.cacheKey(m)
+	var kept gotest.Result
+	if key != "" {
+		kept, cached = t.cache.Get(key)
+	}
+	if cached {
+		out.Write(kept.Output)
+		*profile = kept.Profile
+	} else {
+		started := time.Now()
+		code = m.boot(ctx, sym, nil, out, msg)
+		took = time.Since(started)
+	}
+	if code > exitMachine { // the test binary's own status
+		code = exitTrace
+	}
+	passed := code == exitOK
+	if !t.streams && (!passed || t.goTest.ShowsPass()) {
+		shown.Write(output.Bytes())
+	}
+	if t.profile != nil {
+		if err := t.profile.Add(*profile); err != nil {
+			fmt.Fprintf(t.stderr, "zf test: -coverprofile: %s: %v\n", t.pkg.ImportPath, err)
+			code = max(code, exitUsage)
+		}
+	}
+	if b := output.Bytes(); len(b) > 0 && b[len(b)-1] != '\n' && (t.streams || !passed || t.goTest.ShowsPass()) {
+		fmt.Fprintln(shown)
+	}
+	if !passed && t.events != nil {
+		io.WriteString(shown, "\x16") // a line of the go command's own, for the converter
+	}
+	fmt.Fprintln(shown, gotest.Line(t.pkg.ImportPath, passed, took, cached, output.Bytes()))
+	end(passed)
+	if !passed && gotest.TimedOut(output.Bytes()) {
+		t.hint.Do(func() { t.sayTimeout(ctx, m) })
+	}
+	if key != "" && passed && !cached {
+		t.cache.Put(key, gotest.Result{Output: output.Bytes(), Profile: *profile}) // or it is run again
+	}
+	return t.flight.end(m, code, t.stdout, t.stderr)
+}
+
+// sayTimeout finds what is said of the -timeout that has run out on machine m. A machine like it
+// does a piece of work, and this host the same.
+func (t *packageTest) sayTimeout(ctx context.Context, m *machine) {
+	slower := func() (times float64, ok bool) {
+		dir, err := os.MkdirTemp("", "zf-work-")
+		if err != nil {
+			return 0, false
+		}
+		defer os.RemoveAll(dir)
+		if err := gotest.WriteWork(dir); err != nil {
+			return 0, false
+		}
+		b, err := image.Build(ctx, image.BuildOptions{Package: ".", Dir: dir, Output: filepath.Join(dir, "work.elf")})
+		if err != nil {
+			return 0, false
+		}
+		sym, err := symbol.Open(b.Path)
+		if err != nil {
+			return 0, false
+		}
+		defer sym.Close()
+		c := machine{command: m.command, quiet: true, qemu: m.qemu, options: []string{"report=off"}, records: new(records)}
+		c.qemu.Kernel, c.qemu.Initrd, c.qemu.Extra, c.qemu.Timeout = b.Path, "", nil, time.Minute
+		var out bytes.Buffer
+		if code := c.boot(ctx, sym, nil, &out, io.Discard); code != exitOK {
+			return 0, false
+		}
+		return gotest.Slower(out.String())
+	}
+	hint := fmt.Sprintf("how much slower than this host the machine is could not be measured; -timeout %v gives it ten times as long", 10*t.timeout)
+	if times, ok := slower(); ok {
+		hint = gotest.TimeoutHint(t.timeout, times, m.qemu.Accel == "tcg" || m.qemu.Accel == "")
+	}
+	if hint != "" && ctx.Err() == nil {
+		t.said = fmt.Sprintf("zf test: -timeout %v has run out; %s\n", t.timeout, hint)
+	}
+}
+
+// cacheKey returns what the result of a machine is kept under, "" if it is not: as with go
+// test where a flag may make each run another, and where the machine is not alone.
+func (t *packageTest) cacheKey(m *machine) string {
+	q := &m.qemu
+	if t.cache == nil || t.local || !t.goTest.Cacheable() || t.flight.any() || len(q.Extra) > 0 || len(q.Shares) > 0 || q.Net != "" || m.records.dir != "" || len(t.goTest.Files()) > 0 {
+		return ""
+	}
+	program, err := qemu.Find()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		return ""
+	}
+	words := []string{program, info.ModTime().String(), q.Machine, q.Accel, q.CPU, fmt.Sprint(q.MemoryMiB), m.append}
+	words = append(words, m.options...)
+	key, err := gotest.Key([]string{q.Kernel, q.Initrd}, append(append(words, "--"), m.arguments...))
+	if err != nil {
+		return ""
+	}
+	return key
+}
+
+// takeFiles has the files that tests write come back. The coverage profile of the package is
+// there when the machine has ended.
+func (t *packageTest) takeFiles(m *machine) (profile *[]byte) {
+	profile = new([]byte)
+	wanted := make(map[string]string) // by path in the machine: that on this host
+	if t.profile != nil {
+		m.options = append(m.options, kernelOption("outbox", guestProfile))
+	}
+	for _, name := range t.goTest.Files() {
+		path := t.output(t.goTest.Value(name))
+		wanted[path] = path
+		m.options = append(m.options, kernelOption("outbox", path))
+	}
+	artifacts := filepath.Join(t.outputDir, "_artifacts")
+	if t.goTest.On("artifacts") {
+		m.options = append(m.options, kernelOption("outbox", artifacts))
+	}
+	m.records.take(gotest.FileKind, func(data []byte) error {
+		file, err := gotest.ReadFile(data)
+		switch {
+		case err != nil:
+			return err
+		case file.Path == guestProfile:
+			*profile = file.Data
+			return nil
+		case wanted[file.Path] != "":
+			return os.WriteFile(wanted[file.Path], file.Data, 0o666)
+		case t.goTest.On("artifacts") && file.Below(artifacts):
+			return file.Write(t.outputDir, t.outputDir)
+		}
+		return fmt.Errorf("%s was not asked for", printable(file.Path))
+	})
+	return profile
+}
+
+// prepare builds the package's test binary and packs its files into folder tmp. If there is
+// nothing to boot, m is nil and code is the exit status.
+func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym *symbol.File, code int) {
+	failed := func(err error) (*machine, *symbol.File, int) {
+		return nil, nil, t.notBuilt(ctx, err, "build failed")
+	}
+	p, o := t.pkg, t.build
+	o.Package, o.Output = p.ImportPath, tmp
+	kept, only := t.goTest.Value("o"), t.goTest.On("c")
+	if only && kept == "" {
+		kept = "."
+	}
+	if kept != "" {
+		o.Output = kept
+	}
+	b, err := image.Build(ctx, o)
+	if err != nil {
+		return failed(err)
+	}
+	if only {
+		return nil, nil, exitOK
+	}
+	a, err := testTree(p, t.output(t.goTest.Value("coverprofile")))
+	if err != nil {
+		return failed(err)
+	}
+	a.AddDir(t.outputDir, 0o755)
+	if kept == "" { // or each build would make another machine
+		long := time.Unix(1<<30, 0)
+		if err := os.Chtimes(b.Path, long, long); err != nil {
+			return failed(err)
+		}
+	}
+	self := "/tmp/" + strings.TrimSuffix(filepath.Base(b.Path), ".elf")
+	if err := a.AddTree(b.Path, self, nil); err != nil {
+		return failed(err)
+	}
+	if sym, err = symbol.Open(b.Path); err != nil {
+		return failed(err)
+	}
+	if err := t.flight.choose(sym, a); err != nil {
+		sym.Close()
+		return failed(err)
+	}
+	archive, size, err := t.files.write(tmp, a)
+	if err != nil {
+		sym.Close()
+		return failed(err)
+	}
+	if need := needMiB(&b.Info, size); t.qemu.MemoryMiB < need {
+		sym.Close()
+		return failed(fmt.Errorf("too small RAM size: the test binary and its files need %d MiB, the machine has %d; give it a larger -m", need, t.qemu.MemoryMiB))
+	}
+	c := t.machine
+	c.records = &records{dir: t.machine.records.dir}
+	c.qemu.Kernel, c.qemu.Initrd = b.Path, archive
+	c.options = []string{
+		"report=off",
+		kernelOption("arg0", self),
+		kernelOption("cwd", p.Dir),
+	}
+	if p.Standard {
+		c.options = append(c.options, kernelOption("env.GOROOT", p.Root))
+	}
+	c.arguments = t.pass
+	return &c, sym, exitOK
+}
+
+// testTree is what the tests of a package find: see testText. A file without is left out.
+func testTree(p image.TestPackage, without string) (*initrd.Archive, error) {
+	a := new(initrd.Archive)
+	a.AddDir("/tmp", 0o777|fs.ModeSticky)
+	a.AddDir("/usr/bin", 0o755)
+	a.AddFile("/etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/bin/sh\n"))
+	a.AddFile("/etc/group", 0o644, []byte("root:x:0:\n"))
+	a.AddFile("/etc/hosts", 0o644, []byte("127.0.0.1 localhost\n::1 localhost\n"))
+	other := notOfPackage(p.Dir)
+	if err := a.AddTree(p.Dir, p.Dir, func(path string, d fs.DirEntry) bool { return path == without || other(path, d) }); err != nil {
+		return nil, err
+	}
+	// Tests share data by ../testdata, and find their module by go.mod.
+	top := p.Root
+	extra := []string{"go.mod"}
+	if p.Standard {
+		top = filepath.Join(p.Root, "src")
+		extra = append(extra, "../VERSION", "../lib/time/zoneinfo.zip")
+	}
+	for dir := p.Dir; top != "" && dir != top && len(dir) > len(top); {
+		dir = filepath.Dir(dir)
+		data := filepath.Join(dir, "testdata")
+		if err := a.AddTree(data, data, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	for _, name := range extra {
+		name = filepath.Join(top, name)
+		if err := a.AddTree(name, name, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// notOfPackage leaves out of a package's folder what is in subfolders that are
+// packages or modules of their own, or hidden. What is in a testdata folder is never
+// left out.
+func notOfPackage(root string) initrd.Skip {
+	data := string(filepath.Separator) + "testdata" + string(filepath.Separator)
+	return func(path string, d fs.DirEntry) bool {
+		if !d.IsDir() || strings.Contains(strings.TrimPrefix(path, root)+string(filepath.Separator), data) {
+			return false
+		}
+		if strings.HasPrefix(d.Name(), ".") {
+			return true
+		}
+		for _, pattern := range []string{"*.go", "go.mod"} {
+			if m, _ := filepath.Glob(filepath.Join(glob(path), pattern)); len(m) > 0 {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// glob quotes what filepath.Glob would take for a pattern.
+func glob(path string) string {
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
+}
