@@ -5,7 +5,7 @@ FUZZTIME ?= 1s
 N ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-repeat test-boot test-std test-toolchains soak bench bench-symbol bench-receive test-otlp test-sqlite test-calls test-symbol attack build build-zf clean
+.PHONY: help run test test-all test-repeat test-boot test-std test-modules test-toolchains soak bench bench-symbol bench-receive test-otlp test-sqlite test-calls test-symbol attack build build-zf clean
 
 help:
 	@echo 'Use it:'
@@ -17,6 +17,7 @@ help:
 	@echo '  make test-repeat N=8  run `make test` N times, half of them on a busy machine'
 	@echo '  make test-boot        boot by each loader: QEMU, GRUB (BIOS, UEFI), Linux with u-root'
 	@echo "  make test-std         run the standard library's own tests; the table goes to qemu/std.txt"
+	@echo '  make test-modules     run the tests of well-known modules on Linux and on the kernel, and compare'
 	@echo '  make test-toolchains  run what depends on the Go version with each one, from 1.25 on'
 	@echo '  make test-symbol      hold the symbolizer against others on a Linux kernel and its modules'
 	@echo '  make test-calls       make every system call on Linux and on the kernel, and compare'
@@ -66,6 +67,11 @@ test-boot:
 test-std:
 	@tools/setup.sh run
 	go run ./qemu/stdtable -o qemu/std.txt
+
+# It downloads the modules. MODULES has flags for it, such as MODULES='-only wazero -logs logs'.
+test-modules:
+	@tools/setup.sh run
+	go run ./qemu/modules -o qemu/modules-table.txt $(MODULES)
 
 # The go command gets the toolchains from the Go module proxy.
 test-toolchains:

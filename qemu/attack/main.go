@@ -19,13 +19,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -52,40 +51,27 @@ type settings struct {
 
 func main() {
 	image.RunTool() // if the go command started us in the compiler's place
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := command(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "attack:", err)
-		os.Exit(2)
-	}
+	batch.Main("attack", command)
 }
 
 // command runs with the given arguments.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var s settings
 	fs := flag.NewFlagSet("attack", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	fs.IntVar(&s.n, "n", 5000, "boot `N` machines")
 	fs.Uint64Var(&s.seed, "seed", 1, "choose the cases by this `NUMBER`")
 	fs.IntVar(&s.only, "only", -1, "boot the one machine with that `NUMBER`, and print what it sends")
 	fs.IntVar(&s.parallel, "j", runtime.NumCPU(), "boot `N` machines at once")
 	fs.StringVar(&s.append, "append", "", "add `OPTIONS` to the kernel's command line")
 	out := fs.String("o", "", "write the table to `FILE`, too")
-	err := fs.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, usageText)
-		fs.SetOutput(stdout)
-		fs.PrintDefaults()
-		return err
-	}
-	if err == nil && fs.NArg() > 0 {
-		err = fmt.Errorf("unexpected %s", fs.Arg(0))
-	}
-	if err == nil && (s.n < 1 || s.parallel < 1) {
-		err = errors.New("-n and -j must be more than 0")
-	}
+	err := batch.Parse(fs, args, usageText, stdout, func() error {
+		if s.n < 1 || s.parallel < 1 {
+			return errors.New("-n and -j must be more than 0")
+		}
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("%w; -h lists the flags", err)
+		return err
 	}
 	tmp, err := os.MkdirTemp("", "attack-")
 	if err != nil {
@@ -141,35 +127,22 @@ func prepare(ctx context.Context, dir string, stderr io.Writer) (*lab, *targets,
 
 // sweep boots the machines and returns their results, in the order of their numbers.
 func sweep(ctx context.Context, l *lab, all *targets, s settings, progress io.Writer) ([]result, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	results := make([]result, s.n)
-	next := make(chan int)
 	var mu sync.Mutex // of done and progress
 	done, began := 0, time.Now()
-	var workers sync.WaitGroup
-	for range min(s.parallel, s.n) {
-		workers.Go(func() {
-			for n := range next {
-				r, err := l.boot(ctx, all.aim(s.seed, n))
-				if err != nil {
-					cancel(fmt.Errorf("machine %d: %w", n, err))
-					continue
-				}
-				r.serial = ""
-				mu.Lock()
-				results[n] = r
-				if done++; done%100 == 0 {
-					fmt.Fprintf(progress, "%d/%d machines, %.0f s\n", done, s.n, time.Since(began).Seconds())
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for n := 0; n < s.n && ctx.Err() == nil; n++ {
-		next <- n
-	}
-	close(next)
-	workers.Wait()
-	return results, context.Cause(ctx)
+	err := batch.Each(ctx, s.n, s.parallel, func(ctx context.Context, n int) error {
+		r, err := l.boot(ctx, all.aim(s.seed, n))
+		if err != nil {
+			return fmt.Errorf("machine %d: %w", n, err)
+		}
+		r.serial = ""
+		mu.Lock()
+		defer mu.Unlock()
+		results[n] = r
+		if done++; done%100 == 0 {
+			fmt.Fprintf(progress, "%d/%d machines, %.0f s\n", done, s.n, time.Since(began).Seconds())
+		}
+		return nil
+	})
+	return results, err
 }

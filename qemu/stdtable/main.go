@@ -22,14 +22,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -66,44 +64,27 @@ type settings struct {
 	goroot    string
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := command(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "stdtable:", err)
-		os.Exit(2)
-	}
-}
+func main() { batch.Main("stdtable", command) }
 
 // command runs with the given arguments.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var s settings
 	fs := flag.NewFlagSet("stdtable", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	run := fs.String("run", "", "test only the packages whose import path matches `REGEXP`")
 	fs.DurationVar(&s.timeout, "timeout", 10*time.Minute, "end a package's tests after `TIME`")
 	fs.IntVar(&s.memoryMiB, "m", 1024, "RAM of each machine in `MIB`")
 	fs.IntVar(&s.parallel, "p", 2, "test `N` packages at once")
 	out := fs.String("o", "", "write the table to `FILE` (default: print it at the end); with -run,\nwhat it says of other packages stays")
 	fs.StringVar(&s.logs, "logs", "", "keep what each package's tests printed, in folder `DIR`")
-	err := fs.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, usageText)
-		fs.SetOutput(stdout)
-		fs.PrintDefaults()
-		return err
-	}
-	if err == nil && fs.NArg() > 0 {
-		err = fmt.Errorf("unexpected %s", fs.Arg(0))
-	}
-	if err == nil && (s.parallel < 1 || s.timeout <= 0) {
-		err = errors.New("-p and -timeout must be more than 0")
-	}
-	if err == nil {
+	err := batch.Parse(fs, args, usageText, stdout, func() (err error) {
+		if s.parallel < 1 || s.timeout <= 0 {
+			return errors.New("-p and -timeout must be more than 0")
+		}
 		s.run, err = regexp.Compile(*run)
-	}
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("%w; -h lists the flags", err)
+		return err
 	}
 	if s.logs != "" {
 		if err := os.MkdirAll(s.logs, 0o755); err != nil {
@@ -116,10 +97,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	s.zf = filepath.Join(tmp, "zf")
-	build := exec.CommandContext(ctx, "go", "build", "-o", s.zf, "github.com/zeroframe/zeroframe/tools/zf")
-	if msg, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build of zf: %w; run it in a folder of the module\n%s", err, msg)
+	if s.zf, err = batch.BuildZF(ctx, tmp); err != nil {
+		return err
 	}
 	version, goroot, err := goEnv(ctx)
 	if err != nil {
@@ -182,34 +161,19 @@ func (s *settings) all(ctx context.Context, progress io.Writer) ([]row, error) {
 		return nil, err
 	}
 	rows := make([]row, len(paths))
-	next := make(chan int)
 	var done int
 	var mu sync.Mutex // of done and progress
-	var workers sync.WaitGroup
-	for range min(s.parallel, len(paths)) {
-		workers.Go(func() {
-			for i := range next {
-				started := time.Now()
-				r := s.test(ctx, paths[i])
-				mu.Lock()
-				rows[i] = r
-				done++
-				if ctx.Err() == nil {
-					fmt.Fprintf(progress, "%3d/%d %4.0fs  %s\n", done, len(paths), time.Since(started).Seconds(), strings.TrimRight(r.String(), " "))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for i := range paths {
-		if ctx.Err() != nil {
-			break
+	err = batch.Each(ctx, len(paths), s.parallel, func(ctx context.Context, i int) error {
+		started := time.Now()
+		rows[i] = s.test(ctx, paths[i])
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; ctx.Err() == nil {
+			fmt.Fprintf(progress, "%3d/%d %4.0fs  %s\n", done, len(paths), time.Since(started).Seconds(), strings.TrimRight(rows[i].String(), " "))
 		}
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	if ctx.Err() != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, errors.New("interrupted; no table was written")
 	}
 	return rows, nil

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/qemu/batch"
 )
 
 // output is what a run printed.
@@ -29,7 +31,6 @@ var (
 	begins   = regexp.MustCompile(`^=== (RUN|CONT|NAME|PAUSE) +(\S*)`)
 	ends     = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+) \(`)
 	subEnds  = regexp.MustCompile(`^ +--- (PASS|FAIL|SKIP): \S+/`)
-	overtime = regexp.MustCompile(`^panic: test timed out after `)
 	stillRun = regexp.MustCompile(`^\t+(\S+) \([0-9.hms]+\)$`)
 )
 
@@ -67,7 +68,7 @@ func parseOutput(text string) output {
 			continue
 		}
 		switch {
-		case overtime.MatchString(line):
+		case batch.Overtime(line):
 			listing = true
 		case line == "":
 			listing = false
@@ -95,45 +96,12 @@ func parseOutput(text string) output {
 			o.failed = append(o.failed, failure{current, lines[current], false})
 		}
 	}
-	o.end = endOf(lines[current])
+	o.end = batch.End(lines[current])
 	return o
 }
 
-// telling are the lines that say why a program ended, in this order.
-var telling = []string{"panic: ", "fatal error: ", "Panic: ", "zf test: "}
-
-// endOf finds the line that says why a program ended.
-func endOf(lines []string) string {
-	for _, prefix := range telling {
-		for _, line := range lines {
-			if strings.HasPrefix(line, prefix) {
-				return line
-			}
-		}
-	}
-	if len(lines) > 0 {
-		return lines[len(lines)-1]
-	}
-	return "it ended without a word"
-}
-
-// place is the file and line before a test's words.
-var place = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
-
 // said is the first thing that a failed test said, without its place.
-func (f failure) said() string {
-	for _, line := range f.lines {
-		if overtime.MatchString(line) {
-			return line
-		}
-	}
-	for _, line := range f.lines {
-		if at := place.FindString(line); at != "" {
-			return strings.TrimSpace(line[len(at):])
-		}
-	}
-	return strings.TrimSpace(endOf(f.lines))
-}
+func (f failure) said() string { return batch.Said(f.lines) }
 
 // firstLine returns the first line of a text that has anything in it.
 func firstLine(text string) string {

@@ -1,6 +1,10 @@
 package main
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/zeroframe/zeroframe/qemu/batch"
+)
 
 // What a test may need that a machine of one program, one processor and no network card
 // has not. Nothing here is a guess: either the test's own words say it, or its source
@@ -17,8 +21,6 @@ var recognized = []struct {
 	words  *regexp.Regexp
 	reason string
 }{
-	{regexp.MustCompile(`fork/exec .*: function not implemented`), subprocess},
-	{regexp.MustCompile(`exec: ".*": executable file not found in \$PATH`), subprocess},
 	{regexp.MustCompile(`lookup .*: no such host`), network},
 	{regexp.MustCompile(`network is unreachable`), network},
 	{regexp.MustCompile(`open /proc/\S+: no such file or directory`), procfs},
@@ -65,6 +67,9 @@ func reason(pkg string, f failure) string {
 		return r
 	}
 	for _, line := range f.lines {
+		if batch.NeedsProgram(line) {
+			return subprocess
+		}
 		for _, k := range recognized {
 			if k.words.MatchString(line) {
 				return k.reason

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+// folder is a module's copy. Tests run in a copy, since on the host they may write into their
+// folder, and Go's module cache is everybody's. The copy is the main module, so that its own
+// go.mod and go.sum say which versions of others it gets.
+type folder struct {
+	path string // the copy
+	from string // Go's module cache
+	sum  uint64 // of the copy as it was made
+}
+
+// environment is that of each go command and of zf.
+func environment() []string {
+	return append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-mod=mod -buildvcs=false")
+}
+
+// goCommand runs the go command in a folder and returns what it printed on standard output.
+func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env = dir, environment()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("go %s: %w\n%s%s", strings.Join(args, " "), err, out, stderr.Bytes())
+	}
+	return out, err
+}
+
+// fetch makes a copy of a module, and returns it with those of its packages that have tests.
+// All that their tests import is downloaded, too.
+func (s *settings) fetch(ctx context.Context, m module) ([]image.TestPackage, *folder, error) {
+	out, err := goCommand(ctx, s.dir, "mod", "download", "-json", m.path+"@"+m.version)
+	if err != nil {
+		return nil, nil, err
+	}
+	var found struct{ Dir string }
+	if err := json.Unmarshal(out, &found); err != nil {
+		return nil, nil, fmt.Errorf("go mod download: %w", err)
+	}
+	d := &folder{path: filepath.Join(s.dir, strings.NewReplacer("/", "_").Replace(m.path)), from: found.Dir}
+	if err := d.fill(); err != nil {
+		return nil, nil, err
+	}
+	if _, err := os.Stat(filepath.Join(d.path, "go.mod")); err != nil {
+		return nil, nil, errors.New("it has no go.mod; take a version that has one")
+	}
+	if _, err := goCommand(ctx, d.path, append([]string{"list", "-deps", "-test", "--"}, m.patterns...)...); err != nil {
+		return nil, nil, err
+	}
+	all, err := image.TestPackages(ctx, image.BuildOptions{Test: true, Dir: d.path, Env: environment()}, m.patterns)
+	if err != nil {
+		return nil, nil, err
+	}
+	var pkgs []image.TestPackage
+	for _, p := range all {
+		if p.Err == nil && p.HasTests { // what cannot be read is no package for linux/amd64
+			pkgs = append(pkgs, p)
+		}
+	}
+	if len(pkgs) == 0 {
+		return nil, nil, errors.New("no package has tests")
+	}
+	d.sum, err = d.state()
+	return pkgs, d, err
+}
+
+// fill makes the copy anew.
+func (d *folder) fill() error {
+	if err := os.RemoveAll(d.path); err != nil {
+		return err
+	}
+	if err := os.CopyFS(d.path, os.DirFS(d.from)); err != nil {
+		return err
+	}
+	// The cache is read-only, and the copy need not be.
+	return filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		return os.Chmod(path, info.Mode()|0o200)
+	})
+}
+
+// restore undoes what a test has written into the copy.
+func (d *folder) restore() error {
+	now, err := d.state()
+	if err != nil || now == d.sum {
+		return err
+	}
+	if err := d.fill(); err != nil {
+		return err
+	}
+	d.sum, err = d.state()
+	return err
+}
+
+var seed = maphash.MakeSeed()
+
+// state is a sum of what there is in the copy, but for what the go command adds to it.
+func (d *folder) state() (uint64, error) {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	err := filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil && !e.IsDir() && e.Name() != "go.mod" && e.Name() != "go.sum" {
+			fmt.Fprintln(&h, path, info.Size(), info.ModTime(), info.Mode())
+		} else {
+			fmt.Fprintln(&h, path)
+		}
+		return err
+	})
+	return h.Sum64(), err
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The list of the repository.
+const modulesFile = "../modules.txt"
+
+// TestSample: ten small modules do no worse on the kernel than on Linux, but for what the
+// list explains.
+func TestSample(t *testing.T) {
+	sample := []string{
+		"github.com/cespare/xxhash/v2", "github.com/google/btree", "github.com/google/uuid", "github.com/hashicorp/go-multierror",
+		"github.com/mattn/go-runewidth", "github.com/rivo/uniseg", "github.com/spf13/pflag", "github.com/tidwall/gjson",
+		"github.com/tidwall/sjson", "golang.org/x/sync",
+	}
+	file := filepath.Join(t.TempDir(), "table.txt")
+	args := []string{"-list", modulesFile, "-only", "^(" + strings.Join(sample, "|") + ")$", "-o", file}
+	var stdout, stderr bytes.Buffer
+	if err := command(context.Background(), args, &stdout, &stderr); err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range sample {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(path) + ` v\S+\n  (same|known|exec) +\. +[1-9]|^` + regexp.QuoteMeta(path) + ` v\S+\n  \w+ +\./`).Match(text) {
+			t.Errorf("no row of %s, or no test of it passes", path)
+		}
+	}
+	if !strings.Contains(stdout.String(), "of 10 modules: ") || !strings.Contains(stdout.String(), ", 0 worse (worse)") {
+		t.Errorf("a package is worse without a reason in the list:\n%s%s", text, stdout.String())
+	}
+}
+
+func TestList(t *testing.T) {
+	l, err := readList(modulesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	for _, m := range l.modules {
+		if seen[m.path] || !regexp.MustCompile(`^v\d+\.\d+\.\d+(-\d|$)`).MatchString(m.version) {
+			t.Errorf("%v: no version, or it is there twice", m)
+		}
+		seen[m.path] = true
+	}
+	for text, want := range map[string]string{
+		"module a":                            "want module",
+		"what a b":                            "want module",
+		"reason a/b text":                     "is no package",
+		"module a/b v1\nreason a/bc text":     "is no package",
+		"module a v1\nleave a x\nleave a y":   "said twice",
+		"module a v1\nmodule b v1\nleave a x": "is no package",
+	} {
+		file := filepath.Join(t.TempDir(), "list")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readList(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %q", text, err, want)
+		}
+	}
+}
+
+// event is a line of -json.
+func event(action, test, output string) string {
+	return fmt.Sprintf(`{"Action":%q,"Package":"p","Test":%q,"Output":%q,"Elapsed":1.5}`+"\n", action, test, output)
+}
+
+// run is the events of a test that says something.
+func run(test, action, output string) string {
+	return event("run", test, "") + event("output", test, "=== RUN   "+test+"\n") + event("output", test, output) + event(action, test, "")
+}
+
+// TestCompare: what is made of events on both sides.
+func TestCompare(t *testing.T) {
+	passes, fails := event("pass", "", ""), event("output", "", "FAIL\n")+event("fail", "", "")
+	good := run("TestA", "pass", "") + run("TestB", "pass", "")
+	for _, tt := range []struct{ name, host, guest, want string }{
+		{"as on Linux", good + passes, good + passes, "same 2 0"},
+		{"on neither", run("TestA", "fail", "    a_test.go:1: no\n") + fails, run("TestA", "fail", "") + fails, "linux 0 0 Linux: TestA: no"},
+		{"better", run("TestA", "fail", "") + fails, run("TestA", "pass", "") + passes, "linux 0 0 Linux: TestA: it ended without a word"},
+		{"fails", good + passes, run("TestA", "pass", "") + run("TestB", "fail", "    a_test.go:1: got 2\n") + fails, "worse 1 1 only on Linux: TestB: got 2"},
+		{"skips", good + passes, run("TestA", "skip", "    a_test.go:1: not here\n") + run("TestB", "pass", "") + passes, "worse 1 1 only on Linux: TestA: skipped: not here"},
+		{"subtest skips", run("TestA/x", "pass", "") + run("TestA", "pass", "") + passes, run("TestA/x", "skip", "    a_test.go:1: sub\n") + run("TestA", "pass", "") + passes,
+			"worse 0 1 only on Linux: TestA: sub"},
+		{"another's subtest", run("TestA/x", "pass", "") + run("TestA", "pass", "") + passes, run("TestA/y", "pass", "") + run("TestA", "pass", "") + passes, "same 1 0"},
+		{"dies", run("TestC", "pass", "") + good + passes, event("run", "TestC", "") + event("output", "TestC", "panic: oh\n") + fails, "worse 0 3 only on Linux: TestC: panic: oh (and 2 more)"},
+		{"dies before", good + passes, event("output", "", "zf test: triple fault\n") + fails, "worse 0 2 only on Linux: TestA: not run: zf test: triple fault (and 1 more)"},
+		{"dies after", good + passes, good + event("output", "", "panic: late\n") + fails, "worse 2 1 only on Linux: panic: late"},
+		{"program", good + passes, run("TestA", "fail", "fork/exec x: function not implemented\n") + run("TestB", "pass", "") + fails, "exec 1 1 only on Linux: TestA: fork/exec x: function not implemented"},
+		{"no build", good + passes, event("output", "", "FAIL\tp [build failed]\n") + fails + "x.go:1: undefined: x\n", "worse 0 2 only on Linux: TestA: not run: x.go:1: undefined: x (and 1 more)"},
+	} {
+		r := row{module: "p v1", pkg: "p"}
+		r.compare(readEvents([]byte(tt.host), nil), readEvents([]byte(tt.guest), nil))
+		got := strings.TrimSpace(fmt.Sprint(new(list).verdict(r), " ", r.both, " ", r.only, " ", strings.Join(r.notes, " ")))
+		if got != tt.want || r.host != 1500*time.Millisecond {
+			t.Errorf("%s: %q after %v; want %q after 1.5s", tt.name, got, r.host, tt.want)
+		}
+	}
+	if r := readEvents([]byte(event("output", "", "FAIL\tp [build failed]\n")+fails), nil); r.built {
+		t.Error("a failed build is none")
+	}
+	if r := readEvents([]byte(good+passes), nil); !r.built || !r.passed {
+		t.Errorf("%+v; want a build that passes", r)
+	}
+}
+
+// TestTable: a table is read as it was written, and rows take others' places.
+func TestTable(t *testing.T) {
+	l := &list{
+		modules: []module{{path: "m/b", version: "v1"}, {path: "m/a", version: "v1"}},
+		reasons: map[string]string{"m/a/x": "it is so, " + strings.Repeat("long ", 30), "m/a/z": "exec: a shell"}, left: map[string]string{"m/a/y": "no time"},
+	}
+	tab := &table{list: l, head: "# Head"}
+	for _, r := range []row{
+		{module: "m/a v1", pkg: "m/a/x", both: 1, only: 2, host: time.Second, kernel: 3 * time.Second, notes: []string{"only on Linux: TestX: y"}},
+		{module: "m/a v1", pkg: "m/a", both: 7, host: 100 * time.Millisecond, kernel: 1200 * time.Millisecond},
+		{module: "m/a v1", pkg: "m/a/y", left: true},
+		{module: "m/a v1", pkg: "m/a/w", linux: true, notes: []string{"Linux: TestY: no"}},
+		{module: "m/a v1", pkg: "m/a/v", exec: true, only: 1},
+		{module: "m/a v1", pkg: "m/a/z", only: 1},
+		{module: "m/b v1", pkg: "m/b", only: 1, notes: []string{"only on Linux: " + strings.Repeat("x", 200)}},
+	} {
+		tab.put(row{module: r.module, pkg: r.pkg, both: 99})
+		tab.put(r)
+	}
+	text := tab.String()
+	for _, want := range []string{
+		"# Head\n", "\nm/b v1\n  worse . ", "\nm/a v1\n  same  . ", "\n  known ./x  ", "\n        reason: it is so, long ", "\n  left  ./y ", "\n        left out: no time\n", "\n  linux ./w ", "\n  exec  ./v ", "\n  exec  ./z ",
+		"# 7 packages of 2 modules: 1 same, 1 fail on Linux, too (linux), 1 worse\n", "(known), 1 worse (worse), 2 that start", "1 left out (left). Without the two last 4, of which 2 do", " 50.0 %.\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing says %q:\n%s", want, text)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if len(line) > width+1 && !strings.Contains(line, reasonNote) {
+			t.Errorf("%q has %d columns; want %d at most", line, len(line)-1, width)
+		}
+	}
+	again := &table{list: l, head: tab.head}
+	file := filepath.Join(t.TempDir(), "table.txt")
+	if err := errors.Join(replace(file, text), again.load(file, true)); err != nil || again.String() != text {
+		t.Errorf("read again, it is %v\n%s; want\n%s", err, again.String(), text)
+	}
+	other := &table{list: &list{modules: []module{{path: "m/b", version: "v2"}, l.modules[1]}, left: l.left}, head: tab.head}
+	if err := other.load(file, true); err != nil || len(other.rows) != 6 || other.has(other.modules[0], "m/b") || !other.has(l.modules[1], "m/a/x") {
+		t.Errorf("with another version of m/b: %v, %d rows; want the 6 of m/a", err, len(other.rows))
+	}
+	again = &table{list: l, head: "# Other"}
+	if err := again.load(file, true); err == nil {
+		t.Error("rows of another Go stay")
+	}
+	if err := again.load(file, false); err != nil || len(again.rows) > 0 {
+		t.Errorf("a table of another Go that is made anew: %v, %d rows; want none", err, len(again.rows))
+	}
+	for _, line := range []string{"  same  .  1 2 3", "  same  .  1 x 3 4"} {
+		if r, err := parseRow(line, "m v1"); err == nil {
+			t.Errorf("parseRow(%q) = %+v; want an error", line, r)
+		}
+	}
+}
+
+// TestFolder: what a test has changed is undone.
+func TestFolder(t *testing.T) {
+	from := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(from, "sub"), 0o755), os.WriteFile(filepath.Join(from, "sub/file"), []byte("1"), 0o444)); err != nil {
+		t.Fatal(err)
+	}
+	d := &folder{path: filepath.Join(t.TempDir(), "copy"), from: from}
+	var err error
+	if err := d.fill(); err != nil {
+		t.Fatal(err)
+	}
+	if d.sum, err = d.state(); err != nil {
+		t.Fatal(err)
+	}
+	mark := filepath.Join(d.path, "go.sum") // it may change, and is not restored
+	file := filepath.Join(d.path, "sub/file")
+	for _, change := range []func() error{
+		func() error { return os.WriteFile(file, []byte("22"), 0o644) },
+		func() error { return os.Remove(file) },
+		func() error { return os.WriteFile(filepath.Join(d.path, "sub/new"), nil, 0o644) },
+		func() error { return os.Mkdir(filepath.Join(d.path, "new"), 0o755) },
+	} {
+		if err := errors.Join(change(), d.restore()); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		entries, _ := filepath.Glob(filepath.Join(d.path, "*"))
+		if string(text) != "1" || err != nil || !reflect.DeepEqual(entries, []string{filepath.Join(d.path, "sub")}) {
+			t.Errorf("the file is %q, %v, the folder has %q; want both as they were", text, err, entries)
+		}
+	}
+	if err := os.WriteFile(mark, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if d.sum, err = d.state(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(mark, []byte("xy"), 0o644), d.restore()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(mark); string(text) != "xy" {
+		t.Errorf("go.sum is %q, %v; want it left alone", text, err)
+	}
+}
+
+// TestNoNetwork: a module that cannot be had is an error.
+func TestNoNetwork(t *testing.T) {
+	t.Setenv("GOPROXY", "off")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	s := settings{dir: t.TempDir()}
+	if pkgs, _, err := s.fetch(context.Background(), module{path: "example.org/m", version: "v1.0.0", patterns: []string{"./..."}}); err == nil {
+		t.Errorf("fetch() = %+v; want an error", pkgs)
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	for _, tt := range []struct{ args, says, err string }{
+		{"-h", "Modules runs the tests", "help requested"},
+		{"-p 0", "", "must be more than 0"},
+		{"-only (", "", "missing closing"},
+		{"-resume", "", "-resume needs -o"},
+		{"-list nosuch", "", "no such file"},
+	} {
+		var stdout bytes.Buffer
+		err := command(context.Background(), strings.Fields(tt.args), &stdout, &stdout)
+		if err == nil || !strings.Contains(err.Error(), tt.err) || !strings.Contains(stdout.String(), tt.says) ||
+			errors.Is(err, flag.ErrHelp) != (tt.args == "-h") {
+			t.Errorf("modules %s: %v, %q; want %s, %q", tt.args, err, stdout.String(), tt.err, tt.says)
+		}
+	}
+}
