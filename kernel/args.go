@@ -6,8 +6,10 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
+	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -21,7 +23,7 @@ import (
 //	the strings
 //
 // os.Args[0] is the option arg0, the rest are the words behind "--". Each option
-// env.NAME=VALUE is a variable of the environment.
+// env.NAME=VALUE is a variable of the environment, beside those of a login of root.
 
 // defaultArg0 is os.Args[0] where the option does not say.
 const defaultArg0 = "main"
@@ -155,27 +157,59 @@ func (b *stackBuilder) arguments() (n int) {
 	}
 }
 
-// environment adds the variables that options give, and tells the garbage collector
-// how much memory there is, unless an option does.
+// variables are those that a login has, and that the program has unless options give others.
+// Never written.
+var variables = [...]struct{ name, value string }{
+	{"HOME=", "/root"},
+	{"LOGNAME=", "root"},
+	{"PATH=", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+	{"USER=", "root"},
+}
+
+// environment adds the variables that options give, those of a login, where the program
+// is, and, for the garbage collector, how much memory there is.
 func (b *stackBuilder) environment() {
-	const prefix = "env."
-	line := option.Line()
-	limited := false
-	for {
+	for line := option.Line(); ; {
 		word, rest, ok := option.NextWord(line)
 		if !ok {
 			break
 		}
 		line = rest
-		if len(word) > len(prefix) && ascii.Same(word[:len(prefix)], prefix) {
-			word = word[len(prefix):]
-			limited = limited || len(word) > 10 && ascii.Same(word[:11], "GOMEMLIMIT=")
-			b.string("", unquote(word))
+		if ascii.HasPrefix(word, variable) && len(word) > len(variable) {
+			b.string("", unquote(word[len(variable):]))
 		}
 	}
-	if !limited {
+	for i := range variables {
+		if v := &variables[i]; !given(v.name) {
+			b.string(v.name, ascii.Bytes(v.value))
+		}
+	}
+	if path, e := vfs.Path(linux.Cwd(), directory[:]); e == 0 && !given("PWD=") {
+		b.string("PWD=", path)
+	}
+	if !given("GOMEMLIMIT=") {
 		var digits [tracer.MaxDigits]byte
 		b.string("GOMEMLIMIT=", digits[tracer.Digits(&digits, mem.FreeFrames()*arch.PageSize/100*memoryShare, 10):])
+	}
+}
+
+// variable is what the options begin with that give one.
+const variable = "env."
+
+// directory is a buffer for the program's working directory. Set once at boot.
+var directory [vfs.PathMax + 1]byte
+
+// given reports whether an option gives the variable whose name, with "=", is name.
+func given(name string) bool {
+	for line := option.Line(); ; {
+		word, rest, ok := option.NextWord(line)
+		if !ok {
+			return false
+		}
+		line = rest
+		if ascii.HasPrefix(word, variable) && ascii.HasPrefix(word[len(variable):], name) {
+			return true
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package qemu
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,7 +83,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestVariables: options of the kernel make up the environment, which has nothing else.
+// TestVariables: options of the kernel make up the environment, beside what a login of root has.
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	elf := program(t, "calls/environment")
@@ -122,7 +123,12 @@ func TestVariables(t *testing.T) {
 			continue
 		}
 		e := readEnvironment(t, text)
-		for name, value := range tt.env {
+		want := map[string]string{
+			"HOME": "/root", "LOGNAME": "root", "USER": "root", "PWD": tt.dir,
+			"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		}
+		maps.Copy(want, tt.env)
+		for name, value := range want {
 			if v, ok := e.Env[name]; !ok || v != value {
 				t.Errorf("%s: variable %s is %q, %v; want %q", tt.options, name, v, ok, value)
 			}

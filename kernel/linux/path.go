@@ -414,6 +414,9 @@ func Chdir(path []byte) (wrong string) {
 	}
 }
 
+// Cwd returns the working directory. Kernel context.
+func Cwd() vfs.ID { return cwd }
+
 func (c *call) getcwd() int64 {
 	path, e := vfs.Path(cwd, block[:len(block)-1])
 	if e != 0 {

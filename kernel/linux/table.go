@@ -17,6 +17,7 @@ type row struct {
 	file   func(c *call, f *file) int64            // of a call whose first argument is an open descriptor
 	socket func(c *call, f *file, s *socket) int64 // and that of a socket
 	path   bool                                    // file is for a descriptor of O_PATH, too
+	starts bool                                    // it is to start another program
 	not    string                                  // what of it is not supported, or is done otherwise than Linux does
 }
 
@@ -41,6 +42,8 @@ func (c *call) do(number uintptr) int64 {
 				return errno
 			}
 			return r.socket(c, f, s)
+		case r.starts:
+			refuseProgram()
 		}
 	}
 	switch number {

@@ -17,6 +17,7 @@ const (
 	pid = 1
 
 	cloneVM           = 0x100
+	clonePidFD        = 0x1000
 	cloneParentSetTID = 0x100000
 	cloneChildClear   = 0x200000
 	cloneSetTLS       = 0x80000
@@ -31,6 +32,9 @@ const (
 func (c *call) clone() int64 {
 	flags, stack, parentTID, childTID, tls := c.args[0].Word(), c.args[1].Pointer(), c.args[2].Pointer(), c.args[3].Pointer(), c.args[4].Pointer()
 	if flags&cloneVM == 0 || stack == 0 {
+		if flags&clonePidFD == 0 { // with it, package os only asks whether there is this flag
+			refuseProgram()
+		}
 		return -eNOSYS
 	}
 	if flags&cloneSetTLS != 0 && tls >= 1<<47 {
@@ -68,6 +72,18 @@ func (c *call) clone() int64 {
 		goinfo.SetMaxStack(uintptr(mem.AllFrames()) * pageSize / maxStackShare)
 	}
 	return int64(t.TID)
+}
+
+// saidOneProgram is set once the log has the line that refuseProgram writes. Under the kernel lock.
+var saidOneProgram bool
+
+// refuseProgram is for a call that is to start another program. The log says why it cannot, once.
+func refuseProgram() {
+	if !saidOneProgram {
+		saidOneProgram = true
+		console.FreshLine()
+		console.String("no other program can be started (ENOSYS): there is one address space, and one program in it\n")
+	}
 }
 
 // sized is set when the limit of goroutines' stacks has been set. Under the kernel lock.

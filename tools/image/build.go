@@ -69,6 +69,10 @@ type BuildOptions struct {
 	// HeapProfile adds the package [HeapPackage], so that there is a heap profile.
 	HeapProfile bool
 
+	// Zones adds package time/tzdata, for a program that has a time zone by the variable TZ; one
+	// that names time.LoadLocation has it in any case.
+	Zones bool
+
 	BuildMode string // go build's -buildmode: "", "default" and "exe" are possible
 	Tags      string // go build's -tags
 	// Flags are other flags that go list and go build both know, such as -mod=mod; TestFlags

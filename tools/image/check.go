@@ -70,6 +70,9 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 	if o.HeapProfile {
 		o.missing = append(o.missing, o.KernelPackage+HeapPackage)
 	}
+	if o.Zones || loadsZones(pkgs) {
+		o.missing = append(o.missing, zonePackage)
+	}
 	for _, p := range pkgs {
 		name, variant, _ := strings.Cut(p.ImportPath, " ")
 		o.missing = slices.DeleteFunc(o.missing, func(missing string) bool { return name == missing })
@@ -205,6 +208,8 @@ type listed struct {
 	Standard   bool
 	DepOnly    bool
 	ForTest    string
+	Dir        string
+	GoFiles    []string
 	CgoFiles   []string
 	Imports    []string
 	Error      *struct{ Err string }
@@ -224,7 +229,7 @@ func (p *listed) missing() bool {
 
 // list returns the package and all it imports, with their errors.
 func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
-	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Standard,DepOnly,ForTest,CgoFiles,Imports,Error"}
+	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Standard,DepOnly,ForTest,Dir,GoFiles,CgoFiles,Imports,Error"}
 	if o.Test {
 		args = append(args, "-test")
 	}

@@ -264,6 +264,7 @@ func (f *runFlags) image(ctx context.Context, stderr io.Writer) (path string, in
 	cleanup = func() { os.RemoveAll(tmp) }
 	f.build.Package = f.target
 	f.build.Net = f.hasAddress()
+	_, f.build.Zones = lastOption(f.append, "env.TZ")
 	f.build.HeapProfile = f.flight.heap.path != ""
 	f.build.Output = tmp
 	built := showProgress(&f.build, stderr)

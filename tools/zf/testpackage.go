@@ -283,6 +283,7 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 	}
 	p, o := t.pkg, t.build
 	o.Package, o.Output = p.ImportPath, tmp
+	_, o.Zones = lastOption(t.append, "env.TZ")
 	kept, only := t.goTest.Value("o"), t.goTest.On("c")
 	if only && kept == "" {
 		kept = "."
@@ -348,9 +349,6 @@ func testTree(p image.TestPackage, without string) (*initrd.Archive, error) {
 	a := new(initrd.Archive)
 	a.AddDir("/tmp", 0o777|fs.ModeSticky)
 	a.AddDir("/usr/bin", 0o755)
-	a.AddFile("/etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/bin/sh\n"))
-	a.AddFile("/etc/group", 0o644, []byte("root:x:0:\n"))
-	a.AddFile("/etc/hosts", 0o644, []byte("127.0.0.1 localhost\n::1 localhost\n"))
 	other := notOfPackage(p.Dir)
 	if err := a.AddTree(p.Dir, p.Dir, func(path string, d fs.DirEntry) bool { return path == without || other(path, d) }); err != nil {
 		return nil, err

@@ -1,0 +1,80 @@
+package qemu
+
+// What a process finds around itself, on the kernel and on the Linux that the tests run on.
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// around compares what parts of testdata/around say, on Linux in a folder of its own in memory.
+func around(t *testing.T, env []string, parts ...string) {
+	t.Helper()
+	elf := program(t, "around")
+	dir, err := os.MkdirTemp("/dev/shm", "around") // a tmpfs, as the kernel's files are
+	if err != nil {
+		dir = t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	onLinux := exec.Command(elf, parts...)
+	onLinux.Env = append([]string{"HOME=/root", "LOGNAME=root", "USER=root", "PWD=/", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "AROUND=" + dir}, env...)
+	onLinux.Dir = "/"
+	want, err := onLinux.CombinedOutput()
+	if err != nil {
+		t.Fatalf("on Linux: %v\n%s", err, want)
+	}
+	line := ""
+	for _, v := range env {
+		line += " env." + v
+	}
+	got, stderr := booted(t, strings.NewReader(""), append([]string{"-append", "env.AROUND=/tmp" + line, elf, "--"}, parts...)...)
+	sameLines(t, got.text, string(want))
+	if got.status != 0 {
+		t.Errorf("status %d, %s", got.status, stderr)
+	}
+}
+
+// sameLines says which lines of a text differ from those that are wanted.
+func sameLines(t *testing.T, text, wanted string) {
+	t.Helper()
+	got, want := strings.Split(text, "\n"), strings.Split(wanted, "\n")
+	for i := range max(len(got), len(want)) {
+		var g, w string
+		if i < len(got) {
+			g = got[i]
+		}
+		if i < len(want) {
+			w = want[i]
+		}
+		if g != w {
+			t.Errorf("line %d\n on Linux %s\n here     %s", i+1, w, g)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	around(t, nil, "names")
+}
+
+// TestZones: a program that loads time zones has them, and finds that of TZ.
+func TestZones(t *testing.T) {
+	t.Parallel()
+	around(t, nil, "zones")
+	around(t, []string{"TZ=Asia/Tokyo"}, "zones")
+}
+
+// TestOtherProgram: the log says, once, why another program cannot be started.
+func TestOtherProgram(t *testing.T) {
+	t.Parallel()
+	got, stderr := booted(t, strings.NewReader(""), "-append", "env.START=1", program(t, "around"), "--", "names")
+	const want = "no other program can be started (ENOSYS): there is one address space, and one program in it\r\n" +
+		"other program: fork/exec /bin/true: function not implemented\n" +
+		"other program: fork/exec /bin/true: function not implemented\n" +
+		"this program: function not implemented\n"
+	if n := strings.Count(got.text, "no other program"); n != 1 || !strings.HasSuffix(got.text, want) || got.status != 0 {
+		t.Errorf("%s\nstatus %d, %s; want at the end\n%s", got.text, got.status, stderr, want)
+	}
+}
