@@ -232,6 +232,9 @@ func (o *BuildOptions) makeImage(ctx context.Context, tmp string) ([]byte, error
 	if err := FillStackTable(image, o.KernelPackage+StackTableName); err != nil {
 		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
 	}
+	if image, err = Pack(image); err != nil {
+		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
+	}
 	if len(notes) == 0 { // which are to be read each time
 		earlier.keep(file, image)
 	}

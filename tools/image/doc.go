@@ -11,12 +11,13 @@
 //     for which a program that calls Build must call [RunTool] first;
 //   - [TestPackages] finds what can be tested; Build makes test binaries bootable too;
 //   - [Finish] turns the linker's ELF into an image (layout.go says what it relies on);
+//   - [Pack] writes what is not loaded anew, in less room;
 //   - [Inspect] reads an image back: build ID, loaders, extent, smallest RAM.
 //
 // Nothing but the first page of the file, and of it only unused bytes and the
 // program header table, is changed, and two tables of the kernel's are filled in
-// (golayout.go, stacklimits.go): symbols, DWARF, build IDs and all other contents
-// stay byte for byte as linked.
+// (golayout.go, stacklimits.go); all else that is loaded stays byte for byte as linked.
+// What is not loaded, symbols and DWARF, says the same in fewer bytes (pack.go).
 //
 // Context: the host. It may import tools/symbol and tools/stacks, never the kernel,
 // which it knows by import path and symbols alone.
@@ -43,5 +44,6 @@
 //	screen.go       the screen that a multiboot header asks for
 //	stacklimits.go  the proven bounds of the stacks, put into the file
 //	golayout.go     where the runtime's data is, put into the file
+//	pack.go         symbols and DWARF in less room
 //	inspect.go      an image, read back
 package image
