@@ -57,6 +57,17 @@ func TestThreadsDamaged(t *testing.T) {
 	}
 }
 
+// TestFaultInPageFault: who gives pages finds no page tables, and faults in a page fault's
+// handler. The CPU begins at the top of the same stack again; the trace leads past both.
+func TestFaultInPageFault(t *testing.T) {
+	t.Parallel()
+	serial, all := damaged(t, Config{}, "report=off", "tables")
+	if len(all) != 1 || !strings.HasPrefix(all[0].Reason, "page fault, read of unmapped 0x70000") || !all[0].Complete || all[0].Damaged ||
+		!strings.HasPrefix(all[0].chain(), "pf: kernel/mem.") || !strings.HasSuffix(all[0].chain(), " arch/amd64.trapEntry trap g: main.store main.main runtime.main runtime.goexit") {
+		t.Errorf("%d traces; the serial port: %q", len(all), serial)
+	}
+}
+
 // TestTablesDamaged: who writes over what the CPU needs in order to deliver a trap is told,
 // as the write does not happen; without it, the next trap would be the machine's end.
 func TestTablesDamaged(t *testing.T) {

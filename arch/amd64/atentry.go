@@ -38,9 +38,10 @@ func EntryBounds() (lo, hi uintptr) {
 
 // Lengths of functions of trap_amd64.s in bytes, and of their parts.
 const (
-	trapMarkPush   = 6 // trapEntry: PUSHQ trapMark
+	trapPush       = 0x14f // trapEntry: where PUSHQ trapMark is
+	trapMarkPush   = 6
 	trapBPPush     = 1 // PUSHQ BP
-	trapRecordMade = 10
+	trapRecordMade = trapPush + 10
 	trapLeaveSize  = 7
 	trapReturnSize = 17
 	nmiEntrySize   = 26
@@ -91,13 +92,13 @@ func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i 
 			i.Error, _ = load(rip - 8)
 		}
 		return gate(i, rip, bp, load)
+	case pc-entry <= trapPush:
+		return pushed(sp+16, bp, load)
 	case pc-entry < leave-entry:
 		switch pc - entry {
-		case 0:
-			return pushed(sp+16, bp, load)
-		case trapMarkPush:
+		case trapPush + trapMarkPush:
 			return pushed(sp+24, bp, load)
-		case trapMarkPush + trapBPPush:
+		case trapPush + trapMarkPush + trapBPPush:
 			return pushed(sp+32, bp, load)
 		}
 		return i, EntryRecord

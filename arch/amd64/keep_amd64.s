@@ -87,7 +87,7 @@ none:
 // right: the way to a fatal trap is broken. It puts back what is kept, and lets the trap
 // go on. If that has helped nothing before, giveUp is the end.
 TEXT ·tooDeep(SB), NOSPLIT|NOFRAME, $0
-	MOVL	$0, CPU_depth(SI)
+	MOVL	$1, CPU_depth(SI)
 	PUSHQ	SI
 	CALL	·restore(SB)
 	POPQ	SI

@@ -36,12 +36,13 @@ type CPU struct {
 	tableRoom    [3 * PageSize]byte
 }
 
-// mostDepth is how deep traps are at most that come one within the other: in an interrupt a page
-// fault, an NMI, a load that may fault, and as much again in each panic stage. mostTooDeep is
-// how often that is mended.
+// mostDepth is how deep traps are at most that come one within the other before what is kept is
+// put back: in an interrupt a page fault, an NMI, a load that may fault, and as much again in the
+// first panic stage. They all have room on one stack, below each other. mostTooDeep is how often
+// that is mended.
 const (
-	mostDepth   = 24
-	mostTooDeep = 3
+	mostDepth   = 8
+	mostTooDeep = 8
 )
 
 // callReady is in CPU.call when a system call may be made: a number that memory behind a

@@ -131,16 +131,17 @@ func ClearGate(v uint8) {
 func (c *CPU) SetIST(slot int, lo, top uintptr) {
 	i := tssIST + 2*(slot-1)
 	t := c.tables()
+	c.istGuard[slot] = lo + StackGuard
+	top -= unsafe.Sizeof(landing{})
 	cr0 := c.openTables()
 	t.tss[i] = uint32(top)
 	t.tss[i+1] = uint32(uint64(top) >> 32)
 	c.closeTables(cr0)
-	c.istGuard[slot] = lo + StackGuard
 }
 
 // IST returns what SetIST set.
 func (c *CPU) IST(slot int) (lo, top uintptr) {
 	i := tssIST + 2*(slot-1)
 	t := c.tables()
-	return c.istGuard[slot] - StackGuard, uintptr(uint64(t.tss[i]) | uint64(t.tss[i+1])<<32)
+	return c.istGuard[slot] - StackGuard, uintptr(uint64(t.tss[i])|uint64(t.tss[i+1])<<32) + unsafe.Sizeof(landing{})
 }

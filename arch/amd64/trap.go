@@ -24,6 +24,28 @@ type TrapFrame struct {
 	SS     uintptr
 }
 
+// A landing is the uppermost part of each IST stack, above what the CPU pushes. The CPU begins
+// at the top each time; by its landing a trap finds out that another one is being handled on
+// the stack, and what that one's words were. A trap's entry fills it in, and takes ss back when
+// the handler has returned.
+type landing struct {
+	// What the CPU has pushed. ss is selData where a trap is being handled, as a stack is
+	// painted with something else.
+	error, pc, cs, flags, sp, ss uintptr
+
+	gdt        [2]uintptr // the entry's: room for SGDT
+	vector     uintptr
+	lo         uintptr // the entry's: lowest address of the stack
+	ax, bx, cx uintptr // the entry's: registers
+	_          uintptr // the size is a multiple of 16
+}
+
+const (
+	gateSize   = 7 * 8   // what the CPU and the stub push: SS to the vector
+	nestedRoom = 3 << 10 // what must be left of a stack for one more trap
+	_          = -(unsafe.Sizeof(landing{}) % 16)
+)
+
 // Resume makes the interrupted code go on at pc, with all registers but RFLAGS as
 // they were. It is for faults that are fixed up. Where interrupts are off, as they
 // are while a trace is written, the entry code then returns without IRETQ: that

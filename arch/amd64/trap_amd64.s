@@ -8,7 +8,8 @@
 //
 // trapEntry makes the rest of a TrapFrame:
 //
-//	SS        <- top of the IST stack
+//	landing   what a trap inside this one needs (see trap.go), up to the top of the IST stack
+//	SS
 //	RSP
 //	RFLAGS
 //	CS
@@ -27,7 +28,97 @@
 
 // func trapEntry()
 TEXT ·trapEntry(SB), NOSPLIT|NOFRAME, $0
-	PUSHQ	·trapMark(SB)		// 6 bytes, which AtEntry knows
+	CMPQ	(const_gateSize+landing_ss)(SP), $const_selData
+	JNE	free
+
+	// A trap is being handled on this stack: the CPU has written the new one's words over the
+	// old one's. They are moved below what was interrupted, if that is on this stack, with a
+	// landing of their own, and the old ones are put back: so the old trap's handler can go on,
+	// and a walk gets past it. If the handler has gone to another stack, how deep it has been
+	// here is not known: they go to the middle. They stay if the handler does not come back
+	// any more, as the kernel has resumed a thread, or has run out of its stack.
+	//
+	// Up to the push of the mark, SP leads to the words from the vector up, wherever they are.
+	MOVQ	AX, (const_gateSize+landing_ax)(SP)
+	MOVQ	BX, (const_gateSize+landing_bx)(SP)
+	MOVQ	CX, (const_gateSize+landing_cx)(SP)
+	BYTE	$0x0f; BYTE $0x01; BYTE $0x44; BYTE $0x24; BYTE $(const_gateSize+landing_gdt+6)	// SGDT: limit, base
+	MOVQ	(const_gateSize+landing_gdt+8)(SP), CX
+	MOVQ	(tables_cpu-tables_gdt)(CX), AX
+	CMPL	CPU_depth(AX), $0
+	MOVQ	SP, BX			// where the words are
+	MOVQ	SP, AX			// where they are to be
+	JEQ	move
+
+	MOVQ	(tables_cpu-tables_gdt)(CX), CX
+	LEAQ	·vectorIST(SB), AX
+	ADDQ	0(BX), AX		// vector
+	MOVBLZX	(AX), AX
+	MOVQ	CPU_istGuard(CX)(AX*8), AX
+	SUBQ	$const_StackGuard, AX
+	MOVQ	AX, (const_gateSize+landing_lo)(BX)
+
+	// From here on AX and CX count from the lowest address of the stack.
+	MOVQ	40(BX), AX		// RSP
+	SUBQ	(const_gateSize+landing_lo)(BX), AX
+	CMPQ	AX, $-const_PageSize
+	JCC	stay			// in the guard page
+	MOVQ	BX, CX
+	SUBQ	(const_gateSize+landing_lo)(BX), CX
+	CMPQ	AX, CX
+	JCS	below
+	MOVQ	CX, AX
+	SHRQ	$1, AX
+below:
+	ANDQ	$~15, AX
+	SUBQ	$(landing__size+const_gateSize), AX
+	CMPQ	AX, $const_nestedRoom
+	JLT	stay
+	ADDQ	(const_gateSize+landing_lo)(BX), AX
+	MOVQ	0(BX), CX
+	MOVQ	CX, 0(AX)
+	MOVQ	8(BX), CX
+	MOVQ	CX, 8(AX)
+	MOVQ	16(BX), CX
+	MOVQ	CX, 16(AX)
+	MOVQ	24(BX), CX
+	MOVQ	CX, 24(AX)
+	MOVQ	32(BX), CX
+	MOVQ	CX, 32(AX)
+	MOVQ	40(BX), CX
+	MOVQ	CX, 40(AX)
+	MOVQ	48(BX), CX
+	MOVQ	CX, 48(AX)
+	JMP	move
+stay:
+	MOVQ	BX, AX
+move:
+	MOVQ	AX, SP
+	CMPQ	AX, BX
+	JEQ	moved
+	MOVQ	·trapMark(SB), CX
+	MOVQ	CX, -8(BX)
+	MOVQ	(const_gateSize+landing_vector)(BX), CX
+	MOVQ	CX, 0(BX)
+	MOVQ	(const_gateSize+landing_error)(BX), CX
+	MOVQ	CX, 8(BX)
+	MOVQ	(const_gateSize+landing_pc)(BX), CX
+	MOVQ	CX, 16(BX)
+	MOVQ	(const_gateSize+landing_cs)(BX), CX
+	MOVQ	CX, 24(BX)
+	MOVQ	(const_gateSize+landing_flags)(BX), CX
+	MOVQ	CX, 32(BX)
+	MOVQ	(const_gateSize+landing_sp)(BX), CX
+	MOVQ	CX, 40(BX)
+	MOVQ	(const_gateSize+landing_ss)(BX), CX
+	MOVQ	CX, 48(BX)
+moved:
+	MOVQ	$0, (const_gateSize+landing_ss)(SP)
+	MOVQ	(const_gateSize+landing_cx)(BX), CX
+	MOVQ	(const_gateSize+landing_ax)(BX), AX
+	MOVQ	(const_gateSize+landing_bx)(BX), BX
+free:
+	PUSHQ	·trapMark(SB)		// 6
 	PUSHQ	BP			// 1
 	MOVQ	SP, BP			// 3
 	PUSHQ	AX
@@ -104,6 +195,7 @@ enter:
 
 	// The guard of the stack that this vector runs on.
 	MOVQ	16(BP), BX		// vector
+	MOVQ	BX, (const_recordSize+landing_vector)(BP)
 	LEAQ	·vectorIST(SB), DX
 	MOVBLZX	(DX)(BX*1), BX
 	MOVQ	CPU_istGuard(SI)(BX*8), AX
@@ -114,6 +206,14 @@ enter:
 	ANDQ	$~15, SP
 	SUBQ	$(512+16), SP
 	FXSAVE64 16(SP)
+
+	// What the CPU has pushed, for a trap inside this one; SS, which says so, comes last.
+	MOVUPS	24(BP), X0
+	MOVUPS	X0, (const_recordSize+landing_error)(BP)
+	MOVUPS	40(BP), X0
+	MOVUPS	X0, (const_recordSize+landing_cs)(BP)
+	MOVUPS	56(BP), X0
+	MOVUPS	X0, (const_recordSize+landing_sp)(BP)
 	XORPS	X15, X15
 	CLD
 	MOVQ	(tables_handler-tables_gdt)(R13), CX
@@ -130,6 +230,7 @@ enter:
 
 undo:
 	// Undo, from the bottom. BP is what it was at the call.
+	MOVQ	$0, (const_recordSize+landing_ss)(BP)
 	LEAQ	-(17*8)(BP), SP
 	DECL	CPU_depth(GS)
 	POPQ	DI			// guard

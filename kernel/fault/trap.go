@@ -7,7 +7,6 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/observe"
-	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 	"github.com/zeroframe/zeroframe/kernel/observe/probe"
 	"github.com/zeroframe/zeroframe/kernel/observe/profile"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
@@ -93,16 +92,13 @@ func pageIn(f *arch.TrapFrame) bool {
 	if f.InKernel() && arch.UserFixup(f.PC) == 0 {
 		return false
 	}
-	if handle.Logs(handle.Pages) {
-		// The log walks stacks, and a load that it fixes up may fault: not on top of
-		// what runs here.
-		lo, top := arch.TrapStack(arch.TrapStackPage)
-		arch.SetTrapStack(arch.TrapStackPage, lo, top-pageInRoom)
-		v := resolve(f)
-		arch.SetTrapStack(arch.TrapStackPage, lo, top)
-		return pagedIn(f, v)
+	switch resolve(f) {
+	case mem.Resolved:
+		return true
+	case mem.NoFrame:
+		outOfMemory(f)
 	}
-	return pagedIn(f, resolve(f))
+	return false
 }
 
 func resolve(f *arch.TrapFrame) mem.Verdict {
@@ -114,19 +110,6 @@ func resolve(f *arch.TrapFrame) mem.Verdict {
 		v = linux.FilePage(f.Addr, f.Error&arch.FaultWrite != 0)
 	}
 	return v
-}
-
-// pageInRoom is how much of the page faults' stack touch has for itself while it logs.
-const pageInRoom = 8 << 10
-
-func pagedIn(f *arch.TrapFrame, v mem.Verdict) bool {
-	switch v {
-	case mem.Resolved:
-		return true
-	case mem.NoFrame:
-		outOfMemory(f)
-	}
-	return false
 }
 
 // signalIfHandled makes a fault of the program a signal, as Linux does (arch/x86/kernel/traps.c).

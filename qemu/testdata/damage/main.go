@@ -16,6 +16,9 @@ var cellsAt uintptr
 //go:linkname threads github.com/zeroframe/zeroframe/kernel/thread.table
 var threads [2]uintptr
 
+//go:linkname tables github.com/zeroframe/zeroframe/kernel/mem.root
+var tables uintptr
+
 // mapped is memory that a GS base leads to.
 var mapped [512]uint64
 
@@ -33,6 +36,13 @@ func main() {
 	case "threads-wild":
 		threads[1] = 1 << 63
 		call()
+	case "tables":
+		page, err := syscall.Mmap(-1, 0, 1<<12, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		if err != nil {
+			panic(err)
+		}
+		tables = nowhere
+		store(&page[0])
 	case "gdt":
 		zero(gdt() + 8)
 	case "idt":
@@ -128,6 +138,9 @@ func call() { syscall.RawSyscall(syscall.SYS_GETTID, 0, 0, 0) }
 
 //go:noinline
 func zero(a uintptr) { *(*uint64)(at(a)) = 0 }
+
+//go:noinline
+func store(p *byte) { *p = 1 }
 
 //go:noinline
 func load(p *int) int { return *p }
