@@ -1,22 +1,27 @@
 package qemu
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestZfTestCache: a result comes out of the cache if, and only if, nothing has changed that
-// the machine is given.
+// the machine is given, or that the test has read of this host.
 func TestZfTestCache(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	long := time.Now().Add(-time.Hour)
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+		long = long.Add(time.Second) // each is older than the test, and newer than the one before
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(name, []byte(text), 0o666), os.Chtimes(name, long, long)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,10 +57,21 @@ func TestData(t *testing.T) {
 		{args: "-v", cached: false},
 		{args: "-v .", change: func() { write("data", "second") }},
 		{args: "-v .", cached: true},
+		{args: "-v .", change: func() { write("unread", "1") }, cached: true},
+		{args: "-v . -mount none"},
+		{args: "-v . -mount none", cached: true},
+		{args: "-v . -mount none", change: func() { write("unread", "2") }},
 		{args: "-v . -m 600"},
 		{args: "-coverprofile=c.out .", change: func() { write("c.out", "") }},
 		{args: "-coverprofile=c.out .", change: func() { write("c.out", "old") }, cached: true},
 		{args: "-v .", change: func() { write("kept.go", "package kept\n\nfunc One() int { return 2 - 1 + len(\"\") }\n\nvar X = 7\n") }},
+		{args: "-v .", cached: true},
+		{args: "-v .", change: func() { // as new as the test: it may have been read as it was before
+			if err := os.Chtimes(filepath.Join(dir, "data"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{args: "-v ."},
 		{args: ".", change: func() { write("data", "") }},
 		{args: "."},
 	} {

@@ -4,10 +4,15 @@ package qemu
 // read-only.
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -48,10 +53,76 @@ func ParseShare(s string) (Share, error) {
 	if at == "" {
 		at = filepath.ToSlash(dir)
 	}
-	if strings.ContainsAny(at, " \t\n\"\\") {
-		return Share{}, fmt.Errorf("%s: the guest's path may have no spaces, quotes or backslashes: give another one, as DIR:/path", at)
+	share := Share{Dir: dir, Path: path.Clean(at), Private: private}
+	if !share.sayable() {
+		return Share{}, fmt.Errorf("%s: the guest's path may have no quotes or backslashes: give another one, as DIR:/path", at)
 	}
-	return Share{Dir: dir, Path: path.Clean(at), Private: private}, nil
+	return share, nil
+}
+
+// sayable reports whether the kernel can be told the path.
+func (s Share) sayable() bool {
+	return path.IsAbs(s.Path) && !strings.ContainsAny(s.Path, "\t\n\"\\")
+}
+
+// Host returns the path on the host of a path of the guest; ok is false if that is not below
+// the share.
+func (s Share) Host(guest string) (host string, ok bool) {
+	rest, ok := strings.CutPrefix(path.Clean(guest), strings.TrimSuffix(s.Path, "/"))
+	if !ok || rest != "" && rest[0] != '/' {
+		return "", false
+	}
+	return filepath.Join(s.Dir, filepath.FromSlash(rest)), true
+}
+
+// AddShares adds folders of the host, at their own paths and private, as far as there is room:
+// those that no share shows there already.
+func AddShares(shares []Share, dirs ...string) []Share {
+	for _, dir := range dirs {
+		s := Share{Dir: dir, Path: filepath.ToSlash(dir), Private: true}
+		shown := func(t Share) bool {
+			host, ok := t.Host(s.Path)
+			return ok && host == dir || t.Path == s.Path
+		}
+		if fi, err := os.Stat(dir); err == nil && fi.IsDir() && dir != "/" && s.sayable() && len(shares) < MaxShares && !slices.ContainsFunc(shares, shown) {
+			shares = append(shares, s)
+		}
+	}
+	return shares
+}
+
+// HasShares reports whether a QEMU ("" means the one of [Find]) can show folders of the host: some
+// are built without. What it says once is remembered as long as it is the same file. Context: host.
+func HasShares(ctx context.Context, program string) (bool, error) {
+	if program == "" {
+		path, err := Find()
+		if err != nil {
+			return false, err
+		}
+		program = path
+	}
+	a := hostAccelerator() // for its memory
+	a.name, a.host = "virtio-9p", ""
+	key, err := a.key(program)
+	if err != nil {
+		return false, err
+	}
+	if known, ok := a.recall()[key]; ok {
+		return known.Works, nil
+	}
+	out, err := exec.CommandContext(ctx, program, "-device", "virtio-9p-pci,help").CombinedOutput()
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	known := answer{Works: err == nil, When: a.now()}
+	if err != nil {
+		if exit := new(exec.ExitError); !errors.As(err, &exit) {
+			return false, fmt.Errorf("%w: %v", ErrQEMU, err)
+		}
+		known.Why = strings.TrimSpace(string(out))
+	}
+	a.remember(key, known)
+	return known.Works, nil
 }
 
 // tag names share i to the kernel.
@@ -60,12 +131,22 @@ func tag(i int) string { return fmt.Sprint("share", i) }
 // ShareOptions returns the words for the kernel's command line that make the folders part of
 // its file tree.
 func ShareOptions(shares []Share) (words []string) {
-	for i, s := range shares {
+	order := make([]int, len(shares))
+	for i := range order {
+		order[i] = i
+	}
+	// A share in another is said before that: the kernel puts the outer one around it.
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(len(shares[j].Path), len(shares[i].Path)) })
+	for _, i := range order {
 		mode := "ro"
-		if s.Private {
+		if shares[i].Private {
 			mode = "private"
 		}
-		words = append(words, fmt.Sprintf("share=%s,%s,%s", tag(i), mode, s.Path))
+		value := fmt.Sprintf("%s,%s,%s", tag(i), mode, shares[i].Path)
+		if strings.Contains(value, " ") {
+			value = `"` + value + `"`
+		}
+		words = append(words, "share="+value)
 	}
 	return words
 }

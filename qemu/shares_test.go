@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,6 +188,34 @@ func TestSharesWrong(t *testing.T) {
 	}
 }
 
+// TestAddShares: the folders of a program's sources, where none shows them already.
+func TestAddShares(t *testing.T) {
+	root := t.TempDir()
+	at := func(name string) string { return filepath.Join(root, name) }
+	for _, name := range []string{"module/sub", "go/src", "cache/go1"} {
+		if err := os.MkdirAll(at(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	given := []Share{{at("module/sub"), at("module/sub"), false}, {at("go"), "/elsewhere", false}, {at("module"), at("cache"), false}}
+	got := AddShares(slices.Clip(given), at("module"), at("go"), at("go/src"), at("cache"), at("cache/go1"), at("none"), "/", "")
+	want := append(slices.Clip(given), Share{at("module"), at("module"), true}, Share{at("go"), at("go"), true}, Share{at("cache/go1"), at("cache/go1"), true})
+	if !slices.Equal(got, want) {
+		t.Errorf("AddShares = %v; want %v", got, want)
+	}
+	// The inner one first, around which the outer one is put.
+	options := ShareOptions([]Share{{Path: "/a", Private: true}, {Path: "/a/b c"}, {Path: "/"}})
+	if want := []string{`share="share1,ro,/a/b c"`, "share=share0,private,/a", "share=share2,ro,/"}; !slices.Equal(options, want) {
+		t.Errorf("ShareOptions = %q; want %q", options, want)
+	}
+	s := Share{Dir: "/host", Path: "/guest"}
+	for guest, want := range map[string]string{"/guest": "/host", "/guest/a/../b": "/host/b", "/guest2": "", "/": "", "/guest/../x": ""} {
+		if host, ok := s.Host(guest); host != want || ok != (want != "") {
+			t.Errorf("%s is %q, %v; want %q", guest, host, ok, want)
+		}
+	}
+}
+
 // TestParseShare: what -mount takes.
 func TestParseShare(t *testing.T) {
 	dir := t.TempDir()
@@ -205,7 +234,8 @@ func TestParseShare(t *testing.T) {
 		{dir + ":/b:private", Share{dir, "/b", true}, ""},
 		{dir + ":private", Share{dir, dir, true}, ""},
 		{dir + ":/b:rw", Share{}, "does not write"},
-		{dir + ":/a b", Share{}, "no spaces"},
+		{dir + ":/a b", Share{dir, "/a b", false}, ""},
+		{dir + ":/a\"b", Share{}, "no quotes"},
 		{file, Share{}, "not a folder"},
 		{dir + "/none", Share{}, "no such file"},
 	} {

@@ -1,8 +1,9 @@
 package gotest
 
 // Results of packages whose tests have passed are kept: a machine that is given the same
-// bytes, the image, the files and the command line, would do the same again. Unlike go test
-// there is nothing to watch as it runs, since a test finds nothing that it was not given.
+// bytes, the image, the files and the command line, would do the same again as long as it reads
+// the same of the host. So under the key of a machine is the log of what its test has read
+// (inputs.go), and under the key and what that is now the result.
 
 import (
 	"crypto/sha256"
@@ -61,36 +62,55 @@ func Key(files, words []string) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
-// Get returns a result that is kept. One that cannot be read is none.
-func (c *Cache) Get(key string) (r Result, ok bool) {
-	file, err := os.Open(filepath.Join(c.dir, key))
-	if err != nil {
+// Get returns the result of a machine that is kept, if the test would read the same now. One that
+// cannot be read is none.
+func (c *Cache) Get(key string, in Inputs) (r Result, ok bool) {
+	var log []byte
+	if c.read(key, &log) != nil {
 		return Result{}, false
 	}
-	defer file.Close()
-	if gob.NewDecoder(file).Decode(&r) != nil {
+	id, err := in.ID(log, time.Time{})
+	if err != nil || c.read(resultName(key, id), &r) != nil {
 		return Result{}, false
 	}
 	return r, true
 }
 
-// Put keeps a result, and removes those that are older than [CacheDays].
-func (c *Cache) Put(key string, r Result) error {
+// Put keeps the result of a machine, with the log of its test and the files' [Inputs.ID], and
+// removes those that are older than [CacheDays].
+func (c *Cache) Put(key string, log []byte, id string, r Result) error {
 	if err := os.MkdirAll(c.dir, 0o777); err != nil {
 		return err
 	}
 	c.trim(time.Now())
+	return errors.Join(c.write(resultName(key, id), r), c.write(key, log))
+}
+
+// resultName is where a result lies.
+func resultName(key, id string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(key+id))) }
+
+// read reads what write has written.
+func (c *Cache) read(name string, to any) error {
+	file, err := os.Open(filepath.Join(c.dir, name))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return gob.NewDecoder(file).Decode(to)
+}
+
+func (c *Cache) write(name string, v any) error {
 	// Another zf may write the same: the rename makes it whole or not at all.
 	file, err := os.CreateTemp(c.dir, "new-")
 	if err != nil {
 		return err
 	}
-	err = gob.NewEncoder(file).Encode(r)
+	err = gob.NewEncoder(file).Encode(v)
 	if cerr := file.Close(); err == nil {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(file.Name(), filepath.Join(c.dir, key))
+		err = os.Rename(file.Name(), filepath.Join(c.dir, name))
 	}
 	if err != nil {
 		os.Remove(file.Name())

@@ -9,31 +9,38 @@ import (
 
 func TestCache(t *testing.T) {
 	c := &Cache{filepath.Join(t.TempDir(), "new", "folder")}
-	if _, ok := c.Get("k"); ok {
-		t.Error("an empty cache has a result")
-	}
-	if err := c.Put("k", Result{Output: []byte("PASS\n"), Profile: []byte("mode: set\n")}); err != nil {
+	in, log := Inputs{}, []byte(logMagic)
+	id, err := in.ID(log, time.Time{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if r, ok := c.Get("k"); !ok || string(r.Output) != "PASS\n" || string(r.Profile) != "mode: set\n" {
+	if _, ok := c.Get("k", in); ok {
+		t.Error("an empty cache has a result")
+	}
+	if err := c.Put("k", log, id, Result{Output: []byte("PASS\n"), Profile: []byte("mode: set\n")}); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := c.Get("k", in); !ok || string(r.Output) != "PASS\n" || string(r.Profile) != "mode: set\n" {
 		t.Errorf("Get = %q, %q, %v", r.Output, r.Profile, ok)
 	}
 	// One that was cut is none, and one that is old goes with the next Put.
-	if err := os.Truncate(filepath.Join(c.dir, "k"), 20); err != nil {
+	if err := os.Truncate(filepath.Join(c.dir, resultName("k", id)), 20); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := c.Get("k"); ok {
+	if _, ok := c.Get("k", in); ok {
 		t.Error("a damaged result was taken")
 	}
 	old := time.Now().Add(-(CacheDays*24 + 1) * time.Hour)
-	if err := os.Chtimes(filepath.Join(c.dir, "k"), old, old); err != nil {
+	for _, name := range []string{"k", resultName("k", id)} {
+		if err := os.Chtimes(filepath.Join(c.dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Put("l", log, id, Result{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Put("l", Result{}); err != nil {
-		t.Fatal(err)
-	}
-	if entries, _ := os.ReadDir(c.dir); len(entries) != 1 || entries[0].Name() != "l" {
-		t.Errorf("the folder has %v; want l alone", entries)
+	if entries, _ := os.ReadDir(c.dir); len(entries) != 2 {
+		t.Errorf("the folder has %v; want the two files of l", entries)
 	}
 }
 

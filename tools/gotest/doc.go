@@ -14,6 +14,7 @@
 //	result.go  the line that ends a package's tests
 //	events.go  -json: output -> events
 //	cache.go   results that are kept
+//	inputs.go  what a test has read, as long as which they hold
 //	slow.go    what a -timeout is worth on an emulated machine
 //	work.go    the work by which that is measured
 //	files.go   files that tests write, back on this host

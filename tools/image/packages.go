@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -21,6 +22,31 @@ type TestPackage struct {
 	Standard   bool   // it belongs to the Go distribution
 	HasTests   bool   // it has test files
 	Err        error  // it cannot be read; wraps [ErrLoad]
+}
+
+// SourceFolders returns the folders in which the sources of programs lie: the Go distribution,
+// the module cache and, if there is one, the folder of the workspace's go.work. Errors wrap
+// those of check.go.
+func SourceFolders(ctx context.Context, o BuildOptions) (dirs []string, err error) {
+	if o.Env == nil {
+		o.Env = os.Environ()
+	}
+	cmd := o.goCommand(ctx, "0", "env", "GOROOT", "GOMODCACHE", "GOWORK")
+	var out, msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &msg
+	if err := cmd.Run(); err != nil {
+		return nil, o.goError(ctx, err, fmt.Errorf("%w%s", ErrGoEnv, goSaid(msg.Bytes(), err)))
+	}
+	for i, path := range strings.Split(strings.TrimRight(out.String(), "\r\n"), "\n") {
+		path = strings.TrimSpace(path)
+		if i == 2 && path != "" && path != "off" {
+			path = filepath.Dir(path)
+		}
+		if filepath.IsAbs(path) {
+			dirs = append(dirs, filepath.Clean(path))
+		}
+	}
+	return dirs, nil
 }
 
 // TestPackages returns the packages that patterns match, such as ./..., with the

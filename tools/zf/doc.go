@@ -31,6 +31,7 @@
 //	run.go            zf run
 //	test.go           zf test
 //	testpackage.go    one package of it
+//	mounts.go         the folders of this host that tests see
 //	machine.go        what run and test share
 //	accel.go          -accel and -icount
 //	files.go          files for the guest

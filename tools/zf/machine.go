@@ -44,6 +44,7 @@ type machine struct {
 	console   string // -console: "virtio" or "com1"
 	accel     string // -accel; "" means the default
 	sayAccel  bool   // say which accelerator it is, and why
+	noMounts  bool   // -mount none
 }
 
 // flags adds the flags that say what machine it is.
@@ -64,7 +65,11 @@ func (m *machine) flags(fs *flag.FlagSet, memoryMiB int) {
 		m.qemu.Net = s
 		return qemu.CheckNet(s)
 	})
-	fs.Func("mount", "let the guest see the folder `DIR` of the host, at its own path, or at\nPATH for DIR:/PATH. What is read comes when it is asked for. It is\nread-only; behind :private the program may write, and the host does not\nsee it. May be given many times", func(s string) error {
+	fs.Func("mount", "let the guest see the folder `DIR` of the host, at its own path, or at\nPATH for DIR:/PATH. What is read comes when it is asked for. It is\nread-only; behind :private the program may write, and the host does not\nsee it. May be given many times. zf test shows the folders of the\nsources by itself, and not with none", func(s string) error {
+		if s == noMount {
+			m.noMounts = true
+			return nil
+		}
 		share, err := qemu.ParseShare(s)
 		if err == nil && len(m.qemu.Shares) == qemu.MaxShares {
 			err = fmt.Errorf("there are %d folders already; more is not possible", qemu.MaxShares)

@@ -36,11 +36,14 @@ behind -args.
   zf test -coverprofile=c.out ./... && go tool cover -html=c.out
   zf test -json ./... | gotestsum --raw-command -- cat
 
-A package's tests run in its folder, and find there its files, those of its
-subfolders that are not packages, testdata folders of the folders above it, /etc
-with the user root, an empty /usr/bin, and /tmp with the test binary. -initrd
-and -files add more. The profiles that tests write, and what they put into
-T.ArtifactDir, come back to this host.
+A package's tests run in its folder, and find its module, the Go distribution
+and the module cache where they are on this host: what they read comes when it
+is asked for, what they write stays in the machine. There are /etc with the user
+root, an empty /usr/bin, and /tmp with the test binary. -mount, -initrd and
+-files add more. With -mount none, and with -icount, the machine gets copies: of
+the package's files, of those of subfolders that are not packages, and of
+testdata folders of the folders above it. The profiles that tests write, and
+what they put into T.ArtifactDir, come back to this host.
 
 -cpuprofile, -memprofile, -handles and -probe are those of zf run, for one
 package: the kernel records what its test binary does, its start too. A list of
@@ -77,6 +80,8 @@ type testFlags struct {
 	pass      []string      // arguments of the test binary
 	hint      sync.Once     // of said
 	said      string        // at the end, of a -timeout that has run out
+	sources   []string      // folders of this host that tests see; empty: none
+	noShares  sync.Once     // of that QEMU cannot show them
 }
 
 // runTest runs `zf test`.
@@ -89,7 +94,11 @@ func runTest(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE) // as in runRun
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	sources := f.lookForSources(ctx)
 	pkgs, err := image.TestPackages(ctx, f.build, patterns)
+	if serr := sources(); err == nil {
+		err = serr
+	}
 	if err != nil {
 		return buildFailed("test", err, stderr)
 	}

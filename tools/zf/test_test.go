@@ -134,15 +134,15 @@ func TestTestPrepare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"tmp", "etc/passwd", root + "/src/errors/errors_test.go", root + "/src/go.mod", root + "/VERSION", root + "/src/testdata"} {
+	for _, name := range []string{"tmp", "etc/passwd", root + "/src/errors/errors_test.go", root + "/src/go.mod", root + "/VERSION", root + "/src/testdata"} { // as there are no f.sources
 		if _, ok := a.Get(name); !ok {
 			t.Errorf("the archive for the guest lacks %s", name)
 		}
 	}
 }
 
-// TestTestTree: a package's folder with its data, but no other package.
-func TestTestTree(t *testing.T) {
+// TestAddPackage: a package's folder with its data, but no other package.
+func TestAddPackage(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{
 		"go.mod", "top.go", "testdata/t", "a/testdata/u", "a/b/b.go", "a/b/b_test.go", "a/b/data.txt", "a/b/testdata/x.go", "a/b/testdata/sub/y.go",
@@ -156,7 +156,8 @@ func TestTestTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a, err := testTree(image.TestPackage{Dir: filepath.Join(root, "a", "b"), Root: root}, filepath.Join(root, "a", "b", "files", "without"))
+	a := new(initrd.Archive)
+	err := addPackage(a, image.TestPackage{Dir: filepath.Join(root, "a", "b"), Root: root}, filepath.Join(root, "a", "b", "files", "without"))
 	if err != nil {
 		t.Fatal(err)
 	}

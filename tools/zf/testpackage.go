@@ -27,6 +27,9 @@ import (
 // guestProfile is where a test binary writes its coverage profile.
 const guestProfile = "/tmp/_cover_.out"
 
+// guestLog is where it writes what it has read, if its result may be kept.
+const guestLog = "/tmp/_testlog_"
+
 // packageResult is what has come of one package.
 type packageResult struct {
 	output bytes.Buffer
@@ -132,19 +135,21 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 	if t.streams {
 		out, msg = io.MultiWriter(shown, &output), t.stderr
 	}
-	profile := t.takeFiles(m)
+	keeps := t.keepsResult(m)
+	profile, log := t.takeFiles(m, keeps)
 	t.flight.arm(m, sym, t.stderr)
 	code, took, cached := exitOK, time.Duration(0), false
-	key := t.cacheKey(m)
+	key, started := "", time.Now()
 	var kept gotest.Result
-	if key != "" {
-		kept, cached = t.cache.Get(key)
+	inputs := gotest.Inputs{Dir: filepath.ToSlash(t.pkg.Dir), Host: func(path string) (string, bool) { return onHost(m.qemu.Shares, path) }}
+	if keeps {
+		key = cacheKey(m)
+		kept, cached = t.cache.Get(key, inputs)
 	}
 	if cached {
 		out.Write(kept.Output)
 		*profile = kept.Profile
 	} else {
-		started := time.Now()
 		code = m.boot(ctx, sym, nil, out, msg)
 		took = time.Since(started)
 	}
@@ -173,7 +178,9 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 		t.hint.Do(func() { t.sayTimeout(ctx, m) })
 	}
 	if key != "" && passed && !cached {
-		t.cache.Put(key, gotest.Result{Output: output.Bytes(), Profile: *profile}) // or it is run again
+		if id, err := inputs.ID(*log, started); err == nil { // or it is run again
+			t.cache.Put(key, *log, id, gotest.Result{Output: output.Bytes(), Profile: *profile})
+		}
 	}
 	return t.flight.end(m, code, t.stdout, t.stderr)
 }
@@ -200,7 +207,7 @@ func (t *packageTest) sayTimeout(ctx context.Context, m *machine) {
 		}
 		defer sym.Close()
 		c := machine{command: m.command, quiet: true, qemu: m.qemu, options: []string{"report=off"}, records: new(records)}
-		c.qemu.Kernel, c.qemu.Initrd, c.qemu.Extra, c.qemu.Timeout = b.Path, "", nil, time.Minute
+		c.qemu.Kernel, c.qemu.Initrd, c.qemu.Shares, c.qemu.Extra, c.qemu.Timeout = b.Path, "", nil, nil, time.Minute
 		var out bytes.Buffer
 		if code := c.boot(ctx, sym, nil, &out, io.Discard); code != exitOK {
 			return 0, false
@@ -216,13 +223,15 @@ func (t *packageTest) sayTimeout(ctx context.Context, m *machine) {
 	}
 }
 
-// cacheKey returns what the result of a machine is kept under, "" if it is not: as with go
-// test where a flag may make each run another, and where the machine is not alone.
-func (t *packageTest) cacheKey(m *machine) string {
+// keepsResult reports whether the result of a machine may be kept: as with go test not where a
+// flag may make each run another, and not where the machine is not alone.
+func (t *packageTest) keepsResult(m *machine) bool {
+	return t.cache != nil && !t.local && t.goTest.Cacheable() && !t.flight.any() && len(m.qemu.Extra) == 0 && m.qemu.Net == "" && m.records.dir == "" && len(t.goTest.Files()) == 0
+}
+
+// cacheKey returns what the result of a machine is kept under, "" if it cannot be.
+func cacheKey(m *machine) string {
 	q := &m.qemu
-	if t.cache == nil || t.local || !t.goTest.Cacheable() || t.flight.any() || len(q.Extra) > 0 || len(q.Shares) > 0 || q.Net != "" || m.records.dir != "" || len(t.goTest.Files()) > 0 {
-		return ""
-	}
 	program, err := qemu.Find()
 	if err != nil {
 		return ""
@@ -231,7 +240,7 @@ func (t *packageTest) cacheKey(m *machine) string {
 	if err != nil {
 		return ""
 	}
-	words := []string{program, info.ModTime().String(), q.Machine, q.Accel, q.CPU, fmt.Sprint(q.MemoryMiB), m.append}
+	words := []string{program, info.ModTime().String(), q.Machine, q.Accel, q.CPU, fmt.Sprint(q.MemoryMiB), fmt.Sprintf("%+v", q.Shares), m.append}
 	words = append(words, m.options...)
 	key, err := gotest.Key([]string{q.Kernel, q.Initrd}, append(append(words, "--"), m.arguments...))
 	if err != nil {
@@ -240,10 +249,14 @@ func (t *packageTest) cacheKey(m *machine) string {
 	return key
 }
 
-// takeFiles has the files that tests write come back. The coverage profile of the package is
-// there when the machine has ended.
-func (t *packageTest) takeFiles(m *machine) (profile *[]byte) {
-	profile = new([]byte)
+// takeFiles has the files that tests write come back. The coverage profile of the package, and
+// if it is wanted the log of what it has read, are there when the machine has ended.
+func (t *packageTest) takeFiles(m *machine, wantLog bool) (profile, log *[]byte) {
+	profile, log = new([]byte), new([]byte)
+	if wantLog {
+		m.options = append(m.options, kernelOption("outbox", guestLog))
+		m.arguments = append([]string{"-test.testlogfile=" + guestLog}, m.arguments...)
+	}
 	wanted := make(map[string]string) // by path in the machine: that on this host
 	if t.profile != nil {
 		m.options = append(m.options, kernelOption("outbox", guestProfile))
@@ -265,6 +278,9 @@ func (t *packageTest) takeFiles(m *machine) (profile *[]byte) {
 		case file.Path == guestProfile:
 			*profile = file.Data
 			return nil
+		case file.Path == guestLog:
+			*log = file.Data
+			return nil
 		case wanted[file.Path] != "":
 			return os.WriteFile(wanted[file.Path], file.Data, 0o666)
 		case t.goTest.On("artifacts") && file.Below(artifacts):
@@ -272,7 +288,7 @@ func (t *packageTest) takeFiles(m *machine) (profile *[]byte) {
 		}
 		return fmt.Errorf("%s was not asked for", printable(file.Path))
 	})
-	return profile
+	return profile, log
 }
 
 // prepare builds the package's test binary and packs its files into folder tmp. If there is
@@ -298,9 +314,15 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 	if only {
 		return nil, nil, exitOK
 	}
-	a, err := testTree(p, t.output(t.goTest.Value("coverprofile")))
+	shares, shared, err := t.mounts(ctx, p, t.stderr)
 	if err != nil {
 		return failed(err)
+	}
+	a := baseTree()
+	if !shared {
+		if err := addPackage(a, p, t.output(t.goTest.Value("coverprofile"))); err != nil {
+			return failed(err)
+		}
 	}
 	a.AddDir(t.outputDir, 0o755)
 	if kept == "" { // or each build would make another machine
@@ -331,7 +353,7 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 	}
 	c := t.machine
 	c.records = &records{dir: t.machine.records.dir}
-	c.qemu.Kernel, c.qemu.Initrd = b.Path, archive
+	c.qemu.Kernel, c.qemu.Initrd, c.qemu.Shares = b.Path, archive, shares
 	c.options = []string{
 		"report=off",
 		kernelOption("arg0", self),
@@ -344,14 +366,20 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 	return &c, sym, exitOK
 }
 
-// testTree is what the tests of a package find: see testText. A file without is left out.
-func testTree(p image.TestPackage, without string) (*initrd.Archive, error) {
+// baseTree is what each test finds: see testText.
+func baseTree() *initrd.Archive {
 	a := new(initrd.Archive)
 	a.AddDir("/tmp", 0o777|fs.ModeSticky)
 	a.AddDir("/usr/bin", 0o755)
+	return a
+}
+
+// addPackage adds copies of the files for the tests of a package that does not see the
+// host's: see testText. A file without is left out.
+func addPackage(a *initrd.Archive, p image.TestPackage, without string) error {
 	other := notOfPackage(p.Dir)
 	if err := a.AddTree(p.Dir, p.Dir, func(path string, d fs.DirEntry) bool { return path == without || other(path, d) }); err != nil {
-		return nil, err
+		return err
 	}
 	// Tests share data by ../testdata, and find their module by go.mod.
 	top := p.Root
@@ -364,16 +392,16 @@ func testTree(p image.TestPackage, without string) (*initrd.Archive, error) {
 		dir = filepath.Dir(dir)
 		data := filepath.Join(dir, "testdata")
 		if err := a.AddTree(data, data, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return err
 		}
 	}
 	for _, name := range extra {
 		name = filepath.Join(top, name)
 		if err := a.AddTree(name, name, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return err
 		}
 	}
-	return a, nil
+	return nil
 }
 
 // notOfPackage leaves out of a package's folder what is in subfolders that are

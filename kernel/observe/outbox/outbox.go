@@ -41,7 +41,7 @@ func Send() {
 		if !ok {
 			break
 		}
-		if vfs.Mode(id)&vfs.S_IFMT != vfs.S_IFREG || vfs.Stat(id).Ctime < started {
+		if vfs.Mode(id)&vfs.S_IFMT != vfs.S_IFREG || vfs.ShareOf(id) != 0 || vfs.Stat(id).Ctime < started { // the host has what is still a share's
 			continue
 		}
 		if path := fullPath(dir, name); wanted(path) {
