@@ -20,6 +20,7 @@
 //	screen.go      the console: serial port or screen
 //	card.go        the network card, if one is wanted; and the devices of programs
 //	shares.go      folders of the host
+//	window.go      RAM that is a file, for a host that sees it
 //	netlog.go      log and traces by network
 //	bootreport.go  the boot report
 //	program.go     the program starts

@@ -41,6 +41,7 @@ func startProgram() {
 	openRecords()
 	loadArchives()
 	mountShares()
+	openWindows()
 	vfs.Keep(mem.AllFrames() / 8)
 	makePresets()
 	storeRecord(fault.PreviousState())

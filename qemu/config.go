@@ -32,6 +32,9 @@ type Config struct {
 	Machine   string // QEMU machine type with its options: "q35" (the default), "pc", "microvm"
 	CPU       string // QEMU processor model; "" means QEMU's default
 	MemoryMiB int    // RAM in MiB; 0 means 128
+	// RAM is the path of a file that is to be the machine's RAM, so that others may see it; ""
+	// means none. QEMU makes an empty one as large as it must be.
+	RAM string
 	// Accel is "tcg" (the default), or another accelerator of QEMU, such as what
 	// [ChooseAccel] returns. One that gives the machine up is [ErrAccel].
 	Accel  string
@@ -110,6 +113,9 @@ func (c *Config) args() []string {
 	if memory == 0 {
 		memory = defaultMemory
 	}
+	if c.RAM != "" {
+		machine += ",memory-backend=ram"
+	}
 	args := []string{
 		"-no-user-config", "-nodefaults", "-display", "none",
 		"-machine", machine, "-accel", c.accel(), "-m", fmt.Sprintf("%dM", memory),
@@ -121,6 +127,9 @@ func (c *Config) args() []string {
 		"-no-reboot", "-no-shutdown",
 		// It starts when the monitor is connected, so that no event is missed.
 		"-S",
+	}
+	if c.RAM != "" {
+		args = append(args, "-object", fmt.Sprintf("memory-backend-file,id=ram,share=on,size=%dM,mem-path=%s", memory, comma(c.RAM)))
 	}
 	if c.CPU != "" {
 		args = append(args, "-cpu", c.CPU)

@@ -31,11 +31,25 @@ func frameOf(n *node, p uint64) uintptr {
 // tables above it if there is none, or returns 0 if memory has run out. Tables
 // that were made then stay until the file is cut.
 func makeFrame(n *node, p uint64) uintptr {
+	slot := slotOf(n, p)
+	if slot == nil {
+		return 0
+	}
+	if *slot == 0 {
+		if *slot = frame(); *slot != 0 {
+			n.frames++
+		}
+	}
+	return *slot
+}
+
+// slotOf returns where the address of page p's frame is to be, and makes the tables above it.
+func slotOf(n *node, p uint64) *uintptr {
 	for p>>(9*uint(n.height)) != 0 {
 		if n.data != 0 {
 			t := frame()
 			if t == 0 {
-				return 0
+				return nil
 			}
 			n.frames++
 			*word(t) = n.data
@@ -43,26 +57,37 @@ func makeFrame(n *node, p uint64) uintptr {
 		}
 		n.height++
 	}
-	if n.data == 0 {
-		if n.data = frame(); n.data == 0 {
-			return 0
-		}
-		n.frames++
-	}
-	a := n.data
+	slot := &n.data
 	for l := n.height; l > 0; l-- {
-		slot := word(a + uintptr(p>>(9*uint(l-1))&511*8))
 		if *slot == 0 {
-			f := frame()
-			if f == 0 {
-				return 0
+			if *slot = frame(); *slot == 0 {
+				return nil
 			}
 			n.frames++
-			*slot = f
 		}
-		a = *slot
+		slot = word(*slot + uintptr(p>>(9*uint(l-1))&511*8))
 	}
-	return a
+	return slot
+}
+
+// Place makes the size bytes of RAM at lo, page-aligned, the contents of an empty regular file.
+// They must be nobody else's. Errors: EINVAL, ENOSPC. Kernel context.
+func Place(id ID, lo uintptr, size int64) Errno {
+	n := at(id)
+	if !n.is(S_IFREG) || n.size != 0 || n.data != 0 || size < 0 || lo%pageSize != 0 {
+		return EINVAL
+	}
+	for p := uint64(0); int64(p)*pageSize < size; p++ {
+		slot := slotOf(n, p)
+		if slot == nil {
+			return ENOSPC
+		}
+		*slot = lo + uintptr(p)*pageSize
+		n.frames++
+		frames++
+	}
+	n.size = size
+	return 0
 }
 
 // cut frees the frames from page p on.

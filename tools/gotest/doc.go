@@ -18,4 +18,6 @@
 //	slow.go    what a -timeout is worth on an emulated machine
 //	work.go    the work by which that is measured
 //	files.go   files that tests write, back on this host
+//	fuzz.go    a fuzzing coordinator on this host, and its worker on a machine
+//	window.go  the RAM by which the two talk
 package gotest

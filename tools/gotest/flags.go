@@ -44,8 +44,6 @@ type row struct {
 	help  string
 }
 
-const noFuzzing = "the fuzzing engine runs its workers as processes, which the kernel does not have; go test -fuzz finds inputs, and zf test runs those in testdata/fuzz"
-
 // rows has every flag of `go help testflag`, `go help test` and `go help build`. Never
 // written.
 var rows = []row{
@@ -81,6 +79,9 @@ var rows = []row{
 
 	{"c", own, yesNo, false, "build the image of the tests, PKG.test.elf, and do not boot it"},
 	{"o", own, text, false, "write that image to `FILE`, or into a folder"},
+	{"fuzz", own, text, false, "find inputs by which the fuzz test that matches `REGEXP` fails"},
+	{"fuzzminimizetime", own, text, false, "spend `TIME`, or Nx runs, on making such an input small (default 60s)"},
+	{"fuzztime", own, text, false, "look for `TIME`, or Nx runs (default: until one is found)"},
 	{"json", own, yesNo, true, "print events, one JSON object a line: go doc test2json"},
 
 	{"a", build, yesNo, true, "build anew what has been built already"},
@@ -100,9 +101,6 @@ var rows = []row{
 	{"C", refused, text, false, "zf builds from the folder where it runs; change to that folder first"},
 	{"compiler", refused, text, false, "an image is built by Go's own compiler"},
 	{"exec", refused, text, false, "zf test itself is what runs the test binary, in a machine"},
-	{"fuzz", refused, text, false, noFuzzing},
-	{"fuzzminimizetime", refused, text, false, noFuzzing},
-	{"fuzztime", refused, text, false, noFuzzing},
 	{"gccgoflags", refused, text, false, "an image is built by Go's own compiler"},
 	{"installsuffix", refused, text, false, "an image is built into a folder of its own"},
 	{"linkshared", refused, yesNo, false, "an image has no shared libraries"},
@@ -283,6 +281,13 @@ func (v *goFlag) Set(s string) error {
 	case "covermode":
 		if s != "set" && s != "count" && s != "atomic" {
 			return errors.New("want set, count or atomic")
+		}
+	case "fuzztime", "fuzzminimizetime":
+		n, times := strings.CutSuffix(s, "x")
+		if i, err := strconv.ParseInt(n, 10, 64); times && (err != nil || i < 1) {
+			return errors.New("want a number of runs of 1 or more, such as 1000x")
+		} else if d, err := time.ParseDuration(s); !times && (err != nil || d < 0) {
+			return errors.New("want a duration such as 30s, or a number of runs such as 1000x")
 		}
 	case "count", "p", "parallel":
 		if n, _ := strconv.Atoi(s); n < 1 && r.name != "count" || n < 0 {

@@ -20,6 +20,7 @@ type TestPackage struct {
 	Dir        string // absolute path of its folder
 	Root       string // of its module, or of the Go distribution if it is Standard
 	Standard   bool   // it belongs to the Go distribution
+	Main       bool   // it belongs to the module in whose folder the command runs, or its workspace
 	HasTests   bool   // it has test files
 	Err        error  // it cannot be read; wraps [ErrLoad]
 }
@@ -78,8 +79,11 @@ func TestPackages(ctx context.Context, o BuildOptions, patterns []string) ([]Tes
 	for d := json.NewDecoder(&out); d.More(); {
 		var p struct {
 			listed
-			Dir, Root                 string
-			Module                    *struct{ Dir string }
+			Dir, Root string
+			Module    *struct {
+				Dir  string
+				Main bool
+			}
 			TestGoFiles, XTestGoFiles []string
 		}
 		if err := d.Decode(&p); err != nil {
@@ -92,6 +96,7 @@ func TestPackages(ctx context.Context, o BuildOptions, patterns []string) ([]Tes
 		if p.Module != nil && p.Module.Dir != "" {
 			t.Root = p.Module.Dir
 		}
+		t.Main = p.Module != nil && p.Module.Main
 		if p.Error != nil {
 			t.Err = fmt.Errorf("%w %s%s", ErrLoad, p.ImportPath, goSaid([]byte(p.Error.Err), errors.New("unknown error")))
 		}

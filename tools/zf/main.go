@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zeroframe/zeroframe/tools/gotest"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -69,7 +70,8 @@ func commands() []command {
 }
 
 func main() {
-	image.RunTool() // if the go command started us in the compiler's place
+	image.RunTool()    // if the go command started us in the compiler's place
+	gotest.RunWorker() // if a fuzzing coordinator did so in a test binary's
 	isCommand = true
 	os.Exit(dispatch(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

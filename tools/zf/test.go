@@ -122,7 +122,7 @@ func runTest(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if code = f.testAll(ctx, pkgs, stdout, stderr); ctx.Err() != nil { // which has been said
 		return exitMachine
 	}
-	if code != exitOK && !f.goTest.On("json") && !f.goTest.On("c") {
+	if code != exitOK && !f.local && f.goTest.Value("fuzz") == "" && !f.goTest.On("json") && !f.goTest.On("c") {
 		fmt.Fprintln(stdout, "FAIL")
 	}
 	return code
@@ -199,6 +199,9 @@ func (f *testFlags) settle() (wrong string) {
 		}
 	}
 	f.streams = g.On("json") || f.local || g.Given("bench")
+	if wrong := f.settleFuzz(); wrong != "" {
+		return wrong
+	}
 	// paniconexit0 is what go test says, so that an os.Exit(0) in a test is noticed.
 	f.pass = []string{"-test.paniconexit0"}
 	if f.timeout = g.Duration("timeout", testTimeout); !g.Given("timeout") {
@@ -227,6 +230,9 @@ func (f *testFlags) settle() (wrong string) {
 
 // wrongFor says what is wrong with the flags for these packages, or "".
 func (f *testFlags) wrongFor(pkgs []image.TestPackage) string {
+	if wrong := f.wrongForFuzz(pkgs); wrong != "" {
+		return wrong
+	}
 	if len(pkgs) <= 1 {
 		return ""
 	}

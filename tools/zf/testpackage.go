@@ -150,7 +150,11 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 		out.Write(kept.Output)
 		*profile = kept.Profile
 	} else {
-		code = m.boot(ctx, sym, nil, out, msg)
+		if t.fuzzes() {
+			code = t.fuzz(ctx, m, sym, out, msg)
+		} else {
+			code = m.boot(ctx, sym, nil, out, msg)
+		}
 		took = time.Since(started)
 	}
 	if code > exitMachine { // the test binary's own status
