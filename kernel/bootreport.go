@@ -101,6 +101,7 @@ func printReport() {
 	console.String(entropy.Source())
 	printNetwork()
 	printShares()
+	printPort()
 	printNetconsole()
 	observe.PrintProbes()
 	printUnknown()

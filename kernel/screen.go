@@ -129,3 +129,12 @@ func findPort() {
 		console.UsePort(port.Send, port.Flush)
 	}
 }
+
+// printPort prints the boot report's line of the virtio console, if it is in use.
+func printPort() {
+	if port.Buffers() > 0 {
+		console.String("\nport    virtio console, ")
+		console.Dec(uint64(port.Buffers()))
+		console.String(" buffers, for what programs write")
+	}
+}

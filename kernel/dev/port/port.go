@@ -66,27 +66,43 @@ func Init() bool {
 	return used > 0
 }
 
+// Buffers returns how many buffers there are for what is sent, of a page each; 0 without a device
+// that works. Any context.
+func Buffers() int { return int(used) }
+
 // start brings the device up.
 func start() {
+	if size := offered(); size > 0 {
+		if memory := mem.Contiguous(roomFor(size)); memory != 0 {
+			begin(memory, size)
+		}
+	}
+}
+
+// offered resets the device and returns how many descriptors its queue is to have; 0: it does not
+// work.
+func offered() (size uint16) {
 	if !device.Reset(resetPatience) {
-		return
+		return 0
 	}
-	offered, ok := device.Agree(1 << featurePorts)
+	features, ok := device.Agree(1 << featurePorts)
 	if !ok {
-		return
+		return 0
 	}
-	if send = queueOnly; offered&(1<<featurePorts) != 0 {
+	if send = queueOnly; features&(1<<featurePorts) != 0 {
 		send = queueOfPort1
 	}
-	size := device.QueueSize(send, slots)
-	if size == 0 {
-		return
-	}
+	return device.QueueSize(send, slots)
+}
+
+// roomFor returns how much memory a queue of size descriptors needs, with its buffers.
+func roomFor(size uint16) uintptr {
+	return virtio.QueueBytes(size) + uintptr(min(size, slots))*slotBytes
+}
+
+// begin gives the device a queue of size descriptors in that memory.
+func begin(memory uintptr, size uint16) {
 	n := min(size, slots)
-	memory := mem.Contiguous(virtio.QueueBytes(size) + uintptr(n)*slotBytes)
-	if memory == 0 {
-		return
-	}
 	queue.Place(memory, size)
 	room = memory + virtio.QueueBytes(size)
 	queue.Clear()
