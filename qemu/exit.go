@@ -47,6 +47,8 @@ var (
 	ErrKilled = errors.New("QEMU was ended from outside")
 	// ErrQEMU is returned for a failure of QEMU itself, with what it printed.
 	ErrQEMU = errors.New("QEMU failed")
+	// ErrPort is returned, with ErrQEMU, by a QEMU that has no virtio console for Config.Port.
+	ErrPort = errors.New("QEMU has no virtio console")
 	// ErrExitValue is returned when something wrote a value to the debug-exit
 	// port that is not in the contract.
 	ErrExitValue = errors.New("unknown debug-exit value")

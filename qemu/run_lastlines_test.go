@@ -1,8 +1,12 @@
 package qemu
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -51,6 +55,38 @@ func TestLastLines(t *testing.T) {
 			t.Errorf("%s with seed %d: a sequence is left in the text", kind, seed)
 		case strings.Contains(got[:at], "zf1"):
 			t.Errorf("%s with seed %d: there is a trace before the text", kind, seed)
+		}
+	}
+}
+
+// TestNoVirtioConsole: with a QEMU that has none, the text comes by the serial port, and one
+// sentence says so. The fake refuses the device in the words of QEMU 7.2.
+func TestNoVirtioConsole(t *testing.T) {
+	t.Parallel()
+	genuine, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake := filepath.Join(t.TempDir(), "qemu")
+	script := `#!/bin/sh
+for a; do case $a in virtio-serial-*)
+	echo "$0: -device $a: '$a' is not a valid device model name" >&2
+	exit 1
+esac; done
+exec ` + genuine + ` "$@"
+`
+	if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, machine := range []string{"q35", "microvm"} {
+		cmd := exec.Command(zfCommand(t), "run", "-timeout", "10m", "-machine", machine, program(t, "lastlines"), "--", "1", "exit")
+		cmd.Env = append(os.Environ(), Variable+"="+fake)
+		var out, msg bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &msg
+		code := exitCode(t, cmd.Run())
+		const says = "\nzf run: QEMU has no virtio console: the program's text comes by the serial port, which is slower, as with -console com1\n"
+		if code != 64+5 || !strings.Contains(out.String(), "\nline 0\n") || strings.Contains(out.String(), "console=virtio") || strings.Contains(out.String(), "\nport ") || strings.Count(msg.String(), says) != 1 {
+			t.Errorf("%s: status %d, %q\n%s", machine, code, msg.String(), out.String())
 		}
 	}
 }

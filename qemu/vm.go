@@ -153,6 +153,10 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 		if _, werr := vm.Wait(); errors.Is(werr, ErrQEMU) || ctx.Err() != nil {
 			err = werr
 		}
+		// 'virtio-serial-pci' is not a valid device model name
+		if cfg.Port && (strings.Contains(err.Error(), "'virtio-serial-") || strings.Contains(err.Error(), "'virtserialport'")) {
+			err = fmt.Errorf("%w: %w", ErrPort, err)
+		}
 		return nil, err
 	}
 	if cfg.Stdin != nil {

@@ -31,6 +31,7 @@
 //	run.go            zf run
 //	test.go           zf test
 //	testpackage.go    one package of it
+//	testfuzz.go       its -fuzz
 //	mounts.go         the folders of this host that tests see
 //	machine.go        what run and test share
 //	accel.go          -accel and -icount
@@ -39,6 +40,7 @@
 //	quiet.go          -q
 //	lineends.go       CR LF
 //	process_unix.go, process_windows.go  terminals and processes
+//	ram_linux.go, ram_other.go           RAM of a machine that others see
 //	termios_linux.go  terminals
 //	flight.go         what is kept of a program beside its text
 //	verdict.go        how a run has ended

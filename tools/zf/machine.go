@@ -158,12 +158,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 			options = append(options[:len(options):len(options)], fmt.Sprintf("tty.columns=%d", columns), fmt.Sprintf("tty.rows=%d", rows))
 		}
 	}
-	// Ours come first: behind a "--" in the user's line they would be arguments of
-	// the program, and of several equal options the last one counts.
-	m.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(append(options[:len(options):len(options)], m.append), " ")), m.arguments)
-	if m.qemu.CDROM != "" {
-		m.qemu.Append = ""
-	}
+	m.setAppend(options)
 	con, err := openConsole(stdin, pipe)
 	if err != nil {
 		fmt.Fprintf(stderr, m.command+": terminal: %v\n", err)
@@ -213,6 +208,12 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	quit := make(chan os.Signal, 1)
 	vm, err := quits.start(ctx, m.qemu, quit)
 	defer quits.stop(quit)
+	if errors.Is(err, qemu.ErrPort) {
+		fmt.Fprintf(stderr, m.command+": %v: the program's text comes by the serial port, which is slower, as with -console com1\n", qemu.ErrPort)
+		m.qemu.Port = false
+		m.setAppend(slices.DeleteFunc(options, func(o string) bool { return o == "console=virtio" }))
+		vm, err = quits.start(ctx, m.qemu, quit)
+	}
 	if err != nil {
 		filter.Close()
 		fmt.Fprintf(stderr, m.command+": %s\n", interrupted(ctx, withQEMUStep(err)))
@@ -259,6 +260,15 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		}
 	}
 	return code
+}
+
+// setAppend makes the kernel's command line. Our options come first: behind a "--" in the user's
+// line they would be arguments of the program, and of several equal options the last one counts.
+func (m *machine) setAppend(options []string) {
+	m.qemu.Append = ""
+	if m.qemu.CDROM == "" { // it has its own
+		m.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(append(slices.Clip(options), m.append), " ")), m.arguments)
+	}
 }
 
 // quits are the machines that run: each gets an NMI for ^\.
