@@ -28,18 +28,12 @@ import (
 // defaultArg0 is os.Args[0] where the option does not say.
 const defaultArg0 = "main"
 
-// maxVector is the largest number of arguments and variables.
-const maxVector = 512
-
 // stackBuilder writes strings downwards from next.
 type stackBuilder struct {
 	next   uintptr
 	failed bool
 	n      int
 }
-
-// vector holds the addresses of the strings: arguments, 0, environment, 0. Set once at boot.
-var vector [maxVector + 2]uintptr
 
 // Types of the auxiliary vector (Linux: include/uapi/linux/auxvec.h).
 const (
@@ -71,7 +65,7 @@ func (b *stackBuilder) fill() (sp uintptr, ok bool) {
 	sp = (b.next - words*8) &^ 15
 	p := sp
 	b.word(p, uint64(argc))
-	for _, v := range vector[:b.n] {
+	for _, v := range linux.Vector[:b.n] {
 		p += 8
 		b.word(p, uint64(v))
 	}
@@ -79,7 +73,7 @@ func (b *stackBuilder) fill() (sp uintptr, ok bool) {
 		p += 8
 		b.word(p, v)
 	}
-	return sp, !b.failed && b.n < maxVector && firstStackTop-sp < firstStackUsed/2
+	return sp, !b.failed && b.n < linux.MaxVector && firstStackTop-sp < firstStackUsed/2
 }
 
 func (b *stackBuilder) word(a uintptr, v uint64) {
@@ -89,8 +83,8 @@ func (b *stackBuilder) word(a uintptr, v uint64) {
 }
 
 func (b *stackBuilder) add(v uintptr) {
-	if b.n < len(vector) {
-		vector[b.n] = v
+	if b.n < len(linux.Vector) {
+		linux.Vector[b.n] = v
 		b.n++
 	}
 }

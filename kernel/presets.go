@@ -5,7 +5,6 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/crashlog"
 	"github.com/zeroframe/zeroframe/kernel/linux"
-	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
@@ -58,41 +57,10 @@ mdns 5353/udp
 
 // makePresets makes these files, as far as there is memory for them. Early context.
 func makePresets() {
-	linkExecutable()
 	now := clock.Wall()
 	for i := range presets {
-		vfs.AddText(ascii.Bytes(presets[i].path), ascii.Bytes(presets[i].text), now)
+		vfs.AddText(ascii.Bytes(presets[i].path), vfs.S_IFREG|0o644, ascii.Bytes(presets[i].text), now)
 	}
-}
-
-// The link /proc/self/exe, which os.Executable reads: os.Args[0], from the root. A
-// program has no file of its own unless whoever booted it has packed one there.
-
-// executable holds the link's target. Set once at boot.
-var executable [vfs.PathMax]byte
-
-// linkExecutable makes the link, unless the name is too long.
-func linkExecutable() {
-	name, given := option.Value("arg0")
-	if !given {
-		name = ascii.Bytes(defaultArg0)
-	}
-	n := 0
-	if len(name) == 0 || name[0] != '/' {
-		executable[0] = '/'
-		n++
-	}
-	if n+len(name) > len(executable) {
-		return
-	}
-	for _, c := range name {
-		executable[n] = c
-		n++
-	}
-	const dir, link = "/proc/self", "/proc/self/exe"
-	now := clock.Wall()
-	vfs.Mkdir(vfs.Root, ascii.Bytes(dir), 0o555, now)
-	vfs.Symlink(executable[:n], vfs.Root, ascii.Bytes(link), now)
 }
 
 // storeRecord makes a file of the record, where Linux has them, for the program; and

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/fault"
@@ -45,6 +46,7 @@ func startProgram() {
 	vfs.Keep(mem.AllFrames() / 8)
 	makePresets()
 	storeRecord(fault.PreviousState())
+	linux.BeginProc()
 	if dir, ok := option.Value("cwd"); ok {
 		if wrong := linux.Chdir(dir); wrong != "" {
 			option.Ignored("cwd", dir, wrong)
@@ -69,6 +71,11 @@ func startProgram() {
 	if t == nil {
 		fault.Panic("not enough RAM for a thread")
 	}
+	name, given := option.Value("arg0")
+	if !given {
+		name = ascii.Bytes(defaultArg0)
+	}
+	t.Name = linux.SetExecutable(name)
 	lo := uintptr(firstStackTop - firstStackSize)
 	if _, e := mem.Map(lo, firstStackSize, mem.ProtRead|mem.ProtWrite, true, true); e != 0 {
 		fault.Panic("there is no room for the first stack")

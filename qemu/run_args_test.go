@@ -145,7 +145,7 @@ func TestVariables(t *testing.T) {
 		if !slices.Equal(e.args(), []string{tt.args0, "x"}) || e.Dir != tt.dir {
 			t.Errorf("%s: arguments %q in %q; want %q in %q", tt.options, e.args(), e.Dir, tt.args0, tt.dir)
 		}
-		if e.Host != "zeroframe" || !slices.Equal(e.Process, []int{1, 1, 0, 0}) {
+		if e.Host != "zeroframe" || !slices.Equal(e.Process, []int{1, 0, 0, 0}) {
 			t.Errorf("%s: host %q, process %v; want zeroframe, process 1 of root", tt.options, e.Host, e.Process)
 		}
 	}

@@ -78,3 +78,15 @@ func TestOtherProgram(t *testing.T) {
 		t.Errorf("%s\nstatus %d, %s; want at the end\n%s", got.text, got.status, stderr, want)
 	}
 }
+
+// TestProc: /proc and /sys are as on Linux, as far as programs in Go read them.
+func TestProc(t *testing.T) {
+	t.Parallel()
+	around(t, nil, "proc")
+}
+
+// TestWatches: who watches files and directories is told the same as on Linux.
+func TestWatches(t *testing.T) {
+	t.Parallel()
+	around(t, nil, "watches")
+}

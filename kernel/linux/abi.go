@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
 // call is a system call that is being handled: its arguments, and the frame in which
@@ -51,6 +52,9 @@ func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
 	result := c.do(f.CallNumber())
 	if result == errMissing {
 		result = c.fetch(f.CallNumber())
+	}
+	if vfs.Told != 0 {
+		tellWatchers()
 	}
 	f.SetResult(uintptr(result))
 	leave(f, r, t)

@@ -24,6 +24,9 @@
 //	limits.go          limits of resources
 //	info.go            what the system is: names, limits, random bytes
 //	identity.go        who the program is
+//	proc.go            /proc and /sys
+//	proctext.go        the bytes of their files
+//	inotify.go         watching files
 //	unknown.go         calls that are not answered, or are the kernel's own
 //	record.go          /dev/record, by which a program sends a record
 //	message.go         what the runtime writes when it gives up

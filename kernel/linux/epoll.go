@@ -9,6 +9,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
 // Waiting for many descriptors: epoll, poll and select. An epoll instance is a few pages
@@ -153,9 +154,13 @@ func state(f *file) (events uint32) {
 		if anyReady(&epolls[f.obj]) {
 			events = epollIn
 		}
+	case watcher:
+		if _, _, _, _, ok := vfs.Event(int(f.obj)); ok {
+			events = epollIn
+		}
 	case device:
 		events = epollIn | epollOut
-		if f.rdev == DevNIC && !nic.Readable() {
+		if f.rdev == DevNIC && !nic.Readable() || f.isTerminal() && !tty.Readable() {
 			events = epollOut
 		}
 	default:
@@ -252,7 +257,7 @@ func (c *call) epollCtl() int64 {
 	if ep.kind != epoll || ep == f {
 		return -eINVAL
 	}
-	if f.kind == node || f.kind == device && f.rdev != devTTY && f.rdev != DevNIC {
+	if f.kind == node || f.kind == device && !f.isTerminal() && f.rdev != DevNIC {
 		return -ePERM // always ready
 	}
 	e := &epolls[ep.obj]

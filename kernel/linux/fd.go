@@ -25,6 +25,7 @@ const (
 	counter    // obj: the event counter
 	epoll      // obj: the epoll instance
 	socketFile // obj: the socket
+	watcher    // obj: the group of watches
 )
 
 // The log of resources has the same numbers.
@@ -32,6 +33,7 @@ const (
 	_ = -uint(terminal ^ handle.FileTerminal)
 	_ = -uint(pipeRead ^ handle.FilePipeRead)
 	_ = -uint(socketFile ^ handle.FileSocket)
+	_ = -uint(watcher ^ handle.FileWatcher)
 )
 
 // file is an open file.
@@ -110,6 +112,7 @@ func newFD(i int, lowest uintptr, flags uintptr) int64 {
 			fds[fd] = int16(i + 1)
 			cloexec[fd] = flags&oCloexec != 0
 			files[i].refs++
+			fdsChanged()
 			if handle.Logs(handle.FDs) {
 				handle.Log(handle.Open, handle.FDs, fd, uintptr(files[i].kind))
 			}
@@ -144,6 +147,7 @@ func closeFD(fd uintptr) int64 {
 	}
 	i := int(fds[fd]) - 1
 	fds[fd] = 0
+	fdsChanged()
 	if f.flags&oPath == 0 {
 		dropLocks(lockedFile(f), theProcess)
 	}
@@ -165,6 +169,14 @@ func drop(i int) {
 	dropLocks(lockedFile(f), int32(i))
 	switch f.kind {
 	case node, device:
+		if f.kind == node && f.flags&oPath == 0 {
+			event := uint32(vfs.IN_CLOSE_NOWRITE)
+			if f.flags&oAccess != 0 {
+				event = vfs.IN_CLOSE_WRITE
+			}
+			vfs.Notify(f.node, event)
+		}
+		dropMade(f)
 		vfs.Release(f.node)
 		switch {
 		case f.kind != device:
@@ -179,6 +191,8 @@ func drop(i int) {
 		counters[f.obj].used = false
 	case epoll:
 		closeEpoll(f.obj)
+	case watcher:
+		vfs.EndGroup(int(f.obj))
 	case socketFile:
 		closeSocket(f.obj)
 	}

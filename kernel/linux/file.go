@@ -19,6 +19,7 @@ const (
 	devRandom  = 1<<8 | 8
 	devURandom = 1<<8 | 9
 	devTTY     = 5 << 8
+	devConsole = 5<<8 | 1
 )
 
 func (c *call) read(f *file) int64 {
@@ -193,6 +194,9 @@ func (c *call) readFile(f *file, to, n uintptr, off int64) int64 {
 	case terminal:
 		return c.readTerminal(f, to, n)
 	case node:
+		if f.isMade() {
+			return readMade(f, to, n, off)
+		}
 		return readNode(f.node, to, n, off)
 	case device:
 		return c.readDevice(f, to, n)
@@ -202,6 +206,8 @@ func (c *call) readFile(f *file, to, n uintptr, off int64) int64 {
 		return c.readCounter(f, to, n)
 	case socketFile:
 		return c.readSocket(f, to, n)
+	case watcher:
+		return c.readEvents(f, to, n)
 	}
 	return -eINVAL
 }
@@ -212,6 +218,9 @@ func (c *call) writeFile(f *file, from, n uintptr, off int64) int64 {
 	case terminal:
 		return writeTerminal(from, n)
 	case node:
+		if f.isMade() {
+			return -eIO
+		}
 		return writeNode(f.node, from, n, off)
 	case device:
 		return c.writeDevice(f, from, n)
@@ -246,6 +255,9 @@ func readNode(id vfs.ID, to, n uintptr, off int64) int64 {
 		left -= part
 		off += int64(part)
 	}
+	if left < n {
+		vfs.Notify(id, vfs.IN_ACCESS)
+	}
 	return int64(n - left)
 }
 
@@ -279,6 +291,9 @@ func writeNode(id vfs.ID, from, n uintptr, off int64) int64 {
 	}
 	if n == 0 {
 		vfs.Wrote(id, start, start, clock.Wall())
+	}
+	if left < n {
+		vfs.Notify(id, vfs.IN_MODIFY)
 	}
 	return int64(n - left)
 }

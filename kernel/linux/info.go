@@ -15,12 +15,17 @@ const utsField = 65
 // HostName is the name of the machine.
 const HostName = "zeroframe"
 
+const (
+	release = "6.1.0-zeroframe"
+	version = "#1 Zeroframe"
+)
+
 // uname: the runtime and some packages look at the release.
 func (c *call) uname() int64 {
 	if !zeroOut(c.args[0].Pointer(), 6*utsField) {
 		return -eFAULT
 	}
-	fields := [6]string{"Linux", HostName, "6.1.0-zeroframe", "#1 Zeroframe", "x86_64", "(none)"}
+	fields := [6]string{"Linux", HostName, release, version, "x86_64", "(none)"}
 	for i := range fields {
 		s := fields[i]
 		if !copyOut(c.args[0].Pointer()+uintptr(i)*utsField, uintptr(unsafe.Pointer(unsafe.StringData(s))), uintptr(len(s))) {

@@ -102,6 +102,10 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr) int64 {
 	if e != 0 {
 		return -int64(e)
 	}
+	if made, fd := vfs.Made(id); made == madeFD && flags&oPath == 0 {
+		vfs.Release(id)
+		return c.reopen(fd, flags)
+	}
 	f := file{kind: node, node: id, flags: flags & keptFlags}
 	if flags&oPath != 0 {
 		f.flags &= oPath | vfs.O_DIRECTORY | vfs.O_NOFOLLOW
@@ -226,7 +230,14 @@ func (c *call) readlinkAt(dirfd, addr, to, size uintptr) int64 {
 	if len(paths[0]) > 0 && paths[0][0] == 0 && vfs.Mode(id)&vfs.S_IFMT != vfs.S_IFLNK {
 		return -eNOENT // the descriptor itself
 	}
-	n, e := vfs.Readlink(id, block[:min(size, uintptr(len(block)))])
+	var n int
+	var e vfs.Errno
+	if made, _ := vfs.Made(id); made != 0 && vfs.Mode(id)&vfs.S_IFMT == vfs.S_IFLNK {
+		n, e = readMadeLink(id)
+		n = min(n, int(size))
+	} else {
+		n, e = vfs.Readlink(id, block[:min(size, uintptr(len(block)))])
+	}
 	if e != 0 {
 		return -int64(e)
 	}
@@ -313,6 +324,7 @@ func (c *call) truncate() int64 {
 		return -eINVAL
 	}
 	if vfs.Mode(id)&vfs.S_IFMT == vfs.S_IFREG && vfs.Size(id) == c.args[1].Int64() {
+		vfs.Notify(id, vfs.IN_MODIFY)
 		return 0 // its times stay, too
 	}
 	if e := grow(vfs.Size(id), c.args[1].Int64()); e != 0 {
@@ -397,6 +409,9 @@ func setCwd(id vfs.ID) int64 {
 	vfs.Retain(id)
 	vfs.Release(cwd)
 	cwd = id
+	if cwdLink != 0 {
+		vfs.Lead(cwdLink, id)
+	}
 	return 0
 }
 
@@ -440,6 +455,9 @@ func (c *call) getdents(f *file) int64 {
 	if vfs.Stat(f.node).Nlink == 0 { // a removed one
 		return -eNOENT
 	}
+	if f.off == 0 && vfs.IsStale(f.node) {
+		bringUp(f.node)
+	}
 	done, room := uintptr(0), c.args[2].Int()
 	for {
 		name, id, kind, next, ok := vfs.ReadDir(f.node, uint64(f.off))
@@ -463,6 +481,7 @@ func (c *call) getdents(f *file) int64 {
 		f.off = int64(next)
 		done += size
 	}
+	vfs.Notify(f.node, vfs.IN_ACCESS)
 	return int64(done)
 }
 

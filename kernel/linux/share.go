@@ -7,8 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Calls that need something of the host's files first (package share): it is fetched, and the
-// call is made again.
+// Calls that need something of the host's files first (package share), or of what the kernel makes
+// up (proc.go): it is fetched or made, and the call is made again.
 
 // errMissing is what a call returns that has changed nothing, and needs what vfs.Lacking tells.
 const errMissing = -int64(vfs.EMISSING)
@@ -18,14 +18,18 @@ const errMissing = -int64(vfs.EMISSING)
 func (c *call) fetch(number uintptr) int64 {
 	for {
 		id, what := vfs.Lacking()
-		done, errno := share.Fetch(id, what, c.again, clock.Now())
-		wakeSharers()
-		if !done {
-			thread.Nudge()
-			thread.Block(c.f, thread.ForShare, uintptr(id), never, 0)
-		}
-		if errno != 0 {
-			return -errno
+		if made, _ := vfs.Made(id); made != 0 {
+			bringUp(id)
+		} else {
+			done, errno := share.Fetch(id, what, c.again, clock.Now())
+			wakeSharers()
+			if !done {
+				thread.Nudge()
+				thread.Block(c.f, thread.ForShare, uintptr(id), never, 0)
+			}
+			if errno != 0 {
+				return -errno
+			}
 		}
 		if r := c.do(number); r != errMissing {
 			return r
@@ -67,6 +71,10 @@ func Shared() {
 func Fetch() int64 {
 	for {
 		id, what := vfs.Lacking()
+		if made, _ := vfs.Made(id); made != 0 {
+			bringUp(id)
+			return 0
+		}
 		if done, errno := share.Fetch(id, what, false, clock.Now()); done {
 			return -errno
 		}

@@ -25,7 +25,7 @@ type statBuf struct {
 
 func outStat(to uintptr, i *vfs.Info) int64 {
 	s := statBuf{
-		dev: 1, ino: i.Ino, nlink: uint64(i.Nlink), mode: i.Mode, uid: i.UID, gid: i.GID,
+		dev: deviceOf(i.System, i.Share), ino: i.Ino, nlink: uint64(i.Nlink), mode: i.Mode, uid: i.UID, gid: i.GID,
 		rdev: i.Rdev, size: i.Size, blksize: pageSize, blocks: i.Blocks,
 	}
 	s.atime, s.atimeNsec = splitTime(i.Atime)
@@ -83,7 +83,7 @@ func (c *call) statAt(dirfd, addr, to, flags uintptr) int64 {
 		if errno != 0 {
 			return errno
 		}
-		i := vfs.Stat(id)
+		i := infoOfNode(id, flags)
 		return outStat(to, &i)
 	}
 	dir, path, errno := nameOrNone(0, dirfd, addr)
@@ -106,27 +106,37 @@ func (c *call) statAt(dirfd, addr, to, flags uintptr) int64 {
 	if e != 0 {
 		return -int64(e)
 	}
-	i := vfs.Stat(id)
+	i := infoOfNode(id, flags)
 	return outStat(to, &i)
 }
 
-// outStatfs writes struct statfs: a file system in memory (tmpfs).
-func outStatfs(to uintptr) int64 {
-	const tmpfsMagic = 0x01021994
-	free := vfs.FreeFrames()
-	words := [15]uint64{tmpfsMagic, pageSize, mem.AllFrames(), free, free, 1 << 20, 1 << 19, 0, vfs.NameMax, pageSize}
+// outStatfs writes struct statfs: a file system in memory (tmpfs), or one that is made up.
+func outStatfs(to uintptr, system uint8) int64 {
+	free, kind := vfs.FreeFrames(), uint64(0x01021994) // TMPFS_MAGIC
+	switch system {
+	case vfs.Proc:
+		kind = 0x9fa0 // PROC_SUPER_MAGIC
+	case vfs.Sys:
+		kind = 0x62656572 // SYSFS_MAGIC
+	}
+	words := [15]uint64{kind, pageSize, mem.AllFrames(), free, free, 1 << 20, 1 << 19, 0, vfs.NameMax, pageSize}
 	return copied(outWords(to, words[:]))
 }
 
 func (c *call) statfs() int64 {
-	if _, errno := lookUp(here, c.args[0].Pointer(), 0); errno != 0 {
+	id, errno := lookUp(here, c.args[0].Pointer(), 0)
+	if errno != 0 {
 		return errno
 	}
-	return outStatfs(c.args[1].Pointer())
+	return outStatfs(c.args[1].Pointer(), vfs.SystemOf(id))
 }
 
-func (c *call) fstatfs(_ *file) int64 {
-	return outStatfs(c.args[1].Pointer())
+func (c *call) fstatfs(f *file) int64 {
+	system := vfs.Tree
+	if f.kind == node {
+		system = vfs.SystemOf(f.node)
+	}
+	return outStatfs(c.args[1].Pointer(), system)
 }
 
 func (c *call) stat() int64 { return c.statAt(here, c.args[0].Pointer(), c.args[1].Pointer(), 0) }

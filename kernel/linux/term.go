@@ -45,6 +45,11 @@ func (c *call) readTerminal(f *file, to, n uintptr) int64 {
 	return int64(done)
 }
 
+// isTerminal reports whether an open file is the terminal.
+func (f *file) isTerminal() bool {
+	return f.kind == terminal || f.kind == device && (f.rdev == devTTY || f.rdev == devConsole)
+}
+
 // Pump moves what has come in at the serial port to the line discipline, as long as
 // there is room for it; the rest waits in the port. Kernel context.
 func Pump() {
@@ -112,7 +117,7 @@ func tellReaders() {
 	if tty.Readable() {
 		// Descriptor 0, and whoever has opened /dev/tty.
 		for i := range files {
-			if f := &files[i]; f.kind == terminal || f.kind == device && f.rdev == devTTY {
+			if f := &files[i]; f.isTerminal() {
 				changed(i)
 			}
 		}
@@ -159,10 +164,13 @@ func (c *call) ioctl(f *file) int64 {
 		}
 		return copied(out32(c.args[2].Pointer(), uint32(socketOf(f.obj).unread())))
 	}
+	if f.kind == watcher && c.args[1].Op() == inputBytes {
+		return copied(out32(c.args[2].Pointer(), uint32(vfs.EventBytes(int(f.obj)))))
+	}
 	if (f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO) && c.args[1].Op() == inputBytes {
 		return copied(out32(c.args[2].Pointer(), uint32(pipes[f.obj].n)))
 	}
-	if f.kind != terminal && !(f.kind == device && f.rdev == devTTY) || !tty.IsTerminal() {
+	if !f.isTerminal() || !tty.IsTerminal() {
 		return -eNOTTY
 	}
 	switch c.args[1].Op() {

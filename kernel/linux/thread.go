@@ -52,7 +52,8 @@ func (c *call) clone() int64 {
 	if flags&cloneSetTLS != 0 {
 		t.Frame.TLS = tls
 	}
-	t.Mask = thread.Current().Mask
+	t.Mask, t.Name = thread.Current().Mask, thread.Current().Name
+	tasksChanged()
 	t.KeepCaps = thread.Current().KeepCaps
 	if flags&cloneChildClear != 0 {
 		t.ClearTID = childTID
@@ -107,6 +108,7 @@ func (c *call) exit() int64 {
 	endTimers(t.TID)
 	passOn := t.Pending
 	thread.End(t)
+	tasksChanged()
 	sendAny(passOn)
 	thread.Run()
 	return 0

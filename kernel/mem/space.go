@@ -288,6 +288,28 @@ func InRAM(addr uintptr) bool {
 // InArea reports whether there is an area at addr, whatever its rights. Kernel context.
 func InArea(addr uintptr) bool { return Covered(addr, 1) == 0 }
 
+// Area is lo <= address < hi of the program's address space.
+type Area struct {
+	Lo, Hi uintptr
+	Prot   Prot
+	File   int32   // the number of the file whose pages are mapped; 0: none
+	Page   uintptr // of the file, at Lo
+	Shared bool    // what is written is the file's
+}
+
+// AreaAt returns area number i, by address; ok is false behind the last. Kernel context.
+func AreaAt(i int) (a Area, ok bool) {
+	if i >= numAreas {
+		return a, false
+	}
+	s := &areas[i]
+	a.Lo, a.Hi, a.Prot = s.lo, s.hi, s.prot
+	if s.file != 0 {
+		a.File, a.Page, a.Shared = mappedFiles[s.file-1].id, s.page, !s.copied
+	}
+	return a, true
+}
+
 // Bytes returns how much of the address space areas have: all of them, or those that the
 // program may write to and that are its own. Kernel context.
 func Bytes(private bool) (n uintptr) {

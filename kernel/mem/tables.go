@@ -213,6 +213,15 @@ var released bool
 // Total returns the bytes of usable RAM in the loader's map.
 func Total() uint64 { return total }
 
+// ImageSegment returns part number i of the loaded image, by address; ok is false behind the last.
+// Any context.
+func ImageSegment(i int) (s Segment, ok bool) {
+	if i >= numSegments {
+		return s, false
+	}
+	return segments[i], true
+}
+
 // Highest returns the address just above the highest usable RAM.
 func Highest() uint64 { return highest }
 

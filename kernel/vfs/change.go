@@ -11,6 +11,9 @@ func create(p place, mode uint32, now int64) (ID, Errno) {
 	if d.nlink == 0 {
 		return 0, ENOENT // the directory was removed
 	}
+	if d.made != 0 && !making {
+		return 0, ENOENT // as in Linux's /proc
+	}
 	if e := fixed(p.dir); e != 0 && d.lacks == 0 {
 		return 0, e
 	}
@@ -28,6 +31,9 @@ func create(p place, mode uint32, now int64) (ID, Errno) {
 		d.nlink++
 	}
 	d.mtime, d.ctime = now, now
+	if d.lacks == 0 && !making {
+		tell(p.dir, IN_CREATE|isDir(id), 0, p.name)
+	}
 	return id, 0
 }
 
@@ -152,6 +158,8 @@ func LinkNode(id ID, dir ID, path []byte, now int64) Errno {
 	n.nlink++
 	n.ctime = now
 	d.mtime, d.ctime = now, now
+	tell(id, IN_ATTRIB, 0, nil)
+	tell(p.dir, IN_CREATE, 0, p.name)
 	return 0
 }
 
@@ -177,7 +185,9 @@ func Unlink(dir ID, path []byte, now int64) Errno {
 	}
 	remove(p.entry)
 	touched(p.dir, now)
+	tell(p.id, IN_ATTRIB, 0, nil)
 	unname(p.id, now)
+	tell(p.dir, IN_DELETE, 0, p.name)
 	return 0
 }
 
@@ -205,6 +215,7 @@ func Rmdir(dir ID, path []byte, now int64) Errno {
 	remove(p.entry)
 	touched(p.dir, now)
 	unname(p.id, now)
+	tell(p.dir, IN_DELETE|IN_ISDIR, 0, p.name)
 	return 0
 }
 
@@ -335,7 +346,6 @@ func Rename(oldDir ID, oldPath []byte, newDir ID, newPath []byte, flags int, now
 		entryAt(to.entry).node = from.id
 		remove(from.entry)
 		moved(from.id, from.dir, to.dir, to.entry)
-		unname(to.id, now)
 	default:
 		en := newEntry(to.dir, to.name, from.id)
 		if en == 0 {
@@ -352,6 +362,18 @@ func Rename(oldDir ID, oldPath []byte, newDir ID, newPath []byte, flags int, now
 	n.ctime = now
 	touched(from.dir, now)
 	touched(to.dir, now)
+	tellMoved(from.id, from.dir, from.name, to.dir, to.name)
+	if to.id != 0 && !exchange {
+		tell(to.id, IN_ATTRIB|isDir(to.id), 0, nil)
+	}
+	tell(from.id, IN_MOVE_SELF, 0, nil)
+	switch {
+	case exchange:
+		tellMoved(to.id, to.dir, to.name, from.dir, from.name)
+		tell(to.id, IN_MOVE_SELF, 0, nil)
+	case to.id != 0:
+		unname(to.id, now)
+	}
 	return 0
 }
 

@@ -251,6 +251,7 @@ func SetSize(id ID, size int64, now int64) Errno {
 	cleanTail(f)
 	f.size = size
 	Touch(id, now)
+	Notify(id, IN_MODIFY)
 	return 0
 }
 

@@ -28,5 +28,7 @@
 //	change.go  making and removing names: Mkdir, Link, Unlink, Rename, ...
 //	tree.go    Init and the tree that it makes
 //	cpio.go    LoadCPIO
+//	made.go    what the kernel makes up: /proc and /sys
+//	watch.go   who is told what happens to files
 //	share.go   folders of the host, whose files come when they are asked for
 package vfs

@@ -197,7 +197,7 @@ func TestPreset(t *testing.T) {
 	start(t)
 	names := list(Root)
 	sort.Strings(names)
-	want(t, "names of /", fmt.Sprint(names), "[. .. dev etc proc root tmp]")
+	want(t, "names of /", fmt.Sprint(names), "[. .. dev etc proc root sys tmp]")
 	for _, tt := range []struct {
 		path string
 		mode uint32
@@ -208,6 +208,11 @@ func TestPreset(t *testing.T) {
 		{"/root", S_IFDIR | 0o700, 0},
 		{"/etc", S_IFDIR | 0o755, 0},
 		{"/proc", S_IFDIR | 0o555, 0},
+		{"/sys", S_IFDIR | 0o555, 0},
+		{"/dev/console", S_IFCHR | 0o600, 0x501},
+		{"/dev/fd", S_IFLNK | 0o777, 0},
+		{"/dev/full", S_IFCHR | 0o666, 0x107},
+		{"/dev/shm", S_IFDIR | 0o1777, 0},
 		{"/dev/null", S_IFCHR | 0o666, 0x103},
 		{"/dev/zero", S_IFCHR | 0o666, 0x105},
 		{"/dev/random", S_IFCHR | 0o666, 0x108},
@@ -219,7 +224,7 @@ func TestPreset(t *testing.T) {
 			t.Errorf("%s: mode %o, device %#x; want %o, %#x", tt.path, s.Mode, s.Rdev, tt.mode, tt.rdev)
 		}
 	}
-	want(t, "links of /", Stat(Root).Nlink, uint32(7))
+	want(t, "links of /", Stat(Root).Nlink, uint32(8))
 	want(t, "Dev(0x123, 0x45678)", Dev(0x123, 0x45678), uint64(0x45612378))
 }
 

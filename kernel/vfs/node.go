@@ -42,6 +42,14 @@ type node struct {
 	mapped  bool  // programs can write, or could, behind the end, in its last page
 	share   uint8 // the number of the share that it is of (share.go); 0: none
 	lacks   uint8 // what is not known of it yet
+	system  uint8 // the file system that it is of
+
+	// Of a node that is made up (made.go): what it is, and where a link leads; 0: nowhere.
+	made  uint16
+	of    int32
+	leads ID
+
+	watches int32 // the first of those who watch it (watch.go)
 
 	// While an archive is loaded: what it calls this file.
 	arcIno   uint32
@@ -66,6 +74,8 @@ type Info struct {
 	Mode                uint32 // kind and permissions
 	Nlink               uint32
 	UID, GID            uint32
+	System              uint8  // the file system
+	Share               int    // the number of the share; 0: none
 	Rdev                uint64 // the device's number, as Dev makes it
 	Size                int64  // bytes; 4096 for a directory
 	Blocks              int64  // units of 512 bytes in frames; bytes still in the archive count as none
@@ -76,7 +86,8 @@ type Info struct {
 func Stat(id ID) Info {
 	n := at(id)
 	s := Info{
-		Ino:   uint64(id),
+		Ino:    uint64(id),
+		System: n.system, Share: int(n.share),
 		Mode:  n.mode,
 		Nlink: uint32(n.nlink),
 		UID:   n.uid, GID: n.gid,
@@ -114,6 +125,7 @@ func Chmod(id ID, mode uint32, now int64) Errno {
 	}
 	n.mode = n.mode&^modeBits | mode&modeBits
 	n.ctime = now
+	Notify(id, IN_ATTRIB)
 	return 0
 }
 
@@ -137,6 +149,7 @@ func Chown(id ID, uid, gid uint32, now int64) Errno {
 		}
 	}
 	n.ctime = now
+	Notify(id, IN_ATTRIB)
 	return 0
 }
 
@@ -156,6 +169,14 @@ func Utimes(id ID, atime, mtime, now int64) Errno {
 		n.mtime = mtime
 	}
 	n.ctime = now
+	switch {
+	case atime == OmitTime:
+		Notify(id, IN_MODIFY)
+	case mtime == OmitTime:
+		Notify(id, IN_ACCESS)
+	default:
+		Notify(id, IN_ATTRIB)
+	}
 	return 0
 }
 
@@ -187,6 +208,7 @@ func drop(id ID) {
 		if n.opens > 0 || n.nlink > 0 {
 			return
 		}
+		tellGone(id)
 		cut(n, 0)
 		parent := ID(0)
 		if n.dir() {
@@ -218,6 +240,7 @@ func newNode(dir ID, mode uint32, now int64) ID {
 		n.cookie = firstCookie
 	}
 	if dir != 0 {
+		n.system = at(dir).system
 		if d := at(dir); d.mode&S_ISGID != 0 {
 			n.gid = d.gid
 			if n.dir() {

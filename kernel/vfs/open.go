@@ -39,6 +39,7 @@ func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 			return 0, e
 		}
 		Retain(id)
+		Notify(id, IN_OPEN)
 		return id, 0
 	}
 
@@ -51,39 +52,45 @@ func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 	case (p.slash || flags&O_DIRECTORY != 0) && !n.dir():
 		return 0, ENOTDIR
 	case flags&O_PATH != 0:
-	case n.is(S_IFLNK):
+	case n.is(S_IFLNK) && (n.made == 0 || look&followLast == 0):
 		return 0, ELOOP
 	case n.is(S_IFSOCK):
 		return 0, ENXIO
 	case n.dir() && (flags&O_ACCMODE != 0 || flags&O_TRUNC != 0):
 		return 0, EISDIR
-	case n.share != 0:
-		if e := openShared(p.id, flags, now); e != 0 {
-			return 0, e
+	default:
+		if n.share != 0 {
+			if e := openShared(p.id, flags); e != 0 {
+				return 0, e
+			}
 		}
-	case flags&O_TRUNC != 0 && n.is(S_IFREG):
-		SetSize(p.id, 0, now)
+		Notify(p.id, IN_OPEN)
+		if flags&O_TRUNC != 0 && n.is(S_IFREG) {
+			SetSize(p.id, 0, now)
+		}
 	}
 	Retain(p.id)
 	return p.id, 0
 }
 
-// AddText makes a regular file of text, which must stay where it is as long as the tree lives: its
-// bytes are the file's until they are written. What has that name already stays. Errors: those of
-// Walk, EEXIST, ENOSPC. Kernel context.
-func AddText(path, text []byte, now int64) Errno {
-	id, e := Open(Root, path, O_CREAT|O_EXCL, 0o644, now)
+// AddText makes a regular file of text, or a symbolic link to there, as mode says. The text must
+// stay where it is as long as the tree lives: its bytes are the file's until they are written. What
+// has that name already stays. Errors: those of Walk, EEXIST, ENOSPC. Kernel context.
+func AddText(path []byte, mode uint32, text []byte, now int64) Errno {
+	p, e := vacant(Root, path, false)
 	if e != 0 {
 		return e
 	}
-	n := at(id)
-	n.orig, n.origLen, n.size = address(text), int64(len(text)), int64(len(text))
-	Release(id)
-	return 0
+	id, e := create(p, mode, now)
+	if e == 0 {
+		n := at(id)
+		n.orig, n.origLen, n.size = address(text), int64(len(text)), int64(len(text))
+	}
+	return e
 }
 
 // openShared has all of a share's node ready that an open file of it may ask for.
-func openShared(id ID, flags int, now int64) Errno {
+func openShared(id ID, flags int) Errno {
 	n := at(id)
 	if flags&O_ACCMODE != 0 || flags&O_TRUNC != 0 {
 		if e := fixed(id); e != 0 {
@@ -95,7 +102,7 @@ func openShared(id ID, flags int, now int64) Errno {
 			return e
 		}
 		n.lacks = 0
-		return SetSize(id, 0, now)
+		return 0
 	}
 	return need(id, LacksInfo|LacksData)
 }

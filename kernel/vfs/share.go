@@ -39,7 +39,7 @@ func Lacking() (id ID, what uint8) { return lacking.id, lacking.what }
 // need returns EMISSING if the node lacks any of what, and notes that.
 func need(id ID, what uint8) Errno {
 	n := at(id)
-	if n.lacks&what == 0 {
+	if n.lacks&what == 0 || making {
 		return 0
 	}
 	lacking.id, lacking.what = id, n.lacks&(what|LacksInfo)
@@ -76,20 +76,31 @@ func Mount(share int, path []byte, readOnly bool, now int64) Errno {
 	return 0
 }
 
+// MountOf returns the node at which a share begins, 0 if there is none of that number. Kernel
+// context.
+func MountOf(share int) (id ID, readOnly bool) {
+	return mounts[share-1].node, mounts[share-1].readOnly
+}
+
 // ShareOf returns the number of the share that the node is of; 0 if it is the tree's own.
 // Kernel context.
 func ShareOf(id ID) int { return int(at(id).share) }
 
-// fixed returns EROFS if nothing in a directory, or of a file, may be changed.
+// fixed returns EROFS if nothing in a directory, or of a file, may be changed, and EPERM if that is
+// made up.
 func fixed(id ID) Errno {
+	if at(id).made != 0 && !making {
+		return EPERM
+	}
 	if s := at(id).share; s != 0 && mounts[s-1].readOnly {
 		return EROFS
 	}
 	return 0
 }
 
-// ReadOnly reports whether nothing in a directory, or of a file, may be changed. Kernel context.
-func ReadOnly(id ID) bool { return fixed(id) != 0 }
+// ReadOnly reports whether nothing in a directory of a share, or of a file of one, may be changed.
+// Kernel context.
+func ReadOnly(id ID) bool { return fixed(id) == EROFS }
 
 // SharePath writes the path of a share's node, from where the share begins, into the end of
 // buf and returns that part of it, without a slash at its beginning. Errors: ENOENT (it has no

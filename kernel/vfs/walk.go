@@ -119,19 +119,24 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 			if e := need(p.id, LacksInfo); e != 0 {
 				return p, e
 			}
-			if len(tail) != 0 {
-				if depth == 0 {
-					outer = tail
-				} else {
-					rest[depth].addr, rest[depth].n = address(tail), len(tail)
+			if n.made == 0 {
+				if len(tail) != 0 {
+					if depth == 0 {
+						outer = tail
+					} else {
+						rest[depth].addr, rest[depth].n = address(tail), len(tail)
+					}
+					depth++
 				}
-				depth++
+				path = target(n)
+				if path[0] == '/' {
+					dir = Root
+				}
+				continue
 			}
-			path = target(n)
-			if path[0] == '/' {
-				dir = Root
+			if n.leads != 0 {
+				p.id = n.leads
 			}
-			continue
 		}
 		if final {
 			return p, 0

@@ -48,6 +48,7 @@ const (
 	FileCounter
 	FileEpoll
 	FileSocket
+	FileWatcher
 )
 
 // What is added to a number for a key of Timers.

@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	parts := map[string]func(){"names": names, "zones": zones}
+	parts := map[string]func(){"names": names, "zones": zones, "proc": proc, "watches": watches}
 	for _, name := range os.Args[1:] {
 		parts[name]()
 	}

@@ -41,7 +41,7 @@ func names() {
 		name = append(name, byte(c))
 	}
 	is("host", host == string(name), err)
-	for _, file := range []string{"/etc/hostname"} {
+	for _, file := range []string{"/proc/sys/kernel/hostname", "/etc/hostname"} {
 		text, err := os.ReadFile(file)
 		is(file, strings.TrimSpace(string(text)) == host, err)
 	}

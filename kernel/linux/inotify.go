@@ -1,0 +1,121 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/vfs"
+)
+
+// Watching files: the calls of inotify. Package vfs has the watches, and the events.
+
+func (c *call) inotifyInit1() int64 {
+	flags := c.args[0].Flags()
+	if flags&^(oNonblock|oCloexec) != 0 {
+		return -eINVAL
+	}
+	return newWatcher(flags)
+}
+
+func newWatcher(flags uintptr) int64 {
+	g, ok := vfs.NewGroup()
+	if !ok {
+		return -eMFILE
+	}
+	fd := open(file{kind: watcher, flags: flags & oNonblock, obj: int32(g)}, flags)
+	if fd < 0 {
+		vfs.EndGroup(g)
+	}
+	return fd
+}
+
+func (c *call) inotifyAddWatch() int64 {
+	const (
+		onlyDir  = 0x01000000
+		noFollow = 0x02000000
+		both     = vfs.IN_MASK_ADD | vfs.IN_MASK_CREATE
+	)
+	mask := c.args[2].Uint()
+	const known = vfs.IN_ALL_EVENTS | 0x2000 | vfs.IN_Q_OVERFLOW | vfs.IN_IGNORED | onlyDir | noFollow | 0x04000000 | both | vfs.IN_ISDIR | vfs.IN_ONESHOT
+	if mask&known == 0 {
+		return -eINVAL
+	}
+	f := get(c.args[0].FD())
+	switch {
+	case f == nil || f.flags&oPath != 0:
+		return -eBADF
+	case mask&both == both || f.kind != watcher:
+		return -eINVAL
+	}
+	flags := uintptr(0)
+	if mask&noFollow != 0 {
+		flags = atNoFollow
+	}
+	id, errno := lookUp(here, c.args[1].Pointer(), flags)
+	if errno != 0 {
+		return errno
+	}
+	if mask&onlyDir != 0 && vfs.Mode(id)&vfs.S_IFMT != vfs.S_IFDIR {
+		return -eNOTDIR
+	}
+	wd, e := vfs.Watch(int(f.obj), id, mask)
+	if e != 0 {
+		return -int64(e)
+	}
+	return int64(wd)
+}
+
+func (c *call) inotifyRmWatch(f *file) int64 {
+	if f.kind != watcher {
+		return -eINVAL
+	}
+	return -int64(vfs.Unwatch(int(f.obj), c.args[1].Int()))
+}
+
+// readEvents fills the program's buffer with struct inotify_event.
+func (c *call) readEvents(f *file, to, n uintptr) int64 {
+	done := uintptr(0)
+	for {
+		wd, mask, cookie, name, ok := vfs.Event(int(f.obj))
+		if !ok {
+			break
+		}
+		const head = 16
+		size := uintptr(vfs.EventSize(len(name)))
+		if size > n-done {
+			if done == 0 {
+				return -eINVAL
+			}
+			break
+		}
+		at := to + done
+		if !zeroOut(at, size) || !out32(at, uint32(wd)) || !out32(at+4, mask) || !out32(at+8, cookie) || !out32(at+12, uint32(size-head)) ||
+			!copyOut(at+head, uintptr(unsafe.Pointer(unsafe.SliceData(name))), uintptr(len(name))) {
+			return -eFAULT
+		}
+		done += size
+		vfs.TakeEvent(int(f.obj))
+	}
+	if done == 0 {
+		if f.flags&oNonblock != 0 {
+			return -eAGAIN
+		}
+		c.wait(f)
+	}
+	return int64(done)
+}
+
+// tellWatchers lets those go on who wait for an event, when there are some. Not inlined: few calls
+// come here.
+//
+//go:noinline
+func tellWatchers() {
+	told := vfs.Told
+	vfs.Told = 0
+	for i := range files {
+		if f := &files[i]; f.kind == watcher && told>>uint(f.obj)&1 != 0 {
+			changed(i)
+		}
+	}
+}
+
+func (c *call) inotifyInit() int64 { return newWatcher(0) }
