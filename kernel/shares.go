@@ -38,15 +38,24 @@ func mountShares() {
 func mountShare(value []byte) (wrong string) {
 	tag, rest := untilComma(value)
 	mode, path := untilComma(rest)
-	readOnly := string(mode) == "ro"
-	if len(tag) == 0 || len(path) == 0 || path[0] != '/' || !readOnly && string(mode) != "private" {
-		return "want TAG,ro,PATH or TAG,private,PATH"
+	kind := vfs.ShareReadOnly
+	switch string(mode) {
+	case "ro":
+	case "private":
+		kind = vfs.SharePrivate
+	case "rw":
+		kind = vfs.ShareWritable
+	default:
+		kind, path = 0, nil
+	}
+	if len(tag) == 0 || len(path) == 0 || path[0] != '/' {
+		return "want TAG,MODE,PATH with the mode ro, private or rw"
 	}
 	n := share.Find(tag)
 	if n == 0 {
 		return "there is no virtio-9p device with that tag that works"
 	}
-	switch e := vfs.Mount(n, path, readOnly, clock.Wall()); e {
+	switch e := vfs.Mount(n, path, kind, clock.Wall()); e {
 	case 0:
 		return ""
 	case vfs.EBUSY:

@@ -1,7 +1,7 @@
 package qemu
 
 // Folders of the host that the guest sees: each is a virtio-9p device, which QEMU serves
-// read-only.
+// read-only unless the user says that the program may write.
 
 import (
 	"cmp"
@@ -18,23 +18,24 @@ import (
 
 // Share is a folder of the host that the guest sees at a path.
 type Share struct {
-	Dir     string // of the host, absolute
-	Path    string // of the guest, absolute
-	Private bool   // the guest may change what it sees: the host does not see that
+	Dir      string // of the host, absolute
+	Path     string // of the guest, absolute
+	Private  bool   // the guest may change what it sees: the host does not see that
+	Writable bool   // the guest may change it on the host
 }
 
 // MaxShares is how many folders a machine can have, as in kernel/vfs.
 const MaxShares = 8
 
-// ParseShare reads DIR, DIR:/PATH, and either with ":private" behind it: without a path
-// the guest sees the folder at its own path.
+// ParseShare reads DIR, DIR:/PATH, and either with ":ro", ":private" or ":rw" behind it: without
+// a path the guest sees the folder at its own path.
 func ParseShare(s string) (Share, error) {
 	dir, private := strings.CutSuffix(s, ":private")
-	if d, ok := strings.CutSuffix(dir, ":ro"); ok && !private {
-		dir = d
-	}
-	if strings.HasSuffix(dir, ":rw") {
-		return Share{}, fmt.Errorf("%s: the kernel does not write to the host's files; with :private in place of :rw the program may write, and the host does not see it", s)
+	writable := false
+	if !private {
+		if dir, writable = strings.CutSuffix(s, ":rw"); !writable {
+			dir = strings.TrimSuffix(s, ":ro")
+		}
 	}
 	at := ""
 	if i := strings.LastIndex(dir, ":/"); i > 0 {
@@ -53,7 +54,7 @@ func ParseShare(s string) (Share, error) {
 	if at == "" {
 		at = filepath.ToSlash(dir)
 	}
-	share := Share{Dir: dir, Path: path.Clean(at), Private: private}
+	share := Share{Dir: dir, Path: path.Clean(at), Private: private, Writable: writable}
 	if !share.sayable() {
 		return Share{}, fmt.Errorf("%s: the guest's path may have no quotes or backslashes: give another one, as DIR:/path", at)
 	}
@@ -139,7 +140,10 @@ func ShareOptions(shares []Share) (words []string) {
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(len(shares[j].Path), len(shares[i].Path)) })
 	for _, i := range order {
 		mode := "ro"
-		if shares[i].Private {
+		switch {
+		case shares[i].Writable:
+			mode = "rw"
+		case shares[i].Private:
 			mode = "private"
 		}
 		value := fmt.Sprintf("%s,%s,%s", tag(i), mode, shares[i].Path)
@@ -158,8 +162,12 @@ func shareArgs(shares []Share, machine string) (args []string) {
 		device = "virtio-9p-device" // it has no PCI
 	}
 	for i, s := range shares {
+		only := "on"
+		if s.Writable {
+			only = "off"
+		}
 		args = append(args,
-			"-fsdev", fmt.Sprintf("local,id=%s,security_model=none,readonly=on,multidevs=remap,path=%s", tag(i), comma(s.Dir)),
+			"-fsdev", fmt.Sprintf("local,id=%s,security_model=none,readonly=%s,multidevs=remap,path=%s", tag(i), only, comma(s.Dir)),
 			"-device", fmt.Sprintf("%s,fsdev=%s,mount_tag=%s", device, tag(i), tag(i)))
 	}
 	return args

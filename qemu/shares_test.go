@@ -170,14 +170,14 @@ func TestSharesWrong(t *testing.T) {
 	dir := t.TempDir()
 	shares := []Share{{Dir: dir, Path: "/here"}}
 	cfg := Config{Kernel: program(t, "shared"), Shares: shares}
-	_, serial, err := boot(t, cfg, "share=none,ro,/x share=share0,rw,/x share=share0,ro,x share=share0,ro,/dev/null share=share0,ro,/here share=share0,ro,/there -- /here")
+	_, serial, err := boot(t, cfg, "share=none,ro,/x share=share0,wr,/x share=share0,ro,x share=share0,ro,/dev/null share=share0,ro,/here share=share0,ro,/there -- /here")
 	if err != nil {
 		t.Error(err)
 	}
 	for _, want := range []string{
 		"share=none,ro,/x is ignored: there is no virtio-9p device with that tag that works\r\n",
-		"share=share0,rw,/x is ignored: want TAG,ro,PATH or TAG,private,PATH\r\n",
-		"share=share0,ro,x is ignored: want TAG,ro,PATH or TAG,private,PATH\r\n",
+		"share=share0,wr,/x is ignored: want TAG,MODE,PATH with the mode ro, private or rw\r\n",
+		"share=share0,ro,x is ignored: want TAG,MODE,PATH with the mode ro, private or rw\r\n",
 		"share=share0,ro,/dev/null is ignored: that path cannot be a directory\r\n",
 		"share=share0,ro,/there is ignored: there is a share already, or its device is one already\r\n",
 		"\r\nshares  1 virtio-9p\r\n", "\r\n/here d", "end <nil>",
@@ -197,9 +197,9 @@ func TestAddShares(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	given := []Share{{at("module/sub"), at("module/sub"), false}, {at("go"), "/elsewhere", false}, {at("module"), at("cache"), false}}
+	given := []Share{{Dir: at("module/sub"), Path: at("module/sub"), Private: false}, {Dir: at("go"), Path: "/elsewhere", Private: false}, {Dir: at("module"), Path: at("cache"), Private: false}}
 	got := AddShares(slices.Clip(given), at("module"), at("go"), at("go/src"), at("cache"), at("cache/go1"), at("none"), "/", "")
-	want := append(slices.Clip(given), Share{at("module"), at("module"), true}, Share{at("go"), at("go"), true}, Share{at("cache/go1"), at("cache/go1"), true})
+	want := append(slices.Clip(given), Share{Dir: at("module"), Path: at("module"), Private: true}, Share{Dir: at("go"), Path: at("go"), Private: true}, Share{Dir: at("cache/go1"), Path: at("cache/go1"), Private: true})
 	if !slices.Equal(got, want) {
 		t.Errorf("AddShares = %v; want %v", got, want)
 	}
@@ -228,13 +228,14 @@ func TestParseShare(t *testing.T) {
 		want  Share
 		wrong string
 	}{
-		{dir, Share{dir, dir, false}, ""},
-		{dir + ":/a/../b", Share{dir, "/b", false}, ""},
-		{dir + ":/b:ro", Share{dir, "/b", false}, ""},
-		{dir + ":/b:private", Share{dir, "/b", true}, ""},
-		{dir + ":private", Share{dir, dir, true}, ""},
-		{dir + ":/b:rw", Share{}, "does not write"},
-		{dir + ":/a b", Share{dir, "/a b", false}, ""},
+		{dir, Share{dir, dir, false, false}, ""},
+		{dir + ":/a/../b", Share{dir, "/b", false, false}, ""},
+		{dir + ":/b:ro", Share{dir, "/b", false, false}, ""},
+		{dir + ":/b:private", Share{dir, "/b", true, false}, ""},
+		{dir + ":private", Share{dir, dir, true, false}, ""},
+		{dir + ":/b:rw", Share{dir, "/b", false, true}, ""},
+		{dir + ":rw", Share{dir, dir, false, true}, ""},
+		{dir + ":/a b", Share{dir, "/a b", false, false}, ""},
 		{dir + ":/a\"b", Share{}, "no quotes"},
 		{file, Share{}, "not a folder"},
 		{dir + "/none", Share{}, "no such file"},

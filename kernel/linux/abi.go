@@ -12,10 +12,13 @@ import (
 // call is a system call that is being handled: its arguments, and the frame in which
 // the thread waits for the result.
 type call struct {
-	f     *arch.TrapFrame
-	args  [6]argument
-	again bool // it starts over after a wait
-	part  bool // of a call that moves several; it moves what it can, and then does not wait
+	f      *arch.TrapFrame
+	args   [6]argument
+	again  bool    // it starts over after a wait
+	before uintptr // bytes of a vector before the part that is moved
+	ends   bool    // an error of the host's follows what has been done
+	host   vfs.ID  // the file that the host has opened for the call; 0: none
+	part   bool    // of a call that moves several; it moves what it can, and then does not wait
 }
 
 // argument is an argument of a system call, as it came in a register.
@@ -49,7 +52,12 @@ func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
 		t.Done = 0
 	}
 	r.CallPC = f.PC
-	result := c.do(f.CallNumber())
+	result := int64(0)
+	if t.Told {
+		result = c.told(f.CallNumber())
+	} else {
+		result = c.do(f.CallNumber())
+	}
 	if result == errMissing {
 		result = c.fetch(f.CallNumber())
 	}

@@ -72,7 +72,7 @@ func (c *call) write(f *file) int64 {
 	}
 	off := f.off
 	if f.kind == node && f.flags&oAppend != 0 {
-		off = vfs.Size(f.node)
+		off = c.end(f.node, c.args[2].Size())
 	}
 	n := c.writeFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), off)
 	if f.kind != counter {
@@ -97,7 +97,7 @@ func (c *call) pwrite(f *file) int64 {
 	}
 	off := c.args[3].Int64()
 	if f.kind == node && f.flags&oAppend != 0 {
-		off = vfs.Size(f.node) // as Linux does
+		off = c.end(f.node, c.args[2].Size()) // as Linux does
 	}
 	return c.writeFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), off)
 }
@@ -122,7 +122,7 @@ func (c *call) vector(f *file, write, positioned bool) int64 {
 	if errno := checkParts(vec, count); errno != 0 {
 		return errno
 	}
-	total := int64(0)
+	total, start := int64(0), f.off
 	p := *c
 	p.part = true
 	for i := uintptr(0); i < count; i++ {
@@ -149,6 +149,10 @@ func (c *call) vector(f *file, write, positioned bool) int64 {
 		default:
 			n = p.read(f)
 		}
+		if n == errMissing { // the host writes this part: then all starts over, behind what is done
+			f.off = start
+			return n
+		}
 		if n < 0 {
 			if total > 0 {
 				break
@@ -156,6 +160,7 @@ func (c *call) vector(f *file, write, positioned bool) int64 {
 			return n
 		}
 		total += n
+		p.before += uintptr(n)
 		if uint64(n) < size {
 			break
 		}
@@ -221,7 +226,7 @@ func (c *call) writeFile(f *file, from, n uintptr, off int64) int64 {
 		if f.isMade() {
 			return -eIO
 		}
-		return writeNode(f.node, from, n, off)
+		return c.writeNode(f.node, from, n, off)
 	case device:
 		return c.writeDevice(f, from, n)
 	case pipeWrite, pipeFIFO:
@@ -261,12 +266,24 @@ func readNode(id vfs.ID, to, n uintptr, off int64) int64 {
 	return int64(n - left)
 }
 
-func writeNode(id vfs.ID, from, n uintptr, off int64) int64 {
+// end returns where n bytes go that are appended to a file.
+func (c *call) end(id vfs.ID, n uintptr) int64 {
+	off := vfs.Size(id)
+	if vfs.Writable(id) {
+		off -= int64(c.doneHere(min(n, ioMax)))
+	}
+	return off
+}
+
+func (c *call) writeNode(id vfs.ID, from, n uintptr, off int64) int64 {
 	if l := limits[limitSize].soft; n > 0 && l != unlimited {
 		if uint64(off) >= l {
 			return tooLong()
 		}
 		n = min(n, uintptr(l-uint64(off)))
+	}
+	if n > 0 && vfs.Writable(id) {
+		return c.writeHost(id, from, n, off)
 	}
 	left, start := n, off
 	for left > 0 {
@@ -442,10 +459,13 @@ func (c *call) fallocate(f *file) int64 {
 	return -int64(vfs.SetSize(f.node, max(off+n, size), clock.Wall()))
 }
 
-// fsync and its like have nothing to write: there is no disk.
+// fsync and its like have nothing to write here: there is no disk, but the host may have one.
 func (c *call) fsync(f *file) int64 {
 	if f.kind != node {
 		return -eINVAL
+	}
+	if vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFREG && vfs.Writable(f.node) {
+		return -int64(vfs.AskSync(f.node))
 	}
 	return 0
 }

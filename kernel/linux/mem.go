@@ -91,6 +91,9 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 		if prot&mem.ProtWrite != 0 && access != oRdwr {
 			return -eACCES
 		}
+		if prot&mem.ProtWrite != 0 && regular && vfs.Writable(f.node) {
+			return -eINVAL // as with Linux's 9p: the host would not see what is written there
+		}
 	case typePrivate:
 	default:
 		return -eINVAL
@@ -108,7 +111,7 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 func mapFile(f *file, addr, size uintptr, prot mem.Prot, fixed, keep bool, off uintptr, private bool) int64 {
 	id := f.node
 	begins := !mem.IsMapped(int32(id))
-	at, e := mem.MapFile(addr, size, prot, fixed, keep, int32(id), off/pageSize, private, f.flags&oAccess == oRdwr)
+	at, e := mem.MapFile(addr, size, prot, fixed, keep, int32(id), off/pageSize, private, f.flags&oAccess == oRdwr && !vfs.Writable(id))
 	if begins && mem.IsMapped(int32(id)) {
 		vfs.RetainMapped(id)
 	}

@@ -98,8 +98,11 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr) int64 {
 	if errno != 0 {
 		return errno
 	}
-	id, e := vfs.Open(dir, path, int(flags), uint32(mode)&^umask, clock.Wall())
-	if e != 0 {
+	id, e := c.host, vfs.Errno(0)
+	if id != 0 {
+		vfs.Retain(id)
+		vfs.Notify(id, vfs.IN_OPEN)
+	} else if id, e = vfs.Open(dir, path, int(flags), uint32(mode)&^umask, clock.Wall()); e != 0 {
 		return -int64(e)
 	}
 	if made, fd := vfs.Made(id); made == madeFD && flags&oPath == 0 {

@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/dev/share"
 	"github.com/zeroframe/zeroframe/kernel/thread"
@@ -13,33 +14,175 @@ import (
 // errMissing is what a call returns that has changed nothing, and needs what vfs.Lacking tells.
 const errMissing = -int64(vfs.EMISSING)
 
-// fetch brings what a call lacks, and makes it again. A call that has to wait for it starts over
-// later.
+// fetch brings what a call lacks, or has the host change what it changes, and makes it again. A
+// call that has to wait for it starts over later.
 func (c *call) fetch(number uintptr) int64 {
-	for {
+	for r := errMissing; ; {
+		if r != errMissing {
+			return r
+		}
+		if vfs.Asked().Kind != vfs.NoChange {
+			r = c.change(number)
+			continue
+		}
 		id, what := vfs.Lacking()
 		if made, _ := vfs.Made(id); made != 0 {
 			bringUp(id)
-		} else {
-			done, errno := share.Fetch(id, what, c.again, clock.Now())
-			wakeSharers()
-			if !done {
-				thread.Nudge()
-				thread.Block(c.f, thread.ForShare, uintptr(id), never, 0)
-			}
-			if errno != 0 {
-				return -errno
-			}
+			r = c.do(number)
+			c.again = false
+			continue
 		}
-		if r := c.do(number); r != errMissing {
-			return r
+		done, errno := share.Fetch(id, what, c.again, clock.Now())
+		wakeSharers()
+		switch ready, _ := share.Ready(vfs.ShareOf(id)); {
+		case done && errno != 0:
+			return -errno
+		case done:
+			r = c.do(number)
+		case ready:
+			continue // another's has just ended
+		default:
+			thread.Nudge()
+			thread.Block(c.f, thread.ForShare, uintptr(id), never, 0)
 		}
 		c.again = false
 	}
 }
 
+// change has the host make the change that vfs.Asked tells, and goes on with the call.
+func (c *call) change(number uintptr) int64 {
+	ask, t := vfs.Asked(), thread.Current()
+	for {
+		ready, dead := share.Ready(ask.Share)
+		if dead {
+			return c.failed(number, -eIO)
+		}
+		if ready {
+			break
+		}
+		share.Go(ask.Share)
+		wakeSharers()
+		if ready, _ = share.Ready(ask.Share); !ready {
+			thread.Nudge()
+			thread.Block(c.f, thread.ForShare, 0, never, 0)
+		}
+	}
+	if to, _ := share.Room(ask.Share); ask.Kind == vfs.WriteBytes {
+		if !copyIn(to, ask.From, uintptr(ask.N)) {
+			return c.failed(number, -eFAULT)
+		}
+	} else if ask.Kind == vfs.MakeLink {
+		bytesOut(to, ask.From, ask.N)
+	}
+	share.Begin(ask, t.TID, clock.Now())
+	share.Go(ask.Share)
+	wakeSharers()
+	if !t.Told {
+		thread.Nudge()
+		thread.Block(c.f, thread.ForShare, 0, never, 0)
+	}
+	return c.told(number)
+}
+
+// bytesOut copies n bytes of the kernel's memory.
+func bytesOut(to, from uintptr, n int) {
+	for i := range uintptr(n) {
+		*(*byte)(arch.Pointer(to + i)) = *(*byte)(arch.Pointer(from + i))
+	}
+}
+
+// told goes on with a call whose change has ended.
+func (c *call) told(number uintptr) int64 {
+	t := thread.Current()
+	t.Told = false
+	if t.TellErrno != 0 {
+		return c.failed(number, -t.TellErrno)
+	}
+	c.again = false
+	switch t.TellKind {
+	case tellEnd:
+		return 0
+	case tellWritten:
+		t.Done += t.TellValue
+	case tellOpen:
+		c.host = vfs.ID(t.TellValue)
+	}
+	return c.do(number)
+}
+
+// What a call is told of its change.
+const (
+	tellEnd     = iota // that is all that it does
+	tellWritten        // so many bytes; there may be more
+	tellOpen           // the node is open
+	tellAgain          // what it opens is there now
+)
+
+// tellOf says which.
+func tellOf(c *vfs.Change) uint8 {
+	switch {
+	case c.Kind == vfs.WriteBytes:
+		return tellWritten
+	case c.Opens:
+		return tellOpen
+	case c.Kind == vfs.Create && !c.Exclusive:
+		return tellAgain
+	}
+	return tellEnd
+}
+
+// failed ends a call with an error, or with what has been done before.
+func (c *call) failed(number uintptr, errno int64) int64 {
+	if thread.Current().Done == 0 {
+		return errno
+	}
+	c.ends, c.again = true, false
+	return c.do(number)
+}
+
+// writeHost writes n bytes of the program's memory into a file of the host's: what has not been
+// done is asked for, up to what one message takes.
+func (c *call) writeHost(id vfs.ID, from, n uintptr, off int64) int64 {
+	done := c.doneHere(n)
+	if done == n || c.ends {
+		return int64(done)
+	}
+	_, room := share.Room(vfs.ShareOf(id))
+	part := min(n-done, uintptr(room))
+	e := vfs.AskWrite(id, off+int64(done), int(part), clock.Wall())
+	switch {
+	case e == vfs.EMISSING:
+	case thread.Current().Done > 0:
+		return int64(done)
+	default:
+		return -int64(e)
+	}
+	vfs.Asked().From = from + done
+	return errMissing
+}
+
+// doneHere returns how much has been done before of a part of n bytes of a call.
+func (c *call) doneHere(n uintptr) uintptr {
+	done := thread.Current().Done
+	return min(done-min(done, c.before), n)
+}
+
+// tellSharers passes on what has become of changes.
+func tellSharers() {
+	for {
+		owner, change, errno, value, ok := share.Told()
+		if !ok {
+			return
+		}
+		if t := thread.Get(owner); t != nil {
+			t.Told, t.TellKind, t.TellErrno, t.TellValue = true, tellOf(change), errno, value
+		}
+	}
+}
+
 // wakeSharers lets those go on who wait for what has come.
 func wakeSharers() {
+	tellSharers()
 	for share.Ended() {
 		for tid := int32(1); tid <= thread.MaxTID(); tid++ {
 			if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == thread.ForShare {

@@ -299,6 +299,9 @@ func send(t *thread.Thread, sig int) {
 		t.Pending &^= bit
 		return
 	}
+	if t.Why == thread.ForShare {
+		return // as with Linux a file system is not broken off; it is taken then
+	}
 	result := int64(-eINTR)
 	switch {
 	case t.Why == thread.ForTime, t.Why == thread.ForFutex && t.Until != never:

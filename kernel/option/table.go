@@ -20,7 +20,7 @@ var table = [...]row{
 		help: "the limit of that kernel stack; boot is one. May be given for several"},
 
 	{name: "share", argument: "TAG,MODE,PATH",
-		help: "the folder of the host that the virtio-9p device TAG shares is at PATH; MODE is ro, or private: what is changed stays in the machine. May be given for several; zf run -mount adds it"},
+		help: "the folder of the host that the virtio-9p device TAG shares is at PATH; MODE is ro; private: what is changed stays in the machine; or rw: the host changes it. May be given for several; zf run -mount adds it"},
 	{name: "window", argument: "ADDRESS,SIZE,PATH",
 		help: "the SIZE bytes of RAM from ADDRESS on are the file PATH: a host that has mapped the machine's RAM sees what a program writes there. May be given for several; zf test -fuzz adds it"},
 	{name: "net", words: []string{"on", "off"},

@@ -124,6 +124,12 @@ type Thread struct {
 	// Opening is the descriptor, plus 1, of a pipe whose other end a call of open waits
 	// for; 0 if there is none.
 	Opening int32
+	// Told is set when what a call has asked of the host has ended: with an error of Linux's, or
+	// with TellValue, which TellKind says more of (kernel/linux/share.go).
+	Told      bool
+	TellKind  uint8
+	TellErrno int64
+	TellValue uintptr
 	// Number and Args are those of the system call that waits.
 	Number uintptr
 

@@ -7,16 +7,28 @@ import "github.com/zeroframe/zeroframe/arch"
 
 // create makes a node of the given mode at a place where none is.
 func create(p place, mode uint32, now int64) (ID, Errno) {
-	d := at(p.dir)
-	if d.nlink == 0 {
+	if at(p.dir).nlink == 0 {
 		return 0, ENOENT // the directory was removed
 	}
-	if d.made != 0 && !making {
+	if at(p.dir).made != 0 && !making {
 		return 0, ENOENT // as in Linux's /proc
 	}
-	if e := fixed(p.dir); e != 0 && d.lacks == 0 {
+	if e := fixed(p.dir); e != 0 {
 		return 0, e
 	}
+	if Writable(p.dir) {
+		return 0, askCreate(p, mode, now)
+	}
+	id, e := insert(p, mode, now)
+	if e == 0 && !making {
+		tell(p.dir, IN_CREATE|isDir(id), 0, p.name)
+	}
+	return id, e
+}
+
+// insert is create for a directory that may be changed.
+func insert(p place, mode uint32, now int64) (ID, Errno) {
+	d := at(p.dir)
 	id := newNode(p.dir, mode, now)
 	if id == 0 {
 		return 0, ENOSPC
@@ -31,9 +43,6 @@ func create(p place, mode uint32, now int64) (ID, Errno) {
 		d.nlink++
 	}
 	d.mtime, d.ctime = now, now
-	if d.lacks == 0 && !making {
-		tell(p.dir, IN_CREATE|isDir(id), 0, p.name)
-	}
 	return id, 0
 }
 
@@ -100,6 +109,11 @@ func Symlink(target []byte, dir ID, path []byte, now int64) (ID, Errno) {
 	if e != 0 {
 		return 0, e
 	}
+	if at(p.dir).nlink != 0 && Writable(p.dir) {
+		c := askName(MakeLink, p, now)
+		c.From, c.N = address(target), len(target)
+		return 0, EMISSING
+	}
 	f := frame()
 	if f == 0 {
 		return 0, ENOSPC
@@ -147,6 +161,13 @@ func LinkNode(id ID, dir ID, path []byte, now int64) Errno {
 	if e := fixed(p.dir); e != 0 {
 		return e
 	}
+	if Writable(p.dir) || Writable(id) {
+		if d.share != n.share {
+			return EXDEV
+		}
+		askName(HardLink, p, now).Node = id
+		return EMISSING
+	}
 	if e := changing(id); e != 0 {
 		return e
 	}
@@ -183,6 +204,10 @@ func Unlink(dir ID, path []byte, now int64) Errno {
 	if e := fixed(p.dir); e != 0 {
 		return e
 	}
+	if Writable(p.dir) && at(p.id).share != 0 {
+		askName(Remove, p, now)
+		return EMISSING
+	}
 	remove(p.entry)
 	touched(p.dir, now)
 	tell(p.id, IN_ATTRIB, 0, nil)
@@ -211,6 +236,10 @@ func Rmdir(dir ID, path []byte, now int64) Errno {
 	}
 	if e := emptyDir(p.dir, p.id); e != 0 {
 		return e
+	}
+	if Writable(p.dir) && at(p.id).share != 0 {
+		askName(Remove, p, now).Directory = true
+		return EMISSING
 	}
 	remove(p.entry)
 	touched(p.dir, now)
@@ -324,6 +353,9 @@ func Rename(oldDir ID, oldPath []byte, newDir ID, newPath []byte, flags int, now
 			}
 		}
 	}
+	if Writable(from.dir) || Writable(to.dir) {
+		return askMove(from, to, flags, now)
+	}
 	if e := movable(from.dir, to.dir, from.id); e != 0 {
 		return e
 	}
@@ -332,7 +364,13 @@ func Rename(oldDir ID, oldPath []byte, newDir ID, newPath []byte, flags int, now
 			return e
 		}
 	}
+	return relocate(from, to, exchange, now)
+}
 
+// relocate gives a node another name, which has a node if to has one, or lets two names swap
+// theirs. Errors: ENOSPC.
+func relocate(from, to place, exchange bool, now int64) Errno {
+	n := at(from.id)
 	switch {
 	case exchange:
 		entryAt(from.entry).node, entryAt(to.entry).node = to.id, from.id

@@ -229,11 +229,25 @@ func SetSize(id ID, size int64, now int64) Errno {
 	case size > SizeMax:
 		return EFBIG
 	}
+	if Writable(id) {
+		c, e := askAttributes(id, ChangeSize, now)
+		if c != nil {
+			c.Size = size
+		}
+		return e
+	}
 	if f.share != 0 {
 		if e := changing(id); e != 0 {
 			return e
 		}
 	}
+	resize(id, size, now)
+	return 0
+}
+
+// resize does what SetSize says, of a file that may be.
+func resize(id ID, size int64, now int64) {
+	f := at(id)
 	if size < f.size {
 		p := uint64(size) / pageSize
 		if o := uintptr(size % pageSize); o != 0 {
@@ -249,10 +263,11 @@ func SetSize(id ID, size int64, now int64) Errno {
 		f.origLen = min(f.origLen, size)
 	}
 	cleanTail(f)
-	f.size = size
+	if f.size = size; size == 0 {
+		f.lacks &^= LacksData
+	}
 	Touch(id, now)
 	Notify(id, IN_MODIFY)
-	return 0
 }
 
 // ReadAt reads bytes of a regular file into b and returns how many there were.

@@ -31,4 +31,5 @@
 //	made.go    what the kernel makes up: /proc and /sys
 //	watch.go   who is told what happens to files
 //	share.go   folders of the host, whose files come when they are asked for
+//	host.go    changes that the host makes first
 package vfs

@@ -120,6 +120,13 @@ func Chmod(id ID, mode uint32, now int64) Errno {
 	if n.is(S_IFLNK) {
 		return EOPNOTSUPP
 	}
+	if Writable(id) {
+		c, e := askAttributes(id, ChangeMode, now)
+		if c != nil {
+			c.Mode = mode & modeBits
+		}
+		return e
+	}
 	if e := changing(id); e != 0 {
 		return e
 	}
@@ -133,6 +140,9 @@ func Chmod(id ID, mode uint32, now int64) Errno {
 // it clears the set-user-ID and set-group-ID bits, as Linux does. Kernel context.
 func Chown(id ID, uid, gid uint32, now int64) Errno {
 	n := at(id)
+	if Writable(id) {
+		return chownShared(id, uid, gid, now)
+	}
 	if e := changing(id); e != 0 {
 		return e
 	}
@@ -153,12 +163,46 @@ func Chown(id ID, uid, gid uint32, now int64) Errno {
 	return 0
 }
 
+// chownShared is Chown of a node of a writable share. The host is not told what would change
+// nothing of what the program sees.
+func chownShared(id ID, uid, gid uint32, now int64) Errno {
+	n, which := at(id), uint32(0)
+	if uid != ^uint32(0) && uid != n.uid {
+		which |= ChangeUID
+	}
+	if gid != ^uint32(0) && gid != n.gid {
+		which |= ChangeGID
+	}
+	if which == 0 {
+		return 0
+	}
+	c, e := askAttributes(id, which, now)
+	if c != nil {
+		c.UID, c.GID = uid, gid
+	}
+	return e
+}
+
 // OmitTime as a time leaves it as it is.
 const OmitTime = -1 << 63
 
 // Utimes sets a node's times of access and modification. Kernel context.
 func Utimes(id ID, atime, mtime, now int64) Errno {
 	n := at(id)
+	if Writable(id) {
+		which := uint32(0)
+		if atime != OmitTime {
+			which |= ChangeAtime
+		}
+		if mtime != OmitTime {
+			which |= ChangeMtime
+		}
+		c, e := askAttributes(id, which, now)
+		if c != nil {
+			c.Atime, c.Mtime = atime, mtime
+		}
+		return e
+	}
 	if e := changing(id); e != 0 {
 		return e
 	}

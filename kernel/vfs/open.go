@@ -34,6 +34,11 @@ func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 		if flags&O_CREAT == 0 {
 			return 0, ENOENT
 		}
+		if at(p.dir).nlink != 0 && Writable(p.dir) {
+			c := askName(Create, p, now)
+			c.Mode, c.Exclusive, c.Opens = mode&modeBits, flags&O_EXCL != 0, flags&O_EXCL != 0
+			return 0, EMISSING
+		}
 		id, e := create(p, S_IFREG|mode&modeBits, now)
 		if e != 0 {
 			return 0, e
@@ -60,7 +65,7 @@ func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 		return 0, EISDIR
 	default:
 		if n.share != 0 {
-			if e := openShared(p.id, flags); e != 0 {
+			if e := openShared(p.id, flags, now); e != 0 {
 				return 0, e
 			}
 		}
@@ -90,17 +95,30 @@ func AddText(path []byte, mode uint32, text []byte, now int64) Errno {
 }
 
 // openShared has all of a share's node ready that an open file of it may ask for.
-func openShared(id ID, flags int) Errno {
+func openShared(id ID, flags int, now int64) Errno {
 	n := at(id)
 	if flags&O_ACCMODE != 0 || flags&O_TRUNC != 0 {
 		if e := fixed(id); e != 0 {
 			return e
 		}
 	}
-	if flags&O_TRUNC != 0 && n.is(S_IFREG) {
+	truncates := flags&O_TRUNC != 0 && n.is(S_IFREG)
+	if truncates {
 		if e := need(id, LacksInfo); e != 0 {
 			return e
 		}
+	}
+	if n.is(S_IFREG) && Writable(id) && (flags&O_ACCMODE != 0 || truncates) {
+		if !truncates {
+			if e := need(id, LacksInfo|LacksData); e != 0 {
+				return e
+			}
+		}
+		c := ask(OpenForWrite, id, now)
+		c.Truncate, c.Opens = truncates, true
+		return EMISSING
+	}
+	if truncates {
 		n.lacks = 0
 		return 0
 	}

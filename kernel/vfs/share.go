@@ -6,7 +6,8 @@ package vfs
 // starts over.
 //
 // A share is read-only, or private: what is changed there stays in the tree, and the host does
-// not see it. A file that has been changed is the tree's own from then on.
+// not see it. A file that has been changed is the tree's own from then on. Or it is writable:
+// then the host changes it (host.go).
 
 // EMISSING never leaves the kernel: what Lacking tells must be brought first.
 const EMISSING Errno = 600
@@ -22,8 +23,8 @@ const MaxShares = 8
 
 // mounts are the shares, by their number less 1; node 0 is none. Set once at boot.
 var mounts [MaxShares]struct {
-	node     ID
-	readOnly bool
+	node ID
+	mode ShareMode
 }
 
 // lacking is what the last EMISSING was for. Under the kernel lock.
@@ -42,14 +43,14 @@ func need(id ID, what uint8) Errno {
 	if n.lacks&what == 0 || making {
 		return 0
 	}
-	lacking.id, lacking.what = id, n.lacks&(what|LacksInfo)
+	lacking.id, lacking.what, asked.Kind = id, n.lacks&(what|LacksInfo), NoChange
 	return EMISSING
 }
 
 // Mount makes the directory at path, and those above it that are not there, and share number
 // 1 to MaxShares begin there: its entries come beside those that there are. Errors: those of
 // Mkdir, EBUSY (a share is in another, or the number is taken), EINVAL. Early context.
-func Mount(share int, path []byte, readOnly bool, now int64) Errno {
+func Mount(share int, path []byte, mode ShareMode, now int64) Errno {
 	if share < 1 || share > MaxShares || len(path) == 0 || path[0] != '/' {
 		return EINVAL
 	}
@@ -72,14 +73,14 @@ func Mount(share int, path []byte, readOnly bool, now int64) Errno {
 		return EBUSY
 	}
 	n.share, n.lacks = uint8(share), LacksInfo|LacksData
-	mounts[share-1].node, mounts[share-1].readOnly = id, readOnly
+	mounts[share-1].node, mounts[share-1].mode = id, mode
 	return 0
 }
 
 // MountOf returns the node at which a share begins, 0 if there is none of that number. Kernel
 // context.
 func MountOf(share int) (id ID, readOnly bool) {
-	return mounts[share-1].node, mounts[share-1].readOnly
+	return mounts[share-1].node, mounts[share-1].mode == ShareReadOnly
 }
 
 // ShareOf returns the number of the share that the node is of; 0 if it is the tree's own.
@@ -92,7 +93,7 @@ func fixed(id ID) Errno {
 	if at(id).made != 0 && !making {
 		return EPERM
 	}
-	if s := at(id).share; s != 0 && mounts[s-1].readOnly {
+	if s := at(id).share; s != 0 && mounts[s-1].mode == ShareReadOnly {
 		return EROFS
 	}
 	return 0
@@ -135,7 +136,7 @@ func SharePath(id ID, buf []byte) ([]byte, Errno) {
 // as the host has told. What is there stays; a directory that both have gets the host's entries,
 // too. What cannot be a name, or is of another kind, is left out. Errors: ENOSPC. Kernel context.
 func AddShared(dir ID, name []byte, kind uint32) Errno {
-	if len(name) == 0 || len(name) > NameMax || string(name) == "." || string(name) == ".." {
+	if len(name) == 0 || len(name) > NameMax || string(name) == "." || string(name) == ".." || at(dir).nlink == 0 {
 		return 0
 	}
 	if e := find(dir, name); e != 0 {
@@ -156,7 +157,7 @@ func AddShared(dir ID, name []byte, kind uint32) Errno {
 	}
 	d := at(dir)
 	mtime, ctime := d.mtime, d.ctime
-	id, e := create(place{dir: dir, name: name}, kind|0o755, mtime)
+	id, e := insert(place{dir: dir, name: name}, kind|0o755, mtime)
 	d.mtime, d.ctime = mtime, ctime
 	if e == 0 {
 		n := at(id)
@@ -165,16 +166,19 @@ func AddShared(dir ID, name []byte, kind uint32) Errno {
 	return e
 }
 
-// SetShared sets the info of a shared file, as the host has told: all but its kind. Kernel context.
-func SetShared(id ID, mode uint32, size, mtime int64) {
+// SetShared sets the info of a shared file, as the host has told: all but its kind, and but the
+// size of one whose bytes are here. Kernel context.
+func SetShared(id ID, mode uint32, size, atime, mtime int64) {
 	n := at(id)
 	if n.lacks&LacksInfo == 0 {
 		return
 	}
 	n.mode = n.mode&S_IFMT | mode&modeBits
-	n.atime, n.mtime, n.ctime = mtime, mtime, mtime
-	if n.is(S_IFREG) {
-		n.size = min(max(size, 0), SizeMax)
+	n.atime, n.mtime, n.ctime = atime, mtime, mtime
+	if n.is(S_IFREG) && n.lacks&LacksData != 0 {
+		if n.size = min(max(size, 0), SizeMax); size == 0 && Writable(id) {
+			n.lacks &^= LacksData // a file on a disk, not one of /proc
+		}
 	}
 	if !n.is(S_IFLNK) {
 		n.lacks &^= LacksInfo
@@ -254,7 +258,7 @@ func changing(id ID) Errno {
 
 // own makes a file the tree's own, which has been changed.
 func (n *node) own() {
-	if n.share != 0 && !n.dir() && n.lacks == 0 {
+	if n.share != 0 && mounts[n.share-1].mode != ShareWritable && !n.dir() && n.lacks == 0 {
 		n.share = 0
 	}
 }
@@ -265,7 +269,7 @@ func Reclaim() (freed int) {
 	before := frames
 	for i := int32(1); i < nodes.fresh; i++ {
 		n := at(ID(i))
-		if n.share != 0 && n.is(S_IFREG) && n.lacks == 0 && n.opens == 0 && n.nlink > 0 && n.data != 0 {
+		if n.share != 0 && n.is(S_IFREG) && n.lacks&LacksData == 0 && n.opens == 0 && n.nlink > 0 && n.data != 0 {
 			Unfill(ID(i))
 		}
 	}

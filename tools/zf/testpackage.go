@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -230,7 +231,7 @@ func (t *packageTest) sayTimeout(ctx context.Context, m *machine) {
 // keepsResult reports whether the result of a machine may be kept: as with go test not where a
 // flag may make each run another, and not where the machine is not alone.
 func (t *packageTest) keepsResult(m *machine) bool {
-	return t.cache != nil && !t.local && t.goTest.Cacheable() && !t.flight.any() && len(m.qemu.Extra) == 0 && m.qemu.Net == "" && m.records.dir == "" && len(t.goTest.Files()) == 0
+	return t.cache != nil && !t.local && t.goTest.Cacheable() && !t.flight.any() && len(m.qemu.Extra) == 0 && !slices.ContainsFunc(m.qemu.Shares, func(s qemu.Share) bool { return s.Writable }) && m.qemu.Net == "" && m.records.dir == "" && len(t.goTest.Files()) == 0
 }
 
 // cacheKey returns what the result of a machine is kept under, "" if it cannot be.

@@ -48,7 +48,7 @@ func (d *device) start() bool {
 	}
 	d.tagLength = uint8(n)
 	size := d.QueueSize(0, queueLength)
-	if size < 2 {
+	if size < 3 {
 		return false
 	}
 	rings := virtio.QueueBytes(size)
@@ -67,13 +67,23 @@ func (d *device) start() bool {
 	return d.Works()
 }
 
-// ask hands the question of n bytes over.
-func (d *device) ask(n int) {
-	d.queue.Describe(0, d.question, uint32(n), virtio.DescNext, 1)
-	d.queue.Describe(1, d.answer, answerBytes, virtio.DescWrite, 0)
+// ask hands the question of n bytes over, with more bytes at stageOffset behind it.
+func (d *device) ask(n, more int) {
+	if more == 0 {
+		d.queue.Describe(0, d.question, uint32(n), virtio.DescNext, 1)
+		d.queue.Describe(1, d.answer, answerBytes, virtio.DescWrite, 0)
+	} else {
+		d.queue.Describe(0, d.question, uint32(n), virtio.DescNext, 2)
+		d.queue.Describe(2, d.answer+stageOffset, uint32(more), virtio.DescNext, 1)
+		d.queue.Describe(1, d.answer, stageOffset, virtio.DescWrite, 0)
+	}
 	d.asked = d.queue.Publish(0)
 	d.Notify(0)
 }
+
+// broken reports whether the device has said that it works no more. To ask that takes a known
+// time.
+func (d *device) broken() bool { return d.Status()&virtio.StatusNeedsReset != 0 }
 
 // answered reports whether the answer has come.
 func (d *device) answered() bool { return d.queue.UsedIndex() == d.asked }

@@ -22,6 +22,19 @@ const (
 	read
 	readdir
 	clunk
+
+	// Of changes (change.go).
+	closing
+	openForWrite
+	create
+	mkdir
+	symlink
+	link
+	unlink
+	rename
+	setattr
+	write
+	fsync
 )
 
 // Errors of 9P are Linux's.
@@ -31,15 +44,22 @@ const (
 	ePROTO = 71
 )
 
-// job is what is being fetched.
+// job is what is being fetched, or changed.
 type job struct {
 	step   step
 	node   vfs.ID // held meanwhile
 	what   uint8
 	off    uint64
-	walked int // bytes of the path
-	fid    bool
 	errno  int64
+	target vfs.ID // the node to which the way goes
+	fid    uint32 // what will be its fid
+	walked int    // bytes of the path
+	fids   uint8  // those that the host has to forget at the end, as bits
+
+	change vfs.Change // none: something is fetched
+	owner  int32
+	stage  stage
+	done   bool // the host has made the change
 }
 
 // begin starts to fetch.
@@ -51,6 +71,12 @@ func (s *share) begin(id vfs.ID, what uint8, now uint64) {
 		s.send(version)
 		return
 	}
+	s.find(id, workFID)
+}
+
+// find goes the way to a node, which will have that fid.
+func (s *share) find(id vfs.ID, fid uint32) {
+	s.target, s.fid, s.walked = id, fid, 0
 	s.send(walk)
 }
 
@@ -74,7 +100,11 @@ func (s *share) send(next step) {
 		s.writeWalk(&w)
 	case getattr:
 		w.begin(askGetattr, 0)
-		w.u32(workFID)
+		fid := uint32(workFID)
+		if writes(s.change.Kind) {
+			fid = writeFID
+		}
+		w.u32(fid)
 		w.u64(getattrBasic)
 	case readlink:
 		w.begin(askReadlink, 0)
@@ -98,10 +128,12 @@ func (s *share) send(next step) {
 		w.u32(answerBytes - 64)
 	case clunk:
 		w.begin(askClunk, 0)
-		w.u32(workFID)
+		w.u32(s.fid)
+	default:
+		s.writeChange(&w, next)
 	}
 	if n, ok := w.end(); ok {
-		s.ask(n)
+		s.ask(n, w.more)
 		return
 	}
 	s.errno = ePROTO // its path is too long, or it has none any more
@@ -113,18 +145,18 @@ var dialect = [...]byte{'9', 'P', '2', '0', '0', '0', '.', 'L'}
 
 // writeWalk goes on with the way to the node, 16 names a message.
 func (s *share) writeWalk(w *writer) {
-	path, e := vfs.SharePath(s.node, pathRoom[:])
+	path, e := vfs.SharePath(s.target, pathRoom[:])
 	if e != 0 || s.walked > len(path) {
 		w.bad = true
 		return
 	}
 	w.begin(askWalk, 0)
 	from := uint32(rootFID)
-	if s.fid {
-		from = workFID
+	if s.walked > 0 {
+		from = s.fid
 	}
 	w.u32(from)
-	w.u32(workFID)
+	w.u32(s.fid)
 	at := w.n
 	w.u16(0)
 	names, i := 0, s.walked
@@ -165,7 +197,16 @@ func (s *share) next(length int) {
 		if s.step == read || s.step == readdir {
 			errno = eIO
 		}
-		s.fail(errno)
+		switch {
+		case s.step == closing: // it is closed nevertheless
+			s.nextChange(&r)
+		case s.step == write && s.change.N > 1:
+			// The host says an error even when it has written a part: which that is has to be found.
+			s.change.N /= 2
+			s.send(write)
+		default:
+			s.fail(errno)
+		}
 		return
 	}
 	if kind != questions[s.step]+1 {
@@ -181,18 +222,25 @@ func (s *share) next(length int) {
 		s.send(attach)
 	case attach:
 		s.attached = true
-		s.send(walk)
+		if s.change.Kind != vfs.NoChange {
+			s.advance()
+			return
+		}
+		s.find(s.node, workFID)
 	case walk:
 		if r.u16() != s.names {
 			s.fail(2) // ENOENT: the way ends before
 			return
 		}
-		s.fid = true
-		if !s.last {
+		s.fids |= 1 << s.fid
+		switch {
+		case !s.last:
 			s.send(walk)
-			return
+		case s.change.Kind != vfs.NoChange:
+			s.advance()
+		default:
+			s.send(getattr)
 		}
-		s.send(getattr)
 	case getattr:
 		s.gotInfo(&r)
 	case readlink:
@@ -200,7 +248,7 @@ func (s *share) next(length int) {
 			s.fail(eIO)
 			return
 		}
-		s.send(clunk)
+		s.finish()
 	case lopen:
 		s.off = 0
 		if vfs.Mode(s.node)&vfs.S_IFMT == vfs.S_IFDIR {
@@ -213,7 +261,10 @@ func (s *share) next(length int) {
 	case readdir:
 		s.gotEntries(&r)
 	case clunk:
-		s.end()
+		s.fids &^= 1 << s.fid
+		s.finish()
+	default:
+		s.nextChange(&r)
 	}
 }
 
@@ -221,6 +272,8 @@ func (s *share) next(length int) {
 var questions = [...]byte{
 	version: askVersion, attach: askAttach, walk: askWalk, getattr: askGetattr, readlink: askReadlink,
 	lopen: askLopen, read: askRead, readdir: askReaddir, clunk: askClunk,
+	closing: askClunk, openForWrite: askLopen, create: askLcreate, mkdir: askMkdir, symlink: askSymlink, link: askLink,
+	unlink: askUnlinkat, rename: askRenameat, setattr: askSetattr, write: askWrite, fsync: askFsync,
 }
 
 // gotInfo takes what the host says of the node.
@@ -234,21 +287,28 @@ func (s *share) gotInfo(r *reader) {
 	mode := r.u32()
 	r.bytes(4 + 4 + 8 + 8)
 	size := int64(r.u64())
-	r.bytes(8 + 8 + 8 + 8)
+	r.bytes(8 + 8)
+	asec, ansec := int64(r.u64()), int64(r.u64())
 	sec, nsec := int64(r.u64()), int64(r.u64())
-	was := vfs.Mode(s.node) & vfs.S_IFMT
+	node := s.node
+	if s.change.Kind != vfs.NoChange {
+		node = s.looksAt()
+	}
+	was := vfs.Mode(node) & vfs.S_IFMT
 	if mode&vfs.S_IFMT != was {
 		s.fail(eIO) // it has become something else since the directory was read
 		return
 	}
-	vfs.SetShared(s.node, mode, size, sec*1e9+nsec)
+	vfs.SetShared(node, mode, size, asec*1e9+ansec, sec*1e9+nsec)
 	switch {
+	case s.change.Kind != vfs.NoChange:
+		s.advance()
 	case was == vfs.S_IFLNK:
 		s.send(readlink)
 	case s.what&vfs.LacksData != 0:
 		s.send(lopen)
 	default:
-		s.send(clunk)
+		s.finish()
 	}
 }
 
@@ -261,7 +321,7 @@ func (s *share) gotBytes(r *reader) {
 	}
 	if left == 0 {
 		vfs.Filled(s.node, int64(s.off))
-		s.send(clunk)
+		s.finish()
 		return
 	}
 	for left > 0 {
@@ -270,7 +330,7 @@ func (s *share) gotBytes(r *reader) {
 			continue
 		}
 		if e == vfs.EINVAL {
-			s.send(clunk) // somebody has cut the file meanwhile
+			s.finish() // somebody has cut the file meanwhile
 			return
 		}
 		if e != 0 {
@@ -295,7 +355,7 @@ func (s *share) gotEntries(r *reader) {
 	}
 	if e.n == 0 {
 		vfs.Filled(s.node, 0)
-		s.send(clunk)
+		s.finish()
 		return
 	}
 	for e.n > 0 {
@@ -325,20 +385,47 @@ func (s *share) gotEntries(r *reader) {
 
 // fail ends the job with an error, the first one that there was.
 func (s *share) fail(errno int64) {
-	if s.errno == 0 {
+	if s.errno == 0 && !s.done {
 		s.errno = errno
 	}
-	if s.fid && s.step != clunk && errno != ePROTO {
-		s.send(clunk)
-		return
+	switch {
+	case s.step == closing:
+		s.closed()
+		s.end()
+	case s.step == clunk:
+		s.fids &^= 1 << s.fid
+		s.finish()
+	case errno == ePROTO:
+		s.end()
+	default:
+		s.finish()
+	}
+}
+
+// finish has the host forget what it has found, and ends the job.
+func (s *share) finish() {
+	for fid := uint32(workFID); fid <= writeFID; fid++ {
+		if s.fids&(1<<fid) != 0 {
+			s.fid = fid
+			s.send(clunk)
+			return
+		}
 	}
 	s.end()
 }
 
 // end is behind the last message.
 func (s *share) end() {
-	s.step, s.fid, ended = idle, false, true
+	s.step, s.fids, ended = idle, 0, true
 	s.failed, s.failure = s.node, s.errno
 	s.queue.Silence(true)
-	vfs.Release(s.node)
+	if s.node != 0 {
+		vfs.Release(s.node)
+	}
+	if s.change.Kind != vfs.NoChange {
+		if s.told = true; s.errno != 0 {
+			vfs.Refused(&s.change)
+		}
+		s.change.Unhold()
+	}
 }

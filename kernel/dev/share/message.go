@@ -12,13 +12,22 @@ import (
 const (
 	replyError    = 7
 	askLopen      = 12
+	askLcreate    = 14
+	askSymlink    = 16
 	askReadlink   = 22
 	askGetattr    = 24
+	askSetattr    = 26
 	askReaddir    = 40
+	askFsync      = 50
+	askLink       = 70
+	askMkdir      = 72
+	askRenameat   = 74
+	askUnlinkat   = 76
 	askVersion    = 100
 	askAttach     = 104
 	askWalk       = 110
 	askRead       = 116
+	askWrite      = 118
 	askClunk      = 120
 	headBytes     = 7
 	noFID         = 1<<32 - 1
@@ -31,10 +40,13 @@ const (
 	openNoFollow  = 0o400000
 )
 
-// fids, by which the host's files are named: where a share begins, and what is worked at.
+// fids, by which the host's files are named: where a share begins, what is worked at, what else
+// that needs, and the file that is open for writing.
 const (
 	rootFID = iota
 	workFID
+	otherFID
+	writeFID
 )
 
 // bytesAt returns the n bytes at an address.
@@ -44,6 +56,7 @@ func bytesAt(addr uintptr, n int) []byte { return unsafe.Slice((*byte)(arch.Poin
 type writer struct {
 	addr uintptr
 	n    int
+	more int // bytes at stageOffset that follow
 	bad  bool
 }
 
@@ -97,7 +110,7 @@ func (w *writer) end() (n int, ok bool) {
 	}
 	n = w.n
 	w.n = 0
-	w.u32(uint32(n))
+	w.u32(uint32(n + w.more))
 	return n, true
 }
 

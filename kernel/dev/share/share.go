@@ -28,7 +28,10 @@ type share struct {
 	last           bool // it is the last one of its way
 	since          uint64
 	failed         vfs.ID // the latest node that was fetched, and the error
-	failure        int64
+	failure        int64  // of that, or of the latest change
+	writing        vfs.ID // the file that is open on the host for writing, held; 0: none
+	told           bool   // a change has ended, which nobody has been told: see Told
+	value          uintptr
 }
 
 // Under the kernel lock.
@@ -115,13 +118,15 @@ func Fetch(id vfs.ID, what uint8, again bool, now uint64) (done bool, errno int6
 		switch {
 		case s.step == idle && mine:
 			return true, s.failure
+		case s.step == idle && s.told:
+			return false, 0
 		case s.step == idle:
 			s.begin(id, what, now)
 			mine = true
 		case s.answered():
 			s.next(s.take())
 			n = 0
-		case s.Status()&virtio.StatusNeedsReset != 0: // and a look takes a known time
+		case s.broken():
 			s.giveUp()
 			return true, eIO
 		case n == looks:
@@ -145,7 +150,7 @@ func Ended() bool {
 func Wait() (ns uint64, ok bool) {
 	ns = pollSeldom
 	for i := range shares[:count] {
-		if s := &shares[i]; s.step != idle {
+		if s := &shares[i]; s.step != idle || s.idleOpen() {
 			if ok = true; !s.interrupts {
 				ns = pollAlways
 			}
@@ -158,6 +163,9 @@ func Wait() (ns uint64, ok bool) {
 func Poll(now uint64) {
 	for i := range shares[:count] {
 		s := &shares[i]
+		if s.idleOpen() {
+			s.startClosing(now)
+		}
 		for s.step != idle && s.answered() {
 			s.next(s.take())
 			s.since = now

@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) {
 	lo := room(256 << 20)
 	mem.AddFrames(lo, lo+256<<20)
-	if vfs.Init(1) != 0 || vfs.Mount(1, []byte("/host"), false, 1) != 0 {
+	if vfs.Init(1) != 0 || vfs.Mount(1, []byte("/host"), vfs.SharePrivate, 1) != 0 {
 		panic("no tree")
 	}
 	s := &shares[0]
