@@ -61,6 +61,8 @@ func TablePages() (lo, hi uintptr) { return amd64.TablePages() }
 func LockTables() { amd64.LockTables() }
 
 // Keep makes size bytes at p a part of what is kept twice.
+//
+//go:noinline
 func Keep(p unsafe.Pointer, size uintptr) bool { return amd64.Keep(p, size) }
 
 // KeepCPU does so with what the CPU's own code needs.

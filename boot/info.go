@@ -184,6 +184,7 @@ func (i *Info) readPVH(p uintptr) {
 	i.Truncated = i.Truncated || n > 0
 }
 
+//go:noinline
 func (i *Info) add(base, n uint64, usable bool) {
 	if n == 0 || base+n < base {
 		return
@@ -227,6 +228,7 @@ func readable(a uintptr, n uintptr) bool { return a >= lowest && a < highest && 
 
 func u8(a uintptr) uint8 { return *(*uint8)(amd64.Pointer(a)) }
 
+//go:noinline
 func u32(a uintptr) uint32 {
 	if !readable(a, 4) {
 		return 0

@@ -29,6 +29,8 @@ func (k Kind) String() string { return nameOf(kindNames[:], uint8(k)) }
 var kindNames = [...]string{PC: "pc", RA: "ra", Inferred: "inferred", Scan: "scan", Trap: "trap"}
 
 // nameOf returns a name of a table, "?" if that has none. Any context.
+//
+//go:noinline
 func nameOf(names []string, i uint8) string {
 	if int(i) < len(names) && names[i] != "" {
 		return names[i]

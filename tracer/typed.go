@@ -190,6 +190,8 @@ func (t *Typed) absolute(typ uint64, v uintptr) {
 }
 
 // line begins a line.
+//
+//go:noinline
 func (t *Typed) line(typ uint64) {
 	t.n = 0
 	t.fixed(uint64(t.next), 2)
@@ -197,6 +199,7 @@ func (t *Typed) line(typ uint64) {
 	t.next++
 }
 
+//go:noinline
 func (t *Typed) digit(v uint64) {
 	if t.n < TypedMax-2 {
 		t.digits[t.n] = byte(v & 15)
@@ -205,6 +208,8 @@ func (t *Typed) digit(v uint64) {
 }
 
 // fixed appends v in n digits.
+//
+//go:noinline
 func (t *Typed) fixed(v uint64, n int) {
 	for n--; n >= 0; n-- {
 		t.digit(v >> (4 * uint(n)))

@@ -419,6 +419,7 @@ func (w *Walker) add(kind Kind, addr, sp, fp uintptr, stack int) bool {
 	return true
 }
 
+//go:noinline
 func (w *Walker) stop(e End, v uintptr) { w.End, w.EndValue = e, v }
 
 func (w *Walker) inText(pc uintptr) bool { return pc-w.TextLo < w.TextHi-w.TextLo }

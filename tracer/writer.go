@@ -368,6 +368,8 @@ var crcTable = [16]uint32{
 }
 
 // str writes s byte by byte: ranging over a string would call the runtime.
+//
+//go:noinline
 func (w *Writer) str(s string) {
 	for i := 0; i < len(s); i++ {
 		w.byte(s[i])

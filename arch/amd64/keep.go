@@ -21,6 +21,8 @@ var (
 
 // Keep makes size bytes at p a part of what [SaveKept] copies. It returns false if there is no
 // room for it. Early context.
+//
+//go:noinline
 func Keep(p unsafe.Pointer, size uintptr) bool {
 	if numKept == maxKept {
 		return false

@@ -90,6 +90,8 @@ func (r *RTC) Unix() (seconds int64, ok bool) {
 }
 
 // value decodes a register.
+//
+//go:noinline
 func (r *RTC) value(b uint8) (v int64, ok bool) {
 	if r.StatusB&rtcBinary != 0 {
 		return int64(b), b <= 99

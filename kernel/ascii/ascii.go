@@ -5,9 +5,13 @@ package ascii
 import "unsafe"
 
 // Bytes returns the bytes of s, which are not to be written to.
+//
+//go:noinline
 func Bytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // Same reports whether b holds the bytes of s.
+//
+//go:noinline
 func Same(b []byte, s string) bool {
 	if len(b) != len(s) {
 		return false
@@ -21,6 +25,8 @@ func Same(b []byte, s string) bool {
 }
 
 // Equal reports whether a and b hold the same bytes.
+//
+//go:noinline
 func Equal(a, b []byte) bool { return Same(a, unsafe.String(unsafe.SliceData(b), len(b))) }
 
 // HasPrefix reports whether b begins with the bytes of s.

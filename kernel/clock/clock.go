@@ -34,6 +34,8 @@ func Now() uint64 {
 // SetWall it is the real-time clock's, which counts whole seconds, so up to a
 // second late; without such a clock the machine was started in 1970. Any context
 // after Init.
+//
+//go:noinline
 func Wall() int64 { return wallZero + int64(Now()) }
 
 // SetWall sets the time of day; Now is not touched.

@@ -211,9 +211,13 @@ func char(c byte) {
 }
 
 // Dec sends v in decimal.
+//
+//go:noinline
 func Dec(v uint64) { number(v, 10, 0) }
 
 // DecPad sends v in decimal, right-aligned in a field of width characters.
+//
+//go:noinline
 func DecPad(v uint64, width int) { number(v, 10, width) }
 
 // Hex sends v in hexadecimal behind 0x.

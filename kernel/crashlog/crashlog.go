@@ -102,6 +102,8 @@ func Generation() uint32 { return generation }
 
 // Bytes returns a part of the record that Find has found. They lie in the record, and
 // hold until Clear. Early context.
+//
+//go:noinline
 func Bytes(p Part) []byte {
 	if found == 0 {
 		return nil
@@ -172,6 +174,8 @@ func Start() {
 func Next(p Part) { part = p }
 
 // Byte appends a byte. A record that is full takes no more.
+//
+//go:noinline
 func Byte(b byte) {
 	if next == 0 || next >= base+Size {
 		return

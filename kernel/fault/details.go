@@ -51,6 +51,8 @@ func (d *Details) reg(i int, v uintptr) {
 }
 
 // callerAt sets where the walk starts: at the return address of a call.
+//
+//go:noinline
 func (d *Details) callerAt(ra, sp, fp uintptr) {
 	d.Call = true
 	d.PC, d.sp, d.fp = ra, sp, fp

@@ -35,6 +35,8 @@ func (d *Details) locate() {
 }
 
 // placeTrap is for a crash that a trap or a system call has brought.
+//
+//go:noinline
 func (d *Details) locateTrap(f *arch.TrapFrame) {
 	if stack.Running && !f.InKernel() {
 		d.Context = tracer.ContextGoroutine

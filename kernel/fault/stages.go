@@ -84,6 +84,8 @@ var (
 )
 
 // stage returns the topmost stage in use.
+//
+//go:noinline
 func stage() Stage { return Stage(percpu.This().Stage) }
 
 // InitStages takes what the stages need from the table of stacks. Early context.

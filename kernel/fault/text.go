@@ -11,6 +11,7 @@ type text struct {
 	N int
 }
 
+//go:noinline
 func (t *text) byte(c byte) {
 	if t.N < len(t.b) {
 		t.b[t.N] = c
@@ -22,12 +23,14 @@ func (t *text) byte(c byte) {
 	}
 }
 
+//go:noinline
 func (t *text) Str(s string) {
 	for i := 0; i < len(s); i++ {
 		t.byte(s[i])
 	}
 }
 
+//go:noinline
 func (t *text) bytes(b []byte) {
 	for _, c := range b {
 		t.byte(c)

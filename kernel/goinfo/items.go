@@ -152,6 +152,8 @@ func Item(i int) (name string, known bool) {
 }
 
 // item returns the value of an item.
+//
+//go:noinline
 func item(i int) uint64 {
 	if v := table[tableHead+i]; v != 0 {
 		return v

@@ -83,6 +83,8 @@ func openStd() {
 }
 
 // get returns the open file of a descriptor, or nil.
+//
+//go:noinline
 func get(fd uintptr) *file {
 	if fd >= maxFDs || fds[fd] == 0 {
 		return nil

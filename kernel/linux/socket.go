@@ -128,6 +128,8 @@ var (
 )
 
 // socketOf returns socket n, or nil.
+//
+//go:noinline
 func socketOf(n int32) *socket {
 	if n <= 0 || n > maxSockets || sockets[n] == 0 {
 		return nil

@@ -11,6 +11,8 @@ const (
 var lastGiven uint16 = lastPort // under the kernel lock
 
 // covers reports whether a socket that has the address a gets what is for b.
+//
+//go:noinline
 func (s *socket) covers(a, b *address) bool {
 	switch {
 	case a.hi == b.hi && a.lo == b.lo:

@@ -28,6 +28,7 @@ type linkReply struct {
 	seq      uint32
 }
 
+//go:noinline
 func (r *linkReply) put8(v uint8) {
 	block[r.n] = v
 	r.n++

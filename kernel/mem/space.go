@@ -63,6 +63,8 @@ func pageUp(a uintptr) uintptr   { return (a + arch.PageSize - 1) &^ (arch.PageS
 func pageDown(a uintptr) uintptr { return a &^ (arch.PageSize - 1) }
 
 // find returns the index of the first area that ends above a.
+//
+//go:noinline
 func find(a uintptr) int {
 	lo, hi := 0, numAreas
 	for lo < hi {
@@ -77,6 +79,8 @@ func find(a uintptr) int {
 }
 
 // insert makes room at index i.
+//
+//go:noinline
 func insert(i int, a spaceArea) {
 	for j := numAreas; j > i; j-- {
 		areas[j] = areas[j-1]

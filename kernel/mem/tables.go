@@ -405,6 +405,8 @@ func at(a uintptr) *uint64 { return (*uint64)(arch.Pointer(a)) }
 // zero, aligned to a page, mapped, and below 4 GiB: for what devices read and write. It
 // returns 0 if there are not that many. It is never given back. Early context, after
 // Init and before Release.
+//
+//go:noinline
 func Contiguous(size uintptr) uintptr {
 	size = pageUp(size)
 	// Half of what is left is for tables.

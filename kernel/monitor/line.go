@@ -299,6 +299,7 @@ func (l *Line) times(b byte, n int) {
 	}
 }
 
+//go:noinline
 func (l *Line) put(b byte) {
 	l.Echo[l.Echoed] = b
 	l.Echoed++

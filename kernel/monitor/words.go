@@ -4,6 +4,8 @@ package monitor
 
 // Word returns the first word of line and what follows it, without the blanks between.
 // The word is empty if there is none.
+//
+//go:noinline
 func Word(line []byte) (word, rest []byte) {
 	line = blanks(line)
 	n := 0
@@ -25,6 +27,8 @@ func Command(line []byte) (name, args []byte) {
 }
 
 // blanks returns line without the blanks that it begins with.
+//
+//go:noinline
 func blanks(line []byte) []byte {
 	for len(line) > 0 && line[0] == ' ' {
 		line = line[1:]

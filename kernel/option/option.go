@@ -44,6 +44,8 @@ func SetLine(line []byte) {
 }
 
 // Line returns the command line. Any context.
+//
+//go:noinline
 func Line() []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&lineLo)), lineLen)
 }

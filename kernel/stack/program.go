@@ -87,6 +87,7 @@ func readRow(s *tracer.Stack, lo, hi *uintptr) {
 // maxStack is the size in bytes above which bounds are not taken for a stack's.
 const maxStack = 1 << 32
 
+//go:noinline
 func setRow(s *tracer.Stack, lo, hi uintptr) {
 	if lo == 0 || lo%8 != 0 || hi%8 != 0 || hi <= lo || hi-lo > maxStack || hi > 1<<47 {
 		return

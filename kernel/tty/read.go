@@ -37,6 +37,8 @@ func at(i uint64) byte { return ring[i%size] }
 func marked(i uint64) bool { return marks[i%size/8]>>(i%8)&1 != 0 }
 
 // put appends a byte to the line; a mark makes the line readable.
+//
+//go:noinline
 func put(b byte, mark bool) {
 	ring[head%size] = b
 	bit := byte(1) << (head % 8)

@@ -48,6 +48,7 @@ var (
 	longEntries  = slab{size: longSize, perFrame: int32(pageSize / longSize)}
 )
 
+//go:noinline
 func entryAt(e entryID) *entry { return (*entry)(arch.Pointer(entryAddr(e))) }
 
 func entryAddr(e entryID) uintptr {

@@ -63,6 +63,7 @@ var nodes = slab{
 	perFrame: int32(pageSize / unsafe.Sizeof(node{})),
 }
 
+//go:noinline
 func at(id ID) *node { return (*node)(arch.Pointer(nodes.at(int32(id)))) }
 
 func (n *node) is(kind uint32) bool { return n.mode&S_IFMT == kind }

@@ -89,6 +89,8 @@ func ShareOf(id ID) int { return int(at(id).share) }
 
 // fixed returns EROFS if nothing in a directory, or of a file, may be changed, and EPERM if that is
 // made up.
+//
+//go:noinline
 func fixed(id ID) Errno {
 	if at(id).made != 0 && !making {
 		return EPERM

@@ -113,6 +113,8 @@ func (s *slab) grow(f uintptr) bool {
 }
 
 // give frees object i.
+//
+//go:noinline
 func (s *slab) give(i int32) {
 	*word(s.at(i)) = uintptr(s.free)
 	s.free = i

@@ -93,6 +93,7 @@ type writer struct {
 	n   int
 }
 
+//go:noinline
 func (w *writer) byte(c byte) {
 	w.dst[w.n] = c
 	w.n++

@@ -92,7 +92,10 @@ var (
 	rxHead uint32  // the next one to be received; under the kernel lock
 )
 
-func reg(off uintptr) uint32       { return arch.Load32(regs + off) }
+//go:noinline
+func reg(off uintptr) uint32 { return arch.Load32(regs + off) }
+
+//go:noinline
 func setReg(off uintptr, v uint32) { arch.Store32(regs+off, v) }
 
 // Where a card's memory has what: both rings in the first page, then the buffers.

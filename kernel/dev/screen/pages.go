@@ -197,9 +197,13 @@ func firstRow() int {
 }
 
 // perPage is how many lines a page has behind its head.
+//
+//go:noinline
 func perPage() int { return max(rows-firstRow()-1, 1) }
 
 // Pages returns how many pages there are.
+//
+//go:noinline
 func Pages() int { return max((n-head+perPage()-1)/perPage(), 1) }
 
 // Page returns which one is shown, from 0.

@@ -50,6 +50,8 @@ const (
 )
 
 // bytesAt returns the n bytes at an address.
+//
+//go:noinline
 func bytesAt(addr uintptr, n int) []byte { return unsafe.Slice((*byte)(arch.Pointer(addr)), n) }
 
 // writer writes a message at an address. What does not fit is left out, and told by bad.

@@ -119,6 +119,7 @@ func begin() {
 	line.number++
 }
 
+//go:noinline
 func put(b byte) {
 	line.frame.payload()[line.n] = b
 	line.n++

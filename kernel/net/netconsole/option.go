@@ -175,8 +175,11 @@ type parser struct {
 	pos int
 }
 
-func (p *parser) end() bool      { return p.pos >= len(p.b) }
+func (p *parser) end() bool { return p.pos >= len(p.b) }
+
+//go:noinline
 func (p *parser) at(c byte) bool { return !p.end() && p.b[p.pos] == c }
+
 func (p *parser) skipTo(end byte) {
 	for !p.end() && !p.at(end) {
 		p.pos++
@@ -184,6 +187,8 @@ func (p *parser) skipTo(end byte) {
 }
 
 // take takes c if it is next.
+//
+//go:noinline
 func (p *parser) take(c byte) bool {
 	if !p.at(c) {
 		return false

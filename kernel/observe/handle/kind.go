@@ -108,6 +108,8 @@ var (
 )
 
 // Name returns the name of a kind, nothing if there is no such kind. Any context.
+//
+//go:noinline
 func Name(k Kind) []byte {
 	switch {
 	case k > 0 && k < own:
