@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/install"
 )
 
@@ -99,6 +101,58 @@ echo "qemu: could not load PC BIOS 'bios-256k.bin'" >&2; exit 1`}, "", exitMachi
 	}
 	if code, _, stderr := zf(nil, "doctor", "x"); code != exitUsage || !strings.Contains(stderr, "no arguments") {
 		t.Errorf("zf doctor x = %d, %q", code, stderr)
+	}
+}
+
+// TestDoctorAdvice: on a machine that has only Go and a package manager the doctor says what to
+// type, and when that has been typed, that zf run works: with a real QEMU.
+func TestDoctorAdvice(t *testing.T) {
+	realGo, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	realQEMU, err := qemu.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, store := t.TempDir(), t.TempDir()
+	for path, script := range map[string]string{
+		filepath.Join(dir, "go"):    "exec " + realGo + ` "$@"`,
+		filepath.Join(dir, "sudo"):  `exec "$@"`,
+		filepath.Join(store, "gdb"): healthy["gdb"],
+		filepath.Join(dir, "apt-get"): `for package; do case $package in
+qemu-system-x86) /bin/ln -s ` + realQEMU + " " + dir + `/qemu-system-x86_64 ;;
+gdb) /bin/ln -s ` + store + `/gdb ` + dir + `/gdb ;;
+install | -*) ;;
+*) exit 1 ;;
+esac; done`,
+	} {
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(t.TempDir()) // no module
+	t.Setenv("GOCACHE", goCache(t, realGo))
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("DEBUGINFOD_URLS", "")
+	t.Setenv("ZF_QEMU", "")
+	t.Setenv("PATH", dir)
+	code, before, _ := zf(nil, "doctor")
+	if code != exitMachine || !strings.HasSuffix(before, "\nzf run does not work here: see BAD\n") {
+		t.Fatalf("on the bare machine zf doctor = %d\n%s", code, before)
+	}
+	for _, name := range []string{"qemu", "gdb"} {
+		advice := regexp.MustCompile(`(?m)^\w+ +` + name + ` .*[:;] (?:install it with: )?(.*apt-get .*)$`).FindStringSubmatch(before)
+		if advice == nil {
+			t.Fatalf("no command for %s in\n%s", name, before)
+		}
+		if out, err := exec.Command("/bin/sh", "-c", advice[1]).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", advice[1], err, out)
+		}
+	}
+	code, after, _ := zf(nil, "doctor")
+	if code != exitOK || !strings.HasSuffix(after, "\nzf run works here\n") || !strings.Contains(after, "\nok    accelerator ") || !strings.Contains(after, "\nok    gdb ") {
+		t.Errorf("when its advice has been followed zf doctor = %d\n%s", code, after)
 	}
 }
 
