@@ -61,6 +61,19 @@ func StartTimer(now, ticks uint64) { pc.StartTimer(now, ticks) }
 // StopTimer takes that back.
 func StopTimer() { pc.StopTimer() }
 
+const (
+	AlarmRegisters = pc.AlarmRegisters // address of the registers of the timer that raises NMIs
+)
+
+// InitAlarm makes that timer ready; false: there is none.
+func InitAlarm(mapped bool) bool { return pc.InitAlarm(mapped) }
+
+// SetAlarm makes an NMI come in ns nanoseconds.
+func SetAlarm(ns uint64) { pc.SetAlarm(ns) }
+
+// StopAlarm takes that back.
+func StopAlarm() { pc.StopAlarm() }
+
 // RTC is the clock that tells the date.
 type RTC = pc.RTC
 

@@ -209,6 +209,10 @@
 //	TimerName          returns what interrupts: "tsc-deadline", "lapic", "pit" or "none"
 //	StartTimer         makes the timer interrupt once, when so many of its ticks are over
 //	StopTimer          takes that back
+//	AlarmRegisters     address of the registers of the timer that raises NMIs
+//	InitAlarm          makes that timer ready; false: there is none
+//	SetAlarm           makes an NMI come in ns nanoseconds
+//	StopAlarm          takes that back
 //	RTC                the clock that tells the date
 //	HasRTC             reports whether a clock answers at the RTC's ports and has not lost its time
 //

@@ -75,6 +75,27 @@ func hung(t *testing.T, poke bool, options, how string, more ...string) (serial 
 	return out.String(), all, status, msg.String()
 }
 
+// TestKernelHangs: the kernel spins with interrupts off. Where the board has an alarm, which is an
+// NMI, the machine dies by itself, and the trace is of who spins.
+func TestKernelHangs(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	want := regexp.MustCompile(`^kernel: golab\.kernelSpinD golab\.kernelSpinHandler kernel/linux\.noSuchCall ` +
+		`kernel/linux\.\(\*call\)\.do kernel/linux\.Handle arch/amd64\.syscallEntry trap g: \S+Syscall6 syscall\.RawSyscall6 syscall\.RawSyscall golab\.kernelSpinC golab\.kernelSpinB golab\.kernelSpinA `)
+	for _, machine := range []string{"q35", "pc"} {
+		res, serial, err := boot(t, Config{Kernel: path, Machine: machine, Extra: []string{"-icount", "shift=5,sleep=off"}}, "crash=go.kernel-spin watchdog=2")
+		all := traces(t, symbols, serial)
+		if err != nil || res.Outcome != Traced || len(all) == 0 {
+			t.Fatalf("%s: %v, %v, %d traces; the serial port: %q", machine, res.Outcome, err, len(all), serial)
+		}
+		tr := all[0]
+		if chain := strings.ReplaceAll(tr.chain(), "kernel/crashlab/", ""); tr.Kind != "panic" || tr.Context != "kernel" || !tr.Complete || tr.Damaged || !want.MatchString(chain) ||
+			!strings.HasPrefix(tr.Reason, "watchdog: the kernel has let no interrupt of its timer in for ") {
+			t.Errorf("%s: %s in %s, %q, complete %v: %s", machine, tr.Kind, tr.Context, tr.Reason, tr.Complete, chain)
+		}
+	}
+}
+
 // secondMonitor connects with a second monitor of a machine that zf runs.
 func secondMonitor(t *testing.T, socket string) *VM {
 	t.Helper()

@@ -10,6 +10,7 @@
 //	line.go           the I/O APIC, and the 8259s where there is none; interrupt numbers
 //	timer.go          what interrupts when a time is over
 //	pit.go            the i8254
+//	hpet.go           an NMI for a CPU that takes no interrupts
 //	counter.go        how fast the time stamp counter counts
 //	rtc.go            the clock that tells the date
 //	uart.go           the serial ports

@@ -63,7 +63,19 @@ func writeIOAPIC(base uintptr, reg, v uint32) {
 // interrupt irq (1 to 15) is raised: edge-triggered, active high. It returns false if
 // there is no I/O APIC at base or it has no such input.
 func routeISA(base uintptr, irq uint8) bool {
-	vector, input := uint32(interruptISA+irq), uint32(irq)
+	return route(base, uint32(irq), uint32(interruptISA+irq))
+}
+
+// routeNMI makes each rise of the input an NMI.
+func routeNMI(base uintptr, input uint32) bool {
+	const deliverNMI = 4 << 8
+	return route(base, input, deliverNMI)
+}
+
+// route makes the I/O APIC at base send this CPU what the lower half of a redirection entry
+// says: edge-triggered, active high, physical destination, not masked is all 0. It returns false
+// if there is no I/O APIC at base or it has no such input.
+func route(base uintptr, input, entry uint32) bool {
 	// 0x11 is the 82093AA, 0x20 the newest; a bus without a device reads all
 	// ones or zeros.
 	v := readIOAPIC(base, ioapicVersion)
@@ -75,9 +87,9 @@ func routeISA(base uintptr, irq uint8) bool {
 	id := ebx >> 24
 	reg := ioapicRedirect + 2*input
 	writeIOAPIC(base, reg+1, id<<24)
-	// Fixed delivery, physical destination, active high, edge, not masked: all 0.
-	writeIOAPIC(base, reg, vector)
-	return readIOAPIC(base, reg)&0x1ffff == vector
+	writeIOAPIC(base, reg, entry)
+	const status = 1<<12 | 1<<14 // delivery status, remote IRR
+	return readIOAPIC(base, reg)&0x1ffff&^status == entry
 }
 
 // Ports of the 8259s: command, and data one above.

@@ -41,6 +41,16 @@ func StartTimer(now, ticks uint64) { panic(stub) }
 
 func StopTimer() { panic(stub) }
 
+const (
+	AlarmRegisters = 4275044352
+)
+
+func InitAlarm(mapped bool) bool { panic(stub) }
+
+func SetAlarm(ns uint64) { panic(stub) }
+
+func StopAlarm() { panic(stub) }
+
 func HasRTC() bool { panic(stub) }
 
 const (

@@ -48,6 +48,7 @@ func sendCounts() {
 // leave ends an emulator that can be told how it went.
 func leave(v uint32) {
 	arch.DisableInterrupts()
+	stopAlarm()
 	netconsole.Flush()
 	eventstream.Flush()
 	console.Flush()

@@ -24,6 +24,7 @@ import (
 
 // ProgramExit is called for exit_group with the frame f.
 func ProgramExit(f *arch.TrapFrame, status int) {
+	stopAlarm()
 	if status != 0 {
 		restoreKept() // who has called is found by the image's tables
 	}

@@ -190,6 +190,7 @@ func NextStage(kind tracer.TraceKind) *Details {
 
 // beginFull sends all exceptions to the stack "nested".
 func beginFull() {
+	stopAlarm()
 	r := percpu.This()
 	for i := 1; i < arch.NumTrapStacks; i++ {
 		r.TrapStackLo[i], r.TrapStackTop[i] = arch.TrapStack(i)
@@ -223,6 +224,7 @@ func LeaveStages() {
 	r.Stage, r.Fatal = uint8(noStage), 0
 	console.HoldTail(false)
 	arch.DropNMI(false)
+	startAlarm()
 	if n := arch.DroppedNMIs(); n != dropped {
 		console.Dec(uint64(n - dropped))
 		console.String(" NMI came while the trace was written and was not traced\n")

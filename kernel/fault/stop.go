@@ -28,8 +28,10 @@ func OnStop(f func(why StopReason)) { monitorEntry = **(**uintptr)(unsafe.Pointe
 
 func callMonitor(why StopReason) {
 	if monitorEntry != 0 {
+		stopAlarm()
 		p := &monitorEntry
 		(*(*func(StopReason))(unsafe.Pointer(&p)))(why)
+		startAlarm()
 	}
 }
 

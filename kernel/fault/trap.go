@@ -45,7 +45,9 @@ func Trap(f *arch.TrapFrame) {
 			return
 		}
 	case arch.TrapNMI:
-		traceAndResume(tracer.KindNMI, f, "NMI")
+		if !alarmed(f) {
+			traceAndResume(tracer.KindNMI, f, "NMI")
+		}
 		return
 	case arch.TrapDebug:
 		if probe.Stepped(f) {

@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/linux"
+	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/observe"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
@@ -14,17 +15,28 @@ import (
 // The watchdog (option watchdog=SECONDS): a program that has read and written nothing
 // for that long is taken for hung. The trace is of what it is doing, if it is doing
 // anything, and of all its goroutines; then the machine ends as after any crash.
+//
+// The kernel is taken for hung if for that long it has let no interrupt of its timer in. Where
+// the board has an alarm, which is an NMI, the timer's interrupt puts that off again and again;
+// if it comes all the same, it looks.
 
 var (
+	alarm             bool   // there is one; set once at boot
+	alarmAt, rewindAt uint64 // when it comes, 0: never, and when it is to be put off; under the kernel lock
+	lateShot          uint64 // the deadline that was over when it last came; in NMIs only
+
 	patience uint64 // ns; 0: no watchdog; set once at boot
 	seen     uint64 // the program's activity when it was last looked at; under the kernel lock
 	lastSeen uint64 // when it had changed; under the kernel lock
 	looks    uint8  // how often the runtime was at work when the program was hung; under the kernel lock
 )
 
+// SetWatchdog reads the option. Early context, once.
 func SetWatchdog() {
 	if s, ok := option.Number("watchdog"); ok {
 		patience, lastSeen = s*1e9, clock.Now()
+		alarm = s != 0 && arch.LocalInterrupts() &&
+			arch.InitAlarm(mem.MapDevice(arch.LineRegisters, arch.PageSize) && mem.MapDevice(arch.AlarmRegisters, arch.PageSize))
 	}
 }
 
@@ -35,6 +47,9 @@ func Tick(now uint64) (next uint64) {
 	if patience == 0 {
 		return next
 	}
+	if alarm {
+		next = min(next, putOffAlarm(now))
+	}
 	if a := linux.Activity(); a != seen {
 		seen, lastSeen = a, now
 	}
@@ -44,6 +59,74 @@ func Tick(now uint64) (next uint64) {
 		return now
 	}
 	return min(next, lastSeen+patience)
+}
+
+// longestAlarm is how far the alarm is put off at most, in ns.
+const longestAlarm = 10e9
+
+// putOffAlarm puts the alarm off, if it is time for that, and returns when it will be next.
+func putOffAlarm(now uint64) uint64 {
+	if now >= rewindAt {
+		wait := min(patience, longestAlarm)
+		setAlarm(now, wait)
+		rewindAt = now + wait/2
+	}
+	return rewindAt
+}
+
+// setAlarm has the alarm come in wait nanoseconds. Its clock and now's are not quite the same.
+func setAlarm(now, wait uint64) {
+	arch.SetAlarm(wait)
+	alarmAt = now + wait - wait/32
+}
+
+// startAlarm sets the alarm for the first time, or again behind stopAlarm, which is for what
+// takes its time with interrupts off.
+func startAlarm() {
+	if alarm {
+		rewindAt = 0
+		putOffAlarm(clock.Now())
+	}
+}
+
+func stopAlarm() {
+	if alarm {
+		arch.StopAlarm()
+		alarmAt = 0
+	}
+}
+
+// alarmed is for an NMI. It reports whether it was the alarm's, and does not return if the kernel
+// hangs: if the timer's interrupt was due long ago, and was still that one when the alarm came
+// before. For a machine that its host has not let run, the NMI may come first; then the timer's
+// interrupt comes before the next one.
+func alarmed(f *arch.TrapFrame) bool {
+	now := clock.Now()
+	if alarmAt == 0 || now < alarmAt {
+		return false
+	}
+	if due := percpu.This().Shot; now > due && now-due >= patience {
+		if due == lateShot {
+			endKernelHung(f, now-due)
+		}
+		lateShot = due
+	}
+	setAlarm(now, min(patience, longestAlarm)/4)
+	return true
+}
+
+// endKernelHung ends a machine whose kernel hangs at f.
+func endKernelHung(f *arch.TrapFrame, late uint64) {
+	d := NextStage(tracer.KindPanic)
+	d.fromTrap(f)
+	d.locateTrap(f)
+	d.Cause = false
+	d.Reason.Str("watchdog: the kernel has let no interrupt of its timer in for ")
+	d.Reason.Dec(late / 1e9)
+	d.Reason.Str(" s")
+	WriteTrace()
+	ListGoroutines(d.Goroutine, false)
+	EndMachine()
 }
 
 // lookAgain reports whether f has interrupted the runtime's own work: who hangs is seen a

@@ -65,7 +65,7 @@ var table = [...]row{
 	{name: "time", argument: "SECONDS", max: 1<<33 - 1, want: "want seconds since 1970",
 		help: "the date, in seconds since 1970, for machines without a clock"},
 	{name: "watchdog", argument: "SECONDS", usual: "0, never", max: 1 << 31, want: "want seconds",
-		help: "trace and end a program that reads and writes nothing for so long"},
+		help: "trace and end a program that reads and writes nothing for so long, and a kernel that lets no interrupt in for so long, where the machine has an HPET"},
 	{name: "syscalls", words: []string{"log"},
 		help: "list the system calls that were not answered when the program ends"},
 

@@ -41,7 +41,7 @@ func (b *bench) watermarks() error {
 		}
 		kind, help, _ := strings.Cut(strings.TrimSpace(line), " ")
 		// Those that end in no trace, or use a stack up on purpose.
-		if strings.HasSuffix(kind, ".triple") || strings.Contains(kind, "overflow") || strings.HasSuffix(kind, ".mutual") || kind == "early.watermark" || kind == "go.over-limit" ||
+		if strings.HasSuffix(kind, ".triple") || strings.Contains(kind, "overflow") || strings.HasSuffix(kind, ".mutual") || kind == "early.watermark" || kind == "go.over-limit" || kind == "go.kernel-spin" ||
 			strings.HasPrefix(strings.TrimSpace(help), "no crash") {
 			continue
 		}

@@ -35,6 +35,31 @@ func syscallBugD() { syscallBugE(nilPointer); sink++ }
 func syscallBugE(p *[4]uint64) { arch.Pause(); p[2] = 1 }
 
 //go:noinline
+func kernelSpinA() {
+	linux.OnUnknown(kernelSpinHandler)
+	kernelSpinB()
+	sink++
+}
+
+//go:noinline
+func kernelSpinB() { kernelSpinC(); sink++ }
+
+//go:noinline
+func kernelSpinC() { syscall.RawSyscall(linux.OwnCalls, 0, 0, 0); sink++ }
+
+// kernelSpinHandler runs in kernel context, interrupts off, and so does the next.
+//
+//go:noinline
+func kernelSpinHandler(number uintptr) int64 { kernelSpinD(); sink++; return int64(number) }
+
+//go:noinline
+func kernelSpinD() {
+	for five != 0 {
+		sink++
+	}
+}
+
+//go:noinline
 func overLimitA() { overLimitB(); sink++ }
 
 //go:noinline
