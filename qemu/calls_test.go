@@ -82,7 +82,6 @@ var fileExceptions = []*exception{
 	{pattern: `^ioctl @ep 0x541b buf: `, why: "FIONREAD of epoll: ENOTTY", depends: true},
 	{pattern: `^connect @tcp .*: -115 / -111$`, why: "whether somebody listens is known at once"},
 	{pattern: `^connect @tcp \{2:(0|2) .*: (0|-111) / -22$`, why: "a stream socket cannot be disconnected by AF_UNSPEC: EINVAL; and the address's size comes first"},
-	{pattern: `^setsockopt @tcp 6 2 .*: -22 / 0$`, why: "any TCP_MAXSEG is kept"},
 }
 
 var processExceptions = []*exception{

@@ -40,12 +40,16 @@
 //	socketbytes.go     bytes on them
 //	socketring.go      the ring that the bytes are in
 //	socketdatagram.go  datagrams
+//	socketcontrol.go   control messages of Internet datagrams
+//	socketgroup.go     multicast
 //	socketmessage.go   the send and receive families of calls
+//	socketmany.go      those that move several messages
 //	socketfile.go      sendfile
 //	socketrights.go    descriptors and credentials in control messages
 //	socketoption.go    options of sockets
 //	socketstate.go     what poll, select and epoll see
 //	socketlink.go      netlink
+//	socketioctl.go     ioctl of sockets
 //
 // All of it runs in kernel context on the kernel stack, with interrupts off; no call
 // waits in here: a thread that must wait is put aside (package thread).

@@ -26,11 +26,15 @@ import (
 //	socketstream.go    connections
 //	socketbytes.go     what streams of bytes move
 //	socketdatagram.go  datagrams
+//	socketcontrol.go   control messages of Internet datagrams
+//	socketgroup.go     multicast
 //	socketmessage.go   the send and receive families of calls
+//	socketmany.go      those that move several messages
 //	socketfile.go      sendfile
 //	socketrights.go    descriptors and credentials on their way
 //	socketoption.go    options
 //	socketlink.go      netlink: which interfaces there are
+//	socketioctl.go     ioctl of sockets
 
 // Families and types (Linux: include/linux/socket.h, include/linux/net.h).
 const (
@@ -39,14 +43,17 @@ const (
 	afInet    = 2
 	afInet6   = 10
 	afNetlink = 16
+	afPacket  = 17
 
 	sockStream    = 1
 	sockDgram     = 2
 	sockRaw       = 3
 	sockSeqpacket = 5
 
-	protoTCP = 6
-	protoUDP = 17
+	protoICMP  = 1
+	protoTCP   = 6
+	protoUDP   = 17
+	protoICMP6 = 58
 )
 
 // Errors of sockets.
@@ -116,6 +123,10 @@ type socket struct {
 	options [numOptions]int32
 	linger  [2]int32
 	timeout [2]uint64 // ns, of receiving and of sending; 0: none
+
+	onLo      bool   // SO_BINDTODEVICE
+	groupFrom uint32 // IP_MULTICAST_IF: the address, as the program wrote it
+	groups    [maxGroups]membership
 }
 
 // A socket fits into its frame.

@@ -102,6 +102,7 @@ func (s *socket) inAddress(to *address, from, n uintptr) int64 {
 		if to.family != afNetlink || n < sizeLink {
 			return -eINVAL
 		}
+		to.lo = uint64(raw[4]) | uint64(raw[5])<<8 | uint64(raw[6])<<16 | uint64(raw[7])<<24
 		return 0
 	}
 	to.port = raw.big16(2)
@@ -150,6 +151,7 @@ func (a *address) raw(r *rawAddress, family uint16) uintptr {
 		r.putBig64(16, a.lo)
 		return sizeInet6
 	case afNetlink:
+		r[4], r[5], r[6], r[7] = uint8(a.lo), uint8(a.lo>>8), uint8(a.lo>>16), uint8(a.lo>>24)
 		return sizeLink
 	}
 	for i := 0; i < int(a.n); i++ {

@@ -106,8 +106,7 @@ func (c *call) bind(_ *file, s *socket) int64 {
 	case afUnix:
 		return s.bindName(&a)
 	case afNetlink:
-		s.bound = true
-		return 0
+		return s.bindLink(uint32(a.lo))
 	}
 	if a.family == afUnspec { // as Linux lets old programs do, for any address
 		a = address{lo: mapped}
@@ -136,8 +135,10 @@ func (s *socket) route(a *address) int64 {
 	switch {
 	case s.family == afInet6 && a.isV4() && s.options[optV6Only] != 0:
 		return -eNETUNREACH
-	case !a.isLoopback():
+	case !a.isLoopback() && !(s.kind == sockDgram && a.isMulticast()), s.kind != sockDgram && a.isBroadcast():
 		return -eNETUNREACH
+	case a.isBroadcast() && s.options[optBroadcast] == 0:
+		return -eACCES
 	case s.bound && !s.local.isAny() && s.local.isV4() != a.isV4():
 		if s.local.isV4() {
 			return -eNETUNREACH
@@ -154,6 +155,9 @@ func (s *socket) source(from, to *address) {
 		from.hi, from.lo = 0, loopback6
 		if to.isV4() {
 			from.lo = loopback4
+			if to.isMulticast() && s.groupFrom != 0 {
+				from.lo = mapped | uint64(s.groupFrom>>24|s.groupFrom>>8&0xff00|s.groupFrom<<8&0xff0000|s.groupFrom<<24)
+			}
 		}
 	}
 }

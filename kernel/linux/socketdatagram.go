@@ -1,6 +1,10 @@
 package linux
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/clock"
+)
 
 // Datagrams: UDP, those of local sockets, and the messages of connections that keep
 // their bounds (SOCK_SEQPACKET). In a receiver's buffer each has a header, the name of
@@ -8,11 +12,13 @@ import "unsafe"
 
 // datagram is the header.
 type datagram struct {
-	size   uint32 // bytes of data
-	port   uint16 // of the sender
-	named  uint8  // bytes of the local sender's name
-	_      uint8
-	hi, lo uint64
+	size       uint32 // bytes of data
+	port       uint16 // of the sender
+	named      uint8  // bytes of the local sender's name
+	tos, ttl   uint8
+	hi, lo     uint64
+	toHi, toLo uint64 // where it was sent
+	at         int64  // the wall clock when it came, in ns
 }
 
 const maxUDP = 65507 // bytes in a datagram of version 4; of version 6 there are 20 more
@@ -99,12 +105,18 @@ func leaveDatagrams(n int32) {
 	}
 }
 
+// hearsInet reports whether a socket gets what comes from an Internet address to another.
+func (t *socket) hearsInet(from, to *address) bool {
+	return t.bound && t.protocol == protoUDP && t.isInet() && t.local.port == to.port && t.covers(&t.local, to) &&
+		(t.stage != connected || t.remote.same(from))
+}
+
 // findReceiver returns the socket that gets what comes from an address to another, or nil.
 func (s *socket) findReceiver(from, to *address) (best *socket) {
 	most := 0
 	for n := int32(1); n <= highSocket; n++ {
 		t := socketOf(n)
-		if t == nil || !t.bound || t.protocol != protoUDP || !t.isInet() || t.local.port != to.port || !t.covers(&t.local, to) {
+		if t == nil || !t.hearsInet(from, to) {
 			continue
 		}
 		score := 1
@@ -115,9 +127,6 @@ func (s *socket) findReceiver(from, to *address) (best *socket) {
 			score++
 		}
 		if t.stage == connected {
-			if !t.remote.same(from) {
-				continue
-			}
 			score += 4
 		}
 		if score > most {
@@ -158,6 +167,10 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 	case a.port == 0:
 		return -eINVAL
 	}
+	var how inetSend
+	if errno := x.inControl(s, &a, &how); errno != 0 {
+		return errno
+	}
 	if errno := s.route(&a); errno != 0 {
 		return errno
 	}
@@ -166,6 +179,16 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 	}
 	var from address
 	s.source(&from, &a)
+	if how.source.family != 0 {
+		from.hi, from.lo = how.source.hi, how.source.lo
+	}
+	x.setHead(s, &a, &how)
+	if a.isMulticast() || a.isBroadcast() {
+		if errno := x.deliverAll(&from, &a); errno != 0 {
+			return errno
+		}
+		return int64(x.total)
+	}
 	to := s.findReceiver(&from, &a)
 	switch {
 	case to == nil:
@@ -238,7 +261,8 @@ func (c *call) sendPacket(f *file, s *socket, x *transfer) int64 {
 
 // deliver puts a datagram into the buffer of a socket that has room for it.
 func (x *transfer) deliver(to *socket, from *address) int64 {
-	h := datagram{size: uint32(x.total), port: from.port, hi: from.hi, lo: from.lo, named: from.n}
+	h := x.head
+	h.size, h.port, h.hi, h.lo, h.named, h.at = uint32(x.total), from.port, from.hi, from.lo, from.n, clock.Wall()
 	if errno := x.sendRights(to); errno != 0 {
 		return errno
 	}
@@ -302,6 +326,10 @@ func (c *call) receiveDatagram(f *file, s *socket, x *transfer) int64 {
 		done += part
 	}
 	x.outName(&from, s)
+	x.outStamp(s, &h)
+	if s.isInet() {
+		x.outInet(s, &h)
+	}
 	x.receiveRights(s, s.in.n)
 	if x.flags&msgPeek == 0 {
 		s.consume(off + size)

@@ -24,8 +24,8 @@ const (
 
 // linkReply is an answer in the making, in block.
 type linkReply struct {
-	n, start int
-	seq      uint32
+	n, start  int
+	seq, port uint32
 }
 
 //go:noinline
@@ -51,7 +51,7 @@ func (r *linkReply) begin(kind, flags uint16) {
 	r.put16(kind)
 	r.put16(flags)
 	r.put32(r.seq)
-	r.put32(0)
+	r.put32(r.port)
 }
 
 func (r *linkReply) end() {
@@ -72,16 +72,19 @@ func (r *linkReply) attribute(kind uint16, v uint64, n int) {
 const nameLo = 'l' | 'o'<<8 // "lo" and a zero byte, in three bytes
 
 // link tells of lo: struct ifinfomsg and what belongs to it.
-func (r *linkReply) link() {
-	r.begin(newLink, flagMulti)
+func (r *linkReply) link(flags uint16) {
+	r.begin(newLink, flags)
 	r.put16(0)
-	r.put16(772) // ARPHRD_LOOPBACK
+	r.put16(hardwareLo)
 	r.put32(loIndex)
 	r.put32(loFlags)
 	r.put32(0)
-	r.attribute(3, nameLo, 3) // IFLA_IFNAME
-	r.attribute(4, loMTU, 4)  // IFLA_MTU
-	r.attribute(1, 0, 6)      // IFLA_ADDRESS
+	r.attribute(3, nameLo, 3)   // IFLA_IFNAME
+	r.attribute(4, loMTU, 4)    // IFLA_MTU
+	r.attribute(13, queueLo, 4) // IFLA_TXQLEN
+	r.attribute(16, 0, 1)       // IFLA_OPERSTATE: nobody knows
+	r.attribute(1, 0, 6)        // IFLA_ADDRESS
+	r.attribute(2, 0, 6)        // IFLA_BROADCAST
 	r.end()
 }
 
@@ -109,43 +112,122 @@ func (r *linkReply) addr(family uint8, bits uint8) {
 	r.end()
 }
 
+// bindLink gives a netlink socket a port: the one that is wanted, if it is not 0, and else the
+// process's number, or, if that is taken, one above all processes' numbers.
+func (s *socket) bindLink(port uint32) int64 {
+	if s.bound {
+		if port != 0 && uint64(port) != s.local.lo {
+			return -eINVAL
+		}
+		return 0
+	}
+	want := port
+	if want == 0 {
+		want = pid
+	}
+	for n := int32(1); n <= highSocket; n++ {
+		t := socketOf(n)
+		if t == nil || t.family != afNetlink || !t.bound || t.local.lo != uint64(want) {
+			continue
+		}
+		if port != 0 {
+			return -eADDRINUSE
+		}
+		want = 1<<32 - 4096 - uint32(s.number)
+		break
+	}
+	s.local.lo, s.bound = uint64(want), true
+	return 0
+}
+
+// linkRequest is the beginning of a request: struct nlmsghdr, struct ifinfomsg and an attribute.
+type linkRequest [64]byte
+
+func (q *linkRequest) word(i int) uint32 {
+	return uint32(q[i]) | uint32(q[i+1])<<8 | uint32(q[i+2])<<16 | uint32(q[i+3])<<24
+}
+
+// namesLo reports whether a request of n bytes is about lo: by its number, or by the name in the
+// first attribute.
+func (q *linkRequest) namesLo(n uintptr) bool {
+	const index, attribute, ifName = linkHeader + 4, linkHeader + 16, 3 // IFLA_IFNAME
+	if n < attribute {
+		return false
+	}
+	if i := q.word(index); i != 0 {
+		return i == loIndex
+	}
+	return n >= attribute+7 && q.word(attribute)>>16 == ifName && q.word(attribute+4)&0xffffff == nameLo
+}
+
 // askLink answers a request: the answer lies in the socket's own buffer at once.
 func (s *socket) askLink(x *transfer) int64 {
-	var request [linkHeader + 4]byte
+	const (
+		minKind = 16 // NLMSG_MIN_TYPE: those below are the protocol's own
+		maxKind = 131
+		flagAck = 4
+		capped  = 0x100 // NLM_F_CAPPED: without the request
+	)
+	var request linkRequest
 	at, n, ok := x.next()
-	if !ok || n < linkHeader+1 || !copyIn(uintptr(unsafe.Pointer(&request)), at, min(n, uintptr(len(request)))) {
+	n = min(n, uintptr(len(request)))
+	if !ok || n < linkHeader || !copyIn(uintptr(unsafe.Pointer(&request)), at, n) {
 		return -eINVAL
 	}
-	kind := uint16(request[4]) | uint16(request[5])<<8
-	flags := uint16(request[6]) | uint16(request[7])<<8
-	r := linkReply{}
-	for i := 11; i >= 8; i-- {
-		r.seq = r.seq<<8 | uint32(request[i])
+	if errno := s.bindLink(0); errno != 0 {
+		return errno
 	}
+	kind, flags := uint16(request.word(4)), uint16(request.word(4)>>16)
+	n = min(n, uintptr(request.word(0)))
+	r := linkReply{seq: request.word(8), port: uint32(s.local.lo)}
 	family := request[linkHeader]
+	errno, over := int64(0), false
 	switch {
-	case kind == getLink && flags&flagDump != 0:
-		r.link()
-	case kind == getAddr && flags&flagDump != 0:
+	case kind < minKind:
+	case kind > maxKind:
+		errno = -eOPNOTSUPP
+	case kind&3 != 2:
+		errno = -ePERM // to change something takes a privilege
+	case flags&flagDump == flagDump && kind == getLink:
+		r.link(flagMulti)
+		over = true
+	case flags&flagDump == flagDump && kind == getAddr:
 		if family == 0 || family == afInet {
 			r.addr(afInet, 8)
 		}
 		if family == 0 || family == afInet6 {
 			r.addr(afInet6, 128)
 		}
+		over = true
+	case kind == getLink && request.namesLo(n):
+		r.link(0)
+	case kind == getLink:
+		errno = -eNODEV
 	default:
+		errno = -eOPNOTSUPP
+	}
+	switch {
+	case over:
+		r.begin(linkDone, flagMulti)
+		r.put32(0)
+		r.end()
+	case errno != 0:
 		r.begin(linkError, 0)
-		v := int32(-eOPNOTSUPP)
-		r.put32(uint32(v))
+		r.put32(uint32(errno))
+		for _, b := range request[:max(n, linkHeader)] {
+			r.put8(b)
+		}
+		r.end()
+	case flags&flagAck != 0:
+		r.begin(linkError, capped)
+		r.put32(0)
 		for _, b := range request[:linkHeader] {
 			r.put8(b)
 		}
 		r.end()
 	}
-	if kind == getLink || kind == getAddr {
-		r.begin(linkDone, flagMulti)
-		r.put32(0)
-		r.end()
+	if r.n == 0 {
+		return int64(x.total)
 	}
 	if s.in.room() < unsafe.Sizeof(datagram{})+uintptr(r.n) {
 		return -eNOBUFS

@@ -19,6 +19,8 @@ func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64
 		return 0, 0, 0, -eAFNOSUPPORT
 	case b&typeMask > 10: // SOCK_PACKET
 		return 0, 0, 0, -eINVAL
+	case a == afPacket:
+		return 0, 0, 0, -ePERM
 	case p > maxProtocol && (a == afInet || a == afInet6):
 		return 0, 0, 0, -eINVAL
 	case p > maxProtocol:
@@ -43,10 +45,13 @@ func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64
 			if protocol == 0 {
 				return 0, 0, 0, -ePROTONOSUPPORT
 			}
-			return 0, 0, 0, -eSOCKTNOSUPPORT
+			return 0, 0, 0, -ePERM // it takes a privilege
 		case sockStream:
 		case sockDgram:
 			want = protoUDP
+			if family == afInet && protocol == protoICMP || family == afInet6 && protocol == protoICMP6 {
+				return 0, 0, 0, -eACCES // no group may (net.ipv4.ping_group_range)
+			}
 		default:
 			return 0, 0, 0, -eSOCKTNOSUPPORT
 		}

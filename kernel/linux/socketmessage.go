@@ -38,7 +38,8 @@ type transfer struct {
 	controlDone          uintptr // bytes of those that have been written
 
 	outFlags uint32
-	parcel   int // that goes with the message, plus 1; 0: none
+	head     datagram // of what is sent: where it goes, and how
+	parcel   int      // that goes with the message, plus 1; 0: none
 }
 
 // next returns the next part of the memory, which is not empty.
@@ -199,17 +200,27 @@ func (c *call) recvfrom(f *file, s *socket) int64 {
 }
 
 func (c *call) sendmsg(f *file, s *socket) int64 {
-	x := transfer{flags: c.args[2].Flags()}
-	if errno := x.setHeader(c.args[1].Pointer()); errno != 0 {
+	return c.sendMessage(f, s, c.args[1].Pointer(), c.args[2].Flags())
+}
+
+func (c *call) recvmsg(f *file, s *socket) int64 {
+	return c.receiveMessage(f, s, c.args[1].Pointer(), c.args[2].Flags())
+}
+
+// sendMessage sends what a struct msghdr names.
+func (c *call) sendMessage(f *file, s *socket, header, flags uintptr) int64 {
+	x := transfer{flags: flags}
+	if errno := x.setHeader(header); errno != 0 {
 		return errno
 	}
 	activity++
 	return c.sendOn(f, s, &x)
 }
 
-func (c *call) recvmsg(f *file, s *socket) int64 {
-	x := transfer{flags: c.args[2].Flags()}
-	if errno := x.setHeader(c.args[1].Pointer()); errno != 0 {
+// receiveMessage receives what a struct msghdr has room for.
+func (c *call) receiveMessage(f *file, s *socket, header, flags uintptr) int64 {
+	x := transfer{flags: flags}
+	if errno := x.setHeader(header); errno != 0 {
 		return errno
 	}
 	activity++
@@ -217,8 +228,8 @@ func (c *call) recvmsg(f *file, s *socket) int64 {
 	if got < 0 {
 		return got
 	}
-	if x.name != 0 && !out32(c.args[1].Pointer()+8, uint32(x.nameDone)) ||
-		!out64(c.args[1].Pointer()+40, uint64(x.controlDone)) || !out32(c.args[1].Pointer()+48, x.outFlags|uint32(x.flags&msgCloexec)) {
+	if x.name != 0 && !out32(header+8, uint32(x.nameDone)) ||
+		!out64(header+40, uint64(x.controlDone)) || !out32(header+48, x.outFlags|uint32(x.flags&msgCloexec)) {
 		return -eFAULT
 	}
 	return got

@@ -8,6 +8,7 @@ import "unsafe"
 const (
 	levelIP     = 0
 	levelTCP    = 6
+	levelUDP    = 17
 	levelIPv6   = 41
 	levelSocket = solSocket
 )
@@ -16,66 +17,125 @@ const (
 const (
 	optReuseAddr = iota
 	optReusePort
-	optV6Only
+	optBroadcast
 	optPassCred
 	optSndBuf
 	optRcvBuf
-	optKeepIdle
+	optRcvLowat
+	optStamp
+	optStampNS
+	optMaxSeg
+	optFastOpen
+	optTOS
+	optTTL
+	optPacketInfo
+	optRecvTTL
+	optRecvTOS
+	optGroupTTL
+	optGroupAll
+	optV6Only
+	optHops
+	optGroupIf6
+	optGroupHops
+	optGroupAll6
+	optPacketInfo6
+	optRecvHops
+	optRecvClass
+	optClass
 	optRest
-	numOptions = optRest + 33
+	numOptions = optRest + 38
 )
 
+// How an option takes a number.
+const (
+	yesNo   = 1 << iota // it is 0 or 1
+	resets              // -1 brings back what it was at first
+	notNone             // no bytes at all are no number
+	anySize             // too few bytes are 0
+)
+
+// option is an option that is kept. If errno is set, that is the answer to numbers that are
+// not from lo to hi.
 type option struct {
 	level, name uint16
-	yesNo       bool // it is 0 or 1
+	how, errno  uint8
 	initial     int32
+	lo, hi      int32
 }
 
 // optionTable: numbers from include/uapi/asm-generic/socket.h, include/uapi/linux/tcp.h,
-// in.h and in6.h, and what Linux has at first. Never written.
+// in.h and in6.h, and what Linux has at first, and takes of a program without privileges.
+// Never written.
 var optionTable = [numOptions]option{
-	optReuseAddr: {levelSocket, 2, true, 0},
-	optReusePort: {levelSocket, 15, true, 0},
-	optV6Only:    {levelIPv6, 26, true, 0},
-	optPassCred:  {levelSocket, 16, true, 0},
-	optSndBuf:    {levelSocket, 7, false, bufferSize},
-	optRcvBuf:    {levelSocket, 8, false, bufferSize},
-	optKeepIdle:  {levelTCP, 4, false, 7200},
+	optReuseAddr:   {level: levelSocket, name: 2, how: yesNo},
+	optReusePort:   {level: levelSocket, name: 15, how: yesNo},
+	optBroadcast:   {level: levelSocket, name: 6, how: yesNo},
+	optPassCred:    {level: levelSocket, name: 16, how: yesNo},
+	optSndBuf:      {level: levelSocket, name: 7, initial: bufferSize},
+	optRcvBuf:      {level: levelSocket, name: 8, initial: bufferSize},
+	optRcvLowat:    {level: levelSocket, name: 18, initial: 1},
+	optStamp:       {level: levelSocket, name: 29, how: yesNo},
+	optStampNS:     {level: levelSocket, name: 35, how: yesNo},
+	optMaxSeg:      {level: levelTCP, name: 2},
+	optFastOpen:    {level: levelTCP, name: 23, errno: eINVAL, hi: 1<<31 - 1},
+	optTOS:         {level: levelIP, name: 1},
+	optTTL:         {level: levelIP, name: 2, how: resets, errno: eINVAL, initial: 64, lo: 1, hi: 255},
+	optPacketInfo:  {level: levelIP, name: 8, how: yesNo},
+	optRecvTTL:     {level: levelIP, name: 12, how: yesNo},
+	optRecvTOS:     {level: levelIP, name: 13, how: yesNo},
+	optGroupTTL:    {level: levelIP, name: 33, how: resets | notNone, errno: eINVAL, initial: 1, hi: 255},
+	optGroupAll:    {level: levelIP, name: 49, how: notNone, errno: eINVAL, initial: 1, hi: 1},
+	optV6Only:      {level: levelIPv6, name: 26, how: yesNo},
+	optHops:        {level: levelIPv6, name: 16, how: resets, errno: eINVAL, initial: 64, hi: 255},
+	optGroupIf6:    {level: levelIPv6, name: 17, errno: eNODEV, hi: loIndex},
+	optGroupHops:   {level: levelIPv6, name: 18, how: resets, errno: eINVAL, initial: 1, hi: 255},
+	optGroupAll6:   {level: levelIPv6, name: 29, how: yesNo, initial: 1},
+	optPacketInfo6: {level: levelIPv6, name: 49, how: yesNo},
+	optRecvHops:    {level: levelIPv6, name: 51, how: yesNo},
+	optRecvClass:   {level: levelIPv6, name: 66, how: yesNo},
+	optClass:       {level: levelIPv6, name: 67, how: resets, errno: eINVAL, hi: 255},
 
-	optRest + 0: {levelSocket, 1, true, 0},   // SO_DEBUG
-	optRest + 1: {levelSocket, 5, true, 0},   // SO_DONTROUTE
-	optRest + 2: {levelSocket, 6, true, 0},   // SO_BROADCAST
-	optRest + 3: {levelSocket, 9, true, 0},   // SO_KEEPALIVE
-	optRest + 4: {levelSocket, 10, true, 0},  // SO_OOBINLINE
-	optRest + 5: {levelSocket, 12, false, 0}, // SO_PRIORITY
-	optRest + 6: {levelSocket, 18, false, 1}, // SO_RCVLOWAT
-	optRest + 7: {levelSocket, 29, true, 0},  // SO_TIMESTAMP
-	optRest + 8: {levelSocket, 36, false, 0}, // SO_MARK
+	optRest + 0: {level: levelSocket, name: 1, how: yesNo, errno: eACCES},              // SO_DEBUG
+	optRest + 1: {level: levelSocket, name: 5, how: yesNo},                             // SO_DONTROUTE
+	optRest + 2: {level: levelSocket, name: 9, how: yesNo},                             // SO_KEEPALIVE
+	optRest + 3: {level: levelSocket, name: 10, how: yesNo},                            // SO_OOBINLINE
+	optRest + 4: {level: levelSocket, name: 11, how: yesNo},                            // SO_NO_CHECK
+	optRest + 5: {level: levelSocket, name: 12, errno: ePERM, hi: 6},                   // SO_PRIORITY
+	optRest + 6: {level: levelSocket, name: 36, errno: ePERM, lo: 1},                   // SO_MARK
+	optRest + 7: {level: levelSocket, name: 46, errno: eINVAL, hi: 1<<31 - 1},          // SO_BUSY_POLL
+	optRest + 8: {level: levelSocket, name: 19, errno: eNOPROTOOPT, initial: 1, lo: 1}, // SO_SNDLOWAT
 
-	optRest + 9:  {levelTCP, 1, true, 0},      // TCP_NODELAY
-	optRest + 10: {levelTCP, 2, false, 65483}, // TCP_MAXSEG
-	optRest + 11: {levelTCP, 3, true, 0},      // TCP_CORK
-	optRest + 12: {levelTCP, 5, false, 75},    // TCP_KEEPINTVL
-	optRest + 13: {levelTCP, 6, false, 9},     // TCP_KEEPCNT
-	optRest + 14: {levelTCP, 7, false, 6},     // TCP_SYNCNT
-	optRest + 15: {levelTCP, 9, false, 0},     // TCP_DEFER_ACCEPT
-	optRest + 16: {levelTCP, 12, true, 1},     // TCP_QUICKACK
-	optRest + 17: {levelTCP, 18, false, 0},    // TCP_USER_TIMEOUT
-	optRest + 18: {levelTCP, 23, false, 0},    // TCP_FASTOPEN
-	optRest + 19: {levelIP, 1, false, 0},      // IP_TOS
-	optRest + 20: {levelIP, 2, false, 64},     // IP_TTL
-	optRest + 21: {levelIP, 10, false, 1},     // IP_MTU_DISCOVER
-	optRest + 22: {levelIP, 11, true, 0},      // IP_RECVERR
-	optRest + 23: {levelIP, 33, false, 1},     // IP_MULTICAST_TTL
-	optRest + 24: {levelIP, 34, true, 1},      // IP_MULTICAST_LOOP
-	optRest + 25: {levelIP, 24, true, 0},      // IP_BIND_ADDRESS_NO_PORT
-	optRest + 26: {levelIPv6, 16, false, 64},  // IPV6_UNICAST_HOPS
-	optRest + 27: {levelIPv6, 17, false, 0},   // IPV6_MULTICAST_IF
-	optRest + 28: {levelIPv6, 18, false, 1},   // IPV6_MULTICAST_HOPS
-	optRest + 29: {levelIPv6, 19, true, 1},    // IPV6_MULTICAST_LOOP
-	optRest + 30: {levelIPv6, 67, false, 0},   // IPV6_TCLASS
-	optRest + 31: {levelIPv6, 25, true, 0},    // IPV6_RECVERR
-	optRest + 32: {levelIPv6, 23, false, 1},   // IPV6_MTU_DISCOVER
+	optRest + 9:  {level: levelTCP, name: 1, how: yesNo},                                     // TCP_NODELAY
+	optRest + 10: {level: levelTCP, name: 3, how: yesNo},                                     // TCP_CORK
+	optRest + 11: {level: levelTCP, name: 4, errno: eINVAL, initial: 7200, lo: 1, hi: 32767}, // TCP_KEEPIDLE
+	optRest + 12: {level: levelTCP, name: 5, errno: eINVAL, initial: 75, lo: 1, hi: 32767},   // TCP_KEEPINTVL
+	optRest + 13: {level: levelTCP, name: 6, errno: eINVAL, initial: 9, lo: 1, hi: 127},      // TCP_KEEPCNT
+	optRest + 14: {level: levelTCP, name: 7, errno: eINVAL, initial: 6, lo: 1, hi: 127},      // TCP_SYNCNT
+	optRest + 15: {level: levelTCP, name: 9},                                                 // TCP_DEFER_ACCEPT
+	optRest + 16: {level: levelTCP, name: 12, how: yesNo, initial: 1},                        // TCP_QUICKACK
+	optRest + 17: {level: levelTCP, name: 18, errno: eINVAL, hi: 1<<31 - 1},                  // TCP_USER_TIMEOUT
+	optRest + 18: {level: levelTCP, name: 25},                                                // TCP_NOTSENT_LOWAT
+	optRest + 19: {level: levelTCP, name: 16, errno: eINVAL, hi: 1},                          // TCP_THIN_LINEAR_TIMEOUTS
+
+	optRest + 20: {level: levelIP, name: 10, errno: eINVAL, initial: 1, hi: 5},     // IP_MTU_DISCOVER
+	optRest + 21: {level: levelIP, name: 11, how: yesNo},                           // IP_RECVERR
+	optRest + 22: {level: levelIP, name: 15, how: yesNo | notNone},                 // IP_FREEBIND
+	optRest + 23: {level: levelIP, name: 19, how: yesNo | notNone, errno: ePERM},   // IP_TRANSPARENT
+	optRest + 24: {level: levelIP, name: 21, how: notNone, errno: eINVAL, hi: 255}, // IP_MINTTL
+	optRest + 25: {level: levelIP, name: 24, how: yesNo},                           // IP_BIND_ADDRESS_NO_PORT
+	optRest + 26: {level: levelIP, name: 34, how: yesNo | notNone, initial: 1},     // IP_MULTICAST_LOOP
+	optRest + 27: {level: levelIP, name: 3, errno: eNOPROTOOPT, lo: 1},             // IP_HDRINCL
+
+	optRest + 28: {level: levelIPv6, name: 19, errno: eINVAL, initial: 1, hi: 1}, // IPV6_MULTICAST_LOOP
+	optRest + 29: {level: levelIPv6, name: 23, errno: eINVAL, initial: 1, hi: 5}, // IPV6_MTU_DISCOVER
+	optRest + 30: {level: levelIPv6, name: 25, how: yesNo},                       // IPV6_RECVERR
+	optRest + 31: {level: levelIPv6, name: 60, how: yesNo},                       // IPV6_RECVPATHMTU
+	optRest + 32: {level: levelIPv6, name: 62, how: yesNo | anySize},             // IPV6_DONTFRAG
+	optRest + 33: {level: levelIPv6, name: 70, how: yesNo | anySize, initial: 1}, // IPV6_AUTOFLOWLABEL
+	optRest + 34: {level: levelIPv6, name: 75, how: yesNo, errno: ePERM},         // IPV6_TRANSPARENT
+	optRest + 35: {level: levelIPv6, name: 78, how: yesNo},                       // IPV6_FREEBIND
+	optRest + 36: {level: levelIPv6, name: 73, errno: eINVAL, hi: 255},           // IPV6_MINHOPCOUNT
+	optRest + 37: {level: levelIPv6, name: 33, how: yesNo},                       // IPV6_FLOWINFO_SEND
 }
 
 // bufferSize is what SO_SNDBUF and SO_RCVBUF are at first; it is also the most that can
@@ -90,19 +150,27 @@ const (
 	soPeerCred     = 17
 	soRcvTimeo     = 20
 	soSndTimeo     = 21
+	soBindToDevice = 25
+	soDetachFilter = 27
+	soPeerName     = 28
 	soAcceptConn   = 30
+	soSndBufForce  = 32
+	soRcvBufForce  = 33
 	soProtocol     = 38
 	soDomain       = 39
-	ipMulticastIF  = 32
-	ipAddMember    = 35
-	ipDropMember   = 36
-	ipv6JoinGroup  = 20
-	ipv6LeaveGroup = 21
+	tcpInfo        = 11
+	tcpCongestion  = 13
+	ipMTU          = 14
+	ipv6MTU        = 24
+	ipv6PathMTU    = 61
 )
 
 func (s *socket) setDefaults() {
 	for i := range optionTable {
 		s.options[i] = optionTable[i].initial
+	}
+	if s.family == afInet6 {
+		s.options[optGroupAll] = 0
 	}
 	if s.kind == sockStream && s.isInet() {
 		s.options[optSndBuf], s.options[optRcvBuf] = 16384, 131072
@@ -116,6 +184,8 @@ func (s *socket) hasLevel(level uintptr) bool {
 		return true
 	case levelTCP:
 		return s.protocol == protoTCP && s.isInet()
+	case levelUDP:
+		return s.protocol == protoUDP && s.isInet()
 	case levelIP:
 		return s.isInet()
 	case levelIPv6:
@@ -138,72 +208,199 @@ func (s *socket) findOption(level, name uintptr) int {
 }
 
 func (c *call) setsockopt(_ *file, s *socket) int64 {
+	level, name, at, size := c.args[1].Op(), c.args[2].Op(), c.args[3].Pointer(), uintptr(c.args[4].Int())
 	switch {
-	case c.args[4].Int() < 0:
+	case int32(size) < 0:
 		return -eINVAL
-	case s.hasLevel(c.args[1].Op()):
+	case s.hasLevel(level):
 	case s.isLocal():
 		return -eOPNOTSUPP
 	default:
 		return -eNOPROTOOPT
 	}
-	if c.args[1].Op() == levelSocket && c.args[4].Int() < 4 {
-		return -eINVAL
-	}
-	switch {
-	case c.args[1].Op() == levelSocket && c.args[2].Op() == soLinger:
-		v, ok := in64(c.args[3].Pointer())
-		switch {
-		case c.args[4].Int() < 8:
-			return -eINVAL
-		case !ok:
-			return -eFAULT
+	switch level {
+	case levelSocket:
+		if name == soBindToDevice {
+			return s.setDevice(at, size)
 		}
-		s.linger = [2]int32{int32(min(1, uint32(v))), int32(v >> 32)}
-		return 0
-	case c.args[1].Op() == levelSocket && (c.args[2].Op() == soRcvTimeo || c.args[2].Op() == soSndTimeo):
-		sec, ok1 := in64(c.args[3].Pointer())
-		usec, ok2 := in64(c.args[3].Pointer() + 8)
-		switch {
-		case c.args[4].Int() < 16:
+		if size < 4 {
 			return -eINVAL
-		case !ok1 || !ok2:
-			return -eFAULT
-		case usec >= 1e6:
-			return -33 // EDOM
 		}
-		s.timeout[c.args[2].Op()-soRcvTimeo] = min(sec, 1<<32)*1e9 + usec*1e3
-		return 0
-	case c.args[1].Op() == levelIP && (c.args[2].Op() == ipAddMember || c.args[2].Op() == ipDropMember || c.args[2].Op() == ipMulticastIF),
-		c.args[1].Op() == levelIPv6 && (c.args[2].Op() == ipv6JoinGroup || c.args[2].Op() == ipv6LeaveGroup):
-		// Groups have no members but those on this machine, and nothing is sent to them.
-		return 0
+		switch name {
+		case soLinger:
+			return s.setLinger(at, size)
+		case soRcvTimeo, soSndTimeo:
+			return s.setTimeout(name, at, size)
+		case soDetachFilter:
+			return -eNOENT // there is none
+		case soSndBufForce, soRcvBufForce:
+			return -ePERM
+		}
+	case levelTCP:
+		if name == tcpCongestion {
+			return setCongestion(at, size)
+		}
+		if size < 4 {
+			return -eINVAL
+		}
+	case levelUDP:
+		if size < 4 {
+			return -eINVAL
+		}
+	case levelIP, levelIPv6:
+		if op := groupOf(level, name); op != 0 {
+			return s.setGroup(level, name, op, at, size)
+		}
+		if level == levelIP && name == ipMulticastIF {
+			return s.setGroupInterface(at, size)
+		}
 	}
-	i := s.findOption(c.args[1].Op(), c.args[2].Op())
+	i := s.findOption(level, name)
 	if i < 0 {
 		return -eNOPROTOOPT
 	}
-	v, ok := in32(c.args[3].Pointer())
-	if c.args[4].Int() < 4 { // a byte will do for the options of IP
-		if c.args[1].Op() != levelIP || c.args[4].Int() <= 0 {
-			return -eINVAL
-		}
+	return s.setOption(i, at, size)
+}
+
+// setOption gives a kept option the number of size bytes at an address.
+func (s *socket) setOption(i int, at, size uintptr) int64 {
+	o := &optionTable[i]
+	v, ok := uint32(0), true
+	switch {
+	case s.kind == sockStream && (i == optGroupIf6 || i == optGroupHops):
+		return -eNOPROTOOPT
+	case s.kind == sockStream && i == optGroupTTL:
+		return -eINVAL
+	case size >= 4:
+		v, ok = in32(at)
+	case o.how&anySize != 0:
+	case o.level != levelIP || size == 0 && o.how&notNone != 0:
+		return -eINVAL
+	case size > 0: // a byte will do for the options of IP
+		v, ok = in32(at)
 		v &= 0xff
 	}
 	if !ok {
 		return -eFAULT
 	}
-	switch {
-	case i == optV6Only && s.bound:
-		return -eINVAL
-	case i == optSndBuf:
-		v = max(min(v, bufferSize)*2, 4608)
-	case i == optRcvBuf:
-		v = max(min(v, bufferSize)*2, 2304)
-	case optionTable[i].yesNo:
+	if o.how&yesNo != 0 {
 		v = min(v, 1)
 	}
+	if o.how&resets != 0 && int32(v) == -1 {
+		v = uint32(o.initial)
+	}
+	if n := int32(v); o.errno != 0 && (n < o.lo || n > o.hi) {
+		return -int64(o.errno)
+	}
+	switch i {
+	case optReusePort:
+		if s.isLocal() && v != 0 {
+			return -eOPNOTSUPP
+		}
+	case optPassCred:
+		if !s.isLocal() {
+			return -eOPNOTSUPP
+		}
+	case optV6Only:
+		if s.bound {
+			return -eINVAL
+		}
+	case optSndBuf:
+		v = max(min(v, bufferSize)*2, 4608)
+	case optRcvBuf:
+		v = max(min(v, bufferSize)*2, 2304)
+	case optRcvLowat:
+		if int32(v) < 0 {
+			v = 1<<31 - 1
+		}
+		v = max(v, 1)
+	case optStamp:
+		s.options[optStampNS] = 0
+	case optStampNS:
+		s.options[optStamp] = 0
+	case optMaxSeg:
+		if v != 0 && (v < 88 || v > 32767) {
+			return -eINVAL
+		}
+	case optFastOpen:
+		v = min(v, 4096)
+	case optTOS, optClass:
+		v &= 0xff
+		if s.protocol == protoTCP { // the two lowest bits are the protocol's own
+			v &^= 3
+		}
+	}
 	s.options[i] = int32(v)
+	return 0
+}
+
+func (s *socket) setLinger(at, size uintptr) int64 {
+	v, ok := in64(at)
+	switch {
+	case size < 8:
+		return -eINVAL
+	case !ok:
+		return -eFAULT
+	}
+	s.linger = [2]int32{int32(min(1, uint32(v))), int32(v >> 32)}
+	return 0
+}
+
+func (s *socket) setTimeout(name, at, size uintptr) int64 {
+	sec, ok1 := in64(at)
+	usec, ok2 := in64(at + 8)
+	switch {
+	case size < 16:
+		return -eINVAL
+	case !ok1 || !ok2:
+		return -eFAULT
+	case usec >= 1e6:
+		return -33 // EDOM
+	}
+	s.timeout[name-soRcvTimeo] = min(sec, 1<<32)*1e9 + usec*1e3
+	return 0
+}
+
+// inName reads up to 7 bytes of a name, the first one lowest, as far as a zero byte.
+func inName(at, size uintptr) (name uint64, ok bool) {
+	if size = min(size, 7); !copyIn(uintptr(unsafe.Pointer(&name)), at, size) {
+		return 0, false
+	}
+	for i := uintptr(0); i < 8; i++ {
+		if uint8(name>>(8*i)) == 0 {
+			return name & (1<<(8*i) - 1), true
+		}
+	}
+	return name, true
+}
+
+// setDevice binds a socket to an interface: there is lo.
+func (s *socket) setDevice(at, size uintptr) int64 {
+	switch name, ok := inName(at, size); {
+	case !ok:
+		return -eFAULT
+	case name != nameLo && name != 0:
+		return -eNODEV
+	case s.onLo:
+		return -ePERM // to leave one takes a privilege
+	default:
+		s.onLo = name != 0
+	}
+	return 0
+}
+
+const nameCubic = 'c' | 'u'<<8 | 'b'<<16 | 'i'<<24 | 'c'<<32
+
+// setCongestion: nothing is ever congested, so there is no choice of what to do then.
+func setCongestion(at, size uintptr) int64 {
+	switch name, ok := inName(at, size); {
+	case size < 1:
+		return -eINVAL
+	case !ok:
+		return -eFAULT
+	case name != nameCubic:
+		return -eNOENT
+	}
 	return 0
 }
 
@@ -215,48 +412,160 @@ func (c *call) getsockopt(_ *file, s *socket) int64 {
 	if int32(room) < 0 {
 		return -eINVAL
 	}
-	if !s.hasLevel(c.args[1].Op()) {
+	level, name := c.args[1].Op(), c.args[2].Op()
+	var words [26]uint32
+	size, errno := uintptr(0), int64(0)
+	switch {
+	case !s.hasLevel(level) && s.family == afInet6:
+		return -eNOPROTOOPT
+	case !s.hasLevel(level):
 		return -eOPNOTSUPP
-	}
-	var words [4]int32
-	size := uintptr(4)
-	if c.args[1].Op() == levelSocket {
-		switch c.args[2].Op() {
-		case soType:
-			words[0] = int32(s.kind)
-		case soError:
-			words[0] = int32(-s.takeError())
-		case soLinger:
-			words[0], words[1], size = s.linger[0], s.linger[1], 8
-		case soPeerCred:
-			words[0], size = pid, 12
-			if !s.isLocal() || s.stage != connected && s.stage != listening {
-				words[0], words[1], words[2] = 0, -1, -1
-			}
-		case soRcvTimeo, soSndTimeo:
-			ns := s.timeout[c.args[2].Op()-soRcvTimeo]
-			words[0], words[2], size = int32(ns/1e9), int32(ns%1e9/1e3), 16
-		case soAcceptConn:
-			if s.stage == listening {
-				words[0] = 1
-			}
-		case soProtocol:
-			words[0] = int32(s.protocol)
-		case soDomain:
-			words[0] = int32(s.family)
-		default:
-			size = 0
+	case level == levelSocket && name == soPeerName:
+		if s.stage != connected {
+			return -eNOTCONN
 		}
-	} else {
-		size = 0
+		var raw rawAddress
+		if s.remote.raw(&raw, s.family) < uintptr(room) {
+			return -eINVAL
+		}
+		return copied(copyOut(c.args[3].Pointer(), uintptr(unsafe.Pointer(&raw)), uintptr(room)))
+	case level == levelSocket:
+		size, errno = s.getSocketOption(name, &words)
+	case level == levelTCP && name == tcpInfo:
+		size = s.tell(&words)
+	case level == levelTCP && name == tcpCongestion:
+		cubic := uint64(nameCubic)
+		words[0], words[1], size = uint32(cubic), uint32(cubic>>32), 16
+	case level == levelIP && name == ipMulticastIF:
+		words[0], size = s.groupFrom, 4
+	case (level == levelIP && name == ipMTU || level == levelIPv6 && name == ipv6MTU) && s.stage != connected,
+		level == levelIPv6 && name == ipv6PathMTU && room >= 32 && s.stage != connected:
+		return -eNOTCONN
+	case level == levelIP && name == ipMTU:
+		words[0], size = loMTU-1, 4
+	case level == levelIPv6 && name == ipv6MTU:
+		words[0], size = loMTU, 4
+	case level == levelIPv6 && name == ipv6PathMTU:
+		if room < 32 {
+			return -eINVAL
+		}
+		var raw rawAddress
+		s.remote.raw(&raw, afInet6)
+		raw[2], raw[3] = 0, 0
+		for i := range words[:7] {
+			words[i] = uint32(raw[4*i]) | uint32(raw[4*i+1])<<8 | uint32(raw[4*i+2])<<16 | uint32(raw[4*i+3])<<24
+		}
+		words[7], size = loMTU, 32
 	}
-	if size == 0 {
-		i := s.findOption(c.args[1].Op(), c.args[2].Op())
-		if i < 0 {
+	if errno != 0 {
+		return errno
+	}
+	if size == 0 && !(level == levelSocket && name == soBindToDevice) {
+		i := s.findOption(level, name)
+		switch {
+		case i < 0:
 			return -eNOPROTOOPT
+		case i == optPassCred && !s.isLocal():
+			return -eOPNOTSUPP
 		}
-		words[0], size = s.options[i], 4
+		words[0], size = uint32(s.options[i]), 4
+		if i == optMaxSeg {
+			words[0] = s.segment()
+		}
+		if level == levelIP && room > 0 && room < 4 && words[0] <= 255 {
+			size = 1
+		}
 	}
 	size = min(size, uintptr(room))
 	return copied(copyOut(c.args[3].Pointer(), uintptr(unsafe.Pointer(&words)), size) && out32(c.args[4].Pointer(), uint32(size)))
+}
+
+// getSocketOption is getsockopt for what is not just kept of SOL_SOCKET: the value and its size.
+func (s *socket) getSocketOption(name uintptr, words *[26]uint32) (size uintptr, errno int64) {
+	switch name {
+	case soType:
+		words[0] = uint32(s.kind)
+	case soError:
+		words[0] = uint32(-s.takeError())
+	case soLinger:
+		words[0], words[1] = uint32(s.linger[0]), uint32(s.linger[1])
+		return 8, 0
+	case soPeerCred:
+		words[0] = pid
+		if !s.isLocal() || s.stage != connected && s.stage != listening {
+			words[0], words[1], words[2] = 0, ^uint32(0), ^uint32(0)
+		}
+		return 12, 0
+	case soRcvTimeo, soSndTimeo:
+		ns := s.timeout[name-soRcvTimeo]
+		words[0], words[2] = uint32(ns/1e9), uint32(ns%1e9/1e3)
+		return 16, 0
+	case soBindToDevice:
+		if !s.onLo {
+			return 0, 0
+		}
+		words[0] = nameLo
+		return 3, 0
+	case soAcceptConn:
+		if s.stage == listening {
+			words[0] = 1
+		}
+	case soProtocol:
+		words[0] = uint32(s.protocol)
+	case soDomain:
+		words[0] = uint32(s.family)
+	default:
+		return 0, 0
+	}
+	return 4, 0
+}
+
+// segment is the most that TCP sends at once.
+func (s *socket) segment() uint32 {
+	if s.stage == connected {
+		return loMTU - 53 // of version 4: without two headers of 20 bytes, and options of 12
+	}
+	if n := s.options[optMaxSeg]; n != 0 {
+		return uint32(n)
+	}
+	return 536
+}
+
+// States of TCP (Linux: include/net/tcp_states.h).
+const (
+	tcpEstablished = 1
+	tcpSynSent     = 2
+	tcpFinWait2    = 5
+	tcpClose       = 7
+	tcpCloseWait   = 8
+	tcpListen      = 10
+)
+
+// tell makes the beginning of a struct tcp_info, as long as it has ever been: what is true of
+// a connection without packets. It returns its size.
+func (s *socket) tell(words *[26]uint32) uintptr {
+	state := uint32(tcpClose)
+	switch {
+	case s.stage == listening:
+		state = tcpListen
+	case s.stage == connecting:
+		state = tcpSynSent
+	case s.stage != connected || s.shutWrite && s.finished:
+	case s.shutWrite:
+		state = tcpFinWait2
+	case s.finished:
+		state = tcpCloseWait
+	default:
+		state = tcpEstablished
+	}
+	words[0] = state
+	words[1] = 1 << 24 // how much is sent is up to the program
+	words[2] = 1e6     // tcpi_rto, in us
+	words[4] = s.segment()
+	if s.stage == connected {
+		words[2] = 200e3
+		words[5] = s.segment()
+		words[15] = loMTU - 1 // tcpi_pmtu
+	}
+	return 26 * 4
 }

@@ -39,29 +39,28 @@ func (x *transfer) sendRights(to *socket) int64 {
 		return -eNOBUFS
 	}
 	parcel, n := -1, uintptr(0)
-	for off := uintptr(0); off+controlStart <= x.controlSize; {
-		size, ok1 := in64(x.control + off)
-		what, ok2 := in64(x.control + off + 8)
-		if !ok1 || !ok2 {
-			return -eFAULT
+	var m control
+	for off := uintptr(0); ; {
+		ok, errno := x.nextControl(&off, &m)
+		if errno != 0 {
+			return errno
 		}
-		if size < controlStart || uintptr(size) > x.controlSize-off {
-			return -eINVAL
+		if !ok {
+			break
 		}
-		at, length := x.control+off+controlStart, uintptr(size)-controlStart
-		switch level, kind := uint32(what), uint32(what>>32); {
-		case level != solSocket:
-		case kind == scmRights:
+		switch {
+		case m.level != levelSocket:
+		case m.kind == scmRights:
 			if parcel < 0 {
 				if parcel = freeParcel(); parcel < 0 {
 					return -eTOOMANYREFS
 				}
 			}
-			if n+length/4 > maxRights {
+			if n+m.n/4 > maxRights {
 				return -eINVAL
 			}
-			for ; length >= 4; length -= 4 {
-				fd, ok := in32(at)
+			for ; m.n >= 4; m.n -= 4 {
+				fd, ok := in32(m.at)
 				if !ok {
 					return -eFAULT
 				}
@@ -69,13 +68,13 @@ func (x *transfer) sendRights(to *socket) int64 {
 					return -eBADF
 				}
 				parcels[parcel].files[n] = fds[fd] - 1
-				at += 4
+				m.at += 4
 				n++
 			}
-		case kind == scmCredentials:
+		case m.kind == scmCredentials:
 			// There is one process, and it may be nobody else.
-			who, ok := in32(at)
-			if length != 12 || !ok {
+			who, ok := in32(m.at)
+			if m.n != 12 || !ok {
 				return -eINVAL
 			}
 			if who != pid {
@@ -84,7 +83,6 @@ func (x *transfer) sendRights(to *socket) int64 {
 		default:
 			return -eINVAL
 		}
-		off += (uintptr(size) + 7) &^ 7
 	}
 	if n == 0 {
 		return 0
@@ -209,7 +207,7 @@ func (x *transfer) receiveRights(s *socket, n uintptr) uintptr {
 	}
 	if s.options[optPassCred] != 0 {
 		cred := [3]uint32{pid, 0, 0}
-		x.outControl(scmCredentials, uintptr(unsafe.Pointer(&cred)), 12)
+		x.outControl(levelSocket, scmCredentials, uintptr(unsafe.Pointer(&cred)), 12)
 	}
 	for i := range parcels {
 		p := &parcels[i]
@@ -253,7 +251,7 @@ func (x *transfer) receiveFiles(p *parcel) {
 	if n < uintptr(p.n) {
 		x.outFlags |= msgCtrunc
 	}
-	if n > 0 && !x.outControl(scmRights, uintptr(unsafe.Pointer(&made)), n*4) {
+	if n > 0 && !x.outControl(levelSocket, scmRights, uintptr(unsafe.Pointer(&made)), n*4) {
 		for _, fd := range made[:n] {
 			closeFD(uintptr(fd))
 		}
@@ -262,7 +260,7 @@ func (x *transfer) receiveFiles(p *parcel) {
 
 // outControl writes a control message, cut to the room there is, and reports whether it
 // could.
-func (x *transfer) outControl(kind uint32, from, n uintptr) bool {
+func (x *transfer) outControl(level, kind uint32, from, n uintptr) bool {
 	left := x.controlSize - x.controlDone
 	if x.control == 0 || left < controlStart {
 		x.outFlags |= msgCtrunc
@@ -273,7 +271,7 @@ func (x *transfer) outControl(kind uint32, from, n uintptr) bool {
 		x.outFlags |= msgCtrunc
 	}
 	at := x.control + x.controlDone
-	if !out64(at, uint64(controlStart+n)) || !out64(at+8, solSocket|uint64(kind)<<32) || !copyOut(at+controlStart, from, n) {
+	if !out64(at, uint64(controlStart+n)) || !out64(at+8, uint64(level)|uint64(kind)<<32) || !copyOut(at+controlStart, from, n) {
 		return false
 	}
 	x.controlDone = min(x.controlSize, x.controlDone+(controlStart+n+7)&^7)

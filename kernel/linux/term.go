@@ -158,11 +158,8 @@ func (c *call) ioctl(f *file) int64 {
 			return copied(out32(c.args[2].Pointer(), uint32(vfs.Size(f.node)-f.off)))
 		}
 	}
-	if f.kind == socketFile && c.args[1].Op() == inputBytes {
-		if socketOf(f.obj).stage == listening {
-			return -eINVAL
-		}
-		return copied(out32(c.args[2].Pointer(), uint32(socketOf(f.obj).unread())))
+	if f.kind == socketFile {
+		return socketOf(f.obj).ioctl(c.args[1].Op(), c.args[2].Pointer())
 	}
 	if f.kind == watcher && c.args[1].Op() == inputBytes {
 		return copied(out32(c.args[2].Pointer(), uint32(vfs.EventBytes(int(f.obj)))))

@@ -1,0 +1,234 @@
+package linux
+
+import "unsafe"
+
+// Control messages of Internet datagrams: by which address, with which limit of hops and
+// which class of traffic they go, and have come.
+
+// Kinds of control messages (include/uapi/linux/in.h, in6.h, include/uapi/asm-generic/socket.h).
+const (
+	ipTOS        = 1
+	ipTTL        = 2
+	ipPacketInfo = 8
+	ipv6Info     = 50
+	ipv6HopLimit = 52
+	ipv6Class    = 67
+	scmStamp     = 29
+	scmStampNS   = 35
+	sizeInfo     = 12 // struct in_pktinfo: index, address that it came to, address in the header
+	sizeInfo6    = 20 // struct in6_pktinfo: address, index
+	notGiven     = -1
+)
+
+// control is a control message: n bytes at an address.
+type control struct {
+	level, kind uint32
+	at, n       uintptr
+}
+
+// nextControl reads the control message at *off, and moves *off on. ok is false at the end.
+func (x *transfer) nextControl(off *uintptr, m *control) (ok bool, errno int64) {
+	if x.control == 0 || *off+controlStart > x.controlSize {
+		return false, 0
+	}
+	at := x.control + *off
+	size, ok1 := in64(at)
+	what, ok2 := in64(at + 8)
+	switch {
+	case !ok1 || !ok2:
+		return false, -eFAULT
+	case size < controlStart || uintptr(size) > x.controlSize-*off:
+		return false, -eINVAL
+	}
+	m.level, m.kind = uint32(what), uint32(what>>32)
+	m.at, m.n = at+controlStart, uintptr(size)-controlStart
+	*off += (uintptr(size) + 7) &^ 7
+	return true, 0
+}
+
+// inetSend is what control messages say of how a datagram is to go.
+type inetSend struct {
+	source   address // with a family: it is given
+	tos, ttl int32   // or notGiven
+}
+
+// inControl reads the control messages that a program sends with a datagram to an address.
+func (x *transfer) inControl(s *socket, to *address, how *inetSend) int64 {
+	how.tos, how.ttl = notGiven, notGiven
+	if x.controlSize > maxControl {
+		return -eNOBUFS
+	}
+	v4 := to.isV4()
+	var m control
+	for off := uintptr(0); ; {
+		ok, errno := x.nextControl(&off, &m)
+		if !ok {
+			return errno
+		}
+		number := int32(0)
+		if m.n >= 4 {
+			v, ok := in32(m.at)
+			if !ok {
+				return -eFAULT
+			}
+			number = int32(v)
+		}
+		switch {
+		case m.level == levelSocket:
+			if m.kind != scmRights && m.kind != scmCredentials {
+				return -eINVAL
+			}
+		case m.level == levelIPv6 && m.kind == ipv6Info && s.family == afInet6:
+			errno = how.inInfo6(&m, v4)
+		case m.level == levelIP && v4:
+			errno = how.inControl4(&m, number)
+		case m.level != levelIPv6 || v4:
+		case m.n != 4 || m.kind != ipv6HopLimit && m.kind != ipv6Class || number < -1 || number > 255:
+			errno = -eINVAL
+		case m.kind == ipv6HopLimit:
+			how.ttl = number
+		default:
+			how.tos = number
+		}
+		if errno != 0 {
+			return errno
+		}
+	}
+}
+
+// inControl4 reads a control message of version 4, which begins with a number.
+func (how *inetSend) inControl4(m *control, number int32) int64 {
+	switch m.kind {
+	case ipPacketInfo:
+		if m.n != sizeInfo {
+			return -eINVAL
+		}
+		var b [sizeInfo]byte
+		if !copyIn(uintptr(unsafe.Pointer(&b)), m.at, sizeInfo) {
+			return -eFAULT
+		}
+		a := uint64(b[4])<<24 | uint64(b[5])<<16 | uint64(b[6])<<8 | uint64(b[7])
+		return how.from(0, mapped|a, number)
+	case ipTTL:
+		if m.n != 4 || number < 1 || number > 255 {
+			return -eINVAL
+		}
+		how.ttl = number
+	case ipTOS:
+		if m.n == 1 {
+			v, ok := in32(m.at &^ 3) // the word in which the byte lies is within the message
+			if !ok {
+				return -eFAULT
+			}
+			number = int32(uint8(v >> (m.at % 4 * 8)))
+		} else if m.n != 4 || number < 0 || number > 255 {
+			return -eINVAL
+		}
+		how.tos = number
+	default:
+		return -eINVAL
+	}
+	return 0
+}
+
+// inInfo6 reads an IPV6_PKTINFO, for a destination of version 4 or 6.
+func (how *inetSend) inInfo6(m *control, v4 bool) int64 {
+	if m.n < sizeInfo6 {
+		return -eINVAL
+	}
+	var b rawAddress
+	if !copyIn(uintptr(unsafe.Pointer(&b)), m.at, sizeInfo6) {
+		return -eFAULT
+	}
+	a := address{hi: b.big64(0), lo: b.big64(8)}
+	if v4 != a.isV4() {
+		return -eINVAL
+	}
+	return how.from(a.hi, a.lo, int32(b[16])|int32(b[17])<<8|int32(b[18])<<16|int32(b[19])<<24)
+}
+
+// from sets the address, if it is not that of all, and the interface, if it is not 0.
+func (how *inetSend) from(hi, lo uint64, index int32) int64 {
+	a := address{hi: hi, lo: lo}
+	switch {
+	case index != 0 && index != loIndex:
+		return -eNODEV
+	case a.isAny():
+		return 0
+	case !a.isLoopback() && a.isV4():
+		return -eNETUNREACH
+	case !a.isLoopback():
+		return -eINVAL
+	}
+	how.source.family, how.source.hi, how.source.lo = afInet6, hi, lo
+	return 0
+}
+
+// setHead makes the part of a datagram's header that says how it goes to an address.
+func (x *transfer) setHead(s *socket, to *address, how *inetSend) {
+	h := &x.head
+	h.toHi, h.toLo = to.hi, to.lo
+	tos, ttl, groupTTL := optClass, optHops, optGroupHops
+	if to.isV4() {
+		tos, ttl, groupTTL = optTOS, optTTL, optGroupTTL
+	}
+	if to.isMulticast() {
+		ttl = groupTTL
+	}
+	h.tos, h.ttl = uint8(s.options[tos]), uint8(s.options[ttl])
+	if how.tos != notGiven {
+		h.tos = uint8(how.tos)
+	}
+	if how.ttl != notGiven {
+		h.ttl = uint8(how.ttl)
+	}
+}
+
+// outStamp tells when a datagram has come.
+func (x *transfer) outStamp(s *socket, h *datagram) {
+	switch {
+	case s.options[optStamp] != 0:
+		t := [2]int64{h.at / 1e9, h.at % 1e9 / 1e3}
+		x.outControl(levelSocket, scmStamp, uintptr(unsafe.Pointer(&t)), 16)
+	case s.options[optStampNS] != 0:
+		t := [2]int64{h.at / 1e9, h.at % 1e9}
+		x.outControl(levelSocket, scmStampNS, uintptr(unsafe.Pointer(&t)), 16)
+	}
+}
+
+// outInet tells how a datagram has come, as far as a socket wants to know it.
+func (x *transfer) outInet(s *socket, h *datagram) {
+	to := address{hi: h.toHi, lo: h.toLo}
+	if s.options[optPacketInfo6] != 0 && s.family == afInet6 {
+		var b rawAddress
+		b.putBig64(0, h.toHi)
+		b.putBig64(8, h.toLo)
+		b[16] = loIndex
+		x.outControl(levelIPv6, ipv6Info, uintptr(unsafe.Pointer(&b)), sizeInfo6)
+	}
+	if !to.isV4() {
+		x.outNumber(s, optRecvHops, levelIPv6, ipv6HopLimit, h.ttl, 4)
+		x.outNumber(s, optRecvClass, levelIPv6, ipv6Class, h.tos, 4)
+		return
+	}
+	if s.options[optPacketInfo] != 0 {
+		var b rawAddress
+		local := h.toLo
+		if to.isMulticast() || to.isBroadcast() {
+			local = loopback4
+		}
+		b[0] = loIndex
+		b.putBig64(4, local<<32|h.toLo&0xffffffff)
+		x.outControl(levelIP, ipPacketInfo, uintptr(unsafe.Pointer(&b)), sizeInfo)
+	}
+	x.outNumber(s, optRecvTTL, levelIP, ipTTL, h.ttl, 4)
+	x.outNumber(s, optRecvTOS, levelIP, ipTOS, h.tos, 1)
+}
+
+// outNumber writes a control message with a number of size bytes, if option i is set.
+func (x *transfer) outNumber(s *socket, i int, level, kind uint32, v uint8, size uintptr) {
+	if s.options[i] != 0 {
+		word := uint32(v)
+		x.outControl(level, kind, uintptr(unsafe.Pointer(&word)), size)
+	}
+}
