@@ -22,8 +22,8 @@ const modulesFile = "../modules.txt"
 // list explains.
 func TestSample(t *testing.T) {
 	sample := []string{
-		"github.com/cespare/xxhash/v2", "github.com/google/btree", "github.com/google/uuid", "github.com/hashicorp/go-multierror",
-		"github.com/mattn/go-runewidth", "github.com/rivo/uniseg", "github.com/spf13/pflag", "github.com/tidwall/gjson",
+		"github.com/BurntSushi/toml", "github.com/cespare/xxhash/v2", "github.com/google/btree", "github.com/google/uuid", "github.com/hashicorp/go-multierror",
+		"github.com/rivo/uniseg", "github.com/spf13/pflag", "github.com/tidwall/gjson",
 		"github.com/tidwall/sjson", "golang.org/x/sync",
 	}
 	file := filepath.Join(t.TempDir(), "table.txt")

@@ -16,7 +16,7 @@ import (
 // package at least: emulation is some ten times slower, and more so on a busy host.
 const (
 	slower = 30
-	least  = 2 * time.Minute
+	least  = 5 * time.Minute
 )
 
 // try runs the tests of a package on both sides.
@@ -34,7 +34,7 @@ func (s *settings) try(ctx context.Context, l *list, m module, p image.TestPacka
 		return r, err
 	}
 	if host.built {
-		guest, err := s.test(ctx, s.zf, m, p, d, max(least, slower*host.took), "-m", fmt.Sprint(s.memoryMiB), "-mount", d.path+":private")
+		guest, err := s.test(ctx, s.zf, m, p, d, max(least, slower*host.took), "-m", fmt.Sprint(s.memoryMiB))
 		if err != nil {
 			return r, err
 		}
