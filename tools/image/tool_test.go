@@ -315,12 +315,12 @@ func TestTestPackages(t *testing.T) {
 		t.Fatalf("TestPackages = %+v, %v; want 4", pkgs, err)
 	}
 	for _, p := range pkgs {
-		want := TestPackage{ImportPath: p.ImportPath, Dir: filepath.Join(o.Dir, strings.TrimPrefix(p.ImportPath, "guest/")), Root: o.Dir, Err: p.Err}
+		want := TestPackage{ImportPath: p.ImportPath, Dir: filepath.Join(o.Dir, strings.TrimPrefix(p.ImportPath, "guest/")), Root: o.Dir, Main: true, Err: p.Err}
 		switch p.ImportPath {
 		case "guest/plain":
 			want.HasTests = true
 		case "errors":
-			want.HasTests, want.Standard = true, true
+			want.HasTests, want.Standard, want.Main = true, true, false
 			want.Root, want.Dir = p.Root, filepath.Join(p.Root, "src", "errors")
 		case "guest/bad":
 			if !errors.Is(p.Err, ErrLoad) {
