@@ -212,14 +212,16 @@ func descriptors(self string) {
 }
 
 func threads(self string) {
-	started, end := make(chan int), make(chan bool)
-	tid := os.Getpid()
+	started, tid := make(chan int), os.Getpid()
+	var end chan bool
 	for tid == os.Getpid() { // which does not end
+		mine := make(chan bool)
 		go func() {
 			runtime.LockOSThread()
 			started <- syscall.Gettid()
-			<-end
+			<-mine
 		}()
+		end = mine
 		tid = <-started
 	}
 	entries, err := os.ReadDir("/proc/self/task")
