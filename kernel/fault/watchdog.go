@@ -23,7 +23,7 @@ import (
 var (
 	alarm             bool   // there is one; set once at boot
 	alarmAt, rewindAt uint64 // when it comes, 0: never, and when it is to be put off; under the kernel lock
-	lateShot          uint64 // the deadline that was over when it last came; in NMIs only
+	lateShot          uint64 // the deadline that was over when it last came, in an NMI; panic path only
 
 	patience uint64 // ns; 0: no watchdog; set once at boot
 	seen     uint64 // the program's activity when it was last looked at; under the kernel lock
