@@ -6,6 +6,7 @@ package qemu
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,4 +94,37 @@ func TestZfTest(t *testing.T) {
 
 func sortedLines(s string) string {
 	return strings.Join(slices.Sorted(strings.SplitAfterSeq(s, "\n")), "")
+}
+
+// TestZfTestC: the image that zf test -c writes runs the tests under zf run, with the flags of a
+// test binary, as the program that go test -c writes does.
+func TestZfTestC(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	binary, image := filepath.Join(dir, "tests.test"), filepath.Join(dir, "tests.test.elf")
+	for _, c := range []*exec.Cmd{
+		exec.Command("go", "test", "-vet=off", "-c", "-o", binary, "./testdata/tests"),
+		exec.Command(zfCommand(t), "test", "-c", "-o", dir+"/", "./testdata/tests"),
+	} {
+		if out, err := c.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Fatalf("%s: %v\n%s", c, err, out)
+		}
+	}
+	for args, status := range map[string]int{"-test.v -test.run=Pass|Sub|Skip": 0, "-test.run=Fail": 1} {
+		native, err := exec.Command(binary, strings.Fields(args)...).Output()
+		if got := exitCode(t, err); got != status {
+			t.Fatalf("%s %s: status %d; want %d", binary, args, got, status)
+		}
+		got, err := exec.Command(zfCommand(t), append([]string{"run", "-q", "-timeout", "10m", image, "--"}, strings.Fields(args)...)...).Output()
+		if code := exitCode(t, err); (code == 0) != (status == 0) {
+			t.Errorf("zf run %s: status %d; go's is %d", args, code, status)
+		}
+		is, want := string(got), string(native)
+		for _, s := range sameInBoth {
+			is, want = s.re.ReplaceAllString(is, s.to), s.re.ReplaceAllString(want, s.to)
+		}
+		if is != want {
+			t.Errorf("zf run %s:\n%s\nwant\n%s", args, is, want)
+		}
+	}
 }
