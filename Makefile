@@ -107,7 +107,7 @@ test-otlp:
 
 test-calls:
 	@tools/setup.sh run
-	go test -count=1 -run '^TestCalls$$' ./qemu -args -calls-table calls.txt
+	go test -count=1 -run '^(TestCalls|TestDescriptors)$$' ./qemu -args -calls-table calls.txt
 
 test-sqlite:
 	@tools/setup.sh test

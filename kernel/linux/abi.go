@@ -107,6 +107,7 @@ const (
 	eINTR         = 4
 	eIO           = 5
 	eNXIO         = 6
+	e2BIG         = 7
 	eBADF         = 9
 	eCHILD        = 10
 	eAGAIN        = 11
@@ -122,6 +123,7 @@ const (
 	eMFILE        = 24
 	eNOTTY        = 25
 	eFBIG         = 27
+	eNOSPC        = 28
 	eSPIPE        = 29
 	ePIPE         = 32
 	eDEADLK       = 35
@@ -133,6 +135,7 @@ const (
 	eAFNOSUPPORT  = 97
 	eOPNOTSUPP    = 95
 	eTIMEDOUT     = 110
+	eCANCELED     = 125
 	eRESTART      = 512 // never leaves the kernel: the call starts over after a signal
 	eRESTARTTIMED = 516 // nor does this: it goes on until Thread.Until, unless a handler has run
 	maxErrno      = 4095

@@ -13,11 +13,17 @@
 //	fd.go              descriptors and open files
 //	lock.go            locks on files
 //	file.go            reading, writing, and other calls on descriptors
+//	memfd.go           files without a name, and their seals
+//	copy.go            bytes from one file to another
 //	path.go            calls on names of files
 //	stat.go            what files are
 //	share.go           files of the host, which come when they are asked for
 //	pipe.go            pipes and event counters
+//	timerfd.go         timers that a descriptor counts
+//	signalfd.go        signals that a descriptor reads
+//	pidfd.go           descriptors of the program itself
 //	epoll.go           waiting for many descriptors
+//	select.go          the same, with sets of bits
 //	socket*.go         sockets: see socket.go
 //	term.go            the terminal
 //	network.go         the network card
@@ -44,7 +50,6 @@
 //	socketgroup.go     multicast
 //	socketmessage.go   the send and receive families of calls
 //	socketmany.go      those that move several messages
-//	socketfile.go      sendfile
 //	socketrights.go    descriptors and credentials in control messages
 //	socketoption.go    options of sockets
 //	socketstate.go     what poll, select and epoll see

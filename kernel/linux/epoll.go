@@ -150,6 +150,15 @@ func state(f *file) (events uint32) {
 		}
 	case socketFile:
 		events = socketOf(f.obj).socketState()
+	case timerFile:
+		if timers[f.obj].ticks > 0 {
+			events = epollIn
+		}
+	case signalFile:
+		if t := thread.Current(); t != nil && f.readable(t) != 0 {
+			events = epollIn
+		}
+	case ourProcess:
 	case epoll:
 		if anyReady(&epolls[f.obj]) {
 			events = epollIn

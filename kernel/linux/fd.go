@@ -26,6 +26,9 @@ const (
 	epoll      // obj: the epoll instance
 	socketFile // obj: the socket
 	watcher    // obj: the group of watches
+	timerFile  // obj: the timer
+	signalFile // obj: the set of signals
+	ourProcess // the program itself
 )
 
 // The log of resources has the same numbers.
@@ -33,7 +36,7 @@ const (
 	_ = -uint(terminal ^ handle.FileTerminal)
 	_ = -uint(pipeRead ^ handle.FilePipeRead)
 	_ = -uint(socketFile ^ handle.FileSocket)
-	_ = -uint(watcher ^ handle.FileWatcher)
+	_ = -uint(ourProcess ^ handle.FileProcess)
 )
 
 // file is an open file.
@@ -128,7 +131,7 @@ func newFD(i int, lowest uintptr, flags uintptr) int64 {
 func open(new file, flags uintptr) int64 {
 	f, i := newFile()
 	if f == nil {
-		return -23 // ENFILE
+		return -eNFILE
 	}
 	*f = new
 	f.refs = 0
@@ -195,6 +198,11 @@ func drop(i int) {
 		closeEpoll(f.obj)
 	case watcher:
 		vfs.EndGroup(int(f.obj))
+	case timerFile:
+		timers[f.obj].set(0)
+		timers[f.obj] = timer{}
+	case signalFile:
+		signalSets[f.obj] = 0
 	case socketFile:
 		closeSocket(f.obj)
 	}
@@ -355,7 +363,7 @@ func (c *call) fcntl(f *file) int64 {
 		return c.recordLock(f, true, c.args[1].Op() == getLKOfd, c.args[1].Op() == setLKWOfd)
 	case setPipeSize, getPipeSize:
 		switch {
-		case f.kind != pipeRead && f.kind != pipeWrite && f.kind != pipeFIFO:
+		case !f.isPipe():
 			return -eBADF
 		case op == getPipeSize:
 		case c.args[2].Uint() > 1<<31:
@@ -364,6 +372,8 @@ func (c *call) fcntl(f *file) int64 {
 			return -ePERM // as with Linux, for more than /proc/sys/fs/pipe-max-size says
 		}
 		return pipeSize
+	case addSeals, getSeals:
+		return c.seal(f, op == addSeals)
 	}
 	return -eINVAL
 }

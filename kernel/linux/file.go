@@ -102,8 +102,19 @@ func (c *call) pwrite(f *file) int64 {
 	return c.writeFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), off)
 }
 
+// Flags of the readv family.
+const (
+	rwHighPriority = 0x01 // with rwDataSync and rwSync: about a disk
+	rwDataSync     = 0x02
+	rwSync         = 0x04
+	rwNoWait       = 0x08
+	rwAppend       = 0x10
+	rwNoAppend     = 0x20
+	rwFlags        = 0x3f
+)
+
 // vector does a call of the readv family: one transfer for each part.
-func (c *call) vector(f *file, write, positioned bool) int64 {
+func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
 	vec, count := c.args[1].Pointer(), uintptr(c.args[2].Uint())
 	switch {
 	case positioned && c.args[3].Int64() < 0:
@@ -113,6 +124,10 @@ func (c *call) vector(f *file, write, positioned bool) int64 {
 	case write && f.flags&oAccess == 0, !write && f.flags&oAccess == oWronly:
 		return -eBADF
 	case count > maxParts:
+		return -eINVAL
+	case flags&^rwFlags != 0 || flags&rwNoWait != 0 && f.kind != socketFile && !f.isPipe():
+		return -eOPNOTSUPP
+	case flags&rwAppend != 0 && flags&rwNoAppend != 0:
 		return -eINVAL
 	}
 	if f.kind == socketFile {
@@ -209,6 +224,10 @@ func (c *call) readFile(f *file, to, n uintptr, off int64) int64 {
 		return c.readPipe(f, to, n)
 	case counter:
 		return c.readCounter(f, to, n)
+	case timerFile:
+		return c.readTimer(f, to, n)
+	case signalFile:
+		return c.readSignals(f, to, n)
 	case socketFile:
 		return c.readSocket(f, to, n)
 	case watcher:
@@ -226,7 +245,7 @@ func (c *call) writeFile(f *file, from, n uintptr, off int64) int64 {
 		if f.isMade() {
 			return -eIO
 		}
-		return c.writeNode(f.node, from, n, off)
+		return c.writeNode(f.node, from, n, off, false)
 	case device:
 		return c.writeDevice(f, from, n)
 	case pipeWrite, pipeFIFO:
@@ -275,7 +294,13 @@ func (c *call) end(id vfs.ID, n uintptr) int64 {
 	return off
 }
 
-func (c *call) writeNode(id vfs.ID, from, n uintptr, off int64) int64 {
+// writeNode writes n bytes at from, which is the program's or (own) the kernel's, at off.
+// To a file of the host's only the program's go: who has them elsewhere is told to write.
+func (c *call) writeNode(id vfs.ID, from, n uintptr, off int64, own bool) int64 {
+	seals := vfs.Seals(id)
+	if seals&(sealWrite|sealFutureWrite) != 0 && n > 0 {
+		return -ePERM
+	}
 	if l := limits[limitSize].soft; n > 0 && l != unlimited {
 		if uint64(off) >= l {
 			return tooLong()
@@ -283,6 +308,9 @@ func (c *call) writeNode(id vfs.ID, from, n uintptr, off int64) int64 {
 		n = min(n, uintptr(l-uint64(off)))
 	}
 	if n > 0 && vfs.Writable(id) {
+		if own {
+			return -eINVAL
+		}
 		return c.writeHost(id, from, n, off)
 	}
 	left, start := n, off
@@ -295,7 +323,13 @@ func (c *call) writeNode(id vfs.ID, from, n uintptr, off int64) int64 {
 			break
 		}
 		part := min(left, uintptr(room))
-		if !copyIn(addr, from, part) {
+		if seals&sealGrow != 0 && off+int64(part) > vfs.Size(id) {
+			if left == n {
+				return -ePERM
+			}
+			break
+		}
+		if !copyFrom(addr, from, part, own) {
 			if left == n {
 				return -eFAULT
 			}
@@ -339,7 +373,7 @@ func (c *call) writeDevice(f *file, from, n uintptr) int64 {
 	case devNull, devZero, devRandom, devURandom:
 		return int64(n)
 	case devFull:
-		return -28 // ENOSPC
+		return -eNOSPC
 	case DevNIC:
 		return writeCard(from, n)
 	case DevRecord:
@@ -387,11 +421,11 @@ func writeTerminal(from, n uintptr) int64 {
 }
 
 func (c *call) lseek(f *file) int64 {
-	const hole = 4
+	const data, hole = 3, 4
 	switch {
 	case c.args[2].Op() > hole:
 		return -eINVAL
-	case f.kind == device || f.kind == counter || f.kind == epoll:
+	case f.kind == device || f.kind == counter || f.kind == epoll || f.kind == timerFile || f.kind == signalFile:
 		return 0
 	}
 	if f.kind != node {
@@ -408,15 +442,11 @@ func (c *call) lseek(f *file) int64 {
 		off += f.off
 	case 2:
 		off += size
-	case 3, 4: // SEEK_DATA, SEEK_HOLE: all is data
-		if off < 0 || off >= size {
-			return -6 // ENXIO
+	case data, hole:
+		var ok bool
+		if off, ok = vfs.NextData(f.node, off, c.args[2].Op() == hole); !ok {
+			return -eNXIO
 		}
-		if c.args[2].Op() == 4 {
-			off = size
-		}
-	default:
-		return -eINVAL
 	}
 	if off < 0 {
 		return -eINVAL
@@ -429,19 +459,30 @@ func (c *call) ftruncate(f *file) int64 {
 	if f.kind != node || f.flags&oAccess == 0 || c.args[1].Int64() < 0 {
 		return -eINVAL
 	}
-	if e := grow(vfs.Size(f.node), c.args[1].Int64()); e != 0 {
-		return e
-	}
-	return -int64(vfs.SetSize(f.node, c.args[1].Int64(), clock.Wall()))
+	return setSize(f.node, c.args[1].Int64())
 }
 
-// fallocate makes a file longer: its pages come when they are written.
+// setSize makes a file so long, if that is allowed.
+func setSize(id vfs.ID, size int64) int64 {
+	have, seals := vfs.Size(id), vfs.Seals(id)
+	if e := grow(have, size); e != 0 {
+		return e
+	}
+	if size < have && seals&sealShrink != 0 || size > have && seals&sealGrow != 0 {
+		return -ePERM
+	}
+	return -int64(vfs.SetSize(id, size, clock.Wall()))
+}
+
+// fallocate makes a file longer, of which pages come when they are written, or makes a hole in it.
+// More is not to be done with a file in memory.
 func (c *call) fallocate(f *file) int64 {
-	off, n := c.args[2].Int64(), c.args[3].Int64()
+	const keepSize, punchHole = 1, 2
+	off, n, mode := c.args[2].Int64(), c.args[3].Int64(), c.args[1].Uint()
 	switch {
 	case off < 0 || n <= 0:
 		return -eINVAL
-	case c.args[1].Uint() != 0:
+	case mode&^(keepSize|punchHole) != 0 || mode == punchHole:
 		return -eOPNOTSUPP
 	case f.flags&oAccess == 0:
 		return -eBADF
@@ -449,12 +490,27 @@ func (c *call) fallocate(f *file) int64 {
 		return -eSPIPE
 	case f.kind != node:
 		return -eNODEV
-	case off+n < 0:
+	case off+n < 0 || off+n > vfs.SizeMax:
 		return -eFBIG
 	}
-	size := vfs.Size(f.node)
+	size, seals := vfs.Size(f.node), vfs.Seals(f.node)
+	if mode&punchHole != 0 {
+		if seals&(sealWrite|sealFutureWrite) != 0 {
+			return -ePERM
+		}
+		return -int64(vfs.Punch(f.node, off, off+n, clock.Wall()))
+	}
 	if e := grow(size, off+n); e != 0 {
 		return e
+	}
+	switch {
+	case seals&sealGrow != 0 && off+n > size:
+		return -ePERM
+	case vfs.Lacks(f.node, off, off+n) > vfs.FreeFrames():
+		return -eNOSPC
+	case mode&keepSize != 0:
+		vfs.Touch(f.node, clock.Wall())
+		return 0
 	}
 	return -int64(vfs.SetSize(f.node, max(off+n, size), clock.Wall()))
 }
@@ -470,11 +526,35 @@ func (c *call) fsync(f *file) int64 {
 	return 0
 }
 
+// syncRange is fsync for a part of a file.
+func (c *call) syncRange(f *file) int64 {
+	const all = 1 | 2 | 4
+	off, n := c.args[1].Int64(), c.args[2].Int64()
+	switch {
+	case c.args[3].Flags()&^all != 0 || off < 0 || n < 0 || off+n < 0:
+		return -eINVAL
+	case f.kind != node:
+		return -eSPIPE
+	}
+	return 0
+}
+
+// readahead has nothing to read: all files are in memory.
+func (c *call) readahead(f *file) int64 {
+	switch {
+	case f.flags&oAccess == oWronly:
+		return -eBADF
+	case !f.isRegular():
+		return -eINVAL
+	}
+	return 0
+}
+
 // fadvise checks the advice, which would be about speed.
 func (c *call) fadvise(f *file) int64 {
 	const noReuse = 5
 	switch {
-	case f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO:
+	case f.isPipe():
 		return -eSPIPE
 	case c.args[2].Int64() < 0 || c.args[3].Op() > noReuse:
 		return -eINVAL
@@ -486,8 +566,28 @@ func outByte(a uintptr, v uint8) bool { return copyOut(a, uintptr(unsafe.Pointer
 
 func outShort(a uintptr, v uint16) bool { return copyOut(a, uintptr(unsafe.Pointer(&v)), 2) }
 
-func (c *call) readv(f *file) int64   { return c.vector(f, false, false) }
-func (c *call) writev(f *file) int64  { return c.vector(f, true, false) }
-func (c *call) splice() int64         { return -eINVAL }
-func (c *call) preadv(f *file) int64  { return c.vector(f, false, true) }
-func (c *call) pwritev(f *file) int64 { return c.vector(f, true, true) }
+// vectorWith is vector for the calls that have flags, for which position -1 is the file's own.
+func (c *call) vectorWith(f *file, write bool) int64 {
+	flags, was := c.args[5].Flags(), f.flags
+	// A call that waits has none of these: f is as it was before another call sees it.
+	switch {
+	case flags&rwNoWait != 0:
+		f.flags |= oNonblock
+	case flags&rwAppend != 0:
+		f.flags |= oAppend
+	case flags&rwNoAppend != 0:
+		f.flags &^= oAppend
+	}
+	n := c.vector(f, write, c.args[3].Int64() != -1, flags)
+	f.flags = was
+	return n
+}
+
+func (c *call) readv(f *file) int64    { return c.vector(f, false, false, 0) }
+func (c *call) writev(f *file) int64   { return c.vector(f, true, false, 0) }
+func (c *call) preadv(f *file) int64   { return c.vector(f, false, true, 0) }
+func (c *call) pwritev(f *file) int64  { return c.vector(f, true, true, 0) }
+func (c *call) preadv2(f *file) int64  { return c.vectorWith(f, false) }
+func (c *call) pwritev2(f *file) int64 { return c.vectorWith(f, true) }
+
+func (c *call) zeroOf(_ *file) int64 { return 0 }

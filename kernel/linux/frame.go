@@ -149,15 +149,8 @@ func enter(t *thread.Thread, sig int, a *action) bool {
 	}
 	r := f.MakeRecord(VectorSignal, uintptr(sig))
 	info := &image.info
-	info.signo, info.errno, info.code, info.addr = int32(sig), 0, siTkill, pid
-	switch bit := uint64(1) << (sig - 1); {
-	case t.ByTimer&bit != 0:
-		info.code, info.addr = siTimer, 0
-	case t.ByKernel&bit != 0:
-		info.code, info.addr = siKernel, 0
-	}
-	t.ByTimer &^= 1 << (sig - 1)
-	t.ByKernel &^= 1 << (sig - 1)
+	info.signo, info.errno = int32(sig), 0
+	info.code, info.addr = takePending(t, sig)
 	uc := &image.uc
 	cpu := &uc.cpu
 	cpu.Error, cpu.Trap, cpu.Addr = 0, 0, 0

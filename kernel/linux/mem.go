@@ -76,7 +76,7 @@ func (c *call) mmap() int64 {
 // mappable returns 0 if size bytes of a file can be mapped, or why not, as Linux does
 // (mm/mmap.c: do_mmap).
 func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
-	regular := f.kind == node && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFREG
+	regular := f.isRegular()
 	switch end := off + size; {
 	case size == 0:
 		return -eINVAL
@@ -104,6 +104,9 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 	if !regular {
 		return -eNODEV
 	}
+	if prot&mem.ProtWrite != 0 && flags&mapType != typePrivate && vfs.Seals(f.node)&(sealWrite|sealFutureWrite) != 0 {
+		return -ePERM
+	}
 	return 0
 }
 
@@ -111,7 +114,8 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 func mapFile(f *file, addr, size uintptr, prot mem.Prot, fixed, keep bool, off uintptr, private bool) int64 {
 	id := f.node
 	begins := !mem.IsMapped(int32(id))
-	at, e := mem.MapFile(addr, size, prot, fixed, keep, int32(id), off/pageSize, private, f.flags&oAccess == oRdwr && !vfs.Writable(id))
+	mayWrite := f.flags&oAccess == oRdwr && !vfs.Writable(id) && vfs.Seals(id)&(sealWrite|sealFutureWrite) == 0
+	at, e := mem.MapFile(addr, size, prot, fixed, keep, int32(id), off/pageSize, private, mayWrite)
 	if begins && mem.IsMapped(int32(id)) {
 		vfs.RetainMapped(id)
 	}

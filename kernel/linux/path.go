@@ -81,9 +81,10 @@ func lookUp(dirfd, addr, flags uintptr) (id vfs.ID, errno int64) {
 }
 
 // keptFlags are those that fcntl tells of an open file.
-const keptFlags = oAccess | oAppend | oNonblock | oPath | vfs.O_DIRECTORY | vfs.O_NOFOLLOW | oNoATime | oSync | oAsync
+const keptFlags = oAccess | oAppend | oNonblock | oPath | vfs.O_DIRECTORY | vfs.O_NOFOLLOW | vfs.O_TMPFILE&^vfs.O_DIRECTORY | oNoATime | oSync | oAsync
 
-func (c *call) openAt(dirfd, addr, flags, mode uintptr) int64 {
+// openAt opens; within is 0, or the bounds of the walk (vfs.OpenWithin).
+func (c *call) openAt(dirfd, addr, flags, mode uintptr, within int) int64 {
 	if t := thread.Current(); t.Opening != 0 {
 		fd := int64(t.Opening) - 1
 		t.Opening = 0
@@ -98,11 +99,16 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr) int64 {
 	if errno != 0 {
 		return errno
 	}
+	if within&vfs.BoundRoot != 0 { // even if the path begins with a slash
+		if dir, errno = base(dirfd, nil); errno != 0 {
+			return errno
+		}
+	}
 	id, e := c.host, vfs.Errno(0)
 	if id != 0 {
 		vfs.Retain(id)
 		vfs.Notify(id, vfs.IN_OPEN)
-	} else if id, e = vfs.Open(dir, path, int(flags), uint32(mode)&^umask, clock.Wall()); e != 0 {
+	} else if id, e = vfs.OpenWithin(dir, path, int(flags), within, uint32(mode)&^umask, clock.Wall()); e != 0 {
 		return -int64(e)
 	}
 	if made, fd := vfs.Made(id); made == madeFD && flags&oPath == 0 {
@@ -142,6 +148,46 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr) int64 {
 		cardOpened()
 	}
 	return fd
+}
+
+// openat2 is openat with bounds for the walk, which refuses what it does not know.
+func (c *call) openat2() int64 {
+	const (
+		cached    = 0x20
+		allBounds = vfs.BoundMount | vfs.BoundMagic | vfs.BoundLink | vfs.BoundBeneath | vfs.BoundRoot | cached
+		tmpfile   = vfs.O_TMPFILE &^ vfs.O_DIRECTORY
+		known     = oAccess | vfs.O_CREAT | vfs.O_EXCL | 0x100 | vfs.O_TRUNC | oAppend | oNonblock | oSync | oAsync | oDirect |
+			oLarge | vfs.O_DIRECTORY | vfs.O_NOFOLLOW | oNoATime | oCloexec | oPath | tmpfile
+		pathFlags = vfs.O_DIRECTORY | vfs.O_NOFOLLOW | oPath | oCloexec
+		howSize   = 24
+	)
+	at, size := c.args[2].Pointer(), c.args[3].Size()
+	switch {
+	case size < howSize:
+		return -eINVAL
+	case size > pageSize:
+		return -e2BIG
+	}
+	if !copyIn(blockAddr(), at, size) {
+		return -eFAULT
+	}
+	for _, b := range block[howSize:size] {
+		if b != 0 {
+			return -e2BIG
+		}
+	}
+	how := (*[3]uint64)(unsafe.Pointer(&block)) // flags, mode, bounds
+	flags, mode, within := how[0], how[1], how[2]
+	creates := flags&(vfs.O_CREAT|tmpfile) != 0
+	switch {
+	case flags&^known != 0, within&^allBounds != 0, within&vfs.BoundBeneath != 0 && within&vfs.BoundRoot != 0:
+		return -eINVAL
+	case creates && mode&^0o7777 != 0, !creates && mode != 0, flags&oPath != 0 && flags&^pathFlags != 0:
+		return -eINVAL
+	case within&cached != 0 && flags&(vfs.O_CREAT|vfs.O_TRUNC|tmpfile) != 0:
+		return -eAGAIN
+	}
+	return c.openAt(c.args[0].FD(), c.args[1].Pointer(), uintptr(flags), uintptr(mode), int(within))
 }
 
 func (c *call) mkdirAt(dirfd, addr, mode uintptr) int64 {
@@ -330,10 +376,7 @@ func (c *call) truncate() int64 {
 		vfs.Notify(id, vfs.IN_MODIFY)
 		return 0 // its times stay, too
 	}
-	if e := grow(vfs.Size(id), c.args[1].Int64()); e != 0 {
-		return e
-	}
-	return -int64(vfs.SetSize(id, c.args[1].Int64(), clock.Wall()))
+	return setSize(id, c.args[1].Int64())
 }
 
 // utimesAt: a NULL path is the descriptor itself.
@@ -489,7 +532,7 @@ func (c *call) getdents(f *file) int64 {
 }
 
 func (c *call) open() int64 {
-	return c.openAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags())
+	return c.openAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags(), 0)
 }
 func (c *call) access() int64 { return c.accessAt(here, c.args[0].Pointer(), c.args[1].Flags(), 0) }
 func (c *call) rename() int64 {
@@ -498,7 +541,7 @@ func (c *call) rename() int64 {
 func (c *call) mkdir() int64 { return c.mkdirAt(here, c.args[0].Pointer(), c.args[1].Flags()) }
 func (c *call) rmdir() int64 { return c.unlinkAt(here, c.args[0].Pointer(), atRemoveDir) }
 func (c *call) creat() int64 {
-	return c.openAt(here, c.args[0].Pointer(), vfs.O_CREAT|oWronly|vfs.O_TRUNC, c.args[1].Flags())
+	return c.openAt(here, c.args[0].Pointer(), vfs.O_CREAT|oWronly|vfs.O_TRUNC, c.args[1].Flags(), 0)
 }
 func (c *call) link() int64    { return c.linkAt(here, c.args[0].Pointer(), here, c.args[1].Pointer(), 0) }
 func (c *call) unlink() int64  { return c.unlinkAt(here, c.args[0].Pointer(), 0) }
@@ -522,7 +565,7 @@ func (c *call) mknod() int64 {
 	return c.mknodAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags())
 }
 func (c *call) openat() int64 {
-	return c.openAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags())
+	return c.openAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags(), 0)
 }
 func (c *call) mkdirat() int64 {
 	return c.mkdirAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags())

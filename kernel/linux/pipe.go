@@ -50,7 +50,7 @@ func (c *call) newPipe(flags uintptr) int64 {
 		}
 	}
 	if p == nil {
-		return -23
+		return -eNFILE
 	}
 	if !mem.Allowed(c.args[0].Pointer(), 8, true) {
 		return -eFAULT
@@ -78,7 +78,7 @@ func (c *call) newPipe(flags uintptr) int64 {
 // changed tells all that have an end of pipe obj that something has happened to it.
 func (p *pipe) changed(obj int32) {
 	for i := range files {
-		if f := &files[i]; f.obj == obj && (f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO) {
+		if f := &files[i]; f.obj == obj && f.isPipe() {
 			changed(i)
 		}
 	}
@@ -105,7 +105,7 @@ func (c *call) openFIFO(f file, flags uintptr) int64 {
 	if p == nil {
 		if p = free; p == nil {
 			vfs.Release(f.node)
-			return -23
+			return -eNFILE
 		}
 		p.n, p.head, p.fifo = 0, 0, f.node
 	}
@@ -183,19 +183,62 @@ func (c *call) readPipe(f *file, to, n uintptr) int64 {
 	}
 	done := uintptr(0)
 	for done < n && p.n > 0 {
-		part := min(n-done, p.n, pageSize-p.head%pageSize)
-		if !copyOut(to+done, p.pages[p.head/pageSize]+p.head%pageSize, part) {
+		at, part := p.at(0)
+		part = min(part, n-done)
+		if !copyOut(to+done, at, part) {
 			if done == 0 {
 				return -eFAULT
 			}
 			break
 		}
-		p.head = (p.head + part) % pipeSize
-		p.n -= part
+		p.take(part)
 		done += part
 	}
 	p.changed(f.obj)
 	return int64(done)
+}
+
+// at returns where the bytes from off on lie, as many as lie together.
+func (p *pipe) at(off uintptr) (addr, n uintptr) {
+	at := (p.head + off) % pipeSize
+	return p.pages[at/pageSize] + at%pageSize, min(p.n-off, pageSize-at%pageSize)
+}
+
+// take removes the first n bytes.
+func (p *pipe) take(n uintptr) {
+	p.head = (p.head + n) % pipeSize
+	p.n -= n
+}
+
+// room returns where bytes can be appended, as many as fit together; addr is 0 if there is no
+// memory for them.
+func (p *pipe) room() (addr, n uintptr) {
+	at := (p.head + p.n) % pipeSize
+	page := &p.pages[at/pageSize]
+	if *page == 0 {
+		if *page = mem.Frame(); *page == 0 {
+			return 0, 0
+		}
+	}
+	return *page + at%pageSize, min(pipeSize-p.n, pageSize-at%pageSize)
+}
+
+// add appends n bytes at from, which is the program's or (own) the kernel's, as far as there is
+// room. errno is set if it was something else that has set an end to it.
+func (p *pipe) add(from, n uintptr, own bool) (done uintptr, errno int64) {
+	for done < n && p.n < pipeSize {
+		at, part := p.room()
+		if at == 0 {
+			return done, -eNOMEM
+		}
+		part = min(part, n-done)
+		if !copyFrom(at, from+done, part, own) {
+			return done, -eFAULT
+		}
+		p.n += part
+		done += part
+	}
+	return done, 0
 }
 
 func (c *call) writePipe(f *file, from, n uintptr) int64 {
@@ -215,24 +258,7 @@ func (c *call) writePipe(f *file, from, n uintptr) int64 {
 		}
 		c.wait(f)
 	}
-	done, failed := uintptr(0), int64(0)
-	for done < n && p.n < pipeSize {
-		at := (p.head + p.n) % pipeSize
-		page := &p.pages[at/pageSize]
-		if *page == 0 {
-			if *page = mem.Frame(); *page == 0 {
-				failed = -eNOMEM
-				break
-			}
-		}
-		part := min(n-done, pipeSize-p.n, pageSize-at%pageSize)
-		if !copyIn(*page+at%pageSize, from+done, part) {
-			failed = -eFAULT
-			break
-		}
-		p.n += part
-		done += part
-	}
+	done, failed := p.add(from, n, false)
 	p.changed(f.obj)
 	if done < n && failed == 0 && f.flags&oNonblock == 0 && !c.part {
 		// The rest waits for room: the call starts over with what is left.

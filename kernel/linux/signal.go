@@ -172,12 +172,31 @@ func (c *call) sigtimedwait() int64 {
 // take takes a pending signal for sigtimedwait, which returns what it returns, and writes
 // what there is to say of it to the address to, if that is not 0.
 func take(t *thread.Thread, sig int, to uintptr) int64 {
-	t.Pending &^= 1 << (sig - 1)
-	info := siginfo{signo: int32(sig), code: siTkill, addr: pid}
+	code, sender := takePending(t, sig)
+	info := siginfo{signo: int32(sig), code: code, addr: sender}
 	if to != 0 && !copyOut(to, uintptr(unsafe.Pointer(&info)), unsafe.Sizeof(info)) {
 		return -eFAULT
 	}
 	return int64(sig)
+}
+
+// takePending takes a pending signal of thread t, and says what si_code and si_pid are.
+func takePending(t *thread.Thread, sig int) (code int32, sender uintptr) {
+	bit := uint64(1) << (sig - 1)
+	code, sender = siTkill, pid
+	switch {
+	case t.ByTimer&bit != 0:
+		code, sender = siTimer, 0
+	case t.ByKernel&bit != 0:
+		code, sender = siKernel, 0
+	case t.Shared&bit != 0:
+		code = siUser
+	}
+	t.Pending &^= bit
+	t.ByTimer &^= bit
+	t.ByKernel &^= bit
+	t.Shared &^= bit
+	return code, sender
 }
 
 // sigaltstack sets the signal stack of a thread. The Go runtime gives every thread
@@ -284,6 +303,7 @@ func send(t *thread.Thread, sig int) {
 	bit := uint64(1) << (sig - 1)
 	if t == nil {
 		t = taker(bit)
+		t.Shared |= bit
 	}
 	t.Pending |= bit
 	if t.State == thread.Waiting && t.Why == thread.ForSignal && uint64(t.Key)&bit != 0 {
@@ -292,7 +312,11 @@ func send(t *thread.Thread, sig int) {
 		thread.WakeNow(t, take(t, sig, info))
 		return
 	}
-	if t.Mask&bit != 0 || t.State != thread.Waiting {
+	if t.Mask&bit != 0 {
+		signalWaits(bit)
+		return
+	}
+	if t.State != thread.Waiting {
 		return
 	}
 	if ignored(sig) {

@@ -108,7 +108,7 @@ func (c *call) receiveStream(f *file, s *socket, x *transfer) int64 {
 			break
 		}
 		part := min(n, have-done)
-		if !s.in.peek(at, done, part, false) {
+		if !s.in.peek(at, done, part, x.own) {
 			if done+before == 0 {
 				return -eFAULT
 			}

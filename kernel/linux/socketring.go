@@ -34,9 +34,7 @@ func (r *ring) add(from, n uintptr, own bool) (done uintptr, errno int64) {
 		}
 		part := min(n-done, ringSize-r.n, pageSize-at%pageSize)
 		to := *page + at%pageSize
-		if own {
-			arch.CopyUser(to, from+done, part)
-		} else if !copyIn(to, from+done, part) {
+		if !copyFrom(to, from+done, part, own) {
 			errno = -eFAULT
 			break
 		}

@@ -68,56 +68,115 @@ func infoOf(f *file) (i vfs.Info) {
 	return i
 }
 
+// statxBuf is struct statx (Linux: include/uapi/linux/stat.h).
+type statxBuf struct {
+	mask, blksize        uint32
+	attributes           uint64
+	nlink, uid, gid      uint32
+	mode, _              uint16
+	ino, size, blocks    uint64
+	attributesMask       uint64
+	atime, btime         statxTime
+	ctime, mtime         statxTime
+	rdevMajor, rdevMinor uint32
+	devMajor, devMinor   uint32
+	_                    [14]uint64
+}
+
+type statxTime struct {
+	sec  int64
+	nsec uint32
+	_    uint32
+}
+
+const _ = -(unsafe.Sizeof(statxBuf{}) ^ 256)
+
+func statxTimeOf(ns int64) statxTime {
+	sec, nsec := splitTime(ns)
+	return statxTime{sec: sec, nsec: uint32(nsec)}
+}
+
+func (c *call) statx() int64 {
+	const (
+		reserved = 1 << 31
+		basic    = 0x7ff
+		birth    = 0x800
+		sync     = 0x6000
+	)
+	flags := c.args[2].Flags()
+	if flags&sync == sync || c.args[3].Flags()&reserved != 0 {
+		return -eINVAL
+	}
+	i, errno := infoAt(c.args[0].FD(), c.args[1].Pointer(), flags)
+	if errno != 0 {
+		return errno
+	}
+	s := statxBuf{
+		mask: basic, blksize: pageSize, nlink: i.Nlink, uid: i.UID, gid: i.GID, mode: uint16(i.Mode),
+		ino: i.Ino, size: uint64(i.Size), blocks: uint64(i.Blocks), devMinor: uint32(deviceOf(i.System, i.Share)),
+		rdevMajor: uint32(i.Rdev>>8) & 0xfff, rdevMinor: uint32(i.Rdev&0xff | i.Rdev>>12&^0xff),
+	}
+	if c.args[3].Flags()&birth != 0 && i.Btime != 0 {
+		s.mask |= birth
+		s.btime = statxTimeOf(i.Btime)
+	}
+	s.atime, s.ctime, s.mtime = statxTimeOf(i.Atime), statxTimeOf(i.Ctime), statxTimeOf(i.Mtime)
+	return copied(copyOut(c.args[4].Pointer(), uintptr(unsafe.Pointer(&s)), unsafe.Sizeof(s)))
+}
+
 func (c *call) fstat(f *file) int64 {
 	i := infoOf(f)
 	return outStat(c.args[1].Pointer(), &i)
 }
 
-func (c *call) statAt(dirfd, addr, to, flags uintptr) int64 {
+// infoAt tells of what a call names: with atEmptyPath an empty path is the descriptor itself.
+func infoAt(dirfd, addr, flags uintptr) (i vfs.Info, errno int64) {
 	const noAutomount, sync = 0x800, 0x6000
 	if flags&^(atNoFollow|atEmptyPath|noAutomount|sync) != 0 {
-		return -eINVAL
+		return i, -eINVAL
 	}
-	if flags&atEmptyPath == 0 {
-		id, errno := lookUp(dirfd, addr, flags)
-		if errno != 0 {
-			return errno
+	if flags&atEmptyPath != 0 {
+		none := addr == 0
+		if !none {
+			path, errno := inString(0, addr)
+			none = errno == 0 && len(path) == 0
 		}
-		i := infoOfNode(id, flags)
-		return outStat(to, &i)
-	}
-	dir, path, errno := nameOrNone(0, dirfd, addr)
-	if flags&atEmptyPath != 0 && len(path) == 0 && errno != -eFAULT && int32(dirfd) != atFDCWD {
-		f := get(dirfd)
-		if f == nil {
-			return -eBADF
+		switch f := get(dirfd); {
+		case !none:
+		case int32(dirfd) == atFDCWD:
+			return vfs.Stat(cwd), 0
+		case f == nil:
+			return i, -eBADF
+		default:
+			return infoOf(f), 0
 		}
-		i := infoOf(f)
-		return outStat(to, &i)
 	}
+	id, errno := lookUp(dirfd, addr, flags)
+	if errno != 0 {
+		return i, errno
+	}
+	return infoOfNode(id, flags), 0
+}
+
+func (c *call) statAt(dirfd, addr, to, flags uintptr) int64 {
+	i, errno := infoAt(dirfd, addr, flags)
 	if errno != 0 {
 		return errno
 	}
-	if len(path) == 0 && flags&atEmptyPath != 0 {
-		i := vfs.Stat(dir)
-		return outStat(to, &i)
-	}
-	id, e := vfs.Walk(dir, path, flags&atNoFollow == 0)
-	if e != 0 {
-		return -int64(e)
-	}
-	i := infoOfNode(id, flags)
 	return outStat(to, &i)
 }
 
-// outStatfs writes struct statfs: a file system in memory (tmpfs), or one that is made up.
-func outStatfs(to uintptr, system uint8) int64 {
+// outStatfs writes struct statfs: a file system in memory (tmpfs), one that is made up, or, of the
+// files of the host, a share.
+func outStatfs(to uintptr, system uint8, share int) int64 {
 	free, kind := vfs.FreeFrames(), uint64(0x01021994) // TMPFS_MAGIC
-	switch system {
-	case vfs.Proc:
+	switch {
+	case system == vfs.Proc:
 		kind = 0x9fa0 // PROC_SUPER_MAGIC
-	case vfs.Sys:
+	case system == vfs.Sys:
 		kind = 0x62656572 // SYSFS_MAGIC
+	case share != 0:
+		kind = 0x01021997 // V9FS_MAGIC
 	}
 	words := [15]uint64{kind, pageSize, mem.AllFrames(), free, free, 1 << 20, 1 << 19, 0, vfs.NameMax, pageSize}
 	return copied(outWords(to, words[:]))
@@ -128,15 +187,14 @@ func (c *call) statfs() int64 {
 	if errno != 0 {
 		return errno
 	}
-	return outStatfs(c.args[1].Pointer(), vfs.SystemOf(id))
+	return outStatfs(c.args[1].Pointer(), vfs.SystemOf(id), vfs.ShareOf(id))
 }
 
 func (c *call) fstatfs(f *file) int64 {
-	system := vfs.Tree
 	if f.kind == node {
-		system = vfs.SystemOf(f.node)
+		return outStatfs(c.args[1].Pointer(), vfs.SystemOf(f.node), vfs.ShareOf(f.node))
 	}
-	return outStatfs(c.args[1].Pointer(), system)
+	return outStatfs(c.args[1].Pointer(), vfs.Tree, 0)
 }
 
 func (c *call) stat() int64 { return c.statAt(here, c.args[0].Pointer(), c.args[1].Pointer(), 0) }

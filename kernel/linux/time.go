@@ -62,6 +62,8 @@ func (c *call) clockSettime() int64 {
 		return -eINVAL
 	}
 	clock.SetWall(int64(ns))
+	cancelTimers()
+	thread.Nudge()
 	return 0
 }
 

@@ -23,6 +23,13 @@ type timer struct {
 	of             int32  // the thread whose running time counts, for clockThreadCPU
 	next, interval uint64 // ns of the clock; next 0: off
 	overrun        int32  // expirations at the last signal beyond one
+
+	// A timer of timerfd_create sends no signal: its open file, of number file-1, counts.
+	file     int32
+	expired  bool   // it has run out since it was last looked at, and stands still
+	cancels  bool   // reading fails once the clock has been set
+	canceled bool   // it has been
+	ticks    uint64 // expirations that nobody has read
 }
 
 // Under the kernel lock.
@@ -48,10 +55,7 @@ func (c *call) timerCreate() int64 {
 	case 4, 5, 6: // raw and coarse
 		return -eOPNOTSUPP
 	}
-	id := 0
-	for id < maxTimers && timers[id].used {
-		id++
-	}
+	id := freeTimer()
 	if c.args[1] != 0 {
 		var v [3]uint64 // value; signal and kind; thread
 		for i := range v {
@@ -84,9 +88,17 @@ func (c *call) timerCreate() int64 {
 	return 0
 }
 
+// freeTimer returns the number of a timer that is not in use, or maxTimers.
+func freeTimer() (id int) {
+	for id < maxTimers && timers[id].used {
+		id++
+	}
+	return id
+}
+
 // timer returns the timer that a call names, or nil.
 func (c *call) timer() *timer {
-	if c.args[0].Op() >= maxTimers || !timers[c.args[0].Op()].used {
+	if c.args[0].Op() >= maxTimers || !timers[c.args[0].Op()].used || timers[c.args[0].Op()].file != 0 {
 		return nil
 	}
 	return &timers[c.args[0].Op()]
@@ -133,11 +145,7 @@ func (c *call) timerSettime() int64 {
 	if c.args[2] == 0 {
 		return -eINVAL
 	}
-	interval, e := inTimespec(c.args[2].Pointer())
-	if e != 0 {
-		return e
-	}
-	value, e := inTimespec(c.args[2].Pointer() + timespecSize)
+	interval, value, e := inTimerspec(c.args[2].Pointer())
 	if e != 0 {
 		return e
 	}
@@ -150,15 +158,28 @@ func (c *call) timerSettime() int64 {
 			return e
 		}
 	}
-	next := value
-	if value != 0 && c.args[1].Flags()&timerAbsolute == 0 {
+	t.start(interval, value, c.args[1].Flags()&timerAbsolute != 0)
+	return 0
+}
+
+// inTimerspec reads a struct itimerspec.
+func inTimerspec(a uintptr) (interval, value uint64, errno int64) {
+	if interval, errno = inTimespec(a); errno == 0 {
+		value, errno = inTimespec(a + timespecSize)
+	}
+	return interval, value, errno
+}
+
+// start lets the timer run out after a while, or at a time of its clock, and then by intervals;
+// value 0 is never.
+func (t *timer) start(interval, value uint64, absolute bool) {
+	if value != 0 && !absolute {
 		at, _ := t.now()
-		next += at
+		value += at
 	}
 	t.interval = interval
-	t.set(next)
+	t.set(value)
 	thread.Nudge()
-	return 0
 }
 
 func (c *call) timerGettime() int64 {
@@ -219,11 +240,15 @@ func tickTimers(when uint64) (next uint64) {
 	next = clock.Never
 	for i := range timers {
 		t := &timers[i]
-		if t.next == 0 {
+		if t.next == 0 || t.expired {
 			continue
 		}
 		at, runs := t.now()
 		if !runs {
+			continue
+		}
+		if at >= t.next && t.file != 0 {
+			t.expire()
 			continue
 		}
 		if at >= t.next {

@@ -82,3 +82,9 @@ func Unknown(n int) int {
 
 // MaxCall is the number of counters that Unknown knows.
 const MaxCall = maxCall
+
+// What a process without rights may not do, it may not do here either: who asks knows these errors
+// better than ENOSYS.
+func (c *call) refused() int64     { return -ePERM }
+func (c *call) noAccess() int64    { return -eACCES }
+func (c *call) unsupported() int64 { return -eOPNOTSUPP }

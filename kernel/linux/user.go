@@ -23,6 +23,14 @@ func copyIn(to, from, n uintptr) bool {
 	return mem.Allowed(from, n, false) && arch.CopyUser(to, from, n) == 0
 }
 
+// copyFrom is copyIn for bytes that are the program's or (own) the kernel's.
+func copyFrom(to, from, n uintptr, own bool) bool {
+	if own {
+		return arch.CopyUser(to, from, n) == 0
+	}
+	return copyIn(to, from, n)
+}
+
 // copied is the answer of a call that ends with copying, or with a look at what there is to copy.
 func copied(ok bool) int64 {
 	if !ok {

@@ -151,16 +151,28 @@ func Place(addr, frame uintptr, write bool) (v Verdict, changes bool) {
 	return Resolved, write && !a.copied
 }
 
-// CutFile unmaps the pages of a file from number page on, before the file loses them. They
-// stay in their areas. Kernel context.
-func CutFile(id int32, page uintptr) {
+// CutFile unmaps the pages of a file from number page on up to end, before the file loses them.
+// They stay in their areas. Kernel context.
+func CutFile(id int32, page, end uintptr) {
 	file := fileIndex(id)
 	if file == 0 {
 		return
 	}
 	for i := range areas[:numAreas] {
-		if a := &areas[i]; a.file == file && a.pageAt(a.hi, a.lo) > page {
-			a.release(a.lo+(max(page, a.page)-a.page)*arch.PageSize, a.hi)
+		if a := &areas[i]; a.file == file && a.pageAt(a.hi, a.lo) > page && a.page < end {
+			a.release(a.lo+(max(page, a.page)-a.page)*arch.PageSize, a.lo+(min(end, a.pageAt(a.hi, a.lo))-a.page)*arch.PageSize)
 		}
 	}
+}
+
+// MayWrite reports whether a file has a shared area which has the right to write, or can get it.
+// Kernel context.
+func MayWrite(id int32) bool {
+	file := fileIndex(id)
+	for i := range areas[:numAreas] {
+		if a := &areas[i]; file != 0 && a.file == file && !a.copied && !a.sealed {
+			return true
+		}
+	}
+	return false
 }

@@ -106,6 +106,8 @@ type Thread struct {
 	// ByTimer and ByKernel say of which of Pending a timer of timer_create is the sender,
 	// or the kernel itself, as of an interval timer.
 	ByTimer, ByKernel uint64
+	// Shared says which of Pending are for the program: another thread may take them.
+	Shared uint64
 	// SavedMask is the mask to come back after a call that has changed it for the
 	// time of its waiting.
 	SavedMask    uint64

@@ -143,7 +143,8 @@ func Link(oldDir ID, oldPath []byte, newDir ID, newPath []byte, follow bool, now
 }
 
 // LinkNode is Link for a node that the caller has at hand. A node that has lost
-// its last name gets no new one: ENOENT. Kernel context.
+// its last name gets no new one: ENOENT; one that Nameless has made may get its first. Kernel
+// context.
 func LinkNode(id ID, dir ID, path []byte, now int64) Errno {
 	p, e := vacant(dir, path, false)
 	if e != 0 {
@@ -155,7 +156,7 @@ func LinkNode(id ID, dir ID, path []byte, now int64) Errno {
 		return ENOENT
 	case n.dir():
 		return EPERM
-	case n.nlink == 0:
+	case n.nlink == 0 && !n.unnamed:
 		return ENOENT
 	}
 	if e := fixed(p.dir); e != 0 {
@@ -177,6 +178,7 @@ func LinkNode(id ID, dir ID, path []byte, now int64) Errno {
 	}
 	add(en)
 	n.nlink++
+	n.unnamed = false
 	n.ctime = now
 	d.mtime, d.ctime = now, now
 	tell(id, IN_ATTRIB, 0, nil)
@@ -256,7 +258,7 @@ func emptyDir(dir, id ID) Errno {
 	if at(id).count != 0 {
 		return ENOTEMPTY
 	}
-	if at(id).share != 0 && mounts[at(id).share-1].node == id {
+	if isMount(id) {
 		return EBUSY
 	}
 	return fixed(dir)

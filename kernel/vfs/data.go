@@ -51,7 +51,6 @@ func slotOf(n *node, p uint64) *uintptr {
 			if t == 0 {
 				return nil
 			}
-			n.frames++
 			*word(t) = n.data
 			n.data = t
 		}
@@ -63,7 +62,6 @@ func slotOf(n *node, p uint64) *uintptr {
 			if *slot = frame(); *slot == 0 {
 				return nil
 			}
-			n.frames++
 		}
 		slot = word(*slot + uintptr(p>>(9*uint(l-1))&511*8))
 	}
@@ -90,6 +88,22 @@ func Place(id ID, lo uintptr, size int64) Errno {
 	return 0
 }
 
+// nextFrame returns the first page from p on that has a frame.
+func nextFrame(n *node, p uint64) (page uint64, ok bool) {
+	for n.data != 0 && p>>(9*uint(n.height)) == 0 {
+		a, l := n.data, n.height
+		for l > 0 && a != 0 {
+			l--
+			a = *word(a + uintptr(p>>(9*uint(l))&511*8))
+		}
+		if a != 0 {
+			return p, true
+		}
+		p = (p>>(9*uint(l)) + 1) << (9 * uint(l)) // behind the pages of the table that is missing
+	}
+	return 0, false
+}
+
 // cut frees the frames from page p on.
 func cut(n *node, p uint64) {
 	if n.data == 0 {
@@ -99,12 +113,15 @@ func cut(n *node, p uint64) {
 	if p>>(9*uint(n.height)) != 0 {
 		return
 	}
-	before := frames
+	before := dataFreed
 	if cutTable(n.data, n.height, p) {
 		n.data, n.height = 0, 0
 	}
-	n.frames -= int64(before - frames)
+	n.frames -= dataFreed - before
 }
+
+// dataFreed counts the frames of data that cutTable has freed. Under the kernel lock.
+var dataFreed int64
 
 // cutTable frees the frames from page p on under the table a (data if l is 0),
 // and a itself if nothing is left. It reports whether it did.
@@ -130,6 +147,9 @@ func cutTable(a uintptr, l int32, p uint64) bool {
 		if left {
 			return false
 		}
+	}
+	if l == 0 {
+		dataFreed++
 	}
 	freeFrame(a)
 	return true
@@ -257,7 +277,7 @@ func resize(id ID, size int64, now int64) {
 			p++
 		}
 		if f.mapped {
-			mem.CutFile(int32(id), uintptr(p))
+			mem.CutFile(int32(id), uintptr(p), ^uintptr(0))
 		}
 		cut(f, p)
 		f.origLen = min(f.origLen, size)
@@ -268,6 +288,93 @@ func resize(id ID, size int64, now int64) {
 	}
 	Touch(id, now)
 	Notify(id, IN_MODIFY)
+}
+
+// Punch makes the bytes lo <= offset < hi of a regular file zero, as far as it has so many, and
+// gives back the pages that are nothing else then. Errors: ENOSPC (what stands in the archive takes
+// a frame to be zero), EROFS, EMISSING. Kernel context.
+func Punch(id ID, lo, hi int64, now int64) Errno {
+	f := at(id)
+	if e := changing(id); e != 0 {
+		return e
+	}
+	if hi >= f.size {
+		f.origLen = min(f.origLen, lo)
+		hi = min(hi, (f.size+pageSize-1)&^(pageSize-1))
+	}
+	for lo < hi {
+		p := uint64(lo) / pageSize
+		n := min(hi-lo, int64(p+1)*pageSize-lo)
+		a := frameOf(f, p)
+		switch {
+		case a != 0 && n == pageSize:
+			if f.mapped {
+				mem.CutFile(int32(id), uintptr(p), uintptr(p)+1)
+			}
+			*slotOf(f, p) = 0
+			freeFrame(a)
+			f.frames--
+		case a != 0:
+			zero(a+uintptr(lo%pageSize), uintptr(n))
+		case lo < f.origLen:
+			a, _, e := PageForWrite(id, lo)
+			if e != 0 {
+				return e
+			}
+			zero(a, uintptr(n))
+		default:
+			next, ok := nextFrame(f, p)
+			if !ok {
+				lo = hi
+				continue
+			}
+			n = int64(next)*pageSize - lo
+		}
+		lo += n
+	}
+	Touch(id, now)
+	return 0
+}
+
+// NextData returns the first offset from off on at which a regular file has data, or, with hole,
+// none: its end is one, too. ok is false if there is no such offset. Kernel context.
+func NextData(id ID, off int64, hole bool) (first int64, ok bool) {
+	f := at(id)
+	if off < 0 || off >= f.size {
+		return 0, false
+	}
+	if !hole {
+		if off < f.origLen {
+			return off, true
+		}
+		p, ok := nextFrame(f, uint64(off)/pageSize)
+		off = max(off, int64(p)*pageSize)
+		return off, ok && off < f.size
+	}
+	for off < f.size {
+		p := off / pageSize
+		if p*pageSize >= f.origLen && frameOf(f, uint64(p)) == 0 {
+			return off, true
+		}
+		off = (p + 1) * pageSize
+	}
+	return f.size, true
+}
+
+// Lacks returns how many frames the bytes lo <= offset < hi of a regular file would need so as to
+// be written. Kernel context.
+func Lacks(id ID, lo, hi int64) (n uint64) {
+	f := at(id)
+	end := uint64(hi+pageSize-1) / pageSize
+	for p := uint64(lo) / pageSize; p < end; p++ {
+		next, ok := nextFrame(f, p)
+		if !ok || next >= end {
+			return n + end - p
+		}
+		n += next - p
+		p = next
+	}
+	return n
 }
 
 // ReadAt reads bytes of a regular file into b and returns how many there were.

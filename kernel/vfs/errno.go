@@ -35,8 +35,7 @@ const (
 	O_DIRECTORY = 0x10000
 	O_NOFOLLOW  = 0x20000
 	O_PATH      = 0x200000
-
-	oTmpfile = 0x400000
+	O_TMPFILE   = 0x400000 | O_DIRECTORY
 )
 
 // Flags of Rename.

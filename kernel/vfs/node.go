@@ -33,12 +33,13 @@ type node struct {
 
 	size                int64
 	atime, mtime, ctime int64
+	btime               int64 // when it was made
 
 	// The bytes of a file or a symbolic link's target.
 	data    uintptr // a frame of data, or of tables if height > 0; 0 none
 	orig    uintptr // bytes of the archive that stand in for frames not made yet
 	origLen int64
-	frames  int64 // frames of data and tables
+	frames  int64 // frames of data
 	mapped  bool  // programs can write, or could, behind the end, in its last page
 	share   uint8 // the number of the share that it is of (share.go); 0: none
 	lacks   uint8 // what is not known of it yet
@@ -50,6 +51,8 @@ type node struct {
 	leads ID
 
 	watches int32 // the first of those who watch it (watch.go)
+	seals   uint8 // as Seals says, but for the first bit, which is the other way round
+	unnamed bool  // it has been made without a name, and may get one
 
 	// While an archive is loaded: what it calls this file.
 	arcIno   uint32
@@ -81,6 +84,7 @@ type Info struct {
 	Size                int64  // bytes; 4096 for a directory
 	Blocks              int64  // units of 512 bytes in frames; bytes still in the archive count as none
 	Atime, Mtime, Ctime int64  // ns since the epoch
+	Btime               int64  // when it was made, likewise
 }
 
 // Stat returns what is known of a node. Kernel context.
@@ -95,10 +99,13 @@ func Stat(id ID) Info {
 		Rdev:   uint64(n.rdev),
 		Size:   n.size,
 		Blocks: n.frames * (pageSize / 512),
-		Atime:  n.atime, Mtime: n.mtime, Ctime: n.ctime,
+		Atime:  n.atime, Mtime: n.mtime, Ctime: n.ctime, Btime: n.btime,
 	}
-	if n.dir() {
+	switch {
+	case n.dir():
 		s.Size = pageSize
+	case n.is(S_IFLNK):
+		s.Blocks = 0
 	}
 	return s
 }
@@ -120,6 +127,9 @@ func Chmod(id ID, mode uint32, now int64) Errno {
 	n := at(id)
 	if n.is(S_IFLNK) {
 		return EOPNOTSUPP
+	}
+	if n.seals&sealExec != 0 && (n.mode^mode)&0o111 != 0 {
+		return EPERM
 	}
 	if Writable(id) {
 		c, e := askAttributes(id, ChangeMode, now)
@@ -183,6 +193,18 @@ func chownShared(id ID, uid, gid uint32, now int64) Errno {
 	}
 	return e
 }
+
+const (
+	noMoreSeals = 0x01 // F_SEAL_SEAL, which every file has that is not made to be sealed
+	sealExec    = 0x20 // F_SEAL_EXEC: who may execute it stays as it is
+)
+
+// Seals returns what may not be done with a file's bytes any more, as Linux numbers that.
+// Kernel context.
+func Seals(id ID) uint8 { return at(id).seals ^ noMoreSeals }
+
+// SetSeals sets the seals of a file. Kernel context.
+func SetSeals(id ID, seals uint8) { at(id).seals = seals ^ noMoreSeals }
 
 // OmitTime as a time leaves it as it is.
 const OmitTime = -1 << 63
@@ -268,6 +290,19 @@ func drop(id ID) {
 	}
 }
 
+// Nameless makes a regular file without a name, held (Release it). It may get a name by LinkNode
+// if that is allowed, and then lies in the group that directory dir says; dir may be 0. Errors:
+// ENOSPC. Kernel context.
+func Nameless(dir ID, mode uint32, named bool, now int64) (ID, Errno) {
+	id := newNode(dir, S_IFREG|mode&modeBits, now)
+	if id == 0 {
+		return 0, ENOSPC
+	}
+	n := at(id)
+	n.nlink, n.opens, n.unnamed = 0, 1, named
+	return id, 0
+}
+
 // newNode makes a node without a name, or returns 0 if memory has run out. It
 // belongs to the group of the directory that it will be in if that says so.
 func newNode(dir ID, mode uint32, now int64) ID {
@@ -278,7 +313,7 @@ func newNode(dir ID, mode uint32, now int64) ID {
 	n := at(id)
 	n.mode = mode & (S_IFMT | modeBits)
 	n.nlink = 1
-	n.atime, n.mtime, n.ctime = now, now, now
+	n.atime, n.mtime, n.ctime, n.btime = now, now, now, now
 	if n.dir() {
 		n.nlink = 2
 		n.parent = dir

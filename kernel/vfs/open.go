@@ -5,14 +5,27 @@ package vfs
 // O_DIRECTORY, O_NOFOLLOW, O_PATH and the access mode, and ignores other flags.
 // mode is a new file's, with the process's umask applied. Errors: those of Walk,
 // EEXIST, EISDIR, EINVAL (O_CREAT with O_DIRECTORY), ELOOP (O_NOFOLLOW and a
-// symbolic link), ENXIO (a socket), EOPNOTSUPP (O_TMPFILE), ENOSPC, EROFS, EMISSING. Kernel
-// context.
+// symbolic link), ENXIO (a socket), ENOSPC, EROFS, EMISSING. With O_TMPFILE it makes a file
+// without a name, in the directory. Kernel context.
 func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 	if flags&O_PATH != 0 {
 		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW
 	}
-	if flags&oTmpfile != 0 {
-		return 0, EOPNOTSUPP
+	if flags&(O_TMPFILE&^O_DIRECTORY) != 0 {
+		if flags&(O_TMPFILE|O_CREAT) != O_TMPFILE || flags&O_ACCMODE == 0 {
+			return 0, EINVAL
+		}
+		id, e := Walk(dir, path, flags&O_NOFOLLOW == 0)
+		switch {
+		case e != 0:
+			return 0, e
+		case !at(id).dir():
+			return 0, ENOTDIR
+		}
+		if e := fixed(id); e != 0 {
+			return 0, e
+		}
+		return Nameless(id, mode, flags&O_EXCL == 0, now)
 	}
 	look := 0
 	if flags&O_CREAT != 0 {
@@ -92,6 +105,29 @@ func AddText(path []byte, mode uint32, text []byte, now int64) Errno {
 		n.orig, n.origLen, n.size = address(text), int64(len(text)), int64(len(text))
 	}
 	return e
+}
+
+// Bounds of a walk, as openat2(2) has them.
+const (
+	BoundMount   = 0x01 // it stays in its file system: EXDEV
+	BoundMagic   = 0x02 // it goes through no link that is made up: ELOOP
+	BoundLink    = 0x04 // it goes through no symbolic link: ELOOP
+	BoundBeneath = 0x08 // it stays below its directory: EXDEV
+	BoundRoot    = 0x10 // its directory is the root for it
+)
+
+// bounds are those of the walk that goes on, from dir. Under the kernel lock.
+var bounds struct {
+	dir   ID
+	flags int
+}
+
+// OpenWithin is Open with bounds for the walk. Errors: those of Open, EXDEV, ELOOP. Kernel context.
+func OpenWithin(dir ID, path []byte, flags, within int, mode uint32, now int64) (ID, Errno) {
+	bounds.dir, bounds.flags = dir, within
+	id, e := Open(dir, path, flags, mode, now)
+	bounds.flags = 0
+	return id, e
 }
 
 // openShared has all of a share's node ready that an open file of it may ask for.

@@ -87,6 +87,12 @@ func MountOf(share int) (id ID, readOnly bool) {
 // Kernel context.
 func ShareOf(id ID) int { return int(at(id).share) }
 
+// isMount reports whether a share begins at the node.
+func isMount(id ID) bool {
+	s := at(id).share
+	return s != 0 && mounts[s-1].node == id
+}
+
 // fixed returns EROFS if nothing in a directory, or of a file, may be changed, and EPERM if that is
 // made up.
 //

@@ -49,7 +49,9 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 		return p, ENAMETOOLONG
 	}
 	if path[0] == '/' {
-		dir = Root
+		if dir, e = rootOfWalk(); e != 0 {
+			return p, e
+		}
 	}
 	var outer []byte
 	depth, links := 0, 0
@@ -57,7 +59,7 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 		i := slashes(path, 0)
 		if i == len(path) { // nothing but slashes: the root
 			if depth == 0 {
-				p.dir, p.id, p.last, p.slash = Root, Root, lastRoot, true
+				p.dir, p.id, p.last, p.slash = dir, dir, lastRoot, true
 				return p, 0
 			}
 			depth--
@@ -86,6 +88,12 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 			p.last, p.id = lastDot, dir
 		case len(name) == 2 && name[0] == '.' && name[1] == '.':
 			p.last, p.id = lastDotDot, d.parent
+			if bounds.flags&(BoundBeneath|BoundRoot) != 0 && dir == bounds.dir {
+				if bounds.flags&BoundBeneath != 0 {
+					return p, EXDEV
+				}
+				p.id = dir
+			}
 		case final && p.slash && flags&refuseSlash != 0:
 			return p, EISDIR
 		case d.nlink == 0: // a removed directory has no names, not even too long ones
@@ -112,8 +120,11 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 		}
 
 		n := at(p.id)
+		if bounds.flags&BoundMount != 0 && (isMount(p.id) || p.last == lastDotDot && isMount(dir)) {
+			return p, EXDEV
+		}
 		if n.is(S_IFLNK) && (!final || flags&followLast != 0 || flags&followSlash != 0 && p.slash) {
-			if links++; links > LinkMax {
+			if links++; links > LinkMax || bounds.flags&BoundLink != 0 {
 				return p, ELOOP
 			}
 			if e := need(p.id, LacksInfo); e != 0 {
@@ -130,11 +141,19 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 				}
 				path = target(n)
 				if path[0] == '/' {
-					dir = Root
+					if dir, e = rootOfWalk(); e != 0 {
+						return p, e
+					}
 				}
 				continue
 			}
 			if n.leads != 0 {
+				switch {
+				case bounds.flags&(BoundMagic|BoundLink) != 0:
+					return p, ELOOP
+				case bounds.flags&(BoundBeneath|BoundRoot) != 0:
+					return p, EXDEV
+				}
 				p.id = n.leads
 			}
 		}
@@ -147,6 +166,17 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 			path = popped(outer, depth)
 		}
 	}
+}
+
+// rootOfWalk returns where a slash at the beginning of a path leads to.
+func rootOfWalk() (ID, Errno) {
+	switch {
+	case bounds.flags&BoundBeneath != 0:
+		return 0, EXDEV
+	case bounds.flags&BoundRoot != 0:
+		return bounds.dir, 0
+	}
+	return Root, 0
 }
 
 // popped returns what is left of the path at a depth.

@@ -278,7 +278,8 @@ func KeyName(kind, key uint64) string {
 
 // fileKind is what a descriptor is open on: a File constant of kernel/observe/handle.
 func fileKind(n uint64) string {
-	names := []string{1: "terminal", "file", "device", "pipe, read", "pipe, write", "named pipe", "event counter", "epoll", "socket", "inotify"}
+	names := []string{1: "terminal", "file", "device", "pipe, read", "pipe, write", "named pipe", "event counter", "epoll", "socket",
+		"inotify", "timer", "signals", "process"}
 	if n > 0 && n < uint64(len(names)) {
 		return names[n]
 	}

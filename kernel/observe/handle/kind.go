@@ -49,6 +49,9 @@ const (
 	FileEpoll
 	FileSocket
 	FileWatcher
+	FileTimer
+	FileSignals
+	FileProcess
 )
 
 // What is added to a number for a key of Timers.

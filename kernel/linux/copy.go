@@ -1,0 +1,418 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/kernel/tty"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
+)
+
+// Bytes that go from one open file to another without a way through the program: sendfile,
+// copy_file_range, splice, tee and vmsplice. A call waits, if it may, for the first bytes and for
+// room for them, and moves what it can then: to wait in the middle would be to do again what has
+// been done, since a call that has waited starts over.
+
+const (
+	spliceNonblock = 2
+	spliceFlags    = 0xf
+)
+
+// isPipe reports whether a file is an end of a pipe.
+func (f *file) isPipe() bool {
+	return f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO
+}
+
+// isRegular reports whether a file is an ordinary one.
+func (f *file) isRegular() bool {
+	return f.kind == node && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFREG
+}
+
+// pump moves up to n bytes from one file to another, and returns how many, or an error if there
+// are none. The files' own offsets stay as they are.
+func (c *call) pump(in, out *file, inOff, outOff int64, n uintptr, wait bool) int64 {
+	activity++
+	done := int64(0)
+	for n = min(n, ioMax); uintptr(done) < n; {
+		first := wait && done == 0
+		addr, have, moved := c.bytesOf(in, inOff+done, first)
+		if have > 0 {
+			moved = c.give(out, outOff+done, addr, min(have, n-uintptr(done)), first)
+		}
+		if moved <= 0 {
+			if done == 0 {
+				done = moved
+			}
+			break
+		}
+		if in.isPipe() {
+			pipes[in.obj].take(uintptr(moved))
+		}
+		done += moved
+	}
+	if done > 0 && in.isPipe() {
+		pipes[in.obj].changed(in.obj)
+	}
+	if done > 0 && out.isPipe() {
+		pipes[out.obj].changed(out.obj)
+	}
+	return done
+}
+
+// bytesOf returns where in the kernel's memory the next bytes of a file lie, as many as lie
+// together: none at its end.
+func (c *call) bytesOf(f *file, off int64, wait bool) (addr, n uintptr, errno int64) {
+	switch f.kind {
+	case node:
+		if !f.isRegular() || f.isMade() {
+			return 0, 0, -eINVAL
+		}
+		at, have := vfs.Page(f.node, off)
+		addr, n = at, uintptr(have)
+	case pipeRead, pipeFIFO:
+		p := &pipes[f.obj]
+		switch {
+		case p.n > 0:
+			addr, n = p.at(0)
+			return addr, n, 0
+		case p.writers == 0:
+			return 0, 0, 0
+		case !wait:
+			return 0, 0, -eAGAIN
+		}
+		c.wait(f)
+	case device:
+		if f.rdev != devZero && f.rdev != devFull {
+			return 0, 0, -eINVAL
+		}
+		n = uintptr(len(block))
+	default:
+		return 0, 0, -eINVAL
+	}
+	if addr == 0 && n > 0 {
+		addr, n = blockAddr(), min(n, uintptr(len(block)))
+		arch.FillUser(addr, n, 0)
+	}
+	return addr, n, 0
+}
+
+// give writes n bytes of the kernel's memory to a file, or as many as there is room for.
+func (c *call) give(f *file, off int64, from, n uintptr, wait bool) int64 {
+	switch f.kind {
+	case node:
+		return c.writeNode(f.node, from, n, off, true)
+	case terminal:
+		tty.Write(unsafe.Slice((*byte)(arch.Pointer(from)), n))
+		noteOutput(n)
+		return int64(n)
+	case device:
+		if f.rdev == devNull || f.rdev == devZero {
+			return int64(n)
+		}
+	case pipeWrite, pipeFIFO:
+		if errno := c.pipeRoom(f, wait); errno != 0 {
+			return errno
+		}
+		done, errno := pipes[f.obj].add(from, n, true)
+		if done == 0 {
+			return errno
+		}
+		return int64(done)
+	case socketFile:
+		s := socketOf(f.obj)
+		if p := socketOf(s.peer); p != nil && s.kind == sockStream {
+			n = min(n, max(1, p.in.room()))
+		}
+		x := transfer{base: from, left: n, total: n, own: true}
+		if !wait {
+			x.flags = msgDontWait | msgNoSignal
+		}
+		return c.sendOn(f, s, &x)
+	}
+	return -eINVAL
+}
+
+// pipeRoom returns 0 if there is room in a pipe, or waits for it.
+func (c *call) pipeRoom(f *file, wait bool) int64 {
+	switch p := &pipes[f.obj]; {
+	case p.readers == 0:
+		send(thread.Current(), sigPIPE)
+		return -ePIPE
+	case p.n < pipeSize:
+		return 0
+	case !wait:
+		return -eAGAIN
+	}
+	c.wait(f)
+	return 0
+}
+
+// offsetAt returns the offset that the program has at an address, or the file's own if that is 0.
+func offsetAt(f *file, addr uintptr) (off, errno int64) {
+	if addr == 0 {
+		if f != nil {
+			off = f.off
+		}
+		return off, 0
+	}
+	v, ok := in64(addr)
+	if !ok {
+		return 0, -eFAULT
+	}
+	return int64(v), 0
+}
+
+// passed writes an offset to where offsetAt has read it, behind the n bytes that have been moved;
+// and returns n.
+func passed(f *file, addr uintptr, off, n int64) int64 {
+	switch {
+	case n <= 0:
+	case addr == 0:
+		f.off = off + n
+	case !out64(addr, uint64(off+n)):
+		return -eFAULT
+	}
+	return n
+}
+
+func (c *call) sendfile() int64 {
+	out, in := get(c.args[0].FD()), get(c.args[1].FD())
+	at, n := c.args[2].Pointer(), c.args[3].Size()
+	off, errno := offsetAt(in, at)
+	switch {
+	case errno != 0:
+		return errno
+	case in == nil || in.flags&(oAccess|oPath)&^oRdwr != 0:
+		return -eBADF
+	case at != 0 && !in.hasPlaces():
+		return -eSPIPE
+	case off < 0 || int64(n) < 0:
+		return -eINVAL
+	case out == nil || out.flags&oPath != 0 || out.flags&oAccess == 0:
+		return -eBADF
+	case out.kind == node && out.flags&oAppend != 0 || !out.isPipe() && !in.hasPlaces():
+		return -eINVAL
+	case n == 0:
+		return 0
+	case in.kind == socketFile: // and out is a pipe
+		return c.spliceSocket(in, out, n, out.flags&oNonblock == 0)
+	case in.isPipe():
+		return -eINVAL
+	}
+	to := out.off
+	moved := c.pump(in, out, off, to, n, out.flags&oNonblock == 0)
+	if moved > 0 && out.kind == node {
+		out.off = to + moved
+	}
+	return passed(in, at, off, moved)
+}
+
+func (c *call) copyFileRange() int64 {
+	in, out := get(c.args[0].FD()), get(c.args[2].FD())
+	if in == nil || out == nil || (in.flags|out.flags)&oPath != 0 {
+		return -eBADF
+	}
+	atIn, atOut, n := c.args[1].Pointer(), c.args[3].Pointer(), c.args[4].Size()
+	from, errno := offsetAt(in, atIn)
+	if errno != 0 {
+		return errno
+	}
+	to, errno := offsetAt(out, atOut)
+	switch {
+	case errno != 0:
+		return errno
+	case c.args[5].Flags() != 0:
+		return -eINVAL
+	case in.isFolder() || out.isFolder():
+		return -eISDIR
+	case !in.isRegular() || !out.isRegular():
+		return -eINVAL
+	case in.flags&oAccess == oWronly || out.flags&oAccess == 0 || out.flags&oAppend != 0:
+		return -eBADF
+	case uint64(from)+uint64(n) < uint64(from) || uint64(to)+uint64(n) < uint64(to):
+		return -eOVERFLOW
+	}
+	n = min(n, uintptr(max(vfs.Size(in.node)-from, 0)))
+	switch end := int64(n); {
+	case in.node == out.node && to+end > from && to < from+end:
+		return -eINVAL
+	case from < 0 || to < 0:
+		return -eINVAL
+	}
+	moved := c.pump(in, out, from, to, n, false)
+	if r := passed(in, atIn, from, moved); r < 0 {
+		return r
+	}
+	return passed(out, atOut, to, moved)
+}
+
+// isFolder reports whether a file is a directory.
+func (f *file) isFolder() bool {
+	return f.kind == node && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFDIR
+}
+
+// twoEnds returns the files of splice and tee.
+func (c *call) twoEnds(in, out argument, n uintptr, flags uintptr) (from, to *file, errno int64) {
+	from, to = get(in.FD()), get(out.FD())
+	switch {
+	case flags&^spliceFlags != 0:
+		return nil, nil, -eINVAL
+	case n == 0:
+		return nil, nil, 0
+	case from == nil || to == nil || (from.flags|to.flags)&oPath != 0:
+		return nil, nil, -eBADF
+	}
+	return from, to, 0
+}
+
+func (c *call) splice() int64 {
+	atIn, atOut, n, flags := c.args[1].Pointer(), c.args[3].Pointer(), c.args[4].Size(), c.args[5].Flags()
+	if n == 0 {
+		return 0
+	}
+	in, out, errno := c.twoEnds(c.args[0], c.args[2], n, flags)
+	if in == nil {
+		return errno
+	}
+	if in.isPipe() && atIn != 0 || out.isPipe() && atOut != 0 {
+		return -eSPIPE
+	}
+	from, e1 := offsetAt(in, atIn)
+	to, e2 := offsetAt(out, atOut)
+	wait := flags&spliceNonblock == 0
+	switch {
+	case e1 != 0:
+		return e1
+	case e2 != 0:
+		return e2
+	case in.flags&oAccess == oWronly || out.flags&oAccess == 0:
+		return -eBADF
+	case in.isPipe() && out.isPipe() && in.obj == out.obj:
+		return -eINVAL
+	case in.isPipe():
+		if !out.isPipe() && (atOut != 0 && !out.hasPlaces() || out.kind == node && out.flags&oAppend != 0) || to < 0 {
+			return -eINVAL
+		}
+		wait = wait && in.flags&oNonblock == 0 && (!out.isPipe() || out.flags&oNonblock == 0)
+	case out.isPipe():
+		if atIn != 0 && !in.hasPlaces() || from < 0 {
+			return -eINVAL
+		}
+		wait = wait && out.flags&oNonblock == 0
+		if in.kind == socketFile {
+			return c.spliceSocket(in, out, n, wait)
+		}
+	default:
+		return -eINVAL
+	}
+	moved := c.pump(in, out, from, to, n, wait)
+	if in.kind == node {
+		moved = passed(in, atIn, from, moved)
+	}
+	if out.kind == node {
+		moved = passed(out, atOut, to, moved)
+	}
+	return moved
+}
+
+// spliceSocket moves what has come by a connection to a pipe.
+func (c *call) spliceSocket(in, out *file, n uintptr, wait bool) int64 {
+	s, p := socketOf(in.obj), &pipes[out.obj]
+	if s.kind != sockStream {
+		return -eINVAL
+	}
+	activity++
+	done := int64(0)
+	for n = min(n, ioMax); uintptr(done) < n; {
+		first := wait && done == 0
+		moved := c.pipeRoom(out, first)
+		if moved == 0 {
+			to, room := p.room()
+			if to == 0 {
+				moved = -eNOMEM
+			} else {
+				room = min(room, n-uintptr(done))
+				x := transfer{base: to, left: room, total: room, own: true}
+				if !first {
+					x.flags = msgDontWait
+				}
+				moved = c.receiveStream(in, s, &x)
+			}
+		}
+		if moved <= 0 {
+			if done == 0 {
+				return moved
+			}
+			break
+		}
+		p.n += uintptr(moved)
+		done += moved
+	}
+	p.changed(out.obj)
+	return done
+}
+
+// tee copies what is in a pipe to another, and leaves it there.
+func (c *call) tee() int64 {
+	n, flags := c.args[2].Size(), c.args[3].Flags()
+	in, out, errno := c.twoEnds(c.args[0], c.args[1], n, flags)
+	if in == nil {
+		return errno
+	}
+	switch {
+	case in.flags&oAccess == oWronly || out.flags&oAccess == 0:
+		return -eBADF
+	case !in.isPipe() || !out.isPipe() || in.obj == out.obj:
+		return -eINVAL
+	}
+	wait := flags&spliceNonblock == 0 && (in.flags|out.flags)&oNonblock == 0
+	if _, have, errno := c.bytesOf(in, 0, wait); have == 0 {
+		return errno
+	}
+	if errno := c.pipeRoom(out, wait); errno != 0 {
+		return errno
+	}
+	p, q := &pipes[in.obj], &pipes[out.obj]
+	n = min(n, p.n)
+	done := uintptr(0)
+	for done < n {
+		addr, have := p.at(done)
+		part, errno := q.add(addr, min(have, n-done), true)
+		if part == 0 {
+			if done == 0 {
+				return errno
+			}
+			break
+		}
+		done += part
+	}
+	q.changed(out.obj)
+	return int64(done)
+}
+
+// vmsplice is readv or writev for a pipe.
+func (c *call) vmsplice() int64 {
+	flags := c.args[3].Flags()
+	if flags&^spliceFlags != 0 {
+		return -eINVAL
+	}
+	f := get(c.args[0].FD())
+	switch {
+	case f == nil || f.flags&oPath != 0:
+		return -eBADF
+	case c.args[2].Word() > maxParts:
+		return -eINVAL
+	case c.args[2] == 0:
+		return 0
+	case !f.isPipe():
+		return -eBADF
+	}
+	was := f.flags
+	if flags&spliceNonblock != 0 {
+		f.flags |= oNonblock // until the end of the call, which does not wait then
+	}
+	n := c.vector(f, f.kind == pipeWrite, false, 0)
+	f.flags = was
+	return n
+}

@@ -1,0 +1,118 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
+
+// Descriptors of processes (pidfd_open(2)), of which there is one: the program, which is never
+// seen to end. And waiting for children, of which there are none.
+
+func (c *call) pidfdOpen() int64 {
+	const ofThread = 0x80
+	p, flags := c.args[0].Int(), c.args[1].Flags()
+	switch {
+	case flags&^(oNonblock|ofThread) != 0 || p <= 0:
+		return -eINVAL
+	case thread.Get(p) == nil:
+		return -eSRCH
+	case p != pid && flags&ofThread == 0:
+		return -eNOENT
+	}
+	return open(file{kind: ourProcess, flags: oRdwr | flags, obj: p}, oCloexec)
+}
+
+// process returns 0 if a descriptor is one of a process, which there is.
+func process(fd uintptr) int64 {
+	f := get(fd)
+	switch {
+	case f == nil || f.kind != ourProcess:
+		return -eBADF
+	case thread.Get(f.obj) == nil:
+		return -eSRCH
+	}
+	return 0
+}
+
+func (c *call) pidfdSendSignal() int64 {
+	const toThread, toGroup, toAll = 1, 2, 4
+	sig, flags := c.args[1].Signal(), c.args[3].Flags()
+	if flags&^(toThread|toGroup|toAll) != 0 || flags&(flags-1) != 0 {
+		return -eINVAL
+	}
+	if errno := process(c.args[0].FD()); errno != 0 {
+		return errno
+	}
+	if at := c.args[2].Pointer(); at != 0 {
+		var info siginfo
+		switch {
+		case !copyIn(uintptr(unsafe.Pointer(&info)), at, unsafe.Sizeof(info)):
+			return -eFAULT
+		case uintptr(uint32(info.signo)) != sig:
+			return -eINVAL
+		}
+	}
+	if sig > numSignals {
+		return -eINVAL
+	}
+	f := get(c.args[0].FD())
+	switch {
+	case sig == 0:
+	case flags == toThread || flags == 0 && f.obj != pid:
+		send(thread.Get(f.obj), int(sig))
+	default:
+		send(nil, int(sig))
+	}
+	return 0
+}
+
+func (c *call) pidfdGetfd() int64 {
+	if c.args[2].Flags() != 0 {
+		return -eINVAL
+	}
+	if errno := process(c.args[0].FD()); errno != 0 {
+		return errno
+	}
+	if get(c.args[1].FD()) == nil {
+		return -eBADF
+	}
+	return newFD(int(fds[c.args[1].FD()])-1, 0, oCloexec)
+}
+
+// waitid: there are no children.
+func (c *call) waitid() int64 {
+	const (
+		anyone, ofID, ofGroup, ofDescriptor = 0, 1, 2, 3
+
+		which = 2 | 4 | 8                                      // WSTOPPED, WEXITED, WCONTINUED
+		known = which | 1 | 0x01000000 | 1<<29 | 1<<30 | 1<<31 // WNOHANG, WNOWAIT, and of which threads
+	)
+	options, id := c.args[3].Flags(), c.args[1].Int()
+	if options&^known != 0 || options&which == 0 {
+		return -eINVAL
+	}
+	switch c.args[0].Op() {
+	case anyone:
+		return -eCHILD
+	case ofID:
+		if id <= 0 {
+			return -eINVAL
+		}
+		return -eCHILD
+	case ofGroup:
+		if id < 0 {
+			return -eINVAL
+		}
+		return -eCHILD
+	case ofDescriptor:
+		if id < 0 {
+			return -eINVAL
+		}
+		if errno := process(c.args[1].FD()); errno != 0 {
+			return errno
+		}
+		return -eCHILD
+	}
+	return -eINVAL
+}

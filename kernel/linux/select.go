@@ -1,0 +1,134 @@
+package linux
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
+
+// select and pselect6, which name descriptors by the bits of three sets.
+
+// selectFor waits for one of the first n descriptors that the program's sets name. timeout is in
+// ns, ^0 for ever. Sets and time are the program's own until the call returns: it starts over, and
+// looks at them again, when something happens and when the time is over.
+func (c *call) selectFor(timeout uint64) int64 {
+	n := c.args[0].Int()
+	if n < 0 {
+		return -eINVAL
+	}
+	words := (uintptr(min(n, maxFDs)) + 63) / 64
+	sets := [3]uintptr{c.args[1].Pointer(), c.args[2].Pointer(), c.args[3].Pointer()}
+	events := [3]uint32{epollIn | epollHup | epollErr, epollOut | epollErr, 0}
+	hits := int64(0)
+	var found [3][maxFDs / 64]uint64
+	for w := uintptr(0); w < words; w++ {
+		for i := range sets {
+			if sets[i] == 0 {
+				continue
+			}
+			set, ok := in64(sets[i] + w*8)
+			if !ok {
+				return -eFAULT
+			}
+			if last := uintptr(n) - w*64; last < 64 {
+				set &= 1<<last - 1
+			}
+			for bit := uintptr(0); set>>bit != 0; bit++ {
+				if set>>bit&1 == 0 {
+					continue
+				}
+				f := get(w*64 + bit)
+				if f == nil {
+					return -eBADF
+				}
+				if f.flags&oPath != 0 || state(f)&events[i] != 0 {
+					found[i][w] |= 1 << bit
+					hits++
+				}
+			}
+		}
+	}
+	if hits == 0 {
+		t := thread.Current()
+		if !c.again {
+			t.Until, t.Left = never, 0
+			if timeout < 1<<62 {
+				t.Until = clock.Now() + timeout
+			}
+		}
+		if t.HasSavedMask && t.Pending&^t.Mask != 0 {
+			return -eINTR
+		}
+		if timeout != 0 && clock.Now() < t.Until {
+			c.takeTurn()
+			thread.Block(c.f, thread.ForEpoll, anyEpoll, t.Until, -eRESTARTTIMED)
+		}
+	}
+	for i := range sets {
+		if sets[i] != 0 && !outWords(sets[i], found[i][:words]) {
+			return -eFAULT
+		}
+	}
+	return hits
+}
+
+// timeLeft returns how much is left of the time of selectFor.
+func (c *call) timeLeft(timeout uint64) (ns uint64) {
+	t := thread.Current()
+	if !c.again && timeout < 1<<62 { // it has not waited
+		return timeout
+	}
+	if now := clock.Now(); now < t.Until && t.Until != never {
+		return t.Until - now
+	}
+	return 0
+}
+
+func (c *call) selectTimed() int64 {
+	at, timeout := c.args[4].Pointer(), uint64(never)
+	if at != 0 {
+		sec, ok1 := in64(at)
+		usec, ok2 := in64(at + 8)
+		switch {
+		case !ok1 || !ok2:
+			return -eFAULT
+		case int64(sec) < 0 || int64(usec) < 0:
+			return -eINVAL
+		}
+		timeout = min(min(sec, 1<<32)*1e9+min(usec, 1<<50)*1000, 1<<62-1)
+	}
+	r := c.selectFor(timeout)
+	if at != 0 && r != -eINVAL && r != -eBADF && r != -eFAULT {
+		left := c.timeLeft(timeout)
+		out64(at, left/1e9)
+		out64(at+8, left%1e9/1000)
+	}
+	return r
+}
+
+func (c *call) pselect6() int64 {
+	at, timeout := c.args[4].Pointer(), uint64(never)
+	var set, size uint64
+	if more := c.args[5].Pointer(); more != 0 {
+		var ok1, ok2 bool
+		set, ok1 = in64(more)
+		size, ok2 = in64(more + 8)
+		if !ok1 || !ok2 {
+			return -eFAULT
+		}
+	}
+	if at != 0 {
+		ns, e := inTimespec(at)
+		if e != 0 {
+			return e
+		}
+		timeout = ns
+	}
+	if e := maskFor(uintptr(set), uintptr(size)); e != 0 {
+		return e
+	}
+	r := unmask(c.selectFor(timeout))
+	if at != 0 && r != -eINVAL && r != -eBADF && r != -eFAULT {
+		outTimespec(at, c.timeLeft(timeout))
+	}
+	return r
+}

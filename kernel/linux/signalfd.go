@@ -1,0 +1,139 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
+
+// Signals that a descriptor reads (signalfd(2)): those that are held off, of the thread that reads
+// and of the program. An open file of that kind is nothing but a set of signals.
+
+const maxSignalSets = 64
+
+// signalSets are those of the open files, bit n-1 for signal n, and inUse. Under the kernel lock.
+var signalSets [maxSignalSets]uint64
+
+// inUse is in the set of every open file: nobody can hold off signal 9.
+const inUse = 1 << (sigKILL - 1)
+
+// readable returns the signals that thread t could read from the file.
+func (f *file) readable(t *thread.Thread) uint64 {
+	return pendingFor(t) & signalSets[f.obj] &^ inUse
+}
+
+// signalInfo is struct signalfd_siginfo.
+type signalInfo struct {
+	signo         uint32
+	errno, code   int32
+	pid, uid      uint32
+	fd            int32
+	tid, band     uint32
+	overrun, trap uint32
+	status, value int32
+	_             [10]uint64
+}
+
+const _ = -(unsafe.Sizeof(signalInfo{}) ^ 128)
+
+// signalfdWith makes a descriptor, or changes the set of one.
+func (c *call) signalfdWith(flags uintptr) int64 {
+	if c.args[2].Size() != sigsetSize {
+		return -eINVAL
+	}
+	set, ok := in64(c.args[1].Pointer())
+	switch {
+	case !ok:
+		return -eFAULT
+	case flags&^(oNonblock|oCloexec) != 0:
+		return -eINVAL
+	}
+	set = set&^unblockable | inUse
+	if c.args[0].Int() != -1 {
+		f := get(c.args[0].FD())
+		switch {
+		case f == nil || f.flags&oPath != 0:
+			return -eBADF
+		case f.kind != signalFile:
+			return -eINVAL
+		}
+		signalSets[f.obj] = set
+		changed(int(index(f)))
+		return int64(c.args[0].Int())
+	}
+	for i := range signalSets {
+		if signalSets[i] == 0 {
+			fd := open(file{kind: signalFile, flags: flags&oNonblock | oRdwr, obj: int32(i)}, flags)
+			if fd >= 0 {
+				signalSets[i] = set
+			}
+			return fd
+		}
+	}
+	return -eNFILE
+}
+
+// pendingFor returns the signals that thread t could read: its own, and those that are for the
+// program, whoever has them.
+func pendingFor(t *thread.Thread) (set uint64) {
+	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
+		if o := thread.Get(tid); o != nil {
+			set |= o.Pending & o.Shared
+		}
+	}
+	return set | t.Pending
+}
+
+// signalWaits tells the files of those who can read a signal that is held off.
+func signalWaits(bit uint64) {
+	for i := range files {
+		if f := &files[i]; f.kind == signalFile && signalSets[f.obj]&bit != 0 {
+			changed(i)
+		}
+	}
+}
+
+func (c *call) readSignals(f *file, to, n uintptr) int64 {
+	const size = unsafe.Sizeof(signalInfo{})
+	if n < size {
+		return -eINVAL
+	}
+	t := thread.Current()
+	done := uintptr(0)
+	for ; done+size <= n; done += size {
+		sig := 1
+		set := f.readable(t)
+		if set == 0 {
+			break
+		}
+		for set&1 == 0 {
+			set >>= 1
+			sig++
+		}
+		from, bit := t, uint64(1)<<(sig-1)
+		for tid := int32(1); from.Pending&bit == 0; tid++ {
+			if o := thread.Get(tid); o != nil && o.Pending&o.Shared&bit != 0 {
+				from = o
+			}
+		}
+		code, sender := takePending(from, sig)
+		info := signalInfo{signo: uint32(sig), code: code, pid: uint32(sender)}
+		if !copyOut(to+done, uintptr(unsafe.Pointer(&info)), size) {
+			if done == 0 {
+				return -eFAULT
+			}
+			break
+		}
+	}
+	switch {
+	case done > 0:
+		return int64(done)
+	case f.flags&oNonblock != 0:
+		return -eAGAIN
+	}
+	c.wait(f)
+	return 0
+}
+
+func (c *call) signalfd() int64  { return c.signalfdWith(0) }
+func (c *call) signalfd4() int64 { return c.signalfdWith(c.args[3].Flags()) }

@@ -1,0 +1,154 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+)
+
+// Timers that a descriptor counts (timerfd_create(2)). One that has run out stands still until
+// somebody looks at it: it then says how often it would have run out since, so that nobody is
+// woken for an interval that nobody has waited for.
+
+const timerCancelOnSet = 2
+
+func (c *call) timerfdCreate() int64 {
+	const clockReal, clockMono, clockBoot, clockRealAlarm, clockBootAlarm = 0, 1, 7, 8, 9
+	flags := c.args[1].Flags()
+	if flags&^(oNonblock|oCloexec) != 0 {
+		return -eINVAL
+	}
+	switch c.args[0].Op() {
+	case clockReal, clockMono, clockBoot, clockRealAlarm, clockBootAlarm:
+	default:
+		return -eINVAL
+	}
+	id := freeTimer()
+	if id == maxTimers {
+		return -eNFILE
+	}
+	fd := open(file{kind: timerFile, flags: flags&oNonblock | oRdwr, obj: int32(id)}, flags)
+	if fd >= 0 {
+		timers[id] = timer{used: true, clock: uint8(c.args[0].Op()), file: int32(fds[fd])}
+	}
+	return fd
+}
+
+// timerOf returns the timer of an open file, or nil.
+func timerOf(f *file) *timer {
+	if f.kind != timerFile {
+		return nil
+	}
+	return &timers[f.obj]
+}
+
+func (c *call) timerfdSettime() int64 {
+	flags := c.args[1].Flags()
+	interval, value, e := inTimerspec(c.args[2].Pointer())
+	if e != 0 {
+		return e
+	}
+	if flags&^(timerAbsolute|timerCancelOnSet) != 0 {
+		return -eINVAL
+	}
+	f := get(c.args[0].FD())
+	if f == nil || f.flags&oPath != 0 {
+		return -eBADF
+	}
+	t := timerOf(f)
+	if t == nil {
+		return -eINVAL
+	}
+	t.forward()
+	old := *t
+	t.expired, t.ticks, t.canceled = false, 0, false
+	t.cancels = t.isWall() && flags == timerAbsolute|timerCancelOnSet
+	t.start(interval, value, flags&timerAbsolute != 0)
+	if at, _ := t.now(); t.next != 0 && t.next <= at {
+		t.expire()
+	}
+	if c.args[3] != 0 {
+		t := (*timer)(arch.Pointer(uintptr(unsafe.Pointer(&old))))
+		return t.outSpec(c.args[3].Pointer())
+	}
+	return 0
+}
+
+func (c *call) timerfdGettime(f *file) int64 {
+	t := timerOf(f)
+	if t == nil {
+		return -eINVAL
+	}
+	t.forward()
+	return t.outSpec(c.args[1].Pointer())
+}
+
+// outSpec is out for a timer that stands still when it has run out: nothing is left then.
+func (t *timer) outSpec(a uintptr) int64 {
+	if at, _ := t.now(); t.next <= at {
+		if e := outTimespec(a, t.interval); e != 0 {
+			return e
+		}
+		return outTimespec(a+timespecSize, 0)
+	}
+	return t.out(a)
+}
+
+// isWall reports whether the timer goes by the time of day.
+func (t *timer) isWall() bool { return t.clock == clockRealtime || t.clock == 8 }
+
+// expire is for a timer that has run out.
+func (t *timer) expire() {
+	t.expired = true
+	t.ticks++
+	if t.interval == 0 {
+		t.set(0)
+	}
+	changed(int(t.file - 1))
+}
+
+// forward lets a timer that stands still run on.
+func (t *timer) forward() {
+	if !t.expired || t.interval == 0 {
+		return
+	}
+	at, _ := t.now()
+	over := (at - t.next) / t.interval
+	t.ticks += over
+	t.expired = false
+	t.start(t.interval, t.next+(over+1)*t.interval, true)
+}
+
+// cancelTimers is for a time of day that has been set.
+func cancelTimers() {
+	for i := range timers {
+		if t := &timers[i]; t.cancels {
+			t.canceled = true
+			t.ticks++
+			changed(int(t.file - 1))
+		}
+	}
+}
+
+func (c *call) readTimer(f *file, to, n uintptr) int64 {
+	t := &timers[f.obj]
+	switch {
+	case n < 8:
+		return -eINVAL
+	case t.canceled:
+		t.canceled, t.expired, t.ticks = false, false, 0
+		return -eCANCELED
+	case t.ticks == 0:
+		if f.flags&oNonblock != 0 {
+			return -eAGAIN
+		}
+		c.wait(f)
+	}
+	t.forward()
+	v := t.ticks
+	t.expired, t.ticks = false, 0
+	if !out64(to, v) {
+		return -eFAULT
+	}
+	return 8
+}
