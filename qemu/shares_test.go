@@ -145,7 +145,7 @@ func TestSharesChange(t *testing.T) {
 		}
 		return said(serial)
 	}
-	const rename = "rename of a folder rename %s/sub %s/sub2: %s\n"
+	const rename = "statfs 0x1021997, of / 0x1021994, <nil>\nrename of a folder rename %s/sub %s/sub2: %s\n"
 	compareLines(t, "a folder of a private share", run(true, "folder"), before+fmt.Sprintf(rename, dir, dir, "invalid cross-device link"))
 	compareLines(t, "a folder of another", run(false, "folder"), before+fmt.Sprintf(rename, dir, dir, "read-only file system"))
 

@@ -7,7 +7,9 @@ import (
 
 // Limits of resources (getrlimit(2)). Those on descriptors, on the size of files, on memory
 // and on time of the CPU hold. The others are kept for who asks: what they are about is not
-// there, or has no limit on Linux either, for root.
+// there, or has no limit on Linux either, for root. That on the stack is about the one of a
+// process's first thread, which on Linux grows: here it has its size from the start, as the other
+// threads' have theirs from the Go runtime, and goroutines' grow up to what debug.SetMaxStack says.
 
 type rlimit struct{ soft, hard uint64 }
 

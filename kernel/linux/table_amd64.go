@@ -163,7 +163,7 @@ var table = [...]row{
 	157: {name: "prctl", do: (*call).prctl, not: "names, capabilities to keep; else EINVAL"},
 	158: {name: "arch_prctl", do: (*call).archPrctl, not: "FS only"},
 	159: {name: "adjtimex"},
-	160: {name: "setrlimit", do: (*call).setrlimit, not: "the stack's is kept, and no more"},
+	160: {name: "setrlimit", do: (*call).setrlimit, not: "the stack's is kept, and no more: no stack grows but goroutines', for which Go has debug.SetMaxStack"},
 	161: {name: "chroot"},
 	162: {name: "sync", do: (*call).zero, not: "there is no disk to write to"},
 	163: {name: "acct"},

@@ -307,7 +307,7 @@ func Punch(id ID, lo, hi int64, now int64) Errno {
 		n := min(hi-lo, int64(p+1)*pageSize-lo)
 		a := frameOf(f, p)
 		switch {
-		case a != 0 && n == pageSize:
+		case a != 0 && n == pageSize && lo >= f.origLen: // or the archive's bytes would be there again
 			if f.mapped {
 				mem.CutFile(int32(id), uintptr(p), uintptr(p)+1)
 			}

@@ -20,7 +20,7 @@
 //	errno.go   error numbers, flags and mode bits
 //	slab.go    small objects in page frames
 //	node.go    what is known of a file: Stat, Chmod, Retain, Release
-//	data.go    a file's bytes: Page, PageForWrite, SetSize
+//	data.go    a file's bytes: Page, PageForWrite, SetSize, Punch
 //	dir.go     a directory's entries: ReadDir, Path
 //	walk.go    from a path to a node: Walk
 //	open.go    Open

@@ -1,14 +1,17 @@
 // Shared reads a folder of the host: it prints what each file of the tree under its first
 // argument is, with the checksum of its bytes. With "change" behind it, it then changes some of
-// them, and prints the tree again, without times; with "folder" it tries to rename a folder.
+// them, and prints the tree again, without times; with "folder" it says what
+// file systems there are, and tries to rename a folder.
 package main
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	_ "github.com/zeroframe/zeroframe/kernel"
 )
@@ -24,6 +27,9 @@ func main() {
 		change(root)
 		show(root, false)
 	case "folder":
+		var share, tree syscall.Statfs_t
+		err := errors.Join(syscall.Statfs(root, &share), syscall.Statfs("/", &tree))
+		fmt.Printf("statfs %#x, of / %#x, %v\n", share.Type, tree.Type, err)
 		fmt.Println("rename of a folder", os.Rename(filepath.Join(root, "sub"), filepath.Join(root, "sub2")))
 	}
 }
