@@ -490,6 +490,8 @@ func (c *call) fallocate(f *file) int64 {
 		return -eSPIPE
 	case f.kind != node:
 		return -eNODEV
+	case vfs.Writable(f.node): // 9P has no such message
+		return -eOPNOTSUPP
 	case off+n < 0 || off+n > vfs.SizeMax:
 		return -eFBIG
 	}

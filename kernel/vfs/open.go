@@ -21,6 +21,8 @@ func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 			return 0, e
 		case !at(id).dir():
 			return 0, ENOTDIR
+		case Writable(id): // 9P has no such message
+			return 0, EOPNOTSUPP
 		}
 		if e := fixed(id); e != 0 {
 			return 0, e
