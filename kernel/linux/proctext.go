@@ -27,7 +27,7 @@ var text struct {
 
 // makeText makes the bytes of a file that is made up, as a file without a name, which is held.
 func makeText(made uint16, of int32) (vfs.ID, vfs.Errno) {
-	text.id, text.off, text.n = vfs.Snapshot(clock.Wall()), 0, 0
+	text.id, text.off, text.n, text.line = vfs.Snapshot(clock.Wall()), 0, 0, 0
 	if text.id == 0 {
 		return 0, vfs.ENOSPC
 	}
