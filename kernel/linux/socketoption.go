@@ -442,19 +442,17 @@ func (c *call) getsockopt(_ *file, s *socket) int64 {
 		level == levelIPv6 && name == ipv6PathMTU && room >= 32 && s.stage != connected:
 		return -eNOTCONN
 	case level == levelIP && name == ipMTU:
-		words[0], size = loMTU-1, 4
+		words[0], size = loMTU, 4
+		if s.remote.isV4() {
+			words[0]-- // a packet of version 4 can have no more
+		}
 	case level == levelIPv6 && name == ipv6MTU:
 		words[0], size = loMTU, 4
 	case level == levelIPv6 && name == ipv6PathMTU:
 		if room < 32 {
 			return -eINVAL
 		}
-		var raw rawAddress
-		s.remote.raw(&raw, afInet6)
-		raw[2], raw[3] = 0, 0
-		for i := range words[:7] {
-			words[i] = uint32(raw[4*i]) | uint32(raw[4*i+1])<<8 | uint32(raw[4*i+2])<<16 | uint32(raw[4*i+3])<<24
-		}
+		// The address is left out, as on Linux.
 		words[7], size = loMTU, 32
 	}
 	if errno != 0 {
