@@ -101,9 +101,7 @@ func ask(kind ChangeKind, id ID, now int64) *Change {
 // askName is ask for a name in a directory.
 func askName(kind ChangeKind, p place, now int64) *Change {
 	c := ask(kind, p.dir, now)
-	for i := range p.name {
-		c.name[i] = p.name[i]
-	}
+	move(address(c.name[:]), address(p.name), len(p.name))
 	c.nameLength = uint8(len(p.name))
 	return c
 }
@@ -146,9 +144,7 @@ func askMove(from, to place, flags int, now int64) Errno {
 	}
 	c := askName(Move, from, now)
 	c.ToDir = to.dir
-	for i := range to.name {
-		c.toName[i] = to.name[i]
-	}
+	move(address(c.toName[:]), address(to.name), len(to.name))
 	c.toNameLength = uint8(len(to.name))
 	return EMISSING
 }
