@@ -101,6 +101,9 @@ func (c *call) bytesOf(f *file, off int64, wait bool) (addr, n uintptr, errno in
 func (c *call) give(f *file, off int64, from, n uintptr, wait bool) int64 {
 	switch f.kind {
 	case node:
+		if f.isMade() {
+			return -eINVAL
+		}
 		return c.writeNode(f.node, from, n, off, true)
 	case terminal:
 		tty.Write(unsafe.Slice((*byte)(arch.Pointer(from)), n))

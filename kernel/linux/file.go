@@ -127,6 +127,8 @@ func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
 		return -eINVAL
 	case flags&^rwFlags != 0 || flags&rwNoWait != 0 && f.kind != socketFile && !f.isPipe():
 		return -eOPNOTSUPP
+	case flags&(rwAppend|rwNoAppend) != 0 && f.kind == node && vfs.Writable(f.node): // its write waits
+		return -eOPNOTSUPP
 	case flags&rwAppend != 0 && flags&rwNoAppend != 0:
 		return -eINVAL
 	}
