@@ -65,7 +65,7 @@ func (m *machine) flags(fs *flag.FlagSet, memoryMiB int) {
 		m.qemu.Net = s
 		return qemu.CheckNet(s)
 	})
-	fs.Func("mount", "let the guest see the folder `DIR` of the host, at its own path, or at\nPATH for DIR:/PATH. What is read comes when it is asked for. It is\nread-only; behind :private the program may write, and the host does not\nsee it; behind :rw it writes to the host. May be given many times. zf test shows the folders of the\nsources by itself, and not with none", func(s string) error {
+	fs.Func("mount", "let the guest see the folder `DIR` of the host, at its own path, or at\nPATH for DIR:/PATH. What is read comes when it is asked for. It is\nread-only; behind :private the program may write, and the host does not\nsee it; behind :rw it writes to the host. May be given many times.\nzf test shows the folders of the sources by itself, and not with none", func(s string) error {
 		if s == noMount {
 			m.noMounts = true
 			return nil
