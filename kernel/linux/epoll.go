@@ -438,25 +438,17 @@ func millis(v int32) uint64 {
 }
 
 func (c *call) epollPwait2() int64 {
-	timeout := uint64(never)
-	if c.args[3] != 0 {
-		ns, e := inTimespec(c.args[3].Pointer())
-		if e != 0 {
-			return e
-		}
-		timeout = ns
+	timeout, e := inTimeout(c.args[3].Pointer())
+	if e != 0 {
+		return e
 	}
 	return c.pwaitEpoll(timeout)
 }
 
 func (c *call) ppoll() int64 {
-	timeout := uint64(never)
-	if c.args[2] != 0 {
-		ns, e := inTimespec(c.args[2].Pointer())
-		if e != 0 {
-			return e
-		}
-		timeout = ns
+	timeout, e := inTimeout(c.args[2].Pointer())
+	if e != 0 {
+		return e
 	}
 	if e := maskFor(c.args[3].Pointer(), c.args[4].Size()); e != 0 {
 		return e

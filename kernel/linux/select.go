@@ -106,7 +106,7 @@ func (c *call) selectTimed() int64 {
 }
 
 func (c *call) pselect6() int64 {
-	at, timeout := c.args[4].Pointer(), uint64(never)
+	at := c.args[4].Pointer()
 	var set, size uint64
 	if more := c.args[5].Pointer(); more != 0 {
 		var ok1, ok2 bool
@@ -116,12 +116,9 @@ func (c *call) pselect6() int64 {
 			return -eFAULT
 		}
 	}
-	if at != 0 {
-		ns, e := inTimespec(at)
-		if e != 0 {
-			return e
-		}
-		timeout = ns
+	timeout, e := inTimeout(at)
+	if e != 0 {
+		return e
 	}
 	if e := maskFor(uintptr(set), uintptr(size)); e != 0 {
 		return e

@@ -143,13 +143,9 @@ func (c *call) sigtimedwait() int64 {
 	if !ok {
 		return -eFAULT
 	}
-	deadline := uint64(never)
-	if c.args[2] != 0 {
-		ns, e := inTimespec(c.args[2].Pointer())
-		if e != 0 {
-			return e
-		}
-		deadline = clock.Now() + ns
+	deadline, e := inDeadline(c.args[2].Pointer())
+	if e != 0 {
+		return e
 	}
 	t := thread.Current()
 	if got := t.Pending & set; got != 0 {

@@ -19,13 +19,9 @@ func (c *call) sendmmsg(f *file, s *socket) int64 { return c.many(f, s, true, ne
 // recvmmsg looks at its time only when a message has come, as on Linux; what is left of it is
 // not written back.
 func (c *call) recvmmsg(f *file, s *socket) int64 {
-	until := never
-	if at := c.args[4].Pointer(); at != 0 {
-		ns, errno := inTimespec(at)
-		if errno != 0 {
-			return errno
-		}
-		until = clock.Now() + ns
+	until, errno := inDeadline(c.args[4].Pointer())
+	if errno != 0 {
+		return errno
 	}
 	return c.many(f, s, false, until)
 }

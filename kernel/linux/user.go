@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
@@ -90,6 +91,23 @@ func inString(i int, a uintptr) (s []byte, errno int64) {
 		}
 	}
 	return nil, -36 // ENAMETOOLONG
+}
+
+// inTimeout is inTimespec of a time that may be left out: that is never.
+func inTimeout(a uintptr) (ns uint64, errno int64) {
+	if a == 0 {
+		return never, 0
+	}
+	return inTimespec(a)
+}
+
+// inDeadline is inTimeout, from now on.
+func inDeadline(a uintptr) (until uint64, errno int64) {
+	until, errno = inTimeout(a)
+	if until != never {
+		until += clock.Now()
+	}
+	return until, errno
 }
 
 // inTimespec reads a struct timespec as nanoseconds.

@@ -335,8 +335,21 @@ func ReadDir(id ID, cookie uint64) (name []byte, node ID, kind uint8, next uint6
 // it. Of a file with several names it is the newest. Errors: ENOENT (the name, or a
 // directory above it, was removed), ERANGE (buf is too small). Kernel context.
 func Path(id ID, buf []byte) ([]byte, Errno) {
+	path, e := pathFrom(Root, id, buf)
+	if e == 0 && len(path) == 0 {
+		if len(buf) == 0 {
+			return nil, ERANGE
+		}
+		path = buf[len(buf)-1:]
+		path[0] = '/'
+	}
+	return path, e
+}
+
+// pathFrom is Path from the directory start on, of which it is empty.
+func pathFrom(start, id ID, buf []byte) ([]byte, Errno) {
 	i := len(buf)
-	for id != Root {
+	for id != start {
 		e := at(id).name
 		if e == 0 {
 			return nil, ENOENT
@@ -352,13 +365,6 @@ func Path(id ID, buf []byte) ([]byte, Errno) {
 		i--
 		buf[i] = '/'
 		id = entryAt(e).dir
-	}
-	if i == len(buf) {
-		if i == 0 {
-			return nil, ERANGE
-		}
-		i--
-		buf[i] = '/'
 	}
 	return buf[i:], 0
 }

@@ -115,29 +115,11 @@ func ReadOnly(id ID) bool { return fixed(id) == EROFS }
 // buf and returns that part of it, without a slash at its beginning. Errors: ENOENT (it has no
 // name), ERANGE. Kernel context.
 func SharePath(id ID, buf []byte) ([]byte, Errno) {
-	start := mounts[at(id).share-1].node
-	i := len(buf)
-	for id != start {
-		e := at(id).name
-		if e == 0 {
-			return nil, ENOENT
-		}
-		name := nameOf(e)
-		if i < len(name)+1 {
-			return nil, ERANGE
-		}
-		i--
-		buf[i] = '/'
-		i -= len(name)
-		for j := range name {
-			buf[i+j] = name[j]
-		}
-		id = entryAt(e).dir
+	path, e := pathFrom(mounts[at(id).share-1].node, id, buf)
+	if len(path) > 0 {
+		path = path[1:]
 	}
-	if i < len(buf) {
-		return buf[i : len(buf)-1], 0
-	}
-	return buf[i:], 0
+	return path, e
 }
 
 // AddShared adds an entry of a kind (the mode's upper four bits) to a directory of a share,
