@@ -84,6 +84,7 @@ func TestZfTestEvents(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, args string }{
 		{"most", "-bench=. -benchtime=10x -skip=Panic|Exit|Hang|Short|Parallel ./testdata/tests ./testdata/covered/untested"},
+		{"verbose", "-v -run=Pass|Sub|Fail|Skip ./testdata/tests"},
 		{"panic", "-run=Pass|Panic|Sub ./testdata/tests"},
 		{"broken", "-tags=broken ./testdata/covered"},
 		{"cover", "-v -cover -run=Words ./testdata/covered/..."},

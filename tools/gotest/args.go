@@ -18,6 +18,7 @@ func (f *Flags) Parse(known *flag.FlagSet, args []string) (packages []string, er
 	if err := f.fromEnvironment(known); err != nil {
 		return nil, err
 	}
+	f.Defaults = len(f.Binary)
 	mayBeValue := false // the word behind a flag of the test's own
 	for ended := false; len(args) > 0; {
 		arg := args[0]

@@ -87,8 +87,8 @@ func TestParseErrors(t *testing.T) {
 func TestGOFLAGS(t *testing.T) {
 	t.Setenv("GOFLAGS", "-short -mod=mod -count=2 -trimpath")
 	f, _, err := parsed(t, "-count=3 a")
-	if want := []string{"-test.short=true", "-test.count=2", "-test.count=3"}; err != nil || !slices.Equal(f.Binary, want) || f.Number("count", 1) != 3 || len(f.Build) > 0 {
-		t.Errorf("test binary %q, build %q, count %d, %v; want %q, none, 3", f.Binary, f.Build, f.Number("count", 1), err, want)
+	if want := []string{"-test.short=true", "-test.count=2", "-test.count=3"}; err != nil || !slices.Equal(f.Binary, want) || f.Number("count", 1) != 3 || len(f.Build) > 0 || f.Defaults != 2 {
+		t.Errorf("test binary %q, build %q, count %d, %d of GOFLAGS, %v; want %q, none, 3, 2", f.Binary, f.Build, f.Number("count", 1), f.Defaults, err, want)
 	}
 	t.Setenv("GOFLAGS", "-count=x")
 	if _, _, err := parsed(t, "a"); err == nil || !strings.HasPrefix(err.Error(), "GOFLAGS: invalid value") {

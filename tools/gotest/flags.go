@@ -116,6 +116,8 @@ type Flags struct {
 	// Binary is for the test binary, in the order given: flags as -test.NAME=VALUE, then
 	// the test's own flags and arguments.
 	Binary []string
+	// Defaults is how many of Binary, the first, come from GOFLAGS.
+	Defaults int
 	// Build is for go list and go test -c, Compile for go test -c alone.
 	Build, Compile []string
 

@@ -210,17 +210,18 @@ func (f *testFlags) settle() (wrong string) {
 	if f.timeout > 0 {
 		f.qemu.Timeout = f.timeout + testGrace
 	}
-	if g.On("json") {
-		f.pass = append(f.pass, gotest.Verbose)
-	}
 	if g.Given("coverprofile") {
 		f.pass = append(f.pass, "-test.coverprofile="+guestProfile)
 	}
 	if len(g.Files()) > 0 || g.On("artifacts") {
 		f.pass = append(f.pass, "-test.outputdir="+f.outputDir)
 	}
-	for _, a := range g.Binary {
-		if strings.HasPrefix(a, "-test.outputdir=") || g.On("json") && strings.HasPrefix(a, "-test.v=") {
+	binary := g.Binary
+	if g.On("json") { // a -v of GOFLAGS does not count then, one of the command line does
+		binary = slices.Insert(slices.Clone(binary), g.Defaults, gotest.Verbose)
+	}
+	for _, a := range binary {
+		if strings.HasPrefix(a, "-test.outputdir=") {
 			continue // said above
 		}
 		f.pass = append(f.pass, a)
