@@ -103,22 +103,22 @@ func enter(first uintptr) {
 
 // setTerminal reads the options tty=cooked|raw|pipe|empty, tty.columns and tty.rows.
 func setTerminal() {
-	rows, columns := tty.Winsize()
+	rows, columns, _, _ := tty.Serial.Winsize()
 	if n, ok := option.Number("tty.rows"); ok {
 		rows = uint16(n)
 	}
 	if n, ok := option.Number("tty.columns"); ok {
 		columns = uint16(n)
 	}
-	tty.SetWinsize(rows, columns)
+	tty.Serial.SetWinsize(rows, columns, 0, 0)
 	switch mode, _ := option.Word("tty"); mode {
 	case 1:
-		tty.SetMode(tty.Raw)
+		tty.Serial.SetMode(tty.Raw)
 	case 2:
-		tty.SetMode(tty.Pipe)
+		tty.Serial.SetMode(tty.Pipe)
 	case 3:
-		tty.SetMode(tty.Pipe)
-		tty.End()
+		tty.Serial.SetMode(tty.Pipe)
+		tty.Serial.End()
 	}
 }
 

@@ -70,6 +70,22 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestPtys: pseudo-terminals are as on Linux, line by line.
+func TestPtys(t *testing.T) {
+	t.Parallel()
+	elf := program(t, "calls/ptys")
+	want, err := exec.Command(elf).CombinedOutput()
+	if err != nil {
+		t.Fatalf("on Linux: %v\n%s", err, want)
+	}
+	vm, serial := start(t, Config{Kernel: elf}, "")
+	res, err := vm.Wait()
+	if err != nil || res.Outcome != Exited || res.Program != 0 {
+		t.Errorf("%v, status %d, %v; want status 0", res.Outcome, res.Program, err)
+	}
+	compareLines(t, "the program", said(serial.String()), string(want))
+}
+
 // TestSignalsToNowhere: a signal whose stack or handler is no memory of the program ends
 // it, not the kernel.
 func TestSignalsToNowhere(t *testing.T) {

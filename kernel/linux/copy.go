@@ -106,7 +106,7 @@ func (c *call) give(f *file, off int64, from, n uintptr, wait bool) int64 {
 		}
 		return c.writeNode(f.node, from, n, off, true)
 	case terminal:
-		tty.Write(unsafe.Slice((*byte)(arch.Pointer(from)), n))
+		tty.Serial.Write(unsafe.Slice((*byte)(arch.Pointer(from)), n))
 		noteOutput(n)
 		return int64(n)
 	case device:

@@ -26,6 +26,7 @@
 //	select.go          the same, with sets of bits
 //	socket*.go         sockets: see socket.go
 //	term.go            the terminal
+//	pair.go            pseudo-terminals
 //	network.go         the network card
 //	limits.go          limits of resources
 //	info.go            what the system is: names, limits, random bytes

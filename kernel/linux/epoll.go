@@ -113,7 +113,7 @@ func state(f *file) (events uint32) {
 	switch f.kind {
 	case terminal:
 		events = epollOut
-		if tty.Readable() {
+		if tty.Serial.EnoughForPoll() {
 			events |= epollIn
 		}
 	case pipeRead:
@@ -169,7 +169,10 @@ func state(f *file) (events uint32) {
 		}
 	case device:
 		events = epollIn | epollOut
-		if f.rdev == DevNIC && !nic.Readable() || f.isTerminal() && !tty.Readable() {
+		if f.pair() != nil {
+			return f.pairState()
+		}
+		if f.rdev == DevNIC && !nic.Readable() || f.isTerminal() && !tty.Serial.EnoughForPoll() {
 			events = epollOut
 		}
 	default:
@@ -266,7 +269,7 @@ func (c *call) epollCtl() int64 {
 	if ep.kind != epoll || ep == f {
 		return -eINVAL
 	}
-	if f.kind == node || f.kind == device && !f.isTerminal() && f.rdev != DevNIC {
+	if f.kind == node || f.kind == device && f.terminal() == nil && f.rdev != DevNIC {
 		return -ePERM // always ready
 	}
 	e := &epolls[ep.obj]

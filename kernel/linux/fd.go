@@ -189,6 +189,8 @@ func drop(i int) {
 			cardClosed()
 		case f.rdev == DevRecord:
 			eventstream.Close(int(f.obj))
+		case f.pair() != nil:
+			f.closePair()
 		}
 	case pipeRead, pipeWrite, pipeFIFO:
 		closePipe(f)

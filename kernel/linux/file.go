@@ -61,7 +61,9 @@ func (c *call) pread(f *file) int64 {
 }
 
 // hasPlaces reports whether a file can be read and written at any place.
-func (f *file) hasPlaces() bool { return f.kind == node || f.kind == device }
+func (f *file) hasPlaces() bool {
+	return f.kind == node || f.kind == device && f.terminal() == nil
+}
 
 func (c *call) write(f *file) int64 {
 	if f.flags&oAccess == 0 {
@@ -367,6 +369,9 @@ func (c *call) readDevice(f *file, to, n uintptr) int64 {
 	case DevRecord:
 		return 0
 	}
+	if f.pair() != nil {
+		return c.readPair(f, to, n)
+	}
 	return c.readTerminal(f, to, n)
 }
 
@@ -380,6 +385,9 @@ func (c *call) writeDevice(f *file, from, n uintptr) int64 {
 		return writeCard(from, n)
 	case DevRecord:
 		return writeRecord(f, from, n)
+	}
+	if f.pair() != nil {
+		return c.writePair(f, from, n)
 	}
 	return writeTerminal(from, n)
 }
@@ -415,7 +423,7 @@ func writeTerminal(from, n uintptr) int64 {
 			}
 			return -eFAULT
 		}
-		tty.Write(block[:part])
+		tty.Serial.Write(block[:part])
 		done += part
 	}
 	noteOutput(n)
@@ -427,7 +435,7 @@ func (c *call) lseek(f *file) int64 {
 	switch {
 	case c.args[2].Op() > hole:
 		return -eINVAL
-	case f.kind == device || f.kind == counter || f.kind == epoll || f.kind == timerFile || f.kind == signalFile:
+	case f.kind == device && f.terminal() == nil || f.kind == counter || f.kind == epoll || f.kind == timerFile || f.kind == signalFile:
 		return 0
 	}
 	if f.kind != node {

@@ -123,7 +123,7 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr, within int) int64 {
 	case flags&oPath != 0:
 	case m == vfs.S_IFCHR:
 		f.kind, f.rdev = device, vfs.Stat(id).Rdev
-		if f.rdev == devTTY && !tty.IsTerminal() {
+		if f.rdev == devTTY && !tty.Serial.IsTerminal() {
 			vfs.Release(id)
 			return -eNXIO
 		}
@@ -138,9 +138,18 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr, within int) int64 {
 		vfs.Release(id)
 		return -eBUSY
 	}
+	if f.kind == device {
+		if errno := f.openPair(); errno != 0 {
+			vfs.Release(id)
+			return errno
+		}
+	}
 	fd := open(f, flags)
 	if fd < 0 {
 		vfs.Release(id)
+		if f.pair() != nil {
+			f.closePair()
+		}
 		if f.kind == device && f.rdev == DevRecord {
 			eventstream.Close(int(f.obj))
 		}

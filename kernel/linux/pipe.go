@@ -260,6 +260,12 @@ func (c *call) writePipe(f *file, from, n uintptr) int64 {
 	}
 	done, failed := p.add(from, n, false)
 	p.changed(f.obj)
+	return c.wrote(f, n, done, failed)
+}
+
+// wrote ends a write that has moved done of n bytes, before failed, if that is not 0.
+func (c *call) wrote(f *file, n, done uintptr, failed int64) int64 {
+	t := thread.Current()
 	if done < n && failed == 0 && f.flags&oNonblock == 0 && !c.part {
 		// The rest waits for room: the call starts over with what is left.
 		t.Done += done

@@ -10,13 +10,17 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// The terminal: the serial port behind its line discipline.
+// The terminal: the serial port behind its line discipline, and what pairs share with it.
 
 func (c *call) readTerminal(f *file, to, n uintptr) int64 {
+	t := f.terminal()
 	if n == 0 {
 		return 0
 	}
-	if !tty.Readable() {
+	if tenths, ends := t.Patience(); !t.Readable() && ends {
+		return c.waitForByte(f, tenths)
+	}
+	if !t.Enough(int(n)) && (f.flags&oNonblock == 0 || !t.Readable()) {
 		if f.flags&oNonblock != 0 {
 			return -eAGAIN
 		}
@@ -24,9 +28,9 @@ func (c *call) readTerminal(f *file, to, n uintptr) int64 {
 	}
 	done := uintptr(0)
 	for more := true; more && done < n; {
-		addr, have, eof := tty.Next(int(n - done))
+		addr, have, eof := t.Next(int(n - done))
 		if eof {
-			tty.TakeEOF()
+			t.TakeEOF()
 			break
 		}
 		if have == 0 {
@@ -38,11 +42,32 @@ func (c *call) readTerminal(f *file, to, n uintptr) int64 {
 			}
 			break
 		}
-		more = tty.Take(have)
+		more = t.Take(have)
 		done += uintptr(have)
 	}
-	Pump()
+	if f.pair() != nil {
+		pairChanged(f.obj)
+	} else {
+		Pump()
+	}
 	return int64(done)
+}
+
+// waitForByte lets a read wait for so many tenths of a second at most, after which it returns 0.
+func (c *call) waitForByte(f *file, tenths int) int64 {
+	t := thread.Current()
+	if !c.again {
+		t.Until = clock.Now() + uint64(tenths)*1e8
+	}
+	switch {
+	case clock.Now() >= t.Until:
+		return 0
+	case f.flags&oNonblock != 0:
+		return -eAGAIN
+	}
+	c.takeTurn()
+	thread.Block(c.f, thread.ForFile, index(f), t.Until, 0)
+	return 0
 }
 
 // isTerminal reports whether an open file is the terminal.
@@ -55,7 +80,7 @@ func (f *file) isTerminal() bool {
 func Pump() {
 	got := false
 	var last uint64 // when bytes flowed
-	for tty.Room() && !attention {
+	for tty.Serial.Room() && !attention {
 		b, ok := console.Receive()
 		if console.Flowing() {
 			last = clock.Now()
@@ -69,7 +94,7 @@ func Pump() {
 			}
 			continue
 		}
-		switch sig := tty.Input(b); {
+		switch sig := tty.Serial.Input(b); {
 		case sig == tty.ForMonitor:
 			attention = true
 			thread.Nudge() // the monitor wants an interrupt, to show what that has interrupted
@@ -106,7 +131,7 @@ func TakeAttention() bool {
 // Typed gives the program a byte as if it had been typed. Kernel context, while the
 // program runs.
 func Typed(b byte) {
-	if sig := tty.Typed(b); sig != 0 {
+	if sig := tty.Serial.Typed(b); sig != 0 {
 		Send(sig)
 	}
 	tellReaders()
@@ -114,7 +139,7 @@ func Typed(b byte) {
 
 // tellReaders wakes who waits for input, if there is some.
 func tellReaders() {
-	if tty.Readable() {
+	if tty.Serial.Readable() {
 		// Descriptor 0, and whoever has opened /dev/tty.
 		for i := range files {
 			if f := &files[i]; f.isTerminal() {
@@ -132,9 +157,12 @@ func (c *call) ioctl(f *file) int64 {
 		tcSetsFlush = 0x5404
 		getPgrp     = 0x540f
 		setPgrp     = 0x5410
+		drain       = 0x5409
+		flush       = 0x540b
 		getWinsize  = 0x5413
 		setWinsize  = 0x5414
 		inputBytes  = 0x541b
+		drainBreak  = 0x5425
 		nonblock    = 0x5421
 		keepOnExec  = 0x5450
 		closeOnExec = 0x5451
@@ -167,42 +195,82 @@ func (c *call) ioctl(f *file) int64 {
 	if (f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO) && c.args[1].Op() == inputBytes {
 		return copied(out32(c.args[2].Pointer(), uint32(pipes[f.obj].n)))
 	}
-	if !f.isTerminal() || !tty.IsTerminal() {
+	t := f.terminal()
+	if t == nil || !t.IsTerminal() {
 		return -eNOTTY
 	}
+	pair := f.pair() != nil
+	if pair {
+		if v := c.controlPair(f); v != -eNOTTY {
+			return v
+		}
+	}
+	master := pair && f.isMaster()
 	switch c.args[1].Op() {
 	case tcGets:
-		var t tty.Termios
-		tty.Get(&t)
-		return copied(copyOut(c.args[2].Pointer(), uintptr(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+		var s tty.Termios
+		t.Get(&s)
+		return copied(copyOut(c.args[2].Pointer(), uintptr(unsafe.Pointer(&s)), unsafe.Sizeof(s)))
 	case tcSets, tcSetsWait, tcSetsFlush:
-		var t tty.Termios
-		if !copyIn(uintptr(unsafe.Pointer(&t)), c.args[2].Pointer(), unsafe.Sizeof(t)) {
+		var s tty.Termios
+		if !copyIn(uintptr(unsafe.Pointer(&s)), c.args[2].Pointer(), unsafe.Sizeof(s)) {
 			return -eFAULT
 		}
-		tty.Set(&t)
+		t.Set(&s)
 		if c.args[1].Op() == tcSetsFlush {
-			tty.Flush()
+			t.Flush()
+		}
+		if pair {
+			pairChanged(f.obj)
 		}
 		return 0
+	case flush:
+		const in, out, both = 0, 1, 2
+		which := c.args[2].Word()
+		if which > both {
+			return -eINVAL
+		}
+		if which == both || (which == in) != master {
+			t.Flush()
+		}
+		if which == both || (which == out) != master {
+			t.FlushOut()
+		}
+		if pair {
+			pairChanged(f.obj)
+		}
+		return 0
+	case drain, drainBreak: // nothing is on the way
+		return 0
 	case getWinsize:
-		rows, columns := tty.Winsize()
-		return copied(outShort(c.args[2].Pointer(), rows) && outShort(c.args[2].Pointer()+2, columns) && out32(c.args[2].Pointer()+4, 0))
+		rows, columns, wide, high := t.Winsize()
+		return copied(out64(c.args[2].Pointer(), uint64(rows)|uint64(columns)<<16|uint64(wide)<<32|uint64(high)<<48))
 	case setWinsize:
-		size, ok := in64(c.args[2].Pointer()) // rows, columns, and pixels, which nobody has
+		size, ok := in64(c.args[2].Pointer())
 		if !ok {
 			return -eFAULT
 		}
-		if tty.SetWinsize(uint16(size), uint16(size>>16)) {
+		if t.SetWinsize(uint16(size), uint16(size>>16), uint16(size>>32), uint16(size>>48)) && !pair {
 			Send(sigWINCH)
 		}
 		return 0
 	case inputBytes:
-		return copied(out32(c.args[2].Pointer(), uint32(tty.Buffered())))
+		n := t.Buffered()
+		if master {
+			n = t.Shown()
+		}
+		return copied(out32(c.args[2].Pointer(), uint32(n)))
 	case getPgrp:
-		return copied(out32(c.args[2].Pointer(), pid))
+		switch {
+		case master:
+			return copied(out32(c.args[2].Pointer(), 0))
+		case !pair:
+			return copied(out32(c.args[2].Pointer(), pid))
+		}
 	case setPgrp:
-		return 0
+		if !pair {
+			return 0
+		}
 	}
-	return -eINVAL
+	return -eNOTTY
 }

@@ -157,7 +157,7 @@ func Open(reason fault.StopReason) {
 func loop(uintptr) {
 	greet()
 	leaving = false
-	if _, columns := tty.Winsize(); columns != 0 {
+	if _, columns, _, _ := tty.Serial.Winsize(); columns != 0 {
 		promptLine.Room = max(1, min(MaxLine, int(columns)-len(prompt)-1))
 	}
 	console.String(prompt)

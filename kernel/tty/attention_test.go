@@ -4,7 +4,7 @@ import "testing"
 
 // TestAttention: where ^] is for the monitor, and where the program's.
 func TestAttention(t *testing.T) {
-	defer func() { Attention = false; SetMode(Cooked) }()
+	defer func() { Attention = false; Serial.SetMode(Cooked) }()
 	for _, tt := range []struct {
 		name  string
 		on    bool
@@ -20,11 +20,11 @@ func TestAttention(t *testing.T) {
 		{"pipe, escaped", true, Pipe, "a\x10\x1db\x1d\x10\x10", 1, "ab\x1d\x10"},
 		{"pipe, off", false, Pipe, "\x10\x1d", 0, "\x10\x1d"},
 	} {
-		SetMode(tt.mode)
+		Serial.SetMode(tt.mode)
 		Attention = tt.on
 		calls := 0
 		for i := range len(tt.input) {
-			if Input(tt.input[i]) == ForMonitor {
+			if Serial.Input(tt.input[i]) == ForMonitor {
 				calls++
 			}
 		}
@@ -33,10 +33,10 @@ func TestAttention(t *testing.T) {
 		}
 	}
 	// What the monitor passes on is the program's.
-	SetMode(Cooked)
+	Serial.SetMode(Cooked)
 	Attention = true
-	Typed(attentionKey)
-	Input('\n')
+	Serial.Typed(attentionKey)
+	Serial.Input('\n')
 	if got := taken(); got != "\x1d\n" {
 		t.Errorf("the program got %q; want a ^]", got)
 	}
@@ -46,14 +46,14 @@ func TestAttention(t *testing.T) {
 func taken() string {
 	var b []byte
 	for {
-		tail := tail
-		addr, n, _ := Next(size)
+		tail := Serial.tail
+		addr, n, _ := Serial.Next(serialSize)
 		if addr == 0 || n == 0 {
 			return string(b)
 		}
 		for i := range n {
-			b = append(b, at(tail+uint64(i)))
+			b = append(b, Serial.at(tail+uint64(i)))
 		}
-		Take(n)
+		Serial.Take(n)
 	}
 }

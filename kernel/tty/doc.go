@@ -1,8 +1,8 @@
-// Package tty is the one terminal: the line discipline between the serial port
-// and the programs. What comes in is kept in a ring, edited, echoed or passed on
-// as it is; what goes out gets its line ends.
+// Package tty is the terminals: the line discipline between the serial port, or the
+// master of a pseudo-terminal, and the programs. What comes in is kept in a ring, edited,
+// echoed or passed on as it is; what goes out gets its line ends.
 //
-// It imports kernel/console, to echo. Kernel context, interrupts off: no
+// It imports kernel/console, to echo, and kernel/mem, for rings. Kernel context, interrupts off: no
 // allocation, globals free of pointers.
 //
 // # Modes
@@ -27,5 +27,6 @@
 //	tty.go      modes, termios
 //	input.go    editing and echo
 //	read.go     the ring, and reading from it
+//	pair.go     pseudo-terminals
 //	output.go   line ends, columns, and the way back over them
 package tty

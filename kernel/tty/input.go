@@ -19,155 +19,186 @@ const attentionKey = 0x1d
 // ForMonitor is what Input returns, in place of a signal, for that key.
 const ForMonitor = -1
 
-// Under the kernel lock.
-var (
-	escaped bool // pipe mode: the last byte was a DLE
-	origin  int  // column where the line began
-)
-
-// Input takes a byte from the serial port, of which there must be Room, else it is
-// dropped. signal is the number of the signal that it means to the program, 0 if
+// Input takes a byte from the serial port or the master's side, of which there must be Room, else
+// it is dropped. signal is the number of the signal that it means to the program, 0 if
 // none, or ForMonitor.
-func Input(b byte) (signal int) {
-	if !Room() {
+func (t *Terminal) Input(b byte) (signal int) {
+	if !t.Room() {
 		return 0
 	}
-	if Attention && b == attentionKey && (!pipe || escaped) {
-		escaped = false
+	if Attention && b == attentionKey && (!t.pipe || t.escaped) {
+		t.escaped = false
 		return ForMonitor
 	}
-	return Typed(b)
+	return t.Typed(b)
 }
 
 // Typed is Input for a byte of which nothing is for the kernel.
-func Typed(b byte) (signal int) {
-	if !Room() {
+func (t *Terminal) Typed(b byte) (signal int) {
+	if !t.Room() {
 		return 0
 	}
-	if pipe {
-		pipeInput(b)
+	if t.pipe {
+		t.pipeInput(b)
 		return 0
 	}
-	if local(ISIG) {
-		if key(b, VINTR) {
-			interrupt(b)
-			return SIGINT
+	if t.literal {
+		t.literal = false
+		t.echo(b)
+		t.put(b, false)
+		return 0
+	}
+	if t.termios.Iflag&IXON != 0 && (t.key(b, VSTART) || t.key(b, VSTOP)) {
+		t.stopped = !t.key(b, VSTART)
+		return 0
+	}
+	if t.local(ISIG) {
+		switch {
+		case t.key(b, VINTR):
+			signal = SIGINT
+		case t.key(b, VQUIT):
+			signal = SIGQUIT
+		case t.isPair() && t.key(b, VSUSP): // it has no job to stop
+			signal = SIGTSTP
 		}
-		if key(b, VQUIT) {
-			interrupt(b)
-			return SIGQUIT
+		if signal != 0 {
+			t.interrupt(b)
+			return signal
 		}
 	}
-	if b == '\r' && termios.Iflag&ICRNL != 0 {
+	was := b
+	switch flags := t.termios.Iflag; {
+	case b == '\r' && flags&IGNCR != 0:
+		return 0
+	case b == '\r' && flags&ICRNL != 0:
 		b = '\n'
+	case b == '\n' && flags&INLCR != 0:
+		b = '\r'
 	}
-	if local(ICANON) {
-		edit(b)
+	if t.local(ICANON) {
+		t.edit(b)
 		return 0
 	}
-	echo(b)
-	put(b, false)
+	if was == '\n' && b == '\n' && t.local(ECHO) {
+		t.text("^J")
+	} else {
+		t.echo(b)
+	}
+	t.put(b, false)
 	return 0
 }
 
 // End says in pipe mode that nothing comes any more. For boot.
-func End() { ended = true }
+func (t *Terminal) End() { t.ended = true }
 
 // pipeInput resolves the escapes.
-func pipeInput(b byte) {
+func (t *Terminal) pipeInput(b byte) {
 	switch {
-	case ended:
-	case escaped:
-		escaped = false
+	case t.ended:
+	case t.escaped:
+		t.escaped = false
 		switch b {
 		case dle:
-			put(dle, false)
+			t.put(dle, false)
 		case eot:
-			ended = true
+			t.ended = true
 		default:
-			put(dle, false)
-			put(b, false)
+			t.put(dle, false)
+			t.put(b, false)
 		}
 	case b == dle:
-		escaped = true
+		t.escaped = true
 	default:
-		put(b, false)
+		t.put(b, false)
 	}
 }
 
-// interrupt drops the line and shows the key.
-func interrupt(b byte) {
-	head = ready
-	echo(b)
+// interrupt drops the line, of a pair all lines, and shows the key.
+func (t *Terminal) interrupt(b byte) {
+	t.head = t.ready
+	if t.isPair() {
+		t.Flush()
+		t.FlushOut()
+	}
+	t.stopped = false
+	t.echo(b)
 }
 
 // edit takes a byte of a line.
-func edit(b byte) {
-	if head == ready {
-		origin = column
+func (t *Terminal) edit(b byte) {
+	if t.head == t.ready {
+		t.origin = t.column
 	}
 	switch {
 	case b == '\n':
-		echo(b)
-		put(b, true)
-	case key(b, VEOF):
-		put(endOfFile, true)
-	case key(b, VERASE) || b == backspace:
-		erase()
-	case key(b, VWERASE):
-		eraseWord()
-	case key(b, VKILL):
-		for head != ready {
-			erase()
+		t.echo(b)
+		t.put(b, true)
+	case t.key(b, VEOF):
+		t.put(endOfFile, true)
+	case t.key(b, VEOL):
+		t.echo(b)
+		t.put(b, true)
+	case t.key(b, VERASE) || b == backspace && !t.isPair():
+		t.erase()
+	case t.key(b, VWERASE):
+		t.eraseWord()
+	case t.key(b, VKILL):
+		for t.head != t.ready {
+			t.erase()
 		}
-	case head-ready >= maxLine-1:
-		if local(ECHO) {
-			send(bell)
+	case t.key(b, VLNEXT) && t.local(IEXTEN):
+		t.literal = true
+		if t.local(ECHO) {
+			t.text("^\b")
+		}
+	case t.head-t.ready >= maxLine-1:
+		if t.local(ECHO) {
+			t.send(bell)
 		}
 	default:
-		echo(b)
-		put(b, false)
+		t.echo(b)
+		t.put(b, false)
 	}
 }
 
 // erase takes the last character back.
-func erase() {
-	if head == ready {
+func (t *Terminal) erase() {
+	if t.head == t.ready {
 		return
 	}
-	head--
-	if termios.Iflag&IUTF8 != 0 {
-		for continuation(at(head)) && head != ready {
-			head--
+	t.head--
+	if t.termios.Iflag&IUTF8 != 0 {
+		for continuation(t.at(t.head)) && t.head != t.ready {
+			t.head--
 		}
 	}
-	if !local(ECHO) {
+	if !t.local(ECHO) {
 		return
 	}
-	blank := at(head) != '\t' // a tab shows nothing that would have to go
-	for n := width(head); n > 0; n-- {
-		eraseColumn(blank)
+	blank := t.at(t.head) != '\t' // a tab shows nothing that would have to go
+	for n := t.width(t.head); n > 0; n-- {
+		t.eraseColumn(blank)
 	}
 }
 
 // width returns how many columns the line's byte i takes. A tab's depends on
 // what is before it.
-func width(i uint64) int {
-	b := at(i)
+func (t *Terminal) width(i uint64) int {
+	b := t.at(i)
 	if b != '\t' {
-		return echoed(b, 0)
+		return t.echoed(b, 0)
 	}
-	from := origin
-	for j := ready; j != i; j++ {
-		from = echoed(at(j), from)
+	from := t.origin
+	for j := t.ready; j != i; j++ {
+		from = t.echoed(t.at(j), from)
 	}
-	return echoed(b, from) - from
+	return t.echoed(b, from) - from
 }
 
 // eraseWord takes the last word back, and what is no word behind it.
-func eraseWord() {
-	for inWord := false; head != ready; erase() {
-		if isWord(at(head - 1)) {
+func (t *Terminal) eraseWord() {
+	for inWord := false; t.head != t.ready; t.erase() {
+		if isWord(t.at(t.head - 1)) {
 			inWord = true
 		} else if inWord {
 			return
@@ -185,30 +216,30 @@ func continuation(b byte) bool { return b&0xc0 == 0x80 }
 
 // echo shows a byte that was typed; a control character as ^ and a letter, a tab to the end
 // of a row as blanks, since what terminals make of it differs.
-func echo(b byte) {
+func (t *Terminal) echo(b byte) {
 	switch {
-	case !local(ECHO):
+	case !t.local(ECHO):
 	case isControl(b):
-		Out('^')
-		Out(b ^ 0x40)
-	case b == '\t' && (behindMargin(column) || behindMargin(tabStop(column))):
-		for n := tabStop(column) - column; n > 0; n-- {
-			Out(' ')
+		t.Out('^')
+		t.Out(b ^ 0x40)
+	case b == '\t' && (t.behindMargin(t.column) || t.behindMargin(t.tabStop(t.column))):
+		for n := t.tabStop(t.column) - t.column; n > 0; n-- {
+			t.Out(' ')
 		}
 	default:
-		Out(b)
+		t.Out(b)
 	}
 }
 
 func isControl(b byte) bool { return b < ' ' && b != '\n' && b != '\t' || b == rubout }
 
 // echoed returns the column after echo(b) in the given one.
-func echoed(b byte, column int) int {
+func (t *Terminal) echoed(b byte, column int) int {
 	switch {
 	case isControl(b):
 		return column + 2
 	case b == '\t':
-		return tabStop(column)
+		return t.tabStop(column)
 	}
-	return after(b, column)
+	return t.after(b, column)
 }

@@ -1,17 +1,22 @@
 package tty
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+)
 
 // The ring holds what has come in and was not read yet: first what can be read,
 // from tail to ready, then the line that is being typed, to head. The three count
 // bytes since boot, so that their differences are right when they wrap; a place in
-// the ring is the count modulo its size.
+// the ring is the count modulo its size. The serial terminal's ring is here, that of a pair in
+// page frames.
 //
 // A mark on a byte says that a line ends there: after it if it is a line feed,
 // before it if it is endOfFile, which is not delivered.
 
 const (
-	size = 64 << 10
+	serialSize = 64 << 10
 
 	// maxLine is the longest line with its line feed, in bytes, as Linux has it.
 	maxLine = 4096
@@ -21,99 +26,141 @@ const (
 
 // Under the kernel lock.
 var (
-	ring  [size]byte
-	marks [size / 8]byte
-
-	tail, ready, head uint64
-
-	ended bool // pipe mode: the end of the file has come
+	ring  [serialSize]byte
+	marks [serialSize / 8]byte
 )
 
+func (t *Terminal) size() uint64 {
+	if t.isPair() {
+		return pairSize
+	}
+	return serialSize
+}
+
+// place returns where byte i is.
+func (t *Terminal) place(i uint64) *byte {
+	if t.isPair() {
+		return t.inPage(pageIn, i%pairSize)
+	}
+	return &ring[i%serialSize]
+}
+
+// eight returns where the marks of byte i and its neighbours are.
+func (t *Terminal) eight(i uint64) *byte {
+	if t.isPair() {
+		return t.inPage(pageMarks, i%pairSize/8)
+	}
+	return &marks[i%serialSize/8]
+}
+
 // Room reports whether Input can take a byte.
-func Room() bool { return size-(head-tail) >= 2 } // an escape that is none is two
+func (t *Terminal) Room() bool { return t.size()-(t.head-t.tail) >= 2 } // an escape that is none is two
 
-func at(i uint64) byte { return ring[i%size] }
+func (t *Terminal) at(i uint64) byte { return *t.place(i) }
 
-func marked(i uint64) bool { return marks[i%size/8]>>(i%8)&1 != 0 }
+func (t *Terminal) marked(i uint64) bool { return *t.eight(i)>>(i%8)&1 != 0 }
 
 // put appends a byte to the line; a mark makes the line readable.
 //
 //go:noinline
-func put(b byte, mark bool) {
-	ring[head%size] = b
-	bit := byte(1) << (head % 8)
+func (t *Terminal) put(b byte, mark bool) {
+	*t.place(t.head) = b
+	bit := byte(1) << (t.head % 8)
 	if mark {
-		marks[head%size/8] |= bit
+		*t.eight(t.head) |= bit
 	} else {
-		marks[head%size/8] &^= bit
+		*t.eight(t.head) &^= bit
 	}
-	head++
-	if mark || !local(ICANON) {
-		commit()
+	t.head++
+	if mark || !t.local(ICANON) {
+		t.commit()
 	}
 }
 
 // commit makes what has been typed readable.
-func commit() { ready = head }
+func (t *Terminal) commit() { t.ready = t.head }
 
 // Flush drops all input that was not read (TCFLSH, TCSETSF).
-func Flush() { tail, ready = head, head }
+func (t *Terminal) Flush() { t.tail, t.ready = t.head, t.head }
 
 // Readable reports whether a read has something to return, be it the end of file.
-func Readable() bool { return tail != ready || ended }
+func (t *Terminal) Readable() bool { return t.tail != t.ready || t.ended }
 
 // Next returns where the bytes are that a read of up to limit bytes gets next:
 // the address of the first, and how many follow each other in memory, 0 if there
 // is none yet. With ICANON they are of one line. eof says that the read is to
 // return 0 bytes, and TakeEOF then takes that. What has been copied is taken with
 // Take, before interrupts are let in.
-func Next(limit int) (addr uintptr, n int, eof bool) {
-	if tail == ready {
-		return 0, 0, ended
+func (t *Terminal) Next(limit int) (addr uintptr, n int, eof bool) {
+	if t.tail == t.ready {
+		return 0, 0, t.ended
 	}
-	if marked(tail) && at(tail) == endOfFile {
+	if t.marked(t.tail) && t.at(t.tail) == endOfFile {
 		return 0, 0, true
 	}
-	start := tail % size
-	most := min(uint64(max(limit, 0)), ready-tail, size-start)
-	canonical := local(ICANON)
+	together := t.size()
+	if t.isPair() {
+		together = arch.PageSize
+	}
+	most := min(uint64(max(limit, 0)), t.ready-t.tail, together-t.tail%together)
+	canonical := t.local(ICANON)
 	for count := uint64(0); count < most; count++ {
-		if i := tail + count; marked(i) && (canonical || at(i) == endOfFile) {
-			if at(i) != endOfFile {
+		if i := t.tail + count; t.marked(i) && (canonical || t.at(i) == endOfFile) {
+			if t.at(i) != endOfFile {
 				count++
 			}
 			most = count
 		}
 	}
-	return uintptr(unsafe.Pointer(&ring)) + uintptr(start), int(most), false
+	return uintptr(unsafe.Pointer(t.place(t.tail))), int(most), false
 }
 
 // Take takes n of the bytes that Next has returned. more is true if the same read
 // may go on with another Next: the line, or without ICANON the input, is not at its
 // end. An end of file behind the last byte of a line is taken with it.
-func Take(n int) (more bool) {
+func (t *Terminal) Take(n int) (more bool) {
 	line := false
-	for ; n > 0 && tail != ready; n-- {
-		line = marked(tail) && local(ICANON)
-		tail++
+	for ; n > 0 && t.tail != t.ready; n-- {
+		line = t.marked(t.tail) && t.local(ICANON)
+		t.tail++
 	}
-	if tail == ready || line {
+	if t.tail == t.ready || line {
 		return false
 	}
-	if marked(tail) && at(tail) == endOfFile {
-		tail++
+	if t.marked(t.tail) && t.at(t.tail) == endOfFile {
+		t.tail++
 		return false
 	}
 	return true
 }
 
 // TakeEOF takes the end of file that Next has returned. That of pipe mode stays.
-func TakeEOF() {
-	if tail != ready && marked(tail) && at(tail) == endOfFile {
-		tail++
+func (t *Terminal) TakeEOF() {
+	if t.tail != t.ready && t.marked(t.tail) && t.at(t.tail) == endOfFile {
+		t.tail++
 	}
+}
+
+// Enough reports whether a read of up to limit bytes need not wait: in lines, for one line or the
+// end of the file; else for VMIN bytes.
+func (t *Terminal) Enough(limit int) bool {
+	if t.local(ICANON) || t.pipe {
+		return t.Readable()
+	}
+	return t.Buffered() >= min(int(t.termios.CC[VMIN]), limit)
+}
+
+// EnoughForPoll is Enough for who asks without reading.
+func (t *Terminal) EnoughForPoll() bool {
+	return t.Readable() && (t.termios.CC[VTIME] != 0 || t.Enough(int(t.size())))
+}
+
+// Patience is for how many tenths of a second a read waits for its first byte; ok is false if it
+// is for ever.
+func (t *Terminal) Patience() (tenths int, ok bool) {
+	return int(t.termios.CC[VTIME]), !t.local(ICANON) && t.termios.CC[VMIN] == 0
 }
 
 // Buffered returns the number of bytes that can be read (FIONREAD), ends of file
 // included.
-func Buffered() int { return int(ready - tail) }
+func (t *Terminal) Buffered() int { return int(t.ready - t.tail) }

@@ -76,7 +76,7 @@ echo >"$1/done"`
 // TestEditedScreen: after any editing, also over the edges of rows and where the screen has
 // scrolled, the terminal shows what it would show if the line had been typed at once.
 func TestEditedScreen(t *testing.T) {
-	defer SetWinsize(24, 80)
+	defer Serial.SetWinsize(24, 80, 0, 0)
 	keys := []string{"a", "b", "c", "word ", "long_identifier", " ", "é", "€", "\t", "\x01", strings.Repeat("0123456789", 7),
 		"\x7f", "\x7f", strings.Repeat("\x7f", 12), strings.Repeat("\x7f", 90), "\x17", "\x17", "\x15"}
 	for _, columns := range []uint16{80, 33, 100} {
@@ -91,13 +91,13 @@ func TestEditedScreen(t *testing.T) {
 			in += "x" // behind it, no terminal has a cursor that is in two places
 			show := func(keys string) (line string) {
 				reset(Cooked)
-				SetWinsize(24, columns)
+				Serial.SetWinsize(24, columns, 0, 0)
 				for i := range len(before) {
-					Out(before[i])
+					Serial.Out(before[i])
 				}
 				typeIn(keys)
-				for i := ready; i != head; i++ {
-					line += string([]byte{at(i)})
+				for i := Serial.ready; i != Serial.head; i++ {
+					line += string([]byte{Serial.at(i)})
 				}
 				texts = append(texts, string(shown))
 				return line

@@ -1,5 +1,46 @@
 package tty
 
+// Terminal is a terminal with its line discipline: the serial port's, or a pair's (pair.go).
+// Under the kernel lock.
+type Terminal struct {
+	termios Termios
+
+	tail, ready, head uint64 // of the ring of what has come in (read.go)
+
+	// What a pair has besides: the frames of its rings, 0 if it is none, and the ring of what goes
+	// out, which counts alike.
+	pages           [pairPages]uintptr
+	outTail, outEnd uint64
+
+	// column is where the terminal's cursor is, as far as the bytes tell: a character of several
+	// columns is taken for one, and escape sequences for colors, which take none. It counts from
+	// the beginning of a line, and goes on where the terminal begins another row.
+	column, origin int   // and where the line began
+	sequence       uint8 // how far an escape sequence has come
+
+	rows, columns, wide, high uint16 // in characters, and in pixels
+
+	pipe    bool
+	ended   bool // pipe mode: the end of the file has come
+	escaped bool // pipe mode: the last byte was a DLE
+	literal bool // the next byte stands for itself, as ^V says
+	stopped bool // ^S has stopped the output
+}
+
+// Serial is the serial port's. Its settings are at first Linux's default but for what is not
+// done here: XON/XOFF, job control, and the editing keys of IEXTEN other than ^W. Its size is what
+// terminals have when in doubt, as nobody tells the serial port. Under the kernel lock.
+var Serial = Terminal{
+	termios: Termios{
+		Iflag: defaultIflag,
+		Oflag: defaultOflag,
+		Cflag: line8N1,
+		Lflag: defaultLflag,
+		CC:    [19]uint8{VINTR: 0x03, VQUIT: 0x1c, VERASE: 0x7f, VKILL: 0x15, VEOF: 0x04, VMIN: 1, VWERASE: 0x17},
+	},
+	rows: 24, columns: 80,
+}
+
 // Mode is how the terminal treats its bytes.
 type Mode uint8
 
@@ -20,33 +61,43 @@ type Termios struct {
 
 // The bits of Termios that have an effect; the others are kept and given back.
 const (
+	INLCR = 0x0040 // Iflag: line feed in becomes carriage return
+	IGNCR = 0x0080 // Iflag: carriage return in is dropped
 	ICRNL = 0x0100 // Iflag: carriage return in becomes line feed
+	IXON  = 0x0400 // Iflag: ^S stops the output of a pair, ^Q lets it go on
 	IUTF8 = 0x4000 // Iflag: characters of several bytes are erased as one
 
 	OPOST = 0x01 // Oflag: the next one counts
 	ONLCR = 0x04 // Oflag: line feed out becomes carriage return and line feed
 
-	ISIG   = 0x01 // Lflag: ^C and ^\ are signals
-	ICANON = 0x02 // Lflag: input comes in lines that can be edited
-	ECHO   = 0x08 // Lflag: input is shown
+	ISIG   = 0x01   // Lflag: ^C and ^\ are signals
+	ICANON = 0x02   // Lflag: input comes in lines that can be edited
+	ECHO   = 0x08   // Lflag: input is shown
+	IEXTEN = 0x8000 // Lflag: ^V makes the next byte stand for itself
 )
 
 // Indices into Termios.CC; a character of 0 is switched off.
 const (
 	VINTR   = 0
 	VQUIT   = 1
-	VERASE  = 2 // and backspace, 0x08, always
+	VERASE  = 2 // and backspace, 0x08, of the serial terminal always
 	VKILL   = 3
 	VEOF    = 4
-	VTIME   = 5
+	VTIME   = 5 // counts if VMIN is 0
 	VMIN    = 6
+	VSTART  = 8
+	VSTOP   = 9
+	VSUSP   = 10
+	VEOL    = 11
 	VWERASE = 14
+	VLNEXT  = 15
 )
 
 // Numbers of signals that Input returns.
 const (
 	SIGINT  = 2
 	SIGQUIT = 3
+	SIGTSTP = 20
 )
 
 const (
@@ -54,6 +105,11 @@ const (
 	// is shown (ECHOE, ECHOK, ECHOCTL, ECHOKE), 115200 baud, 8 bits, receiver on.
 	echoHow = 0x0a30
 	line8N1 = 0x1cb2
+
+	// Of a pair: 38400 baud; 8 bits, receiver on, no parity, which nobody can change.
+	line38400 = 0x0f
+	line8     = 0xb0
+	parity    = 0x0100
 )
 
 const (
@@ -62,66 +118,58 @@ const (
 	defaultLflag = ISIG | ICANON | ECHO | echoHow
 )
 
-// termios are the settings in force, at first Linux's default but for what is not
-// done here: XON/XOFF, job control, and the editing keys of IEXTEN other than ^W.
-// Under the kernel lock.
-var termios = Termios{
-	Iflag: defaultIflag,
-	Oflag: defaultOflag,
-	Cflag: line8N1,
-	Lflag: defaultLflag,
-	CC:    [19]uint8{VINTR: 0x03, VQUIT: 0x1c, VERASE: 0x7f, VKILL: 0x15, VEOF: 0x04, VMIN: 1, VWERASE: 0x17},
-}
-
-var pipe bool // under the kernel lock
-
 // SetMode sets the mode, and empties the ring. For boot; the mode is Cooked until
 // then.
-func SetMode(m Mode) {
-	pipe = m == Pipe
-	termios.Iflag, termios.Oflag, termios.Lflag = defaultIflag, defaultOflag, defaultLflag
+func (t *Terminal) SetMode(m Mode) {
+	t.pipe = m == Pipe
+	t.termios.Iflag, t.termios.Oflag, t.termios.Lflag = defaultIflag, defaultOflag, defaultLflag
 	if m != Cooked {
-		termios.Iflag, termios.Oflag, termios.Lflag = 0, 0, 0
+		t.termios.Iflag, t.termios.Oflag, t.termios.Lflag = 0, 0, 0
 	}
-	ended, escaped, column, sequence = false, false, 0, noSequence
-	Flush()
+	t.ended, t.escaped, t.column, t.sequence = false, false, 0, noSequence
+	t.Flush()
 }
 
 // IsTerminal reports whether programs see a terminal; in pipe mode they do not,
 // and TCGETS and the others are ENOTTY.
-func IsTerminal() bool { return !pipe }
+func (t *Terminal) IsTerminal() bool { return !t.pipe }
 
 // Get stores the settings (TCGETS).
-func Get(t *Termios) { *t = termios }
+func (t *Terminal) Get(to *Termios) { *to = t.termios }
 
 // Set changes the settings (TCSETS). It returns false in pipe mode, where there
 // are none. What has been typed stays; without ICANON it can be read at once.
-func Set(t *Termios) bool {
-	if pipe {
+func (t *Terminal) Set(to *Termios) bool {
+	if t.pipe {
 		return false
 	}
-	termios = *t
-	if termios.Lflag&ICANON == 0 {
-		commit()
+	t.termios = *to
+	if t.isPair() {
+		t.termios.Cflag = t.termios.Cflag&^parity | line8
+	}
+	if to.Iflag&IXON == 0 {
+		t.stopped = false
+	}
+	if t.termios.Lflag&ICANON == 0 {
+		t.commit()
 	}
 	return true
 }
 
-// The size of the terminal in characters: what terminals have when in doubt, as nobody tells
-// the serial port. No columns are rows without an end. Under the kernel lock.
-var rows, columns uint16 = 24, 80
+// Winsize returns the size of the terminal in characters and in pixels; 0 is not known.
+func (t *Terminal) Winsize() (rows, columns, wide, high uint16) {
+	return t.rows, t.columns, t.wide, t.high
+}
 
-// Winsize returns the size of the terminal in characters; 0, 0 is not known.
-func Winsize() (r, c uint16) { return rows, columns }
-
-// SetWinsize sets the size of the terminal. It reports whether that has changed it.
-func SetWinsize(r, c uint16) bool {
-	changed := r != rows || c != columns
-	rows, columns = r, c
+// SetWinsize sets the size of the terminal. No columns are rows without an end. It reports
+// whether that has changed it.
+func (t *Terminal) SetWinsize(rows, columns, wide, high uint16) bool {
+	changed := rows != t.rows || columns != t.columns || wide != t.wide || high != t.high
+	t.rows, t.columns, t.wide, t.high = rows, columns, wide, high
 	return changed
 }
 
-func local(bit uint32) bool { return termios.Lflag&bit != 0 }
+func (t *Terminal) local(bit uint32) bool { return t.termios.Lflag&bit != 0 }
 
 // key reports whether b is the control character of that index.
-func key(b byte, index int) bool { return b != 0 && b == termios.CC[index] }
+func (t *Terminal) key(b byte, index int) bool { return b != 0 && b == t.termios.CC[index] }

@@ -14,20 +14,20 @@ import (
 var shown []byte
 
 func init() {
-	send = func(b byte) { shown = append(shown, b) }
-	sendAll = func(p []byte) { shown = append(shown, p...) }
+	serialByte = func(b byte) { shown = append(shown, b) }
+	serialText = func(p []byte) { shown = append(shown, p...) }
 }
 
 func reset(m Mode) {
-	head, ready, tail = 0, 0, 0
-	SetMode(m)
+	Serial.head, Serial.ready, Serial.tail = 0, 0, 0
+	Serial.SetMode(m)
 	shown = nil
 }
 
 // typeIn gives Input the bytes of s, and returns the signals.
 func typeIn(s string) (signals []int) {
 	for i := 0; i < len(s); i++ {
-		if sig := Input(s[i]); sig != 0 {
+		if sig := Serial.Input(s[i]); sig != 0 {
 			signals = append(signals, sig)
 		}
 	}
@@ -37,10 +37,10 @@ func typeIn(s string) (signals []int) {
 // read is a read system call as the syscall layer does it; eof is one of 0 bytes.
 func read(limit int) (got []byte, eof bool) {
 	for len(got) < limit {
-		addr, n, end := Next(limit - len(got))
+		addr, n, end := Serial.Next(limit - len(got))
 		if end {
 			if len(got) == 0 {
-				TakeEOF()
+				Serial.TakeEOF()
 				return nil, true
 			}
 			return got, false
@@ -50,7 +50,7 @@ func read(limit int) (got []byte, eof bool) {
 		}
 		off := addr - uintptr(unsafe.Pointer(&ring))
 		got = append(got, ring[off:off+uintptr(n)]...)
-		if !Take(n) {
+		if !Serial.Take(n) {
 			break
 		}
 	}
@@ -61,11 +61,11 @@ func read(limit int) (got []byte, eof bool) {
 // end of file as EOF.
 func readAll(limit int) string {
 	var out []string
-	for Readable() {
+	for Serial.Readable() {
 		got, eof := read(limit)
 		if eof {
 			out = append(out, "EOF")
-			if pipe {
+			if Serial.pipe {
 				break
 			}
 			continue
@@ -162,7 +162,7 @@ func TestEndOfPipe(t *testing.T) {
 	reset(Pipe)
 	typeIn("\x10\x04more")
 	for i := 0; i < 3; i++ {
-		if got, eof := read(10); !Readable() || !eof || len(got) != 0 {
+		if got, eof := read(10); !Serial.Readable() || !eof || len(got) != 0 {
 			t.Fatalf("read %d = %q, %v; want the end of file", i, got, eof)
 		}
 	}
@@ -170,9 +170,9 @@ func TestEndOfPipe(t *testing.T) {
 
 // TestWrap reads lines across the end of the ring.
 func TestWrap(t *testing.T) {
-	for start := uint64(size - 5); start <= size; start++ {
+	for start := uint64(serialSize - 5); start <= serialSize; start++ {
 		reset(Cooked)
-		head, ready, tail = start, start, start
+		Serial.head, Serial.ready, Serial.tail = start, start, start
 		typeIn("abc\rdef\x04\x04")
 		if got, want := readAll(100), `"abc\n" "def" EOF`; got != want {
 			t.Errorf("from place %d: %s; want %s", start, got, want)
@@ -198,24 +198,24 @@ func TestRoom(t *testing.T) {
 	for _, mode := range []Mode{Cooked, Raw, Pipe} {
 		reset(mode)
 		var want, got []byte
-		for i := 0; i < 3*size; i++ {
+		for i := 0; i < 3*serialSize; i++ {
 			b := byte('a' + i%26)
 			if i%1000 == 999 {
 				b = '\n'
 			}
-			for !Room() {
-				if !Readable() {
+			for !Serial.Room() {
+				if !Serial.Readable() {
 					t.Fatalf("mode %d: no room and nothing to read", mode)
 				}
 				part, _ := read(777)
 				got = append(got, part...)
 			}
-			Input(b)
+			Serial.Input(b)
 			want = append(want, b)
 		}
-		Input('\n')
+		Serial.Input('\n')
 		want = append(want, '\n')
-		for Readable() {
+		for Serial.Readable() {
 			part, _ := read(777)
 			got = append(got, part...)
 		}
@@ -247,15 +247,15 @@ func TestFlags(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			reset(Cooked)
 			var s Termios
-			Get(&s)
+			Serial.Get(&s)
 			saved := s
-			defer func() { Set(&saved) }()
+			defer func() { Serial.Set(&saved) }()
 			tt.change(&s)
-			if !Set(&s) {
+			if !Serial.Set(&s) {
 				t.Fatal("Set = false")
 			}
 			var back Termios
-			if Get(&back); back != s {
+			if Serial.Get(&back); back != s {
 				t.Errorf("Get = %v; want what was set, %v", back, s)
 			}
 			checkTyped(t, tt.in, tt.reads, tt.shows, tt.signals)
@@ -268,12 +268,12 @@ func TestFlags(t *testing.T) {
 func TestLeavingLines(t *testing.T) {
 	reset(Cooked)
 	typeIn("ab")
-	if Readable() {
+	if Serial.Readable() {
 		t.Fatal("half a line is readable")
 	}
-	s := termios
+	s := Serial.termios
 	s.Lflag &^= ICANON
-	Set(&s)
+	Serial.Set(&s)
 	if got := readAll(10); got != `"ab"` {
 		t.Errorf("reads %s; want \"ab\"", got)
 	}
@@ -284,11 +284,11 @@ func TestTermios(t *testing.T) {
 		t.Errorf("struct termios has %d bytes; want 36", n)
 	}
 	reset(Pipe)
-	if s := termios; IsTerminal() || Set(&s) {
+	if s := Serial.termios; Serial.IsTerminal() || Serial.Set(&s) {
 		t.Error("a pipe is a terminal")
 	}
 	reset(Raw)
-	if !IsTerminal() {
+	if !Serial.IsTerminal() {
 		t.Error("raw mode is no terminal")
 	}
 }
@@ -300,13 +300,13 @@ func TestOut(t *testing.T) {
 	}{{Cooked, "a\r\n\r\n\x00é"}, {Raw, "a\n\r\n\x00é"}, {Pipe, "a\n\r\n\x00é"}} {
 		reset(tt.mode)
 		for _, b := range []byte("a\n") {
-			Out(b)
+			Serial.Out(b)
 		}
 		if tt.mode != Cooked {
-			Out('\r')
+			Serial.Out('\r')
 		}
 		for _, b := range []byte("\n\x00é") {
-			Out(b)
+			Serial.Out(b)
 		}
 		if string(shown) != tt.want {
 			t.Errorf("mode %d sends %q; want %q", tt.mode, shown, tt.want)
@@ -335,14 +335,14 @@ func TestWrite(t *testing.T) {
 				if mode == Pipe {
 					return string(shown)
 				}
-				return fmt.Sprint(column, sequence, string(shown))
+				return fmt.Sprint(Serial.column, Serial.sequence, string(shown))
 			}
 			each := func(p []byte) {
 				for _, b := range p {
-					Out(b)
+					Serial.Out(b)
 				}
 			}
-			if got, want := end(Write), end(each); got != want {
+			if got, want := end(Serial.Write), end(each); got != want {
 				t.Fatalf("mode %d: %q behind %q is %q; byte by byte it is %q", mode, p, start, got, want)
 			}
 		}
@@ -353,7 +353,7 @@ func TestWrite(t *testing.T) {
 func TestPromptAndTab(t *testing.T) {
 	reset(Cooked)
 	for _, b := range []byte("name: ") {
-		Out(b)
+		Serial.Out(b)
 	}
 	typeIn("\t\x7f")
 	if got, want := string(shown), "name: \t\b\b"; got != want {
@@ -372,17 +372,17 @@ func FuzzInput(f *testing.F) {
 			return
 		}
 		reset(Mode(in[0] % 3))
-		s := termios
+		s := Serial.termios
 		if in[0]&4 != 0 {
 			s.Lflag ^= uint32(in[0]>>3) & (ISIG | ICANON | ECHO)
-			Set(&s)
+			Serial.Set(&s)
 		}
-		head, ready, tail = size-7, size-7, size-7 // near the wrap
+		Serial.head, Serial.ready, Serial.tail = serialSize-7, serialSize-7, serialSize-7 // near the wrap
 		typed, got := 0, 0
 		for i, b := range in[1:] {
-			Input(b)
+			Serial.Input(b)
 			typed++
-			if every != 0 && i%int(every) == 0 && Readable() {
+			if every != 0 && i%int(every) == 0 && Serial.Readable() {
 				part, eof := read(1 + i%5)
 				if !eof && len(part) == 0 {
 					t.Fatal("Readable, but a read returns nothing")
@@ -390,17 +390,17 @@ func FuzzInput(f *testing.F) {
 				got += len(part)
 			}
 			switch {
-			case tail > ready || ready > head || head-tail > size:
-				t.Fatalf("tail %d, ready %d, head %d", tail, ready, head)
-			case head-ready > maxLine:
-				t.Fatalf("a line of %d bytes", head-ready)
-			case !local(ICANON) && head != ready:
+			case Serial.tail > Serial.ready || Serial.ready > Serial.head || Serial.head-Serial.tail > serialSize:
+				t.Fatalf("tail %d, ready %d, head %d", Serial.tail, Serial.ready, Serial.head)
+			case Serial.head-Serial.ready > maxLine:
+				t.Fatalf("a line of %d bytes", Serial.head-Serial.ready)
+			case !Serial.local(ICANON) && Serial.head != Serial.ready:
 				t.Fatal("without lines, something typed is not readable")
-			case column < 0:
-				t.Fatalf("column %d", column)
+			case Serial.column < 0:
+				t.Fatalf("column %d", Serial.column)
 			}
 		}
-		for n := 0; Readable() && !(ended && tail == ready); n++ {
+		for n := 0; Serial.Readable() && !(Serial.ended && Serial.tail == Serial.ready); n++ {
 			part, _ := read(1 + n%7)
 			got += len(part)
 			if n > 2*len(in)+2 {

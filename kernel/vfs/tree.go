@@ -23,6 +23,8 @@ var preset = [...]struct {
 	{"/dev/fd", S_IFLNK | 0o777, 0, 0, "/proc/self/fd"},
 	{"/dev/full", S_IFCHR | 0o666, 1, 7, ""},
 	{"/dev/null", S_IFCHR | 0o666, 1, 3, ""},
+	{"/dev/ptmx", S_IFCHR | 0o666, 5, 2, ""},
+	{"/dev/pts", S_IFDIR | 0o755, 0, 0, ""},
 	{"/dev/random", S_IFCHR | 0o666, 1, 8, ""},
 	{"/dev/shm", S_IFDIR | 0o1777, 0, 0, ""},
 	{"/dev/stderr", S_IFLNK | 0o777, 0, 0, "/proc/self/fd/2"},

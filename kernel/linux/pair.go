@@ -1,0 +1,260 @@
+package linux
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/tty"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
+)
+
+// Pseudo-terminals: who opens /dev/ptmx gets the master of a new pair, whose other end is
+// /dev/pts/N. None is the terminal of the program's session, which has one: nobody gets signals
+// from them.
+
+const (
+	devPTMX = 5<<8 | 2
+	devPTS  = 136 << 8 // and the pair's number
+)
+
+// pair is what is known of a pair besides its terminal, the one of tty.Pairs with the same number.
+type pair struct {
+	slave  vfs.ID // the node in /dev/pts, held; 0: the pair is not in use
+	opens  int32  // open files of the slave
+	master bool   // is open
+	locked bool   // nobody can open the slave
+	left   bool   // the slave was closed, and not opened since
+}
+
+var pairs [len(tty.Pairs)]pair // under the kernel lock
+
+// pair returns the pair of which an open file is an end, or nil.
+func (f *file) pair() *pair {
+	if f.kind == device && (f.isMaster() || f.rdev&^0xff == devPTS) {
+		return &pairs[f.obj]
+	}
+	return nil
+}
+
+func (f *file) isMaster() bool { return f.rdev == devPTMX }
+
+// terminal returns the terminal that an open file is, of a pair at either end, or nil.
+func (f *file) terminal() *tty.Terminal {
+	switch {
+	case f.isTerminal():
+		return &tty.Serial
+	case f.pair() != nil:
+		return &tty.Pairs[f.obj]
+	}
+	return nil
+}
+
+func pairName(i int32) []byte { return procPath[:procName("/dev/pts/", uint64(i))] }
+
+// openPair makes a device that was opened an end of a pair, if it is one.
+func (f *file) openPair() int64 {
+	i := int32(f.rdev & 0xff)
+	switch {
+	case f.isMaster():
+		return f.openMaster()
+	case f.rdev&^0xff != devPTS:
+		return 0
+	case int(i) >= len(pairs) || !pairs[i].master || pairs[i].locked:
+		return -eIO
+	}
+	f.obj = i
+	pairs[i].opens++
+	pairs[i].left = false
+	return 0
+}
+
+func (f *file) openMaster() int64 {
+	for i := range pairs {
+		p := &pairs[i]
+		if p.slave != 0 {
+			continue
+		}
+		if !tty.Pairs[i].Open() {
+			return -eNOMEM
+		}
+		id, e := vfs.Mknod(vfs.Root, pairName(int32(i)), vfs.S_IFCHR|0o620, devPTS|uint64(i), clock.Wall())
+		if e != 0 {
+			tty.Pairs[i].Close()
+			return -int64(e)
+		}
+		vfs.Retain(id)
+		*p = pair{slave: id, master: true, locked: true}
+		f.obj = int32(i)
+		return 0
+	}
+	return -eNOSPC
+}
+
+// closePair is for when an end was closed for good.
+func (f *file) closePair() {
+	p := f.pair()
+	if f.isMaster() {
+		p.master = false
+		vfs.Unlink(vfs.Root, pairName(f.obj), clock.Wall())
+		tty.Pairs[f.obj].Close()
+	} else {
+		p.opens--
+		p.left = p.opens == 0
+	}
+	pairChanged(f.obj)
+	if !p.master && p.opens == 0 {
+		vfs.Release(p.slave)
+		p.slave = 0
+	}
+}
+
+// pairChanged tells all that have an end of pair obj that something has happened to it.
+func pairChanged(obj int32) {
+	for i := range files {
+		if f := &files[i]; f.obj == obj && f.pair() != nil {
+			changed(i)
+		}
+	}
+}
+
+// pairState is state for an end of a pair.
+func (f *file) pairState() (events uint32) {
+	p, t := f.pair(), f.terminal()
+	in, out := t.EnoughForPoll(), t.OutRoom()
+	switch {
+	case f.isMaster():
+		in, out = t.Shown() > 0, t.Room()
+		if p.left {
+			events = epollHup
+		}
+	case !p.master:
+		return epollIn | epollOut | epollErr | epollHup
+	}
+	if in {
+		events |= epollIn
+	}
+	if out {
+		events |= epollOut
+	}
+	return events
+}
+
+func (c *call) readPair(f *file, to, n uintptr) int64 {
+	p, t := f.pair(), f.terminal()
+	switch {
+	case !f.isMaster() && p.master:
+		return c.readTerminal(f, to, n)
+	case !f.isMaster() && c.again: // it has hung up meanwhile
+		return -eIO
+	case !f.isMaster() || n == 0:
+		return 0
+	case t.Shown() > 0:
+	case p.left:
+		return -eIO
+	case f.flags&oNonblock != 0:
+		return -eAGAIN
+	default:
+		c.wait(f)
+	}
+	done := uintptr(0)
+	for done < n {
+		addr, have := t.NextShown(int(n - done))
+		if have == 0 {
+			break
+		}
+		if !copyOut(to+done, addr, uintptr(have)) {
+			if done == 0 {
+				return -eFAULT
+			}
+			break
+		}
+		t.TakeShown(have)
+		done += uintptr(have)
+	}
+	pairChanged(f.obj)
+	return int64(done)
+}
+
+func (c *call) writePair(f *file, from, n uintptr) int64 {
+	t, master := f.terminal(), f.isMaster()
+	switch {
+	case !f.pair().master:
+		return -eIO
+	case n == 0:
+		return 0
+	case f.pairState()&epollOut != 0:
+	case f.flags&oNonblock != 0:
+		return -eAGAIN
+	default:
+		c.wait(f)
+	}
+	done, failed := uintptr(0), int64(0)
+	for f.pairState()&epollOut != 0 && done < n {
+		part := min(n-done, uintptr(len(block)))
+		if !copyIn(blockAddr(), from+done, part) {
+			failed = -eFAULT
+			break
+		}
+		for _, b := range block[:part] {
+			switch {
+			case master && t.Room():
+				t.Typed(b)
+			case !master && t.OutRoom():
+				t.Out(b)
+			default:
+				part = 0 // no room
+			}
+			if part == 0 {
+				break
+			}
+			done++
+		}
+	}
+	pairChanged(f.obj)
+	return c.wrote(f, n, done, failed)
+}
+
+// controlPair is ioctl for an end of a pair. It returns -ENOTTY for what is the same for all
+// terminals.
+func (c *call) controlPair(f *file) int64 {
+	const (
+		setControlling = 0x540e
+		peer           = 0x5441
+		lock           = 0x40045431
+		number         = 0x80045430
+		isLocked       = 0x80045439
+	)
+	p, arg := f.pair(), c.args[2].Pointer()
+	switch op := c.args[1].Op(); {
+	case !p.master:
+		return -eIO
+	case op == setControlling:
+		return -ePERM // the session has a terminal
+	case !f.isMaster():
+	case op == number:
+		return copied(out32(arg, uint32(f.obj)))
+	case op == lock:
+		v, ok := in32(arg)
+		if ok {
+			p.locked = v != 0
+		}
+		return copied(ok)
+	case op == isLocked:
+		v := uint32(0)
+		if p.locked {
+			v = 1
+		}
+		return copied(out32(arg, v))
+	case op == peer:
+		slave := file{kind: device, node: p.slave, rdev: devPTS | uint64(f.obj), flags: arg & keptFlags}
+		if e := slave.openPair(); e != 0 {
+			return e
+		}
+		vfs.Retain(slave.node)
+		fd := open(slave, arg)
+		if fd < 0 {
+			slave.closePair()
+			vfs.Release(slave.node)
+		}
+		return fd
+	}
+	return -eNOTTY
+}
