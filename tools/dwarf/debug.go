@@ -17,6 +17,7 @@ type Data struct {
 	ranges, rnglists, addr, strOffsets *elf.Contents
 	aranges                            *elf.Contents
 	total                              int // bytes of all the sections
+	byOutline                          bool
 
 	basesOnce sync.Once
 	unitBases []uint64 // of every unit's header, rising

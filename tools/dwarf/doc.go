@@ -15,6 +15,7 @@
 //	form.go        the values in them
 //	dwo.go         .dwo and .dwp files (-gsplit-dwarf)
 //	sup.go         what dwz has moved into a supplementary file
+//	outline.go     what spares the next one to unfold it all
 //	check.go       what is damaged
 //
 // It imports elf and, for the answers' types, lookup. Context: the host.

@@ -38,35 +38,46 @@ type unit struct {
 	listBase   uint64 // of a split unit: its skeleton's rangesBase
 }
 
-// Open finds the debug sections of f.
-func Open(f *elf.File) (*Data, error) {
+// Open finds the debug sections of f. outline may be nil.
+func Open(f *elf.File, outline *Outline) (*Data, error) {
 	d := &Data{File: f}
-	if err := d.find(f, ""); err != nil {
+	if err := d.find(f, "", outline); err != nil {
 		return nil, err
 	}
 	if len(f.TextSpans()) == 0 {
 		return nil, errors.New("DWARF without any code addresses")
 	}
 	d.main = d.NewReader()
+	if outline != nil {
+		d.use(outline)
+	}
 	return d, nil
 }
 
-// find finds the sections of f whose names end in suffix. Those that are compressed are
-// unfolded side by side.
-func (d *Data) find(f *elf.File, suffix string) error {
-	all := []struct {
-		name string
-		to   **elf.Contents
-	}{
+// A dataSection is a debug section of a Data.
+type dataSection struct {
+	name string
+	to   **elf.Contents
+}
+
+// sections returns them all, in the order that outlines count them.
+func (d *Data) sections() []dataSection {
+	return []dataSection{
 		{".debug_info", &d.info}, {".debug_abbrev", &d.abbrev}, {".debug_line", &d.line},
 		{".debug_str", &d.str}, {".debug_line_str", &d.lineStr}, {".debug_ranges", &d.ranges},
 		{".debug_rnglists", &d.rnglists}, {".debug_addr", &d.addr}, {".debug_str_offsets", &d.strOffsets},
 		{".debug_aranges", &d.aranges},
 	}
+}
+
+// find finds the sections of f whose names end in suffix. Those that are compressed are
+// unfolded side by side, or where outline is not nil and has them, when they are read.
+func (d *Data) find(f *elf.File, suffix string, outline *Outline) error {
+	all := d.sections()
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup
 	for i, want := range all {
-		wait.Go(func() { *want.to, errs[i] = f.DebugContents(want.name + suffix) })
+		wait.Go(func() { *want.to, errs[i] = outline.contents(f, i, want.name+suffix) })
 	}
 	wait.Wait()
 	for i, want := range all {

@@ -86,15 +86,20 @@ func (f *File) Compressed(s *Section) bool {
 
 // Data returns the contents of a section, uncompressed.
 func (f *File) Data(s *Section) ([]byte, error) {
+	b, _, err := f.unfolded(s)
+	return b, err
+}
+
+// unfolded is Data, with the points that were met where it is compressed by zlib.
+func (f *File) unfolded(s *Section) (b []byte, points []Point, err error) {
 	if _, err := f.Extent(s); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	b, err := f.Read(s.Off, s.Len)
-	if err != nil {
-		return nil, fmt.Errorf("section %s: %w", s.Name, err)
+	if b, err = f.Read(s.Off, s.Len); err != nil {
+		return nil, nil, fmt.Errorf("section %s: %w", s.Name, err)
 	}
 	if !f.Compressed(s) {
-		return b, nil
+		return b, nil, nil
 	}
 	// Chdr: type, (in 64-bit files 4 bytes of nothing,) size, alignment. Before
 	// it was thought of: "ZLIB" and the size, big-endian.
@@ -104,12 +109,12 @@ func (f *File) Data(s *Section) ([]byte, error) {
 		hdr = 24
 	}
 	if len(b) < hdr {
-		return nil, fmt.Errorf("section %s: cut compression header", s.Name)
+		return nil, nil, fmt.Errorf("section %s: cut compression header", s.Name)
 	}
 	switch {
 	case s.Flags&elf.SHF_COMPRESSED == 0:
 		if string(b[:4]) != "ZLIB" {
-			return b, nil // not compressed after all
+			return b, nil, nil // not compressed after all
 		}
 		size = binary.BigEndian.Uint64(b[4:])
 	case f.Class == elf.ELFCLASS64:
@@ -120,22 +125,25 @@ func (f *File) Data(s *Section) ([]byte, error) {
 	// Debug information shrinks to a third or a tenth. What claims to be hundreds
 	// of times longer than it looks is not debug information.
 	if size > 128*s.Len+1<<16 {
-		return nil, fmt.Errorf("section %s: %d bytes cannot be compressed to %d", s.Name, size, s.Len)
+		return nil, nil, fmt.Errorf("section %s: %d bytes cannot be compressed to %d", s.Name, size, s.Len)
 	}
 	// What is unfolded grows with what is really there, whatever size says.
 	room := 8*s.Len + 1<<12
 	switch kind {
 	case elf.COMPRESS_ZLIB:
-		b, err = unzlib(b[hdr:], size, room)
+		b, points, err = unzlib(b[hdr:], size, room)
+		for i := range points {
+			points[i].In += 8 * uint64(hdr)
+		}
 	case elf.COMPRESS_ZSTD:
 		b, err = unzstd(b[hdr:], size, room)
 	default:
-		return nil, fmt.Errorf("section %s: compressed as %v, which is not supported", s.Name, kind)
+		return nil, nil, fmt.Errorf("section %s: compressed as %v, which is not supported", s.Name, kind)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("section %s: %w", s.Name, err)
+		return nil, nil, fmt.Errorf("section %s: %w", s.Name, err)
 	}
-	return b, nil
+	return b, points, nil
 }
 
 // unzstd is unzlib for the other format that debug sections have.

@@ -9,7 +9,6 @@ package elf
 import (
 	"encoding/binary"
 	"errors"
-	"hash/adler32"
 	"io"
 	"math/bits"
 )
@@ -55,38 +54,71 @@ type inflater struct {
 	dists [1<<distBits + maxDists<<(maxCode-distBits)]uint32
 }
 
-// unzlib returns at most size bytes of what in unfolds to. in has readBehind zero bytes of
-// capacity behind it. The room for the result grows with what is really there, from room.
-func unzlib(in []byte, size, room uint64) ([]byte, error) {
+// unzlib returns at most size bytes of what in unfolds to, and the points that were met if it
+// is all. in has readBehind zero bytes of capacity behind it. The room for the result grows with
+// what is really there, from room.
+func unzlib(in []byte, size, room uint64) (out []byte, points []Point, err error) {
 	if len(in) < 2 || in[0]&15 != 8 || in[0]>>4 > 7 || binary.BigEndian.Uint16(in)%31 != 0 || in[1]&0x20 != 0 {
-		return nil, errDeflate
+		return nil, nil, errDeflate
 	}
 	z := &inflater{in: in[:len(in)+readBehind], size: len(in), at: 2, out: make([]byte, min(size, room)+writeBehind)}
-	// The checksum is made beside it, block by block.
-	summed, sums, sum := 0, make(chan []byte, 16), make(chan uint32, 1)
+	// The checksum is made beside it, block by block; each point is told its own.
+	summed, sums, sum := 0, make(chan []byte, 16), make(chan []uint32, 1)
 	go func() {
-		all := adler32.New()
+		all, at := uint32(1), []uint32(nil)
 		for b := range sums {
-			all.Write(b)
+			if all = adlerOf(all, b); b == nil {
+				at = append(at, all)
+			}
 		}
-		sum <- all.Sum32()
+		sum <- append(at, all)
 	}()
-	n, err := z.blocks(int(size), func(n int) {
+	points = []Point{{In: 16}}
+	sums <- nil
+	n, err := z.blocks(0, int(size), func(n int) {
 		sums <- z.out[summed:n]
 		summed = n
+		if uint64(n)-points[len(points)-1].Out >= pointEvery {
+			points = append(points, Point{In: 8*uint64(z.at) - uint64(z.n), Out: uint64(n)})
+			sums <- nil
+		}
 	})
 	close(sums)
 	switch z.at -= int(z.n / 8); {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case uint64(n) > size: // nobody wants the rest
-		return z.out[:size], nil
+		return z.out[:size], nil, nil
 	case z.at+4 > z.size:
-		return nil, io.ErrUnexpectedEOF
-	case binary.BigEndian.Uint32(in[z.at:]) != <-sum:
-		return nil, errDeflate
+		return nil, nil, io.ErrUnexpectedEOF
 	}
-	return z.out[:n], nil
+	at := <-sum
+	for i := range points {
+		points[i].Sum = at[i]
+	}
+	if binary.BigEndian.Uint32(in[z.at:]) != at[len(points)] {
+		return nil, nil, errDeflate
+	}
+	return z.out[:n], append(points, Point{In: 8 * uint64(z.at), Out: uint64(n), Sum: at[len(points)]}), nil
+}
+
+// unfoldFrom is what a stream unfolds to from one point to the next. window is what is before
+// it, and in the stream from the point's first byte on, with readBehind bytes behind it.
+func (z *inflater) unfoldFrom(from, to Point, window, in []byte) ([]byte, error) {
+	end := len(window) + int(to.Out-from.Out)
+	if cap(z.out) < end+writeBehind {
+		z.out = make([]byte, end+writeBehind)
+	}
+	z.out = z.out[:cap(z.out)]
+	copy(z.out, window)
+	z.in, z.size, z.at = in, len(in)-readBehind, 1
+	z.b, z.n = uint64(in[0])>>(from.In%8), 8-uint(from.In%8)
+	n, err := z.blocks(len(window), end-1, func(int) {})
+	b := z.out[len(window):max(n, len(window))]
+	if err == nil && (n != end || adlerOf(from.Sum, b) != to.Sum) {
+		err = errDeflate
+	}
+	return b, err
 }
 
 // refill makes it 56 bits at least. The bits above z.n are the next byte's already.
@@ -108,9 +140,9 @@ func (z *inflater) take(k uint) int {
 	return int(v)
 }
 
-// blocks unfolds blocks to the stream's end, or until there are more than size bytes. It tells
-// after each how many bytes there are, which do not change any more.
-func (z *inflater) blocks(size int, tell func(n int)) (n int, err error) {
+// blocks unfolds blocks behind the n bytes that are there, to the stream's end or until there are
+// more than size bytes. It tells after each how many bytes there are, which do not change any more.
+func (z *inflater) blocks(n, size int, tell func(n int)) (_ int, err error) {
 	for last := false; !last && n <= size; {
 		if err := z.refill(); err != nil {
 			return n, err

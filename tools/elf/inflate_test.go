@@ -23,7 +23,8 @@ func folded(t testing.TB, data []byte, level int) []byte {
 
 // unfold is unzlib of in, which need not have room behind it.
 func unfold(in []byte, size, room uint64) ([]byte, error) {
-	return unzlib(append(make([]byte, 0, len(in)+readBehind), in...), size, room)
+	b, _, err := unzlib(append(make([]byte, 0, len(in)+readBehind), in...), size, room)
+	return b, err
 }
 
 // samples returns data of all kinds: none, runs, words of few letters, noise, and pieces of

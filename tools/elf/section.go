@@ -14,23 +14,16 @@ type Contents struct {
 	f         *File
 	off, Size uint64 // where it lies in the file
 	whole     []byte // its contents, if it is kept whole
+	points    []Point
+	folded    *foldedSection // instead, if it is unfolded in pieces
 }
 
 // DebugContents finds the section called name, ".debug_info" say. It is empty if
 // the file has none.
 func (f *File) DebugContents(name string) (*Contents, error) {
-	s := f.FirstSection(name, ".z"+name[1:])
+	s := f.debugSection(name)
 	if s == nil {
 		return &Contents{f: f}, nil
-	}
-	if f.Type == elf.ET_REL && s.Flags&elf.SHF_GROUP != 0 {
-		// An object file has a section of that name for each type, too.
-		for i := range f.Sections {
-			if o := &f.Sections[i]; o.Name == s.Name && o.Flags&elf.SHF_GROUP == 0 {
-				s = o
-				break
-			}
-		}
 	}
 	if _, err := f.Extent(s); err != nil {
 		return nil, err
@@ -38,16 +31,33 @@ func (f *File) DebugContents(name string) (*Contents, error) {
 	if !f.Compressed(s) && !f.relocated(s) {
 		return &Contents{f: f, off: s.Off, Size: s.Len}, nil
 	}
-	b, err := f.Data(s)
+	b, points, err := f.unfolded(s)
 	if err != nil {
 		return nil, err
 	}
 	if f.relocated(s) {
+		points = nil
 		if err := f.relocate(s, b); err != nil {
 			return nil, err
 		}
 	}
-	return FixedContents(f, b), nil
+	c := FixedContents(f, b)
+	c.points = points
+	return c, nil
+}
+
+// debugSection finds the section called name, or returns nil.
+func (f *File) debugSection(name string) *Section {
+	s := f.FirstSection(name, ".z"+name[1:])
+	if s != nil && f.Type == elf.ET_REL && s.Flags&elf.SHF_GROUP != 0 {
+		// An object file has a section of that name for each type, too.
+		for i := range f.Sections {
+			if o := &f.Sections[i]; o.Name == s.Name && o.Flags&elf.SHF_GROUP == 0 {
+				return o
+			}
+		}
+	}
+	return s
 }
 
 // InMemory reports whether the section is kept whole.
@@ -67,6 +77,9 @@ func (s *Contents) Bytes(buf *[]byte, off, n uint64) []byte {
 	n = min(n, s.Size-off)
 	if s.whole != nil {
 		return s.whole[off : off+n]
+	}
+	if s.folded != nil {
+		return s.folded.bytes(off, n)
 	}
 	if uint64(cap(*buf)) < n {
 		*buf = make([]byte, n+n/4)

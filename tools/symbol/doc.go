@@ -55,5 +55,6 @@
 //	indexbatch.go   from many answers
 //	indexwrite.go   written
 //	indexread.go    and read
+//	outline.go      until there is one
 //	check.go        what is damaged in a file
 package symbol

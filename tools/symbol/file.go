@@ -54,6 +54,8 @@ type File struct {
 
 	badIndex bool // there is one that cannot be used
 
+	outline *openOutline // nil if there is none
+
 	codeOnce sync.Once
 	code     *code.Image
 	found    []code.Func // functions of a stripped file, sorted
@@ -94,6 +96,7 @@ func (f *File) Close() error {
 	if f.index != nil {
 		f.index.close()
 	}
+	f.outline.close()
 	return f.File.Close()
 }
 
@@ -132,15 +135,25 @@ func (f *File) HasUnlinkedDWARF() bool {
 	return f.Type == stdelf.ET_REL && !f.CanRelocate() && f.FirstSection(".debug_info", ".zdebug_info") != nil
 }
 
-func (f *File) readDWARF() (*dwarf.Data, error) {
+// debugFile returns the file that has the debug information, this one or its separate debug
+// file, or nil.
+func (f *File) debugFile() *File {
 	if f.FirstSection(".debug_info", ".zdebug_info") == nil {
-		if c := f.companion(); c != nil {
-			return c.dwarfData(), c.dwarfErr
-		}
+		return f.companion()
+	}
+	return f
+}
+
+func (f *File) readDWARF() (*dwarf.Data, error) {
+	c := f.debugFile()
+	if c == nil {
 		return nil, nil
+	}
+	if c != f {
+		return c.dwarfData(), c.dwarfErr
 	}
 	if f.HasUnlinkedDWARF() {
 		return nil, errors.New("an object file, its DWARF is not linked yet")
 	}
-	return dwarf.Open(f.File)
+	return dwarf.Open(f.File, f.outline.of())
 }

@@ -50,14 +50,25 @@ func IndexFolder() (string, error) {
 	return filepath.Join(dir, "zeroframe", "index"), nil
 }
 
-// UseIndex makes look-ups use the index that folder has of this file. It reports
-// whether there is one. It is to be called before the first look-up. Should the
-// index turn out to be damaged later, look-ups go on without it. Context: host.
+// UseIndex makes look-ups use the index that folder has of this file, or else its
+// outline. It reports whether there is an index. It is to be called before the first
+// look-up. Should the index turn out to be damaged later, look-ups go on without it.
+// Context: host.
 func (f *File) UseIndex(folder string) bool {
 	id, name, ok := f.indexID()
 	if !ok {
 		return false
 	}
+	if f.useIndex(folder, name, id) {
+		return true
+	}
+	if info := f.debugFile(); info != nil && info.outline == nil {
+		info.outline = readOutline(filepath.Join(folder, outlineName(name)), id)
+	}
+	return false
+}
+
+func (f *File) useIndex(folder, name string, id [indexIDSize]byte) bool {
 	path := filepath.Join(folder, name)
 	fd, size, err := elf.OpenRegular(path)
 	if err != nil {
@@ -86,6 +97,10 @@ func (f *File) UseIndex(folder string) bool {
 // damaged. Context: host.
 func (f *File) HasIndex() bool { return f.index != nil && !f.index.damaged.Load() }
 
+// HasOutline reports whether the debug information is read by the outline that an earlier process
+// has left. Context: host.
+func (f *File) HasOutline() bool { d := f.dwarfData(); return d != nil && d.ByOutline() }
+
 // BuildIndex writes the index of this file into folder, in the place of one that is
 // there, and removes those that were not used for the longest time while all
 // together take more than limit bytes. It returns the index's path. A folder that is
@@ -100,33 +115,20 @@ func (f *File) BuildIndex(folder string, limit int64, progress func(done, total 
 	if !ok {
 		return "", fmt.Errorf("%s: no index without a build ID for what is no file on this machine", f.Name())
 	}
-	fail := func(err error) (string, error) {
+	err = inPlace(folder, name, limit, func(tmp *os.File) error {
+		if f.dwarfData() == nil && len(f.symbols().funcs) == 0 {
+			return fmt.Errorf("%w: it has no symbols", ErrNoIndexNeeded)
+		}
+		if err := f.buildIndex(tmp, id, progress); err != nil {
+			return err
+		}
+		return f.Incomplete() // who asks without an index is told
+	})
+	if err != nil {
 		return "", fmt.Errorf("index of %s: %w", f.Name(), err)
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fail(err)
-	}
-	tmp, err := os.CreateTemp(folder, name+".*"+tempSuffix)
-	if err != nil {
-		return fail(err)
-	}
-	defer os.Remove(tmp.Name()) // after the renaming it is not there
-	if f.dwarfData() == nil && len(f.symbols().funcs) == 0 {
-		err = fmt.Errorf("%w: it has no symbols", ErrNoIndexNeeded)
-	} else if err = f.buildIndex(tmp, id, progress); err == nil {
-		err = f.Incomplete() // who asks without an index is told
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fail(err)
-	}
-	path = filepath.Join(folder, name)
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return fail(err)
-	}
-	return path, evictIndexes(folder, name, limit)
+	os.Remove(filepath.Join(folder, outlineName(name))) // nobody needs it any more
+	return filepath.Join(folder, name), nil
 }
 
 // WantsIndex reports whether an index would have saved much of what this File's
@@ -149,6 +151,8 @@ func (f *File) WantsIndex() bool {
 	switch {
 	case d == nil || d.InParts() || f.goTable() != nil:
 		return false
+	case d.ByOutline():
+		return true
 	case d.WholeInfo():
 		return d.Size() >= muchFolded
 	}
@@ -250,7 +254,7 @@ func evictIndexes(folder, keep string, limit int64) error {
 		switch {
 		case strings.HasSuffix(e.Name(), tempSuffix) && time.Since(info.ModTime()) > time.Hour:
 			os.Remove(filepath.Join(folder, e.Name()))
-		case strings.HasSuffix(e.Name(), indexSuffix):
+		case strings.HasSuffix(e.Name(), indexSuffix), strings.HasSuffix(e.Name(), outlineSuffix):
 			total += info.Size()
 			if e.Name() != keep {
 				indexes = append(indexes, info)

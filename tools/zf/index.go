@@ -33,7 +33,8 @@ room.
 
 zf symbolize and zf addr use the index that is there. With -index=auto, as by
 default, they also have one made of a file that would gain much by it, in the
-background, when their answers are out. With -index=build they make it first;
+background, when their answers are out; until it is there, an outline that they
+leave saves the next run most of the time. With -index=build they make it first;
 with -index=off they neither use nor make one. Go programs need none: what they
 bring with them is as good. Nor has a file one whose debug information is in
 .dwo files, which may change without it.`
@@ -205,8 +206,13 @@ func (x *indexing) finish() {
 			fmt.Fprintf(x.stderr, "%s: note: %v\n", x.command, err)
 			continue // an index would lack the same
 		}
-		if x.mode != indexOff && x.folder != "" && f.WantsIndex() && !f.IndexUnderway(x.folder) {
-			x.background(f.Name()) // there will be another time
+		if x.mode == indexOff || x.folder == "" || !f.WantsIndex() {
+			continue
+		}
+		// If one of these fails, there will be another time.
+		f.LeaveOutline(x.folder, symbol.DefaultIndexLimit) // for who comes before the index
+		if !f.IndexUnderway(x.folder) {
+			x.background(f.Name())
 		}
 	}
 }

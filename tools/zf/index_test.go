@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/hex"
+	"math/rand"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 // asCommand is set in the environment of a test binary that is to be zf.
@@ -115,4 +118,54 @@ func TestIndexLater(t *testing.T) {
 		b, err := os.ReadFile(index)
 		return err == nil && string(b) == string(good) && len(indexFiles(t, cache)) == 1
 	})
+}
+
+// TestIndexSecondRun: a run that comes before the index is made is served by what the first one
+// has left; the index takes its place.
+func TestIndexSecondRun(t *testing.T) {
+	cache, dir := t.TempDir(), t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	// A unit of 9 MB that says nothing: its debug information takes long to unfold.
+	noise := make([]byte, 9<<19)
+	rand.New(rand.NewSource(1)).Read(noise)
+	pad := filepath.Join(dir, "pad.s")
+	text := ".section .debug_info, \"\"\n.long end - begin\nbegin: .short 5\n.byte 1, 8\n.long 0\n.byte 0\n.ascii \"" + hex.EncodeToString(noise) + "\"\nend:\n"
+	if err := os.WriteFile(pad, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	elf := buildSample(t, "-g", "-gz=zlib", pad)
+	run := func() string {
+		t.Helper()
+		code, stdout, stderr := zf(nil, "addr", "-afi", "-e", elf, "401010", "401020")
+		if code != exitOK || !strings.Contains(stdout, "csample.c") {
+			t.Fatalf("zf addr = %d, %s, %s", code, stdout, stderr)
+		}
+		return stdout
+	}
+	want := run()
+	left := indexFiles(t, cache)
+	if len(left) != 1 || !strings.HasSuffix(left[0], ".zfoutline") {
+		t.Fatalf("the first run leaves %q; want an outline", left)
+	}
+	f, err := symbol.Open(elf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.UseIndex(filepath.Dir(left[0]))
+	if f.CanResolve() != nil || !f.HasOutline() {
+		t.Error("the outline is not used")
+	}
+	if got := run(); got != want {
+		t.Errorf("the second run: %s; want %s", got, want)
+	}
+	if code, _, stderr := zf(nil, "index", elf); code != exitOK {
+		t.Fatal(stderr)
+	}
+	if files := indexFiles(t, cache); len(files) != 1 || !strings.HasSuffix(files[0], ".zfindex") {
+		t.Errorf("%q; want the index alone", files)
+	}
+	if got := run(); got != want {
+		t.Errorf("with the index: %s; want %s", got, want)
+	}
 }
