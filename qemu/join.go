@@ -8,28 +8,38 @@ import (
 	"time"
 )
 
-// A join makes one text of what comes by the serial port and by the virtio console. The serial
-// port tells which of them has the word, in escape sequences (kernel/console/port.go): while it
-// has it itself, bytes of the other are held back, and before it has it again, as many of them
-// go ahead as it says.
+// A join makes one text of what comes by the serial port and by the virtio console. Escape
+// sequences in both say how they belong together (kernel/console/port.go): bytes of the virtio
+// console are held back until the serial port has given it the word for them, and before the
+// serial port goes on, they have gone ahead.
 type join struct {
 	mu    sync.Mutex
 	cond  *sync.Cond
 	to    io.Writer // nil: nobody wants it
 	err   error     // of to
-	open  bool      // the virtio console has the word
-	limit uint64    // bytes of it that may go ahead in any case
-	taken uint64    // that have
-	held  []byte    // of the serial port: what may be the beginning of a sequence
+	com1  piece     // of the serial port
+	given int       // how often that has given the word away
+	told  uint64    // and what number its kernel has told for the last time
+
+	// The same of the virtio console, and the bytes since then that have gone ahead.
+	port   piece
+	turn   int
+	number uint64
+	taken  uint64
+
+	com1Ended, portEnded bool
 }
 
-var (
-	toPort = []byte("\x1b]zf-port\a")
-	toCOM1 = []byte("\x1b]zf-com1;")
+// A piece is what may be the beginning of a sequence, until more has come.
+type piece []byte
+
+const (
+	toPort = "\x1b]zf-port;"
+	toCOM1 = "\x1b]zf-com1;"
 )
 
-// mostCOM1 is the longest sequence with a number.
-const mostCOM1 = 32
+// mostDigits is how many digits a number can have.
+const mostDigits = 20
 
 // overdue is how long bytes are waited for that the serial port has announced: a kernel that
 // dies may be wrong about them.
@@ -41,77 +51,84 @@ func newJoin(to io.Writer) *join {
 	return j
 }
 
-// Write takes what the serial port has sent.
-func (j *join) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	b := p
-	if len(j.held) > 0 {
-		b = append(j.held, p...)
-		j.held = nil
+// next takes the text before the next sequence from b, or else the sequence and its number. What
+// may be the beginning of one is kept for the next call.
+func (p *piece) next(b []byte) (text []byte, head string, number uint64, rest []byte) {
+	if len(*p) > 0 {
+		b = append(*p, b...)
+		*p = nil
 	}
-	for len(b) > 0 {
-		esc := bytes.IndexByte(b, toPort[0])
-		if esc != 0 {
-			if esc < 0 {
-				esc = len(b)
-			}
-			j.pass(b[:esc])
-			b = b[esc:]
-			continue
-		}
-		n, whole := sequence(b)
-		switch {
-		case n == 0:
-			j.pass(b[:1])
-			b = b[1:]
-			continue
-		case !whole:
-			j.held = bytes.Clone(b)
-			return len(p), j.err
-		case bytes.HasPrefix(b, toPort):
-			j.open = true
-			j.cond.Broadcast()
-		default:
-			limit, err := strconv.ParseUint(string(b[len(toCOM1):n-1]), 10, 64)
-			if err == nil {
-				j.close(limit)
-			}
-		}
-		b = b[n:]
+	esc := bytes.IndexByte(b, toPort[0])
+	if esc < 0 {
+		esc = len(b)
 	}
-	return len(p), j.err
+	if esc > 0 {
+		return b[:esc], "", 0, b[esc:]
+	}
+	head, number, n, whole := sequence(b)
+	switch {
+	case n == 0:
+		return b[:1], "", 0, b[1:]
+	case !whole:
+		*p = bytes.Clone(b)
+		return nil, "", 0, nil
+	}
+	return b[:n], head, number, b[n:]
 }
 
 // sequence returns the length of the sequence with which b begins; 0 if it does not. Without
 // whole, more has to come before that can be told.
-func sequence(b []byte) (n int, whole bool) {
-	for _, s := range [][]byte{toPort, toCOM1} {
-		if len(b) < len(s) && bytes.HasPrefix(s, b) {
-			return len(b), false
+func sequence(b []byte) (head string, number uint64, n int, whole bool) {
+	for _, head := range [...]string{toPort, toCOM1} {
+		if len(b) < len(head) {
+			if head[:len(b)] == string(b) {
+				return "", 0, len(b), false
+			}
+			continue
 		}
-	}
-	switch {
-	case bytes.HasPrefix(b, toPort):
-		return len(toPort), true
-	case bytes.HasPrefix(b, toCOM1):
-		for i, c := range b[len(toCOM1):] {
+		if head != string(b[:len(head)]) {
+			continue
+		}
+		for i, c := range b[len(head):] {
 			switch {
-			case c == '\a' && i > 0:
-				return len(toCOM1) + i + 1, true
-			case c < '0' || c > '9' || i == mostCOM1:
-				return 0, true
+			case c == '\a':
+				number, err := strconv.ParseUint(string(b[len(head):len(head)+i]), 10, 64)
+				if err != nil {
+					return "", 0, 0, true
+				}
+				return head, number, len(head) + i + 1, true
+			case c < '0' || c > '9' || i == mostDigits:
+				return "", 0, 0, true
 			}
 		}
-		return len(b), false
+		return "", 0, len(b), false
 	}
-	return 0, true
+	return "", 0, 0, true
 }
 
-// close lets the virtio console go on up to limit bytes, and waits for that.
-func (j *join) close(limit uint64) {
-	j.open, j.limit = false, limit
-	j.cond.Broadcast()
+// Write takes what the serial port has sent.
+func (j *join) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := len(b)
+	for len(b) > 0 {
+		text, head, number, rest := j.com1.next(b)
+		switch head {
+		case toPort:
+			j.given, j.told = j.given+1, number
+			j.cond.Broadcast()
+		case toCOM1:
+			j.await(number)
+		default:
+			j.pass(text)
+		}
+		b = rest
+	}
+	return n, j.err
+}
+
+// await waits until n bytes of the virtio console's turn have gone ahead.
+func (j *join) await(n uint64) {
 	late := false
 	timer := time.AfterFunc(overdue, func() {
 		j.mu.Lock()
@@ -120,7 +137,20 @@ func (j *join) close(limit uint64) {
 		j.cond.Broadcast()
 	})
 	defer timer.Stop()
-	for j.taken < limit && !late && j.err == nil {
+	for j.turn <= j.given && !j.portEnded && j.err == nil {
+		if j.turn == j.given {
+			if j.taken+uint64(len(j.port)) >= n {
+				j.passPort(j.port) // the turn's last bytes: they begin no sequence
+				j.port = nil
+			}
+			if j.taken >= n {
+				return
+			}
+		}
+		if late {
+			j.turn, j.number = j.given, j.told // what says so was lost
+			return
+		}
 		j.cond.Wait()
 	}
 }
@@ -129,8 +159,8 @@ func (j *join) close(limit uint64) {
 func (j *join) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.pass(j.held)
-	j.held, j.open = nil, true
+	j.pass(j.com1)
+	j.com1, j.com1Ended = nil, true
 	j.cond.Broadcast()
 }
 
@@ -141,6 +171,13 @@ func (j *join) pass(b []byte) {
 	}
 }
 
+// passPort passes bytes of the virtio console on.
+func (j *join) passPort(b []byte) {
+	j.pass(b)
+	j.taken += uint64(len(b))
+	j.cond.Broadcast()
+}
+
 // joinPort takes what the virtio console has sent.
 type joinPort struct{ *join }
 
@@ -148,20 +185,36 @@ func (p joinPort) Write(b []byte) (int, error) {
 	j := p.join
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for n := len(b); ; {
-		may := len(b)
-		if !j.open {
-			may = int(min(uint64(may), j.limit-min(j.limit, j.taken)))
+	n := len(b)
+	for len(b) > 0 {
+		text, head, number, rest := j.port.next(b)
+		b = rest
+		// A program may have written such a sequence: its number is another. 1 is that of a kernel
+		// that has started anew.
+		if head == toPort && (number == j.number+1 || number == 1) {
+			j.turn++
+			j.number, j.taken = number, 0
+			j.cond.Broadcast()
+			continue
 		}
-		j.pass(b[:may])
-		j.taken += uint64(may)
-		j.cond.Broadcast()
-		if b = b[may:]; len(b) == 0 {
-			return n, j.err
+		for j.turn > j.given && !j.com1Ended && j.err == nil {
+			j.cond.Wait()
 		}
-		if j.err != nil {
-			return n, j.err
-		}
+		j.passPort(text)
+	}
+	j.cond.Broadcast() // of what is kept, too
+	return n, j.err
+}
+
+// end says that no more comes by the virtio console.
+func (p joinPort) end() {
+	j := p.join
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.turn > j.given && !j.com1Ended && j.err == nil {
 		j.cond.Wait()
 	}
+	j.passPort(j.port)
+	j.port, j.portEnded = nil, true
+	j.cond.Broadcast()
 }

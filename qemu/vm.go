@@ -133,7 +133,7 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 	var ports sync.WaitGroup
 	stdout := newJoin(cfg.Stdout)
 	ports.Go(func() { vm.copySerial(streams.output, stdout); stdout.end() })
-	ports.Go(func() { vm.copySerial(streams.port, joinPort{stdout}) })
+	ports.Go(func() { vm.copySerial(streams.port, joinPort{stdout}); joinPort{stdout}.end() })
 	ports.Go(func() { vm.copySerial(streams.records, cfg.Records) })
 	go vm.wait(&ports)
 

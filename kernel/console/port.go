@@ -7,21 +7,26 @@ import (
 )
 
 // A second, faster way out for what programs write: a port whose bytes the host joins with
-// those of COM1. COM1 says when which of them has the word, by two escape sequences that the
-// host takes out (qemu/join.go):
+// those of COM1. Escape sequences, which the host takes out (qemu/join.go), say when which of
+// them has the word:
 //
-//	ESC ] zf-port BEL       what follows is in the port
-//	ESC ] zf-com1;N BEL     N bytes have gone by the port since boot; what follows is here
+//	ESC ] zf-port;K BEL     on COM1: what follows is in the port, for the Kth time since boot
+//	ESC ] zf-port;K BEL     in the port: what follows is to wait for that
+//	ESC ] zf-com1;N BEL     on COM1: N bytes have gone by the port since; what follows is here
 //
 // The kernel's own text and each trace go by COM1, behind all that is in the port.
 
 // Set once at boot.
 var portSend, portFlush uintptr // addresses of functions; 0: there is no port
 
+var bell = [...]byte{'\a'} // never written
+
 // Under the kernel lock; the panic path takes none.
 var (
-	onPort bool   // the port has the word
-	ported uint64 // bytes that have gone there
+	onPort bool                   // the port has the word
+	turns  uint64                 // how often it got it
+	ported uint64                 // bytes that have gone there since
+	digits [tracer.MaxDigits]byte // of turns
 )
 
 // UsePort says that what programs write goes by a port: send hands bytes over and returns how
@@ -36,26 +41,35 @@ func UsePort(send func(p []byte) int, flush func()) {
 
 // enterPort gives the port the word.
 func enterPort() {
-	if !onPort {
-		say("\x1b]zf-port\a")
-		onPort = true
+	if onPort {
+		return
 	}
+	turns++
+	const head = "\x1b]zf-port;"
+	both(unsafe.Slice(unsafe.StringData(head), len(head)))
+	both(digits[tracer.Digits(&digits, turns, 10):])
+	both(bell[:])
+	ported, onPort = 0, true
+}
+
+// both sends bytes that are no part of the text on COM1 and by the port.
+func both(p []byte) {
+	com1.SendAll(p)
+	sendPort(p)
 }
 
 // leavePort gives COM1 the word again, when all that went by the port is out.
 func leavePort() {
 	onPort = false // the rest of this may fault
 	flushPort()
-	say("\x1b]zf-com1;")
+	const head = "\x1b]zf-com1;"
+	com1.SendAll(unsafe.Slice(unsafe.StringData(head), len(head)))
 	var b [tracer.MaxDigits]byte
 	for _, c := range b[tracer.Digits(&b, ported, 10):] {
 		com1.Send(c)
 	}
-	say("\a")
+	com1.SendAll(bell[:])
 }
-
-// say sends bytes that are no part of the text.
-func say(s string) { com1.SendAll(unsafe.Slice(unsafe.StringData(s), len(s))) }
 
 // portText sends by the port what Text is given.
 func portText(p []byte) {
