@@ -21,7 +21,7 @@ func LocalInterrupts() bool { return pc.LocalInterrupts() }
 // InterruptSelf sends the CPU an interrupt of the given number.
 func InterruptSelf(number uint8) { pc.InterruptSelf(number) }
 
-// InterruptMessage returns what a device writes, and where, to interrupt this CPU: the local APIC behind the address takes the data for a vector (SDM Vol.
+// InterruptMessage returns what a device writes, and where, to interrupt this CPU: the local APIC behind the address takes the data for a vector.
 func InterruptMessage(number uint8) (address, data uint32) { return pc.InterruptMessage(number) }
 
 // EndOfInterrupt tells the interrupt controllers that the handler of an interrupt of this number is done.

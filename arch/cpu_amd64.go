@@ -131,7 +131,7 @@ const (
 // EntryRegisters returns what AtEntry has to know of the registers, beside SP and FP.
 func EntryRegisters(r []uintptr) (a, b uintptr) { return amd64.EntryRegisters(r) }
 
-// EntryRegistersAt EntryRegisters for a trap record.
+// EntryRegistersAt is EntryRegisters for a trap record.
 func EntryRegistersAt(record uintptr, load func(uintptr) (uintptr, bool)) (a, b uintptr) {
 	return amd64.EntryRegistersAt(record, load)
 }

@@ -64,7 +64,7 @@
 //	EntryRecord        the frame pointer leads to a record; the pc tables do not hold
 //	EntryBare          it does not, and what was interrupted is in an Interrupted
 //	EntryRegisters     returns what AtEntry has to know of the registers, beside SP and FP
-//	EntryRegistersAt   EntryRegisters for a trap record
+//	EntryRegistersAt   is EntryRegisters for a trap record
 //	RegisterPC         numbers of registers in a trace: the pc
 //	RegisterSP         the stack pointer
 //	RegisterFP         the frame pointer
@@ -192,7 +192,7 @@
 //	StartInterrupts    turns the local interrupt controller on, and its input LINT1 into the NMI that it is on every PC (firmware does the same, but not microvm's)
 //	LocalInterrupts    reports whether StartInterrupts has been called: whether the CPU can interrupt itself and devices can send it messages
 //	InterruptSelf      sends the CPU an interrupt of the given number
-//	InterruptMessage   returns what a device writes, and where, to interrupt this CPU: the local APIC behind the address takes the data for a vector (SDM Vol
+//	InterruptMessage   returns what a device writes, and where, to interrupt this CPU: the local APIC behind the address takes the data for a vector
 //	EndOfInterrupt     tells the interrupt controllers that the handler of an interrupt of this number is done
 //	LineRegisters      address of the registers of the controller that wires of devices go to
 //	ConnectConsole     makes the console's UART interrupt with InterruptConsole

@@ -57,7 +57,7 @@ func printNetwork() {
 	}
 	console.String("\nnetwork ")
 	if !nic.Up() {
-		console.String("none: no virtio-net or e1000 card was found that works")
+		console.String("none: no card that works was found (" + nic.Families + ")")
 		return
 	}
 	console.String(nic.Name())

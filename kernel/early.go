@@ -21,7 +21,7 @@ import (
 )
 
 // How the kernel comes up. The order serves dying: the console first, then the
-// stacks and the gates, so that whatever goes wrong from the fourth line on is
+// stacks and the gates, so that whatever goes wrong from LoadTables on is
 // reported; then memory; then the report.
 
 // Version is Zeroframe's version.

@@ -206,7 +206,7 @@ func TestAddr2line(t *testing.T) {
 // sitesOfDeaths dies in every way and returns what zf says of all the addresses.
 func sitesOfDeaths(t *testing.T, path string, symbols *symbol.File) map[uint64]calls {
 	t.Helper()
-	cmdlines := []string{"crash=early.nested crash.rung=1", "crash=early.nested crash.rung=2"}
+	cmdlines := []string{"crash=early.nested crash.stage=1", "crash=early.nested crash.stage=2"}
 	for _, d := range deaths {
 		cmdlines = append(cmdlines, "crash="+d.kind)
 	}

@@ -150,7 +150,7 @@ func checkDeath(t *testing.T, tr *labTrace, d death) {
 	}
 }
 
-// checkTrace looks at what every trace of the first rung must have.
+// checkTrace looks at what every trace of the first stage must have.
 func checkTrace(t *testing.T, tr *labTrace) {
 	t.Helper()
 	if tr.Version != 1 || tr.Damaged {

@@ -159,7 +159,7 @@ func TestMarkup(t *testing.T) {
 	for _, cmdline := range []string{
 		"early.nil-write", "early.in-irq", "early.leaf", "early.bounds", "early.deep", "early.int3",
 		"early.double-fault", "early.overflow", "early.ra-smashed", "early.nil-call", "early.nx",
-		"early.nested crash.rung=1",
+		"early.nested crash.stage=1",
 	} {
 		t.Run(cmdline, func(t *testing.T) {
 			t.Parallel()

@@ -232,11 +232,11 @@ func TestNetconsole(t *testing.T) {
 		{"pc", "virtio", "crash=early.nil-write", 1, Traced},
 		{"pc", "virtio-legacy", "crash=early.overflow", 1, Traced},
 		{"pc", "e1000", "crash=early.double-fault", 1, Traced},
-		{"q35", "virtio-modern", "crash=early.nested crash.rung=1", 1, Traced},
+		{"q35", "virtio-modern", "crash=early.nested crash.stage=1", 1, Traced},
 		{"q35", "e1000", "crash=early.nil-read trace=markup", 1, Traced},
 		{"q35", "e1000e", "crash=go.nil-map", 1, Traced},
-		{"q35", "e1000", "crash=early.nested crash.rung=2 trace=compact", 1, Traced},
-		{"q35", "virtio", "crash=early.nested crash.rung=3", 1, Traced},
+		{"q35", "e1000", "crash=early.nested crash.stage=2 trace=compact", 1, Traced},
+		{"q35", "virtio", "crash=early.nested crash.stage=3", 1, Traced},
 		{"q35", "virtio", "crash=go.closed trace=compact", 1, Traced},
 		{"q35", "virtio", "crash=early.int3", 1, Exited},
 		{"q35", "e1000", "crash=early.repeat trace=compact crash.depth=40", 0, Exited},
@@ -255,7 +255,7 @@ func TestNetconsole(t *testing.T) {
 			}
 			a := r.sort(t, symbols.BuildID())
 			serial, last := strings.CutSuffix(serial, lastWord)
-			if want := strings.Contains(tt.options, "crash.rung=3"); last != want {
+			if want := strings.Contains(tt.options, "crash.stage=3"); last != want {
 				t.Errorf("the serial port has the last word: %v; want %v", last, want)
 			}
 			traces, lines := saidOf(serial, "zeroframe ")

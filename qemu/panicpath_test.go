@@ -135,7 +135,7 @@ func TestGSOfProgram(t *testing.T) {
 // put back, and the trace is whole.
 func TestOverwritten(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"console", "ladder", "entry"} {
+	for _, mode := range []string{"console", "stages", "entry"} {
 		serial, all := damaged(t, Config{}, "report=off", mode)
 		if len(all) != 1 || !all[0].Complete || all[0].Damaged || !strings.HasSuffix(all[0].chain(), " main.load main.main runtime.main runtime.goexit") ||
 			!strings.Contains(serial, overwritten) {
@@ -149,11 +149,11 @@ func TestOverwritten(t *testing.T) {
 
 const overwritten = "the kernel's own memory had been overwritten, and was put back: words 1, the first at 0x"
 
-// TestLastWord: code that each rung of the panic path needs has been written over, or the
-// ladder itself, and the copy by which it is put back is gone: no trace, but one line, and the end that a death has.
+// TestLastWord: code that each stage of the panic path needs has been written over, or the
+// table of stages itself, and the copy by which it is put back is gone: no trace, but one line, and the end that a death has.
 func TestLastWord(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"console-lost", "ladder-lost"} {
+	for _, mode := range []string{"console-lost", "stages-lost"} {
 		serial, all := damaged(t, Config{}, "report=off", mode)
 		if len(all) != 0 || !strings.HasSuffix(serial, lastWord) {
 			t.Errorf("%s: %d traces; the serial port: %q; want it to end in %q", mode, len(all), serial, lastWord)
@@ -166,7 +166,7 @@ func TestLastWord(t *testing.T) {
 	}
 }
 
-// lastWord is what the serial port gets, and nothing else does, when all rungs have died.
+// lastWord is what the serial port gets, and nothing else does, when all stages have died.
 const lastWord = "\r\nzeroframe: the panic path itself has failed; giving up\r\n"
 
 // TestMuted: what says that the serial port is to be silent has been written over.

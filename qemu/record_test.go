@@ -186,24 +186,24 @@ func (l *log) waitForBoots(t *testing.T, n int) {
 	l.Times(t, lastRow, n)
 }
 
-// TestPreviousOfLadder: a death in the panic path leaves a record of the first death, which
-// says less the further up the ladder ended; with all rungs dead it has the reason.
-func TestPreviousOfLadder(t *testing.T) {
+// TestPreviousOfNested: a death in the panic path leaves a record of the first death, which
+// says less the later the stage that ended it; with all stages dead it has the reason.
+func TestPreviousOfNested(t *testing.T) {
 	t.Parallel()
-	for rung, frames := range map[int]bool{1: true, 2: false, 3: false} {
-		first, second, all := twoBoots(t, Config{}, fmt.Sprintf("crash=early.nil-write crash.rung=%d", rung))
-		if said := strings.Contains(first, lastWord); said != (rung == 3) {
-			t.Errorf("rung %d: the last word is said: %v", rung, said)
+	for stage, frames := range map[int]bool{1: true, 2: false, 3: false} {
+		first, second, all := twoBoots(t, Config{}, fmt.Sprintf("crash=early.nil-write crash.stage=%d", stage))
+		if said := strings.Contains(first, lastWord); said != (stage == 3) {
+			t.Errorf("stage %d: the last word is said: %v", stage, said)
 		}
 		if want := diedBefore + ": nil pointer dereference, write to 0x8"; !strings.Contains(second, want) {
-			t.Errorf("rung %d: the second boot says %q; want %q", rung, second, want)
+			t.Errorf("stage %d: the second boot says %q; want %q", stage, second, want)
 		}
 		told := all[len(all)-1]
 		switch {
 		case told.Previous > 0 != frames:
-			t.Errorf("rung %d: a trace of the boot before: %v; want %v", rung, told.Previous > 0, frames)
+			t.Errorf("stage %d: a trace of the boot before: %v; want %v", stage, told.Previous > 0, frames)
 		case frames && !strings.HasSuffix(told.chain(), ": main.nilWriteC main.nilWriteB main.nilWriteA"+tail):
-			t.Errorf("rung %d: chain %s", rung, told.chain())
+			t.Errorf("stage %d: chain %s", stage, told.chain())
 		}
 	}
 }

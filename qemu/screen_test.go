@@ -204,7 +204,7 @@ func TestScreenPages(t *testing.T) {
 	vm.Kill()
 
 	// A fault in the panic path, below the first one and on the next page.
-	cfg.Append = "crash=early.nested crash.rung=1 panic=halt"
+	cfg.Append = "crash=early.nested crash.stage=1 panic=halt"
 	vm, _ = start(t, cfg, "")
 	page := waitText(t, vm, " any key")
 	if !strings.HasPrefix(page[1], "nil pointer dereference") || !strings.HasPrefix(page[2], "00 0 ") || !strings.HasPrefix(page[3], "01 1 ") {

@@ -99,7 +99,7 @@ func TestStackBounds(t *testing.T) {
 		for _, kind := range []string{
 			"early.panic", "early.runtime", "early.kernel-panic", "early.nil-read", "early.nil-call", "early.bounds", "early.div0",
 			"early.gp", "early.ud2", "early.int3", "early.overflow", "early.overflow-check", "early.double-fault", "early.rbp-unmapped",
-			"early.rsp-noncanonical", "early.nested crash.rung=1", "early.nested crash.rung=2", "early.nested crash.rung=3",
+			"early.rsp-noncanonical", "early.nested crash.stage=1", "early.nested crash.stage=2", "early.nested crash.stage=3",
 			"early.step trace=compact", "go.panic", "go.nil-write", "go.ud2", "go.int3", "go.double-fault", "go.systemstack", "go.overflow",
 			"go.kernel-panic", "go.syscall-bug", "go.throw-deadlock",
 		} {

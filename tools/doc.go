@@ -14,7 +14,7 @@
 //	unwind/    an address, registers, words of a stack -> the callers
 //	stacks/    machine code -> how deep each stack can get
 //	wire/      our traces: bytes -> traces
-//	foreign/   other systems' traces, a file a format
+//	foreign/   other systems' traces, line by line
 //	typed/     what is typed from a screen -> our text form
 //	resolve/   a trace's addresses -> functions, missed callers
 //	render/    a trace -> JSON, the columns of k, Markdown
@@ -42,5 +42,5 @@
 //	testrun/   what `make test`, `make test-all` and `make test-repeat` do
 //
 // The packages here may import tracer, whose format they read, and never the
-// kernel; tools/zf also imports qemu. Context: the host.
+// kernel; tools/zf also imports qemu and doc. Context: the host.
 package tools

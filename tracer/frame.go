@@ -66,6 +66,9 @@ const (
 	// EndGoexit: frame pointer 0 in runtime.goexit, where the runtime starts a
 	// goroutine (RuleExit). The walk is complete.
 	EndGoexit
+
+	// NumEnds is one more than the last.
+	NumEnds
 )
 
 // Complete reports whether a walk that ended so has reached the outermost frame.

@@ -34,7 +34,7 @@ type judge struct {
 
 func (r *randomWorld) justify(wk *Walker) string {
 	j := judge{randomWorld: r, wk: wk}
-	if wk.N < 1 || wk.N > len(wk.Frames) || wk.End < EndZero || wk.End > EndGoexit {
+	if wk.N < 1 || wk.N > len(wk.Frames) || wk.End < EndZero || wk.End >= NumEnds {
 		return fmt.Sprintf("N, End = %d, %v", wk.N, wk.End)
 	}
 	f := &wk.Frames[0]

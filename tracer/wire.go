@@ -2,7 +2,7 @@ package tracer
 
 // The trace format, version 1: what the target says to the host. This file is
 // its one description; writer.go and compact.go produce it, the host's
-// tools/trace reads it.
+// tools/wire reads it.
 //
 // # Lines
 //

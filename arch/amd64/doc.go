@@ -22,7 +22,7 @@
 //	instr_amd64.s    single instructions
 //	paging.go        page-table entries
 //	counter.go       how fast the time stamp counter counts, if CPUID says so
-//	frame.go         what is asked of a trap frame without naming a register
+//	frame.go         what is asked of a trap frame; its registers as a trace numbers them
 //	signal.go        what Linux puts on a thread's stack for a signal, as far as it is the CPU's
 //	cpu.go           what the CPU says it is and has
 //	device.go        registers of devices, in ports and in memory

@@ -2,7 +2,7 @@ package amd64
 
 import "unsafe"
 
-// What is asked of a TrapFrame without naming a register.
+// What is asked of a TrapFrame by code that knows no register of this CPU.
 
 // FrameOf returns the TrapFrame of which the record is a part.
 func FrameOf(record uintptr) *TrapFrame {
@@ -119,8 +119,8 @@ const (
 	RegisterSpace = 19 // the root of the page tables
 )
 
-// Registers fills in what is known of the registers, by their numbers in a trace, of which
-// there are 20; bit n of have says that number n is.
+// Registers fills in what is known of the registers, by their numbers in a trace
+// (tracer.AMD64); bit n of have says that number n is.
 func (f *TrapFrame) Registers(to []uintptr) (have uint64) {
 	for i, v := range [...]uintptr{f.PC, f.SP, f.FP, f.RFLAGS, f.AX, f.BX, f.CX, f.DX, f.SI, f.DI,
 		f.R8, f.R9, f.R10, f.R11, f.R12, f.R13, f.R14, f.R15, f.Addr, ReadCR3()} {

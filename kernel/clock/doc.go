@@ -1,7 +1,7 @@
 // Package clock tells the time and interrupts at a given one. The time stamp
 // counter is the clock: it is read in one instruction and made nanoseconds by a
 // multiplication. How fast it counts, and what interrupts, is for the board to find
-// (package arch).
+// (package arch). The counter is arch.ReadCounter and no other.
 //
 // It imports arch. Early and kernel context, with interrupts off: no
 // allocation, globals free of pointers.

@@ -72,7 +72,8 @@ func shown(b byte) {
 	}
 }
 
-// TraceByte is Byte for what the screen shows in another form: the lines of a trace.
+// TraceByte is Byte for what the screen shows in another form: the lines of a trace. Byte calls
+// it for all text: what is for traces alone belongs in fault.putTrace.
 func TraceByte(b byte) {
 	if onPort {
 		leavePort()

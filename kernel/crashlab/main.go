@@ -65,7 +65,7 @@ var crashes = [...]crash{
 	{"rsp-noncanonical", badSPA, early, "a stack pointer that is no address"},
 	{"ra-smashed", smashedA, anywhere, "a return address that is not in the text"},
 	{"ra-zero", zeroA, early, "a return address of 0"},
-	{"nested", nestedA, early, "a fault inside the panic path; crash.rung=1|2|3, for any kind, says how deep"},
+	{"nested", nestedA, early, "a fault inside the panic path; crash.stage=1|2|3, for any kind, says how deep"},
 	{"network", networkA, early, "a fault when the trace is sent by netconsole=, if it is"},
 	{"leaf", leafA, anywhere, "a fault in a function that never pushed RBP"},
 	{"in-irq", inIRQA, anywhere, "a fault in an interrupt handler"},
@@ -94,7 +94,7 @@ func lab() {
 	if !ok {
 		return
 	}
-	if stage, ok := option.Number("crash.rung"); ok {
+	if stage, ok := option.Number("crash.stage"); ok {
 		faultUpTo(fault.Stage(stage))
 	}
 	for i := range crashes {

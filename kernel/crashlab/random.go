@@ -76,7 +76,7 @@ type image struct {
 // randomTotals are told at the end. Crash lab only.
 var randomTotals struct {
 	frames, known, traces, captured, failures uint64
-	ends                                      [tracer.EndGoexit + 1]uint64
+	ends                                      [tracer.NumEnds]uint64
 }
 
 //go:noinline
@@ -107,7 +107,7 @@ func randomA() {
 	console.String(" traces, ")
 	console.Dec(randomTotals.failures)
 	console.String(" failures, ends:")
-	for e := tracer.EndZero; e <= tracer.EndGoexit; e++ {
+	for e := tracer.EndZero; e < tracer.NumEnds; e++ {
 		console.String(" ")
 		console.String(e.String())
 		console.String("=")
@@ -258,7 +258,7 @@ func holds(a, v uintptr) bool {
 // check holds what the walk has found against the chain, and each frame against memory.
 func (m *image) check(seed uint64) {
 	w := m.w
-	if w.N < 1 || w.N > len(w.Frames) || w.End < tracer.EndZero || w.End > tracer.EndGoexit {
+	if w.N < 1 || w.N > len(w.Frames) || w.End < tracer.EndZero || w.End >= tracer.NumEnds {
 		m.fail(seed, "no frames, or no end", 0)
 		return
 	}
@@ -360,7 +360,7 @@ func (m *image) captures(seed uint64) {
 	if same := capture.Again(fp); same != (capture.N > 0) {
 		m.fail(seed, "a capture differs from itself", capture.N)
 	}
-	if e, _ := capture.Stop(); e < tracer.EndZero || e > tracer.EndGoexit {
+	if e, _ := capture.Stop(); e < tracer.EndZero || e >= tracer.NumEnds {
 		m.fail(seed, "a capture has no end", capture.N)
 	}
 }

@@ -18,7 +18,7 @@ func putTrace(b byte) {
 	netconsole.Keep(b)
 }
 
-// sendByNetwork sends what wire has taken in the stage that ends.
+// sendByNetwork sends what netconsole.Keep has taken in the stage that ends.
 func sendByNetwork() {
 	if netconsole.End() {
 		runHook(StageSending)

@@ -2,7 +2,8 @@
 // is the interface by which the unmodified Go runtime finds its operating system.
 //
 //	abi.go             the way in, a call and its arguments, the way out
-//	table*.go          the table of calls: a row a call, a table an architecture
+//	table.go           what a row of the table of calls says, and the call of a number
+//	table_amd64.go     the rows of amd64
 //	user.go            memory that the program has named
 //	mem.go             mmap and its family
 //	thread.go          clone, exit, who am I
@@ -37,7 +38,6 @@
 //	unknown.go         calls that are not answered, or are the kernel's own
 //	record.go          /dev/record, by which a program sends a record
 //	message.go         what the runtime writes when it gives up
-//	table.go           the system calls by number
 //	timer.go           timers that send a signal
 //	socketmake.go      making them
 //	socketaddr.go      addresses, as programs write them

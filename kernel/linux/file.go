@@ -551,7 +551,8 @@ func (c *call) syncRange(f *file) int64 {
 	return 0
 }
 
-// readahead has nothing to read: all files are in memory.
+// readahead reads nothing ahead: files are in memory, and one of a share comes when it is opened
+// or read.
 func (c *call) readahead(f *file) int64 {
 	switch {
 	case f.flags&oAccess == oWronly:

@@ -73,7 +73,7 @@ var table = [...]row{
 		help: "crash so (crash lab only); ? lists the kinds"},
 	{name: "crash.then", argument: "KIND",
 		help: "the same for a boot whose previous one has crashed; none is no crash"},
-	{name: "crash.rung", argument: "N", max: 9, want: "want 1, 2 or 3",
+	{name: "crash.stage", argument: "N", max: 9, want: "want 1, 2 or 3",
 		help: "the panic stage in which early.nested faults, too: 1, 2 or 3"},
 	{name: "crash.depth", argument: "N", usual: "32", max: 9999, want: "want a number of frames",
 		help: "how many frames early.deep and early.measure have"},

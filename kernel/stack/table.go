@@ -37,7 +37,7 @@ const (
 	maxRows = firstThread + 2*26
 )
 
-// Table is the table. Bounds are filled in by initStacks for the kernel's own, by
+// Table is the table. Bounds are filled in by Init for the kernel's own, by
 // ProgramRows for those of the program. One per CPU.
 var Table = []tracer.Stack{
 	Boot:         {Name: "boot"},

@@ -1,6 +1,6 @@
 package foreign
 
-// The traces of others as Traces: what the readers of foreign.go find line by line is
+// The traces of others as Traces: what the Reader and its formats find line by line is
 // put together, so that there is one object for one trace, in JSON and wherever else
 // traces are shown alone.
 //

@@ -65,7 +65,7 @@ type Hit struct {
 	module string // of Linux, that it is in
 }
 
-// ForeignOptions say how lines of others are read.
+// Options say how lines of others are read.
 type Options struct {
 	// Force resolves traces of another build too.
 	Force bool
@@ -88,7 +88,7 @@ type Options struct {
 	Report func(*wire.Trace)
 }
 
-// foreign reads the lines of a stream.
+// Reader reads the lines of a stream.
 type Reader struct {
 	opt    Options
 	say    func(string)
@@ -123,7 +123,7 @@ type Reader struct {
 	dry    bool   // this is only a look ahead
 }
 
-// newForeign returns a reader of the lines of a stream.
+// New returns a reader of the lines of a stream.
 func New(opt Options) *Reader {
 	x := &Reader{opt: opt, said: make(map[string]bool), told: make(map[string]bool)}
 	x.Groups.report = opt.Report

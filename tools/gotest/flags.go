@@ -44,8 +44,8 @@ type row struct {
 	help  string
 }
 
-// rows has every flag of `go help testflag`, `go help test` and `go help build`. Never
-// written.
+// rows has the flags of `go help testflag`, `go help test` and `go help build` but for those few
+// that tools/zf defines itself, such as -cpuprofile and -tags. Never written.
 var rows = []row{
 	{"artifacts", binary, yesNo, false, "keep what tests write to T.ArtifactDir, below -outputdir"},
 	{"bench", binary, text, false, "run the benchmarks that match `REGEXP`"},

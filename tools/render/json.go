@@ -9,7 +9,7 @@ package render
 // Of a frame with inlined calls, the function itself, which is the last, has repeat: all of
 // them come so often. The first has elided.
 //
-// A foreign trace (group.go) is an object with the same fields. Its kind is the format:
+// A foreign trace (tools/foreign/group.go) is an object with the same fields. Its kind is the format:
 // linux, go, tinygo, markup, esp-idf, zephyr, gdb, windbg, or address for what only a
 // word marks. Its reason is the line that said why, its thread Linux's process, its
 // registers what Linux printed; complete is false and end empty, since none of these

@@ -52,9 +52,9 @@
 //	index.go        an index of a file
 //	indexformat.go  its format
 //	indexbuild.go   how it is made
-//	indexbatch.go   from many answers
 //	indexwrite.go   written
 //	indexread.go    and read
 //	outline.go      until there is one
+//	indexbatch.go   for many addresses at once
 //	check.go        what is damaged in a file
 package symbol

@@ -1,7 +1,7 @@
 // What goes into an index: the answer for every address. An answer can change only
 // where a symbol, a unit, a function, an inlined call or a row of a line table
 // begins or ends. So these places cut the address space into pieces, each with one
-// answer, found as a look-up finds it (lookup.go, frames in die.go).
+// answer, found as a look-up finds it (lookup.go, frames in tools/dwarf/die.go).
 //
 // Units are read one at a time by each of several goroutines, and written in the
 // file's order by one: the index is the same, however many there are, and memory

@@ -38,9 +38,9 @@ type Options struct {
 	Images func() *lookup.Images
 	// Force resolves traces of another build too.
 	Force bool
-	// Foreign resolves the traces of other systems and tools too (foreign.go). Each of
+	// Foreign resolves the traces of other systems and tools too (package foreign). Each of
 	// their lines is resolved in the text, and each of them is a Trace when it has
-	// ended (group.go).
+	// ended (tools/foreign/group.go).
 	Foreign bool
 	// Prefixes finds Zeroframe's traces behind the prefixes of log collectors too. The
 	// beginning of an unfinished line is then held back, up to Idle.

@@ -200,7 +200,7 @@ func TestMismatch(t *testing.T) {
 			t.Errorf("trace of %s, ELF %s: log = %q; want both", tt.trace, tt.elf, log)
 		}
 	}
-	// In a ladder the last line says no build: it goes by that of the trace before.
+	// Of nested panics the last line says no build: it goes by that of the trace before.
 	in := lines("zf1 begin 1 panic early thread=0 build=abcd", "zf1 last fault 0x200310 third")
 	if r := filter(t, Options{Symbols: testImage()}, in); strings.Contains(r.out.String(), "main.") {
 		t.Errorf("last line of another build: %s; want it unresolved", r.out.String())

@@ -66,7 +66,7 @@ func goldenInputs() []goldenInput {
 		{"repair", Options{Symbols: testImage()}, repairTrace(0x201010, 0x3e8fc0, 0x3e8fe0)},
 		{"damaged", Options{Symbols: testImage()}, bytes.Replace(textForm(sample(), false), []byte("0x8"), []byte("0x9"), 1)},
 		{"cut", Options{Symbols: testImage()}, textForm(sample(), false)[:390]},
-		{"ladder", Options{Symbols: testImage()}, lines(begin, "zf1 reason first", "zf1 #0 pc 0x200110 sp 0x10 fp 0x20 boot",
+		{"nested", Options{Symbols: testImage()}, lines(begin, "zf1 reason first", "zf1 #0 pc 0x200110 sp 0x10 fp 0x20 boot",
 			"zf1 begin 2 fault kernel thread=0 build="+testBuild, "zf1 reason second", "zf1 #0 pc 0x200210 sp 0x10 fp 0x20 panic",
 			"zf1 last fault 0x200310 third")},
 		{"goroutine", Options{Symbols: testImage()}, textForm(sampleGo(), false)},

@@ -327,7 +327,7 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-func TestLadder(t *testing.T) {
+func TestNestedPanics(t *testing.T) {
 	tests := []struct {
 		name    string
 		in      []byte

@@ -111,7 +111,7 @@ func parseTyped(digits []byte) (l typedLine, err error) {
 			return l, errTyped
 		}
 	case tracer.TypedStop:
-		if most, plain = 5, false; l.n != 5 || d[3] == 0 || d[3] > byte(tracer.EndGoexit) {
+		if most, plain = 5, false; l.n != 5 || d[3] == 0 || d[3] >= byte(tracer.NumEnds) {
 			return l, errTyped
 		}
 	}

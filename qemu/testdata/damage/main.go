@@ -83,12 +83,12 @@ func main() {
 	case "mute":
 		mute = [2]uint64{0x0101010101010101, 0x0101010101010101}
 		load(nil)
-	case "console", "ladder", "entry", "console-lost", "ladder-lost":
+	case "console", "stages", "entry", "console-lost", "stages-lost":
 		noWriteProtect()
 		mode, lost := strings.CutSuffix(os.Args[1], "-lost")
 		f := consoleTrace
 		switch mode {
-		case "ladder":
+		case "stages":
 			f = climb
 		case "entry":
 			f = trap

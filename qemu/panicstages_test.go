@@ -11,26 +11,26 @@ import (
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
-// Deaths in the panic path itself, rung by rung; what follows a fatal trace; and
+// Deaths in the panic path itself, stage by stage; what follows a fatal trace; and
 // traces that are asked for and after which the kernel goes on.
 
 const (
 	nestedTail = "boot: main.nestedC main.nestedB main.nestedA" + tail
-	// How a fault in the first rung got where it is, from the hook outwards.
+	// How a fault in the first stage got where it is, from the hook outwards.
 	nestedPath = "panic: main.nestedFault main.nestedHook kernel/fault.runHook kernel/fault.writeDetails kernel/fault.fullTrace kernel/fault.writeStage" +
 		" arch/amd64.onStack trap pf: arch/amd64.OnStack arch.OnStack kernel/fault.onPanicStack kernel/fault.WriteTrace kernel/fault.fatalTrap kernel/fault.Trap arch/amd64.trapEntry trap "
 )
 
-// TestLadder: rung 1 dies behind its first frame; rung 2 tells in full how the
+// TestPanicStages: stage 1 dies behind its first frame; stage 2 tells in full how the
 // panic path came to fault, down to the first fault; when it dies too, one line
 // is left; then nothing, but the machine still ends as after any trace.
-func TestLadder(t *testing.T) {
+func TestPanicStages(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"text", "markup", "compact"} {
 		for _, tt := range []struct {
-			rung string
-			last string // the start of the last line, or ""
-			want []death
+			stage string
+			last  string // the start of the last line, or ""
+			want  []death
 		}{
 			{"1", "", []death{
 				{"", "fault", 14, "nil pointer dereference, write to 0x8", "boot: main.nestedC", "", nil},
@@ -46,10 +46,10 @@ func TestLadder(t *testing.T) {
 				{"", "fault", 14, "in the panic path: nil pointer dereference, write to 0x10", "panic: main.nestedFault", "", nil},
 			}},
 		} {
-			t.Run(form+"/"+tt.rung, func(t *testing.T) {
+			t.Run(form+"/"+tt.stage, func(t *testing.T) {
 				t.Parallel()
 				path, symbols := lab(t, image.AllLoaders)
-				res, serial, err := boot(t, Config{Kernel: path}, "crash=early.nested crash.rung="+tt.rung+" trace="+form)
+				res, serial, err := boot(t, Config{Kernel: path}, "crash=early.nested crash.stage="+tt.stage+" trace="+form)
 				if err != nil || res.Outcome != Traced {
 					t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
 				}
@@ -63,7 +63,7 @@ func TestLadder(t *testing.T) {
 					if got.Vector != nil {
 						vector = *got.Vector
 					}
-					// These rungs have no stack table, which names the stacks in the compact form.
+					// These stages have no stack table, which names the stacks in the compact form.
 					chain := strings.NewReplacer("stack8:", "panic:", "stack0:", "boot:", "stack1:", "pf:").Replace(got.chain())
 					if got.Kind != want.trace || vector != want.vector || got.Reason != want.reason || chain != want.chain || got.End != want.end {
 						t.Errorf("trace %d = %s, %d, %q, %q, %q\nwant      %s, %d, %q, %q, %q", i, got.Kind, vector, got.Reason, chain, got.End,
@@ -245,20 +245,20 @@ func TestNMIBurst(t *testing.T) {
 	}
 }
 
-// TestLadderUnreadable: the walk of the second rung runs into memory that is not
+// TestPanicStagesUnreadable: the walk of the second stage runs into memory that is not
 // there. The fault is fixed up on a stack that is not its own.
-func TestLadderUnreadable(t *testing.T) {
+func TestPanicStagesUnreadable(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
-	for rung, want := range map[string]int{"1": 2, "2": 3} {
-		res, serial, err := boot(t, Config{Kernel: path}, "crash=early.rbp-unmapped crash.rung="+rung)
+	for stage, want := range map[string]int{"1": 2, "2": 3} {
+		res, serial, err := boot(t, Config{Kernel: path}, "crash=early.rbp-unmapped crash.stage="+stage)
 		all := traces(t, symbols, serial)
 		if err != nil || res.Outcome != Traced || len(all) != want {
-			t.Errorf("rung %s: %v, %v, %d traces; want %d", rung, res.Outcome, err, len(all), want)
+			t.Errorf("stage %s: %v, %v, %d traces; want %d", stage, res.Outcome, err, len(all), want)
 			continue
 		}
-		if rung == "1" && (all[1].End != "unreadable" || all[1].Damaged || !strings.HasSuffix(all[1].chain(), "boot: main.smash main.unmappedC")) {
-			t.Errorf("the second rung's trace: %q, %s, damaged %v; want it to end as unreadable", all[1].chain(), all[1].End, all[1].Damaged)
+		if stage == "1" && (all[1].End != "unreadable" || all[1].Damaged || !strings.HasSuffix(all[1].chain(), "boot: main.smash main.unmappedC")) {
+			t.Errorf("the second stage's trace: %q, %s, damaged %v; want it to end as unreadable", all[1].chain(), all[1].End, all[1].Damaged)
 		}
 	}
 }
