@@ -64,7 +64,6 @@ const _ = -uint(maxFDs ^ 2048)
 var procRows = [...]procRow{
 	{"/proc/1", dirMode, madeDir, ""},
 	{"/proc/self", linkMode, 0, "1"},
-	{"/proc/1/cgroup", fileMode, 0, "0::/\n"},
 	{"/proc/1/cmdline", fileMode, madeArguments, ""},
 	{"/proc/1/comm", fileMode, madeName, ""},
 	{"/proc/1/cwd", linkMode, madeCwd, ""},
