@@ -134,6 +134,7 @@ type clock struct {
 	mark   []byte
 	marked time.Duration
 	seen   []byte
+	next   *clock // gets the same; nil: none
 }
 
 func (c *clock) Write(p []byte) (int, error) {
@@ -142,6 +143,9 @@ func (c *clock) Write(p []byte) (int, error) {
 	now := time.Since(c.begin)
 	if c.first == 0 {
 		c.first = now
+	}
+	if c.next != nil {
+		c.next.Write(p)
 	}
 	c.seen = append(c.seen, p...)
 	if c.marked == 0 && bytes.Contains(c.seen, c.mark) {

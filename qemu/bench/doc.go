@@ -10,6 +10,19 @@
 //	          boot.main.linux: the same file as a Linux program.
 //	          boot.main.instructions are all since reset, with the firmware's;
 //	          boot.main.kernel.instructions those since the kernel's clock runs
+//	start.*   hello from the first byte to main.main on q35 and microvm, the quickest of 21 boots,
+//	          and what that time goes to, in ms, blocks of code that QEMU translates, and
+//	          instructions:
+//	            report   the boot report, at the console's speed
+//	            program  file tree, devices, first thread
+//	            memory   page tables and page frames, the runtime's page faults too
+//	            copy     the second copy of what the panic path needs
+//	            paint    of stacks, and its check
+//	            calls    the runtime's system calls
+//	            runtime  the Go runtime's own code, up to main.main
+//	          main.warm.ms: the time of as many instructions that are translated before;
+//	          kernel: the kernel up to its first byte. run: zf run in a folder, from the
+//	          command to the first line, warm and with empty caches, and that over go build
 //	cost.*    testdata/costs: what is asked of the kernel, and of the Go runtime on it:
 //	            loop     sorting: the yardstick, which asks nothing of anybody
 //	            syscall  getpid, a system call that does nothing
@@ -84,6 +97,8 @@
 //	walks.go     traces in each form
 //	marks.go     watermarks of the kernel's stacks
 //	boot.go      the time of a boot
+//	start.go     what the time up to main goes to
+//	commands.go  the time of zf run
 //	memory.go    the memory that the kernel takes
 //	size.go      the size of images
 //	lines.go     lines of source
