@@ -5,7 +5,6 @@
 //	main.go     the command: which packages, two at a time, and the progress
 //	package.go  one package, until it passes or what fails is known
 //	output.go   what a test binary has printed -> which tests failed, and how
-//	files.go    what packages' tests read of the Go distribution
 //	reasons.go  why a test cannot pass on this machine
 //	table.go    the table and its last line
 //	keep.go     a table of which some rows are made anew
@@ -61,7 +60,6 @@ type settings struct {
 	parallel  int
 	logs      string // folder, "" for none
 	zf        string // path of the command
-	goroot    string
 }
 
 func main() { batch.Main("stdtable", command) }
@@ -100,11 +98,10 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if s.zf, err = batch.BuildZF(ctx, tmp); err != nil {
 		return err
 	}
-	version, goroot, err := goEnv(ctx)
+	version, err := goVersion(ctx)
 	if err != nil {
 		return err
 	}
-	s.goroot = goroot
 	rows, err := s.all(ctx, stderr)
 	if err != nil {
 		return err
@@ -124,14 +121,13 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return nil
 }
 
-// goEnv returns the version of the Go whose packages are tested, and its folder.
-func goEnv(ctx context.Context) (version, goroot string, err error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOROOT").Output()
+// goVersion returns the version of the Go whose packages are tested.
+func goVersion(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
 	if err != nil {
-		return "", "", fmt.Errorf("go env: %w", err)
+		return "", fmt.Errorf("go env: %w", err)
 	}
-	version, goroot, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
-	return version, goroot, nil
+	return strings.TrimSpace(string(out)), nil
 }
 
 // packages returns the import paths of what is to be tested.

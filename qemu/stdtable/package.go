@@ -71,10 +71,6 @@ func (s *settings) zfTest(ctx context.Context, pkg string, without []string) (ou
 		// unless some are chosen.
 		args = append(args, "-run", ".", "-skip", "^("+strings.Join(without, "|")+")$")
 	}
-	for _, dir := range files[pkg] {
-		dir = filepath.Join(s.goroot, dir)
-		args = append(args, "-files", dir+":"+filepath.ToSlash(dir))
-	}
 	cmd := exec.CommandContext(ctx, s.zf, append(args, pkg)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its machine
 	var b bytes.Buffer

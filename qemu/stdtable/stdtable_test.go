@@ -178,21 +178,6 @@ func TestExceptionsForOtherReasons(t *testing.T) {
 	}
 }
 
-// TestFiles: what is to be given to a package is there.
-func TestFiles(t *testing.T) {
-	_, goroot, err := goEnv(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for pkg, dirs := range files {
-		for _, dir := range append(dirs, "src/"+pkg) {
-			if fi, err := os.Stat(filepath.Join(goroot, dir)); err != nil || !fi.IsDir() {
-				t.Errorf("%s: %s is no folder of %s", pkg, dir, goroot)
-			}
-		}
-	}
-}
-
 // TestKnown: an entry of the list is of use only if it names a test.
 func TestKnown(t *testing.T) {
 	for key := range known {
