@@ -74,6 +74,8 @@ var fileExceptions = []*exception{
 	{pattern: `^(ftruncate @rw 2\^62: 0|copy_file_range .*\{2\^62\}.*) .* / -27$`, why: "a file has 2^48 bytes at most: EFBIG"},
 	{pattern: `^(readv @ev \{buf 3 buf2 5\} 2|preadv2 @ev .* -1 0 \d): 8 .* / -22$`, why: "the value of an event counter goes into one part"},
 	{pattern: `^(readv @ep|writev @(ep|tcp|lis|udp)) \S+( \S+){3} 0: |^(readv|writev) @\S+ \{.*\} 0: `, why: "no parts to move: some files of Linux see an error first"},
+	{pattern: `^f(get|list)xattr @(ua|da|tcp|lis|udp) .*: -?2[12] .*/ `, why: "sockets have no attributes"},
+	{pattern: `^f(get|set|remove)xattr @e[vp] .*: -(13|95) / `, why: "whose files without a name are", depends: true},
 	{pattern: `^ioctl @ep 0x541b buf: `, why: "FIONREAD of epoll: ENOTTY", depends: true},
 	{pattern: `^connect @tcp .*: -115 / -111$`, why: "whether somebody listens is known at once"},
 	{pattern: `^connect @tcp \{2:(0|2) .*: (0|-111) / -22$`, why: "a stream socket cannot be disconnected by AF_UNSPEC: EINVAL; and the address's size comes first"},

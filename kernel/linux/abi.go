@@ -126,6 +126,7 @@ const (
 	eNOSPC        = 28
 	eSPIPE        = 29
 	ePIPE         = 32
+	eRANGE        = 34
 	eDEADLK       = 35
 	eNOLCK        = 37
 	eNOSYS        = 38

@@ -18,6 +18,7 @@
 //	copy.go            bytes from one file to another
 //	path.go            calls on names of files
 //	stat.go            what files are
+//	xattr.go           extended attributes
 //	share.go           files of the host, which come when they are asked for
 //	pipe.go            pipes and event counters
 //	timerfd.go         timers that a descriptor counts

@@ -494,7 +494,7 @@ func (c *call) getcwd() int64 {
 	}
 	n := uintptr(len(path))
 	if n+1 > c.args[1].Size() {
-		return -34 // ERANGE
+		return -eRANGE
 	}
 	if !copyOut(c.args[0].Pointer(), uintptr(unsafe.Pointer(unsafe.SliceData(path))), n) || !outByte(c.args[0].Pointer()+n, 0) {
 		return -eFAULT

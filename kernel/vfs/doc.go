@@ -21,6 +21,7 @@
 //	slab.go    small objects in page frames
 //	node.go    what is known of a file: Stat, Chmod, Retain, Release
 //	data.go    a file's bytes: Page, PageForWrite, SetSize, Punch
+//	attr.go    extended attributes
 //	dir.go     a directory's entries: ReadDir, Path
 //	walk.go    from a path to a node: Walk
 //	open.go    Open

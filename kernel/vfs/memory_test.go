@@ -60,6 +60,13 @@ func TestOutOfFrames(t *testing.T) {
 			check("Symlink", e)
 			check("Link", Link(Root, []byte("/old"), Root, append([]byte("/tmp/"), long...), false, 1))
 			check("Rename", Rename(Root, []byte("/old"), Root, append([]byte("/"), long...), 0, 1))
+			if value, e := Nameless(0, 0, false, 1); e == 0 {
+				e = SetAttribute(walkTo(t, "/tmp"), long, value, 1)
+				check("SetAttribute", e)
+				if e != 0 {
+					Release(value)
+				}
+			}
 			if id, e := Walk(Root, []byte("/old"), false); e == 0 {
 				want(t, "content", string(content(t, id)), "old")
 			} else {

@@ -50,6 +50,8 @@ type node struct {
 	of    int32
 	leads ID
 
+	attributes ID // the directory of extended attributes (attr.go); 0: none
+
 	watches int32 // the first of those who watch it (watch.go)
 	seals   uint8 // as Seals says, but for the first bit, which is the other way round
 	unnamed bool  // it has been made without a name, and may get one
@@ -277,6 +279,7 @@ func drop(id ID) {
 		}
 		tellGone(id)
 		cut(n, 0)
+		freeAttributes(n)
 		parent := ID(0)
 		if n.dir() {
 			parent = n.parent

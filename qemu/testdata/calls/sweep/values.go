@@ -355,6 +355,7 @@ var sets = map[string]string{
 	"@all":  "@rw,@ro,@wo,@ap,@dir,@sub,@path,@pr,@pw,@ev,@ep,@ua,@da,@tcp,@lis,@udp,999,-1",
 	"@some": "@rw,@ro,@wo,@dir,@path,@pr,@pw,@ev,@ua,@udp,999",
 	"names": "'f,'g,'d,'e,'s,'dl,'x,'o,'p,'none,'none/none,'f/none,'f/,'d/,'d/h,'d/../f,'.,'..,'d/.,'d/..,'/,',nil,hole,'n*256",
+	"attrs": "'user.a,'user.n*42,'user.n*43,'user.,'user,'usera,'trusted.a,'trusted.,'security.a,'security.,'system.x,'os2.a,'a,',nil,hole",
 	"few":   "'f,'d,'e,'s,'x,'o,'none,'f/none,'.,',nil",
 }
 

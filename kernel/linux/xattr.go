@@ -1,0 +1,215 @@
+package linux
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
+)
+
+// Extended attributes: files and directories in memory have those of users, user.*. The others are
+// refused as Linux refuses them without privileges.
+
+const (
+	maxXattrName  = 255
+	maxXattrBytes = 64 << 10 // of a value, and of a list
+
+	byDescriptor = 1 << 31 // beside the flags of lookUp
+)
+
+// xattrName reads the name of an attribute, the call's second argument, into buffer 1.
+func (c *call) xattrName() (name []byte, errno int64) {
+	name, errno = inString(1, c.args[1].Pointer())
+	if errno != -eFAULT && (len(name) == 0 || len(name) > maxXattrName) {
+		errno = -eRANGE
+	}
+	return name, errno
+}
+
+// xattrNode returns the node that the call is about, 0 for what is none, such as a socket.
+func (c *call) xattrNode(how uintptr) (id vfs.ID, errno int64) {
+	if how != byDescriptor {
+		return lookUp(here, c.args[0].Pointer(), how)
+	}
+	f := get(c.args[0].FD())
+	if f == nil || f.flags&oPath != 0 {
+		return 0, -eBADF
+	}
+	return nodeOf(f), 0
+}
+
+// hasXattrs reports whether a node is of a file system that keeps attributes.
+func hasXattrs(id vfs.ID) bool {
+	return id != 0 && vfs.ShareOf(id) == 0 && vfs.SystemOf(id) == vfs.Tree
+}
+
+// mayXattr returns why an attribute of that name is not to be had, 0 if it is.
+func mayXattr(id vfs.ID, name []byte, write bool) int64 {
+	refused := int64(-eNODATA)
+	if write {
+		refused = -ePERM
+	}
+	kind := uint32(0)
+	if id != 0 {
+		kind = vfs.Mode(id) & vfs.S_IFMT
+	}
+	user, security := ascii.HasPrefix(name, "user."), ascii.HasPrefix(name, "security.")
+	switch {
+	case write && id != 0 && vfs.ReadOnly(id):
+		return -int64(vfs.EROFS)
+	case ascii.HasPrefix(name, "trusted."), user && kind != vfs.S_IFREG && kind != vfs.S_IFDIR, security && write:
+		return refused
+	case !user && !security || !hasXattrs(id):
+		return -eOPNOTSUPP
+	case name[len(name)-1] == '.' && (len(name) == len("user.") || security && len(name) == len("security.")):
+		return -eINVAL
+	}
+	return 0
+}
+
+func (c *call) setXattr(how uintptr) int64 {
+	const create, replace = 1, 2
+	from, n, flags := c.args[2].Pointer(), c.args[3].Size(), c.args[4].Flags()
+	if flags&^(create|replace) != 0 {
+		return -eINVAL
+	}
+	name, errno := c.xattrName()
+	if errno != 0 {
+		return errno
+	}
+	if n > maxXattrBytes {
+		return -e2BIG
+	}
+	value, e := vfs.Nameless(0, 0, false, clock.Wall())
+	if e != 0 {
+		return -int64(e)
+	}
+	if errno = inFile(value, from, n); errno == 0 {
+		errno = c.setXattrTo(how, name, value, flags&create != 0, flags&replace != 0)
+	}
+	if errno != 0 {
+		vfs.Release(value)
+	}
+	return errno
+}
+
+// inFile copies n bytes of the program into an empty file.
+func inFile(id vfs.ID, from, n uintptr) int64 {
+	for off := uintptr(0); off < n; {
+		addr, room, e := vfs.PageForWrite(id, int64(off))
+		if e != 0 {
+			return -int64(e)
+		}
+		part := min(n-off, uintptr(room))
+		if !copyIn(addr, from+off, part) {
+			return -eFAULT
+		}
+		vfs.Wrote(id, int64(off), int64(off+part), clock.Wall())
+		off += part
+	}
+	return 0
+}
+
+func (c *call) setXattrTo(how uintptr, name []byte, value vfs.ID, create, replace bool) int64 {
+	id, errno := c.xattrNode(how)
+	if errno == 0 {
+		errno = mayXattr(id, name, true)
+	}
+	if errno != 0 {
+		return errno
+	}
+	switch there := vfs.Attribute(id, name) != 0; {
+	case create && there:
+		return -eEXIST
+	case replace && !there:
+		return -eNODATA
+	}
+	return -int64(vfs.SetAttribute(id, name, value, clock.Wall()))
+}
+
+// findXattr returns the node and the attribute that the call names, and the file with its value.
+func (c *call) findXattr(how uintptr, write bool) (id, value vfs.ID, name []byte, errno int64) {
+	name, errno = c.xattrName()
+	if errno == 0 {
+		id, errno = c.xattrNode(how)
+	}
+	if errno == 0 {
+		errno = mayXattr(id, name, write)
+	}
+	if errno == 0 {
+		if value = vfs.Attribute(id, name); value == 0 {
+			errno = -eNODATA
+		}
+	}
+	return id, value, name, errno
+}
+
+func (c *call) getXattr(how uintptr) int64 {
+	_, value, _, errno := c.findXattr(how, false)
+	if errno != 0 {
+		return errno
+	}
+	n, room := vfs.Size(value), c.args[3].Size()
+	switch {
+	case room == 0:
+		return n
+	case uintptr(n) > room:
+		return -eRANGE
+	}
+	return readNode(value, c.args[2].Pointer(), uintptr(n), 0)
+}
+
+func (c *call) removeXattr(how uintptr) int64 {
+	id, _, name, errno := c.findXattr(how, true)
+	if errno == 0 {
+		vfs.RemoveAttribute(id, name, clock.Wall())
+	}
+	return errno
+}
+
+func (c *call) listXattr(how uintptr) int64 {
+	id, errno := c.xattrNode(how)
+	switch {
+	case errno != 0:
+		return errno
+	case id != 0 && vfs.ShareOf(id) != 0:
+		return -eOPNOTSUPP
+	case id == 0:
+		return 0
+	}
+	to, room := c.args[1].Pointer(), c.args[2].Size()
+	all := uintptr(0)
+	for name, next, ok := vfs.NextAttribute(id, 0); ok; name, next, ok = vfs.NextAttribute(id, next) {
+		all += uintptr(len(name)) + 1
+	}
+	switch {
+	case room == 0:
+		return int64(all)
+	case all > min(room, maxXattrBytes) && room >= maxXattrBytes:
+		return -e2BIG
+	case all > room:
+		return -eRANGE
+	}
+	for name, next, ok := vfs.NextAttribute(id, 0); ok; name, next, ok = vfs.NextAttribute(id, next) {
+		n := uintptr(len(name))
+		if !copyOut(to, uintptr(unsafe.Pointer(unsafe.SliceData(name))), n) || !outByte(to+n, 0) {
+			return -eFAULT
+		}
+		to += n + 1
+	}
+	return int64(all)
+}
+
+func (c *call) setxattr() int64     { return c.setXattr(0) }
+func (c *call) lsetxattr() int64    { return c.setXattr(atNoFollow) }
+func (c *call) fsetxattr() int64    { return c.setXattr(byDescriptor) }
+func (c *call) getxattr() int64     { return c.getXattr(0) }
+func (c *call) lgetxattr() int64    { return c.getXattr(atNoFollow) }
+func (c *call) fgetxattr() int64    { return c.getXattr(byDescriptor) }
+func (c *call) listxattr() int64    { return c.listXattr(0) }
+func (c *call) llistxattr() int64   { return c.listXattr(atNoFollow) }
+func (c *call) flistxattr() int64   { return c.listXattr(byDescriptor) }
+func (c *call) removexattr() int64  { return c.removeXattr(0) }
+func (c *call) lremovexattr() int64 { return c.removeXattr(atNoFollow) }
+func (c *call) fremovexattr() int64 { return c.removeXattr(byDescriptor) }

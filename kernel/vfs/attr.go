@@ -1,0 +1,87 @@
+package vfs
+
+// Extended attributes: the entries of a directory without a name that a node has, if it has any.
+// Each is a regular file whose bytes are the value.
+
+// Attribute returns the file with the value of an attribute, or 0. Kernel context.
+func Attribute(id ID, name []byte) ID {
+	dir := at(id).attributes
+	if dir == 0 {
+		return 0
+	}
+	e := find(dir, name)
+	if e == 0 {
+		return 0
+	}
+	return entryAt(e).node
+}
+
+// SetAttribute gives an attribute a value, a file that Nameless has made and that is the
+// attribute's from then on. Errors: ENOSPC. Kernel context.
+func SetAttribute(id ID, name []byte, value ID, now int64) Errno {
+	n := at(id)
+	if n.attributes == 0 {
+		if n.attributes = newNode(0, S_IFDIR, now); n.attributes == 0 {
+			return ENOSPC
+		}
+	}
+	e := newEntry(n.attributes, name, value)
+	if e == 0 {
+		return ENOSPC
+	}
+	if old := find(n.attributes, name); old != 0 {
+		was := entryAt(old).node
+		replace(old, e)
+		freeValue(was)
+	} else {
+		add(e)
+	}
+	attributesChanged(id, now)
+	return 0
+}
+
+// RemoveAttribute removes an attribute that is there. Kernel context.
+func RemoveAttribute(id ID, name []byte, now int64) {
+	e := find(at(id).attributes, name)
+	value := entryAt(e).node
+	remove(e)
+	freeValue(value)
+	attributesChanged(id, now)
+}
+
+// NextAttribute returns the name of an attribute of a node; cookie is 0 for the first, or what
+// was returned as next. Kernel context.
+func NextAttribute(id ID, cookie uint64) (name []byte, next uint64, ok bool) {
+	dir := at(id).attributes
+	if dir == 0 {
+		return nil, 0, false
+	}
+	e := seek(at(dir), max(cookie, firstCookie))
+	if e == 0 {
+		return nil, 0, false
+	}
+	return nameOf(e), entryAt(e).cookie + 1, true
+}
+
+func attributesChanged(id ID, now int64) {
+	at(id).ctime = now
+	Notify(id, IN_ATTRIB)
+}
+
+// freeAttributes is for a node that is freed.
+func freeAttributes(n *node) {
+	if n.attributes == 0 {
+		return
+	}
+	for d := at(n.attributes); d.first != 0; {
+		value := entryAt(d.first).node
+		remove(d.first)
+		freeValue(value)
+	}
+	nodes.give(int32(n.attributes))
+}
+
+func freeValue(value ID) {
+	cut(at(value), 0)
+	nodes.give(int32(value))
+}
