@@ -27,6 +27,8 @@ type Info struct {
 	nRegions int
 	cmdline  [MaxCmdline]byte
 	nCmdline int
+	given    [MaxCmdline]byte
+	nGiven   int
 	loader   [maxLoader]byte
 	nLoader  int
 	modules  [MaxModules]Module
@@ -85,6 +87,9 @@ func (i *Info) Regions() []Region { return i.regions[:i.nRegions] }
 
 // Cmdline returns the kernel command line, without its terminating zero.
 func (i *Info) Cmdline() []byte { return i.cmdline[:i.nCmdline] }
+
+// Given returns the command line as the loader gave it, whatever becomes of the other's bytes.
+func (i *Info) Given() []byte { return i.given[:i.nGiven] }
 
 // Loader returns the loader's name; it may be empty.
 func (i *Info) Loader() []byte { return i.loader[:i.nLoader] }
@@ -202,11 +207,11 @@ func (i *Info) setCmdline(a uintptr) {
 			i.Truncated = true
 			break
 		}
-		i.cmdline[n] = u8(a)
+		i.cmdline[n], i.given[n] = u8(a), u8(a)
 		n++
 		a++
 	}
-	i.nCmdline = n
+	i.nCmdline, i.nGiven = n, n
 }
 
 func (i *Info) setLoader(a uintptr) {

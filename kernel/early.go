@@ -81,6 +81,7 @@ func early() {
 	linux.SetRuntimeWriter(stack.RuntimeWriter.Lo, stack.RuntimeWriter.Hi)
 	info.Read()
 	option.SetLine(info.Cmdline())
+	linux.SetCommandLine(info.Given())
 	setConsole()
 	fault.FindPrevious(info.Regions())
 	fault.SetForm()

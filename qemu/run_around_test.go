@@ -85,6 +85,17 @@ func TestProc(t *testing.T) {
 	around(t, nil, "proc")
 }
 
+// TestMachineLine: /proc/cmdline has what the loader gave, quotes and all, which the kernel takes
+// off where it reads them.
+func TestMachineLine(t *testing.T) {
+	t.Parallel()
+	const option = `env.A="two \"words\""`
+	got, stderr := booted(t, strings.NewReader(""), "-append", option, program(t, "around"), "--", "line")
+	if !strings.HasPrefix(got.text, "line: ") || !strings.HasSuffix(got.text, " "+option+" -- line\n two \"words\"\n") {
+		t.Errorf("%q, %s", got.text, stderr)
+	}
+}
+
 // TestWatches: who watches files and directories is told the same as on Linux.
 func TestWatches(t *testing.T) {
 	t.Parallel()

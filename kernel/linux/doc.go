@@ -35,6 +35,7 @@
 //	identity.go        who the program is
 //	proc.go            /proc and /sys
 //	proctext.go        the bytes of their files
+//	procnet.go         the tables of sockets
 //	inotify.go         watching files
 //	unknown.go         calls that are not answered, or are the kernel's own
 //	record.go          /dev/record, by which a program sends a record

@@ -40,6 +40,14 @@ const (
 	madeUUID
 	madeBootID
 	madeFiles
+	madeCommandLine
+	madeLoad
+	madeSmaps
+	madeTCP
+	madeTCP6
+	madeUDP
+	madeUDP6
+	madeUnix
 )
 
 const (
@@ -75,17 +83,28 @@ var procRows = [...]procRow{
 	{"/proc/1/mountinfo", fileMode, madeMountInfo, ""},
 	{"/proc/1/mounts", fileMode, madeMounts, ""},
 	{"/proc/1/net", dirMode, madeDir, ""},
+	{"/proc/1/net/dev", fileMode, 0, "Inter-|   Receive                                                |  Transmit\n" +
+		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n" +
+		"    lo:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0\n"},
 	{"/proc/1/net/if_inet6", fileMode, 0, "00000000000000000000000000000001 01 80 10 80       lo\n"},
 	{"/proc/1/net/route", fileMode, 0, "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"},
+	{"/proc/1/net/tcp", fileMode, madeTCP, ""},
+	{"/proc/1/net/tcp6", fileMode, madeTCP6, ""},
+	{"/proc/1/net/udp", fileMode, madeUDP, ""},
+	{"/proc/1/net/udp6", fileMode, madeUDP6, ""},
+	{"/proc/1/net/unix", fileMode, madeUnix, ""},
 	{"/proc/1/oom_score", fileMode, 0, "0\n"},
 	{"/proc/1/oom_score_adj", setMode, 0, "0\n"},
 	{"/proc/1/root", linkMode, 0, "/"},
+	{"/proc/1/smaps", fileMode, madeSmaps, ""},
 	{"/proc/1/stat", fileMode, madeStat, ""},
 	{"/proc/1/statm", fileMode, madeSizes, ""},
 	{"/proc/1/status", fileMode, madeStatus, ""},
 	{"/proc/1/task", dirMode, madeTasks, ""},
+	{"/proc/cmdline", fileMode, madeCommandLine, ""},
 	{"/proc/cpuinfo", fileMode, madeCPU, ""},
 	{"/proc/filesystems", fileMode, 0, "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\t9p\n"},
+	{"/proc/loadavg", fileMode, madeLoad, ""},
 	{"/proc/meminfo", fileMode, madeMemory, ""},
 	{"/proc/mounts", linkMode, 0, "self/mounts"},
 	{"/proc/net", linkMode, 0, "self/net"},
@@ -116,6 +135,18 @@ var procRows = [...]procRow{
 	{"/proc/sys/kernel/random/uuid", fileMode, madeUUID, ""},
 	{"/proc/sys/kernel/threads-max", setMode, 0, "2000\n"},
 	{"/proc/sys/kernel/version", fileMode, 0, version + "\n"},
+	{"/proc/sys/net", dirMode, madeDir, ""},
+	{"/proc/sys/net/core", dirMode, madeDir, ""},
+	{"/proc/sys/net/core/rmem_default", setMode, 0, "212992\n"},
+	{"/proc/sys/net/core/rmem_max", setMode, 0, "212992\n"},
+	{"/proc/sys/net/core/somaxconn", setMode, 0, "4096\n"},
+	{"/proc/sys/net/core/wmem_default", setMode, 0, "212992\n"},
+	{"/proc/sys/net/core/wmem_max", setMode, 0, "212992\n"},
+	{"/proc/sys/net/ipv4", dirMode, madeDir, ""},
+	{"/proc/sys/net/ipv4/ip_forward", setMode, 0, "0\n"},
+	{"/proc/sys/net/ipv4/ip_local_port_range", setMode, 0, "32768\t60999\n"},
+	{"/proc/sys/net/ipv6", dirMode, madeDir, ""},
+	{"/proc/sys/net/ipv6/bindv6only", setMode, 0, "0\n"},
 	{"/proc/sys/vm", dirMode, madeDir, ""},
 	{"/proc/sys/vm/max_map_count", setMode, 0, "4096\n"},
 	{"/proc/sys/vm/mmap_min_addr", setMode, 0, "65536\n"},

@@ -48,7 +48,9 @@ func makeText(made uint16, of int32) (vfs.ID, vfs.Errno) {
 	case madeSizes:
 		putSizes()
 	case madeMaps:
-		putMaps()
+		putMaps(false)
+	case madeSmaps:
+		putMaps(true)
 	case madeLimits:
 		putLimits()
 	case madeMounts:
@@ -66,6 +68,16 @@ func makeText(made uint16, of int32) (vfs.ID, vfs.Errno) {
 		put(" ")
 		putHundredths(clock.Now() - thread.CPUTime())
 		put("\n")
+	case madeLoad: // nobody counts it
+		putLine("0.00 0.00 0.00 1/", uint64(thread.Count()), " ")
+		putLine("", uint64(thread.MaxTID()), "\n")
+	case madeCommandLine:
+		putBytes(unsafe.Slice((*byte)(arch.Pointer(commandLine.at)), commandLine.n))
+		put("\n")
+	case madeTCP, madeTCP6, madeUDP, madeUDP6:
+		putInetSockets(made)
+	case madeUnix:
+		putLocalSockets()
 	case madeUUID:
 		putUUID(entropy.Word(), entropy.Word())
 	case madeBootID:
@@ -192,6 +204,14 @@ func putNode(id vfs.ID, escape bool) {
 		return
 	}
 	putPath(path, escape)
+}
+
+// commandLine is where the machine's command line is, as the loader gave it. Set once at boot.
+var commandLine struct{ at, n uintptr }
+
+// SetCommandLine says what the machine's command line is. Its bytes are kept. Early context.
+func SetCommandLine(line []byte) {
+	commandLine.at, commandLine.n = uintptr(unsafe.Pointer(unsafe.SliceData(line))), uintptr(len(line))
 }
 
 // bootID is what boot_id says, once somebody has asked. Under the kernel lock.
@@ -389,8 +409,8 @@ func putSet(name string, set uint64) {
 	put("\n")
 }
 
-// putMaps: proc_pid_maps(5).
-func putMaps() {
+// putMaps: proc_pid_maps(5), or proc_pid_smaps(5).
+func putMaps(sizes bool) {
 	for i := 0; ; i++ {
 		s, ok := mem.ImageSegment(i)
 		if !ok {
@@ -408,6 +428,10 @@ func putMaps() {
 		putTo(mapsColumn)
 		putPath(executable[:executableLen], false)
 		put("\n")
+		if sizes {
+			size := (s.Hi - s.Lo + pageSize - 1) &^ (pageSize - 1)
+			putSizesOf(size, size, right, true)
+		}
 	}
 	for i := 0; ; i++ {
 		a, ok := mem.AreaAt(i)
@@ -425,7 +449,54 @@ func putMaps() {
 			put("[stack]")
 		}
 		put("\n")
+		if sizes {
+			putSizesOf(a.Hi-a.Lo, residentOf(a.Lo, a.Hi, a.Prot), a.Prot, a.File != 0)
+		}
 	}
+}
+
+// residentOf returns how many bytes of an area are in RAM.
+func residentOf(lo, hi uintptr, prot mem.Prot) (n uintptr) {
+	for at := lo; at < hi && prot != 0; at += pageSize {
+		if mem.InRAM(at) || inRAM(mem.FileAt(at)) {
+			n += pageSize
+		}
+	}
+	return n
+}
+
+// putSizesOf puts what smaps has behind the line of a mapping.
+func putSizesOf(size, resident uintptr, prot mem.Prot, ofFile bool) {
+	in, clean, dirty, anonymous := uint64(resident)/1024, uint64(resident)/1024, uint64(0), uint64(0)
+	if prot&mem.ProtWrite != 0 {
+		clean, dirty = 0, in
+	}
+	if !ofFile {
+		anonymous = in
+	}
+	putKiB("Size:", uint64(size)/1024)
+	putKiB("KernelPageSize:", pageSize/1024)
+	putKiB("MMUPageSize:", pageSize/1024)
+	putKiB("Rss:", in)
+	putKiB("Pss:", in)
+	putKiB("Pss_Dirty:", dirty)
+	putKiB("Shared_Clean:", 0)
+	putKiB("Shared_Dirty:", 0)
+	putKiB("Private_Clean:", clean)
+	putKiB("Private_Dirty:", dirty)
+	putKiB("Referenced:", in)
+	putKiB("Anonymous:", anonymous)
+	putKiB("Swap:", 0)
+	putKiB("SwapPss:", 0)
+	putKiB("Locked:", 0)
+	put("VmFlags: ")
+	const flags = "rd wr ex "
+	for i := range 3 {
+		if prot>>uint(i)&1 != 0 {
+			put(flags[3*i : 3*i+3])
+		}
+	}
+	put("\n")
 }
 
 const (
@@ -593,11 +664,8 @@ func putMemory() {
 
 // putKiB puts a number so that it ends in column 24.
 func putKiB(name string, v uint64) {
-	var digits [maxDigits]byte
-	i := decimal(&digits, v)
 	put(name)
-	putTo(24 - (len(digits) - i))
-	putBytes(digits[i:])
+	putRight(v, 24-text.line)
 	put(" kB\n")
 }
 
