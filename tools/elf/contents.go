@@ -23,7 +23,7 @@ func (f *File) Read(off, n uint64) ([]byte, error) {
 	if off > f.Size || n > f.Size-off {
 		return nil, fmt.Errorf("%d bytes at offset %#x lie outside the file of %d bytes: cut short or damaged", n, off, f.Size)
 	}
-	b := make([]byte, n, n+readBehind) // what unzlib wants behind its input
+	b := make([]byte, n)
 	if m, err := f.r.ReadAt(b, int64(off)); m < len(b) {
 		if err == nil || err == io.EOF {
 			err = io.ErrUnexpectedEOF
@@ -95,26 +95,33 @@ func (f *File) unfolded(s *Section) (b []byte, points []Point, err error) {
 	if _, err := f.Extent(s); err != nil {
 		return nil, nil, err
 	}
-	if b, err = f.Read(s.Off, s.Len); err != nil {
-		return nil, nil, fmt.Errorf("section %s: %w", s.Name, err)
+	whole := func() ([]byte, []Point, error) {
+		b, err := f.Read(s.Off, s.Len)
+		if err != nil {
+			err = fmt.Errorf("section %s: %w", s.Name, err)
+		}
+		return b, nil, err
 	}
 	if !f.Compressed(s) {
-		return b, nil, nil
+		return whole()
 	}
 	// Chdr: type, (in 64-bit files 4 bytes of nothing,) size, alignment. Before
 	// it was thought of: "ZLIB" and the size, big-endian.
 	var size uint64
-	hdr, kind := 12, elf.COMPRESS_ZLIB
+	hdr, kind := uint64(12), elf.COMPRESS_ZLIB
 	if s.Flags&elf.SHF_COMPRESSED != 0 && f.Class == elf.ELFCLASS64 {
 		hdr = 24
 	}
-	if len(b) < hdr {
+	if s.Len < hdr {
 		return nil, nil, fmt.Errorf("section %s: cut compression header", s.Name)
+	}
+	if b, err = f.Read(s.Off, hdr); err != nil {
+		return nil, nil, fmt.Errorf("section %s: %w", s.Name, err)
 	}
 	switch {
 	case s.Flags&elf.SHF_COMPRESSED == 0:
 		if string(b[:4]) != "ZLIB" {
-			return b, nil, nil // not compressed after all
+			return whole() // not compressed after all
 		}
 		size = binary.BigEndian.Uint64(b[4:])
 	case f.Class == elf.ELFCLASS64:
@@ -131,12 +138,14 @@ func (f *File) unfolded(s *Section) (b []byte, points []Point, err error) {
 	room := 8*s.Len + 1<<12
 	switch kind {
 	case elf.COMPRESS_ZLIB:
-		b, points, err = unzlib(b[hdr:], size, room)
+		b, points, err = unzlib(io.NewSectionReader(f.r, int64(s.Off+hdr), int64(s.Len-hdr)), int(s.Len-hdr), size, room)
 		for i := range points {
-			points[i].In += 8 * uint64(hdr)
+			points[i].In += 8 * hdr
 		}
 	case elf.COMPRESS_ZSTD:
-		b, err = unzstd(b[hdr:], size, room)
+		if b, err = f.Read(s.Off+hdr, s.Len-hdr); err == nil {
+			b, err = unzstd(b, size, room)
+		}
 	default:
 		return nil, nil, fmt.Errorf("section %s: compressed as %v, which is not supported", s.Name, kind)
 	}

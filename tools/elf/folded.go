@@ -108,7 +108,7 @@ func (c *foldedSection) unfold(i int) bool {
 	if err == nil && uint64(len(window)) == from.WindowSize() {
 		var in, b []byte
 		if in, err = c.f.Read(c.s.Off+from.In/8, (to.In+7)/8-from.In/8); err == nil && len(in) > 0 {
-			if b, err = c.z.unfoldFrom(from, to, window, in[:len(in)+readBehind]); err == nil {
+			if b, err = c.z.unfoldFrom(from, to, window, append(in, make([]byte, readBehind)...)); err == nil {
 				copy(c.out[from.Out:], b)
 				c.done[i], c.n = true, c.n+len(b)
 				return true

@@ -1,6 +1,7 @@
-// Unfolding of zlib's format, which debug sections have more often than not: from memory to
-// memory, and with 64 bits at once. A section of 200 MB is what one waits for when a file has
-// no index, and readers that work on any stream take two to three times as long.
+// Unfolding of zlib's format, which debug sections have more often than not: into memory, and with
+// 64 bits at once. A section of 200 MB is what one waits for when a file has no index, and readers
+// that work on any stream take two to three times as long. Of what is read little is kept at hand:
+// new memory costs more than to read it.
 //
 // Sources: RFC 1950 (zlib), RFC 1951 (deflate).
 
@@ -16,8 +17,14 @@ import (
 var errDeflate = errors.New("damaged compressed data")
 
 const (
-	// readBehind is how many bytes must be readable behind the input of unzlib, and are zero.
-	readBehind = 16
+	// readBehind is how many bytes must be readable behind the input, and are zero.
+	readBehind = 32
+	// stepRead is how many bytes a step of the inflater reads at most: twice 8, the second time
+	// from at most 7 further on.
+	stepRead = 15
+	// atHand is how much of the input there is at a time, and stepBack how many bytes of it stay
+	// when the next ones come: those that lie in inflater.b, at most.
+	atHand, stepBack = 128 << 10, 8
 	// writeBehind is how many more bytes than asked for a step may write: two literals, the
 	// longest copy, and what its last 8 bytes are too many.
 	writeBehind = 2 + 258 + 8
@@ -43,8 +50,10 @@ const (
 
 // An inflater unfolds one stream.
 type inflater struct {
-	in   []byte // readBehind bytes longer than the data
-	size int    // of the data
+	r    io.ReaderAt // of what comes behind in; nil if that is all
+	in   []byte      // the data at hand; at their end, readBehind bytes more
+	base int         // where in is in the data
+	size int         // of the data from in on
 	at   int
 	b    uint64 // the next bits, the first one lowest
 	n    uint   // how many of them are there; above, there may be more that count as unread
@@ -54,36 +63,26 @@ type inflater struct {
 	dists [1<<distBits + maxDists<<(maxCode-distBits)]uint32
 }
 
-// unzlib returns at most size bytes of what in unfolds to, and the points that were met if it
-// is all. in has readBehind zero bytes of capacity behind it. The room for the result grows with
-// what is really there, from room.
-func unzlib(in []byte, size, room uint64) (out []byte, points []Point, err error) {
-	if len(in) < 2 || in[0]&15 != 8 || in[0]>>4 > 7 || binary.BigEndian.Uint16(in)%31 != 0 || in[1]&0x20 != 0 {
+// unzlib returns at most size bytes of what the stream of n bytes in r unfolds to, and the points
+// that were met if it is all. The room for the result grows with what is really there, from room.
+func unzlib(r io.ReaderAt, n int, size, room uint64) (out []byte, points []Point, err error) {
+	z := &inflater{r: r, size: n, out: make([]byte, min(size, room)+writeBehind)}
+	if err := z.more(); err != nil {
+		return nil, nil, err
+	}
+	if in := z.in; n < 2 || in[0]&15 != 8 || in[0]>>4 > 7 || binary.BigEndian.Uint16(in)%31 != 0 || in[1]&0x20 != 0 {
 		return nil, nil, errDeflate
 	}
-	z := &inflater{in: in[:len(in)+readBehind], size: len(in), at: 2, out: make([]byte, min(size, room)+writeBehind)}
-	// The checksum is made beside it, block by block; each point is told its own.
-	summed, sums, sum := 0, make(chan []byte, 16), make(chan []uint32, 1)
-	go func() {
-		all, at := uint32(1), []uint32(nil)
-		for b := range sums {
-			if all = adlerOf(all, b); b == nil {
-				at = append(at, all)
-			}
-		}
-		sum <- append(at, all)
-	}()
-	points = []Point{{In: 16}}
-	sums <- nil
-	n, err := z.blocks(0, int(size), func(n int) {
-		sums <- z.out[summed:n]
-		summed = n
+	z.at = 2
+	// The checksum is made block by block: what was just unfolded is near.
+	sum, summed := uint32(1), 0
+	points = []Point{{In: 16, Sum: sum}}
+	n, err = z.blocks(0, int(size), func(n int) {
+		sum, summed = adlerOf(sum, z.out[summed:n]), n
 		if uint64(n)-points[len(points)-1].Out >= pointEvery {
-			points = append(points, Point{In: 8*uint64(z.at) - uint64(z.n), Out: uint64(n)})
-			sums <- nil
+			points = append(points, Point{In: 8*uint64(z.base+z.at) - uint64(z.n), Out: uint64(n), Sum: sum})
 		}
 	})
-	close(sums)
 	switch z.at -= int(z.n / 8); {
 	case err != nil:
 		return nil, nil, err
@@ -92,14 +91,13 @@ func unzlib(in []byte, size, room uint64) (out []byte, points []Point, err error
 	case z.at+4 > z.size:
 		return nil, nil, io.ErrUnexpectedEOF
 	}
-	at := <-sum
-	for i := range points {
-		points[i].Sum = at[i]
+	if err := z.need(4); err != nil {
+		return nil, nil, err
 	}
-	if binary.BigEndian.Uint32(in[z.at:]) != at[len(points)] {
+	if binary.BigEndian.Uint32(z.in[z.at:]) != sum {
 		return nil, nil, errDeflate
 	}
-	return z.out[:n], append(points, Point{In: 8 * uint64(z.at), Out: uint64(n), Sum: at[len(points)]}), nil
+	return z.out[:n], append(points, Point{In: 8 * uint64(z.base+z.at), Out: uint64(n), Sum: sum}), nil
 }
 
 // unfoldFrom is what a stream unfolds to from one point to the next. window is what is before
@@ -111,7 +109,7 @@ func (z *inflater) unfoldFrom(from, to Point, window, in []byte) ([]byte, error)
 	}
 	z.out = z.out[:cap(z.out)]
 	copy(z.out, window)
-	z.in, z.size, z.at = in, len(in)-readBehind, 1
+	z.r, z.in, z.size, z.at = nil, in, len(in)-readBehind, 1
 	z.b, z.n = uint64(in[0])>>(from.In%8), 8-uint(from.In%8)
 	n, err := z.blocks(len(window), end-1, func(int) {})
 	b := z.out[len(window):max(n, len(window))]
@@ -121,10 +119,41 @@ func (z *inflater) unfoldFrom(from, to Point, window, in []byte) ([]byte, error)
 	return b, err
 }
 
+// more reads what comes behind the data at hand, which go but for the last of those before z.at.
+func (z *inflater) more() error {
+	if z.r == nil {
+		return io.ErrUnexpectedEOF
+	}
+	gone := max(z.at-stepBack, 0)
+	have := max(len(z.in)-gone, 0)
+	if z.in == nil {
+		z.in = make([]byte, atHand+stepBack+readBehind)
+	}
+	copy(z.in, z.in[gone:])
+	z.base, z.size, z.at = z.base+gone, z.size-gone, z.at-gone
+	n := min(z.size, atHand)
+	m, err := z.r.ReadAt(z.in[have:n], int64(z.base+have))
+	if have+m < n {
+		return errors.Join(io.ErrUnexpectedEOF, err)
+	}
+	if z.in = z.in[:n]; n == z.size { // all is there
+		z.r, z.in = nil, append(z.in, make([]byte, readBehind)...)
+	}
+	return nil
+}
+
+// need makes n bytes readable, if the data have as many.
+func (z *inflater) need(n int) error {
+	if z.at+n > len(z.in) {
+		return z.more()
+	}
+	return nil
+}
+
 // refill makes it 56 bits at least. The bits above z.n are the next byte's already.
 func (z *inflater) refill() error {
-	if z.at > z.size+readBehind-8 {
-		return io.ErrUnexpectedEOF
+	if err := z.need(8); err != nil {
+		return err
 	}
 	z.b |= binary.LittleEndian.Uint64(z.in[z.at:]) << z.n
 	z.at += int((63 - z.n) >> 3)
@@ -200,6 +229,9 @@ func (z *inflater) stored(n, size int) (int, error) {
 	if z.at+4 > z.size {
 		return n, io.ErrUnexpectedEOF
 	}
+	if err := z.need(4); err != nil {
+		return n, err
+	}
 	k := int(binary.LittleEndian.Uint16(z.in[z.at:]))
 	if k != int(^binary.LittleEndian.Uint16(z.in[z.at+2:])) {
 		return n, errDeflate
@@ -210,9 +242,14 @@ func (z *inflater) stored(n, size int) (int, error) {
 	}
 	k = min(k, size-n+1)
 	z.grow(n, k)
-	copy(z.out[n:], z.in[z.at:z.at+k])
-	z.at += k
-	return n + k, nil
+	for k > 0 {
+		if err := z.need(1); err != nil {
+			return n, err
+		}
+		m := copy(z.out[n:n+k], z.in[z.at:])
+		z.at, n, k = z.at+m, n+m, k-m
+	}
+	return n, nil
 }
 
 // dynamic unfolds a block that begins with its codes.
@@ -354,33 +391,41 @@ func init() {
 }
 
 // coded unfolds a block whose codes have the given lengths, behind the n bytes that are there.
-func (z *inflater) coded(n, size int, lits, dists []uint8) (int, error) {
+func (z *inflater) coded(n, size int, lits, dists []uint8) (_ int, err error) {
 	if !makeTable(z.lits[:], litBits, lits, literals[:]) || !makeTable(z.dists[:], distBits, dists, distances[:]) {
 		return n, errDeflate
 	}
-	in, out, at, b, have := z.in, z.out, z.at, z.b, z.n
-	defer func() { z.at, z.b, z.n = at, b, have }()
-	for n <= size {
-		if n+writeBehind > len(out) {
-			z.grow(n, 0)
-			out = z.out
+	for end := false; n <= size && !end && err == nil; {
+		z.grow(n, 0)
+		if z.at > len(z.in)-stepRead {
+			if err = z.more(); err != nil {
+				break
+			}
 		}
-		if at > len(in)-8 {
-			return n, io.ErrUnexpectedEOF
-		}
+		n, end, err = z.symbols(n, size)
+	}
+	return n, err
+}
+
+// symbols unfolds as much of a block as there is room for and data at hand, and reports whether
+// that is its end. It calls nothing: what it goes by stays in registers.
+func (z *inflater) symbols(n, size int) (_ int, end bool, err error) {
+	in, out, at, b, have := z.in, z.out, z.at, z.b, z.n // of have, the lowest byte counts
+	last, room := len(in)-stepRead, min(len(out)-writeBehind, size)
+	for n <= room && at <= last {
 		b |= binary.LittleEndian.Uint64(in[at:]) << (have & 63)
-		at += int((63 - have) >> 3)
+		at += int(63-have&63) >> 3
 		have |= 56
 		// 56 bits: two literals of the first table, and another one or a length's code.
 		e := z.lits[b&(1<<litBits-1)]
 		if e&entryLiteral != 0 {
 			b >>= e & 63
-			have -= uint(e & 63)
+			have -= uint(e)
 			out[n] = byte(e >> 16)
 			n++
 			if e = z.lits[b&(1<<litBits-1)]; e&entryLiteral != 0 {
 				b >>= e & 63
-				have -= uint(e & 63)
+				have -= uint(e)
 				out[n] = byte(e >> 16)
 				n++
 				e = z.lits[b&(1<<litBits-1)]
@@ -392,27 +437,24 @@ func (z *inflater) coded(n, size int, lits, dists []uint8) (int, error) {
 			e = z.lits[e>>16+uint32(b)&(1<<(e>>8&15)-1)]
 		}
 		b >>= e & 63
-		have -= uint(e & 63)
+		have -= uint(e)
 		if e&(entryLiteral|entryEnd|entryBad) != 0 {
 			if e&entryLiteral != 0 {
 				out[n] = byte(e >> 16)
 				n++
 				continue
 			}
-			if e&entryBad != 0 {
-				return n, errDeflate
+			if end = e&entryBad == 0; !end {
+				err = errDeflate
 			}
-			return n, nil
+			break
 		}
 		// Up to 37 bits are gone; a length's rest and a distance take 33.
-		if at > len(in)-8 {
-			return n, io.ErrUnexpectedEOF
-		}
 		b |= binary.LittleEndian.Uint64(in[at:]) << (have & 63)
-		at += int((63 - have) >> 3)
+		at += int(63-have&63) >> 3
 		have |= 56
 		extra := e >> 8 & 15
-		end := n + int(e>>16) + int(b&(1<<extra-1))
+		to := n + int(e>>16) + int(b&(1<<extra-1))
 		b >>= extra
 		have -= uint(extra)
 		e = z.dists[b&(1<<distBits-1)]
@@ -422,29 +464,31 @@ func (z *inflater) coded(n, size int, lits, dists []uint8) (int, error) {
 			e = z.dists[e>>16+uint32(b)&(1<<(e>>8&15)-1)]
 		}
 		b >>= e & 63
-		have -= uint(e & 63)
+		have -= uint(e)
 		extra = e >> 8 & 15
 		back := int(e>>16) + int(b&(1<<extra-1))
 		b >>= extra
 		have -= uint(extra)
 		if e&entryBad != 0 || back > n {
-			return n, errDeflate
+			err = errDeflate
+			break
 		}
 		switch {
 		case back >= 8: // 8 bytes at a time, up to 7 too many
-			for ; n < end; n += 8 {
+			for ; n < to; n += 8 {
 				binary.LittleEndian.PutUint64(out[n:], binary.LittleEndian.Uint64(out[n-back:]))
 			}
 		case back == 1:
-			for v := uint64(out[n-1]) * 0x0101010101010101; n < end; n += 8 {
+			for v := uint64(out[n-1]) * 0x0101010101010101; n < to; n += 8 {
 				binary.LittleEndian.PutUint64(out[n:], v)
 			}
 		default:
-			for ; n < end; n++ {
+			for ; n < to; n++ {
 				out[n] = out[n-back]
 			}
 		}
-		n = end
+		n = to
 	}
-	return n, nil
+	z.at, z.b, z.n = at, b, have&63
+	return n, end, err
 }

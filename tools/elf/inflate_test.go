@@ -21,9 +21,9 @@ func folded(t testing.TB, data []byte, level int) []byte {
 	return b.Bytes()
 }
 
-// unfold is unzlib of in, which need not have room behind it.
+// unfold is unzlib of in.
 func unfold(in []byte, size, room uint64) ([]byte, error) {
-	b, _, err := unzlib(append(make([]byte, 0, len(in)+readBehind), in...), size, room)
+	b, _, err := unzlib(bytes.NewReader(in), len(in), size, room)
 	return b, err
 }
 
