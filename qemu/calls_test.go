@@ -62,10 +62,10 @@ var fileExceptions = []*exception{
 	{pattern: `^(bind|sendto) .*: -22 / -97$`, why: orderOfErrors},
 	{pattern: `^read @ev hole 200: -11 / -14$`, why: orderOfErrors},
 	// What is not there says so.
-	{pattern: `^(fchmod|fchown|utimensat) @(pr|pw|ua|da|tcp|lis|udp) .*: 0 / -95$`, why: "pipes and sockets have no attributes to change: EOPNOTSUPP"},
+	{pattern: `^(fchmod|fchown|utimensat|futimesat) @(pr|pw|ua|da|tcp|lis|udp) .*: 0 / -95$`, why: "pipes and sockets have no attributes to change: EOPNOTSUPP"},
 	{pattern: `^fcntl @\S+ 4 (DIRECT|-1): 0.* / -22$`, why: "O_DIRECT: EINVAL"},
 	{pattern: `^pipe2 buf DIRECT: 0 .* / -22$`, why: "O_DIRECT: EINVAL"},
-	{pattern: `^(fcntl @ev 4 (NOATIME|-1)|utimensat @e[vp] nil nil 0): -(1|13) / `, why: "whose files without a name are", depends: true},
+	{pattern: `^(fcntl @ev 4 (NOATIME|-1)|utimensat @e[vp] nil nil 0|futimesat @e[vp] nil nil): -(1|13) / `, why: "whose files without a name are", depends: true},
 	{pattern: `^fcntl @p[rw] 1031 (0|4096): 4096 / 65536$`, why: "a pipe has 64 KiB, and says so"},
 	{pattern: `^renameat2 .* 4: .* / -22$`, why: "RENAME_WHITEOUT: EINVAL"},
 	{pattern: `^[gs]etsockopt @(tcp|udp) 0 \d+ .* / -92$`, why: "options of IP that are not kept: ENOPROTOOPT", depends: true},

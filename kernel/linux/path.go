@@ -388,7 +388,6 @@ func (c *call) truncate() int64 {
 	return setSize(id, c.args[1].Int64())
 }
 
-// utimesAt: a NULL path is the descriptor itself.
 func (c *call) utimesAt(dirfd, addr, times, flags uintptr) int64 {
 	now, wrong := clock.Wall(), false
 	set := [2]int64{now, now}
@@ -414,6 +413,38 @@ func (c *call) utimesAt(dirfd, addr, times, flags uintptr) int64 {
 	if set[0] == vfs.OmitTime && set[1] == vfs.OmitTime {
 		return 0 // Linux looks at nothing else then
 	}
+	return setTimes(dirfd, addr, flags, set, now, wrong)
+}
+
+// oldTimes is utimesAt for the calls before it: two times of seconds, or with unit of that many
+// nanoseconds besides.
+func (c *call) oldTimes(dirfd, addr, times uintptr, unit int64) int64 {
+	now := clock.Wall()
+	set := [2]int64{now, now}
+	for i := range set {
+		if times == 0 {
+			break
+		}
+		sec, ok := in64(times)
+		part := uint64(0)
+		if times += 8; unit != 0 && ok {
+			part, ok = in64(times)
+			times += 8
+		}
+		switch {
+		case !ok:
+			return -eFAULT
+		case part >= 1e6:
+			return -eINVAL
+		}
+		set[i] = int64(sec)*1e9 + int64(part)*unit
+	}
+	return setTimes(dirfd, addr, 0, set, now, false)
+}
+
+// setTimes sets the times of what a call names; a NULL path is the descriptor itself. wrong is set
+// if the times are.
+func setTimes(dirfd, addr, flags uintptr, set [2]int64, now int64, wrong bool) int64 {
 	var id vfs.ID
 	if addr == 0 && int32(dirfd) != atFDCWD {
 		f := get(dirfd)
@@ -605,6 +636,13 @@ func (c *call) fchmodat() int64 {
 }
 func (c *call) faccessat() int64 {
 	return c.accessAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), 0)
+}
+func (c *call) utime() int64 { return c.oldTimes(here, c.args[0].Pointer(), c.args[1].Pointer(), 0) }
+func (c *call) utimes() int64 {
+	return c.oldTimes(here, c.args[0].Pointer(), c.args[1].Pointer(), 1000)
+}
+func (c *call) futimesat() int64 {
+	return c.oldTimes(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Pointer(), 1000)
 }
 func (c *call) utimensat() int64 {
 	return c.utimesAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Pointer(), c.args[3].Flags())

@@ -21,6 +21,7 @@ const (
 	siocGIfHW    = 0x8927
 	siocGIfIndex = 0x8933
 	siocGIfTxQ   = 0x8942
+	siocEthtool  = 0x8946
 	siocGIfMap   = 0x8970
 
 	sizeIfReq   = 40 // struct ifreq: a name of 16 bytes, and what it is about
@@ -52,7 +53,7 @@ func (s *socket) ioctl(op, at uintptr) int64 {
 		return -eNOTTY
 	case siocGIfConf:
 		return listInterfaces(at)
-	case siocGIfName, siocGIfFlags, siocGIfMet, siocGIfMTU, siocGIfHW, siocGIfIndex, siocGIfTxQ, siocGIfMap:
+	case siocGIfName, siocGIfFlags, siocGIfMet, siocGIfMTU, siocGIfHW, siocGIfIndex, siocGIfTxQ, siocGIfMap, siocEthtool:
 	case siocGIfAddr, siocGIfDst, siocGIfBrd, siocGIfMask:
 		if s.family != afInet {
 			return -eNOTTY
@@ -93,6 +94,8 @@ func (s *socket) ioctl(op, at uintptr) int64 {
 		r[4] = loIndex
 	case siocGIfTxQ:
 		r[4] = queueLo
+	case siocEthtool: // lo has no driver
+		return -eOPNOTSUPP
 	}
 	return copied(copyOut(at, uintptr(unsafe.Pointer(&r)), sizeIfReq))
 }

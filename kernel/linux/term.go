@@ -166,6 +166,7 @@ func (c *call) ioctl(f *file) int64 {
 		nonblock    = 0x5421
 		keepOnExec  = 0x5450
 		closeOnExec = 0x5451
+		entropyBits = 0x80045200
 	)
 	switch c.args[1].Op() {
 	case closeOnExec, keepOnExec:
@@ -181,6 +182,10 @@ func (c *call) ioctl(f *file) int64 {
 			f.flags |= oNonblock
 		}
 		return 0
+	case entropyBits:
+		if f.kind == device && (f.rdev == devRandom || f.rdev == devURandom) {
+			return copied(out32(c.args[2].Pointer(), 256)) // as /proc/sys/kernel/random/entropy_avail
+		}
 	case inputBytes:
 		if f.kind == node && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFREG {
 			return copied(out32(c.args[2].Pointer(), uint32(vfs.Size(f.node)-f.off)))
