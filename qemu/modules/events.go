@@ -19,6 +19,7 @@ type result struct {
 	order  []string            // of the tests that have begun
 	tests  map[string]string   // by test, with subtests: pass, fail or skip
 	lines  map[string][]string // by test without subtests what it printed, "" for none
+	stream map[string][]string // of readStream
 }
 
 // topLevel is the test that a subtest belongs to.
@@ -30,7 +31,7 @@ func topLevel(name string) string {
 // readEvents reads the events. What is no event was printed by the command, as standard error
 // was.
 func readEvents(out, stderr []byte) *result {
-	r := &result{tests: make(map[string]string), lines: make(map[string][]string)}
+	r := &result{tests: make(map[string]string), lines: make(map[string][]string), stream: readStream(out)}
 	print := func(test, line string) {
 		if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" {
 			r.lines[test] = append(r.lines[test], line)
@@ -108,6 +109,11 @@ func (r *row) compare(host, guest *result) {
 		r.notes = append(r.notes, note)
 		r.exec = !slices.ContainsFunc(only, func(name string) bool { return !slices.ContainsFunc(guest.lines[name], batch.NeedsProgram) })
 		return
+	}
+	if host.passed && guest.passed {
+		if d := differences(host.stream, guest.stream); d != "" {
+			r.notes = append(r.notes, eventsNote+d)
+		}
 	}
 	if !host.passed {
 		note := "Linux: " + end(host)

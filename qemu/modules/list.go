@@ -20,6 +20,7 @@ type list struct {
 	modules []module
 	reasons map[string]string // by package: why it is worse
 	left    map[string]string // by package: why it is not tried
+	events  map[string]string // by package: why its events differ
 }
 
 // readList reads the list.
@@ -28,13 +29,13 @@ func readList(file string) (*list, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &list{reasons: make(map[string]string), left: make(map[string]string)}
+	l := &list{reasons: make(map[string]string), left: make(map[string]string), events: make(map[string]string)}
 	for n, line := range strings.Split(string(text), "\n") {
 		f := strings.Fields(line)
 		if len(f) == 0 || f[0][0] == '#' {
 			continue
 		}
-		wrong := fmt.Errorf("%s:%d: %q; want module PATH VERSION [PATTERN...] [-FLAG=VALUE...], reason PACKAGE TEXT or leave PACKAGE TEXT", file, n+1, line)
+		wrong := fmt.Errorf("%s:%d: %q; want module PATH VERSION [PATTERN...] [-FLAG=VALUE...], reason PACKAGE TEXT, events PACKAGE TEXT or leave PACKAGE TEXT", file, n+1, line)
 		if len(f) < 3 {
 			return nil, wrong
 		}
@@ -56,6 +57,8 @@ func readList(file string) (*list, error) {
 			continue
 		case "leave":
 			notes = l.left
+		case "events":
+			notes = l.events
 		case "reason":
 		default:
 			return nil, wrong

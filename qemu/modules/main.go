@@ -7,6 +7,7 @@
 //	module.go  one module: its copy and its packages
 //	package.go one package, on the host and on the kernel
 //	events.go  what a test has printed -> which tests passed, and how the two compare
+//	stream.go  where the events of the two differ
 //	table.go   the table and its sum, written and read
 //
 // A package is tested by the commands `go test` and `zf test` with the same flags, as a user
@@ -46,7 +47,9 @@ this host and then on the kernel, and prints a table. What it says of a package:
 Behind the package are the tests that pass on both, those that pass on Linux
 alone, and the seconds that the package takes on Linux and on the kernel. The
 limit on the kernel is 30 times what the host has needed, and 5 minutes at
-least. The last lines are the sum.
+least. Where all that passes on Linux passes on the kernel, the events of the
+two (-json) are the same but for times and addresses; "other events" says where
+not. The last lines are the sum.
 
 Modules come from the Go module proxy. Without a network, and without the module
 in Go's cache, there is no table.

@@ -41,8 +41,8 @@ func TestSample(t *testing.T) {
 			t.Errorf("no row of %s, or no test of it passes", path)
 		}
 	}
-	if !strings.Contains(stdout.String(), "of 10 modules: ") || !strings.Contains(stdout.String(), ", 0 worse (worse)") {
-		t.Errorf("a package is worse without a reason in the list:\n%s%s", text, stdout.String())
+	if !strings.Contains(stdout.String(), "of 10 modules: ") || !strings.Contains(stdout.String(), ", 0 worse (worse)") || !strings.Contains(stdout.String(), "\n# 0 have other events") {
+		t.Errorf("a package is worse, or has other events, without a reason in the list:\n%s%s", text, stdout.String())
 	}
 }
 
@@ -64,6 +64,7 @@ func TestList(t *testing.T) {
 		"reason a/b text":                     "is no package",
 		"module a/b v1\nreason a/bc text":     "is no package",
 		"module a v1\nleave a x\nleave a y":   "said twice",
+		"module a v1\nevents b x":             "is no package",
 		"module a v1\nmodule b v1\nleave a x": "is no package",
 	} {
 		file := filepath.Join(t.TempDir(), "list")
@@ -98,7 +99,7 @@ func TestCompare(t *testing.T) {
 		{"skips", good + passes, run("TestA", "skip", "    a_test.go:1: not here\n") + run("TestB", "pass", "") + passes, "worse 1 1 only on Linux: TestA: skipped: not here"},
 		{"subtest skips", run("TestA/x", "pass", "") + run("TestA", "pass", "") + passes, run("TestA/x", "skip", "    a_test.go:1: sub\n") + run("TestA", "pass", "") + passes,
 			"worse 0 1 only on Linux: TestA: sub"},
-		{"another's subtest", run("TestA/x", "pass", "") + run("TestA", "pass", "") + passes, run("TestA/y", "pass", "") + run("TestA", "pass", "") + passes, "same 1 0"},
+		{"another's subtest", run("TestA/x", "pass", "") + run("TestA", "pass", "") + passes, run("TestA/y", "pass", "") + run("TestA", "pass", "") + passes, "same 1 0 other events: TestA/x: nothing for \"- run\" (and 1 more)"},
 		{"dies", run("TestC", "pass", "") + good + passes, event("run", "TestC", "") + event("output", "TestC", "panic: oh\n") + fails, "worse 0 3 only on Linux: TestC: panic: oh (and 2 more)"},
 		{"dies before", good + passes, event("output", "", "zf test: triple fault\n") + fails, "worse 0 2 only on Linux: TestA: not run: zf test: triple fault (and 1 more)"},
 		{"dies after", good + passes, good + event("output", "", "panic: late\n") + fails, "worse 2 1 only on Linux: panic: late"},
@@ -120,18 +121,38 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestEvents: what is compared of the events of both sides.
+func TestEvents(t *testing.T) {
+	output := func(test, text string) string { return event("output", test, text) }
+	for _, tt := range []struct{ name, host, guest, want string }{
+		{"times", output("TestA", "--- PASS: TestA (0.12s)\n") + output("TestA", "at 0xc000123456, 2026-01-02 10:11:12.5 +0000 UTC m=+0.2, 1m2.5s\n") + output("", "ok  \tp\t0.1s\n"),
+			output("TestA", "--- PASS: TestA (1.00s)\n") + output("TestA", "at 0xc000654321, 2027-01-02 10:11:13.5 +0000 UTC m=+0.32, 3.5ms\n") + output("", "ok  \tp\t10.12s\n"), ""},
+		{"order of tests", run("TestA", "pass", "a\n") + run("TestB", "pass", ""), run("TestB", "pass", "") + run("TestA", "pass", "a\n"), ""},
+		{"parts of a line", output("TestA", "one ") + output("TestA", "two\n"), output("TestA", "one two\n"), ""},
+		{"output", run("TestA", "pass", "a 12\n") + run("TestB", "pass", ""), run("TestA", "pass", "a 13\n") + run("TestB", "skip", ""), `TestA: "a 13" for "a 12" (and 1 more)`},
+		{"indent", output("TestA/x", "    --- PASS: TestA/x (0.00s)\n"), output("TestA/x", "--- PASS: TestA/x (0.00s)\n"), `TestA/x: "--- PASS: TestA/x (TIME)" for "    --- PASS: TestA/x (TIME)"`},
+		{"missing", run("TestA", "pass", "") + event("pass", "", ""), run("TestA", "pass", ""), `nothing for "- pass"`},
+		{"more", run("TestA", "pass", ""), run("TestA", "pass", "") + event("pause", "TestA", ""), `TestA: "- pause" for nothing`},
+		{"no end of line", output("TestA", "x") + event("pass", "TestA", ""), output("TestA", "y") + event("pass", "TestA", ""), `TestA: "y" for "x"`},
+	} {
+		if got := differences(readStream([]byte(tt.host)), readStream([]byte(tt.guest))); got != tt.want {
+			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
 // TestTable: a table is read as it was written, and rows take others' places.
 func TestTable(t *testing.T) {
 	l := &list{
 		modules: []module{{path: "m/b", version: "v1"}, {path: "m/a", version: "v1"}},
-		reasons: map[string]string{"m/a/x": "it is so, " + strings.Repeat("long ", 30), "m/a/z": "exec: a shell"}, left: map[string]string{"m/a/y": "no time"},
+		reasons: map[string]string{"m/a/x": "it is so, " + strings.Repeat("long ", 30), "m/a/z": "exec: a shell"}, left: map[string]string{"m/a/y": "no time"}, events: map[string]string{"m/a": "random numbers"},
 	}
 	tab := &table{list: l, head: "# Head"}
 	for _, r := range []row{
 		{module: "m/a v1", pkg: "m/a/x", both: 1, only: 2, host: time.Second, kernel: 3 * time.Second, notes: []string{"only on Linux: TestX: y"}},
-		{module: "m/a v1", pkg: "m/a", both: 7, host: 100 * time.Millisecond, kernel: 1200 * time.Millisecond},
+		{module: "m/a v1", pkg: "m/a", both: 7, host: 100 * time.Millisecond, kernel: 1200 * time.Millisecond, notes: []string{eventsNote + "TestX: y"}},
 		{module: "m/a v1", pkg: "m/a/y", left: true},
-		{module: "m/a v1", pkg: "m/a/w", linux: true, notes: []string{"Linux: TestY: no"}},
+		{module: "m/a v1", pkg: "m/a/w", linux: true, notes: []string{"Linux: TestY: no", eventsNote + "TestZ: y"}},
 		{module: "m/a v1", pkg: "m/a/v", exec: true, only: 1},
 		{module: "m/a v1", pkg: "m/a/z", only: 1},
 		{module: "m/b v1", pkg: "m/b", only: 1, notes: []string{"only on Linux: " + strings.Repeat("x", 200)}},
@@ -141,7 +162,7 @@ func TestTable(t *testing.T) {
 	}
 	text := tab.String()
 	for _, want := range []string{
-		"# Head\n", "\nm/b v1\n  worse . ", "\nm/a v1\n  same  . ", "\n  known ./x  ", "\n        reason: it is so, long ", "\n  left  ./y ", "\n        left out: no time\n", "\n  linux ./w ", "\n  exec  ./v ", "\n  exec  ./z ",
+		"# Head\n", "\nm/b v1\n  worse . ", "\nm/a v1\n  same  . ", "\n        other events: TestX: y\n        reason of these: random numbers\n", "\n# 1 have other events", "\n  known ./x  ", "\n        reason: it is so, long ", "\n  left  ./y ", "\n        left out: no time\n", "\n  linux ./w ", "\n  exec  ./v ", "\n  exec  ./z ",
 		"# 7 packages of 2 modules: 1 same, 1 fail on Linux, too (linux), 1 worse\n", "(known), 1 worse (worse), 2 that start", "1 left out (left). Without the two last 4, of which 2 do", " 50.0 %.\n",
 	} {
 		if !strings.Contains(text, want) {

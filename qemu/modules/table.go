@@ -43,11 +43,23 @@ func (l *list) verdict(r row) string {
 // The table has 80 columns.
 const width = 80
 
-// The words before the reasons of the list.
+// The words before the reasons of the list, and before where events differ.
 const (
-	reasonNote = "reason: "
-	leftNote   = "left out: "
+	reasonNote       = "reason: "
+	leftNote         = "left out: "
+	eventsReasonNote = "reason of these: "
+	eventsNote       = "other events: "
 )
+
+// ofList reports whether a note is the list's.
+func ofList(note string) bool {
+	return strings.HasPrefix(note, reasonNote) || strings.HasPrefix(note, leftNote) || strings.HasPrefix(note, eventsReasonNote)
+}
+
+// otherEvents reports whether the events of a package differ.
+func (r *row) otherEvents() bool {
+	return slices.ContainsFunc(r.notes, func(note string) bool { return strings.HasPrefix(note, eventsNote) })
+}
 
 // format is a row as it is in the table, with its package called name.
 func (l *list) format(name string, r row) string {
@@ -57,12 +69,15 @@ func (l *list) format(name string, r row) string {
 	if reason := l.reasons[r.pkg]; reason != "" && r.only > 0 {
 		notes = append(notes, reasonNote+reason)
 	}
+	if reason := l.events[r.pkg]; reason != "" && r.otherEvents() {
+		notes = append(notes, eventsReasonNote+reason)
+	}
 	if r.left {
 		notes = append(notes, leftNote+l.left[r.pkg])
 	}
 	for _, note := range notes {
 		runes := []rune(strings.Join(strings.Fields(note), " "))
-		if room := width - len(indent); len(runes) > room && !strings.HasPrefix(note, reasonNote) && !strings.HasPrefix(note, leftNote) {
+		if room := width - len(indent); len(runes) > room && !ofList(note) {
 			runes = append(runes[:room-3], '.', '.', '.')
 		}
 		b.WriteString(indent + string(runes) + "\n")
@@ -130,6 +145,9 @@ func (t *table) sum() string {
 	modules := make(map[string]bool)
 	for _, r := range t.rows {
 		count[t.verdict(r)]++
+		if r.otherEvents() && t.events[r.pkg] == "" {
+			count["events"]++
+		}
 		modules[r.module] = true
 	}
 	alone := len(t.rows) - count["exec"] - count["left"]
@@ -141,8 +159,9 @@ func (t *table) sum() string {
 	return fmt.Sprintf("# %d packages of %d modules: %d same, %d fail on Linux, too (linux), %d worse\n"+
 		"# for a known reason (known), %d worse (worse), %d that start other programs\n"+
 		"# (exec), %d left out (left). Without the two last %d, of which %d do no worse\n"+
-		"# than on Linux: %.1f %%.\n",
-		len(t.rows), len(modules), count["same"], count["linux"], count["known"], count["worse"], count["exec"], count["left"], alone, fine, percent)
+		"# than on Linux: %.1f %%.\n"+
+		"# %d have other events (-json) than on Linux without a reason.\n",
+		len(t.rows), len(modules), count["same"], count["linux"], count["known"], count["worse"], count["exec"], count["left"], alone, fine, percent, count["events"])
 }
 
 // parse takes the rows of a text that String has made. Those of a module that the list does not
@@ -165,7 +184,7 @@ func (t *table) parse(text string) error {
 			if last < 0 {
 				return fmt.Errorf("%q belongs to no row", line)
 			}
-			if !strings.HasPrefix(note, reasonNote) && !strings.HasPrefix(note, leftNote) { // these are the list's
+			if !ofList(note) {
 				t.rows[last].notes = append(t.rows[last].notes, note)
 			}
 		default:
