@@ -19,6 +19,7 @@
 //	progress.go       how far a build is
 //	run.go            zf run
 //	test.go           zf test
+//	testprogress.go   how far it is
 //	testpackage.go    one package of it
 //	testfuzz.go       its -fuzz
 //	mounts.go         the folders of this host that tests see

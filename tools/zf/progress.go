@@ -17,6 +17,9 @@ import (
 // progressAfter is how long a build may take in silence.
 const progressAfter = 300 * time.Millisecond
 
+// wipeLine wipes out the line that the cursor is in.
+const wipeLine = "\r\x1b[K"
+
 // buildProgress writes the line.
 type buildProgress struct {
 	w    io.Writer
@@ -90,7 +93,7 @@ func (p *buildProgress) show() {
 // wipe wipes the line out. p.mu is held.
 func (p *buildProgress) wipe() {
 	if p.shown {
-		io.WriteString(p.w, "\r\x1b[K")
+		io.WriteString(p.w, wipeLine)
 		p.shown = false
 	}
 }

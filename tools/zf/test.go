@@ -49,6 +49,9 @@ what they put into T.ArtifactDir, come back to this host.
 package: the kernel records what its test binary does, its start too. A list of
 numbers for -cpu is go test's; a name is QEMU's model of the processor.
 
+On a terminal a line on standard error says what is built and tested, and how
+long, when nothing has been printed for a second.
+
 Exit status: 0 all tests passed; 1 some failed; 2 wrong usage, a failed build,
 or what such a flag wants has not come; 3 a machine failed (timeout, triple
 fault, QEMU missing).`
@@ -78,6 +81,7 @@ type testFlags struct {
 	profile   *gotest.Profile
 	cache     *gotest.Cache // nil: none
 	pass      []string      // arguments of the test binary
+	progress  *testProgress // nil: none is shown
 	hint      sync.Once     // of said
 	said      string        // at the end, of a -timeout that has run out
 	sources   []string      // folders of this host that tests see; empty: none
@@ -265,6 +269,8 @@ func (f *testFlags) testAll(ctx context.Context, pkgs []image.TestPackage, stdou
 	if f.goTest.Given("bench") || f.flight.any() {
 		atATime = 1 // they would be in each other's way
 	}
+	f.progress, stdout, stderr = showTests(len(pkgs), stdout, stderr)
+	defer f.progress.end()
 	events := f.goTest.On("json")
 	f.streams = f.streams || f.goTest.ShowsPass() && atATime == 1
 	if events {

@@ -41,6 +41,10 @@ type packageResult struct {
 // test tests one package and says how it went.
 func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout, stderr io.Writer) int {
 	t := &packageTest{testFlags: f, pkg: p, stdout: stdout, stderr: stderr, build: f.build}
+	t.build.Stderr = stderr
+	now := f.progress.begin(p.ImportPath)
+	defer now.end()
+	now.follow(&t.build)
 	if f.goTest.On("json") {
 		t.events = &gotest.Build{W: stdout}
 		t.build.Events = t.events
@@ -63,6 +67,7 @@ func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout, stder
 		return code
 	}
 	defer sym.Close()
+	now.boots()
 	return t.run(ctx, m, sym)
 }
 

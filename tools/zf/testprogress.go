@@ -1,0 +1,180 @@
+package main
+
+// How far `zf test` is, on a terminal: one line on standard error, which what is printed wipes
+// out, and which comes back when nothing has been printed for a second. Elsewhere nothing is
+// said, as go test does.
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+// testQuiet is how long nothing must have been printed.
+const testQuiet = time.Second
+
+// testProgress writes the line. A nil one writes nothing.
+type testProgress struct {
+	w    io.Writer
+	of   int // packages
+	tick *time.Ticker
+	done chan struct{}
+
+	mu      sync.Mutex
+	tested  int
+	now     []*testedPackage // in the order in which they began
+	shown   string           // the line that is to be wiped out, "" for none
+	midLine bool             // what was printed last has not ended its line
+	printed time.Time        // when that was
+}
+
+// testedPackage is a package that is built or tested.
+type testedPackage struct {
+	p      *testProgress // nil: nobody wants to know
+	name   string
+	since  time.Time
+	booted bool
+	build  image.Progress
+}
+
+// showTests lets the tests of so many packages say on stderr how far they are, if that is a
+// terminal. What is printed meanwhile must go by the writers that it returns.
+func showTests(packages int, stdout, stderr io.Writer) (p *testProgress, out, msg io.Writer) {
+	if !isTerminal(stderr) {
+		return nil, stdout, stderr
+	}
+	p = &testProgress{w: stderr, of: packages, tick: time.NewTicker(testQuiet / 4), done: make(chan struct{}), printed: time.Now()}
+	go func() {
+		for {
+			select {
+			case <-p.tick.C:
+				p.show()
+			case <-p.done:
+				return
+			}
+		}
+	}()
+	return p, overProgress{p, stdout}, overProgress{p, stderr}
+}
+
+// overProgress wipes the line out before it writes.
+type overProgress struct {
+	p *testProgress
+	w io.Writer
+}
+
+func (o overProgress) Write(b []byte) (int, error) {
+	o.p.mu.Lock()
+	defer o.p.mu.Unlock()
+	if len(b) == 0 {
+		return 0, nil
+	}
+	o.p.wipe()
+	o.p.midLine, o.p.printed = b[len(b)-1] != '\n', time.Now()
+	return o.w.Write(b)
+}
+
+// begin says that a package's turn has come.
+func (p *testProgress) begin(name string) *testedPackage {
+	t := &testedPackage{p: p, name: name, since: time.Now()}
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.now = append(p.now, t)
+	}
+	return t
+}
+
+// follow lets a build tell.
+func (t *testedPackage) follow(o *image.BuildOptions) {
+	if t.p != nil {
+		o.Progress = func(now image.Progress) {
+			t.p.mu.Lock()
+			defer t.p.mu.Unlock()
+			t.build = now
+		}
+	}
+}
+
+// boots says that the package is built.
+func (t *testedPackage) boots() {
+	if t.p != nil {
+		t.p.mu.Lock()
+		defer t.p.mu.Unlock()
+		t.booted, t.since = true, time.Now()
+	}
+}
+
+// end says that the package is done.
+func (t *testedPackage) end() {
+	if p := t.p; p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.tested++
+		p.now = slices.DeleteFunc(p.now, func(other *testedPackage) bool { return other == t })
+	}
+}
+
+// String says what is done with the package, the name last, since a long line is cut.
+func (t *testedPackage) String() string {
+	switch {
+	case t.booted:
+		return fmt.Sprintf("testing (%v) %s", time.Since(t.since).Truncate(time.Second), t.name)
+	case t.build.Kernel:
+		return fmt.Sprintf("building (%d of %d packages) the runtime for the kernel", t.build.Done, t.build.Of)
+	case t.build.Done > 0:
+		return fmt.Sprintf("building (%d of %d packages) %s", t.build.Done, t.build.Of, t.name)
+	}
+	return "building " + t.name
+}
+
+// show writes the line if it is time.
+func (p *testProgress) show() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.midLine || len(p.now) == 0 || time.Since(p.printed) < testQuiet {
+		return
+	}
+	line := ""
+	if p.of > 1 {
+		line = fmt.Sprintf("%d of %d tested; ", p.tested, p.of)
+	}
+	for i, t := range p.now {
+		if i > 0 {
+			line += "; "
+		}
+		line += t.String()
+	}
+	if r := []rune(line); len(r) >= columns {
+		line = string(r[:columns-4]) + "..."
+	}
+	if line != p.shown {
+		p.wipe()
+		io.WriteString(p.w, line)
+		p.shown = line
+	}
+}
+
+// wipe wipes the line out. p.mu is held.
+func (p *testProgress) wipe() {
+	if p.shown != "" {
+		io.WriteString(p.w, wipeLine)
+		p.shown = ""
+	}
+}
+
+// end ends it.
+func (p *testProgress) end() {
+	if p != nil {
+		p.tick.Stop()
+		close(p.done)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.now = nil
+		p.wipe()
+	}
+}
