@@ -94,6 +94,38 @@ func (a *Arch) calls(ra, entry uintptr) bool {
 	return *(*byte)(pointer(ra - 5)) == 0xe8 && ra+uintptr(int32(word(ra-4))) == entry
 }
 
+// behindCall reports whether an instruction that calls ends at ra: E8, or FF with 2 in its
+// ModRM byte's middle, on amd64 (SDM Vol. 2A, 2.1); BL and BLR on arm64.
+func (a *Arch) behindCall(ra uintptr) bool {
+	at := func(before uintptr) uint8 { return *(*byte)(pointer(ra - before)) }
+	if a.LinkRegister {
+		return at(1)>>2 == 0x25 || at(1) == 0xd6 && at(2) == 0x3f
+	}
+	if at(5) == 0xe8 {
+		return true
+	}
+	for n := uintptr(2); n <= 7; n++ {
+		if at(n) != 0xff || at(n-1)>>3&7 != 2 {
+			continue
+		}
+		size, mod, base := uintptr(2), at(n-1)>>6, at(n-1)&7
+		if base == 4 && mod != 3 {
+			size++
+			base = at(n-2) & 7 // of the SIB byte
+		}
+		switch {
+		case mod == 1:
+			size++
+		case mod == 2, mod == 0 && base == 5:
+			size += 4
+		}
+		if size == n {
+			return true
+		}
+	}
+	return false
+}
+
 // or returns a, or the native one for nil.
 func (a *Arch) or() *Arch {
 	if a == nil {

@@ -214,16 +214,25 @@ func (f Func) SPDelta(pc uintptr) (delta int32, ok bool) {
 }
 
 // Returns reports whether ra, in the word that [Func.SPDelta] names, can be the return
-// address of the function at pc. Of one that moves SP by hand only its first instruction
-// has the SP that the table means; behind that ra must be where a direct call of the
-// function returns to. What [OnReturn] lets functions return to is not called. ra is in mapped memory. Any context.
+// address of the function at pc, or of what is no function: it must be behind a call, or
+// behind a function's first byte, as the runtime makes up returns to goexit. Where code was
+// overwritten, or is data, SP may not be what the table means. Of a function that moves SP by
+// hand only its first instruction has that SP; behind it ra must be where a direct call of the
+// function returns to. What [OnReturn] lets functions return to is not called. ra is in mapped
+// memory. Any context.
 func (t PCTable) Returns(pc, ra uintptr) bool {
-	f, ok := t.Find(pc)
-	if !ok || f.Flags()&FuncFlagSPWrite == 0 || pc == f.Entry() || f.Entry() == exitThunkPC() || f.Entry() == exitBodyPC() {
-		return true
+	caller, ok := t.Find(ra - 1)
+	if !ok {
+		return false
 	}
-	_, ok = t.Find(ra - 1)
-	return ok && Native().calls(ra, f.Entry())
+	f, ok := t.Find(pc)
+	switch {
+	case ok && (f.Entry() == exitThunkPC() || f.Entry() == exitBodyPC()):
+		return true
+	case ok && f.Flags()&FuncFlagSPWrite != 0 && pc != f.Entry():
+		return Native().calls(ra, f.Entry())
+	}
+	return ra-1 == caller.Entry() || Native().behindCall(ra)
 }
 
 // PCData returns the value of the function's i'th PCDATA table at pc. It

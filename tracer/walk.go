@@ -70,8 +70,9 @@ type Walker struct {
 	// epilogues.
 	SPDelta func(pc uintptr) (delta uintptr, ok bool)
 	// Returns, when not nil, reports whether ra, found where SPDelta says, can be the return
-	// address of the function at an exact pc. In one that moves SP by hand the tables do
-	// not hold (FuncFlagSPWrite), and any word may lie there. See [PCTable.Returns].
+	// address of the function at an exact pc, or of what is no code there. Where SP is moved by
+	// hand (FuncFlagSPWrite), or code was overwritten, any word may lie there. See
+	// [PCTable.Returns].
 	Returns func(pc, ra uintptr) bool
 	// Plain leaves SPDelta aside: frame pointers only.
 	Plain bool

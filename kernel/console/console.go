@@ -31,6 +31,7 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(&onScreen), unsafe.Sizeof(onScreen))
 	arch.Keep(unsafe.Pointer(&tap), unsafe.Sizeof(tap))
 	arch.Keep(unsafe.Pointer(&portFlush), unsafe.Sizeof(portFlush))
+	arch.Keep(unsafe.Pointer(&portSend), unsafe.Sizeof(portSend))
 }
 
 // Present reports whether a UART answers.

@@ -21,6 +21,7 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(&afterTrace), unsafe.Sizeof(afterTrace))
 	arch.Keep(unsafe.Pointer(&monitorEntry), unsafe.Sizeof(monitorEntry))
 	arch.Keep(unsafe.Pointer(&patience), unsafe.Sizeof(patience))
+	arch.Keep(unsafe.Pointer(&alarm), unsafe.Sizeof(alarm))
 	arch.Keep(unsafe.Pointer(&boundsFormats), unsafe.Sizeof(boundsFormats))
 	arch.Keep(unsafe.Pointer(&negativeFormats), unsafe.Sizeof(negativeFormats))
 	arch.Keep(unsafe.Pointer(&boundsNames), unsafe.Sizeof(boundsNames))
