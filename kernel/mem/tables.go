@@ -415,8 +415,8 @@ func Contiguous(size uintptr) uintptr {
 	}
 	a := nextPage
 	nextPage += size
-	for p := a; p < nextPage; p += 8 {
-		*at(p) = 0
+	for p := a; p < nextPage; p += 64 {
+		*(*[8]uint64)(arch.Pointer(p)) = [8]uint64{}
 	}
 	return a
 }

@@ -10,8 +10,8 @@
 //	          boot.main.linux: the same file as a Linux program.
 //	          boot.main.instructions are all since reset, with the firmware's;
 //	          boot.main.kernel.instructions those since the kernel's clock runs
-//	start.*   hello from the first byte to main.main on q35 and microvm, the quickest of 21 boots,
-//	          and what that time goes to, in ms, blocks of code that QEMU translates, and
+//	start.*   hello from the first byte to main.main on q35 and microvm, the least times of 21
+//	          boots, and what they go to, in ms, blocks of code that QEMU translates, and
 //	          instructions:
 //	            report   the boot report, at the console's speed
 //	            program  file tree, devices, first thread
