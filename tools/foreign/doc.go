@@ -16,7 +16,7 @@
 //	group.go      lines -> a wire.Trace
 //	lack.go       what is in no ELF file, and which file to give
 //
-// The tests of the formats are tools/trace/foreign_*_test.go.
+// The tests of the formats are in tools/trace.
 //
 // No input makes it panic, and memory stays bounded. It imports tools/wire, tools/lookup,
 // tools/terminal and tools/lazyregexp. Context: the host.
