@@ -83,14 +83,14 @@ func TestWrong(t *testing.T) {
 	var out strings.Builder
 	failed, err := tryAll(t.Context(), elf, []plan{
 		{"nosuch", "", 48, 1, time.Second},
-		{"q35", "", 7, 2, time.Second},
+		{"q35", "", 8, 2, time.Second},
 		{"q35", "", 6, 3, time.Second},
 	}, 2, &out)
 	if failed != 3 || err != nil {
 		t.Errorf("%d failed, %v; want 3\n%s", failed, err, &out)
 	}
 	for _, want := range []string{
-		"FAIL  nosuch, 48 MiB, seed 1: QEMU failed", "FAIL  q35, 7 MiB, seed 2: the program traced\n", "zf1 reason out of memory",
+		"FAIL  nosuch, 48 MiB, seed 1: QEMU failed", "FAIL  q35, 8 MiB, seed 2: the program traced\n", "zf1 reason out of memory",
 		// The boot's own words, or the kernel's, as the image is large or small.
 		"FAIL  q35, 6 MiB, seed 3: the program traced\n", "(QEMU: -m", "\n0 passed, 3 failed\n",
 	} {
