@@ -1,6 +1,7 @@
 package symbol
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -112,4 +113,44 @@ func TestOutline(t *testing.T) {
 		t.Errorf("files in the folder: %v (%v)", entries, err)
 	}
 	sameAnswers(t, path, folder, 1000)
+}
+
+// FuzzOutline: an outline with right checksums may say anything of the file.
+func FuzzOutline(f *testing.F) {
+	path, folder := buildFolded(f), f.TempDir()
+	first := openTest(f, path)
+	addrs := askedOf(first, 50)
+	first.LookupAll(addrs, false)
+	if err := first.LeaveOutline(folder, DefaultIndexLimit); err != nil {
+		f.Fatal(err)
+	}
+	_, name, _ := first.indexID()
+	good, err := os.ReadFile(filepath.Join(folder, outlineName(name)))
+	if err != nil {
+		f.Fatal(err)
+	}
+	le := binary.LittleEndian
+	head := outlineHeader + int(le.Uint64(good[40:]))
+	// Each edit is the number of a number in the table, and what it is to be.
+	f.Add([]byte{})
+	f.Add([]byte{0, 0, 1, 0, 0, 0, 0, 0})
+	f.Add([]byte{3, 0, 255, 255, 255, 255, 255, 255, 9, 0, 0, 0, 0, 1, 0, 0})
+	f.Fuzz(func(t *testing.T, edits []byte) {
+		b := bytes.Clone(good)
+		for ; len(edits) >= 8; edits = edits[8:] {
+			v := le.Uint64(edits)
+			le.PutUint64(b[outlineHeader+int(v&0xffff)*8%(head-outlineHeader):], uint64(int64(v)>>16))
+		}
+		le.PutUint32(b[48:], indexSum(b[outlineHeader:head]))
+		le.PutUint32(b[52:], indexSum(b[:52]))
+		folder := t.TempDir()
+		if err := os.WriteFile(filepath.Join(folder, outlineName(name)), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x := openTest(t, path)
+		x.UseIndex(folder)
+		if got := x.LookupAll(addrs, false); len(got) != len(addrs) {
+			t.Fatalf("%d answers for %d addresses", len(got), len(addrs))
+		}
+	})
 }
