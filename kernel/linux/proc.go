@@ -150,7 +150,7 @@ var procRows = [...]procRow{
 	{"/proc/sys/vm", dirMode, madeDir, ""},
 	{"/proc/sys/vm/max_map_count", setMode, 0, "4096\n"},
 	{"/proc/sys/vm/mmap_min_addr", setMode, 0, "65536\n"},
-	{"/proc/sys/vm/overcommit_memory", setMode, 0, "1\n"},
+	{"/proc/sys/vm/overcommit_memory", setMode, 0, "0\n"},
 	{"/proc/sys/vm/swappiness", setMode, 0, "0\n"},
 	{"/proc/uptime", fileMode, madeUptime, ""},
 	{"/proc/version", fileMode, 0, "Linux version " + release + " (zeroframe) " + version + "\n"},

@@ -116,10 +116,15 @@ func (c *call) bind(_ *file, s *socket) int64 {
 		return -eINVAL
 	case a.family == afInet6 && s.options[optV6Only] != 0 && a.isV4():
 		return -eINVAL
-	case !a.isAny() && !a.isLoopback() && !(s.kind == sockDgram && a.isMulticast()):
+	case !a.isAny() && !a.isLoopback() && !s.bindsFreely() && !(s.kind == sockDgram && a.isMulticast()):
 		return -eADDRNOTAVAIL
 	}
 	return s.takePort(&a)
+}
+
+// bindsFreely reports whether the socket may have addresses that the machine has not.
+func (s *socket) bindsFreely() bool {
+	return s.options[optFreeBind]|s.options[optFreeBind6] != 0
 }
 
 // route completes a destination: "any" is this machine. It returns an error if there is

@@ -10,9 +10,11 @@ const (
 	ipTOS        = 1
 	ipTTL        = 2
 	ipPacketInfo = 8
+	ipTo         = 20
 	ipv6Info     = 50
 	ipv6HopLimit = 52
 	ipv6Class    = 67
+	ipv6To       = 74
 	scmStamp     = 29
 	scmStampNS   = 35
 	sizeInfo     = 12 // struct in_pktinfo: index, address that it came to, address in the header
@@ -79,9 +81,9 @@ func (x *transfer) inControl(s *socket, to *address, how *inetSend) int64 {
 				return -eINVAL
 			}
 		case m.level == levelIPv6 && m.kind == ipv6Info && s.family == afInet6:
-			errno = how.inInfo6(&m, v4)
+			errno = how.inInfo6(s, &m, v4)
 		case m.level == levelIP && v4:
-			errno = how.inControl4(&m, number)
+			errno = how.inControl4(s, &m, number)
 		case m.level != levelIPv6 || v4:
 		case m.n != 4 || m.kind != ipv6HopLimit && m.kind != ipv6Class || number < -1 || number > 255:
 			errno = -eINVAL
@@ -97,7 +99,7 @@ func (x *transfer) inControl(s *socket, to *address, how *inetSend) int64 {
 }
 
 // inControl4 reads a control message of version 4, which begins with a number.
-func (how *inetSend) inControl4(m *control, number int32) int64 {
+func (how *inetSend) inControl4(s *socket, m *control, number int32) int64 {
 	switch m.kind {
 	case ipPacketInfo:
 		if m.n != sizeInfo {
@@ -108,7 +110,7 @@ func (how *inetSend) inControl4(m *control, number int32) int64 {
 			return -eFAULT
 		}
 		a := uint64(b[4])<<24 | uint64(b[5])<<16 | uint64(b[6])<<8 | uint64(b[7])
-		return how.from(0, mapped|a, number)
+		return how.from(s, 0, mapped|a, number)
 	case ipTTL:
 		if m.n != 4 || number < 1 || number > 255 {
 			return -eINVAL
@@ -132,7 +134,7 @@ func (how *inetSend) inControl4(m *control, number int32) int64 {
 }
 
 // inInfo6 reads an IPV6_PKTINFO, for a destination of version 4 or 6.
-func (how *inetSend) inInfo6(m *control, v4 bool) int64 {
+func (how *inetSend) inInfo6(s *socket, m *control, v4 bool) int64 {
 	if m.n < sizeInfo6 {
 		return -eINVAL
 	}
@@ -144,11 +146,11 @@ func (how *inetSend) inInfo6(m *control, v4 bool) int64 {
 	if v4 != a.isV4() {
 		return -eINVAL
 	}
-	return how.from(a.hi, a.lo, int32(b[16])|int32(b[17])<<8|int32(b[18])<<16|int32(b[19])<<24)
+	return how.from(s, a.hi, a.lo, int32(b[16])|int32(b[17])<<8|int32(b[18])<<16|int32(b[19])<<24)
 }
 
 // from sets the address, if it is not that of all, and the interface, if it is not 0.
-func (how *inetSend) from(hi, lo uint64, index int32) int64 {
+func (how *inetSend) from(s *socket, hi, lo uint64, index int32) int64 {
 	a := address{hi: hi, lo: lo}
 	switch {
 	case index != 0 && index != loIndex:
@@ -157,7 +159,7 @@ func (how *inetSend) from(hi, lo uint64, index int32) int64 {
 		return 0
 	case !a.isLoopback() && a.isV4():
 		return -eNETUNREACH
-	case !a.isLoopback():
+	case !a.isLoopback() && !s.bindsFreely():
 		return -eINVAL
 	}
 	how.source.family, how.source.hi, how.source.lo = afInet6, hi, lo
@@ -209,6 +211,7 @@ func (x *transfer) outInet(s *socket, h *datagram) {
 	if !to.isV4() {
 		x.outNumber(s, optRecvHops, levelIPv6, ipv6HopLimit, h.ttl, 4)
 		x.outNumber(s, optRecvClass, levelIPv6, ipv6Class, h.tos, 4)
+		x.outTo(s, &to, optRecvTo6, levelIPv6, ipv6To, afInet6)
 		return
 	}
 	if s.options[optPacketInfo] != 0 {
@@ -223,6 +226,17 @@ func (x *transfer) outInet(s *socket, h *datagram) {
 	}
 	x.outNumber(s, optRecvTTL, levelIP, ipTTL, h.ttl, 4)
 	x.outNumber(s, optRecvTOS, levelIP, ipTOS, h.tos, 1)
+	x.outTo(s, &to, optRecvTo, levelIP, ipTo, afInet)
+}
+
+// outTo writes a control message with the address that a datagram was sent to, if option i is set.
+func (x *transfer) outTo(s *socket, to *address, i int, level, kind uint32, family uint16) {
+	if s.options[i] != 0 {
+		var b rawAddress
+		to.port = s.local.port
+		n := to.raw(&b, family)
+		x.outControl(level, kind, uintptr(unsafe.Pointer(&b)), n)
+	}
 }
 
 // outNumber writes a control message with a number of size bytes, if option i is set.

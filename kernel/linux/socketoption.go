@@ -31,6 +31,8 @@ const (
 	optPacketInfo
 	optRecvTTL
 	optRecvTOS
+	optRecvTo
+	optFreeBind
 	optGroupTTL
 	optGroupAll
 	optV6Only
@@ -42,8 +44,10 @@ const (
 	optRecvHops
 	optRecvClass
 	optClass
+	optRecvTo6
+	optFreeBind6
 	optRest
-	numOptions = optRest + 38
+	numOptions = optRest + 36
 )
 
 // How an option takes a number.
@@ -83,6 +87,8 @@ var optionTable = [numOptions]option{
 	optPacketInfo:  {level: levelIP, name: 8, how: yesNo},
 	optRecvTTL:     {level: levelIP, name: 12, how: yesNo},
 	optRecvTOS:     {level: levelIP, name: 13, how: yesNo},
+	optRecvTo:      {level: levelIP, name: 20, how: yesNo},
+	optFreeBind:    {level: levelIP, name: 15, how: yesNo | notNone},
 	optGroupTTL:    {level: levelIP, name: 33, how: resets | notNone, errno: eINVAL, initial: 1, hi: 255},
 	optGroupAll:    {level: levelIP, name: 49, how: notNone, errno: eINVAL, initial: 1, hi: 1},
 	optV6Only:      {level: levelIPv6, name: 26, how: yesNo},
@@ -94,6 +100,8 @@ var optionTable = [numOptions]option{
 	optRecvHops:    {level: levelIPv6, name: 51, how: yesNo},
 	optRecvClass:   {level: levelIPv6, name: 66, how: yesNo},
 	optClass:       {level: levelIPv6, name: 67, how: resets, errno: eINVAL, hi: 255},
+	optRecvTo6:     {level: levelIPv6, name: 74, how: yesNo},
+	optFreeBind6:   {level: levelIPv6, name: 78, how: yesNo},
 
 	optRest + 0: {level: levelSocket, name: 1, how: yesNo, errno: eACCES},              // SO_DEBUG
 	optRest + 1: {level: levelSocket, name: 5, how: yesNo},                             // SO_DONTROUTE
@@ -119,23 +127,21 @@ var optionTable = [numOptions]option{
 
 	optRest + 20: {level: levelIP, name: 10, errno: eINVAL, initial: 1, hi: 5},     // IP_MTU_DISCOVER
 	optRest + 21: {level: levelIP, name: 11, how: yesNo},                           // IP_RECVERR
-	optRest + 22: {level: levelIP, name: 15, how: yesNo | notNone},                 // IP_FREEBIND
-	optRest + 23: {level: levelIP, name: 19, how: yesNo | notNone, errno: ePERM},   // IP_TRANSPARENT
-	optRest + 24: {level: levelIP, name: 21, how: notNone, errno: eINVAL, hi: 255}, // IP_MINTTL
-	optRest + 25: {level: levelIP, name: 24, how: yesNo},                           // IP_BIND_ADDRESS_NO_PORT
-	optRest + 26: {level: levelIP, name: 34, how: yesNo | notNone, initial: 1},     // IP_MULTICAST_LOOP
-	optRest + 27: {level: levelIP, name: 3, errno: eNOPROTOOPT, lo: 1},             // IP_HDRINCL
+	optRest + 22: {level: levelIP, name: 19, how: yesNo | notNone, errno: ePERM},   // IP_TRANSPARENT
+	optRest + 23: {level: levelIP, name: 21, how: notNone, errno: eINVAL, hi: 255}, // IP_MINTTL
+	optRest + 24: {level: levelIP, name: 24, how: yesNo},                           // IP_BIND_ADDRESS_NO_PORT
+	optRest + 25: {level: levelIP, name: 34, how: yesNo | notNone, initial: 1},     // IP_MULTICAST_LOOP
+	optRest + 26: {level: levelIP, name: 3, errno: eNOPROTOOPT, lo: 1},             // IP_HDRINCL
 
-	optRest + 28: {level: levelIPv6, name: 19, errno: eINVAL, initial: 1, hi: 1}, // IPV6_MULTICAST_LOOP
-	optRest + 29: {level: levelIPv6, name: 23, errno: eINVAL, initial: 1, hi: 5}, // IPV6_MTU_DISCOVER
-	optRest + 30: {level: levelIPv6, name: 25, how: yesNo},                       // IPV6_RECVERR
-	optRest + 31: {level: levelIPv6, name: 60, how: yesNo},                       // IPV6_RECVPATHMTU
-	optRest + 32: {level: levelIPv6, name: 62, how: yesNo | anySize},             // IPV6_DONTFRAG
-	optRest + 33: {level: levelIPv6, name: 70, how: yesNo | anySize, initial: 1}, // IPV6_AUTOFLOWLABEL
-	optRest + 34: {level: levelIPv6, name: 75, how: yesNo, errno: ePERM},         // IPV6_TRANSPARENT
-	optRest + 35: {level: levelIPv6, name: 78, how: yesNo},                       // IPV6_FREEBIND
-	optRest + 36: {level: levelIPv6, name: 73, errno: eINVAL, hi: 255},           // IPV6_MINHOPCOUNT
-	optRest + 37: {level: levelIPv6, name: 33, how: yesNo},                       // IPV6_FLOWINFO_SEND
+	optRest + 27: {level: levelIPv6, name: 19, errno: eINVAL, initial: 1, hi: 1}, // IPV6_MULTICAST_LOOP
+	optRest + 28: {level: levelIPv6, name: 23, errno: eINVAL, initial: 1, hi: 5}, // IPV6_MTU_DISCOVER
+	optRest + 29: {level: levelIPv6, name: 25, how: yesNo},                       // IPV6_RECVERR
+	optRest + 30: {level: levelIPv6, name: 60, how: yesNo},                       // IPV6_RECVPATHMTU
+	optRest + 31: {level: levelIPv6, name: 62, how: yesNo | anySize},             // IPV6_DONTFRAG
+	optRest + 32: {level: levelIPv6, name: 70, how: yesNo | anySize, initial: 1}, // IPV6_AUTOFLOWLABEL
+	optRest + 33: {level: levelIPv6, name: 75, how: yesNo, errno: ePERM},         // IPV6_TRANSPARENT
+	optRest + 34: {level: levelIPv6, name: 73, errno: eINVAL, hi: 255},           // IPV6_MINHOPCOUNT
+	optRest + 35: {level: levelIPv6, name: 33, how: yesNo},                       // IPV6_FLOWINFO_SEND
 }
 
 // bufferSize is what SO_SNDBUF and SO_RCVBUF are at first; it is also the most that can

@@ -83,7 +83,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	run := fs.String("run", "", "try only the packages whose import path matches `REGEXP`")
 	fs.BoolVar(&s.resume, "resume", false, "do not try again what the -o file has already")
 	fs.DurationVar(&s.timeout, "timeout", 5*time.Minute, "end a package's tests on the host after `TIME`")
-	fs.IntVar(&s.memoryMiB, "m", 1024, "RAM of each machine in `MIB`")
+	fs.IntVar(&s.memoryMiB, "m", 4096, "RAM of each machine in `MIB`")
 	fs.IntVar(&s.parallel, "p", 2, "try `N` modules at once")
 	out := fs.String("o", "", "write the table to `FILE` after each package (default: print it at the\nend); what it says of other packages stays")
 	fs.StringVar(&s.logs, "logs", "", "keep what each package's tests printed, in folder `DIR`")

@@ -44,6 +44,19 @@ func receive(fd, room, flags int) string {
 		s += fmt.Sprintf("; %d bytes of control, %v", oobn, err)
 	}
 	for _, m := range messages {
+		if (m.Header.Level == 0 && m.Header.Type == unix.IP_ORIGDSTADDR || m.Header.Level == 41 && m.Header.Type == unix.IPV6_ORIGDSTADDR) && len(m.Data) >= 4 {
+			at := must(unix.Getsockname(fd))
+			port := 0
+			switch at := at.(type) {
+			case *unix.SockaddrInet4:
+				port = at.Port
+			case *unix.SockaddrInet6:
+				port = at.Port
+			}
+			if port == int(m.Data[2])<<8|int(m.Data[3]) {
+				m.Data[2], m.Data[3] = 0, 0 // it differs
+			}
+		}
 		data := fmt.Sprintf("%x", m.Data)
 		switch {
 		case m.Header.Level == unix.SOL_SOCKET && (m.Header.Type == unix.SO_TIMESTAMP || m.Header.Type == unix.SO_TIMESTAMPNS):
@@ -131,6 +144,7 @@ func control() {
 			{{0, unix.IP_PKTINFO}},
 			{{0, unix.IP_RECVTTL}, {0, unix.IP_RECVTOS}},
 			{{0, unix.IP_PKTINFO}, {0, unix.IP_RECVTTL}, {0, unix.IP_RECVTOS}, {41, unix.IPV6_RECVPKTINFO}, {41, unix.IPV6_RECVHOPLIMIT}, {41, unix.IPV6_RECVTCLASS}, {1, unix.SO_TIMESTAMP}},
+			{{0, unix.IP_RECVTTL}, {0, unix.IP_RECVORIGDSTADDR}, {41, unix.IPV6_RECVHOPLIMIT}, {41, unix.IPV6_RECVORIGDSTADDR}},
 		} {
 			for _, o := range wanted {
 				setOption(to, o[0], o[1], word(1))
@@ -167,6 +181,25 @@ func control() {
 			}
 		}
 		closeAll(from, to)
+	}
+	// Addresses that the machine has not.
+	for _, o := range [][2]int{{0, unix.IP_FREEBIND}, {41, unix.IPV6_FREEBIND}} {
+		for _, a := range []unix.Sockaddr{&unix.SockaddrInet4{Addr: [4]byte{10, 9, 8, 7}}, &unix.SockaddrInet6{Addr: [16]byte{0x20, 1, 15: 9}}} {
+			family, own := unix.AF_INET, unix.Sockaddr(local4)
+			if _, ok := a.(*unix.SockaddrInet6); ok {
+				family, own = unix.AF_INET6, local6
+			}
+			free, from := fresh(family, unix.SOCK_DGRAM), fresh(family, unix.SOCK_DGRAM)
+			to, at := bound(family, own)
+			say("free, %d: %s %s", family, setOption(free, o[0], o[1], word(1)), setOption(from, o[0], o[1], word(1)))
+			say("free, %d: bind %v", family, unix.Bind(free, a))
+			info := message(0, unix.IP_PKTINFO, info4(0, 127, 0, 0, 9))
+			if family == unix.AF_INET6 {
+				info = message(41, unix.IPV6_PKTINFO, append(append([]byte{0x20, 1}, make([]byte, 13)...), 9, 0, 0, 0, 0))
+			}
+			say("free, %d: %v, %s", family, unix.Sendmsg(from, []byte{'d'}, info, at, 0), receive(to, 200, 0))
+			closeAll(free, from, to)
+		}
 	}
 }
 
