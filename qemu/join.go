@@ -139,11 +139,9 @@ func (j *join) await(n uint64) {
 	defer timer.Stop()
 	for j.turn <= j.given && !j.portEnded && j.err == nil {
 		if j.turn == j.given {
-			if j.taken+uint64(len(j.port)) >= n {
-				j.passPort(j.port) // the turn's last bytes: they begin no sequence
-				j.port = nil
-			}
-			if j.taken >= n {
+			if more := n - min(n, j.taken); more <= uint64(len(j.port)) { // the turn's last bytes begin no sequence
+				j.passPort(j.port[:more])
+				j.port = j.port[more:]
 				return
 			}
 		}

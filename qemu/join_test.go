@@ -77,6 +77,27 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// TestJoinHeld: what the virtio console keeps back is text as far as the turn goes, and behind that
+// the beginning of a sequence.
+func TestJoinHeld(t *testing.T) {
+	for _, tt := range []struct{ port, com1, rest, want string }{
+		{"one \x1b]zf-po", "\x1b]zf-com1;4\atwo \x1b]zf-port;2\a", "rt;2\athree", "one two three"},
+		{"one \x1b]zf-po", "\x1b]zf-com1;11\atwo \x1b]zf-port;2\a", "\x1b]zf-port;2\athree", "one \x1b]zf-potwo three"},
+		{"one \x1b\x1b]zf", "\x1b]zf-com1;5\atwo \x1b]zf-port;2\a", "-port;2\athree", "one \x1btwo three"},
+	} {
+		var got bytes.Buffer
+		j := newJoin(&got)
+		io.WriteString(j, "\x1b]zf-port;1\a")
+		io.WriteString(joinPort{j}, "\x1b]zf-port;1\a"+tt.port)
+		io.WriteString(j, tt.com1)
+		io.WriteString(joinPort{j}, tt.rest)
+		joinPort{j}.end()
+		if got.String() != tt.want {
+			t.Errorf("%q, then %q: %q, want %q", tt.port, tt.rest, got.String(), tt.want)
+		}
+	}
+}
+
 // TestJoinLost: what the virtio console has lost is not waited for for ever.
 func TestJoinLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
