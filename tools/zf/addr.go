@@ -11,6 +11,7 @@ package main
 // the one before it: here it belongs to none, as in LLVM's tools. An address of data
 // has no function: -f prints the variable with the offset in it (jiffies+0x4), where
 // addr2line prints ??; no function's name has an offset, so that the two are told apart.
+// What is asked first, the index, Go's tables or DWARF, says tools/symbol/sources.go.
 
 import (
 	"bufio"

@@ -15,6 +15,12 @@ const MaxFrame = 1518
 // minFrame is what shorter frames are padded to.
 const minFrame = 60
 
+// Of all drivers.
+const (
+	slots      = 16   // buffers a queue
+	bufferSize = 2048 // bytes
+)
+
 // Families are the cards that there are drivers for, as messages name them.
 const Families = "virtio-net, e1000, e1000e"
 

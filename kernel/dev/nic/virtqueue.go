@@ -12,13 +12,8 @@ import (
 // interrupted behind it has been handed over. So there is nothing to repair when a Send
 // was cut off by the crash that is now to be told.
 
-const (
-	slots      = 16   // buffers a queue
-	bufferSize = 2048 // bytes
-
-	// dataOffset is where a frame begins in a buffer to receive in, behind the header.
-	dataOffset = 16
-)
+// dataOffset is where a frame begins in a buffer to receive in, behind the header.
+const dataOffset = 16
 
 // queue is a virtqueue with buffers of ours.
 type queue struct {

@@ -91,8 +91,8 @@ func (b *bench) folded(addrs []uint64) {
 }
 
 // second measures the run that begins when the first one ends, against LLVM's, which remembers
-// nothing. Each
-// time it is the first of a cache folder of its own, to which the index is under way meanwhile.
+// nothing. Each time both have a cache folder of their own, to which the index is under way
+// meanwhile.
 func (b *bench) second(file string, addrs []uint64) {
 	const runs = 5
 	progress("vmlinux.zlib.second.addr1: zf at once after zf, against %s", filepath.Base(b.llvm))
