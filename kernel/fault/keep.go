@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/stack"
 )
 
 // What the panic path needs is kept twice (arch.Keep). A fatal trace first puts back what has
@@ -32,7 +33,7 @@ func Keep() {
 // the first. Panic path only.
 var overwritten, overwrittenAt uintptr
 
-// restoreKept puts back what is kept, and must be as it was.
+// restoreKept puts back what is kept, and must be as it was, and what the walker has made of it.
 func restoreKept() {
 	if n, first := arch.RestoreKept(); n != 0 {
 		if overwritten == 0 {
@@ -40,6 +41,7 @@ func restoreKept() {
 		}
 		overwritten += n
 	}
+	stack.Walker.Prepare()
 }
 
 // tellOverwritten says what restoreKept has found.

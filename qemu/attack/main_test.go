@@ -5,10 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 func TestMain(m *testing.M) {
@@ -41,7 +44,7 @@ func TestAttack(t *testing.T) {
 // TestSame: a case repeats to the byte, and the verdict is that of its trace.
 func TestSame(t *testing.T) {
 	t.Parallel()
-	l, _, err := prepare(t.Context(), t.TempDir(), t.Output())
+	l, all, err := prepare(t.Context(), t.TempDir(), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +53,12 @@ func TestSame(t *testing.T) {
 	if len(symbols) != 1 {
 		t.Fatalf("%d functions main.load", len(symbols))
 	}
+	walker := slices.IndexFunc(all[kernelData], func(o object) bool { return strings.HasSuffix(o.name, "kernel/stack.Walker") })
+	if walker < 0 {
+		t.Fatal("no variable stack.Walker")
+	}
+	const spanAt = 40 // from its end: how far the addresses reach that have a mark, as Prepare has found
+	span := all[kernelData][walker].addr + uint64(unsafe.Sizeof(tracer.Walker{})) - spanAt
 	for _, tt := range []struct {
 		name string
 		hit  hit
@@ -59,6 +68,7 @@ func TestSame(t *testing.T) {
 	}{
 		{"nothing is there", hit{addr: 8, size: 8}, full, true, "panic: runtime error: invalid memory address or nil pointer dereference"},
 		{"of no effect", hit{addr: symbols[0].Start, size: 1, kind: kernelText, value: 0x48}, full, false, nilRead},
+		{"the reach of the marks", hit{addr: span, size: 8, kind: kernelData}, full, false, "panic: runtime error: invalid memory address or nil pointer dereference"},
 		{"not as told", hit{addr: symbols[0].Start, size: 2, kind: kernelText, value: 0x0b0f}, full, true, ""},
 	} {
 		first, err := l.boot(t.Context(), tt.hit)
