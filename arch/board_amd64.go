@@ -24,6 +24,29 @@ func InterruptSelf(number uint8) { pc.InterruptSelf(number) }
 // InterruptMessage returns what a device writes, and where, to interrupt this CPU: the local APIC behind the address takes the data for a vector.
 func InterruptMessage(number uint8) (address, data uint32) { return pc.InterruptMessage(number) }
 
+// JoinInterrupts turns on the local interrupt controller of a CPU that has been started.
+func JoinInterrupts() { pc.JoinInterrupts() }
+
+// FindCPUs lists the CPUs as interrupt controllers name them, and says whether ACPI has told of them; early, with the first page tables.
+func FindCPUs(hint uintptr, ids *[MaxCPUs]uint32) (n, more int, acpi bool) {
+	return pc.FindCPUs(hint, ids)
+}
+
+// ThisID returns how they name the running CPU.
+func ThisID() uint32 { return pc.ThisID() }
+
+// InitCPU makes a CPU wait to be started.
+func InitCPU(id uint32) { pc.InitCPU(id) }
+
+// StartCPU starts it at the beginning of a page below 1 MiB.
+func StartCPU(id uint32, page uintptr) { pc.StartCPU(id, page) }
+
+// InterruptCPU sends a CPU an interrupt of the given number.
+func InterruptCPU(id uint32, number uint8) { pc.InterruptCPU(id, number) }
+
+// StopCPU sends a CPU an NMI.
+func StopCPU(id uint32) { pc.StopCPU(id) }
+
 // EndOfInterrupt tells the interrupt controllers that the handler of an interrupt of this number is done.
 func EndOfInterrupt(number uint8) { pc.EndOfInterrupt(number) }
 
@@ -39,6 +62,7 @@ const (
 	InterruptConsole = pc.InterruptConsole // the console's serial port's
 	InterruptNetwork = pc.InterruptNetwork // the network card's message
 	InterruptShare   = pc.InterruptShare   // that of devices which share folders
+	InterruptWake    = pc.InterruptWake    // that by which a CPU wakes another one
 )
 
 // Time.

@@ -19,6 +19,11 @@ type CPU = amd64.CPU
 // ThisCPU returns the running CPU's record. Early and kernel context.
 func ThisCPU() *CPU { return amd64.ThisCPU() }
 
+const MaxCPUs = amd64.MaxCPUs // how many CPUs the kernel takes
+
+// CompareAndSwap sets a word if it is what it was, in one step for all CPUs.
+func CompareAndSwap(p *uint32, old, new uint32) bool { return amd64.CompareAndSwap(p, old, new) }
+
 // SetTrapHandler sets the top-level function that every trap calls, interrupts off.
 func SetTrapHandler(f func(*TrapFrame)) { amd64.SetTrapHandler(f) }
 
@@ -53,12 +58,6 @@ func CopyFrame(to, from *TrapFrame) { amd64.CopyFrame(to, from) }
 
 // LoadTables makes traps reach the handler; the trap stacks are set.
 func LoadTables() { amd64.LoadTables() }
-
-// TablePages bounds the pages of the CPU's tables.
-func TablePages() (lo, hi uintptr) { return amd64.TablePages() }
-
-// LockTables says that those pages are read-only from now on.
-func LockTables() { amd64.LockTables() }
 
 // Keep makes size bytes at p a part of what is kept twice.
 //
@@ -102,7 +101,7 @@ func BehindSyscall(pc uintptr) bool { return amd64.BehindSyscall(pc) }
 func LastCall() *TrapFrame { return amd64.LastCall() }
 
 // UserTLS returns the TLS of the running thread, to which its system call or trap returns.
-func UserTLS() uintptr { return amd64.UserFS() }
+func UserTLS() uintptr { return amd64.ThisCPU().UserTLS() }
 
 // Resume leaves the kernel for a thread; fpu is its save area, or 0.
 func Resume(f *TrapFrame, fpu uintptr, control uint64) { amd64.Resume(f, fpu, control) }

@@ -16,6 +16,8 @@
 //	TrapFrame          what a trap or a system call has interrupted: PC, SP, FP, TLS, Trap, Error, Addr
 //	CPU                the CPU's part of its own record, at the record's beginning: the boot sets it up
 //	ThisCPU            returns the running CPU's record
+//	MaxCPUs            how many CPUs the kernel takes
+//	CompareAndSwap     sets a word if it is what it was, in one step for all CPUs
 //	SetTrapHandler     sets the top-level function that every trap calls, interrupts off
 //	TrapDivide         divide error
 //	TrapDebug          debug exception: a single step
@@ -38,8 +40,6 @@
 //	TLSOf              returns the address of the word that holds the TLS of a record's TrapFrame
 //	CopyFrame          copies the registers of a trap or system call
 //	LoadTables         makes traps reach the handler; the trap stacks are set
-//	TablePages         bounds the pages of the CPU's tables
-//	LockTables         says that those pages are read-only from now on
 //	Keep               makes size bytes at p a part of what is kept twice
 //	KeepCPU            does so with what the CPU's own code needs
 //	KeptSize           returns the room in bytes that SaveKept needs
@@ -193,6 +193,13 @@
 //	LocalInterrupts    reports whether StartInterrupts has been called: whether the CPU can interrupt itself and devices can send it messages
 //	InterruptSelf      sends the CPU an interrupt of the given number
 //	InterruptMessage   returns what a device writes, and where, to interrupt this CPU: the local APIC behind the address takes the data for a vector
+//	JoinInterrupts     turns on the local interrupt controller of a CPU that has been started
+//	FindCPUs           lists the CPUs as interrupt controllers name them, and says whether ACPI has told of them; early, with the first page tables
+//	ThisID             returns how they name the running CPU
+//	InitCPU            makes a CPU wait to be started
+//	StartCPU           starts it at the beginning of a page below 1 MiB
+//	InterruptCPU       sends a CPU an interrupt of the given number
+//	StopCPU            sends a CPU an NMI
 //	EndOfInterrupt     tells the interrupt controllers that the handler of an interrupt of this number is done
 //	LineRegisters      address of the registers of the controller that wires of devices go to
 //	ConnectConsole     makes the console's UART interrupt with InterruptConsole
@@ -200,6 +207,7 @@
 //	InterruptConsole   the console's serial port's
 //	InterruptNetwork   the network card's message
 //	InterruptShare     that of devices which share folders
+//	InterruptWake      that by which a CPU wakes another one
 //
 // Time:
 //

@@ -6,10 +6,12 @@
 // everything else in the early context: boot stack, static data, no runtime.
 //
 // The order of things is: entry (entry_amd64.s, 32-bit) -> long (64-bit) ->
-// start (start_amd64.s) -> the kernel's first Go function.
+// start (start_amd64.s) -> the kernel's first Go function. Another CPU, when the kernel has it
+// start: apCode (ap_amd64.s, 16-bit, 32-bit) -> apLong (64-bit) -> apStart -> what ap.go is told.
 //
 //	info.go          memory map, command line, modules, of either protocol
 //	grub.go          GRUB's command line, as it stands in its configuration
 //	framebuffer.go   the screen that a loader has set up
 //	stack.go         the boot stack
+//	ap.go            the page in which another CPU starts
 package boot

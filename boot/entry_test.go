@@ -242,8 +242,11 @@ func TestEntryIn64BitMode(t *testing.T) {
 	}
 }
 
-// entryCode returns the code of entry from a crash lab as the linker left it.
-func entryCode(t *testing.T) []byte {
+func entryCode(t *testing.T) []byte { return functionCode(t, "entry") }
+
+// functionCode returns the code of one of this package's functions from a crash lab as the linker
+// left it.
+func functionCode(t *testing.T, name string) []byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "lab")
 	cmd := exec.Command("go", "build", "-o", out, "-ldflags=-T 0x200000 -E github.com/zeroframe/zeroframe/boot.entry", "../kernel/crashlab")
@@ -261,7 +264,7 @@ func entryCode(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	for _, s := range syms {
-		if strings.TrimSuffix(s.Name, ".abi0") == "github.com/zeroframe/zeroframe/boot.entry" && s.Value == f.Entry {
+		if strings.TrimSuffix(s.Name, ".abi0") == "github.com/zeroframe/zeroframe/boot."+name && (name != "entry" || s.Value == f.Entry) {
 			sect := f.Sections[s.Section]
 			b := make([]byte, s.Size)
 			if _, err := sect.ReadAt(b, int64(s.Value-sect.Addr)); err != nil {
@@ -270,6 +273,6 @@ func entryCode(t *testing.T) []byte {
 			return b
 		}
 	}
-	t.Fatal("the image has no symbol boot.entry at its entry address")
+	t.Fatalf("the image has no symbol boot.%s, at its entry address if that is entry", name)
 	return nil
 }

@@ -37,6 +37,8 @@ type Info struct {
 	screen    Framebuffer
 	hasScreen bool
 
+	// Root is where the loader says that the root of ACPI's tables is, 0 if it does not.
+	Root uintptr
 	// Protocol says how the loader entered the image.
 	Protocol Protocol
 	// Truncated is set when the loader gave more than the limits allow.
@@ -169,6 +171,7 @@ func (i *Info) readMultiboot(p uintptr) {
 // version 1 on.
 func (i *Info) readPVH(p uintptr) {
 	i.setCmdline(uintptr(u64(p + 24)))
+	i.Root = uintptr(u64(p + 32))
 	for a, n := uintptr(u64(p+16)), u32(p+12); n > 0 && readable(a, 32); n-- {
 		lo := u64(a)
 		i.addModule(lo, lo+u64(a+8))

@@ -11,6 +11,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/observe"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/smp"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -88,6 +89,7 @@ func printReport() {
 	}
 	console.String(", ")
 	console.String(arch.FPUName())
+	smp.Print()
 	console.String("\nclock   ")
 	console.Dec(clock.TSCHz() / 1e6)
 	console.String(" MHz by ")

@@ -33,6 +33,7 @@
 //	option image goinfo clock       the command line; the image; the Go runtime's structures; time
 //	mem thread stack                frames and page tables; threads; the table of stacks and the walker
 //	dev/ console tty crashlog       drivers; the console; the terminal; what survives a reset in RAM
+//	smp                             the other CPUs
 //	vfs linux net/                  files; system calls; log and traces by network
 //	observe/                        handles, profile, probes, and the stream that they leave by
 //	fault                           from a trap to the last byte of its trace: doc.go there is the map

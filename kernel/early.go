@@ -16,6 +16,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/observe"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/smp"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -64,11 +65,10 @@ var earlyHook func()
 //
 //go:noinline
 func early() {
-	percpu.This().Init()
+	percpu.InitFirst()
 	console.Init()
 	image.FindText()
 	stack.Init()
-	fault.InitStages()
 	arch.SetTrapHandler(fault.Trap)
 	fault.OnStop(monitor.Open)
 	arch.LoadTables()
@@ -80,6 +80,7 @@ func early() {
 	stack.FindMarks()
 	linux.SetRuntimeWriter(stack.RuntimeWriter.Lo, stack.RuntimeWriter.Hi)
 	info.Read()
+	smp.Find(info.Root)
 	option.SetLine(info.Cmdline())
 	linux.SetCommandLine(info.Given())
 	setConsole()
@@ -98,9 +99,9 @@ func early() {
 	if wrong := mem.Init(info.Regions(), image.Segments[:image.NumSegments], image.End); wrong != "" {
 		fault.Panic(wrong)
 	}
-	lo, hi := arch.TablePages()
-	if mem.ReadOnly(lo, hi) {
-		arch.LockTables()
+	c := &percpu.This().CPU
+	if mem.ReadOnly(c.TablePages()) {
+		c.LockTables()
 	}
 	mapScreen()
 	if !stack.Guard() {
@@ -109,6 +110,7 @@ func early() {
 	stack.Watch()
 	startInterrupts()
 	clock.Init()
+	smp.Start(info.Regions())
 	entropy.Init(uint64(clock.Wall()))
 	observe.ChoosePort()
 	observe.StartDepot()

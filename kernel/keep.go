@@ -7,6 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/smp"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -24,6 +26,7 @@ func findKept() {
 	lo, hi := stack.KernelText()
 	arch.Keep(arch.Pointer(lo), hi-lo)
 	arch.KeepCPU()
+	percpu.Keep()
 	console.Keep()
 	image.Keep()
 	goinfo.Keep()
@@ -42,5 +45,6 @@ func saveKept() {
 	if keptRoom != 0 {
 		arch.SaveKept(keptRoom, fault.GiveUp)
 		mem.ReadOnly(keptRoom, keptRoom+keptSize)
+		smp.CloseTables()
 	}
 }

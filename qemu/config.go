@@ -32,6 +32,7 @@ type Config struct {
 	Machine   string // QEMU machine type with its options: "q35" (the default), "pc", "microvm"
 	CPU       string // QEMU processor model; "" means QEMU's default
 	MemoryMiB int    // RAM in MiB; 0 means 128
+	CPUs      int    // how many; 0 means 1
 	// RAM is the path of a file that is to be the machine's RAM, so that others may see it; ""
 	// means none. QEMU makes an empty one as large as it must be.
 	RAM string
@@ -133,6 +134,9 @@ func (c *Config) args() []string {
 	}
 	if c.CPU != "" {
 		args = append(args, "-cpu", c.CPU)
+	}
+	if c.CPUs > 1 {
+		args = append(args, "-smp", fmt.Sprint(c.CPUs))
 	}
 	switch {
 	case c.Icount && c.VirtualTime:

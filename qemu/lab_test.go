@@ -30,6 +30,8 @@ type labTrace struct {
 	BuildID      string            `json:"build_id"`
 	Thread       int               `json:"thread"`
 	Goroutine    int               `json:"goroutine"`
+	CPU          *int              `json:"cpu"`
+	Of           int               `json:"of"`
 	Registers    map[string]string `json:"registers"`
 	Complete     bool              `json:"complete"`
 	End          string            `json:"end"`

@@ -193,6 +193,11 @@ func (w *Writer) packBegin(seq uint32, kind TraceKind, ctx Context, thread uint3
 		w.rec(RecGo)
 		w.uvarint(goroutine)
 	}
+	if w.CPU != 0 {
+		w.rec(RecCPU)
+		w.uvarint(uint64(w.CPU - 1))
+		w.uvarint(uint64(w.Of))
+	}
 }
 
 // shortBuild is how many bytes of the build ID a trace has that builds on another:

@@ -17,7 +17,7 @@ func (w *Writer) beginDigest(kind TraceKind, ctx Context, thread uint32, gorouti
 	c := &w.c
 	c.digest, c.stopped = 0, false
 	w.mix(uint64(kind)<<8 | uint64(ctx))
-	w.mix(uint64(thread))
+	w.mix(uint64(thread) | uint64(w.CPU)<<32)
 	w.mix(goroutine)
 }
 

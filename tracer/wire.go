@@ -17,7 +17,7 @@ package tracer
 //
 // # Text form (trace=text)
 //
-//	zf1 begin SEQ KIND CONTEXT thread=N [goroutine=N] build=HEX
+//	zf1 begin SEQ KIND CONTEXT thread=N [goroutine=N] [cpu=N] [of=SEQ] build=HEX
 //	zf1 reason TEXT
 //	zf1 cause vector=N name=#PF error=0xE pc=0xPC [addr=0xA]
 //	zf1 mem 0xADDR: W W W
@@ -36,7 +36,10 @@ package tracer
 // the String of [TraceKind], [Context], [End] and [Level]; the word behind #N
 // is that of [Kind]. STACK is a stack's name, or "-" for none. thread is the
 // number of the thread that ran, goroutine the runtime's number of the goroutine
-// that it ran (from 1; without one the field is left out). build is the
+// that it ran (from 1; without one the field is left out). cpu is the number of the CPU, from 0,
+// on a machine with more than one; of says that another CPU has died, with the trace of that
+// number, and that this one was stopped for it, or had died, too: its reason says which. One that
+// did not answer has no frames and no stop line. build is the
 // ELF's GNU build ID, or "-" when it has none. A fault has a cause line, a page
 // fault's with addr. used>= is the high-water mark, a lower bound: at least so
 // many bytes have been used; so free<= is an upper one.
@@ -206,6 +209,7 @@ package tracer
 //	0x06 reg     U set of registers (bit n: register n of [Arch]), V value of each
 //	0x07 stack   byte flags, B name, fields (a row of the table; see below)
 //	0x08 goroutine U number (directly behind begin; left out when there is none)
+//	0x0d cpu     U number, U of; 0: none (behind begin and goroutine; left out with one CPU)
 //	0x0a again   U n: the frame before, an 0x80 one, n times more, each with the same
 //	             address and the same distance
 //	0x04 mem     V n, U 0 (no words): n odd: the frame before, an ra, (n-1)/2 times more,
@@ -273,6 +277,7 @@ const (
 	RecAgain     = 0x0a
 	RecTable     = 0x0b
 	RecUsed      = 0x0c
+	RecCPU       = 0x0d
 	RecFrame     = 0x10
 	RecRow       = 0x40
 	RecRowFlags  = 0x60

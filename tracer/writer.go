@@ -29,6 +29,10 @@ type Writer struct {
 	// Arch is the CPU whose registers they have; nil: Native.
 	Arch *Arch
 
+	// CPU is 1 + the number of the CPU that the trace to come is of; 0: it does not say. Of is
+	// the number of the trace of the death during which that CPU was stopped; 0: none.
+	CPU, Of uint32
+
 	// The text that the markup form's mmap line covers.
 	textLo, textSize uintptr
 
@@ -59,6 +63,14 @@ func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, g
 	if goroutine != 0 {
 		w.str(" goroutine=")
 		w.dec(goroutine)
+	}
+	if w.CPU != 0 {
+		w.str(" cpu=")
+		w.dec(uint64(w.CPU - 1))
+	}
+	if w.Of != 0 {
+		w.str(" of=")
+		w.dec(uint64(w.Of))
 	}
 	w.str(" build=")
 	w.build(build)

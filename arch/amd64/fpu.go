@@ -64,7 +64,7 @@ var rightCR4 uint64
 
 // setCR4 sets bits of CR4, for good.
 func setCR4(bits uint64) {
-	rightCR4 = ReadCR4() | bits
+	rightCR4 |= ReadCR4() | bits // another CPU may have set more
 	WriteCR4(rightCR4)
 }
 

@@ -80,6 +80,7 @@ func TripleFault()
 const (
 	CR0WriteProtect = 1 << 16 // read-only pages hold for ring 0 too
 	CR4MachineCheck = 1 << 6  // #MC is delivered; without it a machine check resets
+	cr4FSGSBASE     = 1 << 16 // the FS and the GS base can be read and written by instructions
 
 	MSRAPICBase   = 0x1b
 	MSREFER       = 0xc0000080

@@ -26,13 +26,10 @@ const (
 
 // Model-specific registers of SYSCALL (AMD64 manual Vol. 2, 6.1.1).
 const (
-	msrSTAR         = 0xc0000081
-	msrLSTAR        = 0xc0000082
-	msrSFMASK       = 0xc0000084
-	eferSyscall     = 1 << 0
-	cr4FSGSBASE     = 1 << 16
-	cpuidFSGSBASE   = 1 << 0 // CPUID.7.0:EBX
-	cpuidStructured = 7
+	msrSTAR     = 0xc0000081
+	msrLSTAR    = 0xc0000082
+	msrSFMASK   = 0xc0000084
+	eferSyscall = 1 << 0
 )
 
 // What the entry code needs beside the CPU's record. Set once at boot.
@@ -55,18 +52,13 @@ func SetSyscallHandler(f func(*TrapFrame, *CPU), lo, top uintptr) {
 	WriteMSR(msrLSTAR, uint64(entry))
 	WriteMSR(msrSFMASK, FlagInterrupt|trap|direction|nested|alignment)
 	WriteMSR(MSREFER, ReadMSR(MSREFER)|eferSyscall)
-	if max, _, _, _ := CPUID(0, 0); max >= cpuidStructured {
-		if _, ebx, _, _ := CPUID(cpuidStructured, 0); ebx&cpuidFSGSBASE != 0 {
-			setCR4(cr4FSGSBASE)
-			hasFSGSBASE = 1
-		}
-	}
 }
 
 // InKernel reports whether the interrupted code is the kernel's, not a thread's.
-func (f *TrapFrame) InKernel() bool {
-	return f.TLS == ThisCPU().KernelFS() || inEntry(f.PC)
-}
+func (f *TrapFrame) InKernel() bool { return f.InKernelOf(ThisCPU()) }
+
+// InKernelOf is InKernel for what the CPU with the record c has run.
+func (f *TrapFrame) InKernelOf(c *CPU) bool { return f.TLS == c.KernelFS() || inEntry(f.PC) }
 
 // entryCode bounds syscallEntry, which begins at enter, and resume behind it.
 func entryCode() (enter, resume, hi uintptr)
@@ -77,9 +69,9 @@ func LastCall() *TrapFrame {
 	return (*TrapFrame)(Pointer(ThisCPU().syscallTop - unsafe.Sizeof(TrapFrame{})))
 }
 
-// UserFS returns the FS base of the running thread, to which its system call or
+// UserTLS returns the FS base of the thread that the CPU runs, to which its system call or
 // trap returns.
-func UserFS() uintptr { return ThisCPU().userFS }
+func (c *CPU) UserTLS() uintptr { return c.userFS }
 
 // SetUserTLS sets it, for the thread whose system call is being handled: in the
 // frame too, from where it is restored.

@@ -48,13 +48,13 @@ func (c *CPU) tables() *tables {
 }
 
 // TablePages bounds the pages of the tables.
-func TablePages() (lo, hi uintptr) {
-	lo = uintptr(unsafe.Pointer(ThisCPU().tables()))
+func (c *CPU) TablePages() (lo, hi uintptr) {
+	lo = uintptr(unsafe.Pointer(c.tables()))
 	return lo, lo + 2*PageSize
 }
 
 // LockTables says that the pages of the tables are read-only from now on. Early context.
-func LockTables() { ThisCPU().tablesLocked = true }
+func (c *CPU) LockTables() { c.tablesLocked = true }
 
 // openTables lets the tables be written to until closeTables, which takes what it returns.
 func (c *CPU) openTables() (cr0 uint64) {
@@ -94,6 +94,7 @@ func LoadTables() {
 	all.gdt[1], all.gdt[2] = gdtCode, gdtData
 	all.gdt[3] = (size - 1) | (t&0xffffff)<<16 | 0x89<<40 | (t>>24&0xff)<<56
 	all.gdt[4] = t >> 32
+	setCR4(wantedCR4()) // first: the entry of a trap needs it
 	lgdt(uintptr(unsafe.Pointer(&all.gdt)), unsafe.Sizeof(all.gdt)-1)
 	ltr(selTSS)
 
@@ -104,11 +105,27 @@ func LoadTables() {
 		all.setGate(v, stubs+uintptr(v)*vectorStub, ist)
 	}
 	lidt(uintptr(unsafe.Pointer(&all.idt)), unsafe.Sizeof(all.idt)-1)
+}
 
-	const hasMachineCheck = 1 << 7 // CPUID.1:EDX
+// wantedCR4 returns the bits of CR4 for machine checks and for quick changes of the FS base, as
+// far as the CPU has them.
+func wantedCR4() (bits uint64) {
+	const (
+		hasMachineCheck = 1 << 7 // CPUID.1:EDX
+		hasBases        = 1 << 0 // CPUID.7.0:EBX
+		structured      = 7
+	)
+	max, _, _, _ := CPUID(0, 0)
 	if _, _, _, edx := CPUID(1, 0); edx&hasMachineCheck != 0 {
-		setCR4(CR4MachineCheck)
+		bits |= CR4MachineCheck
 	}
+	if max >= structured {
+		if _, ebx, _, _ := CPUID(structured, 0); ebx&hasBases != 0 {
+			bits |= cr4FSGSBASE
+			hasFSGSBASE = 1
+		}
+	}
+	return bits
 }
 
 func (t *tables) setGate(v int, entry uintptr, ist int) {

@@ -15,6 +15,7 @@ const (
 	InterruptConsole = interruptISA + irqConsole
 	InterruptNetwork = interruptISA + 5 // a message; nothing is sent for the ISA's
 	InterruptShare   = interruptISA + 6 // likewise
+	InterruptWake    = interruptISA + 7 // sent by another CPU
 )
 
 const (

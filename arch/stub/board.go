@@ -14,6 +14,20 @@ func InterruptSelf(number uint8) { panic(stub) }
 
 func InterruptMessage(number uint8) (address, data uint32) { panic(stub) }
 
+func JoinInterrupts() { panic(stub) }
+
+func FindCPUs(hint uintptr, ids *[MaxCPUs]uint32) (n, more int, acpi bool) { panic(stub) }
+
+func ThisID() uint32 { panic(stub) }
+
+func InitCPU(id uint32) { panic(stub) }
+
+func StartCPU(id uint32, page uintptr) { panic(stub) }
+
+func InterruptCPU(id uint32, number uint8) { panic(stub) }
+
+func StopCPU(id uint32) { panic(stub) }
+
 func EndOfInterrupt(number uint8) { panic(stub) }
 
 const (
@@ -27,6 +41,7 @@ const (
 	InterruptConsole = 68
 	InterruptNetwork = 69
 	InterruptShare   = 70
+	InterruptWake    = 71
 )
 
 func MeasureCounter() (hz uint64) { panic(stub) }

@@ -36,9 +36,11 @@ func CopyFrame(to, from *TrapFrame) { panic(stub) }
 
 func LoadTables() { panic(stub) }
 
-func TablePages() (lo, hi uintptr) { panic(stub) }
+const (
+	MaxCPUs = 64
+)
 
-func LockTables() { panic(stub) }
+func CompareAndSwap(p *uint32, old, new uint32) bool { panic(stub) }
 
 func Keep(p unsafe.Pointer, size uintptr) bool { panic(stub) }
 

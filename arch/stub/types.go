@@ -12,6 +12,7 @@ func (f *TrapFrame) CallHandler(handler, sp, record, sig, info, ctx uintptr)   {
 func (f *TrapFrame) CallNumber() uintptr                                       { panic(stub) }
 func (f *TrapFrame) EndStep(flags uintptr)                                     { panic(stub) }
 func (f *TrapFrame) InKernel() bool                                            { panic(stub) }
+func (f *TrapFrame) InKernelOf(c *CPU) bool                                    { panic(stub) }
 func (f *TrapFrame) InitThread()                                               { panic(stub) }
 func (f *TrapFrame) MakeRecord(trap, code uintptr) (r [RecordSize / 8]uintptr) { panic(stub) }
 func (f *TrapFrame) PushFP() bool                                              { panic(stub) }
@@ -27,7 +28,11 @@ func (f *TrapFrame) SetResult(v uintptr)                                       {
 // CPU is the CPU's part of its own record.
 type CPU struct{}
 
-func (c *CPU) OnHost() (base uintptr) { panic(stub) }
+func (c *CPU) LockTables()                  { panic(stub) }
+func (c *CPU) OnHost() (base uintptr)       { panic(stub) }
+func (c *CPU) ShareTables()                 { panic(stub) }
+func (c *CPU) TablePages() (lo, hi uintptr) { panic(stub) }
+func (c *CPU) UserTLS() uintptr             { panic(stub) }
 
 // Interrupted is what a trap, a system call or a switch of stacks has interrupted.
 type Interrupted struct{ Trap, Error, PC, SP, FP uintptr }

@@ -17,6 +17,7 @@
 //	exits.go        functions whose return address is replaced
 //	step.go         a trace at each instruction
 //	moves.go        the same of assembly that moves the stack pointer by hand
+//	cpus.go         deaths of other CPUs than the first
 //	nested.go       faults inside the panic path
 //	network.go      a fault while the trace is sent by network
 //	measure.go      watermarks, measured

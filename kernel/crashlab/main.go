@@ -11,8 +11,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/option"
 )
 
-// crash is a kind of crash. Its name is early.NAME in the early context, and go.NAME in a
-// goroutine.
+// crash is a kind of crash. Its name is early.NAME in the early context, go.NAME in a
+// goroutine, and cpu.NAME in the early context of the last CPU.
 type crash struct {
 	name string
 	run  func()
@@ -103,6 +103,13 @@ func lab() {
 			return
 		} else if c.in == anywhere && named(kind, "go.", c.name) {
 			return // that is for main
+		} else if c.in == anywhere && named(kind, "cpu.", c.name) {
+			runOnCPU(c.run)
+		}
+	}
+	for i := range crashesOfCPUs {
+		if c := &crashesOfCPUs[i]; named(kind, "cpu.", c.name) {
+			runOnCPUs(c)
 		}
 	}
 	for i := range golab.Crashes {
@@ -120,6 +127,14 @@ func lab() {
 		if crashes[i].in == anywhere {
 			row("go.", crashes[i].name, crashes[i].help)
 		}
+	}
+	for i := range crashes {
+		if crashes[i].in == anywhere {
+			row("cpu.", crashes[i].name, crashes[i].help)
+		}
+	}
+	for i := range crashesOfCPUs {
+		row("cpu.", crashesOfCPUs[i].name, crashesOfCPUs[i].help)
 	}
 	for i := range golab.Crashes {
 		row("", golab.Crashes[i].Kind, golab.Crashes[i].Help)

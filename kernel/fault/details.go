@@ -3,6 +3,7 @@ package fault
 import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -20,6 +21,8 @@ type Details struct {
 	at     uintptr // where the trap was, for the cause line
 	Begun  bool    // its begin and cause have been written
 	Seq    uint32  // number of its trace; 0: it has none
+	cpu    uint32  // number of the CPU
+	of     uint32  // the number of the death's trace, of another CPU's; else 0
 	brief  bool    // of a program that was told to end: no registers, stacks and words
 
 	Context   tracer.Context
@@ -42,6 +45,7 @@ func (d *Details) begin(kind tracer.TraceKind) {
 	d.Kind = kind
 	d.Reason.N, d.Have = 0, 0
 	d.Cause, d.Call, d.Begun, d.Seq, d.brief = false, false, false, 0, false
+	d.cpu, d.of = percpu.This().Number, 0
 	d.locate()
 }
 

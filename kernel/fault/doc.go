@@ -5,7 +5,8 @@
 //	arch/amd64/trap_amd64.s      trapEntry: saves the registers, calls
 //	trap.go                      Trap: resume, signal, trace, or end
 //	stages.go                    fatalTrap, NextStage: one trace, and what follows if that faults
-//	keep.go                      restoreKept: what the panic path needs, as it was at boot
+//	cpus.go                      takeMachine: of several CPUs one writes all traces
+//	keep.go                      beginDeath: what the panic path needs, as it was at boot
 //	details.go, place.go         what is known: cause and registers, context, thread, goroutine
 //	gopanic.go, text.go          what a panic of compiled Go was about, in words
 //	trace.go                     the trace, in the order of tracer/wire.go

@@ -114,6 +114,7 @@ func EndMachine() {
 	if stage() > StageLine {
 		sendByNetwork()
 	} else {
+		traceOthers()
 		observe.SendHandles("death")
 		sendCounts()
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 )
 
@@ -13,8 +14,6 @@ import (
 
 // Keep has arch keep what this package sets once at boot. Early context.
 func Keep() {
-	arch.Keep(unsafe.Pointer(&nestedLo), unsafe.Sizeof(nestedLo))
-	arch.Keep(unsafe.Pointer(&nestedHi), unsafe.Sizeof(nestedHi))
 	arch.Keep(unsafe.Pointer(&stackDump), unsafe.Sizeof(stackDump))
 	arch.Keep(unsafe.Pointer(&stackDumpSet), unsafe.Sizeof(stackDumpSet))
 	arch.Keep(unsafe.Pointer(&writer.Put), unsafe.Sizeof(writer.Put))
@@ -35,12 +34,29 @@ var overwritten, overwrittenAt uintptr
 
 // restoreKept puts back what is kept, and must be as it was, and what the walker has made of it.
 func restoreKept() {
+	putBack()
+	prepareWalks()
+}
+
+// beginDeath is restoreKept for a death, with takeMachine, whose parameters it has: before that
+// the walker may be another CPU's, behind it that one stands still.
+func beginDeath(f *arch.TrapFrame, fp uintptr) {
+	putBack()
+	takeMachine(f, fp)
+	prepareWalks()
+}
+
+func putBack() {
 	if n, first := arch.RestoreKept(); n != 0 {
 		if overwritten == 0 {
 			overwrittenAt = first
 		}
 		overwritten += n
 	}
+}
+
+func prepareWalks() {
+	stack.Show(percpu.This().Number)
 	stack.Walker.Prepare()
 }
 

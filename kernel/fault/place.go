@@ -23,8 +23,9 @@ func (d *Details) locate() {
 	// it is still at the bottom of its stack. What tells may be what is broken: a fault here
 	// would be one on each stage.
 	d.fs = arch.UserTLS()
-	current := percpu.This().Thread
-	for tid := int32(1); current == 0 && tid <= min(thread.MaxTID(), thread.MaxThreads); tid++ {
+	r := percpu.This()
+	current := r.Thread
+	for tid := int32(1); current == 0 && r.Number == 0 && tid <= min(thread.MaxTID(), thread.MaxThreads); tid++ {
 		if o := thread.Get(tid); o != nil {
 			if fs, ok := tracer.ReadWord(uintptr(unsafe.Pointer(&o.Frame.TLS))); ok && fs == d.fs {
 				current = tid

@@ -78,20 +78,12 @@ const (
 var (
 	stageDetails [StageLine]Details // panic path only
 	seq          uint32             // traces since boot; under the kernel lock; the panic path takes none
-
-	// The stack "nested", apart from the table, which may be what is broken.
-	nestedLo, nestedHi uintptr // set once at boot
 )
 
 // stage returns the topmost stage in use.
 //
 //go:noinline
 func stage() Stage { return Stage(percpu.This().Stage) }
-
-// InitStages takes what the stages need from the table of stacks. Early context.
-func InitStages() {
-	nestedLo, nestedHi = stack.Table[stack.Nested].Lo, stack.Table[stack.Nested].Hi
-}
 
 // Panic gives up: it writes a trace of the caller, with that reason, and ends
 // the machine as the option panic= says. Any context. It does not return.
@@ -131,7 +123,7 @@ func panicCaller(d *Details, fp uintptr) {
 
 // fatalTrap is for a fatal trap.
 func fatalTrap(f *arch.TrapFrame) {
-	restoreKept()
+	beginDeath(f, 0)
 	r := percpu.This()
 	if r.Fatal++; r.Fatal >= uint8(stageGiveUp) {
 		GiveUp() // not even the stages work
@@ -172,10 +164,15 @@ func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
 
 // NextStage begins the next stage and returns its details, empty. Behind those that write a
 // trace there is nothing left to say, but for what EndMachine does with what there is.
+//
+//go:noinline
 func NextStage(kind tracer.TraceKind) *Details {
 	arch.DisableInterrupts()
 	if kind != tracer.KindNMI && kind != tracer.KindTrace {
-		restoreKept()
+		fp, _ := arch.FrameRecord(arch.FramePointer())
+		beginDeath(nil, fp)
+	} else {
+		stack.Show(percpu.This().Number)
 	}
 	arch.DropNMI(true) // before the stage is counted: an NMI in between is no fault of the panic path
 	s := stage().row().next
@@ -192,6 +189,7 @@ func NextStage(kind tracer.TraceKind) *Details {
 func beginFull() {
 	stopAlarm()
 	r := percpu.This()
+	nestedLo, nestedHi := stack.Bounds(r.Number, stack.Nested) // not the table's, which may be what is broken
 	for i := 1; i < arch.NumTrapStacks; i++ {
 		r.TrapStackLo[i], r.TrapStackTop[i] = arch.TrapStack(i)
 		arch.SetTrapStack(i, nestedLo, nestedHi)
@@ -202,6 +200,7 @@ func beginFull() {
 
 // beginAddresses sends those of the stage to a place below its own.
 func beginAddresses() {
+	nestedLo, nestedHi := stack.Bounds(percpu.This().Number, stack.Nested)
 	for i := 1; i < arch.NumTrapStacks; i++ {
 		if i != arch.TrapStackNMI {
 			arch.SetTrapStack(i, nestedLo, nestedHi-thirdStageBelow)
@@ -222,6 +221,9 @@ func LeaveStages() {
 		arch.SetTrapStack(i, r.TrapStackLo[i], r.TrapStackTop[i])
 	}
 	r.Stage, r.Fatal = uint8(noStage), 0
+	if dying == 0 {
+		stack.Show(0)
+	}
 	console.HoldTail(false)
 	arch.DropNMI(false)
 	startAlarm()
@@ -242,8 +244,8 @@ func WriteTrace() { onPanicStack(stage()) }
 // stays where the fault in the panic path has put them.
 func onPanicStack(s Stage) {
 	if stage() == StageFull {
-		on := &stack.Table[stack.Panic]
-		arch.OnStack(on.Lo, on.Hi, writeStage, uintptr(s))
+		lo, hi := stack.Bounds(percpu.This().Number, stack.Panic)
+		arch.OnStack(lo, hi, writeStage, uintptr(s))
 		return
 	}
 	writeStage(uintptr(s))

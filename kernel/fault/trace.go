@@ -8,6 +8,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -97,6 +98,11 @@ func writeStage(n uintptr) {
 }
 
 func fullTrace(d *Details) {
+	if d.of != 0 && !d.fromCPU(percpu.At(d.cpu)) {
+		begin(d)
+		writer.Done()
+		return
+	}
 	d.FindStacks()
 	if repeated(d) {
 		return
@@ -178,7 +184,7 @@ func lowest(s *tracer.Stack, sp uintptr) uintptr {
 // time. It walks before anything is out, but only a trace after which the kernel goes on;
 // should the walk fault, the next stage begins with what happened.
 func repeated(d *Details) bool {
-	if stackDumpSet || !writer.Compare(seq+1, d.Kind, d.Context, d.Thread, d.Goroutine, d.PC) {
+	if stackDumpSet || d.of != 0 || !writer.Compare(seq+1, d.Kind, d.Context, d.Thread, d.Goroutine, d.PC) {
 		return false
 	}
 	why(d)
@@ -282,6 +288,10 @@ func begin(d *Details) {
 
 // startTrace writes the begin of the trace with the crash's number.
 func startTrace(d *Details) {
+	writer.CPU, writer.Of = 0, d.of
+	if percpu.Count() > 1 {
+		writer.CPU = d.cpu + 1
+	}
 	writer.Begin(d.Seq, d.Kind, d.Context, d.Thread, d.Goroutine, image.BuildID(), image.TextLo, image.TextHi)
 	why(d)
 	screenBegin(d)

@@ -45,7 +45,7 @@ func Trap(f *arch.TrapFrame) {
 			return
 		}
 	case arch.TrapNMI:
-		if !alarmed(f) {
+		if !stopIfAsked(f) && !alarmed(f) {
 			traceAndResume(tracer.KindNMI, f, "NMI")
 		}
 		return
@@ -75,7 +75,9 @@ func Trap(f *arch.TrapFrame) {
 		if percpu.This().Hung && !lookAgain(f) {
 			endHung(f)
 		}
-		monitorOnKey(f)
+		if percpu.This().Number == 0 {
+			monitorOnKey(f)
+		}
 		if !inKernel {
 			linux.LeaveTrap(f)
 		}

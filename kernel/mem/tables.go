@@ -114,6 +114,13 @@ func Init(regions []boot.Region, image []Segment, imageEnd uintptr) (wrong strin
 	return ""
 }
 
+// UseTables makes the running CPU, which is not the one that has called Init, use the tables, or
+// drops what it has kept of them. Early and kernel context.
+func UseTables() {
+	arch.EnableNoExec()
+	arch.UseTables(root)
+}
+
 // KeepRoot has arch keep what the way through the page tables begins with. Early context.
 func KeepRoot() {
 	arch.Keep(unsafe.Pointer(&root), unsafe.Sizeof(root))

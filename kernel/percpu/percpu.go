@@ -11,6 +11,14 @@ import (
 type Record struct {
 	arch.CPU // what the entry code needs: first, as the per-CPU pointer leads to it
 
+	// Of this package. Number is the CPU's, from 0, which is the one that boots.
+	Number uint32
+	// Of package smp. ID is what interrupt controllers call the CPU, State what it does, Call the
+	// address of a function that it is to call, 0: none.
+	ID    uint32
+	State State
+	Call  uintptr
+
 	// Calls counts the system calls; CallPC is where the one that is being handled was made.
 	Calls  uint64
 	CallPC uintptr
@@ -38,15 +46,65 @@ type Record struct {
 
 	// Of package fault. Stage is the topmost panic stage in use, Fatal the number of fatal
 	// traps since the first one began, TrapStackLo and TrapStackTop are what the trap stacks
-	// were then. Hung is set when the watchdog has expired.
+	// were then. Hung is set when the watchdog has expired. Frame is the trap by which another CPU
+	// has stopped this one, or by which it died itself; 0 and FP, if it died by a call, the frame
+	// record of the function that called.
 	Stage, Fatal              uint8
 	Hung                      bool
 	TrapStackLo, TrapStackTop [arch.NumTrapStacks]uintptr
+	Frame, FP                 uintptr
 }
+
+// State is what a CPU does, for other CPUs. Its own code sets it, but for Starting.
+type State uint32
+
+// The states.
+const (
+	Starting State = iota // nothing is known of it yet
+	Running               // it runs, or waits for an interrupt
+	Dying                 // it has died, behind another one
+	Stopped               // it stands still, since another one has died
+)
 
 // first is the record of the CPU that boots: boot/start_amd64.s sets the per-CPU pointer to
 // it. One per CPU.
 var first Record
+
+// records has the addresses of all CPUs' records, by number; numRecords is how many there are.
+// Set once at boot.
+var (
+	records    [arch.MaxCPUs]uintptr
+	numRecords uint32
+)
+
+// Add makes r, all zero but for the CPU's part, a record of a CPU. Early context.
+func Add(r *Record) {
+	r.Number = numRecords
+	records[numRecords] = uintptr(unsafe.Pointer(r))
+	numRecords++
+	r.Event, r.Shot = ^uint64(0), ^uint64(0) // the timer is off
+}
+
+// Remove undoes the latest Add: that CPU does not answer. Early context.
+func Remove() { numRecords-- }
+
+// Count returns the number of CPUs. Early and kernel context.
+func Count() uint32 { return numRecords }
+
+// At returns the record of a CPU below Count. Early and kernel context.
+func At(number uint32) *Record { return (*Record)(arch.Pointer(records[number])) }
+
+// Keep has arch keep which records there are. Early context.
+func Keep() {
+	arch.Keep(unsafe.Pointer(&records), unsafe.Sizeof(records))
+	arch.Keep(unsafe.Pointer(&numRecords), unsafe.Sizeof(numRecords))
+}
+
+// Now returns the state, which another CPU may have changed. Early and kernel context.
+func (s *State) Now() State { return State(arch.Load32(uintptr(unsafe.Pointer(s)))) }
+
+// Set sets the state, behind all that the CPU has written before. Early and kernel context.
+func (s *State) Set(to State) { arch.Store32(uintptr(unsafe.Pointer(s)), uint32(to)) }
 
 // This returns the running CPU's record. It takes a dozen instructions: who has the record
 // passes it on. Early and kernel context.
@@ -55,9 +113,11 @@ func This() *Record { return Of(arch.ThisCPU()) }
 // Of returns the record of which c is a part.
 func Of(c *arch.CPU) *Record { return (*Record)(unsafe.Pointer(c)) }
 
-// Init is for a record that is all zero but for the CPU's part: the timer is off. Early
-// context.
-func (r *Record) Init() { r.Event, r.Shot = ^uint64(0), ^uint64(0) }
+// InitFirst adds the record of the CPU that boots, which runs. Early context.
+func InitFirst() {
+	Add(&first)
+	first.State = Running
+}
 
 // Calls returns the number of system calls of all CPUs since boot. Any context.
 func Calls() uint64 { return first.Calls }

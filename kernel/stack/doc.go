@@ -1,6 +1,7 @@
 // Package stack is the kernel's table of stacks and the walker over it.
 //
 //	table.go    the table: where each stack is, its guard page, its paint
+//	cpus.go     where each CPU has them, and whose are in the table
 //	limits.go   how deep each can get, which zf build proves
 //	check.go    the check of the limits while the machine runs
 //	use.go      how deep each has got, for who asks

@@ -13,12 +13,12 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(&Table), unsafe.Sizeof(Table))
 	for i := range Table {
 		s := &Table[i]
-		size := unsafe.Offsetof(s.Used)
-		if i >= Count {
-			size = unsafe.Offsetof(s.Lo)
+		arch.Keep(unsafe.Pointer(s), unsafe.Offsetof(s.Lo))
+		if i < Count { // Show knows the bounds
+			arch.Keep(unsafe.Pointer(&s.Limit), unsafe.Sizeof(s.Limit))
 		}
-		arch.Keep(unsafe.Pointer(s), size)
 	}
+	arch.Keep(unsafe.Pointer(&areas), unsafe.Sizeof(areas))
 	arch.Keep(unsafe.Pointer(&Frames), unsafe.Sizeof(Frames))
 	w := &Walker
 	arch.Keep(unsafe.Pointer(w), unsafe.Offsetof(w.Plain))

@@ -109,26 +109,19 @@ const (
 // area is the memory of all stacks but boot's. One per CPU.
 var area [areaSize]byte
 
-// Init lays the stacks out, paints them and hands them to the IST.
+// Init lays the stacks out, paints them and hands them to the IST. The boot stack has been
+// painted by the entry code.
 func Init() {
-	next := uintptr(unsafe.Pointer(&area))
-	next = (next + arch.PageSize - 1) &^ (arch.PageSize - 1)
+	Add(0, uintptr(unsafe.Pointer(&area)))
+	Show(0)
 	for i := range Table[:Count] {
 		s := &Table[i]
-		if i == Boot {
-			s.Lo, s.Hi = boot.StackLo, boot.StackHi // painted by the entry code
-		} else {
-			s.Lo = next + guardSize
-			s.Hi = s.Lo + sizes[i]
-			next = s.Hi
+		if i != Boot {
 			tracer.Paint(s.Lo, s.Hi)
 		}
 		s.Limit = provenLimit(i, s.Size())
 	}
-	for slot := 1; slot < arch.NumTrapStacks; slot++ {
-		s := &Table[PageFault+slot-1]
-		arch.SetTrapStack(slot, s.Lo, s.Hi)
-	}
+	SetTraps(0)
 	Walker.TextLo, Walker.TextHi = image.TextLo, image.TextHi
 	Walker.EntryLo, Walker.EntryHi = arch.EntryBounds()
 }

@@ -123,6 +123,9 @@ func (v *traceView) facts(t *wire.Trace) {
 	if t.Context != "" {
 		fact("context", t.Context)
 	}
+	if t.HasCPU {
+		fact("cpu", fmt.Sprint(t.CPU))
+	}
 	if t.Goroutine != 0 {
 		fact("goroutine", fmt.Sprint(t.Goroutine))
 	}

@@ -39,6 +39,8 @@ type jsonTrace struct {
 	BuildID      string            `json:"build_id"`
 	Thread       uint64            `json:"thread"`
 	Goroutine    uint64            `json:"goroutine,omitempty"` // none: left out
+	CPU          *uint64           `json:"cpu,omitempty"`       // on a machine with several
+	Of           uint64            `json:"of,omitempty"`        // number of the trace of the death that this one, of another CPU, belongs to
 	Registers    map[string]string `json:"registers"`
 	Complete     bool              `json:"complete"`
 	End          string            `json:"end"`
@@ -93,6 +95,7 @@ func JSON(t *wire.Trace) []byte {
 		BuildID:   t.BuildID,
 		Thread:    t.Thread,
 		Goroutine: t.Goroutine,
+		Of:        t.Of,
 		Registers: make(map[string]string, len(t.Registers)),
 		Complete:  t.Complete(),
 		End:       t.End,
@@ -111,6 +114,9 @@ func JSON(t *wire.Trace) []byte {
 		if c.HasAddress {
 			j.FaultAddress = hexString(c.Address)
 		}
+	}
+	if t.HasCPU {
+		j.CPU = &t.CPU
 	}
 	for name, v := range t.Registers {
 		j.Registers[name] = hexString(v)

@@ -69,6 +69,9 @@ func mdFacts(t *wire.Trace) (facts []string) {
 	if t.Thread != 0 || t.Format == "" {
 		fact("thread", fmt.Sprint(t.Thread))
 	}
+	if t.HasCPU {
+		fact("cpu", fmt.Sprint(t.CPU))
+	}
 	if t.Goroutine != 0 {
 		fact("goroutine", fmt.Sprint(t.Goroutine))
 	}

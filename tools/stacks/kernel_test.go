@@ -99,7 +99,7 @@ func TestKernel(t *testing.T) {
 	b := p.Bound(stacks.Entry{Func: module + "kernel/fault.CheckStacks", Base: 8,
 		Never: []string{module + "kernel/fault.writeStage"}})
 	if len(b.Why) > 0 || b.Bytes > 2<<10 {
-		t.Errorf("CheckStacks takes %d bytes %q; panicReserve is 2048", b.Bytes, b.Why)
+		t.Errorf("CheckStacks takes %d bytes %q; panicReserve is 2048; %v", b.Bytes, b.Why, b.Chain)
 	}
 	if !strings.Contains(source(t, "../../kernel/stack/limits.go"), "panicReserve = 2 << 10\n") {
 		t.Error("panicReserve is not 2048")

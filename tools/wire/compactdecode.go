@@ -231,6 +231,16 @@ func (d *decoder) record() error {
 			d.recs[len(d.recs)-1].Goroutine = n
 		}
 		return r.err
+	case tag == tracer.RecCPU:
+		cpu, of := r.uvarint(), r.uvarint()
+		if k := len(d.recs); k == 0 || d.recs[k-1].Op != OpBegin {
+			return errors.New("it has a CPU's number that is not behind its begin")
+		}
+		if r.err == nil {
+			b := &d.recs[len(d.recs)-1]
+			b.HasCPU, b.CPU, b.Of = true, cpu, of
+		}
+		return r.err
 	case tag == tracer.RecReason:
 		rec.Op, rec.Text = OpReason, string(r.bytes(MaxReason))
 		if r.err == errShort && len(r.b) > 0 {

@@ -18,6 +18,12 @@ func (r *Record) String() string {
 		if r.Goroutine != 0 {
 			s += fmt.Sprintf(" goroutine=%d", r.Goroutine)
 		}
+		if r.HasCPU {
+			s += fmt.Sprintf(" cpu=%d", r.CPU)
+		}
+		if r.Of != 0 {
+			s += fmt.Sprintf(" of=%d", r.Of)
+		}
 		return s + " build=" + OrDash(r.BuildID)
 	case OpReason:
 		return "reason " + r.Text

@@ -47,6 +47,9 @@ type Record struct {
 	Kind, Context          string
 	Seq, Thread, Goroutine uint64
 	BuildID                string
+	// CPU and Of: OpBegin. HasCPU is set when there was a cpu field.
+	CPU, Of uint64
+	HasCPU  bool
 	// HasBuild is set when there was a build field, be it "-".
 	HasBuild bool
 	// PartBuild is set when BuildID is only the beginning of it.
@@ -190,6 +193,15 @@ func (r *Record) begin(f []string) bool {
 			}
 		case "goroutine":
 			if r.Goroutine, ok = number(v); !ok {
+				return false
+			}
+		case "cpu":
+			if r.CPU, ok = number(v); !ok {
+				return false
+			}
+			r.HasCPU = true
+		case "of":
+			if r.Of, ok = number(v); !ok {
 				return false
 			}
 		case "build":

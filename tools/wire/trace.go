@@ -51,6 +51,11 @@ type Trace struct {
 	// Thread is the number of the thread that the trace is about, Goroutine that
 	// of the goroutine that it ran, or 0.
 	Thread, Goroutine uint64
+	// CPU is the number of the CPU that the trace is of, from 0; HasCPU is not set if it does not
+	// say, as on a machine with one. Of is the number of the trace of another CPU's death, during
+	// which this one was stopped or has died, too; else 0.
+	CPU, Of uint64
+	HasCPU  bool
 	// BuildID is the GNU build ID of the image that wrote the trace, in
 	// lower-case hexadecimal; empty when it has none or it is not known. A trace
 	// that does not say has the latest ID that the stream gave before it.
@@ -244,6 +249,7 @@ func (t *Trace) add(r *Record) int {
 	case OpBegin:
 		t.Seq, t.Kind, t.Context = r.Seq, r.Kind, r.Context
 		t.Thread, t.Goroutine = r.Thread, r.Goroutine
+		t.CPU, t.Of, t.HasCPU = r.CPU, r.Of, r.HasCPU
 		t.BuildID, t.PartBuild, t.NoBuild = r.BuildID, r.PartBuild, !r.HasBuild
 	case OpReason:
 		t.Reason = r.Text

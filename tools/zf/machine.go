@@ -47,6 +47,9 @@ type machine struct {
 	noMounts  bool   // -mount none
 }
 
+// maxCPUs is how many CPUs the kernel takes.
+const maxCPUs = 64
+
 // flags adds the flags that say what machine it is.
 func (m *machine) flags(fs *flag.FlagSet, memoryMiB int) {
 	fs.StringVar(&m.append, "append", "", "kernel command `LINE`")
@@ -54,6 +57,14 @@ func (m *machine) flags(fs *flag.FlagSet, memoryMiB int) {
 	fs.Func("m", fmt.Sprintf("RAM `SIZE` in MiB, or with a suffix, M or G (default %d)", memoryMiB), func(s string) (err error) {
 		m.qemu.MemoryMiB, err = memorySize(s)
 		return err
+	})
+	m.qemu.CPUs = 1
+	fs.Func("smp", "`N` CPUs, 1 to 64 (default 1). Threads run on the first one; when one\ndies, a trace of each of the others follows", func(s string) (err error) {
+		m.qemu.CPUs, err = strconv.Atoi(s)
+		if err != nil || m.qemu.CPUs < 1 || m.qemu.CPUs > maxCPUs {
+			return fmt.Errorf("want a number from 1 to %d", maxCPUs)
+		}
+		return nil
 	})
 	fs.Func("qemu", "pass `ARG` to QEMU; may be given many times", func(s string) error {
 		m.qemu.Extra = append(m.qemu.Extra, s)

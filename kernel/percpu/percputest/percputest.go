@@ -22,10 +22,11 @@ func Use(t testing.TB) *percpu.Record {
 	}
 	runtime.LockOSThread()
 	r := new(percpu.Record)
-	r.Init()
+	percpu.Add(r)
 	set(r.OnHost())
 	t.Cleanup(func() {
 		set(0)
+		percpu.Remove()
 		runtime.KeepAlive(r)
 		runtime.UnlockOSThread()
 	})

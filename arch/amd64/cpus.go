@@ -1,0 +1,21 @@
+package amd64
+
+// Several CPUs. The one that boots fills in the record of another one, which then starts, in
+// boot/ap_amd64.s, and makes itself ready.
+
+// MaxCPUs is how many CPUs the kernel takes.
+const MaxCPUs = 64
+
+// ShareTables gives the CPU with the record c, which does not run yet or waits, what this one's
+// tables have beside descriptors: the handler of traps, and what is kept twice. Early and kernel
+// context.
+func (c *CPU) ShareTables() {
+	from, to := ThisCPU().tables(), c.tables()
+	cr0 := c.openTables()
+	to.handler, to.giveUp, to.kept, to.numKept = from.handler, from.giveUp, from.kept, from.numKept
+	c.closeTables(cr0)
+}
+
+// CompareAndSwap sets *p to new if it is old, and reports whether it was, in one step for all
+// CPUs. Any context.
+func CompareAndSwap(p *uint32, old, new uint32) bool

@@ -1,0 +1,57 @@
+package smp
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+)
+
+// main is the first Go function of each CPU but the first, on its own boot stack. It does not
+// return.
+//
+//go:noinline
+func main() {
+	r := percpu.This()
+	mem.UseTables()
+	stack.SetTraps(r.Number)
+	arch.LoadTables()
+	arch.InitFPU()
+	arch.JoinInterrupts()
+	r.State.Set(percpu.Running)
+	for {
+		if f := arch.Load32(uintptr(unsafe.Pointer(&r.Call))); f == 0 {
+			arch.WaitForInterrupt()
+		} else {
+			call(&r.Call)
+			r.Call = 0
+		}
+	}
+}
+
+// call calls the function whose address is at p.
+//
+//go:noinline
+func call(p *uintptr) { (*(*func())(unsafe.Pointer(&p)))() }
+
+// Begin has a CPU but the first call f, a top-level function, with interrupts off. f runs in
+// kernel context, on that CPU's boot stack. The call before must have come to its end. Not inlined,
+// so that the calls of it tell what runs there (tools/stacks).
+//
+//go:noinline
+func Begin(number uint32, f func()) {
+	r := percpu.At(number)
+	r.Call = **(**uintptr)(unsafe.Pointer(&f))
+	arch.InterruptCPU(r.ID, arch.InterruptWake)
+}
+
+// Wait waits for the end of the call that Begin has begun.
+//
+//go:noinline
+func Wait(number uint32) {
+	for arch.Load32(uintptr(unsafe.Pointer(&percpu.At(number).Call))) != 0 {
+		arch.Pause()
+	}
+}

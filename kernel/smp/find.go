@@ -1,0 +1,52 @@
+package smp
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
+
+// What Find has found. Set once at boot.
+var (
+	ids      [arch.MaxCPUs]uint32
+	numIDs   int  // how many are in ids
+	moreCPUs int  // how many CPUs there are besides
+	byACPI   bool // ACPI has told of them
+	noRAM    bool // there was none for a CPU's stacks
+)
+
+// Find looks which CPUs there are. root is where the loader says that ACPI's tables begin, or 0.
+// Early context, while the first page tables are in use.
+func Find(root uintptr) { numIDs, moreCPUs, byACPI = arch.FindCPUs(root, &ids) }
+
+// Print prints the line of the boot report, if there is more than one CPU. It begins with the line
+// break that ends the line before.
+func Print() {
+	all := uint64(numIDs + moreCPUs)
+	if all < 2 {
+		return
+	}
+	console.String("\ncpus    ")
+	console.Dec(uint64(percpu.Count()))
+	console.String(" of ")
+	console.Dec(all)
+	if byACPI {
+		console.String(" by ACPI")
+	} else {
+		console.String(" by the MP table")
+	}
+	switch {
+	case !arch.LocalInterrupts():
+		console.String("; without a local interrupt controller the others cannot be started")
+	case noRAM:
+		console.String("; there is not enough RAM behind the image for the stacks of more (QEMU: -m)")
+	case silent != 0:
+		console.String("; no answer within 100 ms from ")
+		console.Dec(uint64(silent))
+	}
+	if moreCPUs != 0 {
+		console.String("; the kernel takes ")
+		console.Dec(arch.MaxCPUs)
+		console.String(", and none with a number above 254 (x2APIC)")
+	}
+}

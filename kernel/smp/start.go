@@ -1,0 +1,142 @@
+package smp
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+)
+
+// How long is waited for a CPU, in nanoseconds: resetWait after its reset, againWait until it is
+// told once more to start, answerWait until it is left out. What they do for is waited for one
+// after the other. lateWait is for all that have been late, together: a busy host that emulates the
+// CPUs may let one of them run no sooner.
+const (
+	resetWait  = 10e6
+	againWait  = 1e6
+	answerWait = 100e6
+	lateWait   = 900e6
+)
+
+// silent is how many CPUs have not answered. Set once at boot.
+var silent int
+
+// Start starts the other CPUs, as many as the option cpus= allows. ram is the loader's memory map.
+// Early context, before mem.Release, with the clock.
+func Start(ram []boot.Region) {
+	most := uint64(arch.MaxCPUs)
+	if n, ok := option.Number("cpus"); ok {
+		most = n
+	}
+	page := startPage(ram)
+	if !arch.LocalInterrupts() || numIDs < 2 || most < 2 || page == 0 {
+		return
+	}
+	first := arch.ThisID()
+	percpu.This().ID = first
+	for _, id := range ids[:numIDs] {
+		if id != first {
+			arch.InitCPU(id)
+		}
+	}
+	wait(resetWait, nil)
+	var was [boot.APPage / 8]uint64
+	for i := range was {
+		was[i] = *word(page, i)
+	}
+	late := uint64(lateWait)
+	for _, id := range ids[:numIDs] {
+		if id == first {
+			continue
+		}
+		if uint64(percpu.Count()) >= most || !startOne(id, page, &late) && noRAM {
+			break
+		}
+	}
+	for i := range was {
+		*word(page, i) = was[i]
+	}
+}
+
+// word returns word i of a page.
+func word(page uintptr, i int) *uint64 { return (*uint64)(arch.Pointer(page + uintptr(i)*8)) }
+
+// startPage returns the highest page of RAM below 640 KiB, or 0. What is in it is put back.
+func startPage(ram []boot.Region) (page uintptr) {
+	const lowest, highest = 0x2000, 0xa0000
+	for i := range ram {
+		if r := &ram[i]; r.Usable && r.Lo < highest {
+			if p := (uintptr(min(r.Hi, highest)) &^ (arch.PageSize - 1)) - arch.PageSize; p >= max(uintptr(r.Lo), lowest) {
+				page = max(page, p)
+			}
+		}
+	}
+	return page
+}
+
+// startOne starts the CPU that interrupt controllers call id.
+func startOne(id uint32, page uintptr, late *uint64) bool {
+	r := (*percpu.Record)(arch.Pointer(mem.Contiguous(unsafe.Sizeof(percpu.Record{}))))
+	stacks := mem.Contiguous(stack.AreaSize)
+	if r == nil || stacks == 0 {
+		noRAM = true
+		return false
+	}
+	number := percpu.Count()
+	stack.Add(number, stacks)
+	if !stack.Prepare(number) {
+		noRAM = true
+		return false
+	}
+	percpu.Add(r)
+	r.ID = id
+	r.ShareTables()
+	lo, hi := stack.Bounds(number, stack.Boot)
+	boot.FillAP(page, lo, hi, uintptr(unsafe.Pointer(r)), main)
+	arch.StartCPU(id, page)
+	if wait(againWait, &r.State) {
+		return true
+	}
+	arch.StartCPU(id, page)
+	if wait(answerWait-againWait, &r.State) {
+		return true
+	}
+	began := clock.Now()
+	ok := wait(*late, &r.State)
+	*late -= min(*late, clock.Now()-began)
+	if !ok {
+		arch.InitCPU(id) // it must not come later
+		silent++
+		percpu.Remove()
+	}
+	return ok
+}
+
+// wait waits for so many nanoseconds, or until the CPU runs of which that is the state.
+func wait(ns uint64, s *percpu.State) bool {
+	for began := clock.Now(); clock.Now()-began < ns; arch.Pause() {
+		if s != nil && s.Now() != percpu.Starting {
+			return true
+		}
+	}
+	return false
+}
+
+// CloseTables gives the other CPUs what has been kept twice, and makes the pages of their tables
+// read-only. Early context, once.
+func CloseTables() {
+	for n := uint32(1); n < percpu.Count(); n++ {
+		r := percpu.At(n)
+		r.ShareTables()
+		if mem.ReadOnly(r.TablePages()) {
+			r.LockTables()
+		}
+		Begin(n, mem.UseTables) // what the CPU has kept of the page tables is dropped
+		Wait(n)
+	}
+}

@@ -1,0 +1,64 @@
+package stack
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// Each CPU has all of the kernel's stacks, in memory of its own. The table has those of one CPU:
+// the one that boots, but while a trace is of another one.
+
+// areas has, for each CPU by its number, where its stacks begin. Set once at boot.
+var areas [arch.MaxCPUs]uintptr
+
+// AreaSize is what the stacks of a CPU but the first one take, in bytes, with their guard pages.
+const AreaSize = areaSize - arch.PageSize + boot.StackSize
+
+// Add says where the stacks of a CPU are: from the first page boundary behind at. Early context.
+func Add(number uint32, at uintptr) { areas[number] = (at + arch.PageSize - 1) &^ (arch.PageSize - 1) }
+
+// Bounds returns where a CPU has stack i: lo <= address < hi. Early and kernel context.
+func Bounds(number uint32, i int) (lo, hi uintptr) {
+	if i == Boot && number == 0 {
+		return boot.StackLo, boot.StackHi
+	}
+	lo = areas[number] + guardSize
+	for j := Boot + 1; j != i && j < Count; j++ { // the boot stack is behind all others
+		lo += sizes[j] + guardSize
+	}
+	return lo, lo + sizes[i]
+}
+
+// Show puts the stacks of a CPU into the table. Early and kernel context.
+func Show(number uint32) {
+	for i := range Table[:Count] {
+		s := &Table[i]
+		lo, hi := Bounds(number, i)
+		if s.Lo != lo || s.Hi != hi {
+			s.Lo, s.Hi, s.Used = lo, hi, 0
+		}
+	}
+}
+
+// Prepare paints the stacks of a CPU that has not started, and unmaps the page below each. It
+// returns false if there is no RAM for the page tables that this takes. Early context.
+func Prepare(number uint32) bool {
+	for i := range Count {
+		lo, hi := Bounds(number, i)
+		tracer.Paint(lo, hi)
+		if !mem.Unmap(lo - guardSize) {
+			return false
+		}
+	}
+	return true
+}
+
+// SetTraps makes the stacks of the running CPU those that its traps run on. Early context.
+func SetTraps(number uint32) {
+	for slot := 1; slot < arch.NumTrapStacks; slot++ {
+		lo, hi := Bounds(number, PageFault+slot-1)
+		arch.SetTrapStack(slot, lo, hi)
+	}
+}

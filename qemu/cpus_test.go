@@ -1,0 +1,226 @@
+package qemu
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// Several CPUs: they are found and started, and a death is shown with all of them.
+
+// cpuTail is how every chain of another CPU than the first ends.
+const cpuTail = " kernel/smp.main boot.apStart boot.apLong"
+
+// checkCPUs checks the traces of a death: the first one is of CPU dead, and one of each other CPU
+// follows, in their order, whole, with the number of the first.
+func checkCPUs(t *testing.T, all []*labTrace, cpus, dead int) {
+	t.Helper()
+	if len(all) != cpus {
+		t.Fatalf("%d traces of %d CPUs", len(all), cpus)
+	}
+	if cpus == 1 {
+		if all[0].CPU != nil || all[0].Of != 0 {
+			t.Errorf("the trace of the one CPU has cpu %v, of %d", *all[0].CPU, all[0].Of)
+		}
+		return
+	}
+	next := 0
+	for i, tr := range all {
+		want, of := dead, 0
+		if i > 0 {
+			if next == dead {
+				next++
+			}
+			want, of = next, 1
+			next++
+		}
+		if tr.CPU == nil || *tr.CPU != want || tr.Of != of || tr.Damaged {
+			t.Fatalf("trace %d: cpu, of, damaged = %v, %d, %v; want %d, %d, false", i+1, tr.CPU, tr.Of, tr.Damaged, want, of)
+		}
+		end := tail[strings.Index(tail, " kernel.early"):]
+		if want != 0 {
+			end = cpuTail
+		}
+		if got := tr.chain(); !tr.Complete || !strings.HasSuffix(got, end) {
+			t.Errorf("trace %d, of CPU %d: complete %v, %s; want it to end with%s", i+1, want, tr.Complete, got, end)
+		}
+		if i > 0 && tr.Kind != "trace" {
+			t.Errorf("trace %d has the kind %s", i+1, tr.Kind)
+		}
+	}
+}
+
+// TestCPUs: each machine has as many CPUs as QEMU was told, and a death shows them all. Each waits
+// for what it is to do.
+func TestCPUs(t *testing.T) {
+	t.Parallel()
+	for _, machine := range []string{"q35", "pc", "microvm"} {
+		for _, n := range []int{1, 2, 4, 8, 64} {
+			t.Run(fmt.Sprintf("%s/%d", machine, n), func(t *testing.T) {
+				t.Parallel()
+				path, symbols := lab(t, image.AllLoaders)
+				res, serial, err := boot(t, Config{Kernel: path, Machine: machine, CPUs: n, Icount: true, VirtualTime: true}, "crash=early.div0")
+				if err != nil || res.Outcome != Traced {
+					t.Fatalf("the machine: %v, %v\n%s", res.Outcome, err, serial)
+				}
+				report := ""
+				if n > 1 {
+					report = fmt.Sprintf("cpus    %d of %d by ACPI", n, n)
+				}
+				if line := regexp.MustCompile(`(?m)^cpus  .*\S`).FindString(serial); line != report {
+					t.Errorf("the boot report says %q, want %q", line, report)
+				}
+				all := traces(t, symbols, serial)
+				checkCPUs(t, all, n, 0)
+				for _, tr := range all[1:] {
+					if want := "boot: arch/amd64.WaitForInterrupt arch.WaitForInterrupt" + cpuTail; tr.Reason != "stopped" || tr.chain() != want {
+						t.Errorf("CPU %d: %s: %s; want %s", *tr.CPU, tr.Reason, tr.chain(), want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestFewerCPUs: the option cpus=, and RAM that is not enough for the stacks of all.
+func TestFewerCPUs(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	for _, c := range []struct {
+		memory       int
+		line, report string
+		most         int
+	}{
+		{128, "cpus=3", `^cpus    3 of 64 by ACPI$`, 3},
+		{128, "cpus=1", `^cpus    1 of 64 by ACPI$`, 1},
+		{18, "", `^cpus    \d+ of 64 by ACPI; there is not enough RAM behind the image for the stacks of more \(QEMU: -m\)$`, 40},
+	} {
+		t.Run(fmt.Sprint(c.memory, c.line), func(t *testing.T) {
+			t.Parallel()
+			res, serial, err := boot(t, Config{Kernel: path, CPUs: 64, MemoryMiB: c.memory, Icount: true, VirtualTime: true}, "crash=early.div0 "+c.line)
+			serial = strings.ReplaceAll(serial, "\r\n", "\n")
+			if err != nil || res.Outcome != Traced || !regexp.MustCompile(`(?m)`+c.report).MatchString(serial) {
+				t.Fatalf("the machine: %v, %v; want %s in\n%s", res.Outcome, err, c.report, serial)
+			}
+			if all := traces(t, symbols, serial); len(all) > c.most {
+				t.Errorf("%d traces; want %d at most", len(all), c.most)
+			} else {
+				checkCPUs(t, all, len(all), 0)
+			}
+		})
+	}
+}
+
+// TestCPUDeaths: what the first CPU can die of, another one can, with the same trace; and that of
+// the first shows who waits for it.
+func TestCPUDeaths(t *testing.T) {
+	t.Parallel()
+	_, list, _ := boot(t, Config{}, "crash=no-such-kind")
+	known := map[string]death{}
+	for _, d := range deaths {
+		known[strings.TrimPrefix(d.kind, "early.")] = d
+	}
+	for _, m := range regexp.MustCompile(`(?m)^  cpu\.(\S+)`).FindAllStringSubmatch(list, -1) {
+		d, ok := known[m[1]]
+		if !ok {
+			switch m[1] {
+			case "both", "all", "spinning", "triple": // below
+			default:
+				t.Errorf("the kind %s has no test", m[1])
+			}
+			continue
+		}
+		t.Run(m[1], func(t *testing.T) {
+			t.Parallel()
+			path, symbols := lab(t, image.AllLoaders)
+			res, serial, err := boot(t, Config{Kernel: path, CPUs: 3, Icount: true, VirtualTime: true}, "crash=cpu."+m[1])
+			all := traces(t, symbols, serial)
+			if len(all) == 0 {
+				t.Fatalf("no trace: %v\n%s", err, serial)
+			}
+			d.chain = strings.Replace(d.chain, tail, " kernel/smp.call"+cpuTail, 1)
+			checkDeath(t, all[0], d)
+			checkTrace(t, all[0])
+			if d.trace == "trace" {
+				if err != nil || res.Outcome != Exited || len(all) != 1 || !strings.Contains(serial, "the call is over") {
+					t.Errorf("%v, %v, %d traces; want it to go on behind one", res.Outcome, err, len(all))
+				}
+				return
+			}
+			if err != nil || res.Outcome != Traced {
+				t.Errorf("the machine: %v, %v", res.Outcome, err)
+			}
+			if d.end != "zero" { // whose chain does not come to the CPU's start
+				all[0].Frames, all[0].Complete = append(all[0].Frames, all[len(all)-1].Frames...), true
+			}
+			checkCPUs(t, all, 3, 2)
+			if got := all[1].chain(); !strings.Contains(got, " kernel/smp.Wait main.runOnCPU main.lab ") {
+				t.Errorf("CPU 0: %s; want it to be in smp.Wait", got)
+			}
+		})
+	}
+}
+
+// TestCPUsAtOnce: CPUs that die at the same time, or spin with interrupts off; and one that resets
+// the machine.
+func TestCPUsAtOnce(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	for _, c := range []struct {
+		kind string
+		cpus int
+		dead string // those in the functions of that name, of the CPUs but the first trace's
+	}{
+		{"both", 2, "main.undefinedC main.undefinedB main.bothA"},
+		{"both", 4, "main.undefinedC main.undefinedB main.bothA"},
+		{"all", 8, "main.allA"},
+		{"all", 64, "main.allA"},
+		{"spinning", 8, "main.spinningA"},
+	} {
+		for _, icount := range []bool{false, true} {
+			if c.cpus > 8 && !icount {
+				continue // the host would not let so many run in time
+			}
+			t.Run(fmt.Sprintf("%s/%d/%v", c.kind, c.cpus, icount), func(t *testing.T) {
+				t.Parallel()
+				res, serial, err := boot(t, Config{Kernel: path, CPUs: c.cpus, Icount: icount, VirtualTime: icount}, "crash=cpu."+c.kind)
+				if err != nil || res.Outcome != Traced {
+					t.Fatalf("the machine: %v, %v\n%s", res.Outcome, err, serial)
+				}
+				checkAtOnce(t, symbols, serial, c.cpus, c.dead)
+			})
+		}
+	}
+	t.Run("triple", func(t *testing.T) {
+		t.Parallel()
+		if res, _, err := boot(t, Config{Kernel: path, CPUs: 2, Icount: true, VirtualTime: true}, "crash=cpu.triple"); err == nil {
+			t.Errorf("the machine: %v, and no error; want a triple fault", res.Outcome)
+		}
+	})
+}
+
+// checkAtOnce checks the traces of CPUs that were at the function of that name, each in one.
+func checkAtOnce(t *testing.T, symbols *symbol.File, serial string, cpus int, at string) {
+	t.Helper()
+	all := traces(t, symbols, serial)
+	if len(all) == 0 || all[0].CPU == nil {
+		t.Fatalf("%d traces\n%s", len(all), serial)
+	}
+	checkCPUs(t, all, cpus, *all[0].CPU)
+	if !strings.Contains(all[0].chain(), "main.undefinedC main.undefinedB "+strings.Fields(at)[len(strings.Fields(at))-1]) {
+		t.Errorf("the first: %s", all[0].chain())
+	}
+	for _, tr := range all[1:] {
+		waits := strings.Contains(tr.chain(), "arch/amd64.WaitForInterrupt ") && strings.Contains(at, "bothA")
+		if !waits && !strings.Contains(tr.chain(), strings.Fields(at)[len(strings.Fields(at))-1]) {
+			t.Errorf("CPU %d: %s: %s; want %s in it", *tr.CPU, tr.Reason, tr.chain(), at)
+		}
+		if died := strings.HasPrefix(tr.Reason, "died at the same time: invalid opcode"); !died && tr.Reason != "stopped" {
+			t.Errorf("CPU %d: %s", *tr.CPU, tr.Reason)
+		}
+	}
+}
