@@ -5,7 +5,7 @@ FUZZTIME ?= 1s
 N ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-repeat test-boot test-std test-modules test-toolchains soak bench bench-symbol bench-receive test-otlp test-sqlite test-calls test-symbol attack build build-zf clean
+.PHONY: help run test test-all test-repeat test-boot test-std test-modules test-toolchains soak bench bench-symbol bench-receive test-otlp test-sqlite test-calls test-symbol attack deaths build build-zf clean
 
 help:
 	@echo 'Use it:'
@@ -24,6 +24,7 @@ help:
 	@echo '  make test-otlp        export to a real OpenTelemetry Collector, which is built first'
 	@echo '  make test-sqlite      run SQLite, which is downloaded first, on mapped and locked files'
 	@echo '  make soak             run goroutines that check all they get, for minutes, on several machines'
+	@echo '  make deaths N=10000   let machines with 1 to 8 CPUs die in random ways, and check all traces'
 	@echo '  make attack           overwrite 8 bytes of the kernel in 5,000 machines, and see how they die'
 	@echo 'Measure it:'
 	@echo '  make bench            measure; the figures go to bench.txt'
@@ -88,6 +89,12 @@ attack:
 	@tools/setup.sh run
 	go run ./qemu/attack -o attack.txt $(ATTACK)
 
+# DEATHS has flags for it, such as DEATHS='-seed 7' or DEATHS='-only 31'.
+deaths: N = 10000
+deaths:
+	@tools/setup.sh run
+	go run ./qemu/deaths -o deaths.txt -n $(N) $(DEATHS)
+
 # BENCH has flags for it, such as BENCH='-run walk'.
 bench:
 	@tools/setup.sh run
@@ -121,4 +128,4 @@ test-symbol:
 	go test -tags symbolgate -count=1 -v -timeout 60m -run Gate ./tools/symbol
 
 clean:
-	rm -rf bin test-repeat.txt bench.txt bench-symbol.txt bench-receive.txt attack.txt
+	rm -rf bin test-repeat.txt bench.txt bench-symbol.txt bench-receive.txt attack.txt deaths.txt

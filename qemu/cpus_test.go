@@ -3,6 +3,7 @@ package qemu
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,7 +143,7 @@ func TestCPUDeaths(t *testing.T) {
 			if len(all) == 0 {
 				t.Fatalf("no trace: %v\n%s", err, serial)
 			}
-			d.chain = strings.Replace(d.chain, tail, " kernel/smp.call"+cpuTail, 1)
+			d.chain = strings.Replace(d.chain, tail, " main.dieLater kernel/smp.call"+cpuTail, 1)
 			checkDeath(t, all[0], d)
 			checkTrace(t, all[0])
 			if d.trace == "trace" {
@@ -201,6 +202,37 @@ func TestCPUsAtOnce(t *testing.T) {
 			t.Errorf("the machine: %v, and no error; want a triple fault", res.Outcome)
 		}
 	})
+}
+
+// TestCPUPanicStages: when the panic path faults on another CPU than the first, what is left of the
+// others comes as its next stage can say it.
+func TestCPUPanicStages(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	for stage, want := range map[int][]string{
+		1: {"nil pointer dereference, write to 0x8", "in the panic path: nil pointer dereference, write to 0x10", "stopped", "stopped"},
+		2: {"nil pointer dereference, write to 0x8", "in the panic path: nil pointer dereference, write to 0x10",
+			"in the panic path: nil pointer dereference, write to 0x10", "CPU 0: stopped", "CPU 1: stopped"},
+		3: {"nil pointer dereference, write to 0x8", "in the panic path: nil pointer dereference, write to 0x10"},
+	} {
+		t.Run(fmt.Sprint(stage), func(t *testing.T) {
+			t.Parallel()
+			res, serial, err := boot(t, Config{Kernel: path, CPUs: 3, Icount: true, VirtualTime: true}, fmt.Sprintf("crash=cpu.nil-write crash.stage=%d", stage))
+			if err != nil || res.Outcome != Traced {
+				t.Fatalf("the machine: %v, %v\n%s", res.Outcome, err, serial)
+			}
+			var got []string
+			for _, tr := range traces(t, symbols, serial) {
+				got = append(got, tr.Reason)
+				if stage == 1 && tr.Of != 0 && (!tr.Complete || tr.CPU == nil || *tr.CPU > 1) {
+					t.Errorf("of CPU %v: complete %v: %s", tr.CPU, tr.Complete, tr.chain())
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%q\nwant %q", got, want)
+			}
+		})
+	}
 }
 
 // checkAtOnce checks the traces of CPUs that were at the function of that name, each in one.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"unsafe"
+
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/smp"
 )
@@ -18,16 +21,67 @@ var crashesOfCPUs = [...]crash{
 	{"spinning", spinningA, early, "the last CPU dies while all others spin with interrupts off"},
 }
 
-// runOnCPU has the last CPU crash.
+// runOnCPU has the last CPU crash, a while (crash.delay=) after the others have begun to do what
+// crash.others= says.
 func runOnCPU(run func()) {
-	if last := lastCPU(); last != 0 {
-		smp.Begin(last, run)
-		smp.Wait(last)
-		console.String("the call is over\n")
-		fault.Exit(0)
+	last := lastCPU()
+	if last == 0 {
+		console.String("crash=cpu.* needs a machine with several CPUs (zf run -smp N)\n")
+		fault.Exit(2)
 	}
-	console.String("crash=cpu.* needs a machine with several CPUs (zf run -smp N)\n")
-	fault.Exit(2)
+	dying = codeOf(run)
+	_, ok := option.Word("crash.others")
+	for n := uint32(1); n < last && ok; n++ {
+		smp.Begin(n, doOther)
+	}
+	smp.Begin(last, dieLater)
+	if ok {
+		doOther()
+	}
+	smp.Wait(last)
+	console.String("the call is over\n")
+	fault.Exit(0)
+}
+
+// dying is the code of what dieLater calls. Crash lab only.
+var dying uintptr
+
+//go:noinline
+func dieLater() {
+	waste(0)
+	p := &dying
+	(*(*func())(unsafe.Pointer(&p)))()
+	sink++
+}
+
+// doOther is what crash.others= has a CPU do: spin with interrupts off, or die, too, at a time of
+// its own.
+//
+//go:noinline
+func doOther() {
+	others, _ := option.Word("crash.others")
+	if others == othersDie {
+		waste(uint64(percpu.This().Number) + 1)
+		undefinedB()
+		sink++
+	}
+	idleSpin()
+}
+
+// othersDie is the second word of crash.others=.
+const othersDie = 1
+
+// waste lets crash.delay= turns of a loop go by; or, for another CPU than the one that is to die,
+// 0 to twice as many, by crash.seed= and its number.
+func waste(number uint64) {
+	turns, _ := option.Number("crash.delay")
+	if seed, _ := option.Number("crash.seed"); number != 0 {
+		x := (seed + number) * 0x9e3779b97f4a7c15
+		turns = (x ^ x>>29) % (2*turns + 1)
+	}
+	for range turns {
+		arch.Pause()
+	}
 }
 
 func lastCPU() uint32 { return percpu.Count() - 1 }

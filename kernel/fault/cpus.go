@@ -104,34 +104,45 @@ func stopIfAsked(f *arch.TrapFrame) bool {
 	return true
 }
 
-// othersTraced is set when traceOthers has begun. Panic path only.
-var othersTraced bool
+// othersTraced is how many CPUs have been gone through by traceOthers, deathSeq the number of the
+// death's trace. Panic path only.
+var othersTraced, deathSeq uint32
 
-// traceOthers writes a trace of each other CPU, behind that of the death.
+// traceOthers writes a trace of each other CPU, behind that of the death, as the stage does: in the
+// last one a line each. If one of them faults, the next stage goes on behind it.
 func traceOthers() {
-	if percpu.Count() == 1 || othersTraced {
+	s := stage()
+	if percpu.Count() == 1 || s == noStage || s > StageLine {
 		return
 	}
-	othersTraced = true // a fault in one of them ends this
-	me, of := percpu.This().Number, stageDetails[0].Seq
-	for n := range percpu.Count() {
-		if n == me {
+	me, d := percpu.This().Number, &stageDetails[s-1]
+	if othersTraced == 0 {
+		deathSeq = stageDetails[0].Seq
+	}
+	for othersTraced < percpu.Count() {
+		n := othersTraced
+		if othersTraced++; n == me {
 			continue
 		}
 		stack.Show(n)
-		d := &stageDetails[0]
 		fatalDetails = *d
 		d.begin(tracer.KindTrace)
-		d.cpu, d.of = n, of
+		d.cpu, d.other, d.of = n, true, deathSeq
 		WriteTrace()
 		*d = fatalDetails
 		stack.Show(me)
 	}
 }
 
-// fromCPU makes d what another CPU was at, on the panic stack. It returns false if that is not
-// known.
-func (d *Details) fromCPU(r *percpu.Record) bool {
+// fromCPU makes d what the CPU of that number was at, on the panic stack. It returns false if that
+// is not known. Behind the first stage it asks no more than it must.
+func (d *Details) fromCPU(s Stage) bool {
+	r := percpu.At(d.cpu)
+	if s == StageLine {
+		d.Reason.Str("CPU ")
+		d.Reason.Dec(uint64(d.cpu))
+		d.Reason.Str(": ")
+	}
 	d.Context, d.Thread, d.fs = tracer.ContextEarly, uint32(r.Thread), r.UserTLS()
 	if stack.Running {
 		d.Context = tracer.ContextKernel
@@ -147,18 +158,46 @@ func (d *Details) fromCPU(r *percpu.Record) bool {
 			return true
 		}
 		d.ofFrame(f, r)
-		if !d.goPanic() {
+		if s > StageFull {
+			d.describe(false)
+		} else if !d.goPanic() {
 			d.describe(true)
 		}
 	case percpu.Stopped:
 		d.ofFrame(f, r)
 		d.Cause = false
-		d.Reason.Str("stopped")
+		if s == StageFull && d.onTheWay(f.Addr) {
+			d.Reason.Str("died at the same time: ")
+			d.describe(true)
+		} else {
+			d.Reason.Str("stopped")
+		}
 	default:
 		d.Reason.Str("the CPU did not answer")
 		return false
 	}
 	return true
+}
+
+// onTheWay reports whether the CPU was on its way from a fault of the kernel to takeMachine when it
+// was stopped, and makes that fault the cause. addr is what a page fault would have accessed.
+func (d *Details) onTheWay(addr uintptr) bool {
+	Walk(d)
+	for i := 0; i+1 < stack.Walker.N; i++ {
+		t, in := &stack.Walker.Frames[i], &stack.Walker.Frames[i+1]
+		if t.Kind != tracer.Trap {
+			continue
+		}
+		switch v := t.Vector; {
+		case v >= arch.TrapInterrupt, v == arch.TrapNMI, v == arch.TrapDebug, v == arch.TrapBreakpoint, v == arch.TrapFPU:
+		case in.Stack < 0 || int(in.Stack) >= stack.Count: // a thread's, which may be a signal
+		case tracer.Fixup(t.Addr) != 0 || arch.UserFixup(t.Addr) != 0:
+		default:
+			d.Cause, d.vector, d.code, d.at, d.addr = true, v, t.Error, t.Addr, addr
+			return true
+		}
+	}
+	return false
 }
 
 // ofFrame takes the registers of another CPU's trap.

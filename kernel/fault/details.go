@@ -22,7 +22,8 @@ type Details struct {
 	Begun  bool    // its begin and cause have been written
 	Seq    uint32  // number of its trace; 0: it has none
 	cpu    uint32  // number of the CPU
-	of     uint32  // the number of the death's trace, of another CPU's; else 0
+	other  bool    // of another CPU than the one that has died
+	of     uint32  // then the number of the death's trace; else 0
 	brief  bool    // of a program that was told to end: no registers, stacks and words
 
 	Context   tracer.Context
@@ -45,7 +46,7 @@ func (d *Details) begin(kind tracer.TraceKind) {
 	d.Kind = kind
 	d.Reason.N, d.Have = 0, 0
 	d.Cause, d.Call, d.Begun, d.Seq, d.brief = false, false, false, 0, false
-	d.cpu, d.of = percpu.This().Number, 0
+	d.cpu, d.other, d.of = percpu.This().Number, false, 0
 	d.locate()
 }
 

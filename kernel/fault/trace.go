@@ -93,16 +93,16 @@ func writeStage(n uintptr) {
 	checkScreen(d)
 	console.FreshLine()
 	tellOverwritten()
-	s.row().write(d)
+	if d.other && !d.fromCPU(s) && s != StageLine {
+		begin(d)
+		writer.Done()
+	} else {
+		s.row().write(d)
+	}
 	sendByNetwork()
 }
 
 func fullTrace(d *Details) {
-	if d.of != 0 && !d.fromCPU(percpu.At(d.cpu)) {
-		begin(d)
-		writer.Done()
-		return
-	}
 	d.FindStacks()
 	if repeated(d) {
 		return
@@ -184,7 +184,7 @@ func lowest(s *tracer.Stack, sp uintptr) uintptr {
 // time. It walks before anything is out, but only a trace after which the kernel goes on;
 // should the walk fault, the next stage begins with what happened.
 func repeated(d *Details) bool {
-	if stackDumpSet || d.of != 0 || !writer.Compare(seq+1, d.Kind, d.Context, d.Thread, d.Goroutine, d.PC) {
+	if stackDumpSet || d.other || !writer.Compare(seq+1, d.Kind, d.Context, d.Thread, d.Goroutine, d.PC) {
 		return false
 	}
 	why(d)
