@@ -11,7 +11,7 @@ import "unsafe"
 type kept struct{ at, size, copy uintptr }
 
 // maxKept is how much can be kept, in pieces.
-const maxKept = 160
+const maxKept = 256
 
 // What Keep has been told of. Set once at boot.
 var (

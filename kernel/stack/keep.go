@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -19,6 +20,9 @@ func Keep() {
 		}
 	}
 	arch.Keep(unsafe.Pointer(&areas), unsafe.Sizeof(areas))
+	arch.Keep(unsafe.Pointer(&sizes), unsafe.Sizeof(sizes))
+	arch.Keep(unsafe.Pointer(&boot.StackLo), unsafe.Sizeof(boot.StackLo))
+	arch.Keep(unsafe.Pointer(&boot.StackHi), unsafe.Sizeof(boot.StackHi))
 	arch.Keep(unsafe.Pointer(&Frames), unsafe.Sizeof(Frames))
 	w := &Walker
 	arch.Keep(unsafe.Pointer(w), unsafe.Offsetof(w.Plain))
