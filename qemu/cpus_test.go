@@ -204,6 +204,40 @@ func TestCPUsAtOnce(t *testing.T) {
 	})
 }
 
+// TestCPUUnderProgram: another CPU dies while the first one runs a program: the thread that runs
+// there is in its trace, and the goroutine, be it in its own code or in an interrupt that has come
+// there. Now and then it is the runtime's monitor that runs: then another machine is asked.
+func TestCPUUnderProgram(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	const machines = 10
+	found := 0
+	for i := 0; i < machines && found < 2; i++ {
+		form := []string{"text", "compact"}[i%2]
+		res, serial, err := boot(t, Config{Kernel: path, CPUs: 2, Icount: true, VirtualTime: true}, "crash=go.cpu trace="+form)
+		all := traces(t, symbols, serial)
+		if err != nil || res.Outcome != Traced || len(all) != 2 {
+			t.Fatalf("%v, %v, %d traces\n%s", res.Outcome, err, len(all), serial)
+		}
+		dead, ran := all[0], all[1]
+		if want := "boot: kernel/crashlab/golab.divideOnCPU kernel/smp.call" + cpuTail; dead.Reason != "runtime error: integer divide by zero" ||
+			dead.Context != "kernel" || *dead.CPU != 1 || !dead.Complete || dead.chain() != want {
+			t.Errorf("CPU %d, %s, %s: %s; want %s", *dead.CPU, dead.Context, dead.Reason, dead.chain(), want)
+		}
+		inGoroutine := strings.HasSuffix(ran.chain(), "golab.otherCPUB kernel/crashlab/golab.otherCPUA runtime.goexit") && ran.Goroutine != 0
+		if ran.Reason != "stopped" || ran.Context == "early" || *ran.CPU != 0 || ran.Of != 1 || ran.Thread == 0 || !ran.Complete ||
+			!inGoroutine && !strings.HasSuffix(ran.chain(), "runtime.mstart") {
+			t.Errorf("CPU %d, of %d, %s, goroutine %d, thread %d: %s", *ran.CPU, ran.Of, ran.Context, ran.Goroutine, ran.Thread, ran.chain())
+		}
+		if inGoroutine {
+			found++
+		}
+	}
+	if found == 0 {
+		t.Errorf("none of %d machines ran the goroutine", machines)
+	}
+}
+
 // TestCPUPanicStages: when the panic path faults on another CPU than the first, what is left of the
 // others comes as its next stage can say it.
 func TestCPUPanicStages(t *testing.T) {

@@ -21,6 +21,7 @@ var goElsewhere = map[string]bool{
 	"go.mutual":      true, // deep_test.go
 	"go.over-limit":  true, // boot_test.go
 	"go.kernel-spin": true, // run_hang_test.go
+	"go.cpu":         true, // cpus_test.go
 }
 
 // TestEveryGoKindIsTested: the crash lab lists no kind that has no test.

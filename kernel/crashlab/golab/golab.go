@@ -44,6 +44,7 @@ var Crashes = [...]Crash{
 	{"go.systemstack", systemStackA, "a fault in the runtime on the stack of g0, the world stopped", false},
 	{"go.syscall-bug", syscallBugA, "a fault in the kernel's handler of a system call", false},
 	{"go.kernel-spin", kernelSpinA, "an endless loop in the kernel's handler of a system call", false},
+	{"go.cpu", otherCPUA, "another CPU dies while a goroutine runs", false},
 	{"go.over-limit", overLimitA, "a word beyond the limit of the kernel's stack irq is written to", false},
 	{"go.signal-segv", signalSEGVA, "SIGSEGV that no fault has caused", false},
 	{"go.signal-abrt", signalABRTA, "SIGABRT", false},
