@@ -43,7 +43,7 @@ var (
 	// ErrTimeout is returned when Config.Timeout passed.
 	ErrTimeout = errors.New("timeout")
 	// ErrKilled is returned when QEMU was ended from outside: by VM.Kill, a
-	// signal, or the end of the context.
+	// signal, or the end of the context. One that crashed is ErrQEMU.
 	ErrKilled = errors.New("QEMU was ended from outside")
 	// ErrQEMU is returned for a failure of QEMU itself, with what it printed.
 	ErrQEMU = errors.New("QEMU failed")

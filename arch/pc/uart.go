@@ -24,7 +24,7 @@ const (
 	modemReady   = 0x03 // DTR, RTS
 	fifoOnClear  = 0x07
 	fifoWorks    = 0xc0 // read there (interrupt identification): a 16550A, not a 16450 or 16550
-	divisor      = 1    // 115200 baud of a 1.8432 MHz clock
+	divisor      = 1    // 115200 baud of a 1.8432 MHz clock; the host's default is input.DefaultBaud, and programs ask package tty
 	ierReceive   = 0x01 // interrupt for received data
 	fifoTrigger  = 0xc1 // FIFO on, interrupt at triggerLevel bytes or when no more come
 	identify     = 0x0f // read at regFIFO: why the port interrupts

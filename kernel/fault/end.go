@@ -62,7 +62,8 @@ func halt() {
 	}
 }
 
-// An end is what follows a fatal trace: the words of the option panic=, in their order.
+// An end is what follows a fatal trace: the words of the option panic=, in their order
+// (kernel/option/table.go).
 type end uint8
 
 const (

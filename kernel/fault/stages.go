@@ -14,7 +14,9 @@ import (
 )
 
 // The panic stages, as a table: panicStages. A stage is counted before anything is done in
-// it, so whatever breaks, the stages come to their end.
+// it, so whatever breaks, the stages come to their end. Each but the first has a place of its own on
+// the stack "nested" (below, and in tools/stacks/kernel.txt), and the last tells of the one before it
+// (writeLines).
 //
 // While a trace is written all exceptions go to the stack "nested", so that the
 // stacks that the trace is about stay as they were, and NMIs are dropped. A

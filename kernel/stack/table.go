@@ -84,7 +84,7 @@ var Table = []tracer.Stack{
 // The table is as long as it says, and no longer than a walk can tell apart.
 const _ = uint(tracer.MaxStacks - maxRows)
 
-// sizes of the stacks in bytes, multiples of the page size. Never written.
+// sizes of the stacks in bytes, multiples of the page size; areaSize has their sum. Never written.
 var sizes = [Count]uintptr{
 	Boot:         boot.StackSize,
 	PageFault:    16 << 10,

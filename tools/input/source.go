@@ -26,9 +26,12 @@ const (
 	Always
 )
 
+// DefaultBaud is the speed at which the kernel sends (arch/pc/uart.go), in bits a second.
+const DefaultBaud = 115200
+
 // Options say how a source is opened.
 type Options struct {
-	// Baud is the speed of a serial device in bits a second.
+	// Baud is the speed of a serial device in bits a second: [DefaultBaud] is the kernel's.
 	Baud int
 	// Reconnect says what is opened again.
 	Reconnect Reconnect

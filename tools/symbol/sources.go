@@ -17,7 +17,8 @@ type source interface {
 	isEntry(pc uint64) (yes, known bool)
 }
 
-// sources returns the sources in the order of their worth.
+// sources returns the sources in the order of their worth. An infoSource knows in any case, if only
+// that there is nothing. Their methods for many addresses are in batch.go and indexbatch.go.
 func (f *File) sources() [3]source { return [3]source{goSource{f}, indexSource{f}, infoSource{f}} }
 
 // A goSource is Go's pc table.

@@ -60,7 +60,7 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer sym.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	in, err := input.Open(ctx, f.input, input.Options{Baud: 115200, Reconnect: input.Never, Stdin: stdin})
+	in, err := input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: stdin})
 	if err != nil {
 		return fail("%v", err)
 	}

@@ -3,7 +3,7 @@ package main
 // What `zf run` and `zf test` share is one pipeline: image -> machine -> trace filter
 // -> terminal. Its exit status says how the program ended, and only the program's own
 // word, passed on by the kernel, is ever a success: whatever else ends a machine is
-// status 3.
+// status 3 (verdict.go).
 
 import (
 	"context"

@@ -68,7 +68,7 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	fail := failing("zf report", stderr)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	in, err := input.Open(ctx, f.input, input.Options{Baud: 115200, Reconnect: input.Never, Stdin: stdin})
+	in, err := input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: stdin})
 	if err != nil {
 		return fail("%v", err)
 	}

@@ -271,7 +271,7 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 	set.StringVar(&f.recordPort, "record-port", "", "take records from `INPUT`, too: the target's second serial port\n(kernel option record.port=com2)")
 	set.BoolVar(&f.follow, "follow", false, "wait for more at the end of FILE, as tail -F does")
 	set.BoolVar(&f.follow, "f", false, "the same as -follow")
-	set.IntVar(&f.baud, "baud", 115200, "speed of a serial DEVICE: `RATE` in bits a second")
+	set.IntVar(&f.baud, "baud", input.DefaultBaud, "speed of a serial DEVICE: `RATE` in bits a second")
 	set.BoolFunc("reconnect", "wait for what is gone, or not there yet, and open it again: a\ndevice, a socket, a pipe (default: only a serial device that is gone;\n-reconnect=false: nothing)", func(s string) error {
 		on, err := strconv.ParseBool(s)
 		if err != nil {
