@@ -16,8 +16,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestDeaths: random deaths of machines with several CPUs, each as it must be.
-func TestDeaths(t *testing.T) {
+// TestRandomCases: random deaths of machines with several CPUs, each as it must be.
+func TestRandomCases(t *testing.T) {
 	l, err := prepare(t.Context(), t.TempDir(), t.Output())
 	if err != nil {
 		t.Fatal(err)
