@@ -63,6 +63,7 @@ const (
 	InterruptNetwork = pc.InterruptNetwork // the network card's message
 	InterruptShare   = pc.InterruptShare   // that of devices which share folders
 	InterruptWake    = pc.InterruptWake    // that by which a CPU wakes another one
+	InterruptFlush   = pc.InterruptFlush   // that by which a CPU has another one drop what it has kept of page tables
 )
 
 // Time.
@@ -78,6 +79,9 @@ func ChooseTimer(counterHz uint64) (hz, most uint64) { return pc.ChooseTimer(cou
 
 // TimerName returns what interrupts: "tsc-deadline", "lapic", "pit" or "none".
 func TimerName() string { return pc.TimerName() }
+
+// JoinTimer makes the timer of a CPU that has been started ready, as ChooseTimer has done.
+func JoinTimer() { pc.JoinTimer() }
 
 // StartTimer makes the timer interrupt once, when so many of its ticks are over.
 func StartTimer(now, ticks uint64) { pc.StartTimer(now, ticks) }

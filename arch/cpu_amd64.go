@@ -24,6 +24,9 @@ const MaxCPUs = amd64.MaxCPUs // how many CPUs the kernel takes
 // CompareAndSwap sets a word if it is what it was, in one step for all CPUs.
 func CompareAndSwap(p *uint32, old, new uint32) bool { return amd64.CompareAndSwap(p, old, new) }
 
+// FetchAdd adds to a word and returns what it was, in one step for all CPUs.
+func FetchAdd(p *uint32, n uint32) (old uint32) { return amd64.FetchAdd(p, n) }
+
 // SetTrapHandler sets the top-level function that every trap calls, interrupts off.
 func SetTrapHandler(f func(*TrapFrame)) { amd64.SetTrapHandler(f) }
 
@@ -209,11 +212,17 @@ const (
 // EnableNoExec lets pages be closed for execution; false if the CPU cannot do that.
 func EnableNoExec() bool { return amd64.EnableNoExec() }
 
+// Allows reports whether an entry allows the access that has made a page fault with that error code.
+func Allows(entry uint64, code uintptr) bool { return amd64.Allows(entry, code) }
+
 // UseTables switches to the page tables with the root, whose rights hold for the kernel, too.
 func UseTables(root uintptr) { amd64.UseTables(root) }
 
 // FlushPage drops what the CPU has kept of the page that holds addr.
 func FlushPage(addr uintptr) { amd64.Invlpg(addr) }
+
+// FlushPages drops all that the CPU has kept of the page tables.
+func FlushPages() { amd64.FlushPages() }
 
 // Pointer makes a pointer of an address.
 func Pointer(a uintptr) unsafe.Pointer { return amd64.Pointer(a) }

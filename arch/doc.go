@@ -18,6 +18,7 @@
 //	ThisCPU            returns the running CPU's record
 //	MaxCPUs            how many CPUs the kernel takes
 //	CompareAndSwap     sets a word if it is what it was, in one step for all CPUs
+//	FetchAdd           adds to a word and returns what it was, in one step for all CPUs
 //	SetTrapHandler     sets the top-level function that every trap calls, interrupts off
 //	TrapDivide         divide error
 //	TrapDebug          debug exception: a single step
@@ -104,9 +105,11 @@
 //	FaultPresent       bits of a page fault's error code: a protection violation
 //	FaultWrite         a write
 //	FaultFetch         an execution
+//	Allows             reports whether an entry allows the access that has made a page fault with that error code
 //	EnableNoExec       lets pages be closed for execution; false if the CPU cannot do that
 //	UseTables          switches to the page tables with the root, whose rights hold for the kernel, too
 //	FlushPage          drops what the CPU has kept of the page that holds addr
+//	FlushPages         drops all that the CPU has kept of the page tables
 //	Pointer            makes a pointer of an address
 //
 // The program's memory, which may fault:
@@ -208,6 +211,7 @@
 //	InterruptNetwork   the network card's message
 //	InterruptShare     that of devices which share folders
 //	InterruptWake      that by which a CPU wakes another one
+//	InterruptFlush     that by which a CPU has another one drop what it has kept of page tables
 //
 // Time:
 //
@@ -215,6 +219,7 @@
 //	CounterReference   returns what MeasureCounter has measured against
 //	ChooseTimer        takes the best timer that works, which interrupts with InterruptTimer
 //	TimerName          returns what interrupts: "tsc-deadline", "lapic", "pit" or "none"
+//	JoinTimer          makes the timer of a CPU that has been started ready, as ChooseTimer has done
 //	StartTimer         makes the timer interrupt once, when so many of its ticks are over
 //	StopTimer          takes that back
 //	AlarmRegisters     address of the registers of the timer that raises NMIs

@@ -97,6 +97,7 @@ func enter(first uintptr) {
 	t.StackLo, t.StackHi = firstStackTop-firstStackUsed, firstStackTop
 	arch.FillUser(t.StackLo, sp-128-t.StackLo, uint64(tracer.Signature))
 	t.Frame.PC, t.Frame.SP = arch.RuntimeEntry(), sp
+	shareThreads()
 	thread.Enqueue(t)
 	thread.Run()
 }

@@ -19,3 +19,10 @@ func (c *CPU) ShareTables() {
 // CompareAndSwap sets *p to new if it is old, and reports whether it was, in one step for all
 // CPUs. Any context.
 func CompareAndSwap(p *uint32, old, new uint32) bool
+
+// FetchAdd adds n to *p and returns what it was, in one step for all CPUs, behind all loads and
+// stores before and ahead of those that follow. Any context.
+func FetchAdd(p *uint32, n uint32) (old uint32)
+
+// FlushPages drops all that the CPU has kept of the page tables. Kernel context.
+func FlushPages() { WriteCR3(ReadCR3()) }

@@ -9,3 +9,12 @@ TEXT ·CompareAndSwap(SB), NOSPLIT|NOFRAME, $0-17
 	CMPXCHGL	CX, (DI)
 	SETEQ	ret+16(FP)
 	RET
+
+// func FetchAdd(p *uint32, n uint32) (old uint32)
+TEXT ·FetchAdd(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ	p+0(FP), DI
+	MOVL	n+8(FP), AX
+	LOCK
+	XADDL	AX, (DI)
+	MOVL	AX, old+16(FP)
+	RET

@@ -25,3 +25,13 @@ const (
 	PFWrite   = 1 << 1
 	PFFetch   = 1 << 4
 )
+
+// pfReserved is set if a reserved bit of an entry is.
+const pfReserved = 1 << 3
+
+// Allows reports whether an entry of the last level allows the access that has made a page fault
+// with that error code.
+func Allows(entry uint64, code uintptr) bool {
+	return entry&PTEPresent != 0 && code&pfReserved == 0 &&
+		(code&PFWrite == 0 || entry&PTEWrite != 0) && (code&PFFetch == 0 || entry&PTENoExec == 0)
+}

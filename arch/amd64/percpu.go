@@ -24,6 +24,7 @@ type CPU struct {
 
 	tls      [2]uintptr      // FS:-8 holds the fake g's address: FS is the address of the second word
 	g        [64]uintptr     // the fake g, large enough for any access by compiled code
+	irqSS    uintptr         // the address of the word ss in the landing of the stack for interrupts
 	istGuard [NumIST]uintptr // for each IST slot, the stack guard of Go code on that stack
 
 	depth   uint32 // traps that are being handled, one within the other

@@ -151,6 +151,9 @@ func (c *CPU) SetIST(slot int, lo, top uintptr) {
 	c.istGuard[slot] = lo + StackGuard
 	top -= unsafe.Sizeof(landing{})
 	cr0 := c.openTables()
+	if slot == ISTInterrupt {
+		c.irqSS = top + unsafe.Offsetof(landing{}.ss)
+	}
 	t.tss[i] = uint32(top)
 	t.tss[i+1] = uint32(uint64(top) >> 32)
 	c.closeTables(cr0)

@@ -128,9 +128,13 @@ var nmiOff, nmiDropped uint32
 // SetTrapHandler sets the function that every trap calls. It runs on the trap's
 // stack with interrupts off and resumes the interrupted code when it returns.
 // The function must be a top-level one: only its address is kept, as a number,
-// so that no write barrier is needed. Early context, before LoadTables.
+// so that no write barrier is needed. It is the running CPU's handler. Early context, first before
+// LoadTables.
 func SetTrapHandler(f func(*TrapFrame)) {
-	ThisCPU().tables().handler = **(**uintptr)(unsafe.Pointer(&f))
+	c := ThisCPU()
+	cr0 := c.openTables()
+	c.tables().handler = **(**uintptr)(unsafe.Pointer(&f))
+	c.closeTables(cr0)
 }
 
 // DropNMI switches on or off that the entry code counts NMIs and returns from them

@@ -16,6 +16,7 @@ const (
 	InterruptNetwork = interruptISA + 5 // a message; nothing is sent for the ISA's
 	InterruptShare   = interruptISA + 6 // likewise
 	InterruptWake    = interruptISA + 7 // sent by another CPU
+	InterruptFlush   = interruptISA + 9 // likewise
 )
 
 const (

@@ -60,6 +60,18 @@ func ChooseTimer(counterHz uint64) (hz, most uint64) {
 	return counterHz, 0
 }
 
+// JoinTimer makes the timer of a CPU that has been started ready, as ChooseTimer has done on the
+// first one. LocalInterrupts.
+func JoinTimer() {
+	switch used {
+	case timerDeadline:
+		amd64.Store32(apic+apicLVTTimer, lvtTSCDeadline|InterruptTimer)
+		amd64.CPUID(0, 0) // as in ChooseTimer
+	case timerAPIC:
+		oneShot(apic, InterruptTimer)
+	}
+}
+
 // TimerName returns what interrupts: "tsc-deadline", "lapic", "pit" or "none".
 func TimerName() string {
 	switch used {

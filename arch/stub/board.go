@@ -42,6 +42,7 @@ const (
 	InterruptNetwork = 69
 	InterruptShare   = 70
 	InterruptWake    = 71
+	InterruptFlush   = 73
 )
 
 func MeasureCounter() (hz uint64) { panic(stub) }
@@ -51,6 +52,8 @@ func CounterReference() string { panic(stub) }
 func ChooseTimer(counterHz uint64) (hz, most uint64) { panic(stub) }
 
 func TimerName() string { panic(stub) }
+
+func JoinTimer() { panic(stub) }
 
 func StartTimer(now, ticks uint64) { panic(stub) }
 

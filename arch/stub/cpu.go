@@ -42,6 +42,8 @@ const (
 
 func CompareAndSwap(p *uint32, old, new uint32) bool { panic(stub) }
 
+func FetchAdd(p *uint32, n uint32) (old uint32) { panic(stub) }
+
 func Keep(p unsafe.Pointer, size uintptr) bool { panic(stub) }
 
 func KeepCPU() { panic(stub) }
@@ -139,11 +141,15 @@ const (
 	FaultFetch   = 16
 )
 
+func Allows(entry uint64, code uintptr) bool { panic(stub) }
+
 func EnableNoExec() bool { panic(stub) }
 
 func UseTables(root uintptr) { panic(stub) }
 
 func FlushPage(addr uintptr) { panic(stub) }
+
+func FlushPages() { panic(stub) }
 
 func Pointer(a uintptr) unsafe.Pointer { panic(stub) }
 

@@ -30,6 +30,9 @@ func Now() uint64 {
 	return toNanos.of(tsc - zero)
 }
 
+// Nanos returns how long so many ticks of the counter take, in nanoseconds. Any context after Init.
+func Nanos(ticks uint64) uint64 { return toNanos.of(ticks) }
+
 // Wall returns the time of day in nanoseconds since 1970-01-01 00:00 UTC. Until
 // SetWall it is the real-time clock's, which counts whole seconds, so up to a
 // second late; without such a clock the machine was started in 1970. Any context

@@ -32,6 +32,9 @@ func ProgramExit(f *arch.TrapFrame, status int) {
 		eventstream.CloseAll()
 		outbox.Send()
 		reportSyscalls()
+		if _, ok := option.Word("kstat"); ok {
+			ReportLock()
+		}
 		observe.SendHandles("exit")
 		Exit(status)
 	}

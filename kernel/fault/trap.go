@@ -4,12 +4,14 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/observe"
 	"github.com/zeroframe/zeroframe/kernel/observe/probe"
 	"github.com/zeroframe/zeroframe/kernel/observe/profile"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/smp"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -88,6 +90,61 @@ func Trap(f *arch.TrapFrame) {
 		signalIfHandled(f)
 	}
 	fatalTrap(f)
+}
+
+// TrapLocked is [Trap] where threads run on several CPUs: what concerns the program, and what an
+// interrupt does, is under the kernel lock. A fault of the kernel is not: it is fatal, or the CPU has
+// the lock. Nor is an NMI.
+func TrapLocked(f *arch.TrapFrame) {
+	r := percpu.This()
+	switch {
+	case f.Trap >= arch.TrapInterrupt:
+		interruptLocked(f, r)
+		return
+	case r.Locked, f.Trap == arch.TrapNMI, f.Trap == arch.TrapDouble, f.Trap == arch.TrapMachine:
+		Trap(f)
+		return
+	case f.Trap == arch.TrapPage && (!f.InKernel() || arch.UserFixup(f.PC) != 0):
+		r.Lock(percpu.PageFault, f.PC)
+	case f.InKernel():
+		Trap(f)
+		return
+	default:
+		r.Lock(percpu.Exception, f.PC)
+	}
+	Trap(f)
+	r.Unlock()
+}
+
+// retryAfter is when an interrupt comes again that was put off, in nanoseconds.
+const retryAfter = 100e3
+
+// interruptLocked is TrapLocked for an interrupt.
+func interruptLocked(f *arch.TrapFrame, r *percpu.Record) {
+	number := uint8(f.Trap)
+	if number == arch.InterruptFlush {
+		r.CatchUp() // who has sent it has the lock
+		arch.EndOfInterrupt(number)
+		return
+	}
+	if number == arch.InterruptWake {
+		smp.Answer(r)
+	}
+	if r.Locked {
+		Trap(f)
+		return
+	}
+	if r.Defer(number) {
+		arch.EndOfInterrupt(number)
+		return
+	}
+	if !r.TryInterrupt(number, f.PC) {
+		clock.Arm(&r.Shot, clock.Now()+retryAfter)
+		arch.EndOfInterrupt(number)
+		return
+	}
+	Trap(f)
+	r.Unlock()
 }
 
 // pageIn gives the page that an access has missed a frame, if the program's address

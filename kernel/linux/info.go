@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
@@ -191,7 +192,7 @@ func (c *call) wait4() int64 {
 }
 
 func (c *call) getcpu() int64 {
-	return copied((c.args[0] == 0 || out32(c.args[0].Pointer(), 0)) && (c.args[1] == 0 || out32(c.args[1].Pointer(), 0)))
+	return copied((c.args[0] == 0 || out32(c.args[0].Pointer(), percpu.This().Number)) && (c.args[1] == 0 || out32(c.args[1].Pointer(), 0)))
 }
 
 func (c *call) getpid() int64 { return pid }

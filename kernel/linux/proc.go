@@ -34,6 +34,7 @@ const (
 	madeMounts
 	madeMountInfo
 	madeCPU
+	madeCPUList
 	madeMemory
 	madeTimes
 	madeUptime
@@ -167,9 +168,9 @@ var procRows = [...]procRow{
 	{"/sys/devices/system/cpu/cpu0/topology/core_siblings_list", fileMode, 0, "0\n"},
 	{"/sys/devices/system/cpu/cpu0/topology/physical_package_id", fileMode, 0, "0\n"},
 	{"/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", fileMode, 0, "0\n"},
-	{"/sys/devices/system/cpu/online", fileMode, 0, "0\n"},
-	{"/sys/devices/system/cpu/possible", fileMode, 0, "0\n"},
-	{"/sys/devices/system/cpu/present", fileMode, 0, "0\n"},
+	{"/sys/devices/system/cpu/online", fileMode, madeCPUList, ""},
+	{"/sys/devices/system/cpu/possible", fileMode, madeCPUList, ""},
+	{"/sys/devices/system/cpu/present", fileMode, madeCPUList, ""},
 	{"/sys/devices/virtual", dirMode, madeDir, ""},
 	{"/sys/devices/virtual/net", dirMode, madeDir, ""},
 	{"/sys/devices/virtual/net/lo", dirMode, madeDir, ""},

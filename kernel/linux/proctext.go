@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
@@ -58,7 +59,10 @@ func makeText(made uint16, of int32) (vfs.ID, vfs.Errno) {
 	case madeMountInfo:
 		putMounts(true)
 	case madeCPU:
-		putCPU()
+		putCPUs()
+	case madeCPUList:
+		putCPUList(allCPUs())
+		put("\n")
 	case madeMemory:
 		putMemory()
 	case madeTimes:
@@ -66,7 +70,8 @@ func makeText(made uint16, of int32) (vfs.ID, vfs.Errno) {
 	case madeUptime:
 		putHundredths(clock.Now())
 		put(" ")
-		putHundredths(clock.Now() - thread.CPUTime())
+		all := clock.Now() * uint64(bits.Len64(allCPUs()))
+		putHundredths(all - min(thread.CPUTime(), all))
 		put("\n")
 	case madeLoad: // nobody counts it
 		putLine("0.00 0.00 0.00 1/", uint64(thread.Count()), " ")
@@ -398,7 +403,12 @@ func putStatus(tid int32) {
 	putSet("CapEff:\t", 1<<41-1)
 	putSet("CapBnd:\t", 1<<41-1)
 	putSet("CapAmb:\t", 0)
-	put("NoNewPrivs:\t0\nSeccomp:\t0\nCpus_allowed:\t1\nCpus_allowed_list:\t0\nMems_allowed:\t1\nMems_allowed_list:\t0\n")
+	put("NoNewPrivs:\t0\nSeccomp:\t0\nCpus_allowed:\t")
+	cpus := allCPUs()
+	putHex(cpus, (bits.Len64(cpus)+3)/4)
+	put("\nCpus_allowed_list:\t")
+	putCPUList(cpus)
+	put("\nMems_allowed:\t1\nMems_allowed_list:\t0\n")
 	put("voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n")
 }
 
@@ -632,18 +642,31 @@ func putMount(info bool, device uint64, path []byte, kind, rights string) {
 	put(",relatime 0 0\n")
 }
 
-// putCPU: proc_cpuinfo(5).
-func putCPU() {
+// putCPUs: proc_cpuinfo(5).
+func putCPUs() {
 	var name [48]byte
 	n := arch.CPUName(&name)
-	put("processor\t: 0\nmodel name\t: ")
-	putBytes(name[:n])
 	mhz := clock.TSCHz() / 1000
-	putLine("\ncpu MHz\t\t: ", mhz/1000, ".")
-	for unit := uint64(100); unit > 0; unit /= 10 {
-		putByte('0' + byte(mhz/unit%10))
+	all := uint64(bits.Len64(allCPUs()))
+	for cpu := range all {
+		putLine("processor\t: ", cpu, "\nmodel name\t: ")
+		putBytes(name[:n])
+		putLine("\ncpu MHz\t\t: ", mhz/1000, ".")
+		for unit := uint64(100); unit > 0; unit /= 10 {
+			putByte('0' + byte(mhz/unit%10))
+		}
+		putLine("\nphysical id\t: 0\nsiblings\t: ", all, "")
+		putLine("\ncore id\t\t: ", cpu, "")
+		putLine("\ncpu cores\t: ", all, "\n\n")
 	}
-	put("\nphysical id\t: 0\nsiblings\t: 1\ncore id\t\t: 0\ncpu cores\t: 1\n\n")
+}
+
+// putCPUList puts a list of CPUs, as cpuset(7) has it: from 0 to the last one.
+func putCPUList(cpus uint64) {
+	put("0")
+	if n := bits.Len64(cpus); n > 1 {
+		putLine("-", uint64(n-1), "")
+	}
 }
 
 // putMemory: proc_meminfo(5).
@@ -671,17 +694,23 @@ func putKiB(name string, v uint64) {
 
 // putTimes: proc_stat(5).
 func putTimes() {
-	busy, now := thread.CPUTime(), clock.Now()
-	const cpus = "cpu  cpu0 "
-	for i := 0; i < len(cpus); i += 5 {
-		put(cpus[i : i+5])
-		putNumber(ticks(busy))
-		put(" 0 0 ")
-		putNumber(ticks(now - min(busy, now)))
-		put(" 0 0 0 0 0 0\n")
+	busy, now := thread.CPUTime(), clock.Now() // of all CPUs together: in the parts, the same for each
+	all := uint64(bits.Len64(allCPUs()))
+	put("cpu  ")
+	putBusy(busy, now*all)
+	for cpu := range all {
+		putLine("cpu", cpu, " ")
+		putBusy(busy/all, now)
 	}
 	putLine("ctxt 0\nbtime ", (uint64(clock.Wall())-now)/1e9, "\n")
 	putLine("processes ", uint64(thread.MaxTID()), "\nprocs_running 1\nprocs_blocked 0\n")
+}
+
+func putBusy(busy, all uint64) {
+	putNumber(ticks(busy))
+	put(" 0 0 ")
+	putNumber(ticks(all - min(busy, all)))
+	put(" 0 0 0 0 0 0\n")
 }
 
 // putFDInfo: proc_pid_fdinfo(5).

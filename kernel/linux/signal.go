@@ -313,6 +313,7 @@ func send(t *thread.Thread, sig int) {
 		return
 	}
 	if t.State != thread.Waiting {
+		thread.Poke(t)
 		return
 	}
 	if ignored(sig) {

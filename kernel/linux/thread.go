@@ -7,6 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -52,7 +53,7 @@ func (c *call) clone() int64 {
 	if flags&cloneSetTLS != 0 {
 		t.Frame.TLS = tls
 	}
-	t.Mask, t.Name = thread.Current().Mask, thread.Current().Name
+	t.Mask, t.Name, t.Affinity = thread.Current().Mask, thread.Current().Name, thread.Current().Affinity
 	tasksChanged()
 	t.KeepCaps = thread.Current().KeepCaps
 	if flags&cloneChildClear != 0 {
@@ -148,33 +149,50 @@ func (c *call) schedYield() int64 {
 	return 0
 }
 
+// schedGetaffinity: a mask of 64 bits, as there are no more CPUs.
 func (c *call) schedGetaffinity() int64 {
 	if n := c.args[1].Uint(); n < 8 || n%8 != 0 {
 		return -eINVAL
 	}
-	if !isThread(c.args[0].Int()) {
+	t := threadOrSelf(c.args[0].Int())
+	if t == nil {
 		return -eSRCH
 	}
-	if !out64(c.args[2].Pointer(), 1) {
+	if !out64(c.args[2].Pointer(), t.Affinity&allCPUs()) {
 		return -eFAULT
 	}
 	return 8
 }
 
-// isThread reports whether tid is a thread's number, or 0, which is the caller's.
-func isThread(tid int32) bool { return tid == 0 || thread.Get(tid) != nil }
+// allCPUs has a bit for each CPU that threads run on.
+func allCPUs() uint64 {
+	if !percpu.Many {
+		return 1
+	}
+	return 1<<percpu.Count() - 1
+}
 
-// schedSetaffinity: there is but one CPU to run on.
+// threadOrSelf returns a thread by its number, 0 being the caller's; or nil.
+func threadOrSelf(tid int32) *thread.Thread {
+	if tid == 0 {
+		return thread.Current()
+	}
+	return thread.Get(tid)
+}
+
 func (c *call) schedSetaffinity() int64 {
 	var set uint64
-	switch {
-	case !copyIn(uintptr(unsafe.Pointer(&set)), c.args[2].Pointer(), min(uintptr(c.args[1].Uint()), 8)):
+	if !copyIn(uintptr(unsafe.Pointer(&set)), c.args[2].Pointer(), min(uintptr(c.args[1].Uint()), 8)) {
 		return -eFAULT
-	case !isThread(c.args[0].Int()):
+	}
+	t := threadOrSelf(c.args[0].Int())
+	switch set &= allCPUs(); {
+	case t == nil:
 		return -eSRCH
-	case set&1 == 0:
+	case set == 0:
 		return -eINVAL
 	}
+	thread.SetAffinity(t, set)
 	return 0
 }
 

@@ -10,6 +10,7 @@ import (
 
 const (
 	clockRealtime   = 0
+	clockMonotonic  = 1
 	clockProcessCPU = 2
 	clockThreadCPU  = 3
 	clockMax        = 11

@@ -9,5 +9,6 @@
 //	space.go   the program's address space
 //	filemap.go mappings of files
 //	remap.go   areas that move
+//	stale.go   what other CPUs have kept of the tables
 //	dirty.go   the dirty bits, for watermarks
 package mem

@@ -146,8 +146,12 @@ func Place(addr, frame uintptr, write bool) (v Verdict, changes bool) {
 		}
 		entry = uint64(f) | arch.PTEDirty
 	}
+	was := *at(e)
 	*at(e) = a.entryOf(entry)
-	arch.FlushPage(addr)
+	if arch.FlushPage(addr); was&arch.PTEAddr != 0 {
+		drop(addr) // it was another frame
+		settle()
+	}
 	return Resolved, write && !a.copied
 }
 
@@ -160,7 +164,9 @@ func CutFile(id int32, page, end uintptr) {
 	}
 	for i := range areas[:numAreas] {
 		if a := &areas[i]; a.file == file && a.pageAt(a.hi, a.lo) > page && a.page < end {
-			a.release(a.lo+(max(page, a.page)-a.page)*arch.PageSize, a.lo+(min(end, a.pageAt(a.hi, a.lo))-a.page)*arch.PageSize)
+			lo, hi := a.lo+(max(page, a.page)-a.page)*arch.PageSize, a.lo+(min(end, a.pageAt(a.hi, a.lo))-a.page)*arch.PageSize
+			hide(lo, hi)
+			a.release(lo, hi)
 		}
 	}
 }

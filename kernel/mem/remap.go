@@ -98,9 +98,10 @@ func movePages(from, to, size uintptr) bool {
 			case move:
 				*at(n) = *at(e)
 				*at(e) = 0
-				arch.FlushPage(page)
+				drop(page)
 			}
 		}
 	}
+	settle()
 	return true
 }

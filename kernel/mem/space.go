@@ -211,6 +211,7 @@ func Discard(addr, size uintptr) Errno {
 	if !split(addr) || !split(hi) {
 		return ENOMEM
 	}
+	hide(addr, hi)
 	i := find(addr)
 	n := 0
 	for i+n < numAreas && areas[i+n].lo < hi {
@@ -239,8 +240,15 @@ func Protect(addr, size uintptr, prot Prot) Errno {
 	if !split(addr) || !split(hi) {
 		return ENOMEM
 	}
-	next := addr
-	i := find(addr)
+	e := protectAreas(addr, hi, prot)
+	settle()
+	return e
+}
+
+// protectAreas changes the rights of the areas of lo <= address < hi, which begin and end there.
+func protectAreas(lo, hi uintptr, prot Prot) Errno {
+	next := lo
+	i := find(lo)
 	for ; i < numAreas && areas[i].lo < hi; i++ {
 		if areas[i].lo != next {
 			return ENOMEM
@@ -269,6 +277,7 @@ func Forget(addr, size uintptr) Errno {
 		return EINVAL
 	}
 	hi := addr + pageUp(size)
+	hide(addr, hi)
 	next, e := addr, Errno(0)
 	for i := find(addr); i < numAreas && areas[i].lo < hi; i++ {
 		if areas[i].lo > next {
@@ -429,7 +438,7 @@ func (a *spaceArea) protectPages() {
 			return
 		}
 		*at(e) = a.entryOf(*at(e))
-		arch.FlushPage(page)
+		drop(page)
 		lo = page + arch.PageSize
 	}
 }
@@ -469,6 +478,10 @@ func ResolveFault(addr uintptr, code uintptr) Verdict {
 	case a.copied && code&arch.FaultWrite != 0 && !a.isOwn(*at(e)):
 		return FromFile // and to be copied
 	case code&arch.FaultPresent != 0:
+		if flushOthers != 0 && arch.Allows(*at(e), code) {
+			arch.FlushPage(addr) // another CPU has allowed it since this one has looked
+			return Resolved
+		}
 		return Refused
 	case f == 0 && a.file != 0:
 		return FromFile

@@ -70,6 +70,8 @@ var table = [...]row{
 		help: "trace and end a program that reads and writes nothing for so long, and a kernel that lets no interrupt in for so long, where the machine has an HPET"},
 	{name: "syscalls", words: []string{"log"},
 		help: "list the system calls that were not answered when the program ends"},
+	{name: "kstat", words: []string{"on"},
+		help: "list what the kernel lock has cost when the program ends, by system call: with several CPUs; zf run -kstat adds it"},
 
 	{name: "crash", argument: "KIND",
 		help: "crash so (crash lab only); ? lists the kinds"},

@@ -6,6 +6,8 @@
 // change its CPU between asking for the record and using it.
 //
 //	percpu.go  the record
+//	lock.go    the kernel lock
+//	flush.go   what other CPUs have kept of page tables
 //
 // Package percputest is for tests on the host.
 //

@@ -19,6 +19,22 @@ type Record struct {
 	State State
 	Call  uintptr
 
+	// Of the kernel lock (lock.go, flush.go). Locked is set while the CPU has it, AtGate is 1 while
+	// it waits for it or for an interrupt, or runs no threads; Flushed is how often it has dropped what it has kept of page tables.
+	// WaitGate, WaitPC and WaitSince are what it waits for the lock for, and since when, by
+	// arch.ReadCounter; 0: it does not.
+	Locked          bool
+	AtGate, Flushed uint32
+	WaitGate        Gate
+	WaitPC          uintptr
+	WaitSince       uint64
+	// Halting is set while the CPU lets interrupts in; bit n of Deferred is set for interrupt
+	// arch.TrapInterrupt+n, which has come when the lock could not be waited for, and is to come
+	// again. PutOff is how often one was put off.
+	Halting  Halt
+	Deferred uint64
+	PutOff   uint8
+
 	// Calls counts the system calls; CallPC is where the one that is being handled was made.
 	Calls  uint64
 	CallPC uintptr
@@ -82,6 +98,7 @@ func Add(r *Record) {
 	r.Number = numRecords
 	records[numRecords] = uintptr(unsafe.Pointer(r))
 	numRecords++
+	r.AtGate = 1
 	r.Event, r.Shot = ^uint64(0), ^uint64(0) // the timer is off
 }
 
@@ -116,8 +133,13 @@ func Of(c *arch.CPU) *Record { return (*Record)(unsafe.Pointer(c)) }
 // InitFirst adds the record of the CPU that boots, which runs. Early context.
 func InitFirst() {
 	Add(&first)
-	first.State = Running
+	first.State, first.AtGate = Running, 0
 }
 
 // Calls returns the number of system calls of all CPUs since boot. Any context.
-func Calls() uint64 { return first.Calls }
+func Calls() (n uint64) {
+	for i := range numRecords {
+		n += At(i).Calls
+	}
+	return n
+}

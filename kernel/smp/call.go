@@ -31,6 +31,15 @@ func main() {
 	}
 }
 
+// Answer calls what a CPU that runs threads is to call, if there is anything: in the handler of
+// the interrupt that Begin sends. Kernel context, without the kernel lock.
+func Answer(r *percpu.Record) {
+	if arch.Load32(uintptr(unsafe.Pointer(&r.Call))) != 0 {
+		call(&r.Call)
+		r.Call = 0
+	}
+}
+
 // call calls the function whose address is at p.
 //
 //go:noinline

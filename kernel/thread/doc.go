@@ -1,5 +1,5 @@
 // Package thread is the kernel's threads: the table of them, the queue of those that
-// can run, and those that sleep until a time. There is one CPU and one kernel stack.
+// can run, and those that sleep until a time. Each CPU has one kernel stack.
 //
 // The kernel is an event kernel: it never waits in the middle of something. A
 // thread that must wait is saved, with the system call's result to come from whoever
@@ -11,5 +11,6 @@
 //	thread.go  the table of threads
 //	queue.go   who runs next, and until when
 //	sleep.go   waits for a time
+//	cpus.go    threads on several CPUs
 //	event.go   who is told of threads that begin, end and wait
 package thread

@@ -42,7 +42,7 @@ func Enqueue(t *Thread) {
 		Get(runTail).next = t.TID
 	}
 	runTail = t.TID
-	armSlice(percpu.This())
+	giveCPU(t)
 }
 
 // enqueueFirst makes a thread ready before all others.
@@ -52,19 +52,20 @@ func enqueueFirst(t *Thread) {
 		runTail = t.TID
 	}
 	runHead = t.TID
-	armSlice(percpu.This())
-}
-
-// armSlice is for when another thread waits for the CPU: the running one has its time and no
-// more.
-func armSlice(r *percpu.Record) {
-	if r.Thread != 0 {
-		armBy(r, r.SliceEnd)
+	if !giveCPU(t) {
+		percpu.This().Preempt = true
 	}
 }
 
-// AnyReady reports whether a thread waits for the CPU.
-func AnyReady() bool { return runHead != 0 }
+// AnyReady reports whether a thread waits for the running CPU, or its own one is to go to another.
+func AnyReady() bool {
+	if !percpu.Many {
+		return runHead != 0
+	}
+	r := percpu.This()
+	t := Get(r.Thread)
+	return firstFor(r) != nil || t != nil && !t.mayRunOn(r)
+}
 
 // Wake makes a waiting thread ready; its system call returns result.
 func Wake(t *Thread, result int64) {
@@ -79,7 +80,6 @@ func WakeNow(t *Thread, result int64) {
 	t.Frame.SetResult(uintptr(result))
 	unsleep(t)
 	enqueueFirst(t)
-	percpu.This().Preempt = true
 }
 
 // Retry makes a waiting thread ready; it makes its system call again.
@@ -88,7 +88,6 @@ func Retry(t *Thread) {
 	t.Retried = true
 	unsleep(t)
 	enqueueFirst(t)
-	percpu.This().Preempt = true
 }
 
 // Block saves the running thread, whose system call has the frame f, as waiting for
@@ -114,7 +113,7 @@ func Block(f *arch.TrapFrame, why Why, key uintptr, deadline uint64, timeout int
 // Yield puts the running thread, whose system call has the frame f, behind all that
 // are ready. It returns if there are none.
 func Yield(f *arch.TrapFrame) {
-	if runHead == 0 {
+	if !AnyReady() {
 		return
 	}
 	r := percpu.This()
@@ -164,6 +163,7 @@ func GiveWay(t *Thread) {
 			if runTail == first.TID {
 				runTail = t.TID
 			}
+			giveCPU(t)
 		}
 	} else {
 		Enqueue(t)
@@ -181,44 +181,87 @@ func Resume(t *Thread) {
 	if t.Full {
 		fpu = t.FPU()
 	}
+	if percpu.Many {
+		percpu.This().Unlock() // the running thread's registers are its own
+	}
 	arch.Resume(&t.Frame, fpu, t.Control)
 }
 
 // Run gives the CPU to the first thread in the queue, and waits for an event while
 // there is none. It does not return.
 func Run() {
-	for runHead == 0 {
-		idle()
-	}
-	t := Get(runHead)
-	runHead = t.next
-	t.next = 0
-	if runHead == 0 {
-		runTail = 0
-	}
-	t.State = Running
 	r := percpu.This()
+	t := take(r)
+	for t == nil {
+		idle()
+		t = take(r)
+	}
+	t.State, t.On = Running, r.Number
 	r.Thread, r.Preempt = t.TID, false
 	now := clock.Now()
 	r.Started, r.SliceEnd, r.Switched = now, now+slice, pastCPU
 	if runHead != 0 {
 		armBy(r, r.SliceEnd)
 	}
+	if s := Get(sleepHead); percpu.Many && s != nil && !watched(r, s.deadline) {
+		armBy(r, s.deadline)
+	}
 	armBy(r, callTick(now))
 	Resume(t)
+}
+
+// take takes the first thread out of the queue that may run on a CPU, or returns nil.
+func take(r *percpu.Record) *Thread {
+	t := Get(runHead)
+	if percpu.Many {
+		t = firstFor(r)
+	}
+	switch {
+	case t == nil:
+		return nil
+	case t.TID == runHead:
+		runHead = t.next
+		if runHead == 0 {
+			runTail = 0
+		}
+	default:
+		p := Get(runHead)
+		for p.next != t.TID {
+			p = Get(p.next)
+		}
+		if p.next = t.next; p.next == 0 {
+			runTail = p.TID
+		}
+	}
+	t.next = 0
+	return t
 }
 
 // idle waits for one interrupt. The timer is set for the next event and no other: an
 // idle machine sleeps.
 func idle() {
 	next := expire(clock.Now())
-	if runHead != 0 {
+	if AnyReady() {
 		return
 	}
 	r := percpu.This()
+	if percpu.Many && watched(r, next) {
+		next = never
+	}
 	r.Event = next
 	clock.Arm(&r.Shot, next)
+	if !percpu.Many {
+		arch.WaitForInterrupt()
+		return
+	}
+	idleCPUs |= 1 << r.Number
+	r.AtGate, r.Halting = 1, percpu.HaltsIdle
+	r.Unlock()
 	arch.WaitForInterrupt()
+	r.Halting = percpu.NoHalt
+	r.Lock(percpu.Idle, 0)
+	idleCPUs &^= 1 << r.Number
+	r.Event, r.Shot = never, clock.Never // the timer may have interrupted: it is set anew
 }
 
 // account adds the time of the running thread up.
@@ -247,7 +290,9 @@ func Switched() (at uint64, call bool) {
 
 // CPUTime returns the time in ns that all threads together have run.
 func CPUTime() uint64 {
-	account(percpu.This())
+	for n := range percpu.Count() {
+		account(percpu.At(n))
+	}
 	return pastCPU
 }
 

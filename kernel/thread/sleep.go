@@ -102,7 +102,7 @@ func Tick() {
 	r.Shot = clock.Never // it may have been early, and is then set again
 	now := clock.Now()
 	next := expire(now)
-	if r.Thread != 0 && runHead != 0 {
+	if r.Thread != 0 && AnyReady() {
 		if now >= r.SliceEnd {
 			r.Preempt = true
 		} else {

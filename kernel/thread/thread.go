@@ -101,6 +101,11 @@ type Thread struct {
 	sleeps   bool   // it is in the list of sleepers
 	timeout  int64  // what its system call returns then
 
+	// On is the number of the CPU that the thread runs on, or has last run on; Affinity has a bit
+	// for each that it may run on.
+	On       uint32
+	Affinity uint64
+
 	// Mask and Pending are sets of signals, bit n-1 for signal n.
 	Mask, Pending uint64
 	// ByTimer and ByKernel say of which of Pending a timer of timer_create is the sender,
@@ -213,7 +218,7 @@ func New() *Thread {
 		count++
 		t := (*Thread)(arch.Pointer(f))
 		t.TID = tid
-		t.Control = arch.InitialControl
+		t.Control, t.Affinity = arch.InitialControl, ^uint64(0)
 		t.Frame.InitThread()
 		if onEvent != 0 {
 			callOnEvent(Began, t, never)

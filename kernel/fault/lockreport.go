@@ -1,0 +1,62 @@
+package fault
+
+import (
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/linux"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
+
+// What the kernel lock has cost, by gate: the option kstat=, and the monitor's command locks.
+
+// ReportLock lists what the kernel lock has cost, by gate: a line each, in µs and percents of the
+// time since threads run on several CPUs.
+func ReportLock() {
+	all := percpu.GateCount{}
+	for g := range percpu.Gate(percpu.NumGates) {
+		c := percpu.Counts(g)
+		all.Taken, all.Waited, all.Held, all.Waiting = all.Taken+c.Taken, all.Waited+c.Waited, all.Held+c.Held, all.Waiting+c.Waiting
+		all.Longest, all.LongestWaiting = max(all.Longest, c.Longest), max(all.LongestWaiting, c.LongestWaiting)
+	}
+	console.FreshLine()
+	console.String("kernel lock, in us              taken    waited     held  longest  waiting  longest\n")
+	for g := range percpu.Gate(percpu.NumGates) {
+		if c := percpu.Counts(g); c.Taken != 0 {
+			reportGate(gateName(g), c)
+		}
+	}
+	reportGate("all", &all)
+	console.Dec(percpu.Flushes)
+	console.String(" changes of page tables for other CPUs, ")
+	console.Dec(percpu.FlushesSent)
+	console.String(" interrupts sent for them\n")
+}
+
+func reportGate(name string, c *percpu.GateCount) {
+	console.String(name)
+	for n := len(name); n < 24; n++ {
+		console.String(" ")
+	}
+	console.DecPad(c.Taken, 13)
+	console.DecPad(c.Waited, 10)
+	for _, ticks := range [...]uint64{c.Held, c.Longest, c.Waiting, c.LongestWaiting} {
+		console.DecPad(clock.Nanos(ticks)/1000, 9)
+	}
+	console.String("\n")
+}
+
+func gateName(g percpu.Gate) string {
+	switch g {
+	case percpu.Interrupt:
+		return "(interrupt)"
+	case percpu.PageFault:
+		return "(page fault)"
+	case percpu.Exception:
+		return "(fault of the program)"
+	case percpu.Idle:
+		return "(idle)"
+	case percpu.OtherCalls:
+		return "(other calls)"
+	}
+	return linux.CallName(int(g))
+}

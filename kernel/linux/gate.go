@@ -1,0 +1,65 @@
+package linux
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+)
+
+// The gate of system calls where threads run on several CPUs: a call is answered under the kernel
+// lock, but for a few that read only what no other CPU writes.
+
+// HandleLocked is [Handle] under the kernel lock.
+func HandleLocked(f *arch.TrapFrame, cpu *arch.CPU) {
+	r := percpu.Of(cpu)
+	number := f.CallNumber()
+	if result, ok := unlocked(f, r, number); ok {
+		r.Calls++
+		f.SetResult(uintptr(result))
+		return // a signal for the thread interrupts as soon as it runs
+	}
+	r.Lock(percpu.GateOf(number), f.PC)
+	Handle(f, cpu)
+	r.Unlock()
+}
+
+// unlocked answers a call that needs no lock; ok is false for all others, and where more is to be
+// looked at. The running thread's own record is the CPU's as long as it runs.
+func unlocked(f *arch.TrapFrame, r *percpu.Record, number uintptr) (result int64, ok bool) {
+	a0, a1, a2, _, _, _ := f.CallArgs()
+	switch number {
+	case callGetpid:
+		return pid, true
+	case callGettid:
+		return int64(r.Thread), true
+	case callYield:
+		return 0, !thread.Queued() // a thread that comes into the queue now is as one that comes later
+	case callClock:
+		// The Go runtime asks for the time on the thread's own stack, which no other thread unmaps.
+		t := thread.Get(r.Thread)
+		if a1 < t.StackLo || a1+timespecSize > t.StackHi || a1%8 != 0 {
+			return 0, false
+		}
+		var ns uint64
+		switch a0 {
+		case clockRealtime:
+			ns = uint64(clock.Wall())
+		case clockMonotonic:
+			ns = clock.Now()
+		default:
+			return 0, false
+		}
+		return 0, arch.StoreUser64(a1, ns/1e9) && arch.StoreUser64(a1+8, ns%1e9)
+	case callFutex:
+		// The word may change at any time: that it has been another one is an answer.
+		op := a1 &^ (futexPrivate | futexRealtime)
+		if op != futexWait && op != futexWaitBitset || a1&futexRealtime != 0 || a0%4 != 0 || a0 < mem.SpaceLo() && !mem.Allowed(a0, 4, false) {
+			return 0, false
+		}
+		have, read := arch.LoadUser32(a0)
+		return -eAGAIN, read && have != uint32(a2)
+	}
+	return 0, false
+}

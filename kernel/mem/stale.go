@@ -1,0 +1,73 @@
+package mem
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+)
+
+// What CPUs have kept of entries that have lost their frame or a right: the running one drops it
+// at once, the others together. A frame is given back only behind that, since another CPU could
+// write to it until then.
+
+// flushOthers is the address of a function, 0 with one CPU. Set once at boot.
+var flushOthers uintptr
+
+// OnStale sets a function that has the other CPUs drop what they have kept of the pages of
+// lo <= address < hi: from then on there are several. It must be a top-level function. Early context.
+func OnStale(f func(lo, hi uintptr)) { flushOthers = **(**uintptr)(unsafe.Pointer(&f)) }
+
+// Not inlined, so that what it calls has one place (tools/stacks/kernel.txt).
+//
+//go:noinline
+func callFlushOthers(lo, hi uintptr) {
+	p := &flushOthers
+	(*(*func(lo, hi uintptr))(unsafe.Pointer(&p)))(lo, hi)
+}
+
+// staleLo and staleHi bound the pages that others have yet to drop; staleHi is 0 without any.
+// Under the kernel lock.
+var staleLo, staleHi uintptr
+
+// drop is for the entry of a page that has lost its frame or a right; settle must follow.
+func drop(page uintptr) {
+	arch.FlushPage(page)
+	if flushOthers == 0 {
+		return
+	}
+	page = pageDown(page)
+	if staleHi == 0 {
+		staleLo = page
+	}
+	staleLo, staleHi = min(staleLo, page), max(staleHi, page+arch.PageSize)
+}
+
+// settle has the other CPUs drop what drop was called for.
+func settle() {
+	if staleHi != 0 {
+		callFlushOthers(staleLo, staleHi)
+		staleHi = 0
+	}
+}
+
+// hide makes the pages of lo <= address < hi that lie in areas not present, on all CPUs, where
+// there are several: their entries keep their frames.
+func hide(lo, hi uintptr) {
+	if flushOthers == 0 {
+		return
+	}
+	for i := find(lo); i < numAreas && areas[i].lo < hi; i++ {
+		for from, to := max(areas[i].lo, lo), min(areas[i].hi, hi); ; {
+			e, page := nextPresent(from, to)
+			if e == 0 {
+				break
+			}
+			if *at(e)&arch.PTEPresent != 0 {
+				*at(e) &^= arch.PTEPresent
+				drop(page)
+			}
+			from = page + arch.PageSize
+		}
+	}
+	settle()
+}

@@ -1,0 +1,292 @@
+package percpu
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+)
+
+// The kernel lock. Where threads run on several CPUs, one of them at a time is in the kernel:
+// the gates take the lock (package fault for traps, package linux for system calls), and whoever
+// leaves the kernel, or waits in it for an interrupt, gives it back. With one CPU that interrupts
+// are off is enough, and nothing of this is done.
+//
+// It is a ticket lock: of those that wait, who has asked first gets it first. Who waits spins for a
+// while and then halts, with interrupts let in, until an owner wakes it: an emulated CPU, or
+// one that shares its host's with others, would take the time that the owner needs. Until the first
+// in line is awake, a CPU that comes along may take the lock before it, a few times at most; otherwise
+// each change of owners would take as long as a host needs to let a CPU run. The panic path and NMIs
+// take no lock.
+//
+// A CPU that waits for the lock, or for an interrupt, is at the gate: it touches nothing of the
+// program's until it has the lock, and looks then whether page tables have changed (flush.go).
+
+// Many is set where threads run on several CPUs. Set once at boot.
+var Many bool
+
+// mostPassed is how many CPUs may take the lock before the first in line, at most.
+const mostPassed = 32
+
+// lock is the lock, each part on a cache line of its own. held, the tickets and halted change in one
+// step for all CPUs; the owner alone writes the rest. Under the kernel lock; the panic path takes
+// none.
+var (
+	lock struct {
+		held uint32 // 1: a CPU has it
+		_    [60]byte
+		next uint32 // the next ticket
+		_    [60]byte
+		now  uint32 // the ticket of the first in line; next, if nobody waits
+		// passed is how many have been before it.
+		passed uint32
+		_      [56]byte
+	}
+	holder Holder
+	// halted has the CPU that waits for a ticket, 1 + its number at the ticket modulo its length, if it
+	// has halted, and nobody has woken it yet.
+	halted [arch.MaxCPUs]uint32
+)
+
+// Holder is who has the kernel lock.
+type Holder struct {
+	CPU   uint32  // 1 + its number; 0: nobody
+	Gate  Gate    // by which it has come
+	PC    uintptr // what was interrupted, or has made the call
+	Since uint64  // arch.ReadCounter when it got the lock
+}
+
+// Halt is what a CPU halts for.
+type Halt uint8
+
+// The reasons.
+const (
+	NoHalt       Halt = iota
+	HaltsIdle         // it has nothing to do
+	HaltsForLock      // the kernel lock
+)
+
+// Gate is a way into the kernel: the number of a system call, or one of the constants.
+type Gate uint16
+
+// The gates that are no system calls.
+const (
+	Interrupt  Gate = NumGates - 1 - iota // an interrupt
+	PageFault                             // a page that was not there
+	Exception                             // another fault of the program's
+	Idle                                  // the CPU has waited for an interrupt
+	OtherCalls                            // system calls with greater numbers
+)
+
+// NumGates is the number of gates.
+const NumGates = 512
+
+// GateCount is what a gate has cost, in ticks of arch.ReadCounter.
+type GateCount struct {
+	Taken          uint64 // how often the lock was taken
+	Waited         uint64 // of them, how often another CPU had it
+	Waiting, Held  uint64 // ticks
+	Longest        uint64 // ticks that it was held at a time, at most
+	LongestWaiting uint64
+}
+
+// gates counts by gate. Under the kernel lock.
+var gates [NumGates]GateCount
+
+// GateOf returns the gate of a system call.
+func GateOf(call uintptr) Gate {
+	if call >= uintptr(OtherCalls) {
+		return OtherCalls
+	}
+	return Gate(call)
+}
+
+// Counts returns what a gate has cost. Any context: another CPU may be at it.
+func Counts(g Gate) *GateCount { return &gates[g] }
+
+// Lock takes the kernel lock for the CPU of the record, which does not have it. pc is what was
+// interrupted. Kernel context.
+//
+//go:noinline
+func (r *Record) Lock(g Gate, pc uintptr) {
+	r.AtGate = 1
+	if !r.TryLock(g, pc) {
+		r.wait(g, pc)
+		r.begin(g, pc)
+	}
+}
+
+// TryLock is Lock if it needs not wait for long. It returns false if the CPU does not have the lock.
+func (r *Record) TryLock(g Gate, pc uintptr) bool {
+	for n := uint32(1); ; n++ {
+		waits := Load(&lock.now) != Load(&lock.next)
+		if waits && Load(&lock.passed) >= mostPassed {
+			return false
+		}
+		if Load(&lock.held) == 0 && arch.CompareAndSwap(&lock.held, 0, 1) {
+			if waits {
+				lock.passed++
+			}
+			r.begin(g, pc)
+			return true
+		}
+		if n == tries {
+			return false
+		}
+		relax(n)
+	}
+}
+
+// begin is for a CPU that has taken the lock.
+func (r *Record) begin(g Gate, pc uintptr) {
+	gates[g].Taken++
+	r.Locked = true
+	holder.CPU, holder.Gate, holder.PC, holder.Since = r.Number+1, g, pc, arch.ReadCounter()
+	r.CatchUp()
+	r.AtGate = 0
+}
+
+// How long a CPU spins, in turns of its loop: before it stands in line, and there before it halts.
+const (
+	tries = 512
+	spins = 4096
+)
+
+// wait stands in line for the lock.
+func (r *Record) wait(g Gate, pc uintptr) {
+	began := arch.ReadCounter()
+	r.WaitGate, r.WaitPC, r.WaitSince = g, pc, began
+	ticket := arch.FetchAdd(&lock.next, 1)
+	for n := uint32(1); !turn(ticket) || !arch.CompareAndSwap(&lock.held, 0, 1); n++ {
+		if n%spins != 0 {
+			relax(n)
+			continue
+		}
+		if onLongWait != 0 {
+			callOnLongWait(r)
+		}
+		if g != Interrupt { // another interrupt would need its stack
+			r.haltFor(ticket)
+		}
+	}
+	lock.passed = 0
+	arch.FetchAdd(&lock.now, 1)
+	r.WaitSince = 0
+	waited := arch.ReadCounter() - began
+	count := &gates[g]
+	count.Waited++
+	count.Waiting += waited
+	count.LongestWaiting = max(count.LongestWaiting, waited)
+}
+
+// turn reports whether the lock is free for the ticket.
+func turn(ticket uint32) bool { return Load(&lock.now) == ticket && Load(&lock.held) == 0 }
+
+// haltFor halts until an interrupt comes, if it is not the ticket's turn yet.
+func (r *Record) haltFor(ticket uint32) {
+	slot := &halted[ticket%arch.MaxCPUs]
+	// Who gives the lock back does so first and then looks here; this CPU looks at the lock behind it.
+	if arch.CompareAndSwap(slot, 0, r.Number+1); !turn(ticket) {
+		r.Halting = HaltsForLock
+		arch.WaitForInterrupt()
+		r.Halting = NoHalt
+	}
+	arch.CompareAndSwap(slot, r.Number+1, 0)
+	r.RaiseDeferred()
+}
+
+// RaiseDeferred makes the interrupts come again that were put off. Kernel context.
+func (r *Record) RaiseDeferred() {
+	for ; r.Deferred != 0; r.Deferred &= r.Deferred - 1 {
+		arch.InterruptSelf(uint8(arch.TrapInterrupt + bits.TrailingZeros64(r.Deferred)))
+	}
+}
+
+// Defer puts an interrupt off that comes while the CPU halts, if it can be: it does not need the
+// lock then. One of a CPU that waits for the lock comes again once interrupts are let in; of one
+// that is idle, the idle loop does what the timer's and other CPUs' are for. Kernel context,
+// in the interrupt's handler.
+func (r *Record) Defer(number uint8) bool {
+	switch {
+	case r.Halting == HaltsForLock && number < arch.TrapInterrupt+64:
+		r.Deferred |= 1 << (number - arch.TrapInterrupt)
+		return true
+	case r.Halting == HaltsIdle && !r.Hung && (number == arch.InterruptTimer || number == arch.InterruptWake):
+		return true
+	}
+	return false
+}
+
+// TryInterrupt takes the kernel lock for an interrupt of the program. If it would have to wait for
+// it, it puts the interrupt off, a few times at most, and returns false: the timer is to interrupt soon.
+// Kernel context, in the interrupt's handler.
+func (r *Record) TryInterrupt(number uint8, pc uintptr) bool {
+	if !r.TryLock(Interrupt, pc) {
+		if r.PutOff++; r.PutOff < mostPutOff && number < arch.TrapInterrupt+64 {
+			r.Deferred |= 1 << (number - arch.TrapInterrupt)
+			return false
+		}
+		r.AtGate = 1
+		r.wait(Interrupt, pc)
+		r.begin(Interrupt, pc)
+	}
+	r.PutOff = 0
+	r.Deferred &^= 1 << (number - arch.TrapInterrupt)
+	r.RaiseDeferred()
+	return true
+}
+
+// mostPutOff is how often an interrupt is put off at most.
+const mostPutOff = 20
+
+// relax is for turn n of a loop that waits for another CPU. To QEMU's emulation the instruction for
+// that is a way out of the emulated code, for which it takes a lock that the other CPU may
+// be in need of, too; so it is left out in most turns.
+func relax(n uint32) {
+	if n%256 == 0 {
+		arch.Pause()
+	}
+}
+
+// Unlock gives the kernel lock back. Kernel context.
+//
+//go:noinline
+func (r *Record) Unlock() {
+	count := &gates[holder.Gate]
+	held := arch.ReadCounter() - holder.Since
+	count.Held += held
+	count.Longest = max(count.Longest, held)
+	r.Locked = false
+	holder.CPU = 0
+	arch.CompareAndSwap(&lock.held, 1, 0)
+	slot := &halted[Load(&lock.now)%arch.MaxCPUs]
+	if n := Load(slot); n != 0 && arch.CompareAndSwap(slot, n, 0) {
+		arch.InterruptCPU(At(n-1).ID, arch.InterruptWake)
+	}
+}
+
+// Owner returns who has the kernel lock. Any context: it may be another one's by then.
+func Owner() Holder { return holder }
+
+// onLongWait is the address of a function; set once at boot.
+var onLongWait uintptr
+
+// OnLongWait sets a function that is called for a CPU that waits for the lock and is about to halt,
+// again and again: it has to have the timer interrupt in time. It must be a top-level function. Early context.
+//
+//go:noinline
+func OnLongWait(f func(*Record)) { onLongWait = **(**uintptr)(unsafe.Pointer(&f)) }
+
+// Not inlined, so that what it calls has one place (tools/stacks/kernel.txt).
+//
+//go:noinline
+func callOnLongWait(r *Record) {
+	p := &onLongWait
+	(*(*func(*Record))(unsafe.Pointer(&p)))(r)
+}
+
+// Load reads a word that another CPU may write. Any context.
+func Load(p *uint32) uint32 { return arch.Load32(uintptr(unsafe.Pointer(p))) }
+
+// store writes a word that another CPU may read, behind all that this one has written before.
+func store(p *uint32, v uint32) { arch.Store32(uintptr(unsafe.Pointer(p)), v) }

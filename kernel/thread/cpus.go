@@ -1,0 +1,110 @@
+package thread
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
+
+// Threads on several CPUs. There is one queue for all: a CPU that has nothing to do halts, and is
+// woken by an interrupt when a thread is ready that may run on it. When all are busy, each
+// has its timer end its thread's time.
+
+// idleCPUs has a bit for each CPU that waits for an interrupt, and that nobody has woken yet.
+// Under the kernel lock.
+var idleCPUs uint64
+
+// Join makes the running CPU, which has been started, one that runs threads. It does not return.
+// Kernel context, on the CPU's kernel stack.
+func Join() {
+	percpu.This().Lock(percpu.Idle, 0)
+	Run()
+}
+
+// giveCPU is for a thread that is now in the queue: an idle CPU that may run it is woken; it
+// returns false if there is none.
+func giveCPU(t *Thread) bool {
+	r := percpu.This()
+	if !percpu.Many {
+		armSlice(r)
+		return false
+	}
+	idle := idleCPUs & t.Affinity
+	if idle == 0 {
+		armSlices(r)
+		return false
+	}
+	n := r.Number
+	if idle>>n&1 == 0 { // this one, if it is idle: it is in an interrupt's handler
+		n = uint32(bits.TrailingZeros64(idle))
+		arch.InterruptCPU(percpu.At(n).ID, arch.InterruptWake)
+	}
+	idleCPUs &^= 1 << n
+	return true
+}
+
+// armSlice is for when another thread waits for the CPU: the running one has its time and no
+// more.
+func armSlice(r *percpu.Record) {
+	if r.Thread != 0 {
+		armBy(r, r.SliceEnd)
+	}
+}
+
+// armSlices does so with all CPUs.
+func armSlices(r *percpu.Record) {
+	armSlice(r)
+	for n := range percpu.Count() {
+		if o := percpu.At(n); o != r && o.Thread != 0 && o.Event > o.SliceEnd {
+			o.Event = o.SliceEnd // it sets its timer itself
+			arch.InterruptCPU(o.ID, arch.InterruptWake)
+		}
+	}
+}
+
+// Queued reports whether there is a thread in the queue. Kernel context, without the kernel lock:
+// it may have changed.
+func Queued() bool { return percpu.Load((*uint32)(unsafe.Pointer(&runHead))) != 0 }
+
+// firstFor returns the first thread in the queue that may run on a CPU, or nil.
+func firstFor(r *percpu.Record) *Thread {
+	t := Get(runHead)
+	for t != nil && !t.mayRunOn(r) {
+		t = Get(t.next)
+	}
+	return t
+}
+
+func (t *Thread) mayRunOn(r *percpu.Record) bool { return t.Affinity>>r.Number&1 != 0 }
+
+// watched reports whether the timer of another CPU interrupts at a time, or before: it sets it
+// anew then.
+func watched(r *percpu.Record, at uint64) bool {
+	for n := range percpu.Count() {
+		if o := percpu.At(n); o != r && o.Event <= at {
+			return true
+		}
+	}
+	return false
+}
+
+// Poke has the CPU of a running thread, if it is another one, look what the thread has to do.
+func Poke(t *Thread) {
+	if o := percpu.At(t.On); percpu.Many && t.State == Running && o != percpu.This() {
+		arch.InterruptCPU(o.ID, arch.InterruptWake)
+	}
+}
+
+// SetAffinity says on which CPUs a thread may run: a bit for each, one of them at least is there.
+func SetAffinity(t *Thread, cpus uint64) {
+	t.Affinity = cpus
+	switch o := percpu.At(t.On); {
+	case t.State == Running && !t.mayRunOn(o):
+		o.Preempt = true
+		Poke(t)
+	case t.State == Ready:
+		giveCPU(t)
+	}
+}
