@@ -76,14 +76,26 @@ func storeRecord(found crashlog.State) {
 			off := int64(0)
 			for _, b := range [...][]byte{
 				ascii.Bytes("previous boot died: "), crashlog.Bytes(crashlog.Reason), ascii.Bytes("\r\n"),
-				crashlog.Bytes(crashlog.Trace), crashlog.Bytes(crashlog.Console),
+				crashlog.Bytes(crashlog.Trace),
 			} {
-				if n, e := vfs.WriteAt(id, b, off, now); e == 0 {
-					off += int64(n)
-				}
+				off += writeRecord(id, b, off, now)
 			}
+			entries := crashlog.Bytes(crashlog.CPUs)
+			for lines, rest, _, ok := crashlog.Entry(entries); ok; lines, rest, _, ok = crashlog.Entry(rest) {
+				off += writeRecord(id, lines, off, now)
+			}
+			writeRecord(id, crashlog.Bytes(crashlog.Console), off, now)
 			vfs.Release(id)
 		}
 	}
 	crashlog.Clear()
+}
+
+// writeRecord writes b to the file at off, and returns how many bytes that were.
+func writeRecord(id vfs.ID, b []byte, off, now int64) int64 {
+	n, e := vfs.WriteAt(id, b, off, now)
+	if e != 0 {
+		return 0
+	}
+	return int64(n)
 }

@@ -290,3 +290,57 @@ func checkAtOnce(t *testing.T, symbols *symbol.File, serial string, cpus int, at
 		}
 	}
 }
+
+// TestPreviousCPUs: the boot after a death has the traces of all CPUs, as far as there is room for
+// them in the crash log, and says how many there was none for.
+func TestPreviousCPUs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		cpus, told    int // how many traces there are at least
+		kind, options string
+	}{
+		{2, 2, "cpu.nil-write", ""},
+		{4, 4, "cpu.panic", "trace=compact"},
+		{4, 4, "cpu.ud2", "trace=text crash.others=spin"},
+		{4, 4, "early.div0", "trace=markup"},
+		{2, 2, "go.cpu", "report=off"},
+		{64, 16, "go.panic-error", "report=off"},
+	} {
+		t.Run(fmt.Sprint(tt.cpus, tt.kind), func(t *testing.T) {
+			t.Parallel()
+			_, second, all := twoBoots(t, Config{CPUs: tt.cpus, Icount: true, VirtualTime: true}, "crash="+tt.kind+" "+tt.options)
+			var died, told []*labTrace
+			for _, tr := range all {
+				switch {
+				case tr.Previous > 0:
+					told = append(told, tr)
+				case tr.Of != 0 || len(died) == 0: // those of goroutines are not in the crash log
+					died = append(died, tr)
+				}
+			}
+			if len(died) != tt.cpus || len(told) < tt.told || len(told) > tt.cpus {
+				t.Fatalf("%d traces, and %d by the next boot; want %d, and %d or more", len(died), len(told), tt.cpus, tt.told)
+			}
+			for i, got := range told {
+				want := died[i]
+				if got.Previous != 1 || got.Damaged || got.CPU == nil || *got.CPU != *want.CPU || got.Of != want.Of || got.Kind != want.Kind ||
+					got.Context != want.Context || got.Thread != want.Thread || got.Goroutine != want.Goroutine || got.Complete != want.Complete {
+					t.Errorf("the boot before: %+v\nof the death itself: %+v", got, want)
+				}
+				if got.Reason != want.Reason || got.chain() != want.chain() {
+					t.Errorf("%s: %s\nwant %s: %s", got.Reason, got.chain(), want.Reason, want.chain())
+				}
+			}
+			left := ""
+			if n := len(died) - len(told); n > 0 {
+				left = fmt.Sprintf("there was no room for the traces of %d more CPUs\r\n", n)
+			}
+			if got := regexp.MustCompile("there was no room for the traces .*\r\n").FindString(second); got != left {
+				t.Errorf("it says %q; want %q", got, left)
+			}
+			if said := strings.Contains(second, "previous boot's last lines:\r\n  | "); said != (tt.kind == "go.panic-error") {
+				t.Errorf("the last lines of the boot before are told: %v: %q", said, second)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package qemu
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // zf receive with machines that die: from the fault to the resolved trace, by way of the
@@ -184,5 +186,56 @@ func checkReceived(t *testing.T, tr *receivedTrace, build string, count int) {
 		!tr.Complete || tr.Damaged || tr.Sequence != 1 || tr.Missing != 0 || tr.Count != count {
 		t.Errorf("%s: %s, %q, build %s, complete %v, damaged %v, trace %d, %d missing, count %d; want a whole trace, counted as %d",
 			tr.Address, tr.Kind, tr.Reason, tr.BuildID, tr.Complete, tr.Damaged, tr.Sequence, tr.Missing, tr.Count, count)
+	}
+}
+
+// TestReceiveCPUs: a death with several CPUs arrives as a trace of each; the CPUs that were well
+// count as no crash, and what the next boot sends once more is known.
+func TestReceiveCPUs(t *testing.T) {
+	t.Parallel()
+	path, _ := lab(t, image.AllLoaders)
+	for _, tt := range []struct {
+		kind    string
+		cpus    int
+		options string
+	}{
+		{"cpu.nil-write", 2, ""},
+		{"cpu.panic", 4, "trace=compact"},
+		{"cpu.all", 4, ""}, // whoever has died at the same time counts
+	} {
+		t.Run(fmt.Sprint(tt.kind, tt.cpus), func(t *testing.T) {
+			t.Parallel()
+			store := filepath.Join(t.TempDir(), "crashes.db")
+			r := startReceiver(t, "-json", "-e", path, "-store", store)
+			res, serial, err := boot(t, Config{Kernel: path, Net: "virtio", CPUs: tt.cpus, Reboots: 1},
+				"crash="+tt.kind+" panic=reset crash.then=none netconsole=@10.0.2.15/,"+r.port+"@10.0.2.2/ "+tt.options)
+			if err != nil || res.Outcome != Exited || res.Program != 0 {
+				t.Fatalf("the machine: %v, status %d, %v; want status 0 of a second boot", res.Outcome, res.Program, err)
+			}
+			r.out.Times(t, `"sequence":`, tt.cpus)
+			if said := r.end(t); !strings.Contains(said, fmt.Sprintf(" %d traces\n", tt.cpus)) {
+				t.Errorf("the summary is\n%s", said)
+			}
+			got, _ := parseReceived(t, r.out.String())
+			if len(got) != tt.cpus || strings.Count(serial, "zf1 previous 1\r\n") != tt.cpus {
+				t.Fatalf("%d traces were received; want %d:\n%s", len(got), tt.cpus, r.out.String())
+			}
+			all := make([]*labTrace, len(got))
+			fingerprints := map[string]bool{}
+			for i, tr := range got {
+				all[i] = &tr.labTrace
+				if tr.Fingerprint != "" {
+					fingerprints[tr.Fingerprint] = true
+				}
+				counted := i == 0 || strings.HasPrefix(tr.Reason, tracer.DiedToo)
+				if tr.Sequence != i+1 || tr.Missing != 0 || (tr.Count != 0) != counted || (tr.Fingerprint != "") != counted {
+					t.Errorf("trace %d: number %d, %d missing, count %d, fingerprint %q: %s", i, tr.Sequence, tr.Missing, tr.Count, tr.Fingerprint, tr.Reason)
+				}
+			}
+			checkCPUs(t, all, tt.cpus, *all[0].CPU)
+			if groups := receiveOnce(t, "-groups", "-store", store); strings.Count(groups, "\n") != 1+len(fingerprints) {
+				t.Errorf("the groups are\n%s\nwant %d", groups, len(fingerprints))
+			}
+		})
 	}
 }

@@ -114,8 +114,9 @@ package tracer
 //	zf1 previous N
 //
 // in every form, which is no part of the trace: that the one that begins next is of a
-// boot before this one, and the N'th, from 1, of the crashes that this RAM has seen. It
-// has the number and the build ID that it had there, and the traces of this boot neither
+// boot before this one, and the N'th, from 1, of the crashes that this RAM has seen. The
+// traces of other CPUs follow, each behind such a line. A trace has
+// the number and the build ID that it had there, and the traces of this boot neither
 // build on it nor repeat it.
 //
 // # Markup form (trace=markup)
@@ -244,6 +245,10 @@ package tracer
 //
 // How the program ended is not part of the format: under QEMU it is the exit
 // status (see the package qemu).
+
+// DiedToo begins the reason of a trace of another CPU than the one that has died first, if that one
+// had died, too.
+const DiedToo = "died at the same time: "
 
 // Tags that begin the lines of a trace.
 const (

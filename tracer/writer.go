@@ -93,6 +93,9 @@ func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, g
 	}
 }
 
+// Whole makes the trace to come one that builds on none before it, in the compact form.
+func (w *Writer) Whole() { w.c.finished = false }
+
 func (w *Writer) build(id []byte) {
 	if len(id) == 0 {
 		w.byte('-')

@@ -19,6 +19,7 @@ type Part int
 const (
 	Reason  Part = iota // why it died, in words
 	Trace               // the lines of the trace
+	CPUs                // entries: the lines of a trace of each other CPU
 	Console             // the last bytes of the console before the trace
 	Sent                // under which number the trace has left by network
 	numParts
@@ -35,10 +36,14 @@ type header struct {
 const (
 	headerSize = unsafe.Sizeof(header{})
 	room       = Size - headerSize
-	// marked is the mark of a record that nobody has reported yet, "zfcrash1".
-	marked = 0x31687361_7263667a
+	// marked is the mark of a record that nobody has reported yet, "zfcrash2".
+	marked = 0x32687361_7263667a
 	// reported is that of one that has been: the generation in it is all that counts.
 	reported = 0x30687361_7263667a
+
+	// entrySize is what stands before an entry: its length and its number, four bytes each, the
+	// lowest first.
+	entrySize = 8
 )
 
 // State says what Find has found.
@@ -62,6 +67,7 @@ var (
 	part    Part // that is being written
 	next    uintptr
 	lengths [numParts]uint32
+	entry   uintptr // where the latest entry begins; 0: none
 )
 
 func at(copy uintptr) *header { return (*header)(arch.Pointer(copy)) }
@@ -166,12 +172,79 @@ func Start() {
 		return
 	}
 	at(base).mark = 0
-	part, next = Reason, base+headerSize
+	part, next, entry = Reason, base+headerSize, 0
 	lengths = [numParts]uint32{}
 }
 
 // Next says that the bytes to come belong to that part; parts come in order.
 func Next(p Part) { part = p }
+
+// Again begins the record that is finished again, from that part on: what is before it stays. Until
+// Finish the second copy has the record as it was. Kernel context.
+func Again(p Part) {
+	if next == 0 {
+		return
+	}
+	at(base).mark = 0
+	part, next, entry = p, base+headerSize, 0
+	for i := range lengths {
+		if Part(i) < p {
+			next += uintptr(lengths[i])
+		} else {
+			lengths[i] = 0
+		}
+	}
+}
+
+// BeginEntry begins an entry of the part; one that has been begun and not ended is dropped. Kernel
+// context.
+func BeginEntry() {
+	dropEntry()
+	entry = next
+	for range entrySize {
+		Byte(0)
+	}
+}
+
+// EndEntry ends it, with a number, if after it the record still takes as many bytes as room says,
+// which is more than 0; otherwise it drops the entry and returns false. Kernel context.
+func EndEntry(number uint32, room int) bool {
+	if next == 0 || Room() < room {
+		dropEntry()
+		return false
+	}
+	for i, v := range [...]uint32{uint32(next-entry) - entrySize, number} {
+		for k := range uintptr(4) {
+			*(*byte)(arch.Pointer(entry + uintptr(i)*4 + k)) = byte(v >> (8 * k))
+		}
+	}
+	entry = 0
+	return true
+}
+
+func dropEntry() {
+	if entry != 0 {
+		lengths[part] -= uint32(next - entry)
+		next, entry = entry, 0
+	}
+}
+
+// Entry takes the first entry off a part that consists of them; ok is false if there is none.
+func Entry(entries []byte) (lines, rest []byte, number uint32, ok bool) {
+	if len(entries) < entrySize {
+		return nil, nil, 0, false
+	}
+	n := uint64(0)
+	for i := range 4 {
+		n |= uint64(entries[i]) << (8 * uint(i))
+		number |= uint32(entries[4+i]) << (8 * uint(i))
+	}
+	if n > uint64(len(entries)-entrySize) {
+		return nil, nil, 0, false
+	}
+	end := entrySize + int(n)
+	return entries[entrySize:end], entries[end:], number, true
+}
 
 // Byte appends a byte. A record that is full takes no more.
 //

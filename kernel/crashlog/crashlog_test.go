@@ -212,3 +212,67 @@ func FuzzFind(f *testing.F) {
 		Clear()
 	})
 }
+
+// TestEntries: a part of entries; one that is not ended, or has no room, is not there. What is
+// before the part stays, and is there while the part is written.
+func TestEntries(t *testing.T) {
+	ram(t)
+	die("why", "where", "gone", "gone")
+	Again(CPUs)
+	write := func(s string) {
+		for _, b := range []byte(s) {
+			Byte(b)
+		}
+	}
+	BeginEntry()
+	write("half")
+	reboot()
+	want(t, Whole, 1, "why", "where", "gone", "gone")
+	Again(CPUs)
+	for number, s := range []string{"one", "", "three"} {
+		BeginEntry()
+		write(s)
+		if !EndEntry(uint32(number), 8) {
+			t.Fatalf("no room for %q", s)
+		}
+	}
+	BeginEntry()
+	write("four")
+	if EndEntry(4, Room()+1) {
+		t.Error("there is room for more than there is")
+	}
+	BeginEntry()
+	for range 2 * Size {
+		Byte('x')
+	}
+	if EndEntry(5, 1) {
+		t.Error("an entry is larger than the record")
+	}
+	Next(Console)
+	write("what")
+	Finish()
+	reboot()
+	want(t, Whole, 2, "why", "where") // Find has been called in between
+	if got := string(Bytes(Console)); got != "what" {
+		t.Errorf("the console: %q", got)
+	}
+	n := uint32(0)
+	for all := Bytes(CPUs); ; n++ {
+		lines, rest, number, ok := Entry(all)
+		if !ok {
+			break
+		}
+		if want := []string{"one", "", "three"}[n]; string(lines) != want || number != n {
+			t.Errorf("entry %d: %q; want %d: %q", number, lines, n, want)
+		}
+		all = rest
+	}
+	if n != 3 {
+		t.Errorf("%d entries", n)
+	}
+	for _, b := range []string{"", "\x01\x00\x00\x00\x00\x00\x00", "\x01\x00\x00\x00\x00\x00\x00\x00", "\xff\xff\xff\xff\x00\x00\x00\x00x"} {
+		if _, _, _, ok := Entry([]byte(b)); ok {
+			t.Errorf("%q is an entry", b)
+		}
+	}
+}

@@ -2,7 +2,7 @@
 // leaves alone, so that the next boot can tell it: the crash record.
 //
 // It imports arch, boot and tracer only, and knows nothing of traces: it stores bytes in
-// three parts (reason, trace, console) under a CRC, twice, and finds them again.
+// parts (reason, trace, other CPUs' traces, console) under a CRC, twice, and finds them again.
 // Early and kernel context; no allocation; bounded in time and space.
 //
 //	place.go    where in RAM, and why there

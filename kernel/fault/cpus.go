@@ -118,6 +118,7 @@ func traceOthers() {
 	me, d := percpu.This().Number, &stageDetails[s-1]
 	if othersTraced == 0 {
 		deathSeq = stageDetails[0].Seq
+		beginCPULog()
 	}
 	for othersTraced < percpu.Count() {
 		n := othersTraced
@@ -128,9 +129,17 @@ func traceOthers() {
 		fatalDetails = *d
 		d.begin(tracer.KindTrace)
 		d.cpu, d.other, d.of = n, true, deathSeq
+		cpusLeftOut++
 		WriteTrace()
+		if s.row().log != nil {
+			onPanicStack(cpuInLog | s)
+		}
 		*d = fatalDetails
 		stack.Show(me)
+	}
+	if othersTraced == percpu.Count() {
+		othersTraced++
+		endCPULog()
 	}
 }
 
@@ -150,7 +159,7 @@ func (d *Details) fromCPU(s Stage) bool {
 	f := (*arch.TrapFrame)(arch.Pointer(r.Frame))
 	switch r.State.Now() {
 	case percpu.Dying:
-		d.Reason.Str("died at the same time: ")
+		d.Reason.Str(tracer.DiedToo)
 		if f == nil {
 			saved, ra := arch.FrameRecord(r.FP)
 			d.callerAt(ra, r.FP+16, saved)
@@ -167,7 +176,7 @@ func (d *Details) fromCPU(s Stage) bool {
 		d.ofFrame(f, r)
 		d.Cause = false
 		if s == StageFull && d.onTheWay(f.Addr) {
-			d.Reason.Str("died at the same time: ")
+			d.Reason.Str(tracer.DiedToo)
 			d.describe(true)
 		} else {
 			d.Reason.Str("stopped")

@@ -52,41 +52,102 @@ func tryCrashLog(s Stage) {
 		write(d, true)
 		endCrashLogTrace()
 	}
+	deathSent.boot, deathSent.seq = netconsole.Sent()
+	finishCrashLog()
+}
+
+// finishCrashLog writes what comes behind the traces.
+func finishCrashLog() {
 	crashlog.Next(crashlog.Console)
 	n := min(console.TailLen(), crashlog.Room()-sentBytes)
 	for i := console.TailLen() - n; i < console.TailLen(); i++ {
 		crashlog.Byte(console.Tail(i))
 	}
-	if boot, seq := netconsole.Sent(); seq != 0 {
+	if deathSent.seq != 0 {
 		crashlog.Next(crashlog.Sent)
 		for shift := 0; shift < 64; shift += 8 {
-			crashlog.Byte(byte(boot >> uint(shift)))
+			crashlog.Byte(byte(deathSent.boot >> uint(shift)))
 		}
 		for shift := 0; shift < 32; shift += 8 {
-			crashlog.Byte(byte(seq >> uint(shift)))
+			crashlog.Byte(byte(deathSent.seq >> uint(shift)))
 		}
 	}
 	crashlog.Finish()
 	arch.WriteBackCaches()
 }
 
+// tailRoom is how much of the console's tail, in bytes, is left room for when other CPUs' traces are
+// many.
+const tailRoom = 1 << 10
+
+// cpusLeftOut is how many CPUs' traces are not in the crash log. Panic path only.
+var cpusLeftOut uint32
+
+// beginCPULog begins the other CPUs' part of the crash log, if there is one. The copy that is
+// finished stays as it is until endCPULog.
+func beginCPULog() {
+	cpusLeftOut = 0
+	crashlog.Again(crashlog.CPUs)
+}
+
+// logCPU adds the trace of another CPU, which has been written to the wire, as the stage can.
+func logCPU(s Stage) {
+	d := &stageDetails[s-1]
+	crashlog.BeginEntry()
+	toCrashLog, savedForm = true, writer.Form
+	writer.Form = tracer.Compact
+	writer.Whole()
+	startTrace(d)
+	if d.silent {
+		writer.Done()
+	} else {
+		s.row().log(d, true)
+	}
+	endCrashLogTrace()
+	_, sent := netconsole.Sent()
+	if crashlog.EndEntry(sent, min(console.TailLen(), tailRoom)+behindCPUs) {
+		cpusLeftOut--
+	}
+}
+
+// behindCPUs is what comes behind the CPUs' traces besides the console's tail, in bytes: the entry
+// of endCPULog, and crashlog.Sent.
+const behindCPUs = 8 + sentBytes
+
+// endCPULog ends that part: the last entry is empty, and its number says how many are left out.
+func endCPULog() {
+	crashlog.BeginEntry()
+	crashlog.EndEntry(cpusLeftOut, sentBytes)
+	finishCrashLog()
+}
+
 // sentBytes is the length of crashlog.Sent: the number of the boot and that of the trace, the
 // lowest byte first.
 const sentBytes = 8 + 4
 
+// deathSent is under which number the trace of the death that the record is of has left. Panic path
+// only.
+var deathSent sentAs
+
 // sentBefore returns these of the crash that the record is of, 0 if its trace was not sent.
-func sentBefore() (boot uint64, seq uint32) {
+func sentBefore() (s sentAs) {
 	b := crashlog.Bytes(crashlog.Sent)
 	if len(b) != sentBytes {
-		return 0, 0
+		return s
 	}
 	for i := range 8 {
-		boot |= uint64(b[i]) << (8 * uint(i))
+		s.boot |= uint64(b[i]) << (8 * uint(i))
 	}
 	for i := range 4 {
-		seq |= uint32(b[8+i]) << (8 * uint(i))
+		s.seq |= uint32(b[8+i]) << (8 * uint(i))
 	}
-	return boot, seq
+	return s
+}
+
+// sentAs is under which number of which boot a trace was sent; seq is 0 if it was not.
+type sentAs struct {
+	boot uint64
+	seq  uint32
 }
 
 // endCrashLogTrace makes the writer write to the wire again.
@@ -123,8 +184,9 @@ func PrintPrevious() {
 		console.Bytes(crashlog.Bytes(crashlog.Reason))
 		console.String("\n")
 		if lines := crashlog.Bytes(crashlog.Trace); len(lines) > 0 {
-			sendPrevious(lines)
+			sendPrevious(lines, sentBefore())
 		}
+		printPreviousCPUs()
 		printPreviousConsole(crashlog.Bytes(crashlog.Console))
 	default:
 		return
@@ -135,7 +197,7 @@ func PrintPrevious() {
 // sendPrevious sends the trace. By network it goes as a trace does, and under the number that it
 // had then: who has got it knows it, and who has not got it, since no card was up or the
 // receiver was away, gets it now.
-func sendPrevious(lines []byte) {
+func sendPrevious(lines []byte, as sentAs) {
 	var line text
 	line.Str(tracer.Tag + "previous ")
 	line.Dec(uint64(crashlog.Generation()))
@@ -149,7 +211,27 @@ func sendPrevious(lines []byte) {
 	}
 	console.FreshLine()
 	if netconsole.End() {
-		netconsole.SendAs(sentBefore())
+		netconsole.SendAs(as.boot, as.seq)
+	}
+}
+
+// printPreviousCPUs sends the traces of the other CPUs, and says how many there was no room for.
+func printPreviousCPUs() {
+	as := sentBefore()
+	entries := crashlog.Bytes(crashlog.CPUs)
+	for {
+		lines, rest, number, ok := crashlog.Entry(entries)
+		if !ok {
+			return
+		}
+		if entries = rest; len(lines) > 0 {
+			as.seq = number
+			sendPrevious(lines, as)
+		} else if number != 0 {
+			console.String("there was no room for the traces of ")
+			console.Dec(uint64(number))
+			console.String(" more CPUs\n")
+		}
 	}
 }
 

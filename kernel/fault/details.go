@@ -23,6 +23,7 @@ type Details struct {
 	Seq    uint32  // number of its trace; 0: it has none
 	cpu    uint32  // number of the CPU
 	other  bool    // of another CPU than the one that has died
+	silent bool    // of which nothing more is known
 	of     uint32  // then the number of the death's trace; else 0
 	brief  bool    // of a program that was told to end: no registers, stacks and words
 

@@ -41,8 +41,10 @@ const (
 	// by network.
 	StageSending
 
-	// inCrashLog is added to a stage for writeStage to write the crash log.
+	// inCrashLog is added to a stage for writeStage to write the crash log, cpuInLog to add to it
+	// the trace of another CPU.
 	inCrashLog Stage = 0x80
+	cpuInLog   Stage = 0x40
 )
 
 // panicStage is a row of the table.

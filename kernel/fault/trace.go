@@ -83,8 +83,12 @@ func setStackDump() {
 // writeStage writes the trace of a stage, or the crash log as far as that stage can.
 func writeStage(n uintptr) {
 	s := Stage(n)
-	if s&inCrashLog != 0 {
+	switch {
+	case s&inCrashLog != 0:
 		tryCrashLog(s &^ inCrashLog)
+		return
+	case s&cpuInLog != 0:
+		logCPU(s &^ cpuInLog)
 		return
 	}
 	endCrashLogTrace()
@@ -93,7 +97,8 @@ func writeStage(n uintptr) {
 	checkScreen(d)
 	console.FreshLine()
 	tellOverwritten()
-	if d.other && !d.fromCPU(s) && s != StageLine {
+	d.silent = d.other && !d.fromCPU(s) && s != StageLine
+	if d.silent {
 		begin(d)
 		writer.Done()
 	} else {

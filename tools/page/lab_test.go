@@ -61,8 +61,13 @@ const evil = `</script></pre><img src=x onerror=alert(1)>"'` + "`{{.}}\u202e\x1b
 
 // death writes a trace of main.work as a target does.
 func death(seq uint32, kind tracer.TraceKind, goroutine uint64, reason string, pcs ...uintptr) string {
+	return deathOnCPU(-1, 0, seq, kind, goroutine, reason, pcs...)
+}
+
+// deathOnCPU writes one of a machine with several CPUs, of another CPU's death if of is not 0.
+func deathOnCPU(cpu int, of, seq uint32, kind tracer.TraceKind, goroutine uint64, reason string, pcs ...uintptr) string {
 	var b bytes.Buffer
-	w := tracer.Writer{Put: func(c byte) { b.WriteByte(c) }}
+	w := tracer.Writer{Put: func(c byte) { b.WriteByte(c) }, CPU: uint32(cpu + 1), Of: of}
 	w.Begin(seq, kind, tracer.ContextGoroutine, 1, goroutine, []byte{0xc0, 0xff, 0xee, 1}, 0x200000, 0x210000)
 	w.Reason([]byte(reason))
 	if kind == tracer.KindFault {

@@ -88,6 +88,36 @@ func TestGoroutinesAlike(t *testing.T) {
 	}
 }
 
+// TestCPUs: the other CPUs stand behind the death, whatever is between; one of a death that is not
+// there stands for itself.
+func TestCPUs(t *testing.T) {
+	dir, im := lab(t)
+	log := deathOnCPU(0, 9, 10, tracer.KindTrace, 0, "stopped", 0x200210, 0x200301) +
+		deathOnCPU(1, 0, 1, tracer.KindFault, 1, "nil pointer dereference", 0x200005, 0x200110, 0x200210, 0x200301) +
+		death(2, tracer.KindTrace, 7, "goroutine 7 [chan receive]", 0x200405, 0x200510, 0x200301) +
+		deathOnCPU(0, 1, 3, tracer.KindTrace, 0, "stopped", 0x200210, 0x200301) +
+		deathOnCPU(2, 1, 4, tracer.KindTrace, 8, "died at the same time: <b>", 0x200005, 0x200510, 0x200301)
+	root := check(t, page(t, Options{Images: &lookup.Images{Given: []lookup.Resolver{im}}, Dir: dir, Context: -1}, log, 1<<20))
+	all := find(root, "article", "trace")
+	if len(all) != 2 {
+		t.Fatalf("%d traces; want the one of no death here, and the death", len(all))
+	}
+	if s := text(all[0]); strings.Contains(s, "Other CPUs") || !strings.Contains(s, "cpu 0") {
+		t.Errorf("the first: %s", s)
+	}
+	died := text(all[1])
+	for _, want := range []string{
+		"cpu 1", "Other CPUs", "CPU 0 stopped main.main at main.go:8", "CPU 2 died at the same time: <b> main.wait<T> at /elsewhere/wait.go:9", "goroutine 7 chan receive",
+	} {
+		if !strings.Contains(died, want) {
+			t.Errorf("the death has no %q: %s", want, died)
+		}
+	}
+	if head := text(find(root, "table", "toc")[0]); !strings.Contains(head, "nil pointer dereference and 2 other CPUs and 1 goroutine") {
+		t.Errorf("the table of contents: %s", head)
+	}
+}
+
 // TestPageIsTheSame: however the log comes, and when.
 func TestPageIsTheSame(t *testing.T) {
 	dir, im := lab(t)

@@ -1,8 +1,8 @@
 package page
 
-// Threads and goroutines. A death, an NMI and the watchdog are followed by a trace of each
-// goroutine that waits; they belong together. Threads show in the table of stacks: each
-// has one of the runtime and one for signals.
+// Threads, goroutines and CPUs. A death, an NMI and the watchdog are followed by a trace of each
+// goroutine that waits, and a death by one of each other CPU; they belong together. Threads show in
+// the table of stacks: each has one of the runtime and one for signals.
 
 import (
 	"cmp"
@@ -25,8 +25,8 @@ type threadView struct {
 	Goroutine string // that it ran, if the trace is of it
 }
 
-// incidents puts the goroutines that were listed with a trace behind it, and returns the
-// others. What the runtime has printed itself is folded where there are traces of ours,
+// incidents puts the goroutines that were listed with a trace, and the other CPUs, behind it, and
+// returns the others. What the runtime has printed itself is folded where there are traces of ours,
 // which have the same and more.
 func incidents(all []*traceView) []*traceView {
 	var heads []*traceView
@@ -36,6 +36,10 @@ func incidents(all []*traceView) []*traceView {
 		if n := len(heads); n > 0 && heads[n-1].lists(v) {
 			head := heads[n-1]
 			head.tasks().Goroutines = append(head.Tasks.Goroutines, v)
+			continue
+		}
+		if head := deathOf(heads, v); head != nil {
+			head.CPUs = append(head.CPUs, v)
 			continue
 		}
 		heads = append(heads, v)
@@ -48,6 +52,20 @@ func incidents(all []*traceView) []*traceView {
 		v.Folded = ours && v.traceback
 	}
 	return heads
+}
+
+// deathOf returns the trace of the death that the trace of another CPU belongs to: the latest with
+// the number that it says, of the same boot. It is nil if that is not there.
+func deathOf(heads []*traceView, v *traceView) *traceView {
+	if v.of == 0 {
+		return nil
+	}
+	for _, head := range slices.Backward(heads) {
+		if head.seq == v.of && head.of == 0 && head.build == v.build && (head.Class == "before") == (v.Class == "before") {
+			return head
+		}
+	}
+	return nil
 }
 
 // lists reports whether o is a goroutine that was listed with trace v.

@@ -39,8 +39,11 @@ type traceView struct {
 	members           []string
 	Others            []int // IDs of the other traces that this one stands for
 	Tasks             *tasksView
-	listed            bool // a goroutine that was listed with the trace before it
-	Again             int  // times that the machine told it again, in a line
+	CPU               uint64       // its number
+	CPUs              []*traceView // those of the other CPUs, of a death with several
+	of                uint64       // of another CPU's trace: the number of the death's
+	listed            bool         // a goroutine that was listed with the trace before it
+	Again             int          // times that the machine told it again, in a line
 	seq               uint64
 	traceback         bool // the Go runtime's own words of a goroutine
 	InLog             bool // the line that ends it is shown
@@ -63,7 +66,7 @@ var kinds = map[string]string{
 func (r *Report) traceView(t *wire.Trace, id int) *traceView {
 	sym := r.resolver(t)
 	v := &traceView{ID: id, Reason: visible(t.Reason, maxReason), Goroutine: t.Goroutine, Thread: t.Thread,
-		fatal: t.Fatal(), build: t.BuildID, seq: t.Seq}
+		CPU: t.CPU, of: t.Of, fatal: t.Fatal(), build: t.BuildID, seq: t.Seq}
 	v.Kind = kinds[t.Kind]
 	if v.Kind == "" {
 		v.Kind = name(cmp.Or(t.Kind, "Trace"))
@@ -78,7 +81,7 @@ func (r *Report) traceView(t *wire.Trace, id int) *traceView {
 	default:
 		v.Class = "asked"
 	}
-	v.listed = t.Format == "" && t.Previous == 0 && t.Goroutine > 0 && t.Kind == tracer.KindTrace.String() && !t.Damaged
+	v.listed = t.Of == 0 && t.Format == "" && t.Previous == 0 && t.Goroutine > 0 && t.Kind == tracer.KindTrace.String() && !t.Damaged
 	if v.traceback = t.Format == foreign.FormatGo; v.listed || v.traceback {
 		v.State = goroutineState(v.Reason)
 	}

@@ -267,7 +267,11 @@ func (r *Reporter) report() {
 func (r *Reporter) show(together []*result) {
 	var crashes []*crash.Crash
 	for _, res := range together {
-		crashes = append(crashes, res.crashes...)
+		for _, c := range res.crashes {
+			if !c.Bystander {
+				crashes = append(crashes, c)
+			}
+		}
 	}
 	added := make([]crash.Added, len(crashes))
 	if r.opt.Store != nil && len(crashes) > 0 {
@@ -282,9 +286,13 @@ func (r *Reporter) show(together []*result) {
 	}
 	free := 0
 	for _, res := range together {
-		n := len(res.crashes)
-		r.showOne(res, added[:n])
-		added = added[n:]
+		of := make([]crash.Added, len(res.crashes))
+		for i, c := range res.crashes {
+			if !c.Bystander {
+				of[i], added = added[0], added[1:]
+			}
+		}
+		r.showOne(res, of)
 		free += res.cost
 	}
 	r.out.flush()
@@ -356,9 +364,9 @@ type received struct {
 	Boot        string    `json:"boot,omitempty"`
 	Sequence    uint32    `json:"sequence,omitempty"`
 	Missing     int       `json:"missing,omitempty"` // datagrams that did not arrive
-	Fingerprint string    `json:"fingerprint"`
+	Fingerprint string    `json:"fingerprint,omitempty"` // not of another CPU's trace
 	Count       uint64    `json:"count"`
-	FirstSeen   time.Time `json:"first_seen"`
+	FirstSeen   time.Time `json:"first_seen,omitzero"`
 	Repeated    bool      `json:"repeated,omitempty"` // it was counted before
 }
 

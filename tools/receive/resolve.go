@@ -165,7 +165,8 @@ func (s *resolver) onTrace(t *wire.Trace) {
 		Host: a.Machine, Address: a.Addr.String(), Time: a.Time,
 		Functions: crash.Functions(t),
 		// What a boot before has left in RAM has ended that one.
-		Fatal: t.Fatal() || t.Previous > 0, Damaged: t.Damaged,
+		Fatal: t.Fatal() || t.Previous > 0 && t.Of == 0, Damaged: t.Damaged,
+		Bystander: t.Of != 0 && !strings.HasPrefix(t.Reason, tracer.DiedToo),
 	}
 	if c.Kind == "" {
 		c.Kind = tracer.KindTrace.String()
@@ -174,7 +175,9 @@ func (s *resolver) onTrace(t *wire.Trace) {
 	if t.Cause != nil && t.Cause.Vector <= tracer.VectorSignal {
 		c.Type += " " + tracer.VectorName(uint32(t.Cause.Vector))
 	}
-	c.Fingerprint = crash.Fingerprint(c.Type, c.Functions)
+	if !c.Bystander {
+		c.Fingerprint = crash.Fingerprint(c.Type, c.Functions)
+	}
 	if s.r.opt.Export { // else nobody reads it
 		c.Stack = crash.Stack(t)
 	}

@@ -25,6 +25,9 @@ type Crash struct {
 	Thread      uint64    `json:"thread,omitempty"`
 	Fatal       bool      `json:"fatal"` // it ended the kernel
 	Damaged     bool      `json:"damaged,omitempty"`
+	// Bystander is set for what a CPU was at that was well when another one died: no crash, so it
+	// has no fingerprint, and is not to be counted.
+	Bystander bool `json:"-"`
 }
 
 // Group is all crashes of one fingerprint.
