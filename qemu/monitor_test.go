@@ -27,7 +27,7 @@ func TestMonitorStuck(t *testing.T) {
 		t.Errorf("the prompt does not say when the machine was stopped")
 	}
 
-	if a := s.ask("help"); !strings.Contains(a, "\n  bt  ") || !strings.Contains(a, "\n  reboot  ") {
+	if a := s.ask("help"); !strings.Contains(a, "\n  bt [all]  ") || !strings.Contains(a, "\n  reboot  ") {
 		t.Errorf("help says %q", a)
 	}
 	list := s.ask("goroutines")

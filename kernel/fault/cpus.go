@@ -20,6 +20,9 @@ import (
 //	WriteTrace: its own
 //	EndMachine: traceOthers
 //
+// While the monitor is open the others stand still, too, but go on behind it: HoldCPUs, standStill,
+// ReleaseCPUs.
+//
 // With one CPU nothing of this is done.
 
 // dying is 1 + the number of the CPU that has died first, 0 if none has. Panic path only.
@@ -71,7 +74,7 @@ func stopOthers(me uint32) {
 	for began := clock.Now(); clock.Now()-began < stopWait; arch.Pause() {
 		left := 0
 		for n := range percpu.Count() {
-			if n != me && percpu.At(n).State.Now() == percpu.Running {
+			if s := percpu.At(n).State.Now(); n != me && (s == percpu.Running || s == percpu.Held) {
 				left++
 			}
 		}
@@ -89,10 +92,13 @@ func stopOthers(me uint32) {
 // stopIfAsked is for an NMI. It does not return if another CPU has died, and reports whether this
 // one has: then nothing is to be traced.
 func stopIfAsked(f *arch.TrapFrame) bool {
-	if dying == 0 || percpu.Count() == 1 {
+	if percpu.Count() == 1 {
 		return false
 	}
 	r := percpu.This()
+	if dying == 0 {
+		return standStill(r, f)
+	}
 	if dying == r.Number+1 {
 		return true
 	}
@@ -102,6 +108,91 @@ func stopIfAsked(f *arch.TrapFrame) bool {
 	}
 	halt()
 	return true
+}
+
+// held is 1 + the number of the CPU whose monitor the others stand still for, 0 if there is none.
+// Under the kernel lock; the panic path takes none.
+var held uint32
+
+// HoldCPUs has all other CPUs stand still, each in an NMI, and reports whether they do now and did
+// not before. One that has not answered after stopWait runs on. Kernel and early context.
+func HoldCPUs() bool {
+	if percpu.Count() == 1 || dying != 0 || held != 0 {
+		return false
+	}
+	me := percpu.This().Number
+	arch.Store32(uintptr(unsafe.Pointer(&held)), me+1)
+	for n := range percpu.Count() {
+		if r := percpu.At(n); n != me {
+			arch.Store32(uintptr(unsafe.Pointer(&r.Asked)), 1)
+			arch.StopCPU(r.ID)
+		}
+	}
+	awaitNone(percpu.Running, me)
+	return true
+}
+
+// ReleaseCPUs lets them go on. Kernel and early context.
+func ReleaseCPUs() {
+	me := percpu.This().Number
+	arch.Store32(uintptr(unsafe.Pointer(&held)), 0)
+	awaitNone(percpu.Held, me) // so that none takes the next time for this one
+}
+
+// awaitNone waits until no CPU but me is in the state, or until stopWait is over.
+func awaitNone(s percpu.State, me uint32) {
+	for began := clock.Now(); clock.Now()-began < stopWait; arch.Pause() {
+		left := false
+		for n := range percpu.Count() {
+			left = left || n != me && percpu.At(n).State.Now() == s
+		}
+		if !left {
+			return
+		}
+	}
+}
+
+// standStill is for an NMI while no CPU has died. It reports whether it is HoldCPUs', and returns when
+// the CPU is to go on. It does not return if a CPU dies meanwhile, whose NMI does not come in here.
+func standStill(r *percpu.Record, f *arch.TrapFrame) bool {
+	if arch.Load32(uintptr(unsafe.Pointer(&r.Asked))) == 0 {
+		return false
+	}
+	r.Asked = 0
+	for arch.Load32(uintptr(unsafe.Pointer(&held))) != 0 {
+		r.Frame = uintptr(unsafe.Pointer(f))
+		r.State.Set(percpu.Held)
+		if arch.Load32(uintptr(unsafe.Pointer(&dying))) != 0 {
+			r.State.Set(percpu.Stopped)
+			halt()
+		}
+		arch.Pause()
+	}
+	r.State.Set(percpu.Running)
+	return true
+}
+
+// TraceCPU writes a trace of another CPU, which stands still. Kernel and early context.
+func TraceCPU(n uint32) {
+	me := percpu.This().Number
+	d := NextStage(tracer.KindTrace)
+	stack.Show(n)
+	d.cpu, d.other = n, true
+	if dying != 0 {
+		d.of = deathSeq
+	}
+	WriteTrace()
+	LeaveStages()
+	stack.Show(me)
+}
+
+// OfCPU makes d what another CPU is at, which stands still, and shows that one's stacks until
+// stack.Show is called. It returns false if it is not known. Kernel and early context.
+func (d *Details) OfCPU(n uint32) bool {
+	*d = Details{}
+	d.cpu, d.other = n, true
+	stack.Show(n)
+	return d.fromCPU(StageFull)
 }
 
 // othersTraced is how many CPUs have been gone through by traceOthers, deathSeq the number of the
@@ -181,6 +272,10 @@ func (d *Details) fromCPU(s Stage) bool {
 		} else {
 			d.Reason.Str("stopped")
 		}
+	case percpu.Held:
+		d.ofFrame(f, r)
+		d.Cause = false
+		d.Reason.Str("monitor")
 	default:
 		d.Reason.Str("the CPU did not answer")
 		return false

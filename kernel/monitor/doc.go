@@ -5,6 +5,7 @@
 //	line.go     the line that is typed
 //	words.go    the words and numbers in it
 //	show.go     goroutines, threads, stacks, registers
+//	cpus.go     CPUs
 //	memory.go   memory and functions
 //	handles.go  what is open
 //	records.go  profile and probes

@@ -23,7 +23,7 @@ import (
 //
 // and needs nothing of what it looks at: no thread, no runtime, no interrupt. It polls
 // the port, loads memory by loads that may fault, and runs on a stack on which nothing
-// else is then. The clock stops too, so nobody below sees that time has passed: no timer
+// else is then. All other CPUs stand still, each in an NMI. The clock stops too, so nobody below sees that time has passed: no timer
 // is late and the watchdog does not bark.
 //
 // What was interrupted is kept as a crash that is none (stop), from which the commands
@@ -46,6 +46,8 @@ const (
 	cmdGoroutine
 	cmdThreads
 	cmdThread
+	cmdCPUs
+	cmdCPU
 	cmdStacks
 	cmdHandles
 	cmdRegs
@@ -63,7 +65,7 @@ const (
 var commands = [...]command{
 	cmdHelp: {"help", "[COMMAND]", "this list, or more about a command",
 		"Names may be cut: `g` is goroutines, `c` continue. Keys: backspace, ^W and ^U\nerase, ^P or the upward arrow brings the last line back, ^C drops the line."},
-	cmdTrace: {"bt", "", "trace of what was interrupted", ""},
+	cmdTrace: {"bt", "[all]", "trace of what was interrupted; of all CPUs", ""},
 	cmdContinue: {"continue", "", "let the machine go on; so does ^D",
 		"^] at an empty prompt goes on too, and is then passed to the program."},
 	cmdGoroutines: {"goroutines", "[all|trace]", "what each goroutine waits for",
@@ -72,6 +74,9 @@ var commands = [...]command{
 	cmdThreads: {"threads", "", "the program's threads, what they wait for",
 		"CPU is the time that the thread has run; then where it is. A * marks the one that\nruns. See also thread."},
 	cmdThread: {"thread", "N", "trace of thread N", ""},
+	cmdCPUs: {"cpus", "", "the CPUs, what each is at",
+		"A * marks the one that runs the monitor; the others stand still. See also cpu."},
+	cmdCPU:    {"cpu", "N", "trace of CPU N", ""},
 	cmdStacks: {"stacks", "", "how much of the kernel's stacks was used", ""},
 	cmdHandles: {"handles", "[KIND|send]", "what is open, and who opened it (record=)",
 		"Without KIND: how many of each kind. With it, a line for each that is open.\n`send` sends a snapshot for zf handles."},
@@ -144,10 +149,14 @@ func Open(reason fault.StopReason) {
 		i = stack.Boot // nothing has run there since the program started
 	}
 	fault.Nested++
+	held := fault.HoldCPUs() // while there is a clock
 	stopped := clock.Hold()
 	arch.OnStack(stack.Table[i].Lo, stack.Table[i].Hi, loop, 0)
 	if stopped {
 		clock.Release()
+	}
+	if held {
+		fault.ReleaseCPUs()
 	}
 	fault.Nested--
 	fault.StopWhy = was
@@ -247,7 +256,7 @@ func runCommand(line []byte) {
 	case cmdHelp:
 		runHelp(args)
 	case cmdTrace:
-		traceStop()
+		runTrace(args)
 	case cmdContinue:
 		leaving = true
 	case cmdGoroutines:
@@ -258,6 +267,10 @@ func runCommand(line []byte) {
 		runThreads()
 	case cmdThread:
 		runThread(args)
+	case cmdCPUs:
+		runCPUs()
+	case cmdCPU:
+		runCPU(args)
 	case cmdStacks:
 		runStacks()
 	case cmdHandles:

@@ -64,11 +64,13 @@ type Record struct {
 	// traps since the first one began, TrapStackLo and TrapStackTop are what the trap stacks
 	// were then. Hung is set when the watchdog has expired. Frame is the trap by which another CPU
 	// has stopped this one, or by which it died itself; 0 and FP, if it died by a call, the frame
-	// record of the function that called.
+	// record of the function that called. Asked is set by a CPU that sends this one an NMI to have it
+	// stand still for the monitor.
 	Stage, Fatal              uint8
 	Hung                      bool
 	TrapStackLo, TrapStackTop [arch.NumTrapStacks]uintptr
 	Frame, FP                 uintptr
+	Asked                     uint32
 }
 
 // State is what a CPU does, for other CPUs. Its own code sets it, but for Starting.
@@ -80,6 +82,7 @@ const (
 	Running               // it runs, or waits for an interrupt
 	Dying                 // it has died, behind another one
 	Stopped               // it stands still, since another one has died
+	Held                  // it stands still while the monitor is open on another one
 )
 
 // first is the record of the CPU that boots: boot/start_amd64.s sets the per-CPU pointer to
