@@ -8,6 +8,7 @@ package qemu
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,7 @@ type side struct {
 	frames []labFrame
 	last   bool // nothing of the trace lies behind
 	cut    bool // a folded run ends it, of which the core has only the beginning
+	of     *labTrace
 }
 
 // sides cuts a trace at its boundaries: a trap, a pc, another stack, a stack pointer that
@@ -77,6 +79,9 @@ func sides(tr *labTrace) (all []side) {
 	}
 	if n := len(all); n > 0 {
 		all[n-1].last = true
+	}
+	for i := range all {
+		all[i].of = tr
 	}
 	return all
 }
@@ -121,17 +126,48 @@ func TestCoreDeaths(t *testing.T) {
 				t.Fatal(err)
 			}
 			tr := onlyTrace(t, traces(t, symbols, serial))
-			checkCore(t, gdb, path, coreLog(t, path, serial), tr, serial, tt.sides)
+			checkCore(t, gdb, path, coreLog(t, path, serial), sides(tr), serial, tt.sides)
 		})
 	}
 }
 
-// checkCore looks at a core file with gdb.
-func checkCore(t *testing.T, gdb, path, core string, tr *labTrace, serial string, threads int) {
+// TestCoreCPUs: a core file has threads of each CPU, those of the one that died first.
+func TestCoreCPUs(t *testing.T) {
+	t.Parallel()
+	gdb := need(t, "gdb")
+	for _, tt := range []struct {
+		kind, option string
+		cpus, sides  int
+	}{
+		{"cpu.nil-write", "", 2, 2},
+		{"cpu.in-irq", "trace=compact", 4, 5},
+		{"cpu.ud2", "trace=markup crash.others=spin", 4, 4},
+		{"go.cpu", "", 2, 0}, // how many are of CPU 0 depends on where it was
+	} {
+		t.Run(strings.TrimSpace(tt.kind+" "+tt.option), func(t *testing.T) {
+			t.Parallel()
+			path, symbols := lab(t, image.AllLoaders)
+			_, serial, err := boot(t, Config{Kernel: path, CPUs: tt.cpus, Icount: true, VirtualTime: true}, "crash="+tt.kind+" trace.stack=8192 "+tt.option)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []side
+			for _, tr := range traces(t, symbols, serial) {
+				all = append(all, sides(tr)...)
+			}
+			if tt.sides == 0 {
+				tt.sides = len(all)
+			}
+			checkCore(t, gdb, path, coreLog(t, path, serial), all, serial, tt.sides)
+		})
+	}
+}
+
+// checkCore looks at a core file with gdb. Thread 1 is the first side.
+func checkCore(t *testing.T, gdb, path, core string, all []side, serial string, threads int) {
 	t.Helper()
-	all := sides(tr)
 	if len(all) != threads {
-		t.Fatalf("%s has %d sides; want %d", tr.chain(), len(all), threads)
+		t.Fatalf("there are %d sides, the first in %s; want %d", len(all), all[0].of.chain(), threads)
 	}
 	script := []string{"set backtrace past-main on", "core-file " + core}
 	for i, s := range all {
@@ -158,12 +194,12 @@ func checkCore(t *testing.T, gdb, path, core string, tr *labTrace, serial string
 				}
 			}
 		}
-		v.compare(t, s.frames, 0, tr.Complete && s.last && !s.cut && tr.Context == "early")
+		v.compare(t, s.frames, 0, s.of.Complete && s.last && !s.cut && s.of.Context == "early")
 		if first.Kind == "pc" && (v.registers["rsp"] != first.SP || v.registers["rbp"] != first.FP) {
 			t.Errorf("thread %d: rsp, rbp = %s, %s; want %s, %s", i+1, v.registers["rsp"], v.registers["rbp"], first.SP, first.FP)
 		}
 	}
-	checkCoreText(t, gdb, path, core, tr, serial, all[0].frames[0])
+	checkCoreText(t, gdb, path, core, all[0].of, serial, all[0].frames[0])
 }
 
 // checkCoreText looks at what the commands say that people use.
@@ -287,7 +323,7 @@ func carriedWords(t *testing.T, serial string) map[uint64]uint64 {
 	if len(words) > 0 {
 		return words
 	}
-	f, err := trace.NewFilter(nil, trace.Options{OnTrace: func(tr *wire.Trace) { words = tr.Words }})
+	f, err := trace.NewFilter(nil, trace.Options{OnTrace: func(tr *wire.Trace) { maps.Copy(words, tr.Words) }})
 	if err != nil {
 		t.Fatal(err)
 	}

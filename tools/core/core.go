@@ -5,6 +5,7 @@ package core
 //
 //	registers            NT_PRSTATUS of thread 1
 //	an interrupted pc    NT_PRSTATUS of a further thread
+//	another CPU          the same of its trace, behind these
 //	reason, cause        NT_PRPSINFO, NT_SIGINFO
 //	words of memory      PT_LOAD, from the first word to the last of each run
 //	code, constants      in the ELF file: NT_FILE names it
@@ -47,18 +48,36 @@ type Info struct {
 	// 1 then stands at the call instruction at Address, not behind it.
 	Call    bool
 	Address uint64
+	// CPUs says which threads are of which CPU, of a trace that is of one of several.
+	CPUs []CPU
+}
+
+// CPU says that the threads from First to Last, which count from 1, are of the CPU with the number.
+type CPU struct {
+	Number      uint64
+	First, Last int
 }
 
 // ErrEmpty is returned for a trace that has neither a frame nor registers.
 var ErrEmpty = errors.New("the trace has no frame and no registers")
 
-// Write writes the trace as a core file of the image in the ELF file at path, whose
-// symbols are sym. The trace is one that a [trace.Filter] with the same symbols has
-// ended. Errors are ErrEmpty, that of reading the ELF file or that of w. Host.
-func Write(w io.Writer, t *wire.Trace, path string, sym Symbols) (Info, error) {
+// Write writes the trace t, and those of other CPUs that belong to it, as a core file of the image in
+// the ELF file at path, whose symbols are sym. The traces are some that a [trace.Filter] with the same
+// symbols has ended. Errors are ErrEmpty, that of reading the ELF file or that of w. Host.
+func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string, sym Symbols) (Info, error) {
 	threads := threadsOf(t, sym)
 	if len(threads) == 0 {
 		return Info{}, ErrEmpty
+	}
+	var cpus []CPU
+	if t.HasCPU {
+		cpus = append(cpus, CPU{t.CPU, 1, len(threads)})
+	}
+	for _, o := range others {
+		of := threadsOf(o, sym)
+		if threads = append(threads, of...); len(of) > 0 {
+			cpus = append(cpus, CPU{o.CPU, len(threads) - len(of) + 1, len(threads)})
+		}
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -68,7 +87,7 @@ func Write(w io.Writer, t *wire.Trace, path string, sym Symbols) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	info := Info{Threads: len(threads), Call: threads[0].call, Address: threads[0].regs["rip"]}
+	info := Info{Threads: len(threads), Call: threads[0].call, Address: threads[0].regs["rip"], CPUs: cpus}
 
 	var notes bytes.Buffer
 	signal, address := signalOf(t)
@@ -81,7 +100,7 @@ func Write(w io.Writer, t *wire.Trace, path string, sym Symbols) (Info, error) {
 			note(&notes, ntFile, files)
 		}
 	}
-	runs := runsOf(t, sym)
+	runs := runsOf(append([]*wire.Trace{t}, others...), sym)
 	for _, r := range runs {
 		info.Words += len(r.words)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func write(t *testing.T, tr *wire.Trace) (*elf.File, Info, []byte) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	info, err := Write(&b, tr, own, fakeSymbols{})
+	info, err := Write(&b, tr, nil, own, fakeSymbols{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,6 +170,40 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestOtherCPUs: their threads and memory stand behind those of the trace, which counts more.
+func TestOtherCPUs(t *testing.T) {
+	tr := parsed(t, crossing)
+	tr.HasCPU, tr.CPU = true, 2
+	other := parsed(t, "zf1 begin 2 trace early thread=0 cpu=0 of=1 build=ab\nzf1 reason stopped\nzf1 mem 0x7000: 7 8\nzf1 mem 0x9000: 9\n"+
+		"zf1 #0 pc 0x1500 sp 0x7000 fp 0x7020 boot\nzf1 stop text 0x5 (truncated)\nzf1 reg rip=0x1500 rsp=0x7000 rbp=0x7020\n")
+	silent := parsed(t, "zf1 begin 3 trace early thread=0 cpu=1 of=1 build=ab\nzf1 reason the CPU did not answer\n")
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	info, err := Write(&b, tr, []*wire.Trace{other, silent}, own, fakeSymbols{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []CPU{{2, 1, 3}, {0, 4, 4}}; !slices.Equal(info.CPUs, want) || info.Threads != 4 {
+		t.Errorf("%d threads, %v; want 4, %v", info.Threads, info.CPUs, want)
+	}
+	f, err := elf.NewFile(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[uint64]uint64{}
+	for _, p := range f.Progs[1:] {
+		word := make([]byte, 8)
+		p.ReadAt(word, 0)
+		found[p.Vaddr] = binary.LittleEndian.Uint64(word)
+	}
+	if found[0x7000] != 7 || found[0x9000] != 1 {
+		t.Errorf("at 0x7000 and 0x9000: %#x, %#x; want 7, 1", found[0x7000], found[0x9000])
+	}
+}
+
 // TestSignals: what a debugger says that the kernel died of.
 func TestSignals(t *testing.T) {
 	for _, tt := range []struct {
@@ -197,12 +232,12 @@ func TestSignals(t *testing.T) {
 func TestRefused(t *testing.T) {
 	var b bytes.Buffer
 	own, _ := os.Executable()
-	if _, err := Write(&b, &wire.Trace{Reason: "nothing"}, own, fakeSymbols{}); !errors.Is(err, ErrEmpty) {
+	if _, err := Write(&b, &wire.Trace{Reason: "nothing"}, nil, own, fakeSymbols{}); !errors.Is(err, ErrEmpty) {
 		t.Errorf("an empty trace: %v; want %v", err, ErrEmpty)
 	}
 	tr := &wire.Trace{Registers: map[string]uint64{"rip": 5}}
 	none := filepath.Join(t.TempDir(), "none")
-	if _, err := Write(&b, tr, none, fakeSymbols{}); err == nil || !strings.Contains(err.Error(), none) {
+	if _, err := Write(&b, tr, nil, none, fakeSymbols{}); err == nil || !strings.Contains(err.Error(), none) {
 		t.Errorf("no ELF file: %v; want its name", err)
 	}
 	if b.Len() != 0 {
@@ -222,7 +257,7 @@ func FuzzWrite(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log []byte) {
 		filter, err := trace.NewFilter(nil, trace.Options{OnTrace: func(tr *wire.Trace) {
 			var b bytes.Buffer
-			info, err := Write(&b, tr, own, fakeSymbols{})
+			info, err := Write(&b, tr, nil, own, fakeSymbols{})
 			if err != nil {
 				if !errors.Is(err, ErrEmpty) {
 					t.Error(err)

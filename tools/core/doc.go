@@ -1,5 +1,5 @@
-// Package core makes an ELF core file of a trace, so that a debugger can look at
-// a kernel that died where no debugger was: gdb ELF CORE.
+// Package core makes an ELF core file of a trace, and of those of the other CPUs, so that a
+// debugger can look at a kernel that died where no debugger was: gdb ELF CORE.
 //
 //	core.go      what goes into the file, and what does not
 //	threads.go   a trace -> the places where code was running, with their registers

@@ -20,14 +20,18 @@ type run struct {
 	words []uint64
 }
 
-// runsOf returns the known memory, in ascending order.
-func runsOf(t *wire.Trace, sym Symbols) []run {
-	words := make(map[uint64]uint64, len(t.Words))
-	maps.Copy(words, t.Words)
-	records(t, sym, words)
-	all := slices.Sorted(maps.Keys(words))
+// runsOf returns the known memory, in ascending order. Of a word of which several traces tell, the
+// first one counts.
+func runsOf(all []*wire.Trace, sym Symbols) []run {
+	words := make(map[uint64]uint64)
+	for _, t := range slices.Backward(all) {
+		maps.Copy(words, t.Words)
+	}
+	for _, t := range all {
+		records(t, sym, words)
+	}
 	var runs []run
-	for _, a := range all {
+	for _, a := range slices.Sorted(maps.Keys(words)) {
 		if n := len(runs) - 1; n >= 0 {
 			switch end := runs[n].addr + uint64(len(runs[n].words))*8; {
 			case a == end:

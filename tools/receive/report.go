@@ -363,7 +363,7 @@ type received struct {
 	Time        time.Time `json:"time"`
 	Boot        string    `json:"boot,omitempty"`
 	Sequence    uint32    `json:"sequence,omitempty"`
-	Missing     int       `json:"missing,omitempty"` // datagrams that did not arrive
+	Missing     int       `json:"missing,omitempty"`     // datagrams that did not arrive
 	Fingerprint string    `json:"fingerprint,omitempty"` // not of another CPU's trace
 	Count       uint64    `json:"count"`
 	FirstSeen   time.Time `json:"first_seen,omitzero"`

@@ -28,7 +28,7 @@ zf symbolize or zf run made of it; - is standard input.
 A trace of more than one stack has a thread for each side of a boundary, such
 as an interrupt and what it interrupted: "info threads", "thread apply all bt".
 What gdb shows behind a boundary (trapEntry, systemstack) is a guess; the next
-thread goes on there. A trace that a call asked for, as a panic does, stands at
+thread goes on there. Behind a death the other CPUs have threads, too. A trace that a call asked for, as a panic does, stands at
 the call instruction.
 
 A core has no memory but what the trace carries. The kernel's option
@@ -68,6 +68,7 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 	// Of a log of any length only the trace that is wanted is kept.
 	var chosen *wire.Trace
+	var others []*wire.Trace // of other CPUs, in the same death
 	var list strings.Builder
 	n, at := 0, 0
 	filter, err := trace.NewFilter(nil, trace.Options{
@@ -77,11 +78,15 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 				return
 			}
 			n++
+			withChosen := chosen != nil && t.Of != 0 && chosen.Of == 0 && t.Of == chosen.Seq &&
+				t.BuildID == chosen.BuildID && t.Previous == chosen.Previous
 			switch {
+			case withChosen && n != f.number:
+				others = append(others, t)
 			case f.number != 0 && n != f.number:
 			case f.number == 0 && chosen != nil && chosen.Fatal() && !t.Fatal():
 			default:
-				chosen, at = t, n
+				chosen, others, at = t, nil, n
 			}
 			if n <= maxListed {
 				fmt.Fprintf(&list, "  %2d %s\n", n, coreLine(t))
@@ -106,7 +111,7 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitUsage // the filter has said it
 	}
 
-	info, err := writeCore(f.output, chosen, f.elf, sym)
+	info, err := writeCore(f.output, chosen, others, f.elf, sym)
 	if err != nil {
 		return fail("%v", err)
 	}
@@ -125,6 +130,11 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "zf core: wrote %s: %s, %s of memory; look at it with: gdb %s %s\n",
 		f.output, count(info.Threads, "thread"), count(info.Words, "word"), f.elf, f.output)
+	if len(info.CPUs) > 1 {
+		for _, c := range info.CPUs {
+			fmt.Fprintf(stderr, "zf core: CPU %d is %s\n", c.Number, threadNumbers(c))
+		}
+	}
 	if info.Call {
 		fmt.Fprintf(stderr, "zf core: thread 1 stands at the call that asked for the trace, %#x\n", info.Address)
 	}
@@ -134,6 +144,14 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
+// threadNumbers is "thread 3", or "threads 3 to 5".
+func threadNumbers(c core.CPU) string {
+	if c.First == c.Last {
+		return fmt.Sprintf("thread %d", c.First)
+	}
+	return fmt.Sprintf("threads %d to %d", c.First, c.Last)
+}
+
 // sameBuild reports whether a trace with that build ID, which may be only the beginning
 // of one, is of the image with that other.
 func sameBuild(trace, image string) bool {
@@ -141,12 +159,12 @@ func sameBuild(trace, image string) bool {
 }
 
 // writeCore writes the file; if it cannot be written, there is none.
-func writeCore(path string, t *wire.Trace, elf string, sym core.Symbols) (info core.Info, err error) {
+func writeCore(path string, t *wire.Trace, others []*wire.Trace, elf string, sym core.Symbols) (info core.Info, err error) {
 	out, err := os.Create(path)
 	if err != nil {
 		return info, err
 	}
-	info, err = core.Write(out, t, elf, sym)
+	info, err = core.Write(out, t, others, elf, sym)
 	if cerr := out.Close(); err == nil {
 		err = cerr
 	}

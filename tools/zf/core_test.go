@@ -2,6 +2,7 @@ package main
 
 import (
 	"debug/elf"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,13 @@ func TestCore(t *testing.T) {
 	nmi := strings.Replace(log, " panic ", " nmi ", 1) + "zf1 done 3 crc=0x0\n"
 	other := file("other", strings.Replace(log, "build=", "build=00", 1))
 	two := file("two", log+strings.Replace(log, "begin 1 panic", "begin 2 panic", 1))
+	// A death with three CPUs, one of whose traces is cut; and another death behind it.
+	cpu := func(seq string, n int, of string) string {
+		return strings.Replace(strings.Replace(log, "begin 1 panic", "begin "+seq, 1), "thread=0", fmt.Sprintf("thread=0 cpu=%d%s", n, of), 1)
+	}
+	died := cpu("4 panic", 1, "") + cpu("5 trace", 0, " of=4") + "zf1 done 3 crc=0x0\n" + cpu("6 trace", 2, " of=4")
+	cpus := file("cpus", died)
+	before := file("before", "zf1 previous 1\n"+strings.ReplaceAll(cpu("4 panic", 1, "")+cpu("5 trace", 0, " of=4"), "zf1 begin 5", "zf1 previous 1\nzf1 begin 5"))
 	out := filepath.Join(dir, "out.core")
 	for _, tt := range []struct {
 		name string
@@ -38,6 +46,11 @@ func TestCore(t *testing.T) {
 		{"first", []string{"-n", "1", two}, "", exitOK, "took trace 1; -n N"},
 		{"flags behind", []string{two, "-n", "1"}, "", exitOK, "took trace 1; -n N"},
 		{"third", []string{"-n", "3", two}, "", exitUsage, "-n 3: " + two + " has 2; they are\n   1 panic"},
+		{"CPUs", []string{cpus}, "", exitOK, "took trace 1, the last one that ended the kernel; -n N takes another of\n   1 panic"},
+		{"CPUs' threads", []string{cpus}, "", exitOK, ": 3 threads, 0 words of memory; look at it with: gdb " + image + " " + out + "\nzf core: CPU 1 is thread 1\nzf core: CPU 0 is thread 2\nzf core: CPU 2 is thread 3\n"},
+		{"one CPU of them", []string{"-n", "2", cpus}, "", exitOK, ": 1 thread, "},
+		{"another death behind", []string{file("more", died+log)}, "", exitOK, ": 1 thread, "},
+		{"the boot before", []string{before}, "", exitOK, "zf core: CPU 1 is thread 1\nzf core: CPU 0 is thread 2\n"},
 		{"damaged", []string{file("nmi", nmi)}, "", exitOK, "CRC"},
 		{"mismatch", []string{other}, "", exitUsage, "not resolved"},
 		{"force", []string{"-force", other}, "", exitOK, "1 thread"},
