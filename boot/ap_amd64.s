@@ -4,9 +4,13 @@
 // From a CPU's start to Go: what a CPU runs that another one has started (SDM Vol. 3A, 8.4.4).
 //
 // apCode is copied to the beginning of a page below 1 MiB, of which ap.go fills in the end: the
-// CPU begins there in 16-bit mode, with CS = page / 16 and IP = 0. The first 32 bytes are 16-bit code. What
+// CPU begins there in 16-bit mode, with CS = page / 16 and IP = 0. The first 48 bytes are 16-bit code. What
 // follows is 32-bit code as in entry_amd64.s, where each instruction has the same encoding in
 // both modes; a test disassembles both. EBX is the page's address throughout.
+//
+// In each mode the CPU first says in the page that it has come there. From 32-bit code on an exception
+// leads to code in the page that says so and halts, on a stack there: without that it would be a
+// triple fault, and the machine's end.
 
 // func apCode()
 TEXT ·apCode(SB), NOSPLIT|NOFRAME, $0
@@ -15,18 +19,23 @@ TEXT ·apCode(SB), NOSPLIT|NOFRAME, $0
 	BYTE $0x66; BYTE $0x31; BYTE $0xdb		// XORL BX, BX
 	BYTE $0x8c; BYTE $0xcb				// MOVW CS, BX
 	BYTE $0x8e; BYTE $0xdb				// MOVW BX, DS
+	BYTE $0xc6; BYTE $0x06; WORD $const_APStage; BYTE $const_AP16	// MOVB $AP16, APStage
 	BYTE $0x66; BYTE $0xc1; BYTE $0xe3; BYTE $4	// SHLL $4, BX
 	BYTE $0x66; BYTE $0x0f; BYTE $0x01; BYTE $0x16; WORD $const_apGDTR	// LGDT apGDTR
 	BYTE $0x0f; BYTE $0x20; BYTE $0xc0		// MOVL CR0, AX
 	BYTE $0x0c; BYTE $0x01				// ORB $1, AX: protected mode
 	BYTE $0x0f; BYTE $0x22; BYTE $0xc0		// MOVL AX, CR0
 	BYTE $0x66; BYTE $0xff; BYTE $0x2e; WORD $const_apJump32	// LJMP *apJump32
+	LONG $0xf4f4f4f4; LONG $0xf4f4f4f4; WORD $0xf4f4; BYTE $0xf4	// (not come to)
 
-	// +32: protected mode.
+	// +48: protected mode.
 	MOVL	$const_apData, AX
 	MOVW	AX, DS
 	MOVW	AX, ES
 	MOVW	AX, SS
+	LEAL	const_apStackTop(BX), SP
+	BYTE	$0x0f; BYTE $0x01; BYTE $0x9b; LONG $const_apIDTR32	// LIDT apIDTR32(BX)
+	MOVB	$const_AP32, const_APStage(BX)
 
 	// As in entry_amd64.s.
 	MOVL	$(1<<5 | 1<<9 | 1<<10), AX
@@ -37,11 +46,12 @@ TEXT ·apCode(SB), NOSPLIT|NOFRAME, $0
 	RDMSR
 	ORL	$(1<<8), AX
 	WRMSR
+	BYTE	$0x0f; BYTE $0x01; BYTE $0x9b; LONG $const_apIDTR64	// LIDT apIDTR64(BX): paging makes gates longer
 	BYTE	$0x0f; BYTE $0x20; BYTE $0xc0	// MOVL CR0, AX
 	ANDL	$~(1<<2 | 1<<3 | 1<<29 | 1<<30), AX
 	ORL	$(1<<31 | 1<<16 | 1<<5 | 1<<1), AX
 	BYTE	$0x0f; BYTE $0x22; BYTE $0xc0	// MOVL AX, CR0
-	BYTE	$0xff; BYTE $0xab; LONG $const_apJump64	// LJMP *apJump64(BX)
+	BYTE	$0xff; BYTE $0xab; LONG $const_APJump64	// LJMP *APJump64(BX)
 
 // apLong is the first 64-bit code. The stack that it makes, from the top down:
 //
@@ -55,6 +65,8 @@ TEXT ·apLong(SB), NOSPLIT|NOFRAME, $0
 	XORL	AX, AX
 	MOVW	AX, FS
 	MOVW	AX, GS
+	LEAQ	const_apStackTop(BX), SP
+	MOVB	$const_AP64, const_APStage(BX)
 	MOVQ	const_apTop(BX), SP
 	MOVQ	const_apLo(BX), AX
 	MOVQ	const_apRecord(BX), CX

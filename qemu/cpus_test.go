@@ -130,7 +130,7 @@ func TestCPUDeaths(t *testing.T) {
 		d, ok := known[m[1]]
 		if !ok {
 			switch m[1] {
-			case "both", "all", "spinning", "triple": // below
+			case "both", "all", "spinning", "triple", "start-16", "start-32", "start-64", "start-fault-32", "start-fault-64", "start-triple": // below
 			default:
 				t.Errorf("the kind %s has no test", m[1])
 			}
@@ -468,4 +468,43 @@ func TestMonitorCPUsDeath(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCPUStart: a CPU that hangs or faults in its first instructions is left out, and the boot report
+// says how far it has come; the others start. One that resets the machine ends it.
+func TestCPUStart(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	for _, c := range []struct {
+		kind, came string
+		cpus       int // one that hangs is waited for so long that a busy host may be late with others
+	}{
+		{"start-16", "come to 16-bit code", 2}, {"start-32", "come to 32-bit code", 2}, {"start-64", "come to 64-bit code", 2},
+		{"start-fault-32", "faulted in 32-bit code", 2}, {"start-fault-64", "faulted in 64-bit code", 4},
+	} {
+		for _, machine := range []string{"q35", "microvm"} {
+			t.Run(c.kind+"/"+machine, func(t *testing.T) {
+				t.Parallel()
+				res, serial, err := boot(t, Config{Kernel: path, Machine: machine, CPUs: c.cpus}, "crash=cpu."+c.kind)
+				if err != nil || res.Outcome != Traced {
+					t.Fatalf("the machine: %v, %v\n%s", res.Outcome, err, serial)
+				}
+				report := fmt.Sprintf("cpus    %d of %d by ACPI; no answer within 100 ms from 1, which has %s\r\n", c.cpus-1, c.cpus, c.came)
+				if !strings.Contains(serial, report) {
+					t.Errorf("the boot report has no %q:\n%s", report, serial)
+				}
+				all := traces(t, symbols, serial)
+				checkCPUs(t, all, c.cpus-1, 0)
+				if want := "boot: main.undefinedC main.undefinedB main.undefinedA" + tail; all[0].chain() != want {
+					t.Errorf("%s; want %s", all[0].chain(), want)
+				}
+			})
+		}
+	}
+	t.Run("start-triple", func(t *testing.T) {
+		t.Parallel()
+		if res, _, err := boot(t, Config{Kernel: path, CPUs: 2, Icount: true, VirtualTime: true}, "crash=cpu.start-triple"); err == nil {
+			t.Errorf("the machine: %v, and no error; want a triple fault", res.Outcome)
+		}
+	})
 }

@@ -112,6 +112,9 @@ func lab() {
 			runOnCPUs(c)
 		}
 	}
+	if startKind(kind) != nil { // the CPU has been left out
+		undefinedA()
+	}
 	for i := range golab.Crashes {
 		if ascii.Same(kind, golab.Crashes[i].Kind) {
 			return
@@ -135,6 +138,9 @@ func lab() {
 	}
 	for i := range crashesOfCPUs {
 		row("cpu.", crashesOfCPUs[i].name, crashesOfCPUs[i].help)
+	}
+	for i := range startCrashes {
+		row("cpu.", startCrashes[i].name, startCrashes[i].help)
 	}
 	for i := range golab.Crashes {
 		row("", golab.Crashes[i].Kind, golab.Crashes[i].Help)

@@ -2,6 +2,7 @@ package smp
 
 import (
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
@@ -43,10 +44,32 @@ func Print() {
 	case silent != 0:
 		console.String("; no answer within 100 ms from ")
 		console.Dec(uint64(silent))
+		printSilent()
 	}
 	if moreCPUs != 0 {
 		console.String("; the kernel takes ")
 		console.Dec(arch.MaxCPUs)
 		console.String(", and none with a number above 254 (x2APIC)")
+	}
+}
+
+// printSilent says how far the first CPU has come that has not answered.
+func printSilent() {
+	switch {
+	case silentStage == boot.APNone:
+		console.String(", which has executed nothing")
+		return
+	case silentFault:
+		console.String(", which has faulted in ")
+	default:
+		console.String(", which has come to ")
+	}
+	switch silentStage {
+	case boot.AP16:
+		console.String("16-bit code")
+	case boot.AP32:
+		console.String("32-bit code")
+	default:
+		console.String("64-bit code")
 	}
 }

@@ -1,7 +1,7 @@
 package smp
 
 import (
-	"unsafe"
+	"unsafe" // also for linkname
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/boot"
@@ -23,8 +23,19 @@ const (
 	lateWait   = 900e6
 )
 
-// silent is how many CPUs have not answered. Set once at boot.
-var silent int
+// silent is how many CPUs have not answered, of which the first one has come as far as silentStage says,
+// and has faulted there if silentFault is set. Set once at boot.
+var (
+	silent      int
+	silentStage uint8
+	silentFault bool
+)
+
+// startHook, when it is set, is called with the page before a CPU starts there. A program sets it in
+// the source, as earlyHook of package kernel. Never written.
+//
+//go:linkname startHook
+var startHook func(page uintptr)
 
 // Start starts the other CPUs, as many as the option cpus= allows. ram is the loader's memory map.
 // Early context, before mem.Release, with the clock.
@@ -44,7 +55,7 @@ func Start(ram []boot.Region) {
 			arch.InitCPU(id)
 		}
 	}
-	wait(resetWait, nil)
+	wait(resetWait, nil, 0)
 	var was [boot.APPage / 8]uint64
 	for i := range was {
 		was[i] = *word(page, i)
@@ -98,30 +109,44 @@ func startOne(id uint32, page uintptr, late *uint64) bool {
 	r.ShareTables()
 	lo, hi := stack.Bounds(number, stack.Boot)
 	boot.FillAP(page, lo, hi, uintptr(unsafe.Pointer(r)), main)
-	arch.StartCPU(id, page)
-	if wait(againWait, &r.State) {
-		return true
+	if startHook != nil {
+		startHook(page)
 	}
 	arch.StartCPU(id, page)
-	if wait(answerWait-againWait, &r.State) {
+	if wait(againWait, &r.State, page) {
+		return true
+	}
+	if _, fault := boot.APState(page); !fault {
+		arch.StartCPU(id, page)
+	}
+	if wait(answerWait-againWait, &r.State, page) {
 		return true
 	}
 	began := clock.Now()
-	ok := wait(*late, &r.State)
+	ok := wait(*late, &r.State, page)
 	*late -= min(*late, clock.Now()-began)
 	if !ok {
 		arch.InitCPU(id) // it must not come later
-		silent++
+		if silent++; silent == 1 {
+			silentStage, silentFault = boot.APState(page)
+		}
 		percpu.Remove()
 	}
 	return ok
 }
 
-// wait waits for so many nanoseconds, or until the CPU runs of which that is the state.
-func wait(ns uint64, s *percpu.State) bool {
+// wait waits for so many nanoseconds; or, if s is the state of a CPU that starts in the page, until it
+// runs, which it reports, or has faulted there.
+func wait(ns uint64, s *percpu.State, page uintptr) bool {
 	for began := clock.Now(); clock.Now()-began < ns; arch.Pause() {
-		if s != nil && s.Now() != percpu.Starting {
+		if s == nil {
+			continue
+		}
+		if s.Now() != percpu.Starting {
 			return true
+		}
+		if _, fault := boot.APState(page); fault {
+			return false
 		}
 	}
 	return false
