@@ -65,7 +65,6 @@ TEXT ·apLong(SB), NOSPLIT|NOFRAME, $0
 	XORL	AX, AX
 	MOVW	AX, FS
 	MOVW	AX, GS
-	LEAQ	const_apStackTop(BX), SP
 	MOVB	$const_AP64, const_APStage(BX)
 	MOVQ	const_apTop(BX), SP
 	MOVQ	const_apLo(BX), AX

@@ -130,7 +130,7 @@ func TestCPUDeaths(t *testing.T) {
 		d, ok := known[m[1]]
 		if !ok {
 			switch m[1] {
-			case "both", "all", "spinning", "triple", "start-16", "start-32", "start-64", "start-fault-32", "start-fault-64", "start-triple": // below
+			case "both", "all", "spinning", "triple", "nmi", "nmi-stuck", "nmi-late", "start-16", "start-32", "start-64", "start-fault-32", "start-fault-64", "start-triple": // below
 			default:
 				t.Errorf("the kind %s has no test", m[1])
 			}
@@ -507,4 +507,53 @@ func TestCPUStart(t *testing.T) {
 			t.Errorf("the machine: %v, and no error; want a triple fault", res.Outcome)
 		}
 	})
+}
+
+// TestCPUInNMI: a CPU dies in its NMI handler; or it is in an NMI that does not return, while another
+// one dies: then it does not answer, or is one that has died at the same time.
+func TestCPUInNMI(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	for _, cpus := range []int{2, 4} {
+		for kind, want := range map[string][]string{
+			"nmi":       {"CPU 3: nmi: NMI", "CPU 3: fault: in the panic path: invalid opcode", "CPU 0: trace: stopped", "CPU 1: trace: stopped", "CPU 2: trace: stopped"},
+			"nmi-stuck": {"CPU 3: nmi: NMI", "CPU 0: fault: invalid opcode", "CPU 1: trace: stopped", "CPU 2: trace: stopped", "CPU 3: trace: the CPU did not answer"},
+			"nmi-late":  {"CPU 0: nmi: NMI", "CPU 3: fault: invalid opcode", "CPU 0: trace: died at the same time: invalid opcode", "CPU 1: trace: stopped", "CPU 2: trace: stopped"},
+		} {
+			t.Run(fmt.Sprint(kind, cpus), func(t *testing.T) {
+				t.Parallel()
+				want := slices.Clone(want)
+				if cpus == 2 {
+					want = slices.DeleteFunc(want, func(s string) bool { return strings.HasSuffix(s, "stopped") && s[4] != '0' })
+					for i := range want {
+						want[i] = strings.Replace(want[i], "CPU 3", "CPU 1", 1)
+					}
+				}
+				res, serial, err := boot(t, Config{Kernel: path, CPUs: cpus}, "crash=cpu."+kind)
+				if err != nil || res.Outcome != Traced {
+					t.Fatalf("the machine: %v, %v\n%s", res.Outcome, err, serial)
+				}
+				var got []string
+				for _, tr := range traces(t, symbols, serial) {
+					if tr.CPU == nil {
+						t.Fatal("a trace is of no CPU")
+					}
+					got = append(got, fmt.Sprintf("CPU %d: %s: %s", *tr.CPU, tr.Kind, tr.Reason))
+					switch silent := strings.HasSuffix(tr.Reason, "answer"); {
+					case tr.Kind == "nmi": // what it was at when it died, or another one did
+						if !tr.Damaged || !strings.HasPrefix(tr.chain(), "boot: ") || !strings.Contains(tr.chain(), "main.idleSpin") && !strings.Contains(tr.chain(), "Pause") && !strings.Contains(tr.chain(), "arch/pc.command") {
+							t.Errorf("the NMI's: damaged %v: %s", tr.Damaged, tr.chain())
+						}
+					case tr.Damaged, silent != (len(tr.Frames) == 0), !silent && !tr.Complete:
+						t.Errorf("CPU %d: %s: damaged %v, complete %v: %s", *tr.CPU, tr.Reason, tr.Damaged, tr.Complete, tr.chain())
+					case strings.Contains(tr.Reason, "invalid opcode") && !strings.Contains(tr.chain(), "main.undefinedC main.undefinedB main."):
+						t.Errorf("CPU %d: %s: %s", *tr.CPU, tr.Reason, tr.chain())
+					}
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%q\nwant %q", got, want)
+				}
+			})
+		}
+	}
 }

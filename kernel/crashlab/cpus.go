@@ -19,6 +19,9 @@ var crashesOfCPUs = [...]crash{
 	{"both", bothA, early, "the first CPU and the last one die at the same time"},
 	{"all", allA, early, "all CPUs die at the same time"},
 	{"spinning", spinningA, early, "the last CPU dies while all others spin with interrupts off"},
+	{"nmi", nmiA, early, "the last CPU dies in its NMI handler, while the others spin"},
+	{"nmi-stuck", nmiStuckA, early, "the first CPU dies, and the last one is in an NMI that does not return"},
+	{"nmi-late", nmiLateA, early, "the last CPU dies; the first, in an NMI that does not return, dies while that one writes its trace"},
 }
 
 // runOnCPU has the last CPU crash, a while (crash.delay=) after the others have begun to do what

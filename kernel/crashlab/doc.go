@@ -18,6 +18,7 @@
 //	step.go         a trace at each instruction
 //	moves.go        the same of assembly that moves the stack pointer by hand
 //	cpus.go         deaths of other CPUs than the first
+//	cpunmi.go       those of CPUs that are in an NMI
 //	cpustart.go     those in a CPU's first instructions
 //	nested.go       faults inside the panic path
 //	network.go      a fault while the trace is sent by network
