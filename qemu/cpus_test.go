@@ -557,3 +557,38 @@ func TestCPUInNMI(t *testing.T) {
 		}
 	}
 }
+
+// TestCPURecords: what leads to the other CPUs has been overwritten. A death puts it back, says so, and
+// shows them all.
+func TestCPURecords(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	for _, n := range []int{2, 4, 64} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			res, serial, err := boot(t, Config{Kernel: path, CPUs: n, Icount: true, VirtualTime: true}, "crash=go.cpu-record report=off")
+			if err != nil || res.Outcome != Traced {
+				t.Fatalf("the machine: %v, %v\n%s", res.Outcome, err, serial)
+			}
+			said := fmt.Sprintf("the kernel's own memory had been overwritten, and was put back: words %d, the first at 0x", 3*(n-1))
+			if !strings.Contains(serial, said) {
+				t.Errorf("it does not say %q:\n%s", said, serial)
+			}
+			var all []*labTrace
+			for _, tr := range traces(t, symbols, serial) {
+				if len(all) == 0 || tr.Of != 0 { // not those of goroutines
+					all = append(all, tr)
+				}
+			}
+			checkCPUNumbers(t, all, n, 0)
+			if !strings.Contains(all[0].chain(), "golab.recordOfCPUC kernel/crashlab/golab.recordOfCPUB kernel/crashlab/golab.recordOfCPUA") {
+				t.Errorf("the death: %s: %s", all[0].Reason, all[0].chain())
+			}
+			for _, tr := range all[1:] {
+				if tr.Reason != "stopped" || !tr.Complete || tr.chain() != "boot: arch/amd64.WaitForInterrupt arch.WaitForInterrupt"+cpuTail {
+					t.Errorf("CPU %d: %s: %s", *tr.CPU, tr.Reason, tr.chain())
+				}
+			}
+		})
+	}
+}

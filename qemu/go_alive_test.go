@@ -22,6 +22,7 @@ var goElsewhere = map[string]bool{
 	"go.over-limit":  true, // boot_test.go
 	"go.kernel-spin": true, // run_hang_test.go
 	"go.cpu":         true, // cpus_test.go
+	"go.cpu-record":  true, // cpus_test.go
 }
 
 // TestEveryGoKindIsTested: the crash lab lists no kind that has no test.

@@ -10,8 +10,12 @@ import "unsafe"
 // A kept is memory that is kept twice: bytes, and where the copy is.
 type kept struct{ at, size, copy uintptr }
 
-// maxKept is how much can be kept, in pieces.
-const maxKept = 256
+// maxKept is how much can be kept, in pieces: keptPerCPU of them for each CPU, of this package and of
+// the record that it is a part of.
+const (
+	maxKept    = 256 + keptPerCPU*MaxCPUs
+	keptPerCPU = 6
+)
 
 // What Keep has been told of. Set once at boot.
 var (
@@ -42,10 +46,16 @@ func KeepCPU() {
 	Keep(unsafe.Pointer(&xsaveMask), unsafe.Sizeof(xsaveMask))
 	Keep(unsafe.Pointer(&xsaveSize), unsafe.Sizeof(xsaveSize))
 	Keep(unsafe.Pointer(&rightCR4), unsafe.Sizeof(rightCR4))
+	Keep(unsafe.Pointer(&c.tablesLocked), unsafe.Sizeof(c.tablesLocked)) // other CPUs' are set later
+}
+
+// Keep keeps what the CPU's own code needs of its record, once the CPU has started. Early context.
+func (c *CPU) Keep() {
 	Keep(unsafe.Pointer(&c.self), unsafe.Sizeof(c.self))
-	Keep(unsafe.Pointer(&c.syscallTop), 2*unsafe.Sizeof(c.syscallTop))        // and its guard
+	if c.syscallTop != 0 {
+		Keep(unsafe.Pointer(&c.syscallTop), 2*unsafe.Sizeof(c.syscallTop)) // and its guard
+	}
 	Keep(unsafe.Pointer(&c.g[4]), unsafe.Sizeof(c.g)-4*unsafe.Sizeof(c.g[4])) // but the bounds of the stack
-	Keep(unsafe.Pointer(&c.tablesLocked), unsafe.Sizeof(c.tablesLocked))
 }
 
 // KeptSize returns the room in bytes that SaveKept needs.

@@ -28,6 +28,7 @@ func (f *TrapFrame) SetResult(v uintptr)                                       {
 // CPU is the CPU's part of its own record.
 type CPU struct{}
 
+func (c *CPU) Keep()                        { panic(stub) }
 func (c *CPU) LockTables()                  { panic(stub) }
 func (c *CPU) OnHost() (base uintptr)       { panic(stub) }
 func (c *CPU) ShareTables()                 { panic(stub) }

@@ -114,8 +114,15 @@ func Count() uint32 { return numRecords }
 // At returns the record of a CPU below Count. Early and kernel context.
 func At(number uint32) *Record { return (*Record)(arch.Pointer(records[number])) }
 
-// Keep has arch keep which records there are. Early context.
+// Keep has arch keep which records there are, and of each what is set once at boot. Early context,
+// when all CPUs have started.
 func Keep() {
+	for n := range Count() {
+		r := At(n)
+		r.CPU.Keep()
+		arch.Keep(unsafe.Pointer(&r.Number), unsafe.Sizeof(r.Number))
+		arch.Keep(unsafe.Pointer(&r.ID), unsafe.Sizeof(r.ID))
+	}
 	arch.Keep(unsafe.Pointer(&records), unsafe.Sizeof(records))
 	arch.Keep(unsafe.Pointer(&numRecords), unsafe.Sizeof(numRecords))
 }

@@ -1,6 +1,9 @@
 package golab
 
 import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/smp"
 )
@@ -33,3 +36,24 @@ func otherCPUC() {
 //
 //go:noinline
 func divideOnCPU() { sink = uint64(five / zero) }
+
+//go:noinline
+func recordOfCPUA() { recordOfCPUB(); sink++ }
+
+// recordOfCPUB overwrites of each other CPU's record what leads to it, and what it is called by.
+//
+//go:noinline
+func recordOfCPUB() {
+	for n := uint32(1); n < percpu.Count(); n++ {
+		r := percpu.At(n)
+		r.ID, r.Number = 0xaa, n^0x40
+		for at := uintptr(unsafe.Pointer(r)); at < uintptr(unsafe.Pointer(r))+8; at++ { // where the record is
+			*(*byte)(arch.Pointer(at)) = 0x5a
+		}
+	}
+	recordOfCPUC(nil)
+	sink++
+}
+
+//go:noinline
+func recordOfCPUC(p *uint64) { sink = *p }
