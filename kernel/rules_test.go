@@ -50,6 +50,37 @@ func listPackages(patterns ...string) (packages []string) {
 	return packages
 }
 
+// TestImports: the test binary of a package of Go's own has a variant of that package, and
+// the kernel would need the other. So the kernel imports none but those that have no test
+// within them.
+func TestImports(t *testing.T) {
+	var paths []string
+	for _, p := range append(kernelPackages, labPackage) {
+		paths = append(paths, module+p)
+	}
+	cmd := exec.Command("go", append([]string{"list", "-f", `{{.ImportPath}} {{join .Imports " "}}`}, paths...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != len(paths) {
+		t.Fatalf("go list says something of %d packages; want %d", len(lines), len(paths))
+	}
+	for _, l := range lines {
+		pkg, imports, _ := strings.Cut(l, " ")
+		for _, p := range strings.Fields(imports) {
+			switch {
+			case strings.HasPrefix(p, module):
+			case p == "unsafe", p == "sync/atomic": // whose tests are all outside of it
+			default:
+				t.Errorf("%s imports %s", pkg, p)
+			}
+		}
+	}
+}
+
 func compile(t *testing.T, pkg, flag string) string {
 	t.Helper()
 	cmd := exec.Command("go", "build", "-o", os.DevNull, "-gcflags="+module+pkg+"="+flag, module+pkg)

@@ -1,7 +1,5 @@
 package tracer
 
-import "runtime"
-
 // Arch is what a walk and a trace need to know of a CPU. All else in this package is the
 // same on each: a frame record is two words, the caller's frame pointer and above it the
 // return address into the caller, and the frame pointer (FP) holds its address. Where it
@@ -72,7 +70,7 @@ const NumRegisters = 40
 
 // Native describes the CPU that the program has been built for. Any context.
 func Native() *Arch {
-	if runtime.GOARCH == "arm64" {
+	if onARM64 {
 		return &ARM64
 	}
 	return &AMD64

@@ -1,7 +1,6 @@
 package depot
 
 import (
-	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
@@ -226,8 +225,7 @@ func (d *Depot) Intern(frames []tracer.Frame, end tracer.End) (id uint32, ok boo
 // slot returns the slot at which the search for a hash begins. The last step of a hash is
 // a multiplication, so its upper bits depend on all frames.
 func (d *Depot) slot(hash uint64) uint32 {
-	hi, _ := bits.Mul64(hash, uint64(d.index))
-	return uint32(hi)
+	return uint32(hash >> 32 * uint64(d.index) >> 32)
 }
 
 func at(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }

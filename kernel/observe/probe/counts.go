@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"math/bits"
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
@@ -118,6 +117,11 @@ func Bucket(t uint64) int {
 	if t < 4 {
 		return int(t)
 	}
-	log := bits.Len64(t) - 1
-	return min(log*4-4+int(t>>(log-2)&3), Buckets-1)
+	log := uint(0) // of t
+	for step := uint(32); step > 0; step /= 2 {
+		if t>>(log+step) != 0 {
+			log += step
+		}
+	}
+	return min(int(log*4-4)+int(t>>(log-2)&3), Buckets-1)
 }

@@ -1,0 +1,3 @@
+package tracer
+
+const onARM64 = true
