@@ -12,8 +12,7 @@ import (
 const (
 	subprocess = "subprocess" // it starts another program, or finds out about processes
 	network    = "network"    // it asks a name server, or connects to another machine
-	procfs     = "procfs"     // it reads what Linux says of a process in /proc
-	rawSocket  = "raw socket" // it reads and writes packets of IP itself
+	users      = "users"      // it becomes another user: there is root alone, as in a user namespace with one user
 )
 
 // recognized are the words of the Go packages' own errors for what is missing.
@@ -23,8 +22,7 @@ var recognized = []struct {
 }{
 	{regexp.MustCompile(`lookup .*: no such host`), network},
 	{regexp.MustCompile(`network is unreachable`), network},
-	{regexp.MustCompile(`open /proc/\S+: no such file or directory`), procfs},
-	{regexp.MustCompile(`ip4?:\S* .*socket: socket type not supported`), rawSocket},
+	{regexp.MustCompile(`"Set(res|re|e)?[ug]id\([1-9][0-9,]*\)" failed: invalid argument`), users},
 }
 
 // known are tests whose words do not tell, by package and name.
@@ -42,6 +40,7 @@ var known = map[string]string{
 	"internal/synctest.TestWaitGroupMovedBetweenBubblesWithNonZeroCount": subprocess,
 	"os/exec.TestExitCode":                                               subprocess,
 	"os/exec.TestOutputStderrCapture":                                    subprocess,
+	"runtime.TestIssue66841":                                             subprocess,
 	"runtime.TestRuntimePanic":                                           subprocess,
 	"runtime.TestTracebackRuntimeFunction":                               subprocess,
 	"runtime.TestTracebackRuntimeMethod":                                 subprocess,

@@ -105,6 +105,7 @@ type BuildOptions struct {
 	goflagsGCFlags []string // values of -gcflags in GOFLAGS
 	usesModule     bool     // the program imports a part of our module
 	missing        []string // packages that the program does not import, but the image needs
+	standard       []string // packages of Go's own that the program's other packages import
 	progress       *progress
 }
 

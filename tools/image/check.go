@@ -51,6 +51,9 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 		return "", err
 	}
 	o.progress = o.newProgress(pkgs)
+	if len(o.goflagsGCFlags) == 0 { // which may be for packages that are named
+		o.standard = standardImports(pkgs)
+	}
 	root, err := o.checkListed(ctx, pkgs)
 	if err != nil {
 		return "", err
@@ -88,6 +91,25 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 		}
 	}
 	return root.ImportPath, nil
+}
+
+// standardImports returns the packages of Go's own that the others import, and tests of Go's own.
+func standardImports(pkgs []listed) (paths []string) {
+	standard := make(map[string]bool)
+	for _, p := range pkgs {
+		standard[p.ImportPath] = p.Standard && p.ForTest == "" && p.Error == nil
+	}
+	for _, p := range pkgs {
+		if standard[p.ImportPath] && !strings.HasSuffix(p.ImportPath, ".test") {
+			continue
+		}
+		for _, path := range p.Imports {
+			if standard[path] && path != "unsafe" && !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
 }
 
 // checkListed finds the one package to build.

@@ -45,6 +45,7 @@ type kernelPackage struct {
 	ImportPath string
 	Export     string // the archive
 	BuildID    string // its build ID, which ends in a hash of its contents
+	Deps       []string
 }
 
 // addKernel compiles the kernel and describes it in the folder dir for runTool.
@@ -60,10 +61,19 @@ func (o *BuildOptions) addKernel(ctx context.Context, dir string) (*kernel, erro
 	if err != nil {
 		return nil, err
 	}
+	needed := make(map[string]bool)
+	for _, p := range pkgs {
+		if slices.Contains(o.missing, p.ImportPath) {
+			needed[p.ImportPath] = true
+			for _, name := range p.Deps {
+				needed[name] = true
+			}
+		}
+	}
 	h := sha256.New()
 	var cfg strings.Builder
 	for _, p := range pkgs {
-		if p.Export == "" { // package unsafe
+		if p.Export == "" || !needed[p.ImportPath] { // package unsafe; the program's
 			continue
 		}
 		if _, err := os.Stat(p.Export); err != nil {
@@ -111,10 +121,12 @@ func (k *kernel) toolexec() (string, error) {
 }
 
 // compileKernel compiles the kernel in the module at source, or in the program's own
-// if source is "", and returns its packages. What is compiled is in the go command's
-// build cache.
+// if source is "", and returns its packages. With it those of Go's packages are compiled that
+// the program imports, and are returned, too: with an empty cache they come side by side then,
+// where one after the other a processor would often have nothing to do. What is compiled is in
+// the go command's build cache.
 func (o *BuildOptions) compileKernel(ctx context.Context, source string) ([]kernelPackage, error) {
-	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,BuildID"}, o.progress.flag()...)
+	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,BuildID,Deps"}, o.progress.flag()...)
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}
@@ -128,14 +140,15 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source string) ([]kern
 			args = append(args, "-gcflags="+f)
 		}
 	}
-	cmd := o.goCommand(ctx, "0", append(append(args, "--"), o.missing...)...)
+	names := append(o.missing[:len(o.missing):len(o.missing)], o.standard...)
+	cmd := o.goCommand(ctx, "0", append(append(args, "--"), names...)...)
 	if source != "" {
 		tc, err := o.toolchain(ctx)
 		if err != nil {
 			return nil, err
 		}
 		// What GOFLAGS and a workspace say of modules is said of the program's.
-		args = append(append(args, "-mod=readonly", "-modfile=", "--"), o.missing...)
+		args = append(append(args, "-mod=readonly", "-modfile=", "--"), names...)
 		cmd = o.goCommand(ctx, "0", args...)
 		cmd.Path, cmd.Err = filepath.Join(tc, "bin", "go"), nil
 		cmd.Dir = source
