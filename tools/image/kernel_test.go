@@ -148,3 +148,46 @@ func TestBuildDependency(t *testing.T) {
 		t.Error("the image of seq has no kernel")
 	}
 }
+
+// TestStandardImports: what is compiled with the kernel is what the program's own packages import
+// of Go's, and leaves no trace in the kernel.
+func TestStandardImports(t *testing.T) {
+	std := func(path string, imports ...string) listed {
+		return listed{ImportPath: path, Standard: true, Imports: imports}
+	}
+	broken := std("nosuch")
+	broken.Error = &struct{ Err string }{"not found"}
+	variant := std("sort [sort.test]", "slices")
+	variant.ForTest = "sort.test"
+	pkgs := []listed{
+		std("fmt", "internal/fmtsort"), std("internal/fmtsort"), std("os"), std("unsafe"), std("sort", "slices"), std("slices"), broken,
+		{ImportPath: "example.com/p", Imports: []string{"fmt", "unsafe", "C", "nosuch"}},
+		{ImportPath: "example.com/q", Imports: []string{"example.com/p", "fmt", "os"}},
+	}
+	if got, want := strings.Join(standardImports(pkgs), " "), "fmt os"; got != want {
+		t.Errorf("of a program: %s; want %s", got, want)
+	}
+	pkgs = append(pkgs[:len(pkgs)-2], variant, std("sort.test", "os", "sort [sort.test]"))
+	if got, want := strings.Join(standardImports(pkgs), " "), "slices os"; got != want {
+		t.Errorf("of a test of Go's own: %s; want %s", got, want)
+	}
+
+	kernelWith := func(standard ...string) (hash, archives string) {
+		o := outside(t)
+		o.missing, o.standard = []string{KernelPackage}, standard
+		dir := t.TempDir()
+		k, err := o.addKernel(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, archivesFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k.hash, string(text)
+	}
+	hash, archives := kernelWith()
+	if withHash, with := kernelWith("fmt", "os"); withHash != hash || with != archives {
+		t.Errorf("with the program's packages the kernel is %s\n%s\nwant %s\n%s", withHash, with, hash, archives)
+	}
+}
