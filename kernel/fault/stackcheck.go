@@ -92,7 +92,10 @@ const checkEvery = 1e9
 
 // Under the kernel lock.
 var (
-	nextCheck uint64 // when the limits are checked again, in nanoseconds since boot
+	// nextCheck is when the limits are checked again, in nanoseconds since boot. What the boot
+	// report has found counts for the first second: an emulator has to translate the check first,
+	// and the program has not started yet.
+	nextCheck uint64 = checkEvery
 	putOff    uint8  // how often the runtime was at work then
 )
 
