@@ -61,6 +61,7 @@ const (
 	InterruptTimer   = pc.InterruptTimer   // numbers of interrupts: the timer's
 	InterruptConsole = pc.InterruptConsole // the console's serial port's
 	InterruptNetwork = pc.InterruptNetwork // the network card's message
+	InterruptPort    = pc.InterruptPort    // that of a virtio console
 	InterruptShare   = pc.InterruptShare   // that of devices which share folders
 	InterruptWake    = pc.InterruptWake    // that by which a CPU wakes another one
 	InterruptFlush   = pc.InterruptFlush   // that by which a CPU has another one drop what it has kept of page tables

@@ -209,6 +209,7 @@
 //	InterruptTimer     numbers of interrupts: the timer's
 //	InterruptConsole   the console's serial port's
 //	InterruptNetwork   the network card's message
+//	InterruptPort      that of a virtio console
 //	InterruptShare     that of devices which share folders
 //	InterruptWake      that by which a CPU wakes another one
 //	InterruptFlush     that by which a CPU has another one drop what it has kept of page tables

@@ -7,6 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/dev/port"
 	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/linux"
@@ -131,10 +132,14 @@ func setTime() {
 	}
 }
 
-// listen lets the serial port interrupt.
+// listen lets the serial port interrupt, and the virtio console.
 func listen() {
 	arch.ConnectConsole(arch.LocalInterrupts() && mem.MapDevice(arch.LineRegisters, arch.PageSize))
 	console.EnableInput()
+	if port.Listens() {
+		fault.OnInterrupt(arch.InterruptPort, linux.Pump)
+	}
+	console.TellInput(port.Listens())
 }
 
 // loadArchives puts the loader's initial archives into the file tree.

@@ -15,7 +15,7 @@ import (
 // console is the serial port if one answers, and otherwise the screen; and a fatal trace is
 // on the screen as well, if there is one, since nobody may be at the other end of the serial
 // line. With console=com1 the screen is left alone; console=virtio is as without the option,
-// but what programs write goes by a virtio console.
+// but what programs write and read goes by a virtio console.
 
 // setConsole chooses, unless the loader's screen can only be reached later. Early context,
 // when the loader's information is read, and while the first page tables are in use.
@@ -114,8 +114,8 @@ func mapScreen() {
 	}
 }
 
-// findPort takes a virtio console into use for what programs write, if the option says so. Early
-// context, when the page tables are up and before mem.Release.
+// findPort takes a virtio console into use for what programs write and read, if the option says
+// so. Early context, when the page tables are up and before mem.Release.
 func findPort() {
 	how, given := option.Value("console")
 	switch {
@@ -126,7 +126,7 @@ func findPort() {
 		option.Ignored("console", how, "there is no virtio console; under QEMU add one with zf run -console virtio")
 	default:
 		port.Keep()
-		console.UsePort(port.Send, port.Flush)
+		console.UsePort(port.Send, port.Flush, port.Receive)
 	}
 }
 
@@ -136,5 +136,8 @@ func printPort() {
 		console.String("\nport    virtio console, ")
 		console.Dec(uint64(port.Buffers()))
 		console.String(" buffers, for what programs write")
+		if port.Listens() {
+			console.String(" and read")
+		}
 	}
 }

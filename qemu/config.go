@@ -69,12 +69,12 @@ type Config struct {
 	Timeout time.Duration
 
 	Stdout io.Writer // receives what the guest sends on its serial port, as it comes; nil discards it
-	Stdin  io.Reader // is sent to the guest's serial port; nil sends nothing
+	Stdin  io.Reader // is sent to the guest's serial port, or with Port to where it receives input; nil sends nothing
 	// NoSerial leaves the serial port COM1 out.
 	NoSerial bool
 	// Port gives the machine a virtio console. What comes from there is joined with what the
 	// serial port sends, for Stdout, in the order in which the kernel has written it. The
-	// kernel uses it with its option console=virtio.
+	// kernel uses it with its option console=virtio, and receives Stdin there if it can.
 	Port bool
 	// Records receives what the guest sends on its second serial port, COM2. nil: it has
 	// none.

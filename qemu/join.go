@@ -28,14 +28,19 @@ type join struct {
 	taken  uint64
 
 	com1Ended, portEnded bool
+
+	// byPort gets one value: whether the kernel receives what is sent to the virtio console.
+	byPort  chan bool
+	decided bool
 }
 
 // A piece is what may be the beginning of a sequence, until more has come.
 type piece []byte
 
 const (
-	toPort = "\x1b]zf-port;"
-	toCOM1 = "\x1b]zf-com1;"
+	toPort  = "\x1b]zf-port;"
+	toCOM1  = "\x1b]zf-com1;"
+	toStdin = "\x1b]zf-stdin;"
 )
 
 // mostDigits is how many digits a number can have.
@@ -46,7 +51,7 @@ const mostDigits = 20
 const overdue = 5 * time.Second
 
 func newJoin(to io.Writer) *join {
-	j := &join{to: to}
+	j := &join{to: to, byPort: make(chan bool, 1)}
 	j.cond = sync.NewCond(&j.mu)
 	return j
 }
@@ -79,7 +84,7 @@ func (p *piece) next(b []byte) (text []byte, head string, number uint64, rest []
 // sequence returns the length of the sequence with which b begins; 0 if it does not. Without
 // whole, more has to come before that can be told.
 func sequence(b []byte) (head string, number uint64, n int, whole bool) {
-	for _, head := range [...]string{toPort, toCOM1} {
+	for _, head := range [...]string{toPort, toCOM1, toStdin} {
 		if len(b) < len(head) {
 			if head[:len(b)] == string(b) {
 				return "", 0, len(b), false
@@ -106,6 +111,34 @@ func sequence(b []byte) (head string, number uint64, n int, whole bool) {
 	return "", 0, 0, true
 }
 
+// input copies what is sent to the guest: to the virtio console if the kernel says that it
+// receives what comes there, and otherwise to the serial port, which is decided once, when there
+// is something to send. The guest knows of no end.
+func (j *join) input(serial, port io.Writer, from io.Reader) {
+	b := make([]byte, 64<<10)
+	n, err := from.Read(b)
+	for ; n == 0 && err == nil; n, err = from.Read(b) {
+	}
+	if n == 0 {
+		return
+	}
+	to := serial
+	select {
+	case byPort := <-j.byPort:
+		if byPort {
+			to = port
+		}
+	case <-time.After(undecided):
+	}
+	if _, err := to.Write(b[:n]); err == nil {
+		io.Copy(to, from)
+	}
+}
+
+// undecided is how long a kernel may take to say where it receives input: one that dies before,
+// or knows of no such thing, has its monitor at the serial port.
+const undecided = 2 * time.Second
+
 // Write takes what the serial port has sent.
 func (j *join) Write(b []byte) (int, error) {
 	j.mu.Lock()
@@ -119,6 +152,11 @@ func (j *join) Write(b []byte) (int, error) {
 			j.cond.Broadcast()
 		case toCOM1:
 			j.await(number)
+		case toStdin:
+			if !j.decided {
+				j.decided = true
+				j.byPort <- number != 0
+			}
 		default:
 			j.pass(text)
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 )
@@ -113,12 +114,46 @@ func TestJoinLost(t *testing.T) {
 	})
 }
 
+// TestJoinInput: what is typed goes where the kernel says that it receives it, all of it, and to the
+// serial port if that is not said in time.
+func TestJoinInput(t *testing.T) {
+	for _, tt := range []struct {
+		says string
+		port bool
+	}{
+		{"text\x1b]zf-stdin;1\a more\x1b]zf-stdin;0\a", true},
+		{"text\x1b]zf-stdin;0\a more\x1b]zf-stdin;1\a", false},
+		{"text more", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var got, serial, port bytes.Buffer
+			j := newJoin(&got)
+			go func() {
+				time.Sleep(undecided / 2)
+				io.WriteString(j, tt.says)
+			}()
+			started := time.Now()
+			j.input(&serial, &port, iotest.OneByteReader(strings.NewReader("typed")))
+			where, other := &serial, &port
+			if tt.port {
+				where, other = other, where
+			}
+			if where.String() != "typed" || other.Len() > 0 || time.Since(started) > undecided {
+				t.Errorf("%q: %q to the serial port, %q to the virtio console, after %v", tt.says, serial.String(), port.String(), time.Since(started))
+			}
+			if got.String() != "text more" {
+				t.Errorf("%q is shown as %q", tt.says, got.String())
+			}
+		})
+	}
+}
+
 // FuzzJoin: whatever the serial port sends, all but whole sequences of ours passes, and nothing
 // waits for ever.
 func FuzzJoin(f *testing.F) {
 	f.Add([]byte("text \x1b]zf-port;1\a more \x1b]zf-com1;0\a end"), uint8(3))
 	f.Add([]byte("\x1b]zf-com1;99999999999999999999999999999999999\a\x1b]zf-com1;"), uint8(1))
-	ours := regexp.MustCompile(`\x1b\](zf-port|zf-com1);[0-9]{1,20}\x07`)
+	ours := regexp.MustCompile(`\x1b\](zf-port|zf-com1|zf-stdin);[0-9]{1,20}\x07`)
 	f.Fuzz(func(t *testing.T, b []byte, every uint8) {
 		var got bytes.Buffer
 		j := newJoin(&got)

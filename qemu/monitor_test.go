@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -339,22 +340,42 @@ func TestMonitorRecords(t *testing.T) {
 	}
 }
 
-// TestMonitorReboot: the machine boots again.
+// TestMonitorReboot: the machine boots again, wherever its input comes.
 func TestMonitorReboot(t *testing.T) {
 	t.Parallel()
-	r, w := io.Pipe()
-	out := new(log)
-	vm, err := Start(t.Context(), Config{Kernel: program(t, "monitor"), Timeout: limit, Append: "report=off -- echo", Stdin: r, Stdout: out, Reboots: 1})
-	if err != nil {
-		t.Fatal(err)
+	for _, tt := range []struct {
+		name, option string
+		port         bool
+	}{{"com1", "", false}, {"virtio", "console=virtio ", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, w := io.Pipe()
+			out := new(log)
+			vm, err := Start(t.Context(), Config{Kernel: program(t, "monitor"), Timeout: limit, Append: tt.option + "report=off -- echo", Port: tt.port, Stdin: r, Stdout: out, Reboots: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { w.Close(); vm.Kill(); vm.Wait() })
+			out.For(t, "ready")
+			if tt.port {
+				inputByPort(t, vm)
+			}
+			io.WriteString(w, "\x1dreboot\r")
+			out.For(t, "reboot\r\nzeroframe ")
+			out.Times(t, "ready", 2)
+			io.WriteString(w, "\x1dcontinue\rx\r") // together: the monitor leaves the last two alone
+			if res, err := vm.Wait(); err != nil || res.Outcome != Exited || !strings.Contains(out.String(), `got "x\n"`) {
+				t.Errorf("the machine: %v, %v; serial port:\n%s", res.Outcome, err, out)
+			}
+		})
 	}
-	t.Cleanup(func() { w.Close(); vm.Kill(); vm.Wait() })
-	out.For(t, "ready")
-	io.WriteString(w, "\x1dreboot\r")
-	out.For(t, "reboot\r\nzeroframe ")
-	out.Times(t, "ready", 2)
-	io.WriteString(w, "x\r")
-	if res, err := vm.Wait(); err != nil || res.Outcome != Exited || !strings.Contains(out.String(), `got "x\n"`) {
-		t.Errorf("the machine: %v, %v; serial port:\n%s", res.Outcome, err, out)
+}
+
+// inputByPort cuts the way to the machine's serial port: what is typed then comes by the virtio
+// console or not at all.
+func inputByPort(t *testing.T, vm *VM) {
+	t.Helper()
+	if err := vm.streams.serial.(*net.UnixConn).CloseWrite(); err != nil {
+		t.Fatal(err)
 	}
 }

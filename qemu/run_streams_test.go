@@ -274,21 +274,25 @@ func TestMuchInput(t *testing.T) {
 		{"tty=pipe", escaped(random), random, 0},
 		{"tty=cooked", append(lines.Bytes()[:lines.Len():lines.Len()], 0x04), lines.Bytes(), 0},
 	} {
-		for _, machine := range []string{"q35", "microvm"} {
+		for _, machine := range []string{"q35", "microvm", "q35 console=virtio", "microvm console=virtio"} {
 			t.Run(machine+"-"+tt.options, func(t *testing.T) {
 				t.Parallel()
+				machine, console, port := strings.Cut(machine, " ")
 				r, w := io.Pipe()
 				defer w.Close()
 				screen := new(log)
 				vm, err := Start(t.Context(), Config{
 					Kernel: program(t, "streams"), Machine: machine, Timeout: limit, Stdin: r, Stdout: screen,
-					Append: tt.options + " -- hash " + strconv.Itoa(tt.count),
+					Append: console + " " + tt.options + " -- hash " + strconv.Itoa(tt.count), Port: port,
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
 				watched(t, vm, screen)
 				screen.For(t, "ready")
+				if port && machine == "q35" { // microvm's has no interrupt
+					inputByPort(t, vm)
+				}
 				go w.Write(tt.sent)
 				res, err := vm.Wait()
 				want := fmt.Sprintf("%d bytes, <nil>, %x", len(tt.want), sha256.Sum256(tt.want))

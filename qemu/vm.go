@@ -159,7 +159,10 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 		}
 		return nil, err
 	}
-	if cfg.Stdin != nil {
+	switch {
+	case cfg.Stdin != nil && cfg.Port:
+		go stdout.input(streams.serial, streams.port, cfg.Stdin)
+	case cfg.Stdin != nil:
 		// The socket stays open at the end of the input: the guest knows of no end.
 		go io.Copy(streams.serial, cfg.Stdin)
 	}

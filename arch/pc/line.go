@@ -13,6 +13,7 @@ const (
 
 	InterruptTimer   = interruptISA + irqTimer
 	InterruptConsole = interruptISA + irqConsole
+	InterruptPort    = interruptISA + 3 // a message, likewise
 	InterruptNetwork = interruptISA + 5 // a message; nothing is sent for the ISA's
 	InterruptShare   = interruptISA + 6 // likewise
 	InterruptWake    = interruptISA + 7 // sent by another CPU

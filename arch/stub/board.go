@@ -41,6 +41,7 @@ const (
 	InterruptConsole = 68
 	InterruptNetwork = 69
 	InterruptShare   = 70
+	InterruptPort    = 67
 	InterruptWake    = 71
 	InterruptFlush   = 73
 )

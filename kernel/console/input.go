@@ -4,9 +4,16 @@ package console
 // ([arch.UART.EnableInput]).
 func EnableInput() { com1.EnableInput() }
 
-// Receive takes one byte out of the UART; ok is false if it has none. It does not
-// wait. Early and kernel context.
-func Receive() (b byte, ok bool) { return com1.Receive() }
+// Receive takes one byte that has come by the port, or else one out of the UART, for which a look
+// takes longer; ok is false if there is none. It does not wait. Early and kernel context.
+func Receive() (b byte, ok bool) {
+	if portReceive != 0 {
+		if b, ok = receivePort(); ok {
+			return b, true
+		}
+	}
+	return com1.Receive()
+}
 
 // Flowing reports whether bytes come in faster than they are received, and forgets it. Early
 // and kernel context.

@@ -16,8 +16,14 @@ import (
 //
 // The kernel's own text and each trace go by COM1, behind all that is in the port.
 
+// Where what is typed comes from is said on COM1, too, once and before the program starts:
+//
+//	ESC ] zf-stdin;1 BEL    on COM1: what is sent to the port is received; 0: it is not
+//
+// What is sent to COM1 is received in any case.
+
 // Set once at boot.
-var portSend, portFlush uintptr // addresses of functions; 0: there is no port
+var portSend, portFlush, portReceive uintptr // addresses of functions; 0: there is no port
 
 var bell = [...]byte{'\a'} // never written
 
@@ -30,13 +36,28 @@ var (
 )
 
 // UsePort says that what programs write goes by a port: send hands bytes over and returns how
-// many the port has taken, flush waits until they are out. They must be top-level functions. Not
-// inlined: its arguments are looked for in the code (tools/stacks/kernel.txt). Early context.
+// many the port has taken, flush waits until they are out, receive takes a byte that has come.
+// They must be top-level functions. Not inlined: its arguments are looked for in the code
+// (tools/stacks/kernel.txt). Early context.
 //
 //go:noinline
-func UsePort(send func(p []byte) int, flush func()) {
+func UsePort(send func(p []byte) int, flush func(), receive func() (byte, bool)) {
+	portReceive = **(**uintptr)(unsafe.Pointer(&receive))
 	portFlush = **(**uintptr)(unsafe.Pointer(&flush))
 	portSend = **(**uintptr)(unsafe.Pointer(&send))
+}
+
+// TellInput tells the host whether what it sends to the port is received, if there is one. Early
+// context, before the program starts.
+func TellInput(byPort bool) {
+	if portSend == 0 {
+		return
+	}
+	text := "\x1b]zf-stdin;0\a"
+	if byPort {
+		text = "\x1b]zf-stdin;1\a"
+	}
+	com1.SendAll(unsafe.Slice(unsafe.StringData(text), len(text)))
 }
 
 // enterPort gives the port the word.
@@ -104,4 +125,12 @@ func sendPort(p []byte) int {
 func flushPort() {
 	f := &portFlush
 	(*(*func())(unsafe.Pointer(&f)))()
+}
+
+// receivePort calls the third one.
+//
+//go:noinline
+func receivePort() (b byte, ok bool) {
+	f := &portReceive
+	return (*(*func() (byte, bool))(unsafe.Pointer(&f)))()
 }

@@ -7,7 +7,7 @@ var table = [...]row{
 	{name: "trace.stack", argument: "BYTES", usual: "512", max: 1<<63 - 1, want: "want a number of bytes",
 		help: "how much of the stack a trace carries, for code without frame pointers"},
 	{name: "console", words: []string{"com1", "vga", "both", "virtio"},
-		help: "where text and traces go: com1 is COM1 alone, vga the screen, both is both. virtio sends what programs write by a virtio console. Without the option: COM1 if it answers, else the screen, and a crash to both"},
+		help: "where text and traces go: com1 is COM1 alone, vga the screen, both is both. virtio sends what programs write by a virtio console, and takes input there, too. Without the option: COM1 if it answers, else the screen, and a crash to both"},
 	{name: "report", words: []string{"off"},
 		help: "only the first line of the boot report; zf run -q leaves that out, too"},
 	{name: "cpus", argument: "N", usual: "64", max: 64, want: "want a number of CPUs from 1 to 64",

@@ -68,7 +68,8 @@
 //	          instructions from the last log line before the fault to the first datagram
 //	          and to the last
 //	serial.*  lines that a program writes to the serial port, and input that it reads there, in
-//	          thousands of bytes a second; virtio: written to a virtio console
+//	          thousands of bytes a second; virtio: written to a virtio console;
+//	          virtio_in: read from one
 //	lines.*   lines of the kernel's packages, without tests; code has a token on it
 //	std.*     totals of qemu/std.txt, if make test-std has made it
 //

@@ -18,8 +18,8 @@ const (
 // serial measures how fast a program's lines leave by the serial port, and how fast input
 // comes.
 func (b *bench) serial() error {
-	b.progress(fmt.Sprintf("serial.*: %d KiB of lines that a program writes, %d KiB that it reads, and %d KiB that it writes to a virtio console, "+
-		"in thousands of bytes a second by its own clock, under TCG", serialOut>>10, serialIn>>10, 16*serialOut>>10))
+	b.progress(fmt.Sprintf("serial.*: %d KiB of lines that a program writes, %d KiB that it reads, and %d KiB and %d KiB by a virtio console, "+
+		"in thousands of bytes a second by its own clock, under TCG", serialOut>>10, serialIn>>10, 16*serialOut>>10, 16*serialIn>>10))
 	for _, m := range []struct {
 		name, args string
 		input      int
@@ -28,6 +28,7 @@ func (b *bench) serial() error {
 	}{
 		{"out", fmt.Sprintf("-- out %d", serialOut), 0, false, 700},
 		{"in", fmt.Sprintf("tty=pipe -- in %d", serialIn), serialIn, false, 400},
+		{"virtio_in", fmt.Sprintf("console=virtio tty=pipe -- in %d", 16*serialIn), 16 * serialIn, true, 2_000},
 		{"virtio", fmt.Sprintf("console=virtio -- out %d", 16*serialOut), 0, true, 20_000},
 	} {
 		var speeds []float64

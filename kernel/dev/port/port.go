@@ -56,11 +56,13 @@ func Init() bool {
 			a.Read(&header)
 			a.Enable()
 			if device.FindPCI(&header, 4) {
+				interrupts = route(a)
 				start()
 			}
 		}
 	}
 	for p := (virtio.Places{}); used == 0 && p.Next(&device, virtio.TypeConsole); {
+		interrupts = false
 		start()
 	}
 	return used > 0
@@ -72,27 +74,39 @@ func Buffers() int { return int(used) }
 
 // start brings the device up.
 func start() {
-	if size := offered(); size > 0 {
-		if memory := mem.Contiguous(roomFor(size)); memory != 0 {
-			begin(memory, size)
-		}
+	size, in, controls := offered()
+	if size == 0 {
+		return
 	}
+	memory := mem.Contiguous(roomFor(size))
+	if memory == 0 {
+		return
+	}
+	var more uintptr
+	if in > 0 {
+		more = mem.Contiguous(inboxFor(in, controls))
+	}
+	begin(memory, more, size, in, controls)
 }
 
-// offered resets the device and returns how many descriptors its queue is to have; 0: it does not
-// work.
-func offered() (size uint16) {
+// offered resets the device and returns how many descriptors its queues are to have: of what is
+// sent, 0 if the device does not work, of what is received, and of what opens the port.
+func offered() (size, in, controls uint16) {
 	if !device.Reset(resetPatience) {
-		return 0
+		return 0, 0, 0
 	}
 	features, ok := device.Agree(1 << featurePorts)
 	if !ok {
-		return 0
+		return 0, 0, 0
 	}
-	if send = queueOnly; features&(1<<featurePorts) != 0 {
-		send = queueOfPort1
+	send, receive = queueOnly, receiveOnly
+	if features&(1<<featurePorts) != 0 {
+		send, receive = queueOfPort1, receiveOfPort1
+		if controls = device.QueueSize(controlOut, receiveSlots); controls == 0 {
+			return device.QueueSize(send, slots), 0, 0
+		}
 	}
-	return device.QueueSize(send, slots)
+	return device.QueueSize(send, slots), device.QueueSize(receive, receiveSlots), controls
 }
 
 // roomFor returns how much memory a queue of size descriptors needs, with its buffers.
@@ -100,8 +114,9 @@ func roomFor(size uint16) uintptr {
 	return virtio.QueueBytes(size) + uintptr(min(size, slots))*slotBytes
 }
 
-// begin gives the device a queue of size descriptors in that memory.
-func begin(memory uintptr, size uint16) {
+// begin gives the device a queue of size descriptors in that memory, and those to receive by in
+// more, unless that is 0.
+func begin(memory, more uintptr, size, in, controls uint16) {
 	n := min(size, slots)
 	queue.Place(memory, size)
 	room = memory + virtio.QueueBytes(size)
@@ -113,16 +128,26 @@ func begin(memory uintptr, size uint16) {
 	if !device.SetQueue(send, &queue, false) {
 		return
 	}
+	receives := more != 0 && beginReceiving(more, in, controls)
+	if !receives {
+		empty = 0
+	}
 	if device.Ready(); device.Works() {
 		used = n
+		if receives {
+			listen(controls)
+		}
 	}
 }
 
-// Keep has what Flush needs kept twice.
+// Keep has what Flush and Receive need kept twice.
 func Keep() {
 	arch.Keep(unsafe.Pointer(&device), unsafe.Sizeof(device))
 	arch.Keep(unsafe.Pointer(&queue), unsafe.Sizeof(queue))
 	arch.Keep(unsafe.Pointer(&used), unsafe.Sizeof(used))
+	arch.Keep(unsafe.Pointer(&incoming), unsafe.Sizeof(incoming))
+	arch.Keep(unsafe.Pointer(&inbox), unsafe.Sizeof(inbox))
+	arch.Keep(unsafe.Pointer(&empty), unsafe.Sizeof(empty))
 }
 
 // Send hands bytes over, and returns how many of them the device will take: all, unless it

@@ -38,15 +38,22 @@ func fake(t *testing.T, version, features, max uint32) (registers uintptr) {
 	device.FromMemory(registers, version)
 	arch.Store32(registers+virtio.MMIOFeatures, features)
 	arch.Store32(registers+virtio.MMIOQueueMax, max)
-	t.Cleanup(func() { device, queue, used, stalled = virtio.Device{}, virtio.Queue{}, 0, false })
+	t.Cleanup(func() {
+		device, queue, used, stalled = virtio.Device{}, virtio.Queue{}, 0, false
+		incoming, control, empty, interrupts, next, received = virtio.Queue{}, virtio.Queue{}, 0, false, 0, 0
+	})
 	return registers
 }
 
 // bringUp is what start does, with memory of the test's.
 func bringUp(t *testing.T) {
 	t.Helper()
-	if size := offered(); size > 0 {
-		begin(pages(t, roomFor(size)), size)
+	if size, in, controls := offered(); size > 0 {
+		more := uintptr(0)
+		if in > 0 {
+			more = pages(t, inboxFor(in, controls))
+		}
+		begin(pages(t, roomFor(size)), more, size, in, controls)
 	}
 }
 
