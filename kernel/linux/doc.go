@@ -51,6 +51,7 @@
 //	socketdatagram.go  datagrams
 //	socketcontrol.go   control messages of Internet datagrams
 //	socketgroup.go     multicast
+//	socketfilter.go    filters of datagrams
 //	socketmessage.go   the send and receive families of calls
 //	socketmany.go      those that move several messages
 //	socketrights.go    descriptors and credentials in control messages

@@ -28,6 +28,7 @@ import (
 //	socketdatagram.go  datagrams
 //	socketcontrol.go   control messages of Internet datagrams
 //	socketgroup.go     multicast
+//	socketfilter.go    filters of datagrams
 //	socketmessage.go   the send and receive families of calls
 //	socketmany.go      those that move several messages
 //	socketfile.go      sendfile
@@ -127,6 +128,10 @@ type socket struct {
 	onLo      bool   // SO_BINDTODEVICE
 	groupFrom uint32 // IP_MULTICAST_IF: the address, as the program wrote it
 	groups    [maxGroups]membership
+
+	filter       uintptr // a page frame with a program (socketfilter.go); 0: none
+	filterLength uint16  // in instructions
+	filterLocked bool    // SO_LOCK_FILTER
 }
 
 // A socket fits into its frame.
@@ -180,6 +185,7 @@ func (s *socket) free() {
 	n := s.number
 	s.in.take(s.in.n)
 	s.in.free()
+	s.dropFilter()
 	mem.FreeFrame(sockets[n])
 	sockets[n] = 0
 	dropRights(n)

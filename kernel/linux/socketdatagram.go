@@ -283,6 +283,16 @@ func (x *transfer) deliver(to *socket, from *address) int64 {
 		size = 0
 	}
 	x.seal(size)
+	if errno == 0 && to.filter != 0 {
+		data := before + size - x.total
+		kept, ok := to.passes(&h, data, x.total, to.local.port)
+		if !ok {
+			to.in.cut(size)
+			return 0
+		}
+		to.in.cut(x.total - kept)
+		to.in.set32(before, uint32(kept)) // its size
+	}
 	if errno == 0 {
 		to.changed()
 	}

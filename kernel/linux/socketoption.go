@@ -237,8 +237,14 @@ func (c *call) setsockopt(_ *file, s *socket) int64 {
 			return s.setLinger(at, size)
 		case soRcvTimeo, soSndTimeo:
 			return s.setTimeout(name, at, size)
+		case soAttachFilter:
+			if s.isInet() && s.kind == sockDgram {
+				return s.attachFilter(at, size)
+			}
 		case soDetachFilter:
-			return -eNOENT // there is none
+			return s.detachFilter()
+		case soLockFilter:
+			return s.lockFilter(at)
 		case soSndBufForce, soRcvBufForce:
 			return -ePERM
 		}
@@ -435,6 +441,8 @@ func (c *call) getsockopt(_ *file, s *socket) int64 {
 			return -eINVAL
 		}
 		return copied(copyOut(c.args[3].Pointer(), uintptr(unsafe.Pointer(&raw)), uintptr(room)))
+	case level == levelSocket && name == soAttachFilter:
+		return s.getFilter(c.args[3].Pointer(), uintptr(room), c.args[4].Pointer())
 	case level == levelSocket:
 		size, errno = s.getSocketOption(name, &words)
 	case level == levelTCP && name == tcpInfo:
@@ -510,6 +518,10 @@ func (s *socket) getSocketOption(name uintptr, words *[26]uint32) (size uintptr,
 		}
 		words[0] = nameLo
 		return 3, 0
+	case soLockFilter:
+		if s.filterLocked {
+			words[0] = 1
+		}
 	case soAcceptConn:
 		if s.stage == listening {
 			words[0] = 1

@@ -47,6 +47,14 @@ func (r *ring) add(from, n uintptr, own bool) (done uintptr, errno int64) {
 // cut takes the last n bytes back.
 func (r *ring) cut(n uintptr) { r.n -= n }
 
+// set32 changes four bytes, which are there, off bytes behind the first one.
+func (r *ring) set32(off uintptr, v uint32) {
+	for i := range uintptr(4) {
+		at := (r.head + off + i) % ringSize
+		arch.Store8(r.pages[at/pageSize]+at%pageSize, byte(v>>(8*i)))
+	}
+}
+
 // peek copies n bytes, which are there, from off bytes behind the first one.
 func (r *ring) peek(to, off, n uintptr, own bool) bool {
 	for n > 0 {

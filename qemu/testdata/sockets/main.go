@@ -28,6 +28,7 @@ func main() {
 		{"tcp", tcp}, {"udp", udp}, {"unix", unixSockets}, {"rights", rights}, {"http", serve},
 		{"errors", errorTable}, {"blocking", blocking}, {"epoll", epolls}, {"model", model},
 		{"options", options}, {"control", control}, {"many", many}, {"credentials", credentials}, {"groups", groups}, {"groups6", groups6},
+		{"filters", filters},
 		{"interfaces", interfaces},
 	} {
 		if len(os.Args) == 1 && part.name == "groups6" || len(os.Args) > 1 && !slices.Contains(os.Args[1:], part.name) {
