@@ -1,20 +1,33 @@
 package golab
 
 import (
+	"runtime"
+	"syscall"
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/smp"
 )
 
-// Another CPU dies while the first one runs the program.
+// Another CPU dies while the first one runs a goroutine of the program.
+
+// stayOnFirst has the goroutine run on the first CPU from now on.
+func stayOnFirst() {
+	runtime.LockOSThread()
+	first := uint64(1)
+	if _, _, e := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(first), uintptr(unsafe.Pointer(&first))); e != 0 {
+		say("sched_setaffinity: " + e.Error())
+	}
+}
 
 //go:noinline
 func otherCPUA() { otherCPUB(); sink++ }
 
 //go:noinline
 func otherCPUB() {
+	stayOnFirst()
 	last := percpu.Count() - 1
 	if last == 0 {
 		say("go.cpu needs a machine with several CPUs (zf run -smp N)")
@@ -40,10 +53,14 @@ func divideOnCPU() { sink = uint64(five / zero) }
 //go:noinline
 func recordOfCPUA() { recordOfCPUB(); sink++ }
 
-// recordOfCPUB overwrites of each other CPU's record what leads to it, and what it is called by.
+// recordOfCPUB overwrites of each other CPU's record what leads to it, and what it is called by. The
+// CPUs stand still, or they would be the first to die of it.
 //
 //go:noinline
 func recordOfCPUB() {
+	stayOnFirst()
+	arch.DisableInterrupts()
+	fault.HoldCPUs()
 	for n := uint32(1); n < percpu.Count(); n++ {
 		r := percpu.At(n)
 		r.ID, r.Number = 0xaa, n^0x40
