@@ -68,10 +68,13 @@ func TestEach(t *testing.T) {
 
 func TestSaid(t *testing.T) {
 	for text, want := range map[string]string{
-		"noise|    a_test.go:5: got 1|more":                      "got 1",
-		"    a_test.go:5: |        Error Trace: x":               "Error Trace: x",
-		"    a_test.go:5: got 1|panic: test timed out after 3s":  "panic: test timed out after 3s",
-		"noise|fatal error: all goroutines are asleep|goroutine": "fatal error: all goroutines are asleep",
+		"noise|    a_test.go:5: got 1|more":        "got 1",
+		"    a_test.go:5: got: |  1|more":          "got: 1",
+		"    a_test.go:5: got:":                    "got:",
+		"    a_test.go:5: |        Error Trace: x": "Error Trace: x",
+		"    a_test.go:5: |  \tError Trace:\ta|  b|  \tError:   \tNot equal: |  \t  expected: 1|  \tTest: \tTestA": "Not equal: expected: 1",
+		"    a_test.go:5: got 1|panic: test timed out after 3s":                                                    "panic: test timed out after 3s",
+		"noise|fatal error: all goroutines are asleep|goroutine":                                                   "fatal error: all goroutines are asleep",
 		"noise|last words": "last words",
 		"":                 "it ended without a word",
 	} {

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ func Overtime(line string) bool { return overtime.MatchString(line) }
 var place = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
 
 // Said is the first thing that a failed test has said, without its place, of the lines that
-// it printed.
+// it printed: of what testify prints, the error. A line that ends in a colon goes on in the next.
 func Said(lines []string) string {
 	for _, line := range lines {
 		if Overtime(line) {
@@ -23,13 +24,27 @@ func Said(lines []string) string {
 		}
 	}
 	for i, line := range lines {
-		if at := place.FindString(line); at != "" {
-			words := strings.TrimSpace(line[len(at):])
-			if words == "" && i+1 < len(lines) {
-				words = strings.TrimSpace(lines[i+1])
-			}
-			return words
+		at := place.FindString(line)
+		if at == "" {
+			continue
 		}
+		said := append([]string{line[len(at):]}, lines[i+1:]...)
+		for i := range said {
+			said[i] = strings.TrimSpace(said[i])
+		}
+		if len(said) > 1 && said[0] == "" {
+			said = said[1:]
+		}
+		if strings.HasPrefix(said[0], "Error Trace:") {
+			if e := slices.IndexFunc(said, func(s string) bool { return strings.HasPrefix(s, "Error:") }); e > 0 {
+				said = said[e:]
+				said[0] = strings.TrimSpace(strings.TrimPrefix(said[0], "Error:"))
+			}
+		}
+		if len(said) > 1 && strings.HasSuffix(said[0], ":") {
+			return said[0] + " " + said[1]
+		}
+		return said[0]
 	}
 	return strings.TrimSpace(End(lines))
 }

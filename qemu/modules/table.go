@@ -40,8 +40,8 @@ func (l *list) verdict(r row) string {
 	return "worse"
 }
 
-// The table has 80 columns.
-const width = 80
+// The table has 100 columns.
+const width = 100
 
 // The words before the reasons of the list, and before where events differ.
 const (
@@ -64,7 +64,7 @@ func (r *row) otherEvents() bool {
 // format is a row as it is in the table, with its package called name.
 func (l *list) format(name string, r row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %-5s %-44s %5d %4d %7.1f %7.1f\n", l.verdict(r), name, r.both, r.only, r.host.Seconds(), r.kernel.Seconds())
+	fmt.Fprintf(&b, "  %-5s %-52s %7d %9d %9.1f %9.1f\n", l.verdict(r), name, r.both, r.only, r.host.Seconds(), r.kernel.Seconds())
 	notes := slices.Clone(r.notes)
 	if reason := l.reasons[r.pkg]; reason != "" && r.only > 0 {
 		notes = append(notes, reasonNote+reason)
@@ -122,11 +122,14 @@ func (t *table) trim(m module, pkgs []image.TestPackage) {
 	})
 }
 
+// columns stands above the rows, and says what each number is.
+var columns = fmt.Sprintf("# %-58s %7s %9s %9s %9s\n# %-58s %7s %9s %9s %9s\n",
+	"", "pass on", "on Linux", "seconds", "seconds", "what  package", "both", "alone", "on Linux", "on kernel")
+
 // String is the whole table.
 func (t *table) String() string {
 	var b strings.Builder
-	b.WriteString(t.head + "\n# Made by `make test-modules`; `go run ./qemu/modules -h` explains the words.\n" +
-		"# what, package, tests passed on both and on Linux alone, seconds on both\n")
+	b.WriteString(t.head + "\n# Made by `make test-modules`; `go run ./qemu/modules -h` explains the words.\n" + columns)
 	module := ""
 	for _, r := range t.rows {
 		if r.module != module {
@@ -156,10 +159,8 @@ func (t *table) sum() string {
 	if alone > 0 {
 		percent = 100 * float64(fine) / float64(alone)
 	}
-	return fmt.Sprintf("# %d packages of %d modules: %d same, %d fail on Linux, too (linux), %d worse\n"+
-		"# for a known reason (known), %d worse (worse), %d that start other programs\n"+
-		"# (exec), %d left out (left). Without the two last %d, of which %d do no worse\n"+
-		"# than on Linux: %.1f %%.\n"+
+	return fmt.Sprintf("# %d packages of %d modules: %d same, %d linux, %d known, %d worse, %d exec, %d left.\n"+
+		"# Of the %d that are neither exec nor left, %d do no worse than on Linux: %.1f %%.\n"+
 		"# %d have other events (-json) than on Linux without a reason.\n",
 		len(t.rows), len(modules), count["same"], count["linux"], count["known"], count["worse"], count["exec"], count["left"], alone, fine, percent, count["events"])
 }
