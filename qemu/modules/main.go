@@ -48,8 +48,8 @@ Behind the package are the tests that pass on both, those that pass on Linux
 alone, and the seconds that the package takes on Linux and on the kernel. The
 limit on the kernel is 30 times what the host has needed, and 5 minutes at
 least. Where all that passes on Linux passes on the kernel, the events of the
-two (-json) are the same but for times and addresses; "other events" says where
-not. The last lines are the sum.
+two (-json) are the same but for times, rates and addresses; "other events"
+says where not. The last lines are the sum.
 
 Modules come from the Go module proxy. Without a network, and without the module
 in Go's cache, there is no table.

@@ -134,6 +134,7 @@ func TestEvents(t *testing.T) {
 	for _, tt := range []struct{ name, host, guest, want string }{
 		{"times", output("TestA", "--- PASS: TestA (0.12s)\n") + output("TestA", "at 0xc000123456, 2026-01-02 10:11:12.5 +0000 UTC m=+0.2, 1m2.5s\n") + output("", "ok  \tp\t0.1s\n"),
 			output("TestA", "--- PASS: TestA (1.00s)\n") + output("TestA", "at 0xc000654321, 2027-01-02 10:11:13.5 +0000 UTC m=+0.32, 3.5ms\n") + output("", "ok  \tp\t10.12s\n"), ""},
+		{"rates", output("TestA", "80 bytes with 14.45 MB/s\n"), output("TestA", "80 bytes with 7 MB/s\n"), ""},
 		{"address in a name", run("TestA/0xc000123456", "pass", ""), run("TestA/{0x1234567}", "pass", ""), `TestA/ADDRESS: nothing for "- run" (and 1 more)`},
 		{"another address in a name", run("TestA/{0xc000123456}", "pass", ""), run("TestA/{0x1234567}", "pass", ""), ""},
 		{"order of tests", run("TestA", "pass", "a\n") + run("TestB", "pass", ""), run("TestB", "pass", "") + run("TestA", "pass", "a\n"), ""},
