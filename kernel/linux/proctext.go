@@ -1,7 +1,6 @@
 package linux
 
 import (
-	"math/bits"
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
@@ -61,7 +60,7 @@ func makeText(made uint16, of int32) (vfs.ID, vfs.Errno) {
 	case madeCPU:
 		putCPUs()
 	case madeCPUList:
-		putCPUList(allCPUs())
+		putCPUList()
 		put("\n")
 	case madeMemory:
 		putMemory()
@@ -70,7 +69,7 @@ func makeText(made uint16, of int32) (vfs.ID, vfs.Errno) {
 	case madeUptime:
 		putHundredths(clock.Now())
 		put(" ")
-		all := clock.Now() * uint64(bits.Len64(allCPUs()))
+		all := clock.Now() * numCPUs()
 		putHundredths(all - min(thread.CPUTime(), all))
 		put("\n")
 	case madeLoad: // nobody counts it
@@ -404,10 +403,9 @@ func putStatus(tid int32) {
 	putSet("CapBnd:\t", 1<<41-1)
 	putSet("CapAmb:\t", 0)
 	put("NoNewPrivs:\t0\nSeccomp:\t0\nCpus_allowed:\t")
-	cpus := allCPUs()
-	putHex(cpus, (bits.Len64(cpus)+3)/4)
+	putHex(allCPUs(), int(numCPUs()+3)/4)
 	put("\nCpus_allowed_list:\t")
-	putCPUList(cpus)
+	putCPUList()
 	put("\nMems_allowed:\t1\nMems_allowed_list:\t0\n")
 	put("voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n")
 }
@@ -647,7 +645,7 @@ func putCPUs() {
 	var name [48]byte
 	n := arch.CPUName(&name)
 	mhz := clock.TSCHz() / 1000
-	all := uint64(bits.Len64(allCPUs()))
+	all := numCPUs()
 	for cpu := range all {
 		putLine("processor\t: ", cpu, "\nmodel name\t: ")
 		putBytes(name[:n])
@@ -661,11 +659,11 @@ func putCPUs() {
 	}
 }
 
-// putCPUList puts a list of CPUs, as cpuset(7) has it: from 0 to the last one.
-func putCPUList(cpus uint64) {
+// putCPUList puts the list of all CPUs, as cpuset(7) has it.
+func putCPUList() {
 	put("0")
-	if n := bits.Len64(cpus); n > 1 {
-		putLine("-", uint64(n-1), "")
+	if n := numCPUs(); n > 1 {
+		putLine("-", n-1, "")
 	}
 }
 
@@ -695,7 +693,7 @@ func putKiB(name string, v uint64) {
 // putTimes: proc_stat(5).
 func putTimes() {
 	busy, now := thread.CPUTime(), clock.Now() // of all CPUs together: in the parts, the same for each
-	all := uint64(bits.Len64(allCPUs()))
+	all := numCPUs()
 	put("cpu  ")
 	putBusy(busy, now*all)
 	for cpu := range all {

@@ -164,13 +164,16 @@ func (c *call) schedGetaffinity() int64 {
 	return 8
 }
 
-// allCPUs has a bit for each CPU that threads run on.
-func allCPUs() uint64 {
+// numCPUs returns how many CPUs threads run on.
+func numCPUs() uint64 {
 	if !percpu.Many {
 		return 1
 	}
-	return 1<<percpu.Count() - 1
+	return uint64(percpu.Count())
 }
+
+// allCPUs has a bit for each of them.
+func allCPUs() uint64 { return 1<<numCPUs() - 1 }
 
 // threadOrSelf returns a thread by its number, 0 being the caller's; or nil.
 func threadOrSelf(tid int32) *thread.Thread {

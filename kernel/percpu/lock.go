@@ -1,7 +1,6 @@
 package percpu
 
 import (
-	"math/bits"
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
@@ -197,8 +196,11 @@ func (r *Record) haltFor(ticket uint32) {
 
 // RaiseDeferred makes the interrupts come again that were put off. Kernel context.
 func (r *Record) RaiseDeferred() {
-	for ; r.Deferred != 0; r.Deferred &= r.Deferred - 1 {
-		arch.InterruptSelf(uint8(arch.TrapInterrupt + bits.TrailingZeros64(r.Deferred)))
+	for n := uint8(arch.TrapInterrupt); r.Deferred != 0; n++ {
+		if r.Deferred&1 != 0 {
+			arch.InterruptSelf(n)
+		}
+		r.Deferred >>= 1
 	}
 }
 

@@ -1,7 +1,6 @@
 package thread
 
 import (
-	"math/bits"
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
@@ -38,7 +37,8 @@ func giveCPU(t *Thread) bool {
 	}
 	n := r.Number
 	if idle>>n&1 == 0 { // this one, if it is idle: it is in an interrupt's handler
-		n = uint32(bits.TrailingZeros64(idle))
+		for n = 0; idle>>n&1 == 0; n++ {
+		}
 		arch.InterruptCPU(percpu.At(n).ID, arch.InterruptWake)
 	}
 	idleCPUs &^= 1 << n
