@@ -6,29 +6,22 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
-	"github.com/zeroframe/zeroframe/kernel/smp"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
 // The program's threads on all CPUs. With one CPU its gates stay those that take no lock.
 
-// shareThreads lets all CPUs run threads. The running one, which has the kernel lock then, is the
-// first that gives it back. Kernel context, on the kernel stack.
+// shareThreads makes the running CPU one of several that run threads. It has the kernel lock then, and
+// gives it back with its first thread. Early context, before what is kept twice is copied.
 func shareThreads() {
-	if percpu.Count() == 1 {
-		return
-	}
 	r := percpu.This()
-	percpu.Many = true
+	percpu.Many, r.Joined = true, true
 	mem.OnStale(percpu.FlushOthers)
 	percpu.OnLongWait(fault.LongWait)
 	r.Lock(percpu.Idle, 0)
 	arch.SetTrapHandler(fault.TrapLocked)
 	takeCalls(r)
-	for n := uint32(1); n < percpu.Count(); n++ {
-		smp.Begin(n, joinThreads)
-	}
 }
 
 // takeCalls makes the running CPU one to which system calls can be made.
@@ -40,7 +33,7 @@ func takeCalls(r *percpu.Record) {
 // joinThreads is what each CPU but the first runs from then on.
 func joinThreads() {
 	r := percpu.This()
-	r.Call = 0 // it does not come back
+	r.Call, r.Joined = 0, true // it does not come back
 	arch.SetTrapHandler(fault.TrapLocked)
 	arch.JoinTimer()
 	takeCalls(r)

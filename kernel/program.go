@@ -14,6 +14,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/observe/outbox"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/smp"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
@@ -56,7 +58,11 @@ func startProgram() {
 	setTime()
 
 	k := &stack.Table[stack.Kernel]
-	arch.SetSyscallHandler(linux.Handle, k.Lo, k.Hi)
+	if percpu.Count() == 1 {
+		arch.SetSyscallHandler(linux.Handle, k.Lo, k.Hi)
+	} else {
+		shareThreads()
+	}
 	fault.OnInterrupt(arch.InterruptTimer, thread.Tick)
 	fault.OnInterrupt(arch.InterruptConsole, linux.Pump)
 	listen()
@@ -98,7 +104,9 @@ func enter(first uintptr) {
 	t.StackLo, t.StackHi = firstStackTop-firstStackUsed, firstStackTop
 	arch.FillUser(t.StackLo, sp-128-t.StackLo, uint64(tracer.Signature))
 	t.Frame.PC, t.Frame.SP = arch.RuntimeEntry(), sp
-	shareThreads()
+	for n := uint32(1); n < percpu.Count(); n++ {
+		smp.Begin(n, joinThreads)
+	}
 	thread.Enqueue(t)
 	thread.Run()
 }

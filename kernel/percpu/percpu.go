@@ -23,7 +23,8 @@ type Record struct {
 	// it waits for it or for an interrupt, or runs no threads; Flushed is how often it has dropped what it has kept of page tables.
 	// WaitGate, WaitPC and WaitSince are what it waits for the lock for, and since when, by
 	// arch.ReadCounter; 0: it does not.
-	Locked          bool
+	// Joined is set once it runs threads.
+	Locked, Joined  bool
 	AtGate, Flushed uint32
 	WaitGate        Gate
 	WaitPC          uintptr

@@ -32,9 +32,10 @@ func main() {
 }
 
 // Answer calls what a CPU that runs threads is to call, if there is anything: in the handler of
-// the interrupt that Begin sends. Kernel context, without the kernel lock.
+// the interrupt that Begin sends. Before it runs threads, main does that. Kernel context, without
+// the kernel lock.
 func Answer(r *percpu.Record) {
-	if arch.Load32(uintptr(unsafe.Pointer(&r.Call))) != 0 {
+	if r.Joined && arch.Load32(uintptr(unsafe.Pointer(&r.Call))) != 0 {
 		call(&r.Call)
 		r.Call = 0
 	}

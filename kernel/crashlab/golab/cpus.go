@@ -50,16 +50,22 @@ func otherCPUC() {
 //go:noinline
 func divideOnCPU() { sink = uint64(five / zero) }
 
+// recordOfCPUA has the first CPU call recordOfCPUB, in kernel context.
+//
 //go:noinline
-func recordOfCPUA() { recordOfCPUB(); sink++ }
+func recordOfCPUA() {
+	if percpu.Count() > 1 {
+		smp.Begin(0, recordOfCPUB)
+	}
+	otherCPUC()
+	sink++
+}
 
 // recordOfCPUB overwrites of each other CPU's record what leads to it, and what it is called by. The
 // CPUs stand still, or they would be the first to die of it.
 //
 //go:noinline
 func recordOfCPUB() {
-	stayOnFirst()
-	arch.DisableInterrupts()
 	fault.HoldCPUs()
 	for n := uint32(1); n < percpu.Count(); n++ {
 		r := percpu.At(n)
