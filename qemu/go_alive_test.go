@@ -23,6 +23,8 @@ var goElsewhere = map[string]bool{
 	"go.kernel-spin": true, // run_hang_test.go
 	"go.cpu":         true, // cpus_test.go
 	"go.cpu-record":  true, // cpus_test.go
+	"go.cpu-lock":    true, // lockup_test.go
+	"go.cpu-deaf":    true, // lockup_test.go
 }
 
 // TestEveryGoKindIsTested: the crash lab lists no kind that has no test.

@@ -232,6 +232,9 @@ func traceOthers() {
 	if othersTraced == percpu.Count() {
 		othersTraced++
 		endCPULog()
+		if s == StageFull {
+			sayLock()
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/linux"
@@ -30,6 +31,45 @@ func ReportLock() {
 	console.String(" changes of page tables for other CPUs, ")
 	console.Dec(percpu.FlushesSent)
 	console.String(" interrupts sent for them\n")
+}
+
+// sayLock says who has the kernel lock, and who waits for it, where threads run on several CPUs.
+func sayLock() {
+	if !percpu.Many {
+		return
+	}
+	now := arch.ReadCounter()
+	console.FreshLine()
+	owner := percpu.Owner()
+	if owner.CPU == 0 {
+		console.String("nobody has the kernel lock")
+	} else {
+		console.String("CPU ")
+		console.Dec(uint64(owner.CPU - 1))
+		console.String(" has the kernel lock")
+		sayGate(owner.Gate, owner.PC, now-owner.Since)
+	}
+	for n := range percpu.Count() {
+		if r := percpu.At(n); r.WaitSince != 0 {
+			console.String("; CPU ")
+			console.Dec(uint64(n))
+			console.String(" waits for it")
+			sayGate(r.WaitGate, r.WaitPC, now-r.WaitSince)
+		}
+	}
+	console.String("\n")
+}
+
+func sayGate(g percpu.Gate, pc uintptr, ticks uint64) {
+	console.String(" for ")
+	console.String(gateName(g))
+	if pc != 0 {
+		console.String(" at ")
+		console.Hex(uint64(pc))
+	}
+	console.String(" since ")
+	console.Dec(clock.Nanos(ticks) / 1000)
+	console.String(" us")
 }
 
 func reportGate(name string, c *percpu.GateCount) {

@@ -1,15 +1,138 @@
 package fault
 
 import (
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/thread"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// LongWait is called for a CPU that waits for the kernel lock, with an interrupt of the timer
-// within a second: then it is called again.
-func LongWait(r *percpu.Record) {
-	clock.Arm(&r.Shot, min(r.Event, clock.Now()+lookEvery))
+// Lock-ups: what is found where threads run on several CPUs, as long as one of them is well (option
+// lockup=).
+//
+//	a CPU waits for the kernel lock, which the same one has all the time   LongWait
+//	a CPU lets no interrupt of its timer in                                lookAtCPUs
+//	threads wait for a CPU, and none gets one                              lookAtCPUs
+//
+// Time alone does not tell: a host may not have let the machine run. So each is looked at once a
+// second, and has to be the same so many times.
+
+// How often is looked, in nanoseconds; and after how many looks it is a lock-up.
+const (
+	lookEvery   = 1e9
+	waitLooks   = 5
+	hangLooks   = 10
+	queuedLooks = 20
+)
+
+// The words of the option lockup=, in their order (kernel/option/table.go).
+const (
+	lockUpReport = iota
+	lockUpPanic
+	lockUpOff
+)
+
+// lockUps is the option. Set once at boot.
+var lockUps int
+
+// What lookAtCPUs has seen. Under the kernel lock.
+var (
+	nextLook uint64
+	switches uint64 // how often a thread had got a CPU
+	queued   int    // how often that was the same, while threads waited
+)
+
+// SetLockUps reads the option. Early context.
+func SetLockUps() {
+	if w, ok := option.Word("lockup"); ok {
+		lockUps = w
+	}
 }
 
-// lookEvery is how often a CPU that waits looks for what it waits for, in nanoseconds.
-const lookEvery = 1e9
+// LongWait is called for a CPU that waits for the kernel lock and is about to halt. An interrupt of
+// the timer follows within a second: then it is called again.
+//
+//go:noinline
+func LongWait(r *percpu.Record) {
+	now := clock.Now()
+	clock.Arm(&r.Shot, min(r.Event, now+lookEvery))
+	if now < r.NextLook || lockUps == lockUpOff {
+		return
+	}
+	r.NextLook = now + lookEvery
+	owner := percpu.Owner()
+	if owner.CPU == 0 || owner.Since != r.SeenOwner || percpu.At(owner.CPU-1).Stage != uint8(noStage) {
+		r.SeenOwner, r.Looks = owner.Since, 0
+		return
+	}
+	if r.Looks++; r.Looks == waitLooks {
+		reportLockUp(owner.CPU-1, arch.FramePointer(), " has had the kernel lock for 5 s, while this one waits for it")
+	}
+}
+
+// lookAtCPUs looks for CPUs that hang, and returns when it wants to be called next. Kernel context,
+// with the lock.
+//
+//go:noinline
+func lookAtCPUs(now uint64) (next uint64) {
+	if !percpu.Many || lockUps == lockUpOff {
+		return clock.Never
+	}
+	if now < nextLook {
+		return nextLook
+	}
+	nextLook = now + lookEvery
+	me, busy := percpu.This(), false
+	for n := range percpu.Count() {
+		o := percpu.At(n)
+		busy = busy || o.Thread != 0
+		if due := o.Shot; o == me || o.Halting != percpu.NoHalt || due == clock.Never || now < due+lookEvery/2 {
+			o.Looks = 0
+		} else if due != o.SeenShot {
+			o.SeenShot, o.Looks = due, 0
+		} else if o.Looks++; o.Looks == hangLooks {
+			reportLockUp(n, arch.FramePointer(), " has let no interrupt of its timer in for 10 s")
+		}
+	}
+	if s := thread.Switches(); s != switches || !thread.Queued() {
+		switches, queued = s, 0
+	} else if queued++; queued == queuedLooks {
+		reportLockUp(me.Number, arch.FramePointer(), " sees that no thread has been given a CPU for 20 s, while some wait")
+	}
+	if !busy {
+		return clock.Never
+	}
+	return nextLook
+}
+
+// reportLockUp writes a trace of the function with the frame record at fp, and one of another CPU
+// that has to do with it; or ends the machine, which has one of each.
+//
+//go:noinline
+func reportLockUp(about uint32, fp uintptr, what string) {
+	kind, held := tracer.KindPanic, false
+	if lockUps == lockUpReport {
+		kind, held = tracer.KindTrace, HoldCPUs()
+	}
+	d := NextStage(kind)
+	d.Reason.Str("lock-up: CPU ")
+	d.Reason.Dec(uint64(about))
+	d.Reason.Str(what)
+	if lockUps != lockUpReport {
+		panicCaller(d, fp)
+	}
+	saved, ra := arch.FrameRecord(fp)
+	d.Have = 0
+	d.callerAt(ra, fp+16, saved)
+	WriteTrace()
+	LeaveStages()
+	if about != percpu.This().Number {
+		TraceCPU(about)
+	}
+	sayLock()
+	if held {
+		ReleaseCPUs()
+	}
+}

@@ -43,7 +43,7 @@ func SetWatchdog() {
 // Tick is called with the time whenever the timer is set, and returns when it wants to
 // be called next: the interval timers, the profiler and the watchdog.
 func Tick(now uint64) (next uint64) {
-	next = min(linux.Tick(now), observe.NextSample(now))
+	next = min(linux.Tick(now), observe.NextSample(now), lookAtCPUs(now))
 	if patience == 0 {
 		return next
 	}

@@ -68,6 +68,8 @@ var table = [...]row{
 		help: "the date, in seconds since 1970, for machines without a clock"},
 	{name: "watchdog", argument: "SECONDS", usual: "0, never", max: 1 << 31, want: "want seconds",
 		help: "trace and end a program that reads and writes nothing for so long, and a kernel that lets no interrupt in for so long, where the machine has an HPET"},
+	{name: "lockup", usual: "report", words: []string{"report", "panic", "off"},
+		help: "what follows, with several CPUs, when one has the kernel lock for 5 s while another waits for it, one lets no interrupt in for 10 s, or threads wait for 20 s and none gets a CPU: report is a trace of both sides, panic ends the machine"},
 	{name: "syscalls", words: []string{"log"},
 		help: "list the system calls that were not answered when the program ends"},
 	{name: "kstat", words: []string{"on"},

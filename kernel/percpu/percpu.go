@@ -36,6 +36,12 @@ type Record struct {
 	Deferred uint64
 	PutOff   uint8
 
+	// Of package fault, for lock-ups: how often the same was seen, what that was, and when it is to be
+	// looked at again.
+	Looks               uint8
+	SeenOwner, SeenShot uint64
+	NextLook            uint64
+
 	// Calls counts the system calls; CallPC is where the one that is being handled was made.
 	Calls  uint64
 	CallPC uintptr

@@ -90,6 +90,19 @@ func watched(r *percpu.Record, at uint64) bool {
 	return false
 }
 
+// watchEvery is how often an idle CPU wakes up while others run, in nanoseconds.
+const watchEvery = 2e9
+
+// anyRuns reports whether a CPU runs a thread.
+func anyRuns() bool {
+	for n := range percpu.Count() {
+		if percpu.At(n).Thread != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Poke has the CPU of a running thread, if it is another one, look what the thread has to do.
 func Poke(t *Thread) {
 	if o := percpu.At(t.On); percpu.Many && t.State == Running && o != percpu.This() {

@@ -19,7 +19,8 @@ var (
 	runHead, runTail int32 // the run queue, by thread number; under the kernel lock
 	sleepHead        int32 // the sleepers, soonest first; under the kernel lock
 
-	pastCPU uint64 // ns that all threads have run; under the kernel lock
+	pastCPU  uint64 // ns that all threads have run; under the kernel lock
+	switches uint64 // how often a thread has got a CPU; under the kernel lock
 
 	onResume uintptr // the address of a function; set once at boot
 	onTick   uintptr // set once at boot
@@ -197,6 +198,7 @@ func Run() {
 		t = take(r)
 	}
 	t.State, t.On = Running, r.Number
+	switches++
 	r.Thread, r.Preempt = t.TID, false
 	now := clock.Now()
 	r.Started, r.SliceEnd, r.Switched = now, now+slice, pastCPU
@@ -247,6 +249,9 @@ func idle() {
 	r := percpu.This()
 	if percpu.Many && watched(r, next) {
 		next = never
+		if anyRuns() {
+			next = clock.Now() + watchEvery // those that run may hang
+		}
 	}
 	r.Event = next
 	clock.Arm(&r.Shot, next)
@@ -287,6 +292,9 @@ func Switched() (at uint64, call bool) {
 	r := percpu.This()
 	return r.Switched, r.LeftCall
 }
+
+// Switches returns how often a thread has got a CPU. Kernel context.
+func Switches() uint64 { return switches }
 
 // CPUTime returns the time in ns that all threads together have run.
 func CPUTime() uint64 {

@@ -80,3 +80,38 @@ func recordOfCPUB() {
 
 //go:noinline
 func recordOfCPUC(p *uint64) { sink = *p }
+
+// callForEver makes system calls.
+func callForEver() {
+	for zero == 0 {
+		syscall.Getppid()
+	}
+}
+
+//go:noinline
+func lockHeldA() {
+	stayOnFirst()
+	smp.Begin(percpu.Count()-1, lockHeldB)
+	callForEver()
+}
+
+// lockHeldB takes the kernel lock and keeps it.
+//
+//go:noinline
+func lockHeldB() {
+	percpu.This().Lock(percpu.Interrupt, 0)
+	otherCPUC()
+	sink++
+}
+
+//go:noinline
+func deafA() {
+	stayOnFirst()
+	smp.Begin(percpu.Count()-1, deafB)
+	callForEver()
+}
+
+// deafB lets no interrupt in.
+//
+//go:noinline
+func deafB() { otherCPUC(); sink++ }

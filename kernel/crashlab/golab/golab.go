@@ -46,6 +46,8 @@ var Crashes = [...]Crash{
 	{"go.kernel-spin", kernelSpinA, "an endless loop in the kernel's handler of a system call", false},
 	{"go.cpu", otherCPUA, "another CPU dies while a goroutine runs", false},
 	{"go.cpu-record", recordOfCPUA, "a nil pointer, when the other CPUs' own records have been overwritten", false},
+	{"go.cpu-lock", lockHeldA, "with several CPUs: the last one keeps the kernel lock (lockup=panic)", false},
+	{"go.cpu-deaf", deafA, "with several CPUs: the last one lets no interrupt in (lockup=panic)", false},
 	{"go.over-limit", overLimitA, "a word beyond the limit of the kernel's stack irq is written to", false},
 	{"go.signal-segv", signalSEGVA, "SIGSEGV that no fault has caused", false},
 	{"go.signal-abrt", signalABRTA, "SIGABRT", false},

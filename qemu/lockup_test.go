@@ -1,0 +1,39 @@
+package qemu
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/image"
+)
+
+// TestLockUps: a CPU that keeps the kernel lock, and one that lets no interrupt in, are found by
+// another one. A report has a trace of both sides, and the program goes on; with lockup=panic the
+// machine ends. The machine's time is its host's, as a CPU that spins lets no virtual time go by.
+func TestLockUps(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	for _, c := range []struct{ kind, reason, chain, lock string }{
+		{"go.cpu-lock", "has had the kernel lock for 5 s, while this one waits for it", "golab.lockHeldB kernel/smp.call", `CPU 1 has the kernel lock for \(interrupt\) since \d+ us; CPU 0 waits for it for \S+ at 0x[0-9a-f]+ since \d+ us`},
+		{"go.cpu-deaf", "has let no interrupt of its timer in for 10 s", "golab.deafB kernel/smp.call", `CPU 0 has the kernel lock for \S+ at 0x`},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			t.Parallel()
+			res, serial, err := boot(t, Config{Kernel: path, CPUs: 2}, "lockup=panic crash="+c.kind)
+			all := traces(t, symbols, serial)
+			if err != nil || res.Outcome != Traced || len(all) != 2 {
+				t.Fatalf("%v, %v, %d traces\n%s", res.Outcome, err, len(all), serial)
+			}
+			if want := "lock-up: CPU 1 " + c.reason; all[0].Reason != want || *all[0].CPU != 0 || !all[0].Complete {
+				t.Errorf("CPU %d: %s: %s; want %s", *all[0].CPU, all[0].Reason, all[0].chain(), want)
+			}
+			if other := all[1]; other.Reason != "stopped" || *other.CPU != 1 || !other.Complete || !strings.Contains(other.chain(), c.chain) {
+				t.Errorf("CPU %d: %s: %s; want %s", *other.CPU, other.Reason, other.chain(), c.chain)
+			}
+			if !regexp.MustCompile(c.lock).MatchString(serial) {
+				t.Errorf("of the lock, it does not say %s:\n%s", c.lock, serial)
+			}
+		})
+	}
+}
