@@ -20,7 +20,7 @@ func ReportLock() {
 		all.Longest, all.LongestWaiting = max(all.Longest, c.Longest), max(all.LongestWaiting, c.LongestWaiting)
 	}
 	console.FreshLine()
-	console.String("kernel lock, in us              taken    waited     held  longest  waiting  longest\n")
+	console.String("kernel lock                taken  waited   held/us   longest   wait/us   longest\n")
 	for g := range percpu.Gate(percpu.NumGates) {
 		if c := percpu.Counts(g); c.Taken != 0 {
 			reportGate(gateName(g), c)
@@ -74,12 +74,13 @@ func sayGate(g percpu.Gate, pc uintptr, ticks uint64) {
 
 func reportGate(name string, c *percpu.GateCount) {
 	console.String(name)
-	for n := len(name); n < 24; n++ {
+	for n := len(name); n < 23; n++ {
 		console.String(" ")
 	}
-	console.DecPad(c.Taken, 13)
-	console.DecPad(c.Waited, 10)
+	console.DecPad(c.Taken, 9)
+	console.DecPad(c.Waited, 8)
 	for _, ticks := range [...]uint64{c.Held, c.Longest, c.Waiting, c.LongestWaiting} {
+		console.String(" ")
 		console.DecPad(clock.Nanos(ticks)/1000, 9)
 	}
 	console.String("\n")

@@ -70,6 +70,10 @@
 //	serial.*  lines that a program writes to the serial port, and input that it reads there, in
 //	          thousands of bytes a second; virtio: written to a virtio console;
 //	          virtio_in: read from one
+//	cpus.*    64 goroutines that compute, or make garbage: how much faster two CPUs are than one,
+//	          by the machine's clock (speedup, with a host that has two to give); on 2 to 64
+//	          CPUs, how long the kernel lock is held, in percents of the time, and waited for,
+//	          in percents of all CPUs' time. A host with fewer lets a CPU that has the lock wait
 //	lines.*   lines of the kernel's packages, without tests; code has a token on it
 //	std.*     totals of qemu/std.txt, if make test-std has made it
 //
@@ -107,6 +111,7 @@
 //	probes.go    breakpoints
 //	records.go   the event stream
 //	serial.go    text by the serial port
+//	cpus.go      goroutines on several CPUs
 //	resource.go  the log of handles
 //	std.go       the standard library's tests
 package main

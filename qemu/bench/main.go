@@ -78,7 +78,7 @@ measures a part, and leaves that file alone:
 What there is to measure:
 
     image boot start cost timer memory trace walk capture scan again callers paint
-    stack depot profile probe handles netconsole record serial lines std
+    stack depot profile probe handles netconsole record serial cpus lines std
 
 `
 
@@ -92,7 +92,7 @@ type bench struct {
 	unknown error        // a figure is none of its
 
 	// Images: the crash lab, and the programs of testdata.
-	lab, plain, fmt, cost, load, serialImage string
+	lab, plain, fmt, cost, load, serialImage, cpusImage string
 }
 
 // A measurement makes figures.
@@ -122,6 +122,7 @@ func (b *bench) measurements() []measurement {
 		{"netconsole", b.network, []*string{&b.lab}},
 		{"record", b.records, nil},
 		{"serial", b.serial, []*string{&b.serialImage}},
+		{"cpus", b.cpus, []*string{&b.cpusImage}},
 		{"lines", b.lines, nil},
 		{"std", b.std, nil},
 	}
@@ -219,6 +220,7 @@ func (b *bench) provide(image *string) (err error) {
 		&b.load:  {"./qemu/bench/testdata/load", "load.elf"},
 
 		&b.serialImage: {"./qemu/bench/testdata/serial", "serial.elf"},
+		&b.cpusImage:   {"./qemu/bench/testdata/cpus", "cpus.elf"},
 	}[image]
 	b.progress("building " + p.pkg)
 	*image, err = b.build(p.pkg, p.name)
