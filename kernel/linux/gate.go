@@ -21,6 +21,12 @@ func HandleLocked(f *arch.TrapFrame, cpu *arch.CPU) {
 		return // a signal for the thread interrupts as soon as it runs
 	}
 	r.Lock(percpu.GateOf(number), f.PC)
+	if t := thread.Get(r.Thread); t.Pending&^t.Mask != 0 && !t.Retried {
+		// It has come since the thread made the call, and is taken before that: the call might wait.
+		// One that starts over may have done a part of its work already: it goes on.
+		f.Restart(number)
+		thread.Resume(thread.SaveCall(f))
+	}
 	Handle(f, cpu)
 	r.Unlock()
 }
