@@ -6,10 +6,14 @@ package amd64
 // MaxCPUs is how many CPUs the kernel takes.
 const MaxCPUs = 64
 
+// several is set where there are several CPUs. Set once at boot.
+var several bool
+
 // ShareTables gives the CPU with the record c, which does not run yet or waits, what this one's
 // tables have beside descriptors: the handler of traps, and what is kept twice. Early and kernel
 // context.
 func (c *CPU) ShareTables() {
+	several = true
 	from, to := ThisCPU().tables(), c.tables()
 	cr0 := c.openTables()
 	to.handler, to.giveUp, to.kept, to.numKept = from.handler, from.giveUp, from.kept, from.numKept

@@ -87,9 +87,11 @@ func (f *TrapFrame) SetUserTLS(base uintptr) {
 func Resume(f *TrapFrame, fpu uintptr, control uint64) {
 	c := ThisCPU()
 	c.userFS, c.resumed = f.TLS, uintptr(unsafe.Pointer(f))
-	// An interrupt's handler that has come to here does not go on: one within a page fault, as there
-	// are while the kernel lock is waited for, is to find its stack free.
-	*(*uintptr)(Pointer(c.irqSS)) = 0
+	if several {
+		// An interrupt's handler that has come to here does not go on: one within a page fault, as there
+		// are while the kernel lock is waited for, is to find its stack free.
+		*(*uintptr)(Pointer(c.irqSS)) = 0
+	}
 	resume(f, fpu, control)
 }
 
