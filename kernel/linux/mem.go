@@ -193,6 +193,51 @@ func (c *call) msync() int64 {
 	return -int64(mem.Covered(addr, c.args[1].Size()))
 }
 
+// mlock and its like keep pages from being swapped out, which none is (Linux: mm/mlock.c). They
+// say whether the pages are there, and for mlock that they can be touched.
+func (c *call) mlock() int64   { return c.lock(true) }
+func (c *call) munlock() int64 { return c.lock(false) }
+
+func (c *call) mlock2() int64 {
+	const onFault = 1
+	if c.args[2].Uint()&^onFault != 0 {
+		return -eINVAL
+	}
+	return c.lock(c.args[2].Uint() == 0)
+}
+
+func (c *call) mlockall() int64 {
+	const current, future, onFault = 1, 2, 4
+	if flags := c.args[0].Uint(); flags&^(current|future|onFault) != 0 || flags&(current|future) == 0 {
+		return -eINVAL
+	}
+	return 0
+}
+
+// lock answers for the pages that hold the bytes; touch is whether each must have a right.
+func (c *call) lock(touch bool) int64 {
+	lo := c.args[0].Pointer() &^ (pageSize - 1)
+	size := pageUp(c.args[1].Size() + c.args[0].Pointer()%pageSize)
+	switch {
+	case lo+size < lo:
+		return -eINVAL
+	case size == 0:
+		return 0
+	case mem.Covered(lo, size) != 0:
+		return -eNOMEM
+	}
+	for i := 0; touch; i++ {
+		a, ok := mem.AreaAt(i)
+		if !ok || a.Lo >= lo+size {
+			break
+		}
+		if a.Hi > lo && a.Prot == 0 {
+			return -eNOMEM
+		}
+	}
+	return 0
+}
+
 func pageUp(n uintptr) uintptr { return (n + pageSize - 1) &^ (pageSize - 1) }
 
 // logMap logs that the pages of size bytes have been mapped or unmapped.

@@ -26,12 +26,21 @@ type statBuf struct {
 func outStat(to uintptr, i *vfs.Info) int64 {
 	s := statBuf{
 		dev: deviceOf(i.System, i.Share), ino: i.Ino, nlink: uint64(i.Nlink), mode: i.Mode, uid: i.UID, gid: i.GID,
-		rdev: i.Rdev, size: i.Size, blksize: pageSize, blocks: i.Blocks,
+		rdev: i.Rdev, size: sizeOf(i), blksize: pageSize, blocks: i.Blocks,
 	}
 	s.atime, s.atimeNsec = splitTime(i.Atime)
 	s.mtime, s.mtimeNsec = splitTime(i.Mtime)
 	s.ctime, s.ctimeNsec = splitTime(i.Ctime)
 	return copied(copyOut(to, uintptr(unsafe.Pointer(&s)), unsafe.Sizeof(s)))
+}
+
+// sizeOf is the size that a node tells: none in /proc, as on Linux, where files are made as they
+// are read.
+func sizeOf(i *vfs.Info) int64 {
+	if i.System == vfs.Proc {
+		return 0
+	}
+	return i.Size
 }
 
 // splitTime parts nanoseconds, which may be negative, into seconds and the rest.
@@ -113,7 +122,7 @@ func (c *call) statx() int64 {
 	}
 	s := statxBuf{
 		mask: basic, blksize: pageSize, nlink: i.Nlink, uid: i.UID, gid: i.GID, mode: uint16(i.Mode),
-		ino: i.Ino, size: uint64(i.Size), blocks: uint64(i.Blocks), devMinor: uint32(deviceOf(i.System, i.Share)),
+		ino: i.Ino, size: uint64(sizeOf(&i)), blocks: uint64(i.Blocks), devMinor: uint32(deviceOf(i.System, i.Share)),
 		rdevMajor: uint32(i.Rdev>>8) & 0xfff, rdevMinor: uint32(i.Rdev&0xff | i.Rdev>>12&^0xff),
 	}
 	if c.args[3].Flags()&birth != 0 && i.Btime != 0 {
