@@ -88,6 +88,7 @@ var procRows = [...]procRow{
 		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n" +
 		"    lo:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0\n"},
 	{"/proc/1/net/if_inet6", fileMode, 0, "00000000000000000000000000000001 01 80 10 80       lo\n"},
+	{"/proc/1/net/netstat", fileMode, 0, "IpExt: InOctets OutOctets\nIpExt: 0 0\n"}, // as in dev, nothing is counted
 	{"/proc/1/net/route", fileMode, 0, "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"},
 	{"/proc/1/net/tcp", fileMode, madeTCP, ""},
 	{"/proc/1/net/tcp6", fileMode, madeTCP6, ""},
