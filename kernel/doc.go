@@ -24,6 +24,7 @@
 //	netlog.go      log and traces by network
 //	bootreport.go  the boot report
 //	program.go     the program starts
+//	cpus.go        its threads on all CPUs
 //	keep.go        what is kept twice, from then on
 //	args.go        its arguments and environment
 //	presets.go     the files that it expects

@@ -17,7 +17,7 @@
 //
 //	frame.go         what a walk yields: frames, kinds, end reasons, the stack table
 //	arch.go          what a walk needs to know of a CPU: amd64, arm64
-//	native_*.go      which of the two the program was built for
+//	native_arm64.go, native_other.go  which of the two the program was built for
 //	walk.go          the walk: what it believes, how it goes from stack to stack
 //	records.go       the frame records of one stack and their guards
 //	ends.go          both ends of a deep stack, with repeated frames folded

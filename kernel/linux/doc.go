@@ -2,6 +2,7 @@
 // is the interface by which the unmodified Go runtime finds its operating system.
 //
 //	abi.go             the way in, a call and its arguments, the way out
+//	gate.go            the way in where threads run on several CPUs: the kernel lock
 //	table.go           what a row of the table of calls says, and the call of a number
 //	table_amd64.go     the rows of amd64
 //	user.go            memory that the program has named
@@ -14,6 +15,7 @@
 //	fd.go              descriptors and open files
 //	lock.go            locks on files
 //	file.go            reading, writing, and other calls on descriptors
+//	membarrier.go      what orders the memory of all CPUs
 //	memfd.go           files without a name, and their seals
 //	copy.go            bytes from one file to another
 //	path.go            calls on names of files

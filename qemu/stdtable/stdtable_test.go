@@ -28,7 +28,7 @@ func TestParseOutput(t *testing.T) {
 		{"subtests", "=== RUN   TestA\n=== RUN   TestA/x\n    a_test.go:5: x is bad\n--- FAIL: TestA (0.00s)\n    --- FAIL: TestA/x (0.00s)\n    --- PASS: TestA/y (0.00s)\n=== RUN   TestB\n--- PASS: TestB (0.00s)\nFAIL\nzf test: the program exited with status 1\n",
 			"1 0 TestA: x is bad", ""},
 		{"another's output", "=== RUN   TestA\n    a_test.go:5: want:\n        --- FAIL: TestOther (N.NNs)\n            o_test.go:1: no\n--- FAIL: TestA (0.00s)\n",
-			"0 0 TestA: want:", ""},
+			"0 0 TestA: want: --- FAIL: TestOther (N.NNs)", ""},
 		{"parallel", "=== RUN   TestA\n=== PAUSE TestA\n=== RUN   TestB\n=== PAUSE TestB\n=== CONT  TestA\n=== CONT  TestB\n=== NAME  TestA\n    a_test.go:1: A's\n=== NAME  TestB\n    b_test.go:1: B's\n--- FAIL: TestB (0.00s)\n--- FAIL: TestA (0.00s)\n",
 			"0 0 TestB: B's TestA: A's", ""},
 		{"panic", "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n=== PAUSE TestB\n=== RUN   TestC\npanic: oh\n\ngoroutine 5 [running]:\n",

@@ -88,9 +88,9 @@ func TestGoroutinesAlike(t *testing.T) {
 	}
 }
 
-// TestCPUs: the other CPUs stand behind the death, whatever is between; one of a death that is not
+// TestCPUSections: the other CPUs stand behind the death, whatever is between; one of a death that is not
 // there stands for itself.
-func TestCPUs(t *testing.T) {
+func TestCPUSections(t *testing.T) {
 	dir, im := lab(t)
 	log := deathOnCPU(0, 9, 10, tracer.KindTrace, 0, "stopped", 0x200210, 0x200301) +
 		deathOnCPU(1, 0, 1, tracer.KindFault, 1, "nil pointer dereference", 0x200005, 0x200110, 0x200210, 0x200301) +

@@ -28,8 +28,8 @@ zf symbolize or zf run made of it; - is standard input.
 A trace of more than one stack has a thread for each side of a boundary, such
 as an interrupt and what it interrupted: "info threads", "thread apply all bt".
 What gdb shows behind a boundary (trapEntry, systemstack) is a guess; the next
-thread goes on there. Behind a death the other CPUs have threads, too. A trace that a call asked for, as a panic does, stands at
-the call instruction.
+thread goes on there. Behind a death the other CPUs have threads, too. A trace
+that a call asked for, as a panic does, stands at the call instruction.
 
 A core has no memory but what the trace carries. The kernel's option
 trace.stack=8192 makes it carry that many bytes of each stack. Variables are not

@@ -101,7 +101,7 @@ func (m *machine) cpuFlag(fs *flag.FlagSet) {
 // consoleFlag adds the flag for the way of the program's text.
 func (m *machine) consoleFlag(fs *flag.FlagSet) {
 	m.console = "virtio"
-	fs.Func("console", "send the program's text and its input by `PORT`: virtio, a virtio console, or com1, the\nserial port, which is slower. The kernel's own text and traces go by the\nserial port in any case (default virtio)", func(s string) error {
+	fs.Func("console", "send the program's text and its input by `PORT`: virtio, a virtio\nconsole, or com1, the serial port, which is slower. The kernel's own\ntext and traces go by the serial port in any case (default virtio)", func(s string) error {
 		if s != "virtio" && s != "com1" {
 			return errors.New("want virtio or com1")
 		}

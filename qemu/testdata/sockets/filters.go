@@ -42,7 +42,7 @@ func filters() {
 	}
 	for n := uint32(0); n < 64; n += 4 {
 		switch n {
-		case 12, 16, 32, 52, 56: // what the kernel has not, or differs from one datagram to the next
+		case 12, 16, 32, 36, 52, 56: // what the kernel has not, or differs from one datagram to the next (36: the CPU)
 		default: // as many bytes as it says
 			programs = append(programs, []unix.SockFilter{op(load, other+n), op(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0x3ff), op(unix.BPF_ALU|unix.BPF_ADD|unix.BPF_K, 9), op(retA, 0)})
 		}
@@ -71,12 +71,13 @@ func someInstruction(random *rand.Rand) unix.SockFilter {
 		0x05, 0x15, 0x1d, 0x25, 0x2d, 0x35, 0x3d, 0x45, 0x4d, 0x06, 0x16,
 	}
 	in := unix.SockFilter{Code: codes[random.IntN(len(codes))], K: uint32(random.IntN(20)), Jt: uint8(random.IntN(3)), Jf: uint8(random.IntN(3))}
-	switch {
-	case random.IntN(60) == 0:
+	if random.IntN(60) == 0 {
 		in.Code = uint16(random.IntN(256))
+	}
+	switch {
 	case in.Code&7 == 5 && in.Code&0xf0 == 0:
 		in.K %= 4
-	case in.Code&0xe7 == 0x20, in.Code == 0xb1: // bytes whose values are known: no ports and no checksum
+	case in.Code&0xe7 == 0x20, in.Code&0xe7 == 0xa1: // bytes whose values are known: no ports and no checksum
 		in.K = 8 + uint32(random.IntN(20))
 	case in.Code&0xe7 == 0x40:
 		in.K = 8 + uint32(random.IntN(8))
