@@ -1,0 +1,84 @@
+package qemu
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// The program's threads on several CPUs.
+
+// runThreads runs testdata/threads, and returns what it says.
+func runThreads(t *testing.T, cfg Config, args string) string {
+	t.Helper()
+	cfg.Kernel = program(t, "threads")
+	res, serial, err := boot(t, cfg, "-- "+args)
+	if err != nil || res.Outcome != Exited || res.Program != 0 {
+		t.Fatalf("the machine: %v, status %d, %v; want status 0\n%s", res.Outcome, res.Program, err, serial)
+	}
+	return said(serial)
+}
+
+// TestThreadsOnCPUs: threads run on all CPUs, and where they are told to; all that can be asked says
+// how many CPUs there are.
+func TestThreadsOnCPUs(t *testing.T) {
+	t.Parallel()
+	for _, machine := range []string{"q35", "pc", "microvm"} {
+		for _, n := range []int{1, 2, 4, 8, 64} {
+			t.Run(fmt.Sprintf("%s/%d", machine, n), func(t *testing.T) {
+				t.Parallel()
+				online := "0"
+				if n > 1 {
+					online = fmt.Sprintf("0-%d", n-1)
+				}
+				want := strings.Join([]string{
+					fmt.Sprintf("NumCPU %d GOMAXPROCS %d", n, n),
+					fmt.Sprintf("goroutines on CPUs %d", n),
+					fmt.Sprintf("threads that stay %d", n),
+					fmt.Sprintf("processors %d", n),
+					"online " + online,
+					"membarrier errno 0 true true", "private operation not permitted", "register errno 0", "private errno 0", "",
+				}, "\n")
+				if got := runThreads(t, Config{Machine: machine, CPUs: n, Icount: true, VirtualTime: true}, "cpus"); got != want {
+					t.Errorf("the program says\n%s\nwant\n%s", got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestClockOnCPUs: what one CPU has read of the clock, no other one reads less than: with CPUs that run
+// side by side, and with CPUs that run one behind the other, which take turns.
+func TestClockOnCPUs(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"clock 5000", "turns 50000", "turns 10000000"} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			icount := strings.HasPrefix(args, "turns")
+			if got := runThreads(t, Config{CPUs: 4, Icount: icount, VirtualTime: icount}, args); got != "passed true\n" {
+				t.Errorf("the program says %q", got)
+			}
+		})
+	}
+}
+
+// TestUnmapOnCPUs: a page that is taken away, or that takes no more writes, is so for all CPUs when the
+// system call returns.
+func TestUnmapOnCPUs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		cpus, changes, seed int
+		icount              bool
+	}{
+		{2, 200, 1, false}, {4, 200, 2, false}, {4, 200, 3, true}, {4, 2000, 4, false}, {8, 200, 5, false}, {8, 200, 6, true},
+	} {
+		t.Run(fmt.Sprint(tt.cpus, "-", tt.changes, "-", tt.seed), func(t *testing.T) {
+			t.Parallel()
+			cfg := Config{CPUs: tt.cpus, Icount: tt.icount, VirtualTime: tt.icount}
+			want := fmt.Sprintf("changes %d faults true\n", tt.changes)
+			if got := runThreads(t, cfg, fmt.Sprintf("unmap %d %d", tt.changes, tt.seed)); got != want {
+				t.Errorf("the program says %q, want %q", got, want)
+			}
+		})
+	}
+}
