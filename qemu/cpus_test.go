@@ -385,6 +385,7 @@ func TestMonitorCPUs(t *testing.T) {
 				t.Errorf("cpu %d: %d traces, %+v", n-1, len(all), all)
 			}
 			for command, want := range map[string]string{
+				"locks": "the kernel lock is not in use", "help locks": "locks \r\nwhat the kernel lock has cost",
 				"cpu 0": "zf1 done", "cpu 64": "there is no such CPU", "cpu": "want the number of a CPU", "bt some": "want `bt` or `bt all`",
 			} {
 				if a := asked(t, keys, out, command); !strings.Contains(a, want) {
@@ -399,12 +400,13 @@ func TestMonitorCPUs(t *testing.T) {
 			out.Until(t, func(sent string) bool { return strings.HasSuffix(sent, "monitor> ") }, "the prompt")
 			checkCPUNumbers(t, traces(t, symbols, out.String()[before:]), n, n-1)
 			list := asked(t, keys, out, "cpus")
-			if want := fmt.Sprintf(`(?m)^\* %d  monitor +0  \S`, n-1); !regexp.MustCompile(want).MatchString(list) || !strings.Contains(list, "  0  stopped ") {
+			if want := fmt.Sprintf(`(?m)^\* %d  monitor +\d+  \S`, n-1); !regexp.MustCompile(want).MatchString(list) || !strings.Contains(list, "  0  stopped ") {
 				t.Errorf("cpus says\n%s\nwant %s", list, want)
 			}
 			if all := traces(t, symbols, asked(t, keys, out, "cpu 0")); len(all) != 1 || *all[0].CPU != 0 || all[0].Of == 0 || all[0].Reason != "stopped" || !all[0].Complete {
 				t.Errorf("cpu 0: %d traces, %+v", len(all), all)
 			}
+			checkLockReport(t, asked(t, keys, out, "locks"))
 			io.WriteString(keys, "continue\r")
 			if res, err := vm.Wait(); err != nil || res.Outcome != Traced {
 				t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, Traced)

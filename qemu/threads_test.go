@@ -2,6 +2,7 @@ package qemu
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -80,5 +81,43 @@ func TestUnmapOnCPUs(t *testing.T) {
 				t.Errorf("the program says %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// checkLockReport checks the list of what the kernel lock has cost: the last row is the sum of the
+// others, and nobody has waited for the lock more often than it was taken.
+func checkLockReport(t *testing.T, text string) {
+	t.Helper()
+	rows := regexp.MustCompile(`(?m)^([\w(][^,\r\n]*?) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)\r?$`).FindAllStringSubmatch(text, -1)
+	heading := regexp.MustCompile(`(?m)^kernel lock, in us +taken +waited +held +longest +waiting +longest\r?$`)
+	flushes := regexp.MustCompile(`(?m)^\d+ changes of page tables for other CPUs, \d+ interrupts sent for them\r?$`)
+	if len(rows) < 2 || !heading.MatchString(text) || !flushes.MatchString(text) {
+		t.Fatalf("no list of what the kernel lock has cost:\n%s", text)
+	}
+	sum := 0
+	for i, row := range rows {
+		var taken, waited int
+		fmt.Sscan(row[2], &taken)
+		fmt.Sscan(row[3], &waited)
+		if taken < waited || taken == 0 {
+			t.Errorf("the lock was taken %d times for %s, and waited for %d times", taken, row[1], waited)
+		}
+		if last := i == len(rows)-1; last && (row[1] != "all" || taken != sum) {
+			t.Errorf("the last row is %q; want the sum, %d", row[0], sum)
+		}
+		sum += taken
+	}
+}
+
+// TestKernelStat: zf run -kstat lists what the kernel lock has cost.
+func TestKernelStat(t *testing.T) {
+	t.Parallel()
+	o, _ := booted(t, nil, "-kstat", "-smp", "2", program(t, "threads"), "--", "cpus")
+	checkLockReport(t, o.text)
+	if o.status != 0 || !strings.Contains(o.text, "\nsched_setaffinity ") {
+		t.Errorf("status %d: %s", o.status, o.text)
+	}
+	if o, _ = booted(t, nil, "-kstat", program(t, "threads"), "--", "cpus"); o.status != 0 || strings.Contains(o.text, "kernel lock, in us") {
+		t.Errorf("with one CPU: status %d: %s", o.status, o.text)
 	}
 }

@@ -32,7 +32,7 @@ func ProgramExit(f *arch.TrapFrame, status int) {
 		eventstream.CloseAll()
 		outbox.Send()
 		reportSyscalls()
-		if _, ok := option.Word("kstat"); ok {
+		if _, ok := option.Word("kstat"); ok && percpu.Many {
 			ReportLock()
 		}
 		observe.SendHandles("exit")

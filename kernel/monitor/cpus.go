@@ -47,6 +47,15 @@ func runCPUs() {
 	}
 }
 
+// runLocks tells of the kernel lock.
+func runLocks() {
+	if !percpu.Many {
+		console.String("the kernel lock is not in use: the program has not started, or runs on one CPU\n")
+		return
+	}
+	fault.ReportLock()
+}
+
 func runCPU(args []byte) {
 	n, ok := argument(args, "CPU: `cpus` lists them")
 	switch {

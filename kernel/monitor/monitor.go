@@ -48,6 +48,7 @@ const (
 	cmdThread
 	cmdCPUs
 	cmdCPU
+	cmdLocks
 	cmdStacks
 	cmdHandles
 	cmdRegs
@@ -76,7 +77,9 @@ var commands = [...]command{
 	cmdThread: {"thread", "N", "trace of thread N", ""},
 	cmdCPUs: {"cpus", "", "the CPUs, what each is at",
 		"A * marks the one that runs the monitor; the others stand still. See also cpu."},
-	cmdCPU:    {"cpu", "N", "trace of CPU N", ""},
+	cmdCPU: {"cpu", "N", "trace of CPU N", ""},
+	cmdLocks: {"locks", "", "what the kernel lock has cost, by gate",
+		"A gate is a system call, or what has come otherwise. Times are in us; the first longest\nis how long it was held at a time at most, the second how long it was waited for."},
 	cmdStacks: {"stacks", "", "how much of the kernel's stacks was used", ""},
 	cmdHandles: {"handles", "[KIND|send]", "what is open, and who opened it (record=)",
 		"Without KIND: how many of each kind. With it, a line for each that is open.\n`send` sends a snapshot for zf handles."},
@@ -271,6 +274,8 @@ func runCommand(line []byte) {
 		runCPUs()
 	case cmdCPU:
 		runCPU(args)
+	case cmdLocks:
+		runLocks()
 	case cmdStacks:
 		runStacks()
 	case cmdHandles:

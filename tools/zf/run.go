@@ -61,6 +61,7 @@ type runFlags struct {
 	files  guestFiles
 	flight flight
 	target string
+	kstat  bool
 }
 
 // runRun runs `zf run`.
@@ -129,6 +130,9 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if f.quiet {
 		f.options = append(f.options, "report=off")
 	}
+	if f.kstat {
+		f.options = append(f.options, "kstat=on")
+	}
 	f.flight.arm(&f.machine, sym, stderr)
 	code := f.boot(ctx, sym, stdin, stdout, stderr)
 	return f.flight.end(&f.machine, code, stdout, stderr)
@@ -150,6 +154,7 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.BoolVar(&f.sayAccel, "v", false, "say which accelerator runs the machine, and why")
 	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
 	fs.BoolVar(&f.qemu.UEFI, "uefi", false, "boot by UEFI firmware (OVMF): ISO images only")
+	fs.BoolVar(&f.kstat, "kstat", false, "with several CPUs: list at the program's end, by system call, how often the\nkernel lock was taken and waited for, and for how long (option kstat=on)")
 	fs.IntVar(&f.qemu.Reboots, "reboots", 0, "let the machine reset `N` times; the next reset ends it")
 	f.view.flags(fs)
 	f.machine.flags(fs, 128)
@@ -178,7 +183,7 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		wrong = fmt.Sprintf("-reboots %d is negative", f.qemu.Reboots)
 	case f.qemu.UEFI && !f.isISO():
 		wrong = "-uefi boots ISO images; make one with zf iso"
-	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.files.any() || f.flight.any()):
+	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.kstat || f.files.any() || f.flight.any()):
 		wrong = f.target + " has its own command line, arguments and files; give them to zf iso"
 	}
 	if wrong != "" {
