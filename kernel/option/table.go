@@ -11,7 +11,7 @@ var table = [...]row{
 	{name: "report", words: []string{"off"},
 		help: "only the first line of the boot report; zf run -q leaves that out, too"},
 	{name: "cpus", argument: "N", usual: "64", max: 64, want: "want a number of CPUs from 1 to 64",
-		help: "how many CPUs to start at most, of those that the machine has; zf run -smp N gives QEMU's so many. The others take part in a death: its trace is followed by one of each"},
+		help: "how many CPUs to start at most, of those that the machine has; zf run -smp N gives QEMU's so many. Threads run on all of them, and each takes part in a death: its trace is followed by one of each other"},
 	{name: "panic", usual: "exit", words: []string{"exit", "halt", "reset", "monitor"},
 		help: "what follows a fatal trace: exit ends QEMU, and halts without QEMU; halt halts; reset resets the machine, and the next boot prints the crash log; monitor opens the monitor, and ends QEMU when that is left"},
 	{name: "monitor", words: []string{"on", "off"},

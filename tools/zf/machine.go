@@ -59,7 +59,7 @@ func (m *machine) flags(fs *flag.FlagSet, memoryMiB int) {
 		return err
 	})
 	m.qemu.CPUs = 1
-	fs.Func("smp", "`N` CPUs, 1 to 64 (default 1). Threads run on the first one; when one\ndies, a trace of each of the others follows", func(s string) (err error) {
+	fs.Func("smp", "`N` CPUs, 1 to 64 (default 1). Threads run on all of them; when one\ndies, a trace of each of the others follows", func(s string) (err error) {
 		m.qemu.CPUs, err = strconv.Atoi(s)
 		if err != nil || m.qemu.CPUs < 1 || m.qemu.CPUs > maxCPUs {
 			return fmt.Errorf("want a number from 1 to %d", maxCPUs)
