@@ -21,8 +21,9 @@
 //	stop.go                      with panic=monitor, the prompt (package monitor)
 //
 // A trap that is not fatal comes back from trap.go: step.go has traces at each instruction.
-// Who else begins a fatal trace: programend.go, when the program ends; lockup.go, when a CPU locks up (lockreport.go says who has the kernel lock); watchdog.go, when it
-// hangs; stackcheck.go, when a stack is over its limit. goroutines.go traces goroutines that
+// Who else begins a fatal trace: programend.go, when the program ends; lockup.go, when a CPU
+// locks up (lockreport.go says who has the kernel lock); watchdog.go, when the program hangs;
+// stackcheck.go, when a stack is over its limit. goroutines.go traces goroutines that
 // wait, behind another trace, and groups.go makes one of those that wait alike.
 //
 // It runs in early and kernel context, takes no lock and allocates nothing. Package kernel
