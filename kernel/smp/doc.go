@@ -1,5 +1,5 @@
 // Package smp starts the other CPUs and has them call functions. The one that boots is CPU 0; the
-// others wait for what they are to call, and run no threads yet.
+// others wait for what they are to call, until that is to run the program's threads (thread.Join).
 //
 //	find.go   which CPUs there are
 //	start.go  how they start
