@@ -56,7 +56,7 @@ func try(ctx context.Context, elf string, p plan) (r report, serial string, err 
 		return r, "", err
 	}
 	vm, err := qemu.Start(ctx, qemu.Config{
-		Kernel: elf, Machine: p.machine, CPU: p.cpu, MemoryMiB: p.memoryMiB, Timeout: p.duration + allowance,
+		Kernel: elf, Machine: p.machine, CPU: p.cpu, MemoryMiB: p.memoryMiB, CPUs: p.cpus, Timeout: p.duration + allowance,
 		Append: fmt.Sprintf("-- -seed %d -duration %v", p.seed, p.duration),
 		Stdout: io.Writer(filter),
 	})

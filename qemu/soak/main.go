@@ -45,6 +45,7 @@ Flags:
 type plan struct {
 	machine, cpu string
 	memoryMiB    int
+	cpus         int // 0: one
 	seed         uint64
 	duration     time.Duration
 }
@@ -53,6 +54,9 @@ func (p plan) String() string {
 	s := p.machine
 	if p.cpu != "" {
 		s += " with -cpu " + p.cpu
+	}
+	if p.cpus > 1 {
+		s += fmt.Sprintf(" with %d CPUs", p.cpus)
 	}
 	return fmt.Sprintf("%s, %d MiB, seed %d", s, p.memoryMiB, p.seed)
 }
@@ -79,6 +83,7 @@ func command(ctx context.Context, args []string, stdout io.Writer) (failed int, 
 	seeds := fs.Int("seeds", 3, "boot `N` machines of the default kind")
 	first := fs.Uint64("s", 1, "the first seed")
 	memory := fs.Int("m", 48, "RAM of each machine in `MIB`")
+	cpus := fs.Int("smp", 1, "`N` CPUs for each machine, 1 to 64")
 	parallel := fs.Int("p", 2, "run `N` machines at once")
 	err = fs.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -90,8 +95,8 @@ func command(ctx context.Context, args []string, stdout io.Writer) (failed int, 
 	if err == nil && fs.NArg() > 0 {
 		err = fmt.Errorf("unexpected %s", fs.Arg(0))
 	}
-	if err == nil && (*duration <= 0 || *seeds < 0 || *memory < 1 || *parallel < 1) {
-		err = errors.New("-duration, -m and -p must be more than 0")
+	if err == nil && (*duration <= 0 || *seeds < 0 || *memory < 1 || *cpus < 1 || *parallel < 1) {
+		err = errors.New("-duration, -m, -smp and -p must be more than 0")
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%w; -h lists the flags", err)
@@ -103,7 +108,7 @@ func command(ctx context.Context, args []string, stdout io.Writer) (failed int, 
 	plans = append(plans, plan{machine: "q35", cpu: "max"}, plan{machine: "microvm"})
 	for i := range plans {
 		p := &plans[i]
-		p.memoryMiB, p.duration, p.seed = *memory, *duration, *first+uint64(i)
+		p.memoryMiB, p.duration, p.seed, p.cpus = *memory, *duration, *first+uint64(i), *cpus
 	}
 
 	dir, err := os.MkdirTemp("", "zf-soak-")

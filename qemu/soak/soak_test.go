@@ -47,15 +47,22 @@ func TestSoak(t *testing.T) {
 	}
 	checkReport(t, host)
 	for _, p := range []plan{
-		{"q35", "", 48, 1, 5 * time.Second},
-		{"q35", "max", 48, 2, 3 * time.Second},
-		{"microvm", "", 48, 3, 3 * time.Second},
-		{"q35", "", 48, 11, 2 * time.Minute},
-		{"q35", "", 48, 12, 2 * time.Minute},
-		{"q35", "max", 48, 13, 2 * time.Minute},
-		{"microvm", "", 48, 14, 2 * time.Minute},
+		{"q35", "", 48, 1, 1, 5 * time.Second},
+		{"q35", "max", 48, 1, 2, 3 * time.Second},
+		{"microvm", "", 48, 1, 3, 3 * time.Second},
+		{"q35", "", 48, 1, 11, 2 * time.Minute},
+		{"q35", "", 48, 1, 12, 2 * time.Minute},
+		{"q35", "max", 48, 1, 13, 2 * time.Minute},
+		{"microvm", "", 48, 1, 14, 2 * time.Minute},
+		{"q35", "", 48, 2, 4, 3 * time.Second},
+		{"microvm", "", 48, 4, 5, 3 * time.Second},
+		{"q35", "", 64, 8, 15, 2 * time.Minute},
 	} {
-		t.Run(fmt.Sprintf("%s%s-%v-%d", p.machine, p.cpu, p.duration, p.seed), func(t *testing.T) {
+		name := fmt.Sprintf("%s%s-%v-%d", p.machine, p.cpu, p.duration, p.seed)
+		if p.cpus > 1 {
+			name += fmt.Sprintf("-smp%d", p.cpus)
+		}
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, serial, err := try(t.Context(), elf, p)
 			if err != nil {
@@ -82,9 +89,9 @@ func TestWrong(t *testing.T) {
 	}
 	var out strings.Builder
 	failed, err := tryAll(t.Context(), elf, []plan{
-		{"nosuch", "", 48, 1, time.Second},
-		{"q35", "", 8, 2, time.Second},
-		{"q35", "", 6, 3, time.Second},
+		{"nosuch", "", 48, 1, 1, time.Second},
+		{"q35", "", 8, 1, 2, time.Second},
+		{"q35", "", 6, 1, 3, time.Second},
 	}, 2, &out)
 	if failed != 3 || err != nil {
 		t.Errorf("%d failed, %v; want 3\n%s", failed, err, &out)
