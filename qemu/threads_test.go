@@ -89,7 +89,7 @@ func TestUnmapOnCPUs(t *testing.T) {
 func checkLockReport(t *testing.T, text string) {
 	t.Helper()
 	rows := regexp.MustCompile(`(?m)^([\w(][^,\r\n]*?) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)\r?$`).FindAllStringSubmatch(text, -1)
-	heading := regexp.MustCompile(`(?m)^kernel lock, in us +taken +waited +held +longest +waiting +longest\r?$`)
+	heading := regexp.MustCompile(`(?m)^kernel lock +taken +waited +held/us +longest +wait/us +longest\r?$`)
 	flushes := regexp.MustCompile(`(?m)^\d+ changes of page tables for other CPUs, \d+ interrupts sent for them\r?$`)
 	if len(rows) < 2 || !heading.MatchString(text) || !flushes.MatchString(text) {
 		t.Fatalf("no list of what the kernel lock has cost:\n%s", text)

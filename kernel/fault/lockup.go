@@ -51,7 +51,11 @@ func SetLockUps() {
 	}
 }
 
-// LongWait is called for a CPU that waits for the kernel lock and is about to halt. An interrupt of
+// hangs is what is said of a CPU that lets no interrupt in.
+const hangs = " has let no interrupt in for 10 s"
+
+// LongWait is called for a CPU that waits for the kernel lock and is about to halt, and again and
+// again for one that waits for another to drop pages. An interrupt of
 // the timer follows within a second: then it is called again.
 //
 //go:noinline
@@ -62,6 +66,12 @@ func LongWait(r *percpu.Record) {
 		return
 	}
 	r.NextLook = now + lookEvery
+	if r.WaitsFor != 0 {
+		if r.Looks++; r.Looks == hangLooks {
+			reportLockUp(r.WaitsFor-1, arch.FramePointer(), hangs)
+		}
+		return
+	}
 	owner := percpu.Owner()
 	if owner.CPU == 0 || owner.Since != r.SeenOwner || percpu.At(owner.CPU-1).Stage != uint8(noStage) {
 		r.SeenOwner, r.Looks = owner.Since, 0
@@ -93,7 +103,7 @@ func lookAtCPUs(now uint64) (next uint64) {
 		} else if due != o.SeenShot {
 			o.SeenShot, o.Looks = due, 0
 		} else if o.Looks++; o.Looks == hangLooks {
-			reportLockUp(n, arch.FramePointer(), " has let no interrupt of its timer in for 10 s")
+			reportLockUp(n, arch.FramePointer(), hangs)
 		}
 	}
 	if s := thread.Switches(); s != switches || !thread.Queued() {

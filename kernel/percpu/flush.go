@@ -44,8 +44,13 @@ func FlushOthers(lo, hi uintptr) {
 	for n := range numRecords {
 		o := At(n)
 		for turn := uint32(1); o != r && o.behind(); turn++ {
+			if turn%(1<<16) == 0 && onLongWait != 0 {
+				r.WaitsFor = n + 1
+				callOnLongWait(r)
+			}
 			relax(turn)
 		}
+		r.WaitsFor, r.Looks = 0, 0
 	}
 }
 

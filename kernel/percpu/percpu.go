@@ -29,6 +29,7 @@ type Record struct {
 	WaitGate        Gate
 	WaitPC          uintptr
 	WaitSince       uint64
+	WaitsFor        uint32 // 1 + the number of the CPU that is to drop pages; 0: none
 	// Halting is set while the CPU lets interrupts in; bit n of Deferred is set for interrupt
 	// arch.TrapInterrupt+n, which has come when the lock could not be waited for, and is to come
 	// again. PutOff is how often one was put off.

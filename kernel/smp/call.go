@@ -36,8 +36,10 @@ func main() {
 // the kernel lock.
 func Answer(r *percpu.Record) {
 	if r.Joined && arch.Load32(uintptr(unsafe.Pointer(&r.Call))) != 0 {
+		was := r.Halting
+		r.Halting = percpu.NoHalt
 		call(&r.Call)
-		r.Call = 0
+		r.Call, r.Halting = 0, was
 	}
 }
 

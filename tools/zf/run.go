@@ -154,7 +154,7 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.BoolVar(&f.sayAccel, "v", false, "say which accelerator runs the machine, and why")
 	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
 	fs.BoolVar(&f.qemu.UEFI, "uefi", false, "boot by UEFI firmware (OVMF): ISO images only")
-	fs.BoolVar(&f.kstat, "kstat", false, "with several CPUs: list at the program's end, by system call, how often the\nkernel lock was taken and waited for, and for how long (option kstat=on)")
+	fs.BoolVar(&f.kstat, "kstat", false, "with several CPUs: list at the program's end, by system call, how\noften the kernel lock was taken and waited for, and for how long\n(option kstat=on)")
 	fs.IntVar(&f.qemu.Reboots, "reboots", 0, "let the machine reset `N` times; the next reset ends it")
 	f.view.flags(fs)
 	f.machine.flags(fs, 128)

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/smp"
@@ -111,7 +112,11 @@ func deafA() {
 	callForEver()
 }
 
-// deafB lets no interrupt in.
+// deafB lets no interrupt in, though the timer is to interrupt.
 //
 //go:noinline
-func deafB() { otherCPUC(); sink++ }
+func deafB() {
+	clock.Arm(&percpu.This().Shot, clock.Now())
+	otherCPUC()
+	sink++
+}
