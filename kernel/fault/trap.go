@@ -122,6 +122,11 @@ const retryAfter = 100e3
 // interruptLocked is TrapLocked for an interrupt.
 func interruptLocked(f *arch.TrapFrame, r *percpu.Record) {
 	number := uint8(f.Trap)
+	if number == arch.InterruptTimer {
+		// QEMU before 8.1, with -icount, gives a CPU all the time until the next timer is due, and the
+		// others none, unless it leaves its code before: a program that spins would stop them.
+		arch.Pause()
+	}
 	if number == arch.InterruptFlush {
 		r.CatchUp() // who has sent it has the lock
 		arch.EndOfInterrupt(number)
