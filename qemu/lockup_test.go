@@ -16,7 +16,8 @@ func TestLockUps(t *testing.T) {
 	path, symbols := lab(t, image.AllLoaders)
 	for _, c := range []struct{ kind, reason, chain, lock string }{
 		{"go.cpu-lock", "has had the kernel lock for 5 s, while this one waits for it", "golab.lockHeldB kernel/smp.call", `CPU 1 has the kernel lock for \(interrupt\) since \d+ us; CPU 0 waits for it for \S+ at 0x[0-9a-f]+ since \d+ us`},
-		{"go.cpu-deaf", "has let no interrupt in for 10 s", "golab.deafB kernel/smp.call", `CPU 0 has the kernel lock for \S+ at 0x`},
+		{"go.cpu-deaf", "has let no interrupt in for 10 s", "golab.deafC kernel/crashlab/golab.deafB kernel/smp.call", `CPU 0 has the kernel lock for \S+ at 0x`},
+		{"go.cpu-deaf-line", "has let no interrupt in for 10 s, and nobody else is to take the kernel lock before it", "golab.deafC kernel/smp.call", `nobody has the kernel lock; CPU 0 waits for it for \S+ at 0x[0-9a-f]+ since \d+ us; CPU 1 waits for it for getppid at 0x[0-9a-f]+ since \d+ us`},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 // lockup=).
 //
 //	a CPU waits for the kernel lock, which the same one has all the time   LongWait
+//	nobody has it, and the CPU that is to take it next does not            LongWait
 //	a CPU lets no interrupt of its timer in                                lookAtCPUs
 //	threads wait for a CPU, and none gets one                              lookAtCPUs
 //
@@ -73,12 +74,17 @@ func LongWait(r *percpu.Record) {
 		return
 	}
 	owner := percpu.Owner()
-	if owner.CPU == 0 || owner.Since != r.SeenOwner || percpu.At(owner.CPU-1).Stage != uint8(noStage) {
-		r.SeenOwner, r.Looks = owner.Since, 0
+	about, seen, looks, what := owner.CPU, owner.Since, uint8(waitLooks), " has had the kernel lock for 5 s, while this one waits for it"
+	if about == 0 {
+		first, ticket := percpu.FirstInLine()
+		about, seen, looks, what = first, uint64(ticket), hangLooks, hangs+", and nobody else is to take the kernel lock before it"
+	}
+	if about == 0 || about == r.Number+1 || seen != r.SeenOwner || percpu.At(about-1).Stage != uint8(noStage) {
+		r.SeenOwner, r.Looks = seen, 0
 		return
 	}
-	if r.Looks++; r.Looks == waitLooks {
-		reportLockUp(owner.CPU-1, arch.FramePointer(), " has had the kernel lock for 5 s, while this one waits for it")
+	if r.Looks++; r.Looks == looks {
+		reportLockUp(about-1, arch.FramePointer(), what)
 	}
 }
 

@@ -156,6 +156,7 @@ func (r *Record) wait(g Gate, pc uintptr) {
 	began := arch.ReadCounter()
 	r.WaitGate, r.WaitPC, r.WaitSince = g, pc, began
 	ticket := arch.FetchAdd(&lock.next, 1)
+	r.Ticket = ticket
 	for n := uint32(1); !turn(ticket) || !arch.CompareAndSwap(&lock.held, 0, 1); n++ {
 		if n%spins != 0 {
 			relax(n)
@@ -269,6 +270,18 @@ func (r *Record) Unlock() {
 
 // Owner returns who has the kernel lock. Any context: it may be another one's by then.
 func Owner() Holder { return holder }
+
+// FirstInLine returns 1 + the number of the CPU that is to take the lock next, 0 if none waits for it, and
+// its ticket. Any context: it may be another one by then.
+func FirstInLine() (first, ticket uint32) {
+	ticket = Load(&lock.now)
+	for n := range Count() {
+		if r := At(n); r.WaitSince != 0 && r.Ticket == ticket {
+			first = n + 1
+		}
+	}
+	return first, ticket
+}
 
 // onLongWait is the address of a function; set once at boot.
 var onLongWait uintptr

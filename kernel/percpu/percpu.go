@@ -22,13 +22,14 @@ type Record struct {
 	// Of the kernel lock (lock.go, flush.go). Locked is set while the CPU has it, AtGate is 1 while
 	// it waits for it or for an interrupt, or runs no threads; Flushed is how often it has dropped what it has kept of page tables.
 	// WaitGate, WaitPC and WaitSince are what it waits for the lock for, and since when, by
-	// arch.ReadCounter; 0: it does not.
+	// arch.ReadCounter; 0: it does not. Ticket is its place in the line then.
 	// Joined is set once it runs threads.
 	Locked, Joined  bool
 	AtGate, Flushed uint32
 	WaitGate        Gate
 	WaitPC          uintptr
 	WaitSince       uint64
+	Ticket          uint32
 	WaitsFor        uint32 // 1 + the number of the CPU that is to drop pages; 0: none
 	// Halting is set while the CPU lets interrupts in; bit n of Deferred is set for interrupt
 	// arch.TrapInterrupt+n, which has come when the lock could not be waited for, and is to come

@@ -15,10 +15,12 @@ import (
 // Another CPU dies while the first one runs a goroutine of the program.
 
 // stayOnFirst has the goroutine run on the first CPU from now on.
-func stayOnFirst() {
+func stayOnFirst() { stayOn(0) }
+
+func stayOn(cpu uint32) {
 	runtime.LockOSThread()
-	first := uint64(1)
-	if _, _, e := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(first), uintptr(unsafe.Pointer(&first))); e != 0 {
+	cpus := uint64(1) << cpu
+	if _, _, e := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(cpus), uintptr(unsafe.Pointer(&cpus))); e != 0 {
 		say("sched_setaffinity: " + e.Error())
 	}
 }
@@ -89,10 +91,28 @@ func callForEver() {
 	}
 }
 
+// reached is set when the last CPU has come to what it is to do. Crash lab only.
+var reached uint32
+
+func isReached() bool { return percpu.Load(&reached) != 0 }
+
+func reach() { arch.Store32(uintptr(unsafe.Pointer(&reached)), 1) }
+
+// onLastCPU has the last CPU call f until it has reached what it is to do: f returns at once where the
+// CPU waits for the kernel lock.
+func onLastCPU(f func()) {
+	for last := percpu.Count() - 1; !isReached(); {
+		smp.Begin(last, f)
+		for percpu.At(last).Call != 0 && !isReached() {
+			arch.Pause()
+		}
+	}
+}
+
 //go:noinline
 func lockHeldA() {
 	stayOnFirst()
-	smp.Begin(percpu.Count()-1, lockHeldB)
+	onLastCPU(lockHeldB)
 	callForEver()
 }
 
@@ -100,23 +120,67 @@ func lockHeldA() {
 //
 //go:noinline
 func lockHeldB() {
-	percpu.This().Lock(percpu.Interrupt, 0)
-	otherCPUC()
-	sink++
+	if r := percpu.This(); r.WaitSince == 0 {
+		r.Lock(percpu.Interrupt, 0)
+		reach()
+		otherCPUC()
+		sink++
+	}
 }
 
 //go:noinline
 func deafA() {
 	stayOnFirst()
-	smp.Begin(percpu.Count()-1, deafB)
+	onLastCPU(deafB)
 	callForEver()
 }
 
-// deafB lets no interrupt in, though the timer is to interrupt.
-//
 //go:noinline
 func deafB() {
+	if percpu.This().WaitSince == 0 {
+		deafC()
+		sink++
+	}
+}
+
+// deafC lets no interrupt in, though the timer is to interrupt.
+//
+//go:noinline
+func deafC() {
 	clock.Arm(&percpu.This().Shot, clock.Now())
+	reach()
 	otherCPUC()
 	sink++
+}
+
+// deafInLineA has the last CPU be the first one that waits for the kernel lock, and then let no
+// interrupt in.
+//
+//go:noinline
+func deafInLineA() {
+	stayOnFirst()
+	last := percpu.At(percpu.Count() - 1)
+	began := make(chan bool)
+	go func() {
+		stayOn(last.Number)
+		close(began)
+		callForEver()
+	}()
+	<-began
+	smp.Begin(0, deafInLineB)
+	callForEver()
+}
+
+//go:noinline
+func deafInLineB() {
+	r, last := percpu.This(), percpu.At(percpu.Count()-1)
+	r.Lock(percpu.Interrupt, 0)
+	for last.Halting != percpu.HaltsForLock {
+		arch.Pause()
+	}
+	smp.Begin(last.Number, deafC)
+	for !isReached() {
+		arch.Pause()
+	}
+	r.Unlock()
 }
