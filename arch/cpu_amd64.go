@@ -103,6 +103,11 @@ func BehindSyscall(pc uintptr) bool { return amd64.BehindSyscall(pc) }
 // LastCall returns the frame of the latest system call; the call may be over.
 func LastCall() *TrapFrame { return amd64.LastCall() }
 
+// BeginKernelStack calls f, a top-level function that does not return, on the kernel stack from its
+// top, and leaves [LastCall]'s frame alone. A trace of f ends there: for that the two words above the
+// top that SetSyscallHandler got are of that stack, too. It does not return. Kernel context.
+func BeginKernelStack(f func()) { amd64.BeginKernelStack(f) }
+
 // UserTLS returns the TLS of the running thread, to which its system call or trap returns.
 func UserTLS() uintptr { return amd64.ThisCPU().UserTLS() }
 

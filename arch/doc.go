@@ -53,6 +53,7 @@
 //	SyscallSize        length in bytes of the system call instruction
 //	BehindSyscall      reports whether the instruction before pc, which is code, is a system call
 //	LastCall           returns the frame of the latest system call; the call may be over
+//	BeginKernelStack   calls a function on the kernel stack, from its top, and does not return
 //	UserTLS            returns the TLS of the running thread, to which its system call or trap returns
 //	Resume             leaves the kernel for a thread; fpu is its save area, or 0
 //

@@ -28,7 +28,7 @@ func shareThreads() {
 // takeCalls makes the running CPU one to which system calls can be made.
 func takeCalls(r *percpu.Record) {
 	lo, hi := stack.Bounds(r.Number, stack.Kernel)
-	arch.SetSyscallHandler(linux.HandleLocked, lo, hi)
+	arch.SetSyscallHandler(linux.HandleLocked, lo, hi-16) // BeginKernelStack
 }
 
 // joinThreads is what each CPU but the first runs from then on.
@@ -38,8 +38,5 @@ func joinThreads() {
 	arch.SetTrapHandler(fault.TrapLocked)
 	arch.JoinTimer()
 	takeCalls(r)
-	lo, hi := stack.Bounds(r.Number, stack.Kernel)
-	arch.OnStack(lo, hi, runThreads, 0)
+	arch.BeginKernelStack(thread.Join)
 }
-
-func runThreads(uintptr) { thread.Join() }

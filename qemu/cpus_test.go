@@ -17,6 +17,9 @@ import (
 // cpuTail is how every chain of another CPU than the first ends.
 const cpuTail = " kernel/smp.main boot.apStart boot.apLong"
 
+// idleTail is how every chain of a CPU ends that is idle while others run the program's threads.
+const idleTail = " kernel/thread.idle kernel/thread.awaitThread arch/amd64.beginStack"
+
 // checkCPUs checks the traces of a death: the first one is of CPU dead, and one of each other CPU
 // follows, in their order, whole, with the number of the first.
 func checkCPUs(t *testing.T, all []*labTrace, cpus, dead int) {
@@ -205,12 +208,6 @@ func TestCPUsAtOnce(t *testing.T) {
 	})
 }
 
-// whole reports whether a trace is complete, or that of an idle CPU: it goes on in the thread that
-// waited there last, which may run on another CPU by now.
-func whole(tr *labTrace) bool {
-	return tr.Complete || strings.Contains(tr.chain(), "kernel/thread.idle ")
-}
-
 // TestCPUUnderProgram: another CPU dies while the first one runs a program: the thread that runs
 // there is in its trace, and the goroutine, be it in its own code or in an interrupt that has come
 // there. Now and then it is the runtime's monitor that runs: then another machine is asked.
@@ -228,11 +225,11 @@ func TestCPUUnderProgram(t *testing.T) {
 		}
 		dead, ran := all[0], all[1]
 		if want := "irq: kernel/crashlab/golab.divideOnCPU kernel/smp.call kernel/smp.Answer kernel/fault.interruptLocked kernel/fault.TrapLocked arch/amd64.trapEntry trap "; dead.Reason != "runtime error: integer divide by zero" ||
-			dead.Context != "kernel" || *dead.CPU != 1 || !whole(dead) || !strings.HasPrefix(dead.chain(), want) {
+			dead.Context != "kernel" || *dead.CPU != 1 || !dead.Complete || !strings.HasPrefix(dead.chain(), want) {
 			t.Errorf("CPU %d, %s, %s: %s; want %s", *dead.CPU, dead.Context, dead.Reason, dead.chain(), want)
 		}
 		inGoroutine := strings.HasSuffix(ran.chain(), "golab.otherCPUB kernel/crashlab/golab.otherCPUA runtime.goexit") && ran.Goroutine != 0
-		if ran.Reason != "stopped" || ran.Context == "early" || *ran.CPU != 0 || ran.Of != 1 || !whole(ran) ||
+		if ran.Reason != "stopped" || ran.Context == "early" || *ran.CPU != 0 || ran.Of != 1 || ran.Thread == 0 || !ran.Complete ||
 			!inGoroutine && !strings.HasSuffix(ran.chain(), "runtime.mstart") && !strings.HasSuffix(ran.chain(), "runtime.goexit") {
 			t.Errorf("CPU %d, of %d, %s, goroutine %d, thread %d: %s", *ran.CPU, ran.Of, ran.Context, ran.Goroutine, ran.Thread, ran.chain())
 		}
@@ -470,7 +467,7 @@ func TestMonitorCPUsDeath(t *testing.T) {
 			all := traces(t, symbols, out.String()[before:])
 			checkCPUNumbers(t, all, n, 0)
 			for _, tr := range all[1:] {
-				if tr.Reason != "stopped" || !whole(tr) {
+				if tr.Reason != "stopped" || !tr.Complete {
 					t.Errorf("CPU %d: %s: %s", *tr.CPU, tr.Reason, tr.chain())
 				}
 			}
@@ -592,10 +589,18 @@ func TestCPURecords(t *testing.T) {
 			if !strings.Contains(all[0].chain(), "golab.recordOfCPUC kernel/crashlab/golab.recordOfCPUB kernel/smp.call kernel/smp.Answer") {
 				t.Errorf("the death: %s: %s", all[0].Reason, all[0].chain())
 			}
+			idle := 0
 			for _, tr := range all[1:] {
-				if tr.Reason != "stopped" || !whole(tr) {
-					t.Errorf("CPU %d: %s: %s", *tr.CPU, tr.Reason, tr.chain())
+				alike := strings.HasSuffix(tr.chain(), idleTail) && tr.Thread == 0
+				if tr.Reason != "stopped" || !tr.Complete || strings.Contains(tr.chain(), "thread.idle ") != alike {
+					t.Errorf("CPU %d: thread %d: %s: %s", *tr.CPU, tr.Thread, tr.Reason, tr.chain())
 				}
+				if alike {
+					idle++
+				}
+			}
+			if most := 6; idle < n-1-most { // threads of the runtime
+				t.Errorf("%d CPUs are idle", idle)
 			}
 		})
 	}

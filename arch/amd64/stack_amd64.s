@@ -52,6 +52,30 @@ TEXT ·onStackCode(SB), NOSPLIT|NOFRAME, $0-16
 	MOVQ	AX, hi+8(FP)
 	RET
 
+// func beginStack(last, top, f uintptr)
+//
+// The new stack, from the top down: every trace ends with the record at last.
+//
+//	0   return address: none
+//	0   frame pointer: none   <- last, BP
+//	    what lies there
+//	    return address        <- top: CALL f
+TEXT ·beginStack(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ	last+0(FP), BX
+	MOVQ	top+8(FP), AX
+	MOVQ	f+16(FP), DX
+	MOVQ	$0, 0(BX)
+	MOVQ	$0, 8(BX)
+	JMP	outermost	// (vet takes what follows for a clobbered frame pointer, but behind a jump)
+
+outermost:
+	MOVQ	BX, BP
+	MOVQ	AX, SP
+	XORPS	X15, X15
+	CALL	DX
+	HLT
+	JMP	-1(PC)
+
 // func FramePointer() uintptr
 TEXT ·FramePointer(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ	BP, ret+0(FP)

@@ -69,6 +69,17 @@ func LastCall() *TrapFrame {
 	return (*TrapFrame)(Pointer(ThisCPU().syscallTop - unsafe.Sizeof(TrapFrame{})))
 }
 
+// BeginKernelStack calls f, a top-level function that does not return, on the kernel stack from its
+// top, and leaves [LastCall]'s frame alone. A trace of f ends there: for that the two words above the
+// top that SetSyscallHandler got are of that stack, too. It does not return. Kernel context, on any stack.
+func BeginKernelStack(f func()) {
+	c := ThisCPU()
+	SetStackGuard(c.syscallGuard - StackGuard)
+	beginStack(c.syscallTop, uintptr(unsafe.Pointer(LastCall())), **(**uintptr)(unsafe.Pointer(&f)))
+}
+
+func beginStack(last, top, f uintptr)
+
 // UserTLS returns the FS base of the thread that the CPU runs, to which its system call or
 // trap returns.
 func (c *CPU) UserTLS() uintptr { return c.userFS }

@@ -70,6 +70,8 @@ func BehindSyscall(pc uintptr) bool { panic(stub) }
 
 func LastCall() *TrapFrame { panic(stub) }
 
+func BeginKernelStack(f func()) { panic(stub) }
+
 func UserTLS() uintptr { panic(stub) }
 
 func Resume(f *TrapFrame, fpu uintptr, control uint64) { panic(stub) }

@@ -193,10 +193,30 @@ func Resume(t *Thread) {
 func Run() {
 	r := percpu.This()
 	t := take(r)
+	if t == nil && percpu.Many {
+		arch.BeginKernelStack(awaitThread)
+	}
 	for t == nil {
 		idle()
 		t = take(r)
 	}
+	run(r, t)
+}
+
+// awaitThread is where a CPU of several is idle. What lies on the stack of the thread that it has run
+// may go on elsewhere meanwhile, so its own begins anew.
+func awaitThread() {
+	r := percpu.This()
+	t := take(r)
+	for t == nil {
+		idle()
+		t = take(r)
+	}
+	run(r, t)
+}
+
+// run gives a CPU to a thread that has been taken out of the queue.
+func run(r *percpu.Record, t *Thread) {
 	t.State, t.On = Running, r.Number
 	switches++
 	r.Thread, r.Preempt = t.TID, false

@@ -195,10 +195,11 @@ func TestHooks(t *testing.T) {
 		"thread.OnResume": "deliver", "linux.OnExit": "fault.ProgramExit", "linux.OnPanic": "fault.GoroutinePanic",
 		"linux.OnKill": "fault.ProgramKilled", "fault.OnStop": "monitor.Open", "console.Tap": "netconsole.Byte",
 		"thread.OnEvent": "logThread", "mem.OnFrame": "logFrame", "mem.OnStale": "percpu.FlushOthers", "percpu.OnLongWait": "fault.LongWait",
+		"arch.BeginKernelStack": "awaitThread thread.Join",
 	}
 	onStack := []string{}
 	walkers, found := 0, map[string][]string{}
-	call := regexp.MustCompile(`\b(arch\.SetTrapHandler|arch\.SetSyscallHandler|thread\.OnTick|thread\.OnResume|linux\.OnExit|linux\.OnPanic|linux\.OnKill|fault\.OnStop|console\.Tap|thread\.OnEvent|mem\.OnFrame|mem\.OnStale|percpu\.OnLongWait)\((\S+?)[,)]`)
+	call := regexp.MustCompile(`\b(arch\.SetTrapHandler|arch\.SetSyscallHandler|thread\.OnTick|thread\.OnResume|linux\.OnExit|linux\.OnPanic|linux\.OnKill|fault\.OnStop|console\.Tap|thread\.OnEvent|mem\.OnFrame|mem\.OnStale|percpu\.OnLongWait|arch\.BeginKernelStack)\((\S+?)[,)]`)
 	stack := regexp.MustCompile(`\barch\.OnStack\([^,]*, [^,]*, (\w+),`)
 	walker := regexp.MustCompile(`tracer\.(Walker|Writer)\{.*|HighWaterPages\(.*`)
 	err := filepath.WalkDir("../../kernel", func(path string, d os.DirEntry, err error) error {
@@ -241,8 +242,8 @@ func TestHooks(t *testing.T) {
 		}
 	}
 	slices.Sort(onStack)
-	if !slices.Equal(onStack, []string{"enter", "loop", "runThreads", "writeStage"}) {
-		t.Errorf("arch.OnStack runs %q; kernel.txt has enter, loop, runThreads and writeStage", onStack)
+	if !slices.Equal(onStack, []string{"enter", "loop", "writeStage"}) {
+		t.Errorf("arch.OnStack runs %q; kernel.txt has enter, loop and writeStage", onStack)
 	}
 	if walkers < 3 {
 		t.Errorf("%d walkers and writers were found; want 3 or more", walkers)
