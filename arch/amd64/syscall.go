@@ -74,6 +74,7 @@ func LastCall() *TrapFrame {
 // top that SetSyscallHandler got are of that stack, too. It does not return. Kernel context, on any stack.
 func BeginKernelStack(f func()) {
 	c := ThisCPU()
+	c.leaveInterrupt()
 	SetStackGuard(c.syscallGuard - StackGuard)
 	beginStack(c.syscallTop, uintptr(unsafe.Pointer(LastCall())), **(**uintptr)(unsafe.Pointer(&f)))
 }
@@ -99,12 +100,14 @@ func Resume(f *TrapFrame, fpu uintptr, control uint64) {
 	c := ThisCPU()
 	c.userFS, c.resumed = f.TLS, uintptr(unsafe.Pointer(f))
 	if several {
-		// An interrupt's handler that has come to here does not go on: one within a page fault, as there
-		// are while the kernel lock is waited for, is to find its stack free.
-		*(*uintptr)(Pointer(c.irqSS)) = 0
+		c.leaveInterrupt()
 	}
 	resume(f, fpu, control)
 }
+
+// leaveInterrupt is for an interrupt's handler that does not go on: the next one is to find its stack free,
+// be it one of an idle CPU, or one within a page fault, as there are while the kernel lock is waited for.
+func (c *CPU) leaveInterrupt() { *(*uintptr)(Pointer(c.irqSS)) = 0 }
 
 func resume(f *TrapFrame, fpu uintptr, control uint64)
 

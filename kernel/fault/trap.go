@@ -245,7 +245,7 @@ func RaiseInterrupt(number uint8) {
 
 func interrupt(f *arch.TrapFrame) {
 	number := uint8(f.Trap)
-	if number == arch.InterruptTimer {
+	if number == arch.InterruptTimer && percpu.This().Number == 0 { // whose stacks are in the table
 		checkInTime(f) // first: the handler may choose another thread
 	}
 	if h := handlers[number]; h != 0 {

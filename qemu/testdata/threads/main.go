@@ -189,11 +189,15 @@ func moved(n int) {
 	for tid.Load() == 0 {
 		runtime.Gosched()
 	}
-	for cpu := range n {
+	for i := range max(n, 16) { // each CPU is left from its interrupt's handler, again and again
+		cpu := i % n
 		if e := setAffinity(int(tid.Load()), 1<<cpu); e != 0 {
 			wrong("sched_setaffinity of another thread: %v", e)
 		}
-		for at.Load() != 1+int32(cpu) { // without a word to the Go scheduler, which would wake all others
+		for turn := 1; at.Load() != 1+int32(cpu); turn++ { // without a word to the Go scheduler, which would wake all others
+			if turn%256 == 0 { // each is a way out of emulated code
+				pause()
+			}
 		}
 		if got := affinity(int(tid.Load())); got != 1<<cpu {
 			wrong("the affinity of another thread is %#x; want that of CPU %d", got, cpu)
