@@ -64,6 +64,7 @@ func startProgram() {
 		shareThreads()
 	}
 	fault.OnInterrupt(arch.InterruptTimer, thread.Tick)
+	fault.OnInterrupt(arch.InterruptWake, thread.Tick)
 	fault.OnInterrupt(arch.InterruptConsole, linux.Pump)
 	listen()
 	linux.Start()

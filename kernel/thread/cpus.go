@@ -58,7 +58,7 @@ func armSlices(r *percpu.Record) {
 	armSlice(r)
 	for n := range percpu.Count() {
 		if o := percpu.At(n); o != r && o.Thread != 0 && o.Event > o.SliceEnd {
-			o.Event = o.SliceEnd // it sets its timer itself
+			o.Event = o.SliceEnd // it sets its timer itself, in Tick
 			arch.InterruptCPU(o.ID, arch.InterruptWake)
 		}
 	}

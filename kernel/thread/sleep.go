@@ -96,7 +96,7 @@ func callTick(now uint64) (next uint64) {
 	return (*(*func(uint64) uint64)(unsafe.Pointer(&p)))(now)
 }
 
-// Tick is for the timer's interrupt.
+// Tick is for the timer's interrupt, and for one by which another CPU has this one look what has changed.
 func Tick() {
 	r := percpu.This()
 	r.Shot = clock.Never // it may have been early, and is then set again
