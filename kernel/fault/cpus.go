@@ -169,7 +169,7 @@ func standStill(r *percpu.Record, f *arch.TrapFrame) bool {
 		arch.Pause()
 	}
 	r.State.Set(percpu.Running)
-	r.CatchUp() // who changes page tables does not wait for it meanwhile
+	r.CatchUpHeld() // who changes page tables does not wait for it meanwhile
 	return true
 }
 

@@ -128,7 +128,7 @@ func interruptLocked(f *arch.TrapFrame, r *percpu.Record) {
 		arch.Pause()
 	}
 	if number == arch.InterruptFlush {
-		r.CatchUp() // who has sent it has the lock
+		r.AnswerFlush() // who has sent it has the lock
 		arch.EndOfInterrupt(number)
 		return
 	}

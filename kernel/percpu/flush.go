@@ -33,7 +33,7 @@ func FlushOthers(lo, hi uintptr) {
 	r := This()
 	Flushes++
 	flushLo, flushHi = lo, hi
-	store(&asked, asked+1)
+	arch.FetchAdd(&asked, 1) // locked: what is loaded behind it is no older (CatchUpHeld)
 	r.Flushed = asked
 	for n := range numRecords {
 		if o := At(n); o != r && o.behind() {
@@ -60,10 +60,10 @@ func (r *Record) behind() bool {
 }
 
 // CatchUp drops what the CPU has kept of pages, if it has been asked to. Kernel context, with the
-// lock or in the handler of the interrupt for it.
+// lock, or in an interrupt's handler while the CPU is not at the gate: nobody asks for more meanwhile.
 func (r *Record) CatchUp() {
-	n := Load(&asked)
-	switch behind := n - r.Flushed; {
+	was, n := r.Flushed, Load(&asked)
+	switch behind := n - was; {
 	case behind == 0:
 		return
 	case behind == 1 && flushHi-flushLo <= mostPages*arch.PageSize:
@@ -73,5 +73,24 @@ func (r *Record) CatchUp() {
 	default:
 		arch.FlushPages()
 	}
-	store(&r.Flushed, n)
+	arch.CompareAndSwap(&r.Flushed, was, n) // an NMI may have come to more (CatchUpHeld)
+}
+
+// AnswerFlush is for the handler of the interrupt that FlushOthers sends. At the gate nobody waits for
+// the CPU, and another one may be changing the bounds: it drops the pages when it has the lock.
+func (r *Record) AnswerFlush() {
+	if r.AtGate == 0 {
+		r.CatchUp()
+	}
+}
+
+// CatchUpHeld is CatchUp for a CPU that has stood still, in an NMI, and is Running again. Who changed page
+// tables has not waited for it, and may be at more: it drops all, and does not look at the bounds.
+// FlushOthers finds that it runs, or it finds what FlushOthers has counted: both are locked in between.
+func (r *Record) CatchUpHeld() {
+	was, n := r.Flushed, arch.FetchAdd(&asked, 0)
+	if n != was {
+		arch.FlushPages()
+		arch.CompareAndSwap(&r.Flushed, was, n)
+	}
 }

@@ -24,7 +24,8 @@ import (
 // Many is set where threads run on several CPUs. Set once at boot.
 var Many bool
 
-// mostPassed is how many CPUs may take the lock before the first in line, at most.
+// mostPassed is how many times the lock may be taken before the first in line. One that has looked before
+// may be late, so that with n CPUs it is 2n-3 times more, at most (model_lock_test.go).
 const mostPassed = 32
 
 // lock is the lock, each part on a cache line of its own. held, the tickets and halted change in one
@@ -302,6 +303,3 @@ func callOnLongWait(r *Record) {
 
 // Load reads a word that another CPU may write. Any context.
 func Load(p *uint32) uint32 { return arch.Load32(uintptr(unsafe.Pointer(p))) }
-
-// store writes a word that another CPU may read, behind all that this one has written before.
-func store(p *uint32, v uint32) { arch.Store32(uintptr(unsafe.Pointer(p)), v) }
