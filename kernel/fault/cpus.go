@@ -50,18 +50,27 @@ func takeMachine(f *arch.TrapFrame, fp uintptr) {
 	if !arch.CompareAndSwap(&dying, 0, me) {
 		r.Frame, r.FP = uintptr(unsafe.Pointer(f)), fp
 		r.State.Set(percpu.Dying)
-		for began := clock.Now(); clock.Now()-began < takeWait; arch.Pause() {
-			if other := dying - 1; clock.Now()-began > doubtWait &&
-				(other >= percpu.Count() || percpu.At(other).State.Now() != percpu.Dying) {
+		// If nobody stops it, what dying says is wrong, or that CPU has come no further. Of those that wait, one
+		// takes the machine over, and the others wait for that one.
+		for first := percpu.Load(&dying); ; first = percpu.Load(&dying) {
+			awaitStop(first - 1)
+			if arch.CompareAndSwap(&dying, first, me) {
 				break
 			}
 		}
-		// Nobody stops it: what dying says is wrong, or that CPU has come no further.
-		dying = me
 	}
 	r.State.Set(percpu.Dying)
 	arch.DropNMI(false) // the first CPU may be at the trace of something else
 	stopOthers(me - 1)
+}
+
+// awaitStop waits to be stopped by the CPU that has died first. It returns if that takes too long.
+func awaitStop(first uint32) {
+	for began := clock.Now(); clock.Now()-began < takeWait; arch.Pause() {
+		if clock.Now()-began > doubtWait && (first >= percpu.Count() || percpu.At(first).State.Now() != percpu.Dying) {
+			return
+		}
+	}
 }
 
 // stopOthers stops all other CPUs.
@@ -111,17 +120,20 @@ func stopIfAsked(f *arch.TrapFrame) bool {
 }
 
 // held is 1 + the number of the CPU whose monitor the others stand still for, 0 if there is none.
-// Under the kernel lock; the panic path takes none.
+// It changes in one step for all CPUs, since one that waits for the lock may report a lock-up while another
+// one opens the monitor. Under the kernel lock; the panic path takes none.
 var held uint32
 
 // HoldCPUs has all other CPUs stand still, each in an NMI, and reports whether they do now and did
 // not before. One that has not answered after stopWait runs on. Kernel and early context.
 func HoldCPUs() bool {
-	if percpu.Count() == 1 || dying != 0 || held != 0 {
+	if percpu.Count() == 1 || dying != 0 {
 		return false
 	}
 	me := percpu.This().Number
-	arch.Store32(uintptr(unsafe.Pointer(&held)), me+1)
+	if !arch.CompareAndSwap(&held, 0, me+1) {
+		return false
+	}
 	for n := range percpu.Count() {
 		if r := percpu.At(n); n != me {
 			arch.Store32(uintptr(unsafe.Pointer(&r.Asked)), 1)

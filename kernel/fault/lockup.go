@@ -130,7 +130,9 @@ func lookAtCPUs(now uint64) (next uint64) {
 func reportLockUp(about uint32, fp uintptr, what string) {
 	kind, held := tracer.KindPanic, false
 	if lockUps == lockUpReport {
-		kind, held = tracer.KindTrace, HoldCPUs()
+		if kind, held = tracer.KindTrace, HoldCPUs(); !held {
+			return // another CPU is at a trace, and has this one stand still
+		}
 	}
 	d := NextStage(kind)
 	d.Reason.Str("lock-up: CPU ")
