@@ -9,6 +9,8 @@
 //	lock.go    the kernel lock
 //	flush.go   what other CPUs have kept of page tables
 //
+// model_test.go and the files that it lists explore the protocols between CPUs exhaustively.
+//
 // Package percputest is for tests on the host.
 //
 // The comment of each other variable of the kernel says who may write to it. What is one per
