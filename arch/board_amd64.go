@@ -28,7 +28,7 @@ func InterruptMessage(number uint8) (address, data uint32) { return pc.Interrupt
 func JoinInterrupts() { pc.JoinInterrupts() }
 
 // FindCPUs lists the CPUs as interrupt controllers name them, and says whether ACPI has told of them; early, with the first page tables.
-func FindCPUs(hint uintptr, ids *[MaxCPUs]uint32) (n, more int, acpi bool) {
+func FindCPUs(hint uintptr, ids *[MaxCPUs]uint32) (n, more, far int, acpi bool) {
 	return pc.FindCPUs(hint, ids)
 }
 

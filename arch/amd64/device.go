@@ -31,3 +31,8 @@ func Load32(addr uintptr) uint32
 
 // Store32 writes a register of four bytes.
 func Store32(addr uintptr, v uint32)
+
+// Fence returns when all loads and stores before it have been done: what follows is behind them,
+// be it RDTSC or a WRMSR, which are no loads or stores (SDM Vol. 3A, 10.12.3; Vol. 2B, RDTSC).
+// Any context.
+func Fence()

@@ -50,3 +50,9 @@ TEXT ·Store16(SB), NOSPLIT|NOFRAME, $0-10
 	MOVW	v+8(FP), CX
 	MOVW	CX, (AX)
 	RET
+
+// func Fence()
+TEXT ·Fence(SB), NOSPLIT|NOFRAME, $0-0
+	MFENCE
+	LFENCE
+	RET

@@ -3,7 +3,12 @@ package pc
 import "github.com/zeroframe/zeroframe/arch/amd64"
 
 // The local APIC (SDM Vol. 3A, chapter 10): the one interrupt source that needs no chip
-// set. Registers are 32 bits wide, 16 bytes apart, in an uncached page.
+// set. Registers are 32 bits wide. In xAPIC mode they are 16 bytes apart, in an uncached page; in
+// x2APIC mode (10.12) they are model-specific registers, and CPUs have IDs of 32 bits.
+//
+// The mode is the one that firmware has left: it has its reasons, and there are CPUs that do not
+// go back (IA32_XAPIC_DISABLE_STATUS). Without a reason of the firmware's, a CPU above ID 254 is
+// one.
 
 // Offsets of registers in the APIC's page, in bytes.
 const (
@@ -19,6 +24,17 @@ const (
 	apicInitial  = 0x380
 	apicCurrent  = 0x390
 	apicDivide   = 0x3e0
+	apicSelf     = 0x3f0 // in x2APIC mode only
+)
+
+// msrX2APIC is the first model-specific register of x2APIC mode (10.12.1.2).
+const msrX2APIC = 0x800
+
+// Bits of the register of the APIC's base (10.4.4, 10.12.1), and of the spurious vector's.
+const (
+	x2Enable       = 1 << 10
+	globalEnable   = 1 << 11
+	softwareEnable = 1 << 8
 )
 
 // vectorSpurious is the vector of interrupts that were withdrawn; they get no EOI.
@@ -28,6 +44,34 @@ const vectorSpurious = 0xff
 // once at boot.
 var apic uintptr
 
+// x2APIC is set in x2APIC mode, which is one for all CPUs. wantX2APIC is set if there is a CPU that
+// xAPIC mode cannot name. Set once at boot.
+var x2APIC, wantX2APIC bool
+
+// readAPIC reads the register with that offset.
+func readAPIC(reg uintptr) uint32 {
+	if x2APIC {
+		return uint32(readMSR(msrX2APIC + uint32(reg>>4)))
+	}
+	return amd64.Load32(apic + reg)
+}
+
+// writeAPIC writes it.
+func writeAPIC(reg uintptr, v uint32) {
+	if x2APIC {
+		writeMSR(msrX2APIC+uint32(reg>>4), uint64(v))
+		return
+	}
+	amd64.Store32(apic+reg, v)
+}
+
+// hasX2APIC reports whether the CPU has x2APIC mode.
+func hasX2APIC() bool {
+	const has = 1 << 21 // CPUID.1:ECX
+	_, _, ecx, _ := amd64.CPUID(1, 0)
+	return ecx&has != 0
+}
+
 // InterruptRegisters returns the physical address of the page of the local interrupt
 // controller's registers; ok is false if there is none. Early context.
 func InterruptRegisters() (base uintptr, ok bool) {
@@ -35,7 +79,7 @@ func InterruptRegisters() (base uintptr, ok bool) {
 	if _, _, _, edx := amd64.CPUID(1, 0); edx&hasAPIC == 0 {
 		return 0, false
 	}
-	base = uintptr(amd64.ReadMSR(amd64.MSRAPICBase)) & 0x000f_ffff_ffff_f000
+	base = uintptr(readMSR(amd64.MSRAPICBase)) & 0x000f_ffff_ffff_f000
 	return base, base != 0
 }
 
@@ -44,30 +88,36 @@ func InterruptRegisters() (base uintptr, ok bool) {
 // InterruptRegisters', mapped, uncached. Early context.
 func StartInterrupts(base uintptr) {
 	apic = base
+	x2APIC = wantX2APIC || readMSR(amd64.MSRAPICBase)&(x2Enable|globalEnable) == x2Enable|globalEnable
 	JoinInterrupts()
-	amd64.Store32(base+apicLINT1, deliverNMI)
+	writeAPIC(apicLINT1, deliverNMI)
 }
 
 // JoinInterrupts turns on the local interrupt controller of a CPU that has been started. The
 // board's NMI is the first CPU's alone. Early context.
 func JoinInterrupts() {
-	const globalEnable, x2APIC, softwareEnable = 1 << 11, 1 << 10, 1 << 8
-	v := amd64.ReadMSR(amd64.MSRAPICBase)
-	if v&x2APIC != 0 {
-		// Firmware has left it in x2APIC mode, where the page is dead. The way
-		// back is through "disabled" (SDM Vol. 3A, 10.12.5).
-		amd64.WriteMSR(amd64.MSRAPICBase, v&^(x2APIC|globalEnable))
+	v := readMSR(amd64.MSRAPICBase)
+	switch was := v&x2Enable != 0; {
+	case was && !x2APIC:
+		// The way back is through "disabled" (SDM Vol. 3A, 10.12.5).
+		writeMSR(amd64.MSRAPICBase, v&^(x2Enable|globalEnable))
+		writeMSR(amd64.MSRAPICBase, v&^x2Enable|globalEnable)
+	case !was:
+		// The way into x2APIC mode is through xAPIC mode, too.
+		writeMSR(amd64.MSRAPICBase, v|globalEnable)
+		if x2APIC {
+			writeMSR(amd64.MSRAPICBase, v|globalEnable|x2Enable)
+		}
 	}
-	amd64.WriteMSR(amd64.MSRAPICBase, v&^x2APIC|globalEnable)
-	amd64.Store32(apic+apicTPR, 0)
-	amd64.Store32(apic+apicSpurious, softwareEnable|vectorSpurious)
+	writeAPIC(apicTPR, 0)
+	writeAPIC(apicSpurious, softwareEnable|vectorSpurious)
 }
 
 // LocalInterrupts reports whether StartInterrupts has been called: whether the CPU can
 // interrupt itself and devices can send it messages. Any context.
 func LocalInterrupts() bool { return apic != 0 }
 
-// Fields of the interrupt command register (SDM Vol. 3A, 10.6.1).
+// Fields of the interrupt command register (SDM Vol. 3A, 10.6.1; 10.12.9).
 const (
 	deliverNMI     = 4 << 8
 	deliverINIT    = 5 << 8
@@ -79,13 +129,23 @@ const (
 
 // InterruptSelf sends the CPU an interrupt of the given number. LocalInterrupts.
 func InterruptSelf(number uint8) {
+	if x2APIC {
+		writeAPIC(apicSelf, uint32(number))
+		return
+	}
 	amd64.Store32(apic+apicICRHigh, 0)
 	amd64.Store32(apic+apicICRLow, shorthandSelf|levelAssert|uint32(number))
 }
 
 // command has the local APIC send something to the CPU with that ID, once what it has sent before
-// is gone; it waits no longer than that takes.
+// is gone; it waits no longer than that takes. In x2APIC mode there is nothing to wait for; but
+// the write might overtake what has been stored for the other CPU to see (10.12.3).
 func command(id, what uint32) {
+	if x2APIC {
+		amd64.Fence()
+		writeMSR(msrX2APIC+apicICRLow>>4, uint64(id)<<32|uint64(what))
+		return
+	}
 	for tries := 0; tries < 10000 && amd64.Load32(apic+apicICRLow)&icrPending != 0; tries++ {
 		amd64.Pause()
 	}
@@ -94,7 +154,12 @@ func command(id, what uint32) {
 }
 
 // ThisID returns the ID of the running CPU's local APIC. LocalInterrupts.
-func ThisID() uint32 { return amd64.Load32(apic+apicID) >> 24 }
+func ThisID() uint32 {
+	if x2APIC {
+		return readAPIC(apicID)
+	}
+	return readAPIC(apicID) >> 24
+}
 
 // InitCPU resets the CPU with that ID: it waits for StartCPU, 10 ms later (SDM Vol. 3A, 8.4.4.1).
 // The first CPU would start its firmware instead. LocalInterrupts.
@@ -120,12 +185,13 @@ func EndOfInterrupt(number uint8) {
 		ackPIC(irq)
 	}
 	if apic != 0 {
-		amd64.Store32(apic+apicEOI, 0)
+		writeAPIC(apicEOI, 0)
 	}
 }
 
 // InterruptMessage returns what a device writes, and where, to interrupt this CPU: the local
-// APIC behind the address takes the data for a vector (SDM Vol. 3A, 10.11). LocalInterrupts.
+// APIC behind the address takes the data for a vector (SDM Vol. 3A, 10.11). The address has room for
+// IDs up to 255, in either mode. LocalInterrupts.
 func InterruptMessage(number uint8) (address, data uint32) {
 	const messages = 0xfee00000 // destination in bits 12 to 19; edge-triggered, fixed: all 0
 	_, ebx, _, _ := amd64.CPUID(1, 0)

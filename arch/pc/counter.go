@@ -31,7 +31,7 @@ var usedRef reference
 // the machine allows exact readings. Early context, interrupts off, after MaskInterrupts and
 // StartInterrupts.
 func MeasureCounter() (hz uint64) {
-	hz, apicHz, usedRef = calibrate(apic)
+	hz, apicHz, usedRef = calibrate()
 	return hz
 }
 
@@ -79,20 +79,20 @@ type point struct{ pit, apic reading }
 
 // machine is what there is to measure with.
 type machine struct {
-	apic  uintptr // 0 if its timer does not count
+	apic  bool // its timer counts
 	pit   bool
 	known uint64 // Hz of the TSC by CPUID, 0 if unknown
 	hyper amd64.Hypervisor
 }
 
 // calibrate returns the frequencies of the TSC and the APIC's timer.
-func calibrate(apic uintptr) (tsc, apicRate uint64, ref reference) {
-	m, ref := survey(apic)
+func calibrate() (tsc, apicRate uint64, ref reference) {
+	m, ref := survey()
 	var a, b, c point
 	agreed := false
 	for try := 0; try < attempts && !agreed; try++ {
-		if m.apic != 0 {
-			startAPIC(m.apic, 1<<32-1)
+		if m.apic {
+			startAPIC(1<<32 - 1)
 		}
 		a = m.read()
 		b = m.after(a, 1)
@@ -100,14 +100,14 @@ func calibrate(apic uintptr) (tsc, apicRate uint64, ref reference) {
 		agreed = m.agree(a, b, c)
 	}
 	pitStop()
-	if m.apic != 0 {
-		startAPIC(m.apic, 0)
+	if m.apic {
+		startAPIC(0)
 	}
 	return m.judge(a, c, agreed, ref)
 }
 
 // survey finds the counters that count, and starts them.
-func survey(apic uintptr) (m machine, ref reference) {
+func survey() (m machine, ref reference) {
 	hyper, max := amd64.FindHypervisor()
 	m.hyper = hyper
 	if m.known, ref = amd64.ReportedTSC(), refCPUID; !sane(m.known) {
@@ -125,12 +125,12 @@ func survey(apic uintptr) (m machine, ref reference) {
 		}
 	}
 	if apic != 0 {
-		oneShot(apic, 0)
-		startAPIC(apic, 1<<32-1)
-		first := apicTimer(apic)
-		for i := 0; i < enough && m.apic == 0; i++ {
-			if apicTimer(apic) != first {
-				m.apic = apic
+		oneShot(0)
+		startAPIC(1<<32 - 1)
+		first := apicTimer()
+		for i := 0; i < enough && !m.apic; i++ {
+			if apicTimer() != first {
+				m.apic = true
 			}
 		}
 	}
@@ -148,9 +148,9 @@ func (m *machine) read() (p point) {
 			count := pitCount()
 			p.pit.keep(before, amd64.ReadTSC(), uint32(count))
 		}
-		if m.apic != 0 {
+		if m.apic {
 			before := amd64.ReadTSC()
-			count := apicTimer(m.apic)
+			count := apicTimer()
 			p.apic.keep(before, amd64.ReadTSC(), count)
 		}
 	}
@@ -166,7 +166,7 @@ func (r *reading) keep(before, after uint64, count uint32) {
 
 // after waits until so many halves of the window are over since a, and reads.
 func (m *machine) after(a point, halves uint64) point {
-	if !m.pit && m.apic == 0 {
+	if !m.pit && !m.apic {
 		return a // nothing to measure, so nothing to wait for
 	}
 	// The PIT's wraps are seen by reading it all the time.
@@ -184,7 +184,7 @@ func (m *machine) after(a point, halves uint64) point {
 		case m.known != 0:
 			ns = mulDiv(tsc-a.apic.tsc, second, m.known)
 		default:
-			left := apicTimer(m.apic)
+			left := apicTimer()
 			if left == 0 {
 				return m.read() // it has run out; agree will say no
 			}
@@ -199,7 +199,7 @@ func (m *machine) after(a point, halves uint64) point {
 // exact reports whether the APIC's timer has already been measured well enough.
 // It only decides where that timer can be expected to count at 1 GHz.
 func (m *machine) exact(a point, tsc, ns, halves uint64) bool {
-	return m.apic != 0 && (m.hyper == amd64.HypervisorQEMU || m.hyper == amd64.HypervisorKVM) && 2*ns >= halves*shortWindow &&
+	return m.apic && (m.hyper == amd64.HypervisorQEMU || m.hyper == amd64.HypervisorKVM) && 2*ns >= halves*shortWindow &&
 		2*(tsc-a.apic.tsc) >= halves*exactness*a.apic.width
 }
 
@@ -212,7 +212,7 @@ func (m *machine) agree(a, b, c point) bool {
 	if m.pit && !steady(b.pit.tsc-a.pit.tsc, pitTicks(a.pit, b.pit), c.pit.tsc-b.pit.tsc, pitTicks(b.pit, c.pit)) {
 		return false
 	}
-	if m.apic == 0 {
+	if !m.apic {
 		return true
 	}
 	return c.apic.count != 0 &&
@@ -238,7 +238,7 @@ func (m *machine) judge(a, c point, agreed bool, ref reference) (tsc, apicRate u
 	if n := pitTicks(a.pit, c.pit); m.pit && n != 0 {
 		byPIT = mulDiv(c.pit.tsc-a.pit.tsc, pitHz, n)
 	}
-	if n := apicTicks(a.apic, c.apic); m.apic != 0 && n != 0 && m.hyper != amd64.HypervisorNone {
+	if n := apicTicks(a.apic, c.apic); m.apic && n != 0 && m.hyper != amd64.HypervisorNone {
 		byAPIC = mulDiv(c.apic.tsc-a.apic.tsc, emulatedHz, n)
 	}
 	switch {
@@ -254,7 +254,7 @@ func (m *machine) judge(a, c point, agreed bool, ref reference) (tsc, apicRate u
 	default:
 		tsc, ref = assumedHz, refNone
 	}
-	if m.apic != 0 {
+	if m.apic {
 		if d := c.apic.tsc - a.apic.tsc; d != 0 {
 			apicRate = mulDiv(apicTicks(a.apic, c.apic), tsc, d)
 		}

@@ -33,7 +33,6 @@ func points(tscHz, apicHz uint64, at [3]uint64) (p [3]point) {
 func TestJudge(t *testing.T) {
 	const tsc, apic = 2_596_153_633, 1_000_000_000
 	p := points(tsc, apic, [3]uint64{1_000_000, 6_000_000, 11_000_000})
-	const all = 1
 	for i, tt := range []struct {
 		name   string
 		m      machine
@@ -41,16 +40,16 @@ func TestJudge(t *testing.T) {
 		ref    reference
 		want   uint64
 	}{
-		{"no halves that agree", machine{apic: all, pit: true, hyper: amd64.HypervisorQEMU}, apic, refAPIC, tsc},
-		{"all of QEMU", machine{apic: all, pit: true, hyper: amd64.HypervisorQEMU}, apic, refPITAndAPIC, tsc},
+		{"no halves that agree", machine{apic: true, pit: true, hyper: amd64.HypervisorQEMU}, apic, refAPIC, tsc},
+		{"all of QEMU", machine{apic: true, pit: true, hyper: amd64.HypervisorQEMU}, apic, refPITAndAPIC, tsc},
 		{"PIT alone", machine{pit: true}, 0, refPIT, tsc},
-		{"real hardware", machine{apic: all, pit: true}, apic, refPIT, tsc},
-		{"microvm without a PIT", machine{apic: all, hyper: amd64.HypervisorKVM}, apic, refAPIC, tsc},
+		{"real hardware", machine{apic: true, pit: true}, apic, refPIT, tsc},
+		{"microvm without a PIT", machine{apic: true, hyper: amd64.HypervisorKVM}, apic, refAPIC, tsc},
 		{"nothing", machine{}, 0, refNone, assumedHz},
-		{"an APIC of unknown rate", machine{apic: all}, 385184000, refNone, assumedHz},
-		{"CPUID", machine{apic: all, pit: true, known: 2_600_000_000}, apic, refCPUID, 2_600_000_000},
-		{"CPUID without a PIT", machine{apic: all, known: 2_600_000_000}, apic, refCPUID, 2_600_000_000},
-		{"CPUID that is wrong", machine{apic: all, pit: true, known: 2_000_000_000}, apic, refPIT, tsc},
+		{"an APIC of unknown rate", machine{apic: true}, 385184000, refNone, assumedHz},
+		{"CPUID", machine{apic: true, pit: true, known: 2_600_000_000}, apic, refCPUID, 2_600_000_000},
+		{"CPUID without a PIT", machine{apic: true, known: 2_600_000_000}, apic, refCPUID, 2_600_000_000},
+		{"CPUID that is wrong", machine{apic: true, pit: true, known: 2_000_000_000}, apic, refPIT, tsc},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ref := refNone
@@ -75,7 +74,7 @@ func TestJudge(t *testing.T) {
 // TestAgree: windows in which something went wrong are not believed.
 func TestAgree(t *testing.T) {
 	const tsc, apic = 2_596_153_633, 1_000_000_000
-	both := machine{apic: 1, pit: true, hyper: amd64.HypervisorQEMU}
+	both := machine{apic: true, pit: true, hyper: amd64.HypervisorQEMU}
 	pit := machine{pit: true}
 	for _, tt := range []struct {
 		name string

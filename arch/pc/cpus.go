@@ -14,46 +14,78 @@ import (
 // cpuList is what is found: the IDs of CPUs' local APICs.
 type cpuList struct {
 	ids  *[amd64.MaxCPUs]uint32
-	n    int // how many there are in ids
-	more int // how many it has no room for, or that only x2APIC could reach
+	wide bool // IDs of 32 bits can be had: the CPU has x2APIC mode
+	n    int  // how many there are in ids
+	more int  // how many it has no room for
+	far  int  // how many only x2APIC mode could reach, which the CPU does not have
 }
 
 // add takes a CPU into the list, once.
 func (l *cpuList) add(id uint32) {
+	if id == broadcastX2 {
+		return
+	}
 	for _, have := range l.ids[:l.n] {
 		if have == id {
 			return
 		}
 	}
-	if id >= broadcastID || l.n == len(l.ids) {
+	switch {
+	case id >= broadcastID && !l.wide:
+		l.far++
+	case l.n == len(l.ids):
 		l.more++
-		return
+	default:
+		l.ids[l.n] = id
+		l.n++
 	}
-	l.ids[l.n] = id
-	l.n++
 }
 
-// broadcastID is the first ID that is no CPU's in xAPIC mode: it means all.
-const broadcastID = 0xff
+// addOld takes a CPU into the list whose entry has a byte for the ID: there, 0xff is no CPU's in
+// either mode.
+func (l *cpuList) addOld(id byte) {
+	if id != broadcastID {
+		l.add(uint32(id))
+	}
+}
+
+// needsX2APIC reports whether a CPU of the list can be reached in x2APIC mode only.
+func (l *cpuList) needsX2APIC() bool {
+	for _, id := range l.ids[:l.n] {
+		if id >= broadcastID {
+			return true
+		}
+	}
+	return false
+}
+
+// What means all CPUs: the first ID that is no CPU's in xAPIC mode, and the one that is none's in
+// x2APIC mode.
+const (
+	broadcastID = 0xff
+	broadcastX2 = 0xffff_ffff
+)
 
 // FindCPUs lists the IDs of all CPUs' local APICs, in the order in which the firmware has them.
-// more is how many CPUs there are besides; acpi says that ACPI has told of them. hint is where the
-// loader says that ACPI's root is, or 0. Early context, while the first page tables (4 GiB,
-// identity) are in use.
-func FindCPUs(hint uintptr, ids *[amd64.MaxCPUs]uint32) (n, more int, acpi bool) {
-	l := cpuList{ids: ids}
+// more is how many CPUs there are for which ids has no room, far how many have an ID that the
+// interrupt controller of this CPU cannot name; acpi says that ACPI has told of them. hint is where
+// the loader says that ACPI's root is, or 0. Early context, before StartInterrupts, while the first
+// page tables (4 GiB, identity) are in use.
+func FindCPUs(hint uintptr, ids *[amd64.MaxCPUs]uint32) (n, more, far int, acpi bool) {
+	l := cpuList{ids: ids, wide: hasX2APIC()}
 	if l.byACPI(findRoot(hint)); l.n != 0 {
-		return l.n, l.more, true
+		wantX2APIC = l.needsX2APIC()
+		return l.n, l.more, l.far, true
 	}
 	l = cpuList{ids: ids}
 	for _, area := range biosAreas() {
 		for a := area.lo; a < area.hi; a += 16 {
 			if l.readPointerMP(bytesAt(a, 16)); l.n != 0 {
-				return l.n, l.more, false
+				return l.n, l.more, 0, false
 			}
 		}
 	}
-	return 0, 0, false
+	return 0, 0, 0, false
 }
 
 // An area of memory below 1 MiB: lo <= address < hi.
@@ -161,7 +193,7 @@ func (l *cpuList) readMADT(b []byte) {
 	for b = b[head:]; len(b) >= 2 && int(b[1]) >= 2 && int(b[1]) <= len(b); b = b[b[1]:] {
 		switch {
 		case b[0] == localAPIC && b[1] >= localSize && le32(b[localFlag:])&enabled != 0:
-			l.add(uint32(b[localID]))
+			l.addOld(b[localID])
 		case b[0] == x2APIC && b[1] >= x2Size && le32(b[x2Flag:])&enabled != 0:
 			l.add(le32(b[x2ID:]))
 		}
@@ -187,7 +219,7 @@ func (l *cpuList) readMP(b []byte) {
 	const processor, size, id, flags, enabled = 0, 20, 1, 3, 1
 	for ; len(b) >= size && b[0] == processor; b = b[size:] {
 		if b[flags]&enabled != 0 {
-			l.add(uint32(b[id]))
+			l.addOld(b[id])
 		}
 	}
 }

@@ -7,6 +7,7 @@
 // Where to look:
 //
 //	apic.go           the local APIC: interrupts of the CPU by itself and by messages
+//	msr.go            its registers in x2APIC mode
 //	cpus.go           which CPUs there are
 //	line.go           the I/O APIC, and the 8259s where there is none; interrupt numbers
 //	timer.go          what interrupts when a time is over

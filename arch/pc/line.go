@@ -133,5 +133,5 @@ func ackPIC(irq uint8) {
 // wire mode"), for a machine that has no I/O APIC.
 func passPIC() {
 	const deliverExtINT = 7 << 8
-	amd64.Store32(apic+apicLINT0, deliverExtINT)
+	writeAPIC(apicLINT0, deliverExtINT)
 }

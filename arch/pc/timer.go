@@ -40,15 +40,15 @@ func ChooseTimer(counterHz uint64) (hz, most uint64) {
 	switch {
 	case apic != 0 && ecx&hasDeadline != 0:
 		used = timerDeadline
-		amd64.Store32(apic+apicLVTTimer, lvtTSCDeadline|InterruptTimer)
+		writeAPIC(apicLVTTimer, lvtTSCDeadline|InterruptTimer)
 		// The store must be done before the MSR is written (SDM Vol. 3A, 10.5.4.1);
 		// CPUID waits for it.
 		amd64.CPUID(0, 0)
-		amd64.WriteMSR(msrTSCDeadline, 0)
+		writeMSR(msrTSCDeadline, 0)
 		return counterHz, 1 << 63
 	case apic != 0 && apicHz != 0:
 		used = timerAPIC
-		oneShot(apic, InterruptTimer)
+		oneShot(InterruptTimer)
 		return apicHz, 1<<32 - 1
 	case apic == 0 && pitRound():
 		used = timerPIT
@@ -65,10 +65,10 @@ func ChooseTimer(counterHz uint64) (hz, most uint64) {
 func JoinTimer() {
 	switch used {
 	case timerDeadline:
-		amd64.Store32(apic+apicLVTTimer, lvtTSCDeadline|InterruptTimer)
+		writeAPIC(apicLVTTimer, lvtTSCDeadline|InterruptTimer)
 		amd64.CPUID(0, 0) // as in ChooseTimer
 	case timerAPIC:
-		oneShot(apic, InterruptTimer)
+		oneShot(InterruptTimer)
 	}
 }
 
@@ -90,9 +90,9 @@ func TimerName() string {
 func StartTimer(now, ticks uint64) {
 	switch used {
 	case timerDeadline:
-		amd64.WriteMSR(msrTSCDeadline, now+ticks)
+		writeMSR(msrTSCDeadline, now+ticks)
 	case timerAPIC:
-		startAPIC(apic, uint32(ticks))
+		startAPIC(uint32(ticks))
 	case timerPIT:
 		pitShot(uint16(ticks))
 	}
@@ -102,30 +102,30 @@ func StartTimer(now, ticks uint64) {
 func StopTimer() {
 	switch used {
 	case timerDeadline:
-		amd64.WriteMSR(msrTSCDeadline, 0)
+		writeMSR(msrTSCDeadline, 0)
 	case timerAPIC:
-		startAPIC(apic, 0)
+		startAPIC(0)
 	case timerPIT:
 		pitStop()
 	}
 }
 
-// oneShot makes the timer of the APIC at base one that counts down at the
-// APIC's own frequency and interrupts with the given vector at 0; vector 0 makes
-// it count without an interrupt. The timer stands still until startAPIC.
-func oneShot(base uintptr, vector uint8) {
+// oneShot makes the APIC's timer one that counts down at the APIC's own frequency and interrupts
+// with the given vector at 0; vector 0 makes it count without an interrupt. The timer stands still
+// until startAPIC.
+func oneShot(vector uint8) {
 	const by1 = 0xb // divide configuration: no division
-	amd64.Store32(base+apicInitial, 0)
-	amd64.Store32(base+apicDivide, by1)
+	writeAPIC(apicInitial, 0)
+	writeAPIC(apicDivide, by1)
 	if vector == 0 {
-		amd64.Store32(base+apicLVTTimer, lvtMasked)
+		writeAPIC(apicLVTTimer, lvtMasked)
 		return
 	}
-	amd64.Store32(base+apicLVTTimer, uint32(vector))
+	writeAPIC(apicLVTTimer, uint32(vector))
 }
 
 // startAPIC starts a one-shot timer of count ticks; 0 stops it.
-func startAPIC(base uintptr, count uint32) { amd64.Store32(base+apicInitial, count) }
+func startAPIC(count uint32) { writeAPIC(apicInitial, count) }
 
 // apicTimer returns the ticks that are left.
-func apicTimer(base uintptr) uint32 { return amd64.Load32(base + apicCurrent) }
+func apicTimer() uint32 { return readAPIC(apicCurrent) }

@@ -16,7 +16,7 @@ func InterruptMessage(number uint8) (address, data uint32) { panic(stub) }
 
 func JoinInterrupts() { panic(stub) }
 
-func FindCPUs(hint uintptr, ids *[MaxCPUs]uint32) (n, more int, acpi bool) { panic(stub) }
+func FindCPUs(hint uintptr, ids *[MaxCPUs]uint32) (n, more, far int, acpi bool) { panic(stub) }
 
 func ThisID() uint32 { panic(stub) }
 

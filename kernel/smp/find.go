@@ -11,19 +11,20 @@ import (
 var (
 	ids      [arch.MaxCPUs]uint32
 	numIDs   int  // how many are in ids
-	moreCPUs int  // how many CPUs there are besides
+	moreCPUs int  // how many CPUs there are for which ids has no room
+	farCPUs  int  // how many have a number that interrupt controllers here cannot name
 	byACPI   bool // ACPI has told of them
 	noRAM    bool // there was none for a CPU's stacks
 )
 
 // Find looks which CPUs there are. root is where the loader says that ACPI's tables begin, or 0.
 // Early context, while the first page tables are in use.
-func Find(root uintptr) { numIDs, moreCPUs, byACPI = arch.FindCPUs(root, &ids) }
+func Find(root uintptr) { numIDs, moreCPUs, farCPUs, byACPI = arch.FindCPUs(root, &ids) }
 
 // Print prints the line of the boot report, if there is more than one CPU. It begins with the line
 // break that ends the line before.
 func Print() {
-	all := uint64(numIDs + moreCPUs)
+	all := uint64(numIDs + moreCPUs + farCPUs)
 	if all < 2 {
 		return
 	}
@@ -49,7 +50,10 @@ func Print() {
 	if moreCPUs != 0 {
 		console.String("; the kernel takes ")
 		console.Dec(arch.MaxCPUs)
-		console.String(", and none with a number above 254 (x2APIC)")
+	}
+	if farCPUs != 0 {
+		console.String("; without x2APIC none can be reached that has a number above 254: ")
+		console.Dec(uint64(farCPUs))
 	}
 }
 
