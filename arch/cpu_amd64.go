@@ -314,6 +314,9 @@ func Halt() { amd64.Halt() }
 // Pause says that this is a spin loop.
 func Pause() { amd64.Pause() }
 
+// Fence returns when all loads and stores before it have been done, ahead of ReadCounter behind it.
+func Fence() { amd64.Fence() }
+
 // ReadCounter returns the CPU's counter of time, in ticks.
 func ReadCounter() uint64 { return amd64.ReadTSC() }
 

@@ -14,7 +14,7 @@
 // Traps and system calls:
 //
 //	TrapFrame          what a trap or a system call has interrupted: PC, SP, FP, TLS, Trap, Error, Addr
-//	CPU                the CPU's part of its own record, at the record's beginning: the boot sets it up
+//	CPU                the CPU's part of its own record, at the record's beginning: the boot sets it up; CounterOffset is what the kernel adds to ReadCounter
 //	ThisCPU            returns the running CPU's record
 //	MaxCPUs            how many CPUs the kernel takes
 //	CompareAndSwap     sets a word if it is what it was, in one step for all CPUs
@@ -147,6 +147,7 @@
 //	WaitForInterrupt   lets interrupts in, halts until one has been handled, and returns with interrupts off
 //	Halt               waits for an interrupt
 //	Pause              says that this is a spin loop
+//	Fence              returns when all loads and stores before it have been done, ahead of ReadCounter behind it
 //	ReadCounter        returns the CPU's counter of time, in ticks
 //	Mul64              returns the 128 bits of a product
 //	Div64              divides 128 bits

@@ -133,7 +133,7 @@ func TestCPUDeaths(t *testing.T) {
 		d, ok := known[m[1]]
 		if !ok {
 			switch m[1] {
-			case "both", "all", "spinning", "triple", "nmi", "nmi-stuck", "nmi-late", "start-16", "start-32", "start-64", "start-fault-32", "start-fault-64", "start-triple": // below
+			case "both", "all", "spinning", "triple", "nmi", "nmi-stuck", "nmi-late", "start-16", "start-32", "start-64", "start-fault-32", "start-fault-64", "start-triple", "skew": // below
 			default:
 				t.Errorf("the kind %s has no test", m[1])
 			}
@@ -512,6 +512,41 @@ func TestCPUStart(t *testing.T) {
 			t.Errorf("the machine: %v, and no error; want a triple fault", res.Outcome)
 		}
 	})
+}
+
+// TestSkew: CPUs whose counters of time are off are found, and told of, and their clock is that of the
+// others: behind or ahead, by seconds, so that each would be seen. The counter itself is QEMU's, which is
+// the same for all and cannot be written to: what is wrong is what the kernel adds to it.
+func TestSkew(t *testing.T) {
+	t.Parallel()
+	path, _ := lab(t, image.AllLoaders)
+	for _, tt := range []struct {
+		machine string
+		cpus    int
+		report  string // cpu n is n<<33 ticks off, behind if n is odd
+		most    float64
+	}{
+		{"q35", 2, `CPU 1's TSC is (\d+) us behind`, 1 << 33},
+		{"microvm", 3, `the TSCs of 2 CPUs are off, most of all: CPU 2's TSC is (\d+) us ahead`, 2 << 33},
+		{"q35", 8, `the TSCs of 7 CPUs are off, most of all: CPU 7's TSC is (\d+) us behind`, 7 << 33},
+	} {
+		t.Run(fmt.Sprint(tt.machine, tt.cpus), func(t *testing.T) {
+			t.Parallel()
+			res, serial, err := boot(t, Config{Kernel: path, Machine: tt.machine, CPUs: tt.cpus, Icount: true, VirtualTime: true}, "crash=cpu.skew")
+			if err != nil || res.Outcome != Exited || res.Program != 0 || said(serial) != "the clock is one\n" {
+				t.Errorf("the machine: %v, status %d, %v\n%s", res.Outcome, res.Program, err, serial)
+			}
+			m := regexp.MustCompile(fmt.Sprintf(`(?m)^cpus    %d of %d by ACPI; %s\r?\nclock   (\d+) MHz`, tt.cpus, tt.cpus, tt.report)).FindStringSubmatch(serial)
+			if m == nil {
+				t.Fatalf("want %s in\n%s", tt.report, serial)
+			}
+			var us, mhz float64
+			fmt.Sscan(m[1]+" "+m[2], &us, &mhz)
+			if got := us * mhz / tt.most; got < 0.995 || got > 1.005 { // the MHz are whole ones
+				t.Errorf("%s us at %s MHz are %.4f of what the counter is off", m[1], m[2], got)
+			}
+		})
+	}
 }
 
 // TestCPUInNMI: a CPU dies in its NMI handler; or it is in an NMI that does not return, while another

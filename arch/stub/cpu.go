@@ -209,6 +209,8 @@ func Halt() { panic(stub) }
 
 func Pause() { panic(stub) }
 
+func Fence() { panic(stub) }
+
 func ReadCounter() uint64 { panic(stub) }
 
 func Mul64(a, b uint64) (hi, lo uint64) { panic(stub) }

@@ -26,7 +26,7 @@ func (f *TrapFrame) SetUserTLS(base uintptr)                                   {
 func (f *TrapFrame) SetResult(v uintptr)                                       { panic(stub) }
 
 // CPU is the CPU's part of its own record.
-type CPU struct{}
+type CPU struct{ CounterOffset uint64 }
 
 func (c *CPU) Keep()                        { panic(stub) }
 func (c *CPU) LockTables()                  { panic(stub) }

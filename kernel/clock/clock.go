@@ -26,6 +26,8 @@ func Now() uint64 {
 	tsc := held
 	if tsc == 0 {
 		tsc = arch.ReadCounter()
+	} else if tsc == corrected {
+		tsc = Counter()
 	}
 	return toNanos.of(tsc - zero)
 }
@@ -44,8 +46,8 @@ func Wall() int64 { return wallZero + int64(Now()) }
 // SetWall sets the time of day; Now is not touched.
 func SetWall(ns int64) { wallZero = ns - int64(Now()) }
 
-// held is the time stamp at which Hold stopped the clock, 0 while it goes.
-// Under the kernel lock.
+// held is the time stamp at which Hold stopped the clock. While it goes it is what going is: one
+// word, so that Now looks at no other one where no CPU's counter is off. Under the kernel lock.
 var held uint64
 
 // Hold stops the clock until Release: Now stands still and then goes on where it was, so
@@ -53,17 +55,17 @@ var held uint64
 // does nothing if the clock is stopped already, and returns false. Kernel and early
 // context, interrupts off; nobody may wait for a time meanwhile.
 func Hold() bool {
-	if held != 0 {
+	if held != going {
 		return false
 	}
-	held = arch.ReadCounter()
+	held = Counter()
 	return true
 }
 
 // Release ends Hold.
 func Release() {
-	ticks := arch.ReadCounter() - held
-	held = 0
+	ticks := Counter() - held
+	held = going
 	zero += ticks
 	wallZero += int64(toNanos.of(ticks))
 }

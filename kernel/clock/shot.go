@@ -40,7 +40,7 @@ func Arm(shot *uint64, deadline uint64) {
 		return
 	}
 	tsc := arch.ReadCounter()
-	wait := untilAt(deadline, toNanos.of(tsc-zero))
+	wait := untilAt(deadline, toNanos.of(tsc+offset()-zero))
 	arch.StartTimer(tsc, shotTicks(toShot, wait, mostShot))
 }
 

@@ -5,6 +5,9 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/crashlab/golab"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // Crashes of another CPU in its first instructions (boot/ap_amd64.s): the first one that is started
@@ -43,11 +46,16 @@ var startHook = breakStart // crash lab only
 // broken is set when a CPU has been. Crash lab only.
 var broken bool
 
-// breakStart changes the page in which the second CPU is to start.
+// breakStart changes the page in which the second CPU is to start. Of the kind that ends in no crash
+// it changes the counter of time of each CPU.
 //
 //go:noinline
 func breakStart(page uintptr) {
 	kind, ok := wanted()
+	if ok && ascii.Same(kind, golab.Skewed) {
+		skew()
+		return
+	}
 	c := startKind(kind)
 	if !ok || c == nil || broken {
 		return
@@ -82,6 +90,20 @@ func breakStart(page uintptr) {
 			put(i+k, c.code)
 		}
 	}
+}
+
+// skew has the counter of the CPU that is to start be as many times 2^33 ticks off as its number is,
+// behind if that is odd, ahead if not. QEMU's CPUs have one counter, and ignore what is written to it.
+// So it is what is added to the counter that is wrong, and to be found and mended.
+//
+//go:noinline
+func skew() {
+	n := uint64(percpu.Count() - 1)
+	off := n << 33
+	if n%2 != 0 {
+		off = -off
+	}
+	percpu.At(uint32(n)).CounterOffset = off
 }
 
 // The instructions by which a CPU says that it has come to a mode.

@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/linux"
@@ -38,7 +37,7 @@ func sayLock() {
 	if !percpu.Many {
 		return
 	}
-	now := arch.ReadCounter()
+	now := clock.Counter()
 	console.FreshLine()
 	owner := percpu.Owner()
 	if owner.CPU == 0 {
@@ -47,14 +46,14 @@ func sayLock() {
 		console.String("CPU ")
 		console.Dec(uint64(owner.CPU - 1))
 		console.String(" has the kernel lock")
-		sayGate(owner.Gate, owner.PC, now-owner.Since)
+		sayGate(owner.Gate, owner.PC, now-owner.Since-percpu.At(owner.CPU-1).CounterOffset)
 	}
 	for n := range percpu.Count() {
 		if r := percpu.At(n); r.WaitSince != 0 {
 			console.String("; CPU ")
 			console.Dec(uint64(n))
 			console.String(" waits for it")
-			sayGate(r.WaitGate, r.WaitPC, now-r.WaitSince)
+			sayGate(r.WaitGate, r.WaitPC, now-r.WaitSince-r.CounterOffset)
 		}
 	}
 	console.String("\n")

@@ -49,11 +49,12 @@ func Answer(r *percpu.Record) {
 func call(p *uintptr) { (*(*func())(unsafe.Pointer(&p)))() }
 
 // Begin has a CPU but the first call f, a top-level function, with interrupts off. f runs in
-// kernel context, on that CPU's boot stack. The call before must have come to its end. Not inlined,
-// so that the calls of it tell what runs there (tools/stacks).
+// kernel context, on that CPU's boot stack. The end of the call before is waited for. Not inlined, so
+// that the calls of it tell what runs there (tools/stacks).
 //
 //go:noinline
 func Begin(number uint32, f func()) {
+	Wait(number)
 	r := percpu.At(number)
 	r.Call = **(**uintptr)(unsafe.Pointer(&f))
 	arch.InterruptCPU(r.ID, arch.InterruptWake)

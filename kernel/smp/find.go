@@ -51,6 +51,7 @@ func Print() {
 		console.String("; the kernel takes ")
 		console.Dec(arch.MaxCPUs)
 	}
+	printSkew()
 	if farCPUs != 0 {
 		console.String("; without x2APIC none can be reached that has a number above 254: ")
 		console.Dec(uint64(farCPUs))

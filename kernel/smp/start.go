@@ -72,6 +72,7 @@ func Start(ram []boot.Region) {
 	for i := range was {
 		*word(page, i) = was[i]
 	}
+	compareAll()
 }
 
 // word returns word i of a page.

@@ -1,8 +1,12 @@
 package golab
 
 import (
+	"fmt"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
@@ -183,4 +187,36 @@ func deafInLineB() {
 		arch.Pause()
 	}
 	r.Unlock()
+}
+
+// skewedA has a goroutine on each CPU pass the time on to the others: none may read less than another
+// one has read. And each sleeps there, as long as it wants to.
+//
+//go:noinline
+func skewedA() {
+	const turns, nap, late = 3000, 5 * time.Millisecond, 20 * time.Second
+	began := time.Now()
+	var latest, passed atomic.Int64
+	var all sync.WaitGroup
+	for cpu := range percpu.Count() {
+		all.Go(func() {
+			stayOn(cpu)
+			for passed.Add(1) < turns {
+				last := latest.Load()
+				now := int64(time.Since(began))
+				if now < last {
+					say(fmt.Sprintf("CPU %d reads %d ns, when %d ns have been read", cpu, now, last))
+				}
+				latest.CompareAndSwap(last, now)
+				runtime.Gosched()
+			}
+			before := time.Now()
+			time.Sleep(nap)
+			if slept := time.Since(before); slept < nap || slept > late {
+				say(fmt.Sprintf("CPU %d has slept for %v; want %v", cpu, slept, nap))
+			}
+		})
+	}
+	all.Wait()
+	say("the clock is one")
 }

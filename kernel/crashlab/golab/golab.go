@@ -16,6 +16,9 @@ type Crash struct {
 	InMain bool // it runs in the main goroutine, the others in one of their own
 }
 
+// Skewed is the kind in which the other CPUs' counters of time are off.
+const Skewed = "cpu.skew"
+
 // Crashes is the table of kinds. It is complete in the source: the early hook lists it
 // before anything has run. Crash lab only.
 var Crashes = [...]Crash{
@@ -62,6 +65,7 @@ var Crashes = [...]Crash{
 	{"go.exit", exitA, "no crash: exit status 7", false},
 	{"go.recover-20000", recoverA, "no crash: 20,000 faults, each recovered", true},
 	{"go.bad-pointer", badPointerA, "no crash: system calls with bad pointers", true},
+	{Skewed, skewedA, "no crash: the other CPUs' counters of time are off; their clock is not", true},
 }
 
 // What the chains use comes from variables, so that the compiler cannot see the end
