@@ -2,6 +2,7 @@ package probe
 
 import (
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
@@ -35,9 +36,9 @@ func Hit(f *arch.TrapFrame) bool {
 	if !on {
 		return false
 	}
-	now := arch.ReadCounter()
+	now := clock.Counter() // a call may return on another CPU
 	if calibrating {
-		seen = arch.ReadCounter() - now
+		seen = clock.Counter() - now
 		return true
 	}
 	off := f.PC - arch.BreakpointSize - textLo
@@ -61,7 +62,7 @@ func Hit(f *arch.TrapFrame) bool {
 		r := percpu.This()
 		r.Stepping, r.StepFlags = i+1, f.BeginStep()
 	}
-	spent += arch.ReadCounter() - now + unseen
+	spent += clock.Counter() - now + unseen
 	return true
 }
 
