@@ -18,6 +18,7 @@ func shareThreads() {
 	r := percpu.This()
 	percpu.Many, r.Joined = true, true
 	mem.OnStale(percpu.FlushOthers)
+	mem.OnAccess(percpu.AssertLocked)
 	fault.SetLockUps()
 	percpu.OnLongWait(fault.LongWait)
 	r.Lock(percpu.Idle, 0)

@@ -26,6 +26,7 @@ var goElsewhere = map[string]bool{
 	"go.cpu-lock":      true, // lockup_test.go
 	"go.cpu-deaf":      true, // lockup_test.go
 	"go.cpu-deaf-line": true, // lockup_test.go
+	"go.no-lock":       true, // lockcheck_test.go
 }
 
 // TestEveryGoKindIsTested: the crash lab lists no kind that has no test.

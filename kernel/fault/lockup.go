@@ -93,6 +93,7 @@ func LongWait(r *percpu.Record) {
 //
 //go:noinline
 func lookAtCPUs(now uint64) (next uint64) {
+	percpu.AssertLocked()
 	if !percpu.Many || lockUps == lockUpOff {
 		return clock.Never
 	}

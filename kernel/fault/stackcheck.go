@@ -3,6 +3,7 @@ package fault
 import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -102,6 +103,7 @@ var (
 // checkInTime checks the limits if a second has gone by. f is what the timer has
 // interrupted: the trace begins there. It is put off while that is the runtime's own work.
 func checkInTime(f *arch.TrapFrame) {
+	percpu.AssertLocked()
 	now := clock.Now()
 	if now < nextCheck || runtimeAtWork(f, &putOff) {
 		return

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/linux"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // Where the monitor comes in (package monitor): in an interrupt that ^] has made, and after
@@ -37,6 +38,7 @@ func callMonitor(why StopReason) {
 
 // StopAt makes the return address ra of a call what was interrupted.
 func StopAt(ra, sp, fp uintptr) {
+	percpu.AssertLocked()
 	Stop = Details{}
 	Stop.locate()
 	Stop.callerAt(ra, sp, fp)
@@ -53,6 +55,7 @@ const (
 
 // monitorOnKey opens the monitor in an interrupt that ^] has made, or one soon after it.
 func monitorOnKey(f *arch.TrapFrame) {
+	percpu.AssertLocked()
 	for linux.TakeAttention() {
 		Stop = Details{}
 		Stop.locate()
@@ -67,6 +70,7 @@ func monitorOnKey(f *arch.TrapFrame) {
 // monitorAfterTrace opens the monitor after a fatal trace, and the machine ends with it. It
 // returns at once if the kernel has died in a monitor that was opened so.
 func monitorAfterTrace() {
+	percpu.AssertLocked()
 	s := stage()
 	if Nested > 1 || s == noStage || s > StageLine {
 		return

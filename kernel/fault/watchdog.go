@@ -22,7 +22,7 @@ import (
 
 var (
 	alarm             bool   // there is one; set once at boot
-	alarmAt, rewindAt uint64 // when it comes, 0: never, and when it is to be put off; under the kernel lock
+	alarmAt, rewindAt uint64 // when it comes, 0: never, and when it is to be put off; under the kernel lock; the panic path takes none
 	lateShot          uint64 // the deadline that was over when it last came, in an NMI; panic path only
 
 	patience uint64 // ns; 0: no watchdog; set once at boot
@@ -43,6 +43,7 @@ func SetWatchdog() {
 // Tick is called with the time whenever the timer is set, and returns when it wants to
 // be called next: the interval timers, the profiler and the watchdog.
 func Tick(now uint64) (next uint64) {
+	percpu.AssertLocked()
 	next = min(linux.Tick(now), observe.NextSample(now), lookAtCPUs(now))
 	if patience == 0 {
 		return next
@@ -132,6 +133,7 @@ func endKernelHung(f *arch.TrapFrame, late uint64) {
 // lookAgain reports whether f has interrupted the runtime's own work: who hangs is seen a
 // millisecond later.
 func lookAgain(f *arch.TrapFrame) bool {
+	percpu.AssertLocked()
 	const pause = 1_000_000
 	if !runtimeAtWork(f, &looks) {
 		return false

@@ -39,6 +39,7 @@ func (a argument) Word() uintptr    { return uintptr(a) }         // a long that
 
 // Handle answers a system call. It is called by the system call entry, with the CPU's record.
 func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
+	percpu.AssertLocked()
 	r := percpu.Of(cpu)
 	r.Calls++
 	t := thread.Get(r.Thread)

@@ -7,6 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
@@ -60,6 +61,7 @@ func (e *epollInstance) at(k int) *watch {
 
 // free returns a watch that is not in use, or nil.
 func (e *epollInstance) free() *watch {
+	percpu.AssertLocked()
 	for k := 0; k < e.n; k++ {
 		if w := e.at(k); w.file == 0 {
 			return w
@@ -110,6 +112,7 @@ func watched(i int) bool {
 
 // state returns the events that hold for an open file now.
 func state(f *file) (events uint32) {
+	percpu.AssertLocked()
 	switch f.kind {
 	case terminal:
 		events = epollOut
@@ -186,6 +189,7 @@ func ready(f *file) bool { return state(f)&(epollIn|epollHup|epollErr) != 0 }
 
 // changed says that something has happened to open file i: who waits for it goes on.
 func changed(i int) {
+	percpu.AssertLocked()
 	wakeFile(i)
 	for j := range epolls {
 		e := &epolls[j]
@@ -213,6 +217,7 @@ const anyEpoll = ^uintptr(0)
 
 // unwatch forgets an open file that is being closed.
 func unwatch(i int) {
+	percpu.AssertLocked()
 	for j := range epolls {
 		e := &epolls[j]
 		for k := e.n - 1; k >= 0; k-- {

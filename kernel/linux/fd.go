@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -89,6 +90,7 @@ func openStd() {
 //
 //go:noinline
 func get(fd uintptr) *file {
+	percpu.AssertLocked()
 	if fd >= maxFDs || fds[fd] == 0 {
 		return nil
 	}
@@ -102,6 +104,7 @@ func index(f *file) uintptr {
 
 // newFile returns a free entry, or nil.
 func newFile() (f *file, i int) {
+	percpu.AssertLocked()
 	for i := range files {
 		if f := &files[i]; f.kind == closed {
 			return f, i
@@ -112,6 +115,7 @@ func newFile() (f *file, i int) {
 
 // newFD gives open file i the lowest free descriptor from lowest up.
 func newFD(i int, lowest uintptr, flags uintptr) int64 {
+	percpu.AssertLocked()
 	for fd := lowest; uint64(fd) < limits[limitFiles].soft; fd++ {
 		if fds[fd] == 0 {
 			fds[fd] = int16(i + 1)
@@ -143,6 +147,7 @@ func open(new file, flags uintptr) int64 {
 }
 
 func closeFD(fd uintptr) int64 {
+	percpu.AssertLocked()
 	if handle.Logs(handle.FDs) {
 		handle.Log(handle.Close, handle.FDs, fd, 0)
 	}
@@ -162,6 +167,7 @@ func closeFD(fd uintptr) int64 {
 
 // drop takes one reference of an open file away.
 func drop(i int) {
+	percpu.AssertLocked()
 	f := &files[i]
 	f.refs--
 	if f.refs > 0 {
@@ -219,6 +225,7 @@ func wakeFile(i int) { retry(thread.ForFile, uintptr(i), uintptr(i)) }
 // retry lets all threads that wait for why, with either key, make their calls again: who has
 // waited longest first.
 func retry(why thread.Why, key, or uintptr) {
+	percpu.AssertLocked()
 	for {
 		var last *thread.Thread // who is woken last is the first to run
 		for tid := int32(1); tid <= thread.MaxTID(); tid++ {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -411,7 +412,10 @@ func randomOut(to, n uintptr) int64 {
 // block is a buffer for what passes through the kernel in pieces. Under the kernel lock.
 var block [4096]byte
 
-func blockAddr() uintptr { return uintptr(unsafe.Pointer(&block)) }
+func blockAddr() uintptr {
+	percpu.AssertLocked()
+	return uintptr(unsafe.Pointer(&block))
+}
 
 func writeTerminal(from, n uintptr) int64 {
 	done := uintptr(0)

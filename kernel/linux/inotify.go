@@ -3,6 +3,7 @@ package linux
 import (
 	"unsafe"
 
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
@@ -109,6 +110,7 @@ func (c *call) readEvents(f *file, to, n uintptr) int64 {
 //
 //go:noinline
 func tellWatchers() {
+	percpu.AssertLocked()
 	told := vfs.Told
 	vfs.Told = 0
 	for i := range files {

@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
@@ -137,6 +138,7 @@ func dropUnmapped() {
 // FilePage maps the page of a file for an access at addr, of which mem.ResolveFault has said
 // that it is one: what it returns is the verdict. Kernel context.
 func FilePage(addr uintptr, write bool) mem.Verdict {
+	percpu.AssertLocked()
 	file, page := mem.FileAt(addr)
 	id, off := vfs.ID(file), int64(page*pageSize)
 	if off >= vfs.Size(id) {

@@ -2,6 +2,7 @@ package linux
 
 import (
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
@@ -23,6 +24,7 @@ var (
 // cardOpened counts an open file of the card. The first one does not get what came before
 // it, which may be old.
 func cardOpened() {
+	percpu.AssertLocked()
 	for cardFiles == 0 && nic.Receive(blockAddr(), len(block)) > 0 {
 	}
 	cardFiles++
@@ -37,6 +39,7 @@ func cardClosed() { cardFiles-- }
 // Frames lets those go on who wait for the card, if it has a frame: for its interrupt.
 // Kernel context.
 func Frames() {
+	percpu.AssertLocked()
 	nic.Acknowledge()
 	if cardReported || !nic.Readable() {
 		return

@@ -2,6 +2,7 @@ package linux
 
 import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -28,6 +29,7 @@ var pairs [len(tty.Pairs)]pair // under the kernel lock
 
 // pair returns the pair of which an open file is an end, or nil.
 func (f *file) pair() *pair {
+	percpu.AssertLocked()
 	if f.kind == device && (f.isMaster() || f.rdev&^0xff == devPTS) {
 		return &pairs[f.obj]
 	}
@@ -47,10 +49,14 @@ func (f *file) terminal() *tty.Terminal {
 	return nil
 }
 
-func pairName(i int32) []byte { return procPath[:procName("/dev/pts/", uint64(i))] }
+func pairName(i int32) []byte {
+	percpu.AssertLocked()
+	return procPath[:procName("/dev/pts/", uint64(i))]
+}
 
 // openPair makes a device that was opened an end of a pair, if it is one.
 func (f *file) openPair() int64 {
+	percpu.AssertLocked()
 	i := int32(f.rdev & 0xff)
 	switch {
 	case f.isMaster():
@@ -67,6 +73,7 @@ func (f *file) openPair() int64 {
 }
 
 func (f *file) openMaster() int64 {
+	percpu.AssertLocked()
 	for i := range pairs {
 		p := &pairs[i]
 		if p.slave != 0 {
@@ -108,6 +115,7 @@ func (f *file) closePair() {
 
 // pairChanged tells all that have an end of pair obj that something has happened to it.
 func pairChanged(obj int32) {
+	percpu.AssertLocked()
 	for i := range files {
 		if f := &files[i]; f.obj == obj && f.pair() != nil {
 			changed(i)

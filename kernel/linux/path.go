@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
@@ -489,6 +490,7 @@ func (c *call) fchdir(f *file) int64 {
 }
 
 func setCwd(id vfs.ID) int64 {
+	percpu.AssertLocked()
 	if vfs.Mode(id)&vfs.S_IFMT != vfs.S_IFDIR {
 		return -eNOTDIR
 	}
@@ -597,6 +599,7 @@ func (c *call) lchown() int64 {
 	return c.chownAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags(), atNoFollow)
 }
 func (c *call) umask() int64 {
+	percpu.AssertLocked()
 	old := umask
 	umask = c.args[0].Uint() & 0o777
 	return int64(old)

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -39,6 +40,7 @@ type eventCounter struct {
 var counters [maxCounters]eventCounter // under the kernel lock
 
 func (c *call) newPipe(flags uintptr) int64 {
+	percpu.AssertLocked()
 	if flags&^(oNonblock|oCloexec) != 0 {
 		return -eINVAL
 	}
@@ -77,6 +79,7 @@ func (c *call) newPipe(flags uintptr) int64 {
 
 // changed tells all that have an end of pipe obj that something has happened to it.
 func (p *pipe) changed(obj int32) {
+	percpu.AssertLocked()
 	for i := range files {
 		if f := &files[i]; f.obj == obj && f.isPipe() {
 			changed(i)
@@ -87,6 +90,7 @@ func (p *pipe) changed(obj int32) {
 // openFIFO opens a pipe by its name, for which f holds the node. It waits for the other
 // end, unless it is told not to.
 func (c *call) openFIFO(f file, flags uintptr) int64 {
+	percpu.AssertLocked()
 	if flags&oAccess == oAccess {
 		vfs.Release(f.node)
 		return -eINVAL
@@ -146,6 +150,7 @@ func (c *call) openFIFO(f file, flags uintptr) int64 {
 }
 
 func closePipe(f *file) {
+	percpu.AssertLocked()
 	p := &pipes[f.obj]
 	if f.kind == pipeFIFO || f.kind == pipeRead {
 		p.readers--

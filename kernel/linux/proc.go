@@ -3,6 +3,7 @@ package linux
 import (
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -226,6 +227,7 @@ func bringUp(dir vfs.ID) {
 
 // makeRows makes the nodes of a file system, as far as there is memory and nothing else is there.
 func makeRows(system uint8) {
+	percpu.AssertLocked()
 	now := clock.Wall()
 	for i := range procRows {
 		r := &procRows[i]
@@ -275,6 +277,7 @@ func tasksChanged() {
 
 // bringUpFDs has a directory have an entry for each descriptor.
 func bringUpFDs(dir vfs.ID, made uint16) {
+	percpu.AssertLocked()
 	prefix, kind, mode := "/proc/1/fd/", madeFD, uint32(vfs.S_IFLNK)
 	if made == madeFDInfos {
 		prefix, kind, mode = "/proc/1/fdinfo/", madeFDInfo, fileMode
@@ -342,6 +345,7 @@ func nodeOf(f *file) vfs.ID {
 
 // bringUpTasks has a directory have one for each thread.
 func bringUpTasks(dir vfs.ID) {
+	percpu.AssertLocked()
 	now := clock.Wall()
 	for cookie := uint64(2); ; {
 		name, id, _, next, ok := vfs.ReadDir(dir, cookie)
@@ -369,6 +373,7 @@ var procPath [64]byte
 
 // procName puts a name that ends in a number into procPath, and returns its length.
 func procName(prefix string, number uint64) int {
+	percpu.AssertLocked()
 	n := len(procNameWith(0, prefix))
 	var digits [maxDigits]byte
 	for _, c := range digits[decimal(&digits, number):] {
@@ -380,6 +385,7 @@ func procName(prefix string, number uint64) int {
 
 // procNameWith puts a name behind the first n bytes of procPath, and returns all.
 func procNameWith(n int, name string) []byte {
+	percpu.AssertLocked()
 	for i := range len(name) {
 		procPath[n] = name[i]
 		n++
@@ -400,6 +406,7 @@ func infoOfNode(id vfs.ID, flags uintptr) vfs.Info {
 
 // reopen opens what a descriptor without a node names, anew: a pipe can be opened so.
 func (c *call) reopen(fd int32, flags uintptr) int64 {
+	percpu.AssertLocked()
 	f := get(uintptr(fd))
 	if f == nil {
 		return -eNOENT

@@ -3,6 +3,7 @@ package linux
 import (
 	"unsafe"
 
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
@@ -86,6 +87,7 @@ func pendingFor(t *thread.Thread) (set uint64) {
 
 // signalWaits tells the files of those who can read a signal that is held off.
 func signalWaits(bit uint64) {
+	percpu.AssertLocked()
 	for i := range files {
 		if f := &files[i]; f.kind == signalFile && signalSets[f.obj]&bit != 0 {
 			changed(i)

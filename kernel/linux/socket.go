@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -155,6 +156,7 @@ func socketOf(n int32) *socket {
 
 // newSocket makes a socket without a file, or returns nil.
 func newSocket(family uint16, kind uint8, protocol uint16) *socket {
+	percpu.AssertLocked()
 	for n := int32(1); n <= maxSockets; n++ {
 		if sockets[n] != 0 {
 			continue
@@ -179,6 +181,7 @@ func newSocket(family uint16, kind uint8, protocol uint16) *socket {
 
 // free ends a socket that has neither file nor peer.
 func (s *socket) free() {
+	percpu.AssertLocked()
 	if s.node != 0 {
 		vfs.Release(s.node)
 	}
@@ -202,6 +205,7 @@ func (s *socket) connects() bool { return s.kind == sockStream || s.kind == sock
 
 // changed says that something has happened to a socket.
 func (s *socket) changed() {
+	percpu.AssertLocked()
 	if s.file != 0 {
 		changed(int(s.file - 1))
 	}

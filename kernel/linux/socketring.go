@@ -3,6 +3,7 @@ package linux
 import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 const (
@@ -89,6 +90,7 @@ func (r *ring) take(n uintptr) {
 
 // free gives all frames back.
 func (r *ring) free() {
+	percpu.AssertLocked()
 	for i := range r.pages {
 		if r.pages[i] != 0 {
 			mem.FreeFrame(r.pages[i])

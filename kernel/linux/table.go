@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // The table of the system calls. Each architecture has its own, by number:
@@ -23,6 +24,7 @@ type row struct {
 
 // do makes the call with that number.
 func (c *call) do(number uintptr) int64 {
+	percpu.AssertLocked()
 	if number < uintptr(len(table)) {
 		// The compiler must not see that c goes to a function that it does not know, or
 		// it puts c on the heap.

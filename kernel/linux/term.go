@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
@@ -78,6 +79,7 @@ func (f *file) isTerminal() bool {
 // Pump moves what has come in at the serial port to the line discipline, as long as
 // there is room for it; the rest waits in the port. Kernel context.
 func Pump() {
+	percpu.AssertLocked()
 	got := false
 	var last uint64 // when bytes flowed
 	for tty.Serial.Room() && !attention {
@@ -123,6 +125,7 @@ var attention bool
 // TakeAttention reports whether the monitor's key has come, and forgets it. Kernel
 // context.
 func TakeAttention() bool {
+	percpu.AssertLocked()
 	was := attention
 	attention = false
 	return was
@@ -139,6 +142,7 @@ func Typed(b byte) {
 
 // tellReaders wakes who waits for input, if there is some.
 func tellReaders() {
+	percpu.AssertLocked()
 	if tty.Serial.Readable() {
 		// Descriptor 0, and whoever has opened /dev/tty.
 		for i := range files {

@@ -3,6 +3,7 @@ package linux
 import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
@@ -135,6 +136,7 @@ var itimerSignals = [3]uint8{sigALRM, sigVTALRM, sigPROF} // never written
 // Tick sends the signals of the interval timers that have run out, and returns when the
 // next one may do so, or ^0. Kernel context.
 func Tick(now uint64) (next uint64) {
+	percpu.AssertLocked()
 	next = min(pollCard(now), pollShares(now))
 	if timersArmed > 0 {
 		next = min(next, tickTimers(now))

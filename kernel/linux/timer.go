@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
@@ -98,6 +99,7 @@ func freeTimer() (id int) {
 
 // timer returns the timer that a call names, or nil.
 func (c *call) timer() *timer {
+	percpu.AssertLocked()
 	if c.args[0].Op() >= maxTimers || !timers[c.args[0].Op()].used || timers[c.args[0].Op()].file != 0 {
 		return nil
 	}
@@ -138,6 +140,7 @@ func (t *timer) set(next uint64) {
 
 // key is the timer's in the log of resources.
 func (t *timer) key() uintptr {
+	percpu.AssertLocked()
 	return handle.TimerPOSIX + (uintptr(unsafe.Pointer(t))-uintptr(unsafe.Pointer(&timers)))/unsafe.Sizeof(*t)
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // Memory that the program has named. An address may be anything: it is compared
@@ -76,6 +77,7 @@ var paths [2][pathMax]byte
 
 // inString copies a string that ends in a zero byte into buffer i.
 func inString(i int, a uintptr) (s []byte, errno int64) {
+	percpu.AssertLocked()
 	buf := &paths[i]
 	n := uintptr(0)
 	for n < pathMax {

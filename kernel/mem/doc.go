@@ -4,11 +4,13 @@
 //
 // In the order of reading:
 //
-//	frames.go  page frames
-//	tables.go  the page tables
-//	space.go   the program's address space
-//	filemap.go mappings of files
-//	remap.go   areas that move
-//	stale.go   what other CPUs have kept of the tables
-//	dirty.go   the dirty bits, for watermarks
+//	frames.go         page frames
+//	tables.go         the page tables
+//	space.go          the program's address space
+//	filemap.go        mappings of files
+//	remap.go          areas that move
+//	stale.go          what other CPUs have kept of the tables
+//	dirty.go          the dirty bits, for watermarks
+//	lockcheck_on.go   asserts the kernel lock (build tag lockcheck)
+//	lockcheck_off.go  does not
 package mem

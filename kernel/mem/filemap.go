@@ -31,6 +31,7 @@ func (a *spaceArea) pageAt(addr, lo uintptr) uintptr {
 
 // countFile is for n areas more of a file, or -1.
 func countFile(file int16, n int32) {
+	assertLocked()
 	if file == 0 {
 		return
 	}
@@ -62,6 +63,7 @@ func IsMapped(id int32) bool { return fileIndex(id) != 0 }
 // Unmapped names it. What is written to a private mapping stays there. Without mayWrite, Protect
 // never gives a shared one the right to write. Kernel context.
 func MapFile(addr, size uintptr, prot Prot, fixed, keep bool, id int32, page uintptr, private, mayWrite bool) (at uintptr, e Errno) {
+	assertLocked()
 	file := fileIndex(id)
 	begins := file == 0
 	if begins {
@@ -81,6 +83,7 @@ func MapFile(addr, size uintptr, prot Prot, fixed, keep bool, id int32, page uin
 
 // Unmapped returns a file that has no areas any more, once, or 0. Kernel context.
 func Unmapped() (id int32) {
+	assertLocked()
 	if unmapped == 0 {
 		return 0
 	}
@@ -96,6 +99,7 @@ func Unmapped() (id int32) {
 
 // FileAt returns the file and the number of its page that belong at addr; or 0. Kernel context.
 func FileAt(addr uintptr) (id int32, page uintptr) {
+	assertLocked()
 	i := find(addr)
 	if i == numAreas || addr < areas[i].lo || areas[i].file == 0 {
 		return 0, 0
@@ -130,6 +134,7 @@ func HasFile(addr, size uintptr) bool {
 // to be written to in a private mapping. It returns NoFrame or Resolved, and whether the file
 // itself will be written to. Kernel context.
 func Place(addr, frame uintptr, write bool) (v Verdict, changes bool) {
+	assertLocked()
 	a := &areas[find(addr)]
 	e := entry(pageDown(addr))
 	if e == 0 {
@@ -158,6 +163,7 @@ func Place(addr, frame uintptr, write bool) (v Verdict, changes bool) {
 // CutFile unmaps the pages of a file from number page on up to end, before the file loses them.
 // They stay in their areas. Kernel context.
 func CutFile(id int32, page, end uintptr) {
+	assertLocked()
 	file := fileIndex(id)
 	if file == 0 {
 		return
@@ -174,6 +180,7 @@ func CutFile(id int32, page, end uintptr) {
 // MayWrite reports whether a file has a shared area which has the right to write, or can get it.
 // Kernel context.
 func MayWrite(id int32) bool {
+	assertLocked()
 	file := fileIndex(id)
 	for i := range areas[:numAreas] {
 		if a := &areas[i]; file != 0 && a.file == file && !a.copied && !a.sealed {

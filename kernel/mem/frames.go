@@ -43,6 +43,7 @@ func AddFrames(lo, hi uintptr) {
 // has run out. The frame is mapped and can be written at that address. Early and
 // kernel context.
 func Frame() uintptr {
+	assertLocked()
 	f := freeList
 	if f != 0 {
 		freeList = *(*uintptr)(arch.Pointer(f))
@@ -85,6 +86,7 @@ func callOnFrame(frame uintptr, taken bool) {
 
 // FreeFrame gives a frame back that Frame has returned. Early and kernel context.
 func FreeFrame(f uintptr) {
+	assertLocked()
 	if onFrame != 0 {
 		callOnFrame(f, false)
 	}

@@ -82,6 +82,7 @@ func find(a uintptr) int {
 //
 //go:noinline
 func insert(i int, a spaceArea) {
+	assertLocked()
 	for j := numAreas; j > i; j-- {
 		areas[j] = areas[j-1]
 	}
@@ -90,6 +91,7 @@ func insert(i int, a spaceArea) {
 }
 
 func remove(i, n int) {
+	assertLocked()
 	for j := i; j+n < numAreas; j++ {
 		areas[j] = areas[j+n]
 	}
@@ -99,6 +101,7 @@ func remove(i, n int) {
 // split makes a an area's boundary if it is inside of one. It returns false when
 // the table is full.
 func split(a uintptr) bool {
+	assertLocked()
 	i := find(a)
 	if i == numAreas || areas[i].lo >= a {
 		return true
@@ -117,6 +120,7 @@ func split(a uintptr) bool {
 
 // merge joins equal neighbours from index i-1 to i+1.
 func merge(i int) {
+	assertLocked()
 	for j := i + 1; j >= i; j-- {
 		if j > 0 && j < numAreas && areas[j-1].goesOnIn(&areas[j]) {
 			areas[j-1].hi = areas[j].hi
@@ -204,6 +208,7 @@ func mapArea(addr, size uintptr, fixed, keep bool, a spaceArea) (at uintptr, e E
 // Discard removes all areas, and parts of areas, in the size bytes at addr, and
 // gives their frames back. Kernel context.
 func Discard(addr, size uintptr) Errno {
+	assertLocked()
 	if addr%arch.PageSize != 0 || addr > spaceHi || size > spaceHi-addr || size == 0 {
 		return EINVAL
 	}
@@ -247,6 +252,7 @@ func Protect(addr, size uintptr, prot Prot) Errno {
 
 // protectAreas changes the rights of the areas of lo <= address < hi, which begin and end there.
 func protectAreas(lo, hi uintptr, prot Prot) Errno {
+	assertLocked()
 	next := lo
 	i := find(lo)
 	for ; i < numAreas && areas[i].lo < hi; i++ {
@@ -273,6 +279,7 @@ func protectAreas(lo, hi uintptr, prot Prot) Errno {
 // is zero, or what the file has (madvise MADV_DONTNEED). Where a part of them is not mapped,
 // the rest is given back, and the error is ENOMEM. Kernel context.
 func Forget(addr, size uintptr) Errno {
+	assertLocked()
 	if addr%arch.PageSize != 0 || addr > spaceHi || size > spaceHi-addr {
 		return EINVAL
 	}
@@ -312,6 +319,7 @@ type Area struct {
 
 // AreaAt returns area number i, by address; ok is false behind the last. Kernel context.
 func AreaAt(i int) (a Area, ok bool) {
+	assertLocked()
 	if i >= numAreas {
 		return a, false
 	}
@@ -326,6 +334,7 @@ func AreaAt(i int) (a Area, ok bool) {
 // Bytes returns how much of the address space areas have: all of them, or those that the
 // program may write to and that are its own. Kernel context.
 func Bytes(private bool) (n uintptr) {
+	assertLocked()
 	for i := range areas[:numAreas] {
 		if a := &areas[i]; !private || (a.file == 0 || a.copied) && a.prot&ProtWrite != 0 {
 			n += a.hi - a.lo
@@ -458,6 +467,7 @@ const (
 // ResolveFault is for a page fault at addr with the error code of the fault: it gives the
 // page a frame if an area allows the access. Kernel context.
 func ResolveFault(addr uintptr, code uintptr) Verdict {
+	assertLocked()
 	i := find(addr)
 	if i == numAreas || addr < areas[i].lo {
 		return Refused
@@ -518,6 +528,7 @@ func Allowed(addr, n uintptr, write bool) bool {
 		}
 		return false
 	}
+	assertLocked() // the image's segments are what they are
 	want := ProtRead
 	if write {
 		want = ProtWrite

@@ -31,6 +31,7 @@ var staleLo, staleHi uintptr
 
 // drop is for the entry of a page that has lost its frame or a right; settle must follow.
 func drop(page uintptr) {
+	assertLocked()
 	arch.FlushPage(page)
 	if flushOthers == 0 {
 		return
@@ -44,6 +45,7 @@ func drop(page uintptr) {
 
 // settle has the other CPUs drop what drop was called for.
 func settle() {
+	assertLocked()
 	if staleHi != 0 {
 		callFlushOthers(staleLo, staleHi)
 		staleHi = 0
@@ -53,6 +55,7 @@ func settle() {
 // hide makes the pages of lo <= address < hi that lie in areas not present, on all CPUs, where
 // there are several: their entries keep their frames.
 func hide(lo, hi uintptr) {
+	assertLocked()
 	if flushOthers == 0 {
 		return
 	}

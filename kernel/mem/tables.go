@@ -386,6 +386,7 @@ func slot(t, addr uintptr, level int) uintptr {
 
 // frame returns a zeroed page for a table, or 0.
 func frame() uintptr {
+	assertLocked()
 	if released {
 		f := Frame()
 		if f != 0 {

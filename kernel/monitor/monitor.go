@@ -8,6 +8,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
@@ -167,6 +168,7 @@ func Open(reason fault.StopReason) {
 
 // loop is the monitor's loop.
 func loop(uintptr) {
+	percpu.AssertLocked()
 	greet()
 	leaving = false
 	if _, columns, _, _ := tty.Serial.Winsize(); columns != 0 {

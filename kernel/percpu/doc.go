@@ -5,9 +5,11 @@
 // It imports arch and nothing else of Zeroframe. Early and kernel context: a goroutine may
 // change its CPU between asking for the record and using it.
 //
-//	percpu.go  the record
-//	lock.go    the kernel lock
-//	flush.go   what other CPUs have kept of page tables
+//	percpu.go         the record
+//	lock.go           the kernel lock
+//	lockcheck_on.go   asserts that the CPU has it (build tag lockcheck)
+//	lockcheck_off.go  does not
+//	flush.go          what other CPUs have kept of page tables
 //
 // model_test.go and the files that it lists explore the protocols between CPUs exhaustively.
 //
@@ -22,7 +24,7 @@
 //
 // "Under the kernel lock" is what only the CPU that has the lock reads and writes, where threads
 // run on several; with one, it is enough that interrupts are off. It is the only lock, and nothing
-// else is taken within it. "Under the kernel lock; the panic path takes none" is what a crash on
+// else is taken within it. Who writes it begins with AssertLocked (kernel/lockcheck_test.go). "Under the kernel lock; the panic path takes none" is what a crash on
 // one CPU may find half-written by another: the console, the screen, the network card, the event
 // stream.
 package percpu

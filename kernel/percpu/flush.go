@@ -30,6 +30,7 @@ const mostPages = 32
 // FlushOthers has the other CPUs drop what they have kept of the pages of lo <= address < hi,
 // which this one has dropped. Kernel context, with the lock.
 func FlushOthers(lo, hi uintptr) {
+	AssertLocked()
 	r := This()
 	Flushes++
 	flushLo, flushHi = lo, hi

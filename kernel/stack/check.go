@@ -3,6 +3,7 @@ package stack
 import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -42,6 +43,7 @@ var (
 // In 2 * [Count] calls each stack is looked through. It takes some 1,500 instructions.
 // Kernel context.
 func FirstOver(now uint64) (s *tracer.Stack, since uint64) {
+	percpu.AssertLocked()
 	if !watched || OverLimit == IgnoreOver {
 		return nil, 0
 	}
@@ -75,6 +77,7 @@ func FirstOver(now uint64) (s *tracer.Stack, since uint64) {
 // FirstTime reports whether stack i, which is over its limit, is to be told of: it has not
 // been yet. Early and kernel context.
 func FirstTime(i int) bool {
+	percpu.AssertLocked()
 	was := reported[i]
 	reported[i] = true
 	return !was && OverLimit != IgnoreOver

@@ -10,6 +10,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -253,6 +254,7 @@ var warned uint32
 
 // WarnOnce says, once, that stack i is more than three quarters full.
 func WarnOnce(i int) {
+	percpu.AssertLocked()
 	s := &Table[i]
 	if s.Level() != tracer.LevelWarning || warned&(1<<uint(i)) != 0 {
 		return

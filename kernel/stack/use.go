@@ -3,6 +3,7 @@ package stack
 import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -45,6 +46,7 @@ const belowLive = 1024
 
 //go:noinline
 func resetStacks(fp uintptr) bool {
+	percpu.AssertLocked()
 	// A goroutine runs on none of them.
 	var live [Count]uintptr
 	if arch.OnFakeG() {

@@ -25,6 +25,7 @@ func Join() {
 // giveCPU is for a thread that is now in the queue: an idle CPU that may run it is woken; it
 // returns false if there is none.
 func giveCPU(t *Thread) bool {
+	percpu.AssertLocked()
 	r := percpu.This()
 	if !percpu.Many {
 		armSlice(r)
@@ -112,6 +113,7 @@ func Poke(t *Thread) {
 
 // SetAffinity says on which CPUs a thread may run: a bit for each, one of them at least is there.
 func SetAffinity(t *Thread, cpus uint64) {
+	percpu.AssertLocked()
 	t.Affinity = cpus
 	switch o := percpu.At(t.On); {
 	case t.State == Running && !t.mayRunOn(o):

@@ -36,6 +36,7 @@ func OnTick(f func(now uint64) uint64) { onTick = **(**uintptr)(unsafe.Pointer(&
 
 // Enqueue makes a thread ready, last in the queue.
 func Enqueue(t *Thread) {
+	percpu.AssertLocked()
 	t.State, t.Why, t.next = Ready, ForNothing, 0
 	if runHead == 0 {
 		runHead = t.TID
@@ -48,6 +49,7 @@ func Enqueue(t *Thread) {
 
 // enqueueFirst makes a thread ready before all others.
 func enqueueFirst(t *Thread) {
+	percpu.AssertLocked()
 	t.State, t.Why, t.next = Ready, ForNothing, runHead
 	if runHead == 0 {
 		runTail = t.TID
@@ -96,6 +98,7 @@ func Retry(t *Thread) {
 // clock) it waits until then at most, and its call then returns timeout. It does
 // not return.
 func Block(f *arch.TrapFrame, why Why, key uintptr, deadline uint64, timeout int64) {
+	percpu.AssertLocked()
 	r := percpu.This()
 	t := Get(r.Thread)
 	saveCall(t, f)
@@ -151,6 +154,7 @@ func SaveTrap(f *arch.TrapFrame) *Thread {
 // GiveWay lets others run before the running thread, which has been saved. It does
 // not return.
 func GiveWay(t *Thread) {
+	percpu.AssertLocked()
 	r := percpu.This()
 	leaveCPU(r, !t.Full)
 	if r.Preempt && clock.Now() < r.SliceEnd {
@@ -217,6 +221,7 @@ func awaitThread() {
 
 // run gives a CPU to a thread that has been taken out of the queue.
 func run(r *percpu.Record, t *Thread) {
+	percpu.AssertLocked()
 	t.State, t.On = Running, r.Number
 	switches++
 	r.Thread, r.Preempt = t.TID, false
@@ -234,6 +239,7 @@ func run(r *percpu.Record, t *Thread) {
 
 // take takes the first thread out of the queue that may run on a CPU, or returns nil.
 func take(r *percpu.Record) *Thread {
+	percpu.AssertLocked()
 	t := Get(runHead)
 	if percpu.Many {
 		t = firstFor(r)
@@ -262,6 +268,7 @@ func take(r *percpu.Record) *Thread {
 // idle waits for one interrupt. The timer is set for the next event and no other: an
 // idle machine sleeps.
 func idle() {
+	percpu.AssertLocked()
 	next := expire(clock.Now())
 	if AnyReady() {
 		return
@@ -291,6 +298,7 @@ func idle() {
 
 // account adds the time of the running thread up.
 func account(r *percpu.Record) {
+	percpu.AssertLocked()
 	if t := Get(r.Thread); t != nil {
 		now := clock.Now()
 		t.CPU += now - r.Started

@@ -12,6 +12,7 @@ import (
 
 // sleep puts a waiting thread into the list of sleepers.
 func sleep(t *Thread, deadline uint64, timeout int64) {
+	percpu.AssertLocked()
 	t.deadline, t.timeout, t.sleeps = deadline, timeout, true
 	if first := Get(sleepHead); first == nil || deadline < first.deadline {
 		t.next = sleepHead
@@ -34,6 +35,7 @@ func sleep(t *Thread, deadline uint64, timeout int64) {
 // unsleep is for a thread that waits no more: it takes it out of the list of sleepers, if
 // it is in it.
 func unsleep(t *Thread) {
+	percpu.AssertLocked()
 	if onEvent != 0 && t.State == Waiting {
 		callOnEvent(Woken, t, never)
 	}
@@ -64,6 +66,7 @@ func armBy(r *percpu.Record, deadline uint64) {
 // expire wakes the sleepers whose time has come, and returns the time of the next
 // event.
 func expire(now uint64) (next uint64) {
+	percpu.AssertLocked()
 	woken := (*Thread)(nil) // the last one
 	for {
 		t := Get(sleepHead)

@@ -203,6 +203,7 @@ func MaxTID() int32 { return highTID }
 // New makes a thread with the lowest number that is free, not ready to run, or
 // returns nil if there is no room. Thread 1 is the first.
 func New() *Thread {
+	percpu.AssertLocked()
 	for tid := int32(1); tid <= MaxThreads; tid++ {
 		if table[tid] != 0 {
 			continue
@@ -230,6 +231,7 @@ func New() *Thread {
 
 // End removes the running thread. Run must follow.
 func End(t *Thread) {
+	percpu.AssertLocked()
 	tid := t.TID
 	if onEvent != 0 {
 		callOnEvent(Ended, t, never)

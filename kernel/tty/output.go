@@ -1,6 +1,9 @@
 package tty
 
-import "github.com/zeroframe/zeroframe/kernel/console"
+import (
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
 
 // serialByte and serialText are where the serial terminal's output goes. Never written but by
 // tests.
@@ -50,6 +53,7 @@ var outgoing [4096]byte
 
 // Write is Out for many bytes, for the serial terminal.
 func (t *Terminal) Write(p []byte) {
+	percpu.AssertLocked()
 	t.follow(p)
 	if !t.lineEnds() {
 		serialText(p)

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // The ring holds what has come in and was not read yet: first what can be read,
@@ -39,6 +40,7 @@ func (t *Terminal) size() uint64 {
 
 // place returns where byte i is.
 func (t *Terminal) place(i uint64) *byte {
+	percpu.AssertLocked()
 	if t.isPair() {
 		return t.inPage(pageIn, i%pairSize)
 	}
@@ -47,6 +49,7 @@ func (t *Terminal) place(i uint64) *byte {
 
 // eight returns where the marks of byte i and its neighbours are.
 func (t *Terminal) eight(i uint64) *byte {
+	percpu.AssertLocked()
 	if t.isPair() {
 		return t.inPage(pageMarks, i%pairSize/8)
 	}

@@ -1,5 +1,7 @@
 package vfs
 
+import "github.com/zeroframe/zeroframe/kernel/percpu"
+
 // Extended attributes: the entries of a directory without a name that a node has, if it has any.
 // Each is a regular file whose bytes are the value.
 
@@ -82,6 +84,7 @@ func freeAttributes(n *node) {
 }
 
 func freeValue(value ID) {
+	percpu.AssertLocked()
 	cut(at(value), 0)
 	nodes.give(int32(value))
 }

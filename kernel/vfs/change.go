@@ -1,6 +1,9 @@
 package vfs
 
-import "github.com/zeroframe/zeroframe/arch"
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
 
 // Making and removing names. The order of the checks is Linux's, since it
 // decides which error a program sees.
@@ -28,6 +31,7 @@ func create(p place, mode uint32, now int64) (ID, Errno) {
 
 // insert is create for a directory that may be changed.
 func insert(p place, mode uint32, now int64) (ID, Errno) {
+	percpu.AssertLocked()
 	d := at(p.dir)
 	id := newNode(p.dir, mode, now)
 	if id == 0 {

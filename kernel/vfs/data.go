@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // A file's bytes: a tree of frames, as deep as the file's last page needs. Where
@@ -71,6 +72,7 @@ func slotOf(n *node, p uint64) *uintptr {
 // Place makes the size bytes of RAM at lo, page-aligned, the contents of an empty regular file.
 // They must be nobody else's. Errors: EINVAL, ENOSPC. Kernel context.
 func Place(id ID, lo uintptr, size int64) Errno {
+	percpu.AssertLocked()
 	n := at(id)
 	if !n.is(S_IFREG) || n.size != 0 || n.data != 0 || size < 0 || lo%pageSize != 0 {
 		return EINVAL
@@ -126,6 +128,7 @@ var dataFreed int64
 // cutTable frees the frames from page p on under the table a (data if l is 0),
 // and a itself if nothing is left. It reports whether it did.
 func cutTable(a uintptr, l int32, p uint64) bool {
+	percpu.AssertLocked()
 	if l > 0 {
 		shift := 9 * uint(l-1)
 		left := false

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // Directories. An entry is in two structures: its directory's list, in the order
@@ -52,6 +53,7 @@ var (
 func entryAt(e entryID) *entry { return (*entry)(arch.Pointer(entryAddr(e))) }
 
 func entryAddr(e entryID) uintptr {
+	percpu.AssertLocked()
 	if e&1 != 0 {
 		return longEntries.at(int32(e >> 1))
 	}
@@ -67,6 +69,7 @@ func nameOf(e entryID) []byte {
 // newEntry makes an entry that is in neither structure, or returns 0 if memory
 // has run out.
 func newEntry(dir ID, name []byte, id ID) entryID {
+	percpu.AssertLocked()
 	var e entryID
 	if len(name) <= shortName {
 		e = entryID(shortEntries.take() << 1)
@@ -87,6 +90,7 @@ func newEntry(dir ID, name []byte, id ID) entryID {
 }
 
 func freeEntry(e entryID) {
+	percpu.AssertLocked()
 	if e&1 != 0 {
 		longEntries.give(int32(e >> 1))
 	} else {
@@ -145,6 +149,7 @@ func initBuckets() bool {
 }
 
 func hashInsert(e entryID) {
+	percpu.AssertLocked()
 	n := entryAt(e)
 	b := bucketOf(n.hash)
 	n.chain = *b
@@ -157,6 +162,7 @@ func hashInsert(e entryID) {
 // splitBucket adds a bucket, if there is memory for it; without, chains just
 // become longer.
 func splitBucket() {
+	percpu.AssertLocked()
 	i := numBuckets
 	if i/perBucketFrame >= maxBucketFrames {
 		return
@@ -184,6 +190,7 @@ func splitBucket() {
 }
 
 func hashRemove(e entryID) {
+	percpu.AssertLocked()
 	n := entryAt(e)
 	b := bucketOf(n.hash)
 	for *b != e {

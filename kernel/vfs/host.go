@@ -1,5 +1,7 @@
 package vfs
 
+import "github.com/zeroframe/zeroframe/kernel/percpu"
+
 // Changes in a writable share are the host's first. What would change such a node returns
 // EMISSING, with the change in Asked; package share has the host make it, and what the host has
 // made Changed makes here, too. So the tree never says what is not so on the host, whoever else
@@ -66,7 +68,10 @@ var asked Change
 
 // Asked returns the change for which EMISSING was last returned; its kind is NoChange if that was
 // for what Lacking tells. Kernel context.
-func Asked() *Change { return &asked }
+func Asked() *Change {
+	percpu.AssertLocked()
+	return &asked
+}
 
 // ShareMode says what a program may do in a share.
 type ShareMode uint8
@@ -86,6 +91,7 @@ func Writable(id ID) bool {
 
 // ask begins to say what is asked of the host for a node, in a directory or of a file.
 func ask(kind ChangeKind, id ID, now int64) *Change {
+	percpu.AssertLocked()
 	asked.Kind, asked.Share, asked.now = kind, int(at(id).share), now
 	asked.Node, asked.Dir, asked.ToDir = 0, 0, 0
 	asked.Truncate, asked.Exclusive, asked.Opens, asked.Directory = false, false, false, false

@@ -1,5 +1,7 @@
 package vfs
 
+import "github.com/zeroframe/zeroframe/kernel/percpu"
+
 // What the kernel makes up: the trees of /proc and /sys. Their nodes are nodes like others, made
 // when somebody looks into their directory; who makes them (package linux) says by a number of its
 // own what each is. The bytes of such a file are made when it is read. Such a link leads to a node,
@@ -19,10 +21,16 @@ var making bool
 
 // BeginMaking lets the entries of directories that are made up be made and removed, up to EndMaking.
 // Kernel context.
-func BeginMaking() { making = true }
+func BeginMaking() {
+	percpu.AssertLocked()
+	making = true
+}
 
 // EndMaking undoes BeginMaking. Kernel context.
-func EndMaking() { making = false }
+func EndMaking() {
+	percpu.AssertLocked()
+	making = false
+}
 
 // Begin makes a directory the root of a file system that is made up, with the number made. What is
 // in it already stays. Kernel context.

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // ID names a node of the tree: a file of any kind. 0 is none. It is valid as
@@ -69,7 +70,10 @@ var nodes = slab{
 }
 
 //go:noinline
-func at(id ID) *node { return (*node)(arch.Pointer(nodes.at(int32(id)))) }
+func at(id ID) *node {
+	percpu.AssertLocked()
+	return (*node)(arch.Pointer(nodes.at(int32(id))))
+}
 
 func (n *node) is(kind uint32) bool { return n.mode&S_IFMT == kind }
 func (n *node) dir() bool           { return n.mode&S_IFMT == S_IFDIR }
@@ -272,6 +276,7 @@ func Release(id ID) {
 // drop frees a node that has neither a name nor a holder. A removed directory
 // holds its parent, so that ".." stays valid; that may be the next to go.
 func drop(id ID) {
+	percpu.AssertLocked()
 	for {
 		n := at(id)
 		if n.opens > 0 || n.nlink > 0 {
@@ -309,6 +314,7 @@ func Nameless(dir ID, mode uint32, named bool, now int64) (ID, Errno) {
 // newNode makes a node without a name, or returns 0 if memory has run out. It
 // belongs to the group of the directory that it will be in if that says so.
 func newNode(dir ID, mode uint32, now int64) ID {
+	percpu.AssertLocked()
 	id := ID(nodes.take())
 	if id == 0 {
 		return 0

@@ -1,5 +1,7 @@
 package vfs
 
+import "github.com/zeroframe/zeroframe/kernel/percpu"
+
 // Open returns the node that a path leads to, held (Release it), and makes a
 // regular file if flags say so. It takes Linux's O_CREAT, O_EXCL, O_TRUNC,
 // O_DIRECTORY, O_NOFOLLOW, O_PATH and the access mode, and ignores other flags.
@@ -126,6 +128,7 @@ var bounds struct {
 
 // OpenWithin is Open with bounds for the walk. Errors: those of Open, EXDEV, ELOOP. Kernel context.
 func OpenWithin(dir ID, path []byte, flags, within int, mode uint32, now int64) (ID, Errno) {
+	percpu.AssertLocked()
 	bounds.dir, bounds.flags = dir, within
 	id, e := Open(dir, path, flags, mode, now)
 	bounds.flags = 0

@@ -1,5 +1,7 @@
 package vfs
 
+import "github.com/zeroframe/zeroframe/kernel/percpu"
+
 // Folders of the host. Their files are nodes like others, but what is known of them comes when
 // somebody asks: a directory's entries, what a file is, its bytes. Until then a node lacks it,
 // and what needs it returns EMISSING: the caller has Lacking brought (package share), and then
@@ -39,6 +41,7 @@ func Lacking() (id ID, what uint8) { return lacking.id, lacking.what }
 
 // need returns EMISSING if the node lacks any of what, and notes that.
 func need(id ID, what uint8) Errno {
+	percpu.AssertLocked()
 	n := at(id)
 	if n.lacks&what == 0 || making {
 		return 0

@@ -3,6 +3,7 @@ package vfs
 import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // Small objects in page frames. An object is named by its index, from 1 up; two
@@ -44,6 +45,7 @@ func FreeFrames() uint64 {
 
 // frame returns a zeroed frame, or 0 if memory has run out.
 func frame() uintptr {
+	percpu.AssertLocked()
 	if FreeFrames() == 0 {
 		return 0
 	}
@@ -55,6 +57,7 @@ func frame() uintptr {
 }
 
 func freeFrame(f uintptr) {
+	percpu.AssertLocked()
 	mem.FreeFrame(f)
 	frames--
 }
@@ -64,6 +67,7 @@ func word(a uintptr) *uintptr { return (*uintptr)(arch.Pointer(a)) }
 
 // at returns the address of object i, which take has returned.
 func (s *slab) at(i int32) uintptr {
+	percpu.AssertLocked()
 	f := uintptr(i / s.perFrame)
 	return *word(s.tables[f/perTable] + f%perTable*8) + uintptr(i%s.perFrame)*s.size
 }

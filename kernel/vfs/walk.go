@@ -1,5 +1,7 @@
 package vfs
 
+import "github.com/zeroframe/zeroframe/kernel/percpu"
+
 // From a path to a node, as Linux does it (path_resolution(7), fs/namei.c).
 
 // What a walk does with the last component of its path.
@@ -42,6 +44,7 @@ var rest [LinkMax + 1]struct {
 // may not exist then. Errors: ENOENT (the path is empty or something on the way
 // does not exist), ENOTDIR, ENAMETOOLONG, ELOOP, EISDIR (refuseSlash).
 func walk(dir ID, path []byte, flags int) (p place, e Errno) {
+	percpu.AssertLocked()
 	if len(path) == 0 {
 		return p, ENOENT
 	}

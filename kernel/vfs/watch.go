@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // Who watches files and directories (inotify(7)): a watch is of a node, in a list that the node
@@ -86,9 +87,13 @@ var (
 // the kernel lock.
 var Told uint64
 
-func watchAt(i int32) *watch { return (*watch)(arch.Pointer(watches.at(i))) }
+func watchAt(i int32) *watch {
+	percpu.AssertLocked()
+	return (*watch)(arch.Pointer(watches.at(i)))
+}
 
 func eventAddr(i int32) uintptr {
+	percpu.AssertLocked()
 	if i&1 != 0 {
 		return longEvents.at(i >> 1)
 	}
@@ -98,6 +103,7 @@ func eventAddr(i int32) uintptr {
 func eventAt(i int32) *event { return (*event)(arch.Pointer(eventAddr(i))) }
 
 func giveEvent(i int32) {
+	percpu.AssertLocked()
 	if i&1 != 0 {
 		longEvents.give(i >> 1)
 	} else {
@@ -108,6 +114,7 @@ func giveEvent(i int32) {
 // NewGroup returns the number of a group without watches. ok is false if there are too many.
 // Kernel context.
 func NewGroup() (group int, ok bool) {
+	percpu.AssertLocked()
 	for g := range groups {
 		if !groups[g].used {
 			groups[g].used, groups[g].wd = true, 0
@@ -119,6 +126,7 @@ func NewGroup() (group int, ok bool) {
 
 // EndGroup ends a group, its watches and its events. Kernel context.
 func EndGroup(group int) {
+	percpu.AssertLocked()
 	for i := int32(1); i < watches.fresh; i++ {
 		if w := watchAt(i); w.node != 0 && w.group == int32(group) {
 			unlist(i)
@@ -132,6 +140,7 @@ func EndGroup(group int) {
 
 // unlist ends a watch.
 func unlist(i int32) {
+	percpu.AssertLocked()
 	w := watchAt(i)
 	at := &at(w.node).watches
 	for *at != i {
@@ -146,6 +155,7 @@ func unlist(i int32) {
 // that the group watches already, that of its watch, which gets the mask, or what it lacks of it
 // (IN_MASK_ADD). Errors: EEXIST (IN_MASK_CREATE), ENOSPC. Kernel context.
 func Watch(group int, id ID, mask uint32) (wd int32, e Errno) {
+	percpu.AssertLocked()
 	const kept = IN_ALL_EVENTS | IN_ONESHOT
 	for i := at(id).watches; i != 0; i = watchAt(i).next {
 		w := watchAt(i)
@@ -175,6 +185,7 @@ func Watch(group int, id ID, mask uint32) (wd int32, e Errno) {
 // Unwatch ends a watch of a group, which is told so. Errors: EINVAL (there is none of that number).
 // Kernel context.
 func Unwatch(group int, wd int32) Errno {
+	percpu.AssertLocked()
 	for i := int32(1); i < watches.fresh; i++ {
 		if w := watchAt(i); w.node != 0 && w.group == int32(group) && w.wd == wd {
 			unlist(i)
@@ -227,6 +238,7 @@ func tell(id ID, mask, cookie uint32, name []byte) {
 
 // tellMoved tells of a node that has another name now.
 func tellMoved(id, from ID, old []byte, to ID, new []byte) {
+	percpu.AssertLocked()
 	if watches.used == 0 {
 		return
 	}
@@ -251,6 +263,7 @@ func tellGone(id ID) {
 // queue puts an event behind the others of a group, unless it is as the last one is. Without room
 // for it, the last one says that there are some missing.
 func queue(group, wd int32, mask, cookie uint32, name []byte) {
+	percpu.AssertLocked()
 	g := &groups[group]
 	if g.tail != 0 {
 		a := eventAddr(g.tail)
@@ -290,6 +303,7 @@ func queue(group, wd int32, mask, cookie uint32, name []byte) {
 // Event returns the first event of a group: which watch, what has happened, and with what name, in
 // the queue, valid until TakeEvent. ok is false if there is none. Kernel context.
 func Event(group int) (wd int32, mask, cookie uint32, name []byte, ok bool) {
+	percpu.AssertLocked()
 	i := groups[group].head
 	if i == 0 {
 		return 0, 0, 0, nil, false
@@ -301,6 +315,7 @@ func Event(group int) (wd int32, mask, cookie uint32, name []byte, ok bool) {
 
 // TakeEvent takes the first event of a group out of its queue. Kernel context.
 func TakeEvent(group int) {
+	percpu.AssertLocked()
 	g := &groups[group]
 	i := g.head
 	if g.head = eventAt(i).next; g.head == 0 {

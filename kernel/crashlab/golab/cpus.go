@@ -2,6 +2,7 @@ package golab
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/smp"
 )
@@ -220,3 +222,19 @@ func skewedA() {
 	all.Wait()
 	say("the clock is one")
 }
+// noLockA has the last CPU look at what is under the kernel lock, in an interrupt that takes none. It
+// only reads, so that an image without the check comes to its end.
+//
+//go:noinline
+func noLockA() {
+	stayOnFirst()
+	onLastCPU(noLockB)
+	say("nobody has asserted the kernel lock")
+	os.Exit(0)
+}
+
+//go:noinline
+func noLockB() { noLockC(); reach(); sink++ }
+
+//go:noinline
+func noLockC() { sink += uint64(mem.Bytes(false)) }

@@ -3,7 +3,10 @@
 // result. Kernel context, except where noted.
 package entropy
 
-import "github.com/zeroframe/zeroframe/arch"
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
 
 var (
 	state [4]uint64 // under the kernel lock
@@ -42,6 +45,7 @@ func hardware() uint64 {
 // Word returns 64 random bits: a step of xoshiro256** (Blackman and Vigna, 2018), with
 // a number of the CPU's generator, or of its clock, mixed in.
 func Word() uint64 {
+	percpu.AssertLocked()
 	s := &state
 	result := rotl(s[1]*5, 7) * 9
 	t := s[1] << 17

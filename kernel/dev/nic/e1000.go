@@ -3,6 +3,7 @@ package nic
 import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // Intel's e1000 (8254x Family Software Developer's Manual, 82574 Datasheet), with the old
@@ -235,6 +236,7 @@ func readableE1000() bool { return arch.Load8(rxDesc(rxHead)+12)&descDone != 0 }
 // buffer back to the card, and returns the frame's length; 0 if it is damaged, or longer
 // than a buffer.
 func receiveE1000(buf uintptr, n int) int {
+	percpu.AssertLocked()
 	d := rxDesc(rxHead)
 	got, state := arch.Load16(d+8), arch.Load16(d+12)
 	length := 0

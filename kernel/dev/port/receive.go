@@ -5,6 +5,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/pci"
 	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // What comes in lies in buffers that the device has had since boot, and each goes back to it when
@@ -106,6 +107,7 @@ func Listens() bool { return empty > 0 && interrupts }
 // Receive takes one byte that has come; ok is false if there is none. It does not wait. Early and
 // kernel context, and the panic path.
 func Receive() (b byte, ok bool) {
+	percpu.AssertLocked()
 	for range receiveSlots { // the device's word is not trusted: a buffer may have no bytes
 		if next < received {
 			break

@@ -1,6 +1,9 @@
 package share
 
-import "github.com/zeroframe/zeroframe/kernel/vfs"
+import (
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
+)
 
 // What the host changes (vfs.Change), message by message: the way to the nodes, the change, what
 // has become of the file.
@@ -39,6 +42,7 @@ const (
 
 // Ready reports whether a share can begin a change, and dead that it never can again. Kernel context.
 func Ready(n int) (ready, dead bool) {
+	percpu.AssertLocked()
 	if n < 1 || n > count || shares[n-1].dead {
 		return false, true
 	}
@@ -54,6 +58,7 @@ func Room(n int) (addr uintptr, size int) {
 
 // Begin begins a change that a ready share is asked for. owner is who is told. Kernel context.
 func Begin(c *vfs.Change, owner int32, now uint64) {
+	percpu.AssertLocked()
 	s := &shares[c.Share-1]
 	s.job = job{}
 	s.change = *c
@@ -69,6 +74,7 @@ func Begin(c *vfs.Change, owner int32, now uint64) {
 // Go looks for answers to a change or what else is under way, as long as they may come at once. Kernel
 // context.
 func Go(n int) {
+	percpu.AssertLocked()
 	s := &shares[n-1]
 	for i := 0; s.step != idle && i <= looks; i++ {
 		switch {
@@ -86,6 +92,7 @@ func Go(n int) {
 // Told returns what has become of a change, once: whose it was, its kind, the error, and the node
 // that is open or the number of bytes that were written. Kernel context.
 func Told() (owner int32, c *vfs.Change, errno int64, value uintptr, ok bool) {
+	percpu.AssertLocked()
 	for i := range shares[:count] {
 		if s := &shares[i]; s.told {
 			s.told = false

@@ -2,6 +2,7 @@ package share
 
 import (
 	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
@@ -145,6 +146,7 @@ var dialect = [...]byte{'9', 'P', '2', '0', '0', '0', '.', 'L'}
 
 // writeWalk goes on with the way to the node, 16 names a message.
 func (s *share) writeWalk(w *writer) {
+	percpu.AssertLocked()
 	path, e := vfs.SharePath(s.target, pathRoom[:])
 	if e != 0 || s.walked > len(path) {
 		w.bad = true
@@ -416,6 +418,7 @@ func (s *share) finish() {
 
 // end is behind the last message.
 func (s *share) end() {
+	percpu.AssertLocked()
 	s.step, s.fids, ended = idle, 0, true
 	s.failed, s.failure = s.node, s.errno
 	s.queue.Silence(true)

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // Messages of 9P2000.L (Linux: include/net/9p/9p.h; diod's protocol.md): size[4] type[1]
@@ -107,6 +108,7 @@ func (w *writer) begin(kind byte, tag int) {
 }
 
 func (w *writer) end() (n int, ok bool) {
+	percpu.AssertLocked()
 	if w.bad {
 		return 0, false
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/pci"
 	"github.com/zeroframe/zeroframe/kernel/dev/virtio"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
@@ -88,6 +89,7 @@ func route(a pci.Address) bool {
 // Find returns the number of the share whose device has that tag; 0 if there is none. Early and
 // kernel context.
 func Find(tag []byte) int {
+	percpu.AssertLocked()
 	for i := range shares[:count] {
 		s := &shares[i]
 		if ascii.Equal(s.tag[:s.tagLength], tag) {
@@ -102,6 +104,7 @@ func Find(tag []byte) int {
 // since: the error may be that of what was fetched meanwhile. errno is Linux's, 0 or more. Early and
 // kernel context.
 func Fetch(id vfs.ID, what uint8, again bool, now uint64) (done bool, errno int64) {
+	percpu.AssertLocked()
 	i := vfs.ShareOf(id) - 1
 	if i < 0 || i >= count {
 		return true, eIO
@@ -140,6 +143,7 @@ func Fetch(id vfs.ID, what uint8, again bool, now uint64) (done bool, errno int6
 // Ended reports whether something has ended since it was last asked: then who waits may ask
 // again. Kernel context.
 func Ended() bool {
+	percpu.AssertLocked()
 	e := ended
 	ended = false
 	return e
@@ -148,6 +152,7 @@ func Ended() bool {
 // Wait returns in how many ns to Poll for what is still to come, ok is false if there is nothing.
 // A device that can interrupt with [arch.InterruptShare] does so before. Kernel context.
 func Wait() (ns uint64, ok bool) {
+	percpu.AssertLocked()
 	ns = pollSeldom
 	for i := range shares[:count] {
 		if s := &shares[i]; s.step != idle || s.idleOpen() {
@@ -161,6 +166,7 @@ func Wait() (ns uint64, ok bool) {
 
 // Poll goes on with what is being fetched. Kernel context.
 func Poll(now uint64) {
+	percpu.AssertLocked()
 	for i := range shares[:count] {
 		s := &shares[i]
 		if s.idleOpen() {

@@ -2,6 +2,7 @@ package handle
 
 import (
 	"github.com/zeroframe/zeroframe/kernel/ascii"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // Kind says what a key is the name of.
@@ -114,6 +115,7 @@ var (
 //
 //go:noinline
 func Name(k Kind) []byte {
+	percpu.AssertLocked()
 	switch {
 	case k > 0 && k < own:
 		return ascii.Bytes(kernelKinds[k].name)
@@ -159,6 +161,7 @@ func Wanted(k Kind) bool { return wanted&(1<<k) != 0 }
 // newKind gives a kind of the program's a name, or finds it; 0 if there is none left or
 // those kinds are not logged.
 func newKind(name []byte) Kind {
+	percpu.AssertLocked()
 	name = name[:min(len(name), MaxName)]
 	for k := own; k < numKinds; k++ {
 		if ascii.Equal(names[k][:nameLens[k]], name) {

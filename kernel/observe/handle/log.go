@@ -76,6 +76,7 @@ func LogWait(e Event, k Kind, key, size uintptr, thread int32) {
 
 // note logs an event. owner tells apart what has the same key.
 func note(e Event, k Kind, key, size uintptr, owner uint16) {
+	percpu.AssertLocked()
 	noting = true
 	id, _ := stackid.Here()
 	ev := event{
@@ -99,6 +100,7 @@ func note(e Event, k Kind, key, size uintptr, owner uint16) {
 
 // add puts an event into the ring.
 func add(ev *event) {
+	percpu.AssertLocked()
 	*eventAt(events % ringSize) = *ev
 	events++
 }

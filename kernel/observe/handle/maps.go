@@ -1,10 +1,13 @@
 package handle
 
+import "github.com/zeroframe/zeroframe/kernel/percpu"
+
 // Mappings. A part of one can be unmapped, or mapped anew, and one call can take the ends
 // of two; what is left of a mapping is still from who made it.
 
 // closeMaps unmaps the bytes from the event's key on.
 func closeMaps(ev *event) {
+	percpu.AssertLocked()
 	if cutMaps(ev) {
 		return
 	}
@@ -24,6 +27,7 @@ func closeMaps(ev *event) {
 // cutMaps takes the bytes of an event out of all mappings that are open. It reports
 // whether there were any. A mapping that goes as a whole counts as closed.
 func cutMaps(ev *event) (any bool) {
+	percpu.AssertLocked()
 	lo, hi := ev.key, ev.key+ev.size
 	s := &kinds[Maps]
 	for i := heads[Maps]; i != 0; {
@@ -60,6 +64,7 @@ func cutMaps(ev *event) (any bool) {
 
 // part makes the end of a mapping one of its own.
 func part(from *entry, lo, hi uint64) {
+	percpu.AssertLocked()
 	i := lookUp(Maps, lo, 0)
 	if i != 0 {
 		unlink(i) // closed: what lies there is open in from

@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 	"github.com/zeroframe/zeroframe/kernel/observe/stackid"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer/stream"
 )
 
@@ -98,6 +99,7 @@ func write(w *stream.Writer, reason string) {
 }
 
 func writeKinds(w *stream.Writer) {
+	percpu.AssertLocked()
 	w.Uvarint(uint64(numKinds - 1))
 	for k := Pages; k < numKinds; k++ {
 		w.Uvarint(uint64(k))
@@ -138,6 +140,7 @@ func writeOpen(w *stream.Writer) {
 }
 
 func writeDoubles(w *stream.Writer) {
+	percpu.AssertLocked()
 	w.Uvarint(uint64(numDoubles))
 	last := uint64(0)
 	for i := range numDoubles {

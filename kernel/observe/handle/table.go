@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // The table of what is open, and of what was closed last. Entries are numbered from 1; 0
@@ -94,6 +95,7 @@ func lookUp(k Kind, key uint64, owner uint16) uint32 {
 
 // take returns a place for a new entry, or 0.
 func take() uint32 {
+	percpu.AssertLocked()
 	if fresh < room {
 		fresh++
 		return fresh
@@ -132,6 +134,7 @@ func hash(i uint32) {
 
 // unlink takes an entry out of its list.
 func unlink(i uint32) {
+	percpu.AssertLocked()
 	e := entryAt(i)
 	switch {
 	case e.prev != 0:
@@ -151,6 +154,7 @@ func unlink(i uint32) {
 
 // linkOpen puts an entry first into the list of its kind.
 func linkOpen(i uint32) {
+	percpu.AssertLocked()
 	e := entryAt(i)
 	e.isOpen = true
 	e.prev, e.next = 0, heads[e.kind]
@@ -162,6 +166,7 @@ func linkOpen(i uint32) {
 
 // linkClosed puts an entry last into the list of the closed ones.
 func linkClosed(i uint32) {
+	percpu.AssertLocked()
 	e := entryAt(i)
 	e.isOpen = false
 	e.prev, e.next = latest, 0
@@ -175,6 +180,7 @@ func linkClosed(i uint32) {
 
 // opened makes the table know that something is open.
 func opened(ev *event, owner uint16) {
+	percpu.AssertLocked()
 	s := &kinds[ev.kind]
 	s.opens++
 	i := lookUp(ev.kind, ev.key, owner)
@@ -209,6 +215,7 @@ func (s *stats) grow(size uint64) {
 // closed makes the table know that something is not open any more. It changes the event
 // to what it was: Close, Double or Stray.
 func closed(ev *event, owner uint16) {
+	percpu.AssertLocked()
 	s := &kinds[ev.kind]
 	i := lookUp(ev.kind, ev.key, owner)
 	switch {
@@ -225,6 +232,7 @@ func closed(ev *event, owner uint16) {
 
 // shut closes an entry that is open.
 func shut(ev *event, i uint32) {
+	percpu.AssertLocked()
 	e, s := entryAt(i), &kinds[ev.kind]
 	unlink(i)
 	e.closed, e.closeStack, e.closeBy = ev.time, ev.stack, ev.thread
@@ -236,6 +244,7 @@ func shut(ev *event, i uint32) {
 
 // doubled is for a close of an entry that is closed.
 func doubled(ev *event, i uint32) {
+	percpu.AssertLocked()
 	ev.event = Double
 	kinds[ev.kind].doubles++
 	if numDoubles < maxDoubles {
@@ -251,6 +260,7 @@ type Sum struct{ Opens, Doubles, Open, Most uint64 }
 
 // Sums returns what is known of a kind. Kernel context.
 func Sums(k Kind) Sum {
+	percpu.AssertLocked()
 	s := &kinds[k]
 	return Sum{s.opens, s.doubles, s.open, s.most}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 	"github.com/zeroframe/zeroframe/tracer/stream"
 )
@@ -57,6 +58,7 @@ func Send() {
 
 // fullPath returns the path of a name in a directory, nil if it is too long.
 func fullPath(dir vfs.ID, name []byte) []byte {
+	percpu.AssertLocked()
 	path, e := vfs.Path(dir, room[:vfs.PathMax])
 	if e != 0 {
 		return nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/observe/stackid"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
 // What is counted.
@@ -64,6 +65,7 @@ func setCounts(memory func(size uintptr) uintptr) bool {
 
 // callerOf returns 1 + the number of the row by callers, or 0.
 func callerOf(function uint32, f *arch.TrapFrame) uint32 {
+	percpu.AssertLocked()
 	if !stacks {
 		return 0
 	}

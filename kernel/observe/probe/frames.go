@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -111,6 +112,7 @@ func stackOf(key uintptr, id uint64) uint32 {
 
 // newStack is stackOf for a stack that has no open call yet; 0 if there is no room.
 func newStack(key uintptr, id uint64) uint32 {
+	percpu.AssertLocked()
 	i := freeStack
 	if i == 0 {
 		return 0
@@ -125,6 +127,7 @@ func newStack(key uintptr, id uint64) uint32 {
 
 // dropStack gives back a stack that has no open call any more.
 func dropStack(i uint32) {
+	percpu.AssertLocked()
 	s := stackAt(i)
 	if s.top != 0 {
 		return
@@ -141,6 +144,7 @@ func dropStack(i uint32) {
 
 // pop takes the innermost call off.
 func pop(s *stack) {
+	percpu.AssertLocked()
 	i := s.top
 	o := openAt(i)
 	s.top = o.outer
@@ -156,6 +160,7 @@ func unwind(s *stack) {
 
 // enter notes that a function has been called.
 func enter(function uint32, f *arch.TrapFrame, now uint64) {
+	percpu.AssertLocked()
 	c := countsOf(function)
 	c.calls++
 	key, off, id := place(f)

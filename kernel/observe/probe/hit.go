@@ -49,6 +49,7 @@ func Hit(f *arch.TrapFrame) bool {
 	if !ok {
 		return false
 	}
+	percpu.AssertLocked()
 	p := placeAt(i)
 	f.PC -= arch.BreakpointSize
 	hits++
@@ -87,6 +88,7 @@ func emulate(p *Place, f *arch.TrapFrame) bool {
 // Stepped answers a debug exception: it reports whether it was the step over an
 // instruction that was put back, whose place it arms again. Kernel context.
 func Stepped(f *arch.TrapFrame) bool {
+	percpu.AssertLocked()
 	r := percpu.This()
 	if r.Stepping == 0 {
 		return false

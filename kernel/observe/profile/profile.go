@@ -2,6 +2,7 @@ package profile
 
 import (
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer/depot"
 	"github.com/zeroframe/zeroframe/tracer/stream"
 )
@@ -55,6 +56,7 @@ func On() bool { return on }
 // Start begins to take samples, ran being the running time in ns; Stop ends it. What was
 // counted stays. Kernel context.
 func Start(ran uint64) {
+	percpu.AssertLocked()
 	if counts != 0 && !on {
 		on, next, began = true, ran+interval, ran-Ran(began)
 	}
@@ -62,6 +64,7 @@ func Start(ran uint64) {
 
 // Stop ends what Start began.
 func Stop(ran uint64) {
+	percpu.AssertLocked()
 	if on {
 		on, began = false, ran-began
 	}
@@ -91,6 +94,7 @@ const late = 1_000_000
 // isLate says that all but the first are late: they were due so long ago that the interrupt
 // has had to wait, for the kernel or for the host.
 func Due(ran uint64) (weight uint32, isLate bool) {
+	percpu.AssertLocked()
 	if ran < next {
 		return 0, false
 	}
@@ -104,12 +108,16 @@ func Due(ran uint64) (weight uint32, isLate bool) {
 // Skip puts the next tick off by so many ns of running time: what it takes to take samples is
 // no time of the program's, and where that is longer than from one tick to the next, the
 // program would never run.
-func Skip(ns uint64) { next += ns }
+func Skip(ns uint64) {
+	percpu.AssertLocked()
+	next += ns
+}
 
 // Count counts a sample of that weight for a stack; ok is false if it has no ID. isLate is
 // Due's, inCall says that it is of a system call. spent is what that has cost, in ticks of
 // the time stamp counter.
 func Count(id uint32, ok bool, weight uint32, isLate, inCall bool, spent uint64) {
+	percpu.AssertLocked()
 	samples++
 	cost += spent
 	more := uint32(0)
@@ -133,6 +141,7 @@ var called [8]uint64
 
 // Called notes that a sample is of the system call with that number.
 func Called(number int) {
+	percpu.AssertLocked()
 	if n := uint(number); n < 64*uint(len(called)) {
 		called[n/64] |= 1 << (n % 64)
 	}

@@ -2,6 +2,7 @@ package stackid
 
 import (
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer"
 	"github.com/zeroframe/zeroframe/tracer/depot"
 )
@@ -18,6 +19,7 @@ const maxFrame = 32 << 10
 // the trap frame. Before the program has started it is what runs. ok is false, and the ID
 // 0, if there is no depot or it is full. Kernel context.
 func Here() (id uint32, ok bool) {
+	percpu.AssertLocked()
 	if !the.Ready() {
 		return 0, false
 	}

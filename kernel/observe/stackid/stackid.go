@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer"
 	"github.com/zeroframe/zeroframe/tracer/depot"
 )
@@ -57,7 +58,10 @@ func Special(lo, hi uintptr) {
 func On() bool { return the.Ready() }
 
 // Depot returns the depot, for its Frames, its Stats and its image. Kernel context.
-func Depot() *depot.Depot { return &the }
+func Depot() *depot.Depot {
+	percpu.AssertLocked()
+	return &the
+}
 
 // Slow returns how many stacks were walked by the walker of traces.
 func Slow() uint64 { return slow }
@@ -66,6 +70,7 @@ func Slow() uint64 { return slow }
 // is not negative, of the system call with that number, which is then the innermost
 // frame. Kernel context.
 func Program(f *arch.TrapFrame, number int) (id uint32, ok bool) {
+	percpu.AssertLocked()
 	p := &packed
 	the.Begin(p)
 	if number >= 0 {
