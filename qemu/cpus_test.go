@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -431,6 +432,27 @@ func checkCPUNumbers(t *testing.T, all []*labTrace, cpus, dead int) {
 	}
 	if len(seen) != cpus {
 		t.Errorf("traces of %d CPUs; want %d", len(seen), cpus)
+	}
+}
+
+// TestMonitorClockOnCPUs: a CPU that reads the clock when the monitor has it stand still, and so without
+// the kernel lock, reads no time that is before another one's, nor one far ahead.
+func TestMonitorClockOnCPUs(t *testing.T) {
+	t.Parallel()
+	keys, out, _ := startTyped(t, Config{Kernel: program(t, "threads"), CPUs: 4, Append: "-- clock 1000000000"})
+	out.For(t, "cpus    4 of 4")
+	for range 100 {
+		time.Sleep(50 * time.Millisecond) // the CPUs are at it
+		before := len(out.String())
+		io.WriteString(keys, "\x1d")
+		out.Until(t, func(sent string) bool {
+			return strings.HasSuffix(sent[before:], "monitor> ") || strings.Contains(sent, "panic: ")
+		}, "the monitor")
+		if text := out.String(); strings.Contains(text, "panic: ") {
+			t.Fatal(text)
+		}
+		time.Sleep(20 * time.Millisecond)
+		io.WriteString(keys, "continue\r")
 	}
 }
 

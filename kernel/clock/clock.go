@@ -23,13 +23,19 @@ func Init() {
 // Now returns the time since Init in nanoseconds. It never goes back. Any context
 // after Init.
 func Now() uint64 {
-	tsc := held
-	if tsc == 0 {
-		tsc = arch.ReadCounter()
-	} else if tsc == corrected {
-		tsc = Counter()
+	for {
+		from, tsc := zero, held
+		if tsc == 0 {
+			tsc = arch.ReadCounter()
+		} else if tsc == corrected {
+			tsc = Counter()
+		}
+		if from == zero {
+			return toNanos.of(tsc - from)
+		}
+		// An NMI in between has had this CPU stand still, and another one has stopped the clock and
+		// let it go on.
 	}
-	return toNanos.of(tsc - zero)
 }
 
 // Nanos returns how long so many ticks of the counter take, in nanoseconds. Any context after Init.

@@ -39,8 +39,13 @@ func Arm(shot *uint64, deadline uint64) {
 		arch.StopTimer()
 		return
 	}
+	from := zero // before the counter is read: a statement of its own
 	tsc := arch.ReadCounter()
-	wait := untilAt(deadline, toNanos.of(tsc+offset()-zero))
+	for from != zero { // as in Now
+		from = zero
+		tsc = arch.ReadCounter()
+	}
+	wait := untilAt(deadline, toNanos.of(tsc+offset()-from))
 	arch.StartTimer(tsc, shotTicks(toShot, wait, mostShot))
 }
 

@@ -222,6 +222,7 @@ func skewedA() {
 	all.Wait()
 	say("the clock is one")
 }
+
 // noLockA has the last CPU look at what is under the kernel lock, in an interrupt that takes none. It
 // only reads, so that an image without the check comes to its end.
 //
