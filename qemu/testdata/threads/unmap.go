@@ -163,22 +163,22 @@ func (b *book) change(random *rand.Rand, generation uint64) {
 	b.set(first, count, generation, changing)
 	switch kind {
 	case 0:
-		change(syscall.SYS_MUNMAP, at, size, 0)
+		twice(syscall.SYS_MUNMAP, at, size, 0)
 		b.set(first, count, generation, gone)
 	case 1:
 		mmap(at, size, syscall.PROT_NONE, syscall.MAP_FIXED)
 		b.set(first, count, generation, gone)
 	case 2:
-		change(syscall.SYS_MPROTECT, at, size, syscall.PROT_NONE)
+		twice(syscall.SYS_MPROTECT, at, size, syscall.PROT_NONE)
 		b.set(first, count, generation, gone)
 	case 3:
-		change(syscall.SYS_MADVISE, at, size, syscall.MADV_DONTNEED)
+		twice(syscall.SYS_MADVISE, at, size, syscall.MADV_DONTNEED)
 		b.set(first, count, generation, cleared)
 	case 4:
 		for i := first; i < first+count; i++ {
 			*word(b.page(i)) = held(i, generation)
 		}
-		change(syscall.SYS_MPROTECT, at, size, syscall.PROT_READ)
+		twice(syscall.SYS_MPROTECT, at, size, syscall.PROT_READ)
 		b.set(first, count, generation, readable)
 	}
 	// The frames that were given back are someone else's now.
@@ -198,6 +198,16 @@ func (b *book) change(random *rand.Rand, generation uint64) {
 		*word(b.page(i)) = held(i, generation)
 	}
 	b.set(first, count, generation, full)
+}
+
+// twice changes pages by two calls, one right behind the other, if there are several: a CPU that waits
+// for the kernel lock meanwhile has yet to hear of both.
+func twice(call, at, size, arg uintptr) {
+	if first := size / pageSize / 2 * pageSize; first != 0 {
+		change(call, at, first, arg)
+		at, size = at+first, size-first
+	}
+	change(call, at, size, arg)
 }
 
 func (b *book) set(first, count int, generation uint64, state uint64) {
