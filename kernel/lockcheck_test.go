@@ -14,13 +14,13 @@ import (
 
 // What is under the kernel lock is asserted where it is written: percpu.AssertLocked, which does
 // something with the build tag lockcheck. TestLockAsserted reads the sources, package by package:
-// each function that writes such a variable, or takes its address, has the assertion among its own statements, or all
-// functions of the package that name it do, and no other package can; or it is of the early
-// context. It does not see what is written through a pointer that another function has returned:
-// that one has taken the address.
+// each function that writes such a variable, or takes its address, has the assertion among its own
+// statements, or all functions of the package that name it do, and no other package can; or it is of
+// the early context. It does not see what is only read, what another package writes, nor what is written through a
+// pointer that another function has returned: that one has taken the address.
 
-// notAsserted are functions that write such a variable, and why none of them has the lock, or all
-// that call them do.
+// notAsserted are functions that write such a variable, or take its address, and why they do not assert
+// the lock.
 var notAsserted = map[string]string{
 	"clock.Init":        "at boot",
 	"clock.readWall":    "at boot",

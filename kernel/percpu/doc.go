@@ -24,7 +24,8 @@
 //
 // "Under the kernel lock" is what only the CPU that has the lock reads and writes, where threads
 // run on several; with one, it is enough that interrupts are off. It is the only lock, and nothing
-// else is taken within it. Who writes it begins with AssertLocked (kernel/lockcheck_test.go). "Under the kernel lock; the panic path takes none" is what a crash on
+// else is taken within it. Who writes to it calls AssertLocked, or is called by who does
+// (kernel/lockcheck_test.go). "Under the kernel lock; the panic path takes none" is what a crash on
 // one CPU may find half-written by another: the console, the screen, the network card, the event
 // stream.
 package percpu
