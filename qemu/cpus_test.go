@@ -243,6 +243,39 @@ func TestCPUUnderProgram(t *testing.T) {
 	}
 }
 
+// TestCPUDiesWaitedFor: a CPU dies while it has the kernel lock, and while another one waits for it to drop
+// pages: both are in the traces, with what the first one waits for.
+func TestCPUDiesWaitedFor(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	for _, c := range []struct{ kind, died, waits, lock string }{
+		{"go.cpu-lock-dies", "lockDiesB", `kernel/percpu\.\(\*Record\)\.(wait|TryLock) (kernel/percpu\.\(\*Record\)\.Lock )?kernel/linux\.HandleLocked arch/amd64\.syscallEntry .*golab\.callForEver kernel/crashlab/golab\.lockDiesA runtime\.goexit$`,
+			`CPU 1 has the kernel lock for \(interrupt\) since \d+ us; CPU 0 waits for it for getppid at 0x[0-9a-f]+ since \d+ us`},
+		{"go.cpu-flush-dies", "flushDiesB", `kernel/percpu\.FlushOthers kernel/mem\.callFlushOthers .*arch/amd64\.syscallEntry .*golab\.mapForEver kernel/crashlab/golab\.flushDiesA runtime\.goexit$`,
+			`CPU 0 has the kernel lock for (munmap|mmap) at 0x[0-9a-f]+ since \d+ us`},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			t.Parallel()
+			res, serial, err := boot(t, Config{Kernel: path, CPUs: 2}, "crash="+c.kind)
+			all := traces(t, symbols, serial)
+			if err != nil || res.Outcome != Traced || len(all) != 2 {
+				t.Fatalf("%v, %v, %d traces\n%s", res.Outcome, err, len(all), serial)
+			}
+			dead, other := all[0], all[1]
+			if want := "irq: kernel/crashlab/golab.divideOnCPU kernel/crashlab/golab." + c.died + " kernel/smp.call kernel/smp.Answer kernel/fault.interruptLocked"; dead.Reason != "runtime error: integer divide by zero" ||
+				*dead.CPU != 1 || !dead.Complete || !strings.HasPrefix(dead.chain(), want) {
+				t.Errorf("CPU %d: %s: %s; want %s", *dead.CPU, dead.Reason, dead.chain(), want)
+			}
+			if other.Reason != "stopped" || *other.CPU != 0 || !other.Complete || !regexp.MustCompile(c.waits).MatchString(other.chain()) {
+				t.Errorf("CPU %d: %s: %s; want %s", *other.CPU, other.Reason, other.chain(), c.waits)
+			}
+			if !regexp.MustCompile(c.lock).MatchString(serial) {
+				t.Errorf("of the lock, it does not say %s:\n%s", c.lock, serial)
+			}
+		})
+	}
+}
+
 // TestCPUPanicStages: when the panic path faults on another CPU than the first, what is left of the
 // others comes as its next stage can say it.
 func TestCPUPanicStages(t *testing.T) {

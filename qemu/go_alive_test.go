@@ -18,15 +18,17 @@ import (
 var goElsewhere = map[string]bool{
 	"go.triple": true, "go.mcall": true, "go.spin": true, "go.hang": true, "go.sleep": true,
 	"go.exit": true, "go.recover-20000": true, "go.bad-pointer": true, "go.step": true, "go.step-entry": true,
-	"go.mutual":        true, // deep_test.go
-	"go.over-limit":    true, // boot_test.go
-	"go.kernel-spin":   true, // run_hang_test.go
-	"go.cpu":           true, // cpus_test.go
-	"go.cpu-record":    true, // cpus_test.go
-	"go.cpu-lock":      true, // lockup_test.go
-	"go.cpu-deaf":      true, // lockup_test.go
-	"go.cpu-deaf-line": true, // lockup_test.go
-	"go.no-lock":       true, // lockcheck_test.go
+	"go.mutual":         true, // deep_test.go
+	"go.over-limit":     true, // boot_test.go
+	"go.kernel-spin":    true, // run_hang_test.go
+	"go.cpu":            true, // cpus_test.go
+	"go.cpu-record":     true, // cpus_test.go
+	"go.cpu-lock-dies":  true, // cpus_test.go
+	"go.cpu-flush-dies": true, // cpus_test.go
+	"go.cpu-lock":       true, // lockup_test.go
+	"go.cpu-deaf":       true, // lockup_test.go
+	"go.cpu-deaf-line":  true, // lockup_test.go
+	"go.no-lock":        true, // lockcheck_test.go
 }
 
 // TestEveryGoKindIsTested: the crash lab lists no kind that has no test.

@@ -135,6 +135,73 @@ func lockHeldB() {
 }
 
 //go:noinline
+func lockDiesA() {
+	stayOnFirst()
+	onLastCPU(lockDiesB)
+	callForEver()
+}
+
+// lockDiesB takes the kernel lock, and dies when the first CPU waits for it.
+//
+//go:noinline
+func lockDiesB() {
+	if r := percpu.This(); r.WaitSince == 0 {
+		r.Lock(percpu.Interrupt, 0)
+		reach()
+		for percpu.At(0).WaitSince == 0 {
+			arch.Pause()
+		}
+		divideOnCPU()
+		sink++
+	}
+}
+
+// flushDiesA has the last CPU run a goroutine, and changes page tables.
+//
+//go:noinline
+func flushDiesA() {
+	stayOnFirst()
+	began := make(chan bool)
+	go func() {
+		stayOn(percpu.Count() - 1)
+		close(began)
+		otherCPUC()
+	}()
+	<-began
+	onLastCPU(flushDiesB)
+	mapForEver()
+}
+
+//go:noinline
+func mapForEver() {
+	for zero == 0 {
+		b, err := syscall.Mmap(-1, 0, 1<<16, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		if err != nil {
+			say("mmap: " + err.Error())
+		}
+		b[0] = 1
+		if err := syscall.Munmap(b); err != nil {
+			say("munmap: " + err.Error())
+		}
+	}
+}
+
+// flushDiesB dies when another CPU waits for this one to drop pages; at the gate none would.
+//
+//go:noinline
+func flushDiesB() {
+	if percpu.This().AtGate == 0 {
+		before := percpu.Flushes
+		reach()
+		for percpu.Flushes == before {
+			arch.Pause()
+		}
+		divideOnCPU()
+		sink++
+	}
+}
+
+//go:noinline
 func deafA() {
 	stayOnFirst()
 	onLastCPU(deafB)
