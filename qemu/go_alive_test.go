@@ -23,6 +23,7 @@ var goElsewhere = map[string]bool{
 	"go.kernel-spin":    true, // run_hang_test.go
 	"go.cpu":            true, // cpus_test.go
 	"go.cpu-record":     true, // cpus_test.go
+	"go.cpu-busy":       true, // deaths
 	"go.cpu-lock-dies":  true, // cpus_test.go
 	"go.cpu-flush-dies": true, // cpus_test.go
 	"go.cpu-lock":       true, // lockup_test.go

@@ -84,11 +84,11 @@ var table = [...]row{
 	{name: "crash.others", words: []string{"spin", "die"},
 		help: "what the other CPUs do while a kind cpu.* crashes: spin with interrupts off, or die by an invalid opcode at times that crash.seed= chooses; without the option they wait"},
 	{name: "crash.delay", argument: "N", usual: "0", max: 1 << 30, want: "want a number",
-		help: "a kind cpu.* crashes after so many turns of a loop"},
+		help: "a kind cpu.* crashes after so many turns of a loop, and go.cpu-busy after so many us"},
 	{name: "crash.depth", argument: "N", usual: "32", max: 9999, want: "want a number of frames",
 		help: "how many frames early.deep and early.measure have"},
 	{name: "crash.count", argument: "N", usual: "100", max: 1 << 40, want: "want a number",
 		help: "how many stacks early.random walks"},
 	{name: "crash.seed", argument: "N", usual: "0", max: 1 << 40, want: "want a number",
-		help: "where the random numbers of early.random and early.wreck begin"},
+		help: "where the random numbers of early.random and early.wreck begin; go.cpu-busy dies in the kernel if it is even"},
 }

@@ -45,6 +45,7 @@ type death struct {
 	delay   uint64
 	seed    uint64
 	form    string // of the traces
+	busy    bool   // it dies under a program that keeps all CPUs busy: kind and others are nothing then
 	threads bool   // QEMU runs each CPU as a thread of its own: they run at the same time, and time is the host's
 }
 
@@ -57,11 +58,20 @@ func choose(seed uint64, n int) death {
 		delay: r.Uint64N(1 << r.IntN(16)), seed: r.Uint64N(1 << 30), form: pick("text", "compact"),
 	}
 	d.threads = d.others == "die" && r.IntN(2) == 0
+	if d.busy = r.IntN(4) == 0; d.busy {
+		d.delay, d.threads = r.Uint64N(100_000), r.IntN(2) == 0
+	}
 	return d
 }
 
+// inKernel reports whether the busy program's death is one of the kernel's.
+func (d *death) inKernel() bool { return d.seed%2 == 0 && d.cpus > 1 }
+
 // cmdline is the kernel's command line for it.
 func (d *death) cmdline() string {
+	if d.busy {
+		return fmt.Sprintf("report=off trace=%s crash=go.cpu-busy crash.delay=%d crash.seed=%d", d.form, d.delay, d.seed)
+	}
 	name := kinds[d.kind].name
 	if d.cpus == 1 {
 		return fmt.Sprintf("report=off trace=%s crash=early.%s", d.form, name)

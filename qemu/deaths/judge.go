@@ -93,6 +93,14 @@ func (t *said) chain() string {
 
 // judge says what is wrong with the traces, and counts.
 func (r *result) judge(all []said) (wrong string) {
+	if r.busy { // those of other goroutines are not counted
+		first := true
+		all = slices.DeleteFunc(all, func(t said) bool {
+			was := first
+			first = false
+			return !was && t.Of == 0
+		})
+	}
 	if len(all) != r.cpus {
 		return fmt.Sprintf("%d traces", len(all))
 	}
@@ -130,6 +138,9 @@ const (
 // judgeCPU says what is wrong with the trace of a CPU. The last one is to die of the kind. With
 // others=die another one may be first.
 func (r *result) judgeCPU(t *said, first bool, cpu int) string {
+	if r.busy {
+		return r.judgeBusy(t, first, cpu)
+	}
 	k, chain := &kinds[r.kind], t.chain()
 	ofKind := cpu == r.cpus-1 && strings.Contains(chain, k.functions)
 	end := "boot.apLong"
@@ -161,6 +172,26 @@ func (r *result) judgeCPU(t *said, first bool, cpu int) string {
 		return "the wrong function"
 	}
 	if !whole && (k.whole || !ofKind) {
+		return "not whole"
+	}
+	return ""
+}
+
+// judgeBusy is judgeCPU under a program.
+func (r *result) judgeBusy(t *said, first bool, cpu int) string {
+	want := "golab.busyC kernel/crashlab/golab.busyB kernel/crashlab/golab.busyA runtime.goexit"
+	if r.inKernel() {
+		want = "golab.divideOnCPU kernel/crashlab/golab.busyKernelB kernel/smp.call"
+	}
+	switch {
+	case t.Reason == "the CPU did not answer":
+		r.silent++
+		return "no answer"
+	case first && (cpu != r.cpus-1 || !strings.Contains(t.chain(), want)):
+		return "the wrong function"
+	case !first && t.Reason != "stopped":
+		return "the reason " + t.Reason
+	case !t.Complete:
 		return "not whole"
 	}
 	return ""

@@ -32,7 +32,7 @@ const usageText = `Usage: deaths [flags]
 
 Deaths boots -n machines with 1 to 8 CPUs. In each, the last CPU dies in a way that is chosen
 by chance, at a time that is, too, while the others wait, spin with interrupts off, or die as
-well. Every trace must be whole, every CPU must have one, and the first must be of the function
+well. A quarter of them run a program that keeps all CPUs busy, and dies in the kernel or in a goroutine. Every trace must be whole, every CPU must have one, and the first must be of the function
 that died. The table says of how many that is so, and behind it is a line for each other one.
 
 Exit status: 0 the table is complete, whatever is in it; 2 it is not.
@@ -160,6 +160,7 @@ func format(results []result, seed uint64) string {
 		of   func(r *result) int
 	}{
 		{"machines", func(r *result) int { return 1 }},
+		{"under a program", func(r *result) int { return bit(r.busy) }},
 		{"whose CPUs are threads", func(r *result) int { return bit(r.threads) }},
 		{"right", func(r *result) int { return bit(r.wrong == "") }},
 		{"traces", func(r *result) int { return r.traces }},
