@@ -36,9 +36,11 @@ func main() {
 	case "cpus":
 		cpus()
 	case "clock":
-		passTime(number(2), false)
+		passTime(number(2), false, false)
 	case "turns":
-		passTime(number(2), true)
+		passTime(number(2), true, false)
+	case "shown":
+		passTime(number(2), false, true)
 	case "unmap":
 		unmap(number(2), uint64(number(3)))
 	default:
@@ -217,10 +219,12 @@ func moved(n int) {
 
 // passTime has a thread on each CPU that reads the clock and leaves what it has read for all others. The time
 // that one has read may never be before what was left. It ends when a time was followed by
-// one of another CPU n times. With turns each waits for the CPU before it.
-func passTime(n int, turns bool) {
+// one of another CPU n times. With turns each waits for the CPU before it. With show it says so
+// now and then.
+func passTime(n int, turns, show bool) {
 	const cpuBits = 6
 	var token, passed atomic.Uint64 // ns<<cpuBits | CPU
+	var shown atomic.Uint64
 	var wg sync.WaitGroup
 	began := time.Now()
 	for cpu := range runtime.NumCPU() {
@@ -237,7 +241,10 @@ func passTime(n int, turns bool) {
 					wrong("CPU %d reads %d ns, and CPU %d has read %d before", cpu, now, last&(1<<cpuBits-1), last>>cpuBits)
 				}
 				if token.CompareAndSwap(last, now<<cpuBits|uint64(cpu)) && (turns || int(last&(1<<cpuBits-1)) != cpu) {
-					passed.Add(1)
+					p := passed.Add(1)
+					if was := shown.Load(); show && now > was+10e6 && shown.CompareAndSwap(was, now) {
+						fmt.Println("times", p)
+					}
 				}
 			}
 		})
