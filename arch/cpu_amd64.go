@@ -119,9 +119,9 @@ func Resume(f *TrapFrame, fpu uintptr, control uint64) { amd64.Resume(f, fpu, co
 // EntryBounds bounds the code of which AtEntry knows.
 func EntryBounds() (lo, hi uintptr) { return amd64.EntryBounds() }
 
-// AtEntry tells how a walk passes an exact pc in the entry code; a and b are EntryRegisters'.
-func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
-	return amd64.AtEntry(pc, sp, bp, ax, cx, load)
+// AtEntry tells how a walk passes an exact pc of a CPU in the entry code; a and b are EntryRegisters'.
+func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+	return amd64.AtEntry(c, pc, sp, bp, ax, cx, load)
 }
 
 // Interrupted is what a trap, a system call or a switch of stacks has interrupted.

@@ -60,7 +60,7 @@
 // Walks through the entry code:
 //
 //	EntryBounds        bounds the code of which AtEntry knows
-//	AtEntry            tells how a walk passes an exact pc in the entry code; a and b are EntryRegisters'
+//	AtEntry            tells how a walk passes an exact pc of a CPU in the entry code; a and b are EntryRegisters'
 //	Interrupted        what a trap, a system call or a switch of stacks has interrupted
 //	EntryState         what AtEntry has found
 //	EntryRecord        the frame pointer leads to a record; the pc tables do not hold

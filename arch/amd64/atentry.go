@@ -61,18 +61,18 @@ func EntryRegistersAt(record uintptr, load func(uintptr) (uintptr, bool)) (a, b 
 	return a, b
 }
 
-// AtEntry tells how a walk passes an exact pc, with these values of RSP, RBP, RAX and RCX
+// AtEntry tells how a walk passes an exact pc of a CPU, with these values of RSP, RBP, RAX and RCX
 // there. load reads the word at an address, and reports false where that cannot be.
 // Kernel context.
-func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	enter, resume, end := entryCode()
 	vectors, entry, leave, ret, nmi, fpu := entryAddrs()
 	stackLo, stackHi := onStackCode()
 	switch {
 	case pc-enter < resume-enter:
-		return ThisCPU().atSyscall(sp, bp, ax, cx)
+		return c.atSyscall(sp, bp, ax, cx)
 	case pc-resume < end-resume:
-		return ThisCPU().atResume(sp, load)
+		return c.atResume(sp, load)
 	case pc-vectors < 256*vectorStub:
 		v, off := (pc-vectors)/vectorStub, (pc-vectors)%vectorStub
 		rip := sp

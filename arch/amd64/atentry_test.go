@@ -73,7 +73,7 @@ func TestAtEntry(t *testing.T) {
 		if tt.pc == leave {
 			bp = 0x999 // resume's caller's; the thread's is in the record
 		}
-		i, s := AtEntry(tt.pc, tt.sp, bp, 0, 0, trapped().load)
+		i, s := AtEntry(new(CPU), tt.pc, tt.sp, bp, 0, 0, trapped().load)
 		want := Interrupted{Trap: tt.vector, PC: wasPC, SP: wasSP, FP: wasBP}
 		if tt.sp < ripAt {
 			want.Error = 7
@@ -91,7 +91,7 @@ func TestAtEntry(t *testing.T) {
 			t.Errorf("%s: inEntry: %v", tt.name, got)
 		}
 		// Memory that is not there.
-		if _, s := AtEntry(tt.pc, tt.sp, bp, 0, 0, words{}.load); s == EntryBare {
+		if _, s := AtEntry(new(CPU), tt.pc, tt.sp, bp, 0, 0, words{}.load); s == EntryBare {
 			t.Errorf("%s: something is found in no memory", tt.name)
 		}
 	}
@@ -100,7 +100,7 @@ func TestAtEntry(t *testing.T) {
 	m[ripAt+24] = wasSP - 8
 	m[wasSP-8] = wasPC
 	for off, sp := range map[uintptr]uintptr{11: ripAt, 16: wasSP - 8} {
-		if i, s := AtEntry(ret+off, sp, wasBP, 0, 0, m.load); s != EntryBare || i.PC != wasPC || i.SP != wasSP || i.FP != wasBP {
+		if i, s := AtEntry(new(CPU), ret+off, sp, wasBP, 0, 0, m.load); s != EntryBare || i.PC != wasPC || i.SP != wasSP || i.FP != wasBP {
 			t.Errorf("trapReturn+%d: %+v, %d", off, i, s)
 		}
 	}
@@ -136,13 +136,13 @@ func TestAtOnStack(t *testing.T) {
 	lo, _ := onStackCode()
 	const record = 0x7000
 	m := words{record: wasBP, record + 8: TrapMark, record + 16: VectorCall, record + 24: 0, record + 32: wasPC, record + 56: wasSP, wasSP: 1}
-	if _, s := AtEntry(lo, wasSP, wasBP, 0, 0, m.load); s != NoEntry {
+	if _, s := AtEntry(new(CPU), lo, wasSP, wasBP, 0, 0, m.load); s != NoEntry {
 		t.Errorf("on the old stack: %d", s)
 	}
-	if i, s := AtEntry(lo, record-16, wasBP, 0, 0, m.load); s != EntryBare || i != (Interrupted{VectorCall, 0, wasPC, wasSP, wasBP}) {
+	if i, s := AtEntry(new(CPU), lo, record-16, wasBP, 0, 0, m.load); s != EntryBare || i != (Interrupted{VectorCall, 0, wasPC, wasSP, wasBP}) {
 		t.Errorf("on the new stack: %+v, %d", i, s)
 	}
-	if _, s := AtEntry(lo, record-16, record, 0, 0, m.load); s != EntryRecord {
+	if _, s := AtEntry(new(CPU), lo, record-16, record, 0, 0, m.load); s != EntryRecord {
 		t.Errorf("with the record: %d", s)
 	}
 }

@@ -78,7 +78,7 @@ func Resume(f *TrapFrame, fpu uintptr, control uint64) { panic(stub) }
 
 func EntryBounds() (lo, hi uintptr) { panic(stub) }
 
-func AtEntry(pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
+func AtEntry(c *CPU, pc, sp, bp, ax, cx uintptr, load func(uintptr) (uintptr, bool)) (i Interrupted, s EntryState) {
 	panic(stub)
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/boot"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -31,8 +32,23 @@ func Bounds(number uint32, i int) (lo, hi uintptr) {
 	return lo, lo + sizes[i]
 }
 
+// shown is 1 + the number of the CPU whose stacks Show has put into the table last, if that was another
+// one than the running one, or 0. Under the kernel lock; the panic path takes none.
+var shown uint32
+
+// walked returns the record of the CPU whose stacks are walked.
+func walked() *percpu.Record {
+	if shown != 0 {
+		return percpu.At(shown - 1)
+	}
+	return percpu.This()
+}
+
 // Show puts the stacks of a CPU into the table. Early and kernel context.
 func Show(number uint32) {
+	if shown = number + 1; percpu.At(number) == percpu.This() {
+		shown = 0
+	}
 	for i := range Table[:Count] {
 		s := &Table[i]
 		lo, hi := Bounds(number, i)

@@ -202,7 +202,7 @@ func atEntry(pc, sp, fp, rec uintptr) (at tracer.Interrupted, state tracer.Entry
 	if rec != 0 {
 		a, b = arch.EntryRegistersAt(rec, tracer.ReadWord)
 	}
-	i, s := arch.AtEntry(pc, sp, fp, a, b, tracer.ReadWord)
+	i, s := arch.AtEntry(&walked().CPU, pc, sp, fp, a, b, tracer.ReadWord)
 	switch s {
 	case arch.EntryRecord:
 		state = tracer.EntryRecord

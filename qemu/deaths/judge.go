@@ -183,6 +183,11 @@ func (r *result) judgeBusy(t *said, first bool, cpu int) string {
 	if r.inKernel() {
 		want = "golab.divideOnCPU kernel/crashlab/golab.busyKernelB kernel/smp.call"
 	}
+	for i := range t.Frames {
+		if f := &t.Frames[i]; f.Function == "" && f.Kind != "trap" {
+			return fmt.Sprintf("frame %d is of no function", i)
+		}
+	}
 	switch {
 	case t.Reason == "the CPU did not answer":
 		r.silent++
