@@ -186,7 +186,8 @@ func mapForEver() {
 	}
 }
 
-// flushDiesB dies when another CPU waits for this one to drop pages; at the gate none would.
+// flushDiesB dies when another CPU waits for this one to drop pages; at the gate none would. That one stands
+// still first, since it does not wait for a CPU that has died.
 //
 //go:noinline
 func flushDiesB() {
@@ -196,6 +197,7 @@ func flushDiesB() {
 		for percpu.Flushes == before {
 			arch.Pause()
 		}
+		fault.HoldCPUs()
 		divideOnCPU()
 		sink++
 	}
