@@ -68,8 +68,8 @@ func LongWait(r *percpu.Record) {
 	}
 	r.NextLook = now + lookEvery
 	if r.WaitsFor != 0 {
-		if r.Looks++; r.Looks == hangLooks {
-			reportLockUp(r.WaitsFor-1, arch.FramePointer(), hangs)
+		if r.Looks++; r.Looks == hangLooks && !reportLockUp(r.WaitsFor-1, arch.FramePointer(), hangs) {
+			r.Looks--
 		}
 		return
 	}
@@ -83,8 +83,8 @@ func LongWait(r *percpu.Record) {
 		r.SeenOwner, r.Looks = seen, 0
 		return
 	}
-	if r.Looks++; r.Looks == looks {
-		reportLockUp(about-1, arch.FramePointer(), what)
+	if r.Looks++; r.Looks == looks && !reportLockUp(about-1, arch.FramePointer(), what) {
+		r.Looks--
 	}
 }
 
@@ -109,14 +109,14 @@ func lookAtCPUs(now uint64) (next uint64) {
 			o.Looks = 0
 		} else if due != o.SeenShot {
 			o.SeenShot, o.Looks = due, 0
-		} else if o.Looks++; o.Looks == hangLooks {
-			reportLockUp(n, arch.FramePointer(), hangs)
+		} else if o.Looks++; o.Looks == hangLooks && !reportLockUp(n, arch.FramePointer(), hangs) {
+			o.Looks--
 		}
 	}
 	if s := thread.Switches(); s != switches || !thread.Queued() {
 		switches, queued = s, 0
-	} else if queued++; queued == queuedLooks {
-		reportLockUp(me.Number, arch.FramePointer(), " sees that no thread has been given a CPU for 20 s, while some wait")
+	} else if queued++; queued == queuedLooks && !reportLockUp(me.Number, arch.FramePointer(), " sees that no thread has been given a CPU for 20 s, while some wait") {
+		queued--
 	}
 	if !busy {
 		return clock.Never
@@ -125,14 +125,15 @@ func lookAtCPUs(now uint64) (next uint64) {
 }
 
 // reportLockUp writes a trace of the function with the frame record at fp, and one of another CPU
-// that has to do with it; or ends the machine, which has one of each.
+// that has to do with it; or ends the machine, which has one of each. It returns false if another CPU is
+// at a trace, and has this one stand still: then the next look is to report it.
 //
 //go:noinline
-func reportLockUp(about uint32, fp uintptr, what string) {
-	kind, held := tracer.KindPanic, false
+func reportLockUp(about uint32, fp uintptr, what string) bool {
+	kind := tracer.KindPanic
 	if lockUps == lockUpReport {
-		if kind, held = tracer.KindTrace, HoldCPUs(); !held {
-			return // another CPU is at a trace, and has this one stand still
+		if kind = tracer.KindTrace; !HoldCPUs() {
+			return false
 		}
 	}
 	d := NextStage(kind)
@@ -151,7 +152,6 @@ func reportLockUp(about uint32, fp uintptr, what string) {
 		TraceCPU(about)
 	}
 	sayLock()
-	if held {
-		ReleaseCPUs()
-	}
+	ReleaseCPUs()
+	return true
 }
