@@ -58,11 +58,8 @@ func busyC(p *[4]uint64) { sink += p[1] }
 func busyKernelB() { divideOnCPU(); sink++ }
 
 func workCompute() {
-	for i := range uint64(10000) {
-		sum := i * i
-		if sum == 1<<63 { // never: sink is for one goroutine
-			runtime.Gosched()
-		}
+	for i := range 10000 {
+		runtime.KeepAlive(i * i)
 	}
 }
 

@@ -20,8 +20,14 @@ import (
 
 // Another CPU dies while the first one runs a goroutine of the program.
 
-// stayOnFirst has the goroutine run on the first CPU from now on.
-func stayOnFirst() { stayOn(0) }
+// stayOnFirst has the goroutine run on the first CPU from now on. It ends a machine that has no other one.
+func stayOnFirst() {
+	if percpu.Count() == 1 {
+		say("this kind needs a machine with several CPUs (zf run -smp N)")
+		os.Exit(2)
+	}
+	stayOn(0)
+}
 
 func stayOn(cpu uint32) {
 	runtime.LockOSThread()
@@ -37,12 +43,7 @@ func otherCPUA() { otherCPUB(); sink++ }
 //go:noinline
 func otherCPUB() {
 	stayOnFirst()
-	last := percpu.Count() - 1
-	if last == 0 {
-		say("go.cpu needs a machine with several CPUs (zf run -smp N)")
-	} else {
-		smp.Begin(last, divideOnCPU)
-	}
+	smp.Begin(percpu.Count()-1, divideOnCPU)
 	otherCPUC()
 	sink++
 }
@@ -175,14 +176,7 @@ func flushDiesA() {
 //go:noinline
 func mapForEver() {
 	for zero == 0 {
-		b, err := syscall.Mmap(-1, 0, 1<<16, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-		if err != nil {
-			say("mmap: " + err.Error())
-		}
-		b[0] = 1
-		if err := syscall.Munmap(b); err != nil {
-			say("munmap: " + err.Error())
-		}
+		workMap()
 	}
 }
 
