@@ -19,8 +19,8 @@ import (
 const (
 	pageSize  = 4096
 	pages     = 128
-	mostHole  = 12 // pages: the Go runtime maps more at a time, and so never there
-	mostPages = 48 // enough for all other CPUs to drop all they have kept of page tables
+	mostPages = 48      // enough for all other CPUs to drop all they have kept of page tables
+	spare     = 4 << 20 // bytes
 	foreign   = uint64(0xbad) << 48
 )
 
@@ -117,8 +117,12 @@ func held(i int, generation uint64) uint64 { return uint64(i+1)<<48 | generation
 func unmap(n int, seed uint64) {
 	cpus := runtime.NumCPU()
 	b := &book{reads: make([]atomic.Uint64, cpus)}
+	// mmap takes the highest free addresses. Let there be some above the pages, so that what the Go
+	// runtime maps meanwhile, a page at times, goes there and never where a page was taken away.
+	above := mmap(0, spare, syscall.PROT_NONE, 0)
 	b.base = mmap(0, pages*pageSize, readWrite, 0)
 	b.other = mmap(0, mostPages*pageSize, readWrite, 0)
+	change(syscall.SYS_MUNMAP, above, spare, 0)
 	for i := range pages {
 		b.state[i].Store(1<<stateBits | full)
 		*word(b.page(i)) = held(i, 1)
@@ -154,9 +158,6 @@ func (b *book) change(random *rand.Rand, generation uint64) {
 	kind, count := random.IntN(5), 1+random.IntN(4)
 	if random.IntN(4) == 0 {
 		count = 1 + random.IntN(mostPages)
-	}
-	if kind == 0 {
-		count = min(count, mostHole)
 	}
 	first := random.IntN(pages - count + 1)
 	at, size := b.page(first), uintptr(count)*pageSize
