@@ -2,7 +2,6 @@ package qemu
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,7 +16,7 @@ func TestFlightTimeout(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	out, err := exec.Command(zfCommand(t), "run", "-q", "-timeout", "10s", "-cpuprofile", at("cpu"), "-handles", at("open"),
+	out, err := zfRun(t, "-q", "-timeout", "10s", "-cpuprofile", at("cpu"), "-handles", at("open"),
 		"-memprofile", at("heap"), "-probe", "main.six", "./testdata/profiled", "--", "shares", "600000").CombinedOutput()
 	if status := exitCode(t, err); status != 3 {
 		t.Errorf("status %d; want 3, a timeout", status)
@@ -40,7 +39,7 @@ func TestFlightOfTests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	out, err := exec.Command(zfCommand(t), "test", "-run", "Pass|Sub", "-cpuprofile", at("cpu"), "-profilerate", "9973", "-handles", at("open"),
+	out, err := zfTest(t, "-run", "Pass|Sub", "-cpuprofile", at("cpu"), "-profilerate", "9973", "-handles", at("open"),
 		"-memprofile", at("heap"), "-probe", "*.TestPass", "./testdata/tests").CombinedOutput()
 	if status := exitCode(t, err); status != 0 {
 		t.Fatalf("status %d:\n%s", status, out)
@@ -71,7 +70,7 @@ func TestFlightMissing(t *testing.T) {
 		{"-cpuprofile", "depot=0", []string{"-cpuprofile: the target has sent no profile", "profile=on is ignored: it needs a stack depot"}},
 		{"-handles", "record=off", []string{"no snapshot has come"}},
 	} {
-		out, err := exec.Command(zfCommand(t), "run", "-q", "-timeout", "10m", tt.flag, file, "-append", tt.append, program(t, "profiled")).CombinedOutput()
+		out, err := zfRun(t, "-q", tt.flag, file, "-append", tt.append, program(t, "profiled")).CombinedOutput()
 		status := exitCode(t, err)
 		for _, want := range tt.want {
 			if status != 2 || !strings.Contains(string(out), want) {
@@ -80,7 +79,7 @@ func TestFlightMissing(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"-cpuprofile", file, "sort", "strings"}, {"-probe-stacks", "sort"}, {"-profilerate", "7", "sort"}} {
-		out, err := exec.Command(zfCommand(t), append([]string{"test"}, args...)...).CombinedOutput()
+		out, err := zfTest(t, args...).CombinedOutput()
 		if status := exitCode(t, err); status != 2 {
 			t.Errorf("zf test %q: status %d, %s; want 2", args, status, out)
 		}

@@ -20,7 +20,7 @@ import (
 func TestResourceHeap(t *testing.T) {
 	t.Parallel()
 	file, raw := filepath.Join(t.TempDir(), "heap"), t.TempDir()
-	cmd := exec.Command(zfCommand(t), "run", "-q", "-timeout", "10m", "-memprofile", file, "-records", raw, "-append", "env.GODEBUG=memprofilerate=4096", "./testdata/resources", "--", "heap")
+	cmd := zfRun(t, "-q", "-memprofile", file, "-records", raw, "-append", "env.GODEBUG=memprofilerate=4096", "./testdata/resources", "--", "heap")
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
@@ -52,7 +52,7 @@ func TestResourceHeap(t *testing.T) {
 	if err != nil || !regexp.MustCompile(`(?m)^ +16(\.\d+)?MB .* main\.keep$`).Match(out) {
 		t.Errorf("go tool pprof: %v\n%s", err, out)
 	}
-	out, err = exec.Command(zfCommand(t), "run", "-q", "-timeout", "10m", "-memprofile", file, program(t, "profiled")).CombinedOutput()
+	out, err = zfRun(t, "-q", "-memprofile", file, program(t, "profiled")).CombinedOutput()
 	if !strings.Contains(string(out), "keeps no heap profile") || exitCode(t, err) != 2 {
 		t.Errorf("an image without a profile: %v\n%s", err, out)
 	}
@@ -64,11 +64,11 @@ func TestHeapOfDead(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "heap")
 	for _, gc := range []bool{true, false} {
-		args := []string{"run", "-q", "-timeout", "10m", "-memprofile", file, "-append", "env.GODEBUG=memprofilerate=1 env.GOGC=off", "./testdata/resources", "--", "heapdies"}
+		args := []string{"-q", "-memprofile", file, "-append", "env.GODEBUG=memprofilerate=1 env.GOGC=off", "./testdata/resources", "--", "heapdies"}
 		if gc {
 			args = append(args, "gc")
 		}
-		out, err := exec.Command(zfCommand(t), args...).CombinedOutput()
+		out, err := zfRun(t, args...).CombinedOutput()
 		if exitCode(t, err) != 1 || !strings.Contains(string(out), "nil pointer dereference") {
 			t.Fatalf("zf run: %v; want status 1 and a trace\n%s", err, out)
 		}

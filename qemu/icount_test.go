@@ -59,7 +59,7 @@ func TestIcountCommand(t *testing.T) {
 	}
 	run := func() []byte {
 		t.Helper()
-		cmd := exec.Command(zfCommand(t), "run", "-icount", "timed.elf")
+		cmd := zfRun(t, "-icount", "timed.elf")
 		cmd.Dir = dir
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr

@@ -32,8 +32,8 @@ var byInstructions = []string{"-qemu", "-icount", "-qemu", "shift=1"}
 // profiled runs testdata/profiled with zf and returns what the two say.
 func profiled(t *testing.T, flags []string, args ...string) string {
 	t.Helper()
-	all := append([]string{"run", "-q", "-timeout", "10m"}, append(flags, byInstructions...)...)
-	cmd := exec.Command(zfCommand(t), append(append(all, program(t, "profiled"), "--"), args...)...)
+	all := append([]string{"-q"}, append(flags, byInstructions...)...)
+	cmd := zfRun(t, append(append(all, program(t, "profiled"), "--"), args...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "profiled: done true") {
 		t.Fatalf("zf %q: %v\n%s", all, err, out)
@@ -150,7 +150,7 @@ func TestProfileStalled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, pidFile := filepath.Join(dir, "cpu"), filepath.Join(dir, "pid")
-	cmd := exec.Command(zfCommand(t), "run", "-q", "-timeout", "10m", "-cpuprofile", file, "-records", dir, "-qemu", "-pidfile", "-qemu", pidFile,
+	cmd := zfRun(t, "-q", "-cpuprofile", file, "-records", dir, "-qemu", "-pidfile", "-qemu", pidFile,
 		program(t, "profiled"), "--", "until", "4000")
 	out := new(log)
 	cmd.Stdout, cmd.Stderr = out, out
@@ -380,8 +380,8 @@ func TestProfileSmallDepot(t *testing.T) {
 func TestProfileOfDead(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cpu")
-	args := append([]string{"run", "-q", "-timeout", "10m", "-cpuprofile", file}, byInstructions...)
-	out, err := exec.Command(zfCommand(t), append(args, program(t, "profiled"), "--", "die")...).CombinedOutput()
+	args := append([]string{"-q", "-cpuprofile", file}, byInstructions...)
+	out, err := zfRun(t, append(args, program(t, "profiled"), "--", "die")...).CombinedOutput()
 	if exitCode(t, err) != 1 || !strings.Contains(string(out), "nil pointer dereference") {
 		t.Errorf("zf run: %v; want status 1 and a trace\n%s", err, out)
 	}

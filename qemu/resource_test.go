@@ -31,8 +31,8 @@ type recorded struct {
 func recordRun(t *testing.T, mode, options string, args ...string) (r recorded) {
 	t.Helper()
 	r.files = filepath.Join(t.TempDir(), "out")
-	all := append([]string{"run", "-q", "-timeout", "10m", "-handles", r.files, "-append", options}, args...)
-	cmd := exec.Command(zfCommand(t), append(all, program(t, "resources"), "--", mode)...)
+	all := append([]string{"-q", "-handles", r.files, "-append", options}, args...)
+	cmd := zfRun(t, append(all, program(t, "resources"), "--", mode)...)
 	var out, msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	r.status = exitCode(t, cmd.Run())
@@ -359,7 +359,7 @@ func TestResourceOff(t *testing.T) {
 func TestResourceMonitor(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "out")
-	s := inTmux(t, zfCommand(t), "run", "-q", "-timeout", "10m", "-handles", file, "-append", "record=fds", program(t, "resources"), "--", "spin")
+	s := inTmux(t, zfCommand(t), "run", "-q", "-smp", "1", "-timeout", "10m", "-handles", file, "-append", "record=fds", program(t, "resources"), "--", "spin")
 	s.until(`(?m)^spinning$`, 1)
 	s.key("C-]")
 	s.until(monitorPrompt, 1)

@@ -156,7 +156,7 @@ func TestExitStatus(t *testing.T) {
 	t.Parallel()
 	elf := program(t, "calls/environment")
 	for status, want := range map[int]int{0: 0, 1: 65, 2: 66, 3: 67, 42: 106, 62: 126, 63: 127, 64: 127, 125: 127, 255: 127, 256: 0, 257: 65} {
-		cmd := exec.Command(zfCommand(t), "run", "-timeout", "10m", "-append", "env.STATUS="+strconv.Itoa(status), elf)
+		cmd := zfRun(t, "-append", "env.STATUS="+strconv.Itoa(status), elf)
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		code := exitCode(t, cmd.Run())

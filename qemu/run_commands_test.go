@@ -127,7 +127,7 @@ var bootReport = regexp.MustCompile(`(?s)^.*\nkernel +\d+ +\d+ +\d+ % +\d+ +\d+\
 // booted runs zf and returns what the program wrote, and its status.
 func booted(t testing.TB, stdin io.Reader, args ...string) (o outcome, stderr string) {
 	t.Helper()
-	cmd := exec.Command(zfCommand(t), append([]string{"run", "-timeout", "10m"}, args...)...)
+	cmd := zfRun(t, args...)
 	var out, msg bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &msg
 	o.status = programStatus(exitCode(t, cmd.Run()))
@@ -218,7 +218,7 @@ func TestCommandsTerminal(t *testing.T) {
 			cmd := exec.Command(path, tt.args...)
 			cmd.Args[0] = tt.name
 			want := onTerminal(t, cmd, nil, tt.keys)
-			zf := exec.Command(zfCommand(t), append([]string{"run", "-timeout", "10m", elf, "--"}, tt.args...)...)
+			zf := zfRun(t, append([]string{elf, "--"}, tt.args...)...)
 			got := onTerminal(t, zf, bootReport, tt.keys)
 			got.status = programStatus(got.status)
 			if got != want {
@@ -232,7 +232,7 @@ func TestCommandsTerminal(t *testing.T) {
 // TestCommandQuiet: with -q a command in a pipe says what it says on Linux, and no more.
 func TestCommandQuiet(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command(zfCommand(t), "run", "-q", "-timeout", "10m", "github.com/u-root/u-root/cmds/core/sort")
+	cmd := zfRun(t, "-q", "github.com/u-root/u-root/cmds/core/sort")
 	var out, msg bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("b\nc\na\n"), &out, &msg
 	if err := cmd.Run(); err != nil || out.String() != "a\nb\nc\n" || msg.Len() > 0 {
@@ -251,7 +251,7 @@ func TestCommandDies(t *testing.T) {
 	if want.status != 2 || got.status != -1 || !strings.HasPrefix(got.text, says+"\n") || !strings.Contains(stderr, "zf run: "+says[:40]) {
 		t.Errorf("grep of a bad pattern: status %d, %.200q, %s; want %q and a trace of it", got.status, got.text, stderr, says)
 	}
-	cmd := exec.Command(zfCommand(t), "run", "-timeout", "10m", elf, "--", "x")
+	cmd := zfRun(t, elf, "--", "x")
 	got = onTerminal(t, cmd, bootReport, "no match\nabc\x03")
 	if programStatus(got.status) != -1 || !strings.HasPrefix(got.text, "no match\r\nabc^C") || !strings.Contains(got.text, "ended by signal 2, SIGINT") {
 		t.Errorf("grep after ^C: status %d, %q; want a trace that says SIGINT", got.status, got.text)
@@ -335,7 +335,7 @@ func TestCommandElsewhere(t *testing.T) {
 	}
 	folders := []string{dir, list("{{.Dir}}", pkg), list("{{.Dir}}", "-m", "github.com/u-root/u-root")}
 	before := fingerprint(t, folders)
-	cmd := exec.Command(zfCommand(t), "run", "-timeout", "10m", pkg, "--", "from", "elsewhere")
+	cmd := zfRun(t, pkg, "--", "from", "elsewhere")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "\nfrom elsewhere\n") {

@@ -12,7 +12,6 @@ import (
 	"maps"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -29,7 +28,7 @@ import (
 func hung(t *testing.T, poke bool, options, how string, more ...string) (serial string, all []*labTrace, status int, stderr string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "traces.json")
-	args := []string{"run", "-timeout", "10m", "-json", file, "-append", options}
+	args := []string{"-json", file, "-append", options}
 	socket := filepath.Join(plainFolder(t), "s")
 	if poke {
 		more = append(more, "-qmp", "unix:"+socket+",server=on,wait=off")
@@ -37,7 +36,7 @@ func hung(t *testing.T, poke bool, options, how string, more ...string) (serial 
 	for _, a := range more {
 		args = append(args, "-qemu", a)
 	}
-	cmd := exec.Command(zfCommand(t), append(args, program(t, "waits"), "--", how)...)
+	cmd := zfRun(t, append(args, program(t, "waits"), "--", how)...)
 	out := new(log)
 	var msg bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &msg

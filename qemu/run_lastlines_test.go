@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,7 +78,7 @@ exec ` + genuine + ` "$@"
 		t.Fatal(err)
 	}
 	for _, machine := range []string{"q35", "microvm"} {
-		cmd := exec.Command(zfCommand(t), "run", "-timeout", "10m", "-machine", machine, program(t, "lastlines"), "--", "1", "exit")
+		cmd := zfRun(t, "-machine", machine, program(t, "lastlines"), "--", "1", "exit")
 		cmd.Env = append(os.Environ(), Variable+"="+fake)
 		var out, msg bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &msg

@@ -16,7 +16,7 @@ import (
 // runSockets runs the program on the kernel and returns what it wrote, from start on.
 func runSockets(t *testing.T, start string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(zfCommand(t), append([]string{"run", "-timeout", "10m"}, args...)...)
+	cmd := zfRun(t, args...)
 	out, err := cmd.Output()
 	text := strings.ReplaceAll(string(out), "\r\n", "\n")
 	if err != nil {

@@ -78,7 +78,7 @@ func TestData(t *testing.T) {
 		if step.change != nil {
 			step.change()
 		}
-		zf := exec.Command(zfCommand(t), append([]string{"test"}, strings.Fields(step.args)...)...)
+		zf := zfTest(t, strings.Fields(step.args)...)
 		zf.Dir, zf.Env = dir, env
 		out, err := zf.CombinedOutput()
 		status := exitCode(t, err)

@@ -104,7 +104,7 @@ func TestZfTestC(t *testing.T) {
 	binary, image := filepath.Join(dir, "tests.test"), filepath.Join(dir, "tests.test.elf")
 	for _, c := range []*exec.Cmd{
 		exec.Command("go", "test", "-vet=off", "-c", "-o", binary, "./testdata/tests"),
-		exec.Command(zfCommand(t), "test", "-c", "-o", dir+"/", "./testdata/tests"),
+		zfTest(t, "-c", "-o", dir+"/", "./testdata/tests"),
 	} {
 		if out, err := c.CombinedOutput(); err != nil || len(out) > 0 {
 			t.Fatalf("%s: %v\n%s", c, err, out)
@@ -115,7 +115,7 @@ func TestZfTestC(t *testing.T) {
 		if got := exitCode(t, err); got != status {
 			t.Fatalf("%s %s: status %d; want %d", binary, args, got, status)
 		}
-		got, err := exec.Command(zfCommand(t), append([]string{"run", "-q", "-timeout", "10m", image, "--"}, strings.Fields(args)...)...).Output()
+		got, err := zfRun(t, append([]string{"-q", image, "--"}, strings.Fields(args)...)...).Output()
 		if code := exitCode(t, err); (code == 0) != (status == 0) {
 			t.Errorf("zf run %s: status %d; go's is %d", args, code, status)
 		}

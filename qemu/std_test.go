@@ -1,7 +1,6 @@
 package qemu
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 )
@@ -19,7 +18,7 @@ func TestStandardPackages(t *testing.T) {
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			t.Parallel()
-			out, err := exec.Command(zfCommand(t), "test", "-short", "-timeout", "20m", pkg).Output()
+			out, err := zfTest(t, "-short", "-timeout", "20m", pkg).Output()
 			if err != nil || !strings.Contains(string(out), "ok  \t"+pkg+"\t") {
 				t.Errorf("zf test %s: %v\n%s", pkg, err, out)
 			}

@@ -225,7 +225,7 @@ func TestRecordCommands(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			var stdout, stderr bytes.Buffer
-			cmd := exec.Command(zf, "run", "-q", "-timeout", "10m", "-records", filepath.Join(dir, "run"), "-append", "record.port="+port, "./testdata/records", "--", "text")
+			cmd := zfRun(t, "-q", "-records", filepath.Join(dir, "run"), "-append", "record.port="+port, "./testdata/records", "--", "text")
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("zf run: %v\n%s", err, stderr.String())

@@ -116,7 +116,7 @@ func (s *screen) ask(command string) string {
 // monitor's prompt with the arrow keys.
 func TestEditedLine(t *testing.T) {
 	t.Parallel()
-	s := inTmux(t, zfCommand(t), "run", "-timeout", "10m", "-append", "report=off", program(t, "streams"), "--", "keys")
+	s := inTmux(t, zfCommand(t), "run", "-smp", "1", "-timeout", "10m", "-append", "report=off", program(t, "streams"), "--", "keys")
 	s.until(`(?m)^ready$`, 1)
 	s.run("send-keys", "-l", strings.Repeat("a", 75)+strings.Repeat("b", 100))
 	s.key(slices.Repeat([]string{"BSpace"}, 105)...)

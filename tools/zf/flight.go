@@ -81,6 +81,7 @@ func (f *flight) arm(m *machine, sym *symbol.File, stderr io.Writer) {
 		m.records.take(handle.Kind, func(data []byte) error { return f.kept.keep(sym, data) })
 	}
 	if len(f.probes.patterns) > 0 {
+		m.oneCPU = true
 		if _, ok := lastOption(m.append, "depot"); f.probes.stacks && !ok {
 			m.options = append(m.options, probeDepot)
 		}

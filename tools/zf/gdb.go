@@ -180,7 +180,7 @@ func (f *gdbFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.StringVar(&f.commands, "commands", "", "write zf-trace and the other commands to `FILE`, for gdb's source")
 	fs.StringVar(&f.core, "core", "", "look at the core `FILE` that zf core made of the image's trace")
 	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
-	f.machine.flags(fs, 128)
+	f.machine.flags(fs, 128, 1)
 	f.machine.cpuFlag(fs)
 	f.files.flags(fs)
 	buildFlags(fs, &f.build)

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,21 +46,32 @@ type machine struct {
 	accel     string // -accel; "" means the default
 	sayAccel  bool   // say which accelerator it is, and why
 	noMounts  bool   // -mount none
+	smp       bool   // the user has said how many CPUs
+	oneCPU    bool   // what is asked for is of one CPU, unless the user has said how many
 }
 
 // maxCPUs is how many CPUs the kernel takes.
 const maxCPUs = 64
 
+// hostCPUs is how many CPUs the machines of zf run and zf test have: as many as the host, and not more
+// than four, since each one that has nothing to do costs the host some time, too.
+func hostCPUs() int { return min(4, runtime.NumCPU()) }
+
 // flags adds the flags that say what machine it is.
-func (m *machine) flags(fs *flag.FlagSet, memoryMiB int) {
+func (m *machine) flags(fs *flag.FlagSet, memoryMiB, cpus int) {
 	fs.StringVar(&m.append, "append", "", "kernel command `LINE`")
 	m.qemu.MemoryMiB, m.qemu.CPU = memoryMiB, "max"
 	fs.Func("m", fmt.Sprintf("RAM `SIZE` in MiB, or with a suffix, M or G (default %d)", memoryMiB), func(s string) (err error) {
 		m.qemu.MemoryMiB, err = memorySize(s)
 		return err
 	})
-	m.qemu.CPUs = 1
-	fs.Func("smp", "`N` CPUs, 1 to 64 (default 1). Threads run on all of them; when one\ndies, a trace of each of the others follows", func(s string) (err error) {
+	m.qemu.CPUs = cpus
+	byDefault := "default 1"
+	if cpus != 1 {
+		byDefault = "default: the host's, 4 at most; 1 with\n-icount and -probe"
+	}
+	fs.Func("smp", "`N` CPUs, 1 to 64 ("+byDefault+").\nThreads run on all; when one dies, a trace of each of the others follows", func(s string) (err error) {
+		m.smp = true
 		m.qemu.CPUs, err = strconv.Atoi(s)
 		if err != nil || m.qemu.CPUs < 1 || m.qemu.CPUs > maxCPUs {
 			return fmt.Errorf("want a number from 1 to %d", maxCPUs)
@@ -138,6 +150,10 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 			filepath.Base(m.qemu.Kernel+m.qemu.CDROM), m.qemu.Machine, m.qemu.MemoryMiB, m.byAccel(), with)
 	}
 
+	// How many CPUs the host has must change no count, and no instruction.
+	if !m.smp && (m.oneCPU || m.qemu.Icount || slices.Contains(m.qemu.Extra, "-icount")) {
+		m.qemu.CPUs = 1
+	}
 	if note := unknownOption(m.append); note != "" {
 		fmt.Fprintf(stderr, "%s: note: %s\n", m.command, note)
 	}

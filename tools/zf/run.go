@@ -157,7 +157,7 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.BoolVar(&f.kstat, "kstat", false, "with several CPUs: list at the program's end, by system call, how\noften the kernel lock was taken and waited for, and for how long\n(option kstat=on)")
 	fs.IntVar(&f.qemu.Reboots, "reboots", 0, "let the machine reset `N` times; the next reset ends it")
 	f.view.flags(fs)
-	f.machine.flags(fs, 128)
+	f.machine.flags(fs, 128, hostCPUs())
 	f.machine.cpuFlag(fs)
 	f.machine.consoleFlag(fs)
 	f.files.flags(fs)

@@ -138,7 +138,7 @@ func (f *testFlags) parse(args []string, stderr io.Writer) (patterns []string, c
 	f.build.Test, f.build.Stderr = true, stderr
 	fs := newFlags("test", "[flags] [PKG...] [flags] [-args ARGS]", testText, stderr)
 	usage := fs.Usage
-	f.machine.flags(fs, testMemory)
+	f.machine.flags(fs, testMemory, hostCPUs())
 	f.machine.consoleFlag(fs)
 	fs.Func("cpu", "run the tests with each of these values of GOMAXPROCS, such as 1,2,4;\nor the `MODEL` of QEMU's processor (default: QEMU's own)", func(s string) error {
 		if !f.goTest.CPU(s) {
