@@ -24,6 +24,9 @@ const MaxCPUs = amd64.MaxCPUs // how many CPUs the kernel takes
 // CompareAndSwap sets a word if it is what it was, in one step for all CPUs.
 func CompareAndSwap(p *uint32, old, new uint32) bool { return amd64.CompareAndSwap(p, old, new) }
 
+// CompareAndSwap64 is CompareAndSwap for eight bytes, such as a page table's entry.
+func CompareAndSwap64(p *uint64, old, new uint64) bool { return amd64.CompareAndSwap64(p, old, new) }
+
 // FetchAdd adds to a word and returns what it was, in one step for all CPUs.
 func FetchAdd(p *uint32, n uint32) (old uint32) { return amd64.FetchAdd(p, n) }
 

@@ -18,6 +18,7 @@
 //	ThisCPU            returns the running CPU's record
 //	MaxCPUs            how many CPUs the kernel takes
 //	CompareAndSwap     sets a word if it is what it was, in one step for all CPUs
+//	CompareAndSwap64   is CompareAndSwap for eight bytes, such as a page table's entry
 //	FetchAdd           adds to a word and returns what it was, in one step for all CPUs
 //	SetTrapHandler     sets the top-level function that every trap calls, interrupts off
 //	TrapDivide         divide error

@@ -17,7 +17,7 @@ import (
 func shareThreads() {
 	r := percpu.This()
 	percpu.Many, r.Joined = true, true
-	mem.OnStale(percpu.FlushOthers)
+	mem.OnStale(percpu.FlushOthers, percpu.Count())
 	mem.OnAccess(percpu.AssertLocked)
 	fault.SetLockUps()
 	percpu.OnLongWait(fault.LongWait)

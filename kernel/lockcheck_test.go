@@ -28,6 +28,8 @@ var notAsserted = map[string]string{
 	"clock.Hold":         "all other CPUs stand still",
 	"clock.Release":      "all other CPUs stand still",
 	"console.TextByte":   "the panic path writes, too",
+	"mem.Fill":           "no CPU changes areas meanwhile (fill.go)",
+	"mem.fill":           "no CPU changes areas meanwhile (fill.go)",
 	"nic.Send":           "the panic path sends, too",
 	"nic.Restart":        "the panic path sends, too",
 	"nic.disturbed":      "the panic path sends, too",

@@ -24,6 +24,9 @@ func (c *CPU) ShareTables() {
 // CPUs. Any context.
 func CompareAndSwap(p *uint32, old, new uint32) bool
 
+// CompareAndSwap64 is CompareAndSwap for eight bytes, aligned. Any context.
+func CompareAndSwap64(p *uint64, old, new uint64) bool
+
 // FetchAdd adds n to *p and returns what it was, in one step for all CPUs, behind all loads and
 // stores before and ahead of those that follow. Any context.
 func FetchAdd(p *uint32, n uint32) (old uint32)

@@ -10,6 +10,16 @@ TEXT ·CompareAndSwap(SB), NOSPLIT|NOFRAME, $0-17
 	SETEQ	ret+16(FP)
 	RET
 
+// func CompareAndSwap64(p *uint64, old, new uint64) bool
+TEXT ·CompareAndSwap64(SB), NOSPLIT|NOFRAME, $0-25
+	MOVQ	p+0(FP), DI
+	MOVQ	old+8(FP), AX
+	MOVQ	new+16(FP), CX
+	LOCK
+	CMPXCHGQ	CX, (DI)
+	SETEQ	ret+24(FP)
+	RET
+
 // func FetchAdd(p *uint32, n uint32) (old uint32)
 TEXT ·FetchAdd(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ	p+0(FP), DI

@@ -42,6 +42,8 @@ const (
 
 func CompareAndSwap(p *uint32, old, new uint32) bool { panic(stub) }
 
+func CompareAndSwap64(p *uint64, old, new uint64) bool { panic(stub) }
+
 func FetchAdd(p *uint32, n uint32) (old uint32) { panic(stub) }
 
 func Keep(p unsafe.Pointer, size uintptr) bool { panic(stub) }

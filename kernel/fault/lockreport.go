@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/linux"
+	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
@@ -30,6 +31,8 @@ func ReportLock() {
 	console.String(" changes of page tables for other CPUs, ")
 	console.Dec(percpu.FlushesSent)
 	console.String(" interrupts sent for them\n")
+	console.Dec(mem.Filled())
+	console.String(" pages given at a fault without the lock\n")
 }
 
 // sayLock says who has the kernel lock, and who waits for it, where threads run on several CPUs.

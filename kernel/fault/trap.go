@@ -105,7 +105,11 @@ func TrapLocked(f *arch.TrapFrame) {
 		Trap(f)
 		return
 	case f.Trap == arch.TrapPage && (!f.InKernel() || arch.UserFixup(f.PC) != 0):
+		if mem.Fill(r.Number, f.Addr, f.Error) {
+			return
+		}
 		r.Lock(percpu.PageFault, f.PC)
+		mem.TakeAhead(r.Number)
 	case f.InKernel():
 		Trap(f)
 		return

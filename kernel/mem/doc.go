@@ -9,6 +9,7 @@
 //	space.go          the program's address space
 //	filemap.go        mappings of files
 //	remap.go          areas that move
+//	fill.go           pages that are touched for the first time, without the kernel lock
 //	stale.go          what other CPUs have kept of the tables
 //	dirty.go          the dirty bits, for watermarks
 //	lockcheck_on.go   asserts the kernel lock (build tag lockcheck)

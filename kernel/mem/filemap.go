@@ -134,6 +134,13 @@ func HasFile(addr, size uintptr) bool {
 // to be written to in a private mapping. It returns NoFrame or Resolved, and whether the file
 // itself will be written to. Kernel context.
 func Place(addr, frame uintptr, write bool) (v Verdict, changes bool) {
+	beginChange()
+	v, changes = place(addr, frame, write)
+	endChange()
+	return v, changes
+}
+
+func place(addr, frame uintptr, write bool) (v Verdict, changes bool) {
 	assertLocked()
 	a := &areas[find(addr)]
 	e := entry(pageDown(addr))
@@ -168,6 +175,7 @@ func CutFile(id int32, page, end uintptr) {
 	if file == 0 {
 		return
 	}
+	beginChange()
 	for i := range areas[:numAreas] {
 		if a := &areas[i]; a.file == file && a.pageAt(a.hi, a.lo) > page && a.page < end {
 			lo, hi := a.lo+(max(page, a.page)-a.page)*arch.PageSize, a.lo+(min(end, a.pageAt(a.hi, a.lo))-a.page)*arch.PageSize
@@ -175,6 +183,7 @@ func CutFile(id int32, page, end uintptr) {
 			a.release(lo, hi)
 		}
 	}
+	endChange()
 }
 
 // MayWrite reports whether a file has a shared area which has the right to write, or can get it.

@@ -43,6 +43,27 @@ func AddFrames(lo, hi uintptr) {
 // has run out. The frame is mapped and can be written at that address. Early and
 // kernel context.
 func Frame() uintptr {
+	f := takeFrame()
+	if f == 0 && ahead() > 0 {
+		giveBack()
+		f = takeFrame()
+	}
+	if f == 0 {
+		return 0
+	}
+	clearFrame(f)
+	if onFrame != 0 {
+		callOnFrame(f, true)
+	}
+	return f
+}
+
+func clearFrame(f uintptr) {
+	*(*[arch.PageSize / 8]uint64)(arch.Pointer(f)) = [arch.PageSize / 8]uint64{}
+}
+
+// takeFrame returns a frame that holds anything, or 0.
+func takeFrame() uintptr {
 	assertLocked()
 	f := freeList
 	if f != 0 {
@@ -61,10 +82,6 @@ func Frame() uintptr {
 	freeFrames--
 	if freeFrames < lowFrames {
 		lowFrames = freeFrames
-	}
-	*(*[arch.PageSize / 8]uint64)(arch.Pointer(f)) = [arch.PageSize / 8]uint64{}
-	if onFrame != 0 {
-		callOnFrame(f, true)
 	}
 	return f
 }
@@ -86,21 +103,26 @@ func callOnFrame(frame uintptr, taken bool) {
 
 // FreeFrame gives a frame back that Frame has returned. Early and kernel context.
 func FreeFrame(f uintptr) {
-	assertLocked()
 	if onFrame != 0 {
 		callOnFrame(f, false)
 	}
+	putFrame(f)
+}
+
+func putFrame(f uintptr) {
+	assertLocked()
 	*(*uintptr)(unsafe.Pointer(arch.Pointer(f))) = freeList
 	freeList = f
 	freeFrames++
 }
 
-// FreeFrames returns the number of free frames of 4 KiB. Any context.
-func FreeFrames() uint64 { return freeFrames }
+// FreeFrames returns the number of free frames of 4 KiB, those that CPUs have taken ahead among
+// them. Any context.
+func FreeFrames() uint64 { return freeFrames + ahead() }
 
 // AllFrames returns the number of frames that AddFrames was given. Any context.
 func AllFrames() uint64 { return allFrames }
 
-// MostFrames returns the largest number of frames that were ever in use at once.
+// MostFrames returns the largest number of frames that were ever in use at once, or taken ahead.
 // Any context.
 func MostFrames() uint64 { return allFrames - lowFrames }

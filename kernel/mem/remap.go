@@ -9,6 +9,13 @@ import "github.com/zeroframe/zeroframe/arch"
 // no room behind them. With leave, the old place stays an area, without its pages. An
 // oldSize of 0 maps a file's pages a second time. Kernel context.
 func Remap(addr, oldSize, newSize, to uintptr, move, fixed, leave bool) (at uintptr, e Errno) {
+	beginChange()
+	at, e = remap(addr, oldSize, newSize, to, move, fixed, leave)
+	endChange()
+	return at, e
+}
+
+func remap(addr, oldSize, newSize, to uintptr, move, fixed, leave bool) (at uintptr, e Errno) {
 	assertLocked()
 	if addr%arch.PageSize != 0 || newSize == 0 || newSize > spaceHi || oldSize > spaceHi {
 		return 0, EINVAL

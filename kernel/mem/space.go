@@ -169,6 +169,13 @@ func Map(addr, size uintptr, prot Prot, fixed, keep bool) (at uintptr, e Errno) 
 
 // mapArea is Map for an area that is like a.
 func mapArea(addr, size uintptr, fixed, keep bool, a spaceArea) (at uintptr, e Errno) {
+	beginChange()
+	at, e = newArea(addr, size, fixed, keep, a)
+	endChange()
+	return at, e
+}
+
+func newArea(addr, size uintptr, fixed, keep bool, a spaceArea) (at uintptr, e Errno) {
 	if size == 0 || addr%arch.PageSize != 0 && fixed {
 		return 0, EINVAL
 	}
@@ -208,6 +215,13 @@ func mapArea(addr, size uintptr, fixed, keep bool, a spaceArea) (at uintptr, e E
 // Discard removes all areas, and parts of areas, in the size bytes at addr, and
 // gives their frames back. Kernel context.
 func Discard(addr, size uintptr) Errno {
+	beginChange()
+	e := discard(addr, size)
+	endChange()
+	return e
+}
+
+func discard(addr, size uintptr) Errno {
 	assertLocked()
 	if addr%arch.PageSize != 0 || addr > spaceHi || size > spaceHi-addr || size == 0 {
 		return EINVAL
@@ -241,18 +255,19 @@ func Protect(addr, size uintptr, prot Prot) Errno {
 	if addr < spaceLo || addr > spaceHi || size > spaceHi-addr {
 		return ENOMEM
 	}
-	hi := addr + pageUp(size)
-	if !split(addr) || !split(hi) {
-		return ENOMEM
-	}
-	e := protectAreas(addr, hi, prot)
+	beginChange()
+	e := protectAreas(addr, addr+pageUp(size), prot)
 	settle()
+	endChange()
 	return e
 }
 
-// protectAreas changes the rights of the areas of lo <= address < hi, which begin and end there.
+// protectAreas changes the rights of lo <= address < hi.
 func protectAreas(lo, hi uintptr, prot Prot) Errno {
 	assertLocked()
+	if !split(lo) || !split(hi) {
+		return ENOMEM
+	}
 	next := lo
 	i := find(lo)
 	for ; i < numAreas && areas[i].lo < hi; i++ {
@@ -283,6 +298,7 @@ func Forget(addr, size uintptr) Errno {
 	if addr%arch.PageSize != 0 || addr > spaceHi || size > spaceHi-addr {
 		return EINVAL
 	}
+	beginChange()
 	hi := addr + pageUp(size)
 	hide(addr, hi)
 	next, e := addr, Errno(0)
@@ -293,6 +309,7 @@ func Forget(addr, size uintptr) Errno {
 		areas[i].release(max(areas[i].lo, addr), min(areas[i].hi, hi))
 		next = areas[i].hi
 	}
+	endChange()
 	if next < hi {
 		e = ENOMEM
 	}
@@ -467,16 +484,20 @@ const (
 // ResolveFault is for a page fault at addr with the error code of the fault: it gives the
 // page a frame if an area allows the access. Kernel context.
 func ResolveFault(addr uintptr, code uintptr) Verdict {
+	beginChange()
+	v := resolve(addr, code)
+	endChange()
+	return v
+}
+
+func resolve(addr uintptr, code uintptr) Verdict {
 	assertLocked()
 	i := find(addr)
 	if i == numAreas || addr < areas[i].lo {
 		return Refused
 	}
-	a, prot := &areas[i], areas[i].prot
-	switch {
-	case prot == 0:
-		return Refused
-	case code&arch.FaultWrite != 0 && prot&ProtWrite == 0, code&arch.FaultFetch != 0 && prot&ProtExec == 0:
+	a := &areas[i]
+	if !a.allows(code) {
 		return Refused
 	}
 	e := entry(pageDown(addr))
@@ -503,6 +524,11 @@ func ResolveFault(addr uintptr, code uintptr) Verdict {
 	}
 	*at(e) = a.entryOf(*at(e))
 	return Resolved
+}
+
+// allows reports whether the area has the right to what a fault's error code says was tried.
+func (a *spaceArea) allows(code uintptr) bool {
+	return a.prot != 0 && (code&arch.FaultWrite == 0 || a.prot&ProtWrite != 0) && (code&arch.FaultFetch == 0 || a.prot&ProtExec != 0)
 }
 
 // recent is the index of the area that Allowed found last: one call after the other

@@ -13,9 +13,14 @@ import (
 // flushOthers is the address of a function, 0 with one CPU. Set once at boot.
 var flushOthers uintptr
 
+// numCPUs is how many there are, 0 with one. Set once at boot.
+var numCPUs uint32
+
 // OnStale sets a function that has the other CPUs drop what they have kept of the pages of
-// lo <= address < hi: from then on there are several. It must be a top-level function. Early context.
-func OnStale(f func(lo, hi uintptr)) { flushOthers = **(**uintptr)(unsafe.Pointer(&f)) }
+// lo <= address < hi: from then on there are n CPUs. It must be a top-level function. Early context.
+func OnStale(f func(lo, hi uintptr), n uint32) {
+	flushOthers, numCPUs = **(**uintptr)(unsafe.Pointer(&f)), n
+}
 
 // Not inlined, so that what it calls has one place (tools/stacks/kernel.txt).
 //

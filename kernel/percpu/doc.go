@@ -18,6 +18,7 @@
 // The comment of each other variable of the kernel says who may write to it. What is one per
 // CPU by nature and not in the record yet, by package:
 //
+//	mem: fillers
 //	observe/stackid: packed trustedFS trustedG
 //	percpu: first
 //	stack: Frames Table Walker area startA startB traced

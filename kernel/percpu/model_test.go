@@ -12,6 +12,7 @@ import (
 //
 //	model_lock_test.go   the kernel lock (lock.go)
 //	model_idle_test.go   idle CPUs and ready threads (package thread)
+//	model_fill_test.go   pages that are filled without the lock (mem/fill.go)
 //	model_flush_test.go  the TLB shoot-down (flush.go)
 //	model_stop_test.go   a death, and the monitor (package fault, cpus.go)
 //

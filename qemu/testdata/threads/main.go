@@ -4,6 +4,7 @@
 //	cpus           what is said of the CPUs, and where threads run
 //	clock N        the CPUs pass the time on to each other, N times, whoever comes first
 //	turns N        the same in turn
+//	fill N SEED    the CPUs touch the same new pages at once, N times
 //	unmap N SEED   N changes of mappings, which the other CPUs are to see at once
 //
 // What is not as it must be is a panic. It runs on Linux, too.
@@ -41,6 +42,8 @@ func main() {
 		passTime(number(2), true, false)
 	case "shown":
 		passTime(number(2), false, true)
+	case "fill":
+		fill(number(2), uint64(number(3)))
 	case "unmap":
 		unmap(number(2), uint64(number(3)))
 	default:
