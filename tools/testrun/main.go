@@ -34,8 +34,8 @@ import (
 
 const usageText = `Usage: testrun [flags] test|all|repeat
 
-  test    gofmt, go vet, for other hosts too, every fuzz target, every test that long.txt does not name
-  all     every test that long.txt names, and the race detector's tests
+  test    gofmt, go vet, every fuzz target, every test that long.txt does not name
+  all     go vet of zf for other hosts, every test that long.txt names, and the race detector's tests
   repeat  "make test" again and again; every second run has busy loops beside it
 
 Flags:
@@ -82,12 +82,12 @@ func command(ctx context.Context, args []string, out io.Writer) int {
 		case "test":
 			r.check(ctx, "gofmt", gofmt)
 			r.check(ctx, "go vet", vet)
-			r.check(ctx, "zf for other hosts", crossVet)
 			r.fuzz(ctx, *fuzzTime)
 			r.goTest(ctx, nil, "-skip="+list.pattern(), "./...")
 			r.twice(list)
 			return r.end()
 		case "all":
+			r.check(ctx, "zf for other hosts", crossVet)
 			r.goTest(ctx, nil, append([]string{"-run=" + list.pattern()}, list.packages()...)...)
 			r.missing(list)
 			r.goTest(ctx, []string{"CGO_ENABLED=1"}, append([]string{"-race"}, raced...)...)
