@@ -42,7 +42,7 @@ build-zf:
 # The trace is the point here, and zf says so with status 1.
 run: build-zf
 	@tools/setup.sh run
-	@status=0; bin/zf run -timeout 60s -append 'crash=early.nil-write' ./kernel/crashlab || status=$$?; \
+	@status=0; bin/zf run -smp 1 -timeout 60s -append 'crash=early.nil-write' ./kernel/crashlab || status=$$?; \
 	if [ $$status -ne 1 ]; then echo "make run: want a trace (zf status 1), have status $$status" >&2; exit 1; fi; \
 	echo 'make run: the kernel died of crash=early.nil-write and said where (zf status 1).'
 
