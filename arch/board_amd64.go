@@ -24,6 +24,9 @@ func InterruptSelf(number uint8) { pc.InterruptSelf(number) }
 // InterruptMessage returns what a device writes, and where, to interrupt this CPU: the local APIC behind the address takes the data for a vector.
 func InterruptMessage(number uint8) (address, data uint32) { return pc.InterruptMessage(number) }
 
+// MessageAddress returns where a device writes an InterruptMessage for the CPU of that ID, 255 at most.
+func MessageAddress(id uint32) uint32 { return pc.MessageAddress(id) }
+
 // JoinInterrupts turns on the local interrupt controller of a CPU that has been started.
 func JoinInterrupts() { pc.JoinInterrupts() }
 

@@ -199,6 +199,7 @@
 //	LocalInterrupts    reports whether StartInterrupts has been called: whether the CPU can interrupt itself and devices can send it messages
 //	InterruptSelf      sends the CPU an interrupt of the given number
 //	InterruptMessage   returns what a device writes, and where, to interrupt this CPU: the local APIC behind the address takes the data for a vector
+//	MessageAddress     returns where a device writes an InterruptMessage for the CPU of that ID, 255 at most
 //	JoinInterrupts     turns on the local interrupt controller of a CPU that has been started
 //	FindCPUs           lists the CPUs as interrupt controllers name them, and says whether ACPI has told of them; early, with the first page tables
 //	ThisID             returns how they name the running CPU

@@ -2,6 +2,7 @@ package qemu
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -102,6 +103,23 @@ func TestFillOnCPUs(t *testing.T) {
 				t.Errorf("the program says %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestSteer: a device's interrupts come to the CPU that waits for them, and not to one that runs a program.
+func TestSteer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o, _ := booted(t, nil, "-kstat", "-smp", "2", "-mount", dir+":rw", program(t, "threads"), "--", "steer", "100", filepath.Join(dir, "file"))
+	var first, second int
+	m := regexp.MustCompile(`(?m)^interrupts of devices, by CPU: (\d+) (\d+)\r?$`).FindStringSubmatch(o.text)
+	if m == nil || o.status != 0 {
+		t.Fatalf("status %d: %s", o.status, o.text)
+	}
+	fmt.Sscan(m[1], &first)
+	fmt.Sscan(m[2], &second)
+	if second < 100 || first > second/4 {
+		t.Errorf("%d interrupts have come to the first CPU, %d to the second one", first, second)
 	}
 }
 

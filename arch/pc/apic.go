@@ -193,7 +193,12 @@ func EndOfInterrupt(number uint8) {
 // APIC behind the address takes the data for a vector (SDM Vol. 3A, 10.11). The address has room for
 // IDs up to 255, in either mode. LocalInterrupts.
 func InterruptMessage(number uint8) (address, data uint32) {
-	const messages = 0xfee00000 // destination in bits 12 to 19; edge-triggered, fixed: all 0
 	_, ebx, _, _ := amd64.CPUID(1, 0)
-	return messages | ebx>>24<<12, uint32(number)
+	return MessageAddress(ebx >> 24), uint32(number)
+}
+
+// MessageAddress returns where a device writes an InterruptMessage for the CPU of that ID, 255 at most.
+func MessageAddress(id uint32) uint32 {
+	const messages = 0xfee00000 // destination in bits 12 to 19; edge-triggered, fixed: all 0
+	return messages | id<<12
 }

@@ -14,6 +14,8 @@ func InterruptSelf(number uint8) { panic(stub) }
 
 func InterruptMessage(number uint8) (address, data uint32) { panic(stub) }
 
+func MessageAddress(id uint32) uint32 { panic(stub) }
+
 func JoinInterrupts() { panic(stub) }
 
 func FindCPUs(hint uintptr, ids *[MaxCPUs]uint32) (n, more, far int, acpi bool) { panic(stub) }

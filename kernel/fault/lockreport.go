@@ -32,7 +32,12 @@ func ReportLock() {
 	console.Dec(percpu.FlushesSent)
 	console.String(" interrupts sent for them\n")
 	console.Dec(mem.Filled())
-	console.String(" pages given at a fault without the lock\n")
+	console.String(" pages given at a fault without the lock\ninterrupts of devices, by CPU:")
+	for n := range percpu.Count() {
+		console.String(" ")
+		console.Dec(percpu.At(n).Devices)
+	}
+	console.String("\n")
 }
 
 // sayLock says who has the kernel lock, and who waits for it, where threads run on several CPUs.

@@ -252,6 +252,9 @@ func interrupt(f *arch.TrapFrame) {
 	if number == arch.InterruptTimer && percpu.This().Number == 0 { // whose stacks are in the table
 		checkInTime(f) // first: the handler may choose another thread
 	}
+	if percpu.Many {
+		steer(number)
+	}
 	if h := handlers[number]; h != 0 {
 		p := &h // a func value is a pointer to a word that holds the code's address
 		(*(*func())(unsafe.Pointer(&p)))()

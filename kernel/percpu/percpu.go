@@ -44,6 +44,9 @@ type Record struct {
 	SeenOwner, SeenShot uint64
 	NextLook            uint64
 
+	// Devices counts the interrupts of devices.
+	Devices uint64
+
 	// Calls counts the system calls; CallPC is where the one that is being handled was made.
 	Calls  uint64
 	CallPC uintptr

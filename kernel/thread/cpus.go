@@ -22,6 +22,16 @@ func Join() {
 	Run()
 }
 
+// IdleCPU returns the number of a CPU that has nothing to do. Kernel context.
+func IdleCPU() (n uint32, ok bool) {
+	for n = 0; n < percpu.Count(); n++ {
+		if idleCPUs>>n&1 != 0 {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
 // giveCPU is for a thread that is now in the queue: an idle CPU that may run it is woken; it
 // returns false if there is none.
 func giveCPU(t *Thread) bool {

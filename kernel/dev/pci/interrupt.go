@@ -5,6 +5,20 @@ import "github.com/zeroframe/zeroframe/arch"
 // Interrupts that are messages: the function writes a number to an address, behind which the
 // CPU is (PCI 3.0, 6.8). So nothing needs to be known of how the board is wired.
 
+// A routed message is one that Steer can send to another CPU.
+type routed struct {
+	number uint8
+	cap    uint8 // of MSI; 0: entry is that of MSI-X
+	where  Address
+	entry  uintptr
+	id     uint32 // of the CPU that it goes to
+}
+
+var (
+	messages    [16]routed // the first that there are. Under the kernel lock.
+	numMessages int        // set once at boot
+)
+
 const (
 	msiAddress = 4
 	msiOn      = 1 << 0
@@ -33,6 +47,7 @@ func (a Address) RouteMSI(h *Header, number uint8) bool {
 	}
 	a.Write16(data, uint16(message))
 	a.Write16(c+2, control&^msiMany|msiOn)
+	keep(routed{number: number, cap: c, where: a})
 	return true
 }
 
@@ -64,4 +79,33 @@ func (a Address) RouteMSIX(h *Header, entry uintptr, number uint8) {
 	arch.Store32(entry+8, message)
 	arch.Store32(entry+12, 0) // not masked
 	a.Write16(c+2, control&^msixMask|msixOn)
+	keep(routed{number: number, where: a, entry: entry})
+}
+
+// keep has Steer know of a message. Early context.
+func keep(m routed) {
+	if numMessages < len(messages) {
+		m.id = arch.ThisID()
+		messages[numMessages] = m
+		numMessages++
+	}
+}
+
+// Steer has the functions that interrupt by that number interrupt the CPU of that ID, 255 at most, from now on.
+// Kernel context.
+func Steer(number uint8, id uint32) {
+	for i := range messages[:numMessages] {
+		m := &messages[i]
+		if m.number != number || m.id == id {
+			continue
+		}
+		m.id = id
+		if m.cap != 0 {
+			m.where.Write32(m.cap+msiAddress, arch.MessageAddress(id))
+			continue
+		}
+		arch.Store32(m.entry+12, 1) // masked: one that comes meanwhile is sent behind
+		arch.Store32(m.entry, arch.MessageAddress(id))
+		arch.Store32(m.entry+12, 0)
+	}
 }

@@ -5,6 +5,7 @@
 //	clock N        the CPUs pass the time on to each other, N times, whoever comes first
 //	turns N        the same in turn
 //	fill N SEED    the CPUs touch the same new pages at once, N times
+//	steer N FILE   N times, a file is written and read, by the second CPU, while the first one spins
 //	unmap N SEED   N changes of mappings, which the other CPUs are to see at once
 //
 // What is not as it must be is a panic. It runs on Linux, too.
@@ -44,6 +45,8 @@ func main() {
 		passTime(number(2), false, true)
 	case "fill":
 		fill(number(2), uint64(number(3)))
+	case "steer":
+		steer(number(2), os.Args[3])
 	case "unmap":
 		unmap(number(2), uint64(number(3)))
 	default:
