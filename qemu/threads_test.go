@@ -123,6 +123,18 @@ func TestSteer(t *testing.T) {
 	}
 }
 
+// TestProbesOnCPUs: calls that CPUs make at once are all counted, those too of a function whose first
+// instruction is stepped over.
+func TestProbesOnCPUs(t *testing.T) {
+	t.Parallel()
+	cmd := zfRun(t, "-q", "-smp", "4", "-probe", "main.leaf,main.framed", program(t, "threads"), "--", "calls", "100")
+	out, err := cmd.CombinedOutput()
+	counts := regexp.MustCompile(`(?m)^ +400 .* main\.(leaf|framed)$`).FindAllString(string(out), -1)
+	if err != nil || !strings.HasPrefix(string(out), "calls 400\n") || len(counts) != 2 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // checkLockReport checks the list of what the kernel lock has cost: the last row is the sum of the
 // others, and nobody has waited for the lock more often than it was taken.
 func checkLockReport(t *testing.T, text string) {

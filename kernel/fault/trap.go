@@ -53,6 +53,7 @@ func Trap(f *arch.TrapFrame) {
 		return
 	case arch.TrapDebug:
 		if probe.Stepped(f) {
+			endStep()
 			return
 		}
 		if steps != 0 {
@@ -61,6 +62,7 @@ func Trap(f *arch.TrapFrame) {
 		}
 	case arch.TrapBreakpoint:
 		if probe.Hit(f) {
+			beginStep()
 			return
 		}
 		if !stack.Running || f.InKernel() {
@@ -86,6 +88,7 @@ func Trap(f *arch.TrapFrame) {
 		return
 	}
 	probe.Fault(f)
+	endStep()
 	if stack.Running && !inKernel {
 		signalIfHandled(f)
 	}
@@ -100,6 +103,9 @@ func TrapLocked(f *arch.TrapFrame) {
 	switch {
 	case f.Trap >= arch.TrapInterrupt:
 		interruptLocked(f, r)
+		return
+	case r.Holding && f.Trap != arch.TrapNMI && f.Trap != arch.TrapDouble && f.Trap != arch.TrapMachine && !f.InKernel():
+		trapInStep(f, r)
 		return
 	case r.Locked, f.Trap == arch.TrapNMI, f.Trap == arch.TrapDouble, f.Trap == arch.TrapMachine:
 		Trap(f)
@@ -117,7 +123,9 @@ func TrapLocked(f *arch.TrapFrame) {
 		r.Lock(percpu.Exception, f.PC)
 	}
 	Trap(f)
-	r.Unlock()
+	if !r.Holding {
+		r.Unlock()
+	}
 }
 
 // retryAfter is when an interrupt comes again that was put off, in nanoseconds.

@@ -71,6 +71,10 @@ type Record struct {
 	// step, and what arch's BeginStep has returned.
 	Stepping  uint32
 	StepFlags uintptr
+	// ProbeTicks is how long it has taken on this CPU, all together. Holding is set while all others
+	// stand still for such a step (fault/probe.go).
+	ProbeTicks uint64
+	Holding    bool
 
 	// Of package fault. Stage is the topmost panic stage in use, Fatal the number of fatal
 	// traps since the first one began, TrapStackLo and TrapStackTop are what the trap stacks

@@ -94,10 +94,8 @@ func callerOf(function uint32, f *arch.TrapFrame) uint32 {
 // time adds the time of a call that ends now.
 func (c *counts) time(o *openCall, now uint64) {
 	t := now - o.began
-	if own := spent - o.spent; own < t {
-		t -= own
-	} else {
-		t = 0
+	if r := percpu.This(); r.Number == o.cpu {
+		t -= min(t, r.ProbeTicks-o.spent)
 	}
 	if c.timed == 0 || t < c.least {
 		c.least = t

@@ -7,7 +7,7 @@
 // package notes what it is for, does what the instruction would have done, and lets the
 // program go on. The few instructions that compilers put at these places are emulated
 // (PUSH RBP, RET, JMP); any other is put back for the time of one step with the trap
-// flag, interrupts off. Either way the program never runs at an address that is not its
+// flag, interrupts off, while all other CPUs stand still (fault/probe.go). Either way the program never runs at an address that is not its
 // own, so signals, traces and profiles see nothing.
 //
 // Nothing on a stack is changed. Which return belongs to which entry is told by the place
@@ -20,7 +20,8 @@
 // room for, calls are still counted exactly, but not timed, and that is counted too.
 //
 // Times are ticks of the time stamp counter from entry to way out, waiting and preemption
-// included; the time that this package itself takes meanwhile is left out.
+// included; the time that this package itself takes meanwhile is left out, but for calls that return on
+// another CPU than they began on, and for what other CPUs do meanwhile.
 //
 // Context: [Start] early, all else kernel.
 //

@@ -23,11 +23,11 @@ const (
 type openCall struct {
 	off      uintptr // how far its return address is below the stack's upper end
 	began    uint64
-	spent    uint64 // what spent was then
+	spent    uint64 // what ProbeTicks of the CPU was then
 	function uint32
 	caller   uint32 // 1 + number of its row by callers, or 0
 	outer    uint32 // 1 + number of the next one outwards, or of the next free one
-	_        uint32
+	cpu      uint32 // on which it began
 }
 
 // stack is a stack with open calls.
@@ -183,7 +183,7 @@ func enter(function uint32, f *arch.TrapFrame, now uint64) {
 	}
 	o := openAt(n)
 	freeOpen = o.outer
-	*o = openCall{off: off, began: now, spent: spent, function: function, caller: callerOf(function, f), outer: s.top}
+	*o = openCall{off: off, began: now, spent: percpu.This().ProbeTicks, cpu: percpu.This().Number, function: function, caller: callerOf(function, f), outer: s.top}
 	s.top = n
 }
 

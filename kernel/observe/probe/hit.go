@@ -7,8 +7,7 @@ import (
 )
 
 var (
-	hits  uint64 // under the kernel lock
-	spent uint64 // ticks that hits have taken, since boot; under the kernel lock
+	hits uint64 // under the kernel lock
 
 	// A hit takes more than Hit sees: the trap itself, the entry code and the way back.
 	// calibrate measures that.
@@ -31,7 +30,8 @@ func calibrate() {
 }
 
 // Hit answers a breakpoint: it reports whether it was one of the places, and makes f go on
-// behind the instruction there, or at it for one step. Kernel context.
+// behind the instruction there, or, if Stepping is set in the CPU's record, at it for one step, as soon
+// as PutBack is called. Kernel context.
 func Hit(f *arch.TrapFrame) bool {
 	if !on {
 		return false
@@ -50,6 +50,7 @@ func Hit(f *arch.TrapFrame) bool {
 		return false
 	}
 	percpu.AssertLocked()
+	r := percpu.This()
 	p := placeAt(i)
 	f.PC -= arch.BreakpointSize
 	hits++
@@ -59,13 +60,18 @@ func Hit(f *arch.TrapFrame) bool {
 		leave(p.Function, p.Kind, f, now)
 	}
 	if !emulate(p, f) {
-		arch.PatchCode(f.PC, p.Byte)
-		r := percpu.This()
 		r.Stepping, r.StepFlags = i+1, f.BeginStep()
 	}
-	spent += clock.Counter() - now + unseen
+	r.ProbeTicks += clock.Counter() - now + unseen
 	return true
 }
+
+// PutBack puts the instruction back that the CPU is to step over, behind Hit: no other CPU may run the program
+// until it is armed again. Kernel context.
+func PutBack(r *percpu.Record) { arch.PatchCode(stepped(r), placeAt(r.Stepping-1).Byte) }
+
+// Arm puts the breakpoint in its place. Kernel context.
+func Arm(r *percpu.Record) { arch.PatchCode(stepped(r), arch.BreakpointCode) }
 
 // emulate does what the instruction at p would do. It reports false if it has to be run.
 func emulate(p *Place, f *arch.TrapFrame) bool {
@@ -97,7 +103,7 @@ func Stepped(f *arch.TrapFrame) bool {
 	if f.PC != stepped(r) { // else a REP that has more to do
 		end(f, r)
 	}
-	spent += arch.ReadCounter() - now + unseen
+	r.ProbeTicks += arch.ReadCounter() - now + unseen
 	return true
 }
 
@@ -114,7 +120,7 @@ func stepped(r *percpu.Record) uintptr { return textLo + uintptr(placeAt(r.Stepp
 
 // end arms the place again and restores the flags.
 func end(f *arch.TrapFrame, r *percpu.Record) {
-	arch.PatchCode(stepped(r), arch.BreakpointCode)
+	Arm(r)
 	f.EndStep(r.StepFlags)
 	r.Stepping = 0
 }

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu/percputest"
 	"github.com/zeroframe/zeroframe/tracer/stream"
 
 	host "github.com/zeroframe/zeroframe/tools/probe"
@@ -26,7 +27,8 @@ func memory(size uintptr) uintptr {
 // setUp makes ready for so many functions, without places.
 func setUp(t *testing.T, functions uint32) {
 	t.Helper()
-	numFuncs, hits, spent, stacks = functions, 0, 0, false
+	percputest.Use(t)
+	numFuncs, hits, stacks = functions, 0, false
 	if !setCounts(memory) {
 		t.Fatal("no memory")
 	}

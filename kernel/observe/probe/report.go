@@ -3,6 +3,7 @@ package probe
 import (
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/observe/stackid"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer/stream"
 )
 
@@ -30,6 +31,10 @@ func Write(w *stream.Writer, tscHz uint64) {
 	w.Uvarint(Version)
 	w.Uvarint(tscHz)
 	w.Uvarint(hits)
+	spent := uint64(0)
+	for n := range percpu.Count() {
+		spent += percpu.At(n).ProbeTicks
+	}
 	w.Uvarint(spent)
 	w.Uvarint(lostRows)
 	countOpen()

@@ -5,6 +5,7 @@
 //	clock N        the CPUs pass the time on to each other, N times, whoever comes first
 //	turns N        the same in turn
 //	fill N SEED    the CPUs touch the same new pages at once, N times
+//	calls N        each CPU calls two functions N times
 //	steer N FILE   N times, a file is written and read, by the second CPU, while the first one spins
 //	unmap N SEED   N changes of mappings, which the other CPUs are to see at once
 //
@@ -45,6 +46,8 @@ func main() {
 		passTime(number(2), false, true)
 	case "fill":
 		fill(number(2), uint64(number(3)))
+	case "calls":
+		calls(number(2))
 	case "steer":
 		steer(number(2), os.Args[3])
 	case "unmap":

@@ -1,0 +1,56 @@
+package fault
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/observe/probe"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+)
+
+// Breakpoints of probes whose instruction has to be run, and is put back for one step. With several CPUs
+// another one would run past the place meanwhile and not be counted: so all others stand still, and the CPU
+// keeps the kernel lock over the step.
+//
+//	breakpoint: lock, Hit, beginStep ---> step ---> debug exception: Stepped, endStep, unlock
+//	                                       |            ^
+//	                                       v            |
+//	                             page fault: the place is armed, and the others run while the page comes
+
+// beginStep is for what Hit has answered.
+func beginStep() {
+	r := percpu.This()
+	if r.Stepping == 0 {
+		return
+	}
+	if percpu.Many {
+		for !HoldCPUs() { // another CPU has this one stand still
+			arch.Pause()
+		}
+		r.Holding = true
+	}
+	probe.PutBack(r)
+}
+
+// endStep lets the other CPUs go on, if the step is over.
+func endStep() {
+	if r := percpu.This(); r.Holding && r.Stepping == 0 {
+		r.Holding = false
+		ReleaseCPUs()
+	}
+}
+
+// trapInStep is TrapLocked for a trap of the instruction that was put back: the CPU has the lock.
+func trapInStep(f *arch.TrapFrame, r *percpu.Record) {
+	if f.Trap == arch.TrapPage {
+		// One of those that stand still may be in mem.Fill, for which a change of pages waits.
+		probe.Arm(r)
+		r.Holding = false
+		ReleaseCPUs()
+	}
+	Trap(f)
+	switch {
+	case r.Stepping == 0:
+		r.Unlock()
+	case !r.Holding:
+		beginStep()
+	}
+}
