@@ -95,6 +95,18 @@ func TestProfileEveryInstruction(t *testing.T) {
 	}
 }
 
+// TestProfileOnCPUs: with several CPUs each takes samples of its own, so a program that runs on two for a
+// second has two seconds of running time.
+func TestProfileOnCPUs(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "cpu")
+	profiled(t, []string{"-smp", "2", "-cpuprofile", file, "-profilerate", "1000"}, "both", "1000")
+	p := readPprof(t, file)
+	if n := within(p, "main.left", "main.right"); n[0] < 850 || n[0] > 1100 || n[1] < 850 || n[1] > 1100 {
+		t.Errorf("%.0f samples in main.left, %.0f in main.right; want 1000 each, of a second", n[0], n[1])
+	}
+}
+
 // TestProfileShares: the kernel's profile and runtime/pprof's of one program agree with
 // each other, and with what the program does.
 func TestProfileShares(t *testing.T) {

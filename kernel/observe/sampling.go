@@ -168,7 +168,7 @@ func CompareStepped() (sampled, walked uint32) {
 // Sample is called for an interrupt of the timer that has found the program running. A tick
 // is of who ran when it was due: of the kernel, if the interrupt had to wait for its end.
 func Sample(f *arch.TrapFrame) {
-	now := thread.CPUTime()
+	now := thread.Ran()
 	if profile.Wait(now) != 0 {
 		return
 	}
@@ -181,7 +181,7 @@ func Sample(f *arch.TrapFrame) {
 	if weight, late := profile.Due(now); weight != 0 {
 		count(f, justCalled(f), weight, late)
 	}
-	profile.Skip(thread.CPUTime() - now)
+	profile.Skip(thread.Ran() - now)
 }
 
 // count counts a sample of the program's stack at f, of the system call number if that is
@@ -218,7 +218,7 @@ func NextSample(now uint64) uint64 {
 	if !profile.On() || thread.Current() == nil {
 		return clock.Never
 	}
-	return now + profile.Wait(thread.CPUTime())
+	return now + profile.Wait(thread.Ran())
 }
 
 // sendingProfile is set while the profile is sent: should that fault, the crash sends none.

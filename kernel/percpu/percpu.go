@@ -59,7 +59,9 @@ type Record struct {
 	Preempt           bool
 	Started, SliceEnd uint64
 	Event             uint64
-	// Switched is the running time, as thread.CPUTime has it, at which it got the CPU; LeftCall
+	// Ran is how long threads have run on the CPU, in ns, NextTick at which Ran package profile wants to look.
+	Ran, NextTick uint64
+	// Switched is what Ran was when the running thread got the CPU; LeftCall
 	// is set if the thread before it was in a system call then.
 	Switched uint64
 	LeftCall bool

@@ -226,7 +226,7 @@ func run(r *percpu.Record, t *Thread) {
 	switches++
 	r.Thread, r.Preempt = t.TID, false
 	now := clock.Now()
-	r.Started, r.SliceEnd, r.Switched = now, now+slice, pastCPU
+	r.Started, r.SliceEnd, r.Switched = now, now+slice, r.Ran
 	if runHead != 0 {
 		armBy(r, r.SliceEnd)
 	}
@@ -303,6 +303,7 @@ func account(r *percpu.Record) {
 		now := clock.Now()
 		t.CPU += now - r.Started
 		pastCPU += now - r.Started
+		r.Ran += now - r.Started
 		r.Started = now
 	}
 }
@@ -313,7 +314,14 @@ func leaveCPU(r *percpu.Record, inCall bool) {
 	r.Thread, r.LeftCall = 0, inCall
 }
 
-// Switched returns the running time (see [CPUTime]) at which the running thread got the CPU,
+// Ran returns the time in ns that threads have run on this CPU. Kernel context.
+func Ran() uint64 {
+	r := percpu.This()
+	account(r)
+	return r.Ran
+}
+
+// Switched returns what Ran was when the running thread got the CPU,
 // and whether the kernel was in a system call of the thread before until then:
 // [arch.LastCall] is its frame, as long as the running thread has made none. Kernel context.
 func Switched() (at uint64, call bool) {

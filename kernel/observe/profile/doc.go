@@ -3,7 +3,7 @@
 // at its end, or when it is asked, the counts leave as a record of the kind [Kind]
 // (package tools/profile reads it).
 //
-// A sample is a stack's ID (package kernel/observe/stackid) and a count. It is of running time:
+// A sample is a stack's ID (package kernel/observe/stackid) and a count. It is of running time, of each CPU's own:
 // while the machine is idle none is due, nor while a sample is taken. The program is seen at every instruction. The
 // kernel runs with interrupts off, and is seen when it is left: a tick that falls due in a
 // system call is taken right after it, and counted for that call, with its number as the

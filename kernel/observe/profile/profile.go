@@ -34,7 +34,6 @@ var (
 
 	hz       uint64
 	interval uint64 // ns of running time
-	next     uint64 // when the next tick is due
 	began    uint64 // ns of running time
 
 	ticks, samples, lost, stalled, cost uint64
@@ -53,12 +52,16 @@ func Ready() bool { return counts != 0 }
 // On reports whether samples are taken. Any context.
 func On() bool { return on }
 
-// Start begins to take samples, ran being the running time in ns; Stop ends it. What was
+// Start begins to take samples, ran being the running time in ns, of all CPUs together; Stop ends it. What was
 // counted stays. Kernel context.
 func Start(ran uint64) {
 	percpu.AssertLocked()
 	if counts != 0 && !on {
-		on, next, began = true, ran+interval, ran-Ran(began)
+		on, began = true, ran-Ran(began)
+		for n := range percpu.Count() {
+			r := percpu.At(n)
+			r.NextTick = r.Ran + interval
+		}
 	}
 }
 
@@ -78,12 +81,11 @@ func Ran(ran uint64) uint64 {
 	return began
 }
 
-// Wait returns how many ns of running time are left to the next tick.
+// Wait returns how many ns of running time are left to the CPU's next tick; ran is its own running
+// time, as for Due.
 func Wait(ran uint64) uint64 {
-	if ran >= next {
-		return 0
-	}
-	return next - ran
+	next := percpu.This().NextTick
+	return max(ran, next) - ran
 }
 
 // late is how long, in ns, an interrupt may be behind a tick that was due: the timers of
@@ -95,22 +97,23 @@ const late = 1_000_000
 // has had to wait, for the kernel or for the host.
 func Due(ran uint64) (weight uint32, isLate bool) {
 	percpu.AssertLocked()
-	if ran < next {
+	r := percpu.This()
+	if ran < r.NextTick {
 		return 0, false
 	}
-	behind := ran - next
+	behind := ran - r.NextTick
 	n := 1 + behind/interval
-	next += n * interval
+	r.NextTick += n * interval
 	ticks += n
 	return uint32(n), behind >= max(interval, late)
 }
 
-// Skip puts the next tick off by so many ns of running time: what it takes to take samples is
+// Skip puts the CPU's next tick off by so many ns of running time: what it takes to take samples is
 // no time of the program's, and where that is longer than from one tick to the next, the
 // program would never run.
 func Skip(ns uint64) {
 	percpu.AssertLocked()
-	next += ns
+	percpu.This().NextTick += ns
 }
 
 // Count counts a sample of that weight for a stack; ok is false if it has no ID. isLate is

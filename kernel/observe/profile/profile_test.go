@@ -3,12 +3,15 @@ package profile
 import (
 	"testing"
 	"unsafe"
+
+	"github.com/zeroframe/zeroframe/kernel/percpu/percputest"
 )
 
 // TestLate: ticks that are late by a millisecond and a tick are in no stack where the program
 // ran, and marked where it was in a system call; those that are less late count in full.
 func TestLate(t *testing.T) {
 	const stack, ms = 7, 1_000_000
+	r := percputest.Use(t)
 	for _, tt := range []struct {
 		hz           uint64
 		ran          uint64 // when the interrupt comes; the first tick is due after one interval
@@ -37,9 +40,9 @@ func TestLate(t *testing.T) {
 		w, late := Due(tt.ran)
 		Count(stack, true, w, late, tt.inCall, 0)
 		got := map[uint32]uint32{}
-		for _, r := range table {
-			if r.id != 0 {
-				got[r.id] = r.count
+		for _, row := range table {
+			if row.id != 0 {
+				got[row.id] = row.count
 			}
 		}
 		if got[stack] != tt.plain || got[stack|Late] != tt.late || stalled != tt.stalledTicks || lost != 0 {
@@ -48,8 +51,8 @@ func TestLate(t *testing.T) {
 		if uint64(got[stack]+got[stack|Late])+stalled != ticks {
 			t.Errorf("%+v: %d ticks", tt, ticks)
 		}
-		if Skip(5); Wait(tt.ran) != next-tt.ran || next%interval != 5 {
-			t.Errorf("%+v: the next tick is due at %d", tt, next)
+		if Skip(5); Wait(tt.ran) != r.NextTick-tt.ran || r.NextTick%interval != 5 {
+			t.Errorf("%+v: the next tick is due at %d", tt, r.NextTick)
 		}
 	}
 }

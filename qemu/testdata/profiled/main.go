@@ -9,6 +9,7 @@
 //	calls      spends its time in a system call
 //	switches   spends its time in calls behind which another thread runs, or a signal's handler
 //	step       compares the stack of a sample at each instruction with that of a trace
+//	both MS    spins in two functions at once
 //	alloc MS   allocates, sorts, formats: as programs do
 package main
 
@@ -22,6 +23,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -84,10 +86,44 @@ func main() {
 		switches()
 	case "step":
 		step()
+	case "both":
+		both(time.Duration(n) * time.Millisecond)
 	case "alloc":
 		alloc(time.Duration(n) * time.Millisecond)
 	}
 	fmt.Println("profiled: done", sink != 0)
+}
+
+// both has a function of its own for each goroutine, with a variable of its own.
+func both(d time.Duration) {
+	runtime.GOMAXPROCS(2)
+	end := time.Now().Add(d)
+	var wg sync.WaitGroup
+	for _, f := range []func(int) int{left, right} {
+		wg.Go(func() {
+			for time.Now().Before(end) {
+				f(10000)
+			}
+		})
+	}
+	wg.Wait()
+	sink++
+}
+
+//go:noinline
+func left(n int) (sum int) {
+	for i := range n {
+		sum += i * i
+	}
+	return sum
+}
+
+//go:noinline
+func right(n int) (sum int) {
+	for i := range n {
+		sum ^= i * i
+	}
+	return sum
 }
 
 func shares(d time.Duration) {
