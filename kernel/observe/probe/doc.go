@@ -7,7 +7,8 @@
 // package notes what it is for, does what the instruction would have done, and lets the
 // program go on. The few instructions that compilers put at these places are emulated
 // (PUSH RBP, RET, JMP); any other is put back for the time of one step with the trap
-// flag, interrupts off, while all other CPUs stand still (fault/probe.go). Either way the program never runs at an address that is not its
+// flag, interrupts off, while all other CPUs stand still (package fault). Either way the
+// program never runs at an address that is not its
 // own, so signals, traces and profiles see nothing.
 //
 // Nothing on a stack is changed. Which return belongs to which entry is told by the place
