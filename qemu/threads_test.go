@@ -127,10 +127,10 @@ func TestSteer(t *testing.T) {
 // instruction is stepped over.
 func TestProbesOnCPUs(t *testing.T) {
 	t.Parallel()
-	cmd := zfRun(t, "-q", "-smp", "4", "-probe", "main.leaf,main.framed", program(t, "threads"), "--", "calls", "100")
+	cmd := zfRun(t, "-q", "-smp", "4", "-probe", "main.leaf,main.framed", program(t, "threads"), "--", "calls", "30")
 	out, err := cmd.CombinedOutput()
-	counts := regexp.MustCompile(`(?m)^ +400 .* main\.(leaf|framed)$`).FindAllString(string(out), -1)
-	if err != nil || !strings.HasPrefix(string(out), "calls 400\n") || len(counts) != 2 {
+	counts := regexp.MustCompile(`(?m)^ +120 .* main\.(leaf|framed)$`).FindAllString(string(out), -1)
+	if err != nil || !strings.HasPrefix(string(out), "calls 120\n") || len(counts) != 2 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
