@@ -108,6 +108,7 @@ func enter(first uintptr) {
 	for n := uint32(1); n < percpu.Count(); n++ {
 		smp.Begin(n, joinThreads)
 	}
+	thread.AwaitOthers()
 	thread.Enqueue(t)
 	thread.Run()
 }

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
@@ -30,6 +31,19 @@ func IdleCPU() (n uint32, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// AwaitOthers waits until all other CPUs are idle, joinWait at most: they are in line for the kernel lock,
+// which the running CPU has, and lets go of meanwhile. Kernel context, before the first thread runs.
+func AwaitOthers() {
+	const joinWait = 100e6 // ns
+	r := percpu.This()
+	others := ^uint64(0) >> (64 - percpu.Count()) &^ (1 << r.Number)
+	for began := clock.Now(); idleCPUs&others != others && clock.Now()-began < joinWait; {
+		r.Unlock()
+		arch.Pause()
+		r.Lock(percpu.Idle, 0)
+	}
 }
 
 // giveCPU is for a thread that is now in the queue: an idle CPU that may run it is woken; it
