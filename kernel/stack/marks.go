@@ -138,18 +138,27 @@ func savedState(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) {
 		// It has ended, and its stack may serve another: goexit is all that is left of it.
 		return Goexit + 1, 0, 0, true
 	}
+	if m, ok := tracedM(); ok && info.M != 0 && info.M != m {
+		return 0, 0, 0, true // another thread has taken it meanwhile, and runs it: this one schedules, no more
+	}
 	// The walk goes on there, so that stack must be in the table.
 	setRow(&Table[Goroutine], info.StackLo, info.StackHi)
 	return goinfo.SavedState(&info)
 }
 
+// tracedM returns the address of the m of the traced thread.
+func tracedM() (m uintptr, ok bool) {
+	g, ok := goinfo.GofFS(traced)
+	if !ok {
+		return 0, false
+	}
+	return mOf(g)
+}
+
 // currentG returns the address of the goroutine that the traced thread runs, or for which
 // the runtime works on the thread's g0; 0 if there is none.
 func currentG() (g uintptr, ok bool) {
-	if g, ok = goinfo.GofFS(traced); !ok {
-		return 0, false
-	}
-	m, ok := mOf(g)
+	m, ok := tracedM()
 	if !ok {
 		return 0, false
 	}
