@@ -195,11 +195,11 @@ func Resume(t *Thread) {
 // Run gives the CPU to the first thread in the queue, and waits for an event while
 // there is none. It does not return.
 func Run() {
-	r := percpu.This()
-	t := take(r)
-	if t == nil && percpu.Many {
+	if percpu.Many {
 		arch.BeginKernelStack(awaitThread)
 	}
+	r := percpu.This()
+	t := take(r)
 	for t == nil {
 		idle()
 		t = take(r)
@@ -207,8 +207,9 @@ func Run() {
 	run(r, t)
 }
 
-// awaitThread is where a CPU of several is idle. What lies on the stack of the thread that it has run
-// may go on elsewhere meanwhile, so its own begins anew.
+// awaitThread is where a CPU of several gets its next thread, or is idle. The thread that it has run may go
+// on elsewhere as soon as the lock is free, and with it what its stack holds; so the CPU's own begins anew, and a
+// trace ends there.
 func awaitThread() {
 	r := percpu.This()
 	t := take(r)
