@@ -8,8 +8,8 @@
 // program go on. The few instructions that compilers put at these places are emulated
 // (PUSH RBP, RET, JMP); any other is put back for the time of one step with the trap
 // flag, interrupts off, while all other CPUs stand still (package fault). Either way the
-// program never runs at an address that is not its
-// own, so signals, traces and profiles see nothing.
+// program never runs at an address that is not its own, so signals, traces and profiles see
+// nothing.
 //
 // Nothing on a stack is changed. Which return belongs to which entry is told by the place
 // of the return address: counted from the upper end of the goroutine's stack, since that
