@@ -11,8 +11,8 @@ import (
 
 // kinds are the workers' kinds, in the order in which they are reported.
 var kinds = []string{
-	"trees", "maps", "stacks", "pool", "faults", "signals", "channels", "locks", "timers", "sleeps", "threads", "churn",
-	"floats", "vectors", "hashes", "files", "pipes", "sockets", "collections",
+	"trees", "maps", "stacks", "pool", "mappings", "faults", "signals", "channels", "locks", "timers",
+	"sleeps", "threads", "churn", "floats", "vectors", "hashes", "files", "pipes", "sockets", "collections",
 }
 
 // checkReport wants a count of every kind.

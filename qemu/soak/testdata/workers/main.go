@@ -34,6 +34,8 @@ var kinds = []struct {
 }{
 	// memory.go
 	{"trees", 2, trees}, {"maps", 2, maps}, {"stacks", 2, stacks}, {"pool", 2, pool},
+	// mappings.go
+	{"mappings", 2, mappings},
 	// faults.go
 	{"faults", 1, faults}, {"signals", 1, signals},
 	// scheduler.go
