@@ -54,16 +54,12 @@ type idleConfig struct {
 	device   bool
 	thread   int // which thread is to get a CPU
 
-	// beside: that a CPU is idle beside a ready thread is allowed. It is for a while if the CPU that was
-	// woken for a thread takes another one, which may run on no other CPU and has come before all: the
-	// slice's end is waited for.
-	beside bool
-
 	lateBit bool // idle gives the lock back and then sets the bit
 	noWake  bool // giveCPU sends no interrupt
 	keepBit bool // giveCPU leaves the bit
 	noArm   bool // a CPU that is woken does not set its timer to Event
 	noSlice bool // nobody's slice is ended
+	noPass  bool // a CPU that takes a thread that may not run on all wakes none for the others
 }
 
 func (s *idleState) anyReady(c int, w *idleConfig) bool { return s.firstFor(c, w) >= 0 }
@@ -142,6 +138,11 @@ func (s *idleState) run(c int, w *idleConfig) {
 	r.at, r.thread, r.preempt = idleUser, t+1, false
 	if s.queue[0] != 0 && !r.event && !w.noSlice {
 		r.event, r.shot = true, true
+	}
+	for _, q := range s.queue { // passOn
+		if q != 0 && w.affinity[t] != 1<<len(s.cpus)-1 && !w.noPass {
+			s.giveCPU(c, q-1, w)
+		}
 	}
 }
 
@@ -241,7 +242,7 @@ const idleBeside = "a CPU is idle beside a ready thread"
 
 func (s *idleState) broken(w *idleConfig) string {
 	for _, q := range s.queue {
-		if q == 0 || w.beside {
+		if q == 0 {
 			break // the last one
 		}
 		coming, halted := false, false
@@ -291,7 +292,7 @@ func TestModelIdle(t *testing.T) {
 	holds(t, idleModel(idleConfig{affinity: all, device: true, thread: numThreads - 1}))
 	for n := range numThreads {
 		holds(t, idleModel(idleConfig{affinity: [...]uint8{7, 1, 2, 6}, thread: n}))
-		holds(t, idleModel(idleConfig{affinity: [...]uint8{7, 3, 2, 2}, device: true, beside: true, thread: n}))
+		holds(t, idleModel(idleConfig{affinity: [...]uint8{7, 3, 2, 2}, device: true, thread: n}))
 	}
 }
 
@@ -302,5 +303,5 @@ func TestModelIdleFaults(t *testing.T) {
 	breaks(t, idleModel(idleConfig{affinity: all, keepBit: true}), idleBeside)
 	breaks(t, idleModel(idleConfig{affinity: some, thread: 2, noArm: true}), deadlock)
 	breaks(t, idleModel(idleConfig{affinity: all, noSlice: true}), deadlock)
-	breaks(t, idleModel(idleConfig{affinity: [...]uint8{7, 3, 2, 2}, device: true}), idleBeside)
+	breaks(t, idleModel(idleConfig{affinity: [...]uint8{7, 3, 2, 2}, device: true, noPass: true}), idleBeside)
 }

@@ -70,6 +70,17 @@ func giveCPU(t *Thread) bool {
 	return true
 }
 
+// passOn is for a CPU that takes a thread that may not run on all: it may have been woken for another one,
+// for which an idle CPU is woken now.
+func passOn(t *Thread) {
+	if all := ^uint64(0) >> (64 - percpu.Count()); t.Affinity&all == all {
+		return
+	}
+	for o := Get(runHead); o != nil && idleCPUs != 0; o = Get(o.next) {
+		giveCPU(o)
+	}
+}
+
 // armSlice is for when another thread waits for the CPU: the running one has its time and no
 // more.
 func armSlice(r *percpu.Record) {

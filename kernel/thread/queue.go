@@ -263,6 +263,9 @@ func take(r *percpu.Record) *Thread {
 		}
 	}
 	t.next = 0
+	if percpu.Many {
+		passOn(t)
+	}
 	return t
 }
 
