@@ -12,6 +12,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/memdump"
 	"github.com/zeroframe/zeroframe/kernel/monitor"
 	"github.com/zeroframe/zeroframe/kernel/observe"
 	"github.com/zeroframe/zeroframe/kernel/option"
@@ -126,6 +127,8 @@ func early() {
 	findShares()
 	findPort()
 	startNetconsole()
+	mem.KeepRAM(info.Regions())
+	memdump.Configure(entropy.Word())
 	option.PrintUnknown()
 
 	console.HoldTail(true) // what is the same in each boot need not reach the next

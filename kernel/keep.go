@@ -7,6 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/memdump"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/smp"
 	"github.com/zeroframe/zeroframe/kernel/stack"
@@ -33,6 +34,7 @@ func findKept() {
 	mem.KeepRoot()
 	stack.Keep()
 	fault.Keep()
+	memdump.Keep()
 	for _, m := range tracer.Tables() {
 		arch.Keep(arch.Pointer(m.At), m.Size)
 	}

@@ -33,6 +33,7 @@
 //	probe/     names of functions -> where breakpoints go, and what they have counted
 //	page/      a log, profiles, snapshots -> one HTML page
 //	core/      a trace -> a core file, for a debugger
+//	dump/      the packets of a dead machine's memory -> a file of it
 //	install/   what is missing -> the command that installs it here
 //	doctor/    this machine -> what of it the commands need
 //	symbolizer/ which llvm-symbolizer the tests compare with

@@ -45,6 +45,7 @@
 //	dump.go          the running stack as text
 //	bare/            what the speed of all that is measured against
 //	datagram/        how a trace travels by UDP
+//	dump/            how a dead machine's memory travels
 //	depot/           stacks kept once, by number
 //	stream/          the format of events that a program logs
 package tracer

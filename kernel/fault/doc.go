@@ -18,6 +18,7 @@
 //	end.go                       EndMachine: what follows, in this order:
 //	crashlog.go                  what is left in RAM for the next boot (package crashlog)
 //	kernel/observe               the handles, the profile and the counts of probes
+//	dump.go                      the memory, if core= asks for it (package memdump)
 //	stop.go                      with panic=monitor, the prompt (package monitor)
 //
 // A trap that is not fatal comes back from trap.go: step.go has traces at each instruction, probe.go

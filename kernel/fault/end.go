@@ -119,6 +119,7 @@ func EndMachine() {
 		observe.SendHandles("death")
 		sendCounts()
 	}
+	sendDump()
 	afterTrace.row().run()
 	halt()
 }

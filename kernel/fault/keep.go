@@ -19,6 +19,7 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(&writer.Put), unsafe.Sizeof(writer.Put))
 	arch.Keep(unsafe.Pointer(&panicHook), unsafe.Sizeof(panicHook))
 	arch.Keep(unsafe.Pointer(&afterTrace), unsafe.Sizeof(afterTrace))
+	arch.Keep(unsafe.Pointer(&dumpEntry), unsafe.Sizeof(dumpEntry))
 	arch.Keep(unsafe.Pointer(&monitorEntry), unsafe.Sizeof(monitorEntry))
 	arch.Keep(unsafe.Pointer(&patience), unsafe.Sizeof(patience))
 	arch.Keep(unsafe.Pointer(&alarm), unsafe.Sizeof(alarm))

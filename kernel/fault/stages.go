@@ -45,6 +45,8 @@ const (
 	// the trace of another CPU.
 	inCrashLog Stage = 0x80
 	cpuInLog   Stage = 0x40
+	// inDump is for writeStage to send the memory.
+	inDump Stage = 0x20
 )
 
 // panicStage is a row of the table.
@@ -132,6 +134,7 @@ func fatalTrap(f *arch.TrapFrame) {
 	if r.Fatal++; r.Fatal >= uint8(stageGiveUp) {
 		GiveUp() // not even the stages work
 	}
+	dumpFaulted(f)
 	d := NextStage(tracer.KindFault)
 	d.fromTrap(f)
 	d.locateTrap(f)

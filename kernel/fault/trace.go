@@ -90,6 +90,9 @@ func writeStage(n uintptr) {
 	case s&cpuInLog != 0:
 		logCPU(s &^ cpuInLog)
 		return
+	case s == inDump:
+		callDump()
+		return
 	}
 	endCrashLogTrace()
 	d := &stageDetails[s-1]

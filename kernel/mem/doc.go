@@ -12,6 +12,7 @@
 //	fill.go           pages that are touched for the first time, without the kernel lock
 //	stale.go          what other CPUs have kept of the tables
 //	dirty.go          the dirty bits, for watermarks
+//	ram.go            where there is RAM, for a dump of it
 //	lockcheck_on.go   asserts the kernel lock (build tag lockcheck)
 //	lockcheck_off.go  does not
 package mem

@@ -120,6 +120,17 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 		return err
 	}
 	defer store.Close()
+	if c.cores != "" {
+		if err := os.MkdirAll(c.cores, 0o777); err != nil {
+			return err
+		}
+	}
+	var l *Listener
+	if c.pcap == "" {
+		if l, err = Listen(c.listen); err != nil {
+			return err
+		}
+	}
 
 	opt := ReportOptions{
 		Out: stdout, Terminal: isTerminal(stdout) || c.color == "always",
@@ -136,8 +147,13 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 		opt.Export, opt.Spooled = true, export.e.Wake
 	}
 	reporter := NewReporter(ctx, opt)
-	in := NewIntake(c.intakeOptions(), reporter)
-	captured, err := c.feed(ctx, stdin, in, reporter, m)
+	iopt := c.intakeOptions()
+	iopt.Say, iopt.Cores = m.say, c.cores
+	if l != nil {
+		iopt.Answer = l.Answer
+	}
+	in := NewIntake(iopt, reporter)
+	captured, err := c.feed(ctx, stdin, l, in, reporter, m)
 	in.Close()
 	if cerr := reporter.Close(); err == nil {
 		err = cerr
@@ -179,13 +195,9 @@ func lookUp(a netip.Addr) string {
 }
 
 // feed gives the intake its datagrams, from the network or from a capture.
-func (c *config) feed(ctx context.Context, stdin io.Reader, in *Intake, r *Reporter, m *messages) (*capture.Stats, error) {
+func (c *config) feed(ctx context.Context, stdin io.Reader, l *Listener, in *Intake, r *Reporter, m *messages) (*capture.Stats, error) {
 	if c.pcap != "" {
 		return c.readCapture(ctx, stdin, in, r)
-	}
-	l, err := Listen(c.listen)
-	if err != nil {
-		return nil, err
 	}
 	if !c.quiet {
 		m.say(fmt.Sprintf("listening on %s and, for the parity of traces, %s", l.Addr(), l.conns[1].LocalAddr()))

@@ -53,6 +53,7 @@ type config struct {
 	lines        string
 	color        string
 	store, otlp  string
+	cores        string
 	groups       bool
 	machines     int
 	patience     int
@@ -77,6 +78,7 @@ func parseFlags(args []string, stdout, stderr io.Writer) (c *config, code int, o
 	fs.BoolVar(&c.quiet, "q", false, "print traces only, and no summary")
 	fs.StringVar(&c.color, "color", "auto", "colour the output: `WHEN` is auto, always or never")
 	fs.StringVar(&c.store, "store", "", "keep crash groups in `FILE` (default:\n"+storeHint()+"; with -pcap: nowhere)")
+	fs.StringVar(&c.cores, "cores", "", "take the memory of machines that die (core=net) to files in\n`FOLDER`; without it they are told that nobody does")
 	fs.BoolVar(&c.groups, "groups", false, "print the crash groups of -store and end; with -json, as objects")
 	fs.StringVar(&c.otlp, "otlp", "", "export what ended a kernel to the OpenTelemetry collector at\n`URL`, such as http://localhost:4318 (OTLP over HTTP)")
 	fs.IntVar(&c.machines, "machines", DefaultMachines, "know up to `N` machines at a time")
@@ -154,6 +156,8 @@ func (c *config) check(fs *flag.FlagSet) error {
 		return fmt.Errorf("-color is auto, always or never, not %q", c.color)
 	case !oneOf(c.lines, "auto", "always", "never"):
 		return fmt.Errorf("-lines is auto, always or never, not %q", c.lines)
+	case c.cores != "" && c.pcap != "":
+		return errors.New("-cores: a machine sends its memory to who answers, which a capture does not")
 	case c.groups && (given["pcap"] || given["listen"] || given["otlp"]):
 		return errors.New("-groups receives nothing")
 	case c.machines < 1:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/tracer/datagram"
+	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
 // Limits and times that hold unless Options say otherwise.
@@ -44,6 +45,11 @@ type Options struct {
 	MaxMachines int
 	MaxHeld     int
 	Patience    time.Duration
+	// Cores is the folder for the memory of machines that have died; "": they are told that none
+	// is taken. Answer sends a datagram to a machine, nil: none is sent. Say tells people.
+	Cores  string
+	Answer func(to netip.AddrPort, p []byte)
+	Say    func(string)
 	// Oops gathers the lines of Linux oopses into one Arrival each, instead of
 	// passing them on as lines.
 	Oops bool
@@ -129,6 +135,7 @@ type Intake struct {
 	held            int       // bytes of open traces
 	waiting         map[*machine]struct{}
 	line            Line // for calls of the sink
+	cores           cores
 	named           chan namedMachine
 	asking          chan struct{} // as many as may ask for a name at a time
 }
@@ -148,6 +155,7 @@ func NewIntake(opt Options, sink Sink) *Intake {
 		opt: opt, sink: sink,
 		machines: make(map[netip.AddrPort]*machine),
 		waiting:  make(map[*machine]struct{}),
+		cores:    cores{folder: opt.Cores, answer: opt.Answer, say: opt.Say, open: make(map[uint64]*coming)},
 		named:    make(chan namedMachine, maxAsking),
 		asking:   make(chan struct{}, maxAsking),
 	}
@@ -167,6 +175,10 @@ func (in *Intake) Datagram(now time.Time, from netip.AddrPort, b []byte) {
 		return
 	}
 	if b[0] == 'z' && in.traced(now, from, b) {
+		return
+	}
+	if dump.Is(b) {
+		in.cores.take(now, from, in.machineOf(from, now).name, b)
 		return
 	}
 	in.log(in.machineOf(from, now), b, now)
@@ -266,6 +278,7 @@ func (in *Intake) send(m *machine) {
 // Tick does what is due by time. It is called every now and then.
 func (in *Intake) Tick(now time.Time) {
 	in.takeNames()
+	in.cores.tick(now)
 	for in.opened.Len() > 0 {
 		o := in.opened.Front().Value.(*openTrace)
 		if now.Sub(o.heard) < in.opt.Patience {
@@ -302,6 +315,7 @@ func (in *Intake) finish(m *machine) {
 
 // Close ends all that is under way.
 func (in *Intake) Close() {
+	in.cores.close()
 	for in.opened.Len() > 0 {
 		in.giveUp(in.opened.Front().Value.(*openTrace), Late)
 	}
@@ -309,6 +323,9 @@ func (in *Intake) Close() {
 		in.finish(m)
 	}
 }
+
+// Answer answers what is to be answered, as nothing more has come for now.
+func (in *Intake) Answer() { in.cores.flush() }
 
 // Lose counts datagrams that were lost before they came here.
 func (in *Intake) Lose(n uint64) { in.stats.Lost += n }

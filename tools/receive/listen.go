@@ -120,6 +120,9 @@ func (l *Listener) Addr() net.Addr { return l.conns[0].LocalAddr() }
 // Buffer returns the size of each socket's buffer in bytes, 0 if it is not known.
 func (l *Listener) Buffer() int { return l.buffer }
 
+// Answer sends a datagram from the socket for text and traces; one that cannot be sent is lost, as any may be.
+func (l *Listener) Answer(to netip.AddrPort, p []byte) { l.conns[0].WriteToUDPAddrPort(p, to) }
+
 // Serve reads until ctx ends, calls flush whenever nothing waits, and closes the sockets.
 // Datagrams that have arrived by then are taken. The error is that of a socket or of
 // flush, nil when ctx ended.
@@ -208,6 +211,7 @@ func serve(in *Intake, full <-chan *batch, empty chan<- *batch, flush func() err
 			}
 			b.n, b.used, b.dropped = 0, 0, 0
 			empty <- b
+			in.Answer()
 			if len(full) > 0 {
 				continue
 			}

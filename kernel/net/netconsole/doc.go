@@ -5,8 +5,8 @@
 //	netconsole=[+[r]][SRCPORT]@[SRCIP]/[DEV],[DSTPORT]@DSTIP/[DSTMAC]
 //	ip=CLIENT::GATEWAY:NETMASK
 //
-// Both options have Linux's own syntax. Nothing is waited for and nothing is received
-// here: the headers of the frames are made once, and each datagram only patches their
+// Both options have Linux's own syntax. Nothing is waited for and, but for a dump, nothing is
+// received here: the headers of the frames are made once, and each datagram only patches their
 // lengths, numbers and checksums. Whose hardware address stands in them is the option's
 // word, or that of package netup, which asks for it when the program runs; before that,
 // and without it, all machines of the wire are addressed.
@@ -19,5 +19,6 @@
 //	frame.go       Ethernet, IPv4 and UDP headers
 //	log.go         log lines
 //	trace.go       traces
+//	dump.go        the datagrams of a dump, and answers to them
 //	netconsole.go  the state, and the start
 package netconsole

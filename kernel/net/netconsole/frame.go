@@ -28,16 +28,16 @@ const (
 	protocolUDP = 17
 )
 
-// maxPayload is what a datagram holds at most, in bytes: Linux's netconsole sends no more.
+// maxPayload is what a datagram of log or trace holds at most, in bytes: Linux's netconsole sends no more.
 const maxPayload = datagram.MaxPayload
 
-const _ = uint(nic.MaxFrame - payloadAt - maxPayload)
+const _ = uint(MaxDump - maxPayload)
 
 // frame is a frame in memory that the card can read: a global one. Its first eight bytes
 // are aligned, so that one store can change the destination (see setHardware).
 type frame struct {
 	_ [0]uint64
-	b [payloadAt + maxPayload]byte
+	b [payloadAt + MaxDump]byte
 }
 
 // identification numbers the datagrams, for who puts fragments together.

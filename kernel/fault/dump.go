@@ -1,0 +1,81 @@
+package fault
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	format "github.com/zeroframe/zeroframe/tracer/dump"
+)
+
+// The machine's memory, behind all traces, if core= asks for it (package memdump, which imports this
+// one). It is tried once. A fault in it writes no trace, which might end one that is whole already: it
+// ends the dump, in one line, and what panic= asks for follows.
+
+// dumpEntry is the address of the function that sends the memory, 0 without one. Set once at boot.
+var dumpEntry uintptr
+
+// OnDump sets the function that sends the memory. It must be a top-level function; it runs where
+// traces are written. Early context. Not inlined, as [OnInterrupt].
+//
+//go:noinline
+func OnDump(f func()) { dumpEntry = **(**uintptr)(unsafe.Pointer(&f)) }
+
+// Panic path only.
+var (
+	dumpTried bool
+	dumping   bool
+)
+
+// sendDump sends the memory.
+func sendDump() {
+	if dumpTried || dumpEntry == 0 {
+		return
+	}
+	dumpTried, dumping = true, true
+	onPanicStack(inDump)
+	dumping = false
+}
+
+// callDump is sendDump on the stack where that runs.
+func callDump() {
+	p := &dumpEntry
+	(*(*func())(unsafe.Pointer(&p)))()
+}
+
+// DescribeCPU says what CPU c.Number was at when the machine died. Panic path.
+func DescribeCPU(c *format.CPU) {
+	r := percpu.At(c.Number)
+	if c.Number == percpu.This().Number {
+		d := &stageDetails[0]
+		c.State, c.Have, c.Registers, c.TLS = format.CPUDied, d.Have, d.Regs, uint64(d.fs)
+		return
+	}
+	switch r.State.Now() {
+	case percpu.Stopped:
+		c.State = format.CPUStopped
+	case percpu.Dying:
+		c.State = format.CPUDiedToo
+	default:
+		return
+	}
+	if r.Frame != 0 {
+		f := (*arch.TrapFrame)(arch.Pointer(r.Frame))
+		c.Have, c.TLS = f.Registers(c.Registers[:]), uint64(f.TLS)
+	}
+}
+
+// dumpFaulted ends the machine if the fault is of the dump.
+func dumpFaulted(f *arch.TrapFrame) {
+	if !dumping {
+		return
+	}
+	dumping = false
+	console.FreshLine()
+	console.String("core: ended by a fault in the kernel at ")
+	console.Hex(uint64(f.PC))
+	console.String("\n")
+	afterTrace.row().run()
+	halt()
+}

@@ -1,0 +1,66 @@
+package mem
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
+)
+
+// What a dump of the memory has to know of it: where there is RAM, and what of it is the kernel's own or
+// has never been used.
+
+// ram are the ranges of RAM that the tables map, in the loader's order. Set once at boot.
+var (
+	ram    [maxRanges]frameRange // set once at boot
+	numRAM int                   // set once at boot
+)
+
+// KeepRAM makes a note of the RAM in the loader's map. More than 64 ranges are not kept. Early context.
+func KeepRAM(regions []boot.Region) {
+	for i := range regions {
+		r := &regions[i]
+		lo, hi := max(pageUp(uintptr(r.Lo)), arch.PageSize), pageDown(uintptr(min(r.Hi, identityMax)))
+		if r.Usable && lo < hi && numRAM < maxRanges {
+			ram[numRAM] = frameRange{lo, hi}
+			numRAM++
+		}
+	}
+}
+
+// KeepDumped has arch keep where there is RAM. Early context.
+func KeepDumped() {
+	arch.Keep(unsafe.Pointer(&ram), unsafe.Sizeof(ram))
+	arch.Keep(unsafe.Pointer(&numRAM), unsafe.Sizeof(numRAM))
+}
+
+// RAM returns range i of RAM, lo <= address < hi; ok is false behind the last. Any context.
+func RAM(i int) (lo, hi uintptr, ok bool) {
+	if i < 0 || i >= numRAM || i >= maxRanges {
+		return 0, 0, false
+	}
+	return ram[i].lo, ram[i].hi, true
+}
+
+// Root returns the physical address of the page tables. Any context.
+func Root() uintptr { return root }
+
+// SpaceHi is just above the highest.
+const SpaceHi = spaceHi
+
+// BootEnd returns the end of what the kernel has taken of the RAM behind its image while it booted:
+// tables, devices' buffers, other CPUs' stacks. Any context.
+func BootEnd() uintptr { return nextPage }
+
+// NeverUsed returns the end of the range of RAM around addr that has never been handed out, or 0. Any
+// context.
+//
+//go:noinline
+func NeverUsed(addr uintptr) uintptr {
+	for i := 0; i < numRanges && i < maxRanges; i++ {
+		if r := ranges[i]; r.lo <= addr && addr < r.hi {
+			return r.hi
+		}
+	}
+	return 0
+}

@@ -1,0 +1,115 @@
+package memdump
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/tracer/dump"
+)
+
+// A way is how the memory leaves: the words of the option core=, in their order
+// (kernel/option/table.go).
+type way uint8
+
+const (
+	off way = iota
+	byNet
+)
+
+// What holds without the options core.rate=, core.wait= and core.time=.
+const (
+	usualRate = 10_000_000 // bytes a second
+	usualWait = 10         // seconds
+	usualTime = 600        // seconds
+)
+
+// What the options say, times in nanoseconds. Set once at boot.
+var (
+	chosen  way
+	rate    uint64 // bytes a second
+	patient uint64 // how long an answer is waited for
+	limit   uint64 // how long all may take
+	boot    uint64 // number of the dump, if there is one
+)
+
+// Configure reads the options. random is the number of the dump. Early context, before
+// mem.Release and when a network card has been looked for.
+func Configure(random uint64) {
+	how, _ := option.Word("core")
+	chosen, boot = way(how), random
+	rate, patient, limit = usualRate, usualWait*1e9, usualTime*1e9
+	if n, ok := option.Number("core.rate"); ok && n > 0 {
+		rate = n
+	}
+	if n, ok := option.Number("core.wait"); ok {
+		patient = n * 1e9
+	}
+	if n, ok := option.Number("core.time"); ok {
+		limit = n * 1e9
+	}
+	if chosen == off {
+		return
+	}
+	value, _ := option.Value("core")
+	if chosen == byNet && !netconsole.Ready() {
+		option.Ignored("core", value, "the memory goes where netconsole= sends, which is not given or does not work")
+		chosen = off
+		return
+	}
+	if !pages.prepare() {
+		option.Ignored("core", value, "not enough RAM behind the kernel's image for a note of what has been sent")
+		chosen = off
+		return
+	}
+	fault.OnDump(run)
+}
+
+// Keep has arch keep what the options say, and what the way to each page begins with. Early context.
+func Keep() {
+	arch.Keep(unsafe.Pointer(&chosen), unsafe.Sizeof(chosen))
+	arch.Keep(unsafe.Pointer(&rate), unsafe.Sizeof(rate))
+	arch.Keep(unsafe.Pointer(&patient), unsafe.Sizeof(patient))
+	arch.Keep(unsafe.Pointer(&limit), unsafe.Sizeof(limit))
+	arch.Keep(unsafe.Pointer(&boot), unsafe.Sizeof(boot))
+	arch.Keep(unsafe.Pointer(&notes), unsafe.Sizeof(notes))
+	mem.KeepDumped()
+}
+
+// cpus are the CPUs; dead is the one that has died first. Panic path only.
+var (
+	cpus    [dump.MaxCPUs]dump.CPU
+	numCPUs uint32
+	dead    uint32
+)
+
+// run sends the memory. Panic path.
+func run() {
+	dead = percpu.This().Number
+	numCPUs = min(percpu.Count(), dump.MaxCPUs)
+	for n := range numCPUs {
+		cpus[n].Number = n
+		fault.DescribeCPU(&cpus[n])
+	}
+	if chosen == byNet {
+		sendByNet()
+	}
+}
+
+// result says on the console how it went.
+func result(pages uint32, began uint64, how string) {
+	console.FreshLine()
+	console.String("core: ")
+	console.Dec(uint64(pages))
+	console.String(" pages sent in ")
+	console.Dec((clock.Now() - began) / 1e6)
+	console.String(" ms")
+	console.String(how)
+	console.String("\n")
+}

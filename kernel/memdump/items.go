@@ -1,0 +1,167 @@
+package memdump
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/tracer/dump"
+)
+
+// What is sent, one item after the other: CPUs, the ranges of RAM, pages in pieces, zeros, the end.
+// An item is a slot (dump.Slot), of which its body is made whenever it is sent.
+
+// maxZeros is how many pages of zeros one item stands for: between two items the network is looked
+// after.
+const maxZeros = 1024
+
+// items is how far it is. Panic path only.
+var items struct {
+	cpu        uint32 // the next CPU
+	memory     bool   // the ranges of RAM have been
+	frame      uintptr
+	place      dump.Place
+	pending    bool // frame is a page that has been taken and not been sent
+	zero       bool // of which that is known: it is all zeros
+	offset     uint32
+	unreadable uint32
+	why        uint32 // why it ends
+	ended      bool
+	buffer     [arch.PageSize]byte
+}
+
+// beginItems begins anew, without the first pages of the order.
+func beginItems(without uint32) {
+	i := &items
+	i.cpu, i.memory, i.pending, i.ended, i.offset, i.unreadable, i.why = 0, false, false, false, 0, 0, dump.EndWhole
+	pages.reset()
+	for pages.count < without {
+		if _, ok := pages.next(); !ok {
+			break
+		}
+	}
+}
+
+// cutItems makes the end the next item.
+func cutItems(why uint32) {
+	items.cpu, items.memory, items.pending, items.why = numCPUs, true, false, why
+	pages.class = dump.NumClasses
+}
+
+// nextItem fills in the next item; ok is false behind the end.
+func nextItem(s *dump.Slot) (ok bool) {
+	i := &items
+	switch {
+	case i.ended:
+		return false
+	case i.cpu < numCPUs:
+		s.Kind, s.N = dump.KindCPU, i.cpu
+		i.cpu++
+		return true
+	case !i.memory:
+		s.Kind = dump.KindMemory
+		i.memory = true
+		return true
+	case !i.pending && !takePage():
+		s.Kind = dump.KindEnd
+		i.ended = true
+		return true
+	case i.zero:
+		s.Kind, s.Place, s.N = dump.KindZeros, i.place, 1
+		i.pending = false
+		for s.N < maxZeros && takePage() {
+			if !i.zero || i.frame != s.Place.Addr+uintptr(s.N)*arch.PageSize || i.place.Class != s.Place.Class || i.place.Page != s.Place.Page+s.N {
+				break // it is pending
+			}
+			i.pending = false
+			s.N++
+		}
+		return true
+	}
+	s.Kind, s.Place = dump.KindData, i.place
+	s.Place.Addr += uintptr(i.offset)
+	s.N = min(arch.PageSize-i.offset, dump.PieceSize)
+	if i.offset += s.N; i.offset == arch.PageSize {
+		i.pending, i.offset = false, 0
+	}
+	return true
+}
+
+// takePage takes the next page that can be read; it is pending then.
+func takePage() bool {
+	i := &items
+	for {
+		n := pages.count
+		f, ok := pages.next()
+		if !ok {
+			return false
+		}
+		if !read(i.buffer[:], f, arch.PageSize) {
+			i.unreadable++
+			continue
+		}
+		i.frame, i.place = f, dump.Place{Addr: f, Page: n, Class: pages.class}
+		i.zero, i.offset, i.pending = isZero(&i.buffer), 0, true
+		return true
+	}
+}
+
+func isZero(b *[arch.PageSize]byte) bool {
+	words := (*[arch.PageSize / 8]uint64)(unsafe.Pointer(b))
+	for i := 0; i < len(words); i += 4 {
+		if words[i]|words[i+1]|words[i+2]|words[i+3] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// putItem writes an item's body to b, and returns its length.
+func putItem(b []byte, s *dump.Slot) int {
+	switch s.Kind {
+	case dump.KindCPU:
+		return dump.PutCPU(b, &cpus[s.N%dump.MaxCPUs])
+	case dump.KindMemory:
+		n := 0
+		for i := 0; i < dump.MaxRanges; i++ {
+			lo, hi, ok := mem.RAM(i)
+			if !ok {
+				break
+			}
+			dump.PutUint64(b[n:], uint64(lo))
+			dump.PutUint64(b[n+8:], uint64(hi))
+			n += 16
+		}
+		return n
+	case dump.KindData:
+		dump.PutPlace(b, &s.Place)
+		if !read(b[dump.PlaceSize:], s.Place.Addr, int(s.N)) {
+			s.N = 0 // it could be, a moment ago
+		}
+		return dump.PlaceSize + int(s.N)
+	case dump.KindZeros:
+		dump.PutPlace(b, &s.Place)
+		dump.PutUint32(b[dump.PlaceSize:], s.N)
+		return dump.PlaceSize + 4
+	}
+	return dump.PutEnd(b, &dump.End{Why: items.why, Sent: pages.count - items.unreadable, Unreadable: items.unreadable})
+}
+
+// putAnnounce writes the announcement's body.
+func putAnnounce(b []byte) int {
+	a := dump.Announce{Highest: mem.Highest(), Root: uint64(mem.Root()), CPUs: numCPUs, Dead: dead}
+	for i := 0; ; i++ {
+		lo, hi, ok := mem.RAM(i)
+		if !ok {
+			break
+		}
+		a.Pages += uint32((hi - lo) / arch.PageSize)
+	}
+	id := image.BuildID()
+	for i := 0; i < len(id) && i < len(a.BuildID); i++ { // by hand: a copy is a call of the runtime's
+		a.BuildID[i] = id[i]
+		a.NBuildID++
+	}
+	return dump.PutAnnounce(b, &a)
+}

@@ -1,0 +1,279 @@
+package memdump
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/goinfo"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/stack"
+	"github.com/zeroframe/zeroframe/tracer"
+	"github.com/zeroframe/zeroframe/tracer/dump"
+)
+
+// Every page of RAM once, those of most worth first (dump.Class). What the order is made from may
+// be what is broken, so it only says which page is next: all of RAM comes in the end. The order is the
+// same each time that it is gone through, since the machine is dead.
+
+// notes is where there is a bit for each page of RAM: it has come; numNotes is how many there are.
+// Set once at boot.
+var notes, numNotes uintptr
+
+// A source is how far it is.
+type source struct {
+	class dump.Class
+	count uint32 // pages so far
+
+	// Of a class: which range or goroutine, and the next address in it. 0 and 0 is the beginning.
+	i  int
+	at uintptr
+
+	// The tables that are gone through, by their level.
+	level int
+	table [4]uintptr
+	index [4]uintptr
+}
+
+// pages is the order. Panic path only.
+var pages source
+
+// prepare takes memory for the notes. Early context, before mem.Release.
+func (s *source) prepare() bool {
+	numNotes = uintptr(min(mem.Highest(), 512<<30)) / arch.PageSize
+	notes = mem.Contiguous((numNotes + 7) / 8)
+	return notes != 0
+}
+
+// reset begins anew.
+func (s *source) reset() {
+	*s = source{level: -1}
+	for i := uintptr(0); i < (numNotes+7)/8; i++ {
+		*(*byte)(arch.Pointer(notes + i)) = 0
+	}
+}
+
+// next returns the address of the next page; ok is false when all have come.
+func (s *source) next() (frame uintptr, ok bool) {
+	for s.class < dump.NumClasses {
+		f := s.candidate()
+		switch {
+		case f == 0:
+			s.class++
+			s.i, s.at = 0, 0
+		case s.note(f):
+			s.count++
+			return f, true
+		}
+	}
+	return 0, false
+}
+
+// inRAM reports whether there is a page of RAM at f.
+func inRAM(f uintptr) bool {
+	for i := 0; ; i++ {
+		lo, hi, ok := mem.RAM(i)
+		if !ok {
+			return false
+		}
+		if lo <= f && f < hi {
+			return f/arch.PageSize < numNotes
+		}
+	}
+}
+
+// note notes that the page at f comes, and reports whether it is RAM and has not come before.
+func (s *source) note(f uintptr) bool {
+	if !inRAM(f) {
+		return false
+	}
+	n := f / arch.PageSize
+	p := (*byte)(arch.Pointer(notes + n/8))
+	if *p>>(n%8)&1 != 0 {
+		return false
+	}
+	*p |= 1 << (n % 8)
+	return true
+}
+
+// candidate returns a page of the class, perhaps one that has come; 0 behind the last.
+func (s *source) candidate() uintptr {
+	switch s.class {
+	case dump.Tables:
+		return s.nextTable()
+	case dump.Kernel:
+		return s.nextOfKernel()
+	case dump.Stacks:
+		return s.nextOfStacks()
+	case dump.Runtime, dump.Heap:
+		return s.nextOfProgram(s.class == dump.Heap)
+	}
+	return s.nextOfRAM(s.class == dump.Unused)
+}
+
+// nextTable goes through the page tables, each before those that it leads to.
+func (s *source) nextTable() uintptr {
+	if s.level < 0 {
+		s.level = 3
+		s.table[3], s.index[3] = mem.Root(), 0
+		return s.table[3]
+	}
+	for s.level < 4 {
+		l := s.level & 3
+		if l == 0 || s.index[l] >= 512 {
+			s.level++
+			continue
+		}
+		e, _ := tracer.ReadWord(s.table[l] + s.index[l]*8)
+		s.index[l]++
+		if e&arch.PTEPresent == 0 || l < 3 && e&arch.PTELarge != 0 {
+			continue
+		}
+		f := e & arch.PTEAddr
+		if !inRAM(f) || s.noted(f) { // broken tables may lead back to where they began
+			continue
+		}
+		s.level--
+		s.table[s.level&3], s.index[s.level&3] = f, 0
+		return f
+	}
+	return 0
+}
+
+func (s *source) noted(f uintptr) bool {
+	n := f / arch.PageSize
+	return *(*byte)(arch.Pointer(notes + n/8))>>(n%8)&1 != 0
+}
+
+// nextOf goes on in lo <= address < hi, and returns 0 behind it.
+func (s *source) nextOf(lo, hi uintptr) uintptr {
+	if s.at == 0 {
+		s.at = lo &^ (arch.PageSize - 1)
+	}
+	if s.at >= hi {
+		s.at = 0
+		s.i++
+		return 0
+	}
+	s.at += arch.PageSize
+	return s.at - arch.PageSize
+}
+
+// nextOfKernel goes through the image's variables, and what lies behind the image.
+func (s *source) nextOfKernel() uintptr {
+	for {
+		seg, ok := mem.ImageSegment(s.i)
+		switch {
+		case ok && !seg.Write:
+			s.i++
+			continue
+		case ok:
+			if f := s.nextOf(seg.Lo, seg.Hi); f != 0 {
+				return f
+			}
+			continue
+		}
+		last, ok := mem.ImageSegment(s.i - 1)
+		if !ok {
+			return 0
+		}
+		return s.nextOf(last.Hi, mem.BootEnd())
+	}
+}
+
+// nextOfStacks goes through the stacks of threads that are in the table, and those of goroutines.
+func (s *source) nextOfStacks() uintptr {
+	threads := len(stack.Table) - stack.Count
+	for s.i < threads+goinfo.NumG() {
+		var lo, hi uintptr
+		if s.i < threads {
+			t := &stack.Table[stack.Count+s.i]
+			lo, hi = t.Lo, t.Hi
+		} else if g, ok := goinfo.GAt(s.i - threads); ok && !g.Dead() {
+			lo, hi = g.StackLo, g.StackHi
+		}
+		if lo == 0 || hi-lo > maxStack {
+			s.i, s.at = s.i+1, 0
+			continue
+		}
+		at := s.nextOf(lo, hi)
+		if at == 0 {
+			continue
+		}
+		if f, _ := physical(at); f != 0 {
+			return f
+		}
+	}
+	return 0
+}
+
+// maxStack bounds what is believed of a stack's size.
+const maxStack = 1 << 30
+
+// heapBits is how far the addresses of Go's heap are the same: its arenas lie in one terabyte, while
+// what else the runtime has is mapped elsewhere.
+const heapBits = 40
+
+// nextOfProgram goes through what the program has mapped: Go's heap, or all else.
+func (s *source) nextOfProgram(heap bool) uintptr {
+	if s.at == 0 {
+		s.at = mem.SpaceLo()
+	}
+	g, _ := goinfo.GAt(0)
+	for s.at < mem.SpaceHi {
+		at := s.at
+		f, size := physical(at)
+		s.at = at&^(size-1) + size
+		if f == 0 {
+			continue
+		}
+		if inHeap := g.Addr>>heapBits == at>>heapBits; inHeap == heap {
+			s.at = at + arch.PageSize
+			return f
+		}
+	}
+	return 0
+}
+
+// physical returns the page that addr is mapped to, or 0, and the size of what an entry of the level
+// maps on which the way ended.
+func physical(addr uintptr) (frame, size uintptr) {
+	t := mem.Root()
+	for level := 3; level >= 0; level-- {
+		shift := 12 + 9*uint(level)
+		size = 1 << shift
+		e, ok := tracer.ReadWord(t + addr>>shift&511*8)
+		if !ok || e&arch.PTEPresent == 0 {
+			return 0, size
+		}
+		t = e & arch.PTEAddr
+		if level < 3 && e&arch.PTELarge != 0 && level > 0 {
+			return t&^(size-1) + addr&(size-1)&^(arch.PageSize-1), size
+		}
+	}
+	return t, size
+}
+
+// nextOfRAM goes through all RAM, but for what was never handed out, or with it.
+func (s *source) nextOfRAM(unused bool) uintptr {
+	for {
+		lo, hi, ok := mem.RAM(s.i)
+		if !ok {
+			return 0
+		}
+		f := s.nextOf(lo, hi)
+		if f == 0 {
+			continue
+		}
+		if end := mem.NeverUsed(f); end != 0 && !unused {
+			s.at = end
+			continue
+		}
+		return f
+	}
+}
+
+// read copies n bytes of physical memory to the beginning of to, and reports whether it could.
+func read(to []byte, from uintptr, n int) bool {
+	to = to[:n]
+	return arch.CopyUser(uintptr(unsafe.Pointer(unsafe.SliceData(to))), from, uintptr(n)) == 0
+}

@@ -1,0 +1,185 @@
+package memdump
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
+	"github.com/zeroframe/zeroframe/tracer/dump"
+)
+
+// By network. Nothing interrupts here: the card is looked after between two packets. There is an
+// end to each wait, by the clock, and should that stand still, by the number of turns.
+
+const (
+	announceEvery = 200e6      // ns
+	maxTurns      = 50_000_000 // of the loop while the clock stands still
+	receiveAtOnce = 8          // frames that are taken between two packets
+)
+
+// A netLink is the state of the sending.
+type netLink struct {
+	flight   dump.Flight
+	epoch    byte
+	welcome  bool
+	refused  bool
+	done     bool
+	broken   bool // the card takes no frames
+	heard    uint64
+	nextSend uint64 // by the rate
+	answer   dump.Answer
+}
+
+// link is the one. Panic path only.
+var link netLink
+
+// sendByNet sends all, and says how it went.
+func sendByNet() {
+	if !netconsole.BeginDump() {
+		return
+	}
+	began := clock.Now()
+	l := &link
+	l.heard = began
+	l.epoch = 1
+	console.FreshLine()
+	console.String("core: sending the memory by network\n")
+	announced, last, turns := uint64(0), began, 0
+	for !l.done {
+		now := clock.Now()
+		if turns++; now != last {
+			last, turns = now, 0
+		}
+		l.takeAnswers(now)
+		switch {
+		case l.broken:
+			result(pages.count, began, ": the network card takes no frames any more")
+			return
+		case l.refused:
+			console.String("core: the receiver takes none (any more); zf receive -cores FOLDER does\n")
+			return
+		case now-l.heard > patient || turns > maxTurns:
+			if !l.welcome {
+				console.String("core: nobody has answered; zf receive -cores FOLDER would\n")
+			} else {
+				result(pages.count, began, ": no more answers")
+			}
+			return
+		case now-began > limit && items.why == dump.EndWhole:
+			cutItems(dump.EndTime)
+		case now-began > limit+patient:
+			result(pages.count, began, ": its time is over")
+			return
+		}
+		if !l.welcome {
+			if announced == 0 || now-announced > announceEvery {
+				announced = now
+				l.announce()
+			}
+			arch.Pause()
+			continue
+		}
+		l.turn(now)
+	}
+	switch {
+	case items.why == dump.EndTime:
+		result(pages.count, began, ": its time is over (core.time=)")
+	case items.unreadable > 0:
+		result(pages.count-items.unreadable, began, ", all that can be read")
+	default:
+		result(pages.count, began, "")
+	}
+}
+
+// turn sends a packet, if one may be sent.
+func (l *netLink) turn(now uint64) {
+	if now < l.nextSend {
+		arch.Pause()
+		return
+	}
+	if item, ok := l.flight.Lost(now); ok {
+		l.send(item, now)
+		return
+	}
+	if items.ended && l.flight.Empty() {
+		l.done = true
+		return
+	}
+	if !l.flight.Room() || items.ended {
+		arch.Pause()
+		return
+	}
+	item, s := l.flight.Add()
+	nextItem(s)
+	l.send(item, now)
+}
+
+// announce says what is to come.
+func (l *netLink) announce() {
+	p := netconsole.DumpPayload()
+	n := putAnnounce(p[dump.HeaderSize:])
+	l.flight.Sent++
+	n = dump.Finish(p, &dump.Header{Kind: dump.KindAnnounce, Epoch: l.epoch, Dump: boot, Sent: l.flight.Sent}, n)
+	l.broken = !netconsole.SendDump(n)
+}
+
+// send sends an item, for the first time or again.
+func (l *netLink) send(item uint32, now uint64) {
+	s := l.flight.Slot(item)
+	p := netconsole.DumpPayload()
+	n := putItem(p[dump.HeaderSize:], s)
+	h := dump.Header{Kind: s.Kind, Epoch: l.epoch, Dump: boot, Item: item, Sent: l.flight.Number(item, now)}
+	n = dump.Finish(p, &h, n)
+	l.broken = !netconsole.SendDump(n)
+	// What was not sent for want of answers is not made up for.
+	l.nextSend = max(l.nextSend, now-min(now, burst)) + uint64(n)*1e9/rate
+}
+
+// burst is how much of the rate may be made up for, in nanoseconds.
+const burst = 1e6
+
+// takeAnswers takes what the card has.
+func (l *netLink) takeAnswers(now uint64) {
+	for range receiveAtOnce {
+		p, more := netconsole.ReceiveDump()
+		if !more {
+			return
+		}
+		if p != nil {
+			l.take(p, now)
+		}
+	}
+}
+
+// take takes a datagram.
+func (l *netLink) take(p []byte, now uint64) {
+	h, body, ok := dump.Parse(p)
+	if !ok || h.Dump != boot || h.Epoch != l.epoch {
+		return
+	}
+	switch h.Kind {
+	case dump.KindWelcome:
+		if l.welcome || len(body) != 4 {
+			return
+		}
+		beginItems(dump.Uint32(body))
+		l.welcome = true
+		l.flight.Reset(now)
+	case dump.KindAnswer:
+		if !l.welcome || !dump.ParseAnswer(body, &l.answer) || !l.flight.Answer(&l.answer, now) {
+			return
+		}
+	case dump.KindQuestion:
+		if !l.welcome {
+			return
+		}
+		l.epoch++
+		l.welcome = false
+	case dump.KindNo:
+		l.refused = true
+	default:
+		return
+	}
+	l.heard = now
+	netconsole.Heard()
+}

@@ -1,0 +1,345 @@
+package qemu
+
+// The memory of a machine that has died, sent by itself: what zf receive has written is what QEMU
+// says of the machine, page for page, and what the program had is found in it by way of the page tables.
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/await"
+)
+
+// physical is a dump, by physical addresses.
+type physical struct {
+	*elf.File
+	root uint64
+	text string // our note
+}
+
+func openDump(t *testing.T, path string) *physical {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	p := &physical{File: f}
+	note, err := io.ReadAll(f.Progs[0].Open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := bytes.Cut(note, []byte("build="))
+	p.text = "build=" + string(text)
+	if _, err := fmt.Sscanf(p.text[strings.Index(p.text, "root=")+5:], "%v", &p.root); err != nil {
+		t.Fatalf("no root in %q: %v", p.text, err)
+	}
+	return p
+}
+
+// page reads the page at a physical address; nil if the dump has not got it.
+func (p *physical) page(at uint64) []byte {
+	for _, g := range p.Progs {
+		if g.Type == elf.PT_LOAD && at >= g.Paddr && at-g.Paddr < g.Filesz {
+			b := make([]byte, 4096)
+			if _, err := g.ReadAt(b, int64(at-g.Paddr)); err != nil {
+				return nil
+			}
+			return b
+		}
+	}
+	return nil
+}
+
+// virtual reads n bytes at an address of the program.
+func (p *physical) virtual(t *testing.T, at, n uint64) (all []byte) {
+	t.Helper()
+	for uint64(len(all)) < n {
+		e, size := p.root, uint64(0)
+		for level := 3; level >= 0; level-- {
+			table := p.page(e & 0x000f_ffff_ffff_f000)
+			if table == nil {
+				t.Fatalf("a page table at %#x is not in the dump", e)
+			}
+			e = binary.LittleEndian.Uint64(table[at>>(12+9*level)&511*8:])
+			if size = 1 << (12 + 9*level); e&1 == 0 {
+				t.Fatalf("%#x is not mapped", at)
+			}
+			if level > 0 && e&0x80 != 0 {
+				break
+			}
+		}
+		from := e&0x000f_ffff_ffff_f000&^(size-1) + at&(size-1)
+		b := p.page(from &^ 4095)
+		if b == nil {
+			t.Fatalf("the page at %#x, of %#x, is not in the dump", from, at)
+		}
+		b = b[from&4095:]
+		all = append(all, b...)
+		at += uint64(len(b))
+	}
+	return all[:n]
+}
+
+// checkNumbers looks for what testdata/dumped had in its heap.
+func (p *physical) checkNumbers(t *testing.T, image string) {
+	t.Helper()
+	f, err := elf.Open(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		if s.Name != "main.where" {
+			continue
+		}
+		w := p.virtual(t, s.Value, 32)
+		if !bytes.HasPrefix(w, []byte("_zwhere_")) {
+			t.Fatalf("main.where is %q", w)
+		}
+		numbers := p.virtual(t, binary.LittleEndian.Uint64(w[8:]), binary.LittleEndian.Uint64(w[16:]))
+		x := uint64(1)
+		for i := 0; i < len(numbers); i += 8 {
+			x = x*6364136223846793005 + 1442695040888963407
+			if got := binary.LittleEndian.Uint64(numbers[i:]); got != x {
+				t.Fatalf("number %d of the heap is %#x; want %#x", i/8, got, x)
+			}
+		}
+		return
+	}
+	t.Fatal("no main.where")
+}
+
+// compare holds the dump against what QEMU says of the machine, which has halted. What differs is the
+// kernel's own, by which it has sent the dump.
+func (p *physical) compare(t *testing.T, vm *VM, image string, mib int) {
+	t.Helper()
+	await.Poll(t, "the machine halts", func() bool { ok, err := vm.Halted(); return ok && err == nil })
+	file := filepath.Join(t.TempDir(), "ram")
+	if _, err := vm.QMP("pmemsave", map[string]any{"val": 0, "size": mib << 20, "filename": file}); err != nil {
+		t.Fatal(err)
+	}
+	ram, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.Open(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var lo, hi uint64
+	for _, g := range f.Progs {
+		if g.Type == elf.PT_LOAD && g.Flags&elf.PF_W != 0 {
+			lo, hi = g.Paddr, g.Paddr+g.Memsz+1<<20 // and the card's buffers behind it
+		}
+	}
+	same, differ := 0, 0
+	for _, g := range p.Progs {
+		if g.Type != elf.PT_LOAD {
+			continue
+		}
+		b, err := io.ReadAll(g.Open())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := uint64(0); at < g.Filesz; at += 4096 {
+			a := g.Paddr + at
+			if bytes.Equal(b[at:at+4096], ram[a:a+4096]) {
+				same++
+			} else if differ++; a < lo || a >= hi {
+				t.Errorf("the page at %#x is not what QEMU has there", a)
+			}
+		}
+	}
+	t.Logf("%d pages are what QEMU has, %d of the kernel's have changed meanwhile", same, differ)
+	if differ > 100 || same < mib<<8-200 {
+		t.Errorf("%d pages are the same, %d differ; want nearly all", same, differ)
+	}
+}
+
+// dumpOf waits for a dump and returns its path.
+func dumpOf(t *testing.T, r *liveReceiver, folder string) string {
+	t.Helper()
+	r.errs.For(t, "the memory of the machine is in")
+	all, _ := filepath.Glob(filepath.Join(folder, "*"))
+	if len(all) != 1 || !strings.HasSuffix(all[0], ".dump") {
+		t.Fatalf("the folder has %q; want one dump", all)
+	}
+	return all[0]
+}
+
+func TestDumpByNet(t *testing.T) {
+	t.Parallel()
+	image := program(t, "dumped")
+	for _, card := range []string{"virtio", "e1000"} {
+		t.Run(card, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+			vm, out := start(t, Config{Kernel: image, Net: card, Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net panic=halt"}, "")
+			out.For(t, " pages sent in ")
+			d := openDump(t, dumpOf(t, r, folder))
+			d.checkNumbers(t, image)
+			d.compare(t, vm, image, 128)
+			if !strings.Contains(d.text, "cpu0=died\n") {
+				t.Errorf("the note says %q; want it to say that CPU 0 has died", d.text)
+			}
+			r.end(t)
+		})
+	}
+}
+
+// TestDumpUnanswered: a machine whose memory nobody takes goes on to what panic= asks for, at once if it is
+// told, and otherwise after core.wait=.
+func TestDumpUnanswered(t *testing.T) {
+	t.Parallel()
+	image := program(t, "dumped")
+	t.Run("refused", func(t *testing.T) {
+		t.Parallel()
+		r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-e", image)
+		vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net core.wait=100000"}, "")
+		if res, err := vm.Wait(); err != nil || res.Outcome != Traced || !strings.Contains(out.String(), "core: the receiver takes none") {
+			t.Errorf("%v, %v; want %v, and that the receiver takes none", res.Outcome, err, Traced)
+		}
+		r.end(t)
+	})
+	t.Run("nobody", func(t *testing.T) {
+		t.Parallel()
+		vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/,9@10.0.2.200/ core=net core.wait=1"}, "")
+		if res, err := vm.Wait(); err != nil || res.Outcome != Traced || !strings.Contains(out.String(), "core: nobody has answered") {
+			t.Errorf("%v, %v; want %v, and that nobody has answered", res.Outcome, err, Traced)
+		}
+	})
+}
+
+// A relay passes datagrams on between a machine and a receiver, and loses, doubles and delays some of them: behind
+// up to eight later ones.
+type relay struct {
+	front        *net.UDPConn
+	mu           sync.Mutex
+	rand         *rand.Rand
+	loss         float64
+	to           map[string]*net.UDPConn // by the machine's address
+	held         [2][]heldDatagram
+	lost, passed int
+}
+
+type heldDatagram struct {
+	b     []byte
+	after int
+	send  func([]byte)
+}
+
+func startRelay(t *testing.T, port string, loss float64, seed uint64) *relay {
+	t.Helper()
+	front, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	largeBuffer(t, front)
+	r := &relay{front: front, rand: rand.New(rand.NewPCG(seed, 1)), loss: loss, to: map[string]*net.UDPConn{}}
+	t.Cleanup(func() {
+		front.Close()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, c := range r.to {
+			c.Close()
+		}
+	})
+	go func() {
+		b := make([]byte, 2048)
+		for {
+			n, from, err := front.ReadFromUDP(b)
+			if err != nil {
+				return
+			}
+			r.mu.Lock()
+			back := r.to[from.String()]
+			if back == nil {
+				c, err := net.Dial("udp4", "127.0.0.1:"+port)
+				if err != nil {
+					r.mu.Unlock()
+					return
+				}
+				back = c.(*net.UDPConn)
+				r.to[from.String()] = back
+				go func() {
+					b := make([]byte, 2048)
+					for {
+						n, err := back.Read(b)
+						if err != nil {
+							return
+						}
+						r.mu.Lock()
+						r.pass(1, b[:n], func(b []byte) { front.WriteToUDP(b, from) })
+						r.mu.Unlock()
+					}
+				}()
+			}
+			r.pass(0, b[:n], func(b []byte) { back.Write(b) })
+			r.mu.Unlock()
+		}
+	}()
+	return r
+}
+
+// pass passes a datagram on in one direction, perhaps.
+func (r *relay) pass(way int, b []byte, send func([]byte)) {
+	r.passed++
+	switch x := r.rand.Float64(); {
+	case x < r.loss:
+		r.lost++
+	case x < r.loss+r.loss/3:
+		r.held[way] = append(r.held[way], heldDatagram{bytes.Clone(b), 1 + r.rand.IntN(8), send})
+		return
+	case x < r.loss+2*r.loss/3:
+		send(b)
+		send(b)
+	default:
+		send(b)
+	}
+	left := r.held[way][:0]
+	for _, h := range r.held[way] {
+		if h.after--; h.after == 0 {
+			h.send(h.b)
+		} else {
+			left = append(left, h)
+		}
+	}
+	r.held[way] = left
+}
+
+// TestDumpLossy: three of ten datagrams are lost, in both directions, and others come twice or late.
+func TestDumpLossy(t *testing.T) {
+	t.Parallel()
+	image := program(t, "dumped")
+	folder := t.TempDir()
+	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-lines", "never", "-e", image)
+	lossy := startRelay(t, r.port, 0.3, 7)
+	_, port, _ := net.SplitHostPort(lossy.front.LocalAddr().String())
+	vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + port + "@10.0.2.2/ core=net panic=halt"}, "")
+	out.For(t, " pages sent in ")
+	d := openDump(t, dumpOf(t, r, folder))
+	d.checkNumbers(t, image)
+	d.compare(t, vm, image, 128)
+	lossy.mu.Lock()
+	t.Logf("%d datagrams, %d lost; %s", lossy.passed, lossy.lost, regexp.MustCompile(`core: \d+ .*`).FindString(out.String()))
+	lossy.mu.Unlock()
+	r.end(t)
+}

@@ -1,0 +1,238 @@
+package dump
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/zeroframe/zeroframe/tracer/dump"
+)
+
+// dataAt is where physical address 0 lies in the file: behind the ELF header.
+const dataAt = dump.PageSize
+
+// MaxMemory is the highest address that a dump may have, in bytes.
+const MaxMemory = 1 << 40
+
+// pieces of a page, as bits; a page that is whole has all.
+const whole = 1<<((dump.PageSize+dump.PieceSize-1)/dump.PieceSize) - 1
+
+// chunkPages is how many pages share an entry of the note of what has come, of 1 GiB.
+const chunkPages = 1 << 18
+
+// Assembly is a dump that comes. It is not safe for concurrent use.
+type Assembly struct {
+	known
+	path string
+	file *os.File
+}
+
+// known is what is known of a dump, and all that has to be kept for it to go on.
+type known struct {
+	ID       uint64
+	Announce dump.Announce
+	Page     uint32 // of how many pages, in the order of sending, nothing is missing
+	CPUs     map[uint32]dump.CPU
+	RAM      [][2]uint64
+	End      *dump.End
+	Pages    uint32 // that are whole
+	Classes  [dump.NumClasses]uint32
+	Chunks   map[uint64][]byte // four bits a page: which pieces have come
+}
+
+// Open begins the dump of that number, in the file path, or goes on with it where it is there.
+func Open(path string, id uint64, a *dump.Announce) (*Assembly, error) {
+	switch {
+	case a.Highest > MaxMemory:
+		return nil, fmt.Errorf("a dump of %d GiB is announced; 1024 is the most", a.Highest>>30)
+	case a.Pages == 0 || uint64(a.Pages) > a.Highest/dump.PageSize:
+		return nil, fmt.Errorf("a dump of %d pages below %#x is announced", a.Pages, a.Highest)
+	}
+	d := &Assembly{path: path}
+	if d.resume(id, a) {
+		return d, nil
+	}
+	d.known = known{ID: id, Announce: *a, CPUs: map[uint32]dump.CPU{}, Chunks: map[uint64][]byte{}}
+	f, err := os.OpenFile(d.part(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	d.file = f
+	return d, nil
+}
+
+func (d *Assembly) part() string { return d.path + ".part" }
+
+// Path returns the name of the file when it is done.
+func (d *Assembly) Path() string { return d.path }
+
+// errNonsense is returned for a packet that cannot be true.
+var errNonsense = errors.New("a packet of a dump makes no sense")
+
+// Add takes an item. An error other than errNonsense is of the disk.
+func (d *Assembly) Add(h *dump.Header, body []byte) error {
+	switch h.Kind {
+	case dump.KindCPU:
+		c, ok := dump.ParseCPU(body)
+		if !ok {
+			return errNonsense
+		}
+		d.CPUs[c.Number] = c
+	case dump.KindMemory:
+		if len(body)%16 != 0 || len(body) > 16*dump.MaxRanges {
+			return errNonsense
+		}
+		d.RAM = nil
+		for ; len(body) > 0; body = body[16:] {
+			d.RAM = append(d.RAM, [2]uint64{dump.Uint64(body), dump.Uint64(body[8:])})
+		}
+	case dump.KindData:
+		p, data, ok := dump.ParsePlace(body)
+		if !ok {
+			return errNonsense
+		}
+		return d.data(&p, data)
+	case dump.KindZeros:
+		p, rest, ok := dump.ParsePlace(body)
+		if !ok || len(rest) != 4 {
+			return errNonsense
+		}
+		return d.zeros(&p, dump.Uint32(rest))
+	case dump.KindEnd:
+		e, ok := dump.ParseEnd(body)
+		if !ok {
+			return errNonsense
+		}
+		d.End = &e
+	default:
+		return errNonsense
+	}
+	return nil
+}
+
+// inside reports whether there are n bytes of the machine's memory at an address.
+func (d *Assembly) inside(addr, n uint64) bool {
+	return addr < d.Announce.Highest && n <= d.Announce.Highest-addr
+}
+
+// data takes a piece of a page.
+func (d *Assembly) data(p *dump.Place, data []byte) error {
+	addr := uint64(p.Addr)
+	offset := addr % dump.PageSize
+	want := min(dump.PageSize-offset, dump.PieceSize)
+	if offset%dump.PieceSize != 0 || uint64(len(data)) != want || !d.inside(addr, want) {
+		return errNonsense
+	}
+	if _, err := d.file.WriteAt(data, int64(dataAt+addr)); err != nil {
+		return err
+	}
+	d.note(addr/dump.PageSize, 1<<(offset/dump.PieceSize), p.Class)
+	return nil
+}
+
+// zeros takes n pages of zeros.
+func (d *Assembly) zeros(p *dump.Place, n uint32) error {
+	addr, size := uint64(p.Addr), uint64(n)*dump.PageSize
+	if addr%dump.PageSize != 0 || n == 0 || !d.inside(addr, size) {
+		return errNonsense
+	}
+	for page := addr / dump.PageSize; page < (addr+size)/dump.PageSize; page++ {
+		d.note(page, whole, p.Class) // the file has a hole there
+	}
+	return nil
+}
+
+// note notes that pieces of a page have come.
+func (d *Assembly) note(page uint64, bits byte, class dump.Class) {
+	c := d.Chunks[page/chunkPages]
+	if c == nil {
+		c = make([]byte, chunkPages/2)
+		d.Chunks[page/chunkPages] = c
+	}
+	at, shift := page%chunkPages/2, page%2*4
+	was := c[at] >> shift & 15
+	c[at] |= bits << shift
+	if was != whole && was|bits == whole {
+		d.Pages++
+		if class < dump.NumClasses {
+			d.Classes[class]++
+		}
+	}
+}
+
+// has reports whether a page is whole.
+func (d *Assembly) has(page uint64) bool {
+	c := d.Chunks[page/chunkPages]
+	return c != nil && c[page%chunkPages/2]>>(page%2*4)&15 == whole
+}
+
+// Missing returns how many pages have not come whole.
+func (d *Assembly) Missing() uint32 { return d.Announce.Pages - min(d.Pages, d.Announce.Pages) }
+
+// Summary says what is there and what is not, in one line.
+func (d *Assembly) Summary() string {
+	s := fmt.Sprintf("%d of %d pages", d.Pages, d.Announce.Pages)
+	if d.Missing() == 0 {
+		return s
+	}
+	why := "it was cut short"
+	switch {
+	case d.End == nil:
+	case d.End.Why == dump.EndTime:
+		why = "its time was over"
+	case d.End.Why == dump.EndRoom:
+		why = "there was no room for more"
+	case d.End.Unreadable == d.Missing():
+		return s + fmt.Sprintf("; the machine could not read the other %d", d.Missing())
+	case d.End.Why == dump.EndWhole:
+		why = "packets are missing"
+	}
+	return s + ": " + why
+}
+
+// Finish makes the file whole, of what has come, and gives it its name. With again, the dump may go
+// on.
+func (d *Assembly) Finish(again bool) error {
+	err := d.finish()
+	if cerr := d.file.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(d.part(), d.path)
+	}
+	if err != nil {
+		os.Remove(d.part())
+		os.Remove(d.state())
+		return fmt.Errorf("the dump is lost: %w", err)
+	}
+	if again {
+		return d.Save()
+	}
+	os.Remove(d.state())
+	return nil
+}
+
+// Drop removes what there is.
+func (d *Assembly) Drop() {
+	d.file.Close()
+	os.Remove(d.part())
+	os.Remove(d.state())
+}
+
+// BuildID returns the build ID of the image that has died, in hexadecimal.
+func (d *Assembly) BuildID() string {
+	return hex.EncodeToString(d.Announce.BuildID[:d.Announce.NBuildID])
+}
+
+// FileName returns a name for the dump of a machine, in a folder.
+func FileName(folder, machine string, id uint64) string {
+	clean := []byte(machine)
+	for i, c := range clean {
+		if c != '.' && c != '-' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') || c == '.' && i == 0 {
+			clean[i] = '_'
+		}
+	}
+	return filepath.Join(folder, fmt.Sprintf("%s-%016x.dump", clean, id))
+}

@@ -1,0 +1,370 @@
+package dump
+
+// A packet is a header and a body. All numbers are little-endian.
+//
+//	 0  "zfd1"
+//	 4  kind
+//	 5  epoch: how often the dump has been announced
+//	 6  length of the body, 2 bytes
+//	 8  number of the dump, 8 bytes: random
+//	16  number of the item, 4 bytes: from 1; 0 for what is none
+//	20  number of the packet, 4 bytes: another one each time that an item is sent
+//	24  CRC-32C of the packet, this field counted as zeros, 4 bytes
+//	28  0, 4 bytes
+//
+// From the machine:
+//
+//	'A' announcement  Announce; no item
+//	'C' CPU           CPU
+//	'M' memory        ranges of RAM: pairs of addresses, lo <= address < hi, 8 bytes each
+//	'D' data          Place, then bytes of one page
+//	'Z' zeros         Place, then the number of pages that hold nothing but zeros, 4 bytes
+//	'E' end           End
+//
+// From the receiver:
+//
+//	'W' welcome       how many pages in order it has already, 4 bytes
+//	'K' answer        Answer
+//	'Q' question      what dump is this? To be announced anew
+//	'N' no            it takes no dump: a reason in words
+//
+// On a serial line there are no answers, and the announcement comes first.
+
+// Kinds of packets.
+const (
+	KindAnnounce = 'A'
+	KindCPU      = 'C'
+	KindMemory   = 'M'
+	KindData     = 'D'
+	KindZeros    = 'Z'
+	KindEnd      = 'E'
+	KindWelcome  = 'W'
+	KindAnswer   = 'K'
+	KindQuestion = 'Q'
+	KindNo       = 'N'
+)
+
+// Sizes in bytes.
+const (
+	HeaderSize = 32
+	// PageSize is that of a page.
+	PageSize = 4096
+	// PieceSize is the most of a page in one packet: a page is three pieces.
+	PieceSize = 1376
+	// PlaceSize is the length of a Place.
+	PlaceSize = 16
+	// MaxBody is the longest body, MaxPacket the longest packet: with the headers of UDP, IPv4 and
+	// Ethernet it fits a frame.
+	MaxBody   = PlaceSize + PieceSize
+	MaxPacket = HeaderSize + MaxBody
+	// MaxRanges is how many ranges of RAM one packet names.
+	MaxRanges = 64
+	// MaxCPUs is how many CPUs a dump tells of.
+	MaxCPUs = 64
+)
+
+const magic = 0x3164667a // "zfd1"
+
+// Header is a packet's header, without its length and checksum.
+type Header struct {
+	Kind  byte
+	Epoch byte
+	Dump  uint64
+	Item  uint32
+	Sent  uint32
+}
+
+// Finish writes the header of a packet whose body, of n bytes, is in p already, and returns the
+// packet's length. p has room for HeaderSize more.
+func Finish(p []byte, h *Header, n int) int {
+	PutUint32(p, magic)
+	p[4], p[5], p[6], p[7] = h.Kind, h.Epoch, byte(n), byte(n>>8)
+	PutUint64(p[8:], h.Dump)
+	PutUint32(p[16:], h.Item)
+	PutUint32(p[20:], h.Sent)
+	PutUint32(p[24:], 0)
+	PutUint32(p[28:], 0)
+	PutUint32(p[24:], checksum(p[:HeaderSize+n]))
+	return HeaderSize + n
+}
+
+// Is reports whether p begins as a packet does.
+func Is(p []byte) bool { return len(p) >= HeaderSize && Uint32(p) == magic }
+
+// Length returns the length of the packet that p begins with, from its header; it is no more than MaxPacket, or
+// ok is false.
+func Length(p []byte) (n int, ok bool) {
+	if !Is(p) {
+		return 0, false
+	}
+	n = HeaderSize + (int(p[6]) | int(p[7])<<8)
+	return n, n <= MaxPacket
+}
+
+// Parse reads a packet that is all of p; ok is false if it is none, or damaged.
+func Parse(p []byte) (h Header, body []byte, ok bool) {
+	if n, whole := Length(p); !whole || n != len(p) {
+		return h, nil, false
+	}
+	c := crcAdd(^uint32(0), p[:24])
+	c = crcAdd(c, zeros[:])
+	if ^crcAdd(c, p[28:]) != Uint32(p[24:]) {
+		return h, nil, false
+	}
+	h = Header{Kind: p[4], Epoch: p[5], Dump: Uint64(p[8:]), Item: Uint32(p[16:]), Sent: Uint32(p[20:])}
+	return h, p[HeaderSize:], true
+}
+
+// zeros stands for the field of the checksum. Never written.
+var zeros [4]byte
+
+// Place is where a piece of memory belongs.
+type Place struct {
+	Addr  uintptr // physical
+	Page  uint32  // which page it is, from 0, in the order in which they are sent
+	Class Class
+}
+
+// Class says why a page comes when it does.
+type Class byte
+
+// The classes, in the order of worth.
+const (
+	Tables  Class = iota // the page tables, without which no other address can be found
+	Kernel               // the kernel's data, its stacks and the program's variables
+	Stacks               // of goroutines
+	Runtime              // what the Go runtime keeps beside the heap
+	Heap                 // what else the program has mapped
+	Rest                 // files, the image, frames that were in use
+	Unused               // RAM that was never handed out
+	NumClasses
+)
+
+// String returns the name of a class.
+func (c Class) String() string {
+	if c >= NumClasses {
+		return "unknown"
+	}
+	return [...]string{"page tables", "kernel data", "stacks", "runtime data", "heap", "the rest", "unused RAM"}[c]
+}
+
+// PutPlace writes a Place to b.
+func PutPlace(b []byte, p *Place) {
+	PutUint64(b, uint64(p.Addr))
+	PutUint32(b[8:], p.Page)
+	b[12], b[13], b[14], b[15] = byte(p.Class), 0, 0, 0
+}
+
+// ParsePlace reads the Place that a body begins with, and returns what is behind it.
+func ParsePlace(b []byte) (p Place, rest []byte, ok bool) {
+	if len(b) < PlaceSize {
+		return p, nil, false
+	}
+	return Place{uintptr(Uint64(b)), Uint32(b[8:]), Class(b[12])}, b[PlaceSize:], true
+}
+
+// Announce is what a receiver has to know first. In a body it is 8 + 8 + 4 + 4 + 4 bytes, then
+// the length of the build ID and its bytes.
+type Announce struct {
+	Highest  uint64 // the address above the highest RAM
+	Root     uint64 // physical address of the page tables
+	Pages    uint32 // of RAM
+	CPUs     uint32 // how many
+	Dead     uint32 // number of the one that has died first
+	BuildID  [32]byte
+	NBuildID int
+}
+
+const announceSize = 29
+
+// PutAnnounce writes an Announce to b and returns its length.
+func PutAnnounce(b []byte, a *Announce) int {
+	PutUint64(b, a.Highest)
+	PutUint64(b[8:], a.Root)
+	PutUint32(b[16:], a.Pages)
+	PutUint32(b[20:], a.CPUs)
+	PutUint32(b[24:], a.Dead)
+	b[28] = byte(a.NBuildID)
+	n := announceSize
+	for i := 0; i < a.NBuildID; i++ { // by hand: a copy is a call of the runtime's
+		b[n] = a.BuildID[i]
+		n++
+	}
+	return n
+}
+
+// ParseAnnounce reads an Announce.
+func ParseAnnounce(b []byte) (a Announce, ok bool) {
+	if len(b) < announceSize || int(b[28]) > len(a.BuildID) || len(b) != announceSize+int(b[28]) {
+		return a, false
+	}
+	a = Announce{Highest: Uint64(b), Root: Uint64(b[8:]), Pages: Uint32(b[16:]), CPUs: Uint32(b[20:]), Dead: Uint32(b[24:])}
+	for i := announceSize; i < len(b); i++ {
+		a.BuildID[a.NBuildID] = b[i]
+		a.NBuildID++
+	}
+	return a, a.CPUs <= MaxCPUs
+}
+
+// NumRegisters is the number of registers of a CPU in a dump; they are tracer's, by their numbers.
+const NumRegisters = 40
+
+// CPU is what one CPU was at. In a body it is its number and state, 4 bytes each, bits for the registers that are
+// known, its TLS, and all registers, 8 bytes each.
+type CPU struct {
+	Number, State uint32
+	Have          uint64
+	TLS           uint64
+	Registers     [NumRegisters]uintptr
+}
+
+// States of a CPU.
+const (
+	CPUUnknown = iota // it has not answered
+	CPUDied           // the first
+	CPUDiedToo        // behind another one
+	CPUStopped        // it ran when another one died
+)
+
+const cpuSize = 4 + 4 + 8 + 8 + 8*NumRegisters
+
+// PutCPU writes a CPU to b and returns its length.
+func PutCPU(b []byte, c *CPU) int {
+	PutUint32(b, c.Number)
+	PutUint32(b[4:], c.State)
+	PutUint64(b[8:], c.Have)
+	PutUint64(b[16:], c.TLS)
+	for i := range c.Registers {
+		PutUint64(b[24+8*i:], uint64(c.Registers[i]))
+	}
+	return cpuSize
+}
+
+// ParseCPU reads a CPU.
+func ParseCPU(b []byte) (c CPU, ok bool) {
+	if len(b) != cpuSize {
+		return c, false
+	}
+	c.Number, c.State, c.Have, c.TLS = Uint32(b), Uint32(b[4:]), Uint64(b[8:]), Uint64(b[16:])
+	for i := range c.Registers {
+		c.Registers[i] = uintptr(Uint64(b[24+8*i:]))
+	}
+	return c, c.Number < MaxCPUs
+}
+
+// End says how a dump has ended.
+type End struct {
+	Why        uint32
+	Sent       uint32 // pages
+	Unreadable uint32 // pages that could not be read
+}
+
+// Why a dump ends.
+const (
+	EndWhole = iota // all RAM has been sent
+	EndTime         // its time was over
+	EndRoom         // there was no more room
+)
+
+// EndSize is the length of an End.
+const EndSize = 12
+
+// PutEnd writes an End to b and returns its length.
+func PutEnd(b []byte, e *End) int {
+	PutUint32(b, e.Why)
+	PutUint32(b[4:], e.Sent)
+	PutUint32(b[8:], e.Unreadable)
+	return EndSize
+}
+
+// ParseEnd reads an End.
+func ParseEnd(b []byte) (e End, ok bool) {
+	if len(b) != EndSize {
+		return e, false
+	}
+	return End{Uint32(b), Uint32(b[4:]), Uint32(b[8:])}, true
+}
+
+// Window is how many items may be under way at a time.
+const Window = 256
+
+// Answer says what a receiver has.
+type Answer struct {
+	Next   uint32 // it has all items below this one
+	Latest uint32 // number of the packet that came last
+	Behind [Window / 8]byte
+}
+
+// AnswerSize is the length of an Answer.
+const AnswerSize = 8 + Window/8
+
+// Has reports whether the receiver has an item.
+func (a *Answer) Has(item uint32) bool {
+	n := item - a.Next
+	return int32(n) < 0 || n < Window && a.Behind[n/8]&(1<<(n%8)) != 0
+}
+
+// PutAnswer writes an Answer to b and returns its length.
+func PutAnswer(b []byte, a *Answer) int {
+	PutUint32(b, a.Next)
+	PutUint32(b[4:], a.Latest)
+	for i := 0; i < len(a.Behind); i++ {
+		b[8+i] = a.Behind[i]
+	}
+	return AnswerSize
+}
+
+// ParseAnswer reads an Answer.
+func ParseAnswer(b []byte, a *Answer) bool {
+	if len(b) != AnswerSize {
+		return false
+	}
+	a.Next, a.Latest = Uint32(b), Uint32(b[4:])
+	for i := 0; i < len(a.Behind); i++ {
+		a.Behind[i] = b[8+i]
+	}
+	return true
+}
+
+// PutUint32, PutUint64, Uint32 and Uint64 are the numbers of the format.
+func PutUint32(b []byte, v uint32) {
+	_ = b[3]
+	b[0], b[1], b[2], b[3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
+}
+
+// PutUint64 writes eight bytes.
+func PutUint64(b []byte, v uint64) {
+	_ = b[7]
+	PutUint32(b, uint32(v))
+	PutUint32(b[4:], uint32(v>>32))
+}
+
+// Uint32 reads four bytes.
+func Uint32(b []byte) uint32 {
+	_ = b[3]
+	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
+}
+
+// Uint64 reads eight bytes.
+func Uint64(b []byte) uint64 {
+	_ = b[7]
+	return uint64(Uint32(b)) | uint64(Uint32(b[4:]))<<32
+}
+
+func checksum(b []byte) uint32 { return ^crcAdd(^uint32(0), b) }
+
+// crcAdd takes b into a CRC-32C, four bits at a time: the kernel's image carries the table.
+func crcAdd(c uint32, b []byte) uint32 {
+	for _, v := range b {
+		c ^= uint32(v)
+		c = c>>4 ^ crcTable[c&15]
+		c = c>>4 ^ crcTable[c&15]
+	}
+	return c
+}
+
+// crcTable is for the reflected polynomial 0x82f63b78. Never written.
+var crcTable = [16]uint32{
+	0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
+	0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
+}
