@@ -34,6 +34,7 @@ Deaths boots -n machines with 1 to 8 CPUs. In each, the last CPU dies in a way t
 by chance, at a time that is, too, while the others wait, spin with interrupts off, or die as
 well. A quarter of them run a program that keeps all CPUs busy, and dies in the kernel or in a goroutine. Every trace must be whole, every CPU must have one, and the first must be of the function
 that died. The table says of how many that is so, and behind it is a line for each other one.
+A run that is interrupted makes the table of what it has done, and says with which -first to go on.
 
 Exit status: 0 the table is complete, whatever is in it; 2 it is not.
 
@@ -43,8 +44,8 @@ Flags:
 
 // settings are what the command line says.
 type settings struct {
-	n, only, parallel int
-	seed              uint64
+	n, first, only, parallel int
+	seed                     uint64
 }
 
 func main() {
@@ -57,13 +58,14 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	var s settings
 	fs := flag.NewFlagSet("deaths", flag.ContinueOnError)
 	fs.IntVar(&s.n, "n", 10000, "boot `N` machines")
+	fs.IntVar(&s.first, "first", 0, "begin with machine `NUMBER`")
 	fs.Uint64Var(&s.seed, "seed", 1, "choose the cases by this `NUMBER`")
 	fs.IntVar(&s.only, "only", -1, "boot the one machine with that `NUMBER`, and print what it sends")
 	fs.IntVar(&s.parallel, "j", runtime.NumCPU(), "boot `N` machines at once")
 	out := fs.String("o", "", "write the table to `FILE`, too")
 	err := batch.Parse(fs, args, usageText, stdout, func() error {
-		if s.n < 1 || s.parallel < 1 {
-			return errors.New("-n and -j must be more than 0")
+		if s.n < 1 || s.parallel < 1 || s.first < 0 {
+			return errors.New("-n and -j must be more than 0, and -first not less")
 		}
 		return nil
 	})
@@ -89,16 +91,18 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return nil
 	}
 	results, err := sweep(ctx, l, s, stderr)
-	if err != nil {
-		return err
+	if err != nil && len(results) > 0 {
+		err = fmt.Errorf("%w; -first %d -n %d does the rest", err, s.first+len(results), s.n-len(results))
 	}
-	table := format(results, s.seed)
+	table := format(results, s)
 	if *out != "" {
-		if err := os.WriteFile(*out, []byte(table), 0o644); err != nil {
-			return err
+		if werr := os.WriteFile(*out, []byte(table), 0o644); err == nil {
+			err = werr
 		}
 	}
-	_, err = io.WriteString(stdout, table)
+	if _, werr := io.WriteString(stdout, table); err == nil {
+		err = werr
+	}
 	return err
 }
 
@@ -123,12 +127,14 @@ func prepare(ctx context.Context, dir string, stderr io.Writer) (*lab, error) {
 	return &lab{image: built.Path, symbols: symbols}, nil
 }
 
-// sweep boots the machines and returns their results, in the order of their numbers.
+// sweep boots the machines and returns their results, in the order of their numbers; with an error,
+// those up to the first machine that is missing.
 func sweep(ctx context.Context, l *lab, s settings, progress io.Writer) ([]result, error) {
 	results := make([]result, s.n)
 	var mu sync.Mutex // of done and progress
 	done, began := 0, time.Now()
-	err := batch.Each(ctx, s.n, s.parallel, func(ctx context.Context, n int) error {
+	err := batch.Each(ctx, s.n, s.parallel, func(ctx context.Context, i int) error {
+		n := s.first + i
 		r, err := l.boot(ctx, choose(s.seed, n))
 		if err != nil {
 			return fmt.Errorf("machine %d: %w", n, err)
@@ -136,19 +142,26 @@ func sweep(ctx context.Context, l *lab, s settings, progress io.Writer) ([]resul
 		r.serial = ""
 		mu.Lock()
 		defer mu.Unlock()
-		results[n] = r
+		if results[i] = r; r.wrong != "" {
+			io.WriteString(progress, line(n, &r))
+		}
 		if done++; done%100 == 0 {
 			fmt.Fprintf(progress, "%d/%d machines, %.0f s\n", done, s.n, time.Since(began).Seconds())
 		}
 		return nil
 	})
+	for i := range results {
+		if results[i].cpus == 0 {
+			return results[:i], err
+		}
+	}
 	return results, err
 }
 
 // format makes the table, a column for each number of CPUs, and the lines of what was not right.
-func format(results []result, seed uint64) string {
+func format(results []result, s settings) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "deaths: %d machines, seed %d\n\n", len(results), seed)
+	fmt.Fprintf(&b, "deaths: %d of %d machines, from %d, seed %d\n\n", len(results), s.n, s.first, s.seed)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "CPUs\t")
 	for n := range mostCPUs {
@@ -185,7 +198,7 @@ func format(results []result, seed uint64) string {
 	b.WriteString("\n")
 	for i := range results {
 		if results[i].wrong != "" {
-			b.WriteString(line(i, &results[i]))
+			b.WriteString(line(s.first+i, &results[i]))
 		}
 	}
 	return b.String()
