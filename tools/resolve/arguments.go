@@ -1,0 +1,93 @@
+package resolve
+
+// What the functions of a trace were called with (package argument). It needs of each frame
+// where it lies: the CFA, the stack pointer in the caller behind its call. A function's pc
+// table says how far that is from its own stack pointer, which the CPU says of a pc frame, and
+// of a caller is the CFA of the frame before. Where a frame record is, it must be just below the
+// CFA: if the two differ, nothing is shown of that frame. Registers are those of frame 0, as Go
+// preserves none over a call.
+
+import (
+	"github.com/zeroframe/zeroframe/tools/argument"
+	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tracer"
+)
+
+// describer is a Resolver that knows the parameters of functions. A *symbol.File is one.
+type describer interface {
+	Arguments() *argument.Image
+}
+
+// Arguments puts the arguments into the frames of a trace that has ended, and reports whether
+// it has found any.
+func (s *Session) Arguments(t *wire.Trace) (found bool) {
+	d, ok := s.sym.(describer)
+	if !ok || t.Damaged || t.Repeat || len(t.Words) == 0 {
+		return false
+	}
+	inner := uint64(0) // CFA of the frame before; 0: not known
+	for i := range t.Frames {
+		f := &t.Frames[i]
+		cfa := s.cfa(t, i, inner)
+		if inner = cfa; f.Repeat > 0 && f.LastFP != 0 {
+			inner = f.LastFP + 16
+		}
+		if cfa == 0 || f.Kind != tracer.PC && f.Kind != tracer.RA {
+			continue
+		}
+		fr := argument.Frame{CFA: cfa, Word: t.Word}
+		if i == 0 && f.Kind == tracer.PC && t.Registers["rip"] == f.Address {
+			fr.Register = func(name string) (uint64, bool) {
+				v, ok := t.Registers[name]
+				return v, ok
+			}
+		}
+		all := d.Arguments().Arguments(s.within(t, i), fr)
+		if len(all) != len(f.Calls) {
+			continue // the two do not agree on what is inlined
+		}
+		f.Arguments = all
+		for _, args := range all {
+			for _, a := range args {
+				found = found || a.Known
+			}
+		}
+	}
+	return found
+}
+
+// within returns an address in the instruction that the frame at index i is at: for a return
+// address, that of the call.
+func (s *Session) within(t *wire.Trace, i int) uint64 {
+	f := &t.Frames[i]
+	if f.Kind == tracer.RA {
+		return f.Address - 1
+	}
+	return f.Address
+}
+
+// cfa returns that of the frame at index i of the trace, or 0.
+func (s *Session) cfa(t *wire.Trace, i int, inner uint64) uint64 {
+	f := &t.Frames[i]
+	if f.Kind != tracer.PC && f.Kind != tracer.RA || f.Bare || len(f.Calls) == 0 {
+		return 0
+	}
+	delta, ok := s.sym.SPDelta(s.within(t, i))
+	if !ok {
+		return 0
+	}
+	if f.Kind == tracer.PC {
+		return f.SP + delta + 8
+	}
+	record := f.FP + 16
+	if delta == 0 {
+		record = 0 // it has none
+	}
+	if i == 0 || inner == 0 || f.Elided > 0 || t.Frames[i-1].Stack != f.Stack {
+		return record
+	}
+	if cfa := inner + delta + 8; delta == 0 || cfa == record {
+		return cfa
+	}
+	return 0
+}
