@@ -25,7 +25,7 @@ const (
 	argWords     = 16 // words of one frame's arguments
 	ownWords     = 24 // words of one function's own variables
 	contentBytes = 32 // bytes of one string or slice
-	maxLength    = 1 << 32
+	maxLength    = 1 << 24
 	usualArgs    = 2048
 )
 
@@ -56,9 +56,6 @@ func writeArgs(d *Details, dumped uintptr) {
 	}
 	contentsSent, nextContent = [16]uintptr{}, 0
 	w := &stack.Walker
-	if w.N > 0 && w.Frames[0].Kind == tracer.PC {
-		writeRegisterArgs(d)
-	}
 	on, cfa := int8(tracer.NoStack), uintptr(0) // of the frame before
 	for i := 0; i < min(w.N, argFrames) && argsLeft > 0; i++ {
 		f := &w.Frames[i]
@@ -86,9 +83,12 @@ func writeArgs(d *Details, dumped uintptr) {
 				cfa = f.SP + uintptr(delta) + 8
 			}
 		}
-		own := uintptr(ownWords * 8)
-		if runtimeName(fn.Name()) {
-			own = 0
+		own, ofRuntime := uintptr(ownWords*8), runtimeName(fn.Name())
+		if ofRuntime {
+			own = 0 // for what is behind it
+		}
+		if i == 0 && f.Kind == tracer.PC && !ofRuntime {
+			writeRegisterArgs(d)
 		}
 		if lo == 0 || lo > cfa-16 || cfa-16-lo > own {
 			lo = cfa - 16 - own
@@ -97,14 +97,14 @@ func writeArgs(d *Details, dumped uintptr) {
 			lo = cfa
 		}
 		hi := cfa + min(fn.ArgsSize(), argWords*8)
-		writeWhere(&stack.Table[on], lo&^7, hi, &dumped)
+		writeWhere(&stack.Table[on], lo&^7, hi, &dumped, !ofRuntime)
 		cfa = f.Last() + 16
 	}
 }
 
 // writeWhere writes the words from lo up to hi of a stack, but for those below dumped, which
-// are out, and what they may point to.
-func writeWhere(s *tracer.Stack, lo, hi uintptr, dumped *uintptr) {
+// are out, and, with contents, what they may point to.
+func writeWhere(s *tracer.Stack, lo, hi uintptr, dumped *uintptr, contents bool) {
 	if lo < s.Lo || hi > s.Hi {
 		return
 	}
@@ -126,7 +126,7 @@ func writeWhere(s *tracer.Stack, lo, hi uintptr, dumped *uintptr) {
 		argsLeft -= k
 		*dumped = lo + uintptr(out+k)*8
 	}
-	for i := 0; i+1 < n; i++ {
+	for i := 0; contents && i+1 < n; i++ {
 		room := uintptr(0)
 		if i+2 < n {
 			room = words[i+2]
@@ -152,8 +152,8 @@ func writeRegisterArgs(d *Details) {
 // writeContent writes the words at p if it may point to a string of n bytes, or to a slice of
 // n elements, with the capacity room.
 func writeContent(p, n, room uintptr) {
-	if n == 0 || n > maxLength || p < arch.PageSize || inELF(p) {
-		return
+	if n == 0 || n > maxLength || n-image.TextLo < image.TextHi-image.TextLo || p < arch.PageSize || inELF(p) {
+		return // or a frame record: its return address is no length
 	}
 	if room < n || room > maxLength {
 		n = min(n, contentBytes)

@@ -3,6 +3,7 @@
 //
 //	image.go     the parameters of the functions at a pc
 //	location.go  where DWARF says that a value lives at a pc
+//	parts.go     which part of a value is at a place
 //	frame.go     what is known of one frame: registers, memory, the place of its frame
 //	value.go     the bytes there -> text, by their type
 //	dynamic.go   what an interface holds, which function a value is

@@ -70,39 +70,29 @@ func (f *Frame) memory(addr, n uint64) ([]byte, bool) {
 // maxBytes bounds what is read of one value.
 const maxBytes = 1024
 
-// read returns the size bytes of a value whose pieces are given. known says of each whether it
-// is known.
+// read returns the size bytes of a value whose pieces are laid out. known says of each whether
+// it is known.
 func (f *Frame) read(all []piece, size uint64) (b []byte, known []bool) {
 	b, known = make([]byte, size), make([]bool, size)
-	at := uint64(0)
 	for _, p := range all {
-		n := p.size
-		if n == 0 {
-			n = size
+		if p.at > size || p.size > size-p.at {
+			continue
 		}
-		n = min(n, size-at)
 		var got []byte
 		ok := false
 		switch p.kind {
 		case inMemory:
-			if got, ok = f.memory(p.n, n); !ok { // as much of it as there is
-				for i := uint64(0); i < n; i++ {
-					if one, ok := f.memory(p.n+i, 1); ok {
-						b[at+i], known[at+i] = one[0], true
-					}
-				}
-			}
+			got, ok = f.memory(p.n, p.size)
 		case inRegister, isValue:
 			v := p.n
-			if ok = n <= 8; ok && p.kind == inRegister {
+			if ok = p.size <= 8; ok && p.kind == inRegister {
 				v, ok = f.register(p.n)
 			}
-			got = binary.LittleEndian.AppendUint64(nil, v)[:min(n, 8)]
+			got = binary.LittleEndian.AppendUint64(nil, v)[:min(p.size, 8)]
 		}
-		for i := uint64(0); ok && i < n; i++ {
-			b[at+i], known[at+i] = got[i], true
+		for i := range got {
+			b[p.at+uint64(i)], known[p.at+uint64(i)] = got[i], ok
 		}
-		at += n
 	}
 	return b, known
 }

@@ -6,6 +6,7 @@ package argument
 
 import (
 	"debug/dwarf"
+	"slices"
 	"strings"
 	"sync"
 
@@ -155,10 +156,14 @@ func (im *Image) argument(s *scope, p *parameter, pc uint64, f *Frame) lookup.Ar
 	if p.list >= 0 {
 		s.lists.keep(where, uint64(p.list), f)
 	}
+	if !lay(t, where, p.list >= 0) {
+		return a
+	}
 	v := value{im: im, f: f}
 	v.bytes, v.known = f.read(where, uint64(size))
-	if text, ok := v.format(t, 0, 0); ok {
-		a.Value, a.Known = text, true
+	if a.Value, a.Known = v.format(t, 0, 0); !a.Known {
+		a.Value = ""
+		a.Lacking = !slices.ContainsFunc(where, func(p piece) bool { return p.kind != inMemory })
 	}
 	return a
 }

@@ -14,6 +14,7 @@ import (
 
 // A piece is a part of a value.
 type piece struct {
+	at   uint64 // where it is in the value
 	size uint64 // in bytes; 0: the whole value
 	kind pieceKind
 	n    uint64 // the address, the register's number in DWARF, or the value itself

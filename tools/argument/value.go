@@ -34,6 +34,9 @@ type value struct {
 
 // typeName is a type as Go's source has it.
 func typeName(t dwarf.Type) string {
+	if s, ok := t.(*dwarf.StructType); ok && s.StructName != "" {
+		return s.StructName
+	}
 	if n := t.Common().Name; n != "" {
 		return n
 	}

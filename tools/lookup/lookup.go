@@ -38,6 +38,9 @@ type Argument struct {
 	// Value is it as text (tools/argument/value.go), if Known is set.
 	Value string
 	Known bool
+	// Lacking is set if the value is in memory, in a known place, and the trace does not
+	// carry it.
+	Lacking bool
 }
 
 // A Named is a function found by its name.
