@@ -58,7 +58,9 @@ package tracer
 // innermost frames, as far as the dump does not have it: the words where a
 // frame keeps them, and, where a word and the one behind it may be a pointer and a length,
 // the words that hold the first 32 bytes there. All these words come to BYTES at most, of
-// the kernel's option args=BYTES. Which word means what is not said: a reader evaluates
+// the kernel's option args=BYTES. Of a pc in whose place a signal handler injected a call, the
+// registers are among them: the words of the variable kernel/linux.faultRegisters, of which
+// the last two, its stack pointer and pc, must be those of the frame. Which word means what is not said: a reader evaluates
 // the locations that the image's DWARF has. What lies in the image's read-only segments
 // is not sent, since the ELF file has it.
 //

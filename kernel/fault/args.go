@@ -1,8 +1,11 @@
 package fault
 
 import (
+	"unsafe"
+
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -90,6 +93,9 @@ func writeArgs(d *Details, dumped uintptr) {
 		if i == 0 && f.Kind == tracer.PC && !ofRuntime {
 			writeRegisterArgs(d)
 		}
+		if i > 0 && f.Kind == tracer.PC && w.Frames[i-1].Kind == tracer.RA {
+			writeFaultRegisters(f)
+		}
 		if lo == 0 || lo > cfa-16 || cfa-16-lo > own {
 			lo = cfa - 16 - own
 		}
@@ -146,6 +152,22 @@ func writeRegisterArgs(d *Details) {
 		if d.Have>>regs[i]&d.Have>>regs[i+1]&1 != 0 {
 			writeContent(d.Regs[regs[i]], d.Regs[regs[i+1]], room)
 		}
+	}
+}
+
+// writeFaultRegisters writes the registers with which the frame ran, which a signal handler has
+// let call the runtime's sigpanic, and what they point to: if that was the latest fault.
+func writeFaultRegisters(f *tracer.Frame) {
+	const n = arch.ContextRegisters
+	c := linux.FaultRegisters()
+	regs := (*[n]uintptr)(unsafe.Pointer(c))
+	if regs[n-2] != f.SP || regs[n-1] != f.Addr || argsLeft < n {
+		return
+	}
+	writer.Mem(uintptr(unsafe.Pointer(c)), regs[:])
+	argsLeft -= n
+	for i := range tracer.Native().Arguments {
+		writeContent(c.Argument(i), c.Argument(i+1), c.Argument(i+2))
 	}
 }
 

@@ -4,8 +4,8 @@ package resolve
 // where it lies: the CFA, the stack pointer in the caller behind its call. A function's pc
 // table says how far that is from its own stack pointer, which the CPU says of a pc frame, and
 // of a caller is the CFA of the frame before. Where a frame record is, it must be just below the
-// CFA: if the two differ, nothing is shown of that frame. Registers are those of frame 0, as Go
-// preserves none over a call.
+// CFA: if the two differ, nothing is shown of that frame. Registers are those of frame 0, and those
+// of the latest fault that became a panic; Go preserves none over a call.
 
 import (
 	"github.com/zeroframe/zeroframe/tools/argument"
@@ -36,9 +36,17 @@ func (s *Session) Arguments(t *wire.Trace) (found bool) {
 			continue
 		}
 		fr := argument.Frame{CFA: cfa, Word: t.Word}
-		if i == 0 && f.Kind == tracer.PC && t.Registers["rip"] == f.Address {
+		regs := map[string]uint64(nil)
+		switch {
+		case f.Kind != tracer.PC:
+		case i == 0 && t.Registers["rip"] == f.Address:
+			regs = t.Registers
+		case i > 0 && t.Frames[i-1].Kind == tracer.RA:
+			regs = s.faultRegisters(t, f)
+		}
+		if regs != nil {
 			fr.Register = func(name string) (uint64, bool) {
-				v, ok := t.Registers[name]
+				v, ok := regs[name]
 				return v, ok
 			}
 		}
@@ -54,6 +62,35 @@ func (s *Session) Arguments(t *wire.Trace) (found bool) {
 		}
 	}
 	return found
+}
+
+// savedRegisters are the registers that the kernel keeps of the latest fault of a program, in the
+// order of Linux's struct sigcontext.
+var savedRegisters = [...]string{"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+	"rdi", "rsi", "rbp", "rbx", "rdx", "rax", "rcx", "rsp", "rip"}
+
+// faultRegisters returns the registers with which a frame ran that a signal handler has let call
+// sigpanic, if the trace has those and they are this frame's.
+func (s *Session) faultRegisters(t *wire.Trace, f *wire.Frame) map[string]uint64 {
+	sym, ok := s.sym.(interface {
+		Symbol(name string) (addr, size uint64, ok bool)
+	})
+	if !ok {
+		return nil
+	}
+	at, _, ok := sym.Symbol("github.com/zeroframe/zeroframe/kernel/linux.faultRegisters")
+	regs := make(map[string]uint64)
+	for i, name := range savedRegisters {
+		v, known := t.Word(at + uint64(i)*8)
+		if ok = ok && known; !ok {
+			return nil
+		}
+		regs[name] = v
+	}
+	if regs["rip"] != f.Address || regs["rsp"] != f.SP {
+		return nil
+	}
+	return regs
 }
 
 // within returns an address in the instruction that the frame at index i is at: for a return
