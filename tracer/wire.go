@@ -60,7 +60,8 @@ package tracer
 // the words that hold the first 32 bytes there. All these words come to BYTES at most, of
 // the kernel's option args=BYTES. Of a pc in whose place a signal handler injected a call, the
 // registers are among them: the words of the variable kernel/linux.faultRegisters, of which
-// the last two, its stack pointer and pc, must be those of the frame. Which word means what is not said: a reader evaluates
+// the last two, its stack pointer and pc, must be those of the frame; and of a failed bounds
+// check what runtime.panicBounds has saved in its frame. Which word means what is not said: a reader evaluates
 // the locations that the image's DWARF has. What lies in the image's read-only segments
 // is not sent, since the ELF file has it.
 //

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/option"
@@ -93,6 +94,9 @@ func writeArgs(d *Details, dumped uintptr) {
 		if i == 0 && f.Kind == tracer.PC && !ofRuntime {
 			writeRegisterArgs(d)
 		}
+		if f.Kind == tracer.RA && ascii.Same(fn.Name(), "runtime.panicBounds") {
+			writeBoundsRegisters(f.FP)
+		}
 		if i > 0 && f.Kind == tracer.PC && w.Frames[i-1].Kind == tracer.RA {
 			writeFaultRegisters(f)
 		}
@@ -168,6 +172,26 @@ func writeFaultRegisters(f *tracer.Frame) {
 	argsLeft -= n
 	for i := range tracer.Native().Arguments {
 		writeContent(c.Argument(i), c.Argument(i+1), c.Argument(i+2))
+	}
+}
+
+// writeBoundsRegisters writes what runtime.panicBounds, whose frame record is at fp, has saved of
+// its caller's registers, with its return address, and what they point to (gopanic.go).
+func writeBoundsRegisters(fp uintptr) {
+	const n = (boundsFrame-boundsRegs)/8 + 2
+	lo := fp - boundsFrame + boundsRegs
+	for i := 0; i < n; i++ {
+		v, ok := tracer.ReadWord(lo + uintptr(i)*8)
+		if !ok || argsLeft < n {
+			return
+		}
+		words[i] = v
+	}
+	writer.Mem(lo, words[:n])
+	argsLeft -= n
+	all := [...]uint8{0, 3, 1, 7, 6, 8, 9, 10, 11} // the registers of arguments
+	for i := 0; i+2 < len(all); i++ {
+		writeContent(words[all[i]], words[all[i+1]], words[all[i+2]])
 	}
 }
 

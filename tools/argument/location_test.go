@@ -72,7 +72,7 @@ func TestPieces(t *testing.T) {
 		{join(opFbreg, 0x78), []piece{{kind: inMemory, n: 0xff8}}},
 		{join(opFbreg, 8, opDeref), []piece{{kind: inMemory, n: 0x77}}},
 		{join(opFbreg, 16, opDeref), nil}, // of memory that is not known
-		{join(opReg0+3), []piece{{kind: inRegister, n: 3}}},
+		{join(opReg0 + 3), []piece{{kind: inRegister, n: 3}}},
 		{join(opRegx, 17), []piece{{kind: inRegister, n: 17}}},
 		{join(opBreg0+3, 1), []piece{{kind: inMemory, n: 8}}},
 		{join(opBreg0, 1), nil},

@@ -5,7 +5,7 @@ package resolve
 // table says how far that is from its own stack pointer, which the CPU says of a pc frame, and
 // of a caller is the CFA of the frame before. Where a frame record is, it must be just below the
 // CFA: if the two differ, nothing is shown of that frame. Registers are those of frame 0, and those
-// of the latest fault that became a panic; Go preserves none over a call.
+// of a fault or a failed bounds check that became a panic; Go preserves none over a call.
 
 import (
 	"github.com/zeroframe/zeroframe/tools/argument"
@@ -38,6 +38,8 @@ func (s *Session) Arguments(t *wire.Trace) (found bool) {
 		fr := argument.Frame{CFA: cfa, Word: t.Word}
 		regs := map[string]uint64(nil)
 		switch {
+		case f.Kind == tracer.RA && i > 0:
+			regs = boundsRegisters(t, &t.Frames[i-1], f)
 		case f.Kind != tracer.PC:
 		case i == 0 && t.Registers["rip"] == f.Address:
 			regs = t.Registers
@@ -89,6 +91,29 @@ func (s *Session) faultRegisters(t *wire.Trace, f *wire.Frame) map[string]uint64
 	}
 	if regs["rip"] != f.Address || regs["rsp"] != f.SP {
 		return nil
+	}
+	return regs
+}
+
+// boundsRegisters returns the registers of the frame f, which a failed bounds check has ended, as
+// runtime.panicBounds has saved them in its frame, which is at: from 128 bytes below its record
+// on. The saved RBP is the address of that record, if the stack has not been moved since.
+//
+// Source: runtime/asm_amd64.s (panicBounds) of Go 1.26.
+func boundsRegisters(t *wire.Trace, at, f *wire.Frame) map[string]uint64 {
+	if n := len(at.Calls); at.Kind != tracer.RA || n == 0 || at.Calls[n-1].Function != "runtime.panicBounds" {
+		return nil
+	}
+	base := at.FP - 128
+	rbp, _ := t.Word(base + 5*8)
+	if ra, _ := t.Word(at.FP + 8); ra != f.Address || rbp != at.FP {
+		return nil
+	}
+	regs := make(map[string]uint64)
+	for i, name := range [...]string{"rax", "rcx", "rdx", "rbx", "", "", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "", "r15"} {
+		if v, ok := t.Word(base + uint64(i)*8); ok && name != "" {
+			regs[name] = v
+		}
 	}
 	return regs
 }
