@@ -61,14 +61,14 @@ func CallName(fr *wire.Frame, c *lookup.Call) (name, mark string) {
 	return name, mark
 }
 
-// Arguments returns a call as Go's source would have it, with the name of each parameter, and
-// "?" for a value that is not known: main.insert(key="apple", depth=?). It is empty if there
-// is no value.
+// Arguments returns what a call of the frame was called with: the name of each parameter and its
+// value, or "?" for one that is not known: (key="apple", depth=?). It is empty if there is no
+// value.
 func Arguments(fr *wire.Frame, call int) string {
 	if fr.Arguments == nil {
 		return ""
 	}
-	s, any := terminal.Clean(fr.Calls[call].Function)+"(", false
+	s, any := "(", false
 	for i, a := range fr.Arguments[call] {
 		if i > 0 {
 			s += ", "

@@ -305,6 +305,7 @@ func (f *Filter) showArguments(t *wire.Trace) {
 			if s == "" {
 				continue
 			}
+			s = terminal.Clean(fr.Calls[k].Function) + s
 			if !ours {
 				s = fmt.Sprintf("#%d %s", n, s)
 			}
