@@ -7,6 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/linux"
+	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/kernel/stack"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -27,7 +28,7 @@ import (
 const (
 	argFrames    = 24 // frames that are looked at
 	argWords     = 16 // words of one frame's arguments
-	ownWords     = 24 // words of one function's own variables
+	ownWords     = 8 // words of one function's own variables
 	contentBytes = 32 // bytes of one string or slice
 	maxLength    = 1 << 24
 	usualArgs    = 2048
@@ -198,7 +199,7 @@ func writeBoundsRegisters(fp uintptr) {
 // writeContent writes the words at p if it may point to a string of n bytes, or to a slice of
 // n elements, with the capacity room.
 func writeContent(p, n, room uintptr) {
-	if n == 0 || n > maxLength || n-image.TextLo < image.TextHi-image.TextLo || p < arch.PageSize || inELF(p) {
+	if n == 0 || n > maxLength || n-image.TextLo < image.TextHi-image.TextLo || !hasContent(p) {
 		return // or a frame record: its return address is no length
 	}
 	if room < n || room > maxLength {
@@ -232,11 +233,21 @@ func writeContent(p, n, room uintptr) {
 // content holds what writeContent has read. Panic path only.
 var content [contentBytes/8 + 1]uintptr
 
-// inELF reports whether the ELF file has what is at p: in a segment that nobody writes to.
-func inELF(p uintptr) bool {
+// hasContent reports whether what is at p may be a string's or a slice's, and is not in the ELF
+// file: a place in the image that may be written to, on a stack, or of the program's. Elsewhere
+// may be a device's registers, which change when they are read.
+func hasContent(p uintptr) bool {
 	for i := 0; i < image.NumSegments; i++ {
 		if s := &image.Segments[i]; p-s.Lo < s.Hi-s.Lo {
-			return !s.Write
+			return s.Write
+		}
+	}
+	if lo := mem.SpaceLo(); lo != 0 && p >= lo {
+		return true
+	}
+	for i := range stack.Table {
+		if stack.Table[i].Contains(p) {
+			return true
 		}
 	}
 	return false
