@@ -28,7 +28,7 @@ import (
 const (
 	argFrames    = 24 // frames that are looked at
 	argWords     = 16 // words of one frame's arguments
-	ownWords     = 8 // words of one function's own variables
+	ownWords     = 8  // words of one function's own variables
 	contentBytes = 32 // bytes of one string or slice
 	maxLength    = 1 << 24
 	usualArgs    = 2048
