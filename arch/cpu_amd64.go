@@ -195,6 +195,10 @@ func FrameRecord(fp uintptr) (saved, ra uintptr) { return amd64.FrameRecord(fp) 
 // SignalContext is what a signal's frame has of the CPU: Linux's struct sigcontext.
 type SignalContext = amd64.SignalContext
 
+// ContextRegisters is how many words of a SignalContext, its first, are registers. The stack
+// pointer and the pc are the last of them.
+const ContextRegisters = amd64.ContextRegisters
+
 const (
 	RecordSize = amd64.RecordSize // size in bytes of a trap record
 	RedZone    = amd64.RedZone    // how many bytes below its stack pointer a function may use

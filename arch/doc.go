@@ -89,6 +89,7 @@
 //
 // Signals:
 //
+//	ContextRegisters   how many words of a SignalContext are registers; SP and PC are the last
 //	SignalContext      what a signal's frame has of the CPU: Linux's struct sigcontext
 //	RecordSize         size in bytes of a trap record
 //	RedZone            how many bytes below its stack pointer a function may use

@@ -75,7 +75,7 @@ var goDeaths = []goDeath{
 
 	// Damaged frame pointers: the trace ends there, and says so.
 	{"go.rbp-misaligned", "fault", "goroutine", 6, "SIGILL: illegal instruction",
-		"trap g: main.smash main.misalignedC", "misaligned", "SIGILL"},
+		"trap g: main.smash main.misalignedC main.misalignedB", "misaligned", "SIGILL"},
 	{"go.rbp-outside", "fault", "goroutine", 6, "SIGILL: illegal instruction",
 		"trap g: main.smash main.outsideC", "outside", "SIGILL"},
 	{"go.rbp-cycle", "fault", "goroutine", 6, "SIGILL: illegal instruction",

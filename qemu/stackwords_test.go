@@ -117,7 +117,7 @@ func TestStackOption(t *testing.T) {
 func TestStackWordsElsewhere(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
-	_, serial, _ := boot(t, Config{Kernel: path}, "crash=early.in-irq trace.stack=400")
+	_, serial, _ := boot(t, Config{Kernel: path}, "crash=early.in-irq trace.stack=400 args=0")
 	all := traces(t, symbols, serial)
 	if len(all) != 1 || !all[0].Complete || all[0].WalkEnd != "" {
 		t.Fatalf("%d traces; want one that is complete by its walk", len(all))

@@ -9,6 +9,7 @@
 //	code/      machine code -> calls, tail calls, function starts, the call graph
 //	elf/       an ELF file -> sections, their contents, the build ID
 //	dwarf/     debug information -> functions, source lines, inlined calls
+//	argument/  a frame and its memory -> what the function was called with
 //	symbol/    an address -> function, source line, inlined calls
 //	mapfile/   nm's output and linkers' maps -> functions by address, and back
 //	unwind/    an address, registers, words of a stack -> the callers

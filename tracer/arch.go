@@ -25,6 +25,9 @@ type Arch struct {
 	// Registers are the names of the registers that a trace may carry, at most
 	// NumRegisters: in text and JSON by these names, in the compact form by their index.
 	Registers []string
+	// Arguments are the registers that Go passes integers and pointers in, in that order, as
+	// indexes of Registers (Go internal ABI specification).
+	Arguments []uint8
 	// Trap is the layout of a trap record.
 	Trap TrapLayout
 }
@@ -48,7 +51,8 @@ var AMD64 = Arch{
 		"rip", "rsp", "rbp", "rflags", "rax", "rbx", "rcx", "rdx", "rsi", "rdi",
 		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cr2", "cr3",
 	},
-	Trap: TrapLayout{PC: 32, SP: 56, Size: 72},
+	Arguments: []uint8{4, 5, 6, 9, 8, 10, 11, 12, 13},
+	Trap:      TrapLayout{PC: 32, SP: 56, Size: 72},
 }
 
 // ARM64 describes arm64. Its entry code makes all of a trap record.
@@ -62,7 +66,8 @@ var ARM64 = Arch{
 		"x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19",
 		"x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "esr", "far",
 	},
-	Trap: TrapLayout{PC: 32, SP: 40, LR: 48, Size: 64},
+	Arguments: []uint8{5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
+	Trap:      TrapLayout{PC: 32, SP: 40, LR: 48, Size: 64},
 }
 
 // NumRegisters is the largest number of registers that a trace can carry.

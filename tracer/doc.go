@@ -38,6 +38,7 @@
 //	measure_amd64.go what one call takes of the stack, and how much is left
 //	pclntab.go       Go's pc tables, read in place
 //	inltree.go       the inlined calls in them, and the running program's own tables
+//	argkept.go      which arguments a function has kept
 //	parts.go         which bytes of the tables an answer comes from, for readers on the host
 //	bounds.go        what a failed bounds check was about
 //	calledfrom.go    whether a function is up the running stack

@@ -39,6 +39,7 @@ const (
 const (
 	fnEntryOff  = 0  // uint32, from the start of text
 	fnNameOff   = 4  // int32, into the name table
+	fnArgs      = 8  // int32, bytes of arguments above the return address
 	fnPCSP      = 16 // uint32, into the pc table; 0 is "no table"
 	fnPCFile    = 20 // uint32, likewise
 	fnPCLine    = 24 // uint32, likewise
@@ -204,6 +205,11 @@ func (f Func) FuncID() byte { return f.t.u8(f.rec + fnFuncID) }
 
 // Flags returns the FuncFlag bits of the function.
 func (f Func) Flags() byte { return f.t.u8(f.rec + fnFlag) }
+
+// ArgsSize returns how many bytes above the return address the caller has set aside for the
+// function: for arguments and results on the stack, and to keep arguments that come in
+// registers. 0 if that is not known.
+func (f Func) ArgsSize() uintptr { return uintptr(max(int32(f.t.u32(f.rec+fnArgs)), 0)) }
 
 // SPDelta returns how many bytes above SP the slot lies that holds the return
 // address, when the instruction at pc is about to run. At a function's entry it

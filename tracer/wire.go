@@ -54,6 +54,17 @@ package tracer
 // in a guard page the dump starts in the next page up. It ends at the end of the
 // stack, or at a word that cannot be read.
 //
+// Behind the dump, more mem lines carry what the host needs to show the arguments of the
+// innermost frames, as far as the dump does not have it: the words where a
+// frame keeps them, and, where a word and the one behind it may be a pointer and a length,
+// the words that hold the first 32 bytes there. All these words come to BYTES at most, of
+// the kernel's option args=BYTES. Of a pc in whose place a signal handler injected a call, the
+// registers are among them: the words of the variable kernel/linux.faultRegisters, of which
+// the last two, its stack pointer and pc, must be those of the frame; and of a failed bounds
+// check what runtime.panicBounds has saved in its frame. Which word means what is not said: a reader evaluates
+// the locations that the image's DWARF has. What lies in the image's read-only segments
+// is not sent, since the ELF file has it.
+//
 // A pc is what the CPU says: for a breakpoint (vector 3) that is the instruction
 // behind it, and likewise behind a SYSCALL (vector 257). A pc that follows an ra
 // with no trap between them is that of an instruction in whose place a signal

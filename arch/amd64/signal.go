@@ -22,6 +22,20 @@ type SignalContext struct {
 	_                  [8]uint64
 }
 
+// ContextRegisters is how many words of a SignalContext, its first, are registers. The stack
+// pointer and the pc are the last of them.
+const ContextRegisters = 17
+
+// Argument returns the register in which Go passes argument i, of those that are integers or
+// pointers; 0 from 9 on.
+func (c *SignalContext) Argument(i int) uintptr {
+	all := [...]uintptr{c.ax, c.bx, c.cx, c.di, c.si, c.r8, c.r9, c.r10, c.r11}
+	if uint(i) >= uint(len(all)) {
+		return 0
+	}
+	return all[i]
+}
+
 // Save copies the registers of f.
 func (c *SignalContext) Save(f *TrapFrame) {
 	c.r8, c.r9, c.r10, c.r11 = f.R8, f.R9, f.R10, f.R11

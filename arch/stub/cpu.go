@@ -126,8 +126,9 @@ func FramePointer() uintptr { panic(stub) }
 func FrameRecord(fp uintptr) (saved, ra uintptr) { panic(stub) }
 
 const (
-	RecordSize = 72
-	RedZone    = 128
+	ContextRegisters = 17
+	RecordSize       = 72
+	RedZone          = 128
 )
 
 const (

@@ -44,6 +44,8 @@ type EntryState uint8
 // SignalContext is what a signal's frame has of the CPU.
 type SignalContext struct{ Error, Trap, Mask, Addr, FPU uintptr }
 
+func (c *SignalContext) Argument(i int) uintptr { panic(stub) }
+
 func (c *SignalContext) Load(f *TrapFrame) bool { panic(stub) }
 func (c *SignalContext) Save(f *TrapFrame)      { panic(stub) }
 

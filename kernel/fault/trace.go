@@ -63,6 +63,7 @@ func SetForm() {
 	form, _ := option.Word("trace")
 	writer.Form = forms[form]
 	setStackDump()
+	setArgs()
 }
 
 // setStackDump reads the option trace.stack=BYTES.
@@ -164,6 +165,9 @@ func writeDetails(d *Details, kept bool) {
 				dump(f.SP+lineWords*8, more-lineWords)
 			}
 		}
+	}
+	if !kept {
+		writeArgs(d, d.sp&^7+uintptr(more)*8)
 	}
 	writer.Done()
 }

@@ -49,6 +49,14 @@ var image struct {
 	info siginfo
 }
 
+// faultRegisters are those of the latest fault that has become a signal. Under the kernel lock.
+// zf knows the variable by its name (tools/resolve/arguments.go).
+var faultRegisters arch.SignalContext
+
+// FaultRegisters returns the registers of the latest fault that has become a signal, for the
+// panic path.
+func FaultRegisters() *arch.SignalContext { return &faultRegisters }
+
 // ucXState in the flags says that the FPU's save area is more than FXSAVE's.
 const ucXState = 1
 
@@ -158,6 +166,7 @@ func enter(t *thread.Thread, sig int, a *action) bool {
 	if int(t.Fault.Signal) == sig {
 		info.code, info.addr = t.Fault.Code, t.Fault.Addr
 		r = f.MakeRecord(t.Fault.Vector, t.Fault.Error)
+		faultRegisters.Save(f)
 		cpu.Error, cpu.Trap, cpu.Addr = t.Fault.Error, t.Fault.Vector, t.Fault.Addr
 		t.Delivered, t.Fault.Signal = t.Fault, 0
 	}

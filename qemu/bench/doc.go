@@ -36,7 +36,8 @@
 //	          data, the first page tables, page frames; on Linux the resident set of the
 //	          same file, without Linux itself. smallest: the smallest -m, in MiB, with
 //	          which hello runs to its end
-//	trace.*   the size of traces of 16 and 32 frames in each form; f32.compact.ratio is
+//	trace.*   the size of traces of 16 and 32 frames in each form, without arguments, and
+//	          what these add to 16 frames (args); f32.compact.ratio is
 //	          the compact form over text, repeat.bytes the line for the same trace again
 //	walk.*    a walk of 32 frames, next to one that believes everything (ratio)
 //	capture.* a Capture: instructions of each frame and beside the frames, in the guest;

@@ -12,11 +12,11 @@ import (
 // traces measures traces of 16 and 32 frames in each form, from the first byte to the
 // last line feed.
 func (b *bench) traces() error {
-	b.progress("trace.*: traces of 16 and 32 frames in each form on the wire; trace.f32.compact.ratio: the compact form against text; trace.repeat.bytes: the line for a trace that is the one before once more")
+	b.progress("trace.*: traces of 16 and 32 frames in each form on the wire, without arguments; trace.args: what these take at 16 frames; trace.f32.compact.ratio: the compact form against text; trace.repeat.bytes: the line for a trace that is the one before once more")
 	for _, frames := range []int{16, 32} {
 		size := map[string]int{}
 		for _, form := range []string{"text", "markup", "compact"} {
-			out, err := boot(b.lab, fmt.Sprintf("crash=early.deep crash.depth=%d trace=%s", frames, form), qemu.Config{})
+			out, err := boot(b.lab, fmt.Sprintf("crash=early.deep crash.depth=%d args=0 trace=%s", frames, form), qemu.Config{})
 			if err != nil {
 				return err
 			}
@@ -26,6 +26,14 @@ func (b *bench) traces() error {
 			}
 			size[form] = len(out) - begin
 			b.figure(fmt.Sprintf("trace.f%d.%s.bytes", frames, form), size[form])
+			if frames != 16 {
+				continue
+			}
+			out, err = boot(b.lab, fmt.Sprintf("crash=early.deep crash.depth=%d trace=%s", frames, form), qemu.Config{})
+			if err != nil {
+				return err
+			}
+			b.figure(fmt.Sprintf("trace.args.%s.bytes", form), len(out)-strings.Index(out, "zf1")-size[form])
 		}
 		if frames == 32 {
 			b.atMost("trace.f32.compact.ratio", float64(size["compact"])/float64(size["text"]), 0.11)

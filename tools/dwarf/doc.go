@@ -9,6 +9,7 @@
 //	die.go         entries: functions, names, the frames at an address
 //	function.go    which function of a unit an address is in
 //	tree.go        the calls inlined into one function
+//	entry.go       where its entry is, for those who read more of it
 //	line.go        the rows of a line table
 //	ranges.go      the pieces of text of an entry
 //	abbrev.go      the shapes of entries

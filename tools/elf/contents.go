@@ -46,6 +46,18 @@ func (f *File) BytesAt(addr, n uint64) ([]byte, bool) {
 	return nil, false
 }
 
+// Writable reports whether the address is in a segment that is writable when the file is
+// loaded. Context: host.
+func (f *File) Writable(addr uint64) bool {
+	for i := range f.Segments {
+		s := &f.Segments[i]
+		if s.Type == elf.PT_LOAD && addr-s.Addr < s.MemSize && s.Flags&elf.PF_W != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // FirstSection returns the first section of one of these names, or nil.
 func (f *File) FirstSection(names ...string) *Section {
 	for i := range f.Sections {

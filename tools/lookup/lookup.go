@@ -31,6 +31,18 @@ type Call struct {
 	Discriminator int
 }
 
+// An Argument is a value that a function was called with.
+type Argument struct {
+	// Name and Type are those of the source. Type is empty if it is not known.
+	Name, Type string
+	// Value is it as text (tools/argument/value.go), if Known is set.
+	Value string
+	Known bool
+	// Lacking is set if the value is in memory, in a known place, and the trace does not
+	// carry it.
+	Lacking bool
+}
+
 // A Named is a function found by its name.
 type Named struct {
 	// Start is its address, Size what the symbol table says of its length in

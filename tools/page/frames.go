@@ -97,6 +97,7 @@ func (r *Report) frames(v *traceView, t *wire.Trace) {
 			c := &f.Calls[k]
 			call := base
 			function, mark := render.CallName(f, c)
+			mark += " " + render.Arguments(f, k)
 			if k == len(f.Calls)-1 && f.Repeat > 0 {
 				mark += fmt.Sprintf(" ... %d more of the same frame", f.Repeat)
 			}

@@ -73,6 +73,14 @@ type jsonFrame struct {
 	Module    string  `json:"module,omitempty"`   // of Linux
 	Quoted    bool    `json:"quoted,omitempty"`   // in no ELF file: the trace's own words
 	Note      string  `json:"note,omitempty"`     // of a foreign trace: how sure it is
+
+	Args []jsonArgument `json:"args,omitempty"` // what the function was called with, if anything is known of it
+}
+
+type jsonArgument struct {
+	Name  string  `json:"name"`
+	Type  string  `json:"type"`
+	Value *string `json:"value"` // as Go's source has it; null: not known
 }
 
 type jsonStack struct {
@@ -182,6 +190,16 @@ func appendFrames(to []jsonFrame, f *wire.Frame) []jsonFrame {
 		}
 		if i == len(f.Calls)-1 {
 			j.Repeat = f.Repeat
+		}
+		j.Args = nil
+		if f.Arguments != nil {
+			for _, a := range f.Arguments[i] {
+				arg := jsonArgument{Name: a.Name, Type: a.Type}
+				if a.Known {
+					arg.Value = &a.Value
+				}
+				j.Args = append(j.Args, arg)
+			}
 		}
 		to = append(to, j)
 		j.Elided = 0

@@ -116,7 +116,7 @@ func (m Markdown) frames(b *strings.Builder, t *wire.Trace) {
 			if c.File != "" {
 				where = cell(m.place(c))
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", number, kind, addr, cell(name+mark), where)
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", number, kind, addr, cell(name+mark+Arguments(f, k)), where)
 			number, kind, addr = "", "", ""
 		}
 		if f.Repeat > 0 {

@@ -61,6 +61,30 @@ func CallName(fr *wire.Frame, c *lookup.Call) (name, mark string) {
 	return name, mark
 }
 
+// Arguments returns what a call of the frame was called with: the name of each parameter and its
+// value, or "?" for one that is not known: (key="apple", depth=?). It is empty if there is no
+// value.
+func Arguments(fr *wire.Frame, call int) string {
+	if fr.Arguments == nil {
+		return ""
+	}
+	s, any := "(", false
+	for i, a := range fr.Arguments[call] {
+		if i > 0 {
+			s += ", "
+		}
+		value := "?"
+		if a.Known {
+			value, any = terminal.Clean(a.Value), true
+		}
+		s += terminal.Clean(a.Name) + "=" + value
+	}
+	if !any {
+		return ""
+	}
+	return s + ")"
+}
+
 // StopNote says in words what ended a walk before its time.
 func StopNote(r *wire.Record, sym lookup.Resolver) string {
 	switch v := r.Value; r.End {

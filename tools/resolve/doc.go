@@ -5,8 +5,9 @@
 //	repair.go    the caller that a walk of frame pointers has to miss
 //	inferred.go  callers that are not on the stack
 //	unwind.go    the callers that a walk of frame pointers cannot see
+//	arguments.go what the functions were called with
 //	cache.go     what was asked before, and what will be asked, is asked once
 //
-// It imports tools/wire, tools/lookup, tools/code, tools/unwind and tools/terminal.
+// It imports tools/wire, tools/lookup, tools/argument, tools/code, tools/unwind and tools/terminal.
 // Context: the host.
 package resolve

@@ -48,6 +48,7 @@
 //	symtab.go       symbol tables
 //	symscan.go      passes over a large one
 //	variable.go     variables
+//	arguments.go    parameters of functions
 //	map.go          map files
 //	index.go        an index of a file
 //	indexformat.go  its format

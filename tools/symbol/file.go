@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/zeroframe/zeroframe/tools/argument"
 	"github.com/zeroframe/zeroframe/tools/code"
 	"github.com/zeroframe/zeroframe/tools/dwarf"
 	"github.com/zeroframe/zeroframe/tools/elf"
@@ -55,6 +56,9 @@ type File struct {
 	badIndex bool // there is one that cannot be used
 
 	outline *openOutline // nil if there is none
+
+	argOnce sync.Once
+	args    *argument.Image
 
 	codeOnce sync.Once
 	code     *code.Image

@@ -366,6 +366,9 @@ func (e *events) Done(t *wire.Trace) {
 			}
 		}
 	}
+	if f.ses.Arguments(t) {
+		f.showArguments(t)
+	}
 	f.stats.Traces++
 	if t.Fatal() {
 		f.stats.Fatal++

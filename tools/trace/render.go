@@ -288,6 +288,37 @@ func (f *Filter) context(c *lookup.Call) {
 	}
 }
 
+// showArguments shows what the functions were called with. A frame of the target has its
+// number.
+func (f *Filter) showArguments(t *wire.Trace) {
+	n := uint64(0)
+	if f.column {
+		f.newline()
+	}
+	from := len(f.buf)
+	for i := range t.Frames {
+		fr := &t.Frames[i]
+		n += fr.Elided
+		ours := fr.Source != "" || fr.Repaired || fr.Kind == tracer.Inferred
+		for k := range fr.Calls {
+			s := render.Arguments(fr, k)
+			if s == "" {
+				continue
+			}
+			s = terminal.Clean(fr.Calls[k].Function) + s
+			if !ours {
+				s = fmt.Sprintf("#%d %s", n, s)
+			}
+			f.buf = append(f.buf, hostTag+s...)
+			f.newline()
+		}
+		if !ours {
+			n += 1 + fr.Repeat
+		}
+	}
+	f.inserted(from)
+}
+
 // showUnwound shows the frames that the unwinding has put in.
 func (f *Filter) showUnwound(t *wire.Trace) {
 	sent := -1 // number of the target's frame before

@@ -152,6 +152,8 @@ type Frame struct {
 	// Calls are the functions at Address, innermost first: inlined calls, then
 	// the function itself. Empty when the address is not resolved.
 	Calls []lookup.Call
+	// Arguments are those of each of Calls; nil if nothing is known of them.
+	Arguments [][]lookup.Argument
 
 	// Bare is set if FP and SP are not known.
 	Bare bool

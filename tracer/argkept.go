@@ -1,0 +1,59 @@
+package tracer
+
+// Where a function has put the arguments that came in registers. The caller sets aside a place
+// for each above the return address; the pc tables say for each pc which of these places the
+// function has written to by then, as the runtime's own traces need it. Source:
+// runtime/traceback.go (printArgs) and internal/abi/symtab.go of Go 1.26.
+
+const (
+	pcdataArgLive   = 3
+	funcdataArgInfo = 5
+	funcdataArgLive = 6
+	argEnd          = 0xff
+	argOpen         = 0xfe
+	argClose        = 0xfd
+	argMore         = 0xfc
+	argFar          = 0xfb
+	maxArgInfo      = 256 // bytes of one description
+)
+
+// ArgKept reports whether the function has, before the instruction at pc runs, put an argument
+// into the place at so many bytes above the return address's slot's end, the CFA. It is false
+// for what the pc tables do not cover: arguments that come on the stack, and those behind the
+// first ten words. For a call pc is inside the call instruction. Any context.
+func (f Func) ArgKept(pc uintptr, offset uint8) bool {
+	info, ok1 := f.FuncData(funcdataArgInfo)
+	live, ok2 := f.FuncData(funcdataArgLive)
+	index, ok3 := f.PCData(pcdataArgLive, pc)
+	if !ok1 || !ok2 || !ok3 || index <= 0 {
+		return false
+	}
+	first := f.t.funcByte(uint64(live))
+	if offset < first {
+		return false
+	}
+	slot := uint64(0)
+	for at := uint64(info); at < uint64(info)+maxArgInfo; at++ {
+		switch o := f.t.funcByte(at); o {
+		case argEnd:
+			return false
+		case argOpen, argClose, argMore, argFar:
+		case offset:
+			return f.t.funcByte(uint64(live)+uint64(index)+slot/8)>>(slot%8)&1 != 0
+		default:
+			at++ // its size
+			if o >= first {
+				slot++
+			}
+		}
+	}
+	return false
+}
+
+// funcByte reads the data that FuncData counts from; outside it reads the end of a description.
+func (t *PCTable) funcByte(off uint64) byte {
+	if off >= uint64(len(t.data)) {
+		return argEnd
+	}
+	return t.data[off]
+}
