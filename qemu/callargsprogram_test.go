@@ -271,7 +271,7 @@ func (p *madeProgram) site(n int) {
 	next, call := p.newCall(n, 0, nil)
 	fmt.Fprintf(&p.b, "\treturn 1 + %s\n}\n", call)
 	for level := range depth {
-		next, call = p.function(next, n, level, level == depth-1)
+		next = p.function(next, n, level, level == depth-1)
 	}
 }
 
@@ -334,7 +334,8 @@ func (p *madeProgram) newCall(site, level int, callers []madeArg) (f madeFunc, c
 }
 
 // function makes a function, and returns the one that it calls.
-func (p *madeProgram) function(f madeFunc, site, level int, last bool) (next madeFunc, call string) {
+func (p *madeProgram) function(f madeFunc, site, level int, last bool) (next madeFunc) {
+	var call string
 	if !last {
 		next, call = p.newCall(site, level+1, f.args)
 	} else {
@@ -355,7 +356,7 @@ func (p *madeProgram) function(f madeFunc, site, level int, last bool) (next mad
 	fmt.Fprintf(b, "\nfunc %s%s(%s) int {\n", f.recv, f.name, strings.Join(params, ", "))
 	if f.kind == kindInlined {
 		fmt.Fprintf(b, "\treturn %s + 1\n}\n", call)
-		return next, call
+		return next
 	}
 	if f.kind == kindClosure {
 		var names []string
@@ -390,10 +391,10 @@ func (p *madeProgram) function(f madeFunc, site, level int, last bool) (next mad
 	}
 	if f.kind == kindClosure {
 		b.WriteString("\treturn s\n")
-		return next, call
+		return next
 	}
 	b.WriteString("\treturn s\n}\n")
-	return next, call
+	return next
 }
 
 var madeAddress = regexp.MustCompile(`&([^;]+);`)

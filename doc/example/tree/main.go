@@ -10,6 +10,9 @@ type node struct {
 
 //go:noinline
 func (n *node) insert(key string, depth int) int {
+	if key == n.key {
+		return depth
+	}
 	next := &n.left
 	if key > n.key {
 		next = &n.right
