@@ -21,6 +21,7 @@ type way uint8
 const (
 	off way = iota
 	byNet
+	byCom2
 )
 
 // What holds without the options core.rate=, core.wait= and core.time=.
@@ -63,6 +64,13 @@ func Configure(random uint64) {
 		chosen = off
 		return
 	}
+	if chosen == byCom2 {
+		if wrong := prepareCom2(); wrong != "" {
+			option.Ignored("core", value, wrong)
+			chosen = off
+			return
+		}
+	}
 	if !pages.prepare() {
 		option.Ignored("core", value, "not enough RAM behind the kernel's image for a note of what has been sent")
 		chosen = off
@@ -97,8 +105,11 @@ func run() {
 		cpus[n].Number = n
 		fault.DescribeCPU(&cpus[n])
 	}
-	if chosen == byNet {
+	switch chosen {
+	case byNet:
 		sendByNet()
+	case byCom2:
+		sendByCom2()
 	}
 }
 

@@ -97,6 +97,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // receive receives until the input or ctx ends.
 func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer, m *messages) (err error) {
+	if c.cores != "" {
+		if err := os.MkdirAll(c.cores, 0o777); err != nil {
+			return err
+		}
+	}
+	if c.com2 != "" {
+		return c.readCom2(ctx, stdin, m)
+	}
 	finder := buildid.NewFinder()
 	if finder.Server, err = buildid.FromEnvironment(); err != nil {
 		return err
@@ -120,11 +128,6 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 		return err
 	}
 	defer store.Close()
-	if c.cores != "" {
-		if err := os.MkdirAll(c.cores, 0o777); err != nil {
-			return err
-		}
-	}
 	var l *Listener
 	if c.pcap == "" {
 		if l, err = Listen(c.listen); err != nil {
