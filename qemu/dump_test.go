@@ -245,6 +245,7 @@ type relay struct {
 	to           map[string]*net.UDPConn // by the machine's address
 	held         [2][]heldDatagram
 	lost, passed int
+	see          func([]byte) // is given each datagram; nil: nobody
 }
 
 type heldDatagram struct {
@@ -309,6 +310,9 @@ func startRelay(t *testing.T, port string, loss float64, seed uint64) *relay {
 // pass passes a datagram on in one direction, perhaps.
 func (r *relay) pass(way int, b []byte, send func([]byte)) {
 	r.passed++
+	if r.see != nil {
+		r.see(b)
+	}
 	switch x := r.rand.Float64(); {
 	case x < r.loss:
 		r.lost++
@@ -411,4 +415,87 @@ func TestDumpByCom2(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDumpSealed: with a key nothing of the memory is on the wire, and who has not got it gets nothing.
+func TestDumpSealed(t *testing.T) {
+	t.Parallel()
+	image := program(t, "dumped")
+	key := filepath.Join(t.TempDir(), "key")
+	option, err := exec.Command(zfReceive(t), "-new-key", key).Output()
+	if err != nil || !strings.HasPrefix(string(option), "core.key=") {
+		t.Fatalf("zf receive -new-key prints %q, %v", option, err)
+	}
+	options := strings.TrimSpace(string(option)) + " panic=halt"
+	// Numbers that the program has in its heap, and a word of the kernel's text.
+	plain := [][]byte{[]byte("_zwhere_"), binary.LittleEndian.AppendUint64(nil, 6364136223846793005+1442695040888963407), []byte("nobody has answered")}
+	t.Run("net", func(t *testing.T) {
+		t.Parallel()
+		folder := t.TempDir()
+		r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-lines", "never", "-key", key, "-e", image)
+		lossy := startRelay(t, r.port, 0.05, 3)
+		dumps := 0
+		lossy.see = func(b []byte) {
+			if !bytes.HasPrefix(b, []byte("zfd1")) {
+				return
+			}
+			dumps++
+			for _, p := range plain {
+				if bytes.Contains(b, p) {
+					t.Errorf("%q is on the wire", p)
+				}
+			}
+		}
+		_, port, _ := net.SplitHostPort(lossy.front.LocalAddr().String())
+		vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + port + "@10.0.2.2/ core=net " + options + " -- 1"}, "")
+		out.For(t, " pages sent in ")
+		d := openDump(t, dumpOf(t, r, folder))
+		d.checkNumbers(t, image)
+		d.compare(t, vm, image, 128)
+		lossy.mu.Lock()
+		if dumps < 1000 {
+			t.Errorf("%d datagrams have been looked at", dumps)
+		}
+		lossy.mu.Unlock()
+		r.end(t)
+	})
+	t.Run("com2", func(t *testing.T) {
+		t.Parallel()
+		var line bytes.Buffer
+		vm, out := start(t, Config{Kernel: image, Records: &line, Append: "core=com2 core.time=3 " + options + " -- 1"}, "")
+		out.For(t, " pages sent in ")
+		vm.Kill()
+		vm.Wait()
+		file, folder := filepath.Join(t.TempDir(), "line"), t.TempDir()
+		if err := os.WriteFile(file, line.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(zfReceive(t), "-com2", file, "-cores", folder).CombinedOutput(); err == nil || !strings.Contains(string(out), "-key FILE opens it") {
+			t.Errorf("without the key: %v, %s", err, out)
+		}
+		if out, err := exec.Command(zfReceive(t), "-com2", file, "-cores", folder, "-key", key).CombinedOutput(); err != nil {
+			t.Fatalf("zf receive: %v: %s", err, out)
+		}
+		all, _ := filepath.Glob(filepath.Join(folder, "*"))
+		if len(all) != 1 {
+			t.Fatalf("the folder has %q; want one dump", all)
+		}
+		d := openDump(t, all[0])
+		if d.page(d.root) == nil {
+			t.Error("the page tables are not there")
+		}
+		for _, p := range plain {
+			if bytes.Contains(line.Bytes(), p) {
+				t.Errorf("%q is on the line", p)
+			}
+		}
+	})
+	t.Run("no key", func(t *testing.T) {
+		t.Parallel()
+		r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", t.TempDir(), "-e", image)
+		_, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net " + options + " -- 1"}, "")
+		out.For(t, "core: the receiver takes none")
+		r.errs.For(t, "-key FILE opens it")
+		r.end(t)
+	})
 }

@@ -72,6 +72,11 @@ func sendByCom2() {
 
 // write sends a packet.
 func write(kind byte, item uint32, n int) {
-	n = dump.Finish(packet[:], &dump.Header{Kind: kind, Epoch: 1, Dump: boot, Item: item, Sent: item}, n)
+	h := dump.Header{Kind: kind, Epoch: 1, Dump: boot, Item: item, Sent: item}
+	if kind == dump.KindAnnounce {
+		n = dump.Finish(packet[:], &h, n)
+	} else {
+		n = finish(packet[:], &h, n)
+	}
 	com2.SendAll(packet[:n])
 }

@@ -59,6 +59,11 @@ func Configure(random uint64) {
 		return
 	}
 	value, _ := option.Value("core")
+	if wrong := readKey(); wrong != "" {
+		option.Ignored("core", value, wrong)
+		chosen = off
+		return
+	}
 	if chosen == byNet && !netconsole.Ready() {
 		option.Ignored("core", value, "the memory goes where netconsole= sends, which is not given or does not work")
 		chosen = off
@@ -87,6 +92,7 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(&limit), unsafe.Sizeof(limit))
 	arch.Keep(unsafe.Pointer(&boot), unsafe.Sizeof(boot))
 	arch.Keep(unsafe.Pointer(&notes), unsafe.Sizeof(notes))
+	keepKey()
 	mem.KeepDumped()
 }
 
@@ -104,6 +110,11 @@ func run() {
 	for n := range numCPUs {
 		cpus[n].Number = n
 		fault.DescribeCPU(&cpus[n])
+	}
+	if !beginSession() {
+		console.FreshLine()
+		console.String("core: not sent: core.key= is no public key\n")
+		return
 	}
 	switch chosen {
 	case byNet:

@@ -150,7 +150,7 @@ func putItem(b []byte, s *dump.Slot) int {
 
 // putAnnounce writes the announcement's body.
 func putAnnounce(b []byte) int {
-	a := dump.Announce{Highest: mem.Highest(), Root: uint64(mem.Root()), CPUs: numCPUs, Dead: dead}
+	a := dump.Announce{Highest: mem.Highest(), Root: uint64(mem.Root()), CPUs: numCPUs, Dead: dead, Sealed: sealed, Key: public}
 	for i := 0; ; i++ {
 		lo, hi, ok := mem.RAM(i)
 		if !ok {

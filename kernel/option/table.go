@@ -16,6 +16,8 @@ var table = [...]row{
 		help: "what follows a fatal trace: exit ends QEMU, and halts without QEMU; halt halts; reset resets the machine, and the next boot prints the crash log; monitor opens the monitor, and ends QEMU when that is left"},
 	{name: "core", usual: "off", words: []string{"off", "net", "com2"},
 		help: "what a dying machine does with its memory when all traces are out: net sends it where netconsole= sends, com2 by the second serial port; zf receive -cores FOLDER takes it. The pages of most worth come first"},
+	{name: "core.key", argument: "KEY",
+		help: "encrypt the memory for who has the private key: 64 hexadecimal digits, as zf receive -new-key FILE prints them"},
 	{name: "core.rate", argument: "BYTES", usual: "10000000", max: 1 << 40, want: "want bytes a second",
 		help: "how fast the memory is sent at most, in bytes a second"},
 	{name: "core.baud", argument: "BAUD", usual: "115200", max: 115200, want: "want bits a second",

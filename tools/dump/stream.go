@@ -12,8 +12,8 @@ import (
 
 // Stream finds the packets in what a line has brought.
 type Stream struct {
-	// Packet takes each packet, until it returns false.
-	Packet  func(h *dump.Header, body []byte) bool
+	// Packet takes each packet, with its header, until it returns false.
+	Packet  func(h *dump.Header, packet []byte) bool
 	Skipped int64 // bytes that were in no packet
 
 	held []byte
@@ -63,9 +63,10 @@ func (s *Stream) packets() bool {
 			return true
 		}
 		if ok {
-			if h, body, ok := dump.Parse(p[:n]); ok {
+			if h, _, ok := dump.Parse(p[:n]); ok {
+				packet := p[:n]
 				p = p[n:]
-				if !s.Packet(&h, body) {
+				if !s.Packet(&h, packet) {
 					return false
 				}
 				continue

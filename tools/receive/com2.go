@@ -2,6 +2,7 @@ package receive
 
 import (
 	"context"
+	"crypto/ecdh"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 // device. Nothing is answered there, so what is damaged on the way is missing.
 
 // readCom2 reads one dump and writes it to the folder.
-func (c *config) readCom2(ctx context.Context, stdin io.Reader, m *messages) error {
+func (c *config) readCom2(ctx context.Context, stdin io.Reader, key *ecdh.PrivateKey, m *messages) error {
 	in, err := input.Open(ctx, c.com2, input.Options{Baud: c.baud, Reconnect: input.Never, Stdin: stdin, Note: m.say})
 	if err != nil {
 		return err
@@ -26,12 +27,21 @@ func (c *config) readCom2(ctx context.Context, stdin io.Reader, m *messages) err
 	var d *dump.Assembly
 	var failed error
 	var told uint32
-	s := dump.Stream{Packet: func(h *format.Header, body []byte) bool {
+	var seal *dump.Session
+	var skipped int64
+	s := dump.Stream{Packet: func(h *format.Header, p []byte) bool {
+		body := p[format.HeaderSize:]
 		if d == nil {
 			a, ok := format.ParseAnnounce(body)
 			if h.Kind != format.KindAnnounce || !ok {
 				return true
 			}
+			s, why := (&cores{key: key}).session(&a)
+			if why != "" {
+				failed = errors.New("the memory is there, " + why)
+				return false
+			}
+			seal = s
 			path := dump.FileName(c.cores, filepath.Base(c.com2), h.Dump)
 			if d, failed = dump.Open(path, h.Dump, &a); failed != nil {
 				return false
@@ -41,6 +51,13 @@ func (c *config) readCom2(ctx context.Context, stdin io.Reader, m *messages) err
 		}
 		if h.Kind == format.KindAnnounce || h.Dump != d.ID {
 			return true
+		}
+		if seal != nil {
+			var err error
+			if body, err = seal.Open(p); err != nil {
+				skipped += int64(len(p))
+				return true
+			}
 		}
 		if failed = d.Add(h, body); failed != nil && !errors.Is(failed, dump.ErrNonsense) {
 			return false
@@ -69,8 +86,8 @@ func (c *config) readCom2(ctx context.Context, stdin io.Reader, m *messages) err
 		return err
 	}
 	lost := ""
-	if s.Skipped > 0 {
-		lost = fmt.Sprintf(" (%d bytes of the line were damaged)", s.Skipped)
+	if skipped += s.Skipped; skipped > 0 {
+		lost = fmt.Sprintf(" (%d bytes of the line were damaged)", skipped)
 	}
 	m.say(fmt.Sprintf("the memory of the machine is in %s: %s%s", d.Path(), d.Summary(), lost))
 	return nil

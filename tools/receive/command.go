@@ -2,6 +2,7 @@ package receive
 
 import (
 	"context"
+	"crypto/ecdh"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/zeroframe/zeroframe/tools/buildid"
+	"github.com/zeroframe/zeroframe/tools/dump"
 	"github.com/zeroframe/zeroframe/tools/receive/capture"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
 	"github.com/zeroframe/zeroframe/tools/receive/otlp"
@@ -102,8 +104,21 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 			return err
 		}
 	}
+	if c.newKey != "" {
+		public, err := dump.NewKey(c.newKey)
+		if err == nil {
+			_, err = fmt.Fprintf(stdout, "core.key=%s\n", public)
+		}
+		return err
+	}
+	var key *ecdh.PrivateKey
+	if c.key != "" {
+		if key, err = dump.ReadKey(c.key); err != nil {
+			return err
+		}
+	}
 	if c.com2 != "" {
-		return c.readCom2(ctx, stdin, m)
+		return c.readCom2(ctx, stdin, key, m)
 	}
 	finder := buildid.NewFinder()
 	if finder.Server, err = buildid.FromEnvironment(); err != nil {
@@ -151,7 +166,7 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 	}
 	reporter := NewReporter(ctx, opt)
 	iopt := c.intakeOptions()
-	iopt.Say, iopt.Cores = m.say, c.cores
+	iopt.Say, iopt.Cores, iopt.Key = m.say, c.cores, key
 	if l != nil {
 		iopt.Answer = l.Answer
 	}

@@ -55,6 +55,7 @@ type config struct {
 	color        string
 	store, otlp  string
 	cores, com2  string
+	key, newKey  string
 	baud         int
 	groups       bool
 	machines     int
@@ -81,6 +82,8 @@ func parseFlags(args []string, stdout, stderr io.Writer) (c *config, code int, o
 	fs.StringVar(&c.color, "color", "auto", "colour the output: `WHEN` is auto, always or never")
 	fs.StringVar(&c.store, "store", "", "keep crash groups in `FILE` (default:\n"+storeHint()+"; with -pcap: nowhere)")
 	fs.StringVar(&c.cores, "cores", "", "take the memory of machines that die (core=net) to files in\n`FOLDER`; without it they are told that nobody does")
+	fs.StringVar(&c.key, "key", "", "the private key for what -cores takes (core.key=), in `FILE`")
+	fs.StringVar(&c.newKey, "new-key", "", "make a private key for -key, write it to `FILE`, print the option\ncore.key= for machines, and end")
 	fs.StringVar(&c.com2, "com2", "", "take one machine's memory to -cores that it has sent by its second\nserial port (core=com2), and end: `FILE` is a file or a device")
 	fs.IntVar(&c.baud, "baud", input.DefaultBaud, "the speed of the device of -com2, in bits a second")
 	fs.BoolVar(&c.groups, "groups", false, "print the crash groups of -store and end; with -json, as objects")
@@ -160,6 +163,8 @@ func (c *config) check(fs *flag.FlagSet) error {
 		return fmt.Errorf("-color is auto, always or never, not %q", c.color)
 	case !oneOf(c.lines, "auto", "always", "never"):
 		return fmt.Errorf("-lines is auto, always or never, not %q", c.lines)
+	case c.key != "" && c.cores == "":
+		return errors.New("-key is for what -cores takes")
 	case c.com2 != "" && (given["pcap"] || given["listen"] || c.cores == ""):
 		return errors.New("-com2 wants -cores, the folder to write to, and neither -pcap nor -listen")
 	case c.cores != "" && c.pcap != "":
