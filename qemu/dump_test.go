@@ -499,3 +499,40 @@ func TestDumpSealed(t *testing.T) {
 		r.end(t)
 	})
 }
+
+// TestDumpSecrets: what a program has marked is nowhere in the dump, and what it has not marked is.
+func TestDumpSecrets(t *testing.T) {
+	t.Parallel()
+	image := program(t, "secrets")
+	folder := t.TempDir()
+	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+	vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net panic=halt"}, "")
+	out.For(t, " pages sent in ")
+	b, err := os.ReadFile(dumpOf(t, r, folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	await.Poll(t, "the machine halts", func() bool { ok, err := vm.Halted(); return ok && err == nil })
+	file := filepath.Join(t.TempDir(), "ram")
+	if _, err := vm.QMP("pmemsave", map[string]any{"val": 0, "size": 128 << 20, "filename": file}); err != nil {
+		t.Fatal(err)
+	}
+	ram, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"SEcret-T", "TEcret-U", "VEcret-W"} {
+		if n, all := bytes.Count(b, []byte(word)), bytes.Count(ram, []byte(word)); n != 0 || all == 0 {
+			t.Errorf("%q is in the dump %d times, in the machine %d times; want 0, and more", word, n, all)
+		}
+	}
+	for word, n := range map[string]int{"OPcret-P": 5000 / 8, "WAcret-X": 800 / 8} {
+		if got := bytes.Count(b, []byte(word)); got < n {
+			t.Errorf("%q is in the dump %d times; want %d", word, got, n)
+		}
+	}
+	if !bytes.Contains(b, []byte(fmt.Sprintf("hidden=%d\n", 3*4096+77+24+88))) {
+		t.Error("the note does not say how many bytes are left out")
+	}
+	r.end(t)
+}

@@ -4,6 +4,7 @@
 //	dump.go    the options; run, which is called when all traces are out
 //	pages.go   which pages there are, those of most worth first
 //	items.go   pages and all else that is sent, one packet at a time
+//	hidden.go  what the program has marked as secret (package secret)
 //	key.go     the receiver's key, and what it is encrypted with
 //	send.go    by network: the window, and what is sent again
 //	com2.go    by the second serial port

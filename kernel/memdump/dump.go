@@ -111,6 +111,7 @@ func run() {
 		cpus[n].Number = n
 		fault.DescribeCPU(&cpus[n])
 	}
+	findHidden()
 	if !beginSession() {
 		console.FreshLine()
 		console.String("core: not sent: core.key= is no public key\n")

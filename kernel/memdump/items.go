@@ -145,7 +145,7 @@ func putItem(b []byte, s *dump.Slot) int {
 		dump.PutUint32(b[dump.PlaceSize:], s.N)
 		return dump.PlaceSize + 4
 	}
-	return dump.PutEnd(b, &dump.End{Why: items.why, Sent: pages.count - items.unreadable, Unreadable: items.unreadable})
+	return dump.PutEnd(b, &dump.End{Why: items.why, Sent: pages.count - items.unreadable, Unreadable: items.unreadable, Hidden: hiddenBytes})
 }
 
 // putAnnounce writes the announcement's body.

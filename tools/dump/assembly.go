@@ -174,6 +174,9 @@ func (d *Assembly) Missing() uint32 { return d.Announce.Pages - min(d.Pages, d.A
 // Summary says what is there and what is not, in one line.
 func (d *Assembly) Summary() string {
 	s := fmt.Sprintf("%d of %d pages", d.Pages, d.Announce.Pages)
+	if d.End != nil && d.End.Hidden > 0 {
+		s += fmt.Sprintf(", with zeros for %d bytes that are secret", d.End.Hidden)
+	}
 	if d.Missing() == 0 {
 		return s
 	}

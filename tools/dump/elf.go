@@ -120,6 +120,9 @@ func (d *Assembly) notes() []byte {
 	}
 	text := fmt.Sprintf("build=%s\npages=%d\nmissing=%d\ndead=%d\nroot=%#x\nsummary=%s\n",
 		d.BuildID(), d.Pages, d.Missing(), d.Announce.Dead, d.Announce.Root, d.Summary())
+	if d.End != nil {
+		text += fmt.Sprintf("hidden=%d\n", d.End.Hidden)
+	}
 	for _, r := range d.RAM {
 		text += fmt.Sprintf("ram=%#x-%#x\n", r[0], r[1])
 	}

@@ -73,7 +73,7 @@ func TestBodies(t *testing.T) {
 	if got, ok := dump.ParseCPU(b[:dump.PutCPU(b, &c)]); !ok || got != c {
 		t.Errorf("CPU: %+v, %v; want %+v", got, ok, c)
 	}
-	e := dump.End{Why: dump.EndTime, Sent: 3, Unreadable: 4}
+	e := dump.End{Why: dump.EndTime, Sent: 3, Unreadable: 4, Hidden: 5}
 	if got, ok := dump.ParseEnd(b[:dump.PutEnd(b, &e)]); !ok || got != e {
 		t.Errorf("end: %+v, %v; want %+v", got, ok, e)
 	}

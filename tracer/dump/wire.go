@@ -315,6 +315,7 @@ type End struct {
 	Why        uint32
 	Sent       uint32 // pages
 	Unreadable uint32 // pages that could not be read
+	Hidden     uint32 // bytes that are zeros in the dump, since they are secret
 }
 
 // Why a dump ends.
@@ -325,13 +326,14 @@ const (
 )
 
 // EndSize is the length of an End.
-const EndSize = 12
+const EndSize = 16
 
 // PutEnd writes an End to b and returns its length.
 func PutEnd(b []byte, e *End) int {
 	PutUint32(b, e.Why)
 	PutUint32(b[4:], e.Sent)
 	PutUint32(b[8:], e.Unreadable)
+	PutUint32(b[12:], e.Hidden)
 	return EndSize
 }
 
@@ -340,7 +342,7 @@ func ParseEnd(b []byte) (e End, ok bool) {
 	if len(b) != EndSize {
 		return e, false
 	}
-	return End{Uint32(b), Uint32(b[4:]), Uint32(b[8:])}, true
+	return End{Uint32(b), Uint32(b[4:]), Uint32(b[8:]), Uint32(b[12:])}, true
 }
 
 // Window is how many items may be under way at a time.
