@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/tools/image"
 )
 
 // physical is a dump, by physical addresses.
@@ -533,6 +534,77 @@ func TestDumpSecrets(t *testing.T) {
 	}
 	if !bytes.Contains(b, []byte(fmt.Sprintf("hidden=%d\n", 3*4096+77+24+88))) {
 		t.Error("the note does not say how many bytes are left out")
+	}
+	r.end(t)
+}
+
+// TestDumpGoesOn: a receiver that is killed and started again goes on where it was.
+func TestDumpGoesOn(t *testing.T) {
+	t.Parallel()
+	image := program(t, "dumped")
+	folder, store := t.TempDir(), filepath.Join(t.TempDir(), "crashes")
+	args := []string{"-store", store, "-cores", folder, "-lines", "never", "-e", image}
+	r := startReceiver(t, args...)
+	vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net core.rate=1000000 core.wait=60 panic=halt -- 2"}, "")
+	await.Poll(t, "the receiver saves what it knows", func() bool {
+		all, _ := filepath.Glob(filepath.Join(folder, "*.state"))
+		return len(all) == 1
+	})
+	r.cmd.Process.Kill()
+	r.cmd.Wait()
+	r = startReceiver(t, append(args, "-listen", "127.0.0.1:"+r.port)...)
+	r.errs.For(t, "goes on behind ")
+	out.For(t, " pages sent in ")
+	d := openDump(t, dumpOf(t, r, folder))
+	d.checkNumbers(t, image)
+	d.compare(t, vm, image, 128)
+	r.end(t)
+}
+
+// TestDumpCut: a receiver that is ended before all has come leaves a file of what has come, which says what is
+// missing. What is needed most is there.
+func TestDumpCut(t *testing.T) {
+	t.Parallel()
+	image := program(t, "dumped")
+	folder := t.TempDir()
+	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+	_, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net core.rate=1000000 core.time=2 panic=halt"}, "")
+	out.For(t, "its time is over (core.time=)")
+	d := openDump(t, dumpOf(t, r, folder))
+	if !strings.Contains(d.text, "its time was over") || strings.Contains(d.text, "missing=0\n") {
+		t.Errorf("the note says %q; want it to say why pages are missing", d.text)
+	}
+	f, err := elf.Open(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, g := range f.Progs {
+		if g.Type == elf.PT_LOAD && g.Flags&elf.PF_W != 0 {
+			d.virtual(t, g.Vaddr, 4096) // the beginning: behind it are guard pages
+		}
+	}
+	r.end(t)
+}
+
+// TestDumpFaults: a fault in the dump ends it with one line, behind a whole trace, and what panic= asks for follows.
+func TestDumpFaults(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", t.TempDir(), "-e", path)
+	for _, smp := range []int{1, 2} {
+		res, serial, err := boot(t, Config{Kernel: path, Net: "virtio", CPUs: smp}, "netconsole=@10.0.2.15/,"+r.port+"@10.0.2.2/ core=net crash=early.dump")
+		if err != nil || res.Outcome != Traced {
+			t.Fatalf("%d CPUs: %v, %v; want %v", smp, res.Outcome, err, Traced)
+		}
+		all := traces(t, symbols, serial)
+		if len(all) != smp || all[0].Damaged || !all[0].Complete {
+			t.Errorf("%d CPUs: %d traces; want one of each CPU, the first whole:\n%s", smp, len(all), serial)
+		}
+		_, behind, _ := strings.Cut(serial, "core: ")
+		if !strings.HasPrefix(behind, "ended by a fault in the kernel at 0x") || strings.Count(behind, "\n") != 1 {
+			t.Errorf("%d CPUs: behind the trace there is %q; want one line", smp, behind)
+		}
 	}
 	r.end(t)
 }
