@@ -32,7 +32,8 @@
 //	handle/    snapshots of what is open -> who opened it, and what has grown
 //	probe/     names of functions -> where breakpoints go, and what they have counted
 //	page/      a log, profiles, snapshots -> one HTML page
-//	core/      a trace -> a core file, for a debugger
+//	memory/    a dump, a gdb stub -> a machine's memory, by virtual addresses
+//	core/      a trace, a machine's memory -> a core file, for a debugger
 //	dump/      the packets of a dead machine's memory -> a file of it
 //	install/   what is missing -> the command that installs it here
 //	doctor/    this machine -> what of it the commands need

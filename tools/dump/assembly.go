@@ -10,8 +10,9 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// dataAt is where physical address 0 lies in the file: behind the ELF header.
-const dataAt = dump.PageSize
+// dataAt is where physical address 0 lies in the file. Before it there is room for all else, since who reads such
+// a file may do so from its beginning to its end.
+const dataAt = 2 << 20
 
 // MaxMemory is the highest address that a dump may have, in bytes.
 const MaxMemory = 1 << 40

@@ -193,7 +193,7 @@ func FuzzStream(f *testing.F) {
 		if err := d.Finish(false); err != nil {
 			t.Fatal(err)
 		}
-		if i, err := os.Stat(d.Path()); err != nil || i.Size() > 1<<20 {
+		if i, err := os.Stat(d.Path()); err != nil || i.Size() > 4<<20 {
 			t.Errorf("the file: %v, %v", i, err)
 		}
 	})
