@@ -608,3 +608,33 @@ func TestDumpFaults(t *testing.T) {
 	}
 	r.end(t)
 }
+
+// TestDumpInDebuggers: of the memory that two CPUs' machine has sent itself zf core makes a core in which Delve has
+// every goroutine and its variables, and gdb the threads.
+func TestDumpInDebuggers(t *testing.T) {
+	t.Parallel()
+	image, gdb := program(t, "dumped"), need(t, "gdb")
+	folder := t.TempDir()
+	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+	_, out := start(t, Config{Kernel: image, Net: "virtio", CPUs: 2, Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net panic=halt -- 1"}, "")
+	out.For(t, " pages sent in ")
+	sent := dumpOf(t, r, folder)
+	core := filepath.Join(t.TempDir(), "core")
+	if out, err := exec.Command(zfCommand(t), "core", "-e", image, "-o", core, "-dump", sent).CombinedOutput(); err != nil {
+		t.Fatalf("zf core: %v: %s", err, out)
+	}
+	said := delveSays(t, image, core, "goroutines", "print main.where", "print len(main.numbers)")
+	if n := strings.Count(said, "main.wait "); n != 20 {
+		t.Errorf("Delve has %d goroutines in main.wait; want 20:\n%s", n, said)
+	}
+	for _, want := range []string{"main.main", "6874026186120854111", "1048576"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("Delve does not say %q:\n%s", want, said)
+		}
+	}
+	b, err := exec.Command(gdb, "-nx", "-batch", "-ex", "info threads", "-ex", "x/gx &'main.where'", image, core).CombinedOutput()
+	if err != nil || !bytes.Contains(b, []byte("0x5f65726568777a5f")) || !bytes.Contains(b, []byte("LWP")) {
+		t.Errorf("gdb: %v, %s", err, b)
+	}
+	r.end(t)
+}
