@@ -96,7 +96,8 @@ func (d *Assembly) loads() (all []elf.Prog64) {
 		open = false
 	}
 	for _, n := range slices.Sorted(maps.Keys(d.Chunks)) {
-		for page := n * chunkPages; page < (n+1)*chunkPages; page++ {
+		end := min((n+1)*chunkPages, (d.Announce.Highest+dump.PageSize-1)/dump.PageSize)
+		for page := n * chunkPages; page < end; page++ {
 			has := d.has(page)
 			if has && !open {
 				first, open = page, true
@@ -104,7 +105,7 @@ func (d *Assembly) loads() (all []elf.Prog64) {
 				flush(page)
 			}
 		}
-		flush((n + 1) * chunkPages)
+		flush(end)
 	}
 	return all
 }
