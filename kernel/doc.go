@@ -39,5 +39,6 @@
 //	observe/                        handles, profile, probes, and the stream that they leave by
 //	fault                           from a trap to the last byte of its trace: doc.go there is the map
 //	monitor                         the prompt
+//	memdump secret                  the memory of a machine that has died, and what is kept out of it
 //	crashlab                        a program with every way to crash
 package kernel

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/tools/image"
 )
 
 // physical is a dump, by physical addresses.
@@ -138,6 +140,12 @@ func (p *physical) compare(t *testing.T, vm *VM, image string, mib int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.compareWith(t, ram, image)
+}
+
+// compareWith is compare with what QEMU has written.
+func (p *physical) compareWith(t *testing.T, ram []byte, image string) {
+	t.Helper()
 	f, err := elf.Open(image)
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +176,7 @@ func (p *physical) compare(t *testing.T, vm *VM, image string, mib int) {
 		}
 	}
 	t.Logf("%d pages are what QEMU has, %d of the kernel's have changed meanwhile", same, differ)
-	if differ > 100 || same < mib<<8-200 {
+	if differ > 100 || same < len(ram)>>12-200 {
 		t.Errorf("%d pages are the same, %d differ; want nearly all", same, differ)
 	}
 }
@@ -238,6 +246,7 @@ type relay struct {
 	to           map[string]*net.UDPConn // by the machine's address
 	held         [2][]heldDatagram
 	lost, passed int
+	see          func([]byte) // is given each datagram; nil: nobody
 }
 
 type heldDatagram struct {
@@ -302,6 +311,9 @@ func startRelay(t *testing.T, port string, loss float64, seed uint64) *relay {
 // pass passes a datagram on in one direction, perhaps.
 func (r *relay) pass(way int, b []byte, send func([]byte)) {
 	r.passed++
+	if r.see != nil {
+		r.see(b)
+	}
 	switch x := r.rand.Float64(); {
 	case x < r.loss:
 		r.lost++
@@ -341,5 +353,288 @@ func TestDumpLossy(t *testing.T) {
 	lossy.mu.Lock()
 	t.Logf("%d datagrams, %d lost; %s", lossy.passed, lossy.lost, regexp.MustCompile(`core: \d+ .*`).FindString(out.String()))
 	lossy.mu.Unlock()
+	r.end(t)
+}
+
+// TestDumpByCom2: the second serial port brings the same; a line that is damaged or cut costs what was
+// there, and no more.
+func TestDumpByCom2(t *testing.T) {
+	t.Parallel()
+	image := program(t, "dumped")
+	var line bytes.Buffer
+	vm, out := start(t, Config{Kernel: image, Records: &line, Append: "core=com2 core.baud=57600 panic=halt -- 1"}, "")
+	out.For(t, " pages sent in ")
+	await.Poll(t, "the machine halts", func() bool { ok, err := vm.Halted(); return ok && err == nil })
+	ram := filepath.Join(t.TempDir(), "ram")
+	if _, err := vm.QMP("pmemsave", map[string]any{"val": 0, "size": 128 << 20, "filename": ram}); err != nil {
+		t.Fatal(err)
+	}
+	vm.Kill()
+	vm.Wait()
+	sent := line.Bytes()
+	take := func(t *testing.T, b []byte) *physical {
+		t.Helper()
+		file, folder := filepath.Join(t.TempDir(), "com2"), t.TempDir()
+		if err := os.WriteFile(file, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(zfReceive(t), "-com2", file, "-cores", folder).CombinedOutput(); err != nil {
+			t.Fatalf("zf receive: %v: %s", err, out)
+		}
+		all, _ := filepath.Glob(filepath.Join(folder, "*"))
+		if len(all) != 1 {
+			t.Fatalf("the folder has %q; want one dump", all)
+		}
+		return openDump(t, all[0])
+	}
+	d := take(t, sent)
+	d.checkNumbers(t, image)
+	all, err := os.ReadFile(ram)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.compareWith(t, all, image)
+	damaged := bytes.Clone(sent)
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 50 {
+		damaged[len(damaged)/10+r.IntN(len(damaged)*9/10)] ^= 0x40
+	}
+	for name, b := range map[string][]byte{"damaged": damaged, "cut": sent[:len(sent)*2/3], "begun late": sent[3000:]} {
+		t.Run(name, func(t *testing.T) {
+			d := take(t, b)
+			if !strings.Contains(d.text, "missing=") || strings.Contains(d.text, "missing=11\n") {
+				t.Errorf("the note says %q; want pages missing", d.text)
+			}
+			for _, g := range d.Progs {
+				if g.Type != elf.PT_LOAD || g.Paddr < 0x800000 {
+					continue // the kernel's own may have changed
+				}
+				got, err := io.ReadAll(g.Open())
+				if err != nil || !bytes.Equal(got, all[g.Paddr:g.Paddr+g.Filesz]) {
+					t.Errorf("what is there at %#x is not what was (%v)", g.Paddr, err)
+				}
+			}
+		})
+	}
+}
+
+// TestDumpSealed: with a key nothing of the memory is on the wire, and who has not got it gets nothing.
+func TestDumpSealed(t *testing.T) {
+	t.Parallel()
+	image := program(t, "dumped")
+	key := filepath.Join(t.TempDir(), "key")
+	option, err := exec.Command(zfReceive(t), "-new-key", key).Output()
+	if err != nil || !strings.HasPrefix(string(option), "core.key=") {
+		t.Fatalf("zf receive -new-key prints %q, %v", option, err)
+	}
+	options := strings.TrimSpace(string(option)) + " panic=halt"
+	// Numbers that the program has in its heap, and a word of the kernel's text.
+	plain := [][]byte{[]byte("_zwhere_"), binary.LittleEndian.AppendUint64(nil, 6364136223846793005+1442695040888963407), []byte("nobody has answered")}
+	t.Run("net", func(t *testing.T) {
+		t.Parallel()
+		folder := t.TempDir()
+		r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-lines", "never", "-key", key, "-e", image)
+		lossy := startRelay(t, r.port, 0.05, 3)
+		dumps := 0
+		lossy.see = func(b []byte) {
+			if !bytes.HasPrefix(b, []byte("zfd1")) {
+				return
+			}
+			dumps++
+			for _, p := range plain {
+				if bytes.Contains(b, p) {
+					t.Errorf("%q is on the wire", p)
+				}
+			}
+		}
+		_, port, _ := net.SplitHostPort(lossy.front.LocalAddr().String())
+		vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + port + "@10.0.2.2/ core=net " + options + " -- 1"}, "")
+		out.For(t, " pages sent in ")
+		d := openDump(t, dumpOf(t, r, folder))
+		d.checkNumbers(t, image)
+		d.compare(t, vm, image, 128)
+		lossy.mu.Lock()
+		if dumps < 1000 {
+			t.Errorf("%d datagrams have been looked at", dumps)
+		}
+		lossy.mu.Unlock()
+		r.end(t)
+	})
+	t.Run("com2", func(t *testing.T) {
+		t.Parallel()
+		var line bytes.Buffer
+		vm, out := start(t, Config{Kernel: image, Records: &line, Append: "core=com2 core.time=3 " + options + " -- 1"}, "")
+		out.For(t, " pages sent in ")
+		vm.Kill()
+		vm.Wait()
+		file, folder := filepath.Join(t.TempDir(), "line"), t.TempDir()
+		if err := os.WriteFile(file, line.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(zfReceive(t), "-com2", file, "-cores", folder).CombinedOutput(); err == nil || !strings.Contains(string(out), "-key FILE opens it") {
+			t.Errorf("without the key: %v, %s", err, out)
+		}
+		if out, err := exec.Command(zfReceive(t), "-com2", file, "-cores", folder, "-key", key).CombinedOutput(); err != nil {
+			t.Fatalf("zf receive: %v: %s", err, out)
+		}
+		all, _ := filepath.Glob(filepath.Join(folder, "*"))
+		if len(all) != 1 {
+			t.Fatalf("the folder has %q; want one dump", all)
+		}
+		d := openDump(t, all[0])
+		if d.page(d.root) == nil {
+			t.Error("the page tables are not there")
+		}
+		for _, p := range plain {
+			if bytes.Contains(line.Bytes(), p) {
+				t.Errorf("%q is on the line", p)
+			}
+		}
+	})
+	t.Run("no key", func(t *testing.T) {
+		t.Parallel()
+		r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", t.TempDir(), "-e", image)
+		_, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net " + options + " -- 1"}, "")
+		out.For(t, "core: the receiver takes none")
+		r.errs.For(t, "-key FILE opens it")
+		r.end(t)
+	})
+}
+
+// TestDumpSecrets: what a program has marked is nowhere in the dump, and what it has not marked is.
+func TestDumpSecrets(t *testing.T) {
+	t.Parallel()
+	image := program(t, "secrets")
+	folder := t.TempDir()
+	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+	vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net panic=halt"}, "")
+	out.For(t, " pages sent in ")
+	b, err := os.ReadFile(dumpOf(t, r, folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	await.Poll(t, "the machine halts", func() bool { ok, err := vm.Halted(); return ok && err == nil })
+	file := filepath.Join(t.TempDir(), "ram")
+	if _, err := vm.QMP("pmemsave", map[string]any{"val": 0, "size": 128 << 20, "filename": file}); err != nil {
+		t.Fatal(err)
+	}
+	ram, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"SEcret-T", "TEcret-U", "VEcret-W"} {
+		if n, all := bytes.Count(b, []byte(word)), bytes.Count(ram, []byte(word)); n != 0 || all == 0 {
+			t.Errorf("%q is in the dump %d times, in the machine %d times; want 0, and more", word, n, all)
+		}
+	}
+	for word, n := range map[string]int{"OPcret-P": 5000 / 8, "WAcret-X": 800 / 8} {
+		if got := bytes.Count(b, []byte(word)); got < n {
+			t.Errorf("%q is in the dump %d times; want %d", word, got, n)
+		}
+	}
+	if !bytes.Contains(b, []byte(fmt.Sprintf("hidden=%d\n", 3*4096+77+24+88))) {
+		t.Error("the note does not say how many bytes are left out")
+	}
+	r.end(t)
+}
+
+// TestDumpGoesOn: a receiver that is killed and started again goes on where it was.
+func TestDumpGoesOn(t *testing.T) {
+	t.Parallel()
+	image := program(t, "dumped")
+	folder, store := t.TempDir(), filepath.Join(t.TempDir(), "crashes")
+	args := []string{"-store", store, "-cores", folder, "-lines", "never", "-e", image}
+	r := startReceiver(t, args...)
+	vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net core.rate=1000000 core.wait=60 panic=halt -- 2"}, "")
+	await.Poll(t, "the receiver saves what it knows", func() bool {
+		all, _ := filepath.Glob(filepath.Join(folder, "*.state"))
+		return len(all) == 1
+	})
+	r.cmd.Process.Kill()
+	r.cmd.Wait()
+	r = startReceiver(t, append(args, "-listen", "127.0.0.1:"+r.port)...)
+	r.errs.For(t, "goes on behind ")
+	out.For(t, " pages sent in ")
+	d := openDump(t, dumpOf(t, r, folder))
+	d.checkNumbers(t, image)
+	d.compare(t, vm, image, 128)
+	r.end(t)
+}
+
+// TestDumpCut: a receiver that is ended before all has come leaves a file of what has come, which says what is
+// missing. What is needed most is there.
+func TestDumpCut(t *testing.T) {
+	t.Parallel()
+	image := program(t, "dumped")
+	folder := t.TempDir()
+	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+	_, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net core.rate=1000000 core.time=2 panic=halt"}, "")
+	out.For(t, "its time is over (core.time=)")
+	d := openDump(t, dumpOf(t, r, folder))
+	if !strings.Contains(d.text, "its time was over") || strings.Contains(d.text, "missing=0\n") {
+		t.Errorf("the note says %q; want it to say why pages are missing", d.text)
+	}
+	f, err := elf.Open(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, g := range f.Progs {
+		if g.Type == elf.PT_LOAD && g.Flags&elf.PF_W != 0 {
+			d.virtual(t, g.Vaddr, 4096) // the beginning: behind it are guard pages
+		}
+	}
+	r.end(t)
+}
+
+// TestDumpFaults: a fault in the dump ends it with one line, behind a whole trace, and what panic= asks for follows.
+func TestDumpFaults(t *testing.T) {
+	t.Parallel()
+	path, symbols := lab(t, image.AllLoaders)
+	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", t.TempDir(), "-e", path)
+	for _, smp := range []int{1, 2} {
+		res, serial, err := boot(t, Config{Kernel: path, Net: "virtio", CPUs: smp}, "netconsole=@10.0.2.15/,"+r.port+"@10.0.2.2/ core=net crash=early.dump")
+		if err != nil || res.Outcome != Traced {
+			t.Fatalf("%d CPUs: %v, %v; want %v", smp, res.Outcome, err, Traced)
+		}
+		all := traces(t, symbols, serial)
+		if len(all) != smp || all[0].Damaged || !all[0].Complete {
+			t.Errorf("%d CPUs: %d traces; want one of each CPU, the first whole:\n%s", smp, len(all), serial)
+		}
+		_, behind, _ := strings.Cut(serial, "core: ")
+		if !strings.HasPrefix(behind, "ended by a fault in the kernel at 0x") || strings.Count(behind, "\n") != 1 {
+			t.Errorf("%d CPUs: behind the trace there is %q; want one line", smp, behind)
+		}
+	}
+	r.end(t)
+}
+
+// TestDumpInDebuggers: of the memory that two CPUs' machine has sent itself zf core makes a core in which Delve has
+// every goroutine and its variables, and gdb the threads.
+func TestDumpInDebuggers(t *testing.T) {
+	t.Parallel()
+	image, gdb := program(t, "dumped"), need(t, "gdb")
+	folder := t.TempDir()
+	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+	_, out := start(t, Config{Kernel: image, Net: "virtio", CPUs: 2, Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net panic=halt -- 1"}, "")
+	out.For(t, " pages sent in ")
+	sent := dumpOf(t, r, folder)
+	core := filepath.Join(t.TempDir(), "core")
+	if out, err := exec.Command(zfCommand(t), "core", "-e", image, "-o", core, "-dump", sent).CombinedOutput(); err != nil {
+		t.Fatalf("zf core: %v: %s", err, out)
+	}
+	said := delveSays(t, image, core, "goroutines", "print main.where", "print len(main.numbers)")
+	if n := strings.Count(said, "main.wait "); n != 20 {
+		t.Errorf("Delve has %d goroutines in main.wait; want 20:\n%s", n, said)
+	}
+	for _, want := range []string{"main.main", "6874026186120854111", "1048576"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("Delve does not say %q:\n%s", want, said)
+		}
+	}
+	b, err := exec.Command(gdb, "-nx", "-batch", "-ex", "info threads", "-ex", "x/gx &'main.where'", image, core).CombinedOutput()
+	if err != nil || !bytes.Contains(b, []byte("0x5f65726568777a5f")) || !bytes.Contains(b, []byte("LWP")) {
+		t.Errorf("gdb: %v, %s", err, b)
+	}
 	r.end(t)
 }

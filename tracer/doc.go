@@ -47,6 +47,7 @@
 //	bare/            what the speed of all that is measured against
 //	datagram/        how a trace travels by UDP
 //	dump/            how a dead machine's memory travels
+//	seal/            how that is encrypted for one receiver
 //	depot/           stacks kept once, by number
 //	stream/          the format of events that a program logs
 package tracer

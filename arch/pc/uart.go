@@ -97,6 +97,24 @@ func (u *UART) Init() {
 
 func (u *UART) port(reg uint16) uint16 { return uint16(u.Base) + reg }
 
+// SetSpeed sets the speed in bits a second, and reports whether the port can have it: 115200, or what
+// divides that. Without a UART it does nothing.
+func (u *UART) SetSpeed(baud uint32) bool {
+	const fastest = 115200
+	if baud == 0 || fastest%baud != 0 || fastest/baud > 0xffff {
+		return false
+	}
+	if !u.absent {
+		u.Flush()
+		d := fastest / baud
+		amd64.Out8(u.port(regLine), lineDLAB|line8N1)
+		amd64.Out8(u.port(regData), uint8(d))
+		amd64.Out8(u.port(regIER), uint8(d>>8))
+		amd64.Out8(u.port(regLine), line8N1)
+	}
+	return true
+}
+
 // Keep has the port, and what is known of it, kept twice.
 func (u *UART) Keep() { amd64.Keep(unsafe.Pointer(u), unsafe.Offsetof(u.stalled)) }
 

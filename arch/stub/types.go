@@ -63,6 +63,7 @@ func (u *UART) Keep()                      { panic(stub) }
 func (u *UART) Present() bool              { panic(stub) }
 func (u *UART) Receive() (b byte, ok bool) { panic(stub) }
 func (u *UART) Send(b byte)                { panic(stub) }
+func (u *UART) SetSpeed(baud uint32) bool  { panic(stub) }
 func (u *UART) SendAll(p []byte)           { panic(stub) }
 
 // RTC is the clock that tells the date.

@@ -21,7 +21,7 @@
 //	cpunmi.go       those of CPUs that are in an NMI
 //	cpustart.go     those in a CPU's first instructions
 //	nested.go       faults inside the panic path
-//	network.go      a fault while the trace is sent by network
+//	network.go      a fault while the trace, or the memory, is sent by network
 //	measure.go      watermarks, measured
 //	repeat.go       the same trace, many times
 package main

@@ -67,6 +67,7 @@ var crashes = [...]crash{
 	{"ra-zero", zeroA, early, "a return address of 0"},
 	{"nested", nestedA, early, "a fault inside the panic path; crash.stage=1|2|3, for any kind, says how deep"},
 	{"network", networkA, early, "a fault when the trace is sent by netconsole=, if it is"},
+	{"dump", dumpA, early, "a fault when the memory is sent by core=, if it is"},
 	{"leaf", leafA, anywhere, "a fault in a function that never pushed RBP"},
 	{"in-irq", inIRQA, anywhere, "a fault in an interrupt handler"},
 	{"spin", spinA, early, "an endless loop, for an NMI from outside"},

@@ -2,7 +2,7 @@ package main
 
 import "github.com/zeroframe/zeroframe/kernel/fault"
 
-// A crash whose trace faults, too, on its way to the network.
+// Crashes whose trace faults, too, on its way to the network, or whose memory does.
 
 //go:noinline
 func networkA() { fault.OnPanic(networkHook); networkB(); sink++ }
@@ -18,6 +18,19 @@ func networkC(p *[4]uint64) { p[1] = 1; sink++ }
 //go:noinline
 func networkHook(s fault.Stage) {
 	if s == fault.StageSending {
+		nestedFault(nilPointer)
+	}
+	sink++
+}
+
+//go:noinline
+func dumpA() { fault.OnPanic(dumpHook); networkB(); sink++ }
+
+// dumpHook faults when all traces are out and the memory is about to be sent.
+//
+//go:noinline
+func dumpHook(s fault.Stage) {
+	if s == fault.StageDumping {
 		nestedFault(nilPointer)
 	}
 	sink++

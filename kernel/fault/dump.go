@@ -40,6 +40,7 @@ func sendDump() {
 
 // callDump is sendDump on the stack where that runs.
 func callDump() {
+	runHook(StageDumping)
 	p := &dumpEntry
 	(*(*func())(unsafe.Pointer(&p)))()
 }

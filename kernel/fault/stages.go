@@ -40,6 +40,8 @@ const (
 	// StageSending is none: with it the function of [OnPanic] is called before a trace is sent
 	// by network.
 	StageSending
+	// StageDumping is none, either: with it the function is called before the memory is sent.
+	StageDumping
 
 	// inCrashLog is added to a stage for writeStage to write the crash log, cpuInLog to add to it
 	// the trace of another CPU.

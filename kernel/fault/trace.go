@@ -50,8 +50,8 @@ func runHook(s Stage) {
 }
 
 // OnPanic sets a function that is called at the beginning of each stage of the
-// panic path that writes a trace, and before a trace leaves by the network, with
-// [StageSending]. It must be a top-level function. For the crash lab, which
+// panic path that writes a trace, before a trace leaves by the network, with
+// [StageSending], and before the memory does, with [StageDumping]. It must be a top-level function. For the crash lab, which
 // faults there. Not inlined, as [OnInterrupt].
 //
 //go:noinline

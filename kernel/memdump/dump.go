@@ -21,6 +21,7 @@ type way uint8
 const (
 	off way = iota
 	byNet
+	byCom2
 )
 
 // What holds without the options core.rate=, core.wait= and core.time=.
@@ -58,10 +59,22 @@ func Configure(random uint64) {
 		return
 	}
 	value, _ := option.Value("core")
+	if wrong := readKey(); wrong != "" {
+		option.Ignored("core", value, wrong)
+		chosen = off
+		return
+	}
 	if chosen == byNet && !netconsole.Ready() {
 		option.Ignored("core", value, "the memory goes where netconsole= sends, which is not given or does not work")
 		chosen = off
 		return
+	}
+	if chosen == byCom2 {
+		if wrong := prepareCom2(); wrong != "" {
+			option.Ignored("core", value, wrong)
+			chosen = off
+			return
+		}
 	}
 	if !pages.prepare() {
 		option.Ignored("core", value, "not enough RAM behind the kernel's image for a note of what has been sent")
@@ -79,6 +92,7 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(&limit), unsafe.Sizeof(limit))
 	arch.Keep(unsafe.Pointer(&boot), unsafe.Sizeof(boot))
 	arch.Keep(unsafe.Pointer(&notes), unsafe.Sizeof(notes))
+	keepKey()
 	mem.KeepDumped()
 }
 
@@ -97,8 +111,17 @@ func run() {
 		cpus[n].Number = n
 		fault.DescribeCPU(&cpus[n])
 	}
-	if chosen == byNet {
+	findHidden()
+	if !beginSession() {
+		console.FreshLine()
+		console.String("core: not sent: core.key= is no public key\n")
+		return
+	}
+	switch chosen {
+	case byNet:
 		sendByNet()
+	case byCom2:
+		sendByCom2()
 	}
 }
 

@@ -145,12 +145,12 @@ func putItem(b []byte, s *dump.Slot) int {
 		dump.PutUint32(b[dump.PlaceSize:], s.N)
 		return dump.PlaceSize + 4
 	}
-	return dump.PutEnd(b, &dump.End{Why: items.why, Sent: pages.count - items.unreadable, Unreadable: items.unreadable})
+	return dump.PutEnd(b, &dump.End{Why: items.why, Sent: pages.count - items.unreadable, Unreadable: items.unreadable, Hidden: hiddenBytes})
 }
 
 // putAnnounce writes the announcement's body.
 func putAnnounce(b []byte) int {
-	a := dump.Announce{Highest: mem.Highest(), Root: uint64(mem.Root()), CPUs: numCPUs, Dead: dead}
+	a := dump.Announce{Highest: mem.Highest(), Root: uint64(mem.Root()), CPUs: numCPUs, Dead: dead, Sealed: sealed, Key: public}
 	for i := 0; ; i++ {
 		lo, hi, ok := mem.RAM(i)
 		if !ok {

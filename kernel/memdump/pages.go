@@ -272,8 +272,13 @@ func (s *source) nextOfRAM(unused bool) uintptr {
 	}
 }
 
-// read copies n bytes of physical memory to the beginning of to, and reports whether it could.
+// read copies n bytes of physical memory to the beginning of to, but for what is secret, and reports whether
+// it could.
 func read(to []byte, from uintptr, n int) bool {
 	to = to[:n]
-	return arch.CopyUser(uintptr(unsafe.Pointer(unsafe.SliceData(to))), from, uintptr(n)) == 0
+	if arch.CopyUser(uintptr(unsafe.Pointer(unsafe.SliceData(to))), from, uintptr(n)) != 0 {
+		return false
+	}
+	hide(to, from)
+	return true
 }

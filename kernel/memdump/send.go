@@ -129,7 +129,7 @@ func (l *netLink) send(item uint32, now uint64) {
 	p := netconsole.DumpPayload()
 	n := putItem(p[dump.HeaderSize:], s)
 	h := dump.Header{Kind: s.Kind, Epoch: l.epoch, Dump: boot, Item: item, Sent: l.flight.Number(item, now)}
-	n = dump.Finish(p, &h, n)
+	n = finish(p, &h, n)
 	l.broken = !netconsole.SendDump(n)
 	// What was not sent for want of answers is not made up for.
 	l.nextSend = max(l.nextSend, now-min(now, burst)) + uint64(n)*1e9/rate
@@ -156,6 +156,13 @@ func (l *netLink) take(p []byte, now uint64) {
 	h, body, ok := dump.Parse(p)
 	if !ok || h.Dump != boot || h.Epoch != l.epoch {
 		return
+	}
+	if h.Sealed {
+		if body, ok = dump.Unseal(p, &h, &session.In); !ok {
+			return
+		}
+	} else if sealed && (h.Kind == dump.KindWelcome || h.Kind == dump.KindAnswer || l.welcome && h.Kind == dump.KindNo) {
+		return // anybody can say that
 	}
 	switch h.Kind {
 	case dump.KindWelcome:

@@ -10,8 +10,9 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// dataAt is where physical address 0 lies in the file: behind the ELF header.
-const dataAt = dump.PageSize
+// dataAt is where physical address 0 lies in the file. Before it there is room for all else, since who reads such
+// a file may do so from its beginning to its end.
+const dataAt = 2 << 20
 
 // MaxMemory is the highest address that a dump may have, in bytes.
 const MaxMemory = 1 << 40
@@ -68,21 +69,21 @@ func (d *Assembly) part() string { return d.path + ".part" }
 // Path returns the name of the file when it is done.
 func (d *Assembly) Path() string { return d.path }
 
-// errNonsense is returned for a packet that cannot be true.
-var errNonsense = errors.New("a packet of a dump makes no sense")
+// ErrNonsense is returned by Add for a packet that cannot be true.
+var ErrNonsense = errors.New("a packet of a dump makes no sense")
 
-// Add takes an item. An error other than errNonsense is of the disk.
+// Add takes an item. An error other than ErrNonsense is of the disk.
 func (d *Assembly) Add(h *dump.Header, body []byte) error {
 	switch h.Kind {
 	case dump.KindCPU:
 		c, ok := dump.ParseCPU(body)
 		if !ok {
-			return errNonsense
+			return ErrNonsense
 		}
 		d.CPUs[c.Number] = c
 	case dump.KindMemory:
 		if len(body)%16 != 0 || len(body) > 16*dump.MaxRanges {
-			return errNonsense
+			return ErrNonsense
 		}
 		d.RAM = nil
 		for ; len(body) > 0; body = body[16:] {
@@ -91,23 +92,23 @@ func (d *Assembly) Add(h *dump.Header, body []byte) error {
 	case dump.KindData:
 		p, data, ok := dump.ParsePlace(body)
 		if !ok {
-			return errNonsense
+			return ErrNonsense
 		}
 		return d.data(&p, data)
 	case dump.KindZeros:
 		p, rest, ok := dump.ParsePlace(body)
 		if !ok || len(rest) != 4 {
-			return errNonsense
+			return ErrNonsense
 		}
 		return d.zeros(&p, dump.Uint32(rest))
 	case dump.KindEnd:
 		e, ok := dump.ParseEnd(body)
 		if !ok {
-			return errNonsense
+			return ErrNonsense
 		}
 		d.End = &e
 	default:
-		return errNonsense
+		return ErrNonsense
 	}
 	return nil
 }
@@ -123,7 +124,7 @@ func (d *Assembly) data(p *dump.Place, data []byte) error {
 	offset := addr % dump.PageSize
 	want := min(dump.PageSize-offset, dump.PieceSize)
 	if offset%dump.PieceSize != 0 || uint64(len(data)) != want || !d.inside(addr, want) {
-		return errNonsense
+		return ErrNonsense
 	}
 	if _, err := d.file.WriteAt(data, int64(dataAt+addr)); err != nil {
 		return err
@@ -136,7 +137,7 @@ func (d *Assembly) data(p *dump.Place, data []byte) error {
 func (d *Assembly) zeros(p *dump.Place, n uint32) error {
 	addr, size := uint64(p.Addr), uint64(n)*dump.PageSize
 	if addr%dump.PageSize != 0 || n == 0 || !d.inside(addr, size) {
-		return errNonsense
+		return ErrNonsense
 	}
 	for page := addr / dump.PageSize; page < (addr+size)/dump.PageSize; page++ {
 		d.note(page, whole, p.Class) // the file has a hole there
@@ -174,6 +175,9 @@ func (d *Assembly) Missing() uint32 { return d.Announce.Pages - min(d.Pages, d.A
 // Summary says what is there and what is not, in one line.
 func (d *Assembly) Summary() string {
 	s := fmt.Sprintf("%d of %d pages", d.Pages, d.Announce.Pages)
+	if d.End != nil && d.End.Hidden > 0 {
+		s += fmt.Sprintf(", with zeros for %d bytes that are secret", d.End.Hidden)
+	}
 	if d.Missing() == 0 {
 		return s
 	}

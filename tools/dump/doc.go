@@ -3,6 +3,8 @@
 //
 //	assembly.go  packets -> a file, page by page, in any order
 //	state.go     what is known of a dump that may go on: for a receiver that is started anew
+//	stream.go    what a serial line has brought -> packets
+//	key.go       the receiver's key: what a machine has sealed -> packets
 //	elf.go       the headers and notes of the file
 //
 // A page that has not come is not in the file's table: who reads there is told so. Pages of zeros

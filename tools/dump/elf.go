@@ -43,8 +43,12 @@ const (
 	kernelData = 0x10
 )
 
-// maxHeaders is how many program headers an ELF file has without more ado (gABI, PN_XNUM).
-const maxHeaders = 0xffff - 1
+// notesRoom is room for the notes of all CPUs and ours, maxHeaders how many program headers fit before them.
+const (
+	headerSize, progSize = 64, 56
+	notesRoom            = 128 << 10
+	maxHeaders           = (dataAt - notesRoom - headerSize) / progSize
+)
 
 // NoteName is the name of our own note, NoteText its type: lines of the form NAME=VALUE.
 const (
@@ -54,46 +58,46 @@ const (
 
 // finish writes all but the memory itself.
 func (d *Assembly) finish() error {
-	notes := d.notes()
 	loads := d.loads()
-	end := int64(dataAt + (d.Announce.Highest+dump.PageSize-1)&^(dump.PageSize-1))
-	tableAt := end + int64(len(notes)+7)&^7
-	headers := append([]elf.Prog64{{Type: uint32(elf.PT_NOTE), Off: uint64(end), Filesz: uint64(len(notes)), Align: 4}}, loads...)
-	var table, header bytes.Buffer
-	binary.Write(&table, le, headers)
-	binary.Write(&header, le, elf.Header64{
+	notes := d.notes()
+	table := headerSize + progSize*uint64(1+len(loads))
+	if len(notes) > notesRoom {
+		return fmt.Errorf("%d bytes of notes", len(notes))
+	}
+	var b bytes.Buffer
+	binary.Write(&b, le, elf.Header64{
 		Ident:   [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
 		Type:    uint16(elf.ET_CORE),
 		Machine: uint16(elf.EM_X86_64),
 		Version: uint32(elf.EV_CURRENT),
-		Phoff:   uint64(tableAt), Ehsize: 64, Phentsize: 56, Phnum: uint16(len(headers)),
+		Phoff:   headerSize, Ehsize: headerSize, Phentsize: progSize, Phnum: uint16(1 + len(loads)),
 	})
-	for _, part := range []struct {
-		at int64
-		b  []byte
-	}{{end, notes}, {tableAt, table.Bytes()}, {0, header.Bytes()}} {
-		if _, err := d.file.WriteAt(part.b, part.at); err != nil {
-			return err
-		}
+	binary.Write(&b, le, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: table, Filesz: uint64(len(notes)), Align: 4})
+	binary.Write(&b, le, loads)
+	b.Write(notes)
+	if err := d.file.Truncate(int64(dataAt + d.Announce.Highest)); err != nil { // zeros at the end are a hole
+		return err
 	}
-	return nil
+	_, err := d.file.WriteAt(b.Bytes(), 0)
+	return err
 }
 
-// loads returns the program headers of the pages that are whole.
+// loads returns the program headers of the pages that are whole. What there is no room for is missing.
 func (d *Assembly) loads() (all []elf.Prog64) {
 	first := uint64(0)
 	open := false
 	flush := func(end uint64) {
-		if open && len(all) < maxHeaders-1 {
+		if open && len(all) == maxHeaders-1 {
+			d.Pages -= uint32(end - first)
+		} else if open {
 			lo, size := first*dump.PageSize, (end-first)*dump.PageSize
-			all = append(all, elf.Prog64{
-				Type: uint32(elf.PT_LOAD), Off: dataAt + lo, Paddr: lo, Vaddr: 0, Filesz: size, Memsz: size,
-			})
+			all = append(all, elf.Prog64{Type: uint32(elf.PT_LOAD), Off: dataAt + lo, Paddr: lo, Filesz: size, Memsz: size})
 		}
 		open = false
 	}
 	for _, n := range slices.Sorted(maps.Keys(d.Chunks)) {
-		for page := n * chunkPages; page < (n+1)*chunkPages; page++ {
+		end := min((n+1)*chunkPages, (d.Announce.Highest+dump.PageSize-1)/dump.PageSize)
+		for page := n * chunkPages; page < end; page++ {
 			has := d.has(page)
 			if has && !open {
 				first, open = page, true
@@ -101,7 +105,7 @@ func (d *Assembly) loads() (all []elf.Prog64) {
 				flush(page)
 			}
 		}
-		flush((n + 1) * chunkPages)
+		flush(end)
 	}
 	return all
 }
@@ -120,6 +124,9 @@ func (d *Assembly) notes() []byte {
 	}
 	text := fmt.Sprintf("build=%s\npages=%d\nmissing=%d\ndead=%d\nroot=%#x\nsummary=%s\n",
 		d.BuildID(), d.Pages, d.Missing(), d.Announce.Dead, d.Announce.Root, d.Summary())
+	if d.End != nil {
+		text += fmt.Sprintf("hidden=%d\n", d.End.Hidden)
+	}
 	for _, r := range d.RAM {
 		text += fmt.Sprintf("ram=%#x-%#x\n", r[0], r[1])
 	}

@@ -2,6 +2,7 @@ package receive
 
 import (
 	"context"
+	"crypto/ecdh"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/zeroframe/zeroframe/tools/buildid"
+	"github.com/zeroframe/zeroframe/tools/dump"
 	"github.com/zeroframe/zeroframe/tools/receive/capture"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
 	"github.com/zeroframe/zeroframe/tools/receive/otlp"
@@ -97,6 +99,27 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // receive receives until the input or ctx ends.
 func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer, m *messages) (err error) {
+	if c.cores != "" {
+		if err := os.MkdirAll(c.cores, 0o777); err != nil {
+			return err
+		}
+	}
+	if c.newKey != "" {
+		public, err := dump.NewKey(c.newKey)
+		if err == nil {
+			_, err = fmt.Fprintf(stdout, "core.key=%s\n", public)
+		}
+		return err
+	}
+	var key *ecdh.PrivateKey
+	if c.key != "" {
+		if key, err = dump.ReadKey(c.key); err != nil {
+			return err
+		}
+	}
+	if c.com2 != "" {
+		return c.readCom2(ctx, stdin, key, m)
+	}
 	finder := buildid.NewFinder()
 	if finder.Server, err = buildid.FromEnvironment(); err != nil {
 		return err
@@ -120,11 +143,6 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 		return err
 	}
 	defer store.Close()
-	if c.cores != "" {
-		if err := os.MkdirAll(c.cores, 0o777); err != nil {
-			return err
-		}
-	}
 	var l *Listener
 	if c.pcap == "" {
 		if l, err = Listen(c.listen); err != nil {
@@ -148,7 +166,7 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 	}
 	reporter := NewReporter(ctx, opt)
 	iopt := c.intakeOptions()
-	iopt.Say, iopt.Cores = m.say, c.cores
+	iopt.Say, iopt.Cores, iopt.Key = m.say, c.cores, key
 	if l != nil {
 		iopt.Answer = l.Answer
 	}

@@ -1,6 +1,7 @@
 package receive
 
 import (
+	"crypto/ecdh"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -34,6 +35,8 @@ type cores struct {
 	folder string // "": none is taken
 	answer func(to netip.AddrPort, p []byte)
 	say    func(string)
+	key    *ecdh.PrivateKey   // nil: none
+	number uint64             // of the latest sealed answer
 	open   map[uint64]*coming // by their numbers
 	out    [format.MaxPacket]byte
 }
@@ -41,6 +44,7 @@ type cores struct {
 // coming is a dump that comes.
 type coming struct {
 	d       *dump.Assembly
+	seal    *dump.Session // nil: it is not sealed
 	machine string
 	from    netip.AddrPort
 	epoch   byte
@@ -72,6 +76,12 @@ func (c *cores) take(now time.Time, from netip.AddrPort, machine string, b []byt
 			c.send(from, &format.Header{Kind: format.KindQuestion, Epoch: h.Epoch, Dump: h.Dump}, 0)
 		}
 	case h.Epoch == in.epoch:
+		if in.seal != nil {
+			var err error
+			if body, err = in.seal.Open(b); err != nil {
+				return
+			}
+		}
 		in.heard, in.from = now, from
 		c.item(now, in, &h, body)
 	}
@@ -92,13 +102,18 @@ func (c *cores) announced(now time.Time, from netip.AddrPort, machine string, h 
 			c.refuse(from, h, fmt.Sprintf("%s has a dump of its memory, but %d others come at this time", machine, maxCores))
 			return
 		}
+		s, why := c.session(&a)
+		if why != "" {
+			c.refuse(from, h, machine+" has a dump of its memory, "+why)
+			return
+		}
 		path := dump.FileName(c.folder, machine, h.Dump)
 		d, err := dump.Open(path, h.Dump, &a)
 		if err != nil {
 			c.refuse(from, h, fmt.Sprintf("%s has a dump of its memory: %v", machine, err))
 			return
 		}
-		in = &coming{d: d, machine: machine}
+		in = &coming{d: d, machine: machine, seal: s}
 		c.open[h.Dump] = in
 		how := "comes"
 		if d.Page > 0 {
@@ -106,13 +121,33 @@ func (c *cores) announced(now time.Time, from netip.AddrPort, machine string, h 
 		}
 		c.say(fmt.Sprintf("%s: the memory of the machine that has died %s, %d MiB, to %s", machine, how, a.Pages>>8, path))
 	}
+	if in.d.Announce != a {
+		return
+	}
 	in.heard, in.from = now, from
 	if in.epoch != h.Epoch || in.answers.Next == 0 {
 		in.epoch, in.last, in.owed = h.Epoch, 0, 0
 		in.answers = format.Answer{Next: 1}
 	}
 	format.PutUint32(c.out[format.HeaderSize:], in.d.Page)
-	c.send(from, &format.Header{Kind: format.KindWelcome, Epoch: h.Epoch, Dump: h.Dump}, 4)
+	c.reply(in, format.KindWelcome, 4)
+}
+
+// session returns what opens the packets of a dump, or why it is not taken.
+func (c *cores) session(a *format.Announce) (s *dump.Session, why string) {
+	switch {
+	case a.Sealed && c.key == nil:
+		return nil, "encrypted with a key: -key FILE opens it"
+	case !a.Sealed && c.key != nil:
+		return nil, "which is not encrypted: with -key no other is taken"
+	case !a.Sealed:
+		return nil, ""
+	}
+	s, err := dump.NewSession(c.key, a)
+	if err != nil {
+		return nil, fmt.Sprintf("whose key is none: %v", err)
+	}
+	return s, ""
 }
 
 func (c *cores) refuse(to netip.AddrPort, h *format.Header, why string) {
@@ -188,7 +223,7 @@ func (c *cores) fail(in *coming, err error) {
 		return
 	}
 	c.say(fmt.Sprintf("%s: the memory of the machine is lost: %v", in.machine, err))
-	c.refuse(in.from, &format.Header{Epoch: in.epoch, Dump: in.d.ID}, "")
+	c.reply(in, format.KindNo, 0)
 	in.done, in.failed = true, err.Error()
 }
 
@@ -207,7 +242,21 @@ func (c *cores) finish(in *coming, again bool) {
 func (c *cores) answerNow(in *coming) {
 	in.owed = 0
 	n := format.PutAnswer(c.out[format.HeaderSize:], &in.answers)
-	c.send(in.from, &format.Header{Kind: format.KindAnswer, Epoch: in.epoch, Dump: in.d.ID}, n)
+	c.reply(in, format.KindAnswer, n)
+}
+
+// reply sends a packet that the machine believes.
+func (c *cores) reply(in *coming, kind byte, n int) {
+	h := format.Header{Kind: kind, Epoch: in.epoch, Dump: in.d.ID}
+	if in.seal == nil {
+		c.send(in.from, &h, n)
+	} else if c.answer != nil {
+		if c.number == 0 {
+			c.number = uint64(time.Now().UnixNano()) // higher than any before it
+		}
+		c.number++
+		c.answer(in.from, c.out[:in.seal.Finish(c.out[:], h, n, c.number)])
+	}
 }
 
 func (c *cores) send(to netip.AddrPort, h *format.Header, n int) {

@@ -14,6 +14,7 @@
 //	machine.go     the machines, least recently heard first, and what each may hold
 //	open.go        the traces that are not whole yet
 //	cores.go       the memory of machines that have died -> files
+//	com2.go        the same of a serial line
 //	netconsole.go  a netconsole datagram -> its lines
 //	oops.go        the lines of a Linux oops, gathered
 //	resolve.go     a whole trace -> text and JSON, with the ELF file of its build

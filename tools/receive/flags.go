@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zeroframe/zeroframe/tools/input"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
 )
 
@@ -53,7 +54,9 @@ type config struct {
 	lines        string
 	color        string
 	store, otlp  string
-	cores        string
+	cores, com2  string
+	key, newKey  string
+	baud         int
 	groups       bool
 	machines     int
 	patience     int
@@ -79,6 +82,10 @@ func parseFlags(args []string, stdout, stderr io.Writer) (c *config, code int, o
 	fs.StringVar(&c.color, "color", "auto", "colour the output: `WHEN` is auto, always or never")
 	fs.StringVar(&c.store, "store", "", "keep crash groups in `FILE` (default:\n"+storeHint()+"; with -pcap: nowhere)")
 	fs.StringVar(&c.cores, "cores", "", "take the memory of machines that die (core=net) to files in\n`FOLDER`; without it they are told that nobody does")
+	fs.StringVar(&c.key, "key", "", "the private key for what -cores takes (core.key=), in `FILE`")
+	fs.StringVar(&c.newKey, "new-key", "", "make a private key for -key, write it to `FILE`, print the option\ncore.key= for machines, and end")
+	fs.StringVar(&c.com2, "com2", "", "take one machine's memory to -cores that it has sent by its second\nserial port (core=com2), and end: `FILE` is a file or a device")
+	fs.IntVar(&c.baud, "baud", input.DefaultBaud, "the speed of the device of -com2, in bits a second")
 	fs.BoolVar(&c.groups, "groups", false, "print the crash groups of -store and end; with -json, as objects")
 	fs.StringVar(&c.otlp, "otlp", "", "export what ended a kernel to the OpenTelemetry collector at\n`URL`, such as http://localhost:4318 (OTLP over HTTP)")
 	fs.IntVar(&c.machines, "machines", DefaultMachines, "know up to `N` machines at a time")
@@ -156,6 +163,10 @@ func (c *config) check(fs *flag.FlagSet) error {
 		return fmt.Errorf("-color is auto, always or never, not %q", c.color)
 	case !oneOf(c.lines, "auto", "always", "never"):
 		return fmt.Errorf("-lines is auto, always or never, not %q", c.lines)
+	case c.key != "" && c.cores == "":
+		return errors.New("-key is for what -cores takes")
+	case c.com2 != "" && (given["pcap"] || given["listen"] || c.cores == ""):
+		return errors.New("-com2 wants -cores, the folder to write to, and neither -pcap nor -listen")
 	case c.cores != "" && c.pcap != "":
 		return errors.New("-cores: a machine sends its memory to who answers, which a capture does not")
 	case c.groups && (given["pcap"] || given["listen"] || given["otlp"]):

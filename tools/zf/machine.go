@@ -422,11 +422,8 @@ func (m *machine) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signa
 				continue
 			}
 			// Halted with interrupts off, only an NMI could wake it.
-			halted := vm.Halted
-			if m.core != "" { // the CPU that writes the traces is to have ended, too
-				halted = vm.Dead
-			}
-			if h, err := halted(); err != nil || !h {
+			// All CPUs: the one that has died may still send traces or the memory while the others stand still.
+			if h, err := vm.Dead(); err != nil || !h {
 				seen = 0
 				continue
 			}

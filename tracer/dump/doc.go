@@ -14,5 +14,5 @@
 // A receiver that has been started anew does not know the dump, says so, and is sent a new
 // announcement. Its welcome says how many pages in order it has, and the machine goes on there.
 //
-// The package allocates nothing, takes no lock, and imports nothing. Any context, and the host.
+// The package allocates nothing, takes no lock, and imports tracer/seal. Any context, and the host.
 package dump

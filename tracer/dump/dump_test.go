@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tracer/dump"
+	"github.com/zeroframe/zeroframe/tracer/seal"
 )
 
 func packet(h dump.Header, body []byte) []byte {
@@ -40,9 +41,30 @@ func TestPackets(t *testing.T) {
 	}
 }
 
+func TestSealed(t *testing.T) {
+	var k seal.Key
+	k[3] = 7
+	h := dump.Header{Kind: dump.KindData, Epoch: 3, Dump: 5, Item: 9, Sent: 77, Sealed: true}
+	p := make([]byte, dump.MaxPacket)
+	copy(p[dump.HeaderSize:], "body")
+	p = p[:dump.FinishSealed(p, &h, 4, &k)]
+	got, body, ok := dump.Parse(p)
+	if !ok || got != h || bytes.Contains(body, []byte("body")) {
+		t.Fatalf("Parse gives %+v, %q, %v; want %+v", got, body, ok, h)
+	}
+	other := h
+	other.Item++
+	if _, ok := dump.Unseal(bytes.Clone(p), &other, &k); ok {
+		t.Error("opened as another item")
+	}
+	if body, ok := dump.Unseal(p, &got, &k); !ok || string(body) != "body" {
+		t.Errorf("Unseal gives %q, %v", body, ok)
+	}
+}
+
 func TestBodies(t *testing.T) {
 	b := make([]byte, dump.MaxBody)
-	a := dump.Announce{Highest: 1 << 33, Root: 0x1000, Pages: 7, CPUs: 2, Dead: 1, NBuildID: 3, BuildID: [32]byte{1, 2, 3}}
+	a := dump.Announce{Highest: 1 << 33, Root: 0x1000, Pages: 7, CPUs: 2, Dead: 1, NBuildID: 3, BuildID: [32]byte{1, 2, 3}, Sealed: true, Key: [32]byte{7, 31: 9}}
 	if got, ok := dump.ParseAnnounce(b[:dump.PutAnnounce(b, &a)]); !ok || got != a {
 		t.Errorf("announcement: %+v, %v; want %+v", got, ok, a)
 	}
@@ -51,7 +73,7 @@ func TestBodies(t *testing.T) {
 	if got, ok := dump.ParseCPU(b[:dump.PutCPU(b, &c)]); !ok || got != c {
 		t.Errorf("CPU: %+v, %v; want %+v", got, ok, c)
 	}
-	e := dump.End{Why: dump.EndTime, Sent: 3, Unreadable: 4}
+	e := dump.End{Why: dump.EndTime, Sent: 3, Unreadable: 4, Hidden: 5}
 	if got, ok := dump.ParseEnd(b[:dump.PutEnd(b, &e)]); !ok || got != e {
 		t.Errorf("end: %+v, %v; want %+v", got, ok, e)
 	}

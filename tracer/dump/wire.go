@@ -1,5 +1,7 @@
 package dump
 
+import "github.com/zeroframe/zeroframe/tracer/seal"
+
 // A packet is a header and a body. All numbers are little-endian.
 //
 //	 0  "zfd1"
@@ -10,7 +12,9 @@ package dump
 //	16  number of the item, 4 bytes: from 1; 0 for what is none
 //	20  number of the packet, 4 bytes: another one each time that an item is sent
 //	24  CRC-32C of the packet, this field counted as zeros, 4 bytes
-//	28  0, 4 bytes
+//	28  1: the body is sealed (package tracer/seal) with the first 24 bytes of the header, and
+//	    has a tag at its end; the number of the message is item<<32 + number of the packet. Else 0
+//	29  0, 3 bytes
 //
 // From the machine:
 //
@@ -29,6 +33,10 @@ package dump
 //	'N' no            it takes no dump: a reason in words
 //
 // On a serial line there are no answers, and the announcement comes first.
+//
+// A machine that knows its receiver's public key seals all but the announcement, which has the key that was
+// made for the dump, and believes no welcome and no answer that is not sealed. The receiver gives its packets numbers
+// of its own in the place of item and packet, which never come again.
 
 // Kinds of packets.
 const (
@@ -56,7 +64,7 @@ const (
 	// MaxBody is the longest body, MaxPacket the longest packet: with the headers of UDP, IPv4 and
 	// Ethernet it fits a frame.
 	MaxBody   = PlaceSize + PieceSize
-	MaxPacket = HeaderSize + MaxBody
+	MaxPacket = HeaderSize + MaxBody + seal.TagSize
 	// MaxRanges is how many ranges of RAM one packet names.
 	MaxRanges = 64
 	// MaxCPUs is how many CPUs a dump tells of.
@@ -72,11 +80,31 @@ type Header struct {
 	Dump  uint64
 	Item  uint32
 	Sent  uint32
+	// Sealed says that the body is.
+	Sealed bool
 }
+
+// number is that of a sealed message.
+func (h *Header) number() uint64 { return uint64(h.Item)<<32 | uint64(h.Sent) }
+
+const sealedWith = 24 // bytes of the header that are authenticated
 
 // Finish writes the header of a packet whose body, of n bytes, is in p already, and returns the
 // packet's length. p has room for HeaderSize more.
 func Finish(p []byte, h *Header, n int) int {
+	begin(p, h, n)
+	return end(p, n)
+}
+
+// FinishSealed is [Finish] for a body that is sealed with a key. p has room for HeaderSize and the tag.
+func FinishSealed(p []byte, h *Header, n int, k *seal.Key) int {
+	begin(p, h, n+seal.TagSize)
+	p[28] = 1
+	seal.Seal(k, p[HeaderSize:], n, p[:sealedWith], h.number())
+	return end(p, n+seal.TagSize)
+}
+
+func begin(p []byte, h *Header, n int) {
 	PutUint32(p, magic)
 	p[4], p[5], p[6], p[7] = h.Kind, h.Epoch, byte(n), byte(n>>8)
 	PutUint64(p[8:], h.Dump)
@@ -84,8 +112,27 @@ func Finish(p []byte, h *Header, n int) int {
 	PutUint32(p[20:], h.Sent)
 	PutUint32(p[24:], 0)
 	PutUint32(p[28:], 0)
+}
+
+func end(p []byte, n int) int {
 	PutUint32(p[24:], checksum(p[:HeaderSize+n]))
 	return HeaderSize + n
+}
+
+// FinishAgain makes a packet of that length one whose body has been sealed by other means.
+func FinishAgain(p []byte, length int) {
+	p[28] = 1
+	PutUint32(p[24:], 0)
+	end(p, length-HeaderSize)
+}
+
+// Unseal decrypts the body of a packet that [Parse] has taken, in place.
+func Unseal(p []byte, h *Header, k *seal.Key) (body []byte, ok bool) {
+	b := p[HeaderSize:]
+	if !h.Sealed || !seal.Open(k, b, p[:sealedWith], h.number()) {
+		return nil, false
+	}
+	return b[:len(b)-seal.TagSize], true
 }
 
 // Is reports whether p begins as a packet does.
@@ -111,7 +158,7 @@ func Parse(p []byte) (h Header, body []byte, ok bool) {
 	if ^crcAdd(c, p[28:]) != Uint32(p[24:]) {
 		return h, nil, false
 	}
-	h = Header{Kind: p[4], Epoch: p[5], Dump: Uint64(p[8:]), Item: Uint32(p[16:]), Sent: Uint32(p[20:])}
+	h = Header{Kind: p[4], Epoch: p[5], Dump: Uint64(p[8:]), Item: Uint32(p[16:]), Sent: Uint32(p[20:]), Sealed: p[28] == 1}
 	return h, p[HeaderSize:], true
 }
 
@@ -164,7 +211,7 @@ func ParsePlace(b []byte) (p Place, rest []byte, ok bool) {
 }
 
 // Announce is what a receiver has to know first. In a body it is 8 + 8 + 4 + 4 + 4 bytes, then
-// the length of the build ID and its bytes.
+// the length of the build ID, whether it is sealed, the key, and the build ID.
 type Announce struct {
 	Highest  uint64 // the address above the highest RAM
 	Root     uint64 // physical address of the page tables
@@ -173,9 +220,11 @@ type Announce struct {
 	Dead     uint32 // number of the one that has died first
 	BuildID  [32]byte
 	NBuildID int
+	Sealed   bool
+	Key      [seal.PointSize]byte // the machine's public key, if it is
 }
 
-const announceSize = 29
+const announceSize = 30 + seal.PointSize
 
 // PutAnnounce writes an Announce to b and returns its length.
 func PutAnnounce(b []byte, a *Announce) int {
@@ -184,9 +233,15 @@ func PutAnnounce(b []byte, a *Announce) int {
 	PutUint32(b[16:], a.Pages)
 	PutUint32(b[20:], a.CPUs)
 	PutUint32(b[24:], a.Dead)
-	b[28] = byte(a.NBuildID)
+	b[28], b[29] = byte(a.NBuildID), 0
+	if a.Sealed {
+		b[29] = 1
+	}
+	for i := 0; i < len(a.Key); i++ { // by hand: a copy is a call of the runtime's
+		b[30+i] = a.Key[i]
+	}
 	n := announceSize
-	for i := 0; i < a.NBuildID; i++ { // by hand: a copy is a call of the runtime's
+	for i := 0; i < a.NBuildID; i++ {
 		b[n] = a.BuildID[i]
 		n++
 	}
@@ -198,7 +253,10 @@ func ParseAnnounce(b []byte) (a Announce, ok bool) {
 	if len(b) < announceSize || int(b[28]) > len(a.BuildID) || len(b) != announceSize+int(b[28]) {
 		return a, false
 	}
-	a = Announce{Highest: Uint64(b), Root: Uint64(b[8:]), Pages: Uint32(b[16:]), CPUs: Uint32(b[20:]), Dead: Uint32(b[24:])}
+	a = Announce{Highest: Uint64(b), Root: Uint64(b[8:]), Pages: Uint32(b[16:]), CPUs: Uint32(b[20:]), Dead: Uint32(b[24:]), Sealed: b[29] == 1}
+	for i := 0; i < len(a.Key); i++ {
+		a.Key[i] = b[30+i]
+	}
 	for i := announceSize; i < len(b); i++ {
 		a.BuildID[a.NBuildID] = b[i]
 		a.NBuildID++
@@ -257,6 +315,7 @@ type End struct {
 	Why        uint32
 	Sent       uint32 // pages
 	Unreadable uint32 // pages that could not be read
+	Hidden     uint32 // bytes that are zeros in the dump, since they are secret
 }
 
 // Why a dump ends.
@@ -267,13 +326,14 @@ const (
 )
 
 // EndSize is the length of an End.
-const EndSize = 12
+const EndSize = 16
 
 // PutEnd writes an End to b and returns its length.
 func PutEnd(b []byte, e *End) int {
 	PutUint32(b, e.Why)
 	PutUint32(b[4:], e.Sent)
 	PutUint32(b[8:], e.Unreadable)
+	PutUint32(b[12:], e.Hidden)
 	return EndSize
 }
 
@@ -282,7 +342,7 @@ func ParseEnd(b []byte) (e End, ok bool) {
 	if len(b) != EndSize {
 		return e, false
 	}
-	return End{Uint32(b), Uint32(b[4:]), Uint32(b[8:])}, true
+	return End{Uint32(b), Uint32(b[4:]), Uint32(b[8:]), Uint32(b[12:])}, true
 }
 
 // Window is how many items may be under way at a time.

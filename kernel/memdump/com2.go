@@ -1,0 +1,82 @@
+package memdump
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/tracer/dump"
+)
+
+// By the second serial port: each item once, with no answers. The announcement comes again now and
+// then, for who begins to listen late, or has got a damaged one.
+
+const (
+	announceItems = 1024
+	tellEvery     = 60e9 // ns
+)
+
+var (
+	com2   = arch.UART{Base: arch.UARTSecond} // panic path only
+	packet [dump.MaxPacket]byte               // panic path only
+	slot   dump.Slot                          // panic path only
+)
+
+// prepareCom2 finds the port and sets its speed. It returns what is wrong, or "". Early context.
+func prepareCom2() (wrong string) {
+	if port, ok := option.Word("record.port"); ok && port == 1 {
+		return "records leave by the second serial port (record.port=com2)"
+	}
+	com2.Init()
+	if !com2.Present() {
+		return "there is no second serial port (COM2)"
+	}
+	if baud, ok := option.Number("core.baud"); ok && !com2.SetSpeed(uint32(baud)) {
+		return "core.baud= wants 115200, or what divides it"
+	}
+	return ""
+}
+
+// sendByCom2 sends all, and says how it went.
+func sendByCom2() {
+	began := clock.Now()
+	console.FreshLine()
+	console.String("core: sending the memory by the second serial port\n")
+	beginItems(0)
+	told, number := began, uint32(0)
+	for {
+		now := clock.Now()
+		if now-began > limit && items.why == dump.EndWhole {
+			cutItems(dump.EndTime)
+		}
+		if now-told > tellEvery {
+			told = now
+			result(pages.count, began, " so far")
+		}
+		if number%announceItems == 0 {
+			write(dump.KindAnnounce, 0, putAnnounce(packet[dump.HeaderSize:]))
+		}
+		if !nextItem(&slot) {
+			break
+		}
+		number++
+		write(slot.Kind, number, putItem(packet[dump.HeaderSize:], &slot))
+	}
+	com2.Flush()
+	how := ""
+	if items.why == dump.EndTime {
+		how = ": its time is over (core.time=)"
+	}
+	result(pages.count-items.unreadable, began, how)
+}
+
+// write sends a packet.
+func write(kind byte, item uint32, n int) {
+	h := dump.Header{Kind: kind, Epoch: 1, Dump: boot, Item: item, Sent: item}
+	if kind == dump.KindAnnounce {
+		n = dump.Finish(packet[:], &h, n)
+	} else {
+		n = finish(packet[:], &h, n)
+	}
+	com2.SendAll(packet[:n])
+}

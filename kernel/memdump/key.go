@@ -1,0 +1,73 @@
+package memdump
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/tracer/dump"
+	"github.com/zeroframe/zeroframe/tracer/seal"
+)
+
+// The key of the receiver (core.key=), with which all but the announcement is sealed. The machine's own is made of
+// random numbers at boot, since the death is no time for that, and is of no use to anybody later on but for this
+// dump; the secret that both share is computed when the machine has died.
+
+var (
+	sealed   bool                 // set once at boot
+	receiver [seal.PointSize]byte // set once at boot
+	private  [seal.PointSize]byte // set once at boot
+	public   [seal.PointSize]byte // panic path only
+	session  seal.Session         // panic path only
+)
+
+// readKey reads the option core.key=. It returns what is wrong, or "". Early context.
+func readKey() (wrong string) {
+	value, ok := option.Value("core.key")
+	if !ok {
+		return ""
+	}
+	if len(value) != 2*len(receiver) {
+		return "core.key= wants 64 hexadecimal digits, as zf receive -new-key FILE prints them"
+	}
+	for i, c := range value {
+		v := c - '0'
+		if c|0x20 >= 'a' {
+			v = c | 0x20 - 'a' + 10
+		}
+		if v > 15 || c < '0' || c > '9' && c|0x20 < 'a' {
+			return "core.key= has what is no hexadecimal digit"
+		}
+		receiver[i/2] = receiver[i/2]<<4 | v
+	}
+	for i := range private {
+		private[i] = byte(entropy.Word() >> 13)
+	}
+	sealed = true
+	return ""
+}
+
+// keepKey has arch keep it.
+func keepKey() {
+	arch.Keep(unsafe.Pointer(&sealed), unsafe.Sizeof(sealed))
+	arch.Keep(unsafe.Pointer(&receiver), unsafe.Sizeof(receiver))
+	arch.Keep(unsafe.Pointer(&private), unsafe.Sizeof(private))
+}
+
+// beginSession makes the keys, and reports whether the receiver's is one.
+func beginSession() (ok bool) {
+	if !sealed {
+		return true
+	}
+	public, ok = session.Begin(&private, &receiver)
+	return ok
+}
+
+// finish writes a packet's header, and seals its body if there is a key.
+func finish(p []byte, h *dump.Header, n int) int {
+	if sealed {
+		return dump.FinishSealed(p, h, n, &session.Out)
+	}
+	return dump.Finish(p, h, n)
+}

@@ -1,0 +1,49 @@
+package seal
+
+// The keys of a dump. The shared secret goes through HChaCha20 with a name, with both public keys, so that the keys
+// depend on all that was agreed on, and then with the name of a direction.
+
+// A Session has a key for each direction.
+type Session struct{ Out, In Key }
+
+// What stands for the protocol, and for the directions.
+const (
+	nameProtocol = "zfd1 memory dump"
+	nameOut      = "machine:receiver"
+	nameIn       = "receiver:machine"
+)
+
+// Begin makes the keys of a machine whose private key, made for this once, is private, for a receiver with the given
+// public key. It returns the machine's public key; ok is false if the receiver's is none.
+func (s *Session) Begin(private, receiver *[PointSize]byte) (public [PointSize]byte, ok bool) {
+	public = X25519(private, &Base)
+	shared := X25519(private, receiver)
+	zero := byte(0)
+	for _, v := range shared {
+		zero |= v
+	}
+	var k Key
+	k.SetBytes(shared[:])
+	var part [16]byte
+	set(&part, nameProtocol)
+	k = Derive(&k, &part)
+	for _, p := range [...]*[PointSize]byte{&public, receiver} {
+		for half := 0; half < PointSize; half += 16 {
+			for i := 0; i < len(part); i++ {
+				part[i] = p[half+i]
+			}
+			k = Derive(&k, &part)
+		}
+	}
+	set(&part, nameOut)
+	s.Out = Derive(&k, &part)
+	set(&part, nameIn)
+	s.In = Derive(&k, &part)
+	return public, zero != 0
+}
+
+func set(part *[16]byte, name string) {
+	for i := 0; i < len(part); i++ {
+		part[i] = name[i]
+	}
+}
