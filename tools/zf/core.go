@@ -39,18 +39,18 @@ Of several traces the last that ended the kernel is taken, and they are listed.
 
 A full core is of all memory, so that Delve has every goroutine and variable:
 
-  zf run -core hello.core hello.elf         of a machine that dies in zf run
-  zf core -e hello.elf -qmp SOCKET          of one in a QEMU that was started with
-                                            -qmp unix:SOCKET,server=on,wait=off
-  zf core -e hello.elf -dump FILE           of what QEMU's dump-guest-memory has
-                                            written, or RAM byte by byte (pmemsave)
-  zf core -e hello.elf -gdb HOST:PORT       of one behind a gdb stub
-  dlv core hello.elf hello.core             then goroutines, frame 3, locals, print x
+  zf run -core hello.core hello.elf      of a machine that dies in zf run
+  zf core -e hello.elf -qmp SOCKET       of one in a QEMU that was started with
+                                         -qmp unix:SOCKET,server=on,wait=off
+  zf core -e hello.elf -dump FILE        of what QEMU's dump-guest-memory has
+                                         written, or RAM as it is (pmemsave)
+  zf core -e hello.elf -gdb HOST:PORT    of one behind a gdb stub
+  dlv core hello.elf hello.core          then goroutines, frame 3, locals
 
-It has a thread for each CPU that was in the kernel, numbered from 10000, and one
-for each of the kernel's threads that run goroutines. The first one stands where
-the machine has died. The file is sparse; a name that ends in .zst, or -zstd, has
-it compressed. It holds what the machine held, secrets too.`
+It has a thread for each CPU that was in the kernel, numbered from 10000, and
+one for each of the kernel's threads that run goroutines. The first one stands
+where the machine has died. The file is sparse; a name that ends in .zst, or
+-zstd, has it compressed. It holds what the machine held, secrets too.`
 
 // coreFlags are the flags of zf core.
 type coreFlags struct {
