@@ -62,9 +62,8 @@ func (h *Heap) Rows() []Row {
 	return rows
 }
 
-// Holders returns the n roots and objects that hold the most. An object that another one holds
-// alone comes, too, if it holds at least an eighth of that: so the big one in a chain is seen.
-// Host.
+// Holders returns the n roots and objects that hold the most. Of a list, whose links hold each
+// other, the first link stands for all. Host.
 func (h *Heap) Holders(n int) (all []Holder) {
 	h.Types()
 	holds := h.holds()
@@ -81,7 +80,11 @@ func (h *Heap) Holders(n int) (all []Holder) {
 		}
 		x := h.holder(v)
 		if up := h.idom[v]; up > 1 {
-			x.In = h.holder(up).Name
+			in := h.holder(up)
+			if in.Address != 0 && in.Name == x.Name {
+				continue
+			}
+			x.In = in.Name
 		}
 		all = append(all, x)
 	}
