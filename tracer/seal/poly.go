@@ -24,7 +24,7 @@ func (m *mac) add(b []byte) {
 	var last [16]byte
 	for len(b) > 0 {
 		if len(b) < 16 {
-			for i := 0; i < len(b); i++ {
+			for i := 0; i < len(b) && i < len(last); i++ { // by hand: a copy is a call of the runtime's
 				last[i] = b[i]
 			}
 			b = last[:]
