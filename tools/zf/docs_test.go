@@ -49,7 +49,7 @@ var (
 	quotes = regexp.MustCompile(`'[^']*'|"[^"]*"|\$\(.*\)|-qemu \S+`)
 	// helpFlags matches a flag in a command's help, zf addr's too, whose flags have a letter
 	// and a long name.
-	helpFlags = regexp.MustCompile(`(?m)^  (-{1,2}[A-Za-z][a-z-]*)(?:, (--[a-z-]+))?`)
+	helpFlags = regexp.MustCompile(`(?m)^  (-{1,2}[A-Za-z][a-z0-9-]*)(?:, (--[a-z-]+))?`)
 )
 
 // TestDocumentedFlags: the commands and flags of zf in the documents exist.
