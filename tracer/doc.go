@@ -46,5 +46,6 @@
 //	bare/            what the speed of all that is measured against
 //	datagram/        how a trace travels by UDP
 //	depot/           stacks kept once, by number
+//	qr/              QR codes, and a trace cut into them
 //	stream/          the format of events that a program logs
 package tracer
