@@ -142,6 +142,8 @@ func WritePCI16(function uint16, off uint8, v uint16) { pc.WritePCI16(function, 
 const (
 	TextScreen = pc.TextScreen // address of the text screen's memory
 	CellSize   = pc.CellSize   // what a character takes of such memory, in bytes
+	HalfUpper  = pc.HalfUpper  // the character of which the upper half is lit
+	HalfLower  = pc.HalfLower  // that of which the lower half is
 )
 
 // HasTextScreen reports whether there is a screen in a text mode at TextScreen.

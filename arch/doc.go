@@ -253,6 +253,8 @@
 //
 //	TextScreen         address of the text screen's memory
 //	CellSize           what a character takes of such memory, in bytes
+//	HalfUpper          the character of which the upper half is lit
+//	HalfLower          that of which the lower half is
 //	HasTextScreen      reports whether there is a screen in a text mode at TextScreen
 //	TextScreenSize     returns the characters of the text screen, as a BIOS has left them in its data area (IBM PS/2 and PC BIOS reference, 40:4A and 40:84), if it can be so
 //	StartText          takes the text screen at the address in use: its first line is the first in memory, and there is no cursor

@@ -151,13 +151,11 @@ func run(t *testing.T, file, dir string) {
 var (
 	escapes = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 	numbers = regexp.MustCompile(`\b(?:0x[0-9a-f]+|[0-9a-f]{16,}|[0-9]+(?:\.[0-9]+)?(?:[mun]?s)?|[0-9a-f]*[0-9][0-9a-f]*)\b`)
-	typed   = regexp.MustCompile(`^[0-9A-Z]{2} [0-9A-Z]( [0-9A-Z]+)+`) // tracer/typed.go
 	spaces  = regexp.MustCompile(` +`)
 )
 
 func masked(line string) string {
 	line = escapes.ReplaceAllString(strings.TrimRight(line, "\r "), "")
-	line = typed.ReplaceAllString(line, "typed")
 	return spaces.ReplaceAllString(numbers.ReplaceAllString(line, "N"), " ")
 }
 

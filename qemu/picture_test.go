@@ -3,6 +3,8 @@ package qemu
 import (
 	"bytes"
 	"fmt"
+	"image"
+	"image/color"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +89,16 @@ func shoot(t *testing.T, vm *VM) (p picture) {
 	}
 	p.rgb = b[len(b)-p.width*p.height*3:]
 	return p
+}
+
+// image returns the picture for who decodes pictures.
+func (p *picture) image() image.Image {
+	img := image.NewRGBA(image.Rect(0, 0, p.width, p.height))
+	for i := range p.width * p.height {
+		c := p.rgb[i*3:]
+		img.SetRGBA(i%p.width, i/p.width, color.RGBA{c[0], c[1], c[2], 255})
+	}
+	return img
 }
 
 // cell returns the shape of a character: which pixels differ from the one in the corner.

@@ -1,6 +1,7 @@
 package qemu
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -11,31 +12,79 @@ import (
 	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/iso"
-	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/photo"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
-	"github.com/zeroframe/zeroframe/tools/typed"
 	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
-// The screen, looked at: pictures of it are read glyph by glyph, and what stands there is
-// typed. The shapes of the characters are learnt from a picture whose text is known.
+// The screen, looked at: pictures of it are read glyph by glyph, and their codes are read. The shapes
+// of the characters are learnt from a picture whose text is known.
 
-// typeIn types what is on a screen, and returns the traces and what was said of it.
-func typeIn(t *testing.T, symbols *symbol.File, rows []string) (all []*wire.Trace, said string, stats typed.Stats) {
+// pressKey presses a key of the machine.
+func pressKey(t *testing.T, vm *VM) {
 	t.Helper()
+	if _, err := vm.QMP("send-key", map[string]any{"keys": []any{map[string]string{"type": "qcode", "data": "spc"}}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shootCodes takes a picture of each code of a machine's screen: n pages, or as many as the first code
+// says that its trace has.
+func shootCodes(t *testing.T, vm *VM, n int) (pictures []picture) {
+	t.Helper()
+	seen := map[string]bool{}
+	for len(pictures) < max(n, 1) {
+		var p picture
+		await.Poll(t, fmt.Sprintf("code %d is on the screen", len(pictures)+1), func() bool {
+			p = shoot(t, vm)
+			part, err := photo.ReadPart(p.image())
+			key := fmt.Sprint(part)
+			if err != nil || seen[key] {
+				return false
+			}
+			seen[key] = true
+			n = cmp.Or(n, part.Parts)
+			return true
+		})
+		if pictures = append(pictures, p); len(pictures) < n {
+			pressKey(t, vm)
+		}
+	}
+	return pictures
+}
+
+// turnToSecond turns to the second page, and returns it with the number of all codes: when pages turn,
+// all of them are there.
+func turnToSecond(t *testing.T, vm *VM) (page []string, n int) {
+	t.Helper()
+	pressKey(t, vm)
+	page = besideCode(waitText(t, vm, "code 2 of "))
+	if _, err := fmt.Sscanf(page[24], "code 2 of %d", &n); err != nil {
+		t.Fatalf("the foot is %q: %v", page[24], err)
+	}
+	return page, n
+}
+
+// readCodes reads the traces whose codes are on pictures, and returns what is wrong with them.
+func readCodes(t *testing.T, symbols *symbol.File, pictures []picture) (all []*wire.Trace, wrong []string) {
+	t.Helper()
+	var set photo.Set
+	for i := range pictures {
+		part, err := photo.ReadPart(pictures[i].image())
+		if err != nil {
+			t.Fatalf("picture %d: %v", i, err)
+		}
+		set.Add(part)
+	}
+	lines, wrong := set.Lines()
 	f, err := trace.NewFilter(nil, trace.Options{Symbols: symbols, OnTrace: func(t *wire.Trace) { all = append(all, t) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log strings.Builder
-	in := typed.New(f, typed.Options{Log: &log, Images: func() *lookup.Images { return &lookup.Images{Given: []lookup.Resolver{symbols}} }})
-	if _, err := io.WriteString(in, strings.Join(rows, "\n")); err != nil {
-		t.Fatal(err)
-	}
-	in.Close()
+	f.Write(lines)
 	f.Close()
-	return all, log.String(), in.Stats()
+	return all, wrong
 }
 
 // frameCalls lists the frames of a trace with all that their addresses tell.
@@ -66,19 +115,31 @@ func bySerial(t *testing.T, symbols *symbol.File, serial string) *wire.Trace {
 	return all[0]
 }
 
-// checkTyped checks that a screen, typed, gives the trace that came by the serial port.
-func checkTyped(t *testing.T, symbols *symbol.File, rows []string, want *wire.Trace) {
+// checkCodes checks that the codes on pictures give the trace that came by the serial port.
+func checkCodes(t *testing.T, symbols *symbol.File, pictures []picture, want *wire.Trace) {
 	t.Helper()
-	all, said, stats := typeIn(t, symbols, rows)
-	if len(all) != 1 || stats.Wrong+stats.Missing > 0 {
-		t.Fatalf("%d traces were typed, %+v, said\n%s\nof\n%s\nwant one", len(all), stats, said, strings.Join(rows, "\n"))
+	all, wrong := readCodes(t, symbols, pictures)
+	if len(all) != 1 || len(wrong) > 0 {
+		t.Fatalf("%d pictures are %d traces, wrong is %q; want one", len(pictures), len(all), wrong)
 	}
 	got := all[0]
-	if !slices.Equal(frameCalls(got), frameCalls(want)) || got.End != want.End || got.Damaged || got.BuildID != want.BuildID || got.Kind != want.Kind || got.Context != want.Context {
-		t.Errorf("typed, the trace is %s %s, end %s, of build %s\n%s\nby the serial port it is %s %s, end %s, of build %s\n%s",
-			got.Kind, got.Context, got.End, got.BuildID, strings.Join(frameCalls(got), "\n"),
-			want.Kind, want.Context, want.End, want.BuildID, strings.Join(frameCalls(want), "\n"))
+	if !slices.Equal(frameCalls(got), frameCalls(want)) || got.End != want.End || got.Damaged || got.BuildID != want.BuildID ||
+		got.Kind != want.Kind || got.Context != want.Context || got.Reason != want.Reason || len(got.Registers) != len(want.Registers) || len(got.Stacks) != len(want.Stacks) {
+		t.Errorf("by its codes the trace is %s %s, end %s, of build %s, %d registers, %d stacks\n%s\nby the serial port it is %s %s, end %s, of build %s, %d registers, %d stacks\n%s",
+			got.Kind, got.Context, got.End, got.BuildID, len(got.Registers), len(got.Stacks), strings.Join(frameCalls(got), "\n"),
+			want.Kind, want.Context, want.End, want.BuildID, len(want.Registers), len(want.Stacks), strings.Join(frameCalls(want), "\n"))
 	}
+}
+
+// textColumns is how many columns of a VGA are beside the code.
+const textColumns = 30
+
+// besideCode returns the text of a screen beside its code.
+func besideCode(rows []string) (all []string) {
+	for _, row := range rows {
+		all = append(all, strings.TrimRight(row[:min(textColumns, len(row))], " "))
+	}
+	return all
 }
 
 // irqDeath is a death with frames on two stacks and a trap between.
@@ -124,27 +185,30 @@ func TestScreenText(t *testing.T) {
 		seen = abc.read(&p, 9, 16)
 		return strings.Contains(strings.Join(seen, "\n"), "the end: zero")
 	})
-	for i := range text {
-		if got := seen[i]; got != strings.TrimRight(text[i], " ") {
+	text, seen = besideCode(text), besideCode(seen)
+	for i := range text[:24] { // the last row is another one when the code is there
+		if got := seen[i]; got != text[i] {
 			t.Errorf("row %d of the picture is %q; the screen's memory has %q", i, got, text[i])
 		}
 	}
-	if !strings.HasPrefix(seen[0], "zeroframe died: fault in early context") || seen[1] != "nil pointer dereference, write to 0x18" {
-		t.Errorf("the page begins with %q", seen[:2])
+	want := []string{"zeroframe died", "fault in early context", "nil pointer dereference, write", "to 0x18", "build " + symbols.BuildID()[:16]}
+	if !slices.Equal(seen[:5], want) {
+		t.Errorf("the page begins with %q; want %q", seen[:5], want)
 	}
+	codes := shootCodes(t, vm, 0)
 	vm.Kill()
 
 	cfg = Config{Kernel: path}
 	_, serial, _ := boot(t, cfg, "crash=early.in-irq")
-	checkTyped(t, symbols, seen, bySerial(t, symbols, serial))
+	checkCodes(t, symbols, codes, bySerial(t, symbols, serial))
 
-	// The same page with one wrong character: it is named.
-	bad := slices.Clone(seen)
-	if bad[3] = strings.Replace(bad[3], bad[3][6:7], "7", 1); bad[3] == seen[3] {
-		bad[3] = strings.Replace(seen[3], seen[3][6:7], "3", 1)
+	// One page is not photographed: what is missing is said, and what is before it is there.
+	if len(codes) != 2 {
+		t.Fatalf("%d codes; want 2 on a VGA", len(codes))
 	}
-	if _, said, stats := typeIn(t, symbols, bad); stats.Wrong != 1 || !strings.Contains(said, "line 01 is wrong") {
-		t.Errorf("with %q for %q: %+v, said %s", bad[3], seen[3], stats, said)
+	all, wrong := readCodes(t, symbols, codes[:1])
+	if len(all) != 1 || !all[0].Cut || len(all[0].Frames) < 3 || !slices.Equal(wrong, []string{"code 2 of 2 of trace 1 is missing; give a photo of that page, too"}) {
+		t.Errorf("of one page of two: %d traces, wrong is %q", len(all), wrong)
 	}
 }
 
@@ -158,9 +222,7 @@ func TestScreenPixels(t *testing.T) {
 	vm, _ := start(t, cfg, "")
 	text := waitText(t, vm, "the end: zero")
 	vm.Kill()
-	for i := range text {
-		text[i] = strings.TrimRight(text[i], " ")
-	}
+	text = besideCode(text)[:20]
 
 	disc := filepath.Join(t.TempDir(), "lab.iso")
 	if _, err := iso.Make(t.Context(), iso.Options{Kernel: path, Cmdline: irqDeath, Output: disc, WantScreen: image.WantScreen}); err != nil {
@@ -173,64 +235,63 @@ func TestScreenPixels(t *testing.T) {
 	var abc letters
 	await.Poll(t, "QEMU has drawn\n"+strings.Join(text, "\n"), func() bool {
 		p, abc = shoot(t, vm), letters{}
-		return abc.learn(&p, text[:len(text)-1], 8, 16) == nil // the foot is elsewhere
+		return abc.learn(&p, text, 8, 16) == nil
 	})
 	if p.width != 800 || p.height != 600 {
 		t.Errorf("the picture is %dx%d; want GRUB's 800x600", p.width, p.height)
 	}
+	codes := shootCodes(t, vm, 0)
 	vm.Kill()
-	seen := abc.read(&p, 8, 16)
-	for i, row := range text[:len(text)-1] {
+	seen := besideCode(abc.read(&p, 8, 16))
+	for i, row := range text {
 		if seen[i] != row {
 			t.Errorf("row %d is %q; want %q", i, seen[i], row)
 		}
 	}
 	_, serial, _ := boot(t, Config{Kernel: path}, "crash=early.in-irq")
-	checkTyped(t, symbols, seen, bySerial(t, symbols, serial))
+	checkCodes(t, symbols, codes, bySerial(t, symbols, serial))
 }
 
 // TestScreenPages: what comes behind the first fault does not hide it: it is on pages that a
-// key turns.
+// key turns, and each trace has its codes.
 func TestScreenPages(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
 	cfg := withVGA
 	cfg.Kernel, cfg.Append = path, "crash=early.overflow panic=halt"
 	vm, _ := start(t, cfg, "")
-	first := waitText(t, vm, "the end: zero")
-	if all, said, _ := typeIn(t, symbols, first); len(all) != 1 || !all[0].Complete() || !slices.ContainsFunc(all[0].Frames, func(f wire.Frame) bool { return f.Repeat > 1000 }) {
-		t.Errorf("an endless recursion is not on one page: %d traces, said %s", len(all), said)
+	all, wrong := readCodes(t, symbols, shootCodes(t, vm, 0))
+	if len(all) != 1 || !all[0].Complete() || len(wrong) > 0 || !slices.ContainsFunc(all[0].Frames, func(f wire.Frame) bool { return f.Repeat > 1000 }) {
+		t.Errorf("of an endless recursion: %d traces, wrong is %q", len(all), wrong)
 	}
 	vm.Kill()
 
-	// A fault in the panic path, below the first one and on the next page.
+	// A fault in the panic path, below the first one. The codes are those of both: the first one's
+	// come from the second stage, which has no words of the stack.
 	cfg.Append = "crash=early.nested crash.stage=1 panic=halt"
 	vm, _ = start(t, cfg, "")
-	page := waitText(t, vm, " any key")
-	if !strings.HasPrefix(page[1], "nil pointer dereference") || !strings.HasPrefix(page[2], "00 0 ") || !strings.HasPrefix(page[3], "01 1 ") {
+	page := besideCode(waitText(t, vm, " any key"))
+	if page[2] != "nil pointer dereference, write" || !strings.HasPrefix(page[4], "build ") || !strings.HasSuffix(page[5], " main.nestedC") {
 		t.Errorf("the first fault is not at the top of\n%s", strings.Join(page, "\n"))
 	}
-	next := turnPage(t, vm)
-	all, said, _ := typeIn(t, symbols, append(page, next...))
-	if len(all) != 2 || !all[0].Cut || !all[1].Complete() || all[0].Frames[0].Calls[0].Function != "main.nestedC" {
-		t.Errorf("typed, the pages\n%s\n%s\nare %d traces, said %s; want the first one, cut, and that of the fault in the panic path",
-			strings.Join(page, "\n"), strings.Join(next, "\n"), len(all), said)
+	_, n := turnToSecond(t, vm)
+	all, wrong = readCodes(t, symbols, shootCodes(t, vm, n))
+	if len(all) != 2 || len(wrong) > 0 || !all[0].Complete() || !all[1].Complete() || all[0].Frames[0].Calls[0].Function != "main.nestedC" {
+		t.Errorf("the codes are %d traces, wrong is %q; want the first one, and that of the fault in the panic path", len(all), wrong)
 	}
 	vm.Kill()
 
-	// All goroutines wait, and each has a trace. What is on each page is not typed twice.
+	// All goroutines wait, and each has a trace. What the first one was about is on each page.
 	cfg.Append, cfg.Extra = "crash=go.hang watchdog=2 panic=halt", slices.Concat(cfg.Extra, virtualTime)
 	vm, _ = start(t, cfg, "")
-	page = waitText(t, vm, "1/3 any key")
-	next = turnPage(t, vm)
-	for i, row := range page[1:5] {
-		if strings.TrimRight(next[1+i], " ") != "#"+strings.TrimRight(row, " ") {
-			t.Errorf("row %d of the second page is %q; want %q with a mark", 1+i, next[1+i], row)
-		}
+	page = besideCode(waitText(t, vm, " any key"))
+	next, of := turnToSecond(t, vm)
+	if !slices.Equal(next[:5], page[:5]) {
+		t.Errorf("the second page begins with %q; want %q", next[:5], page[:5])
 	}
-	all, said, stats := typeIn(t, symbols, slices.Concat(page, next, turnPage(t, vm)))
-	if len(all) < 4 || stats.Wrong+stats.Missing > 0 {
-		t.Errorf("three pages are %d traces, %+v, said %s; want that of each goroutine", len(all), stats, said)
+	all, wrong = readCodes(t, symbols, shootCodes(t, vm, of))
+	if len(all) < 4 || len(wrong) > 0 {
+		t.Errorf("%d codes are %d traces, wrong is %q; want that of each goroutine", of, len(all), wrong)
 	}
 	for _, tr := range all {
 		if !tr.Complete() {
@@ -239,40 +300,25 @@ func TestScreenPages(t *testing.T) {
 	}
 }
 
-// turnPage presses a key, and returns the page that comes then.
-func turnPage(t *testing.T, vm *VM) []string {
-	t.Helper()
-	before := vgaText(t, vm)
-	if _, err := vm.QMP("send-key", map[string]any{"keys": []any{map[string]string{"type": "qcode", "data": "spc"}}}); err != nil {
-		t.Fatal(err)
-	}
-	// All of it: the foot is drawn last.
-	return waitScreen(t, vm, func(now []string) bool { return now[24] != before[24] })
-}
-
-// TestScreenDeaths: of other deaths too what is typed is what the serial port of the same boot
-// says, but for frames that the host finds in the words of the stack, which only that has.
+// TestScreenDeaths: of other deaths too what the codes say is what the serial port of the same boot
+// says.
 func TestScreenDeaths(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
 	for _, kind := range []string{"early.nil-call", "early.bounds", "early.ra-smashed", "early.leaf", "early.double-fault", "early.kernel-panic"} {
 		vm, out := start(t, Config{Kernel: path, Extra: withVGA.Extra, Append: "crash=" + kind + " panic=halt"}, "")
-		rows := waitText(t, vm, "the end: ")
 		out.For(t, "zf1 done")
 		want := bySerial(t, symbols, out.String()[:strings.LastIndex(out.String(), "\n")+1])
+		codes := shootCodes(t, vm, 0)
 		vm.Kill()
-		want.Frames = slices.DeleteFunc(want.Frames, func(f wire.Frame) bool { return f.Repaired || f.Source != "" })
-		if want.WalkEnd != "" {
-			want.End = want.WalkEnd
-		}
-		checkTyped(t, symbols, rows, want)
+		checkCodes(t, symbols, codes, want)
 	}
 }
 
 // TestScreenNMI: a trace that was asked for is a part of the text, and the text goes on.
 func TestScreenNMI(t *testing.T) {
 	t.Parallel()
-	path, symbols := lab(t, image.AllLoaders)
+	path, _ := lab(t, image.AllLoaders)
 	cfg := withVGA
 	cfg.Kernel, cfg.Append = path, "crash=early.spin"
 	vm, _ := start(t, cfg, "")
@@ -281,15 +327,19 @@ func TestScreenNMI(t *testing.T) {
 		if err := vm.InjectNMI(); err != nil {
 			t.Fatal(err)
 		}
-		// The row that says the end is not the trace's last.
-		var all []*wire.Trace
-		var said string
 		rows := waitScreen(t, vm, func(rows []string) bool {
-			all, said, _ = typeIn(t, symbols, rows)
-			return len(all) == n && all[n-1].Complete()
+			return strings.Count(strings.Join(rows, "\n"), "the end: zero") == n
 		})
-		if all[n-1].Kind != "nmi" || len(all[n-1].Frames) < 5 {
-			t.Errorf("after %d NMIs %d traces, said %s, of\n%s", n, len(all), said, strings.Join(rows, "\n"))
+		frames := 0
+		for _, row := range rows {
+			var pc uint64
+			var name string
+			if k, _ := fmt.Sscanf(row, "0x%x %s", &pc, &name); k == 2 {
+				frames++
+			}
+		}
+		if frames < 5*n {
+			t.Errorf("after %d NMIs %d frames are on\n%s", n, frames, strings.Join(rows, "\n"))
 		}
 	}
 }
@@ -298,7 +348,7 @@ func TestScreenNMI(t *testing.T) {
 func TestScreenChoice(t *testing.T) {
 	t.Parallel()
 	path, _ := lab(t, image.AllLoaders)
-	const report, death = "loader  qemu, multiboot", "zeroframe died: "
+	const report, death = "loader  qemu, multiboot", "zeroframe died"
 	for _, tt := range []struct {
 		name, option     string
 		serial           bool // there is one

@@ -16,7 +16,7 @@
 //	stacks/    machine code -> how deep each stack can get
 //	wire/      our traces: bytes -> traces
 //	foreign/   other systems' traces, line by line
-//	typed/     what is typed from a screen -> our text form
+//	photo/     photos of a screen -> the traces in its codes, in our compact form
 //	resolve/   a trace's addresses -> functions, missed callers
 //	render/    a trace -> JSON, the columns of k, Markdown
 //	trace/     the filter that follows a stream: the same text, its traces resolved

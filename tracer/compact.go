@@ -405,6 +405,13 @@ func (w *Writer) flush(tag string) {
 	if c.n == 0 {
 		return
 	}
+	if w.Form == Bare {
+		for i := 0; i < c.n; i++ {
+			w.byte(c.buf[i])
+		}
+		c.n = 0
+		return
+	}
 	w.str(tag)
 	if w.lines == 0 {
 		w.digit85(0)

@@ -30,7 +30,6 @@
 //	compact.go       the same in few bytes
 //	compacttable.go  the table of stacks in few bytes
 //	repeat.go        a trace that comes again, in one short line
-//	typed.go         a trace on a screen, to be typed from a photo
 //	crc.go           the checksum of all of them
 //	capture.go       one stack's return addresses at a high rate, with the same guards
 //	packed.go        the same, packed and hashed on the way into a depot (depot/)
@@ -49,5 +48,6 @@
 //	dump/            how a dead machine's memory travels
 //	seal/            how that is encrypted for one receiver
 //	depot/           stacks kept once, by number
+//	qr/              QR codes, and a trace cut into them
 //	stream/          the format of events that a program logs
 package tracer

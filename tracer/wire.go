@@ -252,6 +252,19 @@ package tracer
 // A row that is not there is empty, as is one with the size 0. Without an 0x0b record
 // the rows sent are all. A cause, an end or a stack name means the same as in the text form.
 //
+// # Codes on a screen
+//
+// The byte string of the compact form, without its lines, is shown as QR codes (ISO/IEC
+// 18004; package qr), of a trace that says everything. It is cut into parts of the same length,
+// the last one of at most that. A code has a head and a part:
+//
+//	byte 'Z', byte parts, byte number of the part from 0, CRC, bytes of the string
+//
+// The CRC, four bytes, highest first, is that of the whole string, as behind the last line. It says
+// which parts belong together, and whether they are the trace. In the code are digits (numeric
+// mode): of 7 bytes each, the highest first, a number of 17 digits, and of 1 to 6 bytes at the end
+// one of 3, 5, 8, 10, 13 or 15.
+//
 // # Ends of a run
 //
 // How the program ended is not part of the format: under QEMU it is the exit

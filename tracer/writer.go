@@ -16,6 +16,8 @@ const (
 	Markup
 	// Compact takes few bytes.
 	Compact
+	// Bare is the byte string of the compact form without its lines, and behind it the CRC.
+	Bare
 )
 
 // Writer writes one trace after the other. It allocates nothing; its own
@@ -48,7 +50,7 @@ type Writer struct {
 func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64, build []byte, textLo, textHi uintptr) {
 	w.crc, w.lines = ^uint32(0), 0
 	w.textLo, w.textSize = textLo, textHi-textLo
-	if w.Form == Compact {
+	if w.Form >= Compact {
 		w.packBegin(seq, kind, ctx, thread, goroutine, build)
 		return
 	}
@@ -111,7 +113,7 @@ func (w *Writer) Reason(text []byte) {
 	if len(text) > MaxReason {
 		text = text[:MaxReason]
 	}
-	if w.Form == Compact {
+	if w.Form >= Compact {
 		w.packReason(text)
 		return
 	}
@@ -135,7 +137,7 @@ func printable(b byte) byte {
 // Cause names the trap that made the trace: vector, error code, the pc that
 // trapped and, if hasAddr, the address that faulted.
 func (w *Writer) Cause(vector, code uint32, pc, addr uintptr, hasAddr bool) {
-	if w.Form == Compact {
+	if w.Form >= Compact {
 		w.packCause(vector, code, addr, hasAddr)
 		return
 	}
@@ -160,7 +162,7 @@ func (w *Writer) vector(vector, code uint32) {
 
 // Mem dumps the words found from addr upwards, WordsPerLine to a line.
 func (w *Writer) Mem(addr uintptr, words []uintptr) {
-	if w.Form == Compact {
+	if w.Form >= Compact {
 		w.packMem(addr, words)
 		return
 	}
@@ -186,7 +188,7 @@ const WordsPerLine = 3
 // of its stack, or empty. All frames count, those too that are folded or left out. Frame 0
 // ends a line of the compact form: what and where are out before the walk begins.
 func (w *Writer) Frame(i int, f *Frame, stack string) {
-	if w.Form == Compact {
+	if w.Form >= Compact {
 		w.packFrame(i, f)
 		return
 	}
@@ -235,7 +237,7 @@ func (w *Writer) Frame(i int, f *Frame, stack string) {
 
 // LeftOut says that n frames are left out between the frame before and the next one.
 func (w *Writer) LeftOut(n uint64) {
-	if w.Form == Compact {
+	if w.Form >= Compact {
 		w.packLeftOut(n)
 		return
 	}
@@ -254,7 +256,7 @@ func (w *Writer) LeftOut(n uint64) {
 
 // Stop says why the walk ended, and at which value.
 func (w *Writer) Stop(e End, value uintptr) {
-	if w.Form == Compact {
+	if w.Form >= Compact {
 		w.packStop(e, value)
 		return
 	}
@@ -275,7 +277,7 @@ func (w *Writer) Stop(e End, value uintptr) {
 func (w *Writer) Registers(values *[NumRegisters]uintptr, have uint64) {
 	names := w.Arch.or().Registers
 	have &= 1<<uint(len(names)) - 1
-	if w.Form == Compact {
+	if w.Form >= Compact {
 		w.packRegisters(values, have)
 		return
 	}
@@ -305,7 +307,7 @@ func (w *Writer) Registers(values *[NumRegisters]uintptr, have uint64) {
 // in their order, also those that are empty, since a frame has its stack's number; up
 // to MaxStacks.
 func (w *Writer) Stack(s *Stack) {
-	if w.Form == Compact {
+	if w.Form >= Compact {
 		w.packStack(s)
 		return
 	}
@@ -328,7 +330,7 @@ func (w *Writer) Stack(s *Stack) {
 
 // Done ends the trace with its CRC.
 func (w *Writer) Done() {
-	if w.Form == Compact {
+	if w.Form >= Compact {
 		w.packDone()
 		return
 	}
@@ -362,14 +364,14 @@ func (w *Writer) eol() {
 	w.Put('\r')
 	w.Put('\n')
 	w.lines++
-	if w.Form != Compact {
+	if w.Form < Compact {
 		w.sum('\n')
 	}
 }
 
 func (w *Writer) byte(b byte) {
 	w.Put(b)
-	if w.Form != Compact {
+	if w.Form < Compact {
 		w.sum(b)
 	}
 }

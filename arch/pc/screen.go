@@ -63,6 +63,13 @@ func crtc(index, v uint8) {
 	amd64.Out8(vgaCRTC+1, v)
 }
 
+// HalfUpper and HalfLower are the characters, in the code page of a VGA, of which the upper or the
+// lower half is lit.
+const (
+	HalfUpper = 0xdf
+	HalfLower = 0xdc
+)
+
 // DrawText writes a character, or one that stands out, to a cell of a text screen's memory.
 // Any context.
 func DrawText(cell uintptr, b byte, bright bool) {

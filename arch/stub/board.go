@@ -91,6 +91,8 @@ func WritePCI16(function uint16, off uint8, v uint16) { panic(stub) }
 const (
 	TextScreen = 753664
 	CellSize   = 2
+	HalfUpper  = 223
+	HalfLower  = 220
 )
 
 func HasTextScreen() bool { panic(stub) }

@@ -1,18 +1,29 @@
 #!/bin/sh
-# photo.sh ELF OPTIONS: boots ELF with a screen and without a serial port, waits until a
-# death stands on the screen, and prints the screen's text as a photo shows it.
+# photo.sh ELF OPTIONS FOLDER: boots ELF with a screen and without a serial port, waits until a
+# death stands on the screen, and makes a picture of each of its pages: FOLDER/1.png and so on.
 set -eu
+export LC_ALL=C
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 : >"$dir/screen"
+mkdir -p "$3"
+# text prints the text of the screen; each character has its colour behind it.
+text() { od -An -v -tu1 -w2 "$dir/screen" | awk '{ printf "%c", $1 }'; }
 {
-	# The monitor of QEMU writes the 80 by 25 characters of the screen to a file.
-	until LC_ALL=C tr -cd ' -~' <"$dir/screen" | grep -q 'the end'; do
-		echo "pmemsave 0xb8000 4000 \"$dir/screen\""
-		sleep 0.1
+	page=1 pages=1
+	while [ "$page" -le "$pages" ]; do
+		# The monitor of QEMU writes the 80 by 25 characters to a file.
+		until text | grep -q "code $page of"; do
+			echo "pmemsave 0xb8000 4000 \"$dir/screen\""
+			sleep 0.1
+		done
+		sleep 0.5 # QEMU draws it
+		echo "screendump \"$3/$page.png\" -f png"
+		pages=$(text | sed -n 's/.*code [0-9]* of \([0-9]*\),.*/\1/p')
+		page=$((page + 1))
+		echo "sendkey spc"
 	done
+	sleep 0.5
 	echo quit
 } | qemu-system-x86_64 -kernel "$1" -append "$2 panic=halt" -display none -vga std \
 	-serial none -monitor stdio >/dev/null
-# Each character has its colour behind it.
-od -An -v -tu1 -w2 "$dir/screen" | awk '{ printf "%c", $1 }' | fold -w 80 | sed 's/ *$//' | grep .

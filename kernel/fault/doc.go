@@ -13,6 +13,7 @@
 //	args.go                      the words that hold the arguments of the innermost frames
 //	kernel/stack                 the table of stacks and the walk (package tracer)
 //	onscreen.go                  what of it is on the screen: each piece behind the wire
+//	codes.go                     all of it on the screen, as QR codes
 //	output.go                    putTrace: each byte, to the console and the network's buffer
 //	kernel/console/console.go    console.TraceByte, and from there
 //	arch/pc/uart.go              the serial port's Send: the last byte on the wire

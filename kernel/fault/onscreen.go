@@ -12,11 +12,8 @@ import (
 
 // A trace on the screen: a fatal one on pages of its own, another as more of the text. It
 // goes out by the serial port first, piece by piece as it becomes known, and each piece is
-// then on the screen, in the typed form (tracer/typed.go), with the function's name beside
-// it. If drawing faults, the screen is given up.
-
-// typed makes the lines. Panic path only.
-var typed tracer.Typed
+// then on the screen, as an address and the function's name. Beside a fatal one is a code with all
+// of it (codes.go). If drawing faults, the screen is given up.
 
 // showing says that a trace is being shown; drawing, that the panic path is at it. When it
 // is found so where a trace begins, it has faulted there. Panic path only.
@@ -35,7 +32,7 @@ func checkScreen(d *Details) {
 // more of the text.
 func screenBegin(d *Details) {
 	showing = false
-	if !screen.On() || toCrashLog {
+	if !screen.On() || toCrashLog || toCodes {
 		return
 	}
 	fatal := d.Kind != tracer.KindNMI && d.Kind != tracer.KindTrace
@@ -47,23 +44,35 @@ func screenBegin(d *Details) {
 		screen.Line(nil)
 	} else if fatal {
 		screen.Crash()
-		screen.Title("zeroframe died: ")
-		screen.Title(d.Kind.String())
-		screen.Title(" in ")
-		screen.Title(d.Context.String())
-		screen.Title(" context")
+		screen.Title("zeroframe died")
+		screenLine(d.Kind.String(), " in ", d.Context.String(), " context")
 	}
-	screen.Wrap(d.Reason.b[:d.Reason.N], 4)
-	typed.TextLo, typed.TextHi = image.TextLo, image.TextHi
-	typed.Begin(d.Kind, d.Context, image.BuildID())
-	screenLines()
+	screen.Wrap(d.Reason.b[:d.Reason.N], 6)
+	if fatal {
+		screenBuild()
+	}
 	drawing, showing = false, true
 }
 
-// screenLines shows the lines that typed has made.
-func screenLines() {
-	for i := range typed.Lines() {
-		screen.Line(typed.Line(i))
+// screenLine adds a line of these words.
+func screenLine(words ...string) {
+	screen.Line(nil)
+	for _, s := range words {
+		screenText(s)
+	}
+}
+
+// shownBuild is how many bytes of the build ID are shown: enough to tell one build from another.
+const shownBuild = 8
+
+// screenBuild adds a line with the build ID's first digits.
+func screenBuild() {
+	screenLine("build ")
+	id := image.BuildID()
+	for _, b := range id[:min(len(id), shownBuild)] {
+		const digits = "0123456789abcdef"
+		screenText(digits[b>>4 : b>>4+1])
+		screenText(digits[b&15 : b&15+1])
 	}
 }
 
@@ -74,10 +83,19 @@ func screenFrame(i int, f *tracer.Frame) {
 		return
 	}
 	drawing = true
-	typed.Frame(f)
-	screenLines()
-	if stage() == StageFull && typed.Lines() > 0 {
-		screenName(f)
+	if f.Kind == tracer.Trap {
+		screenLine("trap ", tracer.VectorName(f.Vector))
+	} else {
+		screen.Line(nil)
+		screenNumber("0x", uint64(f.Addr), 16)
+		if stage() == StageFull {
+			screenName(f)
+		}
+	}
+	if f.Repeat > 0 {
+		screen.Line(nil)
+		screenNumber("  and ", uint64(f.Repeat), 10)
+		screenText(" times more")
 	}
 	if i == 0 {
 		screen.Hold()
@@ -91,22 +109,15 @@ func screenLeftOut(n uint64) {
 		return
 	}
 	drawing = true
-	typed.LeftOut(n)
-	screenLines()
-	screen.Tab(nameColumn)
-	screenText("... frames left out")
+	screen.Line(nil)
+	screenNumber("... ", n, 10)
+	screenText(" frames left out")
 	drawing = false
 }
 
 // screenName adds the function's name to the line of a frame, without the path of its
 // package.
 func screenName(f *tracer.Frame) {
-	if f.Kind == tracer.Trap {
-		screen.Tab(nameColumn)
-		screenText("trap ")
-		screenText(tracer.VectorName(f.Vector))
-		return
-	}
 	pc := f.Addr
 	if f.Kind != tracer.PC {
 		pc--
@@ -126,15 +137,19 @@ func screenName(f *tracer.Frame) {
 			break
 		}
 	}
-	screen.Tab(nameColumn)
+	screenText(" ")
 	screen.More(name)
+}
+
+// screenNumber adds s and a number to the line.
+func screenNumber(s string, v, base uint64) {
+	screenText(s)
+	var b [tracer.MaxDigits]byte
+	screen.More(b[tracer.Digits(&b, v, base):])
 }
 
 // screenText adds s to the line.
 func screenText(s string) { screen.More(ascii.Bytes(s)) }
-
-// nameColumn is where names begin, beside the lines that are to be typed.
-const nameColumn = tracer.TypedWidth + 3
 
 // screenStop shows how a walk has ended.
 func screenStop(end tracer.End, value uintptr) {
@@ -142,15 +157,9 @@ func screenStop(end tracer.End, value uintptr) {
 		return
 	}
 	drawing = true
-	typed.Stop(end, value)
-	screenLines()
-	screen.Tab(nameColumn)
-	screenText("the end: ")
-	screenText(end.String())
+	screenLine("the end: ", end.String())
 	if !end.Complete() {
-		var b [tracer.MaxDigits]byte
-		screenText(" 0x")
-		screen.More(b[tracer.Digits(&b, uint64(value), 16):])
+		screenNumber(" 0x", uint64(value), 16)
 	}
 	if !screen.Crashed() {
 		screen.Byte('\r')
@@ -167,14 +176,14 @@ func screenLast(d *Details) {
 	drawing = true
 	screen.Crash()
 	screen.Line(nil)
-	screen.Wrap(d.Reason.b[:d.Reason.N], 4)
+	screen.Wrap(d.Reason.b[:d.Reason.N], 6)
 	drawing = false
 }
 
 // How long a page stays without a key, in ns. The first one is to be seen by who comes by.
 const (
 	firstTime = 60e9
-	pageTime  = 20e9
+	pageTime  = 10e9
 )
 
 // waitPage waits for a key, or until the page's time is over.
@@ -193,13 +202,16 @@ func turnPages() {
 		} else {
 			waitPage(pageTime)
 		}
+		drawing = true
 		screen.Turn()
+		drawing = false
+		showCode()
 	}
 }
 
 // holdPage leaves a crash on the screen for a while, if nothing else has told of it.
 func holdPage() {
 	if screen.Crashed() && console.OnScreen() && clock.TSCHz() != 0 {
-		waitPage(pageTime)
+		waitPage(2 * pageTime)
 	}
 }

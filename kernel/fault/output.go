@@ -6,12 +6,17 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
 )
 
-// Where the bytes of a trace go: to the console, and by network; or into the crash log.
+// Where the bytes of a trace go: to the console, and by network; or into the crash
+// log, or into the codes of the screen.
 
 // putTrace is where traces go, also that of a crash record.
 func putTrace(b byte) {
-	if toCrashLog {
+	switch {
+	case toCrashLog:
 		crashlog.Byte(b)
+		return
+	case toCodes:
+		codeByte(b)
 		return
 	}
 	console.TraceByte(b)

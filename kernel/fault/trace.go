@@ -96,6 +96,7 @@ func writeStage(n uintptr) {
 		return
 	}
 	endCrashLogTrace()
+	endCodes()
 	d := &stageDetails[s-1]
 	netconsole.Begin(s == StageFull)
 	checkScreen(d)
@@ -109,6 +110,7 @@ func writeStage(n uintptr) {
 		s.row().write(d)
 	}
 	sendByNetwork()
+	keepCodes(s, d)
 }
 
 func fullTrace(d *Details) {
@@ -128,7 +130,7 @@ func writeDetails(d *Details, kept bool) {
 		runHook(StageFull)
 	}
 	writeRest(d)
-	if d.brief && writer.Form != tracer.Compact { // whose frames need the table
+	if d.brief && writer.Form < tracer.Compact { // whose frames need the table
 		writer.Done()
 		return
 	}
@@ -136,7 +138,7 @@ func writeDetails(d *Details, kept bool) {
 	for i := range stack.Table {
 		s := &stack.Table[i]
 		if s.Lo == s.Hi {
-			if writer.Form == tracer.Compact {
+			if writer.Form >= tracer.Compact {
 				writer.Stack(s) // its frames know their stacks by number
 			}
 			continue
@@ -152,7 +154,7 @@ func writeDetails(d *Details, kept bool) {
 	switch {
 	case stackDumpSet && !kept:
 		more = stackDump
-	case writer.Form == tracer.Compact:
+	case writer.Form >= tracer.Compact:
 		more = fewWords
 	}
 	dump(next, more-lineWords)

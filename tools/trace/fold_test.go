@@ -2,14 +2,12 @@ package trace
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/render"
-	"github.com/zeroframe/zeroframe/tools/typed"
 	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -102,41 +100,5 @@ func TestFoldedHostile(t *testing.T) {
 		}
 		render.JSON(tr)
 		render.K(tr)
-	}
-}
-
-// deepTyped is a deep stack as the screen shows it.
-func deepTyped() (lines []string) {
-	w := tracer.Typed{TextLo: 0x200000, TextHi: 0x210000}
-	take := func() {
-		for i := range w.Lines() {
-			lines = append(lines, string(w.Line(i)))
-		}
-	}
-	build, _ := hex.DecodeString(testBuild)
-	w.Begin(tracer.KindFault, tracer.ContextGoroutine, build)
-	take()
-	w.Frame(&tracer.Frame{Kind: tracer.PC, Addr: 0x200110})
-	take()
-	w.Frame(&tracer.Frame{Kind: tracer.RA, Addr: 0x200210, Step: 2, Repeat: 70000})
-	take()
-	w.LeftOut(21846)
-	take()
-	w.Frame(&tracer.Frame{Kind: tracer.RA, Addr: 0x200310})
-	take()
-	w.Stop(tracer.EndZero, 0)
-	take()
-	return lines
-}
-
-func TestDeepTyped(t *testing.T) {
-	r := typeIn(t, strings.Join(deepTyped(), "\n")+"\n", typed.Options{}, typedImages())
-	if len(r.traces) != 1 || r.traces[0].Damaged || r.traces[0].Depth() != 91849 {
-		t.Fatalf("%+v\n%s", r.traces, r.log)
-	}
-	for _, want := range []string{"zf1 #1 ra 0x200210", "\nzf1 repeat 70000\n", "\nzf1 ... 21,846 frames left out\n", "zf1 #91848 ra 0x200310", "zf1 stop zero (complete)\n"} {
-		if !strings.Contains(r.out, want) {
-			t.Errorf("%s\nwant in it %q", r.out, want)
-		}
 	}
 }

@@ -42,7 +42,7 @@
 //	symbolize.go      zf symbolize
 //	view.go           how traces are shown
 //	images.go         -e
-//	typed.go          -typed
+//	photo.go          photos as its input
 //	addr.go           zf addr
 //	addrflags.go      its flags
 //	addrview.go       what it shows beyond addr2line

@@ -22,6 +22,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/foreign"
 	"github.com/zeroframe/zeroframe/tools/input"
 	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/photo"
 	"github.com/zeroframe/zeroframe/tools/trace"
 )
 
@@ -70,19 +71,14 @@ What a log collector puts in front of each line does no harm: the kernel's or
 syslog's time, journalctl's, docker's or kubectl's names. A trace of Zeroframe
 may stand behind any words that stay the same but for their digits.
 
-A death on a screen, with nobody at a serial line, has lines such as
+INPUT may be photos of a screen with a death on it, PNG or JPEG, several, or a
+folder of them, in any order: the code beside the text has the whole trace in
+it, and where it is more than fits, several codes take turns, a page each. What
+a telephone reads of the codes, as a text with a line a code, does as well. The
+exit status is 2 if a photo could not be read or a code is missing.
 
-  00 0 3 72H6 674H 7K
-  01 1 YHWE6 47         main.nilWriteC
-
--typed reads them from a file, or as they are typed, and answers each at once:
-what is on the left, that is; a name beside it may be left out. The last two
-characters are a check: a line that is wrong is named, with what is likely
-meant, and so are lines that are missing. Blanks say nothing, nor does upper or
-lower case; characters that look alike (O and 0, S and 5) are the same one. The
-exit status is 2 if a line has stayed wrong.
-
-  zf symbolize -typed -e hello.elf
+  zf symbolize -e hello.elf photo.jpg
+  zf symbolize -e hello.elf photos/
 
 Records that the target sends between its text are taken out; -records keeps
 them, and -record-port reads those of its second serial port.
@@ -99,12 +95,13 @@ type symbolizeFlags struct {
 	mapFile, base       string // in the place of elf
 	index               string
 	bias                string // of other systems' traces, above the first image
-	guess, typed        bool
+	guess               bool
 	demangle            bool
 	json, force, follow bool
 	baud                int
 	reconnect           input.Reconnect
 	input               string
+	inputs              []string // all of them, if they are photos
 	view                viewFlags
 	records             *records
 	recordPort          string // the source of the second serial port
@@ -130,10 +127,8 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 			return fail("%v; give the image that `zf build -o FILE` wrote", err)
 		}
 	}
-	in, err := input.Open(ctx, f.input, input.Options{
-		Baud: f.baud, Reconnect: f.reconnect, Follow: f.follow, Stdin: stdin,
-		Note: func(s string) { fmt.Fprintf(stderr, "zf symbolize: %s\n", s) },
-	})
+	note := func(s string) { fmt.Fprintf(stderr, "zf symbolize: %s\n", s) }
+	in, unread, err := f.open(ctx, stdin, note)
 	if err != nil {
 		return fail("%v", err)
 	}
@@ -162,11 +157,11 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		Sanitize: f.color == "always" || isTerminal(stdout),
 		Log:      stderr,
 		Idle:     trace.DefaultIdle,
-		Foreign:  !f.typed,
+		Foreign:  true,
 		Offsets:  f.offsets(),
 		Guess:    f.guess,
 		Demangle: f.demangle,
-		Prefixes: !f.typed,
+		Prefixes: true,
 	}
 	if err := f.view.apply(&opt, opt.Color && isTerminal(stdout)); err != nil {
 		return fail("%v", err)
@@ -182,15 +177,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if err != nil {
 		return fail("%v", err)
 	}
-	var to sink = withRecords{between, filter}
-	typed := newTyped(filter, opt.Images, &f, stdin, stderr)
-	if f.typed {
-		to = typed
-	}
-	err = pump(ctx, to, in, images.failed())
-	if cerr := typed.Close(); err == nil {
-		err = cerr
-	}
+	err = pump(ctx, withRecords{between, filter}, in, images.failed())
 	port(ctx)
 	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
 		if err == nil {
@@ -205,10 +192,10 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	}
 	stats := filter.Stats()
 	nothing := stats.Traces+stats.Foreign == 0
-	if stats.Mismatch || stats.MismatchBefore || typed.Stats().Wrong > 0 || nothing && stats.Lost > 0 {
+	if stats.Mismatch || stats.MismatchBefore || unread || nothing && stats.Lost > 0 {
 		return exitUsage
 	}
-	if nothing && ctx.Err() == nil && !f.records.any() {
+	if nothing && ctx.Err() == nil && !f.records.any() && f.inputs == nil {
 		why := "the lines of one begin with zf1, or have a form that `zf help symbolize` names"
 		if seen.isNoise() {
 			why = fmt.Sprintf("most of what came is no text, as at a wrong speed of the line (-baud is %d)", f.baud)
@@ -263,7 +250,6 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 	set.StringVar(&f.bias, "bias", "", "how far above its ELF addresses the system of other traces runs:\n`ADDR`, or FUNC+OFFSET=ADDR, where something was; of the first -e\n(default: as the trace tells)")
 	set.BoolVar(&f.guess, "guess", false, "take any number that is an address in the code for one")
 	set.BoolVar(&f.demangle, "C", false, "show the names of C++ and Rust as in the source")
-	set.BoolVar(&f.typed, "typed", false, "INPUT is what somebody has typed from a screen, or from a photo of one")
 	set.StringVar(&f.color, "color", "auto", "colour the output: `WHEN` is auto, never, or always, as for\na terminal: control characters are made visible too")
 	f.view.flags(set)
 	f.records = new(records)
@@ -301,6 +287,9 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 	if len(inputs) > 0 {
 		f.input = inputs[0]
 	}
+	if slices.ContainsFunc(inputs, photo.Is) {
+		f.inputs = inputs
+	}
 	if f.json && f.format == "text" {
 		f.format = "json"
 	}
@@ -316,14 +305,12 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		wrong = fmt.Sprintf("-format is %s, not %q", formatList(), f.format)
 	case f.json && f.format != "json":
 		wrong = "-json and -format=" + f.format + " ask for two things at once"
-	case len(inputs) > 1:
+	case len(inputs) > 1 && !slices.ContainsFunc(inputs, photo.Is):
 		wrong = fmt.Sprintf("one input at a time, not %d", len(inputs))
 	case f.color != "auto" && f.color != "always" && f.color != "never":
 		wrong = fmt.Sprintf("-color is auto, always or never, not %q", f.color)
 	case f.baud <= 0:
 		wrong = fmt.Sprintf("-baud %d is no speed", f.baud)
-	case f.typed && f.mapFile != "":
-		wrong = "-typed needs the ELF file: -e, not -map"
 	case f.follow && f.input == "-":
 		wrong = "-follow needs the name of a file; a pipe is followed anyway"
 	default:

@@ -8,7 +8,7 @@
 //
 // All that is shown is kept in RAM too, so that the screen is never read and only what
 // changes is drawn: video memory is slow. Nothing here allocates or takes a lock, and it
-// calls nothing but package arch; any context, interrupts off.
+// calls nothing but packages arch and tracer/qr; any context, interrupts off.
 //
 // In the order of reading:
 //
@@ -17,4 +17,5 @@
 //	font.go      the shapes of the characters
 //	terminal.go  the screen as a terminal
 //	pages.go     the pages of a crash
+//	code.go      the QR code on them
 package screen

@@ -1,9 +1,8 @@
 package screen
 
-// The pages of a crash, from the top: the title; the lines that stand on each page, as they
-// tell the first fault; a row between; the page's lines; the foot. From the second page on the
-// lines of the first fault begin with a mark, so that nobody types them twice: zf symbolize
-// leaves such lines out.
+// The pages of a crash. Beside the text is a code (code.go); of the text, from the top: the title;
+// the lines that stand on each page, as they tell the first fault; a row between; the page's
+// lines; the foot. There are as many pages as it takes to show all of the text and all codes.
 
 const (
 	maxLines = 192
@@ -21,6 +20,7 @@ var (
 	held    bool
 	full    bool     // the latest line was dropped
 	page    int      // the one that is shown
+	codes   int      // codes there are
 	text    pageLine // of the console, not yet ended
 )
 
@@ -37,7 +37,15 @@ func (l *pageLine) add(b byte) {
 }
 
 // width is how long a line may be.
-func width() int { return max(min(cols, lineWidth), 1) }
+func width() int { return max(min(textCols(), lineWidth), 1) }
+
+// textCols is how many columns are for text.
+func textCols() int {
+	if crashed {
+		return codeCol
+	}
+	return cols
+}
 
 // Crashed reports whether the screen shows a crash.
 func Crashed() bool { return on && crashed }
@@ -48,7 +56,7 @@ func Crash() {
 	if !on || crashed {
 		return
 	}
-	crashed, n, head, held, full, page = true, 0, 0, false, false, 0
+	crashed, n, head, held, full, page, codes = true, 0, 0, false, false, 0, 0
 	title.n, text.n = 0, 0
 	Clear()
 	foot()
@@ -59,7 +67,7 @@ func Title(s string) {
 	for i := 0; i < len(s); i++ {
 		title.add(s[i])
 	}
-	for c := 0; c < cols; c++ {
+	for c := 0; c < textCols(); c++ {
 		b := byte(' ')
 		if c < int(title.n) {
 			b = title.b[c]
@@ -92,15 +100,6 @@ func newLine() {
 	if full = n == maxLines; !full {
 		lines[n].n = 0
 		n++
-	}
-}
-
-// Tab adds blanks to the latest line, up to a column.
-func Tab(column int) {
-	for on && (crashed && n > 0 && !full && int(lines[(n-1)%maxLines].n) < min(column, width()-1) || !crashed && col < min(column, cols-1)) {
-		var blank [1]byte
-		blank[0] = ' '
-		More(blank[:])
 	}
 }
 
@@ -151,7 +150,7 @@ func Wrap(b []byte, limit int) {
 func Hold() {
 	if crashed && !held {
 		held = true
-		head = min(n, max(rows-8, 0))
+		head = min(n, max(rows-10, 0))
 		redraw()
 	}
 }
@@ -199,12 +198,26 @@ func firstRow() int {
 // perPage is how many lines a page has behind its head.
 //
 //go:noinline
-func perPage() int { return max(rows-firstRow()-1, 1) }
+func perPage() int { return max(rows-firstRow()-footRows, 1) }
+
+// textPages returns how many pages the text takes.
+//
+//go:noinline
+func textPages() int { return max((n-head+perPage()-1)/perPage(), 1) }
 
 // Pages returns how many pages there are.
 //
 //go:noinline
-func Pages() int { return max((n-head+perPage()-1)/perPage(), 1) }
+func Pages() int { return max(textPages(), codes) }
+
+// Codes says that there are n more codes.
+func Codes(n int) {
+	codes += n
+	foot()
+}
+
+// Code returns which code is to be on the page that is shown, from 0.
+func Code() int { return page % max(codes, 1) }
 
 // Page returns which one is shown, from 0.
 func Page() int { return page }
@@ -224,15 +237,7 @@ func Turn() {
 
 // redraw shows all of the page.
 func redraw() {
-	for i := range n {
-		if i < head {
-			show(i)
-		}
-	}
-	if held {
-		blank(1+head, again(1+head))
-	}
-	first := head + page*perPage()
+	first := head + page%textPages()*perPage()
 	for i := range perPage() {
 		if first+i < n {
 			show(first + i)
@@ -247,60 +252,65 @@ func redraw() {
 func show(i int) {
 	r := 1 + i
 	if i >= head {
-		at := i - head - page*perPage()
+		at := i - head - page%textPages()*perPage()
 		if at < 0 || at >= perPage() {
 			return
 		}
 		r = firstRow() + at
 	}
-	first := 0
-	if i < head {
-		first = again(r)
-	}
 	l := &lines[i%maxLines]
 	for c := range int(l.n) {
-		put(r, first+c, l.b[c])
+		put(r, c, l.b[c])
 	}
-	blank(r, first+int(l.n))
+	blank(r, int(l.n))
 }
 
-// again begins a row that stands on the first page too: with the mark, if this is another
-// page. It returns the column behind it.
-func again(r int) int {
-	if page == 0 {
-		return 0
-	}
-	put(r, 0, '#')
-	return 1
-}
+// footRows is how many rows the foot has.
+const footRows = 2
 
-// foot shows the last row.
+// foot shows the last rows: what to do with the code, and which of how many this is.
 func foot() {
-	c := footString(0, "zf symbolize -typed -e ELF")
+	c := 0
+	if codes > 0 {
+		c = footString(rows-2, c, "zf symbolize -e ELF PHOTO")
+	}
+	footEnd(rows-2, c)
+	c = 0
+	if codes > 1 {
+		c = footString(rows-1, c, "code ")
+		c = footNumber(c, Code()+1)
+		c = footString(rows-1, c, " of ")
+		c = footNumber(c, codes)
+		c = footString(rows-1, c, ", ")
+	}
 	if total := Pages(); total > 1 {
-		c = footString(c, "  ")
 		c = footNumber(c, page+1)
-		c = footString(c, "/")
+		c = footString(rows-1, c, "/")
 		c = footNumber(c, total)
-		c = footString(c, " any key")
+		c = footString(rows-1, c, " any key")
 	}
-	for ; c < cols; c++ {
-		put(rows-1, c, ' '|bright)
-	}
+	footEnd(rows-1, c)
 }
 
-func footString(c int, s string) int {
-	for i := 0; i < len(s); i++ {
-		put(rows-1, c, s[i]|bright)
+func footString(r, c int, s string) int {
+	for i := 0; i < len(s) && c < textCols(); i++ {
+		put(r, c, s[i]|bright)
 		c++
 	}
 	return c
 }
 
-// footNumber shows a number below a thousand.
+// footEnd fills the rest of a row.
+func footEnd(r, c int) {
+	for ; c < textCols(); c++ {
+		put(r, c, ' '|bright)
+	}
+}
+
+// footNumber shows a number below a thousand, in the last row.
 func footNumber(c, v int) int {
 	for div := 100; div > 0; div /= 10 {
-		if v >= div || div == 1 {
+		if (v >= div || div == 1) && c < textCols() {
 			put(rows-1, c, byte('0'+v/div%10)|bright)
 			c++
 		}

@@ -36,6 +36,7 @@ func Pixels(addr, pitch uintptr, width, height, bpp int, red, green, blue Field)
 	p.addr, p.pitch, p.width, p.height = addr, pitch, width, height
 	p.scale = max(1, min(width/(wantCols*glyphWidth), height/(24*glyphHeight)))
 	p.ink = red.light() | green.light() | blue.light()
+	p.on = true
 	p.on = start(width/(glyphWidth*p.scale), height/(glyphHeight*p.scale))
 	return p.on
 }
@@ -53,12 +54,7 @@ func (f Field) light() uint32 {
 // fillPixels makes all of the screen black.
 func fillPixels() {
 	p := &pixels
-	for y := range p.height {
-		line := p.addr + uintptr(y)*p.pitch
-		for x := range p.width {
-			p.store(line+uintptr(x)*p.bytes, 0)
-		}
-	}
+	p.fill(0, 0, p.width, p.height, 0)
 }
 
 func drawPixels(r, c int, b byte) {
@@ -86,6 +82,18 @@ func drawPixels(r, c int, b byte) {
 			}
 			at += p.pitch
 		}
+	}
+}
+
+// fill fills a rectangle.
+func (p *pixelScreen) fill(x, y, width, height int, color uint32) {
+	for ; height > 0; height-- {
+		a := p.addr + uintptr(y)*p.pitch + uintptr(x)*p.bytes
+		for range width {
+			p.store(a, color)
+			a += p.bytes
+		}
+		y++
 	}
 }
 

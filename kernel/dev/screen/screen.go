@@ -29,12 +29,13 @@ func On() bool { return on }
 func Busy() bool { return busy }
 
 // Off gives the screen up.
-func Off() { on, busy, crashed = false, false, false }
+func Off() { on, busy, crashed, codeRoom = false, false, false, 0 }
 
 // start takes a screen of that size into use.
 func start(c, r int) bool {
 	cols, rows = min(c, maxCols), min(r, maxRows)
 	on = cols >= 20 && rows >= 10
+	placeCode()
 	return on
 }
 
@@ -79,7 +80,7 @@ func put(r, c int, b byte) {
 
 // blank empties a row from a column on.
 func blank(r, c int) {
-	for ; c < cols; c++ {
+	for ; c < textCols(); c++ {
 		put(r, c, ' ')
 	}
 }

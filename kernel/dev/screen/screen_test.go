@@ -1,10 +1,13 @@
 package screen
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/zeroframe/zeroframe/tracer/qr"
 )
 
 // textScreen takes a text screen in memory into use, and returns what reads its rows.
@@ -60,18 +63,16 @@ func TestTerminal(t *testing.T) {
 // TestPages: the first fault stands on each page, the rest page by page, nothing is lost,
 // and what comes too late is dropped.
 func TestPages(t *testing.T) {
-	read := textScreen(t, 40, 12)
+	read := textScreen(t, 40, 13)
 	say("booting\r\n")
 	Crash()
 	Title("died")
 	Wrap([]byte("a reason that is longer than forty characters are"), 4)
-	Line([]byte("00 begin"))
-	Line([]byte("01 first"))
-	Tab(12)
-	More([]byte("main.f"))
+	Line([]byte("0x1 first"))
+	More([]byte(" main.f"))
 	Hold()
-	head := "died\na reason that is longer than forty\ncharacters are\n00 begin\n01 first    main.f\n"
-	for i := range 12 {
+	head := "died\na reason that is longer than forty\ncharacters are\n0x1 first main.f\n\n"
+	for i := range 13 {
 		Line(fmt.Appendf(nil, "line %d", i))
 	}
 	say("a text\r\nand its ")
@@ -79,12 +80,10 @@ func TestPages(t *testing.T) {
 	if !Crashed() || Pages() != 3 {
 		t.Errorf("Crashed = %v, Pages = %d; want 3", Crashed(), Pages())
 	}
-	marked := "died\n#a reason that is longer than forty\n#characters are\n#00 begin\n#01 first    main.f\n#\n"
-	page := func(head, body, foot string) string { return head + body + "zf symbolize -typed -e ELF" + foot }
 	want := []string{
-		page(head+"\n", "line 0\nline 1\nline 2\nline 3\nline 4\n", "  1/3 any key"),
-		page(marked, "line 5\nline 6\nline 7\nline 8\nline 9\n", "  2/3 any key"),
-		page(marked, "line 10\nline 11\na text\nand its end\n\n", "  3/3 any key"),
+		head + "line 0\nline 1\nline 2\nline 3\nline 4\nline 5\n\n1/3 any key",
+		head + "line 6\nline 7\nline 8\nline 9\nline 10\nline 11\n\n2/3 any key",
+		head + "line 12\na text\nand its end\n\n\n\n\n3/3 any key",
 	}
 	for turn := range 7 {
 		if got := trimmed(read()); got != want[turn%3] {
@@ -99,13 +98,104 @@ func TestPages(t *testing.T) {
 	Crash() // a second crash changes nothing of it
 	for range Pages() {
 		Turn()
-		want := marked
-		if Page() == 0 {
-			want = head
+		if got := trimmed(read()); !strings.HasPrefix(got, head) {
+			t.Fatalf("a page has\n%s\nwant it to begin with\n%s", got, head)
 		}
-		if got := trimmed(read()); !strings.HasPrefix(got, want) {
-			t.Fatalf("a page has\n%s\nwant it to begin with\n%s", got, want)
+	}
+}
+
+// TestCodePages: there are as many pages as it takes for the text and for all codes, and each page
+// has its code.
+func TestCodePages(t *testing.T) {
+	read := textScreen(t, 80, 25)
+	Crash()
+	if CodeRoom() != 46 || textCols() != 30 {
+		t.Errorf("room for %d modules and %d columns of text; want 46 and 30", CodeRoom(), textCols())
+	}
+	for i := range 25 {
+		Line(fmt.Appendf(nil, "line %d", i))
+	}
+	Codes(2)
+	Codes(1)
+	for i := range 4 {
+		rows := read()
+		foot := fmt.Sprintf("code %d of 3, %d/3 any key", i%3+1, i%3+1)
+		if Code() != i%3 || Pages() != 3 || rows[23] != "zf symbolize -e ELF PHOTO" || rows[24] != foot || rows[1] != []string{"line 0", "line 22", "line 0"}[i%3] {
+			t.Errorf("page %d: code %d, %d pages, %q; want %q", i, Code(), Pages(), rows, foot)
 		}
+		Turn()
+	}
+}
+
+// TestDrawCode: what is drawn is the code, on a text screen of each height and in pixels of each form.
+func TestDrawCode(t *testing.T) {
+	var c qr.Code
+	data := []byte("a trace")
+	check := func(name string, dark func(x, y int) bool, side int) {
+		t.Helper()
+		off := 0
+		for ; off < side && !dark(off, off); off++ {
+		}
+		for y := range side {
+			for x := range side {
+				if dark(x, y) != c.Dark(x-off, y-off) {
+					t.Fatalf("%s: module %d, %d is dark: %v; the code begins at %d", name, x, y, dark(x, y), off)
+				}
+			}
+		}
+		if off < quiet || side-off-c.Size() < quiet {
+			t.Errorf("%s: %d light modules before, %d behind", name, off, side-off-c.Size())
+		}
+	}
+	for _, lines := range []int{25, 50} {
+		mem := make([]byte, 80*lines*2)
+		if !Text(uintptr(unsafe.Pointer(&mem[0])), 160, 80, lines) {
+			t.Fatal("Text refused it")
+		}
+		t.Cleanup(Off)
+		Crash()
+		p := qr.PlanFor(130, CodeRoom())
+		if p.Parts != 1 || !c.Part(p, 0, bytes.Repeat(data, 18), 0) {
+			t.Fatalf("%+v", p)
+		}
+		DrawCode(&c)
+		check(fmt.Sprint(lines, " rows"), func(x, y int) bool {
+			row, lower := y, false
+			if lines == 25 {
+				row, lower = y/2, y%2 == 1
+			}
+			at := (row*80 + 30 + x) * 2
+			switch mem[at] {
+			case 0xdf:
+				return lower
+			case 0xdc:
+				return !lower
+			}
+			return mem[at+1] != 0x70
+		}, 50)
+	}
+	for _, bpp := range []int{16, 24, 32} {
+		const width, height = 640, 480
+		mem := make([]byte, width*height*bpp/8)
+		if !Pixels(uintptr(unsafe.Pointer(&mem[0])), uintptr(width*bpp/8), width, height, bpp, Field{8, 5}, Field{4, 4}, Field{0, 4}) {
+			t.Fatal("Pixels refused it")
+		}
+		t.Cleanup(Off)
+		Crash()
+		p := qr.PlanFor(300, CodeRoom())
+		c.Part(p, 0, bytes.Repeat(data, 43), 0)
+		DrawCode(&c)
+		module := 400 / (c.Size() + 2*quiet)
+		x0, y0 := 240+(400-c.Size()*module)/2-quiet*module, (480-c.Size()*module)/2-quiet*module
+		check(fmt.Sprint(bpp, " bits"), func(x, y int) bool {
+			at := ((y0+y*module+module/2)*width + x0 + x*module + module/2) * bpp / 8
+			return mem[at] == 0 && mem[at+1] == 0
+		}, c.Size()+2*quiet)
+	}
+	// Too small for a code: all columns are the text's.
+	textScreen(t, 40, 12)
+	if Crash(); CodeRoom() != 0 || textCols() != 40 {
+		t.Errorf("room for %d modules on a small screen", CodeRoom())
 	}
 }
 

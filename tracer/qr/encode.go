@@ -1,0 +1,201 @@
+package qr
+
+// From bytes to codewords.
+//
+// The bytes are digits: 7 bytes, the highest first, are a number of 17 digits, and fewer at the
+// end are one of 3, 5, 8, 10, 13 or 15. The standard's numeric mode puts 3 digits into 10 bits,
+// so of 100 bits 98 are used. The mode for bytes would use all, but then what a telephone
+// reads is no text that one could send to somebody; the mode for capital letters and digits
+// would use 97 of them.
+
+const (
+	groupBytes  = 7
+	groupDigits = 17
+
+	modeBits    = 4
+	modeNumeric = 1
+)
+
+// digitsOf returns how many digits so many bytes take, up to a group.
+func digitsOf(n int) int { return (n*groupDigits + groupBytes - 1) / groupBytes }
+
+// Digits returns how many digits n bytes take.
+func Digits(n int) int { return n/groupBytes*groupDigits + digitsOf(n%groupBytes) }
+
+// Code is a QR code. Its zero value is ready for an Encode. It is some 27 KiB, so it is best a
+// static variable.
+type Code struct {
+	// Version and Level are those of the latest Encode, Mask the mask that it has chosen.
+	Version int
+	Level   Level
+	Mask    uint8
+
+	size int
+
+	// The modules, dark ones set, by rows and by columns; and which of them are data.
+	rows, cols         [MaxSize]line
+	rowsData, colsData [MaxSize]line
+
+	// The codewords as they are gathered, and their number in bits.
+	words [3706]byte
+	bits  int
+	check [81][30]byte
+
+	path path
+
+	// Digits that wait to be three.
+	waiting, nWaiting uint32
+
+	// Powers of 2 in the field of 256 elements, and their inverse; the generator.
+	exp       [512]byte
+	log       [256]byte
+	generator [30]byte
+}
+
+// Size returns how many modules a side has.
+func (c *Code) Size() int { return c.size }
+
+// Encode makes a code of head and data, and reports whether they fit.
+func (c *Code) Encode(version int, level Level, head, data []byte) bool {
+	n := len(head) + len(data)
+	if version < 1 || version > MaxVersion || level > H || n > Capacity(version, level) {
+		return false
+	}
+	c.Version, c.Level, c.size = version, level, Size(version)
+	c.gather(head, data)
+	c.correct()
+	c.draw()
+	c.place()
+	c.mask()
+	return true
+}
+
+// gather makes the data codewords.
+func (c *Code) gather(head, data []byte) {
+	for i := range c.words {
+		c.words[i] = 0
+	}
+	n := len(head) + len(data)
+	c.bits, c.waiting, c.nWaiting = 0, 0, 0
+	c.put(modeNumeric, modeBits)
+	c.put(uint32(Digits(n)), countBits(c.Version))
+	group, have := uint64(0), 0
+	for i := 0; i < n; i++ {
+		b := byte(0)
+		if i < len(head) {
+			b = head[i]
+		} else {
+			b = data[i-len(head)]
+		}
+		group = group<<8 | uint64(b)
+		if have++; have == groupBytes {
+			c.number(group, groupDigits)
+			group, have = 0, 0
+		}
+	}
+	c.number(group, digitsOf(have))
+	switch c.nWaiting {
+	case 1:
+		c.put(c.waiting, 4)
+	case 2:
+		c.put(c.waiting, 7)
+	}
+	// Up to four zeros end it, and zeros fill the word up; then two words take turns.
+	total := dataWords(c.Version, c.Level)
+	c.bits = min(c.bits+4, total*8)
+	pad := byte(0xec)
+	for i := (c.bits + 7) / 8; i < total; i++ {
+		c.words[i] = pad
+		pad ^= 0xec ^ 0x11
+	}
+}
+
+// put appends the n low bits of v, the highest first.
+func (c *Code) put(v uint32, n int) {
+	for n--; n >= 0; n-- {
+		if v>>(uint(n)&31)&1 != 0 {
+			c.words[c.bits>>3] |= 0x80 >> (uint(c.bits) & 7)
+		}
+		c.bits++
+	}
+}
+
+// number appends v in n digits.
+func (c *Code) number(v uint64, n int) {
+	div := uint64(1)
+	for i := 1; i < n; i++ {
+		div *= 10
+	}
+	for ; n > 0; n-- {
+		c.waiting = c.waiting*10 + uint32(v/div%10)
+		if c.nWaiting++; c.nWaiting == 3 {
+			c.put(c.waiting, 10)
+			c.waiting, c.nWaiting = 0, 0
+		}
+		div /= 10
+	}
+}
+
+// correct makes the error correction codewords of each block: the remainder of the division of
+// its data by the generator, whose roots are the first powers of 2.
+func (c *Code) correct() {
+	x := uint32(1)
+	for i := 0; i < 255; i++ {
+		c.exp[i], c.exp[i+255] = byte(x), byte(x)
+		c.log[x&255] = byte(i)
+		if x <<= 1; x&0x100 != 0 {
+			x ^= 0x11d
+		}
+	}
+	n := int(checkWords[c.Level&3][(c.Version-1)%MaxVersion])
+	g := &c.generator // without the highest coefficient, which is 1; the next highest first
+	for i := range g {
+		g[i] = 0
+	}
+	g[n-1] = 1
+	for root := 0; root < n; root++ {
+		for k := 0; k < n; k++ {
+			g[k] = c.times(g[k], c.exp[root])
+			if k+1 < n {
+				g[k] ^= g[k+1]
+			}
+		}
+	}
+	for b := 0; b < c.blocks(); b++ {
+		r := &c.check[b]
+		for i := range r {
+			r[i] = 0
+		}
+		first, length := c.block(b)
+		for i := 0; i < length; i++ {
+			f := c.words[first+i] ^ r[0]
+			for k := 0; k+1 < n; k++ {
+				r[k] = r[k+1] ^ c.times(g[k], f)
+			}
+			r[n-1] = c.times(g[n-1], f)
+		}
+	}
+}
+
+// times multiplies in the field.
+func (c *Code) times(a, b byte) byte {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return c.exp[int(c.log[a])+int(c.log[b])]
+}
+
+func (c *Code) blocks() int { return int(blocks[c.Level&3][(c.Version-1)%MaxVersion]) }
+
+// block returns where the data of a block begin, and how many they are: the last blocks have one
+// more.
+func (c *Code) block(i int) (first, n int) {
+	total, all := dataWords(c.Version, c.Level), c.blocks()
+	n = total / all
+	first = i * n
+	if short := all - total%all; i >= short {
+		first += i - short
+		n++
+	}
+	return first, n
+}
