@@ -33,6 +33,8 @@
 //	probe/     names of functions -> where breakpoints go, and what they have counted
 //	page/      a log, profiles, snapshots -> one HTML page
 //	core/      a trace -> a core file, for a debugger
+//	locks/     machine code -> which mutexes a frame holds at a pc
+//	waits/     a core -> who waits for whom, and what keeps the program from going on
 //	install/   what is missing -> the command that installs it here
 //	doctor/    this machine -> what of it the commands need
 //	symbolizer/ which llvm-symbolizer the tests compare with

@@ -61,6 +61,7 @@ func commands() []command {
 		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks, false},
 		{"report", "-e ELF [-o FILE] LOG", "make an HTML page of a log, for a bug", runReport, false},
 		{"core", "-e ELF [-o FILE] LOG", "make a core file of a trace, for gdb", runCore, false},
+		{"waits", "-e ELF [flags] CORE", "say who waits for whom in a program that stopped", runWaits, false},
 		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", runGDB, false},
 		{"doctor", "", "say what this machine has, and what to install", runDoctor, false},
 		{"completion", "bash|zsh|fish", "print a script with which a shell completes zf", runCompletion, true},
