@@ -80,6 +80,10 @@ type Config struct {
 	// none.
 	Records io.Writer
 
+	// Died is called once for a machine that has reset, powered itself off, passed its Timeout or
+	// is ended by VM.End, before QEMU ends: VM.Memory works there. nil: nothing is called.
+	Died func(*VM)
+
 	Program string // path of QEMU; "" means the one that Find finds
 
 	firmware string // of UEFI

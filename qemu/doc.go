@@ -33,6 +33,7 @@
 //	join.go     the text of the serial port and of the virtio console
 //	socketpair_unix.go, socketpair_windows.go  sockets for a child process
 //	qmp.go      QEMU's monitor protocol
+//	memory.go   the memory of a machine, over it
 //	net.go      network cards
 //	share.go     folders of the host
 //	folder.go   a folder for a machine's files

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -95,7 +97,29 @@ func (m *monitor) run(command string, arguments any) (json.RawMessage, error) {
 	return m.send(command, arguments)
 }
 
+// hand gives QEMU a file, under a name.
+func (m *monitor) hand(f *os.File, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := m.sendWith("getfd", map[string]string{"fdname": name}, func(line []byte) error {
+		conn, ok := m.conn.(*net.UnixConn)
+		if !ok {
+			return errors.New("no file can be handed over this connection")
+		}
+		_, _, err := conn.WriteMsgUnix(line, rights(f), nil)
+		return err
+	})
+	return err
+}
+
 func (m *monitor) send(command string, arguments any) (json.RawMessage, error) {
+	return m.sendWith(command, arguments, func(line []byte) error {
+		_, err := m.conn.Write(line)
+		return err
+	})
+}
+
+func (m *monitor) sendWith(command string, arguments any, write func(line []byte) error) (json.RawMessage, error) {
 	line, err := json.Marshal(struct {
 		Execute   string `json:"execute"`
 		Arguments any    `json:"arguments,omitempty"`
@@ -103,7 +127,7 @@ func (m *monitor) send(command string, arguments any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %v", ErrMonitor, command, err)
 	}
-	if _, err := m.conn.Write(append(line, '\n')); err != nil {
+	if err := write(append(line, '\n')); err != nil {
 		return nil, fmt.Errorf("%w: %s: %v", ErrMonitor, command, err)
 	}
 	msg, err := m.reply(command)

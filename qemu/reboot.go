@@ -17,7 +17,7 @@ func (vm *VM) reboot() bool {
 	defer vm.rebooting.Unlock()
 	// A kernel that tries one way after the other has asked for several resets by the
 	// time that it is stopped.
-	if running, err := vm.isRunning(); err != nil || running {
+	if running, err := vm.monitor.isRunning(); err != nil || running {
 		return err == nil
 	}
 	regs, err := vm.Registers()
@@ -57,8 +57,8 @@ func (vm *VM) onReset(action string) error {
 }
 
 // isRunning reports whether the machine is not stopped.
-func (vm *VM) isRunning() (bool, error) {
-	out, err := vm.QMP("query-status", nil)
+func (m *monitor) isRunning() (bool, error) {
+	out, err := m.run("query-status", nil)
 	if err != nil {
 		return false, err
 	}

@@ -37,3 +37,6 @@ func socketPair() (net.Conn, *os.File, error) {
 	}
 	return conn, theirs, nil
 }
+
+// rights is what hands a file to the process at the other end of a Unix socket.
+func rights(f *os.File) []byte { return syscall.UnixRights(int(f.Fd())) }

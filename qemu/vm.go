@@ -44,6 +44,7 @@ type VM struct {
 	reboots   int                    // so far (reboot.go)
 	rebooting sync.Mutex
 	registers chan string // the dump that quit has taken, if it has
+	onceDied  sync.Once
 
 	done   chan struct{} // closed when result and err are final
 	result Result
@@ -206,6 +207,7 @@ func (vm *VM) Kill() error {
 // End reads the registers, for the Result, and ends QEMU at once. The machine's end is
 // then [ErrKilled].
 func (vm *VM) End() error {
+	vm.died()
 	vm.takeRegisters()
 	return vm.Kill()
 }

@@ -52,6 +52,7 @@ func (vm *VM) stopped(reason string) {
 func (vm *VM) quit(reason string) {
 	if strings.HasPrefix(reason, "guest-") {
 		vm.takeRegisters()
+		vm.died()
 	}
 	if _, err := vm.QMP("quit", nil); err != nil {
 		vm.Kill()
@@ -84,6 +85,7 @@ func (vm *VM) watch() {
 	if err := vm.InjectNMI(); err == nil {
 		vm.awaitAnswer()
 	}
+	vm.died()
 	vm.End()
 }
 
@@ -111,28 +113,49 @@ func (vm *VM) awaitAnswer() {
 
 // Registers returns the monitor's dump of the processor's registers. Errors wrap
 // [ErrMonitor].
-func (vm *VM) Registers() (string, error) {
-	out, err := vm.QMP("human-monitor-command", map[string]string{"command-line": "info registers"})
+func (vm *VM) Registers() (string, error) { return vm.monitorCommand("info registers") }
+
+// monitorCommand runs a command of the monitor for people.
+func (vm *VM) monitorCommand(line string) (string, error) {
+	out, err := vm.QMP("human-monitor-command", map[string]string{"command-line": line})
 	if err != nil {
 		return "", err
 	}
 	var text string
 	if err := json.Unmarshal(out, &text); err != nil {
-		return "", fmt.Errorf("%w: info registers: %v", ErrMonitor, err)
+		return "", fmt.Errorf("%w: %s: %v", ErrMonitor, line, err)
 	}
 	return strings.ReplaceAll(text, "\r\n", "\n"), nil
 }
 
-// Halted reports whether the processor has halted with interrupts off, which only
+// Dead reports whether all processors have halted with interrupts off, which only
 // an NMI or a reset ends. Errors wrap [ErrMonitor].
-func (vm *VM) Halted() (bool, error) {
-	const interruptFlag = 1 << 9
-	regs, err := vm.Registers()
+func (vm *VM) Dead() (bool, error) {
+	text, err := vm.monitorCommand("info registers -a")
 	if err != nil {
 		return false, err
 	}
+	all := strings.Split(text, "CPU#")[1:]
+	for _, regs := range all {
+		if !halted(regs) {
+			return false, nil
+		}
+	}
+	return len(all) > 0, nil
+}
+
+// Halted reports whether the processor, the first one, has halted with interrupts off, which only
+// an NMI or a reset ends. Errors wrap [ErrMonitor].
+func (vm *VM) Halted() (bool, error) {
+	regs, err := vm.Registers()
+	return err == nil && halted(regs), err
+}
+
+// halted says so of a processor's registers.
+func halted(regs string) bool {
+	const interruptFlag = 1 << 9
 	flags, ok := hex(regs, "FL=") // EFL= or RFL=
-	return ok && flags&interruptFlag == 0 && strings.Contains(regs, "HLT=1"), nil
+	return ok && flags&interruptFlag == 0 && strings.Contains(regs, "HLT=1")
 }
 
 // instructionPointer finds the instruction pointer in a register dump; its name

@@ -32,7 +32,8 @@
 //	handle/    snapshots of what is open -> who opened it, and what has grown
 //	probe/     names of functions -> where breakpoints go, and what they have counted
 //	page/      a log, profiles, snapshots -> one HTML page
-//	core/      a trace -> a core file, for a debugger
+//	memory/    a dump, a gdb stub -> a machine's memory, by virtual addresses
+//	core/      a trace, a machine's memory -> a core file, for a debugger
 //	locks/     machine code -> which mutexes a frame holds at a pc
 //	waits/     a core -> who waits for whom, and what keeps the program from going on
 //	install/   what is missing -> the command that installs it here

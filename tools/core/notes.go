@@ -14,18 +14,19 @@ import (
 const (
 	ntSiginfo elf.NType = 0x53494749
 	ntFile    elf.NType = 0x46494c45
+	ntAuxv    elf.NType = 6
 
 	prstatusSize = 336
 	prpsinfoSize = 136
 	siginfoSize  = 128
 )
 
-// userRegs are the registers of a struct user_regs_struct, in its order. "" is one
-// that no trace carries.
+// userRegs are the registers of a struct user_regs_struct, in its order. A trace carries none of the
+// last ones.
 var userRegs = [27]string{
 	"r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8",
 	"rax", "rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs", "rflags", "rsp", "ss",
-	"", "", "", "", "", "", // FS and GS base, DS, ES, FS, GS
+	"fs_base", "gs_base", "ds", "es", "fs", "gs",
 }
 
 // note appends a note of Linux.

@@ -23,6 +23,8 @@ import (
 type thread struct {
 	regs map[string]uint64
 	call bool // it stands at the call before what the trace says
+	// goroutine is set if it is a goroutine that waited, and no thread's state.
+	goroutine bool
 }
 
 // Where a trap record has what (package tracer, walk.go), in bytes.

@@ -1,6 +1,6 @@
 package main
 
-// `zf core`: a trace in a log -> an ELF core file, for a debugger.
+// `zf core`: a trace in a log, or a machine -> an ELF core file, for a debugger.
 
 import (
 	"context"
@@ -35,14 +35,34 @@ A core has no memory but what the trace carries. The kernel's option
 trace.stack=8192 makes it carry that many bytes of each stack. Variables are not
 in it, and gdb says so. A register that the trace does not tell of is 0.
 
-Of several traces the last that ended the kernel is taken, and they are listed.`
+Of several traces the last that ended the kernel is taken, and they are listed.
+
+A full core is of all memory, so that Delve has every goroutine and variable:
+
+  zf run -core hello.core hello.elf         of a machine that dies in zf run
+  zf core -e hello.elf -qmp SOCKET          of one in a QEMU that was started with
+                                            -qmp unix:SOCKET,server=on,wait=off
+  zf core -e hello.elf -dump FILE           of what QEMU's dump-guest-memory has
+                                            written, or RAM byte by byte (pmemsave)
+  zf core -e hello.elf -gdb HOST:PORT       of one behind a gdb stub
+  dlv core hello.elf hello.core             then goroutines, frame 3, locals, print x
+
+It has a thread for each CPU that was in the kernel, numbered from 10000, and one
+for each of the kernel's threads that run goroutines. The first one stands where
+the machine has died. The file is sparse; a name that ends in .zst, or -zstd, has
+it compressed. It holds what the machine held, secrets too.`
 
 // coreFlags are the flags of zf core.
 type coreFlags struct {
 	elf, output, input string
 	number             int
 	force              bool
+	qmp, dump, gdb     string // of what a full core is made
+	zstd               bool
 }
+
+// full reports whether a full core is wanted.
+func (f *coreFlags) full() bool { return f.qmp != "" || f.dump != "" || f.gdb != "" }
 
 // maxListed is how many traces are listed.
 const maxListed = 100
@@ -60,6 +80,21 @@ func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer sym.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if f.full() {
+		c := &fullCore{command: "zf core", path: f.output, elf: f.elf, sym: sym, force: f.force, zstd: f.zstd, stderr: stderr}
+		switch {
+		case f.qmp != "":
+			err = c.ofMonitor(ctx, f.qmp)
+		case f.dump != "":
+			err = c.ofFile(f.dump)
+		default:
+			err = c.ofStub(ctx, f.gdb)
+		}
+		if err != nil {
+			return fail("%v", err)
+		}
+		return exitOK
+	}
 	in, err := input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: stdin})
 	if err != nil {
 		return fail("%v", err)
@@ -200,11 +235,15 @@ func count(n int, what string) string {
 
 // parseCore reads the arguments; flags may follow the log's name.
 func parseCore(args []string, stderr io.Writer) (f coreFlags, code int, ok bool) {
-	fs := newFlags("core", "-e ELF [flags] LOG", coreText, stderr)
+	fs := newFlags("core", "-e ELF [flags] LOG|-qmp SOCKET|-dump FILE|-gdb HOST:PORT", coreText, stderr)
 	fs.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
 	fs.StringVar(&f.output, "o", "", "write the core to `FILE` (default: the ELF's name, with .core)")
 	fs.IntVar(&f.number, "n", 0, "take trace `N` of the log, from 1")
-	fs.BoolVar(&f.force, "force", false, "take a trace of another or an unknown build, too")
+	fs.BoolVar(&f.force, "force", false, "take a trace, or the memory, of another or an unknown build, too")
+	fs.StringVar(&f.qmp, "qmp", "", "make a full core of the machine whose QEMU has its monitor at `SOCKET`")
+	fs.StringVar(&f.dump, "dump", "", "make a full core of the memory in `FILE`")
+	fs.StringVar(&f.gdb, "gdb", "", "make a full core of the machine whose gdb stub is at `HOST:PORT`")
+	fs.BoolVar(&f.zstd, "zstd", false, "compress a full core, as a name that ends in .zst does")
 	inputs, code, ok := parseMixed(fs, args)
 	if !ok {
 		return f, code, false
@@ -213,17 +252,32 @@ func parseCore(args []string, stderr io.Writer) (f coreFlags, code int, ok bool)
 	switch {
 	case f.elf == "":
 		wrong = "-e ELF is missing: name the image that was running"
+	case f.full() && len(inputs) > 0:
+		wrong = "a full core is of a machine, not of " + inputs[0]
+	case f.qmp != "" && f.dump+f.gdb != "" || f.dump != "" && f.gdb != "":
+		wrong = "want one of -qmp, -dump, -gdb"
+	case f.full() && f.number != 0:
+		wrong = "-n is for a log"
+	case f.zstd && !f.full():
+		wrong = "-zstd is for a full core; one of a trace is small"
+	case f.full():
 	case len(inputs) != 1:
 		wrong = fmt.Sprintf("want one log, have %d; - is standard input", len(inputs))
 	case f.number < 0:
 		wrong = fmt.Sprintf("-n %d: traces count from 1", f.number)
 	}
 	if wrong == "" {
-		f.input = inputs[0]
+		if !f.full() {
+			f.input = inputs[0]
+		}
 		if f.output == "" {
 			f.output = strings.TrimSuffix(filepath.Base(f.elf), ".elf") + ".core"
+			if f.zstd {
+				f.output += zstdSuffix
+			}
 		}
-		if samePath(f.output, f.elf) || samePath(f.output, f.input) {
+		f.zstd = f.full() && (f.zstd || filepath.Ext(f.output) == zstdSuffix)
+		if samePath(f.output, f.elf) || samePath(f.output, f.input) || samePath(f.output, f.dump) {
 			wrong = "-o " + f.output + " would overwrite what is read"
 		}
 	}

@@ -56,6 +56,7 @@
 //	stacks.go         zf stacks
 //	report.go         zf report
 //	core.go           zf core
+//	corefull.go       a full core
 //	gdb.go            zf gdb
 //	receive.go        zf receive
 package main

@@ -47,6 +47,10 @@ type machine struct {
 	sayAccel  bool   // say which accelerator it is, and why
 	noMounts  bool   // -mount none
 	smp       bool   // the user has said how many CPUs
+	core      string // -core: the file; "": none
+	coreELF   string // the image that it is of
+	built     bool   // which is there for this run alone
+	cored     error  // what has become of the core
 	oneCPU    bool   // what is asked for is of one CPU, unless the user has said how many
 }
 
@@ -168,6 +172,9 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		options = append(options[:len(options):len(options)], "console=virtio")
 	}
 	options = append(options[:len(options):len(options)], qemu.ShareOptions(m.qemu.Shares)...)
+	if m.core != "" {
+		options = append(options, "panic=halt") // it is to be there still
+	}
 	switch tty, ok := lastOption(m.append, "tty"); {
 	case m.qemu.CDROM != "": // it has its own options
 	case ok:
@@ -230,6 +237,9 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
+	if m.core != "" {
+		m.keepCore(sym, stderr)
+	}
 	con.interrupt = interrupt
 	m.qemu.Stdin, m.qemu.Stdout = con, noticing{text, con.listens}
 	quit := make(chan os.Signal, 1)
@@ -260,6 +270,9 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		io.WriteString(stderr, res.Stderr)
 	}
 	code, msg := verdict(ctx, res, err, filter.Stats(), stuck, sym)
+	if how, own := lastOption(m.append, "panic"); m.core != "" && stuck == afterTrace && (!own || how == "exit") {
+		msg = "" // it halted for us
+	}
 	if filter.Stats().Mismatch && !m.force {
 		code = exitUsage
 	}
@@ -275,6 +288,9 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	}
 	if n := second.Skipped(); n > 0 && !m.qemu.UEFI { // UEFI speaks on each serial port
 		fmt.Fprintf(stderr, m.command+": %d bytes of the second serial port were no part of a record that came whole\n", n)
+	}
+	if m.core != "" {
+		m.endCore(stderr)
 	}
 	if err := m.records.end(); err != nil && code == exitOK {
 		code = exitUsage
@@ -406,7 +422,11 @@ func (m *machine) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signa
 				continue
 			}
 			// Halted with interrupts off, only an NMI could wake it.
-			if h, err := vm.Halted(); err != nil || !h {
+			halted := vm.Halted
+			if m.core != "" { // the CPU that writes the traces is to have ended, too
+				halted = vm.Dead
+			}
+			if h, err := halted(); err != nil || !h {
 				seen = 0
 				continue
 			}
@@ -414,7 +434,7 @@ func (m *machine) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signa
 			switch dead := filter.Stats().Fatal > 0; {
 			case dead && seen >= looksAfterDead:
 				why = afterTrace
-				vm.Kill()
+				vm.End()
 			case !dead && seen >= looksUntold:
 				why = untold
 				vm.End()

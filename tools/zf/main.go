@@ -53,14 +53,14 @@ func commands() []command {
 		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize, false},
 		{"receive", "[-listen ADDR] [-pcap FILE] [-e ELF]", "show machines' logs and traces, sent by UDP", runReceive, false},
 		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr, false},
-		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", runIndex, false},
+		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", runIndex, true},
 		{"profile", "[-svg FILE] [-folded FILE] FILE", "show a CPU profile: table, flame graph", runProfile, false},
 		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap, false},
 		{"stacks", "-e ELF [-v] [-f FUNC]", "bound how deep each stack can get", runStacks, false},
 		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", runHandles, false},
 		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks, false},
 		{"report", "-e ELF [-o FILE] LOG", "make an HTML page of a log, for a bug", runReport, false},
-		{"core", "-e ELF [-o FILE] LOG", "make a core file of a trace, for gdb", runCore, false},
+		{"core", "-e ELF [-o FILE] LOG", "make a core file of a trace or a machine, for gdb and Delve", runCore, false},
 		{"waits", "-e ELF [flags] CORE", "say who waits for whom in a program that stopped", runWaits, false},
 		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", runGDB, false},
 		{"doctor", "", "say what this machine has, and what to install", runDoctor, false},
@@ -135,7 +135,7 @@ func usage(w io.Writer) {
 		}
 		fmt.Fprintf(w, "  zf %-10s %s\n", c.name, c.short)
 	}
-	fmt.Fprintf(w, "  zf %s: for the shell, the cache, the version\n", strings.Join(minor, ", "))
+	fmt.Fprintf(w, "  zf %s: for the shell, caches, the version\n", strings.Join(minor, ", "))
 	fmt.Fprint(w, "  zf help       say more of a COMMAND; `zf help topics` lists the chapters\n"+`
 Exit status: 0 success; 1 the program ended in a trace; 2 wrong usage or a
 failed build; 3 the machine failed; otherwise the program's own + 64.

@@ -122,6 +122,7 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	f.qemu.Kernel, f.qemu.Initrd = elf, files
+	f.coreELF, f.built = elf, elf != f.target
 	if f.isISO() {
 		f.qemu.Kernel, f.qemu.CDROM = "", f.target
 		return f.boot(ctx, sym, stdin, stdout, stderr)
@@ -154,6 +155,7 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.BoolVar(&f.sayAccel, "v", false, "say which accelerator runs the machine, and why")
 	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
 	fs.BoolVar(&f.qemu.UEFI, "uefi", false, "boot by UEFI firmware (OVMF): ISO images only")
+	fs.StringVar(&f.core, "core", "", "when the machine dies, resets or passes its -timeout, write all of its\nmemory to `FILE`, as a core for Delve and gdb; .zst has it compressed")
 	fs.BoolVar(&f.kstat, "kstat", false, "with several CPUs: list at the program's end, by system call, how\noften the kernel lock was taken and waited for, and for how long\n(option kstat=on)")
 	fs.IntVar(&f.qemu.Reboots, "reboots", 0, "let the machine reset `N` times; the next reset ends it")
 	f.view.flags(fs)
@@ -183,6 +185,8 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		wrong = fmt.Sprintf("-reboots %d is negative", f.qemu.Reboots)
 	case f.qemu.UEFI && !f.isISO():
 		wrong = "-uefi boots ISO images; make one with zf iso"
+	case f.core != "" && (samePath(f.core, f.target) || f.core == f.json):
+		wrong = "-core " + f.core + " would overwrite " + f.core
 	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.kstat || f.files.any() || f.flight.any()):
 		wrong = f.target + " has its own command line, arguments and files; give them to zf iso"
 	}

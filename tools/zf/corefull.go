@@ -1,0 +1,304 @@
+package main
+
+// A full core: of a machine that zf run has booted, of one behind a QEMU's monitor or a gdb stub, or of
+// a dump. It appears under its name when it is whole, and not before.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/core"
+	"github.com/zeroframe/zeroframe/tools/memory"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// zstdSuffix is the end of the name of a core that is to be compressed.
+const zstdSuffix = ".zst"
+
+// fullCore is a full core that is to be made.
+type fullCore struct {
+	command string // for messages
+	path    string
+	elf     string
+	sym     *symbol.File
+	force   bool
+	zstd    bool
+	stderr  io.Writer
+}
+
+// coreProgress says how much of the memory is copied, on a terminal.
+type coreProgress struct {
+	w     io.Writer
+	began time.Time
+	last  time.Time
+	shown bool
+}
+
+func (p *coreProgress) done(n, of uint64) {
+	now := time.Now()
+	if now.Sub(p.began) < progressAfter || now.Sub(p.last) < progressAfter/3 || of == 0 {
+		return
+	}
+	const width = 40
+	bar := int(min(n, of) * width / of)
+	p.last, p.shown = now, true
+	fmt.Fprintf(p.w, "\rreading memory [%s%s] %d of %d MiB", strings.Repeat("=", bar), strings.Repeat(" ", width-bar), n>>20, of>>20)
+}
+
+func (p *coreProgress) end() {
+	if p.shown {
+		io.WriteString(p.w, wipeLine)
+	}
+}
+
+// write makes the core and says so.
+func (c *fullCore) write(from memory.Source) error {
+	began := time.Now()
+	o := core.FullOptions{Path: c.elf, Symbols: c.sym, Force: c.force}
+	if isTerminal(c.stderr) {
+		p := &coreProgress{w: c.stderr, began: began}
+		defer p.end()
+		o.Done = p.done
+	}
+	info, size, err := c.file(from, o)
+	if err != nil {
+		return c.explain(err)
+	}
+	what := "of a machine that had not died"
+	if info.Reason != "" {
+		what = "of its death: " + printable(info.Reason)
+	}
+	fmt.Fprintf(c.stderr, "%s: wrote %s: %d MiB of RAM, %d MiB in the file, %s, %.1f s, %s\n", c.command, c.path, info.RAM>>20,
+		(size+1<<20-1)>>20, count(info.Threads, "thread"), time.Since(began).Seconds(), what)
+	if info.Missing != nil {
+		fmt.Fprintf(c.stderr, "%s: note: %v\n", c.command, info.Missing)
+	}
+	if c.zstd {
+		fmt.Fprintf(c.stderr, "%s: look at it with: zstd -d %s, then dlv core %s %s\n", c.command, c.path, c.elf, strings.TrimSuffix(c.path, zstdSuffix))
+	} else {
+		fmt.Fprintf(c.stderr, "%s: look at it with: dlv core %s %s, or gdb %s %s\n", c.command, c.elf, c.path, c.elf, c.path)
+	}
+	return nil
+}
+
+// file writes the file, beside its place, and puts it there. size is what it takes on the disk.
+func (c *fullCore) file(from memory.Source, o core.FullOptions) (info core.FullInfo, size uint64, err error) {
+	if fi, err := os.Stat(c.path); err == nil && !fi.Mode().IsRegular() {
+		return info, 0, fmt.Errorf("%s is no file: a core is written at many places", c.path)
+	}
+	part, err := os.CreateTemp(filepath.Dir(c.path), "."+filepath.Base(c.path)+".*")
+	if err != nil {
+		return info, 0, err
+	}
+	made := part
+	defer func() {
+		part.Close()
+		made.Close()
+		if err != nil {
+			os.Remove(made.Name())
+		}
+		if made != part {
+			os.Remove(part.Name())
+		}
+	}()
+	if info, err = core.WriteFull(part, from, o); err != nil {
+		return info, 0, err
+	}
+	size = info.Used
+	if c.zstd {
+		if made, err = os.CreateTemp(filepath.Dir(c.path), "."+filepath.Base(c.path)+".*"); err != nil {
+			made = part
+			return info, 0, err
+		}
+		if size, err = compress(made, part); err != nil {
+			return info, 0, err
+		}
+	}
+	if err := made.Chmod(0o600); err != nil { // it may hold secrets
+		return info, 0, err
+	}
+	if err := made.Close(); err != nil {
+		return info, 0, err
+	}
+	return info, size, os.Rename(made.Name(), c.path)
+}
+
+// compress writes what is in a file, compressed, to another one.
+func compress(to, from *os.File) (size uint64, err error) {
+	if _, err := from.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	// Each piece is a frame of its own, which the format allows: that takes little memory, and pieces of
+	// zeros, most of the file, are all the same frame.
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return 0, err
+	}
+	defer z.Close()
+	piece, zero := make([]byte, 1<<20), make([]byte, 1<<20)
+	zeros := z.EncodeAll(zero, nil)
+	var frame []byte
+	for {
+		n, err := io.ReadFull(from, piece)
+		if err == io.EOF {
+			break
+		}
+		if err != nil && err != io.ErrUnexpectedEOF {
+			return 0, err
+		}
+		out := zeros
+		if !bytes.Equal(piece[:n], zero) {
+			frame = z.EncodeAll(piece[:n], frame[:0])
+			out = frame
+		}
+		if _, err := to.Write(out); err != nil {
+			return 0, err
+		}
+	}
+	fi, err := to.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return uint64(fi.Size()), nil
+}
+
+// explain says what an error means, in one sentence.
+func (c *fullCore) explain(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%s: no space left on the disk; give -o FILE on another one", c.path)
+	case errors.Is(err, syscall.EFBIG):
+		return fmt.Errorf("%s: the file system takes no file of that size; give -o FILE on another one", c.path)
+	case errors.Is(err, core.ErrBuild):
+		return fmt.Errorf("%w than %s; give the ELF file that it booted", err, c.elf)
+	}
+	return err
+}
+
+// ofVM makes the core of a machine that zf run has booted.
+func (c *fullCore) ofVM(vm *qemu.VM) error {
+	dump, err := vm.Memory()
+	if err != nil {
+		return err
+	}
+	return c.ofDump(dump)
+}
+
+// ofDump makes the core of a dump that QEMU writes.
+func (c *fullCore) ofDump(r *qemu.MemoryDump) error {
+	defer r.Close()
+	d, err := memory.OpenDump(r, -1)
+	if err != nil {
+		return err
+	}
+	return c.write(d)
+}
+
+// ofMonitor makes the core of a machine behind a monitor.
+func (c *fullCore) ofMonitor(ctx context.Context, socket string) error {
+	m, err := qemu.DialMonitor(ctx, socket)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	dump, err := m.Memory()
+	if err != nil {
+		return err
+	}
+	return c.ofDump(dump)
+}
+
+// ofStub makes the core of a machine behind a gdb stub.
+func (c *fullCore) ofStub(ctx context.Context, address string) error {
+	s, err := memory.DialStub(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := core.StubBlocks(s, c.elf); err != nil {
+		return c.explain(err)
+	}
+	return c.write(s)
+}
+
+// ofFile makes the core of a dump in a file.
+func (c *fullCore) ofFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size := int64(-1)
+	if fi, err := f.Stat(); err == nil && fi.Mode().IsRegular() {
+		size = fi.Size()
+	}
+	d, err := memory.OpenDump(f, size)
+	if err == nil {
+		err = c.write(d)
+	}
+	var of *fs.PathError
+	if err != nil && !errors.As(err, &of) && (errors.Is(err, memory.ErrDump) || errors.Is(err, memory.ErrCut) || errors.Is(err, core.ErrNoTables) || errors.Is(err, memory.ErrTables)) {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
+// errNoDeath is what becomes of a core of a machine that was not there any more, or has not died.
+var errNoDeath = errors.New("no core: the machine has ended by itself, without a death that left it there")
+
+// keepCore has the core of a machine made when that dies. An image that was built for this run alone is
+// kept beside it: without it a core says nothing.
+func (m *machine) keepCore(sym *symbol.File, stderr io.Writer) {
+	m.cored = errNoDeath
+	m.qemu.Died = func(vm *qemu.VM) {
+		elf := m.coreELF
+		if m.built {
+			elf = m.core + ".elf"
+			if m.cored = copyFile(elf, m.coreELF); m.cored != nil {
+				return
+			}
+		}
+		c := &fullCore{command: m.command, path: m.core, elf: elf, sym: sym, force: m.force, zstd: filepath.Ext(m.core) == zstdSuffix, stderr: stderr}
+		m.cored = c.ofVM(vm)
+	}
+}
+
+// copyFile copies a file.
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(to)
+	}
+	return err
+}
+
+// endCore says what has become of the core, if it is not there.
+func (m *machine) endCore(stderr io.Writer) {
+	if m.cored != nil {
+		fmt.Fprintf(stderr, "%s: -core: %v\n", m.command, m.cored)
+	}
+}
