@@ -45,15 +45,44 @@ const (
 // maxFrames bounds the frames of a goroutine that are looked at.
 const maxFrames = 256
 
+// maxGoroutines bounds how many goroutines are looked at.
+const maxGoroutines = 1 << 20
+
+// check finds out whether the core is of this program: of another one the variables lie
+// elsewhere, and what is there now is anything.
+func (p *program) check() error {
+	wrong := fmt.Errorf("the core is not of %s, or is damaged: the runtime's variables are not where that has them", p.file.Name())
+	if v := p.globals["runtime.buildVersion"]; v == nil || !strings.HasPrefix(p.str(v.Addr), "go1.") && !strings.HasPrefix(p.str(v.Addr), "devel") {
+		return wrong
+	}
+	all := p.globals["runtime.allgs"].Addr
+	list, n := p.word(all), p.word(all+8)
+	if n == 0 || n > 1<<32 || p.word(all+16) < n || list%8 != 0 {
+		return wrong
+	}
+	if v := p.globals["runtime.allglen"]; v == nil || p.word(v.Addr) > n {
+		return wrong
+	}
+	for _, g := range p.pointers(all, 64) {
+		if s := p.get(g, "runtime.g.atomicstatus") &^ gScan; g == 0 || s > 32 {
+			return wrong
+		}
+	}
+	return nil
+}
+
 // goroutines lists those that are not dead.
 func (p *program) goroutines() ([]*Goroutine, error) {
 	byID := make(map[int64]uint64)
-	for _, g := range p.pointers(p.globals["runtime.allgs"].Addr, 1<<20) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	for _, g := range p.pointers(p.globals["runtime.allgs"].Addr, maxGoroutines) {
 		if s := p.get(g, "runtime.g.atomicstatus") &^ gScan; s != 0 && s != gDead {
 			byID[int64(p.get(g, "runtime.g.goid"))] = g
 		}
 	}
-	all, _, err := proc.GoroutinesInfo(p.t, 0, 0)
+	all, _, err := proc.GoroutinesInfo(p.t, 0, maxGoroutines)
 	if err != nil {
 		return nil, fmt.Errorf("goroutines: %w", err)
 	}

@@ -88,7 +88,7 @@ func TestStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err, exe)
 	}
-	for _, c := range stops {
+	for _, c := range readStops(t) {
 		t.Run(c.Program, func(t *testing.T) {
 			t.Parallel()
 			name := filepath.Join(t.TempDir(), "core")
@@ -114,30 +114,34 @@ type stopped struct {
 	Want    []string // a pattern for each finding
 }
 
-// stops are the programs that stop, with what is to be said of each.
-var stops = []stopped{
-	{"abba", false, []string{`^deadlock: goroutine 1 \(main\.takeBA\) waits for the mutex main\.mu1 at 0x\w+, held by goroutine \d+ \(main\.takeAB\), which waits for the mutex main\.mu2 at 0x\w+, held by goroutine 1$`}},
-	{"upgrade", false, []string{`^deadlock: goroutine 1 \(main\.\(\*cache\)\.load\) waits to write-lock the RWMutex main\.theCache\.rw at 0x\w+, held for reading by itself$`}},
-	{"lostwakeup", false, []string{`^deadlock: goroutine 1 \(main\.lostWakeUp\) waits for the Cond b\.full of main\.lostWakeUp at 0x\w+; no goroutine can run that would signal it$`}},
-	{"chain", false, []string{`^deadlock: goroutine \d+ \(main\.stage\) waits to send to the channel c of main\.chain at 0x\w+ \(full, 1 of 1\); no goroutine can run that would receive from it; goroutine \d+ \(main\.stage\) waits to send to the channel b of main\.chain at 0x\w+ \(full, 1 of 1\), to be received from by it$`}},
-	{"nilchan", false, []string{`^deadlock: goroutine 1 \(main\.\(\*hub\)\.listen\) waits to receive from a nil channel; that never ends$`}},
-	{"waitgroup", false, []string{`^deadlock: goroutine 1 \(main\.waitGroup\) waits for the WaitGroup main\.group at 0x\w+ \(1 not done\); no goroutine can run that would call Done$`}},
-	{"cond", false, []string{`^deadlock: goroutine 1 \(main\.\(\*queue\)\.take\) waits for the Cond main\.theQueue\.some at 0x\w+; no goroutine can run that would signal it$`}},
-	{"select", false, []string{`^deadlock: goroutine 1 \(main\.listen\) waits in a select to receive from the channel stop of main\.selectNone at .*; no goroutine can run that would serve one of the cases$`}},
-	{"self", false, []string{`^deadlock: goroutine 1 \(main\.\(\*account\)\.lock\) waits for the mutex a\.mu of main\.\S+ at 0x\w+, held by itself$`}},
-	{"dining", false, []string{`^deadlock: goroutine \d+ \(main\.\(\*table\)\.philosopher\) waits for the mutex t\.forks\[\d\] of main\.\S+ at 0x\w+(, held by goroutine \d+ \(main\.\(\*table\)\.philosopher\), which waits for the mutex t\.forks\[\d\] of main\.\S+ at 0x\w+){4}, held by goroutine \d+$`}},
-	{"once", false, []string{`^deadlock: goroutine 1 \(main\.configName\) waits for the Once main\.config at 0x\w+, run by itself$`}},
-	{"semaphore", false, []string{`^deadlock: goroutine \d+ \(main\.limited\) waits to send to the channel main\.places at 0x\w+ \(full, 2 of 2\); no goroutine can run that would receive from it; goroutine 1 \(main\.semaphore\) waits for the WaitGroup all of main\.semaphore`}},
-	{"timer", false, []string{`^deadlock: goroutine 1 \(main\.timerStopped\) waits to receive from the channel t\.C of main\.timerStopped at 0x\w+ \(of a timer that is stopped\); it never fires$`}},
-	{"pool", false, []string{`^deadlock: goroutine \d+ \(main\.transfer\) waits to receive from the channel main\.conns at 0x\w+ \(empty, 0 of 2\), to be sent to by goroutine \d+ \(main\.transfer\) at .*, which waits to receive from the channel main\.conns`}},
-	{"body", true, []string{
-		`^hang: goroutine 1 \(main\.bodyNotClosed\) waits for a connection of a net/http\.Transport$`,
-		`^hang: goroutine \d+ \(net/http\.\(\*persistConn\)\.readLoop\) waits until the body of a response has been read to its end or closed$`}},
-	{"context", false, []string{`^deadlock: goroutine \d+ \(main\.watcher\) waits to receive from the channel .*at 0x\w+ \(unbuffered\); no goroutine can run that would send to it or close it; goroutine 1 \(main\.contextNotCancelled\) waits for the WaitGroup all`}},
-	{"finalizer", false, []string{`^deadlock: goroutine 1 \(main\.finalizer\) waits to receive from the channel main\.finalized at 0x\w+ \(unbuffered\), to be sent to by goroutine \d+ \(main\.\(\*resource\)\.release\) at .*, which waits for the mutex main\.registry at 0x\w+, held by goroutine 1$`}},
-	{"syscall", true, []string{`^hang: goroutine \d+ \(main\.\(\*device\)\.read\) is in a system call, read; goroutine 1 \(main\.\(\*device\)\.close\) waits for the mutex d\.mu of main\.\S+ at 0x\w+, held by it$`}},
-	{"spin", false, []string{`^deadlock: goroutine \d+ \(main\.spinner\) spins until a change of main\.flag at 0x\w+ \(0x0\); no other goroutine can run; goroutine 1 \(main\.spin\) waits to receive from the channel done of main\.spin at 0x\w+ \(unbuffered\), to be closed by it$`}},
-	{"osthread", false, []string{`^deadlock: goroutine 1 \(main\.lockedThread\) waits to receive from the channel done of main\.lockedThread at 0x\w+ \(unbuffered\), to be closed by goroutine \d+ \(main\.onMain\) at .*, which waits to send to the channel main\.mainWork at 0x\w+ \(unbuffered\), to be received from by goroutine 1`}},
+// readStops reads the table of the programs that stop.
+func readStops(t *testing.T) (list []stopped) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(programs, "want.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSuffix(line, "\n")
+		pattern, isPattern := strings.CutPrefix(line, "\t")
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case isPattern:
+			c := &list[len(list)-1]
+			word := "deadlock"
+			if c.Hang {
+				word = "hang"
+			}
+			c.Want = append(c.Want, "^"+word+": "+pattern)
+		default:
+			name, hang := strings.CutPrefix(line, "hang ")
+			list = append(list, stopped{Program: name, Hang: hang})
+		}
+	}
+	if len(list) != 20 {
+		t.Fatalf("%d programs, want 20", len(list))
+	}
+	return list
 }
 
 // works are the programs that work.

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-delve/delve/pkg/proc/core"
 
@@ -73,16 +74,41 @@ func runWaits(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // waitsOf finds who waits for whom in a core.
-func waitsOf(elf, path string, opt waits.Options) (*waits.Graph, error) {
+func waitsOf(elf, path string, opt waits.Options) (g *waits.Graph, err error) {
 	sym, err := openSymbols(elf)
 	if err != nil {
 		return nil, err
 	}
 	defer sym.Close()
+	defer func() {
+		// A core may hold anything, and Delve's packages take much of it for granted.
+		if p := recover(); p != nil {
+			g, err = nil, fmt.Errorf("%s: the core is damaged, or of another program than %s (%v)", path, elf, p)
+		}
+	}()
 	group, err := core.OpenCore(path, elf, nil)
+	if err != nil && strings.Contains(err.Error(), "is not a core file") { // it has all of the file's headers in it
+		return nil, fmt.Errorf("%s is an ELF file and no core; zf run -core writes one", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; want a core of the whole program, and with -e the program", path, err)
 	}
 	defer group.Detach(false)
 	return waits.Analyze(group.Selected, sym, opt)
+}
+
+// sayWaits says behind a death who waits for whom, if that is why the program did not go on. reason
+// is that of the trace.
+func (c *fullCore) sayWaits(reason string) {
+	hang := strings.HasPrefix(reason, "watchdog:")
+	g, err := waitsOf(c.elf, c.path, waits.Options{Hang: hang})
+	if err != nil {
+		if hang || strings.Contains(reason, "all goroutines are asleep") {
+			fmt.Fprintf(c.stderr, "%s: note: who waits for whom is not known: %v\n", c.command, err)
+		}
+		return
+	}
+	for _, f := range g.Findings {
+		fmt.Fprintf(c.stderr, "%s: %s\n", c.command, printable(f.Text))
+	}
 }
