@@ -252,6 +252,32 @@ func (h *Heap) read(b []byte, addr uint64) error {
 	return nil
 }
 
+// readPages reads memory by pages. One that is not there was never touched, and is zero: a
+// machine of ours has no page before the first access. Without any page it is an error.
+func (h *Heap) readPages(b []byte, addr uint64) error {
+	err := h.read(b, addr)
+	if err == nil || len(b) == 0 {
+		return nil
+	}
+	some := false
+	for off := uint64(0); off < uint64(len(b)); {
+		n := min(memoryPage-(addr+off)%memoryPage, uint64(len(b))-off)
+		if h.read(b[off:off+n], addr+off) == nil {
+			some = true
+		} else {
+			clear(b[off : off+n])
+		}
+		off += n
+	}
+	if !some {
+		return err
+	}
+	return nil
+}
+
+// memoryPage is the size of a page of the machine's; the heap's are larger.
+const memoryPage = 4096
+
 // load reads a word.
 func (h *Heap) load(addr uint64) (uint64, error) {
 	var b [8]byte

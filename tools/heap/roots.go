@@ -94,7 +94,7 @@ func (h *Heap) packageVariables() error {
 				return fmt.Errorf("the core is corrupt: variables lie from %#x to %#x, with %d bits", from, to, bitCount)
 			}
 			b, mask := make([]byte, to-from), make([]byte, (bitCount+7)/8)
-			if err := h.read(b, from); err != nil {
+			if err := h.readPages(b, from); err != nil {
 				return err
 			}
 			if err := h.read(mask, data); err != nil {
@@ -221,7 +221,7 @@ func (h *Heap) stacks() error {
 			from = s.lo
 		}
 		b := make([]byte, s.hi-from)
-		if err := h.read(b, from); err != nil {
+		if err := h.readPages(b, from); err != nil {
 			h.Notes = append(h.Notes, fmt.Sprintf("the stack of goroutine %d is not in the core: what only it holds counts as unreachable", id))
 			continue
 		}
