@@ -35,6 +35,9 @@ type segments struct {
 // Delve would crash or make something up where this says an error.
 func readCore(r io.ReaderAt, size int64) (*segments, error) {
 	var magic [len(elf.ELFMAG)]byte
+	if n, _ := r.ReadAt(magic[:], 0); n == len(magic) && string(magic[:]) == "\x28\xb5\x2f\xfd" {
+		return nil, errors.New("the core is compressed; decompress it with: zstd -d FILE")
+	}
 	if n, err := r.ReadAt(magic[:], 0); n < len(magic) && err != nil || string(magic[:]) != elf.ELFMAG {
 		return nil, ErrNotCore
 	}
