@@ -37,6 +37,7 @@ func (m *monitor) dump() (*MemoryDump, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrMonitor, err)
 	}
+	widen(w)
 	err = m.hand(w, dumpName)
 	w.Close()
 	d := &MemoryDump{m, r, running}

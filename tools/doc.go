@@ -32,6 +32,8 @@
 //	handle/    snapshots of what is open -> who opened it, and what has grown
 //	probe/     names of functions -> where breakpoints go, and what they have counted
 //	page/      a log, profiles, snapshots -> one HTML page
+//	inspect/   a core file, or a traceback -> goroutines, variables, as Delve has them
+//	heap/      a core file -> the objects in the heap, their types, who holds them
 //	memory/    a dump, a gdb stub -> a machine's memory, by virtual addresses
 //	core/      a trace, a machine's memory -> a core file, for a debugger
 //	locks/     machine code -> which mutexes a frame holds at a pc

@@ -47,7 +47,7 @@ var (
 	// ErrBuild is returned for the memory of another build.
 	ErrBuild = errors.New("the machine runs another build")
 	// ErrNoTables is returned when there are no page tables of the kernel.
-	ErrNoTables = errors.New("no page tables lead to the kernel's image")
+	ErrNoTables = errors.New("no page tables lead to the image: the memory is of another one, or not whole")
 )
 
 // WriteFull writes a full core of a machine to an empty file. Errors are those of the machine and the

@@ -57,6 +57,14 @@ func (x *Goroutine) JSON() *WaitsFor {
 	return w
 }
 
+// WaitsFor returns the wait of a goroutine, by its number; nil if it waits for nothing.
+func (g *Graph) WaitsFor(id int64) *WaitsFor {
+	if x := g.byID[id]; x != nil && !x.System {
+		return x.JSON()
+	}
+	return nil
+}
+
 // WriteJSON writes one object a line: of each goroutine but the runtime's own, then of each
 // finding.
 func (g *Graph) WriteJSON(w io.Writer) error {

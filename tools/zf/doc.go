@@ -57,6 +57,10 @@
 //	report.go         zf report
 //	core.go           zf core
 //	corefull.go       a full core
+//	goroutines.go     zf goroutines
+//	print.go          zf print
+//	heap.go           zf heap
+//	dlv.go            zf dlv
 //	gdb.go            zf gdb
 //	receive.go        zf receive
 package main

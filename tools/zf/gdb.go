@@ -21,6 +21,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/install"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
@@ -42,7 +43,8 @@ is named at the start.
 bt ends where the next stack is further down in memory, which gdb takes for
 damage; zf-trace goes on there.
 
-With -core, gdb looks at a core file that zf core made, and no machine starts.
+With -core, or -e ELF and a core file, gdb looks at a core that zf core or
+zf run -core made, and no machine starts: zf gdb -e hello.elf hello.core.
 
 With -listen no gdb starts: the machine waits for one at an address, such as an
 editor's own. -commands writes the commands above to a file for it.
@@ -60,6 +62,7 @@ type gdbFlags struct {
 	gdb    []string // further arguments for gdb
 	serial string
 	core   string
+	elf    string // the image of a core
 
 	listen   string // address for another gdb
 	commands string // file for gdb's commands
@@ -96,11 +99,17 @@ func runGDB(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	target, info, cleanup, err := f.image(ctx, stderr)
-	if err != nil {
-		return buildFailed("gdb", err, stderr)
+	target, info := f.elf, (*image.Info)(nil)
+	if target == "" {
+		var cleanup func()
+		var err error
+		if target, info, cleanup, err = f.image(ctx, stderr); err != nil {
+			return buildFailed("gdb", err, stderr)
+		}
+		defer cleanup()
+	} else if err := inspect.Check(f.core, target); err != nil && !f.force {
+		return failing(f.command, stderr)("%v", err)
 	}
-	defer cleanup()
 	tmp, err := qemu.PlainFolder()
 	if err != nil {
 		say("%v", err)
@@ -119,7 +128,7 @@ func runGDB(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd = append(cmd, "-x", script)
 	if f.core != "" {
 		cmd = append(cmd, target, f.core)
-		return onTerminal(ctx, gdb, append(cmd, f.gdb...), stdin, stdout, stderr)
+		return onTerminal(ctx, "gdb", gdb, append(cmd, f.gdb...), stdin, stdout, stderr)
 	}
 
 	socket := filepath.Join(tmp, "stub")
@@ -137,7 +146,7 @@ func runGDB(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return f.await(vm, say)
 	}
 	cmd = append(cmd, "-ex", "target remote "+socket, target)
-	code = onTerminal(ctx, gdb, append(cmd, f.gdb...), stdin, stdout, stderr)
+	code = onTerminal(ctx, "gdb", gdb, append(cmd, f.gdb...), stdin, stdout, stderr)
 	vm.Kill()
 	sayEnd(vm, say)
 	return code
@@ -178,6 +187,7 @@ func (f *gdbFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.StringVar(&f.serial, "serial", "", "write what the machine sends to `FILE`; - is the terminal\n(default: a new file)")
 	fs.StringVar(&f.listen, "listen", "", "start no gdb; the machine waits for one at `ADDR`, such as 127.0.0.1:1234,\nand what it sends comes to the terminal unless there is -serial")
 	fs.StringVar(&f.commands, "commands", "", "write zf-trace and the other commands to `FILE`, for gdb's source")
+	fs.StringVar(&f.elf, "e", "", "the `ELF` file that was running, where a core is what is looked at")
 	fs.StringVar(&f.core, "core", "", "look at the core `FILE` that zf core made of the image's trace")
 	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
 	f.machine.flags(fs, 128, 1)
@@ -193,6 +203,14 @@ func (f *gdbFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		return exitUsage, false
 	}
 	wrong := f.wrongAccel()
+	switch isCore := inspect.IsCore(f.target); {
+	case isCore && f.elf == "":
+		wrong = f.target + " is a core file: give -e ELF, the image that was running, too"
+	case isCore:
+		f.core, f.target = f.target, f.elf
+	case f.elf != "":
+		wrong = "-e goes with a core file, and " + f.target + " is none"
+	}
 	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {
 		wrong = fmt.Sprintf("-listen %s is no address; want one such as 127.0.0.1:1234", f.listen)
 	}
@@ -279,10 +297,10 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	return vm, end, exitOK
 }
 
-// onTerminal runs gdb to its end. On a terminal gdb is the foreground process group while it
+// onTerminal runs a debugger to its end. On a terminal gdb is the foreground process group while it
 // runs: ^C is for it alone, and QEMU, in ours, does not end by it.
-func onTerminal(ctx context.Context, gdb string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	cmd := exec.CommandContext(ctx, gdb, args...)
+func onTerminal(ctx context.Context, name, debugger string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := exec.CommandContext(ctx, debugger, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	// Debian's gdb would ask the network for symbols that the image has itself.
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
@@ -295,11 +313,11 @@ func onTerminal(ctx context.Context, gdb string, args []string, stdin io.Reader,
 	case err == nil:
 		return exitOK
 	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "zf gdb: interrupted")
+		fmt.Fprintf(stderr, "zf %s: interrupted\n", name)
 	case errors.As(err, &exit):
-		fmt.Fprintf(stderr, "zf gdb: gdb: %v\n", err)
+		fmt.Fprintf(stderr, "zf %s: %[1]s: %v\n", name, err)
 	default:
-		fmt.Fprintf(stderr, "zf gdb: %v\n", err)
+		fmt.Fprintf(stderr, "zf %s: %v\n", name, err)
 		return exitMachine
 	}
 	return exitTrace

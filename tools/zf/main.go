@@ -53,15 +53,19 @@ func commands() []command {
 		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize, false},
 		{"receive", "[-listen ADDR] [-pcap FILE] [-e ELF]", "show machines' logs and traces, sent by UDP", runReceive, false},
 		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr, false},
-		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", runIndex, true},
+		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", runIndex, false},
 		{"profile", "[-svg FILE] [-folded FILE] FILE", "show a CPU profile: table, flame graph", runProfile, false},
 		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap, false},
 		{"stacks", "-e ELF [-v] [-f FUNC]", "bound how deep each stack can get", runStacks, false},
 		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", runHandles, false},
 		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks, false},
 		{"report", "-e ELF [-o FILE] LOG", "make an HTML page of a log, for a bug", runReport, false},
-		{"core", "-e ELF [-o FILE] LOG", "make a core file of a trace or a machine, for gdb and Delve", runCore, false},
-		{"waits", "-e ELF [flags] CORE", "say who waits for whom in a program that stopped", runWaits, false},
+		{"core", "-e ELF [-o FILE] LOG", "make a core file, for gdb and Delve", runCore, false},
+		{"goroutines", "-e ELF [flags] CORE|LOG", "list a dead program's goroutines", runGoroutines, true},
+		{"print", "-e ELF [flags] CORE [EXPR...]", "print a dead program's variables", runPrint, true},
+		{"heap", "-e ELF [flags] CORE", "say what is in a dead program's heap, and why", runHeap, true},
+		{"waits", "-e ELF [flags] CORE", "say who waits for whom in a dead program", runWaits, true},
+		{"dlv", "-e ELF [flags] CORE", "look at a dead program in Delve", runDlv, true},
 		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", runGDB, false},
 		{"doctor", "", "say what this machine has, and what to install", runDoctor, false},
 		{"completion", "bash|zsh|fish", "print a script with which a shell completes zf", runCompletion, true},
@@ -128,14 +132,21 @@ func find(name string) *command {
 func usage(w io.Writer) {
 	fmt.Fprint(w, "Usage: zf COMMAND [ARGS]: build, boot and debug bare-metal Go programs\n\n")
 	var minor []string
-	for _, c := range commands() {
-		if c.minor {
-			minor = append(minor, c.name)
+	for i, c := range commands() {
+		if !c.minor {
+			fmt.Fprintf(w, "  zf %-10s %s\n", c.name, c.short)
 			continue
 		}
-		fmt.Fprintf(w, "  zf %-10s %s\n", c.name, c.short)
+		minor = append(minor, c.name)
+		if all := commands(); i+1 == len(all) || !all[i+1].minor {
+			what := "for the shell, the cache, the version"
+			if c.name == "dlv" {
+				what = "what a dead program has, from its core"
+			}
+			fmt.Fprintf(w, "  zf %s: %s\n", strings.Join(minor, ", "), what)
+			minor = nil
+		}
 	}
-	fmt.Fprintf(w, "  zf %s: for the shell, caches, the version\n", strings.Join(minor, ", "))
 	fmt.Fprint(w, "  zf help       say more of a COMMAND; `zf help topics` lists the chapters\n"+`
 Exit status: 0 success; 1 the program ended in a trace; 2 wrong usage or a
 failed build; 3 the machine failed; otherwise the program's own + 64.

@@ -7,8 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/go-delve/delve/pkg/proc/core"
-
+	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/waits"
 )
 
@@ -75,6 +74,16 @@ func runWaits(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // waitsOf finds who waits for whom in a core.
 func waitsOf(elf, path string, opt waits.Options) (g *waits.Graph, err error) {
+	p, err := inspect.Open(path, elf, false)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return waitsIn(p, elf, opt)
+}
+
+// waitsIn finds who waits for whom in an open core.
+func waitsIn(p *inspect.Program, elf string, opt waits.Options) (g *waits.Graph, err error) {
 	sym, err := openSymbols(elf)
 	if err != nil {
 		return nil, err
@@ -82,19 +91,11 @@ func waitsOf(elf, path string, opt waits.Options) (g *waits.Graph, err error) {
 	defer sym.Close()
 	defer func() {
 		// A core may hold anything, and Delve's packages take much of it for granted.
-		if p := recover(); p != nil {
-			g, err = nil, fmt.Errorf("%s: the core is damaged, or of another program than %s (%v)", path, elf, p)
+		if r := recover(); r != nil {
+			g, err = nil, fmt.Errorf("the core is damaged, or of another program than %s (%v)", elf, r)
 		}
 	}()
-	group, err := core.OpenCore(path, elf, nil)
-	if err != nil && strings.Contains(err.Error(), "is not a core file") { // it has all of the file's headers in it
-		return nil, fmt.Errorf("%s is an ELF file and no core; zf run -core writes one", path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w; want a core of the whole program, and with -e the program", path, err)
-	}
-	defer group.Detach(false)
-	return waits.Analyze(group.Selected, sym, opt)
+	return waits.Analyze(p.Target(), sym, opt)
 }
 
 // sayWaits says behind a death who waits for whom, if that is why the program did not go on. reason
