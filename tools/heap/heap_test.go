@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-delve/delve/pkg/proc"
+
 	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/inspect/coretest"
 )
@@ -140,6 +142,47 @@ func TestHeapBuilds(t *testing.T) {
 		t.Setenv("GOEXPERIMENT", "nogreenteagc")
 		check(t)
 	})
+}
+
+// lying is memory in which some words are others.
+type lying struct {
+	proc.MemoryReader
+	seed uint64
+}
+
+func (l *lying) ReadMemory(b []byte, addr uint64) (int, error) {
+	n, err := l.MemoryReader.ReadMemory(b, addr)
+	for i := 0; i+8 <= n; i += 8 {
+		if l.seed = l.seed*6364136223846793005 + 1442695040888963407; l.seed>>33%997 == 0 {
+			b[i+int(l.seed>>60)%8] ^= byte(l.seed >> 40)
+		}
+	}
+	return n, err
+}
+
+// TestCorrupt: a heap in which a word in a thousand is another one is shown somehow, or is an
+// error, but no panic gets out and nothing goes on for ever.
+func TestCorrupt(t *testing.T) {
+	d := coretest.Make(t, "../inspect/testdata/dead")
+	p, err := inspect.Open(d.Core, d.ELF, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	opened := 0
+	for seed := range uint64(20) {
+		h, err := open(p, d.ELF, &lying{p.Target().Memory(), seed})
+		if err != nil {
+			continue
+		}
+		opened++
+		h.Rows()
+		h.Holders(10)
+		if err := h.Profile().CheckValid(); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+	t.Logf("%d of 20 were opened", opened)
 }
 
 // TestDominators: against the definition, on small random graphs.

@@ -4,6 +4,7 @@ package heap
 // that is an error which names it.
 
 import (
+	"cmp"
 	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
@@ -51,17 +52,14 @@ func readLayout(path string, bias uint64) (*layout, error) {
 		return nil, fmt.Errorf("%s: %w; build without -ldflags=-s", path, err)
 	}
 	for _, s := range syms {
-		if elf.ST_TYPE(s.Info) == elf.STT_OBJECT {
+		if elf.ST_TYPE(s.Info) == elf.STT_OBJECT && s.Size > 0 { // not what marks a section's end
 			v := symbolAt{s.Name, s.Value + bias, s.Size}
 			l.symbols = append(l.symbols, v)
 			l.at[s.Name] = v
 		}
 	}
 	slices.SortFunc(l.symbols, func(a, b symbolAt) int {
-		if a.addr < b.addr {
-			return -1
-		}
-		return 1
+		return cmp.Compare(a.addr, b.addr)
 	})
 	r := l.data.Reader()
 	for {

@@ -68,7 +68,12 @@ type span struct {
 
 // Open reads the heap of a program: its objects, and who points to whom. Types come with
 // [Heap.Types]. It needs about as much memory as the objects with pointers have. Host.
-func Open(p *inspect.Program, image string) (h *Heap, err error) {
+func Open(p *inspect.Program, image string) (*Heap, error) {
+	return open(p, image, p.Target().Memory())
+}
+
+// open reads the heap from some memory.
+func open(p *inspect.Program, image string, mem proc.MemoryReader) (h *Heap, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			h, err = nil, fmt.Errorf("the core is corrupt, or its Go version is not known to zf: %v", r)
@@ -82,7 +87,7 @@ func Open(p *inspect.Program, image string) (h *Heap, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h = &Heap{layout: l, target: t, mem: t.Memory(), pages: map[uint64]uint32{}, masks: map[uint64]*rtype{}}
+	h = &Heap{layout: l, target: t, mem: mem, pages: map[uint64]uint32{}, masks: map[uint64]*rtype{}}
 	for _, step := range []func() error{h.readClasses, h.readModules, h.readSpans, h.readStats, h.readContents, h.readRoots, h.link} {
 		if err := step(); err != nil {
 			return nil, err

@@ -121,8 +121,9 @@ func TestAgainstTraceback(t *testing.T) {
 			}
 		}
 		if g.State == "syscall" && len(have) > 0 && len(should) > 0 {
-			// There the traceback has the call by which the runtime is told of it, just before.
-			have[0], should[0] = g.Frames[0].Function, w.Frames[0].Function
+			// There the traceback begins with the call by which the runtime is told of it, or in
+			// the program's first function around it; the core, where the thread really stood.
+			have[0], should[0] = "", ""
 		}
 		if !slices.Equal(have, should) {
 			t.Errorf("goroutine %d [%s]:\n%s\nwant\n%s", g.ID, g.Status(), strings.Join(have, "\n"), strings.Join(should, "\n"))

@@ -67,7 +67,7 @@ func commands() []command {
 		{"waits", "-e ELF [flags] CORE", "say who waits for whom in a dead program", runWaits, true},
 		{"dlv", "-e ELF [flags] CORE", "look at a dead program in Delve", runDlv, true},
 		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", runGDB, false},
-		{"doctor", "", "say what this machine has, and what to install", runDoctor, false},
+		{"doctor", "", "say what this machine has, and what to install", runDoctor, true},
 		{"completion", "bash|zsh|fish", "print a script with which a shell completes zf", runCompletion, true},
 		{"clean", "[-cache]", "remove what zf keeps between its runs", runClean, true},
 		{"version", "[-m]", "print the version", runVersion, true},
@@ -139,7 +139,7 @@ func usage(w io.Writer) {
 		}
 		minor = append(minor, c.name)
 		if all := commands(); i+1 == len(all) || !all[i+1].minor {
-			what := "for the shell, the cache, the version"
+			what := "this host, the shell, the cache"
 			if c.name == "dlv" {
 				what = "what a dead program has, from its core"
 			}
