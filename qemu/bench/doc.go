@@ -74,6 +74,8 @@
 //	          by the machine's clock (speedup, with a host that has two to give); on 2 to 64
 //	          CPUs, how long the kernel lock is held, in percents of the time, and waited for,
 //	          in percents of all CPUs' time. A host with fewer lets a CPU that has the lock wait
+//	core.*    a full core of a dead machine with 1 GiB: how long zf core takes, how much memory,
+//	          and what the core takes on the disk
 //	lines.*   lines of the kernel's packages, without tests; code has a token on it
 //	std.*     totals of qemu/std.txt, if make test-std has made it
 //
@@ -112,6 +114,7 @@
 //	records.go   the event stream
 //	serial.go    text by the serial port
 //	cpus.go      goroutines on several CPUs
+//	core.go      full cores
 //	resource.go  the log of handles
 //	std.go       the standard library's tests
 package main

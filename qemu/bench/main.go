@@ -123,6 +123,7 @@ func (b *bench) measurements() []measurement {
 		{"record", b.records, nil},
 		{"serial", b.serial, []*string{&b.serialImage}},
 		{"cpus", b.cpus, []*string{&b.cpusImage}},
+		{"core", b.core, []*string{&b.lab}},
 		{"lines", b.lines, nil},
 		{"std", b.std, nil},
 	}

@@ -80,14 +80,21 @@ func (c *fullCore) write(from memory.Source) error {
 	if info.Reason != "" {
 		what = "of its death: " + printable(info.Reason)
 	}
+	stripped := errors.Is(info.Missing, core.ErrStripped)
+	if stripped {
+		what = "without the kernel's own account"
+	}
 	fmt.Fprintf(c.stderr, "%s: wrote %s: %d MiB of RAM, %d MiB in the file, %s, %.1f s, %s\n", c.command, c.path, info.RAM>>20,
 		(size+1<<20-1)>>20, count(info.Threads, "thread"), time.Since(began).Seconds(), what)
 	if info.Missing != nil {
 		fmt.Fprintf(c.stderr, "%s: note: %v\n", c.command, info.Missing)
 	}
-	if c.zstd {
+	switch {
+	case stripped:
+		fmt.Fprintf(c.stderr, "%s: look at it with: gdb %s %s; Delve needs debug information\n", c.command, c.elf, c.path)
+	case c.zstd:
 		fmt.Fprintf(c.stderr, "%s: look at it with: zstd -d %s, then dlv core %s %s\n", c.command, c.path, c.elf, strings.TrimSuffix(c.path, zstdSuffix))
-	} else {
+	default:
 		fmt.Fprintf(c.stderr, "%s: look at it with: dlv core %s %s, or gdb %s %s\n", c.command, c.elf, c.path, c.elf, c.path)
 		c.sayWaits(info.Reason)
 	}
