@@ -46,10 +46,7 @@ var calls = map[string]action{
 }
 
 // inlined are the functions whose instruction with a LOCK prefix acts on a field of the lock.
-var inlined = map[string]struct {
-	op x86asm.Op
-	action
-}{
+var inlined = map[string]short{
 	"internal/sync.(*Mutex).Lock":    {x86asm.CMPXCHG, action{}},
 	"internal/sync.(*Mutex).TryLock": {x86asm.CMPXCHG, action{maybe: true}},
 	"internal/sync.(*Mutex).Unlock":  {x86asm.XADD, action{gives: true}},
@@ -153,15 +150,49 @@ func (p *Program) post(f *function, s *state, in *inst) {
 	if !ok {
 		return
 	}
+	act, ok := p.inlinedAt(f, in)
+	if ok && act.op == in.Op {
+		act.apply(s, f.add(f.address(s, in, m), -act.off), in.pc)
+	}
+}
+
+// short is an instruction with a LOCK prefix, and what it does to a lock.
+type short struct {
+	op x86asm.Op
+	action
+}
+
+// inlinedAt returns what the instruction is, by the function that it was inlined from.
+func (p *Program) inlinedAt(f *function, in *inst) (short, bool) {
 	for _, c := range p.file.Lookup(in.pc, false) {
 		if strings.HasPrefix(c.Function, "sync/atomic.") || strings.HasPrefix(c.Function, "internal/runtime/atomic.") {
 			continue
 		}
-		if act, ok := inlined[c.Function]; ok && act.op == in.Op {
-			act.apply(s, f.add(f.address(s, in, m), -act.off), in.pc)
+		if act, ok := inlined[c.Function]; ok {
+			return act, true
 		}
-		return
+		break
 	}
+	// Go 1.27 lets an instruction go by the line of the call: the long way behind it tells.
+	i, _ := f.index(in.pc)
+	for _, next := range f.insts[i+1 : min(i+10, len(f.insts))] {
+		if next.pc-in.pc > shortWay {
+			break
+		}
+		if to, ok := next.target(); ok && next.Op == x86asm.CALL {
+			act, ok := longWays[p.name(to)]
+			return act, ok
+		}
+	}
+	return short{}, false
+}
+
+// longWays are the functions behind such an instruction.
+var longWays = map[string]short{
+	"internal/sync.(*Mutex).lockSlow":   inlined["internal/sync.(*Mutex).Lock"],
+	"internal/sync.(*Mutex).unlockSlow": inlined["internal/sync.(*Mutex).Unlock"],
+	"sync.runtime_SemacquireRWMutexR":   inlined["sync.(*RWMutex).RLock"],
+	"sync.(*RWMutex).rUnlockSlow":       inlined["sync.(*RWMutex).RUnlock"],
 }
 
 func (a action) apply(s *state, addr value, pc uint64) {

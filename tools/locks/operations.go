@@ -122,3 +122,12 @@ func (f *function) later(start, stop uint64) []Operation {
 func (q *Point) Of(o Operation, sp uint64, word func(addr uint64) (uint64, bool)) (uint64, bool) {
 	return q.eval(o.addr, sp, word, 0)
 }
+
+// Argument returns what the frame's function was called with in the register AX, if a frame that
+// stands at the point still has it.
+func (q *Point) Argument(sp uint64, word func(addr uint64) (uint64, bool)) (uint64, bool) {
+	if q.f == nil {
+		return 0, false
+	}
+	return q.eval(q.f.entry(0), sp, word, 0)
+}

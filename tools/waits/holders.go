@@ -44,7 +44,7 @@ func (p *program) holds(g *Goroutine) {
 			unsure = true
 			continue
 		case name == "sync.(*Cond).Wait":
-			if c := p.argument(g, i, "c"); c != 0 {
+			if c := p.receiver(g, i, "c"); c != 0 {
 				l := p.word(p.at(c, "sync.Cond.L") + 8)
 				freed = append(freed, hold{locks.Write, l, true, true}, hold{locks.Read, l, true, true})
 			} else {

@@ -224,5 +224,19 @@ func (p *program) condOf(g *Goroutine) uint64 {
 	if i < 0 {
 		return 0
 	}
-	return p.at(p.argument(g, i, "c"), "sync.Cond.notify")
+	return p.at(p.receiver(g, i, "c"), "sync.Cond.notify")
+}
+
+// receiver returns the pointer with which a method was called: the variable of that name, or what
+// the code has kept of its first register.
+func (p *program) receiver(g *Goroutine, i int, name string) uint64 {
+	if v := p.argument(g, i, name); v != 0 || p.code == nil {
+		return v
+	}
+	q, err := p.point(g, i)
+	if err != nil {
+		return 0
+	}
+	v, _ := q.Argument(uint64(g.frames[i].Regs.CFA)-8, p.readWord)
+	return v
 }
