@@ -55,6 +55,10 @@ func (x *Goroutine) runs(hang bool) bool {
 	switch w.Kind {
 	case IO, Sleep, Syscall:
 		return !hang && !x.idleSignal()
+	case Semaphore:
+		// The runtime's, such as that for whom collects garbage, or a file's: who has it is on no
+		// list, and may be one of the runtime's own.
+		return !hang
 	case Other:
 		return true
 	}
