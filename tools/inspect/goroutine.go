@@ -30,7 +30,10 @@ type Goroutine struct {
 	Frames []Frame           `json:"frames"`
 	By     *Frame            `json:"created_by,omitempty"` // the go statement
 	Parent int64             `json:"parent,omitempty"`     // the goroutine that executed it
-	Error  string            `json:"error,omitempty"`      // why it or its stack could not be read further
+	// WaitsFor is what it waits for and who has that, as package waits writes it; Goroutines
+	// leaves it nil.
+	WaitsFor any    `json:"waits_for,omitempty"`
+	Error    string `json:"error,omitempty"` // why it or its stack could not be read further
 
 	waited time.Duration // of a log, which does not say since when
 }

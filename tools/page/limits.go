@@ -51,3 +51,6 @@ const (
 	maxKinds  = 64
 	maxEvents = 100
 )
+
+// maxFinding bounds a sentence about who waits for whom, in bytes: a ring of a hundred.
+const maxFinding = 16 << 10

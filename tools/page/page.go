@@ -44,6 +44,7 @@ type pageView struct {
 	Left      int // traces that are not shown, which stand behind incident After
 	After     int // its index
 
+	Waits     *Waits
 	Profiles  []*flameView
 	Snapshots []*handlesView
 	Log       []lineView
@@ -65,6 +66,12 @@ func (r *Report) HTML(w io.Writer) error {
 		Title: name(r.opt.Title), Notes: r.notes.all, Left: r.left, Traces: r.count,
 		Profiles: r.profiles, Snapshots: r.snapshots, Log: r.log.view(),
 		LogTitle: fmt.Sprintf("%s lines, %s bytes", number(uint64(r.log.lines)), number(uint64(r.log.total))),
+	}
+	if w := r.opt.Waits; w != nil {
+		v.Waits = &Waits{Picture: w.Picture}
+		for _, f := range w.Findings {
+			v.Waits.Findings = append(v.Waits.Findings, visible(f, maxFinding))
+		}
 	}
 	for _, f := range r.opt.Facts {
 		v.Facts = append(v.Facts, Fact{name(f.Name), name(f.Value)})

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"html/template"
 	"io"
 	"slices"
 	"strings"
@@ -40,8 +41,17 @@ type Options struct {
 	Dir string
 	// Facts stand below the title, in this order.
 	Facts []Fact
+	// Waits is who waited for whom; nil: not known.
+	Waits *Waits
 	// Log takes messages for the user; nil: none.
 	Log io.Writer
+}
+
+// Waits is who waited for whom when a program stopped: sentences, and a picture of them, SVG in
+// which all text is escaped (tools/waits).
+type Waits struct {
+	Findings []string
+	Picture  template.HTML
 }
 
 // A Fact is something to know, with its name.

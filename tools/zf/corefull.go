@@ -96,6 +96,7 @@ func (c *fullCore) write(from memory.Source) error {
 		fmt.Fprintf(c.stderr, "%s: look at it with: zstd -d %s, then dlv core %s %s\n", c.command, c.path, c.elf, strings.TrimSuffix(c.path, zstdSuffix))
 	default:
 		fmt.Fprintf(c.stderr, "%s: look at it with: dlv core %s %s, or gdb %s %s\n", c.command, c.elf, c.path, c.elf, c.path)
+		c.sayWaits(info.Reason)
 	}
 	return nil
 }

@@ -60,6 +60,7 @@
 //	goroutines.go     zf goroutines
 //	print.go          zf print
 //	heap.go           zf heap
+//	waits.go          zf waits, and what zf run, goroutines and report say of waits
 //	dlv.go            zf dlv
 //	gdb.go            zf gdb
 //	receive.go        zf receive

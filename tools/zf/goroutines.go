@@ -15,6 +15,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/input"
 	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/waits"
 	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
@@ -36,12 +37,16 @@ the goroutine is the runtime's. -t shows every frame, each goroutine by itself.
 "since" is the time of the machine's clock at which the garbage collector has
 first met the goroutine waiting; most have not waited for so long.
 
+Of a core, what keeps the program from going on stands above the list, such as
+two goroutines that wait for each other's locks: zf waits -h says more.
+
 With -json each goroutine is an object in a line: id, state, wait, since (in
-ns), labels, frames, created_by, parent.`
+ns), labels, frames, created_by, parent, waits_for.`
 
 type goroutinesFlags struct {
 	elf, input                    string
 	json, running, blocked, force bool
+	dot, hang                     bool
 	view                          inspect.View
 }
 
@@ -51,9 +56,18 @@ func runGoroutines(args []string, stdin io.Reader, stdout, stderr io.Writer) int
 		return code
 	}
 	fail := failing("zf goroutines", stderr)
-	all, err := f.read(stdin, stderr)
+	all, graph, err := f.read(stdin, stderr)
 	if err != nil {
 		return fail("%v", err)
+	}
+	if f.dot {
+		if graph == nil {
+			return fail("-dot: who waits for whom is known of a core alone, and %s gives no graph", f.input)
+		}
+		if err := graph.WriteDOT(stdout); err != nil {
+			return fail("%v", err)
+		}
+		return exitOK
 	}
 	if f.running || f.blocked {
 		all = slices.DeleteFunc(all, func(g *inspect.Goroutine) bool {
@@ -63,6 +77,12 @@ func runGoroutines(args []string, stdin io.Reader, stdout, stderr io.Writer) int
 	if f.json {
 		err = inspect.WriteJSON(stdout, all)
 	} else {
+		if graph != nil && len(graph.Findings) > 0 {
+			for _, x := range graph.Findings {
+				fmt.Fprintln(stdout, printable(x.Text))
+			}
+			fmt.Fprintln(stdout)
+		}
 		err = inspect.Write(stdout, all, f.view)
 	}
 	if err != nil {
@@ -71,17 +91,32 @@ func runGoroutines(args []string, stdin io.Reader, stdout, stderr io.Writer) int
 	return exitOK
 }
 
-// read returns the goroutines of the core or the log.
-func (f *goroutinesFlags) read(stdin io.Reader, stderr io.Writer) ([]*inspect.Goroutine, error) {
+// read returns the goroutines of the core or the log, and of a core who waits for whom.
+func (f *goroutinesFlags) read(stdin io.Reader, stderr io.Writer) ([]*inspect.Goroutine, *waits.Graph, error) {
 	p, err := openProgram("zf goroutines", f.input, f.elf, f.force, stderr)
 	if err == nil {
 		defer p.Close()
-		return p.Goroutines()
+		all, err := p.Goroutines()
+		if err != nil {
+			return nil, nil, err
+		}
+		graph, err := waitsIn(p, f.elf, waits.Options{Hang: f.hang})
+		if err != nil {
+			fmt.Fprintf(stderr, "zf goroutines: note: who waits for whom is not known: %v\n", err)
+			return all, nil, nil
+		}
+		for _, g := range all {
+			if w := graph.WaitsFor(g.ID); w != nil {
+				g.WaitsFor = w
+			}
+		}
+		return all, graph, nil
 	}
 	if f.input != "-" && !errors.Is(err, inspect.ErrNotCore) {
-		return nil, err
+		return nil, nil, err
 	}
-	return f.ofLog(stdin, stderr)
+	all, err := f.ofLog(stdin, stderr)
+	return all, nil, err
 }
 
 // openProgram opens a core file, and says if nothing proves that it is of the ELF file.
@@ -194,6 +229,8 @@ func parseGoroutines(args []string, stderr io.Writer) (f goroutinesFlags, code i
 	fs.BoolVar(&f.blocked, "blocked", false, "only those that waited; with -running, both")
 	fs.BoolVar(&f.view.All, "t", false, "every frame, the runtime's too; no groups")
 	fs.BoolVar(&f.view.Columns, "k", false, "in the columns of a Windows debugger's k")
+	fs.BoolVar(&f.dot, "dot", false, "write who waits for whom, for Graphviz")
+	fs.BoolVar(&f.hang, "hang", false, "the program had done nothing for long: see zf waits -h")
 	fs.BoolVar(&f.force, "force", false, "take a core or a trace of another build, too")
 	inputs, code, ok := parseMixed(fs, args)
 	if !ok {

@@ -64,6 +64,7 @@ func commands() []command {
 		{"goroutines", "-e ELF [flags] CORE|LOG", "list a dead program's goroutines", runGoroutines, true},
 		{"print", "-e ELF [flags] CORE [EXPR...]", "print a dead program's variables", runPrint, true},
 		{"heap", "-e ELF [flags] CORE", "say what is in a dead program's heap, and why", runHeap, true},
+		{"waits", "-e ELF [flags] CORE", "say who waits for whom in a dead program", runWaits, true},
 		{"dlv", "-e ELF [flags] CORE", "look at a dead program in Delve", runDlv, true},
 		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", runGDB, false},
 		{"doctor", "", "say what this machine has, and what to install", runDoctor, true},

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"html/template"
 	"io"
 	"os"
 	"os/signal"
@@ -26,6 +27,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/page"
 	"github.com/zeroframe/zeroframe/tools/profile"
 	"github.com/zeroframe/zeroframe/tools/source"
+	"github.com/zeroframe/zeroframe/tools/waits"
 )
 
 const reportText = `Report makes one page of a log, to be attached to a bug: the traces with their
@@ -58,6 +60,8 @@ type reportFlags struct {
 	profiles []string
 	handles  []string
 	records  string
+	core     string // a core of the same death
+	hang     bool   // of a program that had done nothing for long
 }
 
 func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -100,6 +104,11 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if f.dated {
 		opt.Facts = append(opt.Facts, page.Fact{Name: "made", Value: time.Now().UTC().Format(time.RFC3339)})
 	}
+	if f.core != "" {
+		if opt.Waits, err = f.waits(); err != nil {
+			return fail("-core: %v", err)
+		}
+	}
 	page, err := page.New(opt)
 	if err != nil {
 		return fail("%v", err)
@@ -129,6 +138,26 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitUsage // the page says it, too
 	}
 	return exitOK
+}
+
+// waits is what the page says of a core: who waited for whom.
+func (f *reportFlags) waits() (*page.Waits, error) {
+	if len(f.images.elfs) != 1 {
+		return nil, fmt.Errorf("want one ELF file (-e) to read %s by, have %d", f.core, len(f.images.elfs))
+	}
+	g, err := waitsOf(f.images.elfs[0], f.core, waits.Options{Hang: f.hang})
+	if err != nil {
+		return nil, err
+	}
+	var svg strings.Builder
+	if err := g.WriteSVG(&svg); err != nil {
+		return nil, err
+	}
+	w := &page.Waits{Picture: template.HTML(svg.String())} // its texts are escaped there
+	for _, x := range g.Findings {
+		w.Findings = append(w.Findings, x.Text)
+	}
+	return w, nil
 }
 
 // baseNames are the files' names without their folders.
@@ -240,6 +269,8 @@ func parseReport(args []string, stderr io.Writer) (f reportFlags, code int, ok b
 	fs.Func("profile", "show the profile in `FILE`, from zf run -cpuprofile or in pprof's\nformat; may be repeated", list(&f.profiles))
 	fs.Func("handles", "show the snapshot in `FILE`, from zf run -handles; may be repeated", list(&f.handles))
 	fs.StringVar(&f.records, "records", "", "show what -records DIR of another command has kept in `DIR`")
+	fs.StringVar(&f.core, "core", "", "show who waited for whom, by a core of the same program in `FILE`")
+	fs.BoolVar(&f.hang, "hang", false, "the program of -core had done nothing for long")
 	fs.BoolVar(&f.dated, "date", false, "say when the page was made; without it, the same input gives the\nsame page")
 	inputs, code, ok := parseMixed(fs, args)
 	if !ok {

@@ -1,0 +1,171 @@
+package main
+
+// Channels that nobody serves.
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// Stages in a row, each with a full channel behind it; the last one has gone.
+func chain() {
+	a, b, c := make(chan int, 1), make(chan int, 1), make(chan int, 1)
+	go stage(a, b)
+	go stage(b, c)
+	go sink(c)
+	for i := 0; ; i++ {
+		a <- i
+	}
+}
+
+//go:noinline
+func stage(in, out chan int) {
+	for n := range in {
+		out <- n + 1
+	}
+	close(out)
+}
+
+//go:noinline
+func sink(in chan int) { fmt.Println(<-in) }
+
+// A channel that was never made.
+type hub struct{ events chan string }
+
+func nilChan() {
+	h := new(hub)
+	h.listen()
+}
+
+//go:noinline
+func (h *hub) listen() { fmt.Println(<-h.events) }
+
+// A select none of whose cases comes.
+func selectNone() {
+	stop, news := make(chan bool), make(chan string)
+	listen(stop, news)
+	close(stop)
+}
+
+//go:noinline
+func listen(stop chan bool, news chan string) {
+	select {
+	case <-stop:
+	case s := <-news:
+		fmt.Println(s)
+	}
+}
+
+// A pool of two, and two that want two each.
+type conn struct{ n int }
+
+var conns = make(chan *conn, 2)
+
+func pool() {
+	conns <- &conn{1}
+	conns <- &conn{2}
+	var all, have sync.WaitGroup
+	have.Add(2)
+	for range 2 {
+		all.Go(func() { transfer(&have) })
+	}
+	all.Wait()
+}
+
+//go:noinline
+func transfer(have *sync.WaitGroup) {
+	from := <-conns
+	have.Done()
+	have.Wait()
+	to := <-conns
+	from.n, to.n = to.n, from.n
+	conns <- to
+	conns <- from
+}
+
+// A client with one connection, which the first response has.
+func bodyNotClosed() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "some text") }))
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	url := "http://" + l.Addr().String()
+	first, err := client.Get(url)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(first.Status)
+	fmt.Println("stopped")
+	second, err := client.Get(url) // first.Body is open
+	fmt.Println(second, err)
+	first.Body.Close()
+}
+
+// A system call that does not return, by one who has what others want.
+type device struct {
+	mu sync.Mutex
+	fd int
+}
+
+func inSyscall() {
+	var p [2]int
+	if err := syscall.Pipe(p[:]); err != nil {
+		panic(err)
+	}
+	d := &device{fd: p[0]}
+	begun := make(chan bool)
+	go d.read(begun)
+	<-begun
+	stopped()
+	d.close()
+	syscall.Close(p[1])
+}
+
+//go:noinline
+func (d *device) read(begun chan bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(begun)
+	var b [1]byte
+	syscall.Read(d.fd, b[:])
+}
+
+//go:noinline
+func (d *device) close() {
+	d.mu.Lock()
+	syscall.Close(d.fd)
+	d.mu.Unlock()
+}
+
+// Work for the main thread alone, whose goroutine waits for the one that wants it done.
+var mainWork = make(chan func())
+
+func lockedThread() {
+	runtime.LockOSThread()
+	done := make(chan bool)
+	go draw(done)
+	<-done // and serves mainWork only after it
+	for f := range mainWork {
+		f()
+	}
+}
+
+//go:noinline
+func draw(done chan bool) {
+	onMain(func() { fmt.Println("draws") })
+	close(done)
+}
+
+//go:noinline
+func onMain(f func()) {
+	ended := make(chan bool)
+	mainWork <- func() { f(); close(ended) }
+	<-ended
+}

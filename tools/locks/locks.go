@@ -1,0 +1,242 @@
+package locks
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	stdelf "debug/elf"
+
+	"github.com/zeroframe/zeroframe/tools/code"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// Program is a program's code, of which functions are gone through as they are asked for. It may
+// be used by one goroutine at a time. Context: host.
+type Program struct {
+	file     image
+	readOnly []code.Segment
+	names    map[uint64]string
+	funcs    map[uint64]*function // by entry; nil while it is gone through, or if it cannot be
+	decoded  map[uint64]*function // by entry, whether gone through or not
+	reaches  map[uint64]reach     // functions that may come to a lock
+}
+
+// image is what is asked of the file.
+type image interface {
+	GoFunc(pc uint64) (lookup.GoFunc, bool)
+	Lookup(pc uint64, ret bool) []lookup.Call
+	BytesAt(addr, n uint64) ([]byte, bool)
+}
+
+func newProgram(file image) *Program {
+	return &Program{file: file, names: make(map[uint64]string), funcs: make(map[uint64]*function),
+		decoded: make(map[uint64]*function), reaches: make(map[uint64]reach)}
+}
+
+// New returns the Program of a file. It is an error if the file is not for the 64-bit x86, is
+// loaded at another address than it was linked for, or has no table of Go's functions.
+func New(file *symbol.File) (*Program, error) {
+	switch {
+	case file.Machine != stdelf.EM_X86_64:
+		return nil, fmt.Errorf("%s is for %v: which locks are held can be told of code for amd64 alone", file.Name(), file.Machine)
+	case file.Type == stdelf.ET_DYN:
+		return nil, fmt.Errorf("%s is position-independent: build it with -buildmode=exe to be told which locks are held", file.Name())
+	}
+	p := newProgram(file)
+	for i := range file.Sections {
+		s := &file.Sections[i]
+		if s.Flags&stdelf.SHF_ALLOC == 0 || s.Flags&(stdelf.SHF_WRITE|stdelf.SHF_EXECINSTR) != 0 || s.Type == stdelf.SHT_NOBITS {
+			continue
+		}
+		// Go's tables are no data of the program; they are large, and nothing in code points there.
+		if s.Name == ".gopclntab" || strings.HasPrefix(s.Name, ".debug") {
+			continue
+		}
+		if b, err := file.Data(s); err == nil {
+			p.readOnly = append(p.readOnly, code.Segment{Addr: s.Addr, Bytes: b})
+		}
+	}
+	return p, nil
+}
+
+func (p *Program) bytes(lo, hi uint64) []byte {
+	b, _ := p.file.BytesAt(lo, hi-lo)
+	return b
+}
+
+// length returns the length of an instruction that x86asm does not know.
+func (p *Program) length(pc uint64) int {
+	b, _ := p.file.BytesAt(pc, 16)
+	i := code.Decode(b)
+	return int(i.Len)
+}
+
+// name returns the name of the function that begins at pc, or "". Assembly's suffix is cut off.
+func (p *Program) name(pc uint64) string {
+	if n, ok := p.names[pc]; ok {
+		return n
+	}
+	n := ""
+	if g, ok := p.file.GoFunc(pc); ok && g.Entry == pc {
+		n = strings.TrimSuffix(g.Name, ".abi0")
+	}
+	p.names[pc] = n
+	return n
+}
+
+// function returns the function that pc is in, gone through.
+func (p *Program) function(pc uint64) *function {
+	g, ok := p.file.GoFunc(pc)
+	if !ok {
+		return nil
+	}
+	f, ok := p.funcs[g.Entry]
+	if ok {
+		return f
+	}
+	p.funcs[g.Entry] = nil
+	if f = p.read(pc); f == nil {
+		return nil
+	}
+	if p.run(f); f.failed {
+		return nil
+	}
+	p.funcs[g.Entry] = f
+	return f
+}
+
+// Held is a lock that a frame has taken and not given back when it stands at a pc.
+type Held struct {
+	Mode Mode
+	// Must is set if each way to the pc takes the lock and none gives it back; without it
+	// some do.
+	Must bool
+	// At is the address of the instruction that takes it; 0 for one that was Freed.
+	At   uint64
+	addr value
+}
+
+// Point is a place in a function at which a frame stands. Context: host.
+type Point struct {
+	// Held are the locks the frame has taken; Freed are those it has given back without
+	// having taken them: its callers have.
+	Held, Freed []Held
+	// Later are the operations on channels and the like that the frame may still come to.
+	Later []Operation
+	// Registers has what is known of the frame's registers, by x86's numbers: of the frame in
+	// which a goroutine runs. At leaves it empty.
+	Registers map[int]uint64
+	f         *function
+	s         *state
+}
+
+// At returns what is known of a frame that stands at pc; ret says that pc is a return address. It
+// is an error if the function's code cannot be followed.
+func (p *Program) At(pc uint64, ret bool) (*Point, error) {
+	at := pc
+	if ret {
+		at--
+	}
+	if g, ok := p.file.GoFunc(at); ok && !p.comesToLock(g.Entry, maxCalls) {
+		return &Point{}, nil
+	}
+	f := p.function(at)
+	if f == nil {
+		return nil, fmt.Errorf("the code at %#x cannot be followed", pc)
+	}
+	if primitive(f.name) {
+		return &Point{f: f, s: &state{slots: map[int64]value{}}}, nil
+	}
+	i, ok := f.index(at)
+	if !ok {
+		i-- // in the middle of the call
+	}
+	if i < 0 {
+		return nil, fmt.Errorf("the code at %#x cannot be followed", pc)
+	}
+	stop := f.insts[i].pc
+	start := uint64(0)
+	for pc := range f.before {
+		if pc <= stop && pc >= start {
+			start = pc
+		}
+	}
+	s := f.before[start].clone()
+	whole := false
+	p.block(f, s, start, stop, func(uint64) { whole = true })
+	if whole || f.leads[stop] && start != stop {
+		return nil, fmt.Errorf("the code at %#x is never reached", pc)
+	}
+	return &Point{Held: list(s.held), Freed: list(s.freed), Later: f.later(start, stop), f: f, s: s}, nil
+}
+
+func list(m map[hold]bool) []Held {
+	var all []Held
+	for h, must := range m {
+		all = append(all, Held{h.mode, must, h.at, h.addr})
+	}
+	slices.SortFunc(all, func(a, b Held) int {
+		return (int(a.At)-int(b.At))*4 + (int(a.addr)-int(b.addr))*2 + int(a.Mode) - int(b.Mode)
+	})
+	return all
+}
+
+// Address returns where the lock is in memory. sp is where SP stood at the entry of the frame's
+// function, with the return address on top; word reads memory. It reports false if the frame
+// has not kept what is needed.
+func (q *Point) Address(h Held, sp uint64, word func(addr uint64) (uint64, bool)) (uint64, bool) {
+	return q.eval(h.addr, sp, word, 0)
+}
+
+const maxDepth = 32
+
+func (q *Point) eval(v value, sp uint64, word func(uint64) (uint64, bool), depth int) (uint64, bool) {
+	if depth > maxDepth || v == 0 {
+		return 0, false
+	}
+	x := q.f.nodes[v]
+	switch x.kind {
+	case konst:
+		return uint64(x.n), true
+	case frame:
+		return sp + uint64(x.n), true
+	}
+	// A stack word that holds it, or it with something added.
+	base, off := q.f.base(v)
+	for n, w := range q.Registers {
+		if b, o := q.f.base(q.s.regs[n]); b == base && b != 0 {
+			return w + uint64(off-o), true
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(q.s.slots)) {
+		b, o := q.f.base(q.s.slots[n])
+		if b != base || b == 0 || q.f.taken[n] {
+			continue
+		}
+		if w, ok := word(sp + uint64(n)); ok {
+			return w + uint64(off-o), true
+		}
+	}
+	switch x.kind {
+	case add:
+		w, ok := q.eval(x.a, sp, word, depth+1)
+		return w + uint64(x.n), ok
+	case indexed:
+		a, ok := q.eval(x.a, sp, word, depth+1)
+		b, ok2 := q.eval(x.b, sp, word, depth+1)
+		return a + b*uint64(x.n), ok && ok2
+	case mem:
+		if y := q.f.nodes[x.a]; y.kind == frame {
+			if _, over := q.s.slots[y.n]; over || q.f.taken[y.n] {
+				return 0, false // it holds something else by now
+			}
+		}
+		if a, ok := q.eval(x.a, sp, word, depth+1); ok {
+			return word(a)
+		}
+	}
+	return 0, false
+}

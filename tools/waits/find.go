@@ -1,0 +1,353 @@
+package waits
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What is named, and what is not. A goroutine can run if it waits for nothing, or for what comes
+// from outside, or for a lock whose holder can run. As long as one can, a channel, a group or a
+// condition may be served by it, by ways that no stack shows: then those alone are named who wait
+// in a ring of locks, or for a lock that one of the ring has. When none can, all who wait are
+// stuck, and those are named for whom the others wait: who wait for none, or in a ring.
+
+// A Finding is what keeps the program from going on.
+type Finding struct {
+	// Goroutines are the ones to blame: a ring in its order, or a single one.
+	Goroutines []int64
+	// Text is one sentence: deadlock, stuck or hang, a colon, and who waits for what.
+	Text string
+}
+
+// live finds which goroutines can run.
+func (g *Graph) live() (live map[*Goroutine]bool, any bool) {
+	live, any = make(map[*Goroutine]bool), g.alarms
+	for _, x := range g.Goroutines {
+		if x.runs(g.hang) {
+			live[x] = true
+			any = any || !x.System && !x.idleSignal()
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, x := range g.Goroutines {
+			if !live[x] && x.Wait != nil && g.mayEnd(x, live, any) {
+				live[x], changed = true, true
+				any = any || !x.System
+			}
+		}
+	}
+	return live, any
+}
+
+func (x *Goroutine) idleSignal() bool { return x.idle && x.status == gSyscall }
+
+// runs reports whether a goroutine goes on without another one.
+func (x *Goroutine) runs(hang bool) bool {
+	w := x.Wait
+	if x.System {
+		return false
+	}
+	if w == nil {
+		return true
+	}
+	switch w.Kind {
+	case IO, Sleep, Syscall:
+		return !hang && !x.idleSignal()
+	case Semaphore:
+		// The runtime's, such as that for whom collects garbage, or a file's: who has it is on no
+		// list, and may be one of the runtime's own.
+		return !hang
+	case Other:
+		return true
+	}
+	for _, o := range w.Objects {
+		if o.free || o.timer && !hang || o.outside {
+			return true
+		}
+	}
+	return false
+}
+
+// mayEnd reports whether what x waits for may come while those that are live run.
+func (g *Graph) mayEnd(x *Goroutine, live map[*Goroutine]bool, any bool) bool {
+	switch x.Wait.Kind {
+	case NilChan, Nothing:
+		return false
+	case Mutex, RLock, WLock, Once:
+		o := x.Wait.Objects[0]
+		if !o.Certain || len(o.Holders) == 0 {
+			return any
+		}
+		for _, id := range o.Holders {
+			if !live[g.byID[id]] {
+				return false
+			}
+		}
+		return true
+	}
+	return any
+}
+
+// find fills in the findings.
+func (g *Graph) find() {
+	live, any := g.live()
+	var stuck []*Goroutine
+	for _, x := range g.Goroutines {
+		if !live[x] && !x.System && !x.idleSignal() {
+			stuck = append(stuck, x)
+		}
+	}
+	next := make(map[*Goroutine][]edge)
+	for _, x := range stuck {
+		for _, e := range g.edges(x) {
+			if (e.strong || !any) && !live[e.to] {
+				next[x] = append(next[x], e)
+			}
+		}
+	}
+	var later []Finding // said only if there is nothing better
+	for _, ring := range rings(stuck, next) {
+		x := ring[0]
+		switch {
+		case len(ring) > 1 || slices.ContainsFunc(next[x], func(e edge) bool { return e.to == x }):
+			g.Findings = append(g.Findings, g.ring(ring, next))
+		case any && x.Wait.Kind != NilChan:
+		case !any && (x.idle || x.Wait.Kind == Nothing || g.outside(x)) && !g.wanted(x, stuck, next):
+			later = append(later, g.single(x, stuck, next, any))
+		default:
+			g.Findings = append(g.Findings, g.single(x, stuck, next, any))
+		}
+	}
+	if len(g.Findings) == 0 && !any {
+		g.Findings = later
+	}
+}
+
+func (g *Graph) outside(x *Goroutine) bool {
+	return x.Wait.Kind == IO || x.Wait.Kind == Syscall || x.Wait.Kind == Sleep
+}
+
+func (g *Graph) wanted(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]edge) bool {
+	return slices.ContainsFunc(stuck, func(y *Goroutine) bool {
+		return slices.ContainsFunc(next[y], func(e edge) bool { return e.to == x })
+	})
+}
+
+// rings returns the sets of goroutines from which no edge leads out: in each, every one leads to
+// every other. It is Tarjan's algorithm, without recursion over the stack of the host.
+func rings(all []*Goroutine, next map[*Goroutine][]edge) (list [][]*Goroutine) {
+	index, low := make(map[*Goroutine]int), make(map[*Goroutine]int)
+	on, comp := make(map[*Goroutine]bool), make(map[*Goroutine]int)
+	var stack []*Goroutine
+	var sets [][]*Goroutine
+	type call struct {
+		x *Goroutine
+		i int
+	}
+	for _, root := range all {
+		if index[root] != 0 {
+			continue
+		}
+		calls := []call{{root, 0}}
+		for len(calls) > 0 {
+			c := &calls[len(calls)-1]
+			if c.i == 0 && index[c.x] == 0 {
+				index[c.x] = len(index) + 1
+				low[c.x] = index[c.x]
+				stack, on[c.x] = append(stack, c.x), true
+			}
+			if c.i < len(next[c.x]) {
+				y := next[c.x][c.i].to
+				c.i++
+				if index[y] == 0 {
+					calls = append(calls, call{y, 0})
+				} else if on[y] {
+					low[c.x] = min(low[c.x], index[y])
+				}
+				continue
+			}
+			x := c.x
+			calls = calls[:len(calls)-1]
+			if len(calls) > 0 {
+				up := calls[len(calls)-1].x
+				low[up] = min(low[up], low[x])
+			}
+			if low[x] != index[x] {
+				continue
+			}
+			var set []*Goroutine
+			for {
+				y := stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+				on[y], comp[y] = false, len(sets)
+				set = append(set, y)
+				if y == x {
+					break
+				}
+			}
+			sets = append(sets, set)
+		}
+	}
+	for i, set := range sets {
+		leaves := slices.ContainsFunc(set, func(x *Goroutine) bool {
+			return slices.ContainsFunc(next[x], func(e edge) bool { return comp[e.to] != i })
+		})
+		if !leaves {
+			slices.SortFunc(set, func(a, b *Goroutine) int { return int(a.ID - b.ID) })
+			list = append(list, set)
+		}
+	}
+	slices.SortFunc(list, func(a, b []*Goroutine) int { return int(a[0].ID - b[0].ID) })
+	return list
+}
+
+// ring words a set of which each waits for another: along the shortest ring through the first.
+func (g *Graph) ring(set []*Goroutine, next map[*Goroutine][]edge) Finding {
+	path := shortest(set[0], next)
+	x := set[0]
+	text := "deadlock: " + x.label() + " " + x.Wait.words(path[0].object)
+	ids := []int64{x.ID}
+	for i, e := range path {
+		text += ", " + e.words + " "
+		switch {
+		case e.to == x && i == 0:
+			text += "itself"
+		case e.to == x:
+			text += fmt.Sprintf("goroutine %d", x.ID)
+		default:
+			text += e.to.label()
+		}
+		if e.at != "" {
+			text += " at " + e.at
+		}
+		if e.to != x {
+			text += ", which " + e.to.Wait.words(path[i+1].object)
+			ids = append(ids, e.to.ID)
+		}
+	}
+	if more := len(set) - len(ids); more > 0 {
+		text += fmt.Sprintf("; %s wait in the same ring", plural(more, "other goroutine"))
+	}
+	return Finding{ids, text}
+}
+
+// shortest returns the edges of the shortest way from x back to x.
+func shortest(x *Goroutine, next map[*Goroutine][]edge) []edge {
+	type step struct {
+		from *step
+		edge edge
+	}
+	queue := []*step{nil}
+	seen := make(map[*Goroutine]bool)
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		at := x
+		if s != nil {
+			at = s.edge.to
+		}
+		for _, e := range next[at] {
+			n := &step{s, e}
+			if e.to == x {
+				var path []edge
+				for ; n != nil; n = n.from {
+					path = append(path, n.edge)
+				}
+				slices.Reverse(path)
+				return path
+			}
+			if !seen[e.to] {
+				seen[e.to] = true
+				queue = append(queue, n)
+			}
+		}
+	}
+	return nil
+}
+
+// single words one who waits for none of the others.
+func (g *Graph) single(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]edge, any bool) Finding {
+	kind := "deadlock: "
+	switch {
+	case g.hang:
+		kind = "hang: "
+	case any:
+		kind = "stuck: "
+	}
+	text := kind + x.label() + " " + x.Wait.words(nil)
+	if end := g.whoElse(x); end != "" && !g.outside(x) {
+		text += "; " + end
+	}
+	var direct []string
+	reach := 0
+	for _, y := range stuck {
+		if y == x {
+			continue
+		}
+		for _, e := range next[y] {
+			if e.to == x {
+				if len(direct) < 3 {
+					direct = append(direct, fmt.Sprintf("%s %s, %s it", y.label(), y.Wait.words(e.object), e.words))
+				}
+				reach++
+				break
+			}
+		}
+	}
+	if len(direct) > 0 {
+		text += "; " + strings.Join(direct, "; ")
+		if reach > len(direct) {
+			text += fmt.Sprintf("; %s wait for it too", plural(reach-len(direct), "other goroutine"))
+		}
+	}
+	return Finding{[]int64{x.ID}, text}
+}
+
+// whoElse says why the wait does not end.
+func (g *Graph) whoElse(x *Goroutine) string {
+	w := x.Wait
+	if w.place {
+		return ""
+	}
+	switch w.Kind {
+	case Receive, Send:
+		o := w.Objects[0]
+		switch {
+		case w.Select:
+			return "no goroutine can run that would serve one of the cases"
+		case o.State == "of a timer that is stopped":
+			return "it never fires"
+		case o.Kind == Send:
+			return "no goroutine can run that would receive from it"
+		}
+		return "no goroutine can run that would send to it or close it"
+	case NilChan:
+		return "that never ends"
+	case WaitGroup:
+		return "no goroutine can run that would call Done"
+	case Cond:
+		return "no goroutine can run that would signal it"
+	case Nothing, Spin:
+		return "no other goroutine can run"
+	case Mutex, RLock, WLock, Once:
+		o := w.Objects[0]
+		switch {
+		case o.Certain && len(o.Holders) == 0:
+			return "who has locked it has returned without unlocking it: no stack has a frame between the two"
+		case len(o.Holders) > 0:
+			return "held by one of: " + g.list(o.Holders)
+		}
+		return "who holds it is not known"
+	}
+	return ""
+}
+
+func (g *Graph) list(ids []int64) string {
+	var s []string
+	for _, id := range ids {
+		s = append(s, g.byID[id].label())
+	}
+	return strings.Join(s, ", ")
+}

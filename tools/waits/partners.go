@@ -1,0 +1,131 @@
+package waits
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Who may still end a wait for a channel, a group or a condition: a goroutine whose frames come
+// to the operation once they go on. That it exists does not say that it goes on; that none exists
+// says that nothing which is on a stack now will do it.
+
+// partner notes of each object that is waited for who comes to what would end the wait.
+func (p *program) partners(all []*Goroutine, waiting map[object][]*Goroutine) {
+	if p.code == nil {
+		return
+	}
+	wants := func(addr uint64, what string) (list []*Object) {
+		kinds := map[string][]Kind{"send": {Receive}, "close": {Receive}, "receive": {Send}, "Done": {WaitGroup}, "Signal": {Cond}}
+		for _, k := range kinds[what] {
+			for _, g := range waiting[object{k, addr}] {
+				for _, o := range g.Wait.Objects {
+					if o.Kind == k && o.Addr == addr {
+						list = append(list, o)
+					}
+				}
+			}
+		}
+		return list
+	}
+	for _, g := range all {
+		for i := range g.frames {
+			f := &g.frames[i]
+			if f.Inlined || f.SystemStack || f.Current.Fn == nil || strings.HasPrefix(f.Current.Fn.Name, "runtime.") {
+				continue
+			}
+			q, err := p.point(g, i)
+			if err != nil {
+				continue
+			}
+			for _, op := range q.Later {
+				addr, ok := q.Of(op, uint64(f.Regs.CFA)-8, p.readWord)
+				if !ok {
+					continue
+				}
+				for _, o := range wants(addr, op.What) {
+					file, line, fn := p.t.BinInfo().PCToLine(op.At)
+					at := ""
+					if fn != nil {
+						at = fmt.Sprintf("%s %s:%d", f.Current.Fn.Name, file[strings.LastIndexByte(file, '/')+1:], line)
+					}
+					if !slices.ContainsFunc(o.Partners, func(x Partner) bool { return x.ID == g.ID }) {
+						o.Partners = append(o.Partners, Partner{g.ID, op.What, at})
+					}
+				}
+			}
+		}
+	}
+}
+
+// channelState says what a channel holds.
+func (p *program) channelState(o *Object) {
+	if o.Addr == 0 {
+		return
+	}
+	n, size := p.get(o.Addr, "runtime.hchan.qcount"), p.get(o.Addr, "runtime.hchan.dataqsiz")
+	closed := p.get(o.Addr, "runtime.hchan.closed") != 0
+	timer := p.get(o.Addr, "runtime.hchan.timer")
+	switch {
+	case closed:
+		o.State, o.free = "closed", true
+	case timer != 0 && p.get(timer, "runtime.timer.when") == 0:
+		o.State = "of a timer that is stopped"
+	case timer != 0:
+		o.State, o.timer = "of a timer", true
+	case size == 0:
+		o.State = "unbuffered"
+	case o.Kind == Send && n == size:
+		o.State = fmt.Sprintf("full, %d of %d", n, size)
+	case n == 0:
+		o.State = fmt.Sprintf("empty, 0 of %d", size)
+	default:
+		o.State, o.free = fmt.Sprintf("%d of %d", n, size), true
+	}
+}
+
+// states fills in what the objects hold.
+func (p *program) states(all []*Goroutine) {
+	for _, g := range all {
+		if g.Wait == nil {
+			continue
+		}
+		for _, o := range g.Wait.Objects {
+			switch o.Kind {
+			case Send, Receive:
+				p.channelState(o)
+			case Spin:
+				o.State = fmt.Sprintf("%#x", p.uint(o.Addr, 4))
+			case WaitGroup:
+				n := int32(p.get(o.Addr, "sync.WaitGroup.state") >> 32)
+				o.State, o.free = fmt.Sprintf("%d not done", n), n == 0
+			}
+		}
+	}
+}
+
+// alarms reports whether a function is to be called when a time has come, as time.AfterFunc and
+// contexts with a deadline ask for: each P has a heap of timers.
+func (p *program) alarms() bool {
+	all := p.globals["runtime.allp"]
+	if all == nil {
+		return true // not known
+	}
+	for _, x := range p.pointers(all.Addr, 1<<12) {
+		heap := p.at(p.at(x, "runtime.p.timers"), "runtime.timers.heap")
+		list, n := p.word(heap), p.word(heap+8)
+		for i := range min(n, 1<<16) {
+			t := p.get(list+i*timerWhenSize, "runtime.timerWhen.timer")
+			if p.get(t, "runtime.timer.when") == 0 {
+				continue
+			}
+			fn := p.word(p.get(t, "runtime.timer.f")) // a func value points to its code's address
+			if f := p.t.BinInfo().PCToFunc(fn); f != nil && f.Name == "time.goFunc" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const timerWhenSize = 16 // a pointer and an int64

@@ -1,0 +1,192 @@
+package waits
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-delve/delve/pkg/proc/core"
+
+	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+const programs = "../../qemu/testdata/deadlocks"
+
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "deadlocks")
+	if err != nil {
+		return "", err
+	}
+	exe := filepath.Join(dir, "deadlocks")
+	cmd := exec.Command("go", "build", "-o", exe, ".")
+	cmd.Dir = programs
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), err
+	}
+	return exe, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if exe, err := build(); err == nil {
+		os.RemoveAll(filepath.Dir(exe))
+	}
+	os.Exit(code)
+}
+
+// start starts one of the programs and returns it once it has begun.
+func start(t *testing.T, exe string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(exe, args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if !strings.HasPrefix(line, "begin ") {
+		t.Fatalf("%v: %q, %v", args, line, err)
+	}
+	return cmd
+}
+
+func analyze(t *testing.T, exe, coreFile string, opt Options) *Graph {
+	t.Helper()
+	group, err := core.OpenCore(coreFile, exe, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Detach(false)
+	file, err := symbol.Open(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	g, err := Analyze(group.Selected, file, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestStopped stops each of the programs that stop, once it has, and wants the culprit named, and
+// nobody else.
+func TestStopped(t *testing.T) {
+	exe, err := build()
+	if err != nil {
+		t.Fatal(err, exe)
+	}
+	for _, c := range readStops(t) {
+		t.Run(c.Program, func(t *testing.T) {
+			t.Parallel()
+			name := filepath.Join(t.TempDir(), "core")
+			// The program says when it begins, and not when it has stopped: it is looked at again
+			// and again until it has.
+			cmd := start(t, exe, c.Program, "stay")
+			var g *Graph
+			await.Poll(t, fmt.Sprintf("%d findings", len(c.Want)), func() bool {
+				if err := dump(cmd.Process.Pid, name); err != nil {
+					t.Fatal(err)
+				}
+				g = analyze(t, exe, name, Options{Hang: c.Hang})
+				return len(g.Findings) >= len(c.Want)
+			})
+			c.check(t, g)
+		})
+	}
+}
+
+type stopped struct {
+	Program string
+	Hang    bool
+	Want    []string // a pattern for each finding
+}
+
+// readStops reads the table of the programs that stop.
+func readStops(t *testing.T) (list []stopped) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(programs, "want.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSuffix(line, "\n")
+		pattern, isPattern := strings.CutPrefix(line, "\t")
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case isPattern:
+			c := &list[len(list)-1]
+			word := "deadlock"
+			if c.Hang {
+				word = "hang"
+			}
+			c.Want = append(c.Want, "^"+word+": "+pattern)
+		default:
+			name, hang := strings.CutPrefix(line, "hang ")
+			list = append(list, stopped{Program: name, Hang: hang})
+		}
+	}
+	if len(list) != 20 {
+		t.Fatalf("%d programs, want 20", len(list))
+	}
+	return list
+}
+
+// works are the programs that work.
+var works = []string{"mutexes", "readers", "pipeline", "groups", "conds", "selects", "tickers", "server", "contexts", "spinlocks"}
+
+// TestWorks stops each of the programs that work, wherever it is, and wants nobody named.
+func TestWorks(t *testing.T) { testWorks(t, 2) }
+
+// TestWorksOften does so again and again.
+func TestWorksOften(t *testing.T) { testWorks(t, 20) }
+
+func testWorks(t *testing.T, times int) {
+	exe, err := build()
+	if err != nil {
+		t.Fatal(err, exe)
+	}
+	for _, program := range works {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			name := filepath.Join(t.TempDir(), "core")
+			cmd := start(t, exe, program)
+			for range times {
+				if err := dump(cmd.Process.Pid, name); err != nil {
+					t.Fatal(err)
+				}
+				for _, f := range analyze(t, exe, name, Options{}).Findings {
+					t.Errorf("named: %s", f.Text)
+				}
+			}
+		})
+	}
+}
+
+func (c *stopped) check(t *testing.T, g *Graph) {
+	t.Helper()
+	if g.Note != "" {
+		t.Error(g.Note)
+	}
+	for i, f := range g.Findings {
+		t.Log(f.Text)
+		if i >= len(c.Want) || !regexp.MustCompile(c.Want[i]).MatchString(f.Text) {
+			t.Errorf("not wanted: %s", f.Text)
+		}
+	}
+	if len(g.Findings) < len(c.Want) {
+		t.Errorf("%d findings, want %q", len(g.Findings), c.Want)
+	}
+}
