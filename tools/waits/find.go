@@ -335,7 +335,7 @@ func (g *Graph) whoElse(x *Goroutine) string {
 		o := w.Objects[0]
 		switch {
 		case o.Certain && len(o.Holders) == 0:
-			return "who has locked it has returned without unlocking it: no stack has a frame between the two"
+			return "no stack shows who holds it: perhaps a function that has returned without unlocking it"
 		case len(o.Holders) > 0:
 			return "held by one of: " + g.list(o.Holders)
 		}
