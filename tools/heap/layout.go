@@ -8,6 +8,7 @@ import (
 	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -238,6 +239,9 @@ func (h *Heap) variable(name string) *record {
 	return h.record(h.typeAt(t), s.addr)
 }
 
+// errNoMemory is the error of memory that is not in the core.
+var errNoMemory = errors.New("the core has no memory")
+
 // read reads memory, all of it or with an error.
 func (h *Heap) read(b []byte, addr uint64) error {
 	n, err := h.mem.ReadMemory(b, addr)
@@ -245,7 +249,7 @@ func (h *Heap) read(b []byte, addr uint64) error {
 		err = fmt.Errorf("%d bytes of %d", n, len(b))
 	}
 	if err != nil {
-		return fmt.Errorf("the core has no memory at %#x: %w", addr, err)
+		return fmt.Errorf("%w at %#x: %w", errNoMemory, addr, err)
 	}
 	return nil
 }

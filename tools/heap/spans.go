@@ -144,6 +144,9 @@ func (h *Heap) readSpans() error {
 	total := uint64(0)
 	for ; len(table) >= 8; table = table[8:] {
 		r := h.record(kind, binary.LittleEndian.Uint64(table))
+		if errors.Is(r.err, errNoMemory) {
+			continue // a spare one: the runtime has made room for it, and not written to it yet
+		}
 		if r.word("state.s.value") != inUse {
 			if r.err != nil {
 				return r.err
