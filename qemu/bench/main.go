@@ -78,7 +78,8 @@ measures a part, and leaves that file alone:
 What there is to measure:
 
     image boot start cost timer memory trace walk capture scan again callers paint
-    stack depot profile probe handles netconsole record serial cpus lines std
+    stack depot profile probe handles netconsole record serial cpus core lines
+    std
 
 `
 

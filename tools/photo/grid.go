@@ -112,12 +112,19 @@ func patterns(version int) (all []known) {
 		return v.([]known)
 	}
 	defer func() { patternsOf.Store(version, all) }()
-	for _, m := range qr.Patterns(version) {
-		dark := -1.0
-		if m.Dark {
-			dark = 1
+	var c qr.Code
+	c.Patterns(version)
+	for y := range qr.Size(version) {
+		for x := range qr.Size(version) {
+			if !c.Fixed(x, y) {
+				continue
+			}
+			dark := -1.0
+			if c.Dark(x, y) {
+				dark = 1
+			}
+			all = append(all, known{float64(x) + 0.5, float64(y) + 0.5, dark})
 		}
-		all = append(all, known{float64(m.X) + 0.5, float64(m.Y) + 0.5, dark})
 	}
 	return all
 }

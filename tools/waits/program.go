@@ -23,7 +23,6 @@ type program struct {
 	fields  map[string]field
 	semas   map[uint64]uint64 // of a g: the word of the semaphore it waits for
 	reasons []string          // the runtime's words for what a goroutine waits for, by number
-	errs    []error
 }
 
 // field is where a field lies in its type, and its size, in bytes.

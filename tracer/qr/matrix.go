@@ -29,27 +29,18 @@ func (c *Code) set(x, y int, dark bool) {
 	c.colsData[x].set(y, false)
 }
 
-// Module is a module of a pattern.
-type Module struct {
-	X, Y int
-	Dark bool
+// Patterns makes the code that has the patterns of a version alone: what is the same in each of its codes,
+// as Fixed tells.
+func (c *Code) Patterns(version int) {
+	c.Version, c.size = version, Size(version)
+	c.draw()
 }
 
-// Patterns returns the modules that are the same in each code of a version: finders, timing and
-// alignment, and the version. It allocates; for a reader on the host.
-func Patterns(version int) (all []Module) {
-	c := &Code{Version: version, size: Size(version)}
-	c.draw()
-	for y := 0; y < c.size; y++ {
-		for x := 0; x < c.size; x++ {
-			// Level and mask stand beside the finders.
-			format := x == 8 && (y < 9 || y >= c.size-8) || y == 8 && (x < 9 || x >= c.size-8)
-			if !c.rowsData[y].at(x) && (!format || x == 6 || y == 6) {
-				all = append(all, Module{x, y, c.Dark(x, y)})
-			}
-		}
-	}
-	return all
+// Fixed reports whether the module in column x of row y is the same in each code of this version:
+// finders, timing and alignment, and the version. Level and mask, which stand beside the finders, are not.
+func (c *Code) Fixed(x, y int) bool {
+	format := x == 8 && (y < 9 || y >= c.size-8) || y == 8 && (x < 9 || x >= c.size-8)
+	return uint(x) < MaxSize && uint(y) < MaxSize && !c.rowsData[y].at(x) && (!format || x == 6 || y == 6)
 }
 
 // draw draws the patterns.
