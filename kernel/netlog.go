@@ -35,18 +35,23 @@ func readNetconsole() {
 // startNetconsole begins to send, if an option wants it. When nic.Init has been called.
 func startNetconsole() {
 	c := netconsole.Options()
-	if c.On && !nic.Up() {
+	if !c.On {
+		return
+	}
+	given, _ := option.Value("netconsole")
+	if !nic.Up() {
 		wrong := "there is no network card with a driver (" + nic.Families + "); under QEMU add one with zf run -net virtio"
 		if c.Card != (netconsole.Hardware{}) {
 			wrong = "no network card with a driver (" + nic.Families + ") has the hardware address behind the first /; leave it out to take any"
 		}
-		given, _ := option.Value("netconsole")
 		option.Ignored("netconsole", given, wrong)
 		return
 	}
-	if netconsole.Start(image.BuildID(), entropy.Word(), Version) {
-		console.Tap(netconsole.Byte)
+	if !netconsole.Start(image.BuildID(), entropy.Word(), Version) {
+		option.Ignored("netconsole", given, "not enough RAM behind the kernel's image for a trace")
+		return
 	}
+	console.Tap(netconsole.Byte)
 }
 
 // printNetconsole prints a line of the boot report. It begins with the line break that

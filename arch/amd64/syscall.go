@@ -115,3 +115,14 @@ func resume(f *TrapFrame, fpu uintptr, control uint64)
 // returns with interrupts off. An interrupt that is already pending is not missed.
 // Kernel context.
 func WaitForInterrupt()
+
+func haltAt() uintptr
+
+// SkipHalt is for an NMI that comes in between the two instructions of [WaitForInterrupt]. The IRETQ that
+// ends it ends the shadow of STI, too: an interrupt would be handled in front of the HLT, which would then
+// wait for another one. So the HLT is left out; who waits looks again.
+func (f *TrapFrame) SkipHalt() {
+	if at := haltAt(); f.PC == at {
+		f.PC = at + 1
+	}
+}

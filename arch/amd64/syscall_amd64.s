@@ -183,3 +183,11 @@ TEXT ·WaitForInterrupt(SB), NOSPLIT|NOFRAME, $0-0
 	HLT
 	CLI
 	RET
+
+// func haltAt() uintptr
+//
+// The address of the HLT above, behind STI, which is one byte.
+TEXT ·haltAt(SB), NOSPLIT|NOFRAME, $0-8
+	LEAQ	·WaitForInterrupt+1(SB), AX
+	MOVQ	AX, ret+0(FP)
+	RET

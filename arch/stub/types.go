@@ -24,6 +24,7 @@ func (f *TrapFrame) Resume(pc uintptr)                                         {
 func (f *TrapFrame) Return() bool                                              { panic(stub) }
 func (f *TrapFrame) SetUserTLS(base uintptr)                                   { panic(stub) }
 func (f *TrapFrame) SetResult(v uintptr)                                       { panic(stub) }
+func (f *TrapFrame) SkipHalt()                                                 { panic(stub) }
 
 // CPU is the CPU's part of its own record.
 type CPU struct{ CounterOffset uint64 }

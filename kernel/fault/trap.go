@@ -50,6 +50,7 @@ func Trap(f *arch.TrapFrame) {
 		if !stopIfAsked(f) && !alarmed(f) {
 			traceAndResume(tracer.KindNMI, f, "NMI")
 		}
+		f.SkipHalt()
 		return
 	case arch.TrapDebug:
 		if probe.Stepped(f) {

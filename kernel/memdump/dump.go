@@ -76,7 +76,7 @@ func Configure(random uint64) {
 			return
 		}
 	}
-	if !pages.prepare() {
+	if roomAt = mem.Contiguous(unsafe.Sizeof(room{})); roomAt == 0 || !pages.prepare() {
 		option.Ignored("core", value, "not enough RAM behind the kernel's image for a note of what has been sent")
 		chosen = off
 		return
@@ -92,13 +92,25 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(&limit), unsafe.Sizeof(limit))
 	arch.Keep(unsafe.Pointer(&boot), unsafe.Sizeof(boot))
 	arch.Keep(unsafe.Pointer(&notes), unsafe.Sizeof(notes))
+	arch.Keep(unsafe.Pointer(&roomAt), unsafe.Sizeof(roomAt))
 	keepKey()
 	mem.KeepDumped()
 }
 
-// cpus are the CPUs; dead is the one that has died first. Panic path only.
+// A room is the memory for a dump that only a machine with the option core= gives away. Panic path only.
+type room struct {
+	cpus   [dump.MaxCPUs]dump.CPU
+	hidden [maxHidden]piece
+	link   netLink
+}
+
+// roomAt is where it is. Set once at boot.
+var roomAt uintptr
+
+func space() *room { return (*room)(arch.Pointer(roomAt)) }
+
+// numCPUs are in use of room.cpus; dead is the one that has died first. Panic path only.
 var (
-	cpus    [dump.MaxCPUs]dump.CPU
 	numCPUs uint32
 	dead    uint32
 )
@@ -108,8 +120,9 @@ func run() {
 	dead = percpu.This().Number
 	numCPUs = min(percpu.Count(), dump.MaxCPUs)
 	for n := range numCPUs {
-		cpus[n].Number = n
-		fault.DescribeCPU(&cpus[n])
+		c := &space().cpus[n]
+		c.Number = n
+		fault.DescribeCPU(c)
 	}
 	findHidden()
 	if !beginSession() {

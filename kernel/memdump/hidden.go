@@ -11,9 +11,11 @@ import (
 // maxHidden is room for one more piece than pages on each range.
 const maxHidden = secret.MaxBytes/arch.PageSize + 2*secret.MaxRanges
 
-// hidden are the pieces, none across a page's end. Panic path only.
+// A piece is one of them, which crosses no page's end.
+type piece struct{ lo, hi uintptr }
+
+// numHidden are in use of room.hidden; hiddenBytes is how much they are. Panic path only.
 var (
-	hidden      [maxHidden]struct{ lo, hi uintptr }
 	numHidden   int
 	hiddenBytes uint32
 )
@@ -21,6 +23,7 @@ var (
 // findHidden finds them.
 func findHidden() {
 	numHidden, hiddenBytes = 0, 0
+	hidden := &space().hidden
 	for i := 0; ; i++ {
 		lo, hi, ok := secret.Range(i)
 		if !ok {
@@ -42,7 +45,7 @@ func findHidden() {
 // hide makes zeros of what is secret in a copy of the memory at from.
 func hide(b []byte, from uintptr) {
 	for i := 0; i < numHidden; i++ {
-		h := hidden[i]
+		h := space().hidden[i]
 		for a := max(h.lo, from); a < min(h.hi, from+uintptr(len(b))); a++ {
 			b[a-from] = 0
 		}

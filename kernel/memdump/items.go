@@ -121,7 +121,7 @@ func isZero(b *[arch.PageSize]byte) bool {
 func putItem(b []byte, s *dump.Slot) int {
 	switch s.Kind {
 	case dump.KindCPU:
-		return dump.PutCPU(b, &cpus[s.N%dump.MaxCPUs])
+		return dump.PutCPU(b, &space().cpus[s.N%dump.MaxCPUs])
 	case dump.KindMemory:
 		n := 0
 		for i := 0; i < dump.MaxRanges; i++ {

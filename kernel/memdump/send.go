@@ -30,16 +30,13 @@ type netLink struct {
 	answer   dump.Answer
 }
 
-// link is the one. Panic path only.
-var link netLink
-
 // sendByNet sends all, and says how it went.
 func sendByNet() {
 	if !netconsole.BeginDump() {
 		return
 	}
 	began := clock.Now()
-	l := &link
+	l := &space().link
 	l.heard = began
 	l.epoch = 1
 	console.FreshLine()

@@ -1,9 +1,10 @@
 package netconsole
 
 import (
-	_ "unsafe" // for linkname
+	"unsafe"
 
-	"github.com/zeroframe/zeroframe/kernel/dev/nic"
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
@@ -45,13 +46,14 @@ func Configure(console, ip []byte) (wrongConsole, wrongIP string) {
 	return wrongConsole, wrongIP
 }
 
-// Start begins to send, if a valid option wants it and a card is up, and reports whether
-// it does. build is the ELF's build ID, boot a random number, release the kernel's version.
-// Early context, once, after [Configure] and nic.Init.
+// Start begins to send, which a valid option wants, by a card that is up, and reports whether there
+// is memory for it. build is the ELF's build ID, boot a random number, release the kernel's version.
+// Early context, once, after [Configure] and nic.Init, before mem.Release.
 func Start(build []byte, boot uint64, release string) bool {
-	if !state.config.On || !nic.Up() {
+	if keptAt = mem.Contiguous(datagram.MaxTrace); keptAt == 0 {
 		return false
 	}
+	arch.Keep(unsafe.Pointer(&keptAt), unsafe.Sizeof(keptAt))
 	state.boot = boot
 	const digits = "0123456789abcdef"
 	for _, b := range build {

@@ -19,6 +19,9 @@ type wire struct {
 	dead   bool
 }
 
+// memory is where traces are kept.
+var memory [datagram.MaxTrace]byte
+
 // connect makes a fresh start with that option and a card.
 func connect(t *testing.T, option string) *wire {
 	t.Helper()
@@ -29,6 +32,7 @@ func connect(t *testing.T, option string) *wire {
 	clear(line.frame.b[:])
 	clear(trace.frame.b[:])
 	line.n, line.number, line.held, line.busy = 0, 0, false, false
+	keptAt = uintptr(unsafe.Pointer(&memory))
 	trace.n, trace.seq, trace.sending, trace.cut = 0, 0, false, false
 	clear(unsafe.Slice((*byte)(unsafe.Pointer(&state)), unsafe.Sizeof(state)))
 	state.config, state.boot, state.ready = config, 0x1234, true

@@ -1,6 +1,9 @@
 package netconsole
 
-import "github.com/zeroframe/zeroframe/tracer/datagram"
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/tracer/datagram"
+)
 
 // Traces. The bytes of a trace are kept while it is written to the console, and sent when
 // it has been: what is on the serial line is safe before anything here is tried. When the
@@ -8,15 +11,19 @@ import "github.com/zeroframe/zeroframe/tracer/datagram"
 // sent as one. When the fault was in the sending itself, nothing more is sent: the
 // console has the traces, and the stages come to their end.
 
-// trace is what is to be sent. Panic path only.
+// trace is what is to be sent: the first n bytes of what kept returns. Panic path only.
 var trace struct {
 	frame   frame
-	kept    [datagram.MaxTrace]byte
 	n       int
 	cut     bool
 	seq     uint32
 	sending bool
 }
+
+// keptAt is where there is memory for a trace: MaxTrace bytes. Set once at boot.
+var keptAt uintptr
+
+func kept() *[datagram.MaxTrace]byte { return (*[datagram.MaxTrace]byte)(arch.Pointer(keptAt)) }
 
 // Begin says that a stage of the panic path, perhaps the first, begins to write a trace. Kernel
 // context.
@@ -30,7 +37,7 @@ func Begin(first bool) {
 	}
 	if first {
 		trace.n, trace.cut = 0, false
-	} else if trace.n > 0 && trace.kept[trace.n-1] != '\n' {
+	} else if trace.n > 0 && kept()[trace.n-1] != '\n' {
 		Keep('\r')
 		Keep('\n')
 	}
@@ -41,8 +48,8 @@ func Begin(first bool) {
 func Keep(b byte) {
 	switch {
 	case !state.capturing:
-	case trace.n < len(trace.kept):
-		trace.kept[trace.n] = b
+	case trace.n < datagram.MaxTrace:
+		kept()[trace.n] = b
 		trace.n++
 	default:
 		trace.cut = true
@@ -91,14 +98,14 @@ func Sent() (boot uint64, seq uint32) {
 
 func sendAs(build []byte, boot uint64, seq uint32) {
 	p := datagram.Part{Build: build, Boot: boot, Seq: seq, Cut: trace.cut}
-	kept := trace.kept[:trace.n]
-	_, pieces, parity := datagram.Plan(len(kept))
+	whole := kept()[:trace.n]
+	_, pieces, parity := datagram.Plan(len(whole))
 	port := trace.frame.port()
 	for i := 0; i < pieces+parity && !state.broken; i++ {
 		if i == pieces {
 			trace.frame.setPort(datagram.ParityPort(port))
 		}
-		sendPart(datagram.Write(trace.frame.payload(), &p, kept, i))
+		sendPart(datagram.Write(trace.frame.payload(), &p, whole, i))
 	}
 	trace.frame.setPort(port)
 	if state.ready && !line.busy && line.n > 0 {
