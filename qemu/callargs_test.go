@@ -72,6 +72,41 @@ func (p *madeProgram) crash(t *testing.T, path string, symbols *symbol.File, sit
 	if err != nil || res.Outcome != Traced {
 		t.Fatalf("the machine: %v, %v; want a trace: %s", res.Outcome, err, serial)
 	}
+	tr := madeTrace(t, symbols, serial)
+	checked := 0
+	p.innermost(tr, func(name string, want []madeArg, have []lookup.Argument) {
+		checked++
+		p.compare(t, symbols, name, want, have, c)
+	})
+	if checked == 0 {
+		t.Errorf("no function of the program's in %s", serial)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	words, unsure := goMarks(serial)
+	c.goWords += words
+	c.goUnsure += unsure
+}
+
+// goMarks counts the words of the program's functions in the runtime's own traceback, and those of
+// them that it marks with ?.
+func goMarks(serial string) (words, unsure int) {
+	_, own, _ := strings.Cut(serial, "goroutine ")
+	own, _, _ = strings.Cut(own, "main.site")
+	for _, line := range strings.Split(own, "\n") {
+		if strings.HasPrefix(line, "main.") {
+			for _, m := range goTraceWord.FindAllStringSubmatch(line, -1) {
+				words++
+				unsure += len(m[1])
+			}
+		}
+	}
+	return words, unsure
+}
+
+// madeTrace returns the trace in a serial log, with arguments.
+func madeTrace(t *testing.T, symbols *symbol.File, serial string) *wire.Trace {
+	t.Helper()
 	var tr *wire.Trace
 	f, err := trace.NewFilter(nil, trace.Options{Symbols: symbols, OnTrace: func(t *wire.Trace) { tr = t }})
 	if err != nil {
@@ -86,35 +121,27 @@ func (p *madeProgram) crash(t *testing.T, path string, symbols *symbol.File, sit
 	if tr == nil || tr.Damaged {
 		t.Fatalf("no whole trace in %s", serial)
 	}
-	checked := 0
+	return tr
+}
+
+// innermost calls f with the arguments of the program's innermost functions in a trace: what they
+// were called with, and what the trace shows, nil if that is nothing.
+func (p *madeProgram) innermost(tr *wire.Trace, f func(name string, want []madeArg, have []lookup.Argument)) {
+	n := 0
 	for i := range tr.Frames {
 		fr := &tr.Frames[i]
 		for k := range fr.Calls {
-			want, ok := p.calls[fr.Calls[k].Function]
-			if !ok || checked == madeInnermost {
+			name := fr.Calls[k].Function
+			want, ok := p.calls[name]
+			if !ok || n == madeInnermost {
 				continue
 			}
-			checked++
+			n++
 			var have []lookup.Argument
 			if fr.Arguments != nil {
 				have = fr.Arguments[k]
 			}
-			p.compare(t, symbols, fr.Calls[k].Function, want, have, c)
-		}
-	}
-	if checked == 0 {
-		t.Errorf("no function of the program's in %s", serial)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, own, _ := strings.Cut(serial, "goroutine ")
-	own, _, _ = strings.Cut(own, "main.site")
-	for _, line := range strings.Split(own, "\n") {
-		if strings.HasPrefix(line, "main.") {
-			for _, m := range goTraceWord.FindAllStringSubmatch(line, -1) {
-				c.goWords++
-				c.goUnsure += len(m[1])
-			}
+			f(name, want, have)
 		}
 	}
 }

@@ -14,6 +14,10 @@ type Frame struct {
 	// Word returns the 8 bytes of memory at an address that is a multiple of 8.
 	Word func(addr uint64) (v uint64, ok bool)
 
+	// Behind is where the frame goes on when the function that it has called returns; 0: it is at
+	// no call, or at one that never returns. What is in memory there is there now.
+	Behind uint64
+
 	kept     func(offset uint8) bool             // tracer.Func.ArgKept at the pc
 	constant func(addr, n uint64) ([]byte, bool) // memory that the image has
 }

@@ -155,6 +155,7 @@ func (im *Image) argument(s *scope, p *parameter, pc uint64, f *Frame) lookup.Ar
 	}
 	if p.list >= 0 {
 		s.lists.keep(where, uint64(p.list), f)
+		s.lists.survive(where, uint64(p.list), f)
 	}
 	if !lay(t, where, p.list >= 0) {
 		return a

@@ -285,4 +285,26 @@ func (l *lists) keep(all []piece, list uint64, f *Frame) {
 	}
 }
 
+// survive moves those pieces of a value that were in registers before a call to where they are behind
+// it: no register survives one, so that is memory, to which they were written before.
+func (l *lists) survive(all []piece, list uint64, f *Frame) {
+	if f.Behind == 0 {
+		return
+	}
+	expr, ok := l.at(list, f.Behind)
+	if !ok {
+		return
+	}
+	other, ok := pieces(expr, f)
+	if !ok || len(other) != len(all) {
+		return
+	}
+	for i, o := range other {
+		p := &all[i]
+		if _, known := f.register(p.n); p.kind == inRegister && !known && o.kind == inMemory && o.size == p.size {
+			*p = o
+		}
+	}
+}
+
 const maxKept = 0xfb // larger offsets are not in the pc tables

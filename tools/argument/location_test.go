@@ -106,6 +106,37 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// TestSurvive: what a call overwrites is where the location list has it behind the call, if that is memory.
+func TestSurvive(t *testing.T) {
+	rax := []byte{opReg0}
+	list := join(
+		4, 0, 8, 1, rax, // up to behind the call
+		4, 8, 16, 2, opFbreg, 0x10,
+		4, 16, 24, 1, opReg0+3,
+		4, 24, 32, 5, opFbreg, 8, opPiece, 8, opPiece,
+		0)
+	l := lists{v5: true, bytes: list, low: 0x1000}
+	for _, test := range []struct {
+		behind uint64
+		known  bool // the register is
+		want   piece
+	}{
+		{0x1008, false, piece{kind: inMemory, n: 0x5010}},
+		{0x1008, true, piece{kind: inRegister}},
+		{0, false, piece{kind: inRegister}},
+		{0x1010, false, piece{kind: inRegister}}, // another register
+		{0x1018, false, piece{kind: inRegister}}, // damaged
+		{0x1020, false, piece{kind: inRegister}}, // nowhere
+	} {
+		f := &Frame{CFA: 0x5000, Behind: test.behind, Register: func(string) (uint64, bool) { return 1, test.known }}
+		all, _ := pieces(rax, f)
+		l.survive(all, 0, f)
+		if all[0] != test.want {
+			t.Errorf("behind %#x, register known %v: %v; want %v", test.behind, test.known, all[0], test.want)
+		}
+	}
+}
+
 func scalar(n int64) dwarf.Type {
 	return &dwarf.UintType{BasicType: dwarf.BasicType{CommonType: dwarf.CommonType{ByteSize: n}}}
 }
@@ -196,4 +227,19 @@ func FuzzPieces(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestTextWithoutPointer: a string without bytes needs no pointer; a slice without elements may be nil or not.
+func TestTextWithoutPointer(t *testing.T) {
+	known := append(make([]bool, 8), allKnown(16)...)
+	for n, want := range map[byte]string{0: `""`, 1: ""} {
+		v := value{f: &Frame{}, bytes: make([]byte, 24), known: known}
+		v.bytes[8] = n
+		if got, ok := v.format(text, 0, 0); got != want || ok != (n == 0) {
+			t.Errorf("a string of %d bytes: %q, %v; want %q", n, got, ok, want)
+		}
+		if got, ok := v.slice(word, 0, 0); ok {
+			t.Errorf("a slice of %d elements: %q", n, got)
+		}
+	}
 }

@@ -184,11 +184,11 @@ func (v *value) structure(t *dwarf.StructType, off int64, depth int) (string, bo
 func (v *value) text(off int64) (string, bool) {
 	p, ok1 := v.uint(off, 8)
 	n, ok2 := v.uint(off+8, 8)
+	if ok2 && n == 0 {
+		return `""`, true
+	}
 	if !ok1 || !ok2 {
 		return "", false
-	}
-	if n == 0 {
-		return `""`, true
 	}
 	b, ok := v.f.memory(p, min(n, maxContent))
 	switch {

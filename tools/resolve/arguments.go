@@ -8,6 +8,8 @@ package resolve
 // of a fault or a failed bounds check that became a panic; Go preserves none over a call.
 
 import (
+	"strings"
+
 	"github.com/zeroframe/zeroframe/tools/argument"
 	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
@@ -36,6 +38,9 @@ func (s *Session) Arguments(t *wire.Trace) (found bool) {
 			continue
 		}
 		fr := argument.Frame{CFA: cfa, Word: t.Word}
+		if i > 0 && returns(&t.Frames[i-1], f) {
+			fr.Behind = f.Address
+		}
 		regs := map[string]uint64(nil)
 		switch {
 		case f.Kind == tracer.RA && i > 0:
@@ -64,6 +69,16 @@ func (s *Session) Arguments(t *wire.Trace) (found bool) {
 		}
 	}
 	return found
+}
+
+// returns reports whether a frame is at a call that may return, that of the frame at, for all that the
+// compiler knows. It knows that some of the runtime's functions do not: what it has put behind
+// their calls may be of another path.
+func returns(at, f *wire.Frame) bool {
+	if f.Kind != tracer.RA || f.Elided > 0 || at.Stack != f.Stack || len(at.Calls) == 0 || at.Kind != tracer.PC && at.Kind != tracer.RA {
+		return false
+	}
+	return !strings.HasPrefix(at.Calls[len(at.Calls)-1].Function, "runtime.")
 }
 
 // savedRegisters are the registers that the kernel keeps of the latest fault of a program, in the
