@@ -10,17 +10,17 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/lossy"
 )
 
 // physical is a dump, by physical addresses.
@@ -236,105 +236,16 @@ func TestDumpUnanswered(t *testing.T) {
 	})
 }
 
-// A relay passes datagrams on between a machine and a receiver, and loses, doubles and delays some of them: behind
-// up to eight later ones.
-type relay struct {
-	front        *net.UDPConn
-	mu           sync.Mutex
-	rand         *rand.Rand
-	loss         float64
-	to           map[string]*net.UDPConn // by the machine's address
-	held         [2][]heldDatagram
-	lost, passed int
-	see          func([]byte) // is given each datagram; nil: nobody
-}
-
-type heldDatagram struct {
-	b     []byte
-	after int
-	send  func([]byte)
-}
-
-func startRelay(t *testing.T, port string, loss float64, seed uint64) *relay {
+// startRelay starts a bad network before a receiver.
+func startRelay(t *testing.T, port string, loss float64, seed uint64) *lossy.Relay {
 	t.Helper()
-	front, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	r, err := lossy.Start(port, loss, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	largeBuffer(t, front)
-	r := &relay{front: front, rand: rand.New(rand.NewPCG(seed, 1)), loss: loss, to: map[string]*net.UDPConn{}}
-	t.Cleanup(func() {
-		front.Close()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, c := range r.to {
-			c.Close()
-		}
-	})
-	go func() {
-		b := make([]byte, 2048)
-		for {
-			n, from, err := front.ReadFromUDP(b)
-			if err != nil {
-				return
-			}
-			r.mu.Lock()
-			back := r.to[from.String()]
-			if back == nil {
-				c, err := net.Dial("udp4", "127.0.0.1:"+port)
-				if err != nil {
-					r.mu.Unlock()
-					return
-				}
-				back = c.(*net.UDPConn)
-				r.to[from.String()] = back
-				go func() {
-					b := make([]byte, 2048)
-					for {
-						n, err := back.Read(b)
-						if err != nil {
-							return
-						}
-						r.mu.Lock()
-						r.pass(1, b[:n], func(b []byte) { front.WriteToUDP(b, from) })
-						r.mu.Unlock()
-					}
-				}()
-			}
-			r.pass(0, b[:n], func(b []byte) { back.Write(b) })
-			r.mu.Unlock()
-		}
-	}()
+	largeBuffer(t, r.Conn)
+	t.Cleanup(func() { r.Close() })
 	return r
-}
-
-// pass passes a datagram on in one direction, perhaps.
-func (r *relay) pass(way int, b []byte, send func([]byte)) {
-	r.passed++
-	if r.see != nil {
-		r.see(b)
-	}
-	switch x := r.rand.Float64(); {
-	case x < r.loss:
-		r.lost++
-	case x < r.loss+r.loss/3:
-		r.held[way] = append(r.held[way], heldDatagram{bytes.Clone(b), 1 + r.rand.IntN(8), send})
-		return
-	case x < r.loss+2*r.loss/3:
-		send(b)
-		send(b)
-	default:
-		send(b)
-	}
-	left := r.held[way][:0]
-	for _, h := range r.held[way] {
-		if h.after--; h.after == 0 {
-			h.send(h.b)
-		} else {
-			left = append(left, h)
-		}
-	}
-	r.held[way] = left
 }
 
 // TestDumpLossy: three of ten datagrams are lost, in both directions, and others come twice or late.
@@ -343,16 +254,14 @@ func TestDumpLossy(t *testing.T) {
 	image := program(t, "dumped")
 	folder := t.TempDir()
 	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-lines", "never", "-e", image)
-	lossy := startRelay(t, r.port, 0.3, 7)
-	_, port, _ := net.SplitHostPort(lossy.front.LocalAddr().String())
-	vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + port + "@10.0.2.2/ core=net panic=halt"}, "")
+	bad := startRelay(t, r.port, 0.3, 7)
+	vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + bad.Port() + "@10.0.2.2/ core=net panic=halt"}, "")
 	out.For(t, " pages sent in ")
 	d := openDump(t, dumpOf(t, r, folder))
 	d.checkNumbers(t, image)
 	d.compare(t, vm, image, 128)
-	lossy.mu.Lock()
-	t.Logf("%d datagrams, %d lost; %s", lossy.passed, lossy.lost, regexp.MustCompile(`core: \d+ .*`).FindString(out.String()))
-	lossy.mu.Unlock()
+	passed, lost := bad.Counts()
+	t.Logf("%d datagrams, %d lost; %s", passed, lost, regexp.MustCompile(`core: \d+ .*`).FindString(out.String()))
 	r.end(t)
 }
 
@@ -434,30 +343,27 @@ func TestDumpSealed(t *testing.T) {
 		t.Parallel()
 		folder := t.TempDir()
 		r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-lines", "never", "-key", key, "-e", image)
-		lossy := startRelay(t, r.port, 0.05, 3)
-		dumps := 0
-		lossy.see = func(b []byte) {
+		bad := startRelay(t, r.port, 0.05, 3)
+		var dumps atomic.Int64
+		bad.See(func(b []byte) {
 			if !bytes.HasPrefix(b, []byte("zfd1")) {
 				return
 			}
-			dumps++
+			dumps.Add(1)
 			for _, p := range plain {
 				if bytes.Contains(b, p) {
 					t.Errorf("%q is on the wire", p)
 				}
 			}
-		}
-		_, port, _ := net.SplitHostPort(lossy.front.LocalAddr().String())
-		vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + port + "@10.0.2.2/ core=net " + options + " -- 1"}, "")
+		})
+		vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + bad.Port() + "@10.0.2.2/ core=net " + options + " -- 1"}, "")
 		out.For(t, " pages sent in ")
 		d := openDump(t, dumpOf(t, r, folder))
 		d.checkNumbers(t, image)
 		d.compare(t, vm, image, 128)
-		lossy.mu.Lock()
-		if dumps < 1000 {
-			t.Errorf("%d datagrams have been looked at", dumps)
+		if n := dumps.Load(); n < 1000 {
+			t.Errorf("%d datagrams have been looked at", n)
 		}
-		lossy.mu.Unlock()
 		r.end(t)
 	})
 	t.Run("com2", func(t *testing.T) {

@@ -46,6 +46,7 @@
 //	await/     how tests wait: for what is sent, never for a time
 //	imports_test.go holds that imports flow one way, in short chains
 //	setup.sh   installs what `make run`, `make test` and `make test-boot` need
+//	lossy/     a bad network, for tests and measurements
 //	testrun/   what `make test`, `make test-all` and `make test-repeat` do
 //
 // The packages here may import tracer, whose format they read, and never the

@@ -76,7 +76,12 @@
 //	          CPUs, how long the kernel lock is held, in percents of the time, and waited for,
 //	          in percents of all CPUs' time. A host with fewer lets a CPU that has the lock wait
 //	core.*    a full core of a dead machine with 1 GiB: how long zf core takes, how much memory,
-//	          and what the core takes on the disk
+//	          and what the core takes on the disk; net: its memory by core=net, where no datagram,
+//	          one of ten and three of ten are lost, in KB of pages a second, and in percents of
+//	          core.rate=
+//	args.*    how many arguments of 125 crashes are in the trace, in percents of all (shown), and of
+//	          those that Delve shows of the full core as they are (delve); how many differ; and how
+//	          many words Go's own traceback has without ? (go)
 //	lines.*   lines of the kernel's packages, without tests; code has a token on it
 //	std.*     totals of qemu/std.txt, if make test-std has made it
 //
@@ -116,6 +121,8 @@
 //	serial.go    text by the serial port
 //	cpus.go      goroutines on several CPUs
 //	core.go      full cores
+//	dumps.go     memory by network
+//	arguments.go the arguments in a trace
 //	resource.go  the log of handles
 //	std.go       the standard library's tests
 package main

@@ -78,8 +78,8 @@ measures a part, and leaves that file alone:
 What there is to measure:
 
     image boot start cost timer memory trace walk capture scan again callers paint
-    stack depot profile probe handles netconsole record serial cpus core lines
-    std
+    stack depot profile probe handles netconsole record serial cpus core args
+    lines std
 
 `
 
@@ -125,6 +125,8 @@ func (b *bench) measurements() []measurement {
 		{"serial", b.serial, []*string{&b.serialImage}},
 		{"cpus", b.cpus, []*string{&b.cpusImage}},
 		{"core", b.core, []*string{&b.lab}},
+		{"core", b.dumps, []*string{&b.lab}},
+		{"args", b.arguments, nil},
 		{"lines", b.lines, nil},
 		{"std", b.std, nil},
 	}

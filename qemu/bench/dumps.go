@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/qemu/batch"
+	"github.com/zeroframe/zeroframe/tools/lossy"
+)
+
+// dumpRate is the line of the measurement: how fast the dead machine may send, in bytes a second (core.rate=).
+const dumpRate = 10_000_000
+
+// said collects what a command says, and tells when something has come.
+type said struct {
+	mu   sync.Mutex
+	all  bytes.Buffer
+	want *regexp.Regexp
+	came chan []string // gets the match, once
+}
+
+func newSaid(want string) *said {
+	return &said{want: regexp.MustCompile(want), came: make(chan []string, 1)}
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all.Write(p)
+	if s.want != nil {
+		if m := s.want.FindStringSubmatch(s.all.String()); m != nil {
+			s.want = nil
+			s.came <- m
+		}
+	}
+	return len(p), nil
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.String()
+}
+
+// dumps measures how fast a dead machine sends its memory by network, over a line that loses
+// datagrams.
+func (b *bench) dumps() error {
+	b.progress("core.net.*: the memory of a dead machine by core=net at a core.rate= of 10 MB a second, 0, 10 and 30 % of the datagrams lost: pages in KB a second, by the machine's clock, and in percents of the line")
+	zf, err := batch.BuildZF(context.Background(), b.dir)
+	if err != nil {
+		return err
+	}
+	for _, loss := range []int{0, 10, 30} {
+		var speeds []float64
+		for run := range 3 {
+			speed, err := b.dump(zf, loss, uint64(run))
+			if err != nil {
+				return fmt.Errorf("core.net, %d %% lost: %w", loss, err)
+			}
+			speeds = append(speeds, speed)
+		}
+		name := fmt.Sprintf("core.net.loss%d", loss)
+		b.figure(name+".kb_per_second", decimals(median(speeds)/1000))
+		// What is lost is sent again, and headers take their part.
+		b.atLeast(name+".percent", 100*median(speeds)/dumpRate, float64(90-loss))
+	}
+	return nil
+}
+
+// dump has a machine die and send its memory, and returns how many bytes of pages went each second.
+func (b *bench) dump(zf string, loss int, seed uint64) (float64, error) {
+	folder, err := os.MkdirTemp(b.dir, "dump")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(folder)
+	listens := newSaid(`listening on \S+:(\d+)`)
+	c := exec.Command(zf, "receive", "-listen", "127.0.0.1:0", "-store", filepath.Join(folder, "crashes"), "-cores", folder, "-lines", "never", "-e", b.lab)
+	c.Stdout, c.Stderr = listens, listens
+	if err := c.Start(); err != nil {
+		return 0, err
+	}
+	ended := make(chan struct{})
+	go func() { c.Wait(); close(ended) }()
+	defer func() { c.Process.Kill(); <-ended }()
+	var port string
+	select {
+	case m := <-listens.came:
+		port = m[1]
+	case <-ended:
+		return 0, fmt.Errorf("zf receive: %s", listens)
+	}
+	relay, err := lossy.Start(port, float64(loss)/100, seed)
+	if err != nil {
+		return 0, err
+	}
+	defer relay.Close()
+	relay.Conn.SetReadBuffer(16 << 20)
+	sent := newSaid(`core: (\d+) pages sent in (\d+) ms(.*)\n`)
+	vm, err := qemu.Start(context.Background(), qemu.Config{Kernel: b.lab, Net: "virtio", Stdout: sent,
+		Append: fmt.Sprintf("crash=go.panic-error panic=halt core=net core.rate=%d netconsole=@10.0.2.15/,%s@10.0.2.2/", dumpRate, relay.Port())})
+	if err != nil {
+		return 0, err
+	}
+	defer vm.Wait()
+	defer vm.Kill()
+	select {
+	case m := <-sent.came:
+		pages, _ := strconv.ParseFloat(m[1], 64)
+		ms, err := strconv.ParseFloat(m[2], 64)
+		if err != nil || ms == 0 {
+			return 0, fmt.Errorf("the machine says %q", m[0])
+		}
+		return pages * 4096 / ms * 1000, nil
+	case <-vm.Done():
+		return 0, fmt.Errorf("the machine has ended: %.300q", sent)
+	}
+}
