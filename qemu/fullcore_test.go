@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/memory"
 )
 
 // delveVersion is the version of Delve that the tests use.
@@ -297,6 +299,69 @@ func TestFullCoreSources(t *testing.T) {
 		t.Errorf("there is %v", found)
 	}
 	vm.Kill()
+}
+
+// TestFullCoreDirect: the RAM out of QEMU's own memory is what QEMU writes through the pipe, and a machine that
+// ran goes on behind a dump that is not read to its end.
+func TestFullCoreDirect(t *testing.T) {
+	t.Parallel()
+	vm, out := start(t, Config{Kernel: cored(t), Append: "-- sleep", MemoryMiB: 64}, "")
+	await.Poll(t, "the program", func() bool { return strings.Contains(out.String(), "cored sleeps") })
+	if _, err := vm.QMP("stop", nil); err != nil {
+		t.Fatal(err)
+	}
+	all := [2][]byte{}
+	for i := range all {
+		dump, err := vm.Memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := memory.OpenDump(dump, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := 0
+		if i == 1 {
+			d.Direct(func(start, size uint64) (func(p []byte, addr uint64) error, error) {
+				read, err := dump.Direct(start, size)
+				if err != nil {
+					t.Errorf("block %#x: %v", start, err)
+				}
+				return func(p []byte, addr uint64) error { calls++; return read(p, addr) }, err
+			})
+		}
+		if err := d.Copy(func(addr uint64, data []byte) error {
+			if end := int(addr) + len(data); end <= 64<<20 {
+				all[i] = append(all[i], make([]byte, max(end-len(all[i]), 0))...)
+				copy(all[i][addr:], data)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := dump.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if runtime.GOOS == "linux" && i == 1 && calls < 32 {
+			t.Errorf("%d pieces have come out of QEMU's memory; want nearly all", calls)
+		}
+	}
+	if len(all[0]) < 60<<20 || !bytes.Equal(all[0], all[1]) {
+		t.Errorf("%d bytes and %d differ", len(all[0]), len(all[1]))
+	}
+	if _, err := vm.QMP("cont", nil); err != nil {
+		t.Fatal(err)
+	}
+	dump, err := vm.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dump.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if running, err := vm.monitor.isRunning(); err != nil || !running {
+		t.Errorf("behind the dump the machine runs: %v, %v", running, err)
+	}
 }
 
 // TestFullCoreKilled: a machine that is killed while its memory is read.

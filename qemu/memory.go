@@ -1,7 +1,8 @@
 package qemu
 
 // The memory of a machine, for a core: QEMU writes it into a pipe whose end it is handed over the
-// monitor's socket. The machine stands still meanwhile.
+// monitor's socket. The machine stands still meanwhile. A page at a time, that is slow; where this host lets
+// us, the registers and the places of the RAM come by the pipe, and the RAM from QEMU's own memory.
 
 import (
 	"context"
@@ -11,6 +12,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // dumpName is what QEMU calls the pipe.
@@ -22,6 +27,7 @@ type MemoryDump struct {
 	m       *monitor
 	r       *os.File
 	running bool // before it
+	ended   bool // it has been read to its end
 }
 
 // dump stops the machine and begins a dump.
@@ -40,7 +46,7 @@ func (m *monitor) dump() (*MemoryDump, error) {
 	widen(w)
 	err = m.hand(w, dumpName)
 	w.Close()
-	d := &MemoryDump{m, r, running}
+	d := &MemoryDump{m: m, r: r, running: running}
 	if err == nil {
 		_, err = m.run("dump-guest-memory", map[string]any{"paging": false, "protocol": "fd:" + dumpName, "detach": true})
 	}
@@ -55,6 +61,7 @@ func (m *monitor) dump() (*MemoryDump, error) {
 func (d *MemoryDump) Read(p []byte) (int, error) {
 	n, err := d.r.Read(p)
 	if err == io.EOF && n == 0 {
+		d.ended = true
 		var status struct{ Status string }
 		out, qerr := d.m.run("query-dump", nil)
 		if qerr == nil {
@@ -70,14 +77,68 @@ func (d *MemoryDump) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// hostAddress is what QEMU says to gpa2hva.
+var hostAddress = regexp.MustCompile(`^Host virtual address for 0x[0-9a-f]+ \(.*\) is 0x([0-9a-f]+)\s*$`)
+
+// Direct returns what reads the RAM of size bytes from the physical address start on out of QEMU's memory. An
+// error says that this cannot be done here; the dump has the same.
+func (d *MemoryDump) Direct(start, size uint64) (read func(p []byte, addr uint64) error, err error) {
+	pid := int(d.m.pid.Load())
+	if pid <= 0 || size == 0 {
+		return nil, errors.ErrUnsupported
+	}
+	var ends [2]uint64
+	for i, at := range []uint64{start, start + size - 1} {
+		var said string
+		out, err := d.m.run("human-monitor-command", map[string]string{"command-line": fmt.Sprintf("gpa2hva %#x", at)})
+		if err == nil {
+			err = json.Unmarshal(out, &said)
+		}
+		if err != nil {
+			return nil, err
+		}
+		m := hostAddress.FindStringSubmatch(said)
+		if m == nil {
+			return nil, fmt.Errorf("%w: gpa2hva: %s", ErrMonitor, strings.TrimSpace(said))
+		}
+		if ends[i], err = strconv.ParseUint(m[1], 16, 64); err != nil {
+			return nil, fmt.Errorf("%w: gpa2hva: %v", ErrMonitor, err)
+		}
+	}
+	if ends[1]-ends[0] != size-1 {
+		return nil, fmt.Errorf("%w: gpa2hva: %d bytes at %#x are in several pieces", ErrMonitor, size, start)
+	}
+	read = func(p []byte, addr uint64) error {
+		if off := addr - start; off > size || uint64(len(p)) > size-off {
+			return fmt.Errorf("%w: %#x is outside of the block", ErrMonitor, addr)
+		}
+		return readProcess(pid, p, ends[0]+(addr-start))
+	}
+	return read, read(make([]byte, 1), start)
+}
+
 // Close ends it. A machine that ran before goes on.
 func (d *MemoryDump) Close() error {
 	err := d.r.Close()
+	if !d.ended {
+		d.settle()
+	}
 	if d.running {
 		_, cerr := d.m.run("cont", nil)
 		err = errors.Join(err, cerr)
 	}
 	return err
+}
+
+// settle waits until QEMU has noticed that nobody reads a dump any more: until then it begins no other one.
+func (d *MemoryDump) settle() {
+	for end := time.Now().Add(commandTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		var status struct{ Status string }
+		out, err := d.m.run("query-dump", nil)
+		if err != nil || json.Unmarshal(out, &status) != nil || status.Status != "active" {
+			return
+		}
+	}
 }
 
 // Memory stops the machine and returns a dump of its memory, to be closed. It may be called for one

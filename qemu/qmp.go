@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -41,6 +42,7 @@ type monitor struct {
 	replies chan qmpMessage // the greeting and the replies
 	closed  chan struct{}   // closed when the connection has ended
 	onEvent func(qmpMessage)
+	pid     atomic.Int64 // of the process at the other end; 0: it is not known
 
 	mu sync.Mutex // held from a command to its reply
 }
@@ -61,7 +63,7 @@ func newMonitor(conn io.ReadWriteCloser, onEvent func(qmpMessage)) *monitor {
 // read takes messages apart until the connection ends.
 func (m *monitor) read() {
 	defer close(m.closed)
-	for d := json.NewDecoder(m.conn); ; {
+	for d := json.NewDecoder(watchPeer(m.conn, &m.pid)); ; {
 		var msg qmpMessage
 		if err := d.Decode(&msg); err != nil {
 			return

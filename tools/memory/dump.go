@@ -27,6 +27,7 @@ type Dump struct {
 	segments []segment
 	blocks   []Block
 	cpus     []CPU
+	direct   func(start, size uint64) (func(p []byte, addr uint64) error, error)
 }
 
 // segment is a part of a dump's file.
@@ -199,6 +200,38 @@ func (d *Dump) CPUs() []CPU { return d.cpus }
 // Blocks implements [Source].
 func (d *Dump) Blocks() []Block { return d.blocks }
 
+// Direct has Copy take the memory from elsewhere where that is faster than a pipe: open returns what reads so many
+// bytes from a physical address on. Where it fails, or has not at a segment's beginning what the pipe
+// has, the memory comes by the pipe.
+func (d *Dump) Direct(open func(start, size uint64) (read func(p []byte, addr uint64) error, err error)) {
+	d.direct = open
+}
+
+// copyDirect gives the memory of a segment to put, from elsewhere, and reports whether it has. What the pipe
+// has of the segment is in first, and put has that already.
+func (d *Dump) copyDirect(s segment, first []byte, put func(addr uint64, data []byte) error) (done bool, err error) {
+	read, err := d.direct(s.addr, s.size)
+	if err != nil {
+		return false, nil
+	}
+	buf := make([]byte, piece)
+	n := uint64(len(first))
+	if read(buf[:n], s.addr) != nil || !bytes.Equal(buf[:n], first) {
+		return false, nil
+	}
+	for n < s.size {
+		b := buf[:min(piece, s.size-n)]
+		if err := read(b, s.addr+n); err != nil {
+			return true, fmt.Errorf("%w: %w", ErrCut, err)
+		}
+		if err := put(s.addr+n, b); err != nil {
+			return true, err
+		}
+		n += uint64(len(b))
+	}
+	return true, nil
+}
+
 // Copy implements [Source]. It can be called once.
 func (d *Dump) Copy(put func(addr uint64, data []byte) error) error {
 	segments := d.segments
@@ -206,8 +239,18 @@ func (d *Dump) Copy(put func(addr uint64, data []byte) error) error {
 		segments = d.once()
 	}
 	buf := make([]byte, piece)
-	for _, s := range segments {
+	direct := false // the segments up to now have come from elsewhere
+	for i, s := range segments {
 		if d.file == nil {
+			if direct {
+				var err error
+				if direct, err = d.copyDirect(s, nil, put); err != nil {
+					return err
+				}
+				if direct {
+					continue
+				}
+			}
 			if s.off < d.at {
 				return fmt.Errorf("%w: two segments share bytes of the file", ErrDump)
 			}
@@ -215,6 +258,7 @@ func (d *Dump) Copy(put func(addr uint64, data []byte) error) error {
 				return err
 			}
 		}
+		whole := s
 		for s.size > 0 {
 			b := buf[:min(piece, s.size)]
 			var err error
@@ -235,6 +279,15 @@ func (d *Dump) Copy(put func(addr uint64, data []byte) error) error {
 			}
 			n := uint64(len(b))
 			s.addr, s.off, s.size = s.addr+n, s.off+n, s.size-n
+			if d.direct == nil || d.file != nil || i > 0 || s.addr != whole.addr+n {
+				continue
+			}
+			if direct, err = d.copyDirect(whole, b, put); err != nil {
+				return err
+			}
+			if direct {
+				break
+			}
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,77 @@ func TestDump(t *testing.T) {
 		got, err := contents(d)
 		if err != nil || len(got) != 4 || got[2*PageSize] != 2 || got[1<<32] != 3 {
 			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// TestDirect: memory comes from elsewhere where that has what the pipe has, and else by the pipe: all of it, once.
+func TestDirect(t *testing.T) {
+	const large = 3 << 20
+	b := dumpOf(segment{0, 0, large}, segment{large, 1 << 32, large}, segment{2 * large, 1 << 33, PageSize})
+	whole, err := OpenDump(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := contents(whole)
+	if err != nil || len(want) != 2*large/PageSize+1 {
+		t.Fatalf("%d pages, %v", len(want), err)
+	}
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name   string
+		fails  func(start uint64) error          // to open
+		read   func(p []byte, addr uint64) error // nil: as it is
+		pieces func(direct int) bool             // how many must have come from elsewhere
+		end    error
+	}{
+		{"all", nil, nil, func(n int) bool { return n >= 6 }, nil},
+		{"nothing", func(uint64) error { return broken }, nil, func(n int) bool { return n == 0 }, nil},
+		{"the first only", func(start uint64) error {
+			if start > 0 {
+				return broken
+			}
+			return nil
+		}, nil, func(n int) bool { return n >= 2 && n < 4 }, nil},
+		{"something else", nil, func(p []byte, addr uint64) error { clear(p); p[0] = 99; return nil }, func(n int) bool { return n == 0 }, nil},
+		{"gone meanwhile", nil, func(p []byte, addr uint64) error {
+			if addr > 0 {
+				return broken
+			}
+			for i := range p {
+				p[i] = byte(i >> 12)
+			}
+			return nil
+		}, func(n int) bool { return true }, ErrCut},
+	} {
+		d, err := OpenDump(io.MultiReader(bytes.NewReader(b)), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		direct := 0
+		d.Direct(func(start, size uint64) (func(p []byte, addr uint64) error, error) {
+			if tt.fails != nil {
+				if err := tt.fails(start); err != nil {
+					return nil, err
+				}
+			}
+			return func(p []byte, addr uint64) error {
+				if tt.read != nil {
+					return tt.read(p, addr)
+				}
+				for i := range p {
+					a := addr + uint64(i)
+					p[i] = want[a&^(PageSize-1)]
+				}
+				if addr > 0 {
+					direct++
+				}
+				return nil
+			}, nil
+		})
+		got, err := contents(d)
+		if !errors.Is(err, tt.end) || tt.end == nil && !maps.Equal(got, want) || !tt.pieces(direct) {
+			t.Errorf("%s: %d pages of %d, %d pieces from elsewhere, %v; want %v", tt.name, len(got), len(want), direct, err, tt.end)
 		}
 	}
 }

@@ -211,6 +211,7 @@ func (c *fullCore) ofDump(r *qemu.MemoryDump) error {
 	if err != nil {
 		return err
 	}
+	d.Direct(r.Direct)
 	return c.write(d)
 }
 
