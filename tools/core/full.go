@@ -303,12 +303,14 @@ func fullNotes(st *state, path string, files []byte, entry uint64) []byte {
 		p := &st.places[i]
 		note(&b, elf.NT_PRSTATUS, prstatus(&p.thread, p.id, signal))
 		if i > 0 {
+			fpuNotes(&b, p.fpu)
 			continue
 		}
 		note(&b, elf.NT_PRPSINFO, prpsinfo(filepath.Base(path), reason))
 		note(&b, ntSiginfo, siginfo(signal, address))
 		note(&b, ntAuxv, auxv(entry))
 		note(&b, ntFile, files)
+		fpuNotes(&b, p.fpu)
 	}
 	return b.Bytes()
 }

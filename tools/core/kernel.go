@@ -141,8 +141,9 @@ func (k *kernelState) cpu(n int, record uint64, dead int) {
 		if !program && !th.goroutine {
 			th.regs["fs_base"] = kernelFS
 		}
+		k.fpuOfDeath(&th, k.registersOf(n, record))
 	case dead >= 0 && frame != 0:
-		th = k.ofFrame(frame)
+		th = k.ofTrap(frame)
 		program = th.regs["fs_base"] != kernelFS
 	case dead >= 0 && fp != 0: // it has died by a call, behind another one
 		th = k.atCall(thread{regs: map[string]uint64{
@@ -247,6 +248,51 @@ func (k *kernelState) ofFrame(frame uint64) thread {
 	return th
 }
 
+// fpuSize is that of what FXSAVE writes: x87, MXCSR and the XMM registers (SDM Vol. 1, 10.5.1).
+const fpuSize = 512
+
+// ofTrap is ofFrame of a frame that a trap's entry has left on its stack, where the FPU's state is just below.
+// A system call's entry keeps none of that: Go's code expects none back.
+func (k *kernelState) ofTrap(frame uint64) thread {
+	th := k.ofFrame(frame)
+	k.try(func() {
+		if k.get(frame, frameType, "Trap") != uint64(tracer.VectorSyscall) {
+			k.fpuAt(&th, frame&^15-fpuSize)
+		}
+	})
+	return th
+}
+
+// fpuAt takes the FPU's state from a save area.
+func (k *kernelState) fpuAt(th *thread, at uint64) {
+	if b := k.bytes(at, fpuSize); k.err == nil {
+		th.fpu = b
+	}
+}
+
+// fpuOfDeath finds the trap by which a CPU died: the panic path runs behind it, on the CPU with these registers.
+func (k *kernelState) fpuOfDeath(th *thread, now memory.CPU) {
+	if th.call || now == nil {
+		return
+	}
+	k.try(func() {
+		fpAt, _ := k.at(0, frameType, "FP")
+		for fp, n := now["rbp"], 0; fp != 0 && fp%8 == 0 && n < mostRecords*mostRecords; n++ {
+			next, ra := k.word(fp, 8), k.word(fp+8, 8)
+			if k.err != nil {
+				return
+			}
+			if ra == uint64(tracer.TrapMark) {
+				if t := k.ofTrap(fp - fpAt); t.regs["rip"] == th.regs["rip"] && t.regs["rsp"] == th.regs["rsp"] {
+					th.fpu = t.fpu
+					return
+				}
+			}
+			fp = next
+		}
+	})
+}
+
 // interrupted adds the program's thread whose CPU is in the kernel: the chain of frame records leads from there
 // to the trap frame by which it came, or, if it leads nowhere, that of the CPU's latest system call is taken.
 func (k *kernelState) interrupted(tid int, th thread, record, kernelFS uint64) {
@@ -271,7 +317,7 @@ func (k *kernelState) interrupted(tid int, th thread, record, kernelFS uint64) {
 		}
 	}
 	k.try(func() {
-		if u := k.ofFrame(frame); k.err == nil && u.regs["rip"] != 0 && u.regs["fs_base"] != kernelFS {
+		if u := k.ofTrap(frame); k.err == nil && u.regs["rip"] != 0 && u.regs["fs_base"] != kernelFS {
 			k.add(tid, u)
 		}
 	})
@@ -290,6 +336,10 @@ func (k *kernelState) waiting() {
 		at, _ := k.at(addr, threadType, "Frame")
 		k.try(func() {
 			if th := k.ofFrame(at); k.err == nil {
+				// It has lost the CPU in the middle of its code, or in a system call.
+				if full, _ := k.at(addr, threadType, "Full"); k.fpu != 0 && k.word(full, 1) != 0 {
+					k.fpuAt(&th, addr+k.fpu)
+				}
 				k.add(int(tid), th)
 			}
 		})

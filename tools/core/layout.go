@@ -24,10 +24,14 @@ var ErrStripped = errors.New("the image has no debug information (-ldflags -w or
 type layout struct {
 	symbols map[string]uint64
 	types   map[string]*dwarf.StructType
+	fpu     uint64 // where the FPU's save area is in a thread's record; 0: that is not known
 }
 
 // The records that are read.
 var recordTypes = []string{"kernel/percpu.Record", "kernel/thread.Thread", "kernel/fault.Details", "arch/amd64.TrapFrame", "arch/amd64.CPU"}
+
+// fpuOffset is the constant that says where the FPU's save area is.
+const fpuOffset = "kernel/thread.fpuOffset"
 
 // readLayout reads it. The symbols are there even with ErrStripped, as far as the file has them.
 func readLayout(f *elf.File) (*layout, error) {
@@ -45,8 +49,11 @@ func readLayout(f *elf.File) (*layout, error) {
 	if err != nil {
 		return l, ErrStripped
 	}
-	for r := d.Reader(); len(l.types) < len(recordTypes); {
+	for r := d.Reader(); len(l.types) < len(recordTypes) || l.fpu == 0; {
 		e, err := r.Next()
+		if e == nil && err == nil && len(l.types) == len(recordTypes) {
+			break
+		}
 		if e == nil || err != nil {
 			return l, ErrStripped
 		}
@@ -54,6 +61,10 @@ func readLayout(f *elf.File) (*layout, error) {
 			continue
 		}
 		name, _ := e.Val(dwarf.AttrName).(string)
+		if e.Tag == dwarf.TagConstant && name == kernelPath+fpuOffset {
+			n, _ := e.Val(dwarf.AttrConstValue).(int64)
+			l.fpu = uint64(max(n, 0))
+		}
 		for _, want := range recordTypes {
 			if e.Tag == dwarf.TagStructType && name == kernelPath+want {
 				t, err := d.Type(e.Offset)

@@ -16,6 +16,9 @@ const (
 	ntFile    elf.NType = 0x46494c45
 	ntAuxv    elf.NType = 6
 
+	ntFPRegSet elf.NType = 2
+	ntXState   elf.NType = 0x202
+
 	prstatusSize = 336
 	prpsinfoSize = 136
 	siginfoSize  = 128
@@ -31,10 +34,39 @@ var userRegs = [27]string{
 
 // note appends a note of Linux.
 func note(b *bytes.Buffer, kind elf.NType, desc []byte) {
-	put(b, []uint32{5, uint32(len(desc)), uint32(kind)})
-	b.WriteString("CORE\x00\x00\x00\x00")
+	named(b, "CORE\x00\x00\x00\x00", 5, kind, desc)
+}
+
+// named appends a note. The name is filled up to a multiple of 4 bytes, of which size count.
+func named(b *bytes.Buffer, name string, size uint32, kind elf.NType, desc []byte) {
+	put(b, []uint32{size, uint32(len(desc)), uint32(kind)})
+	b.WriteString(name)
 	b.Write(desc)
 	b.Write(make([]byte, -len(desc)&3))
+}
+
+// xstateSize is that of an XSAVE area up to the end of AVX, xcr0At and headerAt where it says what is in it, and what of
+// that is not as after a reset (SDM Vol. 1, 13.4; Linux has XCR0 where the processor leaves room for software).
+const (
+	xstateSize = 832
+	xcr0At     = 464
+	headerAt   = 512
+	x87AndSSE  = 3
+)
+
+// fpuNotes append the FPU's state, an FXSAVE area: gdb reads it from NT_FPREGSET, Delve from
+// NT_X86_XSTATE. What is above the XMM registers is not in it.
+func fpuNotes(b *bytes.Buffer, fpu []byte) {
+	if fpu == nil {
+		return
+	}
+	note(b, ntFPRegSet, fpu)
+	x := make([]byte, xstateSize)
+	copy(x, fpu)
+	clear(x[xcr0At:headerAt])
+	binary.LittleEndian.PutUint64(x[xcr0At:], x87AndSSE)
+	binary.LittleEndian.PutUint64(x[headerAt:], x87AndSSE)
+	named(b, "LINUX\x00\x00\x00", 6, ntXState, x)
 }
 
 // prstatus is a struct elf_prstatus.

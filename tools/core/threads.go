@@ -25,6 +25,7 @@ type thread struct {
 	call bool // it stands at the call before what the trace says
 	// goroutine is set if it is a goroutine that waited, and no thread's state.
 	goroutine bool
+	fpu       []byte // an FXSAVE area; nil: the FPU's state is not known
 }
 
 // Where a trap record has what (package tracer, walk.go), in bytes.
