@@ -73,7 +73,18 @@ func FindSupplement(f *elf.File) *elf.File {
 		return nil
 	}
 	hexID := hex.EncodeToString(id)
-	for _, path := range supplementPaths(f, name, id) {
+	paths := supplementPaths(f, name, id)
+	for i := 0; i <= len(paths); i++ {
+		path := ""
+		switch {
+		case i < len(paths):
+			path = paths[i]
+		case f.Elsewhere != nil:
+			path = f.Elsewhere(hexID)
+		}
+		if path == "" {
+			continue
+		}
 		c, err := elf.Open(path)
 		if err != nil {
 			continue

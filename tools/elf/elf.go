@@ -47,6 +47,10 @@ type File struct {
 	textOnce sync.Once
 	text     []Span
 
+	// Elsewhere returns the path of the file of a build ID that is in none of the usual
+	// places, or "". Set before anything is read; nil: there is none.
+	Elsewhere func(buildID string) (path string)
+
 	relocMu   sync.Mutex
 	relocSyms map[*Section][]uint64
 }

@@ -68,6 +68,18 @@ func unpacked(r io.ReaderAt, size int64) (b []byte, packing string, err error) {
 	return nil, "", nil
 }
 
+// NewPacked reads the headers of an ELF file that is compressed in b, as Open does.
+func NewPacked(b []byte, name string) (*File, error) {
+	out, packing, err := unpacked(bytes.NewReader(b), int64(len(b)))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: compressed by %s: %w", name, packing, err)
+	case packing == "":
+		out = b
+	}
+	return NewFile(bytes.NewReader(out), int64(len(out)), name)
+}
+
 // unpackLimit returns how much a compressed file of size bytes may unpack to, in bytes.
 func unpackLimit(size int64) int64 { return min(maxUnpacked, unpackLeast+unpackRatio*size) }
 

@@ -45,6 +45,8 @@
 //	textstart.go    where a Go program's text begins
 //	pctable.go      Go's pc tables
 //	split.go        separate debug files
+//	store.go        those of servers and symbol stores
+//	mini.go         .gnu_debugdata
 //	symtab.go       symbol tables
 //	symscan.go      passes over a large one
 //	variable.go     variables

@@ -20,7 +20,13 @@ import (
 // companion returns the file with this one's debug information, or nil.
 func (f *File) companion() *File {
 	f.splitOnce.Do(func() {
-		if f.split = f.findCompanion(); f.split != nil {
+		for _, find := range []func() *File{f.findCompanion, f.storedCompanion, f.miniCompanion} {
+			if f.split = find(); f.split != nil {
+				break
+			}
+		}
+		if f.split != nil {
+			f.split.Elsewhere = f.Elsewhere
 			// What it says of itself it would have to look for no further.
 			f.split.splitOnce.Do(func() {})
 		}

@@ -16,6 +16,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -54,6 +55,9 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	indexes, err := newIndexing(opt.index, "zf addr", stderr)
 	if err != nil {
+		return fail("%v", err)
+	}
+	if err := indexes.askServers(context.Background(), opt.debuginfod); err != nil {
 		return fail("%v", err)
 	}
 	f, err := opt.open(indexes, stderr)

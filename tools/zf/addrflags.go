@@ -28,6 +28,9 @@ Flags, which may be joined as in -afip:
   -base ADDR             where the program of -map was loaded
   -index WHEN            answer from an index of the file: auto, build or off;
                          see zf help index (default auto)
+  -debuginfod WHEN       ask the servers of $DEBUGINFOD_URLS for debug
+                         information that is not here: auto (if that is set) or
+                         off (default auto)
   -context N             show N lines of source around each line, if the file
                          is here
   -source OLD=NEW        source files that the ELF file has under OLD are under
@@ -53,7 +56,7 @@ const defaultExe = "a.out"
 
 // addrOptions are the flags of zf addr.
 type addrOptions struct {
-	exe, section, mapFile, base, index                         string
+	exe, section, mapFile, base, index, debuginfod             string
 	addresses, functions, inlines, pretty, basenames, demangle bool
 	help, version                                              bool
 
@@ -134,7 +137,7 @@ func (o *addrOptions) check() error {
 // one dash, as in all commands of zf: --base is short for --basenames.
 func isOwnFlag(arg string) bool {
 	switch name, _, _ := strings.Cut(arg, "="); name {
-	case "-map", "-base", "-index", "-context", "-source", "-links":
+	case "-map", "-base", "-index", "-debuginfod", "-context", "-source", "-links":
 		return true
 	}
 	return false
@@ -149,6 +152,8 @@ func (o *addrOptions) setOwnFlag(name, value string) error {
 		o.base = value
 	case "-index":
 		o.index = value
+	case "-debuginfod":
+		o.debuginfod = value
 	default:
 		if o.view == nil {
 			o.view = newAddrView()

@@ -114,13 +114,17 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 			}
 		}
 	}
-	if len(folders) > 0 {
+	if len(folders) > 0 || l.indexes.server != nil {
 		im.Find = func(build, module string) lookup.Resolver {
 			for _, d := range folders {
 				if sym := d.find(build, module); sym != nil {
 					l.opened = append(l.opened, sym)
 					return sym
 				}
+			}
+			if sym := l.indexes.fromServer(build); sym != nil {
+				l.opened = append(l.opened, sym)
+				return sym
 			}
 			return nil
 		}

@@ -15,9 +15,11 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/debuginfod"
 	"github.com/zeroframe/zeroframe/tools/eventstream"
 	"github.com/zeroframe/zeroframe/tools/foreign"
 	"github.com/zeroframe/zeroframe/tools/input"
@@ -48,7 +50,10 @@ line of each address. INPUT is a log, or something live:
 
 A line is out when it is complete, and a part of one after 50 ms; text does not
 wait for the ELF file to be opened. A trace that is open when a device or a
-connection vanishes counts as cut. Nothing is sent.
+connection vanishes counts as cut. Nothing is sent, but to the debuginfod
+servers that $DEBUGINFOD_URLS names: the build ID of an image or of debug
+information that is not here. What they have is kept in the cache of all such
+clients ($DEBUGINFOD_CACHE_PATH); with such servers -e may be left out.
 
 ELF is the image that was running, or a folder of images: there a file is found
 by its build ID (anywhere, or as .build-id/xx/yyyy.debug), a Linux module by its
@@ -93,7 +98,7 @@ type symbolizeFlags struct {
 	elfs                []string // files and folders
 	color, format       string
 	mapFile, base       string // in the place of elf
-	index               string
+	index, debuginfod   string
 	bias                string // of other systems' traces, above the first image
 	guess               bool
 	demangle            bool
@@ -135,6 +140,9 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	defer in.Close()
 	indexes, err := newIndexing(f.index, "zf symbolize", stderr)
 	if err != nil {
+		return fail("%v", err)
+	}
+	if err := indexes.askServers(ctx, f.debuginfod); err != nil {
 		return fail("%v", err)
 	}
 	images := f.load(indexes)
@@ -244,6 +252,7 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 	set.StringVar(&f.mapFile, "map", "", "instead of -e, a map `FILE` in any format that `zf map -h` names:\nfunctions without lines, and no check of the build")
 	set.StringVar(&f.base, "base", "", baseUsage)
 	set.StringVar(&f.index, "index", indexAuto, indexUsage)
+	set.StringVar(&f.debuginfod, "debuginfod", debuginfodAuto, debuginfodUsage)
 	set.StringVar(&f.format, "format", "text", "what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line), k (the columns of a debugger's k) or markdown\n(for an issue)")
 	set.BoolVar(&f.json, "json", false, "the same as -format=json")
 	set.BoolVar(&f.force, "force", false, "resolve traces of another or an unknown build too")
@@ -299,7 +308,7 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		wrong = "-e and -map: give one of them"
 	case f.base != "" && f.mapFile == "":
 		wrong = "-base is for -map"
-	case len(f.elfs) == 0 && f.mapFile == "":
+	case len(f.elfs) == 0 && f.mapFile == "" && !f.hasServers():
 		wrong = "-e ELF is missing: name the image that was running"
 	case !slices.Contains(formats, f.format):
 		wrong = fmt.Sprintf("-format is %s, not %q", formatList(), f.format)
@@ -317,6 +326,11 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		return f, exitOK, true
 	}
 	return fail(wrong)
+}
+
+// hasServers reports whether images can come from debuginfod servers alone.
+func (f *symbolizeFlags) hasServers() bool {
+	return f.debuginfod == debuginfodAuto && strings.TrimSpace(os.Getenv(debuginfod.URLsEnv)) != ""
 }
 
 // grace is how long an interrupt waits for what is already under way: in a
