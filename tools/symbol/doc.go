@@ -37,6 +37,7 @@
 //	batch.go        many addresses
 //	radix.go        the sort of them
 //	named.go        a name -> its addresses
+//	places.go       a line -> its addresses
 //	functions.go    all functions
 //	stack.go        what a walk asks: function starts
 //	code.go         the code, with the functions in it
@@ -46,6 +47,7 @@
 //	pctable.go      Go's pc tables
 //	split.go        separate debug files
 //	store.go        those of servers and symbol stores
+//	detail.go       columns, declarations, variables in frames
 //	mini.go         .gnu_debugdata
 //	symtab.go       symbol tables
 //	symscan.go      passes over a large one

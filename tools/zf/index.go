@@ -15,10 +15,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/debuginfod"
+	"github.com/zeroframe/zeroframe/tools/process"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -158,7 +160,12 @@ type indexing struct {
 
 	mu     sync.Mutex
 	opened []*symbol.File
-	failed map[string]bool // builds that a server could not send
+	temp   []string // folders to be removed
+
+	folders []*folder // set before the first file is opened
+
+	processes []*process.Process // what they lack is said at the end
+	failed    map[string]bool    // builds that a server could not send
 }
 
 // newIndexing returns what -index=mode asks for.
@@ -183,13 +190,24 @@ func (x *indexing) askServers(ctx context.Context, mode string) error {
 	return err
 }
 
+// stores returns where debug information may be: in the folders that were given, then at servers.
+func (x *indexing) stores() (all []symbol.Store) {
+	for _, d := range x.folders {
+		all = append(all, d)
+	}
+	if x.server != nil {
+		all = append(all, x.server)
+	}
+	return all
+}
+
 // use lets a file that was just opened use its index.
 func (x *indexing) use(f *symbol.File) {
 	if x == nil {
 		return
 	}
-	if x.server != nil {
-		f.UseStores(x.ctx, x.server)
+	if stores := x.stores(); len(stores) > 0 {
+		f.UseStores(x.ctx, stores...)
 	}
 	x.mu.Lock()
 	x.opened = append(x.opened, f)
@@ -227,12 +245,19 @@ func (x *indexing) finish() {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	for _, p := range x.processes {
+		if err := p.Lost(); err != nil {
+			for line := range strings.Lines(err.Error()) {
+				fmt.Fprintf(x.stderr, "%s: note: %s\n", x.command, strings.TrimSuffix(line, "\n"))
+			}
+		}
+	}
 	for _, f := range x.opened {
 		if err := f.Incomplete(); err != nil {
 			fmt.Fprintf(x.stderr, "%s: note: %v\n", x.command, err)
 			continue // an index would lack the same
 		}
-		if x.mode == indexOff || x.folder == "" || !f.WantsIndex() {
+		if x.mode == indexOff || x.folder == "" || !f.WantsIndex() || x.isTemp(f.Name()) {
 			continue
 		}
 		// If one of these fails, there will be another time.

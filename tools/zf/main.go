@@ -53,6 +53,7 @@ func commands() []command {
 		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize, false},
 		{"receive", "[-listen ADDR] [-pcap FILE] [-e ELF]", "show machines' logs and traces, sent by UDP", runReceive, false},
 		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr, false},
+		{"symbolizer", "[flags] [ADDR...]", "the same as llvm-symbolizer does, for sanitizers", runSymbolizer, false},
 		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", runIndex, false},
 		{"profile", "[-svg FILE] [-folded FILE] FILE", "show a CPU profile: table, flame graph", runProfile, false},
 		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap, false},
@@ -78,7 +79,7 @@ func main() {
 	image.RunTool()    // if the go command started us in the compiler's place
 	gotest.RunWorker() // if a fuzzing coordinator did so in a test binary's
 	isCommand = true
-	os.Exit(dispatch(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(dispatch(calledAs(os.Args[0], os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 }
 
 // dispatch runs the command that args name.

@@ -55,8 +55,8 @@ servers that $DEBUGINFOD_URLS names: the build ID of an image or of debug
 information that is not here. What they have is kept in the cache of all such
 clients ($DEBUGINFOD_CACHE_PATH); with such servers -e may be left out.
 
-ELF is the image that was running, or a folder of images: there a file is found
-by its build ID (anywhere, or as .build-id/xx/yyyy.debug), a Linux module by its
+ELF is the image that was running, or a folder of images, or a package (.deb,
+.rpm, .tar.xz) with them: there a file is found by its build ID (anywhere, or as .build-id/xx/yyyy.debug), a Linux module by its
 name (NAME.ko, and as compressed by xz, zstd or gzip) and the kernel as vmlinux.
 Of several -e the one with a trace's build ID is taken, for a frame of a module
 NAME.ko, for an address the first that has it. A trace of another build is left
@@ -99,6 +99,8 @@ type symbolizeFlags struct {
 	color, format       string
 	mapFile, base       string // in the place of elf
 	index, debuginfod   string
+	pid                 int
+	core                string
 	bias                string // of other systems' traces, above the first image
 	guess               bool
 	demangle            bool
@@ -142,6 +144,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if err != nil {
 		return fail("%v", err)
 	}
+	defer indexes.clean()
 	if err := indexes.askServers(ctx, f.debuginfod); err != nil {
 		return fail("%v", err)
 	}
@@ -249,6 +252,8 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		f.elfs = append(f.elfs, s)
 		return nil
 	})
+	set.IntVar(&f.pid, "pid", 0, "addresses are those of the running process `N`")
+	set.StringVar(&f.core, "core", "", "addresses are those of the process that left the core file `FILE`")
 	set.StringVar(&f.mapFile, "map", "", "instead of -e, a map `FILE` in any format that `zf map -h` names:\nfunctions without lines, and no check of the build")
 	set.StringVar(&f.base, "base", "", baseUsage)
 	set.StringVar(&f.index, "index", indexAuto, indexUsage)
@@ -308,7 +313,7 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		wrong = "-e and -map: give one of them"
 	case f.base != "" && f.mapFile == "":
 		wrong = "-base is for -map"
-	case len(f.elfs) == 0 && f.mapFile == "" && !f.hasServers():
+	case len(f.elfs) == 0 && f.mapFile == "" && f.pid == 0 && f.core == "" && !f.hasServers():
 		wrong = "-e ELF is missing: name the image that was running"
 	case !slices.Contains(formats, f.format):
 		wrong = fmt.Sprintf("-format is %s, not %q", formatList(), f.format)
