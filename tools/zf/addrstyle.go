@@ -77,9 +77,19 @@ func (opt *addrOptions) nameOf(fr *lookup.Call, more *symbol.Detail) string {
 	case opt.names == shortNames && more.Name != "":
 		return more.Name
 	case opt.demangle:
-		return demangle.Filter(fr.Function)
+		return opt.demangled(fr.Function)
 	}
 	return fr.Function
+}
+
+// demangled returns a name as in the source, in the form that the output style has: GNU's tools
+// part two closing brackets.
+func (opt *addrOptions) demangled(name string) string {
+	if opt.style == styleLLVM || opt.style == styleJSON {
+		name, _, _ = strings.Cut(name, "@") // the version of a symbol
+		return demangle.Filter(name, demangle.LLVMStyle)
+	}
+	return demangle.Filter(name)
 }
 
 // fileOf returns the name of a frame's file as it is printed, or "".

@@ -89,7 +89,7 @@ func runSymbolizer(args []string, stdin io.Reader, stdout, stderr io.Writer) int
 	if err := indexes.askServers(context.Background(), opt.debuginfod); err != nil {
 		return fail("%v", err)
 	}
-	s := &symbolizer{opt: &opt, indexes: indexes, stderr: stderr, files: make(map[string]addrSymbols)}
+	s := &symbolizing{opt: &opt, indexes: indexes, stderr: stderr, files: make(map[string]addrSymbols)}
 	defer s.close()
 	defer indexes.finish()
 	out := bufio.NewWriterSize(stdout, 64<<10)
@@ -122,15 +122,15 @@ func runSymbolizer(args []string, stdin io.Reader, stdout, stderr io.Writer) int
 	}
 }
 
-// A symbolizer answers requests.
-type symbolizer struct {
+// A symbolizing answers requests.
+type symbolizing struct {
 	opt     *addrOptions
 	indexes *indexing
 	stderr  io.Writer
 	files   map[string]addrSymbols // by the name that was asked for; nil if it cannot be opened
 }
 
-func (s *symbolizer) close() {
+func (s *symbolizing) close() {
 	for _, f := range s.files {
 		if f != nil {
 			f.Close()
@@ -203,7 +203,7 @@ func firstWord(s string) (word, rest string) {
 
 // request answers one line, or one argument. In JSON it returns what belongs into a list of all
 // arguments.
-func (s *symbolizer) request(out *bufio.Writer, line string, argument bool) []*jsonAnswer {
+func (s *symbolizing) request(out *bufio.Writer, line string, argument bool) []*jsonAnswer {
 	r, err := parseRequest(line, s.opt.exe)
 	var f addrSymbols
 	if err == nil {
@@ -247,7 +247,7 @@ type noSuchFile struct{ name string }
 func (e noSuchFile) Error() string { return fmt.Sprintf("%q: No such file or directory", e.name) }
 
 // open opens the file of a request, once. What goes wrong is said once.
-func (s *symbolizer) open(r *request) (addrSymbols, error) {
+func (s *symbolizing) open(r *request) (addrSymbols, error) {
 	name := r.file
 	if r.build != "" {
 		name = "BUILDID:" + r.build
@@ -272,7 +272,7 @@ func (s *symbolizer) open(r *request) (addrSymbols, error) {
 }
 
 // answers returns the answers to a request for code: several if functions have the same name.
-func (s *symbolizer) answers(r *request, f addrSymbols) (all []answer) {
+func (s *symbolizing) answers(r *request, f addrSymbols) (all []answer) {
 	if f == nil {
 		return []answer{{module: r.file, addr: r.addr, name: r.name, f: noSymbols{}}}
 	}
@@ -293,7 +293,7 @@ func (s *symbolizer) answers(r *request, f addrSymbols) (all []answer) {
 }
 
 // variable returns the variable that a request is for.
-func (s *symbolizer) variable(r *request, f addrSymbols) (name string, start, size uint64) {
+func (s *symbolizing) variable(r *request, f addrSymbols) (name string, start, size uint64) {
 	v, ok := f.(*symbol.File)
 	if !ok || f == nil {
 		return "", 0, 0
@@ -304,11 +304,14 @@ func (s *symbolizer) variable(r *request, f addrSymbols) (name string, start, si
 	}
 	start = r.addr - s.opt.adjust - offset
 	_, size, _ = v.Symbol(name)
+	if s.opt.demangle {
+		name = s.opt.demangled(name)
+	}
 	return name, start, size
 }
 
 // data answers a request for a variable.
-func (s *symbolizer) data(out *bufio.Writer, r *request, f addrSymbols) {
+func (s *symbolizing) data(out *bufio.Writer, r *request, f addrSymbols) {
 	name, start, size := s.variable(r, f)
 	if s.opt.addresses {
 		fmt.Fprintf(out, "%#x\n", r.addr)
@@ -324,7 +327,7 @@ func (s *symbolizer) data(out *bufio.Writer, r *request, f addrSymbols) {
 }
 
 // locals returns the variables that a request is for.
-func (s *symbolizer) locals(r *request, f addrSymbols) []symbol.Local {
+func (s *symbolizing) locals(r *request, f addrSymbols) []symbol.Local {
 	if v, ok := f.(*symbol.File); ok && f != nil {
 		return v.Locals(r.addr - s.opt.adjust)
 	}
@@ -332,7 +335,7 @@ func (s *symbolizer) locals(r *request, f addrSymbols) []symbol.Local {
 }
 
 // frame answers a request for a frame.
-func (s *symbolizer) frame(out *bufio.Writer, r *request, f addrSymbols) {
+func (s *symbolizing) frame(out *bufio.Writer, r *request, f addrSymbols) {
 	if s.opt.addresses {
 		fmt.Fprintf(out, "%#x\n", r.addr)
 	}
@@ -355,7 +358,7 @@ func (s *symbolizer) frame(out *bufio.Writer, r *request, f addrSymbols) {
 }
 
 // json answers a request in JSON.
-func (s *symbolizer) json(r *request, f addrSymbols, err error) *jsonAnswer {
+func (s *symbolizing) json(r *request, f addrSymbols, err error) *jsonAnswer {
 	j := &jsonAnswer{ModuleName: r.file}
 	if r.build != "" {
 		j.ModuleName = r.build
