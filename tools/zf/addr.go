@@ -188,6 +188,7 @@ func (opt *addrOptions) answer(out *bufio.Writer, f addrSymbols, base uint64, st
 				switch {
 				case err != nil:
 					fmt.Fprintf(stderr, "zf addr: %v\n", err)
+				case text == ",": // by which perf finds the end of an answer
 				case rest == text:
 					fmt.Fprintf(stderr, "zf addr: %.40q is not a hexadecimal address\n", text)
 				}

@@ -73,20 +73,23 @@ func (opt *addrOptions) shown(a *answer) []lookup.Call {
 
 // nameOf returns the name of a frame's function as it is printed, or "".
 func (opt *addrOptions) nameOf(fr *lookup.Call, more *symbol.Detail) string {
+	name := fr.Function
+	if opt.style == styleLLVM || opt.style == styleJSON {
+		name, _, _ = strings.Cut(name, "@") // the version of a symbol
+	}
 	switch {
 	case opt.names == shortNames && more.Name != "":
 		return more.Name
 	case opt.demangle:
-		return opt.demangled(fr.Function)
+		return opt.demangled(name)
 	}
-	return fr.Function
+	return name
 }
 
 // demangled returns a name as in the source, in the form that the output style has: GNU's tools
 // part two closing brackets.
 func (opt *addrOptions) demangled(name string) string {
 	if opt.style == styleLLVM || opt.style == styleJSON {
-		name, _, _ = strings.Cut(name, "@") // the version of a symbol
 		return demangle.Filter(name, demangle.LLVMStyle)
 	}
 	return demangle.Filter(name)
