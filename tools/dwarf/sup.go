@@ -60,9 +60,6 @@ func (d *Data) Lost() string {
 	return ""
 }
 
-// DebugDir is where systems keep debug files. Tests have a system of their own.
-var DebugDir = "/usr/lib/debug"
-
 // FindSupplement opens the supplementary file that the file names.
 func FindSupplement(f *elf.File) *elf.File {
 	if !f.OnDisk() {
@@ -106,7 +103,7 @@ func supplementPaths(f *elf.File, name string, id []byte) (paths []string) {
 		paths = append(paths, filepath.Join(filepath.Dir(real), name))
 	}
 	hexID := hex.EncodeToString(id)
-	return append(paths, filepath.Join(DebugDir, ".build-id", hexID[:2], hexID[2:]+".debug"))
+	return append(paths, filepath.Join(f.DebugFolder(), ".build-id", hexID[:2], hexID[2:]+".debug"))
 }
 
 // supplementName returns the name and the ID of the supplementary file. Of such a

@@ -20,6 +20,9 @@ import (
 // ELF file at all.
 var ErrNotELF = errors.New("not an ELF file")
 
+// DefaultDebugDir is where systems keep debug files.
+const DefaultDebugDir = "/usr/lib/debug"
+
 // maxSectionName is how much of a section's name is kept. Compilers write longer
 // ones only in object files.
 const maxSectionName = 256
@@ -48,6 +51,9 @@ type File struct {
 	textOnce sync.Once
 	text     []Span
 
+	// DebugDir is where the system keeps debug files; "" stands for DefaultDebugDir. Set before
+	// anything is read.
+	DebugDir string
 	// Elsewhere returns the path of the file of a build ID that is in none of the usual
 	// places, or "". Set before anything is read; nil: there is none.
 	Elsewhere func(buildID string) (path string)
@@ -164,6 +170,14 @@ func (f *File) Name() string { return f.name }
 
 // Big reports whether the file is big-endian.
 func (f *File) Big() bool { return f.bigEndian }
+
+// DebugFolder returns where debug files are: DebugDir, or what it stands for.
+func (f *File) DebugFolder() string {
+	if f.DebugDir == "" {
+		return DefaultDebugDir
+	}
+	return f.DebugDir
+}
 
 // OnDisk reports whether elfOpen opened the file, so that its name is its path.
 func (f *File) OnDisk() bool { return f.closer != nil }

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/zeroframe/zeroframe/tools/dwarf"
 	"github.com/zeroframe/zeroframe/tools/elf"
 )
 
@@ -26,7 +25,7 @@ func (f *File) companion() *File {
 			}
 		}
 		if f.split != nil {
-			f.split.Elsewhere = f.Elsewhere
+			f.split.Elsewhere, f.split.DebugDir = f.Elsewhere, f.DebugDir
 			// What it says of itself it would have to look for no further.
 			f.split.splitOnce.Do(func() {})
 		}
@@ -40,7 +39,7 @@ func (f *File) findCompanion() *File {
 	}
 	id := f.BuildID()
 	if len(id) > 2 {
-		path := filepath.Join(dwarf.DebugDir, ".build-id", id[:2], id[2:]+".debug")
+		path := filepath.Join(f.DebugFolder(), ".build-id", id[:2], id[2:]+".debug")
 		if c := f.openCompanion(path); c != nil {
 			if c.BuildID() == id {
 				return c
@@ -70,7 +69,7 @@ func (f *File) findCompanion() *File {
 		return nil
 	}
 	dir := filepath.Dir(real)
-	for _, path := range []string{filepath.Join(dir, link), filepath.Join(dir, ".debug", link), filepath.Join(dwarf.DebugDir, dir, link)} {
+	for _, path := range []string{filepath.Join(dir, link), filepath.Join(dir, ".debug", link), filepath.Join(f.DebugFolder(), dir, link)} {
 		c := f.openCompanion(path)
 		if c == nil {
 			continue

@@ -162,6 +162,8 @@ type indexing struct {
 	opened []*symbol.File
 	temp   []string // folders to be removed
 
+	debugDir string // where debug files are; "": in the usual place
+
 	folders []*folder // set before the first file is opened
 
 	processes []*process.Process // what they lack is said at the end
@@ -206,6 +208,7 @@ func (x *indexing) use(f *symbol.File) {
 	if x == nil {
 		return
 	}
+	f.DebugDir = x.debugDir
 	if stores := x.stores(); len(stores) > 0 {
 		f.UseStores(x.ctx, stores...)
 	}

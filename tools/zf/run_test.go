@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	image.RunTool()
 	os.Setenv(qemu.AccelVariable, "tcg") // whatever this machine has
 	runPprof()
-	if os.Getenv(asCommand) != "" {      // started by the command under test
+	if os.Getenv(asCommand) != "" { // started by the command under test
 		os.Exit(dispatch(calledAs(os.Args[0], os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 	}
 	var err error

@@ -85,6 +85,7 @@ func runSymbolizer(args []string, stdin io.Reader, stdout, stderr io.Writer) int
 	if err != nil {
 		return fail("%v", err)
 	}
+	indexes.debugDir = opt.debugDir
 	defer indexes.clean()
 	if err := indexes.askServers(context.Background(), opt.debuginfod); err != nil {
 		return fail("%v", err)
