@@ -28,9 +28,10 @@ Flags, which may be joined as in -afip:
                          .rpm with one, or a core file
   --build-id=HEX         the file of this build, from the folder or package of
                          -e or from a debuginfod server
-  -pid N, -core FILE     addresses are those of a running process, or of the one
-                         that left a core file; of one with --linux-process-map=
-                         FILE if there is a copy of its /proc/PID/maps alone
+  -pid N                 addresses are those of a running process
+  -core FILE             addresses are those of the process that left this file
+  -M, --linux-process-map=FILE
+                         the same with no more than a copy of its /proc/PID/maps
   -map FILE              instead of it a map file, of any kind that zf map -h
                          names: functions without lines. ADDR may be logical
                          then, as 0001:00000639, if those of the map are
@@ -57,7 +58,10 @@ Flags, which may be joined as in -afip:
   --adjust-vma=ADDR      the file was loaded so far above its addresses
   --output-style=STYLE   GNU (as addr2line), LLVM (as llvm-symbolizer, with
                          columns) or JSON (as llvm-symbolizer)
-  -S, -x                 print the symbol too, with -x its section
+  -S, --symbols          print the symbol too, and how far from its start
+  -x, --symbols-sections the same with its section
+  --relative             print file names without the folder of the compiler
+  --debuginfo-path=DIR   debug files are here, not in /usr/lib/debug
   -v, --version          print what this is
   -h, --help             print this text
 
@@ -180,7 +184,7 @@ func otherFlags() []addrFlag {
 		{0, "use-symbol-table", 'o', ignore},
 		{0, "dwp", 'r', refuse("flag --dwp: a .dwp file is looked for beside the program, as PROGRAM.dwp; put it there")},
 		{0, "filter-markup", 0, refuse("flag --filter-markup: `zf symbolize` resolves markup")},
-		{0, "gsym-file-directory", 'r', refuse("flag --gsym-file-directory: a GSYM file is given by -e")},
+		{0, "gsym-file-directory", 'r', refuse("flag --gsym-file-directory: GSYM files are not read; -e names an ELF file")},
 		{0, "skip-line-zero", 0, refuse("flag --skip-line-zero: lines are as the compiler wrote them")},
 		// Of eu-addr2line.
 		{0, "pid", 'r', func(o *addrOptions, arg string) {

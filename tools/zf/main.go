@@ -52,8 +52,8 @@ func commands() []command {
 		{"test", "[flags] [PKG...]", "run packages' tests in QEMU, as go test does", runTest, false},
 		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize, false},
 		{"receive", "[-listen ADDR] [-pcap FILE] [-e ELF]", "show machines' logs and traces, sent by UDP", runReceive, false},
-		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr, false},
-		{"symbolizer", "[flags] [ADDR...]", "the same as llvm-symbolizer does, for sanitizers", runSymbolizer, false},
+		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr, true},
+		{"symbolizer", "[flags] [ADDR...]", "the same as llvm-symbolizer does, for sanitizers", runSymbolizer, true},
 		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", runIndex, false},
 		{"profile", "[-svg FILE] [-folded FILE] FILE", "show a CPU profile: table, flame graph", runProfile, false},
 		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap, false},
@@ -141,8 +141,11 @@ func usage(w io.Writer) {
 		minor = append(minor, c.name)
 		if all := commands(); i+1 == len(all) || !all[i+1].minor {
 			what := "this host, the shell, the cache"
-			if c.name == "dlv" {
+			switch c.name {
+			case "dlv":
 				what = "what a dead program has, from its core"
+			case "symbolizer":
+				what = "where addresses are, as addr2line and llvm's do"
 			}
 			fmt.Fprintf(w, "  zf %s: %s\n", strings.Join(minor, ", "), what)
 			minor = nil
