@@ -114,8 +114,8 @@ func TestNoBuildID(t *testing.T) {
 	}
 }
 
-// debuginfod starts elfutils' own server over a folder, and returns its address.
-func debuginfod(t *testing.T, dir string) string {
+// startServer starts elfutils' own server over a folder, and returns its address.
+func startServer(t *testing.T, dir string) string {
 	t.Helper()
 	port := 0
 	for range 20 {
@@ -170,7 +170,7 @@ func TestDebuginfod(t *testing.T) {
 	path, id := self(t)
 	dir := t.TempDir()
 	copyTo(t, path, filepath.Join(dir, "kernel.elf"))
-	address := debuginfod(t, dir)
+	address := startServer(t, dir)
 	cache := t.TempDir()
 	var said []string
 	newFinder := func(urls ...string) *Finder {

@@ -3,11 +3,11 @@
 // at debuginfod servers, whose files are kept. What is found is opened and its build
 // ID compared before anybody is given it: a name says what a file should be.
 //
-// The package may import tools/symbol. Host.
+// The package may import tools/symbol and tools/debuginfod. Host.
 //
 // In the order of reading:
 //
 //	finder.go  where files are looked for
-//	server.go  debuginfod
+//	server.go  debuginfod servers
 //	cache.go   what it has sent
 package buildid

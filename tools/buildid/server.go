@@ -1,15 +1,13 @@
 package buildid
 
-// debuginfod: files by build ID over HTTP (elfutils' debuginfod(8) is one server, most
-// distributions run another). A file is downloaded once. It is written under another
-// name, opened, compared with the build ID, and only then given its place, so that
-// neither a cut download nor a wrong file is ever found there.
+// debuginfod: files by build ID over HTTP, as package debuginfod gets them. They are kept in a
+// folder of our own and not in that of all clients: what serves machines without end has to
+// bound it.
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -17,31 +15,31 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/debuginfod"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 const (
 	// URLsEnv lists the servers, parted by blanks, as for every debuginfod client.
-	URLsEnv = "DEBUGINFOD_URLS"
+	URLsEnv = debuginfod.URLsEnv
 	// maxSizeEnv and timeoutEnv are the limits of every debuginfod client: bytes, and
 	// seconds in which nothing comes.
-	maxSizeEnv = "DEBUGINFOD_MAXSIZE"
-	timeoutEnv = "DEBUGINFOD_TIMEOUT"
+	maxSizeEnv = debuginfod.MaxSizeEnv
+	timeoutEnv = debuginfod.TimeoutEnv
 
 	// DefaultMaxSize is the largest file in bytes: a distribution's kernel is near one
 	// gigabyte.
 	DefaultMaxSize = 4 << 30
 	// DefaultTimeout is how long nothing has to come.
-	DefaultTimeout = 90 * time.Second
-
-	userAgent = "zf (https://github.com/zeroframe/zeroframe)"
+	DefaultTimeout = debuginfod.DefaultTimeout
 )
 
 // Server is a list of debuginfod servers with a folder for what came from them.
 type Server struct {
-	// URLs are the servers, in the order in which they are asked.
+	// URLs are the servers. All are asked at once.
 	URLs []string
 	// Dir keeps the files, in the layout xx/yyyy.debug.
 	Dir string
@@ -96,21 +94,23 @@ func (s *Server) Open(ctx context.Context, id string) (*symbol.File, error) {
 		// What is kept has been damaged since.
 		os.Remove(s.path(id))
 	}
+	// A stripped program resolves nothing, and debug information of a Go program is found as
+	// both.
 	var wrong error
-	for _, base := range s.URLs {
-		// A stripped program resolves nothing, and debug information of a Go program
-		// is found as both.
-		for _, kind := range []string{"debuginfo", "executable"} {
-			err := s.download(ctx, base, id, kind)
-			if err == nil {
-				return open(s.path(id), id)
+	for _, kind := range []string{debuginfod.DebugInfo, debuginfod.Executable} {
+		err := s.download(ctx, id, kind)
+		if err == nil {
+			var file *symbol.File
+			if file, err = open(s.path(id), id); err == nil {
+				return file, nil
 			}
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if !errors.Is(err, ErrNotFound) {
-				wrong = err
-			}
+			os.Remove(s.path(id))
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if !errors.Is(err, ErrNotFound) {
+			wrong = err
 		}
 	}
 	if wrong != nil {
@@ -122,7 +122,7 @@ func (s *Server) Open(ctx context.Context, id string) (*symbol.File, error) {
 func (s *Server) path(id string) string { return filepath.Join(s.Dir, id[:2], id[2:]+keptSuffix) }
 
 // download gets a file and puts it into its place.
-func (s *Server) download(ctx context.Context, base, id, kind string) (err error) {
+func (s *Server) download(ctx context.Context, id, kind string) error {
 	limit, patience := s.MaxSize, s.Timeout
 	if limit <= 0 {
 		limit = DefaultMaxSize
@@ -130,81 +130,22 @@ func (s *Server) download(ctx context.Context, base, id, kind string) (err error
 	if patience <= 0 {
 		patience = DefaultTimeout
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	quiet := time.AfterFunc(patience, cancel)
-	defer quiet.Stop()
-
-	from := strings.TrimRight(base, "/") + "/buildid/" + id + "/" + kind
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("User-Agent", userAgent)
-	client := s.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return fmt.Errorf("debuginfod: %w", err)
-	}
-	defer resp.Body.Close()
-	switch {
-	case resp.StatusCode == http.StatusNotFound:
-		return ErrNotFound
-	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("debuginfod: %s: %s", from, resp.Status)
-	case resp.ContentLength > limit:
-		return fmt.Errorf("debuginfod: %s has %d bytes, more than the limit of %d (%s)", from, resp.ContentLength, limit, maxSizeEnv)
-	}
+	c := debuginfod.Client{URLs: s.URLs, MaxSize: limit, Timeout: patience, HTTP: s.Client}
 	if s.Log != nil {
-		s.Log("downloading " + from)
+		var first sync.Once
+		c.Progress = func(url string, _, _ int64) { first.Do(func() { s.Log("downloading " + url) }) }
 	}
 	to := s.path(id)
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(to), downloading+"*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // which is gone if all went well
-	n, err := io.Copy(tmp, &watched{r: io.LimitReader(resp.Body, limit+1), timer: quiet, patience: patience})
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
+	err := c.Fetch(ctx, id, kind, to, downloading+"*")
 	switch {
+	case errors.Is(err, debuginfod.ErrNotFound):
+		return ErrNotFound
 	case err != nil:
-		return fmt.Errorf("debuginfod: %s: %w", from, err)
-	case n > limit:
-		return fmt.Errorf("debuginfod: %s has more than the limit of %d bytes (%s)", from, limit, maxSizeEnv)
-	case resp.ContentLength >= 0 && n != resp.ContentLength:
-		return fmt.Errorf("debuginfod: %s: %d of %d bytes came", from, n, resp.ContentLength)
-	}
-	file, err := open(tmp.Name(), id)
-	if err != nil {
-		return fmt.Errorf("debuginfod: what %s sent: %w", from, err)
-	}
-	file.Close()
-	if err := os.Rename(tmp.Name(), to); err != nil {
 		return err
 	}
 	s.limit(to)
 	return nil
-}
-
-// watched is a reader that winds up a timer whenever something comes.
-type watched struct {
-	r        io.Reader
-	timer    *time.Timer
-	patience time.Duration
-}
-
-func (w *watched) Read(p []byte) (int, error) {
-	n, err := w.r.Read(p)
-	if n > 0 {
-		w.timer.Reset(w.patience)
-	}
-	return n, err
 }

@@ -37,7 +37,8 @@ type abbrev struct {
 type attrSpec struct {
 	form     uint64
 	implicit int64
-	slot     uint8 // of its value in a die
+	attr     uint16 // its number, 0 if it is larger
+	slot     uint8  // of its value in a die
 }
 
 func (t *abbrevTable) get(code uint64) *abbrev {
@@ -71,6 +72,9 @@ func (r *Reader) readAbbrev(c *elf.Cursor, f *format, specs []attrSpec) (abbrev,
 			a.sibling = a.size
 		case s.slot == atLow, s.slot == atRanges:
 			a.located = true
+		}
+		if attr < 1<<16 {
+			s.attr = uint16(attr)
 		}
 		if n := fixedSize(s.form, f); a.size >= 0 && n >= 0 {
 			a.size += n

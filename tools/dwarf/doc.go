@@ -9,8 +9,11 @@
 //	die.go         entries: functions, names, the frames at an address
 //	function.go    which function of a unit an address is in
 //	tree.go        the calls inlined into one function
+//	detail.go      more of a call: columns, where its function is declared
+//	local.go       the variables of a function
 //	entry.go       where its entry is, for those who read more of it
 //	line.go        the rows of a line table
+//	places.go      where the lines of a source file are
 //	ranges.go      the pieces of text of an entry
 //	abbrev.go      the shapes of entries
 //	form.go        the values in them

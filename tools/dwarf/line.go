@@ -34,8 +34,8 @@ type Sequence struct {
 
 // A Row says which line the text from Addr on is of: File counts in LineTable.Files.
 type Row struct {
-	Addr             uint64
-	File, Line, Disc uint32
+	Addr                  uint64
+	File, Line, Disc, Col uint32
 }
 
 // A LineFile is a source file of a unit; Reader.FileName has its name.
@@ -167,6 +167,11 @@ const AllLines = ^uint64(0)
 // loadLines reads a unit's line table, but no more of it than it takes to tell the
 // line at the address upTo. It reports false if the table is damaged.
 func (r *Reader) loadLines(t *LineTable, u *unit, upTo uint64) bool {
+	return r.readLines(t, u, func(c *elf.Cursor, h *lineHeader) { t.run(c, h, r.File, upTo) })
+}
+
+// readLines reads the header of a unit's line table, and lets run run its program.
+func (r *Reader) readLines(t *LineTable, u *unit, run func(*elf.Cursor, *lineHeader)) bool {
 	*t = LineTable{Seqs: t.Seqs[:0], rows: t.rows[:0], dirs: t.dirs[:0], Files: t.Files[:0]}
 	if !u.hasLines {
 		return true
@@ -186,7 +191,7 @@ func (r *Reader) loadLines(t *LineTable, u *unit, upTo uint64) bool {
 	if !ok {
 		return false
 	}
-	t.run(&c, &h, r.File, upTo)
+	run(&c, &h)
 	t.order()
 	return !c.Bad
 }
@@ -343,13 +348,14 @@ func (t *LineTable) run(c *elf.Cursor, h *lineHeader, file *elf.File, upTo uint6
 			continue
 		}
 		switch op {
-		case setColumn: // the most frequent, and of no use
+		case setColumn: // the most frequent
 			if c.At < len(b) && b[c.At] < 0x80 {
+				state.Col = uint32(b[c.At])
 				c.At++
 			} else {
-				c.ULEB()
+				state.Col = uint32(c.ULEB())
 			}
-		case negateStmt: // neither
+		case negateStmt: // of no use
 		case 0:
 			n := c.ULEB()
 			if n == 0 || n > uint64(len(c.B)-c.At) {

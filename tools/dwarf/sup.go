@@ -60,9 +60,6 @@ func (d *Data) Lost() string {
 	return ""
 }
 
-// DebugDir is where systems keep debug files. Tests have a system of their own.
-var DebugDir = "/usr/lib/debug"
-
 // FindSupplement opens the supplementary file that the file names.
 func FindSupplement(f *elf.File) *elf.File {
 	if !f.OnDisk() {
@@ -73,7 +70,18 @@ func FindSupplement(f *elf.File) *elf.File {
 		return nil
 	}
 	hexID := hex.EncodeToString(id)
-	for _, path := range supplementPaths(f, name, id) {
+	paths := supplementPaths(f, name, id)
+	for i := 0; i <= len(paths); i++ {
+		path := ""
+		switch {
+		case i < len(paths):
+			path = paths[i]
+		case f.Elsewhere != nil:
+			path = f.Elsewhere(hexID)
+		}
+		if path == "" {
+			continue
+		}
 		c, err := elf.Open(path)
 		if err != nil {
 			continue
@@ -95,7 +103,7 @@ func supplementPaths(f *elf.File, name string, id []byte) (paths []string) {
 		paths = append(paths, filepath.Join(filepath.Dir(real), name))
 	}
 	hexID := hex.EncodeToString(id)
-	return append(paths, filepath.Join(DebugDir, ".build-id", hexID[:2], hexID[2:]+".debug"))
+	return append(paths, filepath.Join(f.DebugFolder(), ".build-id", hexID[:2], hexID[2:]+".debug"))
 }
 
 // supplementName returns the name and the ID of the supplementary file. Of such a

@@ -18,6 +18,7 @@ type Call struct {
 	name, linkage      value
 	origin             value
 	CallFile, CallLine uint32
+	off                uint64 // of its entry
 }
 
 // A CallSpan is a piece of text of the Call of that index.
@@ -63,6 +64,7 @@ func (r *Reader) readTree(c *elf.Cursor, u *unit) {
 	var e die
 	in := int32(-1)
 	for {
+		off := c.Base + uint64(c.At)
 		code := c.ULEB()
 		if c.Bad {
 			return
@@ -88,7 +90,7 @@ func (r *Reader) readTree(c *elf.Cursor, u *unit) {
 			if c.Bad || !r.spend(len(a.attrs)) {
 				return
 			}
-			n := Call{Parent: in, inlined: a.tag == tagInlinedSubroutine, name: e.at[atName], linkage: e.at[atLinkage], origin: e.at[atOrigin]}
+			n := Call{off: off, Parent: in, inlined: a.tag == tagInlinedSubroutine, name: e.at[atName], linkage: e.at[atLinkage], origin: e.at[atOrigin]}
 			if n.origin.kind == valueNone {
 				n.origin = e.at[atSpecification]
 			}

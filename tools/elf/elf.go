@@ -20,6 +20,9 @@ import (
 // ELF file at all.
 var ErrNotELF = errors.New("not an ELF file")
 
+// DefaultDebugDir is where systems keep debug files.
+const DefaultDebugDir = "/usr/lib/debug"
+
 // maxSectionName is how much of a section's name is kept. Compilers write longer
 // ones only in object files.
 const maxSectionName = 256
@@ -35,6 +38,7 @@ type File struct {
 	Order  binary.ByteOrder
 
 	bigEndian bool // which order is, too
+	inMemory  bool // it is no file, but what was loaded of it
 	Type      elf.Type
 	Machine   elf.Machine
 
@@ -46,6 +50,13 @@ type File struct {
 
 	textOnce sync.Once
 	text     []Span
+
+	// DebugDir is where the system keeps debug files; "" stands for DefaultDebugDir. Set before
+	// anything is read.
+	DebugDir string
+	// Elsewhere returns the path of the file of a build ID that is in none of the usual
+	// places, or "". Set before anything is read; nil: there is none.
+	Elsewhere func(buildID string) (path string)
 
 	relocMu   sync.Mutex
 	relocSyms map[*Section][]uint64
@@ -136,6 +147,16 @@ func NewFile(r io.ReaderAt, size int64, name string) (*File, error) {
 	return f, nil
 }
 
+// NewImage is NewFile for a program as it lies in memory, from the beginning of its file on: its
+// section headers, which mostly are not there, count as none. size is how much is there.
+func NewImage(r io.ReaderAt, size int64, name string) (*File, error) {
+	f := &File{name: name, r: r, Size: uint64(max(size, 0)), inMemory: true}
+	if err := f.readHeaders(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
+
 // Close closes what elfOpen opened. Context: host.
 func (f *File) Close() error {
 	if f.closer == nil {
@@ -149,6 +170,14 @@ func (f *File) Name() string { return f.name }
 
 // Big reports whether the file is big-endian.
 func (f *File) Big() bool { return f.bigEndian }
+
+// DebugFolder returns where debug files are: DebugDir, or what it stands for.
+func (f *File) DebugFolder() string {
+	if f.DebugDir == "" {
+		return DefaultDebugDir
+	}
+	return f.DebugDir
+}
 
 // OnDisk reports whether elfOpen opened the file, so that its name is its path.
 func (f *File) OnDisk() bool { return f.closer != nil }
@@ -229,7 +258,10 @@ func (f *File) readHeaders() error {
 	// ehsize, phentsize, phnum, shentsize, shnum, shstrndx
 	half := func(i int) uint64 { return uint64(f.Order.Uint16(rest[2*i:])) }
 	if err := f.readSections(shoff, half(3), half(4), half(5)); err != nil {
-		return err
+		if !f.inMemory {
+			return err
+		}
+		f.Sections = nil
 	}
 	if f.Type == elf.ET_REL {
 		f.layOut()

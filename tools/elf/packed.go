@@ -5,6 +5,7 @@
 package elf
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"fmt"
@@ -68,10 +69,52 @@ func unpacked(r io.ReaderAt, size int64) (b []byte, packing string, err error) {
 	return nil, "", nil
 }
 
+// Decompress returns the contents of what begins with the magic number of xz, zstd or gzip; of
+// anything else in itself. It takes no more memory than the largest window that is allowed,
+// however much comes.
+func Decompress(in *bufio.Reader) (io.Reader, error) {
+	const allWindows = 64 << 30 // bytes; to clear so much takes a while, but has an end
+	magic, _ := in.Peek(6)
+	for i, p := range packings {
+		if !bytes.HasPrefix(magic, []byte(p.magic)) {
+			continue
+		}
+		var r io.Reader
+		var err error
+		switch i {
+		case 0:
+			r, err = newXZ(in, 1<<63, allWindows)
+		case 1:
+			r, err = newZstd(in)
+		default:
+			r, err = gzip.NewReader(in)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("compressed by %s: %w", p.name, err)
+		}
+		return r, nil
+	}
+	return in, nil
+}
+
+// NewPacked reads the headers of an ELF file that is compressed in b, as Open does.
+func NewPacked(b []byte, name string) (*File, error) {
+	out, packing, err := unpacked(bytes.NewReader(b), int64(len(b)))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: compressed by %s: %w", name, packing, err)
+	case packing == "":
+		out = b
+	}
+	return NewFile(bytes.NewReader(out), int64(len(out)), name)
+}
+
 // unpackLimit returns how much a compressed file of size bytes may unpack to, in bytes.
 func unpackLimit(size int64) int64 { return min(maxUnpacked, unpackLeast+unpackRatio*size) }
 
-func openZstd(b []byte) (io.Reader, error) {
-	return zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+func openZstd(b []byte) (io.Reader, error) { return newZstd(bytes.NewReader(b)) }
+
+func newZstd(r io.Reader) (io.Reader, error) {
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow))
 }

@@ -32,26 +32,54 @@ var errXZ = errors.New("damaged, or cut short")
 
 // xzReader unpacks the first stream of an xz file.
 type xzReader struct {
-	in      *bytes.Reader // behind what has been read
+	in      *counted // behind what has been read
 	newSum  func() hash.Hash
 	block   *lzma.Reader2 // nil: a block's header is next
-	at      int           // where in the stream its data begins
+	at      int64         // where in the stream its data begins
 	sum     hash.Hash     // of the block's contents
 	longest uint64        // what the file can unpack to, in bytes: no window need be longer
 	windows uint64        // what they may take yet, in bytes
 }
 
+// counted counts what has been read.
+type counted struct {
+	r byteReader
+	n int64
+}
+
+type byteReader interface {
+	io.Reader
+	io.ByteReader
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func (c *counted) ReadByte() (byte, error) {
+	b, err := c.r.ReadByte()
+	if err == nil {
+		c.n++
+	}
+	return b, err
+}
+
 func openXZ(b []byte) (io.Reader, error) {
-	const header = 12
-	if len(b) < header || binary.LittleEndian.Uint32(b[8:]) != crc32.ChecksumIEEE(b[6:8]) {
+	size := int64(len(b))
+	return newXZ(bytes.NewReader(b), uint64(unpackLimit(size)), uint64(min(maxWindows, maxWindow+windowRatio*size)))
+}
+
+// newXZ returns a reader of a stream that unpacks to longest bytes at most, if its blocks'
+// windows take no more than windows bytes together.
+func newXZ(in byteReader, longest, windows uint64) (io.Reader, error) {
+	var head [12]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil || binary.LittleEndian.Uint32(head[8:]) != crc32.ChecksumIEEE(head[6:8]) {
 		return nil, errXZ
 	}
-	size := int64(len(b))
-	x := &xzReader{
-		in: bytes.NewReader(b[header:]), longest: uint64(unpackLimit(size)),
-		windows: uint64(min(maxWindows, maxWindow+windowRatio*size)),
-	}
-	switch b[7] {
+	x := &xzReader{in: &counted{r: in}, longest: longest, windows: windows}
+	switch head[7] {
 	case 0:
 		x.newSum = func() hash.Hash { return noSum{crc32.NewIEEE()} }
 	case 1:
@@ -121,7 +149,7 @@ func (x *xzReader) open() error {
 		return errors.New("the windows of its blocks take too much memory; unpack it")
 	}
 	x.windows -= window
-	x.at, x.sum = x.in.Len(), x.newSum()
+	x.at, x.sum = x.in.n, x.newSum()
 	if x.block, err = (lzma.Reader2Config{DictCap: int(window)}).NewReader2(x.in); err != nil {
 		return fmt.Errorf("%w (%w)", errXZ, err)
 	}
@@ -131,7 +159,7 @@ func (x *xzReader) open() error {
 // close reads what is behind a block's data.
 func (x *xzReader) close() error {
 	x.block = nil
-	tail := make([]byte, -(x.at-x.in.Len())&3+x.sum.Size())
+	tail := make([]byte, -(x.in.n-x.at)&3+int64(x.sum.Size()))
 	if _, err := io.ReadFull(x.in, tail); err != nil {
 		return errXZ
 	}

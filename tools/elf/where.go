@@ -49,6 +49,37 @@ func (f *File) sectionAt(addr uint64) *Section {
 	return nil
 }
 
+// AddressOf returns the address that the byte at an offset of the file has in memory, as it was
+// linked. With exec it is a byte of code: two segments may share a page of the file.
+func (f *File) AddressOf(off uint64, exec bool) (addr uint64, ok bool) {
+	for i := range f.Segments {
+		s := &f.Segments[i]
+		if s.Type != elf.PT_LOAD || exec && s.Flags&elf.PF_X == 0 {
+			continue
+		}
+		// The loader maps whole pages: what is before and behind is there, too.
+		pad := uint64(0)
+		if a := s.align; a > 1 && a&(a-1) == 0 {
+			pad = min(s.Off&(a-1), s.Addr)
+		}
+		if first := s.Off - pad; off >= first && off-first < pad+s.FileSize {
+			return s.Addr - pad + (off - first), true
+		}
+	}
+	return 0, false
+}
+
+// ImageBase returns the lowest address that the file is loaded at.
+func (f *File) ImageBase() uint64 {
+	base, found := uint64(0), false
+	for i := range f.Segments {
+		if s := &f.Segments[i]; s.Type == elf.PT_LOAD && (!found || s.Addr < base) {
+			base, found = s.Addr, true
+		}
+	}
+	return base
+}
+
 // SectionStart returns the address of the section called name. Context: host.
 func (f *File) SectionStart(name string) (addr uint64, ok bool) {
 	if s := f.FirstSection(name); s != nil && s.Flags&elf.SHF_ALLOC != 0 {

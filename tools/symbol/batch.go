@@ -18,12 +18,17 @@ import (
 // time than one by one. The answers share memory, also among equal addresses: they
 // are not to be changed. Context: host.
 func (f *File) LookupAll(addrs []uint64, ret bool) [][]lookup.Call {
+	return f.lookupAll(addrs, ret, nil)
+}
+
+// lookupAll is LookupAll that gives up when cancel is closed.
+func (f *File) lookupAll(addrs []uint64, ret bool, cancel <-chan struct{}) [][]lookup.Call {
 	answers := make([][]lookup.Call, len(addrs))
 	if len(addrs) == 1 {
 		answers[0] = f.Lookup(addrs[0], ret)
 		return answers
 	}
-	b := batch{f: f, asked: make([]asked, len(addrs))}
+	b := batch{f: f, asked: make([]asked, len(addrs)), cancel: cancel}
 	order := make([]funcSymbol, len(addrs)) // index is the place among addrs
 	for i, addr := range addrs {
 		order[i] = funcSymbol{addr: f.callAt(addr, ret), index: uint32(i)}
@@ -55,8 +60,9 @@ type asked struct {
 
 // A batch is the addresses of one LookupAll, sorted.
 type batch struct {
-	f     *File
-	asked []asked
+	f      *File
+	asked  []asked
+	cancel <-chan struct{} // nil: never
 
 	// Of those that the infoSource is asked, without duplicates:
 	todo    []int       // their indices
@@ -81,7 +87,7 @@ func (b *batch) run(share int, newWork func() func(first, end int)) {
 		work := newWork()
 		for {
 			first := share * (int(next.Add(1)) - 1)
-			if first >= len(b.asked) {
+			if first >= len(b.asked) || b.cancelled() {
 				return
 			}
 			work(first, min(first+share, len(b.asked)))
@@ -142,11 +148,24 @@ func (s infoSource) all(b *batch) {
 		}
 		wait.Wait()
 	}
-	for _, t := range b.rest {
+	for i, t := range b.rest {
+		if i%64 == 0 && b.cancelled() {
+			return
+		}
 		pc := b.asked[b.todo[t]].pc
 		hit, ok := b.symbol(t)
 		frames, low := s.f.dwarfData().Lookup(pc, hit.name)
 		b.choose(t, hit, ok, frames, low)
+	}
+}
+
+// cancelled reports whether nobody waits for the answers any more.
+func (b *batch) cancelled() bool {
+	select {
+	case <-b.cancel:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -233,7 +252,7 @@ func (b *batch) work() {
 	var room []lookup.Call
 	for {
 		n := int(b.next.Add(1)) - 1
-		if n >= len(b.units) {
+		if n >= len(b.units) || b.cancelled() {
 			return
 		}
 		task := &b.units[n]

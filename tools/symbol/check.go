@@ -65,6 +65,9 @@ func (f *File) Check() error {
 // Incomplete returns what the answers so far lack, since debug information is damaged or
 // not there, with the file that would help; or nil. It reads nothing. Context: host.
 func (f *File) Incomplete() error {
+	if wrong := f.storeErr.Load(); wrong != nil {
+		return fmt.Errorf("%s: %w", f.Name(), *wrong)
+	}
 	if !f.dwarfRead.Load() {
 		return nil
 	}

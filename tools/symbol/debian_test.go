@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/zeroframe/zeroframe/tools/dwarf"
 )
 
 // debPackage returns the path of a Debian package: one in the folder $ZF_DEB, or that
@@ -134,13 +132,6 @@ func onlyFile(t testing.TB, pattern string) string {
 	return files[0]
 }
 
-// atDebugDir makes look-ups find debug files in another folder.
-func atDebugDir(t testing.TB, dir string) {
-	old := dwarf.DebugDir
-	dwarf.DebugDir = dir
-	t.Cleanup(func() { dwarf.DebugDir = old })
-}
-
 // TestGateDebian: Debian's libraries, stripped, are answered from the debug files that
 // come in packages of their own: by build ID, and at the library's own path.
 func TestGateDebian(t *testing.T) {
@@ -163,8 +154,8 @@ func TestGateDebian(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			atDebugDir(t, root)
 			f := openTest(t, path)
+			f.DebugDir = root
 			if err := f.Check(); err != nil {
 				t.Errorf("Check() = %v", err)
 			}
@@ -174,8 +165,8 @@ func TestGateDebian(t *testing.T) {
 			addrs := sectionAddrs(f, ".text", 1)
 			got := f.LookupAll(addrs, false)
 			compare(addrs, got, askLLVM(t, f.companion().Name(), addrs), nil).gate(t, tt.name, 99.95)
-			atDebugDir(t, filepath.Join(root, "none"))
 			bare := openTest(t, path)
+			bare.DebugDir = filepath.Join(root, "none")
 			for i, frames := range bare.LookupAll(addrs, false) {
 				if len(got[i]) > 0 && len(frames) > 0 && frames[0].Line != 0 {
 					t.Fatalf("%#x has line %d without a debug file", addrs[i], frames[0].Line)

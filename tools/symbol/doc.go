@@ -21,6 +21,31 @@
 // What all but the first of them say can be had from an index (index.go): a file in
 // the user's cache folder with the answer for every address, for the next process.
 //
+// # For other programs
+//
+// [Open] or [OpenWith], [File.Lookup] or [File.Frames], and [File.Close] are all that most need.
+// [File.LookupAll] and [File.LookupContext] take many addresses at once. A [Store] has debug
+// information that is not on this machine; *debuginfod.Client is one, and package buildid has
+// a Finder, which finds the file of a build ID first. Package process knows what is mapped
+// where in a process. A File may be used by several goroutines at once, and there is no state
+// besides it: two Files, also of one path, have nothing in common. A context ends the
+// waiting for servers and the work on many addresses.
+//
+// What it costs, on one core of a small machine: to open a file, 0.1 ms. The first look-up, 1 to
+// 10 ms in a program of some megabytes; in a Linux kernel with 300 MB of debug information
+// 30 ms, or 3 ms with an index. Another one, 1 to 50 µs in the same compile unit, 1 ms in
+// another one. Of 100,000 addresses at once each costs 2 to 5 µs. Memory: the symbol table and
+// what was read of DWARF last, 40 MB at most besides what has to be unfolded.
+//
+// The packages symbol, lookup, debuginfod, buildid, process and unpack follow semantic
+// versions, with those of the module: until v1 a minor version may change an exported name,
+// and CHANGELOG.md says which; a patch version changes none. From v1 on what compiles with a
+// version compiles with all later ones of the same major. Answers are no part of the promise
+// where a later version knows more. What else this package exports for zf's own use, such as
+// the fields of the embedded elf.File, is not promised.
+//
+// # How
+//
 // Nothing but the ELF headers is read when a file is opened; each source is read
 // at the first look-up that needs it, DWARF one compile unit at a time.
 // Many addresses at once (batch.go) cost far less than one by one.
@@ -31,12 +56,14 @@
 //
 // In the order of reading:
 //
+//	open.go         options, iterators, contexts
 //	file.go         an opened file, and its sources of answers
 //	sources.go      the order of the sources
 //	lookup.go       one address -> frames
 //	batch.go        many addresses
 //	radix.go        the sort of them
 //	named.go        a name -> its addresses
+//	places.go       a line -> its addresses
 //	functions.go    all functions
 //	stack.go        what a walk asks: function starts
 //	code.go         the code, with the functions in it
@@ -45,6 +72,9 @@
 //	textstart.go    where a Go program's text begins
 //	pctable.go      Go's pc tables
 //	split.go        separate debug files
+//	store.go        those of servers and symbol stores
+//	detail.go       columns, declarations, variables in frames
+//	mini.go         .gnu_debugdata
 //	symtab.go       symbol tables
 //	symscan.go      passes over a large one
 //	variable.go     variables

@@ -1,13 +1,16 @@
 package symbol_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/zeroframe/zeroframe/tools/debuginfod"
 	"github.com/zeroframe/zeroframe/tools/mapfile"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -140,4 +143,88 @@ func ExampleNewMap() {
 		fmt.Printf("%s+%#x\n", fr.Function, fr.Offset)
 	}
 	// Output: work+0x4
+}
+
+func ExampleFile_Frames() {
+	f, err := symbol.Open(sample)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	for c := range f.Frames(0x100e4, false) {
+		fmt.Println(c.Function, c.Line)
+		if !c.Inlined {
+			fmt.Println("not inlined")
+		}
+	}
+	// Output:
+	// square 7
+	// either 12
+	// rare 32
+	// not inlined
+}
+
+// Debug information that is not on this machine comes from elsewhere: from a debuginfod server, or
+// from any other type with the method DebugFile.
+func ExampleOpenWith() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var stores []symbol.Store
+	if client, err := debuginfod.FromEnvironment(); err != nil {
+		log.Fatal(err)
+	} else if client != nil { // $DEBUGINFOD_URLS is set
+		stores = append(stores, client)
+	}
+	f, err := symbol.OpenWith(ctx, sample, symbol.Options{Stores: stores})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Println(f.Lookup(0x10018, false)[0].Function)
+	// Output: _start
+}
+
+func ExampleFile_LookupContext() {
+	f, err := symbol.Open(sample)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	answers, err := f.LookupContext(ctx, []uint64{0x10018, 0x100dc}, false)
+	fmt.Println(len(answers), err)
+	cancel()
+	answers, err = f.LookupContext(ctx, []uint64{0x10018, 0x100dc}, false)
+	fmt.Println(len(answers), err)
+	// Output:
+	// 2 <nil>
+	// 0 context canceled
+}
+
+// From a line of the source to the addresses of its code.
+func ExampleFile_Places() {
+	f, err := symbol.Open(sample)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	found, _, next := f.Places("csample2.c", 12)
+	fmt.Println(len(found) > 0, next > 12)
+	// Output: true true
+}
+
+// Columns, and where functions are declared.
+func ExampleFile_Details() {
+	f, err := symbol.Open(sample)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	for i, d := range f.Details(0x100e4, false) {
+		fmt.Println(i, d.Name, d.Column > 0, d.StartLine > 0)
+	}
+	// Output:
+	// 0 square true true
+	// 1 either true true
+	// 2 rare true true
 }

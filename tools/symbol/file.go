@@ -45,6 +45,10 @@ type File struct {
 
 	splitOnce sync.Once
 	split     *File // with the debug information, if this file has none
+	around    *File // of a file within .gnu_debugdata: the one that has the section
+
+	stores   *openStores // nil: none is asked
+	storeErr atomic.Pointer[error]
 
 	scans atomic.Int32 // passes over the symbol table
 	strs  *elf.Pages   // of names found by such passes
@@ -115,7 +119,11 @@ func (f *File) CanResolve() error {
 	if f.goTable() != nil || f.dwarfData() != nil || len(f.symbols().funcs) > 0 {
 		return nil
 	}
-	for _, cause := range []error{f.goErr, f.dwarfErr} {
+	causes := []error{f.goErr, f.dwarfErr, nil}
+	if wrong := f.storeErr.Load(); wrong != nil {
+		causes[2] = *wrong
+	}
+	for _, cause := range causes {
 		if cause != nil {
 			return fmt.Errorf("%s: %w (%v)", f.Name(), ErrNoSymbols, cause)
 		}

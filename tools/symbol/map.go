@@ -139,13 +139,13 @@ func (f *File) MapSymbols() ([]mapfile.Symbol, error) {
 	t, from := f.symbols(), f.symbolFile()
 	for pi := range t.parts {
 		p := &t.parts[pi]
-		if pi > 0 && len(syms) > 0 {
+		if pi > 0 && len(syms) > 0 && !p.around {
 			break // .dynsym is a part of .symtab
 		}
 		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
 			s := from.rawSymbol(p, i)
 			name := elf.CString(p.str, uint64(s.Name))
-			letter := from.nmLetter(&s)
+			letter := from.ofPart(p).nmLetter(&s)
 			if letter == 0 || len(name) == 0 {
 				continue
 			}

@@ -108,12 +108,13 @@ func (f *File) indexNames(x *nameIndex) {
 		}
 	}
 	t, sf := f.symbols(), f.symbolFile()
-	text := sf.TextSections()
 	x.refs, hashes = slices.Grow(x.refs, len(t.funcs)*5/4), slices.Grow(hashes, len(t.funcs)*5/4)
 	for pi := range t.parts {
 		p := &t.parts[pi]
+		of := sf.ofPart(p)
+		text := of.TextSections()
 		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
-			if s := f.rawSymbol(p, i); s.Name != 0 && f.isFunc(&s, text) {
+			if s := f.rawSymbol(p, i); s.Name != 0 && of.isFunc(&s, text) {
 				add(nameRef{uint32(pi), uint32(i)}, elf.CString(p.str, uint64(s.Name)))
 			}
 		}

@@ -13,14 +13,19 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/zeroframe/zeroframe/tools/dwarf"
 	"github.com/zeroframe/zeroframe/tools/elf"
 )
 
 // companion returns the file with this one's debug information, or nil.
 func (f *File) companion() *File {
 	f.splitOnce.Do(func() {
-		if f.split = f.findCompanion(); f.split != nil {
+		for _, find := range []func() *File{f.findCompanion, f.storedCompanion, f.miniCompanion} {
+			if f.split = find(); f.split != nil {
+				break
+			}
+		}
+		if f.split != nil {
+			f.split.Elsewhere, f.split.DebugDir = f.Elsewhere, f.DebugDir
 			// What it says of itself it would have to look for no further.
 			f.split.splitOnce.Do(func() {})
 		}
@@ -34,7 +39,7 @@ func (f *File) findCompanion() *File {
 	}
 	id := f.BuildID()
 	if len(id) > 2 {
-		path := filepath.Join(dwarf.DebugDir, ".build-id", id[:2], id[2:]+".debug")
+		path := filepath.Join(f.DebugFolder(), ".build-id", id[:2], id[2:]+".debug")
 		if c := f.openCompanion(path); c != nil {
 			if c.BuildID() == id {
 				return c
@@ -64,7 +69,7 @@ func (f *File) findCompanion() *File {
 		return nil
 	}
 	dir := filepath.Dir(real)
-	for _, path := range []string{filepath.Join(dir, link), filepath.Join(dir, ".debug", link), filepath.Join(dwarf.DebugDir, dir, link)} {
+	for _, path := range []string{filepath.Join(dir, link), filepath.Join(dir, ".debug", link), filepath.Join(f.DebugFolder(), dir, link)} {
 		c := f.openCompanion(path)
 		if c == nil {
 			continue

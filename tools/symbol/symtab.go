@@ -15,7 +15,8 @@ import (
 )
 
 // A symbolTable is .symtab and .dynsym, whichever are there. An address is looked up in
-// .symtab alone if that has any function, as in LLVM: it has those of .dynsym too.
+// .symtab alone if that has any function, as in LLVM: it has those of .dynsym too, except
+// in a .gnu_debugdata.
 type symbolTable struct {
 	parts []symbolPart
 	funcs []funcSymbol // sorted by address, the best name of each address only
@@ -26,6 +27,7 @@ type symbolPart struct {
 	tab, str []byte
 	entsize  uint64
 	oneFile  bool // all symbols that are not local are of one source file
+	around   bool // it is of the file around this one (File.around)
 }
 
 // A funcSymbol refers to a symbol of one of the parts.
@@ -61,30 +63,36 @@ func (f *File) readSymbols() *symbolTable {
 	}
 	t := &symbolTable{}
 	for _, want := range []stdelf.SectionType{stdelf.SHT_SYMTAB, stdelf.SHT_DYNSYM} {
-		tab, str := f.SymbolSections(want)
+		of := f
+		if want == stdelf.SHT_DYNSYM && f.around != nil {
+			of = f.around
+		}
+		tab, str := of.SymbolSections(want)
 		if tab == nil {
 			continue
 		}
-		p := symbolPart{entsize: f.SymbolSize()}
+		p := symbolPart{entsize: f.SymbolSize(), around: of != f}
 		var err error
-		if p.tab, err = f.Data(tab); err != nil {
+		if p.tab, err = of.Data(tab); err != nil {
 			continue
 		}
-		if p.str, err = f.Data(str); err != nil {
+		if p.str, err = of.Data(str); err != nil {
 			continue
 		}
 		t.parts = append(t.parts, p)
 	}
-	text, total := f.TextSections(), uint64(0)
+	total := uint64(0)
 	for i := range t.parts {
 		total += uint64(len(t.parts[i].tab)) / t.parts[i].entsize
 	}
 	t.funcs = make([]funcSymbol, 0, total)
 	for pi := range t.parts {
 		p := &t.parts[pi]
-		if len(t.funcs) > 0 {
+		of := f.ofPart(p)
+		if len(t.funcs) > 0 && of == f {
 			break
 		}
+		text := of.TextSections()
 		p.oneFile = true
 		n := uint64(len(p.tab)) / p.entsize
 		for i := uint64(0); i < n; i++ {
@@ -92,7 +100,7 @@ func (f *File) readSymbols() *symbolTable {
 			if i > 1 && stdelf.ST_TYPE(s.Info) == stdelf.STT_FILE {
 				p.oneFile = false
 			}
-			if !f.isFunc(&s, text) {
+			if !of.isFunc(&s, text) {
 				continue
 			}
 			if p.named(&s) {
@@ -126,6 +134,14 @@ func (f *File) readSymbols() *symbolTable {
 		t.outer[i] = at
 	}
 	return t
+}
+
+// ofPart returns the file that the numbers of sections in a part are of.
+func (f *File) ofPart(p *symbolPart) *File {
+	if p.around {
+		return f.around
+	}
+	return f
 }
 
 // named reports whether a symbol has a name, which is none of a marker.

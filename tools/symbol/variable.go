@@ -41,8 +41,9 @@ type dataSymbol struct {
 // readData returns the data symbols, sorted by address, the best of each address only, and
 // their string table.
 func (f *File) readData() (all []dataSymbol, names []byte) {
-	text := f.TextSections()
 	for _, p := range f.symbols().parts {
+		of := f.ofPart(&p)
+		text := of.TextSections()
 		for i := uint64(0); (i+1)*p.entsize <= uint64(len(p.tab)); i++ {
 			s := f.rawSymbol(&p, i)
 			switch stdelf.ST_TYPE(s.Info) {
@@ -51,7 +52,7 @@ func (f *File) readData() (all []dataSymbol, names []byte) {
 				continue
 			}
 			if int(s.Shndx) < len(text) && s.Shndx != stdelf.SHN_UNDEF && !text[s.Shndx] &&
-				f.Sections[s.Shndx].Flags&stdelf.SHF_ALLOC != 0 && p.named(&s) {
+				of.Sections[s.Shndx].Flags&stdelf.SHF_ALLOC != 0 && p.named(&s) {
 				all = append(all, dataSymbol{s.Value, s.Size, s.Name})
 			}
 		}

@@ -16,6 +16,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -56,6 +57,11 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail("%v", err)
 	}
+	indexes.debugDir = opt.debugDir
+	defer indexes.clean()
+	if err := indexes.askServers(context.Background(), opt.debuginfod); err != nil {
+		return fail("%v", err)
+	}
 	f, err := opt.open(indexes, stderr)
 	if err != nil {
 		return fail("%v", err)
@@ -63,13 +69,13 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer f.Close()
 	defer indexes.finish()
 	// All are checked first, so that nothing is printed if one is wrong.
-	pcs := make([]uint64, len(addrs))
-	for i, s := range addrs {
-		n, rest := scan(f, s)
-		if rest == s || rest != "" {
-			return fail("%q is not a hexadecimal address; want one such as 27f5a0 or 0x27f5a0", s)
+	var asked []asked
+	for _, s := range addrs {
+		these, err := opt.read(f, s)
+		if err != nil {
+			return fail("%v", err)
 		}
-		pcs[i] = n
+		asked = append(asked, these...)
 	}
 	var base uint64
 	if opt.section != "" {
@@ -83,44 +89,51 @@ func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 	}
 	out := bufio.NewWriterSize(stdout, 64<<10)
-	if len(pcs) == 0 {
+	if len(addrs) == 0 {
 		return opt.answer(out, f, base, stdin, stderr)
 	}
-	for i := range pcs {
-		pcs[i] += base
+	for i := range asked {
+		if !asked[i].sure {
+			asked[i].pc += base - opt.adjust
+		}
 	}
-	opt.printAll(out, f, pcs)
+	opt.printAll(out, f, asked, true)
 	return written(out.Flush(), stderr)
 }
 
-// addrSymbols is what addresses are looked up in: a *symbol.File or a *symbol.Map.
-type addrSymbols interface {
-	io.Closer
-	Name() string
-	AddressSize() int
-	Lookup(addr uint64, ret bool) []lookup.Call
-	Preceding(addr uint64) (lookup.Call, bool)
-	IsText(addr uint64) bool
-	SectionStart(name string) (uint64, bool)
+// An asked is one address that is asked for.
+type asked struct {
+	addr uint64 // as it was given
+	pc   uint64 // what is looked up
+	sure bool   // pc is one of the file: neither in a section nor moved
 }
 
-// open opens the ELF file or the map.
-func (opt *addrOptions) open(indexes *indexing, stderr io.Writer) (addrSymbols, error) {
-	if opt.mapFile != "" {
-		return openMap(opt.mapFile, opt.base, stderr)
+// read returns the addresses that an argument stands for.
+func (opt *addrOptions) read(f addrSymbols, s string) ([]asked, error) {
+	n, rest := scan(f, s)
+	if rest != s && rest == "" {
+		return []asked{{addr: n, pc: n}}, nil
 	}
-	f, err := indexes.open(opt.exe)
+	found, err := places(f, s)
 	if err != nil {
-		return nil, fmt.Errorf("%w; -e names the ELF file to resolve with", err)
+		return nil, err
 	}
-	if err := f.CanResolve(); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%w; -e must name the file as it was linked, before it was stripped", err)
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%q is not a hexadecimal address%s; want one such as 27f5a0 or 0x27f5a0", s, orName(f))
 	}
-	if f.HasUnlinkedDWARF() {
-		fmt.Fprintf(stderr, "zf addr: note: %s is an object file, whose DWARF is not read before it is linked; names come from the symbol table, without lines\n", opt.exe)
+	all := make([]asked, len(found))
+	for i, pc := range found {
+		all[i] = asked{addr: pc + opt.adjust, pc: pc, sure: true}
 	}
-	return f, nil
+	return all, nil
+}
+
+// orName says what else could have been given.
+func orName(f addrSymbols) string {
+	if _, ok := f.(namer); ok {
+		return ", nor a name in the file, with or without an offset"
+	}
+	return ""
 }
 
 // scan reads the address that s begins with, as scanAddress does. With a map that has
@@ -163,15 +176,27 @@ func (opt *addrOptions) answer(out *bufio.Writer, f addrSymbols, base uint64, st
 	in := readLines(stdin, done)
 	for {
 		lines, err := in.next()
-		pcs := make([]uint64, len(lines))
-		for i, text := range lines {
+		pcs := make([]asked, 0, len(lines))
+		for _, text := range lines {
 			pc, rest := scan(f, text)
-			if rest == text {
-				fmt.Fprintf(stderr, "zf addr: %.40q is not a hexadecimal address\n", text)
+			if rest == text || strings.HasPrefix(rest, "+") {
+				// Not more than the first, for there is one answer a line.
+				found, err := places(f, text)
+				if len(found) > 0 {
+					pcs = append(pcs, asked{addr: found[0] + opt.adjust, pc: found[0], sure: true})
+					continue
+				}
+				switch {
+				case err != nil:
+					fmt.Fprintf(stderr, "zf addr: %v\n", err)
+				case text == ",": // by which perf finds the end of an answer
+				case rest == text:
+					fmt.Fprintf(stderr, "zf addr: %.40q is not a hexadecimal address\n", text)
+				}
 			}
-			pcs[i] = base + pc
+			pcs = append(pcs, asked{addr: pc, pc: base + pc - opt.adjust})
 		}
-		opt.printAll(out, f, pcs)
+		opt.printAll(out, f, pcs, false)
 		if err := out.Flush(); err != nil {
 			return written(err, stderr)
 		}
@@ -184,29 +209,56 @@ func (opt *addrOptions) answer(out *bufio.Writer, f addrSymbols, base uint64, st
 	}
 }
 
-// printAll prints what is known of all of pcs. Those that come together are looked
-// up together.
-func (opt *addrOptions) printAll(out *bufio.Writer, f addrSymbols, pcs []uint64) {
+// printAll prints what is known of all of these. Those that come together are looked
+// up together. Together they are one list in JSON if they were arguments.
+func (opt *addrOptions) printAll(out *bufio.Writer, f addrSymbols, all []asked, arguments bool) {
+	if opt.style == styleLLVM || opt.style == styleJSON {
+		opt.printStyled(out, f, all, arguments)
+		return
+	}
 	file, ok := f.(*symbol.File)
 	if !ok {
-		for _, pc := range pcs {
-			opt.print(out, f, pc, f.Lookup(pc, false))
+		for _, a := range all {
+			opt.print(out, f, a, f.Lookup(a.pc, false))
 		}
 		return
 	}
-	for some := range slices.Chunk(pcs, 1<<17) {
-		answers := file.LookupAll(some, false)
+	for some := range slices.Chunk(all, 1<<17) {
+		pcs := make([]uint64, len(some))
+		for i := range some {
+			pcs[i] = some[i].pc
+		}
+		answers := file.LookupAll(pcs, false)
 		if opt.functions {
-			file.FullNamesAll(some, answers)
+			file.FullNamesAll(pcs, answers)
 		}
 		opt.printAnswers(out, f, some, answers)
 	}
 }
 
+// printStyled prints in one of LLVM's styles.
+func (opt *addrOptions) printStyled(out *bufio.Writer, f addrSymbols, all []asked, arguments bool) {
+	list := []*jsonAnswer{}
+	for _, q := range all {
+		a := opt.answerOf(f, f.Name(), q.addr, q.pc)
+		switch {
+		case opt.style == styleLLVM:
+			opt.printLLVM(out, &a)
+		case arguments:
+			list = append(list, opt.jsonOf(&a))
+		default:
+			out.Write(opt.jsonText(opt.jsonOf(&a)))
+		}
+	}
+	if arguments && opt.style == styleJSON {
+		out.Write(opt.jsonText(list))
+	}
+}
+
 // printAnswers prints many answers; the processors share the work.
-func (opt *addrOptions) printAnswers(out *bufio.Writer, f addrSymbols, pcs []uint64, answers [][]lookup.Call) {
+func (opt *addrOptions) printAnswers(out *bufio.Writer, f addrSymbols, all []asked, answers [][]lookup.Call) {
 	const block = 4096
-	blocks := (len(pcs) + block - 1) / block
+	blocks := (len(all) + block - 1) / block
 	done := make([]chan []byte, blocks)
 	for i := range done {
 		done[i] = make(chan []byte, 1)
@@ -219,8 +271,8 @@ func (opt *addrOptions) printAnswers(out *bufio.Writer, f addrSymbols, pcs []uin
 				return
 			}
 			var text bytes.Buffer
-			for i := n * block; i < min((n+1)*block, len(pcs)); i++ {
-				opt.print(&text, f, pcs[i], answers[i])
+			for i := n * block; i < min((n+1)*block, len(all)); i++ {
+				opt.print(&text, f, all[i], answers[i])
 			}
 			done[n] <- text.Bytes()
 		}
@@ -245,12 +297,21 @@ type textWriter interface {
 
 // print prints what is known of pc. The forms are those of translate_addresses
 // in binutils/addr2line.c.
-func (opt *addrOptions) print(w textWriter, f addrSymbols, pc uint64, frames []lookup.Call) {
+func (opt *addrOptions) print(w textWriter, f addrSymbols, a asked, frames []lookup.Call) {
+	pc := a.pc
+	var more []symbol.Detail
+	if opt.relative || opt.names == shortNames {
+		more = detailsOf(f, pc, frames)
+	}
 	if opt.addresses {
+		shown := pc
+		if opt.adjust != 0 {
+			shown = a.addr
+		}
 		w.WriteString("0x")
 		for shift := 8 * f.AddressSize(); shift > 0; {
 			shift -= 4
-			w.WriteByte("0123456789abcdef"[pc>>shift&15])
+			w.WriteByte("0123456789abcdef"[shown>>shift&15])
 		}
 		if opt.pretty {
 			w.WriteString(": ")
@@ -265,6 +326,7 @@ func (opt *addrOptions) print(w textWriter, f addrSymbols, pc uint64, frames []l
 		case opt.functions:
 			w.WriteString(dataName(f, pc, "??\n", "\n"))
 		}
+		opt.symbol(w, f, pc, frames)
 		w.WriteString("??:0\n")
 		return
 	}
@@ -277,14 +339,27 @@ func (opt *addrOptions) print(w textWriter, f addrSymbols, pc uint64, frames []l
 			w.WriteString(" (inlined by) ")
 		}
 		if opt.functions {
-			w.WriteString(opt.function(fr))
+			if more != nil && opt.names == shortNames {
+				w.WriteString(orUnknown(opt.nameOf(fr, &more[i])))
+			} else {
+				w.WriteString(opt.function(fr))
+			}
 			if opt.pretty {
 				w.WriteString(" at ")
 			} else {
 				w.WriteByte('\n')
 			}
 		}
-		opt.position(w, fr, frames[0].Discriminator)
+		if i == 0 {
+			opt.symbol(w, f, pc, frames)
+		}
+		if more != nil {
+			relative := *fr
+			relative.File = opt.fileOf(fr.File, &more[i])
+			opt.position(w, &relative, frames[0].Discriminator)
+		} else {
+			opt.position(w, fr, frames[0].Discriminator)
+		}
 		w.WriteByte('\n')
 		opt.view.source(w, fr)
 	}
@@ -293,12 +368,48 @@ func (opt *addrOptions) print(w textWriter, f addrSymbols, pc uint64, frames []l
 // dataName returns the variable at pc with the offset in it, which no function has, and the
 // words behind it; or those for none.
 func dataName(f addrSymbols, pc uint64, none, behind string) string {
-	if file, ok := f.(*symbol.File); ok {
+	if file, ok := f.(interface {
+		Variable(addr uint64) (name string, offset uint64, ok bool)
+	}); ok {
 		if name, offset, ok := file.Variable(pc); ok {
 			return fmt.Sprintf("%s+%#x%s", name, offset, behind)
 		}
 	}
 	return none
+}
+
+// symbol prints the symbol that an address is in and how far, and the section, as eu-addr2line
+// does with -S and -x.
+func (opt *addrOptions) symbol(w textWriter, f addrSymbols, pc uint64, frames []lookup.Call) {
+	if !opt.symbols {
+		return
+	}
+	name, offset := "", uint64(0)
+	if n := len(frames); n > 0 {
+		name, offset = opt.function(&frames[n-1]), frames[n-1].Offset
+	} else if v, ok := f.(interface {
+		Variable(addr uint64) (name string, offset uint64, ok bool)
+	}); ok {
+		name, offset, _ = v.Variable(pc)
+	}
+	name = orUnknown(name)
+	if offset != 0 {
+		name += "+" + hexOf(offset)
+	}
+	if opt.symbolSections {
+		if s, ok := f.(interface {
+			Section(addr uint64) (name string, start uint64, ok bool)
+		}); ok {
+			if section, _, ok := s.Section(pc); ok {
+				name += " (" + section + ")"
+			}
+		}
+	}
+	if opt.pretty {
+		w.WriteString(name + " ")
+		return
+	}
+	w.WriteString(name + "\n")
 }
 
 func (opt *addrOptions) function(fr *lookup.Call) string {

@@ -1,12 +1,14 @@
 package main
 
 // The command line of zf addr: addr2line's, letters in one word (-afip), a value
-// joined or apart, long flags with one dash or two and shortened while they are unique;
-// and our own flags, which addr2line has not.
+// joined or apart, long flags shortened while they are unique; those of llvm-symbolizer and
+// eu-addr2line, as far as they do not contradict these; and our own, which none of them has.
+// doc/addr.md has a table of them all. zf symbolizer has the same, with llvm-symbolizer's defaults.
 
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -14,20 +16,31 @@ const addrUsage = `Usage: zf addr -e ELF|-map FILE [-afiCps] [ADDR...]
 
 Addr prints the source line of each address, as addr2line does. Addresses are
 hexadecimal, with or without 0x. Without any on the command line they are read
-from standard input, one a line, and each is answered at once.
+from standard input, one a line, and each is answered at once. An ADDR may also
+be FUNC+OFFSET, (SECTION)+OFFSET, or FILE:LINE for all places with code of it.
 
 Each address is taken as it is. For a return address, which is that of the
 instruction after the call, give the address minus one.
 
 Flags, which may be joined as in -afip:
 
-  -e, --exe=FILE         the ELF file (default a.out)
+  -e, --exe=FILE         the ELF file (default a.out); or a folder, a .deb or a
+                         .rpm with one, or a core file
+  --build-id=HEX         the file of this build, from the folder or package of
+                         -e or from a debuginfod server
+  -pid N                 addresses are those of a running process
+  -core FILE             addresses are those of the process that left this file
+  -M, --linux-process-map=FILE
+                         the same with no more than a copy of its /proc/PID/maps
   -map FILE              instead of it a map file, of any kind that zf map -h
                          names: functions without lines. ADDR may be logical
                          then, as 0001:00000639, if those of the map are
   -base ADDR             where the program of -map was loaded
   -index WHEN            answer from an index of the file: auto, build or off;
                          see zf help index (default auto)
+  -debuginfod WHEN       ask the servers of $DEBUGINFOD_URLS for debug
+                         information that is not here: auto (if that is set) or
+                         off (default auto)
   -context N             show N lines of source around each line, if the file
                          is here
   -source OLD=NEW        source files that the ELF file has under OLD are under
@@ -42,6 +55,13 @@ Flags, which may be joined as in -afip:
   -s, --basenames        print file names without directories
   -C, --demangle         print C++ and Rust names as in the source
   -j, --section=NAME     addresses are offsets into this section
+  --adjust-vma=ADDR      the file was loaded so far above its addresses
+  --output-style=STYLE   GNU (as addr2line), LLVM (as llvm-symbolizer, with
+                         columns) or JSON (as llvm-symbolizer)
+  -S, --symbols          print the symbol too, and how far from its start
+  -x, --symbols-sections the same with its section
+  --relative             print file names without the folder of the compiler
+  --debuginfo-path=DIR   debug files are here, not in /usr/lib/debug
   -v, --version          print what this is
   -h, --help             print this text
 
@@ -53,12 +73,30 @@ const defaultExe = "a.out"
 
 // addrOptions are the flags of zf addr.
 type addrOptions struct {
-	exe, section, mapFile, base, index                         string
+	exe, section, mapFile, base, index, debuginfod             string
 	addresses, functions, inlines, pretty, basenames, demangle bool
 	help, version                                              bool
 
+	style, buildID, core, maps, debugDir string
+	names                                string // which names functions have: "" as linked, or shortNames
+	pid                                  int
+	adjust                               uint64
+	symbols, symbolSections              bool
+	verbose, relative                    bool
+	llvm                                 bool // numbers and errors are as llvm-symbolizer's
+
 	view *addrView // nil without the flags for it
+	bad  string    // what is wrong with a flag's value
 }
+
+// Output styles, as LLVM names them.
+const (
+	styleGNU  = "GNU"
+	styleLLVM = "LLVM"
+	styleJSON = "JSON"
+
+	shortNames = "short"
+)
 
 // addrFlags is addr2line's flags. The package flag cannot be used: it knows no
 // joined letters. The flags that only steer parts addr2line has are taken and
@@ -86,16 +124,107 @@ var addrFlags = []struct {
 	{'H', "help", 0, func(o *addrOptions, _ string) { o.help = true }},
 }
 
+// addrFlag is a row of addrFlags.
+type addrFlag = struct {
+	letter byte
+	long   string
+	arg    byte
+	set    func(o *addrOptions, arg string)
+}
+
+// otherFlags are those of llvm-symbolizer and eu-addr2line.
+func otherFlags() []addrFlag {
+	ignore := func(*addrOptions, string) {}
+	refuse := func(why string) func(*addrOptions, string) {
+		return func(o *addrOptions, _ string) { o.bad = why }
+	}
+	inlines := func(o *addrOptions, arg string) { o.inlines = arg != "false" }
+	return []addrFlag{
+		// Of both, or by another name.
+		{0, "print-address", 0, func(o *addrOptions, _ string) { o.addresses = true }},
+		{0, "obj", 'r', func(o *addrOptions, arg string) { o.exe = arg }},
+		{0, "executable", 'r', func(o *addrOptions, arg string) { o.exe = arg }},
+		{0, "inlining", 'o', inlines},
+		{0, "no-inlines", 0, func(o *addrOptions, _ string) { o.inlines = false }},
+		{0, "no-demangle", 0, func(o *addrOptions, _ string) { o.demangle = false }},
+		{0, "usage", 0, func(o *addrOptions, _ string) { o.help = true }},
+		// Of llvm-symbolizer.
+		{0, "output-style", 'r', func(o *addrOptions, arg string) {
+			if o.style = strings.ToUpper(arg); o.style != styleGNU && o.style != styleLLVM && o.style != styleJSON {
+				o.bad = "flag --output-style is GNU, LLVM or JSON, not " + strconv.Quote(arg)
+			}
+		}},
+		{0, "adjust-vma", 'r', func(o *addrOptions, arg string) {
+			var err error
+			if o.adjust, err = strconv.ParseUint(arg, 0, 64); err != nil {
+				o.bad = "flag --adjust-vma wants a number such as 0x1000, not " + strconv.Quote(arg)
+			}
+		}},
+		{0, "build-id", 'r', func(o *addrOptions, arg string) { o.buildID = strings.ToLower(arg) }},
+		{0, "debuginfod", 0, func(o *addrOptions, _ string) { o.debuginfod = debuginfodAuto }},
+		{0, "no-debuginfod", 0, func(o *addrOptions, _ string) { o.debuginfod = debuginfodOff }},
+		{0, "debug-file-directory", 'r', func(o *addrOptions, arg string) { o.debugDir = arg }},
+		{0, "fallback-debug-path", 'r', func(o *addrOptions, arg string) { o.debugDir = arg }},
+		{0, "print-source-context-lines", 'r', func(o *addrOptions, arg string) {
+			if err := o.setOwnFlag("-context", arg); err != nil {
+				o.bad = err.Error()
+			}
+		}},
+		{0, "relativenames", 0, func(o *addrOptions, _ string) { o.relative = true }},
+		{0, "verbose", 0, func(o *addrOptions, _ string) { o.verbose = true }},
+		{0, "cache-size", 'r', ignore},
+		{0, "color", 'o', ignore},
+		{0, "default-arch", 'r', ignore},
+		{0, "dia", 0, ignore},
+		{0, "disable-gsym", 0, ignore},
+		{0, "dsym-hint", 'r', ignore},
+		{0, "no-untag-addresses", 0, ignore},
+		{0, "untag-addresses", 'o', ignore},
+		{0, "relative-address", 0, ignore},
+		{0, "use-symbol-table", 'o', ignore},
+		{0, "dwp", 'r', refuse("flag --dwp: a .dwp file is looked for beside the program, as PROGRAM.dwp; put it there")},
+		{0, "filter-markup", 0, refuse("flag --filter-markup: `zf symbolize` resolves markup")},
+		{0, "gsym-file-directory", 'r', refuse("flag --gsym-file-directory: GSYM files are not read; -e names an ELF file")},
+		{0, "skip-line-zero", 0, refuse("flag --skip-line-zero: lines are as the compiler wrote them")},
+		// Of eu-addr2line.
+		{0, "pid", 'r', func(o *addrOptions, arg string) {
+			var err error
+			if o.pid, err = strconv.Atoi(arg); err != nil || o.pid <= 0 {
+				o.bad = "flag -pid wants the number of a process, not " + strconv.Quote(arg)
+			}
+		}},
+		{0, "core", 'r', func(o *addrOptions, arg string) { o.core = arg }},
+		{'M', "linux-process-map", 'r', func(o *addrOptions, arg string) { o.maps = arg }},
+		{0, "debuginfo-path", 'r', func(o *addrOptions, arg string) { o.debugDir = arg }},
+		{'A', "absolute", 0, func(o *addrOptions, _ string) { o.relative = false }},
+		{0, "relative", 0, func(o *addrOptions, _ string) { o.relative = true }},
+		{'S', "symbols", 0, func(o *addrOptions, _ string) { o.symbols = true }},
+		{'x', "symbols-sections", 0, func(o *addrOptions, _ string) { o.symbols, o.symbolSections = true, true }},
+		{'F', "flags", 0, refuse("flag --flags: what a line table says beyond lines is not kept; eu-addr2line -F prints it")},
+		{'k', "kernel", 0, refuse("flag --kernel: name the kernel's vmlinux by -e, and by --adjust-vma where it runs")},
+		{'K', "offline-kernel", 'o', refuse("flag --offline-kernel: name the kernel's vmlinux, or a module, by -e")},
+	}
+}
+
 // parseAddrArgs parses args as getopt_long does: letters may be joined, long
 // names cut short, and flags may stand after addresses, up to "--".
 func parseAddrArgs(args []string) (o addrOptions, addrs []string, err error) {
 	o.exe, o.index = defaultExe, indexAuto
+	return o.parse(args)
+}
+
+// parse parses args into o.
+func (o addrOptions) parse(args []string) (_ addrOptions, addrs []string, err error) {
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
 		switch {
 		case arg == "--":
 			return o, append(addrs, args...), o.check()
+		case o.llvm && strings.HasPrefix(arg, "-f="):
+			err = o.setFunctions(arg[len("-f="):])
+		case o.llvm && isLong(arg): // which LLVM's tools take with one dash too
+			args, err = o.parseLong(strings.TrimLeft(arg, "-"), args)
 		case isOwnFlag(arg):
 			name, value, has := strings.Cut(arg, "=")
 			if !has {
@@ -112,6 +241,9 @@ func parseAddrArgs(args []string) (o addrOptions, addrs []string, err error) {
 		default:
 			addrs = append(addrs, arg)
 		}
+		if err == nil && o.bad != "" {
+			err = errors.New(o.bad)
+		}
 		if err != nil {
 			return o, nil, err
 		}
@@ -126,6 +258,10 @@ func (o *addrOptions) check() error {
 		return errors.New("-e and -map: give one of them")
 	case o.mapFile == "" && o.base != "":
 		return errors.New("-base is for -map")
+	case (o.pid != 0 || o.core != "" || o.maps != "") && (o.mapFile != "" || o.section != ""):
+		return errors.New("-pid, -core and -M are of a process, which has neither -map nor -j")
+	case o.pid != 0 && o.core != "" || o.pid != 0 && o.maps != "" || o.core != "" && o.maps != "":
+		return errors.New("-pid, -core and -M: give one of them")
 	}
 	return nil
 }
@@ -134,7 +270,7 @@ func (o *addrOptions) check() error {
 // one dash, as in all commands of zf: --base is short for --basenames.
 func isOwnFlag(arg string) bool {
 	switch name, _, _ := strings.Cut(arg, "="); name {
-	case "-map", "-base", "-index", "-context", "-source", "-links":
+	case "-map", "-base", "-index", "-debuginfod", "-pid", "-core", "-context", "-source", "-links":
 		return true
 	}
 	return false
@@ -149,6 +285,11 @@ func (o *addrOptions) setOwnFlag(name, value string) error {
 		o.base = value
 	case "-index":
 		o.index = value
+	case "-debuginfod":
+		o.debuginfod = value
+	case "-pid", "-core":
+		_, err := o.parseLong(name[1:]+"="+value, nil)
+		return err
 	default:
 		if o.view == nil {
 			o.view = newAddrView()
@@ -163,11 +304,27 @@ func (o *addrOptions) setOwnFlag(name, value string) error {
 // parseLetters parses joined letters; the last may take the next of args. It
 // returns what is left of args.
 func (o *addrOptions) parseLetters(letters string, args []string) ([]string, error) {
+	var other []addrFlag
+	for i := range len(letters) {
+		if strings.IndexByte("AFKMSkx", letters[i]) >= 0 {
+			other = otherFlags()
+			break
+		}
+	}
 next:
 	for i := 0; i < len(letters); i++ {
-		for _, f := range addrFlags {
+		for n := range len(addrFlags) + len(other) {
+			var f addrFlag
+			if n < len(addrFlags) {
+				f = addrFlags[n]
+			} else {
+				f = other[n-len(addrFlags)]
+			}
 			if f.letter != letters[i] {
 				continue
+			}
+			if f.arg == 'r' && o.llvm && f.letter != 'e' && f.letter != 'j' {
+				break // llvm-symbolizer has no others with a value
 			}
 			if f.arg != 'r' {
 				f.set(o, "")
@@ -192,24 +349,23 @@ next:
 // args.
 func (o *addrOptions) parseLong(flag string, args []string) ([]string, error) {
 	name, arg, hasArg := strings.Cut(flag, "=")
-	found := -1
-	for i, f := range addrFlags {
-		if f.long == name {
-			found = i
-			break
-		}
-		if name != "" && strings.HasPrefix(f.long, name) {
-			if found >= 0 && addrFlags[found].long != f.long {
-				return nil, fmt.Errorf("flag --%s could be --%s or --%s", name, addrFlags[found].long, f.long)
-			}
-			found = i
-		}
+	// addr2line's come first: what is short for one of them stays so.
+	f, err := findLong(addrFlags, name)
+	if err == nil && f == nil {
+		f, err = findLong(otherFlags(), name)
 	}
-	if found < 0 {
-		return nil, fmt.Errorf("unknown flag --%s", name)
+	if err == nil && f == nil {
+		err = fmt.Errorf("unknown flag --%s", name)
 	}
-	f := addrFlags[found]
+	if err != nil {
+		return nil, err
+	}
 	switch {
+	case f.long == "functions" && hasArg:
+		return args, o.setFunctions(arg)
+	case f.long == "demangle" && arg == "false":
+		o.demangle = false
+		return args, nil
 	case f.arg == 0 && hasArg:
 		return nil, fmt.Errorf("flag --%s takes no argument", f.long)
 	case f.arg == 'r' && !hasArg:
@@ -220,4 +376,51 @@ func (o *addrOptions) parseLong(flag string, args []string) ([]string, error) {
 	}
 	f.set(o, arg)
 	return args, nil
+}
+
+// findLong returns the flag with a long name, or with the one that name is short for; nil if
+// there is none.
+func findLong(flags []addrFlag, name string) (found *addrFlag, err error) {
+	for i := range flags {
+		f := &flags[i]
+		if f.long == name {
+			return f, nil
+		}
+		if name != "" && strings.HasPrefix(f.long, name) {
+			if found != nil && found.long != f.long {
+				return nil, fmt.Errorf("flag --%s could be --%s or --%s", name, found.long, f.long)
+			}
+			found = f
+		}
+	}
+	return found, nil
+}
+
+// isLong reports whether arg is a long flag, spelt out, with one dash or two.
+func isLong(arg string) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
+	if len(name) < 2 || arg[0] != '-' || isOwnFlag(arg) && name != "debuginfod" {
+		return false
+	}
+	for _, flags := range [][]addrFlag{addrFlags, otherFlags()} {
+		for i := range flags {
+			if flags[i].long == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// setFunctions sets which names of functions are printed.
+func (o *addrOptions) setFunctions(names string) error {
+	o.functions, o.names = names != "none", ""
+	switch names {
+	case "none", "linkage":
+	case shortNames:
+		o.names = shortNames
+	default:
+		return fmt.Errorf("flag --functions takes no argument, or none, short or linkage, not %q", names)
+	}
+	return nil
 }

@@ -45,6 +45,11 @@
 //	photo.go          photos as its input
 //	addr.go           zf addr
 //	addrflags.go      its flags
+//	addropen.go       what addresses are looked up in
+//	addrinput.go      names and lines instead of addresses
+//	addrstyle.go      the output styles of LLVM's tools
+//	symbolizer.go     zf symbolizer: llvm-symbolizer's flags and protocol
+//	debuginfod.go     the flag -debuginfod
 //	addrview.go       what it shows beyond addr2line
 //	lines.go          addresses that come one by one
 //	doctor.go         zf doctor

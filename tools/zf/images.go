@@ -7,6 +7,7 @@ package main
 import (
 	"bytes"
 	"context"
+	stdelf "debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/foreign"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/unpack"
 	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
@@ -92,21 +94,37 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 		add(m, m)
 	}
 	var folders []*folder
+	var files []string
 	for _, path := range f.elfs {
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			folders = append(folders, &folder{root: path, indexes: l.indexes})
+		info, err := os.Stat(path)
+		if err == nil && (info.IsDir() || unpack.Is(path)) {
+			d, err := l.indexes.folderOf(path)
+			if err != nil {
+				return nil, err
+			}
+			folders = append(folders, d)
 			continue
 		}
+		files = append(files, path)
+	}
+	for _, path := range files {
 		sym, err := openIndexed(path, l.indexes)
 		if err != nil {
 			return nil, err
 		}
+		if sym.Type == stdelf.ET_CORE {
+			return nil, fmt.Errorf("%s is a core file: -core names it", path)
+		}
 		add(sym, sym)
 	}
-	for _, d := range folders {
-		if err := d.list(); err != nil {
+	if f.pid != 0 || f.core != "" {
+		p, err := (&addrOptions{exe: defaultExe, pid: f.pid, core: f.core}).openProcess(l.indexes)
+		if err != nil {
 			return nil, err
 		}
+		add(p.(lookup.Resolver), p)
+	}
+	for _, d := range folders {
 		// The kernel of a folder of modules is what their traces mostly are of.
 		if path := d.kernel(); path != "" {
 			if sym, err := openIndexed(path, l.indexes); err == nil {
@@ -114,13 +132,17 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 			}
 		}
 	}
-	if len(folders) > 0 {
+	if len(folders) > 0 || l.indexes.server != nil {
 		im.Find = func(build, module string) lookup.Resolver {
 			for _, d := range folders {
 				if sym := d.find(build, module); sym != nil {
 					l.opened = append(l.opened, sym)
 					return sym
 				}
+			}
+			if sym := l.indexes.fromServer(build); sym != nil {
+				l.opened = append(l.opened, sym)
+				return sym
 			}
 			return nil
 		}
@@ -163,6 +185,8 @@ const maxFolderFiles = 1 << 20
 // A folder has ELF files: below .build-id by build ID, or anywhere.
 type folder struct {
 	root    string
+	name    string   // as the user gave it; of a package its own
+	ids     []string // the folders called .build-id
 	files   []string
 	modules map[string]string // by Linux's name: the file
 	builds  map[string]string // by build ID: the file; nil until it is wanted
@@ -183,6 +207,7 @@ func (d *folder) list() error {
 		case err != nil:
 			return nil // a part that we may not read is as if it were not there
 		case e.IsDir() && e.Name() == ".build-id":
+			d.ids = append(d.ids, path)
 			return fs.SkipDir // found by name
 		case !e.Type().IsRegular():
 			return nil
@@ -198,6 +223,29 @@ func (d *folder) list() error {
 		}
 		return nil
 	})
+}
+
+// DebugFile makes the folder a store of debug information.
+func (d *folder) DebugFile(_ context.Context, id string) (string, error) {
+	if len(id) < 4 {
+		return "", fs.ErrNotExist
+	}
+	for _, dir := range append(d.ids[:len(d.ids):len(d.ids)], d.root) {
+		path := filepath.Join(dir, id[:2], id[2:]+".debug")
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fs.ErrNotExist
+}
+
+// hidden returns the files below the folders called .build-id.
+func (d *folder) hidden() (files []string) {
+	for _, dir := range d.ids {
+		all, _ := filepath.Glob(filepath.Join(dir, "??", "*"))
+		files = append(files, all...)
+	}
+	return files
 }
 
 // kernel returns the file that is a Linux kernel's, if there is one and no other.
@@ -233,10 +281,8 @@ func (d *folder) find(build, module string) *symbol.File {
 	if len(build) < 4 || strings.ContainsAny(build, `/\.`) { // it comes out of a trace
 		return nil
 	}
-	for _, path := range []string{
-		filepath.Join(d.root, ".build-id", build[:2], build[2:]),
-		filepath.Join(d.root, build[:2], build[2:]), // the folder is a .build-id itself
-	} {
+	for _, dir := range append(d.ids[:len(d.ids):len(d.ids)], d.root) { // which may be a .build-id itself
+		path := filepath.Join(dir, build[:2], build[2:])
 		for _, path := range []string{path + ".debug", path} {
 			if sym := d.openBuild(path, build); sym != nil {
 				return sym
@@ -274,7 +320,7 @@ func (d *folder) complete(part string) string {
 		return ""
 	}
 	found := map[string]bool{}
-	for _, root := range []string{filepath.Join(d.root, ".build-id"), d.root} {
+	for _, root := range append(d.ids[:len(d.ids):len(d.ids)], d.root) {
 		list, _ := os.ReadDir(filepath.Join(root, part[:2]))
 		for _, e := range list {
 			if id := part[:2] + strings.TrimSuffix(e.Name(), ".debug"); strings.HasPrefix(id, part) && !e.IsDir() {

@@ -7,6 +7,7 @@ package main
 // priority.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +15,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/debuginfod"
+	"github.com/zeroframe/zeroframe/tools/process"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -51,6 +55,7 @@ const (
 func runIndex(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	set := newFlags("index", "[-rebuild] [ELF...]", indexText, stderr)
 	rebuild := set.Bool("rebuild", false, "make an index also if there is one")
+	ask := set.String("debuginfod", debuginfodAuto, debuginfodUsage)
 	background := set.Bool("background", false, "leave the processor to others, and say nothing")
 	if code, ok := parse(set, args); !ok {
 		return code
@@ -67,9 +72,13 @@ func runIndex(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		stdout, progress = io.Discard, io.Discard
 		yieldProcessor()
 	}
+	server, err := newDebuginfod(*ask, progress)
+	if err != nil {
+		return failing("zf index", stderr)("%v", err)
+	}
 	code := exitOK
 	for _, path := range set.Args() {
-		if err := makeIndex(path, folder, *rebuild, stdout, progress); err != nil {
+		if err := makeIndex(path, folder, *rebuild, server, stdout, progress); err != nil {
 			fmt.Fprintf(stderr, "zf index: %v\n", err)
 			code = exitUsage
 		}
@@ -78,12 +87,15 @@ func runIndex(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 }
 
 // makeIndex makes the index of one file and says where it is.
-func makeIndex(path, folder string, rebuild bool, stdout, progress io.Writer) error {
+func makeIndex(path, folder string, rebuild bool, server *debuginfod.Client, stdout, progress io.Writer) error {
 	f, err := symbol.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	if server != nil {
+		f.UseStores(context.Background(), server)
+	}
 	if !rebuild && f.UseIndex(folder) {
 		_, err := fmt.Fprintf(stdout, "%s has its index already\n", path)
 		return err
@@ -141,10 +153,21 @@ type indexing struct {
 	stderr  io.Writer
 	folder  string // where indexes lie, "" if there is no place
 	// background makes the index of a file after the command's end.
-	background func(path string) error
+	background func(path string, servers bool) error
+
+	ctx    context.Context    // of what is asked for
+	server *debuginfod.Client // nil: nobody is asked for debug information
 
 	mu     sync.Mutex
 	opened []*symbol.File
+	temp   []string // folders to be removed
+
+	debugDir string // where debug files are; "": in the usual place
+
+	folders []*folder // set before the first file is opened
+
+	processes []*process.Process // what they lack is said at the end
+	failed    map[string]bool    // builds that a server could not send
 }
 
 // newIndexing returns what -index=mode asks for.
@@ -160,10 +183,34 @@ func newIndexing(mode, command string, stderr io.Writer) (*indexing, error) {
 	return x, nil
 }
 
+// askServers lets files that are opened from now on have debug information from servers, as
+// -debuginfod=mode says.
+func (x *indexing) askServers(ctx context.Context, mode string) error {
+	var err error
+	x.ctx = ctx
+	x.server, err = newDebuginfod(mode, x.stderr)
+	return err
+}
+
+// stores returns where debug information may be: in the folders that were given, then at servers.
+func (x *indexing) stores() (all []symbol.Store) {
+	for _, d := range x.folders {
+		all = append(all, d)
+	}
+	if x.server != nil {
+		all = append(all, x.server)
+	}
+	return all
+}
+
 // use lets a file that was just opened use its index.
 func (x *indexing) use(f *symbol.File) {
 	if x == nil {
 		return
+	}
+	f.DebugDir = x.debugDir
+	if stores := x.stores(); len(stores) > 0 {
+		f.UseStores(x.ctx, stores...)
 	}
 	x.mu.Lock()
 	x.opened = append(x.opened, f)
@@ -201,18 +248,25 @@ func (x *indexing) finish() {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	for _, p := range x.processes {
+		if err := p.Lost(); err != nil {
+			for line := range strings.Lines(err.Error()) {
+				fmt.Fprintf(x.stderr, "%s: note: %s\n", x.command, strings.TrimSuffix(line, "\n"))
+			}
+		}
+	}
 	for _, f := range x.opened {
 		if err := f.Incomplete(); err != nil {
 			fmt.Fprintf(x.stderr, "%s: note: %v\n", x.command, err)
 			continue // an index would lack the same
 		}
-		if x.mode == indexOff || x.folder == "" || !f.WantsIndex() {
+		if x.mode == indexOff || x.folder == "" || !f.WantsIndex() || x.isTemp(f.Name()) {
 			continue
 		}
 		// If one of these fails, there will be another time.
 		f.LeaveOutline(x.folder, symbol.DefaultIndexLimit) // for who comes before the index
 		if !f.IndexUnderway(x.folder) {
-			x.background(f.Name())
+			x.background(f.Name(), x.server != nil)
 		}
 	}
 }
@@ -221,8 +275,9 @@ func (x *indexing) finish() {
 var isCommand bool
 
 // indexLater starts a process that makes the index of the file at path, and leaves
-// it to itself.
-func indexLater(path string) error {
+// it to itself. It may ask debuginfod servers, if servers is set: of another file the index
+// would be of no use.
+func indexLater(path string, servers bool) error {
 	if !isCommand {
 		return errors.New("no zf that could be started")
 	}
@@ -230,7 +285,11 @@ func indexLater(path string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(exe, "index", "-background", "-rebuild", "--", path)
+	ask := debuginfodOff
+	if servers {
+		ask = debuginfodAuto
+	}
+	cmd := exec.Command(exe, "index", "-background", "-rebuild", "-debuginfod="+ask, "--", path)
 	detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return err

@@ -52,7 +52,8 @@ func commands() []command {
 		{"test", "[flags] [PKG...]", "run packages' tests in QEMU, as go test does", runTest, false},
 		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize, false},
 		{"receive", "[-listen ADDR] [-pcap FILE] [-e ELF]", "show machines' logs and traces, sent by UDP", runReceive, false},
-		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr, false},
+		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr, true},
+		{"symbolizer", "[flags] [ADDR...]", "the same as llvm-symbolizer does, for sanitizers", runSymbolizer, true},
 		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", runIndex, false},
 		{"profile", "[-svg FILE] [-folded FILE] FILE", "show a CPU profile: table, flame graph", runProfile, false},
 		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap, false},
@@ -78,7 +79,7 @@ func main() {
 	image.RunTool()    // if the go command started us in the compiler's place
 	gotest.RunWorker() // if a fuzzing coordinator did so in a test binary's
 	isCommand = true
-	os.Exit(dispatch(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(dispatch(calledAs(os.Args[0], os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 }
 
 // dispatch runs the command that args name.
@@ -140,8 +141,11 @@ func usage(w io.Writer) {
 		minor = append(minor, c.name)
 		if all := commands(); i+1 == len(all) || !all[i+1].minor {
 			what := "this host, the shell, the cache"
-			if c.name == "dlv" {
+			switch c.name {
+			case "dlv":
 				what = "what a dead program has, from its core"
+			case "symbolizer":
+				what = "where addresses are, as addr2line and llvm's do"
 			}
 			fmt.Fprintf(w, "  zf %s: %s\n", strings.Join(minor, ", "), what)
 			minor = nil

@@ -142,7 +142,7 @@ func TestMistakes(t *testing.T) {
 		{"no ELF file", "mod", "", "symbolize -e nosuch.elf trace.log", exitUsage, "no such file", "give the image that `zf build -o FILE` wrote"},
 		{"log without a trace", "mod", "", "symbolize -e program plain.log", exitOK, "no trace found", "`zf help symbolize`"},
 		{"wrong baud rate", "mod", "", "symbolize -e program noise.log", exitOK, "most of what came is no text", "-baud is 115200"},
-		{"no address", "mod", "", "addr -e program main.main", exitUsage, `"main.main" is not a hexadecimal address`, "want one such as"},
+		{"no address", "mod", "", "addr -e program main.nosuch", exitUsage, `"main.nosuch" is not a hexadecimal address`, "want one such as"},
 		{"core of no trace", "mod", "", "core -e program plain.log", exitUsage, "no trace in plain.log", "zf symbolize shows"},
 		{"no profile", "mod", "", "profile go.mod", exitUsage, "go.mod is no profile", "needs -e ELF"},
 		{"tests of a file", "mod", "", "test main_test.go", exitUsage, "main_test.go is a file", "name a package"},

@@ -49,8 +49,9 @@ var (
 func TestMain(m *testing.M) {
 	image.RunTool()
 	os.Setenv(qemu.AccelVariable, "tcg") // whatever this machine has
-	if os.Getenv(asCommand) != "" {      // started by the command under test
-		os.Exit(dispatch(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	runPprof()
+	if os.Getenv(asCommand) != "" { // started by the command under test
+		os.Exit(dispatch(calledAs(os.Args[0], os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 	}
 	var err error
 	if guestDir, err = os.MkdirTemp("", "zf-guest-"); err != nil {

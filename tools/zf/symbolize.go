@@ -15,9 +15,11 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/debuginfod"
 	"github.com/zeroframe/zeroframe/tools/eventstream"
 	"github.com/zeroframe/zeroframe/tools/foreign"
 	"github.com/zeroframe/zeroframe/tools/input"
@@ -48,16 +50,19 @@ line of each address. INPUT is a log, or something live:
 
 A line is out when it is complete, and a part of one after 50 ms; text does not
 wait for the ELF file to be opened. A trace that is open when a device or a
-connection vanishes counts as cut. Nothing is sent.
+connection vanishes counts as cut. Nothing is sent, but to the debuginfod
+servers that $DEBUGINFOD_URLS names: the build ID of an image or of debug
+information that is not here. What they have is kept in the cache of all such
+clients ($DEBUGINFOD_CACHE_PATH); with such servers -e may be left out.
 
-ELF is the image that was running, or a folder of images: there a file is found
-by its build ID (anywhere, or as .build-id/xx/yyyy.debug), a Linux module by its
-name (NAME.ko, and as compressed by xz, zstd or gzip) and the kernel as vmlinux.
-Of several -e the one with a trace's build ID is taken, for a frame of a module
-NAME.ko, for an address the first that has it. A trace of another build is left
-as it is, and the exit status is 2. One that does not say its build, since its
-begin line is missing, is left as it is too. A log that is resolved already
-stays so.
+ELF is the image that was running, or a folder or a package (.deb, .rpm, tar)
+of images: there a file is found by its build ID (anywhere, or as
+.build-id/xx/yyyy.debug), a Linux module by its name (NAME.ko, and as compressed
+by xz, zstd or gzip) and the kernel as vmlinux. Of several -e the one with a
+trace's build ID is taken, for a frame of a module NAME.ko, for an address the
+first that has it. A trace of another build is left as it is, and the exit
+status is 2. One that does not say its build, since its begin line is missing,
+is left as it is too. A log that is resolved already stays so.
 
 Traces of others are resolved below their lines: Linux (oops, warning, panic),
 LLVM and Fuchsia markup, Go's tracebacks (TamaGo's too), TinyGo's panics,
@@ -93,7 +98,9 @@ type symbolizeFlags struct {
 	elfs                []string // files and folders
 	color, format       string
 	mapFile, base       string // in the place of elf
-	index               string
+	index, debuginfod   string
+	pid                 int
+	core                string
 	bias                string // of other systems' traces, above the first image
 	guess               bool
 	demangle            bool
@@ -135,6 +142,10 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	defer in.Close()
 	indexes, err := newIndexing(f.index, "zf symbolize", stderr)
 	if err != nil {
+		return fail("%v", err)
+	}
+	defer indexes.clean()
+	if err := indexes.askServers(ctx, f.debuginfod); err != nil {
 		return fail("%v", err)
 	}
 	images := f.load(indexes)
@@ -241,9 +252,12 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		f.elfs = append(f.elfs, s)
 		return nil
 	})
+	set.IntVar(&f.pid, "pid", 0, "addresses are those of the running process `N`")
+	set.StringVar(&f.core, "core", "", "addresses are those of the process that left the core file `FILE`")
 	set.StringVar(&f.mapFile, "map", "", "instead of -e, a map `FILE` in any format that `zf map -h` names:\nfunctions without lines, and no check of the build")
 	set.StringVar(&f.base, "base", "", baseUsage)
 	set.StringVar(&f.index, "index", indexAuto, indexUsage)
+	set.StringVar(&f.debuginfod, "debuginfod", debuginfodAuto, debuginfodUsage)
 	set.StringVar(&f.format, "format", "text", "what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line), k (the columns of a debugger's k) or markdown\n(for an issue)")
 	set.BoolVar(&f.json, "json", false, "the same as -format=json")
 	set.BoolVar(&f.force, "force", false, "resolve traces of another or an unknown build too")
@@ -299,7 +313,7 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		wrong = "-e and -map: give one of them"
 	case f.base != "" && f.mapFile == "":
 		wrong = "-base is for -map"
-	case len(f.elfs) == 0 && f.mapFile == "":
+	case len(f.elfs) == 0 && f.mapFile == "" && f.pid == 0 && f.core == "" && !f.hasServers():
 		wrong = "-e ELF is missing: name the image that was running"
 	case !slices.Contains(formats, f.format):
 		wrong = fmt.Sprintf("-format is %s, not %q", formatList(), f.format)
@@ -317,6 +331,11 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		return f, exitOK, true
 	}
 	return fail(wrong)
+}
+
+// hasServers reports whether images can come from debuginfod servers alone.
+func (f *symbolizeFlags) hasServers() bool {
+	return f.debuginfod == debuginfodAuto && strings.TrimSpace(os.Getenv(debuginfod.URLsEnv)) != ""
 }
 
 // grace is how long an interrupt waits for what is already under way: in a

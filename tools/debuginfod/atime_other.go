@@ -1,0 +1,11 @@
+//go:build !linux
+
+package debuginfod
+
+import (
+	"io/fs"
+	"time"
+)
+
+// accessTime returns when a file was read, if it is known: here it is not.
+func accessTime(fs.FileInfo) (time.Time, bool) { return time.Time{}, false }

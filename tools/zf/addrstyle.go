@@ -1,0 +1,254 @@
+package main
+
+// The output styles of LLVM's tools: as text, and as JSON with the keys that they have. Both tell
+// columns, which addr2line does not.
+//
+// Source: llvm-symbolizer(1), "OUTPUT STYLE", and what llvm-symbolizer 22 prints; a test compares.
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// An answer is what is known of one question.
+type answer struct {
+	module string
+	addr   uint64 // as it was asked
+	name   string // instead of an address
+	f      addrSymbols
+	frames []lookup.Call
+	more   []symbol.Detail // of the frames
+}
+
+// answerOf looks an address up.
+func (opt *addrOptions) answerOf(f addrSymbols, module string, addr, pc uint64) answer {
+	a := answer{module: module, addr: addr, f: f}
+	if f != nil {
+		a.frames = f.Lookup(pc, false)
+		a.more = detailsOf(f, pc, a.frames)
+	}
+	return a
+}
+
+// detailsOf returns the details of frames, one for each.
+func detailsOf(f addrSymbols, pc uint64, frames []lookup.Call) []symbol.Detail {
+	more := make([]symbol.Detail, len(frames))
+	d, ok := f.(interface {
+		Details(addr uint64, ret bool) []symbol.Detail
+	})
+	if !ok {
+		return more
+	}
+	// Go's own tables may know other calls than the debug information.
+	if known := d.Details(pc, false); len(known) == len(frames) {
+		copy(more, known)
+	}
+	return more
+}
+
+// shown returns the frames that are printed, with the function that stands for each.
+func (opt *addrOptions) shown(a *answer) []lookup.Call {
+	if opt.inlines || len(a.frames) < 2 {
+		return a.frames
+	}
+	// Without inlined calls there is the line, and the function that has the instruction.
+	only := a.frames[0]
+	last := len(a.frames) - 1
+	only.Function = a.frames[last].Function
+	if a.more[0].Column == 0 {
+		a.more[0].Column = a.more[last].Column
+	}
+	column, disc := a.more[0].Column, a.more[0].Discriminator
+	a.more[0] = a.more[last]
+	a.more[0].Column, a.more[0].Discriminator = column, disc
+	return []lookup.Call{only}
+}
+
+// nameOf returns the name of a frame's function as it is printed, or "".
+func (opt *addrOptions) nameOf(fr *lookup.Call, more *symbol.Detail) string {
+	name := fr.Function
+	if opt.style == styleLLVM || opt.style == styleJSON {
+		name, _, _ = strings.Cut(name, "@") // the version of a symbol
+	}
+	switch {
+	case opt.names == shortNames && more.Name != "":
+		return more.Name
+	case opt.demangle:
+		return opt.demangled(name)
+	}
+	return name
+}
+
+// demangled returns a name as in the source, in the form that the output style has: GNU's tools
+// part two closing brackets.
+func (opt *addrOptions) demangled(name string) string {
+	if opt.style == styleLLVM || opt.style == styleJSON {
+		return demangle.Filter(name, demangle.LLVMStyle)
+	}
+	return demangle.Filter(name)
+}
+
+// fileOf returns the name of a frame's file as it is printed, or "".
+func (opt *addrOptions) fileOf(file string, more *symbol.Detail) string {
+	switch {
+	case opt.basenames:
+		return file[strings.LastIndexByte(file, '/')+1:]
+	case opt.relative && more.CompDir != "":
+		return strings.TrimPrefix(file, strings.TrimSuffix(more.CompDir, "/")+"/")
+	}
+	return file
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "??"
+	}
+	return s
+}
+
+// printLLVM prints an answer as llvm-symbolizer does.
+func (opt *addrOptions) printLLVM(w textWriter, a *answer) {
+	if opt.addresses && a.name == "" {
+		w.WriteString("0x" + strconv.FormatUint(a.addr, 16))
+		if opt.pretty {
+			w.WriteString(": ")
+		} else {
+			w.WriteByte('\n')
+		}
+	}
+	frames := opt.shown(a)
+	if len(frames) == 0 {
+		frames, a.more = make([]lookup.Call, 1), make([]symbol.Detail, 1)
+	}
+	for i := range frames {
+		fr, more := &frames[i], &a.more[i]
+		if i > 0 && opt.pretty {
+			w.WriteString(" (inlined by) ")
+		}
+		if opt.functions {
+			w.WriteString(orUnknown(opt.nameOf(fr, more)))
+			if opt.pretty {
+				w.WriteString(" at ")
+			} else {
+				w.WriteByte('\n')
+			}
+		}
+		file := orUnknown(opt.fileOf(fr.File, more))
+		if opt.verbose {
+			opt.printVerbose(w, fr, more, file)
+			continue
+		}
+		fmt.Fprintf(textOnly{w}, "%s:%d:%d\n", file, fr.Line, more.Column)
+		opt.view.source(w, fr)
+	}
+	w.WriteByte('\n')
+}
+
+// textOnly is a textWriter that fmt can write to.
+type textOnly struct{ w textWriter }
+
+func (t textOnly) Write(p []byte) (int, error) { return t.w.WriteString(string(p)) }
+
+// printVerbose prints a frame as --verbose has it.
+func (opt *addrOptions) printVerbose(w textWriter, fr *lookup.Call, more *symbol.Detail, file string) {
+	t := textOnly{w}
+	fmt.Fprintf(t, "  Filename: %s\n", file)
+	if more.StartLine != 0 {
+		fmt.Fprintf(t, "  Function start filename: %s\n  Function start line: %d\n", orUnknown(opt.fileOf(more.StartFile, more)), more.StartLine)
+	}
+	if more.HasStart {
+		fmt.Fprintf(t, "  Function start address: %#x\n", more.Start)
+	}
+	fmt.Fprintf(t, "  Line: %d\n  Column: %d\n", fr.Line, more.Column)
+	if more.Discriminator != 0 {
+		fmt.Fprintf(t, "  Discriminator: %d\n", more.Discriminator)
+	}
+}
+
+// A jsonFrame has a frame's keys in the order of LLVM's.
+type jsonFrame struct {
+	Column        int
+	Discriminator int
+	FileName      string
+	FunctionName  string
+	Line          int
+	StartAddress  string
+	StartFileName string
+	StartLine     int
+}
+
+// A jsonAnswer has an answer's.
+type jsonAnswer struct {
+	Address    string        `json:",omitempty"`
+	Data       *jsonData     `json:",omitempty"`
+	Error      *jsonError    `json:",omitempty"`
+	Frame      *[]jsonLocal  `json:",omitempty"`
+	Loc        *[]*jsonFrame `json:",omitempty"`
+	ModuleName string
+	SymName    string        `json:",omitempty"`
+	Symbol     *[]*jsonFrame `json:",omitempty"`
+}
+
+type jsonError struct{ Message string }
+
+type jsonData struct{ Name, Size, Start string }
+
+type jsonLocal struct {
+	DeclFile     string
+	DeclLine     int
+	FrameOffset  any // a number, or "" if it is not known
+	FunctionName string
+	Name         string
+	Size         string
+	TagOffset    string
+}
+
+// jsonOf returns an answer for JSON.
+func (opt *addrOptions) jsonOf(a *answer) *jsonAnswer {
+	frames := []*jsonFrame{}
+	shown := opt.shown(a)
+	for i := range shown {
+		fr, more := &shown[i], &a.more[i]
+		j := &jsonFrame{
+			Column: more.Column, Discriminator: more.Discriminator, FileName: opt.fileOf(fr.File, more), Line: fr.Line,
+			StartFileName: opt.fileOf(more.StartFile, more), StartLine: more.StartLine,
+		}
+		if opt.functions {
+			j.FunctionName = opt.nameOf(fr, more)
+		}
+		if more.HasStart {
+			j.StartAddress = hexOf(more.Start)
+		}
+		frames = append(frames, j)
+	}
+	if a.name != "" {
+		return &jsonAnswer{ModuleName: a.module, SymName: a.name, Loc: &frames}
+	}
+	if len(frames) == 0 {
+		frames = append(frames, &jsonFrame{})
+	}
+	return &jsonAnswer{ModuleName: a.module, Address: hexOf(a.addr), Symbol: &frames}
+}
+
+func hexOf(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
+
+// jsonText returns a value as LLVM writes it: with -p one key a line.
+func (opt *addrOptions) jsonText(v any) []byte {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if opt.pretty {
+		e.SetIndent("", "  ")
+	}
+	if e.Encode(v) != nil {
+		return nil // there is nothing in it that could not be written
+	}
+	return []byte(b.String())
+}

@@ -1,0 +1,118 @@
+package main
+
+// The flag -debuginfod of the commands that resolve addresses: whether servers are asked for
+// debug information that is not on this machine. Which ones, the environment says, as for every
+// client (tools/debuginfod); without that nothing is sent.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/zeroframe/zeroframe/tools/debuginfod"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+const debuginfodUsage = "ask the servers of $DEBUGINFOD_URLS for debug information that is not\nhere: `WHEN` is auto (if that is set) or off"
+
+// The modes of -debuginfod.
+const (
+	debuginfodAuto = "auto"
+	debuginfodOff  = "off"
+)
+
+// newDebuginfod returns the client that -debuginfod=mode asks for, or nil. On a terminal it says how
+// far a download is.
+func newDebuginfod(mode string, stderr io.Writer) (*debuginfod.Client, error) {
+	switch mode {
+	case debuginfodOff:
+		return nil, nil
+	case debuginfodAuto, "":
+	default:
+		return nil, fmt.Errorf("-debuginfod is auto or off, not %q", mode)
+	}
+	c, err := debuginfod.FromEnvironment()
+	if err != nil {
+		return nil, fmt.Errorf("%w; -debuginfod=off asks nobody", err)
+	}
+	if c != nil && isTerminal(stderr) {
+		c.Progress = (&downloadProgress{w: stderr, began: time.Now()}).take
+	}
+	return c, nil
+}
+
+// A downloadProgress is a line on a terminal that is written over, and in the end wiped out.
+type downloadProgress struct {
+	w io.Writer
+
+	mu    sync.Mutex
+	began time.Time
+	said  time.Time
+}
+
+// take takes how much of a file has come. A file that comes at once shows nothing.
+func (p *downloadProgress) take(url string, done, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	switch {
+	case done == total:
+		if !p.said.IsZero() {
+			io.WriteString(p.w, wipeLine)
+		}
+		p.began, p.said = now, time.Time{} // of the next one
+	case now.Sub(p.began) > progressAfter && now.Sub(p.said) > progressAfter/3:
+		io.WriteString(p.w, wipeLine+downloadLine(url, done, total))
+		p.said = now
+	}
+}
+
+// downloadLine says how much of a file has come, in no more than a line.
+func downloadLine(url string, done, total int64) string {
+	much := ": " + megabytes(done)
+	if total > 0 {
+		much = fmt.Sprintf(": %.1f of %s", float64(done)/1e6, megabytes(total))
+	}
+	line := "downloading " + url
+	if room := columns - 1 - len(much); len(line) > room {
+		line = line[:room-3] + "..."
+	}
+	return line + much
+}
+
+// fromServer opens the file of a build that a server has: one that resolves something; nil if
+// there is none. What went wrong it says, once for each build.
+func (x *indexing) fromServer(id string) *symbol.File {
+	if x.server == nil || id == "" {
+		return nil
+	}
+	x.mu.Lock()
+	failed := x.failed[id]
+	x.mu.Unlock()
+	if failed {
+		return nil
+	}
+	for _, kind := range []string{debuginfod.DebugInfo, debuginfod.Executable} {
+		path, err := x.server.Get(x.ctx, id, kind)
+		if err == nil {
+			var sym *symbol.File
+			if sym, err = openIndexed(path, x); err == nil {
+				return sym
+			}
+		}
+		if !errors.Is(err, fs.ErrNotExist) && x.ctx.Err() == nil {
+			fmt.Fprintf(x.stderr, "%s: note: %v\n", x.command, err)
+			x.mu.Lock()
+			if x.failed == nil {
+				x.failed = make(map[string]bool)
+			}
+			x.failed[id] = true
+			x.mu.Unlock()
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,402 @@
+package main
+
+// `zf symbolizer` takes llvm-symbolizer's place: its flags, its output and its protocol on
+// standard input, by which sanitizers, Chromium's and LLVM's scripts ask. zf does so, too, when it
+// is called by a name that begins with llvm-symbolizer, as the sanitizers want it, and takes
+// addr2line's place under that name: a link is all that it takes.
+//
+// Sources: llvm-symbolizer(1); LLVM, compiler-rt/lib/sanitizer_common/
+// sanitizer_symbolizer_libcdep.cpp, ChooseExternalSymbolizer (the names).
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+const symbolizerUsage = `Usage: zf symbolizer [flags] [ADDR...]
+
+Symbolizer prints functions, files, lines and columns as llvm-symbolizer does,
+and takes its flags and its requests: each line of standard input is one, and
+its answer ends with an empty line.
+
+  [CODE] FILE ADDR       functions, inlined ones first, and lines
+  DATA FILE ADDR         the variable: its name, its address and its size
+  FRAME FILE ADDR        the variables of the function's frame
+
+Without FILE if -e names it. FILE may be in quotes, FILE:NAME, or BUILDID:HEX.
+ADDR is decimal, or hexadecimal with 0x, or FUNC+OFFSET.
+
+A link to zf called llvm-symbolizer-zf (any name that begins so) does the same,
+for those who choose a symbolizer by its name. Sanitizers do:
+
+  ln -s $(which zf) llvm-symbolizer-zf
+  ASAN_SYMBOLIZER_PATH=$PWD/llvm-symbolizer-zf ./program
+
+A link called addr2line is ` + "`zf addr`" + `. The flags are those of zf addr, with other
+defaults: --output-style=LLVM, --functions=linkage, --demangle and --inlines;
+--no-demangle, --no-inlines and --functions=none turn them off.
+
+Example: echo "CODE ./a.out 0x1139" | zf symbolizer
+`
+
+// calledAs returns the arguments of zf if it was called by another program's name.
+func calledAs(path string, args []string) []string {
+	switch name := strings.TrimSuffix(filepath.Base(path), ".exe"); {
+	case strings.HasPrefix(name, "llvm-symbolizer"), name == "zf-symbolizer":
+		return append([]string{"symbolizer"}, args...)
+	case name == "addr2line", strings.HasSuffix(name, "-addr2line"):
+		return append([]string{"addr"}, args...)
+	}
+	return args
+}
+
+func runSymbolizer(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	fail := failing("zf symbolizer", stderr)
+	opt, addrs, err := addrOptions{
+		index: indexAuto, llvm: true, style: styleLLVM, functions: true, demangle: true, inlines: true,
+	}.parse(args)
+	if err != nil {
+		return fail("%v; `zf symbolizer -h` lists the flags", err)
+	}
+	switch {
+	case opt.help:
+		_, err = io.WriteString(stdout, symbolizerUsage)
+		return written(err, stderr)
+	case opt.version:
+		// Scripts look for the words LLVM and version.
+		_, err = fmt.Fprintf(stdout, "llvm-symbolizer\nLLVM version 22 (zf symbolizer, Zeroframe %s)\n", moduleVersion())
+		return written(err, stderr)
+	}
+	if err := opt.view.prepare(isTerminal(stdout)); err != nil {
+		return fail("%v", err)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	indexes, err := newIndexing(opt.index, "zf symbolizer", stderr)
+	if err != nil {
+		return fail("%v", err)
+	}
+	indexes.debugDir = opt.debugDir
+	defer indexes.clean()
+	if err := indexes.askServers(context.Background(), opt.debuginfod); err != nil {
+		return fail("%v", err)
+	}
+	s := &symbolizing{opt: &opt, indexes: indexes, stderr: stderr, files: make(map[string]addrSymbols)}
+	defer s.close()
+	defer indexes.finish()
+	out := bufio.NewWriterSize(stdout, 64<<10)
+	if len(addrs) > 0 {
+		list := []*jsonAnswer{}
+		for _, a := range addrs {
+			list = append(list, s.request(out, a, true)...)
+		}
+		if opt.style == styleJSON {
+			out.Write(opt.jsonText(list))
+		}
+		return written(out.Flush(), stderr)
+	}
+	done := make(chan struct{})
+	defer close(done)
+	for in := readLines(stdin, done); ; {
+		lines, err := in.next()
+		for _, line := range lines {
+			s.request(out, line, false)
+		}
+		if err := out.Flush(); err != nil {
+			return written(err, stderr)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return exitOK
+		case err != nil:
+			return fail("standard input: %v", err)
+		}
+	}
+}
+
+// A symbolizing answers requests.
+type symbolizing struct {
+	opt     *addrOptions
+	indexes *indexing
+	stderr  io.Writer
+	files   map[string]addrSymbols // by the name that was asked for; nil if it cannot be opened
+}
+
+func (s *symbolizing) close() {
+	for _, f := range s.files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// A request is one line.
+type request struct {
+	kind        string // CODE, DATA or FRAME
+	file, build string
+	addr        uint64
+	name        string // of a function, instead of an address alone
+	offset      uint64 // from the name
+}
+
+// parseRequest reads a line. given is the file of the flags, or "".
+func parseRequest(line, given string) (r request, err error) {
+	r = request{kind: "CODE", file: given}
+	rest := strings.TrimSpace(line)
+	for _, kind := range []string{"CODE ", "DATA ", "FRAME "} {
+		if after, ok := strings.CutPrefix(rest, kind); ok {
+			r.kind, rest = strings.TrimSpace(kind), strings.TrimLeft(after, " \t")
+			break
+		}
+	}
+	prefix := ""
+	for _, p := range []string{"FILE:", "BUILDID:"} {
+		if after, ok := strings.CutPrefix(rest, p); ok {
+			prefix, rest = p, strings.TrimLeft(after, " \t")
+		}
+	}
+	if given == "" || prefix != "" {
+		if given != "" {
+			return r, errors.New("the flags name the file already")
+		}
+		var name string
+		if name, rest = firstWord(rest); name == "" {
+			return r, errors.New("no input filename has been specified")
+		}
+		if r.file = name; prefix == "BUILDID:" {
+			r.file, r.build = "", strings.ToLower(name)
+		}
+	}
+	if rest = strings.TrimSpace(rest); rest == "" {
+		return r, errors.New("no module offset has been specified")
+	}
+	if r.addr, err = strconv.ParseUint(rest, 0, 64); err == nil {
+		return r, nil
+	}
+	r.name = rest
+	if i := strings.LastIndexByte(rest, '+'); i > 0 {
+		if n, err := strconv.ParseUint(rest[i+1:], 0, 64); err == nil {
+			r.name, r.offset = rest[:i], n
+		}
+	}
+	return r, nil
+}
+
+// firstWord returns the first word of s, which may be in quotes, and what is behind it.
+func firstWord(s string) (word, rest string) {
+	if s != "" && (s[0] == '"' || s[0] == '\'') {
+		if i := strings.IndexByte(s[1:], s[0]); i >= 0 {
+			return s[1 : 1+i], s[2+i:]
+		}
+	}
+	word, rest, _ = strings.Cut(s, " ")
+	return word, rest
+}
+
+// request answers one line, or one argument. In JSON it returns what belongs into a list of all
+// arguments.
+func (s *symbolizing) request(out *bufio.Writer, line string, argument bool) []*jsonAnswer {
+	r, err := parseRequest(line, s.opt.exe)
+	var f addrSymbols
+	if err == nil {
+		f, err = s.open(&r)
+	} else if strings.TrimSpace(line) != "" {
+		fmt.Fprintf(s.stderr, "zf symbolizer: %q: %v\n", line, err)
+	}
+	if s.opt.style == styleJSON {
+		j := s.json(&r, f, err)
+		if argument {
+			return []*jsonAnswer{j}
+		}
+		out.Write(s.opt.jsonText(j))
+		return nil
+	}
+	switch {
+	case r.kind == "DATA" && r.name == "":
+		s.data(out, &r, f)
+	case r.kind == "FRAME" && r.name == "":
+		s.frame(out, &r, f)
+	default:
+		for _, a := range s.answers(&r, f) {
+			if s.opt.style == styleGNU {
+				s.opt.print(out, f, asked{addr: a.addr, pc: a.addr - s.opt.adjust}, a.frames)
+			} else {
+				s.opt.printLLVM(out, &a)
+			}
+		}
+	}
+	return nil
+}
+
+// noSymbols stands for a file that cannot be opened.
+type noSymbols struct{ addrSymbols }
+
+func (noSymbols) AddressSize() int { return 8 }
+
+// noSuchFile is the error for a file that is not there.
+type noSuchFile struct{ name string }
+
+func (e noSuchFile) Error() string { return fmt.Sprintf("%q: No such file or directory", e.name) }
+
+// open opens the file of a request, once. What goes wrong is said once.
+func (s *symbolizing) open(r *request) (addrSymbols, error) {
+	name := r.file
+	if r.build != "" {
+		name = "BUILDID:" + r.build
+	}
+	if f, ok := s.files[name]; ok {
+		return f, nil
+	}
+	opt := *s.opt
+	if opt.exe = r.file; r.build != "" {
+		opt.exe, opt.buildID = defaultExe, r.build
+	}
+	f, err := opt.open(s.indexes, s.stderr)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) { // in the words of those who look for them
+			err = noSuchFile{r.file}
+		}
+		fmt.Fprintf(s.stderr, "zf symbolizer: %v\n", err)
+		f = nil
+	}
+	s.files[name] = f
+	return f, err
+}
+
+// answers returns the answers to a request for code: several if functions have the same name.
+func (s *symbolizing) answers(r *request, f addrSymbols) (all []answer) {
+	if f == nil {
+		return []answer{{module: r.file, addr: r.addr, name: r.name, f: noSymbols{}}}
+	}
+	if r.name == "" {
+		return []answer{s.opt.answerOf(f, r.file, r.addr, r.addr-s.opt.adjust)}
+	}
+	if n, ok := f.(namer); ok {
+		for _, fn := range n.Named(r.name) {
+			a := s.opt.answerOf(f, r.file, fn.Start+r.offset, fn.Start+r.offset)
+			a.name = r.name
+			all = append(all, a)
+		}
+	}
+	if all == nil {
+		all = []answer{{module: r.file, name: r.name, f: f}}
+	}
+	return all
+}
+
+// variable returns the variable that a request is for.
+func (s *symbolizing) variable(r *request, f addrSymbols) (name string, start, size uint64) {
+	v, ok := f.(*symbol.File)
+	if !ok || f == nil {
+		return "", 0, 0
+	}
+	name, offset, ok := v.Variable(r.addr - s.opt.adjust)
+	if !ok {
+		return "", 0, 0
+	}
+	start = r.addr - s.opt.adjust - offset
+	_, size, _ = v.Symbol(name)
+	if s.opt.demangle {
+		name = s.opt.demangled(name)
+	}
+	return name, start, size
+}
+
+// data answers a request for a variable.
+func (s *symbolizing) data(out *bufio.Writer, r *request, f addrSymbols) {
+	name, start, size := s.variable(r, f)
+	if s.opt.addresses {
+		fmt.Fprintf(out, "%#x\n", r.addr)
+	}
+	fmt.Fprintf(out, "%s\n%d %d\n", orUnknown(name), start, size)
+	if v, ok := f.(*symbol.File); ok && name != "" {
+		if file, line, ok := v.Declared(start); ok {
+			fmt.Fprintf(out, "%s:%d\n\n", file, line)
+			return
+		}
+	}
+	out.WriteString("??:?\n\n")
+}
+
+// locals returns the variables that a request is for.
+func (s *symbolizing) locals(r *request, f addrSymbols) []symbol.Local {
+	if v, ok := f.(*symbol.File); ok && f != nil {
+		return v.Locals(r.addr - s.opt.adjust)
+	}
+	return nil
+}
+
+// frame answers a request for a frame.
+func (s *symbolizing) frame(out *bufio.Writer, r *request, f addrSymbols) {
+	if s.opt.addresses {
+		fmt.Fprintf(out, "%#x\n", r.addr)
+	}
+	all := s.locals(r, f)
+	if len(all) == 0 {
+		out.WriteString("??\n")
+	}
+	for i := range all {
+		l := &all[i]
+		offset, size := "??", "??"
+		if l.HasOffset {
+			offset = strconv.FormatInt(l.Offset, 10)
+		}
+		if l.HasSize {
+			size = strconv.FormatUint(l.Size, 10)
+		}
+		fmt.Fprintf(out, "%s\n%s\n%s:%d\n%s %s ??\n", orUnknown(l.Function), orUnknown(l.Name), orUnknown(l.File), l.Line, offset, size)
+	}
+	out.WriteByte('\n')
+}
+
+// json answers a request in JSON.
+func (s *symbolizing) json(r *request, f addrSymbols, err error) *jsonAnswer {
+	j := &jsonAnswer{ModuleName: r.file}
+	if r.build != "" {
+		j.ModuleName = r.build
+	}
+	if r.name != "" {
+		j.SymName = r.name
+	} else {
+		j.Address = hexOf(r.addr)
+	}
+	switch {
+	case err != nil:
+		j.Error = &jsonError{err.Error()}
+		if errors.As(err, new(noSuchFile)) {
+			j.Error.Message = "No such file or directory" // the name is beside it
+		}
+	case r.kind == "DATA" && r.name == "":
+		name, start, size := s.variable(r, f)
+		j.Data = &jsonData{Name: name, Start: hexOf(start), Size: hexOf(size)}
+	case r.kind == "FRAME" && r.name == "":
+		list := []jsonLocal{}
+		for _, l := range s.locals(r, f) {
+			v := jsonLocal{DeclFile: l.File, DeclLine: l.Line, FrameOffset: "", FunctionName: l.Function, Name: l.Name}
+			if l.HasOffset {
+				v.FrameOffset = l.Offset
+			}
+			if l.HasSize {
+				v.Size = hexOf(l.Size)
+			}
+			list = append(list, v)
+		}
+		j.Frame = &list
+	default:
+		all := s.answers(r, f)
+		j = s.opt.jsonOf(&all[0])
+		for i := range all[1:] {
+			*j.Loc = append(*j.Loc, *s.opt.jsonOf(&all[1+i]).Loc...)
+		}
+	}
+	return j
+}
