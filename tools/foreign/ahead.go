@@ -30,6 +30,7 @@ func (x *Reader) lookAhead() {
 	y.lack.files = slices.Clip(x.lack.files)
 	y.markup.modules, y.markup.maps = maps.Clone(x.markup.modules), slices.Clip(x.markup.maps)
 	y.g.inlined, y.gdb.inline = slices.Clip(x.g.inlined), slices.Clip(x.gdb.inline)
+	y.layout, y.rep = x.layout.clone(), x.rep.clone()
 	y.images = &lookup.Images{} // no other image is looked for
 	copies := make(map[*program]*program)
 	twin := func(p *program) *program {

@@ -13,9 +13,14 @@ type program struct {
 	sym    lookup.Resolver
 	names  lookup.NameResolver // nil if the image knows no names
 	module string              // of Linux, which it is; "" if it is none
+	file   string              // the name of its file, as fileBase has it
 	thumb  bool                // bit 0 of an address is no part of it
 	bias   uint64
 	fixed  bool // the user gave the bias
+
+	loaded      []lookup.Segment  // what of it is in memory, if placed is set
+	placed      bool              // it has been asked
+	sourceNames map[string]string // the linker's names by the source's, if asked for
 
 	ahead lookup.Answers     // looked up ahead
 	asked *[]lookup.Question // of a copy that only notes what it is asked
@@ -28,7 +33,7 @@ func newProgram(sym lookup.Resolver) *program {
 		p.thumb = m.Arch() == "arm"
 	}
 	if m, ok := sym.(interface{ Name() string }); ok {
-		p.module = ModuleName(m.Name())
+		p.module, p.file = ModuleName(m.Name()), fileBase(m.Name())
 	}
 	return p
 }

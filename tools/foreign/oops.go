@@ -33,13 +33,16 @@ var (
 	// place is FUNCTION+OFFSET/SIZE, with the module if it is in one.
 	place = lazyregexp.New(`([A-Za-z0-9_.$@]+)\+0x([0-9a-f]{1,16})/0x([0-9a-f]{1,16})\b(?: \[([A-Za-z0-9_-]+)(?: ([0-9a-f]{16,40})\b)?[^\]]*\])?`)
 	// Behind a frame's place arm64 says where it has it from, PowerPC how sure it is.
-	afterFrame = lazyregexp.New(`^(?: \([A-Za-z]+\))?\s*$`)
-	inBrackets = lazyregexp.New(`\[<?([0-9a-f]{8,16})>?\] ?$`)
-	exactPlace = lazyregexp.New(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
-	retPlace   = lazyregexp.New(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
-	beforeRaw  = lazyregexp.New(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
-	oopsBuild  = lazyregexp.New(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
-	kaslr      = lazyregexp.New(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
+	// syzkaller's reports have the file and the line.
+	afterFrame = lazyregexp.New(`^(?: \([A-Za-z]+\))?(?: ([A-Za-z0-9_./-]+:[0-9]+)(?: \[inline\])?)?\s*$`)
+	// A number in front is drgn's.
+	beforeFrame = lazyregexp.New(`^#[0-9]{1,4}$`)
+	inBrackets  = lazyregexp.New(`\[<?([0-9a-f]{8,16})>?\] ?$`)
+	exactPlace  = lazyregexp.New(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
+	retPlace    = lazyregexp.New(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
+	beforeRaw   = lazyregexp.New(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
+	oopsBuild   = lazyregexp.New(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
+	kaslr       = lazyregexp.New(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
 )
 
 // readOops reads a line of a Linux oops, warning or panic.
@@ -74,7 +77,14 @@ func (x *Reader) readOops(line string) bool {
 		}
 		before, addr, hasAddr := beforePlace(line[:m[0]])
 		frame := (before == "" || strings.HasSuffix(before, "]") || strings.HasSuffix(before, "kernel:") ||
-			strings.HasSuffix(before, ">")) && afterFrame().MatchString(line[m[1]:])
+			strings.HasSuffix(before, ">") || before[0] == '#' && beforeFrame().MatchString(before))
+		said := "" // file and line
+		if frame {
+			after := afterFrame().FindStringSubmatch(line[m[1]:])
+			if frame = after != nil; frame {
+				said = after[1]
+			}
+		}
 		exact := !frame && exactPlace().MatchString(before)
 		if !frame && !exact && !retPlace().MatchString(before) {
 			continue
@@ -87,6 +97,9 @@ func (x *Reader) readOops(line string) bool {
 		}
 		words := group(1) + "+" + group(2)
 		switch {
+		case frame && before != "" && before[0] == '#': // drgn's
+			exact = before == "#0" && !sleeps(group(1))
+			x.first, x.oops.pc = x.first || before == "#0", ""
 		case exact:
 			x.oops.pc = words
 		case frame:
@@ -117,9 +130,16 @@ func (x *Reader) readOops(line string) bool {
 		for i := n; i < len(x.hits); i++ {
 			h := &x.hits[i]
 			h.aside, h.unsure, h.module = about.aside, about.unsure, mod
+			h.compare(said)
 		}
 	}
 	return found
+}
+
+// sleeps reports whether a task that does not run is in the function: its pc is where it will
+// go on, behind a call.
+func sleeps(name string) bool {
+	return name == "__schedule" || name == "context_switch" || strings.HasPrefix(name, "__switch_to")
 }
 
 // linuxImages returns the images of a module, or of the kernel if its name is empty,
