@@ -147,6 +147,9 @@ func (x *Reader) begin(format, line string) {
 			first, g.listed = g.listed, true
 		}
 	}
+	if first && g.format == FormatAddress {
+		return // what says why has an address, and this is its list
+	}
 	if first {
 		listed := g.listed
 		x.EndGroup()
@@ -232,6 +235,8 @@ func (x *Reader) gather(h *Hit, format string) {
 		to = &g.asides
 	} else if n := len(g.frames); n == 1 && f.Kind == tracer.PC && g.frames[0].Kind == tracer.PC && samePlace(&f, &g.frames[0]) {
 		return // the pc above a list that begins with it
+	} else if n > 0 && format == FormatAddress && g.format != FormatAddress && samePlace(&f, &g.frames[n-1]) {
+		return // a register below the frame
 	}
 	if len(*to) >= wire.MaxFrames {
 		g.over = true

@@ -144,7 +144,7 @@ func (x *Reader) resolveSpot(s *spot) bool {
 			ok = x.hitIn(p, h)
 		}
 	} else if s.hasAddr {
-		if ok = x.hitIn(p, h); !ok && s.name != "" && !s.hasOff {
+		if ok = x.mapped(h) || x.hitIn(p, h); !ok && s.name != "" && !s.hasOff {
 			ok = x.learn(in, s.name, s.addr, s.ret) && x.hitIn(p, h)
 		}
 	}
@@ -298,7 +298,7 @@ func isFileOf(image, module string) bool {
 		return true
 	}
 	stem := func(s string) string {
-		for _, kind := range [...]string{".exe", ".dll", ".efi", ".sys", ".pdb"} {
+		for _, kind := range [...]string{".exe", ".dll", ".efi", ".sys", ".pdb", ".elf"} {
 			if t := strings.TrimSuffix(s, kind); t != s {
 				return t
 			}

@@ -223,11 +223,8 @@ func (x *Reader) readHotSpot(text string) bool {
 		s.name, s.off, _ = nameOffset(m[3])
 	}
 	// The first is in the file's head alone, and first in the list again.
-	if first := x.frame(FormatHotSpot); first {
-		x.first = true
-	} else {
-		s.ret = true
-	}
+	s.ret, x.rep.exact = !x.rep.exact, false
+	x.frame(FormatHotSpot)
 	x.spot(s)
 	return true
 }

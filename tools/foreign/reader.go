@@ -207,6 +207,9 @@ func (x *Reader) read(line string) {
 	x.now, x.first = line, false
 	from := len(x.hits)
 	if format := x.readAs(line); !x.dry {
+		if format == "" && len(x.hits) > from {
+			format = FormatAddress // of lines before
+		}
 		x.group(line, format, from)
 	}
 }

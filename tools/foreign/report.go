@@ -65,7 +65,7 @@ func (x *Reader) readReport(line string) bool {
 	x.rep.lines++
 	text := strings.TrimLeft(line, " \t")
 	if len(text) < 4 {
-		return false
+		return x.rep.listed && text != "" && x.readIPS(text)
 	}
 	indent := len(line) - len(text)
 	c := text[0]
@@ -75,6 +75,8 @@ func (x *Reader) readReport(line string) bool {
 			return x.readNumbered(n, rest, indent)
 		}
 		if strings.HasPrefix(text, "# ") {
+			x.rep.exact = true // the "problematic frame"
+			x.first = true
 			return x.readHotSpot(strings.TrimLeft(text[2:], " "))
 		}
 		return false
@@ -119,7 +121,7 @@ func (x *Reader) readReport(line string) bool {
 		return x.readEDKFrame(text)
 	case indent > 0 && strings.IndexByte(text, '+') > 0:
 		return x.readBPF(text)
-	case c == 'T' || c == 'K' || c == 'B' || c == 'p' || c == 'S':
+	case c == 'T' || c == 'K' || c == 'B' || c == 'p' || c == 'S' || c == 'N':
 		return x.readHead(text)
 	}
 	return false
@@ -162,6 +164,8 @@ func (x *Reader) readHead(text string) bool {
 	case strings.HasPrefix(text, "Backtrace (CPU "), strings.HasPrefix(text, "Panicked thread: "), strings.HasPrefix(text, "panic(cpu "):
 		r.open = FormatMacOS
 		x.first = text[0] != 'p'
+	case strings.HasPrefix(text, "Native frames:"):
+		r.open, r.exact, x.first = FormatHotSpot, true, true
 	case strings.HasPrefix(text, "Kernel slide:"):
 		return x.readSlide(text)
 	case strings.HasPrefix(text, "STACK_TEXT:"):
