@@ -9,6 +9,12 @@
 //	board.go      TinyGo, ESP-IDF, Zephyr
 //	debugger.go   gdb and WinDbg
 //	marked.go     addresses that only a word marks, or that are guessed
+//	report.go     reports of programs, profilers and crash reporters: which one a line is of
+//	program.go    what programs say of themselves: sanitizers, glibc, Rust, HotSpot, Breakpad
+//	profiler.go   perf and bpftrace
+//	kernels.go    FreeBSD, crash, macOS, EDK II, coreboot
+//	layout.go     where modules lie, and which files they are
+//	jsonline.go   text within objects of JSON
 //	prefix.go     what stands in front of these lines
 //	names.go      names of C++ and Rust
 //	images.go     the images that a stream may mean

@@ -235,7 +235,7 @@ func (x *Reader) gather(h *Hit, format string) {
 		to = &g.asides
 	} else if n := len(g.frames); n == 1 && f.Kind == tracer.PC && g.frames[0].Kind == tracer.PC && samePlace(&f, &g.frames[0]) {
 		return // the pc above a list that begins with it
-	} else if n > 0 && format == FormatAddress && g.format != FormatAddress && samePlace(&f, &g.frames[n-1]) {
+	} else if n > 0 && format == FormatAddress && g.format == FormatCrash && samePlace(&f, &g.frames[n-1]) {
 		return // a register below the frame
 	}
 	if len(*to) >= wire.MaxFrames {

@@ -38,6 +38,7 @@
 //	radix.go        the sort of them
 //	named.go        a name -> its addresses
 //	functions.go    all functions
+//	loaded.go       the segments that are loaded, and the names of all functions
 //	stack.go        what a walk asks: function starts
 //	code.go         the code, with the functions in it
 //	gotable.go      .gopclntab

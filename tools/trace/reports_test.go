@@ -171,7 +171,7 @@ func reports(t testing.TB) []report {
 		want: []string{"Find\t" + atLeaf, "[ 0]\t" + atLeaf, "[ 1]\t" + inMain},
 	}, []string{"edk2: pc=leaf", "edk2: pc=leaf ra=main ra='?'"}}, {said{
 		name: "coreboot",
-		in: f("Unexpected Exception: 6 @ 10:%08x - Halting\nCode: 0 eflags: 00010002 cr2: 00000000\nUnexpected Exception:\n13 @ 10:%016x - Halting\n", leaf, leaf),
+		in:   f("Unexpected Exception: 6 @ 10:%08x - Halting\nCode: 0 eflags: 00010002 cr2: 00000000\nUnexpected Exception:\n13 @ 10:%016x - Halting\n", leaf, leaf),
 		want: []string{"Exception: 6\t" + atLeaf, "13 @\t" + atLeaf},
 	}, []string{"coreboot: pc=leaf", "coreboot: pc=leaf"}}, {said{
 		name: "maps before, maps behind",
