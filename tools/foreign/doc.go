@@ -3,6 +3,7 @@
 //
 //	reader.go     a line -> the addresses on it; the table of formats
 //	oops.go       Linux
+//	scan.go       what is found in a line by hand, since it is in most of them
 //	offset.go     where Linux runs
 //	goroutine.go  Go programs and their kernels
 //	markup.go     LLVM's symbolizer markup

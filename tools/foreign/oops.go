@@ -30,8 +30,6 @@ type oopsState struct {
 }
 
 var (
-	// place is FUNCTION+OFFSET/SIZE, with the module if it is in one.
-	place = lazyregexp.New(`([A-Za-z0-9_.$@]+)\+0x([0-9a-f]{1,16})/0x([0-9a-f]{1,16})\b(?: \[([A-Za-z0-9_-]+)(?: ([0-9a-f]{16,40})\b)?[^\]]*\])?`)
 	// Behind a frame's place arm64 says where it has it from, PowerPC how sure it is.
 	// syzkaller's reports have the file and the line.
 	afterFrame = lazyregexp.New(`^(?: \([A-Za-z]+\))?(?: ([A-Za-z0-9_./-]+:[0-9]+)(?: \[inline\])?)?\s*$`)
@@ -68,21 +66,22 @@ func (x *Reader) readOops(line string) bool {
 		return x.rawFrame(line)
 	}
 	found := false
-	for _, m := range place().FindAllStringSubmatchIndex(line, maxHits) {
-		group := func(i int) string {
-			if m[2*i] < 0 {
-				return ""
-			}
-			return line[m[2*i]:m[2*i+1]]
+	for from, n := 0, 0; n < maxHits; n++ {
+		at, ok := nextPlace(line, from)
+		if !ok {
+			break
 		}
-		before, addr, hasAddr := beforePlace(line[:m[0]])
+		from = at.end
+		before, addr, hasAddr := beforePlace(line[:at.start])
 		frame := (before == "" || strings.HasSuffix(before, "]") || strings.HasSuffix(before, "kernel:") ||
 			strings.HasSuffix(before, ">") || before[0] == '#' && beforeFrame().MatchString(before))
 		said := "" // file and line
 		if frame {
-			after := afterFrame().FindStringSubmatch(line[m[1]:])
-			if frame = after != nil; frame {
-				said = after[1]
+			if rest := line[at.end:]; rest != "" {
+				after := afterFrame().FindStringSubmatch(rest)
+				if frame = after != nil; frame {
+					said = after[1]
+				}
 			}
 		}
 		exact := !frame && exactPlace().MatchString(before)
@@ -90,26 +89,26 @@ func (x *Reader) readOops(line string) bool {
 			continue
 		}
 		found = true
-		off, ok1 := hexNumber(group(2))
-		size, ok2 := hexNumber(group(3))
+		off, ok1 := hexNumber(at.off)
+		size, ok2 := hexNumber(at.size)
 		if !ok1 || !ok2 || size == 0 {
 			continue
 		}
-		words := group(1) + "+" + group(2)
+		words := at.name + "+" + at.off
 		switch {
 		case frame && before != "" && before[0] == '#': // drgn's
-			exact = before == "#0" && !sleeps(group(1))
+			exact = before == "#0" && !sleeps(at.name)
 			x.first, x.oops.pc = x.first || before == "#0", ""
 		case exact:
 			x.oops.pc = words
 		case frame:
 			exact, x.oops.pc = words == x.oops.pc, ""
 		}
-		mod := group(4)
+		mod := at.module
 		about := Hit{ret: !exact, aside: !frame && !exact && !strings.HasSuffix(before, "from"), module: mod,
-			unsure: strings.HasSuffix(strings.TrimRight(line[:m[0]], " "), "?")}
-		asText := lookup.Call{Function: group(1), Offset: off}
-		in, other := x.linuxImages(mod, group(5))
+			unsure: strings.HasSuffix(strings.TrimRight(line[:at.start], " "), "?")}
+		asText := lookup.Call{Function: at.name, Offset: off}
+		in, other := x.linuxImages(mod, at.build)
 		if other {
 			x.quote(about, asText)
 			continue
@@ -121,7 +120,7 @@ func (x *Reader) readOops(line string) bool {
 		}
 		// Each section of a module lies where it likes: there is no one bias.
 		n := len(x.hits)
-		if !x.named(in, group(1), off, size, !exact, addr, hasAddr && mod == "") {
+		if !x.named(in, at.name, off, size, !exact, addr, hasAddr && mod == "") {
 			if x.lack.why != "" {
 				x.lack.want(linuxFile(mod))
 			}
@@ -195,14 +194,14 @@ func beforePlace(s string) (before string, addr uint64, hasAddr bool) {
 		s = strings.TrimSuffix(strings.TrimRight(s, " "), "?")
 		s = strings.TrimRight(s, " ")
 		// A timestamp has a dot, and a caller ("[ T1234]") is no address.
-		m := inBrackets().FindStringSubmatchIndex(s)
-		if m == nil {
+		start, word := addressInBrackets(s)
+		if start < 0 {
 			break
 		}
 		if !hasAddr {
-			addr, hasAddr = hexNumber(s[m[2]:m[3]])
+			addr, hasAddr = hexNumber(word)
 		}
-		s = s[:m[0]]
+		s = s[:start]
 	}
 	return strings.TrimRight(s, " "), addr, hasAddr
 }

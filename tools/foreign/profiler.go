@@ -52,25 +52,44 @@ func (x *Reader) readPerf(text string) bool {
 	return true
 }
 
-// readBPF reads a line of bpftrace's kstack or ustack: a function and a decimal offset, and
-// nothing else. Outside a list such words count only if an image has the function.
-// Source: bpftrace, src/bpftrace.cpp, get_stack, and bcc, bcc_symbol.
+// readBPF reads a line of bpftrace's kstack or ustack: a function and a decimal offset, or an
+// address, and nothing else. Outside a list such words count only if an image has the
+// function. Source: bpftrace, src/bpftrace.cpp, get_stack, and bcc, bcc_symbol.
+//
+//	@[
+//	    do_nanosleep+107
+//	    0x7f3bd2f8d24a
+//	]: 2
 func (x *Reader) readBPF(text string) bool {
-	name, off, ok := nameOffset(text)
-	if !ok || strings.Contains(text, "+0x") || strings.ContainsAny(name, " \t") && !strings.Contains(name, "(") {
-		return false
-	}
 	r := &x.rep
 	inList := r.format == FormatBPF && r.last == r.lines-1
-	s := spot{name: name, off: off, hasOff: true}
-	if !inList {
-		p, found := x.functions(x.programs(), name, off, 0)
-		if p == nil || len(found) == 0 {
+	s := spot{}
+	if addr, rest, ok := hexWordAt(text); ok && rest == "" {
+		if !inList {
 			return false
 		}
+		s.addr, s.hasAddr = addr, true
+	} else {
+		s.name, s.off, s.hasOff = nameOffset(text)
+		if !s.hasOff || strings.Contains(text, "+0x") || strings.ContainsAny(s.name, " \t") && !strings.Contains(s.name, "(") {
+			return false
+		}
+		if !inList {
+			if _, found := x.functions(x.programs(), s.name, s.off, 0); len(found) == 0 {
+				return false
+			}
+			r.exact = true
+		}
 	}
-	first := x.frame(FormatBPF)
-	x.first, s.ret = first, !first
+	x.frame(FormatBPF)
+	s.ret, r.exact, x.first = !r.exact, false, !inList
 	x.spot(s)
+	return true
+}
+
+// openBPF reads the line that begins a list.
+func (x *Reader) openBPF() bool {
+	x.frame(FormatBPF)
+	x.rep.exact, x.first = true, true
 	return true
 }

@@ -80,10 +80,14 @@ func (x *Reader) readReport(line string) bool {
 			return x.readHotSpot(strings.TrimLeft(text[2:], " "))
 		}
 		return false
+	case c == '0' && indent > 0 && x.rep.format == FormatBPF && x.rep.last == x.rep.lines-1 && strings.HasPrefix(text, "0x"):
+		return x.readBPF(text)
 	case c >= '0' && c <= '9' || c >= 'a' && c <= 'f' && indent > 0:
 		if x.readDigits(line, text, indent) {
 			return true
 		}
+	case c == '@' && strings.HasSuffix(text, "["):
+		return x.openBPF()
 	case c == '[' && strings.HasPrefix(text, "[exception "):
 		return x.readException(text)
 	case c == '-' && strings.HasPrefix(text, "--- "):

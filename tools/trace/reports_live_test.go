@@ -43,24 +43,36 @@ func runAt(t *testing.T, path string, env []string, args ...string) []byte {
 	return out
 }
 
-// peer returns what llvm-symbolizer says of an address: functions and lines, innermost first.
-func peer(t *testing.T, path string, addr string) (all []string) {
+// peers returns what llvm-symbolizer says of addresses: functions and lines, innermost first.
+func peers(t *testing.T, path string, addrs []string) (all []string) {
 	t.Helper()
+	if len(addrs) == 0 {
+		return nil
+	}
 	tool, err := symbolizer.Path()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(tool, "--obj="+path, "--no-demangle", "--functions=linkage", addr).Output()
+	cmd := exec.Command(tool, "--obj="+path, "--no-demangle", "--functions=linkage")
+	cmd.Stdin = strings.NewReader(strings.Join(addrs, "\n") + "\n")
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
 	}
-	l := strings.Split(strings.TrimSpace(string(out)), "\n")
-	for i := 0; i+1 < len(l); i += 2 {
-		where := filepath.Base(l[i+1])
-		if n := strings.LastIndexByte(where, ':'); n > 0 {
-			where = where[:n] // without the column
+	for answer := range strings.SplitSeq(strings.TrimSpace(string(out)), "\n\n") {
+		l := strings.Split(answer, "\n")
+		var calls []string
+		for i := 0; i+1 < len(l); i += 2 {
+			where := filepath.Base(l[i+1])
+			if n := strings.LastIndexByte(where, ':'); n > 0 {
+				where = where[:n] // without the column
+			}
+			calls = append(calls, l[i]+" "+where)
 		}
-		all = append(all, l[i]+" "+where)
+		all = append(all, strings.Join(calls, "|"))
+	}
+	if len(all) != len(addrs) {
+		t.Fatalf("%d answers of %s for %d addresses", len(all), tool, len(addrs))
 	}
 	return all
 }
@@ -73,13 +85,13 @@ var ourLine = regexp.MustCompile(`^    (\S+?)(?:\+0x[0-9a-f]+| \(inlined\))(?: (
 func compareFrames(t *testing.T, path string, out []byte, frame *regexp.Regexp, change func(s string, n int) string) (n int) {
 	t.Helper()
 	lines := strings.Split(string(out), "\n")
+	var addrs, ours, below []string
 	for i, l := range lines {
 		m := frame.FindStringSubmatch(l)
 		if m == nil {
 			continue
 		}
-		want := peer(t, path, change(m[1], n))
-		n++
+		addrs = append(addrs, change(m[1], len(addrs)))
 		var got []string
 		for _, o := range lines[i+1:] {
 			m := ourLine.FindStringSubmatch(o)
@@ -91,11 +103,14 @@ func compareFrames(t *testing.T, path string, out []byte, frame *regexp.Regexp, 
 			}
 			got = append(got, m[1]+" "+m[2])
 		}
-		if strings.Join(got, "|") != strings.Join(want, "|") {
-			t.Errorf("below %q: %q; llvm-symbolizer says %q", l, got, want)
+		ours, below = append(ours, strings.Join(got, "|")), append(below, l)
+	}
+	for i, want := range peers(t, path, addrs) {
+		if ours[i] != want {
+			t.Errorf("below %q: %q; llvm-symbolizer says %q", below[i], ours[i], want)
 		}
 	}
-	return n
+	return len(addrs)
 }
 
 // here is the folder that paths are shown from, so that their lines are short.

@@ -104,9 +104,9 @@ func reports(t testing.TB) []report {
 		want: []string{"leaf+\t" + atLeaf, "unknown\t" + atHold, "unknown\t" + inMid, "main+\t" + inMain, "ends+\t" + inEnds, "unknown\t" + atLeaf},
 	}, []string{"perf: pc=leaf ra=hold ra=main ra='__libc_start_call_main'", "perf: pc='do_syscall_64' ra=ends", "perf: pc=leaf"}}, {said{
 		name: "bpftrace",
-		in:   f("Attaching 1 probe...\n\n@[\n    leaf+%d\n    middle+%d\n    nosuch+107\n    main+%d\n]: 3\n@[\n    ends+%d\n]: 1\n and a+1 is\n    nosuch+12\n", off("leaf", leaf), off("middle", hold), off("main", mid), off("ends", p.start["ends"]+4)),
-		want: []string{"leaf+\t" + atLeaf, "middle+\t" + atHold, "middle+\t" + inMid, "main+\t" + inMain, "ends+\tends+0x"},
-	}, []string{"bpftrace: pc=leaf ra=hold ra='nosuch' ra=main", "bpftrace: pc=ends"}}, {said{
+		in:   f("Attaching 1 probe...\n\n@[\n    leaf+%d\n    middle+%d\n    nosuch+107\n    main+%d\n    %#x\n]: 3\n@[\n    ends+%d\n]: 1\n and a+1 is\n    nosuch+12\n", off("leaf", leaf), off("middle", hold), off("main", mid), ends, off("ends", p.start["ends"]+4)),
+		want: []string{"leaf+\t" + atLeaf, "middle+\t" + atHold, "middle+\t" + inMid, "main+\t" + inMain, "0x\t" + inEnds, "ends+\tends+0x"},
+	}, []string{"bpftrace: pc=leaf ra=hold ra='nosuch' ra=main ra=ends", "bpftrace: pc=ends"}}, {said{
 		name: "rust",
 		in: f("thread 'main' panicked at r.rs:1:57:\nindex out of bounds: the len is 3 but the index is 6\nstack backtrace:\n   0:     %#x - <unknown>\n   1:     %#x - r::main::h086b0cfd890a8ea9\n", hold, mid) +
 			f("                               at /tmp/r.rs:3:67\n   2:     %#x - core::ops::FnOnce::call_once::h53821fd6a436237b\n   3:     0x7f0000001000 - <unknown>\n", mid),
@@ -226,4 +226,14 @@ func TestReports(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzReports is FuzzForeign from the reports of programs, profilers and crash reporters on.
+func FuzzReports(f *testing.F) {
+	for _, c := range reports(f) {
+		f.Add([]byte(c.in), uint8(3))
+	}
+	f.Add([]byte("  \"usedImages\" : [\n},\n{\n],\n\"frames\":[{\"imageIndex\":-1}]\n"), uint8(1))
+	f.Add([]byte("#1 0x1 ((+0x)\n#0 (+0x1)\n #2 [ffffffff81000000] x at ffffffff81000000 [y]\n0x1 - 0x0  a  b\n00000000-00000001 r-xp 0 0:0 0 /\n"), uint8(1))
+	f.Fuzz(throughForeign(cImage(f).sym, testImage()))
 }
