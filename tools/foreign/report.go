@@ -64,6 +64,9 @@ func (x *Reader) frame(format string) (first bool) {
 func (x *Reader) readReport(line string) bool {
 	x.rep.lines++
 	text := strings.TrimLeft(line, " \t")
+	if text != "" && text[0] == '@' && text[len(text)-1] == '[' {
+		return x.openBPF()
+	}
 	if len(text) < 4 {
 		return x.rep.listed && text != "" && x.readIPS(text)
 	}
@@ -86,8 +89,6 @@ func (x *Reader) readReport(line string) bool {
 		if x.readDigits(line, text, indent) {
 			return true
 		}
-	case c == '@' && strings.HasSuffix(text, "["):
-		return x.openBPF()
 	case c == '[' && strings.HasPrefix(text, "[exception "):
 		return x.readException(text)
 	case c == '-' && strings.HasPrefix(text, "--- "):

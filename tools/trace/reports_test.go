@@ -104,9 +104,9 @@ func reports(t testing.TB) []report {
 		want: []string{"leaf+\t" + atLeaf, "unknown\t" + atHold, "unknown\t" + inMid, "main+\t" + inMain, "ends+\t" + inEnds, "unknown\t" + atLeaf},
 	}, []string{"perf: pc=leaf ra=hold ra=main ra='__libc_start_call_main'", "perf: pc='do_syscall_64' ra=ends", "perf: pc=leaf"}}, {said{
 		name: "bpftrace",
-		in:   f("Attaching 1 probe...\n\n@[\n    leaf+%d\n    middle+%d\n    nosuch+107\n    main+%d\n    %#x\n]: 3\n@[\n    ends+%d\n]: 1\n and a+1 is\n    nosuch+12\n", off("leaf", leaf), off("middle", hold), off("main", mid), ends, off("ends", p.start["ends"]+4)),
-		want: []string{"leaf+\t" + atLeaf, "middle+\t" + atHold, "middle+\t" + inMid, "main+\t" + inMain, "0x\t" + inEnds, "ends+\tends+0x"},
-	}, []string{"bpftrace: pc=leaf ra=hold ra='nosuch' ra=main ra=ends", "bpftrace: pc=ends"}}, {said{
+		in:   f("Attaching 1 probe...\n\n@[\n    leaf+%d\n    middle+%d\n    nosuch+107\n    main+%d\n    %#x\n]: 3\n@[\n    %#[4]x\n    ends+%[5]d\n]: 1\n and a+1 is\n    nosuch+12\n", off("leaf", leaf), off("middle", hold), off("main", mid), ends, off("ends", p.start["ends"]+4)),
+		want: []string{"leaf+\t" + atLeaf, "middle+\t" + atHold, "middle+\t" + inMid, "main+\t" + inMain, "0x\t" + inEnds, "0x\tafter+0x0", "ends+\tends+0x"},
+	}, []string{"bpftrace: pc=leaf ra=hold ra='nosuch' ra=main ra=ends", "bpftrace: pc=after ra=ends"}}, {said{
 		name: "rust",
 		in: f("thread 'main' panicked at r.rs:1:57:\nindex out of bounds: the len is 3 but the index is 6\nstack backtrace:\n   0:     %#x - <unknown>\n   1:     %#x - r::main::h086b0cfd890a8ea9\n", hold, mid) +
 			f("                               at /tmp/r.rs:3:67\n   2:     %#x - core::ops::FnOnce::call_once::h53821fd6a436237b\n   3:     0x7f0000001000 - <unknown>\n", mid),
