@@ -57,15 +57,24 @@ func (x *Reader) lookAhead() {
 		z.read(x.now)
 	}
 	asked := 0
+	x.covered = 0
 	for line := range bytes.Lines(rest) {
-		if line[len(line)-1] != '\n' || asked > lookup.MaxAhead {
+		if line[len(line)-1] != '\n' {
+			x.covered = 0
 			break
 		}
+		if asked > lookup.MaxAhead {
+			break // it goes on from there
+		}
+		x.covered++
 		y.Add(line)
 		asked = 0
 		for _, q := range copies {
 			asked += len(*q.asked)
 		}
+	}
+	if asked <= lookup.MaxAhead {
+		x.covered = 0
 	}
 	for p, q := range copies {
 		p.ahead = lookup.AskAll(p.sym, *q.asked)
@@ -74,7 +83,7 @@ func (x *Reader) lookAhead() {
 
 // Forget forgets what was looked up ahead.
 func (x *Reader) Forget() {
-	x.looked = false
+	x.looked, x.covered = false, 0
 	for _, p := range x.given {
 		p.ahead = nil
 	}

@@ -236,7 +236,7 @@ func (x *Reader) goProgram(fr goFrame, off uint64) (*program, []lookup.Named) {
 		if p.names == nil {
 			continue
 		}
-		all := p.names.Named(fr.function)
+		all := p.called(fr.function)
 		if len(all) == 0 {
 			continue
 		}

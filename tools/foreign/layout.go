@@ -200,7 +200,7 @@ func (x *Reader) namedSpot(in []*program, s *spot) bool {
 	n := len(x.hits)
 	name := s.name
 	for _, p := range in {
-		if p.names != nil && len(p.names.Named(name)) == 0 {
+		if p.names != nil && len(p.called(name)) == 0 {
 			if linked := p.linkName(name); linked != "" {
 				name = linked
 				break
@@ -461,10 +461,10 @@ func (x *Reader) learn(in []*program, name string, addr uint64, ret bool) bool {
 		if p.names == nil || p.bias != 0 || p.fixed || p.inText(addr, ret) {
 			continue
 		}
-		found := p.names.Named(name)
+		found := p.called(name)
 		if len(found) == 0 {
 			if linked := p.linkName(name); linked != "" {
-				found = p.names.Named(linked)
+				found = p.called(linked)
 			}
 		}
 		if len(found) != 1 {
@@ -505,7 +505,7 @@ func sourceName(name string) string {
 
 // knows reports whether the image has a function of the name.
 func (p *program) knows(name string) bool {
-	return p.names != nil && (len(p.names.Named(name)) > 0 || p.linkName(name) != "")
+	return p.names != nil && (len(p.called(name)) > 0 || p.linkName(name) != "")
 }
 
 // linkName returns the linker's name of a function of C++ or Rust that the report names as

@@ -125,9 +125,10 @@ type Reader struct {
 	first  bool   // the line begins a trace of that
 	nested int    // objects of JSON around the text that is read
 
-	looked bool   // it has been looked at
-	now    string // the line that is read
-	dry    bool   // this is only a look ahead
+	covered int    // lines that are looked up ahead, and more come; 0: there are no more
+	looked  bool   // it has been looked at
+	now     string // the line that is read
+	dry     bool   // this is only a look ahead
 }
 
 // New returns a reader of the lines of a stream.
@@ -162,6 +163,11 @@ func (x *Reader) Add(p []byte) (hits []Hit, ending string) {
 // EndLine reads the line, which ends here.
 func (x *Reader) EndLine() (hits []Hit, ending string) {
 	x.hits, ending = x.hits[:0], "\n"
+	if x.covered > 0 {
+		if x.covered--; x.covered == 0 {
+			x.looked = false // behind this line
+		}
+	}
 	if !x.long {
 		body := strings.TrimRight(string(x.Line), "\r\n")
 		if strings.HasSuffix(string(x.Line), "\r\n") {
@@ -365,7 +371,7 @@ func (x *Reader) functions(in []*program, name string, off, size uint64) (*progr
 		if p.names == nil {
 			continue
 		}
-		all := p.names.Named(name)
+		all := p.called(name)
 		if fit := x.fitting(p, all, off, size); len(fit) > 0 {
 			return p, fit
 		}

@@ -181,7 +181,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if err != nil {
 		return fail("%v", err)
 	}
-	err = pump(ctx, withRecords{between, filter}, in, images.failed())
+	err = pumpBy(f.pieces(), ctx, withRecords{between, filter}, in, images.failed())
 	port(ctx)
 	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
 		if err == nil {
@@ -209,11 +209,25 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	return exitOK
 }
 
+// pieces returns in how large pieces the input is read: a log that is there in larger ones than
+// what is live, since what is looked up at once costs less (tools/trace).
+func (f *symbolizeFlags) pieces() int {
+	if f.isFile() {
+		return 2 << 20
+	}
+	return 32 << 10
+}
+
+// isFile reports whether the input is a file that is whole.
+func (f *symbolizeFlags) isFile() bool {
+	info, err := os.Stat(f.input)
+	return err == nil && info.Mode().IsRegular() && !f.follow
+}
+
 // offsets returns what looks through the input for where a kernel runs, or nil if the input
 // is none that is whole.
 func (f *symbolizeFlags) offsets() func() []foreign.KernelOffset {
-	info, err := os.Stat(f.input)
-	if err != nil || !info.Mode().IsRegular() || f.follow {
+	if !f.isFile() {
 		return nil
 	}
 	return func() []foreign.KernelOffset {
@@ -398,8 +412,13 @@ func (w withRecords) Cut() error { return errors.Join(w.Text.Cut(), w.filter.Cut
 // pump sends the input to a sink, until one of them or ctx ends, or failed brings an
 // error.
 func pump(ctx context.Context, to sink, in io.Reader, failed <-chan error) error {
+	return pumpBy(32<<10, ctx, to, in, failed)
+}
+
+// pumpBy is pump in pieces of a size.
+func pumpBy(size int, ctx context.Context, to sink, in io.Reader, failed <-chan error) error {
 	done := make(chan error, 1)
-	go func() { done <- copyInput(to, in) }()
+	go func() { done <- copyBy(size, to, in) }()
 	select {
 	case err := <-done:
 		return err
@@ -415,8 +434,11 @@ func pump(ctx context.Context, to sink, in io.Reader, failed <-chan error) error
 	}
 }
 
-func copyInput(to sink, in io.Reader) error {
-	buf := make([]byte, 32<<10)
+func copyInput(to sink, in io.Reader) error { return copyBy(32<<10, to, in) }
+
+// copyBy is copyInput with a buffer of a size.
+func copyBy(size int, to sink, in io.Reader) error {
+	buf := make([]byte, size)
 	for {
 		n, err := in.Read(buf)
 		if n > 0 {
