@@ -511,9 +511,6 @@ func (p *program) knows(name string) bool {
 // linkName returns the linker's name of a function of C++ or Rust that the report names as
 // the source does, or "" if there is none or several.
 func (p *program) linkName(name string) string {
-	if !strings.Contains(name, "::") && !strings.Contains(name, "(") {
-		return ""
-	}
 	all, ok := p.sym.(nameLister)
 	if !ok {
 		return ""

@@ -282,3 +282,33 @@ func TestReportsCgo(t *testing.T) {
 		t.Errorf("a line differs:\n%s", r.out.Bytes())
 	}
 }
+
+// TestReportsCpp: functions of C++ that a report names as the source does are found, by an
+// offset in them and for where the program was moved to.
+func TestReportsCpp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "inlined")
+	if out, err := exec.Command("g++", "-O1", "-g", "-pie", "-fPIE", "-o", path, "testdata/foreign/inlined.cc").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s; tools/setup.sh test installs g++", err, out)
+	}
+	sym, err := symbol.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sym.Close()
+	middle := sym.Named("_Z6middlePVi")[0].Start
+	for in, want := range map[string]string{
+		"\t    115f middle(int volatile*)+0x4 (/x/inlined)\n":                   "perf: pc=_Z6middlePVi",
+		"    middle(int volatile*)+4\n    nosuch+1\n":                           "",
+		fmt.Sprintf("#0  0x%016x in middle (p=0x0)\n", middle+4+0x560000000000): "gdb: pc=_Z6middlePVi",
+		fmt.Sprintf("   0:     0x%x - middle\n", middle+4+0x560000000000):       "rust: ra=_Z",
+	} {
+		r := filter(t, Options{Symbols: sym, Foreign: true, Dir: here(t)}, []byte(in))
+		got := ""
+		if len(r.traces) > 0 {
+			got = outline(r.traces[0])
+		}
+		if !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%q: %q; want %q", in, got, want)
+		}
+	}
+}
