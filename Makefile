@@ -126,6 +126,8 @@ test-symbol:
 	go vet -tags symbolgate ./tools/symbol
 	CGO_ENABLED=1 go test -race -count=1 -run 'Concurrent|AtOnce|Example' ./tools/symbol
 	go test -tags symbolgate -count=1 -v -timeout 60m -run Gate ./tools/symbol
+	go vet -tags symbolgate ./tools/trace
+	go test -tags symbolgate -count=1 -v -timeout 10m -run GateReports ./tools/trace
 
 clean:
 	rm -rf bin test-repeat.txt bench.txt bench-symbol.txt bench-receive.txt attack.txt deaths.txt

@@ -30,6 +30,7 @@ func (x *Reader) lookAhead() {
 	y.lack.files = slices.Clip(x.lack.files)
 	y.markup.modules, y.markup.maps = maps.Clone(x.markup.modules), slices.Clip(x.markup.maps)
 	y.g.inlined, y.gdb.inline = slices.Clip(x.g.inlined), slices.Clip(x.gdb.inline)
+	y.layout, y.rep = x.layout.clone(), x.rep.clone()
 	y.images = &lookup.Images{} // no other image is looked for
 	copies := make(map[*program]*program)
 	twin := func(p *program) *program {
@@ -56,15 +57,24 @@ func (x *Reader) lookAhead() {
 		z.read(x.now)
 	}
 	asked := 0
+	x.covered = 0
 	for line := range bytes.Lines(rest) {
-		if line[len(line)-1] != '\n' || asked > lookup.MaxAhead {
+		if line[len(line)-1] != '\n' {
+			x.covered = 0
 			break
 		}
+		if asked > lookup.MaxAhead {
+			break // it goes on from there
+		}
+		x.covered++
 		y.Add(line)
 		asked = 0
 		for _, q := range copies {
 			asked += len(*q.asked)
 		}
+	}
+	if asked <= lookup.MaxAhead {
+		x.covered = 0
 	}
 	for p, q := range copies {
 		p.ahead = lookup.AskAll(p.sym, *q.asked)
@@ -73,7 +83,7 @@ func (x *Reader) lookAhead() {
 
 // Forget forgets what was looked up ahead.
 func (x *Reader) Forget() {
-	x.looked = false
+	x.looked, x.covered = false, 0
 	for _, p := range x.given {
 		p.ahead = nil
 	}

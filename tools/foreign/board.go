@@ -16,9 +16,8 @@ import (
 )
 
 type boardState struct {
-	format string // of the latest line
-	calls  bool   // in Zephyr's call trace
-	pc     uint64 // the latest exact pc that a register dump gave
+	calls bool   // in Zephyr's call trace
+	pc    uint64 // the latest exact pc that a register dump gave
 }
 
 var (
@@ -30,7 +29,7 @@ var (
 
 // readBoard reads a line of these systems.
 func (x *Reader) readBoard(line string) bool {
-	x.board.format = FormatESP
+	x.which = FormatESP
 	if _, list, ok := strings.Cut(line, "Backtrace:"); ok {
 		pairs := espPair().FindAllStringSubmatch(list, maxHits)
 		for _, p := range pairs {
@@ -51,19 +50,19 @@ func (x *Reader) readBoard(line string) bool {
 	if strings.Contains(line, "was called at PC") {
 		one = espAbort().FindStringSubmatch(line)
 	} else if strings.HasPrefix(line, "panic: ") {
-		x.board.format = FormatTinyGo
+		x.which = FormatTinyGo
 		one = tinygoPanic().FindStringSubmatch(line)
 	}
 	if one != nil {
 		addr, ok := hexNumber(one[1])
 		// ESP-IDF's backtrace has the caller of abort too.
-		h := Hit{Addr: addr, aside: x.board.format == FormatESP}
+		h := Hit{Addr: addr, aside: x.which == FormatESP}
 		if ok && !x.hit(h) {
 			x.quote(h)
 		}
 		return ok
 	}
-	x.board.format = FormatZephyr
+	x.which = FormatZephyr
 	if strings.HasSuffix(strings.TrimRight(line, " "), "call trace:") {
 		x.board.calls = true
 		return true

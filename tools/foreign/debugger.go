@@ -30,6 +30,7 @@ type kState struct {
 	hasRet bool
 	trap   bool
 	first  bool
+	text   bool // without a line of titles: !analyze's STACK_TEXT
 }
 
 var (
@@ -79,10 +80,13 @@ func (x *Reader) readGDB(line string) bool {
 	}
 	exact := number == 0 || g.exact || len(g.inline) == number && x.inlinedInto(addr, g.inline)
 	g.exact, g.inline = false, nil
-	if h := (Hit{Addr: addr, ret: !exact}); !x.hit(h) {
-		name, _, _ := strings.Cut(m[3], " (")
-		x.quote(h, quotedName(name)...)
+	h := Hit{Addr: addr, ret: !exact}
+	name, behind, _ := strings.Cut(m[3], " (")
+	if x.find(h) || !strings.Contains(behind, ") from ") && x.learn(x.programs(), name, addr, !exact) && x.find(h) {
+		return true
 	}
+	x.early(h)
+	x.quote(h, quotedName(name)...)
 	return true
 }
 
@@ -129,6 +133,15 @@ func (x *Reader) readK(line string) bool {
 	site = strings.TrimPrefix(site, ": ")
 	at := kSiteAt().FindStringSubmatch(site)
 	exact := k.first || k.trap
+	if file, off, ok := cutOffset(site, "+0x"); ok && !strings.Contains(file, "!") && x.moduleFile(file, "") != nil {
+		// There were no symbols: the offset counts from where the module begins.
+		x.spot(spot{file: file, at: off, base: fromHead, addr: k.ret, hasAddr: k.hasRet, ret: !exact})
+		*k = kState{open: true, text: k.text}
+		if ret, ok := hexNumber(strings.ReplaceAll(m[3], "`", "")); ok && ret != 0 {
+			k.ret, k.hasRet = ret, true
+		}
+		return true
+	}
 	switch {
 	case k.hasRet:
 		if at != nil {
@@ -153,7 +166,7 @@ func (x *Reader) readK(line string) bool {
 		}
 	}
 	ret, ok := hexNumber(strings.ReplaceAll(m[3], "`", ""))
-	*k = kState{open: true, ret: ret, hasRet: ok && ret != 0, trap: strings.Contains(site, "(TrapFrame")}
+	*k = kState{open: true, text: k.text, ret: ret, hasRet: ok && ret != 0, trap: strings.Contains(site, "(TrapFrame")}
 	return true
 }
 

@@ -3,12 +3,19 @@
 //
 //	reader.go     a line -> the addresses on it; the table of formats
 //	oops.go       Linux
+//	scan.go       what is found in a line by hand, since it is in most of them
 //	offset.go     where Linux runs
 //	goroutine.go  Go programs and their kernels
 //	markup.go     LLVM's symbolizer markup
 //	board.go      TinyGo, ESP-IDF, Zephyr
 //	debugger.go   gdb and WinDbg
 //	marked.go     addresses that only a word marks, or that are guessed
+//	report.go     reports of programs, profilers and crash reporters: which one a line is of
+//	program.go    what programs say of themselves: sanitizers, glibc, Rust, HotSpot, Breakpad
+//	profiler.go   perf and bpftrace
+//	kernels.go    FreeBSD, crash, macOS, EDK II, coreboot
+//	layout.go     where modules lie, and which files they are
+//	jsonline.go   text within objects of JSON
 //	prefix.go     what stands in front of these lines
 //	names.go      names of C++ and Rust
 //	images.go     the images that a stream may mean

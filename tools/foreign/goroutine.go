@@ -43,6 +43,7 @@ type goState struct {
 var (
 	goHead   = lazyregexp.New(`^(?:goroutine [0-9]+ .*\[.*\]:|runtime stack:)$`)
 	goAt     = lazyregexp.New(`^\t(.+):([0-9]+)(?: \+0x([0-9a-f]{1,16}))?(?: fp=0x[0-9a-f]+ sp=0x[0-9a-f]+ pc=0x([0-9a-f]{1,16}))?$`)
+	goCgo    = lazyregexp.New(`^(?:non-Go function at |\t(?:(\S.*:[0-9]+) )?)pc=0x([0-9a-f]{1,16})$`)
 	goSignal = lazyregexp.New(`^(?:\[signal .*\bpc=0x([0-9a-f]{1,16})\]|PC=0x([0-9a-f]{1,16}) m=)`)
 )
 
@@ -61,6 +62,9 @@ func (x *Reader) readGo(line string) bool {
 	}
 	if !g.open {
 		return false
+	}
+	if strings.Contains(line, "pc=0x") && x.cgoFrame(line) {
+		return true
 	}
 	if line[0] == '\t' {
 		m := goAt().FindStringSubmatch(line)
@@ -85,13 +89,41 @@ func (x *Reader) readGo(line string) bool {
 	}
 	name, ok := goFunction(line)
 	if !ok {
-		g.open = false
+		// A function of C is its name alone.
+		g.open = line == "non-Go function" || !strings.ContainsAny(line, " \t")
+		if g.pending = ""; g.open {
+			g.pending = line
+		}
 		return false
 	}
 	if name == "runtime.gopanic" {
 		g.panics = true
 	}
 	g.pending = name
+	return true
+}
+
+// cgoFrame reads a frame of C: its function is on the line before, if cgo's symbolizer knows it.
+// The pc of a signal is exact; the others are what a walk of the stack has found.
+// Source: Go, runtime/traceback.go, printOneCgoTraceback.
+func (x *Reader) cgoFrame(line string) bool {
+	m := goCgo().FindStringSubmatch(line)
+	if m == nil || line[0] == '\t' && x.g.pending == "" {
+		return false
+	}
+	s := spot{hasAddr: true, source: m[1]}
+	s.addr, _ = hexNumber(m[2])
+	s.ret = s.addr != x.g.signal
+	if x.g.pending != "non-Go function" && m[1] != "" {
+		s.name = x.g.pending
+	}
+	x.g.pending = ""
+	n := len(x.hits)
+	x.spot(s)
+	for i := n; i < len(x.hits); i++ {
+		x.hits[i].compare(s.source)
+	}
+	x.g.first = false
 	return true
 }
 
@@ -204,7 +236,7 @@ func (x *Reader) goProgram(fr goFrame, off uint64) (*program, []lookup.Named) {
 		if p.names == nil {
 			continue
 		}
-		all := p.names.Named(fr.function)
+		all := p.called(fr.function)
 		if len(all) == 0 {
 			continue
 		}

@@ -21,14 +21,34 @@ import (
 
 // The formats of foreign traces: Trace.Format, and Trace.Kind too.
 const (
-	FormatLinux   = "linux"
-	FormatGo      = "go"
-	FormatTinyGo  = "tinygo"
-	FormatMarkup  = "markup"
-	FormatESP     = "esp-idf"
-	FormatZephyr  = "zephyr"
-	FormatGDB     = "gdb"
-	FormatWinDbg  = "windbg"
+	FormatLinux  = "linux"
+	FormatGo     = "go"
+	FormatTinyGo = "tinygo"
+	FormatMarkup = "markup"
+	FormatESP    = "esp-idf"
+	FormatZephyr = "zephyr"
+	FormatGDB    = "gdb"
+	FormatWinDbg = "windbg"
+
+	FormatSanitizer = "sanitizer" // AddressSanitizer and its kin
+	FormatCoredump  = "coredump"  // systemd's
+	FormatGlibc     = "glibc"     // backtrace_symbols
+	FormatChromium  = "chromium"
+	FormatAndroid   = "android" // tombstones
+	FormatRust      = "rust"
+	FormatFault     = "fault" // Linux of a program that it ends
+	FormatPerf      = "perf"
+	FormatBPF       = "bpftrace"
+	FormatHotSpot   = "hotspot"  // the JVM's hs_err files
+	FormatMinidump  = "minidump" // Breakpad's text
+	FormatFreeBSD   = "freebsd"
+	FormatCrash     = "crash" // the debugger of Linux's dumps
+	FormatMacOS     = "macos"
+	FormatEDK       = "edk2"
+	FormatCoreboot  = "coreboot"
+
+	formatLayout = "layout" // of lines that are no frames
+
 	FormatAddress = "address" // addresses that only a word marks, or that are guessed
 )
 
@@ -103,7 +123,7 @@ func saysWhy(line string) bool {
 // begin ends the trace so far if a line of the format is the first of another.
 func (x *Reader) begin(format, line string) {
 	g := &x.Groups
-	first := false
+	first := x.first
 	switch format {
 	case FormatGo:
 		if goHead().MatchString(line) {
@@ -115,7 +135,7 @@ func (x *Reader) begin(format, line string) {
 	case FormatGDB:
 		first = strings.HasPrefix(line, "#0 ")
 	case FormatWinDbg:
-		first = strings.Contains(line, "RetAddr")
+		first = first || strings.Contains(line, "RetAddr")
 	case FormatTinyGo:
 		first = true
 	case FormatESP, FormatZephyr: // registers come before
@@ -127,6 +147,9 @@ func (x *Reader) begin(format, line string) {
 			first, g.listed = g.listed, true
 		}
 	}
+	if first && g.format == FormatAddress {
+		return // what says why has an address, and this is its list
+	}
 	if first {
 		listed := g.listed
 		x.EndGroup()
@@ -134,11 +157,12 @@ func (x *Reader) begin(format, line string) {
 	}
 }
 
-// group takes what a line said, after its addresses have been read. The format is ""
+// group takes what a line said, after its addresses have been read: the hits behind the first
+// from. The format is ""
 // for a line that no reader has taken.
-func (x *Reader) group(line, format string) {
+func (x *Reader) group(line, format string, from int) {
 	g := &x.Groups
-	if g.report == nil && !g.Open() && len(x.hits) == 0 {
+	if g.report == nil && !g.Open() && len(x.hits) == from {
 		return // its frames are only counted
 	}
 	g.quiet++
@@ -152,7 +176,7 @@ func (x *Reader) group(line, format string) {
 	if g.report != nil && (g.format == FormatLinux || format == FormatLinux || strings.HasPrefix(g.head, "BUG: ")) {
 		g.linuxLine(line)
 	}
-	for i := range x.hits {
+	for i := from; i < len(x.hits); i++ {
 		x.gather(&x.hits[i], format)
 	}
 	if strings.Contains(line, "---[ end trace") || strings.Contains(line, "---[ end Kernel panic") {
@@ -211,6 +235,8 @@ func (x *Reader) gather(h *Hit, format string) {
 		to = &g.asides
 	} else if n := len(g.frames); n == 1 && f.Kind == tracer.PC && g.frames[0].Kind == tracer.PC && samePlace(&f, &g.frames[0]) {
 		return // the pc above a list that begins with it
+	} else if n > 0 && format == FormatAddress && g.format == FormatCrash && samePlace(&f, &g.frames[n-1]) {
+		return // a register below the frame
 	}
 	if len(*to) >= wire.MaxFrames {
 		g.over = true
@@ -273,5 +299,5 @@ func (x *Reader) quote(h Hit, calls ...lookup.Call) {
 
 // shown returns the hits of the line that are to be shown below it.
 func (x *Reader) shown() []Hit {
-	return slices.DeleteFunc(x.hits, func(h Hit) bool { return h.quoted })
+	return slices.DeleteFunc(x.hits, func(h Hit) bool { return h.quoted || h.silent })
 }

@@ -13,24 +13,48 @@ type program struct {
 	sym    lookup.Resolver
 	names  lookup.NameResolver // nil if the image knows no names
 	module string              // of Linux, which it is; "" if it is none
+	file   string              // the name of its file, as fileBase has it
 	thumb  bool                // bit 0 of an address is no part of it
 	bias   uint64
 	fixed  bool // the user gave the bias
+
+	loaded      []lookup.Segment  // what of it is in memory, if placed is set
+	placed      bool              // it has been asked
+	sourceNames map[string]string // the linker's names by the source's, if asked for
+
+	known map[string][]lookup.Named // of the latest names; copies share it
 
 	ahead lookup.Answers     // looked up ahead
 	asked *[]lookup.Question // of a copy that only notes what it is asked
 }
 
 func newProgram(sym lookup.Resolver) *program {
-	p := &program{sym: sym}
+	p := &program{sym: sym, known: make(map[string][]lookup.Named)}
 	p.names, _ = sym.(lookup.NameResolver)
 	if m, ok := sym.(interface{ Arch() string }); ok {
 		p.thumb = m.Arch() == "arm"
 	}
 	if m, ok := sym.(interface{ Name() string }); ok {
-		p.module = ModuleName(m.Name())
+		p.module, p.file = ModuleName(m.Name()), fileBase(m.Name())
 	}
 	return p
+}
+
+// maxKnown bounds the names whose functions are kept.
+const maxKnown = 1 << 16
+
+// called returns the functions of a name, of an image that knows names. A log has few of them,
+// and each line is read twice (ahead.go).
+func (p *program) called(name string) []lookup.Named {
+	if all, ok := p.known[name]; ok {
+		return all
+	}
+	all := p.names.Named(name)
+	if len(p.known) >= maxKnown {
+		clear(p.known)
+	}
+	p.known[strings.Clone(name)] = all
+	return all
 }
 
 // setBias takes a bias that the stream tells.

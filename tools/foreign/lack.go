@@ -84,8 +84,12 @@ func (x *Reader) count(format string, frames []wire.Frame) {
 		l.want(file)
 	}
 	for i := range frames {
-		if whole && format == FormatLinux {
+		switch {
+		case !whole:
+		case format == FormatLinux:
 			l.want(linuxFile(frames[i].Module))
+		case format != FormatMarkup && isProgram(frames[i].Module) && now.why == "":
+			l.want(terminal.Clean(frames[i].Module))
 		}
 	}
 	if x.oops.release != "" {
@@ -94,6 +98,11 @@ func (x *Reader) count(format string, frames []wire.Frame) {
 	if x.oops.build != "" {
 		l.build = x.oops.build
 	}
+}
+
+// isProgram reports whether a module is a file that someone may have built: not of the system.
+func isProgram(module string) bool {
+	return module != "" && module[0] != '[' && !strings.HasPrefix(module, "libc.so") && !strings.HasPrefix(module, "ld-linux")
 }
 
 // isAnother reports whether the note is of a frame that is another answer for the one before.
@@ -119,12 +128,14 @@ func (x *Reader) Tell() {
 // sentence says how much of the traces is not resolved, why, and what to give.
 func (l *lack) sentence(images *lookup.Images, files string) string {
 	name := map[string]string{FormatLinux: "Linux", FormatGo: "Go", FormatTinyGo: "TinyGo", FormatESP: "ESP-IDF",
-		FormatZephyr: "Zephyr", FormatWinDbg: "WinDbg"}[l.format]
+		FormatZephyr: "Zephyr", FormatWinDbg: "WinDbg", FormatCoredump: "systemd-coredump", FormatChromium: "Chromium",
+		FormatAndroid: "Android", FormatRust: "Rust", FormatHotSpot: "HotSpot", FormatFreeBSD: "FreeBSD",
+		FormatMacOS: "macOS", FormatEDK: "EDK II"}[l.format]
 	if name == "" {
 		name = l.format
 	}
 	traces, its, frames := "a "+name+" trace", "its", "frames"
-	if l.format == FormatESP {
+	if l.format == FormatESP || l.format == FormatAndroid || l.format == FormatEDK {
 		traces = "an " + name + " trace"
 	}
 	if l.traces > 1 {
@@ -170,8 +181,12 @@ func (l *lack) wanted() string {
 		return "the ELF file of the firmware that ran (build/PROJECT.elf)"
 	case FormatZephyr:
 		return "the zephyr.elf that ran"
+	case FormatFreeBSD, FormatCrash:
+		return "the kernel that ran, with its symbols"
 	default:
-		return "the program that ran, with its symbols"
+		if len(l.files) == 0 {
+			return "the program that ran, with its symbols"
+		}
 	}
 	slices.Sort(l.files)
 	all := slices.Clone(l.files)

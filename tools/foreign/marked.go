@@ -39,7 +39,7 @@ func (x *Reader) readMarked(line string) bool {
 		ret := m[2] < 0
 		h := Hit{ret: ret, aside: ret}
 		if checked && strings.HasSuffix(line[:m[0]], " at ") {
-			h.ret = true
+			h.ret, h.aside = true, true // the stack that follows begins there
 		}
 		all = append(all, one{line[m[6]:m[7]], h})
 		seen[m[6]] = true

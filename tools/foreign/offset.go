@@ -156,7 +156,7 @@ func (x *Reader) lookForOffset() {
 // early keeps an address that is in no image, in case that the offset comes.
 func (x *Reader) early(h Hit) {
 	s := &x.offset
-	if x.dry || h.linked || len(x.kernel()) == 0 {
+	if x.dry || h.linked || x.layout.again || strings.Contains(x.now, "Sanitizer: ") { // whose stack follows
 		return
 	}
 	if len(s.early) == maxEarly {

@@ -30,16 +30,17 @@ type oopsState struct {
 }
 
 var (
-	// place is FUNCTION+OFFSET/SIZE, with the module if it is in one.
-	place = lazyregexp.New(`([A-Za-z0-9_.$@]+)\+0x([0-9a-f]{1,16})/0x([0-9a-f]{1,16})\b(?: \[([A-Za-z0-9_-]+)(?: ([0-9a-f]{16,40})\b)?[^\]]*\])?`)
 	// Behind a frame's place arm64 says where it has it from, PowerPC how sure it is.
-	afterFrame = lazyregexp.New(`^(?: \([A-Za-z]+\))?\s*$`)
-	inBrackets = lazyregexp.New(`\[<?([0-9a-f]{8,16})>?\] ?$`)
-	exactPlace = lazyregexp.New(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
-	retPlace   = lazyregexp.New(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
-	beforeRaw  = lazyregexp.New(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
-	oopsBuild  = lazyregexp.New(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
-	kaslr      = lazyregexp.New(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
+	// syzkaller's reports have the file and the line.
+	afterFrame = lazyregexp.New(`^(?: \([A-Za-z]+\))?(?: ([A-Za-z0-9_./-]+:[0-9]+)(?: \[inline\])?)?\s*$`)
+	// A number in front is drgn's.
+	beforeFrame = lazyregexp.New(`^#[0-9]{1,4}$`)
+	inBrackets  = lazyregexp.New(`\[<?([0-9a-f]{8,16})>?\] ?$`)
+	exactPlace  = lazyregexp.New(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
+	retPlace    = lazyregexp.New(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
+	beforeRaw   = lazyregexp.New(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
+	oopsBuild   = lazyregexp.New(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
+	kaslr       = lazyregexp.New(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
 )
 
 // readOops reads a line of a Linux oops, warning or panic.
@@ -65,38 +66,49 @@ func (x *Reader) readOops(line string) bool {
 		return x.rawFrame(line)
 	}
 	found := false
-	for _, m := range place().FindAllStringSubmatchIndex(line, maxHits) {
-		group := func(i int) string {
-			if m[2*i] < 0 {
-				return ""
-			}
-			return line[m[2*i]:m[2*i+1]]
+	for from, n := 0, 0; n < maxHits; n++ {
+		at, ok := nextPlace(line, from)
+		if !ok {
+			break
 		}
-		before, addr, hasAddr := beforePlace(line[:m[0]])
+		from = at.end
+		before, addr, hasAddr := beforePlace(line[:at.start])
 		frame := (before == "" || strings.HasSuffix(before, "]") || strings.HasSuffix(before, "kernel:") ||
-			strings.HasSuffix(before, ">")) && afterFrame().MatchString(line[m[1]:])
+			strings.HasSuffix(before, ">") || before[0] == '#' && beforeFrame().MatchString(before))
+		said := "" // file and line
+		if frame {
+			if rest := line[at.end:]; rest != "" {
+				after := afterFrame().FindStringSubmatch(rest)
+				if frame = after != nil; frame {
+					said = after[1]
+				}
+			}
+		}
 		exact := !frame && exactPlace().MatchString(before)
 		if !frame && !exact && !retPlace().MatchString(before) {
 			continue
 		}
 		found = true
-		off, ok1 := hexNumber(group(2))
-		size, ok2 := hexNumber(group(3))
+		off, ok1 := hexNumber(at.off)
+		size, ok2 := hexNumber(at.size)
 		if !ok1 || !ok2 || size == 0 {
 			continue
 		}
-		words := group(1) + "+" + group(2)
+		words := at.name + "+" + at.off
 		switch {
+		case frame && before != "" && before[0] == '#': // drgn's
+			exact = before == "#0" && !sleeps(at.name)
+			x.first, x.oops.pc = x.first || before == "#0", ""
 		case exact:
 			x.oops.pc = words
 		case frame:
 			exact, x.oops.pc = words == x.oops.pc, ""
 		}
-		mod := group(4)
+		mod := at.module
 		about := Hit{ret: !exact, aside: !frame && !exact && !strings.HasSuffix(before, "from"), module: mod,
-			unsure: strings.HasSuffix(strings.TrimRight(line[:m[0]], " "), "?")}
-		asText := lookup.Call{Function: group(1), Offset: off}
-		in, other := x.linuxImages(mod, group(5))
+			unsure: strings.HasSuffix(strings.TrimRight(line[:at.start], " "), "?")}
+		asText := lookup.Call{Function: at.name, Offset: off}
+		in, other := x.linuxImages(mod, at.build)
 		if other {
 			x.quote(about, asText)
 			continue
@@ -108,7 +120,7 @@ func (x *Reader) readOops(line string) bool {
 		}
 		// Each section of a module lies where it likes: there is no one bias.
 		n := len(x.hits)
-		if !x.named(in, group(1), off, size, !exact, addr, hasAddr && mod == "") {
+		if !x.named(in, at.name, off, size, !exact, addr, hasAddr && mod == "") {
 			if x.lack.why != "" {
 				x.lack.want(linuxFile(mod))
 			}
@@ -117,9 +129,16 @@ func (x *Reader) readOops(line string) bool {
 		for i := n; i < len(x.hits); i++ {
 			h := &x.hits[i]
 			h.aside, h.unsure, h.module = about.aside, about.unsure, mod
+			h.compare(said)
 		}
 	}
 	return found
+}
+
+// sleeps reports whether a task that does not run is in the function: its pc is where it will
+// go on, behind a call.
+func sleeps(name string) bool {
+	return name == "__schedule" || name == "context_switch" || strings.HasPrefix(name, "__switch_to")
 }
 
 // linuxImages returns the images of a module, or of the kernel if its name is empty,
@@ -175,14 +194,14 @@ func beforePlace(s string) (before string, addr uint64, hasAddr bool) {
 		s = strings.TrimSuffix(strings.TrimRight(s, " "), "?")
 		s = strings.TrimRight(s, " ")
 		// A timestamp has a dot, and a caller ("[ T1234]") is no address.
-		m := inBrackets().FindStringSubmatchIndex(s)
-		if m == nil {
+		start, word := addressInBrackets(s)
+		if start < 0 {
 			break
 		}
 		if !hasAddr {
-			addr, hasAddr = hexNumber(s[m[2]:m[3]])
+			addr, hasAddr = hexNumber(word)
 		}
-		s = s[:m[0]]
+		s = s[:start]
 	}
 	return strings.TrimRight(s, " "), addr, hasAddr
 }

@@ -24,9 +24,6 @@ var knownPrefix = lazyregexp.New(`^(?:<[0-9]{1,3}>)?(?:` +
 	`|[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{3} +(?:[a-z0-9_]+ +)?[0-9]+ +[0-9]+ [VDIWEFS] [^:]*: ?` + // logcat
 	`)`)
 
-// dmesgStamp is the kernel's own time, which may follow another prefix.
-var dmesgStamp = lazyregexp.New(`^(?:<[0-9]{1,3}>)?\[ *[0-9]+\.[0-9]{3,9}\](?:\[ *[TC][0-9]+\])?(?: |$)`)
-
 // withoutPrefix returns the line behind what a log collector has put in front of it.
 func withoutPrefix(line string) string {
 	for range 2 { // kubectl's pod, and then the time
@@ -41,7 +38,7 @@ func withoutPrefix(line string) string {
 	}
 	for range 2 { // dmesg's and, in what it shows, the machine's own
 		if line != "" && (line[0] == '[' || line[0] == '<') {
-			line = line[len(dmesgStamp().FindString(line)):]
+			line = line[stampEnd(line):]
 		}
 	}
 	if rest, ok := strings.CutPrefix(line, "#011"); ok { // rsyslog's tab
@@ -73,20 +70,23 @@ func mayHavePrefix(line string) bool {
 var anchors = [...]string{
 	"Call Trace:", "Call trace:", "------------[ cut here", "BUG: ", "watchdog: BUG: ", "rcu: INFO: ", "WARNING: ", "Kernel panic - not syncing",
 	"Unable to handle kernel ", "Internal error: ", "goroutine ", "panic: ", "fatal error: ", "call trace:",
-	"#0  ", "# Child-SP", "Child-SP ", "ChildEBP ",
+	"#0  ", "#0 0x", "# Child-SP", "Child-SP ", "ChildEBP ",
 }
 
 // anchorAt returns where in the line the first of the anchors is, or -1.
 func anchorAt(line string) int {
 	head := line[:min(len(line), wire.MaxPrefix+len("Kernel panic - not syncing"))]
-	first := -1
-	for _, a := range anchors {
-		i := strings.Index(head, a)
-		if i >= 0 && (first < 0 || i < first) && (a != "goroutine " || goHead().MatchString(line[i:])) {
-			first = i
+	for i := range len(head) {
+		if !anchorStart[head[i]] {
+			continue
+		}
+		for _, a := range anchors {
+			if a[0] == head[i] && strings.HasPrefix(head[i:], a) && (a != "goroutine " || goHead().MatchString(line[i:])) {
+				return i
+			}
 		}
 	}
-	return first
+	return -1
 }
 
 // withoutShape returns the line behind a prefix that is none of the known ones: of the

@@ -33,7 +33,7 @@ import (
 
 const (
 	// maxForeignLine is the longest line that is looked at.
-	maxForeignLine = 8 << 10
+	maxForeignLine = 64 << 10
 	// maxHits bounds the addresses of one line.
 	maxHits = 128
 	// maxSaid bounds the different messages about a stream.
@@ -61,6 +61,7 @@ type Hit struct {
 	// For the trace that it is put into (group.go).
 	unsure bool   // a word of the stack, which may be none of its frames
 	aside  bool   // a link register, or a signal's pc
+	silent bool   // the trace says all of it
 	quoted bool   // it is in no ELF file: calls are the trace's words
 	module string // of Linux, that it is in
 }
@@ -112,15 +113,22 @@ type Reader struct {
 	board  boardState
 	gdb    gdbState
 	k      kState
+	layout layoutState
+	rep    reportState
 
 	Groups grouping
 
 	Mismatch bool // an ELF file is of another build than what ran
 	Lost     int  // traces of which nothing was resolved
 
-	looked bool   // it has been looked at
-	now    string // the line that is read
-	dry    bool   // this is only a look ahead
+	which  string // the format of the line, of a reader of several
+	first  bool   // the line begins a trace of that
+	nested int    // objects of JSON around the text that is read
+
+	covered int    // lines that are looked up ahead, and more come; 0: there are no more
+	looked  bool   // it has been looked at
+	now     string // the line that is read
+	dry     bool   // this is only a look ahead
 }
 
 // New returns a reader of the lines of a stream.
@@ -155,6 +163,11 @@ func (x *Reader) Add(p []byte) (hits []Hit, ending string) {
 // EndLine reads the line, which ends here.
 func (x *Reader) EndLine() (hits []Hit, ending string) {
 	x.hits, ending = x.hits[:0], "\n"
+	if x.covered > 0 {
+		if x.covered--; x.covered == 0 {
+			x.looked = false // behind this line
+		}
+	}
 	if !x.long {
 		body := strings.TrimRight(string(x.Line), "\r\n")
 		if strings.HasSuffix(string(x.Line), "\r\n") {
@@ -179,6 +192,7 @@ func (x *Reader) Cut() {
 	x.shape = ""
 	x.offset.early = nil
 	x.oops, x.g, x.board, x.gdb, x.k = oopsState{}, goState{}, boardState{}, gdbState{}, kState{}
+	x.layout, x.rep = layoutState{}, reportState{}
 }
 
 // read looks for addresses in a line. The first reader whose format it is has it.
@@ -186,15 +200,23 @@ func (x *Reader) read(line string) {
 	if x.opt.Ours != nil && x.opt.Ours(line) {
 		return
 	}
-	if line = x.withoutShape(withoutPrefix(line)); line == "" || strings.HasPrefix(line, tracer.Tag) {
+	line = withoutPrefix(line)
+	if line != "" && line[0] == '{' && x.readJSON(line) {
+		return
+	}
+	if line = x.withoutShape(line); line == "" || strings.HasPrefix(line, tracer.Tag) {
 		return
 	}
 	if strings.Contains(line, bootMark) {
 		x.booted(line)
 	}
-	x.now = line
+	x.now, x.first = line, false
+	from := len(x.hits)
 	if format := x.readAs(line); !x.dry {
-		x.group(line, format)
+		if format == "" && len(x.hits) > from {
+			format = FormatAddress // of lines before
+		}
+		x.group(line, format, from)
 	}
 }
 
@@ -205,11 +227,13 @@ type format struct {
 }
 
 // formats returns the table, in the order in which its readers are tried.
-func formats() [6]format {
+func formats() [8]format {
 	return [...]format{
 		{FormatMarkup, (*Reader).readMarkup},
 		{FormatGo, (*Reader).readGo},
 		{FormatLinux, (*Reader).readOops},
+		{"", (*Reader).readReport}, // programs, profilers, crash reports
+		{formatLayout, (*Reader).readLayout},
 		{"", (*Reader).readBoard}, // TinyGo, ESP-IDF, Zephyr
 		{FormatWinDbg, (*Reader).readK},
 		{FormatGDB, (*Reader).readGDB},
@@ -224,7 +248,10 @@ func (x *Reader) readAs(line string) string {
 		}
 		name := f.name
 		if name == "" {
-			name = x.board.format
+			name = x.which
+		}
+		if name == formatLayout {
+			return ""
 		}
 		if !x.dry {
 			x.begin(name, line)
@@ -259,13 +286,24 @@ func hasNumber(line string) bool {
 // hit resolves an address and keeps it if it is one of a program's code: of the
 // first that has it.
 func (x *Reader) hit(h Hit) bool {
+	if x.find(h) {
+		return true
+	}
+	x.early(h)
+	return false
+}
+
+// find is hit for an address that is not kept if it is in no image.
+func (x *Reader) find(h Hit) bool {
 	x.lookForOffset()
+	if len(x.layout.maps) > 0 && !h.linked && x.mapped(h) {
+		return true
+	}
 	for _, p := range x.programs() {
 		if at := h; x.hitIn(p, at) {
 			return true
 		}
 	}
-	x.early(h)
 	return false
 }
 
@@ -333,7 +371,7 @@ func (x *Reader) functions(in []*program, name string, off, size uint64) (*progr
 		if p.names == nil {
 			continue
 		}
-		all := p.names.Named(name)
+		all := p.called(name)
 		if fit := x.fitting(p, all, off, size); len(fit) > 0 {
 			return p, fit
 		}

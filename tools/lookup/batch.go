@@ -3,7 +3,7 @@ package lookup
 // Many questions at once, which cost far less than one by one (symbol.File.LookupAll).
 
 // MaxAhead bounds the addresses of one batch.
-const MaxAhead = 4096
+const MaxAhead = 1 << 16
 
 // Batcher is a Resolver that answers many at once. A *symbol.File is one.
 type Batcher interface {

@@ -16,13 +16,17 @@ type Images struct {
 	// hexadecimal (or of its beginning, with PartMark behind it), or of a Linux module by the name that Linux gives it; nil if
 	// there is none. The other argument is empty. A nil Find finds nothing.
 	Find func(build, module string) Resolver
+	// File returns an image that is not among them by the path that its file has on the
+	// system that ran it, of which the last part counts most; nil if there is none. A
+	// nil File finds nothing.
+	File func(path string) Resolver
 	// Bias is how far above its addresses the first image runs in foreign traces;
 	// nil: as the stream tells.
 	Bias *uint64
 }
 
 // Empty reports whether there is nothing to resolve with.
-func (im *Images) Empty() bool { return len(im.Given) == 0 && im.Find == nil }
+func (im *Images) Empty() bool { return len(im.Given) == 0 && im.Find == nil && im.File == nil }
 
 // Other returns the image of a build or a module that is not among the given ones.
 func (im *Images) Other(build, module string) Resolver {

@@ -89,6 +89,14 @@ type Resolver interface {
 	Nearest(addr uint64) string
 }
 
+// A Segment is a part of a file that is loaded into memory.
+type Segment struct {
+	Addr   uint64 // where it is linked to
+	Offset uint64 // in the file
+	Size   uint64 // in bytes, of what is in the file
+	Exec   bool   // it is code
+}
+
 // A NameResolver is a Resolver that knows functions by their names too.
 type NameResolver interface {
 	Resolver

@@ -121,4 +121,6 @@ func Relative(dir, file string) string {
 }
 
 // IsContext reports whether a line is one of Context's, in a log that was resolved before.
-func IsContext(line string) bool { return contextLine().MatchString(line) }
+func IsContext(line string) bool {
+	return strings.HasPrefix(line, "        ") && contextLine().MatchString(line)
+}

@@ -65,6 +65,7 @@
 //	named.go        a name -> its addresses
 //	places.go       a line -> its addresses
 //	functions.go    all functions
+//	loaded.go       the segments that are loaded, and the names of all functions
 //	stack.go        what a walk asks: function starts
 //	code.go         the code, with the functions in it
 //	gotable.go      .gopclntab

@@ -168,8 +168,9 @@ func NewFilter(out io.Writer, opt Options) (*Filter, error) {
 	return f, nil
 }
 
-// chunk bounds the memory that one Write takes for its output.
-const chunk = 32 << 10
+// chunk bounds the memory that one Write takes for its output. What is in one is looked up at
+// once: of a unit's debug information each chunk costs a reading.
+const chunk = 2 << 20
 
 // Write passes p through. What it resolves is out when it returns; so is text,
 // but for a few bytes that may be the beginning of a trace line. The error is

@@ -409,8 +409,12 @@ func FuzzForeign(f *testing.F) {
 	f.Add([]byte("goroutine 1 [running]:\nmain.read(...)\n\t/x/main.go:23 +0x1d fp=0x1 sp=0x2 pc=0x401100\ncreated by main.main in goroutine 1\n\t/x.go:1 +0x1\n"), uint8(1))
 	f.Add([]byte("goroutine 1 [running]:\nmiddle(0x1)\n\t/x/one.c:36 +0x2d\nmain.f3(0x1)\n\t/x/main.go:16 +0x10\n"), uint8(1))
 	f.Add([]byte("zf1 begin 1 fault early thread=0 build="+testBuild+"\nzf1 #0 pc 0x200110 sp 0x10 fp 0x20 boot\npc=0x200110\nlr: 0x200210\n"), uint8(5))
-	syms := []lookup.Resolver{cImage(f).sym, testImage()}
-	f.Fuzz(func(t *testing.T, in []byte, step uint8) {
+	f.Fuzz(throughForeign(cImage(f).sym, testImage()))
+}
+
+// throughForeign is what a fuzz target runs with these images.
+func throughForeign(syms ...lookup.Resolver) func(t *testing.T, in []byte, step uint8) {
+	return func(t *testing.T, in []byte, step uint8) {
 		var parts [][]byte
 		for part := range slices.Chunk(in, int(step)+1) {
 			parts = append(parts, part)
@@ -440,7 +444,7 @@ func FuzzForeign(f *testing.F) {
 				}
 			}
 		}
-	})
+	}
 }
 
 // BenchmarkForeign: a log without traces costs little.

@@ -18,6 +18,9 @@ func TestHostileMemory(t *testing.T) {
 	for _, c := range captures(t) {
 		inputs = append(inputs, []byte(c.in))
 	}
+	for _, c := range reports(t) {
+		inputs = append(inputs, []byte(c.in))
+	}
 	for _, form := range forms {
 		inputs = append(inputs, form.write(sample()), form.write(sampleGo()))
 	}

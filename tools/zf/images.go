@@ -146,6 +146,15 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 			}
 			return nil
 		}
+		im.File = func(path string) lookup.Resolver {
+			for _, d := range folders {
+				if sym := d.named(path); sym != nil {
+					l.opened = append(l.opened, sym)
+					return sym
+				}
+			}
+			return nil
+		}
 	}
 	if f.bias != "" {
 		if len(im.Given) == 0 {
@@ -188,8 +197,9 @@ type folder struct {
 	name    string   // as the user gave it; of a package its own
 	ids     []string // the folders called .build-id
 	files   []string
-	modules map[string]string // by Linux's name: the file
-	builds  map[string]string // by build ID: the file; nil until it is wanted
+	modules map[string]string   // by Linux's name: the file
+	builds  map[string]string   // by build ID: the file; nil until it is wanted
+	names   map[string][]string // by name: the files; nil until one is wanted
 	indexes *indexing
 }
 
@@ -293,6 +303,46 @@ func (d *folder) find(build, module string) *symbol.File {
 		return d.openBuild(path, build)
 	}
 	return nil
+}
+
+// named opens the file of a program or a library by the path that it has on the system that
+// ran it: of several of its name the one whose folders are most like those, and of such the
+// one with the debug information. It is nil if there is none, or no telling which.
+func (d *folder) named(path string) *symbol.File {
+	if d.names == nil {
+		d.names = make(map[string][]string)
+		for _, file := range d.files {
+			name := strings.TrimSuffix(filepath.Base(file), ".debug")
+			d.names[name] = append(d.names[name], file)
+		}
+	}
+	path = strings.ReplaceAll(strings.TrimSuffix(path, " (deleted)"), `\`, "/")
+	want := strings.Split(path, "/")
+	best, most, same := "", 0, false
+	for _, file := range d.names[strings.TrimSuffix(want[len(want)-1], ".debug")] {
+		have := strings.Split(filepath.ToSlash(strings.TrimSuffix(file, ".debug")), "/")
+		n := 0
+		for n < len(have) && n < len(want) && have[len(have)-1-n] == want[len(want)-1-n] {
+			n++
+		}
+		n *= 2
+		if strings.HasSuffix(file, ".debug") {
+			n++
+		}
+		if n > most {
+			best, most, same = file, n, false
+		} else if n == most {
+			same = true
+		}
+	}
+	if best == "" || same {
+		return nil
+	}
+	sym, err := openIndexed(best, d.indexes)
+	if err != nil {
+		return nil
+	}
+	return sym
 }
 
 // byBuild returns the files that lie anywhere, by their build IDs.

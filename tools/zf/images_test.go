@@ -217,3 +217,51 @@ func TestImagesErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestSymbolizeFolderByName: in a folder a program without a build ID in its report is found by
+// its name, and of several of a name the one whose folders are most like those of the report.
+func TestSymbolizeFolderByName(t *testing.T) {
+	dir := t.TempDir()
+	build := func(path string, flags ...string) {
+		t.Helper()
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		args := append([]string{"-g", "-O1", "-o", path, "../trace/testdata/foreign/faults.c"}, flags...)
+		if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	build("usr/bin/app", "-pie", "-fPIE")
+	build("opt/bin/app", "-pie", "-fPIE", "-Ddeep=shallow")
+	build("a/lib/libone.so.1", "-shared", "-fPIC")
+	at := func(path, name string) uint64 {
+		t.Helper()
+		sym, err := openSymbols(filepath.Join(dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sym.Close()
+		found := sym.Named(name)
+		if len(found) != 1 {
+			t.Fatalf("%s has %d functions %s", path, len(found), name)
+		}
+		return found[0].Start + 4
+	}
+	in := fmt.Sprintf("    #0 0x7f0000001000  (/usr/bin/app+%#x)\n    #1 0x7f0000001001  (/opt/bin/app+%#x)\n    #2 0x7f0000001002  (/lib/libone.so.1+%#x)\n    #3 0x7f0000001003  (app+%#[1]x)\n    #4 0x7f0000001003  (/lib/libtwo.so+%#[1]x)\n",
+		at("usr/bin/app", "deep"), at("opt/bin/app", "shallow"), at("a/lib/libone.so.1", "deep"))
+	var out, fail bytes.Buffer
+	code := runSymbolize([]string{"-index=off", "-e", dir}, strings.NewReader(in), &out, &fail)
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		if !strings.Contains(line, "#") {
+			name, _, _ := strings.Cut(strings.TrimSpace(line), "+")
+			got = append(got, name)
+		}
+	}
+	// There is no telling which of the two "app" is.
+	if code != exitOK || strings.Join(got, " ") != "deep shallow deep" || fail.Len() > 0 {
+		t.Errorf("%d, %q, %s\n%s", code, got, fail.Bytes(), out.Bytes())
+	}
+}

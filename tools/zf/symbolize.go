@@ -58,8 +58,8 @@ clients ($DEBUGINFOD_CACHE_PATH); with such servers -e may be left out.
 ELF is the image that was running, or a folder or a package (.deb, .rpm, tar)
 of images: there a file is found by its build ID (anywhere, or as
 .build-id/xx/yyyy.debug), a Linux module by its name (NAME.ko, and as compressed
-by xz, zstd or gzip) and the kernel as vmlinux. Of several -e the one with a
-trace's build ID is taken, for a frame of a module NAME.ko, for an address the
+by xz, zstd or gzip), a program by its name, and the kernel as vmlinux. Of
+several -e the one with a trace's build ID is taken, for a frame of a module NAME.ko, for an address the
 first that has it. A trace of another build is left as it is, and the exit
 status is 2. One that does not say its build, since its begin line is missing,
 is left as it is too. A log that is resolved already stays so.
@@ -67,10 +67,13 @@ is left as it is too. A log that is resolved already stays so.
 Traces of others are resolved below their lines: Linux (oops, warning, panic),
 LLVM and Fuchsia markup, Go's tracebacks (TamaGo's too), TinyGo's panics,
 ESP-IDF's and Zephyr's backtraces, gdb's bt and WinDbg's k, and addresses that
-are marked: pc=0x..., rip: 0x..., PC is at, lr : [<...>]. Where each system runs
-is learnt from the trace (Kernel Offset, mmap elements, a name with its address)
-or is given by -bias. Most of them carry no build ID: what does not fit the ELF
-file is left as it is.
+are marked: pc=0x..., rip: 0x..., PC is at, lr : [<...>]; and the reports of
+sanitizers, glibc, systemd-coredump, perf script, bpftrace, Rust, cgo, HotSpot,
+Android, Chromium, Breakpad, macOS, FreeBSD, crash, drgn, EDK II and coreboot.
+Where each system or program runs is learnt from the log (Kernel Offset, mmap
+elements, /proc/PID/maps, a list of modules, a name with its address) or is given
+by -bias. A frame that names a file is one of the -e with that build ID or name.
+Most of them carry no build ID: what does not fit the ELF file is left as it is.
 
 What a log collector puts in front of each line does no harm: the kernel's or
 syslog's time, journalctl's, docker's or kubectl's names. A trace of Zeroframe
@@ -188,7 +191,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if err != nil {
 		return fail("%v", err)
 	}
-	err = pump(ctx, withRecords{between, filter}, in, images.failed())
+	err = pumpBy(f.pieces(), ctx, withRecords{between, filter}, in, images.failed())
 	port(ctx)
 	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
 		if err == nil {
@@ -216,11 +219,25 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	return exitOK
 }
 
+// pieces returns in how large pieces the input is read: a log that is there in larger ones than
+// what is live, since what is looked up at once costs less (tools/trace).
+func (f *symbolizeFlags) pieces() int {
+	if f.isFile() {
+		return 2 << 20
+	}
+	return 32 << 10
+}
+
+// isFile reports whether the input is a file that is whole.
+func (f *symbolizeFlags) isFile() bool {
+	info, err := os.Stat(f.input)
+	return err == nil && info.Mode().IsRegular() && !f.follow
+}
+
 // offsets returns what looks through the input for where a kernel runs, or nil if the input
 // is none that is whole.
 func (f *symbolizeFlags) offsets() func() []foreign.KernelOffset {
-	info, err := os.Stat(f.input)
-	if err != nil || !info.Mode().IsRegular() || f.follow {
+	if !f.isFile() {
 		return nil
 	}
 	return func() []foreign.KernelOffset {
@@ -413,8 +430,13 @@ func (w withRecords) Cut() error { return errors.Join(w.Text.Cut(), w.filter.Cut
 // pump sends the input to a sink, until one of them or ctx ends, or failed brings an
 // error.
 func pump(ctx context.Context, to sink, in io.Reader, failed <-chan error) error {
+	return pumpBy(32<<10, ctx, to, in, failed)
+}
+
+// pumpBy is pump in pieces of a size.
+func pumpBy(size int, ctx context.Context, to sink, in io.Reader, failed <-chan error) error {
 	done := make(chan error, 1)
-	go func() { done <- copyInput(to, in) }()
+	go func() { done <- copyBy(size, to, in) }()
 	select {
 	case err := <-done:
 		return err
@@ -430,8 +452,11 @@ func pump(ctx context.Context, to sink, in io.Reader, failed <-chan error) error
 	}
 }
 
-func copyInput(to sink, in io.Reader) error {
-	buf := make([]byte, 32<<10)
+func copyInput(to sink, in io.Reader) error { return copyBy(32<<10, to, in) }
+
+// copyBy is copyInput with a buffer of a size.
+func copyBy(size int, to sink, in io.Reader) error {
+	buf := make([]byte, size)
 	for {
 		n, err := in.Read(buf)
 		if n > 0 {

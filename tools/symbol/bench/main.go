@@ -84,7 +84,7 @@ func (b *bench) run() {
 	b.dir = get(os.MkdirTemp("", "zf-bench-symbol-"))
 	defer os.RemoveAll(b.dir)
 	b.setUp()
-	for _, part := range []func(){b.equal, b.equalGo, b.kernel, b.index, b.oops, b.goProgram, b.live} {
+	for _, part := range []func(){b.equal, b.equalGo, b.kernel, b.index, b.oops, b.oopsLog, b.goProgram, b.live} {
 		part()
 	}
 }

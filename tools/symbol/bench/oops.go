@@ -38,7 +38,7 @@ func (b *bench) oops() { b.oopsRow("linux.oops24", "-index=off") }
 
 func (b *bench) oopsRow(name, index string) {
 	const frames, runs = 24, 3
-	text := makeOops(b.vmlinux, frames)
+	text := makeOops(b.vmlinux, frames, frames)
 	in := filepath.Join(b.dir, "oops")
 	check(os.WriteFile(in, []byte(text), 0o666))
 	// Each must have found them all, or there would be nothing to compare.
@@ -57,8 +57,26 @@ func (b *bench) oopsRow(name, index string) {
 	b.rowOf(name, in, zf, peer, runs, 1.0/200, 0)
 }
 
-// makeOops returns an oops with n places in the kernel's functions.
-func makeOops(vmlinux string, n int) string {
+// oopsLog measures a log of some 50 MB of oopses: how many frames there are in a second. No peer
+// takes as much in a reasonable time.
+func (b *bench) oopsLog() {
+	const frames, runs = 540_000, 3
+	in := filepath.Join(b.dir, "oopslog")
+	check(os.WriteFile(in, []byte(makeOops(b.vmlinux, frames, 24)), 0o666))
+	progress("a log of %d frames: zf", frames)
+	var all []usage
+	for range runs {
+		all = append(all, measure([]string{b.zf, "symbolize", "-index=off", "-e", b.vmlinux, in}, os.DevNull))
+	}
+	m := median(all)
+	rate := frames / m.wall
+	b.compare("linux.oopslog.frames_per_s", rate, "≥", 200_000, rate >= 200_000)
+	b.figure("linux.oopslog.cpu_s", fmt.Sprintf("%.2f", m.cpu))
+	b.figure("linux.oopslog.mb", fmt.Sprintf("%.0f", m.memory/(1<<20)))
+}
+
+// makeOops returns oopses with n places in the kernel's functions, each with as many as it says.
+func makeOops(vmlinux string, n, each int) string {
 	f := get(elf.Open(vmlinux))
 	defer f.Close()
 	all := get(f.Symbols())
@@ -73,7 +91,7 @@ func makeOops(vmlinux string, n int) string {
 	slices.SortStableFunc(all, func(a, c elf.Symbol) int { return int(int64(a.Value - c.Value)) })
 	r := rand.New(rand.NewSource(1))
 	var b strings.Builder
-	b.WriteString("[    9.000000] BUG: kernel NULL pointer dereference, address: 0000000000000010\n")
+	const end = "[    9.000002]  </TASK>\n"
 	for at := 0; at < n; {
 		i := r.Intn(len(all) - 2)
 		next := i + 1
@@ -85,14 +103,18 @@ func makeOops(vmlinux string, n int) string {
 			continue
 		}
 		before := " "
-		if at == 0 {
+		if at%each == 0 {
+			if at > 0 {
+				b.WriteString(end)
+			}
+			b.WriteString("[    9.000000] BUG: kernel NULL pointer dereference, address: 0000000000000010\n")
 			before = "RIP: 0010:"
 		}
 		fmt.Fprintf(&b, "[    9.000001] %s%s+%#x/%#x\n", before, all[i].Name, 8+uint64(r.Int63n(int64(size-24))), size)
-		if at++; at == 1 {
+		if at++; at%each == 1 {
 			b.WriteString("[    9.000001] Call Trace:\n[    9.000001]  <TASK>\n")
 		}
 	}
-	b.WriteString("[    9.000002]  </TASK>\n")
+	b.WriteString(end)
 	return b.String()
 }

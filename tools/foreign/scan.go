@@ -1,0 +1,199 @@
+package foreign
+
+// What a first look at a line takes to find, by hand, since most lines of a log have nothing
+// for us and a regular expression costs ten times as much. scan_test.go has the expressions.
+
+import "strings"
+
+// A placeAt is where FUNCTION+OFFSET/SIZE [MODULE BUILD] is in a line.
+type placeAt struct {
+	start, end      int
+	name, off, size string
+	module, build   string
+}
+
+// Classes of bytes.
+const (
+	inName = 1 << iota // of a function's name
+	inHex
+	inWord
+	inModule
+)
+
+var classes = func() (t [256]uint8) {
+	for c := range 256 {
+		b := byte(c)
+		switch {
+		case b >= '0' && b <= '9', b >= 'a' && b <= 'f':
+			t[c] = inName | inHex | inWord | inModule
+		case b >= 'g' && b <= 'z', b >= 'A' && b <= 'Z', b == '_':
+			t[c] = inName | inWord | inModule
+		case b == '.', b == '$', b == '@':
+			t[c] = inName
+		case b == '-':
+			t[c] = inModule
+		}
+	}
+	return t
+}()
+
+// run returns how many bytes of the class the text begins with.
+func run(s string, class uint8) int {
+	n := 0
+	for n < len(s) && classes[s[n]]&class != 0 {
+		n++
+	}
+	return n
+}
+
+// nextPlace finds the first place behind from.
+func nextPlace(line string, from int) (p placeAt, ok bool) {
+	for at := from; ; {
+		i := strings.Index(line[at:], "+0x")
+		if i < 0 {
+			return p, false
+		}
+		plus := at + i
+		at = plus + 3
+		start := plus
+		for start > from && classes[line[start-1]]&inName != 0 {
+			start--
+		}
+		if start == plus {
+			continue
+		}
+		n := run(line[at:], inHex)
+		if n == 0 || n > 16 || !strings.HasPrefix(line[at+n:], "/0x") {
+			continue
+		}
+		p.off = line[at : at+n]
+		end := at + n + 3
+		n = run(line[end:], inHex)
+		if n == 0 || n > 16 || end+n < len(line) && classes[line[end+n]]&inWord != 0 {
+			continue
+		}
+		p.start, p.name, p.size, p.end = start, line[start:plus], line[end:end+n], end+n
+		p.inBrackets(line)
+		return p, true
+	}
+}
+
+// inBrackets reads the module behind the place.
+func (p *placeAt) inBrackets(line string) {
+	rest := line[p.end:]
+	if !strings.HasPrefix(rest, " [") {
+		return
+	}
+	n := run(rest[2:], inModule)
+	end := strings.IndexByte(rest[2+n:], ']')
+	if n == 0 || end < 0 {
+		return
+	}
+	p.module = rest[2 : 2+n]
+	if build := rest[2+n : 2+n+end]; len(build) > 16 && build[0] == ' ' {
+		if k := run(build[1:], inHex); k >= 16 && k <= 40 && (1+k == len(build) || classes[build[1+k]]&inWord == 0) {
+			p.build = build[1 : 1+k]
+		}
+	}
+	p.end += 2 + n + end + 1
+}
+
+// addressInBrackets finds [ADDRESS] or [<ADDRESS>] at the end of the text, and returns where it
+// begins; -1: there is none.
+func addressInBrackets(s string) (start int, addr string) {
+	end := strings.TrimSuffix(s, " ")
+	if end == "" || end[len(end)-1] != ']' {
+		return -1, ""
+	}
+	end = strings.TrimSuffix(end[:len(end)-1], ">")
+	i := len(end)
+	for i > 0 && len(end)-i <= 16 && classes[end[i-1]]&inHex != 0 {
+		i--
+	}
+	addr = end[i:]
+	if len(addr) < 8 || len(addr) > 16 {
+		return -1, ""
+	}
+	if i > 0 && end[i-1] == '<' {
+		i--
+	}
+	if i == 0 || end[i-1] != '[' {
+		return -1, ""
+	}
+	return i - 1, addr
+}
+
+// stampEnd returns how long the kernel's own time is at the beginning of a line, with the level
+// before it and the caller behind it: "<6>[    2.104567][  T123] ". 0: there is none.
+func stampEnd(s string) int {
+	i := 0
+	if i < len(s) && s[i] == '<' {
+		n := digits(s[1:])
+		if n == 0 || n > 3 || 1+n >= len(s) || s[1+n] != '>' {
+			return 0
+		}
+		i = n + 2
+	}
+	if i >= len(s) || s[i] != '[' {
+		return 0
+	}
+	for i++; i < len(s) && s[i] == ' '; i++ {
+	}
+	n := digits(s[i:])
+	if n == 0 || i+n >= len(s) || s[i+n] != '.' {
+		return 0
+	}
+	i += n + 1
+	if n = digits(s[i:]); n < 3 || n > 9 || i+n >= len(s) || s[i+n] != ']' {
+		return 0
+	}
+	i += n + 1
+	if c := callerEnd(s[i:]); c > 0 && endsStamp(s[i+c:]) {
+		i += c
+	}
+	switch {
+	case i == len(s):
+		return i
+	case s[i] == ' ':
+		return i + 1
+	}
+	return 0
+}
+
+// callerEnd is the length of "[  T123]".
+func callerEnd(s string) int {
+	if s == "" || s[0] != '[' {
+		return 0
+	}
+	i := 1
+	for i < len(s) && s[i] == ' ' {
+		i++
+	}
+	if i >= len(s) || s[i] != 'T' && s[i] != 'C' {
+		return 0
+	}
+	n := digits(s[i+1:])
+	if i += 1 + n; n == 0 || i >= len(s) || s[i] != ']' {
+		return 0
+	}
+	return i + 1
+}
+
+func endsStamp(s string) bool { return s == "" || s[0] == ' ' }
+
+// digits returns how many decimal digits the text begins with.
+func digits(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// anchorStart marks the bytes that an anchor begins with.
+var anchorStart = func() (t [256]bool) {
+	for _, a := range anchors {
+		t[a[0]] = true
+	}
+	return t
+}()
