@@ -116,6 +116,9 @@ func (c *cores) announced(now time.Time, from netip.AddrPort, machine string, h 
 		in = &coming{d: d, machine: machine, seal: s}
 		c.open[h.Dump] = in
 		how := "comes"
+		if a.Kept {
+			how = "comes, which it has kept over a reset"
+		}
 		if d.Page > 0 {
 			how = fmt.Sprintf("goes on behind %d pages", d.Page)
 		}

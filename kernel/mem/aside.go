@@ -1,0 +1,78 @@
+package mem
+
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
+)
+
+// RAM that is set aside for what is to be there still after a reset. Firmware and loaders take memory from
+// both ends: BIOS and images from the lower one, SeaBIOS, OVMF and GRUB's heap from the upper one. So it lies
+// in the middle of the largest range.
+
+// AsideAlign is what the address of RAM that is set aside is a multiple of: who looks for it looks there.
+const AsideAlign = 2 << 20
+
+// SetAside takes size bytes of RAM in one piece, which nobody else gets, and returns their address, or 0. They hold
+// anything. Early context, after [KeepRAM] and before Release.
+func SetAside(regions []boot.Region, size uintptr) uintptr {
+	size = pageUp(size)
+	best := 0
+	for i := range ram[:numRAM] {
+		if ram[i].hi-ram[i].lo > ram[best].hi-ram[best].lo {
+			best = i
+		}
+	}
+	r := ram[best]
+	if numKept == len(kept)-1 || released || r.hi-r.lo < size {
+		return 0
+	}
+	middle := (r.lo + (r.hi-r.lo-size)/2) &^ (AsideAlign - 1)
+	for at := middle; at <= r.hi-size; at += AsideAlign {
+		if at >= r.lo && Unclaimed(at, at+size, regions) {
+			return take(at, size)
+		}
+	}
+	for at := middle; at >= r.lo+AsideAlign; at -= AsideAlign {
+		if Unclaimed(at, at+size, regions) {
+			return take(at, size)
+		}
+	}
+	return 0
+}
+
+func take(lo, size uintptr) uintptr {
+	kept[numKept] = frameRange{lo, lo + size}
+	numKept++
+	SpareFrom(lo)
+	return lo
+}
+
+// SpareFrom has tables, and what Contiguous takes, stay below an address, if it is above them. Early
+// context, after Init and before Release.
+func SpareFrom(lo uintptr) {
+	if lo > nextPage {
+		endPage = min(endPage, lo)
+	}
+}
+
+// Unclaimed reports whether nothing lays claim to lo <= address < hi: the image, what is behind it and the room that it may
+// grow into, what is kept, and what is not RAM. Early context.
+func Unclaimed(lo, hi uintptr, regions []boot.Region) bool {
+	if lo < lowMemory {
+		return false
+	}
+	if numSegments > 0 && lo < nextPage+tableRoom && hi > pageDown(segments[0].Lo)-arch.PageSize {
+		return false
+	}
+	for i := range kept[:numKept] {
+		if k := &kept[i]; lo < k.hi && k.lo < hi {
+			return false
+		}
+	}
+	for i := range regions {
+		if r := &regions[i]; !r.Usable && uint64(lo) < r.Hi && r.Lo < uint64(hi) {
+			return false
+		}
+	}
+	return true
+}
