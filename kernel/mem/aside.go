@@ -40,16 +40,52 @@ func SetAside(regions []boot.Region, size uintptr) uintptr {
 	return 0
 }
 
+// aside is what has been set aside. Set once at boot.
+var aside frameRange
+
 func take(lo, size uintptr) uintptr {
-	kept[numKept] = frameRange{lo, lo + size}
+	aside = frameRange{lo, lo + size}
+	kept[numKept] = aside
 	numKept++
 	SpareFrom(lo)
 	return lo
 }
 
+// useNear has frames come from the RAM next to what is set aside first: above it, then below. What
+// the program has is far from both ends then, too.
+func useNear() {
+	assertLocked()
+	if aside.hi == 0 {
+		return
+	}
+	for i := range ranges[:numRanges] {
+		if ranges[i].hi == aside.lo {
+			useFirst(i)
+			break
+		}
+	}
+	for i := range ranges[:numRanges] {
+		if ranges[i].lo == aside.hi {
+			useFirst(i)
+			break
+		}
+	}
+}
+
+// useFirst makes a range the one that frames come from first.
+func useFirst(i int) {
+	assertLocked()
+	r := ranges[i]
+	for ; i < numRanges-1; i++ {
+		ranges[i] = ranges[i+1]
+	}
+	ranges[i] = r
+}
+
 // SpareFrom has tables, and what Contiguous takes, stay below an address, if it is above them. Early
 // context, after Init and before Release.
 func SpareFrom(lo uintptr) {
+	assertLocked()
 	if lo > nextPage {
 		endPage = min(endPage, lo)
 	}

@@ -187,6 +187,7 @@ func Release(regions []boot.Region, imageLo uintptr) {
 			releaseRange(max(pageUp(uintptr(r.Lo)), lowMemory), pageDown(uintptr(min(r.Hi, identityMax))), regions)
 		}
 	}
+	useNear()
 	endPage = nextPage
 	released = true
 }
