@@ -214,7 +214,8 @@ func TestDumpKeptSecrets(t *testing.T) {
 // TestDumpKeptDamaged: one machine dies, and others boot with its RAM, of which something has been changed meanwhile.
 func TestDumpKeptDamaged(t *testing.T) {
 	t.Parallel()
-	path, other := program(t, "dumped"), guest(t, image.AllLoaders)
+	path := program(t, "dumped")
+	other, _ := lab(t, image.AllLoaders)
 	file := filepath.Join(t.TempDir(), "ram")
 	first := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-e", path)
 	vm, out := start(t, Config{Kernel: path, RAM: file, Net: "virtio", Append: toReceiver(first, "panic=halt -- 1")}, "")
@@ -266,7 +267,7 @@ func TestDumpKeptDamaged(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", path)
-			_, out := start(t, Config{Kernel: tt.kernel, RAM: file, Net: "virtio", Append: toReceiver(r, "panic=halt report=off")}, "")
+			_, out := start(t, Config{Kernel: tt.kernel, RAM: file, Net: "virtio", Append: toReceiver(r, "panic=halt report=off crash=go.spin")}, "")
 			out.For(t, tt.want)
 			if !tt.sent {
 				out.For(t, "ready to die")
@@ -310,7 +311,8 @@ func TestDumpKeptDamaged(t *testing.T) {
 // said. What has been sent is not sent again.
 func TestDumpKeptLater(t *testing.T) {
 	t.Parallel()
-	path, other := program(t, "dumped"), guest(t, image.AllLoaders)
+	path := program(t, "dumped")
+	other, _ := lab(t, image.AllLoaders)
 	file, folder := filepath.Join(t.TempDir(), "ram"), t.TempDir()
 	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", path)
 	next := func(kernel, options, want string) string {
@@ -322,14 +324,14 @@ func TestDumpKeptLater(t *testing.T) {
 		return out.String()
 	}
 	next(path, toReceiver(r, "panic=halt -- 1"), keptInRAM)
-	const nobody = "netconsole=@10.0.2.15/,9@10.0.2.200/ core=ram core.wait=0 report=off"
-	next(other, nobody, "core: the next boot tries again, with what is left then")
-	next(other, toReceiver(r, ""), sentAgain)
+	const nobody = "netconsole=@10.0.2.15/,9@10.0.2.200/ core=ram core.wait=0"
+	next(other, nobody+" crash=go.spin", "core: the next boot tries again, with what is left then")
+	next(other, toReceiver(r, "crash=go.spin"), sentAgain)
 	d := openDump(t, dumpOf(t, r, folder))
 	d.checkNumbers(t, path)
-	said := next(other, toReceiver(r, ""), "\nkernel    ")
+	said := next(other, toReceiver(r, "crash=go.spin"), "spinning")
 	if strings.Contains(said, "core: ") {
-		t.Errorf("the last boot says %q; want nothing of what has been sent", said)
+		t.Errorf("the last boot says %q; want nothing of what has been sent", regexp.MustCompile(`core: .*`).FindAllString(said, -1))
 	}
 	r.end(t)
 }

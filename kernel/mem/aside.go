@@ -12,10 +12,15 @@ import (
 // AsideAlign is what the address of RAM that is set aside is a multiple of: who looks for it looks there.
 const AsideAlign = 2 << 20
 
-// SetAside takes size bytes of RAM in one piece, which nobody else gets, and returns their address, or 0. They hold
-// anything. Early context, after [KeepRAM] and before Release.
-func SetAside(regions []boot.Region, size uintptr) uintptr {
+// SetAside takes size bytes of RAM in one piece, which nobody else gets, and returns their address, or 0: at an address that
+// is wanted, if that can be; 0 is none. They hold anything. Early context, after [KeepRAM] and before Release.
+func SetAside(regions []boot.Region, size, wanted uintptr) uintptr {
 	size = pageUp(size)
+	for i := range ram[:numRAM] {
+		if r := ram[i]; wanted != 0 && r.lo <= wanted && wanted < r.hi && size <= r.hi-wanted && numKept < len(kept)-1 && Unclaimed(wanted, wanted+size, regions) {
+			return take(wanted, size)
+		}
+	}
 	best := 0
 	for i := range ram[:numRAM] {
 		if ram[i].hi-ram[i].lo > ram[best].hi-ram[best].lo {

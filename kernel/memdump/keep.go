@@ -50,15 +50,14 @@ func setAside(regions []boot.Region) (wrong string) {
 		}
 	}
 	size = save(end, mem.BootEnd(), size)
-	if area = mem.SetAside(regions, size); area == 0 {
+	// What is still to be sent stays, until there is something newer.
+	if area = mem.SetAside(regions, max(size, leftSize), left); area == 0 {
 		return "not enough RAM in one piece for a copy of the kernel's data and a note of each page"
 	}
-	areaSize = size
+	areaSize = max(size, leftSize)
 	for i := range saves[:numSaves] {
 		saves[i].At += uint64(area)
 	}
-	// What is there may be what a boot has left that had more RAM.
-	*(*uint64)(arch.Pointer(area)) = 0
 	return ""
 }
 
@@ -93,7 +92,7 @@ func keepInRAM() {
 	console.FreshLine()
 	console.String("core: keeping the memory in RAM for the next boot\n")
 	*(*uint64)(arch.Pointer(area)) = 0 // until all is there, there is nothing
-	left := hideInPlace()
+	unhidden := hideInPlace()
 	k := &space().kept
 	describe(k)
 	n, all := uint32(0), true
@@ -110,7 +109,7 @@ func keepInRAM() {
 			break
 		}
 		i, ok := indexOf(k, f)
-		if !ok || secretIn(f, left) {
+		if !ok || secretIn(f, unhidden) {
 			continue
 		}
 		if m := markPage(k, f); m != 0 {

@@ -20,8 +20,12 @@ const maxTries = 3
 // What Find has found. Set once at boot.
 var (
 	found   uintptr // address of the area; 0: none
+	left    uintptr // of one that the next boot is to send; 0: none
 	refused bool    // there was one that is no good
 )
+
+// leftSize is the size of what is at left. Set once at boot.
+var leftSize uintptr
 
 // Whether what is sent is what is kept, and what of that is lost. Panic path only, and while a boot sends it.
 var (
@@ -118,6 +122,7 @@ func sendKept() {
 	if sendAll() {
 		*(*uint64)(arch.Pointer(found)) = 0
 	} else if k.Tries < maxTries {
+		left, leftSize = found, uintptr(k.Size)
 		console.String("core: the next boot tries again, with what is left then\n")
 	}
 	number, sendingKept = own, false
