@@ -46,11 +46,8 @@ type known struct {
 
 // Open begins the dump of that number, in the file path, or goes on with it where it is there.
 func Open(path string, id uint64, a *dump.Announce) (*Assembly, error) {
-	switch {
-	case a.Highest > MaxMemory:
-		return nil, fmt.Errorf("a dump of %d GiB is announced; 1024 is the most", a.Highest>>30)
-	case a.Pages == 0 || uint64(a.Pages) > a.Highest/dump.PageSize:
-		return nil, fmt.Errorf("a dump of %d pages below %#x is announced", a.Pages, a.Highest)
+	if err := checkAnnounce(a); err != nil {
+		return nil, err
 	}
 	d := &Assembly{path: path}
 	if d.resume(id, a) {
@@ -63,6 +60,17 @@ func Open(path string, id uint64, a *dump.Announce) (*Assembly, error) {
 	}
 	d.file = f
 	return d, nil
+}
+
+// checkAnnounce says what is wrong with an announcement.
+func checkAnnounce(a *dump.Announce) error {
+	switch {
+	case a.Highest > MaxMemory:
+		return fmt.Errorf("a dump of %d GiB is announced; 1024 is the most", a.Highest>>30)
+	case a.Pages == 0 || uint64(a.Pages) > a.Highest/dump.PageSize:
+		return fmt.Errorf("a dump of %d pages below %#x is announced", a.Pages, a.Highest)
+	}
+	return nil
 }
 
 func (d *Assembly) part() string { return d.path + ".part" }

@@ -38,6 +38,7 @@ type cores struct {
 	key    *ecdh.PrivateKey   // nil: none
 	number uint64             // of the latest sealed answer
 	open   map[uint64]*coming // by their numbers
+	swept  time.Time          // when the folder was last looked through
 	out    [format.MaxPacket]byte
 }
 
@@ -286,6 +287,16 @@ func (c *cores) tick(now time.Time) {
 			}
 			delete(c.open, id)
 		}
+	}
+	if c.folder != "" && now.Sub(c.swept) > coreSilence {
+		c.swept = now
+		dump.Abandoned(c.folder, now.Add(-coreSilence), func(d *dump.Assembly, err error) {
+			if err != nil {
+				c.say(fmt.Sprintf("what another receiver has left of a dump in %s: %v", d.Path(), err))
+				return
+			}
+			c.say(fmt.Sprintf("what another receiver has left of a dump is in %s: %s", d.Path(), d.Summary()))
+		})
 	}
 }
 
