@@ -339,7 +339,7 @@ func TestDumpKeptLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := next(other, toReceiver(r, "crash=go.spin"), sentAgain)
+	said := next(other, toReceiver(r, "crash=go.spin"), "spinning") // behind what is sent
 	d := openDump(t, dumpOf(t, r, folder))
 	d.unchangedSince(t, died)
 	if m := saidOfKept.FindStringSubmatch(said); m == nil || m[2] == "0" || !strings.Contains(m[3], " of heap") || !strings.Contains(d.text, "\noverwritten="+m[2]+"\n") {
