@@ -100,6 +100,8 @@ func early() {
 	if wrong := mem.Init(info.Regions(), image.Segments[:image.NumSegments], image.End); wrong != "" {
 		fault.Panic(wrong)
 	}
+	mem.KeepRAM(info.Regions())
+	memdump.Find(info.Regions())
 	c := &percpu.This().CPU
 	if mem.ReadOnly(c.TablePages()) {
 		c.LockTables()
@@ -127,13 +129,13 @@ func early() {
 	findShares()
 	findPort()
 	startNetconsole()
-	mem.KeepRAM(info.Regions())
 	memdump.Configure(entropy.Word())
 	option.PrintUnknown()
 
 	console.HoldTail(true) // what is the same in each boot need not reach the next
 	printReport()
 	fault.PrintPrevious()
+	memdump.AtBoot(info.Regions(), fault.PreviousCrashed())
 	console.HoldTail(false)
 	fault.CheckStacks()
 	if earlyHook != nil {

@@ -146,6 +146,15 @@ func (p *physical) compare(t *testing.T, vm *VM, image string, mib int) {
 // compareWith is compare with what QEMU has written.
 func (p *physical) compareWith(t *testing.T, ram []byte, image string) {
 	t.Helper()
+	same, differ := p.pagesOf(t, ram, image)
+	if differ > 100 || same < len(ram)>>12-200 {
+		t.Errorf("%d pages are the same, %d differ; want nearly all", same, differ)
+	}
+}
+
+// pagesOf counts the pages that are the same, and those of the kernel's own that are not; no other may be.
+func (p *physical) pagesOf(t *testing.T, ram []byte, image string) (same, differ int) {
+	t.Helper()
 	f, err := elf.Open(image)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +166,6 @@ func (p *physical) compareWith(t *testing.T, ram []byte, image string) {
 			lo, hi = g.Paddr, g.Paddr+g.Memsz+1<<20 // and the card's buffers behind it
 		}
 	}
-	same, differ := 0, 0
 	for _, g := range p.Progs {
 		if g.Type != elf.PT_LOAD {
 			continue
@@ -176,9 +184,7 @@ func (p *physical) compareWith(t *testing.T, ram []byte, image string) {
 		}
 	}
 	t.Logf("%d pages are what QEMU has, %d of the kernel's have changed meanwhile", same, differ)
-	if differ > 100 || same < len(ram)>>12-200 {
-		t.Errorf("%d pages are the same, %d differ; want nearly all", same, differ)
-	}
+	return same, differ
 }
 
 // dumpOf waits for a dump and returns its path.

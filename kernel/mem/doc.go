@@ -13,6 +13,7 @@
 //	stale.go          what other CPUs have kept of the tables
 //	dirty.go          the dirty bits, for watermarks
 //	ram.go            where there is RAM, for a dump of it
+//	aside.go          RAM that nothing uses, for what is to outlive a reset
 //	lockcheck_on.go   asserts the kernel lock (build tag lockcheck)
 //	lockcheck_off.go  does not
 package mem

@@ -172,7 +172,7 @@ func Keep(lo, hi uintptr) bool {
 const tableRoom = 4 << 20
 
 var (
-	kept    [boot.MaxModules + 1]frameRange // and the image; set once at boot
+	kept    [boot.MaxModules + 2]frameRange // what is set aside, and the image; set once at boot
 	numKept int                             // set once at boot
 )
 
@@ -187,6 +187,7 @@ func Release(regions []boot.Region, imageLo uintptr) {
 			releaseRange(max(pageUp(uintptr(r.Lo)), lowMemory), pageDown(uintptr(min(r.Hi, identityMax))), regions)
 		}
 	}
+	useNear()
 	endPage = nextPage
 	released = true
 }

@@ -37,13 +37,13 @@ func prepareCom2() (wrong string) {
 	return ""
 }
 
-// sendByCom2 sends all, and says how it went.
-func sendByCom2() {
+// sendByCom2 sends all, says how it went, and returns true: nobody says that it has not come.
+func sendByCom2() bool {
 	began := clock.Now()
 	console.FreshLine()
 	console.String("core: sending the memory by the second serial port\n")
 	beginItems(0)
-	told, number := began, uint32(0)
+	told, item := began, uint32(0)
 	for {
 		now := clock.Now()
 		if now-began > limit && items.why == dump.EndWhole {
@@ -51,28 +51,29 @@ func sendByCom2() {
 		}
 		if now-told > tellEvery {
 			told = now
-			result(pages.count, began, " so far")
+			result(began, " so far")
 		}
-		if number%announceItems == 0 {
+		if item%announceItems == 0 {
 			write(dump.KindAnnounce, 0, putAnnounce(packet[dump.HeaderSize:]))
 		}
 		if !nextItem(&slot) {
 			break
 		}
-		number++
-		write(slot.Kind, number, putItem(packet[dump.HeaderSize:], &slot))
+		item++
+		write(slot.Kind, item, putItem(packet[dump.HeaderSize:], &slot))
 	}
 	com2.Flush()
 	how := ""
 	if items.why == dump.EndTime {
 		how = ": its time is over (core.time=)"
 	}
-	result(pages.count-items.unreadable, began, how)
+	result(began, how)
+	return true
 }
 
 // write sends a packet.
 func write(kind byte, item uint32, n int) {
-	h := dump.Header{Kind: kind, Epoch: 1, Dump: boot, Item: item, Sent: item}
+	h := dump.Header{Kind: kind, Epoch: 1, Dump: number, Item: item, Sent: item}
 	if kind == dump.KindAnnounce {
 		n = dump.Finish(packet[:], &h, n)
 	} else {

@@ -22,6 +22,7 @@ const (
 	off way = iota
 	byNet
 	byCom2
+	byRAM
 )
 
 // What holds without the options core.rate=, core.wait= and core.time=.
@@ -34,17 +35,23 @@ const (
 // What the options say, times in nanoseconds. Set once at boot.
 var (
 	chosen  way
+	by      way    // how it leaves then: chosen, unless that is byRAM
 	rate    uint64 // bytes a second
 	patient uint64 // how long an answer is waited for
 	limit   uint64 // how long all may take
-	boot    uint64 // number of the dump, if there is one
+	number  uint64 // of the dump, if there is one
 )
 
-// Configure reads the options. random is the number of the dump. Early context, before
-// mem.Release and when a network card has been looked for.
+// Configure reads the options. random is the number of the dump. With core=ram [AtBoot] has the rest. Early
+// context, before mem.Release and when a network card has been looked for.
 func Configure(random uint64) {
 	how, _ := option.Word("core")
-	chosen, boot = way(how), random
+	chosen, number = way(how), random
+	by = chosen
+	if chosen == byRAM {
+		how, _ = option.Word("core.by")
+		by = byNet + way(how)
+	}
 	rate, patient, limit = usualRate, usualWait*1e9, usualTime*1e9
 	if n, ok := option.Number("core.rate"); ok && n > 0 {
 		rate = n
@@ -64,12 +71,12 @@ func Configure(random uint64) {
 		chosen = off
 		return
 	}
-	if chosen == byNet && !netconsole.Ready() {
+	if by == byNet && !netconsole.Ready() {
 		option.Ignored("core", value, "the memory goes where netconsole= sends, which is not given or does not work")
 		chosen = off
 		return
 	}
-	if chosen == byCom2 {
+	if by == byCom2 {
 		if wrong := prepareCom2(); wrong != "" {
 			option.Ignored("core", value, wrong)
 			chosen = off
@@ -81,7 +88,9 @@ func Configure(random uint64) {
 		chosen = off
 		return
 	}
-	fault.OnDump(run)
+	if chosen != byRAM {
+		fault.OnDump(run)
+	}
 }
 
 // Keep has arch keep what the options say, and what the way to each page begins with. Early context.
@@ -90,18 +99,22 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(&rate), unsafe.Sizeof(rate))
 	arch.Keep(unsafe.Pointer(&patient), unsafe.Sizeof(patient))
 	arch.Keep(unsafe.Pointer(&limit), unsafe.Sizeof(limit))
-	arch.Keep(unsafe.Pointer(&boot), unsafe.Sizeof(boot))
+	arch.Keep(unsafe.Pointer(&by), unsafe.Sizeof(by))
+	arch.Keep(unsafe.Pointer(&number), unsafe.Sizeof(number))
 	arch.Keep(unsafe.Pointer(&notes), unsafe.Sizeof(notes))
 	arch.Keep(unsafe.Pointer(&roomAt), unsafe.Sizeof(roomAt))
 	keepKey()
+	keepArea()
 	mem.KeepDumped()
 }
 
-// A room is the memory for a dump that only a machine with the option core= gives away. Panic path only.
+// A room is the memory for a dump that only a machine with the option core= gives away. Panic path only, and while a boot
+// sends what the one before has kept.
 type room struct {
 	cpus   [dump.MaxCPUs]dump.CPU
 	hidden [maxHidden]piece
 	link   netLink
+	kept   dump.Kept
 }
 
 // roomAt is where it is. Set once at boot.
@@ -115,7 +128,7 @@ var (
 	dead    uint32
 )
 
-// run sends the memory. Panic path.
+// run sends the memory, or keeps it. Panic path.
 func run() {
 	dead = percpu.This().Number
 	numCPUs = min(percpu.Count(), dump.MaxCPUs)
@@ -125,24 +138,31 @@ func run() {
 		fault.DescribeCPU(c)
 	}
 	findHidden()
+	if chosen == byRAM {
+		keepInRAM()
+		return
+	}
+	sendAll()
+}
+
+// sendAll sends the memory, and reports whether all that is wanted of it has been.
+func sendAll() bool {
 	if !beginSession() {
 		console.FreshLine()
 		console.String("core: not sent: core.key= is no public key\n")
-		return
+		return false
 	}
-	switch chosen {
-	case byNet:
-		sendByNet()
-	case byCom2:
-		sendByCom2()
+	if by == byNet {
+		return sendByNet()
 	}
+	return sendByCom2()
 }
 
 // result says on the console how it went.
-func result(pages uint32, began uint64, how string) {
+func result(began uint64, how string) {
 	console.FreshLine()
 	console.String("core: ")
-	console.Dec(uint64(pages))
+	console.Dec(uint64(sentPages()))
 	console.String(" pages sent in ")
 	console.Dec((clock.Now() - began) / 1e6)
 	console.String(" ms")

@@ -92,11 +92,11 @@ func nextItem(s *dump.Slot) (ok bool) {
 func takePage() bool {
 	i := &items
 	for {
-		n := pages.count
 		f, ok := pages.next()
 		if !ok {
 			return false
 		}
+		n := pages.count - 1
 		if !read(i.buffer[:], f, arch.PageSize) {
 			i.unreadable++
 			continue
@@ -123,17 +123,7 @@ func putItem(b []byte, s *dump.Slot) int {
 	case dump.KindCPU:
 		return dump.PutCPU(b, &space().cpus[s.N%dump.MaxCPUs])
 	case dump.KindMemory:
-		n := 0
-		for i := 0; i < dump.MaxRanges; i++ {
-			lo, hi, ok := mem.RAM(i)
-			if !ok {
-				break
-			}
-			dump.PutUint64(b[n:], uint64(lo))
-			dump.PutUint64(b[n+8:], uint64(hi))
-			n += 16
-		}
-		return n
+		return putMemory(b)
 	case dump.KindData:
 		dump.PutPlace(b, &s.Place)
 		if !read(b[dump.PlaceSize:], s.Place.Addr, int(s.N)) {
@@ -145,12 +135,55 @@ func putItem(b []byte, s *dump.Slot) int {
 		dump.PutUint32(b[dump.PlaceSize:], s.N)
 		return dump.PlaceSize + 4
 	}
-	return dump.PutEnd(b, &dump.End{Why: items.why, Sent: pages.count - items.unreadable, Unreadable: items.unreadable, Hidden: hiddenBytes})
+	e := dump.End{Why: items.why, Sent: sentPages(), Unreadable: items.unreadable, Hidden: hiddenBytes, Kept: sendingKept}
+	if sendingKept {
+		e.Unreadable += absent
+		for i := range e.Lost {
+			e.Lost[i] = lost[i]
+		}
+	}
+	return dump.PutEnd(b, &e)
+}
+
+// sentPages is how many pages have been sent.
+func sentPages() uint32 { return pages.count - pages.lost - items.unreadable }
+
+// putMemory writes the ranges of RAM to b, and returns their length.
+func putMemory(b []byte) (n int) {
+	for i := 0; i < dump.MaxRanges; i++ {
+		lo, hi, ok := mem.RAM(i)
+		if sendingKept {
+			k := &space().kept
+			if ok = i < k.NumRAM; ok {
+				lo, hi = uintptr(k.RAM[i].Lo), uintptr(k.RAM[i].Hi)
+			}
+		}
+		if !ok {
+			break
+		}
+		dump.PutUint64(b[n:], uint64(lo))
+		dump.PutUint64(b[n+8:], uint64(hi))
+		n += 16
+	}
+	return n
 }
 
 // putAnnounce writes the announcement's body.
 func putAnnounce(b []byte) int {
-	a := dump.Announce{Highest: mem.Highest(), Root: uint64(mem.Root()), CPUs: numCPUs, Dead: dead, Sealed: sealed, Key: public}
+	var a dump.Announce
+	if sendingKept {
+		a = space().kept.Announce
+		a.Kept = true
+	} else {
+		announcement(&a)
+	}
+	a.Sealed, a.Key = sealed, public
+	return dump.PutAnnounce(b, &a)
+}
+
+// announcement fills in what is to be announced of this machine, but for the key.
+func announcement(a *dump.Announce) {
+	*a = dump.Announce{Highest: mem.Highest(), Root: uint64(mem.Root()), CPUs: numCPUs, Dead: dead}
 	for i := 0; ; i++ {
 		lo, hi, ok := mem.RAM(i)
 		if !ok {
@@ -163,5 +196,4 @@ func putAnnounce(b []byte) int {
 		a.BuildID[i] = id[i]
 		a.NBuildID++
 	}
-	return dump.PutAnnounce(b, &a)
 }

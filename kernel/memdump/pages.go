@@ -23,10 +23,14 @@ var notes, numNotes uintptr
 type source struct {
 	class dump.Class
 	count uint32 // pages so far
+	lost  uint32 // of them, those that are none any more (kept.go)
 
 	// Of a class: which range or goroutine, and the next address in it. 0 and 0 is the beginning.
 	i  int
 	at uintptr
+
+	// Of what is kept: the next mark.
+	mark uint32
 
 	// The tables that are gone through, by their level.
 	level int
@@ -47,6 +51,9 @@ func (s *source) prepare() bool {
 // reset begins anew.
 func (s *source) reset() {
 	*s = source{level: -1}
+	if sendingKept {
+		return
+	}
 	for i := uintptr(0); i < (numNotes+7)/8; i++ {
 		*(*byte)(arch.Pointer(notes + i)) = 0
 	}
@@ -54,6 +61,9 @@ func (s *source) reset() {
 
 // next returns the address of the next page; ok is false when all have come.
 func (s *source) next() (frame uintptr, ok bool) {
+	if sendingKept {
+		return s.nextKept()
+	}
 	for s.class < dump.NumClasses {
 		f := s.candidate()
 		switch {
@@ -276,6 +286,9 @@ func (s *source) nextOfRAM(unused bool) uintptr {
 // it could.
 func read(to []byte, from uintptr, n int) bool {
 	to = to[:n]
+	if sendingKept {
+		from, _ = space().kept.Where(from)
+	}
 	if arch.CopyUser(uintptr(unsafe.Pointer(unsafe.SliceData(to))), from, uintptr(n)) != 0 {
 		return false
 	}

@@ -30,15 +30,15 @@ type netLink struct {
 	answer   dump.Answer
 }
 
-// sendByNet sends all, and says how it went.
-func sendByNet() {
+// sendByNet sends all, says how it went, and reports whether the receiver has all that was to be sent.
+func sendByNet() (all bool) {
 	if !netconsole.BeginDump() {
-		return
+		return false
 	}
 	began := clock.Now()
 	l := &space().link
 	l.heard = began
-	l.epoch = 1
+	l.epoch, l.welcome, l.refused, l.done, l.broken, l.nextSend = 1, false, false, false, false, 0
 	console.FreshLine()
 	console.String("core: sending the memory by network\n")
 	announced, last, turns := uint64(0), began, 0
@@ -50,23 +50,23 @@ func sendByNet() {
 		l.takeAnswers(now)
 		switch {
 		case l.broken:
-			result(pages.count, began, ": the network card takes no frames any more")
-			return
+			result(began, ": the network card takes no frames any more")
+			return false
 		case l.refused:
 			console.String("core: the receiver takes none (any more); zf receive -cores FOLDER does\n")
-			return
+			return false
 		case now-l.heard > patient || turns > maxTurns:
 			if !l.welcome {
 				console.String("core: nobody has answered; zf receive -cores FOLDER would\n")
 			} else {
-				result(pages.count, began, ": no more answers")
+				result(began, ": no more answers")
 			}
-			return
+			return false
 		case now-began > limit && items.why == dump.EndWhole:
 			cutItems(dump.EndTime)
 		case now-began > limit+patient:
-			result(pages.count, began, ": its time is over")
-			return
+			result(began, ": its time is over")
+			return false
 		}
 		if !l.welcome {
 			if announced == 0 || now-announced > announceEvery {
@@ -80,12 +80,13 @@ func sendByNet() {
 	}
 	switch {
 	case items.why == dump.EndTime:
-		result(pages.count, began, ": its time is over (core.time=)")
+		result(began, ": its time is over (core.time=)")
 	case items.unreadable > 0:
-		result(pages.count-items.unreadable, began, ", all that can be read")
+		result(began, ", all that can be read")
 	default:
-		result(pages.count, began, "")
+		result(began, "")
 	}
+	return true
 }
 
 // turn sends a packet, if one may be sent.
@@ -116,7 +117,7 @@ func (l *netLink) announce() {
 	p := netconsole.DumpPayload()
 	n := putAnnounce(p[dump.HeaderSize:])
 	l.flight.Sent++
-	n = dump.Finish(p, &dump.Header{Kind: dump.KindAnnounce, Epoch: l.epoch, Dump: boot, Sent: l.flight.Sent}, n)
+	n = dump.Finish(p, &dump.Header{Kind: dump.KindAnnounce, Epoch: l.epoch, Dump: number, Sent: l.flight.Sent}, n)
 	l.broken = !netconsole.SendDump(n)
 }
 
@@ -125,7 +126,7 @@ func (l *netLink) send(item uint32, now uint64) {
 	s := l.flight.Slot(item)
 	p := netconsole.DumpPayload()
 	n := putItem(p[dump.HeaderSize:], s)
-	h := dump.Header{Kind: s.Kind, Epoch: l.epoch, Dump: boot, Item: item, Sent: l.flight.Number(item, now)}
+	h := dump.Header{Kind: s.Kind, Epoch: l.epoch, Dump: number, Item: item, Sent: l.flight.Number(item, now)}
 	n = finish(p, &h, n)
 	l.broken = !netconsole.SendDump(n)
 	// What was not sent for want of answers is not made up for.
@@ -151,7 +152,7 @@ func (l *netLink) takeAnswers(now uint64) {
 // take takes a datagram.
 func (l *netLink) take(p []byte, now uint64) {
 	h, body, ok := dump.Parse(p)
-	if !ok || h.Dump != boot || h.Epoch != l.epoch {
+	if !ok || h.Dump != number || h.Epoch != l.epoch {
 		return
 	}
 	if h.Sealed {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
@@ -45,11 +46,8 @@ type known struct {
 
 // Open begins the dump of that number, in the file path, or goes on with it where it is there.
 func Open(path string, id uint64, a *dump.Announce) (*Assembly, error) {
-	switch {
-	case a.Highest > MaxMemory:
-		return nil, fmt.Errorf("a dump of %d GiB is announced; 1024 is the most", a.Highest>>30)
-	case a.Pages == 0 || uint64(a.Pages) > a.Highest/dump.PageSize:
-		return nil, fmt.Errorf("a dump of %d pages below %#x is announced", a.Pages, a.Highest)
+	if err := checkAnnounce(a); err != nil {
+		return nil, err
 	}
 	d := &Assembly{path: path}
 	if d.resume(id, a) {
@@ -62,6 +60,17 @@ func Open(path string, id uint64, a *dump.Announce) (*Assembly, error) {
 	}
 	d.file = f
 	return d, nil
+}
+
+// checkAnnounce says what is wrong with an announcement.
+func checkAnnounce(a *dump.Announce) error {
+	switch {
+	case a.Highest > MaxMemory:
+		return fmt.Errorf("a dump of %d GiB is announced; 1024 is the most", a.Highest>>30)
+	case a.Pages == 0 || uint64(a.Pages) > a.Highest/dump.PageSize:
+		return fmt.Errorf("a dump of %d pages below %#x is announced", a.Pages, a.Highest)
+	}
+	return nil
 }
 
 func (d *Assembly) part() string { return d.path + ".part" }
@@ -184,6 +193,8 @@ func (d *Assembly) Summary() string {
 	why := "it was cut short"
 	switch {
 	case d.End == nil:
+	case d.End.Kept && d.End.Unreadable+d.Lost() == d.Missing():
+		return s + "; " + d.lostWords()
 	case d.End.Why == dump.EndTime:
 		why = "its time was over"
 	case d.End.Why == dump.EndRoom:
@@ -194,6 +205,33 @@ func (d *Assembly) Summary() string {
 		why = "packets are missing"
 	}
 	return s + ": " + why
+}
+
+// Lost returns how many pages were overwritten over the reset, of a dump that was kept in RAM.
+func (d *Assembly) Lost() (n uint32) {
+	if d.End != nil {
+		for _, lost := range d.End.Lost {
+			n += lost // hostile counts may wrap
+		}
+	}
+	return n
+}
+
+// lostWords says what became of the pages that a whole dump, kept in RAM, has not got.
+func (d *Assembly) lostWords() string {
+	var words, classes []string
+	for c, n := range d.End.Lost {
+		if n > 0 {
+			classes = append(classes, fmt.Sprintf("%d of %s", n, dump.Class(c)))
+		}
+	}
+	if n := d.Lost(); n > 0 {
+		words = append(words, fmt.Sprintf("%d were overwritten over the reset (%s)", n, strings.Join(classes, ", ")))
+	}
+	if n := d.End.Unreadable; n > 0 {
+		words = append(words, fmt.Sprintf("the machine could not read %d", n))
+	}
+	return strings.Join(words, ", ")
 }
 
 // Finish makes the file whole, of what has come, and gives it its name. With again, the dump may go

@@ -3,11 +3,15 @@ package dump
 import (
 	"bytes"
 	"debug/elf"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/zeroframe/zeroframe/tracer/dump"
 	"github.com/zeroframe/zeroframe/tracer/seal"
@@ -197,4 +201,114 @@ func FuzzStream(f *testing.F) {
 			t.Errorf("the file: %v, %v", i, err)
 		}
 	})
+}
+
+// TestKept: what is lost of a dump that was kept over a reset is said, by class.
+func TestKept(t *testing.T) {
+	a := announce
+	a.Kept = true
+	path := filepath.Join(t.TempDir(), "a.dump")
+	d, err := Open(path, 7, &a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, d, dump.KindZeros, zeros(0x8000, 54), nil)
+	b := make([]byte, dump.MaxBody)
+	e := dump.End{Unreadable: 3, Kept: true}
+	e.Lost[dump.Stacks], e.Lost[dump.Unused] = 2, 5
+	add(t, d, dump.KindEnd, b[:dump.PutEnd(b, &e)], nil)
+	if err := d.Finish(false); err != nil {
+		t.Fatal(err)
+	}
+	const want = "54 of 64 pages; 7 were overwritten over the reset (2 of stacks, 5 of unused RAM), the machine could not read 3"
+	if got := d.Summary(); got != want {
+		t.Errorf("the summary is %q; want %q", got, want)
+	}
+	if file, err := os.ReadFile(path); err != nil || !bytes.Contains(file, []byte("kept=1\noverwritten=7\n")) {
+		t.Errorf("the note does not say it: %v", err)
+	}
+}
+
+// TestFullDisk: a disk that takes no more leaves nothing, neither under the name nor beside it.
+func TestFullDisk(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("no /dev/full")
+	}
+	path := filepath.Join(t.TempDir(), "a.dump")
+	if err := os.Symlink("/dev/full", path+".part"); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(path, 7, &announce)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Add(&dump.Header{Kind: dump.KindData}, piece(0x3000, 'x')); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Add: %v; want that the disk is full", err)
+	}
+	if err := d.Finish(false); err == nil || !strings.HasPrefix(err.Error(), "the dump is lost: ") {
+		t.Errorf("Finish: %v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 0 {
+		t.Errorf("there is %v", left)
+	}
+}
+
+// TestAbandoned: of what a killed receiver has left another makes a file, if nothing goes on with it.
+func TestAbandoned(t *testing.T) {
+	folder := t.TempDir()
+	begun := func(name string) *Assembly {
+		d, err := Open(filepath.Join(folder, name), 7, &announce)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, d, dump.KindZeros, zeros(0x8000, 3), nil)
+		if err := d.Save(); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	begun("a.dump").file.Close()
+	d := begun("b.dump")
+	if err := d.Finish(true); err != nil { // its receiver was ended
+		t.Fatal(err)
+	}
+	begun("c.dump").file.Close()
+	if err := os.WriteFile(filepath.Join(folder, "c.dump.state"), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	busy := begun("d.dump")
+	all := func() (names []string) {
+		files, _ := os.ReadDir(folder)
+		for _, f := range files {
+			names = append(names, f.Name())
+		}
+		return names
+	}
+	before := all()
+	Abandoned(folder, time.Time{}, func(d *Assembly, err error) { t.Errorf("%s, %v: nothing is old", d.Path(), err) })
+	if now := all(); !slices.Equal(now, before) {
+		t.Errorf("there was %q, is %q", before, now)
+	}
+	then := time.Now().Add(-time.Hour)
+	for _, name := range before {
+		if !strings.HasPrefix(name, "d.") {
+			if err := os.Chtimes(filepath.Join(folder, name), then, then); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var said []string
+	Abandoned(folder, then.Add(time.Minute), func(d *Assembly, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		said = append(said, filepath.Base(d.Path())+": "+d.Summary())
+	})
+	if want := []string{"a.dump: 3 of 64 pages: it was cut short"}; !slices.Equal(said, want) {
+		t.Errorf("%q; want %q", said, want)
+	}
+	if now, want := all(), []string{"a.dump", "b.dump", "c.dump.part", "d.dump.part", "d.dump.state"}; !slices.Equal(now, want) {
+		t.Errorf("there is %q; want %q", now, want)
+	}
+	busy.Drop()
 }

@@ -127,6 +127,9 @@ func (d *Assembly) notes() []byte {
 	if d.End != nil {
 		text += fmt.Sprintf("hidden=%d\n", d.End.Hidden)
 	}
+	if d.Announce.Kept {
+		text += fmt.Sprintf("kept=1\noverwritten=%d\n", d.Lost())
+	}
 	for _, r := range d.RAM {
 		text += fmt.Sprintf("ram=%#x-%#x\n", r[0], r[1])
 	}

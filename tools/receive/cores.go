@@ -38,6 +38,7 @@ type cores struct {
 	key    *ecdh.PrivateKey   // nil: none
 	number uint64             // of the latest sealed answer
 	open   map[uint64]*coming // by their numbers
+	swept  time.Time          // when the folder was last looked through
 	out    [format.MaxPacket]byte
 }
 
@@ -116,6 +117,9 @@ func (c *cores) announced(now time.Time, from netip.AddrPort, machine string, h 
 		in = &coming{d: d, machine: machine, seal: s}
 		c.open[h.Dump] = in
 		how := "comes"
+		if a.Kept {
+			how = "comes, which it has kept over a reset"
+		}
 		if d.Page > 0 {
 			how = fmt.Sprintf("goes on behind %d pages", d.Page)
 		}
@@ -283,6 +287,16 @@ func (c *cores) tick(now time.Time) {
 			}
 			delete(c.open, id)
 		}
+	}
+	if c.folder != "" && now.Sub(c.swept) > coreSilence {
+		c.swept = now
+		dump.Abandoned(c.folder, now.Add(-coreSilence), func(d *dump.Assembly, err error) {
+			if err != nil {
+				c.say(fmt.Sprintf("what another receiver has left of a dump in %s: %v", d.Path(), err))
+				return
+			}
+			c.say(fmt.Sprintf("what another receiver has left of a dump is in %s: %s", d.Path(), d.Summary()))
+		})
 	}
 }
 

@@ -193,20 +193,36 @@ func sameBuild(trace, image string) bool {
 	return strings.HasPrefix(image, trace) && (trace != "" || image == "")
 }
 
-// writeCore writes the file; if it cannot be written, there is none.
+// writeCore writes the file beside its place, and puts it there when it is whole; what was there stays until then. What
+// is no file, such as a pipe, is written to as it is.
 func writeCore(path string, t *wire.Trace, others []*wire.Trace, elf string, sym core.Symbols) (info core.Info, err error) {
-	out, err := os.Create(path)
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
+		out, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return info, err
+		}
+		defer out.Close()
+		return core.Write(out, t, others, elf, sym)
+	}
+	part := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d", filepath.Base(path), os.Getpid()))
+	out, err := os.Create(part)
 	if err != nil {
 		return info, err
 	}
-	info, err = core.Write(out, t, others, elf, sym)
-	if cerr := out.Close(); err == nil {
-		err = cerr
+	defer func() {
+		out.Close()
+		if err != nil {
+			os.Remove(part)
+			err = fullDisk(path, err)
+		}
+	}()
+	if info, err = core.Write(out, t, others, elf, sym); err != nil {
+		return info, err
 	}
-	if err != nil {
-		os.Remove(path)
+	if err := out.Close(); err != nil {
+		return info, err
 	}
-	return info, err
+	return info, os.Rename(part, path)
 }
 
 // coreLine is one trace in the list.

@@ -184,13 +184,19 @@ func compress(to, from *os.File) (size uint64, err error) {
 
 // explain says what an error means, in one sentence.
 func (c *fullCore) explain(err error) error {
+	if errors.Is(err, core.ErrBuild) {
+		return fmt.Errorf("%w than %s; give the ELF file that it booted", err, c.elf)
+	}
+	return fullDisk(c.path, err)
+}
+
+// fullDisk says what it means if a file could not be written for want of room.
+func fullDisk(path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("%s: no space left on the disk; give -o FILE on another one", c.path)
+		return fmt.Errorf("%s: no space left on the disk; give -o FILE on another one", path)
 	case errors.Is(err, syscall.EFBIG):
-		return fmt.Errorf("%s: the file system takes no file of that size; give -o FILE on another one", c.path)
-	case errors.Is(err, core.ErrBuild):
-		return fmt.Errorf("%w than %s; give the ELF file that it booted", err, c.elf)
+		return fmt.Errorf("%s: the file system takes no file of that size; give -o FILE on another one", path)
 	}
 	return err
 }

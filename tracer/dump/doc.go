@@ -3,6 +3,7 @@
 // serial line, without.
 //
 //	wire.go    the form of a packet: header, bodies, checksum
+//	kept.go    what a machine leaves in RAM for its next boot to send: the description, a mark for each page
 //	window.go  which packets have been sent and not been answered yet, and which are lost
 //
 // The machine announces the dump and waits for a welcome; then it sends numbered items: its CPUs,

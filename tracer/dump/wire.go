@@ -211,7 +211,7 @@ func ParsePlace(b []byte) (p Place, rest []byte, ok bool) {
 }
 
 // Announce is what a receiver has to know first. In a body it is 8 + 8 + 4 + 4 + 4 bytes, then
-// the length of the build ID, whether it is sealed, the key, and the build ID.
+// the length of the build ID, bits (0: it is sealed, 1: it is kept), the key, and the build ID.
 type Announce struct {
 	Highest  uint64 // the address above the highest RAM
 	Root     uint64 // physical address of the page tables
@@ -221,7 +221,8 @@ type Announce struct {
 	BuildID  [32]byte
 	NBuildID int
 	Sealed   bool
-	Key      [seal.PointSize]byte // the machine's public key, if it is
+	Kept     bool                 // over a reset: the boot before has died
+	Key      [seal.PointSize]byte // the machine's public key, if it is sealed
 }
 
 const announceSize = 30 + seal.PointSize
@@ -235,7 +236,10 @@ func PutAnnounce(b []byte, a *Announce) int {
 	PutUint32(b[24:], a.Dead)
 	b[28], b[29] = byte(a.NBuildID), 0
 	if a.Sealed {
-		b[29] = 1
+		b[29] |= 1
+	}
+	if a.Kept {
+		b[29] |= 2
 	}
 	for i := 0; i < len(a.Key); i++ { // by hand: a copy is a call of the runtime's
 		b[30+i] = a.Key[i]
@@ -253,7 +257,7 @@ func ParseAnnounce(b []byte) (a Announce, ok bool) {
 	if len(b) < announceSize || int(b[28]) > len(a.BuildID) || len(b) != announceSize+int(b[28]) {
 		return a, false
 	}
-	a = Announce{Highest: Uint64(b), Root: Uint64(b[8:]), Pages: Uint32(b[16:]), CPUs: Uint32(b[20:]), Dead: Uint32(b[24:]), Sealed: b[29] == 1}
+	a = Announce{Highest: Uint64(b), Root: Uint64(b[8:]), Pages: Uint32(b[16:]), CPUs: Uint32(b[20:]), Dead: Uint32(b[24:]), Sealed: b[29]&1 != 0, Kept: b[29]&2 != 0}
 	for i := 0; i < len(a.Key); i++ {
 		a.Key[i] = b[30+i]
 	}
@@ -316,6 +320,10 @@ type End struct {
 	Sent       uint32 // pages
 	Unreadable uint32 // pages that could not be read
 	Hidden     uint32 // bytes that are zeros in the dump, since they are secret
+	// Lost are pages of each class that were overwritten before they could be sent. In a body it is there if the
+	// dump is kept.
+	Kept bool
+	Lost [NumClasses]uint32
 }
 
 // Why a dump ends.
@@ -325,8 +333,11 @@ const (
 	EndRoom         // there was no more room
 )
 
-// EndSize is the length of an End.
-const EndSize = 16
+// EndSize is the length of an End, KeptEndSize that of one that has Lost.
+const (
+	EndSize     = 16
+	KeptEndSize = EndSize + 4*int(NumClasses)
+)
 
 // PutEnd writes an End to b and returns its length.
 func PutEnd(b []byte, e *End) int {
@@ -334,15 +345,27 @@ func PutEnd(b []byte, e *End) int {
 	PutUint32(b[4:], e.Sent)
 	PutUint32(b[8:], e.Unreadable)
 	PutUint32(b[12:], e.Hidden)
-	return EndSize
+	if !e.Kept {
+		return EndSize
+	}
+	for i := range e.Lost {
+		PutUint32(b[EndSize+4*i:], e.Lost[i])
+	}
+	return KeptEndSize
 }
 
 // ParseEnd reads an End.
 func ParseEnd(b []byte) (e End, ok bool) {
-	if len(b) != EndSize {
+	if len(b) != EndSize && len(b) != KeptEndSize {
 		return e, false
 	}
-	return End{Uint32(b), Uint32(b[4:]), Uint32(b[8:]), Uint32(b[12:])}, true
+	e = End{Why: Uint32(b), Sent: Uint32(b[4:]), Unreadable: Uint32(b[8:]), Hidden: Uint32(b[12:]), Kept: len(b) == KeptEndSize}
+	if e.Kept {
+		for i := range e.Lost {
+			e.Lost[i] = Uint32(b[EndSize+4*i:])
+		}
+	}
+	return e, true
 }
 
 // Window is how many items may be under way at a time.

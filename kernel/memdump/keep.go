@@ -1,0 +1,239 @@
+package memdump
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/tracer/dump"
+)
+
+// In RAM, over a reset (core=ram). A warm reset leaves RAM as it is, but the next boot puts its image where the
+// dead one was, and its tables behind it. So the death copies what is there to an area that is set aside
+// for that, with a description, and a mark for each page of RAM, by which the next boot tells what is
+// still as it was (tracer/dump/kept.go). Secrets are overwritten where they are: the next boot knows
+// nothing of them.
+
+// What is set aside: the area, and what is copied into it. Set once at boot.
+var (
+	area, areaSize uintptr
+	saves          [dump.MaxSaved]dump.Saved
+	numSaves       int
+)
+
+// setAside takes the area. It returns what is wrong, or "". Early context, when BootEnd is about where it
+// will stay: what lies behind is not overwritten before the next boot has sent it.
+func setAside(regions []boot.Region) (wrong string) {
+	size := uintptr(dump.KeptDescription)
+	for i := 0; ; i++ {
+		lo, hi, ok := mem.RAM(i)
+		if !ok {
+			break
+		}
+		size += (hi - lo) / arch.PageSize * 8
+	}
+	numSaves = 0
+	end := uintptr(0)
+	for i := 0; ; i++ {
+		seg, ok := mem.ImageSegment(i)
+		if !ok {
+			break
+		}
+		end = seg.Hi
+		if seg.Write {
+			size = save(seg.Lo, seg.Hi, size)
+		}
+	}
+	size = save(end, mem.BootEnd(), size)
+	// What is still to be sent stays, until there is something newer.
+	if area = mem.SetAside(regions, max(size, leftSize), left); area == 0 {
+		return "not enough RAM in one piece for a copy of the kernel's data and a note of each page"
+	}
+	areaSize = max(size, leftSize)
+	for i := range saves[:numSaves] {
+		saves[i].At += uint64(area)
+	}
+	return ""
+}
+
+// save notes that pages are to be copied behind size bytes of the area, and returns its new size. What another range
+// has already is left out.
+func save(lo, hi, size uintptr) uintptr {
+	lo, hi = lo&^(arch.PageSize-1), (hi+arch.PageSize-1)&^(arch.PageSize-1)
+	if numSaves > 0 {
+		lo = max(lo, uintptr(saves[numSaves-1].Hi))
+	}
+	if lo >= hi || numSaves == len(saves) {
+		return size
+	}
+	size = (size + arch.PageSize - 1) &^ (arch.PageSize - 1)
+	s := &saves[numSaves]
+	s.Lo, s.Hi, s.At = uint64(lo), uint64(hi), uint64(size)
+	numSaves++
+	return size + hi - lo
+}
+
+// keepArea has arch keep where the area is.
+func keepArea() {
+	arch.Keep(unsafe.Pointer(&area), unsafe.Sizeof(area))
+	arch.Keep(unsafe.Pointer(&areaSize), unsafe.Sizeof(areaSize))
+	arch.Keep(unsafe.Pointer(&saves), unsafe.Sizeof(saves))
+	arch.Keep(unsafe.Pointer(&numSaves), unsafe.Sizeof(numSaves))
+}
+
+// keepInRAM leaves all in RAM.
+func keepInRAM() {
+	began := clock.Now()
+	console.FreshLine()
+	console.String("core: keeping the memory in RAM for the next boot\n")
+	*(*uint64)(arch.Pointer(area)) = 0 // until all is there, there is nothing
+	unhidden := hideInPlace()
+	k := &space().kept
+	describe(k)
+	n, all := uint32(0), true
+	for i := uint32(0); i < k.Announce.Pages; i++ {
+		*markAt(k, i) = 0
+	}
+	for pages.reset(); ; {
+		if pages.count%256 == 0 && clock.Now()-began > limit {
+			all = false
+			break
+		}
+		f, ok := pages.next()
+		if !ok {
+			break
+		}
+		i, ok := indexOf(k, f)
+		if !ok || secretIn(f, unhidden) {
+			continue
+		}
+		if m := markPage(k, f); m != 0 {
+			*markAt(k, i) = m
+			n++
+		}
+	}
+	b := description(area)
+	length := dump.PutKept(b, k)
+	for c := range numCPUs {
+		dump.PutCPU(dump.KeptCPU(b, length, k, c), &space().cpus[c%dump.MaxCPUs])
+	}
+	dump.FinishKept(b, length)
+	arch.WriteBackCaches()
+	console.String("core: ")
+	console.Dec(uint64(n))
+	console.String(" of ")
+	console.Dec(uint64(k.Announce.Pages))
+	console.String(" pages kept in ")
+	console.Dec((clock.Now() - began) / 1e6)
+	console.String(" ms")
+	if !all {
+		console.String(": the time is over (core.time=)")
+	}
+	console.String("; behind a warm reset the next boot sends what is left of them\n")
+}
+
+// description returns the bytes of the description at an address.
+func description(at uintptr) []byte {
+	return unsafe.Slice((*byte)(arch.Pointer(at)), dump.KeptDescription)
+}
+
+// describe fills in a description, but for the CPUs.
+func describe(k *dump.Kept) {
+	k.Tries, k.Hidden, k.Size, k.Dump = 0, hiddenBytes, uint64(areaSize), number
+	k.Marks = uint64(area) + dump.KeptDescription
+	k.NumRAM = 0
+	for i := 0; ; i++ {
+		lo, hi, ok := mem.RAM(i)
+		if !ok {
+			break
+		}
+		addRAM(k, lo, min(hi, area))
+		addRAM(k, max(lo, area+areaSize), hi)
+	}
+	announcement(&k.Announce)
+	k.Announce.Pages = 0
+	for i := 0; i < k.NumRAM; i++ {
+		k.Announce.Pages += uint32((k.RAM[i].Hi - k.RAM[i].Lo) / arch.PageSize)
+	}
+	k.NumSaved = numSaves
+	for i := range saves {
+		k.Saved[i] = saves[i]
+	}
+}
+
+// addRAM adds a range, if it is one.
+func addRAM(k *dump.Kept, lo, hi uintptr) {
+	if lo < hi && k.NumRAM < dump.MaxRanges {
+		r := &k.RAM[k.NumRAM]
+		r.Lo, r.Hi = uint64(lo), uint64(hi)
+		k.NumRAM++
+	}
+}
+
+// indexOf returns the number of a page among the marks.
+func indexOf(k *dump.Kept, f uintptr) (index uint32, ok bool) {
+	for i := 0; i < k.NumRAM; i++ {
+		r := &k.RAM[i]
+		if uint64(f)-r.Lo < r.Hi-r.Lo {
+			return index + uint32((uint64(f)-r.Lo)/arch.PageSize), true
+		}
+		index += uint32((r.Hi - r.Lo) / arch.PageSize)
+	}
+	return 0, false
+}
+
+// markAt returns the mark of that number.
+func markAt(k *dump.Kept, index uint32) *dump.Mark {
+	return (*dump.Mark)(arch.Pointer(uintptr(k.Marks) + uintptr(index)*8))
+}
+
+// markPage copies a page, if it is to be copied, and returns its mark; 0 if it cannot be read.
+func markPage(k *dump.Kept, f uintptr) dump.Mark {
+	to, copied := k.Where(f)
+	if !copied {
+		to = uintptr(unsafe.Pointer(&items.buffer))
+	}
+	if arch.CopyUser(to, f, arch.PageSize) != 0 {
+		return 0
+	}
+	return dump.MarkOf(pages.class, (*[arch.PageSize / 8]uint64)(arch.Pointer(to)))
+}
+
+// hideInPlace makes zeros of what is secret, and returns how many pieces of room.hidden, the first ones, it could not
+// write to.
+func hideInPlace() (left int) {
+	hidden := &space().hidden
+	for i := 0; i < numHidden; i++ {
+		if h := hidden[i]; arch.FillUser(h.lo, h.hi-h.lo, 0) != 0 {
+			hidden[left] = h
+			left++
+		}
+	}
+	return left
+}
+
+// secretIn reports whether one of the first n pieces of room.hidden lies in a page.
+func secretIn(f uintptr, n int) bool {
+	for i := 0; i < n; i++ {
+		if space().hidden[i].lo&^(arch.PageSize-1) == f {
+			return true
+		}
+	}
+	return false
+}
+
+// beginRAM prepares core=ram when the boot before is dealt with. Early context.
+func beginRAM(regions []boot.Region) {
+	if wrong := setAside(regions); wrong != "" {
+		value, _ := option.Value("core")
+		option.Ignored("core", value, wrong)
+		chosen = off
+		return
+	}
+	fault.OnDump(run)
+}

@@ -1,0 +1,246 @@
+package memdump
+
+import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
+	"github.com/zeroframe/zeroframe/kernel/console"
+	"github.com/zeroframe/zeroframe/kernel/image"
+	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/kernel/option"
+	"github.com/zeroframe/zeroframe/tracer/dump"
+)
+
+// What the boot before has kept in RAM (keep.go), and this one sends before it gives memory to the program.
+
+// maxTries is how often boots begin to send the same memory: whatever ends them may be that.
+const maxTries = 3
+
+// What Find has found. Set once at boot.
+var (
+	found   uintptr // address of the area; 0: none
+	left    uintptr // of one that the next boot is to send; 0: none
+	refused bool    // there was one that is no good
+)
+
+// leftSize is the size of what is at left. Set once at boot.
+var leftSize uintptr
+
+// Whether what is sent is what is kept, and what of that is lost. Panic path only, and while a boot sends it.
+var (
+	sendingKept bool
+	lost        [dump.NumClasses]uint32
+	absent      uint32 // pages that could not be read when the machine died
+)
+
+// Find looks for what the boot before has kept, if this one has core=ram, so that tables and devices leave it alone. Early
+// context, after mem.KeepRAM and before anything else takes memory.
+func Find(regions []boot.Region) {
+	if how, _ := option.Word("core"); way(how) != byRAM {
+		return
+	}
+	for i := 0; ; i++ {
+		lo, hi, ok := mem.RAM(i)
+		if !ok {
+			return
+		}
+		for at := (lo + mem.AsideAlign - 1) &^ (mem.AsideAlign - 1); at < hi && hi-at >= dump.KeptDescription; at += mem.AsideAlign {
+			b := description(at)
+			if !dump.IsKept(b) || !mem.Unclaimed(at, at+dump.KeptDescription, regions) {
+				continue
+			}
+			size, wrong := dump.KeptSize(b)
+			if wrong == "" && (size > uint64(hi-at) || !mem.Unclaimed(at, at+uintptr(size), regions)) {
+				wrong = "this boot needs the memory where it is"
+			}
+			if wrong != "" {
+				refuse(at, wrong)
+				continue
+			}
+			found = at
+			mem.SpareFrom(at)
+			return
+		}
+	}
+}
+
+// refuse says why what is kept at an address is not sent, and forgets it.
+func refuse(at uintptr, wrong string) {
+	refused = true
+	console.FreshLine()
+	console.String("core: the memory that the boot before has kept is not sent: ")
+	console.String(wrong)
+	console.String("\n")
+	*(*uint64)(arch.Pointer(at)) = 0
+}
+
+// AtBoot sends what the boot before has kept, and sets memory aside for what this one may keep. died
+// says that the boot before has left a crash log. Early context, before mem.Release.
+func AtBoot(regions []boot.Region, died bool) {
+	if chosen != byRAM {
+		return
+	}
+	switch {
+	case found != 0:
+		sendKept()
+	case died && !refused:
+		console.FreshLine()
+		console.String("core: the boot before has left no memory to be sent\n")
+	}
+	beginRAM(regions)
+}
+
+// sendKept sends what has been found.
+func sendKept() {
+	k := &space().kept
+	b := description(found)
+	n, wrong := dump.ParseKept(b, uint64(found), k)
+	if wrong == "" && k.Tries >= maxTries {
+		wrong = "boots have ended while they sent it"
+	}
+	if wrong != "" {
+		refuse(found, wrong)
+		return
+	}
+	k.Tries++
+	dump.PutUint32(b[16:], k.Tries)
+	dump.FinishKept(b, n)
+	numCPUs, dead = k.Announce.CPUs, k.Announce.Dead
+	for c := range numCPUs {
+		cpu, ok := dump.ParseCPU(dump.KeptCPU(b, n, k, c))
+		if ok {
+			space().cpus[c%dump.MaxCPUs] = cpu
+		}
+	}
+	hiddenBytes = k.Hidden
+	numHidden = 0
+	sayBuild(k)
+	findLost(k)
+	own := number
+	number, sendingKept = k.Dump, true
+	if sendAll() {
+		*(*uint64)(arch.Pointer(found)) = 0
+	} else if k.Tries < maxTries {
+		left, leftSize = found, uintptr(k.Size)
+		console.String("core: the next boot tries again, with what is left then\n")
+	}
+	number, sendingKept = own, false
+}
+
+// sayBuild says so if what is kept is of another build.
+func sayBuild(k *dump.Kept) {
+	id := image.BuildID()
+	same := len(id) == k.Announce.NBuildID
+	for i := 0; same && i < len(id); i++ {
+		same = id[i] == k.Announce.BuildID[i]
+	}
+	if same {
+		return
+	}
+	console.String("core: the boot before was of another build: ")
+	for _, v := range k.Announce.BuildID[:k.Announce.NBuildID] {
+		console.Byte("0123456789abcdef"[v>>4])
+		console.Byte("0123456789abcdef"[v&15])
+	}
+	console.String("\n")
+}
+
+// findLost finds which pages are not what they were, notes it in their marks, and says it.
+func findLost(k *dump.Kept) {
+	absent, lost = 0, [dump.NumClasses]uint32{}
+	all, gone := uint32(0), uint32(0)
+	index := uint32(0)
+	for i := 0; i < k.NumRAM; i++ {
+		for a := k.RAM[i].Lo; a < k.RAM[i].Hi; a += arch.PageSize {
+			m := markAt(k, index)
+			index++
+			c, ok := m.Class()
+			if !ok {
+				absent++
+				*m = 0
+				continue
+			}
+			all++
+			if !m.Lost() && !unchanged(k, uintptr(a), *m) {
+				*m = m.Lose()
+			}
+			if m.Lost() {
+				lost[c]++
+				gone++
+			}
+		}
+	}
+	console.String("core: the boot before has kept ")
+	console.Dec(uint64(all))
+	console.String(" pages of its memory, of which ")
+	console.Dec(uint64(gone))
+	console.String(" are overwritten")
+	between := ": "
+	for c, n := range lost {
+		if n > 0 {
+			console.String(between)
+			console.Dec(uint64(n))
+			console.String(" of ")
+			console.String(dump.Class(c).String())
+			between = ", "
+		}
+	}
+	console.String("\n")
+}
+
+// unchanged reports whether a page is still what it was.
+func unchanged(k *dump.Kept, f uintptr, m dump.Mark) bool {
+	at, copied := k.Where(f)
+	if !copied && (!inRAM(f) || isOwn(f)) {
+		return false
+	}
+	return arch.CopyUser(uintptr(unsafe.Pointer(&items.buffer)), at, arch.PageSize) == 0 &&
+		m.Same((*[arch.PageSize / 8]uint64)(unsafe.Pointer(&items.buffer)))
+}
+
+// isOwn reports whether a page is one of those that this kernel, and the devices that it has started,
+// write to.
+func isOwn(f uintptr) bool {
+	for i := 0; ; i++ {
+		seg, ok := mem.ImageSegment(i)
+		if !ok {
+			return false
+		}
+		if seg.Write {
+			return f >= seg.Lo&^(arch.PageSize-1) && f < mem.BootEnd()
+		}
+	}
+}
+
+// nextKept is next for what is kept.
+func (s *source) nextKept() (frame uintptr, ok bool) {
+	k := &space().kept
+	for ; s.class < dump.NumClasses; s.class++ {
+		for s.i < k.NumRAM {
+			r := &k.RAM[s.i]
+			if s.at == 0 {
+				s.at = uintptr(r.Lo)
+			}
+			if s.at >= uintptr(r.Hi) {
+				s.i, s.at = s.i+1, 0
+				continue
+			}
+			f := s.at
+			s.at += arch.PageSize
+			m := *markAt(k, s.mark)
+			s.mark++
+			if c, ok := m.Class(); !ok || c != s.class {
+				continue
+			}
+			s.count++
+			if m.Lost() {
+				s.lost++
+				continue
+			}
+			return f, true
+		}
+		s.i, s.at, s.mark = 0, 0, 0
+	}
+	return 0, false
+}
