@@ -21,7 +21,7 @@ const GoTableName = "/goinfo.table"
 
 const (
 	goTableMagic   = 0x6f666e696f67667a
-	goTableVersion = 4
+	goTableVersion = 5
 	goTableHead    = 2 // words before the first item
 
 	// GoUnknown is the value of an item that is not known.
@@ -48,6 +48,18 @@ var goItems = []string{
 	"field runtime.g.gopc",
 	"field runtime.g.startpc",
 	"field runtime.g.parentGoid",
+	"field runtime.g.waiting",
+	"field runtime.sudog.elem",
+	"field runtime.sudog.waitlink",
+	"field runtime.sudog.c",
+	"field runtime.hchan.sendq",
+	"field runtime.hchan.timer",
+	"field runtime.timer.when",
+	"word runtime.lastmoduledatap",
+	"field runtime.moduledata.data",
+	"field runtime.moduledata.edata",
+	"field runtime.moduledata.bss",
+	"field runtime.moduledata.ebss",
 	"field runtime.m.curg",
 	"field runtime.m.procid",
 	"word runtime.allgptr",
