@@ -87,6 +87,22 @@ var goItems = []string{
 // GoItems returns the names of the items of the kernel's table, in its order.
 func GoItems() []string { return slices.Clone(goItems) }
 
+// GoTable reads the kernel's table of the Go runtime's layout: what is where, by the names of
+// [GoItems]. What is not known is left out. An error wraps [ErrGoTable]. Host.
+func GoTable(table []byte) (map[string]uint64, error) {
+	word := binary.LittleEndian.Uint64
+	if len(table) != 8*(goTableHead+len(goItems)) || word(table) != goTableMagic || word(table[8:]) != goTableVersion {
+		return nil, fmt.Errorf("%w (%d bytes)", ErrGoTable, len(table))
+	}
+	m := make(map[string]uint64)
+	for i, name := range goItems {
+		if v := word(table[8*(goTableHead+i):]); v != 0 && v != GoUnknown {
+			m[name] = v
+		}
+	}
+	return m, nil
+}
+
 // ErrGoTable is returned when the kernel's table of the Go runtime's layout is not
 // the one that this zf knows.
 var ErrGoTable = errors.New("the kernel's table of the Go runtime's layout is not the one that this zf fills; use the zf of the same Zeroframe version")

@@ -65,6 +65,46 @@ func (g *Graph) WaitsFor(id int64) *WaitsFor {
 	return nil
 }
 
+// GoroutineJSON is what JSON has of a goroutine.
+type GoroutineJSON struct {
+	ID       int64     `json:"id"`
+	Function string    `json:"function"`
+	At       string    `json:"at,omitempty"`
+	State    string    `json:"state"`
+	WaitsFor *WaitsFor `json:"waits_for,omitempty"`
+}
+
+func (x *Goroutine) object() GoroutineJSON {
+	return GoroutineJSON{x.ID, x.Function, x.At, x.State, x.JSON()}
+}
+
+// FindingJSON is what JSON has of a finding.
+type FindingJSON struct {
+	Finding    string  `json:"finding"`
+	Goroutines []int64 `json:"goroutines"`
+}
+
+// ListJSON is a graph as an object of a stream of traces, behind those that it is of.
+type ListJSON struct {
+	Kind       string          `json:"kind"` // waits
+	Goroutines []GoroutineJSON `json:"goroutines"`
+	Findings   []FindingJSON   `json:"findings"`
+}
+
+// Object returns the graph as one object.
+func (g *Graph) Object() ListJSON {
+	l := ListJSON{Kind: "waits", Goroutines: []GoroutineJSON{}, Findings: []FindingJSON{}}
+	for _, x := range g.Goroutines {
+		if !x.System {
+			l.Goroutines = append(l.Goroutines, x.object())
+		}
+	}
+	for _, f := range g.Findings {
+		l.Findings = append(l.Findings, FindingJSON{f.Text, f.Goroutines})
+	}
+	return l
+}
+
 // WriteJSON writes one object a line: of each goroutine but the runtime's own, then of each
 // finding.
 func (g *Graph) WriteJSON(w io.Writer) error {
@@ -74,23 +114,12 @@ func (g *Graph) WriteJSON(w io.Writer) error {
 		if x.System {
 			continue
 		}
-		err := enc.Encode(struct {
-			ID       int64     `json:"id"`
-			Function string    `json:"function"`
-			At       string    `json:"at,omitempty"`
-			State    string    `json:"state"`
-			WaitsFor *WaitsFor `json:"waits_for,omitempty"`
-		}{x.ID, x.Function, x.At, x.State, x.JSON()})
-		if err != nil {
+		if err := enc.Encode(x.object()); err != nil {
 			return err
 		}
 	}
 	for _, f := range g.Findings {
-		err := enc.Encode(struct {
-			Finding    string  `json:"finding"`
-			Goroutines []int64 `json:"goroutines"`
-		}{f.Text, f.Goroutines})
-		if err != nil {
+		if err := enc.Encode(FindingJSON{f.Text, f.Goroutines}); err != nil {
 			return err
 		}
 	}

@@ -181,8 +181,11 @@ func (p *program) wait(g *Goroutine) *Wait {
 		w := &Wait{Kind: Receive, Select: state == "select"}
 		for s := first; s != 0 && len(w.Objects) < 1<<16; s = p.get(s, "runtime.sudog.waitlink") {
 			o := &Object{Kind: Receive, Addr: p.channel(s)}
-			if p.queued(o.Addr, "runtime.hchan.sendq", s) {
+			switch {
+			case p.queued(o.Addr, "runtime.hchan.sendq", s):
 				o.Kind = Send
+			case state == "chan send", !p.queued(o.Addr, "runtime.hchan.recvq", s) && state == "select":
+				return &Wait{Kind: Other, Why: state} // what it wants of which channel is not known
 			}
 			w.Objects = append(w.Objects, o)
 		}
