@@ -73,6 +73,9 @@ func Analyze(t *proc.Target, file *symbol.File, opt Options) (*Graph, error) {
 	case opt.List != nil:
 		// The timers are not in the traces.
 		g.alarms = !opt.List.complete || !opt.Hang && !opt.List.Asleep
+		for _, x := range all {
+			g.alarms = g.alarms || !x.System && !x.whole // what it is about is not known
+		}
 	default:
 		g.alarms = !opt.Hang && p.alarms()
 	}

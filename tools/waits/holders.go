@@ -32,7 +32,8 @@ func (p *program) holds(g *Goroutine) {
 		return
 	}
 	// Of a stack whose outer end is not known, an outer frame may have anything.
-	g.heldOK = p.list == nil || len(g.frames) > 0 && g.frames[len(g.frames)-1].Bottom
+	g.whole = p.list == nil || g.has("runtime.goexit") >= 0
+	g.heldOK = g.whole
 	var freed []hold
 	unsure := false // a panic runs what outer frames have deferred
 	for i := range g.frames {

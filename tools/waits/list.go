@@ -24,7 +24,8 @@ type List struct {
 	Hang, Asleep bool
 
 	words    map[uint64]uint64
-	complete bool // each goroutine of the program is there
+	regs     map[uint64]map[string]uint64 // of a g that runs; what is known of its registers
+	complete bool                         // each goroutine of the program is there
 }
 
 // Layout is where the runtime keeps what, as image.GoTable reads it from an image.
@@ -60,7 +61,7 @@ func NewList(traces []*wire.Trace, memory map[uint64]uint64, all, run int, layou
 		}
 		*at = off
 	}
-	l := &List{words: maps.Clone(memory)}
+	l := &List{words: maps.Clone(memory), regs: make(map[uint64]map[string]uint64)}
 	known := make(map[uint64]uint64) // goroutine: its g
 	var running []*wire.Trace
 	for _, t := range traces {
@@ -93,7 +94,7 @@ func NewList(traces []*wire.Trace, memory map[uint64]uint64, all, run int, layou
 	ran := 0
 	for _, t := range running {
 		if known[t.Goroutine] == 0 && t.Goroutine != 0 {
-			known[t.Goroutine] = o.running(l.words, t, ran)
+			known[t.Goroutine] = o.running(l, t, ran)
 			ran++
 		}
 	}
@@ -147,7 +148,8 @@ func (l *List) shift(t *wire.Trace, delta uint64) {
 
 // running makes the g of a goroutine that runs: who it is, its trace says. It stands in the first
 // frame on its own stack; what it waits for is nothing.
-func (o *offsets) running(words map[uint64]uint64, t *wire.Trace, n int) (g uint64) {
+func (o *offsets) running(l *List, t *wire.Trace, n int) (g uint64) {
+	words := l.words
 	g = made + 0x1000*(uint64(n)+1)
 	for a := g; a < g+roomOfG; a += 8 {
 		words[a] = 0
@@ -163,10 +165,27 @@ func (o *offsets) running(words map[uint64]uint64, t *wire.Trace, n int) (g uint
 	for i := range t.Frames {
 		if f := &t.Frames[i]; f.Stack == "g" && f.Kind == tracer.PC && !f.Bare {
 			words[g+o.sp], words[g+o.pc], words[g+o.bp] = f.SP, f.Address, f.FP
+			if t.Registers["rip"] == f.Address && t.Registers["rsp"] == f.SP {
+				l.regs[g] = t.Registers
+			}
 			break
 		}
 	}
 	return g
+}
+
+// registers returns what is known of those of a goroutine that runs, by x86's numbers.
+func (l *List) registers(g uint64) map[int]uint64 {
+	known := make(map[int]uint64)
+	for n, name := range registers {
+		if v, ok := l.regs[g][strings.ToLower(name)]; ok {
+			known[n] = v
+		}
+	}
+	if _, ok := known[14]; ok {
+		known[14] = g // where the list has it
+	}
+	return known
 }
 
 // roomOfG is more than a runtime.g has, in bytes.
