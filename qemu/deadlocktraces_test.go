@@ -143,3 +143,22 @@ func TestWorksAtKey(t *testing.T) {
 		})
 	}
 }
+
+// TestKernelLock: `zf waits` of a core says who has the kernel lock, as the machine itself does at its
+// death.
+func TestKernelLock(t *testing.T) {
+	image := program(t, "deadlocks")
+	core := filepath.Join(t.TempDir(), "core")
+	out, _ := exec.Command(zfCommand(t), "run", "-smp", "3", "-core", core, "-append", "watchdog=5", image, "--", "spin").CombinedOutput()
+	told := regexp.MustCompile(`(?m)^(CPU \d has the kernel lock for .* at 0x\w+) since`).FindSubmatch(out)
+	if told == nil {
+		t.Fatalf("nothing is said of the kernel lock:\n%s", out)
+	}
+	found, err := exec.Command(zfCommand(t), "waits", "-all", "-e", image, core).CombinedOutput()
+	if len(found) == 0 {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(string(told[1])) + `, goroutine \d+ \(main\.spinner\)$`).Match(found) {
+		t.Errorf("zf waits says\n%s\nwant %q, with the goroutine that spins", found, told[1])
+	}
+}

@@ -25,6 +25,9 @@ type Graph struct {
 	Goroutines []*Goroutine
 	// Findings are what keeps the program from going on; none if nothing does for certain.
 	Findings []Finding
+	// Kernel is who has the kernel lock, nil if it is not known: of a core of Zeroframe alone, whose
+	// threads run on several CPUs.
+	Kernel *KernelLock
 	// Note is what could not be looked at, "" if all could.
 	Note string
 
@@ -78,6 +81,10 @@ func Analyze(t *proc.Target, file *symbol.File, opt Options) (*Graph, error) {
 		}
 	default:
 		g.alarms = !opt.Hang && p.alarms()
+	}
+	if opt.List == nil {
+		g.Kernel = p.kernelLock(all)
+		g.waitForKernel()
 	}
 	g.find()
 	return g, nil

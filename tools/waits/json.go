@@ -15,6 +15,35 @@ type WaitsFor struct {
 	// Text is the wait in words.
 	Text    string       `json:"text"`
 	Objects []ObjectJSON `json:"objects"`
+	IO      *IOJSON      `json:"io,omitempty"`
+}
+
+// IOJSON is what JSON has of an IO; Deadline is in seconds after the wait began.
+type IOJSON struct {
+	Descriptor *int    `json:"descriptor,omitempty"`
+	Operation  string  `json:"operation"`
+	Network    string  `json:"network,omitempty"`
+	Local      string  `json:"local,omitempty"`
+	Peer       string  `json:"peer,omitempty"`
+	File       string  `json:"file,omitempty"`
+	Deadline   float64 `json:"deadline_s,omitempty"`
+	Late       bool    `json:"late,omitempty"`
+}
+
+// GateJSON is what JSON has of a CPU that has the kernel lock, or waits for it.
+type GateJSON struct {
+	CPU       int    `json:"cpu"`
+	For       string `json:"for"`
+	PC        string `json:"pc,omitempty"`
+	Goroutine int64  `json:"goroutine,omitempty"`
+}
+
+func (x *Gate) object() GateJSON {
+	j := GateJSON{CPU: x.CPU, For: x.For, Goroutine: x.Goroutine}
+	if x.PC != 0 {
+		j.PC = fmt.Sprintf("%#x", x.PC)
+	}
+	return j
 }
 
 // ObjectJSON is an object that is waited for.
@@ -53,6 +82,12 @@ func (x *Goroutine) JSON() *WaitsFor {
 			j.Partners = append(j.Partners, PartnerJSON{p.ID, p.What, p.At})
 		}
 		w.Objects = append(w.Objects, j)
+	}
+	if y := x.Wait.IO; y != nil {
+		w.IO = &IOJSON{nil, y.Operation, y.Network, y.Local, y.Peer, y.File, y.Deadline.Seconds(), y.Late}
+		if y.Descriptor >= 0 {
+			w.IO.Descriptor = &y.Descriptor
+		}
 	}
 	return w
 }
@@ -105,8 +140,8 @@ func (g *Graph) Object() ListJSON {
 	return l
 }
 
-// WriteJSON writes one object a line: of each goroutine but the runtime's own, then of each
-// finding.
+// WriteJSON writes one object a line: of each goroutine but the runtime's own, then of the kernel
+// lock, if that is known, and of each finding.
 func (g *Graph) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -115,6 +150,22 @@ func (g *Graph) WriteJSON(w io.Writer) error {
 			continue
 		}
 		if err := enc.Encode(x.object()); err != nil {
+			return err
+		}
+	}
+	if g.Kernel != nil {
+		k := struct {
+			Holder  *GateJSON  `json:"kernel_lock"` // null: nobody
+			Waiting []GateJSON `json:"waiting"`
+		}{Waiting: []GateJSON{}}
+		if h := g.Kernel.Holder; h != nil {
+			j := h.object()
+			k.Holder = &j
+		}
+		for i := range g.Kernel.Waiting {
+			k.Waiting = append(k.Waiting, g.Kernel.Waiting[i].object())
+		}
+		if err := enc.Encode(k); err != nil {
 			return err
 		}
 	}
@@ -141,6 +192,11 @@ func (g *Graph) WriteText(w io.Writer, all bool) error {
 	}
 	if all {
 		b.WriteString("\n")
+		if g.Kernel != nil {
+			for _, line := range g.Kernel.lines(g) {
+				b.WriteString(line + "\n")
+			}
+		}
 		for _, group := range g.alike() {
 			x := group[0]
 			text := "runs"
