@@ -85,6 +85,11 @@ func writeWaits(d *Details) {
 		writeLocals(&g)
 	}
 	writePointers()
+	if traced.N > 1 {
+		// The walk is that of the trace again, for what comes behind it.
+		d.FindStacks()
+		walkEnds(d)
+	}
 }
 
 // writeWait writes what one goroutine waits on.
