@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -160,5 +161,30 @@ func TestKernelLock(t *testing.T) {
 	}
 	if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(string(told[1])) + `, goroutine \d+ \(main\.spinner\)$`).Match(found) {
 		t.Errorf("zf waits says\n%s\nwant %q, with the goroutine that spins", found, told[1])
+	}
+}
+
+// TestDeadlockInMonitor: so does the monitor's list of goroutines.
+func TestDeadlockInMonitor(t *testing.T) {
+	t.Parallel()
+	keys, out, vm := startTyped(t, Config{Kernel: program(t, "deadlocks"), CPUs: 2, Append: "-- abba stay"})
+	out.For(t, "begin abba\r\n")
+	answer := ""
+	for strings.Count(answer, "[sync.Mutex.Lock") < 2 {
+		io.WriteString(keys, "\x1d")
+		out.Until(t, func(sent string) bool { return strings.HasSuffix(sent, "monitor> ") }, "the prompt")
+		answer = asked(t, keys, out, "goroutines trace")
+		before := len(out.String())
+		io.WriteString(keys, "continue\r")
+		out.Until(t, func(sent string) bool { return len(sent) > before+len("continue\r\n")-1 }, "continue")
+	}
+	vm.Kill()
+	vm.Wait()
+	all := waitsInLog(t, program(t, "deadlocks"), out.String())
+	if len(all) == 0 {
+		t.Fatal("nothing is said of who waits")
+	}
+	if f := all[len(all)-1].Findings; len(f) != 1 || !strings.Contains(f[0].Finding, "held by goroutine") {
+		t.Errorf("%+v; want the ring of locks", f)
 	}
 }
