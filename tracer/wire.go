@@ -274,6 +274,13 @@ package tracer
 // had died, too.
 const DiedToo = "died at the same time: "
 
+// AllGoroutines begins the line of text that ends a list of all goroutines, each with a trace of
+// the kind "trace": how many the program has, [OfThemRun], and how many of those run.
+const (
+	AllGoroutines = "goroutines: "
+	OfThemRun     = " in all, of which run "
+)
+
 // Tags that begin the lines of a trace.
 const (
 	// Tag begins each line of the text and markup forms.

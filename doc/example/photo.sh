@@ -12,18 +12,19 @@ text() { od -An -v -tu1 -w2 "$dir/screen" | awk '{ printf "%c", $1 }'; }
 {
 	page=1 pages=1
 	while [ "$page" -le "$pages" ]; do
-		# The monitor of QEMU writes the 80 by 25 characters to a file.
-		until text | grep -q "code $page of"; do
+		# The monitor of QEMU writes the 80 by 25 characters to a file. The page is whole when it has
+		# its number and is the same twice.
+		until text | grep -q "code $page of" && cmp -s "$dir/screen" "$dir/before"; do
+			cp "$dir/screen" "$dir/before"
 			echo "pmemsave 0xb8000 4000 \"$dir/screen\""
 			sleep 0.1
 		done
-		sleep 0.5 # QEMU draws it
+		# QEMU draws what there is, and does the next thing when the picture is written.
 		echo "screendump \"$3/$page.png\" -f png"
 		pages=$(text | sed -n 's/.*code [0-9]* of \([0-9]*\),.*/\1/p')
 		page=$((page + 1))
 		echo "sendkey spc"
 	done
-	sleep 0.5
 	echo quit
 } | qemu-system-x86_64 -kernel "$1" -append "$2 panic=halt" -display none -vga std \
 	-serial none -monitor stdio >/dev/null

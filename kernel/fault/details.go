@@ -25,6 +25,7 @@ type Details struct {
 	other  bool    // of another CPU than the one that has died
 	silent bool    // of which nothing more is known
 	of     uint32  // then the number of the death's trace; else 0
+	hung   bool    // the watchdog has met the program at work
 	brief  bool    // of a program that was told to end: no registers, stacks and words
 
 	Context   tracer.Context

@@ -85,6 +85,7 @@ func ListGoroutines(skip uint64, all bool) {
 		console.Dec(left)
 		console.String(" more goroutines are not shown\n")
 	}
+	endGoroutines()
 }
 
 // SystemGoroutine reports whether a goroutine is one of the runtime's own, by the rules

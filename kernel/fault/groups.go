@@ -27,6 +27,7 @@ type Group struct {
 	running bool
 	key     uint64 // of its stack and state
 	ids     [namedMembers]uint64
+	places  [namedMembers]int // in the runtime's list
 }
 
 // groups are those that GroupGoroutines has found. Under the kernel lock; the panic path
@@ -112,7 +113,7 @@ func since(g *goinfo.G) int64 {
 // add takes goroutine i of the runtime's list into the group.
 func (p *Group) add(g *goinfo.G, i int) {
 	if p.N < namedMembers {
-		p.ids[p.N] = g.ID
+		p.ids[p.N], p.places[p.N] = g.ID, i
 	}
 	p.N++
 	if s := since(g); s != 0 && (p.Since == 0 || s < p.Since) {
@@ -185,7 +186,9 @@ func (p *Group) describe(r *text, g *goinfo.G) {
 // trace writes a trace of the goroutine that stands for the group.
 func (p *Group) trace() {
 	if g, ok := p.First(); ok {
+		traced = *p
 		traceGoroutine(&g, p)
+		traced.N = 0
 	}
 }
 

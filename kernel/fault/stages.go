@@ -162,7 +162,11 @@ func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
 	WriteTrace()
 	LeaveStages()
 	if kind == tracer.KindNMI && stack.Running {
+		hold := HoldCPUs() // what the goroutines wait for is of one moment
 		ListGoroutines(d.Goroutine, false)
+		if hold {
+			ReleaseCPUs()
+		}
 		if !eventstream.Busy() {
 			handle.Send("nmi")
 			sendCounts()

@@ -170,6 +170,7 @@ func endHung(f *arch.TrapFrame) {
 		d.fromTrap(f)
 		d.locateTrap(f)
 		d.Cause = false
+		d.hung = true
 	}
 	WriteTrace()
 	if first == 0 {

@@ -21,6 +21,7 @@
 //	items.go      the table of what is where in the runtime, made by zf build
 //	load.go       loads from the runtime's memory
 //	goroutine.go  goroutines
+//	waiting.go    what a goroutine waits on: its sudogs, their channels and semaphores
 //	thread.go     the runtime's threads
 //	heap.go       the heap profile
 package goinfo

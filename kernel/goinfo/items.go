@@ -25,7 +25,7 @@ import (
 
 const (
 	tableMagic   = 0x6f666e696f67667a // "zfgoinfo" in memory
-	tableVersion = 4
+	tableVersion = 5
 	tableHead    = 2 // words before the first item
 
 	unknown = ^uint64(0)
@@ -50,6 +50,18 @@ const (
 	gGoPC
 	gStartPC
 	gParentID
+	gWaitingOn
+	sudogElem
+	sudogNext
+	sudogChan
+	chanSendq
+	chanTimer
+	timerWhen
+	lastModule
+	moduleData
+	moduleEData
+	moduleBSS
+	moduleEBSS
 	mCurg
 	mProcID
 	allgPtr
@@ -95,6 +107,18 @@ var items = [numItems]string{
 	gGoPC:           "field runtime.g.gopc",
 	gStartPC:        "field runtime.g.startpc",
 	gParentID:       "field runtime.g.parentGoid",
+	gWaitingOn:      "field runtime.g.waiting",
+	sudogElem:       "field runtime.sudog.elem",
+	sudogNext:       "field runtime.sudog.waitlink",
+	sudogChan:       "field runtime.sudog.c",
+	chanSendq:       "field runtime.hchan.sendq",
+	chanTimer:       "field runtime.hchan.timer",
+	timerWhen:       "field runtime.timer.when",
+	lastModule:      "word runtime.lastmoduledatap",
+	moduleData:      "field runtime.moduledata.data",
+	moduleEData:     "field runtime.moduledata.edata",
+	moduleBSS:       "field runtime.moduledata.bss",
+	moduleEBSS:      "field runtime.moduledata.ebss",
 	mCurg:           "field runtime.m.curg",
 	mProcID:         "field runtime.m.procid",
 	allgPtr:         "word runtime.allgptr",

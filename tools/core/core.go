@@ -108,7 +108,11 @@ func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string, sym Sy
 		runs = append(runs, headers)
 	}
 
-	// Header, program headers, notes, memory.
+	return info, writeFile(w, notes.Bytes(), runs)
+}
+
+// writeFile writes header, program headers, notes and memory.
+func writeFile(w io.Writer, notes []byte, runs []run) error {
 	const headerSize, progSize = 64, 56
 	var b bytes.Buffer
 	h := elf.Header64{
@@ -121,8 +125,8 @@ func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string, sym Sy
 	h.Ident[elf.EI_VERSION] = byte(elf.EV_CURRENT)
 	put(&b, h)
 	at := uint64(headerSize + progSize*(1+len(runs)))
-	put(&b, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: at, Filesz: uint64(notes.Len()), Align: 4})
-	at += uint64(notes.Len()) // a multiple of 4
+	put(&b, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: at, Filesz: uint64(len(notes)), Align: 4})
+	at += uint64(len(notes)) // a multiple of 4
 	pad := -at % 8
 	at += pad
 	for _, r := range runs {
@@ -131,13 +135,13 @@ func Write(w io.Writer, t *wire.Trace, others []*wire.Trace, path string, sym Sy
 			Off: at, Vaddr: r.addr, Filesz: size, Memsz: size, Align: 8})
 		at += size
 	}
-	b.Write(notes.Bytes())
+	b.Write(notes)
 	b.Write(make([]byte, pad))
 	for _, r := range runs {
 		put(&b, r.words)
 	}
-	_, err = w.Write(b.Bytes())
-	return info, err
+	_, err := w.Write(b.Bytes())
+	return err
 }
 
 // put appends v, a structure or a slice of fixed size.

@@ -6,6 +6,7 @@
 //	threads.go   a trace -> the places where code was running, with their registers
 //	memory.go    a trace -> the words of memory that are known
 //	image.go     the ELF file -> the memory that is in it
+//	words.go     words of memory -> a core file of nothing else
 //	notes.go     the notes of a Linux core file
 //	full.go      a machine's memory -> a full core
 //	kernel.go    the kernel's records -> its threads

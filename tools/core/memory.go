@@ -20,17 +20,13 @@ type run struct {
 	words []uint64
 }
 
-// runsOf returns the known memory, in ascending order. Of a word of which several traces tell, the
-// first one counts.
+// runsOf returns the known memory, in ascending order.
 func runsOf(all []*wire.Trace, sym Symbols) []run {
-	words := make(map[uint64]uint64)
-	for _, t := range slices.Backward(all) {
-		maps.Copy(words, t.Words)
-	}
-	for _, t := range all {
-		records(t, sym, words)
-	}
-	var runs []run
+	return runsOfWords(Memory(all, sym))
+}
+
+// runsOfWords returns the words in ascending order.
+func runsOfWords(words map[uint64]uint64) (runs []run) {
 	for _, a := range slices.Sorted(maps.Keys(words)) {
 		if n := len(runs) - 1; n >= 0 {
 			switch end := runs[n].addr + uint64(len(runs[n].words))*8; {

@@ -21,7 +21,7 @@ const GoTableName = "/goinfo.table"
 
 const (
 	goTableMagic   = 0x6f666e696f67667a
-	goTableVersion = 4
+	goTableVersion = 5
 	goTableHead    = 2 // words before the first item
 
 	// GoUnknown is the value of an item that is not known.
@@ -48,6 +48,18 @@ var goItems = []string{
 	"field runtime.g.gopc",
 	"field runtime.g.startpc",
 	"field runtime.g.parentGoid",
+	"field runtime.g.waiting",
+	"field runtime.sudog.elem",
+	"field runtime.sudog.waitlink",
+	"field runtime.sudog.c",
+	"field runtime.hchan.sendq",
+	"field runtime.hchan.timer",
+	"field runtime.timer.when",
+	"word runtime.lastmoduledatap",
+	"field runtime.moduledata.data",
+	"field runtime.moduledata.edata",
+	"field runtime.moduledata.bss",
+	"field runtime.moduledata.ebss",
 	"field runtime.m.curg",
 	"field runtime.m.procid",
 	"word runtime.allgptr",
@@ -74,6 +86,22 @@ var goItems = []string{
 
 // GoItems returns the names of the items of the kernel's table, in its order.
 func GoItems() []string { return slices.Clone(goItems) }
+
+// GoTable reads the kernel's table of the Go runtime's layout: what is where, by the names of
+// [GoItems]. What is not known is left out. An error wraps [ErrGoTable]. Host.
+func GoTable(table []byte) (map[string]uint64, error) {
+	word := binary.LittleEndian.Uint64
+	if len(table) != 8*(goTableHead+len(goItems)) || word(table) != goTableMagic || word(table[8:]) != goTableVersion {
+		return nil, fmt.Errorf("%w (%d bytes)", ErrGoTable, len(table))
+	}
+	m := make(map[string]uint64)
+	for i, name := range goItems {
+		if v := word(table[8*(goTableHead+i):]); v != 0 && v != GoUnknown {
+			m[name] = v
+		}
+	}
+	return m, nil
+}
 
 // ErrGoTable is returned when the kernel's table of the Go runtime's layout is not
 // the one that this zf knows.

@@ -43,6 +43,9 @@ type Options struct {
 	Facts []Fact
 	// Waits is who waited for whom; nil: not known.
 	Waits *Waits
+	// List, without Waits, finds that out from a list of all goroutines in the log; the last one
+	// of which it says something counts. nil: nobody does.
+	List func(*trace.List) *Waits
 	// Log takes messages for the user; nil: none.
 	Log io.Writer
 }
@@ -69,7 +72,8 @@ type Report struct {
 	goRoot  string // the folder of the standard library, as an ELF file names it
 	knowsGo bool
 
-	count     int // of traces
+	listed    *Waits // what the log says of who waited for whom
+	count     int    // of traces
 	first     []*traceView
 	last      []*traceView
 	left      int // traces between
@@ -93,7 +97,7 @@ func New(opt Options) (*Report, error) {
 	r.filter, err = trace.NewFilter(nil, trace.Options{
 		Images: func() *lookup.Images { return r.opt.Images },
 		Force:  opt.Force, Foreign: true, Guess: opt.Guess, Demangle: opt.Demangle, Prefixes: true, Dir: opt.Dir,
-		Log: io.MultiWriter(r.opt.Log, &r.notes), OnTrace: r.trace,
+		Log: io.MultiWriter(r.opt.Log, &r.notes), OnTrace: r.trace, OnList: r.list,
 	})
 	if err != nil {
 		return nil, err
@@ -285,4 +289,15 @@ func (r *Report) original(t *wire.Trace) *traceView {
 		}
 	}
 	return nil
+}
+
+// list takes a list of all goroutines.
+func (r *Report) list(l *trace.List) (lines []string, json []byte) {
+	if r.listed == nil && r.opt.Waits != nil || r.opt.List == nil {
+		return nil, nil
+	}
+	if w := r.opt.List(l); w != nil {
+		r.opt.Waits, r.listed = w, w
+	}
+	return nil, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -280,11 +281,39 @@ func FuzzParts(f *testing.F) {
 				set.Add(p)
 			}
 		}
-		lines, _ := set.Lines()
+		whole, unfit := 0, 0 // with all parts
+		for _, g := range set.traces {
+			if all := slices.Concat(g.parts...); !slices.ContainsFunc(g.parts, func(b []byte) bool { return b == nil }) {
+				if crc32.ChecksumIEEE(all) == g.crc {
+					whole++
+				} else {
+					unfit++
+				}
+			}
+		}
+		lines, wrong := set.Lines()
+		said := 0
+		for _, s := range wrong {
+			if strings.Contains(s, "do not fit together (CRC)") {
+				said++
+			}
+		}
+		if said != unfit {
+			t.Errorf("%d traces are said to have a wrong CRC, %d have: %q", said, unfit, wrong)
+		}
 		var got traces
 		p := wire.NewParser(&got)
 		p.Write(lines)
 		p.Close()
+		intact := 0
+		for _, tr := range got {
+			if !tr.Damaged {
+				intact++
+			}
+		}
+		if intact > whole {
+			t.Errorf("%d traces are intact, and %d have the CRC that their codes say", intact, whole)
+		}
 	})
 }
 

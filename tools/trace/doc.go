@@ -5,6 +5,7 @@
 //	render.go  how Zeroframe's own traces look in 80 columns
 //	idle.go    what a Filter does when no input comes
 //	hits.go    what is said below a line of another system's trace
+//	list.go    a list of all goroutines, as a whole
 //	again.go   what an earlier run has resolved is not shown twice
 //
 // What it joins: tools/wire (our traces), tools/foreign (others'), tools/resolve (addresses

@@ -86,6 +86,9 @@ type Options struct {
 	// OnTrace is called for each trace that has ended, foreign ones too, after it has
 	// been resolved and shown; nil: not. It must not call the Filter.
 	OnTrace func(*wire.Trace)
+	// OnList is called for each list of all goroutines that has ended; nil: not. It returns
+	// lines that are shown below it, and an object for JSON. It must not call the Filter.
+	OnList func(*List) (lines []string, json []byte)
 }
 
 // Stats counts what a Filter has seen.
@@ -118,6 +121,7 @@ type Filter struct {
 	ending []byte // how the latest trace line ended
 	notes  []byte // lines of ours that wait for the start of a line
 	again  again  // what of ours the input brings already
+	lists  lists  // of goroutines
 	stats  Stats
 	err    error // of the first write that failed
 	timer  *time.Timer
@@ -300,9 +304,13 @@ type events Filter
 // Text passes bytes through.
 func (e *events) Text(p []byte) {
 	f := (*Filter)(e)
+	done := f.lists.text(p)
 	before, p := f.again.text(p)
 	f.pass(before)
 	f.pass(p)
+	if done != nil {
+		f.list(done)
+	}
 }
 
 // release lets out what is held since it might have been a line of ours.
@@ -383,6 +391,9 @@ func (e *events) Done(t *wire.Trace) {
 	}
 	// A word of a program that looks like one line of a trace is no trace.
 	f.report(t, !(t.NoBegin && len(t.Frames) == 0))
+	if f.opt.OnList != nil {
+		f.lists.trace(t, f.ses.Image())
+	}
 	f.cur = nil
 }
 

@@ -8,6 +8,7 @@
 // receive, a Done or a Signal. What is not certain is not said, or said with "one of".
 //
 //	Analyze            a core -> a Graph, with Findings
+//	NewList            the traces of all goroutines -> a List, for Analyze in the place of a core
 //	Graph.WriteText    and WriteJSON, WriteDOT, WriteSVG
 //
 // Context: the host; programs for amd64 of Go 1.25 to 1.27, with DWARF.
@@ -22,6 +23,9 @@
 //	partners.go   who would end the wait later on; what the objects hold
 //	spin.go       those that run and wait all the same
 //	place.go      system calls, and waits of the standard library that mean more
+//	io.go         which file or connection a wait for input or output is for
+//	kernel.go     who has the kernel lock
+//	list.go       a program made of the traces of all goroutines
 //	names.go      an address -> the variable or field
 //	find.go       who can run, who is stuck, what is named
 //	words.go      in words

@@ -53,13 +53,13 @@ func (x *Goroutine) runs(hang bool) bool {
 		return true
 	}
 	switch w.Kind {
-	case IO, Sleep, Syscall:
+	case Poll, Sleep, Syscall:
 		return !hang && !x.idleSignal()
 	case Semaphore:
 		// The runtime's, such as that for whom collects garbage, or a file's: who has it is on no
 		// list, and may be one of the runtime's own.
 		return !hang
-	case Other:
+	case Other, Kernel:
 		return true
 	}
 	for _, o := range w.Objects {
@@ -126,7 +126,7 @@ func (g *Graph) find() {
 }
 
 func (g *Graph) outside(x *Goroutine) bool {
-	return x.Wait.Kind == IO || x.Wait.Kind == Syscall || x.Wait.Kind == Sleep
+	return x.Wait.Kind == Poll || x.Wait.Kind == Syscall || x.Wait.Kind == Sleep
 }
 
 func (g *Graph) wanted(x *Goroutine, stuck []*Goroutine, next map[*Goroutine][]edge) bool {

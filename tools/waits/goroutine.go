@@ -25,9 +25,11 @@ type Goroutine struct {
 	status uint64
 	frames []proc.Stackframe
 	proc   *proc.G
-	held   []hold // by its frames
-	heldOK bool   // they are known: each frame's code could be followed
-	idle   bool   // waits for nothing in particular, as a service does
+	regs   map[int]uint64 // of one that runs, of a list
+	held   []hold         // by its frames
+	heldOK bool           // they are known: each frame's code could be followed
+	whole  bool           // its stack is known to its end
+	idle   bool           // waits for nothing in particular, as a service does
 }
 
 // The states of a g, from runtime/runtime2.go.
@@ -91,6 +93,9 @@ func (p *program) goroutines() ([]*Goroutine, error) {
 		g := &Goroutine{ID: x.ID, g: byID[x.ID], proc: x, System: x.System(p.t)}
 		if g.g == 0 || x.Unreadable != nil {
 			continue
+		}
+		if p.list != nil {
+			g.regs = p.list.registers(g.g)
 		}
 		g.status = p.get(g.g, "runtime.g.atomicstatus") &^ gScan
 		g.frames, _ = proc.GoroutineStacktrace(p.t, x, maxFrames, 0)

@@ -14,6 +14,9 @@ type Options struct {
 	// as input, the end of a system call or of a sleep, does not come. So it is when a watchdog
 	// has expired.
 	Hang bool
+	// List is where the program has come from, if not from a core: of what its traces do not tell,
+	// nothing is said.
+	List *List
 }
 
 // A Graph is who waits for whom.
@@ -22,6 +25,9 @@ type Graph struct {
 	Goroutines []*Goroutine
 	// Findings are what keeps the program from going on; none if nothing does for certain.
 	Findings []Finding
+	// Kernel is who has the kernel lock, nil if it is not known: of a core of Zeroframe alone, whose
+	// threads run on several CPUs.
+	Kernel *KernelLock
 	// Note is what could not be looked at, "" if all could.
 	Note string
 
@@ -34,13 +40,16 @@ type Graph struct {
 // an error if the runtime's types are not known: the program is not Go, has no DWARF, is of a
 // version that keeps its waits elsewhere, or not for amd64. Context: host.
 func Analyze(t *proc.Target, file *symbol.File, opt Options) (*Graph, error) {
-	p, err := newProgram(t, file)
+	p, err := newProgram(t, file, opt.List)
 	if err != nil {
 		return nil, err
 	}
 	all, err := p.goroutines()
 	if err != nil {
 		return nil, err
+	}
+	if opt.List != nil {
+		opt.Hang = opt.List.Hang
 	}
 	g := &Graph{Goroutines: all, byID: make(map[int64]*Goroutine), hang: opt.Hang}
 	if p.codeErr != nil {
@@ -63,7 +72,20 @@ func Analyze(t *proc.Target, file *symbol.File, opt Options) (*Graph, error) {
 	p.states(all)
 	p.partners(all, waiting)
 	p.name(all)
-	g.alarms = !opt.Hang && p.alarms()
+	switch {
+	case opt.List != nil:
+		// The timers are not in the traces.
+		g.alarms = !opt.List.complete || !opt.Hang && !opt.List.Asleep
+		for _, x := range all {
+			g.alarms = g.alarms || !x.System && !x.whole // what it is about is not known
+		}
+	default:
+		g.alarms = !opt.Hang && p.alarms()
+	}
+	if opt.List == nil {
+		g.Kernel = p.kernelLock(all)
+		g.waitForKernel()
+	}
 	g.find()
 	return g, nil
 }

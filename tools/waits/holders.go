@@ -31,7 +31,9 @@ func (p *program) holds(g *Goroutine) {
 	if p.code == nil {
 		return
 	}
-	g.heldOK = true
+	// Of a stack whose outer end is not known, an outer frame may have anything.
+	g.whole = p.list == nil || g.has("runtime.goexit") >= 0
+	g.heldOK = g.whole
 	var freed []hold
 	unsure := false // a panic runs what outer frames have deferred
 	for i := range g.frames {
@@ -186,7 +188,7 @@ func (p *program) writer(all []*Goroutine, waiting map[object][]*Goroutine, o *O
 // find lists those whose frames have the lock. n is how many have it.
 func (p *program) find(all []*Goroutine, o *Object, addr uint64, mode locks.Mode, n int) {
 	var sure, perhaps []int64
-	followed := p.code != nil
+	followed := p.code != nil && (p.list == nil || p.list.complete)
 	for _, g := range all {
 		followed = followed && g.heldOK
 		must, may := false, false

@@ -15,6 +15,35 @@ type WaitsFor struct {
 	// Text is the wait in words.
 	Text    string       `json:"text"`
 	Objects []ObjectJSON `json:"objects"`
+	IO      *IOJSON      `json:"io,omitempty"`
+}
+
+// IOJSON is what JSON has of an IO; Deadline is in seconds after the wait began.
+type IOJSON struct {
+	Descriptor *int    `json:"descriptor,omitempty"`
+	Operation  string  `json:"operation"`
+	Network    string  `json:"network,omitempty"`
+	Local      string  `json:"local,omitempty"`
+	Peer       string  `json:"peer,omitempty"`
+	File       string  `json:"file,omitempty"`
+	Deadline   float64 `json:"deadline_s,omitempty"`
+	Late       bool    `json:"late,omitempty"`
+}
+
+// GateJSON is what JSON has of a CPU that has the kernel lock, or waits for it.
+type GateJSON struct {
+	CPU       int    `json:"cpu"`
+	For       string `json:"for"`
+	PC        string `json:"pc,omitempty"`
+	Goroutine int64  `json:"goroutine,omitempty"`
+}
+
+func (x *Gate) object() GateJSON {
+	j := GateJSON{CPU: x.CPU, For: x.For, Goroutine: x.Goroutine}
+	if x.PC != 0 {
+		j.PC = fmt.Sprintf("%#x", x.PC)
+	}
+	return j
 }
 
 // ObjectJSON is an object that is waited for.
@@ -54,6 +83,12 @@ func (x *Goroutine) JSON() *WaitsFor {
 		}
 		w.Objects = append(w.Objects, j)
 	}
+	if y := x.Wait.IO; y != nil {
+		w.IO = &IOJSON{nil, y.Operation, y.Network, y.Local, y.Peer, y.File, y.Deadline.Seconds(), y.Late}
+		if y.Descriptor >= 0 {
+			w.IO.Descriptor = &y.Descriptor
+		}
+	}
 	return w
 }
 
@@ -65,8 +100,48 @@ func (g *Graph) WaitsFor(id int64) *WaitsFor {
 	return nil
 }
 
-// WriteJSON writes one object a line: of each goroutine but the runtime's own, then of each
-// finding.
+// GoroutineJSON is what JSON has of a goroutine.
+type GoroutineJSON struct {
+	ID       int64     `json:"id"`
+	Function string    `json:"function"`
+	At       string    `json:"at,omitempty"`
+	State    string    `json:"state"`
+	WaitsFor *WaitsFor `json:"waits_for,omitempty"`
+}
+
+func (x *Goroutine) object() GoroutineJSON {
+	return GoroutineJSON{x.ID, x.Function, x.At, x.State, x.JSON()}
+}
+
+// FindingJSON is what JSON has of a finding.
+type FindingJSON struct {
+	Finding    string  `json:"finding"`
+	Goroutines []int64 `json:"goroutines"`
+}
+
+// ListJSON is a graph as an object of a stream of traces, behind those that it is of.
+type ListJSON struct {
+	Kind       string          `json:"kind"` // waits
+	Goroutines []GoroutineJSON `json:"goroutines"`
+	Findings   []FindingJSON   `json:"findings"`
+}
+
+// Object returns the graph as one object.
+func (g *Graph) Object() ListJSON {
+	l := ListJSON{Kind: "waits", Goroutines: []GoroutineJSON{}, Findings: []FindingJSON{}}
+	for _, x := range g.Goroutines {
+		if !x.System {
+			l.Goroutines = append(l.Goroutines, x.object())
+		}
+	}
+	for _, f := range g.Findings {
+		l.Findings = append(l.Findings, FindingJSON{f.Text, f.Goroutines})
+	}
+	return l
+}
+
+// WriteJSON writes one object a line: of each goroutine but the runtime's own, then of the kernel
+// lock, if that is known, and of each finding.
 func (g *Graph) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -74,23 +149,28 @@ func (g *Graph) WriteJSON(w io.Writer) error {
 		if x.System {
 			continue
 		}
-		err := enc.Encode(struct {
-			ID       int64     `json:"id"`
-			Function string    `json:"function"`
-			At       string    `json:"at,omitempty"`
-			State    string    `json:"state"`
-			WaitsFor *WaitsFor `json:"waits_for,omitempty"`
-		}{x.ID, x.Function, x.At, x.State, x.JSON()})
-		if err != nil {
+		if err := enc.Encode(x.object()); err != nil {
+			return err
+		}
+	}
+	if g.Kernel != nil {
+		k := struct {
+			Holder  *GateJSON  `json:"kernel_lock"` // null: nobody
+			Waiting []GateJSON `json:"waiting"`
+		}{Waiting: []GateJSON{}}
+		if h := g.Kernel.Holder; h != nil {
+			j := h.object()
+			k.Holder = &j
+		}
+		for i := range g.Kernel.Waiting {
+			k.Waiting = append(k.Waiting, g.Kernel.Waiting[i].object())
+		}
+		if err := enc.Encode(k); err != nil {
 			return err
 		}
 	}
 	for _, f := range g.Findings {
-		err := enc.Encode(struct {
-			Finding    string  `json:"finding"`
-			Goroutines []int64 `json:"goroutines"`
-		}{f.Text, f.Goroutines})
-		if err != nil {
+		if err := enc.Encode(FindingJSON{f.Text, f.Goroutines}); err != nil {
 			return err
 		}
 	}
@@ -112,6 +192,11 @@ func (g *Graph) WriteText(w io.Writer, all bool) error {
 	}
 	if all {
 		b.WriteString("\n")
+		if g.Kernel != nil {
+			for _, line := range g.Kernel.lines(g) {
+				b.WriteString(line + "\n")
+			}
+		}
 		for _, group := range g.alike() {
 			x := group[0]
 			text := "runs"

@@ -63,13 +63,17 @@ func (p *program) channelState(o *Object) {
 	if o.Addr == 0 {
 		return
 	}
+	if !p.has(o.Addr, "runtime.hchan.qcount") || !p.has(o.Addr, "runtime.hchan.timer") {
+		o.outside = true // it may be a timer's
+		return
+	}
 	n, size := p.get(o.Addr, "runtime.hchan.qcount"), p.get(o.Addr, "runtime.hchan.dataqsiz")
 	closed := p.get(o.Addr, "runtime.hchan.closed") != 0
 	timer := p.get(o.Addr, "runtime.hchan.timer")
 	switch {
 	case closed:
 		o.State, o.free = "closed", true
-	case timer != 0 && p.get(timer, "runtime.timer.when") == 0:
+	case timer != 0 && p.has(timer, "runtime.timer.when") && p.get(timer, "runtime.timer.when") == 0:
 		o.State = "of a timer that is stopped"
 	case timer != 0:
 		o.State, o.timer = "of a timer", true
@@ -95,8 +99,14 @@ func (p *program) states(all []*Goroutine) {
 			case Send, Receive:
 				p.channelState(o)
 			case Spin:
-				o.State = fmt.Sprintf("%#x", p.uint(o.Addr, 4))
+				if _, ok := p.readWord(o.Addr &^ 7); ok {
+					o.State = fmt.Sprintf("%#x", p.uint(o.Addr, 4))
+				}
 			case WaitGroup:
+				if !p.has(o.Addr, "sync.WaitGroup.state") {
+					o.outside = true // it may be done
+					continue
+				}
 				n := int32(p.get(o.Addr, "sync.WaitGroup.state") >> 32)
 				o.State, o.free = fmt.Sprintf("%d not done", n), n == 0
 			}

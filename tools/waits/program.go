@@ -22,14 +22,15 @@ type program struct {
 	globals map[string]*proc.Variable
 	fields  map[string]field
 	semas   map[uint64]uint64 // of a g: the word of the semaphore it waits for
+	list    *List             // the program is one of traces; nil: of a core
 	reasons []string          // the runtime's words for what a goroutine waits for, by number
 }
 
 // field is where a field lies in its type, and its size, in bytes.
 type field struct{ off, size int64 }
 
-func newProgram(t *proc.Target, file *symbol.File) (*program, error) {
-	p := &program{t: t, mem: t.Memory(), file: file, globals: make(map[string]*proc.Variable), fields: make(map[string]field)}
+func newProgram(t *proc.Target, file *symbol.File, list *List) (*program, error) {
+	p := &program{t: t, list: list, mem: t.Memory(), file: file, globals: make(map[string]*proc.Variable), fields: make(map[string]field)}
 	if file.Machine.String() != "EM_X86_64" {
 		return nil, fmt.Errorf("waits are told of programs for amd64 alone, and %s is for %v", file.Name(), file.Machine)
 	}
@@ -43,6 +44,9 @@ func newProgram(t *proc.Target, file *symbol.File) (*program, error) {
 		if v.Addr != 0 && v.RealType != nil {
 			p.globals[v.Name] = v
 		}
+	}
+	if list != nil {
+		p.mem = list.memory(p)
 	}
 	for _, need := range []string{
 		"runtime.g.goid", "runtime.g.waiting", "runtime.g.atomicstatus", "runtime.g.waitreason", "runtime.g.lockedm",
@@ -160,6 +164,17 @@ func (p *program) uint(addr uint64, n int64) uint64 {
 }
 
 func (p *program) word(addr uint64) uint64 { return p.uint(addr, 8) }
+
+// has reports whether a field of what lies at addr can be read.
+func (p *program) has(addr uint64, name string) bool {
+	f, ok := p.field(name)
+	if !ok || addr == 0 {
+		return false
+	}
+	var b [8]byte
+	n, err := p.mem.ReadMemory(b[:min(f.size, 8)], addr+uint64(f.off))
+	return err == nil && n == int(min(f.size, 8))
+}
 
 func (p *program) readWord(addr uint64) (uint64, bool) {
 	var b [8]byte

@@ -57,12 +57,13 @@ func (p *program) spinWait(g *Goroutine) *Wait {
 	return w
 }
 
-// registers returns those of the thread that runs the goroutine, by x86's numbers.
+// registers returns those of the thread that runs the goroutine, by x86's numbers, as far as they
+// are known.
 func (g *Goroutine) registers() map[int]uint64 {
-	known := make(map[int]uint64)
 	if g.proc.Thread == nil {
-		return known
+		return g.regs
 	}
+	known := make(map[int]uint64)
 	regs, err := g.proc.Thread.Registers()
 	if err != nil {
 		return known

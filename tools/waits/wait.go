@@ -18,10 +18,11 @@ const (
 	NilChan   Kind = "nil-channel"
 	Nothing   Kind = "select-without-cases"
 	Semaphore Kind = "semaphore"
-	IO        Kind = "io"
+	Poll      Kind = "io"
 	Sleep     Kind = "sleep"
 	Syscall   Kind = "syscall"
 	Spin      Kind = "spin"
+	Kernel    Kind = "kernel-lock"
 	Other     Kind = "other"
 )
 
@@ -33,6 +34,7 @@ type Wait struct {
 	Objects []*Object
 	// Why is what else is known of the wait, in words.
 	Why   string
+	IO    *IO  // of a wait for input or output, if anything is known of it
 	place bool // Why says it all
 }
 
@@ -181,8 +183,11 @@ func (p *program) wait(g *Goroutine) *Wait {
 		w := &Wait{Kind: Receive, Select: state == "select"}
 		for s := first; s != 0 && len(w.Objects) < 1<<16; s = p.get(s, "runtime.sudog.waitlink") {
 			o := &Object{Kind: Receive, Addr: p.channel(s)}
-			if p.queued(o.Addr, "runtime.hchan.sendq", s) {
+			switch {
+			case p.queued(o.Addr, "runtime.hchan.sendq", s):
 				o.Kind = Send
+			case state == "chan send", !p.queued(o.Addr, "runtime.hchan.recvq", s) && state == "select":
+				return &Wait{Kind: Other, Why: state} // what it wants of which channel is not known
 			}
 			w.Objects = append(w.Objects, o)
 		}
@@ -191,11 +196,9 @@ func (p *program) wait(g *Goroutine) *Wait {
 		}
 		return w
 	case "IO wait":
-		w := one(IO, 0)
-		for i := range g.frames {
-			if n := funcName(&g.frames[i]); strings.HasPrefix(n, "internal/poll.(*FD).") {
-				w.Why = strings.ToLower(strings.TrimPrefix(n, "internal/poll.(*FD)."))
-			}
+		w := one(Poll, 0)
+		if w.IO = p.ioWait(g); w.IO != nil {
+			w.Why = w.IO.String()
 		}
 		return w
 	case "sleep":

@@ -190,3 +190,43 @@ func (c *stopped) check(t *testing.T, g *Graph) {
 		t.Errorf("%d findings, want %q", len(g.Findings), c.Want)
 	}
 }
+
+// TestIO: of who waits for a connection it is said which.
+func TestIO(t *testing.T) {
+	exe, err := build()
+	if err != nil {
+		t.Fatal(err, exe)
+	}
+	name := filepath.Join(t.TempDir(), "core")
+	cmd := start(t, exe, "server")
+	await.Poll(t, "one that accepts and one that reads from a connection to it", func() bool {
+		if err := dump(cmd.Process.Pid, name); err != nil {
+			t.Fatal(err)
+		}
+		listens, reads := "", ""
+		for _, x := range analyze(t, exe, name, Options{}).Goroutines {
+			if x.Wait == nil || x.Wait.IO == nil || x.Wait.IO.Descriptor < 0 {
+				continue
+			}
+			io := x.Wait.IO
+			link, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", cmd.Process.Pid, io.Descriptor))
+			if err == nil && !strings.HasPrefix(link, "socket:") {
+				t.Errorf("%v: that is %s", io, link)
+			}
+			if io.Network != "tcp" || !strings.HasPrefix(io.Local, "127.0.0.1:") {
+				t.Errorf("%v: want a connection of tcp at 127.0.0.1", io)
+			}
+			switch {
+			case io.Operation == "accept" && io.Peer == "":
+				listens = io.Local
+			case io.Operation == "read" && io.Peer != "":
+				reads = io.Peer + " " + io.Local
+			}
+		}
+		if listens != "" && strings.Contains(reads, listens) {
+			t.Logf("%s listens, %s reads", listens, reads)
+			return true
+		}
+		return false
+	})
+}

@@ -30,8 +30,10 @@ func (w *Wait) words(of *Object) string {
 	switch {
 	case w.place:
 		return "waits " + w.Why
-	case w.Kind == IO:
+	case w.Kind == Poll:
 		return "waits for input or output" + in(w.Why)
+	case w.Kind == Kernel:
+		return "waits for the kernel lock, " + w.Objects[0].State
 	case w.Kind == Sleep:
 		return "sleeps"
 	case w.Kind == Syscall:

@@ -66,6 +66,7 @@
 //	print.go          zf print
 //	heap.go           zf heap
 //	waits.go          zf waits, and what zf run, goroutines and report say of waits
+//	lists.go          the same of a stream that has a list of all goroutines
 //	dlv.go            zf dlv
 //	gdb.go            zf gdb
 //	receive.go        zf receive

@@ -214,6 +214,9 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		fmt.Fprintf(stderr, m.command+": %v\n", err)
 		return exitUsage
 	}
+	if m.core == "" { // which tells more
+		opt.OnList = listWaits
+	}
 	if record.w != nil {
 		opt.JSON = record
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/page"
 	"github.com/zeroframe/zeroframe/tools/profile"
 	"github.com/zeroframe/zeroframe/tools/source"
+	"github.com/zeroframe/zeroframe/tools/trace"
 	"github.com/zeroframe/zeroframe/tools/waits"
 )
 
@@ -109,6 +110,7 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			return fail("-core: %v", err)
 		}
 	}
+	opt.List = listPicture
 	page, err := page.New(opt)
 	if err != nil {
 		return fail("%v", err)
@@ -149,6 +151,24 @@ func (f *reportFlags) waits() (*page.Waits, error) {
 	if err != nil {
 		return nil, err
 	}
+	return picture(g)
+}
+
+// listPicture is what the page says of a list of goroutines, nil if that tells nothing.
+func listPicture(l *trace.List) *page.Waits {
+	g, err := waitsOfList(l)
+	if err != nil {
+		return nil
+	}
+	w, err := picture(g)
+	if err != nil {
+		return nil
+	}
+	return w
+}
+
+// picture is what the page says of a graph.
+func picture(g *waits.Graph) (*page.Waits, error) {
 	var svg strings.Builder
 	if err := g.WriteSVG(&svg); err != nil {
 		return nil, err

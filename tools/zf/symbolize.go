@@ -176,6 +176,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		Guess:    f.guess,
 		Demangle: f.demangle,
 		Prefixes: true,
+		OnList:   listWaits,
 	}
 	if err := f.view.apply(&opt, opt.Color && isTerminal(stdout)); err != nil {
 		return fail("%v", err)

@@ -76,9 +76,13 @@ func main() {
 	fmt.Println("end", name)
 }
 
-// stopped says that all but the caller are where they stay, as far as the caller knows.
+// stopped says that all but the caller are where they stay, as far as the caller knows. It writes
+// something now and then, for the watchdog: each turn of one who spins takes a while.
 func stopped() {
-	for range 100 {
+	for i := range 100 {
+		if i%10 == 0 {
+			fmt.Print(".")
+		}
 		runtime.Gosched()
 	}
 	fmt.Println("stopped")

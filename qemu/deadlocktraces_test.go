@@ -1,0 +1,190 @@
+package qemu
+
+// Who waits for whom, from traces alone: no core is there, as on a machine without a hypervisor.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// foundInTraces are the lines that say what keeps a program from going on.
+var foundInTraces = regexp.MustCompile(`(?m)^zf: (?:deadlock|hang|stuck): (.*?)\r?$`)
+
+// TestDeadlockTraces: of each of the twenty programs that stop, its death's traces name the same
+// culprit as a core does, and nobody else.
+func TestDeadlockTraces(t *testing.T) {
+	image := program(t, "deadlocks")
+	for name, patterns := range wanted(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, _ := zfRun(t, "-append", "watchdog=5", image, "--", name).CombinedOutput()
+			got := foundInTraces.FindAllStringSubmatch(string(out), -1)
+			for i, f := range got {
+				t.Log(f[1])
+				if i >= len(patterns) || !regexp.MustCompile("^"+patterns[i]).MatchString(f[1]) {
+					t.Errorf("not wanted: %s", f[1])
+				}
+			}
+			if len(got) < len(patterns) {
+				t.Errorf("%d findings, want %q:\n%s", len(got), patterns, out)
+			}
+		})
+	}
+}
+
+// waitsObject is what zf symbolize -json has of a list of goroutines.
+type waitsObject struct {
+	Kind       string
+	Goroutines []struct {
+		ID       int64
+		WaitsFor *struct{ Kind string } `json:"waits_for"`
+	}
+	Findings []struct{ Finding string }
+}
+
+// listEnd is the end of a list of goroutines.
+var listEnd = regexp.MustCompile(` in all, of which run \d+\r?\n`)
+
+// waitsByNMI boots a program on some CPUs and sends it n NMIs, as ^\ does, once the latest list of goroutines
+// has what is waited for so often, and returns what the traces of those say.
+func waitsByNMI(t *testing.T, cpus, n int, awaited string, often int, args ...string) (all []waitsObject) {
+	t.Helper()
+	vm, out := start(t, Config{Kernel: program(t, "deadlocks"), CPUs: cpus, Append: "-- " + strings.Join(args, " ")}, "")
+	out.For(t, "begin "+args[0]+"\r\n")
+	from := 0 // where what comes of the latest NMI begins
+	for i := 0; i < n; {
+		from = len(out.String())
+		if err := vm.InjectNMI(); err != nil {
+			t.Fatal(err)
+		}
+		out.Until(t, func(sent string) bool { return listEnd.MatchString(sent[from:]) }, "the goroutines at NMI %d", i+1)
+		if strings.Count(out.String()[from:], awaited) >= often || i > 0 {
+			i++
+		}
+	}
+	vm.Kill()
+	vm.Wait()
+	return waitsInLog(t, program(t, "deadlocks"), out.String())
+}
+
+// waitsInLog has zf symbolize read a log.
+func waitsInLog(t *testing.T, elf, log string) (all []waitsObject) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte(log), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd := exec.Command(zfCommand(t), "symbolize", "-json", "-e", elf, path)
+	cmd.Stderr = &stderr
+	b, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("zf symbolize: %v\n%s", err, stderr.Bytes())
+	}
+	for line := range bytes.Lines(b) {
+		var w waitsObject
+		if err := json.Unmarshal(line, &w); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if w.Kind == "waits" {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// TestDeadlockAtKey: ^\, which is an NMI, names a ring of locks in a program that goes on.
+func TestDeadlockAtKey(t *testing.T) {
+	for _, cpus := range []int{1, 3} {
+		t.Run(fmt.Sprint(cpus), func(t *testing.T) {
+			t.Parallel()
+			all := waitsByNMI(t, cpus, 2, "[sync.Mutex.Lock", 2, "abba", "stay")
+			if len(all) < 2 {
+				t.Fatalf("%d lists of goroutines, want 2", len(all))
+			}
+			for _, w := range all[len(all)-2:] {
+				if len(w.Findings) != 1 || !strings.Contains(w.Findings[0].Finding, "held by goroutine") {
+					t.Errorf("%+v; want the ring of locks", w.Findings)
+				}
+			}
+		})
+	}
+}
+
+// TestWorksAtKey: in ten programs that work, stopped at any moment, nobody is named.
+func TestWorksAtKey(t *testing.T) {
+	const times = 5
+	for _, name := range []string{"mutexes", "readers", "pipeline", "groups", "conds", "selects", "tickers", "server", "contexts", "spinlocks"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lists, waiting := 0, 0
+			for _, w := range waitsByNMI(t, 3, times, "zf1 reason goroutine ", 1, name) {
+				lists++
+				for _, f := range w.Findings {
+					t.Errorf("named: %s", f.Finding)
+				}
+				for _, g := range w.Goroutines {
+					if g.WaitsFor != nil {
+						waiting++
+					}
+				}
+			}
+			t.Logf("%d lists, in which %d goroutines wait", lists, waiting)
+			if lists == 0 || waiting == 0 {
+				t.Errorf("%d lists with %d goroutines that wait, want some with some", lists, waiting)
+			}
+		})
+	}
+}
+
+// TestKernelLock: `zf waits` of a core says who has the kernel lock, as the machine itself does at its
+// death.
+func TestKernelLock(t *testing.T) {
+	image := program(t, "deadlocks")
+	core := filepath.Join(t.TempDir(), "core")
+	out, _ := exec.Command(zfCommand(t), "run", "-smp", "3", "-core", core, "-append", "watchdog=5", image, "--", "spin").CombinedOutput()
+	told := regexp.MustCompile(`(?m)^(CPU \d has the kernel lock for .* at 0x\w+) since`).FindSubmatch(out)
+	if told == nil {
+		t.Fatalf("nothing is said of the kernel lock:\n%s", out)
+	}
+	found, err := exec.Command(zfCommand(t), "waits", "-all", "-e", image, core).CombinedOutput()
+	if len(found) == 0 {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(string(told[1])) + `, goroutine \d+ \(main\.spinner\)$`).Match(found) {
+		t.Errorf("zf waits says\n%s\nwant %q, with the goroutine that spins", found, told[1])
+	}
+}
+
+// TestDeadlockInMonitor: so does the monitor's list of goroutines.
+func TestDeadlockInMonitor(t *testing.T) {
+	t.Parallel()
+	keys, out, vm := startTyped(t, Config{Kernel: program(t, "deadlocks"), CPUs: 2, Append: "-- abba stay"})
+	out.For(t, "begin abba\r\n")
+	answer := ""
+	for strings.Count(answer, "[sync.Mutex.Lock") < 2 {
+		io.WriteString(keys, "\x1d")
+		out.Until(t, func(sent string) bool { return strings.HasSuffix(sent, "monitor> ") }, "the prompt")
+		answer = asked(t, keys, out, "goroutines trace")
+		before := len(out.String())
+		io.WriteString(keys, "continue\r")
+		out.Until(t, func(sent string) bool { return len(sent) > before+len("continue\r\n")-1 }, "continue")
+	}
+	vm.Kill()
+	vm.Wait()
+	all := waitsInLog(t, program(t, "deadlocks"), out.String())
+	if len(all) == 0 {
+		t.Fatal("nothing is said of who waits")
+	}
+	if f := all[len(all)-1].Findings; len(f) != 1 || !strings.Contains(f[0].Finding, "held by goroutine") {
+		t.Errorf("%+v; want the ring of locks", f)
+	}
+}

@@ -1,0 +1,153 @@
+package waits
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// IO is what is known of a wait for input or output.
+type IO struct {
+	// Descriptor is the system's number of the file or connection, -1 if that is not known;
+	// Operation what is done with it: read, write, accept.
+	Descriptor int
+	Operation  string
+	// Network is that of a connection, such as tcp, with the addresses of both sides; Peer is empty
+	// for a listener. File is the name of another file.
+	Network, Local, Peer, File string
+	// Deadline is how long after it began the wait is to end, 0 if it has no deadline; Late is set if
+	// that has passed.
+	Deadline time.Duration
+	Late     bool
+}
+
+func (x *IO) String() string {
+	s := x.Operation
+	if x.Descriptor >= 0 {
+		s = strings.TrimSpace(s + " of descriptor " + strconv.Itoa(x.Descriptor))
+	}
+	if x.Network != "" {
+		s += ", " + x.Network
+		if x.Local != "" {
+			s += " " + x.Local
+		}
+		if x.Peer != "" {
+			s += " with " + x.Peer
+		}
+	}
+	if x.File != "" {
+		s += ", " + x.File
+	}
+	switch {
+	case x.Late:
+		s += ", whose deadline has passed"
+	case x.Deadline > 0:
+		s += fmt.Sprintf(", with a deadline %v after it began", x.Deadline.Round(time.Millisecond))
+	}
+	return strings.TrimPrefix(s, ", ")
+}
+
+// ioWait finds out for what a goroutine waits in the runtime's poller: by the poll.FD whose method
+// is on its stack.
+func (p *program) ioWait(g *Goroutine) *IO {
+	const method = "internal/poll.(*FD)."
+	for i := range g.frames {
+		name := funcName(&g.frames[i])
+		if !strings.HasPrefix(name, method) {
+			continue
+		}
+		x := &IO{Descriptor: -1, Operation: strings.ToLower(strings.TrimPrefix(name, method))}
+		fd := p.receiver(g, i, "fd")
+		if fd == 0 || !p.has(fd, "internal/poll.FD.Sysfd") {
+			return x
+		}
+		// What is waited on is this one's, if the address is that of an FD.
+		desc := p.get(fd, "internal/poll.FD.pd.runtimeCtx")
+		reads := desc != 0 && p.get(desc, "runtime.pollDesc.rg") == g.g
+		if !reads && (desc == 0 || p.get(desc, "runtime.pollDesc.wg") != g.g) {
+			return x
+		}
+		x.Descriptor = int(int64(p.get(fd, "internal/poll.FD.Sysfd")))
+		p.deadline(g, desc, reads, x)
+		for k := i + 1; k < len(g.frames); k++ {
+			switch f := funcName(&g.frames[k]); {
+			case strings.HasPrefix(f, "net.(*netFD)."):
+				p.connection(p.holder(fd, "net.netFD.pfd"), x)
+				return x
+			case strings.HasPrefix(f, "os.(*File)."):
+				x.File = p.text(p.at(p.holder(fd, "os.file.pfd"), "os.file.name"))
+				return x
+			}
+		}
+		return x
+	}
+	return nil
+}
+
+// deadline reads that of a runtime.pollDesc.
+func (p *program) deadline(g *Goroutine, desc uint64, reads bool, x *IO) {
+	field := "runtime.pollDesc.wd"
+	if reads {
+		field = "runtime.pollDesc.rd"
+	}
+	at, since := int64(p.get(desc, field)), int64(p.get(g.g, "runtime.g.waitsince"))
+	switch {
+	case at < 0:
+		x.Late = true
+	case at > 0 && since > 0 && at > since:
+		x.Deadline = time.Duration(at - since)
+	}
+}
+
+// connection reads the addresses of a net.netFD.
+func (p *program) connection(c uint64, x *IO) {
+	x.Network = p.text(p.at(c, "net.netFD.net"))
+	switch x.Network {
+	case "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6":
+	case "unix", "unixgram", "unixpacket":
+		x.Local = p.text(p.at(p.word(p.at(c, "net.netFD.laddr")+8), "net.UnixAddr.Name"))
+		x.Peer = p.text(p.at(p.word(p.at(c, "net.netFD.raddr")+8), "net.UnixAddr.Name"))
+		return
+	default:
+		return
+	}
+	x.Local, x.Peer = p.address(p.at(c, "net.netFD.laddr")), p.address(p.at(c, "net.netFD.raddr"))
+}
+
+// address reads a net.Addr that is a *net.TCPAddr or a *net.UDPAddr, which look the same.
+func (p *program) address(iface uint64) string {
+	a := p.word(iface + 8)
+	if iface == 0 || a == 0 || !p.has(a, "net.TCPAddr.Port") {
+		return ""
+	}
+	ptr, n := p.word(p.at(a, "net.TCPAddr.IP")), p.word(p.at(a, "net.TCPAddr.IP")+8)
+	b := make([]byte, min(n, 16))
+	if m, err := p.mem.ReadMemory(b, ptr); len(b) > 0 && (err != nil || m < len(b)) {
+		return ""
+	}
+	port := uint16(p.get(a, "net.TCPAddr.Port"))
+	if len(b) == 0 {
+		return fmt.Sprintf(":%d", port)
+	}
+	ip, ok := netip.AddrFromSlice(b)
+	if !ok {
+		return ""
+	}
+	return netip.AddrPortFrom(ip.Unmap(), port).String()
+}
+
+// text reads a string that is to be shown.
+func (p *program) text(addr uint64) string {
+	if addr == 0 {
+		return ""
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, p.str(addr))
+}

@@ -1,0 +1,98 @@
+package main
+
+// A list of all goroutines in a stream -> who waits for whom.
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/zeroframe/zeroframe/tools/core"
+	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/inspect"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/tools/waits"
+)
+
+// goTableSymbol is the kernel's table of where the runtime keeps what.
+const goTableSymbol = image.KernelPackage + image.GoTableName
+
+// listWaits is for a filter's OnList: what keeps a program from going on, a line each, and an object
+// for JSON. A list that does not tell is no error: it says nothing.
+func listWaits(l *trace.List) (lines []string, json []byte) {
+	g, err := waitsOfList(l)
+	if err != nil {
+		if !errors.Is(err, waits.ErrNoWords) && os.Getenv("ZF_DEBUG") != "" {
+			lines = append(lines, fmt.Sprintf("who waits for whom is not known: %v", err))
+		}
+		return lines, nil
+	}
+	for _, f := range g.Findings {
+		lines = append(lines, f.Text)
+	}
+	return lines, graphJSON(g)
+}
+
+// graphJSON is a graph as an object of the stream of traces.
+func graphJSON(g *waits.Graph) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(g.Object()) != nil {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// waitsOfList finds who waits for whom in a list of goroutines.
+func waitsOfList(l *trace.List) (g *waits.Graph, err error) {
+	sym, ok := l.Symbols.(*symbol.File)
+	if !ok {
+		return nil, waits.ErrNoWords // a map
+	}
+	layout, err := goLayoutOf(sym)
+	if err != nil {
+		return nil, err
+	}
+	list, err := waits.NewList(l.Traces, core.Memory(l.Traces, sym), l.All, l.Running, layout, sym)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp("", "zf-list-*.core")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	err = core.WriteMemory(f, list.Core(), sym.Name())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	p, err := inspect.Open(f.Name(), sym.Name(), true)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	defer func() {
+		// What a stream has may be anything, and Delve's packages take much of it for granted.
+		if r := recover(); r != nil {
+			g, err = nil, fmt.Errorf("the traces are damaged (%v)", r)
+		}
+	}()
+	return waits.Analyze(p.Target(), sym, waits.Options{List: list})
+}
+
+// goLayoutOf reads from an image where its runtime keeps what.
+func goLayoutOf(sym *symbol.File) (map[string]uint64, error) {
+	addr, size, ok := sym.Symbol(goTableSymbol)
+	if !ok {
+		return nil, waits.ErrNoWords
+	}
+	table, ok := sym.BytesAt(addr, size)
+	if !ok {
+		return nil, waits.ErrNoWords
+	}
+	return image.GoTable(table)
+}
