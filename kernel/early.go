@@ -112,6 +112,7 @@ func early() {
 	startInterrupts()
 	clock.Init()
 	smp.Start(info.Regions())
+	fault.SetWatches()
 	entropy.Init(uint64(clock.Wall()))
 	observe.ChoosePort()
 	observe.StartDepot()

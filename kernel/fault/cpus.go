@@ -180,6 +180,9 @@ func standStill(r *percpu.Record, f *arch.TrapFrame) bool {
 		}
 		arch.Pause()
 	}
+	if r.WatchTurn != watchTurn {
+		takeWatches()
+	}
 	r.State.Set(percpu.Running)
 	r.CatchUpHeld() // who changes page tables does not wait for it meanwhile
 	return true

@@ -53,6 +53,9 @@ func Trap(f *arch.TrapFrame) {
 		f.SkipHalt()
 		return
 	case arch.TrapDebug:
+		if watched(f) {
+			return
+		}
 		if probe.Stepped(f) {
 			endStep()
 			return
@@ -104,6 +107,8 @@ func TrapLocked(f *arch.TrapFrame) {
 	switch {
 	case f.Trap >= arch.TrapInterrupt:
 		interruptLocked(f, r)
+		return
+	case f.Trap == arch.TrapDebug && watched(f): // first, as it reads the value
 		return
 	case r.Holding && f.Trap != arch.TrapNMI && f.Trap != arch.TrapDouble && f.Trap != arch.TrapMachine && !f.InKernel():
 		trapInStep(f, r)

@@ -36,6 +36,7 @@
 //	verdict.go        how a run has ended
 //	profile.go        -cpuprofile, and zf profile
 //	probe.go          -probe
+//	watch.go          -watch
 //	handles.go        -handles, zf handles and zf leaks
 //	records.go        -records
 //	iso.go            zf iso
