@@ -87,6 +87,7 @@ func early() {
 	setConsole()
 	fault.FindPrevious(info.Regions())
 	fault.SetForm()
+	fault.SetLast()
 	fault.SetEnd()
 	stack.SetLimits()
 	arch.MaskInterrupts()
@@ -100,6 +101,7 @@ func early() {
 	if wrong := mem.Init(info.Regions(), image.Segments[:image.NumSegments], image.End); wrong != "" {
 		fault.Panic(wrong)
 	}
+	percpu.This().SetRing(mem.Contiguous(percpu.RingSize))
 	c := &percpu.This().CPU
 	if mem.ReadOnly(c.TablePages()) {
 		c.LockTables()

@@ -111,6 +111,7 @@ func stopIfAsked(f *arch.TrapFrame) bool {
 	if dying == r.Number+1 {
 		return true
 	}
+	r.EndRing()
 	if r.State.Now() == percpu.Running {
 		r.Frame = uintptr(unsafe.Pointer(f))
 		r.State.Set(percpu.Stopped)

@@ -10,6 +10,7 @@
 //	details.go, place.go         what is known: cause and registers, context, thread, goroutine
 //	gopanic.go, text.go          what a panic of compiled Go was about, in words
 //	trace.go                     the trace, in the order of tracer/wire.go
+//	events.go                    what the CPU did last
 //	args.go                      the words that hold the arguments of the innermost frames
 //	kernel/stack                 the table of stacks and the walk (package tracer)
 //	onscreen.go                  what of it is on the screen: each piece behind the wire

@@ -171,6 +171,7 @@ func writeDetails(d *Details, kept bool) {
 	if !kept {
 		writeArgs(d, d.sp&^7+uintptr(more)*8)
 	}
+	writeEvents(d)
 	writer.Done()
 }
 

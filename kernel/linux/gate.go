@@ -17,6 +17,8 @@ func HandleLocked(f *arch.TrapFrame, cpu *arch.CPU) {
 	number := f.CallNumber()
 	if result, ok := unlocked(f, r, number); ok {
 		r.Calls++
+		a0, _, _, _, _, _ := f.CallArgs()
+		r.Note(percpu.EventCall, uint32(number), a0, uintptr(result))
 		f.SetResult(uintptr(result))
 		return // a signal for the thread interrupts as soon as it runs
 	}
