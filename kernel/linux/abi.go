@@ -53,7 +53,6 @@ func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
 		t.Done = 0
 	}
 	r.CallPC = f.PC
-	noted := r.Note(percpu.EventCall, uint32(f.CallNumber()), a0, percpu.Unanswered)
 	result := int64(0)
 	if t.Told {
 		result = c.told(f.CallNumber())
@@ -66,7 +65,6 @@ func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
 	if vfs.Told != 0 {
 		tellWatchers()
 	}
-	r.Answer(noted, uint32(f.CallNumber()), uintptr(result))
 	f.SetResult(uintptr(result))
 	leave(f, r, t)
 }

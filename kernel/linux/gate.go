@@ -17,8 +17,6 @@ func HandleLocked(f *arch.TrapFrame, cpu *arch.CPU) {
 	number := f.CallNumber()
 	if result, ok := unlocked(f, r, number); ok {
 		r.Calls++
-		a0, _, _, _, _, _ := f.CallArgs()
-		r.Note(percpu.EventCall, uint32(number), a0, uintptr(result))
 		f.SetResult(uintptr(result))
 		return // a signal for the thread interrupts as soon as it runs
 	}
@@ -67,7 +65,12 @@ func unlocked(f *arch.TrapFrame, r *percpu.Record, number uintptr) (result int64
 			return 0, false
 		}
 		have, read := arch.LoadUser32(a0)
-		return -eAGAIN, read && have != uint32(a2)
+		if !read || have == uint32(a2) {
+			return 0, false
+		}
+		again := int64(-eAGAIN)
+		r.Note(percpu.EventCall, callFutex, a0, uintptr(again))
+		return again, true
 	}
 	return 0, false
 }
