@@ -74,7 +74,7 @@ func TestLastEvents(t *testing.T) {
 					t.Fatalf("%d traces, %v", len(all), err)
 				}
 				events := all[0].Events
-				if all[0].Damaged || len(events) > tt.n || len(events) < tt.n && tt.n != 256 || tt.n == 256 && len(events) < 100 {
+				if all[0].Damaged || len(events) > tt.n || len(events) < tt.n && tt.n != 256 || tt.n == 256 && len(events) < 30 { // the CPU that dies may have come late
 					t.Fatalf("%d events, want %d; %s", len(events), tt.n, all[0].Damage)
 				}
 				if got := kinds(events); !strings.HasSuffix(got, tt.last) {
