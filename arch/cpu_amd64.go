@@ -336,6 +336,26 @@ func Div64(hi, lo, den uint64) (quo, rem uint64) { return amd64.Div64(hi, lo, de
 // SingleStep makes the debug exception follow each instruction, or ends that.
 func SingleStep(on bool) { amd64.SetTrapFlag(on) }
 
+// A Watch is a place whose accesses raise the debug exception, behind the access. Size is 1, 2, 4 or 8, and
+// Addr a multiple of it; Size 0: none. Reads says that it is not only for writes.
+type Watch = amd64.Watch
+
+const NumWatches = amd64.NumWatches // how many places can be watched
+
+// SetWatches makes the CPU watch these places, and no others.
+func SetWatches(w *[NumWatches]Watch) { amd64.SetWatches(w) }
+
+// HoldWatches makes the CPU watch nothing, until SetWatches is called.
+func HoldWatches() { amd64.HoldWatches() }
+
+// WatchesExact reports whether all that raises the debug exception are accesses to the places: an emulator's may
+// be others. Early context.
+func WatchesExact() bool { return amd64.WatchesExact() }
+
+// TakeWatchHits is for the debug exception: it returns the places that have been accessed, a bit each, and
+// whether it is a single step, too.
+func TakeWatchHits() (hits uint32, step bool) { return amd64.TakeWatchHits() }
+
 // Breakpoint raises the breakpoint exception.
 func Breakpoint() { amd64.Breakpoint() }
 

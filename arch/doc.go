@@ -22,7 +22,7 @@
 //	FetchAdd           adds to a word and returns what it was, in one step for all CPUs
 //	SetTrapHandler     sets the top-level function that every trap calls, interrupts off
 //	TrapDivide         divide error
-//	TrapDebug          debug exception: a single step
+//	TrapDebug          debug exception: a single step, or an access to a watched place
 //	TrapNMI            non-maskable interrupt
 //	TrapBreakpoint     breakpoint
 //	TrapOpcode         invalid opcode
@@ -154,6 +154,12 @@
 //	Mul64              returns the 128 bits of a product
 //	Div64              divides 128 bits
 //	SingleStep         makes the debug exception follow each instruction, or ends that
+//	Watch              a place whose accesses raise the debug exception, behind the access
+//	NumWatches         how many places can be watched
+//	SetWatches         makes the CPU watch these places, and no others
+//	HoldWatches        makes the CPU watch nothing, until SetWatches is called
+//	WatchesExact       reports whether all that raises the debug exception are accesses to the places
+//	TakeWatchHits      tells which places have raised the debug exception, and whether it is a single step, too
 //	Breakpoint         raises the breakpoint exception
 //	BreakpointCode     the instruction of a breakpoint
 //	BreakpointSize     how far behind it the pc of its trap is, in bytes

@@ -87,6 +87,7 @@ func early() {
 	setConsole()
 	fault.FindPrevious(info.Regions())
 	fault.SetForm()
+	fault.SetLast()
 	fault.SetEnd()
 	stack.SetLimits()
 	arch.MaskInterrupts()
@@ -102,6 +103,7 @@ func early() {
 	}
 	mem.KeepRAM(info.Regions())
 	memdump.Find(info.Regions())
+	percpu.This().SetRing(mem.Contiguous(percpu.RingSize))
 	c := &percpu.This().CPU
 	if mem.ReadOnly(c.TablePages()) {
 		c.LockTables()
@@ -114,6 +116,7 @@ func early() {
 	startInterrupts()
 	clock.Init()
 	smp.Start(info.Regions())
+	fault.SetWatches()
 	entropy.Init(uint64(clock.Wall()))
 	observe.ChoosePort()
 	observe.StartDepot()

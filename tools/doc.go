@@ -43,6 +43,7 @@
 //	dump/      the packets of a dead machine's memory -> a file of it
 //	locks/     machine code -> which mutexes a frame holds at a pc
 //	waits/     a core -> who waits for whom, and what keeps the program from going on
+//	timeline/  what CPUs did last -> a line of time, for a viewer
 //	install/   what is missing -> the command that installs it here
 //	doctor/    this machine -> what of it the commands need
 //	symbolizer/ which llvm-symbolizer the tests compare with

@@ -26,6 +26,7 @@
 //	load_other.go    the same on other CPUs
 //	onreturn.go      hooks on the return of functions
 //	wire.go          the trace format, documented once for both sides
+//	events.go        what a CPU did last, on the wire
 //	writer.go        the target's side of the format: text and markup
 //	compact.go       the same in few bytes
 //	compacttable.go  the table of stacks in few bytes

@@ -30,6 +30,7 @@ package tracer
 //	zf1 stop END [0xVALUE] (complete) | (truncated)
 //	zf1 reg rip=0xV rsp=0xV rbp=0xV
 //	zf1 stack NAME 0xLO size=N used>=N free<=N limit=N LEVEL
+//	zf1 event -US KIND [NAME] [KEY=VALUE ...] [thread=N]
 //	zf1 done LINES crc=0xCRC
 //
 // SEQ counts the traces since boot, from 1. KIND, CONTEXT, END and LEVEL are
@@ -69,6 +70,13 @@ package tracer
 // behind it, and likewise behind a SYSCALL (vector 257). A pc that follows an ra
 // with no trap between them is that of an instruction in whose place a signal
 // handler injected a call.
+//
+// Behind all that, event lines carry what the CPU did last before it died, the oldest first, as many as the
+// kernel's option last=N says. US is how long before the death it was, in microseconds with three decimals;
+// KIND and the keys are those of events.go, NAME the name of a system call, thread the thread that ran. A reader
+// that does not know them passes over them. The compact form has mem records instead, at addresses from
+// [EventMark] on, which no memory has; a reader that does not know these takes them for memory that nobody
+// asks for.
 //
 // A trap line stands for each place where the kernel took over or handed over by
 // a record on the stack. Vectors below 256 are the CPU's. Of the others, 256

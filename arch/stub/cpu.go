@@ -222,6 +222,16 @@ func Div64(hi, lo, den uint64) (quo, rem uint64) { panic(stub) }
 
 func SingleStep(on bool) { panic(stub) }
 
+const NumWatches = 4
+
+func SetWatches(w *[NumWatches]Watch) { panic(stub) }
+
+func HoldWatches() { panic(stub) }
+
+func WatchesExact() bool { panic(stub) }
+
+func TakeWatchHits() (hits uint32, step bool) { panic(stub) }
+
 func Breakpoint() { panic(stub) }
 
 const (

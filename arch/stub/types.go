@@ -7,6 +7,7 @@ type TrapFrame struct{ PC, SP, FP, TLS, Trap, Error, Addr uintptr }
 
 func (f *TrapFrame) Advance(n uintptr)                                         { panic(stub) }
 func (f *TrapFrame) BeginStep() (flags uintptr)                                { panic(stub) }
+func (f *TrapFrame) BehindAccess() bool                                        { panic(stub) }
 func (f *TrapFrame) CallArgs() (a, b, c, d, e, g uintptr)                      { panic(stub) }
 func (f *TrapFrame) CallHandler(handler, sp, record, sig, info, ctx uintptr)   { panic(stub) }
 func (f *TrapFrame) CallNumber() uintptr                                       { panic(stub) }
@@ -17,6 +18,7 @@ func (f *TrapFrame) InitThread()                                               {
 func (f *TrapFrame) MakeRecord(trap, code uintptr) (r [RecordSize / 8]uintptr) { panic(stub) }
 func (f *TrapFrame) PushFP() bool                                              { panic(stub) }
 func (f *TrapFrame) Registers(to []uintptr) (have uint64)                      { panic(stub) }
+func (f *TrapFrame) RepeatedDebug() bool                                       { panic(stub) }
 func (f *TrapFrame) Repaired() bool                                            { panic(stub) }
 func (f *TrapFrame) Restart(number uintptr)                                    { panic(stub) }
 func (f *TrapFrame) Result() uintptr                                           { panic(stub) }
@@ -25,6 +27,13 @@ func (f *TrapFrame) Return() bool                                              {
 func (f *TrapFrame) SetUserTLS(base uintptr)                                   { panic(stub) }
 func (f *TrapFrame) SetResult(v uintptr)                                       { panic(stub) }
 func (f *TrapFrame) SkipHalt()                                                 { panic(stub) }
+
+// Watch is a place whose accesses raise the debug exception.
+type Watch struct {
+	Addr  uintptr
+	Size  uint32
+	Reads bool
+}
 
 // CPU is the CPU's part of its own record.
 type CPU struct{ CounterOffset uint64 }

@@ -43,6 +43,30 @@ func Uint(b []byte) (v uint64, ok bool) {
 	return v, len(b) > 0
 }
 
+// Number reads a number, decimal or, behind 0x, hexadecimal.
+func Number(b []byte) (v uint64, ok bool) {
+	base := uint64(10)
+	if len(b) > 2 && b[0] == '0' && b[1]|0x20 == 'x' {
+		base, b = 16, b[2:]
+	}
+	for _, c := range b {
+		d := uint64(0)
+		switch {
+		case c >= '0' && c <= '9':
+			d = uint64(c - '0')
+		case base == 16 && c|0x20 >= 'a' && c|0x20 <= 'f':
+			d = uint64(c|0x20-'a') + 10
+		default:
+			return 0, false
+		}
+		if v > (1<<64-1-d)/base {
+			return 0, false
+		}
+		v = v*base + d
+	}
+	return v, len(b) > 0
+}
+
 // Hex reads a hexadecimal number of 32 bits; of more digits the last eight count.
 func Hex(b []byte) (v uint32, ok bool) {
 	for _, c := range b {

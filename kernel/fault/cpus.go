@@ -111,6 +111,7 @@ func stopIfAsked(f *arch.TrapFrame) bool {
 	if dying == r.Number+1 {
 		return true
 	}
+	r.EndRing()
 	if r.State.Now() == percpu.Running {
 		r.Frame = uintptr(unsafe.Pointer(f))
 		r.State.Set(percpu.Stopped)
@@ -179,6 +180,9 @@ func standStill(r *percpu.Record, f *arch.TrapFrame) bool {
 			halt()
 		}
 		arch.Pause()
+	}
+	if r.WatchTurn != watchTurn {
+		takeWatches()
 	}
 	r.State.Set(percpu.Running)
 	r.CatchUpHeld() // who changes page tables does not wait for it meanwhile

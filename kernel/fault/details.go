@@ -36,6 +36,7 @@ type Details struct {
 
 	Call       bool // pc is a return address
 	PC, sp, fp uintptr
+	behind     bool // pc is behind the instruction that is meant
 
 	Regs [tracer.NumRegisters]uintptr
 	Have uint64
@@ -47,7 +48,7 @@ type Details struct {
 func (d *Details) begin(kind tracer.TraceKind) {
 	d.Kind = kind
 	d.Reason.N, d.Have = 0, 0
-	d.Cause, d.Call, d.Begun, d.Seq, d.brief = false, false, false, 0, false
+	d.Cause, d.Call, d.Begun, d.Seq, d.brief, d.behind = false, false, false, 0, false, false
 	d.cpu, d.other, d.of = percpu.This().Number, false, 0
 	d.locate()
 }

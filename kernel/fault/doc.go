@@ -10,6 +10,7 @@
 //	details.go, place.go         what is known: cause and registers, context, thread, goroutine
 //	gopanic.go, text.go          what a panic of compiled Go was about, in words
 //	trace.go                     the trace, in the order of tracer/wire.go
+//	events.go                    what the CPU did last
 //	args.go                      the words that hold the arguments of the innermost frames
 //	waits.go                     the words that say what a goroutine waits for
 //	kernel/stack                 the table of stacks and the walk (package tracer)
@@ -25,7 +26,7 @@
 //	stop.go                      with panic=monitor, the prompt (package monitor)
 //
 // A trap that is not fatal comes back from trap.go: step.go has traces at each instruction, probe.go
-// steps over a probe's place, steer.go sends devices' interrupts to a CPU that has nothing to do.
+// steps over a probe's place, watch.go reports writes to watched places, steer.go sends devices' interrupts to a CPU that has nothing to do.
 // Who else begins a fatal trace: programend.go, when the program ends; lockup.go, when a CPU
 // locks up (lockreport.go says who has the kernel lock); watchdog.go, when the program hangs;
 // stackcheck.go, when a stack is over its limit. goroutines.go traces goroutines that

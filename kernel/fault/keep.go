@@ -44,6 +44,7 @@ func restoreKept() {
 // the walker may be another CPU's, behind it that one stands still.
 func beginDeath(f *arch.TrapFrame, fp uintptr) {
 	putBack()
+	endEvents()
 	takeMachine(f, fp)
 	prepareWalks()
 }

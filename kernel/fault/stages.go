@@ -202,6 +202,7 @@ func NextStage(kind tracer.TraceKind) *Details {
 func beginFull() {
 	stopAlarm()
 	r := percpu.This()
+	holdWatches(r)
 	nestedLo, nestedHi := stack.Bounds(r.Number, stack.Nested) // not the table's, which may be what is broken
 	for i := 1; i < arch.NumTrapStacks; i++ {
 		r.TrapStackLo[i], r.TrapStackTop[i] = arch.TrapStack(i)
@@ -240,6 +241,7 @@ func LeaveStages() {
 	console.HoldTail(false)
 	arch.DropNMI(false)
 	startAlarm()
+	releaseWatches(r)
 	if n := arch.DroppedNMIs(); n != dropped {
 		console.Dec(uint64(n - dropped))
 		console.String(" NMI came while the trace was written and was not traced\n")

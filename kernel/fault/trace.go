@@ -172,6 +172,7 @@ func writeDetails(d *Details, kept bool) {
 		writeArgs(d, d.sp&^7+uintptr(more)*8)
 		writeWaits(d)
 	}
+	writeEvents(d)
 	writer.Done()
 }
 
@@ -329,7 +330,7 @@ func Walk(d *Details) {
 // firstFrame writes frame 0, which needs no walk.
 func firstFrame(d *Details) {
 	f := tracer.Frame{Kind: tracer.PC, Addr: d.PC, SP: d.sp, FP: d.fp, Stack: tracer.NoStack}
-	if d.Call {
+	if d.Call || d.behind {
 		f.Kind = tracer.RA
 	}
 	for i := range stack.Table {

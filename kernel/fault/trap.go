@@ -29,6 +29,7 @@ func Trap(f *arch.TrapFrame) {
 	switch f.Trap {
 	case arch.TrapPage, arch.TrapProtection, arch.TrapStackSegment:
 		if f.Trap == arch.TrapPage && stack.Running && pageIn(f) {
+			noteTrap(percpu.This(), f)
 			return
 		}
 		resume := tracer.Fixup(f.PC)
@@ -53,6 +54,9 @@ func Trap(f *arch.TrapFrame) {
 		f.SkipHalt()
 		return
 	case arch.TrapDebug:
+		if watched(f) {
+			return
+		}
 		if probe.Stepped(f) {
 			endStep()
 			return
@@ -88,6 +92,7 @@ func Trap(f *arch.TrapFrame) {
 		}
 		return
 	}
+	noteTrap(percpu.This(), f)
 	probe.Fault(f)
 	endStep()
 	if stack.Running && !inKernel {
@@ -105,6 +110,8 @@ func TrapLocked(f *arch.TrapFrame) {
 	case f.Trap >= arch.TrapInterrupt:
 		interruptLocked(f, r)
 		return
+	case f.Trap == arch.TrapDebug && watched(f): // first, as it reads the value
+		return
 	case r.Holding && f.Trap != arch.TrapNMI && f.Trap != arch.TrapDouble && f.Trap != arch.TrapMachine && !f.InKernel():
 		trapInStep(f, r)
 		return
@@ -113,6 +120,7 @@ func TrapLocked(f *arch.TrapFrame) {
 		return
 	case f.Trap == arch.TrapPage && (!f.InKernel() || arch.UserFixup(f.PC) != 0):
 		if mem.Fill(r.Number, f.Addr, f.Error) {
+			noteTrap(r, f)
 			return
 		}
 		r.Lock(percpu.PageFault, f.PC)
@@ -264,6 +272,7 @@ func interrupt(f *arch.TrapFrame) {
 	if percpu.Many {
 		steer(number)
 	}
+	percpu.This().Note(percpu.EventInterrupt, uint32(number), f.PC, 0)
 	if h := handlers[number]; h != 0 {
 		p := &h // a func value is a pointer to a word that holds the code's address
 		(*(*func())(unsafe.Pointer(&p)))()

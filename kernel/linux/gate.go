@@ -65,7 +65,12 @@ func unlocked(f *arch.TrapFrame, r *percpu.Record, number uintptr) (result int64
 			return 0, false
 		}
 		have, read := arch.LoadUser32(a0)
-		return -eAGAIN, read && have != uint32(a2)
+		if !read || have == uint32(a2) {
+			return 0, false
+		}
+		again := int64(-eAGAIN)
+		r.Note(percpu.EventCall, callFutex, a0, uintptr(again))
+		return again, true
 	}
 	return 0, false
 }

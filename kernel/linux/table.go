@@ -15,6 +15,7 @@ import (
 type row struct {
 	name   string
 	do     func(c *call) int64
+	quiet  func(c *call) int64                     // do of a call that is no event: programs make them so often that no other would be left
 	file   func(c *call, f *file) int64            // of a call whose first argument is an open descriptor
 	socket func(c *call, f *file, s *socket) int64 // and that of a socket
 	path   bool                                    // file is for a descriptor of O_PATH, too
@@ -30,20 +31,25 @@ func (c *call) do(number uintptr) int64 {
 		// it puts c on the heap.
 		c := (*call)(arch.Pointer(uintptr(unsafe.Pointer(c))))
 		switch r := &table[number]; {
+		case r.quiet != nil:
+			return r.quiet(c)
 		case r.do != nil:
-			return r.do(c)
+			n := c.note(number)
+			return c.noted(n, number, r.do(c))
 		case r.file != nil:
 			f := get(c.args[0].FD())
 			if f == nil || f.flags&oPath != 0 && !r.path {
 				return -eBADF
 			}
-			return r.file(c, f)
+			n := c.note(number)
+			return c.noted(n, number, r.file(c, f))
 		case r.socket != nil:
 			f, s, errno := getSocket(c.args[0].FD())
 			if errno != 0 {
 				return errno
 			}
-			return r.socket(c, f, s)
+			n := c.note(number)
+			return c.noted(n, number, r.socket(c, f, s))
 		case r.starts:
 			refuseProgram()
 		}
@@ -55,6 +61,17 @@ func (c *call) do(number uintptr) int64 {
 		return c.resource()
 	}
 	return noSuchCall(number)
+}
+
+// note notes that the call has come (percpu.EventCall).
+func (c *call) note(number uintptr) (n uint32) {
+	return percpu.This().Note(percpu.EventCall, uint32(number), uintptr(c.args[0]), percpu.Unanswered)
+}
+
+// noted notes what has come of it, and returns that. A call that waits does not come here.
+func (c *call) noted(n uint32, number uintptr, result int64) int64 {
+	percpu.This().Answer(n, uint32(number), uintptr(result))
+	return result
 }
 
 // CallName returns the name of system call n, or "?". Any context.

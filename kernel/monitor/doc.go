@@ -7,6 +7,7 @@
 //	show.go     goroutines, threads, stacks, registers
 //	cpus.go     CPUs
 //	memory.go   memory and functions
+//	watch.go    watched places
 //	handles.go  what is open
 //	records.go  profile and probes
 //	crash.go    ways to crash

@@ -55,6 +55,7 @@ const (
 	cmdRegs
 	cmdExamine
 	cmdSym
+	cmdWatch
 	cmdProfile
 	cmdProbe
 	cmdCrash
@@ -88,6 +89,8 @@ var commands = [...]command{
 	cmdExamine: {"x", "[/[N][KIND][SIZE]] ADDR", "memory, such as: x/8gx rsp+16",
 		"KIND is x, d, u, c (characters), s (string) or a (addresses, with functions); SIZE\nis b, h, w or g: 1, 2, 4, 8 bytes. ADDR is a sum of numbers, registers and\nfunctions: 0x200000, rsp+8, main.main. Without ADDR it goes on where it was."},
 	cmdSym: {"sym", "ADDR|NAME", "function at an address, or by its name", ""},
+	cmdWatch: {"watch", "[ADDR[:N][:w|rw] | off [N]]", "trace writes to memory; what is watched",
+		"ADDR is as that of x, N the length: 1, 2, 4 or 8, which it is without. w is writes,\nrw reads, too. 4 places can be watched; `off` ends one, by its number, or all."},
 	cmdProfile: {"profile", "[on|off|dump]", "the sampling profiler (profile=)",
 		"dump sends what there is as a record, as the end of the machine does."},
 	cmdProbe:  {"probe", "[dump]", "what is probed; dump sends the counts", ""},
@@ -288,6 +291,8 @@ func runCommand(line []byte) {
 		runExamine(args)
 	case cmdSym:
 		runSym(args)
+	case cmdWatch:
+		runWatch(args)
 	case cmdProfile:
 		runProfile(args)
 	case cmdProbe:

@@ -1,5 +1,7 @@
 package monitor
 
+import "github.com/zeroframe/zeroframe/kernel/ascii"
+
 // Words of a line, and what they mean.
 
 // Word returns the first word of line and what follows it, without the blanks between.
@@ -37,28 +39,7 @@ func blanks(line []byte) []byte {
 }
 
 // Number reads a number, decimal or, behind 0x, hexadecimal.
-func Number(b []byte) (v uint64, ok bool) {
-	base := uint64(10)
-	if len(b) > 2 && b[0] == '0' && b[1]|0x20 == 'x' {
-		base, b = 16, b[2:]
-	}
-	for _, c := range b {
-		d := uint64(0)
-		switch {
-		case c >= '0' && c <= '9':
-			d = uint64(c - '0')
-		case base == 16 && c|0x20 >= 'a' && c|0x20 <= 'f':
-			d = uint64(c|0x20-'a') + 10
-		default:
-			return 0, false
-		}
-		if v > (1<<64-1-d)/base {
-			return 0, false
-		}
-		v = v*base + d
-	}
-	return v, len(b) > 0
-}
+func Number(b []byte) (v uint64, ok bool) { return ascii.Number(b) }
 
 // Term takes the first term of a sum such as "rsp+8" off: minus says that it is to be
 // subtracted. ok is false where a sum does not go on so. Names may hold '+' and '-' only

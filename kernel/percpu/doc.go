@@ -6,6 +6,7 @@
 // change its CPU between asking for the record and using it.
 //
 //	percpu.go         the record
+//	ring.go           the latest events
 //	lock.go           the kernel lock
 //	lockcheck_on.go   asserts that the CPU has it (build tag lockcheck)
 //	lockcheck_off.go  does not

@@ -40,6 +40,7 @@ func FlushOthers(lo, hi uintptr) {
 		if o := At(n); o != r && o.behind() {
 			FlushesSent++
 			arch.InterruptCPU(o.ID, arch.InterruptFlush)
+			r.Note(EventSend, arch.InterruptFlush, uintptr(n), 0)
 		}
 	}
 	for n := range numRecords {

@@ -178,6 +178,7 @@ func (r *Record) wait(g Gate, pc uintptr) {
 	count.Waited++
 	count.Waiting += waited
 	count.LongestWaiting = max(count.LongestWaiting, waited)
+	r.Note(EventLock, uint32(g), pc, uintptr(waited))
 }
 
 // turn reports whether the lock is free for the ticket.
@@ -266,6 +267,7 @@ func (r *Record) Unlock() {
 	slot := &halted[Load(&lock.now)%arch.MaxCPUs]
 	if n := Load(slot); n != 0 && arch.CompareAndSwap(slot, n, 0) {
 		arch.InterruptCPU(At(n-1).ID, arch.InterruptWake)
+		r.Note(EventSend, arch.InterruptWake, uintptr(n-1), 0)
 	}
 }
 

@@ -89,6 +89,14 @@ type Record struct {
 	TrapStackLo, TrapStackTop [arch.NumTrapStacks]uintptr
 	Frame, FP                 uintptr
 	Asked                     uint32
+	// WatchTurn is which of the changes of what is watched the CPU has taken over, 0: it has never watched
+	// anything; WatchHeld is how many have it watch nothing for now.
+	WatchTurn, WatchHeld uint32
+
+	// Of this package (ring.go): the ring that events are noted in, 0 if they are not any more; where it is; the number of
+	// the latest event.
+	ring, ringAt uintptr
+	noted        uint32
 }
 
 // State is what a CPU does, for other CPUs. Its own code sets it, but for Starting.

@@ -65,6 +65,7 @@ func giveCPU(t *Thread) bool {
 		for n = 0; idle>>n&1 == 0; n++ {
 		}
 		arch.InterruptCPU(percpu.At(n).ID, arch.InterruptWake)
+		r.Note(percpu.EventSend, arch.InterruptWake, uintptr(n), 0)
 	}
 	idleCPUs &^= 1 << n
 	return true
@@ -96,6 +97,7 @@ func armSlices(r *percpu.Record) {
 		if o := percpu.At(n); o != r && o.Thread != 0 && o.Event > o.SliceEnd {
 			o.Event = o.SliceEnd // it sets its timer itself, in Tick
 			arch.InterruptCPU(o.ID, arch.InterruptWake)
+			r.Note(percpu.EventSend, arch.InterruptWake, uintptr(n), 0)
 		}
 	}
 }
@@ -143,6 +145,7 @@ func anyRuns() bool {
 func Poke(t *Thread) {
 	if o := percpu.At(t.On); percpu.Many && t.State == Running && o != percpu.This() {
 		arch.InterruptCPU(o.ID, arch.InterruptWake)
+		percpu.This().Note(percpu.EventSend, arch.InterruptWake, uintptr(o.Number), 0)
 	}
 }
 

@@ -73,6 +73,7 @@ func AnyReady() bool {
 // Wake makes a waiting thread ready; its system call returns result.
 func Wake(t *Thread, result int64) {
 	t.Frame.SetResult(uintptr(result))
+	noteWake(t)
 	unsleep(t)
 	Enqueue(t)
 }
@@ -81,6 +82,7 @@ func Wake(t *Thread, result int64) {
 // all others.
 func WakeNow(t *Thread, result int64) {
 	t.Frame.SetResult(uintptr(result))
+	noteWake(t)
 	unsleep(t)
 	enqueueFirst(t)
 }
@@ -89,9 +91,12 @@ func WakeNow(t *Thread, result int64) {
 func Retry(t *Thread) {
 	t.Frame.Restart(t.Number)
 	t.Retried = true
+	noteWake(t)
 	unsleep(t)
 	enqueueFirst(t)
 }
+
+func noteWake(t *Thread) { percpu.This().Note(percpu.EventWake, uint32(t.TID), 0, 0) }
 
 // Block saves the running thread, whose system call has the frame f, as waiting for
 // why and key, and turns to the next one. With a deadline other than ^0 (ns of the
@@ -226,6 +231,7 @@ func run(r *percpu.Record, t *Thread) {
 	t.State, t.On = Running, r.Number
 	switches++
 	r.Thread, r.Preempt = t.TID, false
+	r.Note(percpu.EventSwitch, uint32(t.TID), t.Frame.PC, 0)
 	now := clock.Now()
 	r.Started, r.SliceEnd, r.Switched = now, now+slice, r.Ran
 	if runHead != 0 {
@@ -286,6 +292,7 @@ func idle() {
 	}
 	r.Event = next
 	clock.Arm(&r.Shot, next)
+	r.Note(percpu.EventIdle, 0, 0, 0)
 	if !percpu.Many {
 		arch.WaitForInterrupt()
 		return

@@ -1,4 +1,4 @@
-// Package render shows a trace that has ended: as JSON (json.go), in the columns of a
+// Package render shows a trace that has ended: as JSON (json.go), what its CPU did last (events.go), in the columns of a
 // debugger's k (k.go), as Markdown (markdown.go), and in the words that all of these and
 // the text form share (words.go).
 //

@@ -51,6 +51,7 @@ type jsonTrace struct {
 	Culprit      *int              `json:"culprit,omitempty"`   // which of the frames, from 0, a summary names; not known: left out
 	Frames       []jsonFrame       `json:"frames"`
 	Stacks       []jsonStack       `json:"stacks"`
+	Events       []jsonEvent       `json:"events,omitempty"` // what the CPU did last, the oldest first
 }
 
 type jsonFrame struct {
@@ -139,6 +140,9 @@ func JSON(t *wire.Trace) []byte {
 	for _, s := range t.Stacks {
 		j.Stacks = append(j.Stacks, jsonStack{s.Name, s.Size, s.Used,
 			s.Level == tracer.LevelOverflowed.String()})
+	}
+	for i := range t.Events {
+		j.Events = append(j.Events, eventJSON(&t.Events[i]))
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

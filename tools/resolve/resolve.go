@@ -57,6 +57,18 @@ func (s *Session) Frame(t *wire.Trace, i int) {
 	}
 }
 
+// Events resolves the events of a trace that has ended.
+func (s *Session) Events(t *wire.Trace) {
+	if s.sym == nil {
+		return
+	}
+	for i := range t.Events {
+		if pc, ok := t.Events[i].PC(); ok {
+			t.Events[i].Calls = s.lookup(pc, false)
+		}
+	}
+}
+
 // UnknownBuild returns what to tell the user when nothing says from which image
 // the trace comes, or "". Such a trace gets no benefit of the doubt: the log of
 // another image, cut at its start, looks just like it.

@@ -378,6 +378,10 @@ func (e *events) Done(t *wire.Trace) {
 	if f.ses.Arguments(t) {
 		f.showArguments(t)
 	}
+	f.ses.Events(t)
+	for _, line := range render.Events(t) {
+		f.note(line)
+	}
 	f.stats.Traces++
 	if t.Fatal() {
 		f.stats.Fatal++

@@ -370,6 +370,12 @@ func (d *decoder) mem() error {
 	if d.r.err != nil {
 		return d.r.err
 	}
+	if records, ok := eventsOf(addr, words); ok {
+		for _, r := range records {
+			d.add(r, -1)
+		}
+		return nil
+	}
 	for len(words) > 0 {
 		k := min(len(words), wordsPerLine)
 		d.add(Record{Op: OpMem, Address: addr, Words: words[:k:k]}, -1)

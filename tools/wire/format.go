@@ -77,6 +77,8 @@ func (r *Record) String() string {
 		k := &r.Stack
 		return fmt.Sprintf("stack %s %#x size=%d used>=%d free<=%d limit=%d %s",
 			k.Name, k.Lo, k.Size, k.Used, k.Size-min(k.Used, k.Size), k.Limit, k.Level)
+	case OpEvent:
+		return r.eventString()
 	case OpDone:
 		return fmt.Sprintf("done %d crc=0x%08x", r.Lines, r.CRC)
 	}

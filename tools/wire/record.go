@@ -35,6 +35,7 @@ const (
 	OpBefore            // previous
 	OpFold              // repeat
 	OpLeftOut           // ...
+	OpEvent             // event
 )
 
 // Record is one statement of a trace. Which fields count depends on Op.
@@ -75,6 +76,8 @@ type Record struct {
 	Regs []Register
 	// Stack: OpStack.
 	Stack Stack
+	// Event: OpEvent.
+	Event Event
 	// Lines and CRC: OpDone.
 	Lines uint64
 	CRC   uint32
@@ -113,6 +116,7 @@ var fieldLines = map[string]struct {
 	"begin": {OpBegin, (*Record).begin}, "cause": {OpCause, (*Record).cause}, "mem": {OpMem, (*Record).mem},
 	"stop": {OpStop, (*Record).stop}, "reg": {OpReg, (*Record).reg}, "stack": {OpStack, (*Record).stack},
 	"done": {OpDone, (*Record).done}, "repeat": {OpFold, (*Record).fold},
+	"event": {OpEvent, (*Record).event},
 }
 
 // ParseLine reads a line of the text or markup form, without its tag and its

@@ -77,6 +77,8 @@ type Trace struct {
 	WalkEnd  string
 	// Stacks is the table of stacks with their high-water marks.
 	Stacks []Stack
+	// Events are what its CPU did last, the oldest first.
+	Events []Event
 	// Last is set for the single line that is left when the panic path has
 	// failed twice. It has no CRC.
 	Last bool
@@ -295,6 +297,12 @@ func (t *Trace) add(r *Record) int {
 			break
 		}
 		t.Stacks = append(t.Stacks, r.Stack)
+	case OpEvent:
+		if len(t.Events) >= MaxEvents {
+			t.MarkDamaged("it has too many events")
+			break
+		}
+		t.Events = append(t.Events, r.Event)
 	}
 	return -1
 }

@@ -36,6 +36,8 @@
 //	verdict.go        how a run has ended
 //	profile.go        -cpuprofile, and zf profile
 //	probe.go          -probe
+//	watch.go          -watch
+//	timeline.go       zf trace
 //	handles.go        -handles, zf handles and zf leaks
 //	records.go        -records
 //	iso.go            zf iso

@@ -22,12 +22,14 @@ type flight struct {
 	probes probes
 	kept   keptSnapshots
 	heap   keptHeap
+	watch  watches
 }
 
 // flags adds the flags.
 func (f *flight) flags(fs *flag.FlagSet) {
 	f.cpu.flags(fs)
 	f.probes.flags(fs)
+	f.watch.flags(fs)
 	fs.StringVar(&f.heap.path, "memprofile", "", "write the heap profile, as of the program's end or death, to `FILE`, for\ngo tool pprof and zf leaks; those before it are FILE.1 and so on")
 	fs.StringVar(&f.kept.path, "handles", "", "keep what the program has open, and who opened it, in `FILE`, for\nzf handles: each snapshot in FILE.1 and so on, the latest in FILE.\nThe kernel logs all (option record=all, unless -append has another)")
 }
@@ -53,7 +55,7 @@ func isFolder(path string) bool {
 
 // any reports whether anything is asked for.
 func (f *flight) any() bool {
-	return f.cpu.path != "" || f.kept.path != "" || f.heap.path != "" || len(f.probes.patterns) > 0
+	return f.cpu.path != "" || f.kept.path != "" || f.heap.path != "" || len(f.probes.patterns) > 0 || len(f.watch.places) > 0
 }
 
 // choose decides what is probed and adds that to the archive for the guest.

@@ -134,6 +134,9 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if f.kstat {
 		f.options = append(f.options, "kstat=on")
 	}
+	if err := f.flight.watch.resolve(&f.machine, elf); err != nil {
+		return fail("%v", err)
+	}
 	f.flight.arm(&f.machine, sym, stderr)
 	code := f.boot(ctx, sym, stdin, stdout, stderr)
 	return f.flight.end(&f.machine, code, stdout, stderr)

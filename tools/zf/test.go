@@ -242,7 +242,7 @@ func (f *testFlags) wrongFor(pkgs []image.TestPackage) string {
 		return ""
 	}
 	if f.flight.any() {
-		return "-cpuprofile, -memprofile, -handles and -probe are for one package at a time"
+		return "-cpuprofile, -memprofile, -handles, -probe and -watch are for one package at a time"
 	}
 	if files := f.goTest.Files(); len(files) > 0 {
 		return fmt.Sprintf("-%s is for one package at a time: each would write the same file", files[0])

@@ -373,6 +373,10 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 		c.options = append(c.options, kernelOption("env.GOROOT", p.Root))
 	}
 	c.arguments = t.pass
+	if err := t.flight.watch.resolve(&c, b.Path); err != nil {
+		sym.Close()
+		return failed(err)
+	}
 	return &c, sym, exitOK
 }
 

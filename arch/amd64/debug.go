@@ -1,0 +1,120 @@
+package amd64
+
+// The debug registers (SDM Vol. 3B, 18.2): DR0 to DR3 each hold an address, DR7 says of each what
+// accesses raise the debug exception and of how many bytes, DR6 then says which of them it was. An
+// access to data is reported behind the instruction that makes it, whatever the rights of the code: the
+// address is a linear one, so a write by the kernel to the program's memory is seen too.
+
+// NumWatches is how many places can be watched.
+const NumWatches = 4
+
+// A Watch is a place whose accesses raise the debug exception. Size is 1, 2, 4 or 8, and Addr a multiple of
+// it; Size 0: none.
+type Watch struct {
+	Addr  uintptr
+	Size  uint32
+	Reads bool // not only writes
+}
+
+// Bits of DR7 and DR6.
+const (
+	dr7Fixed   = 1 << 10 // always 1
+	dr7Write   = 1       // of the four bits of a place: writes
+	dr7Access  = 3       // reads and writes
+	dr6Fixed   = 0xffff0ff0
+	dr6Step    = 1 << 14 // a single step
+	dr6Watches = 1<<NumWatches - 1
+)
+
+// dr7Of returns what DR7 is to be for the places.
+func dr7Of(w *[NumWatches]Watch) uint64 {
+	v := uint64(dr7Fixed)
+	for i := range w {
+		kind, length := uint64(dr7Write), uint64(0)
+		if w[i].Reads {
+			kind = dr7Access
+		}
+		switch w[i].Size {
+		case 0:
+			continue
+		case 2:
+			length = 1
+		case 4:
+			length = 3
+		case 8:
+			length = 2
+		}
+		v |= 2<<(2*i) | (kind|length<<2)<<(16+4*i) // 2: for all tasks
+	}
+	return v
+}
+
+// SetWatches makes the CPU watch these places, and no others. Early and kernel context.
+func SetWatches(w *[NumWatches]Watch) {
+	writeDR7(dr7Fixed)
+	setDR(w[0].Addr, w[1].Addr, w[2].Addr, w[3].Addr)
+	writeDR6(dr6Fixed)
+	writeDR7(dr7Of(w))
+}
+
+// HoldWatches makes the CPU watch nothing, until SetWatches is called. Kernel context.
+func HoldWatches() { writeDR7(dr7Fixed) }
+
+// WatchesExact reports whether all that raises the debug exception are accesses to the places. QEMU's emulation
+// takes a write that is not aligned for one to all of its page from the beginning to the end of the write. Early
+// context.
+func WatchesExact() bool {
+	const hypervisor = 1 << 31
+	if _, _, c, _ := CPUID(1, 0); c&hypervisor == 0 {
+		return true
+	}
+	_, b, c, d := CPUID(0x40000000, 0)
+	const tcg0, tcg1, tcg2 = 0x54474354, 0x43544743, 0x47435447 // "TCGTCGTCGTCG"
+	return b != tcg0 || c != tcg1 || d != tcg2
+}
+
+// RepeatedDebug reports whether f is a debug exception at the first instruction of that of another one: QEMU's
+// emulation raises it twice where an instruction has made an access and is a single step. What it is about the
+// other one finds.
+func (f *TrapFrame) RepeatedDebug() bool {
+	vectors, _, _, _, _, _ := entryAddrs()
+	return f.PC == vectors+VectorDB*vectorStub
+}
+
+// TakeWatchHits is for the debug exception: it returns the places that have been accessed since it was last
+// called, a bit each, those too that are not watched, and whether a single step is among the reasons.
+// Kernel context.
+func TakeWatchHits() (hits uint32, step bool) {
+	v := readDR6()
+	writeDR6(dr6Fixed)
+	return uint32(v) & dr6Watches, v&dr6Step != 0
+}
+
+// BehindAccess reports whether pc, at which the debug exception of a watched place was, is behind the instruction
+// that made the access: it is at it if that repeats, and was interrupted before its end (SDM Vol. 3B, 18.3.1.2).
+func (f *TrapFrame) BehindAccess() bool {
+	if f.CX == 0 {
+		return true
+	}
+	p := (*[3]byte)(Pointer(f.PC))
+	if p[0] != 0xf3 && p[0] != 0xf2 {
+		return true
+	}
+	op := p[1]
+	if op&0xf0 == 0x40 { // REX
+		op = p[2]
+	}
+	switch op {
+	case 0xa4, 0xa5, 0xa6, 0xa7, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf, 0x6c, 0x6d, 0x6e, 0x6f:
+		return f.RFLAGS&flagResume == 0
+	}
+	return true
+}
+
+// flagResume is RFLAGS.RF: the CPU sets it in what it pushes when a repeated instruction has not come to its end.
+const flagResume = 1 << 16
+
+func setDR(dr0, dr1, dr2, dr3 uintptr)
+func readDR6() uint64
+func writeDR6(v uint64)
+func writeDR7(v uint64)
