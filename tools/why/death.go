@@ -323,6 +323,9 @@ func (w *Why) reason(path []entry, caller string) (at int, from []place, what st
 		}
 		i, ok := w.branchBefore(path, k)
 		if !ok {
+			if start, _ := w.file.FuncStart(path[k].pc); w.last(path, start) >= 0 {
+				return k, nil, what // whatever happens, it comes here
+			}
 			return -1, nil, ""
 		}
 		for _, a := range path[i].inst.Args {
@@ -339,7 +342,11 @@ func (w *Why) reason(path []entry, caller string) (at int, from []place, what st
 
 // lastEntry finds the last call of a function in a path.
 func (w *Why) lastEntry(path []entry, function string) int {
-	start := w.entry(function)
+	return w.last(path, w.entry(function))
+}
+
+// last finds the last time that the instruction at start was run.
+func (w *Why) last(path []entry, start uint64) int {
 	for i := len(path) - 1; i >= 0 && start != 0; i-- {
 		if path[i].pc == start {
 			return i

@@ -121,7 +121,7 @@ func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []
 		h := w.hop(path, d.index)
 		h.Place, h.Value = p.String(), w.valueOf(path, d)
 		f := &d.effect
-		h.Store = f.to.kind == inMemory && (f.to.addr < e.gpr[rsp] || f.to.addr > e.gpr[rbp]+16)
+		h.Store = f.to.kind == inMemory && !e.inFrame()
 		switch f.how {
 		case constant:
 			h.How = "constant"
@@ -295,6 +295,13 @@ func (w *Why) valueOf(path []entry, d def) (v uint64) {
 		v, _ = w.at.word(d.rest.addr)
 	}
 	return v
+}
+
+// inFrame reports whether the instruction writes by the stack pointer or the frame pointer: a variable of its
+// function, or a register that is put aside.
+func (e *entry) inFrame() bool {
+	m, ok := e.inst.Args[0].(x86asm.Mem)
+	return ok && (m.Base == x86asm.RSP || m.Base == x86asm.RBP) || e.inst.Op == x86asm.PUSH || e.inst.Op == x86asm.CALL
 }
 
 // question finds the comparison that has led to path[k], and what it has compared: one place with a constant.

@@ -64,31 +64,30 @@ func (c *Cause) Steps() (steps []Hop) {
 }
 
 // Culprit is the program's own place that has made the value what it was: the last write to memory, or the last
-// computation, that is not at the place of the death; or else where the value began. nil if that cannot be told.
-func (s *Story) culprit(c *Cause) *Hop {
-	var last *Hop
+// computation, that is not at the place of the death; or else where the value began, and made is false. nil if that
+// cannot be told.
+func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	for i := range c.Hops {
-		h := &c.Hops[i]
-		if !h.Own || h.How == "unknown" {
+		k := &c.Hops[i]
+		if !k.Own || k.How == "unknown" {
 			continue
 		}
-		last = h
+		h = k
 		if here := h.Function == s.At.Function && h.Line == s.At.Line; !here && (h.Store || h.How == "computed") {
-			return h
+			return h, true
 		}
 	}
-	return last
+	return h, false
 }
 
-// Culprit returns it of the cause that was the latest to become what it was.
+// Culprit returns it of the cause that was the latest to become what it was. A constant that is an argument, or is in
+// the place of the death, has not become anything.
 func (s *Story) Culprit() (h *Hop) {
+	made := false
 	for i := range s.Causes {
-		c := s.culprit(&s.Causes[i])
-		if c == nil || c.Function == s.At.Function && c.Line == s.At.Line && h != nil {
-			continue
-		}
-		if h == nil || c.Count > h.Count || h.Function == s.At.Function && h.Line == s.At.Line {
-			h = c
+		c, m := s.culprit(&s.Causes[i])
+		if c != nil && (h == nil || m && !made || m == made && c.Count > h.Count) {
+			h, made = c, m
 		}
 	}
 	return h

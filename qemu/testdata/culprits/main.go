@@ -174,7 +174,7 @@ func wire() {
 	binary.LittleEndian.PutUint32(head[:], 40)
 	w.Write(head[:])
 	msg := make([]byte, 4)
-	r.Read(msg)
+	r.Read(msg) // culprit wire
 	n := length(msg)
 	work()
 	sink = numbers[n]
@@ -182,7 +182,7 @@ func wire() {
 
 //go:noinline
 func length(msg []byte) int {
-	return int(binary.LittleEndian.Uint32(msg)) // culprit wire
+	return int(binary.LittleEndian.Uint32(msg))
 }
 
 // overflow: a sum does not fit into its type.
@@ -205,8 +205,11 @@ func closure() {
 		sink += i
 	}
 	work()
-	sink = f()
+	sink = call(f)
 }
+
+//go:noinline
+func call(f func() int) int { return f() }
 
 // check: it changes between the check and the use.
 var current atomic.Pointer[node]
