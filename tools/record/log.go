@@ -203,7 +203,7 @@ func (l *logReader) follows(k Kind) {
 
 // A Log is QEMU's log of a recording.
 type Log struct {
-	Known        bool   // its format is; without it the following are 0
+	Known        bool   // its format is, or would be if it is cut; without it the following are 0
 	Ended        bool   // QEMU has written its end
 	Instructions uint64 // up to its end, or as far as it goes
 	Time         time.Duration
@@ -259,7 +259,7 @@ func (r *Recording) Log() (*Log, error) {
 		}
 		return e.Kind != KindEnd
 	})
-	l.Known = l.Instructions > 0
+	l.Known = true
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		l.Err = err
 	}
@@ -286,6 +286,13 @@ func (l *Log) walk(f func(Event) bool) error {
 
 // Version returns the version of the log's format, 0 if the log does not say.
 func (l *Log) Version() uint32 { return l.tail }
+
+// ReadAs says that a log that does not say its version has this one.
+func (l *Log) ReadAs(version uint32) {
+	if version != knownVersion {
+		*l = Log{path: l.path, whole: l.size, size: l.size}
+	}
+}
 
 // Sent returns when the machine has sent byte n of its output, counted from 0. ok is false if that is not in
 // the log.
@@ -321,11 +328,11 @@ func (l *Log) At(t time.Duration) (instructions uint64, ok bool) {
 	return instructions, ok
 }
 
-// TimeAt is the reverse of At: the machine's time after so many instructions.
+// TimeAt is the reverse of At: the machine's time after so many instructions, before it sleeps.
 func (l *Log) TimeAt(instructions uint64) time.Duration {
 	var last Event
 	l.walk(func(e Event) bool {
-		if e.Instructions > instructions || e.Kind == KindEnd {
+		if e.Instructions >= instructions || e.Kind == KindEnd {
 			return false
 		}
 		last = e

@@ -28,7 +28,10 @@ type Recording struct {
 	files []string
 }
 
-// LogPath is where Open puts QEMU's log, in its folder: as it came, see [Log.File].
+// Ended reports whether the recording has the machine's end, by whatever has ended it.
+func (r *Recording) Ended() bool { return r.Broken == nil && r.End != nil && r.End.Status >= 0 }
+
+// logName is where Open puts QEMU's log, in its folder: as it came, see [Log.File].
 const logName = "log"
 
 // Open reads a recording and puts its files into folder dir. One that is cut or damaged is read up
@@ -90,7 +93,7 @@ func (r *Recording) read(in *bufio.Reader) error {
 		case err != nil:
 			err = fmt.Errorf("%w at byte %d", err, place)
 			if !running {
-				return err
+				return fmt.Errorf("%w, before the machine started", err)
 			}
 			r.Broken = err
 			return nil

@@ -49,7 +49,7 @@ replayed as far as it goes, and that is said. It wants the QEMU of the recording
 -force tries another one, which as a rule parts soon.
 
 Exit status: 0 the machine did the same, however that has ended; 2 wrong usage,
-or no recording; 3 QEMU failed; 4 it has parted from the recording.`
+no recording, or a damaged one; 3 QEMU failed; 4 it has parted from the recording.`
 
 // replayFlags is what the command line of `zf replay` says.
 type replayFlags struct {
@@ -121,7 +121,7 @@ func (p point) of(l *record.Log, virtual bool) (at uint64, end bool, err error) 
 			return 0, false, fmt.Errorf("the recording ends at %v", l.Time)
 		}
 	case p.fromEnd:
-		at = l.Instructions - min(at, l.Instructions)
+		at = l.Instructions - min(max(at, 1), l.Instructions) // in the midst of the last one it ends
 	}
 	if l.Known && at > l.Instructions {
 		return 0, false, fmt.Errorf("the recording ends after %d instructions", l.Instructions)

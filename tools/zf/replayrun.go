@@ -30,9 +30,13 @@ type playing struct {
 	elf, tmp       string
 	stdout, stderr io.Writer
 
+	ctx      context.Context
+	died     ending
 	verifier *record.Verifier
 	last     uint64 // instructions, when it was last asked
 	target   uint64 // where it is to stop; 0: nowhere
+	reached  bool   // and has
+	verdict  string // the last line
 	atEnd    bool   // that is the recording's end
 }
 
@@ -49,13 +53,10 @@ func (p *playing) say(format string, a ...any) {
 
 // run runs the replay and returns the exit status.
 func (p *playing) run(ctx context.Context) int {
+	p.ctx = ctx
 	fail := func(code int, err error) int {
 		p.say("%s", interrupted(ctx, withQEMUStep(err)))
 		return code
-	}
-	var err error
-	if p.target, p.atEnd, err = p.until.of(p.log, p.rec.VirtualTime); err != nil {
-		return fail(exitUsage, fmt.Errorf("-until %s: %w", p.until.text, err))
 	}
 	have, err := qemu.Version(ctx, "")
 	if err != nil {
@@ -64,14 +65,24 @@ func (p *playing) run(ctx context.Context) int {
 	if have != p.rec.QEMU && !p.force {
 		return fail(exitUsage, fmt.Errorf("%s was recorded by QEMU %s, and this is %s, whose machine is another; install that one, or try -force", p.file, printable(p.rec.QEMU), printable(have)))
 	}
-	if p.atEnd && p.rec.End != nil && p.rec.End.Status >= 0 && p.target > 0 {
-		p.target-- // QEMU ends in the midst of the last one
-	}
 	version := p.log.Version()
 	if version == 0 {
 		if version, err = qemu.LogVersion(ctx, "", p.tmp); err != nil {
 			return fail(exitMachine, err)
 		}
+		p.log.ReadAs(version)
+	}
+	if p.log.Known && p.log.Instructions == 0 {
+		return fail(exitUsage, fmt.Errorf("%s: %w, before the machine's first instruction", p.file, record.ErrCut))
+	}
+	if p.log.Err != nil {
+		p.say("note: %v; it is replayed up to there", p.log.Err)
+	}
+	if p.target, p.atEnd, err = p.until.of(p.log, p.rec.VirtualTime); err != nil {
+		return fail(exitUsage, fmt.Errorf("-until %s: %w", p.until.text, err))
+	}
+	if p.atEnd && p.target > 0 {
+		p.target-- // in the midst of the last one QEMU ends, or the log
 	}
 	path := filepath.Join(p.tmp, "replay.log")
 	if err := p.log.Write(path, version); err != nil {
@@ -104,6 +115,13 @@ func (p *playing) run(ctx context.Context) int {
 	if err := end(); err != nil && code == exitOK {
 		return fail(exitUsage, err)
 	}
+	if p.died.first != nil && p.show {
+		dir, _ := os.Getwd() // without it, paths are absolute
+		io.WriteString(p.stderr, summary(p.command, p.died.first, dir))
+	}
+	if p.verdict != "" {
+		p.say("%s", p.verdict)
+	}
 	return code
 }
 
@@ -115,7 +133,7 @@ func (p *playing) output() (out io.Writer, end func() error, err error) {
 	}
 	opt := trace.Options{
 		Symbols: p.sym, Color: wantColor(serial), Sanitize: isTerminal(serial), Columns: columnsOf(serial),
-		Log: p.stderr, Idle: trace.DefaultIdle,
+		Log: p.stderr, Idle: trace.DefaultIdle, OnTrace: p.died.take,
 	}
 	if err := p.view.apply(&opt, opt.Color); err != nil {
 		return nil, nil, err
@@ -179,7 +197,7 @@ func (p *playing) play(vm *qemu.VM) int {
 	}
 }
 
-// until says where a replay is: its instruction, and the machine's time.
+// point says where a replay is: its instruction, and the machine's time.
 func (p *playing) point(instructions uint64) string {
 	s := fmt.Sprintf("instruction %d", instructions)
 	if p.log.Known && !p.rec.VirtualTime {
@@ -190,11 +208,10 @@ func (p *playing) point(instructions uint64) string {
 
 // parted says that the replay has parted from its recording, and where.
 func (p *playing) parted(how string) int {
-	p.say("the replay parts from its recording: %s", how)
 	n := p.verifier.Verified()
-	p.say("up to there %d bytes of its output were the same; last seen at %s", n, p.point(p.last))
+	p.verdict = fmt.Sprintf("the replay parts from its recording: %s\nzf replay: up to there %d bytes of its output were the same; last seen at %s", how, n, p.point(p.last))
 	if e, ok := p.log.Sent(n); ok {
-		p.say("the recording says the next byte at %s", p.point(e.Instructions))
+		p.verdict += fmt.Sprintf("\nzf replay: the recording says the next byte at %s", p.point(e.Instructions))
 	}
 	return exitParted
 }
@@ -210,7 +227,11 @@ func (p *playing) stopped(vm *qemu.VM) int {
 		return exitMachine
 	}
 	rip, _ := qemu.InstructionPointer(regs)
-	p.say("stopped at %s, rip %#x%s", p.point(p.last), rip, where(p.sym, rip))
+	halted := ""
+	if strings.Contains(regs, "HLT=1") {
+		halted = ", halted"
+	}
+	p.say("stopped at %s, rip %#x%s%s", p.point(p.last), rip, where(p.sym, rip), halted)
 	if p.gdb != "" {
 		if err := vm.ServeGDB(p.gdb); err != nil {
 			p.say("%v", err)
@@ -246,27 +267,75 @@ func (p *playing) debug(vm *qemu.VM) int {
 
 // finish is for a machine that stands at the end of its recording.
 func (p *playing) finish(vm *qemu.VM) int {
-	if n := p.verifier.Verified(); p.rec.Broken == nil && n < int64(len(p.rec.Serial)) {
-		// The last instruction may be what sends the last byte.
-		p.say("debug: %d of %d", n, len(p.rec.Serial))
-	}
-	p.say("debug: at the end %d", p.last)
+	p.reached = true
 	if code := p.takeCore(vm); code != exitOK {
 		return code
 	}
-	if p.rec.Broken != nil {
-		return exitOK
+	if !p.rec.Ended() {
+		return p.short()
 	}
 	vm.Continue()
-	<-vm.Done()
-	return p.ended(vm)
+	tick := time.NewTimer(asksStanding * askEvery)
+	defer tick.Stop()
+	select {
+	case <-vm.Done():
+		return p.ended(vm)
+	case <-tick.C:
+		return p.parted("it does not end as the recording does")
+	}
 }
 
 // ended is for a machine that has come to its end.
 func (p *playing) ended(vm *qemu.VM) int {
 	res, err := vm.Wait()
-	p.say("debug: %+v %v verified %d of %d, last %d of %d", res, err, p.verifier.Verified(), len(p.rec.Serial), p.last, p.log.Instructions)
-	return exitOK
+	n, all := p.verifier.Verified(), int64(len(p.rec.Serial))
+	switch parted := p.verifier.Parted(); {
+	case parted != nil:
+		return p.parted(strings.TrimPrefix(parted.Error(), record.ErrParted.Error()+" "))
+	case p.ctx.Err() != nil:
+		p.say("interrupted")
+		return exitMachine
+	case !p.rec.Ended() && errors.Is(err, qemu.ErrQEMU):
+		return p.parted(err.Error())
+	case !p.rec.Ended():
+		return p.short()
+	case res.Status != p.rec.End.Status && err != nil:
+		return p.parted(err.Error())
+	case res.Status != p.rec.End.Status:
+		return p.parted(fmt.Sprintf("it has ended with QEMU's status %d, and the recording with %d", res.Status, p.rec.End.Status))
+	case n < all:
+		return p.parted(fmt.Sprintf("it has ended after %d bytes of output, and the recording has %d", n, all))
+	case p.target > 0 && !p.reached:
+		return p.parted(fmt.Sprintf("it has ended before instruction %d", p.target))
+	}
+	how := "it ended in a trace"
+	switch end := p.rec.End; {
+	case end.Error != "":
+		how = "it ended so: " + printable(end.Error)
+	case end.Outcome == qemu.Exited.String():
+		how = fmt.Sprintf("the program exited with status %d", end.Program)
+	}
+	return p.same(how)
 }
 
-var _ = os.Stderr
+// short is for a replay that has come to where its recording is cut or damaged.
+func (p *playing) short() int {
+	code := p.same(fmt.Sprintf("there it ends: %v", p.rec.Broken))
+	if errors.Is(p.rec.Broken, record.ErrDamaged) {
+		code = exitUsage
+	}
+	return code
+}
+
+// same says that the replay has done the same as the recording, up to where that has ended so.
+func (p *playing) same(how string) int {
+	ran := ""
+	if p.log.Known {
+		ran = fmt.Sprintf(", %d instructions", p.log.Instructions)
+		if !p.rec.VirtualTime {
+			ran += fmt.Sprintf(" in %v", p.log.Time)
+		}
+	}
+	p.verdict = fmt.Sprintf("the same as recorded: %d bytes of output%s; %s", p.verifier.Verified(), ran, how)
+	return exitOK
+}
