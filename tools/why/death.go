@@ -96,18 +96,19 @@ var ErrNoDeath = errors.New("the recorded machine has not died")
 
 // A Cause is one value that the death was due to, and where it came from.
 type Cause struct {
-	What string // in words: what the value is
-	Hops []Hop  // the latest first
-	End  string // where the way ends
+	What string `json:"what"` // in words: what the value is
+	Hops []Hop  `json:"hops"` // the latest first
+	End  string `json:"end"`  // where the way ends
 }
 
 // A Story is why a machine has died.
 type Story struct {
-	Death     string // what happened, in words
-	Goroutine int64
-	Count     uint64 // instructions that were run before it
-	At        Hop    // where it happened
-	Causes    []Cause
+	Death     string  `json:"death"` // what happened, in words
+	Goroutine int64   `json:"goroutine,omitempty"`
+	Count     uint64  `json:"instructions"` // that were run before it
+	At        Hop     `json:"at"`           // where it happened
+	Culprit   *Hop    `json:"culprit"`      // the program's own place that has made the value what it was, if it can be told
+	Causes    []Cause `json:"causes"`
 }
 
 // Death finds out why the machine has died. Errors wrap ErrNoDeath, or are the replay's; what is known by then
@@ -371,6 +372,7 @@ func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from [
 		var err error
 		c.Hops, c.End, err = w.chain(ctx, path, at, p)
 		s.Causes = append(s.Causes, c)
+		s.blame()
 		if err != nil {
 			return err
 		}

@@ -84,6 +84,9 @@ func regOf(r x86asm.Reg) (n int, size uint64, high, ok bool) {
 // addressOf returns the address of an operand in memory before the instruction.
 func (s *state) addressOf(m x86asm.Mem, next uint64) uint64 {
 	a := uint64(m.Disp)
+	if m.Disp>>32 == 0 {
+		a = uint64(int64(int32(m.Disp))) // the decoder has left the sign out where there is no base
+	}
 	if m.Base == x86asm.RIP {
 		a += next
 	} else if n, _, _, ok := regOf(m.Base); ok {

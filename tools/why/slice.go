@@ -196,14 +196,12 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 	case !found:
 		return path, at, d, w.neverWritten(p), nil
 	}
-	for _, n := range windows[:1] {
-		if path, err = w.pathTo(ctx, last.count, n); err != nil {
-			return nil, 0, d, "", err
-		}
-		at = len(path) - 1
-		if d, ok := w.lastDef(path, at, p); ok {
-			return path, at, d, "", nil
-		}
+	if path, err = w.pathTo(ctx, last.count, windows[0]); err != nil {
+		return nil, 0, d, "", err
+	}
+	at = len(path) - 1
+	if d, ok := w.lastDef(path, at, p); ok {
+		return path, at, d, "", nil
 	}
 	return nil, 0, d, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
 }

@@ -2,8 +2,8 @@ package why
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
+	"strings"
 )
 
 // mostLines bounds a story as it is written.
@@ -12,24 +12,14 @@ const mostLines = 12
 // Lines returns the story in at most twelve lines, the latest first.
 func (s *Story) Lines() []string {
 	lines := []string{fmt.Sprintf("%s in %s", s.Death, where(&s.At))}
+	if h := s.Culprit; h != nil {
+		lines = append(lines, "made so by "+where(h))
+	}
 	for i, c := range s.Causes {
-		room := mostLines - len(lines) - 2*(len(s.Causes)-i-1)
+		room := mostLines - len(lines) - 3*(len(s.Causes)-i-1)
 		lines = append(lines, c.lines(s, room)...)
 	}
 	return lines
-}
-
-// Write writes it.
-func (s *Story) Write(out io.Writer) error {
-	for i, l := range s.Lines() {
-		if i > 0 {
-			l = "  " + l
-		}
-		if _, err := fmt.Fprintln(out, l); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // place2 names the place of a hop, with its text.
@@ -50,7 +40,7 @@ func where(h *Hop) string {
 // Steps are the hops that say something new: those of a source line are one, the earliest; and the last one.
 func (c *Cause) Steps() (steps []Hop) {
 	for i, h := range c.Hops {
-		if len(steps) > 0 && i < len(c.Hops) {
+		if i > 0 {
 			if last := &steps[len(steps)-1]; last.Function == h.Function && last.Line == h.Line && last.Goroutine == h.Goroutine {
 				alternatives := append(last.Alternatives, h.Alternatives...)
 				*last = h
@@ -80,9 +70,10 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	return h, false
 }
 
-// Culprit returns it of the cause that was the latest to become what it was. A constant that is an argument, or is in
-// the place of the death, has not become anything.
-func (s *Story) Culprit() (h *Hop) {
+// blame sets Culprit: that of the cause that was the latest to become what it was. A constant that is an argument, or
+// is in the place of the death, has not become anything.
+func (s *Story) blame() {
+	var h *Hop
 	made := false
 	for i := range s.Causes {
 		c, m := s.culprit(&s.Causes[i])
@@ -90,33 +81,34 @@ func (s *Story) Culprit() (h *Hop) {
 			h, made = c, m
 		}
 	}
-	return h
+	s.Culprit = h
 }
 
+// lines says it in room lines at most, of which three are needed.
 func (c *Cause) lines(s *Story, room int) []string {
 	lines := []string{c.What}
 	steps := c.Steps()
+	n := len(steps)
 	for i := range steps {
-		h := &steps[i]
-		if len(lines) > room-2 && i < len(steps)-1 {
-			if i == len(steps)-2 || len(lines) == room-1 {
-				lines = append(lines, fmt.Sprintf("... %d more steps", len(steps)-1-i))
-			}
-			h = &steps[len(steps)-1]
-			i = len(steps) - 1
-		}
-		verb := map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it"}[h.How]
-		t := fmt.Sprintf("%s (%#x), %d instructions before: %s", verb, h.Value, s.Count-min(h.Count, s.Count), where(h))
-		if h.By != "" {
-			t += " (by " + h.By + ")"
-		}
-		if len(h.Alternatives) > 0 {
-			t += fmt.Sprintf("; also of %v", h.Alternatives)
-		}
-		lines = append(lines, t)
-		if i == len(steps)-1 {
-			break
+		switch left := room - 2; {
+		case n <= left || i < left-2 || i == n-1:
+			lines = append(lines, steps[i].said(s))
+		case i == left-2:
+			lines = append(lines, fmt.Sprintf("... %d more steps", n-1-i))
 		}
 	}
 	return append(lines, "= "+c.End)
+}
+
+// said says a step in a line.
+func (h *Hop) said(s *Story) string {
+	verb := map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it"}[h.How]
+	t := fmt.Sprintf("%s (%#x), %d instructions before: %s", verb, h.Value, s.Count-min(h.Count, s.Count), where(h))
+	if h.By != "" {
+		t += " (by " + h.By + ")"
+	}
+	if len(h.Alternatives) > 0 {
+		t += fmt.Sprintf("; also of %s", strings.Join(h.Alternatives, ", "))
+	}
+	return t
 }

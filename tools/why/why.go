@@ -130,22 +130,26 @@ func (w *Why) entry(name string) uint64 {
 
 // A Hop is one instruction on the way of a value.
 type Hop struct {
-	Count     uint64 // instructions that were run before it
-	PC        uint64
-	Goroutine int64 // 0: none, or not known
+	Count     uint64 `json:"instructions"` // that were run before it
+	PC        uint64 `json:"pc"`
+	Goroutine int64  `json:"goroutine,omitempty"` // 0: none, or not known
 	// Function, File, Line and Source are those of the program's own code: where the instruction is in the
-	// runtime or in the kernel, By is its function, and they are of what called it.
-	Function, File string
-	Line           int
-	Source         string
-	By             string
+	// runtime or in the kernel, By is its function, and they are of what called it. Own is false where no such code is
+	// known.
+	Function string `json:"function"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Source   string `json:"source,omitempty"`
+	By       string `json:"by,omitempty"`
+	Own      bool   `json:"own"`
 	// How the instruction made the value: "copied", "computed", "constant", "input", "unknown". Place is what it
-	// wrote, as it was asked for, and Value what.
-	How, Place   string
-	Value        uint64
-	Store        bool     // it is a write to memory that is not the function's own frame
-	Own          bool     // Function is the program's own
-	Alternatives []string // of computed: what else it is made of
+	// wrote, as it was asked for, and Value what. Store is set for a write to memory by a pointer.
+	How   string `json:"how"`
+	Place string `json:"place"`
+	Value uint64 `json:"value"`
+	Store bool   `json:"store,omitempty"`
+	// Alternatives is what a computed value is made of, too.
+	Alternatives []string `json:"alternatives,omitempty"`
 }
 
 // own reports whether a call is in the program's own code: not in the standard library, nor in the kernel.

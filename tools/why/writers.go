@@ -39,7 +39,16 @@ func (w *Why) Resolve(name string) (addr, size uint64, err error) {
 // A Written is a write to memory, with what the value was made of.
 type Written struct {
 	Hop
-	Stack []string // the functions, the innermost first
+	Stack []string `json:"stack"` // the functions, the innermost first
+}
+
+// String says it in a line.
+func (v *Written) String() string {
+	t := fmt.Sprintf("%#x at instruction %d: %s", v.Value, v.Count, where(&v.Hop))
+	if v.By != "" {
+		t += " (by " + v.By + ")"
+	}
+	return t
 }
 
 // Writers returns who has written to the n bytes (1, 2, 4 or 8) at an address: the last one before so many
@@ -83,9 +92,14 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64, all bool) (fo
 			switch {
 			case v.Function != "":
 			case ok:
-				v.Function, v.File, v.Line, v.Source, v.Goroutine = c.Function, c.File, c.Line, w.source(c.File, c.Line), h.goroutine
+				v.Function, v.File, v.Line, v.Source, v.Goroutine, v.Own = c.Function, c.File, c.Line, w.source(c.File, c.Line), h.goroutine, true
 			case v.By == "" && len(calls) > 0:
 				v.By = calls[len(calls)-1].Function
+			}
+		}
+		if v.Function == "" && len(h.stack) > 0 {
+			if c := w.file.Lookup(h.at.pc, false); len(c) > 0 {
+				v.Function, v.File, v.Line, v.Source, v.By = c[0].Function, c[0].File, c[0].Line, w.source(c[0].File, c[0].Line), ""
 			}
 		}
 		found = append(found, v)
