@@ -26,12 +26,16 @@ type def struct {
 	source place // of a copy: where that part comes from
 }
 
-// lastDef finds the instruction before path[before] that has written the place last.
+// lastDef finds the instruction before path[before] that has written the place last. Of memory that was written in
+// pieces it is the one that has written the lowest byte, which counts most in small numbers.
 func (w *Why) lastDef(path []entry, before int, p place) (d def, ok bool) {
 	for i := before - 1; i >= 0; i-- {
 		e := &path[i]
 		if u, ok := w.unit(path, i, p); ok {
-			return u, true
+			if u.rest.addr == p.addr {
+				return u, true
+			}
+			p.size = u.rest.addr - p.addr
 		}
 		var after *state
 		if i+1 < len(path) {
@@ -42,9 +46,14 @@ func (w *Why) lastDef(path []entry, before int, p place) (d def, ok bool) {
 			fx = e.changed(after)
 		}
 		for _, f := range fx {
-			if f.to.overlaps(p) {
-				return narrow(i, f, p), true
+			if !f.to.overlaps(p) {
+				continue
 			}
+			d := narrow(i, f, p)
+			if p.kind != inMemory || d.rest.addr == p.addr {
+				return d, true
+			}
+			p.size = d.rest.addr - p.addr
 		}
 	}
 	return def{}, false
@@ -208,9 +217,11 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 
 // lastWrite returns the last write to a place before an instruction.
 func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit, found bool, err error) {
-	if p.size > 8 || p.size&(p.size-1) != 0 || p.addr&(p.size-1) != 0 {
-		p.addr, p.size = p.addr&^7, 8 // of a larger one its first word
+	size := uint64(1)
+	for size < 8 && 2*size <= p.size && p.addr%(2*size) == 0 {
+		size *= 2
 	}
+	p.size = size // what can be watched of it
 	starts := []uint64{0}
 	if d := int64(p.addr - sp); d > -1<<16 && d < 1<<20 && before > stackWindow {
 		starts = []uint64{before - stackWindow, 0}
@@ -291,6 +302,7 @@ func (w *Why) valueOf(path []entry, d def) (v uint64) {
 	}
 	if d.rest.kind == inMemory && w.at != nil {
 		v, _ = w.at.word(d.rest.addr)
+		v &= mask(min(d.rest.size, 8))
 	}
 	return v
 }

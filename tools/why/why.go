@@ -29,6 +29,7 @@ type Why struct {
 	memmove, memclr uint64
 	fields          map[string]int64 // offsets of the runtime's fields in bytes
 	vars            []variable
+	constants       [2]uint64 // where the image's read-only data begins and ends
 	sources         map[string][]string
 	goroot          string // the folder of the standard library's source, with a / behind it; "" if it is not known
 }
@@ -54,6 +55,9 @@ func New(launch Launch, path string, file *symbol.File) (*Why, error) {
 		return nil, err
 	}
 	defer e.Close()
+	if s := e.Section(".rodata"); s != nil {
+		w.constants = [2]uint64{s.Addr, s.Addr + s.Size}
+	}
 	symbols, _ := e.Symbols()
 	for _, s := range symbols {
 		if elf.ST_TYPE(s.Info) == elf.STT_OBJECT && s.Size > 0 {
@@ -277,6 +281,9 @@ func (w *Why) Name(addr uint64) string {
 func (w *Why) neverWritten(p place) string {
 	if n := w.Name(p.addr); n != "" {
 		return fmt.Sprintf("%s has had this value since the image was loaded", n)
+	}
+	if p.addr >= w.constants[0] && p.addr < w.constants[1] {
+		return "it is in the image's read-only data"
 	}
 	return fmt.Sprintf("nothing has written %s: it is as the machine began", p)
 }

@@ -83,8 +83,8 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64, all bool) (fo
 	for i := len(hits) - 1; i >= 0; i-- {
 		h := &hits[i]
 		v := Written{Hop: Hop{Count: h.count - 1, PC: h.at.pc, How: "copied", Place: fmt.Sprintf("%#x", addr), Value: h.value}}
-		for k, pc := range h.stack {
-			calls := w.file.Lookup(pc, k > 0)
+		for _, pc := range h.stack {
+			calls := w.file.Lookup(pc, true) // the CPU stands behind the instruction
 			for _, c := range calls {
 				v.Stack = append(v.Stack, c.Function)
 			}
@@ -98,7 +98,7 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64, all bool) (fo
 			}
 		}
 		if v.Function == "" && len(h.stack) > 0 {
-			if c := w.file.Lookup(h.at.pc, false); len(c) > 0 {
+			if c := w.file.Lookup(h.at.pc, true); len(c) > 0 {
 				v.Function, v.File, v.Line, v.Source, v.By = c[0].Function, c[0].File, c[0].Line, w.source(c[0].File, c[0].Line), ""
 			}
 		}

@@ -28,6 +28,7 @@
 //	record.go         -record
 //	replay.go         zf replay
 //	replayrun.go      the machine that does the same again
+//	why.go            zf why
 //	files.go          files for the guest
 //	console.go        the guest's input
 //	quiet.go          -q
