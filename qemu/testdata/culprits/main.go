@@ -412,14 +412,14 @@ type getter interface{ get() int }
 var source getter = &node{value: new(int)}
 
 func methodValue() {
-	setSource(nil) // culprit method
+	setSource(nil)
 	work()
 	sink = source.get()
 }
 
 //go:noinline
 func setSource(g getter) {
-	source = g
+	source = g // culprit method
 }
 
 // sliceBound: a bound is behind the end.
