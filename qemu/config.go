@@ -47,6 +47,13 @@ type Config struct {
 	VirtualTime bool
 	Extra       []string // further arguments for QEMU
 
+	// Record receives QEMU's log of what reaches the machine from outside, as it comes: with the
+	// log the machine does the same again. nil: none is made. See record.go.
+	Record io.Writer
+	// Replay is the path of such a log, of a machine that was started with the same Config; "" means
+	// none. Stdin and the network are nothing for the machine then: they are in the log.
+	Replay string
+
 	// Net adds a network card on QEMU's user-mode network, as its netdev "net0": one of
 	// NetModels, and behind a comma options for QEMU's "-netdev user". "" means none. The
 	// kernel looks for it with its option net=on.
@@ -143,10 +150,10 @@ func (c *Config) args() []string {
 		args = append(args, "-smp", fmt.Sprint(c.CPUs))
 	}
 	switch {
-	case c.Icount && c.VirtualTime:
-		args = append(args, "-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1")
-	case c.Icount:
-		args = append(args, "-icount", "shift=0")
+	case c.counts() && c.VirtualTime:
+		args = append(args, "-icount", "shift=0,sleep=off"+c.recordOption(), "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1")
+	case c.counts():
+		args = append(args, "-icount", "shift=0"+c.recordOption())
 	}
 	if c.NoSerial {
 		args = append(args, "-serial", "none")
@@ -167,6 +174,8 @@ func (c *Config) args() []string {
 			"-device", device, "-device", "virtserialport,chardev=port,nr=1")
 	}
 	switch {
+	case c.CDROM != "" && c.recorded():
+		args = append(args, recordDisc(c.CDROM)...)
 	case c.CDROM != "" && c.Stick:
 		args = append(args, "-drive", "if=none,id=stick,format=raw,snapshot=on,file="+comma(c.CDROM),
 			"-device", "qemu-xhci", "-device", "usb-storage,drive=stick,bootindex=0")
@@ -180,7 +189,8 @@ func (c *Config) args() []string {
 		args = append(args, "-gdb", c.GDB)
 	}
 	if c.Net != "" {
-		args = append(args, netArgs(c.Net, machine)...)
+		args = append(args, netArgs(c.Net, machine, c.Replay != "")...)
+		args = append(args, c.recordNet()...)
 	}
 	args = append(args, shareArgs(c.Shares, machine)...)
 	return append(args, c.Extra...)

@@ -39,6 +39,7 @@
 //	folder.go   a folder for a machine's files
 //	uefi.go     UEFI firmware
 //	reboot.go   a machine that may reboot
+//	record.go   a machine that is recorded, or replayed
 //	watch.go    hangs, and interrupts from outside
 //	exit.go     how a machine has ended
 package qemu

@@ -24,7 +24,7 @@ func (vm *VM) reboot() bool {
 	if err != nil {
 		return false
 	}
-	if rip, ok := instructionPointer(regs); !ok || !inFirmware(rip) {
+	if rip, ok := InstructionPointer(regs); !ok || !inFirmware(rip) {
 		if vm.reboots == vm.cfg.Reboots {
 			return false
 		}

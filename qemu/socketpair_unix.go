@@ -44,6 +44,38 @@ func socketPair() (net.Conn, *os.File, error) {
 // rights is what hands a file to the process at the other end of a Unix socket.
 func rights(f *os.File) []byte { return syscall.UnixRights(int(f.Fd())) }
 
+// again returns another descriptor for an open file.
+func again(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// blocking has whoever writes into a full pipe wait.
+func blocking(f *os.File) error { return unix.SetNonblock(int(f.Fd()), false) }
+
+// unread returns how many bytes of what was written into a Unix socket the other end has not read, in the
+// system's own reckoning; 0 where the system does not say.
+func unread(conn net.Conn) (n int) {
+	const outQueue = 0x5411 // SIOCOUTQ (Linux, include/uapi/asm-generic/ioctls.h)
+	c, ok := conn.(syscall.Conn)
+	if !ok || runtime.GOOS != "linux" {
+		return 0
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	raw.Control(func(fd uintptr) {
+		if v, err := unix.IoctlGetInt(int(fd), outQueue); err == nil {
+			n = v
+		}
+	})
+	return n
+}
+
 // widen makes a pipe hold as much as Linux lets it, so that its two ends wait less for each other. Elsewhere it
 // stays as it is.
 func widen(f *os.File) {

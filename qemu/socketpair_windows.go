@@ -15,3 +15,9 @@ func socketPair() (net.Conn, *os.File, error) { return nil, nil, hostError }
 func rights(*os.File) []byte { return nil }
 
 func widen(*os.File) {}
+
+func again(*os.File) (*os.File, error) { return nil, hostError }
+
+func blocking(*os.File) error { return hostError }
+
+func unread(net.Conn) int { return 0 }

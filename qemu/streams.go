@@ -1,8 +1,8 @@
 package qemu
 
-// QEMU gets six streams from us, at fixed descriptors, and they are all that connects it
+// QEMU gets seven streams from us, at fixed descriptors, and they are all that connects it
 // with us: what goes to the guest's serial port, the monitor, a leash, what comes from the
-// guest's second serial port, which it need not have, what comes from the first, and a virtio console. Nobody
+// guest's second serial port, which it need not have, what comes from the first, a virtio console, and the log of a recording. Nobody
 // else can connect to them, there is no file to clean up, and every byte passes as it is. The
 // leash is what ends QEMU if its starter is killed: a kernel that spins would otherwise take a
 // processor of the host for ever.
@@ -25,6 +25,7 @@ const (
 	recordsFD = 6
 	outputFD  = 7
 	portFD    = 8
+	logFD     = 9 // the last one that a shell's redirection can name
 )
 
 // leash goes before QEMU's command line. A shell starts a watcher and becomes
@@ -33,7 +34,7 @@ const (
 // (Linux's PR_SET_PDEATHSIG is no substitute: it follows the thread that forked,
 // and Go's threads end.) QEMU's standard input and output are the serial port.
 var leash = []string{"/bin/sh", "-c",
-	`(read -r x <&5 || kill -9 $$) </dev/null >/dev/null 2>&1 3>&- 4>&- 6>&- 7>&- 8>&- & exec "$@" <&3 >&7 3<&- 5<&- 7>&-`, "sh"}
+	`(read -r x <&5 || kill -9 $$) </dev/null >/dev/null 2>&1 3>&- 4>&- 6>&- 7>&- 8>&- 9>&- & exec "$@" <&3 >&7 3<&- 5<&- 7>&-`, "sh"}
 
 // leashOff is what the watcher is told when QEMU has ended.
 const leashOff = "off\n"
@@ -43,6 +44,7 @@ type streams struct {
 	serial, monitor, leash net.Conn
 	records, output        *os.File
 	port                   net.Conn
+	log                    *os.File
 }
 
 // openStreams makes them, and QEMU's ends for the descriptors from serialFD on.
@@ -59,18 +61,27 @@ func openStreams() (ours streams, theirs []*os.File, err error) {
 		}
 		*our, theirs = conn, append(theirs, child)
 	}
-	for _, our := range []**os.File{&ours.records, &ours.output} {
+	pipe := func(our **os.File) error {
 		r, w, err := os.Pipe()
 		if err != nil {
-			return fail(fmt.Errorf("%w: %v", ErrQEMU, err))
+			return fmt.Errorf("%w: %v", ErrQEMU, err)
 		}
 		*our, theirs = r, append(theirs, w)
+		return nil
+	}
+	for _, our := range []**os.File{&ours.records, &ours.output} {
+		if err := pipe(our); err != nil {
+			return fail(err)
+		}
 	}
 	conn, child, err := socketPair()
 	if err != nil {
 		return fail(err)
 	}
 	ours.port, theirs = conn, append(theirs, child)
+	if err := pipe(&ours.log); err != nil {
+		return fail(err)
+	}
 	return ours, theirs, nil
 }
 
@@ -82,6 +93,7 @@ func (s *streams) close() {
 	}
 	s.records.Close() // nil is an error and nothing else
 	s.output.Close()
+	s.log.Close()
 }
 
 func closeAll(files []*os.File) {

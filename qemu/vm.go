@@ -40,6 +40,7 @@ type VM struct {
 	timedOut atomic.Bool
 
 	reason    atomic.Pointer[string] // of the first SHUTDOWN event that is the end
+	stops     chan struct{}          // gets a value when the machine has been stopped, by whomever
 	resets    chan struct{}          // gets a value for each reset that is over
 	reboots   int                    // so far (reboot.go)
 	rebooting sync.Mutex
@@ -65,6 +66,9 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 	if hostError != nil {
 		return nil, hostError
 	}
+	if err := cfg.wrongRecord(); err != nil {
+		return nil, err
+	}
 	if cfg.Program == "" {
 		path, err := Find()
 		if err != nil {
@@ -78,13 +82,28 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 		stderr:    new(output),
 		registers: make(chan string, 1),
 		resets:    make(chan struct{}, 1),
+		stops:     make(chan struct{}, 1),
 		done:      make(chan struct{}),
 	}
 	kernel := ""
 	var err error
+	var files []*os.File // that QEMU is handed
+	defer func() { closeAll(files) }()
+	// hand returns a path of a file to give to QEMU.
+	hand := func(name, file string) (string, error) {
+		if !cfg.recorded() {
+			return vm.plainPath(name, file)
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			return "", fmt.Errorf("%w: %s: %v", ErrQEMU, name, err)
+		}
+		files = append(files, f)
+		return fmt.Sprintf("/dev/fd/%d", logFD+len(files)), nil
+	}
 	switch {
 	case cfg.CDROM == "":
-		if kernel, err = vm.plainPath("kernel", cfg.Kernel); err != nil {
+		if kernel, err = hand("kernel", cfg.Kernel); err != nil {
 			return nil, err
 		}
 	case cfg.Kernel != "" || cfg.Append != "" || cfg.Initrd != "":
@@ -98,7 +117,7 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 	}
 	initrd := ""
 	if cfg.Initrd != "" {
-		if initrd, err = vm.plainPath("initrd", cfg.Initrd); err != nil {
+		if initrd, err = hand("initrd", cfg.Initrd); err != nil {
 			vm.cleanup()
 			return nil, err
 		}
@@ -118,11 +137,24 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 		Initramfs:    initrd,
 		SerialOutput: []io.WriteCloser{vm.stderr}, // of the process, that is: its messages
 	}
-	for _, f := range children {
+	for _, f := range slices.Concat(children, files) {
 		opts.AddFile(f)
 	}
+	running := ctx
+	var output *os.File // QEMU's end
+	if cfg.Record != nil {
+		// The end of ctx lets QEMU write the end of its log.
+		running = context.WithoutCancel(ctx)
+		if output, err = again(children[outputFD-serialFD]); err != nil {
+			streams.close()
+			closeAll(children)
+			vm.cleanup()
+			return nil, fmt.Errorf("%w: %v", ErrQEMU, err)
+		}
+		defer output.Close()
+	}
 	vm.started = time.Now()
-	vm.process, err = opts.Start(ctx)
+	vm.process, err = opts.Start(running)
 	closeAll(children)
 	if err != nil {
 		streams.close()
@@ -136,9 +168,13 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 	ports.Go(func() { vm.copySerial(streams.output, stdout); stdout.end() })
 	ports.Go(func() { vm.copySerial(streams.port, joinPort{stdout}); joinPort{stdout}.end() })
 	ports.Go(func() { vm.copySerial(streams.records, cfg.Records) })
+	ports.Go(func() { vm.copyLog(streams.log) })
 	go vm.wait(&ports)
 
 	err = vm.monitor.handshake()
+	if err == nil && output != nil {
+		err = vm.outputWaits(output)
+	}
 	if err == nil && !cfg.paused() && vm.Continue() != nil {
 		// The machine may have come to its end before QEMU could answer.
 		vm.Kill()
@@ -161,6 +197,8 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 		return nil, err
 	}
 	switch {
+	case cfg.Stdin != nil && cfg.Record != nil:
+		go vm.typeIn(streams.serial, cfg.Stdin)
 	case cfg.Stdin != nil && cfg.Port:
 		go stdout.input(streams.serial, streams.port, cfg.Stdin)
 	case cfg.Stdin != nil:
@@ -168,6 +206,10 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 		go io.Copy(streams.serial, cfg.Stdin)
 	}
 	go vm.watch()
+	if cfg.Record != nil {
+		stop := context.AfterFunc(ctx, vm.finish)
+		go func() { <-vm.done; stop() }()
+	}
 	return vm, nil
 }
 
@@ -191,6 +233,9 @@ func (vm *VM) QMP(command string, arguments any) (json.RawMessage, error) {
 // local APIC's LINT1 input where there is an APIC (QEMU hw/i386/x86.c, x86_nmi),
 // so it does nothing while that is masked.
 func (vm *VM) InjectNMI() error {
+	if vm.cfg.recorded() {
+		return errNMI
+	}
 	_, err := vm.QMP("inject-nmi", nil)
 	return err
 }
@@ -204,11 +249,14 @@ func (vm *VM) Kill() error {
 	return err
 }
 
-// End reads the registers, for the Result, and ends QEMU at once. The machine's end is
-// then [ErrKilled].
+// End reads the registers, for the Result, and ends QEMU at once, or with Config.Record when it
+// has written the end of its log. The machine's end is then [ErrKilled].
 func (vm *VM) End() error {
 	vm.died()
 	vm.takeRegisters()
+	if vm.cfg.Record != nil {
+		vm.finish()
+	}
 	return vm.Kill()
 }
 
@@ -240,7 +288,7 @@ func (vm *VM) wait(ports *sync.WaitGroup) {
 	}
 	select {
 	case r.Registers = <-vm.registers:
-		r.RIP, _ = instructionPointer(r.Registers)
+		r.RIP, _ = InstructionPointer(r.Registers)
 	default:
 	}
 	var exit *exec.ExitError

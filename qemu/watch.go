@@ -33,6 +33,10 @@ func (vm *VM) event(msg qmpMessage) {
 	case "SHUTDOWN":
 		go vm.stopped(msg.Data.Reason)
 	case "STOP":
+		select {
+		case vm.stops <- struct{}{}:
+		default:
+		}
 		go vm.checkStopped()
 	}
 }
@@ -158,9 +162,9 @@ func halted(regs string) bool {
 	return ok && flags&interruptFlag == 0 && strings.Contains(regs, "HLT=1")
 }
 
-// instructionPointer finds the instruction pointer in a register dump; its name
+// InstructionPointer finds the instruction pointer in a register dump; its name
 // depends on the mode the processor is in.
-func instructionPointer(regs string) (uint64, bool) {
+func InstructionPointer(regs string) (uint64, bool) {
 	if rip, ok := hex(regs, "RIP="); ok {
 		return rip, true
 	}

@@ -42,6 +42,7 @@
 //	core/      a trace, a machine's memory -> a core file, for a debugger
 //	dump/      the packets of a dead machine's memory -> a file of it
 //	locks/     machine code -> which mutexes a frame holds at a pc
+//	why/       a recording -> what the death came from, and who has written a word
 //	waits/     a core -> who waits for whom, and what keeps the program from going on
 //	timeline/  what CPUs did last -> a line of time, for a viewer
 //	install/   what is missing -> the command that installs it here

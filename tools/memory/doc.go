@@ -8,6 +8,7 @@
 //	store.go      a copy of the RAM in a sparse file
 //	gdb.go        a machine behind a gdb stub
 //	gdbregs.go    its registers, as it describes them
+//	run.go        such a machine, run in pieces
 //
 // Dumps, page tables and stubs are what others have made: one that is cut, damaged or hostile gives
 // an error or less memory, and costs time and memory in proportion to its size.

@@ -21,6 +21,9 @@ import (
 // ErrStub is returned when a gdb stub refuses something or says what it cannot.
 var ErrStub = errors.New("gdb stub")
 
+// ErrEnded is wrapped by the error of a stub whose machine has ended.
+var ErrEnded = errors.New("the machine has ended")
+
 // stubTimeout is how long a stub may take for an answer.
 const stubTimeout = 20 * time.Second
 
@@ -47,12 +50,16 @@ func DialStub(ctx context.Context, address string) (*Stub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v; start QEMU with -gdb tcp:%s", ErrStub, err, address)
 	}
-	s := &Stub{conn: conn, r: bufio.NewReaderSize(conn, 64<<10), most: 1024}
+	s := newStub(conn)
 	if err := s.begin(); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+func newStub(conn net.Conn) *Stub {
+	return &Stub{conn: conn, r: bufio.NewReaderSize(conn, 64<<10), most: 1024}
 }
 
 // Close leaves the stub: the machine goes on, as behind gdb's detach.
@@ -180,7 +187,7 @@ func (s *Stub) packet() (string, error) {
 // gone says what the end of the connection means.
 func gone(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return errors.New("the machine has ended")
+		return ErrEnded
 	}
 	return err
 }

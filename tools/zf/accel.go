@@ -43,6 +43,9 @@ func (m *machine) wrongAccel() string {
 	if m.qemu.Icount && m.accel != "" && m.accel != "auto" && m.accel != "tcg" {
 		return "-icount counts instructions, which only tcg does; leave out -accel " + m.accel
 	}
+	if m.record != "" && m.accel != "" && m.accel != "auto" && m.accel != "tcg" {
+		return "-record counts instructions, which only tcg does; leave out -accel " + m.accel
+	}
 	return ""
 }
 
@@ -59,6 +62,8 @@ func (m *machine) chooseAccel(ctx context.Context, stderr io.Writer) error {
 		name = "auto"
 	}
 	switch {
+	case m.record != "" && !m.qemu.Icount:
+		name, why = "tcg", "since it alone records"
 	case m.qemu.Icount:
 		m.qemu.VirtualTime = true
 		name, why = "tcg", "since it alone counts instructions for -icount"

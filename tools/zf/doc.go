@@ -25,6 +25,10 @@
 //	mounts.go         the folders of this host that tests see
 //	machine.go        what run and test share
 //	accel.go          -accel and -icount
+//	record.go         -record
+//	replay.go         zf replay
+//	replayrun.go      the machine that does the same again
+//	why.go            zf why
 //	files.go          files for the guest
 //	console.go        the guest's input
 //	quiet.go          -q

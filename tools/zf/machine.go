@@ -52,6 +52,8 @@ type machine struct {
 	built     bool   // which is there for this run alone
 	cored     error  // what has become of the core
 	oneCPU    bool   // what is asked for is of one CPU, unless the user has said how many
+	record    string // -record: the file; "": none
+	name      string // of what is booted, for the recording
 }
 
 // maxCPUs is how many CPUs the kernel takes.
@@ -72,7 +74,7 @@ func (m *machine) flags(fs *flag.FlagSet, memoryMiB, cpus int) {
 	m.qemu.CPUs = cpus
 	byDefault := "default 1"
 	if cpus != 1 {
-		byDefault = "default: the host's, 4 at most; 1 with\n-icount and -probe"
+		byDefault = "default: the host's, 4 at most; 1 with\n-icount, -probe and -record"
 	}
 	fs.Func("smp", "`N` CPUs, 1 to 64 ("+byDefault+").\nThreads run on all; when one dies, a trace of each of the others follows", func(s string) (err error) {
 		m.smp = true
@@ -155,7 +157,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	}
 
 	// How many CPUs the host has must change no count, and no instruction.
-	if !m.smp && (m.oneCPU || m.qemu.Icount || slices.Contains(m.qemu.Extra, "-icount")) {
+	if !m.smp && (m.oneCPU || m.qemu.Icount || m.record != "" || slices.Contains(m.qemu.Extra, "-icount")) {
 		m.qemu.CPUs = 1
 	}
 	if note := unknownOption(m.append); note != "" {
@@ -166,8 +168,9 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	if m.qemu.Net != "" {
 		options = append(options[:len(options):len(options)], "net=on")
 	}
-	// With -icount no instruction may wait for the host, as a virtio console that is full does.
-	if _, own := lastOption(m.append, "console"); m.console == "virtio" && !own && m.qemu.CDROM == "" && !m.qemu.NoSerial && !m.qemu.Icount {
+	// With -icount no instruction may wait for the host, as a virtio console that is full does. In a
+	// recording it is not.
+	if _, own := lastOption(m.append, "console"); m.console == "virtio" && !own && m.qemu.CDROM == "" && !m.qemu.NoSerial && !m.qemu.Icount && m.record == "" {
 		m.qemu.Port = true
 		options = append(options[:len(options):len(options)], "console=virtio")
 	}
@@ -234,7 +237,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	}
 
 	text, second := m.records.text(filter, m.command, stderr), m.records.frames()
-	if port, _ := lastOption(m.append, "record.port"); port == "com2" || m.qemu.CDROM != "" {
+	if port, _ := lastOption(m.append, "record.port"); port == "com2" || m.qemu.CDROM != "" && m.record == "" {
 		m.qemu.Records = second
 	}
 
@@ -245,6 +248,11 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	}
 	con.interrupt = interrupt
 	m.qemu.Stdin, m.qemu.Stdout = con, noticing{text, con.listens}
+	recording, err := m.startRecord(ctx, sym, cooked)
+	if err != nil {
+		filter.Close()
+		return failing(m.command, stderr)("-record: %v", err)
+	}
 	quit := make(chan os.Signal, 1)
 	vm, err := quits.start(ctx, m.qemu, quit)
 	defer quits.stop(quit)
@@ -256,10 +264,11 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	}
 	if err != nil {
 		filter.Close()
+		recording.remove()
 		fmt.Fprintf(stderr, m.command+": %s\n", interrupted(ctx, withQEMUStep(err)))
 		return exitMachine
 	}
-	con.start(func() { vm.InjectNMI() })
+	con.start(func() { m.askNMI(vm, stderr) })
 	stuck := m.attend(vm, filter, quit)
 	res, err := vm.Wait()
 	for _, cerr := range []error{text.Close(), second.Close(), filter.Close(), ends.flush()} {
@@ -267,6 +276,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 			err = cerr
 		}
 	}
+	rerr := recording.end(res, err)
 	err = withQEMUStep(m.accelFailed(err))
 	if len(m.qemu.Extra) > 0 && !errors.Is(err, qemu.ErrQEMU) {
 		// Whoever gives QEMU arguments may have asked it to say something.
@@ -297,6 +307,10 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	}
 	if err := m.records.end(); err != nil && code == exitOK {
 		code = exitUsage
+	}
+	if rerr != nil {
+		failing(m.command, stderr)("-record: %s: %v", m.record, rerr)
+		code = max(code, exitUsage)
 	}
 	if err := record.close(); err != nil {
 		failing(m.command, stderr)("-json: traces are missing from %s: %v", record.name, err)
@@ -419,7 +433,7 @@ func (m *machine) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signa
 		case <-vm.Done():
 			return why
 		case <-quit:
-			vm.InjectNMI()
+			m.askNMI(vm, os.Stderr)
 		case <-tick.C:
 			if debugged || why != notStuck {
 				continue

@@ -48,6 +48,8 @@ func commands() []command {
 	return []command{
 		{"build", "[-o FILE] PKG", "build a main package into a bootable image", runBuild, false},
 		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live", runRun, false},
+		{"replay", "[flags] FILE.zfr", "do a run again that zf run -record has recorded", runReplay, false},
+		{"why", "[flags] FILE.zfr", "say what the death in a recording came from: who wrote the word", runWhy, false},
 		{"iso", "[flags] PKG|ELF [-- ARGS]", "make an ISO image of it, for real machines", runISO, false},
 		{"test", "[flags] [PKG...]", "run packages' tests in QEMU, as go test does", runTest, false},
 		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize, false},

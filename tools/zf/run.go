@@ -46,6 +46,9 @@ With -append panic=reset the machine resets when the kernel dies, and -reboots 1
 lets it boot again: that boot tells how the one before died, from a record in
 RAM.
 
+With -record FILE.zfr the whole run is recorded: zf replay FILE.zfr does the same
+again, instruction by instruction, wherever and as often as it is wanted.
+
 With -probe 'main.parse*' the calls of these functions are counted and timed by
 breakpoints, and shown at the end with what could not be probed, and why.
 
@@ -121,7 +124,7 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			what, info.End>>10+uint64(size)>>10, need, f.qemu.MemoryMiB, need)
 		return exitUsage
 	}
-	f.qemu.Kernel, f.qemu.Initrd = elf, files
+	f.qemu.Kernel, f.qemu.Initrd, f.name = elf, files, filepath.Base(f.target)
 	f.coreELF, f.built = elf, elf != f.target
 	if f.isISO() {
 		f.qemu.Kernel, f.qemu.CDROM = "", f.target
@@ -162,6 +165,7 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.BoolVar(&f.kstat, "kstat", false, "with several CPUs: list at the program's end, by system call, how\noften the kernel lock was taken and waited for, and for how long\n(option kstat=on)")
 	fs.IntVar(&f.qemu.Reboots, "reboots", 0, "let the machine reset `N` times; the next reset ends it")
 	f.view.flags(fs)
+	f.machine.recordFlag(fs)
 	f.machine.flags(fs, 128, hostCPUs())
 	f.machine.cpuFlag(fs)
 	f.machine.consoleFlag(fs)
@@ -184,6 +188,8 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		wrong = f.wrongAccel()
 	case f.flight.wrong() != "":
 		wrong = f.flight.wrong()
+	case f.wrongRecord() != "":
+		wrong = f.wrongRecord()
 	case f.qemu.Reboots < 0:
 		wrong = fmt.Sprintf("-reboots %d is negative", f.qemu.Reboots)
 	case f.qemu.UEFI && !f.isISO():

@@ -1,0 +1,113 @@
+package qemu
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestWhy: zf why names the line that is to blame, of programs that die of what another place has done.
+// testdata/culprits has the lines, each with the program's name.
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("testdata/culprits/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := program(t, "culprits")
+	found := 0
+	for i, line := range strings.Split(string(source), "\n") {
+		_, kind, ok := strings.Cut(line, "// culprit ")
+		if !ok {
+			continue
+		}
+		found++
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			story, seconds := whyDied(t, image, kind)
+			switch c := story.Culprit; {
+			case c == nil:
+				t.Errorf("%-12s cannot tell, %5.1f s", kind, seconds)
+			case c.Line != i+1 || !strings.HasPrefix(c.Function, "main."):
+				text, _ := json.MarshalIndent(story, "", " ")
+				t.Errorf("%-12s wrong, %5.1f s: line %d, not %d: %s", kind, seconds, c.Line, i+1, text)
+			default:
+				t.Logf("%-12s right, %5.1f s: %s: %s", kind, seconds, story.Death, c.Source)
+			}
+		})
+	}
+	if found != 30 {
+		t.Errorf("%d kinds", found)
+	}
+}
+
+// whyStory is what zf why -json says.
+type whyStory struct {
+	Death   string
+	Culprit *struct {
+		Function, Source string
+		Line             int
+	}
+	Causes []struct{ End string }
+}
+
+// whyDied records a kind's death and asks why.
+func whyDied(t *testing.T, image, kind string) (s whyStory, seconds float64) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "death.zfr")
+	out, err := zfRun(t, "-q", "-record", file, image, "--", kind).CombinedOutput()
+	if exitCode(t, err) != 1 {
+		t.Fatalf("zf run -record: %v, %s", err, out)
+	}
+	began := time.Now()
+	cmd := exec.Command(zfCommand(t), "why", "-json", file)
+	var msg bytes.Buffer
+	cmd.Stderr = &msg
+	js, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("zf why: %v, %s", err, msg.String())
+	}
+	if err := json.Unmarshal(js, &s); err != nil {
+		t.Fatalf("zf why -json: %v, %s", err, js)
+	}
+	return s, time.Since(began).Seconds()
+}
+
+// TestWhyWriters: zf why -var says who has written a variable, all of them and the last one.
+func TestWhyWriters(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "death.zfr")
+	if out, err := zfRun(t, "-q", "-record", file, program(t, "culprits"), "--", "nilmap").CombinedOutput(); exitCode(t, err) != 1 {
+		t.Fatalf("zf run -record: %v, %s", err, out)
+	}
+	ask := func(status int, args ...string) string {
+		t.Helper()
+		out, err := exec.Command(zfCommand(t), append(append([]string{"why"}, args...), file)...).CombinedOutput()
+		if got := exitCode(t, err); got != status {
+			t.Errorf("zf why %q: status %d, %s", args, got, out)
+		}
+		return string(out)
+	}
+	last := ask(0, "-var", "main.table")
+	if strings.Count(last, "\n") != 1 || !strings.HasPrefix(last, "0x0 at instruction ") || !strings.Contains(last, "main.resetMap (main.go:") || !strings.Contains(last, ", goroutine 1: func resetMap()") {
+		t.Errorf("the last writer: %s", last)
+	}
+	all := ask(0, "-var", "main.table", "-all")
+	if lines := strings.Split(all, "\n"); len(lines) != 3 || lines[0]+"\n" != last || !strings.Contains(lines[1], " main.init (main.go:") {
+		t.Errorf("all writers: %s", all)
+	}
+	if got := ask(1, "-var", "main.numbers+16"); !strings.HasPrefix(got, "nothing has written the 8 bytes at 0x") {
+		t.Errorf("a word that nobody writes: %s", got)
+	}
+	if got := ask(2, "-var", "main.nothing"); !strings.Contains(got, "the image has no variable main.nothing") {
+		t.Errorf("a variable that is not there: %s", got)
+	}
+	if got := ask(2, "-addr", "0x123", "-size", "3"); !strings.Contains(got, "want 1, 2, 4 or 8") {
+		t.Errorf("a size that cannot be watched: %s", got)
+	}
+}

@@ -1,0 +1,129 @@
+package memory
+
+// A machine that is run in pieces: its gdb stub stops it, and lets it go on to a breakpoint, to a write, or by
+// one instruction.
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// A Debugger is a stub of a machine with one CPU whose memory is read by virtual addresses. Not for several
+// goroutines at once.
+type Debugger struct {
+	*Stub
+	regs []stubReg
+}
+
+// DialDebugger connects to a stub, as [DialStub] does, on a network ("tcp", "unix"). Errors wrap ErrStub.
+func DialDebugger(ctx context.Context, network, address string) (*Debugger, error) {
+	ctx, cancel := context.WithTimeout(ctx, stubTimeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrStub, err)
+	}
+	s := newStub(conn)
+	if err := s.begin(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	d := &Debugger{Stub: s}
+	if s.physical {
+		if _, err := s.ask("Qqemu.PhyMemMode:0"); err != nil {
+			conn.Close()
+			return nil, err
+		}
+	}
+	if d.regs, err = s.describedRegs(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Registers returns the CPU's registers by QEMU's names, those of up to eight bytes; of the XMM registers
+// xmm0 to xmm15 the lower eight bytes.
+func (d *Debugger) Registers() (map[string]uint64, error) {
+	a, err := d.ask("g")
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]uint64, 48)
+	for _, r := range d.regs {
+		n := (r.bits + 7) / 8 * 2
+		if n > len(a) {
+			break
+		}
+		if n <= 16 || strings.HasPrefix(r.name, "xmm") {
+			if b, err := hex.DecodeString(a[:min(n, 16)]); err == nil { // x: it is not known
+				v := uint64(0)
+				for i := len(b) - 1; i >= 0; i-- {
+					v = v<<8 | uint64(b[i])
+				}
+				all[r.name] = v
+			}
+		}
+		a = a[n:]
+	}
+	if _, ok := all["rip"]; !ok {
+		return nil, fmt.Errorf("%w: it says nothing of RIP", ErrStub)
+	}
+	return all, nil
+}
+
+// Read reads virtual memory. An error wraps ErrNotRAM if there is none.
+func (d *Debugger) Read(p []byte, addr uint64) error { return d.ReadPhysical(p, addr) }
+
+// Break sets a breakpoint at an address; Unbreak removes it.
+func (d *Debugger) Break(addr uint64) error   { return d.want(fmt.Sprintf("Z1,%x,1", addr)) }
+func (d *Debugger) Unbreak(addr uint64) error { return d.want(fmt.Sprintf("z1,%x,1", addr)) }
+
+// Watch has the machine stop behind each write to n bytes, a power of two up to 8, at an address that is a
+// multiple of n; Unwatch ends that.
+func (d *Debugger) Watch(addr, n uint64) error   { return d.want(fmt.Sprintf("Z2,%x,%x", addr, n)) }
+func (d *Debugger) Unwatch(addr, n uint64) error { return d.want(fmt.Sprintf("z2,%x,%x", addr, n)) }
+
+func (d *Debugger) want(packet string) error {
+	if a, err := d.ask(packet); err != nil || a != "OK" {
+		return fmt.Errorf("%w: %s: %q, %v", ErrStub, packet, a, err)
+	}
+	return nil
+}
+
+// Step runs one instruction.
+func (d *Debugger) Step(ctx context.Context) error { return d.run(ctx, "vCont;s:p1.1") }
+
+// Go lets the machine run until it stops.
+func (d *Debugger) Go(ctx context.Context) error { return d.run(ctx, "vCont;c") }
+
+// run sends a packet whose answer comes when the machine stops.
+func (d *Debugger) run(ctx context.Context, packet string) error {
+	d.conn.SetDeadline(time.Time{})
+	stop := context.AfterFunc(ctx, func() { d.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	sum := byte(0)
+	for i := range len(packet) {
+		sum += packet[i]
+	}
+	if _, err := fmt.Fprintf(d.conn, "$%s#%02x", packet, sum); err != nil {
+		return fmt.Errorf("%w: %v", ErrStub, err)
+	}
+	for {
+		a, err := d.packet()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return fmt.Errorf("%w: %w", ErrStub, err)
+		case strings.HasPrefix(a, "T"), strings.HasPrefix(a, "S"):
+			return nil
+		case strings.HasPrefix(a, "W"), strings.HasPrefix(a, "X"):
+			return fmt.Errorf("%w: %w", ErrStub, ErrEnded)
+		}
+	}
+}

@@ -1,0 +1,367 @@
+package record
+
+// QEMU's log (replay/ in its sources) is a list of events in the order in which they reach the
+// machine: a byte that says which, and what belongs to it, big-endian. Between them stands how many
+// instructions the machine has run. It has no length and no checksums, and a byte that is read wrongly
+// makes all behind it wrong; the version of its format is a number in its header. The header is
+// written last, to the beginning of the file, or where that is a pipe, to the end.
+//
+// Of the machine's time the log has one part, the instructions. The other is how long the machine has
+// slept: QEMU reads a clock when all CPUs halt, and again when one goes on, and moves the machine's
+// time by the difference (icount_warp_rt). Both values are in the log.
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// knownVersion is the version of the log's format that is read here, that of QEMU 7.2.
+const knownVersion = 0xe0200c
+
+// A Kind is what an event is.
+type Kind byte
+
+// The events, by their numbers in the log.
+const (
+	kindInstructions Kind = 0
+	kindInterrupt    Kind = 1
+	kindException    Kind = 2
+	kindBottomHalf   Kind = 3
+	kindOneShot      Kind = 4
+	kindSync         Kind = 6
+	KindInput        Kind = 7 // bytes for the serial port
+	kindBlock        Kind = 8
+	KindFrame        Kind = 9 // a frame of the network, to or from the machine
+	KindShutdown     Kind = 10
+	kindShutdownLast Kind = 21
+	KindOutput       Kind = 22 // bytes of the serial port
+	kindReadAll      Kind = 23
+	kindReadError    Kind = 24
+	kindAudioOut     Kind = 25
+	KindRandom       Kind = 27 // random bytes
+	kindHostClock    Kind = 28
+	kindClock        Kind = 29 // the clock by which the machine sleeps
+	kindWarpStart    Kind = 30
+	kindWarpAccount  Kind = 31
+	kindRealTimers   Kind = 36
+	kindLastPoint    Kind = 38
+	KindEnd          Kind = 39
+)
+
+// An Event is one that is in the log.
+type Event struct {
+	Kind         Kind
+	Instructions uint64        // that the machine had run
+	Time         time.Duration // of the machine, since its start; without meaning with Meta.VirtualTime
+	Bytes        int           // of output
+	Data         []byte        // that have reached the machine; valid until the next event
+
+	end int64 // offset behind it
+}
+
+// errLog is what is wrong with a log that cannot be read on.
+var errLog = errors.New("QEMU's log cannot be read on")
+
+// logReader reads events.
+type logReader struct {
+	in     *bufio.Reader
+	offset int64
+	data   []byte
+
+	instructions uint64
+	slept        int64 // ns
+	asleep       int64 // value of the clock when the machine began to sleep; -1: it does not
+	before       Kind  // the event before, or what stands for it in clock
+}
+
+func newLogReader(r io.Reader) *logReader {
+	return &logReader{in: bufio.NewReaderSize(r, 1<<16), asleep: -1}
+}
+
+// number reads a big-endian number of n bytes.
+func (l *logReader) number(n int) (v uint64, err error) {
+	var b [8]byte
+	if _, err := io.ReadFull(l.in, b[8-n:]); err != nil {
+		return 0, err
+	}
+	l.offset += int64(n)
+	return binary.BigEndian.Uint64(b[:]), nil
+}
+
+// array reads bytes with their length before them.
+func (l *logReader) array() error {
+	n, err := l.number(4)
+	if err != nil {
+		return err
+	}
+	if n > mostBlock {
+		return fmt.Errorf("%w: at byte %d stands a length of %d", errLog, l.offset-4, n)
+	}
+	l.data = append(l.data[:0], make([]byte, n)...)
+	_, err = io.ReadFull(l.in, l.data)
+	l.offset += int64(n)
+	return err
+}
+
+// next returns the next event. The error is io.EOF or io.ErrUnexpectedEOF where the log ends.
+func (l *logReader) next() (e Event, err error) {
+	b, err := l.in.ReadByte()
+	if err != nil {
+		return e, err
+	}
+	l.offset++
+	e.Kind = Kind(b)
+	var v uint64
+	switch k := e.Kind; {
+	case k == kindInstructions:
+		v, err = l.number(4)
+		l.instructions += v
+	case k == kindInterrupt, k == kindException, k == kindSync, k == KindEnd,
+		k >= KindShutdown && k <= kindShutdownLast, k >= kindWarpStart && k <= kindLastPoint:
+	case k == kindBottomHalf, k == kindOneShot, k == kindBlock, k == kindHostClock:
+		_, err = l.number(8)
+	case k == kindClock:
+		v, err = l.number(8)
+		l.clock(int64(v))
+	case k == KindInput:
+		if _, err = l.number(1); err == nil { // which port
+			err = l.array()
+		}
+		e.Data = l.data
+	case k == KindFrame:
+		if _, err = l.number(5); err == nil { // which filter, flags
+			err = l.array()
+		}
+		e.Data = l.data
+	case k == KindOutput:
+		var offset uint64
+		if v, err = l.number(4); err == nil {
+			offset, err = l.number(4)
+		}
+		e.Bytes = int(offset)
+	case k == kindReadAll:
+		err = l.array()
+	case k == kindReadError, k == kindAudioOut:
+		_, err = l.number(4)
+	case k == KindRandom:
+		if _, err = l.number(4); err == nil {
+			err = l.array()
+		}
+		e.Data = l.data
+	default:
+		err = fmt.Errorf("%w: at byte %d stands an event of the unknown kind %d", errLog, l.offset-1, b)
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return e, err
+	}
+	l.follows(e.Kind)
+	e.Instructions, e.Time, e.end = l.instructions, time.Duration(int64(l.instructions)+l.slept), l.offset
+	return e, nil
+}
+
+// realTime stands for the read of the clock with which QEMU looks for timers that are due. One behind it
+// is the timer's that wakes the machine.
+const realTime Kind = 255
+
+// clock takes a value of the clock: what it is of, the event before it says.
+func (l *logReader) clock(v int64) {
+	switch l.before {
+	case kindWarpStart:
+		if l.asleep < 0 || l.asleep > v {
+			l.asleep = v
+		}
+	case kindWarpAccount, realTime:
+		if l.asleep >= 0 {
+			l.slept += v - l.asleep
+		}
+		l.asleep = -1
+	}
+}
+
+// follows notes an event for the next.
+func (l *logReader) follows(k Kind) {
+	if l.before == kindWarpAccount && k != kindClock {
+		l.asleep = -1 // or the clock would have been read: there was nothing to wait for
+	}
+	switch {
+	case l.before == kindRealTimers && k == kindClock:
+		l.before = realTime
+	default:
+		l.before = k
+	}
+}
+
+// A Log is QEMU's log of a recording.
+type Log struct {
+	Known        bool   // its format is, or would be if it is cut; without it the following are 0
+	Ended        bool   // QEMU has written its end
+	Instructions uint64 // up to its end, or as far as it goes
+	Time         time.Duration
+	Output       int64 // bytes of the serial port
+	Inputs       int64 // bytes for it
+	Frames       int   // of the network
+	Err          error // why it is read no further
+
+	path  string
+	whole int64  // length up to the last whole event
+	size  int64  // of all
+	tail  uint32 // the header's version, if there is one
+}
+
+// Log looks at the recording's log.
+func (r *Recording) Log() (*Log, error) {
+	l := &Log{path: filepath.Join(r.dir, logName)}
+	file, err := os.Open(l.path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	fi, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	l.size = fi.Size()
+	var tail [5]byte
+	if l.size >= int64(len(tail)) {
+		if _, err := file.ReadAt(tail[:], l.size-int64(len(tail))); err != nil {
+			return nil, err
+		}
+	}
+	if v := binary.BigEndian.Uint32(tail[1:]); r.End != nil && r.Broken == nil && r.End.Status >= 0 {
+		l.tail = v // QEMU has ended by itself
+	}
+	if l.tail != 0 && l.tail != knownVersion {
+		l.whole, l.Ended = l.size-4, true
+		return l, nil
+	}
+	err = l.walk(func(e Event) bool {
+		l.Instructions, l.Time, l.whole = e.Instructions, e.Time, e.end
+		switch e.Kind {
+		case KindOutput:
+			l.Output += int64(e.Bytes)
+		case KindInput:
+			l.Inputs += int64(len(e.Data))
+		case KindFrame:
+			l.Frames++
+		case KindEnd:
+			l.Ended = true
+			l.whole = e.end - 1
+		}
+		return e.Kind != KindEnd
+	})
+	l.Known = true
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		l.Err = err
+	}
+	return l, nil
+}
+
+// walk calls f with each event until it returns false, or there are no more: the error is io.EOF then.
+func (l *Log) walk(f func(Event) bool) error {
+	file, err := os.Open(l.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for r := newLogReader(file); ; {
+		e, err := r.next()
+		if err != nil {
+			return err
+		}
+		if !f(e) {
+			return nil
+		}
+	}
+}
+
+// Version returns the version of the log's format, 0 if the log does not say.
+func (l *Log) Version() uint32 { return l.tail }
+
+// ReadAs says that a log that does not say its version has this one.
+func (l *Log) ReadAs(version uint32) {
+	if version != knownVersion {
+		*l = Log{path: l.path, whole: l.size, size: l.size}
+	}
+}
+
+// Sent returns when the machine has sent byte n of its output, counted from 0. ok is false if that is not in
+// the log.
+func (l *Log) Sent(n int64) (e Event, ok bool) {
+	var sent int64
+	l.walk(func(x Event) bool {
+		if x.Kind == KindOutput {
+			if sent += int64(x.Bytes); sent > n {
+				e, ok = x, true
+			}
+		}
+		return !ok && x.Kind != KindEnd
+	})
+	return e, ok
+}
+
+// At returns how many instructions the machine had run at a time. ok is false if that is behind the end.
+func (l *Log) At(t time.Duration) (instructions uint64, ok bool) {
+	var last Event
+	l.walk(func(e Event) bool {
+		switch {
+		case e.Kind == KindEnd:
+			return false
+		case e.Time < t:
+			last = e
+			return true
+		}
+		ok = true
+		// It ran up to the next event, or slept.
+		instructions = last.Instructions + min(uint64(t-last.Time), e.Instructions-last.Instructions)
+		return false
+	})
+	return instructions, ok
+}
+
+// TimeAt is the reverse of At: the machine's time after so many instructions, before it sleeps.
+func (l *Log) TimeAt(instructions uint64) time.Duration {
+	var last Event
+	l.walk(func(e Event) bool {
+		if e.Instructions >= instructions || e.Kind == KindEnd {
+			return false
+		}
+		last = e
+		return true
+	})
+	return last.Time + time.Duration(instructions-last.Instructions)
+}
+
+// Write writes the log as QEMU replays it: with the header before it, and an end. The version is that of
+// QEMU's format.
+func (l *Log) Write(path string, version uint32) error {
+	in, err := os.Open(l.path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	header := binary.BigEndian.AppendUint32(nil, version)
+	header = append(header, make([]byte, 8)...)
+	end := []byte{byte(KindEnd)}
+	if !l.Known {
+		end = nil // it is in it
+	}
+	_, err = io.Copy(out, io.MultiReader(bytes.NewReader(header), io.LimitReader(in, l.whole), bytes.NewReader(end)))
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

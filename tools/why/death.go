@@ -1,0 +1,381 @@
+package why
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/zeroframe/zeroframe/tools/memory"
+)
+
+// An event is a call of a function that deaths go through.
+type event struct {
+	function  string
+	count     uint64
+	stack     []uint64
+	goroutine int64
+	pc        uint64 // of sigpanic and of a trap: the instruction that has faulted
+}
+
+// Where deaths go through.
+const (
+	fnSigpanic = "runtime.sigpanic"
+	fnPanic    = "runtime.gopanic"
+	fnThrow    = "runtime.throw"
+	fnFatal    = "runtime.fatal"
+	fnTrap     = "github.com/zeroframe/zeroframe/kernel/fault.fatalTrap"
+	fnEnd      = "github.com/zeroframe/zeroframe/kernel/fault.EndMachine"
+)
+
+// events replays the whole run, and returns the events in their order.
+func (w *Why) events(ctx context.Context) (all []event, err error) {
+	w.say("how it died")
+	m, err := w.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer m.end()
+	at := map[uint64]string{}
+	for _, f := range []string{fnSigpanic, fnPanic, fnThrow, fnFatal, fnTrap, fnEnd} {
+		if a := w.entry(f); a != 0 {
+			at[a] = f
+			if err := m.d.Break(a); err != nil {
+				return nil, err
+			}
+		}
+	}
+	old := w.at
+	w.at = m
+	defer func() { w.at = old }()
+	for before := uint64(0); ; {
+		if err := m.d.Go(ctx); errors.Is(err, memory.ErrEnded) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		e, err := m.now()
+		if err != nil {
+			return nil, err
+		}
+		v := event{function: at[e.pc], goroutine: w.goid(&e)}
+		if v.count, err = m.count(); err != nil {
+			return nil, err
+		}
+		switch v.function {
+		case fnEnd:
+			return all, nil
+		case fnTrap:
+			v.pc, _ = m.word(e.gpr[rax] + uint64(w.fields["amd64.TrapFrame.PC"]))
+		case fnSigpanic:
+			g, _ := m.word(e.fs - 8)
+			v.pc, _ = m.word(g + uint64(w.fields["runtime.g.sigpc"]))
+		case "":
+			if before == v.count {
+				return all, nil // the recording is at its end
+			}
+			before = v.count
+			continue
+		}
+		v.stack = m.stack(&e, 32)
+		// The function has not made its frame yet: its caller is at SP.
+		if ra, ok := m.word(e.gpr[rsp]); ok {
+			v.stack = append(v.stack[:1], append([]uint64{ra}, v.stack[1:]...)...)
+		}
+		all = append(all, v)
+		if err := m.d.Step(ctx); err != nil { // the stub would stop at the breakpoint again
+			return nil, err
+		}
+	}
+}
+
+// ErrNoDeath is returned when the recorded machine has not died of anything that is looked for.
+var ErrNoDeath = errors.New("the recorded machine has not died")
+
+// A Cause is one value that the death was due to, and where it came from.
+type Cause struct {
+	What string `json:"what"` // in words: what the value is
+	Hops []Hop  `json:"hops"` // the latest first
+	End  string `json:"end"`  // where the way ends
+}
+
+// A Story is why a machine has died.
+type Story struct {
+	Death     string  `json:"death"` // what happened, in words
+	Goroutine int64   `json:"goroutine,omitempty"`
+	Count     uint64  `json:"instructions"` // that were run before it
+	At        Hop     `json:"at"`           // where it happened
+	Culprit   *Hop    `json:"culprit"`      // the program's own place that has made the value what it was, if it can be told
+	Causes    []Cause `json:"causes"`
+}
+
+// Death finds out why the machine has died. Errors wrap ErrNoDeath, or are the replay's; what is known by then
+// comes with them.
+func (w *Why) Death(ctx context.Context) (*Story, error) {
+	all, err := w.events(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, ErrNoDeath
+	}
+	last := all[len(all)-1]
+	// A throw while a panic is printed comes behind that.
+	for i := len(all) - 1; i >= 0 && (last.function == fnThrow || last.function == fnFatal); i-- {
+		if all[i].function == fnPanic && all[i].goroutine == last.goroutine {
+			last = all[i]
+		}
+	}
+	s := &Story{Goroutine: last.goroutine, Count: last.count}
+	if last.function == fnPanic {
+		for _, pc := range last.stack {
+			if c := w.file.Lookup(pc, true); len(c) > 0 && c[len(c)-1].Function == fnSigpanic {
+				for i := len(all) - 1; i >= 0; i-- {
+					if all[i].function == fnSigpanic && all[i].goroutine == last.goroutine {
+						return s, w.fault(ctx, s, &all[i])
+					}
+				}
+			}
+		}
+		return s, w.panicked(ctx, s, &last)
+	}
+	if last.function == fnTrap || last.function == fnSigpanic {
+		return s, w.fault(ctx, s, &last)
+	}
+	s.Death = "the runtime has given up"
+	return s, w.where(ctx, s, &last)
+}
+
+// where sets what is known of the place of an event.
+func (w *Why) where(ctx context.Context, s *Story, v *event) error {
+	for _, ra := range v.stack[1:] {
+		if c, ok := w.ownCall(w.file.Lookup(ra, true)); ok {
+			s.At = Hop{Count: v.count, PC: ra, Goroutine: v.goroutine, Function: c.Function, File: c.File, Line: c.Line, Source: w.source(c.File, c.Line)}
+			return nil
+		}
+	}
+	return nil
+}
+
+// fault is for an instruction that has trapped.
+func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
+	var path []entry
+	at := -1
+	for _, n := range windows {
+		var err error
+		if path, err = w.pathTo(ctx, v.count, n); err != nil {
+			return err
+		}
+		for at = len(path) - 2; at >= 0 && path[at].pc != v.pc; at-- {
+		}
+		if at >= 0 {
+			break
+		}
+	}
+	if at < 0 {
+		return fmt.Errorf("the instruction at %#x that has faulted is not among the last %d", v.pc, windows[len(windows)-1])
+	}
+	e := &path[at]
+	s.Count, s.At = e.count, w.hop(path, at)
+	from, addr := w.suspects(e)
+	s.Death = "a fault"
+	switch {
+	case e.inst.Op == x86asm.DIV || e.inst.Op == x86asm.IDIV:
+		s.Death = "a division by zero"
+	case addr != nil && *addr < 4096:
+		s.Death = fmt.Sprintf("nil pointer dereference: access to %#x", *addr)
+	case addr != nil:
+		s.Death = fmt.Sprintf("invalid access to %#x", *addr)
+	}
+	return w.follow(ctx, s, path, at, from)
+}
+
+// suspects are the places that an instruction which has faulted has used, the likely one first, and the address
+// that it has accessed.
+func (w *Why) suspects(e *entry) (from []place, addr *uint64) {
+	if e.inst.Op == x86asm.DIV || e.inst.Op == x86asm.IDIV {
+		return e.placesOf(e.inst.Args[0]), nil
+	}
+	for _, a := range e.inst.Args {
+		m, ok := a.(x86asm.Mem)
+		if !ok {
+			continue
+		}
+		at := e.addressOf(m, e.pc+uint64(e.inst.Len))
+		addr = &at
+		from = addressPlaces(a)
+		// Base and index: a pointer that can be one is not to blame.
+		if len(from) == 2 && pointer(e.gpr[from[0].reg]) && !pointer(e.gpr[from[1].reg]) {
+			from[0], from[1] = from[1], from[0]
+		}
+		return from[:min(len(from), 1)], addr
+	}
+	switch e.inst.Op { // implicit operands
+	case x86asm.RET:
+		return []place{{kind: inMemory, addr: e.gpr[rsp], size: 8}}, nil
+	case x86asm.CALL, x86asm.JMP:
+		return e.placesOf(e.inst.Args[0]), nil
+	case x86asm.STOSB, x86asm.STOSD, x86asm.STOSQ, x86asm.MOVSB, x86asm.MOVSQ:
+		return []place{register(rdi)}, &e.gpr[rdi]
+	}
+	return nil, nil
+}
+
+// pointer reports whether a value looks like an address.
+func pointer(v uint64) bool { return v >= 4096 && v < 1<<47 }
+
+// panicked is for a panic that a function has called.
+func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
+	caller := ""
+	if len(v.stack) > 1 {
+		if c := w.file.Lookup(v.stack[1], true); len(c) > 0 {
+			caller = c[len(c)-1].Function
+		}
+	}
+	s.Death = "a panic"
+	if err := w.where(ctx, s, v); err != nil {
+		return err
+	}
+	var err error
+	for _, n := range windows {
+		var path []entry
+		if path, err = w.pathTo(ctx, v.count, n); err != nil {
+			return err
+		}
+		at, from, what := w.reason(path, caller)
+		if at >= 0 {
+			s.Death = what
+			s.At = w.hop(path, at)
+			s.Count = path[at].count
+			return w.follow(ctx, s, path, at, from)
+		}
+	}
+	return nil
+}
+
+// Functions of the runtime that panic over an argument, and where it is at their start.
+var panickers = map[string]struct {
+	what string
+	reg  int
+}{
+	"runtime.mapassign":           {"assignment to an entry of a nil map", rbx},
+	"runtime.mapassign_faststr":   {"assignment to an entry of a nil map", rbx},
+	"runtime.mapassign_fast32":    {"assignment to an entry of a nil map", rbx},
+	"runtime.mapassign_fast64":    {"assignment to an entry of a nil map", rbx},
+	"runtime.mapassign_fast64ptr": {"assignment to an entry of a nil map", rbx},
+	"runtime.panicdottypeE":       {"a type assertion has failed", rax},
+	"runtime.panicdottypeI":       {"a type assertion has failed", rax},
+}
+
+// reason finds what the panic was about: a place, and the instruction in front of which it has had the value.
+func (w *Why) reason(path []entry, caller string) (at int, from []place, what string) {
+	full := caller
+	if p, ok := panickers[full]; ok {
+		if i := w.lastEntry(path, full); i >= 0 {
+			return i, []place{register(p.reg)}, p.what
+		}
+		return -1, nil, ""
+	}
+	if strings.HasPrefix(full, "internal/runtime/maps.") {
+		for name, p := range panickers {
+			if i := w.lastEntry(path, name); i >= 0 {
+				return i, []place{register(p.reg)}, p.what
+			}
+		}
+	}
+	if full == "runtime.closechan" || full == "runtime.chansend" {
+		i := w.lastEntry(path, full)
+		if i < 0 {
+			return -1, nil, ""
+		}
+		if path[i].gpr[rax] == 0 {
+			return i, []place{register(rax)}, "close of a nil channel"
+		}
+		what = "close of a channel that is closed"
+		if full == "runtime.chansend" {
+			what = "send on a channel that is closed"
+		}
+		return i, []place{{kind: inMemory, addr: path[i].gpr[rax] + uint64(w.fields["runtime.hchan.closed"]), size: 4}}, what
+	}
+	// Others: the comparison that has led there, in the program's own function.
+	for k := len(path) - 1; k > 0; k-- {
+		if path[k].inst.Op != x86asm.CALL {
+			continue
+		}
+		c := w.file.Lookup(path[k].pc, false)
+		if len(c) == 0 || !w.own(&c[len(c)-1]) {
+			continue
+		}
+		what = "a panic"
+		callee := w.file.Lookup(path[min(k+1, len(path)-1)].pc, false)
+		if len(callee) > 0 {
+			switch name := callee[len(callee)-1].Function; {
+			case strings.Contains(name, "anicIndex"), strings.Contains(name, "anicBounds"):
+				what = "an index out of range"
+			case strings.Contains(name, "anicSlice"):
+				what = "a slice bound out of range"
+			case strings.Contains(name, "anicdivide"):
+				what = "a division by zero"
+			case strings.Contains(name, "anicshift"):
+				what = "a negative shift"
+			}
+		}
+		i, ok := w.branchBefore(path, k)
+		if !ok {
+			if start, _ := w.file.FuncStart(path[k].pc); w.last(path, start) >= 0 {
+				return k, nil, what // whatever happens, it comes here
+			}
+			return -1, nil, ""
+		}
+		for _, a := range path[i].inst.Args {
+			for _, p := range path[i].placesOf(a) {
+				if len(from) == 0 || from[0] != p {
+					from = append(from, p)
+				}
+			}
+		}
+		return i, from, what
+	}
+	return -1, nil, ""
+}
+
+// lastEntry finds the last call of a function in a path.
+func (w *Why) lastEntry(path []entry, function string) int {
+	return w.last(path, w.entry(function))
+}
+
+// last finds the last time that the instruction at start was run.
+func (w *Why) last(path []entry, start uint64) int {
+	for i := len(path) - 1; i >= 0 && start != 0; i-- {
+		if path[i].pc == start {
+			return i
+		}
+	}
+	return -1
+}
+
+// follow follows the values of places in front of path[at].
+func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from []place) error {
+	for _, p := range from {
+		c := Cause{What: p.String()}
+		switch p.kind {
+		case inRegister:
+			c.What = fmt.Sprintf("%s holds %#x", p, path[at].gpr[p.reg])
+		case inMemory:
+			c.What = fmt.Sprintf("the word at %s", p)
+			if n := w.Name(p.addr); n != "" {
+				c.What += " (" + n + ")"
+			}
+		}
+		var err error
+		c.Hops, c.End, err = w.chain(ctx, path, at, p)
+		s.Causes = append(s.Causes, c)
+		s.blame()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+// Package why says what a recorded death came from: it goes back from the value that an instruction died of
+// to the instruction that made it, over copies, until a constant, an input or an allocation.
+//
+// A value in a register was set a short while ago: the last instructions are stepped through in a replay, and
+// read backwards (slice.go). A word of memory may be old: a replay from the start watches it, and the last write counts
+// (machine.go). Each replay does the same, so that an instruction is named by how many were run before it.
+//
+// What is proved is the way of the data. Where a value is computed of several, the first is followed and the
+// others are named. Why a branch was taken is asked in two cases: a panic that a comparison led to, and a nil that the
+// standard library answers.
+//
+// In the order of reading:
+//
+//	why.go      what is known of the image: functions, variables, the program's own code
+//	machine.go  one replay: to an instruction, step by step, watching a word
+//	effects.go  what an instruction writes, and what of
+//	slice.go    the way back
+//	death.go    where it begins: what the machine died of
+//	device.go   words that a device has written
+//	writers.go  who has written a word
+//	story.go    the answer in words
+//
+// Context: the host. It imports Zeroframe's packages qemu, tools/code, tools/lookup, tools/memory and
+// tools/symbol, and golang.org/x/arch.
+package why

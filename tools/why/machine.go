@@ -1,0 +1,303 @@
+package why
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/code"
+	"github.com/zeroframe/zeroframe/tools/memory"
+)
+
+// A Launch starts the recorded machine once more, in front of its first instruction, and says where its gdb
+// stub listens (network and address). Each start replays the same run.
+type Launch func(ctx context.Context) (vm *qemu.VM, network, address string, err error)
+
+// state is the CPU between two instructions.
+type state struct {
+	gpr       [16]uint64
+	vector    [16]uint64 // the lower eight bytes of XMM0 to XMM15
+	flags     uint64
+	fs, gs    uint64
+	supervise bool // the kernel's rights; Zeroframe has no others
+}
+
+// entry is an instruction of the path: the state in front of it.
+type entry struct {
+	state
+	pc    uint64
+	inst  x86asm.Inst // Op is 0 if it is not known
+	count uint64      // instructions before it
+}
+
+// machine is one replay.
+type machine struct {
+	ctx   context.Context
+	vm    *qemu.VM
+	d     *memory.Debugger
+	insts map[uint64]x86asm.Inst
+
+	funcStart func(pc uint64) (start uint64, ok bool)
+}
+
+// start begins a replay.
+func (w *Why) start(ctx context.Context) (*machine, error) {
+	vm, network, address, err := w.launch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.Replays++
+	d, err := memory.DialDebugger(ctx, network, address)
+	if err != nil {
+		vm.Kill()
+		return nil, err
+	}
+	return &machine{ctx: ctx, vm: vm, d: d, insts: w.insts, funcStart: w.file.FuncStart}, nil
+}
+
+// end ends it.
+func (m *machine) end() {
+	m.vm.Kill()
+	m.vm.Wait()
+}
+
+// count returns how many instructions have been run.
+func (m *machine) count() (uint64, error) {
+	b, err := m.vm.QMP("query-replay", nil)
+	if err != nil {
+		return 0, err
+	}
+	var r struct {
+		Mode   string `json:"mode"`
+		Icount uint64 `json:"icount"`
+	}
+	if err := json.Unmarshal(b, &r); err != nil || r.Mode != "play" {
+		return 0, fmt.Errorf("%w: it does not replay: %s", qemu.ErrMonitor, b)
+	}
+	return r.Icount, nil
+}
+
+// to runs until n instructions have been run; others' stops on the way are passed over.
+func (m *machine) to(n uint64) error {
+	at, err := m.count()
+	if err != nil || at >= n {
+		return err
+	}
+	if _, err := m.vm.QMP("replay-break", map[string]uint64{"icount": n}); err != nil {
+		return err
+	}
+	for at < n {
+		if err := m.d.Go(m.ctx); err != nil {
+			return err
+		}
+		if at, err = m.count(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var gprNames = [16]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
+
+// now returns the state and the address of the next instruction.
+func (m *machine) now() (e entry, err error) {
+	regs, err := m.d.Registers()
+	if err != nil {
+		return e, err
+	}
+	for i, name := range gprNames {
+		e.gpr[i] = regs[name]
+	}
+	for i := range e.vector {
+		e.vector[i] = regs[fmt.Sprintf("xmm%d", i)]
+	}
+	e.pc, e.flags, e.fs, e.gs = regs["rip"], regs["eflags"], regs["fs_base"], regs["gs_base"]
+	e.inst = m.decode(e.pc)
+	return e, nil
+}
+
+// decode decodes an instruction; Op is 0 for one that is not known, whose length is.
+func (m *machine) decode(pc uint64) x86asm.Inst {
+	if in, ok := m.insts[pc]; ok {
+		return in
+	}
+	var b [16]byte
+	n := len(b)
+	if m.d.Read(b[:], pc) != nil {
+		n = int(0x1000 - pc&0xfff)
+		if n >= len(b) || m.d.Read(b[:n], pc) != nil {
+			return x86asm.Inst{}
+		}
+	}
+	in, err := x86asm.Decode(b[:n], 64)
+	if err != nil || in.Len == 0 {
+		in = x86asm.Inst{Len: int(code.Decode(b[:n]).Len)}
+	}
+	m.insts[pc] = in
+	return in
+}
+
+// path steps from where the machine is until n instructions have been run, and returns them.
+func (m *machine) path(n uint64) ([]entry, error) {
+	at, err := m.count()
+	if err != nil {
+		return nil, err
+	}
+	var all []entry
+	for first := at; at < n; at++ {
+		e, err := m.now()
+		if err != nil {
+			return nil, err
+		}
+		e.count = at
+		all = append(all, e)
+		if err := m.d.Step(m.ctx); err != nil {
+			return nil, err
+		}
+		if (at-first)%512 == 511 { // the stub's own count is the truth
+			if at, err = m.count(); err != nil {
+				return nil, err
+			}
+			at--
+		}
+	}
+	// A step that ran no instruction, such as one that delivered an interrupt, is none.
+	last, err := m.now()
+	if err != nil {
+		return nil, err
+	}
+	last.count = at
+	return append(all, last), nil
+}
+
+// word reads eight bytes.
+func (m *machine) word(addr uint64) (v uint64, ok bool) {
+	var b [8]byte
+	if m.d.Read(b[:], addr) != nil {
+		return 0, false
+	}
+	for i := len(b) - 1; i >= 0; i-- {
+		v = v<<8 | uint64(b[i])
+	}
+	return v, true
+}
+
+// stack walks the frame pointers: addresses of code, the innermost first.
+func (m *machine) stack(e *entry, most int) []uint64 {
+	all := []uint64{e.pc}
+	for fp := e.gpr[rbp]; len(all) < most && fp != 0 && fp&7 == 0; {
+		ra, ok := m.word(fp + 8)
+		next, ok2 := m.word(fp)
+		if !ok || !ok2 || ra == 0 {
+			break
+		}
+		all = append(all, ra)
+		if next <= fp && next != 0 && fp-next < 1<<20 {
+			break
+		}
+		fp = next
+	}
+	return all
+}
+
+// hit is a write to a word that is watched.
+type hit struct {
+	count     uint64 // instructions run, the writing one too
+	value     uint64 // behind it
+	at        entry  // behind it
+	stack     []uint64
+	goroutine int64
+}
+
+// writes runs until n instructions have been run, and returns the writes to a place on the way; of more
+// than most of them the last ones. goid names the goroutine that runs; nil: stacks are not asked for. The word's
+// value in the end is in end.
+func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (hits []hit, end uint64, err error) {
+	lo := p.addr &^ (p.size - 1)
+	if p.size&(p.size-1) != 0 || p.size > 8 {
+		return nil, 0, fmt.Errorf("%d bytes at %#x cannot be watched", p.size, p.addr)
+	}
+	if err := m.d.Watch(lo, p.size); err != nil {
+		return nil, 0, err
+	}
+	if n < forEver {
+		if _, err := m.vm.QMP("replay-break", map[string]uint64{"icount": n}); err != nil {
+			return nil, 0, err
+		}
+	}
+	before, _ := m.word(lo)
+	before &= mask(p.size)
+	for last := uint64(0); ; {
+		if err := m.d.Go(m.ctx); errors.Is(err, memory.ErrEnded) && n == forEver {
+			return hits, end, nil
+		} else if err != nil {
+			return nil, 0, err
+		}
+		at, err := m.count()
+		if err != nil {
+			return nil, 0, err
+		}
+		v, _ := m.word(lo)
+		if end = v & mask(p.size); at >= n || at == last {
+			break
+		}
+		last = at
+		h := hit{count: at, value: end}
+		if h.at, err = m.now(); err != nil {
+			return nil, 0, err
+		}
+		if end == before && !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}) {
+			continue
+		}
+		before = end
+		if goid != nil {
+			h.stack, h.goroutine = m.stack(&h.at, 64), goid(&h.at)
+		}
+		hits = append(hits, h)
+		if len(hits) > 2*most {
+			hits = slices.Delete(hits, 0, most)
+		}
+	}
+	return hits, end, m.d.Unwatch(lo, p.size)
+}
+
+// forEver is behind each recording's end, in instructions.
+const forEver = 1<<63 - 1
+
+func mask(size uint64) uint64 { return 1<<(8*size-1)<<1 - 1 }
+
+// mayWrite reports whether the instruction in front of the one at after may have written the place. QEMU 7.2
+// stops at other stores into a page with a watchpoint, too. Of one that cannot be decoded, which has left
+// the word as it was, nothing is taken to have been written.
+func (m *machine) mayWrite(after *entry, p place) bool {
+	start, ok := m.funcStart(after.pc)
+	if !ok || after.pc-start > 1<<16 {
+		return true
+	}
+	for pc := start; pc < after.pc; {
+		in := m.decode(pc)
+		if in.Len == 0 {
+			return true
+		}
+		if pc += uint64(in.Len); pc < after.pc {
+			continue
+		}
+		if pc > after.pc {
+			return true
+		}
+		mem, ok := in.Args[0].(x86asm.Mem)
+		if in.Op == 0 {
+			return false
+		}
+		if !ok { // the operand is implicit
+			return true
+		}
+		return place{kind: inMemory, addr: after.addressOf(mem, pc), size: uint64(max(in.MemBytes, 1))}.overlaps(p)
+	}
+	return true
+}

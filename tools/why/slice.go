@@ -1,0 +1,374 @@
+package why
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// How far is looked, in instructions: the paths that are stepped through, each when the one before was too
+// short; and what a stack's word is watched for first.
+var windows = []uint64{2_000, 16_000, 120_000}
+
+const stackWindow = 2_000_000
+
+// mostHops bounds a chain.
+const mostHops = 400
+
+// A def is an instruction of a path that has written a place.
+type def struct {
+	index  int
+	effect effect
+	rest   place // the part of the place that was asked for which it has written
+	source place // of a copy: where that part comes from
+}
+
+// lastDef finds the instruction before path[before] that has written the place last. Of memory that was written in
+// pieces it is the one that has written the lowest byte, which counts most in small numbers.
+func (w *Why) lastDef(path []entry, before int, p place) (d def, ok bool) {
+	for i := before - 1; i >= 0; i-- {
+		e := &path[i]
+		if u, ok := w.unit(path, i, p); ok {
+			if u.rest.addr == p.addr {
+				return u, true
+			}
+			p.size = u.rest.addr - p.addr
+		}
+		var after *state
+		if i+1 < len(path) {
+			after = &path[i+1].state
+		}
+		fx := e.effects(after)
+		if e.inst.Op == 0 {
+			fx = e.changed(after)
+		}
+		for _, f := range fx {
+			if !f.to.overlaps(p) {
+				continue
+			}
+			d := narrow(i, f, p)
+			if p.kind != inMemory || d.rest.addr == p.addr {
+				return d, true
+			}
+			p.size = d.rest.addr - p.addr
+		}
+	}
+	return def{}, false
+}
+
+// narrow makes the def of an effect: of a place that is larger or smaller than what is written.
+func narrow(i int, f effect, p place) def {
+	d := def{index: i, effect: f, rest: p}
+	off := uint64(0)
+	switch p.kind {
+	case inMemory:
+		lo, hi := max(p.addr, f.to.addr), min(p.addr+p.size, f.to.addr+f.to.size)
+		d.rest = place{kind: inMemory, addr: lo, size: hi - lo}
+		off = lo - f.to.addr
+	case inVector:
+		off = p.addr
+	}
+	if f.how == copied && len(f.from) == 1 {
+		s := f.from[0]
+		switch s.kind {
+		case inMemory:
+			s.addr += off
+			s.size = min(max(s.size, off)-off, d.rest.size)
+			if s.size == 0 {
+				s.size = d.rest.size
+			}
+		case inVector:
+			s.addr, s.size = off, d.rest.size
+		}
+		d.source = s
+	}
+	return d
+}
+
+// unit takes a call of the runtime's copying or clearing for one instruction, when path[i] is its first: it
+// has instructions that are not known here.
+func (w *Why) unit(path []entry, i int, p place) (d def, ok bool) {
+	e := &path[i]
+	if p.kind != inMemory {
+		return d, false
+	}
+	to, n := e.gpr[rax], e.gpr[rcx]
+	switch e.pc {
+	case w.memmove:
+		if lo := max(p.addr, to); lo < min(p.addr+p.size, to+n) {
+			d = def{index: i, effect: effect{to: place{kind: inMemory, addr: to, size: n}, how: copied}}
+			d.rest = place{kind: inMemory, addr: lo, size: min(p.addr+p.size, to+n) - lo}
+			d.source = place{kind: inMemory, addr: e.gpr[rbx] + lo - to, size: d.rest.size}
+			return d, true
+		}
+	case w.memclr:
+		n = e.gpr[rbx]
+		if lo := max(p.addr, to); lo < min(p.addr+p.size, to+n) {
+			return def{index: i, rest: p, effect: effect{to: place{kind: inMemory, addr: to, size: n}, how: constant}}, true
+		}
+	}
+	return d, false
+}
+
+// chain follows the value that a place had in front of path[at] back to where it comes from.
+func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []Hop, end string, err error) {
+	end = "the chain is too long"
+	for n := 0; n < mostHops; n++ {
+		if p.kind == inVector && p.reg == 15 {
+			return hops, "the constant 0", nil // Go's internal ABI
+		}
+		d, ok := w.lastDef(path, at, p)
+		if !ok {
+			if path, at, d, end, err = w.before(ctx, path, at, p); err != nil || end != "" {
+				return hops, end, err
+			}
+		}
+		e := &path[d.index]
+		h := w.hop(path, d.index)
+		h.Place, h.Value = p.String(), w.valueOf(path, d)
+		f := &d.effect
+		h.Store = f.to.kind == inMemory && !e.inFrame()
+		switch f.how {
+		case constant:
+			h.How = "constant"
+			hops = append(hops, h)
+			// In the standard library a constant is an answer: the question was a comparison's.
+			if c := w.file.Lookup(e.pc, false); len(c) > 0 && !w.own(&c[0]) && f.value == 0 {
+				if k, q, ok := w.question(path, d.index); ok && n < mostHops {
+					p, at = q, k
+					continue
+				}
+			}
+			return hops, w.constantEnd(f, e), nil
+		case input:
+			h.How = "input"
+			return append(hops, h), "it comes from " + f.what, nil
+		case unknown:
+			h.How = "unknown"
+			return append(hops, h), fmt.Sprintf("cannot be told: what %s does with it is not known here", strings.ToLower(e.inst.Op.String())), nil
+		case computed:
+			h.How = "computed"
+			var from []place
+			for _, s := range f.from {
+				if s != register(rsp) && s != register(rbp) {
+					from = append(from, s)
+				}
+			}
+			if len(from) == 0 {
+				return append(hops, h), "it is an address in the stack", nil
+			}
+			if len(from) > 1 && from[0] != from[1] {
+				for _, s := range from[1:] {
+					h.Alternatives = append(h.Alternatives, s.String())
+				}
+			}
+			hops = append(hops, h)
+			p, at = from[0], d.index
+			continue
+		}
+		h.How = "copied"
+		hops = append(hops, h)
+		p, at = d.source, d.index
+	}
+	return hops, end, nil
+}
+
+// before goes farther back than the path: a longer one for a register, the last write to a word for memory.
+// end says why there is nothing.
+func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []entry, _ int, d def, end string, err error) {
+	count := path[at].count
+	if p.kind != inMemory {
+		for _, n := range windows {
+			if n <= uint64(len(path)) {
+				continue
+			}
+			if path, err = w.pathTo(ctx, count, n); err != nil {
+				return nil, 0, d, "", err
+			}
+			at = len(path) - 1
+			if d, ok := w.lastDef(path, at, p); ok {
+				return path, at, d, "", nil
+			}
+		}
+		return path, at, d, fmt.Sprintf("cannot be told: %s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
+	}
+	first := path[0].count
+	last, found, err := w.lastWrite(ctx, p, first, path[0].gpr[rsp])
+	switch {
+	case errors.Is(err, errDevice):
+		return path, at, d, w.byDevice(ctx, p, last.count, first), nil
+	case err != nil:
+		return nil, 0, d, "", err
+	case !found:
+		return path, at, d, w.neverWritten(p), nil
+	}
+	if path, err = w.pathTo(ctx, last.count, windows[0]); err != nil {
+		return nil, 0, d, "", err
+	}
+	at = len(path) - 1
+	if d, ok := w.lastDef(path, at, p); ok {
+		return path, at, d, "", nil
+	}
+	return nil, 0, d, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
+}
+
+// lastWrite returns the last write to a place before an instruction.
+func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit, found bool, err error) {
+	size := uint64(1)
+	for size < 8 && 2*size <= p.size && p.addr%(2*size) == 0 {
+		size *= 2
+	}
+	p.size = size // what can be watched of it
+	starts := []uint64{0}
+	if d := int64(p.addr - sp); d > -1<<16 && d < 1<<20 && before > stackWindow {
+		starts = []uint64{before - stackWindow, 0}
+	}
+	for _, start := range starts {
+		w.say("who wrote %#x last, before instruction %d", p.addr, before)
+		m, err := w.start(ctx)
+		if err != nil {
+			return h, false, err
+		}
+		var hits []hit
+		var began, end uint64
+		if err = m.to(start); err == nil {
+			began, _ = m.word(p.addr)
+			hits, end, err = m.writes(p, before, 1, nil)
+		}
+		m.end()
+		if err != nil {
+			return h, false, err
+		}
+		switch n := len(hits); {
+		case n > 0 && hits[n-1].value == end:
+			return hits[n-1], true, nil
+		case n > 0:
+			return hits[n-1], true, errDevice
+		case began&mask(p.size) != end:
+			return hit{count: start}, true, errDevice
+		}
+	}
+	return h, false, nil
+}
+
+// errDevice says that a word has changed, and no instruction has written it.
+var errDevice = errors.New("written by a device")
+
+// pathTo returns the last n instructions before the machine has run count of them, and the state then. The machine
+// is kept for its memory.
+func (w *Why) pathTo(ctx context.Context, count, n uint64) ([]entry, error) {
+	w.say("the %d instructions before instruction %d", n, count)
+	m, err := w.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if w.at != nil {
+		w.at.end()
+	}
+	w.at = m
+	if err := m.to(count - min(n, count)); err != nil {
+		return nil, err
+	}
+	return m.path(count)
+}
+
+// String names a place.
+func (p place) String() string {
+	switch p.kind {
+	case inRegister:
+		return strings.ToUpper(gprNames[p.reg])
+	case inVector:
+		return fmt.Sprintf("X%d", p.reg)
+	}
+	return fmt.Sprintf("%#x", p.addr)
+}
+
+// valueOf returns what the def has written, where the state behind it tells.
+func (w *Why) valueOf(path []entry, d def) (v uint64) {
+	after := &path[min(d.index+1, len(path)-1)]
+	f := &d.effect
+	switch {
+	case f.how == constant:
+		return f.value
+	case f.to.kind == inRegister:
+		return after.gpr[f.to.reg]
+	case d.source.kind == inRegister:
+		return path[d.index].gpr[d.source.reg]
+	case f.to.kind == inVector:
+		return after.vector[f.to.reg]
+	}
+	if d.rest.kind == inMemory && w.at != nil {
+		v, _ = w.at.word(d.rest.addr)
+		v &= mask(min(d.rest.size, 8))
+	}
+	return v
+}
+
+// inFrame reports whether the instruction writes by the stack pointer or the frame pointer: a variable of its
+// function, or a register that is put aside.
+func (e *entry) inFrame() bool {
+	m, ok := e.inst.Args[0].(x86asm.Mem)
+	return ok && (m.Base == x86asm.RSP || m.Base == x86asm.RBP) || e.inst.Op == x86asm.PUSH || e.inst.Op == x86asm.CALL
+}
+
+// question finds the comparison that has led to path[k], and what it has compared: one place with a constant.
+func (w *Why) question(path []entry, k int) (compare int, p place, ok bool) {
+	if compare, ok = w.branchBefore(path, k); !ok {
+		return 0, p, false
+	}
+	var from []place
+	for _, a := range path[compare].inst.Args {
+		for _, q := range path[compare].placesOf(a) {
+			if len(from) == 0 || from[0] != q {
+				from = append(from, q)
+			}
+		}
+	}
+	if len(from) != 1 {
+		return 0, p, false
+	}
+	return compare, from[0], true
+}
+
+// branchBefore finds the comparison whose branch has led to path[k] in the same call of its function.
+func (w *Why) branchBefore(path []entry, k int) (compare int, ok bool) {
+	sp, jump := path[k].gpr[rsp], -1
+	start, _ := w.file.FuncStart(path[k].pc)
+	for i := k - 1; i >= 0; i-- {
+		e := &path[i]
+		if e.gpr[rsp] != sp {
+			continue
+		}
+		if s, _ := w.file.FuncStart(e.pc); s != start {
+			continue
+		}
+		op := e.inst.Op.String()
+		switch {
+		case jump < 0 && op[0] == 'J' && op != "JMP":
+			jump = i
+		case jump >= 0 && (e.inst.Op == x86asm.CMP || e.inst.Op == x86asm.TEST || e.inst.Op == x86asm.BT || strings.HasSuffix(op, "COMISD")):
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// callerOf finds the call instruction by which the function of path[i] was called.
+func callerOf(path []entry, i int) (call int, ok bool) {
+	sp := path[i].gpr[rsp]
+	for k := i - 1; k >= 0; k-- {
+		if path[k].gpr[rsp] > sp {
+			if path[k].inst.Op == x86asm.CALL {
+				return k, true
+			}
+			sp = path[k].gpr[rsp]
+			if sp-path[i].gpr[rsp] > 1<<20 {
+				return 0, false
+			}
+		}
+	}
+	return 0, false
+}

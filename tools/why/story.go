@@ -1,0 +1,114 @@
+package why
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// mostLines bounds a story as it is written.
+const mostLines = 12
+
+// Lines returns the story in at most twelve lines, the latest first.
+func (s *Story) Lines() []string {
+	lines := []string{fmt.Sprintf("%s in %s", s.Death, where(&s.At))}
+	if h := s.Culprit; h != nil {
+		lines = append(lines, "made so by "+where(h))
+	}
+	for i, c := range s.Causes {
+		room := mostLines - len(lines) - 3*(len(s.Causes)-i-1)
+		lines = append(lines, c.lines(s, room)...)
+	}
+	return lines
+}
+
+// place2 names the place of a hop, with its text.
+func where(h *Hop) string {
+	t := h.Function
+	if h.File != "" {
+		t += fmt.Sprintf(" (%s:%d)", filepath.Base(h.File), h.Line)
+	}
+	if h.Goroutine != 0 {
+		t += fmt.Sprintf(", goroutine %d", h.Goroutine)
+	}
+	if h.Source != "" {
+		t += ": " + h.Source
+	}
+	return t
+}
+
+// Steps are the hops that say something new: those of a source line are one, the earliest; and the last one.
+func (c *Cause) Steps() (steps []Hop) {
+	for i, h := range c.Hops {
+		if i > 0 {
+			if last := &steps[len(steps)-1]; last.Function == h.Function && last.Line == h.Line && last.Goroutine == h.Goroutine {
+				alternatives := append(last.Alternatives, h.Alternatives...)
+				*last = h
+				last.Alternatives = alternatives
+				continue
+			}
+		}
+		steps = append(steps, h)
+	}
+	return steps
+}
+
+// Culprit is the program's own place that has made the value what it was: the last write to memory, or the last
+// computation, that is not at the place of the death; or else where the value began, and made is false. nil if that
+// cannot be told.
+func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
+	for i := range c.Hops {
+		k := &c.Hops[i]
+		if !k.Own || k.How == "unknown" {
+			continue
+		}
+		h = k
+		if here := h.Function == s.At.Function && h.Line == s.At.Line; !here && (h.Store || h.How == "computed") {
+			return h, true
+		}
+	}
+	return h, false
+}
+
+// blame sets Culprit: that of the cause that was the latest to become what it was. A constant that is an argument, or
+// is in the place of the death, has not become anything.
+func (s *Story) blame() {
+	var h *Hop
+	made := false
+	for i := range s.Causes {
+		c, m := s.culprit(&s.Causes[i])
+		if c != nil && (h == nil || m && !made || m == made && c.Count > h.Count) {
+			h, made = c, m
+		}
+	}
+	s.Culprit = h
+}
+
+// lines says it in room lines at most, of which three are needed.
+func (c *Cause) lines(s *Story, room int) []string {
+	lines := []string{c.What}
+	steps := c.Steps()
+	n := len(steps)
+	for i := range steps {
+		switch left := room - 2; {
+		case n <= left || i < left-2 || i == n-1:
+			lines = append(lines, steps[i].said(s))
+		case i == left-2:
+			lines = append(lines, fmt.Sprintf("... %d more steps", n-1-i))
+		}
+	}
+	return append(lines, "= "+c.End)
+}
+
+// said says a step in a line.
+func (h *Hop) said(s *Story) string {
+	verb := map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it"}[h.How]
+	t := fmt.Sprintf("%s (%#x), %d instructions before: %s", verb, h.Value, s.Count-min(h.Count, s.Count), where(h))
+	if h.By != "" {
+		t += " (by " + h.By + ")"
+	}
+	if len(h.Alternatives) > 0 {
+		t += fmt.Sprintf("; also of %s", strings.Join(h.Alternatives, ", "))
+	}
+	return t
+}

@@ -1,0 +1,55 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestStoryLines: a story has at most twelve lines, its causes' ends among them, whatever it is made of.
+func TestStoryLines(t *testing.T) {
+	for _, causes := range []int{1, 2} {
+		for hops := range 40 {
+			s := Story{Death: "a fault", Count: 1000, At: Hop{Function: "main.f", Line: 1, Own: true}}
+			for range causes {
+				c := Cause{What: "RAX holds 0x0", End: "the constant 0"}
+				for i := range hops {
+					c.Hops = append(c.Hops, Hop{Count: uint64(900 - i), Function: "main.g", File: "/x/main.go", Line: i + 1, Own: true, How: "copied", Store: i == 3})
+				}
+				s.Causes = append(s.Causes, c)
+			}
+			s.blame()
+			lines := s.Lines()
+			if n := strings.Count(strings.Join(lines, "\n")+"\n", "= the constant 0\n"); len(lines) > mostLines || n != causes {
+				t.Errorf("%d causes of %d hops: %d lines, %d ends:\n%s", causes, hops, len(lines), n, strings.Join(lines, "\n"))
+			}
+			if want := fmt.Sprintf("main.g (main.go:%d)", min(hops, 4)); hops > 0 && !strings.Contains(lines[1], want) {
+				t.Errorf("%s; want %s", lines[1], want)
+			}
+		}
+	}
+}
+
+// TestBlame: a value that was made is to blame, not a constant that has been handed over.
+func TestBlame(t *testing.T) {
+	argument := Cause{Hops: []Hop{{Count: 99, Function: "main.caller", Line: 5, Own: true, How: "constant"}}}
+	stored := Cause{Hops: []Hop{
+		{Count: 98, Function: "main.f", Line: 1, Own: true, How: "copied"},
+		{Count: 50, Function: "os.Read", Line: 7, How: "copied", Store: true},
+		{Count: 40, Function: "main.writer", Line: 9, Own: true, How: "constant", Store: true},
+	}}
+	older := Cause{Hops: []Hop{{Count: 30, Function: "main.older", Line: 3, Own: true, How: "computed"}}}
+	untold := Cause{Hops: []Hop{{Count: 97, Function: "main.g", Line: 2, Own: true, How: "unknown"}}}
+	for _, c := range []struct {
+		causes []Cause
+		want   int
+	}{
+		{[]Cause{argument, stored}, 9}, {[]Cause{stored, argument}, 9}, {[]Cause{older, stored}, 9}, {[]Cause{argument}, 5}, {[]Cause{untold}, 0}, {nil, 0},
+	} {
+		s := Story{At: Hop{Function: "main.f", Line: 1}, Causes: c.causes}
+		s.blame()
+		if got := s.Culprit; got == nil && c.want != 0 || got != nil && got.Line != c.want {
+			t.Errorf("%+v: %+v; want line %d", c.causes, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,302 @@
+package why
+
+import (
+	"bufio"
+	"debug/dwarf"
+	"debug/elf"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// Why answers for one recording. Not for several goroutines at once.
+type Why struct {
+	// Progress is told what is being done; nil: nobody.
+	Progress func(string)
+	// Replays is how many replays have been begun.
+	Replays int
+
+	launch Launch
+	file   *symbol.File
+	insts  map[uint64]x86asm.Inst
+	at     *machine // the latest one that was stepped
+
+	memmove, memclr uint64
+	fields          map[string]int64 // offsets of the runtime's fields in bytes
+	vars            []variable
+	constants       [2]uint64 // where the image's read-only data begins and ends
+	sources         map[string][]string
+	goroot          string // the folder of the standard library's source, with a / behind it; "" if it is not known
+}
+
+// variable is a package's variable.
+type variable struct {
+	name       string
+	addr, size uint64
+}
+
+// New makes one for the recording that launch replays, of the image that is the ELF file at path, opened as
+// file. Errors are the file's.
+func New(launch Launch, path string, file *symbol.File) (*Why, error) {
+	w := &Why{launch: launch, file: file, insts: map[uint64]x86asm.Inst{}, fields: map[string]int64{}, sources: map[string][]string{}}
+	w.memmove, w.memclr = w.entry("runtime.memmove"), w.entry("runtime.memclrNoHeapPointers")
+	if c := file.Lookup(w.entry("runtime.gopanic"), false); len(c) > 0 {
+		if i := strings.Index(c[0].File, "/runtime/"); i > 0 {
+			w.goroot = c[0].File[:i+1]
+		}
+	}
+	e, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	if s := e.Section(".rodata"); s != nil {
+		w.constants = [2]uint64{s.Addr, s.Addr + s.Size}
+	}
+	symbols, _ := e.Symbols()
+	for _, s := range symbols {
+		if elf.ST_TYPE(s.Info) == elf.STT_OBJECT && s.Size > 0 {
+			w.vars = append(w.vars, variable{s.Name, s.Value, s.Size})
+		}
+	}
+	d, err := e.DWARF()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; build it without -ldflags=-w", path, err)
+	}
+	w.readFields(d)
+	for _, need := range []string{"runtime.g.goid", "runtime.g.sigpc", "runtime.hchan.closed"} {
+		if _, ok := w.fields[need]; !ok {
+			return nil, fmt.Errorf("%s: its DWARF does not tell of %s: build it without -ldflags=-w", path, need)
+		}
+	}
+	return w, nil
+}
+
+// readFields reads the offsets of the fields of some structures.
+func (w *Why) readFields(d *dwarf.Data) {
+	for r := d.Reader(); ; {
+		e, err := r.Next()
+		if e == nil || err != nil {
+			return
+		}
+		name, _ := e.Val(dwarf.AttrName).(string)
+		if e.Tag != dwarf.TagStructType {
+			if e.Tag != dwarf.TagCompileUnit {
+				r.SkipChildren()
+			}
+			continue
+		}
+		if name != "runtime.g" && name != "runtime.hchan" && !strings.HasSuffix(name, "/arch/amd64.TrapFrame") {
+			r.SkipChildren()
+			continue
+		}
+		short := name[strings.LastIndexByte(name, '/')+1:]
+		for {
+			f, err := r.Next()
+			if f == nil || err != nil || f.Tag == 0 {
+				break
+			}
+			if n, ok := f.Val(dwarf.AttrName).(string); ok {
+				if off, ok := f.Val(dwarf.AttrDataMemberLoc).(int64); ok {
+					w.fields[short+"."+n] = off
+				}
+			}
+		}
+	}
+}
+
+// Close ends the machine that is left.
+func (w *Why) Close() {
+	if w.at != nil {
+		w.at.end()
+		w.at = nil
+	}
+}
+
+func (w *Why) say(format string, args ...any) {
+	if w.Progress != nil {
+		w.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// entry is where a function begins, 0 if there is none.
+func (w *Why) entry(name string) uint64 {
+	if all := w.file.Named(name); len(all) > 0 {
+		return all[0].Start
+	}
+	return 0
+}
+
+// A Hop is one instruction on the way of a value.
+type Hop struct {
+	Count     uint64 `json:"instructions"` // that were run before it
+	PC        uint64 `json:"pc"`
+	Goroutine int64  `json:"goroutine,omitempty"` // 0: none, or not known
+	// Function, File, Line and Source are those of the program's own code: where the instruction is in the
+	// runtime or in the kernel, By is its function, and they are of what called it. Own is false where no such code is
+	// known.
+	Function string `json:"function"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Source   string `json:"source,omitempty"`
+	By       string `json:"by,omitempty"`
+	Own      bool   `json:"own"`
+	// How the instruction made the value: "copied", "computed", "constant", "input", "unknown". Place is what it
+	// wrote, as it was asked for, and Value what. Store is set for a write to memory by a pointer.
+	How   string `json:"how"`
+	Place string `json:"place"`
+	Value uint64 `json:"value"`
+	Store bool   `json:"store,omitempty"`
+	// Alternatives is what a computed value is made of, too.
+	Alternatives []string `json:"alternatives,omitempty"`
+}
+
+// own reports whether a call is in the program's own code: not in the standard library, nor in the kernel.
+func (w *Why) own(c *lookup.Call) bool {
+	for _, p := range []string{"kernel/", "arch", "tracer", "boot"} {
+		if strings.HasPrefix(c.Function, module+p) {
+			return strings.HasPrefix(c.Function, module+"kernel/crashlab")
+		}
+	}
+	switch {
+	case c.File == "" || strings.HasPrefix(c.File, "<"):
+		return false
+	case strings.HasPrefix(c.File, "/") && w.goroot != "":
+		return !strings.HasPrefix(c.File, w.goroot)
+	}
+	first, _, _ := strings.Cut(c.File, "/") // built by -trimpath: runtime/proc.go, example.org/x/y.go, ./main.go
+	return strings.Contains(first, ".")
+}
+
+const module = "github.com/zeroframe/zeroframe/"
+
+// hop says where path[i] is.
+func (w *Why) hop(path []entry, i int) Hop {
+	h := Hop{Count: path[i].count, PC: path[i].pc}
+	calls := w.file.Lookup(h.PC, false)
+	for k := i; ; {
+		if c, ok := w.ownCall(calls); ok {
+			h.Function, h.File, h.Line, h.Source, h.Own = c.Function, c.File, c.Line, w.source(c.File, c.Line), true
+			h.Goroutine = w.goidOf(path[k].gpr[14]) // Go's internal ABI
+			break
+		}
+		if h.By == "" && len(calls) > 0 {
+			h.By = calls[len(calls)-1].Function
+		}
+		var ok bool
+		if k, ok = callerOf(path, k); !ok {
+			w.fromStack(&h, path)
+			break
+		}
+		calls = w.file.Lookup(path[k].pc, false)
+	}
+	return h
+}
+
+// fromStack looks for the program's own code in the stack of the machine, which stands at the path's end.
+func (w *Why) fromStack(h *Hop, path []entry) {
+	last := &path[len(path)-1]
+	if w.at == nil || last.count-h.Count > 16 {
+		if c := w.file.Lookup(h.PC, false); len(c) > 0 {
+			h.Function, h.File, h.Line, h.Source = c[0].Function, c[0].File, c[0].Line, w.source(c[0].File, c[0].Line)
+			h.By = ""
+		}
+		return
+	}
+	for _, ra := range w.at.stack(last, 64)[1:] {
+		if c, ok := w.ownCall(w.file.Lookup(ra, true)); ok {
+			h.Function, h.File, h.Line, h.Source, h.Own = c.Function, c.File, c.Line, w.source(c.File, c.Line), true
+			h.Goroutine = w.goid(last)
+			return
+		}
+	}
+}
+
+func (w *Why) ownCall(calls []lookup.Call) (c lookup.Call, ok bool) {
+	for i := range calls {
+		if w.own(&calls[i]) {
+			return calls[i], true
+		}
+	}
+	return c, false
+}
+
+// goid returns the number of the goroutine that runs.
+func (w *Why) goid(e *entry) int64 {
+	if w.at == nil {
+		return 0
+	}
+	g, _ := w.at.word(e.fs - 8)
+	return w.goidOf(g)
+}
+
+// goidOf returns the number of a goroutine by its g, 0 if it is none.
+func (w *Why) goidOf(g uint64) int64 {
+	if w.at == nil || !pointer(g) {
+		return 0
+	}
+	id, _ := w.at.word(g + uint64(w.fields["runtime.g.goid"]))
+	if id > 1<<40 {
+		return 0
+	}
+	return int64(id)
+}
+
+// source returns the text of a line of a source file, "" if it is not there.
+func (w *Why) source(file string, line int) string {
+	lines, ok := w.sources[file]
+	if !ok {
+		if f, err := os.Open(file); err == nil {
+			for s := bufio.NewScanner(f); s.Scan(); {
+				lines = append(lines, s.Text())
+			}
+			f.Close()
+		}
+		w.sources[file] = lines
+	}
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(lines[line-1])
+}
+
+// Name names an address in a package's variable, "" if it is in none.
+func (w *Why) Name(addr uint64) string {
+	for _, v := range w.vars {
+		if addr >= v.addr && addr < v.addr+v.size {
+			if addr == v.addr {
+				return v.name
+			}
+			return fmt.Sprintf("%s+%d", v.name, addr-v.addr)
+		}
+	}
+	return ""
+}
+
+func (w *Why) neverWritten(p place) string {
+	if n := w.Name(p.addr); n != "" {
+		return fmt.Sprintf("%s has had this value since the image was loaded", n)
+	}
+	if p.addr >= w.constants[0] && p.addr < w.constants[1] {
+		return "it is in the image's read-only data"
+	}
+	return fmt.Sprintf("nothing has written %s: it is as the machine began", p)
+}
+
+func (w *Why) constantEnd(f *effect, e *entry) string {
+	if f.value == 0 {
+		return "the constant 0"
+	}
+	if n := w.Name(f.value); n != "" {
+		return "the address of " + n
+	}
+	if c := w.file.Lookup(f.value, false); len(c) > 0 && c[0].Offset == 0 {
+		return "the address of " + c[0].Function
+	}
+	return fmt.Sprintf("the constant %#x", f.value)
+}

@@ -1,0 +1,137 @@
+package main
+
+// -record: the machine is recorded, in one file (tools/record). What cannot be in a recording is said
+// before anything runs.
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+const recordUsage = "record the whole run in `FILE`, for zf replay: the image, its files, and all\n" +
+	"that reaches the machine, such as input and the network. It has one CPU,\n" +
+	"its time goes by its instructions, and its text by the serial port. No NMI\n" +
+	"can be recorded: -timeout and ^\\ bring no trace"
+
+// recordFlag adds the flag.
+func (m *machine) recordFlag(fs *flag.FlagSet) {
+	fs.StringVar(&m.record, "record", "", recordUsage)
+}
+
+// wrongRecord says what does not go with -record, if anything does not. Folders to mount, which a
+// recording does not have, become files.
+func (f *runFlags) wrongRecord() string {
+	if f.record == "" {
+		return ""
+	}
+	port, _ := lastOption(f.append, "record.port")
+	switch {
+	case f.smp && f.qemu.CPUs > 1:
+		return fmt.Sprintf("-record records one CPU, not %d: QEMU writes down all that reaches a CPU from outside, and another CPU's writes are not in that; leave out -smp %[1]d", f.qemu.CPUs)
+	case f.core != "":
+		return "-core does not go with -record; take the core of the recording: zf replay -core " + f.core + " " + f.record
+	case f.qemu.Reboots > 0:
+		return "-reboots does not go with -record: QEMU's log has no resets that come from its monitor"
+	case f.qemu.UEFI:
+		return "-uefi does not go with -record: the firmware's settings are in no recording; without it the image boots by a BIOS"
+	case port == "com2":
+		return "record.port=com2 does not go with -record: QEMU's log has one serial port"
+	case samePath(f.record, f.target):
+		return "-record " + f.record + " would overwrite " + f.target
+	}
+	for _, s := range f.qemu.Shares {
+		if s.Writable {
+			return fmt.Sprintf("-mount %s:rw does not go with -record: what the host's folder answers is in no recording; without :rw it is copied", s.Dir)
+		}
+		f.files.trees = append(f.files.trees, s.Dir+":"+s.Path)
+	}
+	f.qemu.Shares = nil
+	for _, arg := range f.qemu.Extra {
+		for _, not := range []string{"-drive", "-hda", "-cdrom", "-blockdev", "-snapshot", "-icount", "-smp", "-loadvm", "-incoming"} {
+			if strings.TrimPrefix(arg, "-") == not[1:] {
+				return fmt.Sprintf("-qemu %s does not go with -record: what it brings is in no recording", arg)
+			}
+		}
+	}
+	return ""
+}
+
+// recording is one that is being made; nil: none is.
+type recording struct {
+	w    *record.Writer
+	path string
+}
+
+// startRecord begins the recording of the machine, if there is to be one, whose Config is complete
+// but for that. Without an image's symbols it has no build ID.
+func (m *machine) startRecord(ctx context.Context, sym *symbol.File, cooked bool) (*recording, error) {
+	if m.record == "" {
+		return nil, nil
+	}
+	q := &m.qemu
+	version, err := qemu.Version(ctx, q.Program)
+	if err != nil {
+		return nil, err
+	}
+	meta := record.Meta{
+		QEMU:    version,
+		Command: m.command, Name: m.name, BuildID: sym.BuildID(), Date: time.Now().UTC(),
+		Append: q.Append, Machine: q.Machine, CPU: q.CPU, MemoryMiB: q.MemoryMiB,
+		VirtualTime: q.Icount && q.VirtualTime, Net: q.Net, Extra: q.Extra,
+		Cooked: cooked, Quiet: m.quiet,
+	}
+	w, err := record.Create(m.record, meta, map[string]string{record.Image: q.Kernel, record.Initrd: q.Initrd, record.Disc: q.CDROM})
+	if err != nil {
+		return nil, err
+	}
+	q.Record, q.Stdout = w.Log(), both{w.Serial(), q.Stdout}
+	return &recording{w, m.record}, nil
+}
+
+// both writes to one and then to the other.
+type both struct{ first, second io.Writer }
+
+func (b both) Write(p []byte) (int, error) {
+	if n, err := b.first.Write(p); err != nil {
+		return n, err
+	}
+	return b.second.Write(p)
+}
+
+// remove takes away what there is of the recording of a machine that has not started.
+func (r *recording) remove() {
+	if r != nil {
+		r.w.Close(nil)
+		os.Remove(r.path)
+	}
+}
+
+// end ends the recording of a machine that has ended so.
+func (r *recording) end(res qemu.Result, err error) error {
+	if r == nil {
+		return nil
+	}
+	end := record.End{Status: res.Status, Outcome: res.Outcome.String(), Program: res.Program}
+	if err != nil {
+		end.Error = err.Error()
+	}
+	return r.w.Close(&end)
+}
+
+// askNMI asks a machine with an NMI where it is, if it can be asked.
+func (m *machine) askNMI(vm *qemu.VM, stderr io.Writer) {
+	if m.record != "" {
+		fmt.Fprintf(stderr, "%s: an NMI is in no recording; ^C, twice, ends the machine, and zf replay -until end shows where it was\r\n", m.command)
+		return
+	}
+	vm.InjectNMI()
+}

@@ -1,0 +1,264 @@
+package main
+
+// `zf replay`: a recording, looked at again. replayrun.go runs the machine.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// exitParted is the exit status of a replay that parts from its recording.
+const exitParted = 4
+
+const replayText = `Replay has a machine do again what zf run -record has recorded: the same
+instructions, the same bytes on the serial port. It needs nothing but the file:
+image, files, input and network are in it.
+
+What the machine says is compared with what was recorded all along, and so is how
+many instructions it runs. Where it parts from the recording, it is ended, and the
+exit status is 4.
+
+  zf replay crash.zfr                         all of it
+  zf replay -info crash.zfr                   what is in it
+  zf replay -until end-1ms -core c.core crash.zfr
+                                              the memory a millisecond before
+  zf replay -gdb 127.0.0.1:1234 -image i.elf crash.zfr
+                                              then gdb i.elf, target remote :1234,
+                                              watch, continue
+
+-until stops the machine at a POINT: a time since its start, such as 1.5s, or a
+number of instructions, such as 120000000; end-10ms and end-5000 count from the
+end. There it says where the machine is.
+
+A recording that was cut short, since its machine's host process was killed, is
+replayed as far as it goes, and that is said. It wants the QEMU of the recording;
+-force tries another one, which as a rule parts soon.
+
+Exit status: 0 the machine did the same, however that has ended; 2 wrong usage,
+no recording, or a damaged one; 3 QEMU failed; 4 it has parted from the recording.`
+
+// replayFlags is what the command line of `zf replay` says.
+type replayFlags struct {
+	machine
+	file  string
+	until point
+	gdb   string
+	image string
+	info  bool
+	show  bool // what the machine says
+}
+
+// A point is where a replay stops.
+type point struct {
+	text         string // as the user has said it; "": none
+	fromEnd      bool
+	isTime       bool
+	time         time.Duration
+	instructions uint64
+}
+
+// parsePoint reads a point.
+func parsePoint(s string) (point, error) {
+	p := point{text: s}
+	rest, fromEnd := strings.CutPrefix(s, "end")
+	if p.fromEnd = fromEnd; fromEnd {
+		if rest == "" {
+			return p, nil
+		}
+		var minus bool
+		if rest, minus = strings.CutPrefix(rest, "-"); !minus {
+			return p, errWantPoint
+		}
+	}
+	if n, err := strconv.ParseUint(rest, 10, 64); err == nil {
+		p.instructions = n
+		return p, nil
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d < 0 {
+		return p, errWantPoint
+	}
+	p.time, p.isTime = d, true
+	return p, nil
+}
+
+var errWantPoint = errors.New("want a time such as 1.5s, a number of instructions, or end-10ms, end-5000")
+
+// of returns the number of instructions that the point is at in a recording, and whether that
+// is its end.
+func (p point) of(l *record.Log, virtual bool) (at uint64, end bool, err error) {
+	if p.text == "" {
+		return l.Instructions, true, nil
+	}
+	if !l.Known && (p.isTime || p.fromEnd) {
+		return 0, false, errors.New("this QEMU's log is of a format that zf cannot read: give -until a number of instructions")
+	}
+	at = p.instructions
+	switch {
+	case p.isTime && virtual:
+		return 0, false, errors.New("with -icount sleeping takes no time, and the recording does not say when it was: give -until a number of instructions")
+	case p.isTime:
+		t := p.time
+		if p.fromEnd {
+			t = max(l.Time-t, 0)
+		}
+		var ok bool
+		if at, ok = l.At(t); !ok {
+			return 0, false, fmt.Errorf("the recording ends at %v", l.Time)
+		}
+	case p.fromEnd:
+		at = l.Instructions - min(max(at, 1), l.Instructions) // in the midst of the last one it ends
+	}
+	if l.Known && at > l.Instructions {
+		return 0, false, fmt.Errorf("the recording ends after %d instructions", l.Instructions)
+	}
+	return at, false, nil
+}
+
+// runReplay runs `zf replay`.
+func runReplay(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	f := replayFlags{machine: machine{command: "zf replay", records: new(records)}}
+	if code, ok := f.parse(args, stderr); !ok {
+		return code
+	}
+	fail := failing(f.command, stderr)
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	tmp, err := qemu.PlainFolder()
+	if err != nil {
+		return fail("%v", err)
+	}
+	defer os.RemoveAll(tmp)
+	rec, err := record.Open(f.file, tmp)
+	if err != nil {
+		return fail("%v", err)
+	}
+	log, err := rec.Log()
+	if err != nil {
+		return fail("%v", err)
+	}
+	elf := rec.Path(record.Image)
+	if disc := rec.Path(record.Disc); disc != "" {
+		if elf, err = fromISO(disc, tmp); err != nil {
+			return fail("%v", err)
+		}
+	}
+	if f.image != "" {
+		if err := copyFile(f.image, elf); err != nil {
+			return fail("-image: %v", err)
+		}
+	}
+	if f.info {
+		io.WriteString(stdout, recordingInfo(rec, log))
+		return exitOK
+	}
+	sym, err := symbol.Open(elf)
+	if err != nil {
+		return fail("%s: the image in it: %v", f.file, err)
+	}
+	defer sym.Close()
+	p := &playing{replayFlags: &f, rec: rec, log: log, sym: sym, elf: elf, tmp: tmp, stdout: stdout, stderr: stderr}
+	return p.run(ctx)
+}
+
+// recordingInfo says what is in a recording.
+func recordingInfo(r *record.Recording, l *record.Log) string {
+	var b strings.Builder
+	row := func(name, format string, a ...any) { fmt.Fprintf(&b, "%-13s %s\n", name, fmt.Sprintf(format, a...)) }
+	row("image", "%s, build ID %s", printable(r.Name), printable(r.BuildID))
+	row("recorded", "%s by %s", r.Date.Format(time.RFC3339), printable(r.Command))
+	row("machine", "%s, processor %s, %d MiB, QEMU %s", printable(r.Machine), printable(r.CPU), r.MemoryMiB, printable(r.QEMU))
+	row("command line", "%s", printable(r.Append))
+	if r.Net != "" {
+		row("network", "%s, %s", printable(r.Net), count(l.Frames, "frame"))
+	}
+	if l.Known {
+		time := fmt.Sprintf(" in %v", l.Time)
+		if r.VirtualTime {
+			time = ""
+		}
+		row("ran", "%d instructions%s", l.Instructions, time)
+		row("input", "%d bytes", l.Inputs)
+	}
+	row("output", "%d bytes", len(r.Serial))
+	switch {
+	case r.Broken != nil:
+		row("ended", "not known: %v", r.Broken)
+	case r.End.Error != "":
+		row("ended", "%s", printable(r.End.Error))
+	case r.End.Outcome == qemu.Exited.String():
+		row("ended", "the program exited with status %d", r.End.Program)
+	default:
+		row("ended", "in a trace")
+	}
+	return b.String()
+}
+
+// parse reads the command line. If there is nothing more to do, ok is false and code is the exit
+// status.
+func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
+	fs := newFlags("replay", "[flags] FILE.zfr", replayText, stderr)
+	fs.Func("until", "stop at `POINT` and say where the machine is", func(s string) (err error) {
+		f.until, err = parsePoint(s)
+		return err
+	})
+	fs.Func("gdb", "wait for gdb at `ADDR`, such as 127.0.0.1:1234 or a port alone, before the\nfirst instruction or, with -until, there", func(s string) error {
+		if _, err := strconv.ParseUint(s, 10, 16); err == nil {
+			s = "127.0.0.1:" + s
+		}
+		f.gdb = s
+		if _, _, err := net.SplitHostPort(s); err != nil {
+			return errors.New("want an address such as 127.0.0.1:1234")
+		}
+		return nil
+	})
+	fs.StringVar(&f.core, "core", "", "write all of the machine's memory at the end, or at -until, to `FILE`, as a\ncore for Delve and gdb; .zst has it compressed")
+	fs.StringVar(&f.image, "image", "", "write the image of the recording to `FILE`, for a debugger")
+	fs.BoolVar(&f.info, "info", false, "say what is in the recording, and run nothing")
+	quiet := fs.Bool("q", false, "do not show what the machine says, only verify it")
+	fs.BoolVar(&f.force, "force", false, "replay it by another QEMU than that of the recording, too")
+	f.view.flags(fs)
+	f.records.flags(fs)
+	inputs, code, ok := parseMixed(fs, args)
+	if !ok {
+		return code, false
+	}
+	f.show = !*quiet
+	wrong := ""
+	switch {
+	case len(inputs) == 0:
+		wrong = "want a recording, which zf run -record FILE.zfr makes"
+	case len(inputs) > 1:
+		wrong = fmt.Sprintf("one recording at a time, not %d", len(inputs))
+	case f.gdb != "" && f.core != "":
+		wrong = "-core does not go with -gdb: gdb has the machine then"
+	case samePath(f.core, inputs[0]), samePath(f.image, inputs[0]):
+		wrong = inputs[0] + " would be overwritten"
+	}
+	if wrong != "" {
+		fmt.Fprintf(stderr, "zf replay: %s\n", wrong)
+		return exitUsage, false
+	}
+	f.file, f.coreELF = inputs[0], f.image
+	if f.core != "" && f.image == "" {
+		f.image = strings.TrimSuffix(filepath.Base(f.core), zstdSuffix) + ".elf"
+		f.image = filepath.Join(filepath.Dir(f.core), f.image)
+		f.coreELF = f.image
+	}
+	return exitOK, true
+}

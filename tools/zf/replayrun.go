@@ -1,0 +1,341 @@
+package main
+
+// The machine of a recording runs again. That it does the same is seen in three ways: QEMU itself gives
+// up when an event of its log does not come at its instruction; the output is compared byte by byte;
+// and the machine is stopped at the last instruction of the recording, which shows that it has come
+// there. One that waits for an event that will not come stands still, which is seen by asking.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/trace"
+)
+
+// playing is a replay that runs.
+type playing struct {
+	*replayFlags
+	rec            *record.Recording
+	log            *record.Log
+	sym            *symbol.File
+	elf, tmp       string
+	stdout, stderr io.Writer
+
+	ctx      context.Context
+	died     ending
+	verifier *record.Verifier
+	last     uint64 // instructions, when it was last asked
+	target   uint64 // where it is to stop; 0: nowhere
+	reached  bool   // and has
+	verdict  string // the last line
+	atEnd    bool   // that is the recording's end
+}
+
+// A machine that runs no instruction stands still when it was asked that often, over at least
+// this time. QEMU answers between two events, so that a busy host does not look like that.
+const (
+	askEvery     = 250 * time.Millisecond
+	asksStanding = 40
+)
+
+func (p *playing) say(format string, a ...any) {
+	fmt.Fprintf(p.stderr, "zf replay: "+format+"\n", a...)
+}
+
+// run runs the replay and returns the exit status.
+func (p *playing) run(ctx context.Context) int {
+	p.ctx = ctx
+	fail := func(code int, err error) int {
+		p.say("%s", interrupted(ctx, withQEMUStep(err)))
+		return code
+	}
+	have, err := qemu.Version(ctx, "")
+	if err != nil {
+		return fail(exitMachine, err)
+	}
+	if have != p.rec.QEMU && !p.force {
+		return fail(exitUsage, fmt.Errorf("%s was recorded by QEMU %s, and this is %s, whose machine is another; install that one, or try -force", p.file, printable(p.rec.QEMU), printable(have)))
+	}
+	version := p.log.Version()
+	if version == 0 {
+		if version, err = qemu.LogVersion(ctx, "", p.tmp); err != nil {
+			return fail(exitMachine, err)
+		}
+		p.log.ReadAs(version)
+	}
+	if p.log.Known && p.log.Instructions == 0 {
+		return fail(exitUsage, fmt.Errorf("%s: %w, before the machine's first instruction", p.file, record.ErrCut))
+	}
+	if p.log.Err != nil {
+		p.say("note: %v; it is replayed up to there", p.log.Err)
+	}
+	if p.target, p.atEnd, err = p.until.of(p.log, p.rec.VirtualTime); err != nil {
+		return fail(exitUsage, fmt.Errorf("-until %s: %w", p.until.text, err))
+	}
+	if p.atEnd && p.target > 0 {
+		p.target-- // in the midst of the last one QEMU ends, or the log
+	}
+	path := filepath.Join(p.tmp, "replay.log")
+	if err := p.log.Write(path, version); err != nil {
+		return fail(exitUsage, err)
+	}
+	out, end, err := p.output()
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	p.verifier = p.rec.NewVerifier(out)
+	r := p.rec
+	cfg := qemu.Config{
+		Kernel: r.Path(record.Image), Initrd: r.Path(record.Initrd), CDROM: r.Path(record.Disc), Append: r.Append,
+		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, Icount: true, VirtualTime: r.VirtualTime, Net: r.Net, Extra: r.Extra,
+		Replay: path, Paused: true, Stdout: p.verifier,
+	}
+	if cfg.CDROM != "" {
+		cfg.Kernel = ""
+	}
+	if p.gdb != "" && p.atEnd {
+		cfg.GDB = "tcp:" + p.gdb + ",server=on,wait=off"
+	}
+	vm, err := qemu.Start(ctx, cfg)
+	if err != nil {
+		return fail(exitMachine, err)
+	}
+	code := p.play(vm)
+	vm.Kill()
+	vm.Wait()
+	if err := end(); err != nil && code == exitOK {
+		return fail(exitUsage, err)
+	}
+	if p.died.first != nil && p.show {
+		dir, _ := os.Getwd() // without it, paths are absolute
+		io.WriteString(p.stderr, summary(p.command, p.died.first, dir))
+	}
+	if p.verdict != "" {
+		p.say("%s", p.verdict)
+	}
+	return code
+}
+
+// output returns what takes what the machine says, traces resolved, and what ends that.
+func (p *playing) output() (out io.Writer, end func() error, err error) {
+	serial := p.stdout
+	if !p.show {
+		serial = io.Discard
+	}
+	opt := trace.Options{
+		Symbols: p.sym, Color: wantColor(serial), Sanitize: isTerminal(serial), Columns: columnsOf(serial),
+		Log: p.stderr, Idle: trace.DefaultIdle, OnTrace: p.died.take,
+	}
+	if err := p.view.apply(&opt, opt.Color); err != nil {
+		return nil, nil, err
+	}
+	ends := &lineEnds{w: serial}
+	if p.rec.Cooked {
+		serial = ends
+	}
+	if p.rec.Quiet {
+		serial = &withoutReport{w: serial}
+	}
+	filter, err := trace.NewFilter(serial, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	text := p.records.text(filter, p.command, p.stderr)
+	return text, func() error { return errors.Join(text.Close(), filter.Close(), ends.flush(), p.records.end()) }, nil
+}
+
+// play lets the machine run to where it is to stop, and says what has come of it.
+func (p *playing) play(vm *qemu.VM) int {
+	if p.gdb != "" && p.atEnd {
+		return p.debug(vm)
+	}
+	if p.target > 0 {
+		if err := vm.StopAt(p.target); err != nil {
+			p.say("%v", err)
+			return exitMachine
+		}
+	}
+	vm.Continue() // or it has ended already
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	standing := 0
+	for {
+		select {
+		case <-vm.Done():
+			return p.ended(vm)
+		case <-vm.Stopped():
+			n, err := vm.Instructions()
+			if err != nil {
+				continue // it has ended
+			}
+			p.last = n
+			if n != p.target {
+				return p.parted(fmt.Sprintf("it has stopped after %d instructions, and should do so after %d", n, p.target))
+			}
+			return p.stopped(vm)
+		case <-tick.C:
+			n, err := vm.Instructions()
+			switch {
+			case err != nil:
+			case n != p.last:
+				p.last, standing = n, 0
+			default:
+				if standing++; standing == asksStanding {
+					return p.parted("it waits for what is not in the recording there")
+				}
+			}
+		}
+	}
+}
+
+// point says where a replay is: its instruction, and the machine's time.
+func (p *playing) point(instructions uint64) string {
+	s := fmt.Sprintf("instruction %d", instructions)
+	if p.log.Known && !p.rec.VirtualTime {
+		s += fmt.Sprintf(" (%v)", p.log.TimeAt(instructions))
+	}
+	return s
+}
+
+// parted says that the replay has parted from its recording, and where.
+func (p *playing) parted(how string) int {
+	n := p.verifier.Verified()
+	p.verdict = fmt.Sprintf("the replay parts from its recording: %s\nzf replay: up to there %d bytes of its output were the same; last seen at %s", how, n, p.point(p.last))
+	if e, ok := p.log.Sent(n); ok {
+		p.verdict += fmt.Sprintf("\nzf replay: the recording says the next byte at %s", p.point(e.Instructions))
+	}
+	return exitParted
+}
+
+// stopped is for a machine that stands where it is to stop.
+func (p *playing) stopped(vm *qemu.VM) int {
+	if p.atEnd {
+		return p.finish(vm)
+	}
+	regs, err := vm.Registers()
+	if err != nil {
+		p.say("%v", err)
+		return exitMachine
+	}
+	rip, _ := qemu.InstructionPointer(regs)
+	halted := ""
+	if strings.Contains(regs, "HLT=1") {
+		halted = ", halted"
+	}
+	p.say("stopped at %s, rip %#x%s%s", p.point(p.last), rip, where(p.sym, rip), halted)
+	if p.gdb != "" {
+		if err := vm.ServeGDB(p.gdb); err != nil {
+			p.say("%v", err)
+			return exitMachine
+		}
+		return p.debug(vm)
+	}
+	io.WriteString(p.stderr, generalRegisters(regs))
+	return p.takeCore(vm)
+}
+
+// takeCore makes the core, if there is to be one.
+func (p *playing) takeCore(vm *qemu.VM) int {
+	if p.core == "" {
+		return exitOK
+	}
+	c := &fullCore{command: p.command, path: p.core, elf: p.coreELF, sym: p.sym, force: p.force, zstd: filepath.Ext(p.core) == zstdSuffix, stderr: p.stderr}
+	if err := c.ofVM(vm); err != nil {
+		return failing(p.command, p.stderr)("-core: %v", err)
+	}
+	return exitOK
+}
+
+// debug waits while gdb has the machine.
+func (p *playing) debug(vm *qemu.VM) int {
+	p.say("the machine waits for gdb: target remote %s", p.gdb)
+	<-vm.Done()
+	if err := p.verifier.Parted(); err != nil {
+		return p.parted(strings.TrimPrefix(err.Error(), record.ErrParted.Error()+" "))
+	}
+	return exitOK
+}
+
+// finish is for a machine that stands at the end of its recording.
+func (p *playing) finish(vm *qemu.VM) int {
+	p.reached = true
+	if code := p.takeCore(vm); code != exitOK {
+		return code
+	}
+	if !p.rec.Ended() {
+		return p.short()
+	}
+	vm.Continue()
+	tick := time.NewTimer(asksStanding * askEvery)
+	defer tick.Stop()
+	select {
+	case <-vm.Done():
+		return p.ended(vm)
+	case <-tick.C:
+		return p.parted("it does not end as the recording does")
+	}
+}
+
+// ended is for a machine that has come to its end.
+func (p *playing) ended(vm *qemu.VM) int {
+	res, err := vm.Wait()
+	n, all := p.verifier.Verified(), int64(len(p.rec.Serial))
+	switch parted := p.verifier.Parted(); {
+	case parted != nil:
+		return p.parted(strings.TrimPrefix(parted.Error(), record.ErrParted.Error()+" "))
+	case p.ctx.Err() != nil:
+		p.say("interrupted")
+		return exitMachine
+	case !p.rec.Ended() && errors.Is(err, qemu.ErrQEMU):
+		return p.parted(err.Error())
+	case !p.rec.Ended():
+		return p.short()
+	case res.Status != p.rec.End.Status && err != nil:
+		return p.parted(err.Error())
+	case res.Status != p.rec.End.Status:
+		return p.parted(fmt.Sprintf("it has ended with QEMU's status %d, and the recording with %d", res.Status, p.rec.End.Status))
+	case n < all:
+		return p.parted(fmt.Sprintf("it has ended after %d bytes of output, and the recording has %d", n, all))
+	case p.target > 0 && !p.reached:
+		return p.parted(fmt.Sprintf("it has ended before instruction %d", p.target))
+	}
+	how := "it ended in a trace"
+	switch end := p.rec.End; {
+	case end.Error != "":
+		how = "it ended so: " + printable(end.Error)
+	case end.Outcome == qemu.Exited.String():
+		how = fmt.Sprintf("the program exited with status %d", end.Program)
+	}
+	return p.same(how)
+}
+
+// short is for a replay that has come to where its recording is cut or damaged.
+func (p *playing) short() int {
+	code := p.same(fmt.Sprintf("there it ends: %v", p.rec.Broken))
+	if errors.Is(p.rec.Broken, record.ErrDamaged) {
+		code = exitUsage
+	}
+	return code
+}
+
+// same says that the replay has done the same as the recording, up to where that has ended so.
+func (p *playing) same(how string) int {
+	ran := ""
+	if p.log.Known {
+		ran = fmt.Sprintf(", %d instructions", p.log.Instructions)
+		if !p.rec.VirtualTime {
+			ran += fmt.Sprintf(" in %v", p.log.Time)
+		}
+	}
+	p.verdict = fmt.Sprintf("the same as recorded: %d bytes of output%s; %s", p.verifier.Verified(), ran, how)
+	return exitOK
+}

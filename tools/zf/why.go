@@ -1,0 +1,233 @@
+package main
+
+// `zf why`: the way back from a death, or from a word of memory, to who wrote it.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/why"
+)
+
+const whyText = `Why takes a recording that zf run -record has made of a machine that died, and
+says what the death came from: the value that the instruction used, who wrote it
+last, where that one had it from, and so on, until a constant, an input or an
+allocation is reached. It replays the recording several times for that.
+
+  zf run -record crash.zfr ./prog     the machine dies
+  zf why crash.zfr                    why it died
+  zf why -var main.table crash.zfr    who wrote the variable last
+  zf why -var main.t+16 -all crash.zfr
+                                      everyone who wrote the eight bytes there
+  zf why -addr 0xc000012340 crash.zfr who wrote the eight bytes there last
+
+The story has the latest step first. "computed it ... also of RBX" says that the
+value was made of several, of which the first is followed. What cannot be told is
+said. ^C ends it with what is known by then.
+
+Exit status: 0 the answer is there; 1 there is none, since the machine did not die
+or nobody has written the word; 2 wrong usage, or no recording; 3 QEMU failed.`
+
+// whyFlags is what the command line says.
+type whyFlags struct {
+	file, variable string
+	addr, size     uint64
+	all, json      bool
+}
+
+// runWhy runs `zf why`.
+func runWhy(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	var f whyFlags
+	if code, ok := f.parse(args, stderr); !ok {
+		return code
+	}
+	fail := failing("zf why", stderr)
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	tmp, err := qemu.PlainFolder()
+	if err != nil {
+		return fail("%v", err)
+	}
+	defer os.RemoveAll(tmp)
+	rec, err := record.Open(f.file, tmp)
+	if err != nil {
+		return fail("%v", err)
+	}
+	elf := rec.Path(record.Image)
+	if disc := rec.Path(record.Disc); disc != "" {
+		if elf, err = fromISO(disc, tmp); err != nil {
+			return fail("%v", err)
+		}
+	}
+	launch, err := launcher(ctx, rec, tmp)
+	if err != nil {
+		fmt.Fprintf(stderr, "zf why: %v\n", withQEMUStep(err))
+		return exitMachine
+	}
+	sym, err := symbol.Open(elf)
+	if err != nil {
+		return fail("%s: the image in it: %v", f.file, err)
+	}
+	defer sym.Close()
+	w, err := why.New(launch, elf, sym)
+	if err != nil {
+		return fail("%s: the image in it: %v", f.file, err)
+	}
+	defer w.Close()
+	clean := func() {}
+	if isTerminal(stderr) {
+		clean = func() { io.WriteString(stderr, "\r\x1b[K") }
+		w.Progress = func(s string) {
+			fmt.Fprintf(stderr, "\r\x1b[Kzf why: replay %d: %.60s", w.Replays+1, s)
+		}
+	}
+	return f.answer(ctx, w, stdout, stderr, clean)
+}
+
+// answer writes the answer; clean takes the progress away.
+func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Writer, clean func()) int {
+	var err error
+	var found any
+	var lines []string
+	if f.addr == 0 && f.variable == "" {
+		var s *why.Story
+		if s, err = w.Death(ctx); s != nil {
+			found, lines = s, s.Lines()
+		}
+	} else {
+		addr, size := f.addr, f.size
+		if f.variable != "" {
+			var n uint64
+			if addr, n, err = w.Resolve(f.variable); err != nil {
+				fmt.Fprintf(stderr, "zf why: %v\n", err)
+				return exitUsage
+			}
+			if size == 0 && n <= 8 && n&(n-1) == 0 {
+				size = n
+			}
+		}
+		if size == 0 {
+			size = 8
+		}
+		if addr%size != 0 {
+			fmt.Fprintf(stderr, "zf why: %d bytes at %#x are not at a multiple of their size; ask for less of them by -size\n", size, addr)
+			return exitUsage
+		}
+		var all []why.Written
+		if all, err = w.Writers(ctx, addr, size, 0, f.all); len(all) > 0 {
+			found = all
+			for i := range all {
+				lines = append(lines, all[i].String())
+			}
+		} else if err == nil {
+			lines = append(lines, fmt.Sprintf("nothing has written the %d bytes at %#x", size, addr))
+		}
+	}
+	clean()
+	if found != nil || err == nil {
+		if f.json {
+			e := json.NewEncoder(stdout)
+			e.SetIndent("", "  ")
+			e.Encode(found)
+		} else {
+			io.WriteString(stdout, strings.Join(lines, "\n")+"\n")
+		}
+	}
+	switch {
+	case err == nil && found != nil:
+		return exitOK
+	case err == nil, errors.Is(err, why.ErrNoDeath):
+		if err != nil {
+			fmt.Fprintf(stderr, "zf why: %v; -var and -addr ask for a word\n", err)
+		}
+		return exitTrace
+	}
+	fmt.Fprintf(stderr, "zf why: %s\n", interrupted(ctx, withQEMUStep(err)))
+	return exitMachine
+}
+
+// launcher returns what starts the machine of a recording once more.
+func launcher(ctx context.Context, r *record.Recording, tmp string) (why.Launch, error) {
+	log, err := r.Log()
+	if err != nil {
+		return nil, err
+	}
+	version := log.Version()
+	if version == 0 {
+		if version, err = qemu.LogVersion(ctx, "", tmp); err != nil {
+			return nil, err
+		}
+	}
+	path := filepath.Join(tmp, "why.log")
+	if err := log.Write(path, version); err != nil {
+		return nil, err
+	}
+	cfg := qemu.Config{
+		Kernel: r.Path(record.Image), Initrd: r.Path(record.Initrd), CDROM: r.Path(record.Disc), Append: r.Append,
+		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, Icount: true, VirtualTime: r.VirtualTime, Net: r.Net, Extra: r.Extra,
+		Replay: path, Paused: true,
+	}
+	if cfg.CDROM != "" {
+		cfg.Kernel = ""
+	}
+	n := 0
+	return func(ctx context.Context) (*qemu.VM, string, string, error) {
+		n++
+		socket := filepath.Join(tmp, "gdb"+strconv.Itoa(n))
+		c := cfg
+		c.GDB = "unix:" + socket + ",server=on,wait=off"
+		vm, err := qemu.Start(ctx, c)
+		return vm, "unix", socket, err
+	}, nil
+}
+
+// parse reads the command line.
+func (f *whyFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
+	fs := newFlags("why", "[flags] FILE.zfr", whyText, stderr)
+	fs.Func("addr", "ask who has written the memory at this `ADDRESS`", func(s string) (err error) {
+		if f.addr, err = strconv.ParseUint(s, 0, 64); err != nil || f.addr == 0 {
+			return errors.New("want an address such as 0xc000012340")
+		}
+		return nil
+	})
+	fs.StringVar(&f.variable, "var", "", "ask who has written the package's variable `NAME`, such as main.table, or the\neight bytes at NAME+16")
+	fs.Uint64Var(&f.size, "size", 0, "how many `BYTES` -addr and -var are about: 1, 2, 4 or 8 (default: the\nvariable's size, or 8)")
+	fs.BoolVar(&f.all, "all", false, "with -addr and -var: all writers, not only the last one")
+	fs.BoolVar(&f.json, "json", false, "write JSON")
+	inputs, code, ok := parseMixed(fs, args)
+	if !ok {
+		return code, false
+	}
+	wrong := ""
+	switch {
+	case len(inputs) == 0:
+		wrong = "want a recording, which zf run -record FILE.zfr makes"
+	case len(inputs) > 1:
+		wrong = fmt.Sprintf("one recording at a time, not %d", len(inputs))
+	case f.addr != 0 && f.variable != "":
+		wrong = "-addr and -var: want one of them"
+	case f.addr == 0 && f.variable == "" && (f.all || f.size != 0):
+		wrong = "-all and -size are about -addr and -var"
+	case f.size&(f.size-1) != 0 || f.size > 8:
+		wrong = fmt.Sprintf("-size %d: want 1, 2, 4 or 8", f.size)
+	}
+	if wrong != "" {
+		fmt.Fprintf(stderr, "zf why: %s\n", wrong)
+		return exitUsage, false
+	}
+	f.file = inputs[0]
+	return exitOK, true
+}
