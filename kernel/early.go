@@ -8,6 +8,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
+	"github.com/zeroframe/zeroframe/kernel/dev/screen"
 	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/linux"
@@ -109,6 +110,9 @@ func early() {
 		c.LockTables()
 	}
 	mapScreen()
+	if screen.On() {
+		fault.UseCodes(mem.Contiguous(fault.CodesSize))
+	}
 	if !stack.Guard() {
 		fault.Panic("not enough RAM behind the kernel's image for page tables: a stack has no guard page")
 	}

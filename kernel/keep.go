@@ -25,6 +25,10 @@ var keptRoom, keptSize uintptr
 // findKept finds what is to be kept, and room for it. Early context, before mem.Release.
 func findKept() {
 	lo, hi := stack.KernelText()
+	if filesLo, filesHi := stack.FilesText(); filesLo != 0 {
+		arch.Keep(arch.Pointer(lo), filesLo-lo)
+		lo = filesHi
+	}
 	arch.Keep(arch.Pointer(lo), hi-lo)
 	arch.KeepCPU()
 	percpu.Keep()

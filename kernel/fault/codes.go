@@ -1,6 +1,9 @@
 package fault
 
 import (
+	"unsafe"
+
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/dev/screen"
 	"github.com/zeroframe/zeroframe/tracer"
 	"github.com/zeroframe/zeroframe/tracer/qr"
@@ -18,7 +21,7 @@ const (
 	maxCodeTraces = 96
 )
 
-// codeTrace is a trace in codeBytes.
+// codeTrace is a trace in codeSpace.bytes.
 type codeTrace struct {
 	at, n int
 	plan  qr.Plan
@@ -26,19 +29,34 @@ type codeTrace struct {
 
 // Panic path only.
 var (
-	toCodes    bool // what the writer writes goes into codeBytes
-	codeBytes  [codeRoom]byte
-	codeLen    int // bytes that are in use
-	codeFull   bool
-	codeTraces [maxCodeTraces]codeTrace
-	nCodes     int // traces there are
-	code       qr.Code
+	toCodes  bool // what the writer writes goes into codes().bytes
+	codeLen  int  // bytes that are in use
+	codeFull bool
+	nCodes   int // traces there are
 )
+
+// codeSpace is what takes memory of that: only a machine with a screen gives it away. Panic path only.
+type codeSpace struct {
+	bytes  [codeRoom]byte
+	traces [maxCodeTraces]codeTrace
+	code   qr.Code
+}
+
+// CodesSize is the memory that codes need, in bytes.
+const CodesSize = unsafe.Sizeof(codeSpace{})
+
+// codesAt is where it is, 0: nowhere, and there are no codes. Set once at boot.
+var codesAt uintptr
+
+// UseCodes gives codes their memory, CodesSize bytes at an address. Early context.
+func UseCodes(at uintptr) { codesAt = at }
+
+func codes() *codeSpace { return (*codeSpace)(arch.Pointer(codesAt)) }
 
 // codeByte takes a byte of a trace.
 func codeByte(b byte) {
-	if codeFull = codeFull || codeLen >= len(codeBytes); !codeFull {
-		codeBytes[codeLen] = b
+	if codeFull = codeFull || codeLen >= codeRoom; !codeFull {
+		codes().bytes[codeLen] = b
 		codeLen++
 	}
 }
@@ -46,7 +64,7 @@ func codeByte(b byte) {
 // keepCodes keeps the trace of a stage, which has been written, for the screen. If the stage
 // before has died before it could do that, its trace comes first.
 func keepCodes(s Stage, d *Details) {
-	if !screen.Crashed() || s > StageAddresses || screen.CodeRoom() == 0 {
+	if codesAt == 0 || !screen.Crashed() || s > StageAddresses || screen.CodeRoom() == 0 {
 		return
 	}
 	if first := &stageDetails[0]; s == StageAddresses && nCodes == 0 && first.Begun && first.Seq != 0 {
@@ -58,7 +76,7 @@ func keepCodes(s Stage, d *Details) {
 
 // keepCode keeps one trace.
 func keepCode(s Stage, d *Details) {
-	if codeFull || nCodes == len(codeTraces) {
+	if codeFull || nCodes == maxCodeTraces {
 		return
 	}
 	at := codeLen
@@ -77,7 +95,7 @@ func keepCode(s Stage, d *Details) {
 		codeLen = at
 		return
 	}
-	codeTraces[nCodes%maxCodeTraces] = codeTrace{at, codeLen - at - crcBytes, plan}
+	codes().traces[nCodes%maxCodeTraces] = codeTrace{at, codeLen - at - crcBytes, plan}
 	nCodes++
 	drawing = true
 	screen.Codes(plan.Parts)
@@ -101,17 +119,18 @@ func endCodes() {
 // showCode draws the code of the page that is shown.
 func showCode() {
 	i := screen.Code()
-	for k := 0; k < nCodes && k < len(codeTraces); k++ {
-		t := &codeTraces[k]
+	for k := 0; k < nCodes && k < maxCodeTraces; k++ {
+		c := codes()
+		t := &c.traces[k]
 		if i >= t.plan.Parts {
 			i -= t.plan.Parts
 			continue
 		}
 		drawing = true
-		trace := codeBytes[t.at:][:t.n]
-		crc := codeBytes[t.at+t.n:][:crcBytes]
-		if code.Part(t.plan, i, trace, uint32(crc[0])<<24|uint32(crc[1])<<16|uint32(crc[2])<<8|uint32(crc[3])) {
-			screen.DrawCode(&code)
+		trace := c.bytes[t.at:][:t.n]
+		crc := c.bytes[t.at+t.n:][:crcBytes]
+		if c.code.Part(t.plan, i, trace, uint32(crc[0])<<24|uint32(crc[1])<<16|uint32(crc[2])<<8|uint32(crc[3])) {
+			screen.DrawCode(&c.code)
 		}
 		drawing = false
 		return

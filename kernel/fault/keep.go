@@ -16,6 +16,7 @@ import (
 func Keep() {
 	arch.Keep(unsafe.Pointer(&stackDump), unsafe.Sizeof(stackDump))
 	arch.Keep(unsafe.Pointer(&stackDumpSet), unsafe.Sizeof(stackDumpSet))
+	arch.Keep(unsafe.Pointer(&codesAt), unsafe.Sizeof(codesAt))
 	arch.Keep(unsafe.Pointer(&argsRoom), unsafe.Sizeof(argsRoom))
 	arch.Keep(unsafe.Pointer(&writer.Put), unsafe.Sizeof(writer.Put))
 	arch.Keep(unsafe.Pointer(&panicHook), unsafe.Sizeof(panicHook))

@@ -55,6 +55,13 @@ var kernelText CodeRange
 // KernelText bounds the kernel's code, which lies in one piece. Any context, after FindMarks.
 func KernelText() (lo, hi uintptr) { return kernelText.Lo, kernelText.Hi }
 
+// filesText is the code of package vfs. Set once at boot.
+var filesText CodeRange
+
+// FilesText bounds the code of package vfs, a part of the kernel's that no death needs; 0, 0 if it does not lie in one
+// piece. Any context, after FindMarks.
+func FilesText() (lo, hi uintptr) { return filesText.Lo, filesText.Hi }
+
 // ours is the beginning of the names of the kernel's functions.
 const ours = "github.com/zeroframe/zeroframe/"
 
@@ -71,7 +78,7 @@ func FindMarks() {
 		return
 	}
 	walkerAddr = uintptr(unsafe.Pointer(&Walker))
-	n := 0
+	n, whole := 0, true
 	for i := 0; i < t.NumFuncs(); i++ {
 		f, ok := t.Func(i)
 		if !ok {
@@ -83,6 +90,16 @@ func FindMarks() {
 				kernelText.Lo = f.Entry()
 			}
 			kernelText.Hi = f.End()
+			const files = "kernel/vfs."
+			if rest := name[len(ours):]; len(rest) > len(files) && ascii.Same(rest[:len(files)], files) {
+				if filesText.Lo == 0 {
+					filesText.Lo, filesText.Hi = f.Entry(), f.Entry()
+				}
+				if filesText.Hi != f.Entry() {
+					whole = false
+				}
+				filesText.Hi = f.End()
+			}
 		}
 		if len(name) < 4 || name[0] != 'r' && name[0] != '_' && name[0] != 't' && name[0] != 'g' {
 			continue
@@ -105,6 +122,9 @@ func FindMarks() {
 		case ascii.Same(name, "runtime.write1"):
 			RuntimeWriter = CodeRange{f.Entry(), f.End()}
 		}
+	}
+	if !whole {
+		filesText = CodeRange{}
 	}
 	for i := n; n > 0 && i < len(Marks); i++ {
 		Marks[i].Lo, Marks[i].Hi = Marks[0].Lo, Marks[0].Lo
