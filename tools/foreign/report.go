@@ -37,7 +37,6 @@ type reportState struct {
 	exact  bool   // the next frame's address is exact
 	addr   uint64 // Rust's latest
 	open   string // the format whose list has begun
-	task   string // crash's and FreeBSD's: what the list is of
 	images []ipsImage
 	frames []ipsFrame
 	image  ipsImage // that is being read

@@ -181,7 +181,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if err != nil {
 		return fail("%v", err)
 	}
-	err = pumpBy(f.pieces(), ctx, withRecords{between, filter}, in, images.failed())
+	err = pumpBy(ctx, f.pieces(), withRecords{between, filter}, in, images.failed())
 	port(ctx)
 	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
 		if err == nil {
@@ -412,13 +412,13 @@ func (w withRecords) Cut() error { return errors.Join(w.Text.Cut(), w.filter.Cut
 // pump sends the input to a sink, until one of them or ctx ends, or failed brings an
 // error.
 func pump(ctx context.Context, to sink, in io.Reader, failed <-chan error) error {
-	return pumpBy(32<<10, ctx, to, in, failed)
+	return pumpBy(ctx, 32<<10, to, in, failed)
 }
 
 // pumpBy is pump in pieces of a size.
-func pumpBy(size int, ctx context.Context, to sink, in io.Reader, failed <-chan error) error {
+func pumpBy(ctx context.Context, size int, to sink, in io.Reader, failed <-chan error) error {
 	done := make(chan error, 1)
-	go func() { done <- copyBy(size, to, in) }()
+	go func() { done <- copyInput(size, to, in) }()
 	select {
 	case err := <-done:
 		return err
@@ -434,10 +434,8 @@ func pumpBy(size int, ctx context.Context, to sink, in io.Reader, failed <-chan 
 	}
 }
 
-func copyInput(to sink, in io.Reader) error { return copyBy(32<<10, to, in) }
-
-// copyBy is copyInput with a buffer of a size.
-func copyBy(size int, to sink, in io.Reader) error {
+// copyInput copies in pieces of a size.
+func copyInput(size int, to sink, in io.Reader) error {
 	buf := make([]byte, size)
 	for {
 		n, err := in.Read(buf)
