@@ -52,7 +52,7 @@ connection vanishes counts as cut. Nothing is sent.
 
 ELF is the image that was running, or a folder of images: there a file is found
 by its build ID (anywhere, or as .build-id/xx/yyyy.debug), a Linux module by its
-name (NAME.ko, and as compressed by xz, zstd or gzip), a program by its name, and
+name (NAME.ko, and as compressed by xz, zstd or gzip), a program by its name and
 the kernel as vmlinux.
 Of several -e the one with a trace's build ID is taken, for a frame of a module
 NAME.ko, for an address the first that has it. A trace of another build is left
@@ -67,8 +67,8 @@ are marked: pc=0x..., rip: 0x..., PC is at, lr : [<...>]; and the reports of
 sanitizers, glibc, systemd-coredump, perf script, bpftrace, Rust, cgo, HotSpot,
 Android, Chromium, Breakpad, macOS, FreeBSD, crash, drgn, EDK II and coreboot.
 Where each system or program runs is learnt from the log (Kernel Offset, mmap
-elements, /proc/PID/maps, a list of modules, a name with its address) or is given
-by -bias. A frame that names a file is one of the -e with that build ID or name.
+elements, /proc/PID/maps, lists of modules, a name with its address) or given by
+-bias. A frame that names a file is one of the -e with that build ID or name.
 Most of them carry no build ID: what does not fit the ELF file is left as it is.
 
 What a log collector puts in front of each line does no harm: the kernel's or
