@@ -115,11 +115,11 @@ func (x *Reader) readReport(line string) bool {
 	switch {
 	case (c == 'C' || c == 'V' || c == 'A') && strings.HasPrefix(text[1:], "  ["):
 		return x.readHotSpot(text)
-	case strings.Contains(text, " ip") && strings.Contains(text, " in ") || strings.Contains(text, " fault") && strings.Contains(text, ", in "):
+	case strings.IndexByte(text, '[') >= 0 && strings.Contains(text, " in ") && (strings.Contains(text, " ip") || strings.Contains(text, " fault")):
 		return x.readFault(text)
-	case strings.HasSuffix(text, " - Halting"):
+	case text[len(text)-1] == 'g' && strings.HasSuffix(text, " - Halting"):
 		return x.readCoreboot(text)
-	case strings.Contains(text, ") at ") && strings.Contains(text, "+0x"):
+	case strings.IndexByte(text, '(') > 0 && strings.Contains(text, ") at ") && strings.Contains(text, "+0x"):
 		return x.readDDB(text)
 	case c == 'P' && strings.HasPrefix(text, "PC 0x"):
 		return x.readEDKFrame(text)
