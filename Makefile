@@ -126,7 +126,8 @@ test-sqlite:
 	@tools/setup.sh test
 	go test -count=1 -tags sqlite -run TestSQLite ./qemu
 
-# It downloads a kernel's debug files, near a gigabyte, once, and keeps a few of them.
+# It downloads a kernel's debug files, near a gigabyte, once, and keeps a few of them. Its gate of
+# reports wants clang, rustc, perf, bpftrace and a JDK, and says how to install them.
 test-symbol:
 	@tools/setup.sh test
 	go vet -tags symbolgate ./tools/symbol

@@ -177,6 +177,9 @@ func (x *Reader) group(line, format string, from int) {
 		g.linuxLine(line)
 	}
 	for i := from; i < len(x.hits); i++ {
+		if x.hits[i].begins {
+			x.EndGroup()
+		}
 		x.gather(&x.hits[i], format)
 	}
 	if strings.Contains(line, "---[ end trace") || strings.Contains(line, "---[ end Kernel panic") {
@@ -290,7 +293,7 @@ func (x *Reader) EndGroup() {
 // quote keeps what a line says of a frame that is in none of the ELF files, for
 // the trace that it belongs to. It is not shown below its line.
 func (x *Reader) quote(h Hit, calls ...lookup.Call) {
-	if x.dry || len(x.hits) >= maxHits {
+	if x.dry || len(x.hits) >= x.most() {
 		return
 	}
 	h.quoted, h.Calls = true, calls

@@ -122,19 +122,19 @@ func (x *Reader) readApple(n int, rest string) bool {
 	}
 	x.frame(FormatMacOS)
 	x.first = n == 0
-	if s.base == noBase && !x.appleByMap(&s) {
+	if s.base == noBase && x.appleMapped(&s) {
 		return true
 	}
 	x.spot(s)
 	return true
 }
 
-// appleByMap resolves a frame by the list of images, where it came before.
-func (x *Reader) appleByMap(s *spot) bool {
-	if x.mapped(Hit{Addr: s.addr, ret: s.ret}) {
-		x.hits[len(x.hits)-1].compare(s.source)
+// appleMapped keeps a frame by the list of images, if that came before.
+func (x *Reader) appleMapped(s *spot) bool {
+	if !x.mapped(Hit{Addr: s.addr, ret: s.ret}) {
 		return false
 	}
+	x.hits[len(x.hits)-1].compare(s.source)
 	return true
 }
 
@@ -260,6 +260,7 @@ func (x *Reader) ipsFrames() {
 		n := len(x.hits)
 		x.spot(s)
 		for i := n; i < len(x.hits); i++ {
+			x.hits[i].begins = f.number == 0
 			x.hits[i].Label = strings.TrimSpace(fileBase(s.file) + " + " + strconv.FormatUint(f.Offset, 10))
 		}
 	}

@@ -592,7 +592,7 @@ func (x *Reader) readLayout(line string) bool {
 			x.mapLine(m[1], m[2], m[4], m[5])
 			return true
 		}
-	case strings.Contains(line, "PERF_RECORD_MMAP"):
+	case strings.IndexByte(line, '@') > 0 && strings.Contains(line, "PERF_RECORD_MMAP"):
 		m := perfMap().FindStringSubmatch(line)
 		if m == nil {
 			break

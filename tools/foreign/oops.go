@@ -35,7 +35,6 @@ var (
 	afterFrame = lazyregexp.New(`^(?: \([A-Za-z]+\))?(?: ([A-Za-z0-9_./-]+:[0-9]+)(?: \[inline\])?)?\s*$`)
 	// A number in front is drgn's.
 	beforeFrame = lazyregexp.New(`^#[0-9]{1,4}$`)
-	inBrackets  = lazyregexp.New(`\[<?([0-9a-f]{8,16})>?\] ?$`)
 	exactPlace  = lazyregexp.New(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
 	retPlace    = lazyregexp.New(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
 	beforeRaw   = lazyregexp.New(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)

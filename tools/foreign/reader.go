@@ -61,6 +61,7 @@ type Hit struct {
 	// For the trace that it is put into (group.go).
 	unsure bool   // a word of the stack, which may be none of its frames
 	aside  bool   // a link register, or a signal's pc
+	begins bool   // it is the first of a trace
 	silent bool   // the trace says all of it
 	quoted bool   // it is in no ELF file: calls are the trace's words
 	module string // of Linux, that it is in
@@ -293,6 +294,14 @@ func (x *Reader) hit(h Hit) bool {
 	return false
 }
 
+// most is how many addresses a line may have. Some have those of a whole report.
+func (x *Reader) most() int {
+	if x.rep.listed {
+		return maxIPS
+	}
+	return maxHits
+}
+
 // find is hit for an address that is not kept if it is in no image.
 func (x *Reader) find(h Hit) bool {
 	x.lookForOffset()
@@ -309,7 +318,7 @@ func (x *Reader) find(h Hit) bool {
 
 // hitIn does so with one program.
 func (x *Reader) hitIn(p *program, h Hit) bool {
-	if len(x.hits) >= maxHits {
+	if len(x.hits) >= x.most() {
 		return false
 	}
 	if !h.linked {

@@ -37,7 +37,6 @@ type reportState struct {
 	exact  bool   // the next frame's address is exact
 	addr   uint64 // Rust's latest
 	open   string // the format whose list has begun
-	task   string // crash's and FreeBSD's: what the list is of
 	images []ipsImage
 	frames []ipsFrame
 	image  ipsImage // that is being read
@@ -116,11 +115,11 @@ func (x *Reader) readReport(line string) bool {
 	switch {
 	case (c == 'C' || c == 'V' || c == 'A') && strings.HasPrefix(text[1:], "  ["):
 		return x.readHotSpot(text)
-	case strings.Contains(text, " ip") && strings.Contains(text, " in ") || strings.Contains(text, " fault") && strings.Contains(text, ", in "):
+	case strings.IndexByte(text, '[') >= 0 && strings.Contains(text, " in ") && (strings.Contains(text, " ip") || strings.Contains(text, " fault")):
 		return x.readFault(text)
-	case strings.HasSuffix(text, " - Halting"):
+	case text[len(text)-1] == 'g' && strings.HasSuffix(text, " - Halting"):
 		return x.readCoreboot(text)
-	case strings.Contains(text, ") at ") && strings.Contains(text, "+0x"):
+	case strings.IndexByte(text, '(') > 0 && strings.Contains(text, ") at ") && strings.Contains(text, "+0x"):
 		return x.readDDB(text)
 	case c == 'P' && strings.HasPrefix(text, "PC 0x"):
 		return x.readEDKFrame(text)

@@ -142,10 +142,10 @@ func reports(t testing.TB) []report {
 	}, []string{"macos: pc=leaf ra=main ra='start'", "macos: pc=leaf"}}, {said{
 		name: "macos, ips",
 		in: "{\"app_name\":\"c.elf\",\"timestamp\":\"2026-11-25 10:00:00.00 +0100\",\"bug_type\":\"309\"}\n{\n  \"procPath\" : \"\\/Users\\/x\\/c.elf\",\n" +
-			f("  \"threads\" : [{\"triggered\":true,\"id\":1,\"frames\":[{\"imageOffset\":%d,\"symbol\":\"leaf\",\"symbolLocation\":16,\"imageIndex\":1},{\"imageOffset\":%d,\"imageIndex\":1},{\"imageOffset\":9,\"imageIndex\":0}]}],\n", leaf-head, mid-head) +
+			f("  \"threads\" : [{\"triggered\":true,\"id\":1,\"frames\":[{\"imageOffset\":%d,\"symbol\":\"leaf\",\"symbolLocation\":16,\"imageIndex\":1},{\"imageOffset\":%d,\"imageIndex\":1},{\"imageOffset\":9,\"imageIndex\":0}]},\n  {\"id\":2,\"frames\":[{\"imageOffset\":%[1]d,\"imageIndex\":1}]}],\n", leaf-head, mid-head) +
 			"  \"usedImages\" : [\n  {\n    \"base\" : 6702432256,\n    \"path\" : \"\\/usr\\/lib\\/dyld\",\n    \"name\" : \"dyld\"\n  },\n  {\n    \"base\" : 4333600768,\n    \"path\" : \"\\/Users\\/x\\/c.elf\",\n    \"name\" : \"c.elf\"\n  }\n],\n  \"x\" : 1\n}\n",
-		want: []string{"],\tc.elf + ", "],\t" + atLeaf, "],\tc.elf + ", "],\t" + inMain},
-	}, []string{"macos: pc=leaf ra=main ra='?'"}}, {said{
+		want: []string{"],\tc.elf + ", "],\t" + atLeaf, "],\tc.elf + ", "],\t" + inMain, "],\tc.elf + ", "],\t" + atLeaf},
+	}, []string{"macos: pc=leaf ra=main ra='?'", "macos: pc=leaf"}}, {said{
 		name: "macos, panic",
 		in: f("panic(cpu 0 caller 0xffffff8012345678): Kernel trap at 0xffffff8012345678, type 14=page fault\nBacktrace (CPU 0), Frame : Return Address\n0xffffffa0b1c3b3d0 : 0x%016x mach_kernel : main + 0x%x\n0xffffffa0b1c3b3e0 : 0x%016x \n", mid+0x1b800000, off("main", mid), ends+0x1b800000) +
 			f("      Kernel Extensions in backtrace:\nKernel slide:     0x000000001b800000\n"),

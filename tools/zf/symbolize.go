@@ -58,11 +58,11 @@ clients ($DEBUGINFOD_CACHE_PATH); with such servers -e may be left out.
 ELF is the image that was running, or a folder or a package (.deb, .rpm, tar)
 of images: there a file is found by its build ID (anywhere, or as
 .build-id/xx/yyyy.debug), a Linux module by its name (NAME.ko, and as compressed
-by xz, zstd or gzip), a program by its name, and the kernel as vmlinux. Of
-several -e the one with a trace's build ID is taken, for a frame of a module NAME.ko, for an address the
-first that has it. A trace of another build is left as it is, and the exit
-status is 2. One that does not say its build, since its begin line is missing,
-is left as it is too. A log that is resolved already stays so.
+by xz, zstd or gzip), a program by its name and the kernel as vmlinux. Of several
+-e the one with a trace's build ID is taken, for a frame of a module NAME.ko, for
+an address the first that has it. A trace of another build is left as it is, and
+the exit status is 2. One that does not say its build, since its begin line is
+missing, is left as it is too. A log that is resolved already stays so.
 
 Traces of others are resolved below their lines: Linux (oops, warning, panic),
 LLVM and Fuchsia markup, Go's tracebacks (TamaGo's too), TinyGo's panics,
@@ -71,8 +71,8 @@ are marked: pc=0x..., rip: 0x..., PC is at, lr : [<...>]; and the reports of
 sanitizers, glibc, systemd-coredump, perf script, bpftrace, Rust, cgo, HotSpot,
 Android, Chromium, Breakpad, macOS, FreeBSD, crash, drgn, EDK II and coreboot.
 Where each system or program runs is learnt from the log (Kernel Offset, mmap
-elements, /proc/PID/maps, a list of modules, a name with its address) or is given
-by -bias. A frame that names a file is one of the -e with that build ID or name.
+elements, /proc/PID/maps, lists of modules, a name with its address) or given by
+-bias. A frame that names a file is one of the -e with that build ID or name.
 Most of them carry no build ID: what does not fit the ELF file is left as it is.
 
 What a log collector puts in front of each line does no harm: the kernel's or
@@ -192,7 +192,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if err != nil {
 		return fail("%v", err)
 	}
-	err = pumpBy(f.pieces(), ctx, withRecords{between, filter}, in, images.failed())
+	err = pumpBy(ctx, f.pieces(), withRecords{between, filter}, in, images.failed())
 	port(ctx)
 	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
 		if err == nil {
@@ -431,13 +431,13 @@ func (w withRecords) Cut() error { return errors.Join(w.Text.Cut(), w.filter.Cut
 // pump sends the input to a sink, until one of them or ctx ends, or failed brings an
 // error.
 func pump(ctx context.Context, to sink, in io.Reader, failed <-chan error) error {
-	return pumpBy(32<<10, ctx, to, in, failed)
+	return pumpBy(ctx, 32<<10, to, in, failed)
 }
 
 // pumpBy is pump in pieces of a size.
-func pumpBy(size int, ctx context.Context, to sink, in io.Reader, failed <-chan error) error {
+func pumpBy(ctx context.Context, size int, to sink, in io.Reader, failed <-chan error) error {
 	done := make(chan error, 1)
-	go func() { done <- copyBy(size, to, in) }()
+	go func() { done <- copyInput(size, to, in) }()
 	select {
 	case err := <-done:
 		return err
@@ -453,10 +453,8 @@ func pumpBy(size int, ctx context.Context, to sink, in io.Reader, failed <-chan 
 	}
 }
 
-func copyInput(to sink, in io.Reader) error { return copyBy(32<<10, to, in) }
-
-// copyBy is copyInput with a buffer of a size.
-func copyBy(size int, to sink, in io.Reader) error {
+// copyInput copies in pieces of a size.
+func copyInput(size int, to sink, in io.Reader) error {
 	buf := make([]byte, size)
 	for {
 		n, err := in.Read(buf)
