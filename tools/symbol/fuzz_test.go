@@ -62,8 +62,12 @@ func FuzzELF(f *testing.F) {
 			file.Nearest(a)
 			file.FullNamesAll([]uint64{a}, [][]lookup.Call{file.Lookup(a, false)})
 			file.SPDelta(a)
+			file.Details(a, false)
+			file.Locals(a)
 		}
 		file.Symbol("main.main")
+		file.Declared(addr)
+		file.Places("csample.c", 3)
 		if m := file.Code(); m != nil {
 			m.CallBefore(addr)
 		}

@@ -61,6 +61,8 @@ func askAll(b []byte, addrs ...uint64) uint64 {
 		file.BuildID()
 		for _, a := range addrs {
 			file.Lookup(a, false)
+			file.Details(a, false)
+			file.Locals(a)
 			file.FullNamesAll([]uint64{a}, [][]lookup.Call{file.Lookup(a, true)})
 			file.Nearest(a)
 			file.Preceding(a)
@@ -68,6 +70,8 @@ func askAll(b []byte, addrs ...uint64) uint64 {
 			file.FollowsCall(a)
 		}
 		file.LookupAll(addrs, true)
+		file.Declared(addrs[0])
+		file.Places("csample.c", 3)
 		file.Symbol("main.main")
 		file.Named("loop")
 		file.MapSymbols()

@@ -51,6 +51,17 @@ func TestSupplementary(t *testing.T) {
 					t.Errorf("%d addresses with inlined calls; want more", n)
 				}
 			}
+			// The third file may come from a store, by its ID.
+			away := filepath.Join(t.TempDir(), "away.debug")
+			if err := os.Rename(filepath.Join(dir, "common.debug"), away); err != nil {
+				t.Fatal(err)
+			}
+			store := &testStore{path: away}
+			stored := openTest(t, filepath.Join(dir, "one"))
+			stored.UseStores(t.Context(), store)
+			if n := sameFrames(t, stored, openTest(t, filepath.Join(dir, "one.plain"))); n < 50 || store.asked.Load() == 0 {
+				t.Errorf("from a store, which was asked %d times: %d addresses with inlined calls", store.asked.Load(), n)
+			}
 			// Another file of that name counts for nothing: what is in it is not known.
 			if err := os.Rename(filepath.Join(dir, "one.plain"), filepath.Join(dir, "common.debug")); err != nil {
 				t.Fatal(err)

@@ -184,7 +184,7 @@ func otherFlags() []addrFlag {
 		{0, "use-symbol-table", 'o', ignore},
 		{0, "dwp", 'r', refuse("flag --dwp: a .dwp file is looked for beside the program, as PROGRAM.dwp; put it there")},
 		{0, "filter-markup", 0, refuse("flag --filter-markup: `zf symbolize` resolves markup")},
-		{0, "gsym-file-directory", 'r', refuse("flag --gsym-file-directory: GSYM files are not read; -e names an ELF file")},
+		{0, "gsym-file-directory", 'r', refuse("flag --gsym-file-directory: -e names a GSYM file")},
 		{0, "skip-line-zero", 0, refuse("flag --skip-line-zero: lines are as the compiler wrote them")},
 		// Of eu-addr2line.
 		{0, "pid", 'r', func(o *addrOptions, arg string) {

@@ -15,13 +15,14 @@ import (
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/process"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symstore"
 	"github.com/zeroframe/zeroframe/tools/unpack"
 
 	stdelf "debug/elf"
 )
 
-// addrSymbols is what addresses are looked up in: a *symbol.File, a *symbol.Map or a
-// *process.Process.
+// addrSymbols is what addresses are looked up in: a *symbol.File, a *symbol.Map, a
+// *symstore.Table or a *process.Process.
 type addrSymbols interface {
 	io.Closer
 	Name() string
@@ -42,6 +43,9 @@ func (opt *addrOptions) open(indexes *indexing, stderr io.Writer) (addrSymbols, 
 	}
 	f, err := opt.openExe(indexes)
 	if err != nil {
+		if t, terr := opt.openTable(err); t != nil || terr != nil {
+			return t, terr
+		}
 		return nil, err
 	}
 	if f.Type == stdelf.ET_CORE {
@@ -87,6 +91,30 @@ func (opt *addrOptions) openExe(indexes *indexing) (*symbol.File, error) {
 		return nil, fmt.Errorf("%w, %w", err, oerr)
 	}
 	return indexes.open(path)
+}
+
+// openTable opens the file of -e, which is none of ELF, if it is one of a crash reporter's; or the
+// one of --build-id in a folder of them. nil and no error: it is neither.
+func (opt *addrOptions) openTable(cause error) (addrSymbols, error) {
+	if opt.buildID != "" {
+		if t := symstore.Find(opt.exe, opt.buildID); t != nil {
+			return t, nil
+		}
+	}
+	if !errors.Is(cause, symbol.ErrNotELF) {
+		return nil, nil
+	}
+	t, err := symstore.Open(opt.exe)
+	switch {
+	case err == nil:
+		return t, nil
+	case errors.Is(err, symstore.ErrUnknown):
+		return nil, nil
+	}
+	if info, serr := os.Stat(opt.exe); serr == nil && info.IsDir() {
+		return nil, nil
+	}
+	return nil, err
 }
 
 // build opens the file of a build: from the folder, if it is not nil, or from a server.

@@ -33,6 +33,10 @@ func (opt *addrOptions) answerOf(f addrSymbols, module string, addr, pc uint64) 
 	if f != nil {
 		a.frames = f.Lookup(pc, false)
 		a.more = detailsOf(f, pc, a.frames)
+		// Where the function begins the symbol table knows, too.
+		if n := len(a.frames) - 1; n >= 0 && a.frames[n].Function != "" && !a.more[n].HasStart {
+			a.more[n].Start, a.more[n].HasStart = pc-a.frames[n].Offset, true
+		}
 	}
 	return a
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/foreign"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/symstore"
 	"github.com/zeroframe/zeroframe/tools/unpack"
 	"github.com/zeroframe/zeroframe/tools/wire"
 )
@@ -109,11 +110,14 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 	}
 	for _, path := range files {
 		sym, err := openIndexed(path, l.indexes)
+		if errors.Is(err, symbol.ErrNotELF) {
+			if t, terr := symstore.Open(path); terr == nil {
+				add(t, t)
+				continue
+			}
+		}
 		if err != nil {
 			return nil, err
-		}
-		if sym.Type == stdelf.ET_CORE {
-			return nil, fmt.Errorf("%s is a core file: -core names it", path)
 		}
 		add(sym, sym)
 	}
@@ -138,6 +142,11 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 				if sym := d.find(build, module); sym != nil {
 					l.opened = append(l.opened, sym)
 					return sym
+				}
+			}
+			for _, d := range folders {
+				if t := symstore.Find(d.root, build); t != nil {
+					return t
 				}
 			}
 			if sym := l.indexes.fromServer(build); sym != nil {
@@ -183,6 +192,9 @@ func openIndexed(path string, indexes *indexing) (*symbol.File, error) {
 	}
 	if err := sym.CanResolve(); err != nil && !sym.FindsFunctions() {
 		sym.Close()
+		if sym.Type == stdelf.ET_CORE {
+			return nil, fmt.Errorf("%s is a core file: -core names it", path)
+		}
 		return nil, fmt.Errorf("%w; give the image as it was built", err)
 	}
 	return sym, nil

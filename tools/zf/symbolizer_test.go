@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -104,15 +105,30 @@ func TestSymbolizerEqualsLLVM(t *testing.T) {
 	for _, flags := range [][]string{{"-O1", "-g"}, {"-O2", "-gdwarf-4"}, {"-O2"}} {
 		path := buildStyle(t, "g++", flags...)
 		addrs := functionAddresses(t, path)
-		input := strings.Join(addrs, "\n") + "\n0x10\n"
+		plain := strings.Join(addrs, "\n") + "\n0x10\n"
+		var moved strings.Builder
+		for _, a := range addrs {
+			n, err := strconv.ParseUint(a, 0, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&moved, "%#x\n", n+0x7000)
+		}
 		for _, opts := range [][]string{
 			{}, {"--output-style=JSON"}, {"-p", "-a"}, {"--no-inlines", "-s"}, {"--functions=none", "-a"}, {"--functions=short", "--verbose"},
-			{"--no-demangle", "--output-style", "LLVM", "--adjust-vma=0x10", "--relativenames"}, {"-f=linkage", "--pretty-print"},
+			{"--no-demangle", "--output-style", "LLVM", "--adjust-vma=0x7000", "--relativenames"}, {"-f=linkage", "--pretty-print"},
 		} {
 			if flags[0] != "-O2" && (slices.Contains(opts, "--verbose") || slices.Contains(opts, "--output-style=JSON")) {
 				// llvm-symbolizer loses the file of a declaration where DWARF 5 has it with the shape of
 				// the entry (DW_FORM_implicit_const).
 				continue
+			}
+			if len(flags) == 1 && len(opts) > 0 && opts[0] == "--functions=short" {
+				continue // llvm-symbolizer takes no such name from a symbol table, as we do
+			}
+			input := plain
+			if slices.Contains(opts, "--adjust-vma=0x7000") {
+				input = moved.String()
 			}
 			args := append([]string{"-e", path}, opts...)
 			cmd := exec.Command(llvm, args...)
