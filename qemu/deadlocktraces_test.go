@@ -40,9 +40,8 @@ func TestDeadlockTraces(t *testing.T) {
 	}
 }
 
-// waitsObject is what zf symbolize -json has of a list of goroutines.
+// waitsObject is what zf symbolize -json has of a list of goroutines, with its last trace.
 type waitsObject struct {
-	Kind       string
 	Goroutines []struct {
 		ID       int64
 		WaitsFor *struct{ Kind string } `json:"waits_for"`
@@ -90,12 +89,12 @@ func waitsInLog(t *testing.T, elf, log string) (all []waitsObject) {
 		t.Fatalf("zf symbolize: %v\n%s", err, stderr.Bytes())
 	}
 	for line := range bytes.Lines(b) {
-		var w waitsObject
-		if err := json.Unmarshal(line, &w); err != nil {
+		var tr struct{ Waits *waitsObject }
+		if err := json.Unmarshal(line, &tr); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		if w.Kind == "waits" {
-			all = append(all, w)
+		if tr.Waits != nil {
+			all = append(all, *tr.Waits)
 		}
 	}
 	return all

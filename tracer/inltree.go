@@ -77,6 +77,10 @@ func OwnTable() (t PCTable, ok bool) {
 //go:linkname moduleData runtime.lastmoduledatap
 var moduleData uintptr
 
+// ModuleData returns the address of the runtime's description of the program, a runtime.moduledata.
+// Any context.
+func ModuleData() uintptr { return moduleData }
+
 // Offsets in runtime.moduledata, as of Go 1.20.
 const (
 	mdText      = 176

@@ -57,7 +57,6 @@ const (
 	chanSendq
 	chanTimer
 	timerWhen
-	lastModule
 	moduleData
 	moduleEData
 	moduleBSS
@@ -114,7 +113,6 @@ var items = [numItems]string{
 	chanSendq:       "field runtime.hchan.sendq",
 	chanTimer:       "field runtime.hchan.timer",
 	timerWhen:       "field runtime.timer.when",
-	lastModule:      "word runtime.lastmoduledatap",
 	moduleData:      "field runtime.moduledata.data",
 	moduleEData:     "field runtime.moduledata.edata",
 	moduleBSS:       "field runtime.moduledata.bss",

@@ -1,5 +1,7 @@
 package goinfo
 
+import "github.com/zeroframe/zeroframe/tracer"
+
 // What a goroutine waits on. The runtime queues a sudog for each channel of a select, and one
 // for any other channel, semaphore or condition. Here are their addresses, and which of their
 // words say what they are: the host reads those.
@@ -93,8 +95,7 @@ func TimerWhen(channel uintptr) (addr uintptr, ok bool) {
 // first value, then those without, each from lo up to hi. ok is false if that is not known. Kernel
 // context.
 func Variables() (lo, hi [2]uintptr, ok bool) {
-	v, _ := loadVar(lastModule)
-	m := uintptr(v)
+	m := tracer.ModuleData()
 	for i, f := range [2][2]int{{moduleData, moduleEData}, {moduleBSS, moduleEBSS}} {
 		lo[i], ok = loadPtr(m, f[0])
 		if !ok {

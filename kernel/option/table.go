@@ -7,7 +7,7 @@ var table = [...]row{
 	{name: "trace.stack", argument: "BYTES", usual: "512", max: 1<<63 - 1, want: "want a number of bytes",
 		help: "how much of the stack a trace carries, for code without frame pointers"},
 	{name: "args", argument: "BYTES", usual: "2048", max: 1<<63 - 1, want: "want a number of bytes",
-		help: "how much memory a trace carries for the arguments of its innermost frames: where they lie, and the first 32 bytes of strings and slices; 0 is none"},
+		help: "how much memory a trace carries for the arguments of its innermost frames: where they lie, and the first 32 bytes of strings and slices; 0 is none, and no words that say what goroutines wait for"},
 	{name: "last", argument: "N", usual: "20", max: 256, want: "want a number of events, up to 256",
 		help: "how many of the latest events of the CPU that dies are in the trace: system calls, faults, interrupts, switches of threads; 0 is none. zf trace shows them on a line of time"},
 	{name: "console", words: []string{"com1", "vga", "both", "virtio"},

@@ -55,7 +55,6 @@ var goItems = []string{
 	"field runtime.hchan.sendq",
 	"field runtime.hchan.timer",
 	"field runtime.timer.when",
-	"word runtime.lastmoduledatap",
 	"field runtime.moduledata.data",
 	"field runtime.moduledata.edata",
 	"field runtime.moduledata.bss",

@@ -9,6 +9,8 @@ package render
 // Of a frame with inlined calls, the function itself, which is the last, has repeat: all of
 // them come so often. The first has elided.
 //
+// The last trace of a list of all goroutines has waits: who waits for whom (tools/waits, ListJSON).
+//
 // A foreign trace (tools/foreign/group.go) is an object with the same fields. Its kind is the format:
 // linux, go, tinygo, markup, esp-idf, zephyr, gdb, windbg, or address for what only a
 // word marks. Its reason is the line that said why, its thread Linux's process, its

@@ -87,7 +87,8 @@ type Options struct {
 	// been resolved and shown; nil: not. It must not call the Filter.
 	OnTrace func(*wire.Trace)
 	// OnList is called for each list of all goroutines that has ended; nil: not. It returns
-	// lines that are shown below it, and an object for JSON. It must not call the Filter.
+	// lines that are shown below it, and an object that is the field waits of its last trace in
+	// JSON. It must not call the Filter.
 	OnList func(*List) (lines []string, json []byte)
 }
 
@@ -122,6 +123,7 @@ type Filter struct {
 	notes  []byte // lines of ours that wait for the start of a line
 	again  again  // what of ours the input brings already
 	lists  lists  // of goroutines
+	held   []byte // the JSON of the latest trace, while it may be the last one of a list
 	stats  Stats
 	err    error // of the first write that failed
 	timer  *time.Timer
@@ -263,6 +265,7 @@ func (f *Filter) end(whole bool) {
 	}
 	f.p.Close()
 	f.release()
+	f.writeHeld()
 	if whole {
 		f.lastLine()
 	}
@@ -308,8 +311,11 @@ func (e *events) Text(p []byte) {
 	before, p := f.again.text(p)
 	f.pass(before)
 	f.pass(p)
-	if done != nil {
+	switch {
+	case done != nil:
 		f.list(done)
+	case len(f.lists.traces) == 0:
+		f.writeHeld()
 	}
 }
 
@@ -393,18 +399,22 @@ func (e *events) Done(t *wire.Trace) {
 	if t.Missing != "" {
 		f.note(fmt.Sprintf("trace %d: %s", t.Seq, t.Missing))
 	}
-	// A word of a program that looks like one line of a trace is no trace.
-	f.report(t, !(t.NoBegin && len(t.Frames) == 0))
 	if f.opt.OnList != nil {
 		f.lists.trace(t, f.ses.Image())
 	}
+	// A word of a program that looks like one line of a trace is no trace.
+	f.report(t, !(t.NoBegin && len(t.Frames) == 0))
 	f.cur = nil
 }
 
 // report hands a trace on that has ended, as JSON only if inJSON.
 func (f *Filter) report(t *wire.Trace, inJSON bool) {
-	if f.opt.JSON != nil && f.err == nil && inJSON {
-		_, f.err = f.opt.JSON.Write(render.JSON(t))
+	if f.opt.JSON != nil && inJSON {
+		f.writeHeld()
+		f.held = render.JSON(t)
+		if !f.lists.has(t) {
+			f.writeHeld()
+		}
 	}
 	if f.opt.OnTrace != nil {
 		f.opt.OnTrace(t)

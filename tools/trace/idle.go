@@ -9,7 +9,7 @@ import "time"
 func (f *Filter) arm() {
 	f.quiet = 0
 	grouped := f.foreign != nil && (f.foreign.Groups.Open() || f.foreign.Untold())
-	held := f.opt.Idle > 0 && (f.p.Held() || f.again.held > 0 || len(f.san.Held) > 0 || grouped)
+	held := f.opt.Idle > 0 && (f.p.Held() || f.again.held > 0 || len(f.san.Held) > 0 || len(f.held) > 0 || grouped)
 	switch {
 	case held && f.timer == nil:
 		f.timer = time.AfterFunc(f.opt.Idle, f.idle)
@@ -32,12 +32,16 @@ func (f *Filter) idle() {
 		return
 	}
 	f.flush()
-	if f.foreign != nil && (f.foreign.Groups.Open() || f.foreign.Untold()) {
+	grouped := f.foreign != nil && (f.foreign.Groups.Open() || f.foreign.Untold())
+	if grouped || len(f.held) > 0 {
 		if f.quiet++; f.quiet < groupIdle {
 			f.timer.Reset(f.opt.Idle)
 		} else {
-			f.foreign.EndGroup()
-			f.foreign.Tell()
+			if grouped {
+				f.foreign.EndGroup()
+				f.foreign.Tell()
+			}
+			f.writeHeld()
 		}
 	}
 	f.send()

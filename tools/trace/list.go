@@ -50,6 +50,9 @@ func (l *lists) trace(t *wire.Trace, sym lookup.Resolver) {
 	l.line, l.long = l.line[:0], false
 }
 
+// has reports whether t is the latest trace of what may be a list.
+func (l *lists) has(t *wire.Trace) bool { return len(l.traces) > 0 && l.traces[len(l.traces)-1] == t }
+
 // text takes text, and returns the list that has ended in it, or nil. Text between two goroutines
 // says that they do not belong together, but for lines of ours in a log that is resolved already.
 func (l *lists) text(p []byte) (done *List) {
@@ -109,7 +112,18 @@ func (f *Filter) list(l *List) {
 	if len(lines) > 0 {
 		f.inserted(from)
 	}
-	if f.opt.JSON != nil && f.err == nil && len(json) > 0 {
-		_, f.err = f.opt.JSON.Write(json)
+	if end := []byte("}\n"); len(json) > 0 && bytes.HasSuffix(f.held, end) {
+		f.held = append(f.held[:len(f.held)-len(end)], `,"waits":`...)
+		f.held = append(append(f.held, bytes.TrimSpace(json)...), end...)
 	}
+	f.writeHeld()
+}
+
+// writeHeld writes the JSON that is held back. A list may come after all, if its end has been long
+// on its way: then its last trace is without its field.
+func (f *Filter) writeHeld() {
+	if len(f.held) > 0 && f.err == nil {
+		_, f.err = f.opt.JSON.Write(f.held)
+	}
+	f.held = nil
 }

@@ -119,16 +119,15 @@ type FindingJSON struct {
 	Goroutines []int64 `json:"goroutines"`
 }
 
-// ListJSON is a graph as an object of a stream of traces, behind those that it is of.
+// ListJSON is a graph as one object.
 type ListJSON struct {
-	Kind       string          `json:"kind"` // waits
 	Goroutines []GoroutineJSON `json:"goroutines"`
 	Findings   []FindingJSON   `json:"findings"`
 }
 
 // Object returns the graph as one object.
 func (g *Graph) Object() ListJSON {
-	l := ListJSON{Kind: "waits", Goroutines: []GoroutineJSON{}, Findings: []FindingJSON{}}
+	l := ListJSON{Goroutines: []GoroutineJSON{}, Findings: []FindingJSON{}}
 	for _, x := range g.Goroutines {
 		if !x.System {
 			l.Goroutines = append(l.Goroutines, x.object())

@@ -25,10 +25,7 @@ const goTableSymbol = image.KernelPackage + image.GoTableName
 func listWaits(l *trace.List) (lines []string, json []byte) {
 	g, err := waitsOfList(l)
 	if err != nil {
-		if !errors.Is(err, waits.ErrNoWords) && os.Getenv("ZF_DEBUG") != "" {
-			lines = append(lines, fmt.Sprintf("who waits for whom is not known: %v", err))
-		}
-		return lines, nil
+		return nil, nil
 	}
 	for _, f := range g.Findings {
 		lines = append(lines, f.Text)
