@@ -61,7 +61,7 @@ func commands() []command {
 		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks, false},
 		{"report", "-e ELF [-o FILE] LOG", "make an HTML page of a log, for a bug", runReport, false},
 		{"core", "-e ELF [-o FILE] LOG", "make a core file, for gdb and Delve", runCore, false},
-		{"trace", "-e ELF [-o FILE] LOG|CORE", "write what a dead machine did last, for Perfetto", runTrace, true},
+		{"trace", "-e ELF [-o FILE] LOG|CORE", "write what a dead machine did last, for Perfetto", runTrace, false},
 		{"goroutines", "-e ELF [flags] CORE|LOG", "list a dead program's goroutines", runGoroutines, true},
 		{"print", "-e ELF [flags] CORE [EXPR...]", "print a dead program's variables", runPrint, true},
 		{"heap", "-e ELF [flags] CORE", "say what is in a dead program's heap, and why", runHeap, true},
