@@ -61,7 +61,7 @@ func commands() []command {
 		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks, false},
 		{"report", "-e ELF [-o FILE] LOG", "make an HTML page of a log, for a bug", runReport, false},
 		{"core", "-e ELF [-o FILE] LOG", "make a core file, for gdb and Delve", runCore, false},
-		{"trace", "-e ELF [-o FILE] LOG|CORE", "write what a dead machine did last, for Perfetto", runTrace, false},
+		{"trace", "-e ELF [-o FILE] LOG|CORE", "write what a dead machine did last, for Perfetto", runTrace, true},
 		{"goroutines", "-e ELF [flags] CORE|LOG", "list a dead program's goroutines", runGoroutines, true},
 		{"print", "-e ELF [flags] CORE [EXPR...]", "print a dead program's variables", runPrint, true},
 		{"heap", "-e ELF [flags] CORE", "say what is in a dead program's heap, and why", runHeap, true},
@@ -142,7 +142,7 @@ func usage(w io.Writer) {
 		if all := commands(); i+1 == len(all) || !all[i+1].minor {
 			what := "this host, the shell, the cache"
 			if c.name == "dlv" {
-				what = "what a dead program has, from its core"
+				what = "a dead program, from its core"
 			}
 			fmt.Fprintf(w, "  zf %s: %s\n", strings.Join(minor, ", "), what)
 			minor = nil
