@@ -85,7 +85,7 @@ func TestLastEvents(t *testing.T) {
 						t.Errorf("event %d was %d ns before the death, the one behind it %d", i, events[i].Ago, events[i+1].Ago)
 					}
 				}
-				if (tt.n > 0) != strings.Contains(shown, "did last, in us before its death:") {
+				if (tt.n > 1) != strings.Contains(shown, "did last, in us before its death:") {
 					t.Errorf("the table is not shown, or is of nothing")
 				}
 				for _, tr := range all[1:] {
