@@ -28,6 +28,8 @@ var notAsserted = map[string]string{
 	"clock.Hold":           "all other CPUs stand still",
 	"clock.Release":        "all other CPUs stand still",
 	"console.TextByte":     "the panic path writes, too",
+	"fault.loadWatch":      "reads",
+	"fault.takeWatches":    "reads: who changes what is watched has all other CPUs stand still",
 	"mem.Fill":             "no CPU changes areas meanwhile (fill.go)",
 	"mem.fill":             "no CPU changes areas meanwhile (fill.go)",
 	"nic.Send":             "the panic path sends, too",

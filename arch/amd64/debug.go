@@ -61,8 +61,9 @@ func SetWatches(w *[NumWatches]Watch) {
 func HoldWatches() { writeDR7(dr7Fixed) }
 
 // WatchesExact reports whether all that raises the debug exception are accesses to the places. QEMU's emulation
-// takes a write that is not aligned for one to all of its page from the beginning to the end of the write. Early
-// context.
+// takes a write that is not aligned for one to all of its page from the beginning to the end of the write; and it
+// raises the exception twice where an instruction has made an access and is a single step, the second time at the
+// first instruction of the first one's entry, whose stack is lost. Early context.
 func WatchesExact() bool {
 	const hypervisor = 1 << 31
 	if _, _, c, _ := CPUID(1, 0); c&hypervisor == 0 {
@@ -71,14 +72,6 @@ func WatchesExact() bool {
 	_, b, c, d := CPUID(0x40000000, 0)
 	const tcg0, tcg1, tcg2 = 0x54474354, 0x43544743, 0x47435447 // "TCGTCGTCGTCG"
 	return b != tcg0 || c != tcg1 || d != tcg2
-}
-
-// RepeatedDebug reports whether f is a debug exception at the first instruction of that of another one: QEMU's
-// emulation raises it twice where an instruction has made an access and is a single step. What it is about the
-// other one finds.
-func (f *TrapFrame) RepeatedDebug() bool {
-	vectors, _, _, _, _, _ := entryAddrs()
-	return f.PC == vectors+VectorDB*vectorStub
 }
 
 // TakeWatchHits is for the debug exception: it returns the places that have been accessed since it was last

@@ -18,7 +18,6 @@ func (f *TrapFrame) InitThread()                                               {
 func (f *TrapFrame) MakeRecord(trap, code uintptr) (r [RecordSize / 8]uintptr) { panic(stub) }
 func (f *TrapFrame) PushFP() bool                                              { panic(stub) }
 func (f *TrapFrame) Registers(to []uintptr) (have uint64)                      { panic(stub) }
-func (f *TrapFrame) RepeatedDebug() bool                                       { panic(stub) }
 func (f *TrapFrame) Repaired() bool                                            { panic(stub) }
 func (f *TrapFrame) Restart(number uintptr)                                    { panic(stub) }
 func (f *TrapFrame) Result() uintptr                                           { panic(stub) }

@@ -27,12 +27,17 @@ func beginStep() {
 		}
 		r.Holding = true
 	}
+	holdForStep(r)
 	probe.PutBack(r)
 }
 
-// endStep lets the other CPUs go on, if the step is over.
-func endStep() {
-	if r := percpu.This(); r.Holding && r.Stepping == 0 {
+// endStep lets the other CPUs go on, if the step is over, which has brought f.
+func endStep(f *arch.TrapFrame) {
+	r := percpu.This()
+	if r.Stepping == 0 {
+		releaseAfterStep(r, f)
+	}
+	if r.Holding && r.Stepping == 0 {
 		r.Holding = false
 		ReleaseCPUs()
 	}

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
@@ -14,15 +15,17 @@ var steps uintptr
 
 // StepTraces writes a trace at each instruction that follows and for which filter is
 // true: pc is the next instruction. The filter must be a top-level function and runs in
-// kernel context. A nil filter ends it. Any context. Not inlined, as [OnInterrupt].
+// kernel context. A nil filter ends it. Nothing is watched meanwhile (watch.go). Any context. Not inlined, as [OnInterrupt].
 //
 //go:noinline
 func StepTraces(filter func(pc uintptr) bool) {
 	if filter == nil {
 		arch.SingleStep(false)
 		steps = 0
+		releaseWatches(percpu.This())
 		return
 	}
+	holdWatches(percpu.This())
 	steps = **(**uintptr)(unsafe.Pointer(&filter))
 	arch.SingleStep(true)
 }

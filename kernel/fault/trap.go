@@ -58,7 +58,7 @@ func Trap(f *arch.TrapFrame) {
 			return
 		}
 		if probe.Stepped(f) {
-			endStep()
+			endStep(f)
 			return
 		}
 		if steps != 0 {
@@ -94,7 +94,7 @@ func Trap(f *arch.TrapFrame) {
 	}
 	noteTrap(percpu.This(), f)
 	probe.Fault(f)
-	endStep()
+	endStep(f)
 	if stack.Running && !inKernel {
 		signalIfHandled(f)
 	}

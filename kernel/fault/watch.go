@@ -103,11 +103,9 @@ func AddWatch(addr uintptr, how []byte) (wrong string) {
 	case ownOfTraps(addr):
 		return "what each trap writes cannot be watched: the stacks of traps, and what a CPU has for itself"
 	}
+	percpu.AssertLocked()
 	for i := range watches {
 		if watches[i].Size == 0 {
-			if stack.Running {
-				percpu.AssertLocked()
-			}
 			watches[i] = w
 			watchKnown &^= 1 << i
 			if v, ok := loadWatch(i); ok {
@@ -196,9 +194,6 @@ func watched(f *arch.TrapFrame) bool {
 	if r.WatchTurn == 0 {
 		return false
 	}
-	if f.RepeatedDebug() {
-		return true
-	}
 	hits, step := arch.TakeWatchHits()
 	if hits &= watchBits; hits == 0 {
 		return false
@@ -233,6 +228,34 @@ func watched(f *arch.TrapFrame) bool {
 	}
 	releaseWatches(r)
 	return !step && r.Stepping == 0
+}
+
+// holdForStep is for an instruction that is about to be a single step. Where that and an access together would lose
+// the stack (arch.WatchesExact), the CPU does not watch meanwhile, and releaseAfterStep looks.
+func holdForStep(r *percpu.Record) {
+	if r.WatchTurn != 0 && !watchExact && !r.WatchStep {
+		r.WatchStep = true
+		holdWatches(r)
+	}
+}
+
+// releaseAfterStep is for the end of such a step: what has changed, the instruction has written, as the other CPUs stand
+// still.
+func releaseAfterStep(r *percpu.Record, f *arch.TrapFrame) {
+	if !r.WatchStep {
+		return
+	}
+	for i := range watches {
+		var s watchSeen
+		if watchBits>>i&1 == 0 {
+			continue
+		}
+		if s.exchange(i); s.before && s.now && s.was != s.is {
+			reportWatch(f, i, &s)
+		}
+	}
+	r.WatchStep = false
+	releaseWatches(r)
 }
 
 // watchSeen is what a place held before and behind an access, as far as that could be read.

@@ -15,10 +15,10 @@ import (
 type row struct {
 	name   string
 	do     func(c *call) int64
-	quiet  func(c *call) int64                     // do of a call that is no event: programs make them so often that no other would be left
 	file   func(c *call, f *file) int64            // of a call whose first argument is an open descriptor
 	socket func(c *call, f *file, s *socket) int64 // and that of a socket
 	path   bool                                    // file is for a descriptor of O_PATH, too
+	quiet  bool                                    // it is no event: programs make it so often that no other would be left
 	starts bool                                    // it is to start another program
 	not    string                                  // what of it is not supported, or is done otherwise than Linux does
 }
@@ -31,8 +31,8 @@ func (c *call) do(number uintptr) int64 {
 		// it puts c on the heap.
 		c := (*call)(arch.Pointer(uintptr(unsafe.Pointer(c))))
 		switch r := &table[number]; {
-		case r.quiet != nil:
-			return r.quiet(c)
+		case r.quiet:
+			return r.do(c)
 		case r.do != nil:
 			n := c.note(number)
 			return c.noted(n, number, r.do(c))

@@ -8,7 +8,7 @@ var table = [...]row{
 		help: "how much of the stack a trace carries, for code without frame pointers"},
 	{name: "args", argument: "BYTES", usual: "2048", max: 1<<63 - 1, want: "want a number of bytes",
 		help: "how much memory a trace carries for the arguments of its innermost frames: where they lie, and the first 32 bytes of strings and slices; 0 is none, and no words that say what goroutines wait for"},
-	{name: "last", argument: "N", usual: "20", max: 256, want: "want a number of events, up to 256",
+	{name: "last", argument: "N", usual: "20", max: 128, want: "want a number of events, up to 128",
 		help: "how many of the latest events of the CPU that dies are in the trace: system calls, faults, interrupts, switches of threads; 0 is none. zf trace shows them on a line of time"},
 	{name: "console", words: []string{"com1", "vga", "both", "virtio"},
 		help: "where text and traces go: com1 is COM1 alone, vga the screen, both is both. virtio sends what programs write by a virtio console, and takes input there, too. Without the option: COM1 if it answers, else the screen, and a crash to both"},

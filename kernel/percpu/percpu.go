@@ -92,6 +92,7 @@ type Record struct {
 	// WatchTurn is which of the changes of what is watched the CPU has taken over, 0: it has never watched
 	// anything; WatchHeld is how many have it watch nothing for now.
 	WatchTurn, WatchHeld uint32
+	WatchStep            bool // it does so for a single step
 
 	// Of this package (ring.go): the ring that events are noted in, 0 if they are not any more; where it is; the number of
 	// the latest event.

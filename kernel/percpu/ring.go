@@ -11,7 +11,7 @@ import (
 // that is being noted, or leave one out. A death ends the rings, so that what the panic path does takes nobody's place.
 
 // RingEvents is how many events a ring holds, a power of two.
-const RingEvents = 256
+const RingEvents = 128
 
 // Event is a place in a ring.
 type Event struct {

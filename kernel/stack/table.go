@@ -95,7 +95,7 @@ var sizes = [Count]uintptr{
 	NMI:          16 << 10,
 	MachineCheck: 16 << 10,
 	Debug:        16 << 10,
-	Panic:        32 << 10,
+	Panic:        16 << 10,
 	Nested:       32 << 10,
 	Kernel:       32 << 10,
 }
@@ -104,7 +104,7 @@ const (
 	guardSize = arch.PageSize
 	// areaSize holds all stacks but boot's, a guard page below each, and room
 	// to align them.
-	areaSize = 7*16<<10 + 3*32<<10 + Count*guardSize + arch.PageSize
+	areaSize = 8*16<<10 + 2*32<<10 + Count*guardSize + arch.PageSize
 )
 
 // area is the memory of all stacks but boot's. One per CPU.

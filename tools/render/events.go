@@ -67,9 +67,9 @@ func eventJSON(e *wire.Event) jsonEvent {
 const vectorPage = 14
 
 // Events returns what the CPU of the trace did last as a table: the times in microseconds before its death, what it was,
-// where, and the thread. It is nil if the trace has no events.
+// where, and the thread. It is nil if the trace has none but the death itself.
 func Events(t *wire.Trace) (lines []string) {
-	if len(t.Events) == 0 {
+	if len(t.Events) < 2 {
 		return nil
 	}
 	of := "the CPU"

@@ -146,7 +146,7 @@ func usage(w io.Writer) {
 			what := "this host, the shell, the cache"
 			switch c.name {
 			case "dlv":
-				what = "what a dead program has, from its core"
+				what = "a dead program, from its core"
 			case "symbolizer":
 				what = "where addresses are, as addr2line and llvm's do"
 			}

@@ -27,7 +27,7 @@ https://ui.perfetto.dev, which sends it nowhere, or in chrome://tracing.
 
 Of a log these are the events that the traces carry: those of the CPU that died,
 as many as the kernel's option last=N says. A full core (zf run -core) has the
-latest 256 of each CPU. Of several traces in a log, one stands behind the other.
+latest 128 of each CPU. Of several traces in a log, one stands behind the other.
 
 Go's own execution trace (go tool trace) is of goroutines, of which the kernel
 knows nothing: there is none.`
