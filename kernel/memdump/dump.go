@@ -114,7 +114,8 @@ type room struct {
 	cpus   [dump.MaxCPUs]dump.CPU
 	hidden [maxHidden]piece
 	link   netLink
-	kept   dump.Kept
+	buffer [arch.PageSize]byte  // of a page
+	packet [dump.MaxPacket]byte // of com2
 }
 
 // roomAt is where it is. Set once at boot.

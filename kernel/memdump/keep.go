@@ -8,6 +8,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/tracer/dump"
@@ -91,12 +92,12 @@ func keepInRAM() {
 	began := clock.Now()
 	console.FreshLine()
 	console.String("core: keeping the memory in RAM for the next boot\n")
-	*(*uint64)(arch.Pointer(area)) = 0 // until all is there, there is nothing
+	k := keptAt(area)
+	k.Clear() // until all is there, there is nothing
 	unhidden := hideInPlace()
-	k := &space().kept
 	describe(k)
 	n, all := uint32(0), true
-	for i := uint32(0); i < k.Announce.Pages; i++ {
+	for i := uint32(0); i < k.Pages; i++ {
 		*markAt(k, i) = 0
 	}
 	for pages.reset(); ; {
@@ -117,17 +118,12 @@ func keepInRAM() {
 			n++
 		}
 	}
-	b := description(area)
-	length := dump.PutKept(b, k)
-	for c := range numCPUs {
-		dump.PutCPU(dump.KeptCPU(b, length, k, c), &space().cpus[c%dump.MaxCPUs])
-	}
-	dump.FinishKept(b, length)
+	k.Finish()
 	arch.WriteBackCaches()
 	console.String("core: ")
 	console.Dec(uint64(n))
 	console.String(" of ")
-	console.Dec(uint64(k.Announce.Pages))
+	console.Dec(uint64(k.Pages))
 	console.String(" pages kept in ")
 	console.Dec((clock.Now() - began) / 1e6)
 	console.String(" ms")
@@ -137,16 +133,14 @@ func keepInRAM() {
 	console.String("; behind a warm reset the next boot sends what is left of them\n")
 }
 
-// description returns the bytes of the description at an address.
-func description(at uintptr) []byte {
-	return unsafe.Slice((*byte)(arch.Pointer(at)), dump.KeptDescription)
-}
+// keptAt returns the description at an address.
+func keptAt(at uintptr) *dump.Kept { return (*dump.Kept)(arch.Pointer(at)) }
 
-// describe fills in a description, but for the CPUs.
+// describe fills in a description.
 func describe(k *dump.Kept) {
 	k.Tries, k.Hidden, k.Size, k.Dump = 0, hiddenBytes, uint64(areaSize), number
 	k.Marks = uint64(area) + dump.KeptDescription
-	k.NumRAM = 0
+	k.NumRAM, k.Pages = 0, 0
 	for i := 0; ; i++ {
 		lo, hi, ok := mem.RAM(i)
 		if !ok {
@@ -155,14 +149,17 @@ func describe(k *dump.Kept) {
 		addRAM(k, lo, min(hi, area))
 		addRAM(k, max(lo, area+areaSize), hi)
 	}
-	announcement(&k.Announce)
-	k.Announce.Pages = 0
-	for i := 0; i < k.NumRAM; i++ {
-		k.Announce.Pages += uint32((k.RAM[i].Hi - k.RAM[i].Lo) / arch.PageSize)
+	k.Highest, k.Root, k.CPUs, k.Dead = mem.Highest(), uint64(mem.Root()), numCPUs, dead
+	id := image.BuildID()
+	for k.ID = 0; k.ID < uint32(min(len(id), len(k.BuildID))); k.ID++ {
+		k.BuildID[k.ID] = id[k.ID]
 	}
-	k.NumSaved = numSaves
+	k.NumSaved = uint32(numSaves)
 	for i := range saves {
 		k.Saved[i] = saves[i]
+	}
+	for c := range numCPUs {
+		k.CPU[c%dump.MaxCPUs] = space().cpus[c%dump.MaxCPUs]
 	}
 }
 
@@ -172,12 +169,13 @@ func addRAM(k *dump.Kept, lo, hi uintptr) {
 		r := &k.RAM[k.NumRAM]
 		r.Lo, r.Hi = uint64(lo), uint64(hi)
 		k.NumRAM++
+		k.Pages += uint32((hi - lo) / arch.PageSize)
 	}
 }
 
 // indexOf returns the number of a page among the marks.
 func indexOf(k *dump.Kept, f uintptr) (index uint32, ok bool) {
-	for i := 0; i < k.NumRAM; i++ {
+	for i := range min(k.NumRAM, dump.MaxRanges) {
 		r := &k.RAM[i]
 		if uint64(f)-r.Lo < r.Hi-r.Lo {
 			return index + uint32((uint64(f)-r.Lo)/arch.PageSize), true
@@ -196,7 +194,7 @@ func markAt(k *dump.Kept, index uint32) *dump.Mark {
 func markPage(k *dump.Kept, f uintptr) dump.Mark {
 	to, copied := k.Where(f)
 	if !copied {
-		to = uintptr(unsafe.Pointer(&items.buffer))
+		to = uintptr(unsafe.Pointer(&space().buffer))
 	}
 	if arch.CopyUser(to, f, arch.PageSize) != 0 {
 		return 0
