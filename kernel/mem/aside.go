@@ -48,6 +48,7 @@ func SetAside(regions []boot.Region, size, wanted uintptr) uintptr {
 // aside is what has been set aside. Set once at boot.
 var aside frameRange
 
+//go:noinline
 func take(lo, size uintptr) uintptr {
 	aside = frameRange{lo, lo + size}
 	kept[numKept] = aside

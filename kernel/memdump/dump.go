@@ -114,6 +114,8 @@ type room struct {
 	cpus   [dump.MaxCPUs]dump.CPU
 	hidden [maxHidden]piece
 	link   netLink
+	saves  [dump.MaxSaved]dump.Saved // what core=ram copies
+	net    netconsole.DumpRoom
 	buffer [arch.PageSize]byte  // of a page
 	packet [dump.MaxPacket]byte // of com2
 }

@@ -20,11 +20,10 @@ import (
 // still as it was (tracer/dump/kept.go). Secrets are overwritten where they are: the next boot knows
 // nothing of them.
 
-// What is set aside: the area, and what is copied into it. Set once at boot.
+// What is set aside: the area, and how many ranges of room.saves are copied into it. Set once at boot.
 var (
 	area, areaSize uintptr
-	saves          [dump.MaxSaved]dump.Saved
-	numSaves       int
+	numSaves       uint32
 )
 
 // setAside takes the area. It returns what is wrong, or "". Early context, when BootEnd is about where it
@@ -56,24 +55,27 @@ func setAside(regions []boot.Region) (wrong string) {
 		return "not enough RAM in one piece for a copy of the kernel's data and a note of each page"
 	}
 	areaSize = max(size, leftSize)
-	for i := range saves[:numSaves] {
-		saves[i].At += uint64(area)
+	for i := range numSaves {
+		space().saves[i%dump.MaxSaved].At += uint64(area)
 	}
 	return ""
 }
 
 // save notes that pages are to be copied behind size bytes of the area, and returns its new size. What another range
 // has already is left out.
+//
+//go:noinline
 func save(lo, hi, size uintptr) uintptr {
 	lo, hi = lo&^(arch.PageSize-1), (hi+arch.PageSize-1)&^(arch.PageSize-1)
+	saves := &space().saves
 	if numSaves > 0 {
-		lo = max(lo, uintptr(saves[numSaves-1].Hi))
+		lo = max(lo, uintptr(saves[(numSaves-1)%dump.MaxSaved].Hi))
 	}
-	if lo >= hi || numSaves == len(saves) {
+	if lo >= hi || numSaves == dump.MaxSaved {
 		return size
 	}
 	size = (size + arch.PageSize - 1) &^ (arch.PageSize - 1)
-	s := &saves[numSaves]
+	s := &saves[numSaves%dump.MaxSaved]
 	s.Lo, s.Hi, s.At = uint64(lo), uint64(hi), uint64(size)
 	numSaves++
 	return size + hi - lo
@@ -83,7 +85,6 @@ func save(lo, hi, size uintptr) uintptr {
 func keepArea() {
 	arch.Keep(unsafe.Pointer(&area), unsafe.Sizeof(area))
 	arch.Keep(unsafe.Pointer(&areaSize), unsafe.Sizeof(areaSize))
-	arch.Keep(unsafe.Pointer(&saves), unsafe.Sizeof(saves))
 	arch.Keep(unsafe.Pointer(&numSaves), unsafe.Sizeof(numSaves))
 }
 
@@ -154,9 +155,9 @@ func describe(k *dump.Kept) {
 	for k.ID = 0; k.ID < uint32(min(len(id), len(k.BuildID))); k.ID++ {
 		k.BuildID[k.ID] = id[k.ID]
 	}
-	k.NumSaved = uint32(numSaves)
-	for i := range saves {
-		k.Saved[i] = saves[i]
+	k.NumSaved = numSaves
+	for i := range k.Saved {
+		k.Saved[i] = space().saves[i]
 	}
 	for c := range numCPUs {
 		k.CPU[c%dump.MaxCPUs] = space().cpus[c%dump.MaxCPUs]
@@ -164,6 +165,8 @@ func describe(k *dump.Kept) {
 }
 
 // addRAM adds a range, if it is one.
+//
+//go:noinline
 func addRAM(k *dump.Kept, lo, hi uintptr) {
 	if lo < hi && k.NumRAM < dump.MaxRanges {
 		r := &k.RAM[k.NumRAM]
@@ -174,6 +177,8 @@ func addRAM(k *dump.Kept, lo, hi uintptr) {
 }
 
 // indexOf returns the number of a page among the marks.
+//
+//go:noinline
 func indexOf(k *dump.Kept, f uintptr) (index uint32, ok bool) {
 	for i := range min(k.NumRAM, dump.MaxRanges) {
 		r := &k.RAM[i]

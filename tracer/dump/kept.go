@@ -119,6 +119,8 @@ func (k *Kept) within(at, n, area uint64) bool {
 }
 
 // Where returns where the page at an address is now: there, or in the area.
+//
+//go:noinline
 func (k *Kept) Where(addr uintptr) (at uintptr, copied bool) {
 	for i := range min(k.NumSaved, MaxSaved) {
 		if s := &k.Saved[i]; uint64(addr)-s.Lo < s.Hi-s.Lo {
