@@ -178,8 +178,12 @@ func (b *stackBuilder) environment() {
 			b.string(v.name, ascii.Bytes(v.value))
 		}
 	}
-	if path, e := vfs.Path(linux.Cwd(), directory[:]); e == 0 && !given("PWD=") {
-		b.string("PWD=", path)
+	if f := mem.Frame(); f != 0 { // a buffer
+		directory := unsafe.Slice((*byte)(arch.Pointer(f)), vfs.PathMax+1)
+		if path, e := vfs.Path(linux.Cwd(), directory); e == 0 && !given("PWD=") {
+			b.string("PWD=", path)
+		}
+		mem.FreeFrame(f)
 	}
 	if !given("GOMEMLIMIT=") {
 		var digits [tracer.MaxDigits]byte
@@ -190,8 +194,8 @@ func (b *stackBuilder) environment() {
 // variable is what the options begin with that give one.
 const variable = "env."
 
-// directory is a buffer for the program's working directory. Set once at boot.
-var directory [vfs.PathMax + 1]byte
+// A path fits a frame.
+const _ = uint(arch.PageSize - vfs.PathMax - 1)
 
 // given reports whether an option gives the variable whose name, with "=", is name.
 func given(name string) bool {

@@ -17,7 +17,6 @@ import (
 	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/iso"
-	format "github.com/zeroframe/zeroframe/tracer/dump"
 )
 
 // keptInRAM is what a machine says when it has kept its memory, and sentAgain what the next boot says.
@@ -97,7 +96,7 @@ func (p *physical) unchangedSince(t *testing.T, died []byte) {
 func areaIn(t *testing.T, ram []byte) (at, size int) {
 	t.Helper()
 	for at = 0; at < len(ram); at += 2 * mib {
-		if format.IsKept(ram[at:]) {
+		if bytes.HasPrefix(ram[at:], []byte("zfkept")) {
 			return at, int(binary.LittleEndian.Uint64(ram[at+24:]))
 		}
 	}
@@ -333,11 +332,13 @@ func TestDumpKeptLater(t *testing.T) {
 		return out.String()
 	}
 	next(path, toReceiver(r, "panic=halt -- 1"), keptInRAM)
-	const nobody = "netconsole=@10.0.2.15/,9@10.0.2.200/ core=ram core.wait=0"
-	next(other, nobody+" crash=go.spin", "core: the next boot tries again, with what is left then")
 	died, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
+	}
+	const nobody = "netconsole=@10.0.2.15/,9@10.0.2.200/ core=ram core.wait=0 crash=go.spin"
+	if said := next(other, nobody, "spinning"); !strings.Contains(said, "core: the next boot tries again, with what is left then") {
+		t.Errorf("the boot that nobody has answered says %q", said)
 	}
 	said := next(other, toReceiver(r, "crash=go.spin"), "spinning") // behind what is sent
 	d := openDump(t, dumpOf(t, r, folder))

@@ -16,20 +16,20 @@ const AsideAlign = 2 << 20
 // is wanted, if that can be; 0 is none. They hold anything. Early context, after [KeepRAM] and before Release.
 func SetAside(regions []boot.Region, size, wanted uintptr) uintptr {
 	size = pageUp(size)
-	for i := range ram[:numRAM] {
-		if r := ram[i]; wanted != 0 && r.lo <= wanted && wanted < r.hi && size <= r.hi-wanted && numKept < len(kept)-1 && Unclaimed(wanted, wanted+size, regions) {
-			return take(wanted, size)
+	var r frameRange
+	for i := 0; i < numRAM && i < len(ram); i++ {
+		if m := &ram[i]; wanted != 0 && m.lo <= wanted && wanted < m.hi {
+			r = *m
+			break
+		} else if m.hi-m.lo > r.hi-r.lo {
+			r = *m
 		}
 	}
-	best := 0
-	for i := range ram[:numRAM] {
-		if ram[i].hi-ram[i].lo > ram[best].hi-ram[best].lo {
-			best = i
-		}
-	}
-	r := ram[best]
 	if numKept == len(kept)-1 || released || r.hi-r.lo < size {
 		return 0
+	}
+	if wanted != 0 && wanted <= r.hi-size && Unclaimed(wanted, wanted+size, regions) {
+		return take(wanted, size)
 	}
 	middle := (r.lo + (r.hi-r.lo-size)/2) &^ (AsideAlign - 1)
 	for at := middle; at <= r.hi-size; at += AsideAlign {
@@ -48,6 +48,7 @@ func SetAside(regions []boot.Region, size, wanted uintptr) uintptr {
 // aside is what has been set aside. Set once at boot.
 var aside frameRange
 
+//go:noinline
 func take(lo, size uintptr) uintptr {
 	aside = frameRange{lo, lo + size}
 	kept[numKept] = aside
@@ -63,28 +64,17 @@ func useNear() {
 	if aside.hi == 0 {
 		return
 	}
-	for i := range ranges[:numRanges] {
-		if ranges[i].hi == aside.lo {
-			useFirst(i)
-			break
-		}
-	}
-	for i := range ranges[:numRanges] {
+	last := numRanges - 1 // which is used first
+	for i := last; i >= 0; i-- {
 		if ranges[i].lo == aside.hi {
-			useFirst(i)
-			break
+			ranges[i], ranges[last] = ranges[last], ranges[i]
 		}
 	}
-}
-
-// useFirst makes a range the one that frames come from first.
-func useFirst(i int) {
-	assertLocked()
-	r := ranges[i]
-	for ; i < numRanges-1; i++ {
-		ranges[i] = ranges[i+1]
+	for i := last - 1; i >= 0; i-- {
+		if ranges[i].hi == aside.lo {
+			ranges[i], ranges[last-1] = ranges[last-1], ranges[i]
+		}
 	}
-	ranges[i] = r
 }
 
 // SpareFrom has tables, and what Contiguous takes, stay below an address, if it is above them. Early

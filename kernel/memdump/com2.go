@@ -17,9 +17,8 @@ const (
 )
 
 var (
-	com2   = arch.UART{Base: arch.UARTSecond} // panic path only
-	packet [dump.MaxPacket]byte               // panic path only
-	slot   dump.Slot                          // panic path only
+	com2 = arch.UART{Base: arch.UARTSecond} // panic path only
+	slot dump.Slot                          // panic path only
 )
 
 // prepareCom2 finds the port and sets its speed. It returns what is wrong, or "". Early context.
@@ -54,13 +53,13 @@ func sendByCom2() bool {
 			result(began, " so far")
 		}
 		if item%announceItems == 0 {
-			write(dump.KindAnnounce, 0, putAnnounce(packet[dump.HeaderSize:]))
+			write(dump.KindAnnounce, 0, putAnnounce(space().packet[dump.HeaderSize:]))
 		}
 		if !nextItem(&slot) {
 			break
 		}
 		item++
-		write(slot.Kind, item, putItem(packet[dump.HeaderSize:], &slot))
+		write(slot.Kind, item, putItem(space().packet[dump.HeaderSize:], &slot))
 	}
 	com2.Flush()
 	how := ""
@@ -75,9 +74,9 @@ func sendByCom2() bool {
 func write(kind byte, item uint32, n int) {
 	h := dump.Header{Kind: kind, Epoch: 1, Dump: number, Item: item, Sent: item}
 	if kind == dump.KindAnnounce {
-		n = dump.Finish(packet[:], &h, n)
+		n = dump.Finish(space().packet[:], &h, n)
 	} else {
-		n = finish(packet[:], &h, n)
+		n = finish(space().packet[:], &h, n)
 	}
-	com2.SendAll(packet[:n])
+	com2.SendAll(space().packet[:n])
 }

@@ -114,7 +114,10 @@ type room struct {
 	cpus   [dump.MaxCPUs]dump.CPU
 	hidden [maxHidden]piece
 	link   netLink
-	kept   dump.Kept
+	saves  [dump.MaxSaved]dump.Saved // what core=ram copies
+	net    netconsole.DumpRoom
+	buffer [arch.PageSize]byte  // of a page
+	packet [dump.MaxPacket]byte // of com2
 }
 
 // roomAt is where it is. Set once at boot.

@@ -28,7 +28,6 @@ var items struct {
 	unreadable uint32
 	why        uint32 // why it ends
 	ended      bool
-	buffer     [arch.PageSize]byte
 }
 
 // beginItems begins anew, without the first pages of the order.
@@ -97,12 +96,12 @@ func takePage() bool {
 			return false
 		}
 		n := pages.count - 1
-		if !read(i.buffer[:], f, arch.PageSize) {
+		if !read(space().buffer[:], f, arch.PageSize) {
 			i.unreadable++
 			continue
 		}
 		i.frame, i.place = f, dump.Place{Addr: f, Page: n, Class: pages.class}
-		i.zero, i.offset, i.pending = isZero(&i.buffer), 0, true
+		i.zero, i.offset, i.pending = isZero(&space().buffer), 0, true
 		return true
 	}
 }
@@ -153,8 +152,8 @@ func putMemory(b []byte) (n int) {
 	for i := 0; i < dump.MaxRanges; i++ {
 		lo, hi, ok := mem.RAM(i)
 		if sendingKept {
-			k := &space().kept
-			if ok = i < k.NumRAM; ok {
+			k := keptAt(found)
+			if ok = i < int(k.NumRAM); ok {
 				lo, hi = uintptr(k.RAM[i].Lo), uintptr(k.RAM[i].Hi)
 			}
 		}
@@ -172,18 +171,12 @@ func putMemory(b []byte) (n int) {
 func putAnnounce(b []byte) int {
 	var a dump.Announce
 	if sendingKept {
-		a = space().kept.Announce
-		a.Kept = true
-	} else {
-		announcement(&a)
+		k := keptAt(found)
+		a = dump.Announce{Highest: k.Highest, Root: k.Root, Pages: k.Pages, CPUs: numCPUs, Dead: dead, NBuildID: int(k.ID), BuildID: k.BuildID,
+			Kept: true, Sealed: sealed, Key: public}
+		return dump.PutAnnounce(b, &a)
 	}
-	a.Sealed, a.Key = sealed, public
-	return dump.PutAnnounce(b, &a)
-}
-
-// announcement fills in what is to be announced of this machine, but for the key.
-func announcement(a *dump.Announce) {
-	*a = dump.Announce{Highest: mem.Highest(), Root: uint64(mem.Root()), CPUs: numCPUs, Dead: dead}
+	a = dump.Announce{Highest: mem.Highest(), Root: uint64(mem.Root()), CPUs: numCPUs, Dead: dead, Sealed: sealed, Key: public}
 	for i := 0; ; i++ {
 		lo, hi, ok := mem.RAM(i)
 		if !ok {
@@ -196,4 +189,5 @@ func announcement(a *dump.Announce) {
 		a.BuildID[i] = id[i]
 		a.NBuildID++
 	}
+	return dump.PutAnnounce(b, &a)
 }

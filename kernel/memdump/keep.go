@@ -8,6 +8,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/fault"
+	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/option"
 	"github.com/zeroframe/zeroframe/tracer/dump"
@@ -19,11 +20,10 @@ import (
 // still as it was (tracer/dump/kept.go). Secrets are overwritten where they are: the next boot knows
 // nothing of them.
 
-// What is set aside: the area, and what is copied into it. Set once at boot.
+// What is set aside: the area, and how many ranges of room.saves are copied into it. Set once at boot.
 var (
 	area, areaSize uintptr
-	saves          [dump.MaxSaved]dump.Saved
-	numSaves       int
+	numSaves       uint32
 )
 
 // setAside takes the area. It returns what is wrong, or "". Early context, when BootEnd is about where it
@@ -55,24 +55,27 @@ func setAside(regions []boot.Region) (wrong string) {
 		return "not enough RAM in one piece for a copy of the kernel's data and a note of each page"
 	}
 	areaSize = max(size, leftSize)
-	for i := range saves[:numSaves] {
-		saves[i].At += uint64(area)
+	for i := range numSaves {
+		space().saves[i%dump.MaxSaved].At += uint64(area)
 	}
 	return ""
 }
 
 // save notes that pages are to be copied behind size bytes of the area, and returns its new size. What another range
 // has already is left out.
+//
+//go:noinline
 func save(lo, hi, size uintptr) uintptr {
 	lo, hi = lo&^(arch.PageSize-1), (hi+arch.PageSize-1)&^(arch.PageSize-1)
+	saves := &space().saves
 	if numSaves > 0 {
-		lo = max(lo, uintptr(saves[numSaves-1].Hi))
+		lo = max(lo, uintptr(saves[(numSaves-1)%dump.MaxSaved].Hi))
 	}
-	if lo >= hi || numSaves == len(saves) {
+	if lo >= hi || numSaves == dump.MaxSaved {
 		return size
 	}
 	size = (size + arch.PageSize - 1) &^ (arch.PageSize - 1)
-	s := &saves[numSaves]
+	s := &saves[numSaves%dump.MaxSaved]
 	s.Lo, s.Hi, s.At = uint64(lo), uint64(hi), uint64(size)
 	numSaves++
 	return size + hi - lo
@@ -82,7 +85,6 @@ func save(lo, hi, size uintptr) uintptr {
 func keepArea() {
 	arch.Keep(unsafe.Pointer(&area), unsafe.Sizeof(area))
 	arch.Keep(unsafe.Pointer(&areaSize), unsafe.Sizeof(areaSize))
-	arch.Keep(unsafe.Pointer(&saves), unsafe.Sizeof(saves))
 	arch.Keep(unsafe.Pointer(&numSaves), unsafe.Sizeof(numSaves))
 }
 
@@ -91,12 +93,12 @@ func keepInRAM() {
 	began := clock.Now()
 	console.FreshLine()
 	console.String("core: keeping the memory in RAM for the next boot\n")
-	*(*uint64)(arch.Pointer(area)) = 0 // until all is there, there is nothing
+	k := keptAt(area)
+	k.Clear() // until all is there, there is nothing
 	unhidden := hideInPlace()
-	k := &space().kept
 	describe(k)
 	n, all := uint32(0), true
-	for i := uint32(0); i < k.Announce.Pages; i++ {
+	for i := uint32(0); i < k.Pages; i++ {
 		*markAt(k, i) = 0
 	}
 	for pages.reset(); ; {
@@ -117,17 +119,12 @@ func keepInRAM() {
 			n++
 		}
 	}
-	b := description(area)
-	length := dump.PutKept(b, k)
-	for c := range numCPUs {
-		dump.PutCPU(dump.KeptCPU(b, length, k, c), &space().cpus[c%dump.MaxCPUs])
-	}
-	dump.FinishKept(b, length)
+	k.Finish()
 	arch.WriteBackCaches()
 	console.String("core: ")
 	console.Dec(uint64(n))
 	console.String(" of ")
-	console.Dec(uint64(k.Announce.Pages))
+	console.Dec(uint64(k.Pages))
 	console.String(" pages kept in ")
 	console.Dec((clock.Now() - began) / 1e6)
 	console.String(" ms")
@@ -137,16 +134,14 @@ func keepInRAM() {
 	console.String("; behind a warm reset the next boot sends what is left of them\n")
 }
 
-// description returns the bytes of the description at an address.
-func description(at uintptr) []byte {
-	return unsafe.Slice((*byte)(arch.Pointer(at)), dump.KeptDescription)
-}
+// keptAt returns the description at an address.
+func keptAt(at uintptr) *dump.Kept { return (*dump.Kept)(arch.Pointer(at)) }
 
-// describe fills in a description, but for the CPUs.
+// describe fills in a description.
 func describe(k *dump.Kept) {
 	k.Tries, k.Hidden, k.Size, k.Dump = 0, hiddenBytes, uint64(areaSize), number
 	k.Marks = uint64(area) + dump.KeptDescription
-	k.NumRAM = 0
+	k.NumRAM, k.Pages = 0, 0
 	for i := 0; ; i++ {
 		lo, hi, ok := mem.RAM(i)
 		if !ok {
@@ -155,29 +150,37 @@ func describe(k *dump.Kept) {
 		addRAM(k, lo, min(hi, area))
 		addRAM(k, max(lo, area+areaSize), hi)
 	}
-	announcement(&k.Announce)
-	k.Announce.Pages = 0
-	for i := 0; i < k.NumRAM; i++ {
-		k.Announce.Pages += uint32((k.RAM[i].Hi - k.RAM[i].Lo) / arch.PageSize)
+	k.Highest, k.Root, k.CPUs, k.Dead = mem.Highest(), uint64(mem.Root()), numCPUs, dead
+	id := image.BuildID()
+	for k.ID = 0; k.ID < uint32(min(len(id), len(k.BuildID))); k.ID++ {
+		k.BuildID[k.ID] = id[k.ID]
 	}
 	k.NumSaved = numSaves
-	for i := range saves {
-		k.Saved[i] = saves[i]
+	for i := range k.Saved {
+		k.Saved[i] = space().saves[i]
+	}
+	for c := range numCPUs {
+		k.CPU[c%dump.MaxCPUs] = space().cpus[c%dump.MaxCPUs]
 	}
 }
 
 // addRAM adds a range, if it is one.
+//
+//go:noinline
 func addRAM(k *dump.Kept, lo, hi uintptr) {
 	if lo < hi && k.NumRAM < dump.MaxRanges {
 		r := &k.RAM[k.NumRAM]
 		r.Lo, r.Hi = uint64(lo), uint64(hi)
 		k.NumRAM++
+		k.Pages += uint32((hi - lo) / arch.PageSize)
 	}
 }
 
 // indexOf returns the number of a page among the marks.
+//
+//go:noinline
 func indexOf(k *dump.Kept, f uintptr) (index uint32, ok bool) {
-	for i := 0; i < k.NumRAM; i++ {
+	for i := range min(k.NumRAM, dump.MaxRanges) {
 		r := &k.RAM[i]
 		if uint64(f)-r.Lo < r.Hi-r.Lo {
 			return index + uint32((uint64(f)-r.Lo)/arch.PageSize), true
@@ -196,7 +199,7 @@ func markAt(k *dump.Kept, index uint32) *dump.Mark {
 func markPage(k *dump.Kept, f uintptr) dump.Mark {
 	to, copied := k.Where(f)
 	if !copied {
-		to = uintptr(unsafe.Pointer(&items.buffer))
+		to = uintptr(unsafe.Pointer(&space().buffer))
 	}
 	if arch.CopyUser(to, f, arch.PageSize) != 0 {
 		return 0

@@ -46,16 +46,20 @@ func Find(regions []boot.Region) {
 			return
 		}
 		for at := (lo + mem.AsideAlign - 1) &^ (mem.AsideAlign - 1); at < hi && hi-at >= dump.KeptDescription; at += mem.AsideAlign {
-			b := description(at)
-			if !dump.IsKept(b) || !mem.Unclaimed(at, at+dump.KeptDescription, regions) {
+			k := keptAt(at)
+			if !k.Is() || !mem.Unclaimed(at, at+dump.KeptDescription, regions) {
 				continue
 			}
-			size, wrong := dump.KeptSize(b)
-			if wrong == "" && (size > uint64(hi-at) || !mem.Unclaimed(at, at+uintptr(size), regions)) {
+			wrong := k.Check(uint64(at))
+			switch {
+			case wrong != "":
+			case k.Size > uint64(hi-at) || !mem.Unclaimed(at, at+uintptr(k.Size), regions):
 				wrong = "this boot needs the memory where it is"
+			case k.Tries >= maxTries:
+				wrong = "boots have ended while they sent it"
 			}
 			if wrong != "" {
-				refuse(at, wrong)
+				refuse(k, wrong)
 				continue
 			}
 			found = at
@@ -65,14 +69,14 @@ func Find(regions []boot.Region) {
 	}
 }
 
-// refuse says why what is kept at an address is not sent, and forgets it.
-func refuse(at uintptr, wrong string) {
+// refuse says why what is kept is not sent, and forgets it.
+func refuse(k *dump.Kept, wrong string) {
 	refused = true
 	console.FreshLine()
 	console.String("core: the memory that the boot before has kept is not sent: ")
 	console.String(wrong)
 	console.String("\n")
-	*(*uint64)(arch.Pointer(at)) = 0
+	k.Clear()
 }
 
 // AtBoot sends what the boot before has kept, and sets memory aside for what this one may keep. died
@@ -93,25 +97,12 @@ func AtBoot(regions []boot.Region, died bool) {
 
 // sendKept sends what has been found.
 func sendKept() {
-	k := &space().kept
-	b := description(found)
-	n, wrong := dump.ParseKept(b, uint64(found), k)
-	if wrong == "" && k.Tries >= maxTries {
-		wrong = "boots have ended while they sent it"
-	}
-	if wrong != "" {
-		refuse(found, wrong)
-		return
-	}
+	k := keptAt(found)
 	k.Tries++
-	dump.PutUint32(b[16:], k.Tries)
-	dump.FinishKept(b, n)
-	numCPUs, dead = k.Announce.CPUs, k.Announce.Dead
+	k.Finish()
+	numCPUs, dead = k.CPUs, k.Dead
 	for c := range numCPUs {
-		cpu, ok := dump.ParseCPU(dump.KeptCPU(b, n, k, c))
-		if ok {
-			space().cpus[c%dump.MaxCPUs] = cpu
-		}
+		space().cpus[c%dump.MaxCPUs] = k.CPU[c%dump.MaxCPUs]
 	}
 	hiddenBytes = k.Hidden
 	numHidden = 0
@@ -120,7 +111,7 @@ func sendKept() {
 	own := number
 	number, sendingKept = k.Dump, true
 	if sendAll() {
-		*(*uint64)(arch.Pointer(found)) = 0
+		k.Clear()
 	} else if k.Tries < maxTries {
 		left, leftSize = found, uintptr(k.Size)
 		console.String("core: the next boot tries again, with what is left then\n")
@@ -131,15 +122,15 @@ func sendKept() {
 // sayBuild says so if what is kept is of another build.
 func sayBuild(k *dump.Kept) {
 	id := image.BuildID()
-	same := len(id) == k.Announce.NBuildID
+	same := len(id) == int(k.ID)
 	for i := 0; same && i < len(id); i++ {
-		same = id[i] == k.Announce.BuildID[i]
+		same = id[i] == k.BuildID[i]
 	}
 	if same {
 		return
 	}
 	console.String("core: the boot before was of another build: ")
-	for _, v := range k.Announce.BuildID[:k.Announce.NBuildID] {
+	for _, v := range k.BuildID[:k.ID] {
 		console.Byte("0123456789abcdef"[v>>4])
 		console.Byte("0123456789abcdef"[v&15])
 	}
@@ -151,7 +142,7 @@ func findLost(k *dump.Kept) {
 	absent, lost = 0, [dump.NumClasses]uint32{}
 	all, gone := uint32(0), uint32(0)
 	index := uint32(0)
-	for i := 0; i < k.NumRAM; i++ {
+	for i := range min(k.NumRAM, dump.MaxRanges) {
 		for a := k.RAM[i].Lo; a < k.RAM[i].Hi; a += arch.PageSize {
 			m := markAt(k, index)
 			index++
@@ -195,8 +186,8 @@ func unchanged(k *dump.Kept, f uintptr, m dump.Mark) bool {
 	if !copied && (!inRAM(f) || isOwn(f)) {
 		return false
 	}
-	return arch.CopyUser(uintptr(unsafe.Pointer(&items.buffer)), at, arch.PageSize) == 0 &&
-		m.Same((*[arch.PageSize / 8]uint64)(unsafe.Pointer(&items.buffer)))
+	return arch.CopyUser(uintptr(unsafe.Pointer(&space().buffer)), at, arch.PageSize) == 0 &&
+		m.Same((*[arch.PageSize / 8]uint64)(unsafe.Pointer(&space().buffer)))
 }
 
 // isOwn reports whether a page is one of those that this kernel, and the devices that it has started,
@@ -215,9 +206,9 @@ func isOwn(f uintptr) bool {
 
 // nextKept is next for what is kept.
 func (s *source) nextKept() (frame uintptr, ok bool) {
-	k := &space().kept
+	k := keptAt(found)
 	for ; s.class < dump.NumClasses; s.class++ {
-		for s.i < k.NumRAM {
+		for s.i < int(min(k.NumRAM, dump.MaxRanges)) {
 			r := &k.RAM[s.i]
 			if s.at == 0 {
 				s.at = uintptr(r.Lo)

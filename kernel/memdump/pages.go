@@ -287,7 +287,7 @@ func (s *source) nextOfRAM(unused bool) uintptr {
 func read(to []byte, from uintptr, n int) bool {
 	to = to[:n]
 	if sendingKept {
-		from, _ = space().kept.Where(from)
+		from, _ = keptAt(found).Where(from)
 	}
 	if arch.CopyUser(uintptr(unsafe.Pointer(unsafe.SliceData(to))), from, uintptr(n)) != 0 {
 		return false

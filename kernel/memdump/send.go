@@ -32,7 +32,7 @@ type netLink struct {
 
 // sendByNet sends all, says how it went, and reports whether the receiver has all that was to be sent.
 func sendByNet() (all bool) {
-	if !netconsole.BeginDump() {
+	if !netconsole.BeginDump(&space().net) {
 		return false
 	}
 	began := clock.Now()

@@ -2,8 +2,10 @@ package dump_test
 
 import (
 	"bytes"
+	"hash/crc32"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
@@ -11,41 +13,29 @@ import (
 const area = 0x4000000
 
 // description returns a description of an area, and its bytes.
-func description(t testing.TB) (k *dump.Kept, b []byte, n int) {
-	t.Helper()
+func description() (k *dump.Kept, b []byte) {
 	k = &dump.Kept{
 		Tries: 1, Hidden: 2, Size: 1 << 20, Dump: 0x1122334455667788, Marks: area + dump.KeptDescription,
-		Announce: dump.Announce{Highest: 0x8000000, Root: 0x1000, Pages: 0x10 + 0x3000, CPUs: 2, Dead: 1, NBuildID: 3, BuildID: [32]byte{1, 2, 3}},
-		NumRAM:   2, NumSaved: 1,
+		Highest: 0x8000000, Root: 0x1000, Pages: 0x10 + 0x3000, CPUs: 2, Dead: 1, ID: 3, BuildID: [32]byte{1, 2, 3},
+		NumRAM: 2, NumSaved: 1,
 	}
 	k.RAM[0], k.RAM[1] = dump.Span{Lo: 0x1000, Hi: 0x11000}, dump.Span{Lo: 0x100000, Hi: 0x3100000}
 	k.Saved[0] = dump.Saved{Span: dump.Span{Lo: 0x200000, Hi: 0x208000}, At: area + 0x80000}
-	b = make([]byte, dump.KeptDescription)
-	n = dump.PutKept(b, k)
-	for i := range uint32(2) {
-		dump.PutCPU(dump.KeptCPU(b, n, k, i), &dump.CPU{Number: i, TLS: 7 + uint64(i)})
-	}
-	if dump.IsKept(b) {
-		t.Fatal("a description that is not finished looks like one")
-	}
-	dump.FinishKept(b, n)
-	return k, b, n
+	k.CPU[1].TLS = 7
+	return k, unsafe.Slice((*byte)(unsafe.Pointer(k)), unsafe.Sizeof(*k))
 }
 
 func TestKept(t *testing.T) {
-	want, b, n := description(t)
-	var k dump.Kept
-	got, wrong := dump.ParseKept(b, area, &k)
-	if wrong != "" || got != n || k != *want {
-		t.Fatalf("ParseKept: %d, %q, %+v; want %d, %+v", got, wrong, k, n, *want)
+	k, b := description()
+	if k.Is() {
+		t.Fatal("a description that is not finished looks like one")
 	}
-	for i := range uint32(2) {
-		if c, ok := dump.ParseCPU(dump.KeptCPU(b, n, &k, i)); !ok || c.Number != i || c.TLS != 7+uint64(i) {
-			t.Errorf("CPU %d: %+v, %v", i, c, ok)
-		}
+	k.Finish()
+	if wrong := k.Check(area); wrong != "" || !k.Is() || !bytes.HasPrefix(b, []byte("zfkept01")) {
+		t.Fatalf("Check: %q; it begins with %q", wrong, b[:8])
 	}
-	if size, wrong := dump.KeptSize(b); wrong != "" || size != want.Size {
-		t.Errorf("KeptSize: %#x, %q", size, wrong)
+	if got, want := dump.Uint32(b[8:]), crc32.Checksum(b[12:], crc32.MakeTable(crc32.Castagnoli)); got != want {
+		t.Errorf("the CRC is %#x; hash/crc32 says %#x", got, want)
 	}
 	for _, tt := range []struct {
 		addr, at uintptr
@@ -55,12 +45,19 @@ func TestKept(t *testing.T) {
 			t.Errorf("Where(%#x): %#x, %v; want %#x, %v", tt.addr, at, copied, tt.at, tt.copied)
 		}
 	}
-	for i := range n {
+	for i := range b {
+		if i > 400 && i < len(b)-400 && i%37 != 0 {
+			continue
+		}
 		b[i] ^= 0x10
-		if _, wrong := dump.ParseKept(b, area, &k); wrong == "" {
+		if k.Check(area) == "" {
 			t.Errorf("byte %d changed: taken", i)
 		}
 		b[i] ^= 0x10
+	}
+	k.Clear()
+	if k.Is() {
+		t.Error("what is cleared looks like a description")
 	}
 }
 
@@ -68,10 +65,14 @@ func TestKept(t *testing.T) {
 func TestKeptNonsense(t *testing.T) {
 	for name, change := range map[string]func(k *dump.Kept){
 		"no page":            func(k *dump.Kept) { k.RAM[0].Lo = 0 },
-		"pages":              func(k *dump.Kept) { k.Announce.Pages++ },
+		"pages":              func(k *dump.Kept) { k.Pages++ },
+		"ranges":             func(k *dump.Kept) { k.NumRAM = 1 << 31 },
+		"copies":             func(k *dump.Kept) { k.NumSaved = dump.MaxSaved + 1 },
+		"CPUs":               func(k *dump.Kept) { k.CPUs = dump.MaxCPUs + 1 },
+		"build ID":           func(k *dump.Kept) { k.ID = 33 },
 		"a range backwards":  func(k *dump.Kept) { k.RAM[1].Lo, k.RAM[1].Hi = k.RAM[1].Hi, k.RAM[1].Lo },
 		"half a page":        func(k *dump.Kept) { k.RAM[0].Lo++ },
-		"above the highest":  func(k *dump.Kept) { k.Announce.Highest = 0x3000000 },
+		"above the highest":  func(k *dump.Kept) { k.Highest = 0x3000000 },
 		"marks before":       func(k *dump.Kept) { k.Marks = area },
 		"marks behind":       func(k *dump.Kept) { k.Marks = area + 1<<20 - 8 },
 		"marks that wrap":    func(k *dump.Kept) { k.Marks = ^uint64(7) },
@@ -81,12 +82,12 @@ func TestKeptNonsense(t *testing.T) {
 		"a copy of nothing":  func(k *dump.Kept) { k.Saved[0].Hi = k.Saved[0].Lo },
 		"a size that wraps":  func(k *dump.Kept) { k.Size, k.Saved[0].Hi = ^uint64(0), 1<<60 },
 		"an empty area":      func(k *dump.Kept) { k.Size = 0 },
-		"addresses too high": func(k *dump.Kept) { k.RAM[1].Lo += 1 << 60; k.RAM[1].Hi += 1 << 60; k.Announce.Highest = 1 << 62 },
+		"addresses too high": func(k *dump.Kept) { k.RAM[1].Lo += 1 << 60; k.RAM[1].Hi += 1 << 60; k.Highest = 1 << 62 },
 	} {
-		k, b, _ := description(t)
+		k, _ := description()
 		change(k)
-		dump.FinishKept(b, dump.PutKept(b, k))
-		if _, wrong := dump.ParseKept(b, area, k); wrong != "its description makes no sense" {
+		k.Finish()
+		if wrong := k.Check(area); wrong != "its description makes no sense" {
 			t.Errorf("%s: %q", name, wrong)
 		}
 	}
@@ -144,19 +145,17 @@ func TestMarks(t *testing.T) {
 
 // FuzzKept: whatever is taken keeps to its bounds: the marks, and each copy, lie in the area.
 func FuzzKept(f *testing.F) {
-	_, b, n := description(f)
-	f.Add(b[:n], true)
-	f.Add(b[:n], false)
+	_, b := description()
+	f.Add(bytes.Clone(b[:1600]), true)
+	f.Add(bytes.Clone(b[:1600]), false)
 	f.Fuzz(func(t *testing.T, data []byte, right bool) {
-		b := make([]byte, dump.KeptDescription)
-		n := copy(b, data)
-		if right && n > 64 { // a right CRC
-			dump.PutUint32(b[12:], uint32(n))
-			dump.FinishKept(b, n)
+		k, b := description()
+		copy(b, data)
+		if right {
+			k.Finish()
 		}
 		was := bytes.Clone(b)
-		var k dump.Kept
-		length, wrong := dump.ParseKept(b, area, &k)
+		wrong := k.Check(area)
 		if !bytes.Equal(was, b) {
 			t.Fatal("it is changed")
 		}
@@ -164,14 +163,14 @@ func FuzzKept(f *testing.F) {
 			return
 		}
 		inside := func(at, n uint64) bool { return at >= area+dump.KeptDescription && at+n >= at && at+n <= area+k.Size }
-		if !inside(k.Marks, 8*uint64(k.Announce.Pages)) {
+		if !inside(k.Marks, 8*uint64(k.Pages)) {
 			t.Errorf("the marks: %+v", k)
 		}
 		pages := uint64(0)
 		for _, r := range k.RAM[:k.NumRAM] {
 			pages += (r.Hi - r.Lo) / dump.PageSize
 		}
-		if pages != uint64(k.Announce.Pages) {
+		if pages != uint64(k.Pages) {
 			t.Errorf("%d pages: %+v", pages, k)
 		}
 		for _, s := range k.Saved[:k.NumSaved] {
@@ -181,9 +180,6 @@ func FuzzKept(f *testing.F) {
 			if at, copied := k.Where(uintptr(s.Hi - dump.PageSize)); !copied || !inside(uint64(at), dump.PageSize) {
 				t.Errorf("Where: %#x, %v", at, copied)
 			}
-		}
-		for c := range k.Announce.CPUs {
-			dump.ParseCPU(dump.KeptCPU(b, length, &k, c))
 		}
 	})
 }

@@ -3,6 +3,7 @@ package netconsole
 import (
 	"unsafe"
 
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
 )
 
@@ -13,12 +14,17 @@ import (
 // MaxDump is the longest payload of a dump's datagram, in bytes.
 const MaxDump = nic.MaxFrame - 4 - payloadAt
 
-// dump is the datagram to be sent, the frame that was received, and an answer to ARP. Panic path only.
-var dump struct {
+// DumpRoom is the room for a dump: the datagram to be sent, the frame that was received, and an answer to ARP.
+type DumpRoom struct {
 	frame frame
 	in    [nic.MaxFrame]byte
 	reply [arpSize]byte
 }
+
+// dumpAt is the address of the room. Panic path only, and while a boot sends what the one before has kept.
+var dumpAt uintptr
+
+func dumpRoom() *DumpRoom { return (*DumpRoom)(arch.Pointer(dumpAt)) }
 
 // ARP for IPv4 on Ethernet: offsets in a frame, and its length.
 const (
@@ -35,31 +41,35 @@ const (
 	arpFirstByte = ipAt
 )
 
-// BeginDump makes datagrams of a dump possible, and reports whether they are. Panic path.
-func BeginDump() bool {
+// BeginDump makes datagrams of a dump possible, with room that is the caller's no more, and reports whether they
+// are. Panic path, and early context.
+func BeginDump(room *DumpRoom) bool {
 	if !state.ready || state.broken {
 		return false
 	}
-	dump.frame.prepare(&state.config)
+	dumpAt = uintptr(unsafe.Pointer(room))
+	dumpRoom().frame.prepare(&state.config)
 	return true
 }
 
 // DumpPayload returns the room for the payload of the next one. Panic path.
-func DumpPayload() []byte { return dump.frame.b[payloadAt : payloadAt+MaxDump] }
+func DumpPayload() []byte { return dumpRoom().frame.b[payloadAt : payloadAt+MaxDump] }
 
 // SendDump sends a datagram with n bytes of payload, and reports whether the card took it. Panic path.
 func SendDump(n int) bool {
-	return dump.frame.send(n) || restart() && dump.frame.send(n)
+	f := &dumpRoom().frame
+	return f.send(n) || restart() && f.send(n)
 }
 
 // ReceiveDump returns the payload of a datagram that has come for the machine, or nil; more is true if
 // something had come, whatever it was. It holds until the next call. Panic path.
 func ReceiveDump() (payload []byte, more bool) {
-	n := nic.Receive(uintptr(unsafe.Pointer(&dump.in)), len(dump.in))
+	in := &dumpRoom().in
+	n := nic.Receive(uintptr(unsafe.Pointer(in)), len(in))
 	if n == 0 {
 		return nil, false
 	}
-	return received(dump.in[:n]), true
+	return received(in[:n]), true
 }
 
 // received takes a frame.
@@ -101,9 +111,9 @@ func Heard() {
 	}
 	var h Hardware
 	for i := range h {
-		h[i] = dump.in[6+i]
+		h[i] = dumpRoom().in[6+i]
 	}
-	dump.frame.setHardware(h)
+	dumpRoom().frame.setHardware(h)
 }
 
 // answerARP answers a request for this machine's hardware address.
@@ -116,7 +126,7 @@ func answerARP(b []byte) {
 			return
 		}
 	}
-	r, own := &dump.reply, nic.Address()
+	r, own := &dumpRoom().reply, nic.Address()
 	for i := range r {
 		r[i] = b[i]
 	}
