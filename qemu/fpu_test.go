@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/go-delve/delve/pkg/proc"
@@ -72,6 +73,24 @@ func TestFullCoreFloats(t *testing.T) {
 				if err != nil || !regexp.MustCompile(`(?m)^(\$\d+ = |xmm0 .*)`+regexp.QuoteMeta(want)).Match(out) {
 					t.Errorf("gdb does not say %q: %v\n%s", want, err, out)
 				}
+			}
+		})
+	}
+}
+
+// TestFullCoreFloatsOfDeath: a CPU that died by a trap has its XMM registers, one that died by a call has none that are
+// known.
+func TestFullCoreFloatsOfDeath(t *testing.T) {
+	t.Parallel()
+	gdb := need(t, "gdb")
+	elf, _ := lab(t, image.AllLoaders)
+	for kind, want := range map[string]string{"early.nil-write": "$1 = 0x1f80\n", "early.panic": "$1 = <unavailable>\n"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			core, _, _ := coreOfRun(t, elf, 1, "-smp", "1", "-append", "crash="+kind)
+			out, err := exec.Command(gdb, "-nx", "-q", "-batch", "-iex", "set auto-load off", "-ex", "p/x $mxcsr", elf, core).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), want) {
+				t.Errorf("gdb: %v, want %q\n%s", err, want, out)
 			}
 		})
 	}

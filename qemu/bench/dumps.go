@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/lossy"
 )
 
@@ -54,14 +53,14 @@ func (s *said) String() string {
 // datagrams.
 func (b *bench) dumps() error {
 	b.progress("core.net.*: the memory of a dead machine by core=net at a core.rate= of 10 MB a second, 0, 10 and 30 % of the datagrams lost: pages in KB a second, by the machine's clock, and in percents of the line")
-	zf, err := batch.BuildZF(context.Background(), b.dir)
-	if err != nil {
+	receiver := filepath.Join(b.dir, "zf-receive")
+	if err := goBuild("./tools/receive/zf-receive", receiver); err != nil {
 		return err
 	}
 	for _, loss := range []int{0, 10, 30} {
 		var speeds []float64
 		for run := range 3 {
-			speed, err := b.dump(zf, loss, uint64(run))
+			speed, err := b.dump(receiver, loss, uint64(run))
 			if err != nil {
 				return fmt.Errorf("core.net, %d %% lost: %w", loss, err)
 			}
@@ -76,14 +75,14 @@ func (b *bench) dumps() error {
 }
 
 // dump has a machine die and send its memory, and returns how many bytes of pages went each second.
-func (b *bench) dump(zf string, loss int, seed uint64) (float64, error) {
+func (b *bench) dump(receiver string, loss int, seed uint64) (float64, error) {
 	folder, err := os.MkdirTemp(b.dir, "dump")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(folder)
 	listens := newSaid(`listening on \S+:(\d+)`)
-	c := exec.Command(zf, "receive", "-listen", "127.0.0.1:0", "-store", filepath.Join(folder, "crashes"), "-cores", folder, "-lines", "never", "-e", b.lab)
+	c := exec.Command(receiver, "-listen", "127.0.0.1:0", "-store", filepath.Join(folder, "crashes"), "-cores", folder, "-lines", "never", "-e", b.lab)
 	c.Stdout, c.Stderr = listens, listens
 	if err := c.Start(); err != nil {
 		return 0, err
@@ -96,7 +95,7 @@ func (b *bench) dump(zf string, loss int, seed uint64) (float64, error) {
 	case m := <-listens.came:
 		port = m[1]
 	case <-ended:
-		return 0, fmt.Errorf("zf receive: %s", listens)
+		return 0, fmt.Errorf("zf-receive: %s", listens)
 	}
 	relay, err := lossy.Start(port, float64(loss)/100, seed)
 	if err != nil {

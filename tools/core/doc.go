@@ -11,6 +11,7 @@
 //	full.go      a machine's memory -> a full core
 //	kernel.go    the kernel's records -> its threads
 //	layout.go    the image -> where those records are
+//	untouched.go memory that the program has never touched
 //	stub.go      which memory is read through a gdb stub
 //
 // It invents nothing: memory that the trace does not tell of is not in the file,

@@ -99,6 +99,14 @@ func WriteFull(file *os.File, from memory.Source, o FullOptions) (info FullInfo,
 	if err := f.segments(); err != nil {
 		return info, err
 	}
+	if missing == nil {
+		// What cannot be read of the kernel's table is left out, as it is of another kernel.
+		gaps, most, err := untouched(space, (&variables{layout: layout, space: space}).areas())
+		if err != nil {
+			return info, err
+		}
+		f.zeros(gaps, most)
+	}
 	notes := fullNotes(&st, path, files, image.Entry)
 	if err := f.finish(notes); err != nil {
 		return info, err

@@ -28,7 +28,7 @@ type layout struct {
 }
 
 // The records that are read.
-var recordTypes = []string{"kernel/percpu.Record", "kernel/thread.Thread", "kernel/fault.Details", "arch/amd64.TrapFrame", "arch/amd64.CPU"}
+var recordTypes = []string{"kernel/percpu.Record", "kernel/thread.Thread", "kernel/fault.Details", "arch/amd64.TrapFrame", "arch/amd64.CPU", areaType}
 
 // fpuOffset is the constant that says where the FPU's save area is.
 const fpuOffset = "kernel/thread.fpuOffset"
