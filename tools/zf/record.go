@@ -43,6 +43,8 @@ func (f *runFlags) wrongRecord() string {
 		return "-reboots does not go with -record: QEMU's log has no resets that come from its monitor"
 	case f.qemu.UEFI:
 		return "-uefi does not go with -record: the firmware's settings are in no recording; without it the image boots by a BIOS"
+	case strings.HasPrefix(f.qemu.Net, "virtio"):
+		return "-net virtio does not go with -record: QEMU serves that card when its main loop comes to it, which is in no log; take -net e1000 or -net e1000e"
 	case port == "com2":
 		return "record.port=com2 does not go with -record: QEMU's log has one serial port"
 	case samePath(f.record, f.target):
