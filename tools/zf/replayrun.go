@@ -44,7 +44,7 @@ type playing struct {
 // this time. QEMU answers between two events, so that a busy host does not look like that.
 const (
 	askEvery     = 250 * time.Millisecond
-	asksStanding = 40
+	asksStanding = 80
 )
 
 func (p *playing) say(format string, a ...any) {
