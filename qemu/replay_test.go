@@ -83,7 +83,7 @@ var recordings = []struct {
 	code  int
 }{
 	{"goroutines", nil, []string{"work", "1"}, 0, "work 1 is done", 0},
-	{"input", nil, []string{"echo"}, 40, "40 lines", 0},
+	{"input", nil, []string{"echo"}, 12, "12 lines", 0},
 	{"dies", nil, []string{"die", "2"}, 0, "main.die", 1},
 	{"exits", nil, []string{"exit", "7"}, 0, "", 64 + 7},
 	{"without sleep", []string{"-icount"}, []string{"work", "3"}, 0, "work 3 is done", 0},
@@ -158,7 +158,7 @@ func TestManyReplays(t *testing.T) {
 			args, lines := []string{"-q", elf, "--", "work", strconv.Itoa(100 + i)}, 0
 			switch {
 			case i%5 == 1:
-				args, lines = []string{"-q", elf, "--", "echo"}, 10+3*i
+				args, lines = []string{"-q", elf, "--", "echo"}, 3+i/2
 			case i%10 == 2:
 				args[3] = "die"
 			case i%10 == 7:

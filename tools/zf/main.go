@@ -58,8 +58,8 @@ func commands() []command {
 		{"profile", "[-svg FILE] [-folded FILE] FILE", "show a CPU profile: table, flame graph", runProfile, false},
 		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap, false},
 		{"stacks", "-e ELF [-v] [-f FUNC]", "bound how deep each stack can get", runStacks, false},
-		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", runHandles, false},
-		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks, false},
+		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", runHandles, true},
+		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks, true},
 		{"report", "-e ELF [-o FILE] LOG", "make an HTML page of a log, for a bug", runReport, false},
 		{"core", "-e ELF [-o FILE] LOG", "make a core file, for gdb and Delve", runCore, false},
 		{"goroutines", "-e ELF [flags] CORE|LOG", "list a dead program's goroutines", runGoroutines, true},
@@ -141,8 +141,11 @@ func usage(w io.Writer) {
 		minor = append(minor, c.name)
 		if all := commands(); i+1 == len(all) || !all[i+1].minor {
 			what := "this host, the shell, the cache"
-			if c.name == "dlv" {
+			switch c.name {
+			case "dlv":
 				what = "what a dead program has, from its core"
+			case "leaks":
+				what = "what a program has open, and who opened it"
 			}
 			fmt.Fprintf(w, "  zf %s: %s\n", strings.Join(minor, ", "), what)
 			minor = nil

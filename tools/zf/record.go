@@ -17,10 +17,10 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-const recordUsage = "record the whole run in `FILE`, for zf replay: the image, its files, and all\n" +
-	"that reaches the machine, such as input and the network. It has one CPU,\n" +
-	"its time goes by its instructions, and its text by the serial port. No NMI\n" +
-	"can be recorded: -timeout and ^\\ bring no trace"
+const recordUsage = "record the whole run in `FILE`, for zf replay: the image, its files, and\n" +
+	"all that reaches the machine, such as input and the network. It has one\n" +
+	"CPU, its time goes by its instructions, its text by the serial port. No\n" +
+	"NMI can be recorded: -timeout and ^\\ bring no trace"
 
 // recordFlag adds the flag.
 func (m *machine) recordFlag(fs *flag.FlagSet) {

@@ -217,7 +217,7 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		f.until, err = parsePoint(s)
 		return err
 	})
-	fs.Func("gdb", "wait for gdb at `ADDR`, such as 127.0.0.1:1234 or a port alone, before the\nfirst instruction or, with -until, there", func(s string) error {
+	fs.Func("gdb", "wait for gdb at `ADDR`, such as 127.0.0.1:1234 or a port alone, before\nthe first instruction or, with -until, there", func(s string) error {
 		if _, err := strconv.ParseUint(s, 10, 16); err == nil {
 			s = "127.0.0.1:" + s
 		}
@@ -227,7 +227,7 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		}
 		return nil
 	})
-	fs.StringVar(&f.core, "core", "", "write all of the machine's memory at the end, or at -until, to `FILE`, as a\ncore for Delve and gdb; .zst has it compressed")
+	fs.StringVar(&f.core, "core", "", "write all of the machine's memory at the end, or at -until, to `FILE`, as\na core for Delve and gdb; .zst has it compressed")
 	fs.StringVar(&f.image, "image", "", "write the image of the recording to `FILE`, for a debugger")
 	fs.BoolVar(&f.info, "info", false, "say what is in the recording, and run nothing")
 	quiet := fs.Bool("q", false, "do not show what the machine says, only verify it")
