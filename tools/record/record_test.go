@@ -95,7 +95,7 @@ func TestRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Log{Known: true, Ended: true, Instructions: 2007, Time: 5*time.Millisecond + 2007, Output: 3, Inputs: 1, Frames: 1}
+	want := Log{Known: true, Ended: true, Instructions: 2007, Time: 5*time.Millisecond + 2007, Output: 3, Inputs: 1, Frames: 1, Rounds: 1}
 	got := *l
 	got.path, got.whole, got.size, got.tail = "", 0, 0, 0
 	if got != want || l.Version() != knownVersion {
