@@ -189,8 +189,7 @@ func (c *Config) args() []string {
 		args = append(args, "-gdb", c.GDB)
 	}
 	if c.Net != "" {
-		args = append(args, netArgs(c.Net, machine, c.Replay != "")...)
-		args = append(args, c.recordNet()...)
+		args = append(args, netArgs(c.Net, machine, c)...)
 	}
 	args = append(args, shareArgs(c.Shares, machine)...)
 	return append(args, c.Extra...)

@@ -38,8 +38,8 @@ func CheckNet(net string) error {
 	return nil
 }
 
-// netArgs returns QEMU's arguments for a network card. With replay nothing is behind it.
-func netArgs(net, machine string, replay bool) []string {
+// netArgs returns QEMU's arguments for a network card.
+func netArgs(net, machine string, c *Config) []string {
 	model, options, _ := strings.Cut(net, ",")
 	if model == "virtio" && strings.HasPrefix(machine, "microvm") {
 		model = "virtio-mmio" // it has no PCI
@@ -55,11 +55,9 @@ func netArgs(net, machine string, replay bool) []string {
 		device += ",romfile=" // nobody boots from it
 	}
 	backend := "user,id=net0"
-	if replay {
-		backend, options = "hubport,id=net0,hubid=0", "" // its frames come from the log
-	}
 	if options != "" {
 		backend += "," + options
 	}
-	return []string{"-netdev", backend, "-device", device}
+	filter := recordNet(c, &backend)
+	return append([]string{"-netdev", backend, "-device", device}, filter...)
 }

@@ -7,6 +7,7 @@ package qemu
 //
 //   - more than one CPU, and other accelerators than tcg, QEMU refuses by itself;
 //   - folders of the host: the device answers when the host's disk does;
+//   - a virtio network card: QEMU serves it in its main loop, at no certain instruction;
 //   - an NMI: the log has interrupts, but not the monitor's;
 //   - a full pipe: the serial port would try the byte again later. So QEMU waits instead,
 //     which the machine does not notice;
@@ -61,6 +62,8 @@ func (c *Config) wrongRecord() error {
 		why = "QEMU records by its accelerator tcg alone, not by " + c.accel()
 	case len(c.Shares) > 0:
 		why = "folders of the host (virtio-9p) are not in QEMU's log; give the machine copies"
+	case strings.HasPrefix(c.Net, "virtio"):
+		why = "a virtio network card does its work when QEMU's main loop comes to it, which is not in the log; e1000 and e1000e do theirs at once"
 	case c.Port:
 		why = "the virtio console is not in QEMU's log; use the serial port"
 	case c.Records != nil:
@@ -91,10 +94,14 @@ func (c *Config) recordOption() string {
 	return ""
 }
 
-// recordNet has the network's frames in the log.
-func (c *Config) recordNet() []string {
-	if !c.recorded() || c.Net == "" {
+// recordNet has the network's frames in the log of a machine that is recorded or replayed. In a replay
+// nothing is behind the card.
+func recordNet(c *Config, backend *string) []string {
+	if !c.recorded() {
 		return nil
+	}
+	if c.Replay != "" {
+		*backend = "hubport,id=net0,hubid=0"
 	}
 	return []string{"-object", "filter-replay,id=log,netdev=net0"}
 }

@@ -248,7 +248,7 @@ func TestNetArguments(t *testing.T) {
 		{"virtio-legacy", "pc", "-netdev user,id=net0 -device virtio-net-pci,disable-modern=on,netdev=net0,romfile="},
 		{"e1000e,restrict=on,hostfwd=udp::1-:2", "q35", "-netdev user,id=net0,restrict=on,hostfwd=udp::1-:2 -device e1000e,netdev=net0,romfile="},
 	} {
-		if got := strings.Join(netArgs(tt.net, tt.machine, false), " "); got != tt.want || CheckNet(tt.net) != nil {
+		if got := strings.Join(netArgs(tt.net, tt.machine, new(Config)), " "); got != tt.want || CheckNet(tt.net) != nil {
 			t.Errorf("%s on %s: %s, %v; want %s", tt.net, tt.machine, got, CheckNet(tt.net), tt.want)
 		}
 	}

@@ -41,6 +41,7 @@
 //	heap/      a core file -> the objects in the heap, their types, who holds them
 //	memory/    a dump, a gdb stub -> a machine's memory, by virtual addresses
 //	core/      a trace, a machine's memory -> a core file, for a debugger
+//	record/    a run of a machine, in a file -> what it needs to do the same again
 //	dump/      the packets of a dead machine's memory -> a file of it
 //	locks/     machine code -> which mutexes a frame holds at a pc
 //	why/       a recording -> what the death came from, and who has written a word

@@ -62,6 +62,9 @@
 //	          highest of all threads
 //	record.*  a record of 256 KiB that a program sends by COM1 or COM2: guest instructions
 //	          for a byte (by COM1 with the waiting for it), and KiB a second
+//	replay.*  a program with goroutines and garbage that zf run -record would record: its
+//	          time over that under -icount alone, and the log's bytes for a million
+//	          instructions
 //	handles.* what the log of resources costs in the guest, under a stack of 32 frames: an
 //	          event of the kernel's (event), one of a goroutine's own with its system call
 //	          (log), and that call when nothing is logged (off)
@@ -118,6 +121,7 @@
 //	network.go   a trace by network
 //	probes.go    breakpoints
 //	records.go   the event stream
+//	replay.go    a recording
 //	serial.go    text by the serial port
 //	cpus.go      goroutines on several CPUs
 //	core.go      full cores

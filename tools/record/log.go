@@ -210,6 +210,7 @@ type Log struct {
 	Output       int64 // bytes of the serial port
 	Inputs       int64 // bytes for it
 	Frames       int   // of the network
+	Rounds       int   // the most that QEMU's main loop has made without an instruction of the machine
 	Err          error // why it is read no further
 
 	path  string
@@ -244,7 +245,15 @@ func (r *Recording) Log() (*Log, error) {
 		l.whole, l.Ended = l.size-4, true
 		return l, nil
 	}
+	rounds := 0
 	err = l.walk(func(e Event) bool {
+		switch {
+		case e.Instructions > l.Instructions:
+			rounds = 0
+		case e.Kind == kindWarpStart:
+			rounds++
+			l.Rounds = max(l.Rounds, rounds)
+		}
 		l.Instructions, l.Time, l.whole = e.Instructions, e.Time, e.end
 		switch e.Kind {
 		case KindOutput:

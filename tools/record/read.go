@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -50,16 +51,20 @@ func Open(path, dir string) (*Recording, error) {
 	return r, nil
 }
 
+// decoder is for all recordings: it may be used from any goroutine.
+var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderMaxMemory(mostBlock), zstd.WithDecoderConcurrency(2))
+})
+
 func (r *Recording) read(in *bufio.Reader) error {
 	start := make([]byte, len(magic))
 	if _, err := io.ReadFull(in, start); err != nil || string(start) != magic {
 		return fmt.Errorf("%w: it does not begin as one of zf run -record does", ErrNone)
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(mostBlock), zstd.WithDecoderConcurrency(1))
+	dec, err := decoder()
 	if err != nil {
 		return err
 	}
-	defer dec.Close()
 	out := make(map[string]*os.File)
 	defer func() {
 		for _, f := range out {

@@ -38,10 +38,15 @@ const (
 	full = 256 << 10
 )
 
+// encoder is for all recordings: it is large, and may be used from any goroutine.
+var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true))
+})
+
 // Create begins a recording with the contents of files, by the names that they have in it. The
 // error names path.
 func Create(path string, meta Meta, files map[string]string) (*Writer, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	enc, err := encoder()
 	if err != nil {
 		return nil, err
 	}

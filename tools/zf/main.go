@@ -60,8 +60,8 @@ func commands() []command {
 		{"profile", "[-svg FILE] [-folded FILE] FILE", "show a CPU profile: table, flame graph", runProfile, false},
 		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap, false},
 		{"stacks", "-e ELF [-v] [-f FUNC]", "bound how deep each stack can get", runStacks, false},
-		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", runHandles, false},
-		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks, false},
+		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", runHandles, true},
+		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks, true},
 		{"report", "-e ELF [-o FILE] LOG", "make an HTML page of a log, for a bug", runReport, false},
 		{"core", "-e ELF [-o FILE] LOG", "make a core file, for gdb and Delve", runCore, false},
 		{"trace", "-e ELF [-o FILE] LOG|CORE", "write what a dead machine did last, for Perfetto", runTrace, true},
@@ -149,6 +149,8 @@ func usage(w io.Writer) {
 				what = "a dead program, from its core"
 			case "symbolizer":
 				what = "where addresses are, as addr2line and llvm's do"
+			case "leaks":
+				what = "what a program has open, and who opened it"
 			}
 			fmt.Fprintf(w, "  zf %s: %s\n", strings.Join(minor, ", "), what)
 			minor = nil

@@ -17,10 +17,10 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-const recordUsage = "record the whole run in `FILE`, for zf replay: the image, its files, and all\n" +
-	"that reaches the machine, such as input and the network. It has one CPU,\n" +
-	"its time goes by its instructions, and its text by the serial port. No NMI\n" +
-	"can be recorded: -timeout and ^\\ bring no trace"
+const recordUsage = "record the whole run in `FILE`, for zf replay: the image, its files, and\n" +
+	"all that reaches the machine, such as input and the network. It has one\n" +
+	"CPU, its time goes by its instructions, its text by the serial port. No\n" +
+	"NMI can be recorded: -timeout and ^\\ bring no trace"
 
 // recordFlag adds the flag.
 func (m *machine) recordFlag(fs *flag.FlagSet) {
@@ -43,6 +43,8 @@ func (f *runFlags) wrongRecord() string {
 		return "-reboots does not go with -record: QEMU's log has no resets that come from its monitor"
 	case f.qemu.UEFI:
 		return "-uefi does not go with -record: the firmware's settings are in no recording; without it the image boots by a BIOS"
+	case strings.HasPrefix(f.qemu.Net, "virtio"):
+		return "-net virtio does not go with -record: QEMU serves that card when its main loop comes to it, which is in no log; take -net e1000 or -net e1000e"
 	case port == "com2":
 		return "record.port=com2 does not go with -record: QEMU's log has one serial port"
 	case samePath(f.record, f.target):

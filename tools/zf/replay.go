@@ -28,28 +28,28 @@ const replayText = `Replay has a machine do again what zf run -record has record
 instructions, the same bytes on the serial port. It needs nothing but the file:
 image, files, input and network are in it.
 
-What the machine says is compared with what was recorded all along, and so is how
-many instructions it runs. Where it parts from the recording, it is ended, and the
-exit status is 4.
+What the machine says is compared with what was recorded all along, and so is
+how many instructions it runs. Where it parts from the recording, it is ended,
+and the exit status is 4.
 
   zf replay crash.zfr                         all of it
   zf replay -info crash.zfr                   what is in it
   zf replay -until end-1ms -core c.core crash.zfr
                                               the memory a millisecond before
-  zf replay -gdb 127.0.0.1:1234 -image i.elf crash.zfr
-                                              then gdb i.elf, target remote :1234,
-                                              watch, continue
+  zf replay -gdb 1234 -image i.elf crash.zfr  then gdb i.elf, and in it
+                                              target remote :1234
 
 -until stops the machine at a POINT: a time since its start, such as 1.5s, or a
 number of instructions, such as 120000000; end-10ms and end-5000 count from the
-end. There it says where the machine is.
+end. It says where the machine is there.
 
-A recording that was cut short, since its machine's host process was killed, is
-replayed as far as it goes, and that is said. It wants the QEMU of the recording;
--force tries another one, which as a rule parts soon.
+A recording that was cut short, since zf run was killed, is replayed as far as
+it goes, and that is said. It wants the QEMU of the recording; -force tries
+another one, which as a rule parts soon.
 
 Exit status: 0 the machine did the same, however that has ended; 2 wrong usage,
-no recording, or a damaged one; 3 QEMU failed; 4 it has parted from the recording.`
+no recording, or a damaged one; 3 QEMU failed; 4 it has parted from the
+recording.`
 
 // replayFlags is what the command line of `zf replay` says.
 type replayFlags struct {
@@ -217,7 +217,7 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		f.until, err = parsePoint(s)
 		return err
 	})
-	fs.Func("gdb", "wait for gdb at `ADDR`, such as 127.0.0.1:1234 or a port alone, before the\nfirst instruction or, with -until, there", func(s string) error {
+	fs.Func("gdb", "wait for gdb at `ADDR`, such as 127.0.0.1:1234 or a port alone, before\nthe first instruction or, with -until, there", func(s string) error {
 		if _, err := strconv.ParseUint(s, 10, 16); err == nil {
 			s = "127.0.0.1:" + s
 		}
@@ -227,7 +227,7 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		}
 		return nil
 	})
-	fs.StringVar(&f.core, "core", "", "write all of the machine's memory at the end, or at -until, to `FILE`, as a\ncore for Delve and gdb; .zst has it compressed")
+	fs.StringVar(&f.core, "core", "", "write all of the machine's memory at the end, or at -until, to `FILE`, as\na core for Delve and gdb; .zst has it compressed")
 	fs.StringVar(&f.image, "image", "", "write the image of the recording to `FILE`, for a debugger")
 	fs.BoolVar(&f.info, "info", false, "say what is in the recording, and run nothing")
 	quiet := fs.Bool("q", false, "do not show what the machine says, only verify it")

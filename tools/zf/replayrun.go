@@ -35,17 +35,21 @@ type playing struct {
 	verifier *record.Verifier
 	last     uint64 // instructions, when it was last asked
 	target   uint64 // where it is to stop; 0: nowhere
-	reached  bool   // and has
 	verdict  string // the last line
 	atEnd    bool   // that is the recording's end
 }
 
-// A machine that runs no instruction stands still when it was asked that often, over at least
-// this time. QEMU answers between two events, so that a busy host does not look like that.
+// While the machine sleeps, QEMU comes to the next event of its log when anything wakes it: what woke it as
+// it was recorded is not there, and the next timer may be a minute away. So it is asked how far it is, all
+// the time, which wakes it, too.
 const (
-	askEvery     = 250 * time.Millisecond
-	asksStanding = 40
+	askEvery    = 5 * time.Millisecond   // while it runs instructions
+	askSleeping = 200 * time.Microsecond // while it does not
 )
+
+// A machine that runs no instruction although it was asked more often than its log has such rounds of QEMU's
+// main loop, and for so long, waits for what will not come.
+const standsStill = 10 * time.Second
 
 func (p *playing) say(format string, a ...any) {
 	fmt.Fprintf(p.stderr, "zf replay: "+format+"\n", a...)
@@ -165,33 +169,34 @@ func (p *playing) play(vm *qemu.VM) int {
 		}
 	}
 	vm.Continue() // or it has ended already
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
-	standing := 0
+	asked, since := 0, time.Now()
 	for {
+		pause := askEvery
+		if asked > 0 {
+			pause = askSleeping
+		}
 		select {
 		case <-vm.Done():
 			return p.ended(vm)
 		case <-vm.Stopped():
 			n, err := vm.Instructions()
-			if err != nil {
-				continue // it has ended
+			if err != nil || p.target == 0 {
+				continue // it has ended, or does so
 			}
 			p.last = n
 			if n != p.target {
 				return p.parted(fmt.Sprintf("it has stopped after %d instructions, and should do so after %d", n, p.target))
 			}
 			return p.stopped(vm)
-		case <-tick.C:
-			n, err := vm.Instructions()
-			switch {
-			case err != nil:
-			case n != p.last:
-				p.last, standing = n, 0
-			default:
-				if standing++; standing == asksStanding {
-					return p.parted("it waits for what is not in the recording there")
-				}
+		case <-time.After(pause):
+		}
+		switch n, err := vm.Instructions(); {
+		case err != nil:
+		case n != p.last:
+			p.last, asked, since = n, 0, time.Now()
+		default:
+			if asked++; asked > p.log.Rounds+500 && time.Since(since) > standsStill {
+				return p.parted("it waits for what is not in the recording there")
 			}
 		}
 	}
@@ -258,7 +263,14 @@ func (p *playing) takeCore(vm *qemu.VM) int {
 // debug waits while gdb has the machine.
 func (p *playing) debug(vm *qemu.VM) int {
 	p.say("the machine waits for gdb: target remote %s", p.gdb)
-	<-vm.Done()
+	for over := false; !over; {
+		select {
+		case <-vm.Done():
+			over = true
+		case <-time.After(askEvery):
+			vm.Instructions() // it wakes it, see askEvery
+		}
+	}
 	if err := p.verifier.Parted(); err != nil {
 		return p.parted(strings.TrimPrefix(err.Error(), record.ErrParted.Error()+" "))
 	}
@@ -267,7 +279,6 @@ func (p *playing) debug(vm *qemu.VM) int {
 
 // finish is for a machine that stands at the end of its recording.
 func (p *playing) finish(vm *qemu.VM) int {
-	p.reached = true
 	if code := p.takeCore(vm); code != exitOK {
 		return code
 	}
@@ -275,14 +286,8 @@ func (p *playing) finish(vm *qemu.VM) int {
 		return p.short()
 	}
 	vm.Continue()
-	tick := time.NewTimer(asksStanding * askEvery)
-	defer tick.Stop()
-	select {
-	case <-vm.Done():
-		return p.ended(vm)
-	case <-tick.C:
-		return p.parted("it does not end as the recording does")
-	}
+	p.target = 0
+	return p.play(vm)
 }
 
 // ended is for a machine that has come to its end.
@@ -305,7 +310,7 @@ func (p *playing) ended(vm *qemu.VM) int {
 		return p.parted(fmt.Sprintf("it has ended with QEMU's status %d, and the recording with %d", res.Status, p.rec.End.Status))
 	case n < all:
 		return p.parted(fmt.Sprintf("it has ended after %d bytes of output, and the recording has %d", n, all))
-	case p.target > 0 && !p.reached:
+	case p.target > 0:
 		return p.parted(fmt.Sprintf("it has ended before instruction %d", p.target))
 	}
 	how := "it ended in a trace"

@@ -46,8 +46,8 @@ With -append panic=reset the machine resets when the kernel dies, and -reboots 1
 lets it boot again: that boot tells how the one before died, from a record in
 RAM.
 
-With -record FILE.zfr the whole run is recorded: zf replay FILE.zfr does the same
-again, instruction by instruction, wherever and as often as it is wanted.
+With -record FILE.zfr the whole run is recorded: zf replay FILE.zfr does the
+same again, instruction by instruction, as often as it is wanted.
 
 With -probe 'main.parse*' the calls of these functions are counted and timed by
 breakpoints, and shown at the end with what could not be probed, and why.
