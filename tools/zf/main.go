@@ -48,8 +48,8 @@ func commands() []command {
 	return []command{
 		{"build", "[-o FILE] PKG", "build a main package into a bootable image", runBuild, false},
 		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live", runRun, false},
-		{"replay", "[flags] FILE.zfr", "do a run again that zf run -record has recorded", runReplay, false},
-		{"why", "[flags] FILE.zfr", "say what the death in a recording came from: who wrote the word", runWhy, false},
+		{"replay", "[flags] FILE.zfr", "do a run again that zf run -record has recorded", runReplay, true},
+		{"why", "[flags] FILE.zfr", "say what a recorded death came from", runWhy, true},
 		{"iso", "[flags] PKG|ELF [-- ARGS]", "make an ISO image of it, for real machines", runISO, false},
 		{"test", "[flags] [PKG...]", "run packages' tests in QEMU, as go test does", runTest, false},
 		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize, false},
@@ -147,6 +147,8 @@ func usage(w io.Writer) {
 			switch c.name {
 			case "dlv":
 				what = "a dead program, from its core"
+			case "why":
+				what = "a run that was recorded, and what its death came from"
 			case "symbolizer":
 				what = "where addresses are, as addr2line and llvm's do"
 			case "leaks":
