@@ -138,9 +138,6 @@ func TestDumpKept(t *testing.T) {
 // overwritten is said, and no page is there that is not what it was.
 func TestDumpKeptByLoaders(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("two discs")
-	}
 	path := program(t, "dumped")
 	for _, uefi := range []bool{false, true} {
 		name := map[bool]string{false: "BIOS", true: "UEFI"}[uefi]

@@ -53,6 +53,7 @@ package() {
 	pacman:g++ | brew:g++) echo gcc ;;
 	dnf:debuginfod) echo elfutils-debuginfod ;;
 	apk:debuginfod | brew:debuginfod) echo elfutils ;;
+	apt-get:clang) echo clang libclang-rt-dev ;;
 	apt-get:llvm) echo "llvm-$llvm" ;;
 	apk:llvm) echo "llvm$llvm" ;;
 	brew:llvm) echo "llvm@$llvm" ;;
@@ -128,6 +129,7 @@ find_missing() {
 	need binutils addr2line objdump
 	need gcc gcc
 	need g++ g++
+	need clang clang
 	need dwz dwz
 	need tmux tmux
 	need zsh zsh

@@ -262,7 +262,7 @@ func TestASan(t *testing.T) {
 		}
 	}
 	if clang == "" {
-		t.Skip("clang with AddressSanitizer is not installed (gcc's has a symbolizer of its own within)")
+		t.Fatal("clang is not installed, whose AddressSanitizer asks a symbolizer (gcc's does not): make test installs it")
 	}
 	llvm, err := symbolizer.Path()
 	if err != nil {
@@ -274,7 +274,7 @@ func TestASan(t *testing.T) {
 		t.Fatal(err)
 	}
 	if msg, err := exec.Command(clang, "-fsanitize=address", "-g", "-O1", "-fno-omit-frame-pointer", "-o", prog, src).CombinedOutput(); err != nil {
-		t.Skipf("clang has no AddressSanitizer: %v\n%s", err, msg)
+		t.Fatalf("clang has no AddressSanitizer; install libclang-rt-VERSION-dev: %v\n%s", err, msg)
 	}
 	frames := func(by string) (all []string) {
 		cmd := exec.Command(prog)
