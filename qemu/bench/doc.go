@@ -80,8 +80,8 @@
 //	          in percents of all CPUs' time. A host with fewer lets a CPU that has the lock wait
 //	core.*    a full core of a dead machine with 1 GiB: how long zf core takes, how much memory,
 //	          and what the core takes on the disk; net: its memory by core=net, where no datagram,
-//	          one of ten and three of ten are lost, in KB of pages a second, and in percents of
-//	          core.rate=
+//	          one of ten and three of ten are lost, in KB of RAM a second, zeros too, and what is on the
+//	          line for that, in percents of core.rate= (line)
 //	args.*    how many arguments of 125 crashes are in the trace, in percents of all (shown), and of
 //	          those that Delve shows of the full core as they are (delve); how many differ; and how
 //	          many words Go's own traceback has without ? (go)
