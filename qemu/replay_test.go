@@ -147,6 +147,20 @@ func TestReplayNetwork(t *testing.T) {
 	}
 }
 
+// TestReplayISO: an ISO image boots by its own loader, from a disc that answers when the log says so.
+func TestReplayISO(t *testing.T) {
+	t.Parallel()
+	iso := filepath.Join(t.TempDir(), "r.iso")
+	if out, err := exec.Command(zfCommand(t), "iso", "-o", iso, program(t, "replayed"), "--", "work", "1").CombinedOutput(); err != nil {
+		t.Fatalf("zf iso: %v\n%s", err, out)
+	}
+	path, stdout, status := makeRecording(t, nil, "-q", iso)
+	if status != 0 || !strings.Contains(stdout, "work 1 is done") {
+		t.Fatalf("the run has status %d, and says\n%s", status, stdout)
+	}
+	sameReplays(t, path, stdout, 1)
+}
+
 // TestManyReplays: 50 recordings of programs that do something else each time.
 func TestManyReplays(t *testing.T) {
 	t.Parallel()

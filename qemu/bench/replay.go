@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
@@ -34,7 +35,11 @@ func (b *bench) replay() error {
 				cfg.Record = &log
 			}
 			began := time.Now()
-			if _, err := boot(image, "tty=empty -- work 1", cfg); err != nil {
+			out, err := boot(image, "tty=empty -- work 1", cfg)
+			if err == nil && !strings.Contains(out, "work 1 is done") {
+				err = fmt.Errorf("the program has not done its work: %.200q", out)
+			}
+			if err != nil {
 				return fmt.Errorf("replay: %w", err)
 			}
 			if took := time.Since(began); least[i] == 0 || took < least[i] {

@@ -142,7 +142,7 @@ func (l *logReader) next() (e Event, err error) {
 		e.Data = l.data
 	case k == KindOutput:
 		var offset uint64
-		if v, err = l.number(4); err == nil {
+		if _, err = l.number(4); err == nil { // what the write has returned
 			offset, err = l.number(4)
 		}
 		e.Bytes = int(offset)
