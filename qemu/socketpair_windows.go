@@ -21,3 +21,6 @@ func again(*os.File) (*os.File, error) { return nil, hostError }
 func blocking(*os.File) error { return hostError }
 
 func unread(net.Conn) int { return 0 }
+
+// hangUp is for hosts that have terminals.
+func hangUp(string) {}

@@ -271,10 +271,34 @@ func (vm *VM) Wait() (Result, error) {
 	return vm.result, vm.err
 }
 
+// consoleLimit is how long the end of QEMU's terminal may come behind that of its monitor.
+const consoleLimit = 10 * time.Second
+
+// wakeConsole wakes who reads the terminal that the library has given QEMU for its messages, when QEMU has gone
+// and the terminal's end has not been seen: of 8,000 machines one was waited for so for ever.
+func (vm *VM) wakeConsole(ended <-chan struct{}) {
+	select {
+	case <-ended:
+		return
+	case <-vm.monitor.closed:
+	}
+	for {
+		select {
+		case <-ended:
+			return
+		case <-time.After(consoleLimit):
+			hangUp(vm.process.Console.Tty().Name())
+		}
+	}
+}
+
 // wait collects the end of the process and of the streams.
 func (vm *VM) wait(ports *sync.WaitGroup) {
 	defer close(vm.done)
+	ended := make(chan struct{})
+	go vm.wakeConsole(ended)
 	err := vm.process.Wait()
+	close(ended)
 	vm.streams.leash.Write([]byte(leashOff))
 	ports.Wait()
 	<-vm.monitor.closed
