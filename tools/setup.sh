@@ -54,6 +54,8 @@ package() {
 	dnf:debuginfod) echo elfutils-debuginfod ;;
 	apk:debuginfod | brew:debuginfod) echo elfutils ;;
 	apt-get:clang) echo clang libclang-rt-dev ;;
+	dnf:clang | pacman:clang | apk:clang) echo clang compiler-rt ;;
+	brew:clang) echo llvm ;;
 	apt-get:llvm) echo "llvm-$llvm" ;;
 	apk:llvm) echo "llvm$llvm" ;;
 	brew:llvm) echo "llvm@$llvm" ;;
