@@ -62,6 +62,7 @@ func main() {
 		large[i] = &node{name: "l"}
 	}
 	iface = &T{3, 4}
+	held = make([][]byte, 0, 50) // one that has grown would leave others, which a word of a stack may hold
 	for range 50 {
 		held = append(held, make([]byte, 10000))
 	}
