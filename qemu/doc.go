@@ -34,6 +34,7 @@
 //	socketpair_unix.go, socketpair_windows.go  sockets for a child process
 //	qmp.go      QEMU's monitor protocol
 //	memory.go   the memory of a machine, over it
+//	direct_linux.go, direct_other.go  that of a QEMU on the same Linux host, read directly
 //	net.go      network cards
 //	share.go     folders of the host
 //	folder.go   a folder for a machine's files

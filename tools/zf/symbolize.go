@@ -58,11 +58,12 @@ clients ($DEBUGINFOD_CACHE_PATH); with such servers -e may be left out.
 ELF is the image that was running, or a folder or a package (.deb, .rpm, tar)
 of images: there a file is found by its build ID (anywhere, or as
 .build-id/xx/yyyy.debug), a Linux module by its name (NAME.ko, and as compressed
-by xz, zstd or gzip), a program by its name and the kernel as vmlinux. Of several
--e the one with a trace's build ID is taken, for a frame of a module NAME.ko, for
-an address the first that has it. A trace of another build is left as it is, and
-the exit status is 2. One that does not say its build, since its begin line is
-missing, is left as it is too. A log that is resolved already stays so.
+by xz, zstd or gzip), a program by its name and the kernel as vmlinux. Of
+several -e the one with a trace's build ID is taken, for a frame of a module
+NAME.ko, for an address the first that has it. A trace of another build is left
+as it is, and the exit status is 2. One that does not say its build, since its
+begin line is missing, is left as it is too. A log that is resolved already
+stays so.
 
 Traces of others are resolved below their lines: Linux (oops, warning, panic),
 LLVM and Fuchsia markup, Go's tracebacks (TamaGo's too), TinyGo's panics,

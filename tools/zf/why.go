@@ -33,12 +33,13 @@ allocation is reached. It replays the recording several times for that.
                                       everyone who wrote the eight bytes there
   zf why -addr 0xc000012340 crash.zfr who wrote the eight bytes there last
 
-The story has the latest step first. "computed it ... also of RBX" says that the
-value was made of several, of which the first is followed. What cannot be told is
-said. ^C ends it with what is known by then.
+The story has the latest step first. "computed it ... also of RBX" says that
+the value was made of several, of which the first is followed. What cannot be
+told is said. ^C ends it with what is known by then.
 
-Exit status: 0 the answer is there; 1 there is none, since the machine did not die
-or nobody has written the word; 2 wrong usage, or no recording; 3 QEMU failed.`
+Exit status: 0 the answer is there; 1 there is none, since the machine did not
+die or nobody has written the word; 2 wrong usage, or no recording; 3 QEMU
+failed.`
 
 // whyFlags is what the command line says.
 type whyFlags struct {
@@ -203,7 +204,7 @@ func (f *whyFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		}
 		return nil
 	})
-	fs.StringVar(&f.variable, "var", "", "ask who has written the package's variable `NAME`, such as main.table, or the\neight bytes at NAME+16")
+	fs.StringVar(&f.variable, "var", "", "ask who has written the package's variable `NAME`, such as main.table, or\nthe eight bytes at NAME+16")
 	fs.Uint64Var(&f.size, "size", 0, "how many `BYTES` -addr and -var are about: 1, 2, 4 or 8 (default: the\nvariable's size, or 8)")
 	fs.BoolVar(&f.all, "all", false, "with -addr and -var: all writers, not only the last one")
 	fs.BoolVar(&f.json, "json", false, "write JSON")

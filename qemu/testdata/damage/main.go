@@ -94,8 +94,9 @@ func main() {
 			f = trap
 		}
 		if lost {
-			// The first row of what is kept twice is the code: its length.
+			// The first two rows of what is kept twice are the code: their lengths.
 			*(*uintptr)(at(keptRoom + 8)) = 0
+			*(*uintptr)(at(keptRoom + 32)) = 0
 		}
 		const ud2 = 0x0b0f
 		*(*uint16)(at(**(**uintptr)(unsafe.Pointer(&f)))) = ud2
