@@ -51,9 +51,10 @@ func noteTrap(r *percpu.Record, f *arch.TrapFrame) {
 // eventWords holds an event for the compact form. Panic path only.
 var eventWords [tracer.EventWords]uintptr
 
-// writeEvents writes the events of the CPU that has died, the oldest first.
+// writeEvents writes the events of the CPU that has died, the oldest first. The codes of a screen are without
+// them: they would need one more.
 func writeEvents(d *Details) {
-	if d.other || diedAt == 0 {
+	if d.other || diedAt == 0 || toCodes {
 		return
 	}
 	r := percpu.This()
