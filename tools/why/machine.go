@@ -20,11 +20,10 @@ type Launch func(ctx context.Context) (vm *qemu.VM, network, address string, err
 
 // state is the CPU between two instructions.
 type state struct {
-	gpr       [16]uint64
-	vector    [16]uint64 // the lower eight bytes of XMM0 to XMM15
-	flags     uint64
-	fs, gs    uint64
-	supervise bool // the kernel's rights; Zeroframe has no others
+	gpr    [16]uint64
+	vector [16]uint64 // the lower eight bytes of XMM0 to XMM15
+	flags  uint64
+	fs, gs uint64
 }
 
 // entry is an instruction of the path: the state in front of it.

@@ -115,14 +115,13 @@ func (w *Why) unit(path []entry, i int, p place) (d def, ok bool) {
 
 // chain follows the value that a place had in front of path[at] back to where it comes from.
 func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []Hop, end string, err error) {
-	end = "the chain is too long"
 	for n := 0; n < mostHops; n++ {
 		if p.kind == inVector && p.reg == 15 {
 			return hops, "the constant 0", nil // Go's internal ABI
 		}
 		d, ok := w.lastDef(path, at, p)
 		if !ok {
-			if path, at, d, end, err = w.before(ctx, path, at, p); err != nil || end != "" {
+			if path, d, end, err = w.before(ctx, path, at, p); err != nil || end != "" {
 				return hops, end, err
 			}
 		}
@@ -173,12 +172,12 @@ func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []
 		hops = append(hops, h)
 		p, at = d.source, d.index
 	}
-	return hops, end, nil
+	return hops, "the chain is too long", nil
 }
 
 // before goes farther back than the path: a longer one for a register, the last write to a word for memory.
 // end says why there is nothing.
-func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []entry, _ int, d def, end string, err error) {
+func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []entry, d def, end string, err error) {
 	count := path[at].count
 	if p.kind != inMemory {
 		for _, n := range windows {
@@ -186,33 +185,33 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 				continue
 			}
 			if path, err = w.pathTo(ctx, count, n); err != nil {
-				return nil, 0, d, "", err
+				return nil, d, "", err
 			}
 			at = len(path) - 1
 			if d, ok := w.lastDef(path, at, p); ok {
-				return path, at, d, "", nil
+				return path, d, "", nil
 			}
 		}
-		return path, at, d, fmt.Sprintf("cannot be told: %s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
+		return path, d, fmt.Sprintf("cannot be told: %s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
 	}
 	first := path[0].count
 	last, found, err := w.lastWrite(ctx, p, first, path[0].gpr[rsp])
 	switch {
 	case errors.Is(err, errDevice):
-		return path, at, d, w.byDevice(ctx, p, last.count, first), nil
+		return path, d, w.byDevice(ctx, p, last.count, first), nil
 	case err != nil:
-		return nil, 0, d, "", err
+		return nil, d, "", err
 	case !found:
-		return path, at, d, w.neverWritten(p), nil
+		return path, d, w.neverWritten(p), nil
 	}
 	if path, err = w.pathTo(ctx, last.count, windows[0]); err != nil {
-		return nil, 0, d, "", err
+		return nil, d, "", err
 	}
 	at = len(path) - 1
 	if d, ok := w.lastDef(path, at, p); ok {
-		return path, at, d, "", nil
+		return path, d, "", nil
 	}
-	return nil, 0, d, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
+	return nil, d, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
 }
 
 // lastWrite returns the last write to a place before an instruction.
