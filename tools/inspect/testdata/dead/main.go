@@ -56,16 +56,39 @@ func deep(n int, p *node, ready chan int) int {
 	return deep(n-1, p, ready) + local + len(p.name)
 }
 
+// fill makes what held holds. It is a function of its own, so that no word of main's frame holds it, too; an array
+// that has grown would leave others behind.
+//
+//go:noinline
+func fill() {
+	held = make([][]byte, 0, 50)
+	for range 50 {
+		held = append(held, make([]byte, 10000))
+	}
+}
+
+// clearStack overwrites what calls have left on the stack.
+//
+//go:noinline
+func clearStack() {
+	var b [8 << 10]byte
+	for i := range b {
+		b[i] = byte(i & 1)
+	}
+	cleared = b[len(b)-1]
+}
+
+var cleared byte
+
 func main() {
 	for i := range 1000 {
 		list = &node{name: fmt.Sprint("n", i), next: list}
 		large[i] = &node{name: "l"}
 	}
 	iface = &T{3, 4}
-	held = make([][]byte, 0, 50) // one that has grown would leave others, which a word of a stack may hold
-	for range 50 {
-		held = append(held, make([]byte, 10000))
-	}
+	clearStack() // the stack has grown: no old one has what comes
+	fill()
+	clearStack()
 	captured := &T{5, 6}
 	fn = func() int { return captured.a }
 	c <- 1
