@@ -40,6 +40,7 @@ const (
 	maxTypedStacks = 10000 // goroutines whose variables are looked at
 	maxTypedFrames = 64    // of each, the innermost
 	maxSpecials    = 1 << 24
+	maxThreads     = 1 << 16
 	systemStack    = 32 << 10 // bytes of a thread's own stack that are read
 )
 
@@ -250,8 +251,9 @@ func (h *Heap) stacks() error {
 		}
 		sp := regs.SP()
 		if !slices.ContainsFunc(stacksOf, func(s stack) bool { return sp >= s.lo && sp < s.hi }) {
-			// On a signal's stack lie the registers of what it has interrupted.
-			for at := sp &^ 7; at < sp+systemStack; at += 8 {
+			// On a signal's stack lie the registers of what it has interrupted. Behind the end of a stack lies what
+			// is none.
+			for at, end := sp&^7, min(sp+systemStack, h.endOfStack(sp)); at < end; at += 8 {
 				w, err := h.load(at)
 				if err != nil {
 					break
@@ -264,6 +266,31 @@ func (h *Heap) stacks() error {
 		h.root(root)
 	}
 	return nil
+}
+
+// endOfStack returns where the stack of a thread ends that has the address: that of its g0, or the one for signals.
+// It is the end of memory if none has.
+func (h *Heap) endOfStack(sp uint64) uint64 {
+	first := h.variable("runtime.allm")
+	if first.err != nil || len(first.b) < 8 {
+		return 1<<64 - 1
+	}
+	m, g := h.named("runtime.m"), h.named("runtime.g")
+	at := binary.LittleEndian.Uint64(first.b)
+	for n := 0; at != 0 && n < maxThreads; n++ {
+		r := h.record(m, at)
+		for _, field := range []string{"g0", "gsignal"} {
+			if a := r.word(field); a != 0 {
+				if s := h.record(g, a); sp >= s.word("stack.lo") && sp < s.word("stack.hi") {
+					return s.word("stack.hi")
+				}
+			}
+		}
+		if at = r.word("alllink"); r.err != nil {
+			break
+		}
+	}
+	return 1<<64 - 1
 }
 
 // frames is the stack of a goroutine; Delve's panics make it empty.

@@ -122,9 +122,9 @@ func main() {
 		var b [1]byte
 		syscall.Read(fds[0], b[:])
 	}()
-	blocked := func() bool { // all of them wait, so that a traceback and a core see the same
-		b := make([]byte, 1<<16)
-		b = b[:runtime.Stack(b, true)]
+	text := make([]byte, 1<<16) // once: the collector must not run from here on
+	blocked := func() bool {    // all of them wait, so that a traceback and a core see the same
+		b := text[:runtime.Stack(text, true)]
 		n := 0
 		for i := 0; i+2 < len(b); i++ {
 			if string(b[i:i+2]) == "[r" && string(b[i:i+8]) != "[running" {
