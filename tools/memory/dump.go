@@ -24,6 +24,7 @@ type Dump struct {
 	r        *bufio.Reader
 	file     io.ReaderAt // the same, if it is a file; nil: it is a pipe
 	at       uint64      // read so far
+	length   uint64      // of the file, in bytes; 0: it is not known
 	segments []segment
 	blocks   []Block
 	cpus     []CPU
@@ -51,6 +52,7 @@ func OpenDump(r io.Reader, size int64) (*Dump, error) {
 	d := &Dump{r: bufio.NewReaderSize(r, piece)}
 	if size >= 0 {
 		d.file, _ = r.(io.ReaderAt)
+		d.length = uint64(size)
 	}
 	head, err := d.r.Peek(len(elf.ELFMAG))
 	if err != nil {
@@ -237,6 +239,13 @@ func (d *Dump) Copy(put func(addr uint64, data []byte) error) error {
 	segments := d.segments
 	if d.file != nil {
 		segments = d.once()
+		left := d.length
+		for _, s := range segments {
+			if s.size > left {
+				return fmt.Errorf("%w: two segments share bytes of the file", ErrDump)
+			}
+			left -= s.size
+		}
 	}
 	buf := make([]byte, piece)
 	direct := false // the segments up to now have come from elsewhere
