@@ -258,9 +258,8 @@ func TestProfileSwitches(t *testing.T) {
 		}
 	}
 	t.Log(calls)
-	// Where the reader waits each time, the events of its switches are read's.
-	if w, r := calls["syscall.write"], calls["syscall.read"]; w+r < 300 || w < r*9/10 || r < w/4 {
-		t.Errorf("%.0f ticks in write and %.0f in read; both copy the same bytes, write wakes the reader, and read may wait", w, r)
+	if w, r := calls["syscall.write"], calls["syscall.read"]; w+r < 300 || w < r || r < w/4 {
+		t.Errorf("%.0f ticks in write and %.0f in read; both copy the same bytes, and write wakes the reader", w, r)
 	}
 	if calls["runtime.clone"] == 0 {
 		t.Error("no samples of clone")
