@@ -51,7 +51,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 	w.at = m
 	defer func() { w.at = old }()
 	for before := uint64(0); ; {
-		if err := m.d.Go(ctx); errors.Is(err, memory.ErrEnded) {
+		if err := m.proceed(); errors.Is(err, memory.ErrEnded) {
 			return all, nil
 		} else if err != nil {
 			return nil, err

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"golang.org/x/arch/x86/x86asm"
 
@@ -81,6 +83,31 @@ func (m *machine) count() (uint64, error) {
 	return r.Icount, nil
 }
 
+// wakeEvery is how often QEMU is asked something while it replays: one whose machine sleeps goes on only when its
+// main loop is woken.
+const wakeEvery = 50 * time.Millisecond
+
+// proceed lets the machine run until it stops.
+func (m *machine) proceed() error {
+	done := make(chan struct{})
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		for tick := time.NewTicker(wakeEvery); ; {
+			select {
+			case <-done:
+				tick.Stop()
+				return
+			case <-tick.C:
+				m.vm.QMP("query-status", nil)
+			}
+		}
+	})
+	err := m.d.Go(m.ctx)
+	close(done)
+	asking.Wait()
+	return err
+}
+
 // to runs until n instructions have been run; others' stops on the way are passed over.
 func (m *machine) to(n uint64) error {
 	at, err := m.count()
@@ -91,7 +118,7 @@ func (m *machine) to(n uint64) error {
 		return err
 	}
 	for at < n {
-		if err := m.d.Go(m.ctx); err != nil {
+		if err := m.proceed(); err != nil {
 			return err
 		}
 		if at, err = m.count(); err != nil {
@@ -232,7 +259,7 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 	before, _ := m.word(lo)
 	before &= mask(p.size)
 	for last := uint64(0); ; {
-		if err := m.d.Go(m.ctx); errors.Is(err, memory.ErrEnded) && n == forEver {
+		if err := m.proceed(); errors.Is(err, memory.ErrEnded) && n == forEver {
 			return hits, end, nil
 		} else if err != nil {
 			return nil, 0, err

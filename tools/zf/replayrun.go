@@ -55,6 +55,19 @@ func (p *playing) say(format string, a ...any) {
 	fmt.Fprintf(p.stderr, "zf replay: "+format+"\n", a...)
 }
 
+// replayConfig is the machine of a recording, paused; QEMU's log is the file at path.
+func replayConfig(r *record.Recording, path string) qemu.Config {
+	cfg := qemu.Config{
+		Kernel: r.Path(record.Image), Initrd: r.Path(record.Initrd), CDROM: r.Path(record.Disc), Append: r.Append,
+		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, Icount: true, VirtualTime: r.VirtualTime, Net: r.Net, Extra: r.Extra,
+		Replay: path, Paused: true,
+	}
+	if cfg.CDROM != "" {
+		cfg.Kernel = ""
+	}
+	return cfg
+}
+
 // run runs the replay and returns the exit status.
 func (p *playing) run(ctx context.Context) int {
 	p.ctx = ctx
@@ -97,15 +110,8 @@ func (p *playing) run(ctx context.Context) int {
 		return fail(exitUsage, err)
 	}
 	p.verifier = p.rec.NewVerifier(out)
-	r := p.rec
-	cfg := qemu.Config{
-		Kernel: r.Path(record.Image), Initrd: r.Path(record.Initrd), CDROM: r.Path(record.Disc), Append: r.Append,
-		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, Icount: true, VirtualTime: r.VirtualTime, Net: r.Net, Extra: r.Extra,
-		Replay: path, Paused: true, Stdout: p.verifier,
-	}
-	if cfg.CDROM != "" {
-		cfg.Kernel = ""
-	}
+	cfg := replayConfig(p.rec, path)
+	cfg.Stdout = p.verifier
 	if p.gdb != "" && p.atEnd {
 		cfg.GDB = "tcp:" + p.gdb + ",server=on,wait=off"
 	}

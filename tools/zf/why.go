@@ -162,6 +162,13 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Wri
 
 // launcher returns what starts the machine of a recording once more.
 func launcher(ctx context.Context, r *record.Recording, tmp string) (why.Launch, error) {
+	have, err := qemu.Version(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	if have != r.QEMU {
+		return nil, fmt.Errorf("it was recorded by QEMU %s, and this is %s, whose machine is another; install that one", printable(r.QEMU), printable(have))
+	}
 	log, err := r.Log()
 	if err != nil {
 		return nil, err
@@ -176,14 +183,7 @@ func launcher(ctx context.Context, r *record.Recording, tmp string) (why.Launch,
 	if err := log.Write(path, version); err != nil {
 		return nil, err
 	}
-	cfg := qemu.Config{
-		Kernel: r.Path(record.Image), Initrd: r.Path(record.Initrd), CDROM: r.Path(record.Disc), Append: r.Append,
-		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, Icount: true, VirtualTime: r.VirtualTime, Net: r.Net, Extra: r.Extra,
-		Replay: path, Paused: true,
-	}
-	if cfg.CDROM != "" {
-		cfg.Kernel = ""
-	}
+	cfg := replayConfig(r, path)
 	n := 0
 	return func(ctx context.Context) (*qemu.VM, string, string, error) {
 		n++
