@@ -22,7 +22,7 @@ func (s *Story) Lines() []string {
 	return lines
 }
 
-// place2 names the place of a hop, with its text.
+// where names the place of a hop, with its text.
 func where(h *Hop) string {
 	t := h.Function
 	if h.File != "" {
@@ -53,21 +53,26 @@ func (c *Cause) Steps() (steps []Hop) {
 	return steps
 }
 
-// Culprit is the program's own place that has made the value what it was: the last write to memory, or the last
-// computation, that is not at the place of the death; or else where the value began, and made is false. nil if that
-// cannot be told.
+// culprit is the program's own place that has made the value what it was, outside the place of the death: what has
+// computed it, read it from outside or written a constant to memory; of a value that was only copied on from there, the
+// write that has brought it to memory first, or the callee that has returned it as a constant. If there is none, it
+// is where the value began, and made is false. nil if that cannot be told.
 func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	for i := range c.Hops {
 		k := &c.Hops[i]
-		if !k.Own || k.How == "unknown" {
-			continue
-		}
-		h = k
-		if here := h.Function == s.At.Function && h.Line == s.At.Line; !here && (h.Store || h.How == "computed") {
-			return h, true
+		switch here := k.Function == s.At.Function && k.Line == s.At.Line; {
+		case !k.Own || k.How == "unknown" || made && here:
+		case !here && (k.Store || k.How == "computed" || made && k.How == "input"):
+			if h, made = k, true; k.How != "copied" || k.outside {
+				return h, true
+			}
+		case !made:
+			h = k
+		case k.How == "constant" && k.Goroutine == h.Goroutine && k.sp != 0 && k.sp < h.sp:
+			return k, true // a caller's constant would be an argument: what has become of it is h's doing
 		}
 	}
-	return h, false
+	return h, made
 }
 
 // blame sets Culprit: that of the cause that was the latest to become what it was. A constant that is an argument, or

@@ -40,10 +40,25 @@ func TestBlame(t *testing.T) {
 	}}
 	older := Cause{Hops: []Hop{{Count: 30, Function: "main.older", Line: 3, Own: true, How: "computed"}}}
 	untold := Cause{Hops: []Hop{{Count: 97, Function: "main.g", Line: 2, Own: true, How: "unknown"}}}
+	made := func(hops ...Hop) []Cause {
+		for i := range hops {
+			hops[i].Count, hops[i].Function, hops[i].Own = uint64(90-i), "main.h", true
+		}
+		return []Cause{{Hops: hops}}
+	}
+	copy := Hop{Line: 20, How: "copied", Store: true, sp: 0x1000}
 	for _, c := range []struct {
 		causes []Cause
 		want   int
 	}{
+		// A copy of a constant that the callee has returned, that the caller has handed over, and of another place's.
+		{made(copy, Hop{Line: 21, How: "constant", sp: 0xff8}), 21},
+		{made(copy, Hop{Line: 21, How: "constant", sp: 0x1080}), 20},
+		{made(copy, Hop{Line: 22, How: "copied", sp: 0xf00}, Hop{Line: 21, How: "constant", Store: true, sp: 0x1080}), 21},
+		{made(copy, copy, Hop{Line: 21, How: "computed", sp: 0x1080}), 21},
+		// What a system call has read is made there, whoever has written it.
+		{made(Hop{Line: 23, How: "copied", Store: true, outside: true}, Hop{Line: 21, How: "constant", Store: true}), 23},
+		{made(copy, Hop{Line: 21, How: "input"}), 21},
 		{[]Cause{argument, stored}, 9}, {[]Cause{stored, argument}, 9}, {[]Cause{older, stored}, 9}, {[]Cause{argument}, 5}, {[]Cause{untold}, 0}, {nil, 0},
 	} {
 		s := Story{At: Hop{Function: "main.f", Line: 1}, Causes: c.causes}

@@ -154,6 +154,9 @@ type Hop struct {
 	Store bool   `json:"store,omitempty"`
 	// Alternatives is what a computed value is made of, too.
 	Alternatives []string `json:"alternatives,omitempty"`
+
+	sp      uint64 // the stack pointer at the program's own code
+	outside bool   // the kernel has done it: the program has read the value by a system call
 }
 
 // own reports whether a call is in the program's own code: not in the standard library, nor in the kernel.
@@ -183,7 +186,11 @@ func (w *Why) hop(path []entry, i int) Hop {
 		if c, ok := w.ownCall(calls); ok {
 			h.Function, h.File, h.Line, h.Source, h.Own = c.Function, c.File, c.Line, w.source(c.File, c.Line), true
 			h.Goroutine = w.goidOf(path[k].gpr[14]) // Go's internal ABI
+			h.sp = path[k].gpr[rsp]
 			break
+		}
+		for i := range calls {
+			h.outside = h.outside || strings.HasPrefix(calls[i].Function, module)
 		}
 		if h.By == "" && len(calls) > 0 {
 			h.By = calls[len(calls)-1].Function
@@ -209,7 +216,11 @@ func (w *Why) fromStack(h *Hop, path []entry) {
 		return
 	}
 	for _, ra := range w.at.stack(last, 64)[1:] {
-		if c, ok := w.ownCall(w.file.Lookup(ra, true)); ok {
+		calls := w.file.Lookup(ra, true)
+		for i := range calls {
+			h.outside = h.outside || strings.HasPrefix(calls[i].Function, module)
+		}
+		if c, ok := w.ownCall(calls); ok {
 			h.Function, h.File, h.Line, h.Source, h.Own = c.Function, c.File, c.Line, w.source(c.File, c.Line), true
 			h.Goroutine = w.goid(last)
 			return
