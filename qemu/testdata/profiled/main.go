@@ -210,8 +210,11 @@ func switches() {
 		done <- true
 	}()
 	b := make([]byte, size)
+	f, err := syscall.Open("/tmp/more", syscall.O_CREAT|syscall.O_WRONLY, 0o600)
+	check(err)
 	for range turns {
 		writes(p[1], b)
+		writes(f, b[:size/8]) // more than a reader takes that calls twice since it waits
 	}
 	<-done
 	c := make(chan os.Signal, 1)
