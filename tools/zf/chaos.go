@@ -4,8 +4,10 @@ package main
 // from a seed, which is in the command line of the machine that is recorded.
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -31,9 +33,9 @@ func (c *chaosFlags) flags(fs *flag.FlagSet, with, first string) {
 	fs.BoolVar(&c.on, "chaos", false, fmt.Sprintf(chaosUsage, with)+")")
 	fs.Func("seed", fmt.Sprintf(seedUsage, "`N` "+first), func(s string) error {
 		c.said = true
-		_, err := fmt.Sscan(s, &c.seed)
-		if err != nil || c.seed>>62 != 0 {
-			return fmt.Errorf("want a number")
+		var err error
+		if c.seed, err = strconv.ParseUint(s, 10, 62); err != nil {
+			return errors.New("want a number")
 		}
 		return nil
 	})

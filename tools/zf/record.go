@@ -40,6 +40,8 @@ func (f *runFlags) wrongRecord() string {
 		return "-uefi does not go with -record: the firmware's settings are in no recording; without it the image boots by a BIOS"
 	case samePath(f.record, f.target):
 		return "-record " + f.record + " would overwrite " + f.target
+	case f.chaos.said && !f.chaos.on:
+		return "-seed is for -chaos"
 	case f.chaos.on && f.isISO():
 		return f.target + " has its own command line; give -chaos's option to zf iso: -append chaos=SEED"
 	}

@@ -75,10 +75,8 @@ func (f *testFlags) settleRecord() string {
 		return not("artifacts", "they would be of all runs; what a recording was about is in it")
 	case f.flight.any():
 		return "-cpuprofile, -memprofile, -handles, -probe and -watch do not go with -record-failures: ask the recording"
-	case f.accel != "" && f.accel != "auto" && f.accel != "tcg":
-		return "-record-failures counts instructions, which only tcg does; leave out -accel " + f.accel
 	}
-	f.noMounts = true
+	f.noMounts, f.streams = true, true
 	// With the network of this host, time must go as it does there.
 	f.qemu.Icount = f.qemu.Net == ""
 	return f.wrongRecord("-record-failures", &f.files)
@@ -156,6 +154,9 @@ func (s *series) sayNext(ctx context.Context) {
 	fmt.Fprintf(s.stderr, "zf test: zf replay %s does it again, %s%s\n", first, why, more)
 }
 
+// path returns where the recording of a run with a seed goes.
+func (s *series) path(seed uint64) string { return fmt.Sprintf("%s.%d.zfr", s.to, seed) }
+
 // next does the next run, if there is to be one.
 func (s *series) next(ctx context.Context, m *machine, sym *symbol.File) (more bool) {
 	s.mu.Lock()
@@ -169,7 +170,7 @@ func (s *series) next(ctx context.Context, m *machine, sym *symbol.File) (more b
 
 	c := m.again(m.arguments)
 	s.failures.chaos.add(c, seed)
-	final := fmt.Sprintf("%s.%d.zfr", s.to, seed)
+	final := s.path(seed)
 	c.record = final + ".part"
 	var out bytes.Buffer
 	code := c.boot(ctx, sym, nil, &out, &out) // one after the other, as run has them
@@ -214,7 +215,7 @@ func (s *series) took(ctx context.Context, seed uint64, code int, output []byte,
 	what := fmt.Sprintf("run %d, seed %d, has failed", s.done, seed)
 	if len(s.kept) >= s.failures.keep {
 		os.Remove(part)
-		fmt.Fprintf(s.stdout, "zf test: %s; there are %s already\n", what, count(len(s.kept), "recording"))
+		fmt.Fprintf(s.stdout, "zf test: %s; -record-keep %d recordings are there already\n", what, s.failures.keep)
 		return
 	}
 	s.stdout.Write(output)
