@@ -15,17 +15,18 @@ const (
 	shortestSlice = 2_000 // ns
 	// spreadUnit is the shortest range that times are drawn from, in ns; each next one is twice as long.
 	spreadUnit = 1_000
-	// Slices are drawn from so many ranges, of which the longest has 8 us to 1 ms: that changes
+	// Slices are drawn from so many ranges, of which the longest has 8 us to 256 us: that changes
 	// all spreadFor slices, since some races want many switches and others long ones.
-	leastSpreads, mostSpreads = 4, 11
+	leastSpreads, mostSpreads = 4, 9
 	spreadFor                 = 256
-	// One in so many slices may be of any length, so that a slow machine does more than to switch.
-	longOneIn = 16
+	// One in so many slices may have up to 1 ms, so that a slow machine does more than to switch.
+	longOneIn, longSpreads = 16, 11
 
-	heldOneIn   = 8  // how many of those whose time is over are kept from the CPU
-	heldSpreads = 13 // for 4 ms at most
-	lateSpreads = 8  // how late a sleeper wakes: 128 us at most
-	wokenOneIn  = 4  // how many of those that are woken by another thread may run at once
+	heldOneIn   = 3     // how many of those whose time is over are kept from the CPU
+	heldSpreads = 13    // for 4 ms at most
+	heldLeast   = 1_000 // the others are not the next, in ns
+	lateSpreads = 8     // how late a sleeper wakes: 128 us at most
+	wokenOneIn  = 4     // how many of those that are woken by another thread may run at once
 
 	// jitterMost is how late timers are with Jitter, in ns.
 	jitterMost = 100_000
@@ -79,7 +80,7 @@ func sliceLength() uint64 {
 	}
 	drawn++
 	if draw(longOneIn) == 0 {
-		return shortestSlice + drawTime(mostSpreads)
+		return shortestSlice + drawTime(longSpreads)
 	}
 	return shortestSlice + drawTime(spreads)
 }
@@ -111,11 +112,15 @@ func perhapsFirst() {
 	}
 }
 
-// perhapsHold is for the running thread, whose time is over: in chaos, it may be kept from the CPU for longer
-// than its turn, while there are others.
-func (t *Thread) perhapsHold(now uint64) {
-	if chaos && draw(heldOneIn) == 0 {
-		t.held = now + drawTime(heldSpreads)
+// hold is for the running thread, whose time is over: in chaos, another one is the next, if there is one, and it may be
+// kept from the CPU for longer than that.
+func (t *Thread) hold(now uint64) {
+	if !chaos {
+		return
+	}
+	t.held = now + heldLeast
+	if draw(heldOneIn) == 0 {
+		t.held += drawTime(heldSpreads)
 	}
 }
 

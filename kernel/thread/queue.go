@@ -177,7 +177,7 @@ func GiveWay(t *Thread) {
 			giveCPU(t)
 		}
 	} else {
-		t.perhapsHold(clock.Now())
+		t.hold(clock.Now())
 		Enqueue(t)
 	}
 	Run()

@@ -59,11 +59,11 @@ func (a *account) book() {
 
 // TestLostUpdate: two read the same balance, and one booking is lost.
 func TestLostUpdate(t *testing.T) {
-	const clerks, bookings = 2, 1000
+	const clerks, bookings = 2, 1500
 	var a account
 	together(clerks, func(i int) {
 		for range bookings {
-			work(2000)
+			work(1200)
 			a.book()
 		}
 	})
@@ -101,7 +101,7 @@ func TestCheckThenAct(t *testing.T) {
 	c := cache{opened: make(map[string]int)}
 	together(2, func(i int) {
 		for n := range names {
-			work(6400 - 400*i)
+			work(6400)
 			c.get(fmt.Sprint("name", n))
 		}
 	})
@@ -132,7 +132,7 @@ func TestLazyInit(t *testing.T) {
 	var all [places]lazy
 	together(2, func(i int) {
 		for p := range all {
-			work(6400 - 400*i)
+			work(6400)
 			if all[p].get().most == 0 {
 				t.Errorf("the limits of place %d are not there yet", p)
 			}
@@ -230,7 +230,7 @@ func TestSwap(t *testing.T) {
 			}
 		}()
 		for n := range 300 {
-			work(6400 - 400*i)
+			work(6400)
 			if i == 0 {
 				r.load(1 + n%2*7)
 			} else {
