@@ -61,7 +61,7 @@ why:
 	@tools/setup.sh run
 	go test ./qemu -run '^TestWhy$$' -v -timeout 60m
 
-# Each of five races, three ways, in 100 runs at most.
+# Each of five races, three ways, in 40 runs at most.
 chaos:
 	@tools/setup.sh run
 	@go run ./qemu/bench -run '^chaos$$'

@@ -73,6 +73,8 @@ func (f *testFlags) settleRecord() string {
 		return not(g.Files()[0], "a profile is of one run")
 	case g.On("artifacts"):
 		return not("artifacts", "they would be of all runs; what a recording was about is in it")
+	case f.records.dir != "":
+		return not("records", "those of all runs would have the same names")
 	case f.flight.any():
 		return "-cpuprofile, -memprofile, -handles, -probe and -watch do not go with -record-failures: ask the recording"
 	}

@@ -24,6 +24,7 @@ func TestRecordFailuresFlags(t *testing.T) {
 		{"-record-failures -cover", "-cover does not go with -record-failures"},
 		{"-record-failures -trace t.out", "-trace does not go with -record-failures"},
 		{"-record-failures -artifacts", "-artifacts does not go with -record-failures"},
+		{"-record-failures -records d", "-records does not go with -record-failures"},
 		{"-record-failures -cpuprofile c.pprof", "ask the recording"},
 		{"-record-failures -smp 2", "-record-failures records one CPU, not 2"},
 		{"-record-failures -net virtio", "take -net e1000"},

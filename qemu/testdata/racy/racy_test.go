@@ -42,7 +42,7 @@ type account struct{ balance int }
 //
 //go:noinline
 func fee(balance int) int {
-	if balance > 1<<30 {
+	if work(4) == 0 || balance > 1<<30 {
 		return 2
 	}
 	return 1
@@ -81,7 +81,7 @@ type cache struct {
 // open takes a while.
 //
 //go:noinline
-func open(name string) int { return int(work(100)) + len(name) }
+func open(name string) int { return int(work(800)) + len(name) }
 
 func (c *cache) get(name string) {
 	c.mu.Lock()
@@ -121,7 +121,7 @@ type lazy struct{ l *limits }
 func (z *lazy) get() *limits {
 	if z.l == nil {
 		z.l = new(limits)
-		z.l.most = int(work(20) | 1)
+		z.l.most = int(work(200) | 1)
 	}
 	return z.l
 }
@@ -211,7 +211,7 @@ func (r *routes) load(n int) {
 	names, ports := make([]string, n), make([]int, n)
 	r.names = names
 	for i := range ports {
-		ports[i] = int(work(20))
+		ports[i] = int(work(10))
 	}
 	r.ports = ports
 }
