@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/image"
@@ -38,7 +39,7 @@ func (b *bench) chaos() error {
 					wanted = append(wanted, "^Test"+r+"$")
 				}
 			}
-			cfg := qemu.Config{Icount: true, VirtualTime: true, Seed: uint64(run), MemoryMiB: 512}
+			cfg := qemu.Config{Icount: true, VirtualTime: true, Seed: uint64(run), MemoryMiB: 512, Timeout: 10 * time.Minute}
 			line := fmt.Sprintf("report=off tty=empty %s%d -- -test.run=%s", way.options, run, strings.Join(wanted, "|"))
 			out, res, err := outcome(path, line, cfg)
 			if err == nil && res.Outcome != qemu.Exited {
@@ -50,6 +51,7 @@ func (b *bench) chaos() error {
 			for _, r := range races {
 				if strings.Contains(out, "--- FAIL: Test"+r+" ") {
 					seen[r] = run
+					b.progress(fmt.Sprintf("chaos: %s, %s: seen in run %d", way.name, r, run))
 				}
 			}
 		}
