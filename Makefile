@@ -5,7 +5,7 @@ FUZZTIME ?= 1s
 N ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-repeat why test-boot test-std test-modules test-toolchains soak bench bench-symbol bench-receive test-otlp test-sqlite test-calls test-symbol attack deaths build build-zf clean
+.PHONY: help run test test-all test-repeat why chaos test-boot test-std test-modules test-toolchains soak bench bench-symbol bench-receive test-otlp test-sqlite test-calls test-symbol attack deaths build build-zf clean
 
 help:
 	@echo 'Use it:'
@@ -25,6 +25,7 @@ help:
 	@echo '  make test-sqlite      run SQLite, which is downloaded first, on mapped and locked files'
 	@echo '  make soak             run goroutines that check all they get, for minutes, on several machines'
 	@echo '  make deaths N=10000   let machines with 1 to 8 CPUs die in random ways, and check all traces'
+	@echo '  make chaos            count the runs until a race is seen, with -chaos and without'
 	@echo '  make why              ask zf why about 30 programs that die of what another place has done'
 	@echo '  make attack           overwrite 8 bytes of the kernel in 5,000 machines, and see how they die'
 	@echo 'Measure it:'
@@ -59,6 +60,11 @@ test-all:
 why:
 	@tools/setup.sh run
 	go test ./qemu -run '^TestWhy$$' -v -timeout 60m
+
+# Each of five races, three ways, in 40 runs at most.
+chaos:
+	@tools/setup.sh run
+	@go run ./qemu/bench -run '^chaos$$'
 
 # The table goes to test-repeat.txt.
 test-repeat:

@@ -56,6 +56,12 @@ func startProgram() {
 		}
 	}
 	setTime()
+	if seed, ok := option.Number("jitter"); ok {
+		thread.Jitter(seed)
+	}
+	if seed, ok := option.Number("chaos"); ok {
+		thread.Chaos(seed)
+	}
 
 	k := &stack.Table[stack.Kernel]
 	if percpu.Count() == 1 {

@@ -45,7 +45,9 @@ type Config struct {
 	// virtual time, too, so that sleeping takes the host no time, and its date begins on
 	// 2026-01-01.
 	VirtualTime bool
-	Extra       []string // further arguments for QEMU
+	// Seed is where the random numbers of VirtualTime begin; 0 means 1.
+	Seed  uint64
+	Extra []string // further arguments for QEMU
 
 	// Record receives QEMU's log of what reaches the machine from outside, as it comes: with the
 	// log the machine does the same again. nil: none is made. See record.go.
@@ -151,7 +153,7 @@ func (c *Config) args() []string {
 	}
 	switch {
 	case c.counts() && c.VirtualTime:
-		args = append(args, "-icount", "shift=0,sleep=off"+c.recordOption(), "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1")
+		args = append(args, "-icount", "shift=0,sleep=off"+c.recordOption(), "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", fmt.Sprint(max(1, c.Seed)))
 	case c.counts():
 		args = append(args, "-icount", "shift=0"+c.recordOption())
 	}

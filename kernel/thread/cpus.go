@@ -85,9 +85,14 @@ func passOn(t *Thread) {
 // armSlice is for when another thread waits for the CPU: the running one has its time and no
 // more.
 func armSlice(r *percpu.Record) {
-	if r.Thread != 0 {
-		armBy(r, r.SliceEnd)
+	if r.Thread == 0 {
+		return
 	}
+	if chaos && r.Event > r.SliceEnd {
+		// It was alone, for longer than its slice perhaps: the switch is not to come always here.
+		r.SliceEnd = max(r.SliceEnd, clock.Now()+sliceLength())
+	}
+	armBy(r, r.SliceEnd)
 }
 
 // armSlices does so with all CPUs.

@@ -12,5 +12,6 @@
 //	queue.go   who runs next, and until when
 //	sleep.go   waits for a time
 //	cpus.go    threads on several CPUs
+//	chaos.go   threads that change places at random
 //	event.go   who is told of threads that begin, end and wait
 package thread

@@ -76,6 +76,7 @@ func Wake(t *Thread, result int64) {
 	noteWake(t)
 	unsleep(t)
 	Enqueue(t)
+	perhapsFirst()
 }
 
 // WakeNow is Wake for something that has come from outside: the thread runs before
@@ -176,6 +177,7 @@ func GiveWay(t *Thread) {
 			giveCPU(t)
 		}
 	} else {
+		t.hold(clock.Now())
 		Enqueue(t)
 	}
 	Run()
@@ -233,7 +235,7 @@ func run(r *percpu.Record, t *Thread) {
 	r.Thread, r.Preempt = t.TID, false
 	r.Note(percpu.EventSwitch, uint32(t.TID), t.Frame.PC, 0)
 	now := clock.Now()
-	r.Started, r.SliceEnd, r.Switched = now, now+slice, r.Ran
+	r.Started, r.SliceEnd, r.Switched = now, now+sliceLength(), r.Ran
 	if runHead != 0 {
 		armBy(r, r.SliceEnd)
 	}
@@ -244,12 +246,15 @@ func run(r *percpu.Record, t *Thread) {
 	Resume(t)
 }
 
-// take takes the first thread out of the queue that may run on a CPU, or returns nil.
+// take takes the first thread out of the queue that may run on a CPU, in chaos any of them, or returns nil.
 func take(r *percpu.Record) *Thread {
 	percpu.AssertLocked()
 	t := Get(runHead)
 	if percpu.Many {
 		t = firstFor(r)
+	}
+	if chaos {
+		t = anyFor(r)
 	}
 	switch {
 	case t == nil:

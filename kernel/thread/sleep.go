@@ -13,6 +13,7 @@ import (
 // sleep puts a waiting thread into the list of sleepers.
 func sleep(t *Thread, deadline uint64, timeout int64) {
 	percpu.AssertLocked()
+	deadline = later(deadline)
 	t.deadline, t.timeout, t.sleeps = deadline, timeout, true
 	if first := Get(sleepHead); first == nil || deadline < first.deadline {
 		t.next = sleepHead

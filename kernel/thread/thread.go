@@ -100,6 +100,7 @@ type Thread struct {
 	deadline uint64 // when a sleeper wakes, in ns of the clock
 	sleeps   bool   // it is in the list of sleepers
 	timeout  int64  // what its system call returns then
+	held     uint64 // until when it is kept from the CPU while there are others, in ns of the clock
 
 	// On is the number of the CPU that the thread runs on, or has last run on; Affinity has a bit
 	// for each that it may run on.

@@ -78,8 +78,8 @@ measures a part, and leaves that file alone:
 What there is to measure:
 
     image boot start cost timer memory trace walk capture scan again callers paint
-    stack depot profile probe handles netconsole record replay serial cpus core
-    args lines std
+    stack depot profile probe handles netconsole record replay chaos serial cpus
+    core args lines std
 
 `
 
@@ -123,6 +123,7 @@ func (b *bench) measurements() []measurement {
 		{"netconsole", b.network, []*string{&b.lab}},
 		{"record", b.records, nil},
 		{"replay", b.replay, nil},
+		{"chaos", b.chaos, nil},
 		{"serial", b.serial, []*string{&b.serialImage}},
 		{"cpus", b.cpus, []*string{&b.cpusImage}},
 		{"core", b.core, []*string{&b.lab}},

@@ -72,6 +72,7 @@ type Meta struct {
 	CPU         string   // QEMU processor model
 	MemoryMiB   int      // RAM
 	VirtualTime bool     // sleeping takes no time
+	Seed        uint64   `json:",omitempty"` // of the random numbers then; 0: 1
 	UEFI        bool     // booted by UEFI firmware
 	Net         string   // network card
 	Extra       []string // further arguments for QEMU

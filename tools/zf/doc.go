@@ -22,6 +22,7 @@
 //	testprogress.go   how far it is
 //	testpackage.go    one package of it
 //	testfuzz.go       its -fuzz
+//	testrecord.go     its -record-failures
 //	mounts.go         the folders of this host that tests see
 //	machine.go        what run and test share
 //	accel.go          -accel and -icount
@@ -36,6 +37,7 @@
 //	process_unix.go, process_windows.go  terminals and processes
 //	ram_linux.go, ram_other.go           RAM of a machine that others see
 //	termios_linux.go  terminals
+//	chaos.go          -chaos
 //	flight.go         what is kept of a program beside its text
 //	verdict.go        how a run has ended
 //	profile.go        -cpuprofile, and zf profile

@@ -30,40 +30,50 @@ func (m *machine) recordFlag(fs *flag.FlagSet) {
 	fs.StringVar(&m.record, "record", "", recordUsage)
 }
 
-// wrongRecord says what does not go with -record, if anything does not. Folders to mount, which a
-// recording does not have, become files.
+// wrongRecord says what does not go with -record, if anything does not.
 func (f *runFlags) wrongRecord() string {
-	if f.record == "" {
-		return ""
-	}
-	port, _ := lastOption(f.append, "record.port")
 	switch {
-	case f.smp && f.qemu.CPUs > 1:
-		return fmt.Sprintf("-record records one CPU, not %d: QEMU writes down all that reaches a CPU from outside, and another CPU's writes are not in that; leave out -smp %[1]d", f.qemu.CPUs)
+	case f.record == "":
+		return f.chaos.wrongWithout()
 	case f.core != "":
 		return "-core does not go with -record; take the core of the recording: zf replay -core " + f.core + " " + f.record
 	case f.qemu.Reboots > 0:
 		return "-reboots does not go with -record: QEMU's log has no resets that come from its monitor"
 	case f.qemu.UEFI:
 		return "-uefi does not go with -record: the firmware's settings are in no recording; without it the image boots by a BIOS"
-	case strings.HasPrefix(f.qemu.Net, "virtio"):
-		return "-net virtio does not go with -record: QEMU serves that card when its main loop comes to it, which is in no log; take -net e1000 or -net e1000e"
-	case port == "com2":
-		return "record.port=com2 does not go with -record: QEMU's log has one serial port"
 	case samePath(f.record, f.target):
 		return "-record " + f.record + " would overwrite " + f.target
+	case f.chaos.said && !f.chaos.on:
+		return "-seed is for -chaos"
+	case f.chaos.on && f.isISO():
+		return f.target + " has its own command line; give -chaos's option to zf iso: -append chaos=SEED"
 	}
-	for _, s := range f.qemu.Shares {
+	return f.machine.wrongRecord("-record", &f.files)
+}
+
+// wrongRecord says what cannot be recorded of a machine, which the flag of that name asks for. Folders to mount,
+// which a recording does not have, become files.
+func (m *machine) wrongRecord(flag string, files *guestFiles) string {
+	port, _ := lastOption(m.append, "record.port")
+	switch {
+	case m.smp && m.qemu.CPUs > 1:
+		return fmt.Sprintf("%s records one CPU, not %d: QEMU writes down all that reaches a CPU from outside, and another CPU's writes are not in that; leave out -smp %[2]d", flag, m.qemu.CPUs)
+	case strings.HasPrefix(m.qemu.Net, "virtio"):
+		return "-net virtio does not go with " + flag + ": QEMU serves that card when its main loop comes to it, which is in no log; take -net e1000 or -net e1000e"
+	case port == "com2":
+		return "record.port=com2 does not go with " + flag + ": QEMU's log has one serial port"
+	}
+	for _, s := range m.qemu.Shares {
 		if s.Writable {
-			return fmt.Sprintf("-mount %s:rw does not go with -record: what the host's folder answers is in no recording; without :rw it is copied", s.Dir)
+			return fmt.Sprintf("-mount %s:rw does not go with %s: what the host's folder answers is in no recording; without :rw it is copied", s.Dir, flag)
 		}
-		f.files.trees = append(f.files.trees, s.Dir+":"+s.Path)
+		files.trees = append(files.trees, s.Dir+":"+s.Path)
 	}
-	f.qemu.Shares = nil
-	for _, arg := range f.qemu.Extra {
+	m.qemu.Shares = nil
+	for _, arg := range m.qemu.Extra {
 		for _, not := range []string{"-drive", "-hda", "-cdrom", "-blockdev", "-snapshot", "-icount", "-smp", "-loadvm", "-incoming"} {
 			if strings.TrimPrefix(arg, "-") == not[1:] {
-				return fmt.Sprintf("-qemu %s does not go with -record: what it brings is in no recording", arg)
+				return fmt.Sprintf("-qemu %s does not go with %s: what it brings is in no recording", arg, flag)
 			}
 		}
 	}
@@ -94,7 +104,7 @@ func (m *machine) startRecord(ctx context.Context, sym *symbol.File, cooked bool
 		QEMU:    version,
 		Command: m.command, Name: m.name, BuildID: sym.BuildID(), Date: time.Now().UTC(),
 		Append: q.Append, Machine: q.Machine, CPU: q.CPU, MemoryMiB: q.MemoryMiB,
-		VirtualTime: q.Icount && q.VirtualTime, Net: q.Net, Extra: q.Extra,
+		VirtualTime: q.Icount && q.VirtualTime, Seed: q.Seed, Net: q.Net, Extra: q.Extra,
 		Cooked: cooked, Quiet: m.quiet,
 	}
 	w, err := record.Create(m.record, meta, map[string]string{record.Image: q.Kernel, record.Initrd: q.Initrd, record.Disc: q.CDROM})

@@ -65,6 +65,7 @@ type runFlags struct {
 	flight flight
 	target string
 	kstat  bool
+	chaos  chaosFlags
 }
 
 // runRun runs `zf run`.
@@ -137,6 +138,13 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if f.kstat {
 		f.options = append(f.options, "kstat=on")
 	}
+	if f.chaos.on {
+		if !f.chaos.said {
+			f.chaos.seed = clockSeed()
+		}
+		f.chaos.add(&f.machine, f.chaos.seed)
+		fmt.Fprintf(stderr, "zf run: -chaos has the seed %d\n", f.chaos.seed)
+	}
 	if err := f.flight.watch.resolve(&f.machine, elf); err != nil {
 		return fail("%v", err)
 	}
@@ -166,6 +174,7 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.IntVar(&f.qemu.Reboots, "reboots", 0, "let the machine reset `N` times; the next reset ends it")
 	f.view.flags(fs)
 	f.machine.recordFlag(fs)
+	f.chaos.flags(fs, "-record", "(default: another one each time)")
 	f.machine.flags(fs, 128, hostCPUs())
 	f.machine.cpuFlag(fs)
 	f.machine.consoleFlag(fs)

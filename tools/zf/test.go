@@ -45,6 +45,12 @@ the package's files, of those of subfolders that are not packages, and of
 testdata folders of the folders above it. The profiles that tests write, and
 what they put into T.ArtifactDir, come back to this host.
 
+With -record-failures -count 1000 the tests run a thousand times, each time on
+a machine of its own that is recorded, and the recordings of the runs that fail
+stay: zf replay does such a run again, and zf why tells what has led to it.
+-chaos has threads change places at random, so that races show up sooner. Time
+goes by instructions in these runs, as with -icount.
+
 -cpuprofile, -memprofile, -handles and -probe are those of zf run, for one
 package: the kernel records what its test binary does, its start too. A list of
 numbers for -cpu is go test's; a name is QEMU's model of the processor.
@@ -73,6 +79,8 @@ type testFlags struct {
 	files  guestFiles
 	flight flight
 	goTest gotest.Flags
+
+	failures recordFailures
 
 	timeout   time.Duration
 	outputDir string // of this host, absolute
@@ -148,6 +156,7 @@ func (f *testFlags) parse(args []string, stderr io.Writer) (patterns []string, c
 	})
 	f.files.flags(fs)
 	f.flight.flags(fs)
+	f.failures.flags(fs)
 	buildFlags(fs, &f.build)
 	f.goTest.Register(fs)
 	fs.Usage = func() {
@@ -206,6 +215,9 @@ func (f *testFlags) settle() (wrong string) {
 	if wrong := f.settleFuzz(); wrong != "" {
 		return wrong
 	}
+	if wrong := f.settleRecord(); wrong != "" {
+		return wrong
+	}
 	// paniconexit0 is what go test says, so that an os.Exit(0) in a test is noticed.
 	f.pass = []string{"-test.paniconexit0"}
 	if f.timeout = g.Duration("timeout", testTimeout); !g.Given("timeout") {
@@ -225,8 +237,8 @@ func (f *testFlags) settle() (wrong string) {
 		binary = slices.Insert(slices.Clone(binary), g.Defaults, gotest.Verbose)
 	}
 	for _, a := range binary {
-		if strings.HasPrefix(a, "-test.outputdir=") {
-			continue // said above
+		if strings.HasPrefix(a, "-test.outputdir=") || f.failures.on && strings.HasPrefix(a, "-test.count=") {
+			continue // said above, or another machine
 		}
 		f.pass = append(f.pass, a)
 	}
@@ -266,7 +278,7 @@ func (f *testFlags) output(name string) string {
 // testAll tests the packages, several at a time, and shows their results in their order.
 func (f *testFlags) testAll(ctx context.Context, pkgs []image.TestPackage, stdout, stderr io.Writer) (code int) {
 	atATime := min(f.goTest.Number("p", runtime.GOMAXPROCS(0)), len(pkgs))
-	if f.goTest.Given("bench") || f.flight.any() {
+	if f.goTest.Given("bench") || f.flight.any() || f.failures.on {
 		atATime = 1 // they would be in each other's way
 	}
 	f.progress, stdout, stderr = showTests(len(pkgs), stdout, stderr)

@@ -68,6 +68,9 @@ func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout, stder
 	}
 	defer sym.Close()
 	now.boots()
+	if t.failures.on {
+		return t.repeat(ctx, m, sym, now)
+	}
 	return t.run(ctx, m, sym)
 }
 
@@ -364,6 +367,7 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 	c := t.machine
 	c.records = &records{dir: t.machine.records.dir}
 	c.qemu.Kernel, c.qemu.Initrd, c.qemu.Shares = b.Path, archive, shares
+	c.name = filepath.Base(b.Path)
 	c.options = []string{
 		"report=off",
 		kernelOption("arg0", self),

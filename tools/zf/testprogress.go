@@ -39,6 +39,7 @@ type testedPackage struct {
 	since  time.Time
 	booted bool
 	build  image.Progress
+	runs   string // with -record-failures, how many there were; "": not that
 }
 
 // showTests lets the tests of so many packages say on stderr how far they are, if that is a
@@ -109,6 +110,15 @@ func (t *testedPackage) boots() {
 	}
 }
 
+// ran says how many runs there were, and how many of them have failed.
+func (t *testedPackage) ran(done, of, failed int) {
+	if t.p != nil {
+		t.p.mu.Lock()
+		defer t.p.mu.Unlock()
+		t.runs = fmt.Sprintf("%d of %d runs, %d failed", done, of, failed)
+	}
+}
+
 // end says that the package is done.
 func (t *testedPackage) end() {
 	if p := t.p; p != nil {
@@ -122,6 +132,8 @@ func (t *testedPackage) end() {
 // String says what is done with the package, the name last, since a long line is cut.
 func (t *testedPackage) String() string {
 	switch {
+	case t.runs != "":
+		return fmt.Sprintf("%s (%v) %s", t.runs, time.Since(t.since).Truncate(time.Second), t.name)
 	case t.booted:
 		return fmt.Sprintf("testing (%v) %s", time.Since(t.since).Truncate(time.Second), t.name)
 	case t.build.Kernel:

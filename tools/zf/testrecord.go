@@ -1,0 +1,249 @@
+package main
+
+// `zf test -record-failures`: the tests run again and again, each time on a machine that is recorded and has
+// another seed. What has passed is thrown away; of what has failed the recording stays.
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zeroframe/zeroframe/tools/gotest"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// recordFailures is what the command line says of -record-failures.
+type recordFailures struct {
+	on    bool
+	keep  int
+	chaos chaosFlags
+}
+
+// keepMost is how many recordings stay if nothing else is said: each has the image in it.
+const keepMost = 20
+
+// flags adds the flags.
+func (r *recordFailures) flags(fs *flag.FlagSet) {
+	fs.BoolVar(&r.on, "record-failures", false, "run the tests -count times, each time on a machine that is recorded, and\nkeep the recordings of the runs that fail, PKG.SEED.zfr in -outputdir,\nfor zf replay and zf why. Each run has another seed, from which come\nrandom numbers and how late timers are: the same seed is the same run.\nOne CPU; -failfast ends it with the first failure, -p N has N machines")
+	fs.IntVar(&r.keep, "record-keep", keepMost, "keep `N` of these recordings at most, and count the others")
+	r.chaos.flags(fs, "-record-failures", "of the first run,\nthe next one has the next number (default 1)")
+}
+
+// settleRecord says what does not go with -record-failures, or "".
+func (f *testFlags) settleRecord() string {
+	r, g := &f.failures, &f.goTest
+	if !r.on {
+		switch {
+		case r.chaos.on:
+			return "-chaos is for runs that are recorded, so that they can be looked at: add -record-failures"
+		case r.chaos.said:
+			return "-seed is for -record-failures"
+		}
+		return ""
+	}
+	if !r.chaos.said {
+		r.chaos.seed = 1
+	}
+	not := func(flag, why string) string { return "-" + flag + " does not go with -record-failures: " + why }
+	switch {
+	case g.Number("count", 1) < 1:
+		return "-count " + g.Value("count") + " is no run"
+	case r.keep < 1:
+		return fmt.Sprintf("-record-keep %d is too few; 1 keeps the first", r.keep)
+	case g.On("c"):
+		return not("c", "it runs nothing")
+	case g.On("json"):
+		return not("json", "events are of one run")
+	case g.Value("fuzz") != "":
+		return not("fuzz", "the host takes part in it, which is in no recording")
+	case g.Given("bench"):
+		return not("bench", "what would be measured is the recording")
+	case g.Cover():
+		return not("cover", "a profile is of one run")
+	case len(g.Files()) > 0:
+		return not(g.Files()[0], "a profile is of one run")
+	case g.On("artifacts"):
+		return not("artifacts", "they would be of all runs; what a recording was about is in it")
+	case f.records.dir != "":
+		return not("records", "those of all runs would have the same names")
+	case f.flight.any():
+		return "-cpuprofile, -memprofile, -handles, -probe and -watch do not go with -record-failures: ask the recording"
+	}
+	f.noMounts, f.streams = true, true
+	// With the network of this host, time must go as it does there.
+	f.qemu.Icount = f.qemu.Net == ""
+	return f.wrongRecord("-record-failures", &f.files)
+}
+
+// A series is the runs of one package's tests.
+type series struct {
+	*packageTest
+	now *testedPackage
+	of  int    // runs
+	to  string // where the recordings go: what is before the seed
+
+	mu     sync.Mutex
+	begun  int // runs
+	done   int // runs that have ended by themselves
+	failed int
+	kept   []string // recordings
+	died   bool     // the first one ended in a trace
+	code   int
+	over   bool   // no other run is to begin
+	last   []byte // what the latest has said
+}
+
+// repeat runs the tests of a package as often as it is wanted, and returns the exit status.
+func (t *packageTest) repeat(ctx context.Context, m *machine, sym *symbol.File, now *testedPackage) int {
+	name := path.Base(t.pkg.ImportPath)
+	s := &series{packageTest: t, now: now, of: t.goTest.Number("count", 1), to: filepath.Join(t.outputDir, name)}
+	started := time.Now()
+	var workers sync.WaitGroup
+	for range min(s.of, t.machines()) {
+		workers.Go(func() {
+			for s.next(ctx, m, sym) {
+			}
+		})
+	}
+	workers.Wait()
+	passed := s.code == exitOK && ctx.Err() == nil
+	line := gotest.Line(t.pkg.ImportPath, passed, time.Since(started), false, s.last)
+	fmt.Fprintf(t.stdout, "%s\t[%s]\n", line, s.result())
+	s.sayNext(ctx)
+	return s.code
+}
+
+// machines is how many run at a time.
+func (t *packageTest) machines() int {
+	return max(1, t.goTest.Number("p", runtime.GOMAXPROCS(0)))
+}
+
+// result says how many runs have failed.
+func (s *series) result() string {
+	runs := count(s.done, "run")
+	if s.failed > 0 {
+		return fmt.Sprintf("%d of %s failed", s.failed, runs)
+	}
+	return runs
+}
+
+// sayNext says what can be done with the recordings.
+func (s *series) sayNext(ctx context.Context) {
+	if ctx.Err() != nil {
+		fmt.Fprintf(s.stderr, "zf test: interrupted after %d of %s\n", s.done, count(s.of, "run"))
+	}
+	if len(s.kept) == 0 {
+		return
+	}
+	first := s.kept[0]
+	why := "zf why -var NAME " + first + " tells who has written a variable"
+	if s.died {
+		why = "zf why " + first + " tells what it died of"
+	}
+	more := ""
+	if n := len(s.kept); n > 1 {
+		more = fmt.Sprintf(" (%d in all)", n)
+	}
+	fmt.Fprintf(s.stderr, "zf test: zf replay %s does it again, %s%s\n", first, why, more)
+}
+
+// path returns where the recording of a run with a seed goes.
+func (s *series) path(seed uint64) string { return fmt.Sprintf("%s.%d.zfr", s.to, seed) }
+
+// next does the next run, if there is to be one.
+func (s *series) next(ctx context.Context, m *machine, sym *symbol.File) (more bool) {
+	s.mu.Lock()
+	if s.over || s.begun == s.of || ctx.Err() != nil {
+		s.mu.Unlock()
+		return false
+	}
+	seed := s.failures.chaos.seed + uint64(s.begun)
+	s.begun++
+	s.mu.Unlock()
+
+	c := m.again(m.arguments)
+	s.failures.chaos.add(c, seed)
+	final := s.path(seed)
+	c.record = final + ".part"
+	var out bytes.Buffer
+	code := c.boot(ctx, sym, nil, &out, &out) // one after the other, as run has them
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.took(ctx, seed, code, out.Bytes(), c.record, final)
+	s.now.ran(s.done, s.of, s.failed)
+	return true
+}
+
+// took says what has come of a run, and keeps its recording or removes it. s.mu is held.
+func (s *series) took(ctx context.Context, seed uint64, code int, output []byte, part, final string) {
+	died := code == exitTrace
+	if code > exitMachine { // the test binary's own status
+		code = exitTrace
+	}
+	s.last = output
+	_, err := os.Stat(part)
+	switch {
+	case code == exitOK:
+		s.done++
+		if s.goTest.ShowsPass() {
+			s.stdout.Write(output)
+			fmt.Fprintf(s.stdout, "zf test: run %d, seed %d, has passed\n", s.done, seed)
+		}
+		os.Remove(part)
+		return
+	case ctx.Err() != nil && code == exitMachine:
+		os.Remove(part)
+		return // it has been interrupted, and nobody knows what it would have become
+	case code == exitUsage || err != nil:
+		// No machine, or no recording: the next run would not have one either.
+		s.code, s.over = max(s.code, code, exitUsage), true
+		io.WriteString(s.stderr, string(output))
+		os.Remove(part)
+		return
+	}
+	s.done++
+	s.failed++
+	s.code = max(s.code, code)
+	s.over = s.over || s.goTest.On("failfast")
+	what := fmt.Sprintf("run %d, seed %d, has failed", s.done, seed)
+	if len(s.kept) >= s.failures.keep {
+		os.Remove(part)
+		fmt.Fprintf(s.stdout, "zf test: %s; -record-keep %d recordings are there already\n", what, s.failures.keep)
+		return
+	}
+	s.stdout.Write(output)
+	if len(output) > 0 && output[len(output)-1] != '\n' {
+		fmt.Fprintln(s.stdout)
+	}
+	if err := os.Rename(part, final); err != nil {
+		s.code, s.over = max(s.code, exitUsage), true
+		fmt.Fprintf(s.stderr, "zf test: -record-failures: %v\n", err)
+		return
+	}
+	if len(s.kept) == 0 {
+		s.died = died
+	}
+	s.kept = append(s.kept, shorter(final))
+	fmt.Fprintf(s.stdout, "zf test: %s; recorded in %s\n", what, shorter(final))
+}
+
+// shorter returns the path from the current folder, if that is below it.
+func shorter(path string) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(dir, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	return path
+}

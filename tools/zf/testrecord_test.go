@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestRecordFailuresFlags: what does not go together is said, with the next step.
+func TestRecordFailuresFlags(t *testing.T) {
+	for _, tt := range []struct{ args, says string }{
+		{"-chaos", "add -record-failures"},
+		{"-seed 3", "-seed is for -record-failures"},
+		{"-record-failures -count 0", "-count 0 is no run"},
+		{"-record-failures -record-keep 0", "1 keeps the first"},
+		{"-record-failures -c", "-c does not go with -record-failures"},
+		{"-record-failures -json", "-json does not go with -record-failures"},
+		{"-record-failures -fuzz F", "-fuzz does not go with -record-failures"},
+		{"-record-failures -bench .", "-bench does not go with -record-failures"},
+		{"-record-failures -cover", "-cover does not go with -record-failures"},
+		{"-record-failures -trace t.out", "-trace does not go with -record-failures"},
+		{"-record-failures -artifacts", "-artifacts does not go with -record-failures"},
+		{"-record-failures -records d", "-records does not go with -record-failures"},
+		{"-record-failures -cpuprofile c.pprof", "ask the recording"},
+		{"-record-failures -smp 2", "-record-failures records one CPU, not 2"},
+		{"-record-failures -net virtio", "take -net e1000"},
+		{"-record-failures -mount .:/x:rw", "without :rw it is copied"},
+		{"-record-failures -qemu -icount", "-qemu -icount does not go with -record-failures"},
+		{"-record-failures -seed -1", "want a number"},
+		{"-record-failures -seed 5x", "want a number"},
+	} {
+		f := testFlags{machine: machine{command: "zf test", quiet: true}}
+		var stderr bytes.Buffer
+		if _, code, ok := f.parse(append(strings.Fields(tt.args), "./lib"), &stderr); ok || code != exitUsage || !strings.Contains(stderr.String(), tt.says) {
+			t.Errorf("zf test %s: status %d, %q; want %q", tt.args, code, &stderr, tt.says)
+		}
+	}
+	for _, tt := range []struct{ args, says string }{
+		{"-chaos p", "add -record FILE.zfr"},
+		{"-seed 3 p", "-seed is for -record with -chaos"},
+		{"-record a.zfr -seed 3 p", "-seed is for -chaos"},
+		{"-record a.zfr -chaos b.iso", "chaos=SEED"},
+		{"-record a.zfr -smp 2 p", "-record records one CPU, not 2"},
+	} {
+		f := runFlags{machine: machine{command: "zf run"}}
+		var stderr bytes.Buffer
+		if code, ok := f.parse(strings.Fields(tt.args), &stderr); ok || code != exitUsage || !strings.Contains(stderr.String(), tt.says) {
+			t.Errorf("zf run %s: status %d, %q; want %q", tt.args, code, &stderr, tt.says)
+		}
+	}
+}
+
+// TestRecordFailuresMachine: what the machines of a series are.
+func TestRecordFailuresMachine(t *testing.T) {
+	for _, tt := range []struct {
+		args            string
+		seed            uint64
+		icount          bool
+		options, binary string
+	}{
+		{"-record-failures -count 50", 1, true, "jitter=1", "-test.paniconexit0 -test.timeout=10m0s"},
+		{"-record-failures -chaos -seed 7 -v", 7, true, "env.GOMAXPROCS=4 chaos=7", "-test.paniconexit0 -test.timeout=10m0s -test.v=true"},
+		{"-record-failures -chaos -net e1000", 1, false, "env.GOMAXPROCS=4 chaos=1", "-test.paniconexit0 -test.timeout=10m0s"},
+		{"-record-failures -chaos -append env.GOMAXPROCS=2", 1, true, "chaos=1", "-test.paniconexit0 -test.timeout=10m0s"},
+	} {
+		f := testFlags{machine: machine{command: "zf test", quiet: true}}
+		var stderr bytes.Buffer
+		if _, _, ok := f.parse(append(strings.Fields(tt.args), "./lib"), &stderr); !ok {
+			t.Errorf("zf test %s: %s", tt.args, &stderr)
+			continue
+		}
+		m := f.machine
+		f.failures.chaos.add(&m, f.failures.chaos.seed)
+		if options, binary := strings.Join(m.options, " "), strings.Join(f.pass, " "); m.qemu.Seed != tt.seed || m.qemu.Icount != tt.icount || options != tt.options || binary != tt.binary || !f.noMounts {
+			t.Errorf("zf test %s: seed %d, by instructions %v, %q, %q; want %d, %v, %q, %q", tt.args, m.qemu.Seed, m.qemu.Icount, options, binary, tt.seed, tt.icount, tt.options, tt.binary)
+		}
+	}
+}
+
+// TestRecordFailuresSeries: of which runs the recordings stay, and what is said of them.
+func TestRecordFailuresSeries(t *testing.T) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	type run struct {
+		code   int
+		file   bool // there is a recording
+		output string
+		ctx    context.Context
+	}
+	living := context.Background()
+	pass, fails := run{exitOK, true, "PASS\n", living}, run{exitProgram + 1, true, "--- FAIL\n", living}
+	for _, tt := range []struct {
+		name   string
+		flags  string
+		runs   []run
+		code   int
+		files  string // of the recordings that stay
+		result string
+		stdout string // a regular expression
+		stderr string // in what is said on standard error
+		over   bool
+	}{
+		{"pass", "", []run{pass, pass}, exitOK, "", "2 runs", "^$", "", false},
+		{"shown", "-v", []run{pass}, exitOK, "", "1 run", "^PASS\nzf test: run 1, seed 1, has passed\n$", "", false},
+		{"fails", "", []run{pass, fails, pass}, exitTrace, "p.2.zfr", "1 of 3 runs failed",
+			"^--- FAIL\nzf test: run 2, seed 2, has failed; recorded in \\S*p.2.zfr\n$", "zf why -var NAME", false},
+		{"dies", "", []run{{exitTrace, true, "panic", living}}, exitTrace, "p.1.zfr", "1 of 1 run failed",
+			"^panic\nzf test: run 1, seed 1, has failed; recorded in \\S*p.1.zfr\n$", "p.1.zfr tells what it died of", false},
+		{"hangs", "", []run{{exitMachine, true, "", living}, fails}, exitMachine, "p.1.zfr p.2.zfr", "2 of 2 runs failed", "run 1, .*\n.*\n.*run 2, ", "(2 in all)", false},
+		{"too many", "-record-keep 1", []run{fails, fails}, exitTrace, "p.1.zfr", "2 of 2 runs failed", "run 2, seed 2, has failed; -record-keep 1 recordings are there already\n$", "p.1.zfr", false},
+		{"first", "-failfast", []run{fails}, exitTrace, "p.1.zfr", "1 of 1 run failed", "p.1.zfr", "", true},
+		{"interrupted", "", []run{fails, {exitMachine, true, "zf test: interrupted\n", over}}, exitTrace, "p.1.zfr", "1 of 1 run failed", "^--- FAIL\n.*\n$", "", false},
+		{"died before", "", []run{{exitTrace, true, "panic\n", over}}, exitTrace, "p.1.zfr", "1 of 1 run failed", "^panic\n.*\n$", "interrupted after 1 of ", false},
+		{"no QEMU", "", []run{{exitMachine, false, "zf test: no QEMU\n", living}}, exitMachine, "", "0 runs", "^$", "zf test: no QEMU\n", true},
+		{"no room", "", []run{{exitUsage, true, "zf test: -record: no room\n", living}}, exitUsage, "", "0 runs", "^$", "no room", true},
+	} {
+		f := testFlags{machine: machine{command: "zf test", quiet: true}}
+		dir := t.TempDir()
+		var stdout, stderr bytes.Buffer
+		if _, _, ok := f.parse(append(strings.Fields("-record-failures -outputdir "+dir+" "+tt.flags), "./p"), &stderr); !ok {
+			t.Fatalf("%s: %s", tt.name, &stderr)
+		}
+		s := &series{packageTest: &packageTest{testFlags: &f, stdout: &stdout, stderr: &stderr}, of: 100, to: filepath.Join(dir, "p")}
+		ctx := living
+		for i, r := range tt.runs {
+			final := s.path(uint64(i + 1))
+			part := final + ".part"
+			if r.file {
+				if err := os.WriteFile(part, []byte("x"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx = r.ctx
+			s.took(r.ctx, uint64(i+1), r.code, []byte(r.output), part, final)
+		}
+		s.sayNext(ctx)
+		var files []string
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			files = append(files, e.Name())
+		}
+		if got := strings.Join(files, " "); got != tt.files || s.code != tt.code || s.result() != tt.result || s.over != tt.over {
+			t.Errorf("%s: status %d, files %q, %s, over: %v; want %d, %q, %s, %v", tt.name, s.code, got, s.result(), s.over, tt.code, tt.files, tt.result, tt.over)
+		}
+		if !regexp.MustCompile(tt.stdout).MatchString(stdout.String()) || !strings.Contains(stderr.String(), tt.stderr) {
+			t.Errorf("%s: it says %q, %q; want %q, %q", tt.name, &stdout, &stderr, tt.stdout, tt.stderr)
+		}
+	}
+}
