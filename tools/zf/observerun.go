@@ -310,6 +310,7 @@ func (o *observer) end() error {
 	if err != nil {
 		return fmt.Errorf("-profile: %w", err)
 	}
+	prof.Mapping[0].File = o.p.rec.Name
 	if err := writeFile(o.p.look.profile, prof.Write); err != nil {
 		return fmt.Errorf("-profile: %w", err)
 	}

@@ -62,6 +62,7 @@ type replayFlags struct {
 	info  bool
 	show  bool // what the machine says
 	look  observing
+	back  bool // gdb may go backwards
 }
 
 // A point is where a replay stops.
@@ -188,6 +189,9 @@ func runReplay(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		return fail("%s: the image in it: %v", f.file, err)
 	}
 	defer sym.Close()
+	if f.back {
+		return f.serveBackwards(ctx, rec, log, sym, elf, tmp, stderr)
+	}
 	p := &playing{replayFlags: &f, rec: rec, log: log, sym: sym, elf: elf, tmp: tmp, stdout: &lines{w: stdout}, stderr: stderr}
 	if f.look.stops() {
 		var notes []string
@@ -258,6 +262,7 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		}
 		return nil
 	})
+	fs.BoolVar(&f.back, "reverse", false, "let gdb at -gdb go backwards, too; the machine stands in front of the Go\nruntime's first instruction then")
 	fs.StringVar(&f.core, "core", "", "write all of the machine's memory at the end, or at -until, to `FILE`, as\na core for Delve and gdb; .zst has it compressed")
 	fs.StringVar(&f.image, "image", "", "write the image of the recording to `FILE`, for a debugger")
 	fs.BoolVar(&f.info, "info", false, "say what is in the recording, and run nothing")
@@ -281,6 +286,8 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		wrong = "-core does not go with -gdb: gdb has the machine then"
 	case f.gdb != "" && (f.look.stops() || f.look.goroutines || f.look.trace != ""):
 		wrong = "-probe, -print-on, -profile, -goroutines and -trace do not go with -gdb: gdb has the machine then"
+	case f.back && (f.gdb == "" || f.until.text != ""):
+		wrong = "-reverse wants -gdb ADDR, and goes without -until: run to there in gdb"
 	case f.look.wrong() != "":
 		wrong = f.look.wrong()
 	case samePath(f.core, inputs[0]), samePath(f.image, inputs[0]), samePath(f.look.profile, inputs[0]), samePath(f.look.trace, inputs[0]):
