@@ -24,12 +24,12 @@ program, after it has seen that the core is whole and of that ELF file.
   zf dlv -e hello.elf hello.core     then goroutines -t, goroutine 18, frame 2,
                                      locals, args, print list.next
 
-  zf dlv crash.zfr                   a recording of zf run -record: break, continue,
-                                     next, and where Delve can, rewind, rev next
+  zf dlv crash.zfr                   on a recording of zf run -record: break,
+                                     continue, next, rewind, rev next
 
 A recording begins at the Go runtime's first instruction. Nothing can be changed
-in it, nor called. Going back replays it from the beginning. Delve goes back only
-where /proc/sys/kernel/perf_event_paranoid is 1 or less, as rr needs it.
+in it, nor called. Going back replays it from the beginning. Delve goes back
+only where /proc/sys/kernel/perf_event_paranoid is 1 or less, as rr needs it.
 
 What zf goroutines, zf print and zf heap show needs no Delve installed; this is
 for looking around. The environment variable ZF_DLV names another dlv. Exit

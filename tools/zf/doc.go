@@ -28,6 +28,9 @@
 //	record.go         -record
 //	replay.go         zf replay
 //	replayrun.go      the machine that does the same again
+//	replayobserve.go  what is looked at on its way
+//	observerun.go     the machine, stopped for that
+//	replayback.go     a debugger that goes backwards
 //	why.go            zf why
 //	files.go          files for the guest
 //	console.go        the guest's input
@@ -41,6 +44,7 @@
 //	profile.go        -cpuprofile, and zf profile
 //	probe.go          -probe
 //	watch.go          -watch
+//	dlvrecording.go   zf dlv on a recording
 //	timeline.go       zf trace
 //	handles.go        -handles, zf handles and zf leaks
 //	records.go        -records

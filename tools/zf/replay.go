@@ -40,9 +40,18 @@ and the exit status is 4.
   zf replay -gdb 1234 -image i.elf crash.zfr  then gdb i.elf, and in it
                                               target remote :1234
 
+  zf replay -probe 'main.handle args' -print-on main.f 'c.id' crash.zfr
+                                              calls and values on the way
+  zf replay -at death-1ms -goroutines crash.zfr
+                                              the goroutines then
+
 -until stops the machine at a POINT: a time since its start, such as 1.5s, or a
 number of instructions, such as 120000000; end-10ms and end-5000 count from the
-end. It says where the machine is there.
+end, death-1ms from where it began to say that it dies. It says where the
+machine is there.
+
+-probe, -print-on and -profile stop the machine on its way. It does not notice,
+and is verified all the same. -q leaves what is observed alone.
 
 A recording that was cut short, since zf run was killed, is replayed as far as
 it goes, and that is said. It wants the QEMU of the recording; -force tries

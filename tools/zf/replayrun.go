@@ -102,6 +102,9 @@ func (p *playing) run(ctx context.Context) int {
 	if p.target, p.atEnd, err = p.until.of(p.rec, p.log); err != nil {
 		return fail(exitUsage, fmt.Errorf("-until %s: %w", p.until.text, err))
 	}
+	if p.target == 0 && (p.look.goroutines || p.look.trace != "") {
+		return fail(exitUsage, errors.New("nobody knows where this recording ends: -goroutines and -trace want -until, with a number of instructions"))
+	}
 	if p.atEnd && p.target > 0 {
 		p.target-- // in the midst of the last one QEMU ends, or the log
 	}
