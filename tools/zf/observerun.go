@@ -40,7 +40,6 @@ type observer struct {
 	next    uint64 // where the next sample is
 	taken   uint64 // where the last one was
 	samples int
-	failed  error // of what is said
 }
 
 // call is one that begins.
@@ -301,6 +300,9 @@ func (o *observer) proceed() error {
 // end writes what has been collected.
 func (o *observer) end() error {
 	if o.every == 0 {
+		return nil
+	}
+	if o.entry != 0 && o.p.ctx.Err() != nil {
 		return nil
 	}
 	if o.entry != 0 {

@@ -33,6 +33,7 @@ type playing struct {
 	stderr   io.Writer
 	spots    map[uint64][]spot // where something is said
 	code     *inspect.Image
+	clock    func(instructions uint64) time.Duration // nil: not read yet
 
 	ctx      context.Context
 	died     ending
@@ -227,7 +228,10 @@ func (p *playing) play(vm *qemu.VM) int {
 func (p *playing) point(instructions uint64) string {
 	s := fmt.Sprintf("instruction %d", instructions)
 	if p.log.Known && !p.rec.VirtualTime {
-		s += fmt.Sprintf(" (%v)", p.log.TimeAt(instructions))
+		if p.clock == nil {
+			p.clock = p.log.Clock()
+		}
+		s += fmt.Sprintf(" (%v)", p.clock(instructions))
 	}
 	return s
 }
