@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zeroframe/zeroframe/tools/memory"
 )
@@ -33,6 +34,7 @@ type Server struct {
 	o    Options
 	conn net.Conn
 
+	runs   atomic.Bool // a packet is being answered that lets the machine run
 	mu     sync.Mutex
 	acks   bool
 	quiet  bool // behind a restart, whose continue is none
@@ -52,7 +54,9 @@ func Serve(ctx context.Context, conn net.Conn, o Options) error {
 	packets := make(chan string)
 	go s.read(packets)
 	for p := range packets {
+		s.runs.Store(p[:min(1, len(p))] == "v" || p[:min(1, len(p))] == "b" || p == "c" || p == "s")
 		answer, err := s.handle(p)
+		s.runs.Store(false)
 		if errors.Is(err, errAnswered) {
 			continue
 		}
@@ -109,6 +113,9 @@ func (s *Server) read(to chan<- string) {
 		s.mu.Unlock()
 		if acks {
 			s.conn.Write([]byte("+"))
+		}
+		if text == "?#" && s.runs.Load() {
+			continue // Delve asks so after ten seconds, and debugserver says nothing while the machine runs
 		}
 		to <- strings.TrimSuffix(text, "#")
 	}
