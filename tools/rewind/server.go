@@ -56,7 +56,6 @@ func Serve(ctx context.Context, conn net.Conn, o Options) error {
 	for p := range packets {
 		s.runs.Store(p[:min(1, len(p))] == "v" || p[:min(1, len(p))] == "b" || p == "c" || p == "s")
 		answer, err := s.handle(p)
-		s.runs.Store(false)
 		if errors.Is(err, errAnswered) {
 			continue
 		}
@@ -74,6 +73,7 @@ func Serve(ctx context.Context, conn net.Conn, o Options) error {
 		if err := s.send(answer); err != nil {
 			return nil
 		}
+		s.runs.Store(false)
 	}
 	return nil
 }
