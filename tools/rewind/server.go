@@ -117,7 +117,11 @@ func (s *Server) read(to chan<- string) {
 		if text == "?#" && s.runs.Load() {
 			continue // Delve asks so after ten seconds, and debugserver says nothing while the machine runs
 		}
-		to <- strings.TrimSuffix(text, "#")
+		select {
+		case to <- strings.TrimSuffix(text, "#"):
+		case <-s.ctx.Done():
+			return
+		}
 	}
 }
 
