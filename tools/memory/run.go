@@ -16,7 +16,8 @@ import (
 // goroutines at once.
 type Debugger struct {
 	*Stub
-	regs []stubReg
+	regs   []stubReg
+	reason string // the packet that has told of the last stop
 }
 
 // DialDebugger connects to a stub, as [DialStub] does, on a network ("tcp", "unix"). Errors wrap ErrStub.
@@ -88,6 +89,12 @@ func (d *Debugger) Unbreak(addr uint64) error { return d.want(fmt.Sprintf("z1,%x
 func (d *Debugger) Watch(addr, n uint64) error   { return d.want(fmt.Sprintf("Z2,%x,%x", addr, n)) }
 func (d *Debugger) Unwatch(addr, n uint64) error { return d.want(fmt.Sprintf("z2,%x,%x", addr, n)) }
 
+// Reason returns the packet that has told of the last stop, such as "T05watch:c000012340;".
+func (d *Debugger) Reason() string { return d.reason }
+
+// Ask sends a packet of gdb's protocol that lets nothing run, and returns the answer.
+func (d *Debugger) Ask(packet string) (string, error) { return d.ask(packet) }
+
 func (d *Debugger) want(packet string) error {
 	if a, err := d.ask(packet); err != nil || a != "OK" {
 		return fmt.Errorf("%w: %s: %q, %v", ErrStub, packet, a, err)
@@ -121,6 +128,7 @@ func (d *Debugger) run(ctx context.Context, packet string) error {
 		case err != nil:
 			return fmt.Errorf("%w: %w", ErrStub, err)
 		case strings.HasPrefix(a, "T"), strings.HasPrefix(a, "S"):
+			d.reason = a
 			return nil
 		case strings.HasPrefix(a, "W"), strings.HasPrefix(a, "X"):
 			return fmt.Errorf("%w: %w", ErrStub, ErrEnded)

@@ -58,12 +58,7 @@ func Choose(sym *symbol.File, patterns []string) (*Plan, error) {
 	p := &Plan{buildID: sym.BuildID(), textLo: uint64(lo)}
 	inlined := inlinedIn(&tab)
 	p.Inlined = make(map[string]int)
-	grows := make(map[uint64]bool)
-	for _, name := range []string{"runtime.morestack", "runtime.morestack_noctxt", "runtime.morestackc"} {
-		for _, n := range sym.Named(name) {
-			grows[n.Start] = true
-		}
-	}
+	grows := growers(sym)
 	used := make([]int, len(patterns))
 	matches := func(name string) bool {
 		any := false
@@ -107,6 +102,17 @@ func Choose(sym *symbol.File, patterns []string) (*Plan, error) {
 		return nil, fmt.Errorf("%d functions with %d places are more than the target takes (%d, %d)", len(p.Functions), places, MaxFunctions, MaxPlaces)
 	}
 	return p, nil
+}
+
+// growers are the functions that make a stack larger and begin a call again.
+func growers(sym *symbol.File) map[uint64]bool {
+	grows := make(map[uint64]bool)
+	for _, name := range []string{"runtime.morestack", "runtime.morestack_noctxt", "runtime.morestackc"} {
+		for _, n := range sym.Named(name) {
+			grows[n.Start] = true
+		}
+	}
+	return grows
 }
 
 // PlanOf returns a plan of these functions with their places, in a program without a build

@@ -13,6 +13,7 @@
 //
 //	choose.go  patterns -> functions
 //	places.go  where breakpoints go in a function's code
+//	entries.go where calls begin, for a debugger from outside
 //	report.go  the target's counts, read
 //	text.go    the counts, as text
 package probe

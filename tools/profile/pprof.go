@@ -54,18 +54,13 @@ func (r *Record) Pprof(sym Resolver) (*profile.Profile, error) {
 		locations: make(map[place]*profile.Location), resolved: make(map[place][]lookup.Call),
 	}
 	period := int64(1e9 / r.Hz)
-	b.p = &profile.Profile{
+	b.begin(&profile.Profile{
 		SampleType:    []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
 		PeriodType:    &profile.ValueType{Type: "cpu", Unit: "nanoseconds"},
 		Period:        period,
 		TimeNanos:     r.Began.UnixNano(),
 		DurationNanos: int64(r.Lasted),
-	}
-	b.mapping = &profile.Mapping{
-		ID: 1, Limit: 1 << 47, File: sym.Name(), BuildID: sym.BuildID(),
-		HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true,
-	}
-	b.p.Mapping = []*profile.Mapping{b.mapping}
+	})
 	if r.Lost > 0 {
 		b.p.Comments = append(b.p.Comments, fmt.Sprintf("%d of %d ticks were lost: no room for their stacks; depot=BYTES on the kernel command line makes more", r.Lost, r.Ticks))
 	}
@@ -90,6 +85,16 @@ func (r *Record) Pprof(sym Resolver) (*profile.Profile, error) {
 		return nil, err
 	}
 	return b.p, nil
+}
+
+// begin begins a profile of the program.
+func (b *builder) begin(p *profile.Profile) {
+	b.p = p
+	b.mapping = &profile.Mapping{
+		ID: 1, Limit: 1 << 47, File: b.sym.Name(), BuildID: b.sym.BuildID(),
+		HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true,
+	}
+	b.p.Mapping = []*profile.Mapping{b.mapping}
 }
 
 // StalledNote says how many ticks are in no stack.

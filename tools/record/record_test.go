@@ -121,6 +121,9 @@ func TestRecording(t *testing.T) {
 		}
 	}
 	for n, want := range map[uint64]time.Duration{700: 700, 1500: 1500, 1501: 5*time.Millisecond + 1501} {
+		if got := l.Clock()(n); got != l.TimeAt(n) {
+			t.Errorf("the clock says %v after %d instructions, TimeAt %v", got, n, l.TimeAt(n))
+		}
 		if got := l.TimeAt(n); got != want {
 			t.Errorf("the time of instruction %d is %v; want %v", n, got, want)
 		}

@@ -24,6 +24,13 @@ program, after it has seen that the core is whole and of that ELF file.
   zf dlv -e hello.elf hello.core     then goroutines -t, goroutine 18, frame 2,
                                      locals, args, print list.next
 
+  zf dlv crash.zfr                   on a recording of zf run -record: break,
+                                     continue, next, rewind, rev next
+
+A recording begins at the Go runtime's first instruction. Nothing can be changed
+in it, nor called. Going back replays it from the beginning. Delve goes back
+only where /proc/sys/kernel/perf_event_paranoid is 1 or less, as rr needs it.
+
 What zf goroutines, zf print and zf heap show needs no Delve installed; this is
 for looking around. The environment variable ZF_DLV names another dlv. Exit
 status: 0; 1 dlv ended with an error; 2 wrong usage, or the core is not what it
@@ -37,12 +44,17 @@ type dlvFlags struct {
 	sources   []source.Remap
 	arguments []string
 	force     bool
+	recording bool // core is one of zf run -record
+	reverse   bool // Delve takes us for rr, whatever this host is set to
 }
 
 func runDlv(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	f, code, ok := parseDlv(args, stderr)
 	if !ok {
 		return code
+	}
+	if f.recording {
+		return f.runDlvRecording(stdin, stdout, stderr)
 	}
 	fail := failing("zf dlv", stderr)
 	if !f.force {
@@ -62,19 +74,26 @@ func runDlv(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			return fail("%v", err)
 		}
 		defer os.RemoveAll(tmp)
-		var init strings.Builder
-		for _, s := range f.sources {
-			fmt.Fprintf(&init, "config substitute-path %q %q\n", s.Old, s.New)
-		}
-		path := filepath.Join(tmp, "init")
-		if err := os.WriteFile(path, []byte(init.String()), 0o600); err != nil {
+		if cmd, err = f.withSources(cmd, tmp); err != nil {
 			return fail("%v", err)
 		}
-		cmd = append(cmd, "--init", path)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	return onTerminal(ctx, "dlv", dlv, append(cmd, f.arguments...), stdin, stdout, stderr)
+}
+
+// withSources adds what tells Delve where the sources are, by a file in a folder.
+func (f *dlvFlags) withSources(cmd []string, tmp string) ([]string, error) {
+	if len(f.sources) == 0 {
+		return cmd, nil
+	}
+	var init strings.Builder
+	for _, s := range f.sources {
+		fmt.Fprintf(&init, "config substitute-path %q %q\n", s.Old, s.New)
+	}
+	path := filepath.Join(tmp, "init")
+	return append(cmd, "--init", path), os.WriteFile(path, []byte(init.String()), 0o600)
 }
 
 // findDlv returns the path of Delve's command.
@@ -94,7 +113,7 @@ func findDlv() (string, error) {
 }
 
 func parseDlv(args []string, stderr io.Writer) (f dlvFlags, code int, ok bool) {
-	fs := newFlags("dlv", "-e ELF [flags] CORE", dlvText, stderr)
+	fs := newFlags("dlv", "[flags] -e ELF CORE|FILE.zfr", dlvText, stderr)
 	fs.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
 	fs.Func("source", "look for sources named under OLD under NEW: `OLD=NEW`; may be given\nmany times", func(s string) error {
 		r, err := source.ParseRemap(s)
@@ -106,9 +125,14 @@ func parseDlv(args []string, stderr io.Writer) (f dlvFlags, code int, ok bool) {
 		return nil
 	})
 	fs.BoolVar(&f.force, "force", false, "do not look at the core first")
+	fs.BoolVar(&f.reverse, "reverse", false, "of a recording: go backwards, too, with a Delve that does not ask this\nhost's settings")
 	inputs, code, ok := parseMixed(fs, args)
 	if !ok {
 		return f, code, false
+	}
+	if f.elf == "" && len(inputs) == 1 && filepath.Ext(inputs[0]) == recordingSuffix {
+		f.core, f.recording = inputs[0], true
+		return f, exitOK, true
 	}
 	if f.core, ok = oneInput("dlv", "core", f.elf, inputs, stderr); !ok {
 		return f, exitUsage, false

@@ -29,6 +29,9 @@
 //	record.go         -record
 //	replay.go         zf replay
 //	replayrun.go      the machine that does the same again
+//	replayobserve.go  what is looked at on its way
+//	observerun.go     the machine, stopped for that
+//	replayback.go     a debugger that goes backwards
 //	why.go            zf why
 //	files.go          files for the guest
 //	console.go        the guest's input
@@ -43,6 +46,7 @@
 //	profile.go        -cpuprofile, and zf profile
 //	probe.go          -probe
 //	watch.go          -watch
+//	dlvrecording.go   zf dlv on a recording
 //	timeline.go       zf trace
 //	handles.go        -handles, zf handles and zf leaks
 //	records.go        -records

@@ -297,13 +297,13 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	return vm, end, exitOK
 }
 
-// onTerminal runs a debugger to its end. On a terminal gdb is the foreground process group while it
+// onTerminal runs a debugger to its end, with env besides our own environment. On a terminal gdb is the foreground process group while it
 // runs: ^C is for it alone, and QEMU, in ours, does not end by it.
-func onTerminal(ctx context.Context, name, debugger string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func onTerminal(ctx context.Context, name, debugger string, args []string, stdin io.Reader, stdout, stderr io.Writer, env ...string) int {
 	cmd := exec.CommandContext(ctx, debugger, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	// Debian's gdb would ask the network for symbols that the image has itself.
-	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
+	cmd.Env = append(append(os.Environ(), "DEBUGINFOD_URLS="), env...)
 	if file, ok := stdin.(*os.File); ok && isTerminal(stdin) {
 		defer foreground(cmd, file)()
 	}

@@ -69,26 +69,29 @@ func runGoroutines(args []string, stdin io.Reader, stdout, stderr io.Writer) int
 		}
 		return exitOK
 	}
+	if err := f.show(stdout, all, graph); err != nil {
+		return fail("%v", err)
+	}
+	return exitOK
+}
+
+// show writes the goroutines that are wanted, below what keeps them from going on.
+func (f *goroutinesFlags) show(w io.Writer, all []*inspect.Goroutine, graph *waits.Graph) error {
 	if f.running || f.blocked {
 		all = slices.DeleteFunc(all, func(g *inspect.Goroutine) bool {
 			return !(f.running && g.Running() || f.blocked && g.Blocked())
 		})
 	}
 	if f.json {
-		err = inspect.WriteJSON(stdout, all)
-	} else {
-		if graph != nil && len(graph.Findings) > 0 {
-			for _, x := range graph.Findings {
-				fmt.Fprintln(stdout, printable(x.Text))
-			}
-			fmt.Fprintln(stdout)
+		return inspect.WriteJSON(w, all)
+	}
+	if graph != nil && len(graph.Findings) > 0 {
+		for _, x := range graph.Findings {
+			fmt.Fprintln(w, printable(x.Text))
 		}
-		err = inspect.Write(stdout, all, f.view)
+		fmt.Fprintln(w)
 	}
-	if err != nil {
-		return fail("%v", err)
-	}
-	return exitOK
+	return inspect.Write(w, all, f.view)
 }
 
 // read returns the goroutines of the core or the log, and of a core who waits for whom.

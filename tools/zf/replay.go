@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/record"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -39,9 +40,18 @@ and the exit status is 4.
   zf replay -gdb 1234 -image i.elf crash.zfr  then gdb i.elf, and in it
                                               target remote :1234
 
+  zf replay -probe 'main.handle args' -print-on main.f 'c.id' crash.zfr
+                                              calls and values on the way
+  zf replay -at death-1ms -goroutines crash.zfr
+                                              the goroutines then
+
 -until stops the machine at a POINT: a time since its start, such as 1.5s, or a
 number of instructions, such as 120000000; end-10ms and end-5000 count from the
-end. It says where the machine is there.
+end, death-1ms from where it began to say that it dies. It says where the
+machine is there.
+
+-probe, -print-on and -profile stop the machine on its way. It does not notice,
+and is verified all the same. -q leaves what is observed alone.
 
 A recording that was cut short, since zf run was killed, is replayed as far as
 it goes, and that is said. It wants the QEMU of the recording; -force tries
@@ -60,12 +70,15 @@ type replayFlags struct {
 	image string
 	info  bool
 	show  bool // what the machine says
+	look  observing
+	back  bool // gdb may go backwards
 }
 
 // A point is where a replay stops.
 type point struct {
 	text         string // as the user has said it; "": none
-	fromEnd      bool
+	fromEnd      bool   // or from the death
+	death        bool
 	isTime       bool
 	time         time.Duration
 	instructions uint64
@@ -75,7 +88,10 @@ type point struct {
 func parsePoint(s string) (point, error) {
 	p := point{text: s}
 	rest, fromEnd := strings.CutPrefix(s, "end")
-	if p.fromEnd = fromEnd; fromEnd {
+	if !fromEnd {
+		rest, p.death = strings.CutPrefix(s, "death")
+	}
+	if p.fromEnd = fromEnd || p.death; p.fromEnd {
 		if rest == "" {
 			return p, nil
 		}
@@ -96,11 +112,12 @@ func parsePoint(s string) (point, error) {
 	return p, nil
 }
 
-var errWantPoint = errors.New("want a time such as 1.5s, a number of instructions, or end-10ms, end-5000")
+var errWantPoint = errors.New("want a time such as 1.5s, a number of instructions, or end-10ms, end-5000, death-1ms")
 
 // of returns the number of instructions that the point is at in a recording, and whether that
 // is its end.
-func (p point) of(l *record.Log, virtual bool) (at uint64, end bool, err error) {
+func (p point) of(r *record.Recording, l *record.Log) (at uint64, end bool, err error) {
+	virtual := r.VirtualTime
 	if p.text == "" {
 		return l.Instructions, true, nil
 	}
@@ -108,13 +125,22 @@ func (p point) of(l *record.Log, virtual bool) (at uint64, end bool, err error) 
 		return 0, false, errors.New("this QEMU's log is of a format that zf cannot read: give -until a number of instructions")
 	}
 	at = p.instructions
+	last, lastTime := l.Instructions, l.Time
+	if p.death {
+		if last, err = deathAt(r, l); err != nil {
+			return 0, false, err
+		}
+		lastTime = l.TimeAt(last)
+	}
 	switch {
+	case p.death && !p.isTime:
+		at = last - min(at, last)
 	case p.isTime && virtual:
 		return 0, false, errors.New("with -icount sleeping takes no time, and the recording does not say when it was: give -until a number of instructions")
 	case p.isTime:
 		t := p.time
 		if p.fromEnd {
-			t = max(l.Time-t, 0)
+			t = max(lastTime-t, 0)
 		}
 		var ok bool
 		if at, ok = l.At(t); !ok {
@@ -172,7 +198,23 @@ func runReplay(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		return fail("%s: the image in it: %v", f.file, err)
 	}
 	defer sym.Close()
-	p := &playing{replayFlags: &f, rec: rec, log: log, sym: sym, elf: elf, tmp: tmp, stdout: stdout, stderr: stderr}
+	if f.back {
+		return f.serveBackwards(ctx, rec, log, sym, elf, tmp, stderr)
+	}
+	p := &playing{replayFlags: &f, rec: rec, log: log, sym: sym, elf: elf, tmp: tmp, stdout: &lines{w: stdout}, stderr: stderr}
+	if f.look.stops() {
+		var notes []string
+		if p.spots, notes, err = f.look.spots(sym); err != nil {
+			return fail("%v", err)
+		}
+		for _, n := range notes {
+			p.say("note: %s", n)
+		}
+		if p.code, err = inspect.OpenImage(elf); err != nil {
+			return fail("%s: the image in it: %v", f.file, err)
+		}
+		defer p.code.Close()
+	}
 	return p.run(ctx)
 }
 
@@ -213,10 +255,12 @@ func recordingInfo(r *record.Recording, l *record.Log) string {
 // status.
 func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs := newFlags("replay", "[flags] FILE.zfr", replayText, stderr)
-	fs.Func("until", "stop at `POINT` and say where the machine is", func(s string) (err error) {
+	until := func(s string) (err error) {
 		f.until, err = parsePoint(s)
 		return err
-	})
+	}
+	fs.Func("until", "stop at `POINT` and say where the machine is", until)
+	fs.Func("at", "the same as -until `POINT`", until)
 	fs.Func("gdb", "wait for gdb at `ADDR`, such as 127.0.0.1:1234 or a port alone, before\nthe first instruction or, with -until, there", func(s string) error {
 		if _, err := strconv.ParseUint(s, 10, 16); err == nil {
 			s = "127.0.0.1:" + s
@@ -227,14 +271,16 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		}
 		return nil
 	})
+	fs.BoolVar(&f.back, "reverse", false, "let gdb at -gdb go backwards, too; the machine stands in front of the Go\nruntime's first instruction then")
 	fs.StringVar(&f.core, "core", "", "write all of the machine's memory at the end, or at -until, to `FILE`, as\na core for Delve and gdb; .zst has it compressed")
 	fs.StringVar(&f.image, "image", "", "write the image of the recording to `FILE`, for a debugger")
 	fs.BoolVar(&f.info, "info", false, "say what is in the recording, and run nothing")
 	quiet := fs.Bool("q", false, "do not show what the machine says, only verify it")
 	fs.BoolVar(&f.force, "force", false, "replay it by another QEMU than that of the recording, too")
+	f.look.flags(fs)
 	f.view.flags(fs)
 	f.records.flags(fs)
-	inputs, code, ok := parseMixed(fs, args)
+	inputs, code, ok := parseMixed(fs, twoArguments(args))
 	if !ok {
 		return code, false
 	}
@@ -247,7 +293,13 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		wrong = fmt.Sprintf("one recording at a time, not %d", len(inputs))
 	case f.gdb != "" && f.core != "":
 		wrong = "-core does not go with -gdb: gdb has the machine then"
-	case samePath(f.core, inputs[0]), samePath(f.image, inputs[0]):
+	case f.gdb != "" && (f.look.stops() || f.look.goroutines || f.look.trace != ""):
+		wrong = "-probe, -print-on, -profile, -goroutines and -trace do not go with -gdb: gdb has the machine then"
+	case f.back && (f.gdb == "" || f.until.text != ""):
+		wrong = "-reverse wants -gdb ADDR, and goes without -until: run to there in gdb"
+	case f.look.wrong() != "":
+		wrong = f.look.wrong()
+	case samePath(f.core, inputs[0]), samePath(f.image, inputs[0]), samePath(f.look.profile, inputs[0]), samePath(f.look.trace, inputs[0]):
 		wrong = inputs[0] + " would be overwritten"
 	}
 	if wrong != "" {

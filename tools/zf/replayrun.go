@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/record"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
@@ -24,11 +25,15 @@ import (
 // playing is a replay that runs.
 type playing struct {
 	*replayFlags
-	rec            *record.Recording
-	log            *record.Log
-	sym            *symbol.File
-	elf, tmp       string
-	stdout, stderr io.Writer
+	rec      *record.Recording
+	log      *record.Log
+	sym      *symbol.File
+	elf, tmp string
+	stdout   *lines
+	stderr   io.Writer
+	spots    map[uint64][]spot // where something is said
+	code     *inspect.Image
+	clock    func(instructions uint64) time.Duration // nil: not read yet
 
 	ctx      context.Context
 	died     ending
@@ -95,8 +100,11 @@ func (p *playing) run(ctx context.Context) int {
 	if p.log.Err != nil {
 		p.say("note: %v; it is replayed up to there", p.log.Err)
 	}
-	if p.target, p.atEnd, err = p.until.of(p.log, p.rec.VirtualTime); err != nil {
+	if p.target, p.atEnd, err = p.until.of(p.rec, p.log); err != nil {
 		return fail(exitUsage, fmt.Errorf("-until %s: %w", p.until.text, err))
+	}
+	if p.target == 0 && (p.look.goroutines || p.look.trace != "") {
+		return fail(exitUsage, errors.New("nobody knows where this recording ends: -goroutines and -trace want -until, with a number of instructions"))
 	}
 	if p.atEnd && p.target > 0 {
 		p.target-- // in the midst of the last one QEMU ends, or the log
@@ -115,11 +123,19 @@ func (p *playing) run(ctx context.Context) int {
 	if p.gdb != "" && p.atEnd {
 		cfg.GDB = "tcp:" + p.gdb + ",server=on,wait=off"
 	}
+	if p.look.stops() {
+		cfg.GDB = "unix:" + p.gdbSocket() + ",server=on,wait=off"
+	}
 	vm, err := qemu.Start(ctx, cfg)
 	if err != nil {
 		return fail(exitMachine, err)
 	}
-	code := p.play(vm)
+	var code int
+	if p.look.stops() {
+		code = p.observe(vm)
+	} else {
+		code = p.play(vm)
+	}
 	vm.Kill()
 	vm.Wait()
 	if err := end(); err != nil && code == exitOK {
@@ -137,12 +153,12 @@ func (p *playing) run(ctx context.Context) int {
 
 // output returns what takes what the machine says, traces resolved, and what ends that.
 func (p *playing) output() (out io.Writer, end func() error, err error) {
-	serial := p.stdout
+	var serial io.Writer = p.stdout
 	if !p.show {
 		serial = io.Discard
 	}
 	opt := trace.Options{
-		Symbols: p.sym, Color: wantColor(serial), Sanitize: isTerminal(serial), Columns: columnsOf(serial),
+		Symbols: p.sym, Color: wantColor(p.stdout.w), Sanitize: isTerminal(p.stdout.w), Columns: columnsOf(p.stdout.w),
 		Log: p.stderr, Idle: trace.DefaultIdle, OnTrace: p.died.take,
 	}
 	if err := p.view.apply(&opt, opt.Color); err != nil {
@@ -212,7 +228,10 @@ func (p *playing) play(vm *qemu.VM) int {
 func (p *playing) point(instructions uint64) string {
 	s := fmt.Sprintf("instruction %d", instructions)
 	if p.log.Known && !p.rec.VirtualTime {
-		s += fmt.Sprintf(" (%v)", p.log.TimeAt(instructions))
+		if p.clock == nil {
+			p.clock = p.log.Clock()
+		}
+		s += fmt.Sprintf(" (%v)", p.clock(instructions))
 	}
 	return s
 }
@@ -254,8 +273,12 @@ func (p *playing) stopped(vm *qemu.VM) int {
 	return p.takeCore(vm)
 }
 
-// takeCore makes the core, if there is to be one.
+// takeCore makes the core, if there is to be one, and shows what is wanted of another.
 func (p *playing) takeCore(vm *qemu.VM) int {
+	if err := p.lookAt(vm); err != nil {
+		p.say("%v", err)
+		return exitUsage
+	}
 	if p.core == "" {
 		return exitOK
 	}

@@ -1,0 +1,316 @@
+package qemu
+
+// Debuggers that go backwards in a recording: gdb by zf replay -reverse, Delve by zf dlv, as a command and for an
+// editor, which speaks DAP (https://microsoft.github.io/debug-adapter-protocol).
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/await"
+)
+
+// TestReverseGDB: gdb goes back from the death to the last call of a function, one instruction further, and to the
+// beginning.
+func TestReverseGDB(t *testing.T) {
+	t.Parallel()
+	path := recordObserved(t)
+	replay := exec.Command(zfCommand(t), "replay", "-gdb", "127.0.0.1:0", "-reverse", path)
+	said, err := replay.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := replay.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { replay.Process.Kill() })
+	line, _ := bufio.NewReader(said).ReadString('\n')
+	_, address, ok := strings.Cut(strings.TrimSpace(line), "target remote ")
+	if !ok {
+		t.Fatalf("zf replay -reverse says %q", line)
+	}
+	cmd := []string{"-nx", "-q", "-batch", program(t, "observed")}
+	for _, c := range []string{
+		"set pagination off", "set confirm off", "set remotetimeout 600", "target remote " + address,
+		"break main.die", "continue", "delete", "break main.handle", "reverse-continue",
+		`printf "n is %d\n", n`, "set $there = $pc", "reverse-stepi", `printf "before: %d\n", $pc < $there`,
+		"delete", "stepi", `printf "again: %d\n", $pc == $there`, "reverse-continue", "continue", "kill",
+	} {
+		cmd = append(cmd, "-ex", c)
+	}
+	out, err := exec.Command("gdb", cmd...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("gdb: %v\n%s", err, out)
+	}
+	rest := string(out)
+	for _, want := range []string{
+		"runtime.rt0_go", "Breakpoint 1, main.die", "Breakpoint 2, main.handle", "n is 2\n", "before: 1\n", "again: 1\n",
+		"No more reverse-execution history", "runtime.rt0_go", "No more reverse-execution history",
+	} {
+		_, behind, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Fatalf("%q is not in\n%s\nof\n%s", want, rest, out)
+		}
+		rest = behind
+	}
+	if err := replay.Wait(); err != nil {
+		t.Errorf("zf replay -reverse: %v", err)
+	}
+}
+
+// TestDelveRecording: Delve as it is takes a recording: breakpoints, steps, goroutines, values.
+func TestDelveRecording(t *testing.T) {
+	t.Parallel()
+	path := recordObserved(t)
+	script := filepath.Join(t.TempDir(), "commands")
+	commands := "break main.(*conn).close\ncontinue\nprint closed\nprint c.name\nnext\nprint closed\ngoroutines\nclear 1\nbreak main.die\ncontinue\nprint closed\nexit\n"
+	if err := os.WriteFile(script, []byte(commands), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := delveOn(t, delve(t), path, "--init="+script, "--allow-non-terminal-interactive=true")
+	m := regexp.MustCompile(`(?s)\n0\n"worker ([012])"\n.*\n1([012])\n.*Goroutine 1 - User: .*sync\.runtime_SemacquireWaitGroup.*> \[Breakpoint 2\] main\.die\(\).*\n33\n`).FindStringSubmatch(out)
+	if m == nil || m[1] != m[2] {
+		t.Errorf("dlv says\n%s\nof it: %q", out, m)
+	}
+}
+
+// delveOn runs Delve by zf dlv on a recording and returns what it says.
+func delveOn(t *testing.T, dlv, path string, flags ...string) string {
+	t.Helper()
+	args := []string{"dlv"}
+	for _, f := range flags {
+		args = append(args, "-dlv", f)
+	}
+	c := exec.Command(zfCommand(t), append(args, path)...)
+	c.Env = append(os.Environ(), "ZF_DLV="+dlv, "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("zf dlv: %v\n%s", err, out)
+	}
+	return escapes.ReplaceAllString(string(out), "")
+}
+
+// bold returns the path of a Delve that does not ask whether rr would work on this host.
+func bold(t *testing.T) string {
+	t.Helper()
+	return builds.get(t, "bold delve", "dlv", func(path string) error {
+		list := exec.Command("go", "mod", "download", "-json", "github.com/go-delve/delve@"+delveVersion)
+		out, err := list.Output()
+		if err != nil {
+			return err
+		}
+		var module struct{ Dir string }
+		if err := json.Unmarshal(out, &module); err != nil {
+			return err
+		}
+		source := filepath.Join(filepath.Dir(path), "source")
+		if err := os.CopyFS(source, os.DirFS(module.Dir)); err != nil {
+			return err
+		}
+		file := filepath.Join(source, "pkg/proc/gdbserial/rr.go")
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		const asked = "/proc/sys/kernel/perf_event_paranoid"
+		if !bytes.Contains(b, []byte(`"`+asked+`"`)) {
+			return errors.New("this Delve asks in another way")
+		}
+		if err := errors.Join(os.Chmod(file, 0o600), os.WriteFile(file, bytes.ReplaceAll(b, []byte(asked), []byte("/nothing/there")), 0o600)); err != nil {
+			return err
+		}
+		c := exec.Command("go", "build", "-o", path, "./cmd/dlv")
+		c.Dir, c.Env = source, append(testEnv(), "GOFLAGS=-mod=mod", "GOOS=", "GOARCH=")
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("go build Delve: %w\n%s", err, out)
+		}
+		return nil
+	})
+}
+
+// editor is an editor that speaks DAP.
+type editor struct {
+	t    *testing.T
+	conn net.Conn
+	r    *bufio.Reader
+	seq  int
+}
+
+// message is one of DAP's.
+type message struct {
+	Type, Event, Command, Message string
+	RequestSeq                    int `json:"request_seq"`
+	Success                       bool
+	Body                          json.RawMessage
+}
+
+func (e *editor) read() (m message) {
+	e.t.Helper()
+	size := 0
+	for {
+		line, err := e.r.ReadString('\n')
+		if err != nil {
+			e.t.Fatalf("Delve is gone: %v", err)
+		}
+		if line = strings.TrimSpace(line); line == "" {
+			break
+		}
+		if n, ok := strings.CutPrefix(line, "Content-Length: "); ok {
+			size, _ = strconv.Atoi(n)
+		}
+	}
+	b := make([]byte, size)
+	if _, err := io.ReadFull(e.r, b); err != nil {
+		e.t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &m); err != nil {
+		e.t.Fatalf("%v: %s", err, b)
+	}
+	return m
+}
+
+func (e *editor) send(command string, arguments any) {
+	e.t.Helper()
+	e.seq++
+	b, err := json.Marshal(map[string]any{"seq": e.seq, "type": "request", "command": command, "arguments": arguments})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(e.conn, "Content-Length: %d\r\n\r\n%s", len(b), b); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// event waits for one.
+func (e *editor) event(name string) message {
+	e.t.Helper()
+	for {
+		m := e.read()
+		if m.Type == "response" && !m.Success {
+			e.t.Fatalf("%s: %s %s", m.Command, m.Message, m.Body)
+		}
+		if m.Event == "terminated" && name != "terminated" {
+			e.t.Fatalf("the session has ended before %s", name)
+		}
+		if m.Event == name {
+			return m
+		}
+	}
+}
+
+// ask sends a request and has its answer in body.
+func (e *editor) ask(command string, arguments, body any) {
+	e.t.Helper()
+	e.send(command, arguments)
+	for {
+		m := e.read()
+		if m.Type != "response" || m.RequestSeq != e.seq {
+			continue
+		}
+		if !m.Success {
+			e.t.Fatalf("%s: %s %s", command, m.Message, m.Body)
+		}
+		if body != nil {
+			if err := json.Unmarshal(m.Body, body); err != nil {
+				e.t.Fatal(err)
+			}
+		}
+		return
+	}
+}
+
+// breakAt sets the breakpoints.
+func (e *editor) breakAt(functions ...string) {
+	e.t.Helper()
+	all := []map[string]string{}
+	for _, f := range functions {
+		all = append(all, map[string]string{"name": f})
+	}
+	e.ask("setFunctionBreakpoints", map[string]any{"breakpoints": all}, nil)
+}
+
+// top returns the innermost frame of the goroutine that has stopped.
+func (e *editor) top(stop message) (name string, id int) {
+	e.t.Helper()
+	var at struct{ ThreadID int }
+	if err := json.Unmarshal(stop.Body, &at); err != nil {
+		e.t.Fatal(err)
+	}
+	var stack struct {
+		StackFrames []struct {
+			ID   int
+			Name string
+		}
+	}
+	e.ask("stackTrace", map[string]any{"threadId": at.ThreadID, "levels": 1}, &stack)
+	if len(stack.StackFrames) == 0 {
+		e.t.Fatalf("no frames where %s", stop.Body)
+	}
+	return stack.StackFrames[0].Name, stack.StackFrames[0].ID
+}
+
+// TestReverseEditor: an editor connects to Delve on a recording, and goes back from the death.
+func TestReverseEditor(t *testing.T) {
+	t.Parallel()
+	path := recordObserved(t)
+	address := freePort(t, "tcp4")
+	c := exec.Command(zfCommand(t), "dlv", "-reverse", "-dlv", "--headless", "-dlv", "--listen="+address, path)
+	c.Env = append(os.Environ(), "ZF_DLV="+bold(t), "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	var said await.Log
+	c.Stdout, c.Stderr = &said, &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		err := c.Wait()
+		said.End()
+		ended <- err
+	}()
+	t.Cleanup(func() { c.Process.Kill() })
+	said.For(t, "listening at")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	e := &editor{t: t, conn: conn, r: bufio.NewReader(conn)}
+	e.ask("initialize", map[string]any{"adapterID": "go", "linesStartAt1": true}, nil)
+	e.send("attach", map[string]any{"request": "attach", "mode": "remote"})
+	e.event("initialized")
+	e.breakAt("main.die")
+	e.send("configurationDone", nil)
+	stop := e.event("stopped")
+	if name, _ := e.top(stop); name != "main.die" {
+		t.Fatalf("it has stopped in %s: %s", name, stop.Body)
+	}
+	e.breakAt("main.(*conn).close")
+	e.send("reverseContinue", map[string]any{"threadId": 1})
+	stop = e.event("stopped")
+	name, frame := e.top(stop)
+	if !strings.HasSuffix(name, "main.(*conn).close") {
+		t.Fatalf("going back it has stopped in %s: %s", name, stop.Body)
+	}
+	// It is the last worker's.
+	var v struct{ Result string }
+	e.ask("evaluate", map[string]any{"expression": "closed + c.id", "frameId": frame}, &v)
+	if v.Result != "33" {
+		t.Errorf("closed + c.id is %q", v.Result)
+	}
+	e.ask("disconnect", map[string]any{"terminateDebuggee": true}, nil)
+	if err := <-ended; err != nil {
+		t.Errorf("zf dlv: %v\n%s", err, &said)
+	}
+}

@@ -1,0 +1,196 @@
+package main
+
+// `zf dlv` on a recording. Delve's only ways into a machine that somebody else runs are those for rr and for
+// debugserver: it starts a program of that name, which says where it listens, or is told where Delve does. So it gets
+// small scripts of these names, and this process serves it (package tools/rewind). As rr it goes backwards, too, but Delve
+// asks the host then whether rr could work there.
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/rewind"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// recordingSuffix is that of the names of recordings.
+const recordingSuffix = ".zfr"
+
+// paranoid is the setting that rr needs to be 1 or less, and Delve looks at.
+const paranoid = "/proc/sys/kernel/perf_event_paranoid"
+
+// rrWorks reports whether Delve takes this host for one where rr works.
+func rrWorks() bool {
+	b, err := os.ReadFile(paranoid)
+	if err != nil {
+		return true
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+	return n <= 1
+}
+
+// runDlvRecording runs Delve on a recording.
+func (f *dlvFlags) runDlvRecording(stdin io.Reader, stdout, stderr io.Writer) int {
+	fail := failing("zf dlv", stderr)
+	dlv, err := findDlv()
+	if err != nil {
+		fmt.Fprintf(stderr, "zf dlv: %v\n", err)
+		return exitMachine
+	}
+	tmp, err := qemu.PlainFolder()
+	if err != nil {
+		return fail("%v", err)
+	}
+	defer os.RemoveAll(tmp)
+	rec, err := record.Open(f.core, tmp)
+	if err != nil {
+		return fail("%v", err)
+	}
+	log, err := rec.Log()
+	if err != nil {
+		return fail("%v", err)
+	}
+	elf := rec.Path(record.Image)
+	if disc := rec.Path(record.Disc); disc != "" {
+		if elf, err = fromISO(disc, tmp); err != nil {
+			return fail("%v", err)
+		}
+	}
+	sym, err := symbol.Open(elf)
+	if err != nil {
+		return fail("%s: the image in it: %v", f.core, err)
+	}
+	defer sym.Close()
+	if err := os.Chmod(elf, 0o700); err != nil { // Delve debugs nothing that cannot be run
+		return fail("%v", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	o, err := rewindOptions(ctx, rec, log, sym, elf, tmp)
+	if err != nil {
+		fmt.Fprintf(stderr, "zf dlv: %v\n", err)
+		return exitMachine
+	}
+	o.Log = func(s string) { fmt.Fprintf(stderr, "zf dlv: %s\n", printable(s)) }
+	bin := filepath.Join(tmp, "bin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		return fail("%v", err)
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	served := make(chan struct{})
+	var cmd, env []string
+	if f.reverse || rrWorks() {
+		cmd, env, err = asRR(ctx, bin, elf, f.core, o, served)
+	} else {
+		fmt.Fprintf(stderr, "zf dlv: forwards alone: Delve goes backwards where %s is 1 or less, which rr would need; set it, or use gdb: zf replay -gdb ADDR -reverse\n", paranoid)
+		cmd, env, err = asDebugserver(ctx, bin, elf, o, served)
+	}
+	if err != nil {
+		return fail("%v", err)
+	}
+	cmd, err = f.withSources(cmd, tmp)
+	if err != nil {
+		return fail("%v", err)
+	}
+	code := onTerminal(ctx, "dlv", dlv, append(cmd, f.arguments...), stdin, stdout, stderr, env...)
+	end()
+	<-served
+	return code
+}
+
+// asRR has Delve take this process for rr. served is closed when nobody is served any more.
+func asRR(ctx context.Context, bin, elf, recording string, o rewind.Options, served chan struct{}) (cmd, env []string, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	script := fmt.Sprintf(`#!/bin/sh
+case $1 in
+--version)
+	echo rr version 5.9.0
+	;;
+replay)
+	echo Launch debugger with >&2
+	echo "  'gdb' '-ex' 'target extended-remote %s' '%s'" >&2
+	exec sleep 2147483647
+	;;
+esac
+`, l.Addr(), elf)
+	if err := os.WriteFile(filepath.Join(bin, "rr"), []byte(script), 0o700); err != nil {
+		l.Close()
+		return nil, nil, err
+	}
+	context.AfterFunc(ctx, func() { l.Close() })
+	go func() {
+		defer close(served)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serve(ctx, conn, o)
+		}
+	}()
+	return []string{"replay", recording}, []string{"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")}, nil
+}
+
+// asDebugserver has Delve take this process for debugserver, which connects to Delve: the script says where to, in a
+// file.
+func asDebugserver(ctx context.Context, bin, elf string, o rewind.Options, served chan struct{}) (cmd, env []string, err error) {
+	o.Exits = true
+	address, script := filepath.Join(bin, "address"), filepath.Join(bin, "debugserver")
+	text := fmt.Sprintf(`#!/bin/sh
+while [ $# -gt 0 ]; do
+	if [ "$1" = -R ]; then
+		echo "$2" >%[1]s.new && mv %[1]s.new %[1]s
+		exec sleep 2147483647
+	fi
+	shift
+done
+`, address)
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		return nil, nil, err
+	}
+	go func() {
+		defer close(served)
+		for ctx.Err() == nil {
+			b, err := os.ReadFile(address)
+			if err != nil {
+				select {
+				case <-ctx.Done():
+				case <-time.After(askEvery):
+				}
+				continue
+			}
+			os.Remove(address) // it was moved here as a whole
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimSpace(string(b)))
+			if err != nil {
+				o.Log(err.Error())
+				continue
+			}
+			serve(ctx, conn, o)
+		}
+	}()
+	return []string{"exec", elf, "--backend=lldb"}, []string{"DELVE_DEBUGSERVER_PATH=" + script}, nil
+}
+
+// serve serves one of Delve's sessions.
+func serve(ctx context.Context, conn net.Conn, o rewind.Options) {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if err := rewind.Serve(ctx, conn, o); err != nil && ctx.Err() == nil {
+		o.Log(err.Error())
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+// A recording behind a debugger that goes backwards, too: gdb by zf replay -gdb -reverse, Delve by zf dlv.
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/rewind"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+)
+
+// rewindOptions are those for a recording whose image is the ELF file at path. At the machine's first instructions there
+// is neither an image nor a goroutine, which confuses debuggers; so the Go runtime's first one is the first for them.
+func rewindOptions(ctx context.Context, rec *record.Recording, log *record.Log, sym *symbol.File, path, tmp string) (o rewind.Options, err error) {
+	if !log.Known {
+		return o, errors.New("this QEMU's log is of a format that zf cannot read, so that nobody knows where it ends")
+	}
+	launch, err := launcher(ctx, rec, tmp)
+	if err != nil {
+		return o, withQEMUStep(err)
+	}
+	o = rewind.Options{Launch: rewind.Launch(launch), Image: path, Last: log.Instructions - min(1, log.Instructions)}
+	if at := sym.Named("runtime.rt0_go"); len(at) > 0 {
+		o.Start = at[0].Start
+		return o, nil
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		return o, err
+	}
+	defer f.Close()
+	o.Start = f.Entry
+	return o, nil
+}
+
+// serveBackwards serves one debugger at the address of -gdb.
+func (f *replayFlags) serveBackwards(ctx context.Context, rec *record.Recording, log *record.Log, sym *symbol.File, path, tmp string, stderr io.Writer) int {
+	fail := func(err error) int {
+		fmt.Fprintf(stderr, "zf replay: %s\n", interrupted(ctx, err))
+		return exitMachine
+	}
+	o, err := rewindOptions(ctx, rec, log, sym, path, tmp)
+	if err != nil {
+		return fail(err)
+	}
+	l, err := net.Listen("tcp", f.gdb)
+	if err != nil {
+		return fail(err)
+	}
+	defer l.Close()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	fmt.Fprintf(stderr, "zf replay: the machine waits for gdb: target remote %s\n", l.Addr())
+	conn, err := l.Accept()
+	if err != nil {
+		return fail(err)
+	}
+	defer conn.Close()
+	if err := rewind.Serve(ctx, conn, o); err != nil {
+		return fail(err)
+	}
+	return exitOK
+}
