@@ -109,17 +109,22 @@ type Story struct {
 	At        Hop     `json:"at"`           // where it happened
 	Culprit   *Hop    `json:"culprit"`      // the program's own place that has made the value what it was, if it can be told
 	Causes    []Cause `json:"causes"`
+	// Unfinished is set if the search was ended from outside: this is what was known by then.
+	Unfinished bool `json:"unfinished,omitempty"`
 }
+
+// unfinished is where a way ends that was not followed to its end.
+const unfinished = "not followed any further"
 
 // Death finds out why the machine has died. Errors wrap ErrNoDeath, or are the replay's; what is known by then
 // comes with them.
 func (w *Why) Death(ctx context.Context) (*Story, error) {
 	all, err := w.events(ctx)
+	if err == nil && len(all) == 0 {
+		err = ErrNoDeath
+	}
 	if err != nil {
 		return nil, err
-	}
-	if len(all) == 0 {
-		return nil, ErrNoDeath
 	}
 	last := all[len(all)-1]
 	// A throw while a panic is printed comes behind that.
@@ -144,23 +149,23 @@ func (w *Why) Death(ctx context.Context) (*Story, error) {
 	if last.function == fnTrap || last.function == fnSigpanic {
 		return s, w.fault(ctx, s, &last)
 	}
-	s.Death = "the runtime has given up"
-	return s, w.where(ctx, s, &last)
+	return s, w.panicked(ctx, s, &last)
 }
 
 // where sets what is known of the place of an event.
-func (w *Why) where(ctx context.Context, s *Story, v *event) error {
+func (w *Why) where(s *Story, v *event) {
 	for _, ra := range v.stack[1:] {
 		if c, ok := w.ownCall(w.file.Lookup(ra, true)); ok {
 			s.At = Hop{Count: v.count, PC: ra, Goroutine: v.goroutine, Function: c.Function, File: c.File, Line: c.Line, Source: w.source(c.File, c.Line)}
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // fault is for an instruction that has trapped.
 func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
+	s.Death = "a fault"
+	w.where(s, v)
 	var path []entry
 	at := -1
 	for _, n := range windows {
@@ -177,11 +182,17 @@ func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
 	if at < 0 {
 		return fmt.Errorf("the instruction at %#x that has faulted is not among the last %d", v.pc, windows[len(windows)-1])
 	}
+	// Where there is no code, what has led there is to blame.
+	stray := false
+	if _, known := w.file.FuncStart(v.pc); !known && at > 0 {
+		at, stray = at-1, true
+	}
 	e := &path[at]
 	s.Count, s.At = e.count, w.hop(path, at)
 	from, addr := w.suspects(e)
-	s.Death = "a fault"
 	switch {
+	case stray:
+		s.Death, addr = fmt.Sprintf("a jump to %#x, where no code is", v.pc), nil
 	case e.inst.Op == x86asm.DIV || e.inst.Op == x86asm.IDIV:
 		s.Death = "a division by zero"
 	case addr != nil && *addr < 4096:
@@ -235,16 +246,17 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 		}
 	}
 	s.Death = "a panic"
-	if err := w.where(ctx, s, v); err != nil {
-		return err
+	if v.function != fnPanic {
+		s.Death = "the runtime has given up"
 	}
+	w.where(s, v)
 	var err error
 	for _, n := range windows {
 		var path []entry
 		if path, err = w.pathTo(ctx, v.count, n); err != nil {
 			return err
 		}
-		at, from, what := w.reason(path, caller)
+		at, from, what := w.reason(path, v.function, caller)
 		if at >= 0 {
 			s.Death = what
 			s.At = w.hop(path, at)
@@ -270,7 +282,10 @@ var panickers = map[string]struct {
 }
 
 // reason finds what the panic was about: a place, and the instruction in front of which it has had the value.
-func (w *Why) reason(path []entry, caller string) (at int, from []place, what string) {
+func (w *Why) reason(path []entry, reporter, caller string) (at int, from []place, what string) {
+	if reporter != fnPanic {
+		return w.inLibrary(path, reporter)
+	}
 	full := caller
 	if p, ok := panickers[full]; ok {
 		if i := w.lastEntry(path, full); i >= 0 {
@@ -298,6 +313,9 @@ func (w *Why) reason(path []entry, caller string) (at int, from []place, what st
 			what = "send on a channel that is closed"
 		}
 		return i, []place{{kind: inMemory, addr: path[i].gpr[rax] + uint64(w.fields["runtime.hchan.closed"]), size: 4}}, what
+	}
+	if at, from, what = w.inLibrary(path, reporter); at >= 0 {
+		return at, from, what
 	}
 	// Others: the comparison that has led there, in the program's own function.
 	for k := len(path) - 1; k > 0; k-- {
@@ -329,16 +347,69 @@ func (w *Why) reason(path []entry, caller string) (at int, from []place, what st
 			}
 			return -1, nil, ""
 		}
-		for _, a := range path[i].inst.Args {
-			for _, p := range path[i].placesOf(a) {
-				if len(from) == 0 || from[0] != p {
-					from = append(from, p)
-				}
-			}
-		}
-		return i, from, what
+		return i, w.compared(&path[i]), what
 	}
 	return -1, nil, ""
+}
+
+// inLibrary finds what a function of the standard library or of the kernel has given up over: the comparison that has
+// led to its call of reporter, over functions that do nothing but report. at is -1 if the program's own code has given
+// up, or the runtime by itself.
+func (w *Why) inLibrary(path []entry, reporter string) (at int, from []place, what string) {
+	start := w.entry(reporter)
+	for k := w.last(path, start); k > 0; {
+		call, ok := callerOf(path, k)
+		if !ok {
+			return -1, nil, ""
+		}
+		k = call
+		calls := w.file.Lookup(path[k].pc, false)
+		if len(calls) == 0 {
+			return -1, nil, ""
+		}
+		if _, own := w.ownCall(calls); own {
+			return -1, nil, ""
+		}
+		name := calls[len(calls)-1].Function
+		if reports(name) {
+			continue
+		}
+		if strings.HasPrefix(name, "runtime.") && reporter != fnPanic {
+			return -1, nil, "" // its own affairs
+		}
+		i, ok := w.branchBefore(path, k)
+		if !ok {
+			if first, _ := w.file.FuncStart(path[k].pc); w.last(path[:k], first) < 0 {
+				return -1, nil, ""
+			}
+			continue // whatever happens, it comes here
+		}
+		what = "a panic in " + name
+		if reporter != fnPanic {
+			what = "given up by " + name
+		}
+		return i, w.compared(&path[i]), what
+	}
+	return -1, nil, ""
+}
+
+// reports reports whether a function of the runtime only reports what another one has found.
+func reports(function string) bool {
+	name := function[strings.LastIndexByte(function, '.')+1:]
+	return strings.HasPrefix(function, "runtime.") && (strings.HasPrefix(name, "panic") || strings.HasPrefix(name, "goPanic")) ||
+		strings.HasSuffix(name, "fatal") || strings.HasSuffix(name, "throw")
+}
+
+// compared are the places that a comparison is about.
+func (w *Why) compared(e *entry) (from []place) {
+	for _, a := range e.inst.Args {
+		for _, p := range e.placesOf(a) {
+			if len(from) == 0 || from[0] != p {
+				from = append(from, p)
+			}
+		}
+	}
+	return from
 }
 
 // lastEntry finds the last call of a function in a path.
@@ -371,11 +442,15 @@ func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from [
 		}
 		var err error
 		c.Hops, c.End, err = w.chain(ctx, path, at, p)
-		s.Causes = append(s.Causes, c)
-		s.blame()
 		if err != nil {
+			c.End = unfinished
+		}
+		s.Causes = append(s.Causes, c)
+		if err != nil {
+			s.Culprit, s.Unfinished = nil, true // what is farther back may be to blame
 			return err
 		}
+		s.blame()
 	}
 	return nil
 }

@@ -246,6 +246,8 @@ func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit,
 			return hits[n-1], true, nil
 		case n > 0:
 			return hits[n-1], true, errDevice
+		case start == 0 && w.loadedAs(p, end):
+			return h, false, nil // who loads the image has written it, by the CPU or not
 		case began&mask(p.size) != end:
 			return hit{count: start}, true, errDevice
 		}
@@ -318,18 +320,10 @@ func (w *Why) question(path []entry, k int) (compare int, p place, ok bool) {
 	if compare, ok = w.branchBefore(path, k); !ok {
 		return 0, p, false
 	}
-	var from []place
-	for _, a := range path[compare].inst.Args {
-		for _, q := range path[compare].placesOf(a) {
-			if len(from) == 0 || from[0] != q {
-				from = append(from, q)
-			}
-		}
+	if from := w.compared(&path[compare]); len(from) == 1 {
+		return compare, from[0], true
 	}
-	if len(from) != 1 {
-		return 0, p, false
-	}
-	return compare, from[0], true
+	return 0, p, false
 }
 
 // branchBefore finds the comparison whose branch has led to path[k] in the same call of its function.

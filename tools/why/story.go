@@ -56,13 +56,18 @@ func (c *Cause) Steps() (steps []Hop) {
 // culprit is the program's own place that has made the value what it was, outside the place of the death: what has
 // computed it, read it from outside or written a constant to memory; of a value that was only copied on from there, the
 // write that has brought it to memory first, or the callee that has returned it as a constant. If there is none, it
-// is where the value began, and made is false. nil if that cannot be told.
+// is where the value began, and made is false. Where one call of a function has computed the value and written it to
+// memory itself, the write is named: until then the word was what it had been. nil if that cannot be told.
 func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	for i := range c.Hops {
 		k := &c.Hops[i]
 		switch here := k.Function == s.At.Function && k.Line == s.At.Line; {
 		case !k.Own || k.How == "unknown" || made && here:
 		case !here && (k.Store || k.How == "computed" || made && k.How == "input"):
+			writer := h
+			if wrote := made; wrote && writer.wroteItself(k) {
+				return writer, true
+			}
 			if h, made = k, true; k.How != "copied" || k.outside {
 				return h, true
 			}
@@ -73,6 +78,11 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 		}
 	}
 	return h, made
+}
+
+// wroteItself reports whether the call of a function that has written the value at h has computed it at k.
+func (h *Hop) wroteItself(k *Hop) bool {
+	return h.Store && h.By == "" && k.How == "computed" && h.Function == k.Function && h.Goroutine == k.Goroutine && h.sp != 0 && h.sp == k.sp
 }
 
 // blame sets Culprit: that of the cause that was the latest to become what it was. A constant that is an argument, or

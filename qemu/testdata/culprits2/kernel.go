@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"syscall"
 	"unsafe"
 
@@ -122,15 +123,16 @@ func resetCard() {
 
 // dma: a device writes to the page behind the one that it is for.
 var (
-	area struct {
-		space  [4096]byte
-		random [4096]byte
-		order  [512]uint64
-		behind [4096]byte
-	}
-	queue [4 * 4096]byte // of the device, from a page's beginning on
+	area  [3 * 4096]byte // has the pages, from a page's beginning on
+	queue [4 * 4096]byte // of the device, likewise
 	ports uint16         // of the device
 )
+
+// pages are what the device fills, and what is none of its business.
+type pages struct {
+	random [4096]byte
+	order  [512]uint64
+}
 
 // descriptor is struct virtq_desc (virtio 1.2, 2.7.5).
 type descriptor struct {
@@ -140,16 +142,18 @@ type descriptor struct {
 }
 
 func dma() {
-	for i := range area.order {
-		area.order[i] = uint64(i % 8)
+	order := &(*pages)(arch.Pointer(page(unsafe.Pointer(&area)))).order
+	for i := range order {
+		order[i] = uint64(i % 8)
 	}
 	inKernel(findDevice)
 	if ports == 0 {
+		fmt.Println("no source of random numbers")
 		return
 	}
 	inKernel(askDevice)
 	work()
-	for _, i := range area.order {
+	for _, i := range order {
 		sink += numbers[i]
 	}
 }
@@ -181,8 +185,8 @@ func page(p unsafe.Pointer) uintptr { return (uintptr(p) + 4095) &^ 4095 }
 // roomFor returns where the device is to write.
 //
 //go:noinline
-func roomFor(pages uintptr) uintptr {
-	return page(unsafe.Pointer(&area.space[1])) + pages*4096 // culprit dma
+func roomFor(number uintptr) uintptr {
+	return page(unsafe.Pointer(&area)) + number*4096 // culprit dma
 }
 
 // offer puts a buffer into the queue's first descriptor.
