@@ -128,28 +128,34 @@ func (w *Why) Death(ctx context.Context) (*Story, error) {
 	}
 	last := all[len(all)-1]
 	// A throw while a panic is printed comes behind that.
-	for i := len(all) - 1; i >= 0 && (last.function == fnThrow || last.function == fnFatal); i-- {
+	for i := len(all) - 1; i >= 0 && (last.function == fnThrow || last.function == fnFatal) && w.within(&last, fnPanic); i-- {
 		if all[i].function == fnPanic && all[i].goroutine == last.goroutine {
 			last = all[i]
 		}
 	}
 	s := &Story{Goroutine: last.goroutine, Count: last.count}
-	if last.function == fnPanic {
-		for _, pc := range last.stack {
-			if c := w.file.Lookup(pc, true); len(c) > 0 && c[len(c)-1].Function == fnSigpanic {
-				for i := len(all) - 1; i >= 0; i-- {
-					if all[i].function == fnSigpanic && all[i].goroutine == last.goroutine {
-						return s, w.fault(ctx, s, &all[i])
-					}
-				}
+	// What the signal's handler has panicked or given up over is the fault.
+	if last.function != fnTrap && w.within(&last, fnSigpanic) {
+		for i := len(all) - 1; i >= 0; i-- {
+			if all[i].function == fnSigpanic && all[i].goroutine == last.goroutine {
+				return s, w.fault(ctx, s, &all[i])
 			}
 		}
-		return s, w.panicked(ctx, s, &last)
 	}
 	if last.function == fnTrap || last.function == fnSigpanic {
 		return s, w.fault(ctx, s, &last)
 	}
 	return s, w.panicked(ctx, s, &last)
+}
+
+// within reports whether an event came in a call of a function.
+func (w *Why) within(v *event, function string) bool {
+	for _, ra := range v.stack[min(1, len(v.stack)):] {
+		if c := w.file.Lookup(ra, true); len(c) > 0 && c[len(c)-1].Function == function {
+			return true
+		}
+	}
+	return false
 }
 
 // where sets what is known of the place of an event.
@@ -186,6 +192,10 @@ func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
 	stray := false
 	if _, known := w.file.FuncStart(v.pc); !known && at > 0 {
 		at, stray = at-1, true
+	}
+	if i, from, what := w.checked(path, w.reporting(path, at), true); i >= 0 && !stray {
+		s.Count, s.At, s.Death = path[i].count, w.hop(path, i), what
+		return w.follow(ctx, s, path, i, from)
 	}
 	e := &path[at]
 	s.Count, s.At = e.count, w.hop(path, at)
@@ -356,8 +366,12 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 // led to its call of reporter, over functions that do nothing but report. at is -1 if the program's own code has given
 // up, or the runtime by itself.
 func (w *Why) inLibrary(path []entry, reporter string) (at int, from []place, what string) {
-	start := w.entry(reporter)
-	for k := w.last(path, start); k > 0; {
+	return w.checked(path, w.last(path, w.entry(reporter)), reporter == fnPanic)
+}
+
+// checked is inLibrary for the call that path[k] is in; by the runtime itself only with all.
+func (w *Why) checked(path []entry, k int, all bool) (at int, from []place, what string) {
+	for k > 0 {
 		call, ok := callerOf(path, k)
 		if !ok {
 			return -1, nil, ""
@@ -374,7 +388,7 @@ func (w *Why) inLibrary(path []entry, reporter string) (at int, from []place, wh
 		if reports(name) {
 			continue
 		}
-		if strings.HasPrefix(name, "runtime.") && reporter != fnPanic {
+		if strings.HasPrefix(name, "runtime.") && !all {
 			return -1, nil, "" // its own affairs
 		}
 		i, ok := w.branchBefore(path, k)
@@ -385,12 +399,28 @@ func (w *Why) inLibrary(path []entry, reporter string) (at int, from []place, wh
 			continue // whatever happens, it comes here
 		}
 		what = "a panic in " + name
-		if reporter != fnPanic {
+		if !all {
 			what = "given up by " + name
 		}
 		return i, w.compared(&path[i]), what
 	}
 	return -1, nil, ""
+}
+
+// reporting returns the outermost call of a function that only reports, of those of the runtime that path[k] is in, or
+// -1. In the kernel a panic ends at the first step of the runtime's that needs a goroutine, by a fault.
+func (w *Why) reporting(path []entry, k int) int {
+	found := -1
+	for ok := true; ok; k, ok = callerOf(path, k) {
+		c := w.file.Lookup(path[k].pc, false)
+		if len(c) == 0 || !strings.HasPrefix(c[len(c)-1].Function, "runtime.") {
+			break
+		}
+		if reports(c[len(c)-1].Function) {
+			found = k
+		}
+	}
+	return found
 }
 
 // reports reports whether a function of the runtime only reports what another one has found.

@@ -22,17 +22,28 @@ func (s *Story) Lines() []string {
 	return lines
 }
 
+// Verb says how the value was made.
+func (h *Hop) Verb() string {
+	return map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it"}[h.How]
+}
+
 // where names the place of a hop, with its text.
 func where(h *Hop) string {
+	t := h.Where()
+	if h.Source != "" {
+		t += ": " + h.Source
+	}
+	return t
+}
+
+// Where names the place of a hop.
+func (h *Hop) Where() string {
 	t := h.Function
 	if h.File != "" {
 		t += fmt.Sprintf(" (%s:%d)", filepath.Base(h.File), h.Line)
 	}
 	if h.Goroutine != 0 {
 		t += fmt.Sprintf(", goroutine %d", h.Goroutine)
-	}
-	if h.Source != "" {
-		t += ": " + h.Source
 	}
 	return t
 }
@@ -117,8 +128,7 @@ func (c *Cause) lines(s *Story, room int) []string {
 
 // said says a step in a line.
 func (h *Hop) said(s *Story) string {
-	verb := map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it"}[h.How]
-	t := fmt.Sprintf("%s (%#x), %d instructions before: %s", verb, h.Value, s.Count-min(h.Count, s.Count), where(h))
+	t := fmt.Sprintf("%s (%#x), %d instructions before: %s", h.Verb(), h.Value, s.Count-min(h.Count, s.Count), where(h))
 	if h.By != "" {
 		t += " (by " + h.By + ")"
 	}
