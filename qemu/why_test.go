@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -109,5 +111,74 @@ func TestWhyWriters(t *testing.T) {
 	}
 	if got := ask(2, "-addr", "0x123", "-size", "3"); !strings.Contains(got, "want 1, 2, 4 or 8") {
 		t.Errorf("a size that cannot be watched: %s", got)
+	}
+}
+
+// TestWhyWaits: zf why -waits says for what goroutines wait, and with -goroutine who has made that so.
+func TestWhyWaits(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("testdata/culprits2/waits.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type act struct {
+		What, Function string
+		Line, Times    int
+	}
+	want := map[string][]act{}
+	for i, line := range strings.Split(string(source), "\n") {
+		if _, mark, ok := strings.Cut(line, "// wait"); ok {
+			who, what, _ := strings.Cut("wait"+mark, ": ")
+			want[who] = append(want[who], act{What: what, Line: i + 1})
+		}
+	}
+	if len(want) != 6 {
+		t.Fatalf("%d goroutines in the source", len(want))
+	}
+	file := filepath.Join(t.TempDir(), "death.zfr")
+	if out, err := zfRun(t, "-q", "-record", file, program(t, "culprits2"), "--", "waiting").CombinedOutput(); exitCode(t, err) != 1 {
+		t.Fatalf("zf run -record: %v, %s", err, out)
+	}
+	type answer struct {
+		Goroutine int64
+		At        string
+		Acts      []act
+	}
+	ask := func(args ...string) (all []answer) {
+		t.Helper()
+		cmd := exec.Command(zfCommand(t), append(append([]string{"why", "-waits", "-json"}, args...), file)...)
+		var msg bytes.Buffer
+		cmd.Stderr = &msg
+		out, err := cmd.Output()
+		if err != nil || json.Unmarshal(out, &all) != nil {
+			t.Fatalf("zf why -waits %q: %v, %s, %s", args, err, out, msg.String())
+		}
+		return all
+	}
+	for _, g := range ask() {
+		who, _, _ := strings.Cut(strings.TrimPrefix(g.At, "main."), " ")
+		if want[who] == nil {
+			continue
+		}
+		all := ask("-goroutine", strconv.FormatInt(g.Goroutine, 10))
+		if len(all) != 1 {
+			t.Errorf("goroutine %d: %+v", g.Goroutine, all)
+			continue
+		}
+		got := all[0].Acts
+		for _, a := range want[who] {
+			if !slices.ContainsFunc(got, func(b act) bool {
+				return b.What == a.What && b.Line == a.Line && strings.HasPrefix(b.Function, "main.")
+			}) {
+				t.Errorf("%s: %+v; want line %d, %s", who, got, a.Line, a.What)
+			}
+		}
+		if len(got) != len(want[who]) {
+			t.Errorf("%s: %+v; want %d acts", who, got, len(want[who]))
+		}
+		delete(want, who)
+	}
+	if len(want) > 0 {
+		t.Errorf("they do not wait: %v", want)
 	}
 }

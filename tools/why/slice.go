@@ -121,7 +121,18 @@ func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []
 		}
 		d, ok := w.lastDef(path, at, p)
 		if !ok {
-			if path, d, end, err = w.before(ctx, path, at, p); err != nil || end != "" {
+			var dev *deviceWrite
+			if path, d, dev, end, err = w.before(ctx, path, at, p); dev != nil {
+				h := w.deviceHop(dev, p)
+				hops = append(hops, h)
+				if dev.descriptor == 0 || dev.count == 0 {
+					return hops, "it was written by " + dev.String(), err
+				}
+				// Goes on with where the buffer's address came from.
+				path, at, p = []entry{{count: dev.count}}, 0, place{kind: inMemory, addr: dev.descriptor, size: 8}
+				continue
+			}
+			if err != nil || end != "" {
 				return hops, end, err
 			}
 		}
@@ -176,8 +187,8 @@ func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []
 }
 
 // before goes farther back than the path: a longer one for a register, the last write to a word for memory.
-// end says why there is nothing.
-func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []entry, d def, end string, err error) {
+// end says why there is nothing, dev is set for a device.
+func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []entry, d def, dev *deviceWrite, end string, err error) {
 	count := path[at].count
 	if p.kind != inMemory {
 		for _, n := range windows {
@@ -185,33 +196,44 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 				continue
 			}
 			if path, err = w.pathTo(ctx, count, n); err != nil {
-				return nil, d, "", err
+				return nil, d, nil, "", err
 			}
 			at = len(path) - 1
 			if d, ok := w.lastDef(path, at, p); ok {
-				return path, d, "", nil
+				return path, d, nil, "", nil
 			}
 		}
-		return path, d, fmt.Sprintf("cannot be told: %s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
+		return path, d, nil, fmt.Sprintf("cannot be told: %s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
 	}
 	first := path[0].count
 	last, found, err := w.lastWrite(ctx, p, first, path[0].gpr[rsp])
 	switch {
 	case errors.Is(err, errDevice):
-		return path, d, w.byDevice(ctx, p, last.count, first), nil
+		found, err := w.byDevice(ctx, p, last.count, first)
+		return path, d, &found, "", err
 	case err != nil:
-		return nil, d, "", err
+		return nil, d, nil, "", err
 	case !found:
-		return path, d, w.neverWritten(p), nil
+		return path, d, nil, w.neverWritten(p), nil
 	}
 	if path, err = w.pathTo(ctx, last.count, windows[0]); err != nil {
-		return nil, d, "", err
+		return nil, d, nil, "", err
 	}
 	at = len(path) - 1
 	if d, ok := w.lastDef(path, at, p); ok {
-		return path, d, "", nil
+		return path, d, nil, "", nil
 	}
-	return nil, d, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
+	return nil, d, nil, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
+}
+
+// deviceHop is a device's write as a step.
+func (w *Why) deviceHop(d *deviceWrite, p place) Hop {
+	h := Hop{Count: d.count, How: "device", Place: p.String(), Function: d.String()}
+	if w.at != nil {
+		h.Value, _ = w.at.word(p.addr)
+		h.Value &= mask(min(p.size, 8))
+	}
+	return h
 }
 
 // lastWrite returns the last write to a place before an instruction.

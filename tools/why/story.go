@@ -24,7 +24,7 @@ func (s *Story) Lines() []string {
 
 // Verb says how the value was made.
 func (h *Hop) Verb() string {
-	return map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it"}[h.How]
+	return map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it", "device": "got it"}[h.How]
 }
 
 // where names the place of a hop, with its text.
@@ -64,7 +64,7 @@ func (c *Cause) Steps() (steps []Hop) {
 	return steps
 }
 
-// culprit is the program's own place that has made the value what it was, outside the place of the death: what has
+// culprit is the device that has written the value, or the program's own place that has made the value what it was, outside the place of the death: what has
 // computed it, read it from outside or written a constant to memory; of a value that was only copied on from there, the
 // write that has brought it to memory first, or the callee that has returned it as a constant. If there is none, it
 // is where the value began, and made is false. Where one call of a function has computed the value and written it to
@@ -72,6 +72,9 @@ func (c *Cause) Steps() (steps []Hop) {
 func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	for i := range c.Hops {
 		k := &c.Hops[i]
+		if k.How == "device" {
+			return k, true // behind it comes the way of the buffer's address
+		}
 		switch here := k.Function == s.At.Function && k.Line == s.At.Line; {
 		case !k.Own || k.How == "unknown" || made && here:
 		case !here && (k.Store || k.How == "computed" || made && k.How == "input"):

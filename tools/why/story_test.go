@@ -59,12 +59,32 @@ func TestBlame(t *testing.T) {
 		// What a system call has read is made there, whoever has written it.
 		{made(Hop{Line: 23, How: "copied", Store: true, outside: true}, Hop{Line: 21, How: "constant", Store: true}), 23},
 		{made(copy, Hop{Line: 21, How: "input"}), 21},
+		// A device has written it, and what comes behind is the way of its buffer's address.
+		{made(Hop{Line: 24, How: "device"}, Hop{Line: 21, How: "computed"}), 24},
+		{made(copy, Hop{Line: 24, How: "device"}, Hop{Line: 21, How: "computed"}), 24},
+		// One call computes it and writes it by itself; the standard library writes it for that; another call does.
+		{made(copy, Hop{Line: 21, How: "computed", sp: 0x1000}), 20},
+		{made(Hop{Line: 20, How: "copied", Store: true, By: "runtime.memmove", sp: 0x1000}, Hop{Line: 21, How: "computed", sp: 0x1000}), 21},
+		{made(copy, Hop{Line: 21, How: "computed", sp: 0xff0}), 21},
 		{[]Cause{argument, stored}, 9}, {[]Cause{stored, argument}, 9}, {[]Cause{older, stored}, 9}, {[]Cause{argument}, 5}, {[]Cause{untold}, 0}, {nil, 0},
 	} {
 		s := Story{At: Hop{Function: "main.f", Line: 1}, Causes: c.causes}
 		s.blame()
 		if got := s.Culprit; got == nil && c.want != 0 || got != nil && got.Line != c.want {
 			t.Errorf("%+v: %+v; want line %d", c.causes, got, c.want)
+		}
+	}
+}
+
+// TestReports: functions that only report what others have found.
+func TestReports(t *testing.T) {
+	for name, want := range map[string]bool{
+		"runtime.gopanic": false, "runtime.goPanicIndex": true, "runtime.panicBounds64": true, "runtime.panicmakeslicelen": true, "runtime.makeslice": false,
+		"internal/sync.fatal": true, "runtime.internal_sync_fatal": true, "runtime.throw": true, "internal/runtime/maps.fatal": true,
+		"internal/sync.(*Mutex).unlockSlow": false, "sync.(*WaitGroup).Add": false, "main.panicked": false,
+	} {
+		if reports(name) != want {
+			t.Errorf("%s: %v; want %v", name, !want, want)
 		}
 	}
 }

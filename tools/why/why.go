@@ -183,7 +183,8 @@ type Hop struct {
 	Source   string `json:"source,omitempty"`
 	By       string `json:"by,omitempty"`
 	Own      bool   `json:"own"`
-	// How the instruction made the value: "copied", "computed", "constant", "input", "unknown". Place is what it
+	// How the instruction made the value: "copied", "computed", "constant", "input", "unknown"; or "device", and there
+	// was none: a device has written it, which Function names. What it was made of is then the buffer's address. Place is what it
 	// wrote, as it was asked for, and Value what. Store is set for a write to memory by a pointer.
 	How   string `json:"how"`
 	Place string `json:"place"`

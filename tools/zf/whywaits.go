@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/core"
 	"github.com/zeroframe/zeroframe/tools/memory"
@@ -156,7 +155,9 @@ func (f *whyFlags) answerWaits(ctx context.Context, w *why.Why, e *whyEnd, stdou
 		j.Encode(all)
 	default:
 		for i := range all {
-			io.WriteString(stdout, printable(strings.Join(all[i].lines(f.goroutine != 0 && err == nil), "\n"))+"\n")
+			for _, line := range all[i].lines(f.goroutine != 0 && err == nil) {
+				io.WriteString(stdout, printable(line)+"\n")
+			}
 		}
 	}
 	switch {

@@ -20,6 +20,7 @@ var kinds = map[string]func(){
 	"reflect": reflected, "handler": handlers, "strconv": parsed, "json": decoded, "swallowed": swallowed, "float": floats,
 	"donetwice": doneTwice, "unlocked": unlockedTwice,
 	"frame": reusedFrame, "assembly": assembly, "returnaddress": returnAddress, "kerneltable": kernelTable, "dma": dma,
+	"waiting": waiting,
 }
 
 func main() {
