@@ -29,6 +29,8 @@
 //	replay.go         zf replay
 //	replayrun.go      the machine that does the same again
 //	why.go            zf why
+//	whywaits.go       its -waits
+//	reportwhy.go      zf report of a recording
 //	files.go          files for the guest
 //	console.go        the guest's input
 //	quiet.go          -q

@@ -38,7 +38,7 @@ allocation is reached. It replays the recording several times for that.
 
 The story has the latest step first. "computed it ... also of RBX" says that
 the value was made of several, of which the first is followed. What cannot be
-told is said. ^C ends it with what is known by then.
+told is said. ^C ends it with what is known by then, and names nobody.
 
 Exit status: 0 the answer is there; 1 there is none, since the machine did not
 die or nobody has written the word; 2 wrong usage, or no recording; 3 QEMU
@@ -50,6 +50,7 @@ type whyFlags struct {
 	addr, size     uint64
 	all, json      bool
 	waits          bool
+	progress       bool
 	goroutine      int64
 }
 
@@ -94,7 +95,10 @@ func runWhy(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	defer w.Close()
 	clean := func() {}
-	if isTerminal(stderr) {
+	switch {
+	case f.progress:
+		w.Progress = func(s string) { fmt.Fprintf(stderr, "zf why: replay %d: %s\n", w.Replays+1, s) }
+	case isTerminal(stderr):
 		clean = func() { io.WriteString(stderr, "\r\x1b[K") }
 		w.Progress = func(s string) {
 			fmt.Fprintf(stderr, "\r\x1b[Kzf why: replay %d: %.60s", w.Replays+1, s)
@@ -230,6 +234,7 @@ func (f *whyFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.BoolVar(&f.all, "all", false, "with -addr and -var: all writers, not only the last one")
 	fs.BoolVar(&f.waits, "waits", false, "say for what goroutines wait at the end of the recording; with -goroutine\nalso who has made that so")
 	fs.Int64Var(&f.goroutine, "goroutine", 0, "with -waits: the goroutine `N` alone")
+	fs.BoolVar(&f.progress, "progress", false, "say line by line which replay it is at; a terminal shows it anyway")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	inputs, code, ok := parseMixed(fs, args)
 	if !ok {

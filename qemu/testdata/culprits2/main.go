@@ -54,6 +54,7 @@ var (
 var (
 	lockA, lockB sync.Mutex
 	used         = 2
+	turn         = make(chan bool) // what happens to fall in between, each time
 )
 
 func lostUpdate() {
@@ -72,17 +73,19 @@ func lostUpdate() {
 func leaveSlowly() {
 	lockA.Lock()
 	n := used
-	time.Sleep(2 * time.Millisecond)
+	turn <- true
+	<-turn
 	used = n - 1 // culprit lostupdate
 	lockA.Unlock()
 }
 
 //go:noinline
 func leave() {
-	time.Sleep(time.Millisecond)
+	<-turn
 	lockB.Lock()
 	used--
 	lockB.Unlock()
+	turn <- true
 }
 
 // overlapping: two parts of an array are one word longer than they should be.
