@@ -135,6 +135,19 @@ func TestWhyWriters(t *testing.T) {
 		}
 		return string(out)
 	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	if out, err := exec.Command(zfCommand(t), "report", "-o", page, file).CombinedOutput(); err != nil {
+		t.Errorf("zf report: %v, %s", err, out)
+	}
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []string{"Why it died", "It was made so by <code>main.resetMap (main.go:", "panic: assignment to entry in nil map"} {
+		if !bytes.Contains(html, []byte(w)) {
+			t.Errorf("the page of the recording does not have %q", w)
+		}
+	}
 	last := ask(0, "-var", "main.table")
 	if strings.Count(last, "\n") != 1 || !strings.HasPrefix(last, "0x0 at instruction ") || !strings.Contains(last, "main.resetMap (main.go:") || !strings.Contains(last, ", goroutine 1: func resetMap()") {
 		t.Errorf("the last writer: %s", last)

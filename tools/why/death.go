@@ -99,6 +99,8 @@ type Cause struct {
 	What string `json:"what"` // in words: what the value is
 	Hops []Hop  `json:"hops"` // the latest first
 	End  string `json:"end"`  // where the way ends
+	// Untold is set if the way could not be followed to where the value began.
+	Untold bool `json:"untold,omitempty"`
 }
 
 // A Story is why a machine has died.
@@ -471,10 +473,11 @@ func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from [
 			}
 		}
 		var err error
-		c.Hops, c.End, err = w.chain(ctx, path, at, p)
+		c.Hops, c.End, err = w.chain(ctx, s, path, at, p)
 		if err != nil {
 			c.End = unfinished
 		}
+		c.Untold = err != nil || strings.HasPrefix(c.End, cannotTell)
 		s.Causes = append(s.Causes, c)
 		if err != nil {
 			s.Culprit, s.Unfinished = nil, true // what is farther back may be to blame

@@ -15,8 +15,14 @@ var windows = []uint64{2_000, 16_000, 120_000}
 
 const stackWindow = 2_000_000
 
-// mostHops bounds a chain.
-const mostHops = 400
+// mostHops bounds a chain, mostRounds the rounds of a loop in it.
+const (
+	mostHops   = 400
+	mostRounds = 2
+)
+
+// cannotTell begins what is said of a way that cannot be followed to its end.
+const cannotTell = "cannot be told: "
 
 // A def is an instruction of a path that has written a place.
 type def struct {
@@ -113,8 +119,10 @@ func (w *Why) unit(path []entry, i int, p place) (d def, ok bool) {
 	return d, false
 }
 
-// chain follows the value that a place had in front of path[at] back to where it comes from.
-func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []Hop, end string, err error) {
+// chain follows the value that a place had in front of path[at] back to where it comes from. When it is settled who
+// is to blame, the rounds of a loop in which it was computed are not followed one by one.
+func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place) (hops []Hop, end string, err error) {
+	rounds := map[uint64]int{}
 	for n := 0; n < mostHops; n++ {
 		if p.kind == inVector && p.reg == 15 {
 			return hops, "the constant 0", nil // Go's internal ABI
@@ -158,24 +166,27 @@ func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []
 			return append(hops, h), "it comes from " + f.what, nil
 		case unknown:
 			h.How = "unknown"
-			return append(hops, h), fmt.Sprintf("cannot be told: what %s does with it is not known here", strings.ToLower(e.inst.Op.String())), nil
+			return append(hops, h), fmt.Sprintf(cannotTell+"what %s does with it is not known here", strings.ToLower(e.inst.Op.String())), nil
 		case computed:
 			h.How = "computed"
 			var from []place
-			for _, s := range f.from {
-				if s != register(rsp) && s != register(rbp) {
-					from = append(from, s)
+			for _, q := range f.from {
+				if q != register(rsp) && q != register(rbp) {
+					from = append(from, q)
 				}
 			}
 			if len(from) == 0 {
 				return append(hops, h), "it is an address in the stack", nil
 			}
 			if len(from) > 1 && from[0] != from[1] {
-				for _, s := range from[1:] {
-					h.Alternatives = append(h.Alternatives, s.String())
+				for _, q := range from[1:] {
+					h.Alternatives = append(h.Alternatives, q.String())
 				}
 			}
 			hops = append(hops, h)
+			if rounds[h.PC]++; rounds[h.PC] > mostRounds && s.settled(hops) {
+				return hops, "it was computed so in each round of a loop, whose earlier ones were not followed", nil
+			}
 			p, at = from[0], d.index
 			continue
 		}
@@ -183,7 +194,7 @@ func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []
 		hops = append(hops, h)
 		p, at = d.source, d.index
 	}
-	return hops, "the chain is too long", nil
+	return hops, cannotTell + "it has too many steps", nil
 }
 
 // before goes farther back than the path: a longer one for a register, the last write to a word for memory.
@@ -203,7 +214,7 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 				return path, d, nil, "", nil
 			}
 		}
-		return path, d, nil, fmt.Sprintf("cannot be told: %s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
+		return path, d, nil, fmt.Sprintf(cannotTell+"%s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
 	}
 	first := path[0].count
 	last, found, err := w.lastWrite(ctx, p, first, path[0].gpr[rsp])

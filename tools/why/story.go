@@ -94,6 +94,16 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	return h, made
 }
 
+// settled reports whether whatever comes behind these hops changes nothing about who is to blame.
+func (s *Story) settled(hops []Hop) bool {
+	a, made := s.culprit(&Cause{Hops: hops})
+	if !made {
+		return false
+	}
+	b, _ := s.culprit(&Cause{Hops: append(hops[:len(hops):len(hops)], Hop{Function: "another", Own: true, How: "computed"})})
+	return a.Count == b.Count && a.PC == b.PC
+}
+
 // wroteItself reports whether the call of a function that has written the value at h has computed it at k.
 func (h *Hop) wroteItself(k *Hop) bool {
 	return h.Store && h.By == "" && k.How == "computed" && h.Function == k.Function && h.Goroutine == k.Goroutine && h.sp != 0 && h.sp == k.sp
@@ -106,6 +116,9 @@ func (s *Story) blame() {
 	made := false
 	for i := range s.Causes {
 		c, m := s.culprit(&s.Causes[i])
+		if !m && s.Causes[i].Untold {
+			continue // where it was seen last is not where it began
+		}
 		if c != nil && (h == nil || m && !made || m == made && c.Count > h.Count) {
 			h, made = c, m
 		}

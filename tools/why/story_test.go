@@ -40,6 +40,7 @@ func TestBlame(t *testing.T) {
 	}}
 	older := Cause{Hops: []Hop{{Count: 30, Function: "main.older", Line: 3, Own: true, How: "computed"}}}
 	untold := Cause{Hops: []Hop{{Count: 97, Function: "main.g", Line: 2, Own: true, How: "unknown"}}}
+	lost := Cause{Hops: argument.Hops, Untold: true}
 	made := func(hops ...Hop) []Cause {
 		for i := range hops {
 			hops[i].Count, hops[i].Function, hops[i].Own = uint64(90-i), "main.h", true
@@ -66,7 +67,7 @@ func TestBlame(t *testing.T) {
 		{made(copy, Hop{Line: 21, How: "computed", sp: 0x1000}), 20},
 		{made(Hop{Line: 20, How: "copied", Store: true, By: "runtime.memmove", sp: 0x1000}, Hop{Line: 21, How: "computed", sp: 0x1000}), 21},
 		{made(copy, Hop{Line: 21, How: "computed", sp: 0xff0}), 21},
-		{[]Cause{argument, stored}, 9}, {[]Cause{stored, argument}, 9}, {[]Cause{older, stored}, 9}, {[]Cause{argument}, 5}, {[]Cause{untold}, 0}, {nil, 0},
+		{[]Cause{argument, stored}, 9}, {[]Cause{stored, argument}, 9}, {[]Cause{older, stored}, 9}, {[]Cause{argument}, 5}, {[]Cause{lost}, 0}, {[]Cause{lost, argument}, 5}, {[]Cause{untold}, 0}, {nil, 0},
 	} {
 		s := Story{At: Hop{Function: "main.f", Line: 1}, Causes: c.causes}
 		s.blame()
@@ -85,6 +86,29 @@ func TestReports(t *testing.T) {
 	} {
 		if reports(name) != want {
 			t.Errorf("%s: %v; want %v", name, !want, want)
+		}
+	}
+}
+
+// TestSettled: who is to blame is settled when it was computed outside the place of the death, and not by a copy.
+func TestSettled(t *testing.T) {
+	s := Story{At: Hop{Function: "main.f", Line: 1}}
+	hop := func(function, how string, store bool) Hop {
+		return Hop{Count: 50, PC: 0x1000, Function: function, Line: 1, Own: true, How: how, Store: store}
+	}
+	for _, c := range []struct {
+		hops []Hop
+		want bool
+	}{
+		{nil, false},
+		{[]Hop{hop("main.f", "computed", false)}, false},
+		{[]Hop{hop("main.g", "copied", true)}, false},
+		{[]Hop{hop("main.g", "computed", false)}, true},
+		{[]Hop{hop("main.f", "computed", false), hop("main.g", "copied", true), hop("main.h", "computed", false)}, true},
+		{[]Hop{hop("a device", "device", false)}, true},
+	} {
+		if got := s.settled(c.hops); got != c.want {
+			t.Errorf("%+v: %v", c.hops, got)
 		}
 	}
 }

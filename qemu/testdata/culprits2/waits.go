@@ -103,8 +103,8 @@ func waitChannel(c chan int) {
 
 //go:noinline
 func setAlarm() *time.Timer {
-	t := time.NewTimer(time.Minute)
-	t.Reset(time.Hour) // waitTimer: the deadline was set by
+	t := time.NewTimer(time.Minute) // waitTimer: made by
+	t.Reset(time.Hour)              // waitTimer: the deadline was set by
 	return t
 }
 
