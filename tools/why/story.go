@@ -48,14 +48,18 @@ func (h *Hop) Where() string {
 	return t
 }
 
-// Steps are the hops that say something new: those of a source line are one, the earliest; and the last one.
+// Steps are the hops that say something new: those of a source line are one, with what it has made in the end; and the
+// last one.
 func (c *Cause) Steps() (steps []Hop) {
 	for i, h := range c.Hops {
 		if i > 0 {
 			if last := &steps[len(steps)-1]; last.Function == h.Function && last.Line == h.Line && last.Goroutine == h.Goroutine {
-				alternatives := append(last.Alternatives, h.Alternatives...)
+				h.Alternatives = append(last.Alternatives, h.Alternatives...)
+				h.Value = last.Value // what the line has made
+				if last.How == "computed" {
+					h.How = last.How
+				}
 				*last = h
-				last.Alternatives = alternatives
 				continue
 			}
 		}
@@ -64,11 +68,12 @@ func (c *Cause) Steps() (steps []Hop) {
 	return steps
 }
 
-// culprit is the device that has written the value, or the program's own place that has made the value what it was, outside the place of the death: what has
-// computed it, read it from outside or written a constant to memory; of a value that was only copied on from there, the
-// write that has brought it to memory first, or the callee that has returned it as a constant. If there is none, it
-// is where the value began, and made is false. Where one call of a function has computed the value and written it to
-// memory itself, the write is named: until then the word was what it had been. nil if that cannot be told.
+// culprit is the device that has written the value, or the program's own place that has made the value what it was,
+// outside the place of the death: what has computed it, read it from outside or written a constant to memory; of a value
+// that was only copied on from there, the write that has brought it to memory first, or the callee that has returned it
+// as a constant. If there is none, it is where the value began, and made is false. Where one call of a function has
+// computed the value and written it to memory itself, the write is named: until then the word was what it had been. nil
+// if that cannot be told.
 func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	for i := range c.Hops {
 		k := &c.Hops[i]
@@ -78,9 +83,8 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 		switch here := k.Function == s.At.Function && k.Line == s.At.Line; {
 		case !k.Own || k.How == "unknown" || made && here:
 		case !here && (k.Store || k.How == "computed" || made && k.How == "input"):
-			writer := h
-			if wrote := made; wrote && writer.wroteItself(k) {
-				return writer, true
+			if made && h.wroteItself(k) {
+				return h, true
 			}
 			if h, made = k, true; k.How != "copied" || k.outside {
 				return h, true

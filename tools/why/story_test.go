@@ -112,3 +112,18 @@ func TestSettled(t *testing.T) {
 		}
 	}
 }
+
+// TestSteps: the hops of a source line are one step, with the value that the line has made.
+func TestSteps(t *testing.T) {
+	hop := func(line int, how string, value uint64) Hop {
+		return Hop{Function: "main.f", Line: line, How: how, Value: value}
+	}
+	c := Cause{Hops: []Hop{hop(9, "copied", 1), hop(9, "computed", 1), hop(9, "copied", 2), hop(8, "copied", 2), hop(8, "constant", 2)}}
+	var got []string
+	for _, h := range c.Steps() {
+		got = append(got, fmt.Sprintf("%d %s %d", h.Line, h.How, h.Value))
+	}
+	if want := "9 computed 1, 8 constant 2"; strings.Join(got, ", ") != want {
+		t.Errorf("%s; want %s", strings.Join(got, ", "), want)
+	}
+}
