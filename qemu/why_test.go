@@ -194,7 +194,7 @@ func TestWhyWaits(t *testing.T) {
 	}
 	type answer struct {
 		Goroutine int64
-		At        string
+		Function  string
 		Acts      []act
 	}
 	ask := func(args ...string) (all []answer) {
@@ -209,7 +209,7 @@ func TestWhyWaits(t *testing.T) {
 		return all
 	}
 	for _, g := range ask() {
-		who, _, _ := strings.Cut(strings.TrimPrefix(g.At, "main."), " ")
+		who := strings.TrimPrefix(g.Function, "main.")
 		if want[who] == nil {
 			continue
 		}

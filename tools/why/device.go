@@ -61,13 +61,14 @@ func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWri
 			return d, ctx.Err()
 		}
 		if !found {
+			// A replay that stops at the very instruction at which the device has written may stop before or behind that.
 			return d, nil
 		}
+		d.count = hi
 		if step == 1 {
 			break
 		}
 	}
-	d.count = hi
 	return d, nil
 }
 
@@ -83,9 +84,8 @@ func (m *machine) queueOf(addr uint64) (name string, descriptor uint64) {
 	for _, d := range devices {
 		for q := range 16 {
 			var status struct {
-				Num   uint64 `json:"vring-num"`
-				Desc  uint64 `json:"vring-desc"`
-				InUse bool   `json:"inuse"`
+				Num  uint64 `json:"vring-num"`
+				Desc uint64 `json:"vring-desc"`
 			}
 			b, err := m.vm.QMP("x-query-virtio-queue-status", map[string]any{"path": d.Path, "queue": q})
 			if err != nil {

@@ -28,6 +28,7 @@ type whyEnd struct {
 // whyWaiting is a goroutine that waits, with what was done to what it waits for.
 type whyWaiting struct {
 	Goroutine int64           `json:"goroutine"`
+	Function  string          `json:"function"` // the outermost
 	At        string          `json:"at"`
 	Waits     *waits.WaitsFor `json:"waits_for"`
 	Acts      []why.Act       `json:"acts"`
@@ -72,7 +73,7 @@ func (e *whyEnd) waiting(ctx context.Context, w *why.Why, goroutine int64) (all 
 		if x.Wait == nil || x.System || goroutine != 0 && x.ID != goroutine {
 			continue
 		}
-		v := whyWaiting{Goroutine: x.ID, At: x.At, Waits: x.JSON()}
+		v := whyWaiting{Goroutine: x.ID, Function: x.Function, At: x.At, Waits: x.JSON()}
 		if goroutine != 0 {
 			err = v.ask(ctx, w, g, x, e.instructions-1)
 		}
@@ -103,7 +104,7 @@ func (v *whyWaiting) ask(ctx context.Context, w *why.Why, g *waits.Graph, x *wai
 			for _, y := range g.Goroutines {
 				if y.ID == id && o.Certain && !seen[id] {
 					seen[id] = true
-					v.Others = append(v.Others, whyWaiting{Goroutine: id, At: y.At, Waits: y.JSON()})
+					v.Others = append(v.Others, whyWaiting{Goroutine: id, Function: y.Function, At: y.At, Waits: y.JSON()})
 				}
 			}
 		}
