@@ -16,6 +16,7 @@ const samples = 48
 // deviceWrite is a write to memory by a device.
 type deviceWrite struct {
 	count      uint64 // instructions run, behind it; 0: not known
+	value      uint64 // what it has written, if count is known
 	queue      string // the device's name and its queue; "": not known
 	descriptor uint64 // where the queue has the buffer's address, if the queue is known
 }
@@ -49,6 +50,7 @@ func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWri
 				value = v
 			} else if v != value {
 				lo, hi, found = max(at-step, lo), at, true
+				d.value = v
 				d.queue, d.descriptor = m.queueOf(p.addr)
 				break
 			}

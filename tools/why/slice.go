@@ -240,7 +240,7 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 // deviceHop is a device's write as a step.
 func (w *Why) deviceHop(d *deviceWrite, p place) Hop {
 	h := Hop{Count: d.count, How: "device", Place: p.String(), Function: d.String()}
-	if w.at != nil {
+	if h.Value = d.value; d.count == 0 && w.at != nil {
 		h.Value, _ = w.at.word(p.addr)
 		h.Value &= mask(min(p.size, 8))
 	}
