@@ -1,11 +1,14 @@
 package qemu
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,33 +18,61 @@ import (
 // testdata/culprits has the lines, each with the program's name.
 func TestWhy(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("testdata/culprits/main.go")
+	whyAll(t, "culprits", 30, nil)
+}
+
+// TestWhyMore: the same of testdata/culprits2: of what assembly, the kernel and a device have done, and on ways through
+// more of the standard library.
+func TestWhyMore(t *testing.T) {
+	t.Parallel()
+	// What a device has written is its own doing. The story goes on with who gave it the buffer.
+	whyAll(t, "culprits2", 18, map[string]string{"dma": "a device (virtio-rng, queue 0)"})
+}
+
+// whyAll asks why of each kind of a program, whose marks are in its source. Those in devices are not of a line.
+func whyAll(t *testing.T, name string, kinds int, devices map[string]string) {
+	folder := filepath.Join("testdata", name)
+	files, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	image := program(t, "culprits")
+	image := program(t, name)
 	found := 0
-	for i, line := range strings.Split(string(source), "\n") {
-		_, kind, ok := strings.Cut(line, "// culprit ")
-		if !ok {
-			continue
+	for _, file := range files {
+		source, err := os.ReadFile(filepath.Join(folder, file.Name()))
+		if err != nil {
+			t.Fatal(err)
 		}
-		found++
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			story, seconds := whyDied(t, image, kind)
-			switch c := story.Culprit; {
-			case c == nil:
-				t.Errorf("%-12s cannot tell, %5.1f s", kind, seconds)
-			case c.Line != i+1 || !strings.HasPrefix(c.Function, "main."):
-				text, _ := json.MarshalIndent(story, "", " ")
-				t.Errorf("%-12s wrong, %5.1f s: line %d, not %d: %s", kind, seconds, c.Line, i+1, text)
-			default:
-				t.Logf("%-12s right, %5.1f s: %s: %s", kind, seconds, story.Death, c.Source)
+		for i, line := range strings.Split(string(source), "\n") {
+			_, kind, ok := strings.Cut(line, "// culprit ")
+			if !ok {
+				continue
 			}
-		})
+			found++
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				story, seconds := whyDied(t, image, kind)
+				text, _ := json.MarshalIndent(story, "", " ")
+				here := func(p *whyPlace) bool {
+					return p.Line == i+1 && filepath.Base(p.File) == file.Name() && strings.HasPrefix(p.Function, "main.")
+				}
+				switch c := story.Culprit; {
+				case c == nil:
+					t.Errorf("%-12s cannot tell, %5.1f s: %s", kind, seconds, text)
+				case devices[kind] != "" && c.Function == devices[kind]:
+					if !slices.ContainsFunc(story.Causes[0].Hops, func(p whyPlace) bool { return here(&p) }) {
+						t.Errorf("%-12s right, %5.1f s, but not that the buffer comes from line %d: %s", kind, seconds, i+1, text)
+					}
+					t.Logf("%-12s right, %5.1f s: %s: %s", kind, seconds, story.Death, c.Function)
+				case devices[kind] != "" || !here(c):
+					t.Errorf("%-12s wrong, %5.1f s: line %d, not %d: %s", kind, seconds, c.Line, i+1, text)
+				default:
+					t.Logf("%-12s right, %5.1f s: %s: %s", kind, seconds, story.Death, c.Source)
+				}
+			})
+		}
 	}
-	if found != 30 {
+	if found != kinds {
 		t.Errorf("%d kinds", found)
 	}
 }
@@ -49,18 +80,29 @@ func TestWhy(t *testing.T) {
 // whyStory is what zf why -json says.
 type whyStory struct {
 	Death   string
-	Culprit *struct {
-		Function, Source string
-		Line             int
+	Culprit *whyPlace
+	Causes  []struct {
+		Hops []whyPlace
+		End  string
 	}
-	Causes []struct{ End string }
+}
+
+// whyPlace is a place in a program.
+type whyPlace struct {
+	Function, File, Source string
+	Line                   int
+}
+
+// whyMachines are the arguments of zf run for kinds that want more than the program.
+var whyMachines = map[string][]string{
+	"dma": {"-machine", "q35", "-qemu", "-device", "-qemu", "virtio-rng-pci,ioeventfd=off"},
 }
 
 // whyDied records a kind's death and asks why.
 func whyDied(t *testing.T, image, kind string) (s whyStory, seconds float64) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "death.zfr")
-	out, err := zfRun(t, "-q", "-record", file, image, "--", kind).CombinedOutput()
+	out, err := zfRun(t, append(append([]string{"-q", "-record", file}, whyMachines[kind]...), image, "--", kind)...).CombinedOutput()
 	if exitCode(t, err) != 1 {
 		t.Fatalf("zf run -record: %v, %s", err, out)
 	}
@@ -93,6 +135,19 @@ func TestWhyWriters(t *testing.T) {
 		}
 		return string(out)
 	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	if out, err := exec.Command(zfCommand(t), "report", "-o", page, file).CombinedOutput(); err != nil {
+		t.Errorf("zf report: %v, %s", err, out)
+	}
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []string{"Why it died", "It was made so by <code>main.resetMap (main.go:", "panic: assignment to entry in nil map"} {
+		if !bytes.Contains(html, []byte(w)) {
+			t.Errorf("the page of the recording does not have %q", w)
+		}
+	}
 	last := ask(0, "-var", "main.table")
 	if strings.Count(last, "\n") != 1 || !strings.HasPrefix(last, "0x0 at instruction ") || !strings.Contains(last, "main.resetMap (main.go:") || !strings.Contains(last, ", goroutine 1: func resetMap()") {
 		t.Errorf("the last writer: %s", last)
@@ -109,5 +164,117 @@ func TestWhyWriters(t *testing.T) {
 	}
 	if got := ask(2, "-addr", "0x123", "-size", "3"); !strings.Contains(got, "want 1, 2, 4 or 8") {
 		t.Errorf("a size that cannot be watched: %s", got)
+	}
+}
+
+// TestWhyWaits: zf why -waits says for what goroutines wait, and with -goroutine who has made that so.
+func TestWhyWaits(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("testdata/culprits2/waits.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type act struct {
+		What, Function string
+		Line, Times    int
+	}
+	want := map[string][]act{}
+	for i, line := range strings.Split(string(source), "\n") {
+		if _, mark, ok := strings.Cut(line, "// wait"); ok {
+			who, what, _ := strings.Cut("wait"+mark, ": ")
+			want[who] = append(want[who], act{What: what, Line: i + 1})
+		}
+	}
+	if len(want) != 6 {
+		t.Fatalf("%d goroutines in the source", len(want))
+	}
+	file := filepath.Join(t.TempDir(), "death.zfr")
+	if out, err := zfRun(t, "-q", "-record", file, program(t, "culprits2"), "--", "waiting").CombinedOutput(); exitCode(t, err) != 1 {
+		t.Fatalf("zf run -record: %v, %s", err, out)
+	}
+	type answer struct {
+		Goroutine int64
+		Function  string
+		Acts      []act
+	}
+	ask := func(args ...string) (all []answer) {
+		t.Helper()
+		cmd := exec.Command(zfCommand(t), append(append([]string{"why", "-waits", "-json"}, args...), file)...)
+		var msg bytes.Buffer
+		cmd.Stderr = &msg
+		out, err := cmd.Output()
+		if err != nil || json.Unmarshal(out, &all) != nil {
+			t.Fatalf("zf why -waits %q: %v, %s, %s", args, err, out, msg.String())
+		}
+		return all
+	}
+	for _, g := range ask() {
+		who := strings.TrimPrefix(g.Function, "main.")
+		if want[who] == nil {
+			continue
+		}
+		all := ask("-goroutine", strconv.FormatInt(g.Goroutine, 10))
+		if len(all) != 1 {
+			t.Errorf("goroutine %d: %+v", g.Goroutine, all)
+			continue
+		}
+		got := all[0].Acts
+		for _, a := range want[who] {
+			if !slices.ContainsFunc(got, func(b act) bool {
+				return b.What == a.What && b.Line == a.Line && strings.HasPrefix(b.Function, "main.")
+			}) {
+				t.Errorf("%s: %+v; want line %d, %s", who, got, a.Line, a.What)
+			}
+		}
+		if len(got) != len(want[who]) {
+			t.Errorf("%s: %+v; want %d acts", who, got, len(want[who]))
+		}
+		delete(want, who)
+	}
+	if len(want) > 0 {
+		t.Errorf("they do not wait: %v", want)
+	}
+}
+
+// TestWhyInterrupted: an interrupt ends zf why with status 3, and without a word that could be wrong.
+func TestWhyInterrupted(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "death.zfr")
+	if out, err := zfRun(t, "-q", "-record", file, program(t, "culprits2"), "--", "lostupdate").CombinedOutput(); exitCode(t, err) != 1 {
+		t.Fatalf("zf run -record: %v, %s", err, out)
+	}
+	whole, err := exec.Command(zfCommand(t), "why", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(whole), "\n")
+	for replays := 2; replays < 5; replays++ {
+		// Its replays are told apart by what a terminal shows of them.
+		cmd := exec.Command(zfCommand(t), "why", "-progress", file)
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		progress, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var msg strings.Builder
+		for s := bufio.NewScanner(progress); s.Scan(); {
+			msg.WriteString(s.Text() + "\n")
+			if strings.Contains(s.Text(), "replay "+strconv.Itoa(replays)+":") {
+				cmd.Process.Signal(os.Interrupt)
+			}
+		}
+		if code := exitCode(t, cmd.Wait()); code != 3 || !strings.Contains(msg.String(), "zf why: interrupted") {
+			t.Errorf("interrupted in replay %d: status %d, %s", replays, code, msg.String())
+		}
+		if strings.Contains(out.String(), "made so by") {
+			t.Errorf("interrupted in replay %d, it names who is to blame: %s", replays, out.String())
+		}
+		if text := out.String(); text != "" && (!strings.Contains(text, lines[0]) || !strings.Contains(msg.String(), "known by then")) {
+			t.Errorf("interrupted in replay %d: %s, %s; the whole: %s", replays, text, msg.String(), whole)
+		}
 	}
 }

@@ -21,6 +21,7 @@
 //	frames.go   its frames and their source
 //	machine.go  registers, words of memory, stacks
 //	tasks.go    threads and goroutines
+//	why.go      what a death came from
 //	flame.go    a profile -> a picture
 //	handles.go  a snapshot of resources -> tables
 //	page.go     all of it -> HTML: page.html, page.css, page.js

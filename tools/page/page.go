@@ -44,6 +44,7 @@ type pageView struct {
 	Left      int // traces that are not shown, which stand behind incident After
 	After     int // its index
 
+	Why       *Why
 	Waits     *Waits
 	Profiles  []*flameView
 	Snapshots []*handlesView
@@ -64,7 +65,7 @@ func policy() string {
 func (r *Report) HTML(w io.Writer) error {
 	v := &pageView{
 		Title: name(r.opt.Title), Notes: r.notes.all, Left: r.left, Traces: r.count,
-		Profiles: r.profiles, Snapshots: r.snapshots, Log: r.log.view(),
+		Why: r.opt.Why.shown(), Profiles: r.profiles, Snapshots: r.snapshots, Log: r.log.view(),
 		LogTitle: fmt.Sprintf("%s lines, %s bytes", number(uint64(r.log.lines)), number(uint64(r.log.total))),
 	}
 	if w := r.opt.Waits; w != nil {

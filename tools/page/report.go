@@ -46,6 +46,8 @@ type Options struct {
 	// List, without Waits, finds that out from a list of all goroutines in the log; the last one
 	// of which it says something counts. nil: nobody does.
 	List func(*trace.List) *Waits
+	// Why is what the death came from; nil: not known.
+	Why *Why
 	// Log takes messages for the user; nil: none.
 	Log io.Writer
 }

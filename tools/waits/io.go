@@ -22,6 +22,8 @@ type IO struct {
 	// that has passed.
 	Deadline time.Duration
 	Late     bool
+	// DeadlineAt is the address of the word in which the runtime has the deadline, 0 if it is not known.
+	DeadlineAt uint64
 }
 
 func (x *IO) String() string {
@@ -93,6 +95,7 @@ func (p *program) deadline(g *Goroutine, desc uint64, reads bool, x *IO) {
 	if reads {
 		field = "runtime.pollDesc.rd"
 	}
+	x.DeadlineAt = p.at(desc, field)
 	at, since := int64(p.get(desc, field)), int64(p.get(g.g, "runtime.g.waitsince"))
 	switch {
 	case at < 0:

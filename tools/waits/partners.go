@@ -70,6 +70,7 @@ func (p *program) channelState(o *Object) {
 	n, size := p.get(o.Addr, "runtime.hchan.qcount"), p.get(o.Addr, "runtime.hchan.dataqsiz")
 	closed := p.get(o.Addr, "runtime.hchan.closed") != 0
 	timer := p.get(o.Addr, "runtime.hchan.timer")
+	o.DeadlineAt = p.at(timer, "runtime.timer.when")
 	switch {
 	case closed:
 		o.State, o.free = "closed", true

@@ -49,6 +49,8 @@ type Object struct {
 	// Certain and no holder, none has it.
 	Holders []int64
 	Certain bool
+	// DeadlineAt is the address of the word in which a timer whose channel it is has its time, 0 if it is none.
+	DeadlineAt uint64
 	// Partners are goroutines whose functions still come to what would end the wait, such as
 	// a receive from a full channel, a Done or an Unlock: when and whether is not known.
 	Partners []Partner

@@ -99,6 +99,8 @@ type Cause struct {
 	What string `json:"what"` // in words: what the value is
 	Hops []Hop  `json:"hops"` // the latest first
 	End  string `json:"end"`  // where the way ends
+	// Untold is set if the way could not be followed to where the value began.
+	Untold bool `json:"untold,omitempty"`
 }
 
 // A Story is why a machine has died.
@@ -109,58 +111,69 @@ type Story struct {
 	At        Hop     `json:"at"`           // where it happened
 	Culprit   *Hop    `json:"culprit"`      // the program's own place that has made the value what it was, if it can be told
 	Causes    []Cause `json:"causes"`
+	// Unfinished is set if the search was ended from outside: this is what was known by then.
+	Unfinished bool `json:"unfinished,omitempty"`
 }
+
+// unfinished is where a way ends that was not followed to its end.
+const unfinished = "not followed any further"
 
 // Death finds out why the machine has died. Errors wrap ErrNoDeath, or are the replay's; what is known by then
 // comes with them.
 func (w *Why) Death(ctx context.Context) (*Story, error) {
 	all, err := w.events(ctx)
+	if err == nil && len(all) == 0 {
+		err = ErrNoDeath
+	}
 	if err != nil {
 		return nil, err
 	}
-	if len(all) == 0 {
-		return nil, ErrNoDeath
-	}
 	last := all[len(all)-1]
 	// A throw while a panic is printed comes behind that.
-	for i := len(all) - 1; i >= 0 && (last.function == fnThrow || last.function == fnFatal); i-- {
+	for i := len(all) - 1; i >= 0 && (last.function == fnThrow || last.function == fnFatal) && w.within(&last, fnPanic); i-- {
 		if all[i].function == fnPanic && all[i].goroutine == last.goroutine {
 			last = all[i]
 		}
 	}
 	s := &Story{Goroutine: last.goroutine, Count: last.count}
-	if last.function == fnPanic {
-		for _, pc := range last.stack {
-			if c := w.file.Lookup(pc, true); len(c) > 0 && c[len(c)-1].Function == fnSigpanic {
-				for i := len(all) - 1; i >= 0; i-- {
-					if all[i].function == fnSigpanic && all[i].goroutine == last.goroutine {
-						return s, w.fault(ctx, s, &all[i])
-					}
-				}
+	// What the signal's handler has panicked or given up over is the fault.
+	if last.function != fnTrap && w.within(&last, fnSigpanic) {
+		for i := len(all) - 1; i >= 0; i-- {
+			if all[i].function == fnSigpanic && all[i].goroutine == last.goroutine {
+				return s, w.fault(ctx, s, &all[i])
 			}
 		}
-		return s, w.panicked(ctx, s, &last)
 	}
 	if last.function == fnTrap || last.function == fnSigpanic {
 		return s, w.fault(ctx, s, &last)
 	}
-	s.Death = "the runtime has given up"
-	return s, w.where(ctx, s, &last)
+	return s, w.panicked(ctx, s, &last)
+}
+
+// within reports whether an event came in a call of a function.
+func (w *Why) within(v *event, function string) bool {
+	for _, ra := range v.stack[min(1, len(v.stack)):] {
+		if c := w.file.Lookup(ra, true); len(c) > 0 && c[len(c)-1].Function == function {
+			return true
+		}
+	}
+	return false
 }
 
 // where sets what is known of the place of an event.
-func (w *Why) where(ctx context.Context, s *Story, v *event) error {
+func (w *Why) where(s *Story, v *event) {
 	for _, ra := range v.stack[1:] {
 		if c, ok := w.ownCall(w.file.Lookup(ra, true)); ok {
 			s.At = Hop{Count: v.count, PC: ra, Goroutine: v.goroutine, Function: c.Function, File: c.File, Line: c.Line, Source: w.source(c.File, c.Line)}
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // fault is for an instruction that has trapped.
 func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
+	s.Death = "a fault"
+	w.where(s, v)
 	var path []entry
 	at := -1
 	for _, n := range windows {
@@ -177,11 +190,21 @@ func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
 	if at < 0 {
 		return fmt.Errorf("the instruction at %#x that has faulted is not among the last %d", v.pc, windows[len(windows)-1])
 	}
+	// Where there is no code, what has led there is to blame.
+	stray := false
+	if _, known := w.file.FuncStart(v.pc); !known && at > 0 {
+		at, stray = at-1, true
+	}
+	if i, from, what := w.checked(path, w.reporting(path, at), true); i >= 0 && !stray {
+		s.Count, s.At, s.Death = path[i].count, w.hop(path, i), what
+		return w.follow(ctx, s, path, i, from)
+	}
 	e := &path[at]
 	s.Count, s.At = e.count, w.hop(path, at)
 	from, addr := w.suspects(e)
-	s.Death = "a fault"
 	switch {
+	case stray:
+		s.Death, addr = fmt.Sprintf("a jump to %#x, where no code is", v.pc), nil
 	case e.inst.Op == x86asm.DIV || e.inst.Op == x86asm.IDIV:
 		s.Death = "a division by zero"
 	case addr != nil && *addr < 4096:
@@ -235,16 +258,17 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 		}
 	}
 	s.Death = "a panic"
-	if err := w.where(ctx, s, v); err != nil {
-		return err
+	if v.function != fnPanic {
+		s.Death = "the runtime has given up"
 	}
+	w.where(s, v)
 	var err error
 	for _, n := range windows {
 		var path []entry
 		if path, err = w.pathTo(ctx, v.count, n); err != nil {
 			return err
 		}
-		at, from, what := w.reason(path, caller)
+		at, from, what := w.reason(path, v.function, caller)
 		if at >= 0 {
 			s.Death = what
 			s.At = w.hop(path, at)
@@ -270,7 +294,10 @@ var panickers = map[string]struct {
 }
 
 // reason finds what the panic was about: a place, and the instruction in front of which it has had the value.
-func (w *Why) reason(path []entry, caller string) (at int, from []place, what string) {
+func (w *Why) reason(path []entry, reporter, caller string) (at int, from []place, what string) {
+	if reporter != fnPanic {
+		return w.inLibrary(path, reporter)
+	}
 	full := caller
 	if p, ok := panickers[full]; ok {
 		if i := w.lastEntry(path, full); i >= 0 {
@@ -298,6 +325,9 @@ func (w *Why) reason(path []entry, caller string) (at int, from []place, what st
 			what = "send on a channel that is closed"
 		}
 		return i, []place{{kind: inMemory, addr: path[i].gpr[rax] + uint64(w.fields["runtime.hchan.closed"]), size: 4}}, what
+	}
+	if at, from, what = w.inLibrary(path, reporter); at >= 0 {
+		return at, from, what
 	}
 	// Others: the comparison that has led there, in the program's own function.
 	for k := len(path) - 1; k > 0; k-- {
@@ -329,16 +359,89 @@ func (w *Why) reason(path []entry, caller string) (at int, from []place, what st
 			}
 			return -1, nil, ""
 		}
-		for _, a := range path[i].inst.Args {
-			for _, p := range path[i].placesOf(a) {
-				if len(from) == 0 || from[0] != p {
-					from = append(from, p)
-				}
-			}
-		}
-		return i, from, what
+		return i, w.compared(&path[i]), what
 	}
 	return -1, nil, ""
+}
+
+// inLibrary finds what a function of the standard library or of the kernel has given up over: the comparison that has
+// led to its call of reporter, over functions that do nothing but report. at is -1 if the program's own code has given
+// up, or the runtime by itself.
+func (w *Why) inLibrary(path []entry, reporter string) (at int, from []place, what string) {
+	return w.checked(path, w.last(path, w.entry(reporter)), reporter == fnPanic)
+}
+
+// checked is inLibrary for the call that path[k] is in; by the runtime itself only with all.
+func (w *Why) checked(path []entry, k int, all bool) (at int, from []place, what string) {
+	for k > 0 {
+		call, ok := callerOf(path, k)
+		if !ok {
+			return -1, nil, ""
+		}
+		k = call
+		calls := w.file.Lookup(path[k].pc, false)
+		if len(calls) == 0 {
+			return -1, nil, ""
+		}
+		if _, own := w.ownCall(calls); own {
+			return -1, nil, ""
+		}
+		name := calls[len(calls)-1].Function
+		if reports(name) {
+			continue
+		}
+		if strings.HasPrefix(name, "runtime.") && !all {
+			return -1, nil, "" // its own affairs
+		}
+		i, ok := w.branchBefore(path, k)
+		if !ok {
+			if first, _ := w.file.FuncStart(path[k].pc); w.last(path[:k], first) < 0 {
+				return -1, nil, ""
+			}
+			continue // whatever happens, it comes here
+		}
+		what = "a panic in " + name
+		if !all {
+			what = "given up by " + name
+		}
+		return i, w.compared(&path[i]), what
+	}
+	return -1, nil, ""
+}
+
+// reporting returns the outermost call of a function that only reports, of those of the runtime that path[k] is in, or
+// -1. In the kernel a panic ends at the first step of the runtime's that needs a goroutine, by a fault.
+func (w *Why) reporting(path []entry, k int) int {
+	found := -1
+	for ok := true; ok; k, ok = callerOf(path, k) {
+		c := w.file.Lookup(path[k].pc, false)
+		if len(c) == 0 || !strings.HasPrefix(c[len(c)-1].Function, "runtime.") {
+			break
+		}
+		if reports(c[len(c)-1].Function) {
+			found = k
+		}
+	}
+	return found
+}
+
+// reports reports whether a function of the runtime only reports what another one has found.
+func reports(function string) bool {
+	name := function[strings.LastIndexByte(function, '.')+1:]
+	return strings.HasPrefix(function, "runtime.") && (strings.HasPrefix(name, "panic") || strings.HasPrefix(name, "goPanic")) ||
+		strings.HasSuffix(name, "fatal") || strings.HasSuffix(name, "throw")
+}
+
+// compared are the places that a comparison is about.
+func (w *Why) compared(e *entry) (from []place) {
+	for _, a := range e.inst.Args {
+		for _, p := range e.placesOf(a) {
+			if len(from) == 0 || from[0] != p {
+				from = append(from, p)
+			}
+		}
+	}
+	return from
 }
 
 // lastEntry finds the last call of a function in a path.
@@ -370,12 +473,17 @@ func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from [
 			}
 		}
 		var err error
-		c.Hops, c.End, err = w.chain(ctx, path, at, p)
-		s.Causes = append(s.Causes, c)
-		s.blame()
+		c.Hops, c.End, err = w.chain(ctx, s, path, at, p)
 		if err != nil {
+			c.End = unfinished
+		}
+		c.Untold = err != nil || strings.HasPrefix(c.End, cannotTell)
+		s.Causes = append(s.Causes, c)
+		if err != nil {
+			s.Culprit, s.Unfinished = nil, true // what is farther back may be to blame
 			return err
 		}
+		s.blame()
 	}
 	return nil
 }

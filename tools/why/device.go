@@ -13,61 +13,81 @@ import (
 // samples is how many points one replay looks at.
 const samples = 48
 
-// byDevice says which device has written a word that had another value after lo instructions than after hi.
-func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) string {
-	const words = "it was written by a device"
+// deviceWrite is a write to memory by a device.
+type deviceWrite struct {
+	count      uint64 // instructions run, behind it; 0: not known
+	value      uint64 // what it has written, if count is known
+	queue      string // the device's name and its queue; "": not known
+	descriptor uint64 // where the queue has the buffer's address, if the queue is known
+}
+
+// String says what has written.
+func (d *deviceWrite) String() string {
+	if d.queue == "" {
+		return "a device"
+	}
+	return "a device (" + d.queue + ")"
+}
+
+// byDevice finds out which device has written a word that had another value after lo instructions than after hi.
+// What is not found out is left out. Errors are the context's.
+func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWrite, err error) {
 	for hi-lo > 1 {
 		w.say("when a device has written %#x, between instructions %d and %d", p.addr, lo, hi)
 		m, err := w.start(ctx)
 		if err != nil {
-			return words
+			return d, err
 		}
 		step := max((hi-lo)/samples, 1)
 		var value uint64
-		var queue string
 		found := false
-		for at := lo; at <= hi; at += step {
-			if m.to(at) != nil {
+		for at := lo; ; at = min(at+step, hi) {
+			if err = m.to(at); err != nil {
 				break
 			}
 			v, _ := m.word(p.addr)
-			if at == lo {
+			if v &= mask(p.size); at == lo {
 				value = v
 			} else if v != value {
-				lo, hi, found = at-step, at, true
-				queue = m.queueOf(p.addr)
+				lo, hi, found = max(at-step, lo), at, true
+				d.value = v
+				d.queue, d.descriptor = m.queueOf(p.addr)
+				break
+			}
+			if at == hi {
 				break
 			}
 		}
 		m.end()
-		if !found {
-			return words
+		if ctx.Err() != nil {
+			return d, ctx.Err()
 		}
+		if !found {
+			// A replay that stops at the very instruction at which the device has written may stop before or behind that.
+			return d, nil
+		}
+		d.count = hi
 		if step == 1 {
-			if queue != "" {
-				return fmt.Sprintf("%s (%s), when %d instructions had been run", words, queue, hi)
-			}
-			return fmt.Sprintf("%s, when %d instructions had been run", words, hi)
+			break
 		}
 	}
-	return words
+	return d, nil
 }
 
-// queueOf names the virtio device and its queue that have a buffer with this address; "" if there is none, or QEMU
-// does not tell (it does from 7.2 on: x-query-virtio).
-func (m *machine) queueOf(addr uint64) string {
+// queueOf names the virtio device and its queue that have a buffer with this address, and says where the queue has
+// that address; "" if there is none, or QEMU does not tell (it does from 7.2 on: x-query-virtio).
+func (m *machine) queueOf(addr uint64) (name string, descriptor uint64) {
 	type device struct{ Path, Name string }
 	var devices []device
 	b, err := m.vm.QMP("x-query-virtio", nil)
 	if err != nil || json.Unmarshal(b, &devices) != nil {
-		return ""
+		return "", 0
 	}
 	for _, d := range devices {
 		for q := range 16 {
 			var status struct {
-				Num   uint64 `json:"vring-num"`
-				Desc  uint64 `json:"vring-desc"`
-				InUse bool   `json:"inuse"`
+				Num  uint64 `json:"vring-num"`
+				Desc uint64 `json:"vring-desc"`
 			}
 			b, err := m.vm.QMP("x-query-virtio-queue-status", map[string]any{"path": d.Path, "queue": q})
 			if err != nil {
@@ -80,11 +100,12 @@ func (m *machine) queueOf(addr uint64) string {
 				// struct virtq_desc: address, length, flags, next (virtio 1.2, 2.7.5). The kernel maps all RAM where it is.
 				at, _ := m.word(status.Desc + 16*i)
 				n, _ := m.word(status.Desc + 16*i + 8)
-				if addr >= at && addr < at+n&0xffffffff {
-					return fmt.Sprintf("%s, queue %d", strings.TrimSuffix(d.Name, "-device"), q)
+				const writes = 2 // a flag: the device writes to the buffer
+				if n>>32&writes != 0 && addr >= at && addr < at+n&0xffffffff {
+					return fmt.Sprintf("%s, queue %d", strings.TrimSuffix(d.Name, "-device"), q), status.Desc + 16*i
 				}
 			}
 		}
 	}
-	return ""
+	return "", 0
 }

@@ -18,6 +18,7 @@
 //	death.go    where it begins: what the machine died of
 //	device.go   words that a device has written
 //	writers.go  who has written a word
+//	waits.go    who has made what a goroutine waits for what it is
 //	story.go    the answer in words
 //
 // Context: the host. It imports Zeroframe's packages qemu, tools/code, tools/lookup, tools/memory and

@@ -83,28 +83,47 @@ func (m *machine) count() (uint64, error) {
 	return r.Icount, nil
 }
 
-// wakeEvery is how often QEMU is asked something while it replays: one whose machine sleeps goes on only when its
-// main loop is woken.
-const wakeEvery = 50 * time.Millisecond
+// While the machine sleeps, QEMU comes to the next event of its log only when something wakes its main loop. So it
+// is asked how far it is, which wakes it, too.
+const (
+	askEvery    = 5 * time.Millisecond   // while it runs instructions
+	askSleeping = 200 * time.Microsecond // while it does not
+)
+
+// signalled is how long a signal to the whole group of processes may take to be noticed.
+const signalled = 200 * time.Millisecond
 
 // proceed lets the machine run until it stops.
 func (m *machine) proceed() error {
 	done := make(chan struct{})
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		for tick := time.NewTicker(wakeEvery); ; {
+		pause := askEvery
+		for last := uint64(0); ; {
 			select {
 			case <-done:
-				tick.Stop()
 				return
-			case <-tick.C:
-				m.vm.QMP("query-status", nil)
+			case <-time.After(pause):
+			}
+			pause = askEvery
+			if n, err := m.count(); err == nil && n == last {
+				pause = askSleeping
+			} else {
+				last = n
 			}
 		}
 	})
 	err := m.d.Go(m.ctx)
 	close(done)
 	asking.Wait()
+	if errors.Is(err, memory.ErrEnded) {
+		// At ^C the terminal ends QEMU, too, perhaps before this process knows of it.
+		select {
+		case <-m.ctx.Done():
+			return m.ctx.Err()
+		case <-time.After(signalled):
+		}
+	}
 	return err
 }
 
@@ -262,7 +281,7 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 		if err := m.proceed(); errors.Is(err, memory.ErrEnded) && n == forEver {
 			return hits, end, nil
 		} else if err != nil {
-			return nil, 0, err
+			return hits, end, err
 		}
 		at, err := m.count()
 		if err != nil {

@@ -15,8 +15,14 @@ var windows = []uint64{2_000, 16_000, 120_000}
 
 const stackWindow = 2_000_000
 
-// mostHops bounds a chain.
-const mostHops = 400
+// mostHops bounds a chain, mostRounds the rounds of a loop in it.
+const (
+	mostHops   = 400
+	mostRounds = 2
+)
+
+// cannotTell begins what is said of a way that cannot be followed to its end.
+const cannotTell = "cannot be told: "
 
 // A def is an instruction of a path that has written a place.
 type def struct {
@@ -113,15 +119,28 @@ func (w *Why) unit(path []entry, i int, p place) (d def, ok bool) {
 	return d, false
 }
 
-// chain follows the value that a place had in front of path[at] back to where it comes from.
-func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []Hop, end string, err error) {
+// chain follows the value that a place had in front of path[at] back to where it comes from. When it is settled who
+// is to blame, the rounds of a loop in which it was computed are not followed one by one.
+func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place) (hops []Hop, end string, err error) {
+	rounds := map[uint64]int{}
 	for n := 0; n < mostHops; n++ {
 		if p.kind == inVector && p.reg == 15 {
 			return hops, "the constant 0", nil // Go's internal ABI
 		}
 		d, ok := w.lastDef(path, at, p)
 		if !ok {
-			if path, d, end, err = w.before(ctx, path, at, p); err != nil || end != "" {
+			var dev *deviceWrite
+			if path, d, dev, end, err = w.before(ctx, path, at, p); dev != nil {
+				h := w.deviceHop(dev, p)
+				hops = append(hops, h)
+				if dev.descriptor == 0 || dev.count == 0 {
+					return hops, "it was written by " + dev.String(), err
+				}
+				// Goes on with where the buffer's address came from.
+				path, at, p = []entry{{count: dev.count}}, 0, place{kind: inMemory, addr: dev.descriptor, size: 8}
+				continue
+			}
+			if err != nil || end != "" {
 				return hops, end, err
 			}
 		}
@@ -147,24 +166,27 @@ func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []
 			return append(hops, h), "it comes from " + f.what, nil
 		case unknown:
 			h.How = "unknown"
-			return append(hops, h), fmt.Sprintf("cannot be told: what %s does with it is not known here", strings.ToLower(e.inst.Op.String())), nil
+			return append(hops, h), fmt.Sprintf(cannotTell+"what %s does with it is not known here", strings.ToLower(e.inst.Op.String())), nil
 		case computed:
 			h.How = "computed"
 			var from []place
-			for _, s := range f.from {
-				if s != register(rsp) && s != register(rbp) {
-					from = append(from, s)
+			for _, q := range f.from {
+				if q != register(rsp) && q != register(rbp) {
+					from = append(from, q)
 				}
 			}
 			if len(from) == 0 {
 				return append(hops, h), "it is an address in the stack", nil
 			}
 			if len(from) > 1 && from[0] != from[1] {
-				for _, s := range from[1:] {
-					h.Alternatives = append(h.Alternatives, s.String())
+				for _, q := range from[1:] {
+					h.Alternatives = append(h.Alternatives, q.String())
 				}
 			}
 			hops = append(hops, h)
+			if rounds[h.PC]++; rounds[h.PC] > mostRounds && s.settled(hops) {
+				return hops, "it was computed so in each round of a loop, whose earlier ones were not followed", nil
+			}
 			p, at = from[0], d.index
 			continue
 		}
@@ -172,12 +194,12 @@ func (w *Why) chain(ctx context.Context, path []entry, at int, p place) (hops []
 		hops = append(hops, h)
 		p, at = d.source, d.index
 	}
-	return hops, "the chain is too long", nil
+	return hops, cannotTell + "it has too many steps", nil
 }
 
 // before goes farther back than the path: a longer one for a register, the last write to a word for memory.
-// end says why there is nothing.
-func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []entry, d def, end string, err error) {
+// end says why there is nothing, dev is set for a device.
+func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []entry, d def, dev *deviceWrite, end string, err error) {
 	count := path[at].count
 	if p.kind != inMemory {
 		for _, n := range windows {
@@ -185,33 +207,44 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 				continue
 			}
 			if path, err = w.pathTo(ctx, count, n); err != nil {
-				return nil, d, "", err
+				return nil, d, nil, "", err
 			}
 			at = len(path) - 1
 			if d, ok := w.lastDef(path, at, p); ok {
-				return path, d, "", nil
+				return path, d, nil, "", nil
 			}
 		}
-		return path, d, fmt.Sprintf("cannot be told: %s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
+		return path, d, nil, fmt.Sprintf(cannotTell+"%s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
 	}
 	first := path[0].count
 	last, found, err := w.lastWrite(ctx, p, first, path[0].gpr[rsp])
 	switch {
 	case errors.Is(err, errDevice):
-		return path, d, w.byDevice(ctx, p, last.count, first), nil
+		found, err := w.byDevice(ctx, p, last.count, first)
+		return path, d, &found, "", err
 	case err != nil:
-		return nil, d, "", err
+		return nil, d, nil, "", err
 	case !found:
-		return path, d, w.neverWritten(p), nil
+		return path, d, nil, w.neverWritten(p), nil
 	}
 	if path, err = w.pathTo(ctx, last.count, windows[0]); err != nil {
-		return nil, d, "", err
+		return nil, d, nil, "", err
 	}
 	at = len(path) - 1
 	if d, ok := w.lastDef(path, at, p); ok {
-		return path, d, "", nil
+		return path, d, nil, "", nil
 	}
-	return nil, d, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
+	return nil, d, nil, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
+}
+
+// deviceHop is a device's write as a step.
+func (w *Why) deviceHop(d *deviceWrite, p place) Hop {
+	h := Hop{Count: d.count, How: "device", Place: p.String(), Function: d.String()}
+	if h.Value = d.value; d.count == 0 && w.at != nil {
+		h.Value, _ = w.at.word(p.addr)
+		h.Value &= mask(min(p.size, 8))
+	}
+	return h
 }
 
 // lastWrite returns the last write to a place before an instruction.
@@ -246,6 +279,8 @@ func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit,
 			return hits[n-1], true, nil
 		case n > 0:
 			return hits[n-1], true, errDevice
+		case start == 0 && w.loadedAs(p, end):
+			return h, false, nil // who loads the image has written it, by the CPU or not
 		case began&mask(p.size) != end:
 			return hit{count: start}, true, errDevice
 		}
@@ -318,18 +353,10 @@ func (w *Why) question(path []entry, k int) (compare int, p place, ok bool) {
 	if compare, ok = w.branchBefore(path, k); !ok {
 		return 0, p, false
 	}
-	var from []place
-	for _, a := range path[compare].inst.Args {
-		for _, q := range path[compare].placesOf(a) {
-			if len(from) == 0 || from[0] != q {
-				from = append(from, q)
-			}
-		}
+	if from := w.compared(&path[compare]); len(from) == 1 {
+		return compare, from[0], true
 	}
-	if len(from) != 1 {
-		return 0, p, false
-	}
-	return compare, from[0], true
+	return 0, p, false
 }
 
 // branchBefore finds the comparison whose branch has led to path[k] in the same call of its function.

@@ -22,8 +22,22 @@ func (s *Story) Lines() []string {
 	return lines
 }
 
+// Verb says how the value was made.
+func (h *Hop) Verb() string {
+	return map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it", "device": "got it"}[h.How]
+}
+
 // where names the place of a hop, with its text.
 func where(h *Hop) string {
+	t := h.Where()
+	if h.Source != "" {
+		t += ": " + h.Source
+	}
+	return t
+}
+
+// Where names the place of a hop.
+func (h *Hop) Where() string {
 	t := h.Function
 	if h.File != "" {
 		t += fmt.Sprintf(" (%s:%d)", filepath.Base(h.File), h.Line)
@@ -31,20 +45,21 @@ func where(h *Hop) string {
 	if h.Goroutine != 0 {
 		t += fmt.Sprintf(", goroutine %d", h.Goroutine)
 	}
-	if h.Source != "" {
-		t += ": " + h.Source
-	}
 	return t
 }
 
-// Steps are the hops that say something new: those of a source line are one, the earliest; and the last one.
+// Steps are the hops that say something new: those of a source line are one, with what it has made in the end; and the
+// last one.
 func (c *Cause) Steps() (steps []Hop) {
 	for i, h := range c.Hops {
 		if i > 0 {
 			if last := &steps[len(steps)-1]; last.Function == h.Function && last.Line == h.Line && last.Goroutine == h.Goroutine {
-				alternatives := append(last.Alternatives, h.Alternatives...)
+				h.Alternatives = append(last.Alternatives, h.Alternatives...)
+				h.Value = last.Value // what the line has made
+				if last.How == "computed" {
+					h.How = last.How
+				}
 				*last = h
-				last.Alternatives = alternatives
 				continue
 			}
 		}
@@ -53,16 +68,24 @@ func (c *Cause) Steps() (steps []Hop) {
 	return steps
 }
 
-// culprit is the program's own place that has made the value what it was, outside the place of the death: what has
-// computed it, read it from outside or written a constant to memory; of a value that was only copied on from there, the
-// write that has brought it to memory first, or the callee that has returned it as a constant. If there is none, it
-// is where the value began, and made is false. nil if that cannot be told.
+// culprit is the device that has written the value, or the program's own place that has made the value what it was,
+// outside the place of the death: what has computed it, read it from outside or written a constant to memory; of a value
+// that was only copied on from there, the write that has brought it to memory first, or the callee that has returned it
+// as a constant. If there is none, it is where the value began, and made is false. Where one call of a function has
+// computed the value and written it to memory itself, the write is named: until then the word was what it had been. nil
+// if that cannot be told.
 func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	for i := range c.Hops {
 		k := &c.Hops[i]
+		if k.How == "device" {
+			return k, true // behind it comes the way of the buffer's address
+		}
 		switch here := k.Function == s.At.Function && k.Line == s.At.Line; {
 		case !k.Own || k.How == "unknown" || made && here:
 		case !here && (k.Store || k.How == "computed" || made && k.How == "input"):
+			if made && h.wroteItself(k) {
+				return h, true
+			}
 			if h, made = k, true; k.How != "copied" || k.outside {
 				return h, true
 			}
@@ -75,6 +98,21 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	return h, made
 }
 
+// settled reports whether whatever comes behind these hops changes nothing about who is to blame.
+func (s *Story) settled(hops []Hop) bool {
+	a, made := s.culprit(&Cause{Hops: hops})
+	if !made {
+		return false
+	}
+	b, _ := s.culprit(&Cause{Hops: append(hops[:len(hops):len(hops)], Hop{Function: "another", Own: true, How: "computed"})})
+	return a.Count == b.Count && a.PC == b.PC
+}
+
+// wroteItself reports whether the call of a function that has written the value at h has computed it at k.
+func (h *Hop) wroteItself(k *Hop) bool {
+	return h.Store && h.By == "" && k.How == "computed" && h.Function == k.Function && h.Goroutine == k.Goroutine && h.sp != 0 && h.sp == k.sp
+}
+
 // blame sets Culprit: that of the cause that was the latest to become what it was. A constant that is an argument, or
 // is in the place of the death, has not become anything.
 func (s *Story) blame() {
@@ -82,6 +120,9 @@ func (s *Story) blame() {
 	made := false
 	for i := range s.Causes {
 		c, m := s.culprit(&s.Causes[i])
+		if !m && s.Causes[i].Untold {
+			continue // where it was seen last is not where it began
+		}
 		if c != nil && (h == nil || m && !made || m == made && c.Count > h.Count) {
 			h, made = c, m
 		}
@@ -107,8 +148,7 @@ func (c *Cause) lines(s *Story, room int) []string {
 
 // said says a step in a line.
 func (h *Hop) said(s *Story) string {
-	verb := map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it"}[h.How]
-	t := fmt.Sprintf("%s (%#x), %d instructions before: %s", verb, h.Value, s.Count-min(h.Count, s.Count), where(h))
+	t := fmt.Sprintf("%s (%#x), %d instructions before: %s", h.Verb(), h.Value, s.Count-min(h.Count, s.Count), where(h))
 	if h.By != "" {
 		t += " (by " + h.By + ")"
 	}

@@ -40,6 +40,7 @@ func TestBlame(t *testing.T) {
 	}}
 	older := Cause{Hops: []Hop{{Count: 30, Function: "main.older", Line: 3, Own: true, How: "computed"}}}
 	untold := Cause{Hops: []Hop{{Count: 97, Function: "main.g", Line: 2, Own: true, How: "unknown"}}}
+	lost := Cause{Hops: argument.Hops, Untold: true}
 	made := func(hops ...Hop) []Cause {
 		for i := range hops {
 			hops[i].Count, hops[i].Function, hops[i].Own = uint64(90-i), "main.h", true
@@ -59,12 +60,70 @@ func TestBlame(t *testing.T) {
 		// What a system call has read is made there, whoever has written it.
 		{made(Hop{Line: 23, How: "copied", Store: true, outside: true}, Hop{Line: 21, How: "constant", Store: true}), 23},
 		{made(copy, Hop{Line: 21, How: "input"}), 21},
-		{[]Cause{argument, stored}, 9}, {[]Cause{stored, argument}, 9}, {[]Cause{older, stored}, 9}, {[]Cause{argument}, 5}, {[]Cause{untold}, 0}, {nil, 0},
+		// A device has written it, and what comes behind is the way of its buffer's address.
+		{made(Hop{Line: 24, How: "device"}, Hop{Line: 21, How: "computed"}), 24},
+		{made(copy, Hop{Line: 24, How: "device"}, Hop{Line: 21, How: "computed"}), 24},
+		// One call computes it and writes it by itself; the standard library writes it for that; another call does.
+		{made(copy, Hop{Line: 21, How: "computed", sp: 0x1000}), 20},
+		{made(Hop{Line: 20, How: "copied", Store: true, By: "runtime.memmove", sp: 0x1000}, Hop{Line: 21, How: "computed", sp: 0x1000}), 21},
+		{made(copy, Hop{Line: 21, How: "computed", sp: 0xff0}), 21},
+		{[]Cause{argument, stored}, 9}, {[]Cause{stored, argument}, 9}, {[]Cause{older, stored}, 9}, {[]Cause{argument}, 5}, {[]Cause{lost}, 0}, {[]Cause{lost, argument}, 5}, {[]Cause{untold}, 0}, {nil, 0},
 	} {
 		s := Story{At: Hop{Function: "main.f", Line: 1}, Causes: c.causes}
 		s.blame()
 		if got := s.Culprit; got == nil && c.want != 0 || got != nil && got.Line != c.want {
 			t.Errorf("%+v: %+v; want line %d", c.causes, got, c.want)
 		}
+	}
+}
+
+// TestReports: functions that only report what others have found.
+func TestReports(t *testing.T) {
+	for name, want := range map[string]bool{
+		"runtime.gopanic": false, "runtime.goPanicIndex": true, "runtime.panicBounds64": true, "runtime.panicmakeslicelen": true, "runtime.makeslice": false,
+		"internal/sync.fatal": true, "runtime.internal_sync_fatal": true, "runtime.throw": true, "internal/runtime/maps.fatal": true,
+		"internal/sync.(*Mutex).unlockSlow": false, "sync.(*WaitGroup).Add": false, "main.panicked": false,
+	} {
+		if reports(name) != want {
+			t.Errorf("%s: %v; want %v", name, !want, want)
+		}
+	}
+}
+
+// TestSettled: who is to blame is settled when it was computed outside the place of the death, and not by a copy.
+func TestSettled(t *testing.T) {
+	s := Story{At: Hop{Function: "main.f", Line: 1}}
+	hop := func(function, how string, store bool) Hop {
+		return Hop{Count: 50, PC: 0x1000, Function: function, Line: 1, Own: true, How: how, Store: store}
+	}
+	for _, c := range []struct {
+		hops []Hop
+		want bool
+	}{
+		{nil, false},
+		{[]Hop{hop("main.f", "computed", false)}, false},
+		{[]Hop{hop("main.g", "copied", true)}, false},
+		{[]Hop{hop("main.g", "computed", false)}, true},
+		{[]Hop{hop("main.f", "computed", false), hop("main.g", "copied", true), hop("main.h", "computed", false)}, true},
+		{[]Hop{hop("a device", "device", false)}, true},
+	} {
+		if got := s.settled(c.hops); got != c.want {
+			t.Errorf("%+v: %v", c.hops, got)
+		}
+	}
+}
+
+// TestSteps: the hops of a source line are one step, with the value that the line has made.
+func TestSteps(t *testing.T) {
+	hop := func(line int, how string, value uint64) Hop {
+		return Hop{Function: "main.f", Line: line, How: how, Value: value}
+	}
+	c := Cause{Hops: []Hop{hop(9, "copied", 1), hop(9, "computed", 1), hop(9, "copied", 2), hop(8, "copied", 2), hop(8, "constant", 2)}}
+	var got []string
+	for _, h := range c.Steps() {
+		got = append(got, fmt.Sprintf("%d %s %d", h.Line, h.How, h.Value))
+	}
+	if want := "9 computed 1, 8 constant 2"; strings.Join(got, ", ") != want {
+		t.Errorf("%s; want %s", strings.Join(got, ", "), want)
 	}
 }

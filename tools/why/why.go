@@ -5,6 +5,7 @@ import (
 	"debug/dwarf"
 	"debug/elf"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -30,6 +31,7 @@ type Why struct {
 	fields          map[string]int64 // offsets of the runtime's fields in bytes
 	vars            []variable
 	constants       [2]uint64 // where the image's read-only data begins and ends
+	loaded          []segment // what a loader copies to memory
 	sources         map[string][]string
 	goroot          string // the folder of the standard library's source, with a / behind it; "" if it is not known
 }
@@ -38,6 +40,26 @@ type Why struct {
 type variable struct {
 	name       string
 	addr, size uint64
+}
+
+// segment is a part of the image as it is loaded.
+type segment struct {
+	addr uint64
+	data []byte
+}
+
+// loadedAs reports whether the bytes of a place have this value as the image is loaded.
+func (w *Why) loadedAs(p place, value uint64) bool {
+	for _, s := range w.loaded {
+		if off := p.addr - s.addr; p.addr >= s.addr && off+p.size <= uint64(len(s.data)) {
+			v := uint64(0)
+			for i := p.size; i > 0; i-- {
+				v = v<<8 | uint64(s.data[off+i-1])
+			}
+			return v == value
+		}
+	}
+	return false
 }
 
 // New makes one for the recording that launch replays, of the image that is the ELF file at path, opened as
@@ -58,6 +80,15 @@ func New(launch Launch, path string, file *symbol.File) (*Why, error) {
 	if s := e.Section(".rodata"); s != nil {
 		w.constants = [2]uint64{s.Addr, s.Addr + s.Size}
 	}
+	for _, p := range e.Progs {
+		if p.Type == elf.PT_LOAD {
+			data, err := io.ReadAll(p.Open())
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			w.loaded = append(w.loaded, segment{p.Vaddr, data})
+		}
+	}
 	symbols, _ := e.Symbols()
 	for _, s := range symbols {
 		if elf.ST_TYPE(s.Info) == elf.STT_OBJECT && s.Size > 0 {
@@ -77,6 +108,12 @@ func New(launch Launch, path string, file *symbol.File) (*Why, error) {
 	return w, nil
 }
 
+// wanted are the structures whose fields are read.
+var wanted = map[string]bool{
+	"runtime.g": true, "runtime.hchan": true, "runtime.notifyList": true, "runtime.timer": true, "internal/sync.Mutex": true, "sync.RWMutex": true,
+	"sync.Once": true, "sync.WaitGroup": true, "sync.Cond": true,
+}
+
 // readFields reads the offsets of the fields of some structures.
 func (w *Why) readFields(d *dwarf.Data) {
 	for r := d.Reader(); ; {
@@ -91,7 +128,7 @@ func (w *Why) readFields(d *dwarf.Data) {
 			}
 			continue
 		}
-		if name != "runtime.g" && name != "runtime.hchan" && !strings.HasSuffix(name, "/arch/amd64.TrapFrame") {
+		if !wanted[name] && !strings.HasSuffix(name, "/arch/amd64.TrapFrame") {
 			r.SkipChildren()
 			continue
 		}
@@ -146,7 +183,8 @@ type Hop struct {
 	Source   string `json:"source,omitempty"`
 	By       string `json:"by,omitempty"`
 	Own      bool   `json:"own"`
-	// How the instruction made the value: "copied", "computed", "constant", "input", "unknown". Place is what it
+	// How the instruction made the value: "copied", "computed", "constant", "input", "unknown"; or "device", and there
+	// was none: a device has written it, which Function names. What it was made of is then the buffer's address. Place is what it
 	// wrote, as it was asked for, and Value what. Store is set for a write to memory by a pointer.
 	How   string `json:"how"`
 	Place string `json:"place"`

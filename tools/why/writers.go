@@ -52,7 +52,8 @@ func (v *Written) String() string {
 }
 
 // Writers returns who has written to the n bytes (1, 2, 4 or 8) at an address: the last one before so many
-// instructions, or with all each one, the latest first. before is 0 for the whole recording. Errors are the replay's.
+// instructions, or with all each one, the latest first. before is 0 for the whole recording. Errors are the replay's;
+// who was seen by then comes with them.
 func (w *Why) Writers(ctx context.Context, addr, n, before uint64, all bool) (found []Written, err error) {
 	if n != 1 && n != 2 && n != 4 && n != 8 || addr%n != 0 {
 		return nil, fmt.Errorf("%d bytes at %#x cannot be watched: want 1, 2, 4 or 8 at a multiple of that", n, addr)
@@ -74,9 +75,6 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64, all bool) (fo
 		most = mostWriters
 	}
 	hits, _, err := m.writes(place{kind: inMemory, addr: addr, size: n}, before, most, w.goid)
-	if err != nil {
-		return nil, err
-	}
 	if len(hits) > most {
 		hits = hits[len(hits)-most:]
 	}
@@ -104,5 +102,5 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64, all bool) (fo
 		}
 		found = append(found, v)
 	}
-	return found, nil
+	return found, err
 }

@@ -33,6 +33,8 @@
 //	observerun.go     the machine, stopped for that
 //	replayback.go     a debugger that goes backwards
 //	why.go            zf why
+//	whywaits.go       its -waits
+//	reportwhy.go      zf report of a recording
 //	files.go          files for the guest
 //	console.go        the guest's input
 //	quiet.go          -q

@@ -37,6 +37,7 @@ graph, what was open, and the log. LOG is what the kernel sent, or what zf run
 or zf symbolize made of it; - is standard input.
 
   zf report -e hello.elf serial.log          writes serial.html
+  zf report crash.zfr                        of a recording, with why it died
   zf run -cpuprofile p -handles h hello.elf 2>&1 | tee run.log
   zf report -e hello.elf -profile p -handles h run.log
 
@@ -63,6 +64,7 @@ type reportFlags struct {
 	records  string
 	core     string // a core of the same death
 	hang     bool   // of a program that had done nothing for long
+	image    string // the name of a recording's image, of which the ELF file is a copy
 }
 
 func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -73,7 +75,16 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	fail := failing("zf report", stderr)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	in, err := input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: stdin})
+	var in io.ReadCloser
+	var err error
+	var told *page.Why
+	if f.recorded() {
+		end := func() {}
+		in, told, end, err = f.recording(ctx, stderr)
+		defer end()
+	} else {
+		in, err = input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: stdin})
+	}
 	if err != nil {
 		return fail("%v", err)
 	}
@@ -97,7 +108,8 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		Title: f.title, Images: im, Force: f.images.force, Guess: f.images.guess, Demangle: f.images.demangle, Dir: dir, Log: stderr,
 		Sources: source.New(dir, f.remaps), Context: f.context,
 	}
-	opt.Facts = append(opt.Facts, page.Fact{Name: "ELF", Value: baseNames(f.images.elfs)})
+	opt.Why = told
+	opt.Facts = append(opt.Facts, page.Fact{Name: "ELF", Value: f.elfNames()})
 	if f.input != "-" {
 		opt.Facts = append(opt.Facts, page.Fact{Name: "log", Value: filepath.Base(f.input)})
 	}
@@ -298,7 +310,7 @@ func parseReport(args []string, stderr io.Writer) (f reportFlags, code int, ok b
 	}
 	wrong := ""
 	switch {
-	case len(f.images.elfs) == 0:
+	case len(f.images.elfs) == 0 && !(len(inputs) == 1 && isRecording(inputs[0])):
 		wrong = "-e ELF is missing: name the image that was running"
 	case len(inputs) != 1:
 		wrong = fmt.Sprintf("want one log, have %d; - is standard input", len(inputs))
@@ -310,7 +322,7 @@ func parseReport(args []string, stderr io.Writer) (f reportFlags, code int, ok b
 		if f.output == "" {
 			f.output = reportName(f.input)
 		}
-		if f.title == "" {
+		if f.title == "" && len(f.images.elfs) > 0 {
 			f.title = baseNames(f.images.elfs[:1])
 		}
 		for _, path := range slices.Concat(f.images.elfs, f.profiles, f.handles, []string{f.input}) {

@@ -32,10 +32,13 @@ allocation is reached. It replays the recording several times for that.
   zf why -var main.t+16 -all crash.zfr
                                       everyone who wrote the eight bytes there
   zf why -addr 0xc000012340 crash.zfr who wrote the eight bytes there last
+  zf why -waits hang.zfr              for what each goroutine waits in the end
+  zf why -waits -goroutine 7 hang.zfr who took the lock and has it still, or
+                                      set the deadline
 
 The story has the latest step first. "computed it ... also of RBX" says that
 the value was made of several, of which the first is followed. What cannot be
-told is said. ^C ends it with what is known by then.
+told is said. ^C ends it with what is known by then, and names nobody.
 
 Exit status: 0 the answer is there; 1 there is none, since the machine did not
 die or nobody has written the word; 2 wrong usage, or no recording; 3 QEMU
@@ -46,6 +49,9 @@ type whyFlags struct {
 	file, variable string
 	addr, size     uint64
 	all, json      bool
+	waits          bool
+	progress       bool
+	goroutine      int64
 }
 
 // runWhy runs `zf why`.
@@ -89,11 +95,21 @@ func runWhy(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	defer w.Close()
 	clean := func() {}
-	if isTerminal(stderr) {
+	switch {
+	case f.progress:
+		w.Progress = func(s string) { fmt.Fprintf(stderr, "zf why: replay %d: %s\n", w.Replays+1, s) }
+	case isTerminal(stderr):
 		clean = func() { io.WriteString(stderr, "\r\x1b[K") }
 		w.Progress = func(s string) {
 			fmt.Fprintf(stderr, "\r\x1b[Kzf why: replay %d: %.60s", w.Replays+1, s)
 		}
+	}
+	if f.waits {
+		end := &whyEnd{elf: elf, tmp: tmp, sym: sym}
+		if log, err := rec.Log(); err == nil && log.Known {
+			end.instructions = log.Instructions
+		}
+		return f.answerWaits(ctx, w, end, stdout, stderr, clean)
 	}
 	return f.answer(ctx, w, stdout, stderr, clean)
 }
@@ -150,13 +166,22 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Wri
 	switch {
 	case err == nil && found != nil:
 		return exitOK
-	case err == nil, errors.Is(err, why.ErrNoDeath):
-		if err != nil {
-			fmt.Fprintf(stderr, "zf why: %v; -var and -addr ask for a word\n", err)
-		}
+	case err == nil:
+		return exitTrace
+	case errors.Is(err, why.ErrNoDeath):
+		fmt.Fprintf(stderr, "zf why: %v; -var and -addr ask for a word, -waits for what goroutines wait for\n", err)
 		return exitTrace
 	}
-	fmt.Fprintf(stderr, "zf why: %s\n", interrupted(ctx, withQEMUStep(err)))
+	return f.failed(ctx, err, found != nil, stderr)
+}
+
+// failed says why there is no answer, or only part of one.
+func (f *whyFlags) failed(ctx context.Context, err error, part bool, stderr io.Writer) int {
+	text := interrupted(ctx, withQEMUStep(err))
+	if part {
+		text = fmt.Sprintf("%v; that is what was known by then", text)
+	}
+	fmt.Fprintf(stderr, "zf why: %s\n", text)
 	return exitMachine
 }
 
@@ -207,6 +232,9 @@ func (f *whyFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.StringVar(&f.variable, "var", "", "ask who has written the package's variable `NAME`, such as main.table, or\nthe eight bytes at NAME+16")
 	fs.Uint64Var(&f.size, "size", 0, "how many `BYTES` -addr and -var are about: 1, 2, 4 or 8 (default: the\nvariable's size, or 8)")
 	fs.BoolVar(&f.all, "all", false, "with -addr and -var: all writers, not only the last one")
+	fs.BoolVar(&f.waits, "waits", false, "say for what goroutines wait at the end of the recording; with -goroutine\nalso who has made that so")
+	fs.Int64Var(&f.goroutine, "goroutine", 0, "with -waits: the goroutine `N` alone")
+	fs.BoolVar(&f.progress, "progress", false, "say line by line which replay it is at; a terminal shows it anyway")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	inputs, code, ok := parseMixed(fs, args)
 	if !ok {
@@ -222,6 +250,12 @@ func (f *whyFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		wrong = "-addr and -var: want one of them"
 	case f.addr == 0 && f.variable == "" && (f.all || f.size != 0):
 		wrong = "-all and -size are about -addr and -var"
+	case f.waits && (f.addr != 0 || f.variable != ""):
+		wrong = "-waits does not go with -addr and -var"
+	case f.goroutine != 0 && !f.waits:
+		wrong = "-goroutine is about -waits"
+	case f.goroutine < 0:
+		wrong = fmt.Sprintf("-goroutine %d: want a number from 1 on", f.goroutine)
 	case f.size&(f.size-1) != 0 || f.size > 8:
 		wrong = fmt.Sprintf("-size %d: want 1, 2, 4 or 8", f.size)
 	}

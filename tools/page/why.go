@@ -1,0 +1,55 @@
+package page
+
+// What a death came from, of a recording (tools/why).
+
+// Why is why a machine has died.
+type Why struct {
+	Death   string // what happened and where
+	Culprit string // the place that has made the value what it was; "" if that cannot be told
+	Causes  []WhyCause
+	// Note says that the search was not brought to its end, "" if it was.
+	Note string
+}
+
+// WhyCause is a value that the death was due to.
+type WhyCause struct {
+	What  string
+	Steps []WhyStep // the latest first
+	End   string    // where the way ends
+}
+
+// WhyStep is a place on the way of a value.
+type WhyStep struct {
+	Before uint64 // instructions, before the death
+	How    string // took it, computed it
+	Value  string
+	Where  string
+	Source string // the text of the line, "" if it is not there
+	Also   string // what it was made of besides, "" if of nothing
+}
+
+// Number is Before with its digits in groups.
+func (s WhyStep) Number() string { return number(s.Before) }
+
+// maxWhyText bounds a text of it in bytes, maxWhySteps how many steps of a cause are shown.
+const (
+	maxWhyText  = 1000
+	maxWhySteps = 100
+)
+
+// shown is what the page shows of it: all characters in sight, and not too much.
+func (y *Why) shown() *Why {
+	if y == nil {
+		return nil
+	}
+	text := func(s string) string { return visible(s, maxWhyText) }
+	v := &Why{Death: text(y.Death), Culprit: text(y.Culprit), Note: text(y.Note)}
+	for _, c := range y.Causes {
+		k := WhyCause{What: text(c.What), End: text(c.End)}
+		for _, s := range c.Steps[:min(len(c.Steps), maxWhySteps)] {
+			k.Steps = append(k.Steps, WhyStep{s.Before, text(s.How), text(s.Value), text(s.Where), text(s.Source), text(s.Also)})
+		}
+		v.Causes = append(v.Causes, k)
+	}
+	return v
+}

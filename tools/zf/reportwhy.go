@@ -1,0 +1,126 @@
+package main
+
+// `zf report FILE.zfr`: the log and the image are those of a recording, and the page has why the machine died.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/page"
+	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/why"
+)
+
+// isRecording reports whether a file is a recording, by its name.
+func isRecording(path string) bool { return filepath.Ext(path) == ".zfr" }
+
+// recorded reports whether the log is a recording.
+func (f *reportFlags) recorded() bool { return isRecording(f.input) }
+
+// elfNames names the ELF files.
+func (f *reportFlags) elfNames() string {
+	if f.image != "" {
+		return printable(f.image)
+	}
+	return baseNames(f.images.elfs)
+}
+
+// recording opens the recording: it returns what the machine has said, and why it died, if it has. Its image is that of
+// the page, if -e names no other. end removes what was made for that.
+func (f *reportFlags) recording(ctx context.Context, stderr io.Writer) (in io.ReadCloser, told *page.Why, end func(), err error) {
+	tmp, err := qemu.PlainFolder()
+	if err != nil {
+		return nil, nil, func() {}, err
+	}
+	end = func() { os.RemoveAll(tmp) }
+	rec, err := record.Open(f.input, tmp)
+	if err != nil {
+		return nil, nil, end, err
+	}
+	elf := rec.Path(record.Image)
+	if disc := rec.Path(record.Disc); disc != "" {
+		if elf, err = fromISO(disc, tmp); err != nil {
+			return nil, nil, end, err
+		}
+	}
+	if len(f.images.elfs) == 0 {
+		f.images.elfs, f.image = []string{elf}, filepath.Base(rec.Name)
+	}
+	if f.title == "" {
+		f.title = f.elfNames()
+	}
+	in = io.NopCloser(bytes.NewReader(rec.Serial))
+	sym, err := symbol.Open(elf)
+	if err != nil {
+		return nil, nil, end, fmt.Errorf("%s: the image in it: %w", f.input, err)
+	}
+	defer sym.Close()
+	told, err = whyOf(ctx, rec, elf, tmp, sym, stderr)
+	return in, told, end, err
+}
+
+// whyOf is what the page says of a recorded death; nil if the machine has not died. What keeps it from being found is
+// said on the page, and is no error but an interrupt.
+func whyOf(ctx context.Context, rec *record.Recording, elf, tmp string, sym *symbol.File, stderr io.Writer) (*page.Why, error) {
+	fmt.Fprintf(stderr, "zf report: looking for why it died, in replays\n")
+	launch, err := launcher(ctx, rec, tmp)
+	var w *why.Why
+	if err == nil {
+		w, err = why.New(launch, elf, sym)
+	}
+	if err != nil {
+		return &page.Why{Death: "why it died was not looked for", Note: withQEMUStep(err).Error()}, nil
+	}
+	defer w.Close()
+	s, err := w.Death(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, why.ErrNoDeath):
+		return nil, nil
+	case s == nil:
+		return &page.Why{Death: "why it died could not be found out", Note: err.Error()}, nil
+	}
+	return whyPage(s, err), nil
+}
+
+// whyPage is what the page says of a story; err has ended the search.
+func whyPage(s *why.Story, err error) *page.Why {
+	y := &page.Why{}
+	if err != nil {
+		y.Note = err.Error()
+	}
+	text := func(h *why.Hop) string {
+		if h.Source == "" {
+			return h.Where()
+		}
+		return h.Where() + ": " + h.Source
+	}
+	y.Death = s.Death + " in " + text(&s.At)
+	if s.Culprit != nil {
+		y.Culprit = text(s.Culprit)
+	}
+	for i := range s.Causes {
+		c := page.WhyCause{What: s.Causes[i].What, End: s.Causes[i].End}
+		for _, h := range s.Causes[i].Steps() {
+			at := h.Where()
+			if h.By != "" {
+				at += ", by " + h.By
+			}
+			c.Steps = append(c.Steps, page.WhyStep{
+				Before: s.Count - min(h.Count, s.Count), How: h.Verb(), Value: fmt.Sprintf("%#x", h.Value),
+				Where: at, Source: h.Source, Also: strings.Join(h.Alternatives, ", "),
+			})
+		}
+		y.Causes = append(y.Causes, c)
+	}
+	return y
+}
