@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/input"
@@ -20,24 +21,34 @@ import (
 
 const timelineText = `Trace writes what the CPUs did last before a death for a viewer: system calls,
 faults, interrupts, switches of threads, waits for the kernel lock. Open FILE at
-https://ui.perfetto.dev, which sends it nowhere, or in chrome://tracing.
+https://ui.perfetto.dev, which sends it nowhere, or in chrome://tracing; one that
+ends in .trace or .out with go tool trace.
 
   zf trace -e hello.elf -o hello.json serial.log
-  zf trace -e hello.elf -o hello.json hello.core
+  zf trace -e hello.elf -o hello.trace hello.core
+  go tool trace hello.trace
 
 Of a log these are the events that the traces carry: those of the CPU that died,
 as many as the kernel's option last=N says. A full core (zf run -core) has the
 latest 128 of each CPU. Of several traces in a log, one stands behind the other.
 
-Go's own execution trace (go tool trace) is of goroutines, of which the kernel
-knows nothing: there is none.`
+In Go's format a CPU is a P, and each thread of the kernel is a goroutine of its
+number: the kernel knows nothing of the program's own goroutines. What Go's trace
+has no event for is a log message; a system call that blocked is a region.`
+
+// What -format takes.
+const (
+	formatPerfetto = "perfetto"
+	formatGo       = "go"
+)
 
 func runTrace(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	var elf, out string
+	var elf, out, format string
 	var force bool
-	fs := newFlags("trace", "-e ELF [-o FILE] LOG|CORE", timelineText, stderr)
+	fs := newFlags("trace", "-e ELF [-o FILE] [flags] LOG|CORE", timelineText, stderr)
 	fs.StringVar(&elf, "e", "", "the `ELF` file that was running")
 	fs.StringVar(&out, "o", "-", "write to `FILE`; - is standard output")
+	fs.StringVar(&format, "format", "", "`FORMAT` of FILE, perfetto or go (default: go if it ends in .trace or\n.out, else perfetto)")
 	fs.BoolVar(&force, "force", false, "take a log or a core of another build, too")
 	inputs, code, ok := parseMixed(fs, args)
 	if !ok {
@@ -45,6 +56,21 @@ func runTrace(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	from, ok := oneInput("trace", "log or core", elf, inputs, stderr)
 	if !ok {
+		return exitUsage
+	}
+	if format == "" {
+		format = formatPerfetto
+		if ext := filepath.Ext(out); ext == ".trace" || ext == ".out" {
+			format = formatGo
+		}
+	}
+	write, viewer := timeline.WritePerfetto, "open it at https://ui.perfetto.dev"
+	switch format {
+	case formatPerfetto:
+	case formatGo:
+		write, viewer = timeline.WriteGo, "go tool trace "+out+" shows it"
+	default:
+		fmt.Fprintf(stderr, "zf trace: -format %s: want %s or %s\n", format, formatPerfetto, formatGo)
 		return exitUsage
 	}
 	fail := failing("zf trace", stderr)
@@ -56,15 +82,15 @@ func runTrace(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return fail("%s has no trace with events: the kernel's option last= says how many a death has", from)
 	}
 	if out == "-" {
-		err = timeline.WritePerfetto(stdout, all)
+		err = write(stdout, all)
 	} else {
-		err = writeFile(out, func(w io.Writer) error { return timeline.WritePerfetto(w, all) })
+		err = writeFile(out, func(w io.Writer) error { return write(w, all) })
 	}
 	if err != nil {
 		return fail("%v", err)
 	}
 	if out != "-" {
-		fmt.Fprintf(stderr, "zf trace: wrote %s; open it at https://ui.perfetto.dev\n", out)
+		fmt.Fprintf(stderr, "zf trace: wrote %s; %s\n", out, viewer)
 	}
 	return exitOK
 }
