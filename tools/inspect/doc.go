@@ -8,6 +8,7 @@
 //	text.go        goroutines as text: grouped, with columns, as JSON
 //	traceback.go   goroutines from a log that has Go's own traceback
 //	variable.go    variables and expressions
+//	flight.go      what the program's flight recorder (runtime/trace) has
 //	coretest/      makes cores, for tests
 //
 // A core file is what a machine of ours or Linux, gdb or Delve has written. It is hostile

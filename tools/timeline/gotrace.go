@@ -2,62 +2,25 @@ package timeline
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
+	"github.com/zeroframe/zeroframe/tools/gotrace"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Go's execution trace, version 1.26, as `go tool trace` reads it (GOROOT/src/internal/trace/tracev2 says what an
-// event has). It knows goroutines, processors and system threads: a CPU is a processor with a system thread of
-// the same number, and each of the kernel's threads is a goroutine of its number. What the trace of Go has no word
-// for is a log message, with the function as its stack; a system call that took until something else happened is a region.
-
-// goHeader begins a file.
-const goHeader = "go 1.26 trace\x00\x00\x00"
-
-// The kinds of Go's events that are written, by their numbers there.
-const (
-	goBatch         = 1
-	goStacks        = 2
-	goStack         = 3
-	goStrings       = 4
-	goString        = 5
-	goFrequency     = 8
-	goProcStart     = 10
-	goProcStop      = 11
-	goProcStatus    = 13
-	goStart         = 16
-	goStop          = 19
-	goBlock         = 20
-	goUnblock       = 21
-	goRegionBegin   = 42
-	goRegionEnd     = 43
-	goLog           = 44
-	goStatusStack   = 48
-	goSync          = 50
-	goClockSnapshot = 51
-	goEnd           = 52
-)
-
-// States of processors and goroutines.
-const (
-	procIdle = 2
-
-	goRunnable = 1
-	goWaiting  = 4
-)
+// Go's execution trace, as `go tool trace` reads it (tools/gotrace). It knows goroutines, processors and system
+// threads: a CPU is a processor with a system thread of the same number, and each of the kernel's threads is a
+// goroutine of its number. What Go's trace has no word for is a log message, with the function as its stack; a system
+// call that took until something else happened is a region.
 
 const (
 	goGeneration = 1
-	noGoThread   = 1<<64 - 1
 	noParent     = 0 // the task that regions and messages belong to: none
-	// maxGoBatch is how long a batch gets at most; Go takes 64 KiB.
-	maxGoBatch = 32 << 10
 	// firstGoTime is when the trace begins: its reader takes 0 for no time.
 	firstGoTime = 1000
 )
@@ -70,10 +33,7 @@ const (
 
 // WriteGo writes timelines, one behind the other, for `go tool trace`.
 func WriteGo(w io.Writer, all []Timeline) error {
-	g := goWriter{
-		strings: map[string]uint64{}, frames: map[goFrame]uint64{}, pcs: map[uint64]bool{}, stacks: map[string]uint64{},
-		cpus: map[uint64]*goCPU{}, threads: map[uint64]*goThread{},
-	}
+	g := goWriter{tables: gotrace.NewTables(0), cpus: map[uint64]*goCPU{}, threads: map[uint64]*goThread{}}
 	start := uint64(firstGoTime)
 	for i := range all {
 		g.timeline(&all[i], uint64(i)*goroutinesOfOne, start)
@@ -85,24 +45,10 @@ func WriteGo(w io.Writer, all []Timeline) error {
 
 // goWriter is a trace that is being made.
 type goWriter struct {
-	strings map[string]uint64 // their numbers
-	frames  map[goFrame]uint64
-	pcs     map[uint64]bool
-	stacks  map[string]uint64 // by the frames' numbers
-
-	texts, stackTable []byte
-	textParts         [][]byte // of texts and stackTable what is a batch's worth already
-	stackParts        [][]byte
-
+	tables  *gotrace.Tables
 	cpus    map[uint64]*goCPU
 	threads map[uint64]*goThread // by goroutine
 	batches []byte
-}
-
-// goFrame is a place in a program.
-type goFrame struct {
-	function, file string
-	line           int
 }
 
 // goCPU is a processor and its system thread.
@@ -201,10 +147,10 @@ func (g *goWriter) event(c *goCPU, e *wire.Event, base, at uint64) {
 		}
 		name := e.What()
 		t.calls = append(t.calls, goCall{e.Number, name})
-		g.add(c, at, goRegionBegin, noParent, g.text(name), 0)
+		g.add(c, at, gotrace.RegionBegin, noParent, g.tables.Text(name), 0)
 	case tracer.EventReturn:
 		if n := len(t.calls) - 1; n >= 0 && t.calls[n].number == e.Number {
-			g.add(c, at, goRegionEnd, noParent, g.text(t.calls[n].name), 0)
+			g.add(c, at, gotrace.RegionEnd, noParent, g.tables.Text(t.calls[n].name), 0)
 			t.calls = t.calls[:n]
 		}
 		g.log(c, e.Kind.String(), e.What(), 0, at)
@@ -222,7 +168,7 @@ func (g *goWriter) cpu(number, at uint64) *goCPU {
 	if c == nil {
 		c = &goCPU{number: number}
 		g.cpus[number] = c
-		g.add(c, at, goProcStatus, number, procIdle)
+		g.add(c, at, gotrace.ProcStatus, number, gotrace.ProcIdle)
 	}
 	return c
 }
@@ -243,14 +189,14 @@ func (g *goWriter) declare(c *goCPU, t *goThread, state, at uint64) {
 		return
 	}
 	t.unknown = false
-	t.ready = state == goRunnable
+	t.ready = state == gotrace.GoRunnable
 	name := fmt.Sprintf("thread %d", t.id%goroutinesOfOne)
 	if cpu := t.id%goroutinesOfOne - goroutineOfCPU; cpu < goroutinesOfOne-goroutineOfCPU {
 		name = fmt.Sprintf("CPU %d without a thread", cpu)
 	}
 	// A goroutine's name is that of the function at the bottom of its stack.
-	stack := g.stackOf([]lookup.Call{{Function: name}}, 0)
-	g.add(c, at, goStatusStack, t.id, noGoThread, state, stack)
+	stack := g.tables.Stack([]gotrace.Frame{{Call: lookup.Call{Function: name}}})
+	g.add(c, at, gotrace.StatusStack, t.id, gotrace.NoThread, state, stack)
 }
 
 // run has a CPU run a thread.
@@ -265,25 +211,25 @@ func (g *goWriter) run(c *goCPU, t *goThread, at uint64) {
 	if !c.on {
 		c.on = true
 		c.seq++
-		g.add(c, at, goProcStart, c.number, c.seq)
+		g.add(c, at, gotrace.ProcStart, c.number, c.seq)
 	}
-	g.declare(c, t, goRunnable, at)
+	g.declare(c, t, gotrace.GoRunnable, at)
 	if !t.ready {
 		g.unblock(c, t, at)
 	}
 	t.seq++
 	t.on, c.running = c, t
-	g.add(c, at, goStart, t.id, t.seq)
+	g.add(c, at, gotrace.GoStart, t.id, t.seq)
 }
 
 // unblock says that a thread could run.
 func (g *goWriter) unblock(c *goCPU, t *goThread, at uint64) {
 	if t.unknown {
-		g.declare(c, t, goWaiting, at)
+		g.declare(c, t, gotrace.GoWaiting, at)
 	}
 	t.ready = true
 	t.seq++
-	g.add(c, at, goUnblock, t.id, t.seq, 0)
+	g.add(c, at, gotrace.GoUnblock, t.id, t.seq, 0)
 }
 
 // stop has a CPU run no thread.
@@ -295,14 +241,14 @@ func (g *goWriter) stop(c *goCPU, at uint64) {
 	c.running, t.on = nil, nil
 	if n := len(t.calls) - 1; n >= 0 {
 		t.ready = false
-		g.add(c, at, goBlock, g.text("system call "+wire.CallName(t.calls[n].number)), 0)
+		g.add(c, at, gotrace.GoBlock, g.tables.Text("system call "+wire.CallName(t.calls[n].number)), 0)
 		return
 	}
 	if t.ready = t.id%goroutinesOfOne < goroutineOfCPU; t.ready {
-		g.add(c, at, goStop, g.text("preempted"), 0)
+		g.add(c, at, gotrace.GoStop, g.tables.Text("preempted"), 0)
 		return
 	}
-	g.add(c, at, goBlock, g.text("nothing to do"), 0)
+	g.add(c, at, gotrace.GoBlock, g.tables.Text("nothing to do"), 0)
 }
 
 // rest makes a CPU idle.
@@ -310,63 +256,31 @@ func (g *goWriter) rest(c *goCPU, at uint64) {
 	g.stop(c, at)
 	if c.on {
 		c.on = false
-		g.add(c, at, goProcStop)
+		g.add(c, at, gotrace.ProcStop)
 	}
 }
 
 func (g *goWriter) log(c *goCPU, kind, text string, stack, at uint64) {
-	g.add(c, at, goLog, noParent, g.text(kind), g.text(text), stack)
+	g.add(c, at, gotrace.Log, noParent, g.tables.Text(kind), g.tables.Text(text), stack)
 }
 
 // add adds one of Go's events to a CPU's.
 func (g *goWriter) add(c *goCPU, at uint64, kind byte, args ...uint64) {
-	if len(c.events) > maxGoBatch {
+	if len(c.events) > gotrace.MaxBatch {
 		g.flush(c)
 	}
 	if len(c.events) == 0 {
 		c.first, c.last = at, at
 	}
 	at = max(at, c.last) // two CPUs' clocks may differ by a little
-	c.events = binary.AppendUvarint(append(c.events, kind), at-c.last)
+	c.events = gotrace.AppendEvent(c.events, kind, append([]uint64{at - c.last}, args...)...)
 	c.last = at
-	for _, a := range args {
-		c.events = binary.AppendUvarint(c.events, a)
-	}
 }
 
 // flush ends a CPU's batch.
 func (g *goWriter) flush(c *goCPU) {
-	g.batch(c.number, c.first, c.events)
+	g.batches = gotrace.AppendBatch(g.batches, goGeneration, c.number, c.first, c.events)
 	c.events = nil
-}
-
-// batch adds a batch of a system thread.
-func (g *goWriter) batch(thread, at uint64, data []byte) {
-	b := append(g.batches, goBatch)
-	for _, v := range [...]uint64{goGeneration, thread, at, uint64(len(data))} {
-		b = binary.AppendUvarint(b, v)
-	}
-	g.batches = append(b, data...)
-}
-
-// text returns the number of a string.
-func (g *goWriter) text(s string) uint64 {
-	if s == "" {
-		return 0
-	}
-	const longest = 1 << 10 // as in Go
-	s = s[:min(len(s), longest)]
-	n, ok := g.strings[s]
-	if !ok {
-		n = uint64(len(g.strings)) + 1
-		g.strings[s] = n
-		g.texts = binary.AppendUvarint(append(g.texts, goString), n)
-		g.texts = append(binary.AppendUvarint(g.texts, uint64(len(s))), s...)
-		if len(g.texts) > maxGoBatch {
-			g.textParts, g.texts = append(g.textParts, g.texts), nil
-		}
-	}
-	return n
 }
 
 // stack returns the number of the stack of an event, 0 if it has none.
@@ -376,67 +290,24 @@ func (g *goWriter) stack(e *wire.Event) uint64 {
 		return 0
 	}
 	if len(e.Calls) == 0 {
-		return g.stackOf([]lookup.Call{{Function: fmt.Sprintf("%#x", pc)}}, pc)
+		return g.tables.Stack([]gotrace.Frame{{Call: lookup.Call{Function: fmt.Sprintf("%#x", pc)}, PC: pc}})
 	}
-	return g.stackOf(e.Calls, pc)
-}
-
-// stackOf returns the number of the stack of calls, the innermost first, at a pc.
-func (g *goWriter) stackOf(calls []lookup.Call, pc uint64) uint64 {
-	var frames []byte
-	var key []byte
-	for _, c := range calls {
-		f := goFrame{c.Function, c.File, c.Line}
-		at, ok := g.frames[f]
-		if !ok {
-			// The reader knows a frame by its pc: inlined calls need others, and what is nowhere in the program
-			// small ones.
-			for at = pc; at == 0 || g.pcs[at]; at++ {
-			}
-		}
-		g.frames[f], g.pcs[at] = at, true
-		for _, v := range [...]uint64{at, g.text(cmp.Or(f.function, "?")), g.text(cmp.Or(f.file, "?")), uint64(max(f.line, 0))} {
-			frames = binary.AppendUvarint(frames, v)
-		}
-		key = binary.AppendUvarint(key, at)
+	var frames []gotrace.Frame
+	for _, c := range e.Calls {
+		frames = append(frames, gotrace.Frame{Call: c, PC: pc})
 	}
-	n, ok := g.stacks[string(key)]
-	if !ok {
-		n = uint64(len(g.stacks)) + 1
-		g.stacks[string(key)] = n
-		b := binary.AppendUvarint(append(g.stackTable, goStack), n)
-		g.stackTable = append(binary.AppendUvarint(b, uint64(len(calls))), frames...)
-		if len(g.stackTable) > maxGoBatch {
-			g.stackParts, g.stackTable = append(g.stackParts, g.stackTable), nil
-		}
-	}
-	return n
+	return g.tables.Stack(frames)
 }
 
 // file returns the whole file.
 func (g *goWriter) file() []byte {
 	// The wall clock at that time is not known: it stays at 1970.
-	g.batch(noGoThread, firstGoTime, goArgs([]byte{goSync, goFrequency}, 1e9, goClockSnapshot, 0, firstGoTime, 0, 0))
-	var numbers []uint64
-	for n := range g.cpus {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
+	sync := gotrace.AppendEvent([]byte{gotrace.Sync}, gotrace.Frequency, 1e9)
+	sync = gotrace.AppendEvent(sync, gotrace.ClockSnapshot, 0, firstGoTime, 0, 0)
+	g.batches = gotrace.AppendBatch(g.batches, goGeneration, gotrace.NoThread, firstGoTime, sync)
+	for _, n := range slices.Sorted(maps.Keys(g.cpus)) {
 		g.flush(g.cpus[n])
 	}
-	for _, b := range append(g.stackParts, g.stackTable) {
-		g.batch(noGoThread, firstGoTime, append([]byte{goStacks}, b...))
-	}
-	for _, b := range append(g.textParts, g.texts) {
-		g.batch(noGoThread, firstGoTime, append([]byte{goStrings}, b...))
-	}
-	return append(append([]byte(goHeader), g.batches...), goEnd)
-}
-
-func goArgs(b []byte, args ...uint64) []byte {
-	for _, a := range args {
-		b = binary.AppendUvarint(b, a)
-	}
-	return b
+	g.batches = g.tables.AppendTo(g.batches, goGeneration, firstGoTime)
+	return append(append([]byte(gotrace.Header), g.batches...), gotrace.EndGeneration)
 }
