@@ -3,8 +3,10 @@ package main
 // `zf trace`: what the CPUs did before a death, on a line of time.
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/input"
 	"github.com/zeroframe/zeroframe/tools/inspect"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/timeline"
 	"github.com/zeroframe/zeroframe/tools/trace"
 	"github.com/zeroframe/zeroframe/tools/wire"
@@ -34,7 +37,12 @@ latest 128 of each CPU. Of several traces in a log, one stands behind the other.
 
 In Go's format a CPU is a P, and each thread of the kernel is a goroutine of its
 number: the kernel knows nothing of the program's own goroutines. What Go's trace
-has no event for is a log message; a system call that blocked is a region.`
+has no event for is a log message; a system call that blocked is a region.
+
+With -flight it is what the program's own flight recorder (runtime/trace) has:
+Go's trace of its goroutines up to the death. That needs a full core.
+
+  zf trace -flight -e hello.elf -o hello.trace hello.core`
 
 // What -format takes.
 const (
@@ -44,11 +52,12 @@ const (
 
 func runTrace(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var elf, out, format string
-	var force bool
+	var force, flight bool
 	fs := newFlags("trace", "-e ELF [-o FILE] [flags] LOG|CORE", timelineText, stderr)
 	fs.StringVar(&elf, "e", "", "the `ELF` file that was running")
 	fs.StringVar(&out, "o", "-", "write to `FILE`; - is standard output")
 	fs.StringVar(&format, "format", "", "`FORMAT` of FILE, perfetto or go (default: go if it ends in .trace or\n.out, else perfetto)")
+	fs.BoolVar(&flight, "flight", false, "write what the program's trace.FlightRecorder has, from a full core")
 	fs.BoolVar(&force, "force", false, "take a log or a core of another build, too")
 	inputs, code, ok := parseMixed(fs, args)
 	if !ok {
@@ -74,6 +83,16 @@ func runTrace(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	fail := failing("zf trace", stderr)
+	if flight {
+		if format == formatPerfetto && formatGiven(fs) {
+			fmt.Fprintln(stderr, "zf trace: -flight writes Go's format alone; leave -format perfetto out")
+			return exitUsage
+		}
+		if err := writeFlight(from, elf, out, force, stdout, stderr); err != nil {
+			return fail("%v", err)
+		}
+		return exitOK
+	}
 	all, err := timelines(from, elf, force, stdin, stderr)
 	switch {
 	case err != nil:
@@ -93,6 +112,44 @@ func runTrace(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "zf trace: wrote %s; %s\n", out, viewer)
 	}
 	return exitOK
+}
+
+// formatGiven reports whether the command line has -format.
+func formatGiven(fs *flag.FlagSet) (given bool) {
+	fs.Visit(func(f *flag.Flag) { given = given || f.Name == "format" })
+	return given
+}
+
+// writeFlight writes what the flight recorder of a core's program has.
+func writeFlight(from, elf, out string, force bool, stdout, stderr io.Writer) error {
+	p, err := openProgram("zf trace", from, elf, force, stderr)
+	if errors.Is(err, inspect.ErrNotCore) {
+		return fmt.Errorf("-flight: %w; a log does not have the program's memory: zf run -core makes a core", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	sym, err := openSymbols(elf)
+	if err != nil {
+		return err
+	}
+	defer sym.Close()
+	var b bytes.Buffer
+	f, err := p.WriteFlight(&b, func(pc uint64) []lookup.Call { return sym.Lookup(pc, true) })
+	if err != nil {
+		return err
+	}
+	if err := writeTo(out, stdout, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }); err != nil {
+		return err
+	}
+	if f.Without != "" {
+		fmt.Fprintf(stderr, "zf trace: the last part, up to a second before the death, is missing: %s\n", f.Without)
+	}
+	if out != "-" {
+		fmt.Fprintf(stderr, "zf trace: wrote %s; go tool trace %s shows it\n", out, out)
+	}
+	return nil
 }
 
 // timelines returns those of a core or of the traces in a log.
