@@ -46,6 +46,7 @@
 //	locks/     machine code -> which mutexes a frame holds at a pc
 //	why/       a recording -> what the death came from, and who has written a word
 //	waits/     a core -> who waits for whom, and what keeps the program from going on
+//	gotrace/   Go's execution trace
 //	timeline/  what CPUs did last -> a line of time, for a viewer
 //	install/   what is missing -> the command that installs it here
 //	doctor/    this machine -> what of it the commands need

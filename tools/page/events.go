@@ -53,7 +53,7 @@ const (
 	timeRowHeight = 26
 	timeHead      = 20 // above the first row
 	// timeLeft is where the scale begins, in percents: names stand before it. It ends at timeRight.
-	timeLeft, timeRight = 14.0, 98.5
+	timeLeft, timeRight = 14.0, 97.0
 	// timeNearest is the time before the death below which all is at the right edge, in ns.
 	timeNearest = 100.0
 )
@@ -119,20 +119,23 @@ func events(t *wire.Trace) *timeView {
 		}
 		ago := fmt.Sprintf("%d.%03d", e.Ago/1000, e.Ago%1000)
 		m := timeMark{X: decimal(at(e.Ago)), Top: r.Line - 6, Class: cmp.Or(eventClasses[e.Kind], "call"), Title: name(fmt.Sprintf("%s us before: %s", ago, what))}
-		// What takes a time is a bar: a call until its thread does something else, a wait for the lock before its event.
+		// What takes a time is a bar: a wait for the lock before its event; a call that blocks until its thread has its
+		// result or makes the next call, as one that was to wait starts over.
 		switch {
 		case e.Kind == tracer.EventLock:
 			from := at(e.Ago + e.B)
 			m.X, m.Width = decimal(from), decimal(max(at(e.Ago)-from, .3))
+			m.Class += " long"
 		case e.Kind == tracer.EventCall && e.B == tracer.Unanswered:
 			until := uint64(0)
 			for j := i + 1; j < len(all); j++ {
-				if all[j].Thread == e.Thread && all[j].Kind == tracer.EventReturn && all[j].Number == e.Number {
+				if all[j].Thread == e.Thread && (all[j].Kind == tracer.EventReturn || all[j].Kind == tracer.EventCall) {
 					until = all[j].Ago
 					break
 				}
 			}
 			m.Width = decimal(max(at(until)-at(e.Ago), .3))
+			m.Class += " long"
 		}
 		r.Marks = append(r.Marks, m)
 		v.Events = append(v.Events, timeEvent{Ago: ago, What: name(what), Where: name(where), Thread: strconv.FormatUint(uint64(e.Thread), 10)})

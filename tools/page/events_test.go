@@ -56,13 +56,13 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	want := []string{
-		"e call 27 1000.000 us before: read(0x3)", "e call 27 10.000 us before: read returns = 5",
-		"e switch 53 100.000 us before: goes on with thread 1", "e lock 53 2.000 us before: has waited 1000.000 us for the kernel lock, read", "e fault 53 0.000 us before: #PF at 0x8, error code 0x0",
+		"e call long 27 1000.000 us before: read(0x3)", "e call 27 10.000 us before: read returns = 5",
+		"e switch 53 100.000 us before: goes on with thread 1", "e lock long 53 2.000 us before: has waited 1000.000 us for the kernel lock, read", "e fault 53 0.000 us before: #PF at 0x8, error code 0x0",
 	}
 	if strings.Join(marks, "\n") != strings.Join(want, "\n") {
 		t.Errorf("the marks are\n%s\nwant\n%s", strings.Join(marks, "\n"), strings.Join(want, "\n"))
 	}
-	// Four decades from 1 ms to 100 ns: 14 to 98.5 percent.
+	// Four decades from 1 ms to 100 ns: 14 to 97 percent.
 	decade := (timeRight - timeLeft) / 4
 	for i, want := range []float64{timeLeft, timeLeft + 2*decade, timeLeft + 2*decade, timeLeft + decade, timeLeft, timeRight - 1.301*decade, timeRight} {
 		if i >= len(at) || at[i] < want-.01 || at[i] > want+.01 {
