@@ -1,50 +1,87 @@
 package qemu
 
 import (
-	"fmt"
-	"os/exec"
+	"os"
 	"path/filepath"
-	"regexp"
+	"strings"
 	"testing"
 )
 
-// TestFlightRecorder: what a program's own flight recorder has can be had from a core, up to the death, whichever the
-// death is; Go's own tools read it.
-func TestFlightRecorder(t *testing.T) {
+// What zf run and zf test keep of a program: all of it at once, of a program that a
+// timeout ends, and of a package's tests.
+
+// TestFlightTimeout: a program that does not end by itself has its profile, its counts, its
+// heap and what it has open sent all the same.
+func TestFlightTimeout(t *testing.T) {
 	t.Parallel()
-	image := program(t, "flight")
-	mark := regexp.MustCompile(`Category="mark" Message="(\d+)"`)
-	for _, tt := range []struct{ how, options string }{
-		{"panic", ""},
-		{"throw", ""},
-		{"write", fmt.Sprintf("watch=%#x watch.panic=on", address(t, image, "main.last"))}, // the kernel ends it in the middle
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	out, err := zfRun(t, "-q", "-timeout", "10s", "-cpuprofile", at("cpu"), "-handles", at("open"),
+		"-memprofile", at("heap"), "-probe", "main.six", "./testdata/profiled", "--", "shares", "600000").CombinedOutput()
+	if status := exitCode(t, err); status != 3 {
+		t.Errorf("status %d; want 3, a timeout", status)
+	}
+	if p := readPprof(t, at("cpu")); len(p.Sample) == 0 {
+		t.Error("the profile is empty")
+	}
+	for _, name := range []string{"open", "heap"} {
+		if fi, err := os.Stat(at(name)); err != nil || fi.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if !strings.Contains(string(out), "  main.six\n") || !strings.Contains(string(out), " breakpoints took ") {
+		t.Errorf("there are no counts in\n%s", out)
+	}
+}
+
+// TestFlightOfTests: the flags of zf run are those of zf test too.
+func TestFlightOfTests(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	out, err := zfTest(t, "-run", "Pass|Sub", "-cpuprofile", at("cpu"), "-profilerate", "9973", "-handles", at("open"),
+		"-memprofile", at("heap"), "-probe", "*.TestPass", "./testdata/tests").CombinedOutput()
+	if status := exitCode(t, err); status != 0 {
+		t.Fatalf("status %d:\n%s", status, out)
+	}
+	if p := readPprof(t, at("cpu")); len(p.Sample) == 0 {
+		t.Error("the profile is empty")
+	}
+	for _, name := range []string{"open", "heap"} {
+		if fi, err := os.Stat(at(name)); err != nil || fi.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, want := range []string{"TestPass\n", " breakpoints took ", "zf test: a snapshot is in ", "zf test: the heap profile is in "} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}
+
+// TestFlightMissing: what was asked for and has not come is said, and is no success.
+func TestFlightMissing(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "cpu")
+	for _, tt := range []struct {
+		flag, append string
+		want         []string
+	}{
+		{"-cpuprofile", "depot=0", []string{"-cpuprofile: the target has sent no profile", "profile=on is ignored: it needs a stack depot"}},
+		{"-handles", "record=off", []string{"no snapshot has come"}},
 	} {
-		for _, cpus := range []string{"1", "3"} {
-			t.Run(tt.how+"/"+cpus, func(t *testing.T) {
-				t.Parallel()
-				dir := t.TempDir()
-				core, file := filepath.Join(dir, "core"), filepath.Join(dir, "out")
-				out, err := zfRun(t, "-q", "-smp", cpus, "-core", core, "-append", tt.options, image, "--", tt.how).CombinedOutput()
-				if code := exitCode(t, err); code != 1 && code != 2 {
-					t.Fatalf("zf run: status %d, %s", code, out)
-				}
-				if out, err := exec.Command(zfCommand(t), "trace", "-flight", "-e", image, "-o", file, core).CombinedOutput(); err != nil {
-					t.Fatalf("zf trace -flight: %v\n%s", err, out)
-				}
-				text, err := exec.Command("go", "tool", "trace", "-d=parsed", file).CombinedOutput()
-				if err != nil {
-					t.Fatalf("go tool trace: %v\n%s", err, text)
-				}
-				all := mark.FindAllSubmatch(text, -1)
-				for i, m := range all {
-					if string(m[1]) != fmt.Sprint(i) {
-						t.Fatalf("mark %s stands where %d is wanted", m[1], i)
-					}
-				}
-				if len(all) != 200 {
-					t.Errorf("the trace has %d marks, want 200", len(all))
-				}
-			})
+		out, err := zfRun(t, "-q", tt.flag, file, "-append", tt.append, program(t, "profiled")).CombinedOutput()
+		status := exitCode(t, err)
+		for _, want := range tt.want {
+			if status != 2 || !strings.Contains(string(out), want) {
+				t.Errorf("%s: status %d, %s; want 2, and %q", tt.flag, status, out, want)
+			}
+		}
+	}
+	for _, args := range [][]string{{"-cpuprofile", file, "sort", "strings"}, {"-probe-stacks", "sort"}, {"-profilerate", "7", "sort"}} {
+		out, err := zfTest(t, args...).CombinedOutput()
+		if status := exitCode(t, err); status != 2 {
+			t.Errorf("zf test %q: status %d, %s; want 2", args, status, out)
 		}
 	}
 }
