@@ -24,8 +24,8 @@ import (
 
 const timelineText = `Trace writes what the CPUs did last before a death for a viewer: system calls,
 faults, interrupts, switches of threads, waits for the kernel lock. Open FILE at
-https://ui.perfetto.dev, which sends it nowhere, or in chrome://tracing; one that
-ends in .trace or .out with go tool trace.
+https://ui.perfetto.dev, which sends it nowhere, or in chrome://tracing; with go
+tool trace if its name ends in .trace or .out.
 
   zf trace -e hello.elf -o hello.json serial.log
   zf trace -e hello.elf -o hello.trace hello.core
@@ -36,8 +36,8 @@ as many as the kernel's option last=N says. A full core (zf run -core) has the
 latest 128 of each CPU. Of several traces in a log, one stands behind the other.
 
 In Go's format a CPU is a P, and each thread of the kernel is a goroutine of its
-number: the kernel knows nothing of the program's own goroutines. What Go's trace
-has no event for is a log message; a system call that blocked is a region.
+number: the kernel knows nothing of the program's own goroutines. What Go has no
+event for is a log message; a system call that blocked is a region.
 
 With -flight it is what the program's own flight recorder (runtime/trace) has:
 Go's trace of its goroutines up to the death. That needs a full core.
