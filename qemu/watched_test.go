@@ -3,6 +3,7 @@ package qemu
 import (
 	stdelf "debug/elf"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -232,5 +233,75 @@ func TestWatchMonitor(t *testing.T) {
 				t.Errorf("the first goroutine: %s", got)
 			}
 		})
+	}
+}
+
+// fixed are the kinds of testdata/culprits whose word is a package variable, or a part of one: how much of it
+// is watched. The words of the other kinds are on the heap or on a stack, where no name of the image leads.
+var fixed = map[string]struct {
+	variable      string
+	offset, bytes uint64
+}{
+	"nilmap":  {"main.table", 0, 8},
+	"buffer":  {"main.shared", 3, 1}, // the byte that is used as an index
+	"shorter": {"main.row", 8, 8},    // the length
+	"atomic":  {"main.current", 0, 8},
+	"method":  {"main.source", 0, 8},
+	"once":    {"main.conn", 0, 8},
+}
+
+// TestWatchCulprits: the last write to the word that a program has died of is traced while it runs, and its line is the one to
+// blame. QEMU does not help: it is what a real machine does.
+func TestWatchCulprits(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/culprits/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := program(t, "culprits")
+	symbols, err := symbol.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { symbols.Close() })
+	blame := map[string]int{}
+	for i, line := range strings.Split(string(text), "\n") {
+		if _, kind, ok := strings.Cut(line, "// culprit "); ok {
+			blame[kind] = i + 1
+		}
+	}
+	for kind, word := range fixed {
+		for _, cpus := range []int{1, 3} {
+			t.Run(fmt.Sprint(kind, "/", cpus), func(t *testing.T) {
+				t.Parallel()
+				option := fmt.Sprintf("watch=%#x:%d", address(t, path, word.variable)+word.offset, word.bytes)
+				_, serial, err := boot(t, Config{Kernel: path, CPUs: cpus}, option+" -- "+kind)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var last *labTrace
+				for _, tr := range traces(t, symbols, serial) {
+					if strings.HasPrefix(tr.Reason, "watch: ") {
+						last = tr
+					}
+				}
+				if last == nil {
+					t.Fatalf("%s: no write was traced\n%s", option, serial)
+				}
+				if strings.Contains(serial, "nothing happened") {
+					t.Error("the program did not die")
+				}
+				for _, f := range last.Frames {
+					if strings.HasSuffix(f.File, "culprits/main.go") {
+						// The innermost call of the program's is it, if that is another's, such as package atomic's.
+						if f.Line != blame[kind] {
+							t.Errorf("%s at line %d, want %d", f.Function, f.Line, blame[kind])
+						}
+						return
+					}
+				}
+				t.Errorf("no function of the program's is in the trace: %s", last.chain())
+			})
+		}
 	}
 }

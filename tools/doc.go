@@ -47,6 +47,7 @@
 //	rewind/    a recording -> a gdb stub that goes backwards, too
 //	why/       a recording -> what the death came from, and who has written a word
 //	waits/     a core -> who waits for whom, and what keeps the program from going on
+//	gotrace/   Go's execution trace
 //	timeline/  what CPUs did last -> a line of time, for a viewer
 //	install/   what is missing -> the command that installs it here
 //	doctor/    this machine -> what of it the commands need

@@ -31,6 +31,7 @@
 //	            channel  a value to another goroutine and back
 //	            thread   the same, where both keep a thread of their own
 //	            touch    the first write to a page, with its share of mmap and munmap
+//	events.*  what the kernel's log of the latest events costs a system call, in instructions
 //	timer.*   how much longer than 1 ms a sleep of 1 ms takes: median and 90th percentile
 //	memory.*  RAM in use when hello with fmt ends: the image with the kernel's static
 //	          data, the first page tables, page frames; on Linux the resident set of the

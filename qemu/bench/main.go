@@ -77,7 +77,7 @@ measures a part, and leaves that file alone:
 
 What there is to measure:
 
-    image boot start cost timer memory trace walk capture scan again callers paint
+    image boot start cost events timer memory trace walk capture scan again callers paint
     stack depot profile probe handles netconsole record replay chaos serial cpus
     core args lines std
 
@@ -107,7 +107,7 @@ func (b *bench) measurements() []measurement {
 	return []measurement{
 		{"image", b.size, []*string{&b.plain, &b.fmt}},
 		{"boot", b.times, []*string{&b.lab, &b.plain}},
-		{"boot cost timer", b.costs, []*string{&b.cost}},
+		{"boot cost events timer", b.costs, []*string{&b.cost}},
 		{"start", b.starts, []*string{&b.plain, &b.cost}},
 		{"start", b.commands, nil},
 		{"memory", b.memory, []*string{&b.fmt}},

@@ -9,6 +9,7 @@
 //	traceback.go   goroutines from a log that has Go's own traceback
 //	variable.go    variables and expressions
 //	live.go        variables of a program that runs, behind a debugger's stub
+//	flight.go      what the program's flight recorder (runtime/trace) has
 //	coretest/      makes cores, for tests
 //
 // A core file is what a machine of ours or Linux, gdb or Delve has written. It is hostile

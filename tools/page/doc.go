@@ -20,6 +20,7 @@
 //	traces.go   a trace -> what the page says of it
 //	frames.go   its frames and their source
 //	machine.go  registers, words of memory, stacks
+//	events.go   what its CPU did last, on a line of time
 //	tasks.go    threads and goroutines
 //	why.go      what a death came from
 //	flame.go    a profile -> a picture

@@ -177,7 +177,7 @@ func (r *Report) library(c *lookup.Call) bool {
 }
 
 // A budget is what is left of a page's limits.
-type budget struct{ frames, source, before, stacks, words int }
+type budget struct{ frames, source, before, stacks, words, events int }
 
 // trim bounds what there is of a trace by what is left for it, and finds its source.
 func (r *Report) trim(v *traceView, left *budget) {
@@ -198,6 +198,11 @@ func (r *Report) trim(v *traceView, left *budget) {
 	}
 	if left.words -= len(v.Words); left.words < 0 {
 		v.Words = nil
+	}
+	if v.Events != nil {
+		if left.events -= len(v.Events.Events); left.events < 0 {
+			v.Events = nil
+		}
 	}
 	if r.opt.Context < 0 {
 		return

@@ -19,6 +19,11 @@ const (
 	pageWords = 8000
 	// pageStacks is how many stacks are shown in all.
 	pageStacks = 2500
+	// pageEvents is how many of the events of CPUs are shown in all, maxTimeEvents how many of a trace.
+	pageEvents    = 6000
+	maxTimeEvents = 128
+	// maxTimeRows is how many threads have a row of their own there.
+	maxTimeRows = 12
 	// pageSource is how many bytes of source are shown in all.
 	pageSource = 1 << 20
 	// maxName is the longest name, maxReason the longest reason, in characters.

@@ -79,7 +79,7 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	all := append(r.first[:len(r.first):len(r.first)], r.last...)
 	// What ended a kernel comes first when there is not room for all.
-	left := budget{pageFrames, pageSource, pageBefore, pageStacks, pageWords}
+	left := budget{pageFrames, pageSource, pageBefore, pageStacks, pageWords, pageEvents}
 	for _, fatal := range []bool{true, false} {
 		for _, t := range all {
 			if t.fatal == fatal {

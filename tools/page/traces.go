@@ -30,6 +30,7 @@ type traceView struct {
 	Words     []valueView
 	Stacks    []stackView
 	Before    []lineView
+	Events    *timeView // what its CPU did last; nil: the trace does not say
 
 	Goroutine, Thread uint64
 	State             string // of a goroutine that does not run
@@ -92,6 +93,7 @@ func (r *Report) traceView(t *wire.Trace, id int) *traceView {
 	r.frames(v, t)
 	v.Registers = registers(t, sym)
 	v.Stacks = stacks(t, v.listed)
+	v.Events = events(t)
 	if !v.listed {
 		v.Words = words(t, sym)
 		if !v.traceback { // which is text, and stands before the trace of the same death
