@@ -100,10 +100,14 @@ func sockets(w *worker) {
 	}
 }
 
+// mostSteps bounds a transfer's pieces: on a busy host each waits long for its turn.
+const mostSteps = 500
+
 // transfer writes in pieces of any size, and reads until the end in others.
 func (w *worker) transfer(r io.Reader, wr io.Writer, end func() error) {
 	key, size := w.rand.Uint64(), w.rand.IntN(60_000)
-	most := 1 + w.rand.IntN(9000)
+	most, b := 1+w.rand.IntN(9000), make([]byte, 1+w.rand.IntN(9000))
+	size = min(size, mostSteps*min(most, len(b)))
 	sent := make(chan error, 1)
 	go func() {
 		for at := 0; at < size; at += most {
@@ -114,7 +118,6 @@ func (w *worker) transfer(r io.Reader, wr io.Writer, end func() error) {
 		}
 		sent <- end()
 	}()
-	b := make([]byte, 1+w.rand.IntN(9000))
 	at := 0
 	for {
 		n, err := r.Read(b)
