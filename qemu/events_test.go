@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -178,11 +179,15 @@ func TestTraceCommand(t *testing.T) {
 			t.Errorf("%s: %d CPUs, %d rows, %d faults, %d deaths", tt.from, len(cpus), len(got.TraceEvents), faults, deaths)
 		}
 	}
-	// The same for go tool trace, whose parser takes it.
+	// The same for go tool trace, whose parser takes it. A log has the events of the CPU that has died.
+	died := regexp.MustCompile(`(?m)^zf1 begin .* cpu=(\d+)`).FindStringSubmatch(readText(t, log))
+	if died == nil {
+		t.Fatal("the log does not say which CPU has died")
+	}
 	for _, tt := range []struct {
 		from, format string
 		procs        []string
-	}{{log, "", []string{"P=0"}}, {core, "go", []string{"P=0", "P=1", "P=2"}}} {
+	}{{log, "", []string{"P=" + died[1]}}, {core, "go", []string{"P=0", "P=1", "P=2"}}} {
 		file := filepath.Join(dir, "program.trace")
 		args := []string{"trace", "-e", path, "-o", file, tt.from}
 		if tt.format != "" {
