@@ -186,8 +186,8 @@ func TestTraceCommand(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		from, format string
-		procs        []string
-	}{{log, "", []string{"P=" + died[1]}}, {core, "go", []string{"P=0", "P=1", "P=2"}}} {
+		wants        []string
+	}{{log, "", []string{"P=" + died[1]}}, {core, "go", []string{"P=0", "P=1", "P=2", `Category="call"`}}} {
 		file := filepath.Join(dir, "program.trace")
 		args := []string{"trace", "-e", path, "-o", file, tt.from}
 		if tt.format != "" {
@@ -202,7 +202,7 @@ func TestTraceCommand(t *testing.T) {
 			t.Fatalf("go tool trace: %v\n%s", err, out)
 		}
 		got := string(out)
-		for _, want := range append(tt.procs, `Category="fault" Message="#PF at 0x`, `Category="call"`, `Category="death"`, "Runnable->Running") {
+		for _, want := range append(tt.wants, `Category="fault" Message="#PF at 0x`, `Category="death"`, "Runnable->Running") {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: go tool trace shows no %s:\n%s", tt.from, want, got)
 			}

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestWhy: the page tells why a machine has died, with whatever it says as text, and says nothing where that is not
+// TestPageWhy: the page tells why a machine has died, with whatever it says as text, and says nothing where that is not
 // known.
-func TestWhy(t *testing.T) {
+func TestPageWhy(t *testing.T) {
 	hostile := "<b>\u202ex\x1b</b>"
 	steps := []WhyStep{
 		{Before: 1, How: "took it", Value: "0x28", Where: "main.f (main.go:7), goroutine 1", Source: "sink = numbers[n]"},

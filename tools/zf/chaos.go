@@ -15,7 +15,7 @@ const chaosUsage = "with %s: have threads change places at random, so that\n" +
 	"rare orders of events are found sooner (options chaos=SEED and, unless\n" +
 	"-append has another one, env.GOMAXPROCS=" + chaosProcs
 
-const seedUsage = "where what is random begins: the number %s"
+const seedUsage = "begin what is random with number %s"
 
 // chaosProcs is how many goroutines may run at a time in chaos, each on a thread of its own: threads change places at
 // any instruction, and the goroutines of one thread at few.

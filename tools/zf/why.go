@@ -232,7 +232,7 @@ func (f *whyFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs.StringVar(&f.variable, "var", "", "ask who has written the package's variable `NAME`, such as main.table, or\nthe eight bytes at NAME+16")
 	fs.Uint64Var(&f.size, "size", 0, "how many `BYTES` -addr and -var are about: 1, 2, 4 or 8 (default: the\nvariable's size, or 8)")
 	fs.BoolVar(&f.all, "all", false, "with -addr and -var: all writers, not only the last one")
-	fs.BoolVar(&f.waits, "waits", false, "say for what goroutines wait at the end of the recording; with -goroutine\nalso who has made that so")
+	fs.BoolVar(&f.waits, "waits", false, "say for what goroutines wait at the end of the recording; with\n-goroutine also who has made that so")
 	fs.Int64Var(&f.goroutine, "goroutine", 0, "with -waits: the goroutine `N` alone")
 	fs.BoolVar(&f.progress, "progress", false, "say line by line which replay it is at; a terminal shows it anyway")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
