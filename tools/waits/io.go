@@ -22,7 +22,7 @@ type IO struct {
 	// that has passed.
 	Deadline time.Duration
 	Late     bool
-	// DeadlineAt is the address of the word in which the runtime has the deadline, 0 if it is not known.
+	// DeadlineAt is the address of the word in which the runtime has the deadline, 0 if there is none.
 	DeadlineAt uint64
 }
 
@@ -95,8 +95,10 @@ func (p *program) deadline(g *Goroutine, desc uint64, reads bool, x *IO) {
 	if reads {
 		field = "runtime.pollDesc.rd"
 	}
-	x.DeadlineAt = p.at(desc, field)
-	at, since := int64(p.get(desc, field)), int64(p.get(g.g, "runtime.g.waitsince"))
+	at, since := int64(p.get(desc, field)), int64(p.get(g.g, "runtime.g.waitsince")) // 0: when it began is not known
+	if at != 0 {
+		x.DeadlineAt = p.at(desc, field)
+	}
 	switch {
 	case at < 0:
 		x.Late = true

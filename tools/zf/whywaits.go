@@ -109,7 +109,7 @@ func (v *whyWaiting) ask(ctx context.Context, w *why.Why, g *waits.Graph, x *wai
 			}
 		}
 	}
-	if y := x.Wait.IO; y != nil && y.DeadlineAt != 0 && (y.Deadline != 0 || y.Late) {
+	if y := x.Wait.IO; y != nil && y.DeadlineAt != 0 {
 		words = append(words, word{why.Deadline, y.DeadlineAt})
 	}
 	for _, o := range words {
