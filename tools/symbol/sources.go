@@ -44,13 +44,14 @@ func (s goSource) isEntry(pc uint64) (yes, known bool) {
 type indexSource struct{ f *File }
 
 func (s indexSource) one(pc uint64) (frames []lookup.Call, entry uint64, known bool) {
-	frames, entry, _, known = s.f.index.lookup(pc)
+	frames, entry, _, known = s.f.anyIndex().lookup(pc)
 	return frames, entry, known
 }
 
 func (s indexSource) isEntry(pc uint64) (yes, known bool) {
-	_, entry, sure, ok := s.f.index.lookup(pc)
-	return sure && entry == pc, ok && (sure || !s.f.index.partial())
+	x := s.f.anyIndex()
+	_, entry, sure, ok := x.lookup(pc)
+	return sure && entry == pc, ok && (sure || !x.partial())
 }
 
 // An infoSource is DWARF and the symbol table, or else the code itself.
