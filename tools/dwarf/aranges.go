@@ -229,7 +229,7 @@ func (d *Data) readAranges() (told []uint64) {
 func (d *Data) readRoots(told []uint64) {
 	r := d.main
 	r.Allow()
-	for _, base := range d.allUnits() {
+	for _, base := range d.allUnitsWith(told) {
 		if _, has := slices.BinarySearch(told, base); has || r.work < 0 {
 			continue
 		}

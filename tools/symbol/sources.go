@@ -4,7 +4,11 @@
 
 package symbol
 
-import "github.com/zeroframe/zeroframe/tools/lookup"
+import (
+	"runtime"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
+)
 
 // A source answers for addresses.
 type source interface {
@@ -58,6 +62,9 @@ func (s indexSource) isEntry(pc uint64) (yes, known bool) {
 type infoSource struct{ f *File }
 
 func (s infoSource) one(pc uint64) (frames []lookup.Call, entry uint64, known bool) {
+	if d := s.f.dwarfData(); d != nil && s.f.asked.Load() == 0 && runtime.GOMAXPROCS(0) > 1 {
+		go d.Prepare() // beside the symbols; what is looked up below waits for it
+	}
 	hit, ok := s.f.funcAt(pc)
 	s.f.asked.Add(1)
 	frames, low := s.f.dwarfData().Lookup(pc, hit.name)
