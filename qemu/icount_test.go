@@ -70,7 +70,7 @@ func TestIcountCommand(t *testing.T) {
 		return out
 	}
 	first := run()
-	busy := exec.Command("/bin/sh", "-c", "while :; do :; done")
+	busy := exec.Command("/bin/sh", "-c", "while kill -0 $PPID; do :; done")
 	if err := busy.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -25,14 +25,18 @@ var (
 	alarmAt, rewindAt uint64 // when it comes, 0: never, and when it is to be put off; under the kernel lock; the panic path takes none
 	lateShot          uint64 // the deadline that was over when it last came, in an NMI; panic path only
 
+	tick     uint64 // ns, how often an idle CPU wakes up; 0: when it has something to do; set once at boot
 	patience uint64 // ns; 0: no watchdog; set once at boot
 	seen     uint64 // the program's activity when it was last looked at; under the kernel lock
 	lastSeen uint64 // when it had changed; under the kernel lock
 	looks    uint8  // how often the runtime was at work when the program was hung; under the kernel lock
 )
 
-// SetWatchdog reads the option. Early context, once.
+// SetWatchdog reads the options. Early context, once.
 func SetWatchdog() {
+	if ms, ok := option.Number("tick"); ok {
+		tick = ms * 1e6
+	}
 	if s, ok := option.Number("watchdog"); ok {
 		patience, lastSeen = s*1e9, clock.Now()
 		alarm = s != 0 && arch.LocalInterrupts() &&
@@ -45,6 +49,9 @@ func SetWatchdog() {
 func Tick(now uint64) (next uint64) {
 	percpu.AssertLocked()
 	next = min(linux.Tick(now), observe.NextSample(now), lookAtCPUs(now))
+	if tick != 0 {
+		next = min(next, now+tick)
+	}
 	if patience == 0 {
 		return next
 	}

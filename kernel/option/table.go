@@ -88,6 +88,8 @@ var table = [...]row{
 		help: "the height of the terminal at the serial port. zf run adds its terminal's"},
 	{name: "time", argument: "SECONDS", max: 1<<33 - 1, want: "want seconds since 1970",
 		help: "the date, in seconds since 1970, for machines without a clock"},
+	{name: "tick", argument: "MILLISECONDS", usual: "0, never", max: 1 << 31, want: "want milliseconds",
+		help: "wake up an idle CPU so often, though it has nothing to do; zf run -record adds it: QEMU writes down what reaches a machine when that wakes up"},
 	{name: "watchdog", argument: "SECONDS", usual: "0, never", max: 1 << 31, want: "want seconds",
 		help: "trace and end a program that reads and writes nothing for so long, and a kernel that lets no interrupt in for so long, where the machine has an HPET"},
 	{name: "lockup", usual: "report", words: []string{"report", "panic", "off"},

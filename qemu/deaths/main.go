@@ -30,11 +30,14 @@ import (
 
 const usageText = `Usage: deaths [flags]
 
-Deaths boots -n machines with 1 to 8 CPUs. In each, the last CPU dies in a way that is chosen
-by chance, at a time that is, too, while the others wait, spin with interrupts off, or die as
-well. A quarter of them run a program that keeps all CPUs busy, and dies in the kernel or in a goroutine. Every trace must be whole, every CPU must have one, and the first must be of the function
-that died. The table says of how many that is so, and behind it is a line for each other one.
-A run that is interrupted makes the table of what it has done, and says with which -first to go on.
+Deaths boots -n machines with 1 to 8 CPUs. In each, the last CPU dies in a way
+that is chosen by chance, at a time that is, too, while the others wait, spin
+with interrupts off, or die as well. A quarter of them run a program that keeps
+all CPUs busy, and dies in the kernel or in a goroutine. Every trace must be
+whole, every CPU must have one, and the first must be of the function that died.
+The table says of how many that is so; behind it is a line for each other one.
+A run that is interrupted makes the table of what it has done, and says with
+which -first to go on.
 
 Exit status: 0 the table is complete, whatever is in it; 2 it is not.
 

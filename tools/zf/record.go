@@ -22,6 +22,9 @@ const recordUsage = "record the whole run in `FILE`, for zf replay: the image, i
 	"CPU, its time goes by its instructions, its text by the serial port. No\n" +
 	"NMI can be recorded: -timeout and ^\\ bring no trace"
 
+// recordTick: what reaches a machine that sleeps is written down, and reaches it, when it wakes up.
+const recordTick = "tick=2"
+
 // recordFlag adds the flag.
 func (m *machine) recordFlag(fs *flag.FlagSet) {
 	fs.StringVar(&m.record, "record", "", recordUsage)
@@ -80,6 +83,9 @@ func (m *machine) startRecord(ctx context.Context, sym *symbol.File, cooked bool
 		return nil, nil
 	}
 	q := &m.qemu
+	if _, given := lastOption(q.Append, "tick"); !given && q.CDROM == "" { // a disc has its own command line
+		q.Append = strings.TrimSpace(recordTick + " " + q.Append)
+	}
 	version, err := qemu.Version(ctx, q.Program)
 	if err != nil {
 		return nil, err
