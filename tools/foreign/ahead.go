@@ -114,6 +114,10 @@ func (x *Reader) dryCopy(first bool) *dryReader {
 	y.dry, y.say, y.Groups, y.Line, y.hits = true, func(string) {}, grouping{}, nil, nil
 	y.said, y.told = maps.Clone(x.said), maps.Clone(x.told)
 	y.lack.files = slices.Clip(x.lack.files)
+	y.lacks = slices.Clone(x.lacks)
+	for i := range y.lacks {
+		y.lacks[i].files = slices.Clip(y.lacks[i].files)
+	}
 	y.markup.modules, y.markup.maps = maps.Clone(x.markup.modules), slices.Clip(x.markup.maps)
 	y.g.inlined, y.gdb.inline = slices.Clip(x.g.inlined), slices.Clip(x.gdb.inline)
 	y.layout, y.rep = x.layout.clone(), x.rep.clone()
