@@ -19,6 +19,7 @@ type unitIndex struct {
 	read   bool // all units' ranges are there
 	sorted bool // and sorted
 	asked  int  // look-ups before
+	units  int  // that have code; 0 if they were not counted yet
 }
 
 // A unitRange is a piece of text that belongs to the unit at offset base.
@@ -72,6 +73,23 @@ func (d *Data) UnitsOf(n int, pc func(i int) uint64, each func(i int, units []ui
 	for i := range n {
 		each(i, d.unitsAt(pc(i), buf[:0]))
 	}
+}
+
+// CodeUnits returns how many units have code.
+func (d *Data) CodeUnits() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.readRanges()
+	x := &d.index
+	if x.units == 0 {
+		bases := make([]uint64, len(x.ranges))
+		for i := range bases {
+			bases[i] = x.ranges[i].base
+		}
+		slices.Sort(bases)
+		x.units = len(slices.Compact(bases))
+	}
+	return x.units
 }
 
 // A Claim is a piece of text and the units that have code there, in link order.
@@ -211,7 +229,7 @@ func (d *Data) readAranges() (told []uint64) {
 func (d *Data) readRoots(told []uint64) {
 	r := d.main
 	r.Allow()
-	for _, base := range d.allUnits() {
+	for _, base := range d.allUnitsWith(told) {
 		if _, has := slices.BinarySearch(told, base); has || r.work < 0 {
 			continue
 		}

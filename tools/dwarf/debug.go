@@ -3,6 +3,8 @@
 package dwarf
 
 import (
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -41,34 +43,74 @@ type Data struct {
 }
 
 // allUnits returns the offsets of all units' headers.
-func (d *Data) allUnits() []uint64 {
+func (d *Data) allUnits() []uint64 { return d.allUnitsWith(nil) }
+
+// allUnitsWith is allUnits that may begin at several places at once: at those of told, which rise
+// and are said to be of headers.
+func (d *Data) allUnitsWith(told []uint64) []uint64 {
 	d.basesOnce.Do(func() {
-		// Where units are longer than pages it takes less time to read their headers
-		// alone.
-		const header, page = 12, 4 << 10
-		buf := make([]byte, 4*page)
-		c, first := elf.Cursor{Big: d.File.Big()}, uint64(0) // what was read, and from where
-		n := uint64(header)
-		for at := uint64(0); at < d.info.Size; {
-			if at+header > first+uint64(len(c.B)) {
-				c.B, first = d.info.Bytes(&buf, at, n), at
-			}
-			c.At, c.Bad = int(at-first), false
-			length, head := c.Uint(4), uint64(4)
-			if length == 0xffffffff {
-				length, head = c.Uint(8), 12
-			}
-			if c.Bad || length > d.info.Size-at-head {
-				return
-			}
-			d.unitBases = append(d.unitBases, at)
-			at += head + length
-			if n = header; length < page {
-				n = 4 * page
-			}
+		const manyTold = 256 // where it takes less time than to start another
+		n := min(runtime.GOMAXPROCS(0), 4, len(told)/manyTold)
+		if n < 2 {
+			d.unitBases, _ = d.unitsFrom(0, d.info.Size)
+			return
 		}
+		starts := []uint64{0}
+		for i := 1; i < n; i++ {
+			starts = append(starts, told[i*len(told)/n])
+		}
+		starts = append(starts, d.info.Size)
+		parts, met := make([][]uint64, n), make([]bool, n)
+		var wait sync.WaitGroup
+		for i := range n {
+			wait.Go(func() { parts[i], met[i] = d.unitsFrom(starts[i], starts[i+1]) })
+		}
+		wait.Wait()
+		if slices.Contains(met[:n-1], false) { // of the last one there is no more to be had
+			d.unitBases, _ = d.unitsFrom(0, d.info.Size)
+			return
+		}
+		d.unitBases = slices.Concat(parts...)
 	})
 	return d.unitBases
+}
+
+// unitsFrom returns the offsets of the headers from a header on up to end. It reports whether a
+// unit ends just there.
+func (d *Data) unitsFrom(at, end uint64) (bases []uint64, met bool) {
+	// Where units are longer than pages it takes less time to read their headers
+	// alone.
+	const header, page = 12, 4 << 10
+	buf := make([]byte, 4*page)
+	c, first := elf.Cursor{Big: d.File.Big()}, uint64(0) // what was read, and from where
+	n := uint64(header)
+	for at < end {
+		if at+header > first+uint64(len(c.B)) {
+			c.B, first = d.info.Bytes(&buf, at, n), at
+		}
+		c.At, c.Bad = int(at-first), false
+		length, head := c.Uint(4), uint64(4)
+		if length == 0xffffffff {
+			length, head = c.Uint(8), 12
+		}
+		if c.Bad || length > d.info.Size-at-head {
+			return bases, false
+		}
+		bases = append(bases, at)
+		at += head + length
+		if n = header; length < page {
+			n = 4 * page
+		}
+	}
+	return bases, at == end
+}
+
+// Prepare finds out which unit has which addresses, unless that is known. It is for who has
+// something else to do meanwhile. Host.
+func (d *Data) Prepare() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.readRanges()
 }
 
 // InParts reports whether some of the debug information was found in files that an

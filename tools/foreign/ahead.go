@@ -6,8 +6,10 @@ package foreign
 import (
 	"bytes"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/zeroframe/zeroframe/tools/lookup"
 )
@@ -25,21 +27,111 @@ func (x *Reader) lookAhead() {
 	if len(rest) == 0 && !many {
 		return
 	}
-	y := *x
+	parts := x.partsOf(rest)
+	copies := make([]*dryReader, len(parts))
+	for i := range parts {
+		copies[i] = x.dryCopy(i == 0)
+	}
+	if many {
+		z := copies[0].Reader
+		z.read(x.now)
+	}
+	var wait sync.WaitGroup
+	for i := 1; i < len(parts); i++ {
+		wait.Go(func() { copies[i].readAll(parts[i]) })
+	}
+	copies[0].readAll(parts[0])
+	wait.Wait()
+	// What one has not read to its end is the end of what is looked up ahead.
+	x.covered = 0
+	lines := 0
+	for i, c := range copies {
+		lines += c.lines
+		if !c.whole {
+			if x.covered = lines; c.cut {
+				x.covered = 0
+			}
+			copies = copies[:i+1]
+			break
+		}
+	}
+	for p := range copies[0].twins {
+		a := new(ahead)
+		for _, c := range copies {
+			noted := c.twins[p].noted
+			a.asked, a.names = append(a.asked, noted.asked...), append(a.names, noted.names...)
+		}
+		a.calls = lookup.AskInOrder(p.sym, a.asked)
+		p.ahead = a
+	}
+}
+
+// manyBytes is how much text is worth another goroutine.
+const manyBytes = 64 << 10
+
+// partsOf cuts the text that has come at ends of lines, into as many parts as may be read side by
+// side: one, unless the images take questions of several goroutines.
+func (x *Reader) partsOf(rest []byte) [][]byte {
+	n := min(runtime.GOMAXPROCS(0), len(rest)/manyBytes, 8)
+	for _, p := range x.given {
+		if _, ok := p.sym.(lookup.Batcher); !ok {
+			n = 1
+		}
+	}
+	for _, p := range x.found {
+		if p != nil {
+			if _, ok := p.sym.(lookup.Batcher); !ok {
+				n = 1
+			}
+		}
+	}
+	var parts [][]byte
+	for ; n > 1; n-- {
+		end := bytes.IndexByte(rest[len(rest)/n:], '\n')
+		if end < 0 {
+			break
+		}
+		end += len(rest)/n + 1
+		parts, rest = append(parts, rest[:end]), rest[end:]
+	}
+	return append(parts, rest)
+}
+
+// A dryReader reads lines that have come, and notes what they ask.
+type dryReader struct {
+	Reader
+	twins map[*program]*program // of the programs of the Reader that it is a copy of
+	lines int                   // that were read
+	whole bool                  // all of its part was
+	cut   bool                  // all but its last line, which has not come yet
+}
+
+// dryCopy returns a copy of the Reader. The first of them shares with it what is known of names.
+// What the lines before its part would tell, another does not know: it is only a guess.
+func (x *Reader) dryCopy(first bool) *dryReader {
+	d := &dryReader{Reader: *x, twins: make(map[*program]*program)}
+	y := &d.Reader
 	y.dry, y.say, y.Groups, y.Line, y.hits = true, func(string) {}, grouping{}, nil, nil
+	y.said, y.told = maps.Clone(x.said), maps.Clone(x.told)
 	y.lack.files = slices.Clip(x.lack.files)
+	y.lacks = slices.Clone(x.lacks)
+	for i := range y.lacks {
+		y.lacks[i].files = slices.Clip(y.lacks[i].files)
+	}
 	y.markup.modules, y.markup.maps = maps.Clone(x.markup.modules), slices.Clip(x.markup.maps)
 	y.g.inlined, y.gdb.inline = slices.Clip(x.g.inlined), slices.Clip(x.gdb.inline)
 	y.layout, y.rep = x.layout.clone(), x.rep.clone()
 	y.images = &lookup.Images{} // no other image is looked for
-	copies := make(map[*program]*program)
 	twin := func(p *program) *program {
-		if p != nil && copies[p] == nil {
+		if p != nil && d.twins[p] == nil {
 			q := *p
-			q.ahead, q.asked = nil, new([]lookup.Question)
-			copies[p] = &q
+			q.ahead, q.noted = nil, new(ahead)
+			if !first {
+				q.known, q.sourceNames = make(map[string]*called), maps.Clone(p.sourceNames)
+			}
+			d.twins[p] = &q
 		}
-		return copies[p]
+		return d.twins[p]
 	}
 	each := func(all []*program) (twins []*program) {
 		for _, p := range all {
@@ -52,33 +144,86 @@ func (x *Reader) lookAhead() {
 	for key, p := range x.found {
 		y.found[key] = twin(p)
 	}
-	if many {
-		z := y
-		z.read(x.now)
-	}
-	asked := 0
-	x.covered = 0
-	for line := range bytes.Lines(rest) {
+	return d
+}
+
+// readAll reads the lines of a part, until they have asked enough.
+func (d *dryReader) readAll(part []byte) {
+	for line := range bytes.Lines(part) {
 		if line[len(line)-1] != '\n' {
-			x.covered = 0
-			break
+			d.cut = true
+			return
+		}
+		asked := 0
+		for _, q := range d.twins {
+			asked += len(q.noted.asked)
 		}
 		if asked > lookup.MaxAhead {
-			break // it goes on from there
+			return // it goes on from there
 		}
-		x.covered++
-		y.Add(line)
-		asked = 0
-		for _, q := range copies {
-			asked += len(*q.asked)
+		d.lines++
+		d.Add(line)
+	}
+	d.whole = true
+}
+
+// An ahead is what lines to come ask of a program, in their order, and the answers.
+type ahead struct {
+	asked []lookup.Question
+	calls [][]lookup.Call // of each, as soon as they are there
+	next  int             // the one that is likely to be asked next
+
+	missed int            // how many were asked that were not the next
+	late   lookup.Answers // all of them, if these were many
+
+	names    []*called
+	nextName int
+}
+
+// lookup asks the image, unless it has been asked ahead. A nil ahead has nothing.
+func (a *ahead) lookup(sym lookup.Resolver, addr uint64, ret bool) []lookup.Call {
+	if a == nil || a.calls == nil {
+		return sym.Lookup(addr, ret)
+	}
+	q := lookup.Question{Addr: addr, Ret: ret}
+	for i := a.next; i < min(a.next+maxSkip, len(a.asked)); i++ {
+		if a.asked[i] == q {
+			a.next = i + 1
+			return a.calls[i]
 		}
 	}
-	if asked <= lookup.MaxAhead {
-		x.covered = 0
+	if a.missed++; a.missed <= maxMissed {
+		return sym.Lookup(addr, ret)
 	}
-	for p, q := range copies {
-		p.ahead = lookup.AskAll(p.sym, *q.asked)
+	if a.late == nil {
+		a.late = make(lookup.Answers, len(a.asked))
+		for i, q := range a.asked {
+			a.late[q] = a.calls[i]
+		}
 	}
+	return a.late.Lookup(sym, addr, ret)
+}
+
+const (
+	// maxSkip is how many questions in a row may have been left out.
+	maxSkip = 16
+	// maxMissed is how many are looked up on their own before all are sorted by address, which
+	// takes longer.
+	maxMissed = 32
+)
+
+// called returns the functions of the name, if it is the one that was asked for next.
+func (a *ahead) called(name string) ([]lookup.Named, bool) {
+	if a == nil {
+		return nil, false
+	}
+	for i := a.nextName; i < min(a.nextName+maxSkip, len(a.names)); i++ {
+		if c := a.names[i]; c.name == name {
+			a.nextName = i + 1
+			return c.all, true
+		}
+	}
+	return nil, false
 }
 
 // Forget forgets what was looked up ahead.

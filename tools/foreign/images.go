@@ -22,14 +22,20 @@ type program struct {
 	placed      bool              // it has been asked
 	sourceNames map[string]string // the linker's names by the source's, if asked for
 
-	known map[string][]lookup.Named // of the latest names; copies share it
+	known map[string]*called // the latest names; copies share it
 
-	ahead lookup.Answers     // looked up ahead
-	asked *[]lookup.Question // of a copy that only notes what it is asked
+	ahead *ahead // what was looked up ahead
+	noted *ahead // of a copy that only notes what it is asked
+}
+
+// A called is a name with the functions that bear it.
+type called struct {
+	name string
+	all  []lookup.Named
 }
 
 func newProgram(sym lookup.Resolver) *program {
-	p := &program{sym: sym, known: make(map[string][]lookup.Named)}
+	p := &program{sym: sym, known: make(map[string]*called)}
 	p.names, _ = sym.(lookup.NameResolver)
 	if m, ok := sym.(interface{ Arch() string }); ok {
 		p.thumb = m.Arch() == "arm"
@@ -41,20 +47,26 @@ func newProgram(sym lookup.Resolver) *program {
 }
 
 // maxKnown bounds the names whose functions are kept.
-const maxKnown = 1 << 16
+const maxKnown = 1 << 13
 
 // called returns the functions of a name, of an image that knows names. A log has few of them,
-// and each line is read twice (ahead.go).
+// mostly.
 func (p *program) called(name string) []lookup.Named {
-	if all, ok := p.known[name]; ok {
+	if all, ok := p.ahead.called(name); ok {
 		return all
 	}
-	all := p.names.Named(name)
-	if len(p.known) >= maxKnown {
-		clear(p.known)
+	c := p.known[name]
+	if c == nil {
+		c = &called{strings.Clone(name), p.names.Named(name)}
+		if len(p.known) >= maxKnown {
+			clear(p.known)
+		}
+		p.known[c.name] = c
 	}
-	p.known[strings.Clone(name)] = all
-	return all
+	if p.noted != nil {
+		p.noted.names = append(p.noted.names, c)
+	}
+	return c.all
 }
 
 // setBias takes a bias that the stream tells.

@@ -210,9 +210,11 @@ func (x *Reader) rawFrame(line string) bool {
 	if !x.oops.calls {
 		return false
 	}
-	if m := beforeRaw().FindStringSubmatch(line); m != nil {
-		if addr, ok := hexNumber(m[1]); ok && x.hit(Hit{Addr: addr, ret: true}) {
-			return true
+	if endsInAddress(line) {
+		if m := beforeRaw().FindStringSubmatch(line); m != nil {
+			if addr, ok := hexNumber(m[1]); ok && x.hit(Hit{Addr: addr, ret: true}) {
+				return true
+			}
 		}
 	}
 	if !strings.Contains(line, "TASK>") && !strings.Contains(line, "IRQ>") && !strings.Contains(line, "0x") {

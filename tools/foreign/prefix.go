@@ -4,6 +4,7 @@ package foreign
 // learnt from the lines by which traces begin.
 
 import (
+	"math/bits"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/lazyregexp"
@@ -76,12 +77,15 @@ var anchors = [...]string{
 // anchorAt returns where in the line the first of the anchors is, or -1.
 func anchorAt(line string) int {
 	head := line[:min(len(line), wire.MaxPrefix+len("Kernel panic - not syncing"))]
-	for i := range len(head) {
-		if !anchorStart[head[i]] {
+	for i := 0; i+2 < len(head); i++ {
+		some := anchorBytes[0][head[i]]
+		if some == 0 {
 			continue
 		}
-		for _, a := range anchors {
-			if a[0] == head[i] && strings.HasPrefix(head[i:], a) && (a != "goroutine " || goHead().MatchString(line[i:])) {
+		some &= anchorBytes[1][head[i+1]] & anchorBytes[2][head[i+2]]
+		for ; some != 0; some &= some - 1 {
+			a := anchors[bits.TrailingZeros32(some)]
+			if strings.HasPrefix(head[i:], a) && (a != "goroutine " || goHead().MatchString(line[i:])) {
 				return i
 			}
 		}

@@ -360,11 +360,11 @@ func (x *Reader) hitIn(p *program, h Hit) bool {
 }
 
 func (p *program) lookup(addr uint64, ret bool) []lookup.Call {
-	if p.asked != nil {
-		*p.asked = append(*p.asked, lookup.Question{Addr: addr, Ret: ret})
+	if p.noted != nil {
+		p.noted.asked = append(p.noted.asked, lookup.Question{Addr: addr, Ret: ret})
 		return nil
 	}
-	calls := p.ahead.Lookup(p.sym, addr, ret)
+	calls := p.ahead.lookup(p.sym, addr, ret)
 	if len(calls) > lookup.MaxCalls {
 		calls = calls[len(calls)-lookup.MaxCalls:]
 	}

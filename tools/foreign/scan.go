@@ -123,6 +123,17 @@ func addressInBrackets(s string) (start int, addr string) {
 	return i - 1, addr
 }
 
+// endsInAddress reports whether the line's last word ends in as many digits as an address has at
+// least.
+func endsInAddress(line string) bool {
+	end := strings.TrimRight(line, " \t\r\n\f\v")
+	n := 0
+	for n < 8 && n < len(end) && classes[end[len(end)-1-n]]&inHex != 0 {
+		n++
+	}
+	return n == 8
+}
+
 // stampEnd returns how long the kernel's own time is at the beginning of a line, with the level
 // before it and the caller behind it: "<6>[    2.104567][  T123] ". 0: there is none.
 func stampEnd(s string) int {
@@ -190,10 +201,13 @@ func digits(s string) int {
 	return n
 }
 
-// anchorStart marks the bytes that an anchor begins with.
-var anchorStart = func() (t [256]bool) {
-	for _, a := range anchors {
-		t[a[0]] = true
+// anchorBytes has, of each of the first three bytes of a place in a line, the anchors that have it
+// there, a bit each.
+var anchorBytes = func() (t [3][256]uint32) {
+	for n, a := range anchors {
+		for i := range t {
+			t[i][a[i]] |= 1 << n
+		}
 	}
 	return t
 }()

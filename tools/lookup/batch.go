@@ -27,26 +27,40 @@ func (a Answers) Lookup(sym Resolver, addr uint64, ret bool) []Call {
 	return sym.Lookup(addr, ret)
 }
 
-// AskAll asks the image all of them, if it takes many at once.
+// AskAll asks the image all of them, if it takes many at once; otherwise it returns nil.
 func AskAll(sym Resolver, all []Question) Answers {
+	calls := AskInOrder(sym, all)
+	if calls == nil {
+		return nil
+	}
+	a := make(Answers, len(all))
+	for i, q := range all {
+		a[q] = calls[i]
+	}
+	return a
+}
+
+// AskInOrder is AskAll that returns the answers in the order of the questions.
+func AskInOrder(sym Resolver, all []Question) [][]Call {
 	b, ok := sym.(Batcher)
 	if !ok || len(all) < 2 {
 		return nil
 	}
-	a := make(Answers, len(all))
+	answers := make([][]Call, len(all))
+	addrs, of := make([]uint64, 0, len(all)), make([]int, 0, len(all))
 	for _, ret := range [...]bool{true, false} {
-		var addrs []uint64
-		for _, q := range all {
+		addrs, of = addrs[:0], of[:0]
+		for i, q := range all {
 			if q.Ret == ret {
-				addrs = append(addrs, q.Addr)
+				addrs, of = append(addrs, q.Addr), append(of, i)
 			}
 		}
 		if len(addrs) == 0 {
 			continue
 		}
 		for i, calls := range b.LookupAll(addrs, ret) {
-			a[Question{addrs[i], ret}] = calls
+			answers[of[i]] = calls
 		}
 	}
-	return a
+	return answers
 }

@@ -113,9 +113,9 @@ func Relative(dir, file string) string {
 	if dir == "" {
 		return file
 	}
-	rel, ok := strings.CutPrefix(file, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
-	if ok && rel != "" {
-		return rel
+	rel, ok := strings.CutPrefix(file, strings.TrimSuffix(dir, string(filepath.Separator)))
+	if ok && len(rel) > 1 && rel[0] == filepath.Separator {
+		return rel[1:]
 	}
 	return file
 }

@@ -31,11 +31,23 @@ func (f *File) lookupAll(addrs []uint64, ret bool, cancel <-chan struct{}) [][]l
 	b := batch{f: f, asked: make([]asked, len(addrs)), cancel: cancel}
 	order := make([]funcSymbol, len(addrs)) // index is the place among addrs
 	for i, addr := range addrs {
-		order[i] = funcSymbol{addr: f.callAt(addr, ret), index: uint32(i)}
+		order[i] = funcSymbol{addr: addr, index: uint32(i)}
 	}
 	sortByAddr(order)
+	f.indexIfMany(len(addrs), cancel)
+	plain := f.functionsInOrder()
 	for i, o := range order {
-		b.asked[i] = asked{addr: addrs[o.index], pc: o.addr, at: int(o.index)}
+		a := &b.asked[i]
+		*a = asked{addr: o.addr, pc: o.addr, at: int(o.index)}
+		// What is looked up lies a byte before a call's return, or is the address: it rises
+		// as the addresses do.
+		if i > 0 && b.asked[i-1].addr == o.addr {
+			a.pc = b.asked[i-1].pc
+		} else if ret && plain.inside(o.addr) {
+			a.pc = o.addr - 1
+		} else if ret {
+			a.pc = f.callAt(o.addr, ret)
+		}
 	}
 	for _, s := range f.sources() {
 		s.all(&b)
@@ -141,6 +153,7 @@ func (s infoSource) all(b *batch) {
 	b.scan()
 	b.share()
 	if len(b.units) > 0 {
+		s.f.unitsRead.Add(int64(len(b.units)))
 		var wait sync.WaitGroup
 		// A unit takes about a millisecond; a reader has to be worth its buffers.
 		for range min(runtime.GOMAXPROCS(0), (len(b.units)+3)/4) {

@@ -86,6 +86,7 @@
 //	indexbuild.go   how it is made
 //	indexwrite.go   written
 //	indexread.go    and read
+//	indexmemory.go  in memory, where very much is asked
 //	outline.go      until there is one
 //	indexbatch.go   for many addresses at once
 //	check.go        what is damaged in a file

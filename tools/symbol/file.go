@@ -59,6 +59,10 @@ type File struct {
 
 	badIndex bool // there is one that cannot be used
 
+	unitsRead atomic.Int64          // by batches, each as often as it was
+	makeOnce  sync.Once             // an index in memory is made at most once
+	made      atomic.Pointer[index] // nil if there is none
+
 	outline *openOutline // nil if there is none
 
 	argOnce sync.Once

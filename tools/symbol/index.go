@@ -119,7 +119,7 @@ func (f *File) BuildIndex(folder string, limit int64, progress func(done, total 
 		if f.dwarfData() == nil && len(f.symbols().funcs) == 0 {
 			return fmt.Errorf("%w: it has no symbols", ErrNoIndexNeeded)
 		}
-		if err := f.buildIndex(tmp, id, progress); err != nil {
+		if err := f.buildIndex(tmp, id, progress, nil); err != nil {
 			return err
 		}
 		return f.Incomplete() // who asks without an index is told

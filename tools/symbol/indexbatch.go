@@ -6,7 +6,7 @@ package symbol
 import "github.com/zeroframe/zeroframe/tools/lookup"
 
 func (s indexSource) all(b *batch) {
-	x := s.f.index
+	x := s.f.anyIndex()
 	if x == nil || x.damaged.Load() {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 	"cmp"
 	stdelf "debug/elf"
 	"errors"
-	"os"
+	"io"
 	"runtime"
 	"slices"
 	"sort"
@@ -27,6 +27,8 @@ var (
 	errDeep = errors.New("inlined calls are nested too deeply")
 	// What such files say can change without any change of the one they belong to.
 	errParts = errors.New("its debug information is in .dwo files")
+	// Nobody waits for it any more.
+	errStopped = errors.New("stopped")
 )
 
 // An indexBuilder knows what the goroutines share.
@@ -44,8 +46,15 @@ type indexTask struct {
 	units [][]uint64 // of each span, if not one and the same
 }
 
-// buildIndex writes an index of f into file. progress may be nil.
-func (f *File) buildIndex(file *os.File, id [indexIDSize]byte, progress func(done, total int)) error {
+// An indexOutput takes an index: a file or memory.
+type indexOutput interface {
+	io.Writer
+	io.WriterAt
+}
+
+// buildIndex writes an index of f into file, unless stop is closed meanwhile. progress and stop
+// may be nil.
+func (f *File) buildIndex(file indexOutput, id [indexIDSize]byte, progress func(done, total int), stop <-chan struct{}) error {
 	b := &indexBuilder{f: f, sf: f.symbolFile(), d: f.dwarfData()}
 	b.findCuts()
 	tasks := b.tasks()
@@ -71,8 +80,16 @@ func (f *File) buildIndex(file *os.File, id [indexIDSize]byte, progress func(don
 		}()
 	}
 	go func() {
+	all:
 		for i := range tasks {
 			to := make(chan result, 1)
+			select {
+			case <-stop:
+				to <- result{err: errStopped}
+				results <- to
+				break all
+			default:
+			}
 			results <- to
 			jobs <- job{&tasks[i], to}
 		}

@@ -168,7 +168,7 @@ func FuzzIndexBuild(f *testing.F) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		var id [indexIDSize]byte
-		err = file.buildIndex(out, id, nil)
+		err = file.buildIndex(out, id, nil, nil)
 		runtime.ReadMemStats(&after)
 		if used, limit := after.TotalAlloc-before.TotalAlloc, uint64(64<<20+4096*len(b)); used > limit {
 			t.Fatalf("%d bytes for a file of %d", used, len(b))

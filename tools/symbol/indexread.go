@@ -29,6 +29,7 @@ type index struct {
 	// What was read of the tables and of the strings is kept.
 	runPages, blockPages, stringPages []atomic.Pointer[[]byte]
 	strings                           []atomic.Pointer[string]
+	allStrings                        atomic.Bool // they are all there
 
 	mu   sync.Mutex
 	main indexReader // of single look-ups
@@ -202,6 +203,9 @@ func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b
 
 // needStrings reads all strings at once, for many look-ups.
 func (x *index) needStrings() error {
+	if x.allStrings.Load() {
+		return nil
+	}
 	b := make([]byte, x.root.stringsLen)
 	if n, err := x.r.ReadAt(b, int64(x.root.stringsOff)); n < len(b) {
 		return errors.Join(errIndex, err)
@@ -218,6 +222,7 @@ func (x *index) needStrings() error {
 		part := text[off : off+n]
 		x.strings[no].Store(&part)
 	}
+	x.allStrings.Store(true)
 	return nil
 }
 

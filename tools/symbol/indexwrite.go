@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"os"
 	"slices"
 )
 
@@ -40,7 +39,7 @@ type unitPiece struct {
 
 // An indexWriter writes an index.
 type indexWriter struct {
-	file *os.File
+	file indexOutput
 	out  *bufio.Writer
 	off  uint64
 	err  error
@@ -75,7 +74,7 @@ type run struct {
 	block uint32
 }
 
-func newIndexWriter(file *os.File) *indexWriter {
+func newIndexWriter(file indexOutput) *indexWriter {
 	w := &indexWriter{file: file, out: bufio.NewWriterSize(file, 256<<10), refs: make(map[string]uint64)}
 	w.put(make([]byte, indexHeaderSize)) // written last, when all the rest is there
 	w.ref("")

@@ -4,7 +4,11 @@
 
 package symbol
 
-import "github.com/zeroframe/zeroframe/tools/lookup"
+import (
+	"runtime"
+
+	"github.com/zeroframe/zeroframe/tools/lookup"
+)
 
 // A source answers for addresses.
 type source interface {
@@ -44,19 +48,23 @@ func (s goSource) isEntry(pc uint64) (yes, known bool) {
 type indexSource struct{ f *File }
 
 func (s indexSource) one(pc uint64) (frames []lookup.Call, entry uint64, known bool) {
-	frames, entry, _, known = s.f.index.lookup(pc)
+	frames, entry, _, known = s.f.anyIndex().lookup(pc)
 	return frames, entry, known
 }
 
 func (s indexSource) isEntry(pc uint64) (yes, known bool) {
-	_, entry, sure, ok := s.f.index.lookup(pc)
-	return sure && entry == pc, ok && (sure || !s.f.index.partial())
+	x := s.f.anyIndex()
+	_, entry, sure, ok := x.lookup(pc)
+	return sure && entry == pc, ok && (sure || !x.partial())
 }
 
 // An infoSource is DWARF and the symbol table, or else the code itself.
 type infoSource struct{ f *File }
 
 func (s infoSource) one(pc uint64) (frames []lookup.Call, entry uint64, known bool) {
+	if d := s.f.dwarfData(); d != nil && s.f.asked.Load() == 0 && runtime.GOMAXPROCS(0) > 1 {
+		go d.Prepare() // beside the symbols; what is looked up below waits for it
+	}
 	hit, ok := s.f.funcAt(pc)
 	s.f.asked.Add(1)
 	frames, low := s.f.dwarfData().Lookup(pc, hit.name)

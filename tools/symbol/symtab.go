@@ -236,6 +236,46 @@ func (f *File) funcAt(addr uint64) (hit symbolHit, ok bool) {
 	return hit, false
 }
 
+// A functionsInOrder goes through the symbol table along with addresses that rise. A nil one
+// knows nothing.
+type functionsInOrder struct {
+	f  *File
+	t  *symbolTable
+	at int // of t.funcs
+}
+
+// functionsInOrder returns nil if the table is not in memory, or is not what tells where functions
+// begin.
+func (f *File) functionsInOrder() *functionsInOrder {
+	s := f.symbolFile()
+	if s.scans.Load() < manyScans || f.goTable() != nil {
+		return nil
+	}
+	return &functionsInOrder{f: s, t: s.symbols()}
+}
+
+// inside reports whether addr, which is not below the ones before, is surely in a function that
+// has a symbol, and no symbol is there: no function begins there then. False says nothing.
+func (x *functionsInOrder) inside(addr uint64) bool {
+	if x == nil {
+		return false
+	}
+	funcs := x.t.funcs
+	// Mostly the next one is near; if not, it is searched for.
+	if far := x.at + 64; far < len(funcs) && funcs[far].addr < addr {
+		x.at = far + sort.Search(len(funcs)-far, func(i int) bool { return funcs[far+i].addr >= addr })
+	}
+	for x.at < len(funcs) && funcs[x.at].addr < addr {
+		x.at++
+	}
+	if x.at == 0 || x.at < len(funcs) && funcs[x.at].addr == addr {
+		return false
+	}
+	before := funcs[x.at-1]
+	s := x.f.rawSymbol(&x.t.parts[before.part], uint64(before.index))
+	return addr-s.Value < s.Size
+}
+
 // maxNested bounds the functions around each other that are looked at. In real files there
 // are few.
 const maxNested = 1000

@@ -2,6 +2,8 @@ package trace
 
 import (
 	"bytes"
+	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -97,5 +99,30 @@ func TestAheadMarkup(t *testing.T) {
 	whole, lines := filter(t, opt, in), filter(t, opt, slices.Collect(bytes.Lines(in))...)
 	if whole.stats.Foreign != 2 || !bytes.Equal(whole.out.Bytes(), lines.out.Bytes()) || whole.log.String() != lines.log.String() {
 		t.Errorf("%s%s\nline by line: %s%s", whole.out.Bytes(), whole.log.Bytes(), lines.out.Bytes(), lines.log.Bytes())
+	}
+}
+
+// TestAheadParts: a log of many kilobytes is read ahead in parts, side by side, and shown as if its
+// lines had come one by one. Nearly nothing is asked on its own.
+func TestAheadParts(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	var in []byte
+	for i := range 4000 {
+		in = fmt.Appendf(in, "[%5d.000000] RIP: 0010:0x0000000000200110\n[%5d.000000] Call Trace:\n", i, i)
+		for k := range 1 + i%5 {
+			in = fmt.Appendf(in, "[%5d.000000]  0x0000000000200%d10\n", i, 2+k)
+		}
+		if i%3 == 0 {
+			in = append(in, "[  1.000000] a line of something else, 0x10\n"...)
+		}
+	}
+	whole, lines := &countingImage{fakeImage: testImage()}, &countingImage{fakeImage: testImage()}
+	all := filter(t, Options{Symbols: whole, Foreign: true, Prefixes: true}, in)
+	by := filter(t, Options{Symbols: lines, Foreign: true, Prefixes: true}, slices.Collect(bytes.Lines(in))...)
+	if lines.single < 10000 || whole.single > 100 || whole.batches == 0 {
+		t.Errorf("as a whole %d single questions and %d batches; line by line %d", whole.single, whole.batches, lines.single)
+	}
+	if !bytes.Equal(all.out.Bytes(), by.out.Bytes()) || !bytes.Equal(all.json.Bytes(), by.json.Bytes()) {
+		t.Error("what is shown differs")
 	}
 }

@@ -4,6 +4,7 @@ package trace
 
 import (
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/zeroframe/zeroframe/tools/foreign"
@@ -51,23 +52,27 @@ func (f *Filter) showHit(h *foreign.Hit) {
 		f.buf = append(f.buf, ':')
 		f.newline()
 	}
+	var number [24]byte
 	for i := range h.Calls {
 		c := &h.Calls[i]
 		name := terminal.Clean(c.Function)
 		if name == "" {
 			name = "??"
 		}
-		if c.Inlined {
-			name += " (inlined)"
-		} else {
-			name += fmt.Sprintf("+%#x", c.Offset)
+		end := " (inlined)"
+		if !c.Inlined {
+			end = string(strconv.AppendUint(append(number[:0], "+0x"...), c.Offset, 16))
 		}
 		f.buf = append(f.buf, callIndent...)
-		f.buf = append(f.buf, f.paint(terminal.Bold, name)...)
+		if f.opt.Color {
+			f.buf = append(f.buf, f.paint(terminal.Bold, name+end)...)
+		} else {
+			f.buf = append(append(f.buf, name...), end...)
+		}
 		if h.Brief {
 			f.buf = fmt.Appendf(f.buf, " at %#x", h.Addr)
 		} else if where, text := f.place(c); where != "" {
-			if len(callIndent)+utf8.RuneCountInString(name)+1+utf8.RuneCountInString(text) <= width {
+			if len(callIndent)+utf8.RuneCountInString(name)+len(end)+1+utf8.RuneCountInString(text) <= width {
 				f.buf = append(f.buf, ' ')
 			} else {
 				f.newline()

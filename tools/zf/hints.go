@@ -158,6 +158,10 @@ type noise struct {
 
 func (n *noise) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
+		if c := rest[0]; c >= ' ' && c < 0x7f { // nearly all of it
+			rest = rest[1:]
+			continue
+		}
 		r, size := utf8.DecodeRune(rest)
 		if r == utf8.RuneError && size == 1 || r == 0x7f || r < ' ' && !strings.ContainsRune("\n\r\t\b\x1b", r) {
 			n.odd++

@@ -9,6 +9,14 @@
 // takes minutes to build, stay in the user's cache folder. ZF_VMLINUX names another
 // vmlinux to measure with.
 //
+// The words behind the command are the parts to measure, without any all of them: equal, equal-go,
+// kernel, index, oops, oopslog, go, live, big, folded, cxx. The last three compare zf with
+// llvm-addr2line, eu-addr2line and gimli's addr2line in the same run, in time, in the processor's
+// time and in memory, each with the best of them in that. gimli's is built with rustc from the
+// crates of Debian's librust-addr2line-dev; a C++ program of 2 GiB, of 20,000 units and one with
+// 200 MB of debug information, is made once and kept too. On a busy machine the ratios of the
+// processor's time tell more than those of the time.
+//
 // A figure that is short of its goal is no failure; one that could not be measured
 // is.
 //
@@ -20,4 +28,7 @@
 //	program.go  a big Go program
 //	oops.go     an oops of Linux
 //	index.go    indexes
+//	big.go      large and compressed files, against all peers
+//	gimli.rs    gimli's addr2line as a command
+//	cxx.go      a big C++ program
 package main

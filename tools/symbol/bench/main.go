@@ -27,13 +27,20 @@ func main() {
 		measureHere(os.Args[2], os.Args[3:])
 		return
 	}
-	if len(os.Args) > 1 {
-		fmt.Fprintln(os.Stderr, "usage: go run ./tools/symbol/bench   (it takes no arguments; see its doc.go)")
-		os.Exit(2)
+	b := &bench{}
+	parts := b.parts()
+	if only := os.Args[1:]; len(only) > 0 {
+		for _, name := range only {
+			if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
+				fmt.Fprintf(os.Stderr, "usage: go run ./tools/symbol/bench [PART...]   (see its doc.go; there is no part %q)\n", name)
+				os.Exit(2)
+			}
+		}
+		parts = slices.DeleteFunc(parts, func(p part) bool { return !slices.Contains(only, p.name) })
 	}
 	file := get(os.Create("bench-symbol.txt"))
-	b := &bench{out: io.MultiWriter(os.Stdout, file)}
-	b.run()
+	b.out = io.MultiWriter(os.Stdout, file)
+	b.run(parts)
 	check(file.Close())
 }
 
@@ -62,6 +69,7 @@ type bench struct {
 
 	zf, vmlinux, noAranges, goELF string
 	llvm, llvmSymbolizer, decoder string
+	gimli, cxx                    string
 }
 
 func progress(format string, a ...any) { fmt.Fprintf(os.Stderr, "bench-symbol: "+format+"\n", a...) }
@@ -80,12 +88,42 @@ func (b *bench) compare(name string, value float64, sign string, goal float64, m
 	fmt.Fprintf(b.out, "%s\t%.4g\t%s %g\t%s\n", name, value, sign, goal, verdict)
 }
 
-func (b *bench) run() {
+// A part is a number of figures, with what they need besides zf, the peers and a vmlinux.
+type part struct {
+	name  string
+	needs []func()
+	run   func()
+}
+
+func (b *bench) parts() []part {
+	program := []func(){b.getProgram}
+	decoder := []func(){b.getDecoder}
+	return []part{
+		{"equal", nil, b.equal},
+		{"equal-go", program, b.equalGo},
+		{"kernel", []func(){b.getNoAranges}, b.kernel},
+		{"index", append(decoder, b.getProgram), b.index},
+		{"oops", decoder, b.oops},
+		{"oopslog", nil, b.oopsLog},
+		{"go", program, b.goProgram},
+		{"live", program, b.live},
+		{"big", []func(){b.getGimli}, b.big},
+		{"folded", []func(){b.getGimli}, b.foldedRace},
+		{"cxx", []func(){b.getGimli, b.getCxx}, b.cxxProgram},
+	}
+}
+
+func (b *bench) run(parts []part) {
 	b.dir = get(os.MkdirTemp("", "zf-bench-symbol-"))
 	defer os.RemoveAll(b.dir)
 	b.setUp()
-	for _, part := range []func(){b.equal, b.equalGo, b.kernel, b.index, b.oops, b.oopsLog, b.goProgram, b.live} {
-		part()
+	for _, p := range parts {
+		for _, get := range p.needs {
+			get()
+		}
+	}
+	for _, p := range parts {
+		p.run()
 	}
 }
 

@@ -19,11 +19,13 @@ func (b *bench) setUp() {
 	run(".", "env", "CGO_ENABLED=0", "go", "build", "-o", b.zf, "./tools/zf") // as the Makefile builds it
 	b.peers()
 	b.getKernel()
+}
+
+// getNoAranges makes a vmlinux without .debug_aranges.
+func (b *bench) getNoAranges() {
 	b.noAranges = filepath.Join(b.dir, "noaranges")
 	progress("a vmlinux without .debug_aranges: objcopy")
 	run(".", "objcopy", "-R", ".debug_aranges", b.vmlinux, b.noAranges)
-	b.getDecoder()
-	b.getProgram()
 }
 
 // peers finds the symbolizers, after it has installed what is missing.
