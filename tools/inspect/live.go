@@ -73,7 +73,7 @@ func (i *Image) Close() error { return i.bi.Close() }
 // guardImage makes an error of a panic of Delve's.
 func guardImage(err *error) {
 	if r := recover(); r != nil {
-		*err = fmt.Errorf("Delve does not understand its debug information: %v", r)
+		*err = fmt.Errorf("what Delve has of its debug information is of no use: %v", r)
 	}
 }
 

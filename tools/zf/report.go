@@ -79,7 +79,7 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var err error
 	var told *page.Why
 	if f.recorded() {
-		end := func() {}
+		var end func()
 		in, told, end, err = f.recording(ctx, stderr)
 		defer end()
 	} else {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -206,7 +205,7 @@ func (s *series) took(ctx context.Context, seed uint64, code int, output []byte,
 	case code == exitUsage || err != nil:
 		// No machine, or no recording: the next run would not have one either.
 		s.code, s.over = max(s.code, code, exitUsage), true
-		io.WriteString(s.stderr, string(output))
+		s.stderr.Write(output)
 		os.Remove(part)
 		return
 	}
