@@ -18,10 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/record"
 	"github.com/zeroframe/zeroframe/tools/rewind"
-	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 // recordingSuffix is that of the names of recordings.
@@ -48,42 +45,30 @@ func (f *dlvFlags) runDlvRecording(stdin io.Reader, stdout, stderr io.Writer) in
 		fmt.Fprintf(stderr, "zf dlv: %v\n", err)
 		return exitMachine
 	}
-	tmp, err := qemu.PlainFolder()
+	r, err := openRecorded(f.core)
 	if err != nil {
 		return fail("%v", err)
 	}
-	defer os.RemoveAll(tmp)
-	rec, err := record.Open(f.core, tmp)
+	defer r.close()
+	log, err := r.Log()
 	if err != nil {
 		return fail("%v", err)
 	}
-	log, err := rec.Log()
-	if err != nil {
+	if err := r.readSymbols(); err != nil {
 		return fail("%v", err)
 	}
-	elf := rec.Path(record.Image)
-	if disc := rec.Path(record.Disc); disc != "" {
-		if elf, err = fromISO(disc, tmp); err != nil {
-			return fail("%v", err)
-		}
-	}
-	sym, err := symbol.Open(elf)
-	if err != nil {
-		return fail("%s: the image in it: %v", f.core, err)
-	}
-	defer sym.Close()
-	if err := os.Chmod(elf, 0o700); err != nil { // Delve debugs nothing that cannot be run
+	if err := os.Chmod(r.elf, 0o700); err != nil { // Delve debugs nothing that cannot be run
 		return fail("%v", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	o, err := rewindOptions(ctx, rec, log, sym, elf, tmp)
+	o, err := rewindOptions(ctx, r, log)
 	if err != nil {
 		fmt.Fprintf(stderr, "zf dlv: %v\n", err)
 		return exitMachine
 	}
 	o.Log = func(s string) { fmt.Fprintf(stderr, "zf dlv: %s\n", printable(s)) }
-	bin := filepath.Join(tmp, "bin")
+	bin := filepath.Join(r.tmp, "bin")
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		return fail("%v", err)
 	}
@@ -92,15 +77,15 @@ func (f *dlvFlags) runDlvRecording(stdin io.Reader, stdout, stderr io.Writer) in
 	served := make(chan struct{})
 	var cmd, env []string
 	if f.reverse || rrWorks() {
-		cmd, env, err = asRR(ctx, bin, elf, f.core, o, served)
+		cmd, env, err = asRR(ctx, bin, r.elf, f.core, o, served)
 	} else {
 		fmt.Fprintf(stderr, "zf dlv: forwards alone: Delve goes backwards where %s is 1 or less, which rr would need; set it, or use gdb: zf replay -gdb ADDR -reverse\n", paranoid)
-		cmd, env, err = asDebugserver(ctx, bin, elf, o, served)
+		cmd, env, err = asDebugserver(ctx, bin, r.elf, o, served)
 	}
 	if err != nil {
 		return fail("%v", err)
 	}
-	cmd, err = f.withSources(cmd, tmp)
+	cmd, err = f.withSources(cmd, r.tmp)
 	if err != nil {
 		return fail("%v", err)
 	}

@@ -27,6 +27,7 @@
 //	machine.go        what run and test share
 //	accel.go          -accel and -icount
 //	record.go         -record
+//	recorded.go       a recording that is opened, with its image
 //	replay.go         zf replay
 //	replayrun.go      the machine that does the same again
 //	replayobserve.go  what is looked at on its way

@@ -19,7 +19,6 @@ import (
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/record"
-	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 // exitParted is the exit status of a replay that parts from its recording.
@@ -165,52 +164,40 @@ func runReplay(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	tmp, err := qemu.PlainFolder()
+	r, err := openRecorded(f.file)
 	if err != nil {
 		return fail("%v", err)
 	}
-	defer os.RemoveAll(tmp)
-	rec, err := record.Open(f.file, tmp)
+	defer r.close()
+	log, err := r.Log()
 	if err != nil {
 		return fail("%v", err)
-	}
-	log, err := rec.Log()
-	if err != nil {
-		return fail("%v", err)
-	}
-	elf := rec.Path(record.Image)
-	if disc := rec.Path(record.Disc); disc != "" {
-		if elf, err = fromISO(disc, tmp); err != nil {
-			return fail("%v", err)
-		}
 	}
 	if f.image != "" {
-		if err := copyFile(f.image, elf); err != nil {
+		if err := copyFile(f.image, r.elf); err != nil {
 			return fail("-image: %v", err)
 		}
 	}
 	if f.info {
-		io.WriteString(stdout, recordingInfo(rec, log))
+		io.WriteString(stdout, recordingInfo(r.Recording, log))
 		return exitOK
 	}
-	sym, err := symbol.Open(elf)
-	if err != nil {
-		return fail("%s: the image in it: %v", f.file, err)
+	if err := r.readSymbols(); err != nil {
+		return fail("%v", err)
 	}
-	defer sym.Close()
 	if f.back {
-		return f.serveBackwards(ctx, rec, log, sym, elf, tmp, stderr)
+		return f.serveBackwards(ctx, r, log, stderr)
 	}
-	p := &playing{replayFlags: &f, rec: rec, log: log, sym: sym, elf: elf, tmp: tmp, stdout: &lines{w: stdout}, stderr: stderr}
+	p := &playing{replayFlags: &f, rec: r.Recording, log: log, sym: r.sym, elf: r.elf, tmp: r.tmp, stdout: &lines{w: stdout}, stderr: stderr}
 	if f.look.stops() {
 		var notes []string
-		if p.spots, notes, err = f.look.spots(sym); err != nil {
+		if p.spots, notes, err = f.look.spots(r.sym); err != nil {
 			return fail("%v", err)
 		}
 		for _, n := range notes {
 			p.say("note: %s", n)
 		}
-		if p.code, err = inspect.OpenImage(elf); err != nil {
+		if p.code, err = inspect.OpenImage(r.elf); err != nil {
 			return fail("%s: the image in it: %v", f.file, err)
 		}
 		defer p.code.Close()

@@ -12,25 +12,24 @@ import (
 
 	"github.com/zeroframe/zeroframe/tools/record"
 	"github.com/zeroframe/zeroframe/tools/rewind"
-	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-// rewindOptions are those for a recording whose image is the ELF file at path. At the machine's first instructions there
+// rewindOptions are those for a recording. At the machine's first instructions there
 // is neither an image nor a goroutine, which confuses debuggers; so the Go runtime's first one is the first for them.
-func rewindOptions(ctx context.Context, rec *record.Recording, log *record.Log, sym *symbol.File, path, tmp string) (o rewind.Options, err error) {
+func rewindOptions(ctx context.Context, r *recorded, log *record.Log) (o rewind.Options, err error) {
 	if !log.Known {
 		return o, errors.New("this QEMU's log is of a format that zf cannot read, so that nobody knows where it ends")
 	}
-	launch, err := launcher(ctx, rec, tmp)
+	launch, err := r.launcher(ctx)
 	if err != nil {
 		return o, withQEMUStep(err)
 	}
-	o = rewind.Options{Launch: rewind.Launch(launch), Image: path, Last: log.Instructions - min(1, log.Instructions)}
-	if at := sym.Named("runtime.rt0_go"); len(at) > 0 {
+	o = rewind.Options{Launch: rewind.Launch(launch), Image: r.elf, Last: log.Instructions - min(1, log.Instructions)}
+	if at := r.sym.Named("runtime.rt0_go"); len(at) > 0 {
 		o.Start = at[0].Start
 		return o, nil
 	}
-	f, err := elf.Open(path)
+	f, err := elf.Open(r.elf)
 	if err != nil {
 		return o, err
 	}
@@ -40,12 +39,12 @@ func rewindOptions(ctx context.Context, rec *record.Recording, log *record.Log, 
 }
 
 // serveBackwards serves one debugger at the address of -gdb.
-func (f *replayFlags) serveBackwards(ctx context.Context, rec *record.Recording, log *record.Log, sym *symbol.File, path, tmp string, stderr io.Writer) int {
+func (f *replayFlags) serveBackwards(ctx context.Context, r *recorded, log *record.Log, stderr io.Writer) int {
 	fail := func(err error) int {
 		fmt.Fprintf(stderr, "zf replay: %s\n", interrupted(ctx, err))
 		return exitMachine
 	}
-	o, err := rewindOptions(ctx, rec, log, sym, path, tmp)
+	o, err := rewindOptions(ctx, r, log)
 	if err != nil {
 		return fail(err)
 	}

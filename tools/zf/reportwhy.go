@@ -8,14 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/page"
-	"github.com/zeroframe/zeroframe/tools/record"
-	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/why"
 )
 
@@ -36,45 +32,31 @@ func (f *reportFlags) elfNames() string {
 // recording opens the recording: it returns what the machine has said, and why it died, if it has. Its image is that of
 // the page, if -e names no other. end removes what was made for that.
 func (f *reportFlags) recording(ctx context.Context, stderr io.Writer) (in io.ReadCloser, told *page.Why, end func(), err error) {
-	tmp, err := qemu.PlainFolder()
+	r, err := openRecorded(f.input)
 	if err != nil {
 		return nil, nil, func() {}, err
 	}
-	end = func() { os.RemoveAll(tmp) }
-	rec, err := record.Open(f.input, tmp)
-	if err != nil {
-		return nil, nil, end, err
-	}
-	elf := rec.Path(record.Image)
-	if disc := rec.Path(record.Disc); disc != "" {
-		if elf, err = fromISO(disc, tmp); err != nil {
-			return nil, nil, end, err
-		}
-	}
 	if len(f.images.elfs) == 0 {
-		f.images.elfs, f.image = []string{elf}, filepath.Base(rec.Name)
+		f.images.elfs, f.image = []string{r.elf}, filepath.Base(r.Name)
 	}
 	if f.title == "" {
 		f.title = f.elfNames()
 	}
-	in = io.NopCloser(bytes.NewReader(rec.Serial))
-	sym, err := symbol.Open(elf)
-	if err != nil {
-		return nil, nil, end, fmt.Errorf("%s: the image in it: %w", f.input, err)
+	in = io.NopCloser(bytes.NewReader(r.Serial))
+	if err = r.readSymbols(); err == nil {
+		told, err = whyOf(ctx, r, stderr)
 	}
-	defer sym.Close()
-	told, err = whyOf(ctx, rec, elf, tmp, sym, stderr)
-	return in, told, end, err
+	return in, told, r.close, err
 }
 
 // whyOf is what the page says of a recorded death; nil if the machine has not died. What keeps it from being found is
 // said on the page, and is no error but an interrupt.
-func whyOf(ctx context.Context, rec *record.Recording, elf, tmp string, sym *symbol.File, stderr io.Writer) (*page.Why, error) {
+func whyOf(ctx context.Context, r *recorded, stderr io.Writer) (*page.Why, error) {
 	fmt.Fprintf(stderr, "zf report: looking for why it died, in replays\n")
-	launch, err := launcher(ctx, rec, tmp)
+	launch, err := r.launcher(ctx)
 	var w *why.Why
 	if err == nil {
-		w, err = why.New(launch, elf, sym)
+		w, err = why.New(launch, r.elf, r.sym)
 	}
 	if err != nil {
 		return &page.Why{Death: "why it died was not looked for", Note: withQEMUStep(err).Error()}, nil

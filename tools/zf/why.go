@@ -10,14 +10,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 
-	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/record"
-	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/why"
 )
 
@@ -64,32 +60,20 @@ func runWhy(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	tmp, err := qemu.PlainFolder()
+	r, err := openRecorded(f.file)
 	if err != nil {
 		return fail("%v", err)
 	}
-	defer os.RemoveAll(tmp)
-	rec, err := record.Open(f.file, tmp)
-	if err != nil {
-		return fail("%v", err)
-	}
-	elf := rec.Path(record.Image)
-	if disc := rec.Path(record.Disc); disc != "" {
-		if elf, err = fromISO(disc, tmp); err != nil {
-			return fail("%v", err)
-		}
-	}
-	launch, err := launcher(ctx, rec, tmp)
+	defer r.close()
+	launch, err := r.launcher(ctx)
 	if err != nil {
 		fmt.Fprintf(stderr, "zf why: %v\n", withQEMUStep(err))
 		return exitMachine
 	}
-	sym, err := symbol.Open(elf)
-	if err != nil {
-		return fail("%s: the image in it: %v", f.file, err)
+	if err := r.readSymbols(); err != nil {
+		return fail("%v", err)
 	}
-	defer sym.Close()
-	w, err := why.New(launch, elf, sym)
+	w, err := why.New(launch, r.elf, r.sym)
 	if err != nil {
 		return fail("%s: the image in it: %v", f.file, err)
 	}
@@ -105,8 +89,8 @@ func runWhy(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		}
 	}
 	if f.waits {
-		end := &whyEnd{elf: elf, tmp: tmp, sym: sym}
-		if log, err := rec.Log(); err == nil && log.Known {
+		end := &whyEnd{elf: r.elf, tmp: r.tmp, sym: r.sym}
+		if log, err := r.Log(); err == nil && log.Known {
 			end.instructions = log.Instructions
 		}
 		return f.answerWaits(ctx, w, end, stdout, stderr, clean)
@@ -183,41 +167,6 @@ func (f *whyFlags) failed(ctx context.Context, err error, part bool, stderr io.W
 	}
 	fmt.Fprintf(stderr, "zf why: %s\n", text)
 	return exitMachine
-}
-
-// launcher returns what starts the machine of a recording once more.
-func launcher(ctx context.Context, r *record.Recording, tmp string) (why.Launch, error) {
-	have, err := qemu.Version(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	if have != r.QEMU {
-		return nil, fmt.Errorf("it was recorded by QEMU %s, and this is %s, whose machine is another; install that one", printable(r.QEMU), printable(have))
-	}
-	log, err := r.Log()
-	if err != nil {
-		return nil, err
-	}
-	version := log.Version()
-	if version == 0 {
-		if version, err = qemu.LogVersion(ctx, "", tmp); err != nil {
-			return nil, err
-		}
-	}
-	path := filepath.Join(tmp, "why.log")
-	if err := log.Write(path, version); err != nil {
-		return nil, err
-	}
-	cfg := replayConfig(r, path)
-	n := 0
-	return func(ctx context.Context) (*qemu.VM, string, string, error) {
-		n++
-		socket := filepath.Join(tmp, "gdb"+strconv.Itoa(n))
-		c := cfg
-		c.GDB = "unix:" + socket + ",server=on,wait=off"
-		vm, err := qemu.Start(ctx, c)
-		return vm, "unix", socket, err
-	}, nil
 }
 
 // parse reads the command line.
