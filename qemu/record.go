@@ -224,9 +224,12 @@ func (vm *VM) Instructions() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var info struct{ Icount uint64 }
-	if err := json.Unmarshal(out, &info); err != nil {
-		return 0, fmt.Errorf("%w: query-replay: %v", ErrMonitor, err)
+	var info struct {
+		Mode   string
+		Icount uint64
+	}
+	if err := json.Unmarshal(out, &info); err != nil || info.Mode == "none" {
+		return 0, fmt.Errorf("%w: query-replay: %s", ErrMonitor, out)
 	}
 	return info.Icount, nil
 }

@@ -44,6 +44,7 @@
 //	record/    a run of a machine, in a file -> what it needs to do the same again
 //	dump/      the packets of a dead machine's memory -> a file of it
 //	locks/     machine code -> which mutexes a frame holds at a pc
+//	replay/    a recorded machine, run once more by a debugger's commands
 //	rewind/    a recording -> a gdb stub that goes backwards, too
 //	why/       a recording -> what the death came from, and who has written a word
 //	waits/     a core -> who waits for whom, and what keeps the program from going on

@@ -8,5 +8,5 @@
 // It knows what gdb asks (gdb manual, appendix E; reverse execution is bc and bs), and Delve, as it talks to rr and to
 // debugserver. Nothing is written to the machine: its replay stays the recording's.
 //
-// The package may import qemu, tools/memory. Context: the host.
+// The package may import qemu, tools/memory, tools/replay. Context: the host.
 package rewind

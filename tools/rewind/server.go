@@ -14,11 +14,12 @@ import (
 	"sync/atomic"
 
 	"github.com/zeroframe/zeroframe/tools/memory"
+	"github.com/zeroframe/zeroframe/tools/replay"
 )
 
 // Options say what is served.
 type Options struct {
-	Launch Launch
+	Launch replay.Launch
 	Image  string // the ELF file's path
 	Start  uint64 // the address of the instruction that counts as the first
 	Last   uint64 // instructions at the recording's end
@@ -199,7 +200,7 @@ func (s *Server) handle(p string) (string, error) {
 	case "qXfer":
 		switch {
 		case strings.HasPrefix(rest, "features:read:"):
-			return s.d.Ask(p)
+			return s.m.Ask(p)
 		case strings.HasPrefix(rest, "exec-file:read:"):
 			return part(s.o.Image, rest), nil
 		}
@@ -210,11 +211,11 @@ func (s *Server) handle(p string) (string, error) {
 		return "OK", nil
 	case "m", "g", "p":
 		p, _, _ = strings.Cut(p, ";thread:")
-		return s.d.Ask(p)
+		return s.m.Ask(p)
 	case "M", "X", "G", "P":
 		return refused, nil // the run would be another one
 	case "Z", "z":
-		answer, err := s.d.Ask(p)
+		answer, err := s.m.Ask(p)
 		if err == nil && answer == "OK" {
 			if p[0] == 'Z' {
 				s.stops[p[1:]] = true

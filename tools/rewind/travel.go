@@ -2,35 +2,29 @@ package rewind
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/memory"
+	"github.com/zeroframe/zeroframe/tools/replay"
 )
-
-// A Launch starts the recorded machine once more, in front of its first instruction, and says where its gdb
-// stub listens (network and address). Each start replays the same run.
-type Launch func(ctx context.Context) (vm *qemu.VM, network, address string, err error)
 
 // travel is a recorded machine that goes to any instruction.
 type travel struct {
 	ctx    context.Context
-	launch Launch
+	launch replay.Launch
 	start  uint64 // the address of the instruction that counts as the first
 	last   uint64 // instructions at the recording's end
 
-	vm    *qemu.VM
-	now   atomic.Pointer[qemu.VM] // vm, for who stops it
-	d     *memory.Debugger
-	first uint64          // instructions before the first one
-	stops map[string]bool // breakpoints and watchpoints, as in their packets behind Z
-	data  string          // the word that a watchpoint has stopped for, as stubs write it; "": none
+	m     *replay.Machine
+	now   atomic.Pointer[qemu.VM] // its machine, for who stops it
+	first uint64                  // instructions before the first one
+	stops map[string]bool         // breakpoints and watchpoints, as in their packets behind Z
+	data  string                  // the word that a watchpoint has stopped for, as stubs write it; "": none
 }
 
 // why a machine has stopped.
@@ -45,22 +39,19 @@ const (
 // reset begins the replay once more, and goes to the first instruction.
 func (t *travel) reset() error {
 	t.end()
-	vm, network, address, err := t.launch(t.ctx)
+	m, err := replay.Start(t.ctx, t.launch)
 	if err != nil {
 		return err
 	}
-	t.vm = vm
-	t.now.Store(vm)
-	if t.d, err = memory.DialDebugger(t.ctx, network, address); err != nil {
+	t.m = m
+	t.now.Store(m.VM)
+	if err := t.m.Break(t.start); err != nil {
 		return err
 	}
-	if err := t.d.Break(t.start); err != nil {
-		return err
-	}
-	if err := t.proceed(); err != nil {
+	if err := t.m.Proceed(); err != nil {
 		return fmt.Errorf("the machine does not come to %#x: %w", t.start, err)
 	}
-	if err := t.d.Unbreak(t.start); err != nil {
+	if err := t.m.Unbreak(t.start); err != nil {
 		return err
 	}
 	t.first, err = t.count()
@@ -70,7 +61,7 @@ func (t *travel) reset() error {
 // arm sets the debugger's stops in a machine that has begun once more.
 func (t *travel) arm() error {
 	for s := range t.stops {
-		if a, err := t.d.Ask("Z" + s); err != nil || a != "OK" {
+		if a, err := t.m.Ask("Z" + s); err != nil || a != "OK" {
 			return fmt.Errorf("%w: Z%s: %q, %v", memory.ErrStub, s, a, err)
 		}
 	}
@@ -80,49 +71,14 @@ func (t *travel) arm() error {
 // end ends the machine.
 func (t *travel) end() {
 	t.now.Store(nil)
-	if t.vm != nil {
-		t.vm.Kill()
-		t.vm.Wait()
+	if t.m != nil {
+		t.m.End()
 	}
-	t.vm = nil
+	t.m = nil
 }
 
 // count returns how many instructions have been run.
-func (t *travel) count() (uint64, error) {
-	b, err := t.vm.QMP("query-replay", nil)
-	if err != nil {
-		return 0, err
-	}
-	var r struct{ Icount uint64 }
-	if err := json.Unmarshal(b, &r); err != nil {
-		return 0, fmt.Errorf("%w: query-replay: %v", qemu.ErrMonitor, err)
-	}
-	return r.Icount, nil
-}
-
-// wakeEvery is how often QEMU is asked something while it replays: one whose machine sleeps goes on only when its
-// main loop is woken.
-const wakeEvery = 5 * time.Millisecond
-
-// proceed lets the machine run until it stops.
-func (t *travel) proceed() error {
-	done := make(chan error, 1)
-	go func() { done <- t.d.Go(t.ctx) }()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-time.After(wakeEvery):
-			t.vm.QMP("query-status", nil)
-		}
-	}
-}
-
-// until has the machine stop after so many instructions, too.
-func (t *travel) until(n uint64) error {
-	_, err := t.vm.QMP("replay-break", map[string]uint64{"icount": n})
-	return err
-}
+func (t *travel) count() (uint64, error) { return t.m.VM.Instructions() }
 
 // forwards lets the machine run until it comes to a stop, or to the recording's end.
 func (t *travel) forwards() (why, error) {
@@ -133,10 +89,10 @@ func (t *travel) forwards() (why, error) {
 	if at >= t.last {
 		return atEnd, nil
 	}
-	if err := t.until(t.last); err != nil {
+	if err := t.m.VM.StopAt(t.last); err != nil {
 		return 0, err
 	}
-	if err := t.proceed(); err != nil {
+	if err := t.m.Proceed(); err != nil {
 		return 0, err
 	}
 	if at, err = t.count(); err != nil {
@@ -145,7 +101,7 @@ func (t *travel) forwards() (why, error) {
 	if at >= t.last {
 		return atEnd, nil
 	}
-	t.data = watched(t.d.Reason())
+	t.data = watched(t.m.Reason())
 	return atStop, nil
 }
 
@@ -165,7 +121,7 @@ func (t *travel) step() (why, error) {
 	if at >= t.last {
 		return atEnd, nil
 	}
-	return atStop, t.d.Step(t.ctx)
+	return atStop, t.m.Step(t.ctx)
 }
 
 // to goes to the state after so many instructions, behind that of the start, past all stops.
@@ -173,20 +129,8 @@ func (t *travel) to(n uint64) error {
 	if err := t.reset(); err != nil {
 		return err
 	}
-	at := t.first
-	if at < n {
-		if err := t.until(n); err != nil {
-			return err
-		}
-	}
-	for at < n {
-		err := t.proceed()
-		if err != nil {
-			return err
-		}
-		if at, err = t.count(); err != nil {
-			return err
-		}
+	if err := t.m.To(n); err != nil {
+		return err
 	}
 	return t.arm()
 }
@@ -221,7 +165,7 @@ func (t *travel) backwards() (why, error) {
 	if t.first >= here {
 		return atBegin, nil
 	}
-	if err := t.until(here); err != nil {
+	if err := t.m.VM.StopAt(here); err != nil {
 		return 0, err
 	}
 	found, data, ok := uint64(0), "", false
@@ -232,9 +176,9 @@ func (t *travel) backwards() (why, error) {
 		}
 		if t.breakpoint(pc) {
 			found, data, ok = at, "", true
-			err = t.d.Step(t.ctx) // the stub would stop there again
-		} else if err = t.proceed(); err == nil {
-			if a := watched(t.d.Reason()); a != "" {
+			err = t.m.Step(t.ctx) // the stub would stop there again
+		} else if err = t.m.Proceed(); err == nil {
+			if a := watched(t.m.Reason()); a != "" {
 				if at, err = t.count(); err == nil && at < here {
 					found, data, ok = at-1, a, true // in front of the write
 				}
@@ -258,7 +202,7 @@ func (t *travel) backwards() (why, error) {
 }
 
 func (t *travel) pc() (uint64, error) {
-	regs, err := t.d.Registers()
+	regs, err := t.m.Registers()
 	return regs["rip"], err
 }
 

@@ -37,12 +37,12 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer m.end()
+	defer m.End()
 	at := map[uint64]string{}
 	for _, f := range []string{fnSigpanic, fnPanic, fnThrow, fnFatal, fnTrap, fnEnd} {
 		if a := w.entry(f); a != 0 {
 			at[a] = f
-			if err := m.d.Break(a); err != nil {
+			if err := m.Break(a); err != nil {
 				return nil, err
 			}
 		}
@@ -51,7 +51,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 	w.at = m
 	defer func() { w.at = old }()
 	for before := uint64(0); ; {
-		if err := m.proceed(); errors.Is(err, memory.ErrEnded) {
+		if err := m.Proceed(); errors.Is(err, memory.ErrEnded) {
 			return all, nil
 		} else if err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 			return nil, err
 		}
 		v := event{function: at[e.pc], goroutine: w.goid(&e)}
-		if v.count, err = m.count(); err != nil {
+		if v.count, err = m.VM.Instructions(); err != nil {
 			return nil, err
 		}
 		switch v.function {
@@ -85,7 +85,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 			v.stack = append(v.stack[:1], append([]uint64{ra}, v.stack[1:]...)...)
 		}
 		all = append(all, v)
-		if err := m.d.Step(ctx); err != nil { // the stub would stop at the breakpoint again
+		if err := m.Step(ctx); err != nil { // the stub would stop at the breakpoint again
 			return nil, err
 		}
 	}

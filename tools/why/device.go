@@ -42,7 +42,7 @@ func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWri
 		var value uint64
 		found := false
 		for at := lo; ; at = min(at+step, hi) {
-			if err = m.to(at); err != nil {
+			if err = m.To(at); err != nil {
 				break
 			}
 			v, _ := m.word(p.addr)
@@ -58,7 +58,7 @@ func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWri
 				break
 			}
 		}
-		m.end()
+		m.End()
 		if ctx.Err() != nil {
 			return d, ctx.Err()
 		}
@@ -79,7 +79,7 @@ func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWri
 func (m *machine) queueOf(addr uint64) (name string, descriptor uint64) {
 	type device struct{ Path, Name string }
 	var devices []device
-	b, err := m.vm.QMP("x-query-virtio", nil)
+	b, err := m.VM.QMP("x-query-virtio", nil)
 	if err != nil || json.Unmarshal(b, &devices) != nil {
 		return "", 0
 	}
@@ -89,7 +89,7 @@ func (m *machine) queueOf(addr uint64) (name string, descriptor uint64) {
 				Num  uint64 `json:"vring-num"`
 				Desc uint64 `json:"vring-desc"`
 			}
-			b, err := m.vm.QMP("x-query-virtio-queue-status", map[string]any{"path": d.Path, "queue": q})
+			b, err := m.VM.QMP("x-query-virtio-queue-status", map[string]any{"path": d.Path, "queue": q})
 			if err != nil {
 				break
 			}

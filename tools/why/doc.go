@@ -21,6 +21,6 @@
 //	waits.go    who has made what a goroutine waits for what it is
 //	story.go    the answer in words
 //
-// Context: the host. It imports Zeroframe's packages qemu, tools/code, tools/lookup, tools/memory and
-// tools/symbol, and golang.org/x/arch.
+// Context: the host. It imports Zeroframe's packages qemu, tools/code, tools/lookup, tools/memory,
+// tools/replay and tools/symbol, and golang.org/x/arch.
 package why

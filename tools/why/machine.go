@@ -2,23 +2,16 @@ package why
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	"golang.org/x/arch/x86/x86asm"
 
-	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/code"
 	"github.com/zeroframe/zeroframe/tools/memory"
+	"github.com/zeroframe/zeroframe/tools/replay"
 )
-
-// A Launch starts the recorded machine once more, in front of its first instruction, and says where its gdb
-// stub listens (network and address). Each start replays the same run.
-type Launch func(ctx context.Context) (vm *qemu.VM, network, address string, err error)
 
 // state is the CPU between two instructions.
 type state struct {
@@ -38,9 +31,8 @@ type entry struct {
 
 // machine is one replay.
 type machine struct {
+	*replay.Machine
 	ctx   context.Context
-	vm    *qemu.VM
-	d     *memory.Debugger
 	insts map[uint64]x86asm.Inst
 
 	funcStart func(pc uint64) (start uint64, ok bool)
@@ -48,110 +40,19 @@ type machine struct {
 
 // start begins a replay.
 func (w *Why) start(ctx context.Context) (*machine, error) {
-	vm, network, address, err := w.launch(ctx)
+	m, err := replay.Start(ctx, w.launch)
 	if err != nil {
 		return nil, err
 	}
 	w.Replays++
-	d, err := memory.DialDebugger(ctx, network, address)
-	if err != nil {
-		vm.Kill()
-		return nil, err
-	}
-	return &machine{ctx: ctx, vm: vm, d: d, insts: w.insts, funcStart: w.file.FuncStart}, nil
-}
-
-// end ends it.
-func (m *machine) end() {
-	m.vm.Kill()
-	m.vm.Wait()
-}
-
-// count returns how many instructions have been run.
-func (m *machine) count() (uint64, error) {
-	b, err := m.vm.QMP("query-replay", nil)
-	if err != nil {
-		return 0, err
-	}
-	var r struct {
-		Mode   string `json:"mode"`
-		Icount uint64 `json:"icount"`
-	}
-	if err := json.Unmarshal(b, &r); err != nil || r.Mode != "play" {
-		return 0, fmt.Errorf("%w: it does not replay: %s", qemu.ErrMonitor, b)
-	}
-	return r.Icount, nil
-}
-
-// While the machine sleeps, QEMU comes to the next event of its log only when something wakes its main loop. So it
-// is asked how far it is, which wakes it, too.
-const (
-	askEvery    = 5 * time.Millisecond   // while it runs instructions
-	askSleeping = 200 * time.Microsecond // while it does not
-)
-
-// signalled is how long a signal to the whole group of processes may take to be noticed.
-const signalled = 200 * time.Millisecond
-
-// proceed lets the machine run until it stops.
-func (m *machine) proceed() error {
-	done := make(chan struct{})
-	var asking sync.WaitGroup
-	asking.Go(func() {
-		pause := askEvery
-		for last := uint64(0); ; {
-			select {
-			case <-done:
-				return
-			case <-time.After(pause):
-			}
-			pause = askEvery
-			if n, err := m.count(); err == nil && n == last {
-				pause = askSleeping
-			} else {
-				last = n
-			}
-		}
-	})
-	err := m.d.Go(m.ctx)
-	close(done)
-	asking.Wait()
-	if errors.Is(err, memory.ErrEnded) {
-		// At ^C the terminal ends QEMU, too, perhaps before this process knows of it.
-		select {
-		case <-m.ctx.Done():
-			return m.ctx.Err()
-		case <-time.After(signalled):
-		}
-	}
-	return err
-}
-
-// to runs until n instructions have been run; others' stops on the way are passed over.
-func (m *machine) to(n uint64) error {
-	at, err := m.count()
-	if err != nil || at >= n {
-		return err
-	}
-	if _, err := m.vm.QMP("replay-break", map[string]uint64{"icount": n}); err != nil {
-		return err
-	}
-	for at < n {
-		if err := m.proceed(); err != nil {
-			return err
-		}
-		if at, err = m.count(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return &machine{Machine: m, ctx: ctx, insts: w.insts, funcStart: w.file.FuncStart}, nil
 }
 
 var gprNames = [16]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
 
 // now returns the state and the address of the next instruction.
 func (m *machine) now() (e entry, err error) {
-	regs, err := m.d.Registers()
+	regs, err := m.Registers()
 	if err != nil {
 		return e, err
 	}
@@ -173,9 +74,9 @@ func (m *machine) decode(pc uint64) x86asm.Inst {
 	}
 	var b [16]byte
 	n := len(b)
-	if m.d.Read(b[:], pc) != nil {
+	if m.Read(b[:], pc) != nil {
 		n = int(0x1000 - pc&0xfff)
-		if n >= len(b) || m.d.Read(b[:n], pc) != nil {
+		if n >= len(b) || m.Read(b[:n], pc) != nil {
 			return x86asm.Inst{}
 		}
 	}
@@ -189,7 +90,7 @@ func (m *machine) decode(pc uint64) x86asm.Inst {
 
 // path steps from where the machine is until n instructions have been run, and returns them.
 func (m *machine) path(n uint64) ([]entry, error) {
-	at, err := m.count()
+	at, err := m.VM.Instructions()
 	if err != nil {
 		return nil, err
 	}
@@ -201,11 +102,11 @@ func (m *machine) path(n uint64) ([]entry, error) {
 		}
 		e.count = at
 		all = append(all, e)
-		if err := m.d.Step(m.ctx); err != nil {
+		if err := m.Step(m.ctx); err != nil {
 			return nil, err
 		}
 		if (at-first)%512 == 511 { // the stub's own count is the truth
-			if at, err = m.count(); err != nil {
+			if at, err = m.VM.Instructions(); err != nil {
 				return nil, err
 			}
 			at--
@@ -223,7 +124,7 @@ func (m *machine) path(n uint64) ([]entry, error) {
 // word reads eight bytes.
 func (m *machine) word(addr uint64) (v uint64, ok bool) {
 	var b [8]byte
-	if m.d.Read(b[:], addr) != nil {
+	if m.Read(b[:], addr) != nil {
 		return 0, false
 	}
 	for i := len(b) - 1; i >= 0; i-- {
@@ -267,23 +168,23 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 	if p.size&(p.size-1) != 0 || p.size > 8 {
 		return nil, 0, fmt.Errorf("%d bytes at %#x cannot be watched", p.size, p.addr)
 	}
-	if err := m.d.Watch(lo, p.size); err != nil {
+	if err := m.Watch(lo, p.size); err != nil {
 		return nil, 0, err
 	}
 	if n < forEver {
-		if _, err := m.vm.QMP("replay-break", map[string]uint64{"icount": n}); err != nil {
+		if err := m.VM.StopAt(n); err != nil {
 			return nil, 0, err
 		}
 	}
 	before, _ := m.word(lo)
 	before &= mask(p.size)
 	for last := uint64(0); ; {
-		if err := m.proceed(); errors.Is(err, memory.ErrEnded) && n == forEver {
+		if err := m.Proceed(); errors.Is(err, memory.ErrEnded) && n == forEver {
 			return hits, end, nil
 		} else if err != nil {
 			return hits, end, err
 		}
-		at, err := m.count()
+		at, err := m.VM.Instructions()
 		if err != nil {
 			return nil, 0, err
 		}
@@ -308,7 +209,7 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 			hits = slices.Delete(hits, 0, most)
 		}
 	}
-	return hits, end, m.d.Unwatch(lo, p.size)
+	return hits, end, m.Unwatch(lo, p.size)
 }
 
 // forEver is behind each recording's end, in instructions.

@@ -266,11 +266,11 @@ func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit,
 		}
 		var hits []hit
 		var began, end uint64
-		if err = m.to(start); err == nil {
+		if err = m.To(start); err == nil {
 			began, _ = m.word(p.addr)
 			hits, end, err = m.writes(p, before, 1, nil)
 		}
-		m.end()
+		m.End()
 		if err != nil {
 			return h, false, err
 		}
@@ -300,10 +300,10 @@ func (w *Why) pathTo(ctx context.Context, count, n uint64) ([]entry, error) {
 		return nil, err
 	}
 	if w.at != nil {
-		w.at.end()
+		w.at.End()
 	}
 	w.at = m
-	if err := m.to(count - min(n, count)); err != nil {
+	if err := m.To(count - min(n, count)); err != nil {
 		return nil, err
 	}
 	return m.path(count)

@@ -231,9 +231,9 @@ func (w *Why) End(ctx context.Context, end uint64, with func(*qemu.VM) error) er
 	if err != nil {
 		return err
 	}
-	defer m.end()
-	if err := m.to(end); err != nil {
+	defer m.End()
+	if err := m.To(end); err != nil {
 		return err
 	}
-	return with(m.vm)
+	return with(m.VM)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/replay"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -22,7 +23,7 @@ type Why struct {
 	// Replays is how many replays have been begun.
 	Replays int
 
-	launch Launch
+	launch replay.Launch
 	file   *symbol.File
 	insts  map[uint64]x86asm.Inst
 	at     *machine // the latest one that was stepped
@@ -64,7 +65,7 @@ func (w *Why) loadedAs(p place, value uint64) bool {
 
 // New makes one for the recording that launch replays, of the image that is the ELF file at path, opened as
 // file. Errors are the file's.
-func New(launch Launch, path string, file *symbol.File) (*Why, error) {
+func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
 	w := &Why{launch: launch, file: file, insts: map[uint64]x86asm.Inst{}, fields: map[string]int64{}, sources: map[string][]string{}}
 	w.memmove, w.memclr = w.entry("runtime.memmove"), w.entry("runtime.memclrNoHeapPointers")
 	if c := file.Lookup(w.entry("runtime.gopanic"), false); len(c) > 0 {
@@ -150,7 +151,7 @@ func (w *Why) readFields(d *dwarf.Data) {
 // Close ends the machine that is left.
 func (w *Why) Close() {
 	if w.at != nil {
-		w.at.end()
+		w.at.End()
 		w.at = nil
 	}
 }

@@ -64,7 +64,7 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64, all bool) (fo
 		return nil, err
 	}
 	if w.at != nil {
-		w.at.end()
+		w.at.End()
 	}
 	w.at = m
 	if before == 0 {

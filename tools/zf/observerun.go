@@ -140,7 +140,7 @@ func (o *observer) run() error {
 			}
 		default:
 			if armed != to {
-				if _, err := o.vm.QMP("replay-break", map[string]uint64{"icount": to}); err != nil {
+				if err := o.vm.StopAt(to); err != nil {
 					return err
 				}
 				armed = to

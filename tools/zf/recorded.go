@@ -11,8 +11,8 @@ import (
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/replay"
 	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/why"
 )
 
 // recorded is a recording whose files are in a temporary folder.
@@ -61,7 +61,7 @@ func (r *recorded) close() {
 }
 
 // launcher returns what starts the machine of a recording once more.
-func (r *recorded) launcher(ctx context.Context) (why.Launch, error) {
+func (r *recorded) launcher(ctx context.Context) (replay.Launch, error) {
 	have, err := qemu.Version(ctx, "")
 	if err != nil {
 		return nil, err
