@@ -100,8 +100,9 @@ func sockets(w *worker) {
 	}
 }
 
-// mostSteps bounds a transfer's pieces: on a busy host each waits long for its turn.
-const mostSteps = 500
+// mostSteps bounds a transfer's pieces: on a busy host, which runs one of many CPUs at a time, each waits long for its
+// turn and for the kernel lock, a tenth of a second and more.
+const mostSteps = 100
 
 // transfer writes in pieces of any size, and reads until the end in others.
 func (w *worker) transfer(r io.Reader, wr io.Writer, end func() error) {
