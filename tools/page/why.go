@@ -34,7 +34,7 @@ func (s WhyStep) Number() string { return number(s.Before) }
 // maxWhyText bounds a text of it in bytes, maxWhySteps how many steps of a cause are shown.
 const (
 	maxWhyText  = 1000
-	maxWhySteps = 100
+	maxWhySteps = 400 // as many as tools/why finds
 )
 
 // shown is what the page shows of it: all characters in sight, and not too much.

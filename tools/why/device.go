@@ -30,7 +30,7 @@ func (d *deviceWrite) String() string {
 }
 
 // byDevice finds out which device has written a word that had another value after lo instructions than after hi.
-// What is not found out is left out. Errors are the context's.
+// What is not found out is left out; count is 0 then. Errors are the context's and those of the replay's start.
 func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWrite, err error) {
 	for hi-lo > 1 {
 		w.say("when a device has written %#x, between instructions %d and %d", p.addr, lo, hi)

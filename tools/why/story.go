@@ -148,7 +148,11 @@ func (c *Cause) lines(s *Story, room int) []string {
 
 // said says a step in a line.
 func (h *Hop) said(s *Story) string {
-	t := fmt.Sprintf("%s (%#x), %d instructions before: %s", h.Verb(), h.Value, s.Count-min(h.Count, s.Count), where(h))
+	t := fmt.Sprintf("%s (%#x)", h.Verb(), h.Value)
+	if h.Count != 0 { // of a device it may be unknown
+		t += fmt.Sprintf(", %d instructions before", s.Count-min(h.Count, s.Count))
+	}
+	t += ": " + where(h)
 	if h.By != "" {
 		t += " (by " + h.By + ")"
 	}

@@ -50,6 +50,9 @@ func (w *Why) Acts(ctx context.Context, what Waited, addr, end uint64) (acts []A
 		if err == nil {
 			all, err = w.Writers(ctx, at, size, end, true)
 		}
+		if err == nil && len(all) == mostWriters {
+			err = fmt.Errorf("the word at %#x was written %d times and more: who has made it so cannot be told", at, mostWriters)
+		}
 		return all
 	}
 	if what != Deadline {
@@ -79,7 +82,10 @@ func (w *Why) Acts(ctx context.Context, what Waited, addr, end uint64) (acts []A
 	case Deadline:
 		acts = latest("the deadline was set by", written(addr, 8), func(v, _ uint64) bool { return int64(v) > 0 })
 	}
-	return acts, err
+	if err != nil {
+		return nil, err // the writes until then do not say who was the last
+	}
+	return acts, nil
 }
 
 // words are fields that have to be known.
@@ -138,12 +144,23 @@ func takenReading(all []Written) (acts []Act) {
 		return nil
 	}
 	readers := int32(all[0].Value)
+	waiting := 0 // the latest writes that are of those who wait behind the writer
 	if readers < 0 {
 		readers += maxReaders
 		for i := range all {
-			if i+1 == len(all) || int32(all[i+1].Value) >= 0 {
+			before := int32(0)
+			if i+1 < len(all) {
+				before = int32(all[i+1].Value)
+			}
+			if before >= 0 {
 				acts = append(acts, Act{What: "taken for writing by", Written: all[i], Times: 1})
+				waiting = i
 				break
+			}
+		}
+		for i := range waiting { // a step up is of one who waits
+			if int32(all[i].Value) > int32(all[i+1].Value) {
+				readers--
 			}
 		}
 	}
@@ -158,6 +175,9 @@ func takenReading(all []Written) (acts []Act) {
 		}
 		switch int32(v.Value) - before {
 		case 1:
+			if i < waiting {
+				break
+			}
 			if has[v.Goroutine]++; has[v.Goroutine] > 0 && last[v.Goroutine] == nil {
 				last[v.Goroutine] = v
 			}

@@ -63,6 +63,9 @@ func TestTakenReading(t *testing.T) {
 		{[]string{"1:1", "1:0", "2:1"}, "taken for reading by 3/2 x1"},
 		{[]string{"1:1", "2:2", "1:1", "3:" + fmt.Sprint(readers+1-maxReaders)}, "taken for writing by 4/3 x1, taken for reading by 2/2 x1"},
 		{[]string{"1:1", "1:2"}, "taken for reading by 2/1 x2"},
+		// 3 has it for writing, or waits for 2, and 4 waits behind it; 2 has gone since.
+		{[]string{"2:1", "3:" + fmt.Sprint(readers+1-maxReaders), "4:" + fmt.Sprint(readers+2-maxReaders)}, "taken for writing by 2/3 x1, taken for reading by 1/2 x1"},
+		{[]string{"2:1", "3:" + fmt.Sprint(readers+1-maxReaders), "4:" + fmt.Sprint(readers+2-maxReaders), "2:" + fmt.Sprint(readers+1-maxReaders)}, "taken for writing by 2/3 x1"},
 		{[]string{"1:1", "2:2", "3:1"}, ""}, // one has given back what another had taken
 		{[]string{"1:" + fmt.Sprint(readers-maxReaders)}, "taken for writing by 1/1 x1"},
 		{[]string{"1:" + fmt.Sprint(readers-maxReaders), "1:0"}, ""},

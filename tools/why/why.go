@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"debug/dwarf"
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -32,7 +32,7 @@ type Why struct {
 	fields          map[string]int64 // offsets of the runtime's fields in bytes
 	vars            []variable
 	constants       [2]uint64 // where the image's read-only data begins and ends
-	loaded          []segment // what a loader copies to memory
+	image           *elf.File
 	sources         map[string][]string
 	goroot          string // the folder of the standard library's source, with a / behind it; "" if it is not known
 }
@@ -43,22 +43,16 @@ type variable struct {
 	addr, size uint64
 }
 
-// segment is a part of the image as it is loaded.
-type segment struct {
-	addr uint64
-	data []byte
-}
-
 // loadedAs reports whether the bytes of a place have this value as the image is loaded.
 func (w *Why) loadedAs(p place, value uint64) bool {
-	for _, s := range w.loaded {
-		if off := p.addr - s.addr; p.addr >= s.addr && off+p.size <= uint64(len(s.data)) {
-			v := uint64(0)
-			for i := p.size; i > 0; i-- {
-				v = v<<8 | uint64(s.data[off+i-1])
-			}
-			return v == value
+	for _, s := range w.image.Progs {
+		off := p.addr - s.Vaddr
+		if s.Type != elf.PT_LOAD || p.addr < s.Vaddr || p.size > 8 || off+p.size > s.Filesz {
+			continue
 		}
+		var b [8]byte
+		_, err := s.ReadAt(b[:p.size], int64(off))
+		return err == nil && binary.LittleEndian.Uint64(b[:]) == value
 	}
 	return false
 }
@@ -77,18 +71,13 @@ func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer e.Close()
+	w.image = e
+	fail := func(format string, a ...any) (*Why, error) {
+		e.Close()
+		return nil, fmt.Errorf("%s: "+format+"build it without -ldflags=-w", append([]any{path}, a...)...)
+	}
 	if s := e.Section(".rodata"); s != nil {
 		w.constants = [2]uint64{s.Addr, s.Addr + s.Size}
-	}
-	for _, p := range e.Progs {
-		if p.Type == elf.PT_LOAD {
-			data, err := io.ReadAll(p.Open())
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
-			}
-			w.loaded = append(w.loaded, segment{p.Vaddr, data})
-		}
 	}
 	symbols, _ := e.Symbols()
 	for _, s := range symbols {
@@ -98,12 +87,12 @@ func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
 	}
 	d, err := e.DWARF()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; build it without -ldflags=-w", path, err)
+		return fail("%w; ", err)
 	}
 	w.readFields(d)
 	for _, need := range []string{"runtime.g.goid", "runtime.g.sigpc", "runtime.hchan.closed"} {
 		if _, ok := w.fields[need]; !ok {
-			return nil, fmt.Errorf("%s: its DWARF does not tell of %s: build it without -ldflags=-w", path, need)
+			return fail("its DWARF does not tell of %s: ", need)
 		}
 	}
 	return w, nil
@@ -148,8 +137,9 @@ func (w *Why) readFields(d *dwarf.Data) {
 	}
 }
 
-// Close ends the machine that is left.
+// Close ends the machine that is left, and closes the image.
 func (w *Why) Close() {
+	w.image.Close()
 	if w.at != nil {
 		w.at.End()
 		w.at = nil

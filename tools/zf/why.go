@@ -128,7 +128,8 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Wri
 			return exitUsage
 		}
 		var all []why.Written
-		if all, err = w.Writers(ctx, addr, size, 0, f.all); len(all) > 0 {
+		// Who was the last by an interrupt is perhaps not the last.
+		if all, err = w.Writers(ctx, addr, size, 0, f.all); len(all) > 0 && (err == nil || f.all) {
 			found = all
 			for i := range all {
 				lines = append(lines, all[i].String())
