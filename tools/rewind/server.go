@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/zeroframe/zeroframe/tools/memory"
 	"github.com/zeroframe/zeroframe/tools/replay"
 )
 
@@ -42,10 +41,11 @@ type Server struct {
 	cancel context.CancelFunc
 }
 
-// Serve serves one debugger until it ends the session or ctx is done. Host.
-func Serve(ctx context.Context, conn net.Conn, o Options) error {
-	ctx, cancel := context.WithCancel(ctx)
+// Serve serves one debugger until it ends the session or the context is done, whose error it returns then. Host.
+func Serve(outer context.Context, conn net.Conn, o Options) error {
+	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
+	defer context.AfterFunc(outer, func() { conn.Close() })() // the reader waits for the debugger
 	s := &Server{o: o, conn: conn, acks: true, cancel: cancel}
 	s.travel = travel{ctx: ctx, launch: o.Launch, start: o.Start, last: o.Last, stops: map[string]bool{}}
 	defer s.travel.end()
@@ -72,11 +72,11 @@ func Serve(ctx context.Context, conn net.Conn, o Options) error {
 			return err
 		}
 		if err := s.send(answer); err != nil {
-			return nil
+			break
 		}
 		s.runs.Store(false)
 	}
-	return nil
+	return outer.Err()
 }
 
 // read reads the debugger's packets. A ^C stops a machine that runs.
@@ -145,9 +145,6 @@ func (s *Server) send(text string) error {
 
 // stop is the packet for a stop.
 func (s *Server) stop(w why, err error) (string, error) {
-	if err != nil && errors.Is(err, memory.ErrEnded) {
-		w, err = atEnd, nil
-	}
 	if err != nil {
 		return "", err
 	}

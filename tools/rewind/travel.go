@@ -48,8 +48,13 @@ func (t *travel) reset() error {
 	if err := t.m.Break(t.start); err != nil {
 		return err
 	}
-	if err := t.m.Proceed(); err != nil {
-		return fmt.Errorf("the machine does not come to %#x: %w", t.start, err)
+	for pc := uint64(0); pc != t.start; { // the debugger may interrupt it before
+		if err = t.m.Proceed(); err == nil {
+			pc, err = t.pc()
+		}
+		if err != nil {
+			return fmt.Errorf("the machine does not come to %#x: %w", t.start, err)
+		}
 	}
 	if err := t.m.Unbreak(t.start); err != nil {
 		return err
@@ -92,7 +97,9 @@ func (t *travel) forwards() (why, error) {
 	if err := t.m.VM.StopAt(t.last); err != nil {
 		return 0, err
 	}
-	if err := t.m.Proceed(); err != nil {
+	if err := t.m.Proceed(); errors.Is(err, memory.ErrEnded) {
+		return atEnd, nil
+	} else if err != nil {
 		return 0, err
 	}
 	if at, err = t.count(); err != nil {
@@ -121,7 +128,10 @@ func (t *travel) step() (why, error) {
 	if at >= t.last {
 		return atEnd, nil
 	}
-	return atStop, t.m.Step(t.ctx)
+	if err := t.m.Step(t.ctx); !errors.Is(err, memory.ErrEnded) {
+		return atStop, err
+	}
+	return atEnd, nil
 }
 
 // to goes to the state after so many instructions, behind that of the start, past all stops.

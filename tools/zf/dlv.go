@@ -113,7 +113,7 @@ func findDlv() (string, error) {
 }
 
 func parseDlv(args []string, stderr io.Writer) (f dlvFlags, code int, ok bool) {
-	fs := newFlags("dlv", "[flags] -e ELF CORE|FILE.zfr", dlvText, stderr)
+	fs := newFlags("dlv", "[flags] -e ELF CORE | FILE.zfr", dlvText, stderr)
 	fs.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
 	fs.Func("source", "look for sources named under OLD under NEW: `OLD=NEW`; may be given\nmany times", func(s string) error {
 		r, err := source.ParseRemap(s)

@@ -109,7 +109,7 @@ case $1 in
 replay)
 	echo Launch debugger with >&2
 	echo "  'gdb' '-ex' 'target extended-remote %s' '%s'" >&2
-	exec sleep 2147483647
+	while kill -0 $PPID 2>/dev/null; do sleep 1; done
 	;;
 esac
 `, l.Addr(), elf)
@@ -140,7 +140,7 @@ func asDebugserver(ctx context.Context, bin, elf string, o rewind.Options, serve
 while [ $# -gt 0 ]; do
 	if [ "$1" = -R ]; then
 		echo "$2" >%[1]s.new && mv %[1]s.new %[1]s
-		exec sleep 2147483647
+		while kill -0 $PPID 2>/dev/null; do sleep 1; done
 	fi
 	shift
 done

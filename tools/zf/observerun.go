@@ -99,11 +99,14 @@ func (p *playing) observe(vm *qemu.VM) int {
 	err = o.run()
 	if eerr := o.end(); eerr != nil {
 		p.say("%v", eerr)
-		return exitUsage
+		if err == nil {
+			return exitUsage
+		}
 	}
+	var parts partsError
 	switch {
-	case errors.Is(err, errStandsStill):
-		return p.parted(err.Error())
+	case errors.As(err, &parts):
+		return p.parted(string(parts))
 	case errors.Is(err, memory.ErrEnded), p.ctx.Err() != nil:
 		vm.Kill()
 		return p.ended(vm)
@@ -158,7 +161,7 @@ func (o *observer) run() error {
 			armed = forEver
 		}
 		if at > to {
-			return fmt.Errorf("the machine has stopped after %d instructions, and should do so after %d", at, to)
+			return partsError(fmt.Sprintf("it has stopped after %d instructions, and should do so after %d", at, to))
 		}
 		v := &view{read: o.d.Read, pages: map[uint64][]byte{}}
 		c := &inspect.CPU{Read: v.Read}
@@ -291,7 +294,7 @@ func (o *observer) proceed() error {
 			if asked++; asked > o.p.log.Rounds+500 && time.Since(since) > standsStill {
 				o.vm.Kill()
 				<-done
-				return errStandsStill
+				return partsError(standing)
 			}
 		}
 	}

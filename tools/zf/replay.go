@@ -284,6 +284,8 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		wrong = "-probe, -print-on, -profile, -goroutines and -trace do not go with -gdb: gdb has the machine then"
 	case f.back && (f.gdb == "" || f.until.text != ""):
 		wrong = "-reverse wants -gdb ADDR, and goes without -until: run to there in gdb"
+	case f.back && f.force:
+		wrong = "-reverse does not go with -force: each step back is a replay, which has to be the same"
 	case f.look.wrong() != "":
 		wrong = f.look.wrong()
 	case samePath(f.core, inputs[0]), samePath(f.image, inputs[0]), samePath(f.look.profile, inputs[0]), samePath(f.look.trace, inputs[0]):

@@ -307,5 +307,10 @@ func (s *spot) sayAt(image *inspect.Image, c *inspect.CPU) string {
 // lineLimits are of what fits into a line.
 var lineLimits = inspect.Limits{Elements: 16, Bytes: 128, Depth: 1}
 
-// errStandsStill is for a replay that waits for what will not come.
-var errStandsStill = errors.New("it waits for what is not in the recording there")
+// partsError is of a replay that is not its recording: it says how.
+type partsError string
+
+func (e partsError) Error() string { return "the replay parts from its recording: " + string(e) }
+
+// standing is how, where it waits for what will not come.
+const standing = "it waits for what is not in the recording there"

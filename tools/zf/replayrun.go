@@ -218,7 +218,7 @@ func (p *playing) play(vm *qemu.VM) int {
 			p.last, asked, since = n, 0, time.Now()
 		default:
 			if asked++; asked > p.log.Rounds+500 && time.Since(since) > standsStill {
-				return p.parted("it waits for what is not in the recording there")
+				return p.parted(standing)
 			}
 		}
 	}

@@ -82,6 +82,10 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		var end func()
 		in, told, end, err = f.recording(ctx, stderr)
 		defer end()
+		if ctx.Err() != nil {
+			fail("interrupted")
+			return exitMachine
+		}
 	} else {
 		in, err = input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: stdin})
 	}

@@ -277,6 +277,7 @@ func (f *testFlags) output(name string) string {
 
 // testAll tests the packages, several at a time, and shows their results in their order.
 func (f *testFlags) testAll(ctx context.Context, pkgs []image.TestPackage, stdout, stderr io.Writer) (code int) {
+	f.failures.names(pkgs)
 	atATime := min(f.goTest.Number("p", runtime.GOMAXPROCS(0)), len(pkgs))
 	if f.goTest.Given("bench") || f.flight.any() || f.failures.on {
 		atATime = 1 // they would be in each other's way

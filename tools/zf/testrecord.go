@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/gotest"
+	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -25,6 +26,23 @@ type recordFailures struct {
 	on    bool
 	keep  int
 	chaos chaosFlags
+	last  map[string]int // how many packages have this last name
+}
+
+// names counts the packages' last names.
+func (r *recordFailures) names(pkgs []image.TestPackage) {
+	r.last = map[string]int{}
+	for i := range pkgs {
+		r.last[path.Base(pkgs[i].ImportPath)]++
+	}
+}
+
+// name is what the recordings of a package are called: its last name, or its whole path, where that is another's, too.
+func (r *recordFailures) name(importPath string) string {
+	if base := path.Base(importPath); r.last[base] < 2 {
+		return base
+	}
+	return strings.ReplaceAll(importPath, "/", ".")
 }
 
 // keepMost is how many recordings stay if nothing else is said: each has the image in it.
@@ -103,7 +121,7 @@ type series struct {
 
 // repeat runs the tests of a package as often as it is wanted, and returns the exit status.
 func (t *packageTest) repeat(ctx context.Context, m *machine, sym *symbol.File, now *testedPackage) int {
-	name := path.Base(t.pkg.ImportPath)
+	name := t.failures.name(t.pkg.ImportPath)
 	s := &series{packageTest: t, now: now, of: t.goTest.Number("count", 1), to: filepath.Join(t.outputDir, name)}
 	started := time.Now()
 	var workers sync.WaitGroup

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/tools/image"
 )
 
 // TestRecordFailuresFlags: what does not go together is said, with the next step.
@@ -148,6 +150,17 @@ func TestRecordFailuresSeries(t *testing.T) {
 		}
 		if !regexp.MustCompile(tt.stdout).MatchString(stdout.String()) || !strings.Contains(stderr.String(), tt.stderr) {
 			t.Errorf("%s: it says %q, %q; want %q, %q", tt.name, &stdout, &stderr, tt.stdout, tt.stderr)
+		}
+	}
+}
+
+// TestRecordFailuresNames: recordings of packages with the same last name do not take each other's place.
+func TestRecordFailuresNames(t *testing.T) {
+	var r recordFailures
+	r.names([]image.TestPackage{{ImportPath: "example.org/a/util"}, {ImportPath: "example.org/b/util"}, {ImportPath: "example.org/b"}})
+	for _, tt := range [][2]string{{"example.org/a/util", "example.org.a.util"}, {"example.org/b/util", "example.org.b.util"}, {"example.org/b", "b"}} {
+		if got := r.name(tt[0]); got != tt[1] {
+			t.Errorf("%s: %s; want %s", tt[0], got, tt[1])
 		}
 	}
 }
