@@ -36,11 +36,12 @@ func (x *Reader) lookAhead() {
 		z := copies[0].Reader
 		z.read(x.now)
 	}
+	most := lookup.MaxAhead / len(parts)
 	var wait sync.WaitGroup
 	for i := 1; i < len(parts); i++ {
-		wait.Go(func() { copies[i].readAll(parts[i]) })
+		wait.Go(func() { copies[i].readAll(parts[i], most) })
 	}
-	copies[0].readAll(parts[0])
+	copies[0].readAll(parts[0], most)
 	wait.Wait()
 	// What one has not read to its end is the end of what is looked up ahead.
 	x.covered = 0
@@ -147,8 +148,8 @@ func (x *Reader) dryCopy(first bool) *dryReader {
 	return d
 }
 
-// readAll reads the lines of a part, until they have asked enough.
-func (d *dryReader) readAll(part []byte) {
+// readAll reads the lines of a part, until they have asked more than that.
+func (d *dryReader) readAll(part []byte, most int) {
 	for line := range bytes.Lines(part) {
 		if line[len(line)-1] != '\n' {
 			d.cut = true
@@ -158,7 +159,7 @@ func (d *dryReader) readAll(part []byte) {
 		for _, q := range d.twins {
 			asked += len(q.noted.asked)
 		}
-		if asked > lookup.MaxAhead {
+		if asked > most {
 			return // it goes on from there
 		}
 		d.lines++

@@ -94,7 +94,11 @@ type flightReader struct {
 	p     *Program
 	at    func(pc uint64) []lookup.Call
 	types map[string]godwarf.Type
+	got   uint64 // bytes of memory that were read
 }
+
+// maxFlight bounds what is read: the core's words may lead to the same bytes again and again.
+const maxFlight = 1 << 30
 
 // spot is a variable, or a part of one.
 type spot struct {
@@ -151,8 +155,18 @@ func (r *flightReader) read() (parts flightParts, err error) {
 	return parts, nil
 }
 
-// openGeneration returns the generation that the program died in, or why it cannot be had.
+// openGeneration returns the generation that the program died in, or why it cannot be had: what is damaged in it
+// leaves the whole ones as they are.
 func (r *flightReader) openGeneration(state, active spot, before uint64) (out []byte, without string) {
+	defer func() {
+		switch l := recover().(type) {
+		case nil:
+		case lost:
+			out, without = nil, l.Error()
+		default:
+			panic(l)
+		}
+	}()
 	gen := r.word(r.field(state, "gen"))
 	begun := r.word(r.field(active, "gen"))
 	if begun != 0 && begun != gen || before != 0 && gen != before+1 {
@@ -198,7 +212,7 @@ func (r *flightReader) openGeneration(state, active spot, before uint64) (out []
 
 // belongs reports whether a batch is of the generation.
 func belongs(b []byte, gen uint64) bool {
-	if b[0] != gotrace.Batch {
+	if len(b) == 0 || b[0] != gotrace.Batch {
 		return false
 	}
 	n, size := binary.Uvarint(b[1:])
@@ -419,6 +433,9 @@ func (r *flightReader) word(p spot) uint64 {
 }
 
 func (r *flightReader) bytes(addr, n uint64) []byte {
+	if r.got += n; r.got > maxFlight {
+		r.fail("the flight recorder has more than %d MiB: the core is damaged", maxFlight>>20)
+	}
 	b := make([]byte, n)
 	if n == 0 {
 		return b

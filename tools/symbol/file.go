@@ -60,7 +60,8 @@ type File struct {
 	badIndex bool // there is one that cannot be used
 
 	unitsRead atomic.Int64          // by batches, each as often as it was
-	makeOnce  sync.Once             // an index in memory is made at most once
+	making    sync.Mutex            // who makes an index in memory has it
+	tried     bool                  // it was made, or cannot be; under making
 	made      atomic.Pointer[index] // nil if there is none
 
 	outline *openOutline // nil if there is none

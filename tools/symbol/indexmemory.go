@@ -5,16 +5,23 @@
 
 package symbol
 
-import "io"
+import (
+	"errors"
+	"io"
+)
 
 const (
-	// manyAddresses is how many a batch must have, and the batches before it together, for an
-	// index to be considered.
+	// manyAddresses is how many a batch must have, and those before it together four times, for an index to be
+	// considered.
 	manyAddresses = 4096
 	// maxMemoryIndex bounds the .debug_info of which there is one, in bytes. The index is about
 	// a 25th of it.
 	maxMemoryIndex = 1 << 30
+	// mostMemory is what it may have, in bytes.
+	mostMemory = maxMemoryIndex / 8
 )
+
+var errMemory = errors.New("an index in memory would be too large")
 
 // indexIfMany makes an index in memory if a batch of n addresses is one of many large ones. stop
 // ends it, as nil never does.
@@ -26,16 +33,22 @@ func (f *File) indexIfMany(n int, stop <-chan struct{}) {
 	if d == nil || d.InParts() || d.InfoSize() > maxMemoryIndex || f.unitsRead.Load() < int64(d.CodeUnits())*3/2 {
 		return
 	}
-	f.makeOnce.Do(func() {
-		m := new(memoryFile)
-		var id [indexIDSize]byte // nobody else will see it
-		if err := f.buildIndex(m, id, nil, stop); err != nil || f.Incomplete() != nil {
-			return
-		}
-		if x, err := readIndex(m, uint64(len(m.b)), id); err == nil {
-			f.made.Store(x)
-		}
-	})
+	if !f.making.TryLock() {
+		return // who makes it is not waited for
+	}
+	defer f.making.Unlock()
+	if f.tried || f.anyIndex() != nil {
+		return
+	}
+	m := new(memoryFile)
+	var id [indexIDSize]byte // nobody else will see it
+	err := f.buildIndex(m, id, nil, stop)
+	if f.tried = !errors.Is(err, errStopped); err != nil || f.Incomplete() != nil {
+		return
+	}
+	if x, err := readIndex(m, uint64(len(m.b)), id); err == nil {
+		f.made.Store(x)
+	}
 }
 
 // anyIndex returns the index that look-ups use: of a folder, or in memory; nil if there is none.
@@ -53,6 +66,9 @@ func (f *File) anyIndex() *index {
 type memoryFile struct{ b []byte }
 
 func (m *memoryFile) Write(p []byte) (int, error) {
+	if len(m.b)+len(p) > mostMemory {
+		return 0, errMemory
+	}
 	m.b = append(m.b, p...)
 	return len(p), nil
 }

@@ -134,6 +134,12 @@ func parseDlv(args []string, stderr io.Writer) (f dlvFlags, code int, ok bool) {
 		f.core, f.recording = inputs[0], true
 		return f, exitOK, true
 	}
+	for _, in := range inputs {
+		if filepath.Ext(in) == recordingSuffix {
+			fmt.Fprintf(stderr, "zf dlv: %s: one recording at a time, and without -e: its image is in it\n", in)
+			return f, exitUsage, false
+		}
+	}
 	if f.core, ok = oneInput("dlv", "core", f.elf, inputs, stderr); !ok {
 		return f, exitUsage, false
 	}

@@ -43,12 +43,20 @@ func (f *runFlags) wrongRecord() string {
 		return "-uefi does not go with -record: the firmware's settings are in no recording; without it the image boots by a BIOS"
 	case samePath(f.record, f.target):
 		return "-record " + f.record + " would overwrite " + f.target
+	case f.chaos.on && f.chaosGiven():
+		return "-chaos has a seed of its own: leave chaos= out of -append, and give -seed N"
 	case f.chaos.said && !f.chaos.on:
 		return "-seed is for -chaos"
 	case f.chaos.on && f.isISO():
 		return f.target + " has its own command line; give -chaos's option to zf iso: -append chaos=SEED"
 	}
 	return f.machine.wrongRecord("-record", &f.files)
+}
+
+// chaosGiven reports whether the user's own kernel options have a seed for chaos.
+func (m *machine) chaosGiven() bool {
+	_, given := lastOption(m.append, "chaos")
+	return given
 }
 
 // wrongRecord says what cannot be recorded of a machine, which the flag of that name asks for. Folders to mount,

@@ -132,24 +132,31 @@ func (p point) of(r *record.Recording, l *record.Log) (at uint64, end bool, err 
 		lastTime = l.TimeAt(last)
 	}
 	switch {
-	case p.death && !p.isTime:
-		at = last - min(at, last)
 	case p.isTime && virtual:
-		return 0, false, errors.New("with -icount sleeping takes no time, and the recording does not say when it was: give -until a number of instructions")
+		return 0, false, errors.New("with -icount sleeping takes no time, and the recording does not say when it was: give a number of instructions")
+	case p.fromEnd && p.isTime && p.time >= lastTime:
+		return 0, false, fmt.Errorf("there are only %v before it", lastTime)
+	case p.fromEnd && !p.isTime && at >= last:
+		return 0, false, fmt.Errorf("there are only %d instructions before it", last)
 	case p.isTime:
 		t := p.time
 		if p.fromEnd {
-			t = max(lastTime-t, 0)
+			t = lastTime - t
 		}
 		var ok bool
 		if at, ok = l.At(t); !ok {
 			return 0, false, fmt.Errorf("the recording ends at %v", l.Time)
 		}
+	case p.death:
+		at = last - at
 	case p.fromEnd:
-		at = l.Instructions - min(max(at, 1), l.Instructions) // in the midst of the last one it ends
+		at = last - max(at, 1) // in the midst of the last one it ends
 	}
 	if l.Known && at > l.Instructions {
 		return 0, false, fmt.Errorf("the recording ends after %d instructions", l.Instructions)
+	}
+	if at == 0 {
+		return 0, false, errors.New("that is the beginning, where the machine has run nothing; give a later point")
 	}
 	return at, false, nil
 }
@@ -243,6 +250,9 @@ func recordingInfo(r *record.Recording, l *record.Log) string {
 func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	fs := newFlags("replay", "[flags] FILE.zfr", replayText, stderr)
 	until := func(s string) (err error) {
+		if f.until.text != "" {
+			return fmt.Errorf("there is one already, %s", f.until.text)
+		}
 		f.until, err = parsePoint(s)
 		return err
 	}
@@ -286,6 +296,8 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		wrong = "-reverse wants -gdb ADDR, and goes without -until: run to there in gdb"
 	case f.back && f.force:
 		wrong = "-reverse does not go with -force: each step back is a replay, which has to be the same"
+	case f.core != "" && (f.core == f.look.trace || f.core == f.look.profile) || f.look.trace != "" && f.look.trace == f.look.profile:
+		wrong = "-core, -trace and -profile want a file each"
 	case f.look.wrong() != "":
 		wrong = f.look.wrong()
 	case samePath(f.core, inputs[0]), samePath(f.image, inputs[0]), samePath(f.look.profile, inputs[0]), samePath(f.look.trace, inputs[0]):

@@ -101,7 +101,7 @@ func (p *playing) run(ctx context.Context) int {
 		p.say("note: %v; it is replayed up to there", p.log.Err)
 	}
 	if p.target, p.atEnd, err = p.until.of(p.rec, p.log); err != nil {
-		return fail(exitUsage, fmt.Errorf("-until %s: %w", p.until.text, err))
+		return fail(exitUsage, fmt.Errorf("the point %s: %w", p.until.text, err))
 	}
 	if p.target == 0 && (p.look.goroutines || p.look.trace != "") {
 		return fail(exitUsage, errors.New("nobody knows where this recording ends: -goroutines and -trace want -until, with a number of instructions"))

@@ -67,6 +67,10 @@ func runTrace(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if !ok {
 		return exitUsage
 	}
+	if samePath(out, from) || samePath(out, elf) {
+		fmt.Fprintf(stderr, "zf trace: -o %s would overwrite what is read; name another file\n", out)
+		return exitUsage
+	}
 	if format == "" {
 		format = formatPerfetto
 		if ext := filepath.Ext(out); ext == ".trace" || ext == ".out" {

@@ -103,10 +103,14 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Wri
 	var err error
 	var found any
 	var lines []string
+	untold := false
 	if f.addr == 0 && f.variable == "" {
 		var s *why.Story
 		if s, err = w.Death(ctx); s != nil {
 			found, lines = s, s.Lines()
+			if untold = err == nil && s.Culprit == nil && len(s.Causes) == 0; untold {
+				lines = append(lines, "cannot be told: nothing that was compared has led to it; -waits says for what goroutines wait, -var who has written a variable")
+			}
 		}
 	} else {
 		addr, size := f.addr, f.size
@@ -149,7 +153,7 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Wri
 		}
 	}
 	switch {
-	case err == nil && found != nil:
+	case err == nil && found != nil && !untold:
 		return exitOK
 	case err == nil:
 		return exitTrace

@@ -153,6 +153,9 @@ func (f *whyFlags) answerWaits(ctx context.Context, w *why.Why, e *whyEnd, stdou
 	case f.json && (err == nil || len(all) > 0):
 		j := json.NewEncoder(stdout)
 		j.SetIndent("", "  ")
+		if all == nil {
+			all = []whyWaiting{}
+		}
 		j.Encode(all)
 	default:
 		for i := range all {
