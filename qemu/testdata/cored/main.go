@@ -4,6 +4,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
+	"strings"
 	"sync"
 	"time"
 )
@@ -72,6 +74,9 @@ func main() {
 		go waits(i+1, &wg)
 	}
 	wg.Wait()
+	for stacks := make([]byte, 64<<10); strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "[chan receive]") < 3; {
+		runtime.Gosched() // one of them is on its way to its channel
+	}
 	list = append(list, len(os.Args))
 	dies(os.Args[1], 2)
 }
