@@ -12,7 +12,7 @@ import (
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
-// chaosRuns is after how many runs a race that has not been seen is given up.
+// chaosRuns is after how many runs a race that has not been seen is given up, unless -runs says it.
 const chaosRuns = 40
 
 // races are the tests of qemu/testdata/racy.
@@ -21,7 +21,7 @@ var races = []string{"LostUpdate", "CheckThenAct", "LazyInit", "UnlockNotify", "
 // chaos measures how many runs it takes until each of five races is seen: with four threads for
 // goroutines and chaos=; in the machine as it is, where only timers are late; and with the threads alone.
 func (b *bench) chaos() error {
-	b.progress(fmt.Sprintf("chaos.*: runs until a race is seen, %d at most: with chaos=, without (plain), and with GOMAXPROCS=4 alone (threads)", chaosRuns))
+	b.progress(fmt.Sprintf("chaos.*: runs until a race is seen, %d at most: with chaos=, without (plain), and with GOMAXPROCS=4 alone (threads)", b.runs))
 	path := filepath.Join(b.dir, "racy.elf")
 	if _, err := image.Build(context.Background(), image.BuildOptions{Package: "./qemu/testdata/racy", Test: true, Output: path, Stderr: os.Stderr}); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (b *bench) chaos() error {
 		{"threads", "env.GOMAXPROCS=4 jitter="},
 	} {
 		seen := make(map[string]int)
-		for run := 1; run <= chaosRuns && len(seen) < len(races); run++ {
+		for run := 1; run <= b.runs && len(seen) < len(races); run++ {
 			var wanted []string
 			for _, r := range races {
 				if seen[r] == 0 {
@@ -54,11 +54,14 @@ func (b *bench) chaos() error {
 					b.progress(fmt.Sprintf("chaos: %s, %s: seen in run %d", way.name, r, run))
 				}
 			}
+			if run%10 == 0 {
+				b.progress(fmt.Sprintf("chaos: %s: %d runs", way.name, run))
+			}
 		}
 		for _, r := range races {
 			n := fmt.Sprint(seen[r])
 			if seen[r] == 0 {
-				n = fmt.Sprintf(">%d", chaosRuns)
+				n = fmt.Sprintf(">%d", b.runs)
 			}
 			b.figure(fmt.Sprintf("chaos.%s.%s.runs", strings.ToLower(r), way.name), n)
 		}

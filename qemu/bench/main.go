@@ -34,6 +34,7 @@ func command(args []string, stdout io.Writer) error {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	some := fs.String("run", "", "measure only those that `REGEXP` matches")
+	fs.IntVar(&b.runs, "runs", chaosRuns, "give up a race that is not seen in `N` runs")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, usageText)
@@ -42,6 +43,8 @@ func command(args []string, stdout io.Writer) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("%v; %w", err, errUsage)
+	case b.runs < 1:
+		return fmt.Errorf("-runs: want 1 or more, not %d; %w", b.runs, errUsage)
 	case fs.NArg() > 0:
 		return fmt.Errorf("unexpected %s; %w", fs.Arg(0), errUsage)
 	}
@@ -88,6 +91,7 @@ type bench struct {
 	out    io.Writer
 	dir    string         // of the images
 	wanted *regexp.Regexp // what names of figures begin with; nil: all
+	runs   int            // after how many a race is given up
 
 	now     *measurement // that is under way
 	unknown error        // a figure is none of its

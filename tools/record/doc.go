@@ -10,6 +10,7 @@
 //
 //	file.go    the file: blocks, each with a checksum
 //	write.go   a recording that is being made
+//	ring.go    one that keeps the last of a run alone
 //	read.go    one that is read, as far as it is whole
 //	log.go     QEMU's log: events, instructions, the machine's time
 //	verify.go  what a replay says, compared with what was recorded

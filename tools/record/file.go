@@ -7,6 +7,7 @@ package record
 //
 //	'M'  what machine it is, as JSON; the first block, once
 //	'F'  a piece of a file: its name, a NUL, bytes
+//	'B'  where the recording begins, as JSON, if that is a snapshot of the machine, which is a file in it
 //	'G'  the files are whole, and the machine starts: no contents
 //	'L'  a piece of QEMU's log
 //	'S'  a piece of what the serial port has sent
@@ -15,7 +16,9 @@ package record
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
+	"math"
 	"time"
 )
 
@@ -25,6 +28,7 @@ const magic = "\x89zfr1\r\n\n"
 const (
 	blockMeta   = 'M'
 	blockFile   = 'F'
+	blockBase   = 'B'
 	blockGo     = 'G'
 	blockLog    = 'L'
 	blockSerial = 'S'
@@ -57,6 +61,8 @@ const (
 	Image  = "image.elf"
 	Initrd = "initrd"
 	Disc   = "disc.iso"
+	// Snapshot is the machine's state where the recording begins: a qcow2 image with a snapshot in it.
+	Snapshot = "snapshot.qcow2"
 )
 
 // Meta says what machine it is.
@@ -78,6 +84,34 @@ type Meta struct {
 	Extra       []string // further arguments for QEMU
 	Cooked      bool     // the program's line ends are a terminal's
 	Quiet       bool     // the kernel's first line is not to be shown
+}
+
+// A Base is where a recording begins that has not the whole run. The zero value is the machine's start.
+type Base struct {
+	At     uint64 // instructions that the machine had run
+	Output int64  // bytes that it had sent
+
+	// What QEMU's log says up to there, see logReader.
+	Instructions uint64 // at its last event
+	Slept        int64  // ns
+	Asleep       int64  // ns; -1: not
+	Before       Kind
+
+	Log int64 // offset in QEMU's own log, with its header
+}
+
+// Time returns the machine's time there. It means nothing with Meta.VirtualTime.
+func (b *Base) Time() time.Duration { return time.Duration(int64(b.At) + b.Slept) }
+
+// start is the base of a recording of a whole run.
+func start() Base { return Base{Asleep: -1, Log: logHeader} }
+
+// check says what is wrong with a base that was read, if anything is.
+func (b *Base) check() error {
+	if b.Output < 0 || b.Log < logHeader || b.Slept < 0 || b.Asleep < -1 || b.At < b.Instructions || b.At > math.MaxInt64 {
+		return fmt.Errorf("%w: it begins nowhere: %+v", ErrDamaged, *b)
+	}
+	return nil
 }
 
 // End says how a machine has ended.

@@ -24,8 +24,11 @@ import (
 	"time"
 )
 
-// knownVersion is the version of the log's format that is read here, that of QEMU 7.2.
-const knownVersion = 0xe0200c
+// KnownVersion is the version of the log's format that is read here, that of QEMU 7.2.
+const KnownVersion = 0xe0200c
+
+// logHeader is the length of its header in bytes.
+const logHeader = 12
 
 // A Kind is what an event is.
 type Kind byte
@@ -73,7 +76,7 @@ var errLog = errors.New("QEMU's log cannot be read on")
 
 // logReader reads events.
 type logReader struct {
-	in     *bufio.Reader
+	in     byteReader
 	offset int64
 	data   []byte
 
@@ -83,9 +86,19 @@ type logReader struct {
 	before       Kind  // the event before, or what stands for it in clock
 }
 
-func newLogReader(r io.Reader) *logReader {
-	return &logReader{in: bufio.NewReaderSize(r, 1<<16), asleep: -1}
+// byteReader is what events are read from.
+type byteReader interface {
+	io.Reader
+	io.ByteReader
 }
+
+// newLogReader reads a log that begins at a base.
+func newLogReader(r io.Reader, b *Base) *logReader {
+	return &logReader{in: bufio.NewReaderSize(r, 1<<16), instructions: b.Instructions, slept: b.Slept, asleep: b.Asleep, before: b.Before}
+}
+
+// now is where the machine was at the last event.
+func (l *logReader) now() time.Duration { return time.Duration(int64(l.instructions) + l.slept) }
 
 // number reads a big-endian number of n bytes.
 func (l *logReader) number(n int) (v uint64, err error) {
@@ -167,7 +180,7 @@ func (l *logReader) next() (e Event, err error) {
 		return e, err
 	}
 	l.follows(e.Kind)
-	e.Instructions, e.Time, e.end = l.instructions, time.Duration(int64(l.instructions)+l.slept), l.offset
+	e.Instructions, e.Time, e.end = l.instructions, l.now(), l.offset
 	return e, nil
 }
 
@@ -215,6 +228,8 @@ type Log struct {
 	Rounds       int   // the most that QEMU's main loop has made without an instruction of the machine
 	Err          error // why it is read no further
 
+	Base Base // where it begins
+
 	path  string
 	whole int64  // length up to the last whole event
 	size  int64  // of all
@@ -223,7 +238,7 @@ type Log struct {
 
 // Log looks at the recording's log.
 func (r *Recording) Log() (*Log, error) {
-	l := &Log{path: filepath.Join(r.dir, logName)}
+	l := &Log{Base: r.Base, path: filepath.Join(r.dir, logName)}
 	file, err := os.Open(l.path)
 	if err != nil {
 		return nil, err
@@ -243,10 +258,11 @@ func (r *Recording) Log() (*Log, error) {
 	if v := binary.BigEndian.Uint32(tail[1:]); r.End != nil && r.Broken == nil && r.End.Status >= 0 {
 		l.tail = v // QEMU has ended by itself
 	}
-	if l.tail != 0 && l.tail != knownVersion {
+	if l.tail != 0 && l.tail != KnownVersion {
 		l.whole, l.Ended = l.size-4, true
 		return l, nil
 	}
+	l.Instructions, l.Time = l.Base.At, l.Base.Time()
 	rounds := 0
 	err = l.walk(func(e Event) bool {
 		switch {
@@ -256,7 +272,7 @@ func (r *Recording) Log() (*Log, error) {
 			rounds++
 			l.Rounds = max(l.Rounds, rounds)
 		}
-		l.Instructions, l.Time, l.whole = e.Instructions, e.Time, e.end
+		l.Instructions, l.Time, l.whole = max(l.Base.At, e.Instructions), e.Time, e.end
 		switch e.Kind {
 		case KindOutput:
 			l.Output += int64(e.Bytes)
@@ -284,7 +300,7 @@ func (l *Log) walk(f func(Event) bool) error {
 		return err
 	}
 	defer file.Close()
-	for r := newLogReader(file); ; {
+	for r := newLogReader(file, &l.Base); ; {
 		e, err := r.next()
 		if err != nil {
 			return err
@@ -300,12 +316,17 @@ func (l *Log) Version() uint32 { return l.tail }
 
 // ReadAs says that a log that does not say its version has this one.
 func (l *Log) ReadAs(version uint32) {
-	if version != knownVersion {
-		*l = Log{path: l.path, whole: l.size, size: l.size}
+	if version != KnownVersion {
+		*l = Log{Base: l.Base, path: l.path, whole: l.size, size: l.size}
 	}
 }
 
-// Sent returns when the machine has sent byte n of its output, counted from 0. ok is false if that is not in
+// begin stands for the event before the first one.
+func (l *Log) begin() Event {
+	return Event{Instructions: l.Base.Instructions, Time: time.Duration(int64(l.Base.Instructions) + l.Base.Slept)}
+}
+
+// Sent returns when the machine has sent byte n of the recorded output, counted from 0. ok is false if that is not in
 // the log.
 func (l *Log) Sent(n int64) (e Event, ok bool) {
 	var sent int64
@@ -322,7 +343,7 @@ func (l *Log) Sent(n int64) (e Event, ok bool) {
 
 // At returns how many instructions the machine had run at a time. ok is false if that is behind the end.
 func (l *Log) At(t time.Duration) (instructions uint64, ok bool) {
-	var last Event
+	last := l.begin()
 	l.walk(func(e Event) bool {
 		switch {
 		case e.Kind == KindEnd:
@@ -341,7 +362,7 @@ func (l *Log) At(t time.Duration) (instructions uint64, ok bool) {
 
 // TimeAt is the reverse of At: the machine's time after so many instructions, before it sleeps.
 func (l *Log) TimeAt(instructions uint64) time.Duration {
-	var last Event
+	last := l.begin()
 	l.walk(func(e Event) bool {
 		if e.Instructions >= instructions || e.Kind == KindEnd {
 			return false
@@ -358,6 +379,7 @@ func (l *Log) Clock() func(instructions uint64) time.Duration {
 		instructions uint64
 		time         time.Duration
 	}
+	first := mark{l.begin().Instructions, l.begin().Time}
 	var marks []mark // the last event's of each number of instructions
 	l.walk(func(e Event) bool {
 		switch n := len(marks); {
@@ -372,7 +394,7 @@ func (l *Log) Clock() func(instructions uint64) time.Duration {
 	})
 	return func(instructions uint64) time.Duration {
 		i, _ := slices.BinarySearchFunc(marks, instructions, func(m mark, n uint64) int { return cmp.Compare(m.instructions, n) })
-		var last mark
+		last := first
 		if i > 0 {
 			last = marks[i-1]
 		}
@@ -393,12 +415,18 @@ func (l *Log) Write(path string, version uint32) error {
 		return err
 	}
 	header := binary.BigEndian.AppendUint32(nil, version)
-	header = append(header, make([]byte, 8)...)
+	header = append(header, make([]byte, logHeader-len(header))...)
 	end := []byte{byte(KindEnd)}
 	if !l.Known {
 		end = nil // it is in it
 	}
-	_, err = io.Copy(out, io.MultiReader(bytes.NewReader(header), io.LimitReader(in, l.whole), bytes.NewReader(end)))
+	if _, err = out.Write(header); err == nil {
+		// The machine's state says where QEMU is to read on. What was before is not needed.
+		_, err = out.Seek(l.Base.Log, io.SeekStart)
+	}
+	if err == nil {
+		_, err = io.Copy(out, io.MultiReader(io.LimitReader(in, l.whole), bytes.NewReader(end)))
+	}
 	if cerr := out.Close(); err == nil {
 		err = cerr
 	}

@@ -19,6 +19,7 @@ import (
 // A Recording is one that has been read.
 type Recording struct {
 	Meta
+	Base   Base   // where it begins
 	End    *End   // nil: how the machine has ended is not in the file
 	Serial []byte // what it has said
 	// Broken says why the file is not read to its end, wrapping ErrDamaged or ErrCut; nil: it is
@@ -44,7 +45,7 @@ func Open(path, dir string) (*Recording, error) {
 		return nil, err
 	}
 	defer file.Close()
-	r := &Recording{dir: dir}
+	r := &Recording{dir: dir, Base: start()}
 	if err := r.read(bufio.NewReaderSize(file, 1<<20)); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -104,7 +105,7 @@ func (r *Recording) read(in *bufio.Reader) error {
 			return nil
 		}
 		place += size
-		wrong := first != (kind == blockMeta) || r.End != nil || running == slices.Contains([]byte{blockMeta, blockFile, blockGo}, kind)
+		wrong := first != (kind == blockMeta) || r.End != nil || running == slices.Contains([]byte{blockMeta, blockFile, blockBase, blockGo}, kind)
 		switch {
 		case wrong:
 			err = fmt.Errorf("%w: a block of kind %q is where none belongs", ErrDamaged, kind)
@@ -112,8 +113,14 @@ func (r *Recording) read(in *bufio.Reader) error {
 			err = decode(contents, &r.Meta)
 		case kind == blockFile:
 			err = r.file(contents, to)
+		case kind == blockBase:
+			if err = decode(contents, &r.Base); err == nil {
+				err = r.Base.check()
+			}
 		case kind == blockGo:
-			if running = slices.Contains(r.files, Image) || slices.Contains(r.files, Disc); !running {
+			if (r.Base.Log > logHeader) != slices.Contains(r.files, Snapshot) {
+				err = fmt.Errorf("%w: it has a machine's state without saying where that is, or says so without one", ErrDamaged)
+			} else if running = slices.Contains(r.files, Image) || slices.Contains(r.files, Disc); !running {
 				err = fmt.Errorf("%w: there is no image in it", ErrDamaged)
 			}
 		case kind == blockLog:
@@ -143,7 +150,7 @@ func decode(contents []byte, v any) error {
 // file takes a piece of a file.
 func (r *Recording) file(contents []byte, to func(string) (*os.File, error)) error {
 	name, data, ok := bytes.Cut(contents, []byte{0})
-	if !ok || !slices.Contains([]string{Image, Initrd, Disc}, string(name)) {
+	if !ok || !slices.Contains([]string{Image, Initrd, Disc, Snapshot}, string(name)) {
 		return fmt.Errorf("%w: a file in it is called %q", ErrDamaged, name)
 	}
 	f, err := to(string(name))
@@ -156,6 +163,9 @@ func (r *Recording) file(contents []byte, to func(string) (*os.File, error)) err
 	_, err = f.Write(data)
 	return err
 }
+
+// Whole reports whether the recording begins where the machine has started.
+func (r *Recording) Whole() bool { return r.Path(Snapshot) == "" }
 
 // Path returns the path of a file of the recording, "" if it has none of that name.
 func (r *Recording) Path(name string) string {

@@ -48,7 +48,7 @@ func example() []byte {
 	l.put(KindOutput, uint32(1), uint32(1))
 	l.put(kindInstructions, uint32(7))
 	l.put(KindEnd)
-	binary.Write(l, binary.BigEndian, uint32(knownVersion))
+	binary.Write(l, binary.BigEndian, uint32(KnownVersion))
 	return l.Bytes()
 }
 
@@ -97,8 +97,8 @@ func TestRecording(t *testing.T) {
 	}
 	want := Log{Known: true, Ended: true, Instructions: 2007, Time: 5*time.Millisecond + 2007, Output: 3, Inputs: 1, Frames: 1, Rounds: 1}
 	got := *l
-	got.path, got.whole, got.size, got.tail = "", 0, 0, 0
-	if got != want || l.Version() != knownVersion {
+	got.path, got.whole, got.size, got.tail, got.Base = "", 0, 0, 0, Base{}
+	if got != want || l.Version() != KnownVersion {
 		t.Errorf("the log: %+v; want %+v", got, want)
 	}
 	for _, tt := range []struct {
@@ -128,7 +128,7 @@ func TestRecording(t *testing.T) {
 			t.Errorf("the time of instruction %d is %v; want %v", n, got, want)
 		}
 	}
-	for _, version := range []uint32{knownVersion, knownVersion + 1} {
+	for _, version := range []uint32{KnownVersion, KnownVersion + 1} {
 		played := filepath.Join(t.TempDir(), "log")
 		if err := l.Write(played, version); err != nil {
 			t.Fatal(err)
@@ -221,7 +221,7 @@ func TestCutLog(t *testing.T) {
 		}
 		last = l.Instructions
 		played := filepath.Join(t.TempDir(), "log")
-		if err := l.Write(played, knownVersion); err != nil {
+		if err := l.Write(played, KnownVersion); err != nil {
 			t.Fatal(err)
 		}
 		in, err := os.Open(played)
@@ -229,7 +229,7 @@ func TestCutLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		in.Seek(12, io.SeekStart)
-		events := newLogReader(in)
+		events := newLogReader(in, &l.Base)
 		for err == nil {
 			var e Event
 			if e, err = events.next(); err == nil && e.Kind == KindEnd {
@@ -283,7 +283,7 @@ func FuzzLog(f *testing.F) {
 	f.Add(example())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var last Event
-		for r := newLogReader(bytes.NewReader(b)); ; {
+		for r := newLogReader(bytes.NewReader(b), &Base{Asleep: -1}); ; {
 			e, err := r.next()
 			if err != nil {
 				return

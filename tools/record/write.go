@@ -16,7 +16,9 @@ import (
 type Writer struct {
 	mu     sync.Mutex
 	file   *os.File
+	path   string
 	enc    *zstd.Encoder
+	common int64 // length of what each recording of this machine begins with
 	err    error // the first one
 	log    stream
 	serial stream
@@ -54,8 +56,7 @@ func Create(path string, meta Meta, files map[string]string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{file: file, enc: enc}
-	w.log, w.serial = stream{w: w, kind: blockLog}, stream{w: w, kind: blockSerial}
+	w := newWriter(file, enc)
 	if _, err := io.WriteString(file, magic); err != nil {
 		file.Close()
 		return nil, err
@@ -69,12 +70,65 @@ func Create(path string, meta Meta, files map[string]string) (*Writer, error) {
 			}
 		}
 	}
+	if w.err == nil {
+		w.common, w.err = file.Seek(0, io.SeekCurrent)
+	}
 	w.block(blockGo, nil)
 	if w.err != nil {
 		file.Close()
 		return nil, w.err
 	}
 	return w, nil
+}
+
+func newWriter(file *os.File, enc *zstd.Encoder) *Writer {
+	w := &Writer{file: file, path: file.Name(), enc: enc}
+	w.log, w.serial = stream{w: w, kind: blockLog}, stream{w: w, kind: blockSerial}
+	return w
+}
+
+// from begins another recording of the same machine, with its state from the file at snapshot. begin follows.
+func (w *Writer) from(path, snapshot string) (next *Writer, err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	next = newWriter(file, w.enc)
+	next.common = w.common
+	in, err := os.Open(w.path)
+	if err == nil {
+		_, err = io.CopyN(file, in, w.common)
+		in.Close()
+	}
+	if err == nil {
+		err = next.add(Snapshot, snapshot)
+	}
+	if err == nil {
+		err = next.err
+	}
+	if err != nil {
+		file.Close()
+		os.Remove(path)
+		return nil, err
+	}
+	return next, nil
+}
+
+// begin says where the recording begins.
+func (w *Writer) begin(b Base) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.json(blockBase, b)
+	w.block(blockGo, nil)
+}
+
+// rename gives the recording another name.
+func (w *Writer) rename(path string) error {
+	err := os.Rename(w.path, path)
+	if err == nil {
+		w.path = path
+	}
+	return err
 }
 
 // add adds a file.
