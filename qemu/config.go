@@ -56,6 +56,11 @@ type Config struct {
 	// none. Stdin and the network are nothing for the machine then: they are in the log.
 	Replay string
 
+	// Snapshots, with Record, is for a machine whose state is to be taken by VM.Snapshot.
+	Snapshots bool
+	// Snapshot is the path of such a state, with which Replay begins, in place of the machine's start; "" means none.
+	Snapshot string
+
 	// Net adds a network card on QEMU's user-mode network, as its netdev "net0": one of
 	// NetModels, and behind a comma options for QEMU's "-netdev user". "" means none. The
 	// kernel looks for it with its option net=on.
@@ -96,6 +101,8 @@ type Config struct {
 	Program string // path of QEMU; "" means the one that Find finds
 
 	firmware string // of UEFI
+	log      string // QEMU's, where it is a file
+	states   string // of the machine, QEMU's image of them
 }
 
 // accel is the accelerator's name.
@@ -193,6 +200,7 @@ func (c *Config) args() []string {
 	if c.Net != "" {
 		args = append(args, netArgs(c.Net, machine, c)...)
 	}
+	args = append(args, c.snapshotArgs()...)
 	args = append(args, shareArgs(c.Shares, machine)...)
 	return append(args, c.Extra...)
 }

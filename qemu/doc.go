@@ -41,6 +41,8 @@
 //	uefi.go     UEFI firmware
 //	reboot.go   a machine that may reboot
 //	record.go   a machine that is recorded, or replayed
+//	snapshot.go  the state of one that is recorded, as a file
+//	hole_linux.go, hole_other.go  the part of a file that is not needed any more
 //	watch.go    hangs, and interrupts from outside
 //	exit.go     how a machine has ended
 package qemu

@@ -54,8 +54,12 @@ func (c *Config) counts() bool { return c.Icount || c.recorded() }
 func (c *Config) wrongRecord() error {
 	why := ""
 	switch {
+	case (c.Snapshots && c.Record == nil) || (c.Snapshot != "" && c.Replay == ""):
+		why = "states of a machine are taken as it is recorded, and are for its replay"
 	case !c.recorded():
 		return nil
+	case c.Snapshots && c.CDROM != "":
+		why = "the state of a machine that waits for its disc cannot be taken; boot the image itself"
 	case c.CPUs > 1:
 		why = fmt.Sprintf("QEMU records one CPU alone, not %d: the order in which CPUs reach the memory is in no log", c.CPUs)
 	case c.accel() != "tcg":
@@ -86,8 +90,12 @@ func (c *Config) wrongRecord() error {
 // recordOption is what -icount has about the log.
 func (c *Config) recordOption() string {
 	switch {
+	case c.log != "":
+		return ",rr=record,rrfile=" + comma(c.log)
 	case c.Record != nil:
 		return fmt.Sprintf(",rr=record,rrfile=/dev/fd/%d", logFD)
+	case c.Replay != "" && c.states != "":
+		return ",rr=replay,rrfile=" + comma(c.Replay) + ",rrsnapshot=" + snapshotName
 	case c.Replay != "":
 		return ",rr=replay,rrfile=" + comma(c.Replay)
 	}

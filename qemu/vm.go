@@ -122,6 +122,10 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 			return nil, err
 		}
 	}
+	if err := vm.prepareSnapshots(&cfg); err != nil {
+		vm.cleanup()
+		return nil, err
+	}
 	streams, children, err := openStreams()
 	if err != nil {
 		vm.cleanup()
@@ -168,8 +172,12 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 	ports.Go(func() { vm.copySerial(streams.output, stdout); stdout.end() })
 	ports.Go(func() { vm.copySerial(streams.port, joinPort{stdout}); joinPort{stdout}.end() })
 	ports.Go(func() { vm.copySerial(streams.records, cfg.Records) })
+	ended := make(chan struct{})
 	ports.Go(func() { vm.copyLog(streams.log) })
-	go vm.wait(&ports)
+	if cfg.log != "" {
+		ports.Go(func() { vm.followLog(ended) })
+	}
+	go vm.wait(&ports, ended)
 
 	err = vm.monitor.handshake()
 	if err == nil && output != nil {
@@ -292,10 +300,9 @@ func (vm *VM) wakeConsole(ended <-chan struct{}) {
 	}
 }
 
-// wait collects the end of the process and of the streams.
-func (vm *VM) wait(ports *sync.WaitGroup) {
+// wait collects the end of the process, which it closes ended for, and of the streams.
+func (vm *VM) wait(ports *sync.WaitGroup, ended chan struct{}) {
 	defer close(vm.done)
-	ended := make(chan struct{})
 	go vm.wakeConsole(ended)
 	err := vm.process.Wait()
 	close(ended)

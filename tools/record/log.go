@@ -341,9 +341,13 @@ func (l *Log) Sent(n int64) (e Event, ok bool) {
 	return e, ok
 }
 
-// At returns how many instructions the machine had run at a time. ok is false if that is behind the end.
+// At returns how many instructions the machine had run at a time, at the recording's beginning for one before it. ok is
+// false if that is behind the end.
 func (l *Log) At(t time.Duration) (instructions uint64, ok bool) {
 	last := l.begin()
+	if t <= last.Time {
+		return last.Instructions, true
+	}
 	l.walk(func(e Event) bool {
 		switch {
 		case e.Kind == KindEnd:

@@ -20,7 +20,7 @@ import (
 type Options struct {
 	Launch replay.Launch
 	Image  string // the ELF file's path
-	Start  uint64 // the address of the instruction that counts as the first
+	Start  uint64 // the address of the instruction that counts as the first; 0: it is the one that the replay begins with
 	Last   uint64 // instructions at the recording's end
 	// Exits has the machine exit at the recording's end, for a debugger that takes no other word for it.
 	Exits bool

@@ -17,7 +17,7 @@ import (
 type travel struct {
 	ctx    context.Context
 	launch replay.Launch
-	start  uint64 // the address of the instruction that counts as the first
+	start  uint64 // the address of the instruction that counts as the first; 0: it is the one that the replay begins with
 	last   uint64 // instructions at the recording's end
 
 	m     *replay.Machine
@@ -45,6 +45,10 @@ func (t *travel) reset() error {
 	}
 	t.m = m
 	t.now.Store(m.VM)
+	if t.start == 0 {
+		t.first, err = t.count()
+		return err
+	}
 	if err := t.m.Break(t.start); err != nil {
 		return err
 	}

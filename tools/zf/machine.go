@@ -32,28 +32,29 @@ import (
 
 // machine is a machine to boot an image on, and what to tell its kernel.
 type machine struct {
-	command   string // for messages: "zf run"
-	quiet     bool   // do not say what is booted
-	qemu      qemu.Config
-	append    string   // kernel command line of the user
-	options   []string // of the kernel, which append may override
-	arguments []string // of the program
-	json      string
-	force     bool
-	view      viewFlags
-	records   *records
-	console   string // -console: "virtio" or "com1"
-	accel     string // -accel; "" means the default
-	sayAccel  bool   // say which accelerator it is, and why
-	noMounts  bool   // -mount none
-	smp       bool   // the user has said how many CPUs
-	core      string // -core: the file; "": none
-	coreELF   string // the image that it is of
-	built     bool   // which is there for this run alone
-	cored     error  // what has become of the core
-	oneCPU    bool   // what is asked for is of one CPU, unless the user has said how many
-	record    string // -record: the file; "": none
-	name      string // of what is booted, for the recording
+	command    string // for messages: "zf run"
+	quiet      bool   // do not say what is booted
+	qemu       qemu.Config
+	append     string   // kernel command line of the user
+	options    []string // of the kernel, which append may override
+	arguments  []string // of the program
+	json       string
+	force      bool
+	view       viewFlags
+	records    *records
+	console    string        // -console: "virtio" or "com1"
+	accel      string        // -accel; "" means the default
+	sayAccel   bool          // say which accelerator it is, and why
+	noMounts   bool          // -mount none
+	smp        bool          // the user has said how many CPUs
+	core       string        // -core: the file; "": none
+	coreELF    string        // the image that it is of
+	built      bool          // which is there for this run alone
+	cored      error         // what has become of the core
+	oneCPU     bool          // what is asked for is of one CPU, unless the user has said how many
+	record     string        // -record: the file; "": none
+	recordLast time.Duration // -record-last; 0: all
+	name       string        // of what is booted, for the recording
 }
 
 // maxCPUs is how many CPUs the kernel takes.
@@ -268,6 +269,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		fmt.Fprintf(stderr, m.command+": %s\n", interrupted(ctx, withQEMUStep(err)))
 		return exitMachine
 	}
+	recording.keepLast(vm)
 	con.start(func() { m.askNMI(vm, stderr) })
 	stuck := m.attend(vm, filter, quit)
 	res, err := vm.Wait()
@@ -277,6 +279,9 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		}
 	}
 	rerr := recording.end(res, err)
+	if s := recording.begins(); s != "" && !m.quiet {
+		fmt.Fprintf(stderr, "%s: %s\n", m.command, s)
+	}
 	err = withQEMUStep(m.accelFailed(err))
 	if len(m.qemu.Extra) > 0 && !errors.Is(err, qemu.ErrQEMU) {
 		// Whoever gives QEMU arguments may have asked it to say something.

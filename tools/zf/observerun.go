@@ -75,20 +75,24 @@ func (p *playing) observe(vm *qemu.VM) int {
 	if p.look.profile != "" {
 		o.tables, o.every = unwind.New(p.sym), p.look.every
 		if o.every == 0 {
-			if o.every = leastStep; p.target/some > leastStep {
-				o.every = p.target/some | 1
+			if o.every = leastStep; (p.target-p.log.Base.At)/some > leastStep {
+				o.every = (p.target-p.log.Base.At)/some | 1
 			}
 		}
 		// What runs before the image, the firmware, is none of the profile's.
 		o.next = forEver
-		f, err := elf.Open(p.elf)
-		if err != nil {
-			return fail(err)
-		}
-		o.entry = f.Entry
-		f.Close()
-		if err := d.Break(o.entry); err != nil {
-			return fail(err)
+		if b := p.log.Base.At; b > 0 { // it runs already
+			o.taken, o.next = b, b+o.every
+		} else {
+			f, err := elf.Open(p.elf)
+			if err != nil {
+				return fail(err)
+			}
+			o.entry = f.Entry
+			f.Close()
+			if err := d.Break(o.entry); err != nil {
+				return fail(err)
+			}
 		}
 	}
 	for _, a := range slices.Sorted(maps.Keys(o.spots)) {
@@ -126,7 +130,7 @@ func (p *playing) observe(vm *qemu.VM) int {
 
 // run runs the machine until it has come to the replay's target.
 func (o *observer) run() error {
-	armed, at := uint64(forEver), uint64(0)
+	armed, at := uint64(forEver), o.p.log.Base.At
 	for {
 		to := o.p.target
 		if to == 0 { // the length is not known

@@ -5,11 +5,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
@@ -22,19 +24,38 @@ const recordUsage = "record the whole run in `FILE`, for zf replay: the image, i
 	"CPU, its time goes by its instructions, its text by the serial port. No\n" +
 	"NMI can be recorded: -timeout and ^\\ bring no trace"
 
+const recordLastUsage = "with -record: keep the last `TIME` of the machine's time alone, or up to\n" +
+	"twice as much, such as 30s. For -icount it is the time that the machine\n" +
+	"does not sleep. The replay begins with a snapshot"
+
+// leastLast is the shortest time for -record-last: each takes the machine's state, and writes it.
+const leastLast = 100 * time.Millisecond
+
 // recordTick: what reaches a machine that sleeps is written down, and reaches it, when it wakes up.
 const recordTick = "tick=2"
 
 // recordFlag adds the flag.
 func (m *machine) recordFlag(fs *flag.FlagSet) {
 	fs.StringVar(&m.record, "record", "", recordUsage)
+	fs.Func("record-last", recordLastUsage, func(s string) (err error) {
+		if m.recordLast, err = time.ParseDuration(s); err != nil || m.recordLast < leastLast {
+			return fmt.Errorf("want a time of %v or more, such as 30s", leastLast)
+		}
+		return nil
+	})
 }
 
 // wrongRecord says what does not go with -record, if anything does not.
 func (f *runFlags) wrongRecord() string {
 	switch {
+	case f.record == "" && f.recordLast > 0:
+		return "-record-last is for -record FILE.zfr"
 	case f.record == "":
 		return f.chaos.wrongWithout()
+	case f.recordLast > 0 && f.isISO():
+		return "-record-last does not go with an ISO image: the state of a machine that waits for its disc cannot be taken; boot the image itself"
+	case f.recordLast > 0 && f.qemu.Net != "":
+		return "-record-last does not go with -net: the host's part of QEMU's network is in the machine's state, and a replay has none"
 	case f.core != "":
 		return "-core does not go with -record; take the core of the recording: zf replay -core " + f.core + " " + f.record
 	case f.qemu.Reboots > 0:
@@ -90,8 +111,19 @@ func (m *machine) wrongRecord(flag string, files *guestFiles) string {
 
 // recording is one that is being made; nil: none is.
 type recording struct {
-	w    *record.Writer
+	w    recordWriter
+	ring *record.Ring // which w is, of -record-last; nil: it is of the whole run
 	path string
+	last time.Duration // -record-last
+	busy sync.WaitGroup
+	err  error // of taking the machine's state
+}
+
+// recordWriter is what a recording is written to.
+type recordWriter interface {
+	Log() io.Writer
+	Serial() io.Writer
+	Close(how *record.End) error
 }
 
 // startRecord begins the recording of the machine, if there is to be one, whose Config is complete
@@ -115,12 +147,83 @@ func (m *machine) startRecord(ctx context.Context, sym *symbol.File, cooked bool
 		VirtualTime: q.Icount && q.VirtualTime, Seed: q.Seed, Net: q.Net, Extra: q.Extra,
 		Cooked: cooked, Quiet: m.quiet,
 	}
-	w, err := record.Create(m.record, meta, map[string]string{record.Image: q.Kernel, record.Initrd: q.Initrd, record.Disc: q.CDROM})
+	files := map[string]string{record.Image: q.Kernel, record.Initrd: q.Initrd, record.Disc: q.CDROM}
+	r := &recording{path: m.record, last: m.recordLast}
+	if m.recordLast > 0 {
+		if err := knownLog(ctx, q.Program); err != nil {
+			return nil, err
+		}
+		q.Snapshots = true
+		r.ring, err = record.NewRing(m.record, meta, files, m.recordLast)
+		r.w = r.ring
+	} else {
+		r.w, err = record.Create(m.record, meta, files)
+	}
 	if err != nil {
 		return nil, err
 	}
-	q.Record, q.Stdout = w.Log(), both{w.Serial(), q.Stdout}
-	return &recording{w, m.record}, nil
+	q.Record, q.Stdout = r.w.Log(), both{r.w.Serial(), q.Stdout}
+	return r, nil
+}
+
+// knownLog returns an error for a QEMU whose log is not understood, so that nobody knows when a state belongs to it.
+func knownLog(ctx context.Context, program string) error {
+	dir, err := os.MkdirTemp("", "zf-log-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	switch version, err := qemu.LogVersion(ctx, program, dir); {
+	case err != nil:
+		return err
+	case version != record.KnownVersion:
+		return fmt.Errorf("-record-last: this QEMU's log is of the format %#x, and zf reads %#x, that of QEMU 7.2; record the whole run", version, record.KnownVersion)
+	}
+	return nil
+}
+
+// keepLast takes the machine's state every so often, until the machine ends.
+func (r *recording) keepLast(vm *qemu.VM) {
+	if r == nil || r.ring == nil {
+		return
+	}
+	const look = 20 * time.Millisecond
+	r.busy.Go(func() {
+		for {
+			select {
+			case <-vm.Done():
+				return
+			case <-time.After(look):
+			}
+			if !r.ring.Due() {
+				continue
+			}
+			switch err := r.ring.Take(vm.Snapshot); {
+			case err == nil, errors.Is(err, qemu.ErrNotNow):
+			case endsWith(vm, err):
+				return
+			default:
+				r.err = err
+				return
+			}
+		}
+	})
+}
+
+// endLimit is how long a machine may take to end whose monitor answers no more.
+const endLimit = 10 * time.Second
+
+// endsWith reports whether an error comes from a machine that is ending.
+func endsWith(vm *qemu.VM, err error) bool {
+	if !errors.Is(err, qemu.ErrMonitor) {
+		return false
+	}
+	select {
+	case <-vm.Done():
+		return true
+	case <-time.After(endLimit):
+		return false
+	}
 }
 
 // both writes to one and then to the other.
@@ -150,7 +253,20 @@ func (r *recording) end(res qemu.Result, err error) error {
 	if err != nil {
 		end.Error = err.Error()
 	}
-	return r.w.Close(&end)
+	r.busy.Wait()
+	return errors.Join(r.w.Close(&end), r.err)
+}
+
+// begins says what the recording of the last of a run has; "": it is none.
+func (r *recording) begins() string {
+	if r == nil || r.ring == nil {
+		return ""
+	}
+	b := r.ring.Begins()
+	if b.At == 0 {
+		return r.path + " has the whole run: it was shorter than two times " + r.last.String()
+	}
+	return fmt.Sprintf("%s has the run from instruction %d on; what was before is in no recording", r.path, b.At)
 }
 
 // askNMI asks a machine with an NMI where it is, if it can be asked.

@@ -134,10 +134,10 @@ func (p point) of(r *record.Recording, l *record.Log) (at uint64, end bool, err 
 	switch {
 	case p.isTime && virtual:
 		return 0, false, errors.New("with -icount sleeping takes no time, and the recording does not say when it was: give a number of instructions")
-	case p.fromEnd && p.isTime && p.time >= lastTime:
-		return 0, false, fmt.Errorf("there are only %v before it", lastTime)
-	case p.fromEnd && !p.isTime && at >= last:
-		return 0, false, fmt.Errorf("there are only %d instructions before it", last)
+	case p.fromEnd && p.isTime && p.time >= lastTime-l.Base.Time():
+		return 0, false, fmt.Errorf("there are only %v before it", lastTime-l.Base.Time())
+	case p.fromEnd && !p.isTime && at >= last-l.Base.At:
+		return 0, false, fmt.Errorf("there are only %d instructions before it", last-l.Base.At)
 	case p.isTime:
 		t := p.time
 		if p.fromEnd {
@@ -155,10 +155,22 @@ func (p point) of(r *record.Recording, l *record.Log) (at uint64, end bool, err 
 	if l.Known && at > l.Instructions {
 		return 0, false, fmt.Errorf("the recording ends after %d instructions", l.Instructions)
 	}
-	if at == 0 {
+	switch b := &l.Base; {
+	case at <= b.At && b.At > 0:
+		return 0, false, errors.New("the recording begins " + beginsAt(r, l) + "; give a later point")
+	case at == 0:
 		return 0, false, errors.New("that is the beginning, where the machine has run nothing; give a later point")
 	}
 	return at, false, nil
+}
+
+// beginsAt says where a recording of the last of a run begins.
+func beginsAt(r *record.Recording, l *record.Log) string {
+	s := fmt.Sprintf("at instruction %d", l.Base.At)
+	if !r.VirtualTime {
+		s += fmt.Sprintf(" (%v)", l.Base.Time())
+	}
+	return s
 }
 
 // runReplay runs `zf replay`.
@@ -227,6 +239,9 @@ func recordingInfo(r *record.Recording, l *record.Log) string {
 		time := fmt.Sprintf(" in %v", l.Time)
 		if r.VirtualTime {
 			time = ""
+		}
+		if !r.Whole() {
+			row("begins", "%s, with a snapshot (-record-last)", beginsAt(r, l))
 		}
 		row("ran", "%d instructions%s", l.Instructions, time)
 		row("input", "%d bytes", l.Inputs)

@@ -24,6 +24,9 @@ func rewindOptions(ctx context.Context, r *recorded, log *record.Log) (o rewind.
 	if err != nil {
 		return o, withQEMUStep(err)
 	}
+	if !r.Whole() {
+		return rewind.Options{Launch: launch, Image: r.elf, Last: log.Instructions - 1}, nil
+	}
 	o = rewind.Options{Launch: launch, Image: r.elf, Last: log.Instructions - min(1, log.Instructions)}
 	if at := r.sym.Named("runtime.rt0_go"); len(at) > 0 {
 		o.Start = at[0].Start

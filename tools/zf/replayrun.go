@@ -65,7 +65,7 @@ func replayConfig(r *record.Recording, path string) qemu.Config {
 	cfg := qemu.Config{
 		Kernel: r.Path(record.Image), Initrd: r.Path(record.Initrd), CDROM: r.Path(record.Disc), Append: r.Append,
 		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, Icount: true, VirtualTime: r.VirtualTime, Seed: r.Seed, Net: r.Net, Extra: r.Extra,
-		Replay: path, Paused: true,
+		Replay: path, Snapshot: r.Path(record.Snapshot), Paused: true,
 	}
 	if cfg.CDROM != "" {
 		cfg.Kernel = ""
@@ -94,8 +94,8 @@ func (p *playing) run(ctx context.Context) int {
 		}
 		p.log.ReadAs(version)
 	}
-	if p.log.Known && p.log.Instructions == 0 {
-		return fail(exitUsage, fmt.Errorf("%s: %w, before the machine's first instruction", p.file, record.ErrCut))
+	if p.log.Known && p.log.Instructions == p.log.Base.At {
+		return fail(exitUsage, fmt.Errorf("%s: %w, before the machine's first instruction in it", p.file, record.ErrCut))
 	}
 	if p.log.Err != nil {
 		p.say("note: %v; it is replayed up to there", p.log.Err)
@@ -368,6 +368,12 @@ func (p *playing) same(how string) int {
 		ran = fmt.Sprintf(", %d instructions", p.log.Instructions)
 		if !p.rec.VirtualTime {
 			ran += fmt.Sprintf(" in %v", p.log.Time)
+		}
+	}
+	if b := &p.log.Base; b.At > 0 {
+		ran = fmt.Sprintf(", %d instructions from instruction %d on", p.log.Instructions-b.At, b.At)
+		if !p.rec.VirtualTime {
+			ran += fmt.Sprintf(", %v from %v on", p.log.Time-b.Time(), b.Time())
 		}
 	}
 	p.verdict = fmt.Sprintf("the same as recorded: %d bytes of output%s; %s", p.verifier.Verified(), ran, how)

@@ -61,6 +61,19 @@ func work(seed int64) {
 	fmt.Println("work", seed, "is done")
 }
 
+// turn counts those of turns.
+var turn int
+
+// turns has some work, some garbage and some sleep in each.
+func turns(n int) {
+	start := time.Now()
+	for turn = range n {
+		tree(6)
+		time.Sleep(time.Duration(rand.Intn(3000)) * time.Microsecond)
+		fmt.Println("turn", turn, time.Since(start))
+	}
+}
+
 //go:noinline
 func done() { time.Sleep(time.Millisecond) }
 
@@ -90,6 +103,9 @@ func main() {
 			fmt.Printf("%q at %v\n", s.Text(), time.Since(start))
 		}
 		fmt.Println(n, "lines")
+	case "turns":
+		turns(number)
+		die()
 	case "forever":
 		for i := 0; ; i++ {
 			fmt.Println("line", i, time.Now().UTC())
