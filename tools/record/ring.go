@@ -222,11 +222,15 @@ func (r *Ring) Take(snapshot func(take func(path string) error) (log int64, inst
 	return errors.Join(err, r.read())
 }
 
-// Begins returns where the recording begins.
-func (r *Ring) Begins() Base {
+// Has returns where the recording begins, and how much of the machine's time it has; without such a time that is one of its
+// instructions.
+func (r *Ring) Has() (from Base, last time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.base
+	if r.virtual {
+		return r.base, r.now() - time.Duration(r.base.At)
+	}
+	return r.base, r.now() - r.base.Time()
 }
 
 // Close ends the recording; how says how the machine has ended. nil: nobody knows. The error is the first one of all.

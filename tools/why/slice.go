@@ -214,6 +214,9 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 				return path, d, nil, "", nil
 			}
 		}
+		if w.Begins > 0 && count-w.Begins < windows[len(windows)-1] {
+			return path, d, nil, w.earlier(p), nil
+		}
 		return path, d, nil, fmt.Sprintf(cannotTell+"%s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
 	}
 	first := path[0].count
@@ -279,10 +282,10 @@ func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit,
 			return hits[n-1], true, nil
 		case n > 0:
 			return hits[n-1], true, errDevice
-		case start == 0 && w.loadedAs(p, end):
+		case start == 0 && w.Begins == 0 && w.loadedAs(p, end):
 			return h, false, nil // who loads the image has written it, by the CPU or not
 		case began&mask(p.size) != end:
-			return hit{count: start}, true, errDevice
+			return hit{count: max(start, w.Begins)}, true, errDevice
 		}
 	}
 	return h, false, nil

@@ -53,6 +53,12 @@ func (w *Why) Acts(ctx context.Context, what Waited, addr, end uint64) (acts []A
 		if err == nil && len(all) == mostWriters {
 			err = fmt.Errorf("the word at %#x was written %d times and more: who has made it so cannot be told", at, mostWriters)
 		}
+		if err == nil && w.Begins > 0 {
+			var v uint64
+			if v, err = w.beginsWith(ctx, at, size); err == nil {
+				all = append(all, Written{Hop: Hop{Count: w.Begins, How: howBefore, Value: v}})
+			}
+		}
 		return all
 	}
 	if what != Deadline {
@@ -86,6 +92,20 @@ func (w *Why) Acts(ctx context.Context, what Waited, addr, end uint64) (acts []A
 		return nil, err // the writes until then do not say who was the last
 	}
 	return acts, nil
+}
+
+// howBefore is how a word was written before the recording begins: nobody knows by whom.
+const howBefore = "before"
+
+// beginsWith returns what the size bytes at an address are where the recording begins.
+func (w *Why) beginsWith(ctx context.Context, addr, size uint64) (v uint64, err error) {
+	m, err := w.start(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer m.End()
+	v, _ = m.word(addr)
+	return v & mask(size), nil
 }
 
 // words are fields that have to be known.
@@ -131,6 +151,9 @@ func taken(all []Written) []Act {
 		if v.Value&locked == 0 {
 			break // it is free
 		}
+		if v.How == howBefore {
+			return nil
+		}
 		if i+1 == len(all) || all[i+1].Value&locked == 0 {
 			return []Act{{What: "taken by", Written: *v, Times: 1}}
 		}
@@ -152,7 +175,7 @@ func takenReading(all []Written) (acts []Act) {
 			if i+1 < len(all) {
 				before = int32(all[i+1].Value)
 			}
-			if before >= 0 {
+			if before >= 0 && all[i].How != howBefore {
 				acts = append(acts, Act{What: "taken for writing by", Written: all[i], Times: 1})
 				waiting = i
 				break
@@ -163,6 +186,12 @@ func takenReading(all []Written) (acts []Act) {
 				readers--
 			}
 		}
+	}
+	if first := &all[len(all)-1]; first.How == howBefore {
+		if first.Value != 0 {
+			return acts // some readers have it since then, perhaps
+		}
+		all = all[:len(all)-1]
 	}
 	// A reader gives back what it has taken: what is left of a goroutine's steps up and down is what it has.
 	has := map[int64]int{}

@@ -11,7 +11,12 @@ import (
 func wrote(by string, writes ...string) (all []Written) {
 	for i, s := range writes {
 		v := Written{Hop: Hop{Count: uint64(100 + i), Function: "main.f", Line: i + 1, Own: true, By: by}, Stack: []string{"main.f"}}
-		if s == "clear" {
+		if was, ok := strings.CutPrefix(s, "before:"); ok { // the recording begins
+			v = Written{Hop: Hop{How: howBefore}}
+			if _, err := fmt.Sscan(was, &v.Value); err != nil {
+				panic(s)
+			}
+		} else if s == "clear" {
 			v.By, v.Stack, v.Own, v.Function = "runtime.memclrNoHeapPointers", []string{"runtime.memclrNoHeapPointers"}, false, ""
 		} else if _, err := fmt.Sscanf(s, "%d:%v", &v.Goroutine, &v.Value); err != nil {
 			panic(s)
@@ -44,6 +49,12 @@ func TestTaken(t *testing.T) {
 		{[]string{"1:1", "1:0"}, "given back by 2/1 x1"},
 		{[]string{"1:1", "1:0", "clear"}, ""},
 		{[]string{"7:1"}, "taken by 1/7 x1"},
+		{[]string{"before:1"}, ""},
+		{[]string{"before:0"}, ""},
+		{[]string{"before:1", "3:9"}, ""},
+		{[]string{"before:1", "2:0"}, "given back by 2/2 x1"},
+		{[]string{"before:0", "2:1"}, "taken by 2/2 x1"},
+		{[]string{"before:1", "2:0", "3:1"}, "taken by 3/3 x1"},
 	} {
 		if got := told(taken(wrote("", c.writes...))); got != c.want {
 			t.Errorf("%v: %s; want %s", c.writes, got, c.want)
@@ -69,6 +80,12 @@ func TestTakenReading(t *testing.T) {
 		{[]string{"1:1", "2:2", "3:1"}, ""}, // one has given back what another had taken
 		{[]string{"1:" + fmt.Sprint(readers-maxReaders)}, "taken for writing by 1/1 x1"},
 		{[]string{"1:" + fmt.Sprint(readers-maxReaders), "1:0"}, ""},
+		{[]string{"before:1"}, ""},
+		{[]string{"before:0"}, ""},
+		{[]string{"before:1", "2:2"}, ""}, // who has it from before is not known
+		{[]string{"before:0", "2:1"}, "taken for reading by 2/2 x1"},
+		{[]string{"before:" + fmt.Sprint(readers-maxReaders)}, ""},
+		{[]string{"before:0", "1:" + fmt.Sprint(readers-maxReaders)}, "taken for writing by 2/1 x1"},
 	} {
 		if got := told(takenReading(wrote("", c.writes...))); got != c.want {
 			t.Errorf("%v: %s; want %s", c.writes, got, c.want)
@@ -87,6 +104,7 @@ func TestCounted(t *testing.T) {
 		{nil, ""},
 		{[]string{n(3), n(2), n(1)}, "done by 3/1 x1, done by 2/1 x1, added to by 1/1 x3"},
 		{[]string{n(5), "clear", n(2)}, "added to by 3/1 x2"},
+		{[]string{fmt.Sprintf("before:%d", 2*one), n(1)}, "done by 2/1 x1"},
 		{[]string{n(2), fmt.Sprintf("1:%d", 2*one+1)}, "added to by 1/1 x2"}, // one more waits
 	} {
 		if got := told(counted(wrote("sync.(*WaitGroup).Add", c.writes...))); got != c.want {
@@ -112,6 +130,8 @@ func TestLatest(t *testing.T) {
 		{nil, ""},
 		{[]string{"clear", "4:1"}, "closed by 2/4 x1"},
 		{[]string{"4:1", "clear"}, ""},
+		{[]string{"before:1"}, ""},
+		{[]string{"before:0", "4:1"}, "closed by 2/4 x1"},
 		{[]string{"4:1", "clear", "5:0"}, ""},
 	} {
 		if got := told(latest("closed by", wrote("", c.writes...), closed)); got != c.want {

@@ -20,6 +20,9 @@ import (
 type Why struct {
 	// Progress is told what is being done; nil: nobody.
 	Progress func(string)
+	// Begins is how many instructions the machine had run where the recording begins, of which the earlier part was not kept;
+	// 0: it has the whole run.
+	Begins uint64
 	// Replays is how many replays have been begun.
 	Replays int
 
@@ -319,6 +322,9 @@ func (w *Why) Name(addr uint64) string {
 }
 
 func (w *Why) neverWritten(p place) string {
+	if w.Begins > 0 {
+		return w.earlier(p)
+	}
 	if n := w.Name(p.addr); n != "" {
 		return fmt.Sprintf("%s has had this value since the image was loaded", n)
 	}
@@ -326,6 +332,11 @@ func (w *Why) neverWritten(p place) string {
 		return "it is in the image's read-only data"
 	}
 	return fmt.Sprintf("nothing has written %s: it is as the machine began", p)
+}
+
+// earlier says that a place was written before the recording begins.
+func (w *Why) earlier(p place) string {
+	return fmt.Sprintf(cannotTell+"%s was written before instruction %d, where the recording begins", p, w.Begins)
 }
 
 func (w *Why) constantEnd(f *effect, e *entry) string {

@@ -114,7 +114,6 @@ type recording struct {
 	w    recordWriter
 	ring *record.Ring // which w is, of -record-last; nil: it is of the whole run
 	path string
-	last time.Duration // -record-last
 	busy sync.WaitGroup
 	err  error // of taking the machine's state
 }
@@ -148,7 +147,7 @@ func (m *machine) startRecord(ctx context.Context, sym *symbol.File, cooked bool
 		Cooked: cooked, Quiet: m.quiet,
 	}
 	files := map[string]string{record.Image: q.Kernel, record.Initrd: q.Initrd, record.Disc: q.CDROM}
-	r := &recording{path: m.record, last: m.recordLast}
+	r := &recording{path: m.record}
 	if m.recordLast > 0 {
 		if err := knownLog(ctx, q.Program); err != nil {
 			return nil, err
@@ -262,11 +261,11 @@ func (r *recording) begins() string {
 	if r == nil || r.ring == nil {
 		return ""
 	}
-	b := r.ring.Begins()
-	if b.At == 0 {
-		return r.path + " has the whole run: it was shorter than two times " + r.last.String()
+	from, last := r.ring.Has()
+	if from.At == 0 {
+		return r.path + " has the whole run"
 	}
-	return fmt.Sprintf("%s has the run from instruction %d on; what was before is in no recording", r.path, b.At)
+	return fmt.Sprintf("%s has the last %v of the run, from instruction %d on", r.path, last.Round(time.Millisecond), from.At)
 }
 
 // askNMI asks a machine with an NMI where it is, if it can be asked.

@@ -242,8 +242,11 @@ func recordingInfo(r *record.Recording, l *record.Log) string {
 		}
 		if !r.Whole() {
 			row("begins", "%s, with a snapshot (-record-last)", beginsAt(r, l))
+			if !r.VirtualTime {
+				time = fmt.Sprintf(" in %v", l.Time-l.Base.Time())
+			}
 		}
-		row("ran", "%d instructions%s", l.Instructions, time)
+		row("ran", "%d instructions%s", l.Instructions-l.Base.At, time)
 		row("input", "%d bytes", l.Inputs)
 	}
 	row("output", "%d bytes", len(r.Serial))

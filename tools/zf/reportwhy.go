@@ -62,6 +62,7 @@ func whyOf(ctx context.Context, r *recorded, stderr io.Writer) (*page.Why, error
 		return &page.Why{Death: "why it died was not looked for", Note: withQEMUStep(err).Error()}, nil
 	}
 	defer w.Close()
+	w.Begins = r.Base.At
 	s, err := w.Death(ctx)
 	switch {
 	case ctx.Err() != nil:

@@ -78,6 +78,9 @@ func runWhy(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		return fail("%s: the image in it: %v", f.file, err)
 	}
 	defer w.Close()
+	if w.Begins = r.Base.At; w.Begins > 0 {
+		fmt.Fprintf(stderr, "zf why: note: the recording begins at instruction %d; what was done before is not in it\n", w.Begins)
+	}
 	clean := func() {}
 	switch {
 	case f.progress:
@@ -139,7 +142,11 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Wri
 				lines = append(lines, all[i].String())
 			}
 		} else if err == nil {
-			lines = append(lines, fmt.Sprintf("nothing has written the %d bytes at %#x", size, addr))
+			since := ""
+			if w.Begins > 0 {
+				since = fmt.Sprintf(" since instruction %d, where the recording begins", w.Begins)
+			}
+			lines = append(lines, fmt.Sprintf("nothing has written the %d bytes at %#x%s", size, addr, since))
 		}
 	}
 	clean()
