@@ -46,7 +46,10 @@ type Config struct {
 	// 2026-01-01.
 	VirtualTime bool
 	// Seed is where the random numbers of VirtualTime begin; 0 means 1.
-	Seed  uint64
+	Seed uint64
+	// Date is that of the machine's clock when it starts, with which it goes on by the machine's own time; zero means that
+	// of the host, and by its time. VirtualTime has its own.
+	Date  time.Time
 	Extra []string // further arguments for QEMU
 
 	// Record receives QEMU's log of what reaches the machine from outside, as it comes: with the
@@ -56,7 +59,7 @@ type Config struct {
 	// none. Stdin and the network are nothing for the machine then: they are in the log.
 	Replay string
 
-	// Snapshots, with Record, is for a machine whose state is to be taken by VM.Snapshot.
+	// Snapshots, with Record, is for a machine whose state is to be taken by VM.Snapshot. It needs a Date or VirtualTime.
 	Snapshots bool
 	// Snapshot is the path of such a state, with which Replay begins, in place of the machine's start; "" means none.
 	Snapshot string
@@ -163,6 +166,9 @@ func (c *Config) args() []string {
 		args = append(args, "-icount", "shift=0,sleep=off"+c.recordOption(), "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", fmt.Sprint(max(1, c.Seed)))
 	case c.counts():
 		args = append(args, "-icount", "shift=0"+c.recordOption())
+	}
+	if !c.Date.IsZero() && !c.VirtualTime {
+		args = append(args, "-rtc", "base="+c.Date.UTC().Format("2006-01-02T15:04:05")+",clock=vm")
 	}
 	if c.NoSerial {
 		args = append(args, "-serial", "none")

@@ -58,6 +58,9 @@ func (c *Config) wrongRecord() error {
 		why = "states of a machine are taken as it is recorded, and are for its replay"
 	case !c.recorded():
 		return nil
+	case c.Snapshots && c.Date.IsZero() && !c.VirtualTime:
+		// To take the state reads the clock, which would be in the log, and that reads nothing in a replay.
+		why = "the state of a machine with the host's clock cannot be taken"
 	case c.Snapshots && c.CDROM != "":
 		why = "the state of a machine that waits for its disc cannot be taken; boot the image itself"
 	case c.CPUs > 1:

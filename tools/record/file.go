@@ -71,6 +71,7 @@ type Meta struct {
 	Name    string    // of the image, as the user knows it: "hello.elf"
 	BuildID string    // of the image
 	Date    time.Time // when the recording began
+	Clock   time.Time `json:",omitzero"` // the machine's clock began so, and went by the machine's time; zero: by the host's
 	QEMU    string    // QEMU's version, on which the log depends
 
 	Append      string   // the kernel's command line
@@ -95,6 +96,7 @@ type Base struct {
 	Instructions uint64 // at its last event
 	Slept        int64  // ns
 	Asleep       int64  // ns; -1: not
+	Woken        int64  // ns; -1: not
 	Before       Kind
 
 	Log int64 // offset in QEMU's own log, with its header
@@ -104,11 +106,11 @@ type Base struct {
 func (b *Base) Time() time.Duration { return time.Duration(int64(b.At) + b.Slept) }
 
 // start is the base of a recording of a whole run.
-func start() Base { return Base{Asleep: -1, Log: logHeader} }
+func start() Base { return Base{Asleep: -1, Woken: -1, Log: logHeader} }
 
 // check says what is wrong with a base that was read, if anything is.
 func (b *Base) check() error {
-	if b.Output < 0 || b.Log < logHeader || b.Slept < 0 || b.Asleep < -1 || b.At < b.Instructions || b.At > math.MaxInt64 {
+	if b.Output < 0 || b.Log < logHeader || b.Slept < 0 || b.Asleep < -1 || b.Woken < -1 || b.At < b.Instructions || b.At > math.MaxInt64 {
 		return fmt.Errorf("%w: it begins nowhere: %+v", ErrDamaged, *b)
 	}
 	return nil

@@ -83,6 +83,7 @@ type logReader struct {
 	instructions uint64
 	slept        int64 // ns
 	asleep       int64 // value of the clock when the machine began to sleep; -1: it does not
+	woken        int64 // that with which it was woken, as it seems; -1: it was not
 	before       Kind  // the event before, or what stands for it in clock
 }
 
@@ -94,7 +95,7 @@ type byteReader interface {
 
 // newLogReader reads a log that begins at a base.
 func newLogReader(r io.Reader, b *Base) *logReader {
-	return &logReader{in: bufio.NewReaderSize(r, 1<<16), instructions: b.Instructions, slept: b.Slept, asleep: b.Asleep, before: b.Before}
+	return &logReader{in: bufio.NewReaderSize(r, 1<<16), instructions: b.Instructions, slept: b.Slept, asleep: b.Asleep, woken: b.Woken, before: b.Before}
 }
 
 // now is where the machine was at the last event.
@@ -184,27 +185,53 @@ func (l *logReader) next() (e Event, err error) {
 	return e, nil
 }
 
-// realTime stands for the read of the clock with which QEMU looks for timers that are due. One behind it
-// is the timer's that wakes the machine.
+// realTime stands for the read of the clock with which QEMU looks for timers that are due. One behind it is that of the
+// timer that wakes the machine, or is for how long the main loop is to wait. In the second case the machine goes on
+// sleeping: when QEMU looks at that next (kindWarpStart, kindWarpAccount) it reads the clock.
 const realTime Kind = 255
 
 // clock takes a value of the clock: what it is of, the event before it says.
 func (l *logReader) clock(v int64) {
+	switch {
+	case l.woken < 0:
+	case l.before == kindWarpStart || l.before == kindWarpAccount:
+		l.slept -= l.woken - l.asleep
+		l.woken = -1
+	default:
+		l.awake()
+	}
 	switch l.before {
 	case kindWarpStart:
 		if l.asleep < 0 || l.asleep > v {
 			l.asleep = v
 		}
-	case kindWarpAccount, realTime:
+	case kindWarpAccount:
 		if l.asleep >= 0 {
 			l.slept += v - l.asleep
 		}
 		l.asleep = -1
+	case realTime:
+		if l.asleep >= 0 {
+			l.slept += v - l.asleep
+			l.woken = v
+		}
+	}
+}
+
+// awake makes sure that what seemed to be so has woken the machine.
+func (l *logReader) awake() {
+	if l.woken >= 0 {
+		l.asleep, l.woken = -1, -1
 	}
 }
 
 // follows notes an event for the next.
 func (l *logReader) follows(k Kind) {
+	switch asked := l.before == kindWarpStart || l.before == kindWarpAccount; {
+	case k == kindClock:
+	case asked, k != kindWarpStart && k != kindWarpAccount && (k < kindBottomHalf || k > KindFrame):
+		l.awake()
+	}
 	if l.before == kindWarpAccount && k != kindClock {
 		l.asleep = -1 // or the clock would have been read: there was nothing to wait for
 	}

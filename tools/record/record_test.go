@@ -142,6 +142,51 @@ func TestRecording(t *testing.T) {
 	}
 }
 
+// TestSleep: a machine that QEMU has only asked for how long it sleeps goes on sleeping.
+func TestSleep(t *testing.T) {
+	asks := func(l *logOf, clock int64, next Kind) {
+		l.put(kindRealTimers)
+		l.put(kindClock, clock-10)
+		l.put(kindClock, clock)
+		l.put(next)
+	}
+	for _, tt := range []struct {
+		name string
+		do   func(l *logOf)
+		want time.Duration // slept
+	}{
+		{"woken by a timer", func(l *logOf) { asks(l, 3000, kindWarpAccount) }, 2000},
+		{"asked", func(l *logOf) {
+			for clock := int64(2000); clock < 9000; clock += 1000 {
+				asks(l, clock, kindWarpStart)
+				l.put(kindClock, clock+5)
+			}
+			asks(l, 9000, kindWarpAccount)
+		}, 8000},
+		{"asked, and woken by an interrupt", func(l *logOf) {
+			asks(l, 3000, kindWarpAccount)
+			l.put(kindClock, int64(4500))
+		}, 3500},
+		{"woken, and looked at once more", func(l *logOf) { asks(l, 3000, kindWarpStart) }, 2000},
+	} {
+		l := new(logOf)
+		l.put(kindInstructions, uint32(100))
+		l.put(kindWarpStart)
+		l.put(kindClock, int64(1000))
+		tt.do(l)
+		l.put(kindInterrupt)
+		l.put(kindInstructions, uint32(50))
+		l.put(KindEnd)
+		r, err := Open(written(t, []byte("x"), l.Bytes(), nil, nil), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if log, err := r.Log(); err != nil || log.Time != 150+tt.want {
+			t.Errorf("%s: %v, %v; want %v", tt.name, log.Time, err, 150+tt.want)
+		}
+	}
+}
+
 // TestUnknownLog: a log of another QEMU goes on as it is.
 func TestUnknownLog(t *testing.T) {
 	log := binary.BigEndian.AppendUint32([]byte("\xf0\xf1\xf2"), 0xe02099)
@@ -283,7 +328,7 @@ func FuzzLog(f *testing.F) {
 	f.Add(example())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var last Event
-		for r := newLogReader(bytes.NewReader(b), &Base{Asleep: -1}); ; {
+		for r := newLogReader(bytes.NewReader(b), &Base{Asleep: -1, Woken: -1}); ; {
 			e, err := r.next()
 			if err != nil {
 				return

@@ -32,6 +32,7 @@ func turns(n int) (log, serial []byte, begins []int) {
 		rest := int64(turn) - 50*int64(len(line)*(len(line)+1)) // that it has not run
 		l.put(kindClock, int64(i)*int64(time.Second)+rest)
 		l.put(kindClock, int64(i)*int64(time.Second)+rest)
+		l.put(kindLastPoint)
 	}
 	l.put(KindEnd)
 	binary.Write(l, binary.BigEndian, uint32(KnownVersion))
@@ -128,10 +129,10 @@ func TestRing(t *testing.T) {
 		if !l.Ended || l.Output != int64(len(rec.Serial)) || l.Instructions != instructionsOf(tt.turns) || l.Time != time.Duration(tt.turns)*turn {
 			t.Errorf("%s: the log: %+v", what, l)
 		}
-		want := Base{Asleep: -1, Log: logHeader}
+		want := Base{Asleep: -1, Woken: -1, Log: logHeader}
 		if !rec.Whole() {
 			n := instructionsOf(first)
-			want = Base{At: n + 7, Instructions: n, Slept: int64(first)*int64(turn) - int64(n), Asleep: -1, Before: kindClock,
+			want = Base{At: n + 7, Instructions: n, Slept: int64(first)*int64(turn) - int64(n), Asleep: -1, Woken: -1, Before: kindLastPoint,
 				Output: int64(len(serial) - len(rec.Serial)), Log: int64(begins[first]) + logHeader}
 			if b, err := os.ReadFile(rec.Path(Snapshot)); err != nil || string(b) != fmt.Sprintf("the state of turn %d", first) {
 				t.Errorf("%s: the state is %q, %v; want that of turn %d", what, b, err, first)
@@ -261,9 +262,9 @@ func TestBadBase(t *testing.T) {
 		base  *Base
 	}{
 		{map[string]string{Image: state, Snapshot: state}, nil},
-		{map[string]string{Image: state}, &Base{Asleep: -1, Log: 100}},
-		{map[string]string{Image: state, Snapshot: state}, &Base{Asleep: -1, Log: 3}},
-		{map[string]string{Image: state, Snapshot: state}, &Base{Asleep: -1, Log: 100, Instructions: 8, At: 7}},
+		{map[string]string{Image: state}, &Base{Asleep: -1, Woken: -1, Log: 100}},
+		{map[string]string{Image: state, Snapshot: state}, &Base{Asleep: -1, Woken: -1, Log: 3}},
+		{map[string]string{Image: state, Snapshot: state}, &Base{Asleep: -1, Woken: -1, Log: 100, Instructions: 8, At: 7}},
 		{map[string]string{Image: state, Snapshot: state}, &Base{Asleep: -2, Log: 100}},
 		{map[string]string{Image: state, Snapshot: state}, &Base{Log: 100, Output: -1}},
 	} {

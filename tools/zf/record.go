@@ -29,7 +29,7 @@ const recordLastUsage = "with -record: keep the last `TIME` of the machine's tim
 	"does not sleep. The replay begins with a snapshot"
 
 // leastLast is the shortest time for -record-last: each takes the machine's state, and writes it.
-const leastLast = 100 * time.Millisecond
+const leastLast = 10 * time.Millisecond
 
 // recordTick: what reaches a machine that sleeps is written down, and reaches it, when it wakes up.
 const recordTick = "tick=2"
@@ -146,13 +146,16 @@ func (m *machine) startRecord(ctx context.Context, sym *symbol.File, cooked bool
 		VirtualTime: q.Icount && q.VirtualTime, Seed: q.Seed, Net: q.Net, Extra: q.Extra,
 		Cooked: cooked, Quiet: m.quiet,
 	}
+	if m.recordLast > 0 && !meta.VirtualTime {
+		meta.Clock = meta.Date.Truncate(time.Second)
+	}
 	files := map[string]string{record.Image: q.Kernel, record.Initrd: q.Initrd, record.Disc: q.CDROM}
 	r := &recording{path: m.record}
 	if m.recordLast > 0 {
 		if err := knownLog(ctx, q.Program); err != nil {
 			return nil, err
 		}
-		q.Snapshots = true
+		q.Snapshots, q.Date = true, meta.Clock
 		r.ring, err = record.NewRing(m.record, meta, files, m.recordLast)
 		r.w = r.ring
 	} else {

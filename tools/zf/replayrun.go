@@ -64,7 +64,7 @@ func (p *playing) say(format string, a ...any) {
 func replayConfig(r *record.Recording, path string) qemu.Config {
 	cfg := qemu.Config{
 		Kernel: r.Path(record.Image), Initrd: r.Path(record.Initrd), CDROM: r.Path(record.Disc), Append: r.Append,
-		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, Icount: true, VirtualTime: r.VirtualTime, Seed: r.Seed, Net: r.Net, Extra: r.Extra,
+		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, Icount: true, VirtualTime: r.VirtualTime, Seed: r.Seed, Date: r.Clock, Net: r.Net, Extra: r.Extra,
 		Replay: path, Snapshot: r.Path(record.Snapshot), Paused: true,
 	}
 	if cfg.CDROM != "" {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,13 +65,19 @@ func work(seed int64) {
 // turn counts those of turns.
 var turn int
 
-// turns has some work, some garbage and some sleep in each.
-func turns(n int) {
+// turns has some work, some garbage and some sleep in each, until there is a line of input, or at the most so many.
+func turns(most int, say string) {
+	var over atomic.Bool
+	go func() {
+		if bufio.NewScanner(os.Stdin).Scan() {
+			over.Store(true)
+		}
+	}()
 	start := time.Now()
-	for turn = range n {
+	for turn = 0; turn < most && !over.Load(); turn++ {
 		tree(6)
 		time.Sleep(time.Duration(rand.Intn(3000)) * time.Microsecond)
-		fmt.Println("turn", turn, time.Since(start))
+		fmt.Println("turn", turn, time.Since(start), say)
 	}
 }
 
@@ -104,7 +111,10 @@ func main() {
 		}
 		fmt.Println(n, "lines")
 	case "turns":
-		turns(number)
+		turns(number, "")
+		die()
+	case "chat":
+		turns(number, strings.Repeat("and so on ", 20))
 		die()
 	case "forever":
 		for i := 0; ; i++ {
