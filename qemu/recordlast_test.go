@@ -278,9 +278,9 @@ func TestRecordLastRefuses(t *testing.T) {
 	}
 }
 
-// TestLogOffset: where QEMU was in its log is found in the image of a state, wherever it stands, and not taken from an
+// TestStateOf: where QEMU was in its log is found in the image of a state, wherever it stands, and not taken from an
 // older state.
-func TestLogOffset(t *testing.T) {
+func TestStateOf(t *testing.T) {
 	state := func(log, instructions uint64) []byte {
 		b := []byte(stateName)
 		b = append(b, 0, 0, 0, 0, 0, 0, 0, 2)
@@ -298,21 +298,21 @@ func TestLogOffset(t *testing.T) {
 		b := make([]byte, 3<<20)
 		copy(b[at:], state(7000, 1<<33))
 		copy(b[100:], state(6000, 1<<32))    // an older one
-		copy(b[2<<20:], state(9000, 1<<34))  // what looks like a later one
+		copy(b[2<<20:], state(1<<60, 1<<34)) // no log is so long
 		copy(b[2<<20+500:], stateName+"ish") // nothing
 		path := filepath.Join(t.TempDir(), "states")
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := logOffset(path, 1<<33+5); err != nil || got != 7000 {
-			t.Fatalf("at %d: %d, %v; want 7000", at, got, err)
+		if log, n, err := stateOf(path); err != nil || log != 7000 || n != 1<<33 {
+			t.Fatalf("at %d: %d, %d, %v; want 7000, %d", at, log, n, err, 1<<33)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "states")
 	if err := os.WriteFile(path, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := logOffset(path, 1); !errors.Is(err, ErrNotNow) {
+	if _, _, err := stateOf(path); !errors.Is(err, ErrNotNow) {
 		t.Errorf("of nothing: %v; want %v", err, ErrNotNow)
 	}
 }

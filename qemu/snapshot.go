@@ -105,17 +105,9 @@ func emptyImage() []byte {
 // where in its log QEMU was, and how many instructions had been run. Errors wrap [ErrNotNow], [ErrMonitor] or [ErrQEMU],
 // or are take's.
 func (vm *VM) Snapshot(take func(path string) error) (log int64, instructions uint64, err error) {
-	if _, err := vm.QMP("stop", nil); err != nil {
-		return 0, 0, err
-	}
-	instructions, err = vm.Instructions()
-	said := ""
-	if err == nil {
-		said, err = vm.monitorCommand("savevm " + snapshotName)
-	}
-	if cerr := vm.Continue(); err == nil {
-		err = cerr
-	}
+	// It stops the machine and lets it go on, in one turn of QEMU's main loop. In another one, a timer that ends the
+	// machine's sleep could run as it stands still, and then the machine sleeps on, which it would not in a replay.
+	said, err := vm.monitorCommand("savevm " + snapshotName)
 	switch said = strings.TrimSpace(said); {
 	case err != nil:
 		return 0, 0, err
@@ -124,7 +116,7 @@ func (vm *VM) Snapshot(take func(path string) error) (log int64, instructions ui
 	case said != "":
 		return 0, 0, fmt.Errorf("%w: savevm: %s", ErrMonitor, said)
 	}
-	if log, err = logOffset(vm.cfg.states, instructions); err == nil {
+	if log, instructions, err = stateOf(vm.cfg.states); err == nil {
 		err = take(vm.cfg.states)
 	}
 	said, derr := vm.monitorCommand("delvm " + snapshotName)
@@ -137,17 +129,16 @@ func (vm *VM) Snapshot(take func(path string) error) (log int64, instructions ui
 	return log, instructions, err
 }
 
-// logOffset finds where in its log QEMU was, in an image with the state of a machine that has run so many instructions.
-// The image may have left-overs of earlier states, in which QEMU was not so far. The error wraps [ErrNotNow]: the next
-// state is at other places of the image, where it may be found.
-func logOffset(path string, instructions uint64) (int64, error) {
+// stateOf finds where in its log QEMU was, and how many instructions had been run, in an image with a machine's state. The
+// image may have left-overs of earlier states, in which QEMU was not so far. The error wraps [ErrNotNow]: the next state
+// is at other places of the image, where that may be found.
+func stateOf(path string) (log int64, instructions uint64, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %v", ErrQEMU, err)
+		return 0, 0, fmt.Errorf("%w: %v", ErrQEMU, err)
 	}
 	defer file.Close()
 	const piece = 1 << 20
-	best := int64(-1)
 	buf := make([]byte, 0, piece+mostState)
 	for {
 		n, err := io.ReadFull(file, buf[len(buf):cap(buf)])
@@ -157,8 +148,8 @@ func logOffset(path string, instructions uint64) (int64, error) {
 			if i < 0 || len(b)-i < mostState {
 				break
 			}
-			if log, at, ok := readState(b[i+len(stateName):]); ok && at <= instructions {
-				best = max(best, log)
+			if l, n, ok := readState(b[i+len(stateName):]); ok && l > log {
+				log, instructions = l, n
 			}
 			b = b[i+1:]
 		}
@@ -168,10 +159,10 @@ func logOffset(path string, instructions uint64) (int64, error) {
 		kept := copy(buf, buf[len(buf)-mostState:])
 		buf = buf[:kept]
 	}
-	if best < logStart {
-		return 0, fmt.Errorf("%w: where QEMU was in its log is not found in it", ErrNotNow)
+	if log < logStart {
+		return 0, 0, fmt.Errorf("%w: where QEMU was in its log is not found in it", ErrNotNow)
 	}
-	return best, nil
+	return log, instructions, nil
 }
 
 // The state of QEMU's log in that of a machine: its name with its length, and what follows.
@@ -196,7 +187,7 @@ func readState(b []byte) (log int64, instructions uint64, ok bool) {
 		return 0, 0, false
 	}
 	log = int64(be.Uint64(b[at:]))
-	return log, instructions, log >= logStart
+	return log, instructions, log >= logStart && log < 1<<48
 }
 
 // awaitLog is how long it takes to see that the log has grown.

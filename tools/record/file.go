@@ -97,6 +97,7 @@ type Base struct {
 	Slept        int64  // ns
 	Asleep       int64  // ns; -1: not
 	Woken        int64  // ns; -1: not
+	Clock        int64  // the clock by which the machine sleeps, ns
 	Before       Kind
 
 	Log int64 // offset in QEMU's own log, with its header

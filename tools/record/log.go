@@ -83,6 +83,7 @@ type logReader struct {
 	instructions uint64
 	slept        int64 // ns
 	asleep       int64 // value of the clock when the machine began to sleep; -1: it does not
+	last         int64 // value of the clock
 	woken        int64 // that with which it was woken, as it seems; -1: it was not
 	before       Kind  // the event before, or what stands for it in clock
 }
@@ -95,7 +96,7 @@ type byteReader interface {
 
 // newLogReader reads a log that begins at a base.
 func newLogReader(r io.Reader, b *Base) *logReader {
-	return &logReader{in: bufio.NewReaderSize(r, 1<<16), instructions: b.Instructions, slept: b.Slept, asleep: b.Asleep, woken: b.Woken, before: b.Before}
+	return &logReader{in: bufio.NewReaderSize(r, 1<<16), instructions: b.Instructions, slept: b.Slept, asleep: b.Asleep, woken: b.Woken, last: b.Clock, before: b.Before}
 }
 
 // now is where the machine was at the last event.
@@ -192,6 +193,7 @@ const realTime Kind = 255
 
 // clock takes a value of the clock: what it is of, the event before it says.
 func (l *logReader) clock(v int64) {
+	l.last = v
 	switch {
 	case l.woken < 0:
 	case l.before == kindWarpStart || l.before == kindWarpAccount:
@@ -433,6 +435,20 @@ func (l *Log) Clock() func(instructions uint64) time.Duration {
 	}
 }
 
+// waits returns events that QEMU does not take before it runs the machine. Where a machine begins asleep and the
+// next event is that QEMU looks for timers, it would come to that while the machine does not run yet, and then the timer
+// that wakes it has no effect. That QEMU looks how long the machine sleeps has none either, and it does not do it before.
+func (l *Log) waits(log io.ReaderAt) []byte {
+	var first [1]byte
+	if l.Base.Log == logHeader || !l.Known {
+		return nil
+	}
+	if _, err := log.ReadAt(first[:], 0); err != nil || Kind(first[0]) != kindRealTimers {
+		return nil
+	}
+	return binary.BigEndian.AppendUint64([]byte{byte(kindWarpStart), byte(kindClock)}, uint64(l.Base.Clock))
+}
+
 // Write writes the log as QEMU replays it: with the header before it, and an end. The version is that of
 // QEMU's format.
 func (l *Log) Write(path string, version uint32) error {
@@ -456,7 +472,7 @@ func (l *Log) Write(path string, version uint32) error {
 		_, err = out.Seek(l.Base.Log, io.SeekStart)
 	}
 	if err == nil {
-		_, err = io.Copy(out, io.MultiReader(io.LimitReader(in, l.whole), bytes.NewReader(end)))
+		_, err = io.Copy(out, io.MultiReader(bytes.NewReader(l.waits(in)), io.LimitReader(in, l.whole), bytes.NewReader(end)))
 	}
 	if cerr := out.Close(); err == nil {
 		err = cerr

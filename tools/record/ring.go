@@ -159,7 +159,7 @@ func (r *Ring) drop() {
 // begin has the recording begin whose state was taken, with the log from there on as far as it is known.
 func (r *Ring) begin(log []byte) error {
 	b, l, kept := r.at, r.log, r.sent-int64(len(r.kept))
-	b.Output, b.Instructions, b.Slept, b.Asleep, b.Woken, b.Before = r.output, l.instructions, l.slept, l.asleep, l.woken, l.before
+	b.Output, b.Instructions, b.Slept, b.Asleep, b.Woken, b.Clock, b.Before = r.output, l.instructions, l.slept, l.asleep, l.woken, l.last, l.before
 	if l.offset+logHeader != b.Log || b.Output < kept || b.check() != nil {
 		r.fail(fmt.Errorf("%w: the machine's state, %+v, does not belong to byte %d", errLog, b, l.offset))
 		return nil

@@ -29,7 +29,7 @@ func turns(n int) (log, serial []byte, begins []int) {
 		l.put(kindWarpStart)
 		l.put(kindClock, int64(i)*int64(time.Second))
 		l.put(kindRealTimers)
-		rest := int64(turn) - 50*int64(len(line)*(len(line)+1)) // that it has not run
+		rest := restOf(i)
 		l.put(kindClock, int64(i)*int64(time.Second)+rest)
 		l.put(kindClock, int64(i)*int64(time.Second)+rest)
 		l.put(kindLastPoint)
@@ -37,6 +37,12 @@ func turns(n int) (log, serial []byte, begins []int) {
 	l.put(KindEnd)
 	binary.Write(l, binary.BigEndian, uint32(KnownVersion))
 	return l.Bytes(), serial, begins
+}
+
+// restOf is how long the machine sleeps in a turn, in ns.
+func restOf(i int) int64 {
+	n := int64(len(fmt.Sprintf("turn %d\n", i)))
+	return int64(turn) - 50*n*(n+1)
 }
 
 // newRing begins a ring of five turns.
@@ -132,7 +138,7 @@ func TestRing(t *testing.T) {
 		want := Base{Asleep: -1, Woken: -1, Log: logHeader}
 		if !rec.Whole() {
 			n := instructionsOf(first)
-			want = Base{At: n + 7, Instructions: n, Slept: int64(first)*int64(turn) - int64(n), Asleep: -1, Woken: -1, Before: kindLastPoint,
+			want = Base{At: n + 7, Instructions: n, Slept: int64(first)*int64(turn) - int64(n), Asleep: -1, Woken: -1, Before: kindLastPoint, Clock: int64(first-1)*int64(time.Second) + restOf(first-1),
 				Output: int64(len(serial) - len(rec.Serial)), Log: int64(begins[first]) + logHeader}
 			if b, err := os.ReadFile(rec.Path(Snapshot)); err != nil || string(b) != fmt.Sprintf("the state of turn %d", first) {
 				t.Errorf("%s: the state is %q, %v; want that of turn %d", what, b, err, first)
