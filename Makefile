@@ -25,7 +25,7 @@ help:
 	@echo '  make test-sqlite      run SQLite, which is downloaded first, on mapped and locked files'
 	@echo '  make soak             run goroutines that check all they get, for minutes, on several machines'
 	@echo '  make deaths N=10000   let machines with 1 to 8 CPUs die in random ways, and check all traces'
-	@echo '  make chaos            count the runs until a race is seen, with -chaos and without'
+	@echo '  make chaos RUNS=40    count the runs until a race is seen, with -chaos and without'
 	@echo '  make why              ask zf why about 48 programs that die of what another place has done'
 	@echo '  make attack           overwrite 8 bytes of the kernel in 5,000 machines, and see how they die'
 	@echo 'Measure it:'
@@ -61,10 +61,11 @@ why:
 	@tools/setup.sh run
 	go test ./qemu -run '^TestWhy(More)?$$' -v -timeout 60m
 
-# Each of five races, three ways, in 40 runs at most.
+# Each of five races, three ways, in so many runs at most.
+RUNS ?= 40
 chaos:
 	@tools/setup.sh run
-	@go run ./qemu/bench -run '^chaos$$'
+	@go run ./qemu/bench -run '^chaos$$' -runs $(RUNS)
 
 # The table goes to test-repeat.txt.
 test-repeat:

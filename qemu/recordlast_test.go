@@ -83,71 +83,77 @@ func (l *lasting) end(t *testing.T) (stdout string, status int) {
 func TestRecordLast(t *testing.T) {
 	t.Parallel()
 	need(t, "gdb")
-	busyHost(t)
+	l := recordLast(t, "100ms", "-append", "tty=cooked", program(t, "replayed"), "--", "turns", "1000000")
+	l.cut(t, 3)
+	stdout, status := l.end(t)
+	if status != 1 || !strings.Contains(stdout, "main.die") {
+		t.Fatalf("the run has status %d, and says\n%s\n%s", status, stdout, l.log)
+	}
+	if !regexp.MustCompile(`zf run: \S+last\.zfr has the last [0-9.]+m?s of the run, from instruction \d+ on\n`).MatchString(l.log.String()) {
+		t.Errorf("zf run says\n%s", l.log)
+	}
+	if all, err := filepath.Glob(filepath.Join(filepath.Dir(l.path), "*")); err != nil || len(all) != 1 {
+		t.Errorf("there are %q", all)
+	}
+	for range 3 {
+		out, stderr, status := replayed(t, l.path)
+		if status != 0 || !strings.HasSuffix(stdout, out) || strings.Count(out, "turn ") < 5 || !strings.Contains(out, "main.die") || len(out) >= len(stdout) {
+			t.Fatalf("the replay has status %d and says\n%s\n%s\nrecorded was\n%s", status, out, stderr, stdout)
+		}
+		if !regexp.MustCompile(`the same as recorded: \d+ bytes of output, \d+ instructions from instruction [1-9]\d+ on.*; it ended in a trace`).MatchString(stderr) {
+			t.Errorf("the replay says %s", stderr)
+		}
+	}
+	info, _, _ := replayed(t, l.path, "-info")
+	begins := regexp.MustCompile(`(?m)^begins +at instruction (\d+)`).FindStringSubmatch(info)
+	if begins == nil {
+		t.Fatalf("-info says\n%s", info)
+	}
 	for _, tt := range []struct {
-		name, last string
-		flags      []string
-	}{{"host time", "100ms", nil}, {"instructions", "20ms", []string{"-icount"}}} {
-		t.Run(tt.name, func(t *testing.T) {
-			l := recordLast(t, tt.last, append(append([]string{"-append", "tty=cooked"}, tt.flags...), program(t, "replayed"), "--", "turns", "1000000")...)
-			l.cut(t, 3)
-			stdout, status := l.end(t)
-			if status != 1 || !strings.Contains(stdout, "main.die") {
-				t.Fatalf("the run has status %d, and says\n%s\n%s", status, stdout, l.log)
-			}
-			if !regexp.MustCompile(`zf run: \S+last\.zfr has the last [0-9.]+m?s of the run, from instruction \d+ on\n`).MatchString(l.log.String()) {
-				t.Errorf("zf run says\n%s", l.log)
-			}
-			if all, err := filepath.Glob(filepath.Join(filepath.Dir(l.path), "*")); err != nil || len(all) != 1 {
-				t.Errorf("there are %q", all)
-			}
-			for range 3 {
-				out, stderr, status := replayed(t, l.path)
-				if status != 0 || !strings.HasSuffix(stdout, out) || strings.Count(out, "turn ") < 5 || !strings.Contains(out, "main.die") || len(out) >= len(stdout) {
-					t.Fatalf("the replay has status %d and says\n%s\n%s\nrecorded was\n%s", status, out, stderr, stdout)
-				}
-				if !regexp.MustCompile(`the same as recorded: \d+ bytes of output, \d+ instructions from instruction [1-9]\d+ on.*; it ended in a trace`).MatchString(stderr) {
-					t.Errorf("the replay says %s", stderr)
-				}
-			}
-			info, _, _ := replayed(t, l.path, "-info")
-			begins := regexp.MustCompile(`(?m)^begins +at instruction (\d+)`).FindStringSubmatch(info)
-			if begins == nil {
-				t.Fatalf("-info says\n%s", info)
-			}
-			for _, tt := range []struct {
-				flags  []string
-				status int
-				says   string
-			}{
-				{[]string{"-until", "1000"}, 2, "the recording begins at instruction " + begins[1]},
-				{[]string{"-until", "end-900000000000"}, 2, "instructions before it"},
-				{[]string{"-until", "death-1000"}, 0, "stopped at instruction "},
-				{[]string{"-probe", "main.die"}, 0, "the same as recorded"},
-				{[]string{"-profile", filepath.Join(l.temp, "p.pb.gz")}, 0, "the same as recorded"},
-				{[]string{"-goroutines"}, 0, "the same as recorded"},
-			} {
-				out, stderr, status := replayed(t, l.path, append([]string{"-q"}, tt.flags...)...)
-				if status != tt.status || !strings.Contains(stderr, tt.says) || tt.flags[0] == "-probe" && strings.Count(out, "goroutine 1: main.die\n") != 1 {
-					t.Errorf("%q: status %d, says\n%s\n%s\nwant %d, %q", tt.flags, status, out, stderr, tt.status, tt.says)
-				}
-			}
-			for _, tt := range []struct {
-				args, says string
-				status     int
-			}{
-				{"", "= the constant 0", 0},
-				{"-var main.turn", `main\.turns \(main\.go:`, 0},
-				{"-var main.rounds", "bytes at 0x[0-9a-f]+ since instruction " + begins[1] + ", where the recording begins", 1},
-			} {
-				why := exec.Command(zfCommand(t), append(append([]string{"why"}, strings.Fields(tt.args)...), l.path)...)
-				b, err := why.CombinedOutput()
-				if why.ProcessState.ExitCode() != tt.status || !regexp.MustCompile(tt.says).Match(b) || !bytes.Contains(b, []byte("note: the recording begins at instruction "+begins[1])) {
-					t.Errorf("zf why %s: %v\n%s\nwant %s", tt.args, err, b, tt.says)
-				}
-			}
-			backAndForth(t, l.path)
-		})
+		flags  []string
+		status int
+		says   string
+	}{
+		{[]string{"-until", "1000"}, 2, "the recording begins at instruction " + begins[1]},
+		{[]string{"-until", "end-900000000000"}, 2, "instructions before it"},
+		{[]string{"-until", "death-1000"}, 0, "stopped at instruction "},
+		{[]string{"-probe", "main.die"}, 0, "the same as recorded"},
+		{[]string{"-profile", filepath.Join(l.temp, "p.pb.gz")}, 0, "the same as recorded"},
+		{[]string{"-goroutines"}, 0, "the same as recorded"},
+	} {
+		out, stderr, status := replayed(t, l.path, append([]string{"-q"}, tt.flags...)...)
+		if status != tt.status || !strings.Contains(stderr, tt.says) || tt.flags[0] == "-probe" && strings.Count(out, "goroutine 1: main.die\n") != 1 {
+			t.Errorf("%q: status %d, says\n%s\n%s\nwant %d, %q", tt.flags, status, out, stderr, tt.status, tt.says)
+		}
+	}
+	for _, tt := range []struct {
+		args, says string
+		status     int
+	}{
+		{"-var main.turn", `main\.turns \(main\.go:`, 0},
+		{"-var main.rounds", "bytes at 0x[0-9a-f]+ since instruction " + begins[1] + ", where the recording begins", 1},
+	} {
+		why := exec.Command(zfCommand(t), append(append([]string{"why"}, strings.Fields(tt.args)...), l.path)...)
+		b, err := why.CombinedOutput()
+		if why.ProcessState.ExitCode() != tt.status || !regexp.MustCompile(tt.says).Match(b) || !bytes.Contains(b, []byte("note: the recording begins at instruction "+begins[1])) {
+			t.Errorf("zf why %s: %v\n%s\nwant %s", tt.args, err, b, tt.says)
+		}
+	}
+	backAndForth(t, l.path)
+}
+
+// TestRecordLastInstructions: so does one whose time goes by its instructions alone.
+func TestRecordLastInstructions(t *testing.T) {
+	t.Parallel()
+	path, stdout, status := makeRecording(t, nil, "-q", "-icount", "-record-last", "10ms", program(t, "replayed"), "--", "turns", "1500")
+	if status != 1 || !strings.Contains(stdout, "main.die") {
+		t.Fatalf("the run has status %d, and says\n%s", status, stdout)
+	}
+	for range 3 {
+		out, stderr, status := replayed(t, path)
+		if status != 0 || !strings.HasSuffix(stdout, out) || !strings.Contains(out, "main.die") || !strings.Contains(stderr, "the same as recorded") {
+			t.Fatalf("the replay has status %d and says\n%s\n%s\nrecorded was\n%s", status, out, stderr, stdout)
+		}
 	}
 }
 

@@ -66,7 +66,7 @@
 //	replay.*  a program with goroutines and garbage that zf run -record would record: its
 //	          time over that under -icount alone, and the log's bytes for a million
 //	          instructions
-//	chaos.*   runs until a race of testdata/racy is seen, each with another seed, 40 at most: with
+//	chaos.*   runs until a race of testdata/racy is seen, each with another seed, 40 at most (-runs): with
 //	          chaos=, with four threads for goroutines alone (threads), and without (plain)
 //	handles.* what the log of resources costs in the guest, under a stack of 32 frames: an
 //	          event of the kernel's (event), one of a goroutine's own with its system call

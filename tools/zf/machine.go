@@ -54,6 +54,7 @@ type machine struct {
 	oneCPU     bool          // what is asked for is of one CPU, unless the user has said how many
 	record     string        // -record: the file; "": none
 	recordLast time.Duration // -record-last; 0: all
+	recordBy   string        // the flag that has said so; "": -record
 	name       string        // of what is booted, for the recording
 }
 
@@ -252,7 +253,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	recording, err := m.startRecord(ctx, sym, cooked)
 	if err != nil {
 		filter.Close()
-		return failing(m.command, stderr)("-record: %v", err)
+		return failing(m.command, stderr)("%s: %v", m.recordFlagName(), err)
 	}
 	quit := make(chan os.Signal, 1)
 	vm, err := quits.start(ctx, m.qemu, quit)
@@ -314,7 +315,7 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		code = exitUsage
 	}
 	if rerr != nil {
-		failing(m.command, stderr)("-record: %s: %v", m.record, rerr)
+		failing(m.command, stderr)("%s: %s: %v", m.recordFlagName(), m.record, rerr)
 		code = max(code, exitUsage)
 	}
 	if err := record.close(); err != nil {

@@ -4,6 +4,7 @@ package main
 // before anything runs.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -44,6 +45,9 @@ func (m *machine) recordFlag(fs *flag.FlagSet) {
 		return nil
 	})
 }
+
+// recordFlagName is the flag by which the user has named the file or its folder.
+func (m *machine) recordFlagName() string { return cmp.Or(m.recordBy, "-record") }
 
 // wrongRecord says what does not go with -record, if anything does not.
 func (f *runFlags) wrongRecord() string {

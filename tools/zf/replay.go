@@ -63,14 +63,15 @@ recording.`
 // replayFlags is what the command line of `zf replay` says.
 type replayFlags struct {
 	machine
-	file  string
-	until point
-	gdb   string
-	image string
-	info  bool
-	show  bool // what the machine says
-	look  observing
-	back  bool // gdb may go backwards
+	file    string
+	until   point
+	gdb     string
+	image   string
+	imageBy string // the flag that has said so
+	info    bool
+	show    bool // what the machine says
+	look    observing
+	back    bool // gdb may go backwards
 }
 
 // A point is where a replay stops.
@@ -194,7 +195,7 @@ func runReplay(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	if f.image != "" {
 		if err := copyFile(f.image, r.elf); err != nil {
-			return fail("-image: %v", err)
+			return fail("%s: %v", f.imageBy, err)
 		}
 	}
 	if f.info {
@@ -325,11 +326,11 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		fmt.Fprintf(stderr, "zf replay: %s\n", wrong)
 		return exitUsage, false
 	}
-	f.file, f.coreELF = inputs[0], f.image
+	f.file, f.coreELF, f.imageBy = inputs[0], f.image, "-image"
 	if f.core != "" && f.image == "" {
 		f.image = strings.TrimSuffix(filepath.Base(f.core), zstdSuffix) + ".elf"
 		f.image = filepath.Join(filepath.Dir(f.core), f.image)
-		f.coreELF = f.image
+		f.coreELF, f.imageBy = f.image, "-core"
 	}
 	return exitOK, true
 }

@@ -47,7 +47,8 @@ lets it boot again: that boot tells how the one before died, from a record in
 RAM.
 
 With -record FILE.zfr the whole run is recorded: zf replay FILE.zfr does the
-same again, instruction by instruction, as often as it is wanted.
+same again, instruction by instruction, as often as it is wanted. -record-last
+30s keeps the end of the run alone.
 
 With -probe 'main.parse*' the calls of these functions are counted and timed by
 breakpoints, and shown at the end with what could not be probed, and why.

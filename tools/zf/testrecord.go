@@ -6,12 +6,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +27,7 @@ import (
 type recordFailures struct {
 	on    bool
 	keep  int
+	said  bool // -record-keep
 	chaos chaosFlags
 	last  map[string]int // how many packages have this last name
 }
@@ -50,8 +53,15 @@ const keepMost = 20
 
 // flags adds the flags.
 func (r *recordFailures) flags(fs *flag.FlagSet) {
-	fs.BoolVar(&r.on, "record-failures", false, "run the tests -count times, each time on a machine that is recorded, and\nkeep the recordings of the runs that fail, PKG.SEED.zfr in -outputdir,\nfor zf replay and zf why. Each run has another seed, from which come\nrandom numbers and how late timers are: the same seed is the same run.\nOne CPU; -failfast ends it with the first failure, -p N has N machines")
-	fs.IntVar(&r.keep, "record-keep", keepMost, "keep `N` of these recordings at most, and count the others")
+	fs.BoolVar(&r.on, "record-failures", false, "run the tests -count times, each time on a machine that is recorded, and\nkeep the recordings of the runs that fail, for zf replay and zf why, as\nPKG.SEED.zfr in -outputdir, or PKG.SEED-2.zfr where that is there. Each\nrun has another seed, from which come random numbers and how late timers\nare: the same seed is the same run. One CPU; -failfast ends it with the\nfirst failure, -p N has N machines")
+	r.keep = keepMost
+	fs.Func("record-keep", fmt.Sprintf("keep `N` of these recordings at most, and count the others\n(default %d)", keepMost), func(s string) (err error) {
+		r.said = true
+		if r.keep, err = strconv.Atoi(s); err != nil {
+			return errors.New("want a number")
+		}
+		return nil
+	})
 	r.chaos.flags(fs, "-record-failures", "of the first run,\nthe next one has the next number (default 1)")
 }
 
@@ -64,6 +74,8 @@ func (f *testFlags) settleRecord() string {
 			return "-chaos is for runs that are recorded, so that they can be looked at: add -record-failures"
 		case r.chaos.said:
 			return "-seed is for -record-failures"
+		case r.said:
+			return "-record-keep is for -record-failures"
 		}
 		return ""
 	}
@@ -173,8 +185,16 @@ func (s *series) sayNext(ctx context.Context) {
 	fmt.Fprintf(s.stderr, "zf test: zf replay %s does it again, %s%s\n", first, why, more)
 }
 
-// path returns where the recording of a run with a seed goes.
-func (s *series) path(seed uint64) string { return fmt.Sprintf("%s.%d.zfr", s.to, seed) }
+// path returns where the recording of a run with a seed goes. Those of an earlier zf test, perhaps of another build, stay.
+func (s *series) path(seed uint64) string {
+	path := fmt.Sprintf("%s.%d.zfr", s.to, seed)
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(path); err != nil {
+			return path
+		}
+		path = fmt.Sprintf("%s.%d-%d.zfr", s.to, seed, n)
+	}
+}
 
 // next does the next run, if there is to be one.
 func (s *series) next(ctx context.Context, m *machine, sym *symbol.File) (more bool) {
@@ -190,7 +210,7 @@ func (s *series) next(ctx context.Context, m *machine, sym *symbol.File) (more b
 	c := m.again(m.arguments)
 	s.failures.chaos.add(c, seed)
 	final := s.path(seed)
-	c.record = final + ".part"
+	c.record, c.recordBy = final+".part", "-outputdir"
 	var out bytes.Buffer
 	code := c.boot(ctx, sym, nil, &out, &out) // one after the other, as run has them
 	s.mu.Lock()
@@ -243,7 +263,7 @@ func (s *series) took(ctx context.Context, seed uint64, code int, output []byte,
 	}
 	if err := os.Rename(part, final); err != nil {
 		s.code, s.over = max(s.code, exitUsage), true
-		fmt.Fprintf(s.stderr, "zf test: -record-failures: %v\n", err)
+		fmt.Fprintf(s.stderr, "zf test: -outputdir: %v\n", err)
 		return
 	}
 	if len(s.kept) == 0 {

@@ -17,6 +17,7 @@ func TestRecordFailuresFlags(t *testing.T) {
 	for _, tt := range []struct{ args, says string }{
 		{"-chaos", "add -record-failures"},
 		{"-seed 3", "-seed is for -record-failures"},
+		{"-record-keep 20", "-record-keep is for -record-failures"},
 		{"-record-failures -count 0", "-count 0 is no run"},
 		{"-record-failures -record-keep 0", "1 keeps the first"},
 		{"-record-failures -c", "-c does not go with -record-failures"},
@@ -47,6 +48,11 @@ func TestRecordFailuresFlags(t *testing.T) {
 		{"-record a.zfr -seed 3 p", "-seed is for -chaos"},
 		{"-record a.zfr -chaos b.iso", "chaos=SEED"},
 		{"-record a.zfr -smp 2 p", "-record records one CPU, not 2"},
+		{"-record-last 1s p", "-record-last is for -record FILE.zfr"},
+		{"-record a.zfr -record-last 1s -smp 2 p", "-record records one CPU, not 2"},
+		{"-record a.zfr -record-last 1s b.iso", "-record-last does not go with an ISO image"},
+		{"-record a.zfr -record-last 1s -net e1000 p", "-record-last does not go with -net"},
+		{"-record a.zfr -record-last 1us p", "want a time of 10ms or more"},
 	} {
 		f := runFlags{machine: machine{command: "zf run"}}
 		var stderr bytes.Buffer
@@ -162,5 +168,22 @@ func TestRecordFailuresNames(t *testing.T) {
 		if got := r.name(tt[0]); got != tt[1] {
 			t.Errorf("%s: %s; want %s", tt[0], got, tt[1])
 		}
+	}
+}
+
+// TestRecordFailuresPath: the recordings of an earlier run stay.
+func TestRecordFailuresPath(t *testing.T) {
+	s := series{to: filepath.Join(t.TempDir(), "p")}
+	for _, want := range []string{"p.7.zfr", "p.7-2.zfr", "p.7-3.zfr"} {
+		path := s.path(7)
+		if filepath.Base(path) != want {
+			t.Errorf("%s; want %s", path, want)
+		}
+		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if path := s.path(8); filepath.Base(path) != "p.8.zfr" {
+		t.Errorf("%s; want p.8.zfr", path)
 	}
 }
