@@ -269,6 +269,9 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 			return err
 		}
 		at, from, what := w.reason(path, v.function, caller)
+		if at == never {
+			return nil
+		}
 		if at >= 0 {
 			s.Death = what
 			s.At = w.hop(path, at)
@@ -293,7 +296,14 @@ var panickers = map[string]struct {
 	"runtime.panicdottypeI":       {"a type assertion has failed", rax},
 }
 
-// reason finds what the panic was about: a place, and the instruction in front of which it has had the value.
+// What stands for the instruction where there is none: a longer path may have it, or no path has.
+const (
+	notInPath = -1
+	never     = -2
+)
+
+// reason finds what the panic was about: a place, and the instruction in front of which it has had the value. Instead of
+// that it may be notInPath or never.
 func (w *Why) reason(path []entry, reporter, caller string) (at int, from []place, what string) {
 	if reporter != fnPanic {
 		return w.inLibrary(path, reporter)
@@ -303,7 +313,7 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 		if i := w.lastEntry(path, full); i >= 0 {
 			return i, []place{register(p.reg)}, p.what
 		}
-		return -1, nil, ""
+		return notInPath, nil, ""
 	}
 	if strings.HasPrefix(full, "internal/runtime/maps.") {
 		for name, p := range panickers {
@@ -315,7 +325,7 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 	if full == "runtime.closechan" || full == "runtime.chansend" {
 		i := w.lastEntry(path, full)
 		if i < 0 {
-			return -1, nil, ""
+			return notInPath, nil, ""
 		}
 		if path[i].gpr[rax] == 0 {
 			return i, []place{register(rax)}, "close of a nil channel"
@@ -354,19 +364,22 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 		}
 		i, ok := w.branchBefore(path, k)
 		if !ok {
-			if start, _ := w.file.FuncStart(path[k].pc); w.last(path, start) >= 0 {
-				return k, nil, what // whatever happens, it comes here
+			start, _ := w.file.FuncStart(path[k].pc)
+			// Whatever happens, it comes here: that is seen in the path, or in the code.
+			explicit := path[min(k+1, len(path)-1)].pc == w.entry(fnPanic)
+			if w.last(path, start) >= 0 || explicit && w.at != nil && w.bound(start, path[k].pc, w.at.decode) {
+				return k, nil, what
 			}
-			return -1, nil, ""
+			return notInPath, nil, ""
 		}
 		return i, w.compared(&path[i]), what
 	}
-	return -1, nil, ""
+	return notInPath, nil, ""
 }
 
 // inLibrary finds what a function of the standard library or of the kernel has given up over: the comparison that has
-// led to its call of reporter, over functions that do nothing but report. at is -1 if the program's own code has given
-// up, or the runtime by itself.
+// led to its call of reporter, over functions that do nothing but report. at is never if the program's own code has
+// given up, or the runtime by itself.
 func (w *Why) inLibrary(path []entry, reporter string) (at int, from []place, what string) {
 	return w.checked(path, w.last(path, w.entry(reporter)), reporter == fnPanic)
 }
@@ -376,27 +389,27 @@ func (w *Why) checked(path []entry, k int, all bool) (at int, from []place, what
 	for k > 0 {
 		call, ok := callerOf(path, k)
 		if !ok {
-			return -1, nil, ""
+			return notInPath, nil, ""
 		}
 		k = call
 		calls := w.file.Lookup(path[k].pc, false)
 		if len(calls) == 0 {
-			return -1, nil, ""
+			return never, nil, ""
 		}
 		if _, own := w.ownCall(calls); own {
-			return -1, nil, ""
+			return never, nil, ""
 		}
 		name := calls[len(calls)-1].Function
 		if reports(name) {
 			continue
 		}
 		if strings.HasPrefix(name, "runtime.") && !all {
-			return -1, nil, "" // its own affairs
+			return never, nil, "" // its own affairs
 		}
 		i, ok := w.branchBefore(path, k)
 		if !ok {
 			if first, _ := w.file.FuncStart(path[k].pc); w.last(path[:k], first) < 0 {
-				return -1, nil, ""
+				return notInPath, nil, ""
 			}
 			continue // whatever happens, it comes here
 		}
@@ -406,7 +419,7 @@ func (w *Why) checked(path []entry, k int, all bool) (at int, from []place, what
 		}
 		return i, w.compared(&path[i]), what
 	}
-	return -1, nil, ""
+	return notInPath, nil, ""
 }
 
 // reporting returns the outermost call of a function that only reports, of those of the runtime that path[k] is in, or
