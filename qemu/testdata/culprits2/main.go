@@ -20,7 +20,7 @@ var kinds = map[string]func(){
 	"reflect": reflected, "handler": handlers, "strconv": parsed, "json": decoded, "swallowed": swallowed, "float": floats,
 	"donetwice": doneTwice, "unlocked": unlockedTwice,
 	"frame": reusedFrame, "assembly": assembly, "returnaddress": returnAddress, "kerneltable": kernelTable, "dma": dma,
-	"waiting": waiting,
+	"waiting": waiting, "plain": plain,
 }
 
 func main() {
@@ -43,6 +43,12 @@ func work() {
 	runtime.GC()
 	time.Sleep(time.Millisecond)
 	runtime.KeepAlive(all)
+}
+
+// plain panics whatever happens.
+func plain() {
+	work()
+	panic("plain")
 }
 
 var (
