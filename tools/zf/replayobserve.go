@@ -12,8 +12,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"io"
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -201,24 +203,24 @@ func (o *observing) ask(what string, call bool) *sought {
 
 // unknown is the error of a name in an expression of -print-on that nothing has at any of its instructions.
 func (o *observing) unknown(all map[uint64][]spot, image *inspect.Image) error {
-	type name struct {
-		of   *sought
-		name string
-	}
-	missing, at := map[name]int{}, map[*sought]int{}
+	names := map[*sought]map[string]bool{} // that nothing has at those that were looked at
 	for pc, spots := range all {
 		for _, s := range spots {
-			at[s.of]++
+			here := map[string]bool{}
 			for _, e := range s.exprs {
 				for _, n := range image.Unknown(pc, e) {
-					missing[name{s.of, n}]++
+					here[n] = true
 				}
 			}
+			if before, ok := names[s.of]; ok {
+				maps.DeleteFunc(here, func(n string, _ bool) bool { return !before[n] })
+			}
+			names[s.of] = here
 		}
 	}
-	for n, times := range missing {
-		if times >= at[n.of] {
-			return fmt.Errorf("-print-on %s: there is no variable %s; look at the name: a package's variable is PKG.NAME", printable(n.of.what), printable(n.name))
+	for _, a := range o.asked {
+		if n := slices.Sorted(maps.Keys(names[a])); len(n) > 0 {
+			return fmt.Errorf("-print-on %s: there is no variable %s; look at the name: a package's variable is PKG.NAME", printable(a.what), printable(n[0]))
 		}
 	}
 	return nil
