@@ -29,6 +29,12 @@ func TestWhyMore(t *testing.T) {
 	whyAll(t, "culprits2", 18, map[string]string{"dma": "a device (virtio-rng, queue 0)"})
 }
 
+// TestWhyMissing: the same of testdata/culprits3: of what is not there any more, and of what was asked for.
+func TestWhyMissing(t *testing.T) {
+	t.Parallel()
+	whyAll(t, "culprits3", 11, nil)
+}
+
 // whyAll asks why of each kind of a program, whose marks are in its source. Those in devices are not of a line.
 func whyAll(t *testing.T, name string, kinds int, devices map[string]string) {
 	folder := filepath.Join("testdata", name)

@@ -302,6 +302,12 @@ const (
 	never     = -2
 )
 
+// What makeslice panics over.
+const (
+	badLength   = "make of a slice with a bad length"
+	badCapacity = "make of a slice with a bad capacity"
+)
+
 // reason finds what the panic was about: a place, and the instruction in front of which it has had the value. Instead of
 // that it may be notInPath or never.
 func (w *Why) reason(path []entry, reporter, caller string) (at int, from []place, what string) {
@@ -314,6 +320,17 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 			return i, []place{register(p.reg)}, p.what
 		}
 		return notInPath, nil, ""
+	}
+	if full == "runtime.makeslice" { // makeslice(type, length, capacity)
+		i := w.lastEntry(path, full)
+		call, ok := callerOf(path, len(path)-1)
+		if i < 0 || !ok {
+			return notInPath, nil, ""
+		}
+		if c := w.file.Lookup(path[call].pc, false); strings.HasSuffix(c[0].Function, "cap") {
+			return i, []place{register(rcx)}, badCapacity
+		}
+		return i, []place{register(rbx)}, badLength
 	}
 	if strings.HasPrefix(full, "internal/runtime/maps.") {
 		for name, p := range panickers {
@@ -360,9 +377,16 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 				what = "a division by zero"
 			case strings.Contains(name, "anicshift"):
 				what = "a negative shift"
+			case strings.HasSuffix(name, "makeslicelen"):
+				what = badLength
+			case strings.HasSuffix(name, "makeslicecap"):
+				what = badCapacity
 			}
 		}
 		i, ok := w.branchBefore(path, k)
+		if ok && what == badCapacity { // the last comparison has only chosen between the two
+			i, ok = w.branchBefore(path, i)
+		}
 		if !ok {
 			start, _ := w.file.FuncStart(path[k].pc)
 			// Whatever happens, it comes here: that is seen in the path, or in the code.

@@ -189,7 +189,7 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 			return nil, 0, err
 		}
 		v, _ := m.word(lo)
-		if end = v & mask(p.size); at >= n || at == last {
+		if end = v & mask(p.size); at > n || at == last || at == n && end == before {
 			break
 		}
 		last = at
@@ -197,7 +197,10 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 		if h.at, err = m.now(); err != nil {
 			return nil, 0, err
 		}
-		if end == before && !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}) {
+		if (end == before || at == n) && !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}) {
+			if at == n {
+				break
+			}
 			continue
 		}
 		before = end
@@ -208,6 +211,9 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 		if len(hits) > 2*most {
 			hits = slices.Delete(hits, 0, most)
 		}
+		if at == n {
+			break
+		}
 	}
 	return hits, end, m.Unwatch(lo, p.size)
 }
@@ -216,6 +222,12 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 const forEver = 1<<63 - 1
 
 func mask(size uint64) uint64 { return 1<<(8*size-1)<<1 - 1 }
+
+// implicit are the instructions that write to memory which they do not name.
+var implicit = map[x86asm.Op]bool{
+	x86asm.PUSH: true, x86asm.PUSHFQ: true, x86asm.CALL: true, x86asm.STOSB: true, x86asm.STOSW: true, x86asm.STOSD: true, x86asm.STOSQ: true,
+	x86asm.MOVSB: true, x86asm.MOVSW: true, x86asm.MOVSD: true, x86asm.MOVSQ: true,
+}
 
 // mayWrite reports whether the instruction in front of the one at after may have written the place. QEMU 7.2
 // stops at other stores into a page with a watchpoint, too. Of one that cannot be decoded, which has left
@@ -240,8 +252,8 @@ func (m *machine) mayWrite(after *entry, p place) bool {
 		if in.Op == 0 {
 			return false
 		}
-		if !ok { // the operand is implicit
-			return true
+		if !ok {
+			return implicit[in.Op]
 		}
 		return place{kind: inMemory, addr: after.addressOf(mem, pc), size: uint64(max(in.MemBytes, 1))}.overlaps(p)
 	}
