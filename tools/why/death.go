@@ -30,13 +30,17 @@ const (
 	fnEnd      = "github.com/zeroframe/zeroframe/kernel/fault.EndMachine"
 )
 
+// sameDeath is how many instructions a death takes from its first event to its last one, about.
+const sameDeath = 200_000
+
 // events replays the whole run, and returns the events in their order.
 func (w *Why) events(ctx context.Context) (all []event, err error) {
 	w.say("how it died")
-	m, err := w.start(ctx)
+	m, f, err := w.followed(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer w.keep(f)
 	defer m.End()
 	at := map[uint64]string{}
 	for _, f := range []string{fnSigpanic, fnPanic, fnThrow, fnFatal, fnTrap, fnEnd} {
@@ -50,6 +54,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 	old := w.at
 	w.at = m
 	defer func() { w.at = old }()
+	sent := uint64(0) // of what the follower knows
 	for before := uint64(0); ; {
 		if err := m.Proceed(); errors.Is(err, memory.ErrEnded) {
 			return all, nil
@@ -83,6 +88,11 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 		// The function has not made its frame yet: its caller is at SP.
 		if ra, ok := m.word(e.gpr[rsp]); ok {
 			v.stack = append(v.stack[:1], append([]uint64{ra}, v.stack[1:]...)...)
+		}
+		// What comes soon behind is of the same death.
+		if n := len(all); n == 0 || v.count-sent > sameDeath {
+			sent = v.count
+			f.found(v.count, 4*windows[0])
 		}
 		all = append(all, v)
 		if err := m.Step(ctx); err != nil { // the stub would stop at the breakpoint again

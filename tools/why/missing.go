@@ -111,10 +111,11 @@ func (w *Why) deleted(ctx context.Context, path []entry, at int) (h Hop, ok bool
 // lastCall replays up to an instruction, and returns before which one a function was entered last where is is true; 0
 // if it never was.
 func (w *Why) lastCall(ctx context.Context, before uint64, functions []uint64, is func(*machine, *entry) bool) (last uint64, err error) {
-	m, err := w.start(ctx)
+	m, f, err := w.followed(ctx)
 	if err != nil {
 		return 0, err
 	}
+	defer w.keep(f)
 	defer m.End()
 	for _, f := range functions {
 		if f != 0 {
@@ -142,6 +143,7 @@ func (w *Why) lastCall(ctx context.Context, before uint64, functions []uint64, i
 		}
 		if is(m, &e) {
 			last = n
+			f.found(n, windows[0])
 		}
 		if err := m.Step(ctx); err != nil { // the stub would stop at the breakpoint again
 			return 0, err

@@ -296,7 +296,7 @@ func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit,
 	}
 	for _, start := range starts {
 		w.say("who wrote %#x last, before instruction %d", p.addr, before)
-		m, err := w.start(ctx)
+		m, f, err := w.followed(ctx)
 		if err != nil {
 			return h, false, err
 		}
@@ -304,9 +304,10 @@ func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit,
 		var began, end uint64
 		if err = m.To(start); err == nil {
 			began, _ = m.word(p.addr)
-			hits, end, err = m.writes(p, before, 1, nil)
+			hits, end, err = m.writes(p, before, 1, nil, f)
 		}
 		m.End()
+		w.keep(f)
 		if err != nil {
 			return h, false, err
 		}
@@ -331,15 +332,27 @@ var errDevice = errors.New("written by a device")
 // is kept for its memory.
 func (w *Why) pathTo(ctx context.Context, count, n uint64) ([]entry, error) {
 	w.say("the %d instructions before instruction %d", n, count)
-	m, err := w.start(ctx)
-	if err != nil {
-		return nil, err
+	m, begin := w.next, count-min(n, count)
+	w.next = nil
+	if m != nil {
+		w.Replays++
+		if at, err := m.VM.Instructions(); err != nil || at > begin {
+			m.End()
+			m = nil
+			w.Replays--
+		}
+	}
+	if m == nil {
+		var err error
+		if m, err = w.start(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if w.at != nil {
 		w.at.End()
 	}
 	w.at = m
-	if err := m.To(count - min(n, count)); err != nil {
+	if err := m.To(begin); err != nil {
 		return nil, err
 	}
 	return m.path(count)

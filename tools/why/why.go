@@ -20,13 +20,14 @@ import (
 type Why struct {
 	// Progress is told what is being done; nil: nobody.
 	Progress func(string)
-	// Replays is how many replays have been begun.
+	// Replays is how many replays have been needed.
 	Replays int
 
 	launch replay.Launch
 	file   *symbol.File
 	insts  map[uint64]x86asm.Inst
 	at     *machine // the latest one that was stepped
+	next   *machine // a follower that may stand where the next path begins; nil: there is none
 
 	memmove, memclr uint64
 	fields          map[string]int64 // offsets of the runtime's fields in bytes
@@ -140,6 +141,7 @@ func (w *Why) readFields(d *dwarf.Data) {
 // Close ends the machine that is left, and closes the image.
 func (w *Why) Close() {
 	w.image.Close()
+	w.drop()
 	if w.at != nil {
 		w.at.End()
 		w.at = nil
