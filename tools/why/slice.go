@@ -238,15 +238,8 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 	switch {
 	case errors.Is(err, errDevice):
 		found, err := w.byDevice(ctx, p, last.count, first)
-		if err == nil && found.count != 0 {
-			// Unless it was an instruction that the watchpoint has not stopped at.
-			near, err := w.pathTo(ctx, found.count, windows[0])
-			if err != nil {
-				return nil, d, nil, "", err
-			}
-			if d, ok := w.lastDef(near, len(near)-1, p); ok && w.endsBehind(near, d.index, found.count) {
-				return near, d, nil, "", nil
-			}
+		if found.stored {
+			return path, d, nil, fmt.Sprintf(cannotTell+"the write of %s before instruction %d was not seen", p, found.count), err
 		}
 		return path, d, &found, "", err
 	case err != nil:
@@ -262,15 +255,6 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 		return path, d, nil, "", nil
 	}
 	return nil, d, nil, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
-}
-
-// endsBehind reports whether path[i], or the call that begins there, has done its work just before an instruction.
-func (w *Why) endsBehind(path []entry, i int, count uint64) bool {
-	if path[i].pc == w.memmove || path[i].pc == w.memclr {
-		for ; i+1 < len(path) && path[i+1].gpr[rsp] <= path[i].gpr[rsp]; i++ {
-		}
-	}
-	return path[i].count+1 >= count
 }
 
 // deviceHop is a device's write as a step.
