@@ -165,7 +165,7 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 		h := w.hop(path, d.index)
 		h.Place, h.Value = p.String(), w.valueOf(path, d)
 		f := &d.effect
-		h.Store = f.to.kind == inMemory && (!e.inFrame() || reader.byPointer(w.memmove))
+		h.Store = f.to.kind == inMemory && (!e.inFrame() || f.how == constant && reader.byPointer(w.memmove))
 		if until != nil && until(&h) {
 			return append(hops, h), "", nil
 		}
@@ -395,7 +395,8 @@ func (e *entry) inFrame() bool {
 }
 
 // byPointer reports whether the instruction, or the copying that begins there, reads memory by a pointer that is not the
-// stack's: what it reads is a variable of its function no more, wherever it lies.
+// stack's: what it reads is a variable of its function no more, wherever it lies. Of a register's copy it matters who has
+// made that.
 func (e *entry) byPointer(memmove uint64) bool {
 	for _, a := range e.inst.Args {
 		if m, ok := a.(x86asm.Mem); ok && m.Base != x86asm.RSP && m.Base != x86asm.RBP && e.inst.Op != x86asm.LEA {
