@@ -45,4 +45,11 @@
 //	hole_linux.go, hole_other.go  the part of a file that is not needed any more
 //	watch.go    hangs, and interrupts from outside
 //	exit.go     how a machine has ended
+//
+// Tables that commands and tests make, and what they are made of:
+//
+//	calls.txt          system calls beside Linux (make test-calls)
+//	std.txt            the tests of Go's standard packages (make test-std)
+//	modules.txt        modules whose tests are run
+//	modules-table.txt  how they went (make test-modules)
 package qemu
