@@ -34,22 +34,31 @@ func (c *call) do(number uintptr) int64 {
 		case r.quiet:
 			return r.do(c)
 		case r.do != nil:
-			n := c.note(number)
-			return c.noted(n, number, r.do(c))
+			cpu := percpu.This()
+			n := cpu.Note(percpu.EventCall, uint32(number), uintptr(c.args[0]), percpu.Unanswered)
+			result := r.do(c) // a call that waits does not come back
+			cpu.Answer(n, uint32(number), uintptr(result))
+			return result
 		case r.file != nil:
 			f := get(c.args[0].FD())
 			if f == nil || f.flags&oPath != 0 && !r.path {
 				return -eBADF
 			}
-			n := c.note(number)
-			return c.noted(n, number, r.file(c, f))
+			cpu := percpu.This()
+			n := cpu.Note(percpu.EventCall, uint32(number), uintptr(c.args[0]), percpu.Unanswered)
+			result := r.file(c, f)
+			cpu.Answer(n, uint32(number), uintptr(result))
+			return result
 		case r.socket != nil:
 			f, s, errno := getSocket(c.args[0].FD())
 			if errno != 0 {
 				return errno
 			}
-			n := c.note(number)
-			return c.noted(n, number, r.socket(c, f, s))
+			cpu := percpu.This()
+			n := cpu.Note(percpu.EventCall, uint32(number), uintptr(c.args[0]), percpu.Unanswered)
+			result := r.socket(c, f, s)
+			cpu.Answer(n, uint32(number), uintptr(result))
+			return result
 		case r.starts:
 			refuseProgram()
 		}
@@ -61,17 +70,6 @@ func (c *call) do(number uintptr) int64 {
 		return c.resource()
 	}
 	return noSuchCall(number)
-}
-
-// note notes that the call has come (percpu.EventCall).
-func (c *call) note(number uintptr) (n uint32) {
-	return percpu.This().Note(percpu.EventCall, uint32(number), uintptr(c.args[0]), percpu.Unanswered)
-}
-
-// noted notes what has come of it, and returns that. A call that waits does not come here.
-func (c *call) noted(n uint32, number uintptr, result int64) int64 {
-	percpu.This().Answer(n, uint32(number), uintptr(result))
-	return result
 }
 
 // CallName returns the name of system call n, or "?". Any context.

@@ -68,21 +68,25 @@ func (r *Record) Note(k EventKind, number uint32, a, b uintptr) (n uint32) {
 	n = r.noted + 1
 	r.noted = n
 	e := (*Event)(arch.Pointer(r.ring + uintptr(n%RingEvents)*unsafe.Sizeof(Event{})))
-	e.When = arch.ReadCounter() + r.CounterOffset
+	// The counter comes last: what else there is need not be kept over the call.
 	e.Kind, e.Thread, e.Number = k, uint16(r.Thread), number
 	e.A, e.B = a, b
+	e.When = arch.ReadCounter() + r.CounterOffset
 	return n
 }
 
 // Answer says what has come of the system call that Note has returned n for: in that event, if it is the latest, else
 // in a new one. Kernel context.
 func (r *Record) Answer(n, number uint32, result uintptr) {
-	if r.noted != n {
-		r.Note(EventReturn, number, result, 0)
-	} else if r.ring != 0 {
+	if r.noted == n && r.ring != 0 {
 		(*Event)(arch.Pointer(r.ring + uintptr(n%RingEvents)*unsafe.Sizeof(Event{}))).B = result
+		return
 	}
+	r.noteReturn(number, result)
 }
+
+//go:noinline
+func (r *Record) noteReturn(number uint32, result uintptr) { r.Note(EventReturn, number, result, 0) }
 
 // EndRing is for a CPU that dies or is stopped: its ring stays as it is. Kernel and early context.
 func (r *Record) EndRing() { r.ring = 0 }
