@@ -30,6 +30,17 @@ func CompareAndSwap64(p *uint64, old, new uint64) bool { return amd64.CompareAnd
 // FetchAdd adds to a word and returns what it was, in one step for all CPUs.
 func FetchAdd(p *uint32, n uint32) (old uint32) { return amd64.FetchAdd(p, n) }
 
+const (
+	RingSize  = amd64.RingSize  // size in bytes of a ring of events, and what it is aligned to
+	EventSize = amd64.EventSize // size of an event: the time and three words
+	NotNoted  = amd64.NotNoted  // what NoteEvent returns where there is no ring
+)
+
+// NoteEvent writes an event behind the latest one of the running CPU's ring, and returns its address.
+func NoteEvent(c *CPU, kind, thread, number uint32, a, b uintptr) (at uintptr) {
+	return amd64.NoteEvent(c, kind, thread, number, a, b)
+}
+
 // SetTrapHandler sets the top-level function that every trap calls, interrupts off.
 func SetTrapHandler(f func(*TrapFrame)) { amd64.SetTrapHandler(f) }
 

@@ -14,12 +14,16 @@
 // Traps and system calls:
 //
 //	TrapFrame          what a trap or a system call has interrupted: PC, SP, FP, TLS, Trap, Error, Addr
-//	CPU                the CPU's part of its own record, at the record's beginning: the boot sets it up; CounterOffset is what the kernel adds to ReadCounter
+//	CPU                the CPU's part of its own record, at the record's beginning: the boot sets it up; CounterOffset is what the kernel adds to ReadCounter, LatestEvent the address of NoteEvent's latest event, 0: none are noted
 //	ThisCPU            returns the running CPU's record
 //	MaxCPUs            how many CPUs the kernel takes
 //	CompareAndSwap     sets a word if it is what it was, in one step for all CPUs
 //	CompareAndSwap64   is CompareAndSwap for eight bytes, such as a page table's entry
 //	FetchAdd           adds to a word and returns what it was, in one step for all CPUs
+//	RingSize           size in bytes of a ring of events, and what it is aligned to
+//	EventSize          size of an event: the time and three words
+//	NotNoted           what NoteEvent returns where there is no ring
+//	NoteEvent          writes an event behind the latest one of the running CPU's ring, and returns its address
 //	SetTrapHandler     sets the top-level function that every trap calls, interrupts off
 //	TrapDivide         divide error
 //	TrapDebug          debug exception: a single step, or an access to a watched place

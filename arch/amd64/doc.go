@@ -17,6 +17,7 @@
 //	user_amd64.s     memory that a program has named, which may fault
 //	fpu.go           the FPU's state
 //	percpu.go        one CPU's own data, and the GS base that leads to it
+//	ring.go          the ring of the latest events
 //	cpus.go          several CPUs
 //	fakeg_amd64.s    what compiled Go needs in order to run without a runtime
 //	stack_amd64.s    running a function on another stack

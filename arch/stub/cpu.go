@@ -46,6 +46,14 @@ func CompareAndSwap64(p *uint64, old, new uint64) bool { panic(stub) }
 
 func FetchAdd(p *uint32, n uint32) (old uint32) { panic(stub) }
 
+const (
+	RingSize  = 4096
+	EventSize = 32
+	NotNoted  = 1
+)
+
+func NoteEvent(c *CPU, kind, thread, number uint32, a, b uintptr) (at uintptr) { panic(stub) }
+
 func Keep(p unsafe.Pointer, size uintptr) bool { panic(stub) }
 
 func KeepCPU() { panic(stub) }

@@ -35,7 +35,10 @@ type Watch struct {
 }
 
 // CPU is the CPU's part of its own record.
-type CPU struct{ CounterOffset uint64 }
+type CPU struct {
+	CounterOffset uint64
+	LatestEvent   uintptr
+}
 
 func (c *CPU) Keep()                        { panic(stub) }
 func (c *CPU) LockTables()                  { panic(stub) }
