@@ -164,6 +164,17 @@
 //	HoldWatches        makes the CPU watch nothing, until SetWatches is called
 //	WatchesExact       reports whether all that raises the debug exception are accesses to the places
 //	TakeWatchHits      tells which places have raised the debug exception, and whether it is a single step, too
+//	Branch             a branch that the CPU has recorded: From, To, Cycles, Missed
+//	MaxBranches        how many records of branches are read at most
+//	FindBranches       returns how many records of branches there are, and whether this is a virtual machine
+//	BranchesName       says what kind FindBranches has found
+//	StartBranches      turns the records on, but for while an exception is handled
+//	StopBranches       ends that; false: the CPU records nothing
+//	BranchesHeld       reports whether the records are those in front of the exception that is being handled
+//	ReadBranches       reads the records while they are stopped, the oldest first
+//	FakeMSR            a register of the CPU's, for FakeBranches
+//	FakeBranchMSRs     how many of them it wants room for
+//	FakeBranches       has the CPU be one with these records: for the crash lab
 //	Breakpoint         raises the breakpoint exception
 //	BreakpointCode     the instruction of a breakpoint
 //	BreakpointSize     how far behind it the pc of its trap is, in bytes

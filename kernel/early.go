@@ -119,6 +119,7 @@ func early() {
 	stack.Watch()
 	startInterrupts()
 	clock.Init()
+	fault.StartBranches()
 	smp.Start(info.Regions())
 	fault.SetWatches()
 	entropy.Init(uint64(clock.Wall()))

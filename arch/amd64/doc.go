@@ -23,6 +23,7 @@
 //	stack_amd64.s    running a function on another stack
 //	instr_amd64.s    single instructions
 //	debug.go         places whose accesses trap
+//	branch.go        records of the latest branches
 //	paging.go        page-table entries
 //	counter.go       how fast the time stamp counter counts, if CPUID says so
 //	frame.go         what is asked of a trap frame; its registers as a trace numbers them

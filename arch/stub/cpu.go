@@ -240,6 +240,25 @@ func WatchesExact() bool { panic(stub) }
 
 func TakeWatchHits() (hits uint32, step bool) { panic(stub) }
 
+const (
+	MaxBranches    = 32
+	FakeBranchMSRs = 97
+)
+
+func FindBranches() (n int, virtual bool) { panic(stub) }
+
+func BranchesName() string { panic(stub) }
+
+func StartBranches() bool { panic(stub) }
+
+func StopBranches() bool { panic(stub) }
+
+func BranchesHeld() bool { panic(stub) }
+
+func ReadBranches(to *[MaxBranches]Branch) (n int) { panic(stub) }
+
+func FakeBranches(room *[FakeBranchMSRs]FakeMSR, all []Branch) { panic(stub) }
+
 func Breakpoint() { panic(stub) }
 
 const (

@@ -84,3 +84,16 @@ type RTC struct{ Second uint8 }
 func (r *RTC) Read()                          { panic(stub) }
 func (r *RTC) Unix() (seconds int64, ok bool) { panic(stub) }
 func (r *RTC) Updating() bool                 { panic(stub) }
+
+// Branch is a branch that the CPU has recorded.
+type Branch struct {
+	From, To uintptr
+	Cycles   uint16
+	Missed   bool
+}
+
+// FakeMSR is a register of the CPU's.
+type FakeMSR struct {
+	Number uint32
+	Value  uint64
+}
