@@ -301,8 +301,8 @@ type FakeMSR struct {
 	Value  uint64
 }
 
-// fakeMSRs stand for the registers with branch records: their address and number, 0: the CPU's are read. For tests on the host,
-// and set once by the crash lab.
+// fakeMSRs stand for the registers with branch records: their address and number, 0: the CPU's are read. Set once at boot, by
+// the crash lab, and by tests on the host.
 var fakeMSRs struct{ at, n uintptr }
 
 // branchValue reads one of the registers.
