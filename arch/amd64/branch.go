@@ -5,7 +5,7 @@ import "unsafe"
 // Branch records: the CPU keeps, in model-specific registers, from where to where its latest branches went. Intel calls
 // them last branch records (LBR) and has two forms of them: that of a CPU's model (SDM Vol. 3B, 18.4 to 18.12; MSRs in Vol. 4),
 // where IA32_PERF_CAPABILITIES tells the format, and an architectural one (Vol. 3B, 19). AMD's has been the same since Zen 4
-// (APM Vol. 2, 13.1.1.9). QEMU's emulation has none, so this is untested on hardware: its tests read fakeMSRs.
+// (APM Vol. 2, 13.1.8; registers in 13.1.1.8 and 13.1.1.9). QEMU's emulation has none, so this is untested on hardware: its tests read fakeMSRs.
 //
 // A trap's own branches would take the places of those that led to it. So the entry code stops the records at an exception,
 // and the way out of it goes on with them (trap_amd64.s). An interrupt does not: it comes too often for that.
@@ -290,7 +290,7 @@ func (f branchFormat) decode(from, to, info uint64) (b Branch, ok bool) {
 		if to&valid == 0 {
 			return b, false
 		}
-		b.From, b.To, b.Missed = extend(from, 6), extend(to, 6), from&missed != 0
+		b.From, b.To, b.Missed = extend(from, 7), extend(to, 7), from&missed != 0
 	}
 	return b, true
 }

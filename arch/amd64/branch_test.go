@@ -26,7 +26,7 @@ func TestBranchDecode(t *testing.T) {
 		{"architectural, no cycles", branchArch, 0x401000, 0x402000, 5<<56 | 0x2345, Branch{From: 0x401000, To: 0x402000}, true},
 		{"architectural", branchArch, 0x401000, 0x402000, 1<<63 | 1<<60 | 0x2345, Branch{From: 0x401000, To: 0x402000, Cycles: 0x2345, Missed: true}, true},
 		{"AMD", branchAMD, 1<<63 | 0x401000, 1<<63 | 0x402000, 0, Branch{From: 0x401000, To: 0x402000, Missed: true}, true},
-		{"AMD, upper half, speculated and right", branchAMD, uint64(high) & (1<<58 - 1), 3<<62 | uint64(high)&(1<<58-1), 0, Branch{From: high, To: high}, true},
+		{"AMD, upper half, speculated and right", branchAMD, uint64(high) & (1<<57 - 1), 3<<62 | uint64(high)&(1<<57-1), 0, Branch{From: high, To: high}, true},
 		{"AMD, speculated and wrong", branchAMD, 0x401000, 1<<62 | 0x402000, 0, Branch{From: 0x401000, To: 0x402000}, false},
 	} {
 		got, ok := tt.format.decode(tt.from, tt.to, tt.info)

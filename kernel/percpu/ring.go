@@ -69,7 +69,8 @@ func (r *Record) NoteCall(number uint32, a uintptr) (at uintptr) {
 }
 
 // Answer says what has come of the system call that NoteCall has returned at for: in that event, if it is the latest,
-// else in a new one. Kernel context.
+// else in a new one. (Behind a whole ring of events the latest is in the same place; of the kinds that a call makes so many of, nobody
+// reads B.) Kernel context.
 func (r *Record) Answer(at uintptr, number uint32, result uintptr) {
 	if r.LatestEvent == at {
 		(*Event)(arch.Pointer(at)).B = result
