@@ -120,15 +120,18 @@ func (w *Why) unit(path []entry, i int, p place) (d def, ok bool) {
 }
 
 // chain follows the value that a place had in front of path[at] back to where it comes from. When it is settled who
-// is to blame, the rounds of a loop in which it was computed are not followed one by one.
-func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place) (hops []Hop, end string, err error) {
+// is to blame, the rounds of a loop in which it was computed are not followed one by one. With until it ends at the first
+// step of which that is true.
+func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place, until func(*Hop) bool) (hops []Hop, end string, err error) {
 	rounds := map[uint64]int{}
 	for n := 0; n < mostHops; n++ {
 		if p.kind == inVector && p.reg == 15 {
 			return hops, "the constant 0", nil // Go's internal ABI
 		}
+		reader := &path[at]
 		d, ok := w.lastDef(path, at, p)
 		if !ok {
+			read, readAt := path, at
 			var dev *deviceWrite
 			if path, d, dev, end, err = w.before(ctx, path, at, p); dev != nil {
 				h := w.deviceHop(dev, p)
@@ -140,6 +143,20 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 				path, at, p = []entry{{count: dev.count}}, 0, place{kind: inMemory, addr: dev.descriptor, size: 8}
 				continue
 			}
+			if end != "" && err == nil && strings.HasPrefix(w.Name(p.addr), zeroValue) {
+				h, ok, err := w.deleted(ctx, path, at)
+				if ok {
+					return append(hops, h), "the map had the key until then", err
+				}
+				return hops, end, err
+			}
+			if end != "" && err == nil && until == nil && w.Name(p.addr) == "" {
+				h, ok, err := w.allocated(ctx, read, readAt, p)
+				if ok {
+					return append(hops, h), "nothing has written it since it was allocated there", err
+				}
+				return hops, end, err
+			}
 			if err != nil || end != "" {
 				return hops, end, err
 			}
@@ -148,10 +165,18 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 		h := w.hop(path, d.index)
 		h.Place, h.Value = p.String(), w.valueOf(path, d)
 		f := &d.effect
-		h.Store = f.to.kind == inMemory && !e.inFrame()
+		h.Store = f.to.kind == inMemory && (!e.inFrame() || reader.byPointer(w.memmove))
+		if until != nil && until(&h) {
+			return append(hops, h), "", nil
+		}
 		switch f.how {
 		case constant:
 			h.How = "constant"
+			if k, q, ok := w.closed(path, d.index); ok {
+				h.Store = false
+				hops, p, at = append(hops, h), q, k
+				continue
+			}
 			hops = append(hops, h)
 			// In the standard library a constant is an answer: the question was a comparison's.
 			if c := w.file.Lookup(e.pc, false); len(c) > 0 && !w.own(&c[0]) && f.value == 0 {
@@ -217,10 +242,18 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 		return path, d, nil, fmt.Sprintf(cannotTell+"%s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
 	}
 	first := path[0].count
+	if p.addr >= w.constants[0] && p.addr < w.constants[1] && p.size <= 8 {
+		if v, ok := w.at.word(p.addr); ok && w.loadedAs(p, v&mask(p.size)) {
+			return path, d, nil, w.neverWritten(p), nil
+		}
+	}
 	last, found, err := w.lastWrite(ctx, p, first, path[0].gpr[rsp])
 	switch {
 	case errors.Is(err, errDevice):
 		found, err := w.byDevice(ctx, p, last.count, first)
+		if found.stored {
+			return path, d, nil, fmt.Sprintf(cannotTell+"the write of %s before instruction %d was not seen", p, found.count), err
+		}
 		return path, d, &found, "", err
 	case err != nil:
 		return nil, d, nil, "", err
@@ -260,7 +293,7 @@ func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit,
 	}
 	for _, start := range starts {
 		w.say("who wrote %#x last, before instruction %d", p.addr, before)
-		m, err := w.start(ctx)
+		m, f, err := w.followed(ctx)
 		if err != nil {
 			return h, false, err
 		}
@@ -268,9 +301,10 @@ func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit,
 		var began, end uint64
 		if err = m.To(start); err == nil {
 			began, _ = m.word(p.addr)
-			hits, end, err = m.writes(p, before, 1, nil)
+			hits, end, err = m.writes(p, before, 1, nil, f)
 		}
 		m.End()
+		w.keep(f)
 		if err != nil {
 			return h, false, err
 		}
@@ -295,15 +329,27 @@ var errDevice = errors.New("written by a device")
 // is kept for its memory.
 func (w *Why) pathTo(ctx context.Context, count, n uint64) ([]entry, error) {
 	w.say("the %d instructions before instruction %d", n, count)
-	m, err := w.start(ctx)
-	if err != nil {
-		return nil, err
+	m, begin := w.next, count-min(n, count)
+	w.next = nil
+	if m != nil {
+		w.Replays++
+		if at, err := m.VM.Instructions(); err != nil || at > begin {
+			m.End()
+			m = nil
+			w.Replays--
+		}
+	}
+	if m == nil {
+		var err error
+		if m, err = w.start(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if w.at != nil {
 		w.at.End()
 	}
 	w.at = m
-	if err := m.To(count - min(n, count)); err != nil {
+	if err := m.To(begin); err != nil {
 		return nil, err
 	}
 	return m.path(count)
@@ -346,6 +392,17 @@ func (w *Why) valueOf(path []entry, d def) (v uint64) {
 func (e *entry) inFrame() bool {
 	m, ok := e.inst.Args[0].(x86asm.Mem)
 	return ok && (m.Base == x86asm.RSP || m.Base == x86asm.RBP) || e.inst.Op == x86asm.PUSH || e.inst.Op == x86asm.CALL
+}
+
+// byPointer reports whether the instruction, or the copying that begins there, reads memory by a pointer that is not the
+// stack's: what it reads is a variable of its function no more, wherever it lies.
+func (e *entry) byPointer(memmove uint64) bool {
+	for _, a := range e.inst.Args {
+		if m, ok := a.(x86asm.Mem); ok && m.Base != x86asm.RSP && m.Base != x86asm.RBP && e.inst.Op != x86asm.LEA {
+			return true
+		}
+	}
+	return e.pc == memmove
 }
 
 // question finds the comparison that has led to path[k], and what it has compared: one place with a constant.
@@ -394,6 +451,17 @@ func callerOf(path []entry, i int) (call int, ok bool) {
 			if sp-path[i].gpr[rsp] > 1<<20 {
 				return 0, false
 			}
+		}
+	}
+	return 0, false
+}
+
+// returnOf finds the instruction behind the one by which the function of path[i] returns.
+func returnOf(path []entry, i int) (back int, ok bool) {
+	sp := path[i].gpr[rsp]
+	for k := i; k+1 < len(path); k++ {
+		if path[k].inst.Op == x86asm.RET && path[k].gpr[rsp] >= sp && path[k].gpr[rsp]-sp < 1<<20 {
+			return k + 1, true
 		}
 	}
 	return 0, false
