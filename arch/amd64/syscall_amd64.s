@@ -139,14 +139,6 @@ control:
 	XORPS	X15, X15
 regs:
 	MOVL	$0, CPU_depth(GS)	// the traps from which the kernel does not return to here
-	CMPL	CPU_branches(GS), $const_branchesHeld
-	JNE	recorded
-	MOVL	$const_branchesOn, CPU_branches(GS)
-	MOVL	·branchMSR(SB), CX
-	MOVL	·branchOn(SB), AX
-	MOVL	·branchOn+4(SB), DX
-	WRMSR
-recorded:
 	MOVQ	BX, SP
 	ADDQ	$8, SP			// guard
 	POPQ	AX

@@ -252,8 +252,8 @@ undo:
 	JNE	inside
 	CMPL	CPU_branches(GS), $const_branchesHeld
 	JNE	inside
-	MOVL	$const_branchesOn, CPU_branches(GS)
 	BRANCHES(·branchOn)
+	MOVL	$const_branchesOn, CPU_branches(GS)	// behind it, for an NMI in between
 inside:
 	POPQ	DI			// guard
 	MOVQ	DI, (CPU_g+const_gStackGuard0*8)(GS)
