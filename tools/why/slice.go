@@ -165,7 +165,7 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 		h := w.hop(path, d.index)
 		h.Place, h.Value = p.String(), w.valueOf(path, d)
 		f := &d.effect
-		h.Store = f.to.kind == inMemory && (!e.inFrame() || reader.byPointer(w.memmove))
+		h.Store = f.to.kind == inMemory && (!e.inFrame() || f.how == constant && reader.byPointer(w.memmove))
 		if until != nil && until(&h) {
 			return append(hops, h), "", nil
 		}
@@ -208,6 +208,7 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 					h.Alternatives = append(h.Alternatives, q.String())
 				}
 			}
+			h.turned = turns[e.inst.Op] && len(from) == 1
 			hops = append(hops, h)
 			if rounds[h.PC]++; rounds[h.PC] > mostRounds && s.settled(hops) {
 				return hops, "it was computed so in each round of a loop, whose earlier ones were not followed", nil
@@ -221,6 +222,9 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 	}
 	return hops, cannotTell + "it has too many steps", nil
 }
+
+// turns are the instructions that write the bytes of a number in the other order.
+var turns = map[x86asm.Op]bool{x86asm.BSWAP: true, x86asm.MOVBE: true, x86asm.ROL: true, x86asm.ROR: true}
 
 // before goes farther back than the path: a longer one for a register, the last write to a word for memory.
 // end says why there is nothing, dev is set for a device.
@@ -395,7 +399,8 @@ func (e *entry) inFrame() bool {
 }
 
 // byPointer reports whether the instruction, or the copying that begins there, reads memory by a pointer that is not the
-// stack's: what it reads is a variable of its function no more, wherever it lies.
+// stack's: what it reads is a variable of its function no more, wherever it lies. Of a register's copy it matters who has
+// made that.
 func (e *entry) byPointer(memmove uint64) bool {
 	for _, a := range e.inst.Args {
 		if m, ok := a.(x86asm.Mem); ok && m.Base != x86asm.RSP && m.Base != x86asm.RBP && e.inst.Op != x86asm.LEA {
