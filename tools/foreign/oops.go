@@ -93,7 +93,7 @@ func (x *Reader) readOops(line string) bool {
 		if !ok1 || !ok2 || size == 0 {
 			continue
 		}
-		words := at.name + "+" + at.off
+		words := line[at.start:at.offEnd]
 		switch {
 		case frame && before != "" && before[0] == '#': // drgn's
 			exact = before == "#0" && !sleeps(at.name)

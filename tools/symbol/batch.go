@@ -34,7 +34,6 @@ func (f *File) lookupAll(addrs []uint64, ret bool, cancel <-chan struct{}) [][]l
 		order[i] = funcSymbol{addr: addr, index: uint32(i)}
 	}
 	sortByAddr(order)
-	f.indexIfMany(len(addrs), cancel)
 	plain := f.functionsInOrder()
 	for i, o := range order {
 		a := &b.asked[i]
@@ -149,9 +148,15 @@ func (s infoSource) all(b *batch) {
 	if len(b.todo) == 0 {
 		return
 	}
-	s.f.asked.Add(int64(len(b.todo)))
 	b.scan()
 	b.share()
+	if s.f.indexPays(len(b.asked), len(b.units)) && s.f.makeIndex(b.cancel) {
+		b.todo, b.hits, b.several, b.units, b.rest = nil, nil, nil, nil, nil
+		indexSource(s).all(b)
+		s.all(b) // what that does not know
+		return
+	}
+	s.f.asked.Add(int64(len(b.todo)))
 	if len(b.units) > 0 {
 		s.f.unitsRead.Add(int64(len(b.units)))
 		var wait sync.WaitGroup

@@ -59,6 +59,7 @@ type File struct {
 
 	badIndex bool // there is one that cannot be used
 
+	expected  atomic.Int64          // addresses that are likely to be asked for
 	unitsRead atomic.Int64          // by batches, each as often as it was
 	making    sync.Mutex            // who makes an index in memory has it
 	tried     bool                  // it was made, or cannot be; under making

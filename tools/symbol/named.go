@@ -34,6 +34,7 @@ type nameIndex struct {
 	head []uint32 // by hash: 1 + index in refs of the chain's first
 	next []uint32 // of each ref: 1 + index of the chain's next
 	refs []nameRef
+	sums []uint32 // of each ref: the hash of its name
 }
 
 // Named returns the functions called name, in the order of their addresses: of
@@ -58,10 +59,10 @@ func (f *File) named(name string) []lookup.Named {
 		return nil
 	}
 	var found []lookup.Named
-	h := uint32(maphash.String(x.seed, name)) & uint32(len(x.head)-1)
-	for at := x.head[h]; at != 0 && len(found) < maxNamed; at = x.next[at-1] {
+	sum := uint32(maphash.String(x.seed, name))
+	for at := x.head[sum&uint32(len(x.head)-1)]; at != 0 && len(found) < maxNamed; at = x.next[at-1] {
 		r := x.refs[at-1]
-		if string(f.refName(r)) != name {
+		if x.sums[at-1] != sum || string(f.refName(r)) != name {
 			continue
 		}
 		n := lookup.Named{}
@@ -95,10 +96,9 @@ func (f *File) named(name string) []lookup.Named {
 // indexNames hashes the names of all functions.
 func (f *File) indexNames(x *nameIndex) {
 	x.seed = maphash.MakeSeed()
-	var hashes []uint32
 	add := func(r nameRef, name []byte) {
 		x.refs = append(x.refs, r)
-		hashes = append(hashes, uint32(maphash.Bytes(x.seed, name)))
+		x.sums = append(x.sums, uint32(maphash.Bytes(x.seed, name)))
 	}
 	if g := f.goTable(); g != nil {
 		g.needAll()
@@ -108,7 +108,7 @@ func (f *File) indexNames(x *nameIndex) {
 		}
 	}
 	t, sf := f.symbols(), f.symbolFile()
-	x.refs, hashes = slices.Grow(x.refs, len(t.funcs)*5/4), slices.Grow(hashes, len(t.funcs)*5/4)
+	x.refs, x.sums = slices.Grow(x.refs, len(t.funcs)*5/4), slices.Grow(x.sums, len(t.funcs)*5/4)
 	for pi := range t.parts {
 		p := &t.parts[pi]
 		of := sf.ofPart(p)
@@ -127,7 +127,7 @@ func (f *File) indexNames(x *nameIndex) {
 		size *= 2
 	}
 	x.head, x.next = make([]uint32, size), make([]uint32, len(x.refs))
-	for i, h := range hashes {
+	for i, h := range x.sums {
 		h &= uint32(size - 1)
 		x.next[i], x.head[h] = x.head[h], uint32(i)+1
 	}

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,6 +139,9 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 			return fail("%v; give the image that `zf build -o FILE` wrote", err)
 		}
 	}
+	if f.size() > 4<<20 { // what is kept is large beside what each piece of the input takes
+		defer debug.SetGCPercent(debug.SetGCPercent(25))
+	}
 	note := func(s string) { fmt.Fprintf(stderr, "zf symbolize: %s\n", s) }
 	in, unread, err := f.open(ctx, stdin, note)
 	if err != nil {
@@ -174,6 +178,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		Idle:     trace.DefaultIdle,
 		Foreign:  true,
 		Offsets:  f.offsets(),
+		Size:     f.size(),
 		Guess:    f.guess,
 		Demangle: f.demangle,
 		Prefixes: true,
@@ -225,15 +230,21 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 // what is live, since what is looked up at once costs less (tools/trace).
 func (f *symbolizeFlags) pieces() int {
 	if f.isFile() {
-		return 2 << 20
+		return 512 << 10
 	}
 	return 32 << 10
 }
 
 // isFile reports whether the input is a file that is whole.
-func (f *symbolizeFlags) isFile() bool {
+func (f *symbolizeFlags) isFile() bool { return f.size() > 0 }
+
+// size returns how many bytes such a file has.
+func (f *symbolizeFlags) size() int64 {
 	info, err := os.Stat(f.input)
-	return err == nil && info.Mode().IsRegular() && !f.follow
+	if err != nil || !info.Mode().IsRegular() || f.follow {
+		return 0
+	}
+	return info.Size()
 }
 
 // offsets returns what looks through the input for where a kernel runs, or nil if the input
