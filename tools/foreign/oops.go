@@ -119,7 +119,7 @@ func (x *Reader) readOops(line string) bool {
 		}
 		// Each section of a module lies where it likes: there is no one bias.
 		n := len(x.hits)
-		if !x.named(in, at.name, off, size, !exact, addr, hasAddr && mod == "") {
+		if !x.named(in, at.name, off, size, !exact, addr, hasAddr && mod == "") && !x.dry {
 			if x.lack.why != "" {
 				x.lack.want(linuxFile(mod))
 			}

@@ -140,6 +140,10 @@ func (s goSource) all(b *batch) {
 }
 
 func (s infoSource) all(b *batch) {
+	before := s.f.unitsRead.Load() > 0 // there was a batch, and there may be more
+	if before {
+		s.f.recent.recall(b)
+	}
 	for i := range b.asked {
 		if !b.asked[i].known && !b.again(i) {
 			b.todo = append(b.todo, i)
@@ -150,7 +154,7 @@ func (s infoSource) all(b *batch) {
 	}
 	b.scan()
 	b.share()
-	if s.f.indexPays(len(b.asked), len(b.units)) && s.f.makeIndex(b.cancel) {
+	if s.f.indexPays(len(b.asked), len(b.todo), len(b.units)) && s.f.makeIndex(b.cancel) {
 		b.todo, b.hits, b.several, b.units, b.rest = nil, nil, nil, nil, nil
 		indexSource(s).all(b)
 		s.all(b) // what that does not know
@@ -174,6 +178,9 @@ func (s infoSource) all(b *batch) {
 		hit, ok := b.symbol(t)
 		frames, low := s.f.dwarfData().Lookup(pc, hit.name)
 		b.choose(t, hit, ok, frames, low)
+	}
+	if before {
+		s.f.recent.keep(b)
 	}
 }
 

@@ -57,6 +57,8 @@ type File struct {
 	index *index       // nil if there is none
 	asked atomic.Int64 // look-ups in DWARF
 
+	recent recent // answers of batches
+
 	badIndex bool // there is one that cannot be used
 
 	expected  atomic.Int64          // addresses that are likely to be asked for

@@ -30,8 +30,9 @@ var errMemory = errors.New("an index in memory would be too large")
 func (f *File) Expect(n int) { f.expected.Store(int64(n)) }
 
 // indexPays reports whether it costs less to make an index in memory than to go on without: for a
-// batch of n addresses in so many units. Of what is expected a fourth is believed.
-func (f *File) indexPays(n, units int) bool {
+// batch of n addresses, of which some are new, in so many units. Of what is expected a fourth is
+// believed, and that as many of it are new.
+func (f *File) indexPays(n, some, units int) bool {
 	more := f.expected.Load()
 	expected := int64(n)+more >= 4*manyAddresses
 	asked := n >= manyAddresses && f.asked.Load() >= 4*manyAddresses
@@ -43,7 +44,8 @@ func (f *File) indexPays(n, units int) bool {
 		return false
 	}
 	all := int64(d.CodeUnits())
-	return expected && (1+more/int64(4*n))*int64(units) > 3*all || asked && f.unitsRead.Load() >= all*3/2
+	coming := float64(units) * (1 + float64(more)/float64(4*n)*float64(some)/float64(n))
+	return expected && coming > float64(3*all) || asked && f.unitsRead.Load() >= all*3/2
 }
 
 // makeIndex makes an index in memory and reports whether there is one. stop ends it, as nil never does.

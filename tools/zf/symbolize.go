@@ -140,7 +140,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		}
 	}
 	if f.size() > 4<<20 { // what is kept is large beside what each piece of the input takes
-		defer debug.SetGCPercent(debug.SetGCPercent(25))
+		defer debug.SetGCPercent(debug.SetGCPercent(30))
 	}
 	note := func(s string) { fmt.Fprintf(stderr, "zf symbolize: %s\n", s) }
 	in, unread, err := f.open(ctx, stdin, note)
