@@ -43,4 +43,11 @@
 //	record.go   a machine that is recorded, or replayed
 //	watch.go    hangs, and interrupts from outside
 //	exit.go     how a machine has ended
+//
+// Tables that commands and tests make, and what they are made of:
+//
+//	calls.txt          system calls beside Linux (make test-calls)
+//	std.txt            the tests of Go's standard packages (make test-std)
+//	modules.txt        modules whose tests are run
+//	modules-table.txt  how they went (make test-modules)
 package qemu

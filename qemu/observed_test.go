@@ -41,7 +41,7 @@ func TestObserve(t *testing.T) {
 	path := recordObserved(t)
 	t.Run("calls", func(t *testing.T) {
 		t.Parallel()
-		out, _ := look(t, path, "-probe", "main.handle args", "-probe", "main.grow", "-print-on", "main.(*conn).close", "c.id, c.name, len(c.sent), main.closed", "-print-on", "observed/main.go:29 c.id*2, nothing")
+		out, _ := look(t, path, "-probe", "main.handle args", "-probe", "main.grow", "-print-on", "main.(*conn).close", "c.id, c.name, len(c.sent), main.closed", "-print-on", "observed/main.go:29 c.id*2, c.sent[100]")
 		var want []string
 		for i := range 3 {
 			closed := fmt.Sprintf(`main.(*conn).close: c.id = %d, c.name = "worker %d", len(c.sent) = 18, main.closed = `, 10+i, i)
@@ -90,7 +90,7 @@ func TestObserve(t *testing.T) {
 		if grown != 101 {
 			t.Errorf("%d calls of main.grow, not 101", grown)
 		}
-		if n := strings.Count(out, "observed/main.go:29: c.id*2 = "); n != 3 || strings.Count(out, ", nothing: ") != 3 {
+		if n := strings.Count(out, "observed/main.go:29: c.id*2 = "); n != 3 || strings.Count(out, ", c.sent[100]: ") != 3 {
 			t.Errorf("line 29 is said %d times in\n%s", n, out)
 		}
 	})
@@ -136,6 +136,25 @@ func TestObserve(t *testing.T) {
 			t.Errorf("main.light has %d instructions, not %d", light, want)
 		}
 	})
+	t.Run("not called", func(t *testing.T) {
+		t.Parallel()
+		out, stderr := look(t, path, "-probe", "runtime.throw", "-print-on", "main.waitForever c", "-probe", "main.die", "-profile", "-", "-profile-every", "200000")
+		if _, profile, ok := strings.Cut(out, "main.die\n"); !ok {
+			t.Errorf("of main.die is said %.200q", out)
+		} else if _, err := pprof.ParseData([]byte(profile)); err != nil {
+			t.Errorf("-profile -: %v", err)
+		}
+		if _, err := os.Stat("-"); err == nil {
+			t.Error("there is a file -")
+		}
+		for said, times := range map[string]int{
+			"zf replay: no call of runtime.throw\n": 1, "zf replay: the machine has not come to main.waitForever\n": 1, "main.die": 0, "wrote -": 0,
+		} {
+			if strings.Count(stderr, said) != times {
+				t.Errorf("%q is not said %d times in\n%s", said, times, stderr)
+			}
+		}
+	})
 	t.Run("goroutines", func(t *testing.T) {
 		t.Parallel()
 		file := filepath.Join(t.TempDir(), "events.json")
@@ -170,6 +189,8 @@ func TestObserveWrong(t *testing.T) {
 		{[]string{"-probe", "main.handle all"}, "want a pattern of functions' names, or 'PATTERN args'"},
 		{[]string{"-print-on", "main.handle c.id +"}, `"c.id +" is no expression of Go's`},
 		{[]string{"-print-on", "main.go:1 c.id"}, "no code is of main.go:1; line "},
+		{[]string{"-print-on", "main.handle nobody"}, "-print-on main.handle: there is no variable nobody"},
+		{[]string{"-print-on", "observed/main.go:29 c.id, main.nothing"}, "-print-on observed/main.go:29: there is no variable main.nothing"},
 		{[]string{"-profile-every", "7"}, "-profile-every wants -profile FILE"},
 		{[]string{"-probe", "main.handle", "-gdb", "0"}, "do not go with -gdb"},
 		{[]string{"-at", "birth"}, "death-1ms"},

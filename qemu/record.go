@@ -251,7 +251,10 @@ func (vm *VM) Stopped() <-chan struct{} { return vm.stops }
 // ServeGDB has the gdb stub listen at an address, such as "127.0.0.1:1234". Errors wrap
 // [ErrMonitor].
 func (vm *VM) ServeGDB(address string) error {
-	_, err := vm.monitorCommand("gdbserver tcp:" + address)
+	said, err := vm.monitorCommand("gdbserver tcp:" + address)
+	if err == nil && !strings.Contains(said, "Waiting for gdb") {
+		err = fmt.Errorf("%w: gdbserver %s: %s", ErrMonitor, address, strings.Join(strings.Fields(said), " "))
+	}
 	return err
 }
 

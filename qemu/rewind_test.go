@@ -6,6 +6,7 @@ package qemu
 import (
 	"bufio"
 	"bytes"
+	hexadecimal "encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,15 +21,14 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/await"
+	"github.com/zeroframe/zeroframe/tools/image"
 )
 
-// TestReverseGDB: gdb goes back from the death to the last call of a function, one instruction further, and to the
-// beginning.
-func TestReverseGDB(t *testing.T) {
-	t.Parallel()
-	path := recordObserved(t)
+// reversed serves a recording backwards, and returns where, what it says after that, and its end.
+func reversed(t *testing.T, path string) (address string, said io.Reader, wait func() error) {
+	t.Helper()
 	replay := exec.Command(zfCommand(t), "replay", "-gdb", "127.0.0.1:0", "-reverse", path)
-	said, err := replay.StderrPipe()
+	out, err := replay.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +36,118 @@ func TestReverseGDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { replay.Process.Kill() })
-	line, _ := bufio.NewReader(said).ReadString('\n')
+	r := bufio.NewReader(out)
+	line, _ := r.ReadString('\n')
 	_, address, ok := strings.Cut(strings.TrimSpace(line), "target remote ")
 	if !ok {
 		t.Fatalf("zf replay -reverse says %q", line)
 	}
+	return address, r, replay.Wait
+}
+
+// TestReverseHalt: ^C ends a run backwards where the machine is by then, and the session goes on.
+func TestReverseHalt(t *testing.T) {
+	t.Parallel()
+	path := recordObserved(t)
+	address, _, wait := reversed(t, path)
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	r := bufio.NewReader(conn)
+	tell := func(packet, behind string) {
+		sum := byte(0)
+		for i := range len(packet) {
+			sum += packet[i]
+		}
+		fmt.Fprintf(conn, "$%s#%02x%s", packet, sum, behind)
+	}
+	hear := func() string {
+		if _, err := r.ReadString('$'); err != nil {
+			t.Fatal(err)
+		}
+		text, err := r.ReadString('#')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSuffix(text, "#")
+	}
+	when := func() (n uint64) {
+		tell("qRRCmd:"+hexadecimal.EncodeToString([]byte("when")), "")
+		text, err := hexadecimal.DecodeString(hear())
+		if _, serr := fmt.Sscanf(string(text), "Current instruction: %d", &n); err != nil || serr != nil {
+			t.Fatalf("where: %q, %v", text, err)
+		}
+		return n
+	}
+	tell("QStartNoAckMode", "")
+	hear()
+	begin := when()
+	tell("c", "")
+	if got := hear(); !strings.Contains(got, "replaylog:end") {
+		t.Fatalf("forwards it comes to %s", got)
+	}
+	end := when()
+	tell("bc", "\x03")
+	if got := hear(); !strings.HasPrefix(got, "T02") {
+		t.Errorf("^C on the way back: %s", got)
+	}
+	if n := when(); n < begin || n >= end {
+		t.Errorf("it is at instruction %d, which is not between %d and %d", n, begin, end)
+	}
+	tell("c", "\x03") // forwards it may be at a stop already
+	if got := hear(); !strings.HasPrefix(got, "T0") {
+		t.Errorf("^C on the way: %s", got)
+	}
+	tell("bc", "")
+	if got := hear(); !strings.Contains(got, "replaylog:begin") || when() != begin {
+		t.Errorf("without it, it comes to %s", got)
+	}
+	busy, err := exec.Command(zfCommand(t), "replay", "-gdb", address, "-reverse", path).CombinedOutput()
+	if exitCode(t, err) != 3 || !strings.Contains(string(busy), "another program has that port: take another one, or 127.0.0.1:0") {
+		t.Errorf("at the same address: %v, %s", err, busy)
+	}
+	tell("k", "")
+	hear()
+	if err := wait(); err != nil {
+		t.Errorf("zf replay -reverse: %v", err)
+	}
+}
+
+// TestReverseEarly: of a machine that dies before its Go runtime begins, it is said that there is nothing to look at.
+func TestReverseEarly(t *testing.T) {
+	t.Parallel()
+	elf, _ := lab(t, image.AllLoaders)
+	path, _, _ := makeRecording(t, nil, "-q", "-append", "crash=early.nil-write", elf)
+	address, said, wait := reversed(t, path)
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	text, err := io.ReadAll(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, wait()); code != 3 || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), "does not come to where a debugger begins, the Go runtime's first instruction; zf why") {
+		t.Errorf("zf replay -reverse: status %d, %s", code, text)
+	}
+	out, err := exec.Command(zfCommand(t), "why", "-waits", path).CombinedOutput()
+	if exitCode(t, err) != 1 || string(out) != "zf why: nobody waits: there is no goroutine yet: the machine has not come to the Go runtime; without -waits it says what the machine died of\n" {
+		t.Errorf("zf why -waits: %v, %s", err, out)
+	}
+	_, stderr, status := replayed(t, path, "-q", "-goroutines")
+	if status != 0 || !strings.HasPrefix(stderr, "zf replay: there is no goroutine yet: the machine has not come to the Go runtime\n") {
+		t.Errorf("zf replay -goroutines: %d, %s", status, stderr)
+	}
+}
+
+// TestReverseGDB: gdb goes back from the death to the last call of a function, one instruction further, and to the
+// beginning.
+func TestReverseGDB(t *testing.T) {
+	t.Parallel()
+	address, _, wait := reversed(t, recordObserved(t))
 	cmd := []string{"-nx", "-q", "-batch", program(t, "observed")}
 	for _, c := range []string{
 		"set pagination off", "set confirm off", "set remotetimeout 600", "target remote " + address,
@@ -65,7 +172,7 @@ func TestReverseGDB(t *testing.T) {
 		}
 		rest = behind
 	}
-	if err := replay.Wait(); err != nil {
+	if err := wait(); err != nil {
 		t.Errorf("zf replay -reverse: %v", err)
 	}
 }

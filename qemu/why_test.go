@@ -29,6 +29,12 @@ func TestWhyMore(t *testing.T) {
 	whyAll(t, "culprits2", 18, map[string]string{"dma": "a device (virtio-rng, queue 0)"})
 }
 
+// TestWhyMissing: the same of testdata/culprits3: of what is not there any more, and of what was asked for.
+func TestWhyMissing(t *testing.T) {
+	t.Parallel()
+	whyAll(t, "culprits3", 11, nil)
+}
+
 // whyAll asks why of each kind of a program, whose marks are in its source. Those in devices are not of a line.
 func whyAll(t *testing.T, name string, kinds int, devices map[string]string) {
 	folder := filepath.Join("testdata", name)
@@ -159,11 +165,31 @@ func TestWhyWriters(t *testing.T) {
 	if got := ask(1, "-var", "main.numbers+16"); !strings.HasPrefix(got, "nothing has written the 8 bytes at 0x") {
 		t.Errorf("a word that nobody writes: %s", got)
 	}
+	if got := ask(1, "-json", "-var", "main.numbers+16"); got != "[]\n" {
+		t.Errorf("a word that nobody writes, as JSON: %s", got)
+	}
 	if got := ask(2, "-var", "main.nothing"); !strings.Contains(got, "the image has no variable main.nothing") {
 		t.Errorf("a variable that is not there: %s", got)
 	}
 	if got := ask(2, "-addr", "0x123", "-size", "3"); !strings.Contains(got, "want 1, 2, 4 or 8") {
 		t.Errorf("a size that cannot be watched: %s", got)
+	}
+}
+
+// TestWhyPlain: where nothing has led to a panic but the way of the program, no more than its last instructions are
+// looked at.
+func TestWhyPlain(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "death.zfr")
+	if out, err := zfRun(t, "-q", "-record", file, program(t, "culprits2"), "--", "plain").CombinedOutput(); exitCode(t, err) != 1 {
+		t.Fatalf("zf run -record: %v, %s", err, out)
+	}
+	out, err := exec.Command(zfCommand(t), "why", "-progress", file).CombinedOutput()
+	if exitCode(t, err) != 1 || !strings.Contains(string(out), "a panic in main.plain (main.go:") || !strings.Contains(string(out), "nothing that was compared has led to it") {
+		t.Errorf("zf why: %v, %s", err, out)
+	}
+	if strings.Contains(string(out), "replay 3:") {
+		t.Errorf("it looks farther: %s", out)
 	}
 }
 

@@ -1,7 +1,3 @@
-// Package console is the first serial port, or the screen, and the few verbs by which
-// kernel-context code writes text to it. It is polled and takes no lock, so it
-// works in every context, the panic path included; it allocates nothing and
-// imports the tracer for its digits only.
 package console
 
 import (

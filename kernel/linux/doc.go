@@ -14,11 +14,13 @@
 //	frame.go           signal frames: delivery and return
 //	fd.go              descriptors and open files
 //	lock.go            locks on files
-//	file.go            reading, writing, and other calls on descriptors
+//	file.go            reading and writing
+//	extent.go          the other calls on descriptors: places, sizes, what a disk would do
 //	membarrier.go      what orders the memory of all CPUs
 //	memfd.go           files without a name, and their seals
 //	copy.go            bytes from one file to another
 //	path.go            calls on names of files
+//	attribute.go       rights, owners, sizes and times of files
 //	stat.go            what files are
 //	xattr.go           extended attributes
 //	share.go           files of the host, which come when they are asked for
@@ -37,6 +39,8 @@
 //	identity.go        who the program is
 //	proc.go            /proc and /sys
 //	proctext.go        the bytes of their files
+//	proctask.go        those that tell of the process and its threads
+//	procmachine.go     those that tell of the machine
 //	procnet.go         the tables of sockets
 //	inotify.go         watching files
 //	unknown.go         calls that are not answered, or are the kernel's own

@@ -3,6 +3,10 @@
 //
 //	go run ./qemu/loaders [-v] [-o FILE] [NAME...]
 //
+//	main.go   the command: the rows, one after the other
+//	try.go    one row: what is booted how, and what it must say
+//	linux.go  Linux with u-root, and where both come from
+//
 // It must be started in the folder of the module; names are those of rows in this file.
 // Each row is two boots: the program tells the memory map's size, its arguments, its
 // environment and a file that came along, and dies; the machine resets, and the second

@@ -8,6 +8,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
@@ -124,6 +128,55 @@ func (i *Image) Eval(c *CPU, expr string, l Limits) (v Value, err error) {
 	}
 	return v, fmt.Errorf("%s: %w", expr, err)
 }
+
+// Unknown returns the names in an expression that mean nothing at an instruction: that are of no variable, function or
+// type. What has a name may have no value there. Host.
+func (i *Image) Unknown(pc uint64, expr string) (names []string) {
+	e, err := parser.ParseExpr(expr)
+	if err != nil {
+		return nil
+	}
+	c := &CPU{Registers: map[string]uint64{"rip": pc}, Read: func([]byte, uint64) error { return errNoMemory }}
+	look := func(name string) {
+		if _, err := i.bi.FindType(name); err == nil || slices.Contains(names, name) {
+			return
+		}
+		_, err := i.Eval(c, name, Limits{})
+		if err == nil {
+			return
+		}
+		x, field, _ := strings.Cut(name, ".")
+		for _, end := range []string{
+			"could not find symbol value for " + name, "could not find symbol " + name, "package " + x + " has no function " + field,
+		} {
+			if strings.HasSuffix(err.Error(), end) {
+				names = append(names, name)
+				return
+			}
+		}
+	}
+	fields := map[*ast.Ident]bool{}
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr: // of a package or of a variable
+			if x, ok := n.X.(*ast.Ident); ok {
+				look(x.Name + "." + n.Sel.Name)
+				return false
+			}
+			fields[n.Sel] = true
+		case *ast.KeyValueExpr, *ast.FuncLit, *ast.CompositeLit, *ast.InterfaceType, *ast.StructType, *ast.FuncType:
+			return false // Delve says what it makes of that
+		case *ast.Ident:
+			if !fields[n] && types.Universe.Lookup(n.Name) == nil {
+				look(n.Name)
+			}
+		}
+		return true
+	})
+	return names
+}
+
+var errNoMemory = errors.New("there is no memory")
 
 // Arguments returns the arguments of the function that a CPU is in, without its results. Host.
 func (i *Image) Arguments(c *CPU, l Limits) (all []Value, err error) {

@@ -124,6 +124,9 @@ func New(opt Options) (*Report, error) {
 	return r, nil
 }
 
+// Because says why the machine died, where that is found out after the log was read.
+func (r *Report) Because(why *Why) { r.opt.Why = why }
+
 // lines gives the log to the filter line by line, so that it is known which line a trace
 // ends with.
 type lines struct{ r *Report }

@@ -10,6 +10,7 @@
 //	folded.go  pprof's format to lines of stacks, and a tree of them
 //	top.go     a table of functions
 //	svg.go     the flame graph
+//	flame.css, flame.js  its style, and what it does in a browser
 //
 // Context: host.
 package profile

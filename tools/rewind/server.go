@@ -91,9 +91,7 @@ func (s *Server) read(to chan<- string) {
 		}
 		switch c {
 		case 0x03:
-			if vm := s.now.Load(); vm != nil {
-				vm.QMP("stop", nil)
-			}
+			s.halt.Store(true)
 			continue
 		case '$':
 		default:
@@ -118,6 +116,8 @@ func (s *Server) read(to chan<- string) {
 		if text == "?#" && s.runs.Load() {
 			continue // Delve asks so after ten seconds, and debugserver says nothing while the machine runs
 		}
+		// A ^C counts from the packet on that lets the machine run.
+		s.halt.Store(false)
 		select {
 		case to <- strings.TrimSuffix(text, "#"):
 		case <-s.ctx.Done():
@@ -155,6 +155,8 @@ func (s *Server) stop(w why, err error) (string, error) {
 		return "W00", nil
 	case w == atEnd:
 		return "T09thread:01;replaylog:end;", nil
+	case w == halted:
+		return "T02thread:01;", nil
 	}
 	if a := s.data; a != "" {
 		s.data = ""

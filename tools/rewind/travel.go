@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
-	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/memory"
 	"github.com/zeroframe/zeroframe/tools/replay"
 )
@@ -21,10 +22,10 @@ type travel struct {
 	last   uint64 // instructions at the recording's end
 
 	m     *replay.Machine
-	now   atomic.Pointer[qemu.VM] // its machine, for who stops it
-	first uint64                  // instructions before the first one
-	stops map[string]bool         // breakpoints and watchpoints, as in their packets behind Z
-	data  string                  // the word that a watchpoint has stopped for, as stubs write it; "": none
+	first uint64          // instructions before the first one
+	halt  atomic.Bool     // the debugger has sent ^C since it let the machine run
+	stops map[string]bool // breakpoints and watchpoints, as in their packets behind Z
+	data  string          // the word that a watchpoint has stopped for, as stubs write it; "": none
 }
 
 // why a machine has stopped.
@@ -34,7 +35,37 @@ const (
 	atStop  why = iota // a breakpoint, a watchpoint, a step
 	atBegin            // there is nothing before
 	atEnd              // nor behind
+	halted             // the debugger has said so
 )
+
+// haltEvery is how often it is asked whether a machine is to stop, and how often it is told so until it does: it may
+// not run yet.
+const haltEvery = 5 * time.Millisecond
+
+// ErrNotThere is wrapped by the error of a recording that ends before the instruction that counts as the first.
+var ErrNotThere = errors.New("the recorded machine does not come to where a debugger begins")
+
+// proceed lets the machine run until it stops, for the debugger's ^C, too. Errors are those of [replay.Machine.Proceed].
+func (t *travel) proceed() error {
+	done := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(haltEvery):
+			}
+			if t.halt.Load() {
+				t.m.VM.QMP("stop", nil)
+			}
+		}
+	})
+	err := t.m.Proceed()
+	close(done)
+	telling.Wait()
+	return err
+}
 
 // reset begins the replay once more, and goes to the first instruction.
 func (t *travel) reset() error {
@@ -44,15 +75,23 @@ func (t *travel) reset() error {
 		return err
 	}
 	t.m = m
-	t.now.Store(m.VM)
 	if err := t.m.Break(t.start); err != nil {
 		return err
 	}
-	for pc := uint64(0); pc != t.start; { // the debugger may interrupt it before
+	if err := t.m.VM.StopAt(t.last); err != nil {
+		return err
+	}
+	for pc, at := uint64(0), uint64(0); pc != t.start; { // a ^C may stop it before, where no debugger can look at it
 		if err = t.m.Proceed(); err == nil {
 			pc, err = t.pc()
 		}
-		if err != nil {
+		if err == nil {
+			at, err = t.count()
+		}
+		switch {
+		case errors.Is(err, memory.ErrEnded), err == nil && at >= t.last && pc != t.start:
+			return fmt.Errorf("%w: %#x", ErrNotThere, t.start)
+		case err != nil:
 			return fmt.Errorf("the machine does not come to %#x: %w", t.start, err)
 		}
 	}
@@ -75,7 +114,6 @@ func (t *travel) arm() error {
 
 // end ends the machine.
 func (t *travel) end() {
-	t.now.Store(nil)
 	if t.m != nil {
 		t.m.End()
 	}
@@ -97,7 +135,7 @@ func (t *travel) forwards() (why, error) {
 	if err := t.m.VM.StopAt(t.last); err != nil {
 		return 0, err
 	}
-	if err := t.m.Proceed(); errors.Is(err, memory.ErrEnded) {
+	if err := t.proceed(); errors.Is(err, memory.ErrEnded) {
 		return atEnd, nil
 	} else if err != nil {
 		return 0, err
@@ -107,6 +145,9 @@ func (t *travel) forwards() (why, error) {
 	}
 	if at >= t.last {
 		return atEnd, nil
+	}
+	if t.halt.Load() {
+		return halted, nil
 	}
 	t.data = watched(t.m.Reason())
 	return atStop, nil
@@ -134,15 +175,31 @@ func (t *travel) step() (why, error) {
 	return atEnd, nil
 }
 
-// to goes to the state after so many instructions, behind that of the start, past all stops.
-func (t *travel) to(n uint64) error {
+// to goes to the state after so many instructions, behind that of the start, past all stops; w is the answer for
+// there. At a ^C it stays where it is by then.
+func (t *travel) to(n uint64, w why) (why, error) {
 	if err := t.reset(); err != nil {
-		return err
+		return 0, err
 	}
-	if err := t.m.To(n); err != nil {
-		return err
+	at := t.first
+	if at < n {
+		if err := t.m.VM.StopAt(n); err != nil {
+			return 0, err
+		}
 	}
-	return t.arm()
+	for at < n && !t.halt.Load() {
+		err := t.proceed()
+		if err == nil {
+			at, err = t.count()
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if at < n {
+		w = halted
+	}
+	return w, t.arm()
 }
 
 // back goes one instruction back.
@@ -154,10 +211,11 @@ func (t *travel) back() (why, error) {
 	if at <= t.first {
 		return atBegin, nil
 	}
-	return atStop, t.to(at - 1)
+	return t.to(at-1, atStop)
 }
 
-// backwards goes back to the last stop: the recording is replayed up to here to find it, and once more to go there.
+// backwards goes back to the last stop: the recording is replayed up to here to find it, and once more to go there. At a
+// ^C it stays where the replay is by then, somewhere between the beginning and here.
 func (t *travel) backwards() (why, error) {
 	here, err := t.count()
 	if err != nil {
@@ -180,6 +238,9 @@ func (t *travel) backwards() (why, error) {
 	}
 	found, data, ok := uint64(0), "", false
 	for at := t.first; at < here; {
+		if t.halt.Load() {
+			return halted, nil
+		}
 		pc, err := t.pc()
 		if err != nil {
 			return 0, err
@@ -187,7 +248,7 @@ func (t *travel) backwards() (why, error) {
 		if t.breakpoint(pc) {
 			found, data, ok = at, "", true
 			err = t.m.Step(t.ctx) // the stub would stop there again
-		} else if err = t.m.Proceed(); err == nil {
+		} else if err = t.proceed(); err == nil && !t.halt.Load() {
 			if a := watched(t.m.Reason()); a != "" {
 				if at, err = t.count(); err == nil && at < here {
 					found, data, ok = at-1, a, true // in front of the write
@@ -202,13 +263,13 @@ func (t *travel) backwards() (why, error) {
 		}
 	}
 	if !ok {
-		return atBegin, t.to(t.first)
+		return t.to(t.first, atBegin)
 	}
-	if err := t.to(found); err != nil {
-		return 0, err
+	w, err := t.to(found, atStop)
+	if w == atStop && err == nil {
+		t.data = data
 	}
-	t.data = data
-	return atStop, nil
+	return w, err
 }
 
 func (t *travel) pc() (uint64, error) {

@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -50,6 +51,9 @@ const maxFrames = 256
 // maxGoroutines bounds how many goroutines are looked at.
 const maxGoroutines = 1 << 20
 
+// ErrNotBegun is of a memory in which the program's runtime has not begun.
+var ErrNotBegun = errors.New("there is no goroutine yet: the machine has not come to the Go runtime")
+
 // check finds out whether the core is of this program: of another one the variables lie
 // elsewhere, and what is there now is anything.
 func (p *program) check() error {
@@ -59,6 +63,9 @@ func (p *program) check() error {
 	}
 	all := p.globals["runtime.allgs"].Addr
 	list, n := p.word(all), p.word(all+8)
+	if n == 0 && list == 0 {
+		return ErrNotBegun
+	}
 	if n == 0 || n > 1<<32 || p.word(all+16) < n || list%8 != 0 {
 		return wrong
 	}

@@ -30,13 +30,17 @@ const (
 	fnEnd      = "github.com/zeroframe/zeroframe/kernel/fault.EndMachine"
 )
 
+// sameDeath is how many instructions a death takes from its first event to its last one, about.
+const sameDeath = 200_000
+
 // events replays the whole run, and returns the events in their order.
 func (w *Why) events(ctx context.Context) (all []event, err error) {
 	w.say("how it died")
-	m, err := w.start(ctx)
+	m, f, err := w.followed(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer w.keep(f)
 	defer m.End()
 	at := map[uint64]string{}
 	for _, f := range []string{fnSigpanic, fnPanic, fnThrow, fnFatal, fnTrap, fnEnd} {
@@ -50,6 +54,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 	old := w.at
 	w.at = m
 	defer func() { w.at = old }()
+	sent := uint64(0) // of what the follower knows
 	for before := uint64(0); ; {
 		if err := m.Proceed(); errors.Is(err, memory.ErrEnded) {
 			return all, nil
@@ -83,6 +88,11 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 		// The function has not made its frame yet: its caller is at SP.
 		if ra, ok := m.word(e.gpr[rsp]); ok {
 			v.stack = append(v.stack[:1], append([]uint64{ra}, v.stack[1:]...)...)
+		}
+		// What comes soon behind is of the same death.
+		if n := len(all); n == 0 || v.count-sent > sameDeath {
+			sent = v.count
+			f.found(v.count, 4*windows[0])
 		}
 		all = append(all, v)
 		if err := m.Step(ctx); err != nil { // the stub would stop at the breakpoint again
@@ -269,6 +279,9 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 			return err
 		}
 		at, from, what := w.reason(path, v.function, caller)
+		if at == never {
+			return nil
+		}
 		if at >= 0 {
 			s.Death = what
 			s.At = w.hop(path, at)
@@ -293,7 +306,20 @@ var panickers = map[string]struct {
 	"runtime.panicdottypeI":       {"a type assertion has failed", rax},
 }
 
-// reason finds what the panic was about: a place, and the instruction in front of which it has had the value.
+// What stands for the instruction where there is none: a longer path may have it, or no path has.
+const (
+	notInPath = -1
+	never     = -2
+)
+
+// What makeslice panics over.
+const (
+	badLength   = "make of a slice with a bad length"
+	badCapacity = "make of a slice with a bad capacity"
+)
+
+// reason finds what the panic was about: a place, and the instruction in front of which it has had the value. Instead of
+// that it may be notInPath or never.
 func (w *Why) reason(path []entry, reporter, caller string) (at int, from []place, what string) {
 	if reporter != fnPanic {
 		return w.inLibrary(path, reporter)
@@ -303,7 +329,18 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 		if i := w.lastEntry(path, full); i >= 0 {
 			return i, []place{register(p.reg)}, p.what
 		}
-		return -1, nil, ""
+		return notInPath, nil, ""
+	}
+	if full == "runtime.makeslice" { // makeslice(type, length, capacity)
+		i := w.lastEntry(path, full)
+		call, ok := callerOf(path, len(path)-1)
+		if i < 0 || !ok {
+			return notInPath, nil, ""
+		}
+		if c := w.file.Lookup(path[call].pc, false); strings.HasSuffix(c[0].Function, "cap") {
+			return i, []place{register(rcx)}, badCapacity
+		}
+		return i, []place{register(rbx)}, badLength
 	}
 	if strings.HasPrefix(full, "internal/runtime/maps.") {
 		for name, p := range panickers {
@@ -315,7 +352,7 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 	if full == "runtime.closechan" || full == "runtime.chansend" {
 		i := w.lastEntry(path, full)
 		if i < 0 {
-			return -1, nil, ""
+			return notInPath, nil, ""
 		}
 		if path[i].gpr[rax] == 0 {
 			return i, []place{register(rax)}, "close of a nil channel"
@@ -350,23 +387,33 @@ func (w *Why) reason(path []entry, reporter, caller string) (at int, from []plac
 				what = "a division by zero"
 			case strings.Contains(name, "anicshift"):
 				what = "a negative shift"
+			case strings.HasSuffix(name, "makeslicelen"):
+				what = badLength
+			case strings.HasSuffix(name, "makeslicecap"):
+				what = badCapacity
 			}
 		}
 		i, ok := w.branchBefore(path, k)
+		if ok && what == badCapacity { // the last comparison has only chosen between the two
+			i, ok = w.branchBefore(path, i)
+		}
 		if !ok {
-			if start, _ := w.file.FuncStart(path[k].pc); w.last(path, start) >= 0 {
-				return k, nil, what // whatever happens, it comes here
+			start, _ := w.file.FuncStart(path[k].pc)
+			// Whatever happens, it comes here: that is seen in the path, or in the code.
+			explicit := path[min(k+1, len(path)-1)].pc == w.entry(fnPanic)
+			if w.last(path, start) >= 0 || explicit && w.at != nil && w.bound(start, path[k].pc, w.at.decode) {
+				return k, nil, what
 			}
-			return -1, nil, ""
+			return notInPath, nil, ""
 		}
 		return i, w.compared(&path[i]), what
 	}
-	return -1, nil, ""
+	return notInPath, nil, ""
 }
 
 // inLibrary finds what a function of the standard library or of the kernel has given up over: the comparison that has
-// led to its call of reporter, over functions that do nothing but report. at is -1 if the program's own code has given
-// up, or the runtime by itself.
+// led to its call of reporter, over functions that do nothing but report. at is never if the program's own code has
+// given up, or the runtime by itself.
 func (w *Why) inLibrary(path []entry, reporter string) (at int, from []place, what string) {
 	return w.checked(path, w.last(path, w.entry(reporter)), reporter == fnPanic)
 }
@@ -376,27 +423,27 @@ func (w *Why) checked(path []entry, k int, all bool) (at int, from []place, what
 	for k > 0 {
 		call, ok := callerOf(path, k)
 		if !ok {
-			return -1, nil, ""
+			return notInPath, nil, ""
 		}
 		k = call
 		calls := w.file.Lookup(path[k].pc, false)
 		if len(calls) == 0 {
-			return -1, nil, ""
+			return never, nil, ""
 		}
 		if _, own := w.ownCall(calls); own {
-			return -1, nil, ""
+			return never, nil, ""
 		}
 		name := calls[len(calls)-1].Function
 		if reports(name) {
 			continue
 		}
 		if strings.HasPrefix(name, "runtime.") && !all {
-			return -1, nil, "" // its own affairs
+			return never, nil, "" // its own affairs
 		}
 		i, ok := w.branchBefore(path, k)
 		if !ok {
 			if first, _ := w.file.FuncStart(path[k].pc); w.last(path[:k], first) < 0 {
-				return -1, nil, ""
+				return notInPath, nil, ""
 			}
 			continue // whatever happens, it comes here
 		}
@@ -406,7 +453,7 @@ func (w *Why) checked(path []entry, k int, all bool) (at int, from []place, what
 		}
 		return i, w.compared(&path[i]), what
 	}
-	return -1, nil, ""
+	return notInPath, nil, ""
 }
 
 // reporting returns the outermost call of a function that only reports, of those of the runtime that path[k] is in, or

@@ -48,6 +48,66 @@ func (w *Why) start(ctx context.Context) (*machine, error) {
 	return &machine{Machine: m, ctx: ctx, insts: w.insts, funcStart: w.file.FuncStart}, nil
 }
 
+// A follower is a second replay that stays behind one which looks for something: when that has been found, the follower
+// stands in front of it, or is on its way there. The two run at the same time.
+type follower struct {
+	m       *machine
+	targets chan uint64 // the latest one that it has not begun with
+	done    chan error  // what it has ended with
+}
+
+// followed begins a replay with a follower.
+func (w *Why) followed(ctx context.Context) (*machine, *follower, error) {
+	m, err := w.start(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := &follower{targets: make(chan uint64, 1), done: make(chan error, 1)}
+	if f.m, err = w.start(ctx); err != nil {
+		m.End()
+		return nil, nil, err
+	}
+	w.Replays-- // it counts when it is needed
+	go func() {
+		var err error
+		for n := range f.targets {
+			if err == nil {
+				err = f.m.To(n)
+			}
+		}
+		f.done <- err
+	}()
+	return m, f, nil
+}
+
+// found sends the follower to a place before an instruction that may be what is looked for.
+func (f *follower) found(count, before uint64) {
+	select {
+	case <-f.targets: // it has not begun with
+	default:
+	}
+	f.targets <- count - min(before, count)
+}
+
+// keep ends the search; the follower is the machine that [Why.pathTo] takes next.
+func (w *Why) keep(f *follower) {
+	close(f.targets)
+	if err := <-f.done; err != nil {
+		f.m.End()
+		return
+	}
+	w.drop()
+	w.next = f.m
+}
+
+// drop ends a follower that was not needed.
+func (w *Why) drop() {
+	if w.next != nil {
+		w.next.End()
+		w.next = nil
+	}
+}
+
 var gprNames = [16]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
 
 // now returns the state and the address of the next instruction.
@@ -162,8 +222,8 @@ type hit struct {
 
 // writes runs until n instructions have been run, and returns the writes to a place on the way; of more
 // than most of them the last ones. goid names the goroutine that runs; nil: stacks are not asked for. The word's
-// value in the end is in end.
-func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (hits []hit, end uint64, err error) {
+// value in the end is in end. A follower is told of each; there may be none.
+func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64, f *follower) (hits []hit, end uint64, err error) {
 	lo := p.addr &^ (p.size - 1)
 	if p.size&(p.size-1) != 0 || p.size > 8 {
 		return nil, 0, fmt.Errorf("%d bytes at %#x cannot be watched", p.size, p.addr)
@@ -189,7 +249,7 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 			return nil, 0, err
 		}
 		v, _ := m.word(lo)
-		if end = v & mask(p.size); at >= n || at == last {
+		if end = v & mask(p.size); at > n || at == last || at == n && end == before {
 			break
 		}
 		last = at
@@ -197,7 +257,10 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 		if h.at, err = m.now(); err != nil {
 			return nil, 0, err
 		}
-		if end == before && !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}) {
+		if (end == before || at == n) && !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}) {
+			if at == n {
+				break
+			}
 			continue
 		}
 		before = end
@@ -205,8 +268,14 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 			h.stack, h.goroutine = m.stack(&h.at, 64), goid(&h.at)
 		}
 		hits = append(hits, h)
+		if f != nil {
+			f.found(h.count, windows[0])
+		}
 		if len(hits) > 2*most {
 			hits = slices.Delete(hits, 0, most)
+		}
+		if at == n {
+			break
 		}
 	}
 	return hits, end, m.Unwatch(lo, p.size)
@@ -216,6 +285,12 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64) (
 const forEver = 1<<63 - 1
 
 func mask(size uint64) uint64 { return 1<<(8*size-1)<<1 - 1 }
+
+// implicit are the instructions that write to memory which they do not name.
+var implicit = map[x86asm.Op]bool{
+	x86asm.PUSH: true, x86asm.PUSHFQ: true, x86asm.CALL: true, x86asm.STOSB: true, x86asm.STOSW: true, x86asm.STOSD: true, x86asm.STOSQ: true,
+	x86asm.MOVSB: true, x86asm.MOVSW: true, x86asm.MOVSD: true, x86asm.MOVSQ: true,
+}
 
 // mayWrite reports whether the instruction in front of the one at after may have written the place. QEMU 7.2
 // stops at other stores into a page with a watchpoint, too. Of one that cannot be decoded, which has left
@@ -240,8 +315,8 @@ func (m *machine) mayWrite(after *entry, p place) bool {
 		if in.Op == 0 {
 			return false
 		}
-		if !ok { // the operand is implicit
-			return true
+		if !ok {
+			return implicit[in.Op]
 		}
 		return place{kind: inMemory, addr: after.addressOf(mem, pc), size: uint64(max(in.MemBytes, 1))}.overlaps(p)
 	}

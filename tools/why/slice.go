@@ -140,6 +140,13 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 				path, at, p = []entry{{count: dev.count}}, 0, place{kind: inMemory, addr: dev.descriptor, size: 8}
 				continue
 			}
+			if end != "" && err == nil && strings.HasPrefix(w.Name(p.addr), zeroValue) {
+				h, ok, err := w.deleted(ctx, path, at)
+				if ok {
+					return append(hops, h), "the map had the key until then", err
+				}
+				return hops, end, err
+			}
 			if err != nil || end != "" {
 				return hops, end, err
 			}
@@ -152,6 +159,11 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 		switch f.how {
 		case constant:
 			h.How = "constant"
+			if k, q, ok := w.closed(path, d.index); ok {
+				h.Store = false
+				hops, p, at = append(hops, h), q, k
+				continue
+			}
 			hops = append(hops, h)
 			// In the standard library a constant is an answer: the question was a comparison's.
 			if c := w.file.Lookup(e.pc, false); len(c) > 0 && !w.own(&c[0]) && f.value == 0 {
@@ -217,10 +229,25 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 		return path, d, nil, fmt.Sprintf(cannotTell+"%s was set more than %d instructions earlier", p, windows[len(windows)-1]), nil
 	}
 	first := path[0].count
+	if p.addr >= w.constants[0] && p.addr < w.constants[1] && p.size <= 8 {
+		if v, ok := w.at.word(p.addr); ok && w.loadedAs(p, v&mask(p.size)) {
+			return path, d, nil, w.neverWritten(p), nil
+		}
+	}
 	last, found, err := w.lastWrite(ctx, p, first, path[0].gpr[rsp])
 	switch {
 	case errors.Is(err, errDevice):
 		found, err := w.byDevice(ctx, p, last.count, first)
+		if err == nil && found.count != 0 {
+			// Unless it was an instruction that the watchpoint has not stopped at.
+			near, err := w.pathTo(ctx, found.count, windows[0])
+			if err != nil {
+				return nil, d, nil, "", err
+			}
+			if d, ok := w.lastDef(near, len(near)-1, p); ok && w.endsBehind(near, d.index, found.count) {
+				return near, d, nil, "", nil
+			}
+		}
 		return path, d, &found, "", err
 	case err != nil:
 		return nil, d, nil, "", err
@@ -235,6 +262,15 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 		return path, d, nil, "", nil
 	}
 	return nil, d, nil, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
+}
+
+// endsBehind reports whether path[i], or the call that begins there, has done its work just before an instruction.
+func (w *Why) endsBehind(path []entry, i int, count uint64) bool {
+	if path[i].pc == w.memmove || path[i].pc == w.memclr {
+		for ; i+1 < len(path) && path[i+1].gpr[rsp] <= path[i].gpr[rsp]; i++ {
+		}
+	}
+	return path[i].count+1 >= count
 }
 
 // deviceHop is a device's write as a step.
@@ -260,7 +296,7 @@ func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit,
 	}
 	for _, start := range starts {
 		w.say("who wrote %#x last, before instruction %d", p.addr, before)
-		m, err := w.start(ctx)
+		m, f, err := w.followed(ctx)
 		if err != nil {
 			return h, false, err
 		}
@@ -268,9 +304,10 @@ func (w *Why) lastWrite(ctx context.Context, p place, before, sp uint64) (h hit,
 		var began, end uint64
 		if err = m.To(start); err == nil {
 			began, _ = m.word(p.addr)
-			hits, end, err = m.writes(p, before, 1, nil)
+			hits, end, err = m.writes(p, before, 1, nil, f)
 		}
 		m.End()
+		w.keep(f)
 		if err != nil {
 			return h, false, err
 		}
@@ -295,15 +332,27 @@ var errDevice = errors.New("written by a device")
 // is kept for its memory.
 func (w *Why) pathTo(ctx context.Context, count, n uint64) ([]entry, error) {
 	w.say("the %d instructions before instruction %d", n, count)
-	m, err := w.start(ctx)
-	if err != nil {
-		return nil, err
+	m, begin := w.next, count-min(n, count)
+	w.next = nil
+	if m != nil {
+		w.Replays++
+		if at, err := m.VM.Instructions(); err != nil || at > begin {
+			m.End()
+			m = nil
+			w.Replays--
+		}
+	}
+	if m == nil {
+		var err error
+		if m, err = w.start(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if w.at != nil {
 		w.at.End()
 	}
 	w.at = m
-	if err := m.To(count - min(n, count)); err != nil {
+	if err := m.To(begin); err != nil {
 		return nil, err
 	}
 	return m.path(count)

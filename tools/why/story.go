@@ -24,7 +24,7 @@ func (s *Story) Lines() []string {
 
 // Verb says how the value was made.
 func (h *Hop) Verb() string {
-	return map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it", "device": "got it"}[h.How]
+	return map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it", "device": "got it", "deleted": "deleted the key"}[h.How]
 }
 
 // where names the place of a hop, with its text.
@@ -75,10 +75,14 @@ func (c *Cause) Steps() (steps []Hop) {
 // computed the value and written it to memory itself, the write is named: until then the word was what it had been. nil
 // if that cannot be told.
 func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
+	high := uint64(0) // the outermost stack pointer behind h
 	for i := range c.Hops {
 		k := &c.Hops[i]
-		if k.How == "device" {
-			return k, true // behind it comes the way of the buffer's address
+		if k.How == "device" || k.How == "deleted" && k.Own {
+			return k, true // behind a device's comes the way of the buffer's address
+		}
+		if made && k.Own && k.Goroutine == h.Goroutine && k.How != "constant" {
+			high = max(high, k.sp)
 		}
 		switch here := k.Function == s.At.Function && k.Line == s.At.Line; {
 		case !k.Own || k.How == "unknown" || made && here:
@@ -86,12 +90,12 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 			if made && h.wroteItself(k) {
 				return h, true
 			}
-			if h, made = k, true; k.How != "copied" || k.outside {
+			if h, made, high = k, true, k.sp; k.How != "copied" || k.outside {
 				return h, true
 			}
 		case !made:
 			h = k
-		case k.How == "constant" && k.Goroutine == h.Goroutine && k.sp != 0 && k.sp < h.sp:
+		case k.How == "constant" && k.Goroutine == h.Goroutine && k.sp != 0 && k.sp < high:
 			return k, true // a caller's constant would be an argument: what has become of it is h's doing
 		}
 	}
@@ -148,7 +152,10 @@ func (c *Cause) lines(s *Story, room int) []string {
 
 // said says a step in a line.
 func (h *Hop) said(s *Story) string {
-	t := fmt.Sprintf("%s (%#x)", h.Verb(), h.Value)
+	t := h.Verb()
+	if h.How != "deleted" {
+		t += fmt.Sprintf(" (%#x)", h.Value)
+	}
 	if h.Count != 0 { // of a device it may be unknown
 		t += fmt.Sprintf(", %d instructions before", s.Count-min(h.Count, s.Count))
 	}

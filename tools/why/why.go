@@ -20,13 +20,14 @@ import (
 type Why struct {
 	// Progress is told what is being done; nil: nobody.
 	Progress func(string)
-	// Replays is how many replays have been begun.
+	// Replays is how many replays have been needed.
 	Replays int
 
 	launch replay.Launch
 	file   *symbol.File
 	insts  map[uint64]x86asm.Inst
 	at     *machine // the latest one that was stepped
+	next   *machine // a follower that may stand where the next path begins; nil: there is none
 
 	memmove, memclr uint64
 	fields          map[string]int64 // offsets of the runtime's fields in bytes
@@ -101,7 +102,7 @@ func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
 // wanted are the structures whose fields are read.
 var wanted = map[string]bool{
 	"runtime.g": true, "runtime.hchan": true, "runtime.notifyList": true, "runtime.timer": true, "internal/sync.Mutex": true, "sync.RWMutex": true,
-	"sync.Once": true, "sync.WaitGroup": true, "sync.Cond": true,
+	"sync.Once": true, "sync.WaitGroup": true, "sync.Cond": true, "internal/runtime/maps.Map": true, "internal/abi.MapType": true,
 }
 
 // readFields reads the offsets of the fields of some structures.
@@ -140,6 +141,7 @@ func (w *Why) readFields(d *dwarf.Data) {
 // Close ends the machine that is left, and closes the image.
 func (w *Why) Close() {
 	w.image.Close()
+	w.drop()
 	if w.at != nil {
 		w.at.End()
 		w.at = nil
@@ -174,8 +176,8 @@ type Hop struct {
 	Source   string `json:"source,omitempty"`
 	By       string `json:"by,omitempty"`
 	Own      bool   `json:"own"`
-	// How the instruction made the value: "copied", "computed", "constant", "input", "unknown"; or "device", and there
-	// was none: a device has written it, which Function names. What it was made of is then the buffer's address. Place is what it
+	// How the instruction made the value: "copied", "computed", "constant", "input", "unknown"; "deleted", and a map has not
+	// had the key since; or "device", and there was none: a device has written it, which Function names. What it was made of is then the buffer's address. Place is what it
 	// wrote, as it was asked for, and Value what. Store is set for a write to memory by a pointer.
 	How   string `json:"how"`
 	Place string `json:"place"`

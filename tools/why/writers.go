@@ -74,7 +74,7 @@ func (w *Why) Writers(ctx context.Context, addr, n, before uint64, all bool) (fo
 	if all {
 		most = mostWriters
 	}
-	hits, _, err := m.writes(place{kind: inMemory, addr: addr, size: n}, before, most, w.goid)
+	hits, _, err := m.writes(place{kind: inMemory, addr: addr, size: n}, before, most, w.goid, nil)
 	if len(hits) > most {
 		hits = hits[len(hits)-most:]
 	}

@@ -176,6 +176,6 @@ func serve(ctx context.Context, conn net.Conn, o rewind.Options) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if err := rewind.Serve(ctx, conn, o); err != nil && ctx.Err() == nil {
-		o.Log(err.Error())
+		o.Log(withStart(err).Error())
 	}
 }

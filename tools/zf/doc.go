@@ -42,7 +42,7 @@
 //	lineends.go       CR LF
 //	process_unix.go, process_windows.go  terminals and processes
 //	ram_linux.go, ram_other.go           RAM of a machine that others see
-//	termios_linux.go  terminals
+//	termios_linux.go, termios_bsd.go     terminals
 //	chaos.go          -chaos
 //	flight.go         what is kept of a program beside its text
 //	verdict.go        how a run has ended
@@ -71,6 +71,7 @@
 //	clean.go          zf clean
 //	completion.go     zf completion
 //	topics.go         zf help TOPIC
+//	kernel.txt        its topic kernel, made of kernel/option
 //	index.go          zf index
 //	map.go            zf map
 //	stacks.go         zf stacks
@@ -84,5 +85,6 @@
 //	lists.go          the same of a stream that has a list of all goroutines
 //	dlv.go            zf dlv
 //	gdb.go            zf gdb
+//	gdb.py            what it adds to gdb
 //	receive.go        zf receive
 package main

@@ -257,64 +257,82 @@ func TestDocumentedFolders(t *testing.T) {
 }
 
 var (
-	// fileNames matches the name of a file of Go or assembly, with or without its folder.
-	fileNames = regexp.MustCompile(`[A-Za-z0-9_/.]*[a-z0-9_]\.(?:go|s)\b`)
+	// sourceFile matches the name of a file that a package is made of: Go, assembly, and what is embedded or read.
+	sourceFile = `[a-z0-9_-]\.(?:go|s|txt|css|js|py|html)`
+	// fileNames matches such a name in a text, with or without its folder.
+	fileNames = regexp.MustCompile(`[A-Za-z0-9_/.-]*` + sourceFile + `\b`)
+	isSource  = regexp.MustCompile(sourceFile + `$`)
+	code      = regexp.MustCompile(`\.(?:go|s)$`)
 	// variants matches the end of the name of a file that belongs to the one without it.
-	variants = regexp.MustCompile(`(?:_(?:amd64|other|linux|bsd|xz|dwarf))?\.(?:go|s)$`)
+	variants = regexp.MustCompile(`_(?:amd64|other|linux|bsd|unix|windows|xz|dwarf)$`)
 )
 
-// TestDocumentedFiles: a package's doc.go names each of its files, in the order of reading,
-// and no file that is not there. Files such as NAME_amd64.s belong to NAME.go. A package of
-// one file beside its doc.go need not.
+// TestDocumentedFiles: the comment of a package names each of its files, in the order of reading, and no file that is
+// not there. It is in doc.go, or in main.go of a command. Files such as NAME_amd64.s belong to NAME.go, if there is one.
+// A package of one file beside its doc.go need not.
 func TestDocumentedFiles(t *testing.T) {
 	root := filepath.Join("..", "..")
-	docs := 0
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
+	folders := 0
+	err := filepath.WalkDir(root, func(folder string, d os.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
 			return err
 		}
-		if d.Name() == "testdata" || d.Name() == ".git" && d.IsDir() {
+		if d.Name() == "testdata" || d.Name() == ".git" {
 			return filepath.SkipDir
 		}
-		if d.Name() != "doc.go" {
-			return nil
-		}
-		docs++
-		b, err := os.ReadFile(path)
+		entries, err := os.ReadDir(folder)
 		if err != nil {
 			return err
 		}
-		folder := filepath.Dir(path)
+		stem := func(name string) string { return code.ReplaceAllString(name, "") }
+		files, isGo := map[string]string{}, false // by what they are named by
+		for _, e := range entries {
+			isGo = isGo || strings.HasSuffix(e.Name(), ".go")
+			if name := e.Name(); !e.IsDir() && isSource.MatchString(name) && name != "doc.go" && !strings.HasSuffix(name, "_test.go") {
+				files[stem(name)] = name
+			}
+		}
+		for s := range files {
+			if base := variants.ReplaceAllString(s, ""); base != s && files[base] != "" {
+				delete(files, s)
+			}
+		}
+		path := filepath.Join(folder, "doc.go")
+		if _, err := os.Stat(path); err != nil && files["main"] == "main.go" {
+			path = filepath.Join(folder, "main.go")
+		}
+		b, err := os.ReadFile(path)
+		switch {
+		case !isGo:
+			return nil
+		case err != nil && len(files) > 1:
+			t.Errorf("%s has %d files, and no doc.go that says what is in them", folder, len(files))
+			return nil
+		case err != nil:
+			return nil
+		}
+		folders++
 		comment, _, _ := strings.Cut(string(b), "\npackage ")
 		named := map[string]bool{}
 		for _, name := range fileNames.FindAllString(comment, -1) {
-			named[variants.ReplaceAllString(name, "")] = true
+			named[stem(name)], named[variants.ReplaceAllString(stem(name), "")] = true, true
+			if !code.MatchString(name) {
+				continue // it may be what a command writes
+			}
 			_, here := os.Stat(filepath.Join(folder, name))
 			if _, err := os.Stat(filepath.Join(root, name)); err != nil && here != nil {
 				t.Errorf("%s names %s, which is not there", path, name)
 			}
 		}
-		files := map[string]bool{}
-		for _, pattern := range []string{"*.go", "*.s"} {
-			paths, err := filepath.Glob(filepath.Join(folder, pattern))
-			if err != nil {
-				return err
-			}
-			for _, p := range paths {
-				if name := filepath.Base(p); name != "doc.go" && !strings.HasSuffix(name, "_test.go") {
-					files[variants.ReplaceAllString(name, "")] = true
-				}
-			}
-		}
-		for name := range files {
-			if len(files) > 1 && !named[name] {
-				t.Errorf("%s does not say what is in %s.go", path, name)
+		for s, name := range files {
+			if len(files) > 1 && !named[s] {
+				t.Errorf("%s does not say what is in %s", path, name)
 			}
 		}
 		return nil
 	})
-	if err != nil || docs < 40 {
-		t.Errorf("%d packages have a doc.go, %v", docs, err)
+	if err != nil || folders < 100 {
+		t.Errorf("%d packages have a doc.go or a main.go, %v", folders, err)
 	}
 }
 

@@ -44,6 +44,7 @@ With -json each goroutine is an object in a line: id, state, wait, since (in
 ns), labels, frames, created_by, parent, waits_for.`
 
 type goroutinesFlags struct {
+	command                       string // for messages
 	elf, input                    string
 	json, running, blocked, force bool
 	dot, hang                     bool
@@ -96,7 +97,7 @@ func (f *goroutinesFlags) show(w io.Writer, all []*inspect.Goroutine, graph *wai
 
 // read returns the goroutines of the core or the log, and of a core who waits for whom.
 func (f *goroutinesFlags) read(stdin io.Reader, stderr io.Writer) ([]*inspect.Goroutine, *waits.Graph, error) {
-	p, err := openProgram("zf goroutines", f.input, f.elf, f.force, stderr)
+	p, err := openProgram(f.command, f.input, f.elf, f.force, stderr)
 	if err == nil {
 		defer p.Close()
 		all, err := p.Goroutines()
@@ -104,8 +105,12 @@ func (f *goroutinesFlags) read(stdin io.Reader, stderr io.Writer) ([]*inspect.Go
 			return nil, nil, err
 		}
 		graph, err := waitsIn(p, f.elf, waits.Options{Hang: f.hang})
+		if errors.Is(err, waits.ErrNotBegun) {
+			fmt.Fprintf(stderr, "%s: %v\n", f.command, err)
+			return all, nil, nil
+		}
 		if err != nil {
-			fmt.Fprintf(stderr, "zf goroutines: note: who waits for whom is not known: %v\n", err)
+			fmt.Fprintf(stderr, "%s: note: who waits for whom is not known: %v\n", f.command, err)
 			return all, nil, nil
 		}
 		for _, g := range all {
@@ -225,6 +230,7 @@ func ofTrace(t *wire.Trace) *inspect.Goroutine {
 }
 
 func parseGoroutines(args []string, stderr io.Writer) (f goroutinesFlags, code int, ok bool) {
+	f.command = "zf goroutines"
 	fs := newFlags("goroutines", "-e ELF [flags] CORE|LOG", goroutinesText, stderr)
 	fs.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
 	fs.BoolVar(&f.json, "json", false, "write JSON, one object a line, one a goroutine")

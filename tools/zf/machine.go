@@ -75,6 +75,9 @@ func (m *machine) flags(fs *flag.FlagSet, memoryMiB, cpus int) {
 	byDefault := "default 1"
 	if cpus != 1 {
 		byDefault = "default: the host's, 4 at most; 1 with\n-icount, -probe and -record"
+		if m.command == "zf test" {
+			byDefault = "default: the host's, 4 at most; 1 with\n-probe and -record-failures"
+		}
 	}
 	fs.Func("smp", "`N` CPUs, 1 to 64 ("+byDefault+").\nThreads run on all; when one dies, a trace of each of the others follows", func(s string) (err error) {
 		m.smp = true

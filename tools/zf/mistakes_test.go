@@ -146,6 +146,14 @@ func TestMistakes(t *testing.T) {
 		{"core of no trace", "mod", "", "core -e program plain.log", exitUsage, "no trace in plain.log", "zf symbolize shows"},
 		{"no profile", "mod", "", "profile go.mod", exitUsage, "go.mod is no profile", "needs -e ELF"},
 		{"tests of a file", "mod", "", "test main_test.go", exitUsage, "main_test.go is a file", "name a package"},
+		{"no samples", "mod", "", "replay -profile p -profile-every 0 x.zfr", exitUsage, "-profile-every: want a number of instructions", "without it there are some 1000"},
+		{"samples of no number", "mod", "", "replay -profile p -profile-every x x.zfr", exitUsage, "-profile-every: want a number of instructions", "without it there are some 1000"},
+		{"core to standard output", "mod", "", "replay -core - x.zfr", exitUsage, "-core and -image want a file", "a debugger reads it"},
+		{"image to standard output", "mod", "", "replay -image - x.zfr", exitUsage, "-core and -image want a file", "a debugger reads it"},
+		{"goroutine that is none", "mod", "", "why -waits -goroutine 0 x.zfr", exitUsage, "-goroutine: want a number from 1 on", "-waits without it lists"},
+		{"variable without a name", "mod", "", "why -var= x.zfr", exitUsage, "-var: want the name of a package's variable", "such as main.table"},
+		{"folder for a page", "mod", "", "report -o nosuch/x.html x.zfr", exitUsage, "there is no folder nosuch", "make it first"},
+		{"page over a folder", "mod", "", "report -o lib x.zfr", exitUsage, "-o lib is a folder", "name a file"},
 		{"no gdb", "mod", "PATH=/nosuch", "gdb guest.elf", exitMachine, "no gdb in PATH", "install the package gdb"},
 	}
 	for _, tt := range mistakes {

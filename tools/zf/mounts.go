@@ -22,7 +22,7 @@ const noMount = "none"
 // lookForSources finds the folders, while something else is done. The function that it returns
 // waits for them.
 func (f *testFlags) lookForSources(ctx context.Context) (wait func() error) {
-	// With -icount a test does the same in each run, and QEMU answers when it gets to it.
+	// With -record-failures a test does the same in each run, and QEMU answers when it gets to it.
 	if f.noMounts || f.qemu.Icount || f.goTest.On("c") {
 		return func() error { return nil }
 	}

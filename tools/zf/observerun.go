@@ -213,6 +213,7 @@ func (o *observer) hit(c *inspect.CPU, at uint64, all []spot) error {
 			who = fmt.Sprintf("goroutine %d", this.goroutine)
 		}
 		for i := range all {
+			all[i].of.times++
 			if err := o.p.stdout.say(fmt.Sprintf("%s, %s: %s", o.p.point(at), who, all[i].sayAt(o.image, c))); err != nil {
 				return err
 			}
@@ -300,8 +301,13 @@ func (o *observer) proceed() error {
 	}
 }
 
-// end writes what has been collected.
+// end says what has not come, and writes what has been collected.
 func (o *observer) end() error {
+	for _, a := range o.p.look.asked {
+		if a.times == 0 && o.p.ctx.Err() == nil {
+			o.p.say("%s", a.never())
+		}
+	}
 	if o.every == 0 {
 		return nil
 	}
@@ -316,8 +322,11 @@ func (o *observer) end() error {
 		return fmt.Errorf("-profile: %w", err)
 	}
 	prof.Mapping[0].File = o.p.rec.Name
-	if err := writeFile(o.p.look.profile, prof.Write); err != nil {
+	if err := writeTo(o.p.look.profile, o.p.stdout, prof.Write); err != nil {
 		return fmt.Errorf("-profile: %w", err)
+	}
+	if o.p.look.profile == standardOutput {
+		return nil
 	}
 	o.p.say("wrote %s: %s, each of %d instructions; look at it with: zf profile %[1]s", o.p.look.profile, count(o.samples, "sample"), o.every)
 	return nil
@@ -335,7 +344,7 @@ func (p *playing) lookAt(vm *qemu.VM) error {
 	}
 	defer os.Remove(path)
 	if p.look.goroutines {
-		g := goroutinesFlags{elf: p.elf, input: path, force: p.force}
+		g := goroutinesFlags{command: p.command, elf: p.elf, input: path, force: p.force}
 		all, graph, err := g.read(nil, p.stderr)
 		if err != nil {
 			return fmt.Errorf("-goroutines: %w", err)
@@ -347,10 +356,13 @@ func (p *playing) lookAt(vm *qemu.VM) error {
 	if p.look.trace != "" {
 		all, err := timelines(path, p.elf, p.force, nil, p.stderr)
 		if err == nil {
-			err = writeFile(p.look.trace, func(w io.Writer) error { return timeline.WritePerfetto(w, all) })
+			err = writeTo(p.look.trace, p.stdout, func(w io.Writer) error { return timeline.WritePerfetto(w, all) })
 		}
 		if err != nil {
 			return fmt.Errorf("-trace: %w", err)
+		}
+		if p.look.trace == standardOutput {
+			return nil
 		}
 		p.say("wrote %s; open it at https://ui.perfetto.dev", p.look.trace)
 	}

@@ -208,6 +208,9 @@ func runReplay(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 			return fail("%s: the image in it: %v", f.file, err)
 		}
 		defer p.code.Close()
+		if err := f.look.unknown(p.spots, p.code); err != nil {
+			return fail("%v", err)
+		}
 	}
 	return p.run(ctx)
 }
@@ -281,7 +284,7 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 	if !ok {
 		return code, false
 	}
-	f.show = !*quiet
+	f.show = !*quiet && f.look.trace != standardOutput && f.look.profile != standardOutput
 	wrong := ""
 	switch {
 	case len(inputs) == 0:
@@ -296,6 +299,8 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		wrong = "-reverse wants -gdb ADDR, and goes without -until: run to there in gdb"
 	case f.back && f.force:
 		wrong = "-reverse does not go with -force: each step back is a replay, which has to be the same"
+	case f.core == standardOutput || f.image == standardOutput:
+		wrong = "-core and -image want a file, not -: a debugger reads it at many places"
 	case f.core != "" && (f.core == f.look.trace || f.core == f.look.profile) || f.look.trace != "" && f.look.trace == f.look.profile:
 		wrong = "-core, -trace and -profile want a file each"
 	case f.look.wrong() != "":

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/record"
 	"github.com/zeroframe/zeroframe/tools/rewind"
@@ -50,7 +51,8 @@ func (f *replayFlags) serveBackwards(ctx context.Context, r *recorded, log *reco
 	}
 	l, err := net.Listen("tcp", f.gdb)
 	if err != nil {
-		return fail(err)
+		fmt.Fprintf(stderr, "zf replay: %s\n", withGDBStep(fmt.Errorf("-gdb: %w", err)))
+		return exitMachine
 	}
 	defer l.Close()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
@@ -61,7 +63,23 @@ func (f *replayFlags) serveBackwards(ctx context.Context, r *recorded, log *reco
 	}
 	defer conn.Close()
 	if err := rewind.Serve(ctx, conn, o); err != nil {
-		return fail(err)
+		return fail(withStart(err))
 	}
 	return exitOK
+}
+
+// withGDBStep adds the next step to an error of the address of -gdb.
+func withGDBStep(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; another program has that port: take another one, or 127.0.0.1:0 for any that is free", err)
+	}
+	return err
+}
+
+// withStart adds the next step to the error of a recording that ends before a debugger begins.
+func withStart(err error) error {
+	if errors.Is(err, rewind.ErrNotThere) {
+		return fmt.Errorf("%w, the Go runtime's first instruction; zf why says what it died of, and zf replay -gdb ADDR without -reverse begins earlier", rewind.ErrNotThere)
+	}
+	return err
 }

@@ -12,8 +12,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"io"
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +34,8 @@ type observing struct {
 	every      uint64   // instructions between samples
 	goroutines bool
 	trace      string // the file
+
+	asked []*sought // by -probe and -print-on
 }
 
 // flags adds the flags.
@@ -54,10 +58,15 @@ func (o *observing) flags(fs *flag.FlagSet) {
 		o.prints = append(o.prints, s)
 		return nil
 	})
-	fs.StringVar(&o.profile, "profile", "", "write a profile by counted instructions to `FILE`, for go tool pprof")
-	fs.Uint64Var(&o.every, "profile-every", 0, "take a sample each `N` instructions (default: some 1000 samples)")
+	fs.StringVar(&o.profile, "profile", "", "write a profile by counted instructions to `FILE`, for go tool pprof; -\nis standard output, and the machine's is not shown then")
+	fs.Func("profile-every", "take a sample each `N` instructions (default: some 1000 samples)", func(s string) (err error) {
+		if o.every, err = strconv.ParseUint(s, 10, 63); err != nil || o.every == 0 {
+			return errors.New("want a number of instructions, such as 50000; without it there are some 1000 samples")
+		}
+		return nil
+	})
 	fs.BoolVar(&o.goroutines, "goroutines", false, "list the goroutines at the end, or at -until, as zf goroutines does")
-	fs.StringVar(&o.trace, "trace", "", "write what the CPU did last, at the end or at -until, to `FILE`, as\nzf trace does")
+	fs.StringVar(&o.trace, "trace", "", "write what the CPU did last, at the end or at -until, to `FILE`, as\nzf trace does; - is standard output, as with -profile")
 }
 
 // twoArguments has -print-on PLACE EXPR as one argument.
@@ -73,6 +82,9 @@ func twoArguments(args []string) []string {
 	}
 	return out
 }
+
+// standardOutput is its name where a file is wanted.
+const standardOutput = "-"
 
 // stops reports whether the machine has to be stopped on its way.
 func (o *observing) stops() bool { return len(o.probes)+len(o.prints) > 0 || o.profile != "" }
@@ -106,8 +118,24 @@ func expressions(s string) ([]string, error) {
 	return all, nil
 }
 
+// A sought is what a flag asks for, and how often it has come.
+type sought struct {
+	call  bool
+	what  string // as the user has said it
+	times int
+}
+
+// never says what has not come.
+func (a *sought) never() string {
+	if a.call {
+		return "no call of " + printable(a.what)
+	}
+	return "the machine has not come to " + printable(a.what)
+}
+
 // A spot is an instruction at which something is said.
 type spot struct {
+	of        *sought
 	name      string // the function, or the line
 	call      bool   // a call is said
 	arguments bool
@@ -137,7 +165,7 @@ func (o *observing) spots(sym *symbol.File) (all map[uint64][]spot, notes []stri
 	}
 	for _, p := range o.probes {
 		f := strings.Fields(p)
-		if err := function("-probe", f[0], spot{call: true, arguments: len(f) == 2}); err != nil {
+		if err := function("-probe", f[0], spot{of: o.ask(f[0], true), call: true, arguments: len(f) == 2}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -148,8 +176,9 @@ func (o *observing) spots(sym *symbol.File) (all map[uint64][]spot, notes []stri
 			return nil, nil, err
 		}
 		file, line, ok := fileLine(place)
+		a := o.ask(place, false)
 		if !ok {
-			if err := function("-print-on", place, spot{exprs: exprs}); err != nil {
+			if err := function("-print-on", place, spot{of: a, exprs: exprs}); err != nil {
 				return nil, nil, err
 			}
 			continue
@@ -159,10 +188,42 @@ func (o *observing) spots(sym *symbol.File) (all map[uint64][]spot, notes []stri
 			return nil, nil, fmt.Errorf("-print-on: no code is of %s%s", place, nearest(before, after))
 		}
 		for _, addr := range found {
-			all[addr] = append(all[addr], spot{name: place, exprs: exprs})
+			all[addr] = append(all[addr], spot{of: a, name: place, exprs: exprs})
 		}
 	}
 	return all, notes, nil
+}
+
+// ask notes what is asked for.
+func (o *observing) ask(what string, call bool) *sought {
+	a := &sought{call: call, what: what}
+	o.asked = append(o.asked, a)
+	return a
+}
+
+// unknown is the error of a name in an expression of -print-on that nothing has at any of its instructions.
+func (o *observing) unknown(all map[uint64][]spot, image *inspect.Image) error {
+	names := map[*sought]map[string]bool{} // that nothing has at those that were looked at
+	for pc, spots := range all {
+		for _, s := range spots {
+			here := map[string]bool{}
+			for _, e := range s.exprs {
+				for _, n := range image.Unknown(pc, e) {
+					here[n] = true
+				}
+			}
+			if before, ok := names[s.of]; ok {
+				maps.DeleteFunc(here, func(n string, _ bool) bool { return !before[n] })
+			}
+			names[s.of] = here
+		}
+	}
+	for _, a := range o.asked {
+		if n := slices.Sorted(maps.Keys(names[a])); len(n) > 0 {
+			return fmt.Errorf("-print-on %s: there is no variable %s; look at the name: a package's variable is PKG.NAME", printable(a.what), printable(n[0]))
+		}
+	}
+	return nil
 }
 
 // fileLine parts "main.go:17".

@@ -264,7 +264,7 @@ func (p *playing) stopped(vm *qemu.VM) int {
 	p.say("stopped at %s, rip %#x%s%s", p.point(p.last), rip, where(p.sym, rip), halted)
 	if p.gdb != "" {
 		if err := vm.ServeGDB(p.gdb); err != nil {
-			p.say("%v", err)
+			p.say("-gdb: %v; another program may have that port: take another one", err)
 			return exitMachine
 		}
 		return p.debug(vm)

@@ -77,15 +77,11 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	var in io.ReadCloser
 	var err error
-	var told *page.Why
+	var ask func() (*page.Why, error)
 	if f.recorded() {
 		var end func()
-		in, told, end, err = f.recording(ctx, stderr)
+		in, ask, end, err = f.recording(ctx, stderr)
 		defer end()
-		if ctx.Err() != nil {
-			fail("interrupted")
-			return exitMachine
-		}
 	} else {
 		in, err = input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: stdin})
 	}
@@ -112,7 +108,6 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		Title: f.title, Images: im, Force: f.images.force, Guess: f.images.guess, Demangle: f.images.demangle, Dir: dir, Log: stderr,
 		Sources: source.New(dir, f.remaps), Context: f.context,
 	}
-	opt.Why = told
 	opt.Facts = append(opt.Facts, page.Fact{Name: "ELF", Value: f.elfNames()})
 	if f.input != "-" {
 		opt.Facts = append(opt.Facts, page.Fact{Name: "log", Value: filepath.Base(f.input)})
@@ -140,6 +135,14 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		return fail("%v", err)
+	}
+	if ask != nil { // the last thing that may fail: it takes long
+		told, err := ask()
+		if err != nil {
+			fail("%s", interrupted(ctx, err))
+			return exitMachine
+		}
+		page.Because(told)
 	}
 	var html bytes.Buffer
 	if err := page.HTML(&html); err != nil {
@@ -333,6 +336,13 @@ func parseReport(args []string, stderr io.Writer) (f reportFlags, code int, ok b
 			if f.output != "-" && samePath(f.output, path) {
 				wrong = "-o " + f.output + " would overwrite what is read"
 			}
+		}
+		switch dir := filepath.Dir(f.output); {
+		case f.output == "-" || wrong != "":
+		case !isFolder(dir):
+			wrong = fmt.Sprintf("-o %s: there is no folder %s; make it first", f.output, dir)
+		case isFolder(f.output):
+			wrong = fmt.Sprintf("-o %s is a folder; name a file", f.output)
 		}
 	}
 	if wrong != "" {

@@ -5,7 +5,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +15,9 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/record"
 )
 
 // deadlock is a program that has something for each part of the page.
@@ -286,6 +291,44 @@ func TestReportUsage(t *testing.T) {
 	code, stdout, stderr := zf(strings.NewReader(other), "report", "-e", elf, "-o", "-", "-")
 	if code != exitUsage || !strings.Contains(stdout, "the trace comes from build 0123456789") || !strings.Contains(stderr, "not resolved") {
 		t.Errorf("of another build zf report = %d, %.300q, %q", code, stdout, stderr)
+	}
+}
+
+// TestReportRecording: of a recording the replays come last, when all else has been read.
+func TestReportRecording(t *testing.T) {
+	elf, log := ownTrace(t)
+	t.Setenv("PATH", t.TempDir()) // no QEMU
+	t.Setenv(qemu.Variable, "")
+	dir := t.TempDir()
+	file, junk, page := filepath.Join(dir, "x.zfr"), filepath.Join(dir, "junk"), filepath.Join(dir, "page.html")
+	w, err := record.Create(file, record.Meta{Name: "own.elf"}, map[string]string{record.Image: elf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(w.Serial(), log)
+	if err := errors.Join(w.Close(&record.End{Status: 1}), os.WriteFile(junk, []byte("junk"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	const asks = "zf report: looking for why it died"
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"-profile", junk}, junk + ": "},
+		{[]string{"-handles", junk}, junk + ": this is no snapshot"},
+		{[]string{"-records", junk}, "-records: "},
+		{[]string{"-core", junk}, "-core: "},
+		{[]string{"-e", junk}, "junk"},
+	} {
+		code, _, stderr := zf(nil, append([]string{"report", "-o", page, file}, tt.args...)...)
+		if code != exitUsage || !strings.Contains(stderr, tt.says) || strings.Contains(stderr, asks) {
+			t.Errorf("zf report %q = %d, %q; want 2 with %q, and nothing looked for", tt.args, code, stderr, tt.says)
+		}
+	}
+	code, _, stderr := zf(nil, "report", "-o", page, file)
+	html, err := os.ReadFile(page)
+	if code != exitOK || !strings.Contains(stderr, asks) || !strings.Contains(string(html), "why it died was not looked for") {
+		t.Errorf("zf report = %d, %q, %v; want a page that says why", code, stderr, err)
 	}
 }
 

@@ -29,9 +29,9 @@ func (f *reportFlags) elfNames() string {
 	return baseNames(f.images.elfs)
 }
 
-// recording opens the recording: it returns what the machine has said, and why it died, if it has. Its image is that of
-// the page, if -e names no other. end removes what was made for that.
-func (f *reportFlags) recording(ctx context.Context, stderr io.Writer) (in io.ReadCloser, told *page.Why, end func(), err error) {
+// recording opens the recording: it returns what the machine has said, and what finds out why it died, if it has, which
+// takes replays. Its image is that of the page, if -e names no other. end removes what was made for that.
+func (f *reportFlags) recording(ctx context.Context, stderr io.Writer) (in io.ReadCloser, ask func() (*page.Why, error), end func(), err error) {
 	r, err := openRecorded(f.input)
 	if err != nil {
 		return nil, nil, func() {}, err
@@ -43,10 +43,7 @@ func (f *reportFlags) recording(ctx context.Context, stderr io.Writer) (in io.Re
 		f.title = f.elfNames()
 	}
 	in = io.NopCloser(bytes.NewReader(r.Serial))
-	if err = r.readSymbols(); err == nil {
-		told, err = whyOf(ctx, r, stderr)
-	}
-	return in, told, r.close, err
+	return in, func() (*page.Why, error) { return whyOf(ctx, r, stderr) }, r.close, r.readSymbols()
 }
 
 // whyOf is what the page says of a recorded death; nil if the machine has not died. What keeps it from being found is

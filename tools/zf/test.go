@@ -40,16 +40,16 @@ A package's tests run in its folder, and find its module, the Go distribution
 and the module cache where they are on this host: what they read comes when it
 is asked for, what they write stays in the machine. There are /etc with the user
 root, an empty /usr/bin, and /tmp with the test binary. -mount, -initrd and
--files add more. With -mount none, and with -icount, the machine gets copies: of
-the package's files, of those of subfolders that are not packages, and of
-testdata folders of the folders above it. The profiles that tests write, and
-what they put into T.ArtifactDir, come back to this host.
+-files add more. With -mount none, and with -record-failures, the machine gets
+copies: of the package's files, of those of subfolders that are not packages,
+and of testdata folders of the folders above it. The profiles that tests write,
+and what they put into T.ArtifactDir, come back to this host.
 
 With -record-failures -count 1000 the tests run a thousand times, each time on
 a machine of its own that is recorded, and the recordings of the runs that fail
 stay: zf replay does such a run again, and zf why tells what has led to it.
 -chaos has threads change places at random, so that races show up sooner. Time
-goes by instructions in these runs, as with -icount.
+goes by instructions in these runs, as with zf run -icount.
 
 -cpuprofile, -memprofile, -handles and -probe are those of zf run, for one
 package: the kernel records what its test binary does, its start too. A list of

@@ -147,7 +147,11 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Wri
 		if f.json {
 			e := json.NewEncoder(stdout)
 			e.SetIndent("", "  ")
-			e.Encode(found)
+			if found != nil {
+				e.Encode(found)
+			} else {
+				e.Encode([]why.Written{}) // nobody has
+			}
 		} else {
 			io.WriteString(stdout, strings.Join(lines, "\n")+"\n")
 		}
@@ -183,11 +187,21 @@ func (f *whyFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		}
 		return nil
 	})
-	fs.StringVar(&f.variable, "var", "", "ask who has written the package's variable `NAME`, such as main.table, or\nthe eight bytes at NAME+16")
+	fs.Func("var", "ask who has written the package's variable `NAME`, such as main.table, or\nthe eight bytes at NAME+16", func(s string) error {
+		if f.variable = s; s == "" {
+			return errors.New("want the name of a package's variable, such as main.table")
+		}
+		return nil
+	})
 	fs.Uint64Var(&f.size, "size", 0, "how many `BYTES` -addr and -var are about: 1, 2, 4 or 8 (default: the\nvariable's size, or 8)")
 	fs.BoolVar(&f.all, "all", false, "with -addr and -var: all writers, not only the last one")
 	fs.BoolVar(&f.waits, "waits", false, "say for what goroutines wait at the end of the recording; with\n-goroutine also who has made that so")
-	fs.Int64Var(&f.goroutine, "goroutine", 0, "with -waits: the goroutine `N` alone")
+	fs.Func("goroutine", "with -waits: the goroutine `N` alone", func(s string) (err error) {
+		if f.goroutine, err = strconv.ParseInt(s, 10, 64); err != nil || f.goroutine < 1 {
+			return errors.New("want a number from 1 on; -waits without it lists the goroutines that wait")
+		}
+		return nil
+	})
 	fs.BoolVar(&f.progress, "progress", false, "say line by line which replay it is at; a terminal shows it anyway")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	inputs, code, ok := parseMixed(fs, args)
@@ -208,8 +222,6 @@ func (f *whyFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		wrong = "-waits does not go with -addr and -var"
 	case f.goroutine != 0 && !f.waits:
 		wrong = "-goroutine is about -waits"
-	case f.goroutine < 0:
-		wrong = fmt.Sprintf("-goroutine %d: want a number from 1 on", f.goroutine)
 	case f.size&(f.size-1) != 0 || f.size > 8:
 		wrong = fmt.Sprintf("-size %d: want 1, 2, 4 or 8", f.size)
 	}

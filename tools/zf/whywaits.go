@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -165,6 +166,9 @@ func (f *whyFlags) answerWaits(ctx context.Context, w *why.Why, e *whyEnd, stdou
 		}
 	}
 	switch {
+	case errors.Is(err, waits.ErrNotBegun):
+		fmt.Fprintf(stderr, "zf why: nobody waits: %v; without -waits it says what the machine died of\n", err)
+		return exitTrace
 	case err != nil:
 		return f.failed(ctx, err, len(all) > 0, stderr)
 	case len(all) > 0:

@@ -1,9 +1,3 @@
-// Package golab is the part of the crash lab that dies under the Go runtime: in a
-// goroutine, in the runtime itself, or in the kernel on behalf of a goroutine. It is
-// ordinary Go; only what it says so of runs in kernel context.
-//
-// Each kind is a chain of functions A, B and C, of which the last dies, as those of the
-// early context are.
 package golab
 
 import "os"

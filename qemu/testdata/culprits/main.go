@@ -5,14 +5,13 @@ package main
 import (
 	"container/list"
 	"encoding/binary"
-	"fmt"
 	"os"
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/zeroframe/zeroframe/qemu/testdata/culprit"
 )
 
 var kinds = map[string]func(){
@@ -23,27 +22,7 @@ var kinds = map[string]func(){
 	"slicebound": sliceBound, "appended": appended, "sorted": permuted, "deferred": deferred, "once": onceOnly, "timer": timer,
 }
 
-func main() {
-	if len(os.Args) != 2 || kinds[os.Args[1]] == nil {
-		fmt.Println("usage: culprits KIND")
-		os.Exit(2)
-	}
-	kinds[os.Args[1]]()
-	fmt.Println("nothing happened")
-}
-
-// work is what happens between the cause and the death: memory is allocated, and the collector runs.
-//
-//go:noinline
-func work() {
-	var all [][]byte
-	for i := range 200 {
-		all = append(all, []byte(strings.Repeat("x", i)))
-	}
-	runtime.GC()
-	time.Sleep(time.Millisecond)
-	runtime.KeepAlive(all)
-}
+func main() { culprit.Main(kinds) }
 
 type node struct {
 	name  string
@@ -75,7 +54,7 @@ func nilField() {
 	n := &node{name: "a", value: new(int)}
 	sink = n.get()
 	goDo(func() { clearField(n) })
-	work()
+	culprit.Work()
 	sink = n.get()
 }
 
@@ -88,7 +67,7 @@ var table = map[string]int{"a": 1}
 func nilMap() {
 	table["b"] = 2
 	resetMap()
-	work()
+	culprit.Work()
 	table["c"] = 3
 }
 
@@ -99,7 +78,7 @@ func resetMap() { table = nil } // culprit nilmap
 func header() {
 	s := make([]int, 8)
 	spoil(unsafe.Pointer(&s))
-	work()
+	culprit.Work()
 	sink = last(&s, 7)
 }
 
@@ -131,7 +110,7 @@ func other() {
 func doubleClose() {
 	c := make(chan int)
 	closeFirst(c)
-	work()
+	culprit.Work()
 	closeAgain(c)
 }
 
@@ -147,7 +126,7 @@ var shared [64]byte
 func buffer() {
 	msg := encode(5)
 	encode(77)
-	work()
+	culprit.Work()
 	sink = pick(msg)
 }
 
@@ -176,7 +155,7 @@ func wire() {
 	msg := make([]byte, 4)
 	r.Read(msg) // culprit wire
 	n := length(msg)
-	work()
+	culprit.Work()
 	sink = numbers[n]
 }
 
@@ -188,7 +167,7 @@ func length(msg []byte) int {
 // overflow: a sum does not fit into its type.
 func overflow() {
 	i := add(200, 100)
-	work()
+	culprit.Work()
 	sink = numbers[i]
 }
 
@@ -204,7 +183,7 @@ func closure() {
 	for ; i < 20; i++ { // culprit closure
 		sink += i
 	}
-	work()
+	culprit.Work()
 	sink = call(f)
 }
 
@@ -233,7 +212,7 @@ type config struct{ workers, load int }
 func divisor() {
 	c := &config{workers: 4, load: 100}
 	configure(c, "workers=")
-	work()
+	culprit.Work()
 	sink = share(c)
 }
 
@@ -249,7 +228,7 @@ func share(c *config) int { return c.load / c.workers }
 func assertion() {
 	n := &node{any: 5}
 	goDo(func() { setText(n) })
-	work()
+	culprit.Work()
 	sink = n.any.(int)
 }
 
@@ -262,7 +241,7 @@ func setText(n *node) {
 func sendClosed() {
 	c := make(chan int, 1)
 	goDo(func() { finish(c) })
-	work()
+	culprit.Work()
 	c <- 1
 }
 
@@ -276,7 +255,7 @@ func funcValue() {
 	n := &node{do: func(i int) int { return i }}
 	sink = n.do(1)
 	forget(n)
-	work()
+	culprit.Work()
 	sink = n.do(2)
 }
 
@@ -290,7 +269,7 @@ var row = make([]int, 10)
 
 func shorter() {
 	cut(4)
-	work()
+	culprit.Work()
 	sink = row[index(9)]
 }
 
@@ -306,7 +285,7 @@ func index(n int) int { return n }
 func channel() {
 	c := make(chan *node, 4)
 	go produce(c)
-	work()
+	culprit.Work()
 	n := <-c
 	sink = n.get()
 }
@@ -327,7 +306,7 @@ func nothing() *int {
 func missing() {
 	m := map[string]*node{"a": {value: new(int)}}
 	n := m["b"] // culprit missing
-	work()
+	culprit.Work()
 	sink = n.get()
 }
 
@@ -337,7 +316,7 @@ func atomicPointer() {
 	goDo(func() {
 		current.Store(nil) // culprit atomic
 	})
-	work()
+	culprit.Work()
 	sink = current.Load().get()
 }
 
@@ -347,7 +326,7 @@ func unlinked() {
 	e := l.PushBack(1)
 	l.PushBack(2)
 	l.Remove(e) // culprit list
-	work()
+	culprit.Work()
 	sink = e.Next().Value.(int)
 }
 
@@ -355,7 +334,7 @@ func unlinked() {
 func zeroed() {
 	n := &node{name: "a", value: new(int), next: &node{}}
 	clean(n)
-	work()
+	culprit.Work()
 	sink = n.next.by
 }
 
@@ -368,7 +347,7 @@ func clean(n *node) {
 func negative() {
 	n := &node{by: 3}
 	back(n, 5)
-	work()
+	culprit.Work()
 	sink = numbers[n.by]
 }
 
@@ -384,7 +363,7 @@ func copied() {
 	b := *a
 	c := &node{}
 	*c = b
-	work()
+	culprit.Work()
 	sink = c.get()
 }
 
@@ -397,7 +376,7 @@ func clearB(n *node) {
 func stackWord() {
 	n := 2
 	overwrite(&n)
-	work()
+	culprit.Work()
 	sink = numbers[n]
 }
 
@@ -413,7 +392,7 @@ var source getter = &node{value: new(int)}
 
 func methodValue() {
 	setSource(nil)
-	work()
+	culprit.Work()
 	sink = source.get()
 }
 
@@ -426,7 +405,7 @@ func setSource(g getter) {
 func sliceBound() {
 	b := make([]byte, 10)
 	n := measure("a long text") // culprit slicebound
-	work()
+	culprit.Work()
 	sink = len(b[:n])
 }
 
@@ -440,7 +419,7 @@ func appended() {
 	a := make([]int, 3, 8)
 	b := append(a, 1)
 	c := append(a, 40) // culprit appended
-	work()
+	culprit.Work()
 	sink = numbers[b[3]] + c[0]
 }
 
@@ -448,7 +427,7 @@ func appended() {
 func permuted() {
 	order := []int{1, 0, 2}
 	shuffle(order)
-	work()
+	culprit.Work()
 	for _, i := range order {
 		sink += row[i]
 	}
@@ -462,7 +441,7 @@ func shuffle(order []int) {
 // deferred: a deferred function has taken something back.
 func deferred() {
 	n := open()
-	work()
+	culprit.Work()
 	sink = n.get()
 }
 
@@ -492,7 +471,7 @@ func connection() *node {
 func onceOnly() {
 	sink = connection().get()
 	hangUp()
-	work()
+	culprit.Work()
 	sink = connection().get()
 }
 
@@ -508,6 +487,6 @@ func timer() {
 		n.value = nil // culprit timer
 	})
 	time.Sleep(3 * time.Millisecond)
-	work()
+	culprit.Work()
 	sink = n.get()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/dev/pci"
 	"github.com/zeroframe/zeroframe/kernel/linux"
 	"github.com/zeroframe/zeroframe/kernel/mem"
+	"github.com/zeroframe/zeroframe/qemu/testdata/culprit"
 )
 
 // What assembly, the kernel and a device do.
@@ -41,7 +42,7 @@ func reusedFrame() {
 	inKernel(takeFirst)
 	inKernel(dropFirst)
 	inKernel(takeSecond)
-	work()
+	culprit.Work()
 	sink = numbers[entryIn(first).row]
 }
 
@@ -71,7 +72,7 @@ func assembly() {
 	}
 	at.row = 3
 	split(&at.parts, 50)
-	work()
+	culprit.Work()
 	sink = numbers[at.row]
 }
 
@@ -83,7 +84,7 @@ func split(parts *[4]int, n int)
 // returnAddress: a function in assembly overwrites the address to which its caller returns.
 func returnAddress() {
 	sink = overwritten(7)
-	work()
+	culprit.Work()
 }
 
 //go:noinline
@@ -105,7 +106,7 @@ var numLocks int
 
 func kernelTable() {
 	inKernel(resetCard)
-	work()
+	culprit.Work()
 	var fds [2]int
 	if err := syscall.Pipe(fds[:]); err != nil {
 		panic(err)
@@ -152,7 +153,7 @@ func dma() {
 		return
 	}
 	inKernel(askDevice)
-	work()
+	culprit.Work()
 	for _, i := range order {
 		sink += numbers[i]
 	}

@@ -5,14 +5,11 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"os"
 	"reflect"
-	"runtime"
 	"strconv"
-	"strings"
 	"sync"
-	"time"
+
+	"github.com/zeroframe/zeroframe/qemu/testdata/culprit"
 )
 
 var kinds = map[string]func(){
@@ -20,29 +17,15 @@ var kinds = map[string]func(){
 	"reflect": reflected, "handler": handlers, "strconv": parsed, "json": decoded, "swallowed": swallowed, "float": floats,
 	"donetwice": doneTwice, "unlocked": unlockedTwice,
 	"frame": reusedFrame, "assembly": assembly, "returnaddress": returnAddress, "kerneltable": kernelTable, "dma": dma,
-	"waiting": waiting,
+	"waiting": waiting, "plain": plain,
 }
 
-func main() {
-	if len(os.Args) != 2 || kinds[os.Args[1]] == nil {
-		fmt.Println("usage: culprits2 KIND")
-		os.Exit(2)
-	}
-	kinds[os.Args[1]]()
-	fmt.Println("nothing happened")
-}
+func main() { culprit.Main(kinds) }
 
-// work is what happens between the cause and the death: memory is allocated, and the collector runs.
-//
-//go:noinline
-func work() {
-	var all [][]byte
-	for i := range 200 {
-		all = append(all, []byte(strings.Repeat("x", i)))
-	}
-	runtime.GC()
-	time.Sleep(time.Millisecond)
-	runtime.KeepAlive(all)
+// plain panics whatever happens.
+func plain() {
+	culprit.Work()
+	panic("plain")
 }
 
 var (
@@ -63,7 +46,7 @@ func lostUpdate() {
 	go func() { leaveSlowly(); both.Done() }()
 	go func() { leave(); both.Done() }()
 	both.Wait()
-	work()
+	culprit.Work()
 	if used != 0 {
 		panic("somebody is left")
 	}
@@ -96,7 +79,7 @@ func overlapping() {
 	left, right := &window{row: array[:5]}, &window{row: array[4:]}
 	right.set(0, 3)
 	left.fill(70)
-	work()
+	culprit.Work()
 	sink = numbers[right.row[0]]
 }
 
@@ -121,7 +104,7 @@ func mapValue() {
 	for i, name := range []string{"small", "large", "huge"} {
 		limits[name] = limit{name, most(i)}
 	}
-	work()
+	culprit.Work()
 	sink = numbers[limits["huge"].most]
 }
 
@@ -139,7 +122,7 @@ func (s *square) area() int { return *s.side }
 
 func typeSwitch() {
 	x := find("circle")
-	work()
+	culprit.Work()
 	switch v := x.(type) {
 	case *square:
 		sink = *v.side
@@ -193,7 +176,7 @@ type settings struct{ Workers, Load int }
 func reflected() {
 	s := &settings{4, 100}
 	set(s, "Workers", 0)
-	work()
+	culprit.Work()
 	sink = s.Load / s.Workers
 }
 
@@ -213,7 +196,7 @@ func handlers() {
 	for i := range 3 {
 		on[strconv.Itoa(i)] = makeHandler(i).handle
 	}
-	work()
+	culprit.Work()
 	sink = on["0"](1) + on["2"](1)
 }
 
@@ -225,7 +208,7 @@ func makeHandler(i int) handler {
 // parsed: a number cannot be parsed, and nobody asks.
 func parsed() {
 	per := number("12x")
-	work()
+	culprit.Work()
 	sink = 100 / per
 }
 
@@ -241,14 +224,14 @@ func decoded() {
 	if err := json.Unmarshal([]byte(`{"rows": 3, "index": -4}`), &c); err != nil { // culprit json
 		panic(err)
 	}
-	work()
+	culprit.Work()
 	sink = numbers[c.Index]
 }
 
 // swallowed: a deferred function has caught a panic, and the result is what it was.
 func swallowed() {
 	s := load("square of 3")
-	work()
+	culprit.Work()
 	sink = s.area()
 }
 
@@ -276,7 +259,7 @@ type series struct {
 func floats() {
 	s := &series{}
 	s.average()
-	work()
+	culprit.Work()
 	sink = numbers[int(s.mean)]
 }
 
@@ -294,7 +277,7 @@ func doneTwice() {
 	var all sync.WaitGroup
 	all.Add(1)
 	goOn(&all)
-	work()
+	culprit.Work()
 	all.Done()
 }
 
@@ -308,7 +291,7 @@ func unlockedTwice() {
 	var mu sync.Mutex
 	mu.Lock()
 	giveBack(&mu)
-	work()
+	culprit.Work()
 	mu.Unlock()
 }
 

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/zeroframe/zeroframe/qemu/testdata/culprit"
 )
 
 // waiting has goroutines wait, each for something that another has made so: the line is marked with the goroutine's
@@ -39,7 +41,7 @@ func waiting() {
 	}
 	setDeadline(r)
 	go waitRead(r)
-	work()
+	culprit.Work()
 	runtime.KeepAlive(w)
 	panic("they wait")
 }

@@ -1,6 +1,5 @@
 //go:build !linux
 
-// Command bench measures the receiver. It runs on Linux, whose system calls it uses.
 package main
 
 import (
