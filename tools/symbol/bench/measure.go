@@ -55,7 +55,7 @@ func measureHere(limit int, in string, args []string) {
 		check(err)
 	}
 	cpu := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-	if err != nil && limit > 0 && cpu >= float64(limit)-0.1 {
+	if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && limit > 0 && (w.Signal() == syscall.SIGXCPU || w.Signal() == syscall.SIGKILL) {
 		return
 	}
 	check(err)
