@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// manyAddresses is how many a batch must have, and those before it together four times, for an
-	// index to be considered; or four times as many are expected.
-	manyAddresses = 4096
+	// someAddresses is how many a batch must have for an index to be considered, and manyAddresses how
+	// many it and those before it, or those that are expected.
+	someAddresses = 256
+	manyAddresses = 4 * 4096
 	// maxMemoryIndex bounds the .debug_info of which there is one, in bytes. The index is about
 	// a 25th of it.
 	maxMemoryIndex = 1 << 30
@@ -34,8 +35,8 @@ func (f *File) Expect(n int) { f.expected.Store(int64(n)) }
 // believed, and that as many of it are new.
 func (f *File) indexPays(n, some, units int) bool {
 	more := f.expected.Load()
-	expected := int64(n)+more >= 4*manyAddresses
-	asked := n >= manyAddresses && f.asked.Load() >= 4*manyAddresses
+	expected := int64(n)+more >= manyAddresses
+	asked := n >= someAddresses && f.asked.Load() >= manyAddresses
 	if !expected && !asked || f.anyIndex() != nil {
 		return false
 	}

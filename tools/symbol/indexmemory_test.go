@@ -19,10 +19,10 @@ func TestMemoryIndex(t *testing.T) {
 	} {
 		f, plain := openTest(t, path), openTest(t, path)
 		addrs := askedOf(plain, 20000)
-		for len(addrs) < manyAddresses {
+		for len(addrs) < manyAddresses/4 {
 			addrs = append(addrs, addrs...)
 		}
-		want := [2][][]lookup.Call{plain.LookupAll(addrs[:manyAddresses/2], false), plain.LookupAll(addrs[:manyAddresses/2], true)}
+		want := [2][][]lookup.Call{plain.LookupAll(addrs[:manyAddresses/8], false), plain.LookupAll(addrs[:manyAddresses/8], true)}
 		if plain.made.Load() != nil {
 			t.Errorf("%s: an index for two small batches", name)
 		}
@@ -37,7 +37,7 @@ func TestMemoryIndex(t *testing.T) {
 				}
 			}
 			// It is of use only where DWARF is asked so often.
-			if i == 39 && f.made.Load() == nil && f.asked.Load() >= 4*manyAddresses {
+			if i == 39 && f.made.Load() == nil && f.asked.Load() >= manyAddresses {
 				t.Errorf("%s: no index after %d addresses of %d units, each of %d units read %d times", name,
 					f.asked.Load(), f.unitsRead.Load(), f.dwarfData().CodeUnits(), f.unitsRead.Load())
 			}
@@ -108,7 +108,7 @@ func TestMemoryFile(t *testing.T) {
 func TestMemoryIndexStopped(t *testing.T) {
 	f := openTest(t, buildMany(t))
 	addrs := askedOf(f, 20000)
-	for len(addrs) < manyAddresses {
+	for len(addrs) < manyAddresses/4 {
 		addrs = append(addrs, addrs...)
 	}
 	f.LookupAll(addrs, false)
