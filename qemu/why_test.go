@@ -32,7 +32,7 @@ func TestWhyMore(t *testing.T) {
 // TestWhyMissing: the same of testdata/culprits3: of what is not there any more, and of what was asked for.
 func TestWhyMissing(t *testing.T) {
 	t.Parallel()
-	whyAll(t, "culprits3", 11, nil)
+	whyAll(t, "culprits3", 15, nil)
 }
 
 // whyAll asks why of each kind of a program, whose marks are in its source. Those in devices are not of a line.

@@ -272,6 +272,15 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 		s.Death = "the runtime has given up"
 	}
 	w.where(s, v)
+	if v.function == fnThrow {
+		if path, err := w.tooMuch(ctx, v); err != nil || path != nil {
+			if err == nil {
+				s.Death, s.At, s.Count = "no memory for a slice of this length", w.hop(path, len(path)-1), path[len(path)-1].count
+				err = w.follow(ctx, s, path, len(path)-1, []place{register(rbx)})
+			}
+			return err
+		}
+	}
 	var err error
 	for _, n := range windows {
 		var path []entry
@@ -290,6 +299,30 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 		}
 	}
 	return nil
+}
+
+// tooMuch is for a throw in an allocation of a slice: the path to its call, whose length is in RBX. nil: it was
+// something else.
+func (w *Why) tooMuch(ctx context.Context, v *event) ([]entry, error) {
+	for i, ra := range v.stack[min(1, len(v.stack)):] {
+		c := w.file.Lookup(ra, true)
+		if len(c) == 0 || i+2 >= len(v.stack) {
+			continue
+		}
+		// makeslice(type, length, capacity), growslice(old, length, ...)
+		if f := c[len(c)-1].Function; f == "runtime.makeslice" || f == "runtime.growslice" {
+			caller := v.stack[i+2]
+			count, err := w.lastCall(ctx, v.count, []uint64{w.entry(f)}, func(m *machine, e *entry) bool {
+				ra, _ := m.word(e.gpr[rsp])
+				return ra == caller
+			})
+			if err != nil || count == 0 {
+				return nil, err
+			}
+			return w.pathTo(ctx, count, windows[0])
+		}
+	}
+	return nil, nil
 }
 
 // Functions of the runtime that panic over an argument, and where it is at their start.
@@ -520,7 +553,7 @@ func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from [
 			}
 		}
 		var err error
-		c.Hops, c.End, err = w.chain(ctx, s, path, at, p)
+		c.Hops, c.End, err = w.chain(ctx, s, path, at, p, nil)
 		if err != nil {
 			c.End = unfinished
 		}

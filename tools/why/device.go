@@ -18,6 +18,7 @@ type deviceWrite struct {
 	count      uint64 // instructions run, behind it; 0: not known
 	value      uint64 // what it has written, if count is known
 	queue      string // the device's name and its queue; "": not known
+	stored     bool   // an instruction may have written it just then: the device is in doubt
 	descriptor uint64 // where the queue has the buffer's address, if the queue is known
 }
 
@@ -52,6 +53,9 @@ func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWri
 				lo, hi, found = max(at-step, lo), at, true
 				d.value = v
 				d.queue, d.descriptor = m.queueOf(p.addr)
+				if e, err := m.now(); err == nil && step == 1 {
+					d.stored = m.mayWrite(&e, p)
+				}
 				break
 			}
 			if at == hi {

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"strings"
 
+	"golang.org/x/arch/x86/x86asm"
+
 	"github.com/zeroframe/zeroframe/tools/memory"
 )
 
-// Two values come from nowhere: of a key that a map has not got, and of a channel that is closed. Who has deleted the
-// key, or closed the channel, has made them so.
+// Three values come from nowhere: of a key that a map has not got, of a channel that is closed, and of a word that nobody
+// has written. Who has deleted the key, closed the channel or allocated the word has made them so.
 
 // zeroValue is what the runtime answers with where a map has not got the key.
 const zeroValue = "runtime.zeroVal"
@@ -197,4 +199,26 @@ func (w *Why) closed(path []entry, i int) (at int, p place, ok bool) {
 		}
 		return at, place{kind: inMemory, addr: channel + uint64(w.fields["runtime.hchan.closed"]), size: 4}, channel != 0
 	}
+}
+
+// allocated is for a word of zeros that path[at] has read by a pointer and nothing has written: who has allocated it.
+func (w *Why) allocated(ctx context.Context, path []entry, at int, p place) (h Hop, ok bool, err error) {
+	if v, ok := w.at.word(p.addr); !ok || v&mask(min(p.size, 8)) != 0 || p.kind != inMemory {
+		return h, false, nil
+	}
+	for _, a := range path[at].inst.Args {
+		m, isMemory := a.(x86asm.Mem)
+		if from := addressPlaces(a); isMemory && len(from) > 0 && m.Base != x86asm.RSP && m.Base != x86asm.RBP {
+			hops, _, err := w.chain(ctx, new(Story), path, at, from[0], func(h *Hop) bool {
+				return h.Own && strings.HasPrefix(h.By, "runtime.mallocgc") && p.addr-h.Value < 1<<16
+			})
+			if n := len(hops); n > 0 && strings.HasPrefix(hops[n-1].By, "runtime.mallocgc") && hops[n-1].Own {
+				h = hops[n-1]
+				h.How, h.Place, h.Value, h.Store = "constant", p.String(), 0, true
+				return h, true, nil
+			}
+			return h, false, err
+		}
+	}
+	return h, false, nil
 }

@@ -120,15 +120,18 @@ func (w *Why) unit(path []entry, i int, p place) (d def, ok bool) {
 }
 
 // chain follows the value that a place had in front of path[at] back to where it comes from. When it is settled who
-// is to blame, the rounds of a loop in which it was computed are not followed one by one.
-func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place) (hops []Hop, end string, err error) {
+// is to blame, the rounds of a loop in which it was computed are not followed one by one. With until it ends at the first
+// step of which that is true.
+func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place, until func(*Hop) bool) (hops []Hop, end string, err error) {
 	rounds := map[uint64]int{}
 	for n := 0; n < mostHops; n++ {
 		if p.kind == inVector && p.reg == 15 {
 			return hops, "the constant 0", nil // Go's internal ABI
 		}
+		reader := &path[at]
 		d, ok := w.lastDef(path, at, p)
 		if !ok {
+			read, readAt := path, at
 			var dev *deviceWrite
 			if path, d, dev, end, err = w.before(ctx, path, at, p); dev != nil {
 				h := w.deviceHop(dev, p)
@@ -147,6 +150,13 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 				}
 				return hops, end, err
 			}
+			if end != "" && err == nil && until == nil && w.Name(p.addr) == "" {
+				h, ok, err := w.allocated(ctx, read, readAt, p)
+				if ok {
+					return append(hops, h), "nothing has written it since it was allocated there", err
+				}
+				return hops, end, err
+			}
 			if err != nil || end != "" {
 				return hops, end, err
 			}
@@ -155,7 +165,10 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 		h := w.hop(path, d.index)
 		h.Place, h.Value = p.String(), w.valueOf(path, d)
 		f := &d.effect
-		h.Store = f.to.kind == inMemory && !e.inFrame()
+		h.Store = f.to.kind == inMemory && (!e.inFrame() || f.how == constant && reader.byPointer(w.memmove))
+		if until != nil && until(&h) {
+			return append(hops, h), "", nil
+		}
 		switch f.how {
 		case constant:
 			h.How = "constant"
@@ -238,15 +251,8 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 	switch {
 	case errors.Is(err, errDevice):
 		found, err := w.byDevice(ctx, p, last.count, first)
-		if err == nil && found.count != 0 {
-			// Unless it was an instruction that the watchpoint has not stopped at.
-			near, err := w.pathTo(ctx, found.count, windows[0])
-			if err != nil {
-				return nil, d, nil, "", err
-			}
-			if d, ok := w.lastDef(near, len(near)-1, p); ok && w.endsBehind(near, d.index, found.count) {
-				return near, d, nil, "", nil
-			}
+		if found.stored {
+			return path, d, nil, fmt.Sprintf(cannotTell+"the write of %s before instruction %d was not seen", p, found.count), err
 		}
 		return path, d, &found, "", err
 	case err != nil:
@@ -262,15 +268,6 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 		return path, d, nil, "", nil
 	}
 	return nil, d, nil, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
-}
-
-// endsBehind reports whether path[i], or the call that begins there, has done its work just before an instruction.
-func (w *Why) endsBehind(path []entry, i int, count uint64) bool {
-	if path[i].pc == w.memmove || path[i].pc == w.memclr {
-		for ; i+1 < len(path) && path[i+1].gpr[rsp] <= path[i].gpr[rsp]; i++ {
-		}
-	}
-	return path[i].count+1 >= count
 }
 
 // deviceHop is a device's write as a step.
@@ -397,6 +394,18 @@ func (e *entry) inFrame() bool {
 	return ok && (m.Base == x86asm.RSP || m.Base == x86asm.RBP) || e.inst.Op == x86asm.PUSH || e.inst.Op == x86asm.CALL
 }
 
+// byPointer reports whether the instruction, or the copying that begins there, reads memory by a pointer that is not the
+// stack's: what it reads is a variable of its function no more, wherever it lies. Of a register's copy it matters who has
+// made that.
+func (e *entry) byPointer(memmove uint64) bool {
+	for _, a := range e.inst.Args {
+		if m, ok := a.(x86asm.Mem); ok && m.Base != x86asm.RSP && m.Base != x86asm.RBP && e.inst.Op != x86asm.LEA {
+			return true
+		}
+	}
+	return e.pc == memmove
+}
+
 // question finds the comparison that has led to path[k], and what it has compared: one place with a constant.
 func (w *Why) question(path []entry, k int) (compare int, p place, ok bool) {
 	if compare, ok = w.branchBefore(path, k); !ok {
@@ -443,6 +452,17 @@ func callerOf(path []entry, i int) (call int, ok bool) {
 			if sp-path[i].gpr[rsp] > 1<<20 {
 				return 0, false
 			}
+		}
+	}
+	return 0, false
+}
+
+// returnOf finds the instruction behind the one by which the function of path[i] returns.
+func returnOf(path []entry, i int) (back int, ok bool) {
+	sp := path[i].gpr[rsp]
+	for k := i; k+1 < len(path); k++ {
+		if path[k].inst.Op == x86asm.RET && path[k].gpr[rsp] >= sp && path[k].gpr[rsp]-sp < 1<<20 {
+			return k + 1, true
 		}
 	}
 	return 0, false

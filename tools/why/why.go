@@ -226,12 +226,14 @@ func (w *Why) hop(path []entry, i int) Hop {
 		if h.By == "" && len(calls) > 0 {
 			h.By = calls[len(calls)-1].Function
 		}
-		var ok bool
-		if k, ok = callerOf(path, k); !ok {
+		if call, ok := callerOf(path, k); ok {
+			k, calls = call, w.file.Lookup(path[call].pc, false)
+		} else if back, ok := returnOf(path, k); ok { // it was called before the path begins
+			k, calls = back, w.file.Lookup(path[back].pc, true)
+		} else {
 			w.fromStack(&h, path)
 			break
 		}
-		calls = w.file.Lookup(path[k].pc, false)
 	}
 	return h
 }

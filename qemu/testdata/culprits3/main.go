@@ -5,6 +5,8 @@ package main
 import (
 	"bufio"
 	"container/heap"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"unsafe"
@@ -16,6 +18,7 @@ var kinds = map[string]func(){
 	"mapdelete": mapDelete, "mapclear": mapClear, "rangedelete": rangeDelete,
 	"recvclosed": receiveClosed, "selectclosed": selectClosed, "waitclosed": waitClosed,
 	"makelen": makeLength, "makecap": makeCapacity, "heap": heaps, "neighbour": neighbour, "scanner": scanner,
+	"error": failed, "unset": unset, "huge": huge, "order": byteOrder,
 }
 
 func main() { culprit.Main(kinds) }
@@ -225,4 +228,76 @@ func scanner() {
 	m := parse("index=1\nsizes=9\nother=7\n")
 	list := []int{10, 20, 30, 40}
 	fmt.Println(list[m["index"][0]-'0'])
+}
+
+// An error that others have only passed on.
+var errLow = errors.New("too low")
+
+//go:noinline
+func check(n int) error {
+	if n < 3 {
+		return fmt.Errorf("check %d: %w", n, errLow) // culprit error
+	}
+	return nil
+}
+
+//go:noinline
+func step(n int) error { return check(n) }
+
+func failed() {
+	for n := 5; n > 0; n-- {
+		if err := step(n); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// A field that nobody has set.
+type base struct{ name string }
+
+type derived struct {
+	*base
+	n int
+}
+
+//go:noinline
+func build(n int) *derived {
+	if n == 3 {
+		return &derived{n: n} // culprit unset
+	}
+	return &derived{base: &base{"x"}, n: n}
+}
+
+func unset() {
+	for n := range 5 {
+		fmt.Println(len(build(n).name))
+	}
+}
+
+// There is no memory for so much.
+//
+//go:noinline
+func grow(l *limits, by int) {
+	l.high *= by // culprit huge
+}
+
+func huge() {
+	l := &limits{0, 1 << 10}
+	elsewhere(func() { grow(l, 1<<20) })
+	fmt.Println(len(make([]int64, l.high)))
+}
+
+// A length in the wrong order of its bytes, in an object that lies in a frame.
+//
+//go:noinline
+func read(frame []byte) []byte {
+	n := binary.LittleEndian.Uint16(frame)
+	return frame[2 : 2+n]
+}
+
+func byteOrder() {
+	frame := make([]byte, 32)
+	binary.BigEndian.PutUint16(frame, 8) // culprit order
+	culprit.Work()
+	fmt.Println(len(read(frame)))
 }
