@@ -30,6 +30,17 @@ func CompareAndSwap64(p *uint64, old, new uint64) bool { return amd64.CompareAnd
 // FetchAdd adds to a word and returns what it was, in one step for all CPUs.
 func FetchAdd(p *uint32, n uint32) (old uint32) { return amd64.FetchAdd(p, n) }
 
+const (
+	RingSize  = amd64.RingSize  // size in bytes of a ring of events, and what it is aligned to
+	EventSize = amd64.EventSize // size of an event: the time and three words
+	NotNoted  = amd64.NotNoted  // what NoteEvent returns where there is no ring
+)
+
+// NoteEvent writes an event behind the latest one of the running CPU's ring, and returns its address.
+func NoteEvent(c *CPU, kind, thread, number uint32, a, b uintptr) (at uintptr) {
+	return amd64.NoteEvent(c, kind, thread, number, a, b)
+}
+
 // SetTrapHandler sets the top-level function that every trap calls, interrupts off.
 func SetTrapHandler(f func(*TrapFrame)) { amd64.SetTrapHandler(f) }
 
@@ -355,6 +366,39 @@ func WatchesExact() bool { return amd64.WatchesExact() }
 // TakeWatchHits is for the debug exception: it returns the places that have been accessed, a bit each, and
 // whether it is a single step, too.
 func TakeWatchHits() (hits uint32, step bool) { return amd64.TakeWatchHits() }
+
+// Branch is a branch that the CPU has recorded: From, To, Cycles since the one before (0: not known), Missed if it was
+// mispredicted.
+type Branch = amd64.Branch
+
+const MaxBranches = amd64.MaxBranches // how many records are read at most
+
+// FindBranches looks for records of branches and returns how many there are; virtual says that this is a virtual machine.
+// Early context, on the first CPU, when traps are handled.
+func FindBranches() (n int, virtual bool) { return amd64.FindBranches() }
+
+// BranchesName says what kind FindBranches has found.
+func BranchesName() string { return amd64.BranchesName() }
+
+// StartBranches turns the records on, but for while an exception is handled. Early context, on each CPU.
+func StartBranches() bool { return amd64.StartBranches() }
+
+// StopBranches ends that; it returns false if the CPU records nothing.
+func StopBranches() bool { return amd64.StopBranches() }
+
+// BranchesHeld reports whether the records are those in front of the exception that is being handled.
+func BranchesHeld() bool { return amd64.BranchesHeld() }
+
+// ReadBranches reads the records while they are stopped, the oldest first, and returns how many there are.
+func ReadBranches(to *[MaxBranches]Branch) (n int) { return amd64.ReadBranches(to) }
+
+// FakeMSR is a register of the CPU's, for FakeBranches.
+type FakeMSR = amd64.FakeMSR
+
+const FakeBranchMSRs = amd64.FakeBranchMSRs // how many of them it wants room for
+
+// FakeBranches has the CPU be one with these records, the oldest first; room stays. For the crash lab.
+func FakeBranches(room *[FakeBranchMSRs]FakeMSR, all []Branch) { amd64.FakeBranches(room, all) }
 
 // Breakpoint raises the breakpoint exception.
 func Breakpoint() { amd64.Breakpoint() }

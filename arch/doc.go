@@ -14,12 +14,16 @@
 // Traps and system calls:
 //
 //	TrapFrame          what a trap or a system call has interrupted: PC, SP, FP, TLS, Trap, Error, Addr
-//	CPU                the CPU's part of its own record, at the record's beginning: the boot sets it up; CounterOffset is what the kernel adds to ReadCounter
+//	CPU                the CPU's part of its own record, at the record's beginning: the boot sets it up; CounterOffset is what the kernel adds to ReadCounter, LatestEvent the address of NoteEvent's latest event, 0: none are noted
 //	ThisCPU            returns the running CPU's record
 //	MaxCPUs            how many CPUs the kernel takes
 //	CompareAndSwap     sets a word if it is what it was, in one step for all CPUs
 //	CompareAndSwap64   is CompareAndSwap for eight bytes, such as a page table's entry
 //	FetchAdd           adds to a word and returns what it was, in one step for all CPUs
+//	RingSize           size in bytes of a ring of events, and what it is aligned to
+//	EventSize          size of an event: the time and three words
+//	NotNoted           what NoteEvent returns where there is no ring
+//	NoteEvent          writes an event behind the latest one of the running CPU's ring, and returns its address
 //	SetTrapHandler     sets the top-level function that every trap calls, interrupts off
 //	TrapDivide         divide error
 //	TrapDebug          debug exception: a single step, or an access to a watched place
@@ -160,6 +164,17 @@
 //	HoldWatches        makes the CPU watch nothing, until SetWatches is called
 //	WatchesExact       reports whether all that raises the debug exception are accesses to the places
 //	TakeWatchHits      tells which places have raised the debug exception, and whether it is a single step, too
+//	Branch             a branch that the CPU has recorded: From, To, Cycles, Missed
+//	MaxBranches        how many records of branches are read at most
+//	FindBranches       returns how many records of branches there are, and whether this is a virtual machine
+//	BranchesName       says what kind FindBranches has found
+//	StartBranches      turns the records on, but for while an exception is handled
+//	StopBranches       ends that; false: the CPU records nothing
+//	BranchesHeld       reports whether the records are those in front of the exception that is being handled
+//	ReadBranches       reads the records while they are stopped, the oldest first
+//	FakeMSR            a register of the CPU's, for FakeBranches
+//	FakeBranchMSRs     how many of them it wants room for
+//	FakeBranches       has the CPU be one with these records: for the crash lab
 //	Breakpoint         raises the breakpoint exception
 //	BreakpointCode     the instruction of a breakpoint
 //	BreakpointSize     how far behind it the pc of its trap is, in bytes

@@ -6,6 +6,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
+	"github.com/zeroframe/zeroframe/kernel/fault"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
 	"github.com/zeroframe/zeroframe/kernel/image"
 	"github.com/zeroframe/zeroframe/kernel/mem"
@@ -101,6 +102,8 @@ func printReport() {
 	}
 	console.String("\nrandom  ")
 	console.String(entropy.Source())
+	console.String("\nbranch  ")
+	fault.PrintBranches()
 	printNetwork()
 	printShares()
 	printPort()

@@ -38,6 +38,7 @@ func joinThreads() {
 	r.Call, r.Joined = 0, true // it does not come back
 	arch.SetTrapHandler(fault.TrapLocked)
 	arch.JoinTimer()
+	fault.JoinBranches()
 	takeCalls(r)
 	arch.BeginKernelStack(thread.Join)
 }

@@ -104,7 +104,7 @@ func early() {
 	}
 	mem.KeepRAM(info.Regions())
 	memdump.Find(info.Regions())
-	percpu.This().SetRing(mem.Contiguous(percpu.RingSize))
+	percpu.This().SetRing(mem.Contiguous(arch.RingSize))
 	c := &percpu.This().CPU
 	if mem.ReadOnly(c.TablePages()) {
 		c.LockTables()
@@ -119,6 +119,7 @@ func early() {
 	stack.Watch()
 	startInterrupts()
 	clock.Init()
+	fault.StartBranches()
 	smp.Start(info.Regions())
 	fault.SetWatches()
 	entropy.Init(uint64(clock.Wall()))

@@ -20,6 +20,7 @@ memory  (\d+) KiB usable, up to (0x[0-9a-f]+); image (\d+) KiB, page tables (\d+
 cpu     (.+)\r
 clock   \d+ MHz by .+; timer .+\r
 random  .+\r
+branch  no records: this CPU keeps none\r
 stack        size  used, at least   free  limit\r
 ((?:[a-z]+ +\d+ +\d+ +\d+ % +\d+ +\d+(?:  warning: above 75 %)?\r
 ){11})`)

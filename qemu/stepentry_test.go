@@ -71,7 +71,7 @@ gdb.execute("continue")
 // invalid.
 var entryFuncs = map[string]string{
 	"syscallEntry": " 0x115", "resume": " 0xf 0x16 0x18 0x1e 0x23 0x27 0x29 0x2d 0x2f 0x34 0x37 0x3a",
-	"trapEntry": " 0x45-0xe4 0xef-0x12d 0x19b 0x1a7 0x1a8 0x1ad", "trapLeave": "", "trapReturn": "", "vectors": "",
+	"trapEntry": " 0x45-0xe4 0xef-0x12d 0x1c9 0x1d5 0x1d6 0x1db", "trapLeave": "", "trapReturn": "", "vectors": "",
 }
 
 func TestEveryEntryInstruction(t *testing.T) {
@@ -116,7 +116,7 @@ func TestEveryEntryInstruction(t *testing.T) {
 				t.Fatal(err)
 			}
 			vm, out := start(t, Config{
-				Kernel: path, Append: "crash=go.step-entry trace=compact env.GOGC=off env.GODEBUG=asyncpreemptoff=1", CPU: cpu,
+				Kernel: path, Append: "crash=go.step-entry crash.branches=on trace=compact env.GOGC=off env.GODEBUG=asyncpreemptoff=1", CPU: cpu,
 				GDB: "unix:" + socket + ",server=on,wait=off", Paused: true, Icount: true, Timeout: 5 * limit,
 			}, "")
 			ctx, cancel := context.WithTimeout(t.Context(), 5*limit)

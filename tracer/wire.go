@@ -31,6 +31,7 @@ package tracer
 //	zf1 reg rip=0xV rsp=0xV rbp=0xV
 //	zf1 stack NAME 0xLO size=N used>=N free<=N limit=N LEVEL
 //	zf1 event -US KIND [NAME] [KEY=VALUE ...] [thread=N]
+//	zf1 branch from=0xADDR to=0xADDR [cycles=N] [missed=1]
 //	zf1 done LINES crc=0xCRC
 //
 // SEQ counts the traces since boot, from 1. KIND, CONTEXT, END and LEVEL are
@@ -77,6 +78,11 @@ package tracer
 // that does not know them passes over them. The compact form has mem records instead, at addresses from
 // [EventMark] on, which no memory has; a reader that does not know these takes them for memory that nobody
 // asks for.
+//
+// Behind them, branch lines say which branches the CPU took last before a fault, the oldest first, if it records them: from the
+// instruction that branched, to the one that it went to; cycles since the branch before, missed=1 if it was
+// mispredicted. The latest may be those of the way into the kernel. The compact form has mem records at addresses from
+// [BranchMark] on (branches.go).
 //
 // A trap line stands for each place where the kernel took over or handed over by
 // a record on the stack. Vectors below 256 are the CPU's. Of the others, 256

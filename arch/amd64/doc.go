@@ -17,11 +17,13 @@
 //	user_amd64.s     memory that a program has named, which may fault
 //	fpu.go           the FPU's state
 //	percpu.go        one CPU's own data, and the GS base that leads to it
+//	ring.go          the ring of the latest events
 //	cpus.go          several CPUs
 //	fakeg_amd64.s    what compiled Go needs in order to run without a runtime
 //	stack_amd64.s    running a function on another stack
 //	instr_amd64.s    single instructions
 //	debug.go         places whose accesses trap
+//	branch.go        records of the latest branches
 //	paging.go        page-table entries
 //	counter.go       how fast the time stamp counter counts, if CPUID says so
 //	frame.go         what is asked of a trap frame; its registers as a trace numbers them

@@ -46,6 +46,10 @@ func KeepCPU() {
 	Keep(unsafe.Pointer(&xsaveMask), unsafe.Sizeof(xsaveMask))
 	Keep(unsafe.Pointer(&xsaveSize), unsafe.Sizeof(xsaveSize))
 	Keep(unsafe.Pointer(&rightCR4), unsafe.Sizeof(rightCR4))
+	Keep(unsafe.Pointer(&branches), unsafe.Sizeof(branches))
+	Keep(unsafe.Pointer(&branchMSR), unsafe.Sizeof(branchMSR))
+	Keep(unsafe.Pointer(&branchOn), unsafe.Sizeof(branchOn))
+	Keep(unsafe.Pointer(&branchOff), unsafe.Sizeof(branchOff))
 	Keep(unsafe.Pointer(&c.tablesLocked), unsafe.Sizeof(c.tablesLocked)) // other CPUs' are set later
 }
 

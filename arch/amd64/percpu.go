@@ -32,7 +32,10 @@ type CPU struct {
 
 	restored, restoredAt uintptr // words that were put back (keep.go), and the address of the first
 
-	CounterOffset uint64 // what is to be added to the CPU's time stamp counter for it to be the first CPU's, modulo 2^64; the kernel sets it at boot
+	CounterOffset uint64  // what is to be added to the CPU's time stamp counter for it to be the first CPU's, modulo 2^64; the kernel sets it at boot
+	LatestEvent   uintptr // the address of the latest event of the CPU's ring (ring.go), 0: none are noted
+
+	branches uint32 // branchesOff, branchesOn or branchesHeld (branch.go)
 
 	repairs      uint32 // faults after which Repaired has let the code go on
 	tablesLocked bool   // the pages of the tables are read-only

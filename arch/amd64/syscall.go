@@ -102,6 +102,10 @@ func Resume(f *TrapFrame, fpu uintptr, control uint64) {
 	if several {
 		c.leaveInterrupt()
 	}
+	if c.branches == branchesHeld { // a fault was the thread's that was left
+		WriteMSR(branchMSR, branchOn)
+		c.branches = branchesOn
+	}
 	resume(f, fpu, control)
 }
 

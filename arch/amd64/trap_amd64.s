@@ -1,6 +1,13 @@
 #include "textflag.h"
 #include "go_asm.h"
 
+// BRANCHES turns the records of branches on or off (branch.go), by value. It uses AX, CX and DX.
+#define BRANCHES(value) \
+	MOVL	·branchMSR(SB), CX; \
+	MOVL	value(SB), AX; \
+	MOVL	value+4(SB), DX; \
+	WRMSR
+
 // From an interrupt gate to the kernel's Go handler and back. Every gate has an
 // IST slot, so the CPU has switched to a stack of its own and pushed SS, RSP,
 // RFLAGS, CS and RIP there whatever the interrupted stack was like. The stub in
@@ -146,6 +153,15 @@ free:
 	ADDQ	$16, SP
 	MOVQ	(tables_cpu-tables_gdt)(R13), SI
 	MOVQ	SI, CPU_self(SI)
+
+	// Up to here only the stub and a jump or two have taken the places of the program's branches.
+	CMPL	CPU_branches(SI), $const_branchesOn
+	JNE	unrecorded
+	CMPQ	16(BP), $const_VectorIRQ
+	JCC	unrecorded
+	MOVL	$const_branchesHeld, CPU_branches(SI)
+	BRANCHES(·branchOff)
+unrecorded:
 	INCL	CPU_depth(SI)
 	CMPL	CPU_depth(SI), $const_mostDepth
 	JLS	sound
@@ -233,6 +249,12 @@ undo:
 	MOVQ	$0, (const_recordSize+landing_ss)(BP)
 	LEAQ	-(17*8)(BP), SP
 	DECL	CPU_depth(GS)
+	JNE	inside
+	CMPL	CPU_branches(GS), $const_branchesHeld
+	JNE	inside
+	BRANCHES(·branchOn)
+	MOVL	$const_branchesOn, CPU_branches(GS)	// behind it, for an NMI in between
+inside:
 	POPQ	DI			// guard
 	MOVQ	DI, (CPU_g+const_gStackGuard0*8)(GS)
 	MOVQ	DI, (CPU_g+const_gStackGuard1*8)(GS)

@@ -2,7 +2,7 @@ package amd64
 
 // Access to memory that a program has named in a system call. The address may be
 // anything, so a fault in these functions is an answer: the trap handler asks
-// UserFixup and resumes there.
+// UserFixup and resumes there. So it is with registers that the CPU may not have.
 
 // CopyUser copies n bytes from one address to another and returns how many were
 // not copied because an access faulted. The ranges do not overlap, or to is below
@@ -24,6 +24,13 @@ func StoreUser64(a uintptr, v uint64) (ok bool)
 
 // StoreUser32 writes four bytes and returns whether that was possible.
 func StoreUser32(a uintptr, v uint32) (ok bool)
+
+// TryReadMSR reads a model-specific register; ok is false if the CPU does not have it, or a hypervisor does not give it.
+// Early and kernel context, when traps are handled.
+func TryReadMSR(msr uint32) (v uint64, ok bool)
+
+// TryWriteMSR writes one and returns whether that was possible.
+func TryWriteMSR(msr uint32, v uint64) (ok bool)
 
 func userFixups() (rangeLo, rangeFault, wordLo, wordFault uintptr)
 

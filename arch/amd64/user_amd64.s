@@ -49,7 +49,7 @@ TEXT ·rangeFault(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ	CX, (R10)
 	RET
 
-// The four word functions keep the address of their result's ok in DI.
+// These functions of a word keep the address of their result's ok in DI.
 
 // func LoadUser32(a uintptr) (v uint32, ok bool)
 TEXT ·LoadUser32(SB), NOSPLIT|NOFRAME, $0-13
@@ -84,6 +84,28 @@ TEXT ·StoreUser64(SB), NOSPLIT|NOFRAME, $0-17
 	MOVQ	a+0(FP), AX
 	MOVQ	v+8(FP), CX
 	MOVQ	CX, (AX)
+	MOVB	$1, (DI)
+	RET
+
+// func TryReadMSR(msr uint32) (v uint64, ok bool)
+TEXT ·TryReadMSR(SB), NOSPLIT|NOFRAME, $0-17
+	LEAQ	ok+16(FP), DI
+	MOVL	msr+0(FP), CX
+	RDMSR
+	SHLQ	$32, DX
+	ORQ	DX, AX
+	MOVQ	AX, v+8(FP)
+	MOVB	$1, (DI)
+	RET
+
+// func TryWriteMSR(msr uint32, v uint64) (ok bool)
+TEXT ·TryWriteMSR(SB), NOSPLIT|NOFRAME, $0-17
+	LEAQ	ok+16(FP), DI
+	MOVL	msr+0(FP), CX
+	MOVQ	v+8(FP), AX
+	MOVQ	AX, DX
+	SHRQ	$32, DX
+	WRMSR
 	MOVB	$1, (DI)
 	RET
 

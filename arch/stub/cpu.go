@@ -46,6 +46,14 @@ func CompareAndSwap64(p *uint64, old, new uint64) bool { panic(stub) }
 
 func FetchAdd(p *uint32, n uint32) (old uint32) { panic(stub) }
 
+const (
+	RingSize  = 4096
+	EventSize = 32
+	NotNoted  = 1
+)
+
+func NoteEvent(c *CPU, kind, thread, number uint32, a, b uintptr) (at uintptr) { panic(stub) }
+
 func Keep(p unsafe.Pointer, size uintptr) bool { panic(stub) }
 
 func KeepCPU() { panic(stub) }
@@ -231,6 +239,25 @@ func HoldWatches() { panic(stub) }
 func WatchesExact() bool { panic(stub) }
 
 func TakeWatchHits() (hits uint32, step bool) { panic(stub) }
+
+const (
+	MaxBranches    = 32
+	FakeBranchMSRs = 97
+)
+
+func FindBranches() (n int, virtual bool) { panic(stub) }
+
+func BranchesName() string { panic(stub) }
+
+func StartBranches() bool { panic(stub) }
+
+func StopBranches() bool { panic(stub) }
+
+func BranchesHeld() bool { panic(stub) }
+
+func ReadBranches(to *[MaxBranches]Branch) (n int) { panic(stub) }
+
+func FakeBranches(room *[FakeBranchMSRs]FakeMSR, all []Branch) { panic(stub) }
 
 func Breakpoint() { panic(stub) }
 

@@ -35,7 +35,10 @@ type Watch struct {
 }
 
 // CPU is the CPU's part of its own record.
-type CPU struct{ CounterOffset uint64 }
+type CPU struct {
+	CounterOffset uint64
+	LatestEvent   uintptr
+}
 
 func (c *CPU) Keep()                        { panic(stub) }
 func (c *CPU) LockTables()                  { panic(stub) }
@@ -81,3 +84,16 @@ type RTC struct{ Second uint8 }
 func (r *RTC) Read()                          { panic(stub) }
 func (r *RTC) Unix() (seconds int64, ok bool) { panic(stub) }
 func (r *RTC) Updating() bool                 { panic(stub) }
+
+// Branch is a branch that the CPU has recorded.
+type Branch struct {
+	From, To uintptr
+	Cycles   uint16
+	Missed   bool
+}
+
+// FakeMSR is a register of the CPU's.
+type FakeMSR struct {
+	Number uint32
+	Value  uint64
+}

@@ -17,6 +17,7 @@
 //	exits.go        functions whose return address is replaced
 //	step.go         a trace at each instruction
 //	moves.go        the same of assembly that moves the stack pointer by hand
+//	branches.go     records of branches, for a CPU that has none
 //	cpus.go         deaths of other CPUs than the first
 //	cpunmi.go       those of CPUs that are in an NMI
 //	cpustart.go     those in a CPU's first instructions

@@ -95,6 +95,9 @@ func lab() {
 	if !ok {
 		return
 	}
+	if _, ok := option.Word("crash.branches"); ok {
+		fakeBranches()
+	}
 	if stage, ok := option.Number("crash.stage"); ok {
 		faultUpTo(fault.Stage(stage))
 	}

@@ -11,6 +11,7 @@
 //	gopanic.go, text.go          what a panic of compiled Go was about, in words
 //	trace.go                     the trace, in the order of tracer/wire.go
 //	events.go                    what the CPU did last
+//	branches.go                  the branches that it took last, where it records them
 //	args.go                      the words that hold the arguments of the innermost frames
 //	waits.go                     the words that say what a goroutine waits for
 //	kernel/stack                 the table of stacks and the walk (package tracer)

@@ -60,13 +60,13 @@ func writeEvents(d *Details) {
 	r := percpu.This()
 	n := uint32(0)
 	for n < lastEvents {
-		if _, ok := r.LatestEvent(n); !ok {
+		if _, ok := r.EventBefore(n); !ok {
 			break
 		}
 		n++
 	}
 	for i := n; i > 0; i-- {
-		e, _ := r.LatestEvent(i - 1)
+		e, _ := r.EventBefore(i - 1)
 		ago := clock.Nanos(diedAt - min(e.When, diedAt))
 		v := tracer.Event{Ago: ago, Kind: tracer.EventKind(e.Kind), Thread: uint32(e.Thread), Number: e.Number, A: uint64(e.A), B: uint64(e.B)}
 		if v.Kind == tracer.EventLock {

@@ -44,9 +44,13 @@ func restoreKept() {
 // beginDeath is restoreKept for a death, with takeMachine, whose parameters it has: before that
 // the walker may be another CPU's, behind it that one stands still.
 func beginDeath(f *arch.TrapFrame, fp uintptr) {
+	recorded := arch.StopBranches() // first: each branch from here on would take an older one's place
 	putBack()
 	endEvents()
 	takeMachine(f, fp)
+	if recorded {
+		takeBranches()
+	}
 	prepareWalks()
 }
 

@@ -38,6 +38,7 @@ func ProgramExit(f *arch.TrapFrame, status int) {
 		observe.SendHandles("exit")
 		Exit(status)
 	}
+	keepBranches(diedOfFault())
 	d := NextStage(tracer.KindPanic)
 	d.fromTrap(f)
 	d.Cause = false
@@ -67,6 +68,15 @@ func ProgramExit(f *arch.TrapFrame, status int) {
 		ListGoroutines(first, false)
 	}
 	EndMachine()
+}
+
+// diedOfFault reports whether the runtime has said that the program dies of a fault.
+func diedOfFault() bool {
+	if _, ok := linux.MessageSignal(); ok {
+		return true
+	}
+	m := linux.Message() // of a fault that the runtime has made a panic of
+	return Contains(m, "invalid memory address or nil pointer dereference") || Contains(m, "unexpected fault address")
 }
 
 // calledByRuntime reports whether runtime.exit, in which f is, was called by the

@@ -173,6 +173,7 @@ func writeDetails(d *Details, kept bool) {
 		writeWaits(d)
 	}
 	writeEvents(d)
+	writeBranches(d)
 	writer.Done()
 }
 

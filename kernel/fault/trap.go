@@ -232,6 +232,7 @@ func signalIfHandled(f *arch.TrapFrame) {
 		return
 	}
 	if linux.Handles(sig) {
+		noteBranches()
 		linux.Fault(f, sig, code, addr)
 	}
 }

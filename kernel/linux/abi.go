@@ -57,7 +57,7 @@ func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
 	if t.Told {
 		result = c.told(f.CallNumber())
 	} else {
-		result = c.do(f.CallNumber())
+		result = c.do(r, f.CallNumber())
 	}
 	if result == errMissing {
 		result = c.fetch(f.CallNumber())

@@ -4,6 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/dev/share"
+	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -28,7 +29,7 @@ func (c *call) fetch(number uintptr) int64 {
 		id, what := vfs.Lacking()
 		if made, _ := vfs.Made(id); made != 0 {
 			bringUp(id)
-			r = c.do(number)
+			r = c.do(percpu.This(), number)
 			c.again = false
 			continue
 		}
@@ -38,7 +39,7 @@ func (c *call) fetch(number uintptr) int64 {
 		case done && errno != 0:
 			return -errno
 		case done:
-			r = c.do(number)
+			r = c.do(percpu.This(), number)
 		case ready:
 			continue // another's has just ended
 		default:
@@ -107,7 +108,7 @@ func (c *call) told(number uintptr) int64 {
 	case tellOpen:
 		c.host = vfs.ID(t.TellValue)
 	}
-	return c.do(number)
+	return c.do(percpu.This(), number)
 }
 
 // What a call is told of its change.
@@ -137,7 +138,7 @@ func (c *call) failed(number uintptr, errno int64) int64 {
 		return errno
 	}
 	c.ends, c.again = true, false
-	return c.do(number)
+	return c.do(percpu.This(), number)
 }
 
 // writeHost writes n bytes of the program's memory into a file of the host's: what has not been

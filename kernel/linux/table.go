@@ -23,8 +23,8 @@ type row struct {
 	not    string                                  // what of it is not supported, or is done otherwise than Linux does
 }
 
-// do makes the call with that number.
-func (c *call) do(number uintptr) int64 {
+// do makes the call with that number; cpu is the running CPU's record.
+func (c *call) do(cpu *percpu.Record, number uintptr) int64 {
 	percpu.AssertLocked()
 	if number < uintptr(len(table)) {
 		// The compiler must not see that c goes to a function that it does not know, or
@@ -34,22 +34,28 @@ func (c *call) do(number uintptr) int64 {
 		case r.quiet:
 			return r.do(c)
 		case r.do != nil:
-			n := c.note(number)
-			return c.noted(n, number, r.do(c))
+			at := cpu.NoteCall(uint32(number), uintptr(c.args[0]))
+			result := r.do(c) // a call that waits does not come back
+			cpu.Answer(at, uint32(number), uintptr(result))
+			return result
 		case r.file != nil:
 			f := get(c.args[0].FD())
 			if f == nil || f.flags&oPath != 0 && !r.path {
 				return -eBADF
 			}
-			n := c.note(number)
-			return c.noted(n, number, r.file(c, f))
+			at := cpu.NoteCall(uint32(number), uintptr(c.args[0]))
+			result := r.file(c, f)
+			cpu.Answer(at, uint32(number), uintptr(result))
+			return result
 		case r.socket != nil:
 			f, s, errno := getSocket(c.args[0].FD())
 			if errno != 0 {
 				return errno
 			}
-			n := c.note(number)
-			return c.noted(n, number, r.socket(c, f, s))
+			at := cpu.NoteCall(uint32(number), uintptr(c.args[0]))
+			result := r.socket(c, f, s)
+			cpu.Answer(at, uint32(number), uintptr(result))
+			return result
 		case r.starts:
 			refuseProgram()
 		}
@@ -61,17 +67,6 @@ func (c *call) do(number uintptr) int64 {
 		return c.resource()
 	}
 	return noSuchCall(number)
-}
-
-// note notes that the call has come (percpu.EventCall).
-func (c *call) note(number uintptr) (n uint32) {
-	return percpu.This().Note(percpu.EventCall, uint32(number), uintptr(c.args[0]), percpu.Unanswered)
-}
-
-// noted notes what has come of it, and returns that. A call that waits does not come here.
-func (c *call) noted(n uint32, number uintptr, result int64) int64 {
-	percpu.This().Answer(n, uint32(number), uintptr(result))
-	return result
 }
 
 // CallName returns the name of system call n, or "?". Any context.

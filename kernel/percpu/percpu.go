@@ -94,10 +94,8 @@ type Record struct {
 	WatchTurn, WatchHeld uint32
 	WatchStep            bool // it does so for a single step
 
-	// Of this package (ring.go): the ring that events are noted in, 0 if they are not any more; where it is; the number of
-	// the latest event.
-	ring, ringAt uintptr
-	noted        uint32
+	// Of this package (ring.go): what LatestEvent was when the ring was ended, 0: it was not.
+	lastEvent uintptr
 }
 
 // State is what a CPU does, for other CPUs. Its own code sets it, but for Starting.

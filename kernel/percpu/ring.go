@@ -10,8 +10,8 @@ import (
 // the CPU's own code, with interrupts off and without a lock. An NMI in between may take the place of the event
 // that is being noted, or leave one out. A death ends the rings, so that what the panic path does takes nobody's place.
 
-// RingEvents is how many events a ring holds, a power of two.
-const RingEvents = 128
+// RingEvents is how many events a ring holds.
+const RingEvents = arch.RingSize / arch.EventSize
 
 // Event is a place in a ring.
 type Event struct {
@@ -50,53 +50,54 @@ var rings struct {
 	at     [arch.MaxCPUs]uintptr
 }
 
-// RingSize is the size of a ring in bytes.
-const RingSize = RingEvents * unsafe.Sizeof(Event{})
-
-// SetRing gives the CPU of the record the memory for its ring, all zero; 0: there is none. Early context.
+// SetRing gives the CPU of the record the memory for its ring, all zero, which begins at a multiple of its size. Early
+// context.
 func (r *Record) SetRing(at uintptr) {
 	rings.events = RingEvents
 	rings.at[r.Number] = at
-	r.ring, r.ringAt = at, at
+	r.LatestEvent = at
 }
 
-// Note notes an event of the running CPU, whose record r is. It returns what Answer takes. Kernel context.
-func (r *Record) Note(k EventKind, number uint32, a, b uintptr) (n uint32) {
-	if r.ring == 0 {
-		return 0
-	}
-	n = r.noted + 1
-	r.noted = n
-	e := (*Event)(arch.Pointer(r.ring + uintptr(n%RingEvents)*unsafe.Sizeof(Event{})))
-	e.When = arch.ReadCounter() + r.CounterOffset
-	e.Kind, e.Thread, e.Number = k, uint16(r.Thread), number
-	e.A, e.B = a, b
-	return n
+// Note notes an event of the running CPU, whose record r is. Kernel context.
+func (r *Record) Note(k EventKind, number uint32, a, b uintptr) {
+	arch.NoteEvent(&r.CPU, uint32(k), uint32(r.Thread), number, a, b)
 }
 
-// Answer says what has come of the system call that Note has returned n for: in that event, if it is the latest, else
-// in a new one. Kernel context.
-func (r *Record) Answer(n, number uint32, result uintptr) {
-	if r.noted != n {
-		r.Note(EventReturn, number, result, 0)
-	} else if r.ring != 0 {
-		(*Event)(arch.Pointer(r.ring + uintptr(n%RingEvents)*unsafe.Sizeof(Event{}))).B = result
+// NoteCall notes that the running thread makes a system call. It returns what Answer takes. Kernel context.
+func (r *Record) NoteCall(number uint32, a uintptr) (at uintptr) {
+	return arch.NoteEvent(&r.CPU, uint32(EventCall), uint32(r.Thread), number, a, Unanswered)
+}
+
+// Answer says what has come of the system call that NoteCall has returned at for: in that event, if it is the latest,
+// else in a new one. (Behind a whole ring of events the latest is in the same place; of the kinds that a call makes so many of, nobody
+// reads B.) Kernel context.
+func (r *Record) Answer(at uintptr, number uint32, result uintptr) {
+	if r.LatestEvent == at {
+		(*Event)(arch.Pointer(at)).B = result
+	} else {
+		r.noteReturn(number, result)
 	}
 }
+
+//go:noinline
+func (r *Record) noteReturn(number uint32, result uintptr) { r.Note(EventReturn, number, result, 0) }
 
 // EndRing is for a CPU that dies or is stopped: its ring stays as it is. Kernel and early context.
-func (r *Record) EndRing() { r.ring = 0 }
+func (r *Record) EndRing() {
+	if r.LatestEvent != 0 {
+		r.lastEvent, r.LatestEvent = r.LatestEvent, 0
+	}
+}
 
-// LatestEvent returns the i'th latest event, from 0, or false if the ring has no more. Kernel and early context.
-func (r *Record) LatestEvent(i uint32) (e *Event, ok bool) {
-	if r.ringAt == 0 || i >= RingEvents {
+// EventBefore returns the i'th latest event of a ring that has ended, from 0, or false if it has no more. Kernel and
+// early context.
+func (r *Record) EventBefore(i uint32) (e *Event, ok bool) {
+	if r.lastEvent == 0 || i >= RingEvents {
 		return nil, false
 	}
-	e = (*Event)(arch.Pointer(r.ringAt + uintptr((r.noted-i)%RingEvents)*unsafe.Sizeof(Event{})))
+	ring := r.lastEvent &^ (arch.RingSize - 1)
+	e = (*Event)(arch.Pointer(ring + (r.lastEvent-uintptr(i)*arch.EventSize)%arch.RingSize))
 	return e, e.When != 0
 }
 
-const (
-	_ = -uint(RingEvents & (RingEvents - 1))
-	_ = -uint(unsafe.Sizeof(Event{}) ^ 32)
-)
+const _ = -uint(unsafe.Sizeof(Event{}) ^ arch.EventSize)

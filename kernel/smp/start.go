@@ -106,7 +106,7 @@ func startOne(id uint32, page uintptr, late *uint64) bool {
 		return false
 	}
 	percpu.Add(r)
-	r.SetRing(mem.Contiguous(percpu.RingSize))
+	r.SetRing(mem.Contiguous(arch.RingSize))
 	r.ID = id
 	r.ShareTables()
 	lo, hi := stack.Bounds(number, stack.Boot)

@@ -10,6 +10,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/zeroframe/zeroframe/tools/render"
 	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -144,6 +145,26 @@ func events(t *wire.Trace) *timeView {
 	v.Height = v.Foot + 4
 	v.From, v.Death = decimal(timeLeft), decimal(timeRight)
 	return v
+}
+
+// branchView is a branch that a CPU took last. Cycles is empty if they are not known.
+type branchView struct {
+	From, To, Cycles string
+	Missed           bool
+}
+
+// branches are those of a trace, the oldest first.
+func branches(t *wire.Trace) (all []branchView) {
+	for i := range t.Branches {
+		b := &t.Branches[i]
+		from, to := render.BranchEnds(b)
+		v := branchView{From: name(from), To: name(to), Missed: b.Missed}
+		if b.Cycles != 0 {
+			v.Cycles = strconv.FormatUint(uint64(b.Cycles), 10)
+		}
+		all = append(all, v)
+	}
+	return all
 }
 
 // baseName is a path's last part.

@@ -81,6 +81,29 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// TestBranches: the page has a table of the branches, with the places at both ends.
+func TestBranches(t *testing.T) {
+	dir, im := lab(t)
+	died := death(1, tracer.KindFault, 1, "nil pointer dereference", 0x200110, 0x200210, 0x200301)
+	end := strings.LastIndex(died, tracer.Tag)
+	var b strings.Builder
+	w := tracer.Writer{Put: func(c byte) { b.WriteByte(c) }}
+	w.Branch(&tracer.Branch{From: 0x200210, To: 0x200110, Cycles: 31, Missed: true})
+	w.Branch(&tracer.Branch{From: 0x10, To: 0x200110})
+	log := died[:end] + b.String() + died[end:]
+	root := check(t, page(t, Options{Images: &lookup.Images{Given: []lookup.Resolver{im}}, Dir: dir, Context: -1}, log, 1<<20))
+	tables := find(root, "details", "branches")
+	if len(tables) != 1 {
+		t.Fatalf("%d tables of branches", len(tables))
+	}
+	table := text(tables[0])
+	for _, want := range []string{"2 branches that it took last", "main.work at main.go:5 31 no", "0x10 main.work at main.go:5"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table has no %q: %s", want, table)
+		}
+	}
+}
+
 // TestEventsBounded: of many events the latest are shown, and of many threads some share a line.
 func TestEventsBounded(t *testing.T) {
 	dir, im := lab(t)

@@ -204,6 +204,9 @@ func (r *Report) trim(v *traceView, left *budget) {
 			v.Events = nil
 		}
 	}
+	if left.events -= len(v.Branches); left.events < 0 {
+		v.Branches = nil
+	}
 	if r.opt.Context < 0 {
 		return
 	}

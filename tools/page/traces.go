@@ -31,6 +31,7 @@ type traceView struct {
 	Stacks    []stackView
 	Before    []lineView
 	Events    *timeView // what its CPU did last; nil: the trace does not say
+	Branches  []branchView
 
 	Goroutine, Thread uint64
 	State             string // of a goroutine that does not run
@@ -94,6 +95,7 @@ func (r *Report) traceView(t *wire.Trace, id int) *traceView {
 	v.Registers = registers(t, sym)
 	v.Stacks = stacks(t, v.listed)
 	v.Events = events(t)
+	v.Branches = branches(t)
 	if !v.listed {
 		v.Words = words(t, sym)
 		if !v.traceback { // which is text, and stands before the trace of the same death

@@ -53,7 +53,8 @@ type jsonTrace struct {
 	Culprit      *int              `json:"culprit,omitempty"`   // which of the frames, from 0, a summary names; not known: left out
 	Frames       []jsonFrame       `json:"frames"`
 	Stacks       []jsonStack       `json:"stacks"`
-	Events       []jsonEvent       `json:"events,omitempty"` // what the CPU did last, the oldest first
+	Events       []jsonEvent       `json:"events,omitempty"`   // what the CPU did last, the oldest first
+	Branches     []jsonBranch      `json:"branches,omitempty"` // those that it took last, where it records them, the oldest first
 }
 
 type jsonFrame struct {
@@ -145,6 +146,9 @@ func JSON(t *wire.Trace) []byte {
 	}
 	for i := range t.Events {
 		j.Events = append(j.Events, eventJSON(&t.Events[i]))
+	}
+	for i := range t.Branches {
+		j.Branches = append(j.Branches, branchJSON(&t.Branches[i]))
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

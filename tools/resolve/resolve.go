@@ -57,7 +57,7 @@ func (s *Session) Frame(t *wire.Trace, i int) {
 	}
 }
 
-// Events resolves the events of a trace that has ended.
+// Events resolves the events and the branches of a trace that has ended.
 func (s *Session) Events(t *wire.Trace) {
 	if s.sym == nil {
 		return
@@ -66,6 +66,10 @@ func (s *Session) Events(t *wire.Trace) {
 		if pc, ok := t.Events[i].PC(); ok {
 			t.Events[i].Calls = s.lookup(pc, false)
 		}
+	}
+	for i := range t.Branches {
+		b := &t.Branches[i]
+		b.FromCalls, b.ToCalls = s.lookup(b.From, false), s.lookup(b.To, false)
 	}
 }
 

@@ -394,7 +394,7 @@ func (e *events) Done(t *wire.Trace) {
 		f.showArguments(t)
 	}
 	f.ses.Events(t)
-	for _, line := range render.Events(t) {
+	for _, line := range append(render.Events(t), render.Branches(t)...) {
 		f.note(line)
 	}
 	f.stats.Traces++

@@ -18,6 +18,7 @@ type event struct {
 	stack     []uint64
 	goroutine int64
 	pc        uint64 // of sigpanic and of a trap: the instruction that has faulted
+	text      string // of throw and fatal: what they say
 }
 
 // Where deaths go through.
@@ -72,6 +73,8 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 		switch v.function {
 		case fnEnd:
 			return all, nil
+		case fnThrow, fnFatal:
+			v.text = string(m.bytes(e.gpr[rax], e.gpr[rbx]))
 		case fnTrap:
 			v.pc, _ = m.word(e.gpr[rax] + uint64(w.fields["amd64.TrapFrame.PC"]))
 		case fnSigpanic:
@@ -269,7 +272,7 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 	}
 	s.Death = "a panic"
 	if v.function != fnPanic {
-		s.Death = "the runtime has given up"
+		s.Death = "the runtime has given up: " + v.text
 	}
 	w.where(s, v)
 	if v.function == fnThrow {

@@ -208,6 +208,7 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 					h.Alternatives = append(h.Alternatives, q.String())
 				}
 			}
+			h.turned = turns[e.inst.Op] && len(from) == 1
 			hops = append(hops, h)
 			if rounds[h.PC]++; rounds[h.PC] > mostRounds && s.settled(hops) {
 				return hops, "it was computed so in each round of a loop, whose earlier ones were not followed", nil
@@ -221,6 +222,9 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 	}
 	return hops, cannotTell + "it has too many steps", nil
 }
+
+// turns are the instructions that write the bytes of a number in the other order.
+var turns = map[x86asm.Op]bool{x86asm.BSWAP: true, x86asm.MOVBE: true, x86asm.ROL: true, x86asm.ROR: true}
 
 // before goes farther back than the path: a longer one for a register, the last write to a word for memory.
 // end says why there is nothing, dev is set for a device.

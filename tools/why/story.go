@@ -11,7 +11,10 @@ const mostLines = 12
 
 // Lines returns the story in at most twelve lines, the latest first.
 func (s *Story) Lines() []string {
-	lines := []string{fmt.Sprintf("%s in %s", s.Death, where(&s.At))}
+	lines := []string{s.Death}
+	if s.At.Function != "" {
+		lines[0] += " in " + where(&s.At)
+	}
 	if h := s.Culprit; h != nil {
 		lines = append(lines, "made so by "+where(h))
 	}
@@ -86,7 +89,7 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 		}
 		switch here := k.Function == s.At.Function && k.Line == s.At.Line; {
 		case !k.Own || k.How == "unknown" || made && here:
-		case !here && (k.Store || k.How == "computed" || made && k.How == "input"):
+		case !here && (k.Store || k.How == "computed" && !k.turned || made && k.How == "input"):
 			if made && h.wroteItself(k) {
 				return h, true
 			}

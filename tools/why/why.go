@@ -188,6 +188,7 @@ type Hop struct {
 
 	sp      uint64 // the stack pointer at the program's own code
 	outside bool   // the kernel has done it: the program has read the value by a system call
+	turned  bool   // it has only turned the bytes round
 }
 
 // own reports whether a call is in the program's own code: not in the standard library, nor in the kernel.

@@ -370,7 +370,11 @@ func (d *decoder) mem() error {
 	if d.r.err != nil {
 		return d.r.err
 	}
-	if records, ok := eventsOf(addr, words); ok {
+	records, ok := eventsOf(addr, words)
+	if !ok {
+		records, ok = branchesOf(addr, words)
+	}
+	if ok {
 		for _, r := range records {
 			d.add(r, -1)
 		}

@@ -15,6 +15,7 @@
 //	trace.go         Records -> a Trace, within fixed limits
 //	format.go        a Record -> the line of the text form that it would be
 //	event.go         what the CPU did last; callnames.go: names of system calls
+//	branch.go        the branches that it took last
 //	fold.go          runs of the same frame, and frames left out
 //
 // What comes from a target is never trusted: lines are damaged on the way, traces are

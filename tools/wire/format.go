@@ -79,6 +79,8 @@ func (r *Record) String() string {
 			k.Name, k.Lo, k.Size, k.Used, k.Size-min(k.Used, k.Size), k.Limit, k.Level)
 	case OpEvent:
 		return r.eventString()
+	case OpBranch:
+		return r.branchString()
 	case OpDone:
 		return fmt.Sprintf("done %d crc=0x%08x", r.Lines, r.CRC)
 	}

@@ -36,6 +36,7 @@ const (
 	OpFold              // repeat
 	OpLeftOut           // ...
 	OpEvent             // event
+	OpBranch            // branch
 )
 
 // Record is one statement of a trace. Which fields count depends on Op.
@@ -78,6 +79,8 @@ type Record struct {
 	Stack Stack
 	// Event: OpEvent.
 	Event Event
+	// Branch: OpBranch.
+	Branch Branch
 	// Lines and CRC: OpDone.
 	Lines uint64
 	CRC   uint32
@@ -116,7 +119,7 @@ var fieldLines = map[string]struct {
 	"begin": {OpBegin, (*Record).begin}, "cause": {OpCause, (*Record).cause}, "mem": {OpMem, (*Record).mem},
 	"stop": {OpStop, (*Record).stop}, "reg": {OpReg, (*Record).reg}, "stack": {OpStack, (*Record).stack},
 	"done": {OpDone, (*Record).done}, "repeat": {OpFold, (*Record).fold},
-	"event": {OpEvent, (*Record).event},
+	"event": {OpEvent, (*Record).event}, "branch": {OpBranch, (*Record).branch},
 }
 
 // ParseLine reads a line of the text or markup form, without its tag and its

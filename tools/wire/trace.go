@@ -79,6 +79,8 @@ type Trace struct {
 	Stacks []Stack
 	// Events are what its CPU did last, the oldest first.
 	Events []Event
+	// Branches are those that it took last, the oldest first.
+	Branches []Branch
 	// Last is set for the single line that is left when the panic path has
 	// failed twice. It has no CRC.
 	Last bool
@@ -303,6 +305,12 @@ func (t *Trace) add(r *Record) int {
 			break
 		}
 		t.Events = append(t.Events, r.Event)
+	case OpBranch:
+		if len(t.Branches) >= MaxBranches {
+			t.MarkDamaged("it has too many branches")
+			break
+		}
+		t.Branches = append(t.Branches, r.Branch)
 	}
 	return -1
 }
