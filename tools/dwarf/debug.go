@@ -3,7 +3,6 @@
 package dwarf
 
 import (
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -49,8 +48,10 @@ func (d *Data) allUnits() []uint64 { return d.allUnitsWith(nil) }
 // and are said to be of headers.
 func (d *Data) allUnitsWith(told []uint64) []uint64 {
 	d.basesOnce.Do(func() {
-		const manyTold = 256 // where it takes less time than to start another
-		n := min(runtime.GOMAXPROCS(0), 4, len(told)/manyTold)
+		// manyTold is where it takes less time than to start another. What is not in the page cache
+		// comes the faster the more is asked for at once, however few processors there are.
+		const manyTold, most = 256, 32
+		n := min(most, len(told)/manyTold)
 		if n < 2 {
 			d.unitBases, _ = d.unitsFrom(0, d.info.Size)
 			return

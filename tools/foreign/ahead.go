@@ -62,6 +62,9 @@ func (x *Reader) lookAhead() {
 			noted := c.twins[p].noted
 			a.asked, a.names = append(a.asked, noted.asked...), append(a.names, noted.names...)
 		}
+		if e, ok := p.sym.(lookup.Expecter); ok && x.opt.Left != nil {
+			e.Expect(int(x.opt.Left() / int64(len(rest)+1) * int64(len(a.asked))))
+		}
 		a.calls = lookup.AskInOrder(p.sym, a.asked)
 		p.ahead = a
 	}
@@ -163,7 +166,7 @@ func (d *dryReader) readAll(part []byte, most int) {
 			return // it goes on from there
 		}
 		d.lines++
-		d.Add(line)
+		d.readLine(line)
 	}
 	d.whole = true
 }
@@ -174,7 +177,7 @@ type ahead struct {
 	calls [][]lookup.Call // of each, as soon as they are there
 	next  int             // the one that is likely to be asked next
 
-	missed int            // how many were asked that were not the next
+	missed int            // how many were asked in a row that were not the next
 	late   lookup.Answers // all of them, if these were many
 
 	names    []*called
@@ -189,7 +192,7 @@ func (a *ahead) lookup(sym lookup.Resolver, addr uint64, ret bool) []lookup.Call
 	q := lookup.Question{Addr: addr, Ret: ret}
 	for i := a.next; i < min(a.next+maxSkip, len(a.asked)); i++ {
 		if a.asked[i] == q {
-			a.next = i + 1
+			a.next, a.missed = i+1, 0
 			return a.calls[i]
 		}
 	}
@@ -208,7 +211,7 @@ func (a *ahead) lookup(sym lookup.Resolver, addr uint64, ret bool) []lookup.Call
 const (
 	// maxSkip is how many questions in a row may have been left out.
 	maxSkip = 16
-	// maxMissed is how many are looked up on their own before all are sorted by address, which
+	// maxMissed is how many in a row are looked up on their own before all are sorted by address, which
 	// takes longer.
 	maxMissed = 32
 )

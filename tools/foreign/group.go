@@ -272,6 +272,11 @@ func (x *Reader) EndGroup() {
 		g.asides, g.quiet = nil, 0
 		return
 	}
+	if g.report == nil {
+		x.count(g.format, frames)
+		*g = grouping{frames: frames[:0]} // the room is used again
+		return
+	}
 	t := &wire.Trace{Format: g.format, Kind: g.format, Reason: g.head, Thread: g.thread, Registers: g.registers, Frames: frames}
 	if g.format == FormatGo {
 		t.Goroutine = g.goroutine
@@ -285,9 +290,7 @@ func (x *Reader) EndGroup() {
 		t.MarkDamaged("it has too many frames")
 	}
 	*g = grouping{report: g.report}
-	if g.report != nil {
-		g.report(t)
-	}
+	g.report(t)
 }
 
 // quote keeps what a line says of a frame that is in none of the ELF files, for

@@ -24,7 +24,10 @@ var (
 
 // readMarked reads the marked addresses of a line.
 func (x *Reader) readMarked(line string) bool {
-	found := marked().FindAllStringSubmatchIndex(line, maxHits)
+	var found [][]int
+	if mayBeMarked(line) {
+		found = marked().FindAllStringSubmatchIndex(line, maxHits)
+	}
 	if len(found) == 0 && !strings.Contains(line, "[<") {
 		return false
 	}

@@ -93,7 +93,7 @@ func (x *Reader) readOops(line string) bool {
 		if !ok1 || !ok2 || size == 0 {
 			continue
 		}
-		words := at.name + "+" + at.off
+		words := line[at.start:at.offEnd]
 		switch {
 		case frame && before != "" && before[0] == '#': // drgn's
 			exact = before == "#0" && !sleeps(at.name)
@@ -119,7 +119,7 @@ func (x *Reader) readOops(line string) bool {
 		}
 		// Each section of a module lies where it likes: there is no one bias.
 		n := len(x.hits)
-		if !x.named(in, at.name, off, size, !exact, addr, hasAddr && mod == "") {
+		if !x.named(in, at.name, off, size, !exact, addr, hasAddr && mod == "") && !x.dry {
 			if x.lack.why != "" {
 				x.lack.want(linuxFile(mod))
 			}

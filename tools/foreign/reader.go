@@ -19,6 +19,7 @@ package foreign
 // function that does not fit is left alone and reported.
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -83,6 +84,8 @@ type Options struct {
 	Ours func(line string) bool
 	// Rest returns what has come behind the line that is read; nil: nothing is known of it.
 	Rest func() []byte
+	// Left returns how many bytes of the input are behind those of Rest; nil: it is not known.
+	Left func() int64
 	// Offsets returns the kernel's offset of each boot of the log, as KernelOffsets does;
 	// nil: the log is not there yet.
 	Offsets func() []KernelOffset
@@ -149,6 +152,9 @@ func New(opt Options) *Reader {
 // said about it, and how the line ended.
 func (x *Reader) Add(p []byte) (hits []Hit, ending string) {
 	end := len(p) > 0 && p[len(p)-1] == '\n'
+	if end && len(x.Line) == 0 && !x.long { // it has come whole, as nearly all do
+		return x.readLine(p)
+	}
 	if len(x.Line)+len(p) > maxForeignLine {
 		x.long = true
 	}
@@ -163,22 +169,34 @@ func (x *Reader) Add(p []byte) (hits []Hit, ending string) {
 
 // EndLine reads the line, which ends here.
 func (x *Reader) EndLine() (hits []Hit, ending string) {
+	line := x.Line
+	if x.long {
+		line = nil
+	}
+	x.Drop()
+	return x.readLine(line)
+}
+
+// readLine reads a line that is whole.
+func (x *Reader) readLine(line []byte) (hits []Hit, ending string) {
 	x.hits, ending = x.hits[:0], "\n"
 	if x.covered > 0 {
 		if x.covered--; x.covered == 0 {
 			x.looked = false // behind this line
 		}
 	}
-	if !x.long {
-		body := strings.TrimRight(string(x.Line), "\r\n")
-		if strings.HasSuffix(string(x.Line), "\r\n") {
-			ending = "\r\n"
-		}
-		if body = terminal.StripColours(body); body != "" && !strings.HasPrefix(body, tracer.Tag) {
+	n := len(line)
+	for n > 0 && (line[n-1] == '\n' || line[n-1] == '\r') {
+		n--
+	}
+	if bytes.HasSuffix(line, []byte("\r\n")) {
+		ending = "\r\n"
+	}
+	if n > 0 && len(line) <= maxForeignLine {
+		if body := terminal.StripColours(string(line[:n])); body != "" && !strings.HasPrefix(body, tracer.Tag) {
 			x.read(body)
 		}
 	}
-	x.Drop()
 	x.hits = x.shown()
 	return x.hits, ending
 }
@@ -394,30 +412,40 @@ func (x *Reader) functions(in []*program, name string, off, size uint64) (*progr
 	return nil, nil
 }
 
-// fitting returns those of the functions that are of the size and have the offset.
+// fitting returns those of the functions that are of the size and have the offset: of those that fit
+// in several ways, the ones that fit best.
 func (x *Reader) fitting(p *program, all []lookup.Named, off, size uint64) []lookup.Named {
-	var bySpan, bySize, any []lookup.Named
-	for _, n := range all {
-		// The call at the very end of a function returns behind it.
-		if off > max(n.Span, n.Size) {
-			continue
-		}
-		any = append(any, n)
+	const (
+		none = iota
+		byName
+		bySize
+		bySpan
+	)
+	fits := func(n *lookup.Named) int {
 		switch {
+		case off > max(n.Span, n.Size): // the call at the very end of a function returns behind it
+			return none
+		case size == 0:
+			return byName
 		case size == n.Span:
-			bySpan = append(bySpan, n)
+			return bySpan
 		case size == n.Size, p.module != "" && n.Last && size > n.Span:
-			// What follows a module's section in memory, the file does not tell.
-			bySize = append(bySize, n)
+			return bySize // what follows a module's section in memory, the file does not tell
 		}
+		return byName
 	}
-	switch {
-	case size == 0, x.opt.Force && len(bySpan)+len(bySize) == 0:
-		return any
-	case len(bySpan) > 0:
-		return bySpan
+	best := none
+	for i := range all {
+		best = max(best, fits(&all[i]))
 	}
-	return bySize
+	if best == none || best == byName && size != 0 && !x.opt.Force {
+		return nil
+	}
+	other := func(n lookup.Named) bool { return fits(&n) != best }
+	if slices.ContainsFunc(all, other) {
+		return slices.DeleteFunc(slices.Clone(all), other)
+	}
+	return all
 }
 
 // named adds the place off bytes into the functions called name, of which the

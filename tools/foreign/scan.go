@@ -10,6 +10,7 @@ type placeAt struct {
 	start, end      int
 	name, off, size string
 	module, build   string
+	offEnd          int // where the offset ends
 }
 
 // Classes of bytes.
@@ -66,7 +67,7 @@ func nextPlace(line string, from int) (p placeAt, ok bool) {
 		if n == 0 || n > 16 || !strings.HasPrefix(line[at+n:], "/0x") {
 			continue
 		}
-		p.off = line[at : at+n]
+		p.off, p.offEnd = line[at:at+n], at+n
 		end := at + n + 3
 		n = run(line[end:], inHex)
 		if n == 0 || n > 16 || end+n < len(line) && classes[line[end+n]]&inWord != 0 {
@@ -123,15 +124,35 @@ func addressInBrackets(s string) (start int, addr string) {
 	return i - 1, addr
 }
 
-// endsInAddress reports whether the line's last word ends in as many digits as an address has at
-// least.
+// endsInAddress reports whether the line may end in an address behind nothing, a time or a
+// program's name.
 func endsInAddress(line string) bool {
-	end := strings.TrimRight(line, " \t\r\n\f\v")
+	before := strings.TrimRight(line, " \t\r\n\f\v")
 	n := 0
-	for n < 8 && n < len(end) && classes[end[len(end)-1-n]]&inHex != 0 {
+	for n < len(before) && classes[before[len(before)-1-n]]&inHex != 0 {
 		n++
 	}
-	return n == 8
+	if n < 8 || n > 16 {
+		return false
+	}
+	before = strings.TrimSuffix(strings.TrimSuffix(before[:len(before)-n], "0x"), "? ")
+	before = strings.TrimRight(before, " \t\r\n\f\v")
+	return before == "" || before[len(before)-1] == ']' || before[len(before)-1] == '>' || strings.HasSuffix(before, "kernel:")
+}
+
+// mayBeMarked reports whether one of the words that mark an address may be in the line: they end in pc,
+// ip, lr or ra, and what follows is no letter.
+func mayBeMarked(line string) bool {
+	for i := 2; i < len(line); i++ {
+		switch line[i] {
+		case ' ', '\t', '\n', '\f', '\r', ')', ':', '=', '_':
+			switch a, b := line[i-2]|0x20, line[i-1]|0x20; {
+			case a == 'p' && b == 'c', a == 'i' && b == 'p', a == 'l' && b == 'r', a == 'r' && b == 'a':
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // stampEnd returns how long the kernel's own time is at the beginning of a line, with the level

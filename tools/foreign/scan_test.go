@@ -17,7 +17,8 @@ func FuzzScan(f *testing.F) {
 	for _, s := range []string{
 		" f+0x1/0x2 g.cold+0x1f/0x20 [mod] h+0x1/0x2 [mod 0123456789abcdef0123456789abcdef01234567] x", "a+0x1/0x2g a+0x1/0x2 [m x] b",
 		"[<ffffffff81000000>] f+0x4c/0x1f0", "[ffffffff81000000] ", "[<81000000] ", "[ffffffff8100000000]", "<6>[    2.104567][  T123] x", "[ 1.123456]", "[1.123][C1]x",
-		"f+0x12345678901234567/0x1 f+0x1/0x12345678901234567 $@+0x1/0x2 [", "a+0x1/0x2 [m 0123456789abcdefg] [x]", "a+0x1/0x2 [-_ 0123456789abcdef-]", "f+0x1+0x1/0x2", "a+0x1/0x2b+0x1/0x2",
+		"f+0x12345678901234567/0x1 f+0x1/0x12345678901234567 $@+0x1/0x2 [", "a+0x1/0x2 [m 0123456789abcdefg] [x]", "a+0x1/0x2 [-_ 0123456789abcdef-]", "f+0x1+0x1/0x2", "<3>12345678", "x kernel: ? 0x12345678 ", "[ 1.5] ffffffff81000000", "\t? 0123456789abcdef",
+		"ELR_el1: 0x12", "(pc) : 12345678", "Lr  [<12345678>]", "PC is at 0x1", "ra\t12345678", "a+0x1/0x2b+0x1/0x2",
 	} {
 		f.Add(s)
 	}
@@ -30,7 +31,7 @@ func FuzzScan(f *testing.F) {
 				}
 				return s[m[2*i]:m[2*i+1]]
 			}
-			want := placeAt{m[0], m[1], group(1), group(2), group(3), group(4), group(5)}
+			want := placeAt{m[0], m[1], group(1), group(2), group(3), group(4), group(5), m[5]}
 			p, ok := nextPlace(s, from)
 			if !ok || p != want {
 				t.Fatalf("%q from %d: %+v, %v; want %+v", s, from, p, ok, want)
@@ -43,6 +44,12 @@ func FuzzScan(f *testing.F) {
 		start, addr := addressInBrackets(s)
 		if m := bracketsExpr.FindStringSubmatchIndex(s); (m == nil) != (start < 0) || m != nil && (start != m[0] || addr != s[m[2]:m[3]]) {
 			t.Fatalf("%q: %d, %q; want %v", s, start, addr, m)
+		}
+		if beforeRaw().MatchString(s) && !endsInAddress(s) {
+			t.Fatalf("%q may end in an address", s)
+		}
+		if marked().MatchString(s) && !mayBeMarked(s) {
+			t.Fatalf("%q has a marked address", s)
 		}
 		if n := len(stampExpr.FindString(s)); stampEnd(s) != n {
 			t.Fatalf("%q: %d; want %d", s, stampEnd(s), n)

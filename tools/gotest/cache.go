@@ -7,7 +7,7 @@ package gotest
 
 import (
 	"crypto/sha256"
-	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -96,7 +96,7 @@ func (c *Cache) read(name string, to any) error {
 		return err
 	}
 	defer file.Close()
-	return gob.NewDecoder(file).Decode(to)
+	return json.NewDecoder(file).Decode(to)
 }
 
 func (c *Cache) write(name string, v any) error {
@@ -105,7 +105,7 @@ func (c *Cache) write(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	err = gob.NewEncoder(file).Encode(v)
+	err = json.NewEncoder(file).Encode(v)
 	if cerr := file.Close(); err == nil {
 		err = cerr
 	}

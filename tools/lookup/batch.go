@@ -10,6 +10,12 @@ type Batcher interface {
 	LookupAll(addrs []uint64, ret bool) [][]Call
 }
 
+// An Expecter is a Batcher to which it is worth something to know how many addresses are likely to
+// be asked for behind those of the next batch. A *symbol.File is one.
+type Expecter interface {
+	Expect(n int)
+}
+
 // A Question is what Resolver.Lookup is asked.
 type Question struct {
 	Addr uint64

@@ -34,7 +34,6 @@ func (f *File) lookupAll(addrs []uint64, ret bool, cancel <-chan struct{}) [][]l
 		order[i] = funcSymbol{addr: addr, index: uint32(i)}
 	}
 	sortByAddr(order)
-	f.indexIfMany(len(addrs), cancel)
 	plain := f.functionsInOrder()
 	for i, o := range order {
 		a := &b.asked[i]
@@ -141,6 +140,10 @@ func (s goSource) all(b *batch) {
 }
 
 func (s infoSource) all(b *batch) {
+	before := s.f.unitsRead.Load() > 0 // there was a batch, and there may be more
+	if before {
+		s.f.recent.recall(b)
+	}
 	for i := range b.asked {
 		if !b.asked[i].known && !b.again(i) {
 			b.todo = append(b.todo, i)
@@ -149,9 +152,15 @@ func (s infoSource) all(b *batch) {
 	if len(b.todo) == 0 {
 		return
 	}
-	s.f.asked.Add(int64(len(b.todo)))
 	b.scan()
 	b.share()
+	if s.f.indexPays(len(b.asked), len(b.todo), len(b.units)) && s.f.makeIndex(b.cancel) {
+		b.todo, b.hits, b.several, b.units, b.rest = nil, nil, nil, nil, nil
+		indexSource(s).all(b)
+		s.all(b) // what that does not know
+		return
+	}
+	s.f.asked.Add(int64(len(b.todo)))
 	if len(b.units) > 0 {
 		s.f.unitsRead.Add(int64(len(b.units)))
 		var wait sync.WaitGroup
@@ -169,6 +178,9 @@ func (s infoSource) all(b *batch) {
 		hit, ok := b.symbol(t)
 		frames, low := s.f.dwarfData().Lookup(pc, hit.name)
 		b.choose(t, hit, ok, frames, low)
+	}
+	if before {
+		s.f.recent.keep(b)
 	}
 }
 

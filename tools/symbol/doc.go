@@ -61,6 +61,7 @@
 //	sources.go      the order of the sources
 //	lookup.go       one address -> frames
 //	batch.go        many addresses
+//	recent.go       those of the batches before
 //	radix.go        the sort of them
 //	named.go        a name -> its addresses
 //	places.go       a line -> its addresses

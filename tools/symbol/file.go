@@ -57,8 +57,11 @@ type File struct {
 	index *index       // nil if there is none
 	asked atomic.Int64 // look-ups in DWARF
 
+	recent recent // answers of batches
+
 	badIndex bool // there is one that cannot be used
 
+	expected  atomic.Int64          // addresses that are likely to be asked for
 	unitsRead atomic.Int64          // by batches, each as often as it was
 	making    sync.Mutex            // who makes an index in memory has it
 	tried     bool                  // it was made, or cannot be; under making

@@ -34,8 +34,9 @@ var (
 // An indexBuilder knows what the goroutines share.
 type indexBuilder struct {
 	f, sf *File
-	d     *dwarf.Data // nil if there is none
-	cuts  []uint64    // where what the symbol table says can change, rising
+	d     *dwarf.Data      // nil if there is none
+	free  chan *unitPieces // which were written, to be filled again
+	cuts  []uint64         // where what the symbol table says can change, rising
 }
 
 // An indexTask is a unit and the text that is its own, or the pieces of text that
@@ -55,7 +56,7 @@ type indexOutput interface {
 // buildIndex writes an index of f into file, unless stop is closed meanwhile. progress and stop
 // may be nil.
 func (f *File) buildIndex(file indexOutput, id [indexIDSize]byte, progress func(done, total int), stop <-chan struct{}) error {
-	b := &indexBuilder{f: f, sf: f.symbolFile(), d: f.dwarfData()}
+	b := &indexBuilder{f: f, sf: f.symbolFile(), d: f.dwarfData(), free: make(chan *unitPieces, 4*runtime.GOMAXPROCS(0))}
 	b.findCuts()
 	tasks := b.tasks()
 	w := newIndexWriter(file)
@@ -104,6 +105,10 @@ func (f *File) buildIndex(file indexOutput, id [indexIDSize]byte, progress func(
 		}
 		if w.err == nil {
 			w.add(r.pieces)
+		}
+		select {
+		case b.free <- r.pieces:
+		default:
 		}
 		if done++; progress != nil {
 			progress(done, len(tasks))
@@ -202,7 +207,13 @@ func (b *indexBuilder) newWorker() *indexWorker {
 // run puts the pieces of a task into k.out.
 func (k *indexWorker) run(t *indexTask) {
 	clear(k.ids)
-	k.out = &unitPieces{}
+	select {
+	case k.out = <-k.free:
+		clear(k.out.strings)
+		k.out.strings, k.out.calls, k.out.pieces = k.out.strings[:0], k.out.calls[:0], k.out.pieces[:0]
+	default:
+		k.out = &unitPieces{}
+	}
 	k.id("")
 	k.hitAt, k.textOf = -2, nil
 	var l *dwarf.Loaded

@@ -27,13 +27,18 @@ const goPart = ^uint32(0)
 // the pc table.
 type nameRef struct{ part, index uint32 }
 
-// A nameIndex finds the symbols by the hash of their names: chains of refs.
+// A nameIndex finds the symbols by the hash of their names: chains of entries.
 type nameIndex struct {
-	once sync.Once
-	seed maphash.Seed
-	head []uint32 // by hash: 1 + index in refs of the chain's first
-	next []uint32 // of each ref: 1 + index of the chain's next
-	refs []nameRef
+	once    sync.Once
+	seed    maphash.Seed
+	head    []uint32 // by hash: 1 + index in entries of the chain's first
+	entries []nameEntry
+}
+
+type nameEntry struct {
+	nameRef
+	sum  uint32 // the hash of its name
+	next uint32 // 1 + index of the chain's next
 }
 
 // Named returns the functions called name, in the order of their addresses: of
@@ -58,10 +63,10 @@ func (f *File) named(name string) []lookup.Named {
 		return nil
 	}
 	var found []lookup.Named
-	h := uint32(maphash.String(x.seed, name)) & uint32(len(x.head)-1)
-	for at := x.head[h]; at != 0 && len(found) < maxNamed; at = x.next[at-1] {
-		r := x.refs[at-1]
-		if string(f.refName(r)) != name {
+	sum := uint32(maphash.String(x.seed, name))
+	for at := x.head[sum&uint32(len(x.head)-1)]; at != 0 && len(found) < maxNamed; at = x.entries[at-1].next {
+		r := &x.entries[at-1]
+		if r.sum != sum || string(f.refName(r.nameRef)) != name {
 			continue
 		}
 		n := lookup.Named{}
@@ -95,10 +100,8 @@ func (f *File) named(name string) []lookup.Named {
 // indexNames hashes the names of all functions.
 func (f *File) indexNames(x *nameIndex) {
 	x.seed = maphash.MakeSeed()
-	var hashes []uint32
 	add := func(r nameRef, name []byte) {
-		x.refs = append(x.refs, r)
-		hashes = append(hashes, uint32(maphash.Bytes(x.seed, name)))
+		x.entries = append(x.entries, nameEntry{nameRef: r, sum: uint32(maphash.Bytes(x.seed, name))})
 	}
 	if g := f.goTable(); g != nil {
 		g.needAll()
@@ -108,7 +111,7 @@ func (f *File) indexNames(x *nameIndex) {
 		}
 	}
 	t, sf := f.symbols(), f.symbolFile()
-	x.refs, hashes = slices.Grow(x.refs, len(t.funcs)*5/4), slices.Grow(hashes, len(t.funcs)*5/4)
+	x.entries = slices.Grow(x.entries, len(t.funcs)*5/4)
 	for pi := range t.parts {
 		p := &t.parts[pi]
 		of := sf.ofPart(p)
@@ -119,17 +122,17 @@ func (f *File) indexNames(x *nameIndex) {
 			}
 		}
 	}
-	if len(x.refs) == 0 {
+	if len(x.entries) == 0 {
 		return
 	}
 	size := 1
-	for size < len(x.refs) {
+	for size < len(x.entries) {
 		size *= 2
 	}
-	x.head, x.next = make([]uint32, size), make([]uint32, len(x.refs))
-	for i, h := range hashes {
-		h &= uint32(size - 1)
-		x.next[i], x.head[h] = x.head[h], uint32(i)+1
+	x.head = make([]uint32, size)
+	for i := range x.entries {
+		first := &x.head[x.entries[i].sum&uint32(size-1)]
+		x.entries[i].next, *first = *first, uint32(i)+1
 	}
 }
 

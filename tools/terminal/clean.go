@@ -150,8 +150,8 @@ func (s *Sanitizer) Flush(dst []byte) []byte {
 // Clean returns a name in its safe form, for a line of ours: here a line feed
 // or a tab is as bad as the rest.
 func Clean(name string) string {
-	for i, r := range name {
-		if IsControl(r) || r == utf8.RuneError {
+	for i := range len(name) {
+		if c := name[i]; c < 0x20 || c >= 0x7f {
 			return cleanSlow(name, i)
 		}
 	}

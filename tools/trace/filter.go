@@ -48,6 +48,8 @@ type Options struct {
 	// Offsets returns, with Foreign, what foreign.KernelOffsets says of the whole input; nil:
 	// it has not come yet.
 	Offsets func() []foreign.KernelOffset
+	// Size is how many bytes the input has, 0 if that is not known.
+	Size int64
 	// Guess takes, with Foreign, every number in the text that can be an address of
 	// the code for one.
 	Guess bool
@@ -120,6 +122,7 @@ type Filter struct {
 	san    terminal.Sanitizer
 	column bool   // the output is not at the start of a line
 	ending []byte // how the latest trace line ended
+	room   []byte // of the latest place
 	notes  []byte // lines of ours that wait for the start of a line
 	again  again  // what of ours the input brings already
 	lists  lists  // of goroutines
@@ -134,6 +137,7 @@ type Filter struct {
 
 	cur     *wire.Trace // the trace that ses belongs to
 	ses     resolve.Session
+	taken   int64          // bytes of input so far
 	writes  uint64         // chunks of input so far
 	imgs    *lookup.Images // nil until a trace has asked for them
 	cache   resolve.Cache
@@ -165,7 +169,8 @@ func NewFilter(out io.Writer, opt Options) (*Filter, error) {
 	f.p.Prefixes = opt.Prefixes
 	if opt.Foreign && (opt.Symbols != nil || opt.Images != nil) {
 		fo := foreign.Options{Force: opt.Force, Guess: opt.Guess, Demangle: opt.Demangle, Log: opt.Log,
-			Ours: source.IsContext, Images: f.images, Offsets: opt.Offsets, Rest: func() []byte { return f.p.Rest() }}
+			Ours: source.IsContext, Images: f.images, Offsets: opt.Offsets, Rest: func() []byte { return f.p.Rest() },
+			Left: func() int64 { return max(opt.Size-f.taken, 0) }}
 		if opt.JSON != nil || opt.OnTrace != nil {
 			fo.Report = func(t *wire.Trace) { f.report(t, true) }
 		}
@@ -176,7 +181,10 @@ func NewFilter(out io.Writer, opt Options) (*Filter, error) {
 
 // chunk bounds the memory that one Write takes for its output. What is in one is looked up at
 // once: of a unit's debug information each chunk costs a reading.
-const chunk = 2 << 20
+const chunk = 512 << 10
+
+// sendAt is how many bytes of output are enough to be sent before a chunk has been read.
+const sendAt = 256 << 10
 
 // Write passes p through. What it resolves is out when it returns; so is text,
 // but for a few bytes that may be the beginning of a trace line. The error is
@@ -190,6 +198,7 @@ func (f *Filter) Write(p []byte) (int, error) {
 	for n := 0; n < len(p); {
 		k := min(len(p)-n, chunk)
 		f.writes++
+		f.taken += int64(k)
 		if f.foreign != nil {
 			f.foreign.Forget()
 		}

@@ -18,6 +18,9 @@ func (f *Filter) pass(p []byte) {
 		return
 	}
 	f.showHits(f.foreign.Add(p))
+	if len(f.buf) >= sendAt {
+		f.send()
+	}
 }
 
 // lastLine reads what the input ends with, if that is no whole line.
@@ -52,27 +55,27 @@ func (f *Filter) showHit(h *foreign.Hit) {
 		f.buf = append(f.buf, ':')
 		f.newline()
 	}
-	var number [24]byte
+	var room [24]byte
 	for i := range h.Calls {
 		c := &h.Calls[i]
 		name := terminal.Clean(c.Function)
 		if name == "" {
 			name = "??"
 		}
-		end := " (inlined)"
+		end := append(room[:0], " (inlined)"...)
 		if !c.Inlined {
-			end = string(strconv.AppendUint(append(number[:0], "+0x"...), c.Offset, 16))
+			end = strconv.AppendUint(append(room[:0], "+0x"...), c.Offset, 16)
 		}
 		f.buf = append(f.buf, callIndent...)
 		if f.opt.Color {
-			f.buf = append(f.buf, f.paint(terminal.Bold, name+end)...)
+			f.buf = append(f.buf, f.paint(terminal.Bold, name+string(end))...)
 		} else {
 			f.buf = append(append(f.buf, name...), end...)
 		}
 		if h.Brief {
 			f.buf = fmt.Appendf(f.buf, " at %#x", h.Addr)
-		} else if where, text := f.place(c); where != "" {
-			if len(callIndent)+utf8.RuneCountInString(name)+len(end)+1+utf8.RuneCountInString(text) <= width {
+		} else if where, columns := f.place(c); columns > 0 {
+			if len(callIndent)+utf8.RuneCountInString(name)+len(end)+1+columns <= width {
 				f.buf = append(f.buf, ' ')
 			} else {
 				f.newline()

@@ -220,7 +220,7 @@ func (f *Filter) calls(fr *wire.Frame, columns int) {
 		c := &fr.Calls[i]
 		name, mark := render.CallName(fr, c)
 		f.call(name, mark, columns)
-		if where, _ := f.place(c); where != "" {
+		if where, columns := f.place(c); columns > 0 {
 			f.buf = append(f.buf, fileIndent...)
 			f.buf = append(f.buf, where...)
 			f.newline()
@@ -247,21 +247,26 @@ func (f *Filter) call(name, mark string, columns int) {
 	f.newline()
 }
 
-// place returns a function's file and line as shown, and how many columns these
-// take; "" if the file is not known.
-func (f *Filter) place(c *lookup.Call) (shown string, text string) {
+// place returns a function's file and line as shown, until it is called again, and how many columns
+// these take: 0 if the file is not known.
+func (f *Filter) place(c *lookup.Call) (shown []byte, columns int) {
 	if c.File == "" {
-		return "", ""
+		return nil, 0
 	}
-	text = f.path(c.File)
+	text := append(f.room[:0], f.path(c.File)...)
 	if c.Line > 0 {
-		text += ":" + strconv.Itoa(c.Line)
+		text = strconv.AppendInt(append(text, ':'), int64(c.Line), 10)
 	}
-	shown = f.paint(terminal.Dim, text)
-	if f.opt.Links == "" {
-		return shown, text
+	columns = utf8.RuneCount(text)
+	if f.opt.Color || f.opt.Links != "" {
+		s := f.paint(terminal.Dim, string(text))
+		if f.opt.Links != "" {
+			s = f.sources().Link(f.opt.Links, c.File, c.Line, s)
+		}
+		text = append(text[:0], s...)
 	}
-	return f.sources().Link(f.opt.Links, c.File, c.Line, shown), text
+	f.room = text
+	return text, columns
 }
 
 // sources returns where source is looked for.

@@ -192,6 +192,9 @@ func (p *Parser) tagged() (full, partial bool) {
 // or anywhere in a trace that is known to be of the markup form.
 func (p *Parser) markupNow() bool { return p.t != nil && (p.markup || p.fresh) }
 
+// reportStart is what that line begins with.
+var reportStart = []byte("zeroframe ")
+
 // maxReport is longer than any line of the boot report with the build ID.
 const maxReport = 3 * MaxName
 
@@ -210,8 +213,11 @@ func (p *Parser) watch(b []byte) {
 		return
 	}
 	at := p.reportAt(p.report)
+	if !bytes.HasPrefix(p.report[at:], reportStart) {
+		return
+	}
 	f := strings.Split(strings.TrimRight(string(p.report[at:]), "\r\n"), " ")
-	if len(f) != 4 || f[0] != "zeroframe" || f[1] == "" || f[2] != "build" || !name(f[3]) {
+	if len(f) != 4 || f[1] == "" || f[2] != "build" || !name(f[3]) {
 		return
 	}
 	p.learn(p.report[:at])

@@ -143,7 +143,7 @@ func (p *Parser) reportAt(line []byte) int {
 	if !p.Prefixes {
 		return 0
 	}
-	if i := bytes.Index(line, []byte("zeroframe ")); i > 0 && isPrefix(line[:i]) {
+	if i := bytes.Index(line, reportStart); i > 0 && isPrefix(line[:i]) {
 		return i
 	}
 	return 0

@@ -223,6 +223,9 @@ func (opt *addrOptions) printAll(out *bufio.Writer, f addrSymbols, all []asked, 
 		}
 		return
 	}
+	if len(all) > 1<<16 {
+		debug.SetGCPercent(100) // the answers are no longer small beside what is read
+	}
 	for some := range slices.Chunk(all, 1<<17) {
 		pcs := make([]uint64, len(some))
 		for i := range some {

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,6 +139,10 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 			return fail("%v; give the image that `zf build -o FILE` wrote", err)
 		}
 	}
+	size := f.size(stdin)
+	if size > 4<<20 { // what is kept is large beside what each piece of the input takes
+		defer debug.SetGCPercent(debug.SetGCPercent(30))
+	}
 	note := func(s string) { fmt.Fprintf(stderr, "zf symbolize: %s\n", s) }
 	in, unread, err := f.open(ctx, stdin, note)
 	if err != nil {
@@ -174,6 +179,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		Idle:     trace.DefaultIdle,
 		Foreign:  true,
 		Offsets:  f.offsets(),
+		Size:     size,
 		Guess:    f.guess,
 		Demangle: f.demangle,
 		Prefixes: true,
@@ -193,7 +199,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if err != nil {
 		return fail("%v", err)
 	}
-	err = pumpBy(ctx, f.pieces(), withRecords{between, filter}, in, images.failed())
+	err = pumpBy(ctx, pieces(size), withRecords{between, filter}, in, images.failed())
 	port(ctx)
 	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
 		if err == nil {
@@ -221,25 +227,31 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	return exitOK
 }
 
-// pieces returns in how large pieces the input is read: a log that is there in larger ones than
-// what is live, since what is looked up at once costs less (tools/trace).
-func (f *symbolizeFlags) pieces() int {
-	if f.isFile() {
-		return 2 << 20
+// pieces returns in how large pieces an input of that size is read: a log that is there in larger ones
+// than what is live, since what is looked up at once costs less (tools/trace).
+func pieces(size int64) int {
+	if size > 0 {
+		return 512 << 10
 	}
 	return 32 << 10
 }
 
-// isFile reports whether the input is a file that is whole.
-func (f *symbolizeFlags) isFile() bool {
+// size returns how many bytes the input has, if it is a file that is whole, or else 0.
+func (f *symbolizeFlags) size(stdin io.Reader) int64 {
 	info, err := os.Stat(f.input)
-	return err == nil && info.Mode().IsRegular() && !f.follow
+	if file, ok := stdin.(*os.File); ok && f.input == "-" {
+		info, err = file.Stat()
+	}
+	if err != nil || !info.Mode().IsRegular() || f.follow {
+		return 0
+	}
+	return info.Size()
 }
 
 // offsets returns what looks through the input for where a kernel runs, or nil if the input
 // is none that is whole.
 func (f *symbolizeFlags) offsets() func() []foreign.KernelOffset {
-	if !f.isFile() {
+	if f.input == "-" || f.size(nil) == 0 {
 		return nil
 	}
 	return func() []foreign.KernelOffset {

@@ -124,7 +124,7 @@ func (b *bench) cxxProgram() {
 }
 
 // race measures zf and all peers in turns, and compares zf with the best in each quantity. A peer
-// that fails, or has not answered so many addresses, is left out and named.
+// that fails, knows no line, or takes twenty times the processor's time, and 10 s, is left out and named.
 func (b *bench) race(name, file string, addrs []uint64, runs int) {
 	in := b.write(name, addrs, "")
 	racers := append([]peer{{"zf", b.addr(file)}}, b.peersOf(file)...)
@@ -139,7 +139,17 @@ func (b *bench) race(name, file string, addrs []uint64, runs int) {
 		for i, p := range racers {
 			if p.args != nil {
 				progress("%s: %s", name, p.name)
-				all[i] = append(all[i], measure(p.args, in))
+				limit := 0
+				if i > 0 {
+					limit = 10 + int(20*all[0][0].cpu)
+				}
+				u, ok := measureWithin(p.args, in, limit)
+				if !ok {
+					progress("%s: without %s: it takes more than %d s of the processor's time", name, p.name, limit)
+					racers[i].args = nil
+					continue
+				}
+				all[i] = append(all[i], u)
 			}
 		}
 	}

@@ -17,6 +17,8 @@
 // 200 MB of debug information, is made once and kept too. On a busy machine the ratios of the
 // processor's time tell more than those of the time.
 //
+// A peer that takes twenty times the processor's time of zf, and 10 s, is left out and named.
+//
 // A figure that is short of its goal is no failure; one that could not be measured
 // is.
 //

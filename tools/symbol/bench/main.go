@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,8 +24,8 @@ func main() {
 			panic(f)
 		}
 	}()
-	if len(os.Args) > 3 && os.Args[1] == "measure" {
-		measureHere(os.Args[2], os.Args[3:])
+	if len(os.Args) > 4 && os.Args[1] == "measure" {
+		measureHere(get(strconv.Atoi(os.Args[2])), os.Args[3], os.Args[4:])
 		return
 	}
 	b := &bench{}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -15,31 +16,50 @@ import (
 // usage is what a command took: seconds and bytes.
 type usage struct{ wall, cpu, memory float64 }
 
-// measure runs a command with its input from a file. A process between this one and
-// the command does it: Linux counts the memory of the process that starts a command
-// as the command's own.
-func measure(args []string, in string) (u usage) {
+// measure runs a command with its input from a file.
+func measure(args []string, in string) usage {
+	u, _ := measureWithin(args, in, 0)
+	return u
+}
+
+// measureWithin is measure that gives up after so many seconds of the processor's time, and reports
+// false then; 0: never. A process between this one and the command does it: Linux counts the memory of
+// the process that starts a command as the command's own.
+func measureWithin(args []string, in string, limit int) (u usage, ok bool) {
 	self := get(os.Executable())
-	cmd := exec.Command(self, append([]string{"measure", in}, args...)...)
+	cmd := exec.Command(self, append([]string{"measure", strconv.Itoa(limit), in}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		fatal("%s: %w", args[0], err)
 	}
+	if len(out) == 0 {
+		return u, false
+	}
 	get(fmt.Sscan(string(out), &u.wall, &u.cpu, &u.memory))
-	return u
+	return u, true
 }
 
-// measureHere runs the command and prints what it took.
-func measureHere(in string, args []string) {
+// measureHere runs the command and prints what it took; nothing if that is more than the limit.
+func measureHere(limit int, in string, args []string) {
+	if limit > 0 {
+		check(syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: uint64(limit), Max: uint64(limit) + 5}))
+	}
 	cmd := exec.Command(args[0], args[1:]...)
 	file := get(os.Open(in))
 	defer file.Close()
 	cmd.Stdin = file
 	start := time.Now()
-	check(cmd.Run())
-	wall := time.Since(start).Seconds()
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		check(err)
+	}
 	cpu := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && limit > 0 && (w.Signal() == syscall.SIGXCPU || w.Signal() == syscall.SIGKILL) {
+		return
+	}
+	check(err)
+	wall := time.Since(start).Seconds()
 	memory := 0.0
 	if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		memory = float64(r.Maxrss) * 1024

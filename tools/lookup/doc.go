@@ -1,0 +1,10 @@
+// Package lookup has the types of the questions about addresses of an image and of the
+// answers. Package symbol answers them from an ELF file or a map. Those who show traces
+// ask them, and need not know what answers: they import this package alone.
+//
+//	lookup.go  one address
+//	batch.go   many addresses at once
+//	images.go  several images, by build ID or module
+//
+// It imports nothing of ours. Context: the host.
+package lookup
