@@ -162,6 +162,17 @@ func TestReplayISO(t *testing.T) {
 	sameReplays(t, path, stdout, 1)
 }
 
+// TestRecordNoInput: a recorded machine that does not sleep gets no input. The program finds its end, and the user is told.
+func TestRecordNoInput(t *testing.T) {
+	t.Parallel()
+	cmd := zfRun(t, "-q", "-icount", "-record", filepath.Join(t.TempDir(), "r.zfr"), program(t, "replayed"), "--", "echo")
+	var out, said strings.Builder
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input(2), &out, &said
+	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "0 lines") || !strings.Contains(said.String(), "gets no input; leave -icount out") {
+		t.Errorf("%v, %q, %q", err, &out, &said)
+	}
+}
+
 // TestManyReplays: 50 recordings of programs that do something else each time, every second one on a busy host.
 func TestManyReplays(t *testing.T) {
 	t.Parallel()
@@ -362,6 +373,7 @@ func TestRecordRefuses(t *testing.T) {
 	}{
 		{[]string{"-smp", "2"}, "-record records one CPU, not 2"},
 		{[]string{"-net", "virtio"}, "take -net e1000"},
+		{[]string{"-net", "e1000", "-icount"}, "leave -icount out"},
 		{[]string{"-core", "c.core"}, "zf replay -core"},
 		{[]string{"-reboots", "1"}, "-reboots does not go with -record"},
 		{[]string{"-mount", ".:rw"}, "does not go with -record"},

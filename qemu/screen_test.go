@@ -208,12 +208,13 @@ func TestScreenText(t *testing.T) {
 	checkCodes(t, symbols, codes, bySerial(t, symbols, serial))
 
 	// One page is not photographed: what is missing is said, and what is before it is there.
-	if len(codes) != 2 {
-		t.Fatalf("%d codes; want 2 on a VGA", len(codes))
+	n := len(codes)
+	if n != 2 && n != 3 { // its words and registers are some more bytes, or some less, with each kernel
+		t.Fatalf("%d codes; want 2 or 3 on a VGA", n)
 	}
-	all, wrong := readCodes(t, symbols, codes[:1])
-	if len(all) != 1 || !all[0].Cut || len(all[0].Frames) < 3 || !slices.Equal(wrong, []string{"code 2 of 2 of trace 1 is missing; give a photo of that page, too"}) {
-		t.Errorf("of one page of two: %d traces, wrong is %q", len(all), wrong)
+	all, wrong := readCodes(t, symbols, codes[:n-1])
+	if len(all) != 1 || !all[0].Cut || len(all[0].Frames) < 3 || !slices.Equal(wrong, []string{fmt.Sprintf("code %d of %[1]d of trace 1 is missing; give a photo of that page, too", n)}) {
+		t.Errorf("of all pages but the last of %d: %d traces, wrong is %q", n, len(all), wrong)
 	}
 }
 

@@ -187,8 +187,12 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 	case m.qemu.CDROM != "": // it has its own options
 	case ok:
 		pipe, cooked = tty == "pipe", tty == "cooked"
-	case m.qemu.Icount && noInput(stdin):
-		// Its end would come when the host gets to it, in the midst of the guest's instructions.
+	case m.qemu.Icount && (noInput(stdin) || m.record != ""):
+		// Its end would come when the host gets to it, in the midst of the guest's instructions. QEMU hands over to a
+		// recorded machine what has come for it while that sleeps in the host's time, which it does not with -icount.
+		if !noInput(stdin) {
+			fmt.Fprintf(stderr, "%s: note: a machine that is recorded with -icount gets no input; leave -icount out\n", m.command)
+		}
 		stdin, cooked = nil, false
 		options = append(options[:len(options):len(options)], "tty=empty")
 	case !isTerminal(stdin):

@@ -21,9 +21,10 @@ import (
 )
 
 const recordUsage = "record the whole run in `FILE`, for zf replay: the image, its files, and\n" +
-	"all that reaches the machine, such as input and the network. It has one\n" +
-	"CPU, its time goes by its instructions, its text by the serial port. No\n" +
-	"NMI can be recorded: -timeout and ^\\ bring no trace"
+	"all that reaches the machine, such as input and the network; with -icount\n" +
+	"nothing does. It has one CPU, its time goes by its instructions, its text\n" +
+	"by the serial port. No NMI can be recorded: -timeout and ^\\ bring no\n" +
+	"trace"
 
 const recordLastUsage = "with -record: keep the last `TIME` of the machine's time alone, or up to\n" +
 	"twice as much, such as 30s. For -icount it is the time that the machine\n" +
@@ -93,6 +94,8 @@ func (m *machine) wrongRecord(flag string, files *guestFiles) string {
 		return fmt.Sprintf("%s records one CPU, not %d: QEMU writes down all that reaches a CPU from outside, and another CPU's writes are not in that; leave out -smp %[2]d", flag, m.qemu.CPUs)
 	case strings.HasPrefix(m.qemu.Net, "virtio"):
 		return "-net virtio does not go with " + flag + ": QEMU serves that card when its main loop comes to it, which is in no log; take -net e1000 or -net e1000e"
+	case m.qemu.Net != "" && m.qemu.Icount:
+		return "-icount does not go with -net and " + flag + ": no frame would reach a recorded machine that does not sleep; leave -icount out"
 	case port == "com2":
 		return "record.port=com2 does not go with " + flag + ": QEMU's log has one serial port"
 	}
