@@ -262,6 +262,28 @@ func TestWhyWaits(t *testing.T) {
 	}
 }
 
+// TestWhyEnded: a recorded machine that was ended from outside has not died.
+func TestWhyEnded(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "spins.zfr")
+	if out, err := zfRun(t, "-q", "-timeout", "3s", "-record", file, cored(t), "--", "spin").CombinedOutput(); exitCode(t, err) != 3 {
+		t.Fatalf("zf run -record: %v, %s", err, out)
+	}
+	for _, tt := range []struct {
+		flags  []string
+		status int
+		says   string
+	}{
+		{nil, 1, "the recorded machine has not died"},
+		{[]string{"-var", "main.list"}, 0, "main.main"},
+	} {
+		out, err := exec.Command(zfCommand(t), append(append([]string{"why"}, tt.flags...), file)...).CombinedOutput()
+		if exitCode(t, err) != tt.status || !strings.Contains(string(out), tt.says) {
+			t.Errorf("zf why %v: %v, %s; want status %d, %q", tt.flags, err, out, tt.status, tt.says)
+		}
+	}
+}
+
 // TestWhyInterrupted: an interrupt ends zf why with status 3, and without a word that could be wrong.
 func TestWhyInterrupted(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -109,7 +110,7 @@ func (s *Stub) ask(packet string) (string, error) {
 		sum += packet[i]
 	}
 	if _, err := fmt.Fprintf(s.conn, "$%s#%02x", packet, sum); err != nil {
-		return "", fmt.Errorf("%w: %v", ErrStub, err)
+		return "", fmt.Errorf("%w: %w", ErrStub, gone(err))
 	}
 	for {
 		answer, err := s.packet()
@@ -180,13 +181,15 @@ func (s *Stub) packet() (string, error) {
 	if v, err := strconv.ParseUint(string(digits[:]), 16, 8); err != nil || byte(v) != sum {
 		return "", errors.New("a damaged packet")
 	}
-	_, err := s.conn.Write([]byte("+"))
-	return string(b), err
+	if _, err := s.conn.Write([]byte("+")); err != nil {
+		return "", gone(err)
+	}
+	return string(b), nil
 }
 
 // gone says what the end of the connection means.
 func gone(err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
+	if err == io.EOF || err == io.ErrUnexpectedEOF || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 		return ErrEnded
 	}
 	return err

@@ -118,7 +118,7 @@ func (d *Debugger) run(ctx context.Context, packet string) error {
 		sum += packet[i]
 	}
 	if _, err := fmt.Fprintf(d.conn, "$%s#%02x", packet, sum); err != nil {
-		return fmt.Errorf("%w: %v", ErrStub, err)
+		return fmt.Errorf("%w: %w", ErrStub, gone(err))
 	}
 	for {
 		a, err := d.packet()

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
-
-	"github.com/zeroframe/zeroframe/tools/memory"
 )
 
 // An event is a call of a function that deaths go through.
@@ -57,19 +55,21 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 	defer func() { w.at = old }()
 	sent := uint64(0) // of what the follower knows
 	for before := uint64(0); ; {
-		if err := m.Proceed(); errors.Is(err, memory.ErrEnded) {
+		var e entry
+		var count uint64
+		err := m.Proceed()
+		if err == nil {
+			e, err = m.now()
+		}
+		if err == nil {
+			count, err = m.VM.Instructions()
+		}
+		if over(err) {
 			return all, nil
 		} else if err != nil {
 			return nil, err
 		}
-		e, err := m.now()
-		if err != nil {
-			return nil, err
-		}
-		v := event{function: at[e.pc], goroutine: w.goid(&e)}
-		if v.count, err = m.VM.Instructions(); err != nil {
-			return nil, err
-		}
+		v := event{function: at[e.pc], goroutine: w.goid(&e), count: count}
 		switch v.function {
 		case fnEnd:
 			return all, nil

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 
+	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/code"
 	"github.com/zeroframe/zeroframe/tools/memory"
 	"github.com/zeroframe/zeroframe/tools/replay"
@@ -239,14 +240,15 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64, f
 	before, _ := m.word(lo)
 	before &= mask(p.size)
 	for last := uint64(0); ; {
-		if err := m.Proceed(); errors.Is(err, memory.ErrEnded) && n == forEver {
+		err := m.Proceed()
+		var at uint64
+		if err == nil {
+			at, err = m.VM.Instructions()
+		}
+		if over(err) && n == forEver {
 			return hits, end, nil
 		} else if err != nil {
 			return hits, end, err
-		}
-		at, err := m.VM.Instructions()
-		if err != nil {
-			return nil, 0, err
 		}
 		v, _ := m.word(lo)
 		if end = v & mask(p.size); at > n || at == last || at == n && end == before {
@@ -254,7 +256,9 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64, f
 		}
 		last = at
 		h := hit{count: at, value: end}
-		if h.at, err = m.now(); err != nil {
+		if h.at, err = m.now(); over(err) && n == forEver {
+			return hits, end, nil
+		} else if err != nil {
 			return nil, 0, err
 		}
 		if (end == before || at == n) && !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}) {
@@ -280,6 +284,10 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64, f
 	}
 	return hits, end, m.Unwatch(lo, p.size)
 }
+
+// over reports whether an error says that the replay is at its end. QEMU, which ends with its log, may be gone when it is
+// asked where it stands.
+func over(err error) bool { return errors.Is(err, memory.ErrEnded) || errors.Is(err, qemu.ErrMonitor) }
 
 // forEver is behind each recording's end, in instructions.
 const forEver = 1<<63 - 1
