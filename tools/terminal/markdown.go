@@ -6,11 +6,12 @@ package terminal
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
 // links matches a link; a page's file name is left out where the text says what it is.
-var links = regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`)
+var links = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`) })
 
 // Markdown returns a text in Markdown as plain text: paragraphs are filled to so many columns,
 // blocks of code are indented and not filled, tables become a list of their rows. Context: any.
@@ -46,16 +47,16 @@ func Markdown(text string, columns int) string {
 			i--
 			table(&out, rows, columns)
 			out.WriteByte('\n')
-		case listItem.MatchString(line):
+		case listItem().MatchString(line):
 			flush()
-			marker := listItem.FindString(line)
+			marker := listItem().FindString(line)
 			item := line[len(marker):]
-			for i+1 < len(lines) && strings.HasPrefix(lines[i+1], " ") && !listItem.MatchString(lines[i+1]) {
+			for i+1 < len(lines) && strings.HasPrefix(lines[i+1], " ") && !listItem().MatchString(lines[i+1]) {
 				i++
 				item += " " + strings.TrimSpace(lines[i])
 			}
 			fill(&out, item, "  "+marker, strings.Repeat(" ", 2+len(marker)), columns)
-			if i+1 == len(lines) || !listItem.MatchString(lines[i+1]) {
+			if i+1 == len(lines) || !listItem().MatchString(lines[i+1]) {
 				out.WriteByte('\n')
 			}
 		case strings.HasPrefix(line, "    "):
@@ -74,11 +75,11 @@ func Markdown(text string, columns int) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-var listItem = regexp.MustCompile(`^ *([-*]|[0-9]+\.) +`)
+var listItem = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ *([-*]|[0-9]+\.) +`) })
 
 // plain takes the marks out of a line.
 func plain(s string) string {
-	s = links.ReplaceAllString(s, "$1")
+	s = links().ReplaceAllString(s, "$1")
 	return strings.NewReplacer("`", "", "**", "", `\|`, "|", "&lt;", "<", "&gt;", ">").Replace(s)
 }
 

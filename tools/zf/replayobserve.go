@@ -248,16 +248,16 @@ func nearest(before, after int) string {
 }
 
 // goDeath is how Go's runtime begins to say that a program dies.
-var goDeath = regexp.MustCompile(`(?m)^(?:panic: |fatal error: )`)
+var goDeath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:panic: |fatal error: )`) })
 
 // traceBegin is the first line of a trace.
-var traceBegin = regexp.MustCompile(`zf1 begin \d+ (\w+)`)
+var traceBegin = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`zf1 begin \d+ (\w+)`) })
 
 // deathAt returns how many instructions had been run when a recorded machine began to say that it dies: with the first
 // byte of Go's panic, or without one of the trace.
 func deathAt(r *record.Recording, l *record.Log) (uint64, error) {
 	at := -1
-	for _, m := range traceBegin.FindAllSubmatchIndex(r.Serial, -1) {
+	for _, m := range traceBegin().FindAllSubmatchIndex(r.Serial, -1) {
 		if kind := string(r.Serial[m[2]:m[3]]); kind != "nmi" && kind != "trace" {
 			at = m[0]
 			break
@@ -266,7 +266,7 @@ func deathAt(r *record.Recording, l *record.Log) (uint64, error) {
 	if at < 0 {
 		return 0, errors.New("the recording has no death, of a trace in text that is; count from end, as in end-1ms")
 	}
-	if said := goDeath.FindAllIndex(r.Serial[:at], -1); said != nil {
+	if said := goDeath().FindAllIndex(r.Serial[:at], -1); said != nil {
 		at = said[len(said)-1][0]
 	}
 	e, ok := l.Sent(int64(at))

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/zeroframe/zeroframe/tools/gotest"
 	"github.com/zeroframe/zeroframe/tools/image"
@@ -117,14 +118,14 @@ func (t *packageTest) withoutFuzzed(ctx context.Context, program string) []strin
 		skip += s + "|"
 	}
 	args := slices.DeleteFunc(slices.Clone(t.pass), func(a string) bool { return strings.HasPrefix(a, "-test.skip=") })
-	if names := fuzzName.FindAllString(string(out), -1); len(names) > 0 {
+	if names := fuzzName().FindAllString(string(out), -1); len(names) > 0 {
 		return append([]string{skip + "^(" + strings.Join(names, "|") + ")$"}, args...)
 	}
 	return t.pass
 }
 
 // fuzzName is what a test binary lists a fuzz test by.
-var fuzzName = regexp.MustCompile(`(?m)^Fuzz\w*$`)
+var fuzzName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^Fuzz\w*$`) })
 
 // again returns a machine like m that has not run, for a test binary with other arguments.
 func (m *machine) again(arguments []string) *machine {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -179,14 +180,14 @@ func where(sym *symbol.File, addr uint64) string {
 	return fmt.Sprintf(" (%s+%#x, %s:%d)", name, f.Offset, filepath.Base(frames[0].File), frames[0].Line)
 }
 
-var generalLine = regexp.MustCompile(`^(R..=|E(AX|SI|IP)=|CR0=)`)
+var generalLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(R..=|E(AX|SI|IP)=|CR0=)`) })
 
 // generalRegisters cuts a dump of QEMU's monitor to the general registers, the flags, and
 // the control registers, which say where tables and faults are.
 func generalRegisters(dump string) string {
 	var b strings.Builder
 	for line := range strings.Lines(dump) {
-		if generalLine.MatchString(line) {
+		if generalLine().MatchString(line) {
 			b.WriteString(line)
 		}
 	}
