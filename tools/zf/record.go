@@ -21,10 +21,10 @@ import (
 )
 
 const recordUsage = "record the whole run in `FILE`, for zf replay: the image, its files, and\n" +
-	"all that reaches the machine, such as input and the network; with -icount\n" +
-	"nothing does. It has one CPU, its time goes by its instructions, its text\n" +
-	"by the serial port. No NMI can be recorded: -timeout and ^\\ bring no\n" +
-	"trace"
+	"all that reaches the machine, such as input and the network; nothing\n" +
+	"does with -icount. It has one CPU, its time goes by its instructions,\n" +
+	"its text by the serial port. No NMI can be recorded: -timeout and ^\\\n" +
+	"bring no trace"
 
 const recordLastUsage = "with -record: keep the last `TIME` of the machine's time alone, or up to\n" +
 	"twice as much, such as 30s. For -icount it is the time that the machine\n" +
