@@ -95,7 +95,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 		// What comes soon behind is of the same death.
 		if n := len(all); n == 0 || v.count-sent > sameDeath {
 			sent = v.count
-			f.found(v.count, 4*windows[0])
+			f.found(v.count, windows[1])
 		}
 		all = append(all, v)
 		if err := m.Step(ctx); err != nil { // the stub would stop at the breakpoint again
@@ -189,7 +189,8 @@ func (w *Why) fault(ctx context.Context, s *Story, v *event) error {
 	w.where(s, v)
 	var path []entry
 	at := -1
-	for _, n := range windows {
+	// Between the fault and what the program is told of it lies the way of a signal, of some 5,000 instructions.
+	for _, n := range []uint64{3 * windows[0], windows[1], windows[2]} {
 		var err error
 		if path, err = w.pathTo(ctx, v.count, n); err != nil {
 			return err
