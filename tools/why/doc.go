@@ -16,6 +16,7 @@
 //	effects.go  what an instruction writes, and what of
 //	slice.go    the way back
 //	death.go    where it begins: what the machine died of
+//	panic.go    what a panic was about
 //	bound.go    whether a function had to come to where it gave up
 //	missing.go  a key that was deleted, a channel that is closed
 //	device.go   words that a device has written

@@ -1,0 +1,208 @@
+package why
+
+import (
+	"strings"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// What a panic was about: an argument of the runtime's function that has panicked, or what was compared before that.
+
+// Functions of the runtime that panic over an argument, and where it is at their start.
+var panickers = map[string]struct {
+	what string
+	reg  int
+}{
+	"runtime.mapassign":           {"assignment to an entry of a nil map", rbx},
+	"runtime.mapassign_faststr":   {"assignment to an entry of a nil map", rbx},
+	"runtime.mapassign_fast32":    {"assignment to an entry of a nil map", rbx},
+	"runtime.mapassign_fast64":    {"assignment to an entry of a nil map", rbx},
+	"runtime.mapassign_fast64ptr": {"assignment to an entry of a nil map", rbx},
+	"runtime.panicdottypeE":       {"a type assertion has failed", rax},
+	"runtime.panicdottypeI":       {"a type assertion has failed", rax},
+}
+
+// What stands for the instruction where there is none: a longer path may have it, or no path has.
+const (
+	notInPath = -1
+	never     = -2
+)
+
+// What makeslice panics over.
+const (
+	badLength   = "make of a slice with a bad length"
+	badCapacity = "make of a slice with a bad capacity"
+)
+
+// reason finds what the panic was about: a place, and the instruction in front of which it has had the value. Instead of
+// that it may be notInPath or never.
+func (w *Why) reason(path []entry, reporter, caller string) (at int, from []place, what string) {
+	if reporter != fnPanic {
+		return w.inLibrary(path, reporter)
+	}
+	full := caller
+	if p, ok := panickers[full]; ok {
+		if i := w.lastEntry(path, full); i >= 0 {
+			return i, []place{register(p.reg)}, p.what
+		}
+		return notInPath, nil, ""
+	}
+	if full == "runtime.makeslice" { // makeslice(type, length, capacity)
+		i := w.lastEntry(path, full)
+		call, ok := callerOf(path, len(path)-1)
+		if i < 0 || !ok {
+			return notInPath, nil, ""
+		}
+		if c := w.file.Lookup(path[call].pc, false); strings.HasSuffix(c[0].Function, "cap") {
+			return i, []place{register(rcx)}, badCapacity
+		}
+		return i, []place{register(rbx)}, badLength
+	}
+	if strings.HasPrefix(full, "internal/runtime/maps.") {
+		for name, p := range panickers {
+			if i := w.lastEntry(path, name); i >= 0 {
+				return i, []place{register(p.reg)}, p.what
+			}
+		}
+	}
+	if full == "runtime.closechan" || full == "runtime.chansend" {
+		i := w.lastEntry(path, full)
+		if i < 0 {
+			return notInPath, nil, ""
+		}
+		if path[i].gpr[rax] == 0 {
+			return i, []place{register(rax)}, "close of a nil channel"
+		}
+		what = "close of a channel that is closed"
+		if full == "runtime.chansend" {
+			what = "send on a channel that is closed"
+		}
+		return i, []place{{kind: inMemory, addr: path[i].gpr[rax] + uint64(w.fields["runtime.hchan.closed"]), size: 4}}, what
+	}
+	if at, from, what = w.inLibrary(path, reporter); at >= 0 {
+		return at, from, what
+	}
+	// Others: the comparison that has led there, in the program's own function.
+	for k := len(path) - 1; k > 0; k-- {
+		if path[k].inst.Op != x86asm.CALL {
+			continue
+		}
+		c := w.file.Lookup(path[k].pc, false)
+		if len(c) == 0 || !w.own(&c[len(c)-1]) {
+			continue
+		}
+		what = "a panic"
+		callee := w.file.Lookup(path[min(k+1, len(path)-1)].pc, false)
+		if len(callee) > 0 {
+			switch name := callee[len(callee)-1].Function; {
+			case strings.Contains(name, "anicIndex"), strings.Contains(name, "anicBounds"):
+				what = "an index out of range"
+			case strings.Contains(name, "anicSlice"):
+				what = "a slice bound out of range"
+			case strings.Contains(name, "anicdivide"):
+				what = "a division by zero"
+			case strings.Contains(name, "anicshift"):
+				what = "a negative shift"
+			case strings.HasSuffix(name, "makeslicelen"):
+				what = badLength
+			case strings.HasSuffix(name, "makeslicecap"):
+				what = badCapacity
+			}
+		}
+		i, ok := w.branchBefore(path, k)
+		if ok && what == badCapacity { // the last comparison has only chosen between the two
+			i, ok = w.branchBefore(path, i)
+		}
+		if !ok {
+			start, _ := w.file.FuncStart(path[k].pc)
+			// Whatever happens, it comes here: that is seen in the path, or in the code.
+			explicit := path[min(k+1, len(path)-1)].pc == w.entry(fnPanic)
+			if w.last(path, start) >= 0 || explicit && w.at != nil && w.bound(start, path[k].pc, w.at.decode) {
+				return k, nil, what
+			}
+			return notInPath, nil, ""
+		}
+		return i, w.compared(&path[i]), what
+	}
+	return notInPath, nil, ""
+}
+
+// inLibrary finds what a function of the standard library or of the kernel has given up over: the comparison that has
+// led to its call of reporter, over functions that do nothing but report. at is never if the program's own code has
+// given up, or the runtime by itself.
+func (w *Why) inLibrary(path []entry, reporter string) (at int, from []place, what string) {
+	return w.checked(path, w.last(path, w.entry(reporter)), reporter == fnPanic)
+}
+
+// checked is inLibrary for the call that path[k] is in; by the runtime itself only with all.
+func (w *Why) checked(path []entry, k int, all bool) (at int, from []place, what string) {
+	for k > 0 {
+		call, ok := callerOf(path, k)
+		if !ok {
+			return notInPath, nil, ""
+		}
+		k = call
+		calls := w.file.Lookup(path[k].pc, false)
+		if len(calls) == 0 {
+			return never, nil, ""
+		}
+		if _, own := w.ownCall(calls); own {
+			return never, nil, ""
+		}
+		name := calls[len(calls)-1].Function
+		if reports(name) {
+			continue
+		}
+		if strings.HasPrefix(name, "runtime.") && !all {
+			return never, nil, "" // its own affairs
+		}
+		i, ok := w.branchBefore(path, k)
+		if !ok {
+			if first, _ := w.file.FuncStart(path[k].pc); w.last(path[:k], first) < 0 {
+				return notInPath, nil, ""
+			}
+			continue // whatever happens, it comes here
+		}
+		what = "a panic in " + name
+		if !all {
+			what = "given up by " + name
+		}
+		return i, w.compared(&path[i]), what
+	}
+	return notInPath, nil, ""
+}
+
+// reporting returns the outermost call of a function that only reports, of those of the runtime that path[k] is in, or
+// -1. In the kernel a panic ends at the first step of the runtime's that needs a goroutine, by a fault.
+func (w *Why) reporting(path []entry, k int) int {
+	found := -1
+	for ok := true; ok; k, ok = callerOf(path, k) {
+		c := w.file.Lookup(path[k].pc, false)
+		if len(c) == 0 || !strings.HasPrefix(c[len(c)-1].Function, "runtime.") {
+			break
+		}
+		if reports(c[len(c)-1].Function) {
+			found = k
+		}
+	}
+	return found
+}
+
+// reports reports whether a function of the runtime only reports what another one has found.
+func reports(function string) bool {
+	name := function[strings.LastIndexByte(function, '.')+1:]
+	return strings.HasPrefix(function, "runtime.") && (strings.HasPrefix(name, "panic") || strings.HasPrefix(name, "goPanic")) ||
+		strings.HasSuffix(name, "fatal") || strings.HasSuffix(name, "throw")
+}
+
+// compared are the places that a comparison is about.
+func (w *Why) compared(e *entry) (from []place) {
+	for _, a := range e.inst.Args {
+		for _, p := range e.placesOf(a) {
+			if len(from) == 0 || from[0] != p {
+				from = append(from, p)
+			}
+		}
+	}
+	return from
+}
