@@ -1,7 +1,7 @@
 # Each target does its own set-up: make, Go and git are all that must be there.
 
 # How long each fuzz target runs in `make test`, and how many runs `make test-repeat` does.
-FUZZTIME ?= 500ms
+FUZZTIME ?= 1s
 N ?= 8
 
 .DEFAULT_GOAL := help

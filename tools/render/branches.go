@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"path"
 
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/terminal"
@@ -46,21 +47,11 @@ func BranchEnds(b *wire.Branch) (from, to string) {
 		c := &calls[0]
 		s := terminal.Clean(c.Function)
 		if c.File != "" {
-			s += fmt.Sprintf(" at %s:%d", terminal.Clean(lastPart(c.File)), c.Line)
+			s += fmt.Sprintf(" at %s:%d", terminal.Clean(path.Base(c.File)), c.Line)
 		}
 		return s
 	}
 	return end(b.From, b.FromCalls), end(b.To, b.ToCalls)
-}
-
-// lastPart is a path's last part.
-func lastPart(path string) string {
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i] == '/' {
-			return path[i+1:]
-		}
-	}
-	return path
 }
 
 // Branches returns the branches that the CPU of the trace took last, the oldest first, a line each; nil if the trace has none.

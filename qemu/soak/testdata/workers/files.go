@@ -93,16 +93,29 @@ func sockets(w *worker) {
 	for w.goOn() {
 		c, err := net.Dial("tcp", l.Addr().String())
 		w.must("dialing", err)
-		w.must("a deadline", c.SetDeadline(time.Now().Add(grace)))
-		w.transfer(c, c, c.(*net.TCPConn).CloseWrite)
+		p := patient{c.(*net.TCPConn)}
+		w.transfer(p, p, p.CloseWrite)
 		w.must("closing", c.Close())
 		w.round()
 	}
 }
 
-// mostSteps bounds a transfer's pieces: on a busy host, which runs one of many CPUs at a time, each waits long for its
-// turn and for the kernel lock, a tenth of a second and more.
-const mostSteps = 100
+// patient is a connection each piece of which has a time of its own: a lost wake-up is found, and a busy host, which runs
+// one of many CPUs at a time, is not taken for one.
+type patient struct{ *net.TCPConn }
+
+func (p patient) Read(b []byte) (int, error) {
+	p.SetReadDeadline(time.Now().Add(grace))
+	return p.TCPConn.Read(b)
+}
+
+func (p patient) Write(b []byte) (int, error) {
+	p.SetWriteDeadline(time.Now().Add(grace))
+	return p.TCPConn.Write(b)
+}
+
+// mostSteps bounds a transfer's pieces.
+const mostSteps = 500
 
 // transfer writes in pieces of any size, and reads until the end in others.
 func (w *worker) transfer(r io.Reader, wr io.Writer, end func() error) {
