@@ -127,7 +127,9 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	f.qemu.Kernel, f.qemu.Initrd, f.name = elf, files, filepath.Base(f.target)
-	f.coreELF, f.built = elf, elf != f.target
+	if f.coreELF, f.built = elf, elf != f.target; f.built { // "." is no name
+		f.name = strings.TrimSuffix(filepath.Base(elf), ".elf")
+	}
 	if f.isISO() {
 		f.qemu.Kernel, f.qemu.CDROM = "", f.target
 		return f.boot(ctx, sym, stdin, stdout, stderr)
