@@ -18,7 +18,7 @@ import (
 // foundInTraces are the lines that say what keeps a program from going on.
 var foundInTraces = regexp.MustCompile(`(?m)^zf: (?:deadlock|hang|stuck): (.*?)\r?$`)
 
-// TestDeadlockTraces: of each of the twenty programs that stop, its death's traces name the same
+// TestDeadlockTraces: of each of the programs that stop, its death's traces name the same
 // culprit as a core does, and nobody else.
 func TestDeadlockTraces(t *testing.T) {
 	image := program(t, "deadlocks")
@@ -122,7 +122,7 @@ func TestDeadlockAtKey(t *testing.T) {
 func TestWorksAtKey(t *testing.T) {
 	const times = 5
 	aWait := regexp.MustCompile(`(?m)^zf1 reason goroutine \d+ \[[^r]`) // not "runnable" nor "running"
-	for _, name := range []string{"mutexes", "readers", "pipeline", "groups", "conds", "selects", "tickers", "server", "contexts", "spinlocks"} {
+	for _, name := range []string{"mutexes", "readers", "pipeline", "groups", "conds", "selects", "tickers", "server", "contexts", "spinlocks", "yields"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			lists, waiting := 0, 0

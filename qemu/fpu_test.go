@@ -3,6 +3,7 @@ package qemu
 // The XMM registers in a full core, in gdb and by Delve's packages.
 
 import (
+	"bytes"
 	"fmt"
 	"os/exec"
 	"regexp"
@@ -73,6 +74,9 @@ func TestFullCoreFloats(t *testing.T) {
 				if err != nil || !regexp.MustCompile(`(?m)^(\$\d+ = |xmm0 .*)`+regexp.QuoteMeta(want)).Match(out) {
 					t.Errorf("gdb does not say %q: %v\n%s", want, err, out)
 				}
+			}
+			if bytes.Contains(out, []byte("warning")) {
+				t.Errorf("gdb warns:\n%s", out)
 			}
 		})
 	}

@@ -34,13 +34,8 @@ var userRegs = [27]string{
 
 // note appends a note of Linux.
 func note(b *bytes.Buffer, kind elf.NType, desc []byte) {
-	named(b, "CORE\x00\x00\x00\x00", 5, kind, desc)
-}
-
-// named appends a note. The name is filled up to a multiple of 4 bytes, of which size count.
-func named(b *bytes.Buffer, name string, size uint32, kind elf.NType, desc []byte) {
-	put(b, []uint32{size, uint32(len(desc)), uint32(kind)})
-	b.WriteString(name)
+	put(b, []uint32{5, uint32(len(desc)), uint32(kind)})
+	b.WriteString("CORE\x00\x00\x00\x00")
 	b.Write(desc)
 	b.Write(make([]byte, -len(desc)&3))
 }
@@ -55,7 +50,9 @@ const (
 )
 
 // fpuNotes append the FPU's state, an FXSAVE area: gdb reads it from NT_FPREGSET, Delve from
-// NT_X86_XSTATE. What is above the XMM registers is not in it.
+// NT_X86_XSTATE. What is above the XMM registers is not in it: of such a note gdb wants 576 bytes,
+// and Delve more than that. So this one has not got the name LINUX, by which gdb knows it; Delve
+// goes by the type.
 func fpuNotes(b *bytes.Buffer, fpu []byte) {
 	if fpu == nil {
 		return
@@ -66,7 +63,7 @@ func fpuNotes(b *bytes.Buffer, fpu []byte) {
 	clear(x[xcr0At:headerAt])
 	binary.LittleEndian.PutUint64(x[xcr0At:], x87AndSSE)
 	binary.LittleEndian.PutUint64(x[headerAt:], x87AndSSE)
-	named(b, "LINUX\x00\x00\x00", 6, ntXState, x)
+	note(b, ntXState, x)
 }
 
 // prstatus is a struct elf_prstatus.

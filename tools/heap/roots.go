@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
 	"github.com/go-delve/delve/pkg/proc"
+
+	"github.com/zeroframe/zeroframe/tools/inspect"
 )
 
 // Root is something outside the heap that holds objects. Host.
@@ -300,7 +302,7 @@ func (h *Heap) frames(g *proc.G) (frames []proc.Stackframe) {
 			frames = nil
 		}
 	}()
-	frames, _ = proc.GoroutineStacktrace(h.target, g, maxTypedFrames, 0)
+	frames, _ = inspect.Stack(h.target, g, maxTypedFrames)
 	return frames
 }
 

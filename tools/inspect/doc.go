@@ -5,6 +5,7 @@
 //	core.go        the core file: is it whole, and of this ELF file
 //	open.go        the core and its ELF file -> the dead program
 //	goroutine.go   its goroutines, and how they are chosen
+//	stack.go       the stack of one, also where the runtime changes stacks
 //	text.go        goroutines as text: grouped, with columns, as JSON
 //	traceback.go   goroutines from a log that has Go's own traceback
 //	variable.go    variables and expressions

@@ -114,20 +114,12 @@ func (p *Program) goroutine(g *proc.G, more map[int64]detail) (out *Goroutine) {
 	if l := g.Labels(); len(l) > 0 {
 		out.Labels = l
 	}
-	frames, err := proc.GoroutineStacktrace(p.target, g, maxDepth, 0)
+	frames, err := Stack(p.target, g, maxDepth)
 	for i := range frames {
 		if f := &frames[i]; f.Err != nil && err == nil {
 			err = f.Err
 		}
 		out.Frames = append(out.Frames, frame(&frames[i]))
-	}
-	// Where a parked goroutine goes on is a return address. Its line is that of the call, which
-	// Go's traceback says and Delve does not.
-	if len(frames) > 0 && g.Thread == nil && !frames[0].Inlined {
-		f := &out.Frames[0]
-		if f.Offset > 0 {
-			f.File, f.Line, _ = p.target.BinInfo().PCToLine(uint64(f.Address) - 1)
-		}
 	}
 	return out
 }

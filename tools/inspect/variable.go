@@ -119,14 +119,18 @@ func (p *Program) scope(at Place) (*proc.EvalScope, error) {
 	if err != nil || g == nil {
 		return nil, fmt.Errorf("no goroutine %d; zf goroutines lists them", at.Goroutine)
 	}
-	frames, err := proc.GoroutineStacktrace(p.target, g, at.Frame+1, 0)
+	frames, err := Stack(p.target, g, at.Frame+1)
 	if at.Frame >= len(frames) {
 		if err == nil {
 			err = fmt.Errorf("it has %d frames", len(frames))
 		}
 		return nil, fmt.Errorf("goroutine %d has no frame %d: %w", at.Goroutine, at.Frame, err)
 	}
-	return proc.ConvertEvalScope(p.target, at.Goroutine, at.Frame, 0)
+	thread := p.target.CurrentThread()
+	if g.Thread != nil {
+		thread = g.Thread
+	}
+	return proc.FrameToScope(p.target, p.target.Memory(), g, thread.ThreadID(), frames[at.Frame:]...), nil
 }
 
 // inMain returns an expression in which a name that is a package variable or a type of main has

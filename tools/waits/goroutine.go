@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/go-delve/delve/pkg/proc"
+
+	"github.com/zeroframe/zeroframe/tools/inspect"
 )
 
 // A Goroutine is one of the program's, with what it waits for.
@@ -105,7 +107,7 @@ func (p *program) goroutines() ([]*Goroutine, error) {
 			g.regs = p.list.registers(g.g)
 		}
 		g.status = p.get(g.g, "runtime.g.atomicstatus") &^ gScan
-		g.frames, _ = proc.GoroutineStacktrace(p.t, x, maxFrames, 0)
+		g.frames, _ = inspect.Stack(p.t, x, maxFrames)
 		p.describe(g)
 		list = append(list, g)
 	}
@@ -179,8 +181,11 @@ func (g *Goroutine) has(name string) int {
 }
 
 // returns reports whether a frame's pc is a return address: it is unless the goroutine runs in
-// that very frame.
+// that very frame, or is to begin there.
 func (g *Goroutine) returns(i int) bool {
+	if at := &g.frames[i].Current; at.Fn != nil && at.PC == at.Fn.Entry {
+		return false
+	}
 	if g.status != gRunning {
 		return true
 	}

@@ -32,7 +32,7 @@ func (p *program) holds(g *Goroutine) {
 		return
 	}
 	// Of a stack whose outer end is not known, an outer frame may have anything.
-	g.whole = p.list == nil || g.has("runtime.goexit") >= 0
+	g.whole = g.has("runtime.goexit") >= 0
 	g.heldOK = g.whole
 	var freed []hold
 	unsure := false // a panic runs what outer frames have deferred

@@ -31,6 +31,11 @@ func dump(pid int, name string) error {
 	if err != nil {
 		return err
 	}
+	return write(pid, tids, name)
+}
+
+// write writes a core of a process whose threads are stopped.
+func write(pid int, tids []int, name string) error {
 	var notes bytes.Buffer
 	for _, tid := range tids {
 		var regs unix.PtraceRegs

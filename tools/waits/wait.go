@@ -183,6 +183,11 @@ func (p *program) wait(g *Goroutine) *Wait {
 		return &Wait{Kind: Nothing}
 	case "chan receive", "chan send", "select":
 		w := &Wait{Kind: Receive, Select: state == "select"}
+		if w.Select && first == 0 && p.has(g.g, "runtime.g.waiting") {
+			// A case whose channel is nil is never queued: each of them is nil.
+			w.Kind, w.Objects = NilChan, []*Object{{Kind: NilChan}}
+			return w
+		}
 		for s := first; s != 0 && len(w.Objects) < 1<<16; s = p.get(s, "runtime.sudog.waitlink") {
 			o := &Object{Kind: Receive, Addr: p.channel(s)}
 			switch {
@@ -193,9 +198,10 @@ func (p *program) wait(g *Goroutine) *Wait {
 			}
 			w.Objects = append(w.Objects, o)
 		}
-		if len(w.Objects) > 0 {
-			w.Kind = w.Objects[0].Kind
+		if len(w.Objects) == 0 {
+			return &Wait{Kind: Other, Why: state}
 		}
+		w.Kind = w.Objects[0].Kind
 		return w
 	case "IO wait":
 		w := one(Poll, 0)

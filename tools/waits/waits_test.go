@@ -138,14 +138,14 @@ func readStops(t *testing.T) (list []stopped) {
 			list = append(list, stopped{Program: name, Hang: hang})
 		}
 	}
-	if len(list) != 20 {
-		t.Fatalf("%d programs, want 20", len(list))
+	if len(list) != 21 {
+		t.Fatalf("%d programs, want 21", len(list))
 	}
 	return list
 }
 
 // works are the programs that work.
-var works = []string{"mutexes", "readers", "pipeline", "groups", "conds", "selects", "tickers", "server", "contexts", "spinlocks"}
+var works = []string{"mutexes", "readers", "pipeline", "groups", "conds", "selects", "tickers", "server", "contexts", "spinlocks", "yields"}
 
 // TestWorks stops each of the programs that work, wherever it is, and wants nobody named.
 func TestWorks(t *testing.T) { testWorks(t, 2) }

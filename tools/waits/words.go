@@ -42,6 +42,8 @@ func (w *Wait) words(of *Object) string {
 		return "waits in a select without cases"
 	case w.Kind == Other:
 		return "waits: " + w.Why
+	case w.Kind == NilChan && w.Select:
+		return "waits in a select whose channels are all nil"
 	case w.Kind == NilChan && w.Why == "send":
 		return "waits to send to a nil channel"
 	case w.Kind == NilChan:

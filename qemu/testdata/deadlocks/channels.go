@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"reflect"
 	"runtime"
 	"sync"
 	"syscall"
@@ -44,6 +45,53 @@ func nilChan() {
 
 //go:noinline
 func (h *hub) listen() { fmt.Println(<-h.events) }
+
+// A merge that sets what is closed to nil, and forgets to end; and other selects all or some of
+// whose channels are nil.
+func nilSelects() {
+	a, b := make(chan int), make(chan int)
+	close(a)
+	close(b)
+	go mixed(nil, nil)
+	go thousand(nil)
+	go thousand(make(chan int))
+	merge(a, b)
+}
+
+//go:noinline
+func merge(a, b <-chan int) {
+	for {
+		select {
+		case _, ok := <-a:
+			if !ok {
+				a = nil
+			}
+		case _, ok := <-b:
+			if !ok {
+				b = nil
+			}
+		}
+	}
+}
+
+//go:noinline
+func mixed(in <-chan string, out chan<- int) {
+	select {
+	case s := <-in:
+		fmt.Println(s)
+	case out <- 1:
+	}
+}
+
+//go:noinline
+func thousand(last chan int) {
+	cases := make([]reflect.SelectCase, 1000)
+	for i := range cases {
+		cases[i] = reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf((chan int)(nil))}
+	}
+	cases[len(cases)-1].Chan = reflect.ValueOf(last)
+	reflect.Select(cases)
+}
 
 // A select none of whose cases comes.
 func selectNone() {

@@ -1,6 +1,6 @@
-// Command deadlocks stops in one of twenty ways, which its argument names, or does ordinary work
-// in one of ten. In each way of stopping there is one goroutine, or one ring of them, that the
-// others wait for: tools/waits is to name it. The ten are stopped at random, and nothing is to be
+// Command deadlocks stops in one of twenty-one ways, which its argument names, or does ordinary work
+// in one of eleven. In each way of stopping there is one goroutine, or one ring of them, that the
+// others wait for: tools/waits is to name it. The eleven are stopped at random, and nothing is to be
 // named.
 package main
 
@@ -22,6 +22,7 @@ var stops = map[string]func(){
 	"lostwakeup": lostWakeUp,
 	"chain":      chain,
 	"nilchan":    nilChan,
+	"nilselect":  nilSelects,
 	"waitgroup":  waitGroup,
 	"cond":       condition,
 	"select":     selectNone,
@@ -51,6 +52,7 @@ var works = map[string]func(){
 	"server":    server,
 	"contexts":  contexts,
 	"spinlocks": spinlocks,
+	"yields":    yields,
 }
 
 func main() {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -179,4 +180,33 @@ func spinlocks() {
 		}()
 	}
 	select {}
+}
+
+// One that has a lock yields until a flag is set, by one who waits for the lock.
+type yielder struct {
+	mu    sync.Mutex
+	ready atomic.Bool
+	n     int
+}
+
+func yields() {
+	y := new(yielder)
+	go y.hold()
+	for y.mu.TryLock() {
+		y.mu.Unlock()
+		runtime.Gosched()
+	}
+	y.mu.Lock()
+	y.ready.Store(true)
+	y.mu.Unlock()
+}
+
+//go:noinline
+func (y *yielder) hold() {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	for !y.ready.Load() {
+		y.n++
+		runtime.Gosched()
+	}
 }
