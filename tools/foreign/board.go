@@ -17,34 +17,60 @@ import (
 
 type boardState struct {
 	calls bool   // in Zephyr's call trace
+	pairs bool   // the line before was of ESP-IDF's backtrace
+	rust  bool   // in esp-rs's, which has an address a line
+	list  bool   // a list of frames has begun
 	pc    uint64 // the latest exact pc that a register dump gave
 }
 
 var (
-	espPair     = lazyregexp.New(`\b(0x[0-9a-f]{8}):0x[0-9a-f]{8}\b`)
+	espPair     = lazyregexp.New(`(0x[0-9a-f]{8}):0x[0-9a-f]{8}`) // a blank may be lost behind the stack pointer
+	espPairs    = lazyregexp.New(`^\s*(?:0x[0-9a-f]{8}:0x[0-9a-f]{8}\s*)+(?:\|<-.*)?$`)
+	espRust     = lazyregexp.New(`^\s*(?:[0-9]+: *)?(0x[0-9a-f]{8})(?: - .*)?$`)
 	espAbort    = lazyregexp.New(`\bwas called at PC (0x[0-9a-f]{8})\b`)
+	listHead    = lazyregexp.New(`(?i)(?:back ?trace|call ?trace|stack ?trace|call ?stack)\s*:?$`)
 	tinygoPanic = lazyregexp.New(`^panic: runtime error at (0x[0-9a-f]{1,16}): `)
 	zephyrFrame = lazyregexp.New(`(?:^|[:>] )\s*#?([0-9]{1,3}):? +(?:(fp|sp|rbp|ebp): (?:0x)?[0-9a-f]{8,16} +)?(?:(ra|lr|rip|eip): )?(?:0x)?([0-9a-f]{8,16})(?: [\[(].*[\])])?\s*$`)
 )
 
+// espList reads the list of ESP-IDF's backtrace, also where a monitor has broken its line, and
+// that of esp-rs. Both have gone back from the return address.
+func (x *Reader) espList(line string) bool {
+	b := &x.board
+	_, list, head := strings.Cut(line, "Backtrace:")
+	if !head && b.pairs && espPairs().MatchString(line) {
+		list, head = line, true
+	}
+	if b.pairs = head; !head {
+		m := espRust().FindStringSubmatch(line)
+		if b.rust = b.rust && (m != nil || strings.HasPrefix(strings.TrimSpace(line), "at ")); m == nil || !b.rust {
+			return false
+		}
+		list = m[1] + ":" + m[1]
+	}
+	pairs := espPair().FindAllStringSubmatch(list, maxHits)
+	for _, p := range pairs {
+		h := Hit{}
+		h.Addr, _ = hexNumber(p[1])
+		if len(pairs) > 1 {
+			h.Label = p[0]
+		}
+		if !x.hit(h) {
+			x.quote(h)
+		}
+	}
+	b.rust = b.rust || strings.TrimSpace(list) == ""
+	return len(pairs) > 0
+}
+
 // readBoard reads a line of these systems.
 func (x *Reader) readBoard(line string) bool {
 	x.which = FormatESP
-	if _, list, ok := strings.Cut(line, "Backtrace:"); ok {
-		pairs := espPair().FindAllStringSubmatch(list, maxHits)
-		for _, p := range pairs {
-			h := Hit{}
-			if h.Addr, ok = hexNumber(p[1]); !ok {
-				continue
-			}
-			if len(pairs) > 1 {
-				h.Label = p[0]
-			}
-			if !x.hit(h) {
-				x.quote(h)
-			}
-		}
-		return len(pairs) > 0
+	if listHead().MatchString(line) {
+		x.board.list = true
+	}
+	if x.espList(line) {
+		return true
 	}
 	var one []string
 	if strings.Contains(line, "was called at PC") {

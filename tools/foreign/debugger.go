@@ -162,7 +162,7 @@ func (x *Reader) readK(line string) bool {
 		}
 	case at != nil && exact:
 		if off, ok := hexNumber(at[2]); ok {
-			x.named(x.programs(), at[1], off, 0, false, 0, false)
+			x.named(x.programs(), at[1], off, 0, Hit{}, false)
 		}
 	}
 	ret, ok := hexNumber(strings.ReplaceAll(m[3], "`", ""))

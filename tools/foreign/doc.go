@@ -13,15 +13,17 @@
 //	report.go     reports of programs, profilers and crash reporters: which one a line is of
 //	program.go    what programs say of themselves: sanitizers, glibc, Rust, HotSpot, Breakpad
 //	profiler.go   perf and bpftrace
-//	kernels.go    FreeBSD, crash, macOS, EDK II, coreboot
+//	kernels.go    the BSDs, Haiku, crash, macOS, EDK II, coreboot
 //	layout.go     where modules lie, and which files they are
 //	jsonline.go   text within objects of JSON
+//	plain.go      a line as the system has printed it
 //	prefix.go     what stands in front of these lines
 //	names.go      names of C++ and Rust
 //	images.go     the images that a stream may mean
 //	ahead.go      many addresses looked up at once
 //	group.go      lines -> a wire.Trace
 //	lack.go       what is in no ELF file, and which file to give
+//	left.go       what looks like a frame in no form that is known
 //
 // The tests of the formats are in tools/trace.
 //

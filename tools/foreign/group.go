@@ -44,6 +44,7 @@ const (
 	FormatFreeBSD   = "freebsd"
 	FormatCrash     = "crash" // the debugger of Linux's dumps
 	FormatMacOS     = "macos"
+	FormatHaiku     = "haiku"
 	FormatEDK       = "edk2"
 	FormatCoreboot  = "coreboot"
 

@@ -15,6 +15,7 @@ type program struct {
 	module string              // of Linux, which it is; "" if it is none
 	file   string              // the name of its file, as fileBase has it
 	thumb  bool                // bit 0 of an address is no part of it
+	sparc  bool                // what a call leaves in a register is its own address
 	bias   uint64
 	fixed  bool // the user gave the bias
 
@@ -39,11 +40,26 @@ func newProgram(sym lookup.Resolver) *program {
 	p.names, _ = sym.(lookup.NameResolver)
 	if m, ok := sym.(interface{ Arch() string }); ok {
 		p.thumb = m.Arch() == "arm"
+		p.sparc = strings.HasPrefix(m.Arch(), "EM_SPARC")
 	}
 	if m, ok := sym.(interface{ Name() string }); ok {
 		p.module, p.file = ModuleName(m.Name()), fileBase(m.Name())
 	}
 	return p
+}
+
+// noCall reports that no call ends at the address, where the function begins by which a trace has
+// named a return address: it is one of no call, but where a trampoline or a callback begins. It is
+// not known of modules, whose calls are not linked, and of CPUs whose code is not decoded.
+func (p *program) noCall(addr uint64) bool {
+	c, ok := p.sym.(interface {
+		CallEnds(uint64) (call, known bool)
+	})
+	if !ok || p.module != "" || p.noted != nil {
+		return false
+	}
+	call, known := c.CallEnds(addr)
+	return known && !call
 }
 
 // maxKnown bounds the names whose functions are kept.

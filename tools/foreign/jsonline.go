@@ -29,9 +29,16 @@ func (x *Reader) readJSON(line string) bool {
 	if !ok {
 		return false
 	}
+	x.readTexts(texts)
+	return true
+}
+
+// readTexts reads the lines of texts that a line holds, and reports whether they gave anything.
+func (x *Reader) readTexts(texts []string) bool {
 	x.nested++
+	before := len(x.hits)
 	for _, text := range texts {
-		if !strings.Contains(text, "\n") {
+		if len(texts) == 1 && !strings.Contains(text, "\n") {
 			x.read(terminal.StripColours(text))
 			continue
 		}
@@ -42,13 +49,13 @@ func (x *Reader) readJSON(line string) bool {
 			}
 			from := len(x.hits)
 			x.read(part)
-			if len(x.hits) > from && x.hits[from].Label == "" && !x.hits[from].quoted {
+			if strings.Contains(text, "\n") && len(x.hits) > from && x.hits[from].Label == "" && !x.hits[from].quoted {
 				x.hits[from].Label = strings.TrimSpace(part[:min(len(part), maxLabel)])
 			}
 		}
 	}
 	x.nested--
-	return true
+	return len(x.hits) > before
 }
 
 // maxLabel bounds what is shown of a line within a string.

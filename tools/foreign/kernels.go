@@ -1,7 +1,7 @@
 package foreign
 
-// Kernels other than Linux, debuggers of kernels, and what runs before one: FreeBSD, crash,
-// macOS, EDK II, coreboot. Which addresses are exact, report.go says.
+// Kernels other than Linux, debuggers of kernels, and what runs before one: the BSDs,
+// Haiku, crash, macOS, EDK II, coreboot. Which addresses are exact, report.go says.
 
 import (
 	"encoding/json"
@@ -11,25 +11,35 @@ import (
 	"github.com/zeroframe/zeroframe/tools/lazyregexp"
 )
 
-// ddbFrame is a frame of FreeBSD's ddb.
-var ddbFrame = lazyregexp.New(`^([A-Za-z_.$][A-Za-z0-9_.$]*)\([^)]*\) at (?:([A-Za-z_.$][A-Za-z0-9_.$]*)\+0x([0-9a-f]{1,16})|0x([0-9a-f]{8,16}))(?:/frame 0x[0-9a-f]+)?$`)
+// ddbFrame is a frame of a BSD's ddb, behind which a tool may have put file and line. NetBSD says
+// which file has the function: "netbsd", or a module.
+var (
+	ddbFrame   = lazyregexp.New(`^([A-Za-z_.$?][A-Za-z0-9_.$]*)\([^)]*\) at (?:(?:([A-Za-z0-9_.-]+):)?([A-Za-z_.$][A-Za-z0-9_.$]*)(?:\+0x([0-9a-f]{1,16}))?|(?:0x)?([0-9a-f]{8,16}))(?:/frame 0x[0-9a-f]+)?(?: \S+:-?[0-9]+)?$`)
+	ddbStopped = lazyregexp.New(`^(?:Stopped (?:in .* )?at\s+|(idle_loop))(?:[A-Za-z0-9_.-]+:)?([A-Za-z_.$][A-Za-z0-9_.$]*)?(?:\+0x([0-9a-f]{1,16}))?:(?:\s|$)`)
+)
 
-// readDDB reads a frame of FreeBSD's kernel debugger:
+// readDDB reads a frame of the kernel debugger of FreeBSD, NetBSD and OpenBSD:
 //
 //	vpanic() at vpanic+0x182/frame 0xfffffe0000000000
+//	vpanic() at netbsd:vpanic+0x13
+//	panic(ffffffff8332a419) at panic+0x1d0
 //
-// Source: FreeBSD, sys/amd64/amd64/db_trace.c, db_print_stack_entry.
+// Source: FreeBSD, sys/amd64/amd64/db_trace.c, db_print_stack_entry; NetBSD and OpenBSD,
+// sys/arch/amd64/amd64/db_trace.c, db_stack_trace_print.
 func (x *Reader) readDDB(text string) bool {
 	m := ddbFrame().FindStringSubmatch(text)
-	if m == nil {
+	if m == nil || m[3] != "" && m[4] == "" && m[3] != m[1] { // a sentence
 		return false
 	}
-	s := spot{name: m[1]}
-	if m[2] != "" {
-		s.name, s.hasOff = m[2], true
-		s.off, _ = hexNumber(m[3])
+	s := spot{name: m[1], list: true}
+	if m[3] != "" {
+		s.name, s.hasOff = m[3], true
+		s.off, _ = hexNumber(m[4])
+		if m[2] != "" && m[2] != "netbsd" {
+			s.file = m[2]
+		}
 	} else {
-		s.addr, _ = hexNumber(m[4])
+		s.addr, _ = hexNumber(m[5])
 		s.hasAddr = true
 	}
 	s.ret, x.rep.exact = !x.rep.exact, false
@@ -38,15 +48,65 @@ func (x *Reader) readDDB(text string) bool {
 	return true
 }
 
-// readTrap reads a line between FreeBSD's frames: what was interrupted comes next.
+// readStopped reads where ddb has stopped the kernel, with which OpenBSD's and NetBSD's lists begin:
+//
+//	Stopped at      igmp_leavegroup+0xaf:   movl    0x4(%rax),%r12d
+func (x *Reader) readStopped(text string) bool {
+	m := ddbStopped().FindStringSubmatch(text)
+	if m == nil || m[2] == "" {
+		return false
+	}
+	s := spot{name: m[2], hasOff: true}
+	s.off, _ = hexNumber(m[3])
+	x.frame(FormatFreeBSD)
+	x.first = true
+	x.spot(s)
+	return true
+}
+
+// readTrap reads a line between a BSD's frames: what was interrupted comes next.
 //
 //	--- trap 0xc, rip = 0xffffffff80b6a0b2, rsp = 0xfffffe0, rbp = 0xfffffe0 ---
+//	--- exception, esr 0x96000004
 func (x *Reader) readTrap(text string) bool {
-	if !strings.HasSuffix(text, " ---") || !strings.HasPrefix(text, "--- trap ") && !strings.HasPrefix(text, "--- interrupt") {
+	if !strings.HasPrefix(text, "--- trap ") && !strings.HasPrefix(text, "--- interrupt") && !strings.HasPrefix(text, "--- exception") ||
+		strings.Contains(text, "/0x") { // PowerPC's Linux
 		return false
 	}
 	x.frame(FormatFreeBSD)
 	x.rep.exact = true
+	return true
+}
+
+var (
+	haikuFrame  = lazyregexp.New(`^([0-9a-f]{8,16}) \(\+ *-?[0-9]+\) ([0-9a-f]{8,16})(?: +<([^>]+)>:? *(.*))?$`)
+	haikuIframe = lazyregexp.New(`^(?:[a-z]+ )?iframe at 0x[0-9a-f]+`)
+)
+
+// readHaiku reads a frame of Haiku's kernel debugger: frame, its size, where it goes on.
+//
+//	3 ffffffff81d0fc10 (+  80) ffffffff800ad728   <kernel_x86_64> kernel_debugger_loop + 0x88
+//
+// Below an iframe it is the instruction that was interrupted. Source: Haiku,
+// src/system/kernel/arch/x86/arch_debug.cpp, print_stack_frame.
+func (x *Reader) readHaiku(n int, rest string) bool {
+	m := haikuFrame().FindStringSubmatch(strings.TrimRight(rest, " "))
+	if m == nil {
+		return false
+	}
+	s := spot{hasAddr: true, list: true}
+	s.addr, _ = hexNumber(m[2])
+	name := strings.TrimSuffix(m[4], " (nearest)")
+	if i := strings.LastIndex(name, " + 0x"); i > 0 {
+		s.name, s.off, s.hasOff = nameOffset(name)
+	}
+	if m[3] != "" && !strings.HasPrefix(m[3], "kernel_") {
+		s.file = m[3]
+	}
+	x.frame(FormatHaiku)
+	s.ret, x.rep.exact = !x.rep.exact, false
+	x.first = n == 0
+	x.spot(s)
 	return true
 }
 

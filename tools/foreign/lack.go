@@ -67,8 +67,20 @@ func (x *Reader) count(format string, frames []wire.Frame) {
 	if whole {
 		x.Lost++
 	}
-	// A program's libraries are in no file as a rule: that is not worth a word.
-	if lost == 0 || !whole && now.why == "" && len(now.files) == 0 || x.images == nil || x.images.Empty() {
+	if lost == 0 || x.images == nil || x.images.Empty() {
+		return
+	}
+	// A program's libraries are in no file as a rule, nor are a kernel's modules: that is
+	// not worth a word. Frames of the kernel itself are.
+	for i := range frames {
+		if f := &frames[i]; !whole && f.Quoted && f.Module == "" && len(f.Calls) > 0 && (format == FormatLinux || format == FormatFreeBSD) {
+			x.Left++
+			if c := &f.Calls[len(f.Calls)-1]; now.why == "" {
+				x.left.add(fmt.Sprintf("%s+%#x", c.Function, c.Offset), "the ELF file has no such place")
+			}
+		}
+	}
+	if !whole && now.why == "" && len(now.files) == 0 {
 		return
 	}
 	i := slices.IndexFunc(x.lacks, func(l lack) bool { return l.format == format })
@@ -125,11 +137,19 @@ func (x *Reader) Tell() {
 	x.lacks = nil
 }
 
+// TellLeft says, at the end, which lines look like frames and were not resolved.
+func (x *Reader) TellLeft() {
+	if s := x.left.sentence(); s != "" {
+		x.say(s)
+	}
+	x.left = left{}
+}
+
 // sentence says how much of the traces is not resolved, why, and what to give.
 func (l *lack) sentence(images *lookup.Images, files string) string {
 	name := map[string]string{FormatLinux: "Linux", FormatGo: "Go", FormatTinyGo: "TinyGo", FormatESP: "ESP-IDF",
 		FormatZephyr: "Zephyr", FormatWinDbg: "WinDbg", FormatCoredump: "systemd-coredump", FormatChromium: "Chromium",
-		FormatAndroid: "Android", FormatRust: "Rust", FormatHotSpot: "HotSpot", FormatFreeBSD: "FreeBSD",
+		FormatAndroid: "Android", FormatRust: "Rust", FormatHotSpot: "HotSpot", FormatFreeBSD: "FreeBSD", FormatHaiku: "Haiku",
 		FormatMacOS: "macOS", FormatEDK: "EDK II"}[l.format]
 	if name == "" {
 		name = l.format
@@ -181,7 +201,7 @@ func (l *lack) wanted() string {
 		return "the ELF file of the firmware that ran (build/PROJECT.elf)"
 	case FormatZephyr:
 		return "the zephyr.elf that ran"
-	case FormatFreeBSD, FormatCrash:
+	case FormatFreeBSD, FormatCrash, FormatHaiku:
 		return "the kernel that ran, with its symbols"
 	default:
 		if len(l.files) == 0 {

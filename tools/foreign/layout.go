@@ -80,6 +80,7 @@ type spot struct {
 	off  uint64 // in that
 	hasOff,
 	ret, aside bool
+	list   bool   // as Hit has it
 	source string // file and line, if it says so
 }
 
@@ -88,7 +89,7 @@ func (x *Reader) spot(s spot) bool {
 	if x.resolveSpot(&s) {
 		return true
 	}
-	h := Hit{Addr: s.addr, ret: s.ret, aside: s.aside}
+	h := Hit{Addr: s.addr, ret: s.ret, aside: s.aside, list: s.list}
 	if s.file != "" {
 		h.module = fileBase(s.file)
 	}
@@ -108,7 +109,7 @@ func (x *Reader) spot(s spot) bool {
 
 // resolveSpot looks in the module, or else where the address is.
 func (x *Reader) resolveSpot(s *spot) bool {
-	h := Hit{Addr: s.addr, ret: s.ret, aside: s.aside}
+	h := Hit{Addr: s.addr, ret: s.ret, aside: s.aside, list: s.list}
 	if s.file == "" && s.build == "" {
 		if s.name != "" && s.hasOff {
 			if x.namedSpot(x.programs(), s) {
@@ -207,11 +208,10 @@ func (x *Reader) namedSpot(in []*program, s *spot) bool {
 			}
 		}
 	}
-	if !x.named(in, name, s.off, 0, s.ret, s.addr, s.hasAddr) {
+	if !x.named(in, name, s.off, 0, Hit{Addr: s.addr, ret: s.ret, aside: s.aside, list: s.list}, s.hasAddr) {
 		return false
 	}
 	for i := n; i < len(x.hits); i++ {
-		x.hits[i].aside = s.aside
 		if s.file != "" {
 			x.hits[i].module = fileBase(s.file)
 		}

@@ -6,6 +6,14 @@ package foreign
 // reports, which is that behind the call of its check: "... on address 0x... at pc 0x...".
 // That call may be the last thing of its function. The pc of a signal is exact there too.
 //
+// What unwinders of kernels print as the pc of each frame of a list is a return address:
+//
+//	   2: fn 0xffffffff81000036 - pc 0xffffffff81000045 / registers:    Asterinas
+//	  FP ffffff000009e6e0: PC ffffffff81000045                          Redox
+//
+// So a pc is one behind the number of a frame, a frame pointer or the function's address; and so
+// is a pc that has been saved.
+//
 // With Options.Guess, any hexadecimal number that is an address in the code is
 // taken as one, exact, and marked as guessed.
 
@@ -16,8 +24,12 @@ import (
 )
 
 var (
-	marked = lazyregexp.New(`(?i)(?:\b(pc|rip|eip|epc|[ms]epc|nip|elr(?:_el[1-3n]+)?)|\b(lr|ra))\)?` +
-		`(?:\s*(?: is at |[:=])\s*(?:[0-9a-f]{4}:)?|\s+)(?:\[?<?)(0x[0-9a-f]{1,16}|[0-9a-f]{8,16})\b`)
+	marked = lazyregexp.New(`(?i)(?:(?:\b(pc|rip|eip|epc[1-7]?|[ms]epc|tpc|nip|elr(?:_el[1-3n]+)?|insn @)|\b(lr|ra))\)?` +
+		`(?:\s*(?: is at |[:=])\s*(?:[0-9a-f]{4}:)?|\s+)|\bip=)(?:\[?<?)(0x[0-9a-f]{1,16}|[0-9a-f]{8,16})\b`)
+	// What stands in front of the pc of a frame in a list, and a line that is one and no more.
+	listedPC = lazyregexp.New(`(?i)(?:^\s*(?:#|\[|frame #?)?[0-9]{1,4}[\]:.)]?\s+(?:[a-z]{2,5}[ :=]+(?:0x)?[0-9a-f]{4,16}[:, -]+)*|` +
+		`\b(?:fp|bp|[er]bp|fn|frame)[ :=]+(?:0x)?[0-9a-f]{8,16}[:, -]+|\b(?:saved|return|caller|ret|previous|calling)[ _]?)$`)
+	barePC    = lazyregexp.New(`(?i)^\s*(?:[-*>]+\s*)?pc\s*[:=]?\s*(?:0x)?[0-9a-f]{8,16}(?:[\s,]+(?:sp|fp|bp|[er][bs]p)\s*[:=]?\s*(?:0x)?[0-9a-f]{8,16})*\s*$`)
 	bracketed = lazyregexp.New(`\[<([0-9a-f]{8,16})>\]`)
 	anyNumber = lazyregexp.New(`\b(0x[0-9a-fA-F]{3,16}|[0-9a-fA-F]{8,16})\b`)
 )
@@ -37,22 +49,26 @@ func (x *Reader) readMarked(line string) bool {
 	}
 	var all []one
 	seen := make(map[int]bool)
+	x.board.list = x.board.list && len(found) == 1 && barePC().MatchString(line)
 	checked := strings.Contains(line, "ERROR: AddressSanitizer: ")
 	for _, m := range found {
-		ret := m[2] < 0
+		ret := m[4] >= 0
 		h := Hit{ret: ret, aside: ret}
+		if !ret && (x.board.list || listedPC().MatchString(line[:m[0]])) {
+			h.ret, h.list = true, true
+		}
 		if checked && strings.HasSuffix(line[:m[0]], " at ") {
 			h.ret, h.aside = true, true // the stack that follows begins there
 		}
 		all = append(all, one{line[m[6]:m[7]], h})
 		seen[m[6]] = true
-		if !ret {
+		if !h.ret {
 			x.board.pc, _ = hexNumber(line[m[6]:m[7]])
 		}
 	}
 	for _, m := range bracketed().FindAllStringSubmatchIndex(line, maxHits) {
 		if !seen[m[2]] {
-			all = append(all, one{line[m[2]:m[3]], Hit{ret: true}})
+			all = append(all, one{line[m[2]:m[3]], Hit{ret: true, list: true}})
 		}
 	}
 	return x.numbers(len(all), func(i int) (string, Hit) { return all[i].text, all[i].hit })

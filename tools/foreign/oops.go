@@ -7,9 +7,14 @@ package foreign
 //
 // What is exact and what is a return address: "RIP:", "PC is at", "pc :" and the
 // place of a warning are printed with %pS, which means the instruction itself; the
-// lines of a call trace, sure ones and those with "?" alike, with %pB, which means
-// a return address and is named by the byte before it. On arm64 a call trace
-// begins with the pc that was printed above it, in the same words.
+// lines of a call trace, sure ones and those with "?" alike, are return addresses.
+// x86 names these by the byte before (%pB), others by what begins there (%pS): such
+// a name with +0x0 is that of the next function, behind a call that does not return.
+//
+// What is not the return address in a call trace: its first frame, if it is the pc
+// that was printed above it (arc, arm64, csky, loongarch, mips, riscv, s390 and others
+// begin the list with it); arm64's frames with "(P)"; the frame below one of
+// interruptEntries, which the kernel's unwinders take out of the saved registers.
 
 import (
 	"fmt"
@@ -23,23 +28,28 @@ import (
 )
 
 type oopsState struct {
-	pc      string // the latest exact place, in the trace's words, until a frame came
-	calls   bool   // in a call trace
-	build   string // the kernel's build ID, if the latest line about it has told
-	release string // and its release
+	pc       string // the latest exact place, in the trace's words, until a frame came
+	exact    bool   // the next frame is exact
+	breaking bool   // the next place is that of s390's latest branch
+	calls    bool   // in a call trace
+	build    string // the kernel's build ID, if the latest line about it has told
+	release  string // and its release
 }
 
 var (
 	// Behind a frame's place arm64 says where it has it from, PowerPC how sure it is.
-	// syzkaller's reports have the file and the line.
-	afterFrame = lazyregexp.New(`^(?: \([A-Za-z]+\))?(?: ([A-Za-z0-9_./-]+:[0-9]+)(?: \[inline\])?)?\s*$`)
+	// syzkaller's reports have the file and the line. Quotes and brackets end what
+	// somebody has put around the line.
+	afterFrame = lazyregexp.New(`^[>)\]]*(?: \(([A-Za-z]+)\))?(?:(?: | at |: ?)?\(?([A-Za-z0-9_./-]+:[0-9]+)(?: \(discriminator [0-9]+\))?\)?(?: \[inline\])?)?[\s>)\]},;.\\]*(?:["'` + "`" + `].*)?$`)
 	// A number in front is drgn's.
 	beforeFrame = lazyregexp.New(`^#[0-9]{1,4}$`)
-	exactPlace  = lazyregexp.New(`(?:\b(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA)(?: is at| *:)? *(?:[0-9a-f]{4}:)?(?:[0-9a-f]{8,16} +)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW : [0-9a-f]+ [0-9a-f]+) *$`)
-	retPlace    = lazyregexp.New(`(?:\b(?:LR|lr|ra)(?: is at| *:)? *(?:[0-9a-f]{8,16} +)?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|last (?:enabled|disabled) at \([0-9]+\):) *$`)
-	beforeRaw   = lazyregexp.New(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
-	oopsBuild   = lazyregexp.New(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
-	kaslr       = lazyregexp.New(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
+	// Registers by the names that the kernels of all CPUs give them, and words before a place.
+	exactPlace = lazyregexp.New(`(?:(?:^|[^A-Za-z0-9_])(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA|TPC|ERET|IAOQ)(?:\[[0-9]\])?(?: is at| *\]?[:=])? *(?:[0-9a-f]{4}:)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW :|--- (?:interrupt|Exception): [0-9a-f]+ at)$`)
+	retPlace   = lazyregexp.New(`(?:(?:^|[^A-Za-z0-9_])(?:LR|lr|ra|RPC|I7|Caller|BLINK|RP|PR)(?:\[[0-9a-f]+\]|\(r[0-9]+\))?(?: is at| *\]?[:=])?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|\bcaller(?: is)?|(?:Allocated|Freed) in|last (?:enabled|disabled) at \([0-9]+\):)$`)
+	armFrom    = lazyregexp.New(`\b__(?:irq|dabt|pabt|und|fiq)_(?:svc|usr)\)? from$`)
+	beforeRaw  = lazyregexp.New(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
+	oopsBuild  = lazyregexp.New(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
+	kaslr      = lazyregexp.New(`Kernel Offset: (?:disabled|0x([0-9a-f]{1,16}) from 0x([0-9a-f]{1,16}))`)
 )
 
 // readOops reads a line of a Linux oops, warning or panic.
@@ -53,8 +63,11 @@ func (x *Reader) readOops(line string) bool {
 		}
 	}
 	switch {
-	case strings.Contains(line, "Call Trace:"), strings.Contains(line, "Call trace:"):
-		x.oops.calls = true
+	case strings.Contains(line, "Call Trace:"), strings.Contains(line, "Call trace:"), strings.HasPrefix(line, "Stack Trace:"):
+		x.oops.calls, x.oops.exact = true, false
+		return false
+	case strings.HasSuffix(strings.TrimRight(line, " "), "Last Breaking-Event-Address:"):
+		x.oops.breaking = true // s390: the branch itself is on the next line
 		return false
 	case !strings.Contains(line, "+0x"):
 		if strings.Contains(line, " Comm: ") {
@@ -72,19 +85,14 @@ func (x *Reader) readOops(line string) bool {
 		}
 		from = at.end
 		before, addr, hasAddr := beforePlace(line[:at.start])
-		frame := (before == "" || strings.HasSuffix(before, "]") || strings.HasSuffix(before, "kernel:") ||
-			strings.HasSuffix(before, ">") || before[0] == '#' && beforeFrame().MatchString(before))
-		said := "" // file and line
-		if frame {
-			if rest := line[at.end:]; rest != "" {
-				after := afterFrame().FindStringSubmatch(rest)
-				if frame = after != nil; frame {
-					said = after[1]
-				}
-			}
+		words := line[at.start:at.offEnd]
+		if strings.Contains(line[:at.start], words+"/") {
+			continue // two consoles in one line
 		}
+		said, source, frame := x.frameEnd(before, line[at.end:], words)
 		exact := !frame && exactPlace().MatchString(before)
 		if !frame && !exact && !retPlace().MatchString(before) {
+			x.odd = x.odd || x.mayBeFrame(before, line[at.end:], at.name, words)
 			continue
 		}
 		found = true
@@ -93,18 +101,27 @@ func (x *Reader) readOops(line string) bool {
 		if !ok1 || !ok2 || size == 0 {
 			continue
 		}
-		words := line[at.start:at.offEnd]
+		branch := x.oops.breaking
 		switch {
+		case branch:
+			exact, frame, x.oops.breaking = true, false, false
 		case frame && before != "" && before[0] == '#': // drgn's
 			exact = before == "#0" && !sleeps(at.name)
 			x.first, x.oops.pc = x.first || before == "#0", ""
 		case exact:
-			x.oops.pc = words
+			if x.oops.pc == "" || !strings.Contains(before, "IAOQ[1]") {
+				x.oops.pc = words
+			}
 		case frame:
-			exact, x.oops.pc = words == x.oops.pc, ""
+			exact, x.oops.pc = words == x.oops.pc || x.oops.exact || source == "P", ""
+			x.oops.exact = slices.Contains(interruptEntries[:], at.name)
+		default:
+			exact = armFrom().MatchString(before)
 		}
 		mod := at.module
-		about := Hit{ret: !exact, aside: !frame && !exact && !strings.HasSuffix(before, "from"), module: mod,
+		caller := strings.HasSuffix(before, "from") // arm's
+		about := Hit{Addr: addr, ret: !exact, list: frame || caller, module: mod,
+			aside:  branch || !frame && !exact && !caller || strings.Contains(before, "IAOQ[1]"),
 			unsure: strings.HasSuffix(strings.TrimRight(line[:at.start], " "), "?")}
 		asText := lookup.Call{Function: at.name, Offset: off}
 		in, other := x.linuxImages(mod, at.build)
@@ -117,21 +134,45 @@ func (x *Reader) readOops(line string) bool {
 			x.quote(about, asText)
 			continue
 		}
+		if in[0].sparc {
+			about.ret = false
+		}
 		// Each section of a module lies where it likes: there is no one bias.
 		n := len(x.hits)
-		if !x.named(in, at.name, off, size, !exact, addr, hasAddr && mod == "") && !x.dry {
+		if !x.named(in, at.name, off, size, about, hasAddr && mod == "") && !x.dry {
 			if x.lack.why != "" {
 				x.lack.want(linuxFile(mod))
 			}
 			x.quote(about, asText)
 		}
 		for i := n; i < len(x.hits); i++ {
-			h := &x.hits[i]
-			h.aside, h.unsure, h.module = about.aside, about.unsure, mod
-			h.compare(said)
+			x.hits[i].compare(said)
 		}
 	}
 	return found
+}
+
+// interruptEntries are the functions of interrupts and exceptions below which riscv, mips, s390,
+// arm64 and parisc have the instruction that was interrupted. Source: Linux, stacktrace.c of
+// riscv, process.c of mips, unwind.c of parisc and s390, entry.S of arm64, which makes a frame
+// record of it.
+var interruptEntries = [...]string{"ret_from_exception", "handle_exception", "ret_from_irq", "handle_interruption",
+	"pgm_check_handler", "ext_int_handler", "io_int_handler", "mcck_int_handler",
+	"el1_irq", "el1_sync", "el1h_64_irq", "el1h_64_fiq", "el1h_64_sync", "el1h_64_error"}
+
+// frameEnd reports whether a place is a frame of a list, by what stands before and behind it,
+// and what that says of it: file and line, and in arm64's words where it was found. In a list a
+// frame may have any words behind it.
+func (x *Reader) frameEnd(before, rest, words string) (said, source string, frame bool) {
+	frame = before == "" || strings.IndexByte("]>|\"'`", before[len(before)-1]) >= 0 || strings.HasSuffix(before, "kernel:") ||
+		before[0] == '#' && beforeFrame().MatchString(before)
+	if !frame {
+		return "", "", false
+	}
+	if m := afterFrame().FindStringSubmatch(rest); m != nil {
+		return m[2], m[1], true
+	}
+	return "", "", strings.Contains(rest, words+"/") || x.oops.calls
 }
 
 // sleeps reports whether a task that does not run is in the function: its pc is where it will
@@ -186,23 +227,32 @@ func ModuleName(file string) string {
 }
 
 // beforePlace cuts off what stands between a place and the words before it: the
-// question mark, and the address in one or two pairs of brackets.
+// question mark, brackets, and addresses in them or alone, of which the last is that of the
+// place.
 func beforePlace(s string) (before string, addr uint64, hasAddr bool) {
-	s = strings.TrimSuffix(s, "(")
-	for range 3 {
-		s = strings.TrimSuffix(strings.TrimRight(s, " "), "?")
-		s = strings.TrimRight(s, " ")
-		// A timestamp has a dot, and a caller ("[ T1234]") is no address.
-		start, word := addressInBrackets(s)
-		if start < 0 {
-			break
+	for {
+		s = strings.TrimRight(s, " \t?([<")
+		end := strings.TrimRight(s, ">])")
+		n := 0
+		for n < len(end) && classes[end[len(end)-1-n]]&inHex != 0 {
+			n++
+		}
+		start := len(end) - n
+		word := end[start:]
+		end = strings.TrimSuffix(end[:start], "0x")
+		// A timestamp has a dot, and a caller ("[ T1234]") is no address. "Caller[ADDRESS]" is a name.
+		if n < 8 || n > 16 || end != "" && strings.IndexByte(" \t[<(", end[len(end)-1]) < 0 ||
+			len(s) > start+n && end == "" {
+			return s, addr, hasAddr
+		}
+		if opened := strings.TrimRight(end, "[<("); opened != "" && opened != end && classes[opened[len(opened)-1]]&inWord != 0 {
+			return s, addr, hasAddr
 		}
 		if !hasAddr {
 			addr, hasAddr = hexNumber(word)
 		}
-		s = s[:start]
+		s = end
 	}
-	return strings.TrimRight(s, " "), addr, hasAddr
 }
 
 // rawFrame reads a line of a call trace for which the kernel knew no name.
@@ -212,7 +262,7 @@ func (x *Reader) rawFrame(line string) bool {
 	}
 	if endsInAddress(line) {
 		if m := beforeRaw().FindStringSubmatch(line); m != nil {
-			if addr, ok := hexNumber(m[1]); ok && x.hit(Hit{Addr: addr, ret: true}) {
+			if addr, ok := hexNumber(m[1]); ok && x.hit(Hit{Addr: addr, ret: true, list: true}) {
 				return true
 			}
 		}

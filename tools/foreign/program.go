@@ -64,13 +64,14 @@ func (x *Reader) readCoredump(n int, before, file string, off uint64, build stri
 }
 
 // glibcFrame is a line of backtrace_symbols.
-var glibcFrame = lazyregexp.New(`(\S+)\((\S*?)(?:([+-])0x([0-9a-f]{1,16}))?\) ?\[0x([0-9a-f]{1,16})\]$`)
+var glibcFrame = lazyregexp.New(`(?:(\S+)\((\S*?)(?:([+-])0x([0-9a-f]{1,16}))?\)|(\S*[^\s\])])|^) ?\[0x([0-9a-f]{1,16})\]$`)
 
 // readGlibc reads a line of glibc's backtrace_symbols:
 //
 //	./a(deep+0x38)[0x55a2525e61b1]
 //	./a(+0x11d6)[0x55a2525e61d6]
 //	./a() [0x4011d6]
+//	./a[0x4011d6]
 //
 // Source: glibc, debug/backtracesyms.c: an offset without a name counts from the
 // address at which the file is loaded.
@@ -79,11 +80,12 @@ func (x *Reader) readGlibc(text string) bool {
 	if m == nil || m[3] == "-" {
 		return false
 	}
-	addr, ok := hexNumber(m[5])
-	if !ok {
-		return false
+	addr, ok := hexNumber(m[6])
+	inList := x.rep.open == FormatGlibc || x.rep.format == FormatGlibc && x.rep.last >= x.rep.lines-1
+	if !ok || m[1] == "" && !inList && !strings.HasPrefix(m[5], "/") && !strings.HasPrefix(m[5], "./") {
+		return false // a word with a number
 	}
-	s := spot{file: m[1], addr: addr, hasAddr: true, ret: true, name: m[2]}
+	s := spot{file: m[1] + m[5], addr: addr, hasAddr: true, ret: true, name: m[2]}
 	if m[4] != "" {
 		off, ok := hexNumber(m[4])
 		if !ok {
@@ -94,7 +96,7 @@ func (x *Reader) readGlibc(text string) bool {
 		} else {
 			s.off, s.hasOff = off, true
 		}
-	} else if s.name == "" {
+	} else if s.name == "" && s.file != "" {
 		s.at, s.base = addr, fromZero // a program that is not moved
 	}
 	x.first = x.frame(FormatGlibc)

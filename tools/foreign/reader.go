@@ -59,6 +59,8 @@ type Hit struct {
 	name string // the function, as the symbol table has it; empty: nothing
 	off  uint64 // the offset in it
 
+	list bool // it is a frame of a list, which may begin with the pc that was printed above it
+
 	// For the trace that it is put into (group.go).
 	unsure bool   // a word of the stack, which may be none of its frames
 	aside  bool   // a link register, or a signal's pc
@@ -124,10 +126,16 @@ type Reader struct {
 
 	Mismatch bool // an ELF file is of another build than what ran
 	Lost     int  // traces of which nothing was resolved
+	Left     int  // frames that were not, of what was given, and lines that look like frames
 
 	which  string // the format of the line, of a reader of several
 	first  bool   // the line begins a trace of that
 	nested int    // objects of JSON around the text that is read
+	odd    bool   // the line has what may be a frame, in a form that is not known
+	left   left   // such lines
+
+	pcs   []uint64 // where the ELF file has the program counters printed of late
+	pcAge int      // lines since
 
 	covered int    // lines that are looked up ahead, and more come; 0: there are no more
 	looked  bool   // it has been looked at
@@ -209,7 +217,7 @@ func (x *Reader) Drop() { x.Line, x.long = x.Line[:0], false }
 func (x *Reader) Cut() {
 	x.Drop()
 	x.shape = ""
-	x.offset.early = nil
+	x.offset.early, x.pcs = nil, nil
 	x.oops, x.g, x.board, x.gdb, x.k = oopsState{}, goState{}, boardState{}, gdbState{}, kState{}
 	x.layout, x.rep = layoutState{}, reportState{}
 }
@@ -219,8 +227,11 @@ func (x *Reader) read(line string) {
 	if x.opt.Ours != nil && x.opt.Ours(line) {
 		return
 	}
-	line = withoutPrefix(line)
+	line = withoutPrefix(plain(line))
 	if line != "" && line[0] == '{' && x.readJSON(line) {
+		return
+	}
+	if texts := fieldTexts(line); len(texts) > 0 && x.nested < maxJSON && x.readTexts(texts) {
 		return
 	}
 	if line = x.withoutShape(line); line == "" || strings.HasPrefix(line, tracer.Tag) {
@@ -229,13 +240,43 @@ func (x *Reader) read(line string) {
 	if strings.Contains(line, bootMark) {
 		x.booted(line)
 	}
-	x.now, x.first = line, false
+	x.now, x.first, x.odd = line, false, false
 	from := len(x.hits)
-	if format := x.readAs(line); !x.dry {
+	format := x.readAs(line)
+	x.notePC(format, from)
+	if !x.dry {
+		if x.odd || format == "" && len(x.hits) == from {
+			x.leave(line)
+		}
 		if format == "" && len(x.hits) > from {
 			format = FormatAddress // of lines before
 		}
 		x.group(line, format, from)
+	}
+}
+
+// maxPCs bounds the program counters that are kept, pcLines the lines between one and the list of
+// frames below it: registers, code, words of the stack.
+const (
+	maxPCs  = 8
+	pcLines = 64
+)
+
+// notePC keeps the exact addresses of a line that is no frame, for the list that follows. Many
+// systems begin it with the pc itself, among return addresses: so the first frame is exact if it
+// is the pc that was printed above it.
+func (x *Reader) notePC(format string, from int) {
+	if x.pcAge++; x.pcAge > pcLines {
+		x.pcs = x.pcs[:0]
+	}
+	for i := from; i < len(x.hits); i++ {
+		switch h := &x.hits[i]; {
+		case h.quoted:
+		case h.list:
+			x.pcs = x.pcs[:0] // the list has begun
+		case !h.ret && len(x.pcs) < maxPCs:
+			x.pcs, x.pcAge = append(x.pcs, h.Addr), 0
+		}
 	}
 }
 
@@ -349,6 +390,9 @@ func (x *Reader) hitIn(p *program, h Hit) bool {
 		return false
 	}
 	x.lookAhead()
+	if h.ret && h.list && slices.Contains(x.pcs, h.Addr) || h.ret && h.name != "" && h.off == 0 && p.noCall(h.Addr) {
+		h.ret = false
+	}
 	h.Calls = p.lookup(h.Addr, h.ret)
 	if n := len(h.Calls); n > 0 && h.name != "" && h.ret && h.off > 0 && h.Calls[n-1].Function != h.name {
 		// The end of one function is the entry of the next, where a return address would
@@ -363,7 +407,7 @@ func (x *Reader) hitIn(p *program, h Hit) bool {
 	if len(h.Calls) == 0 {
 		return false
 	}
-	if h.name != "" {
+	if h.name != "" && !(h.ret && h.off == 0) {
 		// The address may have other names too, or none: behind a function's end.
 		if last := len(h.Calls) - 1; h.Calls[last].Function != h.name {
 			h.Calls = slices.Clone(h.Calls)
@@ -449,8 +493,10 @@ func (x *Reader) fitting(p *program, all []lookup.Named, off, size uint64) []loo
 }
 
 // named adds the place off bytes into the functions called name, of which the
-// trace gives the size or 0, and the address too if hasAddr.
-func (x *Reader) named(in []*program, name string, off, size uint64, ret bool, addr uint64, hasAddr bool) bool {
+// trace gives the size or 0, and the address too if hasAddr: that of h, which says what else is
+// known of it.
+func (x *Reader) named(in []*program, name string, off, size uint64, h Hit, hasAddr bool) bool {
+	addr := h.Addr
 	p, found := x.functions(in, name, off, size)
 	if len(found) > 1 && hasAddr {
 		for _, n := range found {
@@ -465,7 +511,8 @@ func (x *Reader) named(in []*program, name string, off, size uint64, ret bool, a
 	}
 	added := false
 	for i, n := range found[:min(len(found), maxSame)] {
-		at := Hit{Addr: n.Start + off, linked: true, ret: ret, name: name, off: off}
+		at := h
+		at.Addr, at.linked, at.name, at.off = n.Start+off, true, name, off
 		if len(found) > 1 {
 			at.Note = fmt.Sprintf(" (or: %d of %d of this name and size)", i+1, len(found))
 		}

@@ -15,7 +15,10 @@ package foreign
 //	Android         libunwindstack has gone back from the return address: exact
 //	perf, bpftrace  the sample is exact, and its callers are return addresses. perf takes 1
 //	                off these for DWARF's call graphs, which leaves them in the call
-//	FreeBSD         db_trace.c: return addresses, but where a trap came in
+//	FreeBSD, NetBSD, OpenBSD
+//	                db_trace.c: return addresses, but where a trap came in, and frame 0
+//	                where it is the place at which the kernel was stopped
+//	Haiku           arch_debug.cpp: return addresses, but below an iframe
 //	crash           return addresses as they lie on the stack, and the "exception RIP"
 //	drgn            frame 0 of a task that runs is exact, of one that sleeps it is a call
 //	HotSpot         vmError.cpp: exact in frame 0
@@ -101,8 +104,8 @@ func (x *Reader) readReport(line string) bool {
 	}
 	switch text[len(text)-1] {
 	case ']':
-		if strings.Contains(text, ") [0x") || strings.Contains(text, ")[0x") {
-			return x.readGlibc(text)
+		if strings.Contains(text, "[0x") && x.readGlibc(text) {
+			return true
 		}
 	case ')':
 		if indent > 0 && (c >= '0' && c <= '9' || c >= 'a' && c <= 'f') {
@@ -119,13 +122,19 @@ func (x *Reader) readReport(line string) bool {
 		return x.readFault(text)
 	case text[len(text)-1] == 'g' && strings.HasSuffix(text, " - Halting"):
 		return x.readCoreboot(text)
-	case strings.IndexByte(text, '(') > 0 && strings.Contains(text, ") at ") && strings.Contains(text, "+0x"):
-		return x.readDDB(text)
+	case strings.IndexByte(text, '(') > 0 && strings.Contains(text, ") at ") && x.readDDB(text),
+		c == 'S' && strings.HasPrefix(text, "Stopped ") && x.readStopped(text),
+		c == 'i' && x.rep.exact && strings.HasPrefix(text, "idle_loop") && x.readStopped(text):
+		return true
+	case strings.Contains(text, "iframe at 0x") && haikuIframe().MatchString(text):
+		x.frame(FormatHaiku)
+		x.rep.exact = true
+		return true
 	case c == 'P' && strings.HasPrefix(text, "PC 0x"):
 		return x.readEDKFrame(text)
 	case indent > 0 && strings.IndexByte(text, '+') > 0:
 		return x.readBPF(text)
-	case c == 'T' || c == 'K' || c == 'B' || c == 'p' || c == 'S' || c == 'N':
+	case strings.IndexByte("TKBpSNds=", c) >= 0:
 		return x.readHead(text)
 	}
 	return false
@@ -163,11 +172,20 @@ func (x *Reader) readHead(text string) bool {
 		r.open, r.exact, x.first = FormatFreeBSD, false, true
 	case strings.HasPrefix(text, "Tracing pid "), strings.HasPrefix(text, "Tracing command "):
 		r.open, r.exact, x.first = FormatFreeBSD, true, true
+	case strings.HasPrefix(text, "ddb") && (strings.Contains(text, "> tr") || strings.Contains(text, "> bt")):
+		r.open, r.exact, x.first = FormatFreeBSD, true, true // where it was stopped comes first
+	case strings.HasPrefix(text, "stack trace for thread "):
+		r.open, r.exact, x.first = FormatHaiku, false, true
 	case strings.HasPrefix(text, "PID: ") && strings.Contains(text, "TASK: "):
 		r.open, x.first = FormatCrash, true
 	case strings.HasPrefix(text, "Backtrace (CPU "), strings.HasPrefix(text, "Panicked thread: "), strings.HasPrefix(text, "panic(cpu "):
 		r.open = FormatMacOS
 		x.first = text[0] != 'p'
+	case strings.HasPrefix(text, "======= Backtrace: ===") || strings.HasPrefix(text, "======= Memory map: "):
+		if r.open = ""; text[8] == 'B' {
+			r.open = FormatGlibc
+		}
+		return false
 	case strings.HasPrefix(text, "Native frames:"):
 		r.open, r.exact, x.first = FormatHotSpot, true, true
 	case strings.HasPrefix(text, "Kernel slide:"):
@@ -222,7 +240,7 @@ func (x *Reader) readNumbered(n int, rest string, indent int) bool {
 	switch {
 	case strings.HasPrefix(after, "at "): // FreeBSD
 		name, off, hasOff := nameOffset(after[3:])
-		if !hasOff {
+		if !hasOff && (name == "" || run(name, inName) != len(name)) {
 			return false
 		}
 		if x.frame(FormatFreeBSD); n == 0 {
@@ -327,6 +345,9 @@ func (x *Reader) readDigits(line, text string, indent int) bool {
 	n, rest, ok := frameNumber(text)
 	if !ok {
 		return false
+	}
+	if strings.Contains(rest, "(+") && x.readHaiku(n, rest) {
+		return true
 	}
 	if strings.Contains(rest, " + 0x") || strings.HasSuffix(rest, "]") && strings.Contains(rest, "!") {
 		return x.readBreakpad(n, rest)

@@ -99,31 +99,6 @@ func (p *placeAt) inBrackets(line string) {
 	p.end += 2 + n + end + 1
 }
 
-// addressInBrackets finds [ADDRESS] or [<ADDRESS>] at the end of the text, and returns where it
-// begins; -1: there is none.
-func addressInBrackets(s string) (start int, addr string) {
-	end := strings.TrimSuffix(s, " ")
-	if end == "" || end[len(end)-1] != ']' {
-		return -1, ""
-	}
-	end = strings.TrimSuffix(end[:len(end)-1], ">")
-	i := len(end)
-	for i > 0 && len(end)-i <= 16 && classes[end[i-1]]&inHex != 0 {
-		i--
-	}
-	addr = end[i:]
-	if len(addr) < 8 || len(addr) > 16 {
-		return -1, ""
-	}
-	if i > 0 && end[i-1] == '<' {
-		i--
-	}
-	if i == 0 || end[i-1] != '[' {
-		return -1, ""
-	}
-	return i - 1, addr
-}
-
 // endsInAddress reports whether the line may end in an address behind nothing, a time or a
 // program's name.
 func endsInAddress(line string) bool {
@@ -144,10 +119,10 @@ func endsInAddress(line string) bool {
 // ip, lr or ra, and what follows is no letter.
 func mayBeMarked(line string) bool {
 	for i := 2; i < len(line); i++ {
-		switch line[i] {
-		case ' ', '\t', '\n', '\f', '\r', ')', ':', '=', '_':
+		switch c := line[i]; c {
+		case ' ', '\t', '\n', '\f', '\r', ')', ':', '=', '_', '1', '2', '3', '4', '5', '6', '7':
 			switch a, b := line[i-2]|0x20, line[i-1]|0x20; {
-			case a == 'p' && b == 'c', a == 'i' && b == 'p', a == 'l' && b == 'r', a == 'r' && b == 'a':
+			case a == 'p' && b == 'c', a == 'i' && b == 'p', a == 'l' && b == 'r', a == 'r' && b == 'a', b == '@' && a == ' ':
 				return true
 			}
 		}

@@ -1,14 +1,16 @@
 package foreign
 
 import (
+	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 )
 
 // What scan.go finds by hand.
 var (
 	placeExpr    = regexp.MustCompile(`([A-Za-z0-9_.$@]+)\+0x([0-9a-f]{1,16})/0x([0-9a-f]{1,16})\b(?: \[([A-Za-z0-9_-]+)(?: ([0-9a-f]{16,40})\b)?[^\]]*\])?`)
-	bracketsExpr = regexp.MustCompile(`\[<?([0-9a-f]{8,16})>?\] ?$`)
+	bracketsExpr = regexp.MustCompile(`(?:^| )\[<?([0-9a-f]{8,16})>?\] ?$`)
 	stampExpr    = regexp.MustCompile(`^(?:<[0-9]{1,3}>)?\[ *[0-9]+\.[0-9]{3,9}\](?:\[ *[TC][0-9]+\])?(?: |$)`)
 )
 
@@ -41,9 +43,9 @@ func FuzzScan(f *testing.F) {
 		if p, ok := nextPlace(s, from); ok && from == 0 {
 			t.Fatalf("%q: %+v; want none", s, p)
 		}
-		start, addr := addressInBrackets(s)
-		if m := bracketsExpr.FindStringSubmatchIndex(s); (m == nil) != (start < 0) || m != nil && (start != m[0] || addr != s[m[2]:m[3]]) {
-			t.Fatalf("%q: %d, %q; want %v", s, start, addr, m)
+		before, addr, ok := beforePlace(s)
+		if m := bracketsExpr.FindStringSubmatch(s); !strings.HasPrefix(s, before) || m != nil && (!ok || hexWord(addr) != fmt.Sprintf("%016s", m[1])) {
+			t.Fatalf("%q: %q, %#x, %v; want %v", s, before, addr, ok, m)
 		}
 		if beforeRaw().MatchString(s) && !endsInAddress(s) {
 			t.Fatalf("%q may end in an address", s)

@@ -6,6 +6,7 @@
 //	source.go   a name -> how it is opened, and opened again
 //	reader.go   what is read from it, over its pauses
 //	follow.go   a file that grows
+//	utf16.go    UTF-16, as Windows' tools save a log
 //	device.go   a serial device
 //	socket.go   a TCP or unix socket; telnet.go: what a terminal server says in between
 //

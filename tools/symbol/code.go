@@ -18,6 +18,17 @@ func (f *File) Code() *code.Image {
 	return f.code
 }
 
+// CallEnds reports whether a call instruction ends at addr, as it does before a return address;
+// known is false for machines whose code is not decoded. Context: host.
+func (f *File) CallEnds(addr uint64) (call, known bool) {
+	im := f.Code()
+	if im == nil {
+		return false, false
+	}
+	_, call = im.CallBefore(addr)
+	return call, true
+}
+
 // codeSections returns the code as it lies in the file, and with all the rest too.
 func (f *File) codeSections(all bool) (text, data []code.Segment, frames code.Segment) {
 	for i := range f.Sections {

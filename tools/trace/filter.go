@@ -103,6 +103,9 @@ type Stats struct {
 	Foreign int
 	// Lost is the number of foreign traces of which no ELF file had a frame.
 	Lost int
+	// Left is the number of frames that were not resolved although their file was given, and of
+	// lines that look like frames in no form that is known.
+	Left int
 	// Mismatch is set when a trace came from another build than Symbols. One of
 	// which no build is known does not count: it is not resolved either.
 	Mismatch bool
@@ -281,6 +284,7 @@ func (f *Filter) end(whole bool) {
 	if f.foreign != nil {
 		f.foreign.EndGroup()
 		f.foreign.Tell()
+		f.foreign.TellLeft()
 	}
 	if f.opt.Sanitize {
 		f.buf = f.san.Flush(f.buf)
@@ -295,7 +299,7 @@ func (f *Filter) Stats() Stats {
 	s := f.stats
 	if f.foreign != nil {
 		s.Mismatch = s.Mismatch || f.foreign.Mismatch
-		s.Lost = f.foreign.Lost
+		s.Lost, s.Left = f.foreign.Lost, f.foreign.Left
 	}
 	return s
 }

@@ -247,6 +247,7 @@ func captures(t testing.TB) []said {
 			fmt.Sprintf("<err> os: call trace:\n<err> os:      0: 0x%016x\n<err> os: done\n<err> os:      0: 0x%016x\n", ends, ends) +
 			fmt.Sprintf("E: call trace:\nE:      0: fp: 0x0000000000500000 lr: 0x%016x\nE: #1 0x%08x\n", ends, mid),
 		want: []string{"mepc\t" + atLeaf, "0: fp: 8\t" + atLeaf, "1: fp\t" + inEnds, "os:      0\t" + inEnds, "0: fp: 0x\t" + inEnds, "#1\t" + inMain},
+		log:  "zf: a line looks like a frame and is not resolved, \"0: 0x", // below a line that ends the list
 	}, {
 		name: "gdb",
 		in: fmt.Sprintf("#0  0x%016x in ?? ()\n#1  0x%016x in ?? ()\n    more\n#2  0x%016x in ?? () from /lib/x.so\n#3  <signal handler called>\n#4  0x%016x in ?? ()\n#5  0x%016x in ?? ()\n",
@@ -254,6 +255,7 @@ func captures(t testing.TB) []said {
 			fmt.Sprintf("#0  hold (n=1) at one.c:29\n#1  0x%016x in middle (n=1) at one.c:35\n#2  0x%016x in ends ()\n#9  0x%016x in out of order ()\n", hold-1, ends, ends),
 		want: []string{"#0\t" + atLeaf, "#1\t" + inEnds, "#2\t" + atHold, "#2\t" + inMid, "#4\tsame+0x|one.c:", "#5\t" + inMain,
 			"in middle\t" + atHold, "in middle\t" + inMid, "in ends\t" + inEnds},
+		log: "zf: a line looks like a frame and is not resolved, \"#9  0x",
 	}, {
 		name: "windbg",
 		in: " # Child-SP          RetAddr               Call Site\n" +

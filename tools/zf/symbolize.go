@@ -71,7 +71,9 @@ LLVM and Fuchsia markup, Go's tracebacks (TamaGo's too), TinyGo's panics,
 ESP-IDF's and Zephyr's backtraces, gdb's bt and WinDbg's k, and addresses that
 are marked: pc=0x..., rip: 0x..., PC is at, lr : [<...>]; and the reports of
 sanitizers, glibc, systemd-coredump, perf script, bpftrace, Rust, cgo, HotSpot,
-Android, Chromium, Breakpad, macOS, FreeBSD, crash, drgn, EDK II and coreboot.
+Android, Chromium, Breakpad, macOS, the BSDs, Haiku, crash, drgn, EDK II and
+coreboot. A line that looks like a frame of no known form is counted, and said
+at the end; the exit status is 2 then.
 Where each system or program runs is learnt from the log (Kernel Offset, mmap
 elements, /proc/PID/maps, lists of modules, a name with its address) or given by
 -bias. A frame that names a file is one of the -e with that build ID or name.
@@ -199,7 +201,8 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	if err != nil {
 		return fail("%v", err)
 	}
-	err = pumpBy(ctx, pieces(size), withRecords{between, filter}, in, images.failed())
+	decoded := input.Text(in, func() { note("the input is UTF-16, as Windows' tools write it; it is shown as UTF-8") })
+	err = pumpBy(ctx, pieces(size), withRecords{between, filter}, decoded, images.failed())
 	port(ctx)
 	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
 		if err == nil {
@@ -214,7 +217,7 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	}
 	stats := filter.Stats()
 	nothing := stats.Traces+stats.Foreign == 0
-	if stats.Mismatch || stats.MismatchBefore || unread || nothing && stats.Lost > 0 {
+	if stats.Mismatch || stats.MismatchBefore || unread || stats.Left > 0 || nothing && stats.Lost > 0 {
 		return exitUsage
 	}
 	if nothing && ctx.Err() == nil && !f.records.any() && f.inputs == nil {
@@ -260,7 +263,7 @@ func (f *symbolizeFlags) offsets() func() []foreign.KernelOffset {
 			return nil // it is gone: there is nothing ahead
 		}
 		defer log.Close()
-		all, _ := foreign.KernelOffsets(log)
+		all, _ := foreign.KernelOffsets(input.Text(log, nil))
 		return all
 	}
 }
