@@ -104,6 +104,7 @@ type Config struct {
 	Program string // path of QEMU; "" means the one that Find finds
 
 	firmware string // of UEFI
+	confined bool   // by QEMU's sandbox
 	log      string // QEMU's, where it is a file
 	states   string // of the machine, QEMU's image of them
 }
@@ -205,6 +206,9 @@ func (c *Config) args() []string {
 	}
 	if c.Net != "" {
 		args = append(args, netArgs(c.Net, machine, c)...)
+	}
+	if c.confined {
+		args = append(args, "-sandbox", sandbox)
 	}
 	args = append(args, c.snapshotArgs()...)
 	args = append(args, shareArgs(c.Shares, machine)...)

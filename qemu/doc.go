@@ -19,7 +19,7 @@
 // its OptionsFor, which takes further arguments from VMTEST_* variables, so that
 // one image would not run in the same way for everyone.
 //
-// Context: the host (a Unix). It imports that library, tools/install and the standard library;
+// Context: the host (a Unix). It imports that library, tools/install, tools/lazyregexp and the standard library;
 // its tests import packages of tools, never tools/zf.
 //
 // In the order of reading:
@@ -42,6 +42,9 @@
 //	reboot.go   a machine that may reboot
 //	record.go   a machine that is recorded, or replayed
 //	snapshot.go  the state of one that is recorded, as a file
+//	qcow2.go    such a file out of a recording, checked
+//	stranger.go  a machine that somebody else describes: what of it is harmless
+//	sandbox.go  what QEMU gives up
 //	hole_linux.go, hole_other.go  the part of a file that is not needed any more
 //	watch.go    hangs, and interrupts from outside
 //	exit.go     how a machine has ended

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -395,5 +396,49 @@ func TestRecordRefuses(t *testing.T) {
 		if _, err := Start(t.Context(), cfg); !errors.Is(err, ErrRecord) {
 			t.Errorf("%+v: %v; want %v", cfg, err, ErrRecord)
 		}
+	}
+}
+
+// TestReplayStranger: a command in a recording is run with -trust-qemu-args, and not without; what is
+// harmless is replayed as it is, in QEMU's sandbox.
+func TestReplayStranger(t *testing.T) {
+	t.Parallel()
+	harmless := []string{"-chardev", "null,id=sink", "-device", "isa-debugcon,iobase=0xe9,chardev=sink"}
+	var flags []string
+	for _, arg := range harmless {
+		flags = append(flags, "-qemu", arg)
+	}
+	path, stdout, _ := makeRecording(t, input(3), append(flags, program(t, "replayed"))...)
+	sameReplays(t, path, stdout, 1)
+	r, err := record.Open(path, t.TempDir())
+	if err != nil || !slices.Equal(r.Extra, harmless) {
+		t.Fatalf("%v, %q; want %q", err, r.Extra, harmless)
+	}
+	dir := t.TempDir()
+	hostile, done := filepath.Join(dir, "hostile.zfr"), filepath.Join(dir, "done")
+	r.Extra = []string{"-incoming", "exec:echo >" + done}
+	w, err := record.Create(hostile, r.Meta, map[string]string{record.Image: r.Path(record.Image), record.Initrd: r.Path(record.Initrd)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(&record.End{Outcome: Traced.String()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, said, status := replayed(t, hostile); status != 2 || !strings.Contains(said, `"-incoming" for QEMU, before "exec:`) {
+		t.Errorf("status %d\n%s\nwant 2, and what is refused", status, said)
+	}
+	if _, err := os.Stat(done); err == nil {
+		t.Error("the command was run")
+	}
+	cfg := Config{Kernel: r.Path(record.Image), Extra: []string{"-incoming", "exec:echo >" + done}}
+	if cfg.confine(t.Context()); cfg.confined {
+		t.Error("whoever trusts such an argument gets a sandbox, in which it does not work")
+	}
+	cfg = Config{Kernel: r.Path(record.Image), Extra: harmless}
+	if cfg.Program, err = Find(); err != nil {
+		t.Fatal(err)
+	}
+	if cfg.confine(t.Context()); cfg.confined != strings.Contains(strings.Join(cfg.args(), " "), " -sandbox on,") {
+		t.Errorf("%q; want a sandbox where QEMU has one", cfg.args())
 	}
 }

@@ -6,10 +6,8 @@ package qemu
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -102,28 +100,7 @@ func HasShares(ctx context.Context, program string) (bool, error) {
 		}
 		program = path
 	}
-	a := hostAccelerator() // for its memory
-	a.name, a.host = "virtio-9p", ""
-	key, err := a.key(program)
-	if err != nil {
-		return false, err
-	}
-	if known, ok := a.recall()[key]; ok {
-		return known.Works, nil
-	}
-	out, err := exec.CommandContext(ctx, program, "-device", "virtio-9p-pci,help").CombinedOutput()
-	if ctx.Err() != nil {
-		return false, ctx.Err()
-	}
-	known := answer{Works: err == nil, When: a.now()}
-	if err != nil {
-		if exit := new(exec.ExitError); !errors.As(err, &exit) {
-			return false, fmt.Errorf("%w: %v", ErrQEMU, err)
-		}
-		known.Why = strings.TrimSpace(string(out))
-	}
-	a.remember(key, known)
-	return known.Works, nil
+	return can(ctx, program, "virtio-9p", "-device", "virtio-9p-pci,help")
 }
 
 // tag names share i to the kernel.

@@ -8,6 +8,7 @@ package qemu
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ func (vm *VM) prepareSnapshots(c *Config) (err error) {
 			err = os.WriteFile(c.log, nil, 0o600)
 		}
 	} else {
-		err = copyTo(c.states, c.Snapshot) // QEMU writes to it
+		err = copyStates(c.states, c.Snapshot) // QEMU writes to it
 	}
 	vm.cfg = *c
 	if err != nil {
@@ -50,29 +51,38 @@ func (vm *VM) prepareSnapshots(c *Config) (err error) {
 	return nil
 }
 
-func copyTo(path, from string) error {
+// copyStates copies an image of states that QEMU may be handed.
+func copyStates(path, from string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	if cerr := out.Close(); err == nil {
-		err = cerr
+	if err == nil {
+		var fi os.FileInfo
+		if fi, err = out.Stat(); err == nil {
+			err = checkStates(out, fi.Size())
+		}
 	}
-	return err
+	return errors.Join(err, out.Close())
 }
 
-// snapshotArgs gives QEMU the image.
+// snapshotArgs gives QEMU the image: as that of this format in a plain file, without another behind it, whatever it says.
 func (c *Config) snapshotArgs() []string {
 	if c.states == "" {
 		return nil
 	}
-	return []string{"-drive", "if=none,id=states,format=qcow2,file=" + comma(c.states)}
+	node, err := json.Marshal(map[string]any{"driver": "qcow2", "node-name": "states", "backing": nil,
+		"file": map[string]string{"driver": "file", "filename": c.states}})
+	if err != nil {
+		panic(err) // two strings
+	}
+	return []string{"-blockdev", string(node)}
 }
 
 // emptyImage is a qcow2 image, version 2, without anything in it (docs/interop/qcow2.txt in QEMU): a header, the table of

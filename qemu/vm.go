@@ -76,6 +76,14 @@ func Start(ctx context.Context, cfg Config) (*VM, error) {
 		}
 		cfg.Program = path
 	}
+	cfg.confine(ctx)
+	if cfg.CDROM != "" {
+		path, err := filepath.Abs(cfg.CDROM) // QEMU would take what is before a colon in it for a protocol
+		if err != nil {
+			return nil, fmt.Errorf("%w: %v", ErrQEMU, err)
+		}
+		cfg.CDROM = path
+	}
 	vm := &VM{
 		cfg:       cfg,
 		ctx:       ctx,

@@ -124,7 +124,7 @@ func (d *Data) dwo(path string) *Data {
 // readDwo reads a .dwo file into memory: there may be more of them than files that a
 // process may have open.
 func readDwo(path string) *elf.File {
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() > maxDwoSize {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() == 0 || st.Size() > maxDwoSize { // a file of /proc has 0, and may wait
 		return nil
 	}
 	b, err := os.ReadFile(path)

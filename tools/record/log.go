@@ -30,6 +30,13 @@ const KnownVersion = 0xe0200c
 // logHeader is the length of its header in bytes.
 const logHeader = 12
 
+// QEMU believes its log: it takes a port for an index of a table of 16 (replay/replay-char.c), and reads
+// random bytes into what the machine has asked for, 8 bytes, or 32 for a loader's seed.
+const (
+	mostPorts  = 16
+	mostRandom = 32
+)
+
 // A Kind is what an event is.
 type Kind byte
 
@@ -148,7 +155,10 @@ func (l *logReader) next() (e Event, err error) {
 		v, err = l.number(8)
 		l.clock(int64(v))
 	case k == KindInput:
-		if _, err = l.number(1); err == nil { // which port
+		if v, err = l.number(1); err == nil && v >= mostPorts {
+			err = fmt.Errorf("%w: at byte %d stands a port of the number %d", errLog, l.offset-1, v)
+		}
+		if err == nil {
 			err = l.array()
 		}
 		e.Data = l.data
@@ -171,7 +181,9 @@ func (l *logReader) next() (e Event, err error) {
 		if _, err = l.number(4); err == nil {
 			err = l.array()
 		}
-		e.Data = l.data
+		if e.Data = l.data; err == nil && len(e.Data) > mostRandom {
+			err = fmt.Errorf("%w: at byte %d end %d random bytes", errLog, l.offset, len(e.Data))
+		}
 	default:
 		err = fmt.Errorf("%w: at byte %d stands an event of the unknown kind %d", errLog, l.offset-1, b)
 	}

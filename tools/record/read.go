@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -25,6 +26,8 @@ type Recording struct {
 	// Broken says why the file is not read to its end, wrapping ErrDamaged or ErrCut; nil: it is
 	// whole.
 	Broken error
+	// Strange says what Meta has in the file that this zf does not know: `unknown field "X"`; "" is nothing.
+	Strange string
 
 	dir   string
 	files []string
@@ -110,7 +113,13 @@ func (r *Recording) read(in *bufio.Reader) error {
 		case wrong:
 			err = fmt.Errorf("%w: a block of kind %q is where none belongs", ErrDamaged, kind)
 		case kind == blockMeta:
-			err = decode(contents, &r.Meta)
+			if err = decode(contents, &r.Meta); err == nil {
+				strict := json.NewDecoder(bytes.NewReader(contents))
+				strict.DisallowUnknownFields()
+				if serr := strict.Decode(new(Meta)); serr != nil {
+					r.Strange = strings.TrimPrefix(serr.Error(), "json: ")
+				}
+			}
 		case kind == blockFile:
 			err = r.file(contents, to)
 		case kind == blockBase:

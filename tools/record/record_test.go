@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -339,4 +342,60 @@ func FuzzLog(f *testing.F) {
 			last = e
 		}
 	})
+}
+
+// TestStrange: a file is made by no other name than those of a recording, and a field that no zf has written is noticed.
+func TestStrange(t *testing.T) {
+	whole, err := os.ReadFile(written(t, []byte("an image"), example(), nil, &End{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := encoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(kind byte, contents string) []byte {
+		packed := enc.EncodeAll([]byte(contents), nil)
+		return append(head(kind, packed), packed...)
+	}
+	end := len(magic) + headSize + int(binary.LittleEndian.Uint32(whole[len(magic)+1:])) // of the machine's block
+	open := func(first, second []byte) (*Recording, string, error) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "x.zfr")
+		if err := os.WriteFile(path, slices.Concat([]byte(magic), first, second, whole[end:]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files := filepath.Join(dir, "a", "files")
+		if err := os.MkdirAll(files, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(path, files)
+		return r, dir, err
+	}
+	for _, name := range []string{"../x", "../../x", "/tmp/zf-strange", "a/b", ".", "..", "", "log", "replay.log", "image.elf/", "\x1b[2J", "CON"} {
+		_, dir, err := open(whole[len(magic):end], block(blockFile, name+"\x00data"))
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("is called %q", name)) || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("a file called %q: %v", name, err)
+		}
+		err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if rel, _ := filepath.Rel(dir, path); err == nil && !d.IsDir() && rel != "x.zfr" && rel != "a/files/log" {
+				t.Errorf("a file called %q: there is %s", name, rel)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for _, tt := range []struct{ meta, strange string }{
+		{`{"Name":"a"}`, ""}, {`{"Name":"a","UEFI":false,"Extra":null}`, ""}, {`{"Firmware":"/etc/shadow"}`, `unknown field "Firmware"`},
+		{`{"Extra":["-S"],"\u001b[2J":1}`, `unknown field "\x1b[2J"`},
+	} {
+		if r, _, err := open(block(blockMeta, tt.meta), nil); err != nil || r.Strange != tt.strange {
+			t.Errorf("%s: %+v, %v; want %q", tt.meta, r, err, tt.strange)
+		}
+	}
+	if _, _, err := open(block(blockMeta, `{"Name":`), nil); !errors.Is(err, ErrDamaged) {
+		t.Errorf("half of a machine: %v", err)
+	}
 }

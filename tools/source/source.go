@@ -4,8 +4,8 @@ package source
 // (Options.Context), and the file that a link leads to.
 //
 // The path comes out of an ELF file, which may be anybody's. So only regular files
-// with the name of a source file are opened, up to a size; what is shown of them
-// holds no control characters. A path that is not absolute is one that a compiler
+// with the name of a source file are opened, also at the end of a link, up to a size;
+// what is shown of them holds no control characters. A path that is not absolute is one that a compiler
 // was told to shorten (Go's -trimpath, gcc's -ffile-prefix-map), and is looked for
 // where such a path comes from.
 
@@ -52,6 +52,11 @@ var sourceTypes = map[string]bool{
 	".inc": true, ".inl": true, ".ipp": true, ".tcc": true, ".rs": true, ".zig": true, ".d": true,
 	".m": true, ".mm": true, ".swift": true, ".nim": true, ".pas": true, ".pp": true, ".adb": true,
 	".ads": true, ".f": true, ".f90": true, ".for": true, ".l": true, ".y": true, ".v": true,
+}
+
+// isSource reports whether a path has the name of a source file.
+func isSource(file string) bool {
+	return sourceTypes[strings.ToLower(path.Ext(filepath.ToSlash(file)))]
 }
 
 // A Remap says that what lies under the path Old, in an ELF file, lies under New on
@@ -134,9 +139,14 @@ func (s *Finder) find(file string) (string, bool) {
 		return at, at != ""
 	}
 	at := ""
-	if file != "" && len(file) <= 4096 && strings.IndexByte(file, 0) < 0 && sourceTypes[strings.ToLower(path.Ext(file))] {
+	if file != "" && len(file) <= 4096 && strings.IndexByte(file, 0) < 0 && isSource(file) {
 		for _, c := range s.candidates(file) {
-			if info, err := os.Stat(c); err == nil && info.Mode().IsRegular() && info.Size() <= maxSource {
+			info, err := os.Stat(c)
+			if err != nil || !info.Mode().IsRegular() || info.Size() > maxSource {
+				continue
+			}
+			// A link with the name of a source file may come from whoever has packed the folder.
+			if real, err := filepath.EvalSymlinks(c); err == nil && isSource(real) {
 				at = filepath.Clean(c)
 				break
 			}

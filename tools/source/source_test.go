@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,10 @@ func TestFind(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
 		t.Fatal(err)
 	}
+	secret := filepath.Join(other, "secret.go")
+	if err := errors.Join(os.Symlink(text, secret), os.Symlink("lib/x.c", filepath.Join(other, "link.c"))); err != nil {
+		t.Fatal(err)
+	}
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +64,8 @@ func TestFind(t *testing.T) {
 		{filepath.Join(other, "lib"), ""},
 		{text, ""}, // no source
 		{pipe, ""},
+		{secret, ""}, // a link to what is no source
+		{filepath.Join(other, "link.c"), filepath.Join(other, "link.c")},
 		{"../" + filepath.Base(other) + "/only.c", ""}, // not in the folders
 		{"", ""},
 		{"a\x00b.go", ""},

@@ -25,5 +25,5 @@
 //	story.go    the answer in words
 //
 // Context: the host. It imports Zeroframe's packages qemu, tools/code, tools/lookup, tools/memory,
-// tools/replay and tools/symbol, and golang.org/x/arch.
+// tools/replay, tools/source and tools/symbol, and golang.org/x/arch.
 package why

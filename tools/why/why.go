@@ -1,18 +1,17 @@
 package why
 
 import (
-	"bufio"
 	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
-	"os"
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
 
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/replay"
+	"github.com/zeroframe/zeroframe/tools/source"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -37,7 +36,7 @@ type Why struct {
 	vars            []variable
 	constants       [2]uint64 // where the image's read-only data begins and ends
 	image           *elf.File
-	sources         map[string][]string
+	sources         *source.Finder
 	goroot          string // the folder of the standard library's source, with a / behind it; "" if it is not known
 }
 
@@ -64,7 +63,7 @@ func (w *Why) loadedAs(p place, value uint64) bool {
 // New makes one for the recording that launch replays, of the image that is the ELF file at path, opened as
 // file. Errors are the file's.
 func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
-	w := &Why{launch: launch, file: file, insts: map[uint64]x86asm.Inst{}, fields: map[string]int64{}, sources: map[string][]string{}}
+	w := &Why{launch: launch, file: file, insts: map[uint64]x86asm.Inst{}, fields: map[string]int64{}, sources: source.New("", nil)}
 	w.memmove, w.memclr = w.entry("runtime.memmove"), w.entry("runtime.memclrNoHeapPointers")
 	if c := file.Lookup(w.entry("runtime.gopanic"), false); len(c) > 0 {
 		if i := strings.Index(c[0].File, "/runtime/"); i > 0 {
@@ -297,20 +296,11 @@ func (w *Why) goidOf(g uint64) int64 {
 
 // source returns the text of a line of a source file, "" if it is not there.
 func (w *Why) source(file string, line int) string {
-	lines, ok := w.sources[file]
-	if !ok {
-		if f, err := os.Open(file); err == nil {
-			for s := bufio.NewScanner(f); s.Scan(); {
-				lines = append(lines, s.Text())
-			}
-			f.Close()
-		}
-		w.sources[file] = lines
-	}
-	if line < 1 || line > len(lines) {
+	lines := w.sources.Lines(file, line, 0)
+	if len(lines) == 0 {
 		return ""
 	}
-	return strings.TrimSpace(lines[line-1])
+	return strings.TrimSpace(lines[0].Text)
 }
 
 // Name names an address in a package's variable, "" if it is in none.

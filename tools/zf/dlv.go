@@ -45,6 +45,7 @@ type dlvFlags struct {
 	arguments []string
 	force     bool
 	recording bool // core is one of zf run -record
+	trust     bool // of a recording: QEMU gets whatever it says
 	reverse   bool // Delve takes us for rr, whatever this host is set to
 }
 
@@ -125,6 +126,7 @@ func parseDlv(args []string, stderr io.Writer) (f dlvFlags, code int, ok bool) {
 		return nil
 	})
 	fs.BoolVar(&f.force, "force", false, "do not look at the core first")
+	trustFlag(fs, &f.trust)
 	fs.BoolVar(&f.reverse, "reverse", false, "of a recording: go backwards, too, with a Delve that does not ask this\nhost's settings")
 	inputs, code, ok := parseMixed(fs, args)
 	if !ok {

@@ -45,7 +45,7 @@ func (f *dlvFlags) runDlvRecording(stdin io.Reader, stdout, stderr io.Writer) in
 		fmt.Fprintf(stderr, "zf dlv: %v\n", err)
 		return exitMachine
 	}
-	r, err := openRecorded(f.core)
+	r, err := openRecorded(f.core, f.trust)
 	if err != nil {
 		return fail("%v", err)
 	}
@@ -65,7 +65,7 @@ func (f *dlvFlags) runDlvRecording(stdin io.Reader, stdout, stderr io.Writer) in
 	o, err := rewindOptions(ctx, r, log)
 	if err != nil {
 		fmt.Fprintf(stderr, "zf dlv: %v\n", err)
-		return exitMachine
+		return exitOfReplay(err)
 	}
 	o.Log = func(s string) { fmt.Fprintf(stderr, "zf dlv: %s\n", printable(s)) }
 	bin := filepath.Join(r.tmp, "bin")

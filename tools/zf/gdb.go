@@ -358,5 +358,22 @@ func runtimeScript(image string) (path string, ok bool) {
 		return "", false
 	}
 	path, _, ok = strings.Cut(string(b[1:]), "\x00")
-	return path, ok && filepath.IsAbs(path) && !strings.ContainsAny(path, " \n")
+	return path, ok && ofGo(path)
+}
+
+// ofGo reports whether a file is the Go runtime's own commands, of the Go that is installed or of one that it has fetched.
+// The path comes out of an ELF file, which may be anybody's: gdb runs the file, and with the path / in its list whatever
+// else the ELF file names or holds.
+func ofGo(path string) bool {
+	cmd := exec.Command("go", "env", "GOROOT", "GOMODCACHE")
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local")
+	out, err := cmd.Output()
+	root, rest, _ := strings.Cut(string(out), "\n")
+	cache := strings.TrimSpace(rest)
+	at, ok := strings.CutSuffix(path, filepath.FromSlash("/src/runtime/runtime-gdb.py"))
+	if err != nil || !ok || root == "" || strings.ContainsAny(path, " \n:") {
+		return false
+	}
+	toolchain, ok := strings.CutPrefix(at, filepath.Join(cache, "golang.org", "toolchain@"))
+	return at == root || ok && cache != "" && !strings.ContainsAny(toolchain, `/\`)
 }

@@ -262,6 +262,12 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		filter.Close()
 		return failing(m.command, stderr)("%s: %v", m.recordFlagName(), err)
 	}
+	if recording != nil {
+		replay := qemu.Config{Replay: "-", Machine: m.qemu.Machine, CPU: m.qemu.CPU, MemoryMiB: m.qemu.MemoryMiB, Net: m.qemu.Net, Append: m.qemu.Append, Extra: m.qemu.Extra}
+		for _, doubt := range replay.Doubts() {
+			fmt.Fprintf(stderr, "%s: note: to replay it takes -trust-qemu-args, since %s\n", m.command, printable(doubt))
+		}
+	}
 	quit := make(chan os.Signal, 1)
 	vm, err := quits.start(ctx, m.qemu, quit)
 	defer quits.stop(quit)

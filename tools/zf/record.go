@@ -108,7 +108,7 @@ func (m *machine) wrongRecord(flag string, files *guestFiles) string {
 	m.qemu.Shares = nil
 	for _, arg := range m.qemu.Extra {
 		for _, not := range []string{"-drive", "-hda", "-cdrom", "-blockdev", "-snapshot", "-icount", "-smp", "-loadvm", "-incoming"} {
-			if strings.TrimPrefix(arg, "-") == not[1:] {
+			if "-"+strings.TrimLeft(arg, "-") == not {
 				return fmt.Sprintf("-qemu %s does not go with %s: what it brings is in no recording", arg, flag)
 			}
 		}

@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,15 +24,24 @@ type recorded struct {
 	tmp  string       // the folder
 	elf  string       // the image; of a disc the one on it
 	sym  *symbol.File // the image's; nil before readSymbols
+
+	trust bool // QEMU gets whatever the file says
 }
 
-// openRecorded opens a recording.
-func openRecorded(file string) (*recorded, error) {
+const trustUsage = "hand QEMU whatever the recording says, which may run programs and write\nfiles as you; -info in zf replay shows it"
+
+// trustFlag adds the flag for a recording whose maker is trusted.
+func trustFlag(fs *flag.FlagSet, trust *bool) {
+	fs.BoolVar(trust, "trust-qemu-args", false, trustUsage)
+}
+
+// openRecorded opens a recording, whose maker is trusted or not.
+func openRecorded(file string, trust bool) (*recorded, error) {
 	tmp, err := qemu.PlainFolder()
 	if err != nil {
 		return nil, err
 	}
-	r := &recorded{file: file, tmp: tmp}
+	r := &recorded{file: file, tmp: tmp, trust: trust}
 	if r.Recording, err = record.Open(file, tmp); err == nil {
 		r.elf = r.Path(record.Image)
 		if disc := r.Path(record.Disc); disc != "" {
@@ -60,8 +71,60 @@ func (r *recorded) close() {
 	os.RemoveAll(r.tmp)
 }
 
+// errStranger is for a recording with doubts.
+var errStranger = errors.New("this recording asks for more than the machine that zf run -record makes")
+
+// machine is the recording's machine, paused; QEMU's log is the file at path.
+func (r *recorded) machine(path string) qemu.Config {
+	cfg := qemu.Config{
+		Kernel: r.Path(record.Image), Initrd: r.Path(record.Initrd), CDROM: r.Path(record.Disc), Append: r.Append,
+		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, VirtualTime: r.VirtualTime, Seed: r.Seed, Date: r.Clock, Net: r.Net, Extra: r.Extra,
+		Icount: true, Replay: path, Snapshot: r.Path(record.Snapshot), Paused: true,
+	}
+	if cfg.CDROM != "" {
+		cfg.Kernel, cfg.Append, cfg.Initrd = "", "", ""
+	}
+	return cfg
+}
+
+// config is machine. A machine with doubts is an error unless the recording is trusted.
+func (r *recorded) config(path string) (qemu.Config, error) {
+	doubts := r.doubts()
+	if len(doubts) == 0 || r.trust {
+		return r.machine(path), nil
+	}
+	return qemu.Config{}, fmt.Errorf("%s: %w: %s; QEMU could run programs and write files for it, so it is not replayed. zf replay -info shows all of it; give -trust-qemu-args if you trust whoever made it",
+		r.file, errStranger, printable(doubts[0]))
+}
+
+// exitOfReplay is the exit status for a replay that has not begun.
+func exitOfReplay(err error) int {
+	if errors.Is(err, errStranger) {
+		return exitUsage
+	}
+	return exitMachine
+}
+
+// doubts says why a recording's machine is not simply replayed.
+func (r *recorded) doubts() []string {
+	cfg := r.machine("-")
+	doubts := cfg.Doubts()
+	if r.UEFI {
+		doubts = append(doubts, "the machine boots by UEFI firmware, which is in no recording")
+	}
+	if r.Strange != "" {
+		doubts = append(doubts, "what describes the machine has an "+r.Strange)
+	}
+	return doubts
+}
+
 // launcher returns what starts the machine of a recording once more.
 func (r *recorded) launcher(ctx context.Context) (replay.Launch, error) {
+	path := filepath.Join(r.tmp, "replay.log")
+	cfg, err := r.config(path)
+	if err != nil {
+		return nil, err
+	}
 	have, err := qemu.Version(ctx, "")
 	if err != nil {
 		return nil, err
@@ -79,11 +142,9 @@ func (r *recorded) launcher(ctx context.Context) (replay.Launch, error) {
 			return nil, err
 		}
 	}
-	path := filepath.Join(r.tmp, "replay.log")
 	if err := log.Write(path, version); err != nil {
 		return nil, err
 	}
-	cfg := replayConfig(r.Recording, path)
 	n := 0
 	return func(ctx context.Context) (*qemu.VM, string, string, error) {
 		n++

@@ -56,6 +56,10 @@ A recording that was cut short, since zf run was killed, is replayed as far as
 it goes, and that is said. It wants the QEMU of the recording; -force tries
 another one, which as a rule parts soon.
 
+A recording from somebody else can do no more than be a machine: what it asks of
+QEMU beyond that is refused, by zf why, zf report and zf dlv, too. -info shows
+it, and -trust-qemu-args hands it over.
+
 Exit status: 0 the machine did the same, however that has ended; 2 wrong usage,
 no recording, or a damaged one; 3 QEMU failed; 4 it has parted from the
 recording.`
@@ -72,6 +76,7 @@ type replayFlags struct {
 	show    bool // what the machine says
 	look    observing
 	back    bool // gdb may go backwards
+	trust   bool // QEMU gets whatever the file says
 }
 
 // A point is where a replay stops.
@@ -184,7 +189,7 @@ func runReplay(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	r, err := openRecorded(f.file)
+	r, err := openRecorded(f.file, f.trust)
 	if err != nil {
 		return fail("%v", err)
 	}
@@ -199,8 +204,12 @@ func runReplay(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		}
 	}
 	if f.info {
-		io.WriteString(stdout, recordingInfo(r.Recording, log))
+		io.WriteString(stdout, recordingInfo(r, log))
 		return exitOK
+	}
+	cfg, err := r.config(filepath.Join(r.tmp, "replay.log"))
+	if err != nil {
+		return fail("%v", err)
 	}
 	if err := r.readSymbols(); err != nil {
 		return fail("%v", err)
@@ -208,7 +217,7 @@ func runReplay(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if f.back {
 		return f.serveBackwards(ctx, r, log, stderr)
 	}
-	p := &playing{replayFlags: &f, rec: r.Recording, log: log, sym: r.sym, elf: r.elf, tmp: r.tmp, stdout: &lines{w: stdout}, stderr: stderr}
+	p := &playing{replayFlags: &f, rec: r, cfg: cfg, log: log, sym: r.sym, elf: r.elf, tmp: r.tmp, stdout: &lines{w: stdout}, stderr: stderr}
 	if f.look.stops() {
 		var notes []string
 		if p.spots, notes, err = f.look.spots(r.sym); err != nil {
@@ -229,7 +238,7 @@ func runReplay(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 }
 
 // recordingInfo says what is in a recording.
-func recordingInfo(r *record.Recording, l *record.Log) string {
+func recordingInfo(r *recorded, l *record.Log) string {
 	var b strings.Builder
 	row := func(name, format string, a ...any) { fmt.Fprintf(&b, "%-13s %s\n", name, fmt.Sprintf(format, a...)) }
 	row("image", "%s, build ID %s", printable(r.Name), printable(r.BuildID))
@@ -239,13 +248,19 @@ func recordingInfo(r *record.Recording, l *record.Log) string {
 	if r.Net != "" {
 		row("network", "%s, %s", printable(r.Net), count(l.Frames, "frame"))
 	}
+	if len(r.Extra) > 0 {
+		row("QEMU gets", "%.200q", r.Extra)
+	}
+	for _, doubt := range r.doubts() {
+		row("not trusted", "%s", printable(doubt))
+	}
 	if l.Known {
 		time := fmt.Sprintf(" in %v", l.Time)
 		if r.VirtualTime {
 			time = ""
 		}
 		if !r.Whole() {
-			row("begins", "%s, with a snapshot (-record-last)", beginsAt(r, l))
+			row("begins", "%s, with a snapshot (-record-last)", beginsAt(r.Recording, l))
 			if !r.VirtualTime {
 				time = fmt.Sprintf(" in %v", l.Time-l.Base.Time())
 			}
@@ -296,6 +311,7 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 	fs.BoolVar(&f.info, "info", false, "say what is in the recording, and run nothing")
 	quiet := fs.Bool("q", false, "do not show what the machine says, only verify it")
 	fs.BoolVar(&f.force, "force", false, "replay it by another QEMU than that of the recording, too")
+	trustFlag(fs, &f.trust)
 	f.look.flags(fs)
 	f.view.flags(fs)
 	f.records.flags(fs)

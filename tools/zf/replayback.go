@@ -46,7 +46,7 @@ func rewindOptions(ctx context.Context, r *recorded, log *record.Log) (o rewind.
 func (f *replayFlags) serveBackwards(ctx context.Context, r *recorded, log *record.Log, stderr io.Writer) int {
 	fail := func(err error) int {
 		fmt.Fprintf(stderr, "zf replay: %s\n", interrupted(ctx, err))
-		return exitMachine
+		return exitOfReplay(err)
 	}
 	o, err := rewindOptions(ctx, r, log)
 	if err != nil {

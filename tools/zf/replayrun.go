@@ -25,7 +25,8 @@ import (
 // playing is a replay that runs.
 type playing struct {
 	*replayFlags
-	rec      *record.Recording
+	rec      *recorded
+	cfg      qemu.Config // without what is seen of it
 	log      *record.Log
 	sym      *symbol.File
 	elf, tmp string
@@ -60,19 +61,6 @@ func (p *playing) say(format string, a ...any) {
 	fmt.Fprintf(p.stderr, "zf replay: "+format+"\n", a...)
 }
 
-// replayConfig is the machine of a recording, paused; QEMU's log is the file at path.
-func replayConfig(r *record.Recording, path string) qemu.Config {
-	cfg := qemu.Config{
-		Kernel: r.Path(record.Image), Initrd: r.Path(record.Initrd), CDROM: r.Path(record.Disc), Append: r.Append,
-		Machine: r.Machine, CPU: r.CPU, MemoryMiB: r.MemoryMiB, Icount: true, VirtualTime: r.VirtualTime, Seed: r.Seed, Date: r.Clock, Net: r.Net, Extra: r.Extra,
-		Replay: path, Snapshot: r.Path(record.Snapshot), Paused: true,
-	}
-	if cfg.CDROM != "" {
-		cfg.Kernel = ""
-	}
-	return cfg
-}
-
 // run runs the replay and returns the exit status.
 func (p *playing) run(ctx context.Context) int {
 	p.ctx = ctx
@@ -100,7 +88,7 @@ func (p *playing) run(ctx context.Context) int {
 	if p.log.Err != nil {
 		p.say("note: %v; it is replayed up to there", p.log.Err)
 	}
-	if p.target, p.atEnd, err = p.until.of(p.rec, p.log); err != nil {
+	if p.target, p.atEnd, err = p.until.of(p.rec.Recording, p.log); err != nil {
 		return fail(exitUsage, fmt.Errorf("the point %s: %w", p.until.text, err))
 	}
 	if p.target == 0 && (p.look.goroutines || p.look.trace != "") {
@@ -109,8 +97,7 @@ func (p *playing) run(ctx context.Context) int {
 	if p.atEnd && p.target > 0 {
 		p.target-- // in the midst of the last one QEMU ends, or the log
 	}
-	path := filepath.Join(p.tmp, "replay.log")
-	if err := p.log.Write(path, version); err != nil {
+	if err := p.log.Write(p.cfg.Replay, version); err != nil {
 		return fail(exitUsage, err)
 	}
 	out, end, err := p.output()
@@ -118,7 +105,7 @@ func (p *playing) run(ctx context.Context) int {
 		return fail(exitUsage, err)
 	}
 	p.verifier = p.rec.NewVerifier(out)
-	cfg := replayConfig(p.rec, path)
+	cfg := p.cfg
 	cfg.Stdout = p.verifier
 	if p.gdb != "" && p.atEnd {
 		cfg.GDB = "tcp:" + p.gdb + ",server=on,wait=off"

@@ -63,6 +63,8 @@ type reportFlags struct {
 	handles  []string
 	records  string
 	core     string // a core of the same death
+	trust    bool   // QEMU gets whatever a recording says
+	doubt    error  // why the recording is not replayed
 	hang     bool   // of a program that had done nothing for long
 	image    string // the name of a recording's image, of which the ELF file is a copy
 }
@@ -151,11 +153,14 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err := writeTo(f.output, stdout, func(w io.Writer) error { _, err := w.Write(html.Bytes()); return err }); err != nil {
 		return fail("%v", err)
 	}
+	if f.doubt != nil {
+		defer fmt.Fprintf(stderr, "zf report: the page does not say why it died: %v\n", f.doubt)
+	}
 	stats := page.Stats()
 	if f.output != "-" {
 		fmt.Fprintf(stderr, "zf report: wrote %s: %s, %d KiB\n", f.output, count(page.Traces(), "trace"), (html.Len()+1023)>>10)
 	}
-	if stats.Mismatch || stats.MismatchBefore {
+	if stats.Mismatch || stats.MismatchBefore || f.doubt != nil {
 		return exitUsage // the page says it, too
 	}
 	return exitOK
@@ -310,6 +315,7 @@ func parseReport(args []string, stderr io.Writer) (f reportFlags, code int, ok b
 	fs.StringVar(&f.records, "records", "", "show what -records DIR of another command has kept in `DIR`")
 	fs.StringVar(&f.core, "core", "", "show who waited for whom, by a core of the same program in `FILE`")
 	fs.BoolVar(&f.hang, "hang", false, "the program of -core had done nothing for long")
+	trustFlag(fs, &f.trust)
 	fs.BoolVar(&f.dated, "date", false, "say when the page was made; without it, the same input gives the\nsame page")
 	inputs, code, ok := parseMixed(fs, args)
 	if !ok {

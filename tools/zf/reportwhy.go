@@ -32,7 +32,7 @@ func (f *reportFlags) elfNames() string {
 // recording opens the recording: it returns what the machine has said, and what finds out why it died, if it has, which
 // takes replays. Its image is that of the page, if -e names no other. end removes what was made for that.
 func (f *reportFlags) recording(ctx context.Context, stderr io.Writer) (in io.ReadCloser, ask func() (*page.Why, error), end func(), err error) {
-	r, err := openRecorded(f.input)
+	r, err := openRecorded(f.input, f.trust)
 	if err != nil {
 		return nil, nil, func() {}, err
 	}
@@ -42,6 +42,7 @@ func (f *reportFlags) recording(ctx context.Context, stderr io.Writer) (in io.Re
 	if f.title == "" {
 		f.title = f.elfNames()
 	}
+	_, f.doubt = r.config("")
 	in = io.NopCloser(bytes.NewReader(r.Serial))
 	return in, func() (*page.Why, error) { return whyOf(ctx, r, stderr) }, r.close, r.readSymbols()
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/why"
@@ -47,6 +46,7 @@ type whyFlags struct {
 	all, json      bool
 	waits          bool
 	progress       bool
+	trust          bool
 	goroutine      int64
 }
 
@@ -60,7 +60,7 @@ func runWhy(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	r, err := openRecorded(f.file)
+	r, err := openRecorded(f.file, f.trust)
 	if err != nil {
 		return fail("%v", err)
 	}
@@ -68,7 +68,7 @@ func runWhy(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	launch, err := r.launcher(ctx)
 	if err != nil {
 		fmt.Fprintf(stderr, "zf why: %v\n", withQEMUStep(err))
-		return exitMachine
+		return exitOfReplay(err)
 	}
 	if err := r.readSymbols(); err != nil {
 		return fail("%v", err)
@@ -160,7 +160,9 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Wri
 				e.Encode([]why.Written{}) // nobody has
 			}
 		} else {
-			io.WriteString(stdout, strings.Join(lines, "\n")+"\n")
+			for _, line := range lines { // with names out of the image
+				fmt.Fprintln(stdout, printable(line))
+			}
 		}
 	}
 	switch {
@@ -210,6 +212,7 @@ func (f *whyFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 		return nil
 	})
 	fs.BoolVar(&f.progress, "progress", false, "say line by line which replay it is at; a terminal shows it anyway")
+	trustFlag(fs, &f.trust)
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	inputs, code, ok := parseMixed(fs, args)
 	if !ok {
