@@ -358,7 +358,7 @@ func (c *delveCounts) count(t *testing.T, symbols *symbol.File, name string, wan
 	case right && ours.Known:
 		c.right++
 		c.both++
-		if !sameValue(ours.Value, delve, text) {
+		if !sameValue(ours.Value, delve, text) && (want.assigned == "" || !want.is(t, symbols, ours.Value)) {
 			c.unlike++
 			t.Errorf("%s: %s = %s; Delve has %s", name, want.name, ours.Value, text)
 		}

@@ -180,6 +180,14 @@ var madeTypes = []*madeType{
 	{"chan int", "len(%s)", func(r *rand.Rand) (string, string) { return "make(chan int, 3)", "0x[0-9a-f]+" }},
 }
 
+// madeAssigned are what functions assign to parameters, by their types, and what these are then.
+var madeAssigned = map[string]struct{ source, want string }{
+	"int":    {"%s = %[1]s*3 + 1", "-?[0-9]+"},
+	"string": {`%s = heap("assigned!")`, withHead(`"assigned!"`, 9)},
+	"[]int":  {"%s = append(%[1]s[:0:0], 7, 8, 9)", withHead(`\[7 8 9\]`, 3)},
+	"any":    {"%s = &t7", `\*main\.T\(&main.t7;\)`},
+}
+
 // A madeArg is a parameter of a function that is made, and what it may be shown as.
 type madeArg struct {
 	name string
@@ -325,9 +333,8 @@ func (p *madeProgram) newCall(site, level int, callers []madeArg) (f madeFunc, c
 		f.args, all = append(f.args, a), append(all, a.source)
 	}
 	if f.kind != kindInlined && p.r.IntN(6) == 0 { // one that the function assigns to
-		if a := &f.args[len(f.args)-1]; a.typ.name == "int" {
-			a.assigned = "-?[0-9]+"
-		}
+		a := &f.args[len(f.args)-1]
+		a.assigned = madeAssigned[a.typ.name].want
 	}
 	p.calls[full] = f.args
 	return f, call + f.name + "(" + strings.Join(all, ", ") + ")"
@@ -377,7 +384,7 @@ func (p *madeProgram) function(f madeFunc, site, level int, last bool) (next mad
 	use(3)
 	for _, a := range f.args {
 		if a.assigned != "" {
-			fmt.Fprintf(b, "\t%s = %[1]s*3 + 1\n", a.name)
+			fmt.Fprintf(b, "\t"+madeAssigned[a.typ.name].source+"\n", a.name)
 		}
 	}
 	if p.r.IntN(3) == 0 {
@@ -402,15 +409,16 @@ var madeAddress = regexp.MustCompile(`&([^;]+);`)
 // is reports whether a value is shown as it may be.
 func (a *madeArg) is(t *testing.T, symbols *symbol.File, value string) bool {
 	t.Helper()
-	want := madeAddress.ReplaceAllStringFunc(a.want, func(s string) string {
+	all := a.want
+	if a.assigned != "" {
+		all += "|" + a.assigned
+	}
+	want := madeAddress.ReplaceAllStringFunc(all, func(s string) string {
 		addr, _, ok := symbols.Symbol(s[1 : len(s)-1])
 		if !ok {
 			t.Fatalf("no symbol %s", s)
 		}
 		return fmt.Sprintf("%#x", addr)
 	})
-	if a.assigned != "" {
-		want += "|" + a.assigned
-	}
 	return regexp.MustCompile("^(?:" + want + ")$").MatchString(value)
 }

@@ -57,3 +57,60 @@ func (t *PCTable) funcByte(off uint64) byte {
 	}
 	return t.data[off]
 }
+
+// An ArgWord is a scalar of a function's parameters: how many bytes above the CFA its place is, and
+// its size.
+type ArgWord struct{ Offset, Size int64 }
+
+// ArgWords returns the scalars of the parameters in their order, and whether these are all: a
+// description has ten. Host.
+func (f Func) ArgWords() (all []ArgWord, whole bool) {
+	info, ok := f.FuncData(funcdataArgInfo)
+	if !ok {
+		return nil, f.ArgsSize() == 0
+	}
+	for at := uint64(info); at < uint64(info)+maxArgInfo; at++ {
+		switch o := f.t.funcByte(at); o {
+		case argEnd:
+			return all, true
+		case argOpen, argClose:
+		case argMore, argFar:
+			return all, false
+		default:
+			at++
+			all = append(all, ArgWord{int64(o), int64(f.t.funcByte(at))})
+		}
+	}
+	return all, false
+}
+
+// A StackObject is a variable with pointers whose address the function takes: where it begins, from
+// the CFA on, and its size in bytes.
+type StackObject struct{ Offset, Size int64 }
+
+const funcdataStackObjects = 2
+
+// StackObjects returns those of a function with a frame record. Host. Source: runtime/stkframe.go
+// (getStackMap) and runtime/stack.go (stackObjectRecord).
+func (f Func) StackObjects() (all []StackObject) {
+	at, ok := f.FuncData(funcdataStackObjects)
+	if !ok {
+		return nil
+	}
+	word := func(at uint64) (v int64) {
+		for i := range uint64(4) {
+			v |= int64(f.t.funcByte(at+i)) << (8 * i)
+		}
+		return int64(int32(v))
+	}
+	const records, varp = 1 << 12, -16
+	for i := range min(word(uint64(at)), records) {
+		r := uint64(at) + 8 + 16*uint64(i)
+		o := StackObject{word(r), word(r + 4)}
+		if o.Offset < 0 {
+			o.Offset += varp
+		}
+		all = append(all, o)
+	}
+	return all
+}

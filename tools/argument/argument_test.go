@@ -71,7 +71,8 @@ func shown(t *testing.T, f *symbol.File, name string, fr argument.Frame) string 
 	if !ok {
 		t.Fatalf("no function %s", name)
 	}
-	all := f.Arguments().Arguments(pc, fr)
+	fr.PC = pc
+	all := f.Arguments().Arguments(&fr)
 	if len(all) != 1 {
 		t.Fatalf("%s: %d calls at its entry; want 1", name, len(all))
 	}
@@ -127,7 +128,7 @@ func TestEntry(t *testing.T) {
 func TestNothing(t *testing.T) {
 	f := program(t, "-ldflags=-w")
 	pc, _, _ := f.Symbol("main.more")
-	if all := f.Arguments().Arguments(pc, argument.Frame{}); all != nil {
+	if all := f.Arguments().Arguments(&argument.Frame{PC: pc}); all != nil {
 		t.Errorf("%v without DWARF; want nothing", all)
 	}
 }

@@ -5,6 +5,10 @@
 //	location.go  where DWARF says that a value lives at a pc
 //	parts.go     which part of a value is at a place
 //	frame.go     what is known of one frame: registers, memory, the place of its frame
+//	abi.go       where a function gets its parameters
+//	flow.go      what registers and stack words hold at each instruction, as far as the code says
+//	step.go      what one instruction does to them
+//	entry.go     what a function was called with, by its own frame and its callers'
 //	value.go     the bytes there -> text, by their type
 //	dynamic.go   what an interface holds, which function a value is
 //
@@ -13,8 +17,10 @@
 // with a part that is not known there is no value.
 //
 // Go's location lists leave one thing open. Where a function assigns to a parameter, they may
-// still have the place of the value before, as all debuggers show it.
+// still have the place of the value before, as all debuggers show it; a value of several words is
+// shown only if these have stayed together. What DWARF has no place for is proved from the machine
+// code, if it can be.
 //
-// It imports tracer, elf and lookup, and of the standard library debug/dwarf for the types.
+// It imports tracer, elf, code and lookup, golang.org/x/arch, and debug/dwarf for the types.
 // Context: the host.
 package argument

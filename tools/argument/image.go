@@ -29,12 +29,13 @@ type Image struct {
 	mu       sync.Mutex
 	at       map[uint64][]scope
 	abstract map[dwarf.Offset][]parameter
+	flows    map[uint64]*flow // by the function's entry
 }
 
 // A scope is a function at a pc, inlined or not.
 type scope struct {
-	params []parameter
-	lists  lists
+	params, results []parameter
+	lists           lists
 }
 
 // A parameter is one of a function, without the values that it returns.
@@ -84,7 +85,7 @@ func Open(f, debug *elf.File, entry func(pc uint64) (Entry, bool), name func(pc 
 	}
 	im := &Image{file: f, entry: entry, data: data, name: name, types: types, table: table, addrs: section(".debug_addr"),
 		lists: [2][]byte{section(".debug_loc"), section(".debug_loclists")},
-		at:    make(map[uint64][]scope), abstract: make(map[dwarf.Offset][]parameter)}
+		at:    make(map[uint64][]scope), abstract: make(map[dwarf.Offset][]parameter), flows: make(map[uint64]*flow)}
 	for _, s := range []string{".debug_addr", ".debug_rnglists", ".debug_str_offsets", ".debug_line_str"} {
 		if b := section(s); b != nil && data.AddSection(s, b) != nil {
 			return nil
@@ -93,14 +94,15 @@ func Open(f, debug *elf.File, entry func(pc uint64) (Entry, bool), name func(pc 
 	return im
 }
 
-// Arguments returns the arguments of the calls at pc in that frame, innermost first: of those
+// Arguments returns the arguments of the calls at a frame's pc, innermost first: of those
 // that are inlined and of the function itself. It returns nil if nothing is known of them.
-func (im *Image) Arguments(pc uint64, f Frame) [][]lookup.Argument {
+func (im *Image) Arguments(f *Frame) [][]lookup.Argument {
 	if im == nil {
 		return nil
 	}
 	im.mu.Lock()
 	defer im.mu.Unlock()
+	pc := f.PC
 	scopes, ok := im.at[pc]
 	if !ok {
 		if len(im.at) >= maxKnown {
@@ -109,16 +111,23 @@ func (im *Image) Arguments(pc uint64, f Frame) [][]lookup.Argument {
 		scopes = im.scopes(pc)
 		im.at[pc] = scopes
 	}
-	f.constant = im.constant
 	f.kept = nil
+	var homes [][]home
 	if fn, ok := im.table.Find(uintptr(pc)); ok {
 		f.kept = func(offset uint8) bool { return fn.ArgKept(uintptr(pc), offset) }
+		if len(scopes) > 0 && im.activation(f) != nil {
+			homes = im.homes(fn, scopes[0].params, scopes[0].results)
+		}
 	}
 	var all [][]lookup.Argument
 	for i := len(scopes) - 1; i >= 0; i-- {
 		args := []lookup.Argument{}
 		for k := range scopes[i].params {
-			args = append(args, im.argument(&scopes[i], &scopes[i].params[k], pc, &f))
+			var h []home
+			if i == 0 && homes != nil {
+				h = homes[k]
+			}
+			args = append(args, im.argument(&scopes[i], &scopes[i].params[k], h, f))
 		}
 		all = append(all, args)
 	}
@@ -133,40 +142,58 @@ func (im *Image) constant(addr, n uint64) ([]byte, bool) {
 	return im.file.BytesAt(addr, n)
 }
 
-// argument evaluates a parameter.
-func (im *Image) argument(s *scope, p *parameter, pc uint64, f *Frame) lookup.Argument {
+// argument evaluates a parameter, which the function gets in its homes, if these are known: where
+// DWARF says that it is, or else what the function was called with. Of a location list the pieces of
+// a value may be of different times, and are believed only if that is known not to be so.
+func (im *Image) argument(s *scope, p *parameter, homes []home, f *Frame) lookup.Argument {
 	a := lookup.Argument{Name: p.name}
 	t, err := im.data.Type(p.typ)
 	if err != nil {
 		return a
 	}
 	a.Type = typeName(t)
+	if t.Size() < 0 || t.Size() > maxBytes {
+		return a
+	}
+	if a.Value, a.Known, a.Lacking = im.located(s, p, t, f); a.Known || homes == nil {
+		return a
+	}
+	v := value{im: im, f: f}
+	if v.bytes, v.known = f.active.called(homes, t.Size()); v.bytes != nil {
+		if text, ok := v.format(t, 0, 0); ok {
+			a.Value, a.Known, a.Lacking = text, true, false
+		}
+	}
+	return a
+}
+
+// located evaluates a parameter where DWARF says that it is. lacking is set if it is in memory that the
+// trace does not carry.
+func (im *Image) located(s *scope, p *parameter, t dwarf.Type, f *Frame) (text string, known, lacking bool) {
 	expr, ok := p.expr, p.expr != nil
 	if !ok && p.list >= 0 {
-		expr, ok = s.lists.at(uint64(p.list), pc)
+		expr, ok = s.lists.at(uint64(p.list), f.PC)
 	}
-	size := t.Size()
-	if !ok || size < 0 || size > maxBytes {
-		return a
+	if !ok {
+		return "", false, false
 	}
 	where, ok := pieces(expr, f)
 	if !ok {
-		return a
+		return "", false, false
 	}
 	if p.list >= 0 {
 		s.lists.keep(where, uint64(p.list), f)
 		s.lists.survive(where, uint64(p.list), f)
 	}
-	if !lay(t, where, p.list >= 0) {
-		return a
+	if !lay(t, where, p.list >= 0) || p.list >= 0 && len(where) > 1 && !im.together(&s.lists, uint64(p.list), where, f) {
+		return "", false, false
 	}
 	v := value{im: im, f: f}
-	v.bytes, v.known = f.read(where, uint64(size))
-	if a.Value, a.Known = v.format(t, 0, 0); !a.Known {
-		a.Value = ""
-		a.Lacking = !slices.ContainsFunc(where, func(p piece) bool { return p.kind != inMemory })
+	v.bytes, v.known = f.read(where, uint64(t.Size()))
+	if text, known = v.format(t, 0, 0); !known {
+		return "", false, !slices.ContainsFunc(where, func(p piece) bool { return p.kind != inMemory })
 	}
-	return a
+	return text, true, false
 }
 
 // scopes returns the functions at pc, outermost first.
@@ -219,7 +246,10 @@ func (w *walk) function(fn *dwarf.Entry) {
 		own = w.im.merge(w.im.parameters(origin), own)
 	}
 	for _, p := range own {
-		if !p.result && !strings.HasPrefix(p.name, ".") && p.name != "" {
+		switch {
+		case p.result:
+			w.scopes[n].results = append(w.scopes[n].results, p)
+		case !strings.HasPrefix(p.name, ".") && p.name != "":
 			w.scopes[n].params = append(w.scopes[n].params, p)
 		}
 	}

@@ -28,6 +28,7 @@ func (s *Session) Arguments(t *wire.Trace) (found bool) {
 		return false
 	}
 	inner := uint64(0) // CFA of the frame before; 0: not known
+	frames := make([]*argument.Frame, len(t.Frames))
 	for i := range t.Frames {
 		f := &t.Frames[i]
 		cfa := s.cfa(t, i, inner)
@@ -37,7 +38,8 @@ func (s *Session) Arguments(t *wire.Trace) (found bool) {
 		if cfa == 0 || f.Kind != tracer.PC && f.Kind != tracer.RA {
 			continue
 		}
-		fr := argument.Frame{CFA: cfa, Word: t.Word}
+		fr := &argument.Frame{PC: s.within(t, i), CFA: cfa, Word: t.Word}
+		frames[i] = fr
 		if i > 0 && returns(&t.Frames[i-1], f) {
 			fr.Behind = f.Address
 		}
@@ -57,7 +59,16 @@ func (s *Session) Arguments(t *wire.Trace) (found bool) {
 				return v, ok
 			}
 		}
-		all := d.Arguments().Arguments(s.within(t, i), fr)
+		if i > 0 && frames[i-1] != nil && f.Kind == tracer.RA && f.Elided == 0 && t.Frames[i-1].Repeat == 0 && t.Frames[i-1].Stack == f.Stack {
+			frames[i-1].Up = fr
+		}
+	}
+	for i, fr := range frames {
+		f := &t.Frames[i]
+		if fr == nil {
+			continue
+		}
+		all := d.Arguments().Arguments(fr)
 		if len(all) != len(f.Calls) {
 			continue // the two do not agree on what is inlined
 		}
