@@ -8,6 +8,8 @@ import (
 
 	stdelf "debug/elf"
 
+	"golang.org/x/arch/x86/x86asm"
+
 	"github.com/zeroframe/zeroframe/tools/code"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -126,6 +128,9 @@ type Point struct {
 	Held, Freed []Held
 	// Later are the operations on channels and the like that the frame may still come to.
 	Later []Operation
+	// Open is set if the function has called what the code does not name, as a method of an
+	// interface: that may have taken any lock.
+	Open bool
 	// Registers has what is known of the frame's registers, by x86's numbers: of the frame in
 	// which a goroutine runs. At leaves it empty.
 	Registers map[int]uint64
@@ -141,7 +146,7 @@ func (p *Program) At(pc uint64, ret bool) (*Point, error) {
 		at--
 	}
 	if g, ok := p.file.GoFunc(at); ok && !p.comesToLock(g.Entry, maxCalls) {
-		return &Point{}, nil
+		return &Point{Open: p.open(at)}, nil
 	}
 	f := p.function(at)
 	if f == nil {
@@ -170,7 +175,26 @@ func (p *Program) At(pc uint64, ret bool) (*Point, error) {
 	if whole || f.leads[stop] && start != stop {
 		return nil, fmt.Errorf("the code at %#x is never reached", pc)
 	}
-	return &Point{Held: list(s.held), Freed: list(s.freed), Later: f.later(start, stop), f: f, s: s}, nil
+	return &Point{Held: list(s.held), Freed: list(s.freed), Later: f.later(start, stop), Open: p.open(at), f: f, s: s}, nil
+}
+
+// open reports whether a call that names no function stands in the code before the instruction that has at
+// in it.
+func (p *Program) open(at uint64) bool {
+	f := p.read(at)
+	if f == nil {
+		return true
+	}
+	for i := range f.insts {
+		in := &f.insts[i]
+		if in.next > at {
+			break
+		}
+		if _, direct := in.target(); in.Op == x86asm.CALL && !direct {
+			return true
+		}
+	}
+	return false
 }
 
 func list(m map[hold]bool) []Held {

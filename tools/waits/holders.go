@@ -61,6 +61,7 @@ func (p *program) holds(g *Goroutine) {
 			g.heldOK = false
 			continue
 		}
+		g.heldOK = g.heldOK && !q.Open
 		sp := uint64(f.Regs.CFA) - 8
 		for _, h := range q.Held {
 			x := hold{mode: h.Mode, must: h.Must && !unsure}
