@@ -130,19 +130,33 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	f.values = make(map[string]string)
 	for i := range rows {
 		if r := &rows[i]; fs.Lookup(r.name) == nil {
-			fs.Var(&goFlag{f, r}, r.name, r.help)
+			fs.Var(&goFlag{f, r, nil}, r.name, r.help)
 		}
 	}
 }
 
-// PrintDefaults prints the flags of go test and go build that a set has, which are those of
-// f, or with others set, the set's other flags.
-func PrintDefaults(fs *flag.FlagSet, others bool) {
+// RegisterBuild adds those of the flags to a set that are go build's, but for what it has
+// already. What is given of them is appended to flags, as go list and go build take it.
+func RegisterBuild(fs *flag.FlagSet, flags *[]string) {
+	f := &Flags{values: make(map[string]string)}
+	for i := range rows {
+		r := &rows[i]
+		cover := strings.HasPrefix(r.name, "cover") && r.use == compile
+		instruments := slices.Contains([]string{"asan", "msan", "race"}, r.name)
+		if (r.use == build || cover || instruments) && fs.Lookup(r.name) == nil {
+			fs.Var(&goFlag{f, r, flags}, r.name, r.help)
+		}
+	}
+}
+
+// PrintDefaults prints the flags of a set for which want says so; ours are those of go test
+// and go build. Refused ones are never printed.
+func PrintDefaults(fs *flag.FlagSet, want func(ours bool) bool) {
 	part := flag.NewFlagSet("", flag.ContinueOnError)
 	part.SetOutput(fs.Output())
 	fs.VisitAll(func(fl *flag.Flag) {
 		g, ours := fl.Value.(*goFlag)
-		if ours != others && (!ours || g.r.use != refused) {
+		if want(ours) && (!ours || g.r.use != refused) {
 			part.Var(fl.Value, fl.Name, fl.Usage)
 			part.Lookup(fl.Name).DefValue = fl.DefValue
 		}
@@ -235,8 +249,9 @@ func (f *Flags) Cacheable() bool {
 
 // goFlag is one of the flags, as package flag sees it.
 type goFlag struct {
-	f *Flags
-	r *row
+	f  *Flags
+	r  *row
+	to *[]string // of RegisterBuild
 }
 
 // String implements flag.Value; flags have no default that is shown.
@@ -297,6 +312,10 @@ func (v *goFlag) Set(s string) error {
 		}
 	}
 	v.f.values[r.name] = s
+	if v.to != nil {
+		*v.to = append(*v.to, "-"+r.name+"="+s)
+		return nil
+	}
 	switch r.use {
 	case binary, file:
 		v.f.Binary = append(v.f.Binary, "-test."+r.name+"="+s)

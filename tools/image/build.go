@@ -102,11 +102,19 @@ type BuildOptions struct {
 	// buildjson). With Test.
 	Events io.Writer
 
-	goflagsGCFlags []string // values of -gcflags in GOFLAGS
-	usesModule     bool     // the program imports a part of our module
-	missing        []string // packages that the program does not import, but the image needs
-	standard       []string // packages of Go's own that the program's other packages import
-	progress       *progress
+	goflags     []string // the flags in GOFLAGS
+	ldflags     string   // the linker's flags of GOFLAGS and LDFlags, without those of dropSymbols and dropDWARF
+	dropSymbols bool     // -ldflags=-s
+	dropDWARF   bool     // -ldflags=-w
+	own         []string // the kernel's packages, if the program imports it
+	profile     string   // the file for PGO, absolute; "": none
+	covered     []string // packages that are covered, if coverage names some
+	coveredStd  bool     // some of them are Go's own
+	uncovered   bool     // some are asked for that are not covered, being the kernel's
+	usesModule  bool     // the program imports a part of our module
+	missing     []string // packages that the program does not import, but the image needs
+	standard    []string // packages of Go's own that the program's other packages import
+	progress    *progress
 }
 
 // Built describes an image that was written.
@@ -239,7 +247,7 @@ func (o *BuildOptions) makeImage(ctx context.Context, tmp string) ([]byte, error
 	if err := FillStackTable(image, o.KernelPackage+StackTableName); err != nil {
 		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
 	}
-	if image, err = Pack(image); err != nil {
+	if image, err = pack(image, o.drops); err != nil {
 		return nil, fmt.Errorf("finishing %s: %w", o.Package, err)
 	}
 	if len(notes) == 0 { // which are to be read each time
@@ -289,7 +297,7 @@ func (o *BuildOptions) target(name string) (string, error) {
 
 // goBuild links the package into the file out, with the kernel k unless it is nil.
 func (o *BuildOptions) goBuild(ctx context.Context, out string, k *kernel) error {
-	ldflags := strings.TrimSpace(fmt.Sprintf("%s -T %#x -E %s", o.LDFlags, TextAddress, o.EntrySymbol))
+	ldflags := strings.TrimSpace(fmt.Sprintf("%s -T %#x -E %s", o.ldflags, TextAddress, o.EntrySymbol))
 	args := []string{"build"}
 	if o.Test {
 		args = o.testArgs()
@@ -315,6 +323,10 @@ func (o *BuildOptions) goBuild(ctx context.Context, out string, k *kernel) error
 		args = append(args, o.markedGCFlags(k)...)
 	case o.GCFlags != "":
 		args = append(args, "-gcflags="+o.GCFlags)
+	}
+	args = append(args, o.kernelFlags(o.own)...)
+	if o.uncovered {
+		args = append(args, "-coverpkg="+strings.Join(o.covered, ","))
 	}
 	if !o.Test { // go test does not know it
 		args = append(args, "--")

@@ -51,12 +51,15 @@ func (o *BuildOptions) check(ctx context.Context) (importPath string, err error)
 		return "", err
 	}
 	o.progress = o.newProgress(pkgs)
-	if len(o.goflagsGCFlags) == 0 { // which may be for packages that are named
-		o.standard = standardImports(pkgs)
-	}
 	root, err := o.checkListed(ctx, pkgs)
 	if err != nil {
 		return "", err
+	}
+	if err := o.settleFlags(pkgs, root); err != nil {
+		return "", err
+	}
+	if !o.inGOFLAGS("gcflags") && o.profile == "" && !o.covers() { // which may be for packages that are named
+		o.standard = standardImports(pkgs)
 	}
 	if !root.Standard {
 		for _, hint := range hints(pkgs) {
@@ -193,20 +196,8 @@ func (o *BuildOptions) checkEnvironment(ctx context.Context) error {
 	if changed["CGO_ENABLED"] == "1" {
 		return fmt.Errorf("%w: CGO_ENABLED=1 is set; unset it", ErrCgo)
 	}
-	mode := o.BuildMode
-	for _, flag := range strings.Fields(changed["GOFLAGS"]) {
-		name, v, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
-		if name == "buildmode" && mode == "" {
-			mode = v
-		}
-		if name == "gcflags" {
-			o.goflagsGCFlags = append(o.goflagsGCFlags, v)
-		}
-	}
-	if mode != "" && mode != "default" && mode != "exe" {
-		return fmt.Errorf("%w: -buildmode=%s; an image is built with -buildmode=exe, leave it out (also of GOFLAGS)", ErrBuildMode, mode)
-	}
-	return nil
+	o.goflags = splitFlags(changed["GOFLAGS"])
+	return o.checkFlags()
 }
 
 // checkCgo names the first package outside the standard library that would use
@@ -237,6 +228,7 @@ type listed struct {
 	GoFiles    []string
 	CgoFiles   []string
 	Imports    []string
+	Module     *struct{ Main bool }
 	Error      *struct{ Err string }
 }
 
@@ -254,7 +246,7 @@ func (p *listed) missing() bool {
 
 // list returns the package and all it imports, with their errors.
 func (o *BuildOptions) list(ctx context.Context, cgo string) ([]listed, error) {
-	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Standard,DepOnly,ForTest,Dir,GoFiles,CgoFiles,Imports,Error"}
+	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Standard,DepOnly,ForTest,Dir,GoFiles,CgoFiles,Imports,Module,Error"}
 	if o.Test {
 		args = append(args, "-test")
 	}

@@ -26,6 +26,7 @@
 //
 //	build.go        go build with the linker settings of an image
 //	check.go        what can be wrong with it beforehand
+//	flags.go        what the user's flags are for the kernel: nothing
 //	toolchain.go    what it needs of this machine
 //	packages.go     which packages there are to test
 //	hints.go        imports that cannot do what they are for

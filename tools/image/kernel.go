@@ -8,6 +8,7 @@ package image
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -103,21 +104,11 @@ func (k *kernel) toolexec() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %v", ErrNoTool, err)
 	}
-	var words []string
-	for _, w := range []string{exe, toolWord, k.dir} {
-		// The go command knows both quotes, but no escapes (cmd/internal/quoted).
-		switch {
-		case !strings.ContainsAny(w, " \t\r\n'\""):
-		case !strings.Contains(w, "'"):
-			w = "'" + w + "'"
-		case !strings.Contains(w, `"`):
-			w = `"` + w + `"`
-		default:
-			return "", fmt.Errorf("%w: the path %s has both kinds of quotes in it", ErrOutput, w)
-		}
-		words = append(words, w)
+	words, err := joinFlags([]string{exe, toolWord, k.dir})
+	if err != nil {
+		return "", fmt.Errorf("%w: the path %w", ErrOutput, err)
 	}
-	return strings.Join(words, " "), nil
+	return words, nil
 }
 
 // compileKernel compiles the kernel in the module at source, or in the program's own
@@ -133,12 +124,18 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source string) ([]kern
 	if slices.Contains(o.Flags, "-trimpath=true") {
 		args = append(args, "-trimpath") // or the two would differ in the standard library
 	}
-	for _, f := range o.allGCFlags() {
+	for _, f := range o.values("gcflags") {
 		// Those without a pattern are for the packages that are named, and the
 		// kernel is not; a folder as a pattern is relative to the program's.
 		if f = strings.TrimSpace(f); f != "" && !strings.HasPrefix(f, "-") && !strings.HasPrefix(f, ".") {
 			args = append(args, "-gcflags="+f)
 		}
+	}
+	args = append(args, o.kernelFlags([]string{modulePath + "/...", o.KernelPackage + "/..."})...)
+	args = append(args, "-pgo="+cmp.Or(o.profile, "off"))
+	args = append(args, o.kernelCover()...)
+	if source == "" {
+		args = append(args, o.moduleFlags()...)
 	}
 	names := append(o.missing[:len(o.missing):len(o.missing)], o.standard...)
 	cmd := o.goCommand(ctx, "0", append(append(args, "--"), names...)...)
@@ -201,7 +198,7 @@ func (o *BuildOptions) toolchain(ctx context.Context) (string, error) {
 // kernelSource returns the folder of the module that the kernel is taken from, or ""
 // if the kernel is found from the folder of the build.
 func (o *BuildOptions) kernelSource(ctx context.Context) (string, error) {
-	cmd := o.goCommand(ctx, "0", "list", "-e", "-json=Dir,Error", "--", o.KernelPackage)
+	cmd := o.goCommand(ctx, "0", append(append([]string{"list", "-e", "-json=Dir,Error"}, o.moduleFlags()...), "--", o.KernelPackage)...)
 	var own struct {
 		Dir   string
 		Error *struct{ Err string }
@@ -296,22 +293,13 @@ func (o *BuildOptions) getenv(key string) (value string) {
 	return value
 }
 
-// allGCFlags returns the values of -gcflags, those in GOFLAGS first.
-func (o *BuildOptions) allGCFlags() []string {
-	flags := o.goflagsGCFlags
-	if o.GCFlags != "" {
-		flags = append(flags[:len(flags):len(flags)], o.GCFlags)
-	}
-	return flags
-}
-
 // markedGCFlags returns the -gcflags arguments of a build with the kernel added. The
 // last one that matches a package counts, so the mark is in each that may match the
 // main package.
 func (o *BuildOptions) markedGCFlags(k *kernel) []string {
 	mark := marker + k.hash
 	args := []string{"-gcflags=" + mark}
-	for _, f := range o.allGCFlags() {
+	for _, f := range o.values("gcflags") {
 		args = append(args, "-gcflags="+strings.TrimSpace(strings.TrimSpace(f)+" "+mark))
 	}
 	return args

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zlib"
@@ -20,11 +21,16 @@ import (
 
 // Pack returns a copy of an image in which what is not loaded takes less room. What is loaded
 // stays as it is. An error wraps [ErrNotELF] or [ErrLayout].
-func Pack(file []byte) ([]byte, error) {
+func Pack(file []byte) ([]byte, error) { return pack(file, func(string) bool { return false }) }
+
+// pack is Pack without the sections that drops says of by their names.
+func pack(file []byte, drops func(name string) bool) ([]byte, error) {
 	l, err := parse(file)
 	if err != nil {
 		return nil, err
 	}
+	headers := l.header.Shoff
+	cut := l.drop(file, drops)
 	end := uint64(0) // of what is loaded
 	for _, p := range l.progs {
 		end = max(end, p.Off+p.Filesz)
@@ -71,9 +77,46 @@ func Pack(file []byte) ([]byte, error) {
 		out = append(out, contents[i]...)
 	}
 	for i := range l.sects {
-		writeStruct(out, l.header.Shoff+uint64(i)*sectSize, &l.sects[i])
+		writeStruct(out, headers+uint64(i)*sectSize, &l.sects[i])
 	}
+	clear(out[headers+uint64(len(l.sects))*sectSize:][:cut*sectSize])
+	writeStruct(out, 0, &l.header)
 	return out, nil
+}
+
+// drops says which sections the flags -s and -w of the linker leave out.
+func (o *BuildOptions) drops(name string) bool {
+	return o.dropSymbols && (name == ".symtab" || name == ".strtab") ||
+		o.dropDWARF && (strings.HasPrefix(name, ".debug_") || strings.HasPrefix(name, ".zdebug_"))
+}
+
+// drop takes those sections out that are not loaded and that drops says of, and returns their
+// number. What is loaded comes first, so that no symbol's section gets another number.
+func (l *layout) drop(file []byte, drops func(name string) bool) (cut int) {
+	if int(l.header.Shstrndx) >= len(l.sects) {
+		return 0
+	}
+	names := l.sects[l.header.Shstrndx].Off
+	now := make([]uint32, len(l.sects)) // the new number of each section
+	var left []elf.Section64
+	for i, s := range l.sects {
+		now[i] = uint32(len(left))
+		if at := names + uint64(s.Name); at < uint64(len(file)) && elf.SectionFlag(s.Flags)&elf.SHF_ALLOC == 0 && i > 0 {
+			if name, _, _ := bytes.Cut(file[at:], []byte{0}); drops(string(name)) {
+				now[i] = 0
+				continue
+			}
+		}
+		left = append(left, s)
+	}
+	for i := range left {
+		if s := &left[i]; int(s.Link) < len(now) {
+			s.Link = now[s.Link]
+		}
+	}
+	cut = len(l.sects) - len(left)
+	l.sects, l.header.Shnum, l.header.Shstrndx = left, uint16(len(left)), uint16(now[l.header.Shstrndx])
+	return cut
 }
 
 // recompress returns a compressed section in fewer bytes, or as it is. A linker of Go or C

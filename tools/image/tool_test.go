@@ -122,9 +122,9 @@ func TestMarkedGCFlags(t *testing.T) {
 		{nil, "", []string{m}},
 		{nil, "-N -l", []string{m, "-N -l " + m}},
 		{nil, "all=-N", []string{m, "all=-N " + m}},
-		{[]string{"-N", "fmt="}, "x/...=-S", []string{m, "-N " + m, "fmt= " + m, "x/...=-S " + m}},
+		{[]string{"-gcflags=-N", "-gcflags=fmt="}, "x/...=-S", []string{m, "-N " + m, "fmt= " + m, "x/...=-S " + m}},
 	} {
-		o := BuildOptions{GCFlags: tt.gcflags, goflagsGCFlags: tt.goflags}
+		o := BuildOptions{GCFlags: tt.gcflags, goflags: tt.goflags}
 		var got []string
 		for _, a := range o.markedGCFlags(&kernel{hash: "h"}) {
 			got = append(got, strings.TrimPrefix(a, "-gcflags="))

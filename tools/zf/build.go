@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/zeroframe/zeroframe/tools/gotest"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -58,8 +59,14 @@ func runBuild(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// buildFlags adds the flags that the commands which build share.
+// buildFlags adds the flags that the commands which build a program share.
 func buildFlags(fs *flag.FlagSet, o *image.BuildOptions) {
+	imageFlags(fs, o)
+	gotest.RegisterBuild(fs, &o.Flags)
+}
+
+// imageFlags adds those of them that `zf test` has, too, which gives the others more use.
+func imageFlags(fs *flag.FlagSet, o *image.BuildOptions) {
 	o.Loaders = image.AllLoaders
 	fs.Func("loaders", "make it bootable by `LIST`: multiboot, pvh or both\n(default multiboot,pvh)", func(s string) (err error) {
 		o.Loaders, err = image.ParseLoaders(s)

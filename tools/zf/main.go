@@ -244,7 +244,7 @@ func newFlags(name, args, text string, stderr io.Writer) *flag.FlagSet {
 		fs.VisitAll(func(*flag.Flag) { flags = true })
 		if flags {
 			fmt.Fprint(w, "\nFlags:\n\n")
-			fs.PrintDefaults()
+			gotest.PrintDefaults(fs, func(bool) bool { return true })
 		}
 	}
 	return fs

@@ -157,7 +157,7 @@ func (f *testFlags) parse(args []string, stderr io.Writer) (patterns []string, c
 	f.files.flags(fs)
 	f.flight.flags(fs)
 	f.failures.flags(fs)
-	buildFlags(fs, &f.build)
+	imageFlags(fs, &f.build)
 	f.goTest.Register(fs)
 	fs.Usage = func() {
 		w := fs.Output()
@@ -165,9 +165,9 @@ func (f *testFlags) parse(args []string, stderr io.Writer) (patterns []string, c
 		usage()
 		fs.SetOutput(w)
 		fmt.Fprintf(w, "Usage: zf test [flags] [PKG...] [flags] [-args ARGS]\n\n%s\n\nFlags of go test and go build; `go help testflag` says more:\n\n", testText)
-		gotest.PrintDefaults(fs, false)
+		gotest.PrintDefaults(fs, func(ours bool) bool { return ours })
 		fmt.Fprint(w, "\nFlags of zf:\n\n")
-		gotest.PrintDefaults(fs, true)
+		gotest.PrintDefaults(fs, func(ours bool) bool { return !ours })
 	}
 	patterns, err := f.goTest.Parse(fs, args)
 	switch {
