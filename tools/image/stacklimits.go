@@ -6,11 +6,14 @@ package image
 
 import (
 	"bytes"
+	"debug/buildinfo"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/stacks"
 	"github.com/zeroframe/zeroframe/tools/symbol"
@@ -24,6 +27,41 @@ const (
 	stackTableHead  = 2 // words before the first row
 )
 
+// provable is a stack whose bound depends on nothing but the kernel's own code. If it has none,
+// the compiler has made other code of that than the kernel relies on.
+const provable = "df"
+
+// ErrKernelFlags is returned for an image whose kernel was compiled with flags that its code
+// cannot be compiled with (flags.go).
+var ErrKernelFlags = errors.New("the kernel in the image was compiled with flags that it cannot run with")
+
+// errKernelFlags is that error with the flags that the file says it was built with.
+func errKernelFlags(file []byte) error {
+	flags := "such as -gcflags='all=-N -l' or all=-d=checkptr"
+	if info, err := buildinfo.Read(bytes.NewReader(file)); err == nil {
+		for _, s := range info.Settings {
+			if s.Key == "-gcflags" && !strings.Contains(s.Value, marker) {
+				flags = "-gcflags='" + s.Value + "'"
+			}
+		}
+	}
+	return fmt.Errorf("%w: %s; build it with `zf build`, which keeps such flags from the kernel's packages", ErrKernelFlags, flags)
+}
+
+// CheckKernelFlags returns an error that wraps [ErrKernelFlags] if the kernel in an image, perhaps
+// one that another program than zf build has made, was compiled with flags that it cannot run
+// with. Of an image without symbols that cannot be told. Context: host.
+func CheckKernelFlags(path string) error {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := FillStackTable(file, KernelPackage+StackTableName); errors.Is(err, ErrKernelFlags) {
+		return err
+	}
+	return nil
+}
+
 // ErrStackTable is returned when the kernel's table of stacks is not the one that this
 // zf knows.
 var ErrStackTable = errors.New("the kernel's table of stacks is not the one that this zf fills; use the zf of the same Zeroframe version")
@@ -31,8 +69,8 @@ var ErrStackTable = errors.New("the kernel's table of stacks is not the one that
 // FillStackTable fills the kernel's table of the bounds of its stacks in file, an image
 // or what the linker wrote for one. symbol is the table's name: the path of package
 // kernel and [StackTableName]. A file without it, or without symbols, is left as it is:
-// the kernel then has limits that are less tight. An error wraps [ErrStackTable] or
-// [ErrNotELF].
+// the kernel then has limits that are less tight. An error wraps [ErrStackTable],
+// [ErrKernelFlags] or [ErrNotELF].
 func FillStackTable(file []byte, name string) error {
 	f, err := elf.NewFile(bytes.NewReader(file))
 	if err != nil {
@@ -58,6 +96,9 @@ func FillStackTable(file []byte, name string) error {
 	if len(table) != 8*(stackTableHead+len(names)) || word(table) != stackTableMagic || word(table[8:]) != uint64(len(names)) {
 		return fmt.Errorf("%w (%d bytes)", ErrStackTable, len(table))
 	}
+	if word(table[8*(stackTableHead+slices.Index(names, provable)):]) != 0 { // filled already
+		return nil
+	}
 	sym, err := symbol.NewFile(bytes.NewReader(file), int64(len(file)), "the image")
 	if err != nil {
 		return fmt.Errorf("%w: %v", ErrNotELF, err)
@@ -65,6 +106,9 @@ func FillStackTable(file []byte, name string) error {
 	p, err := stacks.New(sym, stacks.KernelNotes())
 	if err != nil {
 		return fmt.Errorf("%w: %v", ErrStackTable, err)
+	}
+	if why := p.Stacks()[slices.Index(names, provable)].Bound; why.Bytes == 0 {
+		return errKernelFlags(file)
 	}
 	for i, s := range p.Stacks() {
 		binary.LittleEndian.PutUint64(table[8*(stackTableHead+i):], s.Bound.Bytes)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/go-delve/delve/pkg/logflags"
 	"github.com/go-delve/delve/pkg/proc"
@@ -88,7 +89,8 @@ func (p *Program) BuildKnown() bool { return p.known }
 // Target returns Delve's view of the program. Host.
 func (p *Program) Target() *proc.Target { return p.target }
 
-// movable reports whether an ELF file may lie elsewhere in memory than it says.
+// movable reports whether an ELF file may lie elsewhere in memory than it says. One without
+// DWARF is an error: goroutines and variables are known by it.
 func movable(path string) (bool, error) {
 	f, err := elf.Open(path)
 	switch {
@@ -98,6 +100,11 @@ func movable(path string) (bool, error) {
 		return false, fmt.Errorf("%s is no ELF file (%w); give the one that was running", path, err)
 	}
 	defer f.Close()
+	named := func(name string) bool { return f.Section(name) != nil }
+	if !slices.ContainsFunc([]string{".debug_info", ".zdebug_info", ".gnu_debuglink", ".gnu_debugaltlink"}, named) {
+		return false, fmt.Errorf("%s has no DWARF, by which goroutines and variables are known; "+
+			"give the same program built without -ldflags=-w and -s: its build ID is the same", path)
+	}
 	return f.Type == elf.ET_DYN, nil
 }
 

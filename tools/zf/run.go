@@ -236,6 +236,9 @@ func targetOf(command string, rest []string) (target string, arguments []string,
 func inspectImage(path string) (*image.Info, error) {
 	info, err := image.InspectFile(path)
 	if err == nil && info.Loaders > 0 {
+		if err := image.CheckKernelFlags(path); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 		return info, nil
 	}
 	file, openErr := elf.Open(path)

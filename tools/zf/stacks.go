@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/stacks"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -99,6 +100,11 @@ func runStacks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		return fail("standard output: %v", err)
+	}
+	if code != exitOK && len(funcs) == 0 {
+		if err := image.CheckKernelFlags(elf); err != nil {
+			fail("%s: %v", elf, err)
+		}
 	}
 	return code
 }
