@@ -36,7 +36,7 @@ var builtWith = []struct {
 	{name: "pgo", goflags: "-pgo=FILE"},
 	{name: "trimpath", goflags: "-trimpath"},
 	{name: "v3", env: []string{"GOAMD64=v3"}, cpu: "max"},
-	{name: "experiment", env: []string{"GOEXPERIMENT=nogreenteagc,noswissmap"}},
+	{name: "experiment", env: []string{"GOEXPERIMENT=nogreenteagc"}},
 }
 
 func TestFlags(t *testing.T) {
