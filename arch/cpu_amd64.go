@@ -230,7 +230,15 @@ const (
 	FaultPresent = amd64.PFPresent   // bits of a page fault's error code: a protection violation
 	FaultWrite   = amd64.PFWrite     // a write
 	FaultFetch   = amd64.PFFetch     // an execution
+	DirectMap    = amd64.DirectMap   // where the kernel's map of physical memory begins
+	MaxPhysical  = amd64.MaxPhysical // just above the highest physical address in it
 )
+
+// Virtual returns the address in the kernel's map of physical memory of what has that physical address.
+func Virtual(physical uintptr) uintptr { return amd64.Virtual(physical) }
+
+// Physical returns the physical address of what is in that map, or in the image.
+func Physical(virtual uintptr) uintptr { return amd64.Physical(virtual) }
 
 // EnableNoExec lets pages be closed for execution; false if the CPU cannot do that.
 func EnableNoExec() bool { return amd64.EnableNoExec() }

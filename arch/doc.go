@@ -112,6 +112,10 @@
 //	FaultPresent       bits of a page fault's error code: a protection violation
 //	FaultWrite         a write
 //	FaultFetch         an execution
+//	DirectMap          where the kernel's map of physical memory begins
+//	MaxPhysical        just above the highest physical address in it
+//	Virtual            returns the address in the kernel's map of physical memory of what has that physical address
+//	Physical           returns the physical address of what is in that map, or in the image
 //	Allows             reports whether an entry allows the access that has made a page fault with that error code
 //	EnableNoExec       lets pages be closed for execution; false if the CPU cannot do that
 //	UseTables          switches to the page tables with the root, whose rights hold for the kernel, too

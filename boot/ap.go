@@ -45,7 +45,7 @@ const (
 // APState returns how far the CPU has come that has started in the page, and whether it has had an
 // exception there. Early context.
 func APState(page uintptr) (stage uint8, fault bool) {
-	v := amd64.Load32(page + APStage) // another CPU writes it
+	v := amd64.Load32(amd64.Virtual(page + APStage)) // another CPU writes it
 	return uint8(v), v>>8 != 0
 }
 
@@ -56,15 +56,15 @@ func apCode()
 func apStart()
 func apAddrs() (code, long, root uintptr)
 
-// FillAP makes the page at that address, below 1 MiB, one in which a CPU can start: on the
+// FillAP makes the page at that physical address, below 1 MiB, one in which a CPU can start: on the
 // stack lo <= address < top, painted, with the CPU's record, all zero, it calls main, a
 // top-level function that does not return. RBP is zero there. Early context.
 func FillAP(page, lo, top, record uintptr, main func()) {
 	code, long, root := apAddrs()
 	for i := uintptr(0); i < apEnd; i += 8 {
-		*(*uint64)(amd64.Pointer(page + i)) = *(*uint64)(amd64.Pointer(code + i))
+		*(*uint64)(amd64.Pointer(amd64.Virtual(page + i))) = *(*uint64)(amd64.Pointer(code + i))
 	}
-	put := func(at, v uintptr) { *(*uint64)(amd64.Pointer(page + at)) = uint64(v) }
+	put := func(at, v uintptr) { *(*uint64)(amd64.Pointer(amd64.Virtual(page + at))) = uint64(v) }
 	put(apGDT, 0)
 	put(apGDT+apCodeSel, 0x00cf9b000000ffff) // SDM Vol. 3A, 3.4.5
 	put(apGDT+apData, 0x00cf93000000ffff)

@@ -91,22 +91,27 @@ protected:
 	JEQ	nolong
 	MOVL	BP, BX
 
-	// The first 4 GiB, identity-mapped in pages of 2 MiB, writable. This holds
-	// until the kernel has built the real tables.
+	// The first 4 GiB at their own addresses and in the direct map (arch/amd64/paging.go), in
+	// pages of 2 MiB, writable. This holds until the kernel has built the real tables.
 	MOVL	DI, DX			// PML4
 	XORL	AX, AX
 	MOVL	$(6*1024), CX
 	REP; STOSL			// (the bytes are those of 32-bit REP STOSD)
 	LEAL	(4096+3)(DX), AX
-	MOVL	AX, (DX)		// PML4[0] -> PDPT
+	MOVL	AX, (DX)		// PML4[0] -> PDPT, which serves both
+	MOVL	AX, const_directTop(DX)
 	LEAL	(2*4096+3)(DX), AX
 	MOVL	AX, 4096(DX)		// PDPT[0..3] -> PDs
+	MOVL	AX, (4096+const_directNext)(DX)
 	ADDL	$4096, AX
 	MOVL	AX, (4096+8)(DX)
+	MOVL	AX, (4096+const_directNext+8)(DX)
 	ADDL	$4096, AX
 	MOVL	AX, (4096+16)(DX)
+	MOVL	AX, (4096+const_directNext+16)(DX)
 	ADDL	$4096, AX
 	MOVL	AX, (4096+24)(DX)
+	MOVL	AX, (4096+const_directNext+24)(DX)
 	LEAL	(2*4096)(DX), DI
 	MOVL	$0x83, AX		// present, writable, 2 MiB
 	MOVL	$2048, CX
@@ -249,6 +254,8 @@ TEXT ·long(SB), NOSPLIT|NOFRAME, $0
 	MOVQ	SI, ·magic(SB)
 	MOVL	BX, BX
 	MOVQ	BX, ·info(SB)
+	MOVQ	$const_directMap, AX
+	MOVQ	AX, github·com∕zeroframe∕zeroframe∕arch∕amd64·direct(SB)
 
 	// The stack begins at the first page boundary behind a guard page.
 	LEAQ	·stack(SB), DI

@@ -103,7 +103,7 @@ const (
 )
 
 // Read fills i from what the loader left. Early context, while the first page
-// tables (4 GiB, identity) are in use.
+// tables (4 GiB) are in use.
 func (i *Info) Read() {
 	switch {
 	case u32(info) == pvhMagic:
@@ -234,14 +234,14 @@ var lowest, highest uintptr = 1, 4 << 30
 // readable reports whether the n bytes at a may be read.
 func readable(a uintptr, n uintptr) bool { return a >= lowest && a < highest && highest-a >= n }
 
-func u8(a uintptr) uint8 { return *(*uint8)(amd64.Pointer(a)) }
+func u8(a uintptr) uint8 { return *(*uint8)(amd64.Pointer(amd64.Virtual(a))) }
 
 //go:noinline
 func u32(a uintptr) uint32 {
 	if !readable(a, 4) {
 		return 0
 	}
-	return *(*uint32)(amd64.Pointer(a))
+	return *(*uint32)(amd64.Pointer(amd64.Virtual(a)))
 }
 
 func u64(a uintptr) uint64 { return uint64(u32(a)) | uint64(u32(a+4))<<32 }

@@ -1,5 +1,15 @@
 package boot
 
+import "github.com/zeroframe/zeroframe/arch/amd64"
+
+// The direct map, for the entry code: where it begins, and of that address the entries in the PML4
+// and in the PDPT, as offsets in bytes.
+const (
+	directMap  = amd64.DirectMap
+	directTop  = amd64.DirectMap >> 39 & 511 * 8
+	directNext = amd64.DirectMap >> 30 & 511 * 8
+)
+
 // The boot stack. It is painted and used before any Go code runs, so its bounds
 // are set by the entry code; the kernel takes them into its table of stacks and
 // unmaps the page below.

@@ -46,8 +46,10 @@ var earlyFunc = early
 var info boot.Info
 
 func startInterrupts() {
-	if base, ok := arch.InterruptRegisters(); ok && mem.MapDevice(base, arch.PageSize) {
-		arch.StartInterrupts(base)
+	if base, ok := arch.InterruptRegisters(); ok {
+		if base = mem.MapDevice(base, arch.PageSize); base != 0 {
+			arch.StartInterrupts(base)
+		}
 	}
 }
 
@@ -128,7 +130,7 @@ func early() {
 	observe.StartProfile()
 	observe.StartHandles()
 	for i := range info.Modules() {
-		if m := &info.Modules()[i]; observe.StartProbes(uintptr(m.Lo), uintptr(m.Hi)) {
+		if m := &info.Modules()[i]; observe.StartProbes(arch.Virtual(uintptr(m.Lo)), arch.Virtual(uintptr(m.Hi))) {
 			break
 		}
 	}

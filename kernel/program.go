@@ -150,7 +150,7 @@ func setTime() {
 
 // listen lets the serial port interrupt, and the virtio console.
 func listen() {
-	arch.ConnectConsole(arch.LocalInterrupts() && mem.MapDevice(arch.LineRegisters, arch.PageSize))
+	arch.ConnectConsole(arch.LocalInterrupts() && mem.MapDevice(arch.LineRegisters, arch.PageSize) != 0)
 	console.EnableInput()
 	if port.Listens() {
 		fault.OnInterrupt(arch.InterruptPort, linux.Pump)
@@ -162,7 +162,7 @@ func listen() {
 func loadArchives() {
 	for i := range info.Modules() {
 		m := &info.Modules()[i]
-		if _, wrong := vfs.LoadCPIO(uintptr(m.Lo), uintptr(m.Hi-m.Lo)); wrong != "" {
+		if _, wrong := vfs.LoadCPIO(arch.Virtual(uintptr(m.Lo)), uintptr(m.Hi-m.Lo)); wrong != "" {
 			console.String("initrd: ")
 			console.String(wrong)
 			console.String("\n")

@@ -88,15 +88,15 @@ func findScreen() bool {
 	f, ok := framebuffer()
 	switch {
 	case ok && f.Kind == boot.Text:
-		return screen.Text(uintptr(f.Addr), uintptr(f.Pitch), int(f.Width), int(f.Height))
+		return screen.Text(arch.Virtual(uintptr(f.Addr)), uintptr(f.Pitch), int(f.Width), int(f.Height))
 	case ok && f.Kind == boot.RGB:
-		return screen.Pixels(uintptr(f.Addr), uintptr(f.Pitch), int(f.Width), int(f.Height), int(f.BPP),
+		return screen.Pixels(arch.Virtual(uintptr(f.Addr)), uintptr(f.Pitch), int(f.Width), int(f.Height), int(f.BPP),
 			screen.Field(f.Red), screen.Field(f.Green), screen.Field(f.Blue))
 	case ok || !arch.HasTextScreen():
 		return false
 	}
 	columns, lines := arch.TextScreenSize()
-	return screen.Text(arch.TextScreen, uintptr(columns)*arch.CellSize, columns, lines)
+	return screen.Text(arch.Virtual(arch.TextScreen), uintptr(columns)*arch.CellSize, columns, lines)
 }
 
 // mapScreen maps the loader's screen in the page tables that are then in use.
@@ -105,7 +105,7 @@ func mapScreen() {
 	switch {
 	case end <= 1<<20: // the first MiB is mapped as a whole
 	case end <= firstTables && !screen.On():
-	case mem.MapDevice(uintptr(lo), uintptr(end-lo)):
+	case mem.MapDevice(uintptr(lo), uintptr(end-lo)) != 0:
 		if end > firstTables {
 			chooseConsole()
 		}

@@ -15,7 +15,7 @@ import (
 // program writes there, and still does when the program has died. The options
 // window=ADDRESS,SIZE,PATH say where; zf test -fuzz talks to a test binary so.
 
-// window is the RAM lo <= address < lo+size, which is the file path.
+// window is the RAM lo <= physical address < lo+size, which is the file path.
 type window struct {
 	lo   uintptr
 	size uint64
@@ -68,7 +68,7 @@ func openWindows() {
 		if wrong == "" {
 			wrong = "the file cannot be made"
 			id, e := vfs.Open(vfs.Root, w.path, vfs.O_CREAT|vfs.O_EXCL, 0o600, clock.Wall())
-			if e == 0 && vfs.Place(id, w.lo, int64(w.size)) == 0 {
+			if e == 0 && vfs.Place(id, arch.Virtual(w.lo), int64(w.size)) == 0 {
 				wrong = ""
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -85,14 +86,18 @@ func TestPageTables(t *testing.T) {
 				if p.write && p.exec {
 					t.Errorf("the page at %#x is writable and executable", virt)
 				}
-				if p.phys != virt {
-					t.Errorf("%#x is mapped to %#x; want the same address", virt, p.phys)
+				if p.phys != virt && p.phys != virt-arch.DirectMap {
+					t.Errorf("%#x is mapped to %#x; want it at its own address or in the direct map", virt, p.phys)
 				}
-				if p.uc != (virt >= 0xfee00000 && virt < 0xfee01000) {
+				if p.phys != virt && p.exec {
+					t.Errorf("the page at %#x in the direct map is executable", virt)
+				}
+				if p.uc != (p.phys >= 0xfee00000 && p.phys < 0xfee01000) {
 					t.Errorf("the page at %#x: uncached = %v; want it of the local APIC alone", virt, p.uc)
 				}
 			}
-			for _, addr := range []uint64{0, 0xfff, 0xfed00000, 1 << 46} {
+			for _, addr := range []uint64{0, 0xfff, 0xffff, 0x90000, 1 << 20, 0x7000000, 0xfed00000, 0xfee00000, 1 << 46,
+				arch.DirectMap, arch.DirectMap + 0xfed00000, 0xffff_8000_0000_0000, 0xffff_8880_0010_0000} {
 				if _, ok := find(pages, addr); ok {
 					t.Errorf("%#x is mapped; want it not to be", addr)
 				}
@@ -106,15 +111,15 @@ func TestPageTables(t *testing.T) {
 			highest, _ := strconv.ParseUint(m[5], 0, 64)
 			var total uint64
 			for virt, p := range pages {
-				if virt >= 1<<20 && !p.uc {
+				if virt >= arch.DirectMap+1<<20 && !p.uc {
 					total += p.size
 				}
 			}
-			if p, ok := find(pages, highest-1); !ok || !p.write {
+			if p, ok := find(pages, arch.DirectMap+highest-1); !ok || !p.write {
 				t.Errorf("the last page below %#x is not mapped writable", highest)
 			}
 			usable, _ := strconv.ParseUint(m[4], 10, 64)
-			if above := usable<<10 - 640<<10; total < above-guards*4096-64<<10 || total > usable<<10+1<<20 {
+			if above := usable<<10 - 640<<10; total < above-64<<10 || total > usable<<10+1<<20 {
 				t.Errorf("%d KiB above 1 MiB are mapped; want about %d", total>>10, above>>10)
 			}
 
@@ -191,6 +196,13 @@ func checkSegments(t *testing.T, pages map[uint64]mapping, guarded map[uint64]bo
 			if p.exec {
 				executable++
 			}
+		}
+	}
+	for virt, p := range pages {
+		if virt < 1<<47 && !slices.ContainsFunc(f.Progs, func(s *elf.Prog) bool {
+			return s.Type == elf.PT_LOAD && virt >= s.Vaddr&^4095 && virt+p.size <= (s.Vaddr+s.Memsz+4095)&^4095
+		}) {
+			t.Errorf("the page at %#x is mapped, and not of the image", virt)
 		}
 	}
 	if len(tables) != 2 || tables[1] != tables[0]+4096 {

@@ -39,6 +39,7 @@ func Keep(p unsafe.Pointer, size uintptr) bool {
 // KeepCPU keeps what this package has.
 func KeepCPU() {
 	c := ThisCPU()
+	Keep(unsafe.Pointer(&direct), unsafe.Sizeof(direct))
 	Keep(unsafe.Pointer(&trapMark), unsafe.Sizeof(trapMark))
 	Keep(unsafe.Pointer(&vectorIST), unsafe.Sizeof(vectorIST))
 	Keep(unsafe.Pointer(&hasFSGSBASE), unsafe.Sizeof(hasFSGSBASE))

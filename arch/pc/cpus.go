@@ -70,7 +70,7 @@ const (
 // more is how many CPUs there are for which ids has no room, far how many have an ID that the
 // interrupt controller of this CPU cannot name; acpi says that ACPI has told of them. hint is where
 // the loader says that ACPI's root is, or 0. Early context, before StartInterrupts, while the first
-// page tables (4 GiB, identity) are in use.
+// page tables (4 GiB) are in use.
 func FindCPUs(hint uintptr, ids *[amd64.MaxCPUs]uint32) (n, more, far int, acpi bool) {
 	l := cpuList{ids: ids, wide: hasX2APIC()}
 	if l.byACPI(findRoot(hint)); l.n != 0 {
@@ -95,7 +95,7 @@ type area struct{ lo, hi uintptr }
 // data, the last one of low RAM, and its own code.
 func biosAreas() [3]area {
 	const segmentOfData = 0x40e // IBM PC BIOS data area
-	ebda := uintptr(amd64.Load16(segmentOfData)) << 4
+	ebda := uintptr(amd64.Load16(amd64.Virtual(segmentOfData))) << 4
 	if ebda < 0x400 || ebda > 0x9fc00 {
 		ebda = 0x9fc00
 	}
@@ -108,7 +108,7 @@ func bytesAt(a, n uintptr) []byte {
 	if a < lowest || a >= highest || n > highest-a {
 		return nil
 	}
-	return unsafe.Slice((*byte)(amd64.Pointer(a)), n)
+	return unsafe.Slice((*byte)(amd64.Pointer(amd64.Virtual(a))), n)
 }
 
 // findRoot returns the address of ACPI's root pointer, or 0.

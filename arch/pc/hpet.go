@@ -6,8 +6,11 @@ import "github.com/zeroframe/zeroframe/arch/amd64"
 // interrupts any more gets an NMI: the I/O APIC delivers its interrupt as one. Early and kernel
 // context.
 
-// AlarmRegisters is the address of the HPET's registers; the page is to be mapped, uncached.
+// AlarmRegisters is the physical address of the HPET's registers; the page is to be mapped, uncached.
 const AlarmRegisters = 0xfed00000
+
+// hpet returns the address of the register at an offset.
+func hpet(offset uintptr) uintptr { return amd64.Virtual(AlarmRegisters) + offset }
 
 // Offsets of its registers, of 64 bits each, in bytes. They are read and written by halves.
 const (
@@ -37,30 +40,30 @@ func InitAlarm(mapped bool) bool {
 		return false
 	}
 	// A bus without a device reads all ones or zeros.
-	period := uint64(amd64.Load32(AlarmRegisters + hpetID + 4))
-	if period == 0 || period > slowest || amd64.Load32(AlarmRegisters+hpetID)&replaces == 0 || amd64.Load32(AlarmRegisters+hpetTimer)&wide == 0 {
+	period := uint64(amd64.Load32(hpet(hpetID + 4)))
+	if period == 0 || period > slowest || amd64.Load32(hpet(hpetID))&replaces == 0 || amd64.Load32(hpet(hpetTimer))&wide == 0 {
 		return false
 	}
 	// In the place of the PIT, which may have a shot under way (see pitStop).
 	StopAlarm()
-	amd64.Store32(AlarmRegisters+hpetConfig, enable|legacy)
+	amd64.Store32(hpet(hpetConfig), enable|legacy)
 	alarmHz = femto / period
-	return routeNMI(LineRegisters, pitInput)
+	return routeNMI(amd64.Virtual(LineRegisters), pitInput)
 }
 
 // SetAlarm makes an NMI come in ns nanoseconds. It replaces the one before. InitAlarm.
 func SetAlarm(ns uint64) {
 	StopAlarm()
-	hi := amd64.Load32(AlarmRegisters + hpetCounter + 4)
-	lo := amd64.Load32(AlarmRegisters + hpetCounter)
-	if again := amd64.Load32(AlarmRegisters + hpetCounter + 4); again != hi {
+	hi := amd64.Load32(hpet(hpetCounter + 4))
+	lo := amd64.Load32(hpet(hpetCounter))
+	if again := amd64.Load32(hpet(hpetCounter + 4)); again != hi {
 		hi, lo = again, 0
 	}
 	at := uint64(hi)<<32 + uint64(lo) + mulDiv(ns, alarmHz, second)
-	amd64.Store32(AlarmRegisters+hpetComparator+4, uint32(at>>32))
-	amd64.Store32(AlarmRegisters+hpetComparator, uint32(at))
-	amd64.Store32(AlarmRegisters+hpetTimer, hpetTimerOn)
+	amd64.Store32(hpet(hpetComparator+4), uint32(at>>32))
+	amd64.Store32(hpet(hpetComparator), uint32(at))
+	amd64.Store32(hpet(hpetTimer), hpetTimerOn)
 }
 
 // StopAlarm takes that back.
-func StopAlarm() { amd64.Store32(AlarmRegisters+hpetTimer, 0) }
+func StopAlarm() { amd64.Store32(hpet(hpetTimer), 0) }

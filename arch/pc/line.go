@@ -28,14 +28,14 @@ const (
 // byPIC has a bit for each ISA interrupt that comes through the 8259s. Set once at boot.
 var byPIC uint16
 
-// LineRegisters is the address of the registers of the controller that wires of devices go
+// LineRegisters is the physical address of the registers of the controller that wires of devices go
 // to (the I/O APIC); the page is to be mapped, uncached.
 const LineRegisters = 0xfec00000
 
 // ConnectConsole makes the console's UART interrupt with InterruptConsole. mapped says that
 // LineRegisters is.
 func ConnectConsole(mapped bool) {
-	if !mapped || apic == 0 || !routeISA(LineRegisters, irqConsole) {
+	if !mapped || apic == 0 || !routeISA(amd64.Virtual(LineRegisters), irqConsole) {
 		if apic != 0 {
 			passPIC()
 		}

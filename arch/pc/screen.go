@@ -18,7 +18,7 @@ const (
 	vgaTitle = 0x70 // black on gray
 )
 
-// TextScreen is the address of the text screen's memory, and CellSize what a character
+// TextScreen is the physical address of the text screen's memory, and CellSize what a character
 // takes of such memory.
 const (
 	TextScreen = 0xb8000
@@ -41,7 +41,7 @@ func HasTextScreen() bool {
 // data area (IBM PS/2 and PC BIOS reference, 40:4A and 40:84), if it can be so. The first
 // page is mapped.
 func TextScreenSize() (columns, lines int) {
-	columns, lines = int(amd64.Load16(0x44a)), int(amd64.Load8(0x484))+1
+	columns, lines = int(amd64.Load16(amd64.Virtual(0x44a))), int(amd64.Load8(amd64.Virtual(0x484)))+1
 	if columns != 40 && columns != 80 && columns != 132 || lines < 25 || lines > 60 {
 		return 80, 25
 	}
@@ -51,7 +51,7 @@ func TextScreenSize() (columns, lines int) {
 // StartText takes the text screen at the address in use: its first line is the first in
 // memory, and there is no cursor.
 func StartText(address uintptr) {
-	if address == TextScreen {
+	if amd64.Physical(address) == TextScreen {
 		crtc(startHigh, 0)
 		crtc(startLow, 0)
 		crtc(cursorStart, 0x20)

@@ -152,9 +152,15 @@ const (
 	FaultPresent = 1
 	FaultWrite   = 2
 	FaultFetch   = 16
+	DirectMap    = 0xffff_8000_0000_0000
+	MaxPhysical  = 1 << 40
 )
 
 func Allows(entry uint64, code uintptr) bool { panic(stub) }
+
+func Virtual(physical uintptr) uintptr { panic(stub) }
+
+func Physical(virtual uintptr) uintptr { panic(stub) }
 
 func EnableNoExec() bool { panic(stub) }
 

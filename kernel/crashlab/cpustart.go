@@ -62,7 +62,7 @@ func breakStart(page uintptr) {
 	}
 	broken = true
 	const room = 0xc00 // of the page
-	at := func(i int) *byte { return (*byte)(arch.Pointer(page + uintptr(i))) }
+	at := func(i int) *byte { return (*byte)(arch.Pointer(arch.Virtual(page + uintptr(i)))) }
 	put := func(i int, s string) {
 		for k := range len(s) {
 			*at(i + k) = s[k]
@@ -71,7 +71,7 @@ func breakStart(page uintptr) {
 	if c.mode == boot.AP64 {
 		put(room, mark64)
 		put(room+len(mark64), c.code)
-		*(*uint32)(arch.Pointer(page + boot.APJump64)) = uint32(page + room)
+		*(*uint32)(arch.Pointer(arch.Virtual(page + boot.APJump64))) = uint32(page + room)
 		return
 	}
 	for i := range 16 {

@@ -1,6 +1,9 @@
 package crashlog
 
-import "github.com/zeroframe/zeroframe/boot"
+import (
+	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
+)
 
 // Where a record lies. A warm reset keeps RAM, but firmware, loaders and a Linux that
 // kexecs write over much of it before the next kernel runs. What of the first 640 KiB
@@ -31,7 +34,7 @@ const (
 )
 
 // base is the address of the first copy; 0: there is no place, and no record. Set once at boot.
-var base uintptr = Place
+var base uintptr = arch.DirectMap + Place
 
 // Choose decides by the loader's memory map where records lie: the highest of the
 // possible places that is RAM. If there is none it returns false, and there will be no
@@ -40,7 +43,7 @@ var base uintptr = Place
 func Choose(regions []boot.Region) bool {
 	for lo := uint64(Place); lo >= lowestPlace; lo -= areaSize {
 		if usable(regions, lo, lo+areaSize) {
-			base = uintptr(lo)
+			base = arch.Virtual(uintptr(lo))
 			return true
 		}
 	}

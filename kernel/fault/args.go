@@ -242,7 +242,7 @@ func hasContent(p uintptr) bool {
 			return s.Write
 		}
 	}
-	if lo := mem.SpaceLo(); lo != 0 && p >= lo {
+	if mem.Mappable(p) {
 		return true
 	}
 	for i := range stack.Table {

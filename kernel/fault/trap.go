@@ -214,7 +214,8 @@ func signalIfHandled(f *arch.TrapFrame) {
 		if code, addr = notMapped, f.Addr; mem.ResolveFault(f.Addr, f.Error) == mem.FromFile {
 			sig, code = bus, noPage
 		}
-		if sig == segv && (f.Error&arch.FaultPresent != 0 || mem.InArea(f.Addr)) {
+		// Linux tells a program nothing of what is mapped in the kernel's half.
+		if sig == segv && f.Addr < mem.SpaceHi && (f.Error&arch.FaultPresent != 0 || mem.InArea(f.Addr)) {
 			code = notAllowed
 		}
 	case arch.TrapDivide:

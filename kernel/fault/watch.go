@@ -98,7 +98,7 @@ func AddWatch(addr uintptr, how []byte) (wrong string) {
 	switch {
 	case addr%uintptr(w.Size) != 0:
 		return "the address must be a multiple of the length: watch less, or in parts"
-	case addr >= highestWatch:
+	case addr >= highestWatch && addr-arch.DirectMap >= arch.MaxPhysical:
 		return "that is no address of a program"
 	case ownOfTraps(addr):
 		return "what each trap writes cannot be watched: the stacks of traps, and what a CPU has for itself"

@@ -399,7 +399,7 @@ func TestAgainstLinux(t *testing.T) {
 	room := pages(t, 32<<20)
 	lo := uintptr(unsafe.Pointer(unsafe.SliceData(room)))
 	mem.AddFrames(lo, lo+uintptr(len(room)))
-	if _, e := mem.Map(pageSize, 1<<47-2*pageSize, mem.ProtRead|mem.ProtWrite, true, false); e != 0 {
+	if _, e := mem.Map(16*pageSize, 1<<47-17*pageSize, mem.ProtRead|mem.ProtWrite, true, false); e != 0 {
 		t.Fatal(e)
 	}
 	Start()

@@ -199,8 +199,8 @@ func putSet(name string, set uint64) {
 	put("\n")
 }
 
-// putMaps: proc_pid_maps(5), or proc_pid_smaps(5).
-func putMaps(sizes bool) {
+// putImageMaps is putMaps for the image.
+func putImageMaps(sizes bool) {
 	for i := 0; ; i++ {
 		s, ok := mem.ImageSegment(i)
 		if !ok {
@@ -223,8 +223,17 @@ func putMaps(sizes bool) {
 			putSizesOf(size, size, right, true)
 		}
 	}
+}
+
+// putMaps: proc_pid_maps(5), or proc_pid_smaps(5).
+func putMaps(sizes bool) {
+	image := false // has been
 	for i := 0; ; i++ {
 		a, ok := mem.AreaAt(i)
+		if !image && (!ok || a.Lo >= mem.SpaceLo()) {
+			image = true
+			putImageMaps(sizes)
+		}
 		if !ok {
 			break
 		}

@@ -107,7 +107,7 @@ func FileAt(addr uintptr) (id int32, page uintptr) {
 	return mappedFiles[areas[i].file-1].id, areas[i].pageAt(addr, areas[i].lo)
 }
 
-// SharedFrame returns where the byte at addr lies in RAM, if that is in a shared mapping of a file
+// SharedFrame returns the physical address of the byte at addr, if that is in a shared mapping of a file
 // and has been touched; or 0. Kernel context.
 func SharedFrame(addr uintptr) uintptr {
 	i := find(addr)
@@ -147,7 +147,7 @@ func place(addr, frame uintptr, write bool) (v Verdict, changes bool) {
 	if e == 0 {
 		return NoFrame, false
 	}
-	entry := uint64(frame)
+	entry := uint64(arch.Physical(frame))
 	if a.copied && write {
 		f := Frame()
 		if f == 0 {
@@ -156,7 +156,7 @@ func place(addr, frame uintptr, write bool) (v Verdict, changes bool) {
 		for i := uintptr(0); i < arch.PageSize; i += 8 {
 			*at(f + i) = *at(frame + i)
 		}
-		entry = uint64(f) | arch.PTEDirty
+		entry = uint64(arch.Physical(f)) | arch.PTEDirty
 	}
 	was := *at(e)
 	*at(e) = a.entryOf(entry)

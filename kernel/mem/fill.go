@@ -97,7 +97,7 @@ func (p *filler) fill(addr, code uintptr) bool {
 	}
 	f := p.frames[p.n-1]
 	clearFrame(f)
-	if arch.CompareAndSwap64(at(e), 0, a.entryOf(uint64(f))) {
+	if arch.CompareAndSwap64(at(e), 0, a.entryOf(uint64(arch.Physical(f)))) {
 		p.n--
 		p.filled++
 	}

@@ -10,7 +10,7 @@ import (
 // through their first word, behind the ranges that nobody has touched yet; so
 // memory is only touched when it is used, and giving back is as cheap as taking.
 
-// frameRange is RAM that has never been handed out: lo <= address < hi.
+// frameRange is RAM that has never been handed out: lo <= physical address < hi.
 type frameRange struct{ lo, hi uintptr }
 
 const maxRanges = 64
@@ -24,9 +24,8 @@ var (
 	lowFrames  uint64                // the fewest that were ever free; under the kernel lock
 )
 
-// AddFrames gives the allocator the RAM lo <= address < hi, page-aligned, which
-// is mapped and can be written at its own address. More than 64 ranges are not
-// kept. Early context.
+// AddFrames gives the allocator the RAM lo <= physical address < hi, page-aligned, which is in
+// the direct map. More than 64 ranges are not kept. Early context.
 func AddFrames(lo, hi uintptr) {
 	if hi <= lo || numRanges == maxRanges {
 		return
@@ -39,9 +38,8 @@ func AddFrames(lo, hi uintptr) {
 	lowFrames = freeFrames
 }
 
-// Frame returns the address of a page frame of 4 KiB, all zero, or 0 if memory
-// has run out. The frame is mapped and can be written at that address. Early and
-// kernel context.
+// Frame returns the address in the direct map of a page frame of 4 KiB, all zero, or 0 if memory
+// has run out. Early and kernel context.
 func Frame() uintptr {
 	f := takeFrame()
 	if f == 0 && ahead() > 0 {
@@ -76,7 +74,7 @@ func takeFrame() uintptr {
 			return 0
 		}
 		r := &ranges[numRanges-1]
-		f = r.lo
+		f = arch.Virtual(r.lo)
 		r.lo += arch.PageSize
 	}
 	freeFrames--

@@ -20,7 +20,7 @@ var (
 func KeepRAM(regions []boot.Region) {
 	for i := range regions {
 		r := &regions[i]
-		lo, hi := max(pageUp(uintptr(r.Lo)), arch.PageSize), pageDown(uintptr(min(r.Hi, identityMax)))
+		lo, hi := max(pageUp(uintptr(r.Lo)), arch.PageSize), pageDown(uintptr(min(r.Hi, mostRAM)))
 		if r.Usable && lo < hi && numRAM < maxRanges {
 			ram[numRAM] = frameRange{lo, hi}
 			numRAM++

@@ -44,7 +44,9 @@ func remap(addr, oldSize, newSize, to uintptr, move, fixed, leave bool) (at uint
 			e = Discard(addr+newSize, oldSize-newSize)
 		}
 		return addr, e
-	case fixed && to < spaceLo:
+	case fixed && to < minAddress:
+		return 0, EPERM
+	case fixed && hasImage(to, to+newSize):
 		return 0, ENOMEM
 	}
 	if fixed {
@@ -70,7 +72,7 @@ func remap(addr, oldSize, newSize, to uintptr, move, fixed, leave bool) (at uint
 	if !move {
 		return 0, ENOMEM
 	}
-	if !fixed && !(leave && to >= spaceLo && to <= spaceHi-newSize && free(to, to+newSize)) {
+	if !fixed && !(leave && to >= minAddress && to <= spaceHi-newSize && free(to, to+newSize)) {
 		if to = gap(newSize); to == 0 {
 			return 0, ENOMEM
 		}

@@ -2,8 +2,8 @@ package mem
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// The program's address space above RAM: areas that mmap has made, sorted by
-// address, and filled with page frames where they are touched. An area costs
+// The program's address space: areas that mmap has made, sorted by address, around the image, and
+// filled with page frames where they are touched. An area costs
 // nothing until then: the Go runtime reserves a gigabyte and uses a few hundred
 // kilobytes of it.
 
@@ -22,6 +22,7 @@ type Errno = int
 
 // The errors of this package.
 const (
+	EPERM  Errno = 1
 	ENOMEM Errno = 12
 	EACCES Errno = 13
 	EFAULT Errno = 14
@@ -45,16 +46,17 @@ var (
 	areas    [maxAreas]spaceArea // under the kernel lock
 	numAreas int                 // under the kernel lock
 
-	// The program may map from spaceLo up to spaceHi: above all RAM, which is
-	// mapped at its own address, and below the end of the lower half.
+	// spaceLo is the end of the image. The program may map from minAddress up to spaceHi, but where the
+	// image is; what has no wish, or another one than it can have, gets room above the image.
 	spaceLo uintptr // set once at boot
 )
 
 const (
-	// identityMax is the highest RAM that is used: where Go's heap likes to be
-	// there may be no RAM mapped.
-	identityMax = 512 << 30
-	spaceHi     = 1<<47 - arch.PageSize
+	// mostRAM is the highest RAM that is used.
+	mostRAM = 512 << 30
+	// minAddress is the lowest address that a program may map (Linux: vm.mmap_min_addr).
+	minAddress = 64 << 10
+	spaceHi    = 1<<47 - arch.PageSize
 	// mapTop is where areas without a wish begin, downwards: below the stack.
 	mapTop = 0x7f00_0000_0000
 )
@@ -141,12 +143,12 @@ func gap(size uintptr) uintptr {
 	for i := find(top) - 1; ; i-- {
 		bottom := spaceLo
 		if i >= 0 {
-			bottom = areas[i].hi
+			bottom = max(bottom, areas[i].hi)
 		}
 		if top > bottom && top-bottom >= size {
 			return top - size
 		}
-		if i < 0 {
+		if bottom == spaceLo {
 			return 0
 		}
 		if areas[i].lo < top {
@@ -157,7 +159,12 @@ func gap(size uintptr) uintptr {
 
 func free(lo, hi uintptr) bool {
 	i := find(lo)
-	return i == numAreas || areas[i].lo >= hi
+	return (i == numAreas || areas[i].lo >= hi) && !hasImage(lo, hi)
+}
+
+// hasImage reports whether a part of the image lies in lo <= address < hi.
+func hasImage(lo, hi uintptr) bool {
+	return numSegments > 0 && lo < spaceLo && hi > pageDown(segments[0].Lo)
 }
 
 // Map makes an area of size bytes with the given rights, all zero. With fixed it
@@ -183,16 +190,24 @@ func newArea(addr, size uintptr, fixed, keep bool, a spaceArea) (at uintptr, e E
 		return 0, ENOMEM
 	}
 	size = pageUp(size)
-	addr = pageDown(addr)
+	if addr = pageDown(addr); addr != 0 && !fixed {
+		addr = max(addr, minAddress)
+	}
 	switch {
 	case fixed:
-		if addr < spaceLo || addr > spaceHi-size {
+		if addr > spaceHi-size {
 			return 0, ENOMEM
+		}
+		if addr < minAddress {
+			return 0, EPERM
 		}
 		if keep && !free(addr, addr+size) {
 			return 0, EEXIST
 		}
-	case addr >= spaceLo && addr <= spaceHi-size && free(addr, addr+size):
+		if hasImage(addr, addr+size) {
+			return 0, ENOMEM
+		}
+	case addr != 0 && addr <= spaceHi-size && free(addr, addr+size):
 	default:
 		if addr = gap(size); addr == 0 {
 			return 0, ENOMEM
@@ -252,7 +267,7 @@ func Protect(addr, size uintptr, prot Prot) Errno {
 	if size == 0 {
 		return 0
 	}
-	if addr < spaceLo || addr > spaceHi || size > spaceHi-addr {
+	if addr > spaceHi || size > spaceHi-addr {
 		return ENOMEM
 	}
 	beginChange()
@@ -447,7 +462,7 @@ func (a *spaceArea) release(lo, hi uintptr) {
 			return
 		}
 		if a.isOwn(*at(e)) {
-			FreeFrame(uintptr(*at(e) & arch.PTEAddr))
+			FreeFrame(arch.Virtual(uintptr(*at(e) & arch.PTEAddr)))
 		}
 		*at(e) = 0
 		arch.FlushPage(page)
@@ -520,7 +535,7 @@ func resolve(addr uintptr, code uintptr) Verdict {
 		if f = Frame(); f == 0 {
 			return NoFrame
 		}
-		*at(e) = uint64(f)
+		*at(e) = uint64(arch.Physical(f))
 	}
 	*at(e) = a.entryOf(*at(e))
 	return Resolved
@@ -546,13 +561,8 @@ func Allowed(addr, n uintptr, write bool) bool {
 	if hi < addr || hi > spaceHi {
 		return false
 	}
-	if hi <= spaceLo {
-		for i := range segments[:numSegments] {
-			if s := &segments[i]; addr >= s.Lo && hi <= pageUp(s.Hi) && (s.Write || !write) {
-				return true
-			}
-		}
-		return false
+	if InImage(addr, n, write) {
+		return true
 	}
 	assertLocked() // the image's segments are what they are
 	want := ProtRead
@@ -564,19 +574,43 @@ func Allowed(addr, n uintptr, write bool) bool {
 			return true
 		}
 	}
-	for i := find(addr); i < numAreas; i++ {
-		if addr < areas[i].lo || areas[i].prot&(want|ProtWrite) == 0 {
+	for addr < hi {
+		if end := imageAt(addr, write); end != 0 {
+			addr = end
+			continue
+		}
+		i := find(addr)
+		if i == numAreas || addr < areas[i].lo || areas[i].prot&(want|ProtWrite) == 0 {
 			return false
 		}
-		if hi <= areas[i].hi {
-			recent = i
-			return true
-		}
-		addr = areas[i].hi
+		recent, addr = i, areas[i].hi
 	}
-	return false
+	return true
 }
 
-// SpaceLo returns the address at which the room for areas begins; below it are the image
-// and all RAM. Any context.
+// InImage is Allowed for what is to lie in one segment of the image. Any context.
+func InImage(addr, n uintptr, write bool) bool {
+	if addr >= spaceLo {
+		return false
+	}
+	end := imageAt(addr, write)
+	return end > addr && end-addr >= n
+}
+
+// imageAt returns the end of the pages of the image's segment that addr lies in, 0 if it lies in none, or is to be
+// written to and may not.
+func imageAt(addr uintptr, write bool) (end uintptr) {
+	for i := range segments[:numSegments] {
+		if s := &segments[i]; addr >= s.Lo && addr < pageUp(s.Hi) && (s.Write || !write) {
+			return pageUp(s.Hi)
+		}
+	}
+	return 0
+}
+
+// Mappable reports whether addr is one at which a program may have memory, above the image. Any context.
+func Mappable(addr uintptr) bool { return spaceLo != 0 && addr >= spaceLo && addr < spaceHi }
+
+// SpaceLo returns the end of the image, behind which a program's memory lies unless it has asked
+// for another place. Any context.
 func SpaceLo() uintptr { return spaceLo }

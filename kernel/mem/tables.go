@@ -7,11 +7,11 @@ import (
 	"github.com/zeroframe/zeroframe/boot"
 )
 
-// The page tables. Virtual addresses equal physical ones. All usable RAM is
-// mapped writable and not executable, in pages of 2 MiB where nothing needs
-// smaller ones; the image's segments get the rights of their program headers;
-// page 0 and the guard pages are left out. Nothing else is mapped until someone
-// asks for it (MapDevice), so a stray pointer faults.
+// The page tables. The image is mapped at its physical addresses, with the rights of its program
+// headers, but for guard pages. All usable RAM is mapped in the direct map (arch.Virtual), writable but
+// for the image's read-only part, not executable, in pages of 2 MiB where nothing needs smaller ones;
+// page 0 is left out. Nothing else is mapped until someone asks for it (MapDevice; the program), so a
+// stray pointer faults.
 //
 // Frames for the tables come from the RAM behind the image, from low to high, until
 // Release hands all RAM to the frame allocator, and are never given back.
@@ -24,7 +24,7 @@ type Segment struct {
 
 var (
 	root     uintptr // physical address of the PML4; set once at boot
-	nextPage uintptr // next free frame for tables; under the kernel lock
+	nextPage uintptr // physical address of the next free frame for tables; under the kernel lock
 	endPage  uintptr // end of the usable region it is in; under the kernel lock
 
 	noExec   uint64 // PTENoExec, or 0 on a CPU without it; set once at boot
@@ -46,8 +46,8 @@ const (
 	errFull     = "not enough RAM behind the kernel's image for page tables: give the machine more (QEMU: -m)"
 )
 
-// lowMemory is the first MiB: where BIOS, loader and video memory lie. It is
-// mapped as a whole, but for page 0.
+// lowMemory is the first MiB: where BIOS, loader and video memory lie. The direct map has it as a whole,
+// but for page 0.
 const lowMemory = 1 << 20
 
 // Init builds the tables from the loader's memory map and the image's segments
@@ -75,20 +75,20 @@ func Init(regions []boot.Region, image []Segment, imageEnd uintptr) (wrong strin
 		noExec = arch.PTENoExec
 	}
 
-	root = frame()
-	mapRange(arch.PageSize, lowMemory, arch.PTEWrite|noExec)
+	root = arch.Physical(frame())
+	mapDirect(arch.PageSize, lowMemory, arch.PTEWrite|noExec)
 	for i := range regions {
 		if r := &regions[i]; r.Usable {
 			lo := (r.Lo + arch.PageSize - 1) &^ (arch.PageSize - 1)
 			if lo < lowMemory {
 				lo = lowMemory
 			}
-			mapRange(uintptr(lo), uintptr(min(r.Hi, identityMax))&^(arch.PageSize-1), arch.PTEWrite|noExec)
+			mapDirect(uintptr(lo), pageDown(uintptr(min(r.Hi, mostRAM))), arch.PTEWrite|noExec)
 		}
 	}
 	for i := range regions {
 		if r := &regions[i]; !r.Usable {
-			unmapReserved(max(uintptr(r.Lo)&^(arch.PageSize-1), lowMemory), uintptr(r.Hi))
+			unmapReserved(max(pageDown(uintptr(r.Lo)), lowMemory), uintptr(min(r.Hi, mostRAM)))
 		}
 	}
 	for i := range image {
@@ -101,16 +101,17 @@ func Init(regions []boot.Region, image []Segment, imageEnd uintptr) (wrong strin
 		if s.Write {
 			flags |= arch.PTEWrite
 		}
+		mapDirect(pageDown(s.Lo), pageUp(s.Hi), flags|noExec)
 		if !s.Exec {
 			flags |= noExec
 		}
-		mapRange(s.Lo&^(arch.PageSize-1), (s.Hi+arch.PageSize-1)&^(arch.PageSize-1), flags)
+		mapRange(pageDown(s.Lo), pageUp(s.Hi), pageDown(s.Lo), flags)
 	}
 	if problem {
 		return errFull
 	}
 	arch.UseTables(root)
-	spaceLo = max(4<<30, uintptr(min(highest, identityMax)+arch.PageSize2-1)&^(arch.PageSize2-1))
+	spaceLo = pageUp(imageEnd)
 	return ""
 }
 
@@ -184,7 +185,7 @@ func Release(regions []boot.Region, imageLo uintptr) {
 	numKept++
 	for i := range regions {
 		if r := &regions[i]; r.Usable {
-			releaseRange(max(pageUp(uintptr(r.Lo)), lowMemory), pageDown(uintptr(min(r.Hi, identityMax))), regions)
+			releaseRange(max(pageUp(uintptr(r.Lo)), lowMemory), pageDown(uintptr(min(r.Hi, mostRAM))), regions)
 		}
 	}
 	useNear()
@@ -266,8 +267,9 @@ func ReadOnly(lo, hi uintptr) bool {
 	return true
 }
 
-// unmapReserved removes what is mapped in lo <= address < hi.
+// unmapReserved removes what the direct map has of lo <= physical address < hi.
 func unmapReserved(lo, hi uintptr) {
+	lo, hi = arch.Virtual(lo), arch.Virtual(hi)
 	for lo < hi && !problem {
 		e, size := lookUp(lo)
 		if e != 0 {
@@ -282,21 +284,18 @@ func unmapReserved(lo, hi uintptr) {
 	}
 }
 
-// MapDevice maps the pages of a device's registers, uncached. It returns false
-// if frames for tables have run out, or for page 0. Registers above all RAM lie where
-// the program's address space is: there they are an area that it cannot have.
-func MapDevice(addr, size uintptr) bool {
-	if addr < arch.PageSize {
-		return false
+// MapDevice maps the pages of the size bytes of a device's registers at a physical address, uncached,
+// and returns where the first one is then, in the direct map. It returns 0 if frames for tables have run
+// out, for page 0, and for what the direct map has no room for. Early and kernel context.
+func MapDevice(physical, size uintptr) (registers uintptr) {
+	if physical < arch.PageSize || physical > arch.MaxPhysical || size > arch.MaxPhysical-physical {
+		return 0
 	}
-	lo, hi := pageDown(addr), pageUp(addr+size)
-	if hi > spaceLo {
-		if i := find(lo); i == numAreas || areas[i].lo >= hi {
-			insert(i, spaceArea{lo: lo, hi: hi})
-		}
+	mapDirect(pageDown(physical), pageUp(physical+size), arch.PTEWrite|arch.PTEUncached|noExec)
+	if problem {
+		return 0
 	}
-	mapRange(lo, hi, arch.PTEWrite|arch.PTEUncached|noExec)
-	return !problem
+	return arch.Virtual(physical)
 }
 
 // Mapped returns the page-table entry that maps addr, or 0. A 2 MiB page's
@@ -323,22 +322,25 @@ func lookUp(addr uintptr) (entry uint64, size uintptr) {
 	}
 }
 
-// mapRange maps lo <= address < hi, both page-aligned, over whatever is mapped
-// there.
-func mapRange(lo, hi uintptr, flags uint64) {
-	for lo < hi && !problem {
-		if lo%arch.PageSize2 == 0 && hi-lo >= arch.PageSize2 {
+// mapDirect maps lo <= physical address < hi in the direct map, as mapRange does.
+func mapDirect(lo, hi uintptr, flags uint64) { mapRange(arch.Virtual(lo), arch.Virtual(hi), lo, flags) }
+
+// mapRange maps lo <= address < hi to what has the physical address on, all page-aligned, over whatever
+// is mapped there.
+func mapRange(lo, hi, physical uintptr, flags uint64) {
+	for size := uintptr(0); lo < hi && !problem; lo, physical = lo+size, physical+size {
+		if (lo|physical)%arch.PageSize2 == 0 && hi-lo >= arch.PageSize2 {
 			if e := tableEntry(lo, 1); e != 0 && *at(e)&arch.PTEPresent == 0 {
-				*at(e) = uint64(lo) | flags | arch.PTELarge | arch.PTEPresent
-				lo += arch.PageSize2
+				*at(e) = uint64(physical) | flags | arch.PTELarge | arch.PTEPresent
+				size = arch.PageSize2
 				continue
 			}
 		}
 		if e := entry(lo); e != 0 {
-			*at(e) = uint64(lo) | flags | arch.PTEPresent
+			*at(e) = uint64(physical) | flags | arch.PTEPresent
 			arch.FlushPage(lo)
 		}
-		lo += arch.PageSize
+		size = arch.PageSize
 	}
 }
 
@@ -362,8 +364,8 @@ func tableEntry(addr uintptr, want int) uintptr {
 				return 0
 			}
 			// Rights are decided in the last level only.
-			*at(s) = uint64(f) | arch.PTEWrite | arch.PTEPresent
-			t = f
+			t = arch.Physical(f)
+			*at(s) = uint64(t) | arch.PTEWrite | arch.PTEPresent
 		case e&arch.PTELarge != 0:
 			f := frame()
 			if f == 0 {
@@ -372,20 +374,20 @@ func tableEntry(addr uintptr, want int) uintptr {
 			for i := uintptr(0); i < 512; i++ {
 				*at(f + i*8) = e&^arch.PTELarge + uint64(i*arch.PageSize)
 			}
-			*at(s) = uint64(f) | arch.PTEWrite | arch.PTEPresent
-			t = f
+			t = arch.Physical(f)
+			*at(s) = uint64(t) | arch.PTEWrite | arch.PTEPresent
 		default:
 			t = uintptr(e & arch.PTEAddr)
 		}
 	}
 }
 
-// slot returns the address of addr's entry in the table at t.
+// slot returns the address of addr's entry in the table at the physical address t.
 func slot(t, addr uintptr, level int) uintptr {
-	return t + addr>>(12+9*uint(level))&511*8
+	return arch.Virtual(t + addr>>(12+9*uint(level))&511*8)
 }
 
-// frame returns a zeroed page for a table, or 0.
+// frame returns the address of a zeroed page for a table, or 0.
 func frame() uintptr {
 	assertLocked()
 	if released {
@@ -399,7 +401,7 @@ func frame() uintptr {
 		problem = true
 		return 0
 	}
-	f := nextPage
+	f := arch.Virtual(nextPage)
 	nextPage += arch.PageSize
 	newTable += arch.PageSize
 	for i := uintptr(0); i < arch.PageSize; i += 8 {
@@ -411,8 +413,8 @@ func frame() uintptr {
 func at(a uintptr) *uint64 { return (*uint64)(arch.Pointer(a)) }
 
 // Contiguous takes size bytes of RAM in one piece out of what is behind the image, all
-// zero, aligned to a page, mapped, and below 4 GiB: for what devices read and write. It
-// returns 0 if there are not that many. It is never given back. Early context, after
+// zero, aligned to a page, and at physical addresses below 4 GiB: for what devices read and write. It
+// returns its address in the direct map, or 0 if there are not that many. It is never given back. Early context, after
 // Init and before Release.
 //
 //go:noinline
@@ -422,9 +424,9 @@ func Contiguous(size uintptr) uintptr {
 	if released || size > (endPage-nextPage)/2 {
 		return 0
 	}
-	a := nextPage
+	a := arch.Virtual(nextPage)
 	nextPage += size
-	for p := a; p < nextPage; p += 64 {
+	for p := a; p < a+size; p += 64 {
 		*(*[8]uint64)(arch.Pointer(p)) = [8]uint64{}
 	}
 	return a

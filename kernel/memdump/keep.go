@@ -134,8 +134,8 @@ func keepInRAM() {
 	console.String("; behind a warm reset the next boot sends what is left of them\n")
 }
 
-// keptAt returns the description at an address.
-func keptAt(at uintptr) *dump.Kept { return (*dump.Kept)(arch.Pointer(at)) }
+// keptAt returns the description at a physical address.
+func keptAt(at uintptr) *dump.Kept { return (*dump.Kept)(arch.Pointer(arch.Virtual(at))) }
 
 // describe fills in a description.
 func describe(k *dump.Kept) {
@@ -192,16 +192,16 @@ func indexOf(k *dump.Kept, f uintptr) (index uint32, ok bool) {
 
 // markAt returns the mark of that number.
 func markAt(k *dump.Kept, index uint32) *dump.Mark {
-	return (*dump.Mark)(arch.Pointer(uintptr(k.Marks) + uintptr(index)*8))
+	return (*dump.Mark)(arch.Pointer(arch.Virtual(uintptr(k.Marks) + uintptr(index)*8)))
 }
 
 // markPage copies a page, if it is to be copied, and returns its mark; 0 if it cannot be read.
 func markPage(k *dump.Kept, f uintptr) dump.Mark {
 	to, copied := k.Where(f)
-	if !copied {
+	if to = arch.Virtual(to); !copied {
 		to = uintptr(unsafe.Pointer(&space().buffer))
 	}
-	if arch.CopyUser(to, f, arch.PageSize) != 0 {
+	if arch.CopyUser(to, arch.Virtual(f), arch.PageSize) != 0 {
 		return 0
 	}
 	return dump.MarkOf(pages.class, (*[arch.PageSize / 8]uint64)(arch.Pointer(to)))
@@ -212,7 +212,7 @@ func markPage(k *dump.Kept, f uintptr) dump.Mark {
 func hideInPlace() (left int) {
 	hidden := &space().hidden
 	for i := 0; i < numHidden; i++ {
-		if h := hidden[i]; arch.FillUser(h.lo, h.hi-h.lo, 0) != 0 {
+		if h := hidden[i]; arch.FillUser(arch.Virtual(h.lo), h.hi-h.lo, 0) != 0 {
 			hidden[left] = h
 			left++
 		}

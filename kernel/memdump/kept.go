@@ -186,7 +186,7 @@ func unchanged(k *dump.Kept, f uintptr, m dump.Mark) bool {
 	if !copied && (!inRAM(f) || isOwn(f)) {
 		return false
 	}
-	return arch.CopyUser(uintptr(unsafe.Pointer(&space().buffer)), at, arch.PageSize) == 0 &&
+	return arch.CopyUser(uintptr(unsafe.Pointer(&space().buffer)), arch.Virtual(at), arch.PageSize) == 0 &&
 		m.Same((*[arch.PageSize / 8]uint64)(unsafe.Pointer(&space().buffer)))
 }
 

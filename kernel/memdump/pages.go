@@ -133,7 +133,7 @@ func (s *source) nextTable() uintptr {
 			s.level++
 			continue
 		}
-		e, _ := tracer.ReadWord(s.table[l] + s.index[l]*8)
+		e, _ := tracer.ReadWord(arch.Virtual(s.table[l] + s.index[l]*8))
 		s.index[l]++
 		if e&arch.PTEPresent == 0 || l < 3 && e&arch.PTELarge != 0 {
 			continue
@@ -251,7 +251,7 @@ func physical(addr uintptr) (frame, size uintptr) {
 	for level := 3; level >= 0; level-- {
 		shift := 12 + 9*uint(level)
 		size = 1 << shift
-		e, ok := tracer.ReadWord(t + addr>>shift&511*8)
+		e, ok := tracer.ReadWord(arch.Virtual(t + addr>>shift&511*8))
 		if !ok || e&arch.PTEPresent == 0 {
 			return 0, size
 		}
@@ -289,7 +289,7 @@ func read(to []byte, from uintptr, n int) bool {
 	if sendingKept {
 		from, _ = keptAt(found).Where(from)
 	}
-	if arch.CopyUser(uintptr(unsafe.Pointer(unsafe.SliceData(to))), from, uintptr(n)) != 0 {
+	if arch.CopyUser(uintptr(unsafe.Pointer(unsafe.SliceData(to))), arch.Virtual(from), uintptr(n)) != 0 {
 		return false
 	}
 	hide(to, from)

@@ -76,7 +76,9 @@ func Start(ram []boot.Region) {
 }
 
 // word returns word i of a page.
-func word(page uintptr, i int) *uint64 { return (*uint64)(arch.Pointer(page + uintptr(i)*8)) }
+func word(page uintptr, i int) *uint64 {
+	return (*uint64)(arch.Pointer(arch.Virtual(page + uintptr(i)*8)))
+}
 
 // startPage returns the highest page of RAM below 640 KiB, or 0. What is in it is put back.
 func startPage(ram []boot.Region) (page uintptr) {

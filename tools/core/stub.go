@@ -35,12 +35,13 @@ func StubBlocks(s *memory.Stub, path string) error {
 		err := s.ReadPhysical(b[:], addr)
 		return binary.LittleEndian.Uint64(b[:]), err
 	}
-	var root, highest, count uint64
+	var root, highest, count, direct uint64
 	ranges := elf.Symbol{}
 	var failed error
 	for _, v := range symbols {
-		for name, to := range map[string]*uint64{"mem.root": &root, "mem.highest": &highest, "mem.numRanges": &count} {
-			if v.Name == kernelPath+"kernel/"+name {
+		for name, to := range map[string]*uint64{"kernel/mem.root": &root, "kernel/mem.highest": &highest, "kernel/mem.numRanges": &count,
+			"arch/amd64.direct": &direct} {
+			if v.Name == kernelPath+name {
 				w, err := word(v.Value)
 				*to, failed = w, errors.Join(failed, err)
 			}
@@ -56,6 +57,7 @@ func StubBlocks(s *memory.Stub, path string) error {
 		return ErrNoTables
 	}
 
+	s.SetDirectMap(direct)
 	s.SetBlocks([]memory.Block{{Start: 0, Size: highest &^ (memory.PageSize - 1)}})
 	var mapped []memory.Block
 	space := &memory.Space{Memory: s, Root: root}

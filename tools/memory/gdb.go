@@ -2,8 +2,7 @@ package memory
 
 // A machine behind a gdb stub, by gdb's remote protocol (gdb manual, appendix E): packets $data#sum, answered
 // by + and a packet. Registers come by g, memory by m, in hexadecimal. QEMU's stub reads physical
-// addresses when it is told to (Qqemu.PhyMemMode). For another stub the kernel's map of all RAM serves, where a
-// virtual address is the physical one.
+// addresses when it is told to (Qqemu.PhyMemMode). For another stub the kernel's map of all RAM serves.
 
 import (
 	"bufio"
@@ -39,8 +38,9 @@ type Stub struct {
 
 	cpus     []CPU
 	blocks   []Block
-	physical bool // it reads physical addresses
-	most     int  // bytes that one read may ask for
+	physical bool   // it reads physical addresses
+	direct   uint64 // where the kernel has physical address 0, if it does not
+	most     int    // bytes that one read may ask for
 }
 
 // DialStub connects to a stub, which stops the machine. Errors wrap ErrStub.
@@ -198,6 +198,15 @@ func gone(err error) error {
 // SetBlocks says where there is RAM.
 func (s *Stub) SetBlocks(blocks []Block) { s.blocks = blocks }
 
+// SetDirectMap says where the kernel has mapped physical address 0, and all RAM from there on. Until then
+// only the image can be read by physical addresses, which are its virtual ones, from a stub that does not take
+// physical addresses.
+func (s *Stub) SetDirectMap(virtual uint64) {
+	if !s.physical {
+		s.direct = virtual
+	}
+}
+
 // CPUs implements [Source].
 func (s *Stub) CPUs() []CPU { return s.cpus }
 
@@ -208,7 +217,7 @@ func (s *Stub) Blocks() []Block { return s.blocks }
 func (s *Stub) ReadPhysical(p []byte, addr uint64) error {
 	for len(p) > 0 {
 		n := min(len(p), s.most)
-		answer, err := s.ask(fmt.Sprintf("m%x,%x", addr, n))
+		answer, err := s.ask(fmt.Sprintf("m%x,%x", s.direct+addr, n))
 		if err != nil {
 			return err
 		}

@@ -260,8 +260,11 @@ func (w *Why) suspects(e *entry) (from []place, addr *uint64) {
 	return nil, nil
 }
 
-// pointer reports whether a value looks like an address.
-func pointer(v uint64) bool { return v >= 4096 && v < 1<<47 }
+// pointer reports whether a value looks like an address: a program's, or in the upper half and no small negative
+// number, as in the kernel's map of RAM.
+func pointer(v uint64) bool {
+	return v >= 4096 && v < 1<<47 || v >= 0xffff_8000_0000_0000 && int64(v) < -1<<40
+}
 
 // panicked is for a panic that a function has called.
 func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {

@@ -109,11 +109,11 @@ func isE1000(id uint32) bool { return e1000Kind(id) != none }
 
 func findE1000(id uint32) bool {
 	base, isPorts, ok := header.Bar(0)
-	if !ok || isPorts || !mem.MapDevice(base, e1000Bytes) {
+	if !ok || isPorts {
 		return false
 	}
-	regs, card = base, e1000Kind(id)
-	return true
+	regs, card = mem.MapDevice(base, e1000Bytes), e1000Kind(id)
+	return regs != 0
 }
 
 // startE1000 resets the card and sets both rings up.
@@ -163,6 +163,7 @@ func startE1000() bool {
 }
 
 func setRing(ring uintptr, base uintptr) {
+	base = arch.Physical(base)
 	setReg(ring+ringBase, uint32(base))
 	setReg(ring+ringBase+4, uint32(uint64(base)>>32))
 	setReg(ring+ringSize, ringBytes)
@@ -172,7 +173,7 @@ func setRing(ring uintptr, base uintptr) {
 
 func startReceive() {
 	for i := uint32(0); i < slots; i++ {
-		arch.Store64(rxDesc(i), rxBuffer(i))
+		arch.Store64(rxDesc(i), arch.Physical(rxBuffer(i)))
 		arch.Store64(rxDesc(i)+8, 0)
 	}
 	rxHead = 0
@@ -183,7 +184,7 @@ func startReceive() {
 
 func startTransmit() {
 	for i := uint32(0); i < slots; i++ {
-		arch.Store64(txDesc(i), txBuffer(i))
+		arch.Store64(txDesc(i), arch.Physical(txBuffer(i)))
 		arch.Store64(txDesc(i)+8, 0)
 	}
 	txTail = 0

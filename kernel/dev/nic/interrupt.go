@@ -42,7 +42,10 @@ func Acknowledge() {
 
 func routeMSIX() bool {
 	entry, ok := header.MSIXTable()
-	if !ok || !mem.MapDevice(entry, pci.MSIXBytes) {
+	if !ok {
+		return false
+	}
+	if entry = mem.MapDevice(entry, pci.MSIXBytes); entry == 0 {
 		return false
 	}
 	where.RouteMSIX(&header, entry, arch.InterruptNetwork)

@@ -45,7 +45,10 @@ var (
 // route makes the function at a interrupt with a message, if it can.
 func route(a pci.Address) bool {
 	entry, ok := header.MSIXTable()
-	if !ok || device.Legacy() || !arch.LocalInterrupts() || !mem.MapDevice(entry, pci.MSIXBytes) {
+	if !ok || device.Legacy() || !arch.LocalInterrupts() {
+		return false
+	}
+	if entry = mem.MapDevice(entry, pci.MSIXBytes); entry == 0 {
 		return false
 	}
 	a.RouteMSIX(&header, entry, arch.InterruptPort)

@@ -79,7 +79,10 @@ func Count() int { return count }
 // route makes the function at a interrupt with a message, if it can.
 func route(a pci.Address) bool {
 	entry, ok := header.MSIXTable()
-	if !ok || !arch.LocalInterrupts() || !mem.MapDevice(entry, pci.MSIXBytes) {
+	if !ok || !arch.LocalInterrupts() {
+		return false
+	}
+	if entry = mem.MapDevice(entry, pci.MSIXBytes); entry == 0 {
 		return false
 	}
 	a.RouteMSIX(&header, entry, arch.InterruptShare)

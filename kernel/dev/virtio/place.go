@@ -36,7 +36,7 @@ func AddPlace(words []byte) (wrong string) {
 		return errPlace
 	}
 	switch {
-	case size < MMIOBytes || base%4 != 0 || base < 1<<20 || base > 1<<47-MMIOBytes:
+	case size < MMIOBytes || base%4 != 0 || base < 1<<20 || base > arch.MaxPhysical-MMIOBytes:
 		return "no device can be there"
 	case numPlaces == maxPlaces:
 		return "only 32 devices are looked at"
@@ -105,20 +105,23 @@ type Places struct{ next int }
 // one. Early context.
 func (p *Places) Next(d *Device, typ uint32) bool {
 	for ; p.next < numPlaces; p.next++ {
-		base := places[p.next]
-		if e := mem.Mapped(base); e != 0 && e&arch.PTEUncached == 0 {
+		if e := mem.Mapped(arch.Virtual(places[p.next])); e != 0 && e&arch.PTEUncached == 0 {
 			continue // RAM
 		}
-		if mem.MapDevice(base, MMIOBytes) && d.at(base, typ) {
+		if base := mem.MapDevice(places[p.next], MMIOBytes); base != 0 && d.at(base, typ) {
 			p.next++
 			return true
 		}
 	}
-	if numPlaces > 0 || arch.HasPCI() || !mem.MapDevice(microvmBase, microvmCount*MMIOBytes) {
+	if numPlaces > 0 || arch.HasPCI() {
+		return false
+	}
+	base := mem.MapDevice(microvmBase, microvmCount*MMIOBytes)
+	if base == 0 {
 		return false
 	}
 	for ; p.next < microvmCount; p.next++ {
-		if d.at(microvmBase+uintptr(p.next)*MMIOBytes, typ) {
+		if d.at(base+uintptr(p.next)*MMIOBytes, typ) {
 			p.next++
 			return true
 		}

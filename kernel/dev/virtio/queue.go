@@ -62,6 +62,7 @@ func (q *Queue) Clear() {
 // Describe makes descriptor i name n bytes at addr; next counts with DescNext.
 func (q *Queue) Describe(i uint16, addr uintptr, n uint32, flags, next uint16) {
 	d := q.desc + descSize*uintptr(i)
+	addr = arch.Physical(addr)
 	arch.Store32(d, uint32(addr))
 	arch.Store32(d+4, uint32(uint64(addr)>>32))
 	arch.Store32(d+8, n)

@@ -147,13 +147,13 @@ func (d *Device) SetQueue(i uint16, q *Queue, interrupts bool) bool {
 		if interrupts {
 			arch.Store16(d.common+commonQueueVector, 0)
 		}
-		arch.Store64(d.common+commonQueueDesc, q.desc)
-		arch.Store64(d.common+commonQueueAvail, q.avail)
-		arch.Store64(d.common+commonQueueUsed, q.used)
+		arch.Store64(d.common+commonQueueDesc, arch.Physical(q.desc))
+		arch.Store64(d.common+commonQueueAvail, arch.Physical(q.avail))
+		arch.Store64(d.common+commonQueueUsed, arch.Physical(q.used))
 		arch.Store16(d.common+commonQueueEnable, 1)
 		return arch.Load16(d.common+commonQueueEnable) == 1
 	case d.kind == legacy:
-		arch.WritePort32(d.ports+portQueuePage, uint32(q.desc/arch.PageSize))
+		arch.WritePort32(d.ports+portQueuePage, uint32(arch.Physical(q.desc)/arch.PageSize))
 		if interrupts {
 			arch.WritePort16(d.ports+portQueueVector, 0)
 		}
@@ -162,12 +162,12 @@ func (d *Device) SetQueue(i uint16, q *Queue, interrupts bool) bool {
 	arch.Store32(d.mmio+mmioQueueSize, uint32(q.Size))
 	if d.version == 1 {
 		arch.Store32(d.mmio+mmioQueueAlign, arch.PageSize)
-		arch.Store32(d.mmio+mmioQueuePage, uint32(q.desc/arch.PageSize))
+		arch.Store32(d.mmio+mmioQueuePage, uint32(arch.Physical(q.desc)/arch.PageSize))
 		return true
 	}
-	arch.Store64(d.mmio+mmioQueueDesc, q.desc)
-	arch.Store64(d.mmio+mmioQueueAvail, q.avail)
-	arch.Store64(d.mmio+mmioQueueUsed, q.used)
+	arch.Store64(d.mmio+mmioQueueDesc, arch.Physical(q.desc))
+	arch.Store64(d.mmio+mmioQueueAvail, arch.Physical(q.avail))
+	arch.Store64(d.mmio+mmioQueueUsed, arch.Physical(q.used))
 	arch.Store32(d.mmio+mmioQueueReady, 1)
 	return arch.Load32(d.mmio+mmioQueueReady) == 1
 }

@@ -134,7 +134,7 @@ func cripple() {
 		}
 	} else {
 		const base, step, magic, device, status = 0xfeb00000, 0x200, 0x74726976, 0x08, 0x70
-		for at := uintptr(base); at < base+24*step; at += step {
+		for at := arch.Virtual(base); at < arch.Virtual(base+24*step); at += step {
 			if arch.Load32(at) == magic && arch.Load32(at+device) == 1 {
 				arch.Store32(at+status, 0)
 				found = true
