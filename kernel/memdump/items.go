@@ -12,10 +12,6 @@ import (
 // What is sent, one item after the other: CPUs, the ranges of RAM, pages in pieces, zeros, the end.
 // An item is a slot (dump.Slot), of which its body is made whenever it is sent.
 
-// maxZeros is how many pages of zeros one item stands for: between two items the network is looked
-// after.
-const maxZeros = 1024
-
 // items is how far it is. Panic path only.
 var items struct {
 	cpu        uint32 // the next CPU
@@ -69,7 +65,7 @@ func nextItem(s *dump.Slot) (ok bool) {
 	case i.zero:
 		s.Kind, s.Place, s.N = dump.KindZeros, i.place, 1
 		i.pending = false
-		for s.N < maxZeros && takePage() {
+		for s.N < dump.MaxZeros && takePage() {
 			if !i.zero || i.frame != s.Place.Addr+uintptr(s.N)*arch.PageSize || i.place.Class != s.Place.Class || i.place.Page != s.Place.Page+s.N {
 				break // it is pending
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,14 +22,19 @@ const MaxMemory = 1 << 40
 // pieces of a page, as bits; a page that is whole has all.
 const whole = 1<<((dump.PageSize+dump.PieceSize-1)/dump.PieceSize) - 1
 
-// chunkPages is how many pages share an entry of the note of what has come, of 1 GiB.
-const chunkPages = 1 << 18
+// chunkPages is how many pages share an entry of the note of what has come. It is small, so that a packet
+// that makes a new entry costs its sender more than it costs the receiver.
+const chunkPages = 1 << 10
+
+// maxTries is how many files there may be of one dump: the kernel tries no more often (core=ram).
+const maxTries = 3
 
 // Assembly is a dump that comes. It is not safe for concurrent use.
 type Assembly struct {
 	known
-	path string
-	file *os.File
+	path    string
+	file    *os.File
+	resumed bool // the file was there, and is more than what has come this time
 }
 
 // known is what is known of a dump, and all that has to be kept for it to go on.
@@ -44,26 +50,55 @@ type known struct {
 	Chunks   map[uint64][]byte // four bits a page: which pieces have come
 }
 
-// Open begins the dump of that number, in the file path, or goes on with it where it is there.
+// ErrTaken is returned by Open when there are as many files of a dump as may be.
+var ErrTaken = errors.New("it is there already")
+
+// Open begins the dump of that number, in the file path, or goes on with it where it is there. A file that
+// is finished is never replaced: the next try gets a name of its own.
 func Open(path string, id uint64, a *dump.Announce) (*Assembly, error) {
-	if err := checkAnnounce(a); err != nil {
+	if err := CheckAnnounce(a); err != nil {
 		return nil, err
 	}
-	d := &Assembly{path: path}
-	if d.resume(id, a) {
-		return d, nil
+	for n := range maxTries {
+		d := &Assembly{path: try(path, n)}
+		if d.resume(id, a) {
+			return d, nil
+		}
+		if exists(d.path) {
+			continue
+		}
+		f, err := os.OpenFile(d.part(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		d.known = known{ID: id, Announce: *a, CPUs: map[uint32]dump.CPU{}, Chunks: map[uint64][]byte{}}
+		d.file = f
+		return d, err
 	}
-	d.known = known{ID: id, Announce: *a, CPUs: map[uint32]dump.CPU{}, Chunks: map[uint64][]byte{}}
-	f, err := os.OpenFile(d.part(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	d.file = f
-	return d, nil
+	return nil, ErrTaken
 }
 
-// checkAnnounce says what is wrong with an announcement.
-func checkAnnounce(a *dump.Announce) error {
+// try returns the name of the file of another try.
+func try(path string, n int) string {
+	if n == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, suffix), n+1, suffix)
+}
+
+// Left returns of how many pages, in the order of sending, nothing is missing in what Open would go on with.
+func Left(path string, id uint64, a *dump.Announce) uint32 {
+	for n := range maxTries {
+		d := &Assembly{path: try(path, n)}
+		if k, ok := d.readState(); ok && k.ID == id && k.Announce == *a {
+			return k.Page
+		}
+	}
+	return 0
+}
+
+// CheckAnnounce says what is wrong with an announcement.
+func CheckAnnounce(a *dump.Announce) error {
 	switch {
 	case a.Highest > MaxMemory:
 		return fmt.Errorf("a dump of %d GiB is announced; 1024 is the most", a.Highest>>30)
@@ -145,7 +180,7 @@ func (d *Assembly) data(p *dump.Place, data []byte) error {
 // zeros takes n pages of zeros.
 func (d *Assembly) zeros(p *dump.Place, n uint32) error {
 	addr, size := uint64(p.Addr), uint64(n)*dump.PageSize
-	if addr%dump.PageSize != 0 || n == 0 || !d.inside(addr, size) {
+	if addr%dump.PageSize != 0 || n == 0 || n > dump.MaxZeros || !d.inside(addr, size) {
 		return ErrNonsense
 	}
 	for page := addr / dump.PageSize; page < (addr+size)/dump.PageSize; page++ {
@@ -170,12 +205,6 @@ func (d *Assembly) note(page uint64, bits byte, class dump.Class) {
 			d.Classes[class]++
 		}
 	}
-}
-
-// has reports whether a page is whole.
-func (d *Assembly) has(page uint64) bool {
-	c := d.Chunks[page/chunkPages]
-	return c != nil && c[page%chunkPages/2]>>(page%2*4)&15 == whole
 }
 
 // Missing returns how many pages have not come whole.
@@ -241,12 +270,14 @@ func (d *Assembly) Finish(again bool) error {
 	if cerr := d.file.Close(); err == nil {
 		err = cerr
 	}
+	if err == nil && exists(d.path) {
+		err = fmt.Errorf("%s: %w", d.path, fs.ErrExist)
+	}
 	if err == nil {
 		err = os.Rename(d.part(), d.path)
 	}
 	if err != nil {
-		os.Remove(d.part())
-		os.Remove(d.state())
+		d.remove()
 		return fmt.Errorf("the dump is lost: %w", err)
 	}
 	if again {
@@ -256,11 +287,20 @@ func (d *Assembly) Finish(again bool) error {
 	return nil
 }
 
-// Drop removes what there is.
+// Empty reports whether nothing has come yet.
+func (d *Assembly) Empty() bool { return len(d.CPUs)+len(d.Chunks)+len(d.RAM) == 0 && d.End == nil }
+
+// Drop removes what there is, but for what was there before.
 func (d *Assembly) Drop() {
 	d.file.Close()
-	os.Remove(d.part())
-	os.Remove(d.state())
+	d.remove()
+}
+
+func (d *Assembly) remove() {
+	if !d.resumed { // else it is what Abandoned makes a file of
+		os.Remove(d.part())
+		os.Remove(d.state())
+	}
 }
 
 // BuildID returns the build ID of the image that has died, in hexadecimal.
@@ -276,5 +316,8 @@ func FileName(folder, machine string, id uint64) string {
 			clean[i] = '_'
 		}
 	}
-	return filepath.Join(folder, fmt.Sprintf("%s-%016x.dump", clean, id))
+	return filepath.Join(folder, fmt.Sprintf("%s-%016x%s", clean, id, suffix))
 }
+
+// suffix is what the name of each file ends in.
+const suffix = ".dump"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func TestAssembly(t *testing.T) {
 	for _, bad := range [][]byte{piece(64<<12, 1), piece(0x3001, 1), piece(1<<40, 1), piece(0x3000, 1)[:100], nil} {
 		add(t, d, dump.KindData, bad, ErrNonsense)
 	}
-	for _, bad := range [][]byte{zeros(0, 65), zeros(0x3f000, 2), zeros(1, 1), zeros(0, 0), zeros(1<<47, 1)} {
+	for _, bad := range [][]byte{zeros(0, 65), zeros(0x3f000, 2), zeros(1, 1), zeros(0, 0), zeros(0, dump.MaxZeros+1), zeros(1<<47, 1)} {
 		add(t, d, dump.KindZeros, bad, ErrNonsense)
 	}
 	if err := d.Save(); err != nil {
@@ -229,17 +230,43 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// TestNeverReplaced: a file that is finished stays as it is, whoever announces its dump again.
+func TestNeverReplaced(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a.dump")
+	for n := range maxTries {
+		d, err := Open(path, 7, &announce)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, d, dump.KindZeros, zeros(0x8000, uint32(n+1)), nil)
+		if err := d.Finish(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Open(path, 7, &announce); err != ErrTaken {
+		t.Errorf("a try more than there may be: %v; want %v", err, ErrTaken)
+	}
+	for n, name := range []string{"a.dump", "a-2.dump", "a-3.dump"} {
+		b, err := os.ReadFile(filepath.Join(folder, name))
+		if want := fmt.Sprintf("\npages=%d\n", n+1); err != nil || !bytes.Contains(b, []byte(want)) {
+			t.Errorf("%s has no %q (%v)", name, want, err)
+		}
+	}
+}
+
 // TestFullDisk: a disk that takes no more leaves nothing, neither under the name nor beside it.
 func TestFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Fatalf("%v: this test wants a Linux host", err)
 	}
 	path := filepath.Join(t.TempDir(), "a.dump")
-	if err := os.Symlink("/dev/full", path+".part"); err != nil {
-		t.Fatal(err)
-	}
 	d, err := Open(path, 7, &announce)
 	if err != nil {
+		t.Fatal(err)
+	}
+	d.file.Close()
+	if d.file, err = os.OpenFile("/dev/full", os.O_RDWR, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Add(&dump.Header{Kind: dump.KindData}, piece(0x3000, 'x')); !errors.Is(err, syscall.ENOSPC) {

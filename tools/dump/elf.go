@@ -95,18 +95,25 @@ func (d *Assembly) loads() (all []elf.Prog64) {
 		}
 		open = false
 	}
+	next := uint64(0) // the page behind the last one
 	for _, n := range slices.Sorted(maps.Keys(d.Chunks)) {
-		end := min((n+1)*chunkPages, (d.Announce.Highest+dump.PageSize-1)/dump.PageSize)
-		for page := n * chunkPages; page < end; page++ {
-			has := d.has(page)
-			if has && !open {
-				first, open = page, true
-			} else if !has {
-				flush(page)
+		if n*chunkPages != next {
+			flush(next)
+		}
+		for i, two := range d.Chunks[n] {
+			for half := range uint64(2) {
+				page := n*chunkPages + 2*uint64(i) + half
+				has := two>>(4*half)&15 == whole
+				if has && !open {
+					first, open = page, true
+				} else if !has {
+					flush(page)
+				}
 			}
 		}
-		flush(end)
+		next = (n + 1) * chunkPages
 	}
+	flush(next)
 	return all
 }
 

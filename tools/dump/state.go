@@ -34,7 +34,7 @@ func (d *Assembly) Save() error {
 // readState reads what is known of the dump that is there.
 func (d *Assembly) readState() (k known, ok bool) {
 	b, err := os.ReadFile(d.state())
-	if err != nil || gob.NewDecoder(bytes.NewReader(b)).Decode(&k) != nil || k.CPUs == nil || checkAnnounce(&k.Announce) != nil {
+	if err != nil || gob.NewDecoder(bytes.NewReader(b)).Decode(&k) != nil || k.CPUs == nil || CheckAnnounce(&k.Announce) != nil {
 		return k, false
 	}
 	for n, c := range k.Chunks {
@@ -62,7 +62,7 @@ func (d *Assembly) resume(id uint64, a *dump.Announce) bool {
 		k.Chunks = map[uint64][]byte{}
 	}
 	k.End = nil
-	d.known, d.file = k, f
+	d.known, d.file, d.resumed = k, f, true
 	return true
 }
 
@@ -83,7 +83,7 @@ func Abandoned(folder string, since time.Time, done func(d *Assembly, err error)
 		}
 		f, err := os.OpenFile(d.part(), os.O_RDWR, 0)
 		if err == nil {
-			d.known, d.file = k, f
+			d.known, d.file, d.resumed = k, f, true
 			err = d.Finish(false)
 		}
 		done(d, err)

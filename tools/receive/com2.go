@@ -44,9 +44,10 @@ func (c *config) readCom2(ctx context.Context, stdin io.Reader, key *ecdh.Privat
 			seal = s
 			path := dump.FileName(c.cores, filepath.Base(c.com2), h.Dump)
 			if d, failed = dump.Open(path, h.Dump, &a); failed != nil {
+				failed = fmt.Errorf("%s: %w", path, failed)
 				return false
 			}
-			m.say(fmt.Sprintf("the memory of a machine that has died comes, %d MiB, to %s", a.Pages>>8, path))
+			m.say(fmt.Sprintf("the memory of a machine that has died comes, %d MiB, to %s", a.Pages>>8, d.Path()))
 			return true
 		}
 		if h.Kind == format.KindAnnounce || h.Dump != d.ID {

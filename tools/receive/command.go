@@ -166,7 +166,7 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 	}
 	reporter := NewReporter(ctx, opt)
 	iopt := c.intakeOptions()
-	iopt.Say, iopt.Cores, iopt.Key = m.say, c.cores, key
+	iopt.Say, iopt.Cores, iopt.CoresSize, iopt.Key = m.say, c.cores, int64(c.coresSize)<<30, key
 	if l != nil {
 		iopt.Answer = l.Answer
 	}

@@ -19,44 +19,63 @@ import (
 
 // Limits.
 const (
-	// maxCores is how many dumps may come at a time.
-	maxCores = 8
+	// maxCores is how many dumps may come at a time, maxOfSource how many of them from one source.
+	maxCores, maxOfSource = 64, 8
 	// answerEvery is how many packets are answered together, at most.
 	answerEvery = 16
 	// coreSilence is how long nothing comes before a dump is taken for cut short. Machines give
-	// up earlier (core.wait=).
-	coreSilence = 2 * time.Minute
+	// up earlier (core.wait=). emptyWait is that of one that was only announced, doneWait that of one
+	// that has ended and whose last answers may have been lost.
+	coreSilence, emptyWait, doneWait = 2 * time.Minute, 10 * time.Second, 15 * time.Second
+	// staleAfter is how long nothing has come of a dump when another announcement of it is believed.
+	staleAfter = 10 * time.Second
 	// saveEvery is how often what is known is written beside the file.
 	saveEvery = 2 * time.Second
+	// refusedEvery is how often people are told of what is refused.
+	refusedEvery = time.Minute
 )
 
 // cores are the dumps that come, in the goroutine of the intake.
 type cores struct {
-	folder string // "": none is taken
-	answer func(to netip.AddrPort, p []byte)
-	say    func(string)
-	key    *ecdh.PrivateKey   // nil: none
-	number uint64             // of the latest sealed answer
-	open   map[uint64]*coming // by their numbers
-	swept  time.Time          // when the folder was last looked through
-	out    [format.MaxPacket]byte
+	folder  string // "": none is taken
+	quota   int64  // bytes that the folder may take
+	used    int64  // that it takes, as far as is known
+	answer  func(to netip.AddrPort, p []byte)
+	say     func(string)
+	key     *ecdh.PrivateKey // nil: none
+	number  uint64           // of the latest sealed answer
+	open    map[coreKey]*coming
+	swept   time.Time // when the folder was last looked through
+	told    time.Time // when people were last told of a refusal
+	refused int       // since then
+	out     [format.MaxPacket]byte
 }
 
-// coming is a dump that comes.
+// A coreKey says which dump a packet is of: nobody at another address can take one over.
+type coreKey struct {
+	dump uint64
+	addr netip.Addr
+}
+
+// coming is a dump that is announced. An announcement proves nothing: it has a file from the first item
+// on, which with a key only the machine can have made.
 type coming struct {
-	d       *dump.Assembly
-	seal    *dump.Session // nil: it is not sealed
-	machine string
-	from    netip.AddrPort
-	epoch   byte
-	answers format.Answer
-	last    uint32                // number of the last item, 0: not known
-	placed  [format.Window]uint32 // of the items from answers.Next on: how many pages precede them
-	owed    int                   // packets that have not been answered
-	heard   time.Time
-	saved   time.Time
-	done    bool
-	failed  string // why nothing more is taken
+	d        *dump.Assembly // nil: nothing has come yet
+	announce format.Announce
+	id       uint64
+	seal     *dump.Session // nil: it is not sealed
+	machine  string
+	from     netip.AddrPort
+	epoch    byte
+	claimed  byte   // the epoch that was announced last; an item of it begins it
+	page     uint32 // of how many pages, in the order of sending, nothing is missing in what was left
+	answers  format.Answer
+	last     uint32                // number of the last item, 0: not known
+	placed   [format.Window]uint32 // of the items from answers.Next on: how many pages precede them
+	owed     int                   // packets that have not been answered
+	heard    time.Time
+	saved    time.Time
+	done     bool // nothing more is taken
 }
 
 // take takes a packet of a dump, from the machine with that name.
@@ -65,10 +84,7 @@ func (c *cores) take(now time.Time, from netip.AddrPort, machine string, b []byt
 	if !ok {
 		return
 	}
-	in := c.open[h.Dump]
-	if in != nil && in.from.Addr() != from.Addr() {
-		return
-	}
+	in := c.open[coreKey{h.Dump, from.Addr()}]
 	switch {
 	case h.Kind == format.KindAnnounce:
 		c.announced(now, from, machine, &h, body, in)
@@ -76,65 +92,170 @@ func (c *cores) take(now time.Time, from netip.AddrPort, machine string, b []byt
 		if c.folder != "" {
 			c.send(from, &format.Header{Kind: format.KindQuestion, Epoch: h.Epoch, Dump: h.Dump}, 0)
 		}
-	case h.Epoch == in.epoch:
+	case h.Epoch == in.epoch || h.Epoch == in.claimed:
 		if in.seal != nil {
 			var err error
 			if body, err = in.seal.Open(b); err != nil {
 				return
 			}
 		}
+		if in.d == nil && !c.begin(now, in) {
+			return
+		}
+		if h.Epoch != in.epoch {
+			in.epoch, in.last, in.owed = h.Epoch, 0, 0
+			in.answers = format.Answer{Next: 1}
+		}
 		in.heard, in.from = now, from
 		c.item(now, in, &h, body)
 	}
 }
 
-// announced begins a dump, or goes on with it.
+// announced notes that a dump is to come, or goes on.
 func (c *cores) announced(now time.Time, from netip.AddrPort, machine string, h *format.Header, body []byte, in *coming) {
 	a, ok := format.ParseAnnounce(body)
 	if !ok {
 		return
 	}
-	if in == nil {
+	id := coreKey{h.Dump, from.Addr()}
+	if in != nil {
+		same, live := in.announce == a, in.d != nil && now.Sub(in.heard) < staleAfter
 		switch {
-		case c.folder == "":
-			c.refuse(from, h, "")
+		case live && !same:
 			return
-		case len(c.open) == maxCores:
-			c.refuse(from, h, fmt.Sprintf("%s has a dump of its memory, but %d others come at this time", machine, maxCores))
-			return
+		case !live && (in.d != nil || !same): // another try (core=ram)
+			c.end(id, in, true)
+			in = nil
 		}
-		s, why := c.session(&a)
-		if why != "" {
-			c.refuse(from, h, machine+" has a dump of its memory, "+why)
-			return
-		}
-		path := dump.FileName(c.folder, machine, h.Dump)
-		d, err := dump.Open(path, h.Dump, &a)
-		if err != nil {
-			c.refuse(from, h, fmt.Sprintf("%s has a dump of its memory: %v", machine, err))
-			return
-		}
-		in = &coming{d: d, machine: machine, seal: s}
-		c.open[h.Dump] = in
-		how := "comes"
-		if a.Kept {
-			how = "comes, which it has kept over a reset"
-		}
-		if d.Page > 0 {
-			how = fmt.Sprintf("goes on behind %d pages", d.Page)
-		}
-		c.say(fmt.Sprintf("%s: the memory of the machine that has died %s, %d MiB, to %s", machine, how, a.Pages>>8, path))
 	}
-	if in.d.Announce != a {
+	if in == nil {
+		if in = c.admit(now, from, machine, h, &a); in == nil {
+			return
+		}
+		c.open[id] = in
+	}
+	if in.d == nil {
+		in.epoch, in.from = h.Epoch, from
+	}
+	if int8(h.Epoch-in.epoch) >= 0 { // not one that somebody has kept
+		in.claimed = h.Epoch
+		page := in.page
+		if in.d != nil {
+			page = in.d.Page
+		}
+		format.PutUint32(c.out[format.HeaderSize:], page)
+		c.reply(in, format.KindWelcome, h.Epoch, 4)
+	}
+}
+
+// admit finds a place for a dump, or refuses it and returns nil.
+func (c *cores) admit(now time.Time, from netip.AddrPort, machine string, h *format.Header, a *format.Announce) *coming {
+	why := ""
+	var s *dump.Session
+	switch err := dump.CheckAnnounce(a); {
+	case c.folder == "":
+		why = "-"
+	case err != nil:
+		why = err.Error()
+	case c.used >= c.quota:
+		why = fmt.Sprintf("%s has %d MiB, which is all that -cores-size allows", c.folder, c.used>>20)
+	case !c.room(from.Addr()):
+		why = "too many others come at this time"
+	default:
+		s, why = c.session(a)
+	}
+	if why == "" {
+		return &coming{
+			announce: *a, id: h.Dump, seal: s, machine: machine, heard: now, from: from, answers: format.Answer{Next: 1},
+			page: dump.Left(dump.FileName(c.folder, machine, h.Dump), h.Dump, a),
+		}
+	}
+	if why == "-" {
+		why = ""
+	} else {
+		why = fmt.Sprintf("%s has a dump of its memory, which is not taken: %s", machine, why)
+		c.refuse(now, why)
+	}
+	c.send(from, &format.Header{Kind: format.KindNo, Epoch: h.Epoch, Dump: h.Dump}, copy(c.out[format.HeaderSize:], why))
+	return nil
+}
+
+// refuse tells people what is refused, but not more often than they can read.
+func (c *cores) refuse(now time.Time, why string) {
+	if c.refused++; now.Sub(c.told) < refusedEvery {
 		return
 	}
-	in.heard, in.from = now, from
-	if in.epoch != h.Epoch || in.answers.Next == 0 {
-		in.epoch, in.last, in.owed = h.Epoch, 0, 0
-		in.answers = format.Answer{Next: 1}
+	if c.refused > 1 {
+		why += fmt.Sprintf(" (and %d others before)", c.refused-1)
 	}
-	format.PutUint32(c.out[format.HeaderSize:], in.d.Page)
-	c.reply(in, format.KindWelcome, 4)
+	c.told, c.refused = now, 0
+	c.say(why)
+}
+
+// source is what shares maxOfSource: an address, or a network of IPv6, of which one host has many.
+func source(a netip.Addr) netip.Prefix {
+	bits := a.BitLen()
+	if a.Is6() && !a.Is4In6() {
+		bits = 64
+	}
+	p, _ := a.WithZone("").Prefix(bits)
+	return p
+}
+
+// room makes room for one more from that address. Who has only announced a dump gives way.
+func (c *cores) room(from netip.Addr) bool {
+	var ofSource int
+	var idle, idleHere *coreKey
+	older := func(id coreKey, than *coreKey) *coreKey {
+		if than == nil || c.open[id].heard.Before(c.open[*than].heard) {
+			return &id
+		}
+		return than
+	}
+	for id, in := range c.open {
+		here := source(id.addr) == source(from)
+		if here {
+			ofSource++
+		}
+		if in.d == nil {
+			idle = older(id, idle)
+			if here {
+				idleHere = older(id, idleHere)
+			}
+		}
+	}
+	switch {
+	case ofSource >= maxOfSource:
+		idle = idleHere
+	case len(c.open) < maxCores:
+		return true
+	}
+	if idle != nil {
+		delete(c.open, *idle)
+	}
+	return idle != nil
+}
+
+// begin begins the file of a dump, now that the first item has come, and reports whether there is one.
+func (c *cores) begin(now time.Time, in *coming) bool {
+	path := dump.FileName(c.folder, in.machine, in.id)
+	d, err := dump.Open(path, in.id, &in.announce)
+	if err != nil {
+		c.refuse(now, fmt.Sprintf("%s has a dump of its memory, which is not taken: %s: %v", in.machine, path, err))
+		c.reply(in, format.KindNo, in.claimed, 0)
+		delete(c.open, coreKey{in.id, in.from.Addr()})
+		return false
+	}
+	in.d = d
+	how := "comes"
+	if in.announce.Kept {
+		how = "comes, which it has kept over a reset"
+	}
+	if d.Page > 0 {
+		how = fmt.Sprintf("goes on after %d pages", d.Page)
+	}
+	c.say(fmt.Sprintf("%s: the memory of the machine that has died %s, %d MiB, to %s", in.machine, how, in.announce.Pages>>8, d.Path()))
+	return true
 }
 
 // session returns what opens the packets of a dump, or why it is not taken.
@@ -154,13 +275,6 @@ func (c *cores) session(a *format.Announce) (s *dump.Session, why string) {
 	return s, ""
 }
 
-func (c *cores) refuse(to netip.AddrPort, h *format.Header, why string) {
-	if why != "" {
-		c.say(why)
-	}
-	c.send(to, &format.Header{Kind: format.KindNo, Epoch: h.Epoch, Dump: h.Dump}, copy(c.out[format.HeaderSize:], why))
-}
-
 // item takes an item of a dump.
 func (c *cores) item(now time.Time, in *coming, h *format.Header, body []byte) {
 	a := &in.answers
@@ -171,9 +285,20 @@ func (c *cores) item(now time.Time, in *coming, h *format.Header, body []byte) {
 		if in.done {
 			return
 		}
-		if err := in.d.Add(h, body); err != nil {
+		switch err := in.d.Add(h, body); {
+		case errors.Is(err, dump.ErrNonsense):
+			return // perhaps not of this machine; it is not acknowledged
+		case err != nil:
 			c.fail(in, err)
 			return
+		}
+		if h.Kind == format.KindData {
+			if c.used += int64(len(body)); c.used > c.quota {
+				c.say(fmt.Sprintf("%s: no more is taken of its memory: %s is full (-cores-size)", in.machine, c.folder))
+				c.finish(in, false)
+				c.reply(in, format.KindNo, in.epoch, 0)
+				return
+			}
 		}
 		a.Behind[n/8] |= 1 << (n % 8)
 		if h.Kind == format.KindEnd {
@@ -187,7 +312,6 @@ func (c *cores) item(now time.Time, in *coming, h *format.Header, body []byte) {
 		}
 	}
 	if in.last != 0 && a.Next > in.last && !in.done {
-		in.done = true
 		c.finish(in, false)
 	}
 	if in.owed >= answerEvery {
@@ -220,20 +344,19 @@ func (in *coming) next() {
 	}
 }
 
-// fail ends a dump that the disk does not take, or that makes no sense.
+// fail ends a dump that the disk does not take.
 func (c *cores) fail(in *coming, err error) {
+	in.done = true
 	in.d.Drop()
-	if errors.Is(err, os.ErrClosed) {
-		return
-	}
 	c.say(fmt.Sprintf("%s: the memory of the machine is lost: %v", in.machine, err))
-	c.reply(in, format.KindNo, 0)
-	in.done, in.failed = true, err.Error()
+	c.reply(in, format.KindNo, in.epoch, 0)
 }
 
 // finish ends the file.
 func (c *cores) finish(in *coming, again bool) {
-	if in.failed != "" {
+	in.done = true
+	if in.d.Empty() {
+		in.d.Drop()
 		return
 	}
 	if err := in.d.Finish(again); err != nil {
@@ -246,12 +369,12 @@ func (c *cores) finish(in *coming, again bool) {
 func (c *cores) answerNow(in *coming) {
 	in.owed = 0
 	n := format.PutAnswer(c.out[format.HeaderSize:], &in.answers)
-	c.reply(in, format.KindAnswer, n)
+	c.reply(in, format.KindAnswer, in.epoch, n)
 }
 
 // reply sends a packet that the machine believes.
-func (c *cores) reply(in *coming, kind byte, n int) {
-	h := format.Header{Kind: kind, Epoch: in.epoch, Dump: in.d.ID}
+func (c *cores) reply(in *coming, kind, epoch byte, n int) {
+	h := format.Header{Kind: kind, Epoch: epoch, Dump: in.id}
 	if in.seal == nil {
 		c.send(in.from, &h, n)
 	} else if c.answer != nil {
@@ -281,15 +404,20 @@ func (c *cores) flush() {
 // tick ends dumps of which nothing comes any more.
 func (c *cores) tick(now time.Time) {
 	for id, in := range c.open {
-		if now.Sub(in.heard) > coreSilence {
-			if !in.done {
-				c.finish(in, false)
-			}
-			delete(c.open, id)
+		wait := coreSilence
+		switch {
+		case in.d == nil:
+			wait = emptyWait
+		case in.done:
+			wait = doneWait
+		}
+		if now.Sub(in.heard) > wait {
+			c.end(id, in, false)
 		}
 	}
 	if c.folder != "" && now.Sub(c.swept) > coreSilence {
 		c.swept = now
+		c.measure()
 		dump.Abandoned(c.folder, now.Add(-coreSilence), func(d *dump.Assembly, err error) {
 			if err != nil {
 				c.say(fmt.Sprintf("what another receiver has left of a dump in %s: %v", d.Path(), err))
@@ -303,9 +431,25 @@ func (c *cores) tick(now time.Time) {
 // close ends all; they may go on.
 func (c *cores) close() {
 	for id, in := range c.open {
-		if !in.done {
-			c.finish(in, true)
+		c.end(id, in, true)
+	}
+}
+
+// end ends one; with again, it may go on.
+func (c *cores) end(id coreKey, in *coming, again bool) {
+	if in.d != nil && !in.done {
+		c.finish(in, again)
+	}
+	delete(c.open, id)
+}
+
+// measure looks how much the folder takes.
+func (c *cores) measure() {
+	c.used = 0
+	files, _ := os.ReadDir(c.folder)
+	for _, f := range files {
+		if fi, err := f.Info(); err == nil {
+			c.used += allocated(fi)
 		}
-		delete(c.open, id)
 	}
 }

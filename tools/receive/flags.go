@@ -55,6 +55,7 @@ type config struct {
 	color        string
 	store, otlp  string
 	cores, com2  string
+	coresSize    int
 	key, newKey  string
 	baud         int
 	groups       bool
@@ -82,6 +83,7 @@ func parseFlags(args []string, stdout, stderr io.Writer) (c *config, code int, o
 	fs.StringVar(&c.color, "color", "auto", "colour the output: `WHEN` is auto, always or never")
 	fs.StringVar(&c.store, "store", "", "keep crash groups in `FILE` (default:\n"+storeHint()+"; with -pcap: nowhere)")
 	fs.StringVar(&c.cores, "cores", "", "take the memory of machines that die (core=net, core=ram) to files in\n`FOLDER`; without it they are told that nobody does")
+	fs.IntVar(&c.coresSize, "cores-size", 64, "let the folder of -cores take `GIB` at most; when it is full, dumps are\nrefused")
 	fs.StringVar(&c.key, "key", "", "the private key for what -cores takes (core.key=), in `FILE`")
 	fs.StringVar(&c.newKey, "new-key", "", "make a private key for -key, write it to `FILE`, print the option\ncore.key= for machines, and end")
 	fs.StringVar(&c.com2, "com2", "", "take one machine's memory to -cores that it has sent by its second\nserial port (core=com2, core.by=com2), and end: `FILE` is a file\nor a device")
@@ -169,6 +171,10 @@ func (c *config) check(fs *flag.FlagSet) error {
 		return errors.New("-com2 wants -cores, the folder to write to, and neither -pcap nor -listen")
 	case c.cores != "" && c.pcap != "":
 		return errors.New("-cores: a machine sends its memory to who answers, which a capture does not")
+	case c.coresSize < 1 || c.coresSize > 1<<20:
+		return errors.New("-cores-size: from 1 to 1048576 GiB")
+	case given["cores-size"] && c.cores == "":
+		return errors.New("-cores-size is for the folder of -cores")
 	case c.groups && (given["pcap"] || given["listen"] || given["otlp"]):
 		return errors.New("-groups receives nothing")
 	case c.machines < 1:

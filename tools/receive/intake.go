@@ -48,10 +48,11 @@ type Options struct {
 	Patience    time.Duration
 	// Cores is the folder for the memory of machines that have died; "": they are told that none
 	// is taken. Answer sends a datagram to a machine, nil: none is sent. Say tells people.
-	Cores  string
-	Key    *ecdh.PrivateKey // for those that are encrypted
-	Answer func(to netip.AddrPort, p []byte)
-	Say    func(string)
+	Cores     string
+	CoresSize int64            // bytes that the folder may take
+	Key       *ecdh.PrivateKey // for those that are encrypted
+	Answer    func(to netip.AddrPort, p []byte)
+	Say       func(string)
 	// Oops gathers the lines of Linux oopses into one Arrival each, instead of
 	// passing them on as lines.
 	Oops bool
@@ -157,7 +158,7 @@ func NewIntake(opt Options, sink Sink) *Intake {
 		opt: opt, sink: sink,
 		machines: make(map[netip.AddrPort]*machine),
 		waiting:  make(map[*machine]struct{}),
-		cores:    cores{folder: opt.Cores, key: opt.Key, answer: opt.Answer, say: opt.Say, open: make(map[uint64]*coming)},
+		cores:    cores{folder: opt.Cores, quota: opt.CoresSize, key: opt.Key, answer: opt.Answer, say: opt.Say, open: make(map[coreKey]*coming)},
 		named:    make(chan namedMachine, maxAsking),
 		asking:   make(chan struct{}, maxAsking),
 	}

@@ -201,3 +201,11 @@ func enlarge(conn *net.UDPConn, want int) (size int, err error) {
 	}
 	return size, err
 }
+
+// allocated is how many bytes of the disk a file takes.
+func allocated(fi os.FileInfo) int64 {
+	if s, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return s.Blocks * 512
+	}
+	return fi.Size()
+}

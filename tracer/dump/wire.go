@@ -69,6 +69,8 @@ const (
 	MaxRanges = 64
 	// MaxCPUs is how many CPUs a dump tells of.
 	MaxCPUs = 64
+	// MaxZeros is how many pages of zeros one item stands for, so that neither side is long at one.
+	MaxZeros = 1024
 )
 
 const magic = 0x3164667a // "zfd1"
