@@ -362,7 +362,7 @@ func TestDumpSealed(t *testing.T) {
 				}
 			}
 		})
-		vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + bad.Port() + "@10.0.2.2/ core=net " + options + " -- 1"}, "")
+		vm, out := start(t, Config{Kernel: image, CPU: "max", Net: "virtio", Append: "netconsole=@10.0.2.15/," + bad.Port() + "@10.0.2.2/ core=net " + options + " -- 1"}, "")
 		out.For(t, " pages sent in ")
 		d := openDump(t, dumpOf(t, r, folder))
 		d.checkNumbers(t, image)
@@ -375,7 +375,7 @@ func TestDumpSealed(t *testing.T) {
 	t.Run("com2", func(t *testing.T) {
 		t.Parallel()
 		var line bytes.Buffer
-		vm, out := start(t, Config{Kernel: image, Records: &line, Append: "core=com2 core.time=3 " + options + " -- 1"}, "")
+		vm, out := start(t, Config{Kernel: image, CPU: "max", Records: &line, Append: "core=com2 core.time=3 " + options + " -- 1"}, "")
 		out.For(t, " pages sent in ")
 		vm.Kill()
 		vm.Wait()
@@ -403,10 +403,19 @@ func TestDumpSealed(t *testing.T) {
 			}
 		}
 	})
+	t.Run("no random generator", func(t *testing.T) {
+		t.Parallel()
+		_, out := start(t, Config{Kernel: image, Net: "virtio", CPU: "max,-rdrand,-rdseed", Append: "netconsole=@10.0.2.15/,9@10.0.2.200/ core=net " + options + " -- 1"}, "")
+		out.For(t, "core.key= wants a CPU with RDRAND or RDSEED")
+		out.For(t, "zf1 done")
+		if strings.Contains(out.String(), "core: sending") {
+			t.Error("the memory is sent with a key that can be guessed")
+		}
+	})
 	t.Run("no key", func(t *testing.T) {
 		t.Parallel()
 		r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", t.TempDir(), "-e", image)
-		_, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net " + options + " -- 1"}, "")
+		_, out := start(t, Config{Kernel: image, CPU: "max", Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net " + options + " -- 1"}, "")
 		out.For(t, "core: the receiver takes none")
 		r.errs.For(t, "-key FILE opens it")
 		r.end(t)

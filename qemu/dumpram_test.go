@@ -363,7 +363,7 @@ func TestDumpKeptSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var line bytes.Buffer
-	vm, out := start(t, Config{Kernel: image, Records: &line, Reboots: 1,
+	vm, out := start(t, Config{Kernel: image, CPU: "max", Records: &line, Reboots: 1,
 		Append: "core=ram core.by=com2 core.time=10 panic=reset " + strings.TrimSpace(string(option)) + " -- 1"}, "")
 	out.For(t, sentAgain)
 	vm.Wait()

@@ -41,8 +41,8 @@ func readKey() (wrong string) {
 		}
 		receiver[i/2] = receiver[i/2]<<4 | v
 	}
-	for i := range private {
-		private[i] = byte(entropy.Word() >> 13)
+	if !entropy.Key(private[:]) {
+		return "core.key= wants a CPU with RDRAND or RDSEED: without one the key can be guessed"
 	}
 	sealed = true
 	return ""

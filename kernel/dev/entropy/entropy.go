@@ -63,3 +63,19 @@ func Word() uint64 {
 }
 
 func rotl(v uint64, n uint) uint64 { return v<<n | v>>(64-n) }
+
+// Key fills b with bytes for a key, and reports whether the CPU's own generator made them all. It
+// never falls back on the clock, and it takes a generator that repeats itself for none: RDRAND of
+// some AMD processors returned all ones (systemd issue 11810). Early context, after Init.
+func Key(b []byte) bool {
+	last := uint64(0)
+	for i := range b {
+		v, ok := arch.Seed()
+		if !ok || i > 0 && v == last {
+			return false
+		}
+		last = v
+		b[i] = byte(v >> 13)
+	}
+	return true
+}
