@@ -134,7 +134,7 @@ func askCreate(p place, mode uint32, now int64) Errno {
 		return EPERM
 	}
 	c := askName(kind, p, now)
-	c.Mode, c.Exclusive = mode&modeBits, true
+	c.Mode, c.Exclusive = mode&hostBits, true
 	return EMISSING
 }
 

@@ -140,7 +140,7 @@ func Chmod(id ID, mode uint32, now int64) Errno {
 	if Writable(id) {
 		c, e := askAttributes(id, ChangeMode, now)
 		if c != nil {
-			c.Mode = mode & modeBits
+			c.Mode = mode & hostBits
 		}
 		return e
 	}

@@ -53,7 +53,7 @@ func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 		}
 		if at(p.dir).nlink != 0 && Writable(p.dir) {
 			c := askName(Create, p, now)
-			c.Mode, c.Exclusive, c.Opens = mode&modeBits, flags&O_EXCL != 0, flags&O_EXCL != 0
+			c.Mode, c.Exclusive, c.Opens = mode&hostBits, flags&O_EXCL != 0, flags&O_EXCL != 0
 			return 0, EMISSING
 		}
 		id, e := create(p, S_IFREG|mode&modeBits, now)
