@@ -474,7 +474,7 @@ func TestDumpGoesOn(t *testing.T) {
 	r.cmd.Process.Kill()
 	r.cmd.Wait()
 	r = startReceiver(t, append(args, "-listen", "127.0.0.1:"+r.port)...)
-	r.errs.For(t, "goes on behind ")
+	r.errs.For(t, "goes on after ")
 	out.For(t, " pages sent in ")
 	d := openDump(t, dumpOf(t, r, folder))
 	d.checkNumbers(t, image)

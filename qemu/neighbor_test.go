@@ -174,7 +174,7 @@ func TestNeighbor(t *testing.T) {
 			out := new(log)
 			vm, err := Start(t.Context(), Config{
 				Kernel: path, Machine: tt.machine, Extra: e.args, Timeout: limit, Stdin: keys, Stdout: out,
-				Append: fmt.Sprintf("tty=raw ip=%v::%v:255.255.255.0 netconsole=@/,@%v/", guestIP, routerIP, receiverIP),
+				Append: fmt.Sprintf("tty=raw echo=on ip=%v::%v:255.255.255.0 netconsole=@/,@%v/", guestIP, routerIP, receiverIP),
 			})
 			if err != nil {
 				t.Fatal(err)

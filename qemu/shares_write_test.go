@@ -97,6 +97,24 @@ func TestSharesWrite(t *testing.T) {
 	}
 }
 
+// TestSharesWriteBits: nothing that the program makes gives rights to who runs it on the host, and
+// nothing is a device.
+func TestSharesWriteBits(t *testing.T) {
+	t.Parallel()
+	dir := plainFolder(t)
+	out := writeThere(t, Config{}, dir, "bits")
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 5 {
+		t.Fatalf("the folder has %v, %v; want five\n%s", entries, err, out)
+	}
+	for _, e := range entries {
+		fi, err := e.Info()
+		if err != nil || fi.Mode()&(os.ModeSetuid|os.ModeSetgid|os.ModeDevice|os.ModeNamedPipe|os.ModeSocket) != 0 || fi.Mode().Perm() != 0o755 {
+			t.Errorf("%s is %v, %v", e.Name(), fi.Mode(), err)
+		}
+	}
+}
+
 // writtenOnLinux is what the program prints on Linux.
 func writtenOnLinux(t *testing.T, dir string, args ...string) string {
 	t.Helper()

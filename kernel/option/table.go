@@ -57,6 +57,8 @@ var table = [...]row{
 		help: "send log and traces by UDP to DSTIP, in Linux's form; with + in the extended format, with r with the kernel's version"},
 	{name: "ip", argument: "CLIENT::GATEWAY:NETMASK",
 		help: "the machine's address on the network, and the way out of it"},
+	{name: "echo", usual: "off", words: []string{"off", "on"},
+		help: "answer UDP datagrams to port 7 (RFC 862), unless they come from a port below 1024; only for debugging a network"},
 
 	{name: "profile", argument: "HZ", usual: "off",
 		help: "sample the program's stacks so many times in a second of running time; on is 997. zf run -cpuprofile adds it"},

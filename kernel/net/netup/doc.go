@@ -6,8 +6,8 @@
 // It asks for the hardware address of the machine that netconsole= sends to, or of the
 // gateway on the way there, and tells package netconsole, which addresses all machines of
 // the wire until then. It asks again from time to time, and learns from what it sees. And
-// it answers: ARP requests for the machine's own address, ping, and whatever is sent to
-// the UDP port 7 (echo, RFC 862). The own address is that of the option ip= or, without
+// it answers: ARP requests for the machine's own address, ping and, with the option echo=on,
+// what is sent to the UDP port 7 (RFC 862). The own address is that of the option ip= or, without
 // one, of netconsole=.
 //
 // It is no network for the program: there are no sockets to other machines.

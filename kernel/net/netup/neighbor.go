@@ -18,10 +18,15 @@ type neighbor struct {
 	own      netconsole.Address
 	hardware netconsole.Hardware
 	hop      netconsole.Address // whose hardware address is wanted; 0: none's
+	echo     bool               // option echo=
 }
 
 // echoPort is the UDP port of the echo service (RFC 862).
 const echoPort = 7
+
+// ownPorts is where the ports begin that belong to no service. A datagram with a forged source
+// must not set two services to answer each other (CA-1996-01).
+const ownPorts = 1024
 
 func text(a netconsole.Address) net.IP { return net.IP(a[:]) }
 
@@ -80,7 +85,7 @@ func (n *neighbor) handle(frame []byte) (answer []byte, hop *netconsole.Hardware
 		return serialize(back, reply,
 			&layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoReply, 0), Id: icmp.Id, Seq: icmp.Seq},
 			gopacket.Payload(icmp.Payload)), nil
-	case found[2] == layers.LayerTypeUDP && intactUDP(&ip, &udp) && udp.DstPort == echoPort && udp.SrcPort != echoPort:
+	case found[2] == layers.LayerTypeUDP && intactUDP(&ip, &udp) && n.echo && udp.DstPort == echoPort && udp.SrcPort >= ownPorts:
 		u := &layers.UDP{SrcPort: udp.DstPort, DstPort: udp.SrcPort}
 		u.SetNetworkLayerForChecksum(reply)
 		return serialize(back, reply, u, gopacket.Payload(udp.Payload)), nil

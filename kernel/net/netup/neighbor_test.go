@@ -19,7 +19,7 @@ var (
 	router = netconsole.Address{10, 0, 2, 2}
 )
 
-func newNeighbor() *neighbor { return &neighbor{own: self, hardware: ours, hop: router} }
+func newNeighbor() *neighbor { return &neighbor{own: self, hardware: ours, hop: router, echo: true} }
 
 // frame makes a frame of layers.
 func frame(t testing.TB, l ...gopacket.SerializableLayer) []byte {
@@ -95,11 +95,24 @@ func fold(parts ...[]byte) (s uint32) {
 }
 
 func TestEcho(t *testing.T) {
-	answer, _ := newNeighbor().handle(frame(t, toUs(), packet(layers.IPProtocolUDP), func() gopacket.SerializableLayer {
-		u := &layers.UDP{SrcPort: 5000, DstPort: 7}
+	n := newNeighbor()
+	n.echo = false
+	echo := func(from layers.UDPPort) []byte {
+		u := &layers.UDP{SrcPort: from, DstPort: 7}
 		u.SetNetworkLayerForChecksum(packet(layers.IPProtocolUDP))
-		return u
-	}(), gopacket.Payload("hello")))
+		answer, _ := n.handle(frame(t, toUs(), packet(layers.IPProtocolUDP), u, gopacket.Payload("hello")))
+		return answer
+	}
+	if echo(5000) != nil {
+		t.Error("it answers without the option echo=on")
+	}
+	n.echo = true
+	for _, from := range []layers.UDPPort{0, 7, 13, 19, 53, 1023} {
+		if echo(from) != nil {
+			t.Errorf("it answers the service at port %d", from)
+		}
+	}
+	answer := echo(5000)
 	if answer == nil {
 		t.Fatal("no answer")
 	}

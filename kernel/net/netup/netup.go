@@ -8,6 +8,7 @@ import (
 
 	"github.com/zeroframe/zeroframe/kernel/dev/nic"
 	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
+	"github.com/zeroframe/zeroframe/kernel/option"
 )
 
 // linked tells the boot report that this package is there. Never written.
@@ -23,7 +24,8 @@ func init() {
 	if !nic.Up() || c.Source.IsZero() {
 		return // under another kernel, too
 	}
-	n := &neighbor{own: c.Source, hardware: nic.Address()}
+	echo, _ := option.Word("echo")
+	n := &neighbor{own: c.Source, hardware: nic.Address(), echo: echo == 1}
 	if c.On && !c.Fixed && !c.ToMany(c.Destination) {
 		n.hop = c.NextHop(c.Destination)
 	}

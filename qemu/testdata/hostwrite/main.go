@@ -7,6 +7,7 @@
 //	hostwrite DIR busy NAME           to write to a program that runs
 //	hostwrite DIR many                several goroutines at once
 //	hostwrite DIR across              names that leave the folder, as on another file system
+//	hostwrite DIR bits                files that would give rights to who runs them on the host
 package main
 
 import (
@@ -50,6 +51,8 @@ func main() {
 		many()
 	case "across":
 		across()
+	case "bits":
+		bits()
 	}
 	fmt.Println("end")
 }
@@ -309,5 +312,23 @@ func many() {
 	for i := range 24 {
 		name := fmt.Sprintf("g%d-%d", i/3, i%3)
 		say(name, nil, shown(name))
+	}
+}
+
+// bits makes files and folders with all bits, in each way that there is.
+func bits() {
+	const all = 0o7755
+	fd, err := syscall.Open("open", syscall.O_CREAT|syscall.O_WRONLY, all)
+	say("open", err, syscall.Close(fd))
+	say("mkdir", syscall.Mkdir("mkdir", all))
+	for _, name := range []string{"chmod", "fchmod", "mknod"} {
+		say("mknod", syscall.Mknod(name, syscall.S_IFREG|all, 0))
+	}
+	say("chmod", syscall.Chmod("chmod", all))
+	f, err := os.Open("fchmod")
+	say("fchmod", err, f.Chmod(os.ModeSetuid|os.ModeSetgid|0o755))
+	say("renamed", os.Rename("chmod", "renamed"))
+	for _, kind := range []uint32{syscall.S_IFCHR, syscall.S_IFBLK, syscall.S_IFIFO, syscall.S_IFSOCK} {
+		say("device", syscall.Mknod("device", kind|0o666, 0x103))
 	}
 }
