@@ -20,12 +20,17 @@ import (
 
 // Another CPU dies while the first one runs a goroutine of the program.
 
-// stayOnFirst has the goroutine run on the first CPU from now on. It ends a machine that has no other one.
-func stayOnFirst() {
+// needCPUs ends a machine that has one CPU alone.
+func needCPUs() {
 	if percpu.Count() == 1 {
 		say("this kind needs a machine with several CPUs (zf run -smp N)")
 		os.Exit(2)
 	}
+}
+
+// stayOnFirst has the goroutine run on the first CPU from now on.
+func stayOnFirst() {
+	needCPUs()
 	stayOn(0)
 }
 
@@ -64,9 +69,8 @@ func divideOnCPU() { sink = uint64(five / zero) }
 //
 //go:noinline
 func recordOfCPUA() {
-	if percpu.Count() > 1 {
-		smp.Begin(0, recordOfCPUB)
-	}
+	needCPUs()
+	smp.Begin(0, recordOfCPUB)
 	otherCPUC()
 	sink++
 }
