@@ -88,9 +88,10 @@ func TestPreviousConsole(t *testing.T) {
 	}
 }
 
-// poke makes QEMU write a byte at each reset, as what damages RAM does.
+// poke makes QEMU write eight bytes at each reset, as what damages RAM does. That many are never there already; one
+// byte was, by chance.
 func poke(addr int) []string {
-	return []string{"-device", fmt.Sprintf("loader,addr=%#x,data=0x5a,data-len=1", addr)}
+	return []string{"-device", fmt.Sprintf("loader,addr=%#x,data=0xa5c3965a0ff069b4,data-len=8", addr)}
 }
 
 // TestPreviousDamaged: one copy of the record may be damaged; of two nothing is believed.
