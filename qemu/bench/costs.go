@@ -18,7 +18,7 @@ type cost struct{ ticks, ns float64 }
 
 // costRuns is how often the costs that are times are measured, the kernel and Linux by
 // turns; each run has many samples.
-const costRuns = 5
+var costRuns = 5 // -short: 1
 
 // costs measures the program testdata/costs thrice: where a tick is an instruction,
 // on the emulator at its own speed, and as a process of Linux with one processor.

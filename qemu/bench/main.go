@@ -34,6 +34,10 @@ func command(args []string, stdout io.Writer) error {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	some := fs.String("run", "", "measure only those that `REGEXP` matches")
+	fs.BoolFunc("short", "measure each thing once, to see that all of it works", func(string) error {
+		runs, coldRuns, costRuns, b.short = 1, 1, 1, true
+		return nil
+	})
 	fs.IntVar(&b.runs, "runs", chaosRuns, "give up a race that is not seen in `N` runs")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -47,6 +51,9 @@ func command(args []string, stdout io.Writer) error {
 		return fmt.Errorf("-runs: want 1 or more, not %d; %w", b.runs, errUsage)
 	case fs.NArg() > 0:
 		return fmt.Errorf("unexpected %s; %w", fs.Arg(0), errUsage)
+	}
+	if b.short {
+		b.runs = 1
 	}
 	if *some != "" {
 		var err error
@@ -63,20 +70,19 @@ func command(args []string, stdout io.Writer) error {
 		return err
 	}
 	b.out = io.MultiWriter(stdout, file)
-	if err := b.run(); err != nil {
-		return err
-	}
-	return file.Close()
+	return errors.Join(b.run(), file.Close())
 }
 
 const usageText = `Measures Zeroframe, from the top of the repository. Standard output gets a line
 a figure: name, value, goal, and "ok" or "short"; standard error what is
 measured. All of it takes some minutes, and goes to bench.txt, too. -run
-measures a part, and leaves that file alone:
+measures a part, and leaves that file alone. What cannot be measured is said,
+the rest goes on, and the exit status is 1:
 
     make bench                                all
     go run ./qemu/bench -run '^walk$'         the figures walk.*
     go run ./qemu/bench -run 'depot|profile'  those of depot.* and profile.*
+    go run ./qemu/bench -short                each thing once
 
 What there is to measure:
 
@@ -89,12 +95,13 @@ What there is to measure:
 // bench is one run of the benchmark.
 type bench struct {
 	out    io.Writer
+	short  bool
 	dir    string         // of the images
 	wanted *regexp.Regexp // what names of figures begin with; nil: all
 	runs   int            // after how many a race is given up
 
-	now     *measurement // that is under way
-	unknown error        // a figure is none of its
+	now    *measurement // that is under way
+	failed []error      // what could not be measured
 
 	// Images: the crash lab, and the programs of testdata.
 	lab, plain, fmt, cost, load, serialImage, cpusImage string
@@ -180,7 +187,7 @@ func (b *bench) compare(name string, value float64, sign string, goal float64, m
 func (b *bench) print(name, rest string) {
 	topic, _, _ := strings.Cut(name, ".")
 	if !slices.Contains(strings.Fields(b.now.topics), topic) {
-		b.unknown = fmt.Errorf("%s is no figure of the measurement of %s (qemu/bench/main.go)", name, b.now.topics)
+		b.miss(name, fmt.Errorf("no figure of the measurement of %s (qemu/bench/main.go)", b.now.topics))
 	}
 	if b.wants(topic) {
 		fmt.Fprintf(b.out, "%s\t%s\n", name, rest)
@@ -201,20 +208,28 @@ func (b *bench) run() (err error) {
 		if !slices.ContainsFunc(strings.Fields(m.topics), b.wants) {
 			continue
 		}
-		for _, image := range m.needs {
-			if err := b.provide(image); err != nil {
-				return err
-			}
-		}
 		b.now = &m
-		if err := m.run(); err != nil {
-			return err
-		}
-		if b.unknown != nil {
-			return b.unknown
+		if err := b.measure(&m); err != nil {
+			b.miss("what is left of "+m.topics, err)
 		}
 	}
-	return nil
+	return errors.Join(b.failed...)
+}
+
+func (b *bench) measure(m *measurement) error {
+	for _, image := range m.needs {
+		if err := b.provide(image); err != nil {
+			return err
+		}
+	}
+	return m.run()
+}
+
+// miss says what could not be measured, and why; the rest goes on.
+func (b *bench) miss(what string, why error) {
+	err := fmt.Errorf("%s was not measured: %w", what, why)
+	b.failed = append(b.failed, err)
+	b.progress(err.Error())
 }
 
 // provide builds an image, unless it is there.

@@ -39,6 +39,34 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestGoesOn: what cannot be measured is said, and what comes behind it is measured.
+func TestGoesOn(t *testing.T) {
+	var out strings.Builder
+	b := &bench{out: &out, lab: "no such file"}
+	b.wanted = regexp.MustCompile("^(core|std)$")
+	t.Chdir("../..")
+	if err := b.run(); err == nil || !strings.Contains(err.Error(), "what is left of core was not measured: ") {
+		t.Errorf("the error is %v", err)
+	}
+	if !strings.Contains(out.String(), "std.packages\t") {
+		t.Errorf("measured is %q", out.String())
+	}
+}
+
+// TestShort: each thing can be measured, so that make bench comes to its end.
+func TestShort(t *testing.T) {
+	t.Chdir("../..")
+	var out strings.Builder
+	if err := command([]string{"-short", "-run", "."}, &out); err != nil {
+		t.Error(err)
+	}
+	for _, topic := range new(bench).topics() {
+		if !strings.Contains(out.String(), "\n"+topic+".") && !strings.HasPrefix(out.String(), topic+".") {
+			t.Errorf("nothing of %s is measured", topic)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{{"-run", "("}, {"-run", "nothing"}, {"-x"}, {"walk"}} {
 		var out strings.Builder
