@@ -62,26 +62,26 @@ func (t *PCTable) funcByte(off uint64) byte {
 // its size.
 type ArgWord struct{ Offset, Size int64 }
 
-// ArgWords returns the scalars of the parameters in their order, and whether these are all: a
-// description has ten. Host.
-func (f Func) ArgWords() (all []ArgWord, whole bool) {
+// ArgWords calls each with the scalars of the parameters in their order, and returns whether these are
+// all: a description has ten. Any context.
+func (f Func) ArgWords(each func(ArgWord)) (whole bool) {
 	info, ok := f.FuncData(funcdataArgInfo)
 	if !ok {
-		return nil, f.ArgsSize() == 0
+		return f.ArgsSize() == 0
 	}
 	for at := uint64(info); at < uint64(info)+maxArgInfo; at++ {
 		switch o := f.t.funcByte(at); o {
 		case argEnd:
-			return all, true
+			return true
 		case argOpen, argClose:
 		case argMore, argFar:
-			return all, false
+			return false
 		default:
 			at++
-			all = append(all, ArgWord{int64(o), int64(f.t.funcByte(at))})
+			each(ArgWord{int64(o), int64(f.t.funcByte(at))})
 		}
 	}
-	return all, false
+	return false
 }
 
 // A StackObject is a variable with pointers whose address the function takes: where it begins, from
@@ -90,12 +90,12 @@ type StackObject struct{ Offset, Size int64 }
 
 const funcdataStackObjects = 2
 
-// StackObjects returns those of a function with a frame record. Host. Source: runtime/stkframe.go
+// StackObjects calls each with those of a function that has a frame record. Any context. Source: runtime/stkframe.go
 // (getStackMap) and runtime/stack.go (stackObjectRecord).
-func (f Func) StackObjects() (all []StackObject) {
+func (f Func) StackObjects(each func(StackObject)) {
 	at, ok := f.FuncData(funcdataStackObjects)
 	if !ok {
-		return nil
+		return
 	}
 	word := func(at uint64) (v int64) {
 		for i := range uint64(4) {
@@ -110,7 +110,6 @@ func (f Func) StackObjects() (all []StackObject) {
 		if o.Offset < 0 {
 			o.Offset += varp
 		}
-		all = append(all, o)
+		each(o)
 	}
-	return all
 }

@@ -161,7 +161,8 @@ func (im *Image) homes(fn tracer.Func, params, results []parameter) [][]home {
 			want = append(want, tracer.ArgWord{Offset: h.spill, Size: h.size})
 		}
 	}
-	have, whole := fn.ArgWords()
+	var have []tracer.ArgWord
+	whole := fn.ArgWords(func(w tracer.ArgWord) { have = append(have, w) })
 	if len(have) > len(want) || whole && len(have) != len(want) || !whole && uint64(alignUp(at, 8)) != uint64(fn.ArgsSize()) {
 		return nil
 	}

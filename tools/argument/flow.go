@@ -178,15 +178,16 @@ func (f *flow) takes(in *instruction) bool {
 // object returns the extent of the variable at a distance from the CFA, as far as it is known: else
 // all that may be.
 func (f *flow) object(at int64) span {
-	for _, o := range f.fn.StackObjects() {
-		if at >= o.Offset && at-o.Offset < o.Size {
-			return span{o.Offset, o.Offset + o.Size}
-		}
-	}
+	found := span{at, 1 << 32}
 	if at < 0 {
-		return span{at, 0}
+		found.hi = 0
 	}
-	return span{at, 1 << 32}
+	f.fn.StackObjects(func(o tracer.StackObject) {
+		if at >= o.Offset && at-o.Offset < o.Size {
+			found = span{o.Offset, o.Offset + o.Size}
+		}
+	})
+	return found
 }
 
 // pointed reports whether a pointer may lead to some of the n bytes at a distance from the CFA.
