@@ -122,6 +122,8 @@ func (s *Stub) ask(packet string) (string, error) {
 			continue
 		case strings.HasPrefix(answer, "T") && packet != "?": // that it has stopped, as QEMU says to who connects
 			continue
+		case strings.HasPrefix(answer, "W"), strings.HasPrefix(answer, "X"): // QEMU's last word, whatever it was asked
+			return "", fmt.Errorf("%w: %w", ErrStub, ErrEnded)
 		}
 		return answer, nil
 	}

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// stubOf serves one connection of gdb's protocol, and returns its address. answer says what to say.
+// stubOf serves one connection of gdb's protocol, and returns its address. answer says what to
+// say; a $ is between two packets.
 func stubOf(t *testing.T, greeting string, answer func(packet string) string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,12 +34,15 @@ func stubOf(t *testing.T, greeting string, answer func(packet string) string) st
 			}
 			r.Discard(2)
 			_, p, _ := strings.Cut(strings.TrimSuffix(s, "#"), "$")
-			a := answer(p)
-			sum := byte(0)
-			for i := range len(a) {
-				sum += a[i]
+			said := "+"
+			for a := range strings.SplitSeq(answer(p), "$") {
+				sum := byte(0)
+				for i := range len(a) {
+					sum += a[i]
+				}
+				said += fmt.Sprintf("$%s#%02x", a, sum)
 			}
-			fmt.Fprintf(c, "+$%s#%02x", a, sum)
+			c.Write([]byte(said))
 		}
 	}()
 	return l.Addr().String()
@@ -51,7 +55,9 @@ func machineStub(described bool) func(string) string {
 		switch {
 		case strings.HasPrefix(p, "qSupported") && described:
 			return "PacketSize=400;qXfer:features:read+"
-		case p == "?", p == "D":
+		case p == "?":
+			return "T05thread:01;"
+		case p == "D":
 			return "OK"
 		case strings.HasPrefix(p, "qXfer:features:read:target.xml:0,"):
 			return `l<target><include href="core.xml"/></target>`

@@ -49,11 +49,30 @@ func DialDebugger(ctx context.Context, network, address string) (*Debugger, erro
 
 // Registers returns the CPU's registers by QEMU's names, those of up to eight bytes; of the XMM registers
 // xmm0 to xmm15 the lower eight bytes.
+//
+// An answer that is none, such as an error or what an earlier packet was to get, is asked for once more. Errors wrap
+// ErrStub, and say what the stub has answered; those of a machine that is gone wrap [ErrEnded].
 func (d *Debugger) Registers() (map[string]uint64, error) {
-	a, err := d.ask("g")
-	if err != nil {
-		return nil, err
+	said := ""
+	for range 2 {
+		a, err := d.ask("g")
+		if err != nil {
+			return nil, err
+		}
+		if all := d.dump(a); all != nil {
+			return all, nil
+		}
+		// Its answer is a stop, which is passed over wherever it comes, so that answers belong to their packets again.
+		if _, err := d.ask("?"); err != nil {
+			return nil, err
+		}
+		said = a
 	}
+	return nil, fmt.Errorf("%w: asked for the registers, it answers %.20q", ErrStub, said)
+}
+
+// dump reads the answer to g; nil: it is none.
+func (d *Debugger) dump(a string) map[string]uint64 {
 	all := make(map[string]uint64, 48)
 	for _, r := range d.regs {
 		n := (r.bits + 7) / 8 * 2
@@ -72,9 +91,9 @@ func (d *Debugger) Registers() (map[string]uint64, error) {
 		a = a[n:]
 	}
 	if _, ok := all["rip"]; !ok {
-		return nil, fmt.Errorf("%w: it says nothing of RIP", ErrStub)
+		return nil
 	}
-	return all, nil
+	return all
 }
 
 // Read reads virtual memory. An error wraps ErrNotRAM if there is none.
@@ -110,6 +129,11 @@ func (d *Debugger) Go(ctx context.Context) error { return d.run(ctx, "vCont;c") 
 
 // run sends a packet whose answer comes when the machine stops.
 func (d *Debugger) run(ctx context.Context, packet string) error {
+	for d.r.Buffered() > 0 { // a stop that was told of twice is not the next one
+		if _, err := d.packet(); err != nil {
+			return fmt.Errorf("%w: %w", ErrStub, err)
+		}
+	}
 	d.conn.SetDeadline(time.Time{})
 	stop := context.AfterFunc(ctx, func() { d.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()

@@ -79,8 +79,13 @@ func (m *Machine) Proceed() error {
 	err := m.Go(m.ctx)
 	close(done)
 	asking.Wait()
+	return m.ended(err)
+}
+
+// ended makes an error of a machine that is gone the context's, when that is why: at ^C the terminal ends QEMU, too,
+// perhaps before this process knows of it.
+func (m *Machine) ended(err error) error {
 	if errors.Is(err, memory.ErrEnded) {
-		// At ^C the terminal ends QEMU, too, perhaps before this process knows of it.
 		select {
 		case <-m.ctx.Done():
 			return m.ctx.Err()
@@ -89,6 +94,15 @@ func (m *Machine) Proceed() error {
 	}
 	return err
 }
+
+// Registers is [memory.Debugger.Registers], with the errors of Proceed.
+func (m *Machine) Registers() (map[string]uint64, error) {
+	all, err := m.Debugger.Registers()
+	return all, m.ended(err)
+}
+
+// Step is [memory.Debugger.Step], with the errors of Proceed.
+func (m *Machine) Step(ctx context.Context) error { return m.ended(m.Debugger.Step(ctx)) }
 
 // To runs until n instructions have been run; other stops on the way are passed over. Errors are those of Proceed, or
 // wrap [qemu.ErrMonitor].
