@@ -2,12 +2,13 @@ package why
 
 import "golang.org/x/arch/x86/x86asm"
 
-// bound reports whether a function always comes to an instruction: each way from its start through its code does, or
+// bound reports whether a function always comes to an instruction: each way from start through its code does, or
 // never leaves it, or ends in a report of the runtime's, such as that of an index out of range, which would have been
 // another death. Where the code does not tell, as at a jump by a register, the answer is no. Other functions that are
 // called are taken to return, but for a panic.
 func (w *Why) bound(start, to uint64, decode func(pc uint64) x86asm.Inst) bool {
 	seen := map[uint64]bool{to: true}
+	function, _ := w.file.FuncStart(start)
 	for ways := []uint64{start}; len(ways) > 0; {
 		pc := ways[len(ways)-1]
 		ways = ways[:len(ways)-1]
@@ -15,7 +16,7 @@ func (w *Why) bound(start, to uint64, decode func(pc uint64) x86asm.Inst) bool {
 			continue
 		}
 		seen[pc] = true
-		if s, ok := w.file.FuncStart(pc); !ok || s != start {
+		if s, ok := w.file.FuncStart(pc); !ok || s != function {
 			return false // the way leaves the function
 		}
 		in := decode(pc)

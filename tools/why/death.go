@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -15,8 +17,9 @@ type event struct {
 	count     uint64
 	stack     []uint64
 	goroutine int64
-	pc        uint64 // of sigpanic and of a trap: the instruction that has faulted
-	text      string // of throw and fatal: what they say
+	pc        uint64    // of sigpanic and of a trap: the instruction that has faulted
+	text      string    // of throw and fatal: what they say
+	args      [8]uint64 // what is in RAX to RDI, as [entry] has them
 }
 
 // Where deaths go through.
@@ -27,6 +30,9 @@ const (
 	fnFatal    = "runtime.fatal"
 	fnTrap     = "github.com/zeroframe/zeroframe/kernel/fault.fatalTrap"
 	fnEnd      = "github.com/zeroframe/zeroframe/kernel/fault.EndMachine"
+	fnMemory   = "github.com/zeroframe/zeroframe/kernel/fault.outOfMemory"
+	fnKilled   = "github.com/zeroframe/zeroframe/kernel/fault.ProgramKilled"
+	fnExit     = "os.Exit"
 )
 
 // sameDeath is how many instructions a death takes from its first event to its last one, about.
@@ -42,7 +48,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 	defer w.keep(f)
 	defer m.End()
 	at := map[uint64]string{}
-	for _, f := range []string{fnSigpanic, fnPanic, fnThrow, fnFatal, fnTrap, fnEnd} {
+	for _, f := range slices.Concat([]string{fnSigpanic, fnPanic, fnThrow, fnFatal, fnTrap, fnEnd, fnMemory, fnKilled, fnExit}, slices.Collect(maps.Keys(tellers))) {
 		if a := w.entry(f); a != 0 {
 			at[a] = f
 			if err := m.Break(a); err != nil {
@@ -64,12 +70,12 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 		if err == nil {
 			count, err = m.VM.Instructions()
 		}
-		if over(err) {
-			return all, nil
+		if over(err) && ctx.Err() == nil {
+			return fatal(all), nil
 		} else if err != nil {
 			return nil, err
 		}
-		v := event{function: at[e.pc], goroutine: w.goid(&e), count: count}
+		v := event{function: at[e.pc], goroutine: w.goid(&e), count: count, args: [8]uint64(e.gpr[:8])}
 		switch v.function {
 		case fnEnd:
 			return all, nil
@@ -82,7 +88,7 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 			v.pc, _ = m.word(g + uint64(w.fields["runtime.g.sigpc"]))
 		case "":
 			if before == v.count {
-				return all, nil // the recording is at its end
+				return fatal(all), nil // the recording is at its end
 			}
 			before = v.count
 			continue
@@ -91,6 +97,17 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 		// The function has not made its frame yet: its caller is at SP.
 		if ra, ok := m.word(e.gpr[rsp]); ok {
 			v.stack = append(v.stack[:1], append([]uint64{ra}, v.stack[1:]...)...)
+		}
+		switch {
+		case v.function == fnExit && uint32(e.gpr[rax]) == 0:
+			if err := m.Step(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		case v.function == fnMemory:
+			w.interrupted(m, &v, e.gpr[rax])
+		case v.function == fnKilled:
+			w.interrupted(m, &v, e.gpr[rax]+uint64(w.fields["thread.Thread.Frame"]))
 		}
 		// What comes soon behind is of the same death.
 		if n := len(all); n == 0 || v.count-sent > sameDeath {
@@ -102,6 +119,24 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 			return nil, err
 		}
 	}
+}
+
+// interrupted makes the stack of an event that of the code whose registers the kernel has put aside at frame.
+func (w *Why) interrupted(m *machine, v *event, frame uint64) {
+	var e entry
+	field := func(name string) uint64 { n, _ := m.word(frame + uint64(w.fields["amd64.TrapFrame."+name])); return n }
+	e.pc, e.gpr[rbp] = field("PC"), field("FP")
+	v.pc, v.goroutine = e.pc, w.goidOf(field("R14"))
+	v.stack = append([]uint64{0, e.pc + 1}, m.stack(&e, 32)[1:]...)
+	v.args[rcx] = field("Addr")
+}
+
+// fatal takes away what a machine that has not died has gone on after.
+func fatal(all []event) []event {
+	for n := len(all); n > 0 && (all[n-1].function == fnSigpanic || all[n-1].function == fnPanic || tellers[all[n-1].function] != nil); n-- {
+		all = all[:n-1]
+	}
+	return all
 }
 
 // ErrNoDeath is returned when the recorded machine has not died of anything that is looked for.
@@ -126,6 +161,8 @@ type Story struct {
 	Causes    []Cause `json:"causes"`
 	// Unfinished is set if the search was ended from outside: this is what was known by then.
 	Unfinished bool `json:"unfinished,omitempty"`
+
+	asked int // branches
 }
 
 // unfinished is where a way ends that was not followed to its end.
@@ -141,6 +178,7 @@ func (w *Why) Death(ctx context.Context) (*Story, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.deaths = all
 	last := all[len(all)-1]
 	// A throw while a panic is printed comes behind that.
 	for i := len(all) - 1; i >= 0 && (last.function == fnThrow || last.function == fnFatal) && w.within(&last, fnPanic); i-- {
@@ -148,19 +186,104 @@ func (w *Why) Death(ctx context.Context) (*Story, error) {
 			last = all[i]
 		}
 	}
+	last = w.first(last)
 	s := &Story{Goroutine: last.goroutine, Count: last.count}
+	return s, w.of(ctx, s, &last)
+}
+
+// of tells of a death by its event.
+func (w *Why) of(ctx context.Context, s *Story, last *event) error {
 	// What the signal's handler has panicked or given up over is the fault.
-	if last.function != fnTrap && w.within(&last, fnSigpanic) {
-		for i := len(all) - 1; i >= 0; i-- {
-			if all[i].function == fnSigpanic && all[i].goroutine == last.goroutine {
-				return s, w.fault(ctx, s, &all[i])
+	if last.function != fnTrap && w.within(last, fnSigpanic) {
+		for i := len(w.deaths) - 1; i >= 0; i-- {
+			if v := &w.deaths[i]; v.function == fnSigpanic && v.goroutine == last.goroutine && v.count <= last.count {
+				return w.fault(ctx, s, v)
 			}
 		}
 	}
-	if last.function == fnTrap || last.function == fnSigpanic {
-		return s, w.fault(ctx, s, &last)
+	switch last.function {
+	case fnTrap, fnSigpanic:
+		return w.fault(ctx, s, last)
+	case fnMemory, fnKilled:
+		return w.killed(ctx, s, last)
 	}
-	return s, w.panicked(ctx, s, &last)
+	return w.panicked(ctx, s, last)
+}
+
+// senders are functions by which a program sends itself a signal.
+var senders = []string{"syscall.Kill", "syscall.kill", "os.(*Process).Signal", "os.(*Process).signal", "syscall.Tgkill", "golang.org/x/sys/unix.Kill", "golang.org/x/sys/unix.Tgkill"}
+
+// killed is for what ends a program without its code: a signal, or no memory.
+func (w *Why) killed(ctx context.Context, s *Story, v *event) error {
+	w.where(s, v)
+	if v.function == fnMemory {
+		s.Death = fmt.Sprintf("out of memory at the access to %#x", v.args[rcx])
+		s.Causes = []Cause{{What: "all of the memory is in use", Hops: []Hop{}, Untold: true, End: cannotTell + "who has too much of it; zf replay -until end -core FILE and zf heap say who has how much"}}
+		return nil
+	}
+	s.Death = fmt.Sprintf("ended by signal %d", v.args[rbx])
+	var entries []uint64
+	for _, f := range senders {
+		entries = append(entries, w.entry(f))
+	}
+	c := Cause{What: "the signal", Hops: []Hop{}, Untold: true, End: cannotTell + "who has sent it; the program has not"}
+	count, err := w.lastCall(ctx, v.count, entries, func(m *machine, e *entry) bool { return true })
+	if err != nil {
+		return err
+	}
+	if count > 0 && v.count-count < sameDeath {
+		path, err := w.pathTo(ctx, count, windows[0])
+		if err != nil {
+			return err
+		}
+		h := w.hop(path, len(path)-1)
+		h.How, h.Value = "computed", v.args[rbx]
+		c = Cause{What: c.What, Hops: []Hop{h}, End: "the program has sent it to itself"}
+		if h.Own {
+			s.Culprit = &h
+		}
+	}
+	s.Causes = []Cause{c}
+	return nil
+}
+
+// first returns the event that an event came of: a panic that a deferred function has made another one of, or that was
+// recovered and is passed on; what was logged of a program that has ended itself then, or the first failure of a test.
+func (w *Why) first(last event) event {
+	for i := len(w.deaths) - 1; i >= 0; i-- {
+		v := &w.deaths[i]
+		switch {
+		case v.count >= last.count:
+		case tellers[v.function] != nil:
+			if v.goroutine == last.goroutine && w.within(&last, v.function) || last.function == fnExit && w.within(&last, "testing.(*M).Run") ||
+				tellers[last.function] != nil && strings.HasPrefix(v.function, "testing.") {
+				last = *v
+			}
+		case v.function != fnPanic || last.function != fnPanic || v.goroutine != last.goroutine:
+		case v.args[rax] == last.args[rax] && v.args[rbx] == last.args[rbx] && w.stackOfRuntime(v), w.raisedIn(&last, v):
+			last = *v
+		}
+	}
+	return last
+}
+
+// raisedIn reports whether a panic came in a function that was deferred, while another panic was on its way.
+func (w *Why) raisedIn(last, earlier *event) bool {
+	for i, ra := range last.stack[1:] {
+		if c := w.file.Lookup(ra, true); i > 0 && len(c) > 0 && c[len(c)-1].Function == fnPanic {
+			return i+2 < len(last.stack) && len(earlier.stack) > 1 && last.stack[i+2] == earlier.stack[1]
+		}
+	}
+	return false
+}
+
+// stackOfRuntime reports whether the runtime itself has panicked.
+func (w *Why) stackOfRuntime(v *event) bool {
+	if len(v.stack) < 2 {
+		return false
+	}
+	c := w.file.Lookup(v.stack[1], true)
+	return len(c) > 0 && strings.HasPrefix(c[len(c)-1].Function, "runtime.")
 }
 
 // within reports whether an event came in a call of a function.
@@ -274,8 +397,12 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 			caller = c[len(c)-1].Function
 		}
 	}
-	s.Death = "a panic"
-	if v.function != fnPanic {
+	switch s.Death = "a panic"; {
+	case v.function == fnExit:
+		s.Death = fmt.Sprintf("the program has ended itself with status %d", uint32(v.args[rax]))
+	case tellers[v.function] != nil:
+		s.Death = "ended by " + v.function
+	case v.function != fnPanic:
 		s.Death = "the runtime has given up: " + v.text
 	}
 	w.where(s, v)
@@ -288,20 +415,32 @@ func (w *Why) panicked(ctx context.Context, s *Story, v *event) error {
 			return err
 		}
 	}
+	if told, err := w.ofError(ctx, s, v); told || err != nil {
+		return err
+	}
+	reporter := v.function
+	if tellers[reporter] != nil || reporter == fnExit {
+		reporter = fnPanic // it was called in the same way
+	}
 	var err error
 	for _, n := range windows {
 		var path []entry
 		if path, err = w.pathTo(ctx, v.count, n); err != nil {
 			return err
 		}
-		at, from, what := w.reason(path, v.function, caller)
+		at, from, what := w.reason(path, reporter, caller)
 		if at == never {
 			return nil
 		}
 		if at >= 0 {
-			s.Death = what
+			if v.function == reporter || what != "a panic" {
+				s.Death = what
+			}
 			s.At = w.hop(path, at)
 			s.Count = path[at].count
+			if told, err := w.comparedError(ctx, s, path, at, from); told || err != nil {
+				return err
+			}
 			return w.follow(ctx, s, path, at, from)
 		}
 	}
@@ -360,18 +499,26 @@ func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from [
 				c.What += " (" + n + ")"
 			}
 		}
-		var err error
-		c.Hops, c.End, err = w.chain(ctx, s, path, at, p, nil)
-		if err != nil {
-			c.End = unfinished
-		}
-		c.Untold = err != nil || strings.HasPrefix(c.End, cannotTell)
-		s.Causes = append(s.Causes, c)
-		if err != nil {
-			s.Culprit, s.Unfinished = nil, true // what is farther back may be to blame
+		if err := w.followAs(ctx, s, path, at, p, c.What); err != nil {
 			return err
 		}
-		s.blame()
 	}
+	return nil
+}
+
+// followAs follows the value of one place, which is named so.
+func (w *Why) followAs(ctx context.Context, s *Story, path []entry, at int, p place, what string) (err error) {
+	c := Cause{What: what}
+	c.Hops, c.End, err = w.chain(ctx, s, path, at, p, nil)
+	if err != nil {
+		c.End = unfinished
+	}
+	c.Untold = err != nil || strings.HasPrefix(c.End, cannotTell)
+	s.Causes = append(s.Causes, c)
+	if err != nil {
+		s.Culprit, s.Unfinished = nil, true // what is farther back may be to blame
+		return err
+	}
+	s.blame()
 	return nil
 }

@@ -54,7 +54,7 @@ func (w *Why) byDevice(ctx context.Context, p place, lo, hi uint64) (d deviceWri
 				d.value = v
 				d.queue, d.descriptor = m.queueOf(p.addr)
 				if e, err := m.now(); err == nil && step == 1 {
-					d.stored = m.mayWrite(&e, p)
+					d.stored = m.mayWrite(&e, p, false)
 				}
 				break
 			}

@@ -6,8 +6,8 @@
 // (machine.go). Each replay does the same, so that an instruction is named by how many were run before it.
 //
 // What is proved is the way of the data. Where a value is computed of several, the first is followed and the
-// others are named. Why a branch was taken is asked in two cases: a panic that a comparison led to, and a nil that the
-// standard library answers.
+// others are named. Why a branch was taken is asked in three cases: a panic that a comparison led to, a nil that the
+// standard library answers, and an error that was made.
 //
 // In the order of reading:
 //
@@ -17,6 +17,8 @@
 //	slice.go    the way back
 //	death.go    where it begins: what the machine died of
 //	panic.go    what a panic was about
+//	errors.go   an error: what it wraps, and who made it
+//	branch.go   why the code came to a place
 //	bound.go    whether a function had to come to where it gave up
 //	missing.go  a key that was deleted, a channel that is closed
 //	device.go   words that a device has written

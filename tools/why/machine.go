@@ -261,7 +261,9 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64, f
 		} else if err != nil {
 			return nil, 0, err
 		}
-		if (end == before || at == n) && !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}) {
+		// Where it has changed, and the instruction writes elsewhere, no instruction has written it.
+		if !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}, end != before && at != n) {
+			before = end
 			if at == n {
 				break
 			}
@@ -301,9 +303,12 @@ var implicit = map[x86asm.Op]bool{
 }
 
 // mayWrite reports whether the instruction in front of the one at after may have written the place. QEMU 7.2
-// stops at other stores into a page with a watchpoint, too. Of one that cannot be decoded, which has left
-// the word as it was, nothing is taken to have been written.
-func (m *machine) mayWrite(after *entry, p place) bool {
+// stops at other stores into a page with a watchpoint, too. One that cannot be decoded has written if the word has
+// changed.
+func (m *machine) mayWrite(after *entry, p place, changed bool) bool {
+	if in := m.decode(after.pc); changed && in.Prefix[0] != 0 && implicit[in.Op] {
+		return true // in the midst of a repeated one
+	}
 	start, ok := m.funcStart(after.pc)
 	if !ok || after.pc-start > 1<<16 {
 		return true
@@ -321,10 +326,13 @@ func (m *machine) mayWrite(after *entry, p place) bool {
 		}
 		mem, ok := in.Args[0].(x86asm.Mem)
 		if in.Op == 0 {
-			return false
+			return changed
 		}
 		if !ok {
-			return implicit[in.Op]
+			return implicit[in.Op] || changed
+		}
+		if in.MemBytes == 0 && changed {
+			return true
 		}
 		return place{kind: inMemory, addr: after.addressOf(mem, pc), size: uint64(max(in.MemBytes, 1))}.overlaps(p)
 	}

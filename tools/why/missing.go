@@ -3,7 +3,10 @@ package why
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -66,11 +69,11 @@ func (m *machine) bytes(addr, n uint64) []byte {
 	return b
 }
 
-// deleted finds who has deleted the key that the latest look-up in front of path[at] has not found. ok is false where
-// it was not there before, or that cannot be told.
-func (w *Why) deleted(ctx context.Context, path []entry, at int) (h Hop, ok bool, err error) {
+// deleted finds who has taken away the key that the latest look-up in front of path[at] has not found. No hops: that
+// cannot be told.
+func (w *Why) deleted(ctx context.Context, path []entry, at int) (hops []Hop, end string, err error) {
 	lookups := w.mapFunctions("runtime.mapaccess1", "runtime.mapaccess2")
-	kind := ""
+	kind, ok := "", false
 	for at--; at >= 0; at-- {
 		if kind, ok = lookups[path[at].pc]; ok {
 			break
@@ -78,12 +81,12 @@ func (w *Why) deleted(ctx context.Context, path []entry, at int) (h Hop, ok bool
 	}
 	used, known := w.fields["maps.Map.used"]
 	if at < 0 || !known {
-		return h, false, nil
+		return nil, "", nil
 	}
 	table, before := path[at].gpr[rbx], path[at].count
 	key := w.keyOf(w.at, &path[at], kind)
 	if key == nil || table == 0 {
-		return h, false, nil
+		return nil, "", nil
 	}
 
 	w.say("who deleted the key from the map at %#x last, before instruction %d", table, before)
@@ -91,14 +94,17 @@ func (w *Why) deleted(ctx context.Context, path []entry, at int) (h Hop, ok bool
 	last, err := w.lastCall(ctx, before, append(keys(deletes), clears), func(m *machine, e *entry) bool {
 		return e.gpr[rbx] == table && (e.pc == clears || bytes.Equal(w.keyOf(m, e, deletes[e.pc]), key))
 	})
-	if err != nil || last == 0 {
-		return h, false, err
+	if err != nil {
+		return nil, "", err
+	}
+	if last == 0 {
+		return w.neverPut(ctx, path[at], kind, key)
 	}
 	if path, err = w.pathTo(ctx, last, windows[0]); err != nil {
-		return h, false, err
+		return nil, "", err
 	}
 	call := &path[len(path)-1]
-	h = w.hop(path, len(path)-1)
+	h := w.hop(path, len(path)-1)
 	h.How = "deleted"
 	entries := func() uint64 { n, _ := w.at.word(table + uint64(used)); return n }
 	had := entries()
@@ -107,7 +113,166 @@ func (w *Why) deleted(ctx context.Context, path []entry, at int) (h Hop, ok bool
 	if err = w.at.Break(behind); err == nil {
 		err = w.at.Proceed()
 	}
-	return h, err == nil && entries() < had, err
+	if err != nil || entries() >= had {
+		return nil, "", err
+	}
+	return []Hop{h}, "the map had the key until then", nil
+}
+
+// neverPut is for a key that nobody has deleted from the map that was looked into: another map had it, whose place this
+// one has taken; or nobody has ever put it in.
+func (w *Why) neverPut(ctx context.Context, lookup entry, kind string, key []byte) (hops []Hop, end string, err error) {
+	if w.Begins > 0 {
+		return nil, "", nil
+	}
+	puts, clones := w.mapFunctions("runtime.mapassign"), w.entry("maps.clone")
+	puts[w.entry("runtime.mapassign_fast64ptr")], puts[w.entry("runtime.mapassign_fast32ptr")] = "_fast64", "_fast32"
+	var into uint64 // the map that had it; 1: that is in doubt
+	last, err := w.lastCall(ctx, lookup.count, append(keys(puts), clones), func(m *machine, e *entry) bool {
+		if e.pc == clones {
+			into = 1
+		} else if e.gpr[rax] == lookup.gpr[rax] && bytes.Equal(w.keyOf(m, e, puts[e.pc]), key) {
+			into = e.gpr[rbx]
+		} else {
+			return false
+		}
+		return true
+	})
+	if err != nil || last != 0 && (into == 1 || into == lookup.gpr[rbx]) {
+		return nil, "", err
+	}
+	path, err := w.pathTo(ctx, lookup.count, windows[0])
+	if err != nil {
+		return nil, "", err
+	}
+	if last == 0 {
+		h := w.hop(path, len(path)-1)
+		h.How, h.Place = "never", "the key "+keyText(kind, key)
+		return []Hop{h}, "never written: nothing has put the key in", nil
+	}
+	hops, end, err = w.chain(ctx, new(Story), path, len(path)-1, register(rbx), nil)
+	return hops, "another map had the key, and this one has taken its place; " + end, err
+}
+
+// keyText names a key of a map.
+func keyText(kind string, key []byte) string {
+	if kind == "_faststr" {
+		return fmt.Sprintf("%.40q", key)
+	}
+	n := uint64(0)
+	for i := len(key) - 1; i >= 0 && len(key) <= 8; i-- {
+		n = n<<8 | uint64(key[i])
+	}
+	return fmt.Sprint(n)
+}
+
+// missed is for a false or a zero that the standard library has answered at path[at], in a step of the program: if that was
+// a look-up in a map, who has taken the key away. No hops: it was something else, or that cannot be told.
+func (w *Why) missed(ctx context.Context, path []entry, at int, h *Hop) (hops []Hop, end string, err error) {
+	switch {
+	case strings.HasPrefix(h.By, "runtime.mapaccess2"), strings.HasPrefix(h.By, "internal/runtime/maps."):
+		return w.deleted(ctx, path, at)
+	case strings.HasPrefix(h.By, "internal/sync.(*HashTrieMap["):
+		return w.deletedSync(ctx, path, at)
+	}
+	return nil, "", nil
+}
+
+// trie are the methods of the map behind sync.Map, by their names.
+func (w *Why) trie(names ...string) (all []uint64) {
+	for _, n := range names {
+		all = append(all, w.entry("internal/sync.(*HashTrieMap[go.shape.interface {},go.shape.interface {}])."+n))
+	}
+	return all
+}
+
+// deletedSync is deleted for a sync.Map: its methods take the map, a dictionary, and the key as an interface.
+func (w *Why) deletedSync(ctx context.Context, path []entry, at int) (hops []Hop, end string, err error) {
+	load := w.trie("Load")[0]
+	for at--; at >= 0 && path[at].pc != load; at-- {
+	}
+	if at < 0 || load == 0 {
+		return nil, "", nil
+	}
+	lookup := path[at]
+	key := w.keyOfAny(w.at, lookup.gpr[rcx], lookup.gpr[rdi])
+	if key == nil {
+		return nil, "", nil
+	}
+	same := func(m *machine, e *entry) bool {
+		return e.gpr[rax] == lookup.gpr[rax] && e.gpr[rcx] == lookup.gpr[rcx] && bytes.Equal(w.keyOfAny(m, e.gpr[rcx], e.gpr[rdi]), key)
+	}
+	clear := w.trie("Clear")[0]
+	puts := w.trie("LoadOrStore", "Swap", "CompareAndSwap")
+	w.say("who deleted the key from the sync.Map at %#x last, before instruction %d", lookup.gpr[rax], lookup.count)
+	had := false // the key was put in before
+	last, gone := uint64(0), uint64(0)
+	_, err = w.lastCall(ctx, lookup.count, append(append(w.trie("LoadAndDelete", "Delete", "CompareAndDelete"), clear), puts...), func(m *machine, e *entry) bool {
+		switch {
+		case e.pc == clear && e.gpr[rax] != lookup.gpr[rax], e.pc != clear && !same(m, e):
+			return false
+		case slices.Contains(puts, e.pc):
+			had = true
+		case had:
+			had, gone = false, e.count
+		}
+		last = max(last, gone)
+		return false
+	})
+	if err != nil || had {
+		return nil, "", err
+	}
+	if last == 0 {
+		if w.Begins > 0 {
+			return nil, "", nil
+		}
+		if path, err = w.pathTo(ctx, lookup.count, windows[0]); err != nil {
+			return nil, "", err
+		}
+		h := w.hop(path, len(path)-1)
+		h.How, h.Place = "never", "the key"
+		return []Hop{h}, "never written: nothing has put the key in", nil
+	}
+	if path, err = w.pathTo(ctx, last, windows[0]); err != nil {
+		return nil, "", err
+	}
+	h := w.hop(path, len(path)-1)
+	h.How = "deleted"
+	return []Hop{h}, "the map had the key until then", nil
+}
+
+// keyOfAny reads the value of an interface with these words; nil if it cannot be read.
+func (w *Why) keyOfAny(m *machine, typ, data uint64) []byte {
+	size, ok := m.word(typ) // abi.Type: Size_, PtrBytes, Hash, TFlag, Align_, FieldAlign_, Kind_
+	kind, ok2 := m.word(typ + 16)
+	if !ok || !ok2 {
+		return nil
+	}
+	const kindMask, kindString, direct = 1<<5 - 1, 24, 1 << 5
+	switch k := kind >> 56; {
+	case k&direct != 0: // the pointer is the value
+		return binary.LittleEndian.AppendUint64(nil, data)
+	case k&kindMask == kindString:
+		p, _ := m.word(data)
+		n, _ := m.word(data + 8)
+		return m.bytes(p, n)
+	}
+	return m.bytes(data, size)
+}
+
+// zeroed reports whether path[i] is in the runtime's allocation, which has cleared the memory.
+func (w *Why) zeroed(path []entry, i int) bool {
+	for range 4 {
+		call, ok := callerOf(path, i)
+		if !ok {
+			return false
+		}
+		i = call
+		if c := w.file.Lookup(path[i].pc, false); len(c) > 0 && strings.HasPrefix(c[len(c)-1].Function, "runtime.mallocgc") {
+			return true
+		}
+	}
+	return false
 }
 
 // lastCall replays up to an instruction, and returns before which one a function was entered last where is is true; 0
@@ -143,7 +308,7 @@ func (w *Why) lastCall(ctx context.Context, before uint64, functions []uint64, i
 		if err != nil {
 			return 0, err
 		}
-		if is(m, &e) {
+		if e.count = n; is(m, &e) {
 			last = n
 			f.found(n, windows[0])
 		}
@@ -214,7 +379,7 @@ func (w *Why) allocated(ctx context.Context, path []entry, at int, p place) (h H
 			})
 			if n := len(hops); n > 0 && strings.HasPrefix(hops[n-1].By, "runtime.mallocgc") && hops[n-1].Own {
 				h = hops[n-1]
-				h.How, h.Place, h.Value, h.Store = "constant", p.String(), 0, true
+				h.How, h.Place, h.Value, h.Store = "never", p.String(), 0, true
 				return h, true, nil
 			}
 			return h, false, err

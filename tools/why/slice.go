@@ -144,16 +144,16 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 				continue
 			}
 			if end != "" && err == nil && strings.HasPrefix(w.Name(p.addr), zeroValue) {
-				h, ok, err := w.deleted(ctx, path, at)
-				if ok {
-					return append(hops, h), "the map had the key until then", err
+				gone, since, err := w.deleted(ctx, path, at)
+				if len(gone) > 0 {
+					return append(hops, gone...), since, err
 				}
 				return hops, end, err
 			}
 			if end != "" && err == nil && until == nil && w.Name(p.addr) == "" {
 				h, ok, err := w.allocated(ctx, read, readAt, p)
 				if ok {
-					return append(hops, h), "nothing has written it since it was allocated there", err
+					return append(hops, h), "never written since it was made there", err
 				}
 				return hops, end, err
 			}
@@ -177,7 +177,16 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 				hops, p, at = append(hops, h), q, k
 				continue
 			}
+			if h.Own && f.value == 0 && w.zeroed(path, d.index) {
+				h.How, h.Store = "never", true
+				return append(hops, h), "never written since it was made there", nil
+			}
 			hops = append(hops, h)
+			if f.value == 0 && n < mostHops {
+				if gone, since, err := w.missed(ctx, path, d.index, &h); len(gone) > 0 || err != nil {
+					return append(hops, gone...), since, err
+				}
+			}
 			// In the standard library a constant is an answer: the question was a comparison's.
 			if c := w.file.Lookup(e.pc, false); len(c) > 0 && !w.own(&c[0]) && f.value == 0 {
 				if k, q, ok := w.question(path, d.index); ok && n < mostHops {
@@ -199,6 +208,9 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 				if q != register(rsp) && q != register(rbp) {
 					from = append(from, q)
 				}
+			}
+			if strings.HasPrefix(e.inst.Op.String(), "SET") {
+				from = w.flags(path, d.index)
 			}
 			if len(from) == 0 {
 				return append(hops, h), "it is an address in the stack", nil
@@ -274,7 +286,7 @@ func (w *Why) before(ctx context.Context, path []entry, at int, p place) (_ []en
 	if d, ok := w.lastDef(path, at, p); ok {
 		return path, d, nil, "", nil
 	}
-	return nil, d, nil, "", fmt.Errorf("the replay has not written %s at instruction %d, as before", p, last.count)
+	return path, d, nil, fmt.Sprintf(cannotTell+"how %s was written before instruction %d is not known here", p, last.count), nil
 }
 
 // deviceHop is a device's write as a step.

@@ -16,7 +16,13 @@ func (s *Story) Lines() []string {
 		lines[0] += " in " + where(&s.At)
 	}
 	if h := s.Culprit; h != nil {
-		lines = append(lines, "made so by "+where(h))
+		how := "made so by "
+		if h.How == "never" {
+			if how = "never written since it was made by "; strings.HasPrefix(h.Place, "the key") {
+				how = "never written: " + h.Place + " is looked up by "
+			}
+		}
+		lines = append(lines, how+where(h))
 	}
 	for i, c := range s.Causes {
 		room := mostLines - len(lines) - 3*(len(s.Causes)-i-1)
@@ -27,7 +33,11 @@ func (s *Story) Lines() []string {
 
 // Verb says how the value was made.
 func (h *Hop) Verb() string {
-	return map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it", "device": "got it", "deleted": "deleted the key"}[h.How]
+	if h.How == "never" && strings.HasPrefix(h.Place, "the key") {
+		return "looked it up in vain"
+	}
+	return map[string]string{"copied": "took it", "computed": "computed it", "constant": "made it", "input": "read it", "unknown": "made it", "device": "got it", "deleted": "deleted the key",
+		"error": "made the error", "never": "made it, unset"}[h.How]
 }
 
 // where names the place of a hop, with its text.
@@ -81,7 +91,7 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	high := uint64(0) // the outermost stack pointer behind h
 	for i := range c.Hops {
 		k := &c.Hops[i]
-		if k.How == "device" || k.How == "deleted" && k.Own {
+		if k.How == "device" || (k.How == "deleted" || k.How == "never") && k.Own {
 			return k, true // behind a device's comes the way of the buffer's address
 		}
 		if made && k.Own && k.Goroutine == h.Goroutine && k.How != "constant" {
@@ -156,7 +166,7 @@ func (c *Cause) lines(s *Story, room int) []string {
 // said says a step in a line.
 func (h *Hop) said(s *Story) string {
 	t := h.Verb()
-	if h.How != "deleted" {
+	if h.How != "deleted" && h.How != "error" {
 		t += fmt.Sprintf(" (%#x)", h.Value)
 	}
 	if h.Count != 0 { // of a device it may be unknown

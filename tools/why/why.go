@@ -37,6 +37,9 @@ type Why struct {
 	constants       [2]uint64 // where the image's read-only data begins and ends
 	image           *elf.File
 	sources         *source.Finder
+	deaths          []event
+	errors          *errorTypes // nil: not read yet
+	dwarf           *dwarf.Data
 	goroot          string // the folder of the standard library's source, with a / behind it; "" if it is not known
 }
 
@@ -92,6 +95,7 @@ func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
 	if err != nil {
 		return fail("%w; ", err)
 	}
+	w.dwarf = d
 	w.readFields(d)
 	for _, need := range []string{"runtime.g.goid", "runtime.g.sigpc", "runtime.hchan.closed"} {
 		if _, ok := w.fields[need]; !ok {
@@ -121,7 +125,7 @@ func (w *Why) readFields(d *dwarf.Data) {
 			}
 			continue
 		}
-		if !wanted[name] && !strings.HasSuffix(name, "/arch/amd64.TrapFrame") {
+		if !wanted[name] && !strings.HasSuffix(name, "/arch/amd64.TrapFrame") && !strings.HasSuffix(name, "/kernel/thread.Thread") {
 			r.SkipChildren()
 			continue
 		}
@@ -195,7 +199,7 @@ type Hop struct {
 
 // own reports whether a call is in the program's own code: not in the standard library, nor in the kernel.
 func (w *Why) own(c *lookup.Call) bool {
-	for _, p := range []string{"kernel/", "arch", "tracer", "boot"} {
+	for _, p := range []string{"kernel.", "kernel/", "arch", "tracer", "boot"} {
 		if strings.HasPrefix(c.Function, module+p) {
 			return strings.HasPrefix(c.Function, module+"kernel/crashlab")
 		}

@@ -1,0 +1,226 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// Why the code has come to a place: the last branch on the way there whose other side need not have come there, too.
+
+// mostAsked bounds how many branches a story asks about.
+const mostAsked = 4
+
+// carriers are packages whose own branches say nothing of why an error was made: they allocate and format.
+var carriers = []string{"runtime.", "fmt.", "errors.", "internal/runtime/", "log."}
+
+// decider finds the comparison that has decided that the code came to a step, at the path's end, in its function or in
+// those that have called it: the jump of it, too. more is set if a longer path may have it.
+func (w *Why) decider(path []entry, h *Hop) (compare, jump int, ok, more bool) {
+	own, k := 0, len(path)-1
+	for range 16 {
+		calls := w.file.Lookup(path[k].pc, false)
+		if len(calls) == 0 {
+			return 0, 0, false, false
+		}
+		name := calls[len(calls)-1].Function
+		_, mine := w.ownCall(calls)
+		carries := false
+		for _, c := range carriers {
+			carries = carries || strings.HasPrefix(name, c)
+		}
+		if !carries {
+			for at := k; ; at = jump {
+				if compare, jump, ok = w.jumpBefore(path, at, k); !ok {
+					break
+				}
+				if w.decides(path, jump, k) {
+					return compare, jump, true, false
+				}
+			}
+		}
+		if mine {
+			own++
+		}
+		if own == 3 || strings.HasPrefix(name, "main.main") || strings.HasPrefix(name, "runtime.main") {
+			return 0, 0, false, false
+		}
+		call, ok := callerOf(path, k)
+		for i := k; !ok && own == 0 && i > 0; i-- { // the stack has been moved on the way
+			c, mine := w.ownCall(w.file.Lookup(path[i].pc, false))
+			call, ok = i, mine && path[i].inst.Op == x86asm.CALL && c.Function == h.Function && c.Line == h.Line
+		}
+		if k = call; !ok {
+			return 0, 0, false, true
+		}
+	}
+	return 0, 0, false, false
+}
+
+// jumpBefore finds the last branch before path[at] in the call of a function that path[k] is in, and its comparison.
+func (w *Why) jumpBefore(path []entry, at, k int) (compare, jump int, ok bool) {
+	sp, jump := path[k].gpr[rsp], -1
+	start, _ := w.file.FuncStart(path[k].pc)
+	for i := at - 1; i >= 0; i-- {
+		e := &path[i]
+		if e.gpr[rsp] > sp && path[i+1].gpr[rsp] <= sp && e.inst.Op == x86asm.CALL {
+			return 0, 0, false // the call of this function
+		}
+		if s, _ := w.file.FuncStart(e.pc); e.gpr[rsp] != sp || s != start {
+			continue
+		}
+		op := e.inst.Op.String()
+		switch _, direct := e.inst.Args[0].(x86asm.Rel); {
+		case jump < 0 && op[0] == 'J' && op != "JMP" && direct:
+			jump = i
+		case jump >= 0 && (e.inst.Op == x86asm.CMP || e.inst.Op == x86asm.TEST || e.inst.Op == x86asm.BT || strings.HasSuffix(op, "COMISD")):
+			return i, jump, true
+		}
+	}
+	return 0, 0, false
+}
+
+// decides reports whether a branch has decided that the code came to path[k]: its other side need not.
+func (w *Why) decides(path []entry, jump, k int) bool {
+	in := path[jump].inst
+	rel, _ := in.Args[0].(x86asm.Rel)
+	next := path[jump].pc + uint64(in.Len)
+	other := next + uint64(int64(rel))
+	if path[jump+1].pc == other {
+		other = next
+	}
+	return w.at != nil && !w.bound(other, path[k].pc, w.at.decode)
+}
+
+// whyThere adds to a story why the code has come to a step: what the comparison was about that has decided it. The
+// culprit is then who has made that what it was, if that can be told; otherwise it stays who it is.
+func (w *Why) whyThere(ctx context.Context, s *Story, h *Hop) error {
+	if s.asked++; s.asked > mostAsked {
+		return nil
+	}
+	for _, n := range windows[:2] {
+		path, err := w.pathTo(ctx, h.Count, n)
+		if err != nil {
+			return err
+		}
+		compare, jump, ok, more := w.decider(path, h)
+		if ok {
+			return w.ask(ctx, s, path, compare, jump, h)
+		}
+		if !more {
+			return nil
+		}
+	}
+	return nil
+}
+
+// ask follows what was compared.
+func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int, maker *Hop) error {
+	at, from := compare, w.compared(&path[compare])
+	here := w.hop(path, compare)
+	if told, err := w.comparedError(ctx, s, path, compare, from); told || err != nil {
+		return err
+	}
+	if i, p, ok := w.unequal(path, compare); ok {
+		at, from = i, p
+	} else {
+		from = w.withoutCounters(path, compare, from)
+	}
+	rounds := 0
+	for i := range compare {
+		if path[i].pc == path[compare].pc && path[i].gpr[rsp] == path[compare].gpr[rsp] {
+			rounds++
+		}
+	}
+	var latest *Hop
+	for i, p := range from[:min(len(from), 2)] {
+		if i > 0 {
+			var err error
+			if path, err = w.pathTo(ctx, path[at].count, windows[0]); err != nil {
+				return err
+			}
+			at = len(path) - 1
+		}
+		what := fmt.Sprintf("it came to that since %s was %#x, in %s", p, w.value(path, at, p), where(&here))
+		old := s.Culprit
+		if err := w.followAs(ctx, s, path, at, p, what); err != nil {
+			return err
+		}
+		s.Culprit = old
+		c := &s.Causes[len(s.Causes)-1]
+		n := len(c.Hops)
+		if k, made := s.culprit(c); made && k.How != "never" && s.elsewhere(k, maker) && (latest == nil || k.Count > latest.Count) {
+			latest = k
+		} else if !made && n > 0 && c.Hops[n-1].Own && c.Hops[n-1].How == "constant" && len(from) == 1 && p.kind == inRegister && p.size == 1 {
+			return w.whyThere(ctx, s, &c.Hops[n-1]) // a function's answer, true or false
+		}
+	}
+	if latest != nil {
+		s.Culprit = latest
+	}
+	return nil
+}
+
+// elsewhere reports whether a step is neither at the error nor in what only counts its rounds in the function that died.
+func (s *Story) elsewhere(k, maker *Hop) bool {
+	return (k.Function != maker.Function || k.Line != maker.Line) && (k.Function != s.At.Function || k.Store || k.How == "deleted" || k.How == "device")
+}
+
+// unequal is for a comparison of what memequal has answered: the first bytes that differ, and the call's start.
+func (w *Why) unequal(path []entry, compare int) (at int, from []place, ok bool) {
+	if compare == 0 || path[compare-1].inst.Op != x86asm.RET {
+		return 0, nil, false
+	}
+	start, _ := w.file.FuncStart(path[compare-1].pc)
+	if start == 0 || start != w.entry("runtime.memequal") {
+		return 0, nil, false
+	}
+	i := w.last(path[:compare], start)
+	if i < 0 {
+		return 0, nil, false
+	}
+	p, q := path[i].gpr[rax], path[i].gpr[rbx]
+	n := path[i].gpr[rcx]
+	a, b := w.at.bytes(p, n), w.at.bytes(q, n)
+	for k := range min(len(a), len(b)) {
+		if a[k] != b[k] {
+			return i, []place{{kind: inMemory, addr: p + uint64(k), size: 1}, {kind: inMemory, addr: q + uint64(k), size: 1}}, true
+		}
+	}
+	return 0, nil, false
+}
+
+// withoutCounters leaves out what only counts the rounds of a loop, if something else was compared with it.
+func (w *Why) withoutCounters(path []entry, compare int, from []place) []place {
+	if len(from) != 2 {
+		return from
+	}
+	start, _ := w.file.FuncStart(path[compare].pc)
+	for i, p := range from {
+		d, ok := w.lastDef(path, compare, p)
+		if !ok {
+			continue
+		}
+		in := &path[d.index].inst
+		_, imm := in.Args[1].(x86asm.Imm)
+		fn, _ := w.file.FuncStart(path[d.index].pc)
+		counts := in.Op == x86asm.INC || in.Op == x86asm.DEC || imm && (in.Op == x86asm.ADD || in.Op == x86asm.SUB) ||
+			in.Op == x86asm.LEA && len(d.effect.from) == 1 && d.effect.from[0].reg == p.reg
+		if counts && fn == start && path[d.index].gpr[rsp] == path[compare].gpr[rsp] {
+			return []place{from[1-i]}
+		}
+	}
+	return from
+}
+
+// flags are the places that were compared last before path[i], which has made a value of the answer.
+func (w *Why) flags(path []entry, i int) []place {
+	for k := i - 1; k >= max(0, i-4); k-- {
+		if op := path[k].inst.Op; op == x86asm.CMP || op == x86asm.TEST || strings.HasSuffix(op.String(), "COMISD") {
+			return w.compared(&path[k])
+		}
+	}
+	return nil
+}

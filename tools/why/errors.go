@@ -1,0 +1,384 @@
+package why
+
+import (
+	"context"
+	"debug/dwarf"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// An error that a program has died of is a value like others, but its first word, which is compared with nil, only says
+// which type it has. The story of an error is that of its second word: who made it. One that wraps another is read down to
+// the innermost one, and then it is asked why the code has come to where that was made: which comparison has decided it,
+// and who made what was compared.
+
+// errorTypes is what is known of the image's types that are errors.
+type errorTypes struct {
+	names  map[uint64]string // by the address of the type, and by that of its itab
+	fields map[string][]wrapped
+}
+
+// wrapped is a field that is an error, or a slice of errors.
+type wrapped struct {
+	off   uint64
+	slice bool
+}
+
+// anError is an error as it is in memory.
+type anError struct {
+	kind string // its type
+	data uint64 // its second word
+	word place  // where that is
+}
+
+// readErrors reads the types once: the linker has a symbol go:itab.TYPE,error for each that is made an error.
+func (w *Why) readErrors() *errorTypes {
+	if w.errors != nil {
+		return w.errors
+	}
+	w.errors = &errorTypes{names: map[uint64]string{}, fields: map[string][]wrapped{}}
+	for _, v := range w.vars {
+		name, ok := strings.CutPrefix(v.name, "go:itab.")
+		if name, ok2 := strings.CutSuffix(name, ",error"); ok && ok2 {
+			w.errors.names[v.addr] = name
+			if typ, ok := w.loaded(v.addr + 8); ok { // abi.ITab: Inter, Type
+				w.errors.names[typ] = name
+			}
+		}
+	}
+	type field struct {
+		of  string
+		typ dwarf.Offset
+		off int64
+	}
+	var all []field
+	kinds := map[dwarf.Offset]string{}
+	of := ""
+	for r := w.dwarf.Reader(); ; {
+		e, err := r.Next()
+		if e == nil || err != nil {
+			break
+		}
+		name, _ := e.Val(dwarf.AttrName).(string)
+		switch e.Tag {
+		case dwarf.TagCompileUnit, 0:
+		case dwarf.TagMember:
+			off, ok := e.Val(dwarf.AttrDataMemberLoc).(int64)
+			if typ, ok2 := e.Val(dwarf.AttrType).(dwarf.Offset); ok && ok2 {
+				all = append(all, field{of, typ, off})
+			}
+		case dwarf.TagStructType:
+			of = name
+			kinds[e.Offset] = name
+		default:
+			kinds[e.Offset] = name
+			r.SkipChildren()
+		}
+	}
+	for _, f := range all {
+		if k := kinds[f.typ]; k == "error" || k == "[]error" {
+			w.errors.fields[f.of] = append(w.errors.fields[f.of], wrapped{uint64(f.off), k == "[]error"})
+		}
+	}
+	return w.errors
+}
+
+// loaded returns a word of the image as it is loaded.
+func (w *Why) loaded(addr uint64) (uint64, bool) {
+	var b [8]byte
+	for _, s := range w.image.Progs {
+		if s.Type == elf.PT_LOAD && addr >= s.Vaddr && addr+8 <= s.Vaddr+s.Filesz {
+			_, err := s.ReadAt(b[:], int64(addr-s.Vaddr))
+			return binary.LittleEndian.Uint64(b[:]), err == nil
+		}
+	}
+	return 0, false
+}
+
+// unwrap returns the errors that an error has in it.
+func (w *Why) unwrap(e anError) (all []anError) {
+	add := func(at uint64) {
+		itab, _ := w.at.word(at)
+		data, ok := w.at.word(at + 8)
+		if kind := w.readErrors().names[itab]; ok && kind != "" {
+			all = append(all, anError{kind, data, place{kind: inMemory, addr: at + 8, size: 8}})
+		}
+	}
+	if e.data == 0 {
+		return nil
+	}
+	for _, f := range w.readErrors().fields[strings.ReplaceAll(strings.TrimPrefix(e.kind, "*"), "%2e", ".")] {
+		if !f.slice {
+			add(e.data + f.off)
+			continue
+		}
+		first, _ := w.at.word(e.data + f.off)
+		n, _ := w.at.word(e.data + f.off + 8)
+		for i := range min(n, 3) {
+			add(first + 16*i)
+		}
+	}
+	return all
+}
+
+// text returns what an error of the standard library says, as far as its fields have it.
+func (w *Why) text(e anError) string {
+	if e.data == 0 {
+		return e.kind + ", a nil pointer"
+	}
+	switch e.kind {
+	case "*errors.errorString", "*fmt.wrapError", "*fmt.wrapErrors", "*fmt.fmtError":
+		p, _ := w.at.word(e.data)
+		n, _ := w.at.word(e.data + 8)
+		return fmt.Sprintf("%s %.60q", e.kind, w.at.bytes(p, n))
+	}
+	return e.kind
+}
+
+// tellers are functions by which programs say an error and end, or fail: where they take their arguments, as the place
+// of the slice's pointer in Go's internal ABI; below 0: none.
+var tellers = func() map[string]*int {
+	all := map[string]*int{}
+	for _, of := range []struct {
+		names  string
+		prefix string
+		first  int
+	}{
+		{"Fatal Fatalln Panic Panicln", "log.", 0},
+		{"Fatalf Panicf", "log.", 2},
+		{"Fatal Fatalln Panic Panicln", "log.(*Logger).", 1},
+		{"Fatalf Panicf", "log.(*Logger).", 3},
+		{"Fatal Error", "testing.(*common).", 1},
+		{"Fatalf Errorf", "testing.(*common).", 3},
+	} {
+		for name := range strings.FieldsSeq(of.names) {
+			all[of.prefix+name] = &of.first
+		}
+	}
+	return all
+}()
+
+// abiOrder are the registers in which Go's internal ABI hands over words.
+var abiOrder = []int{rax, rbx, rcx, rdi, rsi, 8, 9, 10, 11}
+
+// ofError tells of a death that an error is about: one that the program has panicked with, or has given to a function
+// that says it. told is false if there is none.
+func (w *Why) ofError(ctx context.Context, s *Story, v *event) (told bool, err error) {
+	names := w.readErrors().names
+	switch first := tellers[v.function]; {
+	case first != nil:
+		path, err := w.pathTo(ctx, v.count, windows[0])
+		if err != nil {
+			return false, err
+		}
+		at := len(path) - 1
+		list, n := path[at].gpr[abiOrder[*first]], path[at].gpr[abiOrder[*first+1]]
+		for i := range min(n, 16) {
+			typ, _ := w.at.word(list + 16*i)
+			data, ok := w.at.word(list + 16*i + 8)
+			if kind := names[typ]; ok && kind != "" {
+				return true, w.errorStory(ctx, s, path, at, anError{kind, data, place{kind: inMemory, addr: list + 16*i + 8, size: 8}})
+			}
+		}
+	case v.function == fnPanic && names[v.args[rax]] != "" && !w.stackOfRuntime(v):
+		path, err := w.pathTo(ctx, v.count, windows[0])
+		if err != nil {
+			return false, err
+		}
+		return true, w.errorStory(ctx, s, path, len(path)-1, anError{names[v.args[rax]], v.args[rbx], register(rbx)})
+	}
+	return false, nil
+}
+
+// comparedError tells of an error that was compared with nil. told is false if it was something else, or the error's other
+// word is not found.
+func (w *Why) comparedError(ctx context.Context, s *Story, path []entry, at int, from []place) (told bool, err error) {
+	if len(from) == 0 {
+		return false, nil
+	}
+	kind := w.readErrors().names[w.value(path, at, from[0])]
+	if kind == "" {
+		return false, nil
+	}
+	i, p, ok := w.dataOf(path, at, from[0])
+	if !ok {
+		return false, nil
+	}
+	return true, w.errorStory(ctx, s, path, i, anError{kind, w.value(path, i, p), p})
+}
+
+// value returns what a place had in front of path[at]; of memory, what it has now.
+func (w *Why) value(path []entry, at int, p place) uint64 {
+	switch p.kind {
+	case inRegister:
+		return path[at].gpr[p.reg]
+	case inMemory:
+		v, _ := w.at.word(p.addr)
+		return v & mask(min(p.size, 8))
+	}
+	return 0
+}
+
+// dataOf finds the second word of an interface whose first one is in a place: beside it in memory, or in the next
+// register of the ABI where a function has returned or begun.
+func (w *Why) dataOf(path []entry, at int, p place) (int, place, bool) {
+	for range 16 {
+		if p.kind == inMemory && !path[at].inStack(p) {
+			return at, place{kind: inMemory, addr: p.addr + 8, size: 8}, true
+		}
+		d, ok := w.lastDef(path, at, p)
+		begin := -1
+		if ok {
+			begin = d.index
+		}
+		sp := path[at].gpr[rsp]
+		for i := at - 1; i > begin && p.kind == inRegister; i-- {
+			start, _ := w.file.FuncStart(path[i].pc)
+			returned := path[i].inst.Op == x86asm.RET && path[i+1].gpr[rsp] == sp
+			k := i + 1
+			if entered := path[i].pc == start && path[i].gpr[rsp] >= sp; entered {
+				k = i
+			} else if !returned {
+				continue
+			}
+			for n, r := range abiOrder[:len(abiOrder)-1] {
+				if r == p.reg {
+					return k, register(abiOrder[n+1]), true
+				}
+			}
+		}
+		if !ok || d.effect.how != copied {
+			return 0, p, false
+		}
+		p, at = d.source, d.index
+	}
+	return 0, p, false
+}
+
+// inStack reports whether a place is near the stack pointer.
+func (e *entry) inStack(p place) bool {
+	return p.addr-e.gpr[rsp] < 1<<16
+}
+
+// errorStory tells where an error came from, whose second word is a place in front of path[at].
+func (w *Why) errorStory(ctx context.Context, s *Story, path []entry, at int, e anError) error {
+	what := "the error " + w.text(e)
+	ends := []anError{e}
+	for range 8 {
+		if last := ends[len(ends)-1]; last.kind == "*io/fs.PathError" && last.data != 0 && len(ends) == 1 {
+			return w.ofPath(ctx, s, path, at, last, what)
+		}
+		var inner []anError
+		for _, e := range ends {
+			in := w.unwrap(e)
+			for _, e := range in {
+				what += ", in it " + w.text(e)
+			}
+			if len(in) == 0 {
+				in = []anError{e}
+			}
+			inner = append(inner, in...)
+		}
+		same := len(inner) == len(ends) && inner[len(inner)-1].word == ends[len(ends)-1].word
+		if ends = inner[:min(len(inner), 3)]; same {
+			break
+		}
+	}
+	for i, e := range ends {
+		if i > 0 {
+			what = "the error " + w.text(e)
+		}
+		// Reading at the second one needs the path again.
+		if i > 0 {
+			var err error
+			if path, err = w.pathTo(ctx, path[at].count, windows[0]); err != nil {
+				return err
+			}
+			at = len(path) - 1
+		}
+		if done, err := w.made(ctx, s, path, at, e, what); err != nil {
+			s.Culprit, s.Unfinished = nil, true
+			return err
+		} else if done {
+			break
+		}
+	}
+	return nil
+}
+
+// ofPath is for an error about a file: what it came of is the file's name.
+func (w *Why) ofPath(ctx context.Context, s *Story, path []entry, at int, e anError, what string) error {
+	name := place{kind: inMemory, addr: e.data + 16, size: 8} // fs.PathError: Op, Path, Err
+	p, n := w.value(path, at, name), uint64(0)
+	n, _ = w.at.word(name.addr + 8)
+	return w.followAs(ctx, s, path, at, name, fmt.Sprintf("%s about the file %.60q", what, w.at.bytes(p, n)))
+}
+
+// made adds a cause: who made an error. done is set if the story ends with it: of several errors one has its culprit.
+func (w *Why) made(ctx context.Context, s *Story, path []entry, at int, e anError, what string) (done bool, err error) {
+	for i := range w.deaths {
+		if v := &w.deaths[i]; strings.HasPrefix(strings.TrimPrefix(e.kind, "*"), "runtime.") && v.function == fnPanic && v.args[rbx] == e.data && e.data != 0 && w.stackOfRuntime(v) {
+			s.Causes = append(s.Causes, Cause{What: what, End: "it was recovered from a panic", Hops: []Hop{}})
+			return true, w.of(ctx, s, v)
+		}
+	}
+	c := Cause{What: what}
+	sentinel := false
+	c.Hops, c.End, err = w.chain(ctx, s, path, at, e.word, func(h *Hop) bool {
+		if n := w.variableOf(h.Place); n != "" && !strings.Contains(n, "..stmp") {
+			sentinel = true
+			return true
+		}
+		return h.Own && strings.HasPrefix(h.By, "runtime.mallocgc")
+	})
+	if err != nil {
+		c.End, c.Untold = unfinished, true
+		s.Causes = append(s.Causes, c)
+		return false, err
+	}
+	n := len(c.Hops)
+	if sentinel && n > 1 {
+		c.Hops = c.Hops[:n-1]
+		n--
+	}
+	c.Untold = strings.HasPrefix(c.End, cannotTell)
+	for e.data == 0 && n > 1 && c.Hops[n-1].Function == c.Hops[n-2].Function {
+		n-- // where the pointer became an error, not where it became nil
+	}
+	// Who made it is the last place of the program's own code on the way.
+	for n > 0 && !c.Hops[n-1].Own {
+		n--
+	}
+	if n == 0 || c.Untold {
+		c.Untold = true
+		s.Causes = append(s.Causes, c)
+		return false, nil
+	}
+	c.Hops = c.Hops[:n]
+	maker := &c.Hops[n-1]
+	switch maker.How = "error"; {
+	case sentinel:
+		c.End = "the package's variable has it"
+	case c.End == "":
+		c.End = "it was made there"
+	}
+	s.Causes = append(s.Causes, c)
+	s.Culprit = maker
+	if e.data == 0 {
+		return true, nil // nobody was asked: a nil pointer has become an error
+	}
+	return true, w.whyThere(ctx, s, maker)
+}
+
+// variableOf names the package's variable that a step's place is in.
+func (w *Why) variableOf(text string) string {
+	var addr uint64
+	if _, err := fmt.Sscanf(text, "%v", &addr); err != nil || addr == 0 || !strings.HasPrefix(text, "0x") {
+		return ""
+	}
+	return w.Name(addr)
+}
