@@ -151,7 +151,7 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int
 		s.Culprit = old
 		c := &s.Causes[len(s.Causes)-1]
 		n := len(c.Hops)
-		if k, made := s.culprit(c); made && k.How != "never" && s.elsewhere(k, maker) && (latest == nil || k.Count > latest.Count) {
+		if k, made := s.culprit(c); made && s.elsewhere(k, maker) && (latest == nil || k.Count > latest.Count) {
 			latest = k
 		} else if !made && n > 0 && c.Hops[n-1].Own && c.Hops[n-1].How == "constant" && len(from) == 1 && p.kind == inRegister && p.size == 1 {
 			return w.whyThere(ctx, s, &c.Hops[n-1]) // a function's answer, true or false
@@ -165,7 +165,7 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int
 
 // elsewhere reports whether a step is neither at the error nor in what only counts its rounds in the function that died.
 func (s *Story) elsewhere(k, maker *Hop) bool {
-	return (k.Function != maker.Function || k.Line != maker.Line) && (k.Function != s.At.Function || k.Store || k.How == "deleted" || k.How == "device")
+	return (k.Function != maker.Function || k.Line != maker.Line) && (k.Function != s.At.Function || k.Store || k.How == "deleted" || k.How == "device" || k.How == "never")
 }
 
 // unequal is for a comparison of what memequal has answered: the first bytes that differ, and the call's start.

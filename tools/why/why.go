@@ -183,7 +183,7 @@ type Hop struct {
 	By       string `json:"by,omitempty"`
 	Own      bool   `json:"own"`
 	// How the instruction made the value: "copied", "computed", "constant", "input", "unknown"; "deleted", and a map has not
-	// had the key since; or "device", and there was none: a device has written it, which Function names. What it was made of is then the buffer's address. Place is what it
+	// had the key since; "never", and nobody has put the key in, or has written the word; "error": it has made that; or "device", and there was none: a device has written it, which Function names. What it was made of is then the buffer's address. Place is what it
 	// wrote, as it was asked for, and Value what. Store is set for a write to memory by a pointer.
 	How   string `json:"how"`
 	Place string `json:"place"`
