@@ -119,20 +119,16 @@ func (w *Why) whyThere(ctx context.Context, s *Story, h *Hop) error {
 // ask follows what was compared.
 func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int, maker *Hop) error {
 	at, from := compare, w.compared(&path[compare])
-	here := w.hop(path, compare)
+	here, loop := w.hop(path, compare), false
 	if told, err := w.comparedError(ctx, s, path, compare, from); told || err != nil {
 		return err
 	}
 	if i, p, ok := w.unequal(path, compare); ok {
 		at, from = i, p
 	} else {
+		n := len(from)
 		from = w.withoutCounters(path, compare, from)
-	}
-	rounds := 0
-	for i := range compare {
-		if path[i].pc == path[compare].pc && path[i].gpr[rsp] == path[compare].gpr[rsp] {
-			rounds++
-		}
+		loop = len(from) < n
 	}
 	var latest *Hop
 	for i, p := range from[:min(len(from), 2)] {
@@ -152,6 +148,12 @@ func (w *Why) ask(ctx context.Context, s *Story, path []entry, compare, jump int
 		c := &s.Causes[len(s.Causes)-1]
 		n := len(c.Hops)
 		if k, made := s.culprit(c); made && s.elsewhere(k, maker) && (latest == nil || k.Count > latest.Count) {
+			if loop {
+				if less, err := w.shorter(ctx, k); err != nil || !less {
+					c.End += "; " + cannotTell + "which of the rounds should have ended otherwise"
+					return err
+				}
+			}
 			latest = k
 		} else if !made && n > 0 && c.Hops[n-1].Own && c.Hops[n-1].How == "constant" && len(from) == 1 && p.kind == inRegister && p.size == 1 {
 			return w.whyThere(ctx, s, &c.Hops[n-1]) // a function's answer, true or false
@@ -192,27 +194,39 @@ func (w *Why) unequal(path []entry, compare int) (at int, from []place, ok bool)
 	return 0, nil, false
 }
 
-// withoutCounters leaves out what only counts the rounds of a loop, if something else was compared with it.
+// withoutCounters leaves out what only counts the rounds of a loop, if it was compared with what is the same in each.
 func (w *Why) withoutCounters(path []entry, compare int, from []place) []place {
-	if len(from) != 2 {
+	if len(from) != 2 || from[0].kind != inRegister || from[1].kind != inRegister {
 		return from
 	}
-	start, _ := w.file.FuncStart(path[compare].pc)
-	for i, p := range from {
-		d, ok := w.lastDef(path, compare, p)
-		if !ok {
+	now := &path[compare]
+	for i := compare - 1; i >= 0; i-- {
+		e := &path[i]
+		if e.pc != now.pc || e.gpr[rsp] != now.gpr[rsp] {
 			continue
 		}
-		in := &path[d.index].inst
-		_, imm := in.Args[1].(x86asm.Imm)
-		fn, _ := w.file.FuncStart(path[d.index].pc)
-		counts := in.Op == x86asm.INC || in.Op == x86asm.DEC || imm && (in.Op == x86asm.ADD || in.Op == x86asm.SUB) ||
-			in.Op == x86asm.LEA && len(d.effect.from) == 1 && d.effect.from[0].reg == p.reg
-		if counts && fn == start && path[d.index].gpr[rsp] == path[compare].gpr[rsp] {
-			return []place{from[1-i]}
+		for n, p := range from {
+			if q := from[1-n]; e.gpr[p.reg] != now.gpr[p.reg] && e.gpr[q.reg] == now.gpr[q.reg] {
+				return []place{q}
+			}
 		}
+		break
 	}
 	return from
+}
+
+// shorter reports whether a step has made a word less than it was: a look-up that has come to its end without a hit is due
+// to that, and not to what has made it more.
+func (w *Why) shorter(ctx context.Context, h *Hop) (bool, error) {
+	var addr uint64
+	if _, err := fmt.Sscanf(h.Place, "%v", &addr); err != nil || !h.Store {
+		return false, nil
+	}
+	if _, err := w.pathTo(ctx, h.Count, 1); err != nil {
+		return false, err
+	}
+	before, ok := w.at.word(addr)
+	return ok && before > h.Value, nil
 }
 
 // flags are the places that were compared last before path[i], which has made a value of the answer.
