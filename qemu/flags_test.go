@@ -39,7 +39,7 @@ var builtWith = []struct {
 	{name: "experiment", env: []string{"GOEXPERIMENT=nogreenteagc"}},
 }
 
-func TestFlags(t *testing.T) {
+func TestBuildFlags(t *testing.T) {
 	t.Parallel()
 	for _, row := range builtWith {
 		t.Run(row.name, func(t *testing.T) {
