@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/render"
 	"github.com/zeroframe/zeroframe/tools/terminal"
 	"github.com/zeroframe/zeroframe/tools/wire"
@@ -244,7 +245,7 @@ func TestAtOnce(t *testing.T) {
 // TestIdle: what is held back is out when no input has come for Idle, and not before.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out await.Log // the timer's goroutine writes to it
 		f, err := NewFilter(&out, Options{Idle: DefaultIdle})
 		if err != nil {
 			t.Fatal(err)
@@ -252,13 +253,13 @@ func TestIdle(t *testing.T) {
 		defer f.Close()
 		f.Write([]byte("zf1"))
 		time.Sleep(DefaultIdle - 1)
-		if out.Len() > 0 {
-			t.Errorf("output = %q before the idle time", out.Bytes())
+		if out.String() != "" {
+			t.Errorf("output = %q before the idle time", out.String())
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if out.String() != "zf1" {
-			t.Errorf("output = %q; want zf1 after the idle time", out.Bytes())
+			t.Errorf("output = %q; want zf1 after the idle time", out.String())
 		}
 	})
 }

@@ -156,8 +156,8 @@ func TestGroupGo(t *testing.T) {
 // does not cut it.
 func TestGroupIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var done []*wire.Trace
-		f, err := NewFilter(nil, Options{Symbols: testImage(), Foreign: true, Idle: DefaultIdle, OnTrace: func(tr *wire.Trace) { done = append(done, tr) }})
+		done := make(chan *wire.Trace, 2) // the timer's goroutine sends to it
+		f, err := NewFilter(nil, Options{Symbols: testImage(), Foreign: true, Idle: DefaultIdle, OnTrace: func(tr *wire.Trace) { done <- tr }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,11 +167,11 @@ func TestGroupIdle(t *testing.T) {
 		f.Write([]byte("lr=0x200210\n"))
 		time.Sleep(groupIdle*DefaultIdle - 1)
 		if len(done) > 0 {
-			t.Errorf("%s is handed on while more of it may come", outline(done[0]))
+			t.Errorf("%s is handed on while more of it may come", outline(<-done))
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if len(done) != 1 || outline(done[0]) != "address: pc=main.f1 ra=main.f2" {
+		if len(done) != 1 || outline(<-done) != "address: pc=main.f1 ra=main.f2" {
 			t.Errorf("%d traces; want one of both lines", len(done))
 		}
 	})
