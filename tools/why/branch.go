@@ -105,6 +105,13 @@ func (w *Why) whyThere(ctx context.Context, s *Story, h *Hop) error {
 		if err != nil {
 			return err
 		}
+		if strings.HasPrefix(h.By, "strconv.") { // its errors are about the text that it was given first
+			if k, ok := w.ownCallOf(path, len(path)-1); ok {
+				text := w.at.bytes(path[k].gpr[rax], path[k].gpr[rbx])
+				return w.followElse(ctx, s, path, k, register(rax), fmt.Sprintf("it came to that by the text %.60q", text), h)
+			}
+			continue
+		}
 		compare, jump, ok, more := w.decider(path, h)
 		if ok {
 			return w.ask(ctx, s, path, compare, jump, h)
@@ -112,6 +119,29 @@ func (w *Why) whyThere(ctx context.Context, s *Story, h *Hop) error {
 		if !more {
 			return nil
 		}
+	}
+	return nil
+}
+
+// ownCallOf finds the program's own call that path[k] is in.
+func (w *Why) ownCallOf(path []entry, k int) (call int, ok bool) {
+	for call, ok = callerOf(path, k); ok; call, ok = callerOf(path, call) {
+		if _, own := w.ownCall(w.file.Lookup(path[call].pc, false)); own {
+			return call, true
+		}
+	}
+	return 0, false
+}
+
+// followElse follows a value; whoever has made it is to blame, otherwise who is so already.
+func (w *Why) followElse(ctx context.Context, s *Story, path []entry, at int, p place, what string, maker *Hop) error {
+	old := s.Culprit
+	if err := w.followAs(ctx, s, path, at, p, what); err != nil {
+		return err
+	}
+	s.Culprit = old
+	if k, made := s.culprit(&s.Causes[len(s.Causes)-1]); made && s.elsewhere(k, maker) {
+		s.Culprit = k
 	}
 	return nil
 }

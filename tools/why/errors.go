@@ -215,7 +215,7 @@ func (w *Why) comparedError(ctx context.Context, s *Story, path []entry, at int,
 func (w *Why) value(path []entry, at int, p place) uint64 {
 	switch p.kind {
 	case inRegister:
-		return path[at].gpr[p.reg]
+		return path[at].gpr[p.reg] & mask(min(max(p.size, 1), 8))
 	case inMemory:
 		v, _ := w.at.word(p.addr)
 		return v & mask(min(p.size, 8))

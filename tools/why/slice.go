@@ -220,7 +220,7 @@ func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place
 					h.Alternatives = append(h.Alternatives, q.String())
 				}
 			}
-			h.turned = turns[e.inst.Op] && len(from) == 1
+			h.turned = (turns[e.inst.Op] || strings.HasPrefix(e.inst.Op.String(), "SET")) && len(from) == 1 // yes or no is the answer of what was compared
 			hops = append(hops, h)
 			if rounds[h.PC]++; rounds[h.PC] > mostRounds && s.settled(hops) {
 				return hops, "it was computed so in each round of a loop, whose earlier ones were not followed", nil

@@ -194,7 +194,7 @@ type Hop struct {
 
 	sp      uint64 // the stack pointer at the program's own code
 	outside bool   // the kernel has done it: the program has read the value by a system call
-	turned  bool   // it has only turned the bytes round
+	turned  bool   // it has only turned the bytes round, or said how a comparison came out
 }
 
 // own reports whether a call is in the program's own code: not in the standard library, nor in the kernel.
