@@ -255,8 +255,7 @@ func (w *Why) first(last event) event {
 		switch {
 		case v.count >= last.count:
 		case tellers[v.function] != nil:
-			if v.goroutine == last.goroutine && w.within(&last, v.function) || last.function == fnExit && w.within(&last, "testing.(*M).Run") ||
-				tellers[last.function] != nil && strings.HasPrefix(v.function, "testing.") {
+			if v.goroutine == last.goroutine && w.within(&last, v.function) || (last.function == fnExit || tellers[last.function] != nil) && strings.HasPrefix(v.function, "testing.") {
 				last = *v
 			}
 		case v.function != fnPanic || last.function != fnPanic || v.goroutine != last.goroutine:

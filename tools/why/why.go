@@ -205,7 +205,7 @@ func (w *Why) own(c *lookup.Call) bool {
 		}
 	}
 	switch {
-	case c.File == "" || strings.HasPrefix(c.File, "<"):
+	case c.File == "" || strings.HasPrefix(c.File, "<") || strings.HasSuffix(c.File, "_testmain.go"):
 		return false
 	case strings.HasPrefix(c.File, "/") && w.goroot != "":
 		return !strings.HasPrefix(c.File, w.goroot)
