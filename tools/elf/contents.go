@@ -23,6 +23,9 @@ func (f *File) Read(off, n uint64) ([]byte, error) {
 	if off > f.Size || n > f.Size-off {
 		return nil, fmt.Errorf("%d bytes at offset %#x lie outside the file of %d bytes: cut short or damaged", n, off, f.Size)
 	}
+	if err := f.notHollow(off, n); err != nil {
+		return nil, err
+	}
 	b := make([]byte, n)
 	if m, err := f.r.ReadAt(b, int64(off)); m < len(b) {
 		if err == nil || err == io.EOF {
@@ -31,6 +34,14 @@ func (f *File) Read(off, n uint64) ([]byte, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// notHollow is NotHollow for any file but a core, whose holes are memory that was never used.
+func (f *File) notHollow(off, n uint64) error {
+	if f.Type == elf.ET_CORE && n < f.Size/2 {
+		return nil
+	}
+	return NotHollow(f.r, int64(off), int64(n))
 }
 
 // BytesAt returns n bytes as they lie in memory at addr when the file is loaded.
@@ -87,6 +98,9 @@ func (f *File) Extent(s *Section) (off uint64, err error) {
 	}
 	if s.Off > f.Size || s.Len > f.Size-s.Off {
 		return 0, fmt.Errorf("section %s: %d bytes at offset %#x lie outside the file of %d bytes: cut short or damaged", s.Name, s.Len, s.Off, f.Size)
+	}
+	if err := f.notHollow(s.Off, s.Len); err != nil {
+		return 0, fmt.Errorf("section %s: %w", s.Name, err)
 	}
 	return s.Off, nil
 }

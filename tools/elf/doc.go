@@ -15,6 +15,7 @@
 //	call.go        whether a call ends at an address
 //	note.go        the build ID
 //	reloc.go       object files: laid out, and their debug sections relocated
+//	bound.go       claimed sizes, against what is really there
 //	packed.go      compressed files
 //
 // It imports nothing of ours. Context: the host.

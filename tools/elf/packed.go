@@ -19,9 +19,11 @@ const (
 	maxPacked   = 256 << 20
 	maxUnpacked = 1 << 30
 	// unpackRatio bounds how much smaller than its contents a compressed file can be,
-	// but for the first unpackLeast bytes. ELF files get 10 times smaller, at most.
-	unpackRatio = 200
-	unpackLeast = 1 << 20
+	// but for the first unpackLeast bytes, at each place of it. ELF files get 10 times smaller,
+	// at most; that of Linux begins with 2 MiB of zeros. A package has more kinds of files.
+	unpackRatio  = 64
+	unpackLeast  = 4 << 20
+	packageLeast = 64 << 20
 	// maxWindow bounds the window of a decompressor, in bytes: that of xz -9.
 	maxWindow = 64 << 20
 )
@@ -29,11 +31,11 @@ const (
 // packings are the kinds of compressed files, by how they begin.
 var packings = []struct {
 	name, magic string
-	open        func([]byte) (io.Reader, error)
+	open        func(in byteReader, longest int64) (io.Reader, error)
 }{
 	{"xz", "\xfd7zXZ\x00", openXZ},
 	{"zstd", "\x28\xb5\x2f\xfd", openZstd},
-	{"gzip", "\x1f\x8b", func(b []byte) (io.Reader, error) { return gzip.NewReader(bytes.NewReader(b)) }},
+	{"gzip", "\x1f\x8b", func(in byteReader, _ int64) (io.Reader, error) { return gzip.NewReader(in) }},
 }
 
 // unpacked returns the contents of a compressed file of size bytes, and the name of its
@@ -48,19 +50,20 @@ func unpacked(r io.ReaderAt, size int64) (b []byte, packing string, err error) {
 		if size > maxPacked {
 			return nil, p.name, fmt.Errorf("of %d bytes; unpack it, since only such up to %d are unpacked in memory", size, maxPacked)
 		}
-		in := make([]byte, size)
-		if _, err := r.ReadAt(in, 0); err != nil && err != io.EOF {
+		if err := NotHollow(r, 0, size); err != nil {
 			return nil, p.name, err
 		}
-		z, err := p.open(in)
+		limit := unpackLimit(size)
+		in := &counted{r: bufio.NewReader(io.NewSectionReader(r, 0, size))}
+		z, err := p.open(in, limit)
 		if err != nil {
 			return nil, p.name, err
 		}
 		if c, ok := z.(*zstd.Decoder); ok {
 			defer c.Close()
 		}
-		limit := unpackLimit(size)
-		out, err := io.ReadAll(io.LimitReader(z, limit+1))
+		bound := Bound{Least: unpackLeast, Ratio: unpackRatio, In: in.Count}
+		out, err := io.ReadAll(io.LimitReader(bound.Reader(z), limit+1))
 		if err == nil && int64(len(out)) > limit {
 			err = fmt.Errorf("that unpacks to more than %d bytes, as no ELF file does", limit)
 		}
@@ -71,30 +74,26 @@ func unpacked(r io.ReaderAt, size int64) (b []byte, packing string, err error) {
 
 // Decompress returns the contents of what begins with the magic number of xz, zstd or gzip; of
 // anything else in itself. It takes no more memory than the largest window that is allowed,
-// however much comes.
+// however much comes, and fails when far more comes than packages have.
 func Decompress(in *bufio.Reader) (io.Reader, error) {
-	const allWindows = 64 << 30 // bytes; to clear so much takes a while, but has an end
 	magic, _ := in.Peek(6)
-	for i, p := range packings {
+	for _, p := range packings {
 		if !bytes.HasPrefix(magic, []byte(p.magic)) {
 			continue
 		}
-		var r io.Reader
-		var err error
-		switch i {
-		case 0:
-			r, err = newXZ(in, 1<<63, allWindows)
-		case 1:
-			r, err = newZstd(in)
-		default:
-			r, err = gzip.NewReader(in)
-		}
+		from := NewCounter(in)
+		r, err := p.open(from, 1<<62)
 		if err != nil {
 			return nil, fmt.Errorf("compressed by %s: %w", p.name, err)
 		}
-		return r, nil
+		return PackageBound(from).Reader(r), nil
 	}
 	return in, nil
+}
+
+// PackageBound returns the bound for what a package that is read through in unpacks to.
+func PackageBound(in *Counter) *Bound {
+	return &Bound{Least: packageLeast, Ratio: unpackRatio, In: in.Count}
 }
 
 // NewPacked reads the headers of an ELF file that is compressed in b, as Open does.
@@ -112,9 +111,7 @@ func NewPacked(b []byte, name string) (*File, error) {
 // unpackLimit returns how much a compressed file of size bytes may unpack to, in bytes.
 func unpackLimit(size int64) int64 { return min(maxUnpacked, unpackLeast+unpackRatio*size) }
 
-func openZstd(b []byte) (io.Reader, error) { return newZstd(bytes.NewReader(b)) }
-
-func newZstd(r io.Reader) (io.Reader, error) {
+func openZstd(r byteReader, _ int64) (io.Reader, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow))
 }

@@ -223,7 +223,7 @@ func checkPacked(t testing.TB, b []byte) {
 	runtime.ReadMemStats(&before)
 	unpacked(bytes.NewReader(b), int64(len(b)))
 	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > 2*maxWindow+(8*unpackRatio+windowRatio)*uint64(len(b)) {
+	if used := after.TotalAlloc - before.TotalAlloc; used > maxWindows+2*maxWindow+8*unpackRatio*uint64(len(b)) {
 		t.Errorf("%d bytes to unpack %d: %x", used, len(b), b[:min(len(b), 64)])
 	}
 }

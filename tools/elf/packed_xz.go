@@ -20,11 +20,11 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// maxWindows and, by the length of the file, windowRatio bound the windows of all its
+// maxWindows and, for each byte that was unpacked, windowRatio bound the windows of all
 // blocks together, in bytes: each is allocated and cleared, however little is in its block.
 const (
-	maxWindows  = 4 << 30
-	windowRatio = 16 << 10
+	maxWindows  = 1 << 30
+	windowRatio = 8
 )
 
 // errXZ is the cause where an xz file is not what it should be.
@@ -66,19 +66,13 @@ func (c *counted) ReadByte() (byte, error) {
 	return b, err
 }
 
-func openXZ(b []byte) (io.Reader, error) {
-	size := int64(len(b))
-	return newXZ(bytes.NewReader(b), uint64(unpackLimit(size)), uint64(min(maxWindows, maxWindow+windowRatio*size)))
-}
-
-// newXZ returns a reader of a stream that unpacks to longest bytes at most, if its blocks'
-// windows take no more than windows bytes together.
-func newXZ(in byteReader, longest, windows uint64) (io.Reader, error) {
+// openXZ returns a reader of a stream that unpacks to longest bytes at most.
+func openXZ(in byteReader, longest int64) (io.Reader, error) {
 	var head [12]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil || binary.LittleEndian.Uint32(head[8:]) != crc32.ChecksumIEEE(head[6:8]) {
 		return nil, errXZ
 	}
-	x := &xzReader{in: &counted{r: in}, longest: longest, windows: windows}
+	x := &xzReader{in: &counted{r: in}, longest: uint64(longest), windows: maxWindows}
 	switch head[7] {
 	case 0:
 		x.newSum = func() hash.Hash { return noSum{crc32.NewIEEE()} }
@@ -109,6 +103,7 @@ func (x *xzReader) Read(p []byte) (int, error) {
 		}
 		n, err := x.block.Read(p)
 		x.sum.Write(p[:n])
+		x.windows += windowRatio * uint64(n)
 		if err == io.EOF {
 			err = x.close()
 		} else if err != nil {

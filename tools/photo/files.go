@@ -18,6 +18,13 @@ import (
 // maxPixels bounds a picture: no camera has so many, and it takes as many bytes.
 const maxPixels = 250e6
 
+// pixelsLeast are always looked at, as many as a screen has, and for each byte of the file
+// pixelsByte more: a photo has 10 at most.
+const (
+	pixelsLeast = 9e6
+	pixelsByte  = 64
+)
+
 // maxText bounds a file with the text of codes.
 const maxText = 1 << 20
 
@@ -138,7 +145,9 @@ func readFile(path string) ([]Part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the picture is damaged: %v", err)
 	}
-	if c.Width*c.Height > maxPixels {
+	if n := int64(c.Width) * int64(c.Height); n > pixelsLeast+pixelsByte*int64(len(b)) {
+		return nil, fmt.Errorf("the picture claims %d by %d pixels in %d bytes, as no photo does; take it again, or crop it", c.Width, c.Height, len(b))
+	} else if n > maxPixels {
 		return nil, fmt.Errorf("the picture has %d by %d pixels; no more than %d million are looked at", c.Width, c.Height, int(maxPixels/1e6))
 	}
 	img, _, err := image.Decode(bytes.NewReader(b))

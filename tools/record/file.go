@@ -39,6 +39,8 @@ const (
 	headSize = 9 // of a block: kind, length, checksum
 	// mostBlock is the longest block that is read.
 	mostBlock = 16 << 20
+	// A recording unpacks to mostRatio times its length, and unpackLeast bytes, at each place of it.
+	unpackLeast, mostRatio = 256 << 20, 64
 	// piece is how much of a file is in a block.
 	piece = 1 << 20
 )

@@ -88,7 +88,7 @@ func (r *Recording) read(in *bufio.Reader) error {
 	if _, err := to(logName); err != nil {
 		return err
 	}
-	running, place := false, int64(len(magic))
+	running, place, unpacked := false, int64(len(magic)), int64(0)
 	for first := true; ; first = false {
 		kind, contents, size, err := block(in, dec)
 		switch {
@@ -108,6 +108,9 @@ func (r *Recording) read(in *bufio.Reader) error {
 			return nil
 		}
 		place += size
+		if unpacked += int64(len(contents)); unpacked > unpackLeast+mostRatio*place {
+			return fmt.Errorf("%w: %d bytes of it unpack to %d, more than those of zf run -record do; have it recorded again", ErrDamaged, place, unpacked)
+		}
 		wrong := first != (kind == blockMeta) || r.End != nil || running == slices.Contains([]byte{blockMeta, blockFile, blockBase, blockGo}, kind)
 		switch {
 		case wrong:

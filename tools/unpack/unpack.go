@@ -79,8 +79,16 @@ func elfs(name, dir string) error {
 		return err
 	}
 	defer f.Close()
-	t := &taker{dir: dir, left: MaxSize}
-	in := bufio.NewReaderSize(f, 1<<16)
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := elf.NotHollow(f, 0, st.Size()); err != nil {
+		return err
+	}
+	count := elf.NewCounter(bufio.NewReaderSize(f, 1<<16))
+	in := bufio.NewReaderSize(count, 1<<16)
+	t := &taker{dir: dir, left: MaxSize, bound: elf.PackageBound(count)}
 	switch kindOf(name) {
 	case debKind:
 		err = t.deb(in)
@@ -102,6 +110,8 @@ type taker struct {
 	dir  string
 	left int64 // bytes that may be written yet
 	n    int   // files
+	// bound is for what tar makes of holes, which is in no compressed stream.
+	bound *elf.Bound
 }
 
 // decompress returns the contents of what may be compressed.
@@ -135,6 +145,9 @@ func (t *taker) tar(in *bufio.Reader) error {
 
 // file takes a file if it is an ELF file, or a compressed one by its name.
 func (t *taker) file(name string, r io.Reader) error {
+	if t.bound != nil {
+		r = t.bound.Reader(r)
+	}
 	var head [4]byte
 	n, err := io.ReadFull(r, head[:])
 	switch {

@@ -1,0 +1,323 @@
+//go:build linux
+
+package unpack_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	stdelf "debug/elf"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/zeroframe/zeroframe/tools/memory"
+	"github.com/zeroframe/zeroframe/tools/photo"
+	"github.com/zeroframe/zeroframe/tools/receive/capture"
+	"github.com/zeroframe/zeroframe/tools/record"
+	"github.com/zeroframe/zeroframe/tools/symbol"
+	"github.com/zeroframe/zeroframe/tools/unpack"
+)
+
+// What a hostile file may take of whoever opens it.
+const (
+	mostCPU    = 2 * time.Second
+	mostMemory = 200 << 20
+	hostileEnv = "ZF_TEST_HOSTILE"
+)
+
+// A hostile file claims more than it has. make writes it; want is in the error, "" if an error is
+// not needed.
+type hostile struct {
+	name, want string
+	make       func(f *os.File)
+}
+
+// TestMain opens the file that a test has made, as a process of its own, and tells the error.
+func TestMain(m *testing.M) {
+	if path := os.Getenv(hostileEnv); path != "" {
+		if err := open(path, filepath.Dir(path)); err != nil {
+			fmt.Println(err)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// open opens a file as zf does, by its kind.
+func open(path, dir string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	switch {
+	case unpack.Is(path) || filepath.Ext(path) == ".rpm":
+		return unpack.ELFs(path, filepath.Join(dir, "out"))
+	case filepath.Ext(path) == ".zfr":
+		_, err = record.Open(path, dir)
+	case photo.Is(path):
+		photo.ReadFiles([]string{path}, new(photo.Set), func(s string) { err = fmt.Errorf("%s", s) })
+	case strings.HasPrefix(filepath.Ext(path), ".pcap"):
+		_, err = capture.Datagrams(f, capture.Options{}, func(time.Time, netip.AddrPort, []byte) {})
+	case filepath.Ext(path) == ".core":
+		st, _ := f.Stat()
+		d, derr := memory.OpenDump(f, st.Size())
+		if err = derr; err == nil {
+			err = d.Copy(func(uint64, []byte) error { return nil })
+		}
+	default:
+		s, serr := symbol.Open(path)
+		if serr != nil {
+			return serr
+		}
+		defer s.Close()
+		err = s.Check()
+		s.Lookup(0x401000, false)
+		s.LookupAll([]uint64{0x401000, 0x401010}, true)
+		s.Symbol("main")
+		for range s.Functions() {
+		}
+	}
+	return err
+}
+
+func TestHostileSizes(t *testing.T) {
+	all := hostileFiles()
+	if len(all) < 40 {
+		t.Errorf("%d files", len(all))
+	}
+	for _, h := range all {
+		t.Run(h.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), h.name)
+			f, err := os.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.make(f)
+			f.Close()
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), hostileEnv+"="+path)
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), h.want) {
+				t.Errorf("%v; it says %.300q, want %q", err, out, h.want)
+			}
+			s := cmd.ProcessState
+			cpu, rss := s.UserTime()+s.SystemTime(), s.SysUsage().(*syscall.Rusage).Maxrss<<10
+			if cpu > mostCPU || rss > mostMemory {
+				t.Errorf("it takes %v and %d MiB; it says %.200q", cpu, rss>>20, out)
+			}
+		})
+	}
+}
+
+// A section of a hostile ELF file: its header claims size bytes, behind its contents is a hole.
+type section struct {
+	name     string
+	typ      stdelf.SectionType
+	flags    uint64
+	contents []byte
+	size     uint64
+}
+
+// program writes an ELF file with sections.
+func program(f *os.File, sections ...section) {
+	names, at := []byte{0}, uint64(64)
+	heads := make([]stdelf.Section64, 1)
+	add := func(s section) {
+		s.size = max(s.size, uint64(len(s.contents)))
+		f.WriteAt(s.contents, int64(at))
+		heads = append(heads, stdelf.Section64{Name: uint32(len(names)), Type: uint32(s.typ), Flags: s.flags,
+			Off: at, Size: s.size, Link: 1, Entsize: 24, Addr: 0x401000})
+		names, at = append(append(names, s.name...), 0), (at+s.size+4095)&^4095
+	}
+	add(section{name: ".strtab", typ: stdelf.SHT_STRTAB, contents: make([]byte, 16)})
+	for _, s := range sections {
+		add(s)
+	}
+	names = append(names, ".shstrtab\x00"...)
+	add(section{name: ".x", typ: stdelf.SHT_STRTAB, contents: append(bytes.Clone(names), ".x\x00"...)})
+	var b bytes.Buffer
+	binary.Write(&b, binary.LittleEndian, heads)
+	f.WriteAt(b.Bytes(), int64(at))
+	header(f, stdelf.Header64{Type: uint16(stdelf.ET_EXEC), Shoff: at, Shentsize: 64,
+		Shnum: uint16(len(heads)), Shstrndx: uint16(len(heads) - 1)})
+}
+
+// header writes an ELF header.
+func header(f *os.File, h stdelf.Header64) {
+	copy(h.Ident[:], "\x7fELF\x02\x01\x01")
+	h.Machine, h.Version, h.Ehsize = uint16(stdelf.EM_X86_64), 1, 64
+	var b bytes.Buffer
+	binary.Write(&b, binary.LittleEndian, h)
+	f.WriteAt(b.Bytes(), 0)
+}
+
+// words returns numbers of 4 bytes, little-endian.
+func words(n ...uint32) (b []byte) {
+	for _, n := range n {
+		b = binary.LittleEndian.AppendUint32(b, n)
+	}
+	return b
+}
+
+// zeros writes an ELF file's first bytes and size zeros.
+func zeros(w io.Writer, size int) {
+	io.WriteString(w, "\x7fELF\x02\x01\x01")
+	for piece := make([]byte, 1<<20); size > 0; size -= len(piece) {
+		w.Write(piece)
+	}
+}
+
+// packer compresses by the last part of a name.
+func packer(name string, w io.Writer) io.WriteCloser {
+	if strings.HasSuffix(name, "zst") {
+		z, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+		return z
+	}
+	return gzip.NewWriter(w)
+}
+
+// member begins a file of a tar file.
+func member(w io.Writer, name string, size int64) *tar.Writer {
+	t := tar.NewWriter(w)
+	t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Format: tar.FormatGNU})
+	return t
+}
+
+func hostileFiles() (all []hostile) {
+	add := func(name, want string, make func(f *os.File)) { all = append(all, hostile{name, want, make}) }
+	// Sections of nothing but a hole.
+	for _, s := range []struct {
+		name, want string
+		typ        stdelf.SectionType
+	}{
+		{".symtab", "hole", stdelf.SHT_SYMTAB}, {".dynsym", "hole", stdelf.SHT_DYNSYM}, {".debug_info", "", stdelf.SHT_PROGBITS},
+		{".debug_abbrev", "", stdelf.SHT_PROGBITS}, {".debug_line", "", stdelf.SHT_PROGBITS}, {".debug_aranges", "", stdelf.SHT_PROGBITS},
+		{".debug_str", "", stdelf.SHT_PROGBITS}, {".gopclntab", "", stdelf.SHT_PROGBITS}, {".gnu_debugdata", "", stdelf.SHT_PROGBITS},
+		{".eh_frame", "", stdelf.SHT_PROGBITS}, {".note.gnu.build-id", "", stdelf.SHT_NOTE}, {".text", "", stdelf.SHT_PROGBITS},
+	} {
+		for _, gib := range []uint64{1, 9} {
+			add(fmt.Sprintf("hole%s.%d", s.name, gib), s.want, func(f *os.File) {
+				program(f, section{name: s.name, typ: s.typ, size: gib << 30})
+			})
+		}
+	}
+	add("headers", "hole", func(f *os.File) { // 100 million section headers
+		f.WriteAt(binary.LittleEndian.AppendUint64(make([]byte, 32), 100e6), 64)
+		f.Truncate(10 << 30)
+		header(f, stdelf.Header64{Shoff: 64, Shentsize: 64})
+	})
+	add("wide", "hole", func(f *os.File) {
+		f.Truncate(10 << 30)
+		header(f, stdelf.Header64{Phoff: 64, Phentsize: 65535, Phnum: 65535})
+	})
+	// Compressed sections.
+	for _, size := range []uint64{32 << 20, 1 << 40} {
+		for kind, pack := range map[uint32]func(io.Writer) io.WriteCloser{
+			1: func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },
+			2: func(w io.Writer) io.WriteCloser { return packer("zst", w) },
+		} {
+			add(fmt.Sprintf("compressed.%d.%d", kind, size), "", func(f *os.File) {
+				b := bytes.NewBuffer(append(words(kind, 0), binary.LittleEndian.AppendUint64(nil, size)...))
+				b.Write(make([]byte, 8))
+				z := pack(b)
+				zeros(z, 32<<20)
+				z.Close()
+				program(f, section{name: ".debug_info", typ: stdelf.SHT_PROGBITS, flags: uint64(stdelf.SHF_COMPRESSED), contents: b.Bytes()})
+			})
+		}
+	}
+	// Entries that lead to themselves: specification, abstract_origin.
+	for _, attr := range []byte{0x47, 0x31} {
+		add(fmt.Sprintf("cycle.%x", attr), "", func(f *os.File) {
+			abbrev := []byte{1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0, 2, 0x2e, 0, 0x11, 1, 0x12, 7, attr, 0x13, 0, 0, 0}
+			place := append(binary.LittleEndian.AppendUint64(nil, 0x401000), 0xff, 0, 0, 0, 0, 0, 0, 0)
+			info := append([]byte{4, 0, 0, 0, 0, 0, 8, 1}, place...)
+			info = append(append(append(info, 2), place...), 28, 0, 0, 0, 0)
+			program(f, section{name: ".debug_abbrev", typ: stdelf.SHT_PROGBITS, contents: abbrev},
+				section{name: ".debug_info", typ: stdelf.SHT_PROGBITS, contents: append(words(uint32(len(info))), info...)})
+		})
+	}
+	for _, ext := range []string{"gz", "zst"} {
+		add("module.ko."+ext, "unpacks to more than", func(f *os.File) {
+			z := packer(ext, f)
+			zeros(z, 128<<20)
+			z.Close()
+		})
+		add("bomb.tar."+ext, "unpacks to more than", func(f *os.File) {
+			z := packer(ext, f)
+			zeros(member(z, "a", 300<<20), 128<<20)
+			z.Close()
+		})
+	}
+	add("claim.tar", "EOF", func(f *os.File) { zeros(member(f, "a", 1<<40), 1<<20) })
+	add("hole.tar", "hole", func(f *os.File) { zeros(member(f, "a", 1<<40), 1<<20); f.Truncate(1 << 40) })
+	add("many.tar.gz", "no ELF file", func(f *os.File) {
+		z := gzip.NewWriter(f)
+		w := tar.NewWriter(z)
+		for i := range 20000 {
+			w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint("a/b/c/", i)})
+		}
+		w.Close()
+		z.Close()
+	})
+	add("hole.deb", "hole", func(f *os.File) {
+		fmt.Fprintf(f, "!<arch>\n%-48s%-10d`\n", "debian-binary", int64(9999999999))
+		f.Truncate(1 << 40)
+	})
+	add("claim.rpm", "cut short", func(f *os.File) {
+		b := append([]byte("\xed\xab\xee\xdb"), make([]byte, 92)...)
+		f.Write(append(b, "\x8e\xad\xe8\x01\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"...))
+	})
+	add("picture.png", "claims", func(f *os.File) {
+		head := append([]byte("IHDR"), 0, 0, 0x3a, 0x98, 0, 0, 0x3a, 0x98, 16, 6, 0, 0, 0)
+		b := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
+		f.Write(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(head)))
+	})
+	add("picture.jpg", "claims", func(f *os.File) {
+		f.Write([]byte{0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 0xff, 0, 0xff, 0, 1, 1, 0x11, 0,
+			0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0})
+	})
+	add("long.pcap", "", func(f *os.File) {
+		f.Write(words(0xa1b2c3d4, 0x00040002, 0, 0, 1<<32-1, 1, 0, 0, 1<<32-1, 1<<32-1))
+	})
+	add("long.pcapng", "damaged", func(f *os.File) {
+		f.Write(words(0x0a0d0d0a, 1<<32-16, 0x1a2b3c4d, 1, 0, 0))
+	})
+	add("bomb.zfr", "unpack to", func(f *os.File) { // 320 MiB of zeros in blocks
+		f.WriteString("\x89zfr1\r\n\n")
+		z, _ := zstd.NewWriter(nil)
+		block := func(kind byte, contents []byte) {
+			packed, table := z.EncodeAll(contents, nil), crc32.MakeTable(crc32.Castagnoli)
+			head := append([]byte{kind}, words(uint32(len(packed)))...)
+			f.Write(append(append(head, words(crc32.Update(crc32.Checksum(head, table), table, packed))...), packed...))
+		}
+		block('M', []byte("{}"))
+		for range 80 {
+			block('F', append([]byte("image.elf\x00"), make([]byte, 4<<20)...))
+		}
+	})
+	for i, p := range []stdelf.Prog64{{Type: 1, Filesz: 1 << 60, Memsz: 1 << 60, Off: 4096}, {Type: 4, Filesz: 1 << 40, Off: 4096}} {
+		add(fmt.Sprintf("claim%d.core", i), "", func(f *os.File) {
+			var b bytes.Buffer
+			binary.Write(&b, binary.LittleEndian, p)
+			f.WriteAt(b.Bytes(), 64)
+			f.Truncate(8192)
+			header(f, stdelf.Header64{Type: uint16(stdelf.ET_CORE), Phoff: 64, Phentsize: 56, Phnum: 1})
+		})
+	}
+	return all
+}
