@@ -36,6 +36,7 @@ func e1000Kind(id uint32) driver {
 const (
 	e1000Control      = 0x0000
 	e1000Status       = 0x0008
+	e1000Memory       = 0x0014 // reads the EEPROM
 	e1000Cause        = 0x00c0 // reading clears it
 	e1000MaskSet      = 0x00d0
 	e1000MaskClear    = 0x00d8
@@ -116,7 +117,8 @@ func findE1000(id uint32) bool {
 	return regs != 0
 }
 
-// startE1000 resets the card and sets both rings up.
+// startE1000 resets the card and sets both rings up. A card without an address in its registers, such as
+// Bochs', gets the one in its EEPROM.
 func startE1000() bool {
 	low, high := reg(e1000AddressLow), reg(e1000AddressHigh)
 	setReg(e1000MaskClear, ^uint32(0))
@@ -128,24 +130,27 @@ func startE1000() bool {
 	for i := 0; i < 1000; i++ {
 		arch.Pause()
 	}
-	for i := 0; reg(e1000Control)&controlReset != 0 || reg(e1000AddressHigh)&addressValid == 0; i++ {
+	for i := 0; reg(e1000Control)&controlReset != 0; i++ {
 		if i == resetPatience {
-			break
+			return false
 		}
 	}
-	if reg(e1000Control)&controlReset != 0 {
-		return false
+	for i := 0; reg(e1000AddressHigh)&addressValid == 0 && i < loadPatience; i++ {
 	}
 	setReg(e1000MaskClear, ^uint32(0))
 	reg(e1000Cause)
-	if reg(e1000AddressHigh)&addressValid == 0 {
+	if reg(e1000AddressHigh)&addressValid != 0 {
+		low, high = reg(e1000AddressLow), reg(e1000AddressHigh)
+	} else {
 		if high&addressValid == 0 {
-			return false
+			var ok bool
+			if low, high, ok = storedAddress(); !ok {
+				return false
+			}
 		}
 		setReg(e1000AddressLow, low)
 		setReg(e1000AddressHigh, high)
 	}
-	low, high = reg(e1000AddressLow), reg(e1000AddressHigh)
 	address = [6]byte{byte(low), byte(low >> 8), byte(low >> 16), byte(low >> 24), byte(high), byte(high >> 8)}
 	if !wanted(address) || memory == 0 && !allocate(arch.PageSize+2*slots*bufferSize) {
 		return false
@@ -160,6 +165,49 @@ func startE1000() bool {
 		setReg(e1000MaskSet, causeReceived)
 	}
 	return reg(e1000Status) != ^uint32(0)
+}
+
+// storedAddress returns what the address registers are to have by the card's EEPROM: its first three
+// words of 16 bits. ok is false if no card can have that address.
+func storedAddress() (low, high uint32, ok bool) {
+	// The register has two layouts, and word 0 is asked for in the same way in both: which bit says
+	// that it is there tells the layout.
+	const (
+		done, shift         = 1 << 4, 8 // 82540
+		doneLate, shiftLate = 1 << 1, 2 // 82541, 82574
+		group               = 1 << 0    // in the first byte
+	)
+	w, bit := storedWord(0, done|doneLate)
+	var word [3]uint32
+	for i := range word {
+		n := uint32(i) << shift
+		if bit == doneLate {
+			n = uint32(i) << shiftLate
+		}
+		if w, bit = storedWord(n, bit); bit == 0 {
+			return 0, 0, false
+		}
+		word[i] = w
+	}
+	low, high = word[0]|word[1]<<16, word[2]
+	return low, high | addressValid, low&group == 0 && low|high != 0
+}
+
+// storedWord reads a word of the EEPROM, by its number as the register wants it, and returns which of
+// the bits done says that it is there, 0 if none does, or more than one.
+func storedWord(number, done uint32) (word, bit uint32) {
+	const start = 1 << 0
+	setReg(e1000Memory, number|start)
+	for i := 0; i < resetPatience; i++ {
+		v := reg(e1000Memory)
+		if bit = v & done; bit != 0 {
+			if bit&(bit-1) != 0 {
+				bit = 0 // nothing answers
+			}
+			return v >> 16, bit
+		}
+	}
+	return 0, 0
 }
 
 func setRing(ring uintptr, base uintptr) {

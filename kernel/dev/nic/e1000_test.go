@@ -43,6 +43,14 @@ func fakeE1000(t testing.TB, works bool) {
 				setReg(e1000TransmitRing+ringHead, 0)
 				setReg(e1000Control, c&^controlReset)
 			}
+			if v := reg(e1000Memory); v&1 != 0 && eeprom.done != 0 {
+				n := v &^ (1 | eeprom.done) >> eeprom.shift
+				word := uint32(0xffff)
+				if n < uint32(len(eeprom.words)) {
+					word = uint32(eeprom.words[n])
+				}
+				setReg(e1000Memory, word<<16|n<<eeprom.shift|eeprom.done)
+			}
 			if head := reg(e1000TransmitRing + ringHead); head != reg(e1000TransmitRing+ringTail) {
 				d := txDesc(head)
 				sent <- append([]byte(nil), bytesAt(txBuffer(head), int(arch.Load16(d+8)))...)
@@ -54,11 +62,58 @@ func fakeE1000(t testing.TB, works bool) {
 	}()
 }
 
+// eeprom is the card's memory, and the layout of the register that reads it; it answers if done is not 0.
+var eeprom struct {
+	done, shift uint32
+	words       []uint16
+}
+
+// TestE1000Stored: a card whose registers have no address gets that of its EEPROM, by both layouts of
+// its register; what no card can have is none.
+func TestE1000Stored(t *testing.T) {
+	mine, other := []uint16{0x5452, 0x1200, 0x5634, 0xffff}, [6]byte{0x52, 0x54, 0, 0x12, 0x34, 0x56}
+	for _, tt := range []struct {
+		name        string
+		done, shift uint32
+		words       []uint16
+		want        [6]byte
+	}{
+		{"82540", 1 << 4, 8, mine, other},
+		{"82574", 1 << 1, 2, mine, other},
+		{"last byte only", 1 << 4, 8, []uint16{0, 0, 0x0100}, [6]byte{0, 0, 0, 0, 0, 1}},
+		{"empty", 1 << 4, 8, nil, [6]byte{}},
+		{"empty, 82574", 1 << 1, 2, nil, [6]byte{}},
+		{"zeros", 1 << 1, 2, []uint16{0, 0, 0}, [6]byte{}},
+		{"a group's", 1 << 4, 8, []uint16{0x5453, 0x1200, 0x5634}, [6]byte{}},
+		{"both bits", 1<<4 | 1<<1, 8, mine, [6]byte{}},
+		{"no answer", 0, 8, mine, [6]byte{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			eeprom.done, eeprom.shift, eeprom.words = tt.done, tt.shift, tt.words
+			t.Cleanup(func() { eeprom.done = 0 })
+			fakeE1000(t, true)
+			setReg(e1000AddressLow, 0)
+			setReg(e1000AddressHigh, 0)
+			if tt.done&(tt.done-1) != 0 || tt.done == 0 {
+				setReg(e1000Memory, tt.done)
+				resetPatience = 100_000
+			}
+			if got := start(); got != (tt.want != [6]byte{}) || got && Address() != tt.want {
+				t.Fatalf("it starts: %v, address % x; want % x", got, Address(), tt.want)
+			}
+			if low, high := reg(e1000AddressLow), reg(e1000AddressHigh); Up() && tt.want == other && (low != 0x12005452 || high != addressValid|0x5634) {
+				t.Errorf("its registers have %#x, %#x", low, high)
+			}
+		})
+	}
+}
+
 // impatience makes the driver wait as long as it takes for a card that works, and not long for
 // another.
 func impatience(t testing.TB, works bool) {
-	saved, savedReset := patience, resetPatience
-	t.Cleanup(func() { patience, resetPatience = saved, savedReset })
+	saved, savedReset, savedLoad := patience, resetPatience, loadPatience
+	t.Cleanup(func() { patience, resetPatience, loadPatience = saved, savedReset, savedLoad })
+	loadPatience = 1000
 	patience, resetPatience = 100_000, 100_000
 	if works {
 		patience, resetPatience = 1<<40, 1<<40

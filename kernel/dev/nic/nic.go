@@ -205,11 +205,12 @@ func Restart() bool {
 
 // How often a register of the card is read before a frame is given up, a second or more on
 // any machine: an emulator's card stands still for as long as its host is busy; and before
-// a reset, a tenth of a second or more. Variables for the tests, whose cards are threads.
-// Never written.
+// a reset, a tenth of a second or more, and once more until the card has loaded its address. Variables
+// for the tests, whose cards are threads. Never written.
 var (
 	patience      = 2_000_000
 	resetPatience = 200_000
+	loadPatience  = 200_000
 )
 
 // stalledPatience is patience with a card that has stood still once.
