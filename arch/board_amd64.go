@@ -72,11 +72,14 @@ const (
 
 // Time.
 
-// MeasureCounter returns the frequency of ReadCounter's counter.
-func MeasureCounter() (hz uint64) { return pc.MeasureCounter() }
+// MeasureCounter returns the frequency of ReadCounter's counter; mapped: AlarmRegisters are.
+func MeasureCounter(mapped bool) (hz uint64) { return pc.MeasureCounter(mapped) }
 
-// CounterReference returns what MeasureCounter has measured against.
+// CounterReference returns what MeasureCounter has measured against; "": nothing, it has guessed.
 func CounterReference() string { return pc.CounterReference() }
+
+// CounterCheck returns what is wrong with another clock that could be measured against, by number; more is false behind the last.
+func CounterCheck(i int) (name, wrong string, hz uint64, found, more bool) { return pc.CounterCheck(i) }
 
 // ChooseTimer takes the best timer that works, which interrupts with InterruptTimer.
 func ChooseTimer(counterHz uint64) (hz, most uint64) { return pc.ChooseTimer(counterHz) }
@@ -93,9 +96,8 @@ func StartTimer(now, ticks uint64) { pc.StartTimer(now, ticks) }
 // StopTimer takes that back.
 func StopTimer() { pc.StopTimer() }
 
-const (
-	AlarmRegisters = pc.AlarmRegisters // address of the registers of the timer that raises NMIs
-)
+// AlarmRegisters returns the address of the registers of the timer that raises NMIs, 0: there is none; FindCPUs.
+func AlarmRegisters() uintptr { return pc.AlarmRegisters() }
 
 // InitAlarm makes that timer ready; false: there is none.
 func InitAlarm(mapped bool) bool { return pc.InitAlarm(mapped) }

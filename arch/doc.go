@@ -246,14 +246,15 @@
 //
 // Time:
 //
-//	MeasureCounter     returns the frequency of ReadCounter's counter
-//	CounterReference   returns what MeasureCounter has measured against
+//	MeasureCounter     returns the frequency of ReadCounter's counter; mapped: AlarmRegisters are
+//	CounterReference   returns what MeasureCounter has measured against; "": nothing, it has guessed
+//	CounterCheck       returns what is wrong with another clock that could be measured against, by number; more is false behind the last
 //	ChooseTimer        takes the best timer that works, which interrupts with InterruptTimer
 //	TimerName          returns what interrupts: "tsc-deadline", "lapic", "pit" or "none"
 //	JoinTimer          makes the timer of a CPU that has been started ready, as ChooseTimer has done
 //	StartTimer         makes the timer interrupt once, when so many of its ticks are over
 //	StopTimer          takes that back
-//	AlarmRegisters     address of the registers of the timer that raises NMIs
+//	AlarmRegisters     returns the address of the registers of the timer that raises NMIs, 0: there is none; FindCPUs
 //	InitAlarm          makes that timer ready; false: there is none
 //	SetAlarm           makes an NMI come in ns nanoseconds
 //	StopAlarm          takes that back

@@ -93,8 +93,7 @@ func printReport() {
 	smp.Print()
 	console.String("\nclock   ")
 	console.Dec(clock.TSCHz() / 1e6)
-	console.String(" MHz by ")
-	console.String(arch.CounterReference())
+	printReference()
 	console.String("; timer ")
 	console.String(arch.TimerName())
 	if !clock.HaveRTC() {
@@ -128,6 +127,42 @@ func printReport() {
 			console.String("  warning: above 75 %")
 		}
 		console.String("\n")
+	}
+}
+
+// printReference says by which references the clock was measured, and what is wrong with others.
+func printReference() {
+	ref, begin := arch.CounterReference(), ", "
+	if ref != "" {
+		console.String(" MHz by ")
+		console.String(ref)
+	} else {
+		console.String(" MHz assumed, so times may be wrong: ")
+		begin = ""
+	}
+	for i := 0; ; i++ {
+		name, wrong, hz, found, more := arch.CounterCheck(i)
+		if !more {
+			return
+		}
+		if !found && ref != "" {
+			continue
+		}
+		console.String(begin)
+		begin = ", "
+		if wrong != "" && ref != "" {
+			console.String("but ")
+		}
+		console.String(name)
+		if wrong != "" {
+			console.String(" ")
+			console.String(wrong)
+		}
+		if hz != 0 {
+			console.String(" ")
+			console.Dec(hz / 1e6)
+			console.String(" MHz")
+		}
 	}
 }
 

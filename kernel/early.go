@@ -120,7 +120,7 @@ func early() {
 	}
 	stack.Watch()
 	startInterrupts()
-	clock.Init()
+	clock.Init(mem.MapDevice(arch.AlarmRegisters(), arch.PageSize) != 0)
 	fault.StartBranches()
 	smp.Start(info.Regions())
 	fault.SetWatches()

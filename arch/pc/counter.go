@@ -7,56 +7,106 @@ import "github.com/zeroframe/zeroframe/arch/amd64"
 // reading of a counter stands between two of the TSC, and of several the one with
 // the least between them counts, since an emulator's host may take the processor
 // away for milliseconds anywhere. The two halves must agree, or the window is
-// measured anew: that also finds a PIT that has wrapped unseen.
+// measured anew: that also finds a PIT that has wrapped unseen, and a counter that jumps.
+//
+// What says how fast the TSC is, is believed in the order of the constants below, if something
+// that was measured is within 2 % of it. Where no two agree, what was measured comes before what is
+// only stated, and the HPET, which states its own frequency, before the others. The local APIC's
+// timer is a reference only under TCG and KVM, whose source says that it counts at 1 GHz.
 //
 // The PIT is not gated by port 0x61, as is usual: -M microvm does not have that
 // port. It runs free, and its status and count show whether it is there.
 
-// reference is what the TSC was measured against.
+// reference is what the TSC is measured against.
 type reference uint8
 
+// In the order in which they are believed.
 const (
-	refNone reference = iota
-	refCPUID
-	refHypervisor
-	refPIT
-	refPITAndAPIC
+	refCPUID      reference = iota // leaf 0x15, with its crystal
+	refHypervisor                  // leaf 0x40000010
 	refAPIC
+	refHPET
+	refPM
+	refPIT
+	refNone
+
+	refFirst = refAPIC // the first one that counts
 )
 
-// usedRef is what the TSC was measured against. Set once at boot.
-var usedRef reference
+// refs is the table of the references. Never written.
+var refs = [refNone]struct {
+	name string
+	mask uint32 // the bits that count; 0: it does not count, but states the TSC's frequency
+}{
+	refCPUID:      {"CPUID 0x15", 0},
+	refHypervisor: {"CPUID 0x40000010", 0},
+	refAPIC:       {"local APIC's 1 GHz", 1<<32 - 1},
+	refHPET:       {"HPET", 1<<32 - 1},
+	refPM:         {"PM timer", pmMask},
+	refPIT:        {"PIT", 1<<16 - 1},
+}
+
+// verdict is what became of a reference.
+type verdict uint8
+
+const (
+	notThere verdict = iota
+	still
+	impossible
+	uneven
+	says
+	agrees
+	taken
+)
+
+// verdictText is what [CounterCheck] says of it. Never written.
+var verdictText = [...]string{notThere: "is not there", still: "stands still", impossible: "names an impossible period",
+	uneven: "counts unevenly", says: "says", agrees: "", taken: ""}
+
+// Set once at boot.
+var (
+	usedRef  = refNone        // what the TSC was measured against
+	verdicts [refNone]verdict // of each reference
+	measured [refNone]uint64  // Hz of the TSC by each, 0 if that is unknown
+)
 
 // MeasureCounter returns the frequency of ReadTSC's counter. It takes 11 ms, or less where
-// the machine allows exact readings. Early context, interrupts off, after MaskInterrupts and
-// StartInterrupts.
-func MeasureCounter() (hz uint64) {
-	hz, apicHz, usedRef = calibrate()
+// the machine allows exact readings. mapped says that AlarmRegisters are. Early context, interrupts
+// off, after FindCPUs, MaskInterrupts and StartInterrupts.
+func MeasureCounter(mapped bool) (hz uint64) {
+	hz, apicHz, usedRef = calibrate(mapped)
 	return hz
 }
 
-// CounterReference returns what MeasureCounter has measured against.
+// CounterReference returns what MeasureCounter has measured against, or "" if there was nothing: then
+// the frequency that it has returned is a guess. Any context, after MeasureCounter.
 func CounterReference() string {
-	switch usedRef {
-	case refCPUID:
-		return "CPUID"
-	case refHypervisor:
-		return "the hypervisor's CPUID"
-	case refPIT:
-		return "the PIT"
-	case refPITAndAPIC:
-		return "the PIT and the local APIC's 1 GHz"
-	case refAPIC:
-		return "the local APIC, taken for 1 GHz"
+	if usedRef == refNone {
+		return ""
 	}
-	return "none: assumed 1 GHz"
+	return refs[usedRef].name
+}
+
+// CounterCheck returns what became of reference number i: its name, what is wrong with it, "" if it
+// agrees, and its frequency in Hz if that is what is wrong. found is false for what the machine does
+// not have, and for what CounterReference names; more is false behind the last. Any context, after
+// MeasureCounter.
+func CounterCheck(i int) (name, wrong string, hz uint64, found, more bool) {
+	if uint(i) >= uint(refNone) {
+		return "", "", 0, false, false
+	}
+	v := verdicts[i]
+	if v == says {
+		hz = measured[i]
+	}
+	return refs[i].name, verdictText[v], hz, v != notThere && v != taken, true
 }
 
 const (
 	assumedHz  = 1_000_000_000 // of the TSC, if nothing is known
 	emulatedHz = 1_000_000_000 // of the APIC's timer under QEMU and KVM
 
-	leastHz = 10_000_000 // a TSC slower or faster than these is a mistake
+	leastHz = 1_000_000 // a TSC slower or faster than these is a mistake; Bochs has 4 MHz
 	mostHz  = 20_000_000_000
 
 	window      = 10_000_000 // ns between the ends
@@ -65,6 +115,9 @@ const (
 
 	readings = 8 // of a counter at each point, of which the best counts
 	attempts = 20
+	// looks is how often all counters are read for a window to be over: many times as often as it
+	// takes, so that only a counter that has stopped meets it.
+	looks = 1 << 20
 )
 
 // reading is what a counter showed when the TSC was at tsc, give or take half of
@@ -75,83 +128,113 @@ type reading struct {
 }
 
 // point is a reading of each counter.
-type point struct{ pit, apic reading }
+type point [refNone]reading
 
 // machine is what there is to measure with.
 type machine struct {
-	apic  bool // its timer counts
-	pit   bool
-	known uint64 // Hz of the TSC by CPUID, 0 if unknown
+	counts [refNone]bool
+	// hz is how fast each counts, 0 if that is unknown; of one that states the TSC's frequency, that.
+	hz    [refNone]uint64
 	hyper amd64.Hypervisor
 }
 
 // calibrate returns the frequencies of the TSC and the APIC's timer.
-func calibrate() (tsc, apicRate uint64, ref reference) {
-	m, ref := survey()
+func calibrate(mapped bool) (tsc, apicRate uint64, ref reference) {
+	m := survey(mapped)
 	var a, b, c point
-	agreed := false
-	for try := 0; try < attempts && !agreed; try++ {
-		if m.apic {
+	var even [refNone]bool
+	for try, agreed := 0, false; try < attempts && !agreed; try++ {
+		if m.counts[refAPIC] {
 			startAPIC(1<<32 - 1)
 		}
 		a = m.read()
-		b = m.after(a, 1)
-		c = m.after(a, 2)
-		agreed = m.agree(a, b, c)
+		b = m.after(&a, 1)
+		c = m.after(&a, 2)
+		even, agreed = m.agree(&a, &b, &c)
 	}
 	pitStop()
-	if m.apic {
+	if m.counts[refHPET] {
+		hpetStop()
+	}
+	if m.counts[refAPIC] {
 		startAPIC(0)
 	}
-	return m.judge(a, c, agreed, ref)
+	return m.judge(&a, &c, &even)
 }
 
 // survey finds the counters that count, and starts them.
-func survey() (m machine, ref reference) {
+func survey(mapped bool) (m machine) {
 	hyper, max := amd64.FindHypervisor()
 	m.hyper = hyper
-	if m.known, ref = amd64.ReportedTSC(), refCPUID; !sane(m.known) {
-		if m.known, ref = amd64.HypervisorTSC(max), refHypervisor; !sane(m.known) {
-			m.known, ref = 0, refNone
-		}
-	}
-	// One tick of the PIT is many reads under an emulator that counts
-	// instructions, less than one on an ISA bus.
-	const enough = 400
-	if pitRound() {
-		first := pitCount()
-		for i := 0; i < enough && !m.pit; i++ {
-			m.pit = pitCount() != first
-		}
-	}
+	m.hz[refCPUID], m.hz[refHypervisor] = amd64.ReportedTSC(), amd64.HypervisorTSC(max)
+	var there [refNone]bool
 	if apic != 0 {
 		oneShot(0)
 		startAPIC(1<<32 - 1)
-		first := apicTimer()
-		for i := 0; i < enough && !m.apic; i++ {
-			if apicTimer() != first {
-				m.apic = true
-			}
+		there[refAPIC] = true
+		if hyper == amd64.HypervisorQEMU || hyper == amd64.HypervisorKVM {
+			m.hz[refAPIC] = emulatedHz
 		}
 	}
-	return m, ref
+	if mapped {
+		m.hz[refHPET], there[refHPET] = hpetStart()
+	}
+	m.hz[refPM], there[refPM] = pmHz, pmPort != 0
+	m.hz[refPIT], there[refPIT] = pitHz, pitRound()
+	for r := refFirst; r < refNone; r++ {
+		switch {
+		case !there[r]:
+		case r == refHPET && m.hz[r] == 0:
+			verdicts[r] = impossible
+		default:
+			verdicts[r] = still
+			m.counts[r] = moves(r)
+		}
+	}
+	return m
+}
+
+// moves reports whether a counter counts.
+func moves(r reference) bool {
+	// One tick of the PIT is many reads under an emulator that counts
+	// instructions, less than one on an ISA bus.
+	const enough = 400
+	first := count(r)
+	for i := 0; i < enough; i++ {
+		if count(r) != first {
+			return true
+		}
+	}
+	return false
+}
+
+// count reads a counter; it counts up.
+func count(r reference) uint32 {
+	switch r {
+	case refAPIC:
+		return ^apicTimer()
+	case refHPET:
+		return hpetCount()
+	case refPM:
+		return pmCount()
+	}
+	return uint32(^pitCount())
 }
 
 func sane(hz uint64) bool { return hz >= leastHz && hz <= mostHz }
 
 // read reads all counters.
 func (m *machine) read() (p point) {
-	p.pit.width, p.apic.width = ^uint64(0), ^uint64(0)
+	for r := range p {
+		p[r].width = ^uint64(0)
+	}
 	for i := 0; i < readings; i++ {
-		if m.pit {
-			before := amd64.ReadTSC()
-			count := pitCount()
-			p.pit.keep(before, amd64.ReadTSC(), uint32(count))
-		}
-		if m.apic {
-			before := amd64.ReadTSC()
-			count := apicTimer()
-			p.apic.keep(before, amd64.ReadTSC(), count)
+		for r := refFirst; r < refNone; r++ {
+			if m.counts[r] {
+				before := amd64.ReadTSC()
+				n := count(r)
+				p[r].keep(before, amd64.ReadTSC(), n)
+			}
 		}
 	}
 	return p
@@ -164,59 +247,67 @@ func (r *reading) keep(before, after uint64, count uint32) {
 	}
 }
 
-// after waits until so many halves of the window are over since a, and reads.
-func (m *machine) after(a point, halves uint64) point {
-	if !m.pit && !m.apic {
-		return a // nothing to measure, so nothing to wait for
-	}
-	// The PIT's wraps are seen by reading it all the time.
-	last, passed := uint16(a.pit.count), uint64(0)
-	for {
+// after waits until so many halves of the window are over since a, by half of the clocks, and reads:
+// one that is wrong about its own frequency makes the window neither too long nor too short.
+func (m *machine) after(a *point, halves uint64) point {
+	var passed [refNone]uint64
+	last, start := *a, amd64.ReadTSC()
+	for i := 0; i < looks; i++ {
 		amd64.Pause()
 		tsc := amd64.ReadTSC()
-		var ns uint64
-		switch {
-		case m.pit:
-			now := pitCount()
-			passed += uint64(last - now)
-			last = now
-			ns = mulDiv(passed, second, pitHz)
-		case m.known != 0:
-			ns = mulDiv(tsc-a.apic.tsc, second, m.known)
-		default:
-			left := apicTimer()
-			if left == 0 {
-				return m.read() // it has run out; agree will say no
+		clocks, over := 0, 0
+		for r := range refNone {
+			ns := uint64(0)
+			switch {
+			case m.counts[r]:
+				// Wraps are seen by reading all the time.
+				now := count(r)
+				passed[r] += ticks(r, last[r].count, now)
+				last[r].count = now
+				hz := m.hz[r]
+				if hz == 0 {
+					continue // the APIC's, of unknown frequency
+				}
+				ns = mulDiv(passed[r], second, hz)
+			case refs[r].mask == 0 && sane(m.hz[r]):
+				ns = mulDiv(tsc-start, second, m.hz[r])
+			default:
+				continue
 			}
-			ns = uint64(a.apic.count - left)
+			clocks++
+			if 2*ns >= halves*window {
+				over++
+			}
 		}
-		if 2*ns >= halves*window || m.exact(a, tsc, ns, halves) {
-			return m.read()
+		if clocks == 0 || 2*over >= clocks || m.exact(a, tsc, passed[refAPIC], halves) {
+			break
 		}
 	}
+	return m.read()
 }
 
-// exact reports whether the APIC's timer has already been measured well enough.
+// exact reports whether the APIC's timer has already been measured well enough, after ns.
 // It only decides where that timer can be expected to count at 1 GHz.
-func (m *machine) exact(a point, tsc, ns, halves uint64) bool {
-	return m.apic && (m.hyper == amd64.HypervisorQEMU || m.hyper == amd64.HypervisorKVM) && 2*ns >= halves*shortWindow &&
-		2*(tsc-a.apic.tsc) >= halves*exactness*a.apic.width
+func (m *machine) exact(a *point, tsc, ns, halves uint64) bool {
+	return m.counts[refAPIC] && m.hz[refAPIC] != 0 && 2*ns >= halves*shortWindow &&
+		2*(tsc-a[refAPIC].tsc) >= halves*exactness*a[refAPIC].width
 }
 
-// Ticks between two readings.
-func pitTicks(a, b reading) uint64  { return uint64(uint16(a.count) - uint16(b.count)) }
-func apicTicks(a, b reading) uint64 { return uint64(a.count - b.count) }
+// ticks returns how far a counter has come from a to b.
+func ticks(r reference, a, b uint32) uint64 { return uint64((b - a) & refs[r].mask) }
 
-// agree reports whether the TSC has the same rate in both halves, by all counters.
-func (m *machine) agree(a, b, c point) bool {
-	if m.pit && !steady(b.pit.tsc-a.pit.tsc, pitTicks(a.pit, b.pit), c.pit.tsc-b.pit.tsc, pitTicks(b.pit, c.pit)) {
-		return false
+// agree reports by which counters the TSC has the same rate in both halves, and whether by all.
+func (m *machine) agree(a, b, c *point) (even [refNone]bool, all bool) {
+	all = true
+	for r := refFirst; r < refNone; r++ {
+		if !m.counts[r] {
+			continue
+		}
+		even[r] = steady(b[r].tsc-a[r].tsc, ticks(r, a[r].count, b[r].count), c[r].tsc-b[r].tsc, ticks(r, b[r].count, c[r].count)) &&
+			(r != refAPIC || c[r].count != 1<<32-1) // that has run out
+		all = all && even[r]
 	}
-	if !m.apic {
-		return true
-	}
-	return c.apic.count != 0 &&
-		steady(b.apic.tsc-a.apic.tsc, apicTicks(a.apic, b.apic), c.apic.tsc-b.apic.tsc, apicTicks(b.apic, c.apic))
+	return even, all
 }
 
 // steady reports whether two stretches have the same rate within 1 %, TSC ticks
@@ -230,36 +321,89 @@ func steady(tsc1, n1, tsc2, n2 uint64) bool {
 	return distance(r1, r2) <= r1/100+4*(r1/min(n1, n2))
 }
 
-// judge makes frequencies of the window from a to c. Where its halves have not agreed, the
-// host has taken the processor away in each attempt: a PIT wraps then, the APIC's timer,
-// which counts for seconds, does not.
-func (m *machine) judge(a, c point, agreed bool, ref reference) (tsc, apicRate uint64, _ reference) {
-	byPIT, byAPIC := uint64(0), uint64(0)
-	if n := pitTicks(a.pit, c.pit); m.pit && n != 0 {
-		byPIT = mulDiv(c.pit.tsc-a.pit.tsc, pitHz, n)
-	}
-	if n := apicTicks(a.apic, c.apic); m.apic && n != 0 && m.hyper != amd64.HypervisorNone {
-		byAPIC = mulDiv(c.apic.tsc-a.apic.tsc, emulatedHz, n)
-	}
-	switch {
-	case m.known != 0 && (!sane(byPIT) || near(m.known, byPIT)):
-		tsc = m.known
-	case sane(byPIT) && sane(byAPIC) && near(byPIT, byAPIC):
-		// The APIC's timer is the same clock, in finer ticks.
-		tsc, ref = byAPIC, refPITAndAPIC
-	case sane(byPIT) && (agreed || !sane(byAPIC)):
-		tsc, ref = byPIT, refPIT
-	case sane(byAPIC):
-		tsc, ref = byAPIC, refAPIC
-	default:
-		tsc, ref = assumedHz, refNone
-	}
-	if m.apic {
-		if d := c.apic.tsc - a.apic.tsc; d != 0 {
-			apicRate = mulDiv(apicTicks(a.apic, c.apic), tsc, d)
+// judge makes frequencies of the window from a to c, and verdicts. even is agree's: if no counter was
+// even, the host has taken the processor away in each attempt. A PIT wraps then, the others, which
+// count for seconds, do not.
+func (m *machine) judge(a, c *point, even *[refNone]bool) (tsc, apicRate uint64, ref reference) {
+	m.measure(a, c, even)
+	ref = refNone
+	for r := range refNone {
+		if confirmed(r) {
+			ref = r
+			break
 		}
 	}
+	if ref == refNone {
+		order := [...]reference{refHPET, refPM, refPIT, refAPIC, refCPUID, refHypervisor}
+		if !even[refPIT] {
+			order[2], order[3] = refAPIC, refPIT
+		}
+		for _, r := range order {
+			if measured[r] != 0 {
+				ref = r
+				break
+			}
+		}
+	}
+	tsc = assumedHz
+	if ref != refNone {
+		tsc = measured[ref]
+	}
+	for r := range refNone {
+		switch {
+		case r == ref:
+			verdicts[r] = taken
+		case measured[r] != 0 && near(tsc, measured[r]):
+			verdicts[r] = agrees
+		case measured[r] != 0:
+			verdicts[r] = says
+		}
+	}
+	if d := c[refAPIC].tsc - a[refAPIC].tsc; m.counts[refAPIC] && d != 0 {
+		apicRate = mulDiv(ticks(refAPIC, a[refAPIC].count, c[refAPIC].count), tsc, d)
+	}
 	return tsc, apicRate, ref
+}
+
+// measure notes what each reference says of the TSC. Those that count unevenly say nothing, unless all
+// do.
+func (m *machine) measure(a, c *point, even *[refNone]bool) {
+	some := *even != [refNone]bool{}
+	for r := range refNone {
+		hz := m.hz[r]
+		switch {
+		case refs[r].mask == 0:
+		case !m.counts[r] || hz == 0:
+			hz = 0
+			if r == refAPIC {
+				verdicts[r] = notThere // it is no reference
+			}
+		case some && !even[r]:
+			hz, verdicts[r] = 0, uneven
+		default:
+			n := ticks(r, a[r].count, c[r].count)
+			if n == 0 {
+				hz, verdicts[r] = 0, still
+				break
+			}
+			hz = mulDiv(c[r].tsc-a[r].tsc, hz, n)
+			verdicts[r] = uneven // if that is no possible frequency
+		}
+		if !sane(hz) {
+			hz = 0
+		}
+		measured[r] = hz
+	}
+}
+
+// confirmed reports whether another reference, which counts, has measured what r says.
+func confirmed(r reference) bool {
+	for other := refFirst; other < refNone; other++ {
+		if measured[r] != 0 && other != r && measured[other] != 0 && near(measured[r], measured[other]) {
+			return true
+		}
+	}
+	return false
 }
 
 // second is one second in nanoseconds.

@@ -144,14 +144,22 @@ func (l *cpuList) byACPI(root uintptr) {
 	if long := bytesAt(root, longSize); b[revision] >= 2 && long != nil && sum(long) == 0 && le64(long[xsdt:]) != 0 {
 		table, size = uintptr(le64(long[xsdt:])), 8
 	}
-	for list := tableAt(table, "RSDT", "XSDT"); uintptr(len(list)) >= tableHead+size; {
+	list, seen := tableAt(table, "RSDT", "XSDT"), false
+	if list != nil {
+		hpet = 0 // until a table tells of it
+	}
+	for uintptr(len(list)) >= tableHead+size {
 		a := uintptr(le32(list[tableHead:]))
 		if size == 8 {
 			a = uintptr(le64(list[tableHead:]))
 		}
-		if madt := tableAt(a, "APIC", ""); madt != nil {
-			l.readMADT(madt)
-			return
+		if b := tableAt(a, "APIC", ""); b != nil && !seen {
+			seen = true // of two, the first one counts
+			l.readMADT(b)
+		} else if b := tableAt(a, "FACP", ""); b != nil {
+			readFADT(b)
+		} else if b := tableAt(a, "HPET", ""); b != nil {
+			readHPET(b)
 		}
 		list = list[size:]
 	}

@@ -12,7 +12,8 @@
 //	line.go           the I/O APIC, and the 8259s where there is none; interrupt numbers
 //	timer.go          what interrupts when a time is over
 //	pit.go            the i8254
-//	hpet.go           an NMI for a CPU that takes no interrupts
+//	hpet.go           the HPET: a reference of time, and an NMI for a CPU that takes no interrupts
+//	pmtimer.go        ACPI's timer, another reference
 //	counter.go        how fast the time stamp counter counts
 //	rtc.go            the clock that tells the date
 //	uart.go           the serial ports

@@ -48,9 +48,11 @@ const (
 	InterruptFlush   = 73
 )
 
-func MeasureCounter() (hz uint64) { panic(stub) }
+func MeasureCounter(mapped bool) (hz uint64) { panic(stub) }
 
 func CounterReference() string { panic(stub) }
+
+func CounterCheck(i int) (name, wrong string, hz uint64, found, more bool) { panic(stub) }
 
 func ChooseTimer(counterHz uint64) (hz, most uint64) { panic(stub) }
 
@@ -62,9 +64,7 @@ func StartTimer(now, ticks uint64) { panic(stub) }
 
 func StopTimer() { panic(stub) }
 
-const (
-	AlarmRegisters = 4275044352
-)
+func AlarmRegisters() uintptr { panic(stub) }
 
 func InitAlarm(mapped bool) bool { panic(stub) }
 

@@ -11,9 +11,10 @@ var (
 )
 
 // Init finds out how fast the counters count, reads the real-time clock and
-// chooses a timer. It takes as long as [arch.MeasureCounter], and is called where that may be.
-func Init() {
-	tscHz = arch.MeasureCounter()
+// chooses a timer. mapped says that [arch.AlarmRegisters] are. It takes as long as
+// [arch.MeasureCounter], and is called where that may be.
+func Init(mapped bool) {
+	tscHz = arch.MeasureCounter(mapped)
 	toNanos = ratio(second, tscHz)
 	zero = arch.ReadCounter()
 	readWall()

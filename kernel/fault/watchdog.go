@@ -40,7 +40,7 @@ func SetWatchdog() {
 	if s, ok := option.Number("watchdog"); ok {
 		patience, lastSeen = s*1e9, clock.Now()
 		alarm = s != 0 && arch.LocalInterrupts() &&
-			arch.InitAlarm(mem.MapDevice(arch.LineRegisters, arch.PageSize) != 0 && mem.MapDevice(arch.AlarmRegisters, arch.PageSize) != 0)
+			arch.InitAlarm(mem.MapDevice(arch.LineRegisters, arch.PageSize) != 0 && mem.MapDevice(arch.AlarmRegisters(), arch.PageSize) != 0)
 	}
 }
 
