@@ -149,6 +149,8 @@ type Cause struct {
 	End  string `json:"end"`  // where the way ends
 	// Untold is set if the way could not be followed to where the value began.
 	Untold bool `json:"untold,omitempty"`
+	// Forked is set if it was made of several there, each of which is a cause that comes behind.
+	Forked bool `json:"forked,omitempty"`
 }
 
 // A Story is why a machine has died.
@@ -159,10 +161,15 @@ type Story struct {
 	At        Hop     `json:"at"`           // where it happened
 	Culprit   *Hop    `json:"culprit"`      // the program's own place that has made the value what it was, if it can be told
 	Causes    []Cause `json:"causes"`
+	// OneOf are the places of which one has made it so, where it cannot be told which; Culprit is nil then.
+	OneOf []Hop `json:"one_of,omitempty"`
+	// Open says why nobody is named where the way of the value is known: another value may be to blame.
+	Open string `json:"open,omitempty"`
 	// Unfinished is set if the search was ended from outside: this is what was known by then.
 	Unfinished bool `json:"unfinished,omitempty"`
 
-	asked int // branches
+	asked int  // branches
+	made  bool // Culprit has made the value, and not only handed it over
 }
 
 // unfinished is where a way ends that was not followed to its end.
@@ -487,37 +494,66 @@ func (w *Why) last(path []entry, start uint64) int {
 
 // follow follows the values of places in front of path[at].
 func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from []place) error {
-	for _, p := range from {
-		c := Cause{What: p.String()}
-		switch p.kind {
-		case inRegister:
-			c.What = fmt.Sprintf("%s holds %#x", p, path[at].gpr[p.reg])
-		case inMemory:
-			c.What = fmt.Sprintf("the word at %s", p)
-			if n := w.Name(p.addr); n != "" {
-				c.What += " (" + n + ")"
-			}
+	heals := w.verdicts(path, at, from)
+	j, said, err := w.pick(ctx, s, path, at, from, heals)
+	if err != nil {
+		return err
+	}
+	var ways []fork
+	for k, p := range from {
+		if j < 0 || k == j {
+			f := fork{path: path, at: at, p: p, heals: heals[k]}
+			f.what = w.what(&f) + said
+			ways = append(ways, f)
 		}
-		if err := w.followAs(ctx, s, path, at, p, c.What); err != nil {
+	}
+	if err = w.followWays(ctx, s, ways); err == nil && j >= 0 && s.Culprit != nil && !s.made {
+		s.Open = cannotTell + "whether the one is too much, or the other too little"
+		s.blame()
+	}
+	return err
+}
+
+// followAs follows the value of one place, which is named so.
+func (w *Why) followAs(ctx context.Context, s *Story, path []entry, at int, p place, what string) error {
+	return w.followWays(ctx, s, []fork{{path: path, at: at, p: p, what: what}})
+}
+
+// followWays follows some ways, and those into which they fork.
+func (w *Why) followWays(ctx context.Context, s *Story, ways []fork) (err error) {
+	for most := len(s.Causes) + mostForks; len(ways) > 0; {
+		f := ways[0]
+		c := Cause{What: f.what}
+		var forks []fork
+		c.Hops, c.End, forks, err = w.way(ctx, s, f, nil)
+		switch ways = ways[1:]; {
+		case err != nil:
+			c.End = unfinished
+		case len(s.Causes)+len(ways)+len(forks) >= most && len(forks) > 0:
+			c.End = cannotTell + "it is made of too many"
+		case len(forks) > 0:
+			c.Forked = true
+			ways = append(forks, ways...)
+		}
+		c.Untold = err != nil || strings.HasPrefix(c.End, cannotTell)
+		s.Causes = append(s.Causes, c)
+		if err != nil {
+			s.Culprit, s.OneOf, s.Unfinished = nil, nil, true // what is farther back may be to blame
 			return err
 		}
+		s.blame()
 	}
 	return nil
 }
 
-// followAs follows the value of one place, which is named so.
-func (w *Why) followAs(ctx context.Context, s *Story, path []entry, at int, p place, what string) (err error) {
-	c := Cause{What: what}
-	c.Hops, c.End, err = w.chain(ctx, s, path, at, p, nil)
-	if err != nil {
-		c.End = unfinished
+// what says what a way is about.
+func (w *Why) what(f *fork) string {
+	if f.p.kind != inMemory {
+		v, _ := w.valueAt(f.path, f.at, f.p)
+		return fmt.Sprintf("%s holds %#x", f.p, v)
 	}
-	c.Untold = err != nil || strings.HasPrefix(c.End, cannotTell)
-	s.Causes = append(s.Causes, c)
-	if err != nil {
-		s.Culprit, s.Unfinished = nil, true // what is farther back may be to blame
-		return err
+	if n := w.Name(f.p.addr); n != "" {
+		return fmt.Sprintf("the word at %s (%s)", f.p, n)
 	}
-	s.blame()
-	return nil
+	return fmt.Sprintf("the word at %s", f.p)
 }

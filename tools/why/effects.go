@@ -114,6 +114,9 @@ func (e *entry) placesOf(a x86asm.Arg) []place {
 		if a >= x86asm.X0 && a <= x86asm.X15 {
 			return []place{{kind: inVector, reg: int(a - x86asm.X0), size: 16}}
 		}
+		if a >= x86asm.Y0 && a <= x86asm.Y15 {
+			return []place{{kind: inVector, reg: int(a - x86asm.Y0), size: 32}}
+		}
 	case x86asm.Mem:
 		size := uint64(e.inst.MemBytes)
 		if size == 0 {
@@ -169,7 +172,8 @@ func (e *entry) effects(after *state) []effect {
 		return nil
 	case x86asm.MOV, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD, x86asm.MOVUPS, x86asm.MOVUPD, x86asm.MOVAPS, x86asm.MOVAPD,
 		x86asm.MOVDQU, x86asm.MOVDQA, x86asm.MOVQ, x86asm.MOVD, x86asm.MOVSD_XMM, x86asm.MOVSS, x86asm.MOVNTI, x86asm.MOVNTDQ,
-		x86asm.MOVHPS, x86asm.MOVLPS, x86asm.MOVHPD, x86asm.MOVLPD, x86asm.MOVBE:
+		x86asm.MOVHPS, x86asm.MOVLPS, x86asm.MOVHPD, x86asm.MOVLPD, x86asm.MOVBE,
+		x86asm.VMOVDQA, x86asm.VMOVDQU, x86asm.VMOVNTDQ, x86asm.VMOVNTDQA:
 		return e.one(a, copied, b)
 	case x86asm.LEA:
 		fx := e.one(a, computed)
@@ -241,10 +245,10 @@ func (e *entry) effects(after *state) []effect {
 	case x86asm.CBW, x86asm.CWDE, x86asm.CDQE:
 		return []effect{{to: register(rax), how: copied, from: []place{register(rax)}}}
 	case x86asm.STOSB, x86asm.STOSW, x86asm.STOSD, x86asm.STOSQ:
-		n := map[x86asm.Op]uint64{x86asm.STOSB: 1, x86asm.STOSW: 2, x86asm.STOSD: 4, x86asm.STOSQ: 8}[in.Op]
+		n := stringOps[in.Op]
 		return []effect{{to: place{kind: inMemory, addr: e.gpr[rdi], size: n}, how: copied, from: []place{register(rax)}}}
 	case x86asm.MOVSB, x86asm.MOVSW, x86asm.MOVSD, x86asm.MOVSQ:
-		n := map[x86asm.Op]uint64{x86asm.MOVSB: 1, x86asm.MOVSW: 2, x86asm.MOVSD: 4, x86asm.MOVSQ: 8}[in.Op]
+		n := stringOps[in.Op]
 		return []effect{{to: place{kind: inMemory, addr: e.gpr[rdi], size: n}, how: copied, from: []place{{kind: inMemory, addr: e.gpr[rsi], size: n}}}}
 	case x86asm.IN:
 		return []effect{{to: register(rax), how: input, what: "an input port"}}
@@ -295,6 +299,9 @@ func (e *entry) changed(after *state) (fx []effect) {
 	for n := range e.gpr {
 		if after != nil && n != rsp && after.gpr[n] != e.gpr[n] {
 			fx = append(fx, effect{to: register(n), how: unknown})
+		}
+		if after != nil && after.vector[n] != e.vector[n] {
+			fx = append(fx, effect{to: place{kind: inVector, reg: n, size: 32}, how: unknown})
 		}
 	}
 	return fx

@@ -29,6 +29,7 @@ type entry struct {
 	pc    uint64
 	inst  x86asm.Inst // Op is 0 if it is not known
 	count uint64      // instructions before it
+	mem   uint64      // what its operand in memory holds, where that is not moved but computed with or compared
 }
 
 // machine is one replay.
@@ -163,6 +164,7 @@ func (m *machine) path(n uint64) ([]entry, error) {
 			return nil, err
 		}
 		e.count = at
+		m.readOperand(&e)
 		all = append(all, e)
 		if err := m.Step(m.ctx); err != nil {
 			return nil, err
@@ -181,6 +183,23 @@ func (m *machine) path(n uint64) ([]entry, error) {
 	}
 	last.count = at
 	return append(all, last), nil
+}
+
+// moves reports whether an instruction only moves what is in memory, or does not read it.
+func moves(in *x86asm.Inst) bool {
+	op := in.Op.String()
+	return slices.ContainsFunc([]string{"MOV", "VMOV", "LEA", "NOP", "PREFETCH", "STOS", "PUSH", "POP"}, func(s string) bool {
+		return strings.HasPrefix(op, s)
+	})
+}
+
+// readOperand sets mem: when it is asked for, that will have been overwritten.
+func (m *machine) readOperand(e *entry) {
+	for _, a := range e.inst.Args {
+		if a, ok := a.(x86asm.Mem); ok && !moves(&e.inst) {
+			e.mem, _ = m.word(e.addressOf(a, e.pc+uint64(e.inst.Len)))
+		}
+	}
 }
 
 // word reads eight bytes.
@@ -298,22 +317,34 @@ const forEver = 1<<63 - 1
 
 func mask(size uint64) uint64 { return 1<<(8*size-1)<<1 - 1 }
 
-// implicit are the instructions that write to memory which they do not name.
-var implicit = map[x86asm.Op]bool{
-	x86asm.PUSH: true, x86asm.PUSHFQ: true, x86asm.CALL: true, x86asm.STOSB: true, x86asm.STOSW: true, x86asm.STOSD: true, x86asm.STOSQ: true,
-	x86asm.MOVSB: true, x86asm.MOVSW: true, x86asm.MOVSD: true, x86asm.MOVSQ: true,
+// stringOps are the string instructions that write to memory, and how many bytes at a time.
+var stringOps = map[x86asm.Op]uint64{
+	x86asm.STOSB: 1, x86asm.STOSW: 2, x86asm.STOSD: 4, x86asm.STOSQ: 8, x86asm.MOVSB: 1, x86asm.MOVSW: 2, x86asm.MOVSD: 4, x86asm.MOVSQ: 8,
+}
+
+// wrote returns where an instruction that does not name it in its operands has written to memory; e is the state behind.
+func (e *entry) wrote(in *x86asm.Inst) (p place, ok bool) {
+	switch n := stringOps[in.Op]; {
+	case in.Op == x86asm.PUSH, in.Op == x86asm.PUSHFQ, in.Op == x86asm.CALL:
+		return place{kind: inMemory, addr: e.gpr[rsp], size: 8}, true
+	case n > 0 && e.flags&(1<<10) != 0: // DF: downwards
+		return place{kind: inMemory, addr: e.gpr[rdi] + n, size: n}, true
+	case n > 0:
+		return place{kind: inMemory, addr: e.gpr[rdi] - n, size: n}, true
+	}
+	return p, false
 }
 
 // mayWrite reports whether the instruction in front of the one at after may have written the place. QEMU 7.2
 // stops at other stores into a page with a watchpoint, too. One that cannot be decoded has written if the word has
 // changed.
 func (m *machine) mayWrite(after *entry, p place, changed bool) bool {
-	if in := m.decode(after.pc); changed && in.Prefix[0] != 0 && implicit[in.Op] {
-		return true // in the midst of a repeated one
-	}
 	start, ok := m.funcStart(after.pc)
 	if !ok || after.pc-start > 1<<16 {
 		return true
+	}
+	if to, ok := after.wrote(&after.inst); ok && stringOps[after.inst.Op] > 0 && to.overlaps(p) {
+		return true // a repeated one stays at its address until it is done
 	}
 	for pc := start; pc < after.pc; {
 		in := m.decode(pc)
@@ -326,12 +357,12 @@ func (m *machine) mayWrite(after *entry, p place, changed bool) bool {
 		if pc > after.pc {
 			return true
 		}
-		mem, ok := in.Args[0].(x86asm.Mem)
-		if in.Op == 0 {
-			return changed
+		if to, ok := after.wrote(&in); ok {
+			return to.overlaps(p)
 		}
+		mem, ok := in.Args[0].(x86asm.Mem)
 		if !ok {
-			return implicit[in.Op] || changed
+			return changed
 		}
 		if in.MemBytes == 0 && changed {
 			return true

@@ -278,12 +278,20 @@ func (w *Why) zeroed(path []entry, i int) bool {
 // lastCall replays up to an instruction, and returns before which one a function was entered last where is is true; 0
 // if it never was.
 func (w *Why) lastCall(ctx context.Context, before uint64, functions []uint64, is func(*machine, *entry) bool) (last uint64, err error) {
+	return w.lastCallSince(ctx, 0, before, functions, is)
+}
+
+// lastCallSince is lastCall for the calls from an instruction on.
+func (w *Why) lastCallSince(ctx context.Context, from, before uint64, functions []uint64, is func(*machine, *entry) bool) (last uint64, err error) {
 	m, f, err := w.followed(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer w.keep(f)
 	defer m.End()
+	if err := m.To(from); err != nil {
+		return 0, err
+	}
 	for _, f := range functions {
 		if f != 0 {
 			if err := m.Break(f); err != nil {

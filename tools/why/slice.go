@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -15,10 +16,12 @@ var windows = []uint64{2_000, 16_000, 120_000}
 
 const stackWindow = 2_000_000
 
-// mostHops bounds a chain, mostRounds the rounds of a loop in it.
+// mostHops bounds a way, mostRounds the rounds of a loop in it.
 const (
 	mostHops   = 400
 	mostRounds = 2
+	// mostSettled is how many times memory is searched for a writer when it is settled who is to blame.
+	mostSettled = 4
 )
 
 // cannotTell begins what is said of a way that cannot be followed to its end.
@@ -52,8 +55,8 @@ func (w *Why) lastDef(path []entry, before int, p place) (d def, ok bool) {
 			fx = e.changed(after)
 		}
 		for _, f := range fx {
-			if !f.to.overlaps(p) {
-				continue
+			if !f.to.overlaps(p) || p.kind == inMemory && w.copyStart(e.pc) != 0 && w.copyEntry(path, i) >= 0 {
+				continue // the copy is taken as a whole, where it begins
 			}
 			d := narrow(i, f, p)
 			if p.kind != inMemory || d.rest.addr == p.addr {
@@ -94,145 +97,233 @@ func narrow(i int, f effect, p place) def {
 	return d
 }
 
-// unit takes a call of the runtime's copying or clearing for one instruction, when path[i] is its first: it
-// has instructions that are not known here.
-func (w *Why) unit(path []entry, i int, p place) (d def, ok bool) {
-	e := &path[i]
-	if p.kind != inMemory {
-		return d, false
-	}
-	to, n := e.gpr[rax], e.gpr[rcx]
-	switch e.pc {
-	case w.memmove:
-		if lo := max(p.addr, to); lo < min(p.addr+p.size, to+n) {
-			d = def{index: i, effect: effect{to: place{kind: inMemory, addr: to, size: n}, how: copied}}
-			d.rest = place{kind: inMemory, addr: lo, size: min(p.addr+p.size, to+n) - lo}
-			d.source = place{kind: inMemory, addr: e.gpr[rbx] + lo - to, size: d.rest.size}
-			return d, true
-		}
-	case w.memclr:
-		n = e.gpr[rbx]
-		if lo := max(p.addr, to); lo < min(p.addr+p.size, to+n) {
-			return def{index: i, rest: p, effect: effect{to: place{kind: inMemory, addr: to, size: n}, how: constant}}, true
-		}
-	}
-	return d, false
+// chain follows one way of a value: of several operands the first.
+func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place, until func(*Hop) bool) (hops []Hop, end string, err error) {
+	hops, end, _, err = w.way(ctx, s, fork{path: path, at: at, p: p}, until)
+	return hops, end, err
 }
 
-// chain follows the value that a place had in front of path[at] back to where it comes from. When it is settled who
-// is to blame, the rounds of a loop in which it was computed are not followed one by one. With until it ends at the first
-// step of which that is true.
-func (w *Why) chain(ctx context.Context, s *Story, path []entry, at int, p place, until func(*Hop) bool) (hops []Hop, end string, err error) {
-	rounds := map[uint64]int{}
+// way follows the value that a place had in front of an instruction back to where it comes from. Where it is made of
+// several, and it cannot be told which of them is off, it ends with a fork for each. When it is settled who is to blame, the
+// rounds of a loop in which it was computed are not followed one by one. With until it ends at the first step of which
+// that is true, and does not fork.
+func (w *Why) way(ctx context.Context, s *Story, from fork, until func(*Hop) bool) (hops []Hop, end string, forks []fork, err error) {
+	rounds := map[call]int{}
+	settledFar := 0
+	path, at, p, heals := from.path, from.at, from.p, from.heals
+	value, known := w.valueAt(path, at, p)
+	to := func(q place, i int) { // goes on with another value
+		p, at, heals = q, i, nil
+		value, known = w.valueAt(path, i, q)
+	}
 	for n := 0; n < mostHops; n++ {
 		if p.kind == inVector && p.reg == 15 {
-			return hops, "the constant 0", nil // Go's internal ABI
+			return hops, "the constant 0", nil, nil // Go's internal ABI
 		}
 		reader := &path[at]
 		d, ok := w.lastDef(path, at, p)
 		if !ok {
+			if settledFar++; settledFar > mostSettled && until == nil && s.settled(hops) {
+				return hops, "what was before was not followed", nil, nil
+			}
 			read, readAt := path, at
 			var dev *deviceWrite
 			if path, d, dev, end, err = w.before(ctx, path, at, p); dev != nil {
 				h := w.deviceHop(dev, p)
 				hops = append(hops, h)
 				if dev.descriptor == 0 || dev.count == 0 {
-					return hops, "it was written by " + dev.String(), err
+					return hops, "it was written by " + dev.String(), nil, err
 				}
 				// Goes on with where the buffer's address came from.
-				path, at, p = []entry{{count: dev.count}}, 0, place{kind: inMemory, addr: dev.descriptor, size: 8}
+				path = []entry{{count: dev.count}}
+				to(place{kind: inMemory, addr: dev.descriptor, size: 8}, 0)
 				continue
 			}
-			if end != "" && err == nil && strings.HasPrefix(w.Name(p.addr), zeroValue) {
-				gone, since, err := w.deleted(ctx, path, at)
-				if len(gone) > 0 {
-					return append(hops, gone...), since, err
-				}
-				return hops, end, err
-			}
-			if end != "" && err == nil && until == nil && w.Name(p.addr) == "" {
-				h, ok, err := w.allocated(ctx, read, readAt, p)
-				if ok {
-					return append(hops, h), "never written since it was made there", err
-				}
-				return hops, end, err
-			}
 			if err != nil || end != "" {
-				return hops, end, err
+				h, last, err := w.nowhere(ctx, read, readAt, path, at, p, until == nil, end, err)
+				return append(hops, h...), last, nil, err
+			}
+		}
+		if w.copyStart(path[d.index].pc) != 0 && d.effect.to.kind == inMemory && w.copyEntry(path, d.index) != d.index {
+			if path, d, ok, err = w.copyCall(ctx, path, d.index, p); err != nil || !ok {
+				return hops, cannotTell + "where the copy began that has written it was not found", nil, err
 			}
 		}
 		e := &path[d.index]
 		h := w.hop(path, d.index)
 		h.Place, h.Value = p.String(), w.valueOf(path, d)
+		if p.size > d.rest.size {
+			heals = nil
+		}
+		if p.size = min(p.size, d.rest.size); known {
+			h.Value = value & mask(min(p.size, 8))
+		}
 		f := &d.effect
 		h.Store = f.to.kind == inMemory && (!e.inFrame() || f.how == constant && reader.byPointer(w.memmove))
 		if until != nil && until(&h) {
-			return append(hops, h), "", nil
+			return append(hops, h), "", nil, nil
 		}
 		switch f.how {
 		case constant:
 			h.How = "constant"
 			if k, q, ok := w.closed(path, d.index); ok {
 				h.Store = false
-				hops, p, at = append(hops, h), q, k
+				hops = append(hops, h)
+				to(q, k)
 				continue
 			}
 			if h.Own && f.value == 0 && w.zeroed(path, d.index) {
 				h.How, h.Store = "never", true
-				return append(hops, h), "never written since it was made there", nil
+				return append(hops, h), "never written since it was made there", nil, nil
 			}
 			hops = append(hops, h)
+			if k, q := w.chosen(path, d.index, at); q != (place{}) {
+				to(q, k)
+				continue
+			}
 			if f.value == 0 && n < mostHops {
 				if gone, since, err := w.missed(ctx, path, d.index, &h); len(gone) > 0 || err != nil {
-					return append(hops, gone...), since, err
+					return append(hops, gone...), since, nil, err
 				}
 			}
 			// In the standard library a constant is an answer: the question was a comparison's.
 			if c := w.file.Lookup(e.pc, false); len(c) > 0 && !w.own(&c[0]) && f.value == 0 {
 				if k, q, ok := w.question(path, d.index); ok && n < mostHops {
-					p, at = q, k
+					to(q, k)
 					continue
 				}
 			}
-			return hops, w.constantEnd(f, e), nil
+			return hops, w.constantEnd(f, e), nil, nil
 		case input:
 			h.How = "input"
-			return append(hops, h), "it comes from " + f.what, nil
+			return append(hops, h), "it comes from " + f.what, nil, nil
 		case unknown:
 			h.How = "unknown"
-			return append(hops, h), fmt.Sprintf(cannotTell+"what %s does with it is not known here", strings.ToLower(e.inst.Op.String())), nil
+			return append(hops, h), fmt.Sprintf(cannotTell+"what %s does with it is not known here", strings.ToLower(e.inst.Op.String())), nil, nil
 		case computed:
 			h.How = "computed"
-			var from []place
-			for _, q := range f.from {
-				if q != register(rsp) && q != register(rbp) {
-					from = append(from, q)
-				}
-			}
-			if strings.HasPrefix(e.inst.Op.String(), "SET") {
-				from = w.flags(path, d.index)
-			}
+			from := w.operands(path, d)
 			if len(from) == 0 {
-				return append(hops, h), "it is an address in the stack", nil
+				return append(hops, h), "it is an address in the stack", nil, nil
 			}
-			if len(from) > 1 && from[0] != from[1] {
-				for _, q := range from[1:] {
-					h.Alternatives = append(h.Alternatives, q.String())
+			// Yes or no is the answer of what was compared.
+			h.turned = (turns[e.inst.Op] || strings.HasPrefix(e.inst.Op.String(), "SET")) && len(from) == 1
+			j := 0
+			if until == nil && len(from) > 1 && h.Own && h.By == "" && !s.settled(hops) {
+				stored := f.to.kind == inMemory || h.stored(hops)
+				if j, err = w.choose(ctx, path, d.index, from, heals, stored); err != nil {
+					return append(hops, h), "", nil, err
+				}
+				if h.passing = j >= 0 || !stored; j < 0 && !stored {
+					for k, q := range from {
+						f := fork{path: path, at: d.index, p: q, heals: w.onOperand(path, d.index, from, k, heals)}
+						f.what = fmt.Sprintf("of %#x, line %d: %s", h.Value, h.Line, w.what(&f))
+						forks = append(forks, f)
+					}
+					return append(hops, h), "it is made of several, and each is followed", forks, nil
+				}
+				j = max(j, 0)
+			}
+			for k, q := range from {
+				if k != j {
+					h.Alternatives = append(h.Alternatives, w.held(path, d.index, q))
 				}
 			}
-			h.turned = (turns[e.inst.Op] || strings.HasPrefix(e.inst.Op.String(), "SET")) && len(from) == 1 // yes or no is the answer of what was compared
 			hops = append(hops, h)
-			if rounds[h.PC]++; rounds[h.PC] > mostRounds && s.settled(hops) {
-				return hops, "it was computed so in each round of a loop, whose earlier ones were not followed", nil
+			c := w.callers(path, d.index)
+			if rounds[c]++; rounds[c] > mostRounds && s.settled(hops) {
+				return hops, "it was computed so in each round of a loop, whose earlier ones were not followed", nil, nil
 			}
-			p, at = from[0], d.index
+			verdict := w.onOperand(path, d.index, from, j, heals)
+			to(from[j], d.index)
+			heals = verdict
 			continue
 		}
 		h.How = "copied"
 		hops = append(hops, h)
-		p, at = d.source, d.index
+		p, at, value = d.source, d.index, moved(&e.inst, value, d.source)
+		if !known {
+			value, known = w.valueAt(path, at, p)
+		}
 	}
-	return hops, cannotTell + "it has too many steps", nil
+	return hops, cannotTell + "it has too many steps", nil, nil
+}
+
+// nowhere is for a value that nobody has written, as end says: a key that was deleted, or a word that was allocated,
+// says more.
+func (w *Why) nowhere(ctx context.Context, read []entry, readAt int, path []entry, at int, p place, deep bool, end string, err error) ([]Hop, string, error) {
+	switch {
+	case err != nil:
+	case strings.HasPrefix(w.Name(p.addr), zeroValue):
+		if gone, since, err := w.deleted(ctx, path, at); len(gone) > 0 || err != nil {
+			return gone, since, err
+		}
+	case deep && w.Name(p.addr) == "":
+		h, ok, err := w.allocated(ctx, read, readAt, p)
+		if ok {
+			return []Hop{h}, "never written since it was made there", err
+		}
+		return nil, end, err
+	}
+	return nil, end, err
+}
+
+// operands are the places that a def has computed its value of, and that can be to blame.
+func (w *Why) operands(path []entry, d def) []place {
+	from := open(d.effect.from)
+	if strings.HasPrefix(path[d.index].inst.Op.String(), "SET") {
+		from = w.flags(path, d.index)
+	}
+	if in := &path[d.index].inst; in.Op == x86asm.DIV || in.Op == x86asm.IDIV {
+		from = slices.DeleteFunc(from, func(q place) bool { return q == register(rdx) }) // the sign of the dividend
+	}
+	return from
+}
+
+// chosen is for a constant that path[reader] has taken by a condition: the place that was compared, and in front of which
+// instruction.
+func (w *Why) chosen(path []entry, constant, reader int) (at int, p place) {
+	if reader >= len(path) || constant > reader || !strings.HasPrefix(path[reader].inst.Op.String(), "CMOV") {
+		return 0, p
+	}
+	for k := reader - 1; k >= max(0, reader-4); k-- {
+		if op := path[k].inst.Op; op == x86asm.BSF || op == x86asm.BSR {
+			return k, w.madeOf(&path[k])
+		} else if op == x86asm.CMP || op == x86asm.TEST {
+			if from := w.compared(&path[k]); len(from) == 1 {
+				return k, from[0]
+			}
+			return 0, p
+		}
+	}
+	return 0, p
+}
+
+// held says what a place held in front of path[i].
+func (w *Why) held(path []entry, i int, q place) string {
+	if v, ok := w.valueAt(path, i, q); ok {
+		return fmt.Sprintf("%s (%#x)", q, v)
+	}
+	return q.String()
+}
+
+// call is an instruction, and where the calls that it is in return to.
+type call [4]uint64
+
+func (w *Why) callers(path []entry, i int) (c call) {
+	c[0] = path[i].pc
+	for n := 1; n < len(c); n++ {
+		k, ok := callerOf(path, i)
+		if ok {
+			c[n] = path[k].pc + uint64(path[k].inst.Len)
+		} else if k, ok = returnOf(path, i); ok {
+			c[n] = path[k].pc
+		} else {
+			break
+		}
+		i = k
+	}
+	return c
 }
 
 // turns are the instructions that write the bytes of a number in the other order.
@@ -371,6 +462,7 @@ func (w *Why) pathTo(ctx context.Context, count, n uint64) ([]entry, error) {
 	if err := m.To(begin); err != nil {
 		return nil, err
 	}
+	w.stands = count
 	return m.path(count)
 }
 

@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -24,9 +25,26 @@ func (s *Story) Lines() []string {
 		}
 		lines = append(lines, how+where(h))
 	}
-	for i, c := range s.Causes {
-		room := mostLines - len(lines) - 3*(len(s.Causes)-i-1)
-		lines = append(lines, c.lines(s, room)...)
+	if s.Open != "" {
+		lines = append(lines, s.Open)
+	}
+	for i := range s.OneOf {
+		lines = append(lines, "one of: "+where(&s.OneOf[i]))
+	}
+	most := 0 // the cause that gets the most room: the culprit's
+	for i := range s.Causes {
+		if h, _ := s.culprit(&s.Causes[i]); h != nil && s.Culprit != nil && h.Count == s.Culprit.Count {
+			most = i
+		}
+	}
+	room := mostLines - len(lines)
+	each := max(1, min(3, (room-3)/max(1, len(s.Causes)-1)))
+	for i := range s.Causes {
+		if i == most {
+			lines = append(lines, s.Causes[i].lines(s, room-each*(len(s.Causes)-1))...)
+		} else {
+			lines = append(lines, s.Causes[i].lines(s, each)...)
+		}
 	}
 	return lines
 }
@@ -61,21 +79,24 @@ func (h *Hop) Where() string {
 	return t
 }
 
-// Steps are the hops that say something new: those of a source line are one, with what it has made in the end; and the
-// last one.
+// Steps are the hops that say something new: those of a source line are one, with what it has made in the end, unless it has
+// written more than once; and the last one.
 func (c *Cause) Steps() (steps []Hop) {
+	stored := false // by the step
 	for i, h := range c.Hops {
 		if i > 0 {
-			if last := &steps[len(steps)-1]; last.Function == h.Function && last.Line == h.Line && last.Goroutine == h.Goroutine {
+			if last := &steps[len(steps)-1]; last.Function == h.Function && last.Line == h.Line && last.Goroutine == h.Goroutine && !(stored && h.Store) {
 				h.Alternatives = append(last.Alternatives, h.Alternatives...)
 				h.Value = last.Value // what the line has made
 				if last.How == "computed" {
 					h.How = last.How
 				}
+				stored = stored || h.Store
 				*last = h
 				continue
 			}
 		}
+		stored = h.Store
 		steps = append(steps, h)
 	}
 	return steps
@@ -89,6 +110,7 @@ func (c *Cause) Steps() (steps []Hop) {
 // if that cannot be told.
 func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 	high := uint64(0) // the outermost stack pointer behind h
+	passed := false   // over a sum that is as ever
 	for i := range c.Hops {
 		k := &c.Hops[i]
 		if k.How == "device" || (k.How == "deleted" || k.How == "never") && k.Own {
@@ -99,6 +121,12 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 		}
 		switch here := k.Function == s.At.Function && k.Line == s.At.Line; {
 		case !k.Own || k.How == "unknown" || made && here:
+		case k.passing && !here:
+			if passed = true; !made {
+				h, made, high = k, true, k.sp
+			}
+		case passed && !here && k.How == "constant":
+			return k, true // an argument that is off
 		case !here && (k.Store || k.How == "computed" && !k.turned || made && k.How == "input"):
 			if made && h.wroteItself(k) {
 				return h, true
@@ -130,34 +158,98 @@ func (h *Hop) wroteItself(k *Hop) bool {
 	return h.Store && h.By == "" && k.How == "computed" && h.Function == k.Function && h.Goroutine == k.Goroutine && h.sp != 0 && h.sp == k.sp
 }
 
-// blame sets Culprit: that of the cause that was the latest to become what it was. A constant that is an argument, or
-// is in the place of the death, has not become anything.
-func (s *Story) blame() {
-	var h *Hop
-	made := false
-	for i := range s.Causes {
-		c, m := s.culprit(&s.Causes[i])
-		if !m && s.Causes[i].Untold {
-			continue // where it was seen last is not where it began
-		}
-		if c != nil && (h == nil || m && !made || m == made && c.Count > h.Count) {
-			h, made = c, m
+// stored reports whether the call that has computed a value has then written it to memory itself, and only copied it on
+// the way there.
+func (h *Hop) stored(hops []Hop) bool {
+	for i := len(hops) - 1; i >= 0 && hops[i].How == "copied"; i-- {
+		if hops[i].wroteItself(h) {
+			return true
 		}
 	}
-	s.Culprit = h
+	return false
 }
 
-// lines says it in room lines at most, of which three are needed.
+// blame sets Culprit: that of the cause that was the latest to become what it was. A constant that is an argument, or
+// is in the place of the death, has not become anything. Where a way was lost, or forks, and several may be to blame, it
+// sets OneOf.
+func (s *Story) blame() {
+	s.Culprit, s.OneOf, s.made = nil, nil, false
+	var found, others, sums []*Hop // by those that were made, and not
+	open := false
+	for i := range s.Causes {
+		c := &s.Causes[i]
+		open = open || c.Forked
+		switch h, made := s.culprit(c); {
+		case h == nil:
+			open = open || c.Untold
+		case c.Forked:
+			sums = append(sums, h)
+		case c.Untold && (!made || slices.ContainsFunc(c.Hops, func(k Hop) bool { return k.passing && k.Count <= h.Count })):
+			open = true // where it was seen last is not where it began
+		case made:
+			found = append(found, h)
+		default:
+			others = append(others, h)
+		}
+	}
+	for _, all := range [][]*Hop{found, sums, others} {
+		for _, h := range all {
+			same := func(k Hop) bool { return k.Function == h.Function && k.Line == h.Line }
+			if s.Culprit == nil || h.Count > s.Culprit.Count {
+				s.Culprit = h
+			}
+			if !slices.ContainsFunc(s.OneOf, same) {
+				s.OneOf = append(s.OneOf, *h)
+			}
+		}
+		if len(all) > 0 {
+			break
+		}
+	}
+	s.made = len(found) > 0 || len(sums) > 0
+	if s.Open != "" {
+		s.Culprit, s.OneOf = nil, nil
+		return
+	}
+	lost := slices.ContainsFunc(s.Causes, func(c Cause) bool { return c.Untold })
+	if open && (len(s.OneOf) > 1 || lost) {
+		s.Culprit = nil
+	} else {
+		s.OneOf = nil
+	}
+}
+
+// lines says it in room lines at most. The step of who may be to blame is among them.
 func (c *Cause) lines(s *Story, room int) []string {
-	lines := []string{c.What}
 	steps := c.Steps()
+	if room < 3 {
+		return []string{c.What + " = " + c.End}
+	}
+	lines := []string{c.What}
 	n := len(steps)
+	show := map[int]bool{}
+	add := func(i int) {
+		if len(show) < room-2 && i >= 0 && i < n {
+			show[i] = true
+		}
+	}
+	if n > room-2 {
+		room-- // says how many are left out
+	}
+	if h, _ := s.culprit(c); h != nil {
+		add(slices.IndexFunc(steps, func(k Hop) bool { return k.Function == h.Function && k.Line == h.Line && k.Goroutine == h.Goroutine }))
+	}
+	add(n - 1)
 	for i := range steps {
-		switch left := room - 2; {
-		case n <= left || i < left-2 || i == n-1:
+		add(i)
+	}
+	hidden := n - len(show)
+	for i := range steps {
+		if show[i] {
 			lines = append(lines, steps[i].said(s))
-		case i == left-2:
-			lines = append(lines, fmt.Sprintf("... %d more steps", n-1-i))
+		} else if hidden > 0 {
+			lines = append(lines, fmt.Sprintf("... %d more steps", hidden))
+			hidden = 0
 		}
 	}
 	return append(lines, "= "+c.End)

@@ -67,7 +67,7 @@ func TestBlame(t *testing.T) {
 		{made(copy, Hop{Line: 21, How: "computed", sp: 0x1000}), 20},
 		{made(Hop{Line: 20, How: "copied", Store: true, By: "runtime.memmove", sp: 0x1000}, Hop{Line: 21, How: "computed", sp: 0x1000}), 21},
 		{made(copy, Hop{Line: 21, How: "computed", sp: 0xff0}), 21},
-		{[]Cause{argument, stored}, 9}, {[]Cause{stored, argument}, 9}, {[]Cause{older, stored}, 9}, {[]Cause{argument}, 5}, {[]Cause{lost}, 0}, {[]Cause{lost, argument}, 5}, {[]Cause{untold}, 0}, {nil, 0},
+		{[]Cause{argument, stored}, 9}, {[]Cause{stored, argument}, 9}, {[]Cause{older, stored}, 9}, {[]Cause{argument}, 5}, {[]Cause{lost}, 0}, {[]Cause{lost, argument}, 0}, {[]Cause{lost, stored}, 0}, {[]Cause{untold}, 0}, {nil, 0},
 	} {
 		s := Story{At: Hop{Function: "main.f", Line: 1}, Causes: c.causes}
 		s.blame()

@@ -29,6 +29,7 @@ type Why struct {
 	file   *symbol.File
 	insts  map[uint64]x86asm.Inst
 	at     *machine // the latest one that was stepped
+	stands uint64   // how many instructions it has run
 	next   *machine // a follower that may stand where the next path begins; nil: there is none
 
 	memmove, memclr uint64
@@ -195,6 +196,7 @@ type Hop struct {
 	sp      uint64 // the stack pointer at the program's own code
 	outside bool   // the kernel has done it: the program has read the value by a system call
 	turned  bool   // it has only turned the bytes round, or said how a comparison came out
+	passing bool   // it has computed it as ever: what it was computed of is to blame
 }
 
 // own reports whether a call is in the program's own code: not in the standard library, nor in the kernel.
@@ -248,7 +250,7 @@ func (w *Why) hop(path []entry, i int) Hop {
 // fromStack looks for the program's own code in the stack of the machine, which stands at the path's end.
 func (w *Why) fromStack(h *Hop, path []entry) {
 	last := &path[len(path)-1]
-	if w.at == nil || last.count-h.Count > 16 {
+	if w.at == nil || last.count-h.Count > 16 || w.stands != last.count {
 		if c := w.file.Lookup(h.PC, false); len(c) > 0 {
 			h.Function, h.File, h.Line, h.Source = c[0].Function, c[0].File, c[0].Line, w.source(c[0].File, c[0].Line)
 			h.By = ""
