@@ -5,9 +5,10 @@
 // read backwards (slice.go). A word of memory may be old: a replay from the start watches it, and the last write counts
 // (machine.go). Each replay does the same, so that an instruction is named by how many were run before it.
 //
-// What is proved is the way of the data. Where a value is computed of several, the first is followed and the
-// others are named. Why a branch was taken is asked in three cases: a panic that a comparison led to, a nil that the
-// standard library answers, and an error that was made.
+// What is proved is the way of the data. Where a value is computed of several, the one is followed that earlier rounds
+// of the same instruction say is off; if they do not, each is, and nobody is blamed alone. Why a branch was taken is
+// asked in three cases: a panic that a comparison led to, a nil that the standard library answers, and an error that was
+// made.
 //
 // In the order of reading:
 //
@@ -15,6 +16,8 @@
 //	machine.go  one replay: to an instruction, step by step, watching a word
 //	effects.go  what an instruction writes, and what of
 //	slice.go    the way back
+//	copies.go   copies and clearing, each as one step
+//	operands.go which of several operands to follow
 //	death.go    where it begins: what the machine died of
 //	panic.go    what a panic was about
 //	errors.go   an error: what it wraps, and who made it

@@ -77,6 +77,43 @@ func TestBlame(t *testing.T) {
 	}
 }
 
+// TestOneOf: where a way forks, and its branches name several, nobody is blamed alone; and the steps of who may be to
+// blame are shown, however many there are.
+func TestOneOf(t *testing.T) {
+	sum := Hop{Count: 95, Function: "main.g", Line: 3, Own: true, How: "computed", passing: true}
+	way := func(line int, count uint64) Cause {
+		c := Cause{End: "the constant 0"}
+		for i := range 9 {
+			c.Hops = append(c.Hops, Hop{Count: count - uint64(i), Function: "main.h", Line: line + i, Own: true, How: "copied", Store: i == 6})
+		}
+		return c
+	}
+	forked := Cause{Hops: []Hop{sum}, Forked: true}
+	s := Story{At: Hop{Function: "main.f", Line: 1}, Causes: []Cause{forked, way(10, 90), way(30, 80)}}
+	s.blame()
+	text := strings.Join(s.Lines(), "\n")
+	if s.Culprit != nil || len(s.OneOf) != 2 || s.OneOf[0].Line != 16 || s.OneOf[1].Line != 36 || strings.Contains(text, "made so by") || strings.Count(text, "one of: main.h") != 2 {
+		t.Errorf("two ways: %+v, %+v\n%s", s.Culprit, s.OneOf, text)
+	}
+	s.Causes = s.Causes[:2]
+	s.blame()
+	if text = strings.Join(s.Lines(), "\n"); s.Culprit == nil || s.Culprit.Line != 16 || len(s.OneOf) != 0 || !strings.Contains(text, "instructions before: main.h") {
+		t.Errorf("one way: %+v\n%s", s.Culprit, text)
+	}
+	s.Causes = append(s.Causes, Cause{Untold: true, End: cannotTell + "x"})
+	if s.blame(); s.Culprit != nil || len(s.OneOf) != 1 {
+		t.Errorf("one way is lost: %+v", s.Culprit)
+	}
+	// Behind a sum that is as ever comes who is to blame: a writer, or a constant that was handed over.
+	for _, last := range []Hop{{How: "copied", Store: true}, {How: "constant"}} {
+		last.Count, last.Function, last.Line, last.Own = 40, "main.bad", 7, true
+		s = Story{At: s.At, Causes: []Cause{{Hops: []Hop{sum, last}}}}
+		if s.blame(); s.Culprit == nil || s.Culprit.Line != 7 {
+			t.Errorf("%+v: %+v", last, s.Culprit)
+		}
+	}
+}
+
 // TestReports: functions that only report what others have found.
 func TestReports(t *testing.T) {
 	for name, want := range map[string]bool{

@@ -32,8 +32,9 @@ allocation is reached. It replays the recording several times for that.
                                       set the deadline
 
 The story has the latest step first. "computed it ... also of RBX" says that
-the value was made of several, of which the first is followed. What cannot be
-told is said. ^C ends it with what is known by then, and names nobody.
+the value was made of several; the one is followed that was different in
+earlier rounds, or else each, and "one of:" names where they lead. What cannot
+be told is said. ^C ends it with what is known by then, and names nobody.
 
 Exit status: 0 the answer is there; 1 there is none, since the machine did not
 die or nobody has written the word; 2 wrong usage, or no recording; 3 QEMU
