@@ -8,7 +8,6 @@ package dwarf
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -116,7 +115,7 @@ func (r *Reader) FileName(l *Loaded, n uint32) string {
 func (r *Reader) makeFileName(l *Loaded, file LineFile) string {
 	t, u := &l.Lines, l.u
 	name := r.string(u, &r.linePages, file.name)
-	if name == "" || path.IsAbs(name) {
+	if name == "" || isAbs(name) {
 		return name
 	}
 	compDir := r.string(u, &r.infoPages, u.compDir)
@@ -130,7 +129,7 @@ func (r *Reader) makeFileName(l *Loaded, file LineFile) string {
 	}
 	// As it was given to the compiler: "a/../b.c" is not made "b.c". In DWARF 5 the
 	// first folder is that of the compilation itself, even if it is not absolute.
-	if !path.IsAbs(dir) && compDir != "" && (t.version < 5 || file.dir > 0 || dir == "") {
+	if !isAbs(dir) && compDir != "" && (t.version < 5 || file.dir > 0 || dir == "") {
 		if dir == "" {
 			dir = compDir
 		} else {
@@ -141,6 +140,13 @@ func (r *Reader) makeFileName(l *Loaded, file LineFile) string {
 		return name
 	}
 	return joinPath(dir, name)
+}
+
+// isAbs reports whether a path is absolute on Unix or, where the compiler may have run, on Windows:
+// with a drive's letter and a slash of either kind, or with a server (\\server\share).
+func isAbs(path string) bool {
+	return strings.HasPrefix(path, "/") || strings.HasPrefix(path, `\\`) ||
+		len(path) > 2 && path[1] == ':' && (path[2] == '/' || path[2] == '\\') && path[0]|0x20 >= 'a' && path[0]|0x20 <= 'z'
 }
 
 // joinPath is dir/name, with one slash between.

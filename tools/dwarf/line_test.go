@@ -137,3 +137,15 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
+
+// TestIsAbs: a path may be one of Windows.
+func TestIsAbs(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/a": true, `C:\a`: true, "d:/a": true, `\\server\share\a`: true,
+		"": false, "a/b": false, "C:a": false, `\a`: false, "1:/a": false, "ab:/c": false,
+	} {
+		if got := isAbs(path); got != want {
+			t.Errorf("isAbs(%q) = %v; want %v", path, got, want)
+		}
+	}
+}

@@ -23,8 +23,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ianlancetaylor/demangle"
-
+	"github.com/zeroframe/zeroframe/tools/demangle"
 	"github.com/zeroframe/zeroframe/tools/lazyregexp"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/terminal"

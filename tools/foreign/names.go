@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ianlancetaylor/demangle"
-
+	"github.com/zeroframe/zeroframe/tools/demangle"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 )
 

@@ -414,6 +414,10 @@ func (x *Reader) hitIn(p *program, h Hit) bool {
 			h.Calls[last].Function, h.Calls[last].Offset = h.name, h.off
 		}
 	}
+	if h.name != "" && functionAfter(h.name) != "" {
+		// It is of no line, though a line table may count it to the function before.
+		h.Calls = []lookup.Call{{Function: h.name, Offset: h.off}}
+	}
 	if x.opt.Demangle {
 		h.Calls = inSource(h.Calls)
 	}
@@ -497,6 +501,10 @@ func (x *Reader) fitting(p *program, all []lookup.Named, off, size uint64) []loo
 // known of it.
 func (x *Reader) named(in []*program, name string, off, size uint64, h Hit, hasAddr bool) bool {
 	addr := h.Addr
+	after := functionAfter(name)
+	if after != "" && off == size && off != 0 {
+		name, after, off, size, h.ret = after, "", 0, 0, false
+	}
 	p, found := x.functions(in, name, off, size)
 	if len(found) > 1 && hasAddr {
 		for _, n := range found {
@@ -513,12 +521,28 @@ func (x *Reader) named(in []*program, name string, off, size uint64, h Hit, hasA
 	for i, n := range found[:min(len(found), maxSame)] {
 		at := h
 		at.Addr, at.linked, at.name, at.off = n.Start+off, true, name, off
+		if after != "" && off == n.Span { // the first byte of what follows
+			at.ret, at.name, at.off = false, after, 0
+		}
 		if len(found) > 1 {
 			at.Note = fmt.Sprintf(" (or: %d of %d of this name and size)", i+1, len(found))
 		}
 		added = x.hitIn(p, at) || added
 	}
 	return added
+}
+
+// functionAfter returns the function before which Linux has room, for a tracer or a type's hash, if
+// name is the symbol of that room; otherwise "". A trace names it for the address of the function
+// itself, a byte before which it looks for the symbol.
+// Source: Linux, tools/objtool/check.c, create_prefix_symbols; clang, -fsanitize=kcfi.
+func functionAfter(name string) string {
+	for _, before := range [...]string{"__pfx_", "__cfi_"} {
+		if function, ok := strings.CutPrefix(name, before); ok {
+			return function
+		}
+	}
+	return ""
 }
 
 // ParseBias reads the argument of -bias: a number, or FUNCTION[+OFFSET]=ADDRESS,

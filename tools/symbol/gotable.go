@@ -303,12 +303,38 @@ func callsPanic(name string) bool {
 	return name == "runtime.gopanic" || name == "runtime.sigpanic" || name == "runtime.panicwrap"
 }
 
-// printedName is a function's name as the runtime prints it: type arguments as
-// "[...]".
+// printedName is a function's name as the runtime prints it: type arguments as "[...]", since
+// Go 1.27 those of a generic type and those of its method each for themselves.
 func printedName(name string) string {
 	name = stripABI(name)
-	i := strings.IndexByte(name, '[')
-	j := strings.LastIndexByte(name, ']')
+	if strings.IndexByte(name, '[') < 0 {
+		return name
+	}
+	var short strings.Builder
+	depth, from := 0, 0 // from: where what is not printed yet begins
+	for i := 0; i < len(name); i++ {
+		switch {
+		case name[i] == '[':
+			if depth == 0 {
+				short.WriteString(name[from:i])
+				from = i
+			}
+			depth++
+		case name[i] == ']' && depth > 0:
+			if depth--; depth == 0 {
+				short.WriteString("[...]")
+				from = i + 1
+			}
+		}
+	}
+	return short.String() + name[from:]
+}
+
+// printedBefore is printedName up to Go 1.26: all that is between the first and the last bracket
+// is left out.
+func printedBefore(name string) string {
+	name = stripABI(name)
+	i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']')
 	if i < 0 || j <= i {
 		return name
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/elf"
 	"github.com/zeroframe/zeroframe/tools/lookup"
@@ -95,6 +96,13 @@ func (m *Map) Named(name string) []lookup.Named {
 	for _, suffix := range goSuffixes {
 		for _, s := range m.Map.Named(name + suffix) {
 			if len(found) < maxNamed && !slices.ContainsFunc(found, func(n lookup.Named) bool { return n.Start == s.Addr }) {
+				found = append(found, lookup.Named{Start: s.Addr, Size: s.Size, Span: m.Span(s.Addr)})
+			}
+		}
+	}
+	if len(found) == 0 {
+		for _, s := range m.Map.Symbols() {
+			if len(found) < maxNamed && strings.HasPrefix(s.Name, name) && s.IsFunc() && sourceName(s.Name) == name {
 				found = append(found, lookup.Named{Start: s.Addr, Size: s.Size, Span: m.Span(s.Addr)})
 			}
 		}

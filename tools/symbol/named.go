@@ -62,12 +62,21 @@ func (f *File) named(name string) []lookup.Named {
 	if len(x.head) == 0 {
 		return nil
 	}
-	var found []lookup.Named
+	var found, clones []lookup.Named
 	sum := uint32(maphash.String(x.seed, name))
 	for at := x.head[sum&uint32(len(x.head)-1)]; at != 0 && len(found) < maxNamed; at = x.entries[at-1].next {
 		r := &x.entries[at-1]
-		if r.sum != sum || string(f.refName(r.nameRef)) != name {
+		if r.sum != sum {
 			continue
+		}
+		into := &found
+		if is := string(f.refName(r.nameRef)); is != name {
+			if f.alias(r.nameRef) != name {
+				continue
+			}
+			if !strings.Contains(is, promoted) {
+				into = &clones
+			}
 		}
 		n := lookup.Named{}
 		if r.part == goPart {
@@ -82,11 +91,14 @@ func (f *File) named(name string) []lookup.Named {
 			n.Start, n.Size = s.Value, s.Size
 			n.Span, n.Last = f.span(s.Value)
 		}
-		if i := slices.IndexFunc(found, func(o lookup.Named) bool { return o.Start == n.Start }); i < 0 {
-			found = append(found, n)
-		} else if found[i].Size == 0 {
-			found[i].Size = n.Size
+		if i := slices.IndexFunc(*into, func(o lookup.Named) bool { return o.Start == n.Start }); i < 0 {
+			*into = append(*into, n)
+		} else if (*into)[i].Size == 0 {
+			(*into)[i].Size = n.Size
 		}
+	}
+	if len(found) == 0 {
+		found = clones
 	}
 	slices.SortFunc(found, func(a, b lookup.Named) int {
 		if a.Start < b.Start {
@@ -102,6 +114,12 @@ func (f *File) indexNames(x *nameIndex) {
 	x.seed = maphash.MakeSeed()
 	add := func(r nameRef, name []byte) {
 		x.entries = append(x.entries, nameEntry{nameRef: r, sum: uint32(maphash.Bytes(x.seed, name))})
+		if r.part != goPart && bytes.IndexByte(name, '.') <= 0 {
+			return
+		}
+		if other := f.alias(r); other != "" && other != string(name) {
+			x.entries = append(x.entries, nameEntry{nameRef: r, sum: uint32(maphash.String(x.seed, other))})
+		}
 	}
 	if g := f.goTable(); g != nil {
 		g.needAll()
@@ -149,6 +167,58 @@ func (f *File) refName(r nameRef) []byte {
 	}
 	p := &f.symbols().parts[r.part]
 	return elf.CString(p.str, uint64(f.symbolFile().rawSymbol(p, uint64(r.index)).Name))
+}
+
+// promoted is what clang's link-time optimization adds to the name of a static function that it
+// makes global, with a number behind it. Linux's kallsyms leave it out
+// (cleanup_symbol_name in kernel/kallsyms.c), and so a function without it is no better.
+const promoted = ".llvm."
+
+// cloneMarks are what compilers add to the name of a function that they have copied, split or
+// made global: a number may follow. Linux 5.12 to 6.4 leave them out where clang has built it.
+var cloneMarks = []string{promoted, ".__uniq.", ".lto_priv", ".constprop", ".isra", ".part", ".cold", ".localalias"}
+
+// alias returns another name by which a trace may call the function, "" if there is none: that of
+// the source for one that the compiler has named anew, and for a Go function the one that older
+// runtimes print.
+func (f *File) alias(r nameRef) string {
+	if r.part == goPart {
+		if fn, ok := f.goTable().Func(int(r.index)); ok && bytes.IndexByte(fn.Name(), '[') >= 0 {
+			return printedBefore(string(fn.Name()))
+		}
+		return ""
+	}
+	return sourceName(string(f.refName(r)))
+}
+
+// sourceName returns the name of a function without what compilers have added, "" if that is
+// nothing.
+func sourceName(name string) string {
+	from := name
+	for {
+		at := strings.LastIndexByte(from, '.')
+		if at <= 0 {
+			break
+		}
+		word := from[at:]
+		if len(word) > 1 && strings.Trim(word[1:], "0123456789") == "" { // the number of a mark
+			if at = strings.LastIndexByte(from[:at], '.'); at <= 0 {
+				break
+			}
+			word = from[at:]
+		}
+		if !slices.ContainsFunc(cloneMarks, func(mark string) bool {
+			rest, ok := strings.CutPrefix(word, strings.TrimSuffix(mark, "."))
+			return ok && (rest == "" && mark[len(mark)-1] != '.' || rest != "" && rest[0] == '.')
+		}) {
+			break
+		}
+		from = from[:at]
+	}
+	if from == name {
+		return ""
+	}
+	return from
 }
 
 // span returns the distance from a function symbol's address to the next one in

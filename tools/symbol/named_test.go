@@ -2,7 +2,10 @@ package symbol
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -42,6 +45,52 @@ func TestNamed(t *testing.T) {
 	for _, name := range []string{"", "nosuch", pkg, "[...]"} {
 		if got := f.Named(name); len(got) > 0 {
 			t.Errorf("Named(%q) = %+v; want none", name, got)
+		}
+	}
+}
+
+// TestNamedClones: a function is found by the name of the source where the compiler has added to
+// it, a promoted one beside others, and a clone if there is no function of the bare name.
+func TestNamedClones(t *testing.T) {
+	dir := t.TempDir()
+	src, out := filepath.Join(dir, "a.s"), filepath.Join(dir, "a.elf")
+	var text strings.Builder
+	text.WriteString("\t.text\n\t.globl _start\n")
+	for _, name := range []string{"_start", "one.llvm.123", "two", "two.llvm.4", "two.cold", "three.lto_priv.0", "four.constprop.0.isra.0", "four.constprop.1.cold", "five.cfi_jt", "six.cold.3", "seven.__uniq.77.llvm.8"} {
+		text.WriteString("\t.type " + name + ",@function\n" + name + ":\tnop\n\tret\n\t.size " + name + ", .-" + name + "\n")
+	}
+	if err := os.WriteFile(src, []byte(text.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if msg, err := exec.Command("gcc", "-nostdlib", "-static", "-o", out, src).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s(the tests need gcc and binutils)", err, msg)
+	}
+	f, err := Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for name, want := range map[string]int{"one": 1, "two": 2, "three": 1, "four": 2, "five": 0, "six": 1, "seven": 1, "two.cold": 1, "one.llvm.123": 1, "one.llvm": 0} {
+		if got := f.Named(name); len(got) != want {
+			t.Errorf("Named(%s) = %+v; want %d", name, got, want)
+		}
+	}
+}
+
+// TestPrintedName: as the runtime of Go 1.27 prints names, and that of 1.26.
+func TestPrintedName(t *testing.T) {
+	for _, tt := range []struct{ name, printed, before string }{
+		{"main.main", "main.main", "main.main"},
+		{"main.f[go.shape.int].func1", "main.f[...].func1", "main.f[...].func1"},
+		{"main.f[go.shape.[]int,main.g[int]]", "main.f[...]", "main.f[...]"},
+		{"main.(*box[go.shape.[4]int]).each[go.shape.string]", "main.(*box[...]).each[...]", "main.(*box[...]"},
+		{"main.f[", "main.f[", "main.f["},
+	} {
+		if got := printedName(tt.name); got != tt.printed {
+			t.Errorf("printedName(%s) = %s; want %s", tt.name, got, tt.printed)
+		}
+		if got := printedBefore(tt.name); got != tt.before {
+			t.Errorf("printedBefore(%s) = %s; want %s", tt.name, got, tt.before)
 		}
 	}
 }

@@ -54,6 +54,20 @@ func TestForeignMachines(t *testing.T) {
 	}
 }
 
+// TestForeignLinuxPrefix: the end of the room before a function is the function's first byte, which
+// no call is before; what is in it is of no line.
+func TestForeignLinuxPrefix(t *testing.T) {
+	p := cImage(t)
+	for _, tt := range []struct{ in, want string }{
+		{"__pfx_leaf+0x10/0x10", "leaf"}, {"__cfi_leaf+0x5/0x5", "leaf"},
+	} {
+		r := filter(t, Options{Symbols: p.sym, Foreign: true}, []byte("Call Trace:\n <TASK>\n ? "+tt.in+"\n "+p.off("middle", p.start["middle"], p.where(t, "ra hold:29"))+"\n </TASK>\n"))
+		if len(r.traces) != 1 || !strings.Contains(r.out.String(), tt.want+"+0x0 ") {
+			t.Errorf("%s: %s; want %s+0x0", tt.in, r.out.Bytes(), tt.want)
+		}
+	}
+}
+
 // TestForeignLinuxNames: a place has the name that the trace gives it, where the address
 // has another name too, or none.
 func TestForeignLinuxNames(t *testing.T) {

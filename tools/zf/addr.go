@@ -27,8 +27,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/ianlancetaylor/demangle"
-
+	"github.com/zeroframe/zeroframe/tools/demangle"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
@@ -178,23 +177,11 @@ func (opt *addrOptions) answer(out *bufio.Writer, f addrSymbols, base uint64, st
 		lines, err := in.next()
 		pcs := make([]asked, 0, len(lines))
 		for _, text := range lines {
-			pc, rest := scan(f, text)
-			if rest == text || strings.HasPrefix(rest, "+") {
-				// Not more than the first, for there is one answer a line.
-				found, err := places(f, text)
-				if len(found) > 0 {
-					pcs = append(pcs, asked{addr: found[0] + opt.adjust, pc: found[0], sure: true})
-					continue
-				}
-				switch {
-				case err != nil:
-					fmt.Fprintf(stderr, "zf addr: %v\n", err)
-				case text == ",": // by which perf finds the end of an answer
-				case rest == text:
-					fmt.Fprintf(stderr, "zf addr: %.40q is not a hexadecimal address\n", text)
-				}
+			a, err := opt.readLine(f, base, text)
+			if err != nil {
+				fmt.Fprintf(stderr, "zf addr: %v\n", err)
 			}
-			pcs = append(pcs, asked{addr: pc, pc: base + pc - opt.adjust})
+			pcs = append(pcs, a)
 		}
 		opt.printAll(out, f, pcs, false)
 		if err := out.Flush(); err != nil {
@@ -207,6 +194,30 @@ func (opt *addrOptions) answer(out *bufio.Writer, f addrSymbols, base uint64, st
 			return failing("zf addr", stderr)("standard input: %v", err)
 		}
 	}
+}
+
+// noPlace is the pc of a line that says no place: one that is in no file.
+const noPlace = ^uint64(0)
+
+// readLine returns what a line of stdin asks for, the first place if it is several, for there is
+// one answer a line. A name may begin with the digits a to f: what follows the digits of an
+// address is neither a part of a name nor an offset. Other text is passed over, as addr2line does.
+func (opt *addrOptions) readLine(f addrSymbols, base uint64, text string) (asked, error) {
+	n, rest := scan(f, text)
+	if rest != "" {
+		found, err := places(f, text)
+		switch {
+		case len(found) > 0:
+			return asked{addr: found[0] + opt.adjust, pc: found[0], sure: true}, nil
+		case err != nil:
+			return asked{pc: noPlace}, err
+		case text == ",": // by which perf finds the end of an answer
+			return asked{pc: noPlace}, nil
+		case rest == text, rest[0] == '+', rest[0] == '_', rest[0] == '.', rest[0] == '$', rest[0]|0x20 >= 'g' && rest[0]|0x20 <= 'z':
+			return asked{pc: noPlace}, fmt.Errorf("%.40q is not a hexadecimal address%s", text, orName(f))
+		}
+	}
+	return asked{addr: n, pc: base + n - opt.adjust}, nil
 }
 
 // printAll prints what is known of all of these. Those that come together are looked
@@ -308,7 +319,7 @@ func (opt *addrOptions) print(w textWriter, f addrSymbols, a asked, frames []loo
 	}
 	if opt.addresses {
 		shown := pc
-		if opt.adjust != 0 {
+		if opt.adjust != 0 || pc == noPlace {
 			shown = a.addr
 		}
 		w.WriteString("0x")

@@ -50,6 +50,13 @@ func TestAddrInputs(t *testing.T) {
 			t.Errorf("%s on standard input: %s, %s; want %s", tt.input, got, stderr, want)
 		}
 	}
+	// What begins like a number and is a name is no number.
+	for _, line := range []string{"add_nothing", "beef+0x2", "zed", "fa.c:3"} {
+		code, got, stderr := zf(strings.NewReader(line+"\n"), "addr", "-afie", elf)
+		if want := "0x0000000000000000\n??\n??:0\n"; code != exitOK || got != want || stderr == "" {
+			t.Errorf("%s on standard input: %q, %q; want %q and an error", line, got, stderr, want)
+		}
+	}
 	// Each place of a line is one at which the line begins.
 	addr := start[0].Start
 	line := f.Lookup(addr, false)[0].Line
