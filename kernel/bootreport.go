@@ -182,7 +182,7 @@ func printUnknown() {
 		return
 	case goinfo.NumItems():
 		console.String("\nruntime unknown: nobody has told the kernel where this Go runtime keeps goroutines, so their traces" +
-			" will be cut short; build the image with zf build, and without -ldflags=-s or -w")
+			" will be cut short; build the image with zf build")
 		return
 	}
 	console.String("\nruntime not all known: ")

@@ -44,7 +44,7 @@ var suites = []struct {
 	// without, TestDeaths shows.
 	{[]string{"./kernel", "./kernel/goinfo", "./tracer"}, "", "^TestPanicBounds$"},
 	{[]string{"./qemu/soak"}, "^TestSoak$", ""},
-	{[]string{"./qemu"}, "^(TestProgram|TestDeaths|TestGoDeaths|TestGoEnds|TestGoHang|TestGoMcall|TestUnknownRuntime|TestPartlyKnownRuntime)$" +
+	{[]string{"./qemu"}, "^(TestProgram|TestDeaths|TestGoDeaths|TestGoEnds|TestGoHang|TestGoMcall|TestUnknownRuntime|TestStrippedRuntime)$" +
 		"|^TestStandardPackages$/^(sort|strings|errors)$", ""},
 }
 
