@@ -19,8 +19,10 @@ import (
 var (
 	// stepFS is the FS base of the loop's thread: gdb lets others pass.
 	//lint:ignore U1000 gdb reads it
-	stepFS   uintptr
-	stepDone uint32
+	stepFS uintptr
+	// stepCommand is the local APIC's interrupt command register.
+	stepCommand uintptr
+	stepDone    uint32
 )
 
 //go:noinline
@@ -34,7 +36,7 @@ func stepEntryA() {
 	}
 	fault.OnInterrupt(stepVector, stepInterrupt)
 	go stepOther()
-	stepFS = arch.UserTLS()
+	stepFS, stepCommand = arch.UserTLS(), arch.Virtual(0xfee00300)
 	for i := 0; stepDone == 0; i += arch.PageSize {
 		stepEntryB(uintptr(unsafe.Pointer(&b[i])))
 	}
@@ -69,7 +71,7 @@ func stepEntryC(page uintptr) {
 	t := syscall.Timespec{Nsec: 1e6}
 	stepSyscall(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)))
 	stepTouch(page)
-	stepSend(stepVector)
+	stepSend(stepVector, stepCommand)
 	sink++
 }
 
@@ -84,5 +86,5 @@ func stepInterrupt() { tracer.ReadWord(1 << 46) }
 func stepSyscall(number, arg uintptr)
 func stepTouch(address uintptr)
 
-// stepSend sends the CPU an interrupt.
-func stepSend(vector uint32)
+// stepSend sends the CPU an interrupt by the register at command.
+func stepSend(vector uint32, command uintptr)

@@ -17,12 +17,12 @@ TEXT ·stepTouch(SB), NOSPLIT|NOFRAME, $0-8
 	MOVB	$1, (AX)
 	RET
 
-// func stepSend(vector uint32)
+// func stepSend(vector uint32, command uintptr)
 // By the local APIC's interrupt command register (SDM Vol. 3A, 11.6.1), to itself.
-TEXT ·stepSend(SB), NOSPLIT, $16-4
+TEXT ·stepSend(SB), NOSPLIT, $16-16
 	MOVL	vector+0(FP), AX
 	ORL	$(1<<18 | 1<<14), AX
-	MOVQ	$0xfee00300, DX
+	MOVQ	command+8(FP), DX
 	MOVL	$0, 16(DX)
 	MOVL	AX, (DX)
 	MOVQ	$100, CX
