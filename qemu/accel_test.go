@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// fakeQEMU writes a program that stands for QEMU. It counts its starts in a file.
+// fakeQEMU writes a program that stands for QEMU, one without a sandbox. It counts its other starts in a file.
 func fakeQEMU(t *testing.T, script string) (path string, starts func() int) {
 	t.Helper()
 	dir := t.TempDir()
 	path, count := filepath.Join(dir, "qemu"), filepath.Join(dir, "count")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho >>"+count+"\n"+script), 0o755); err != nil {
+	if err := os.WriteFile(path, []byte("#!/bin/sh\ncase $* in *-sandbox*) exit 1 ;; esac\necho >>"+count+"\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path, func() int {
