@@ -12,7 +12,9 @@ package foreign
 // printed with the signal tells, or the line that it printed for the frame.
 
 import (
+	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -175,18 +177,44 @@ func (x *Reader) goFrame(fr goFrame, offset, pc string) {
 	if hasPC && len(all) == 1 {
 		p.setBias(at - all[0].Start - off)
 	}
-	var best *Hit
-	beyond := true
+	hits, beyond := x.instances(p, all, fr, off, injectedBefore, at-p.bias, hasPC)
+	if fr.function != "runtime.gopanic" {
+		g.panics = false
+	}
+	added := false
+	for i, h := range hits[:min(len(hits), maxSame)] {
+		if len(hits) > 1 {
+			h.Note += fmt.Sprintf(" (or: %d of %d of this name)", i+1, len(hits))
+		}
+		added = x.hitIn(p, h) || added
+	}
+	if !added {
+		x.quoteGo(fr, off)
+	}
+	if beyond {
+		x.lack.differ("it has " + terminal.Clean(fr.function) + "+0x" + offset + ", and in the ELF file the function is shorter")
+	}
+}
+
+// instances returns the places that a frame may be at, in the functions of one name: those of a
+// generic function differ in their type arguments, which the runtime does not print. The pc that it
+// printed decides, of the frame or of the signal; otherwise those are left that have the frame's
+// line and, for a return address, a call before it. beyond is set if no function is long enough.
+func (x *Reader) instances(p *program, all []lookup.Named, fr goFrame, off uint64, injected bool, at uint64, hasPC bool) (hits []Hit, beyond bool) {
+	g := &x.g
+	beyond = true
+	agree, signal := 0, g.signal-p.bias
 	for _, n := range all {
 		if off > n.Span {
 			continue
 		}
 		beyond = false
 		h := Hit{Addr: n.Start + off, linked: true, Brief: true}
-		if hasPC && len(all) > 1 && h.Addr != at-p.bias {
+		if hasPC && len(all) > 1 && h.Addr != at {
 			continue
 		}
-		h.ret = !injectedBefore && !(g.first && g.signal != 0 && h.Addr == g.signal-p.bias)
+		faulted := g.signal != 0 && h.Addr == signal && (g.first || injected || g.panics && len(all) > 1)
+		h.ret = !injected && !faulted
 		same := x.agrees(p, &h, fr)
 		if !same && h.ret && g.panics {
 			// A fault's own frames are hidden between panic and this one.
@@ -196,23 +224,24 @@ func (x *Reader) goFrame(fr goFrame, offset, pc string) {
 				h, same = exact, true
 			}
 		}
-		if same {
-			best = &h
-			break
+		if faulted {
+			return []Hit{h}, false
 		}
-		if best == nil {
-			best = &h
+		if same { // they come first
+			hits = slices.Insert(hits, agree, h)
+			agree++
+		} else {
+			hits = append(hits, h)
 		}
 	}
-	if fr.function != "runtime.gopanic" {
-		g.panics = false
+	if agree > 0 {
+		hits = hits[:agree]
 	}
-	if best == nil || !x.hitIn(p, *best) {
-		x.quoteGo(fr, off)
+	noCall := func(h Hit) bool { return h.ret && p.noCall(h.Addr) }
+	if called := slices.DeleteFunc(slices.Clone(hits), noCall); len(called) > 0 {
+		hits = called
 	}
-	if best == nil && beyond {
-		x.lack.differ("it has " + terminal.Clean(fr.function) + "+0x" + offset + ", and in the ELF file the function is shorter")
-	}
+	return hits, beyond
 }
 
 // quoteGo keeps the frame, and the calls inlined in it, as the runtime printed them.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +84,65 @@ func TestForeignGo(t *testing.T) {
 	r := filter(t, Options{Foreign: true, Symbols: other}, goTraceback(t, path, "index", "all"))
 	if !strings.Contains(r.out.String(), "main.go:45 (the trace says main.go:43)") {
 		t.Errorf("another build: %s; want that its lines differ", r.out.Bytes())
+	}
+}
+
+// instances has a generic function and a generic type's methods, each for several types.
+const instances = `package main
+
+type list[A, B any] struct{ a A; b *B }
+
+//go:noinline
+func (l *list[A, B]) walk(n int) B {
+	if n == 0 {
+		return load(l.b)
+	}
+	return l.walk(n - 1)
+}
+
+//go:noinline
+func load[T any](p *T) T { return *p }
+
+func main() {
+	x, s := 1, "s"
+	(&list[string, int]{b: &x}).walk(1)
+	(&list[int, string]{b: &s}).walk(1)
+	(&list[int8, [3]int]{}).walk(2)
+	(&list[float64, [4]int]{}).walk(2)
+}
+`
+
+// TestForeignGoInstances: of the instances of a generic function the pc of the signal tells which
+// one faulted; of those that nothing tells apart, all are shown and said to be so. The runtime with
+// GOTRACEBACK=system says which are right.
+func TestForeignGoInstances(t *testing.T) {
+	path, sym := goProgram(t, func(string) string { return instances })
+	frames := func(level string) (all [][]string) {
+		r := filter(t, Options{Foreign: true, Symbols: sym}, goTraceback(t, path, "", level))
+		for _, line := range strings.Split(r.out.String(), "\n") {
+			if _, at, ok := strings.Cut(line, "+0x"); ok && strings.HasPrefix(line, "    main.") && strings.Contains(at, " at 0x") {
+				_, at, _ = strings.Cut(at, " at ")
+				if _, more, several := strings.Cut(at, " (or: "); several && !strings.HasPrefix(more, "1 of ") {
+					all[len(all)-1] = append(all[len(all)-1], at)
+				} else {
+					all = append(all, []string{at})
+				}
+			}
+		}
+		return all
+	}
+	sure, all := frames("system"), frames("single")
+	if len(sure) != 5 || len(all) != 5 {
+		t.Fatalf("frames %q, with pc %q; want 5 each: load, walk three times and main", all, sure)
+	}
+	for i := range all {
+		if len(sure[i]) != 1 || len(all[i]) == 1 && all[i][0] != sure[i][0] ||
+			!slices.ContainsFunc(all[i], func(at string) bool { return strings.HasPrefix(at+" ", sure[i][0]+" ") }) {
+			t.Errorf("frame %d: %q; want %q, or it among those that are marked", i, all[i], sure[i])
+		}
+	}
+	if len(all[0]) != 1 || len(all[1]) < 2 {
+		t.Errorf("load at %q, walk at %q; want the one that faulted, and several", all[0], all[1])
 	}
 }
 
