@@ -15,6 +15,7 @@ import (
 	stdelf "debug/elf"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -29,6 +30,7 @@ type goTable struct {
 	*lazyTable
 	addr   uint64 // where the table lies in memory
 	module moduleData
+	print  func(name string) string // a function's name as this program's runtime prints it
 
 	inlOnce sync.Once
 	gofunc  uint64 // address of go:func.*, 0 if not found
@@ -56,7 +58,7 @@ func (f *File) readGoTable() (*goTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &goTable{lazyTable: lazy, addr: s.Addr}
+	g := &goTable{lazyTable: lazy, addr: s.Addr, print: f.namePrinter()}
 	const header = 72
 	g.need(0, header)
 	if len(g.tab) >= 4 && f.Order.Uint32(g.tab) != 0xfffffff1 || f.Order != binary.LittleEndian {
@@ -220,9 +222,9 @@ func (g *goTable) lookup(f *File, pc uint64, m *goMemory) (frames []lookup.Call,
 		}
 		var name string
 		if inlined {
-			name = m.text(g.NameAt(call.name), printedName)
+			name = m.text(g.NameAt(call.name), g.print)
 		} else {
-			name = m.text(g.name(fn), printedName)
+			name = m.text(g.name(fn), g.print)
 		}
 		// The runtime leaves out a wrapper that called what it wraps. The
 		// physical function stays nevertheless: it is the one that offsets
@@ -303,31 +305,43 @@ func callsPanic(name string) bool {
 	return name == "runtime.gopanic" || name == "runtime.sigpanic" || name == "runtime.panicwrap"
 }
 
-// printedName is a function's name as the runtime prints it: type arguments as "[...]", since
-// Go 1.27 those of a generic type and those of its method each for themselves.
-func printedName(name string) string {
-	name = stripABI(name)
-	if strings.IndexByte(name, '[') < 0 {
-		return name
-	}
-	var short strings.Builder
-	depth, from := 0, 0 // from: where what is not printed yet begins
-	for i := 0; i < len(name); i++ {
-		switch {
-		case name[i] == '[':
-			if depth == 0 {
-				short.WriteString(name[from:i])
-				from = i
-			}
-			depth++
-		case name[i] == ']' && depth > 0:
-			if depth--; depth == 0 {
-				short.WriteString("[...]")
-				from = i + 1
-			}
+// namePrinter returns printedBefore if the program says that an older Go has built it (the layout
+// is of debug/buildinfo), else printedName.
+func (f *File) namePrinter() func(string) string {
+	const header, maxMinor = 32, 26
+	at, _ := f.SectionStart(".go.buildinfo")
+	b, _ := f.BytesAt(at, header+32)
+	if len(b) > header && bytes.HasPrefix(b, []byte("\xff Go buildinf:")) {
+		var minor int
+		if n, _ := fmt.Sscanf(string(b[header+1:]), "go1.%d", &minor); n == 1 && minor <= maxMinor {
+			return printedBefore
 		}
 	}
-	return short.String() + name[from:]
+	return printedName
+}
+
+// printedName is a function's name as the runtime prints it since Go 1.27: the type arguments of
+// a generic type and those of its method are "[...]" each for themselves.
+func printedName(name string) string {
+	name = stripABI(name)
+	i := strings.IndexByte(name, '[')
+	depth := 0
+	for k := max(i, 0); k < len(name); k++ {
+		switch name[k] {
+		case '[':
+			depth++
+		case ']':
+			if depth--; depth > 0 {
+				continue
+			}
+			next := strings.IndexByte(name[k:], '[')
+			if depth < 0 || next < 0 {
+				return printedBefore(name)
+			}
+			return name[:i] + "[...]" + name[k+1:k+next] + printedBefore(name[k+next:])
+		}
+	}
+	return printedBefore(name)
 }
 
 // printedBefore is printedName up to Go 1.26: all that is between the first and the last bracket

@@ -204,7 +204,7 @@ func leftOut(t *testing.T, f, ref *File, entry, pc uint64) lookup.Call {
 	last := calls[len(calls)-1]
 	// DWARF puts the folder of the compilation, which is ".", before what is no path.
 	file := strings.TrimPrefix(strings.TrimPrefix(last.File, "./"), "./")
-	return lookup.Call{Function: printedName(hit.name), File: file, Line: last.Line}
+	return lookup.Call{Function: ref.goTable().print(hit.name), File: file, Line: last.Line}
 }
 
 // smallGo makes an ELF file whose pc table has one function, main.f, with main.g

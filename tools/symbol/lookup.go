@@ -102,7 +102,7 @@ func (f *File) FullNamesAll(addrs []uint64, answers [][]lookup.Call) {
 	for i := range answers {
 		if fr, entry := short(i); fr != nil {
 			n, _ := slices.BinarySearch(entries, entry)
-			if name := hits[n].name; printedName(name) == fr.Function {
+			if name := hits[n].name; f.goTable().print(name) == fr.Function {
 				fr.Function = name
 			}
 		}

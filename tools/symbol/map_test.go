@@ -96,7 +96,7 @@ func TestMapRoundTrip(t *testing.T) {
 
 // runtimeName is the form of a name that the symbol table and the pc table share:
 // without type arguments, and with points for Go's centred dots.
-func runtimeName(name string) string { return printedName(strings.ReplaceAll(name, "·", ".")) }
+func runtimeName(name string) string { return printedBefore(strings.ReplaceAll(name, "·", ".")) }
 
 // buildLabels links assembly with labels that have neither type nor size, at the same
 // place, in functions, and last in a section.

@@ -163,7 +163,7 @@ func (f *File) refName(r nameRef) []byte {
 		if name := fn.Name(); bytes.IndexByte(name, '[') < 0 {
 			return name
 		}
-		return []byte(printedName(string(fn.Name())))
+		return []byte(f.goTable().print(string(fn.Name())))
 	}
 	p := &f.symbols().parts[r.part]
 	return elf.CString(p.str, uint64(f.symbolFile().rawSymbol(p, uint64(r.index)).Name))
@@ -179,12 +179,16 @@ const promoted = ".llvm."
 var cloneMarks = []string{promoted, ".__uniq.", ".lto_priv", ".constprop", ".isra", ".part", ".cold", ".localalias"}
 
 // alias returns another name by which a trace may call the function, "" if there is none: that of
-// the source for one that the compiler has named anew, and for a Go function the one that older
+// the source for one that the compiler has named anew, and for a Go function the one that other
 // runtimes print.
 func (f *File) alias(r nameRef) string {
 	if r.part == goPart {
 		if fn, ok := f.goTable().Func(int(r.index)); ok && bytes.IndexByte(fn.Name(), '[') >= 0 {
-			return printedBefore(string(fn.Name()))
+			name := string(fn.Name())
+			if before := printedBefore(name); before != f.goTable().print(name) {
+				return before
+			}
+			return printedName(name)
 		}
 		return ""
 	}

@@ -84,6 +84,9 @@ func TestPrintedName(t *testing.T) {
 		{"main.f[go.shape.int].func1", "main.f[...].func1", "main.f[...].func1"},
 		{"main.f[go.shape.[]int,main.g[int]]", "main.f[...]", "main.f[...]"},
 		{"main.(*box[go.shape.[4]int]).each[go.shape.string]", "main.(*box[...]).each[...]", "main.(*box[...]"},
+		{"type:.eq.[3]f[go.shape.int]", "type:.eq.[...]f[...]", "type:.eq.[...]"},
+		{"main.a[b]c[d]e[f]g", "main.a[...]c[...]g", "main.a[...]g"},
+		{"main.f]a[b]", "main.f]a[...]", "main.f]a[...]"},
 		{"main.f[", "main.f[", "main.f["},
 	} {
 		if got := printedName(tt.name); got != tt.printed {
