@@ -75,6 +75,9 @@ const shortWay = 64
 // primitive reports whether a function is one of those that make up a lock.
 func primitive(name string) bool {
 	_, call := calls[name]
+	if strings.HasSuffix(name, "-fm") {
+		return false // the function of a method value calls it
+	}
 	return call || strings.HasPrefix(name, "internal/sync.(*Mutex)") || strings.HasPrefix(name, "sync.(*RWMutex)") ||
 		strings.HasPrefix(name, "sync.(*Mutex)") || strings.HasPrefix(name, "sync.runtime_")
 }
@@ -117,29 +120,14 @@ func (p *Program) pre(f *function, s *state, in *inst) {
 // post does what is left of it once in has run. Registers are still those before it.
 func (p *Program) post(f *function, s *state, in *inst) {
 	if in.Op == x86asm.CALL {
-		to, known := p.callee(f, s, in)
-		if !known {
-			return
+		sp := value(0)
+		if d, ok := f.spDelta(in.pc); ok {
+			sp = f.frame(-int64(d) - 8)
 		}
-		name := p.name(to)
-		p.operation(f, s, in, name)
-		if act, ok := slow[name]; ok {
-			at := in.pc
-			if short, ok := f.short[in.pc]; ok {
-				at = short // it is one Lock, whichever way
-			}
-			s.take(hold{act.mode, f.add(s.regs[0], -act.off), at}, true)
-			return
-		}
-		if act, ok := calls[name]; ok {
-			act.apply(s, s.regs[0], in.pc)
-			return
-		}
-		switch {
-		case strings.HasPrefix(name, "runtime.duff"):
-			f.fill(s)
-		default:
-			p.summarize(f, s, in, to)
+		if to, known := p.callee(f, s, in); known {
+			p.called(f, s, in, to, sp)
+		} else if to, known := p.indirect(f, s, in); known {
+			p.called(f, s, in, to, sp)
 		}
 		return
 	}
@@ -154,6 +142,63 @@ func (p *Program) post(f *function, s *state, in *inst) {
 	if ok && act.op == in.Op {
 		act.apply(s, f.add(f.address(s, in, m), -act.off), in.pc)
 	}
+}
+
+// called does what a call of the function at to does, at whose entry SP is sp.
+func (p *Program) called(f *function, s *state, in *inst, to uint64, sp value) {
+	name := p.name(to)
+	p.operation(f, s, in, name)
+	if act, ok := slow[name]; ok {
+		at := in.pc
+		if short, ok := f.short[in.pc]; ok {
+			at = short // it is one Lock, whichever way
+		}
+		s.take(hold{act.mode, f.add(s.regs[0], -act.off), at}, true)
+	} else if act, ok := calls[name]; ok {
+		act.apply(s, s.regs[0], in.pc)
+	} else if strings.HasPrefix(name, "runtime.duff") {
+		f.fill(s)
+	} else if name == "runtime.newproc" {
+		p.starts(f, s, in)
+	} else {
+		p.summarize(f, s, in, to, sp)
+	}
+}
+
+// starts does what a go statement does to what is held: a goroutine that gives back what it has not
+// taken, or calls what its code does not name, may do so to a lock of the one who has started it.
+func (p *Program) starts(f *function, s *state, in *inst) {
+	i, _ := f.index(in.pc)
+	for i--; i >= 0; i-- {
+		m, ok := f.insts[i].Args[1].(x86asm.Mem)
+		if !ok || f.insts[i].Op != x86asm.LEA || m.Base != x86asm.RIP {
+			continue
+		}
+		to := uint64(int64(f.insts[i].next) + m.Disp)
+		if w, ok := p.constant(to); ok && p.name(to) == "" {
+			to = w // of a closure without variables
+		}
+		if p.name(to) == "" {
+			continue
+		}
+		if g := p.variant(to, nil); p.comesToLock(to, maxCalls) &&
+			(g == nil || g.atReturn == nil || len(g.atReturn.freed)+len(g.atReturn.calls) > 0) {
+			s.doubt()
+		}
+		return
+	}
+}
+
+// indirect notes a call that the code does not name the function of, and returns the one that a
+// stack has told. One that it has not told may give back whatever is held.
+func (p *Program) indirect(f *function, s *state, in *inst) (uint64, bool) {
+	k, v := at(in.pc), p.get(f, s, in, in.Args[0])
+	s.calls[k], f.calls[k] = v, v
+	to, ok := f.targets[k]
+	if !ok && f.targets != nil {
+		s.doubt()
+	}
+	return to, ok
 }
 
 // short is an instruction with a LOCK prefix, and what it does to a lock.

@@ -23,12 +23,12 @@ func (p *Program) run(f *function) {
 }
 
 func (p *Program) pass(f *function) (again bool) {
-	first := &state{slots: map[int64]value{}, held: map[hold]bool{}, freed: map[hold]bool{}}
+	first := &state{slots: map[int64]value{}, held: map[hold]bool{}, freed: map[hold]bool{}, calls: map[path]value{}}
 	for i := range first.regs {
 		first.regs[i] = f.entry(i)
 	}
 	f.before, f.atReturn = map[uint64]*state{f.start: first}, nil
-	f.next, f.ops = make(map[uint64][]uint64), make(map[uint64][]op)
+	f.next, f.ops, f.calls = make(map[uint64][]uint64), make(map[uint64][]op), make(map[path]value)
 	work := []uint64{f.start}
 	rounds := make(map[uint64]int)
 	for len(work) > 0 {
@@ -86,6 +86,12 @@ func (p *Program) block(f *function, s *state, pc, stop uint64, leave func(to ui
 		switch {
 		case in.Op == x86asm.JMP:
 			if to, ok := in.target(); ok {
+				if !f.holds(to) { // a tail call
+					if d, ok := f.spDelta(in.pc); ok {
+						p.called(f, s, in, to, f.frame(-int64(d)))
+					}
+					f.returns(s)
+				}
 				leave(to)
 				return
 			}
@@ -99,11 +105,7 @@ func (p *Program) block(f *function, s *state, pc, stop uint64, leave func(to ui
 				return
 			}
 		case in.Op == x86asm.RET:
-			if f.atReturn == nil {
-				f.atReturn = s.clone()
-			} else {
-				f.atReturn.join(f.values, s, ^uint64(0))
-			}
+			f.returns(s)
 			return
 		case in.Op == x86asm.UD2 || in.Op == x86asm.INT || in.Op == x86asm.HLT:
 			return
@@ -114,6 +116,15 @@ func (p *Program) block(f *function, s *state, pc, stop uint64, leave func(to ui
 			return
 		}
 		p.step(f, s, in)
+	}
+}
+
+// returns adds a way on which the function ends.
+func (f *function) returns(s *state) {
+	if f.atReturn == nil {
+		f.atReturn = s.clone()
+	} else {
+		f.atReturn.join(f.values, s, ^uint64(0))
 	}
 }
 

@@ -2,6 +2,7 @@ package locks
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -27,6 +28,8 @@ type function struct {
 	atReturn *state              // nil if it never returns
 	next     map[uint64][]uint64 // of each block: the blocks that may follow
 	ops      map[uint64][]op     // by the call's address
+	calls    map[path]value      // those that name no function: where each led last
+	targets  map[path]uint64     // the functions of these, as a stack has it; nil if none was asked
 	work     int                 // see maxWork
 	failed   bool
 }
@@ -45,7 +48,7 @@ func (p *Program) read(pc uint64) *function {
 	}
 	text := p.bytes(g.Entry, g.End)
 	f := &function{name: g.Name, start: g.Entry, end: g.End, spDelta: g.SPDelta,
-		leads: map[uint64]bool{g.Entry: true}, taken: make(map[int64]bool), short: make(map[uint64]uint64), values: newValues()}
+		leads: map[uint64]bool{g.Entry: true}}
 	for at := g.Entry; at < g.Entry+uint64(len(text)); {
 		x, err := x86asm.Decode(text[at-g.Entry:], 64)
 		if err != nil || x.Len == 0 {
@@ -72,6 +75,14 @@ func (p *Program) read(pc uint64) *function {
 	}
 	p.decoded[g.Entry] = f
 	return f
+}
+
+// fresh returns the function to be gone through with these targets.
+func (f *function) fresh(targets map[path]uint64) *function {
+	c := *f
+	c.leads, c.targets = maps.Clone(f.leads), targets
+	c.taken, c.short, c.values = make(map[int64]bool), make(map[uint64]uint64), newValues()
+	return &c
 }
 
 func (f *function) holds(pc uint64) bool { return pc-f.start < f.end-f.start }

@@ -21,9 +21,9 @@ type Program struct {
 	file     image
 	readOnly []code.Segment
 	names    map[uint64]string
-	funcs    map[uint64]*function // by entry; nil while it is gone through, or if it cannot be
-	decoded  map[uint64]*function // by entry, whether gone through or not
-	reaches  map[uint64]reach     // functions that may come to a lock
+	funcs    map[variant]*function // nil while it is gone through, or if it cannot be
+	decoded  map[uint64]*function  // by entry, whether gone through or not
+	reaches  map[uint64]reach      // functions that may come to a lock
 }
 
 // image is what is asked of the file.
@@ -34,7 +34,7 @@ type image interface {
 }
 
 func newProgram(file image) *Program {
-	return &Program{file: file, names: make(map[uint64]string), funcs: make(map[uint64]*function),
+	return &Program{file: file, names: make(map[uint64]string), funcs: make(map[variant]*function),
 		decoded: make(map[uint64]*function), reaches: make(map[uint64]reach)}
 }
 
@@ -89,24 +89,39 @@ func (p *Program) name(pc uint64) string {
 	return n
 }
 
-// function returns the function that pc is in, gone through.
-func (p *Program) function(pc uint64) *function {
+// variant is a function with the targets of calls that its code does not name.
+type variant struct {
+	entry   uint64
+	targets string
+}
+
+// variant returns the function that pc is in, gone through, with what calls in it lead to that name
+// no function; nil if that was not asked.
+func (p *Program) variant(pc uint64, targets map[path]uint64) *function {
 	g, ok := p.file.GoFunc(pc)
 	if !ok {
 		return nil
 	}
-	f, ok := p.funcs[g.Entry]
+	v := variant{entry: g.Entry}
+	if targets != nil {
+		v.targets = "with"
+		for _, k := range slices.Sorted(maps.Keys(targets)) {
+			v.targets += string(k) + string(at(targets[k]))
+		}
+	}
+	f, ok := p.funcs[v]
 	if ok {
 		return f
 	}
-	p.funcs[g.Entry] = nil
+	p.funcs[v] = nil
 	if f = p.read(pc); f == nil {
 		return nil
 	}
+	f = f.fresh(targets)
 	if p.run(f); f.failed {
 		return nil
 	}
-	p.funcs[g.Entry] = f
+	p.funcs[v] = f
 	return f
 }
 
@@ -128,19 +143,81 @@ type Point struct {
 	Held, Freed []Held
 	// Later are the operations on channels and the like that the frame may still come to.
 	Later []Operation
-	// Open is set if the function has called what the code does not name, as a method of an
-	// interface: that may have taken any lock.
+	// Open is set if the function has called what neither the code nor the stack names, as a
+	// method of an interface: that may have taken any lock.
 	Open bool
+	View
+	p    *Program
+	f    *function
+	s    *state
+	call *inst // at which it stands
+}
+
+// View is what is known of a frame besides its pc. Context: host.
+type View struct {
+	SP   uint64                                // where SP stood at the entry, with the return address on top
+	Word func(addr uint64) (w uint64, ok bool) // reads memory
 	// Registers has what is known of the frame's registers, by x86's numbers: of the frame in
-	// which a goroutine runs. At leaves it empty.
+	// which a goroutine runs.
 	Registers map[int]uint64
-	f         *function
-	s         *state
+	Caller    *Point // of the frame that has called; nil if it is not known
 }
 
 // At returns what is known of a frame that stands at pc; ret says that pc is a return address. It
-// is an error if the function's code cannot be followed.
-func (p *Program) At(pc uint64, ret bool) (*Point, error) {
+// is an error if the function's code cannot be followed. Which functions were called through
+// pointers, such as the methods of interfaces, is read from the stack, as far as frames still have
+// the pointer.
+func (p *Program) At(pc uint64, ret bool, view View) (*Point, error) {
+	var targets map[path]uint64
+	for range maxCalls {
+		q, err := p.point(pc, ret, targets, view)
+		if err != nil || q.f == nil {
+			return q, err
+		}
+		found := q.targets()
+		for k := range q.s.calls {
+			_, ok := found[k]
+			q.Open = q.Open || !ok
+		}
+		if len(q.f.calls) == 0 || targets != nil && maps.Equal(found, targets) {
+			return q, nil
+		}
+		targets = found
+	}
+	q, err := p.point(pc, ret, map[path]uint64{}, view)
+	if err == nil {
+		q.Open = true
+	}
+	return q, err
+}
+
+// targets returns where those calls lead that the code does not name. One that the frame has made is
+// known by the pointer of that time; one that it has not, by what is there now.
+func (q *Point) targets() map[path]uint64 {
+	found := make(map[path]uint64)
+	for _, m := range []map[path]value{q.f.calls, q.s.calls} {
+		for k, v := range m {
+			delete(found, k)
+			if to, ok := q.eval(v, 0); ok && q.p.name(to) != "" {
+				found[k] = to
+			}
+		}
+	}
+	return found
+}
+
+// target returns the function that the call leads to at which the frame stands.
+func (q *Point) target() (uint64, bool) {
+	if q == nil || q.call == nil || q.call.Op != x86asm.CALL {
+		return 0, false
+	}
+	if to, ok := q.call.target(); ok {
+		return to, true
+	}
+	return q.eval(q.p.get(q.f, q.s, q.call, q.call.Args[0]), 0)
+}
+
+func (p *Program) point(pc uint64, ret bool, targets map[path]uint64, view View) (*Point, error) {
 	at := pc
 	if ret {
 		at--
@@ -148,12 +225,15 @@ func (p *Program) At(pc uint64, ret bool) (*Point, error) {
 	if g, ok := p.file.GoFunc(at); ok && !p.comesToLock(g.Entry, maxCalls) {
 		return &Point{Open: p.open(at)}, nil
 	}
-	f := p.function(at)
+	f := p.variant(at, targets)
 	if f == nil {
 		return nil, fmt.Errorf("the code at %#x cannot be followed", pc)
 	}
+	if to, ok := view.Caller.target(); !ok || to != f.start {
+		view.Caller = nil // it has called another one, such as a wrapper that jumps here
+	}
 	if primitive(f.name) {
-		return &Point{f: f, s: &state{slots: map[int64]value{}}}, nil
+		return &Point{View: view, p: p, f: f, s: &state{slots: map[int64]value{}}}, nil
 	}
 	i, ok := f.index(at)
 	if !ok {
@@ -175,7 +255,11 @@ func (p *Program) At(pc uint64, ret bool) (*Point, error) {
 	if whole || f.leads[stop] && start != stop {
 		return nil, fmt.Errorf("the code at %#x is never reached", pc)
 	}
-	return &Point{Held: list(s.held), Freed: list(s.freed), Later: f.later(start, stop), Open: p.open(at), f: f, s: s}, nil
+	q := &Point{Held: list(s.held), Freed: list(s.freed), Later: f.later(start, stop), View: view, p: p, f: f, s: s}
+	if ret {
+		q.call = &f.insts[i]
+	}
+	return q, nil
 }
 
 // open reports whether a call that names no function stands in the code before the instruction that has at
@@ -208,16 +292,13 @@ func list(m map[hold]bool) []Held {
 	return all
 }
 
-// Address returns where the lock is in memory. sp is where SP stood at the entry of the frame's
-// function, with the return address on top; word reads memory. It reports false if the frame
-// has not kept what is needed.
-func (q *Point) Address(h Held, sp uint64, word func(addr uint64) (uint64, bool)) (uint64, bool) {
-	return q.eval(h.addr, sp, word, 0)
-}
+// Address returns where the lock is in memory. It reports false if the frame has not kept what
+// is needed, and its callers have not.
+func (q *Point) Address(h Held) (uint64, bool) { return q.eval(h.addr, 0) }
 
 const maxDepth = 32
 
-func (q *Point) eval(v value, sp uint64, word func(uint64) (uint64, bool), depth int) (uint64, bool) {
+func (q *Point) eval(v value, depth int) (uint64, bool) {
 	if depth > maxDepth || v == 0 {
 		return 0, false
 	}
@@ -226,7 +307,7 @@ func (q *Point) eval(v value, sp uint64, word func(uint64) (uint64, bool), depth
 	case konst:
 		return uint64(x.n), true
 	case frame:
-		return sp + uint64(x.n), true
+		return q.SP + uint64(x.n), true
 	}
 	// A stack word that holds it, or it with something added.
 	base, off := q.f.base(v)
@@ -240,17 +321,21 @@ func (q *Point) eval(v value, sp uint64, word func(uint64) (uint64, bool), depth
 		if b != base || b == 0 || q.f.taken[n] {
 			continue
 		}
-		if w, ok := word(sp + uint64(n)); ok {
+		if w, ok := q.Word(q.SP + uint64(n)); ok {
 			return w + uint64(off-o), true
 		}
 	}
 	switch x.kind {
+	case entry:
+		if q.Caller != nil {
+			return q.Caller.eval(q.Caller.s.regs[x.n], depth+1)
+		}
 	case add:
-		w, ok := q.eval(x.a, sp, word, depth+1)
+		w, ok := q.eval(x.a, depth+1)
 		return w + uint64(x.n), ok
 	case indexed:
-		a, ok := q.eval(x.a, sp, word, depth+1)
-		b, ok2 := q.eval(x.b, sp, word, depth+1)
+		a, ok := q.eval(x.a, depth+1)
+		b, ok2 := q.eval(x.b, depth+1)
 		return a + b*uint64(x.n), ok && ok2
 	case mem:
 		if y := q.f.nodes[x.a]; y.kind == frame {
@@ -258,8 +343,8 @@ func (q *Point) eval(v value, sp uint64, word func(uint64) (uint64, bool), depth
 				return 0, false // it holds something else by now
 			}
 		}
-		if a, ok := q.eval(x.a, sp, word, depth+1); ok {
-			return word(a)
+		if a, ok := q.eval(x.a, depth+1); ok {
+			return q.Word(a)
 		}
 	}
 	return 0, false

@@ -56,19 +56,19 @@ func TestHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			f := p.function(file.Named("main." + name)[0].Start)
+			f := p.variant(file.Named("main." + name)[0].Start, nil)
 			for i := range f.insts {
 				to, _ := f.insts[i].target()
 				if f.insts[i].Op != x86asm.CALL || p.name(to) != "main.here" {
 					continue
 				}
-				q, err := p.At(f.insts[i].next, true)
+				q, err := p.At(f.insts[i].next, true, View{Word: word})
 				if err != nil {
 					t.Fatal(err)
 				}
 				add := func(sign string, list []Held) {
 					for _, h := range list {
-						addr, ok := q.Address(h, 0, word)
+						addr, ok := q.Address(h)
 						v, off, _ := file.Variable(addr)
 						if !ok || off != 0 {
 							t.Fatalf("%+v is at %#x, %v", h, addr, ok)
@@ -126,14 +126,14 @@ func FuzzCode(f *testing.F) {
 		}
 		p := newProgram(bytesImage(b))
 		word := func(addr uint64) (uint64, bool) { return addr, addr%3 != 0 }
-		if fn := p.function(testStart); fn != nil {
+		if fn := p.variant(testStart, nil); fn != nil {
 			for pc := uint64(testStart); pc < testStart+uint64(len(b)); pc++ {
-				if q, err := p.At(pc, pc%2 == 0); err == nil {
+				if q, err := p.At(pc, pc%2 == 0, View{SP: 0x100, Word: word}); err == nil {
 					for _, h := range append(q.Held, q.Freed...) {
-						q.Address(h, 0x100, word)
+						q.Address(h)
 					}
 					for _, o := range q.Later {
-						q.Of(o, 0x100, word)
+						q.Of(o)
 					}
 				}
 			}

@@ -119,15 +119,13 @@ func (f *function) later(start, stop uint64) []Operation {
 }
 
 // Of returns the address of an operation's object, as Address does that of a lock.
-func (q *Point) Of(o Operation, sp uint64, word func(addr uint64) (uint64, bool)) (uint64, bool) {
-	return q.eval(o.addr, sp, word, 0)
-}
+func (q *Point) Of(o Operation) (uint64, bool) { return q.eval(o.addr, 0) }
 
 // Argument returns what the frame's function was called with in the register AX, if a frame that
 // stands at the point still has it.
-func (q *Point) Argument(sp uint64, word func(addr uint64) (uint64, bool)) (uint64, bool) {
+func (q *Point) Argument() (uint64, bool) {
 	if q.f == nil {
 		return 0, false
 	}
-	return q.eval(q.f.entry(0), sp, word, 0)
+	return q.eval(q.f.entry(0), 0)
 }

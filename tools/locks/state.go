@@ -1,6 +1,9 @@
 package locks
 
-import "maps"
+import (
+	"encoding/binary"
+	"maps"
+)
 
 // A hold is a lock that was taken: in which way, where, by which instruction.
 type hold struct {
@@ -27,11 +30,19 @@ type state struct {
 	slots map[int64]value // by distance from SP at the entry; one that is not there is as it was then
 	held  map[hold]bool   // taken and not given back: on each way here, or on some
 	freed map[hold]bool   // given back without being taken here; hold.at is 0
+	calls map[path]value  // calls that name no function, on some way here: where they led
 }
+
+// path is where a call stands: its address and, before it, those of the calls that lead to its
+// function, each as eight bytes.
+type path string
+
+func at(pc uint64) path { return path(binary.BigEndian.AppendUint64(nil, pc)) }
 
 func (s *state) clone() *state {
 	c := *s
 	c.slots, c.held, c.freed = maps.Clone(s.slots), maps.Clone(s.held), maps.Clone(s.freed)
+	c.calls = maps.Clone(s.calls)
 	return &c
 }
 
@@ -44,22 +55,24 @@ func (s *state) slot(t *values, n int64) value {
 }
 
 // forget makes each value unknown that has part in it: part is about to be something else.
-func (s *state) forget(t *values, part value) {
+func (s *state) forget(t *values, part value) { s.replace(t, part, 0) }
+
+// replace puts by in the place of part in all values.
+func (s *state) replace(t *values, part, by value) {
 	for i, v := range s.regs {
-		if t.contains(v, part) {
-			s.regs[i] = 0
-		}
+		s.regs[i] = t.replace(v, part, by)
 	}
 	for n, v := range s.slots {
-		if t.contains(v, part) {
-			s.slots[n] = 0
-		}
+		s.slots[n] = t.replace(v, part, by)
+	}
+	for n, v := range s.calls {
+		s.calls[n] = t.replace(v, part, by)
 	}
 	for _, m := range []map[hold]bool{s.held, s.freed} {
 		for h, must := range m {
 			if t.contains(h.addr, part) {
 				delete(m, h)
-				h.addr = 0
+				h.addr = t.replace(h.addr, part, by)
 				m[h] = must
 			}
 		}
@@ -155,7 +168,22 @@ func (s *state) join(t *values, in *state, pc uint64) bool {
 	}
 	union(s.held, in.held)
 	union(s.freed, in.freed)
+	for n, v := range in.calls {
+		have, ok := s.calls[n]
+		if ok && have != v {
+			v = 0
+		}
+		changed = changed || !ok || have != v
+		s.calls[n] = v
+	}
 	return changed
+}
+
+// doubt makes all that is held uncertain.
+func (s *state) doubt() {
+	for h := range s.held {
+		s.held[h] = false
+	}
 }
 
 // take notes that a lock is held from now on.

@@ -96,7 +96,12 @@ func (f *function) set(s *state, in *inst, a x86asm.Arg, v value) {
 		if size == 0 {
 			size = 64
 		}
-		f.store(s, f.address(s, in, a), size, v)
+		addr := f.address(s, in, a)
+		f.store(s, addr, size, v)
+		if old := f.ids[node{kind: mem, a: addr}]; old != 0 && f.nodes[addr].kind != frame {
+			// What was read from there before is another value than what will be.
+			s.replace(f.values, old, s.define(f.values, node{kind: def, b: numRegs, n: int64(in.pc)}))
+		}
 	case x86asm.Reg:
 		if n, size, ok := reg(a); ok && n != regSP {
 			if size < 4 {

@@ -14,20 +14,24 @@ import (
 // maxCalls bounds how deep calls are followed in search of locks.
 const maxCalls = 4
 
-// summarize does to s what a call of the function at to does to locks.
-func (p *Program) summarize(f *function, s *state, in *inst, to uint64) {
+// summarize does to s what a call of the function at to, at whose entry SP is sp, does to locks.
+func (p *Program) summarize(f *function, s *state, in *inst, to uint64, sp value) {
 	if !p.comesToLock(to, maxCalls) {
 		return
 	}
-	g := p.function(to)
+	k := at(in.pc)
+	g := p.variant(to, f.inside(k))
+	if g == nil && !Standard(p.name(to)) {
+		s.calls[""] = 0
+		if _, ok := f.targets[k]; ok {
+			s.doubt()
+		}
+	}
 	if g == nil || g == f || g.atReturn == nil || primitive(g.name) {
 		return
 	}
-	sp := value(0)
-	if d, ok := f.spDelta(in.pc); ok {
-		sp = f.frame(-int64(d) - 8)
-	}
 	t := translator{p, f, s, g, sp}
+	t.calls(k)
 	for _, ops := range g.ops {
 		for _, o := range ops {
 			f.ops[in.pc] = append(f.ops[in.pc], op{o.what, t.value(o.addr, 0), o.at})
@@ -45,6 +49,17 @@ func (p *Program) summarize(f *function, s *state, in *inst, to uint64) {
 			}
 		}
 		s.give(h.mode, addr, true)
+	}
+	for h, must := range g.atReturn.freed {
+		if must {
+			continue
+		}
+		addr := t.value(h.addr, 0)
+		for have := range s.held {
+			if have.mode == h.mode && have.addr == addr && addr != 0 {
+				s.held[have] = false
+			}
+		}
 	}
 	for _, h := range held {
 		s.take(hold{h.mode, t.value(h.addr, 0), in.pc}, true)
@@ -65,10 +80,11 @@ func (f *function) leaves() (held, freed []hold) {
 			freed = append(freed, h)
 		}
 	}
-	// One that is taken by one pointer and given back by another is the same.
+	// One that is taken by one pointer and given back by another is the same, unless the code alone
+	// says where both point.
 	for i := 0; i < len(held); i++ {
 		for j, y := range freed {
-			if held[i].mode == y.mode {
+			if held[i].mode == y.mode && !(f.fixed(held[i].addr) && f.fixed(y.addr)) {
 				held, freed = slices.Delete(held, i, i+1), slices.Delete(freed, j, j+1)
 				i--
 				break
@@ -85,6 +101,50 @@ type translator struct {
 	s    *state
 	from *function
 	sp   value // where SP stands at the callee's entry
+}
+
+// calls notes at k what the callee has called that the code does not name.
+func (t *translator) calls(k path) {
+	if Standard(t.from.name) && !strings.HasSuffix(t.from.name, "-fm") {
+		return
+	}
+	for of, have := range map[*map[path]value]map[path]value{&t.s.calls: t.from.atReturn.calls, &t.f.calls: t.from.calls} {
+		for inner, v := range have {
+			if v = t.value(v, 0); v == 0 || len(k+inner) > 8*maxCalls {
+				(*of)[""] = 0
+			} else {
+				(*of)[k+inner] = v
+			}
+		}
+	}
+}
+
+// inside returns the targets of the function that is called at k; nil if none was asked.
+func (f *function) inside(k path) map[path]uint64 {
+	if f.targets == nil {
+		return nil
+	}
+	m := make(map[path]uint64)
+	for inner, to := range f.targets {
+		if rest, ok := strings.CutPrefix(string(inner), string(k)); ok && rest != "" {
+			m[path(rest)] = to
+		}
+	}
+	return m
+}
+
+// fixed reports whether an expression has no part that the code does not say.
+func (f *function) fixed(v value) bool {
+	x := f.nodes[v]
+	switch x.kind {
+	case unknown, def, phi:
+		return false
+	case add, mem:
+		return f.fixed(x.a)
+	case indexed:
+		return f.fixed(x.a) && f.fixed(x.b)
+	}
+	return true
 }
 
 func (t *translator) value(v value, depth int) value {
@@ -107,6 +167,17 @@ func (t *translator) value(v value, depth int) value {
 		return t.p.load(t.f, t.s, t.value(x.a, depth+1))
 	}
 	return 0
+}
+
+// Standard reports whether a function or variable is of the standard library: the first element of
+// its package's path has no dot, and is not main. Context: host.
+func Standard(name string) bool {
+	pkg, _, _ := strings.Cut(name, "/")
+	if pkg == name {
+		pkg, _, _ = strings.Cut(name, ".")
+		return pkg != "main" && !strings.HasPrefix(pkg, "command-line-arguments")
+	}
+	return !strings.Contains(pkg, ".")
 }
 
 // comesToLock reports whether a function has the code of a lock in it, or may call one that has,
@@ -145,8 +216,12 @@ func (p *Program) seeLock(pc uint64, depth int) bool {
 	}
 	for i := range f.insts {
 		in := &f.insts[i]
-		if to, ok := in.target(); ok && in.Op == x86asm.CALL && p.comesToLock(to, depth-1) {
+		to, direct := in.target()
+		switch {
+		case direct && (in.Op == x86asm.CALL || in.Op == x86asm.JMP && !f.holds(to)) && p.comesToLock(to, depth-1):
 			return true
+		case !direct && in.Op == x86asm.CALL && !Standard(name):
+			return true // it may come to one
 		}
 		// The function of a closure, as a defer statement makes one.
 		if m, ok := in.Args[1].(x86asm.Mem); ok && in.Op == x86asm.LEA && m.Base == x86asm.RIP {

@@ -110,6 +110,25 @@ func (t *values) base(v value) (value, int64) {
 	return v, 0
 }
 
+// replace returns v with by in the place of each part.
+func (t *values) replace(v, part, by value) value {
+	if v == part {
+		return by
+	}
+	if !t.contains(v, part) {
+		return v
+	}
+	x := t.nodes[v]
+	a := t.replace(x.a, part, by)
+	switch x.kind {
+	case add:
+		return t.add(a, x.n)
+	case indexed:
+		return t.indexed(a, t.replace(x.b, part, by), x.n)
+	}
+	return t.mem(a)
+}
+
 // contains reports whether the expression v has part in it.
 func (t *values) contains(v, part value) bool {
 	for {

@@ -5,7 +5,7 @@
 // say for what each goroutine waits: sudogs for channels, semaphores and conditions. Around a
 // semaphore's word lies the Mutex, RWMutex or WaitGroup. Who has a lock is told by the machine
 // code of the functions on the stacks (package locks), and so is who still comes to a send, a
-// receive, a Done or a Signal. What is not certain is not said, or said with "one of".
+// receive, a Done or a Signal. What is not certain is not said, or said with "perhaps".
 //
 //	Analyze            a core -> a Graph, with Findings
 //	NewList            the traces of all goroutines -> a List, for Analyze in the place of a core

@@ -337,7 +337,7 @@ func (g *Graph) whoElse(x *Goroutine) string {
 		case o.Certain && len(o.Holders) == 0:
 			return "no stack shows who holds it: perhaps a function that has returned without unlocking it"
 		case len(o.Holders) > 0:
-			return "held by one of: " + g.list(o.Holders)
+			return "who holds it is not known: perhaps " + g.list(o.Holders)
 		}
 		return "who holds it is not known"
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-delve/delve/pkg/proc"
 
 	"github.com/zeroframe/zeroframe/tools/inspect"
+	"github.com/zeroframe/zeroframe/tools/locks"
 )
 
 // A Goroutine is one of the program's, with what it waits for.
@@ -124,7 +125,7 @@ func (p *program) describe(g *Goroutine) {
 		if g.At == "" && !inside(name) {
 			g.At = fmt.Sprintf("%s %s:%d", name, f.Call.File[strings.LastIndexByte(f.Call.File, '/')+1:], f.Call.Line)
 		}
-		if g.own == "" && name != "runtime.main" && !standard(name) {
+		if g.own == "" && name != "runtime.main" && !locks.Standard(name) {
 			g.own = name
 		}
 		if name != "runtime.main" && !strings.Contains(name, ".gowrap") && !strings.Contains(name, ".deferwrap") {
@@ -160,7 +161,8 @@ func inside(name string) bool {
 			return true
 		}
 	}
-	return false
+	// The program's own ways of locking, as a method that is called through an interface.
+	return strings.HasSuffix(name, ").Lock") || strings.HasSuffix(name, ").RLock")
 }
 
 func funcName(f *proc.Stackframe) string {

@@ -33,9 +33,10 @@ func (p *program) holds(g *Goroutine) {
 	}
 	// Of a stack whose outer end is not known, an outer frame may have anything.
 	g.whole = g.has("runtime.goexit") >= 0
-	g.heldOK = g.whole
 	var freed []hold
 	unsure := false // a panic runs what outer frames have deferred
+	points, bad := p.points(g)
+	g.heldOK = g.whole && !bad
 	for i := range g.frames {
 		f := &g.frames[i]
 		if f.Inlined || f.SystemStack || f.Current.Fn == nil {
@@ -53,19 +54,22 @@ func (p *program) holds(g *Goroutine) {
 				freed = append(freed, hold{mode: locks.Write})
 			}
 			continue
-		case strings.HasPrefix(name, "runtime."):
-			continue
 		}
-		q, err := p.point(g, i)
-		if err != nil {
-			g.heldOK = false
+		q := points[i]
+		if q == nil {
 			continue
 		}
 		g.heldOK = g.heldOK && !q.Open
-		sp := uint64(f.Regs.CFA) - 8
+		// What the frame itself has given back by another pointer, before or after it was taken.
+		outer := len(freed)
+		for _, h := range q.Freed {
+			y := hold{mode: h.Mode}
+			y.addr, y.known = q.Address(h)
+			freed = append(freed, y)
+		}
 		for _, h := range q.Held {
 			x := hold{mode: h.Mode, must: h.Must && !unsure}
-			x.addr, x.known = q.Address(h, sp, p.readWord)
+			x.addr, x.known = q.Address(h)
 			for _, y := range freed {
 				switch {
 				case y.mode != x.mode:
@@ -80,22 +84,38 @@ func (p *program) holds(g *Goroutine) {
 				g.held = append(g.held, x)
 			}
 		}
-		for _, h := range q.Freed {
-			y := hold{mode: h.Mode, must: h.Must}
-			y.addr, y.known = q.Address(h, sp, p.readWord)
-			freed = append(freed, y)
+		for i, h := range q.Freed {
+			freed[outer+i].must = h.Must
 		}
 	}
 }
 
-// point returns what is known of a frame's place in its code.
-func (p *program) point(g *Goroutine, i int) (*locks.Point, error) {
-	ret := g.returns(i)
-	q, err := p.code.At(g.frames[i].Current.PC, ret)
-	if err == nil && !ret {
-		q.Registers = g.registers()
+// points returns what is known of the place in its code of each frame that is not the runtime's; nil
+// of an inlined one. bad says that the code of one cannot be followed.
+func (p *program) points(g *Goroutine) (points []*locks.Point, bad bool) {
+	points = make([]*locks.Point, len(g.frames))
+	var caller *locks.Point
+	for i := len(g.frames) - 1; i >= 0; i-- {
+		f := &g.frames[i]
+		if f.Inlined {
+			continue
+		}
+		if f.SystemStack || f.Current.Fn == nil || strings.HasPrefix(f.Current.Fn.Name, "runtime.") {
+			caller = nil
+			continue
+		}
+		view := locks.View{SP: uint64(f.Regs.CFA) - 8, Word: p.readWord, Caller: caller}
+		ret := g.returns(i)
+		if !ret {
+			view.Registers = g.registers()
+		}
+		var err error
+		if points[i], err = p.code.At(f.Current.PC, ret, view); err != nil {
+			points[i], bad = nil, true
+		}
+		caller = points[i]
 	}
-	return q, err
+	return points, bad
 }
 
 // locals returns a frame's variables that lie in memory.

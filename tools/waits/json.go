@@ -266,7 +266,7 @@ func (g *Graph) holdersText(x *Goroutine) string {
 		case o.Certain:
 			s = append(s, "held by "+g.list(o.Holders))
 		default:
-			s = append(s, "held by one of: "+g.list(o.Holders))
+			s = append(s, "who holds it is not known: perhaps "+g.list(o.Holders))
 		}
 		for _, p := range o.Partners {
 			if p.ID != x.ID {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
 	"github.com/go-delve/delve/pkg/proc"
+
+	"github.com/zeroframe/zeroframe/tools/locks"
 )
 
 // An address gets the name by which the program's source would speak of it: variables are gone
@@ -85,7 +87,7 @@ func (p *program) name(all []*Goroutine) {
 		r := region{v.Addr, v.RealType, &path{root: name}, ""}
 		switch {
 		case strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/"):
-		case standard(name):
+		case locks.Standard(name):
 			std = append(std, r)
 		default:
 			n.queue = append(n.queue, r)
@@ -108,7 +110,7 @@ func (p *program) name(all []*Goroutine) {
 			}
 			for _, v := range p.locals(g, i) {
 				r := region{v.Addr, v.RealType, &path{root: v.Name, where: fmt.Sprintf(" of %s", f)}, ""}
-				if standard(f) {
+				if locks.Standard(f) {
 					inner = append(inner, r)
 				} else {
 					n.queue = append(n.queue, r)
@@ -133,19 +135,6 @@ func (p *program) name(all []*Goroutine) {
 			o.inside = n.inside[o.Addr]
 		}
 	}
-}
-
-// standard reports whether a variable or function is of the standard library: the first element
-// of its package's path has no dot, and is not main.
-func standard(name string) bool {
-	pkg, _, _ := strings.Cut(name, "/")
-	pkg, _, _ = strings.Cut(pkg, ".")
-	first := name
-	if i := strings.IndexByte(name, '/'); i >= 0 {
-		first = name[:i]
-		return !strings.Contains(first, ".")
-	}
-	return pkg != "main" && !strings.HasPrefix(pkg, "command-line-arguments")
 }
 
 func (n *namer) run() {

@@ -29,17 +29,14 @@ func (p *program) partners(all []*Goroutine, waiting map[object][]*Goroutine) {
 		return list
 	}
 	for _, g := range all {
-		for i := range g.frames {
+		points, _ := p.points(g)
+		for i, q := range points {
 			f := &g.frames[i]
-			if f.Inlined || f.SystemStack || f.Current.Fn == nil || strings.HasPrefix(f.Current.Fn.Name, "runtime.") {
-				continue
-			}
-			q, err := p.point(g, i)
-			if err != nil {
+			if q == nil {
 				continue
 			}
 			for _, op := range q.Later {
-				addr, ok := q.Of(op, uint64(f.Regs.CFA)-8, p.readWord)
+				addr, ok := q.Of(op)
 				if !ok {
 					continue
 				}

@@ -45,7 +45,7 @@ type Object struct {
 	Name string // of the variable or field, "" if it is not known
 	// State is what it holds, in words, such as "full, 2 of 2".
 	State string
-	// Holders are goroutines: those who have it, if Certain, else one of which has it. With
+	// Holders are goroutines: those who have it, if Certain, else those who may have it. With
 	// Certain and no holder, none has it.
 	Holders []int64
 	Certain bool
@@ -244,10 +244,10 @@ func (p *program) receiver(g *Goroutine, i int, name string) uint64 {
 	if v := p.argument(g, i, name); v != 0 || p.code == nil {
 		return v
 	}
-	q, err := p.point(g, i)
-	if err != nil {
+	points, _ := p.points(g)
+	if points[i] == nil {
 		return 0
 	}
-	v, _ := q.Argument(uint64(g.frames[i].Regs.CFA)-8, p.readWord)
+	v, _ := points[i].Argument()
 	return v
 }

@@ -19,21 +19,24 @@ import (
 
 const programs = "../../qemu/testdata/deadlocks"
 
-var build = sync.OnceValues(func() (string, error) {
+var build = sync.OnceValues(func() (string, error) { return buildOf(programs) })
+
+// buildOf builds a program into a folder of its own.
+func buildOf(source string) (string, error) {
 	dir, err := os.MkdirTemp("", "deadlocks")
 	if err != nil {
 		return "", err
 	}
-	exe := filepath.Join(dir, "deadlocks")
+	exe := filepath.Join(dir, filepath.Base(source))
 	cmd := exec.Command("go", "build", "-o", exe, ".")
-	cmd.Dir = programs
+	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return string(out), err
 	}
 	return exe, nil
-})
+}
 
 func TestMain(m *testing.M) {
 	code := m.Run()

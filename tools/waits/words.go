@@ -3,6 +3,8 @@ package waits
 import (
 	"fmt"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/locks"
 )
 
 func plural(n int, what string) string {
@@ -15,7 +17,7 @@ func plural(n int, what string) string {
 // label is how a goroutine is spoken of.
 func (x *Goroutine) label() string {
 	name, _, _ := strings.Cut(x.At, " ")
-	if name == "" || standard(name) {
+	if name == "" || locks.Standard(name) {
 		name = x.own
 	}
 	if name == "" {
