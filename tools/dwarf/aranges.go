@@ -177,6 +177,7 @@ func (d *Data) readRanges() {
 	}
 	d.index.read = true
 	d.readRoots(d.readAranges())
+	d.dropDead()
 }
 
 // readAranges reads .debug_aranges (DWARF 5, section 6.1.2). It returns the offsets of the
@@ -245,7 +246,7 @@ func (d *Data) readRoots(told []uint64) {
 		for _, s := range spans {
 			d.index.ranges = append(d.index.ranges, unitRange{s, base})
 		}
-		if len(spans) == 0 && e.at[atRanges].kind == valueNone && u.low == 0 {
+		if len(spans) == 0 && e.at[atRanges].kind == valueNone && u.low <= lastDead {
 			// A unit without ranges: its functions tell.
 			for _, fn := range r.load(u, AllLines).Funcs {
 				d.index.ranges = append(d.index.ranges, unitRange{elf.Span{Low: fn.Low, High: fn.High}, base})

@@ -25,6 +25,9 @@ func (d *Data) Check(report func(section, format string, a ...any)) {
 	c := dwarfChecker{report}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.zero != nil {
+		d.readRanges()
+	}
 	r := d.NewReader()
 	r.Allow()
 	bases := r.allUnits()

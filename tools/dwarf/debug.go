@@ -23,6 +23,8 @@ type Data struct {
 	basesOnce sync.Once
 	unitBases []uint64 // of every unit's header, rising
 
+	zero *zeroText // nil in most images
+
 	mu    sync.Mutex
 	index unitIndex
 	main  *Reader // of single look-ups

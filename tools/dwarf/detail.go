@@ -117,7 +117,19 @@ func (r *Reader) unitAt(u *unit, off uint64) *unit {
 
 // declared fills in what the entry at off says of a function, and those that it refers to.
 func (r *Reader) declared(l *Loaded, u *unit, off uint64, d *Detail) {
-	file, fileOf := value{}, u
+	file, fileOf := r.declaration(u, off, d)
+	if file.kind == valueNone {
+		return
+	}
+	if fileOf != l.u && l.split == nil { // of another unit, as link-time optimization makes them
+		l = r.load(fileOf, 0)
+	}
+	d.StartFile = r.FileName(l, uint32(file.n))
+}
+
+// declaration is declared but for the name of the file, of which it returns the number and the unit.
+func (r *Reader) declaration(u *unit, off uint64, d *Detail) (file value, fileOf *unit) {
+	fileOf = u
 	for step := range 8 {
 		var next value
 		for _, a := range r.attributes(u, off) {
@@ -142,13 +154,7 @@ func (r *Reader) declared(l *Loaded, u *unit, off uint64, d *Detail) {
 		}
 		off = next.n
 	}
-	if file.kind == valueNone {
-		return
-	}
-	if fileOf != l.u && l.split == nil { // of another unit, as link-time optimization makes them
-		l = r.load(fileOf, 0)
-	}
-	d.StartFile = r.FileName(l, uint32(file.n))
+	return file, fileOf
 }
 
 // Details returns more of the calls that Lookup returns for pc, in the same order; nil if the debug

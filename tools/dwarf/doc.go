@@ -15,6 +15,7 @@
 //	line.go        the rows of a line table
 //	places.go      where the lines of a source file are
 //	ranges.go      the pieces of text of an entry
+//	dead.go        functions that the linker dropped, where text is at address 0
 //	abbrev.go      the shapes of entries
 //	form.go        the values in them
 //	dwo.go         .dwo and .dwp files (-gsplit-dwarf)

@@ -141,7 +141,7 @@ func readDwo(path string) *elf.File {
 // splitData returns the sections of a .dwo or .dwp file, together with the program's
 // that they refer to; nil if it is of no use.
 func (d *Data) splitData(f *elf.File) *Data {
-	s := &Data{File: d.File}
+	s := &Data{File: d.File, zero: d.zero}
 	if f.Machine != d.File.Machine || f.Class != d.File.Class || f.Big() != d.File.Big() ||
 		f.FirstSection(".debug_info.dwo") == nil || s.find(f, ".dwo", nil) != nil {
 		return nil

@@ -136,6 +136,9 @@ func (r *Reader) LoadFuncs(l *Loaded, deep bool) {
 	slices.SortFunc(l.Funcs, func(a, b Function) int {
 		return cmp.Or(cmp.Compare(a.Low, b.Low), cmp.Compare(a.order, b.order))
 	})
+	if r.zero != nil {
+		r.dropDeadFuncs(u, l)
+	}
 	for i := range l.Funcs {
 		l.Funcs[i].maxHigh = l.Funcs[i].High
 		if i > 0 {

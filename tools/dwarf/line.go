@@ -29,6 +29,7 @@ type LineTable struct {
 type Sequence struct {
 	elf.Span
 	first, end int
+	line       uint32 // of the first row, of which another one may have taken the place
 }
 
 // A Row says which line the text from Addr on is of: File counts in LineTable.Files.
@@ -198,6 +199,9 @@ func (r *Reader) readLines(t *LineTable, u *unit, run func(*elf.Cursor, *lineHea
 		return false
 	}
 	run(&c, &h)
+	if r.zero != nil {
+		r.dropDeadLines(t, u)
+	}
 	t.order()
 	return !c.Bad
 }
@@ -310,23 +314,27 @@ func (t *LineTable) run(c *elf.Cursor, h *lineHeader, file *elf.File, upTo uint6
 	)
 	initial := Row{File: 1, Line: 1}
 	state := initial
-	first := len(t.rows) // of the sequence
+	first, line := len(t.rows), uint32(0) // of the sequence
 	emit := func() {
 		switch n := len(t.rows); {
 		case n > first && t.rows[n-1].Addr == state.Addr:
 			t.rows[n-1] = state // only the last row of an address holds
 		case n == first || t.rows[n-1].Addr < state.Addr:
+			if n == first {
+				line = state.Line
+			}
 			t.rows = append(t.rows, state)
-			t.cut = state.Addr > upTo && t.rows[first].Addr <= upTo && file.IsText(t.rows[first].Addr)
+			low := t.rows[first].Addr
+			t.cut = state.Addr > upTo && low <= upTo && low > lastDead && file.IsText(low)
 		}
 		state.Disc = 0
 	}
 	end := func(high uint64) {
 		if n := len(t.rows); n > first {
 			low, high := t.rows[first].Addr, max(t.rows[n-1].Addr, high)
-			// Text that the linker dropped is at 0 or thereabouts.
+			// Text that the linker dropped is at 0 or thereabouts (dead.go).
 			if low < high && file.IsText(low) {
-				t.Seqs = append(t.Seqs, Sequence{elf.Span{Low: low, High: high}, first, n})
+				t.Seqs = append(t.Seqs, Sequence{elf.Span{Low: low, High: high}, first, n, line})
 				first = n
 			}
 		}
@@ -372,7 +380,9 @@ func (t *LineTable) run(c *elf.Cursor, h *lineHeader, file *elf.File, upTo uint6
 			case endSequence:
 				end(state.Addr)
 			case setAddress:
-				state.Addr = c.Uint(min(int(n-1), 8))
+				if state.Addr = c.Uint(min(int(n-1), 8)); state.Addr >= ^uint64(1) {
+					state.Addr = 1 << 62 // lld's mark of what it dropped, which must not come around to 0
+				}
 			case defineFile:
 				t.Files = append(t.Files, t.fileEntry(c, &format{}))
 			case setDiscriminator:

@@ -85,7 +85,7 @@ func TestManyOverlappingLines(t *testing.T) {
 	for i := range n { // each begins before those before it, and ends behind them
 		low := uint64(n - i)
 		table.rows = append(table.rows, Row{Addr: low, Line: uint32(i)}, Row{Addr: low + 1, Line: uint32(i)})
-		table.Seqs = append(table.Seqs, Sequence{elf.Span{Low: low, High: 2*n + uint64(i)}, 2 * i, 2*i + 2})
+		table.Seqs = append(table.Seqs, Sequence{elf.Span{Low: low, High: 2*n + uint64(i)}, 2 * i, 2*i + 2, 0})
 	}
 	table.order()
 	for pc := uint64(0); pc < 4*n; pc++ {

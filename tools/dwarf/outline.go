@@ -70,6 +70,9 @@ func (d *Data) use(o *Outline) {
 			d.index.ranges = append(d.index.ranges, unitRange{r.Span, r.Base})
 		}
 	}
+	if d.zero != nil {
+		d.zero.settle(d.index.ranges)
+	}
 }
 
 // contents is DebugContents by the outline, as far as it has the section with this number.

@@ -11,6 +11,9 @@ func (d *Data) Lines(match func(path string) bool, each func(addr uint64, line i
 	if d == nil {
 		return
 	}
+	if d.zero != nil {
+		d.Prepare()
+	}
 	r := d.NewReader()
 	seen := make(map[uint64]bool) // line tables; several units may share one
 	for _, base := range d.allUnits() {

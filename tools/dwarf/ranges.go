@@ -13,7 +13,7 @@ import (
 
 // ranges returns the pieces of text an entry covers, until it is called again. What
 // the linker dropped is at 0 or at the end of the address space, in no text, and
-// left out.
+// left out; where text is at 0, dead.go tells.
 func (r *Reader) ranges(u *unit, e *die) []elf.Span {
 	r.spans = r.spans[:0]
 	switch e.at[atRanges].kind {
@@ -60,11 +60,14 @@ func (r *Reader) keep(low, high uint64) {
 	}
 }
 
+// lastAddr is the last address, which like the one before it stands for what the linker dropped.
+func (u *unit) lastAddr() uint64 { return ^uint64(0) >> (64 - 8*u.addrSize) }
+
 // rangeList4 reads a list of .debug_ranges (DWARF 4, section 2.17.3).
 func (r *Reader) rangeList4(u *unit, off uint64) {
 	r.rangePages.Parse(off, func(c *elf.Cursor) {
 		r.spans = r.spans[:0]
-		base, last := u.low, ^uint64(0)>>(64-8*u.addrSize)
+		base, last := u.low, u.lastAddr()
 		for r.spend(2) {
 			low, high := c.Uint(u.addrSize), c.Uint(u.addrSize)
 			switch {
@@ -72,7 +75,7 @@ func (r *Reader) rangeList4(u *unit, off uint64) {
 				return
 			case low == last:
 				base = high
-			default:
+			case base < last-1 && base != lastDead:
 				r.keep(base+low, base+high)
 			}
 		}
@@ -110,6 +113,7 @@ func (r *Reader) rangeList5(u *unit, off uint64) {
 			case offsetPair:
 				low = base + c.ULEB()
 				high = base + c.ULEB()
+				ok1 = base < u.lastAddr()-1 && base != lastDead
 			case startEnd:
 				low, high = c.Uint(u.addrSize), c.Uint(u.addrSize)
 			case startLength:

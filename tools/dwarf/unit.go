@@ -36,6 +36,9 @@ type unit struct {
 	dwoID      uint64 // 0 if the unit is not split
 	rangesBase uint64 // of a skeleton of DWARF 4: what the split unit's offsets into .debug_ranges count from
 	listBase   uint64 // of a split unit: its skeleton's rangesBase
+
+	zero     []zeroFunc // if zeroRead
+	zeroRead bool
 }
 
 // Open finds the debug sections of f. outline may be nil.
@@ -47,6 +50,7 @@ func Open(f *elf.File, outline *Outline) (*Data, error) {
 	if len(f.TextSpans()) == 0 {
 		return nil, errors.New("DWARF without any code addresses")
 	}
+	d.zero = newZeroText(f)
 	d.main = d.NewReader()
 	if outline != nil {
 		d.use(outline)

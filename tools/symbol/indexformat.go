@@ -32,7 +32,7 @@ import (
 
 const (
 	indexMagic   = "zfindex\n"
-	indexVersion = 4 // to be raised with any change of the format or of the answers
+	indexVersion = 5 // to be raised with any change of the format or of the answers
 
 	indexHeaderSize = 64
 	indexIDSize     = 32 // SHA-256

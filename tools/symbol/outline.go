@@ -24,7 +24,7 @@ import (
 
 const (
 	outlineSuffix = ".zfoutline"
-	outlineMagic  = "zfoutl1\n"
+	outlineMagic  = "zfoutl2\n"
 	outlineHeader = 56
 )
 

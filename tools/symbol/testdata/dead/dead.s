@@ -1,0 +1,7 @@
+	.section .text.other,"ax"
+	.globl	other
+other:
+	nop
+	nop
+	nop
+	ret
