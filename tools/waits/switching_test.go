@@ -17,7 +17,7 @@ import (
 // TestSwitching stops a program whose holder of a lock yields without end at each instruction of the
 // functions that change stacks: the holder's stack is whole, and the lock is nobody else's.
 func TestSwitching(t *testing.T) {
-	exe, err := build()
+	exe, err := build("yields")
 	if err != nil {
 		t.Fatal(err, exe)
 	}

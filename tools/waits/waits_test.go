@@ -19,16 +19,30 @@ import (
 
 const programs = "../../qemu/testdata/deadlocks"
 
-var build = sync.OnceValues(func() (string, error) { return buildOf(programs) })
+var (
+	buildLarge = sync.OnceValues(func() (string, error) { return buildOf(programs) })
+	buildSmall = sync.OnceValues(func() (string, error) { return buildOf(programs, "-tags=small") })
+)
+
+// build returns the executable that has one of the programs, in the smallest form.
+func build(program string) (string, error) {
+	if program == "server" || program == "body" {
+		return buildLarge()
+	}
+	return buildSmall()
+}
+
+var built []string // before tests run side by side
 
 // buildOf builds a program into a folder of its own.
-func buildOf(source string) (string, error) {
+func buildOf(source string, flags ...string) (string, error) {
 	dir, err := os.MkdirTemp("", "deadlocks")
 	if err != nil {
 		return "", err
 	}
 	exe := filepath.Join(dir, filepath.Base(source))
-	cmd := exec.Command("go", "build", "-o", exe, ".")
+	built = append(built, exe)
+	cmd := exec.Command("go", append(append([]string{"build", "-o", exe}, flags...), ".")...)
 	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
@@ -40,7 +54,7 @@ func buildOf(source string) (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if exe, err := build(); err == nil {
+	for _, exe := range built {
 		os.RemoveAll(filepath.Dir(exe))
 	}
 	os.Exit(code)
@@ -87,12 +101,12 @@ func analyze(t *testing.T, exe, coreFile string, opt Options) *Graph {
 // TestStopped stops each of the programs that stop, once it has, and wants the culprit named, and
 // nobody else.
 func TestStopped(t *testing.T) {
-	exe, err := build()
-	if err != nil {
-		t.Fatal(err, exe)
-	}
 	for _, c := range readStops(t) {
 		t.Run(c.Program, func(t *testing.T) {
+			exe, err := build(c.Program)
+			if err != nil {
+				t.Fatal(err, exe)
+			}
 			t.Parallel()
 			name := filepath.Join(t.TempDir(), "core")
 			// The program says when it begins, and not when it has stopped: it is looked at again
@@ -157,12 +171,12 @@ func TestWorks(t *testing.T) { testWorks(t, 2) }
 func TestWorksOften(t *testing.T) { testWorks(t, 20) }
 
 func testWorks(t *testing.T, times int) {
-	exe, err := build()
-	if err != nil {
-		t.Fatal(err, exe)
-	}
 	for _, program := range works {
 		t.Run(program, func(t *testing.T) {
+			exe, err := build(program)
+			if err != nil {
+				t.Fatal(err, exe)
+			}
 			t.Parallel()
 			name := filepath.Join(t.TempDir(), "core")
 			cmd := start(t, exe, program)
@@ -206,7 +220,7 @@ func (c *stopped) differences(g *Graph) (list []string) {
 
 // TestIO: of who waits for a connection it is said which.
 func TestIO(t *testing.T) {
-	exe, err := build()
+	exe, err := build("server")
 	if err != nil {
 		t.Fatal(err, exe)
 	}

@@ -4,9 +4,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"reflect"
 	"runtime"
 	"sync"
@@ -134,26 +131,6 @@ func transfer(have *sync.WaitGroup) {
 	from.n, to.n = to.n, from.n
 	conns <- to
 	conns <- from
-}
-
-// A client with one connection, which the first response has.
-func bodyNotClosed() {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "some text") }))
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
-	url := "http://" + l.Addr().String()
-	first, err := client.Get(url)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(first.Status)
-	fmt.Println("stopped")
-	second, err := client.Get(url) // first.Body is open
-	fmt.Println(second, err)
-	first.Body.Close()
 }
 
 // A system call that does not return, by one who has what others want.

@@ -4,9 +4,6 @@ package main
 
 import (
 	"context"
-	"io"
-	"net"
-	"net/http"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -131,28 +128,6 @@ func tickers() {
 	for {
 		time.Sleep(time.Millisecond)
 	}
-}
-
-func server() {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "some text") }))
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
-	for range 3 {
-		go func() {
-			for {
-				r, err := client.Get("http://" + l.Addr().String())
-				if err != nil {
-					continue
-				}
-				io.Copy(io.Discard, r.Body)
-				r.Body.Close()
-			}
-		}()
-	}
-	select {}
 }
 
 func contexts() {
