@@ -104,7 +104,6 @@ func early() {
 	if wrong := mem.Init(info.Regions(), image.Segments[:image.NumSegments], image.End); wrong != "" {
 		fault.Panic(wrong)
 	}
-	mem.KeepRAM(info.Regions())
 	memdump.Find(info.Regions())
 	percpu.This().SetRing(mem.Contiguous(arch.RingSize))
 	c := &percpu.This().CPU

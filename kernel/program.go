@@ -36,7 +36,7 @@ const (
 // startProgram starts the program and does not return. Early context.
 func startProgram() {
 	findKept()
-	mem.Release(info.Regions(), image.TextLo-image.HeaderRoom)
+	mem.Release(image.TextLo - image.HeaderRoom)
 	if e := vfs.Init(clock.Wall()); e != 0 {
 		fault.Panic("not enough RAM for the file tree")
 	}

@@ -13,7 +13,7 @@ import (
 const AsideAlign = 2 << 20
 
 // SetAside takes size bytes of RAM in one piece, which nobody else gets, and returns their address, or 0: at an address that
-// is wanted, if that can be; 0 is none. They hold anything. Early context, after [KeepRAM] and before Release.
+// is wanted, if that can be; 0 is none. They hold anything. Early context, after [Init] and before Release.
 func SetAside(regions []boot.Region, size, wanted uintptr) uintptr {
 	size = pageUp(size)
 	var r frameRange

@@ -10,16 +10,12 @@ import (
 // TestSetAside: what is set aside is RAM that nothing else lays claim to, tables stay below it or
 // do not reach it, and it is not handed out; what is next to it is handed out first.
 func TestSetAside(t *testing.T) {
-	clearAll := func() {
-		forget()
-		numRAM, numSegments, aside = 0, 0, frameRange{}
-	}
-	defer clearAll()
+	defer forget()
 	r := rand.New(rand.NewPCG(3, 4))
 	const mib = 1 << 20
 	found, above := 0, 0
 	for range 20_000 {
-		clearAll()
+		forget()
 		imageLo := uintptr(1+r.IntN(8)) * mib
 		imageEnd := imageLo + uintptr(1+r.IntN(2000))*page
 		ram := uint64(imageEnd) + uint64(r.IntN(256*mib))
@@ -37,11 +33,11 @@ func TestSetAside(t *testing.T) {
 		}
 		mods := numKept
 		segments[0], numSegments = Segment{Lo: imageLo, Hi: imageEnd}, 1
-		nextPage, endPage = tablesRoom(regions, pageUp(imageEnd))
+		keepRAM(regions)
+		nextPage, endPage = tablesRoom(pageUp(imageEnd))
 		if endPage <= nextPage {
 			continue
 		}
-		KeepRAM(regions)
 		size := uintptr(1+r.IntN(16*mib)) &^ 7
 		at := SetAside(regions, size, 0)
 		if at == 0 {
@@ -68,7 +64,7 @@ func TestSetAside(t *testing.T) {
 		if !usable {
 			t.Fatalf("%#x to %#x is set aside, which is no RAM of %+v", at, end, regions)
 		}
-		Release(regions, imageLo)
+		Release(imageLo)
 		next := false
 		for _, g := range ranges[:numRanges] {
 			if g.lo < end && at < g.hi {

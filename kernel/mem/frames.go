@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
+	"github.com/zeroframe/zeroframe/boot"
 )
 
 // Page frames: who owns which 4 KiB of RAM. Free frames are a stack linked
@@ -13,7 +14,9 @@ import (
 // frameRange is RAM that has never been handed out: lo <= physical address < hi.
 type frameRange struct{ lo, hi uintptr }
 
-const maxRanges = 64
+// maxRanges is enough for any map: each region may begin a range where it begins and where it ends, and
+// each kept one where it ends.
+const maxRanges = 2*boot.MaxRegions + boot.MaxModules + 2
 
 var (
 	ranges     [maxRanges]frameRange // under the kernel lock
@@ -25,7 +28,7 @@ var (
 )
 
 // AddFrames gives the allocator the RAM lo <= physical address < hi, page-aligned, which is in
-// the direct map. More than 64 ranges are not kept. Early context.
+// the direct map. Early context.
 func AddFrames(lo, hi uintptr) {
 	if hi <= lo || numRanges == maxRanges {
 		return

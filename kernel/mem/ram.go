@@ -10,21 +10,43 @@ import (
 // What a dump of the memory has to know of it: where there is RAM, and what of it is the kernel's own or
 // has never been used.
 
-// ram are the ranges of RAM that the tables map, in the loader's order. Set once at boot.
+// ram are the ranges of RAM, in whole pages, that the tables map, in the loader's order. Set once at boot.
 var (
 	ram    [maxRanges]frameRange // set once at boot
 	numRAM int                   // set once at boot
 )
 
-// KeepRAM makes a note of the RAM in the loader's map. More than 64 ranges are not kept. Early context.
-func KeepRAM(regions []boot.Region) {
+// keepRAM makes a note of the RAM in the loader's map: what is usable, nowhere reserved, and below
+// mostRAM. Loaders' maps may overlap, so what two regions call usable is noted once. Early context.
+func keepRAM(regions []boot.Region) {
 	for i := range regions {
-		r := &regions[i]
-		lo, hi := max(pageUp(uintptr(r.Lo)), arch.PageSize), pageDown(uintptr(min(r.Hi, mostRAM)))
-		if r.Usable && lo < hi && numRAM < maxRanges {
-			ram[numRAM] = frameRange{lo, hi}
-			numRAM++
+		if r := &regions[i]; r.Usable {
+			keepRegion(r.Lo, min(r.Hi, mostRAM), regions, i)
 		}
+	}
+}
+
+// keepRegion notes the parts of lo <= address < hi that are neither reserved nor in one of the first done
+// regions.
+func keepRegion(lo, hi uint64, regions []boot.Region, done int) {
+	for lo < hi {
+		// The lowest claim that ends above lo.
+		at, end := hi, hi
+		for i := range regions {
+			if r := &regions[i]; (!r.Usable || i < done) && r.Hi > lo && r.Lo < at {
+				at, end = max(r.Lo, lo), r.Hi
+			}
+		}
+		if at > lo && numRAM < maxRanges {
+			total += at - lo
+			highest = max(highest, at)
+			m := frameRange{max(pageUp(uintptr(lo)), arch.PageSize), pageDown(uintptr(at))}
+			if m.lo < m.hi {
+				ram[numRAM] = m
+				numRAM++
+			}
+		}
+		lo = end
 	}
 }
 

@@ -57,13 +57,8 @@ func Init(regions []boot.Region, image []Segment, imageEnd uintptr) (wrong strin
 	if len(regions) == 0 {
 		return errNoMap
 	}
-	for i := range regions {
-		if r := &regions[i]; r.Usable {
-			total += r.Hi - r.Lo
-			highest = max(highest, r.Hi)
-		}
-	}
-	nextPage, endPage = tablesRoom(regions, pageUp(imageEnd))
+	keepRAM(regions)
+	nextPage, endPage = tablesRoom(pageUp(imageEnd))
 	if endPage <= nextPage {
 		return errNoRegion
 	}
@@ -77,19 +72,8 @@ func Init(regions []boot.Region, image []Segment, imageEnd uintptr) (wrong strin
 
 	root = arch.Physical(frame())
 	mapDirect(arch.PageSize, lowMemory, arch.PTEWrite|noExec)
-	for i := range regions {
-		if r := &regions[i]; r.Usable {
-			lo := (r.Lo + arch.PageSize - 1) &^ (arch.PageSize - 1)
-			if lo < lowMemory {
-				lo = lowMemory
-			}
-			mapDirect(uintptr(lo), pageDown(uintptr(min(r.Hi, mostRAM))), arch.PTEWrite|noExec)
-		}
-	}
-	for i := range regions {
-		if r := &regions[i]; !r.Usable {
-			unmapReserved(max(pageDown(uintptr(r.Lo)), lowMemory), uintptr(min(r.Hi, mostRAM)))
-		}
+	for i := range ram[:numRAM] {
+		mapDirect(max(ram[i].lo, lowMemory), ram[i].hi, arch.PTEWrite|noExec)
 	}
 	for i := range image {
 		s := &image[i]
@@ -131,23 +115,16 @@ func KeepRoot() {
 
 // tablesRoom returns the RAM behind the image, which ends at next, in which tables can
 // lie: up to the end of the region, or to what is kept.
-func tablesRoom(regions []boot.Region, next uintptr) (lo, hi uintptr) {
+func tablesRoom(next uintptr) (lo, hi uintptr) {
 	// A kept range that is too close behind the image, or behind another one that is.
 	for i := 0; i < numKept; i++ {
 		if k := &kept[i]; k.hi > next && k.lo < next+tableRoom {
 			next, i = k.hi, -1
 		}
 	}
-	for i := range regions {
-		if r := &regions[i]; r.Usable && uint64(next) >= r.Lo && uint64(next) < r.Hi {
-			hi = max(hi, uintptr(r.Hi))
-		}
-	}
-	// Loaders' maps may overlap; then a reserved region counts.
-	for i := range regions {
-		r := &regions[i]
-		if !r.Usable && r.Hi > uint64(next) && r.Lo < uint64(hi) {
-			hi = pageDown(max(uintptr(r.Lo), next))
+	for i := range ram[:numRAM] {
+		if m := &ram[i]; next >= m.lo && next < m.hi {
+			hi = m.hi
 		}
 	}
 	for i := range kept[:numKept] {
@@ -177,49 +154,38 @@ var (
 	numKept int                             // set once at boot
 )
 
-// Release gives all usable RAM above 1 MiB to the frame allocator, but for the
-// image, the tables, reserved regions and what Keep has set aside. From here on
-// frames for tables come from the allocator, too. Early context, once.
-func Release(regions []boot.Region, imageLo uintptr) {
+// Release gives all RAM above 1 MiB to the frame allocator, but for the image, the tables and what Keep has
+// set aside. From here on frames for tables come from the allocator, too. Early context, once.
+func Release(imageLo uintptr) {
 	kept[numKept] = frameRange{pageDown(imageLo), nextPage}
 	numKept++
-	for i := range regions {
-		if r := &regions[i]; r.Usable {
-			releaseRange(max(pageUp(uintptr(r.Lo)), lowMemory), pageDown(uintptr(min(r.Hi, mostRAM))), regions)
-		}
+	for i := range ram[:numRAM] {
+		releaseRange(max(ram[i].lo, lowMemory), ram[i].hi)
 	}
 	useNear()
 	endPage = nextPage
 	released = true
 }
 
-// releaseRange adds the parts of lo <= address < hi that nothing else lays claim to.
-func releaseRange(lo, hi uintptr, regions []boot.Region) {
+// releaseRange adds the parts of lo <= address < hi that are not kept.
+func releaseRange(lo, hi uintptr) {
 	for lo < hi {
-		// The lowest claim that ends above lo.
+		// The lowest kept range that ends above lo.
 		at, end := hi, hi
 		for i := range kept[:numKept] {
 			if k := &kept[i]; k.hi > lo && k.lo < at {
-				at, end = k.lo, k.hi
+				at, end = max(k.lo, lo), k.hi
 			}
 		}
-		for i := range regions {
-			r := &regions[i]
-			if rlo, rhi := pageDown(uintptr(r.Lo)), pageUp(uintptr(r.Hi)); !r.Usable && rhi > lo && rlo < at {
-				at, end = rlo, rhi
-			}
-		}
-		if at > lo {
-			AddFrames(lo, min(at, hi))
-		}
-		lo = max(end, lo+arch.PageSize)
+		AddFrames(lo, at)
+		lo = end
 	}
 }
 
 // released is set when frames for tables come from the frame allocator. Set once at boot.
 var released bool
 
-// Total returns the bytes of usable RAM in the loader's map.
+// Total returns the bytes of usable RAM in the loader's map, each once.
 func Total() uint64 { return total }
 
 // ImageSegment returns part number i of the loaded image, by address; ok is false behind the last.
@@ -265,23 +231,6 @@ func ReadOnly(lo, hi uintptr) bool {
 		arch.FlushPage(a)
 	}
 	return true
-}
-
-// unmapReserved removes what the direct map has of lo <= physical address < hi.
-func unmapReserved(lo, hi uintptr) {
-	lo, hi = arch.Virtual(lo), arch.Virtual(hi)
-	for lo < hi && !problem {
-		e, size := lookUp(lo)
-		if e != 0 {
-			Unmap(lo)
-			size = arch.PageSize
-		}
-		next := lo&^(size-1) + size // a missing table is a hole as large as what it would map
-		if next < lo {
-			return
-		}
-		lo = next
-	}
 }
 
 // MapDevice maps the pages of the size bytes of a device's registers at a physical address, uncached,

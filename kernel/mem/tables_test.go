@@ -11,9 +11,10 @@ import (
 
 const page = arch.PageSize
 
-// forget undoes Keep, Release and AddFrames.
+// forget undoes what a boot has set.
 func forget() {
-	numKept, numRanges, released = 0, 0, false
+	numKept, numRanges, numRAM, numSegments, released = 0, 0, 0, 0, false
+	total, highest, aside = 0, 0, frameRange{}
 	freeList, freeFrames, allFrames, lowFrames = 0, 0, 0, 0
 	nextPage, endPage = 0, 0
 }
@@ -46,7 +47,8 @@ func TestTablesRoom(t *testing.T) {
 				t.Fatalf("Keep refuses one of %d ranges", len(mods))
 			}
 		}
-		lo, hi := tablesRoom(regions, imageEnd)
+		keepRAM(regions)
+		lo, hi := tablesRoom(imageEnd)
 		what := fmt.Sprintf("image to %#x, RAM %+v, kept %#x: tables from %#x to %#x", imageEnd, regions, mods, lo, hi)
 		if lo < imageEnd {
 			t.Fatal(what)
@@ -84,8 +86,9 @@ func TestRelease(t *testing.T) {
 		if modules == boot.MaxModules && Keep(8<<20, 9<<20) {
 			t.Error("Keep takes one more than there is room for")
 		}
+		keepRAM(regions)
 		nextPage = imageEnd
-		Release(regions, imageLo)
+		Release(imageLo)
 		want := uint64(16<<20-lo)/page - (imageEnd-imageLo)/page - 2*uint64(modules)
 		if allFrames != want {
 			t.Errorf("with %d modules there are %d frames; want %d", modules, allFrames, want)
@@ -95,6 +98,52 @@ func TestRelease(t *testing.T) {
 				if r.lo < c.hi && r.hi > c.lo {
 					t.Errorf("with %d modules, frames from %#x to %#x are free; %#x is there", modules, r.lo, r.hi, c)
 				}
+			}
+		}
+	}
+}
+
+// TestMaps: of maps by seed, whose regions overlap, touch, and in every second one end within pages, each page
+// that is handed out is usable and not reserved in part, and is handed out once. Where no region ends within a
+// page, every such page is.
+func TestMaps(t *testing.T) {
+	defer forget()
+	const pages, imageLo, imageEnd = 4096, 512 * page, 700 * page
+	for seed := range uint64(3000) {
+		forget()
+		r := rand.New(rand.NewPCG(seed, 30))
+		fine := uint64(page)
+		if seed%2 == 0 {
+			fine = 64
+		}
+		regions := []boot.Region{{Lo: imageLo, Hi: imageEnd + page, Usable: true}}
+		for range r.IntN(boot.MaxRegions) {
+			lo := uint64(r.IntN(pages*page)) / fine * fine
+			hi := min(lo+fine+uint64(r.IntN(200*page))/fine*fine, pages*page)
+			regions = append(regions, boot.Region{Lo: lo, Hi: hi, Usable: r.IntN(3) > 0})
+		}
+		r.Shuffle(len(regions), func(i, j int) { regions[i], regions[j] = regions[j], regions[i] })
+		var whole, reserved, given [pages]bool
+		for _, m := range regions {
+			for p := m.Lo / page; p < (m.Hi+page-1)/page; p++ {
+				whole[p] = whole[p] || m.Usable && p*page >= m.Lo && (p+1)*page <= m.Hi
+				reserved[p] = reserved[p] || !m.Usable
+			}
+		}
+		keepRAM(regions)
+		nextPage = imageEnd
+		Release(imageLo)
+		for _, f := range ranges[:numRanges] {
+			for p := f.lo / page; p < f.hi/page; p++ {
+				if given[p] || !whole[p] || reserved[p] || p*page >= imageLo && p*page < imageEnd {
+					t.Fatalf("seed %d: page %#x is handed out: before, %v; usable %v, reserved %v", seed, p, given[p], whole[p], reserved[p])
+				}
+				given[p] = true
+			}
+		}
+		for p := uintptr(lowMemory / page); fine == page && p < pages; p++ {
+			if whole[p] && !reserved[p] && !given[p] && (p*page < imageLo || p*page >= imageEnd) {
+				t.Fatalf("seed %d: page %#x is usable and is not handed out", seed, p)
 			}
 		}
 	}

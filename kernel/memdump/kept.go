@@ -35,7 +35,7 @@ var (
 )
 
 // Find looks for what the boot before has kept, if this one has core=ram, so that tables and devices leave it alone. Early
-// context, after mem.KeepRAM and before anything else takes memory.
+// context, after mem.Init and before anything else takes memory.
 func Find(regions []boot.Region) {
 	if how, _ := option.Word("core"); way(how) != byRAM {
 		return
