@@ -16,6 +16,7 @@ const (
 	apicTPR      = 0x080
 	apicEOI      = 0x0b0
 	apicSpurious = 0x0f0
+	apicRequest  = 0x200 // of 8, one for 32 vectors each
 	apicICRLow   = 0x300
 	apicICRHigh  = 0x310
 	apicLVTTimer = 0x320
