@@ -6,9 +6,9 @@
 # Usage: tools/setup.sh run|boot|test
 #
 #   run    QEMU
-#   boot   QEMU, and what real machines start from: grub-mkrescue with GRUB for BIOS
+#   boot   QEMU, Bochs, and what real machines start from: grub-mkrescue with GRUB for BIOS
 #          and UEFI, xorriso, mtools, and UEFI firmware for QEMU (OVMF)
-#   test   QEMU, gdb, binutils, gcc, g++, dwz, tmux, zsh, fish, debuginfod, Chromium or Chrome,
+#   test   the same, gdb, binutils, gcc, g++, dwz, tmux, zsh, fish, debuginfod, Chromium or Chrome,
 #          and the llvm-symbolizer of the version that tools/symbolizer names
 #
 # Without rights to install it prints the exact command and exits with 2.
@@ -59,6 +59,7 @@ package() {
 	apt-get:llvm) echo "llvm-$llvm" ;;
 	apk:llvm) echo "llvm$llvm" ;;
 	brew:llvm) echo "llvm@$llvm" ;;
+	apt-get:bochs) echo bochs bochsbios vgabios ;;
 	apt-get:grub) echo grub-common ;;
 	apt-get:grub-bios) echo grub-pc-bin ;;
 	apt-get:grub-uefi) echo grub-efi-amd64-bin ;;
@@ -115,6 +116,15 @@ need() { # NAME PROGRAM...
 	done
 }
 
+# Debian's packages have the BIOSes where qemu/loaders/bochs.go looks for them.
+need_bochs() {
+	if have apt-get; then
+		need bochs bochs
+	elif ! have bochs; then
+		echo "setup: no Bochs, and no package of it that is known here: make test-boot leaves it out" >&2
+	fi
+}
+
 mode=${1-}
 case $mode in
 run | boot | test) ;;
@@ -126,6 +136,7 @@ find_missing() {
 	need qemu "${ZF_QEMU:-qemu-system-x86_64}"
 	[ "$mode" != run ] || return 0
 	need_loaders
+	need_bochs
 	[ "$mode" = test ] || return 0
 	need gdb gdb
 	need binutils addr2line objdump

@@ -82,7 +82,7 @@ func (m *machine) setup(mode string, env ...string) (out string, status int, cal
 
 const (
 	loaders    = "grub-mkrescue xorriso mformat /usr/lib/grub/i386-pc/multiboot.mod /usr/lib/grub/x86_64-efi/multiboot.mod /usr/share/OVMF/OVMF_CODE.fd"
-	everything = loaders + " qemu-system-x86_64 gdb addr2line objdump gcc g++ clang dwz tmux zsh fish debuginfod chromium llvm-symbolizer-" + symbolizer.Version
+	everything = loaders + " bochs qemu-system-x86_64 gdb addr2line objdump gcc g++ clang dwz tmux zsh fish debuginfod chromium llvm-symbolizer-" + symbolizer.Version
 )
 
 func TestSetupNothingToDo(t *testing.T) {
@@ -99,7 +99,7 @@ func TestSetupManagers(t *testing.T) {
 	for _, tt := range []struct{ manager, run, test string }{
 		{"apt-get",
 			"apt-get update\napt-get install -y --no-install-recommends qemu-system-x86\nfrontend noninteractive\n",
-			"apt-get update\napt-get install -y --no-install-recommends qemu-system-x86 grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools ovmf gdb binutils gcc libc6-dev g++ clang libclang-rt-dev dwz tmux zsh fish debuginfod chromium llvm-" + symbolizer.Version + "\nfrontend noninteractive\n"},
+			"apt-get update\napt-get install -y --no-install-recommends qemu-system-x86 grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools ovmf bochs bochsbios vgabios gdb binutils gcc libc6-dev g++ clang libclang-rt-dev dwz tmux zsh fish debuginfod chromium llvm-" + symbolizer.Version + "\nfrontend noninteractive\n"},
 		{"dnf",
 			"dnf install -y qemu-system-x86-core\n",
 			"dnf install -y qemu-system-x86-core grub2-tools-extra grub2-pc-modules grub2-efi-x64-modules xorriso mtools edk2-ovmf gdb binutils gcc glibc-static gcc-c++ clang compiler-rt dwz tmux zsh fish elfutils-debuginfod chromium llvm\n"},

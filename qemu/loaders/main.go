@@ -1,11 +1,12 @@
-// Loaders boots one kernel by each loader that it is to start from, on real QEMU machines
-// and with real packages of Debian's:
+// Loaders boots one kernel by each loader that it is to start from, on real QEMU machines and in
+// Bochs, and with real packages of Debian's:
 //
 //	go run ./qemu/loaders [-v] [-o FILE] [NAME...]
 //
 //	main.go   the command: the rows, one after the other
 //	try.go    one row: what is booted how, and what it must say
 //	linux.go  Linux with u-root, and where both come from
+//	bochs.go  Bochs in QEMU's place
 //
 // It must be started in the folder of the module; names are those of rows in this file.
 // Each row is two boots: the program tells the memory map's size, its arguments, its
@@ -17,8 +18,9 @@
 // comes from apt-get, u-root from the Go module proxy; both are kept in the user's cache.
 // $ZF_VMLINUZ names another Linux, which must have kexec and a console on ttyS0.
 //
-// Standard output gets a line for each row: name, "ok" or what is wrong, and in
-// milliseconds since QEMU's start the kernel's first word and the program's. The exit
+// Standard output gets a line for each row: name, "ok", "not run" for
+// want of Bochs, or what is wrong, and in
+// milliseconds since the machine's start the kernel's first word and the program's. The exit
 // status is 0 if all are ok, 1 if not, 2 for wrong usage.
 package main
 
@@ -28,6 +30,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 
 	"github.com/zeroframe/zeroframe/qemu"
@@ -48,9 +51,10 @@ type row struct {
 type family int
 
 const (
-	direct family = iota // QEMU loads it
-	disc                 // GRUB, from an ISO image
-	kexec                // Linux, by u-root's kexec
+	direct  family = iota // QEMU loads it
+	disc                  // GRUB, from an ISO image
+	kexec                 // Linux, by u-root's kexec
+	inBochs               // GRUB, from an ISO image, on a machine that is not QEMU
 )
 
 // Sources of the loaders' names: QEMU's multiboot.c, GRUB, and u-root's package multiboot.
@@ -79,6 +83,7 @@ var rows = []row{
 	{"grub-uefi-stick", disc, image.AllLoaders, qemu.Config{UEFI: true, Stick: true}, byGRUB, ""},
 	{"linux-kexec-pc", kexec, image.AllLoaders, qemu.Config{Machine: "pc"}, byRoot, ""},
 	{"linux-kexec-q35", kexec, image.AllLoaders, qemu.Config{}, byRoot, ""},
+	{"bochs-bios", inBochs, image.AllLoaders, qemu.Config{}, byGRUB, "80x25 characters at 0xb8000"},
 }
 
 func main() {
@@ -129,7 +134,10 @@ func run(todo []row, output string, verbose bool) error {
 	for _, r := range todo {
 		times, serial, err := l.try(context.Background(), r)
 		line := fmt.Sprintf("%s\tok\t%d\t%d\n", r.name, times.kernel.Milliseconds(), times.program.Milliseconds())
-		if err != nil {
+		switch {
+		case r.family == inBochs && errors.Is(err, exec.ErrNotFound):
+			line = fmt.Sprintf("%s\tnot run: %v\n", r.name, err)
+		case err != nil:
 			failed++
 			line = fmt.Sprintf("%s\tFAIL: %v\n", r.name, err)
 		}

@@ -42,7 +42,7 @@ type lab struct {
 	linux  *linux
 }
 
-// times are when, since QEMU's start, the kernel and the program have said something.
+// times are when, since the machine's start, the kernel and the program have said something.
 type times struct{ kernel, program time.Duration }
 
 // try boots a row and says what is wrong, if anything.
@@ -57,7 +57,7 @@ func (l *lab) try(ctx context.Context, r row) (t times, serial string, err error
 	case direct:
 		cfg.Kernel, cfg.Append = elf, cmdline
 		cfg.Initrd, err = l.files()
-	case disc:
+	case disc, inBochs:
 		cfg.CDROM, err = l.disc(ctx, elf)
 	case kexec:
 		err = l.kexec(ctx, elf, &cfg)
@@ -67,17 +67,29 @@ func (l *lab) try(ctx context.Context, r row) (t times, serial string, err error
 	}
 	out := &stamps{start: time.Now()}
 	cfg.Stdout = out
+	if r.family == inBochs {
+		err = bochs(ctx, l.dir, cfg.CDROM, cfg.MemoryMiB, 1, out, halted, 1)
+	} else {
+		err = boot(ctx, cfg)
+	}
+	t, serial = times{out.when("zeroframe "), out.when("teller: ")}, out.String()
+	if err != nil {
+		return t, serial, err
+	}
+	return t, serial, check(elf, serial, r, cfg.MemoryMiB)
+}
+
+// boot boots the machine until it ends, which the second boot must do in peace.
+func boot(ctx context.Context, cfg qemu.Config) error {
 	vm, err := qemu.Start(ctx, cfg)
 	if err != nil {
-		return t, "", err
+		return err
 	}
 	res, err := vm.Wait()
-	serial = out.String()
 	if err != nil || res.Outcome != qemu.Exited || res.Program != 0 {
-		return t, serial, fmt.Errorf("the machine: %v, status %d, %v; want the second boot to exit with 0", res.Outcome, res.Program, err)
+		return fmt.Errorf("the machine: %v, status %d, %v; want the second boot to exit with 0", res.Outcome, res.Program, err)
 	}
-	t = times{out.when("zeroframe "), out.when("teller: ")}
-	return t, serial, check(elf, serial, r, cfg.MemoryMiB)
+	return nil
 }
 
 var report = regexp.MustCompile(`(?m)^\r?zeroframe \S+ build [0-9a-f]+\r?\nloader  (.*?)\r?\n(?:screen  (.*?)\r?\n)?memory  (\d+) KiB usable`)
@@ -104,18 +116,10 @@ func check(elf, serial string, r row, mib int) error {
 	if !strings.Contains(serial, told) || strings.Count(serial, found) != 1 {
 		return fmt.Errorf("the program did not say %q and then %q", told, found)
 	}
-	sym, err := symbol.Open(elf)
+	all, err := deaths(elf, serial)
 	if err != nil {
 		return err
 	}
-	defer sym.Close()
-	var all []*wire.Trace
-	f, err := trace.NewFilter(nil, trace.Options{Symbols: sym, OnTrace: func(t *wire.Trace) { all = append(all, t) }})
-	if err != nil {
-		return err
-	}
-	io.WriteString(f, serial)
-	f.Close()
 	if len(all) != 2 || all[0].Previous != 0 || all[1].Previous != 1 {
 		return fmt.Errorf("%d traces; want that of the death and that of the boot before", len(all))
 	}
@@ -125,6 +129,21 @@ func check(elf, serial string, r row, mib int) error {
 		}
 	}
 	return nil
+}
+
+// deaths reads the traces in a log.
+func deaths(elf, serial string) (all []*wire.Trace, err error) {
+	sym, err := symbol.Open(elf)
+	if err != nil {
+		return nil, err
+	}
+	defer sym.Close()
+	f, err := trace.NewFilter(nil, trace.Options{Symbols: sym, OnTrace: func(t *wire.Trace) { all = append(all, t) }})
+	if err != nil {
+		return nil, err
+	}
+	io.WriteString(f, serial)
+	return all, f.Close()
 }
 
 // functions lists the functions of a trace, innermost first.
