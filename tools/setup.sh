@@ -8,8 +8,8 @@
 #   run    QEMU
 #   boot   QEMU, Bochs, and what real machines start from: grub-mkrescue with GRUB for BIOS
 #          and UEFI, xorriso, mtools, and UEFI firmware for QEMU (OVMF)
-#   test   the same, gdb, binutils, gcc, g++, dwz, tmux, zsh, fish, debuginfod, Chromium or Chrome,
-#          and the llvm-symbolizer of the version that tools/symbolizer names
+#   test   the same, gdb, binutils, gcc, g++, dwz, tmux, zsh, fish, debuginfod, elfutils, Chromium or
+#          Chrome, and the llvm-symbolizer of the version that tools/symbolizer names
 #
 # Without rights to install it prints the exact command and exits with 2.
 
@@ -148,6 +148,7 @@ find_missing() {
 	need zsh zsh
 	need fish fish
 	need debuginfod debuginfod
+	need elfutils eu-addr2line
 	# The same names as in tools/zf/browser_test.go.
 	have chromium || have chromium-browser || have google-chrome || need chromium chromium
 	have_symbolizer || missing="$missing llvm"

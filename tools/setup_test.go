@@ -82,7 +82,7 @@ func (m *machine) setup(mode string, env ...string) (out string, status int, cal
 
 const (
 	loaders    = "grub-mkrescue xorriso mformat /usr/lib/grub/i386-pc/multiboot.mod /usr/lib/grub/x86_64-efi/multiboot.mod /usr/share/OVMF/OVMF_CODE.fd"
-	everything = loaders + " bochs qemu-system-x86_64 gdb addr2line objdump gcc g++ clang dwz tmux zsh fish debuginfod chromium llvm-symbolizer-" + symbolizer.Version
+	everything = loaders + " bochs qemu-system-x86_64 gdb addr2line objdump gcc g++ clang dwz tmux zsh fish debuginfod eu-addr2line chromium llvm-symbolizer-" + symbolizer.Version
 )
 
 func TestSetupNothingToDo(t *testing.T) {
@@ -99,16 +99,16 @@ func TestSetupManagers(t *testing.T) {
 	for _, tt := range []struct{ manager, run, test string }{
 		{"apt-get",
 			"apt-get update\napt-get install -y --no-install-recommends qemu-system-x86\nfrontend noninteractive\n",
-			"apt-get update\napt-get install -y --no-install-recommends qemu-system-x86 grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools ovmf bochs bochsbios vgabios gdb binutils gcc libc6-dev g++ clang libclang-rt-dev dwz tmux zsh fish debuginfod chromium llvm-" + symbolizer.Version + "\nfrontend noninteractive\n"},
+			"apt-get update\napt-get install -y --no-install-recommends qemu-system-x86 grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools ovmf bochs bochsbios vgabios gdb binutils gcc libc6-dev g++ clang libclang-rt-dev dwz tmux zsh fish debuginfod elfutils chromium llvm-" + symbolizer.Version + "\nfrontend noninteractive\n"},
 		{"dnf",
 			"dnf install -y qemu-system-x86-core\n",
-			"dnf install -y qemu-system-x86-core grub2-tools-extra grub2-pc-modules grub2-efi-x64-modules xorriso mtools edk2-ovmf gdb binutils gcc glibc-static gcc-c++ clang compiler-rt dwz tmux zsh fish elfutils-debuginfod chromium llvm\n"},
+			"dnf install -y qemu-system-x86-core grub2-tools-extra grub2-pc-modules grub2-efi-x64-modules xorriso mtools edk2-ovmf gdb binutils gcc glibc-static gcc-c++ clang compiler-rt dwz tmux zsh fish elfutils-debuginfod elfutils chromium llvm\n"},
 		{"pacman",
 			"pacman -Sy\npacman -S --needed --noconfirm qemu-system-x86\n",
-			"pacman -Sy\npacman -S --needed --noconfirm qemu-system-x86 grub libisoburn mtools edk2-ovmf gdb binutils gcc clang compiler-rt dwz tmux zsh fish debuginfod chromium llvm\n"},
+			"pacman -Sy\npacman -S --needed --noconfirm qemu-system-x86 grub libisoburn mtools edk2-ovmf gdb binutils gcc clang compiler-rt dwz tmux zsh fish debuginfod elfutils chromium llvm\n"},
 		{"zypper",
 			"zypper --non-interactive install qemu-x86\n",
-			"zypper --non-interactive install qemu-x86 grub2 grub2-i386-pc grub2-x86_64-efi xorriso mtools qemu-ovmf-x86_64 gdb binutils gcc glibc-devel-static gcc-c++ clang dwz tmux zsh fish debuginfod chromium llvm\n"},
+			"zypper --non-interactive install qemu-x86 grub2 grub2-i386-pc grub2-x86_64-efi xorriso mtools qemu-ovmf-x86_64 gdb binutils gcc glibc-devel-static gcc-c++ clang dwz tmux zsh fish debuginfod elfutils chromium llvm\n"},
 		{"apk",
 			"apk add qemu-system-x86_64\n",
 			"apk add qemu-system-x86_64 grub grub-bios grub-efi xorriso mtools ovmf gdb binutils gcc musl-dev g++ clang compiler-rt dwz tmux zsh fish elfutils chromium llvm" + symbolizer.Version + "\n"},
@@ -198,7 +198,7 @@ func TestSetupSymbolizer(t *testing.T) {
 		{"plain", "llvm-symbolizer", "echo LLVM version " + symbolizer.Version + ".1.0", true},
 		{"plain and another", "llvm-symbolizer", "echo LLVM version 1" + symbolizer.Version + ".0.6", false},
 	} {
-		m := newMachine(t, append(strings.Fields(loaders), "qemu-system-x86_64", "gdb", "addr2line", "objdump", "gcc", "g++", "clang", "dwz", "tmux", "zsh", "fish", "debuginfod", "chromium")...)
+		m := newMachine(t, append(strings.Fields(loaders), "qemu-system-x86_64", "gdb", "addr2line", "objdump", "gcc", "g++", "clang", "dwz", "tmux", "zsh", "fish", "debuginfod", "eu-addr2line", "chromium")...)
 		m.script(tt.program, tt.body)
 		m.manager("dnf", "llvm-symbolizer-"+symbolizer.Version)
 		_, status, calls := m.setup("test")
@@ -206,7 +206,7 @@ func TestSetupSymbolizer(t *testing.T) {
 			t.Errorf("%s: status %d, calls %q; want %q", tt.name, status, calls, want)
 		}
 	}
-	m := newMachine(t, append(strings.Fields(loaders), "qemu-system-x86_64", "gdb", "addr2line", "objdump", "gcc", "g++", "clang", "dwz", "tmux", "zsh", "fish", "debuginfod", "chromium")...)
+	m := newMachine(t, append(strings.Fields(loaders), "qemu-system-x86_64", "gdb", "addr2line", "objdump", "gcc", "g++", "clang", "dwz", "tmux", "zsh", "fish", "debuginfod", "eu-addr2line", "chromium")...)
 	m.manager("dnf", "llvm-symbolizer-19")
 	if out, status, _ := m.setup("test"); status != 2 || !strings.Contains(out, "the tests want LLVM "+symbolizer.Version) {
 		t.Errorf("dnf has another version: %q, status %d; want status 2", out, status)

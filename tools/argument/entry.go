@@ -22,7 +22,6 @@ type activation struct {
 	flow *flow
 	s    *state
 	in   *instruction
-	up   *activation
 	met  map[int64]bool // entries that are being looked for
 }
 

@@ -177,17 +177,16 @@ func storedAddress() (low, high uint32, ok bool) {
 		doneLate, shiftLate = 1 << 1, 2 // 82541, 82574
 		group               = 1 << 0    // in the first byte
 	)
-	w, bit := storedWord(0, done|doneLate)
+	_, bit := storedWord(0, done|doneLate)
 	var word [3]uint32
 	for i := range word {
 		n := uint32(i) << shift
 		if bit == doneLate {
 			n = uint32(i) << shiftLate
 		}
-		if w, bit = storedWord(n, bit); bit == 0 {
+		if word[i], bit = storedWord(n, bit); bit == 0 {
 			return 0, 0, false
 		}
-		word[i] = w
 	}
 	low, high = word[0]|word[1]<<16, word[2]
 	return low, high | addressValid, low&group == 0 && low|high != 0
