@@ -47,6 +47,9 @@ type side struct {
 	of     *labTrace
 }
 
+// canonical reports whether a CPU takes an address of 48 bits.
+func canonical(a uint64) bool { return a>>47 == 0 || a>>47 == 1<<17-1 }
+
 // sides cuts a trace at its boundaries: a trap, a pc, another stack, a stack pointer that
 // is no address, by which no debugger finds the caller. Functions that the host infers
 // are on no stack, and no debugger sees them.
@@ -66,7 +69,7 @@ func sides(tr *labTrace) (all []side) {
 			all = append(all, side{})
 		}
 		sp, _ := strconv.ParseUint(f.SP, 0, 64)
-		fresh, at = sp>>47 != 0, f.Stack+f.Address
+		fresh, at = !canonical(sp), f.Stack+f.Address
 		s := &all[len(all)-1]
 		s.frames = append(s.frames, f)
 	}
@@ -277,7 +280,7 @@ func checkCoreText(t *testing.T, gdb, path, core string, tr *labTrace, serial st
 	all := carriedWords(t, serial)
 	sp, _ := strconv.ParseUint(tr.Registers["rsp"], 0, 64)
 	var want []uint64
-	for a := sp; a < sp+32 && sp>>47 == 0; a += 8 {
+	for a := sp; a < sp+32 && canonical(sp); a += 8 {
 		w, ok := all[a]
 		if !ok {
 			t.Fatalf("the trace has no word at %#x", a)

@@ -106,8 +106,9 @@ func checkFlagsCore(t *testing.T, elf, core string, bare, lines bool) {
 		}
 		return
 	}
+	// Delve leaves out add where second is a function without a frame of its own, on Linux as well.
 	said := delveSays(t, elf, core, "goroutines", "stack")
-	if !strings.Contains(said, "main.add") || !strings.Contains(said, "* Goroutine 1 ") {
+	if !strings.Contains(said, "main.second") || !strings.Contains(said, "* Goroutine 1 ") {
 		t.Errorf("Delve does not stand in the program's own function:\n%s", said)
 	}
 	if lines {
