@@ -59,7 +59,7 @@ test-all:
 # A line each: right, cannot tell or wrong, and the seconds.
 why:
 	@tools/setup.sh run
-	go test ./qemu -run '^TestWhy(More|Missing|Errors|Operands)?$$' -v -timeout 60m
+	go test ./qemu -run '^TestWhy(More|Missing|Errors|Operands)?$$' -v -timeout 90m -args -why.each
 
 # Each of five races, three ways, in so many runs at most.
 RUNS ?= 40
