@@ -45,7 +45,7 @@ var suites = []struct {
 	{[]string{"./kernel", "./kernel/goinfo", "./tracer"}, "", "^TestPanicBounds$"},
 	{[]string{"./qemu/soak"}, "^TestSoak$", ""},
 	{[]string{"./qemu"}, "^(TestProgram|TestDeaths|TestGoDeaths|TestGoEnds|TestGoHang|TestGoMcall|TestUnknownRuntime|TestStrippedRuntime)$" +
-		"|^TestStandardPackages$/^(sort|strings|errors)$", ""},
+		"|^TestStandardPackages$/^(sort|strings|errors)$|^TestBuildFlags$/^(N-l|l)$", ""},
 }
 
 var verbose = flag.Bool("v", false, "print the name of each test that ends")

@@ -511,6 +511,9 @@ func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from [
 		s.Open = cannotTell + "whether the one is too much, or the other too little"
 		s.blame()
 	}
+	if err == nil && s.Open != "" {
+		err = w.leftAlone(ctx, s, path, at, from[1-j], heals[1-j])
+	}
 	return err
 }
 

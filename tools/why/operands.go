@@ -29,11 +29,12 @@ type verdict func(v uint64) bool
 
 // A fork is an operand whose way is still to be followed.
 type fork struct {
-	path  []entry
-	at    int
-	p     place
-	heals verdict
-	what  string // in words
+	path    []entry
+	at      int
+	p       place
+	heals   verdict
+	what    string // in words
+	narrows bool   // tell of numbers of which only a part was read
 }
 
 // valueAt returns what a place held in front of path[i]; ok is false where that is not known.

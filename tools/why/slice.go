@@ -152,6 +152,9 @@ func (w *Why) way(ctx context.Context, s *Story, from fork, until func(*Hop) boo
 		e := &path[d.index]
 		h := w.hop(path, d.index)
 		h.Place, h.Value = p.String(), w.valueOf(path, d)
+		if n := len(hops) - 1; from.narrows && known && n >= 0 {
+			hops[n].Whole = w.narrows(path, d, p, value)
+		}
 		if p.size > d.rest.size {
 			heals = nil
 		}

@@ -31,7 +31,10 @@ func (s *Story) Lines() []string {
 	for i := range s.OneOf {
 		lines = append(lines, "one of: "+where(&s.OneOf[i]))
 	}
-	most := 0 // the cause that gets the most room: the culprit's
+	most := 0 // the cause that gets the most room: the culprit's, or the one behind what is open
+	if s.Open != "" {
+		most = max(0, len(s.Causes)-1)
+	}
 	for i := range s.Causes {
 		if h, _ := s.culprit(&s.Causes[i]); h != nil && s.Culprit != nil && h.Count == s.Culprit.Count {
 			most = i
@@ -88,6 +91,7 @@ func (c *Cause) Steps() (steps []Hop) {
 			if last := &steps[len(steps)-1]; last.Function == h.Function && last.Line == h.Line && last.Goroutine == h.Goroutine && !(stored && h.Store) {
 				h.Alternatives = append(last.Alternatives, h.Alternatives...)
 				h.Value = last.Value // what the line has made
+				h.Whole = max(h.Whole, last.Whole)
 				if last.How == "computed" {
 					h.How = last.How
 				}
@@ -267,6 +271,9 @@ func (h *Hop) said(s *Story) string {
 	t += ": " + where(h)
 	if h.By != "" {
 		t += " (by " + h.By + ")"
+	}
+	if h.Whole != 0 {
+		t += fmt.Sprintf("; the lower part of %#x", h.Whole)
 	}
 	if len(h.Alternatives) > 0 {
 		t += fmt.Sprintf("; also of %s", strings.Join(h.Alternatives, ", "))

@@ -190,6 +190,8 @@ type Hop struct {
 	Place string `json:"place"`
 	Value uint64 `json:"value"`
 	Store bool   `json:"store,omitempty"`
+	// Whole is the number of which Value is the lower part, 0 if it is all of it.
+	Whole uint64 `json:"whole,omitempty"`
 	// Alternatives is what a computed value is made of, too.
 	Alternatives []string `json:"alternatives,omitempty"`
 

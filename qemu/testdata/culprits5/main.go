@@ -17,7 +17,7 @@ var kinds = map[string]func(){
 	"copied20": copied20, "copied200": copied200, "backwards": backwards, "grown": grown, "mapgrown": mapGrown,
 	"joined": joined, "stackgrown": stackGrown, "cleared": cleared, "sent": sent, "unaligned": unaligned, "repeated": repeated,
 	"counted": counted, "looped": looped, "plain": plain,
-	"truncated": truncated, "skipped": skipped, "trailing": trailing, "remainder": remainder,
+	"truncated": truncated, "skipped": skipped, "trailing": trailing, "remainder": remainder, "spare": spare,
 }
 
 func main() { culprit.Main(kinds) }
@@ -580,4 +580,13 @@ func remainder() {
 	}
 	g.more()
 	fmt.Println(g.slot(999))
+}
+
+// spare has the branch of enough go by rightly: that nothing was written says nothing of the index.
+func spare() {
+	g := newGrid()
+	g.enough(20)
+	fmt.Print(g.pick(0, 19))
+	g.enough(5)
+	fmt.Println(g.pick(0, 29)) // culprit spare
 }

@@ -1,0 +1,115 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// A word that should have been written again, and was not: in an earlier round the program came to the write, and when it
+// was last in front of the branch that decides on it, it went the other way.
+
+// leftAlone adds to a story, which does not know which of two values is off, why the word that one of them came from was
+// not written again. heals is the verdict on that value. Somebody is named only if the death would not have come
+// about but for what he has done.
+func (w *Why) leftAlone(ctx context.Context, s *Story, path []entry, at int, p place, heals verdict) error {
+	hops, _, err := w.chain(ctx, s, path, at, p, func(h *Hop) bool { return h.Own && h.Store && h.By == "" })
+	n := len(hops) - 1
+	if err != nil || n < 0 || !hops[n].Store {
+		return err
+	}
+	if slices.ContainsFunc(hops[:n], func(h Hop) bool { return h.How != "copied" }) {
+		heals = nil // what the word would have had to be is not known
+	}
+	for _, most := range windows[:2] {
+		if path, err = w.pathTo(ctx, hops[n].Count, most); err != nil {
+			return err
+		}
+		compare, jump, ok, more := w.decider(path, &hops[n])
+		if ok {
+			return w.passedBy(ctx, s, path[compare:jump+2], w.objects(path, compare), &hops[n], heals)
+		}
+		if !more {
+			break
+		}
+	}
+	return nil
+}
+
+// objects are the places that a pointer led to whose values path[compare] compares: the same ones if the code was about
+// the same object.
+func (w *Why) objects(path []entry, compare int) (all []place) {
+	for _, p := range w.compared(&path[compare]) {
+		by := compare
+		if p.kind == inRegister {
+			d, ok := w.lastDef(path, compare, p)
+			if p, by = d.source, d.index; !ok || d.effect.how != copied {
+				continue
+			}
+		}
+		if p.kind == inMemory && path[by].byPointer(0) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// passedBy is for a write that was not reached again: branch are the instructions from the comparison to the one behind
+// the jump when it was reached, which has compared those objects.
+func (w *Why) passedBy(ctx context.Context, s *Story, branch []entry, objects []place, write *Hop, heals verdict) error {
+	first, jump, n := &branch[0], &branch[len(branch)-2], len(branch)-1
+	count, err := w.lastCallSince(ctx, write.Count+1, s.Count, []uint64{first.pc}, func(*machine, *entry) bool { return true })
+	if err != nil || count == 0 {
+		return err
+	}
+	path, err := w.pathTo(ctx, count+branch[n].count-first.count, windows[0])
+	if err != nil {
+		return err
+	}
+	at, end := w.last(path, first.pc), len(path)-1
+	if at < 0 || path[end-1].pc != jump.pc || path[end].pc == branch[n].pc || path[end].inst.Op == 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(w.objects(path, at), func(p place) bool { return slices.Contains(objects, p) }) {
+		return nil // it was about another one of the kind
+	}
+	// Which of the two was written then, and what would be written now?
+	before, now := w.compared(first), w.compared(&path[at])
+	k := slices.IndexFunc(before, func(q place) bool { v, ok := w.valueAt(branch, 0, q); return ok && v == write.Value })
+	f := fork{path: path, at: at, narrows: true}
+	healed := false
+	switch {
+	case len(now) != len(before) || len(now) == 0:
+		return nil
+	case k >= 0 && len(now) == 2 && heals != nil && heals(w.value(path, at, now[k])):
+		f.p, healed = now[1-k], true // all would be well, but for the other one
+	default:
+		f.p = now[max(k, 0)]
+	}
+	v, ok := w.valueAt(path, at, f.p)
+	if !ok {
+		return nil
+	}
+	here := w.hop(path, at)
+	f.what = fmt.Sprintf("nothing else wrote it; the branch at %s, taken by %s (%#x), decides", where(&here), f.p, v)
+	if err := w.followWays(ctx, s, []fork{f}); err != nil {
+		return err
+	}
+	h, made := s.culprit(&s.Causes[len(s.Causes)-1])
+	if healed && made && (h.Function != write.Function || h.Goroutine != write.Goroutine) {
+		s.Open, s.Culprit = "", h
+	}
+	return nil
+}
+
+// narrows returns what d has written if only a part of it was read as p and that is another number, else 0. By the type of a variable there is no more than the part, and so it cannot be told which line meant that.
+func (w *Why) narrows(path []entry, d def, p place, value uint64) (whole uint64) {
+	f := &d.effect
+	if f.to.size <= p.size || p.kind == inMemory && p.addr != f.to.addr {
+		return 0
+	}
+	if whole = w.valueOf(path, d) & mask(min(f.to.size, 8)); whole == value&mask(min(p.size, 8)) {
+		return 0
+	}
+	return whole
+}
