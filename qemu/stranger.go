@@ -52,8 +52,8 @@ var (
 const strangeDevice = `(AC97|VGA|bochs-display|cirrus-vga|e1000|e1000-82544gc|e1000-82545em|e1000e|edu|i6300esb|i82550|i82557b|` +
 	`i82559er|ib700|ich9-ahci|intel-iommu|ioh3420|isa-debug-exit|isa-debugcon|isa-serial|isa-vga|loader|ne2k_pci|nec-usb-xhci|` +
 	`pc-testdev|pci-bridge|pci-serial|pci-testdev|pcie-pci-bridge|pcie-root-port|pcnet|piix3-usb-uhci|pvpanic|pvpanic-pci|qemu-xhci|` +
-	`ramfb|rtl8139|secondary-vga|usb-ehci|usb-kbd|usb-mouse|usb-tablet|virtio-rng-pci|vmcoreinfo|vmware-svga)` +
-	`(,(addr|baudbase|chassis|chassis_nr|cpu-num|data|data-be|data-len|index|intremap|ioeventfd|iobase|iosize|irq|msi|msix|multifunction|port|` +
+	`ramfb|rtl8139|secondary-vga|usb-ehci|usb-kbd|usb-mouse|usb-tablet|vmcoreinfo|vmware-svga)` +
+	`(,(addr|baudbase|chassis|chassis_nr|cpu-num|data|data-be|data-len|index|intremap|iobase|iosize|irq|msi|msix|multifunction|port|` +
 	`rombar|slot|vgamem_mb|xmax|xres|ymax|yres)=` + valuePattern +
 	`|,addr=[0-9a-f]{1,2}(\.[0-7])?|,(id|bus)=` + idPattern + `|,mac=([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}|,romfile=|,chardev=` + idPattern + `)*`
 

@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -31,10 +32,12 @@ const KnownVersion = 0xe0200c
 const logHeader = 12
 
 // QEMU believes its log: it takes a port for an index of a table of 16 (replay/replay-char.c), and reads
-// random bytes into what the machine has asked for, 8 bytes, or 32 for a loader's seed.
+// random bytes into what the machine has asked for: the CPU for 8 bytes, before that the loader for a seed of
+// 32, and a device for more, with which no recording is trusted (qemu/stranger.go).
 const (
 	mostPorts  = 16
-	mostRandom = 32
+	mostRandom = 8
+	mostSeed   = 32
 )
 
 // A Kind is what an event is.
@@ -93,6 +96,7 @@ type logReader struct {
 	last         int64 // value of the clock
 	woken        int64 // that with which it was woken, as it seems; -1: it was not
 	before       Kind  // the event before, or what stands for it in clock
+	random       int   // how many random bytes there may be at once
 }
 
 // byteReader is what events are read from.
@@ -103,7 +107,8 @@ type byteReader interface {
 
 // newLogReader reads a log that begins at a base.
 func newLogReader(r io.Reader, b *Base) *logReader {
-	return &logReader{in: bufio.NewReaderSize(r, 1<<16), instructions: b.Instructions, slept: b.Slept, asleep: b.Asleep, woken: b.Woken, last: b.Clock, before: b.Before}
+	return &logReader{in: bufio.NewReaderSize(r, 1<<16), instructions: b.Instructions, slept: b.Slept, asleep: b.Asleep, woken: b.Woken, last: b.Clock, before: b.Before,
+		random: mostSeed}
 }
 
 // now is where the machine was at the last event.
@@ -147,6 +152,9 @@ func (l *logReader) next() (e Event, err error) {
 	case k == kindInstructions:
 		v, err = l.number(4)
 		l.instructions += v
+		if v > 0 && l.random == mostSeed {
+			l.random = mostRandom
+		}
 	case k == kindInterrupt, k == kindException, k == kindSync, k == KindEnd,
 		k >= KindShutdown && k <= kindShutdownLast, k >= kindWarpStart && k <= kindLastPoint:
 	case k == kindBottomHalf, k == kindOneShot, k == kindBlock, k == kindHostClock:
@@ -181,7 +189,7 @@ func (l *logReader) next() (e Event, err error) {
 		if _, err = l.number(4); err == nil {
 			err = l.array()
 		}
-		if e.Data = l.data; err == nil && len(e.Data) > mostRandom {
+		if e.Data = l.data; err == nil && len(e.Data) > l.random {
 			err = fmt.Errorf("%w: at byte %d end %d random bytes", errLog, l.offset, len(e.Data))
 		}
 	default:
@@ -275,11 +283,14 @@ type Log struct {
 	whole int64  // length up to the last whole event
 	size  int64  // of all
 	tail  uint32 // the header's version, if there is one
+
+	random bool // a device asks for random bytes
 }
 
 // Log looks at the recording's log.
 func (r *Recording) Log() (*Log, error) {
 	l := &Log{Base: r.Base, path: filepath.Join(r.dir, logName)}
+	l.random = slices.ContainsFunc(r.Extra, func(a string) bool { return strings.HasPrefix(a, "virtio-rng") })
 	file, err := os.Open(l.path)
 	if err != nil {
 		return nil, err
@@ -341,7 +352,11 @@ func (l *Log) walk(f func(Event) bool) error {
 		return err
 	}
 	defer file.Close()
-	for r := newLogReader(file, &l.Base); ; {
+	r := newLogReader(file, &l.Base)
+	if l.random {
+		r.random = mostBlock
+	}
+	for {
 		e, err := r.next()
 		if err != nil {
 			return err
@@ -358,7 +373,7 @@ func (l *Log) Version() uint32 { return l.tail }
 // ReadAs says that a log that does not say its version has this one.
 func (l *Log) ReadAs(version uint32) {
 	if version != KnownVersion {
-		*l = Log{Base: l.Base, path: l.path, whole: l.size, size: l.size}
+		*l = Log{Base: l.Base, path: l.path, random: l.random, whole: l.size, size: l.size}
 	}
 }
 
