@@ -36,10 +36,12 @@ func eventJSON(e *wire.Event) jsonEvent {
 	case tracer.EventCall:
 		j.Name, j.A = wire.CallName(number), hexString(e.A)
 		if e.B != tracer.Unanswered {
-			j.Result = new(int64(e.B))
+			result := int64(e.B)
+			j.Result = &result
 		}
 	case tracer.EventReturn:
-		j.Name, j.Result = wire.CallName(number), new(int64(e.A))
+		result := int64(e.A)
+		j.Name, j.Result = wire.CallName(number), &result
 	case tracer.EventFault:
 		number &= 0xff
 		j.Name = wire.VectorName(uint64(number))
@@ -51,7 +53,8 @@ func eventJSON(e *wire.Event) jsonEvent {
 	case tracer.EventLock:
 		j.WaitedNs = e.B
 	case tracer.EventSend:
-		j.CPU = new(e.A)
+		cpu := e.A
+		j.CPU = &cpu
 	}
 	if pc, ok := e.PC(); ok {
 		j.PC = hexString(pc)

@@ -136,7 +136,8 @@ func JSON(t *wire.Trace) []byte {
 	frame, call, ok := t.Culprit()
 	for i := range t.Frames {
 		if ok && i == frame {
-			j.Culprit = new(len(j.Frames) + call)
+			at := len(j.Frames) + call
+			j.Culprit = &at
 		}
 		j.Frames = appendFrames(j.Frames, &t.Frames[i])
 	}
