@@ -15,7 +15,11 @@ var argsFigures = regexp.MustCompile(`(?m)figures: (\d+) arguments, (\d+) shown;
 // holds them against Delve.
 func (b *bench) arguments() error {
 	b.progress("args.*: of 125 crashes of a generated program: how many of the arguments of the innermost 8 functions are in the trace, in percents of all (shown) and of those that Delve shows from the full core (delve); differ: those that the two show, and not the same; go: how many words of Go's own traceback have no ?")
-	c := exec.Command("go", "test", "-count=1", "-v", "-run", "^TestCallArgumentsDelve$/^many$/^seeds$/^0-", "./qemu")
+	tests := "^TestCallArgumentsDelve$/^many$/^seeds$/^0-"
+	if b.short {
+		tests = "^TestCallArgumentsDelve$/^few$"
+	}
+	c := exec.Command("go", "test", "-count=1", "-v", "-run", tests, "./qemu")
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	if err != nil {
