@@ -1,8 +1,6 @@
 package observe
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/clock"
@@ -159,7 +157,11 @@ var mcall stack.CodeRange
 //
 //go:noinline
 func CompareStepped() (sampled, walked uint32) {
-	f := (*arch.TrapFrame)(arch.Pointer(stack.Table[stack.Debug].Hi - unsafe.Sizeof(arch.TrapFrame{})))
+	fp := arch.FramePointer()
+	for next, ra := arch.FrameRecord(fp); ra != arch.TrapMark; next, ra = arch.FrameRecord(fp) {
+		fp = next
+	}
+	f := arch.FrameOf(fp)
 	sampled, _ = stackid.Program(f, -1)
 	walked, _ = walkID(f, -1)
 	return sampled, walked
