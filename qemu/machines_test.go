@@ -59,7 +59,7 @@ var otherDevices = []other{
 // from them.
 var otherCPUs = []string{"qemu64", "kvm64", "core2duo", "Conroe", "Penryn", "Nehalem", "Westmere", "SandyBridge", "IvyBridge", "Haswell",
 	"Broadwell", "Skylake-Client", "Skylake-Server", "Cascadelake-Server", "Cooperlake", "Icelake-Server", "Snowridge", "Denverton",
-	"KnightsMill", "phenom", "Opteron_G1", "Opteron_G3", "Opteron_G5", "EPYC", "EPYC-Rome", "EPYC-Milan", "Dhyana", "max",
+	"KnightsMill", "phenom", "Opteron_G1", "Opteron_G3", "Opteron_G4", "Opteron_G5", "EPYC", "EPYC-Rome", "EPYC-Milan", "Dhyana", "max",
 	"max,-x2apic", "max,-la57", "max,-rdrand", "max,-xsave", "max,-nx", "qemu64,-nx", "qemu64,+x2apic", "qemu64,+la57",
 	"max,-rdrand,-rdseed,-xsave,-x2apic,-la57,-nx"}
 

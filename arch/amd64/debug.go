@@ -65,13 +65,8 @@ func HoldWatches() { writeDR7(dr7Fixed) }
 // raises the exception twice where an instruction has made an access and is a single step, the second time at the
 // first instruction of the first one's entry, whose stack is lost. Early context.
 func WatchesExact() bool {
-	const hypervisor = 1 << 31
-	if _, _, c, _ := CPUID(1, 0); c&hypervisor == 0 {
-		return true
-	}
-	_, b, c, d := CPUID(0x40000000, 0)
-	const tcg0, tcg1, tcg2 = 0x54474354, 0x43544743, 0x47435447 // "TCGTCGTCGTCG"
-	return b != tcg0 || c != tcg1 || d != tcg2
+	h, _ := FindHypervisor()
+	return h != HypervisorQEMU
 }
 
 // TakeWatchHits is for the debug exception: it returns the places that have been accessed since it was last

@@ -39,6 +39,12 @@ func InitFPU() {
 	if _, _, ecx, _ := CPUID(1, 0); ecx&hasXSAVE == 0 {
 		return
 	}
+	// QEMU 7.2 without an accelerator tries a write of OSXSAVE for ever where the CPU has none of XSAVE's
+	// variants, as Opteron_G4 and G5 (target/i386/cpu.h, cr4_reserved_bits).
+	variants, _, _, _ := CPUID(0xd, 1)
+	if h, _ := FindHypervisor(); h == HypervisorQEMU && variants == 0 {
+		return
+	}
 	setCR4(cr4OSXSAVE)
 	have, _, _, _ := CPUID(0xd, 0)
 	mask := uint32(xstateX87 | xstateSSE)
