@@ -104,16 +104,16 @@ func lineOf(serial, begin string) string {
 	return begin + line
 }
 
-// TestOtherDevices: the clock is measured against what is there, and what is not there is not needed.
-func TestOtherDevices(t *testing.T) {
+// TestSweepDevices: the clock is measured against what is there, and what is not there is not needed.
+func TestSweepDevices(t *testing.T) {
 	t.Parallel()
 	for _, o := range otherDevices {
 		t.Run(o.name, func(t *testing.T) { dieElsewhere(t, o) })
 	}
 }
 
-// TestOtherCPUs: any model of a CPU does.
-func TestOtherCPUs(t *testing.T) {
+// TestSweepCPUs: any model of a CPU does.
+func TestSweepCPUs(t *testing.T) {
 	t.Parallel()
 	for i, cpu := range otherCPUs {
 		cfg := Config{CPU: cpu, Machine: []string{"q35", "pc", "microvm"}[i%3]}
@@ -121,9 +121,9 @@ func TestOtherCPUs(t *testing.T) {
 	}
 }
 
-// TestOtherMemory: from 64 MiB to 512 GiB, which are used all but what is above an address of 512 GiB. The RAM is
+// TestSweepMemory: from 64 MiB to 512 GiB, which are used all but what is above an address of 512 GiB. The RAM is
 // a file, of which the host keeps the pages alone that the machine has written to.
-func TestOtherMemory(t *testing.T) {
+func TestSweepMemory(t *testing.T) {
 	t.Parallel()
 	for _, mib := range []int{64, 2000, 20 << 10, 512 << 10} {
 		t.Run(fmt.Sprint(mib), func(t *testing.T) {
@@ -154,8 +154,8 @@ func wantUsable(t *testing.T, serial string, kib int) {
 	}
 }
 
-// TestOtherMaps: memory maps with holes by seed, which GRUB makes: gaps, and ranges that it calls bad.
-func TestOtherMaps(t *testing.T) {
+// TestSweepMaps: memory maps with holes by seed, which GRUB makes: gaps, and ranges that it calls bad.
+func TestSweepMaps(t *testing.T) {
 	t.Parallel()
 	grub, _, err := iso.Find()
 	if err != nil {
