@@ -24,8 +24,13 @@ Flags:
 
 `
 
-// raced are the tests that run with the race detector, and their package.
-var raced = []string{"-run=Concurrent|AtOnce|Example", "./tools/symbol"}
+// raced are the tests that run with the race detector: those of packages that start goroutines, but where they are long.
+var raced = [][]string{
+	{"-run=Concurrent|AtOnce|Example", "./tools/symbol"},
+	{"./tools/argument", "./tools/await", "./tools/buildid", "./tools/debuginfod", "./tools/doctor", "./tools/dump", "./tools/dwarf", "./tools/eventstream",
+		"./tools/foreign", "./tools/gotest", "./tools/heap", "./tools/input", "./tools/locks", "./tools/lossy", "./tools/mapfile", "./tools/receive",
+		"./tools/record", "./tools/source", "./tools/terminal", "./tools/trace", "./tools/why"},
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -72,7 +77,9 @@ func command(ctx context.Context, args []string, out io.Writer) int {
 			r.check(ctx, "zf for other hosts", crossVet)
 			r.goTest(ctx, nil, append([]string{"-run=" + list.pattern()}, list.packages()...)...)
 			r.missing(list)
-			r.goTest(ctx, []string{"CGO_ENABLED=1"}, append([]string{"-race"}, raced...)...)
+			for _, tests := range raced {
+				r.goTest(ctx, []string{"CGO_ENABLED=1"}, append([]string{"-race", "-skip=" + list.pattern()}, tests...)...)
+			}
 			return r.end()
 		case "repeat":
 			return repeat(ctx, *n, *loops, *table, out)
