@@ -28,7 +28,7 @@ func outcome(image, cmdline string, cfg qemu.Config) (string, qemu.Result, error
 	var out bytes.Buffer
 	cfg.Kernel, cfg.Append = image, cmdline
 	if cfg.Timeout == 0 {
-		cfg.Timeout = time.Minute
+		cfg.Timeout = 5 * time.Minute // of a busy host
 	}
 	if cfg.Stdout == nil {
 		cfg.Stdout = &out

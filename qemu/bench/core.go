@@ -56,9 +56,13 @@ func (b *bench) core() error {
 	if err != nil {
 		return err
 	}
+	ram := 1024
+	if b.short {
+		ram = 64
+	}
 	socket, path := filepath.Join(b.dir, "core.qmp"), filepath.Join(b.dir, "lab.core")
 	end := &traceEnd{ended: make(chan struct{})}
-	vm, err := qemu.Start(context.Background(), qemu.Config{Kernel: b.lab, Append: "crash=go.panic-error panic=halt", MemoryMiB: 1024,
+	vm, err := qemu.Start(context.Background(), qemu.Config{Kernel: b.lab, Append: "crash=go.panic-error panic=halt", MemoryMiB: ram,
 		Stdout: end, Extra: []string{"-qmp", "unix:" + socket + ",server=on,wait=off"}})
 	if err != nil {
 		return err

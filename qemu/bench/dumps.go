@@ -58,10 +58,14 @@ func (b *bench) dumps() error {
 	if err := goBuild("./tools/receive/zf-receive", receiver); err != nil {
 		return err
 	}
+	dumps, ram := 3, 0
+	if b.short {
+		dumps, ram = 1, 32
+	}
 	for _, loss := range []int{0, 10, 30} {
 		var speeds, lines []float64
-		for run := range 3 {
-			speed, line, err := b.dump(receiver, loss, uint64(run))
+		for run := range dumps {
+			speed, line, err := b.dump(receiver, ram, loss, uint64(run))
 			if err != nil {
 				return fmt.Errorf("core.net, %d %% lost: %w", loss, err)
 			}
@@ -75,8 +79,8 @@ func (b *bench) dumps() error {
 }
 
 // dump has a machine die and send its memory, and returns how many bytes of RAM went each second, and how
-// many bytes of datagrams.
-func (b *bench) dump(receiver string, loss int, seed uint64) (speed, line float64, err error) {
+// many bytes of datagrams. ram is in MiB, 0 for as much as zf run gives a machine.
+func (b *bench) dump(receiver string, ram, loss int, seed uint64) (speed, line float64, err error) {
 	folder, err := os.MkdirTemp(b.dir, "dump")
 	if err != nil {
 		return 0, 0, err
@@ -111,7 +115,7 @@ func (b *bench) dump(receiver string, loss int, seed uint64) (speed, line float6
 		}
 	})
 	sent := newSaid(`core: (\d+) pages sent in (\d+) ms(.*)\n`)
-	vm, err := qemu.Start(context.Background(), qemu.Config{Kernel: b.lab, Net: "virtio", Stdout: sent,
+	vm, err := qemu.Start(context.Background(), qemu.Config{Kernel: b.lab, Net: "virtio", MemoryMiB: ram, Stdout: sent,
 		Append: fmt.Sprintf("crash=go.panic-error panic=halt core=net core.rate=%d netconsole=@10.0.2.15/,%s@10.0.2.2/", dumpRate, relay.Port())})
 	if err != nil {
 		return 0, 0, err
