@@ -37,7 +37,7 @@ func TestCallArguments(t *testing.T) {
 		name         string
 		sites, seeds int
 		flags        string
-	}{{"few", 12, 1, ""}, {"debug", 4, 1, "made=-N -l"}, {"many", 125, 4, ""}, {"manydebug", 50, 2, "made=-N -l"}} {
+	}{{"few", 12, 1, ""}, {"debug", 4, 1, "made=-N -l"}, {"many", 125, 2, ""}, {"manydebug", 50, 1, "made=-N -l"}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var c argCounts

@@ -11,7 +11,7 @@ import (
 // argsFigures is the line of figures of the test that this measurement is.
 var argsFigures = regexp.MustCompile(`(?m)figures: (\d+) arguments, (\d+) shown; Delve (\d+), (\d+) of them shown, (\d+) differ; Go (\d+) words, (\d+) marked`)
 
-// arguments measures how many of the arguments of a crash the trace has, by a quarter of the test that
+// arguments measures how many of the arguments of a crash the trace has, by the test that
 // holds them against Delve.
 func (b *bench) arguments() error {
 	b.progress("args.*: of 125 crashes of a generated program: how many of the arguments of the innermost 8 functions are in the trace, in percents of all (shown) and of those that Delve shows from the full core (delve); differ: those that the two show, and not the same; go: how many words of Go's own traceback have no ?")
