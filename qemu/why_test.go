@@ -41,7 +41,7 @@ func TestWhyMissing(t *testing.T) {
 // that were counted, and of what a comparison has left undone.
 func TestWhyOperands(t *testing.T) {
 	t.Parallel()
-	whyAll(t, "culprits5", 31, nil)
+	whyAll(t, "culprits5", 32, nil)
 }
 
 // whyEach is set by `make why`. The other commands ask about a sample, for a minute's sake each.
@@ -120,6 +120,7 @@ const (
 // The story says this of it.
 var whyShort = map[string]string{
 	"truncated": "nothing else wrote it; the branch at main.(*reader).room (main.go:",
+	"limited":   "nothing else wrote it; the branch at main.(*grid).allowed (main.go:",
 	"spare":     "nothing else wrote it; the branch at main.(*grid).enough (main.go:",
 }
 

@@ -95,8 +95,9 @@ func (w *Why) passedBy(ctx context.Context, s *Story, branch []entry, objects []
 	if err := w.followWays(ctx, s, []fork{f}); err != nil {
 		return err
 	}
+	// What was as it is when the word was written has not led the program astray.
 	h, made := s.culprit(&s.Causes[len(s.Causes)-1])
-	if healed && made && (h.Function != write.Function || h.Goroutine != write.Goroutine) {
+	if healed && made && h.Count > write.Count && (h.Function != write.Function || h.Goroutine != write.Goroutine) {
 		s.Open, s.Culprit = "", h
 	}
 	return nil

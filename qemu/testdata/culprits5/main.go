@@ -17,7 +17,7 @@ var kinds = map[string]func(){
 	"copied20": copied20, "copied200": copied200, "backwards": backwards, "grown": grown, "mapgrown": mapGrown,
 	"joined": joined, "stackgrown": stackGrown, "cleared": cleared, "sent": sent, "unaligned": unaligned, "repeated": repeated,
 	"counted": counted, "looped": looped, "plain": plain,
-	"truncated": truncated, "skipped": skipped, "trailing": trailing, "remainder": remainder, "spare": spare,
+	"truncated": truncated, "skipped": skipped, "trailing": trailing, "remainder": remainder, "spare": spare, "limited": limited,
 }
 
 func main() { culprit.Main(kinds) }
@@ -589,4 +589,24 @@ func spare() {
 	fmt.Print(g.pick(0, 19))
 	g.enough(5)
 	fmt.Println(g.pick(0, 29)) // culprit spare
+}
+
+// limited has a limit that was there before the last write: that, or what was asked for, may be wrong.
+func limited() {
+	g := newGrid()
+	g.limit(25)
+	g.allowed(20)
+	fmt.Print(g.pick(0, 19))
+	g.allowed(30)
+	fmt.Println(g.pick(0, 29)) // culprit limited
+}
+
+//go:noinline
+func (g *grid) limit(n int) { g.high = n }
+
+//go:noinline
+func (g *grid) allowed(need int) {
+	if need <= g.high {
+		g.cells = make([]int, need)
+	}
 }
