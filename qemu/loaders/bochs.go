@@ -82,5 +82,5 @@ func bochs(ctx context.Context, dir, disc string, mib, cpus int, out *stamps, la
 		return nil
 	}
 	said, _ := os.ReadFile(filepath.Join(dir, "log"))
-	return fmt.Errorf("Bochs has ended before the guest has said %v: %w\n%s", last, errors.Join(late, err), said)
+	return fmt.Errorf("the guest has not said %v before Bochs ended: %w\n%s", last, errors.Join(late, err), said)
 }

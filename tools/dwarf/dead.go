@@ -160,8 +160,10 @@ func (z *zeroText) canEnd(n uint64) bool {
 	b, ok := z.file.BytesAt(n, min(next-n, 1<<16))
 	// Linkers fill with one byte again and again, or with the long NOPs of x86.
 	const nops = "\x66\x2e\x0f\x1f\x84\x80\x44\x40\x90\x00"
-	return ok && (strings.Trim(string(b), string(b[:1])) == "" ||
-		strings.Trim(string(b), nops) == "")
+	filled := func(with string) bool {
+		return !slices.ContainsFunc(b, func(c byte) bool { return strings.IndexByte(with, c) < 0 })
+	}
+	return ok && (filled(string(b[:1])) || filled(nops))
 }
 
 // isThere tells whether the function whose entry is at off is at low.
