@@ -45,7 +45,7 @@ func TestWhyOperands(t *testing.T) {
 }
 
 // whyEach is set by `make why`. The other commands ask about a sample, for a minute's sake each.
-var whyEach = flag.Bool("why.each", false, "ask zf why about each program, not about every fourth one")
+var whyEach = flag.Bool("why.each", false, "ask zf why about each program, not about every eighth one")
 
 // whyAll asks why of each kind of a program, whose marks are in its source. Those in devices are not of a line.
 func whyAll(t *testing.T, name string, kinds int, devices map[string]string) {
@@ -70,7 +70,7 @@ func whyAll(t *testing.T, name string, kinds int, devices map[string]string) {
 			if !ok {
 				continue
 			}
-			if found++; found%4 != 0 && !*whyEach {
+			if found++; found%8 != 0 && !*whyEach {
 				continue
 			}
 			t.Run(kind, func(t *testing.T) {

@@ -23,7 +23,7 @@ func TestRandomCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.symbols.Close()
-	for _, n := range []int{20, 300} {
+	for _, n := range []int{20, 150} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			results, err := sweep(t.Context(), l, settings{n: n, seed: uint64(n), parallel: runtime.NumCPU()}, t.Output())
 			if err != nil {

@@ -29,7 +29,7 @@ var raced = [][]string{
 	{"-run=Concurrent|AtOnce|Example", "./tools/symbol"},
 	{"./tools/argument", "./tools/await", "./tools/buildid", "./tools/debuginfod", "./tools/doctor", "./tools/dump", "./tools/dwarf", "./tools/eventstream",
 		"./tools/foreign", "./tools/gotest", "./tools/heap", "./tools/input", "./tools/locks", "./tools/lossy", "./tools/mapfile", "./tools/receive",
-		"./tools/record", "./tools/source", "./tools/terminal", "./tools/trace", "./tools/why"},
+		"./tools/source", "./tools/terminal", "./tools/trace", "./tools/why"},
 }
 
 func main() {
