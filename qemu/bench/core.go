@@ -56,9 +56,9 @@ func (b *bench) core() error {
 	if err != nil {
 		return err
 	}
-	ram := 1024
+	ram, name := 1024, "core.1gib"
 	if b.short {
-		ram = 64
+		ram, name = 64, "core.64mib"
 	}
 	socket, path := filepath.Join(b.dir, "core.qmp"), filepath.Join(b.dir, "lab.core")
 	end := &traceEnd{ended: make(chan struct{})}
@@ -98,8 +98,8 @@ func (b *bench) core() error {
 		size = uint64(st.Blocks) * 512
 		os.Remove(path)
 	}
-	b.atMost("core.1gib.s", median(seconds), 3)
-	b.atMost("core.1gib.zf.MiB", median(memory), 64)
-	b.figure("core.1gib.disk.MiB", decimals(float64(size)/(1<<20)))
+	b.atMost(name+".s", median(seconds), 3)
+	b.atMost(name+".zf.MiB", median(memory), 64)
+	b.figure(name+".disk.MiB", decimals(float64(size)/(1<<20)))
 	return nil
 }

@@ -52,7 +52,7 @@ func (b *bench) watermarks() error {
 		}
 		var cfg qemu.Config
 		cmdline := "crash=" + kind
-		if strings.HasSuffix(strings.TrimSpace(help), "(lockup=panic)") || kind == "go.cpu-deaf-line" {
+		if strings.HasSuffix(strings.TrimSpace(help), "(lockup=panic)") {
 			cmdline += " lockup=panic"
 		}
 		spins := strings.HasPrefix(kind, "early.spin") || kind == "go.spin" || kind == "go.mcall" || kind == "go.hang"

@@ -103,7 +103,8 @@ func (w *Why) passedBy(ctx context.Context, s *Story, branch []entry, objects []
 	return nil
 }
 
-// narrows returns what d has written if only a part of it was read as p and that is another number, else 0. By the type of a variable there is no more than the part, and so it cannot be told which line meant that.
+// narrows returns what d has written if only a part of it was read as p and that is another number, else 0. Which
+// line meant to cut it cannot be told: by the type of a variable there is no more than the part.
 func (w *Why) narrows(path []entry, d def, p place, value uint64) (whole uint64) {
 	f := &d.effect
 	if f.to.size <= p.size || p.kind == inMemory && p.addr != f.to.addr {

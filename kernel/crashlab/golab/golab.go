@@ -45,7 +45,7 @@ var Crashes = [...]Crash{
 	{"go.cpu-record", recordOfCPUA, "a nil pointer, when the other CPUs' own records have been overwritten", false},
 	{"go.cpu-lock", lockHeldA, "with several CPUs: the last one keeps the kernel lock (lockup=panic)", false},
 	{"go.cpu-deaf", deafA, "with several CPUs: the last one lets no interrupt in (lockup=panic)", false},
-	{"go.cpu-deaf-line", deafInLineA, "likewise, while it is the first that waits for the kernel lock", false},
+	{"go.cpu-deaf-line", deafInLineA, "likewise, while it is the first that waits for the kernel lock (lockup=panic)", false},
 	{"go.cpu-busy", busyA, "the last CPU dies while a program keeps all of them busy, in the kernel or in a goroutine (crash.seed=), at a time (crash.delay=)", false},
 	{"go.cpu-lock-dies", lockDiesA, "with several CPUs: the last one dies with the kernel lock, for which the first one waits", false},
 	{"go.cpu-flush-dies", flushDiesA, "with several CPUs: the last one dies when the first one waits for it to drop pages", false},
