@@ -71,7 +71,7 @@ func (d *MemoryDump) Read(p []byte) (int, error) {
 		case qerr != nil:
 			return 0, fmt.Errorf("%w: the machine has ended while its memory was read", ErrKilled)
 		case status.Status == "failed":
-			return 0, fmt.Errorf("%w: dump-guest-memory has failed", ErrMonitor)
+			return 0, fmt.Errorf("%w: dump-guest-memory has failed: %v", ErrMonitor, d.m.dumped.Load()) // QEMU says why before it ends it
 		}
 	}
 	return n, err

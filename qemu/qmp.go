@@ -33,6 +33,7 @@ type qmpMessage struct {
 	Event string `json:"event"`
 	Data  struct {
 		Reason string `json:"reason"`
+		Error  string `json:"error"` // of DUMP_COMPLETED
 	} `json:"data"`
 }
 
@@ -43,6 +44,7 @@ type monitor struct {
 	closed  chan struct{}   // closed when the connection has ended
 	onEvent func(qmpMessage)
 	pid     atomic.Int64 // of the process at the other end; 0: it is not known
+	dumped  atomic.Value // string: what was wrong with the last dump
 
 	mu sync.Mutex // held from a command to its reply
 }
@@ -69,6 +71,9 @@ func (m *monitor) read() {
 			return
 		}
 		if msg.Event != "" {
+			if msg.Event == "DUMP_COMPLETED" {
+				m.dumped.Store(msg.Data.Error)
+			}
 			m.onEvent(msg)
 			continue
 		}
