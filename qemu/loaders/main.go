@@ -18,10 +18,9 @@
 // comes from apt-get, u-root from the Go module proxy; both are kept in the user's cache.
 // $ZF_VMLINUZ names another Linux, which must have kexec and a console on ttyS0.
 //
-// Standard output gets a line for each row: name, "ok", "not run" for
-// want of Bochs, or what is wrong, and in
-// milliseconds since the machine's start the kernel's first word and the program's. The exit
-// status is 0 if all are ok, 1 if not, 2 for wrong usage.
+// Standard output gets a line for each row: name, "ok", "not run" for want of Bochs, or what is
+// wrong, and in milliseconds since the machine's start the kernel's first word and the program's.
+// The exit status is 0 if all are ok or not run, 1 if not, 2 for wrong usage.
 package main
 
 import (
