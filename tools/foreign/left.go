@@ -86,6 +86,7 @@ var (
 	offset1  = lazyregexp.New(`(?:^|[^A-Za-z0-9_.$@])([A-Za-z_.$][A-Za-z0-9_.$]*)\+(0x[0-9a-f]{1,16}|[0-9]{1,9})(?:$|[\s>)\]\[:,/])`)
 	address1 = lazyregexp.New(`(?:^|[\s(\[<])(?:0x([0-9a-f]{5,16})|([0-9a-f]{8}|[0-9a-f]{16}))(?:$|[\s>)\]:,])`)
 	behind1  = lazyregexp.New(`^\s*(?:$|[)>\]:,(<\[|/-]|(?:in|at|from) |\S+\+)`)
+	lined1   = lazyregexp.New(`^(?:/0x[0-9a-f]+)?[\s>)\]:,]+(?:at |\()?[^\s:]+\.[A-Za-z]{1,4}:[0-9]+`)
 	stamp1   = lazyregexp.New(`^\[ *[0-9]+\.[0-9]+\]`)
 	call1    = lazyregexp.New(`^\s*[A-Za-z_.$][A-Za-z0-9_.$]*\(.*\)\s+(?:at\s+)?\S+\+0x[0-9a-f]+`)
 )
@@ -111,8 +112,9 @@ func (x *Reader) looksLikeFrame(line string) bool {
 		return false
 	}
 	if strings.Contains(line, "+") {
-		for _, at := range offset1().FindAllStringSubmatch(line, maxNumbers) {
-			if x.hasPlace(at[1], at[2]) {
+		for _, n := range offset1().FindAllStringSubmatchIndex(line, maxNumbers) {
+			// With its line it is resolved already, as in the answers of the kernel's monitor.
+			if !lined1().MatchString(line[n[5]:]) && x.hasPlace(line[n[2]:n[3]], line[n[4]:n[5]]) {
 				return true
 			}
 		}

@@ -83,6 +83,7 @@ func kinds() []kind {
 		// What no reader knows is counted, and what is none is not.
 		{"another register", "RIP: 0010:%[1]s\nQQ: %[2]s\nQR= %[3]s\n", "linux: pc=leaf", "2 lines look like frames and are not resolved, the first is \"QQ: middle+0x"},
 		{"another list", "RIP: 0010:%[1]s\n  3) %016[5]x\n  at [ends+0x%[9]x]\n", "linux: pc=leaf", "2 lines look like frames and are not resolved, the first is \"3) 0"},
+		{"frames with their lines", "RIP: 0010:%[1]s\nin middle+0x%[8]x sema.go:163\n  #2 ends+0x%[9]x at /x/c.c:7\n", "linux: pc=leaf", ""},
 		{"text behind a frame", "RIP: 0010:%[1]s\n%[2]s was the last one\n", "linux: pc=leaf", "a line looks like a frame and is not resolved, \"middle+0x"},
 		{"a function that is not there", "RIP: 0010:%[1]s\nCall Trace:\n %[2]s\n nosuch+0x1/0x2\n", "linux: pc=leaf ra=hold ra='nosuch'", "a line looks like a frame and is not resolved, \"nosuch+0x1\": the ELF file has no such place"},
 		{"sentences", "RIP: 0010:%[1]s\ncalling  middle+0x0/0x10 @ 1\ninitcall middle+0x0/0x10 returned 0 after 3 usecs\nlast function: middle+0x0/0x10\nhello %[2]s in a sentence\nregion 0x%08[4]x reserved\n%016[4]x T leaf\n1: %016[4]x    54 FUNC    GLOBAL DEFAULT    1 leaf\n[ 1.0] calling  %[2]s @ 1\nStack: %016[4]x %016[5]x\n12: %016[4]x 00 00 00 00 00 00 00 00 %016[5]x %016[6]x %016[6]x %016[6]x\n",
