@@ -282,8 +282,8 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64, f
 			return nil, 0, err
 		}
 		// Where it has changed, and the instruction writes elsewhere, no instruction has written it.
-		// The stop at n need not be at a write: then the stub names no watchpoint.
-		if at == n && !strings.Contains(m.Reason(), "watch") || !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}, end != before && at != n) {
+		// The stop at n, or at the recording's end, need not be at a write: then the stub names no watchpoint.
+		if !strings.Contains(m.Reason(), "watch") || !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}, end != before && at != n) {
 			before = end
 			if at == n {
 				break
@@ -345,6 +345,9 @@ func (m *machine) mayWrite(after *entry, p place, changed bool) bool {
 	}
 	if to, ok := after.wrote(&after.inst); ok && stringOps[after.inst.Op] > 0 && to.overlaps(p) {
 		return true // a repeated one stays at its address until it is done
+	}
+	if after.pc == start { // a call has led here, or an interrupt
+		return changed || place{kind: inMemory, addr: after.gpr[rsp], size: 8}.overlaps(p)
 	}
 	for pc := start; pc < after.pc; {
 		in := m.decode(pc)
