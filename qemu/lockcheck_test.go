@@ -21,8 +21,8 @@ func TestLockCheck(t *testing.T) {
 	for _, c := range []struct{ pkg, args, says string }{
 		{"./testdata/threads", "cpus", "private errno 0\n"},
 		{"./testdata/threads", "unmap 200 7", "changes 200 faults true\n"},
-		{"./soak/testdata/workers", "-seed 9 -duration 20s", ""},
-		{"./soak/testdata/workers", "-seed 10 -duration 20s", ""},
+		{"./soak/testdata/workers", "-seed 9 -duration 10s", ""},
+		{"./soak/testdata/workers", "-seed 10 -duration 10s", ""},
 	} {
 		for _, cpus := range []int{2, 4} {
 			t.Run(fmt.Sprintf("%s/%s/%d", c.pkg, c.args, cpus), func(t *testing.T) {

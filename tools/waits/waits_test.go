@@ -168,7 +168,7 @@ var works = []string{"mutexes", "readers", "pipeline", "groups", "conds", "selec
 func TestWorks(t *testing.T) { testWorks(t, 2) }
 
 // TestWorksOften does so again and again.
-func TestWorksOften(t *testing.T) { testWorks(t, 20) }
+func TestWorksOften(t *testing.T) { testWorks(t, 10) }
 
 func testWorks(t *testing.T, times int) {
 	for _, program := range works {
