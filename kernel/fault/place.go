@@ -35,7 +35,7 @@ func (d *Details) locate() {
 	d.Thread = uint32(current)
 }
 
-// placeTrap is for a crash that a trap or a system call has brought.
+// locateTrap is for a crash that a trap or a system call has brought.
 //
 //go:noinline
 func (d *Details) locateTrap(f *arch.TrapFrame) {
@@ -45,14 +45,14 @@ func (d *Details) locateTrap(f *arch.TrapFrame) {
 	}
 }
 
-// findStacks fills in the rows of the stack table for the program, and whose goroutine it was.
+// FindStacks fills in the rows of the stack table for the program, and whose goroutine it was.
 func (d *Details) FindStacks() {
 	if id := stack.ProgramRows(d.fs, d.g); id != 0 {
 		d.Goroutine = id
 	}
 }
 
-// fromThread makes the crash start where a thread that does not run was left.
+// FromThread makes the crash start where a thread that does not run was left.
 func (d *Details) FromThread(t *thread.Thread) {
 	d.fromTrap(&t.Frame)
 	d.Cause = false
@@ -61,7 +61,7 @@ func (d *Details) FromThread(t *thread.Thread) {
 	d.fs = t.Frame.TLS
 }
 
-// ofThread is fromThread for any thread.
+// OfThread is FromThread for any thread.
 func (d *Details) OfThread(t *thread.Thread) {
 	if t == thread.Current() && StopWhy == StopKey {
 		*d = Stop

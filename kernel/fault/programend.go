@@ -102,6 +102,7 @@ func calledByRuntime(f *arch.TrapFrame) bool {
 	return ok && runtimeName(caller.Name())
 }
 
+// Contains reports whether b has s in it. It runs in any context.
 func Contains(b []byte, s string) bool {
 	for i := 0; i+len(s) <= len(b); i++ {
 		if ascii.Same(b[i:i+len(s)], s) {

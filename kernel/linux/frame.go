@@ -22,7 +22,7 @@ import (
 // The last is Zeroframe's: it is where the handler's frame pointer points, so a walk of the stack
 // crosses to the interrupted code as it does at a trap.
 
-// vectorSignal is the vector in the record of a signal that no fault has caused; the
+// VectorSignal is the vector in the record of a signal that no fault has caused; the
 // error code is then the signal's number. It equals the tracer's constant of that
 // name; package kernel checks that.
 const VectorSignal = 258

@@ -77,7 +77,7 @@ func (c *call) times() int64 {
 	return int64(clock.Now() / tick)
 }
 
-// getID answers for users and groups: root.
+// getIDs answers for users and groups: root.
 func (c *call) getIDs() int64 {
 	for _, a := range [3]uintptr{c.args[0].Pointer(), c.args[1].Pointer(), c.args[2].Pointer()} {
 		if !out32(a, 0) {

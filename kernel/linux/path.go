@@ -367,7 +367,7 @@ func (c *call) getcwd() int64 {
 	return int64(n + 1)
 }
 
-// getdents64 fills the program's buffer with struct linux_dirent64.
+// getdents fills the program's buffer with struct linux_dirent64.
 func (c *call) getdents(f *file) int64 {
 	if f.kind != node || vfs.Mode(f.node)&vfs.S_IFMT != vfs.S_IFDIR {
 		return -eNOTDIR

@@ -44,6 +44,7 @@ var Marks = []tracer.Mark{len(markedFuncs) - 1: {}}
 // CodeRange is a function: lo <= pc < hi.
 type CodeRange struct{ Lo, Hi uintptr }
 
+// Holds reports whether pc is an address in the function. It runs in any context.
 func (r *CodeRange) Holds(pc uintptr) bool { return pc-r.Lo < r.Hi-r.Lo }
 
 // Functions that more is to be known of. Set once at boot.

@@ -124,7 +124,7 @@ func (d *Data) InParts() bool {
 	return d.dwos != nil || d.dwpFile != nil
 }
 
-// Size returns the length of all debug sections in bytes, infoSize that of .debug_info.
+// Size returns the length of all debug sections in bytes, InfoSize that of .debug_info.
 func (d *Data) Size() int        { return d.total }
 func (d *Data) InfoSize() uint64 { return d.info.Size }
 

@@ -279,6 +279,7 @@ func (r *Reader) Begin(base, upTo uint64) *Loaded {
 	return &r.scratch
 }
 
+// End forgets the unit whose header is at base, an offset in .debug_info.
 func (r *Reader) End(base uint64) { delete(r.units, base) }
 
 // loadRest reads the rest of l's lines.

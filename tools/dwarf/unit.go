@@ -123,6 +123,7 @@ type Reader struct {
 	names  map[nameKey]string
 }
 
+// NewReader returns a Reader with caches of its own; one goroutine may use it at a time.
 func (d *Data) NewReader() *Reader {
 	r := &Reader{Data: d, units: make(map[uint64]*unit), loaded: make(map[*unit]*Loaded), names: make(map[nameKey]string)}
 	for _, p := range []struct {

@@ -68,6 +68,7 @@ func (c *Cursor) Sint(n int) int64 {
 // Left returns how many bytes there are yet.
 func (c *Cursor) Left() int { return len(c.B) - c.At }
 
+// U8 reads a byte; where none is left it returns 0 and sets Bad.
 func (c *Cursor) U8() uint8 {
 	if c.Bad || c.At >= len(c.B) {
 		c.Bad = true
@@ -86,6 +87,7 @@ func (c *Cursor) Offset(dwarf64 bool) uint64 {
 	return c.Uint(4)
 }
 
+// ULEB reads an unsigned LEB128 number (DWARF 5, section 7.6) and drops bits above 64.
 func (c *Cursor) ULEB() uint64 {
 	if c.At < len(c.B) && !c.Bad {
 		if b := c.B[c.At]; b < 0x80 { // most are short
@@ -105,6 +107,7 @@ func (c *Cursor) ULEB() uint64 {
 	}
 }
 
+// SLEB reads a signed LEB128 number (DWARF 5, section 7.6) and drops bits above 64.
 func (c *Cursor) SLEB() int64 {
 	var v int64
 	for shift := uint(0); ; {

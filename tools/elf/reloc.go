@@ -164,6 +164,7 @@ func (k *relocKind) put(at []byte, big bool, v uint64) {
 	}
 }
 
+// CanRelocate reports whether relocations of the file's machine are known.
 func (f *File) CanRelocate() bool { return relocKinds[f.Machine] != nil }
 
 // relocated reports whether the section of an object file has relocations.

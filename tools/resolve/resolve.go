@@ -119,7 +119,7 @@ func cameFrom(t *wire.Trace) string {
 	return "build " + terminal.Clean(t.BuildID)
 }
 
-// ImageOf returns the image that the trace comes from. If it is none of them, why says
+// Image returns the image that the trace comes from. If it is none of them, why says
 // what to tell the user; sym is then the one to take all the same, or nil.
 func Image(im *lookup.Images, t *wire.Trace) (sym lookup.Resolver, why string) {
 	for _, sym := range im.Given {

@@ -117,7 +117,7 @@ type goEnv struct {
 	module                    string // the path of the module whose file is GOMOD
 }
 
-// NewSources returns Sources that look in dir for paths that are not absolute. Of
+// New returns a Finder that looks in dir for paths that are not absolute. Of
 // the remaps the one with the longest Old counts, and of equal ones the last.
 func New(dir string, remaps []Remap) *Finder {
 	return &Finder{dir: dir, remaps: remaps, paths: make(map[string]string)}
@@ -235,7 +235,7 @@ func (s *Finder) goEnv() *goEnv {
 	return &s.env
 }
 
-// SourceLine is a line of a source file, to be shown.
+// Line is a line of a source file, to be shown.
 type Line struct {
 	Number int
 	Text   string // without control characters, tabs as 4 columns

@@ -26,6 +26,7 @@ type IO struct {
 	DeadlineAt uint64
 }
 
+// String says in a line what is waited for.
 func (x *IO) String() string {
 	s := x.Operation
 	if x.Descriptor >= 0 {

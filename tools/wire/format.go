@@ -87,6 +87,7 @@ func (r *Record) String() string {
 	return ""
 }
 
+// OrDash returns s, or a dash for an empty one.
 func OrDash(s string) string {
 	if s == "" {
 		return "-"
