@@ -1,5 +1,5 @@
 // Package demangle gives the names of C++ and Rust as their sources have them. It is
-// github.com/ianlancetaylor/demangle with one mistake put right, and imports nothing of ours.
+// github.com/ianlancetaylor/demangle with what it gets wrong put right, and imports nothing of ours.
 //
 //	demangle.go  all of it
 //
@@ -8,6 +8,7 @@ package demangle
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,10 +24,74 @@ const (
 	LLVMStyle = demangle.LLVMStyle
 )
 
+// maxText is the binary logarithm of the longest name that is given, in bytes: a short name can
+// double its length with each substitution. The longest of libLLVM and libclang has 8358.
+const maxText = 17
+
 // Filter returns the name in the source's form, or as it is if it is none that linkers know in
-// another form.
+// another form, or is far too long there.
 func Filter(name string, options ...Option) string {
-	return demangle.Filter(renumbered(name), options...)
+	options = append(options[:len(options):len(options)], demangle.MaxLength(maxText))
+	if s := filter(renumbered(name), options); len(s) < 1<<maxText {
+		return s
+	}
+	return name
+}
+
+func filter(name string, options []Option) string {
+	if strings.HasPrefix(name, "_Z") && (strings.Contains(name, "adL_Z") || strings.Contains(name, "Dp")) {
+		tree, err := demangle.ToAST(name, options...)
+		if err == nil && mended(tree, slices.Contains(options, LLVMStyle)) {
+			return demangle.ASTToString(tree, options...)
+		}
+	}
+	return demangle.Filter(name, options...)
+}
+
+// A whole is a function's name that is printed with its parameters.
+type whole struct{ *demangle.Typed }
+
+// mended changes what the library would print otherwise than c++filt does, and reports whether there
+// was any of it:
+//
+//   - Of the address of a function among template arguments it leaves out the parameters. c++filt does
+//     so only where the name has a scope and no template arguments (libiberty, d_print_comp_inner),
+//     LLVM never.
+//   - It prints a comma before a pack that is expanded to nothing within another one.
+func mended(tree demangle.AST, llvm bool) (found bool) {
+	seen := map[demangle.AST]bool{} // parts may be shared
+	tree.Traverse(func(a demangle.AST) bool {
+		if seen[a] {
+			return false
+		}
+		seen[a] = true
+		switch a := a.(type) {
+		case *demangle.ArgumentPack:
+			if len(a.Args) > 1 && slices.ContainsFunc(a.Args, empty) {
+				a.Args, found = slices.DeleteFunc(a.Args, empty), true
+			}
+		case *demangle.Unary:
+			op, _ := a.Op.(*demangle.Operator)
+			if f, ok := a.Expr.(*demangle.Typed); ok && op != nil && op.Name == "&" && !llvm {
+				if _, scoped := f.Name.(*demangle.Qualified); !scoped {
+					a.Expr, found = &whole{f}, true
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// empty reports whether nothing is printed of an argument.
+func empty(a demangle.AST) bool {
+	switch a := a.(type) {
+	case *demangle.ArgumentPack:
+		return !slices.ContainsFunc(a.Args, func(a demangle.AST) bool { return !empty(a) })
+	case *demangle.ExprList:
+		return len(a.Exprs) == 0
+	}
+	return false
 }
 
 // Bounds of what is renumbered: real names are far below, and each place costs to read what is
@@ -37,19 +102,22 @@ const (
 )
 
 // renumbered returns the name with substitutions as the library counts them: in an unresolved
-// name (sr <source-name> <template-args> ... E) it counts the template, which neither the ABI nor
+// name (sr <source-name> <template-args> ... E) it counts each template, which neither the ABI nor
 // c++filt nor LLVM does (Itanium C++ ABI, 5.1.5 and 5.1.10).
 func renumbered(name string) string {
 	if !strings.HasPrefix(name, "_Z") || !strings.Contains(name, "sr") || len(name) > maxName {
 		return name
 	}
 	places := 0
-	for i := 2; i < len(name); i++ {
-		if !strings.HasPrefix(name[i:], "sr") || i+2 == len(name) || name[i+2] < '0' || name[i+2] > '9' {
+	for i := strings.Index(name, "sr") + 2; i < len(name) && places < maxPlaces; i++ {
+		if !isDigit(name[i]) || isDigit(name[i-1]) {
 			continue
 		}
-		args := templateAfter(name, i+2)
-		if places++; args == 0 || places > maxPlaces {
+		args := templateAfter(name, i)
+		if args == 0 {
+			continue
+		}
+		if places++; !unresolved(name, i) {
 			continue
 		}
 		if n, ok := counted(name, args+1); ok {
@@ -59,11 +127,20 @@ func renumbered(name string) string {
 	return name
 }
 
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// unresolved reports whether the source name at i is part of the scope of an unresolved name: nowhere
+// else is a name wanted after a source name and E.
+func unresolved(name string, i int) bool {
+	_, err := demangle.ToAST(name[:i] + "1aE")
+	return err != nil && err.Error() == fmt.Sprintf("missing operator code at %d", i+3)
+}
+
 // templateAfter returns where the template arguments of the source name at i begin, 0 if it has
 // none.
 func templateAfter(name string, i int) int {
 	from := i
-	for i < len(name) && name[i] >= '0' && name[i] <= '9' {
+	for i < len(name) && isDigit(name[i]) {
 		i++
 	}
 	n, err := strconv.Atoi(name[from:i])
