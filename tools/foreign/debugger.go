@@ -9,6 +9,8 @@ package foreign
 // WinDbg's k gives with each frame the address that it returns to: the pc of the
 // next frame. Of the first there is only the name. Below a line with a trap frame
 // the pc is exact.
+//
+// lldb's frames and Valgrind's name the file.
 
 import (
 	"slices"
@@ -176,4 +178,53 @@ func quotedName(name string) []lookup.Call {
 		return nil
 	}
 	return []lookup.Call{{Function: name}}
+}
+
+var (
+	lldbFrame     = lazyregexp.New("^(?:[*] )?frame #([0-9]{1,6}): 0x([0-9a-f]{4,16}) ([^`]+)`(.+?)(?: [+] ([0-9]+))?(?: at (\\S+?:[0-9]+)(?::[0-9]+)?)?(?: \\[opt\\])?$")
+	valgrindFrame = lazyregexp.New(`^(?:==[0-9]+==\s+)?(at|by) 0x([0-9A-Fa-f]{4,16}): (.+) \(in (\S.*)\)$`)
+)
+
+// readLLDB reads a frame of lldb's bt:
+//
+//   - frame #0: 0x000055555555514a a.out`leaf + 33
+//     frame #1: 0x000055555555518c a.out`main at a.c:20:2
+//
+// Source: LLDB, source/Core/CoreProperties.td, frame-format.
+func (x *Reader) readLLDB(text string) bool {
+	m := lldbFrame().FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	x.frame(FormatLLDB)
+	x.first = m[1] == "0"
+	exact := x.first || x.rep.exact
+	around, _, inlined := strings.Cut(m[4], " [inlined] ")
+	s := spot{file: m[3], hasAddr: true, ret: !exact, source: m[6]}
+	s.name, _, _ = strings.Cut(around, "(")
+	x.rep.exact = exact && inlined || s.name == "__restore_rt" || s.name == "_sigtramp" || s.name == "__kernel_rt_sigreturn"
+	s.addr, _ = hexNumber(m[2])
+	s.off, s.hasOff = decimal(m[5])
+	x.spot(s)
+	return true
+}
+
+// readValgrind reads a frame of Valgrind's for which it had no line:
+//
+//	==9==    at 0x10914A: leaf (in /tmp/a.out)
+//	==9==    by 0x10918B: main (in /tmp/a.out)
+func (x *Reader) readValgrind(text string) bool {
+	m := valgrindFrame().FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	x.frame(FormatValgrind)
+	x.first = m[1] == "at"
+	s := spot{file: m[4], hasAddr: true}
+	s.addr, _ = hexNumber(strings.ToLower(m[2]))
+	if m[3] != "???" {
+		s.name = m[3]
+	}
+	x.spot(s)
+	return true
 }

@@ -28,6 +28,7 @@ const (
 	FormatESP    = "esp-idf"
 	FormatZephyr = "zephyr"
 	FormatGDB    = "gdb"
+	FormatLLDB   = "lldb"
 	FormatWinDbg = "windbg"
 
 	FormatSanitizer = "sanitizer" // AddressSanitizer and its kin
@@ -39,6 +40,7 @@ const (
 	FormatFault     = "fault" // Linux of a program that it ends
 	FormatPerf      = "perf"
 	FormatBPF       = "bpftrace"
+	FormatValgrind  = "valgrind"
 	FormatHotSpot   = "hotspot"  // the JVM's hs_err files
 	FormatMinidump  = "minidump" // Breakpad's text
 	FormatFreeBSD   = "freebsd"

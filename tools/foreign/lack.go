@@ -150,7 +150,7 @@ func (l *lack) sentence(images *lookup.Images, files string) string {
 	name := map[string]string{FormatLinux: "Linux", FormatGo: "Go", FormatTinyGo: "TinyGo", FormatESP: "ESP-IDF",
 		FormatZephyr: "Zephyr", FormatWinDbg: "WinDbg", FormatCoredump: "systemd-coredump", FormatChromium: "Chromium",
 		FormatAndroid: "Android", FormatRust: "Rust", FormatHotSpot: "HotSpot", FormatFreeBSD: "FreeBSD", FormatHaiku: "Haiku",
-		FormatMacOS: "macOS", FormatEDK: "EDK II"}[l.format]
+		FormatMacOS: "macOS", FormatValgrind: "Valgrind", FormatEDK: "EDK II"}[l.format]
 	if name == "" {
 		name = l.format
 	}

@@ -9,6 +9,7 @@ package foreign
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/lazyregexp"
@@ -82,12 +83,14 @@ func (x *Reader) hasPlace(name, offset string) bool {
 
 var (
 	// A line that begins as one of a list of frames does: by a number, "at", "by" or "in".
-	listed1  = lazyregexp.New(`^\s*(?:[-*>|]+\s*)?(?:(?:#|frame ?#?|\[ *)?[0-9]{1,3}(?:[\]:)]\s*|\.?\s+)|(?:at|by|from|in|called from|ra|ret)[ :]+|=> ?|<- ?)(\S.*)$`)
+	listed1  = lazyregexp.New(`^\s*(?:[-*>|]+\s*)?(?:(?:#|frame ?#?|\[ *)?[0-9]{1,3}(?:[\]:)]\s*|\.?\s+)|(?:at|by|from|in|called from|ra|ret|@)[ :]+|Binary file "[^"]*", at |=> ?|<- ?)(\S.*)$`)
 	offset1  = lazyregexp.New(`(?:^|[^A-Za-z0-9_.$@])([A-Za-z_.$][A-Za-z0-9_.$]*)\+(0x[0-9a-f]{1,16}|[0-9]{1,9})(?:$|[\s>)\]\[:,/])`)
 	address1 = lazyregexp.New(`(?:^|[\s(\[<])(?:0x([0-9a-f]{5,16})|([0-9a-f]{8}|[0-9a-f]{16}))(?:$|[\s>)\]:,])`)
 	behind1  = lazyregexp.New(`^\s*(?:$|[)>\]:,(<\[|/-]|(?:in|at|from) |\S+\+)`)
 	lined1   = lazyregexp.New(`^(?:/0x[0-9a-f]+)?[\s>)\]:,]+(?:at |\()?[^\s:]+\.[A-Za-z]{1,4}:[0-9]+`)
 	stamp1   = lazyregexp.New(`^\[ *[0-9]+\.[0-9]+\]`)
+	module1  = lazyregexp.New(`^\s*[0-9a-f]{8,16} [A-Za-z0-9_.-]+[:` + "`" + `]([A-Za-z_.$][A-Za-z0-9_.$]*)\+([0-9a-f]{1,8}) \(`)
+	tail1    = lazyregexp.New(`\s(?:0x)?([0-9a-f]{8,16})\s*$`)
 	call1    = lazyregexp.New(`^\s*[A-Za-z_.$][A-Za-z0-9_.$]*\(.*\)\s+(?:at\s+)?\S+\+0x[0-9a-f]+`)
 )
 
@@ -107,6 +110,21 @@ func (x *Reader) looksLikeFrame(line string) bool {
 		return false
 	}
 	line = strings.TrimPrefix(line, stamp1().FindString(line))
+	if m := module1().FindStringSubmatch(line); m != nil { // illumos
+		return x.hasPlace(m[1], "0x"+m[2])
+	}
+	// What ends a line of a list whose head has come, or of one that has several of its addresses.
+	ends := func() bool {
+		m := tail1().FindStringSubmatch(line)
+		if m == nil {
+			return false
+		}
+		addr, ok := hexNumber(m[1])
+		return ok && x.inCode(addr)
+	}
+	if (x.board.list || strings.Contains(strings.ToLower(line), "backtrace")) && ends() {
+		return true
+	}
 	m := listed1().FindStringSubmatch(line)
 	if m == nil && !(strings.Contains(line, "+0x") && call1().MatchString(line)) {
 		return false
@@ -131,19 +149,28 @@ func (x *Reader) looksLikeFrame(line string) bool {
 	if words > maxNumbers {
 		return false
 	}
+	if ends() {
+		return true
+	}
 	for _, n := range address1().FindAllStringSubmatchIndex(line, maxNumbers) {
 		end := max(n[3], n[5])
-		if addr, ok := hexNumber(line[max(n[2], n[4]):end]); ok && behind1().MatchString(line[end:]) && x.inCode(addr) {
+		if addr, ok := hexNumber(line[max(n[2], n[4]):end]); ok && x.inCode(addr) && (behind1().MatchString(line[end:]) || x.isName(line[end:])) {
 			return true
 		}
 	}
 	return false
 }
 
+// isName reports whether the text is the name of a function of one of the images.
+func (x *Reader) isName(text string) bool {
+	text = strings.TrimSpace(text)
+	return slices.ContainsFunc(x.programs(), func(p *program) bool { return p.names != nil && len(p.called(text)) > 0 })
+}
+
 // inCode reports whether the address is one of an image's code, where that runs.
 func (x *Reader) inCode(addr uint64) bool {
 	for _, p := range x.programs() {
-		if p.inText(addr-p.bias, false) {
+		if p.inText(addr-p.bias, true) {
 			return true
 		}
 	}

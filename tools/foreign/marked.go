@@ -24,8 +24,8 @@ import (
 )
 
 var (
-	marked = lazyregexp.New(`(?i)(?:(?:\b(pc|rip|eip|epc[1-7]?|[ms]epc|tpc|nip|elr(?:_el[1-3n]+)?|insn @)|\b(lr|ra))\)?` +
-		`(?:\s*(?: is at |[:=])\s*(?:[0-9a-f]{4}:)?|\s+)|\bip=)(?:\[?<?)(0x[0-9a-f]{1,16}|[0-9a-f]{8,16})\b`)
+	marked = lazyregexp.New(`(?i)(?:(?:\b(pc|rip|eip|epc[1-7]?|[ms]epc|tpc|nip|elr(?:_el[1-3n]+)?|insn @|instruction (?:address|pointer)|program counter)|\b(lr|ra))\)?` +
+		`(?:\s*(?: is at |==?|:)\s*(?:(?:0x)?[0-9a-f]{2,4}:)?|\s+)|\bip=)(?:\[?<?)(0x[0-9a-f]{1,16}|[0-9a-f]{8,16})\b`)
 	// What stands in front of the pc of a frame in a list, and a line that is one and no more.
 	listedPC = lazyregexp.New(`(?i)(?:^\s*(?:#|\[|frame #?)?[0-9]{1,4}[\]:.)]?\s+(?:[a-z]{2,5}[ :=]+(?:0x)?[0-9a-f]{4,16}[:, -]+)*|` +
 		`\b(?:fp|bp|[er]bp|fn|frame)[ :=]+(?:0x)?[0-9a-f]{8,16}[:, -]+|\b(?:saved|return|caller|ret|previous|calling)[ _]?)$`)
@@ -68,7 +68,8 @@ func (x *Reader) readMarked(line string) bool {
 	}
 	for _, m := range bracketed().FindAllStringSubmatchIndex(line, maxHits) {
 		if !seen[m[2]] {
-			all = append(all, one{line[m[2]:m[3]], Hit{ret: true, list: true}})
+			// Xen's list begins with the register itself: "[<ffff82d040234567>] R f+0x21/0x36".
+			all = append(all, one{line[m[2]:m[3]], Hit{ret: !strings.HasPrefix(line[m[1]:], " R "), list: true}})
 		}
 	}
 	return x.numbers(len(all), func(i int) (string, Hit) { return all[i].text, all[i].hit })

@@ -6,8 +6,8 @@ package foreign
 // to learn the bias.
 //
 // What is exact and what is a return address: "RIP:", "PC is at", "pc :" and the
-// place of a warning are printed with %pS, which means the instruction itself; the
-// lines of a call trace, sure ones and those with "?" alike, are return addresses.
+// place of a warning are printed with %pS, which means the instruction itself, and so is what
+// KFENCE says of an access, which comes from the registers of a page fault; the lines of a call trace, sure ones and those with "?" alike, are return addresses.
 // x86 names these by the byte before (%pB), others by what begins there (%pS): such
 // a name with +0x0 is that of the next function, behind a call that does not return.
 //
@@ -44,8 +44,8 @@ var (
 	// A number in front is drgn's.
 	beforeFrame = lazyregexp.New(`^#[0-9]{1,4}$`)
 	// Registers by the names that the kernels of all CPUs give them, and words before a place.
-	exactPlace = lazyregexp.New(`(?:(?:^|[^A-Za-z0-9_])(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA|TPC|ERET|IAOQ)(?:\[[0-9]\])?(?: is at| *\]?[:=])? *(?:[0-9a-f]{4}:)?|WARNING:.* at(?: \S+:[0-9]+)?|CFI failure at|Krnl PSW :|--- (?:interrupt|Exception): [0-9a-f]+ at)$`)
-	retPlace   = lazyregexp.New(`(?:(?:^|[^A-Za-z0-9_])(?:LR|lr|ra|RPC|I7|Caller|BLINK|RP|PR)(?:\[[0-9a-f]+\]|\(r[0-9]+\))?(?: is at| *\]?[:=])?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|\bcaller(?: is)?|(?:Allocated|Freed) in|last (?:enabled|disabled) at \([0-9]+\):)$`)
+	exactPlace = lazyregexp.New(`(?:(?:^|[^A-Za-z0-9_])(?:RIP|EIP|IP|PC|pc|epc|NIP|ERA|TPC|ERET|IAOQ)(?:\[[0-9]\])?(?: is at| *\]?[:=])? *(?:[0-9a-f]{4}:)?|WARNING:.* at(?: \S+:[0-9]+)?|hyp (?:panic|BUG) at:|KFENCE: [a-z-]+ (?:read|write) in|CFI failure at|Krnl PSW :|--- (?:interrupt|Exception): [0-9a-f]+ at)$`)
+	retPlace   = lazyregexp.New(`(?:(?:^|[^A-Za-z0-9_])(?:LR|lr|ra|RPC|I7|Caller|BLINK|RP|PR)(?:\[[0-9a-f]+\]|\(r[0-9]+\))?(?: is at| *\]?[:=])?|\bfrom|(?:K[A-Z]*SAN|KFENCE): .* in|is corrupted in:|\bat:|\bcaller(?: is)?|(?:Allocated|Freed) in|last +(?:enabled|disabled) at \([0-9]+\):)$`)
 	armFrom    = lazyregexp.New(`\b__(?:irq|dabt|pabt|und|fiq)_(?:svc|usr)\)? from$`)
 	beforeRaw  = lazyregexp.New(`^(?:<[0-9]>)?(?:.*\] |.*kernel: )?\s*(?:\? )?(?:0x)?([0-9a-f]{8,16})\s*$`)
 	oopsBuild  = lazyregexp.New(`\bComm: .* (\S+) #[0-9]+(?:.* ([0-9a-f]{40})\s*$)?`)
@@ -102,6 +102,7 @@ func (x *Reader) readOops(line string) bool {
 			continue
 		}
 		branch := x.oops.breaking
+		unsure := strings.HasSuffix(strings.TrimRight(line[:at.start], " "), "?")
 		switch {
 		case branch:
 			exact, frame, x.oops.breaking = true, false, false
@@ -113,7 +114,10 @@ func (x *Reader) readOops(line string) bool {
 				x.oops.pc = words
 			}
 		case frame:
-			exact, x.oops.pc = words == x.oops.pc || x.oops.exact || source == "P", ""
+			exact = words == x.oops.pc || x.oops.exact || source == "P"
+			if !unsure { // x86 lists words of the interrupt's stack before the pc itself
+				x.oops.pc = ""
+			}
 			x.oops.exact = slices.Contains(interruptEntries[:], at.name)
 		default:
 			exact = armFrom().MatchString(before)
@@ -122,7 +126,7 @@ func (x *Reader) readOops(line string) bool {
 		caller := strings.HasSuffix(before, "from") // arm's
 		about := Hit{Addr: addr, ret: !exact, list: frame || caller, module: mod,
 			aside:  branch || !frame && !exact && !caller || strings.Contains(before, "IAOQ[1]"),
-			unsure: strings.HasSuffix(strings.TrimRight(line[:at.start], " "), "?")}
+			unsure: unsure}
 		asText := lookup.Call{Function: at.name, Offset: off}
 		in, other := x.linuxImages(mod, at.build)
 		if other {
@@ -165,6 +169,7 @@ var interruptEntries = [...]string{"ret_from_exception", "handle_exception", "re
 // frame may have any words behind it.
 func (x *Reader) frameEnd(before, rest, words string) (said, source string, frame bool) {
 	frame = before == "" || strings.IndexByte("]>|\"'`", before[len(before)-1]) >= 0 || strings.HasSuffix(before, "kernel:") ||
+		strings.HasPrefix(before, "kvm [") && strings.HasSuffix(before, "]:") ||
 		before[0] == '#' && beforeFrame().MatchString(before)
 	if !frame {
 		return "", "", false

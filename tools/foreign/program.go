@@ -159,7 +159,7 @@ func (x *Reader) readRust(number, rest string) bool {
 // faultLine is what Linux says of a program that it ends. File and offset are those of the
 // mapping that the instruction is in; the offset in the file is there since Linux 6.7.
 var (
-	faultLine = lazyregexp.New(`\bip[ :]([0-9a-f]{8,16}) sp[ :][0-9a-f]{8,16} error[ :][0-9a-f]+(?: \S.*?)?(?:,)? ?in (\S.*?)\[(?:([0-9a-f]{1,16}),)?([0-9a-f]{4,16})\+([0-9a-f]{4,16})\]`)
+	faultLine = lazyregexp.New(`\bip[ :]([0-9a-f]{4,16}) sp[ :][0-9a-f]{8,16} error[ :][0-9a-f]+(?: \S.*?)?(?:,)? ?in (\S.*?)\[(?:([0-9a-f]{1,16}),)?([0-9a-f]{4,16})\+([0-9a-f]{4,16})\]`)
 	faultIn   = lazyregexp.New(`fault.*, in (\S.*?)\[(?:[0-9a-f]{1,16},)?([0-9a-f]{4,16})\+([0-9a-f]{4,16})\]`)
 )
 

@@ -21,6 +21,8 @@ package foreign
 //	Haiku           arch_debug.cpp: return addresses, but below an iframe
 //	crash           return addresses as they lie on the stack, and the "exception RIP"
 //	drgn            frame 0 of a task that runs is exact, of one that sleeps it is a call
+//	lldb            exact in frame 0, below a signal's frame and below calls inlined into these
+//	Valgrind        m_stacktrace.c has taken 1 off each return address: exact
 //	HotSpot         vmError.cpp: exact in frame 0
 //	macOS           exact in frame 0
 //	Breakpad        stackwalk_common.cc prints frame->ReturnAddress(): exact in frame 0
@@ -111,8 +113,8 @@ func (x *Reader) readReport(line string) bool {
 		if indent > 0 && (c >= '0' && c <= '9' || c >= 'a' && c <= 'f') {
 			break
 		}
-		if strings.Contains(text, "+0x") {
-			return x.readSummary(text)
+		if strings.Contains(text, "+0x") && x.readSummary(text) {
+			return true
 		}
 	}
 	switch {
@@ -129,6 +131,8 @@ func (x *Reader) readReport(line string) bool {
 	case strings.Contains(text, "iframe at 0x") && haikuIframe().MatchString(text):
 		x.frame(FormatHaiku)
 		x.rep.exact = true
+		return true
+	case strings.Contains(text, "frame #") && x.readLLDB(text), strings.Contains(text, " (in ") && x.readValgrind(text):
 		return true
 	case c == 'P' && strings.HasPrefix(text, "PC 0x"):
 		return x.readEDKFrame(text)

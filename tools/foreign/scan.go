@@ -127,7 +127,7 @@ func mayBeMarked(line string) bool {
 			}
 		}
 	}
-	return false
+	return strings.Contains(line, "nstruction ") || strings.Contains(line, "rogram counter")
 }
 
 // stampEnd returns how long the kernel's own time is at the beginning of a line, with the level

@@ -36,7 +36,7 @@ func TestForeignMachines(t *testing.T) {
 		{"s390", "Krnl PSW : 0704c00180000000 %016[4]x (%[1]s)\nCall Trace:\n [<%016[5]x>] %[2]s\n([<%016[6]x>] %[3]s)\n", want},
 		{"hung task", "INFO: task sh:1 blocked for more than 120 seconds.\nCall Trace:\n <TASK>\n %[2]s\n %[3]s\n", "linux: ra=hold ra=ends"},
 		{"/proc/PID/stack", "[<0>] %[2]s\n[<0>] %[3]s\n", "linux: ra=hold ra=ends"},
-		{"KFENCE", "BUG: KFENCE: use-after-free read in %[2]s\n\nUse-after-free read at 0xffff88803ff00000 (in kfence-#7):\n %[3]s\n", "linux: ra=ends"},
+		{"KFENCE", "BUG: KFENCE: use-after-free read in %[2]s\n\nUse-after-free read at 0xffff88803ff00000 (in kfence-#7):\n %[3]s\n", "linux: pc=middle ra=ends"},
 		{"CFI", "CFI failure at %[1]s (target: %[3]s; expected type: 0xa540670c)\nCall Trace:\n %[2]s\n", "linux: pc=leaf ra=hold"},
 		{"stack protector", "Kernel panic - not syncing: stack-protector: Kernel stack is corrupted in: %[3]s\nCall Trace:\n %[2]s\n", "linux: ra=hold"},
 		{"KASAN", "BUG: KASAN: slab-out-of-bounds in %[1]s\nRead of size 8 at addr ffff888003c00000 by task init/1\nCall Trace:\n <TASK>\n %[2]s\n %[3]s\n", "linux: ra=hold ra=ends"},
