@@ -1,19 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -53,11 +50,10 @@ type result struct {
 	serial  string
 }
 
-// lab is what the machines share.
+// lab boots the machines.
 type lab struct {
-	image   string
-	symbols *symbol.File
-	append  string // to the kernel's command line
+	*batch.Lab
+	append string // to the kernel's command line
 }
 
 // cmdline is the machine's command line for a case.
@@ -74,25 +70,27 @@ func (l *lab) cmdline(h hit) string {
 var determined = []string{"-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm", "-seed", "1"}
 
 // boot runs a machine with a case to its end.
-func (l *lab) boot(ctx context.Context, h hit) (result, error) {
-	out := new(serial)
-	vm, err := qemu.Start(ctx, qemu.Config{Machine: "microvm", Kernel: l.image, Append: l.cmdline(h), Extra: determined, Stdout: out})
+func (l *lab) boot(ctx context.Context, h hit) (*result, error) {
+	var out strings.Builder
+	vm, err := qemu.Start(ctx, qemu.Config{Machine: "microvm", Kernel: l.Image, Append: l.cmdline(h), Extra: determined, Stdout: &out})
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
-	hangs, err := l.watch(vm)
+	hangs, err := watch(vm)
 	if err != nil {
 		vm.Kill()
 	}
-	res, end := vm.Wait()
+	r := &result{hit: h}
+	var end error
+	r.machine, end = vm.Wait()
 	if ctx.Err() != nil || errors.Is(end, qemu.ErrQEMU) {
-		return result{}, cmp.Or(ctx.Err(), end)
+		return nil, cmp.Or(ctx.Err(), end)
 	}
 	if hangs {
 		end = qemu.ErrTimeout
 	}
-	r := result{hit: h, serial: out.String(), machine: res}
-	return r, cmp.Or(err, l.judge(&r, res, end))
+	r.serial = out.String()
+	return r, cmp.Or(err, l.judge(r, end))
 }
 
 // A machine hangs when it has run so many instructions, or when it halts and nothing has woken
@@ -104,7 +102,7 @@ const (
 )
 
 // watch waits for the machine's end, and ends one that hangs.
-func (l *lab) watch(vm *qemu.VM) (hangs bool, err error) {
+func watch(vm *qemu.VM) (hangs bool, err error) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	last, still, from := uint64(0), 0, uint64(0)
@@ -152,24 +150,6 @@ func instructions(vm *qemu.VM) (uint64, error) {
 	return v.Icount, err
 }
 
-// serial is what a machine has sent.
-type serial struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *serial) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(p)
-}
-
-func (s *serial) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
-}
-
 // What the serial port gets when all panic stages have failed, and from the victim before the
 // death that it is told to die.
 const (
@@ -180,14 +160,12 @@ const (
 )
 
 // judge says what is left of a machine, by what zf makes of its serial port.
-func (l *lab) judge(r *result, res qemu.Result, err error) error {
-	var all []*wire.Trace
-	f, ferr := trace.NewFilter(nil, trace.Options{Symbols: l.symbols, OnTrace: func(t *wire.Trace) { all = append(all, t) }})
-	if ferr != nil {
-		return ferr
+func (l *lab) judge(r *result, err error) error {
+	all, terr := l.Traces(r.serial, nil)
+	if terr != nil {
+		return terr
 	}
-	f.Write([]byte(r.serial))
-	f.Close()
+	res := r.machine
 	r.died = !strings.Contains(r.serial, dies)
 	timedOut := errors.Is(err, qemu.ErrTimeout)
 	var first, nmi *wire.Trace
@@ -247,7 +225,7 @@ func quality(t *wire.Trace) end {
 }
 
 // wrongFrame returns what is wrong with the frames of a trace, or "". A return address has to be
-// behind a call, and a direct one of the function whose frame it is; and of the death that
+// after a call, and a direct one of the function whose frame it is; and of the death that
 // the victim was told to die, all frames are known.
 func (l *lab) wrongFrame(r *result, t *wire.Trace) string {
 	for i := 1; i < len(t.Frames); i++ {
@@ -258,17 +236,17 @@ func (l *lab) wrongFrame(r *result, t *wire.Trace) string {
 		if len(f.Calls) == 0 {
 			return fmt.Sprintf("frame %d, %#x, is in no function", i, f.Address)
 		}
-		site, ok := l.symbols.Code().CallBefore(f.Address)
+		site, ok := l.Symbols.Code().CallBefore(f.Address)
 		if !ok {
 			if f.Calls[len(f.Calls)-1].Offset > 1 { // the runtime makes up returns to a function's second byte
-				return fmt.Sprintf("frame %d, %#x, is behind no call", i, f.Address)
+				return fmt.Sprintf("frame %d, %#x, is after no call", i, f.Address)
 			}
 			continue
 		}
 		if site.Indirect || callee.Kind == tracer.Trap || len(callee.Calls) == 0 {
 			continue
 		}
-		target := l.symbols.Lookup(site.Target, false)
+		target := l.Symbols.Lookup(site.Target, false)
 		got, want := callee.Calls[len(callee.Calls)-1].Function, target[len(target)-1].Function
 		if got != want && !jumps[want+" "+got] {
 			return fmt.Sprintf("frame %d calls %s, and frame %d is in %s", i, want, i-1, got)
@@ -277,7 +255,7 @@ func (l *lab) wrongFrame(r *result, t *wire.Trace) string {
 	if r.died || r.kind == kernelText || !t.Fatal() || quality(t) != full {
 		return ""
 	}
-	if got := chain(t); got != deathChain && t.Reason == nilRead && !strings.HasSuffix(got, " "+deathChain) {
+	if got := strings.Join(batch.Functions(t), " "); got != deathChain && t.Reason == nilRead && !strings.HasSuffix(got, " "+deathChain) {
 		return "the chain is " + got
 	}
 	return ""
@@ -289,30 +267,19 @@ const nilRead = "panic: runtime error: invalid memory address or nil pointer der
 // jumps are functions that go on in another one by a jump: "FROM TO".
 var jumps = map[string]bool{"runtime.morestack_noctxt runtime.morestack": true}
 
-// chain is the functions of a trace, innermost first, inlined ones too.
-func chain(t *wire.Trace) string {
-	var names []string
-	for i := range t.Frames {
-		for _, c := range t.Frames[i].Calls {
-			names = append(names, strings.TrimPrefix(c.Function, module))
-		}
-	}
-	return strings.Join(names, " ")
-}
-
 // culprit is the function that a trace's summary names.
 func culprit(t *wire.Trace) string {
 	if i, k, ok := t.Culprit(); ok {
-		return "in " + strings.TrimPrefix(t.Frames[i].Calls[k].Function, module)
+		return "in " + strings.TrimPrefix(t.Frames[i].Calls[k].Function, batch.Module)
 	}
 	return "in no known function"
 }
 
 // place says where a machine's processor was in the end.
 func (l *lab) place(res qemu.Result) string {
-	if frames := l.symbols.Lookup(res.RIP, false); len(frames) > 0 {
+	if frames := l.Symbols.Lookup(res.RIP, false); len(frames) > 0 {
 		c := &frames[len(frames)-1]
-		return fmt.Sprintf("at %s+%#x", strings.TrimPrefix(c.Function, module), c.Offset)
+		return fmt.Sprintf("at %s+%#x", strings.TrimPrefix(c.Function, batch.Module), c.Offset)
 	}
 	return fmt.Sprintf("at %#x", res.RIP)
 }

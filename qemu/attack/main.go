@@ -1,10 +1,9 @@
 // Attack overwrites eight bytes of a running kernel, once in each of many machines, and makes
 // a table of how they died. It is what `make attack` runs; -h says more.
 //
-//	main.go             the command: which cases, and how many at once
+//	main.go             the command, and its table
 //	target.go           what is overwritten with what, by the image's symbols
 //	machine.go          one machine: what is left of it, by what zf makes of its serial port
-//	table.go            the table, and a line for each machine that left no whole trace
 //	testdata/victim     the program: it overwrites, works, and dies
 //
 // Every machine dies: of the case, or else when its work is done. So each case also shows
@@ -14,27 +13,21 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"runtime"
-	"sync"
-	"time"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/image"
-	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
 const usageText = `Usage: attack [flags]
 
 Attack boots -n machines. In each, the program overwrites eight bytes of the kernel's code
 or data, or of the runtime's data, or a whole word of the kernel's; then it works and dies.
-The table says what was left of them, by what was overwritten, and behind it is a line for
-each machine that did not leave a whole trace.
+The table says what was left of them, by what was overwritten, and after it comes a line for
+each machine that did not leave a whole trace. A run that is interrupted makes the table of
+what it has done, and says with which -first to go on.
 
 Exit status: 0 the table is complete, whatever is in it; 2 it is not.
 
@@ -42,107 +35,63 @@ Flags:
 
 `
 
-// settings are what the command line says.
-type settings struct {
-	n, only, parallel int
-	seed              uint64
-	append            string
-}
-
 func main() {
 	image.RunTool() // if the go command started us in the compiler's place
-	batch.Main("attack", command)
+	batch.Main("attack", newAttack().Command)
 }
 
-// command runs with the given arguments.
-func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var s settings
-	fs := flag.NewFlagSet("attack", flag.ContinueOnError)
-	fs.IntVar(&s.n, "n", 5000, "boot `N` machines")
-	fs.Uint64Var(&s.seed, "seed", 1, "choose the cases by this `NUMBER`")
-	fs.IntVar(&s.only, "only", -1, "boot the one machine with that `NUMBER`, and print what it sends")
-	fs.IntVar(&s.parallel, "j", runtime.NumCPU(), "boot `N` machines at once")
-	fs.StringVar(&s.append, "append", "", "add `OPTIONS` to the kernel's command line")
-	out := fs.String("o", "", "write the table to `FILE`, too")
-	err := batch.Parse(fs, args, usageText, stdout, func() error {
-		if s.n < 1 || s.parallel < 1 {
-			return errors.New("-n and -j must be more than 0")
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	tmp, err := os.MkdirTemp("", "attack-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	l, all, err := prepare(ctx, tmp, stderr)
-	if err != nil {
-		return err
-	}
-	defer l.symbols.Close()
-	l.append = s.append
-	if s.only >= 0 {
-		r, err := l.boot(ctx, all.aim(s.seed, s.only))
-		if err != nil {
+// newAttack returns the command.
+func newAttack() *batch.Machines[*result] {
+	var all targets
+	var options string
+	m := &batch.Machines[*result]{
+		Name: "attack", Usage: usageText, Package: batch.Module + "qemu/attack/testdata/victim", N: 5000,
+		Flags: func(fs *flag.FlagSet) {
+			fs.StringVar(&options, "append", "", "add `OPTIONS` to the kernel's command line")
+		},
+		Prepare: func(l *batch.Lab) (err error) {
+			all, err = readTargets(l.Image)
 			return err
-		}
-		fmt.Fprintf(stdout, "%s\n%s%s\n", r.hit, r.serial, line(&r))
-		return nil
+		},
+		Boot: func(ctx context.Context, l *batch.Lab, seed uint64, n int) (*result, error) {
+			return (&lab{l, options}).boot(ctx, all.aim(seed, n))
+		},
+		Columns: []string{"kernel text", "kernel data", "runtime data", "kernel word"},
+		Column:  func(r *result) int { return int(r.kind) },
+		Rows: []batch.Row[*result]{
+			{Name: "machines", Count: func(*result) int { return 1 }},
+			{Name: "deaths", Count: (*result).death},
+			{Name: "died of it", Count: func(r *result) int { return batch.If(r.died && r.end >= full) }},
+		},
+		More: func(n int, all []*result) string {
+			deaths := 0
+			for _, r := range all {
+				deaths += r.death()
+			}
+			if deaths == 0 {
+				return "-"
+			}
+			return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(deaths))
+		},
 	}
-	results, err := sweep(ctx, l, all, s, stderr)
-	if err != nil {
-		return err
+	for e := range ends {
+		m.Rows = append(m.Rows, batch.Row[*result]{Name: e.String(), Count: func(r *result) int { return batch.If(r.end == e) }})
 	}
-	table := format(results, s.seed)
-	if *out != "" {
-		if err := os.WriteFile(*out, []byte(table), 0o644); err != nil {
-			return err
-		}
-	}
-	_, err = io.WriteString(stdout, table)
-	return err
+	return m
 }
 
-// prepare builds the program in the folder dir, and reads what there is to overwrite.
-func prepare(ctx context.Context, dir string, stderr io.Writer) (*lab, *targets, error) {
-	built, err := image.Build(ctx, image.BuildOptions{
-		Package: module + "qemu/attack/testdata/victim", Output: filepath.Join(dir, "victim.elf"), Stderr: stderr,
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	all, err := readTargets(built.Path)
-	if err != nil {
-		return nil, nil, err
-	}
-	symbols, err := symbol.Open(built.Path)
-	if err != nil {
-		return nil, nil, err
-	}
-	return &lab{image: built.Path, symbols: symbols}, &all, nil
+// death is 1 for a machine that has died.
+func (r *result) death() int { return batch.If(r.end != survived && r.end != hungTraced) }
+
+// Line tells of a machine; one that left no whole trace, or did not end after it, is bad.
+func (r *result) Line() (string, bool) {
+	return fmt.Sprintf("%v\t%v\t%.140s", r.end, r.hit, strings.ReplaceAll(r.how, "\n", "; ")),
+		r.end > full || strings.Contains(r.how, "; then ")
 }
 
-// sweep boots the machines and returns their results, in the order of their numbers.
-func sweep(ctx context.Context, l *lab, all *targets, s settings, progress io.Writer) ([]result, error) {
-	results := make([]result, s.n)
-	var mu sync.Mutex // of done and progress
-	done, began := 0, time.Now()
-	err := batch.Each(ctx, s.n, s.parallel, func(ctx context.Context, n int) error {
-		r, err := l.boot(ctx, all.aim(s.seed, n))
-		if err != nil {
-			return fmt.Errorf("machine %d: %w", n, err)
-		}
-		r.serial = ""
-		mu.Lock()
-		defer mu.Unlock()
-		results[n] = r
-		if done++; done%100 == 0 {
-			fmt.Fprintf(progress, "%d/%d machines, %.0f s\n", done, s.n, time.Since(began).Seconds())
-		}
-		return nil
-	})
-	return results, err
+// Serial returns what the machine has sent, and forgets it.
+func (r *result) Serial() string {
+	s := r.serial
+	r.serial = ""
+	return s
 }

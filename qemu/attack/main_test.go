@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -26,30 +27,41 @@ func TestAttack(t *testing.T) {
 		n    = 200
 		most = 6 // machines that leave no whole trace
 	)
-	l, all, err := prepare(t.Context(), t.TempDir(), t.Output())
+	m := newAttack()
+	l, err := m.Lab(t.Context(), t.TempDir(), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.symbols.Close()
-	results, err := sweep(t.Context(), l, all, settings{n: n, seed: 1, parallel: runtime.NumCPU()}, t.Output())
+	defer l.Symbols.Close()
+	s := batch.Settings{N: n, Seed: 1, Parallel: runtime.NumCPU()}
+	results, err := m.Sweep(t.Context(), l, s, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	total, _ := count(results)
-	if total.by[wrong] > 0 || total.by[silent] > 0 || total.deaths()-total.by[full] > most || total.deaths() < n*3/4 {
-		t.Errorf("want no wrong frame, none silent, at most %d not full:\n%s", most, format(results, 1))
+	deaths, by := 0, map[end]int{}
+	for _, r := range results {
+		deaths += r.death()
+		by[r.end]++
+	}
+	if by[wrong] > 0 || by[silent] > 0 || deaths-by[full] > most || deaths < n*3/4 {
+		t.Errorf("want no wrong frame, none silent, at most %d not full:\n%s", most, m.Table(results, s))
 	}
 }
 
 // TestSame: a case repeats to the byte, and the verdict is that of its trace.
 func TestSame(t *testing.T) {
 	t.Parallel()
-	l, all, err := prepare(t.Context(), t.TempDir(), t.Output())
+	built, err := newAttack().Lab(t.Context(), t.TempDir(), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.symbols.Close()
-	symbols := l.symbols.Named("main.load")
+	defer built.Symbols.Close()
+	l := &lab{Lab: built}
+	all, err := readTargets(l.Image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	symbols := l.Symbols.Named("main.load")
 	if len(symbols) != 1 {
 		t.Fatalf("%d functions main.load", len(symbols))
 	}
@@ -95,8 +107,8 @@ func TestSame(t *testing.T) {
 		{"zf1 done", "zf1 dnoe", short},
 		{"zf1 reason panic", "zf1 reason in the panic path: panic", short},
 	} {
-		changed := result{hit: r.hit, serial: strings.Replace(r.serial, tt.from, tt.to, 1)}
-		if err := l.judge(&changed, r.machine, nil); err != nil || changed.end < tt.end {
+		changed := result{hit: r.hit, machine: r.machine, serial: strings.Replace(r.serial, tt.from, tt.to, 1)}
+		if err := l.judge(&changed, nil); err != nil || changed.end < tt.end {
 			t.Errorf("with %q it is %v, %v; want %v", tt.to, changed.end, err, tt.end)
 		}
 	}
@@ -137,12 +149,12 @@ func TestAim(t *testing.T) {
 // TestUsage: wrong flags are refused, and -h says what there is.
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{{"x"}, {"-n", "0"}, {"-j", "0"}, {"-seed", "x"}} {
-		if err := command(t.Context(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "-h lists the flags") {
+		if err := newAttack().Command(t.Context(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "-h lists the flags") {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
 	var out bytes.Buffer
-	if err := command(t.Context(), []string{"-h"}, &out, new(bytes.Buffer)); err == nil || !strings.Contains(out.String(), "-only NUMBER") {
+	if err := newAttack().Command(t.Context(), []string{"-h"}, &out, new(bytes.Buffer)); err == nil || !strings.Contains(out.String(), "-only NUMBER") {
 		t.Errorf("-h: %v, %s", err, &out)
 	}
 	if _, err := readTargets(filepath.Join(t.TempDir(), "none")); err == nil {

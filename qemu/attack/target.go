@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/qemu/batch"
 )
 
 // What can be overwritten, by the symbols of the image, and what is in one case.
@@ -41,8 +43,6 @@ type targets [kinds][]object
 // ours are the beginnings of the names of the kernel's symbols.
 var ours = []string{"arch/", "boot.", "kernel.", "kernel/", "tracer."}
 
-const module = "github.com/zeroframe/zeroframe/"
-
 // readTargets reads the symbols of an image.
 func readTargets(image string) (all targets, err error) {
 	f, err := elf.Open(image)
@@ -58,7 +58,7 @@ func readTargets(image string) (all targets, err error) {
 		if s.Size == 0 || int(s.Section) >= len(f.Sections) {
 			continue
 		}
-		name, own := strings.CutPrefix(s.Name, module)
+		name, own := strings.CutPrefix(s.Name, batch.Module)
 		own = own && slices.ContainsFunc(ours, func(p string) bool { return strings.HasPrefix(name, p) })
 		o := object{name, s.Value, s.Size}
 		flags := f.Sections[s.Section].Flags

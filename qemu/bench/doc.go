@@ -107,30 +107,13 @@
 // In the order of reading:
 //
 //	main.go      the command
-//	costs.go     what one program has measured in a run
-//	build.go     images to measure
-//	host.go      paint, scan and captures on this machine's processor
-//	captures.go  captures of stacks
-//	callers.go   runtime.Callers beside them
-//	depot.go     stacks into a depot
-//	walks.go     traces in each form
-//	marks.go     watermarks of the kernel's stacks
-//	boot.go      the time of a boot
+//	figures.txt  the table: which machines are booted, and how figures are read from what they say
+//	figures.go   how the table is read
+//	machine.go   a machine or a process, and the samples that it gives
+//	guest.go     measurements that do more with a machine than read what it says
 //	start.go     what the time up to main goes to
-//	commands.go  the time of zf run
-//	memory.go    the memory that the kernel takes
-//	size.go      the size of images
+//	commands.go  commands of the host: zf run, full cores, memory by network
+//	host.go      paint, scan, captures and depots on this machine's processor
+//	callers.go   runtime.Callers beside captures
 //	lines.go     lines of source
-//	network.go   a trace by network
-//	probes.go    breakpoints
-//	records.go   the event stream
-//	replay.go    a recording
-//	chaos.go     races that are found sooner
-//	serial.go    text by the serial port
-//	cpus.go      goroutines on several CPUs
-//	core.go      full cores
-//	dumps.go     memory by network
-//	arguments.go the arguments in a trace
-//	resource.go  the log of handles
-//	std.go       the standard library's tests
 package main

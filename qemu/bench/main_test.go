@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -20,7 +22,7 @@ func TestRun(t *testing.T) {
 	t.Chdir("../..")
 	before, errBefore := os.Stat("bench.txt")
 	var out strings.Builder
-	if err := command([]string{"-run", "^(lin|imag)es?$"}, &out); err != nil {
+	if err := command(t.Context(), []string{"-run", "^(lin|imag)es?$"}, &out, t.Output()); err != nil {
 		t.Fatal(err)
 	}
 	topics := map[string]int{}
@@ -39,10 +41,10 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestGoesOn: what cannot be measured is said, and what comes behind it is measured.
+// TestGoesOn: what cannot be measured is said, and what comes after it is measured.
 func TestGoesOn(t *testing.T) {
 	var out strings.Builder
-	b := &bench{out: &out, lab: "no such file"}
+	b := &bench{ctx: t.Context(), out: &out, stderr: t.Output(), images: map[string]string{lab: "no such file"}}
 	b.wanted = regexp.MustCompile("^(core|std)$")
 	t.Chdir("../..")
 	if err := b.run(); err == nil || !strings.Contains(err.Error(), "what is left of core was not measured: ") {
@@ -57,10 +59,10 @@ func TestGoesOn(t *testing.T) {
 func TestShort(t *testing.T) {
 	t.Chdir("../..")
 	var out strings.Builder
-	if err := command([]string{"-short"}, &out); err != nil {
+	if err := command(t.Context(), []string{"-short"}, &out, t.Output()); err != nil {
 		t.Error(err)
 	}
-	for _, topic := range new(bench).topics() {
+	for _, topic := range topics(sections...) {
 		if !strings.Contains(out.String(), "\n"+topic+".") && !strings.HasPrefix(out.String(), topic+".") {
 			t.Errorf("nothing of %s is measured", topic)
 		}
@@ -70,18 +72,63 @@ func TestShort(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{{"-run", "("}, {"-run", "nothing"}, {"-x"}, {"walk"}} {
 		var out strings.Builder
-		if err := command(args, &out); !errors.Is(err, errUsage) || out.Len() > 0 {
+		if err := command(t.Context(), args, &out, &out); !errors.Is(err, batch.ErrUsage) || out.Len() > 0 {
 			t.Errorf("%q: %v, %q", args, err, out.String())
 		}
 	}
 	var out strings.Builder
-	if err := command([]string{"-h"}, &out); err != nil || !strings.Contains(out.String(), "-run REGEXP") || !strings.Contains(out.String(), "bench.txt") {
+	if err := command(t.Context(), []string{"-h"}, &out, &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "-run REGEXP") || !strings.Contains(out.String(), "bench.txt") {
 		t.Errorf("-h: %v, %q", err, out.String())
 	}
-	for _, topic := range new(bench).topics() {
+	for _, topic := range topics(sections...) {
 		if !strings.Contains(out.String(), " "+topic+" ") && !strings.Contains(out.String(), " "+topic+"\n") {
 			t.Errorf("-h does not tell of %s", topic)
 		}
+	}
+}
+
+// TestFigures: how figures are made of samples, and held against their goals.
+func TestFigures(t *testing.T) {
+	var out strings.Builder
+	b := &bench{out: &out, stderr: t.Output()}
+	for name, values := range map[string][]float64{
+		"a.x.ns": {3, 1, 2}, "b.x.ns": {4}, "n.d": {7}, "many": {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110},
+	} {
+		for _, v := range values {
+			b.add(name, v)
+		}
+	}
+	all := readSections(`# text
+[one] about it
+let twice b.x.ns*2
+want twice==8 && a.x.ns@0==1
+t.median - - a.x.ns
+t.three 3 ≤1 twice/3
+t.three 3 ≥1 twice/3
+t.rounded 0 ≤1 1e6/1e6+0.4
+t.p90 - - many@90
+u.$.value - - $.d-1
+v.own
+`)
+	if len(all) != 1 || all[0].about != "about it" || strings.Join(topics(all...), " ") != "t u v" {
+		t.Fatalf("sections %+v, topics %q", all, topics(all...))
+	}
+	for _, l := range all[0].lines {
+		if err := b.evaluate(l); err != nil {
+			t.Error(err)
+		}
+	}
+	const want = "t.median\t2\t-\t-\nt.three\t2.667\t≤ 1\tshort\nt.three\t2.667\t≥ 1\tok\nt.rounded\t1\t≤ 1\tok\nt.p90\t100\t-\t-\nu.n.value\t6\t-\t-\n"
+	if out.String() != want {
+		t.Errorf("figures\n%swant\n%s", out.String(), want)
+	}
+	for _, formula := range []string{"nothing", "$.nothing", "twice/(twice-8)", "twice twice"} {
+		if err := b.evaluate(line{kind: "figure", name: "x", decimals: "-", goal: "-", formula: formula}); err == nil {
+			t.Errorf("%s gives a figure", formula)
+		}
+	}
+	if err := b.evaluate(line{kind: "want", formula: "twice==9"}); err == nil {
+		t.Error("twice is 9")
 	}
 }
 
@@ -91,7 +138,7 @@ func TestDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, topic := range new(bench).topics() {
+	for _, topic := range topics(sections...) {
 		if !regexp.MustCompile(`(?m)^//\t` + topic + `\.\* `).Match(text) {
 			t.Errorf("doc.go does not tell of %s.*", topic)
 		}

@@ -1,18 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/qemu/batch"
+	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // result is what became of a case.
@@ -26,103 +25,64 @@ type result struct {
 }
 
 // boot runs a machine with a case to its end.
-func (l *lab) boot(ctx context.Context, d death) (result, error) {
-	var out bytes.Buffer
-	vm, err := qemu.Start(ctx, qemu.Config{Machine: d.machine, CPUs: d.cpus, Kernel: l.image, Append: d.cmdline(),
-		Icount: !d.threads, VirtualTime: !d.threads, Stdout: &out})
-	if err != nil {
-		return result{}, err
-	}
-	res, end := vm.Wait()
+func boot(ctx context.Context, l *batch.Lab, seed uint64, n int) (*result, error) {
+	r := &result{death: choose(seed, n)}
+	serial, res, end := batch.Boot(ctx, qemu.Config{Machine: r.machine, CPUs: r.cpus, Kernel: l.Image, Append: r.cmdline(),
+		Icount: !r.threads, VirtualTime: !r.threads})
 	if ctx.Err() != nil || errors.Is(end, qemu.ErrQEMU) {
-		return result{}, cmp.Or(ctx.Err(), end)
+		return nil, cmp.Or(ctx.Err(), end)
 	}
-	r := result{death: d, serial: out.String()}
+	r.serial = serial
 	if end != nil || res.Outcome != qemu.Traced {
 		r.wrong = fmt.Sprintf("the machine: %v, %v; ", res.Outcome, end)
 	}
-	all, err := l.read(r.serial)
+	all, err := l.Traces(serial, nil)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	r.wrong += r.judge(all)
 	return r, nil
 }
 
-// said is what is read of a trace's JSON.
-type said struct {
-	Reason   string
-	CPU      *int
-	Of       int
-	Damaged  bool
-	Complete bool
-	Frames   []struct{ Function, Kind string }
+// Line tells of a machine, and whether it is not right.
+func (r *result) Line() (string, bool) {
+	what := strings.ReplaceAll(cmp.Or(r.wrong, "right"), "\n", "; ")
+	return fmt.Sprintf("%s, %d CPUs\t%s\t%.160s", r.machine, r.cpus, r.cmdline(), what), r.wrong != ""
 }
 
-// read reads the traces of a serial log.
-func (l *lab) read(serial string) (all []said, err error) {
-	var js bytes.Buffer
-	f, err := trace.NewFilter(io.Discard, trace.Options{JSON: &js, Symbols: l.symbols})
-	if err != nil {
-		return nil, err
-	}
-	_, err = io.WriteString(f, serial)
-	if err = cmp.Or(err, f.Close()); err != nil {
-		return nil, err
-	}
-	for d := json.NewDecoder(&js); d.More(); {
-		var t said
-		if err := d.Decode(&t); err != nil {
-			return nil, err
-		}
-		all = append(all, t)
-	}
-	return all, nil
+// Serial returns what the machine has sent, and forgets it.
+func (r *result) Serial() string {
+	s := r.serial
+	r.serial = ""
+	return s
 }
 
-// chain is the trace's functions, innermost first, each once where it comes many times in a row.
-func (t *said) chain() string {
-	var names []string
-	for _, f := range t.Frames {
-		if f.Function != "" {
-			names = append(names, strings.TrimPrefix(f.Function, "github.com/zeroframe/zeroframe/"))
-		}
-	}
-	return strings.Join(slices.Compact(names), " ")
-}
+// chain is a trace's functions, innermost first, each once where it comes many times in a row.
+func chain(t *wire.Trace) string { return strings.Join(slices.Compact(batch.Functions(t)), " ") }
 
 // judge says what is wrong with the traces, and counts.
-func (r *result) judge(all []said) (wrong string) {
-	if r.busy { // those of other goroutines are not counted
-		first := true
-		all = slices.DeleteFunc(all, func(t said) bool {
-			was := first
-			first = false
-			return !was && t.Of == 0
-		})
+func (r *result) judge(all []*wire.Trace) (wrong string) {
+	if r.busy && len(all) > 0 { // those of other goroutines are not counted
+		all = append(all[:1:1], slices.DeleteFunc(slices.Clone(all[1:]), func(t *wire.Trace) bool { return t.Of == 0 })...)
 	}
 	if len(all) != r.cpus {
 		return fmt.Sprintf("%d traces", len(all))
 	}
 	r.traces = len(all)
 	seen := map[int]bool{}
-	for i := range all {
-		t := &all[i]
-		cpu := 0
+	for i, t := range all {
+		cpu := int(t.CPU)
 		switch {
 		case t.Damaged:
 			return fmt.Sprintf("trace %d is damaged", i+1)
-		case (t.CPU != nil) != (r.cpus > 1), (t.Of != 0) != (i > 0):
+		case t.HasCPU != (r.cpus > 1), (t.Of != 0) != (i > 0):
 			return fmt.Sprintf("trace %d does not say right of which CPU and death it is", i+1)
-		case t.CPU != nil:
-			cpu = *t.CPU
-		}
-		if seen[cpu] || cpu < 0 || cpu >= r.cpus {
+		case seen[cpu] || cpu >= r.cpus:
 			return fmt.Sprintf("trace %d is of CPU %d, which has one", i+1, cpu)
 		}
 		seen[cpu] = true
 		if wrong := r.judgeCPU(t, i == 0, cpu); wrong != "" {
-			return fmt.Sprintf("trace %d, of CPU %d: %s: %s", i+1, cpu, wrong, t.chain())
+			return fmt.Sprintf("trace %d, of CPU %d: %s: %s", i+1, cpu, wrong, chain(t))
 		}
 	}
 	return ""
@@ -137,17 +97,17 @@ const (
 
 // judgeCPU says what is wrong with the trace of a CPU. The last one is to die of the kind. With
 // others=die another one may be first.
-func (r *result) judgeCPU(t *said, first bool, cpu int) string {
+func (r *result) judgeCPU(t *wire.Trace, first bool, cpu int) string {
 	if r.busy {
 		return r.judgeBusy(t, first, cpu)
 	}
-	k, chain := &kinds[r.kind], t.chain()
+	k, chain := &kinds[r.kind], chain(t)
 	ofKind := cpu == r.cpus-1 && strings.Contains(chain, k.functions)
 	end := "boot.apLong"
 	if cpu == 0 {
 		end = "boot.long"
 	}
-	whole := t.Complete && strings.HasSuffix(chain, " "+end)
+	whole := t.Complete() && strings.HasSuffix(chain, " "+end)
 	if first {
 		switch {
 		case !ofKind && (r.others != "die" || !strings.Contains(chain, dying)):
@@ -178,13 +138,13 @@ func (r *result) judgeCPU(t *said, first bool, cpu int) string {
 }
 
 // judgeBusy is judgeCPU under a program.
-func (r *result) judgeBusy(t *said, first bool, cpu int) string {
+func (r *result) judgeBusy(t *wire.Trace, first bool, cpu int) string {
 	want := "golab.busyC kernel/crashlab/golab.busyB kernel/crashlab/golab.busyA runtime.goexit"
 	if r.inKernel() {
 		want = "golab.divideOnCPU kernel/crashlab/golab.busyKernelB kernel/smp.call"
 	}
 	for i := range t.Frames {
-		if f := &t.Frames[i]; f.Function == "" && f.Kind != "trap" {
+		if f := &t.Frames[i]; len(f.Calls) == 0 && f.Kind != tracer.Trap {
 			return fmt.Sprintf("frame %d is of no function", i)
 		}
 	}
@@ -192,11 +152,11 @@ func (r *result) judgeBusy(t *said, first bool, cpu int) string {
 	case t.Reason == "the CPU did not answer":
 		r.silent++
 		return "no answer"
-	case first && (cpu != r.cpus-1 || !strings.Contains(t.chain(), want)):
+	case first && (cpu != r.cpus-1 || !strings.Contains(chain(t), want)):
 		return "the wrong function"
 	case !first && t.Reason != "stopped":
 		return "the reason " + t.Reason
-	case !t.Complete:
+	case !t.Complete():
 		return "not whole"
 	}
 	return ""

@@ -8,7 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/image"
+	"github.com/zeroframe/zeroframe/tools/lookup"
+	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 func TestMain(m *testing.M) {
@@ -18,20 +22,21 @@ func TestMain(m *testing.M) {
 
 // TestRandomCases: random deaths of machines with several CPUs, each as it must be.
 func TestRandomCases(t *testing.T) {
-	l, err := prepare(t.Context(), t.TempDir(), t.Output())
+	m := newDeaths()
+	l, err := m.Lab(t.Context(), t.TempDir(), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.symbols.Close()
+	defer l.Symbols.Close()
 	for _, n := range []int{20, 150} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			results, err := sweep(t.Context(), l, settings{n: n, seed: uint64(n), parallel: runtime.NumCPU()}, t.Output())
+			results, err := m.Sweep(t.Context(), l, batch.Settings{N: n, Seed: uint64(n), Parallel: runtime.NumCPU()}, t.Output())
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range results {
-				if r := &results[i]; r.wrong != "" {
-					t.Errorf("%s", line(i, r))
+			for i, r := range results {
+				if text, bad := r.Line(); bad {
+					t.Errorf("%d\t%s", i, text)
 				}
 			}
 		})
@@ -40,14 +45,15 @@ func TestRandomCases(t *testing.T) {
 
 // TestJudge: what is wrong is found.
 func TestJudge(t *testing.T) {
-	one := said{Reason: "invalid opcode", CPU: new(1), Complete: true}
-	add := func(t *said, names string) {
+	end := tracer.EndZero.String()
+	one := wire.Trace{Reason: "invalid opcode", HasCPU: true, CPU: 1, End: end}
+	add := func(t *wire.Trace, names string) {
 		for name := range strings.FieldsSeq(names) {
-			t.Frames = append(t.Frames, struct{ Function, Kind string }{name, "ra"})
+			t.Frames = append(t.Frames, wire.Frame{Kind: tracer.RA, Calls: []lookup.Call{{Function: name}}})
 		}
 	}
 	add(&one, "main.undefinedC main.undefinedB main.undefinedA boot.apLong")
-	other := said{Reason: "stopped", CPU: new(0), Of: 1, Complete: true}
+	other := wire.Trace{Reason: "stopped", HasCPU: true, Of: 1, End: end}
 	add(&other, "kernel/smp.Wait main.runOnCPU boot.long")
 	ud2 := 0
 	for kinds[ud2].name != "ud2" {
@@ -55,16 +61,22 @@ func TestJudge(t *testing.T) {
 	}
 	for _, c := range []struct {
 		want   string
-		change func(one, other *said) []said
+		change func(one, other *wire.Trace) []*wire.Trace
 	}{
-		{"", func(one, other *said) []said { return []said{*one, *other} }},
-		{"1 traces", func(one, other *said) []said { return []said{*one} }},
-		{"trace 2 is of CPU 1, which has one", func(one, other *said) []said { other.CPU = new(1); return []said{*one, *other} }},
-		{"trace 2 is damaged", func(one, other *said) []said { other.Damaged = true; return []said{*one, *other} }},
-		{"not whole", func(one, other *said) []said { one.Complete = false; return []said{*one, *other} }},
-		{"the wrong function", func(one, other *said) []said { one.Frames = one.Frames[1:]; return []said{*one, *other} }},
-		{"does not say right", func(one, other *said) []said { other.Of = 0; return []said{*one, *other} }},
-		{"no answer", func(one, other *said) []said { other.Reason = "the CPU did not answer"; return []said{*one, *other} }},
+		{"", func(one, other *wire.Trace) []*wire.Trace { return []*wire.Trace{one, other} }},
+		{"1 traces", func(one, other *wire.Trace) []*wire.Trace { return []*wire.Trace{one} }},
+		{"trace 2 is of CPU 1, which has one", func(one, other *wire.Trace) []*wire.Trace { other.CPU = 1; return []*wire.Trace{one, other} }},
+		{"trace 2 is damaged", func(one, other *wire.Trace) []*wire.Trace { other.Damaged = true; return []*wire.Trace{one, other} }},
+		{"not whole", func(one, other *wire.Trace) []*wire.Trace { one.End = ""; return []*wire.Trace{one, other} }},
+		{"the wrong function", func(one, other *wire.Trace) []*wire.Trace {
+			one.Frames = one.Frames[1:]
+			return []*wire.Trace{one, other}
+		}},
+		{"does not say right", func(one, other *wire.Trace) []*wire.Trace { other.Of = 0; return []*wire.Trace{one, other} }},
+		{"no answer", func(one, other *wire.Trace) []*wire.Trace {
+			other.Reason = "the CPU did not answer"
+			return []*wire.Trace{one, other}
+		}},
 	} {
 		r := result{death: death{kind: ud2, cpus: 2}}
 		a, b := one, other
@@ -77,10 +89,10 @@ func TestJudge(t *testing.T) {
 // TestUsage: -h says what it does, and a wrong flag is an error.
 func TestUsage(t *testing.T) {
 	var out bytes.Buffer
-	if err := command(t.Context(), []string{"-h"}, &out, t.Output()); err == nil || !strings.Contains(out.String(), "-seed") {
+	if err := newDeaths().Command(t.Context(), []string{"-h"}, &out, t.Output()); err == nil || !strings.Contains(out.String(), "-seed") {
 		t.Errorf("-h: %v\n%s", err, &out)
 	}
-	if err := command(t.Context(), []string{"-n", "0"}, &out, t.Output()); err == nil {
+	if err := newDeaths().Command(t.Context(), []string{"-n", "0"}, &out, t.Output()); err == nil {
 		t.Error("-n 0 is no error")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/iso"
 )
@@ -20,7 +21,7 @@ var bochsReport = regexp.MustCompile(`(?s)\ncpus    2 of 2 .*\nclock   (199|200|
 func TestBochs(t *testing.T) {
 	const cpus, mib = 2, 256
 	elf, disc := filepath.Join(t.TempDir(), "lab.elf"), filepath.Join(t.TempDir(), "lab.iso")
-	_, err := image.Build(t.Context(), image.BuildOptions{Package: "../../kernel/crashlab", Output: elf, Stderr: t.Output()})
+	l, err := batch.Build(t.Context(), image.BuildOptions{Package: "../../kernel/crashlab", Output: elf, Stderr: t.Output()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,12 +42,12 @@ func TestBochs(t *testing.T) {
 		t.Errorf("QEMU: %v, %v; want a trace", res.Outcome, err)
 	}
 	said := func(serial string) (all string) {
-		list, err := deaths(elf, serial)
+		list, err := l.Traces(serial, nil)
 		if err != nil || len(list) != cpus {
 			t.Errorf("%d traces, %v; want one of each CPU:\n%s", len(list), err, serial)
 		}
 		for _, d := range list {
-			all += fmt.Sprintf("%s, complete %v: %s\n", d.Reason, d.Complete(), functions(d))
+			all += fmt.Sprintf("%s, complete %v: %s\n", d.Reason, d.Complete(), strings.Join(batch.Functions(d), " "))
 		}
 		return all
 	}

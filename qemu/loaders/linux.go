@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/initrd"
 )
 
@@ -37,7 +35,7 @@ const (
 )
 
 // findLinux finds both in the user's cache, or gets them there.
-func findLinux(ctx context.Context, root string, stderr io.Writer) (*linux, error) {
+func findLinux(ctx context.Context, root string) (l *linux, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
@@ -46,95 +44,81 @@ func findLinux(ctx context.Context, root string, stderr io.Writer) (*linux, erro
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	l := new(linux)
-	if l.vmlinuz, err = linuxKernel(ctx, dir, stderr); err != nil {
+	l = new(linux)
+	if l.vmlinuz, err = linuxKernel(ctx, dir); err != nil {
 		return nil, fmt.Errorf("a Linux kernel: %w; $%s can name one", err, kernelVariable)
 	}
-	if l.uroot, err = buildURoot(ctx, root, dir, stderr); err != nil {
+	if l.uroot, err = buildURoot(ctx, root, dir); err != nil {
 		return nil, fmt.Errorf("u-root: %w", err)
 	}
 	return l, nil
 }
 
-// linuxKernel finds the kernel that the user names, or Debian's.
-func linuxKernel(ctx context.Context, dir string, stderr io.Writer) (string, error) {
-	if path := os.Getenv(kernelVariable); path != "" {
+// kept returns a file of the folder dir. Where it is not there, get makes it in an empty
+// folder, under the name that it returns.
+func kept(dir, name string, get func(tmp string) (string, error)) (path string, err error) {
+	path = filepath.Join(dir, name)
+	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	return debian(ctx, dir, stderr)
-}
-
-// debian gets Debian's kernel: its package is downloaded and taken apart, not installed.
-func debian(ctx context.Context, dir string, stderr io.Writer) (string, error) {
-	out, err := output(ctx, "", nil, stderr, "apt-cache", "depends", debianKernel)
-	if err != nil {
-		return "", err
-	}
-	pkg := ""
-	for _, f := range strings.Fields(string(out)) {
-		if strings.HasPrefix(f, "linux-image-") && f != debianKernel && !strings.HasSuffix(f, "-unsigned") {
-			pkg = f
-			break
-		}
-	}
-	if pkg == "" {
-		return "", fmt.Errorf("apt-cache knows no %s: run apt-get update", debianKernel)
-	}
-	kernel := filepath.Join(dir, "vmlinuz-"+strings.TrimPrefix(pkg, "linux-image-"))
-	if _, err := os.Stat(kernel); err == nil {
-		return kernel, nil
-	}
-	tmp, err := os.MkdirTemp(dir, "deb-")
+	tmp, err := os.MkdirTemp(dir, "new-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(tmp)
-	if err := os.Chmod(tmp, 0o777); err != nil { // apt-get downloads as a user of its own
+	made, err := get(tmp)
+	if err != nil {
 		return "", err
 	}
-	if _, err := output(ctx, tmp, nil, stderr, "apt-get", "download", pkg); err != nil {
+	return path, os.Rename(filepath.Join(tmp, made), path)
+}
+
+// debianImage is a package that the one for Debian's newest kernel depends on.
+var debianImage = regexp.MustCompile(`(?m)linux-image-(\d\S*-amd64)$`)
+
+// linuxKernel finds the kernel that the user names, or gets Debian's: its package is downloaded
+// and taken apart, not installed.
+func linuxKernel(ctx context.Context, dir string) (string, error) {
+	if path := os.Getenv(kernelVariable); path != "" {
+		return path, nil
+	}
+	out, err := batch.Output(ctx, "", nil, "apt-cache", "depends", debianKernel)
+	if err != nil {
 		return "", err
 	}
-	debs, _ := filepath.Glob(filepath.Join(tmp, "*.deb"))
-	if len(debs) != 1 {
-		return "", fmt.Errorf("apt-get download %s has left %d packages", pkg, len(debs))
+	m := debianImage.FindStringSubmatch(out)
+	if m == nil {
+		return "", fmt.Errorf("apt-cache knows no %s: run apt-get update", debianKernel)
 	}
-	if _, err := output(ctx, tmp, nil, stderr, "dpkg-deb", "-x", debs[0], tmp); err != nil {
-		return "", err
-	}
-	return kernel, os.Rename(filepath.Join(tmp, "boot", filepath.Base(kernel)), kernel)
+	return kept(dir, "vmlinuz-"+m[1], func(tmp string) (string, error) {
+		if err := os.Chmod(tmp, 0o777); err != nil { // apt-get downloads as a user of its own
+			return "", err
+		}
+		if _, err := batch.Output(ctx, tmp, nil, "apt-get", "download", "linux-image-"+m[1]); err != nil {
+			return "", err
+		}
+		_, err := batch.Output(ctx, tmp, nil, "sh", "-c", "dpkg-deb -x *.deb .")
+		return "boot/vmlinuz-" + m[1], err
+	})
 }
 
 // buildURoot builds an archive with u-root's init and kexec, by u-root's own tool, from
 // the version of it that go.mod has.
-func buildURoot(ctx context.Context, root, dir string, stderr io.Writer) (string, error) {
-	out, err := output(ctx, root, nil, stderr, "go", "mod", "download", "-json", urootModule)
+func buildURoot(ctx context.Context, root, dir string) (string, error) {
+	out, err := batch.Output(ctx, root, nil, "go", "mod", "download", "-json", urootModule)
 	if err != nil {
 		return "", err
 	}
 	var mod struct{ Dir, Version string }
-	if err := json.Unmarshal(out, &mod); err != nil {
+	if err := json.Unmarshal([]byte(out), &mod); err != nil {
 		return "", err
 	}
-	archive := filepath.Join(dir, fmt.Sprintf("u-root-%s-%s.cpio", mod.Version, runtime.Version()))
-	if _, err := os.Stat(archive); err == nil {
-		return archive, nil
-	}
-	tmp, err := os.MkdirTemp(dir, "u-root-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(tmp)
-	env := []string{"GOFLAGS=-mod=mod", "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64"}
-	tool, made := filepath.Join(tmp, "u-root"), filepath.Join(tmp, "u-root.cpio")
-	if _, err := output(ctx, mod.Dir, env, stderr, "go", "build", "-o", tool, "."); err != nil {
-		return "", err
-	}
-	if _, err := output(ctx, mod.Dir, env, stderr, tool, "-o", made, "-defaultsh=", "-initcmd=init", "-uinitcmd=kexec",
-		"./cmds/core/init", "./cmds/core/kexec"); err != nil {
-		return "", err
-	}
-	return archive, os.Rename(made, archive)
+	return kept(dir, fmt.Sprintf("u-root-%s-%s.cpio", mod.Version, runtime.Version()), func(tmp string) (string, error) {
+		env := []string{"GOFLAGS=-mod=mod", "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64"}
+		_, err := batch.Output(ctx, mod.Dir, env, "go", "run", ".", "-o", filepath.Join(tmp, "u-root.cpio"), "-defaultsh=", "-initcmd=init",
+			"-uinitcmd=kexec", "./cmds/core/init", "./cmds/core/kexec")
+		return "u-root.cpio", err
+	})
 }
 
 // initramfs writes the initial files: u-root's, the kernel and its archive, and how
@@ -159,7 +143,7 @@ func (l *linux) initramfs(path, elf, files string) error {
 	if err := a.WriteFile(path); err != nil {
 		return err
 	}
-	first, err := read(l.uroot)
+	first, err := os.ReadFile(l.uroot)
 	if err != nil {
 		return err
 	}
@@ -167,24 +151,6 @@ func (l *linux) initramfs(path, elf, files string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, slices.Concat(first, second), 0o644)
-}
-
-// output runs a program and returns its standard output; what it says otherwise is shown
-// if it fails.
-func output(ctx context.Context, dir string, env []string, stderr io.Writer, name string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		stderr.Write(out)
-		stderr.Write(said.Bytes())
-		if errors.Is(err, exec.ErrNotFound) {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%s %s: %w", filepath.Base(name), strings.Join(args, " "), err)
-	}
-	return out, nil
+	// Archives want to begin at four bytes.
+	return os.WriteFile(path, slices.Concat(first, make([]byte, -len(first)&3), second), 0o644)
 }

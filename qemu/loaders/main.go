@@ -28,11 +28,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 
 	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -87,29 +89,64 @@ var rows = []row{
 
 func main() {
 	image.RunTool() // if the go command started us in the compiler's place
-	verbose := flag.Bool("v", false, "print what the machines say")
-	output := flag.String("o", "", "write the lines to `FILE`, too")
-	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: go run ./qemu/loaders [-v] [-o FILE] [NAME...]   (see its main.go)")
-	}
-	flag.Parse()
-	todo, err := choose(flag.Args())
+	batch.Main("loaders", command)
+}
+
+// command runs with the given arguments.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flag.NewFlagSet("loaders", flag.ContinueOnError)
+	verbose := fs.Bool("v", false, "print what the machines say")
+	out := fs.String("o", "", "write the lines to `FILE`, too")
+	var todo []row
+	err := batch.ParseNames(fs, args, "usage: go run ./qemu/loaders [-v] [-o FILE] [NAME...]   (see its main.go)\n", stdout,
+		func(names []string) (err error) {
+			todo, err = choose(names)
+			return err
+		})
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "loaders: %v\n", err)
-		os.Exit(2)
+		return err
 	}
-	if err := run(todo, *output, *verbose); err != nil {
-		fmt.Fprintf(os.Stderr, "loaders: %v\n", err)
-		os.Exit(1)
+	tmp, err := os.MkdirTemp("", "zf-loaders-")
+	if err != nil {
+		return err
 	}
+	defer os.RemoveAll(tmp)
+	l := lab{dir: tmp, root: ".", stderr: stderr}
+	lines, failed := "", 0
+	for _, r := range todo {
+		said, err := l.try(ctx, r)
+		line := fmt.Sprintf("%s\tok\t%d\t%d\n", r.name, said.when("zeroframe "), said.when("teller: "))
+		switch {
+		case r.family == inBochs && errors.Is(err, exec.ErrNotFound):
+			line = fmt.Sprintf("%s\tnot run: %v\n", r.name, err)
+		case err != nil:
+			failed++
+			line = fmt.Sprintf("%s\tFAIL: %v\n", r.name, err)
+		}
+		if err != nil || *verbose {
+			fmt.Fprintf(stderr, "%s said:\n%s\n", r.name, said)
+		}
+		fmt.Fprint(stdout, line)
+		if lines += line; *out != "" {
+			if err := batch.Replace(*out, lines); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if failed > 0 {
+		return batch.Failed(fmt.Errorf("%d of %d loaders failed", failed, len(todo)))
+	}
+	return nil
 }
 
 // choose returns the rows of those names, or all.
-func choose(names []string) ([]row, error) {
+func choose(names []string) (all []row, err error) {
 	if len(names) == 0 {
 		return rows, nil
 	}
-	var all []row
 	for _, n := range names {
 		i := slices.IndexFunc(rows, func(r row) bool { return r.name == n })
 		if i < 0 {
@@ -118,41 +155,4 @@ func choose(names []string) ([]row, error) {
 		all = append(all, rows[i])
 	}
 	return all, nil
-}
-
-// run boots the rows.
-func run(todo []row, output string, verbose bool) error {
-	tmp, err := os.MkdirTemp("", "zf-loaders-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	l := lab{dir: tmp, root: ".", stderr: os.Stderr}
-	var lines []byte
-	failed := 0
-	for _, r := range todo {
-		times, serial, err := l.try(context.Background(), r)
-		line := fmt.Sprintf("%s\tok\t%d\t%d\n", r.name, times.kernel.Milliseconds(), times.program.Milliseconds())
-		switch {
-		case r.family == inBochs && errors.Is(err, exec.ErrNotFound):
-			line = fmt.Sprintf("%s\tnot run: %v\n", r.name, err)
-		case err != nil:
-			failed++
-			line = fmt.Sprintf("%s\tFAIL: %v\n", r.name, err)
-		}
-		if err != nil || verbose {
-			fmt.Fprintf(os.Stderr, "%s said:\n%s\n", r.name, serial)
-		}
-		fmt.Print(line)
-		lines = append(lines, line...)
-	}
-	if output != "" {
-		if err := os.WriteFile(output, lines, 0o644); err != nil {
-			return err
-		}
-	}
-	if failed > 0 {
-		return errors.New(fmt.Sprint(failed, " of ", len(todo), " loaders failed"))
-	}
-	return nil
 }

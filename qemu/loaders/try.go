@@ -1,25 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/initrd"
 	"github.com/zeroframe/zeroframe/tools/iso"
-	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
-	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // What a row's machine is given, and must say.
@@ -37,46 +34,54 @@ type lab struct {
 	dir    string // for what is made
 	root   string // the folder of the module
 	stderr io.Writer
-	images map[image.Loaders]string
+	images map[image.Loaders]*batch.Lab
 	iso    string
 	linux  *linux
 }
 
-// times are when, since the machine's start, the kernel and the program have said something.
-type times struct{ kernel, program time.Duration }
-
 // try boots a row and says what is wrong, if anything.
-func (l *lab) try(ctx context.Context, r row) (t times, serial string, err error) {
-	elf, err := l.image(ctx, r.loaders)
+func (l *lab) try(ctx context.Context, r row) (*stamps, error) {
+	said := new(stamps)
+	b, err := l.image(ctx, r.loaders)
 	if err != nil {
-		return t, "", err
+		return said, err
+	}
+	files := filepath.Join(l.dir, "files.cpio")
+	var a initrd.Archive
+	a.AddFile("/etc/motd", 0o644, []byte("a file"))
+	if err := a.WriteFile(files); err != nil {
+		return said, err
 	}
 	cfg := r.config
-	cfg.MemoryMiB, cfg.Timeout, cfg.Reboots = 256, limit, 1
+	cfg.MemoryMiB, cfg.Timeout, cfg.Reboots, cfg.Stdout = 256, limit, 1, said
 	switch r.family {
 	case direct:
-		cfg.Kernel, cfg.Append = elf, cmdline
-		cfg.Initrd, err = l.files()
+		cfg.Kernel, cfg.Append, cfg.Initrd = b.Image, cmdline, files
 	case disc, inBochs:
-		cfg.CDROM, err = l.disc(ctx, elf)
+		cfg.CDROM, err = l.disc(ctx, b.Image, files)
 	case kexec:
-		err = l.kexec(ctx, elf, &cfg)
+		if l.linux == nil {
+			l.linux, err = findLinux(ctx, l.root)
+		}
+		if err == nil {
+			cfg.Kernel, cfg.Append, cfg.MemoryMiB = l.linux.vmlinuz, "console=ttyS0 quiet", 512
+			cfg.Initrd = filepath.Join(l.dir, "kexec.cpio")
+			err = l.linux.initramfs(cfg.Initrd, b.Image, files)
+		}
 	}
 	if err != nil {
-		return t, "", err
+		return said, err
 	}
-	out := &stamps{start: time.Now()}
-	cfg.Stdout = out
+	said.start = time.Now()
 	if r.family == inBochs {
-		err = bochs(ctx, l.dir, cfg.CDROM, cfg.MemoryMiB, 1, out, halted, 1)
+		err = bochs(ctx, l.dir, cfg.CDROM, cfg.MemoryMiB, 1, said, halted, 1)
 	} else {
 		err = boot(ctx, cfg)
 	}
-	t, serial = times{out.when("zeroframe "), out.when("teller: ")}, out.String()
 	if err != nil {
-		return t, serial, err
+		return said, err
 	}
-	return t, serial, check(elf, serial, r, cfg.MemoryMiB)
+	return said, check(b, said.String(), r, cfg.MemoryMiB)
 }
 
 // boot boots the machine until it ends, which the second boot must do in peace.
@@ -95,7 +100,7 @@ func boot(ctx context.Context, cfg qemu.Config) error {
 var report = regexp.MustCompile(`(?m)^\r?zeroframe \S+ build [0-9a-f]+\r?\nloader  (.*?)\r?\n(?:screen  (.*?)\r?\n)?memory  (\d+) KiB usable`)
 
 // check holds what the two boots have said against what they should have.
-func check(elf, serial string, r row, mib int) error {
+func check(l *batch.Lab, serial string, r row, mib int) error {
 	boots := report.FindAllStringSubmatch(serial, -1)
 	if len(boots) != 2 {
 		return fmt.Errorf("%d boot reports; want 2", len(boots))
@@ -116,7 +121,7 @@ func check(elf, serial string, r row, mib int) error {
 	if !strings.Contains(serial, told) || strings.Count(serial, found) != 1 {
 		return fmt.Errorf("the program did not say %q and then %q", told, found)
 	}
-	all, err := deaths(elf, serial)
+	all, err := l.Traces(serial, nil)
 	if err != nil {
 		return err
 	}
@@ -124,74 +129,35 @@ func check(elf, serial string, r row, mib int) error {
 		return fmt.Errorf("%d traces; want that of the death and that of the boot before", len(all))
 	}
 	for _, t := range all {
-		if got := functions(t); !t.Complete() || t.Reason != reason || !strings.Contains(got, chain) {
+		if got := strings.Join(batch.Functions(t), " "); !t.Complete() || t.Reason != reason || !strings.Contains(got, chain) {
 			return fmt.Errorf("%q, complete %v: %s; want %q: %s", t.Reason, t.Complete(), got, reason, chain)
 		}
 	}
 	return nil
 }
 
-// deaths reads the traces in a log.
-func deaths(elf, serial string) (all []*wire.Trace, err error) {
-	sym, err := symbol.Open(elf)
-	if err != nil {
-		return nil, err
-	}
-	defer sym.Close()
-	f, err := trace.NewFilter(nil, trace.Options{Symbols: sym, OnTrace: func(t *wire.Trace) { all = append(all, t) }})
-	if err != nil {
-		return nil, err
-	}
-	io.WriteString(f, serial)
-	return all, f.Close()
-}
-
-// functions lists the functions of a trace, innermost first.
-func functions(t *wire.Trace) string {
-	var all []string
-	for _, f := range t.Frames {
-		for _, c := range f.Calls {
-			all = append(all, c.Function)
-		}
-	}
-	return strings.Join(all, " ")
-}
-
 // image builds the program for the given loaders.
-func (l *lab) image(ctx context.Context, loaders image.Loaders) (string, error) {
-	if path := l.images[loaders]; path != "" {
-		return path, nil
+func (l *lab) image(ctx context.Context, loaders image.Loaders) (b *batch.Lab, err error) {
+	if b = l.images[loaders]; b != nil {
+		return b, nil
 	}
-	path := filepath.Join(l.dir, "teller-"+loaders.String()+".elf")
-	_, err := image.Build(ctx, image.BuildOptions{
-		Package: "./" + filepath.Join(l.root, "qemu/loaders/testdata/teller"), Output: path, Loaders: loaders, Stderr: l.stderr,
+	b, err = batch.Build(ctx, image.BuildOptions{
+		Package: batch.Module + "qemu/loaders/testdata/teller", Output: filepath.Join(l.dir, "teller-"+loaders.String()+".elf"),
+		Loaders: loaders, Stderr: l.stderr,
 	})
-	if err != nil {
-		return "", err
+	if err == nil && l.images == nil {
+		l.images = map[image.Loaders]*batch.Lab{}
 	}
-	if l.images == nil {
-		l.images = map[image.Loaders]string{}
+	if err == nil {
+		l.images[loaders] = b
 	}
-	l.images[loaders] = path
-	return path, nil
-}
-
-// files writes the archive that goes with the kernel.
-func (l *lab) files() (string, error) {
-	var a initrd.Archive
-	a.AddFile("/etc/motd", 0o644, []byte("a file"))
-	path := filepath.Join(l.dir, "files.cpio")
-	return path, a.WriteFile(path)
+	return b, err
 }
 
 // disc makes the ISO image.
-func (l *lab) disc(ctx context.Context, elf string) (string, error) {
+func (l *lab) disc(ctx context.Context, elf, files string) (string, error) {
 	if l.iso != "" {
 		return l.iso, nil
-	}
-	files, err := l.files()
-	if err != nil {
-		return "", err
 	}
 	path := filepath.Join(l.dir, "teller.iso")
 	have, err := iso.Make(ctx, iso.Options{Kernel: elf, Cmdline: cmdline, Files: files, Output: path, WantScreen: image.WantScreen})
@@ -199,62 +165,28 @@ func (l *lab) disc(ctx context.Context, elf string) (string, error) {
 		return "", err
 	}
 	if m := iso.MissingFirmware(have); m != "" {
-		return "", fmt.Errorf("%s", m)
+		return "", errors.New(m)
 	}
 	l.iso = path
 	return path, nil
 }
 
-// kexec gives the machine a Linux that hands over to the kernel.
-func (l *lab) kexec(ctx context.Context, elf string, cfg *qemu.Config) error {
-	files, err := l.files()
-	if err != nil {
-		return err
-	}
-	if l.linux == nil {
-		if l.linux, err = findLinux(ctx, l.root, l.stderr); err != nil {
-			return err
-		}
-	}
-	cfg.Kernel, cfg.Append, cfg.MemoryMiB = l.linux.vmlinuz, "console=ttyS0 quiet", 512
-	cfg.Initrd = filepath.Join(l.dir, "kexec.cpio")
-	return l.linux.initramfs(cfg.Initrd, elf, files)
-}
-
 // stamps notes when the bytes have come.
 type stamps struct {
+	strings.Builder
 	start time.Time
-	mu    sync.Mutex
-	buf   bytes.Buffer
-	at    []time.Duration // of each byte
+	at    []int64 // of each byte, in ms
 }
 
 func (s *stamps) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Since(s.start)
-	for range p {
-		s.at = append(s.at, now)
-	}
-	return s.buf.Write(p)
+	s.at = append(s.at, slices.Repeat([]int64{time.Since(s.start).Milliseconds()}, len(p))...)
+	return s.Builder.Write(p)
 }
 
-func (s *stamps) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
-}
-
-// when returns when the first of the words had come, or 0.
-func (s *stamps) when(words string) time.Duration {
+// when returns when the first of the words had come, in ms, or 0.
+func (s *stamps) when(words string) int64 {
 	if i := strings.Index(s.String(), words); i >= 0 {
 		return s.at[i]
 	}
 	return 0
-}
-
-// read returns a file's contents, padded to four bytes, as archives want to begin.
-func read(path string) ([]byte, error) {
-	b, err := os.ReadFile(path)
-	return append(b, make([]byte, -len(b)&3)...), err
 }

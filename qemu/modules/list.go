@@ -18,10 +18,11 @@ func (m module) String() string { return m.path + " " + m.version }
 // list is the file qemu/modules.txt, which says at its beginning what stands in it.
 type list struct {
 	modules []module
-	reasons map[string]string // by package: why it is worse
-	left    map[string]string // by package: why it is not tried
-	events  map[string]string // by package: why its events differ
+	notes   map[string]map[string]string // by word, of words, and by package
 }
+
+// words of the list say why a package is worse, why its events differ, and why it is not tried.
+var words = []string{"reason", "events", "leave"}
 
 // readList reads the list.
 func readList(file string) (*list, error) {
@@ -29,49 +30,42 @@ func readList(file string) (*list, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &list{reasons: make(map[string]string), left: make(map[string]string), events: make(map[string]string)}
+	l := &list{notes: map[string]map[string]string{}}
+	for _, word := range words {
+		l.notes[word] = map[string]string{}
+	}
 	for n, line := range strings.Split(string(text), "\n") {
 		f := strings.Fields(line)
 		if len(f) == 0 || f[0][0] == '#' {
 			continue
 		}
-		wrong := fmt.Errorf("%s:%d: %q; want module PATH VERSION [PATTERN...] [-FLAG=VALUE...], reason PACKAGE TEXT, events PACKAGE TEXT or leave PACKAGE TEXT", file, n+1, line)
-		if len(f) < 3 {
-			return nil, wrong
+		if len(f) < 3 || f[0] != "module" && l.notes[f[0]] == nil {
+			return nil, fmt.Errorf("%s:%d: %q; want module PATH VERSION [PATTERN...] [-FLAG=VALUE...], reason PACKAGE TEXT, "+
+				"events PACKAGE TEXT or leave PACKAGE TEXT", file, n+1, line)
 		}
-		notes := l.reasons
-		switch f[0] {
-		case "module":
-			m := module{path: f[1], version: f[2]}
-			for _, word := range f[3:] {
-				if strings.HasPrefix(word, "-") {
-					m.flags = append(m.flags, word)
-				} else {
-					m.patterns = append(m.patterns, word)
-				}
+		if notes := l.notes[f[0]]; notes != nil {
+			last := module{}
+			if len(l.modules) > 0 {
+				last = l.modules[len(l.modules)-1]
 			}
-			if m.patterns == nil {
-				m.patterns = []string{"./..."}
+			if !strings.HasPrefix(f[1]+"/", last.path+"/") || notes[f[1]] != "" {
+				return nil, fmt.Errorf("%s:%d: %s is no package of the module above, or said twice", file, n+1, f[1])
 			}
-			l.modules = append(l.modules, m)
+			notes[f[1]] = strings.Join(f[2:], " ")
 			continue
-		case "leave":
-			notes = l.left
-		case "events":
-			notes = l.events
-		case "reason":
-		default:
-			return nil, wrong
 		}
-		if len(l.modules) == 0 || !within(f[1], l.modules[len(l.modules)-1].path) || notes[f[1]] != "" {
-			return nil, fmt.Errorf("%s:%d: %s is no package of the module above, or said twice", file, n+1, f[1])
+		m := module{path: f[1], version: f[2]}
+		for _, word := range f[3:] {
+			if strings.HasPrefix(word, "-") {
+				m.flags = append(m.flags, word)
+			} else {
+				m.patterns = append(m.patterns, word)
+			}
 		}
-		notes[f[1]] = strings.Join(f[2:], " ")
+		if m.patterns == nil {
+			m.patterns = []string{"./..."}
+		}
+		l.modules = append(l.modules, m)
 	}
 	return l, nil
-}
-
-// within reports whether a package can be one of a module.
-func within(pkg, module string) bool {
-	return pkg == module || strings.HasPrefix(pkg, module+"/")
 }

@@ -2,12 +2,10 @@
 // table of how they compare: qemu/modules-table.txt in the repository. It is what `make
 // test-modules` runs; -h says more.
 //
-//	main.go    the command: which modules, some at once, and the progress
+//	main.go    the command: which modules, some at once; a package on the host and on the kernel
 //	list.go    qemu/modules.txt: the modules, their versions, and reasons
 //	module.go  one module: its copy and its packages
-//	package.go one package, on the host and on the kernel
-//	events.go  what a test has printed -> which tests passed, and how the two compare
-//	stream.go  where the events of the two differ
+//	compare.go which tests pass on both sides, and where the events of the two differ
 //	table.go   the table and its sum, written and read
 //
 // A package is tested by the commands `go test` and `zf test` with the same flags, as a user
@@ -16,20 +14,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu/batch"
+	"github.com/zeroframe/zeroframe/tools/image"
 )
 
 const usageText = `Usage: modules [flags]
@@ -44,10 +39,10 @@ this host and then on the kernel, and prints a table. What it says of a package:
   worse  tests pass on Linux alone, and the list has no reason
   left   the list leaves the package out
 
-Behind the package are the tests that pass on both, those that pass on Linux
+After the package come the tests that pass on both, those that pass on Linux
 alone, and the seconds that the package takes on Linux and on the kernel. The
-limit on the kernel is 30 times what the host has needed, and 5 minutes at
-least. Where all that passes on Linux passes on the kernel, the events of the
+limit on the host is -timeout; that on the kernel is 30 times what the host has
+needed, and 5 minutes at least. Where all that passes on Linux passes on the kernel, the events of the
 two (-json) are the same but for times, rates and addresses; "other events"
 says where not. The last lines are the sum.
 
@@ -62,41 +57,20 @@ Flags:
 
 // settings are what the command line says.
 type settings struct {
-	only, run *regexp.Regexp
-	resume    bool
-	timeout   time.Duration // on the host
-	memoryMiB int
-	parallel  int
-	logs      string // folder, "" for none
-	zf        string // path of the command
-	dir       string // folder for the modules' copies
+	batch.TestFlags
+	only *regexp.Regexp // modules
 }
 
 func main() { batch.Main("modules", command) }
 
 // command runs with the given arguments.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var s settings
+	s := settings{TestFlags: batch.TestFlags{Timeout: 5 * time.Minute, MemoryMiB: 4096}}
 	fs := flag.NewFlagSet("modules", flag.ContinueOnError)
 	file := fs.String("list", "qemu/modules.txt", "read the list of modules from `FILE`")
 	only := fs.String("only", "", "try only the modules whose path matches `REGEXP`")
-	run := fs.String("run", "", "try only the packages whose import path matches `REGEXP`")
-	fs.BoolVar(&s.resume, "resume", false, "do not try again what the -o file has already")
-	fs.DurationVar(&s.timeout, "timeout", 5*time.Minute, "end a package's tests on the host after `TIME`")
-	fs.IntVar(&s.memoryMiB, "m", 4096, "RAM of each machine in `MIB`")
-	fs.IntVar(&s.parallel, "p", 2, "try `N` modules at once")
-	out := fs.String("o", "", "write the table to `FILE` after each package (default: print it at the\nend); what it says of other packages stays")
-	fs.StringVar(&s.logs, "logs", "", "keep what each package's tests printed, in folder `DIR`")
-	err := batch.Parse(fs, args, usageText, stdout, func() (err error) {
-		if s.parallel < 1 || s.timeout <= 0 {
-			return errors.New("-p and -timeout must be more than 0")
-		}
-		if s.resume && *out == "" {
-			return errors.New("-resume needs -o")
-		}
-		if s.only, err = regexp.Compile(*only); err == nil {
-			s.run, err = regexp.Compile(*run)
-		}
+	err := s.Parse(fs, args, usageText, stdout, func() (err error) {
+		s.only, err = regexp.Compile(*only)
 		return err
 	})
 	if err != nil {
@@ -106,61 +80,31 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	if s.logs != "" {
-		if err := os.MkdirAll(s.logs, 0o755); err != nil {
-			return fmt.Errorf("-logs: %w", err)
-		}
-	}
-	if s.dir, err = os.MkdirTemp("", "modules-"); err != nil {
-		return err
-	}
-	defer os.RemoveAll(s.dir)
-	if s.zf, err = batch.BuildZF(ctx, s.dir); err != nil {
-		return err
-	}
-	t := &table{list: l, head: fmt.Sprintf("# The tests of modules on %s, linux/amd64, here and on the kernel, %d MiB.", runtime.Version(), s.memoryMiB)}
-	if *out != "" {
-		if err := t.load(*out, s.resume || *only+*run != ""); err != nil {
+	t := &table{list: l, head: fmt.Sprintf("# The tests of modules on %s, linux/amd64, here and on the kernel, %d MiB.", runtime.Version(), s.MemoryMiB)}
+	if s.Out != "" {
+		if err := t.load(s.Out, s.Resume || *only+s.Run.String() != ""); err != nil {
 			return err
 		}
 	}
-	if err := s.all(ctx, t, *out, stderr); err != nil {
+	defer func() { os.RemoveAll(s.Dir) }()
+	if err := s.Prepare(ctx); err != nil {
 		return err
 	}
-	if *out == "" {
+	if err := s.all(ctx, t, stderr); err != nil {
+		return err
+	}
+	if s.Out == "" {
 		_, err = io.WriteString(stdout, t.String())
 		return err
 	}
-	fmt.Fprintf(stdout, "%sThe table is in %s.\n", t.sum(), *out)
-	return replace(*out, t.String()) // the list may say more than it did
-}
-
-// load takes the rows of a table that was written before, if there is one. One of another
-// Go or other machines is an error where its rows are to stay.
-func (t *table) load(file string, stay bool) error {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if was, _, _ := strings.Cut(string(text), "\n"); was != t.head {
-		if !stay {
-			return nil
-		}
-		return fmt.Errorf("%s begins with %q, and not with %q; remove it, or make it without -only, -run and -resume", file, was, t.head)
-	}
-	if err := t.parse(string(text)); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
+	fmt.Fprintf(stdout, "%sThe table is in %s.\n", t.sum(), s.Out)
+	return batch.Replace(s.Out, t.String()) // the list may say more than it did
 }
 
 // all tries all modules. With a file, the table is written to it after each package.
-func (s *settings) all(ctx context.Context, t *table, file string, progress io.Writer) error {
+func (s *settings) all(ctx context.Context, t *table, progress io.Writer) error {
 	var modules []module
-	for _, m := range t.list.modules {
+	for _, m := range t.modules {
 		if s.only.MatchString(m.path) {
 			modules = append(modules, m)
 		}
@@ -170,18 +114,7 @@ func (s *settings) all(ctx context.Context, t *table, file string, progress io.W
 	}
 	var mu sync.Mutex // of t, tried and progress
 	tried := 0
-	done := func(r row) error {
-		mu.Lock()
-		defer mu.Unlock()
-		t.put(r)
-		tried++
-		fmt.Fprint(progress, t.list.format(r.pkg, r))
-		if file == "" {
-			return nil
-		}
-		return replace(file, t.String())
-	}
-	err := batch.Each(ctx, len(modules), s.parallel, func(ctx context.Context, i int) error {
+	err := batch.Each(ctx, len(modules), s.Parallel, func(ctx context.Context, i int) error {
 		m := modules[i]
 		pkgs, dir, err := s.fetch(ctx, m)
 		if err != nil {
@@ -191,48 +124,71 @@ func (s *settings) all(ctx context.Context, t *table, file string, progress io.W
 		mu.Lock()
 		t.trim(m, pkgs)
 		mu.Unlock()
-		for n, p := range pkgs {
-			if !s.run.MatchString(p.ImportPath) {
-				continue
-			}
+		for _, p := range pkgs {
 			mu.Lock()
-			known := s.resume && t.has(m, p.ImportPath)
+			known := s.Resume && t.has(m, p.ImportPath)
 			mu.Unlock()
-			if known {
+			if known || !s.Run.MatchString(p.ImportPath) {
 				continue
 			}
 			r, err := s.try(ctx, t.list, m, p, dir)
-			if err == nil {
-				err = done(r)
-			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.ImportPath, err)
 			}
-			if n == len(pkgs)-1 {
-				fmt.Fprintf(progress, "module %d of %d\n", i+1, len(modules))
+			mu.Lock()
+			t.put(r)
+			tried++
+			fmt.Fprint(progress, t.format(r.pkg, r))
+			if s.Out != "" {
+				err = batch.Replace(s.Out, t.String())
+			}
+			mu.Unlock()
+			if err != nil {
+				return err
 			}
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(progress, "module %d of %d\n", i+1, len(modules))
 		return nil
 	})
-	if err == nil && tried == 0 && !s.resume {
-		err = fmt.Errorf("-run %s matches no package that has tests", s.run)
+	if err == nil && tried == 0 && !s.Resume {
+		err = fmt.Errorf("-run %s matches no package that has tests", s.Run)
 	}
 	return err
 }
 
-// replace writes a file so that it is whole at any time.
-func replace(file, text string) error {
-	next := file + ".new"
-	if err := os.WriteFile(next, []byte(text), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(next, file)
-}
+// The kernel gets so many times what the host has needed, and a time that suffices for a small
+// package at least: emulation is some ten times slower, and more so on a busy host.
+const (
+	slower = 30
+	least  = 5 * time.Minute
+)
 
-// log keeps what a test printed.
-func (s *settings) log(pkg, where string, out []byte) error {
-	if s.logs == "" {
-		return nil
+// try runs the tests of a package on both sides.
+func (s *settings) try(ctx context.Context, l *list, m module, p image.TestPackage, d *folder) (row, error) {
+	r := row{module: m.String(), pkg: p.ImportPath, left: l.notes["leave"][p.ImportPath] != ""}
+	if r.left {
+		return r, nil
 	}
-	return os.WriteFile(filepath.Join(s.logs, strings.ReplaceAll(pkg, "/", "_")+"."+where+".json"), out, 0o644)
+	test := func(command, side string, limit time.Duration, flags ...string) (*batch.Tests, error) {
+		flags = append([]string{"-vet=off", "-timeout", limit.String()}, flags...)
+		return s.Test(ctx, command, d.path, side+".json", p.ImportPath, environment, append(flags, m.flags...)...)
+	}
+	host, err := test("go", "host", s.Timeout)
+	if err == nil {
+		err = d.restore()
+	}
+	if err != nil {
+		return r, err
+	}
+	guest := new(batch.Tests)
+	if host.Built {
+		limit := max(least, time.Duration(slower*host.Seconds*float64(time.Second)))
+		if guest, err = test(s.ZF, "kernel", limit, "-m", fmt.Sprint(s.MemoryMiB)); err != nil {
+			return r, err
+		}
+	}
+	r.compare(host, guest)
+	return r, nil
 }

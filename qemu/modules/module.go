@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,10 +8,10 @@ import (
 	"hash/maphash"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -25,46 +24,31 @@ type folder struct {
 	sum  uint64 // of the copy as it was made
 }
 
-// environment is that of each go command and of zf.
-func environment() []string {
-	return append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-mod=mod -buildvcs=false")
-}
-
-// goCommand runs the go command in a folder and returns what it printed on standard output.
-func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env = dir, environment()
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("go %s: %w\n%s%s", strings.Join(args, " "), err, out, stderr.Bytes())
-	}
-	return out, err
-}
+// environment is what each go command and zf get besides ours.
+var environment = []string{"GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-mod=mod -buildvcs=false"}
 
 // fetch makes a copy of a module, and returns it with those of its packages that have tests.
 // All that their tests import is downloaded, too.
 func (s *settings) fetch(ctx context.Context, m module) ([]image.TestPackage, *folder, error) {
-	out, err := goCommand(ctx, s.dir, "mod", "download", "-json", m.path+"@"+m.version)
+	out, err := batch.Output(ctx, s.Dir, environment, "go", "mod", "download", "-json", m.path+"@"+m.version)
 	if err != nil {
 		return nil, nil, err
 	}
 	var found struct{ Dir string }
-	if err := json.Unmarshal(out, &found); err != nil {
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
 		return nil, nil, fmt.Errorf("go mod download: %w", err)
 	}
-	d := &folder{path: filepath.Join(s.dir, strings.NewReplacer("/", "_").Replace(m.path)), from: found.Dir}
+	d := &folder{path: filepath.Join(s.Dir, strings.NewReplacer("/", "_").Replace(m.path)), from: found.Dir}
 	if err := d.fill(); err != nil {
 		return nil, nil, err
 	}
 	if _, err := os.Stat(filepath.Join(d.path, "go.mod")); err != nil {
 		return nil, nil, errors.New("it has no go.mod; take a version that has one")
 	}
-	if _, err := goCommand(ctx, d.path, append([]string{"list", "-deps", "-test", "--"}, m.patterns...)...); err != nil {
+	if _, err := batch.Output(ctx, d.path, environment, "go", append([]string{"list", "-deps", "-test", "--"}, m.patterns...)...); err != nil {
 		return nil, nil, err
 	}
-	all, err := image.TestPackages(ctx, image.BuildOptions{Test: true, Dir: d.path, Env: environment()}, m.patterns)
+	all, err := image.TestPackages(ctx, image.BuildOptions{Test: true, Dir: d.path, Env: append(os.Environ(), environment...)}, m.patterns)
 	if err != nil {
 		return nil, nil, err
 	}

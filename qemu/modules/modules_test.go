@@ -12,7 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/zeroframe/zeroframe/qemu/batch"
 )
 
 // The list of the repository.
@@ -58,9 +59,9 @@ func TestList(t *testing.T) {
 		}
 		seen[m.path] = true
 	}
-	for prefix, notes := range map[string]map[string]string{reasonNote: l.reasons, leftNote: l.left, eventsReasonNote: l.events} {
-		for pkg, text := range notes {
-			if n := len(indent) + len(prefix) + len(text); n > width {
+	for i, word := range words {
+		for pkg, text := range l.notes[word] {
+			if n := len(indent) + len(listNotes[i]) + len(text); n > width {
 				t.Errorf("the reason of %s takes %d columns in the table; want one line of %d", pkg, n, width)
 			}
 		}
@@ -114,16 +115,16 @@ func TestCompare(t *testing.T) {
 		{"no build", good + passes, event("output", "", "FAIL\tp [build failed]\n") + fails + "x.go:1: undefined: x\n", "worse 0 2 only on Linux: TestA: not run: x.go:1: undefined: x (and 1 more)"},
 	} {
 		r := row{module: "p v1", pkg: "p"}
-		r.compare(readEvents([]byte(tt.host), nil), readEvents([]byte(tt.guest), nil))
+		r.compare(batch.ReadTests([]byte(tt.host), nil), batch.ReadTests([]byte(tt.guest), nil))
 		got := strings.TrimSpace(fmt.Sprint(new(list).verdict(r), " ", r.both, " ", r.only, " ", strings.Join(r.notes, " ")))
-		if got != tt.want || r.host != 1500*time.Millisecond {
+		if got != tt.want || r.host != 1.5 {
 			t.Errorf("%s: %q after %v; want %q after 1.5s", tt.name, got, r.host, tt.want)
 		}
 	}
-	if r := readEvents([]byte(event("output", "", "FAIL\tp [build failed]\n")+fails), nil); r.built {
+	if r := batch.ReadTests([]byte(event("output", "", "FAIL\tp [build failed]\n")+fails), nil); r.Built {
 		t.Error("a failed build is none")
 	}
-	if r := readEvents([]byte(good+passes), nil); !r.built || !r.passed {
+	if r := batch.ReadTests([]byte(good+passes), nil); !r.Built || !r.Passed {
 		t.Errorf("%+v; want a build that passes", r)
 	}
 }
@@ -145,7 +146,11 @@ func TestEvents(t *testing.T) {
 		{"more", run("TestA", "pass", ""), run("TestA", "pass", "") + event("pause", "TestA", ""), `TestA: "- pause" for nothing`},
 		{"no end of line", output("TestA", "x") + event("pass", "TestA", ""), output("TestA", "y") + event("pass", "TestA", ""), `TestA: "y" for "x"`},
 	} {
-		if got := differences(readStream([]byte(tt.host)), readStream([]byte(tt.guest))); got != tt.want {
+		var r row
+		if first, more := differences(readStream([]byte(tt.host)), readStream([]byte(tt.guest))); first != "" {
+			r.note(first, more)
+		}
+		if got := strings.Join(r.notes, " "); got != tt.want {
 			t.Errorf("%s: %s; want %s", tt.name, got, tt.want)
 		}
 	}
@@ -155,12 +160,15 @@ func TestEvents(t *testing.T) {
 func TestTable(t *testing.T) {
 	l := &list{
 		modules: []module{{path: "m/b", version: "v1"}, {path: "m/a", version: "v1"}},
-		reasons: map[string]string{"m/a/x": "it is so, " + strings.Repeat("long ", 30), "m/a/z": "exec: a shell"}, left: map[string]string{"m/a/y": "no time"}, events: map[string]string{"m/a": "random numbers"},
+		notes: map[string]map[string]string{
+			"reason": {"m/a/x": "it is so, " + strings.Repeat("long ", 30), "m/a/z": "exec: a shell"},
+			"leave":  {"m/a/y": "no time"}, "events": {"m/a": "random numbers"},
+		},
 	}
 	tab := &table{list: l, head: "# Head"}
 	for _, r := range []row{
-		{module: "m/a v1", pkg: "m/a/x", both: 1, only: 2, host: time.Second, kernel: 3 * time.Second, notes: []string{"only on Linux: TestX: y"}},
-		{module: "m/a v1", pkg: "m/a", both: 7, host: 100 * time.Millisecond, kernel: 1200 * time.Millisecond, notes: []string{eventsNote + "TestX: y"}},
+		{module: "m/a v1", pkg: "m/a/x", both: 1, only: 2, host: 1, kernel: 3, notes: []string{"only on Linux: TestX: y"}},
+		{module: "m/a v1", pkg: "m/a", both: 7, host: 0.1, kernel: 1.2, notes: []string{eventsNote + "TestX: y"}},
 		{module: "m/a v1", pkg: "m/a/y", left: true},
 		{module: "m/a v1", pkg: "m/a/w", linux: true, notes: []string{"Linux: TestY: no", eventsNote + "TestZ: y"}},
 		{module: "m/a v1", pkg: "m/a/v", exec: true, only: 1},
@@ -180,16 +188,16 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(text) {
-		if len(line) > width+1 && !strings.Contains(line, reasonNote) {
+		if len(line) > width+1 && !strings.Contains(line, listNotes[0]) {
 			t.Errorf("%q has %d columns; want %d at most", line, len(line)-1, width)
 		}
 	}
 	again := &table{list: l, head: tab.head}
 	file := filepath.Join(t.TempDir(), "table.txt")
-	if err := errors.Join(replace(file, text), again.load(file, true)); err != nil || again.String() != text {
+	if err := errors.Join(batch.Replace(file, text), again.load(file, true)); err != nil || again.String() != text {
 		t.Errorf("read again, it is %v\n%s; want\n%s", err, again.String(), text)
 	}
-	other := &table{list: &list{modules: []module{{path: "m/b", version: "v2"}, l.modules[1]}, left: l.left}, head: tab.head}
+	other := &table{list: &list{modules: []module{{path: "m/b", version: "v2"}, l.modules[1]}, notes: l.notes}, head: tab.head}
 	if err := other.load(file, true); err != nil || len(other.rows) != 6 || other.has(other.modules[0], "m/b") || !other.has(l.modules[1], "m/a/x") {
 		t.Errorf("with another version of m/b: %v, %d rows; want the 6 of m/a", err, len(other.rows))
 	}
@@ -256,7 +264,7 @@ func TestFolder(t *testing.T) {
 func TestNoNetwork(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOMODCACHE", t.TempDir())
-	s := settings{dir: t.TempDir()}
+	s := settings{TestFlags: batch.TestFlags{Dir: t.TempDir()}}
 	if pkgs, _, err := s.fetch(context.Background(), module{path: "example.org/m", version: "v1.0.0", patterns: []string{"./..."}}); err == nil {
 		t.Errorf("fetch() = %+v; want an error", pkgs)
 	}

@@ -1,11 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/zeroframe/zeroframe/tools/image"
 )
@@ -14,17 +15,17 @@ import (
 type row struct {
 	module       string // with its version
 	pkg          string
-	both, only   int           // tests that pass on both sides, and on Linux alone
-	host, kernel time.Duration // that its tests took
-	linux        bool          // the package fails on Linux
-	exec         bool          // what passes on Linux alone starts another program
-	left         bool          // it was not tried
+	both, only   int     // tests that pass on both sides, and on Linux alone
+	host, kernel float64 // how many seconds its tests took
+	linux        bool    // the package fails on Linux
+	exec         bool    // what passes on Linux alone starts another program
+	left         bool    // it was not tried
 	notes        []string
 }
 
 // verdict is the first word of a row.
 func (l *list) verdict(r row) string {
-	reason := l.reasons[r.pkg]
+	reason := l.notes["reason"][r.pkg]
 	switch {
 	case r.left:
 		return "left"
@@ -43,17 +44,14 @@ func (l *list) verdict(r row) string {
 // The table has 100 columns.
 const width = 100
 
-// The words before the reasons of the list, and before where events differ.
-const (
-	reasonNote       = "reason: "
-	leftNote         = "left out: "
-	eventsReasonNote = "reason of these: "
-	eventsNote       = "other events: "
-)
+// The words before the notes of the list, in the order of words, and before where events differ.
+var listNotes = []string{"reason: ", "reason of these: ", "left out: "}
+
+const eventsNote = "other events: "
 
 // ofList reports whether a note is the list's.
 func ofList(note string) bool {
-	return strings.HasPrefix(note, reasonNote) || strings.HasPrefix(note, leftNote) || strings.HasPrefix(note, eventsReasonNote)
+	return slices.ContainsFunc(listNotes, func(begins string) bool { return strings.HasPrefix(note, begins) })
 }
 
 // otherEvents reports whether the events of a package differ.
@@ -64,16 +62,12 @@ func (r *row) otherEvents() bool {
 // format is a row as it is in the table, with its package called name.
 func (l *list) format(name string, r row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %-5s %-52s %7d %9d %9.1f %9.1f\n", l.verdict(r), name, r.both, r.only, r.host.Seconds(), r.kernel.Seconds())
+	fmt.Fprintf(&b, "  %-5s %-52s %7d %9d %9.1f %9.1f\n", l.verdict(r), name, r.both, r.only, r.host, r.kernel)
 	notes := slices.Clone(r.notes)
-	if reason := l.reasons[r.pkg]; reason != "" && r.only > 0 {
-		notes = append(notes, reasonNote+reason)
-	}
-	if reason := l.events[r.pkg]; reason != "" && r.otherEvents() {
-		notes = append(notes, eventsReasonNote+reason)
-	}
-	if r.left {
-		notes = append(notes, leftNote+l.left[r.pkg])
+	for i, applies := range []bool{r.only > 0, r.otherEvents(), r.left} {
+		if reason := l.notes[words[i]][r.pkg]; reason != "" && applies {
+			notes = append(notes, listNotes[i]+reason)
+		}
 	}
 	for _, note := range notes {
 		runes := []rune(strings.Join(strings.Fields(note), " "))
@@ -148,28 +142,38 @@ func (t *table) sum() string {
 	modules := make(map[string]bool)
 	for _, r := range t.rows {
 		count[t.verdict(r)]++
-		if r.otherEvents() && t.events[r.pkg] == "" {
+		if r.otherEvents() && t.notes["events"][r.pkg] == "" {
 			count["events"]++
 		}
 		modules[r.module] = true
 	}
 	alone := len(t.rows) - count["exec"] - count["left"]
 	fine := count["same"] + count["linux"]
-	percent := 0.0
-	if alone > 0 {
-		percent = 100 * float64(fine) / float64(alone)
-	}
+	percent := 100 * float64(fine) / float64(max(alone, 1))
 	return fmt.Sprintf("# %d packages of %d modules: %d same, %d linux, %d known, %d worse, %d exec, %d left.\n"+
 		"# Of the %d that are neither exec nor left, %d do no worse than on Linux: %.1f %%.\n"+
 		"# %d have other events (-json) than on Linux without a reason.\n",
 		len(t.rows), len(modules), count["same"], count["linux"], count["known"], count["worse"], count["exec"], count["left"], alone, fine, percent, count["events"])
 }
 
-// parse takes the rows of a text that String has made. Those of a module that the list does not
-// have, or in another version, do not count.
-func (t *table) parse(text string) error {
+// load takes the rows of a table that was written before, if there is one. One of another
+// Go or other machines is an error where its rows are to stay.
+func (t *table) load(file string, stay bool) error {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if was, _, _ := strings.Cut(string(text), "\n"); was != t.head {
+		if !stay {
+			return nil
+		}
+		return fmt.Errorf("%s begins with %q, and not with %q; remove it, or make it without -only, -run and -resume", file, was, t.head)
+	}
 	module, known := "", false
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		last := len(t.rows) - 1
 		switch {
@@ -183,7 +187,7 @@ func (t *table) parse(text string) error {
 		case strings.HasPrefix(line, indent):
 			note := strings.TrimPrefix(line, indent)
 			if last < 0 {
-				return fmt.Errorf("%q belongs to no row", line)
+				return fmt.Errorf("%s: %q belongs to no row", file, line)
 			}
 			if !ofList(note) {
 				t.rows[last].notes = append(t.rows[last].notes, note)
@@ -191,33 +195,24 @@ func (t *table) parse(text string) error {
 		default:
 			r, err := parseRow(line, module)
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: %w", file, err)
 			}
 			t.rows = append(t.rows, r)
 		}
 	}
 	// A package that the list leaves out now, or no more, is another matter.
-	t.rows = slices.DeleteFunc(t.rows, func(r row) bool { return r.left != (t.left[r.pkg] != "") })
+	t.rows = slices.DeleteFunc(t.rows, func(r row) bool { return r.left != (t.notes["leave"][r.pkg] != "") })
 	return nil
 }
 
 // parseRow reads a row without its notes.
-func parseRow(line, module string) (row, error) {
-	f := strings.Fields(line)
-	if len(f) != 6 {
-		return row{}, fmt.Errorf("%q is no row of a table", line)
+func parseRow(line, module string) (r row, err error) {
+	var verdict, name string
+	if _, err := fmt.Sscan(line, &verdict, &name, &r.both, &r.only, &r.host, &r.kernel); err != nil {
+		return r, fmt.Errorf("%q is no row of a table: %w", line, err)
 	}
 	path, _, _ := strings.Cut(module, " ")
-	r := row{module: module, pkg: path + strings.TrimPrefix(f[1], "."), linux: f[0] == "linux", exec: f[0] == "exec", left: f[0] == "left"}
-	var err [4]error
-	r.both, err[0] = strconv.Atoi(f[2])
-	r.only, err[1] = strconv.Atoi(f[3])
-	r.host, err[2] = time.ParseDuration(f[4] + "s")
-	r.kernel, err[3] = time.ParseDuration(f[5] + "s")
-	for _, err := range err {
-		if err != nil {
-			return row{}, fmt.Errorf("%q is no row of a table: %w", line, err)
-		}
-	}
+	r.module, r.pkg = module, path+strings.TrimPrefix(name, ".")
+	r.linux, r.exec, r.left = verdict == "linux", verdict == "exec", verdict == "left"
 	return r, nil
 }

@@ -1,17 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
-	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
+	"github.com/zeroframe/zeroframe/qemu/batch"
 )
 
 // A report is what the workers have said at their end.
@@ -45,29 +44,14 @@ const allowance = 2 * time.Minute
 
 // try boots a machine, and returns what its program said. An error says what was wrong;
 // serial is then all that came from the serial port.
-func try(ctx context.Context, elf string, p plan) (r report, serial string, err error) {
-	symbols, err := symbol.Open(elf)
-	if err != nil {
-		return r, "", err
-	}
-	var out strings.Builder
-	filter, err := trace.NewFilter(&out, trace.Options{Symbols: symbols})
-	if err != nil {
-		return r, "", err
-	}
-	vm, err := qemu.Start(ctx, qemu.Config{
-		Kernel: elf, Machine: p.machine, CPU: p.cpu, MemoryMiB: p.memoryMiB, CPUs: p.cpus, Timeout: p.duration + allowance,
+func try(ctx context.Context, l *batch.Lab, p plan) (r report, serial string, err error) {
+	sent, res, err := batch.Boot(ctx, qemu.Config{
+		Kernel: l.Image, Machine: p.machine, CPU: p.cpu, MemoryMiB: p.memoryMiB, CPUs: p.cpus, Timeout: p.duration + allowance,
 		Append: fmt.Sprintf("-- -seed %d -duration %v", p.seed, p.duration),
-		Stdout: io.Writer(filter),
 	})
-	if err != nil {
-		return r, "", err
-	}
-	res, err := vm.Wait()
-	if cerr := filter.Close(); err == nil {
-		err = cerr
-	}
-	switch {
+	var out strings.Builder
+	_, terr := l.Traces(sent, &out)
+	switch err = cmp.Or(err, terr); {
 	case err != nil:
 	case res.Outcome != qemu.Exited:
 		err = fmt.Errorf("the program %v", res.Outcome)

@@ -9,18 +9,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/zeroframe/zeroframe/qemu/batch"
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
@@ -62,110 +63,79 @@ func (p plan) String() string {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	failed, err := command(ctx, os.Args[1:], os.Stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		os.Exit(2)
-	case failed > 0:
-		os.Exit(1)
-	}
+	image.RunTool() // if the go command started us in the compiler's place
+	batch.Main("soak", command)
 }
 
-// command runs with the given arguments, and returns how many machines failed.
-func command(ctx context.Context, args []string, stdout io.Writer) (failed int, err error) {
+// workers is the program.
+const workers = batch.Module + "qemu/soak/testdata/workers"
+
+// command runs with the given arguments.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("soak", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	duration := fs.Duration("duration", time.Minute, "let each machine run for `TIME`")
 	seeds := fs.Int("seeds", 3, "boot `N` machines of the default kind")
 	first := fs.Uint64("s", 1, "the first seed")
 	memory := fs.Int("m", 48, "RAM of each machine in `MIB`")
 	cpus := fs.Int("smp", 1, "`N` CPUs for each machine, 1 to 64")
 	parallel := fs.Int("p", 2, "run `N` machines at once")
-	err = fs.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, usageText)
-		fs.SetOutput(stdout)
-		fs.PrintDefaults()
-		return 0, err
-	}
-	if err == nil && fs.NArg() > 0 {
-		err = fmt.Errorf("unexpected %s", fs.Arg(0))
-	}
-	if err == nil && (*duration <= 0 || *seeds < 0 || *memory < 1 || *cpus < 1 || *parallel < 1) {
-		err = errors.New("-duration, -m, -smp and -p must be more than 0")
-	}
+	err := batch.Parse(fs, args, usageText, stdout, func() error {
+		if *duration <= 0 || *seeds < 0 || *memory < 1 || *cpus < 1 || *parallel < 1 {
+			return errors.New("-duration, -m, -smp and -p must be more than 0")
+		}
+		return nil
+	})
 	if err != nil {
-		return 0, fmt.Errorf("%w; -h lists the flags", err)
+		return err
 	}
-	var plans []plan
-	for range *seeds {
-		plans = append(plans, plan{machine: "q35"})
-	}
-	plans = append(plans, plan{machine: "q35", cpu: "max"}, plan{machine: "microvm"})
+	plans := append(slices.Repeat([]plan{{machine: "q35"}}, *seeds), plan{machine: "q35", cpu: "max"}, plan{machine: "microvm"})
 	for i := range plans {
 		p := &plans[i]
 		p.memoryMiB, p.duration, p.seed, p.cpus = *memory, *duration, *first+uint64(i), *cpus
 	}
-
 	dir, err := os.MkdirTemp("", "zf-soak-")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer os.RemoveAll(dir)
-	elf, err := build(ctx, dir, "./qemu/soak")
+	l, err := batch.Build(ctx, image.BuildOptions{Package: workers, Output: filepath.Join(dir, "workers.elf"), Stderr: stderr})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return tryAll(ctx, elf, plans, *parallel, stdout)
-}
-
-// build builds the workers into folder dir; folder is that of this package.
-func build(ctx context.Context, dir, folder string) (elf string, err error) {
-	elf = filepath.Join(dir, "workers.elf")
-	_, err = image.Build(ctx, image.BuildOptions{Package: "./testdata/workers", Dir: folder, Output: elf, Stderr: os.Stderr})
-	return elf, err
+	defer l.Symbols.Close()
+	failed, err := tryAll(ctx, l, plans, *parallel, stdout)
+	if err == nil && failed > 0 {
+		err = batch.Failed(fmt.Errorf("%d of %d machines failed", failed, len(plans)))
+	}
+	return err
 }
 
 // tryAll tries the machines, some at once, and says of each how it went.
-func tryAll(ctx context.Context, elf string, plans []plan, parallel int, stdout io.Writer) (failed int, err error) {
-	var (
-		mu    sync.Mutex
-		wg    sync.WaitGroup
-		room  = make(chan struct{}, parallel)
-		known string
-	)
-	for _, p := range plans {
-		wg.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
-			if ctx.Err() != nil {
-				return
-			}
-			r, serial, err := try(ctx, elf, p)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil && known == "" {
-				known = r.known
-			}
-			if err == nil && r.known != known {
+func tryAll(ctx context.Context, l *batch.Lab, plans []plan, parallel int, stdout io.Writer) (failed int, err error) {
+	var mu sync.Mutex // of failed, known and stdout
+	known := ""
+	err = batch.Each(ctx, len(plans), parallel, func(ctx context.Context, i int) error {
+		r, serial, err := try(ctx, l, plans[i])
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			if known = cmp.Or(known, r.known); r.known != known {
 				err = fmt.Errorf("the known numbers are %s, and %s on another machine", r.known, known)
 			}
-			if err != nil {
-				failed++
-				fmt.Fprintf(stdout, "FAIL  %v: %v\n%s\n", p, err, serial)
-				return
-			}
-			fmt.Fprintf(stdout, "ok    %v: %v\n", p, r)
-		})
+		}
+		if err != nil {
+			failed++
+			fmt.Fprintf(stdout, "FAIL  %v: %v\n%s\n", plans[i], err, serial)
+			return nil
+		}
+		fmt.Fprintf(stdout, "ok    %v: %v\n", plans[i], r)
+		return nil
+	})
+	if err == nil {
+		fmt.Fprintf(stdout, "%d passed, %d failed\n", len(plans)-failed, failed)
 	}
-	wg.Wait()
-	if ctx.Err() != nil {
-		return failed, context.Cause(ctx)
-	}
-	fmt.Fprintf(stdout, "%d passed, %d failed\n", len(plans)-failed, failed)
-	return failed, nil
+	return failed, err
 }

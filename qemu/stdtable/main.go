@@ -2,12 +2,9 @@
 // machine of its own, and makes a table of how they went: qemu/std.txt in the
 // repository. It is what `make test-std` runs; -h says more.
 //
-//	main.go     the command: which packages, two at a time, and the progress
-//	package.go  one package, until it passes or what fails is known
-//	output.go   what a test binary has printed -> which tests failed, and how
+//	main.go     the command, and one package, until it passes or what fails is known
 //	reasons.go  why a test cannot pass on this machine
-//	table.go    the table and its last line
-//	keep.go     a table of which some rows are made anew
+//	table.go    the table and its last line, written and read
 //
 // A package is tested by the command `zf test`, as a user would: a package that the
 // table says passes, passes by hand too. Context: the host.
@@ -15,13 +12,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,81 +49,41 @@ Flags:
 `
 
 // settings is what the command line says.
-type settings struct {
-	run       *regexp.Regexp
-	timeout   time.Duration
-	memoryMiB int
-	parallel  int
-	logs      string // folder, "" for none
-	zf        string // path of the command
-}
+type settings struct{ batch.TestFlags }
 
 func main() { batch.Main("stdtable", command) }
 
 // command runs with the given arguments.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var s settings
+	s := settings{batch.TestFlags{Timeout: 10 * time.Minute, MemoryMiB: 1024}}
 	fs := flag.NewFlagSet("stdtable", flag.ContinueOnError)
-	run := fs.String("run", "", "test only the packages whose import path matches `REGEXP`")
-	fs.DurationVar(&s.timeout, "timeout", 10*time.Minute, "end a package's tests after `TIME`")
-	fs.IntVar(&s.memoryMiB, "m", 1024, "RAM of each machine in `MIB`")
-	fs.IntVar(&s.parallel, "p", 2, "test `N` packages at once")
-	out := fs.String("o", "", "write the table to `FILE` (default: print it at the end); with -run,\nwhat it says of other packages stays")
-	fs.StringVar(&s.logs, "logs", "", "keep what each package's tests printed, in folder `DIR`")
-	err := batch.Parse(fs, args, usageText, stdout, func() (err error) {
-		if s.parallel < 1 || s.timeout <= 0 {
-			return errors.New("-p and -timeout must be more than 0")
-		}
-		s.run, err = regexp.Compile(*run)
-		return err
-	})
+	err := s.Parse(fs, args, usageText, stdout, func() error { return nil })
 	if err != nil {
 		return err
 	}
-	if s.logs != "" {
-		if err := os.MkdirAll(s.logs, 0o755); err != nil {
-			return fmt.Errorf("-logs: %w", err)
+	defer func() { os.RemoveAll(s.Dir) }()
+	if err := s.Prepare(ctx); err != nil {
+		return err
+	}
+	version, err := batch.Output(ctx, "", nil, "go", "env", "GOVERSION")
+	if err != nil {
+		return err
+	}
+	t := newTable(strings.TrimSpace(version), s)
+	if s.Out != "" && (s.Resume || s.Run.String() != "") {
+		if err := t.load(s.Out); err != nil {
+			return err
 		}
 	}
-
-	tmp, err := os.MkdirTemp("", "stdtable-")
-	if err != nil {
+	if err := s.all(ctx, t, stderr); err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
-	if s.zf, err = batch.BuildZF(ctx, tmp); err != nil {
+	if s.Out == "" {
+		_, err = io.WriteString(stdout, t.String())
 		return err
 	}
-	version, err := goVersion(ctx)
-	if err != nil {
-		return err
-	}
-	rows, err := s.all(ctx, stderr)
-	if err != nil {
-		return err
-	}
-	if *out == "" {
-		_, err = io.WriteString(stdout, formatTable(version, s, rows))
-		return err
-	}
-	if rows, err = s.keep(*out, version, rows); err != nil {
-		return err
-	}
-	table := formatTable(version, s, rows)
-	if err := os.WriteFile(*out, []byte(table), 0o644); err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "%s\nThe table is in %s.\n", summary(rows), *out)
-	return nil
-}
-
-// goVersion returns the version of the Go whose packages are tested.
-func goVersion(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
-	if err != nil {
-		return "", fmt.Errorf("go env: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
+	fmt.Fprintf(stdout, "%s\nThe table is in %s.\n", t.summary(), s.Out)
+	return batch.Replace(s.Out, t.String())
 }
 
 // packages returns the import paths of what is to be tested.
@@ -140,47 +96,92 @@ func (s *settings) packages(ctx context.Context) (paths []string, err error) {
 		switch {
 		case p.Err != nil:
 			return nil, p.Err
-		case p.HasTests && s.run.MatchString(p.ImportPath):
+		case p.HasTests && s.Run.MatchString(p.ImportPath):
 			paths = append(paths, p.ImportPath)
 		}
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("-run %s matches no standard package that has tests", s.run)
+		return nil, fmt.Errorf("-run %s matches no standard package that has tests", s.Run)
 	}
 	return paths, nil
 }
 
-// all tests all packages and returns their rows, in the order of `go list`.
-func (s *settings) all(ctx context.Context, progress io.Writer) ([]row, error) {
+// all tests all packages. With a file, the table is written to it after each.
+func (s *settings) all(ctx context.Context, t *table, progress io.Writer) error {
 	paths, err := s.packages(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	rows := make([]row, len(paths))
-	var done int
-	var mu sync.Mutex // of done and progress
-	err = batch.Each(ctx, len(paths), s.parallel, func(ctx context.Context, i int) error {
+	if s.Resume {
+		paths = slices.DeleteFunc(paths, func(pkg string) bool { return t.rows[pkg] != "" })
+	}
+	done := 0
+	var mu sync.Mutex // of done, t and progress
+	return batch.Each(ctx, len(paths), s.Parallel, func(ctx context.Context, i int) error {
 		started := time.Now()
-		rows[i] = s.test(ctx, paths[i])
+		r, err := s.test(ctx, paths[i])
+		if err != nil {
+			return err
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		if done++; ctx.Err() == nil {
-			fmt.Fprintf(progress, "%3d/%d %4.0fs  %s\n", done, len(paths), time.Since(started).Seconds(), strings.TrimRight(rows[i].String(), " "))
+		t.rows[r.pkg] = r.String()
+		done++
+		fmt.Fprintf(progress, "%3d/%d %4.0fs  %s\n", done, len(paths), time.Since(started).Seconds(), r)
+		if s.Out == "" {
+			return nil
 		}
-		return nil
+		return batch.Replace(s.Out, t.String())
 	})
-	if err != nil {
-		return nil, errors.New("interrupted; no table was written")
+}
+
+// maxRuns is how often a package is run, each time without what has failed before: a
+// test that ends the whole program hides those after it.
+const maxRuns = 8
+
+// The exit statuses of `zf test` (zf help test).
+const (
+	zfOK    = 0
+	zfBuild = 2
+)
+
+// test tests one package: as it is, and as long as tests fail without those.
+func (s *settings) test(ctx context.Context, pkg string) (row, error) {
+	r := row{pkg: pkg}
+	for run := 1; ; run++ {
+		flags := []string{"-m", fmt.Sprint(s.MemoryMiB), "-timeout", s.Timeout.String()}
+		if len(r.exceptions) > 0 {
+			var without []string
+			for _, e := range r.exceptions {
+				without = append(without, regexp.QuoteMeta(e.test))
+			}
+			// All others, said in so many words: os/exec wants all of its tests to run,
+			// unless some are chosen.
+			flags = append(flags, "-run", ".", "-skip", "^("+strings.Join(without, "|")+")$")
+		}
+		o, err := s.Test(ctx, s.ZF, "", fmt.Sprintf("%d.log", run), pkg, nil, flags...)
+		if err != nil {
+			return r, err
+		}
+		r.passed, r.skipped = o.Count("pass"), o.Count("skip")
+		failed := o.Failed()
+		switch {
+		case o.Status == zfOK:
+			r.why = firstUnknown(r.exceptions)
+			r.pass = r.why == ""
+			return r, nil
+		case o.Status == zfBuild:
+			r.why = "zf test: " + strings.TrimSpace(append(o.Lines[""], "nothing was printed")[0])
+			return r, nil
+		case len(failed) == 0 || run == maxRuns:
+			if r.why = firstUnknown(r.exceptions); r.why == "" {
+				r.why = o.End()
+			}
+			return r, nil
+		}
+		for _, name := range failed {
+			lines := o.Lines[name]
+			r.exceptions = append(r.exceptions, exception{name, reason(pkg, name, lines), batch.Said(lines)})
+		}
 	}
-	return rows, nil
-}
-
-// logName is the name of the file with what a package's tests printed.
-func logName(pkg string, run int) string {
-	return fmt.Sprintf("%s.%d.log", strings.ReplaceAll(pkg, "/", "_"), run)
-}
-
-// machine is what the table's head says of the machines.
-func (s settings) machine() string {
-	return fmt.Sprintf("linux/amd64 on one emulated processor, %d MiB, -short -timeout %v", s.memoryMiB, s.timeout)
 }

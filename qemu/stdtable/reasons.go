@@ -61,11 +61,11 @@ var known = map[string]string{
 }
 
 // reason says what a failed test needs, or "" if that is not known.
-func reason(pkg string, f failure) string {
-	if r := known[pkg+"."+f.name]; r != "" {
+func reason(pkg, test string, lines []string) string {
+	if r := known[pkg+"."+test]; r != "" {
 		return r
 	}
-	for _, line := range f.lines {
+	for _, line := range lines {
 		if batch.NeedsProgram(line) {
 			return subprocess
 		}

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,15 +25,6 @@ type exception struct {
 	test   string
 	reason string // "" if it is not known
 	said   string
-}
-
-// excepted returns the names of the tests that the row leaves out.
-func (r *row) excepted() []string {
-	var names []string
-	for _, e := range r.exceptions {
-		names = append(names, e.test)
-	}
-	return names
 }
 
 // firstUnknown says of the tests that failed without a known reason which is the first,
@@ -86,52 +82,75 @@ func (r row) String() string {
 	return strings.TrimRight(fmt.Sprintf("%s  %-40s %5d %5d  %s", verdict, r.pkg, r.passed, r.skipped, strings.Join(notes, "; ")), " ")
 }
 
-// elsewhere reports whether the package needs a network or a subprocess, and nothing
-// else keeps it from passing.
-func (r row) elsewhere() bool {
-	if len(r.exceptions) == 0 || !r.pass {
-		return false
-	}
-	for _, e := range r.exceptions {
-		if e.reason != subprocess && e.reason != network {
-			return false
-		}
-	}
-	return true
+// table is the rows, by package, as they are in the file. A table can be brought up to date a
+// few packages at a time.
+type table struct {
+	head string
+	rows map[string]string
 }
 
-// summary is the table's last line.
-func summary(rows []row) string {
-	var whole, part, failed, alone int
-	for _, r := range rows {
-		if !r.elsewhere() {
-			alone++
+func newTable(version string, s settings) *table {
+	return &table{fmt.Sprintf("# The tests of the standard packages of %s, linux/amd64 on one emulated processor, %d MiB, -short -timeout %v.",
+		version, s.MemoryMiB, s.Timeout), map[string]string{}}
+}
+
+// load takes the rows of a file, if there is one. One of another Go or other machines is an error.
+func (t *table) load(file string) error {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if was, _, _ := strings.Cut(string(text), "\n"); was != t.head {
+		return fmt.Errorf("%s begins with %q, and not with %q; remove it, or make it without -run and -resume", file, was, t.head)
+	}
+	for line := range strings.Lines(string(text)) {
+		if line[0] == '#' {
+			continue
 		}
+		f := strings.Fields(line)
+		if len(f) < 4 || f[0] != "pass" && f[0] != "fail" {
+			return fmt.Errorf("%s: %q is no row of a table", file, line)
+		}
+		t.rows[f[1]] = strings.TrimSpace(line)
+	}
+	return nil
+}
+
+// excepts are the reasons for which a row leaves tests out.
+var excepts = regexp.MustCompile(`except (\w+):`)
+
+// summary is the table's last line.
+func (t *table) summary() string {
+	var whole, part, failed, alone int
+	for _, r := range t.rows {
+		// Whether it needs a network or a subprocess, and nothing else keeps it from passing.
+		reasons := excepts.FindAllStringSubmatch(r, -1)
+		elsewhere := len(reasons) > 0 && !slices.ContainsFunc(reasons, func(m []string) bool { return m[1] != subprocess && m[1] != network })
 		switch {
-		case !r.pass:
+		case strings.HasPrefix(r, "fail"):
 			failed++
-		case len(r.exceptions) > 0:
+			elsewhere = false
+		case len(reasons) > 0:
 			part++
 		default:
 			whole++
 		}
-	}
-	percent := 0.0
-	if alone > 0 {
-		percent = 100 * float64(whole) / float64(alone)
+		if !elsewhere {
+			alone++
+		}
 	}
 	return fmt.Sprintf("%d packages: %d pass, %d pass with exceptions, %d fail; of the %d that need no network and no subprocess, %d pass: %.1f %%",
-		len(rows), whole, part, failed, alone, whole, percent)
+		len(t.rows), whole, part, failed, alone, whole, 100*float64(whole)/float64(max(alone, 1)))
 }
 
-// formatTable is the whole table.
-func formatTable(version string, s settings, rows []row) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# The tests of the standard packages of %s, %s.\n", version, s.machine())
-	b.WriteString("# Made by `make test-std`. verdict, package, tests passed, tests that skipped themselves, why\n")
-	for _, r := range rows {
-		b.WriteString(r.String() + "\n")
+// String is the whole table.
+func (t *table) String() string {
+	lines := []string{t.head, "# Made by `make test-std`. verdict, package, tests passed, tests that skipped themselves, why"}
+	for _, pkg := range slices.Sorted(maps.Keys(t.rows)) {
+		lines = append(lines, t.rows[pkg])
 	}
-	b.WriteString("# " + summary(rows) + "\n")
-	return b.String()
+	return strings.Join(append(lines, "# "+t.summary(), ""), "\n")
 }

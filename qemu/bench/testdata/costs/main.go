@@ -25,13 +25,13 @@ func main() {
 	fmt.Println("measure main", 1, ticks, ns)
 
 	measure("loop", 20, loop)
-	measure("syscall", 1000, null)
+	measure("cost.syscall", 1000, null)
 	measure("noted", 1000, noted)
-	measure("clock", 1000, clock)
-	measure("gosched", 2000, yield)
-	measure("channel", 1000, channel)
-	measure("thread", 200, thread)
-	measure("touch", 512, touch)
+	measure("cost.clock", 1000, clock)
+	measure("cost.gosched", 2000, yield)
+	measure("cost.channel", 1000, channel)
+	measure("cost.thread", 200, thread)
+	measure("cost.touch", 512, touch)
 	for range 200 {
 		measureOnce("timer", 1, func(int) { time.Sleep(time.Millisecond) })
 	}

@@ -15,7 +15,7 @@ func main() {
 	if err := syscall.Sysinfo(&s); err != nil {
 		panic(err)
 	}
-	fmt.Println("measure", s.Totalram, s.Freeram)
+	fmt.Println("RAM", s.Totalram, s.Freeram)
 	if len(os.Args) > 1 {
 		os.Stdin.Read(make([]byte, 1))
 	}
