@@ -205,7 +205,7 @@ func TestDumpByNet(t *testing.T) {
 		t.Run(card, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+			r := startReceiver(t, "-cores", folder, "-e", image)
 			vm, out := start(t, Config{Kernel: image, Net: card, Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net panic=halt"}, "")
 			out.For(t, " pages sent in ")
 			d := openDump(t, dumpOf(t, r, folder))
@@ -226,7 +226,7 @@ func TestDumpUnanswered(t *testing.T) {
 	image := program(t, "dumped")
 	t.Run("refused", func(t *testing.T) {
 		t.Parallel()
-		r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-e", image)
+		r := startReceiver(t, "-e", image)
 		vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net core.wait=100000"}, "")
 		if res, err := vm.Wait(); err != nil || res.Outcome != Traced || !strings.Contains(out.String(), "core: the receiver takes none") {
 			t.Errorf("%v, %v; want %v, and that the receiver takes none", res.Outcome, err, Traced)
@@ -259,7 +259,7 @@ func TestDumpLossy(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
 	folder := t.TempDir()
-	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-lines", "never", "-e", image)
+	r := startReceiver(t, "-cores", folder, "-lines", "never", "-e", image)
 	bad := startRelay(t, r.port, 0.3, 7)
 	vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + bad.Port() + "@10.0.2.2/ core=net panic=halt"}, "")
 	out.For(t, " pages sent in ")
@@ -348,7 +348,7 @@ func TestDumpSealed(t *testing.T) {
 	t.Run("net", func(t *testing.T) {
 		t.Parallel()
 		folder := t.TempDir()
-		r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-lines", "never", "-key", key, "-e", image)
+		r := startReceiver(t, "-cores", folder, "-lines", "never", "-key", key, "-e", image)
 		bad := startRelay(t, r.port, 0.05, 3)
 		var dumps atomic.Int64
 		bad.See(func(b []byte) {
@@ -414,7 +414,7 @@ func TestDumpSealed(t *testing.T) {
 	})
 	t.Run("no key", func(t *testing.T) {
 		t.Parallel()
-		r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", t.TempDir(), "-e", image)
+		r := startReceiver(t, "-cores", t.TempDir(), "-e", image)
 		_, out := start(t, Config{Kernel: image, CPU: "max", Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net " + options + " -- 1"}, "")
 		out.For(t, "core: the receiver takes none")
 		r.errs.For(t, "-key FILE opens it")
@@ -427,7 +427,7 @@ func TestDumpSecrets(t *testing.T) {
 	t.Parallel()
 	image := program(t, "secrets")
 	folder := t.TempDir()
-	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+	r := startReceiver(t, "-cores", folder, "-e", image)
 	vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net panic=halt"}, "")
 	out.For(t, " pages sent in ")
 	b, err := os.ReadFile(dumpOf(t, r, folder))
@@ -463,8 +463,8 @@ func TestDumpSecrets(t *testing.T) {
 func TestDumpGoesOn(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
-	folder, store := t.TempDir(), filepath.Join(t.TempDir(), "crashes")
-	args := []string{"-store", store, "-cores", folder, "-lines", "never", "-e", image}
+	folder := t.TempDir()
+	args := []string{"-cores", folder, "-lines", "never", "-e", image}
 	r := startReceiver(t, args...)
 	vm, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net core.rate=1000000 core.wait=60 panic=halt -- 2"}, "")
 	await.Poll(t, "the receiver saves what it knows", func() bool {
@@ -488,7 +488,7 @@ func TestDumpCut(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
 	folder := t.TempDir()
-	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+	r := startReceiver(t, "-cores", folder, "-e", image)
 	_, out := start(t, Config{Kernel: image, Net: "virtio", Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net core.rate=1000000 core.time=2 panic=halt"}, "")
 	out.For(t, "its time is over (core.time=)")
 	d := openDump(t, dumpOf(t, r, folder))
@@ -512,7 +512,7 @@ func TestDumpCut(t *testing.T) {
 func TestDumpFaults(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
-	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", t.TempDir(), "-e", path)
+	r := startReceiver(t, "-cores", t.TempDir(), "-e", path)
 	for _, smp := range []int{1, 2} {
 		res, serial, err := boot(t, Config{Kernel: path, Net: "virtio", CPUs: smp}, "netconsole=@10.0.2.15/,"+r.port+"@10.0.2.2/ core=net crash=early.dump")
 		if err != nil || res.Outcome != Traced {
@@ -536,7 +536,7 @@ func TestDumpInDebuggers(t *testing.T) {
 	t.Parallel()
 	image, gdb := program(t, "dumped"), need(t, "gdb")
 	folder := t.TempDir()
-	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+	r := startReceiver(t, "-cores", folder, "-e", image)
 	_, out := start(t, Config{Kernel: image, Net: "virtio", CPUs: 2, Append: "netconsole=@10.0.2.15/," + r.port + "@10.0.2.2/ core=net panic=halt -- 1"}, "")
 	out.For(t, " pages sent in ")
 	sent := dumpOf(t, r, folder)

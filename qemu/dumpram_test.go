@@ -116,7 +116,7 @@ func TestDumpKept(t *testing.T) {
 		t.Run(tt.machine, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-lines", "never", "-e", image)
+			r := startReceiver(t, "-cores", folder, "-lines", "never", "-e", image)
 			vm, out := start(t, Config{Kernel: image, Machine: tt.machine, CPUs: tt.cpus, Net: tt.card, Reboots: 1,
 				Append: toReceiver(r, "panic=halt")}, "")
 			out.For(t, keptInRAM)
@@ -144,7 +144,7 @@ func TestDumpKeptByLoaders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			folder, disc := t.TempDir(), filepath.Join(t.TempDir(), "dumped.iso")
-			r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-lines", "never", "-e", path)
+			r := startReceiver(t, "-cores", folder, "-lines", "never", "-e", path)
 			if _, err := iso.Make(t.Context(), iso.Options{Kernel: path, Cmdline: toReceiver(r, "panic=halt"), Output: disc}); err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +167,7 @@ func TestDumpKeptInDebuggers(t *testing.T) {
 	t.Parallel()
 	image := program(t, "dumped")
 	folder := t.TempDir()
-	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+	r := startReceiver(t, "-cores", folder, "-e", image)
 	// panic=reset is what a machine does without a hand.
 	vm, out := start(t, Config{Kernel: image, CPUs: 2, Net: "virtio", Reboots: 1, Append: toReceiver(r, "panic=reset -- 1")}, "")
 	out.For(t, sentAgain)
@@ -200,7 +200,7 @@ func TestDumpKeptSecrets(t *testing.T) {
 	t.Parallel()
 	image := program(t, "secrets")
 	folder := t.TempDir()
-	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", image)
+	r := startReceiver(t, "-cores", folder, "-e", image)
 	vm, out := start(t, Config{Kernel: image, Net: "virtio", Reboots: 1, Append: toReceiver(r, "panic=halt")}, "")
 	out.For(t, keptInRAM)
 	ram := ramOf(t, vm, 128*mib)
@@ -232,7 +232,7 @@ func TestDumpKeptDamaged(t *testing.T) {
 	path := program(t, "dumped")
 	other, _ := lab(t, image.AllLoaders)
 	file := filepath.Join(t.TempDir(), "ram")
-	first := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-e", path)
+	first := startReceiver(t, "-e", path)
 	vm, out := start(t, Config{Kernel: path, RAM: file, Net: "virtio", Append: toReceiver(first, "panic=halt -- 1")}, "")
 	out.For(t, keptInRAM)
 	await.Poll(t, "the machine halts", func() bool { ok, err := vm.Halted(); return ok && err == nil })
@@ -281,7 +281,7 @@ func TestDumpKeptDamaged(t *testing.T) {
 			if err := os.WriteFile(file, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", path)
+			r := startReceiver(t, "-cores", folder, "-e", path)
 			_, out := start(t, Config{Kernel: tt.kernel, RAM: file, Net: "virtio", Append: toReceiver(r, "panic=halt report=off crash=go.spin")}, "")
 			out.For(t, tt.want)
 			if !tt.sent {
@@ -319,7 +319,7 @@ func TestDumpKeptLater(t *testing.T) {
 	path := program(t, "dumped")
 	other, _ := lab(t, image.AllLoaders)
 	file, folder := filepath.Join(t.TempDir(), "ram"), t.TempDir()
-	r := startReceiver(t, "-store", filepath.Join(t.TempDir(), "crashes"), "-cores", folder, "-e", path)
+	r := startReceiver(t, "-cores", folder, "-e", path)
 	next := func(kernel, options, want string) string {
 		t.Helper()
 		vm, out := start(t, Config{Kernel: kernel, RAM: file, Net: "virtio", Append: options}, "")

@@ -104,8 +104,8 @@ func TestReceive(t *testing.T) {
 	t.Parallel()
 	path, symbols := lab(t, image.AllLoaders)
 	dir := t.TempDir()
-	store, wire := filepath.Join(dir, "crashes.db"), filepath.Join(dir, "net.pcap")
-	r := startReceiver(t, "-json", "-lines=always", "-e", path, "-store", store)
+	wire := filepath.Join(dir, "net.pcap")
+	r := startReceiver(t, "-json", "-lines=always", "-e", path)
 
 	var serial [2]string
 	var booting sync.WaitGroup
@@ -146,26 +146,18 @@ func TestReceive(t *testing.T) {
 			t.Errorf("no machine said\n%s\nbut\n%q", want, lines)
 		}
 	}
-	groups := receiveOnce(t, "-groups", "-store", store)
-	if !regexp.MustCompile(`(?m)^` + got[0].Fingerprint + ` +2  .* fault in main\.nilWriteC$`).MatchString(groups) {
-		t.Errorf("the groups are\n%s", groups)
-	}
-
 	// The capture has the machine's own address, so it is another machine.
-	fresh := filepath.Join(dir, "other.db")
-	for n := range 2 {
-		again, _ := parseReceived(t, receiveOnce(t, "-json", "-pcap", wire, "-port", r.port, "-e", path, "-store", fresh))
-		if len(again) != 1 {
-			t.Fatalf("the capture has %d traces; want 1", len(again))
-		}
-		tr := again[0]
-		checkReceived(t, tr, symbols.BuildID(), 1)
-		if tr.Address != "10.0.2.15:6665" || tr.Host != "10.0.2.15" || tr.Fingerprint != got[0].Fingerprint || tr.Repeated != (n == 1) {
-			t.Errorf("time %d: machine %s at %s, fingerprint %s, repeated %v", n+1, tr.Host, tr.Address, tr.Fingerprint, tr.Repeated)
-		}
-		if tr.Boot != got[0].Boot && tr.Boot != got[1].Boot {
-			t.Errorf("boot %s is neither %s nor %s", tr.Boot, got[0].Boot, got[1].Boot)
-		}
+	again, _ := parseReceived(t, receiveOnce(t, "-json", "-pcap", wire, "-port", r.port, "-e", path))
+	if len(again) != 1 {
+		t.Fatalf("the capture has %d traces; want 1", len(again))
+	}
+	tr := again[0]
+	checkReceived(t, tr, symbols.BuildID(), 1)
+	if tr.Address != "10.0.2.15:6665" || tr.Host != "10.0.2.15" || tr.Fingerprint != got[0].Fingerprint || tr.Repeated {
+		t.Errorf("machine %s at %s, fingerprint %s, repeated %v", tr.Host, tr.Address, tr.Fingerprint, tr.Repeated)
+	}
+	if tr.Boot != got[0].Boot && tr.Boot != got[1].Boot {
+		t.Errorf("boot %s is neither %s nor %s", tr.Boot, got[0].Boot, got[1].Boot)
 	}
 	text := receiveOnce(t, "-pcap", wire, "-port", r.port, "-e", path)
 	for _, want := range []string{"10.0.2.15: zeroframe ", "10.0.2.15: zf1 begin 1 fault early", "main.nilWriteC+0x",
@@ -205,8 +197,7 @@ func TestReceiveCPUs(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.kind, tt.cpus), func(t *testing.T) {
 			t.Parallel()
-			store := filepath.Join(t.TempDir(), "crashes.db")
-			r := startReceiver(t, "-json", "-e", path, "-store", store)
+			r := startReceiver(t, "-json", "-e", path)
 			res, serial, err := boot(t, Config{Kernel: path, Net: "virtio", CPUs: tt.cpus, Reboots: 1},
 				"crash="+tt.kind+" panic=reset crash.then=none netconsole=@10.0.2.15/,"+r.port+"@10.0.2.2/ "+tt.options)
 			if err != nil || res.Outcome != Exited || res.Program != 0 {
@@ -221,21 +212,14 @@ func TestReceiveCPUs(t *testing.T) {
 				t.Fatalf("%d traces were received; want %d:\n%s", len(got), tt.cpus, r.out.String())
 			}
 			all := make([]*labTrace, len(got))
-			fingerprints := map[string]bool{}
 			for i, tr := range got {
 				all[i] = &tr.labTrace
-				if tr.Fingerprint != "" {
-					fingerprints[tr.Fingerprint] = true
-				}
 				counted := i == 0 || strings.HasPrefix(tr.Reason, tracer.DiedToo)
 				if tr.Sequence != i+1 || tr.Missing != 0 || (tr.Count != 0) != counted || (tr.Fingerprint != "") != counted {
 					t.Errorf("trace %d: number %d, %d missing, count %d, fingerprint %q: %s", i, tr.Sequence, tr.Missing, tr.Count, tr.Fingerprint, tr.Reason)
 				}
 			}
 			checkCPUs(t, all, tt.cpus, *all[0].CPU)
-			if groups := receiveOnce(t, "-groups", "-store", store); strings.Count(groups, "\n") != 1+len(fingerprints) {
-				t.Errorf("the groups are\n%s\nwant %d", groups, len(fingerprints))
-			}
 		})
 	}
 }

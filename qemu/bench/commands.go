@@ -214,7 +214,7 @@ func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
 	}
 	defer os.RemoveAll(folder)
 	listens := newSaid(`listening on \S+:(\d+)`)
-	c := exec.Command(receiver, "-listen", "127.0.0.1:0", "-store", filepath.Join(folder, "crashes"), "-cores", folder, "-lines", "never", "-e", elf)
+	c := exec.Command(receiver, "-listen", "127.0.0.1:0", "-cores", folder, "-lines", "never", "-e", elf)
 	c.Stdout, c.Stderr = listens, listens
 	if err := c.Start(); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/zeroframe/zeroframe/tools/buildid"
-	"github.com/zeroframe/zeroframe/tools/receive/crash"
 	"github.com/zeroframe/zeroframe/tools/receive/fleet"
 	"github.com/zeroframe/zeroframe/tracer"
 )
@@ -67,18 +66,13 @@ func BenchmarkPipeline(b *testing.B) {
 	if err := f.Add(im.Path); err != nil {
 		b.Fatal(err)
 	}
-	store, err := crash.Open("")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer store.Close()
 	var traces [][][]byte
 	target := im.Target(tracer.Text)
 	for i := range 1000 {
 		traces = append(traces, fleet.Datagrams(im.Build, uint64(i), 1, target.Trace(tracer.KindFault, "nil pointer dereference", fleet.Deep(24))))
 	}
 	b.ResetTimer()
-	r := NewReporter(b.Context(), ReportOptions{Out: io.Discard, Traces: true, Finder: f, Store: store})
+	r := NewReporter(b.Context(), ReportOptions{Out: io.Discard, Traces: true, Finder: f})
 	in := NewIntake(Options{}, r)
 	for i := range b.N {
 		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 6665)

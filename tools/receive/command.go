@@ -1,9 +1,9 @@
 package receive
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdh"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +22,6 @@ import (
 	"github.com/zeroframe/zeroframe/tools/buildid"
 	"github.com/zeroframe/zeroframe/tools/dump"
 	"github.com/zeroframe/zeroframe/tools/receive/capture"
-	"github.com/zeroframe/zeroframe/tools/receive/crash"
 	"github.com/zeroframe/zeroframe/tools/receive/otlp"
 	"github.com/zeroframe/zeroframe/tools/terminal"
 )
@@ -84,13 +83,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return code
 	}
 	m := &messages{w: stderr}
-	var err error
-	if c.groups {
-		err = c.printGroups(stdout)
-	} else {
-		err = c.receive(ctx, stdin, stdout, m)
-	}
-	if err != nil {
+	if err := c.receive(ctx, stdin, stdout, m); err != nil {
 		m.say(err.Error())
 		return exitUsage
 	}
@@ -120,73 +113,89 @@ func (c *config) receive(ctx context.Context, stdin io.Reader, stdout io.Writer,
 	if c.com2 != "" {
 		return c.readCom2(ctx, stdin, key, m)
 	}
-	finder := buildid.NewFinder()
-	if finder.Server, err = buildid.FromEnvironment(); err != nil {
-		return err
-	}
-	if finder.Server != nil {
-		finder.Server.Log = m.say
-	}
-	for _, path := range c.files {
-		if err := finder.Add(path); err != nil {
-			return err
-		}
-	}
-	path := c.store
-	if path == "" && c.pcap == "" {
-		if path, err = crash.DefaultPath(); err != nil {
-			return fmt.Errorf("%w; say where by -store", err)
-		}
-	}
-	store, err := crash.Open(path)
+	finder, err := c.finder(m)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
 	var l *Listener
+	iopt := c.intakeOptions()
+	iopt.Say, iopt.Key = m.say, key
 	if c.pcap == "" {
 		if l, err = Listen(c.listen); err != nil {
 			return err
 		}
-	}
-
-	opt := ReportOptions{
-		Out: stdout, Terminal: isTerminal(stdout) || c.color == "always",
-		Color: c.color == "always" || c.color == "auto" && isTerminal(stdout) && os.Getenv("NO_COLOR") == "",
-		JSON:  c.json, Traces: true,
-		Lines:  c.lines == "always" || c.lines == "auto" && !c.json && !c.quiet,
-		Finder: finder, Store: store, Log: m.say,
-	}
-	var export *exporting
-	if c.otlp != "" {
-		if export, err = startExport(c.otlp, store, path, m.say); err != nil {
-			return err
-		}
-		opt.Export, opt.Spooled = true, export.e.Wake
-	}
-	reporter := NewReporter(ctx, opt)
-	iopt := c.intakeOptions()
-	iopt.Say, iopt.Cores, iopt.CoresSize, iopt.Key = m.say, c.cores, int64(c.coresSize)<<30, key
-	if l != nil {
 		iopt.Answer = l.Answer
 	}
+	shown := isTerminal(stdout)
+	opt := ReportOptions{
+		Out: stdout, Terminal: shown || c.color == "always",
+		Color: c.color == "always" || c.color == "auto" && shown && os.Getenv("NO_COLOR") == "",
+		JSON:  c.json, Traces: true,
+		Lines:  c.lines == "always" || c.lines == "auto" && !c.json && !c.quiet,
+		Finder: finder, Log: m.say,
+	}
+	var export *otlp.Exporter
+	stopExport := func() {}
+	if c.otlp != "" {
+		if export, err = otlp.New(context.Background(), c.otlp, m.say); err != nil {
+			return fmt.Errorf("-otlp: %w", err)
+		}
+		opt.Export, stopExport = export.Put, startExport(export)
+	}
+	reporter := NewReporter(ctx, opt)
 	in := NewIntake(iopt, reporter)
 	captured, err := c.feed(ctx, stdin, l, in, reporter, m)
 	in.Close()
-	if cerr := reporter.Close(); err == nil {
-		err = cerr
-	}
-	if export != nil {
-		export.stop()
-	}
+	err = cmp.Or(err, reporter.Close())
+	stopExport()
 	if !c.quiet && (err == nil || in.Stats().Datagrams > 0) {
-		c.summary(m, in.Stats(), reporter.Stats(), captured, export, store)
+		summary(m, in.Stats(), reporter.Stats(), captured, export)
 	}
 	return err
 }
 
+// finder returns what finds the ELF files: those given, and the servers' of the environment.
+func (c *config) finder(m *messages) (*buildid.Finder, error) {
+	f := buildid.NewFinder()
+	var err error
+	if f.Server, err = buildid.FromEnvironment(); err != nil {
+		return nil, err
+	}
+	if f.Server != nil {
+		f.Server.Log = m.say
+	}
+	for _, path := range c.files {
+		if err := f.Add(path); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// startExport runs an exporter. stop lets it send what is there, for a while.
+func startExport(e *otlp.Exporter) (stop func()) {
+	ctx, end := context.WithCancel(context.Background())
+	drain, stopDrain := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.Run(ctx, drain)
+	}()
+	return func() {
+		e.Close()
+		end()
+		late := time.AfterFunc(drainTime, stopDrain)
+		<-done
+		late.Stop()
+		stopDrain()
+	}
+}
+
 func (c *config) intakeOptions() Options {
-	opt := Options{Names: c.names, MaxMachines: c.machines, Patience: time.Duration(c.patience) * time.Second, Oops: true}
+	opt := Options{
+		Names: c.names, MaxMachines: c.machines, Patience: time.Duration(c.patience) * time.Second,
+		Oops: true, Cores: c.cores, CoresSize: int64(c.coresSize) << 30,
+	}
 	if c.lookUp {
 		opt.LookUp = lookUp
 	}
@@ -263,110 +272,44 @@ func (c *config) readCapture(ctx context.Context, stdin io.Reader, in *Intake, r
 	return &stats, err
 }
 
-// exporting is an exporter that runs.
-type exporting struct {
-	e     *otlp.Exporter
-	end   context.CancelFunc
-	drain context.CancelFunc
-	done  chan struct{}
+// A counted is a number for the summary, and what it counts.
+type counted struct {
+	n    uint64
+	what string
 }
 
-func startExport(url string, store *crash.Store, path string, say func(string)) (*exporting, error) {
-	e, err := otlp.New(context.Background(), url, store, path, say)
-	if err != nil {
-		return nil, fmt.Errorf("-otlp: %w", err)
+// others returns those that are not 0, with a separator before each.
+func others(sep string, list ...counted) (s string) {
+	for _, c := range list {
+		if c.n > 0 {
+			s += fmt.Sprintf("%s%d %s", sep, c.n, c.what)
+		}
 	}
-	ctx, end := context.WithCancel(context.Background())
-	drain, stopDrain := context.WithCancel(context.Background())
-	x := &exporting{e, end, stopDrain, make(chan struct{})}
-	go func() {
-		defer close(x.done)
-		e.Run(ctx, drain)
-	}()
-	return x, nil
-}
-
-// stop lets the exporter send what is there, for a while.
-func (x *exporting) stop() {
-	x.end()
-	late := time.AfterFunc(drainTime, x.drain)
-	<-x.done
-	late.Stop()
-	x.drain()
-	x.e.Close()
+	return s
 }
 
 // summary says what has been received.
-func (c *config) summary(m *messages, in Stats, out ReportStats, captured *capture.Stats, x *exporting, store *crash.Store) {
-	lines := strings.Split(in.String(), "\n")
+func summary(m *messages, in Stats, out ReportStats, captured *capture.Stats, export *otlp.Exporter) {
 	if captured != nil {
-		s := fmt.Sprintf("%d packets, %d datagrams of the port", captured.Packets, captured.Datagrams)
-		if captured.Malformed > 0 {
-			s += fmt.Sprintf(", %d malformed", captured.Malformed)
-		}
-		if captured.Short > 0 {
-			s += fmt.Sprintf(", %d of which the capture has a part only", captured.Short)
-		}
+		s := fmt.Sprintf("%d packets, %d datagrams of the port", captured.Packets, captured.Datagrams) +
+			others(", ", counted{captured.Malformed, "malformed"}, counted{captured.Short, "of which the capture has a part only"})
 		if captured.Cut {
 			s += ", the file ends within a packet"
 		}
-		lines = append([]string{s}, lines...)
+		m.say(s)
 	}
+	m.say(in.String())
 	if out.Unresolved > 0 {
-		lines = append(lines, fmt.Sprintf("%d of %d traces without their ELF file", out.Unresolved, out.Traces))
+		m.say(fmt.Sprintf("%d of %d traces without their ELF file", out.Unresolved, out.Traces))
 	}
-	if out.Known > 0 {
-		lines = append(lines, fmt.Sprintf("%d were counted before", out.Known))
+	if s := others("", counted{out.Known, "were counted before"}); s != "" {
+		m.say(s)
 	}
-	if out.Uncounted+out.Unspooled > 0 {
-		lines = append(lines, fmt.Sprintf("%d could not be counted, %d not be kept for the collector", out.Uncounted, out.Unspooled))
+	if export != nil {
+		s := export.Stats()
+		m.say(fmt.Sprintf("%d exported", s.Exported) + others(", ", counted{s.Refused, "refused by the collector"},
+			counted{s.Waiting + out.Unexported, "lost, since the collector did not take them in time"}))
 	}
-	if x != nil {
-		s := x.e.Stats()
-		line := fmt.Sprintf("%d exported", s.Exported)
-		if s.Refused > 0 {
-			line += fmt.Sprintf(", %d refused by the collector", s.Refused)
-		}
-		if n, err := store.Waiting(); err == nil && n > 0 {
-			line += fmt.Sprintf(", %d kept until the collector takes them", n)
-		}
-		lines = append(lines, line)
-	}
-	for _, line := range lines {
-		m.say(line)
-	}
-}
-
-// printGroups prints the groups of the store.
-func (c *config) printGroups(w io.Writer) error {
-	path := c.store
-	var err error
-	if path == "" {
-		if path, err = crash.DefaultPath(); err != nil {
-			return err
-		}
-	}
-	groups, err := crash.Groups(path)
-	if err != nil {
-		return err
-	}
-	if c.json {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		for i := range groups {
-			if err := e.Encode(&groups[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	fmt.Fprintln(w, "group             count  first        last         what")
-	for i := range groups {
-		if _, err := fmt.Fprintln(w, groups[i].String()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func isTerminal(w io.Writer) bool {

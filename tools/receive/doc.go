@@ -18,17 +18,16 @@
 //	netconsole.go  a netconsole datagram -> its lines
 //	oops.go        the lines of a Linux oops, gathered
 //	resolve.go     a whole trace -> text and JSON, with the ELF file of its build
-//	report.go      crash groups, the output, the export, in this order
+//	report.go      the queue of each machine; crash groups, the export, the output
 //	output.go      what is shown: lines with the machine's name in front
 //	linux.go       an oops of Linux as a crash
-//	order.go       the order of a machine's traces
+//	recent.go      what is remembered of what senders name
 //
 // A thread of its own empties the socket, before all else if the system lets it. The
 // intake runs in one goroutine and neither blocks nor allocates for a log line or for a
-// datagram that it has seen. Traces wait for as many others as there are CPUs to be
-// resolved. So a burst is first held by the socket's buffer, then by the batches (64 MiB),
+// datagram that it has seen. As many traces are resolved at a time as there are CPUs. So a burst is first held by the socket's buffer, then by the batches (64 MiB),
 // then as traces (128 MiB); only when all are full something is lost, and counted.
 //
-// Captures are read by the package capture, groups of crashes kept by crash, exported
+// Captures are read by the package capture, crashes are told apart by crash and exported
 // by otlp; ELF files found by tools/buildid. Host.
 package receive

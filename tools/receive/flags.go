@@ -7,13 +7,10 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/input"
-	"github.com/zeroframe/zeroframe/tools/receive/crash"
 )
 
 const text = `Receive shows what machines send by UDP: their log (netconsole, also Linux's)
@@ -23,9 +20,8 @@ and their traces, resolved, each line behind the machine's name or address.
   zf receive -name 10.0.0.7=rack3 -e builds/   # a folder of builds
   zf receive -e vmlinux                        # Linux machines: oopses resolved
   zf receive -pcap dump.pcap -e hello.elf      # of tcpdump, QEMU's filter-dump
-  zf receive -json | jq 'select(.count == 1)'  # what never happened before
+  zf receive -json | jq 'select(.count == 1)'  # the first of each cause
   zf receive -otlp http://collector:4318       # on to OpenTelemetry
-  zf receive -groups                           # what has crashed, how often
 
 A machine sends with netconsole=6665@10.0.0.7/,6666@10.0.0.1/ on the kernel
 command line, Zeroframe's as Linux's: its own address, then the receiver's.
@@ -36,9 +32,8 @@ variable DEBUGINFOD_URLS names, from where it comes once and is kept. Of more
 than 8 GiB, what was used least recently goes.
 
 Crashes of the same functions are one group; its fingerprint stays the same
-from build to build. The groups, and what is still to be exported, are kept in
--store. A crash that is received again, from a capture or after a restart, is
-not counted again.
+from build to build. Groups are counted while zf receive runs, and a crash that
+comes again is not counted again. A collector (-otlp) keeps them for longer.
 
 ^C ends it with a summary: machines, traces, what was rejected and why, and what
 was lost.`
@@ -53,12 +48,11 @@ type config struct {
 	json, quiet  bool
 	lines        string
 	color        string
-	store, otlp  string
+	otlp         string
 	cores, com2  string
 	coresSize    int
 	key, newKey  string
 	baud         int
-	groups       bool
 	machines     int
 	patience     int
 }
@@ -81,14 +75,12 @@ func parseFlags(args []string, stdout, stderr io.Writer) (c *config, code int, o
 	fs.StringVar(&c.lines, "lines", "auto", "print log lines: `WHEN` is always, never, or auto: in text,\nnot in JSON")
 	fs.BoolVar(&c.quiet, "q", false, "print traces only, and no summary")
 	fs.StringVar(&c.color, "color", "auto", "colour the output: `WHEN` is auto, always or never")
-	fs.StringVar(&c.store, "store", "", "keep crash groups in `FILE` (default:\n"+storeHint()+"; with -pcap: nowhere)")
 	fs.StringVar(&c.cores, "cores", "", "take the memory of machines that die (core=net, core=ram) to files in\n`FOLDER`; without it they are told that nobody does")
 	fs.IntVar(&c.coresSize, "cores-size", 64, "let the folder of -cores take `GIB` at most; when it is full, dumps are\nrefused")
 	fs.StringVar(&c.key, "key", "", "the private key for what -cores takes (core.key=), in `FILE`")
 	fs.StringVar(&c.newKey, "new-key", "", "make a private key for -key, write it to `FILE`, print the option\ncore.key= for machines, and end")
 	fs.StringVar(&c.com2, "com2", "", "take one machine's memory to -cores that it has sent by its second\nserial port (core=com2, core.by=com2), and end: `FILE` is a file\nor a device")
 	fs.IntVar(&c.baud, "baud", input.DefaultBaud, "the speed of the device of -com2, in bits a second")
-	fs.BoolVar(&c.groups, "groups", false, "print the crash groups of -store and end; with -json, as objects")
 	fs.StringVar(&c.otlp, "otlp", "", "export what ended a kernel to the OpenTelemetry collector at\n`URL`, such as http://localhost:4318 (OTLP over HTTP)")
 	fs.IntVar(&c.machines, "machines", DefaultMachines, "know up to `N` machines at a time")
 	fs.IntVar(&c.patience, "patience", int(DefaultPatience.Seconds()), "wait `SECONDS` for what is missing of a trace")
@@ -107,19 +99,6 @@ func parseFlags(args []string, stdout, stderr io.Writer) (c *config, code int, o
 		return nil, exitUsage, false
 	}
 	return c, exitOK, true
-}
-
-func storeHint() string {
-	path, err := crash.DefaultPath()
-	if err != nil {
-		return "nowhere"
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok {
-			return "~/" + rest
-		}
-	}
-	return path
 }
 
 // addName takes an argument of -name.
@@ -149,7 +128,7 @@ func (c *config) addName(s string) error {
 func (c *config) check(fs *flag.FlagSet) error {
 	given := make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	oneOf := func(value string, of ...string) bool { return slices.Contains(of, value) }
+	always := []string{"auto", "always", "never"}
 	switch {
 	case fs.NArg() > 0:
 		return fmt.Errorf("what is %q? A capture is given by -pcap", fs.Arg(0))
@@ -161,9 +140,9 @@ func (c *config) check(fs *flag.FlagSet) error {
 		return errors.New("-port is for -pcap; -listen has its own")
 	case c.port > 65535:
 		return fmt.Errorf("-port %d is none", c.port)
-	case !oneOf(c.color, "auto", "always", "never"):
+	case !slices.Contains(always, c.color):
 		return fmt.Errorf("-color is auto, always or never, not %q", c.color)
-	case !oneOf(c.lines, "auto", "always", "never"):
+	case !slices.Contains(always, c.lines):
 		return fmt.Errorf("-lines is auto, always or never, not %q", c.lines)
 	case c.key != "" && c.cores == "":
 		return errors.New("-key is for what -cores takes")
@@ -175,14 +154,12 @@ func (c *config) check(fs *flag.FlagSet) error {
 		return errors.New("-cores-size: from 1 to 1048576 GiB")
 	case given["cores-size"] && c.cores == "":
 		return errors.New("-cores-size is for the folder of -cores")
-	case c.groups && (given["pcap"] || given["listen"] || given["otlp"]):
-		return errors.New("-groups receives nothing")
 	case c.machines < 1:
 		return errors.New("-machines: at least one")
 	case c.patience < 1:
 		return errors.New("-patience: at least one second")
 	}
-	if c.pcap == "" && !c.groups {
+	if c.pcap == "" {
 		if _, err := net.ResolveUDPAddr("udp", c.listen); err != nil {
 			return fmt.Errorf("-listen: %w", err)
 		}

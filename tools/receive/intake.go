@@ -70,8 +70,6 @@ type Arrival struct {
 	Cut     bool           // the sender had no room for all of it
 	Missing int            // datagrams that are missing at least
 	Oops    bool           // Bytes are the lines of a Linux oops; there is no Seq
-
-	turn *turn // the Reporter's
 }
 
 // A Line is a log line.
@@ -220,33 +218,25 @@ func (in *Intake) log(m *machine, b []byte, now time.Time) {
 		return
 	}
 	for len(b) > 0 {
-		i := bytes.IndexByte(b, '\n')
-		if i < 0 {
-			if len(m.partial)+len(b) > maxPartial {
-				in.flushPartial(m)
-			}
-			if len(b) > maxPartial {
-				in.plain(m, b, now)
-				return
-			}
-			m.partial = append(m.partial, b...)
-			m.since = now
-			in.waiting[m] = struct{}{}
-			return
-		}
-		if len(m.partial) > 0 {
-			if len(m.partial)+i <= maxPartial {
-				m.partial = append(m.partial, b[:i]...)
-				in.flushPartial(m)
-				b = b[i+1:]
-				continue
-			}
+		line, rest, ended := bytes.Cut(b, newline)
+		if len(m.partial)+len(line) > maxPartial {
 			in.flushPartial(m)
 		}
-		in.plain(m, b[:i], now)
-		b = b[i+1:]
+		switch {
+		case len(m.partial) == 0 && (ended || len(line) > maxPartial):
+			in.plain(m, line, now)
+		case ended:
+			m.partial = append(m.partial, line...)
+			in.flushPartial(m)
+		default:
+			m.partial, m.since = append(m.partial, line...), now
+			in.waiting[m] = struct{}{}
+		}
+		b = rest
 	}
 }
+
+var newline = []byte("\n")
 
 // flushPartial passes on a line that has not ended.
 func (in *Intake) flushPartial(m *machine) {
@@ -265,9 +255,7 @@ func (in *Intake) plain(m *machine, text []byte, now time.Time) {
 // send passes on in.line.
 func (in *Intake) send(m *machine) {
 	l := &in.line
-	for n := len(l.Text); n > 0 && l.Text[n-1] == '\r'; n-- {
-		l.Text = l.Text[:n-1]
-	}
+	l.Text = bytes.TrimRight(l.Text, "\r")
 	in.stats.Lines++
 	if m.lines++; m.lines == regularLines {
 		in.makeRegular(m)
@@ -338,36 +326,22 @@ func (in *Intake) Stats() Stats { return in.stats }
 
 // String returns the counts in words, for people.
 func (s *Stats) String() string {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s, %s, %s, %s", count(s.Machines, "machine"), count(s.Datagrams, "datagram"), count(s.Lines, "line"), count(s.Traces, "trace"))
-	if s.Incomplete > 0 {
-		fmt.Fprintf(&b, ", %d incomplete", s.Incomplete)
+	text := fmt.Sprintf("%s, %s, %s, %s", count(s.Machines, "machine"), count(s.Datagrams, "datagram"),
+		count(s.Lines, "line"), count(s.Traces, "trace")) +
+		others(", ", counted{s.Incomplete, "incomplete"}, counted{s.Oopses, "of Linux"}) +
+		fmt.Sprintf("\n%d rejected", s.Rejected())
+	if why := others(", ", counted{s.TooLong, "too long"}, counted{s.Empty, "empty"}, counted{s.Damaged, "damaged"},
+		counted{s.Impossible, "impossible"}, counted{s.Conflict, "contradictory"}); why != "" {
+		text += " (" + why[len(", "):] + ")"
 	}
-	if s.Oopses > 0 {
-		fmt.Fprintf(&b, ", %d of Linux", s.Oopses)
-	}
-	fmt.Fprintf(&b, "\n%d rejected", s.Rejected())
-	sep := " ("
-	for _, c := range []struct {
-		n    uint64
-		what string
-	}{{s.TooLong, "too long"}, {s.Empty, "empty"}, {s.Damaged, "damaged"}, {s.Impossible, "impossible"}, {s.Conflict, "contradictory"}} {
-		if c.n > 0 {
-			fmt.Fprintf(&b, "%s%d %s", sep, c.n, c.what)
-			sep = ", "
-		}
-	}
-	if sep == ", " {
-		b.WriteString(")")
-	}
-	fmt.Fprintf(&b, ", %d lost in this host", s.Lost)
+	text += fmt.Sprintf(", %d lost in this host", s.Lost)
 	if s.LostLines > 0 {
-		fmt.Fprintf(&b, ", %s lost on the way", count(s.LostLines, "line"))
+		text += fmt.Sprintf(", %s lost on the way", count(s.LostLines, "line"))
 	}
 	if s.Evicted > 0 {
-		fmt.Fprintf(&b, ", %s forgotten for want of room", count(s.Evicted, "machine"))
+		text += fmt.Sprintf(", %s forgotten for want of room", count(s.Evicted, "machine"))
 	}
-	return b.String()
+	return text
 }
 
 func count(n uint64, what string) string {

@@ -11,60 +11,56 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/foreign"
-	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
-	"github.com/zeroframe/zeroframe/tools/render"
 	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// oopsBuild is the build ID that a kernel may say behind its version.
-var oopsBuild = regexp.MustCompile(`(?m)^.*\bComm: .* ([0-9a-f]{40})\s*$`)
+var (
+	// oopsBuild is the build ID that a kernel may say after its version.
+	oopsBuild = regexp.MustCompile(`(?m)^.*\bComm: .* ([0-9a-f]{40})\s*$`)
+	// oopsTime is the time before the text of a line.
+	oopsTime = regexp.MustCompile(`^\s*\[ *[0-9]+\.[0-9]+\]\s*`)
+)
 
 // resolveOops resolves the lines of an oops.
 func (s *resolver) resolveOops(a *Arrival) *result {
-	build := ""
+	t := &wire.Trace{Format: foreign.FormatLinux, Context: "kernel"}
 	if m := oopsBuild.FindSubmatch(a.Bytes); m != nil {
-		build = string(m[1])
+		t.BuildID = string(m[1])
 	}
 	s.out.Reset()
-	t := s.resolveLinux(a, build)
-	t.BuildID, t.Context = build, "kernel"
+	filter := s.newFilter(true, s.find(t.BuildID, ""), func(one *wire.Trace) {
+		if one.Format != foreign.FormatLinux && one.Format != foreign.FormatAddress {
+			return
+		}
+		if len(t.Frames) == 0 {
+			t.Reason, t.Thread, t.Registers = one.Reason, one.Thread, one.Registers
+		}
+		// What has a question mark is a leftover.
+		t.Frames = append(t.Frames, slices.DeleteFunc(one.Frames, func(f wire.Frame) bool { return f.Kind == tracer.Scan })...)
+	})
+	filter.Write(a.Bytes)
+	filter.Close()
 	t.Kind, t.Reason = oopsKind(a.Bytes, t.Reason)
-
 	res := &result{a: a, text: bytes.Clone(s.out.Bytes())}
-	c := &crash.Crash{
-		ID: crashID(a, 0), Kind: t.Kind, Type: "linux " + t.Kind, Reason: t.Reason, Context: t.Context, BuildID: build,
-		Host: a.Machine, Address: a.Addr.String(), Time: a.Time, Fatal: t.Kind != "warning", Stack: string(res.text),
-	}
-	// What is inlined only an ELF file tells.
 	var names []string
 	for _, f := range t.Frames {
-		if n := len(f.Calls); n > 0 {
+		if n := len(f.Calls); n > 0 { // what is inlined only an ELF file tells
 			names = append(names, f.Calls[n-1].Function)
 		}
 	}
-	c.Functions = crash.Reduce(names)
-	c.Fingerprint = crash.Fingerprint(c.Type, c.Functions)
-	res.crashes = []*crash.Crash{c}
-	if s.r.opt.JSON {
-		text := jsonObject(&struct {
-			Text string `json:"text"`
-		}{c.Stack})
-		object := append(bytes.TrimSuffix(render.JSON(t), []byte("}\n")), ',')
-		res.objects = [][]byte{append(object, bytes.TrimSuffix(text[1:], []byte("}\n"))...)}
-	}
+	res.add(s.r, t, &crash.Crash{
+		Kind: t.Kind, Type: "linux " + t.Kind, Functions: crash.Reduce(names), Fatal: t.Kind != "warning", Stack: string(res.text),
+	})
 	return res
 }
 
 // oopsKind returns what an oops is, and why: as the trace says, or its first line.
 func oopsKind(text []byte, reason string) (kind, why string) {
 	for line := range strings.Lines(string(text)) {
-		if reason != "" {
-			break
-		}
-		if !strings.Contains(line, "cut here") {
-			reason = strings.TrimRight(withoutTime(line), "\r\n")
+		if reason == "" && !strings.Contains(line, "cut here") {
+			reason = strings.TrimRight(oopsTime.ReplaceAllString(line, ""), "\r\n")
 		}
 	}
 	switch {
@@ -74,37 +70,4 @@ func oopsKind(text []byte, reason string) (kind, why string) {
 		return "warning", reason
 	}
 	return "oops", reason
-}
-
-var timeInFront = regexp.MustCompile(`^\s*\[ *[0-9]+\.[0-9]+\]\s*`)
-
-func withoutTime(line string) string { return timeInFront.ReplaceAllString(line, "") }
-
-// resolveLinux sends the lines through a filter that knows Linux, and returns what it
-// has found: one trace, with the frames of all. What has a question mark is a leftover.
-func (s *resolver) resolveLinux(a *Arrival, build string) *wire.Trace {
-	var kernel lookup.Resolver
-	if build != "" && s.r.opt.Finder != nil {
-		kernel = s.find(build, "")
-	}
-	all := &wire.Trace{Format: foreign.FormatLinux}
-	filter := s.newFilter(func(images *lookup.Images) {
-		if kernel != nil {
-			images.Given = append(images.Given, kernel)
-		}
-		if s.r.opt.Finder != nil {
-			images.Given = append(images.Given, linuxFiles(s.r.opt.Finder)...)
-		}
-	}, func(t *wire.Trace) {
-		if t.Format != foreign.FormatLinux && t.Format != foreign.FormatAddress {
-			return
-		}
-		if len(all.Frames) == 0 {
-			all.Reason, all.Thread, all.Registers = t.Reason, t.Thread, t.Registers
-		}
-		all.Frames = append(all.Frames, slices.DeleteFunc(t.Frames, func(f wire.Frame) bool { return f.Kind == tracer.Scan })...)
-	})
-	filter.Write(a.Bytes)
-	filter.Close()
-	return all
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"time"
 
@@ -30,81 +29,19 @@ type output struct {
 func (o *output) flush() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.write()
+	o.write(0)
 	return o.err
 }
 
-// write writes what there is. The lock is held.
-func (o *output) write() {
-	if len(o.buf) > 0 && o.err == nil {
+// write writes what there is, if that is more than a number of bytes. The lock is held.
+func (o *output) write(above int) {
+	if len(o.buf) <= above {
+		return
+	}
+	if o.err == nil {
 		_, o.err = o.w.Write(o.buf)
 	}
 	o.buf = o.buf[:0]
-}
-
-// line adds a log line.
-func (o *output) line(l *Line) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.buf = append(append(o.buf, l.Machine...), ": "...)
-	if l.HasMeta {
-		o.buf = appendUptime(o.buf, l.Micros)
-	}
-	o.buf = append(o.text(l.Text), '\n')
-	if len(o.buf) >= outChunk {
-		o.write()
-	}
-}
-
-// text appends text of a machine to what is gathered.
-func (o *output) text(b []byte) []byte {
-	if o.safe {
-		return terminal.AppendClean(o.buf, b)
-	}
-	return append(o.buf, b...)
-}
-
-// appendUptime appends a time as Linux shows it in front of a line.
-func appendUptime(b []byte, micros uint64) []byte {
-	b = append(b, '[')
-	from := len(b)
-	b = strconv.AppendUint(b, micros/1e6, 10)
-	for len(b)-from < 5 {
-		b = append(b, 0)
-		copy(b[from+1:], b[from:])
-		b[from] = ' '
-	}
-	b = append(b, '.')
-	from = len(b)
-	b = strconv.AppendUint(b, 1e6+micros%1e6, 10) // with its leading zeros, behind a 1
-	copy(b[from:], b[from+1:])
-	return append(b[:len(b)-1], "] "...)
-}
-
-// block adds the lines of a text that has been made safe already.
-func (o *output) block(name string, text []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for one := range bytes.Lines(text) {
-		o.buf = append(append(o.buf, name...), ": "...)
-		one = bytes.TrimRight(bytes.TrimSuffix(one, []byte("\n")), "\r")
-		if !o.safe {
-			o.buf = append(append(o.buf, one...), '\n')
-			continue
-		}
-		for _, c := range one {
-			// A console needs these two; here they could write over the name.
-			if c == '\r' || c == '\b' {
-				o.buf = fmt.Appendf(o.buf, `\x%02x`, c)
-				continue
-			}
-			o.buf = append(o.buf, c)
-		}
-		o.buf = append(o.buf, '\n')
-	}
-	if len(o.buf) >= outChunk {
-		o.write()
-	}
 }
 
 // raw adds what is whole lines already.
@@ -112,9 +49,45 @@ func (o *output) raw(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.buf = append(o.buf, b...)
-	if len(o.buf) >= outChunk {
-		o.write()
+	o.write(outChunk)
+}
+
+// line adds a log line. A plain one as text allocates nothing.
+func (o *output) line(l *Line, asJSON bool) {
+	if asJSON {
+		o.raw(l.json())
+		return
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.buf = append(append(o.buf, l.Machine...), ": "...)
+	if l.HasMeta { // the time as Linux shows it
+		o.buf = fmt.Appendf(o.buf, "[%5d.%06d] ", l.Micros/1e6, l.Micros%1e6)
+	}
+	if o.safe {
+		o.buf = terminal.AppendClean(o.buf, l.Text)
+	} else {
+		o.buf = append(o.buf, l.Text...)
+	}
+	o.buf = append(o.buf, '\n')
+	o.write(outChunk)
+}
+
+// overName makes visible what a console needs, and what could here write over the name.
+var overName = []string{"\r", `\x0d`, "\b", `\x08`}
+
+// block adds the lines of a text that has been made safe already.
+func (o *output) block(name string, text []byte) {
+	var b []byte
+	for one := range bytes.Lines(text) {
+		b = append(append(b, name...), ": "...)
+		one = bytes.TrimRight(bytes.TrimSuffix(one, []byte("\n")), "\r")
+		for i := 0; o.safe && i < len(overName); i += 2 {
+			one = bytes.ReplaceAll(one, []byte(overName[i]), []byte(overName[i+1]))
+		}
+		b = append(append(b, one...), '\n')
+	}
+	o.raw(b)
 }
 
 // jsonLine is a log line as an object. Kind is "log".
@@ -131,7 +104,8 @@ type jsonLine struct {
 }
 
 func (l *Line) json() []byte {
-	j := jsonLine{Version: 1, Kind: "log", Host: l.Machine, Address: l.Addr.String(), Time: l.Time.UTC(), Text: string(l.Text)}
+	j := jsonLine{Version: 1, Kind: "log", Host: l.Machine, Address: l.Addr.String(),
+		Time: l.Time.UTC(), Text: string(l.Text)}
 	if l.HasMeta {
 		j.Level, j.Number, j.Micros = &l.Level, &l.Number, &l.Micros
 	}

@@ -1,10 +1,9 @@
 package receive
 
-// From an arrival to what is shown, counted and exported. Arrivals wait for one of as
-// many goroutines as there are CPUs to resolve them; while one of these waits for an ELF
-// file to be downloaded, another takes its place. So a burst costs the intake nothing
-// but memory. That is bounded: then the intake waits. Counting and output are in one
-// goroutine, so that many traces share a transaction of the store.
+// From an arrival to what is shown, counted and exported. Each machine that has arrivals under
+// way has a goroutine, which resolves them in their order; as many resolve at a time as there
+// are CPUs. While one waits for an ELF file to be downloaded, another takes its place. So a
+// burst costs the intake nothing but memory. That is bounded: then the intake waits.
 
 import (
 	"context"
@@ -12,6 +11,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net/netip"
 	"runtime"
 	"sync"
 	"time"
@@ -22,17 +22,18 @@ import (
 
 const (
 	// maxUnresolved bounds the bytes of the traces that are to be resolved, and
-	// arrivalCost is what one takes beside its own bytes.
+	// arrivalCost is what one takes beside its own bytes, its goroutine included.
 	maxUnresolved = 128 << 20
-	arrivalCost   = 1 << 10
-	// maxTogether is the number of traces that share a transaction, and gatherTime how
-	// long the first of them waits for others when there are any.
-	maxTogether = 256
+	arrivalCost   = 4 << 10
 	// maxSaid bounds the different messages to the user.
 	maxSaid = 256
-	// maxDownloads bounds the workers that wait for an ELF file. More of them are not
-	// replaced: builds that nobody has ever heard of must not become memory.
+	// maxDownloads is how many may wait for an ELF file without keeping a CPU. Builds that
+	// nobody has ever heard of must not become memory.
 	maxDownloads = 64
+	// maxGroups is the number of groups that are counted, maxSeen of how many crashes it is
+	// remembered that they were, and maxSessions of how many boots the compact traces can
+	// still build on those before. The latest are known.
+	maxGroups, maxSeen, maxSessions = 1 << 16, 1 << 16, 512
 )
 
 // ReportOptions say what a Reporter does.
@@ -45,13 +46,9 @@ type ReportOptions struct {
 	Traces   bool // show traces in the text
 	// Finder finds the ELF files; nil: nothing is resolved.
 	Finder *buildid.Finder
-	// Store counts; nil: nobody does.
-	Store *crash.Store
-	// Export puts what ended a kernel into the store's spool, and Spooled is called
-	// when something came in.
-	Export  bool
-	Spooled func()
-	// Log takes messages for the user, without a line end.
+	// Export takes what ended a kernel, and reports whether there was room; nil: nobody does.
+	Export func(*crash.Crash) bool
+	// Log takes messages for the user, without a line end; nil: they are lost.
 	Log func(string)
 }
 
@@ -60,8 +57,7 @@ type ReportStats struct {
 	Traces     uint64 // shown
 	Unresolved uint64 // of them without an ELF file
 	Known      uint64 // of them those that had been counted before
-	Uncounted  uint64 // the store failed
-	Unspooled  uint64 // there was no room in the spool
+	Unexported uint64 // there was no room for them
 }
 
 // Reporter is the Sink that shows what arrives.
@@ -70,163 +66,154 @@ type Reporter struct {
 	out output
 	ctx context.Context
 
-	workers int // that may run
-	working sync.WaitGroup
-	results chan *result
-	done    chan struct{}
+	working   sync.WaitGroup
+	cpus      chan struct{} // has one for each arrival that is being resolved
+	downloads chan struct{} // and one for each that waits and has left its CPU to others
+	idle      chan *resolver
 
 	mu       sync.Mutex
 	room     sync.Cond
 	held     int
-	waiting  []job
-	running  int // workers
-	paused   int // of them, those that wait for a download
-	idle     []*resolver
-	sessions sessions
-	order    order
+	queues   map[netip.AddrPort][]*Arrival // of the machines that have a goroutine
+	sessions recent[sessionKey, *resolver]
+	groups   recent[string, group] // by fingerprint
+	seen     recent[string, bool]  // by the crash's ID
 	said     map[string]bool
 	stats    ReportStats
+}
+
+// A sessionKey names a boot that sends the compact form, whose traces build on those before.
+type sessionKey struct {
+	addr netip.AddrPort
+	boot uint64
+}
+
+// group counts the crashes of one fingerprint since the start.
+type group struct {
+	count uint64
+	first time.Time
+	known bool // the crash was counted before
 }
 
 // result is an arrival that has been resolved.
 type result struct {
 	a       *Arrival
-	cost    int
 	text    []byte
 	objects [][]byte // JSON, by crash, without the closing brace
 	crashes []*crash.Crash
 	unknown bool // nothing could be resolved
 }
 
-// NewReporter starts a reporter. When ctx ends, nothing is downloaded any more.
+// NewReporter returns a reporter. When ctx ends, nothing is downloaded any more.
 func NewReporter(ctx context.Context, opt ReportOptions) *Reporter {
+	if opt.Finder == nil {
+		opt.Finder = buildid.NewFinder()
+	}
 	r := &Reporter{
-		opt:     opt,
-		out:     output{w: opt.Out, safe: opt.Terminal},
-		ctx:     ctx,
-		workers: runtime.NumCPU(),
-		results: make(chan *result, maxTogether),
-		done:    make(chan struct{}),
-		said:    make(map[string]bool),
+		opt: opt, out: output{w: opt.Out, safe: opt.Terminal}, ctx: ctx,
+		cpus:      make(chan struct{}, runtime.NumCPU()),
+		downloads: make(chan struct{}, maxDownloads),
+		idle:      make(chan *resolver, runtime.NumCPU()),
+		queues:    make(map[netip.AddrPort][]*Arrival),
+		said:      make(map[string]bool),
 	}
 	r.room.L = &r.mu
-	r.sessions.init()
-	go r.report()
+	r.groups.n, r.seen.n, r.sessions.n = maxGroups, maxSeen, maxSessions
 	return r
 }
 
 // Line shows a log line.
 func (r *Reporter) Line(l *Line) {
-	switch {
-	case !r.opt.Lines:
-	case r.opt.JSON:
-		r.out.raw(l.json())
-	default:
-		r.out.line(l)
+	if r.opt.Lines {
+		r.out.line(l, r.opt.JSON)
 	}
 }
 
-// Flush writes out the lines so far. The error is that of the output.
+// Flush writes out what there is so far. The error is that of the output.
 func (r *Reporter) Flush() error { return r.out.flush() }
+
+// cost is what an arrival takes until it is shown, in bytes.
+func (a *Arrival) cost() int { return cap(a.Bytes) + arrivalCost }
 
 // Trace takes an arrival, and waits if there are too many.
 func (r *Reporter) Trace(a *Arrival) {
-	cost := cap(a.Bytes) + arrivalCost
 	r.mu.Lock()
-	for r.held > 0 && r.held+cost > maxUnresolved {
+	defer r.mu.Unlock()
+	for r.held > 0 && r.held+a.cost() > maxUnresolved {
 		r.room.Wait()
 	}
-	r.held += cost
-	r.order.join(a)
-	r.mu.Unlock()
-	r.working.Add(1)
-	if !a.Oops && isCompact(a.Bytes) {
-		r.inSession(a, cost)
-		return
+	r.held += a.cost()
+	queue, busy := r.queues[a.Addr]
+	r.queues[a.Addr] = append(queue, a)
+	if !busy {
+		r.working.Go(func() { r.serve(a.Addr) })
 	}
-	r.mu.Lock()
-	r.give(job{a: a, cost: cost})
-	r.mu.Unlock()
 }
 
-// A job is one arrival, or what a session has to do.
-type job struct {
-	a    *Arrival
-	cost int
-	in   *session
-}
-
-// give adds a job. The lock is held.
-func (r *Reporter) give(j job) {
-	r.waiting = append(r.waiting, j)
-	r.startWorker()
-}
-
-// startWorker starts a worker if there is something to do and one may run. The lock is
-// held.
-func (r *Reporter) startWorker() {
-	if len(r.waiting) == 0 || r.busy() >= r.workers {
-		return
-	}
-	r.running++
-	var s *resolver
-	if n := len(r.idle); n > 0 {
-		s = r.idle[n-1]
-		r.idle = r.idle[:n-1]
-	}
-	go r.work(s)
-}
-
-// busy is how many workers count. The lock is held.
-func (r *Reporter) busy() int { return r.running - min(r.paused, maxDownloads) }
-
-// work does what there is to do.
-func (r *Reporter) work(s *resolver) {
-	if s == nil {
-		s = newResolver(r)
-	}
+// serve resolves and shows the arrivals of a machine until there are no more.
+func (r *Reporter) serve(addr netip.AddrPort) {
 	for {
 		r.mu.Lock()
-		if len(r.waiting) == 0 || r.busy() > r.workers {
-			r.running--
-			if len(r.idle) < r.workers {
-				r.idle = append(r.idle, s)
-			}
+		queue := r.queues[addr]
+		if len(queue) == 0 {
+			delete(r.queues, addr)
 			r.mu.Unlock()
 			return
 		}
-		j := r.waiting[0]
-		r.waiting[0] = job{}
-		r.waiting = r.waiting[1:]
+		a := queue[0]
+		queue[0] = nil
+		r.queues[addr] = queue[1:]
 		r.mu.Unlock()
-		if j.in != nil {
-			r.drain(j.in)
-			continue
-		}
-		r.finish(s.resolve(j.a), j.cost)
+		r.cpus <- struct{}{}
+		res := r.resolve(a)
+		<-r.cpus
+		r.show(res)
+		r.mu.Lock()
+		r.held -= a.cost()
+		r.mu.Unlock()
+		r.room.Broadcast()
 	}
 }
 
-// finish hands on a result.
-func (r *Reporter) finish(res *result, cost int) {
-	res.cost = cost
-	r.results <- res
-	r.working.Done()
+// resolve resolves an arrival, with what the resolver of its session, or any that is idle, has
+// learnt of its ELF file.
+func (r *Reporter) resolve(a *Arrival) *result {
+	if !a.Oops && isCompact(a.Bytes) {
+		k := sessionKey{a.Addr, a.Boot}
+		r.mu.Lock()
+		s, ok := r.sessions.get(k)
+		if !ok {
+			s = newResolver(r)
+			r.sessions.put(k, s)
+		}
+		r.mu.Unlock()
+		return s.run(a)
+	}
+	var s *resolver
+	select {
+	case s = <-r.idle:
+	default:
+		s = newResolver(r)
+	}
+	res := s.resolve(a)
+	select {
+	case r.idle <- s:
+	default:
+	}
+	return res
 }
 
-// pause says that a worker waits for something that takes no CPU, and resume that it
-// goes on; there may be one too many then, until the next one has nothing to do.
-func (r *Reporter) pause() {
-	r.mu.Lock()
-	r.paused++
-	r.startWorker()
-	r.mu.Unlock()
-}
-
-func (r *Reporter) resume() {
-	r.mu.Lock()
-	r.paused--
-	r.mu.Unlock()
+// download calls f, which waits for something that takes no CPU.
+func (r *Reporter) download(f func()) {
+	select {
+	case r.downloads <- struct{}{}:
+		<-r.cpus
+		f()
+		r.cpus <- struct{}{}
+		<-r.downloads
+	default:
+		f()
+	}
 }
 
 // say tells the user something, once.
@@ -242,121 +229,76 @@ func (r *Reporter) say(s string) {
 	}
 }
 
-// report counts and shows.
-func (r *Reporter) report() {
-	defer close(r.done)
-	for first := range r.results {
-		together := ready(nil, first)
-	gather:
-		for len(together) < maxTogether {
-			select {
-			case res, ok := <-r.results:
-				if !ok {
-					break gather
-				}
-				together = ready(together, res)
-			default:
-				break gather
-			}
-		}
-		r.show(together)
+// count counts a crash, hands it to the exporter, and returns its group. The lock is held.
+func (r *Reporter) count(c *crash.Crash) group {
+	if c.Bystander {
+		return group{}
 	}
+	g, _ := r.groups.get(c.Fingerprint)
+	if _, g.known = r.seen.get(c.ID); g.known {
+		r.stats.Known++
+		return g
+	}
+	if g.count++; g.count == 1 || c.Time.Before(g.first) {
+		g.first = c.Time
+	}
+	r.groups.put(c.Fingerprint, g)
+	r.seen.put(c.ID, true)
+	if c.Fatal && r.opt.Export != nil && !r.opt.Export(c) {
+		r.stats.Unexported++
+	}
+	return g
 }
 
-// show counts the crashes of some results and shows them.
-func (r *Reporter) show(together []*result) {
-	var crashes []*crash.Crash
-	for _, res := range together {
-		for _, c := range res.crashes {
-			if !c.Bystander {
-				crashes = append(crashes, c)
-			}
-		}
-	}
-	added := make([]crash.Added, len(crashes))
-	if r.opt.Store != nil && len(crashes) > 0 {
-		var err error
-		if added, err = r.opt.Store.Add(crashes, r.opt.Export); err != nil {
-			r.say(err.Error())
-			added = make([]crash.Added, len(crashes))
-			r.count(func(s *ReportStats) { s.Uncounted += uint64(len(crashes)) })
-		} else if r.opt.Export && r.opt.Spooled != nil {
-			r.opt.Spooled()
-		}
-	}
-	free := 0
-	for _, res := range together {
-		of := make([]crash.Added, len(res.crashes))
-		for i, c := range res.crashes {
-			if !c.Bystander {
-				of[i], added = added[0], added[1:]
-			}
-		}
-		r.showOne(res, of)
-		free += res.cost
-	}
-	r.out.flush()
+// show counts the crashes of a result and shows it.
+func (r *Reporter) show(res *result) {
+	var groups []group
 	r.mu.Lock()
-	r.held -= free
-	for _, res := range together {
-		r.order.leave(res.a)
+	r.stats.Traces++
+	if res.unknown {
+		r.stats.Unresolved++
+	}
+	for _, c := range res.crashes {
+		groups = append(groups, r.count(c))
 	}
 	r.mu.Unlock()
-	r.room.Broadcast()
-}
-
-func (r *Reporter) count(f func(*ReportStats)) {
-	r.mu.Lock()
-	f(&r.stats)
-	r.mu.Unlock()
-}
-
-// showOne shows a result.
-func (r *Reporter) showOne(res *result, added []crash.Added) {
-	r.count(func(s *ReportStats) {
-		s.Traces++
-		if res.unknown {
-			s.Unresolved++
-		}
-		for _, a := range added {
-			if a.Known {
-				s.Known++
-			}
-			if a.Full {
-				s.Unspooled++
-			}
-		}
-	})
-	if r.opt.JSON {
+	switch {
+	case r.opt.JSON:
 		for i, object := range res.objects {
-			r.out.raw(closeObject(object, res.a, res.crashes[i], &added[i]))
+			r.out.raw(closeObject(object, res, res.crashes[i], &groups[i]))
 		}
-		return
+	case r.opt.Traces:
+		r.out.block(res.a.Machine, res.shown(groups))
 	}
-	if !r.opt.Traces {
-		return
-	}
+}
+
+// shown is the text of a result, with what the receiver says of it.
+func (res *result) shown(groups []group) []byte {
 	text := res.text
 	if res.a.Missing > 0 {
-		text = fmt.Appendf(text, "zf: incomplete: at least %s of this trace did not arrive\n", count(uint64(res.a.Missing), "datagram"))
+		text = fmt.Appendf(text, "zf: incomplete: at least %s of this trace did not arrive\n",
+			count(uint64(res.a.Missing), "datagram"))
 	}
 	if res.a.Cut {
 		text = append(text, "zf: the trace was longer than what the machine could send\n"...)
 	}
-	for i, c := range res.crashes {
-		if a := added[i]; a.Count > 0 {
-			again := ""
-			if a.Known {
-				again = ", counted before"
-			}
-			text = fmt.Appendf(text, "zf: group %s: %s since %s%s\n", c.Fingerprint, count(a.Count, "time"), a.First.Local().Format(time.DateTime), again)
+	for i, g := range groups {
+		if g.count == 0 {
+			continue
 		}
+		again := ""
+		if g.known {
+			again = ", counted before"
+		}
+		text = fmt.Appendf(text, "zf: group %s: %s since %s%s\n", res.crashes[i].Fingerprint,
+			count(g.count, "time"), g.first.Local().Format(time.DateTime), again)
 	}
-	r.out.block(res.a.Machine, text)
+	return text
 }
 
 // received are the fields that a receiver adds to the object of a trace.
 type received struct {
+	Text        string    `json:"text,omitempty"` // of an oops
 	ID          string    `json:"id"`
 	Host        string    `json:"host"`
 	Address     string    `json:"address"`
@@ -365,26 +307,29 @@ type received struct {
 	Sequence    uint32    `json:"sequence,omitempty"`
 	Missing     int       `json:"missing,omitempty"`     // datagrams that did not arrive
 	Fingerprint string    `json:"fingerprint,omitempty"` // not of another CPU's trace
-	Count       uint64    `json:"count"`
+	Count       uint64    `json:"count"`                 // since the start
 	FirstSeen   time.Time `json:"first_seen,omitzero"`
 	Repeated    bool      `json:"repeated,omitempty"` // it was counted before
 }
 
 // closeObject adds them to an object that has no closing brace yet.
-func closeObject(object []byte, a *Arrival, c *crash.Crash, added *crash.Added) []byte {
+func closeObject(object []byte, res *result, c *crash.Crash, g *group) []byte {
+	a := res.a
 	more := received{
-		ID: c.ID, Host: a.Machine, Address: a.Addr.String(), Time: a.Time.UTC(), Sequence: a.Seq, Missing: a.Missing,
-		Fingerprint: c.Fingerprint, Count: added.Count, FirstSeen: added.First.UTC(), Repeated: added.Known,
+		ID: c.ID, Host: a.Machine, Address: a.Addr.String(), Time: a.Time.UTC(),
+		Sequence: a.Seq, Missing: a.Missing, Fingerprint: c.Fingerprint,
+		Count: g.count, FirstSeen: g.first.UTC(), Repeated: g.known,
 	}
-	if !a.Oops {
+	if a.Oops {
+		more.Text = string(res.text)
+	} else {
 		more.Boot = fmt.Sprintf("%016x", a.Boot)
 	}
 	b := append(object[:len(object):len(object)], ',')
 	return append(b, jsonObject(&more)[1:]...)
 }
 
-// crashID names a crash: the same datagrams, read from a capture or after a restart,
-// are the same crash.
+// crashID names a crash: the same datagrams, read again from a capture, are the same crash.
 func crashID(a *Arrival, i int) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %016x %d %d", a.Addr, a.Boot, a.Seq, i)
@@ -397,8 +342,6 @@ func crashID(a *Arrival, i int) string {
 // Close waits until everything is shown.
 func (r *Reporter) Close() error {
 	r.working.Wait()
-	close(r.results)
-	<-r.done
 	return r.Flush()
 }
 

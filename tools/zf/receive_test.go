@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -47,7 +46,7 @@ func TestReceive(t *testing.T) {
 	go io.Copy(log, from)
 	done := make(chan int, 1)
 	go func() {
-		done <- dispatch([]string{"receive", "-listen", "127.0.0.1:0", "-store", filepath.Join(t.TempDir(), "s.db")}, nil, out, out)
+		done <- dispatch([]string{"receive", "-listen", "127.0.0.1:0"}, nil, out, out)
 	}()
 	said := func(pattern string) []string {
 		re := regexp.MustCompile(pattern)

@@ -4,96 +4,80 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/zeroframe/zeroframe/tools/wire"
+	"github.com/zeroframe/zeroframe/tracer"
 )
 
 // Crash is one trace of one machine, resolved as far as that was possible.
 type Crash struct {
 	// ID is the same whenever the crash is received again, and different from that of
 	// every other crash.
-	ID          string    `json:"id"`
-	Fingerprint string    `json:"fingerprint"`
-	Kind        string    `json:"kind"`             // panic, fault, oom, nmi, trace, oops
-	Type        string    `json:"type"`             // the kind, and of a fault the exception
-	Reason      string    `json:"reason,omitempty"` // in the machine's words
-	Context     string    `json:"context,omitempty"`
-	BuildID     string    `json:"build_id,omitempty"`
-	Host        string    `json:"host"`    // the machine as it is shown
-	Address     string    `json:"address"` // where it sends from
-	Time        time.Time `json:"time"`    // when it arrived
-	Functions   []string  `json:"functions,omitempty"`
-	Stack       string    `json:"stack,omitempty"` // for people, one function a line
-	Thread      uint64    `json:"thread,omitempty"`
-	Fatal       bool      `json:"fatal"` // it ended the kernel
-	Damaged     bool      `json:"damaged,omitempty"`
-	// Bystander is set for what a CPU was at that was well when another one died: no crash, so it
-	// has no fingerprint, and is not to be counted.
-	Bystander bool `json:"-"`
+	ID          string
+	Fingerprint string // "" for a bystander
+	Kind        string // panic, fault, oom, nmi, trace, oops
+	Type        string // the kind, and for a fault the CPU's exception
+	Reason      string // in the machine's words
+	Context     string
+	BuildID     string
+	Host        string    // the machine as it is shown
+	Address     string    // where it sends from
+	Time        time.Time // when it arrived
+	Functions   []string  // those that count for the fingerprint
+	Stack       string    // for people, one function a line
+	Thread      uint64
+	Fatal       bool // it ended the kernel
+	Damaged     bool
+	// Bystander is set for the trace of a CPU that was well when another one died. That is
+	// no crash, so it is not counted.
+	Bystander bool
 }
 
-// Group is all crashes of one fingerprint.
-type Group struct {
-	Fingerprint string    `json:"fingerprint"`
-	Kind        string    `json:"kind"`
-	Reason      string    `json:"reason,omitempty"` // of the latest
-	Functions   []string  `json:"functions,omitempty"`
-	Count       uint64    `json:"count"`
-	First       time.Time `json:"first_seen"`
-	Last        time.Time `json:"last_seen"`
-	Hosts       []string  `json:"hosts,omitempty"`  // the latest ones, up to maxListed
-	Builds      []string  `json:"builds,omitempty"` // likewise
-	Fatal       bool      `json:"fatal"`
-}
-
-// maxListed is how many hosts and builds a group names.
-const maxListed = 8
-
-// add counts a crash.
-func (g *Group) add(c *Crash) {
-	if g.Count == 0 {
-		g.Fingerprint, g.Kind, g.Functions = c.Fingerprint, c.Kind, c.Functions
-		g.First, g.Last = c.Time, c.Time
-	}
-	g.Count++
-	g.Fatal = g.Fatal || c.Fatal
-	if c.Time.Before(g.First) { // a capture of last week
-		g.First = c.Time
-	}
-	if !c.Time.Before(g.Last) {
-		g.Last, g.Reason = c.Time, c.Reason
-	}
-	g.Hosts = latest(g.Hosts, c.Host)
-	g.Builds = latest(g.Builds, c.BuildID)
-}
-
-// latest puts s at the end of the list and keeps the last ones.
-func latest(list []string, s string) []string {
-	if s == "" {
-		return list
-	}
-	out := list[:0:0]
-	for _, each := range list {
-		if each != s {
-			out = append(out, each)
-		}
-	}
-	out = append(out, s)
-	return out[max(0, len(out)-maxListed):]
-}
-
-// Where names the place of a group or a crash: its first function that counts.
-func Where(functions []string) string {
-	if len(functions) == 0 {
+// Where names the place of a crash: its first function that counts.
+func (c *Crash) Where() string {
+	if len(c.Functions) == 0 {
 		return "an unknown place"
 	}
-	return functions[0]
+	return c.Functions[0]
 }
 
-// String is one line for people, without an end.
-func (g *Group) String() string {
+// maxStack bounds the text of a stack in bytes: it waits until a collector takes it.
+const maxStack = 16 << 10
+
+// Stack returns the frames of a trace as Go shows them, for people and for what reads
+// Go's stacks: the function, and on the next line file, line and offset.
+func Stack(t *wire.Trace) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %6d  %s  %s  %s in %s", g.Fingerprint, g.Count,
-		g.First.Local().Format(stamp), g.Last.Local().Format(stamp), g.Kind, Where(g.Functions))
+	for i := range t.Frames {
+		f := &t.Frames[i]
+		if b.Len() > maxStack {
+			b.WriteString("...\n")
+			break
+		}
+		if f.Elided > 0 {
+			fmt.Fprintf(&b, "...%d frames elided...\n", f.Elided)
+		}
+		if f.Kind == tracer.Trap {
+			continue
+		}
+		doubt := ""
+		if f.Kind == tracer.Scan || f.Source == wire.SourceScan {
+			doubt = "? "
+		}
+		if len(f.Calls) == 0 {
+			fmt.Fprintf(&b, "%s%#x\n", doubt, f.Address)
+		}
+		for _, c := range f.Calls {
+			fmt.Fprintf(&b, "%s%s(...)\n", doubt, c.Function)
+			if c.File == "" {
+				continue
+			}
+			fmt.Fprintf(&b, "\t%s:%d", c.File, c.Line)
+			if !c.Inlined && f.Kind != tracer.Inferred {
+				fmt.Fprintf(&b, " +%#x", c.Offset)
+			}
+			b.WriteByte('\n')
+		}
+	}
 	return b.String()
 }
-
-const stamp = "01-02 15:04"

@@ -60,15 +60,13 @@ func Functions(t *wire.Trace) []string {
 	return Reduce(names)
 }
 
-// Reduce makes of the functions that were active, innermost first, those that count.
+// Reduce returns those of the functions that were active, innermost first, that count.
 func Reduce(names []string) []string {
-	kept := make([]string, 0, len(names))
-	for _, name := range names {
-		kept = append(kept, plain(name))
-	}
+	kept := make([]string, len(names))
 	from := 0
-	for i, name := range kept {
-		if panics(name) {
+	for i, name := range names {
+		kept[i] = plain(name)
+		if panics(kept[i]) {
 			from = i + 1
 		}
 	}
@@ -79,49 +77,42 @@ func Reduce(names []string) []string {
 	return kept[:min(len(kept), maxFunctions)]
 }
 
-// panicking are functions that stand above the one that panicked, in Go's runtime and
-// in Linux.
-var panicking = map[string]bool{
-	"runtime.gopanic": true, "runtime.sigpanic": true, "runtime.panicmem": true, "runtime.panicmemAddr": true,
-	"runtime.throw": true, "runtime.fatalthrow": true, "runtime.fatalpanic": true, "runtime.fatal": true,
-	"runtime.dieFromSignal": true, "runtime.raise": true, "runtime.crash": true, "runtime.raisebadsignal": true,
-	"runtime.panicdivide": true, "runtime.panicshift": true, "runtime.panicoverflow": true, "runtime.panicnil": true,
-	"runtime.panicdottypeE": true, "runtime.panicdottypeI": true, "runtime.panicunsafealignment": true,
-	"runtime.panicSlice3C": true, "runtime.goPanicIndex": true, "runtime.panicBounds": true, "runtime.panicBounds64": true,
-	"runtime.panicCheck1": true, "runtime.panicCheck2": true, "runtime.panicwrap": true,
-	"runtime.morestack": true, "runtime.newstack": true,
-	"dump_stack": true, "dump_stack_lvl": true, "show_stack": true, "__warn": true, "panic": true, "report_bug": true,
-	"handle_bug": true, "asm_exc_invalid_op": true, "exc_invalid_op": true, "exc_page_fault": true,
-	"asm_exc_page_fault": true, "page_fault_oops": true, "__die": true, "die": true, "oops_end": true,
-	"__die_body": true, "die_addr": true, "exc_general_protection": true, "asm_exc_general_protection": true,
-}
+// panicking are functions that stand above the one that panicked, in Go's runtime and in
+// Linux; a star stands for any end of the name.
+var panicking = strings.Fields(`
+runtime.gopanic runtime.sigpanic runtime.panicmem runtime.panicmemAddr runtime.throw
+runtime.fatalthrow runtime.fatalpanic runtime.fatal runtime.dieFromSignal runtime.raise
+runtime.crash runtime.raisebadsignal runtime.panicdivide runtime.panicshift
+runtime.panicoverflow runtime.panicnil runtime.panicdottypeE runtime.panicdottypeI
+runtime.panicunsafealignment runtime.panicBounds runtime.panicBounds64 runtime.panicCheck1
+runtime.panicCheck2 runtime.panicwrap runtime.morestack runtime.newstack
+runtime.goPanic* runtime.panicIndex* runtime.panicSlice*
+dump_stack dump_stack_lvl show_stack __warn panic report_bug handle_bug asm_exc_invalid_op
+exc_invalid_op exc_page_fault asm_exc_page_fault page_fault_oops __die die oops_end __die_body
+die_addr exc_general_protection asm_exc_general_protection`)
 
 func panics(name string) bool {
-	return panicking[name] || strings.HasPrefix(name, "runtime.goPanic") || strings.HasPrefix(name, "runtime.panicIndex") ||
-		strings.HasPrefix(name, "runtime.panicSlice")
+	return slices.ContainsFunc(panicking, func(p string) bool {
+		begin, any := strings.CutSuffix(p, "*")
+		return name == p || any && strings.HasPrefix(name, begin)
+	})
 }
+
+// added is what a compiler adds to the name of a part that it makes of a function.
+var added = [...]string{".cold", ".part.", ".isra.", ".constprop.", ".llvm.", ".lto_priv."}
 
 // plain cuts off what a compiler adds to a name.
 func plain(name string) string {
-	if i := strings.IndexByte(name, '['); i > 0 {
-		if j := strings.LastIndexByte(name, ']'); j > i {
-			name = name[:i] + name[j+1:]
-		}
+	if i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']'); i > 0 && j > i {
+		name = name[:i] + name[j+1:]
 	}
-	for i := 1; i < len(name); i++ {
-		if name[i] != '.' {
-			continue
-		}
-		for _, added := range added {
-			if strings.HasPrefix(name[i:], added) {
-				return name[:i]
-			}
+	for _, a := range added {
+		if i := strings.Index(name, a); i > 0 {
+			name = name[:i]
 		}
 	}
 	return name
 }
-
-var added = [...]string{".cold", ".part.", ".isra.", ".constprop.", ".llvm.", ".lto_priv."}
 
 // unroll leaves one round of each run of the same functions.
 func unroll(names []string) []string {

@@ -32,6 +32,12 @@ type answer struct {
 	message  string
 }
 
+// hopeless reports whether the very same request will never do.
+func (a *answer) hopeless() bool {
+	return a.code == http.StatusBadRequest || a.code == http.StatusRequestEntityTooLarge ||
+		a.code == http.StatusUnprocessableEntity
+}
+
 // answers looks at the answers that pass.
 type answers struct {
 	next http.RoundTripper

@@ -1,10 +1,10 @@
 // Package otlp exports crashes to an OpenTelemetry collector, one log record each, by the
 // OTLP exporter of OpenTelemetry's Go SDK over HTTP.
 //
-// What is to be exported waits in the spool of the store (package crash), over restarts
-// if need be, and leaves it when the collector has acknowledged it. If the answer is
-// lost, it is sent again: its attribute log.record.uid, which is the same then, tells
-// the one who stores it. One process exports from a store at a time.
+// A crash waits in memory until the collector has acknowledged it, and a failure is tried
+// again. If the answer is lost, the crash is sent again: its attribute log.record.uid, which is
+// the same then, tells whoever stores it. What is to outlive the receiver is kept by the
+// collector, which has queues on disk for that.
 //
 // The attributes of a record:
 //

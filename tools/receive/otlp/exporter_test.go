@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/zeroframe/zeroframe/tools/await"
 	"github.com/zeroframe/zeroframe/tools/receive/crash"
 )
 
@@ -122,61 +120,38 @@ func someCrashes(from, to int) (list []*crash.Crash) {
 	return list
 }
 
-func open(t *testing.T) (*crash.Store, string) {
+// put queues crashes.
+func put(t *testing.T, e *Exporter, list []*crash.Crash) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "crashes.db")
-	s, err := crash.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s, path
-}
-
-func add(t *testing.T, s *crash.Store, list []*crash.Crash) {
-	t.Helper()
-	if _, err := s.Add(list, true); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// untilEmpty waits until every crash has been exported.
-func untilEmpty(t *testing.T, s *crash.Store) {
-	t.Helper()
-	await.Poll(t, "no crash waits", func() bool {
-		n, err := s.Waiting()
-		if err != nil {
-			t.Fatal(err)
+	for _, c := range list {
+		if !e.Put(c) {
+			t.Fatal("there is no room for a crash")
 		}
-		return n == 0
-	})
+	}
 }
 
-// export runs an exporter until the spool is empty.
-func export(t *testing.T, url string, s *crash.Store, path string) Stats {
+func exporter(t *testing.T, url string) *Exporter {
 	t.Helper()
-	e, err := New(t.Context(), url, s, path, func(m string) { t.Log(m) })
+	e, err := New(t.Context(), url, func(m string) { t.Log(m) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	ctx, end := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		e.Run(ctx, t.Context())
-	}()
-	untilEmpty(t, s)
-	end()
-	<-done
+	return e
+}
+
+// export sends crashes.
+func export(t *testing.T, url string, list []*crash.Crash) Stats {
+	t.Helper()
+	e := exporter(t, url)
+	put(t, e, list)
+	e.Close()
+	e.Run(t.Context(), t.Context())
 	return e.Stats()
 }
 
 func TestExport(t *testing.T) {
-	s, path := open(t)
 	e, url := serve(t, nil)
-	add(t, s, someCrashes(0, 200))
-	if st := export(t, url, s, path); st.Exported != 200 || st.Failures != 0 {
+	if st := export(t, url, someCrashes(0, 200)); st != (Stats{Exported: 200}) {
 		t.Errorf("%+v", st)
 	}
 	if n, most := e.counts(); n != 200 || most != 1 {
@@ -190,37 +165,32 @@ func TestExport(t *testing.T) {
 			t.Errorf("no %s in the record:\n%s", want, text)
 		}
 	}
-	// What was counted before is not exported again.
-	add(t, s, someCrashes(0, 200))
-	if n, _ := s.Waiting(); n != 0 {
-		t.Errorf("%d known crashes are exported again", n)
+}
+
+// TestNoRoom: what waits for the collector is bounded.
+func TestNoRoom(t *testing.T) {
+	e := exporter(t, "http://127.0.0.1:1")
+	put(t, e, someCrashes(0, maxWaiting))
+	if e.Put(someCrashes(0, 1)[0]) || e.Stats().Waiting != maxWaiting {
+		t.Errorf("%+v; want %d, and no more", e.Stats(), maxWaiting)
 	}
 }
 
 // The collector is away at first, then it fails in each way that passes.
 func TestCollectorComesAndGoes(t *testing.T) {
-	s, path := open(t)
-	add(t, s, someCrashes(0, 100))
-	e, err := New(t.Context(), "http://127.0.0.1:1", s, path, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := exporter(t, "http://127.0.0.1:1")
+	put(t, e, someCrashes(0, 100))
+	e.Close()
 	ctx, end := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer end()
 	e.Run(ctx, ctx)
-	if n, _ := s.Waiting(); n != 100 || e.Stats().Failures == 0 {
-		t.Errorf("%d wait, %+v; want all 100 and a failure", n, e.Stats())
+	if st := e.Stats(); st.Waiting != 100 || st.Failures == 0 {
+		t.Errorf("%+v; want that all 100 wait, and a failure", st)
 	}
-	if _, err := New(t.Context(), "http://127.0.0.1:1", s, path, nil); err == nil {
-		t.Error("two export from one store")
-	}
-	e.Close()
-
-	// Another process goes on.
 	end2, url := serve(t, func(n int, _ []string) int {
 		return map[int]int{1: 503, 2: 500, 3: 401}[n]
 	})
-	if st := export(t, url, s, path); st.Exported != 100 || st.Failures != 3 {
+	if st := export(t, url, someCrashes(0, 100)); st != (Stats{Exported: 100, Failures: 3}) {
 		t.Errorf("%+v, want 100 exported after 3 failures", st)
 	}
 	if n, most := end2.counts(); n != 100 || most != 1 {
@@ -230,34 +200,28 @@ func TestCollectorComesAndGoes(t *testing.T) {
 
 // When the answer is lost, what was sent comes again with the same log.record.uid.
 func TestLostAnswer(t *testing.T) {
-	s, path := open(t)
-	add(t, s, someCrashes(0, 10))
 	e, url := serve(t, func(n int, _ []string) int {
 		if n == 1 {
 			return -1
 		}
 		return 0
 	})
-	export(t, url, s, path)
+	export(t, url, someCrashes(0, 10))
 	if n, most := e.counts(); n != 10 || most != 2 {
-		t.Errorf("%d different records, at most %d times; want 10, twice", n, most)
+		t.Errorf("%d different records, at most %d times; want 10, one of them twice", n, most)
 	}
 }
 
 // A crash that the collector will never take does not hold up the others.
 func TestRefused(t *testing.T) {
-	s, path := open(t)
-	add(t, s, someCrashes(0, 150))
 	bad := fmt.Sprintf("%032x", 77)
 	e, url := serve(t, func(_ int, ids []string) int {
-		for _, id := range ids {
-			if id == bad {
-				return 400
-			}
+		if ids[0] == bad {
+			return 400
 		}
 		return 0
 	})
-	if st := export(t, url, s, path); st.Exported != 149 || st.Refused != 1 {
+	if st := export(t, url, someCrashes(0, 150)); st != (Stats{Exported: 149, Refused: 1}) {
 		t.Errorf("%+v, want 149 exported and 1 refused", st)
 	}
 	if n, most := e.counts(); n != 149 || most != 1 {
