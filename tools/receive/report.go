@@ -1,9 +1,9 @@
 package receive
 
-// From an arrival to what is shown, counted and exported. Each machine that has arrivals under
-// way has a goroutine, which resolves them in their order; as many resolve at a time as there
-// are CPUs. While one waits for an ELF file to be downloaded, another takes its place. So a
-// burst costs the intake nothing but memory. That is bounded: then the intake waits.
+// From an arrival to what is shown, counted and exported. Each machine has a queue, of which
+// one arrival after the other is resolved, by as many workers as there are CPUs. While a worker
+// waits for an ELF file to be downloaded, another takes its place. So a burst costs the intake
+// nothing but memory. That is bounded: then the intake waits.
 
 import (
 	"context"
@@ -22,12 +22,12 @@ import (
 
 const (
 	// maxUnresolved bounds the bytes of the traces that are to be resolved, and
-	// arrivalCost is what one takes beside its own bytes, its goroutine included.
+	// arrivalCost is what one takes beside its own bytes.
 	maxUnresolved = 128 << 20
-	arrivalCost   = 4 << 10
+	arrivalCost   = 1 << 10
 	// maxSaid bounds the different messages to the user.
 	maxSaid = 256
-	// maxDownloads is how many may wait for an ELF file without keeping a CPU. Builds that
+	// maxDownloads is how many workers that wait for an ELF file are replaced. Builds that
 	// nobody has ever heard of must not become memory.
 	maxDownloads = 64
 	// maxGroups is the number of groups that are counted, maxSeen of how many crashes it is
@@ -66,15 +66,16 @@ type Reporter struct {
 	out output
 	ctx context.Context
 
-	working   sync.WaitGroup
-	cpus      chan struct{} // has one for each arrival that is being resolved
-	downloads chan struct{} // and one for each that waits and has left its CPU to others
-	idle      chan *resolver
+	working sync.WaitGroup
+	idle    chan *resolver
 
 	mu       sync.Mutex
 	room     sync.Cond
 	held     int
-	queues   map[netip.AddrPort][]*Arrival // of the machines that have a goroutine
+	workers  int // that run
+	paused   int // of them, those that wait for a download
+	queues   map[netip.AddrPort][]*Arrival // of machines; the first is ready, or being resolved
+	ready    []netip.AddrPort
 	sessions recent[sessionKey, *resolver]
 	groups   recent[string, group] // by fingerprint
 	seen     recent[string, bool]  // by the crash's ID
@@ -111,11 +112,9 @@ func NewReporter(ctx context.Context, opt ReportOptions) *Reporter {
 	}
 	r := &Reporter{
 		opt: opt, out: output{w: opt.Out, safe: opt.Terminal}, ctx: ctx,
-		cpus:      make(chan struct{}, runtime.NumCPU()),
-		downloads: make(chan struct{}, maxDownloads),
-		idle:      make(chan *resolver, runtime.NumCPU()),
-		queues:    make(map[netip.AddrPort][]*Arrival),
-		said:      make(map[string]bool),
+		idle:   make(chan *resolver, runtime.NumCPU()),
+		queues: make(map[netip.AddrPort][]*Arrival),
+		said:   make(map[string]bool),
 	}
 	r.room.L = &r.mu
 	r.groups.n, r.seen.n, r.sessions.n = maxGroups, maxSeen, maxSessions
@@ -143,36 +142,47 @@ func (r *Reporter) Trace(a *Arrival) {
 		r.room.Wait()
 	}
 	r.held += a.cost()
-	queue, busy := r.queues[a.Addr]
-	r.queues[a.Addr] = append(queue, a)
-	if !busy {
-		r.working.Go(func() { r.serve(a.Addr) })
+	r.queues[a.Addr] = append(r.queues[a.Addr], a)
+	if len(r.queues[a.Addr]) == 1 {
+		r.ready = append(r.ready, a.Addr)
+		r.startWorker()
 	}
 }
 
-// serve resolves and shows the arrivals of a machine until there are no more.
-func (r *Reporter) serve(addr netip.AddrPort) {
-	for {
-		r.mu.Lock()
-		queue := r.queues[addr]
-		if len(queue) == 0 {
-			delete(r.queues, addr)
-			r.mu.Unlock()
-			return
-		}
-		a := queue[0]
-		queue[0] = nil
-		r.queues[addr] = queue[1:]
+// enough reports whether no more workers may run. The lock is held.
+func (r *Reporter) enough(workers int) bool {
+	return workers-min(r.paused, maxDownloads) > runtime.NumCPU()
+}
+
+// startWorker starts a worker if there is something to do and one may run. The lock is held.
+func (r *Reporter) startWorker() {
+	if len(r.ready) > 0 && !r.enough(r.workers+1) {
+		r.workers++
+		r.working.Go(r.work)
+	}
+}
+
+// work resolves and shows what is ready until there is no more.
+func (r *Reporter) work() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.ready) > 0 && !r.enough(r.workers) {
+		addr := r.ready[0]
+		r.ready = r.ready[1:]
+		a := r.queues[addr][0]
 		r.mu.Unlock()
-		r.cpus <- struct{}{}
-		res := r.resolve(a)
-		<-r.cpus
-		r.show(res)
+		r.show(r.resolve(a))
 		r.mu.Lock()
 		r.held -= a.cost()
-		r.mu.Unlock()
 		r.room.Broadcast()
+		r.queues[addr][0] = nil
+		if r.queues[addr] = r.queues[addr][1:]; len(r.queues[addr]) > 0 {
+			r.ready = append(r.ready, addr)
+		} else {
+			delete(r.queues, addr)
+		}
 	}
+	r.workers--
 }
 
 // resolve resolves an arrival, with what the resolver of its session, or any that is idle, has
@@ -203,17 +213,17 @@ func (r *Reporter) resolve(a *Arrival) *result {
 	return res
 }
 
-// download calls f, which waits for something that takes no CPU.
+// download calls f, which waits for something that takes no CPU. There may be a worker too many
+// after it, until one has nothing to do.
 func (r *Reporter) download(f func()) {
-	select {
-	case r.downloads <- struct{}{}:
-		<-r.cpus
-		f()
-		r.cpus <- struct{}{}
-		<-r.downloads
-	default:
-		f()
-	}
+	r.mu.Lock()
+	r.paused++
+	r.startWorker()
+	r.mu.Unlock()
+	f()
+	r.mu.Lock()
+	r.paused--
+	r.mu.Unlock()
 }
 
 // say tells the user something, once.

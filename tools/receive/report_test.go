@@ -66,10 +66,8 @@ func TestRecent(t *testing.T) {
 			t.Fatalf("what is used all the time is forgotten after %d", i)
 		}
 		for j := max(0, i-8); j <= i; j++ {
-			if v, ok := r.young[j]; !ok {
-				if v, ok = r.old[j]; !ok || v != j {
-					t.Fatalf("%d is forgotten after %d", j, i)
-				}
+			if r.young[j] != j && r.old[j] != j {
+				t.Fatalf("%d is forgotten after %d", j, i)
 			}
 		}
 		if n := len(r.young) + len(r.old); n > 20 {
