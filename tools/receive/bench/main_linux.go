@@ -2,16 +2,19 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime/pprof"
-	"sort"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,7 +24,8 @@ import (
 const (
 	goalRate = 200_000
 	runs     = 5
-	rounds   = 3 // of the corpus in a run: seconds, so that no buffer can hold what is not read
+	// profileEnv names the file that the measured process writes its CPU profile to.
+	profileEnv = "ZF_BENCH_PROFILE"
 )
 
 func main() {
@@ -37,44 +41,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// measure measures one round, if one is its rate, or all, whose figures go to file out too.
-func measure(machines, one int, out string, args []string) error {
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	l, err := newLoad(machines, port)
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "zf-bench-receive-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if one > 0 {
-		f, err := l.zf(dir, port, one, args)
-		if err == nil {
-			fmt.Printf("%d datagrams sent at %.0f a second, %d lost; each took %.2f us of CPU, and %.2f to send; %.0f MiB\n",
-				f.sent, f.rate, f.lost, f.cpu.Seconds()*1e6, f.sender.Seconds()*1e6, f.memory)
-		}
-		return err
-	}
-	var text bytes.Buffer
-	err = l.bench(dir, port, func(format string, a ...any) {
-		line := fmt.Sprintf(format, a...)
-		fmt.Println(line)
-		text.WriteString(line + "\n")
-	})
-	if err == nil && out != "" {
-		err = os.WriteFile(out, text.Bytes(), 0o644)
-	}
-	return err
-}
-
-// profileEnv names the file that the measured process writes its CPU profile to.
-const profileEnv = "ZF_BENCH_PROFILE"
 
 func profiled(run func() int) int {
 	if path := os.Getenv(profileEnv); path != "" {
@@ -92,138 +58,154 @@ func profiled(run func() int) int {
 	return run()
 }
 
-// sweep are the rates that are tried, in datagrams a second.
-var sweep = []int{100_000, 150_000, goalRate, 250_000}
+// measure measures one round, if one is its rate, or all, whose figures go to file out too.
+func measure(machines, one int, out string, args []string) error {
+	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return err
+	}
+	port := c.LocalAddr().(*net.UDPAddr).Port
+	c.Close()
+	l, err := newLoad(machines, port)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "zf-bench-receive-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if one > 0 {
+		f, err := l.zf(dir, port, one, args...)
+		if err == nil {
+			fmt.Printf("%d datagrams sent at %.0f a second, %d lost; each took %.2f us of CPU, and %.2f to send; %.0f MiB\n",
+				f.sent, f.rate, f.lost, f.cpu, f.sender, f.memory)
+		}
+		return err
+	}
+	var text bytes.Buffer
+	if err := l.bench(dir, port, io.MultiWriter(os.Stdout, &text)); err != nil || out == "" {
+		return err
+	}
+	return os.WriteFile(out, text.Bytes(), 0o644)
+}
 
 // figures of one run of one receiver.
 type figures struct {
 	sent, lost int
-	rate       float64       // datagrams a second that were sent
-	cpu        time.Duration // of the receiver, a datagram that it has taken
-	sender     time.Duration // of the sender, a datagram
-	memory     float64       // of the receiver, in MiB, at most
+	rate       float64 // datagrams a second that were sent
+	cpu        float64 // us of the receiver, a datagram that it has taken
+	sender     float64 // us of the sender, a datagram
+	memory     float64 // of the receiver, in MiB, at most
 }
 
-func (l *load) bench(dir string, port int, print func(string, ...any)) error {
-	var err error
-	at := make(map[int][]figures)
-	var fast, plain, plainJSON []figures
-	var peers = map[string][]figures{}
+func rate(f figures) float64   { return f.rate }
+func cpu(f figures) float64    { return f.cpu }
+func sender(f figures) float64 { return f.sender }
+func memory(f figures) float64 { return f.memory }
+func lost(f figures) float64   { return float64(f.lost) / float64(f.sent) }
+
+// cases are what is measured in each run. A little more than the rate is sent, so that it is
+// reached. Other receivers are measured if they are installed.
+var cases = []struct {
+	name string
+	rate int
+	args []string // of zf receive; peer: the command and where its port goes
+	peer string
+}{
+	{name: "100k", rate: 102_000}, {name: "150k", rate: 153_000}, {name: "goal", rate: 204_000},
+	{name: "250k", rate: 255_000}, {name: "fast"},
+	{name: "nolines", rate: goalRate, args: []string{"-lines=never"}},
+	{name: "json", rate: goalRate, args: []string{"-json"}},
+	{name: "netcat", rate: goalRate, peer: "nc -u -l -k 127.0.0.1"},
+	{name: "netconsd", rate: goalRate, peer: "netconsd -a 127.0.0.1 -p"},
+}
+
+func (l *load) bench(dir string, port int, w io.Writer) error {
+	all := make(map[string][]figures)
 	for range runs {
-		measure := func(to *[]figures, rate int, args ...string) {
-			if err == nil {
-				var f figures
-				f, err = l.zf(dir, port, rate, args)
-				*to = append(*to, f)
+		for _, c := range cases {
+			var f figures
+			var err error
+			if c.peer == "" {
+				f, err = l.zf(dir, port, c.rate, c.args...)
+			} else {
+				args := append(strings.Fields(c.peer), strconv.Itoa(port))
+				if _, missing := exec.LookPath(args[0]); missing != nil {
+					continue
+				}
+				f, err = l.peer(port, c.rate, args)
 			}
-		}
-		for _, rate := range sweep {
-			list := at[rate]
-			measure(&list, rate+rate/50) // a little more, so that it is reached
-			at[rate] = list
-		}
-		measure(&fast, 0)
-		measure(&plain, goalRate, "-lines=never")
-		measure(&plainJSON, goalRate, "-json")
-		if err != nil {
-			return err
-		}
-		for name, args := range map[string][]string{
-			"netcat":   {"nc", "-u", "-l", "-k", "127.0.0.1", strconv.Itoa(port)},
-			"netconsd": {"netconsd", "-a", "127.0.0.1", "-p", strconv.Itoa(port)},
-		} {
-			if _, err := exec.LookPath(args[0]); err != nil {
-				continue
-			}
-			f, err := l.peer(port, args)
 			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return fmt.Errorf("%s: %w", c.name, err)
 			}
-			peers[name] = append(peers[name], f)
+			all[c.name] = append(all[c.name], f)
 		}
 	}
-	verdict := func(ok bool) string {
-		if ok {
-			return "ok"
+	figure := func(name, format string, value float64, goal string, met ...bool) {
+		verdict := "-"
+		if len(met) > 0 {
+			verdict = map[bool]string{true: "ok", false: "short"}[met[0]]
 		}
-		return "short"
+		fmt.Fprintf(w, "receive.%s\t"+format+"\t%s\t%s\n", name, value, goal, verdict)
 	}
-	sent := func(f figures) float64 { return f.rate }
-	cpu := func(f figures) float64 { return f.cpu.Seconds() * 1e6 }
-	for _, rate := range sweep {
-		lost := 0
-		for _, f := range at[rate] {
-			lost += f.lost
+	of := func(name string, what func(figures) float64) float64 {
+		var v []float64
+		for _, f := range all[name] {
+			v = append(v, what(f))
 		}
-		name, got := fmt.Sprintf("receive.%dk", rate/1000), median(at[rate], sent)
-		if rate == goalRate {
-			print("receive.rate\t%.0f\t>=%d\t%s", got, goalRate, verdict(got >= goalRate))
-			print("receive.rate.lost\t%d\t<=0\t%s", lost, verdict(lost == 0))
-		} else {
-			print("%s.rate\t%.0f\t-\t-", name, got)
-			print("%s.lost\t%d\t-\t-", name, lost)
-		}
-		print("%s.cpu.us\t%.3f\t-\t-", name, median(at[rate], cpu))
+		slices.Sort(v)
+		return v[len(v)/2]
 	}
-	print("receive.fast.rate\t%.0f\t-\t-", median(fast, sent))
-	print("receive.fast.lost\t%.4f\t-\t-", median(fast, func(f figures) float64 { return float64(f.lost) / float64(f.sent) }))
-	print("receive.memory.mib\t%.0f\t-\t-", median(at[goalRate], func(f figures) float64 { return f.memory }))
-	print("receive.send.cpu.us\t%.3f\t-\t-", median(at[goalRate], func(f figures) float64 { return f.sender.Seconds() * 1e6 }))
-	print("receive.cpu.nolines.us\t%.3f\t-\t-", median(plain, cpu))
-	print("receive.cpu.json.us\t%.3f\t-\t-", median(plainJSON, cpu))
-	for _, name := range []string{"netcat", "netconsd"} {
-		if peers[name] == nil {
-			print("# %s is not installed: not measured", name)
+	for _, c := range cases[:4] {
+		sum := 0.0
+		for _, f := range all[c.name] {
+			sum += float64(f.lost)
+		}
+		if got := of(c.name, rate); c.name == "goal" {
+			figure("rate", "%.0f", got, fmt.Sprintf(">=%d", goalRate), got >= goalRate)
+			figure("rate.lost", "%.0f", sum, "<=0", sum == 0)
+			figure("200k.cpu.us", "%.3f", of(c.name, cpu), "-")
 			continue
 		}
-		print("receive.%s.cpu.us\t%.3f\t-\t-", name, median(peers[name], cpu))
-		print("receive.%s.lost\t%.4f\t-\t-", name, median(peers[name], func(f figures) float64 { return float64(f.lost) / float64(f.sent) }))
-		print("receive.cpu.%s.ratio\t%.2f\t-\t-", name, median(at[goalRate], cpu)/median(peers[name], cpu))
+		figure(c.name+".rate", "%.0f", of(c.name, rate), "-")
+		figure(c.name+".lost", "%.0f", sum, "-")
+		figure(c.name+".cpu.us", "%.3f", of(c.name, cpu), "-")
+	}
+	figure("fast.rate", "%.0f", of("fast", rate), "-")
+	figure("fast.lost", "%.4f", of("fast", lost), "-")
+	figure("memory.mib", "%.0f", of("goal", memory), "-")
+	figure("send.cpu.us", "%.3f", of("goal", sender), "-")
+	figure("cpu.nolines.us", "%.3f", of("nolines", cpu), "-")
+	figure("cpu.json.us", "%.3f", of("json", cpu), "-")
+	for _, c := range cases[7:] {
+		if all[c.name] == nil {
+			fmt.Fprintf(w, "# %s is not installed: not measured\n", c.name)
+			continue
+		}
+		figure(c.name+".cpu.us", "%.3f", of(c.name, cpu), "-")
+		figure(c.name+".lost", "%.4f", of(c.name, lost), "-")
+		figure("cpu."+c.name+".ratio", "%.2f", of("goal", cpu)/of(c.name, cpu), "-")
 	}
 	return nil
 }
 
-func median(all []figures, of func(figures) float64) float64 {
-	v := make([]float64, len(all))
-	for i, f := range all {
-		v[i] = of(f)
-	}
-	sort.Float64s(v)
-	return v[len(v)/2]
-}
-
-func freePort() (int, error) {
-	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		return 0, err
-	}
-	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).Port, nil
-}
-
 var datagramCount = regexp.MustCompile(`(\d+) datagrams?,`)
 
-// zf measures the receiver itself: all of its work, with traces resolved, grouped and
-// stored, and everything printed to a file.
-func (l *load) zf(dir string, port, rate int, args []string) (figures, error) {
-	var f figures
+// zf measures the receiver itself: all of its work, with traces resolved and grouped, and
+// everything printed to a file.
+func (l *load) zf(dir string, port, rate int, args ...string) (f figures, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return f, err
 	}
-	outFile, err := os.Create(filepath.Join(dir, "out"))
-	if err != nil {
-		return f, err
-	}
-	defer outFile.Close()
 	var errs bytes.Buffer
-	cmd := exec.Command(self, append([]string{"receive", "-listen", fmt.Sprintf("127.0.0.1:%d", port), "-e", self,
-		"-store", filepath.Join(dir, fmt.Sprintf("crashes-%d.db", time.Now().UnixNano()))}, args...)...)
-	cmd.Stdout, cmd.Stderr = outFile, &errs
-	if err := cmd.Start(); err != nil {
+	cmd := exec.Command(self, append([]string{"receive", "-listen", fmt.Sprintf("127.0.0.1:%d", port), "-e", self}, args...)...)
+	if cmd.Stdout, err = os.Create(filepath.Join(dir, "out")); err != nil {
 		return f, err
 	}
-	if err := l.drive(cmd, port, rate, &f); err != nil {
+	cmd.Stderr = &errs
+	if f, err = l.drive(cmd, port, rate); err != nil {
 		return f, fmt.Errorf("%w\n%s", err, errs.String())
 	}
 	m := datagramCount.FindStringSubmatch(errs.String())
@@ -232,103 +214,70 @@ func (l *load) zf(dir string, port, rate int, args []string) (figures, error) {
 	}
 	got, _ := strconv.Atoi(m[1])
 	f.lost = f.sent - got
-	f.cpu /= time.Duration(max(got, 1))
+	f.cpu /= float64(max(got, 1))
 	return f, nil
 }
 
-// drive sends a round to a process, ends it, and takes its CPU time.
-func (l *load) drive(cmd *exec.Cmd, port, rate int, f *figures) error {
-	if err := listening(port); err != nil {
-		cmd.Process.Kill()
-		cmd.Wait()
-		return err
-	}
-	start, used := time.Now(), ownCPU()
-	var err error
-	f.sent, err = l.send(rate)
-	f.rate = float64(f.sent) / time.Since(start).Seconds()
-	f.sender = (ownCPU() - used) / time.Duration(max(f.sent, 1))
-	time.Sleep(300 * time.Millisecond)
-	cmd.Process.Signal(syscall.SIGTERM) // an interrupt is ignored by what a script has put in the background
-	werr := cmd.Wait()
-	f.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	f.memory = float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) / 1024
-	if err != nil {
-		return err
-	}
-	if werr != nil && cmd.ProcessState.Exited() {
-		return werr
-	}
-	return nil
+// peer measures another receiver of datagrams. What it has not printed, it has lost.
+func (l *load) peer(port, rate int, args []string) (f figures, err error) {
+	cmd := exec.Command(args[0], args[1:]...)
+	var got counter
+	cmd.Stdout = &got
+	f, err = l.drive(cmd, port, rate)
+	f.lost = int(float64(l.bytes-int(got)) / float64(l.bytes) * float64(f.sent))
+	f.cpu /= float64(max(f.sent-f.lost, 1))
+	return f, err
 }
 
-// ownCPU is the CPU time that this process has used.
-func ownCPU() time.Duration {
+// counter counts the bytes that are written to it.
+type counter int
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}
+
+// drive sends a round to a process and ends it. The CPU time is that of all it has taken.
+func (l *load) drive(cmd *exec.Cmd, port, rate int) (f figures, err error) {
+	if err := cmd.Start(); err != nil {
+		return f, err
+	}
+	if err = listening(port); err == nil {
+		start, used := time.Now(), ownCPU()
+		f.sent, err = l.send(rate)
+		f.rate = float64(f.sent) / time.Since(start).Seconds()
+		f.sender = (ownCPU() - used) / float64(max(f.sent, 1))
+		time.Sleep(300 * time.Millisecond)
+	}
+	cmd.Process.Signal(syscall.SIGTERM) // an interrupt is ignored by what a script has put in the background
+	ended := cmd.Wait()
+	p := cmd.ProcessState
+	f.cpu = float64((p.UserTime() + p.SystemTime()).Microseconds())
+	f.memory = float64(p.SysUsage().(*syscall.Rusage).Maxrss) / 1024
+	if !p.Exited() {
+		ended = nil // by the signal
+	}
+	return f, cmp.Or(err, ended)
+}
+
+// ownCPU is the CPU time that this process has used, in us.
+func ownCPU() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		panic(err) // its arguments are right
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1000
 }
 
 // listening waits until somebody has the port.
 func listening(port int) error {
-	want := fmt.Appendf(nil, ":%04X ", port)
+	taken := regexp.MustCompile(fmt.Sprintf(`(?m)^ *\d+: [0-9A-F]+:%04X `, port))
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		for _, table := range []string{"/proc/net/udp", "/proc/net/udp6"} {
-			b, err := os.ReadFile(table)
-			if err != nil {
-				continue
-			}
-			for _, line := range bytes.Split(b, []byte("\n")) {
-				fields := bytes.Fields(line)
-				if len(fields) > 1 && bytes.HasSuffix(append(fields[1], ' '), want) {
-					return nil
-				}
-			}
+		four, _ := os.ReadFile("/proc/net/udp")
+		six, _ := os.ReadFile("/proc/net/udp6")
+		if taken.Match(four) || taken.Match(six) {
+			return nil
 		}
 	}
 	return fmt.Errorf("nobody listens on port %d", port)
-}
-
-// peer measures another receiver of datagrams. What it has not printed, it has lost.
-func (l *load) peer(port int, args []string) (figures, error) {
-	var f figures
-	sent := l.bytes
-	var got counter
-	cmd := exec.Command(args[0], args[1:]...)
-	r, w, err := os.Pipe()
-	if err != nil {
-		return f, err
-	}
-	cmd.Stdout = w
-	if err := cmd.Start(); err != nil {
-		return f, err
-	}
-	w.Close()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		got.from(r)
-	}()
-	err = l.drive(cmd, port, goalRate, &f)
-	<-done
-	r.Close()
-	f.lost = int(float64(sent-got.n) / float64(sent) * float64(f.sent))
-	f.cpu /= time.Duration(max(f.sent-f.lost, 1))
-	return f, err
-}
-
-// counter counts the bytes of a stream.
-type counter struct{ n int }
-
-func (c *counter) from(r *os.File) {
-	b := make([]byte, 1<<20)
-	for {
-		n, err := r.Read(b)
-		c.n += n
-		if err != nil {
-			return
-		}
-	}
 }

@@ -78,6 +78,9 @@ func (im *Image) Target(form tracer.Form) *Target {
 	return t
 }
 
+// Next is the number of the next trace.
+func (t *Target) Next() uint32 { return t.seq + 1 }
+
 // Trace returns the machine's next trace as it is on a serial line: at the first of pcs,
 // with the return addresses that follow.
 func (t *Target) Trace(kind tracer.TraceKind, reason string, pcs []uintptr) []byte {

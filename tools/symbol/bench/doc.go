@@ -25,12 +25,9 @@
 // In the order of reading:
 //
 //	main.go     the command
-//	setup.go    what is measured
-//	measure.go  time and memory of a command
-//	program.go  a big Go program
-//	oops.go     an oops of Linux
-//	index.go    indexes
-//	big.go      large and compressed files, against all peers
+//	parts.go    the figures
+//	measure.go  time and memory of a command, and its answers
+//	setup.go    what is measured, and its peers
 //	gimli.rs    gimli's addr2line as a command
 //	cxx.go      a big C++ program
 package main
