@@ -72,8 +72,8 @@ type Reporter struct {
 	mu       sync.Mutex
 	room     sync.Cond
 	held     int
-	workers  int // that run
-	paused   int // of them, those that wait for a download
+	workers  int                           // that run
+	paused   int                           // of them, those that wait for a download
 	queues   map[netip.AddrPort][]*Arrival // of machines; the first is ready, or being resolved
 	ready    []netip.AddrPort
 	sessions recent[sessionKey, *resolver]
