@@ -186,7 +186,8 @@ func (c *Client) Get(ctx context.Context, id, kind string) (string, error) {
 		if err == nil {
 			return path, nil
 		}
-		if again, ok := errors.AsType[*failure](err); !ok || again.final || try >= c.Retries {
+		var again *failure
+		if !errors.As(err, &again) || again.final || try >= c.Retries {
 			break
 		}
 	}
