@@ -2,6 +2,15 @@
 
 // From long mode to the kernel's first Go function.
 
+// What compiled code may use (SDM Vol. 2A, CPUID, leaf 7, EBX): BMI1, AVX2 and BMI2, and since
+// v4 AVX-512's F, DQ, CD, BW and VL.
+#ifdef GOAMD64_v3
+#define needs	(1<<3 | 1<<5 | 1<<8)
+#endif
+#ifdef GOAMD64_v4
+#define needs	(1<<3 | 1<<5 | 1<<8 | 1<<16 | 1<<17 | 1<<28 | 1<<30 | 1<<31)
+#endif
+
 // func start()
 //
 // Called on the boot stack, which is painted below. start makes an ordinary
@@ -11,14 +20,14 @@
 //	BP of boot.long               <- BP
 //	16 bytes for arguments        <- SP
 TEXT ·start(SB), NOSPLIT, $16-0
-#ifdef GOAMD64_v3
+#ifdef needs
 	// All of the program's code, the kernel's too, may use these; without them its
 	// first use would be an invalid opcode, in the panic path as well.
 	MOVL	$7, AX
 	XORL	CX, CX
 	CPUID
-	ANDL	$(1<<3 | 1<<5 | 1<<8), BX	// BMI1, AVX2, BMI2 (SDM Vol. 2A, CPUID)
-	CMPL	BX, $(1<<3 | 1<<5 | 1<<8)
+	ANDL	$needs, BX
+	CMPL	BX, $needs
 	JNE	old
 	MOVL	$1, AX
 	CPUID
@@ -35,7 +44,7 @@ TEXT ·start(SB), NOSPLIT, $16-0
 	MOVQ	(DX), CX
 	CALL	CX
 	RET
-#ifdef GOAMD64_v3
+#ifdef needs
 old:
 	LEAQ	·tooOld(SB), DI
 next:
@@ -72,6 +81,9 @@ DATA ·tooOld+24(SB)/8, $"AMD64=v3"
 DATA ·tooOld+32(SB)/8, $" or high"
 DATA ·tooOld+40(SB)/8, $"er, for "
 DATA ·tooOld+48(SB)/8, $"a newer "
-DATA ·tooOld+56(SB)/8, $"CPU\r\n"
-GLOBL ·tooOld(SB), RODATA|NOPTR, $64
+DATA ·tooOld+56(SB)/8, $"CPU; bui"
+DATA ·tooOld+64(SB)/8, $"ld with "
+DATA ·tooOld+72(SB)/8, $"a lower "
+DATA ·tooOld+80(SB)/8, $"one\r\n"
+GLOBL ·tooOld(SB), RODATA|NOPTR, $88
 #endif

@@ -64,11 +64,16 @@ func runProgram(t *testing.T, cfg Config, path string) {
 // TestTooOldCPU: a program for a newer CPU says so.
 func TestTooOldCPU(t *testing.T) {
 	t.Parallel()
-	vm, out := start(t, Config{Kernel: program(t, "program", "GOAMD64=v3")}, "")
-	if res, err := vm.Wait(); err != nil || res.Outcome != Traced {
-		t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
-	}
-	if want := "zeroframe: built with GOAMD64=v3 or higher, for a newer CPU\r\n"; !strings.HasSuffix(out.String(), want) {
-		t.Errorf("the serial port has %q; want %q", out, want)
+	for _, version := range []string{"v3", "v4"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			vm, out := start(t, Config{Kernel: program(t, "program", "GOAMD64="+version)}, "")
+			if res, err := vm.Wait(); err != nil || res.Outcome != Traced {
+				t.Errorf("the machine: %v, %v; want %v", res.Outcome, err, Traced)
+			}
+			if want := "zeroframe: built with GOAMD64=v3 or higher, for a newer CPU; build with a lower one\r\n"; !strings.HasSuffix(out.String(), want) {
+				t.Errorf("the serial port has %q; want %q", out, want)
+			}
+		})
 	}
 }
