@@ -1,6 +1,7 @@
 package gotest
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,9 @@ import (
 // It returns the packages as they were given; none means the package of the current folder.
 // The error is [flag.ErrHelp] for -h.
 func (f *Flags) Parse(known *flag.FlagSet, args []string) (packages []string, err error) {
+	if args, err = Enter(known, args); err != nil {
+		return nil, err
+	}
 	if err := f.fromEnvironment(known); err != nil {
 		return nil, err
 	}
@@ -81,6 +85,29 @@ func (f *Flags) Parse(known *flag.FlagSet, args []string) (packages []string, er
 		}
 	}
 	return packages, nil
+}
+
+// Enter changes to the folder that the go command's flag -C names, if a command knows that flag
+// and its arguments begin with it, and returns the other arguments. Context: host.
+func Enter(known *flag.FlagSet, args []string) (rest []string, err error) {
+	fl := known.Lookup("C")
+	if fl == nil || len(args) == 0 {
+		return args, nil
+	}
+	name, dir, hasValue := cutFlag(args[0])
+	if _, ours := fl.Value.(*goFlag); !ours || name != "C" {
+		return args, nil
+	}
+	if rest = args[1:]; !hasValue {
+		if len(rest) == 0 {
+			return nil, errors.New("flag needs an argument: -C")
+		}
+		dir, rest = rest[0], rest[1:]
+	}
+	if err := os.Chdir(dir); err != nil {
+		return nil, fmt.Errorf("-C: %w", err)
+	}
+	return rest, nil
 }
 
 // rest takes what is the test's own.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -66,12 +67,15 @@ func TestParseErrors(t *testing.T) {
 		"-timeout=-1s a":   `invalid value "-1s" for flag -timeout: it is negative; 0 means none`,
 		"-covermode=x a":   `invalid value "x" for flag -covermode: want set, count or atomic`,
 		"-race a":          "-race cannot work here: the race detector needs cgo",
-		"a -exec env":      "-exec cannot work here: zf test itself is what runs",
+		"a -exec env":      "-exec cannot work here: zf test itself runs",
 		"-fuzztime=soon a": `invalid value "soon" for flag -fuzztime: want a duration`,
 		"-fuzztime=0x a":   `invalid value "0x" for flag -fuzztime: want a number of runs`,
 		"-msan a":          "-msan cannot work here: it needs cgo",
 		"-h":               flag.ErrHelp.Error(),
 		"-toolexec=env a":  "-toolexec cannot work here",
+		"-C":               "flag needs an argument: -C",
+		"-C nosuch a":      "-C: chdir nosuch: ",
+		"-v -C .. a":       `invalid value ".." for flag -C: it must be the first flag`,
 	} {
 		if _, _, err := parsed(t, line); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("zf test %s: %v; want %q", line, err, want)
@@ -93,6 +97,24 @@ func TestGOFLAGS(t *testing.T) {
 	t.Setenv("GOFLAGS", "-count=x")
 	if _, _, err := parsed(t, "a"); err == nil || !strings.HasPrefix(err.Error(), "GOFLAGS: invalid value") {
 		t.Errorf("GOFLAGS=-count=x: %v; want an error that names GOFLAGS", err)
+	}
+}
+
+// TestEnter: -C comes first, in each way to write it; -C of another command is another flag.
+func TestEnter(t *testing.T) {
+	t.Setenv("GOFLAGS", "")
+	dir := t.TempDir()
+	for _, line := range []string{"-C " + dir + " -short a", "--C=" + dir + " -short a"} {
+		t.Chdir(".")
+		f, packages, err := parsed(t, line)
+		if at, _ := os.Getwd(); err != nil || at != dir || !slices.Equal(packages, []string{"a"}) || !f.On("short") {
+			t.Errorf("zf test %s: in %s, packages %q, %v; want %s, a", line, at, packages, err, dir)
+		}
+	}
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	fs.Bool("C", false, "")
+	if rest, err := Enter(fs, []string{"-C", "x"}); err != nil || len(rest) != 2 {
+		t.Errorf("Enter for another -C = %q, %v; want both words", rest, err)
 	}
 }
 

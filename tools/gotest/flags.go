@@ -86,6 +86,7 @@ var rows = []row{
 
 	{"a", build, yesNo, true, "build anew what has been built already"},
 	{"asmflags", build, text, true, "go build's -asmflags"},
+	{"C", own, text, true, "change to `DIR` before all else; it comes first"},
 	{"buildvcs", build, text, true, "go build's -buildvcs"},
 	{"mod", build, text, true, "go build's -mod: readonly, vendor or mod (`MODE`)"},
 	{"modcacherw", build, yesNo, true, "go build's -modcacherw"},
@@ -97,18 +98,18 @@ var rows = []row{
 	{"work", compile, yesNo, true, "go build's -work"},
 	{"x", compile, yesNo, true, "print the commands that build"},
 
-	{"asan", refused, yesNo, false, "it needs cgo, and the C compiler's runtime for it"},
-	{"C", refused, text, false, "zf builds from the folder where it runs; change to that folder first"},
-	{"compiler", refused, text, false, "an image is built by Go's own compiler"},
-	{"exec", refused, text, false, "zf test itself is what runs the test binary, in a machine"},
-	{"gccgoflags", refused, text, false, "an image is built by Go's own compiler"},
-	{"installsuffix", refused, text, false, "an image is built into a folder of its own"},
-	{"linkshared", refused, yesNo, false, "an image has no shared libraries"},
-	{"msan", refused, yesNo, false, "it needs cgo, and the C compiler's runtime for it"},
-	{"n", refused, yesNo, false, "nothing would be there to boot; -x shows the commands that build"},
-	{"pkgdir", refused, text, false, "an image is built into a folder of its own"},
-	{"race", refused, yesNo, false, "the race detector needs cgo and ThreadSanitizer's runtime, a C library for an operating system; go test -race finds races in the same code"},
-	{"toolexec", refused, text, false, "zf adds the kernel by it"},
+	{"asan", refused, yesNo, false, "it needs cgo and the C compiler's runtime; leave it out"},
+	{"compiler", refused, text, false, "an image is built by Go's own compiler; leave it out"},
+	{"exec", refused, text, false, "zf test itself runs the test binary, in a machine; leave it out"},
+	{"gccgoflags", refused, text, false, "an image is built by Go's own compiler; leave it out"},
+	{"installsuffix", refused, text, false, "an image is built into a folder of its own; leave it out"},
+	{"linkshared", refused, yesNo, false, "an image has no shared libraries; leave it out"},
+	{"msan", refused, yesNo, false, "it needs cgo and the C compiler's runtime; leave it out"},
+	{"n", refused, yesNo, false, "it builds nothing that could boot; leave it out"},
+	{"pkgdir", refused, text, false, "an image is built into a folder of its own; leave it out"},
+	{"race", refused, yesNo, false, "the race detector needs cgo and a C library for an operating system; " +
+		"`go test -race` finds races in the same code"},
+	{"toolexec", refused, text, false, "zf adds the kernel by it; leave it out"},
 }
 
 // Flags is what a command line says of the flags of go test and go build.
@@ -141,12 +142,21 @@ func RegisterBuild(fs *flag.FlagSet, flags *[]string) {
 	f := &Flags{values: make(map[string]string)}
 	for i := range rows {
 		r := &rows[i]
-		cover := strings.HasPrefix(r.name, "cover") && r.use == compile
-		instruments := slices.Contains([]string{"asan", "msan", "race"}, r.name)
-		if (r.use == build || cover || instruments) && fs.Lookup(r.name) == nil {
+		more := r.name == "C" || strings.HasPrefix(r.name, "cover") && r.use == compile
+		if (more || r.use == build || r.use == refused && r.name != "exec") && fs.Lookup(r.name) == nil {
 			fs.Var(&goFlag{f, r, flags}, r.name, r.help)
 		}
 	}
+}
+
+// Refused says why no image can be built with a flag of the go command, and what to do, or "".
+func Refused(name string) string {
+	for i := range rows {
+		if rows[i].name == name && rows[i].use == refused {
+			return rows[i].help
+		}
+	}
+	return ""
 }
 
 // PrintDefaults prints the flags of a set for which want says so; ours are those of go test
@@ -264,7 +274,13 @@ func (v *goFlag) IsBoolFlag() bool { return v.r.kind == yesNo || v.r.kind == ver
 func (v *goFlag) Set(s string) error {
 	r := v.r
 	if r.use == refused {
+		if on, err := strconv.ParseBool(s); r.kind == yesNo && err == nil && !on {
+			return nil
+		}
 		return errors.New(r.help)
+	}
+	if r.name == "C" { // Enter has taken it where it may be
+		return errors.New("it must be the first flag, as for the go command")
 	}
 	switch r.kind {
 	case verbosity, yesNo:

@@ -62,7 +62,8 @@ func Companion(ctx context.Context, pkg string, building func()) (string, error)
 		return "", fmt.Errorf("%w: %s: %v", ErrNoCompanion, name, err)
 	}
 	cmd := o.goCommand(ctx, "0", args...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", env)
+	// GOFLAGS and a workspace are for the user's program.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", env)
 	var msg bytes.Buffer
 	cmd.Stderr = &msg
 	if err := cmd.Run(); err != nil {

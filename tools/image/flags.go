@@ -13,24 +13,36 @@ package image
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/gotest"
 )
 
 // ErrFlag is returned for a flag of the go command, perhaps in GOFLAGS, that an image cannot
 // be built with.
 var ErrFlag = errors.New("impossible build flag")
 
-// refusedFlags are those that GOFLAGS may have, with the reason. Never written.
-var refusedFlags = map[string]string{
-	"race": "the race detector needs cgo and a C library for an operating system; `go test -race` finds races in the same code",
-	"msan": "it needs cgo and the C compiler's runtime for it",
-	"asan": "it needs cgo and the C compiler's runtime for it",
+// refusedFlags are those that GOFLAGS may have; gotest.Refused has the reasons. Never written.
+var refusedFlags = []string{"race", "msan", "asan", "linkshared", "n", "toolexec", "compiler"}
+
+// refusedLink are flags of the linker, with the values that do no harm. Never written.
+var refusedLink = []struct {
+	name, harmless, why string
+}{
+	{"linkmode", "internal auto", "the C linker makes programs for an operating system"},
+	{"buildmode", "exe", "an image is linked with -buildmode=exe"},
+	{"H", "linux", "an image is linked for linux, whose system calls the kernel speaks"},
+	{"R", "0x1000 4096", "an image is laid out in pages of 4 KiB"},
+	{"D", "-1", "the linker places the data of an image after its text"},
+	{"randlayout", "0", "the kernel knows its own code by its place in the text"},
 }
 
 // splitFlags splits a list of words as the go command does (cmd/internal/quoted): quotes around
@@ -103,9 +115,20 @@ func (o *BuildOptions) value(name string) string {
 
 // checkFlags refuses what is known to be impossible.
 func (o *BuildOptions) checkFlags() error {
-	for name, why := range refusedFlags {
-		if v := o.value(name); v != "" && v != "false" {
-			return fmt.Errorf("%w: -%s: %s; leave it out (also of GOFLAGS)", ErrFlag, name, why)
+	for _, name := range refusedFlags {
+		if v := o.value(name); v != "" && v != "false" && v != "gc" {
+			return fmt.Errorf("%w: -%s: %s (also of GOFLAGS)", ErrFlag, name, gotest.Refused(name))
+		}
+	}
+	for _, v := range o.values("ldflags") {
+		_, flags := linkerFlags(v)
+		for _, f := range flags {
+			for _, r := range refusedLink {
+				if r.name == f.name && !slices.Contains(strings.Fields(r.harmless), f.value) {
+					return fmt.Errorf("%w: -ldflags=%s: %s; leave it out (also of GOFLAGS)",
+						ErrFlag, strings.Join(f.words, " "), r.why)
+				}
+			}
 		}
 	}
 	mode := o.BuildMode
@@ -139,6 +162,45 @@ func (o *BuildOptions) moduleFlags() (flags []string) {
 		}
 	}
 	return flags
+}
+
+// absoluteOverlay writes the file that the flag -overlay names into the folder dir, with absolute
+// names, for a go command in another folder. It returns "" if there is no such flag.
+func (o *BuildOptions) absoluteOverlay(dir string) (string, error) {
+	given := o.value("overlay")
+	if given == "" {
+		return "", nil
+	}
+	var file struct{ Replace map[string]string }
+	absolute := func(name string) (string, error) {
+		if name == "" || filepath.IsAbs(name) { // "": the file is taken away
+			return name, nil
+		}
+		return filepath.Abs(filepath.Join(o.Dir, name))
+	}
+	name, err := absolute(given)
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(text, &file)
+	}
+	replace := make(map[string]string)
+	for from, to := range file.Replace {
+		from, err1 := absolute(from)
+		to, err2 := absolute(to)
+		replace[from], err = to, errors.Join(err, err1, err2)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: -overlay=%s: %w", ErrLoad, given, err)
+	}
+	file.Replace = replace
+	if text, err = json.Marshal(file); err != nil {
+		return "", err
+	}
+	name = filepath.Join(dir, "overlay.json")
+	return name, os.WriteFile(name, text, 0o644)
 }
 
 // inGOFLAGS reports whether GOFLAGS has a flag.
@@ -283,39 +345,54 @@ func (o *BuildOptions) findProfile(root *listed) error {
 	return err
 }
 
+// linkerFlag is one of the linker's flags as it was given: a word, or two.
+type linkerFlag struct {
+	name, value string // "true" if there is none
+	words       []string
+}
+
+// linkerFlags parts a value of -ldflags. pattern is "" if it has none.
+func linkerFlags(v string) (pattern string, flags []linkerFlag) {
+	if !strings.HasPrefix(v, "-") {
+		pattern, v, _ = strings.Cut(v, "=")
+	}
+	for words := splitFlags(v); len(words) > 0; {
+		n := 1
+		name, value, given := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(words[0], "-"), "-"), "=")
+		if !given {
+			value = "true"
+			if len(words) > 1 && (name == "X" || name == "extldflags" || !strings.HasPrefix(words[1], "-")) {
+				value, n = words[1], 2
+			}
+		}
+		flags, words = append(flags, linkerFlag{name, value, words[:n]}), words[n:]
+	}
+	return strings.TrimSpace(pattern), flags
+}
+
 // linkFlags returns the linker's flags that the user has given, without those that leave out
 // symbols or DWARF. These are what the kernel's tables are made of (golayout.go,
 // stacklimits.go), so that they are left out when those are filled in.
 func (o *BuildOptions) linkFlags(root *listed) (flags string, err error) {
-	var words []string
+	var last []linkerFlag
 	for _, v := range o.values("ldflags") {
-		if !strings.HasPrefix(v, "-") {
-			pattern, rest, ok := strings.Cut(v, "=")
-			if !ok || !o.matches(strings.TrimSpace(pattern), root) {
-				continue
-			}
-			v = rest
+		if pattern, flags := linkerFlags(v); pattern == "" || o.matches(pattern, root) {
+			last = flags
 		}
-		words = splitFlags(v)
 	}
 	symbols, dwarf := "", ""
-	kept := words[:0]
-	for i, w := range words {
-		name, value, given := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(w, "-"), "-"), "=")
-		on, err := strconv.ParseBool(value)
-		if !given {
-			on, err = true, nil
-		}
-		argument := i > 0 && slices.Contains([]string{"-X", "-extldflags"}, words[i-1])
+	var kept []string
+	for _, f := range last {
+		on, err := strconv.ParseBool(f.value)
 		switch {
-		case err != nil || argument || !strings.HasPrefix(w, "-"):
-			kept = append(kept, w)
-		case name == "s":
+		case err != nil:
+			kept = append(kept, f.words...)
+		case f.name == "s":
 			symbols = strconv.FormatBool(on)
-		case name == "w":
+		case f.name == "w":
 			dwarf = strconv.FormatBool(on)
 		default:
-			kept = append(kept, w)
+			kept = append(kept, f.words...)
 		}
 	}
 	o.dropSymbols = symbols == "true"

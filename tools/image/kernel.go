@@ -58,7 +58,7 @@ func (o *BuildOptions) addKernel(ctx context.Context, dir string) (*kernel, erro
 	if err != nil {
 		return nil, err
 	}
-	pkgs, err := o.compileKernel(ctx, source)
+	pkgs, err := o.compileKernel(ctx, source, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -115,41 +115,11 @@ func (k *kernel) toolexec() (string, error) {
 // if source is "", and returns its packages. With it those of Go's packages are compiled that
 // the program imports, and are returned, too: with an empty cache they come side by side then,
 // where one after the other a processor would often have nothing to do. What is compiled is in
-// the go command's build cache.
-func (o *BuildOptions) compileKernel(ctx context.Context, source string) ([]kernelPackage, error) {
-	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,BuildID,Deps"}, o.progress.flag()...)
-	if o.Tags != "" {
-		args = append(args, "-tags="+o.Tags)
-	}
-	if slices.Contains(o.Flags, "-trimpath=true") {
-		args = append(args, "-trimpath") // or the two would differ in the standard library
-	}
-	for _, f := range o.values("gcflags") {
-		// Those without a pattern are for the packages that are named, and the
-		// kernel is not; a folder as a pattern is relative to the program's.
-		if f = strings.TrimSpace(f); f != "" && !strings.HasPrefix(f, "-") && !strings.HasPrefix(f, ".") {
-			args = append(args, "-gcflags="+f)
-		}
-	}
-	args = append(args, o.kernelFlags([]string{modulePath + "/...", o.KernelPackage + "/..."})...)
-	args = append(args, "-pgo="+cmp.Or(o.profile, "off"))
-	args = append(args, o.kernelCover()...)
-	if source == "" {
-		args = append(args, o.moduleFlags()...)
-	}
-	names := append(o.missing[:len(o.missing):len(o.missing)], o.standard...)
-	cmd := o.goCommand(ctx, "0", append(append(args, "--"), names...)...)
-	if source != "" {
-		tc, err := o.toolchain(ctx)
-		if err != nil {
-			return nil, err
-		}
-		// What GOFLAGS and a workspace say of modules is said of the program's.
-		args = append(append(args, "-mod=readonly", "-modfile=", "--"), names...)
-		cmd = o.goCommand(ctx, "0", args...)
-		cmd.Path, cmd.Err = filepath.Join(tc, "bin", "go"), nil
-		cmd.Dir = source
-		cmd.Env = append(cmd.Env, "GOTOOLCHAIN=local", "GOWORK=off", "GO111MODULE=on", "PWD="+source)
+// the go command's build cache. dir is a folder for what that needs.
+func (o *BuildOptions) compileKernel(ctx context.Context, source, dir string) ([]kernelPackage, error) {
+	cmd, err := o.kernelCommand(ctx, source, dir)
+	if err != nil {
+		return nil, err
 	}
 	var out, msg bytes.Buffer
 	said, end := o.progress.writer(&msg)
@@ -162,7 +132,7 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source string) ([]kern
 			return strings.Fields(string(out))
 		}
 	}
-	err := cmd.Run()
+	err = cmd.Run()
 	end()
 	if err != nil {
 		// go: go.mod requires go >= 1.26.0 (running go 1.24.3; GOTOOLCHAIN=local)
@@ -181,6 +151,48 @@ func (o *BuildOptions) compileKernel(ctx context.Context, source string) ([]kern
 		pkgs = append(pkgs, p)
 	}
 	return pkgs, nil
+}
+
+// kernelCommand is the go command that does it.
+func (o *BuildOptions) kernelCommand(ctx context.Context, source, dir string) (*exec.Cmd, error) {
+	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,BuildID,Deps"}, o.progress.flag()...)
+	if o.Tags != "" {
+		args = append(args, "-tags="+o.Tags)
+	}
+	if slices.Contains(o.Flags, "-trimpath=true") {
+		args = append(args, "-trimpath") // or the two would differ in the standard library
+	}
+	for _, f := range o.values("gcflags") {
+		// Those without a pattern are for the packages that are named, and the
+		// kernel is not; a folder as a pattern is relative to the program's.
+		if f = strings.TrimSpace(f); f != "" && !strings.HasPrefix(f, "-") && !strings.HasPrefix(f, ".") {
+			args = append(args, "-gcflags="+f)
+		}
+	}
+	args = append(args, o.kernelFlags([]string{modulePath + "/...", o.KernelPackage + "/..."})...)
+	args = append(args, "-pgo="+cmp.Or(o.profile, "off"))
+	args = append(args, o.kernelCover()...)
+	names := append(o.missing[:len(o.missing):len(o.missing)], o.standard...)
+	if source == "" {
+		args = append(append(args, o.moduleFlags()...), "--")
+		return o.goCommand(ctx, "0", append(args, names...)...), nil
+	}
+	tc, err := o.toolchain(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// An overlay may be of Go's own packages, too.
+	overlay, err := o.absoluteOverlay(dir)
+	if err != nil {
+		return nil, err
+	}
+	// What GOFLAGS and a workspace say of modules is said of the program's.
+	args = append(args, "-mod=readonly", "-modfile=", "-overlay="+overlay, "--")
+	cmd := o.goCommand(ctx, "0", append(args, names...)...)
+	cmd.Path, cmd.Err = filepath.Join(tc, "bin", "go"), nil
+	cmd.Dir = source
+	cmd.Env = append(cmd.Env, "GOTOOLCHAIN=local", "GOWORK=off", "GO111MODULE=on", "PWD="+source)
+	return cmd, nil
 }
 
 // toolchain returns the root of the toolchain that builds the program, which its

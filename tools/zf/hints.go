@@ -87,6 +87,9 @@ func distance(a, b string) int {
 func meantFlag(set *flag.FlagSet, err error) string {
 	word, undefined := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !undefined {
+		if said, ok := strings.CutPrefix(err.Error(), "invalid boolean flag "); ok {
+			return "-" + said // of a flag that is refused, such as -race
+		}
 		return err.Error()
 	}
 	var known []string

@@ -256,7 +256,10 @@ func newFlags(name, args, text string, stderr io.Writer) *flag.FlagSet {
 func parse(fs *flag.FlagSet, args []string) (code int, ok bool) {
 	w := fs.Output()
 	fs.SetOutput(io.Discard) // where Parse says it all
-	err := fs.Parse(args)
+	args, err := gotest.Enter(fs, args)
+	if err == nil {
+		err = fs.Parse(args)
+	}
 	fs.SetOutput(w)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
