@@ -168,8 +168,9 @@ type Story struct {
 	// Unfinished is set if the search was ended from outside: this is what was known by then.
 	Unfinished bool `json:"unfinished,omitempty"`
 
-	asked int  // branches
-	made  bool // Culprit has made the value, and not only handed it over
+	asked  int  // branches
+	made   bool // Culprit has made the value, and not only handed it over
+	either bool // nothing tells which of two numbers is off
 }
 
 // unfinished is where a way ends that was not followed to its end.

@@ -166,16 +166,36 @@ func keyText(kind string, key []byte) string {
 	return fmt.Sprint(n)
 }
 
-// missed is for a false or a zero that the standard library has answered at path[at], in a step of the program: if that was
-// a look-up in a map, who has taken the key away. No hops: it was something else, or that cannot be told.
+// missed is for a false or a zero that the standard library has answered at path[at], in a step of the program, or that the
+// program has made itself: if that was a look-up in a map, or because of one, who has taken the key away. No hops: it was
+// something else, or that cannot be told.
 func (w *Why) missed(ctx context.Context, path []entry, at int, h *Hop) (hops []Hop, end string, err error) {
 	switch {
 	case strings.HasPrefix(h.By, "runtime.mapaccess2"), strings.HasPrefix(h.By, "internal/runtime/maps."):
 		return w.deleted(ctx, path, at)
 	case strings.HasPrefix(h.By, "internal/sync.(*HashTrieMap["):
 		return w.deletedSync(ctx, path, at)
+	case h.Own && h.By == "":
+		if test, ok := w.branchBefore(path, at); ok && w.vain(path, test) && w.decides(path, test+1, at) {
+			return w.deleted(ctx, path, test)
+		}
 	}
 	return nil, "", nil
+}
+
+// vain reports whether path[test] asks whether a map had the key that was looked up right before, and a branch follows.
+func (w *Why) vain(path []entry, test int) bool {
+	in := &path[test].inst
+	if in.Op != x86asm.TEST || in.Args[0] != x86asm.BL || in.Args[1] != x86asm.BL || path[test+1].inst.Op.String()[0] != 'J' {
+		return false
+	}
+	for i := test - 1; i >= max(0, test-6); i-- { // the value may be taken before
+		if path[i].inst.Op == x86asm.RET {
+			c := w.file.Lookup(path[i].pc, false)
+			return len(c) > 0 && strings.HasPrefix(c[len(c)-1].Function, "runtime.mapaccess2")
+		}
+	}
+	return false
 }
 
 // trie are the methods of the map behind sync.Map, by their names.

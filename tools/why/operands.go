@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
 )
@@ -442,7 +443,11 @@ func (w *Why) pick(ctx context.Context, s *Story, path []entry, at int, from []p
 	if err != nil {
 		return -1, "", err
 	}
+	if j = alone(bad, heals); j >= 0 {
+		return j, "", nil
+	}
 	if j = suspect(bad, rounds, func(j int, v uint64) (ok, known bool) { return heals[j](v), true }); j < 0 {
+		s.either = strings.HasSuffix(s.Death, "out of range") && neitherCleared(rounds, heals)
 		return j, "", nil
 	}
 	other, last := from[1-j], rounds[len(rounds)-1]
@@ -450,6 +455,28 @@ func (w *Why) pick(ctx context.Context, s *Story, path []entry, at int, from []p
 		s.Open = fmt.Sprintf(cannotTell+"in earlier rounds %s was changed, too, and now it holds %#x as before: what has left it so may be to blame", other, bad[1-j])
 	}
 	return j, fmt.Sprintf("; it was %#x in the round before, of %d, and %s holds %#x", last[j], len(rounds), other, bad[1-j]), nil
+}
+
+// alone returns which of the two numbers of a comparison is off whatever the other had been, -1 for none: an index that
+// is less than 0 is in no table. The other has been told by its sign, which no bound has.
+func alone(bad []uint64, heals []verdict) int {
+	for j, v := range bad {
+		if int64(v) < 0 && int64(bad[1-j]) >= 0 && !heals[1-j](0) && !heals[1-j](math.MaxInt64) {
+			return j
+		}
+	}
+	return -1
+}
+
+// neitherCleared reports whether earlier rounds leave it open which of the two numbers is off: there are none, or each
+// of the two has had a value in one of them with which the death would not have come.
+func neitherCleared(rounds [][]uint64, heals []verdict) bool {
+	for j := range heals {
+		if len(rounds) > 0 && !slices.ContainsFunc(rounds, func(r []uint64) bool { return j < len(r) && heals[j](r[j]) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // stale reports whether an operand has what it had in the round before, and had changed in earlier ones.

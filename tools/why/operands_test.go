@@ -37,6 +37,30 @@ func TestSuspect(t *testing.T) {
 	}
 }
 
+// TestAlone: an index that is less than 0 is off, whatever its bound. Of another one rounds tell in which the death would
+// not have come with the bound of then.
+func TestAlone(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		index, bound uint64
+		rounds       [][]uint64
+		want         int
+		either       bool
+	}{
+		{"less than 0", ^uint64(0), 7, nil, 0, true},
+		{"too much, or too little", 1282, 320, nil, -1, true},
+		{"an empty table", 0, 0, nil, -1, true},
+		{"the bound was as now", 20, 20, [][]uint64{{18, 20}, {19, 20}}, -1, false},
+		{"the bound was larger", 20, 20, [][]uint64{{3, 100}, {19, 20}}, -1, true},
+	} {
+		bad := []uint64{c.index, c.bound}
+		heals := []verdict{func(v uint64) bool { return v < c.bound }, func(v uint64) bool { return c.index < v }}
+		if got, either := alone(bad, heals), neitherCleared(c.rounds, heals); got != c.want || either != c.either {
+			t.Errorf("%s: operand %d, %v; want %d, %v", c.name, got, either, c.want, c.either)
+		}
+	}
+}
+
 // TestRemade: what an instruction would have made of another operand.
 func TestRemade(t *testing.T) {
 	w := new(Why)

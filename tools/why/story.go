@@ -174,12 +174,12 @@ func (h *Hop) stored(hops []Hop) bool {
 }
 
 // blame sets Culprit: that of the cause that was the latest to become what it was. A constant that is an argument, or
-// is in the place of the death, has not become anything. Where a way was lost, or forks, and several may be to blame, it
-// sets OneOf.
+// is in the place of the death, has not become anything. Where a way was lost, or forks, or nothing tells an index from
+// its bound, and several may be to blame, it sets OneOf.
 func (s *Story) blame() {
 	s.Culprit, s.OneOf, s.made = nil, nil, false
 	var found, others, sums []*Hop // by those that were made, and not
-	open := false
+	open := s.either
 	for i := range s.Causes {
 		c := &s.Causes[i]
 		open = open || c.Forked

@@ -18,6 +18,7 @@ var kinds = map[string]func(){
 	"joined": joined, "stackgrown": stackGrown, "cleared": cleared, "sent": sent, "unaligned": unaligned, "repeated": repeated,
 	"counted": counted, "looped": looped, "plain": plain,
 	"truncated": truncated, "skipped": skipped, "trailing": trailing, "remainder": remainder, "spare": spare, "limited": limited,
+	"popped": popped, "swapped": swapped, "forgotten": forgotten, "anyway": anyway,
 }
 
 func main() { culprit.Main(kinds) }
@@ -609,4 +610,79 @@ func (g *grid) allowed(need int) {
 	if need <= g.high {
 		g.cells = make([]int, need)
 	}
+}
+
+// An index and a bound.
+
+// popped has an index that is less than 0, and a length that was made later.
+func popped() {
+	g := newGrid()
+	g.pop(9)
+	fmt.Println(g.cells[g.n])
+}
+
+//go:noinline
+func (g *grid) pop(n int) {
+	g.n = -1 // culprit popped
+	g.cells = g.cells[:len(g.cells)-n]
+}
+
+// swapped has a length that has become what it is after the index, and nothing tells which of the two is off.
+func swapped() {
+	g := newGrid()
+	g.bytes = append(g.bytes[:0], 5, 0) // culprit swapped
+	g.parse()
+	g.bytes = append(g.bytes, make([]byte, 300)...)
+	fmt.Println(g.bytes[2 : 2+g.n])
+}
+
+//go:noinline
+func (g *grid) parse() {
+	g.n = int(g.bytes[0])<<8 | int(g.bytes[1])
+}
+
+// A cache's own answer.
+
+type cache map[int]*grid
+
+func newCache() cache {
+	c := cache{}
+	for i := range 5 {
+		c[i] = newGrid()
+	}
+	return c
+}
+
+//go:noinline
+func (c cache) get(k int) *grid {
+	g, ok := c[k]
+	if !ok {
+		return nil
+	}
+	return g
+}
+
+//go:noinline
+func (c cache) evict(k int) { delete(c, k) } // culprit forgotten
+
+func forgotten() {
+	c := newCache()
+	c.evict(3)
+	fmt.Print(c.get(1).n)
+	fmt.Println(c.get(3).n)
+}
+
+// anyway asks what answers nil whether the key is there or not.
+func anyway() {
+	c := newCache()
+	delete(c, 3)
+	fmt.Println(c.touch(3).n)
+}
+
+//go:noinline
+func (c cache) touch(k int) *grid {
+	if g, ok := c[k]; ok {
+		g.n++
+	}
+	return nil // culprit anyway
 }
