@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,20 +27,20 @@ type TestFlags struct {
 	MemoryMiB int
 	Parallel  int
 	Logs, Out string // folder, file; "" for none
-	ZF, Dir   string // set by Prepare: the command, and a folder for what is made
+	ZF, Dir   string // set by Make: the command, and a folder for what is made
 }
 
-// Parse parses a command line of these flags and of those that fs has. wrong looks at the others.
-func (s *TestFlags) Parse(fs *flag.FlagSet, args []string, usage string, stdout io.Writer, wrong func() error) error {
-	run := fs.String("run", "", "try only the packages whose import path matches `REGEXP`")
-	fs.BoolVar(&s.Resume, "resume", false, "do not try again what the -o file has already")
-	fs.DurationVar(&s.Timeout, "timeout", s.Timeout, "end a package's tests after `TIME`")
-	fs.IntVar(&s.MemoryMiB, "m", s.MemoryMiB, "RAM of each machine in `MIB`")
-	fs.IntVar(&s.Parallel, "p", 2, "have `N` machines at once")
-	fs.StringVar(&s.Out, "o", "", "write the table to `FILE` after each package (default: print it at the\nend); "+
+// Parse parses a command line of these flags and of those that flags has. wrong looks at the others.
+func (s *TestFlags) Parse(flags *flag.FlagSet, args []string, usage string, stdout io.Writer, wrong func() error) error {
+	run := flags.String("run", "", "try only the packages whose import path matches `REGEXP`")
+	flags.BoolVar(&s.Resume, "resume", false, "do not try again what the -o file has already")
+	flags.DurationVar(&s.Timeout, "timeout", s.Timeout, "end a package's tests after `TIME`")
+	flags.IntVar(&s.MemoryMiB, "m", s.MemoryMiB, "RAM of each machine in `MIB`")
+	flags.IntVar(&s.Parallel, "p", 2, "have `N` machines at once")
+	flags.StringVar(&s.Out, "o", "", "write the table to `FILE` after each package (default: print it at the\nend); "+
 		"what it says of packages that are not tried stays")
-	fs.StringVar(&s.Logs, "logs", "", "keep what each package's tests printed, in folder `DIR`")
-	return Parse(fs, args, usage, stdout, func() (err error) {
+	flags.StringVar(&s.Logs, "logs", "", "keep what each package's tests printed, in folder `DIR`")
+	return Parse(flags, args, usage, stdout, func() (err error) {
 		if s.Parallel < 1 || s.Timeout <= 0 {
 			return errors.New("-p and -timeout must be more than 0")
 		}
@@ -53,17 +54,61 @@ func (s *TestFlags) Parse(fs *flag.FlagSet, args []string, usage string, stdout 
 	})
 }
 
-// Prepare makes the folders and builds the command zf. Dir is the caller's to remove.
-func (s *TestFlags) Prepare(ctx context.Context) (err error) {
+// Table is a table of packages.
+type Table interface {
+	String() string // all of it
+	Head() string   // its first line
+	Sum() string    // what it comes to
+	// Load takes the lines of a table that was written before, after the first one.
+	Load(lines string) error
+}
+
+// Make has try make the table's rows, with the folders and the command zf there, and shows the table.
+// Rows of other packages stay as they are in the file. If the file is of another Go or other
+// machines, that is an error where some packages only are tried.
+func (s *TestFlags) Make(ctx context.Context, t Table, some bool, stdout io.Writer, try func() error) (err error) {
+	text, err := os.ReadFile(s.Out)
+	head, lines, _ := strings.Cut(string(text), "\n")
+	switch {
+	case s.Out == "" || errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case head == t.Head():
+		if err := t.Load(lines); err != nil {
+			return fmt.Errorf("%s: %w", s.Out, err)
+		}
+	case some || s.Resume || s.Run.String() != "":
+		return fmt.Errorf("%s begins with %q, and not with %q; remove it, or make it anew as a whole", s.Out, head, t.Head())
+	}
 	if s.Logs != "" {
 		if err := os.MkdirAll(s.Logs, 0o755); err != nil {
 			return fmt.Errorf("-logs: %w", err)
 		}
 	}
-	if s.Dir, err = os.MkdirTemp("", "zf-tests-"); err == nil {
-		s.ZF, err = BuildZF(ctx, s.Dir)
+	if s.Dir, err = os.MkdirTemp("", "zf-tests-"); err != nil {
+		return err
 	}
-	return err
+	defer os.RemoveAll(s.Dir)
+	if s.ZF, err = BuildZF(ctx, s.Dir); err != nil {
+		return err
+	}
+	if err := try(); err != nil {
+		return err
+	}
+	if s.Out == "" {
+		_, err = io.WriteString(stdout, t.String())
+		return err
+	}
+	fmt.Fprintf(stdout, "%s\nThe table is in %s.\n", t.Sum(), s.Out)
+	return s.Write(t) // what a list has of reasons may be new
+}
+
+// Write writes the table to the file, if there is one.
+func (s *TestFlags) Write(t Table) error {
+	if s.Out == "" {
+		return nil
+	}
+	return Replace(s.Out, t.String())
 }
 
 // Test runs `go test` or `zf test` -json of a package with some flags, in dir, and keeps what it

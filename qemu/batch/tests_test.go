@@ -2,7 +2,10 @@ package batch
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -45,6 +48,43 @@ func TestReadTests(t *testing.T) {
 		}
 		if got != tt.want || tt.end != "" && o.End() != tt.end {
 			t.Errorf("%s: it gives %q, ended by %q; want %q, %q\n%s", tt.name, got, o.End(), tt.want, tt.end, events)
+		}
+	}
+}
+
+type fakeTable struct{ head, rows string }
+
+func (t *fakeTable) String() string          { return t.head + "\n" + t.rows }
+func (t *fakeTable) Head() string            { return t.head }
+func (t *fakeTable) Sum() string             { return "the sum" }
+func (t *fakeTable) Load(lines string) error { t.rows = lines; return nil }
+
+// TestMake: rows of another table stay only if it is of the same kind.
+func TestMake(t *testing.T) {
+	s := TestFlags{Out: filepath.Join(t.TempDir(), "table"), Run: regexp.MustCompile("some")}
+	for _, tt := range []struct{ file, head, want, err string }{
+		{"", "# a", "# a\nnew\n", ""},
+		{"# a\nold\n", "# a", "# a\nold\nnew\n", ""},
+		{"# a\nold\n", "# b", "# a\nold\n", "anew as a whole"},
+	} {
+		os.Remove(s.Out)
+		if tt.file != "" {
+			if err := Replace(s.Out, tt.file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tab := &fakeTable{head: tt.head}
+		var said strings.Builder
+		err := s.Make(t.Context(), tab, false, &said, func() error {
+			tab.rows += "new\n"
+			if _, err := os.Stat(s.ZF); err != nil {
+				t.Error(err)
+			}
+			return s.Write(tab)
+		})
+		got, _ := os.ReadFile(s.Out)
+		if string(got) != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("with %q and %s: %q, %v; want %q, %q", tt.file, tt.head, got, err, tt.want, tt.err)
 		}
 	}
 }

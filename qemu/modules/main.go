@@ -80,25 +80,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	t := &table{list: l, head: fmt.Sprintf("# The tests of modules on %s, linux/amd64, here and on the kernel, %d MiB.", runtime.Version(), s.MemoryMiB)}
-	if s.Out != "" {
-		if err := t.load(s.Out, s.Resume || *only+s.Run.String() != ""); err != nil {
-			return err
-		}
-	}
-	defer func() { os.RemoveAll(s.Dir) }()
-	if err := s.Prepare(ctx); err != nil {
-		return err
-	}
-	if err := s.all(ctx, t, stderr); err != nil {
-		return err
-	}
-	if s.Out == "" {
-		_, err = io.WriteString(stdout, t.String())
-		return err
-	}
-	fmt.Fprintf(stdout, "%sThe table is in %s.\n", t.sum(), s.Out)
-	return batch.Replace(s.Out, t.String()) // the list may say more than it did
+	t := &table{list: l, rows: map[string]row{}, head: fmt.Sprintf("# The tests of modules on %s, linux/amd64, here and on the kernel, %d MiB.", runtime.Version(), s.MemoryMiB)}
+	return s.Make(ctx, t, *only != "", stdout, func() error { return s.all(ctx, t, stderr) })
 }
 
 // all tries all modules. With a file, the table is written to it after each package.
@@ -126,7 +109,7 @@ func (s *settings) all(ctx context.Context, t *table, progress io.Writer) error 
 		mu.Unlock()
 		for _, p := range pkgs {
 			mu.Lock()
-			known := s.Resume && t.has(m, p.ImportPath)
+			known := s.Resume && t.rows[p.ImportPath].module == m.String()
 			mu.Unlock()
 			if known || !s.Run.MatchString(p.ImportPath) {
 				continue
@@ -136,12 +119,10 @@ func (s *settings) all(ctx context.Context, t *table, progress io.Writer) error 
 				return fmt.Errorf("%s: %w", p.ImportPath, err)
 			}
 			mu.Lock()
-			t.put(r)
+			t.rows[r.pkg] = r
 			tried++
 			fmt.Fprint(progress, t.format(r.pkg, r))
-			if s.Out != "" {
-				err = batch.Replace(s.Out, t.String())
-			}
+			err = s.Write(t)
 			mu.Unlock()
 			if err != nil {
 				return err

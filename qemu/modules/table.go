@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"maps"
 	"slices"
 	"strings"
 
@@ -86,33 +84,23 @@ const indent = "        "
 type table struct {
 	*list
 	head string
-	rows []row
+	rows map[string]row // by package
 }
 
-// put adds a row, or takes the place of the package's.
-func (t *table) put(r row) {
-	t.rows = slices.DeleteFunc(t.rows, func(other row) bool { return other.pkg == r.pkg })
-	t.rows = append(t.rows, r)
-	place := func(r row) int {
-		return slices.IndexFunc(t.modules, func(m module) bool { return m.String() == r.module })
-	}
-	slices.SortStableFunc(t.rows, func(a, b row) int {
-		if c := place(a) - place(b); c != 0 {
-			return c
+// of returns a module's rows, in the order of their packages.
+func (t *table) of(m module) (rows []row) {
+	for _, pkg := range slices.Sorted(maps.Keys(t.rows)) {
+		if r := t.rows[pkg]; r.module == m.String() {
+			rows = append(rows, r)
 		}
-		return strings.Compare(a.pkg, b.pkg)
-	})
-}
-
-// has reports whether there is a row of a package of that module.
-func (t *table) has(m module, pkg string) bool {
-	return slices.ContainsFunc(t.rows, func(r row) bool { return r.module == m.String() && r.pkg == pkg })
+	}
+	return rows
 }
 
 // trim removes the rows of packages that a module does not have.
 func (t *table) trim(m module, pkgs []image.TestPackage) {
-	t.rows = slices.DeleteFunc(t.rows, func(r row) bool {
-		return r.module == m.String() && !slices.ContainsFunc(pkgs, func(p image.TestPackage) bool { return p.ImportPath == r.pkg })
+	maps.DeleteFunc(t.rows, func(pkg string, r row) bool {
+		return r.module == m.String() && !slices.ContainsFunc(pkgs, func(p image.TestPackage) bool { return p.ImportPath == pkg })
 	})
 }
 
@@ -124,84 +112,72 @@ var columns = fmt.Sprintf("# %-58s %7s %9s %9s %9s\n# %-58s %7s %9s %9s %9s\n",
 func (t *table) String() string {
 	var b strings.Builder
 	b.WriteString(t.head + "\n# Made by `make test-modules`; `go run ./qemu/modules -h` explains the words.\n" + columns)
-	module := ""
-	for _, r := range t.rows {
-		if r.module != module {
-			module = r.module
-			b.WriteString(module + "\n")
+	for _, m := range t.modules {
+		for i, r := range t.of(m) {
+			if i == 0 {
+				fmt.Fprintln(&b, m)
+			}
+			b.WriteString(t.format("."+strings.TrimPrefix(r.pkg, m.path), r))
 		}
-		path, _, _ := strings.Cut(module, " ")
-		b.WriteString(t.format("."+strings.TrimPrefix(r.pkg, path), r))
 	}
-	return b.String() + t.sum()
+	return b.String() + t.Sum() + "\n"
 }
 
-// sum counts the rows.
-func (t *table) sum() string {
+// Sum counts the rows.
+func (t *table) Sum() string {
 	count := make(map[string]int)
-	modules := make(map[string]bool)
-	for _, r := range t.rows {
-		count[t.verdict(r)]++
-		if r.otherEvents() && t.notes["events"][r.pkg] == "" {
-			count["events"]++
+	for _, m := range t.modules {
+		for i, r := range t.of(m) {
+			count[t.verdict(r)]++
+			count["all"]++
+			if r.otherEvents() && t.notes["events"][r.pkg] == "" {
+				count["events"]++
+			}
+			if i == 0 {
+				count["modules"]++
+			}
 		}
-		modules[r.module] = true
 	}
-	alone := len(t.rows) - count["exec"] - count["left"]
-	fine := count["same"] + count["linux"]
-	percent := 100 * float64(fine) / float64(max(alone, 1))
+	alone, fine := count["all"]-count["exec"]-count["left"], count["same"]+count["linux"]
 	return fmt.Sprintf("# %d packages of %d modules: %d same, %d linux, %d known, %d worse, %d exec, %d left.\n"+
 		"# Of the %d that are neither exec nor left, %d do no worse than on Linux: %.1f %%.\n"+
-		"# %d have other events (-json) than on Linux without a reason.\n",
-		len(t.rows), len(modules), count["same"], count["linux"], count["known"], count["worse"], count["exec"], count["left"], alone, fine, percent, count["events"])
+		"# %d have other events (-json) than on Linux without a reason.",
+		count["all"], count["modules"], count["same"], count["linux"], count["known"], count["worse"], count["exec"], count["left"],
+		alone, fine, 100*float64(fine)/float64(max(alone, 1)), count["events"])
 }
 
-// load takes the rows of a table that was written before, if there is one. One of another
-// Go or other machines is an error where its rows are to stay.
-func (t *table) load(file string, stay bool) error {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if was, _, _ := strings.Cut(string(text), "\n"); was != t.head {
-		if !stay {
-			return nil
-		}
-		return fmt.Errorf("%s begins with %q, and not with %q; remove it, or make it without -only, -run and -resume", file, was, t.head)
-	}
-	module, known := "", false
-	for line := range strings.Lines(string(text)) {
+// Head is its first line.
+func (t *table) Head() string { return t.head }
+
+// Load takes the rows of a table that was written before.
+func (t *table) Load(lines string) error {
+	name, last := "", ""
+	for line := range strings.Lines(lines) {
 		line = strings.TrimSuffix(line, "\n")
-		last := len(t.rows) - 1
+		note, isNote := strings.CutPrefix(line, indent)
 		switch {
 		case strings.HasPrefix(line, "#"):
 		case !strings.HasPrefix(line, " "):
-			module, known = line, false
-			for _, m := range t.modules {
-				known = known || m.String() == module
-			}
-		case !known:
-		case strings.HasPrefix(line, indent):
-			note := strings.TrimPrefix(line, indent)
-			if last < 0 {
-				return fmt.Errorf("%s: %q belongs to no row", file, line)
-			}
-			if !ofList(note) {
-				t.rows[last].notes = append(t.rows[last].notes, note)
-			}
-		default:
-			r, err := parseRow(line, module)
+			name = line
+		case !isNote:
+			r, err := parseRow(line, name)
 			if err != nil {
-				return fmt.Errorf("%s: %w", file, err)
+				return err
 			}
-			t.rows = append(t.rows, r)
+			last = r.pkg
+			t.rows[last] = r
+		case last == "":
+			return fmt.Errorf("%q belongs to no row", line)
+		case !ofList(note):
+			r := t.rows[last]
+			r.notes = append(r.notes, note)
+			t.rows[last] = r
 		}
 	}
-	// A package that the list leaves out now, or no more, is another matter.
-	t.rows = slices.DeleteFunc(t.rows, func(r row) bool { return r.left != (t.notes["leave"][r.pkg] != "") })
+	// A package of another version, or that the list leaves out now, or no more, is another matter.
+	maps.DeleteFunc(t.rows, func(pkg string, r row) bool {
+		return r.left != (t.notes["leave"][pkg] != "") || !slices.ContainsFunc(t.modules, func(m module) bool { return m.String() == r.module })
+	})
 	return nil
 }
 

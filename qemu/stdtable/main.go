@@ -15,7 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -61,29 +61,12 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	defer func() { os.RemoveAll(s.Dir) }()
-	if err := s.Prepare(ctx); err != nil {
-		return err
-	}
 	version, err := batch.Output(ctx, "", nil, "go", "env", "GOVERSION")
 	if err != nil {
 		return err
 	}
 	t := newTable(strings.TrimSpace(version), s)
-	if s.Out != "" && (s.Resume || s.Run.String() != "") {
-		if err := t.load(s.Out); err != nil {
-			return err
-		}
-	}
-	if err := s.all(ctx, t, stderr); err != nil {
-		return err
-	}
-	if s.Out == "" {
-		_, err = io.WriteString(stdout, t.String())
-		return err
-	}
-	fmt.Fprintf(stdout, "%s\nThe table is in %s.\n", t.summary(), s.Out)
-	return batch.Replace(s.Out, t.String())
+	return s.Make(ctx, t, false, stdout, func() error { return s.all(ctx, t, stderr) })
 }
 
 // packages returns the import paths of what is to be tested.
@@ -112,6 +95,9 @@ func (s *settings) all(ctx context.Context, t *table, progress io.Writer) error 
 	if err != nil {
 		return err
 	}
+	if s.Run.String() == "" { // what there is no more
+		maps.DeleteFunc(t.rows, func(pkg, _ string) bool { return !slices.Contains(paths, pkg) })
+	}
 	if s.Resume {
 		paths = slices.DeleteFunc(paths, func(pkg string) bool { return t.rows[pkg] != "" })
 	}
@@ -128,10 +114,7 @@ func (s *settings) all(ctx context.Context, t *table, progress io.Writer) error 
 		t.rows[r.pkg] = r.String()
 		done++
 		fmt.Fprintf(progress, "%3d/%d %4.0fs  %s\n", done, len(paths), time.Since(started).Seconds(), r)
-		if s.Out == "" {
-			return nil
-		}
-		return batch.Replace(s.Out, t.String())
+		return s.Write(t)
 	})
 }
 

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,25 +91,18 @@ func newTable(version string, s settings) *table {
 		version, s.MemoryMiB, s.Timeout), map[string]string{}}
 }
 
-// load takes the rows of a file, if there is one. One of another Go or other machines is an error.
-func (t *table) load(file string) error {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if was, _, _ := strings.Cut(string(text), "\n"); was != t.head {
-		return fmt.Errorf("%s begins with %q, and not with %q; remove it, or make it without -run and -resume", file, was, t.head)
-	}
-	for line := range strings.Lines(string(text)) {
+// Head is its first line.
+func (t *table) Head() string { return t.head }
+
+// Load takes the rows of a table that was written before.
+func (t *table) Load(lines string) error {
+	for line := range strings.Lines(lines) {
 		if line[0] == '#' {
 			continue
 		}
 		f := strings.Fields(line)
 		if len(f) < 4 || f[0] != "pass" && f[0] != "fail" {
-			return fmt.Errorf("%s: %q is no row of a table", file, line)
+			return fmt.Errorf("%q is no row of a table", line)
 		}
 		t.rows[f[1]] = strings.TrimSpace(line)
 	}
@@ -122,8 +112,8 @@ func (t *table) load(file string) error {
 // excepts are the reasons for which a row leaves tests out.
 var excepts = regexp.MustCompile(`except (\w+):`)
 
-// summary is the table's last line.
-func (t *table) summary() string {
+// Sum is the table's last line.
+func (t *table) Sum() string {
 	var whole, part, failed, alone int
 	for _, r := range t.rows {
 		// Whether it needs a network or a subprocess, and nothing else keeps it from passing.
@@ -152,5 +142,5 @@ func (t *table) String() string {
 	for _, pkg := range slices.Sorted(maps.Keys(t.rows)) {
 		lines = append(lines, t.rows[pkg])
 	}
-	return strings.Join(append(lines, "# "+t.summary(), ""), "\n")
+	return strings.Join(append(lines, "# "+t.Sum(), ""), "\n")
 }
