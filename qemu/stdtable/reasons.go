@@ -2,6 +2,8 @@ package main
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/qemu/batch"
 )
@@ -25,45 +27,45 @@ var recognized = []struct {
 	{regexp.MustCompile(`"Set(res|re|e)?[ug]id\([1-9][0-9,]*\)" failed: invalid argument`), users},
 }
 
-// known are tests whose words do not tell, by package and name.
-var known = map[string]string{
-	// These look at what the other process has printed, or how it ended, and not at
-	// whether it could be started.
-	"crypto/internal/fips140test.TestCASTPasses":            subprocess,
-	"crypto/internal/fips140test.TestCASTFailures":          subprocess,
-	"crypto/internal/fips140test.TestIntegrityCheckFailure": subprocess,
-	"flag.TestExitCode":                                                  subprocess,
-	"internal/synctest.TestChannelMovedOutOfBubble":                      subprocess,
-	"internal/synctest.TestTimerFromInsideBubble":                        subprocess,
-	"internal/synctest.TestWaitGroupMovedIntoBubble":                     subprocess,
-	"internal/synctest.TestWaitGroupMovedOutOfBubble":                    subprocess,
-	"internal/synctest.TestWaitGroupMovedBetweenBubblesWithNonZeroCount": subprocess,
-	"os/exec.TestExitCode":                                               subprocess,
-	"os/exec.TestOutputStderrCapture":                                    subprocess,
-	"runtime.TestIssue66841":                                             subprocess,
-	"runtime.TestRuntimePanic":                                           subprocess,
-	"runtime.TestTracebackRuntimeFunction":                               subprocess,
-	"runtime.TestTracebackRuntimeMethod":                                 subprocess,
-	"runtime.TestTracebackSystem":                                        subprocess,
-	"sync.TestIssue76126":                                                subprocess,
-	"syscall.TestPrlimitOtherProcess":                                    subprocess,
-	"testing.TestFlag":                                                   subprocess,
-	"testing.TestMorePanic":                                              subprocess,
-	"testing.TestPanic":                                                  subprocess,
-	"testing.TestTBHelper":                                               subprocess,
-	"testing.TestTBHelperParallel":                                       subprocess,
-	"testing/synctest.TestFatal":                                         subprocess,
-	"testing/synctest.TestError":                                         subprocess,
-	"testing/synctest.TestVerboseError":                                  subprocess,
-	"testing/synctest.TestSkip":                                          subprocess,
-	"testing/synctest.TestVerboseSkip":                                   subprocess,
-	"testing/synctest.TestHelper":                                        subprocess,
-}
+// known are tests whose words do not tell that they need a subprocess, by package and name. They
+// look at what the other process has printed, or how it ended, and not at whether it could be
+// started.
+var known = strings.Fields(`
+	crypto/internal/fips140test.TestCASTPasses
+	crypto/internal/fips140test.TestCASTFailures
+	crypto/internal/fips140test.TestIntegrityCheckFailure
+	flag.TestExitCode
+	internal/synctest.TestChannelMovedOutOfBubble
+	internal/synctest.TestTimerFromInsideBubble
+	internal/synctest.TestWaitGroupMovedIntoBubble
+	internal/synctest.TestWaitGroupMovedOutOfBubble
+	internal/synctest.TestWaitGroupMovedBetweenBubblesWithNonZeroCount
+	os/exec.TestExitCode
+	os/exec.TestOutputStderrCapture
+	runtime.TestIssue66841
+	runtime.TestRuntimePanic
+	runtime.TestTracebackRuntimeFunction
+	runtime.TestTracebackRuntimeMethod
+	runtime.TestTracebackSystem
+	sync.TestIssue76126
+	syscall.TestPrlimitOtherProcess
+	testing.TestFlag
+	testing.TestMorePanic
+	testing.TestPanic
+	testing.TestTBHelper
+	testing.TestTBHelperParallel
+	testing/synctest.TestFatal
+	testing/synctest.TestError
+	testing/synctest.TestVerboseError
+	testing/synctest.TestSkip
+	testing/synctest.TestVerboseSkip
+	testing/synctest.TestHelper
+`)
 
 // reason says what a failed test needs, or "" if that is not known.
 func reason(pkg, test string, lines []string) string {
-	if r := known[pkg+"."+test]; r != "" {
-		return r
+	if slices.Contains(known, pkg+"."+test) {
+		return subprocess
 	}
 	for _, line := range lines {
 		if batch.NeedsProgram(line) {

@@ -137,7 +137,7 @@ func TestExceptionsForOtherReasons(t *testing.T) {
 
 // TestKnown: an entry of the list is of use only if it names a test.
 func TestKnown(t *testing.T) {
-	for key := range known {
+	for _, key := range known {
 		pkg, name, ok := strings.Cut(key[strings.LastIndex(key, "/")+1:], ".")
 		if !ok || pkg == "" || !regexp.MustCompile(`^(Test|Example|Fuzz)[A-Z_0-9]?\w*$`).MatchString(name) {
 			t.Errorf("%q is not PACKAGE.TEST", key)

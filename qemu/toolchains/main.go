@@ -17,19 +17,21 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"go/version"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/zeroframe/zeroframe/qemu/batch"
 )
 
 // toolchains are the last ones of each version of Go that the kernel is to work with.
@@ -48,148 +50,154 @@ var suites = []struct {
 		"|^TestStandardPackages$/^(sort|strings|errors)$|^TestBuildFlags$/^(N-l|l)$", ""},
 }
 
-var verbose = flag.Bool("v", false, "print the name of each test that ends")
+func main() { batch.Main("toolchains", command) }
 
-func main() {
-	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: go run ./qemu/toolchains [-v] [VERSION...]   (such as go1.27.4; see its main.go)")
-	}
-	flag.Parse()
-	all := flag.Args()
-	if len(all) == 0 {
-		all = toolchains
-	}
-	for _, t := range all {
-		if !version.IsValid(t) {
-			fmt.Fprintf(os.Stderr, "toolchains: %s is no version of Go; want one such as %s\n", t, toolchains[0])
-			os.Exit(2)
+// command runs with the given arguments.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	all := toolchains
+	fs := flag.NewFlagSet("toolchains", flag.ContinueOnError)
+	verbose := fs.Bool("v", false, "print the name of each test that ends")
+	const usage = "usage: go run ./qemu/toolchains [-v] [VERSION...]   (such as go1.27.4; see its main.go)\n"
+	err := batch.ParseNames(fs, args, usage, stdout, func(names []string) error {
+		if len(names) > 0 {
+			all = names
 		}
+		for _, t := range all {
+			if !version.IsValid(t) {
+				return fmt.Errorf("%s is no version of Go; want one such as %s", t, toolchains[0])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	var lines []string
-	passed, failed := 0, 0
+	lines := "\n"
+	var sum count
 	for _, t := range all {
 		start := time.Now()
-		c, err := try(t, os.Stdout)
-		line := fmt.Sprintf("%-9s ok    %d tests passed in %.0f s", t, c.passed, time.Since(start).Seconds())
+		c := count{out: stdout, toolchain: t, verbose: *verbose}
+		err := c.try(ctx)
+		line := fmt.Sprintf("%-9s ok    %d tests passed in %.0f s\n", t, c.passed, time.Since(start).Seconds())
 		if err != nil || c.failed > 0 {
 			line = fmt.Sprintf("%-9s FAIL  %d tests passed, %d failed", t, c.passed, c.failed)
 			if err != nil {
 				line += ": " + err.Error()
 			}
+			line += "\n"
 			c.failed = max(c.failed, 1)
 		}
-		lines = append(lines, line)
-		passed, failed = passed+c.passed, failed+c.failed
-		fmt.Println(line)
+		fmt.Fprint(stdout, line)
+		lines += line
+		sum.passed, sum.failed = sum.passed+c.passed, sum.failed+c.failed
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	if len(all) > 1 {
-		fmt.Println("\n" + strings.Join(lines, "\n"))
+		fmt.Fprint(stdout, lines)
 	}
-	fmt.Printf("%d passed, %d failed\n", passed, failed)
-	if failed > 0 {
-		os.Exit(1)
+	fmt.Fprintf(stdout, "%d passed, %d failed\n", sum.passed, sum.failed)
+	if sum.failed > 0 {
+		return batch.Failed(errors.New("not all have passed"))
 	}
+	return nil
 }
 
-// count is of tests, subtests too.
-type count struct{ passed, failed int }
+// count is of a toolchain's tests, subtests too.
+type count struct {
+	passed, failed int
 
-// try runs all suites with a toolchain. An error says why they could not be run, or
+	toolchain string
+	out       io.Writer
+	verbose   bool
+}
+
+// try runs all suites with the toolchain. An error says why they could not be run, or
 // failed otherwise than by a test.
-func try(toolchain string, out io.Writer) (c count, err error) {
-	env := append(os.Environ(), "GOTOOLCHAIN="+toolchain)
-	if said, err := command("", env, "go", "version"); err != nil {
-		return c, err
-	} else if f := strings.Fields(said); len(f) < 3 || f[2] != toolchain {
-		return c, fmt.Errorf("go version with GOTOOLCHAIN=%s says %q", toolchain, said)
+func (c *count) try(ctx context.Context) error {
+	env := []string{"GOTOOLCHAIN=" + c.toolchain}
+	said, err := batch.Output(ctx, "", env, "go", "version")
+	if err != nil {
+		return err
+	}
+	if f := strings.Fields(said); len(f) < 3 || f[2] != c.toolchain {
+		return fmt.Errorf("go version with GOTOOLCHAIN=%s says %q", c.toolchain, said)
 	}
 	tmp, err := os.MkdirTemp("", "zf-toolchains-")
 	if err != nil {
-		return c, err
+		return err
 	}
 	defer os.RemoveAll(tmp)
-	dir, err := moduleFor(toolchain, tmp)
+	dir, err := moduleFor(ctx, c.toolchain, tmp)
 	if err != nil {
-		return c, err
+		return err
 	}
 	for _, s := range suites {
-		args := []string{"test", "-json", "-count=1", "-timeout=30m"}
-		if s.run != "" {
-			args = append(args, "-run="+s.run)
-		}
-		if s.skip != "" {
-			args = append(args, "-skip="+s.skip)
-		}
-		cmd := exec.Command("go", append(args, s.packages...)...)
-		cmd.Dir, cmd.Env, cmd.Stderr = dir, env, out
+		args := []string{"test", "-json", "-count=1", "-timeout=30m", "-run=" + s.run, "-skip=" + s.skip}
+		cmd := exec.CommandContext(ctx, "go", append(args, s.packages...)...)
+		cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), c.out
 		events, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
 		if err != nil {
-			return c, err
+			return err
 		}
-		if err := cmd.Start(); err != nil {
-			return c, err
-		}
-		n, readErr := read(events, out, toolchain)
-		c.passed, c.failed = c.passed+n.passed, c.failed+n.failed
-		err = cmd.Wait()
-		switch {
-		case readErr != nil:
-			return c, readErr
-		case err != nil && n.failed == 0:
-			return c, fmt.Errorf("go test %s: %w", strings.Join(s.packages, " "), err)
-		case n.passed == 0:
-			return c, fmt.Errorf("go test %s ran no test", strings.Join(s.packages, " "))
+		before := *c
+		err = c.read(events)
+		switch ended := cmd.Wait(); {
+		case err != nil:
+			return err
+		case ended != nil && c.failed == before.failed:
+			return fmt.Errorf("go test %s: %w", strings.Join(s.packages, " "), ended)
+		case c.passed == before.passed:
+			return fmt.Errorf("go test %s ran no test", strings.Join(s.packages, " "))
 		}
 	}
-	return c, nil
+	return nil
 }
-
-// event is a line of go test -json (cmd/test2json).
-type event struct{ Action, ImportPath, Package, Test, Output string }
 
 // read counts the tests in the output of go test -json, and passes on what those that
 // failed have said, and what belongs to no test if anything failed.
-func read(events io.Reader, out io.Writer, toolchain string) (c count, err error) {
-	said := map[string]*strings.Builder{} // by package and test
-	lines := bufio.NewReader(events)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			if err == io.EOF {
-				err = nil
-			}
-			return c, err
+func (c *count) read(events io.Reader) error {
+	said := map[string]string{} // by package and test
+	for lines := bufio.NewReader(events); ; {
+		line, err := lines.ReadString('\n')
+		if err == io.EOF {
+			return nil
 		}
-		var e event
-		if json.Unmarshal(line, &e) != nil {
-			fmt.Fprintf(out, "%s", line) // not of a test, such as a linker's complaint
+		if err != nil {
+			return err
+		}
+		var e struct {
+			batch.Event
+			ImportPath, Package string
+		}
+		if json.Unmarshal([]byte(line), &e) != nil {
+			fmt.Fprint(c.out, line) // not of a test, such as a linker's complaint
 			continue
 		}
 		name := strings.TrimSpace(e.ImportPath + e.Package + " " + e.Test) // a build has no Package
-		switch e.Action {
-		case "output", "build-output":
-			if said[name] == nil {
-				said[name] = new(strings.Builder)
-			}
-			said[name].WriteString(e.Output)
-		case "pass", "fail":
-			if e.Test != "" && e.Action == "pass" {
-				c.passed++
-			}
-			if e.Test != "" && e.Action == "fail" {
-				c.failed++
-			}
-			if e.Action == "fail" && said[name] != nil {
-				fmt.Fprintf(out, "%s: %s\n%s", toolchain, name, said[name])
-			}
-			if *verbose && e.Test != "" {
-				fmt.Fprintf(out, "%s: %s %s\n", toolchain, e.Action, name)
-			}
-			delete(said, name)
-		case "build-fail":
-			if said[name] != nil {
-				fmt.Fprintf(out, "%s: %s\n%s", toolchain, name, said[name])
-			}
+		said[name] += e.Output
+		failed := e.Action == "fail" || e.Action == "build-fail"
+		if failed && said[name] != "" {
+			fmt.Fprintf(c.out, "%s: %s\n%s", c.toolchain, name, said[name])
+		}
+		if !failed && e.Action != "pass" {
+			continue
+		}
+		delete(said, name)
+		switch {
+		case e.Test == "":
+			continue
+		case failed:
+			c.failed++
+		default:
+			c.passed++
+		}
+		if c.verbose {
+			fmt.Fprintf(c.out, "%s: %s %s\n", c.toolchain, e.Action, name)
 		}
 	}
 }
@@ -200,8 +208,8 @@ func read(events io.Reader, out io.Writer, toolchain string) (c count, err error
 // such a module. So the copy has what the tests need of other modules in a folder vendor,
 // whose list is made to ask for no more. None of it is linked into an image, and does it
 // need a newer Go in fact, then the compiler says so.
-func moduleFor(toolchain, tmp string) (dir string, err error) {
-	said, err := command("", nil, "go", "list", "-m", "-f", "{{.GoVersion}} {{.Dir}}")
+func moduleFor(ctx context.Context, toolchain, tmp string) (dir string, err error) {
+	said, err := batch.Output(ctx, "", nil, "go", "list", "-m", "-f", "{{.GoVersion}} {{.Dir}}")
 	if err != nil {
 		return "", err
 	}
@@ -210,13 +218,18 @@ func moduleFor(toolchain, tmp string) (dir string, err error) {
 		return ".", nil
 	}
 	dir = filepath.Join(tmp, "main")
-	if err := copyTree(dir, root); err != nil {
+	if err := os.Mkdir(dir, 0o777); err != nil {
 		return "", err
 	}
-	if err := importTestdata(dir); err != nil {
+	// What may be read-only becomes a copy that is not, without what git and the Makefile keep there.
+	const copy = `tar -C "$0" --exclude=./.git --exclude=./bin --mode=u+w -cf - . | tar -C "$1" -xf -`
+	if _, err := batch.Output(ctx, "", nil, "sh", "-c", copy, root, dir); err != nil {
 		return "", err
 	}
-	if _, err := command(dir, nil, "go", "mod", "vendor"); err != nil {
+	if err := importTestdata(ctx, dir); err != nil {
+		return "", err
+	}
+	if _, err := batch.Output(ctx, dir, nil, "go", "mod", "vendor"); err != nil {
 		return "", err
 	}
 	language := version.Lang(toolchain)[len("go"):]
@@ -228,13 +241,13 @@ func moduleFor(toolchain, tmp string) (dir string, err error) {
 	if err := os.WriteFile(list, lowered(b, language), 0o666); err != nil {
 		return "", err
 	}
-	_, err = command(dir, nil, "go", "mod", "edit", "-go="+language, "-toolchain=none")
+	_, err = batch.Output(ctx, dir, nil, "go", "mod", "edit", "-go="+language, "-toolchain=none")
 	return dir, err
 }
 
 // importTestdata has a package of the module in dir import what the programs that the
 // tests build import of other modules: go mod vendor does not look into folders testdata.
-func importTestdata(dir string) error {
+func importTestdata(ctx context.Context, dir string) error {
 	args := []string{"list", "-e", "-f", `{{join .Imports "\n"}}`}
 	for _, pattern := range []string{"qemu/testdata/*/*.go", "*/*/testdata/*/*.go"} {
 		paths, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -249,7 +262,7 @@ func importTestdata(dir string) error {
 			}
 		}
 	}
-	said, err := command(dir, nil, "go", args...)
+	said, err := batch.Output(ctx, dir, nil, "go", args...)
 	if err != nil {
 		return err
 	}
@@ -275,48 +288,4 @@ func lowered(list []byte, language string) []byte {
 		}
 		return fmt.Appendf(nil, "%sgo %s", prefix, language)
 	})
-}
-
-// copyTree copies the files of a folder, which may be read-only, into a new one. It
-// leaves out what git and the Makefile keep there.
-func copyTree(to, from string) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		switch {
-		case d.IsDir() && (rel == ".git" || rel == "bin"):
-			return filepath.SkipDir
-		case d.IsDir():
-			return os.MkdirAll(filepath.Join(to, rel), 0o777)
-		case !d.Type().IsRegular():
-			return nil
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		fi, err := d.Info()
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, rel), b, fi.Mode().Perm()|0o200)
-	})
-}
-
-// command runs a program and returns what it wrote to its standard output. The error has
-// what it wrote to the other.
-func command(dir string, env []string, name string, args ...string) (string, error) {
-	var msg strings.Builder
-	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, env, &msg
-	out, err := cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("%s %s: %s", name, args[0], cmp.Or(strings.TrimSpace(msg.String()), err.Error()))
-	}
-	return string(out), err
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zeroframe/zeroframe/qemu/batch"
 )
 
 // TestRead: passed and failed tests are counted, and only those that failed are quoted.
@@ -24,8 +26,8 @@ a linker's complaint
 {"ImportPath":"q","Action":"build-fail"}
 `
 	var out strings.Builder
-	c, err := read(strings.NewReader(events), &out, "go1.99")
-	if c != (count{1, 2}) || err != nil {
+	c := count{out: &out, toolchain: "go1.99"}
+	if err := c.read(strings.NewReader(events)); c.passed != 1 || c.failed != 2 || err != nil {
 		t.Errorf("read = %+v, %v; want 1 passed, 2 failed", c, err)
 	}
 	for _, want := range []string{"go1.99: p TestB/x\na word of B\n", "a linker's complaint\n", "go1.99: p\nFAIL p\n", "q.go:1: no\n"} {
@@ -42,11 +44,11 @@ a linker's complaint
 // an old one.
 func TestModuleFor(t *testing.T) {
 	t.Chdir("../..")
-	if dir, err := moduleFor("go1.99.0", t.TempDir()); dir != "." || err != nil {
+	if dir, err := moduleFor(t.Context(), "go1.99.0", t.TempDir()); dir != "." || err != nil {
 		t.Errorf("moduleFor(go1.99.0) = %s, %v; want the module itself", dir, err)
 	}
 	tmp := t.TempDir()
-	dir, err := moduleFor("go1.25.14", tmp)
+	dir, err := moduleFor(t.Context(), "go1.25.14", tmp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,7 @@ func TestModuleFor(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "vendor", "golang.org", "x", "sys", "cpu")); err != nil {
 		t.Errorf("what qemu/soak/testdata/workers imports is not there: %v", err)
 	}
-	said, err := command(dir, nil, "go", "list", "-m", "-f", "{{.GoVersion}}")
+	said, err := batch.Output(t.Context(), dir, nil, "go", "list", "-m", "-f", "{{.GoVersion}}")
 	if err != nil || strings.TrimSpace(said) != "1.25" {
 		t.Errorf("the copy's go.mod asks for Go %q, %v; want 1.25", said, err)
 	}
