@@ -47,7 +47,7 @@ type result struct {
 	how     string // in a few words
 	died    bool   // of the case, not as it was told to
 	machine qemu.Result
-	serial  string
+	batch.Sent
 }
 
 // lab boots the machines.
@@ -89,7 +89,7 @@ func (l *lab) boot(ctx context.Context, h hit) (*result, error) {
 	if hangs {
 		end = qemu.ErrTimeout
 	}
-	r.serial = out.String()
+	r.Serial = out.String()
 	return r, cmp.Or(err, l.judge(r, end))
 }
 
@@ -161,12 +161,12 @@ const (
 
 // judge says what is left of a machine, by what zf makes of its serial port.
 func (l *lab) judge(r *result, err error) error {
-	all, terr := l.Traces(r.serial, nil)
+	all, terr := l.Traces(r.Serial, nil)
 	if terr != nil {
 		return terr
 	}
 	res := r.machine
-	r.died = !strings.Contains(r.serial, dies)
+	r.died = !strings.Contains(r.Serial, dies)
 	timedOut := errors.Is(err, qemu.ErrTimeout)
 	var first, nmi *wire.Trace
 	for _, t := range all {
@@ -192,7 +192,7 @@ func (l *lab) judge(r *result, err error) error {
 		if r.end == full && err != nil {
 			r.how += fmt.Sprintf("; then %v", err)
 		}
-	case strings.Contains(r.serial, wordOfFailure):
+	case strings.Contains(r.Serial, wordOfFailure):
 		r.end, r.how = lastWord, fmt.Sprint(res.Outcome)
 	case timedOut && nmi != nil && nmi.Complete():
 		r.end, r.how = hungTraced, culprit(nmi)
@@ -205,7 +205,7 @@ func (l *lab) judge(r *result, err error) error {
 	default:
 		r.end, r.how = untraced, fmt.Sprintf("%v, status %d, %v", res.Outcome, res.Program, err)
 	}
-	if r.end >= hung && r.serial == "" {
+	if r.end >= hung && r.Serial == "" {
 		r.how, r.end = fmt.Sprintf("%v, %s", r.end, r.how), silent
 	}
 	return nil

@@ -58,10 +58,11 @@ func newAttack() *batch.Machines[*result] {
 		},
 		Columns: []string{"kernel text", "kernel data", "runtime data", "kernel word"},
 		Column:  func(r *result) int { return int(r.kind) },
-		Rows: []batch.Row[*result]{
-			{Name: "machines", Count: func(*result) int { return 1 }},
-			{Name: "deaths", Count: (*result).death},
-			{Name: "died of it", Count: func(r *result) int { return batch.If(r.died && r.end >= full) }},
+		Rows:    []string{"machines", "deaths", "died of it"},
+		Count: func(r *result) []int {
+			counts := make([]int, 3+ends)
+			counts[0], counts[1], counts[2], counts[3+r.end] = 1, r.death(), batch.If(r.died && r.end >= full), 1
+			return counts
 		},
 		More: func(n int, all []*result) string {
 			deaths := 0
@@ -75,7 +76,7 @@ func newAttack() *batch.Machines[*result] {
 		},
 	}
 	for e := range ends {
-		m.Rows = append(m.Rows, batch.Row[*result]{Name: e.String(), Count: func(r *result) int { return batch.If(r.end == e) }})
+		m.Rows = append(m.Rows, e.String())
 	}
 	return m
 }
@@ -87,11 +88,4 @@ func (r *result) death() int { return batch.If(r.end != survived && r.end != hun
 func (r *result) Line() (string, bool) {
 	return fmt.Sprintf("%v\t%v\t%.140s", r.end, r.hit, strings.ReplaceAll(r.how, "\n", "; ")),
 		r.end > full || strings.Contains(r.how, "; then ")
-}
-
-// Serial returns what the machine has sent, and forgets it.
-func (r *result) Serial() string {
-	s := r.serial
-	r.serial = ""
-	return s
 }

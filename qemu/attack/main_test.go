@@ -88,10 +88,10 @@ func TestSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		if first.end != tt.end || first.died != tt.died || !strings.HasPrefix(first.how, tt.how) {
-			t.Errorf("%s: %v, died %v, %s; want %v, %v\n%s", tt.name, first.end, first.died, first.how, tt.end, tt.died, first.serial)
+			t.Errorf("%s: %v, died %v, %s; want %v, %v\n%s", tt.name, first.end, first.died, first.how, tt.end, tt.died, first.Serial)
 		}
-		if again, err := l.boot(t.Context(), tt.hit); err != nil || again.serial != first.serial {
-			t.Errorf("%s: the second time is not like the first: %v\n%s\n%s", tt.name, err, first.serial, again.serial)
+		if again, err := l.boot(t.Context(), tt.hit); err != nil || again.Serial != first.Serial {
+			t.Errorf("%s: the second time is not like the first: %v\n%s\n%s", tt.name, err, first.Serial, again.Serial)
 		}
 	}
 	// What the serial port would have of worse ends.
@@ -107,7 +107,7 @@ func TestSame(t *testing.T) {
 		{"zf1 done", "zf1 dnoe", short},
 		{"zf1 reason panic", "zf1 reason in the panic path: panic", short},
 	} {
-		changed := result{hit: r.hit, machine: r.machine, serial: strings.Replace(r.serial, tt.from, tt.to, 1)}
+		changed := result{hit: r.hit, machine: r.machine, Sent: batch.Sent{Serial: strings.Replace(r.Serial, tt.from, tt.to, 1)}}
 		if err := l.judge(&changed, nil); err != nil || changed.end < tt.end {
 			t.Errorf("with %q it is %v, %v; want %v", tt.to, changed.end, err, tt.end)
 		}

@@ -17,12 +17,21 @@ import (
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
-// A Result is what has become of a machine.
+// A Result is what has become of a machine. It embeds [Sent].
 type Result interface {
 	// Line tells of it in one line, without its number; bad is set if the table has that line.
 	Line() (line string, bad bool)
-	// Serial returns what the machine has sent, and forgets it.
-	Serial() string
+	// Take returns what the machine has sent, and forgets it.
+	Take() string
+}
+
+// Sent is what a machine has sent.
+type Sent struct{ Serial string }
+
+// Take is that of [Result].
+func (s *Sent) Take() (serial string) {
+	serial, s.Serial = s.Serial, ""
+	return serial
 }
 
 // Machines is a command that boots many machines, each with a case that depends on a seed and the
@@ -36,19 +45,14 @@ type Machines[R Result] struct {
 	Prepare func(*Lab) error
 	// Boot runs one machine to its end.
 	Boot func(ctx context.Context, l *Lab, seed uint64, n int) (R, error)
-	// The table has the first cell Corner, a column for each of Columns and one for all, and Rows.
-	Corner  string
-	Columns []string
-	Column  func(R) int
-	Rows    []Row[R]
+	// The table has the first cell Corner, a column for each of Columns and one for all, and Rows: in
+	// each cell the sum of what its results count for the row.
+	Corner        string
+	Columns, Rows []string
+	Column        func(R) int
+	Count         func(R) []int
 	// More is a last cell of a row of that sum, of all results; nil: there is none.
 	More func(sum int, all []R) string
-}
-
-// Row is a row of a table: a number in each column, which is the sum of what results count.
-type Row[R any] struct {
-	Name  string
-	Count func(R) int
 }
 
 // Settings say which machines are booted.
@@ -94,7 +98,7 @@ func (m *Machines[R]) Command(ctx context.Context, args []string, stdout, stderr
 	if *only >= 0 {
 		r, err := m.Boot(ctx, l, s.Seed, *only)
 		if err == nil {
-			serial := r.Serial()
+			serial := r.Take()
 			text, _ := r.Line()
 			fmt.Fprintf(stdout, "%s%d\t%s\n", serial, *only, text)
 		}
@@ -143,7 +147,7 @@ func (m *Machines[R]) Sweep(ctx context.Context, l *Lab, s Settings, progress io
 		if err != nil {
 			return fmt.Errorf("machine %d: %w", s.First+i, err)
 		}
-		r.Serial()
+		r.Take()
 		mu.Lock()
 		defer mu.Unlock()
 		results[i], done[i] = r, true
@@ -161,41 +165,37 @@ func (m *Machines[R]) Sweep(ctx context.Context, l *Lab, s Settings, progress io
 
 // Table makes the table, and a line for each machine that is bad.
 func (m *Machines[R]) Table(results []R, s Settings) string {
+	all := len(m.Columns)
+	sums := make([][]int, len(m.Rows))
+	for i := range sums {
+		sums[i] = make([]int, all+1)
+	}
+	var bad strings.Builder
+	for n, r := range results {
+		for i, count := range m.Count(r) {
+			sums[i][m.Column(r)] += count
+			sums[i][all] += count
+		}
+		if text, is := r.Line(); is {
+			fmt.Fprintf(&bad, "%d\t%s\n", s.First+n, text)
+		}
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d machines, from %d, seed %d\n\n", m.Name, len(results), s.N, s.First, s.Seed)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	more := func(sum int) string {
-		if m.More == nil {
-			return ""
-		}
-		return m.More(sum, results) + "\t"
-	}
-	fmt.Fprintf(w, "%s\t%s\tall\t", m.Corner, strings.Join(m.Columns, "\t"))
-	if m.More != nil {
-		fmt.Fprint(w, "\t")
-	}
-	for _, row := range m.Rows {
-		fmt.Fprintf(w, "\n%s\t", row.Name)
-		sums, all := make([]int, len(m.Columns)), 0
-		for _, r := range results {
-			n := row.Count(r)
-			sums[m.Column(r)] += n
-			all += n
-		}
-		for _, n := range append(sums, all) {
+	fmt.Fprintf(w, "%s\t%s\tall\t\n", m.Corner, strings.Join(m.Columns, "\t"))
+	for i, name := range m.Rows {
+		fmt.Fprintf(w, "%s\t", name)
+		for _, n := range sums[i] {
 			fmt.Fprintf(w, "%d\t", n)
 		}
-		fmt.Fprint(w, more(all))
-	}
-	fmt.Fprintln(w)
-	w.Flush()
-	b.WriteString("\n")
-	for i, r := range results {
-		if text, bad := r.Line(); bad {
-			fmt.Fprintf(&b, "%d\t%s\n", s.First+i, text)
+		if m.More != nil {
+			fmt.Fprintf(w, "%s\t", m.More(sums[i][all], results))
 		}
+		fmt.Fprintln(w)
 	}
-	return b.String()
+	w.Flush()
+	return b.String() + "\n" + bad.String()
 }
 
 // If counts 1 for what is so.

@@ -21,7 +21,7 @@ type result struct {
 	traces int
 	died   int // CPUs that say that they have died at the same time
 	silent int // CPUs that did not answer
-	serial string
+	batch.Sent
 }
 
 // boot runs a machine with a case to its end.
@@ -32,7 +32,7 @@ func boot(ctx context.Context, l *batch.Lab, seed uint64, n int) (*result, error
 	if ctx.Err() != nil || errors.Is(end, qemu.ErrQEMU) {
 		return nil, cmp.Or(ctx.Err(), end)
 	}
-	r.serial = serial
+	r.Serial = serial
 	if end != nil || res.Outcome != qemu.Traced {
 		r.wrong = fmt.Sprintf("the machine: %v, %v; ", res.Outcome, end)
 	}
@@ -48,13 +48,6 @@ func boot(ctx context.Context, l *batch.Lab, seed uint64, n int) (*result, error
 func (r *result) Line() (string, bool) {
 	what := strings.ReplaceAll(cmp.Or(r.wrong, "right"), "\n", "; ")
 	return fmt.Sprintf("%s, %d CPUs\t%s\t%.160s", r.machine, r.cpus, r.cmdline(), what), r.wrong != ""
-}
-
-// Serial returns what the machine has sent, and forgets it.
-func (r *result) Serial() string {
-	s := r.serial
-	r.serial = ""
-	return s
 }
 
 // chain is a trace's functions, innermost first, each once where it comes many times in a row.

@@ -43,14 +43,10 @@ func newDeaths() *batch.Machines[*result] {
 	m := &batch.Machines[*result]{
 		Name: "deaths", Usage: usageText, Package: batch.Module + "kernel/crashlab", N: 10000, Boot: boot,
 		Corner: "CPUs", Column: func(r *result) int { return r.cpus - 1 },
-		Rows: []batch.Row[*result]{
-			{Name: "machines", Count: func(*result) int { return 1 }},
-			{Name: "under a program", Count: func(r *result) int { return batch.If(r.busy) }},
-			{Name: "whose CPUs are threads", Count: func(r *result) int { return batch.If(r.threads) }},
-			{Name: "right", Count: func(r *result) int { return batch.If(r.wrong == "") }},
-			{Name: "traces", Count: func(r *result) int { return r.traces }},
-			{Name: "traces of CPUs that died, too", Count: func(r *result) int { return r.died }},
-			{Name: "did not answer", Count: func(r *result) int { return r.silent }},
+		Rows: []string{"machines", "under a program", "whose CPUs are threads", "right", "traces", "traces of CPUs that died, too",
+			"did not answer"},
+		Count: func(r *result) []int {
+			return []int{1, batch.If(r.busy), batch.If(r.threads), batch.If(r.wrong == ""), r.traces, r.died, r.silent}
 		},
 	}
 	for n := range mostCPUs {

@@ -60,21 +60,12 @@ func (r row) String() string {
 		notes = append(notes, string(why))
 	}
 	byReason := make(map[string][]string)
-	var reasons []string
 	for _, e := range r.exceptions {
-		if e.reason == "" {
-			continue
-		}
-		if !slices.Contains(reasons, e.reason) {
-			reasons = append(reasons, e.reason)
-		}
 		byReason[e.reason] = append(byReason[e.reason], e.test)
 	}
-	slices.Sort(reasons)
-	for _, reason := range reasons {
-		tests := byReason[reason]
-		slices.Sort(tests)
-		notes = append(notes, fmt.Sprintf("except %s: %s", reason, strings.Join(tests, " ")))
+	delete(byReason, "")
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		notes = append(notes, fmt.Sprintf("except %s: %s", reason, strings.Join(slices.Sorted(slices.Values(byReason[reason])), " ")))
 	}
 	return strings.TrimRight(fmt.Sprintf("%s  %-40s %5d %5d  %s", verdict, r.pkg, r.passed, r.skipped, strings.Join(notes, "; ")), " ")
 }
