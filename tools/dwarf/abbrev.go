@@ -34,6 +34,9 @@ type abbrev struct {
 	attrs    []attrSpec
 }
 
+// maxAttrs bounds the attributes of a shape. Compilers give some 30.
+const maxAttrs = 1 << 12
+
 type attrSpec struct {
 	form     uint64
 	implicit int64
@@ -64,6 +67,7 @@ func (r *Reader) readAbbrev(c *elf.Cursor, f *format, specs []attrSpec) (abbrev,
 		if s.form == formImplicit {
 			s.implicit = c.SLEB()
 		}
+		c.Bad = c.Bad || len(specs)-first >= maxAttrs
 		if attr == 0 && s.form == 0 || c.Bad {
 			break
 		}

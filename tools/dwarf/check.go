@@ -95,7 +95,7 @@ func (c *dwarfChecker) unit(r *Reader, u *unit) {
 				c.ranges(r, u, &e)
 			}
 		} else {
-			skipAttrs(&in, u, a)
+			r.skipAttrs(&in, u, a)
 		}
 		if in.Bad {
 			c.report(".debug_info", "the entry at %#x goes beyond its unit", at)

@@ -46,10 +46,21 @@ type Data struct {
 // allUnits returns the offsets of all units' headers.
 func (d *Data) allUnits() []uint64 { return d.allUnitsWith(nil) }
 
+// No compiler writes manyUnits of leastUnit bytes on average, with their headers.
+const (
+	manyUnits = 1 << 16
+	leastUnit = 32
+)
+
 // allUnitsWith is allUnits that may begin at several places at once: at those of told, which rise
 // and are said to be of headers.
 func (d *Data) allUnitsWith(told []uint64) []uint64 {
 	d.basesOnce.Do(func() {
+		defer func() {
+			if n := uint64(len(d.unitBases)); n > manyUnits && d.info.Size < n*leastUnit {
+				d.unitBases = nil // made to keep its reader busy
+			}
+		}()
 		// manyTold is where it takes less time than to start another. What is not in the page cache
 		// comes the faster the more is asked for at once, however few processors there are.
 		const manyTold, most = 256, 32

@@ -79,9 +79,10 @@ type die struct {
 	at  [atCount]value
 }
 
-// readAttrs reads the values of an entry of shape a.
+// readAttrs reads the values of an entry of shape a. Values may take no bytes, so each is counted.
 func (r *Reader) readAttrs(c *elf.Cursor, u *unit, a *abbrev, e *die) {
 	e.tag = a.tag
+	c.Bad = c.Bad || !r.spend(len(a.attrs))
 	for i := range a.attrs {
 		s := &a.attrs[i]
 		e.at[s.slot] = readForm(c, s.form, s.implicit, &u.format)
@@ -89,11 +90,12 @@ func (r *Reader) readAttrs(c *elf.Cursor, u *unit, a *abbrev, e *die) {
 }
 
 // skipAttrs steps over an entry's values.
-func skipAttrs(c *elf.Cursor, u *unit, a *abbrev) {
+func (r *Reader) skipAttrs(c *elf.Cursor, u *unit, a *abbrev) {
 	if a.size >= 0 {
 		c.Skip(uint64(a.size))
 		return
 	}
+	c.Bad = c.Bad || !r.spend(len(a.attrs))
 	for i := range a.attrs {
 		s := &a.attrs[i]
 		if n := fixedSize(s.form, &u.format); n >= 0 {

@@ -120,11 +120,11 @@ func (r *Reader) LoadFuncs(l *Loaded, deep bool) {
 			to := c
 			skipAll(&to, u, a)
 			skipped = max(skipped, u.dies+uint64(to.At))
-			skipAttrs(&c, u, a)
+			r.skipAttrs(&c, u, a)
 		case a.size >= 0:
 			c.At += a.size
 		default:
-			skipAttrs(&c, u, a)
+			r.skipAttrs(&c, u, a)
 		}
 		if a.children {
 			depth++

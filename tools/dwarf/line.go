@@ -44,6 +44,14 @@ type LineFile struct {
 	dir  uint64
 }
 
+// Bounds of one table, so that a byte of it cannot take fifty of memory without end: it is damaged
+// where it goes beyond.
+const (
+	maxRows  = 5 << 18
+	maxSeqs  = 1 << 18
+	maxNames = 1 << 18 // folders, or files
+)
+
 // clone returns a copy, for the buffers that a table is read into serve again.
 func (t *LineTable) clone() LineTable {
 	c := *t
@@ -250,11 +258,11 @@ func (t *LineTable) readHeader(c *elf.Cursor, f *format) (h lineHeader, ok bool)
 		}
 		t.Files = readEntries(&names, f, t.Files)
 	} else {
-		for names.At < program && names.B[names.At] != 0 {
+		for names.At < program && names.B[names.At] != 0 && len(t.dirs) < maxNames {
 			t.dirs = append(t.dirs, readForm(&names, formString, 0, f))
 		}
 		names.U8()
-		for names.At < program && names.B[names.At] != 0 {
+		for names.At < program && names.B[names.At] != 0 && len(t.Files) < maxNames {
 			t.Files = append(t.Files, t.fileEntry(&names, f))
 		}
 	}
@@ -283,7 +291,7 @@ func readEntries(c *elf.Cursor, f *format, entries []LineFile) []LineFile {
 		fields = append(fields, field{c.ULEB(), c.ULEB()})
 	}
 	n := c.ULEB()
-	for ; n > 0 && !c.Bad; n-- {
+	for ; n > 0 && !c.Bad && len(entries) < maxNames; n-- {
 		var e LineFile
 		start := c.At
 		for _, fd := range fields {
@@ -324,6 +332,7 @@ func (t *LineTable) run(c *elf.Cursor, h *lineHeader, file *elf.File, upTo uint6
 				line = state.Line
 			}
 			t.rows = append(t.rows, state)
+			c.Bad = c.Bad || len(t.rows) >= maxRows
 			low := t.rows[first].Addr
 			t.cut = state.Addr > upTo && low <= upTo && low > lastDead && file.IsText(low)
 		}
@@ -336,6 +345,7 @@ func (t *LineTable) run(c *elf.Cursor, h *lineHeader, file *elf.File, upTo uint6
 			if low < high && file.IsText(low) {
 				t.Seqs = append(t.Seqs, Sequence{elf.Span{Low: low, High: high}, first, n, line})
 				first = n
+				c.Bad = c.Bad || len(t.Seqs) >= maxSeqs
 			}
 		}
 		t.rows = t.rows[:first]
@@ -385,6 +395,7 @@ func (t *LineTable) run(c *elf.Cursor, h *lineHeader, file *elf.File, upTo uint6
 				}
 			case defineFile:
 				t.Files = append(t.Files, t.fileEntry(c, &format{}))
+				c.Bad = c.Bad || len(t.Files) >= maxNames
 			case setDiscriminator:
 				state.Disc = uint32(c.ULEB())
 			}

@@ -76,7 +76,7 @@ func (r *Reader) entryAt(u *unit, off uint64) (a *abbrev, next uint64, ok bool) 
 		code := c.ULEB()
 		a, ok = nil, !c.Bad
 		if a = abbrevs.get(code); a != nil {
-			skipAttrs(c, u, a)
+			r.skipAttrs(c, u, a)
 		}
 		ok = ok && !c.Bad && (a != nil || code == 0)
 		next = off + uint64(c.At-start)
@@ -320,7 +320,7 @@ func (r *Reader) globalIn(u *unit, addr uint64) (found uint64, ok bool) {
 		} else if depth > 0 && a.tag != tagNamespace && skipAll(&c, u, a) {
 			continue
 		} else {
-			skipAttrs(&c, u, a)
+			r.skipAttrs(&c, u, a)
 		}
 		if a.children {
 			depth++

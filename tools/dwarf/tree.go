@@ -105,7 +105,7 @@ func (r *Reader) readTree(c *elf.Cursor, u *unit) {
 			}
 		} else if !a.descend && skipAll(c, u, a) {
 			continue
-		} else if skipAttrs(c, u, a); c.Bad {
+		} else if r.skipAttrs(c, u, a); c.Bad {
 			return
 		}
 		switch {

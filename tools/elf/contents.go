@@ -156,8 +156,8 @@ func (f *File) unfolded(s *Section) (b []byte, points []Point, err error) {
 		kind, size = elf.CompressionType(f.Order.Uint32(b)), uint64(f.Order.Uint32(b[4:]))
 	}
 	// Debug information shrinks to a third or a tenth. What claims to be hundreds
-	// of times longer than it looks is not debug information.
-	if size > 128*s.Len+1<<16 {
+	// of times longer than it looks is not debug information, nor is much that is tens of times longer.
+	if size > min(128*s.Len+1<<16, 16*s.Len+16<<20) {
 		return nil, nil, fmt.Errorf("section %s: %d bytes cannot be compressed to %d", s.Name, size, s.Len)
 	}
 	// What is unfolded grows with what is really there, whatever size says.

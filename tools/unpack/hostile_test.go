@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz/lzma"
 
 	"github.com/zeroframe/zeroframe/tools/memory"
 	"github.com/zeroframe/zeroframe/tools/photo"
@@ -48,9 +50,17 @@ type hostile struct {
 // TestMain opens the file that a test has made, as a process of its own, and tells the error.
 func TestMain(m *testing.M) {
 	if path := os.Getenv(hostileEnv); path != "" {
+		// One that would never end is ended with SIGXCPU, which prints where it is.
+		syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: 6, Max: 8})
 		if err := open(path, filepath.Dir(path)); err != nil {
 			fmt.Println(err)
 		}
+		// What wait4 tells is never less than what the parent had as it began.
+		status, _ := os.ReadFile("/proc/self/status")
+		_, peak, _ := strings.Cut(string(status), "VmHWM:")
+		kib := 0
+		fmt.Sscan(peak, &kib)
+		fmt.Print("peak ", kib)
 		return
 	}
 	os.Exit(m.Run())
@@ -115,8 +125,9 @@ func TestHostileSizes(t *testing.T) {
 				t.Errorf("%v; it says %.300q, want %q", err, out, h.want)
 			}
 			s := cmd.ProcessState
-			cpu, rss := s.UserTime()+s.SystemTime(), s.SysUsage().(*syscall.Rusage).Maxrss<<10
-			if cpu > mostCPU || rss > mostMemory {
+			cpu, rss := s.UserTime()+s.SystemTime(), 0
+			fmt.Sscan(string(out[bytes.LastIndex(out, []byte("peak "))+len("peak "):]), &rss)
+			if rss <<= 10; cpu > mostCPU || rss > mostMemory || rss == 0 {
 				t.Errorf("it takes %v and %d MiB; it says %.200q", cpu, rss>>20, out)
 			}
 		})
@@ -197,8 +208,124 @@ func member(w io.Writer, name string, size int64) *tar.Writer {
 	return t
 }
 
+// xzFile returns an xz file of one block, whose window has the code dict: the pieces, each of 2 MiB of
+// zeros in 300 bytes.
+func xzFile(dict byte, pieces int) []byte {
+	var piece bytes.Buffer
+	w, _ := lzma.NewWriter2(&piece)
+	w.Write(make([]byte, 2<<20))
+	w.Close()
+	one := piece.Bytes()[:piece.Len()-1] // without the end
+	sum := func(b []byte) []byte { return append(b, words(crc32.ChecksumIEEE(b))...) }
+	b := append([]byte("\xfd7zXZ\x00"), sum([]byte{0, 0})...)
+	b = append(b, sum([]byte{2, 0, 0x21, 1, dict, 0, 0, 0})...)
+	b = append(append(b, bytes.Repeat(one, pieces)...), 0)
+	return append(b, 0, 0, 0, 0)
+}
+
+// debFile writes a package with one member.
+func debFile(w io.Writer, name string, contents []byte) {
+	fmt.Fprintf(w, "!<arch>\n%-48s%-10d`\n%-48s%-10d`\n%s", "debian-binary", 0, name, len(contents), contents)
+}
+
+// hostileDWARF are debug sections by the kind of trick.
+func hostileDWARF(add func(name, want string, make func(f *os.File))) {
+	debug := func(name string, sections map[string][]byte) {
+		add("dwarf."+name, "", func(f *os.File) {
+			all := []section{{name: ".text", typ: stdelf.SHT_PROGBITS, flags: 6, size: 1 << 20}}
+			for name, b := range sections {
+				all = append(all, section{name: name, typ: stdelf.SHT_PROGBITS, contents: b})
+			}
+			program(f, all...)
+		})
+	}
+	unit := func(abbrev uint32, entries ...byte) []byte { // of DWARF 4
+		return append(append(words(uint32(len(entries)+7)), append([]byte{4, 0}, words(abbrev)...)...), append([]byte{8}, entries...)...)
+	}
+	root := "\x01\x11\x01\x00\x00" // a compile unit without attributes
+	many := func(attrs string, n int) []byte {
+		return []byte(root + "\x02\x2e\x00" + strings.Repeat(attrs, n) + "\x00\x00\x00")
+	}
+	twos := bytes.Repeat([]byte{2}, 1<<18)
+	debug("attributes", map[string][]byte{".debug_abbrev": many("\x11\x19", 1<<20), ".debug_info": unit(0, append([]byte{1}, twos...)...)})
+	debug("implicit", map[string][]byte{".debug_abbrev": many("\x03\x21\x7f", 1<<20), ".debug_info": unit(0, append([]byte{1}, twos...)...)})
+	debug("indirect", map[string][]byte{".debug_abbrev": many("\x11\x16", 3),
+		".debug_info": unit(0, append([]byte{1, 2}, bytes.Repeat([]byte{0x16}, 4<<20)...)...)})
+	var codes, apart []byte
+	for i := range uint64(1 << 18) { // half of them in order
+		codes = append(binary.AppendUvarint(codes, 1+i*(1+i>>17)), "\x11\x01\x00\x00"...)
+	}
+	debug("codes", map[string][]byte{".debug_abbrev": codes, ".debug_info": unit(0, 1)})
+	debug("units", map[string][]byte{".debug_abbrev": []byte(root + "\x00"), ".debug_info": bytes.Repeat(unit(0, 1), 1<<19)})
+	// Each unit has shapes of its own, in one table that all of them share from some place on.
+	for i := range uint32(1 << 17) {
+		apart = append(apart, unit(5*i, 3)...)
+	}
+	debug("tables", map[string][]byte{".debug_abbrev": bytes.Repeat([]byte(root), 1<<18), ".debug_info": apart})
+	for name, ring := range map[string]string{
+		"typedef": "\x02\x16\x00\x49\x13\x00\x00\x00", "array": "\x02\x01\x00\x49\x13\x00\x00\x00", "pointer": "\x02\x0f\x00\x49\x13\x00\x00\x00",
+	} {
+		debug("ring."+name, map[string][]byte{".debug_abbrev": []byte(root + ring), ".debug_info": unit(0, 1, 2, 17, 0, 0, 0, 2, 12, 0, 0, 0, 0)})
+	}
+	// The line table of a unit: a header of DWARF 4 or 5, and its program.
+	lines := func(name string, header string, program []byte) {
+		rest := append(words(uint32(len(header)-6)), append([]byte(header)[6:], program...)...)
+		b := append(words(uint32(len(rest)+2)), append([]byte(header)[:2], rest...)...)
+		if header[0] == 5 {
+			b = append(words(uint32(len(rest)+4)), append([]byte{5, 0, 8, 0}, rest...)...)
+		}
+		debug("lines."+name, map[string][]byte{".debug_abbrev": []byte("\x01\x11\x00\x10\x17\x11\x01\x12\x07\x00\x00\x00"), ".debug_line": b,
+			".debug_info": unit(0, append(append([]byte{1, 0, 0, 0, 0}, binary.LittleEndian.AppendUint64(nil, 0x401000)...), 0, 0, 0x10, 0, 0, 0, 0, 0)...)})
+	}
+	start := append([]byte{0, 9, 2}, binary.LittleEndian.AppendUint64(nil, 0x401000)...)
+	end := []byte{0, 1, 1}
+	four := "\x04\x00----\x01\x01\x01\xff\x02\x0a\x00\x01\x01\x01\x01\x00\x00\x00\x01"
+	huge := "\xff\xff\xff\xff\xff\xff\xff\x7f"
+	lines("special", four+"\x00\x00", bytes.Join([][]byte{start, bytes.Repeat([]byte{13}, 16<<20), end}, nil))
+	lines("advance", four+"\x00\x00", bytes.Join([][]byte{start, bytes.Repeat([]byte{2, 1, 1}, 5<<20), end}, nil))
+	lines("sequences", four+"\x00\x00", bytes.Repeat(bytes.Join([][]byte{start, {13, 13}, end}, nil), 1<<20))
+	lines("folders", "\x05\x00----\x01\x01\x01\xff\x02\x01\x01\x01\x21"+huge+"\x01\x01\x21"+huge, nil)
+	lines("files", four+strings.Repeat("a\x00", 4<<20)+"\x00"+strings.Repeat("a\x00\x00\x00\x00", 1<<21)+"\x00", end)
+}
+
 func hostileFiles() (all []hostile) {
 	add := func(name, want string, make func(f *os.File)) { all = append(all, hostile{name, want, make}) }
+	hostileDWARF(add)
+	// xz: a window that is claimed, and zeros.
+	for name, b := range map[string]struct {
+		xz   []byte
+		want string
+	}{"window": {xzFile(40, 1), "window of"}, "bomb": {xzFile(22, 200), "unpacks to more than"}} {
+		add(name+".tar.xz", "it", func(f *os.File) { f.Write(b.xz) })
+		add(name+".ko.xz", b.want, func(f *os.File) { f.Write(b.xz) })
+		add(name+".deb", "", func(f *os.File) { debFile(f, "data.tar.xz", b.xz) })
+		add(name+".debugdata", "", func(f *os.File) {
+			program(f, section{name: ".gnu_debugdata", typ: stdelf.SHT_PROGBITS, contents: b.xz})
+		})
+	}
+	// Packages in packages.
+	add("nested.tar.gz", "no ELF file", func(f *os.File) {
+		z := gzip.NewWriter(f)
+		var in []byte
+		for range 100 {
+			var b bytes.Buffer
+			w := member(&b, "a.tar", int64(len(in)))
+			w.Write(in)
+			w.Close()
+			in = b.Bytes()
+		}
+		z.Write(in)
+		z.Close()
+	})
+	add("nested.deb", "", func(f *os.File) {
+		var in []byte
+		for range 100 {
+			var b bytes.Buffer
+			debFile(&b, "data.tar", in)
+			in = b.Bytes()
+		}
+		f.Write(in)
+	})
 	// Sections of nothing but a hole.
 	for _, s := range []struct {
 		name, want string
@@ -239,6 +366,24 @@ func hostileFiles() (all []hostile) {
 				program(f, section{name: ".debug_info", typ: stdelf.SHT_PROGBITS, flags: uint64(stdelf.SHF_COMPRESSED), contents: b.Bytes()})
 			})
 		}
+	}
+	// What is really there is just below 128 times what it takes: noise, then zeros.
+	for kind, pack := range map[uint32]func(io.Writer) io.WriteCloser{
+		1: func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },
+		2: func(w io.Writer) io.WriteCloser { return packer("zst", w) },
+	} {
+		add(fmt.Sprintf("dense.%d", kind), "", func(f *os.File) {
+			noise := make([]byte, 3<<20)
+			rand.NewChaCha8([32]byte{}).Read(noise)
+			var b bytes.Buffer
+			z := pack(&b)
+			z.Write(noise)
+			zeros(z, 320<<20)
+			z.Close()
+			head := append(words(kind, 0), binary.LittleEndian.AppendUint64(nil, uint64(323<<20+7))...)
+			program(f, section{name: ".debug_info", typ: stdelf.SHT_PROGBITS, flags: uint64(stdelf.SHF_COMPRESSED),
+				contents: append(append(head, make([]byte, 8)...), b.Bytes()...)})
+		})
 	}
 	// Entries that lead to themselves: specification, abstract_origin.
 	for _, attr := range []byte{0x47, 0x31} {
