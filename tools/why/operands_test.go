@@ -61,6 +61,20 @@ func TestAlone(t *testing.T) {
 	}
 }
 
+// TestEither: nobody is named where one of two changes is off; a package's initialization is none.
+func TestEither(t *testing.T) {
+	for bound, culprit := range map[string]string{"main.init": "main.shuffle", "main.grow": ""} {
+		s := &Story{either: true}
+		for i, function := range []string{bound, "main.shuffle"} {
+			s.Causes = append(s.Causes, Cause{Hops: []Hop{{Function: function, Own: true, How: "computed", Count: uint64(i + 1)}}})
+		}
+		s.blame()
+		if got := s.Culprit; (got == nil) != (culprit == "") || got != nil && got.Function != culprit || got == nil && len(s.OneOf) != 2 {
+			t.Errorf("a bound of %s: %+v, one of %+v; want %q", bound, got, s.OneOf, culprit)
+		}
+	}
+}
+
 // TestRemade: what an instruction would have made of another operand.
 func TestRemade(t *testing.T) {
 	w := new(Why)

@@ -196,6 +196,11 @@ func (s *Story) blame() {
 			others = append(others, h)
 		}
 	}
+	// A package's initialization has changed nothing.
+	later := func(h *Hop) bool { return !strings.HasSuffix(h.Function, ".init") }
+	if s.either && slices.ContainsFunc(found, later) {
+		found = slices.DeleteFunc(found, func(h *Hop) bool { return !later(h) })
+	}
 	for _, all := range [][]*Hop{found, sums, others} {
 		for _, h := range all {
 			same := func(k Hop) bool { return k.Function == h.Function && k.Line == h.Line }
