@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -28,29 +27,36 @@ const icountUsage = "let the machine's time go by its instructions, one tick eac
 
 // accelFlags adds the flags.
 func (m *machine) accelFlags(fs *flag.FlagSet) {
-	fs.Func("accel", accelUsage, func(s string) error {
-		if !slices.Contains(qemu.Accels, s) {
-			return errors.New("want one of " + strings.Join(qemu.Accels, ", "))
-		}
-		m.accel = s
-		return nil
+	addFlags(fs, []option{
+		{func(s string) error {
+			if !slices.Contains(qemu.Accels, s) {
+				return errors.New("want one of " + strings.Join(qemu.Accels, ", "))
+			}
+			m.accel = s
+			return nil
+		}, "accel", accelUsage},
+		{&m.qemu.Icount, "icount", icountUsage},
 	})
-	fs.BoolVar(&m.qemu.Icount, "icount", false, icountUsage)
 }
 
-// wrongAccel says what is wrong with the flags, if anything is.
-func (m *machine) wrongAccel() string {
-	if m.qemu.Icount && m.accel != "" && m.accel != "auto" && m.accel != "tcg" {
-		return "-icount counts instructions, which only tcg does; leave out -accel " + m.accel
+// wrongAccel returns what is wrong with the flags, if anything is.
+func (m *machine) wrongAccel() error {
+	counts := ""
+	switch {
+	case m.accel == "" || m.accel == "auto" || m.accel == "tcg":
+	case m.qemu.Icount:
+		counts = "-icount"
+	case m.record != "":
+		counts = "-record"
 	}
-	if m.record != "" && m.accel != "" && m.accel != "auto" && m.accel != "tcg" {
-		return "-record counts instructions, which only tcg does; leave out -accel " + m.accel
+	if counts == "" {
+		return nil
 	}
-	return ""
+	return fmt.Errorf("%s counts instructions, which only tcg does; leave out -accel %s", counts, m.accel)
 }
 
 // chooseAccel decides on the accelerator. The error says what to do.
-func (m *machine) chooseAccel(ctx context.Context, stderr io.Writer) error {
+func (m *machine) chooseAccel(ctx context.Context) error {
 	name, why := m.accel, "as -accel has it"
 	if env := os.Getenv(qemu.AccelVariable); name == "" && env != "" {
 		if !slices.Contains(qemu.Accels, env) {
@@ -70,13 +76,13 @@ func (m *machine) chooseAccel(ctx context.Context, stderr io.Writer) error {
 	case name == "auto":
 		chosen, err := qemu.ChooseAccel(ctx, m.qemu.Program, false)
 		if err != nil {
-			return errors.New(interrupted(ctx, err))
+			return interrupted(ctx, err)
 		}
 		m.accel, name, why = "auto", chosen.Name, chosen.Why
 	}
 	m.qemu.Accel = name
 	if m.sayAccel {
-		fmt.Fprintf(stderr, "%s: accelerator %s: %s\n", m.command, name, why)
+		m.say("accelerator %s: %s", name, why)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func TestAccelGDB(t *testing.T) {
 // taken again.
 func TestAccelGaveUp(t *testing.T) {
 	elf := guest(t)
-	m := machine{command: "zf run", accel: "kvm"}
+	m := machine{streams: streams{who: "zf run"}, accel: "kvm"}
 	dir := t.TempDir()
 	fake := filepath.Join(dir, "qemu")
 	script := "#!/bin/sh\necho emulation failure >&2\necho '{\"QMP\": {}}' >&4\nwhile read -r line <&4; do case $line in\n" +

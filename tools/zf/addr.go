@@ -16,7 +16,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,72 +31,145 @@ import (
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
-func runAddr(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	fail := failing("zf addr", stderr)
-	opt, addrs, err := parseAddrArgs(args)
-	if err != nil {
-		return fail("%v; `zf addr -h` lists the flags", err)
-	}
+func runAddr(c *call) error {
+	return answerAddresses(c, addrOptions{exe: defaultExe, index: indexAuto})
+}
+
+// addrVersion is what --version prints: addr2line's version too is the last word of such a line.
+const addrVersion = "zf addr (Zeroframe) %s\n"
+
+// answering answers addresses, for zf addr, or requests, for zf symbolizer.
+type answering struct {
+	*call
+	opt     *addrOptions
+	out     *bufio.Writer
+	indexes *indexing
+
+	f     addrSymbols            // what addresses are looked up in
+	base  uint64                 // the start of the section that they are in
+	files map[string]addrSymbols // of requests, by the name that was asked for; nil if it cannot be opened
+}
+
+// answerAddresses runs zf addr, or zf symbolizer; opt are its defaults.
+func answerAddresses(c *call, opt addrOptions) error {
+	opt, args, err := opt.parse(c.given)
 	switch {
+	case err != nil:
+		return c.wrong("%w", err)
 	case opt.help:
-		_, err = io.WriteString(stdout, addrUsage)
-		return written(err, stderr)
+		return written(io.WriteString(c.stdout, c.text))
+	case opt.version && opt.llvm:
+		return written(fmt.Fprintf(c.stdout, symbolizerVersion, moduleVersion()))
 	case opt.version:
-		// addr2line's version too is the last word of such a line.
-		_, err = fmt.Fprintf(stdout, "zf addr (Zeroframe) %s\n", moduleVersion())
-		return written(err, stderr)
+		return written(fmt.Fprintf(c.stdout, addrVersion, moduleVersion()))
 	}
-	if err := opt.view.prepare(isTerminal(stdout)); err != nil {
-		return fail("%v", err)
+	if err := opt.view.prepare(isTerminal(c.stdout)); err != nil {
+		return err
 	}
 	// The heap is small beside what is read: to collect it often is not worth while.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	indexes, err := newIndexing(opt.index, "zf addr", stderr)
+	indexes, err := newIndexing(opt.index, &c.streams)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	indexes.debugDir = opt.debugDir
 	defer indexes.clean()
-	if err := indexes.askServers(context.Background(), opt.debuginfod); err != nil {
-		return fail("%v", err)
+	if err := indexes.askServers(c.ctx, opt.debuginfod); err != nil {
+		return err
 	}
-	f, err := opt.open(indexes, stderr)
-	if err != nil {
-		return fail("%v", err)
-	}
-	defer f.Close()
+	a := &answering{call: c, opt: &opt, out: bufio.NewWriterSize(c.stdout, 64<<10), indexes: indexes, files: make(map[string]addrSymbols)}
+	defer a.close()
 	defer indexes.finish()
-	// All are checked first, so that nothing is printed if one is wrong.
-	var asked []asked
-	for _, s := range addrs {
-		these, err := opt.read(f, s)
+	arguments, lines := a.arguments, a.lines
+	if opt.llvm {
+		arguments, lines = a.requests, a.requestLines
+	} else if err := a.open(); err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		if err := arguments(args); err != nil {
+			return err
+		}
+		return written(0, a.out.Flush())
+	}
+	done := make(chan struct{})
+	defer close(done)
+	for in := readLines(c.stdin, done); ; {
+		all, err := in.next()
+		lines(all)
+		if ferr := a.out.Flush(); ferr != nil {
+			return written(0, ferr)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("standard input: %w", err)
+		}
+	}
+}
+
+// close closes the files.
+func (a *answering) close() {
+	for _, f := range a.files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// open opens what addresses are looked up in.
+func (a *answering) open() (err error) {
+	if a.f, err = a.opt.open(a.indexes, &a.streams); err != nil {
+		return err
+	}
+	a.files[""] = a.f
+	if a.opt.section == "" {
+		return nil
+	}
+	var ok bool
+	if a.base, ok = a.f.SectionStart(a.opt.section); ok {
+		return nil
+	}
+	list := "; `readelf -S` lists them"
+	if a.opt.mapFile != "" {
+		list = ", as far as it says"
+	}
+	return fmt.Errorf("%s has no section %s%s", a.f.Name(), a.opt.section, list)
+}
+
+// arguments answers the arguments. All are checked first, so that nothing is printed if one is
+// wrong.
+func (a *answering) arguments(args []string) error {
+	var all []asked
+	for _, s := range args {
+		these, err := a.opt.read(a.f, s)
 		if err != nil {
-			return fail("%v", err)
+			return err
 		}
-		asked = append(asked, these...)
+		all = append(all, these...)
 	}
-	var base uint64
-	if opt.section != "" {
-		var ok bool
-		if base, ok = f.SectionStart(opt.section); !ok {
-			list := "; `readelf -S` lists them"
-			if opt.mapFile != "" {
-				list = ", as far as it says"
-			}
-			return fail("%s has no section %s%s", f.Name(), opt.section, list)
+	for i := range all {
+		if !all[i].sure {
+			all[i].pc += a.base - a.opt.adjust
 		}
 	}
-	out := bufio.NewWriterSize(stdout, 64<<10)
-	if len(addrs) == 0 {
-		return opt.answer(out, f, base, stdin, stderr)
-	}
-	for i := range asked {
-		if !asked[i].sure {
-			asked[i].pc += base - opt.adjust
+	a.opt.printAll(a.out, a.f, all, true)
+	return nil
+}
+
+// lines answers lines of standard input. Each gets an answer whatever is in it, or a script that
+// reads the answers would lose count.
+func (a *answering) lines(lines []string) {
+	all := make([]asked, 0, len(lines))
+	for _, text := range lines {
+		q, err := a.opt.readLine(a.f, a.base, text)
+		if err != nil {
+			a.say("%v", err)
 		}
+		all = append(all, q)
 	}
-	opt.printAll(out, f, asked, true)
-	return written(out.Flush(), stderr)
+	a.opt.printAll(a.out, a.f, all, false)
 }
 
 // An asked is one address that is asked for.
@@ -150,13 +222,12 @@ func scan(f addrSymbols, s string) (n uint64, rest string) {
 	return n, rest
 }
 
-// written returns the exit status after err came of writing the answers: a script
-// must not take a part of them for all.
-func written(err error, stderr io.Writer) int {
+// written returns the error of writing answers: a script must not take a part of them for all.
+func written(_ int, err error) error {
 	if err != nil {
-		return failing("zf addr", stderr)("standard output: %v", err)
+		return fmt.Errorf("standard output: %w", err)
 	}
-	return exitOK
+	return nil
 }
 
 // moduleVersion returns the version zf was built from, "(devel)" if not known.
@@ -165,35 +236,6 @@ func moduleVersion() string {
 		return info.Main.Version
 	}
 	return "(devel)"
-}
-
-// answer answers each line of stdin. A line gets an answer whatever is in it, or
-// a script that reads the answers would lose count.
-func (opt *addrOptions) answer(out *bufio.Writer, f addrSymbols, base uint64, stdin io.Reader, stderr io.Writer) int {
-	done := make(chan struct{})
-	defer close(done)
-	in := readLines(stdin, done)
-	for {
-		lines, err := in.next()
-		pcs := make([]asked, 0, len(lines))
-		for _, text := range lines {
-			a, err := opt.readLine(f, base, text)
-			if err != nil {
-				fmt.Fprintf(stderr, "zf addr: %v\n", err)
-			}
-			pcs = append(pcs, a)
-		}
-		opt.printAll(out, f, pcs, false)
-		if err := out.Flush(); err != nil {
-			return written(err, stderr)
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return exitOK
-		case err != nil:
-			return failing("zf addr", stderr)("standard input: %v", err)
-		}
-	}
 }
 
 // noPlace is the pc of a line that says no place: one that is in no file.
@@ -305,8 +347,9 @@ func (opt *addrOptions) printAnswers(out *bufio.Writer, f addrSymbols, all []ask
 
 // textWriter is a *bufio.Writer or a *bytes.Buffer.
 type textWriter interface {
-	WriteString(s string) (int, error)
-	WriteByte(b byte) error
+	io.Writer
+	io.StringWriter
+	io.ByteWriter
 }
 
 // print prints what is known of pc. The forms are those of translate_addresses
@@ -379,15 +422,21 @@ func (opt *addrOptions) print(w textWriter, f addrSymbols, a asked, frames []loo
 	}
 }
 
-// dataName returns the variable at pc with the offset in it, which no function has, and the
-// words behind it; or those for none.
-func dataName(f addrSymbols, pc uint64, none, behind string) string {
+// variableAt returns the variable at pc and the offset in it, "" if there is none.
+func variableAt(f addrSymbols, pc uint64) (name string, offset uint64) {
 	if file, ok := f.(interface {
 		Variable(addr uint64) (name string, offset uint64, ok bool)
 	}); ok {
-		if name, offset, ok := file.Variable(pc); ok {
-			return fmt.Sprintf("%s+%#x%s", name, offset, behind)
-		}
+		name, offset, _ = file.Variable(pc)
+	}
+	return name, offset
+}
+
+// dataName returns the variable at pc with the offset in it, which no function has, and the
+// words behind it; or those for none.
+func dataName(f addrSymbols, pc uint64, none, behind string) string {
+	if name, offset := variableAt(f, pc); name != "" {
+		return fmt.Sprintf("%s+%#x%s", name, offset, behind)
 	}
 	return none
 }
@@ -401,10 +450,8 @@ func (opt *addrOptions) symbol(w textWriter, f addrSymbols, pc uint64, frames []
 	name, offset := "", uint64(0)
 	if n := len(frames); n > 0 {
 		name, offset = opt.function(&frames[n-1]), frames[n-1].Offset
-	} else if v, ok := f.(interface {
-		Variable(addr uint64) (name string, offset uint64, ok bool)
-	}); ok {
-		name, offset, _ = v.Variable(pc)
+	} else {
+		name, offset = variableAt(f, pc)
 	}
 	name = orUnknown(name)
 	if offset != 0 {

@@ -74,8 +74,8 @@ func TestAddrEqualsAddr2line(t *testing.T) {
 				t.Fatalf("addr2line: %v (the tests need gcc and binutils)", err)
 			}
 			var got, msg bytes.Buffer
-			if code := runAddr(args, strings.NewReader(""), &got, &msg); code != exitOK {
-				t.Fatalf("runAddr(%v) = %d\n%s", opts, code, &msg)
+			if code := zfTo("addr", args, strings.NewReader(""), &got, &msg); code != exitOK {
+				t.Fatalf("zf addr %v = %d\n%s", opts, code, &msg)
 			}
 			whole := strings.NewReplacer("_start.cold", "_start")
 			w, g := strings.Split(whole.Replace(string(want)), "\n"), strings.Split(whole.Replace(got.String()), "\n")
@@ -109,7 +109,7 @@ func TestAddrStdin(t *testing.T) {
 	var msg bytes.Buffer
 	done := make(chan int)
 	go func() {
-		code := runAddr([]string{"-apfe", elf}, in, out, &msg)
+		code := zfTo("addr", []string{"-apfe", elf}, in, out, &msg)
 		out.Close()
 		done <- code
 	}()
@@ -168,15 +168,15 @@ func TestAddrErrors(t *testing.T) {
 		{[]string{"-e", elf, "-j", ".nowhere", "0"}, "has no section .nowhere"},
 	} {
 		var out, msg bytes.Buffer
-		code := runAddr(tt.args, strings.NewReader(""), &out, &msg)
+		code := zfTo("addr", tt.args, strings.NewReader(""), &out, &msg)
 		if code != exitUsage || out.Len() != 0 || !strings.HasPrefix(msg.String(), "zf addr: ") || !strings.Contains(msg.String(), tt.want) {
-			t.Errorf("runAddr(%q) = %d, stdout %q, stderr %q; want %d and %q", tt.args, code, &out, &msg, exitUsage, tt.want)
+			t.Errorf("zf addr %q = %d, stdout %q, stderr %q; want %d and %q", tt.args, code, &out, &msg, exitUsage, tt.want)
 		}
 	}
 	for _, arg := range []string{"-h", "--help", "-H", "--he"} {
 		var out, msg bytes.Buffer
-		if code := runAddr([]string{arg}, strings.NewReader(""), &out, &msg); code != exitOK || !strings.Contains(out.String(), "Example:") {
-			t.Errorf("runAddr(%s) = %d, stdout %q", arg, code, &out)
+		if code := zfTo("addr", []string{arg}, strings.NewReader(""), &out, &msg); code != exitOK || !strings.Contains(out.String(), "Example:") {
+			t.Errorf("zf addr %s = %d, stdout %q", arg, code, &out)
 		}
 	}
 }
@@ -184,8 +184,8 @@ func TestAddrErrors(t *testing.T) {
 func TestAddrVersion(t *testing.T) {
 	for _, arg := range []string{"-v", "-V", "--version", "--ver"} {
 		var out, msg bytes.Buffer
-		if code := runAddr([]string{arg}, strings.NewReader(""), &out, &msg); code != exitOK || !strings.HasPrefix(out.String(), "zf addr (Zeroframe) ") || msg.Len() != 0 {
-			t.Errorf("runAddr(%s) = %d, stdout %q, stderr %q; want %d and the version", arg, code, &out, &msg, exitOK)
+		if code := zfTo("addr", []string{arg}, strings.NewReader(""), &out, &msg); code != exitOK || !strings.HasPrefix(out.String(), "zf addr (Zeroframe) ") || msg.Len() != 0 {
+			t.Errorf("zf addr %s = %d, stdout %q, stderr %q; want %d and the version", arg, code, &out, &msg, exitOK)
 		}
 	}
 }
@@ -210,9 +210,9 @@ func TestAddrFull(t *testing.T) {
 		{[]string{"-v"}, ""},
 	} {
 		var msg bytes.Buffer
-		code := runAddr(tt.args, strings.NewReader(tt.stdin), full, &msg)
+		code := zfTo("addr", tt.args, strings.NewReader(tt.stdin), full, &msg)
 		if code != exitUsage || !strings.Contains(msg.String(), "no space left on device") {
-			t.Errorf("runAddr(%.60q) > /dev/full = %d, stderr %q; want %d and the cause", tt.args, code, &msg, exitUsage)
+			t.Errorf("zf addr %.60q > /dev/full = %d, stderr %q; want %d and the cause", tt.args, code, &msg, exitUsage)
 		}
 	}
 }
@@ -227,8 +227,8 @@ func TestAddrObject(t *testing.T) {
 			args = append(args, strconv.FormatInt(int64(off), 16))
 		}
 		var out, msg bytes.Buffer
-		if code := runAddr(args, strings.NewReader(""), &out, &msg); code != exitOK || msg.Len() > 0 {
-			t.Fatalf("runAddr(%v) = %d, stderr %q", args[:4], code, &msg)
+		if code := zfTo("addr", args, strings.NewReader(""), &out, &msg); code != exitOK || msg.Len() > 0 {
+			t.Fatalf("zf addr %v = %d, stderr %q", args[:4], code, &msg)
 		}
 		return out.String()
 	}
@@ -283,8 +283,8 @@ func TestAddrFullNames(t *testing.T) {
 	}
 	for _, addr := range args[2:] {
 		var out, msg bytes.Buffer
-		if code := runAddr([]string{"-fie", elf, addr}, strings.NewReader(""), &out, &msg); code != exitOK {
-			t.Fatalf("runAddr(-fie %s) = %d\n%s", addr, code, &msg)
+		if code := zfTo("addr", []string{"-fie", elf, addr}, strings.NewReader(""), &out, &msg); code != exitOK {
+			t.Fatalf("zf addr -fie %s = %d\n%s", addr, code, &msg)
 		}
 		lines := strings.Split(out.String(), "\n")
 		if got := lines[len(lines)-3]; got != want[addr] { // the last function is the physical one
@@ -311,7 +311,7 @@ func TestAddrArgs(t *testing.T) {
 		if tt.opt.index == "" {
 			tt.opt.index = indexAuto
 		}
-		opt, addrs, err := parseAddrArgs(strings.Fields(tt.args))
+		opt, addrs, err := addrOptions{exe: defaultExe, index: indexAuto}.parse(strings.Fields(tt.args))
 		if err != nil || opt != tt.opt || strings.Join(addrs, " ") != tt.addrs {
 			t.Errorf("parseAddrArgs(%s) = %+v, %q, %v; want %+v, %q", tt.args, opt, addrs, err, tt.opt, tt.addrs)
 		}
@@ -352,7 +352,7 @@ func TestAddrVariable(t *testing.T) {
 		want  string
 	}{{"-f", 0, "record+0x0\n??:0\n"}, {"-f", 5, "record+0x5\n??:0\n"}, {"-fp", 5, "record+0x5 at ??:0\n"}, {"-fi", 5, "record+0x5\n??:0\n"}, {"-s", 5, "??:0\n"}} {
 		var out, msg bytes.Buffer
-		code := runAddr([]string{tt.flags, "-e", elf, strconv.FormatUint(start+tt.off, 16)}, nil, &out, &msg)
+		code := zfTo("addr", []string{tt.flags, "-e", elf, strconv.FormatUint(start+tt.off, 16)}, nil, &out, &msg)
 		if code != exitOK || out.String() != tt.want {
 			t.Errorf("%s record+%#x: %d, %q, %s; want %q", tt.flags, tt.off, code, out.String(), &msg, tt.want)
 		}

@@ -8,6 +8,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -98,144 +99,181 @@ const (
 	shortNames = "short"
 )
 
-// addrFlags is addr2line's flags. The package flag cannot be used: it knows no
-// joined letters. The flags that only steer parts addr2line has are taken and
-// ignored.
-var addrFlags = []struct {
+// addrFlag is a flag. The package flag cannot be used: it knows no joined letters.
+type addrFlag struct {
 	letter byte
 	long   string
-	arg    byte // 'r' required, 'o' optional and only after "=", 0 none
-	set    func(o *addrOptions, arg string)
-}{
-	{'a', "addresses", 0, func(o *addrOptions, _ string) { o.addresses = true }},
-	{'b', "target", 'r', func(o *addrOptions, _ string) {}}, // a BFD target; only ELF is read
-	{'e', "exe", 'r', func(o *addrOptions, arg string) { o.exe = arg }},
-	{'f', "functions", 0, func(o *addrOptions, _ string) { o.functions = true }},
-	{'i', "inlines", 0, func(o *addrOptions, _ string) { o.inlines = true }},
-	{'j', "section", 'r', func(o *addrOptions, arg string) { o.section = arg }},
-	{'p', "pretty-print", 0, func(o *addrOptions, _ string) { o.pretty = true }},
-	{'s', "basenames", 0, func(o *addrOptions, _ string) { o.basenames = true }},
-	{'C', "demangle", 'o', func(o *addrOptions, _ string) { o.demangle = true }},
-	{'R', "recurse-limit", 0, func(o *addrOptions, _ string) {}}, // of addr2line's demangler
-	{'r', "no-recurse-limit", 0, func(o *addrOptions, _ string) {}},
-	{'v', "version", 0, func(o *addrOptions, _ string) { o.version = true }},
-	{'V', "version", 0, func(o *addrOptions, _ string) { o.version = true }},
-	{'h', "help", 0, func(o *addrOptions, _ string) { o.help = true }},
-	{'H', "help", 0, func(o *addrOptions, _ string) { o.help = true }},
+	// to is what it sets: a *bool, a *string, or a func(). A func(string) takes the flag's value,
+	// an optional one that may be left out.
+	to any
 }
 
-// addrFlag is a row of addrFlags.
-type addrFlag = struct {
-	letter byte
-	long   string
-	arg    byte
-	set    func(o *addrOptions, arg string)
-}
+type optional func(arg string)
 
-// otherFlags are those of llvm-symbolizer and eu-addr2line.
-func otherFlags() []addrFlag {
-	ignore := func(*addrOptions, string) {}
-	refuse := func(why string) func(*addrOptions, string) {
-		return func(o *addrOptions, _ string) { o.bad = why }
+// takes reports whether the flag takes a value, and whether it has to have one.
+func (f *addrFlag) takes() (value, required bool) {
+	switch f.to.(type) {
+	case *string, func(string):
+		return true, true
+	case optional:
+		return true, false
 	}
-	inlines := func(o *addrOptions, arg string) { o.inlines = arg != "false" }
+	return false, false
+}
+
+// set sets the flag.
+func (f *addrFlag) set(value string) {
+	switch to := f.to.(type) {
+	case *bool:
+		*to = true
+	case *string:
+		*to = value
+	case func():
+		to()
+	case func(string):
+		to(value)
+	case optional:
+		to(value)
+	}
+}
+
+// Those that only steer parts addr2line or llvm-symbolizer has are taken and ignored.
+func ignored()            {}
+func ignoredValue(string) {}
+
+// gnu is addr2line's flags.
+func (o *addrOptions) gnu() []addrFlag {
+	return []addrFlag{
+		{'a', "addresses", &o.addresses},
+		{'b', "target", ignoredValue}, // a BFD target; only ELF is read
+		{'e', "exe", &o.exe},
+		{'f', "functions", optional(o.setFunctions)},
+		{'i', "inlines", &o.inlines},
+		{'j', "section", &o.section},
+		{'p', "pretty-print", &o.pretty},
+		{'s', "basenames", &o.basenames},
+		{'C', "demangle", optional(func(arg string) { o.demangle = arg != "false" })},
+		{'R', "recurse-limit", ignored}, // of addr2line's demangler
+		{'r', "no-recurse-limit", ignored},
+		{'v', "version", &o.version},
+		{'V', "version", &o.version},
+		{'h', "help", &o.help},
+		{'H', "help", &o.help},
+	}
+}
+
+// others are the flags of llvm-symbolizer and eu-addr2line.
+func (o *addrOptions) others() []addrFlag {
+	refuse := func(why string) func() { return func() { o.bad = why } }
 	return []addrFlag{
 		// Of both, or by another name.
-		{0, "print-address", 0, func(o *addrOptions, _ string) { o.addresses = true }},
-		{0, "obj", 'r', func(o *addrOptions, arg string) { o.exe = arg }},
-		{0, "executable", 'r', func(o *addrOptions, arg string) { o.exe = arg }},
-		{0, "inlining", 'o', inlines},
-		{0, "no-inlines", 0, func(o *addrOptions, _ string) { o.inlines = false }},
-		{0, "no-demangle", 0, func(o *addrOptions, _ string) { o.demangle = false }},
-		{0, "usage", 0, func(o *addrOptions, _ string) { o.help = true }},
+		{0, "print-address", &o.addresses},
+		{0, "obj", &o.exe},
+		{0, "executable", &o.exe},
+		{0, "inlining", optional(func(arg string) { o.inlines = arg != "false" })},
+		{0, "no-inlines", func() { o.inlines = false }},
+		{0, "no-demangle", func() { o.demangle = false }},
+		{0, "usage", &o.help},
 		// Of llvm-symbolizer.
-		{0, "output-style", 'r', func(o *addrOptions, arg string) {
+		{0, "output-style", func(arg string) {
 			if o.style = strings.ToUpper(arg); o.style != styleGNU && o.style != styleLLVM && o.style != styleJSON {
 				o.bad = "flag --output-style is GNU, LLVM or JSON, not " + strconv.Quote(arg)
 			}
 		}},
-		{0, "adjust-vma", 'r', func(o *addrOptions, arg string) {
+		{0, "adjust-vma", func(arg string) {
 			var err error
 			if o.adjust, err = strconv.ParseUint(arg, 0, 64); err != nil {
 				o.bad = "flag --adjust-vma wants a number such as 0x1000, not " + strconv.Quote(arg)
 			}
 		}},
-		{0, "build-id", 'r', func(o *addrOptions, arg string) { o.buildID = strings.ToLower(arg) }},
-		{0, "debuginfod", 0, func(o *addrOptions, _ string) { o.debuginfod = debuginfodAuto }},
-		{0, "no-debuginfod", 0, func(o *addrOptions, _ string) { o.debuginfod = debuginfodOff }},
-		{0, "debug-file-directory", 'r', func(o *addrOptions, arg string) { o.debugDir = arg }},
-		{0, "fallback-debug-path", 'r', func(o *addrOptions, arg string) { o.debugDir = arg }},
-		{0, "print-source-context-lines", 'r', func(o *addrOptions, arg string) {
-			if err := o.setOwnFlag("-context", arg); err != nil {
-				o.bad = err.Error()
-			}
+		{0, "build-id", func(arg string) { o.buildID = strings.ToLower(arg) }},
+		{0, "debuginfod", func() { o.debuginfod = debuginfodAuto }},
+		{0, "no-debuginfod", func() { o.debuginfod = debuginfodOff }},
+		{0, "debug-file-directory", &o.debugDir},
+		{0, "fallback-debug-path", &o.debugDir},
+		{0, "print-source-context-lines", o.viewed("context")},
+		{0, "relativenames", &o.relative},
+		{0, "verbose", &o.verbose},
+		{0, "cache-size", ignoredValue},
+		{0, "color", optional(ignoredValue)},
+		{0, "default-arch", ignoredValue},
+		{0, "dia", ignored},
+		{0, "disable-gsym", ignored},
+		{0, "dsym-hint", ignoredValue},
+		{0, "no-untag-addresses", ignored},
+		{0, "untag-addresses", optional(ignoredValue)},
+		{0, "relative-address", ignored},
+		{0, "use-symbol-table", optional(ignoredValue)},
+		{0, "dwp", func(string) {
+			o.bad = "flag --dwp: a .dwp file is looked for beside the program, as PROGRAM.dwp; put it there"
 		}},
-		{0, "relativenames", 0, func(o *addrOptions, _ string) { o.relative = true }},
-		{0, "verbose", 0, func(o *addrOptions, _ string) { o.verbose = true }},
-		{0, "cache-size", 'r', ignore},
-		{0, "color", 'o', ignore},
-		{0, "default-arch", 'r', ignore},
-		{0, "dia", 0, ignore},
-		{0, "disable-gsym", 0, ignore},
-		{0, "dsym-hint", 'r', ignore},
-		{0, "no-untag-addresses", 0, ignore},
-		{0, "untag-addresses", 'o', ignore},
-		{0, "relative-address", 0, ignore},
-		{0, "use-symbol-table", 'o', ignore},
-		{0, "dwp", 'r', refuse("flag --dwp: a .dwp file is looked for beside the program, as PROGRAM.dwp; put it there")},
-		{0, "filter-markup", 0, refuse("flag --filter-markup: `zf symbolize` resolves markup")},
-		{0, "gsym-file-directory", 'r', refuse("flag --gsym-file-directory: -e names a GSYM file")},
-		{0, "skip-line-zero", 0, refuse("flag --skip-line-zero: lines are as the compiler wrote them")},
+		{0, "filter-markup", refuse("flag --filter-markup: `zf symbolize` resolves markup")},
+		{0, "gsym-file-directory", func(string) { o.bad = "flag --gsym-file-directory: -e names a GSYM file" }},
+		{0, "skip-line-zero", refuse("flag --skip-line-zero: lines are as the compiler wrote them")},
 		// Of eu-addr2line.
-		{0, "pid", 'r', func(o *addrOptions, arg string) {
-			var err error
-			if o.pid, err = strconv.Atoi(arg); err != nil || o.pid <= 0 {
-				o.bad = "flag -pid wants the number of a process, not " + strconv.Quote(arg)
-			}
-		}},
-		{0, "core", 'r', func(o *addrOptions, arg string) { o.core = arg }},
-		{'M', "linux-process-map", 'r', func(o *addrOptions, arg string) { o.maps = arg }},
-		{0, "debuginfo-path", 'r', func(o *addrOptions, arg string) { o.debugDir = arg }},
-		{'A', "absolute", 0, func(o *addrOptions, _ string) { o.relative = false }},
-		{0, "relative", 0, func(o *addrOptions, _ string) { o.relative = true }},
-		{'S', "symbols", 0, func(o *addrOptions, _ string) { o.symbols = true }},
-		{'x', "symbols-sections", 0, func(o *addrOptions, _ string) { o.symbols, o.symbolSections = true, true }},
-		{'F', "flags", 0, refuse("flag --flags: what a line table says beyond lines is not kept; eu-addr2line -F prints it")},
-		{'k', "kernel", 0, refuse("flag --kernel: name the kernel's vmlinux by -e, and by --adjust-vma where it runs")},
-		{'K', "offline-kernel", 'o', refuse("flag --offline-kernel: name the kernel's vmlinux, or a module, by -e")},
+		{0, "pid", o.setPID},
+		{0, "core", &o.core},
+		{'M', "linux-process-map", &o.maps},
+		{0, "debuginfo-path", &o.debugDir},
+		{'A', "absolute", func() { o.relative = false }},
+		{0, "relative", &o.relative},
+		{'S', "symbols", &o.symbols},
+		{'x', "symbols-sections", func() { o.symbols, o.symbolSections = true, true }},
+		{'F', "flags", refuse("flag --flags: what a line table says beyond lines is not kept; eu-addr2line -F prints it")},
+		{'k', "kernel", refuse("flag --kernel: name the kernel's vmlinux by -e, and by --adjust-vma where it runs")},
+		{'K', "offline-kernel", optional(func(string) { o.bad = "flag --offline-kernel: name the kernel's vmlinux, or a module, by -e" })},
 	}
 }
 
-// parseAddrArgs parses args as getopt_long does: letters may be joined, long
-// names cut short, and flags may stand after addresses, up to "--".
-func parseAddrArgs(args []string) (o addrOptions, addrs []string, err error) {
-	o.exe, o.index = defaultExe, indexAuto
-	return o.parse(args)
+// own is the flags that none of them has. Those are spelt with one dash, as in all commands of
+// zf: --base is short for --basenames.
+func (o *addrOptions) own() []addrFlag {
+	return []addrFlag{
+		{0, "map", &o.mapFile}, {0, "base", &o.base}, {0, "index", &o.index}, {0, "debuginfod", &o.debuginfod},
+		{0, "pid", o.setPID}, {0, "core", &o.core},
+		{0, "context", o.viewed("context")}, {0, "source", o.viewed("source")}, {0, "links", o.viewed("links")},
+	}
 }
 
-// parse parses args into o.
+// setPID takes the number of a process.
+func (o *addrOptions) setPID(arg string) {
+	var err error
+	if o.pid, err = strconv.Atoi(arg); err != nil || o.pid <= 0 {
+		o.bad = "flag -pid wants the number of a process, not " + strconv.Quote(arg)
+	}
+}
+
+// viewed returns what takes the value of a flag of o.view.
+func (o *addrOptions) viewed(name string) func(string) {
+	return func(arg string) {
+		if o.view == nil {
+			o.view = newAddrView()
+		}
+		if err := o.view.set.Set(name, arg); err != nil {
+			o.bad = fmt.Sprintf("flag -%s: %v", name, err)
+		}
+	}
+}
+
+// parse parses args as getopt_long does: letters may be joined, long names cut short, and flags
+// may stand after addresses, up to "--".
 func (o addrOptions) parse(args []string) (_ addrOptions, addrs []string, err error) {
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
+		own := o.isOwn(arg)
 		switch {
 		case arg == "--":
 			return o, append(addrs, args...), o.check()
 		case o.llvm && strings.HasPrefix(arg, "-f="):
-			err = o.setFunctions(arg[len("-f="):])
-		case o.llvm && isLong(arg): // which LLVM's tools take with one dash too
-			args, err = o.parseLong(strings.TrimLeft(arg, "-"), args)
-		case isOwnFlag(arg):
-			name, value, has := strings.Cut(arg, "=")
-			if !has {
-				if len(args) == 0 {
-					return o, nil, fmt.Errorf("flag %s needs an argument", name)
-				}
-				value, args = args[0], args[1:]
-			}
-			err = o.setOwnFlag(name, value)
+			o.setFunctions(arg[len("-f="):])
+		case o.llvm && o.isLong(arg, own): // which LLVM's tools take with one dash too
+			args, err = parseLong("--", strings.TrimLeft(arg, "-"), args, o.gnu(), o.others())
+		case own:
+			args, err = parseLong("-", arg[1:], args, o.own())
 		case strings.HasPrefix(arg, "--"):
-			args, err = o.parseLong(arg[2:], args)
+			// addr2line's come first: what is short for one of them stays so.
+			args, err = parseLong("--", arg[2:], args, o.gnu(), o.others())
 		case len(arg) > 1 && arg[0] == '-':
 			args, err = o.parseLetters(arg[1:], args)
 		default:
@@ -266,115 +304,75 @@ func (o *addrOptions) check() error {
 	return nil
 }
 
-// isOwnFlag reports whether arg is a flag that addr2line has not. Those are spelt with
-// one dash, as in all commands of zf: --base is short for --basenames.
-func isOwnFlag(arg string) bool {
-	switch name, _, _ := strings.Cut(arg, "="); name {
-	case "-map", "-base", "-index", "-debuginfod", "-pid", "-core", "-context", "-source", "-links":
-		return true
-	}
-	return false
+// isOwn reports whether arg is one of the own flags.
+func (o *addrOptions) isOwn(arg string) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	return slices.ContainsFunc(o.own(), func(f addrFlag) bool { return "-"+f.long == name })
 }
 
-// setOwnFlag sets such a flag.
-func (o *addrOptions) setOwnFlag(name, value string) error {
-	switch name {
-	case "-map":
-		o.mapFile = value
-	case "-base":
-		o.base = value
-	case "-index":
-		o.index = value
-	case "-debuginfod":
-		o.debuginfod = value
-	case "-pid", "-core":
-		_, err := o.parseLong(name[1:]+"="+value, nil)
-		return err
-	default:
-		if o.view == nil {
-			o.view = newAddrView()
-		}
-		if err := o.view.set.Set(name[1:], value); err != nil {
-			return fmt.Errorf("flag %s: %w", name, err)
-		}
+// isLong reports whether arg is a long flag, spelt out, with one dash or two.
+func (o *addrOptions) isLong(arg string, own bool) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
+	if len(name) < 2 || arg[0] != '-' || own && name != "debuginfod" {
+		return false
 	}
-	return nil
+	return slices.ContainsFunc(append(o.gnu(), o.others()...), func(f addrFlag) bool { return f.long == name })
 }
 
 // parseLetters parses joined letters; the last may take the next of args. It
 // returns what is left of args.
 func (o *addrOptions) parseLetters(letters string, args []string) ([]string, error) {
-	var other []addrFlag
+	flags := append(o.gnu(), o.others()...)
 	for i := range len(letters) {
-		if strings.IndexByte("AFKMSkx", letters[i]) >= 0 {
-			other = otherFlags()
-			break
+		n := slices.IndexFunc(flags, func(f addrFlag) bool { return f.letter == letters[i] })
+		if n < 0 {
+			return nil, fmt.Errorf("unknown flag -%c", letters[i])
 		}
-	}
-next:
-	for i := 0; i < len(letters); i++ {
-		for n := range len(addrFlags) + len(other) {
-			var f addrFlag
-			if n < len(addrFlags) {
-				f = addrFlags[n]
-			} else {
-				f = other[n-len(addrFlags)]
-			}
-			if f.letter != letters[i] {
-				continue
-			}
-			if f.arg == 'r' && o.llvm && f.letter != 'e' && f.letter != 'j' {
-				break // llvm-symbolizer has no others with a value
-			}
-			if f.arg != 'r' {
-				f.set(o, "")
-				continue next
-			}
-			if rest := letters[i+1:]; rest != "" {
-				f.set(o, rest)
-				return args, nil
-			}
-			if len(args) == 0 {
-				return nil, fmt.Errorf("flag -%c needs an argument", f.letter)
-			}
-			f.set(o, args[0])
-			return args[1:], nil
+		f, rest := &flags[n], letters[i+1:]
+		_, required := f.takes()
+		switch {
+		case !required:
+			f.set("")
+			continue
+		case o.llvm && f.letter != 'e' && f.letter != 'j': // llvm-symbolizer has no others with a value
+			return nil, fmt.Errorf("unknown flag -%c", letters[i])
+		case rest == "" && len(args) == 0:
+			return nil, fmt.Errorf("flag -%c needs an argument", f.letter)
+		case rest == "":
+			rest, args = args[0], args[1:]
 		}
-		return nil, fmt.Errorf("unknown flag -%c", letters[i])
+		f.set(rest)
+		break
 	}
 	return args, nil
 }
 
-// parseLong parses one long flag without its dashes. It returns what is left of
-// args.
-func (o *addrOptions) parseLong(flag string, args []string) ([]string, error) {
-	name, arg, hasArg := strings.Cut(flag, "=")
-	// addr2line's come first: what is short for one of them stays so.
-	f, err := findLong(addrFlags, name)
-	if err == nil && f == nil {
-		f, err = findLong(otherFlags(), name)
-	}
-	if err == nil && f == nil {
-		err = fmt.Errorf("unknown flag --%s", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case f.long == "functions" && hasArg:
-		return args, o.setFunctions(arg)
-	case f.long == "demangle" && arg == "false":
-		o.demangle = false
-		return args, nil
-	case f.arg == 0 && hasArg:
-		return nil, fmt.Errorf("flag --%s takes no argument", f.long)
-	case f.arg == 'r' && !hasArg:
-		if len(args) == 0 {
-			return nil, fmt.Errorf("flag --%s needs an argument", f.long)
+// parseLong parses one long flag without its dashes, of the first list that has it. It returns
+// what is left of args.
+func parseLong(dash, flag string, args []string, lists ...[]addrFlag) ([]string, error) {
+	name, value, has := strings.Cut(flag, "=")
+	var f *addrFlag
+	for _, list := range lists {
+		var err error
+		if f, err = findLong(list, name); err != nil {
+			return nil, err
 		}
-		arg, args = args[0], args[1:]
+		if f != nil {
+			break
+		}
 	}
-	f.set(o, arg)
+	if f == nil {
+		return nil, fmt.Errorf("unknown flag --%s", name)
+	}
+	switch takes, required := f.takes(); {
+	case !takes && has:
+		return nil, fmt.Errorf("flag %s%s takes no argument", dash, f.long)
+	case required && !has && len(args) == 0:
+		return nil, fmt.Errorf("flag %s%s needs an argument", dash, f.long)
+	case required && !has:
+		value, args = args[0], args[1:]
+	}
+	f.set(value)
 	return args, nil
 }
 
@@ -396,31 +394,14 @@ func findLong(flags []addrFlag, name string) (found *addrFlag, err error) {
 	return found, nil
 }
 
-// isLong reports whether arg is a long flag, spelt out, with one dash or two.
-func isLong(arg string) bool {
-	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
-	if len(name) < 2 || arg[0] != '-' || isOwnFlag(arg) && name != "debuginfod" {
-		return false
-	}
-	for _, flags := range [][]addrFlag{addrFlags, otherFlags()} {
-		for i := range flags {
-			if flags[i].long == name {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // setFunctions sets which names of functions are printed.
-func (o *addrOptions) setFunctions(names string) error {
+func (o *addrOptions) setFunctions(names string) {
 	o.functions, o.names = names != "none", ""
 	switch names {
-	case "none", "linkage":
+	case "", "none", "linkage":
 	case shortNames:
 		o.names = shortNames
 	default:
-		return fmt.Errorf("flag --functions takes no argument, or none, short or linkage, not %q", names)
+		o.bad = fmt.Sprintf("flag --functions takes no argument, or none, short or linkage, not %q", names)
 	}
-	return nil
 }

@@ -34,10 +34,10 @@ type addrSymbols interface {
 }
 
 // open opens what the flags name.
-func (opt *addrOptions) open(indexes *indexing, stderr io.Writer) (addrSymbols, error) {
+func (opt *addrOptions) open(indexes *indexing, s *streams) (addrSymbols, error) {
 	switch {
 	case opt.mapFile != "":
-		return openMap(opt.mapFile, opt.base, stderr)
+		return openMap(opt.mapFile, opt.base, s.stderr)
 	case opt.pid != 0 || opt.core != "" || opt.maps != "":
 		return opt.openProcess(indexes)
 	}
@@ -56,7 +56,7 @@ func (opt *addrOptions) open(indexes *indexing, stderr io.Writer) (addrSymbols, 
 		return nil, fmt.Errorf("%w; -e must name the file as it was linked, before it was stripped", err)
 	}
 	if f.HasUnlinkedDWARF() {
-		fmt.Fprintf(stderr, "zf addr: note: %s is an object file, whose DWARF is not read before it is linked; names come from the symbol table, without lines\n", opt.exe)
+		s.say("note: %s is an object file, whose DWARF is not read before it is linked; names come from the symbol table, without lines", opt.exe)
 	}
 	return f, nil
 }

@@ -148,30 +148,24 @@ func (opt *addrOptions) printLLVM(w textWriter, a *answer) {
 			opt.printVerbose(w, fr, more, file)
 			continue
 		}
-		fmt.Fprintf(textOnly{w}, "%s:%d:%d\n", file, fr.Line, more.Column)
+		fmt.Fprintf(w, "%s:%d:%d\n", file, fr.Line, more.Column)
 		opt.view.source(w, fr)
 	}
 	w.WriteByte('\n')
 }
 
-// textOnly is a textWriter that fmt can write to.
-type textOnly struct{ w textWriter }
-
-func (t textOnly) Write(p []byte) (int, error) { return t.w.WriteString(string(p)) }
-
 // printVerbose prints a frame as --verbose has it.
 func (opt *addrOptions) printVerbose(w textWriter, fr *lookup.Call, more *symbol.Detail, file string) {
-	t := textOnly{w}
-	fmt.Fprintf(t, "  Filename: %s\n", file)
+	fmt.Fprintf(w, "  Filename: %s\n", file)
 	if more.StartLine != 0 {
-		fmt.Fprintf(t, "  Function start filename: %s\n  Function start line: %d\n", orUnknown(opt.fileOf(more.StartFile, more)), more.StartLine)
+		fmt.Fprintf(w, "  Function start filename: %s\n  Function start line: %d\n", orUnknown(opt.fileOf(more.StartFile, more)), more.StartLine)
 	}
 	if more.HasStart {
-		fmt.Fprintf(t, "  Function start address: %#x\n", more.Start)
+		fmt.Fprintf(w, "  Function start address: %#x\n", more.Start)
 	}
-	fmt.Fprintf(t, "  Line: %d\n  Column: %d\n", fr.Line, more.Column)
+	fmt.Fprintf(w, "  Line: %d\n  Column: %d\n", fr.Line, more.Column)
 	if more.Discriminator != 0 {
-		fmt.Fprintf(t, "  Discriminator: %d\n", more.Discriminator)
+		fmt.Fprintf(w, "  Discriminator: %d\n", more.Discriminator)
 	}
 }
 

@@ -28,14 +28,14 @@ func TestAddrView(t *testing.T) {
 		{[]string{"-links=auto", "-source", "/elsewhere=" + here}, "/elsewhere/csample.c:", "\x1b"}, // no terminal
 	} {
 		var out, msg bytes.Buffer
-		code := runAddr(append([]string{"-e", elf, addr}, tt.args...), strings.NewReader(""), &out, &msg)
+		code := zfTo("addr", append([]string{"-e", elf, addr}, tt.args...), strings.NewReader(""), &out, &msg)
 		if code != exitOK || !strings.Contains(out.String(), tt.want) || strings.Contains(out.String(), tt.not) {
 			t.Errorf("%q: status %d, %q (%s); want %q, not %q", tt.args, code, &out, &msg, tt.want, tt.not)
 		}
 	}
 	for _, args := range [][]string{{"-context", "x"}, {"-context", "101"}, {"-source", "x"}, {"-links=sometimes"}} {
 		var out, msg bytes.Buffer
-		if code := runAddr(append([]string{"-e", elf, addr}, args...), strings.NewReader(""), &out, &msg); code != exitUsage || !strings.Contains(msg.String(), args[0][:6]) {
+		if code := zfTo("addr", append([]string{"-e", elf, addr}, args...), strings.NewReader(""), &out, &msg); code != exitUsage || !strings.Contains(msg.String(), args[0][:6]) {
 			t.Errorf("%q: status %d, %q", args, code, &msg)
 		}
 	}

@@ -8,10 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/gotest"
 	"github.com/zeroframe/zeroframe/tools/image"
@@ -28,35 +25,33 @@ requires, otherwise the one that zf was built from; the environment variable
 ZEROFRAME names a folder with another.`
 
 // runBuild runs `zf build`.
-func runBuild(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := newFlags("build", "[flags] PKG", buildText, stderr)
-	o := image.BuildOptions{Stderr: stderr}
-	fs.StringVar(&o.Output, "o", "", "write the image to `FILE`")
-	fs.BoolVar(&o.HeapProfile, "memprofile", false, "add package kernel/observe/heapprofile:\nGo's runtime keeps a heap profile, for zf run -memprofile")
-	fs.BoolVar(&o.Net, "net", false, "add package kernel/net/netup: the machine answers ping and ARP, and\nfinds out the hardware address that netconsole= sends to")
-	buildFlags(fs, &o)
-	if code, ok := parse(fs, args); !ok {
-		return code
+func runBuild(c *call) error {
+	o := image.BuildOptions{Stderr: c.stderr}
+	buildFlags(c.FlagSet, &o)
+	if err := c.parse([]option{
+		{&o.Output, "o", "write the image to `FILE`"},
+		{&o.HeapProfile, "memprofile", "add package kernel/observe/heapprofile:\nGo's runtime keeps a heap profile, for zf run -memprofile"},
+		{&o.Net, "net", "add package kernel/net/netup: the machine answers ping and ARP, and\nfinds out the hardware address that netconsole= sends to"},
+	}); err != nil {
+		return err
 	}
-	if fs.NArg() != 1 {
-		return failing("zf build", stderr)("want one package, have %d; flags go before it", fs.NArg())
+	if c.NArg() != 1 {
+		return fmt.Errorf("want one package, have %d; flags go before it", c.NArg())
 	}
-	o.Package = fs.Arg(0)
-
+	o.Package = c.Arg(0)
 	// An interrupted build cleans up after itself.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	built := showProgress(&o, stderr)
+	ctx := c.interruptible()
+	built := showProgress(&o, c.stderr)
 	b, err := image.Build(ctx, o)
 	built()
 	if err != nil {
-		return buildFailed("build", err, stderr)
+		return notBuilt(err)
 	}
 	if b.Path == os.DevNull {
-		return exitOK
+		return nil
 	}
-	fmt.Fprintf(stderr, "zf build: wrote %s, %s, for %v, build ID %s\n", b.Path, size(b.Size), b.Loaders, b.BuildID)
-	return exitOK
+	c.say("wrote %s, %s, for %v, build ID %s", b.Path, size(b.Size), b.Loaders, b.BuildID)
+	return nil
 }
 
 // buildFlags adds the flags that the commands which build a program share.
@@ -68,27 +63,27 @@ func buildFlags(fs *flag.FlagSet, o *image.BuildOptions) {
 // imageFlags adds those of them that `zf test` has, too, which gives the others more use.
 func imageFlags(fs *flag.FlagSet, o *image.BuildOptions) {
 	o.Loaders = image.AllLoaders
-	fs.Func("loaders", "make it bootable by `LIST`: multiboot, pvh or both\n(default multiboot,pvh)", func(s string) (err error) {
-		o.Loaders, err = image.ParseLoaders(s)
-		return err
+	addFlags(fs, []option{
+		{func(s string) (err error) {
+			o.Loaders, err = image.ParseLoaders(s)
+			return err
+		}, "loaders", "make it bootable by `LIST`: multiboot, pvh or both\n(default multiboot,pvh)"},
+		{&o.BuildMode, "buildmode", "go build's -buildmode; only exe is possible"},
+		{&o.Tags, "tags", "go build's -tags"},
+		{&o.GCFlags, "gcflags", "go build's -gcflags"},
+		{&o.LDFlags, "ldflags", "go build's -ldflags, before those that an image needs"},
 	})
-	fs.StringVar(&o.BuildMode, "buildmode", "", "go build's -buildmode; only exe is possible")
-	fs.StringVar(&o.Tags, "tags", "", "go build's -tags")
-	fs.StringVar(&o.GCFlags, "gcflags", "", "go build's -gcflags")
-	fs.StringVar(&o.LDFlags, "ldflags", "", "go build's -ldflags, before those that an image needs")
 }
 
-// buildFailed says why an image could not be built.
-func buildFailed(cmd string, err error, stderr io.Writer) int {
+// notBuilt returns the error of an image that could not be built.
+func notBuilt(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintf(stderr, "zf %s: interrupted; nothing was written\n", cmd)
+		return errors.New("interrupted; nothing was written")
 	case errors.Is(err, image.ErrCompile):
-		fmt.Fprintf(stderr, "zf %s: %v; its messages are above\n", cmd, err)
-	default:
-		fmt.Fprintf(stderr, "zf %s: %s\n", cmd, withStep(err.Error(), err))
+		return fmt.Errorf("%w; its messages are above", err)
 	}
-	return exitUsage
+	return err
 }
 
 // size formats a number of bytes for people.

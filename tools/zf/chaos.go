@@ -30,26 +30,27 @@ type chaosFlags struct {
 
 // flags adds the flags; with is what -chaos is used with, and first says which run the seed is of.
 func (c *chaosFlags) flags(fs *flag.FlagSet, with, first string) {
-	fs.BoolVar(&c.on, "chaos", false, fmt.Sprintf(chaosUsage, with)+")")
-	fs.Func("seed", fmt.Sprintf(seedUsage, "`N` "+first), func(s string) error {
-		c.said = true
-		var err error
-		if c.seed, err = strconv.ParseUint(s, 10, 62); err != nil {
-			return errors.New("want a number")
-		}
-		return nil
+	addFlags(fs, []option{
+		{&c.on, "chaos", fmt.Sprintf(chaosUsage, with) + ")"},
+		{func(s string) (err error) {
+			c.said = true
+			if c.seed, err = strconv.ParseUint(s, 10, 62); err != nil {
+				return errors.New("want a number")
+			}
+			return nil
+		}, "seed", fmt.Sprintf(seedUsage, "`N` "+first)},
 	})
 }
 
-// wrongWithout says what is wrong with the flags where nothing is recorded, if anything is.
-func (c *chaosFlags) wrongWithout() string {
+// wrongWithout returns what is wrong with the flags where nothing is recorded, if anything is.
+func (c *chaosFlags) wrongWithout() error {
 	switch {
 	case c.on:
-		return "-chaos is for a machine that is recorded, so that it can be looked at: add -record FILE.zfr"
+		return errors.New("-chaos is for a machine that is recorded, so that it can be looked at: add -record FILE.zfr")
 	case c.said:
-		return "-seed is for -record with -chaos"
+		return errors.New("-seed is for -record with -chaos")
 	}
-	return ""
+	return nil
 }
 
 // add adds the options of a run with a seed. Without -chaos timers are late all the same.

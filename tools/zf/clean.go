@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,42 +17,40 @@ results of tests, and which accelerator works. With -cache it removes all that.
 What the go command has built is its own: see go help clean.`
 
 // runClean runs `zf clean`.
-func runClean(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	set := newFlags("clean", "[-cache]", cleanText, stderr)
-	remove := set.Bool("cache", false, "remove what zf keeps")
-	if code, ok := parse(set, args); !ok {
-		return code
+func runClean(c *call) error {
+	var remove bool
+	if err := c.parse([]option{{&remove, "cache", "remove what zf keeps"}}); err != nil {
+		return err
 	}
-	fail := failing("zf clean", stderr)
-	if set.NArg() > 0 {
-		return fail("unexpected %q; it takes no arguments", set.Arg(0))
+	if c.NArg() > 0 {
+		return fmt.Errorf("unexpected %q; it takes no arguments", c.Arg(0))
 	}
 	dir, err := doctor.CacheFolder()
 	if err != nil {
-		return fail("%v; set HOME or XDG_CACHE_HOME", err)
+		return fmt.Errorf("%w; set HOME or XDG_CACHE_HOME", err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !os.IsNotExist(err) {
-		return fail("%v", err)
+		return err
 	}
 	word := "keeps"
-	if *remove {
+	if remove {
 		word = "removed"
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		n := sizeBelow(path)
-		if *remove {
+		if remove {
 			if err := os.RemoveAll(path); err != nil {
-				return fail("%v; look at the rights to %s", err, dir)
+				return fmt.Errorf("%w; look at the rights to %s", err, dir)
 			}
 		}
-		fmt.Fprintf(stdout, "%s %9s  %s\n", word, size(n), path)
+		fmt.Fprintf(c.stdout, "%s %9s  %s\n", word, size(n), path)
 	}
 	if len(entries) == 0 {
-		fmt.Fprintf(stdout, "nothing is kept in %s\n", dir)
+		fmt.Fprintf(c.stdout, "nothing is kept in %s\n", dir)
 	}
-	return exitOK
+	return nil
 }
 
 // sizeBelow returns the bytes of the files at or below a path.

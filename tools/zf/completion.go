@@ -6,12 +6,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/zeroframe/zeroframe/qemu"
 )
@@ -24,36 +27,35 @@ flags, their values, topics of help, and files. So:
   fish   zf completion fish | source        in ~/.config/fish/config.fish`
 
 // runCompletion runs `zf completion`.
-func runCompletion(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := newFlags("completion", "bash|zsh|fish", completionText, stderr)
-	of := fs.String("flags", "", "print the flags of `COMMAND` alone: the scripts ask so for those of\ncommands that are programs of their own")
-	if code, ok := parse(fs, args); !ok {
-		return code
+func runCompletion(c *call) error {
+	var of string
+	if err := c.parse([]option{
+		{&of, "flags", "print the flags of `COMMAND` alone: the scripts ask so for those of\ncommands that are programs of their own"},
+	}); err != nil {
+		return err
 	}
-	fail := failing("zf completion", stderr)
-	if *of != "" {
-		c := find(*of)
-		if c == nil {
-			return fail("unknown command %q%s; `zf -h` lists them", *of, meant(*of, "", commandNames()))
+	if of != "" {
+		found := find(of)
+		if found == nil {
+			return fmt.Errorf("unknown command %q%s; `zf -h` lists them", of, meant(of, "", commandNames()))
 		}
-		for _, f := range flagsOf(c) {
-			fmt.Fprintln(stdout, "-"+f.name)
+		for _, f := range flagsOf(found) {
+			fmt.Fprintln(c.stdout, "-"+f.Name)
 		}
-		return exitOK
+		return nil
 	}
-	shells := map[string]func(io.Writer){"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
-	if fs.NArg() != 1 || shells[fs.Arg(0)] == nil {
-		return fail("want one of bash, zsh and fish; `zf help completion` says what to do with it")
+	scripts := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
+	if c.NArg() != 1 || scripts[c.Arg(0)] == "" {
+		return errors.New("want one of bash, zsh and fish; `zf help completion` says what to do with it")
 	}
-	shells[fs.Arg(0)](stdout)
-	return exitOK
+	return complete(c.stdout, scripts[c.Arg(0)])
 }
 
 // flagWord is a flag as a shell wants to know it.
 type flagWord struct {
-	name  string
-	help  string // the first line
-	value bool   // a value follows
+	Name  string
+	Help  string // the first line
+	Value bool   // a value follows
 }
 
 // flagCollector is an output on which a flag set's usage puts its flags in place of text.
@@ -78,7 +80,7 @@ var separate = []string{"receive"}
 // set's text. Commands that take a command line apart by themselves have only the text.
 func flagsOf(c *command) []flagWord {
 	var got flagCollector
-	c.run([]string{"-h"}, nil, &got, &got)
+	newCall(context.Background(), c, []string{"-h"}, nil, &got, &got).do()
 	if got.flags == nil {
 		for line := range strings.Lines(got.text.String()) {
 			words := strings.Fields(line)
@@ -88,7 +90,7 @@ func flagsOf(c *command) []flagWord {
 			for _, w := range words[:min(2, len(words))] {
 				name, _, _ := strings.Cut(strings.TrimRight(w, ","), "=")
 				if strings.HasPrefix(name, "-") {
-					got.flags = append(got.flags, flagWord{name: name[1:]})
+					got.flags = append(got.flags, flagWord{Name: name[1:]})
 				}
 			}
 		}
@@ -96,131 +98,124 @@ func flagsOf(c *command) []flagWord {
 	return got.flags
 }
 
-// flagValues are the values of flags, where there is a list.
-func flagValues() map[string][]string {
-	return map[string][]string{"accel": qemu.Accels, "net": qemu.NetModels()}
+// completed is what the scripts are made of.
+type completed struct {
+	Commands []completedCommand
+	Names    []string            // that may follow zf
+	Topics   []string            // that may follow zf help
+	Values   map[string][]string // of flags, where there is a list
 }
 
-// completed is what a script knows of a command.
-func completed(c command) (flags []flagWord, asked bool) {
-	if slices.Contains(separate, c.name) {
-		return nil, true
-	}
-	return flagsOf(&c), false
+type completedCommand struct {
+	Name, Short string
+	Flags       []flagWord
+	Asked       bool // for its flags, by the script
 }
 
-// dashed joins flags' names for a shell.
-func dashed(flags []flagWord) string {
-	var names []string
-	for _, f := range flags {
-		names = append(names, "-"+f.name)
+// complete writes the script that a template is for.
+func complete(w io.Writer, script string) error {
+	data := completed{
+		Names:  commandNames(),
+		Topics: topics(),
+		Values: map[string][]string{"accel": qemu.Accels, "net": qemu.NetModels()},
 	}
-	return strings.Join(names, " ")
+	for _, c := range commands() {
+		k := completedCommand{c.name, c.short, nil, slices.Contains(separate, c.name)}
+		if !k.Asked {
+			k.Flags = flagsOf(&c)
+		}
+		data.Commands = append(data.Commands, k)
+	}
+	t := template.New("").Funcs(template.FuncMap{
+		"words": func(all []string) string { return strings.Join(all, " ") },
+		// Single quotes, as all three shells have them.
+		"quoted": func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" },
+		"colons": func(s string) string { return strings.ReplaceAll(s, ":", `\:`) },
+	})
+	return template.Must(t.Parse(script)).Execute(w, data)
 }
 
 // topics are the words that may follow `zf help`.
 func topics() []string { return append(commandNames(), helpTopics()...) }
 
-func bashCompletion(w io.Writer) {
-	fmt.Fprintf(w, `# zf's completion for bash, made by: zf completion bash
+const bashScript = `# zf's completion for bash, made by: zf completion bash
 _zf() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		COMPREPLY=($(compgen -W '%s' -- "$cur"))
+		COMPREPLY=($(compgen -W '{{words .Names}}' -- "$cur"))
 		return
 	fi
 	case $prev in
-`, strings.Join(commandNames(), " "))
-	values := flagValues()
-	for _, name := range sortedKeys(values) {
-		fmt.Fprintf(w, "\t-%s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", name, strings.Join(values[name], " "))
-	}
-	fmt.Fprintf(w, `	esac
+{{- range $name, $values := .Values}}
+	-{{$name}}) COMPREPLY=($(compgen -W '{{words $values}}' -- "$cur")); return ;;
+{{- end}}
+	esac
 	case ${COMP_WORDS[1]}:$cur in
-	help:*) words='%s' ;;
-`, strings.Join(topics(), " "))
-	for _, c := range commands() {
-		flags, asked := completed(c)
-		list := "'" + dashed(flags) + "'"
-		if asked {
-			list = fmt.Sprintf(`"$(zf completion -flags %s 2>/dev/null)"`, c.name)
-		}
-		fmt.Fprintf(w, "\t%s:-*) words=%s ;;\n", c.name, list)
-	}
-	fmt.Fprint(w, `	completion:*) words='bash zsh fish' ;;
+	help:*) words='{{words .Topics}}' ;;
+{{- range .Commands}}
+	{{.Name}}:-*) words=
+{{- if .Asked}}"$(zf completion -flags {{.Name}} 2>/dev/null)"
+{{- else}}'{{range $i, $f := .Flags}}{{if $i}} {{end}}-{{$f.Name}}{{end}}'{{end}} ;;
+{{- end}}
+	completion:*) words='bash zsh fish' ;;
 	*) COMPREPLY=($(compgen -f -- "$cur")); return ;;
 	esac
 	COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }
 complete -o filenames -F _zf zf
-`)
-}
+`
 
-func zshCompletion(w io.Writer) {
-	fmt.Fprint(w, "#compdef zf\n# zf's completion for zsh, made by: zf completion zsh\n_zf() {\n\tlocal -a words_of\n\tif (( CURRENT == 2 )); then\n\t\twords_of=(\n")
-	for _, c := range commands() {
-		fmt.Fprintf(w, "\t\t\t%s\n", quoted(c.name+":"+strings.ReplaceAll(c.short, ":", `\:`)))
-	}
-	fmt.Fprintf(w, "\t\t\t%s\n\t\t)\n\t\t_describe command words_of\n\t\treturn\n\tfi\n\tcase $words[CURRENT-1] in\n", quoted("help:say more of a command or a topic"))
-	values := flagValues()
-	for _, name := range sortedKeys(values) {
-		fmt.Fprintf(w, "\t-%s) compadd -- %s; return ;;\n", name, strings.Join(values[name], " "))
-	}
-	fmt.Fprintf(w, "\tesac\n\tcase $words[2]:$PREFIX in\n\thelp:*) compadd -- %s; return ;;\n", strings.Join(topics(), " "))
-	for _, c := range commands() {
-		flags, asked := completed(c)
-		list := ""
-		for _, f := range flags {
-			list += " " + quoted("-"+f.name+":"+strings.ReplaceAll(f.help, ":", `\:`))
-		}
-		if asked {
-			list = fmt.Sprintf(` ${(f)"$(zf completion -flags %s 2>/dev/null)"}`, c.name)
-		}
-		fmt.Fprintf(w, "\t%s:-*) words_of=(%s) ;;\n", c.name, strings.TrimSpace(list))
-	}
-	fmt.Fprint(w, "\tcompletion:*) compadd -- bash zsh fish; return ;;\n\t*) _files; return ;;\n\tesac\n\t_describe -o flag words_of\n}\ncompdef _zf zf\n")
+const zshScript = `#compdef zf
+# zf's completion for zsh, made by: zf completion zsh
+_zf() {
+	local -a words_of
+	if (( CURRENT == 2 )); then
+		words_of=(
+{{- range .Commands}}
+			{{quoted (printf "%s:%s" .Name (colons .Short))}}
+{{- end}}
+			'help:say more of a command or a topic'
+		)
+		_describe command words_of
+		return
+	fi
+	case $words[CURRENT-1] in
+{{- range $name, $values := .Values}}
+	-{{$name}}) compadd -- {{words $values}}; return ;;
+{{- end}}
+	esac
+	case $words[2]:$PREFIX in
+	help:*) compadd -- {{words .Topics}}; return ;;
+{{- range .Commands}}
+	{{.Name}}:-*) words_of=(
+{{- if .Asked}}${(f)"$(zf completion -flags {{.Name}} 2>/dev/null)"}
+{{- else}}{{range $i, $f := .Flags}}{{if $i}} {{end}}{{quoted (printf "-%s:%s" $f.Name (colons $f.Help))}}{{end}}{{end}}) ;;
+{{- end}}
+	completion:*) compadd -- bash zsh fish; return ;;
+	*) _files; return ;;
+	esac
+	_describe -o flag words_of
 }
+compdef _zf zf
+`
 
-func fishCompletion(w io.Writer) {
-	fmt.Fprint(w, "# zf's completion for fish, made by: zf completion fish\n")
-	for _, c := range commands() {
-		fmt.Fprintf(w, "complete -c zf -f -n __fish_use_subcommand -a %s -d %s\n", c.name, quoted(c.short))
-	}
-	fmt.Fprintf(w, "complete -c zf -f -n __fish_use_subcommand -a help -d %s\n", quoted("say more of a command or a topic"))
-	fmt.Fprintf(w, "complete -c zf -f -n '__fish_seen_subcommand_from help' -a %s\n", quoted(strings.Join(topics(), " ")))
-	fmt.Fprint(w, "complete -c zf -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n")
-	values := flagValues()
-	for _, c := range commands() {
-		in := quoted("__fish_seen_subcommand_from " + c.name)
-		flags, asked := completed(c)
-		if asked {
-			fmt.Fprintf(w, "complete -c zf -n %s -a '(string match -e -- - (commandline -ct) >/dev/null; and zf completion -flags %s 2>/dev/null)'\n", in, c.name)
-		}
-		for _, f := range flags {
-			line := fmt.Sprintf("complete -c zf -n %s -o %s", in, f.name)
-			switch {
-			case values[f.name] != nil:
-				line += " -x -a " + quoted(strings.Join(values[f.name], " "))
-			case f.value:
-				line += " -r"
-			}
-			if f.help != "" {
-				line += " -d " + quoted(f.help)
-			}
-			fmt.Fprintln(w, line)
-		}
-	}
-}
-
-// quoted puts a text into single quotes, as all three shells have them.
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" }
-
-func sortedKeys[V any](m map[string]V) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+const fishScript = `# zf's completion for fish, made by: zf completion fish
+{{- range .Commands}}
+complete -c zf -f -n __fish_use_subcommand -a {{.Name}} -d {{quoted .Short}}
+{{- end}}
+complete -c zf -f -n __fish_use_subcommand -a help -d 'say more of a command or a topic'
+complete -c zf -f -n '__fish_seen_subcommand_from help' -a {{quoted (words .Topics)}}
+complete -c zf -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
+{{- $values := .Values}}
+{{- range $c := .Commands}}
+{{- if .Asked}}
+complete -c zf -n '__fish_seen_subcommand_from {{.Name}}' -a '(string match -e -- - (commandline -ct) >/dev/null; and zf completion -flags {{.Name}} 2>/dev/null)'
+{{- end}}
+{{- range .Flags}}
+complete -c zf -n '__fish_seen_subcommand_from {{$c.Name}}' -o {{.Name}}
+{{- with index $values .Name}} -x -a {{quoted (words .)}}{{else}}{{if .Value}} -r{{end}}{{end}}
+{{- if .Help}} -d {{quoted .Help}}{{end}}
+{{- end}}
+{{- end}}
+`

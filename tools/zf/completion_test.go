@@ -148,7 +148,7 @@ func TestCompletionFlags(t *testing.T) {
 		_, help, _ := zf(nil, c.name, "-h")
 		flags := flagsOf(&c)
 		for _, m := range helpFlags.FindAllStringSubmatch(help, -1) {
-			if !slices.ContainsFunc(flags, func(f flagWord) bool { return "-"+f.name == m[1] }) {
+			if !slices.ContainsFunc(flags, func(f flagWord) bool { return "-"+f.Name == m[1] }) {
 				t.Errorf("zf %s: flag %s is in -h and not completed", c.name, m[1])
 			}
 		}

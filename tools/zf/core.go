@@ -3,17 +3,13 @@ package main
 // `zf core`: a trace in a log, or a machine -> an ELF core file, for a debugger.
 
 import (
-	"context"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/core"
-	"github.com/zeroframe/zeroframe/tools/input"
 	"github.com/zeroframe/zeroframe/tools/trace"
 	"github.com/zeroframe/zeroframe/tools/wire"
 )
@@ -64,119 +60,110 @@ type coreFlags struct {
 // full reports whether a full core is wanted.
 func (f *coreFlags) full() bool { return f.qmp != "" || f.dump != "" || f.gdb != "" }
 
-// maxListed is how many traces are listed.
-const maxListed = 100
-
-func runCore(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	f, code, ok := parseCore(args, stderr)
-	if !ok {
-		return code
+func runCore(c *call) error {
+	var f coreFlags
+	if err := f.parse(c); err != nil {
+		return err
 	}
-	fail := failing("zf core", stderr)
 	sym, err := openSymbols(f.elf)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	defer sym.Close()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if f.full() {
-		c := &fullCore{command: "zf core", path: f.output, elf: f.elf, sym: sym, force: f.force, zstd: f.zstd, stderr: stderr}
-		switch {
-		case f.qmp != "":
-			err = c.ofMonitor(ctx, f.qmp)
-		case f.dump != "":
-			err = c.ofFile(f.dump)
-		default:
-			err = c.ofStub(ctx, f.gdb)
-		}
-		if err != nil {
-			return fail("%v", err)
-		}
-		return exitOK
+	ctx := c.interruptible()
+	full := &fullCore{streams: c.streams, path: f.output, elf: f.elf, sym: sym, force: f.force, zstd: f.zstd}
+	switch {
+	case f.qmp != "":
+		return full.ofMonitor(ctx, f.qmp)
+	case f.dump != "":
+		return full.ofFile(f.dump)
+	case f.gdb != "":
+		return full.ofStub(ctx, f.gdb)
 	}
-	in, err := input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: stdin})
-	if err != nil {
-		return fail("%v", err)
-	}
-	defer in.Close()
-
-	// Of a log of any length only the trace that is wanted is kept.
-	var chosen *wire.Trace
-	var others []*wire.Trace // of other CPUs, in the same death
-	var list strings.Builder
-	n, at := 0, 0
-	filter, err := trace.NewFilter(nil, trace.Options{
-		Symbols: sym, Force: f.force, Log: stderr,
-		OnTrace: func(t *wire.Trace) {
-			if len(t.Frames) == 0 && len(t.Registers) == 0 {
-				return
-			}
-			n++
-			withChosen := chosen != nil && t.Of != 0 && chosen.Of == 0 && t.Of == chosen.Seq &&
-				t.BuildID == chosen.BuildID && t.Previous == chosen.Previous
-			switch {
-			case withChosen && n != f.number:
-				others = append(others, t)
-			case f.number != 0 && n != f.number:
-			case f.number == 0 && chosen != nil && chosen.Fatal() && !t.Fatal():
-			default:
-				chosen, others, at = t, nil, n
-			}
-			if n <= maxListed {
-				fmt.Fprintf(&list, "  %2d %s\n", n, coreLine(t))
-			}
-		},
-	})
-	if err != nil {
-		return fail("%v", err)
-	}
-	err = pump(ctx, filter, in, nil)
-	if cerr := filter.Close(); err == nil {
-		err = cerr
+	t := chosenTrace{number: f.number}
+	if err := c.readLog(ctx, f.input, nil, trace.Options{Symbols: sym, Force: f.force, OnTrace: t.take}); err != nil {
+		return err
 	}
 	switch {
-	case err != nil:
-		return fail("%v", err)
-	case n == 0:
-		return fail("no trace in %s; zf symbolize shows what it has", f.input)
-	case chosen == nil:
-		return fail("-n %d: %s has %d; they are\n%s", f.number, f.input, n, strings.TrimSuffix(list.String(), "\n"))
-	case !f.force && !sameBuild(chosen.BuildID, sym.BuildID()):
-		return exitUsage // the filter has said it
+	case t.n == 0:
+		return fmt.Errorf("no trace in %s; zf symbolize shows what it has", f.input)
+	case t.chosen == nil:
+		return fmt.Errorf("-n %d: %s has %d; they are\n%s", f.number, f.input, t.n, strings.TrimSuffix(t.list.String(), "\n"))
+	case !f.force && !sameBuild(t.chosen.BuildID, sym.BuildID()):
+		return status(exitUsage) // the filter has said it
 	}
-
-	info, err := writeCore(f.output, chosen, others, f.elf, sym)
+	info, err := writeCore(f.output, t.chosen, t.others, f.elf, sym)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
-	if n > 1 {
-		if n > maxListed {
-			fmt.Fprintf(&list, "  and %d more\n", n-maxListed)
-		}
-		why := ""
-		if f.number == 0 {
-			why = ", the last one that ended the kernel"
-			if !chosen.Fatal() {
-				why = ", the last one"
-			}
-		}
-		fmt.Fprintf(stderr, "zf core: took trace %d%s; -n N takes another of\n%s", at, why, list.String())
-	}
-	fmt.Fprintf(stderr, "zf core: wrote %s: %s, %s of memory; look at it with: gdb %s %s\n",
-		f.output, count(info.Threads, "thread"), count(info.Words, "word"), f.elf, f.output)
+	t.say(&c.streams)
+	c.say("wrote %s: %s, %s of memory; look at it with: gdb %s %[1]s",
+		f.output, count(info.Threads, "thread"), count(info.Words, "word"), f.elf)
 	if len(info.CPUs) > 1 {
-		for _, c := range info.CPUs {
-			fmt.Fprintf(stderr, "zf core: CPU %d is %s\n", c.Number, threadNumbers(c))
+		for _, cpu := range info.CPUs {
+			c.say("CPU %d is %s", cpu.Number, threadNumbers(cpu))
 		}
 	}
 	if info.Call {
-		fmt.Fprintf(stderr, "zf core: thread 1 stands at the call that asked for the trace, %#x\n", info.Address)
+		c.say("thread 1 stands at the call that asked for the trace, %#x", info.Address)
 	}
-	if chosen.Damaged {
-		fmt.Fprintf(stderr, "zf core: the trace is damaged: %s\n", printable(chosen.Damage))
+	if t.chosen.Damaged {
+		c.say("the trace is damaged: %s", printable(t.chosen.Damage))
 	}
-	return exitOK
+	return nil
+}
+
+// maxListed is how many traces are listed.
+const maxListed = 100
+
+// chosenTrace is the trace of a log of any length that a core is made of: the others are not kept.
+type chosenTrace struct {
+	number int // which one the user wants; 0: the last that ended the kernel
+
+	chosen *wire.Trace
+	others []*wire.Trace // of other CPUs, in the same death
+	n, at  int           // how many there were; which one is chosen
+	list   strings.Builder
+}
+
+// take takes the next trace of the log.
+func (c *chosenTrace) take(t *wire.Trace) {
+	if len(t.Frames) == 0 && len(t.Registers) == 0 {
+		return
+	}
+	c.n++
+	with := c.chosen != nil && t.Of != 0 && c.chosen.Of == 0 && t.Of == c.chosen.Seq &&
+		t.BuildID == c.chosen.BuildID && t.Previous == c.chosen.Previous
+	switch {
+	case with && c.n != c.number:
+		c.others = append(c.others, t)
+	case c.number != 0 && c.n != c.number:
+	case c.number == 0 && c.chosen != nil && c.chosen.Fatal() && !t.Fatal():
+	default:
+		c.chosen, c.others, c.at = t, nil, c.n
+	}
+	if c.n <= maxListed {
+		fmt.Fprintf(&c.list, "  %2d %s\n", c.n, coreLine(t))
+	}
+}
+
+// say says which one was taken, if there were several.
+func (c *chosenTrace) say(s *streams) {
+	if c.n < 2 {
+		return
+	}
+	if c.n > maxListed {
+		fmt.Fprintf(&c.list, "  and %d more\n", c.n-maxListed)
+	}
+	why := ""
+	switch {
+	case c.number != 0:
+	case c.chosen.Fatal():
+		why = ", the last one that ended the kernel"
+	default:
+		why = ", the last one"
+	}
+	s.say("took trace %d%s; -n N takes another of\n%s", c.at, why, strings.TrimSuffix(c.list.String(), "\n"))
 }
 
 // threadNumbers is "thread 3", or "threads 3 to 5".
@@ -193,36 +180,45 @@ func sameBuild(trace, image string) bool {
 	return strings.HasPrefix(image, trace) && (trace != "" || image == "")
 }
 
-// writeCore writes the file beside its place, and puts it there when it is whole; what was there stays until then. What
-// is no file, such as a pipe, is written to as it is.
+// writeCore writes the core of a trace. What is no file, such as a pipe, is written to as it is.
 func writeCore(path string, t *wire.Trace, others []*wire.Trace, elf string, sym core.Symbols) (info core.Info, err error) {
+	write := func(to *os.File) (err error) {
+		info, err = core.Write(to, t, others, elf, sym)
+		return err
+	}
 	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
 		out, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return info, err
 		}
 		defer out.Close()
-		return core.Write(out, t, others, elf, sym)
-	}
-	part := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d", filepath.Base(path), os.Getpid()))
-	out, err := os.Create(part)
-	if err != nil {
+		err = write(out)
 		return info, err
+	}
+	err = fullDisk(path, replaceFile(path, 0o666, write))
+	return info, err
+}
+
+// replaceFile has write make a file beside a path, and puts it there when it is whole: what was
+// there stays until then.
+func replaceFile(path string, mode fs.FileMode, write func(*os.File) error) (err error) {
+	part, err := os.OpenFile(filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d", filepath.Base(path), os.Getpid())), os.O_RDWR|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
 	}
 	defer func() {
-		out.Close()
+		part.Close()
 		if err != nil {
-			os.Remove(part)
-			err = fullDisk(path, err)
+			os.Remove(part.Name())
 		}
 	}()
-	if info, err = core.Write(out, t, others, elf, sym); err != nil {
-		return info, err
+	if err := write(part); err != nil {
+		return err
 	}
-	if err := out.Close(); err != nil {
-		return info, err
+	if err := part.Close(); err != nil {
+		return err
 	}
-	return info, os.Rename(part, path)
+	return os.Rename(part.Name(), path)
 }
 
 // coreLine is one trace in the list.
@@ -241,65 +237,48 @@ func coreLine(t *wire.Trace) string {
 	return s
 }
 
-// count is "1 thread", "2 threads".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// parseCore reads the arguments; flags may follow the log's name.
-func parseCore(args []string, stderr io.Writer) (f coreFlags, code int, ok bool) {
-	fs := newFlags("core", "-e ELF [flags] LOG|-qmp SOCKET|-dump FILE|-gdb HOST:PORT", coreText, stderr)
-	fs.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
-	fs.StringVar(&f.output, "o", "", "write the core to `FILE` (default: the ELF's name, with .core)")
-	fs.IntVar(&f.number, "n", 0, "take trace `N` of the log, from 1")
-	fs.BoolVar(&f.force, "force", false, "take a trace, or the memory, of another or an unknown build, too")
-	fs.StringVar(&f.qmp, "qmp", "", "make a full core of the machine whose QEMU has its monitor at `SOCKET`")
-	fs.StringVar(&f.dump, "dump", "", "make a full core of the memory in `FILE`")
-	fs.StringVar(&f.gdb, "gdb", "", "make a full core of the machine whose gdb stub is at `HOST:PORT`")
-	fs.BoolVar(&f.zstd, "zstd", false, "compress a full core, as a name that ends in .zst does")
-	inputs, code, ok := parseMixed(fs, args)
-	if !ok {
-		return f, code, false
-	}
-	wrong := ""
+// parse reads the arguments; flags may follow the log's name.
+func (f *coreFlags) parse(c *call) error {
+	inputs, err := c.parseMixed([]option{
+		{&f.elf, "e", elfUsage},
+		{&f.output, "o", "write the core to `FILE` (default: the ELF's name, with .core)"},
+		{&f.number, "n", "take trace `N` of the log, from 1"},
+		{&f.force, "force", "take a trace, or the memory, of another or an unknown build, too"},
+		{&f.qmp, "qmp", "make a full core of the machine whose QEMU has its monitor at `SOCKET`"},
+		{&f.dump, "dump", "make a full core of the memory in `FILE`"},
+		{&f.gdb, "gdb", "make a full core of the machine whose gdb stub is at `HOST:PORT`"},
+		{&f.zstd, "zstd", "compress a full core, as a name that ends in .zst does"},
+	})
 	switch {
+	case err != nil:
+		return err
 	case f.elf == "":
-		wrong = "-e ELF is missing: name the image that was running"
+		return c.wrong("%w", errNoELF)
 	case f.full() && len(inputs) > 0:
-		wrong = "a full core is of a machine, not of " + inputs[0]
+		return c.wrong("a full core is of a machine, not of %s", inputs[0])
 	case f.qmp != "" && f.dump+f.gdb != "" || f.dump != "" && f.gdb != "":
-		wrong = "want one of -qmp, -dump, -gdb"
+		return c.wrong("want one of -qmp, -dump, -gdb")
 	case f.full() && f.number != 0:
-		wrong = "-n is for a log"
+		return c.wrong("-n is for a log")
 	case f.zstd && !f.full():
-		wrong = "-zstd is for a full core; one of a trace is small"
+		return c.wrong("-zstd is for a full core; one of a trace is small")
 	case f.full():
 	case len(inputs) != 1:
-		wrong = fmt.Sprintf("want one log, have %d; - is standard input", len(inputs))
+		return c.wrong("want one log, have %d; - is standard input", len(inputs))
 	case f.number < 0:
-		wrong = fmt.Sprintf("-n %d: traces count from 1", f.number)
+		return c.wrong("-n %d: traces count from 1", f.number)
+	default:
+		f.input = inputs[0]
 	}
-	if wrong == "" {
-		if !f.full() {
-			f.input = inputs[0]
-		}
-		if f.output == "" {
-			f.output = strings.TrimSuffix(filepath.Base(f.elf), ".elf") + ".core"
-			if f.zstd {
-				f.output += zstdSuffix
-			}
-		}
-		f.zstd = f.full() && (f.zstd || filepath.Ext(f.output) == zstdSuffix)
-		if samePath(f.output, f.elf) || samePath(f.output, f.input) || samePath(f.output, f.dump) {
-			wrong = "-o " + f.output + " would overwrite what is read"
+	if f.output == "" {
+		f.output = strings.TrimSuffix(filepath.Base(f.elf), ".elf") + ".core"
+		if f.zstd {
+			f.output += zstdSuffix
 		}
 	}
-	if wrong != "" {
-		fmt.Fprintf(stderr, "zf core: %s; `zf core -h` lists the flags\n", wrong)
-		return f, exitUsage, false
+	f.zstd = f.full() && (f.zstd || filepath.Ext(f.output) == zstdSuffix)
+	if samePath(f.output, f.elf) || samePath(f.output, f.input) || samePath(f.output, f.dump) {
+		return c.wrong("-o %s would overwrite what is read", f.output)
 	}
-	return f, exitOK, true
+	return nil
 }

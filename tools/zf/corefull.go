@@ -29,50 +29,36 @@ const zstdSuffix = ".zst"
 
 // fullCore is a full core that is to be made.
 type fullCore struct {
-	command string // for messages
-	path    string
-	elf     string
-	sym     *symbol.File
-	force   bool
-	zstd    bool
-	stderr  io.Writer
+	streams
+	path, elf   string
+	sym         *symbol.File
+	force, zstd bool
 }
 
-// coreProgress says how much of the memory is copied, on a terminal.
-type coreProgress struct {
-	w     io.Writer
-	began time.Time
-	last  time.Time
-	shown bool
-}
-
-func (p *coreProgress) done(n, of uint64) {
-	now := time.Now()
-	if now.Sub(p.began) < progressAfter || now.Sub(p.last) < progressAfter/3 || of == 0 {
-		return
-	}
-	const width = 40
-	bar := int(min(n, of) * width / of)
-	p.last, p.shown = now, true
-	fmt.Fprintf(p.w, "\rreading memory [%s%s] %d of %d MiB", strings.Repeat("=", bar), strings.Repeat(" ", width-bar), n>>20, of>>20)
-}
-
-func (p *coreProgress) end() {
-	if p.shown {
-		io.WriteString(p.w, wipeLine)
+// memoryProgress returns what says on a terminal how much of the memory is copied.
+func memoryProgress(line *progressLine) func(n, of uint64) {
+	began, last := time.Now(), time.Time{}
+	return func(n, of uint64) {
+		now := time.Now()
+		if now.Sub(began) < progressAfter || now.Sub(last) < progressAfter/3 || of == 0 {
+			return
+		}
+		const width = 40
+		bar := int(min(n, of) * width / of)
+		last = now
+		line.set(fmt.Sprintf("reading memory [%s%s] %d of %d MiB", strings.Repeat("=", bar), strings.Repeat(" ", width-bar), n>>20, of>>20))
 	}
 }
 
 // write makes the core and says so.
 func (c *fullCore) write(from memory.Source) error {
-	began := time.Now()
+	began, line := time.Now(), progressLine{w: c.stderr}
 	o := core.FullOptions{Path: c.elf, Symbols: c.sym, Force: c.force}
 	if isTerminal(c.stderr) {
-		p := &coreProgress{w: c.stderr, began: began}
-		defer p.end()
-		o.Done = p.done
+		o.Done = memoryProgress(&line)
 	}
 	info, size, err := c.file(from, o)
+	line.set("")
 	if err != nil {
 		return c.explain(err)
 	}
@@ -84,18 +70,18 @@ func (c *fullCore) write(from memory.Source) error {
 	if stripped {
 		what = "without the kernel's own account"
 	}
-	fmt.Fprintf(c.stderr, "%s: wrote %s: %d MiB of RAM, %d MiB in the file, %s, %.1f s, %s\n", c.command, c.path, info.RAM>>20,
+	c.say("wrote %s: %d MiB of RAM, %d MiB in the file, %s, %.1f s, %s", c.path, info.RAM>>20,
 		(size+1<<20-1)>>20, count(info.Threads, "thread"), time.Since(began).Seconds(), what)
 	if info.Missing != nil {
-		fmt.Fprintf(c.stderr, "%s: note: %v\n", c.command, info.Missing)
+		c.say("note: %v", info.Missing)
 	}
 	switch {
 	case stripped:
-		fmt.Fprintf(c.stderr, "%s: look at it with: gdb %s %s; Delve needs debug information\n", c.command, c.elf, c.path)
+		c.say("look at it with: gdb %s %s; Delve needs debug information", c.elf, c.path)
 	case c.zstd:
-		fmt.Fprintf(c.stderr, "%s: look at it with: zstd -d %s, then dlv core %s %s\n", c.command, c.path, c.elf, strings.TrimSuffix(c.path, zstdSuffix))
+		c.say("look at it with: zstd -d %s, then dlv core %s %s", c.path, c.elf, strings.TrimSuffix(c.path, zstdSuffix))
 	default:
-		fmt.Fprintf(c.stderr, "%s: look at it with: dlv core %s %s, or gdb %s %s\n", c.command, c.elf, c.path, c.elf, c.path)
+		c.say("look at it with: dlv core %s %s, or gdb %[1]s %[2]s", c.elf, c.path)
 		c.sayWaits(info.Reason)
 	}
 	return nil
@@ -106,41 +92,29 @@ func (c *fullCore) file(from memory.Source, o core.FullOptions) (info core.FullI
 	if fi, err := os.Stat(c.path); err == nil && !fi.Mode().IsRegular() {
 		return info, 0, fmt.Errorf("%s is no file: a core is written at many places", c.path)
 	}
-	part, err := os.CreateTemp(filepath.Dir(c.path), "."+filepath.Base(c.path)+".*")
-	if err != nil {
-		return info, 0, err
+	write := func(to *os.File) (err error) {
+		info, err = core.WriteFull(to, from, o)
+		size = info.Used
+		return err
 	}
-	made := part
-	defer func() {
-		part.Close()
-		made.Close()
+	packed := func(to *os.File) error {
+		plain, err := os.CreateTemp(filepath.Dir(c.path), "."+filepath.Base(c.path)+".*")
 		if err != nil {
-			os.Remove(made.Name())
+			return err
 		}
-		if made != part {
-			os.Remove(part.Name())
+		defer os.Remove(plain.Name())
+		defer plain.Close()
+		if err = write(plain); err == nil {
+			size, err = compress(to, plain)
 		}
-	}()
-	if info, err = core.WriteFull(part, from, o); err != nil {
-		return info, 0, err
+		return err
 	}
-	size = info.Used
 	if c.zstd {
-		if made, err = os.CreateTemp(filepath.Dir(c.path), "."+filepath.Base(c.path)+".*"); err != nil {
-			made = part
-			return info, 0, err
-		}
-		if size, err = compress(made, part); err != nil {
-			return info, 0, err
-		}
+		err = replaceFile(c.path, 0o600, packed) // it may hold secrets
+	} else {
+		err = replaceFile(c.path, 0o600, write)
 	}
-	if err := made.Chmod(0o600); err != nil { // it may hold secrets
-		return info, 0, err
-	}
-	if err := made.Close(); err != nil {
-		return info, 0, err
-	}
-	return info, size, os.Rename(made.Name(), c.path)
+	return info, size, err
 }
 
 // compress writes what is in a file, compressed, to another one.
@@ -275,7 +249,7 @@ var errNoDeath = errors.New("no core: the machine has ended by itself, without a
 
 // keepCore has the core of a machine made when that dies. An image that was built for this run alone is
 // kept beside it: without it a core says nothing.
-func (m *machine) keepCore(sym *symbol.File, stderr io.Writer) {
+func (m *machine) keepCore(sym *symbol.File) {
 	m.cored = errNoDeath
 	m.qemu.Died = func(vm *qemu.VM) {
 		elf := m.coreELF
@@ -285,7 +259,7 @@ func (m *machine) keepCore(sym *symbol.File, stderr io.Writer) {
 				return
 			}
 		}
-		c := &fullCore{command: m.command, path: m.core, elf: elf, sym: sym, force: m.force, zstd: filepath.Ext(m.core) == zstdSuffix, stderr: stderr}
+		c := &fullCore{streams: m.streams, path: m.core, elf: elf, sym: sym, force: m.force, zstd: filepath.Ext(m.core) == zstdSuffix}
 		m.cored = c.ofVM(vm)
 	}
 }
@@ -297,23 +271,5 @@ func copyFile(to, from string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		os.Remove(to)
-	}
-	return err
-}
-
-// endCore says what has become of the core, if it is not there.
-func (m *machine) endCore(stderr io.Writer) {
-	if m.cored != nil {
-		fmt.Fprintf(stderr, "%s: -core: %v\n", m.command, m.cored)
-	}
+	return replaceFile(to, 0o666, func(out *os.File) error { _, err := io.Copy(out, in); return err })
 }

@@ -41,7 +41,7 @@ func TestNothingHalfWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			var said strings.Builder
-			c := &fullCore{command: "zf core", path: path, elf: elf, zstd: name == "core.zst", stderr: &said}
+			c := &fullCore{streams: streams{who: "zf core", stderr: &said}, path: path, elf: elf, zstd: name == "core.zst"}
 			if err := c.write(brokenSource{failure}); err == nil || !strings.Contains(err.Error(), want) || said.Len() > 0 {
 				t.Errorf("%v: %v, %q; want %q", failure, err, said.String(), want)
 			}

@@ -39,18 +39,17 @@ func newDebuginfod(mode string, stderr io.Writer) (*debuginfod.Client, error) {
 		return nil, fmt.Errorf("%w; -debuginfod=off asks nobody", err)
 	}
 	if c != nil && isTerminal(stderr) {
-		c.Progress = (&downloadProgress{w: stderr, began: time.Now()}).take
+		c.Progress = (&downloadProgress{line: progressLine{w: stderr}, began: time.Now()}).take
 	}
 	return c, nil
 }
 
-// A downloadProgress is a line on a terminal that is written over, and in the end wiped out.
+// A downloadProgress says on a terminal how much of a file has come.
 type downloadProgress struct {
-	w io.Writer
+	line progressLine
 
-	mu    sync.Mutex
-	began time.Time
-	said  time.Time
+	mu          sync.Mutex
+	began, said time.Time
 }
 
 // take takes how much of a file has come. A file that comes at once shows nothing.
@@ -60,12 +59,10 @@ func (p *downloadProgress) take(url string, done, total int64) {
 	now := time.Now()
 	switch {
 	case done == total:
-		if !p.said.IsZero() {
-			io.WriteString(p.w, wipeLine)
-		}
+		p.line.set("")
 		p.began, p.said = now, time.Time{} // of the next one
 	case now.Sub(p.began) > progressAfter && now.Sub(p.said) > progressAfter/3:
-		io.WriteString(p.w, wipeLine+downloadLine(url, done, total))
+		p.line.set(downloadLine(url, done, total))
 		p.said = now
 	}
 }
@@ -104,7 +101,7 @@ func (x *indexing) fromServer(id string) *symbol.File {
 			}
 		}
 		if !errors.Is(err, fs.ErrNotExist) && x.ctx.Err() == nil {
-			fmt.Fprintf(x.stderr, "%s: note: %v\n", x.command, err)
+			x.say("note: %v", err)
 			x.mu.Lock()
 			if x.failed == nil {
 				x.failed = make(map[string]bool)

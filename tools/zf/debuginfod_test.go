@@ -225,10 +225,10 @@ func TestIndexDebuginfod(t *testing.T) {
 
 func TestDownloadProgress(t *testing.T) {
 	var out bytes.Buffer
-	p := &downloadProgress{w: &out}
+	p := &downloadProgress{line: progressLine{w: &out}}
 	const url = "http://localhost/buildid/0011/debuginfo"
 	p.take(url, 1e6, 20e6)
-	if want := wipeLine + "downloading " + url + ": 1.0 of 20.0 MB"; out.String() != want {
+	if want := "downloading " + url + ": 1.0 of 20.0 MB"; out.String() != want {
 		t.Errorf("%q; want %q", &out, want)
 	}
 	out.Reset()

@@ -3,14 +3,11 @@ package main
 // `zf dlv`: Delve on a core file, with the ELF file and the sources where they are.
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -40,48 +37,41 @@ should be; 3 no dlv there.`
 const dlvVariable = "ZF_DLV"
 
 type dlvFlags struct {
-	elf, core string
+	dead
 	sources   []source.Remap
 	arguments []string
-	force     bool
-	recording bool // core is one of zf run -record
 	trust     bool // of a recording: QEMU gets whatever it says
 	reverse   bool // Delve takes us for rr, whatever this host is set to
 }
 
-func runDlv(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	f, code, ok := parseDlv(args, stderr)
-	if !ok {
-		return code
+func runDlv(c *call) error {
+	var f dlvFlags
+	if err := f.parse(c); err != nil {
+		return err
 	}
-	if f.recording {
-		return f.runDlvRecording(stdin, stdout, stderr)
+	if isRecording(f.path) {
+		return f.runDlvRecording(c)
 	}
-	fail := failing("zf dlv", stderr)
 	if !f.force {
-		if err := inspect.Check(f.core, f.elf); err != nil {
-			return fail("%v", err)
+		if err := inspect.Check(f.path, f.elf); err != nil {
+			return err
 		}
 	}
 	dlv, err := findDlv()
 	if err != nil {
-		fmt.Fprintf(stderr, "zf dlv: %v\n", err)
-		return exitMachine
+		return err
 	}
-	cmd := []string{"core", f.elf, f.core}
-	if len(f.sources) > 0 {
-		tmp, err := os.MkdirTemp("", "zf-dlv")
-		if err != nil {
-			return fail("%v", err)
-		}
-		defer os.RemoveAll(tmp)
-		if cmd, err = f.withSources(cmd, tmp); err != nil {
-			return fail("%v", err)
-		}
+	tmp, err := c.folder()
+	if err != nil {
+		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
+	cmd, err := f.withSources([]string{"core", f.elf, f.path}, tmp)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(c.ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	return onTerminal(ctx, "dlv", dlv, append(cmd, f.arguments...), stdin, stdout, stderr)
+	return c.onTerminal(ctx, dlv, append(cmd, f.arguments...))
 }
 
 // withSources adds what tells Delve where the sources are, by a file in a folder.
@@ -99,51 +89,30 @@ func (f *dlvFlags) withSources(cmd []string, tmp string) ([]string, error) {
 
 // findDlv returns the path of Delve's command.
 func findDlv() (string, error) {
-	if name := os.Getenv(dlvVariable); name != "" {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			return "", fmt.Errorf("$%s is %s, which cannot be run; correct it or unset it", dlvVariable, name)
-		}
-		return path, nil
-	}
-	path, err := exec.LookPath("dlv")
+	path, err := findProgram("dlv", dlvVariable, "install it with: go install github.com/go-delve/delve/cmd/dlv@latest")
 	if err != nil {
-		return "", errors.New("no dlv in PATH; install it with: go install github.com/go-delve/delve/cmd/dlv@latest")
+		err = failure{err, exitMachine}
 	}
-	return path, nil
+	return path, err
 }
 
-func parseDlv(args []string, stderr io.Writer) (f dlvFlags, code int, ok bool) {
-	fs := newFlags("dlv", "[flags] -e ELF CORE | FILE.zfr", dlvText, stderr)
-	fs.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
-	fs.Func("source", "look for sources named under OLD under NEW: `OLD=NEW`; may be given\nmany times", func(s string) error {
-		r, err := source.ParseRemap(s)
-		f.sources = append(f.sources, r)
+func (f *dlvFlags) parse(c *call) error {
+	trustFlag(c.FlagSet, &f.trust)
+	inputs, err := c.parseMixed([]option{
+		{&f.elf, "e", elfUsage},
+		{remapping(&f.sources), "source", "look for sources named under OLD under NEW: `OLD=NEW`; may be given\nmany times"},
+		{&f.arguments, "dlv", "pass `ARG` to dlv, such as -dlv --init=FILE; may be given many times"},
+		{&f.force, "force", "do not look at the core first"},
+		{&f.reverse, "reverse", "of a recording: go backwards, too, with a Delve that does not ask this\nhost's settings"},
+	})
+	if err != nil {
 		return err
-	})
-	fs.Func("dlv", "pass `ARG` to dlv, such as -dlv --init=FILE; may be given many times", func(s string) error {
-		f.arguments = append(f.arguments, s)
+	}
+	if i := slices.IndexFunc(inputs, isRecording); i >= 0 && (f.elf != "" || len(inputs) > 1) {
+		return fmt.Errorf("%s: one recording at a time, and without -e: its image is in it", inputs[i])
+	} else if i >= 0 {
+		f.path = inputs[i]
 		return nil
-	})
-	fs.BoolVar(&f.force, "force", false, "do not look at the core first")
-	trustFlag(fs, &f.trust)
-	fs.BoolVar(&f.reverse, "reverse", false, "of a recording: go backwards, too, with a Delve that does not ask this\nhost's settings")
-	inputs, code, ok := parseMixed(fs, args)
-	if !ok {
-		return f, code, false
 	}
-	if f.elf == "" && len(inputs) == 1 && filepath.Ext(inputs[0]) == recordingSuffix {
-		f.core, f.recording = inputs[0], true
-		return f, exitOK, true
-	}
-	for _, in := range inputs {
-		if filepath.Ext(in) == recordingSuffix {
-			fmt.Fprintf(stderr, "zf dlv: %s: one recording at a time, and without -e: its image is in it\n", in)
-			return f, exitUsage, false
-		}
-	}
-	if f.core, ok = oneInput("dlv", "core", f.elf, inputs, stderr); !ok {
-		return f, exitUsage, false
-	}
-	return f, exitOK, true
+	return f.of(c, "core", inputs)
 }

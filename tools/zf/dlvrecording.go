@@ -8,7 +8,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -38,61 +37,52 @@ func rrWorks() bool {
 }
 
 // runDlvRecording runs Delve on a recording.
-func (f *dlvFlags) runDlvRecording(stdin io.Reader, stdout, stderr io.Writer) int {
-	fail := failing("zf dlv", stderr)
+func (f *dlvFlags) runDlvRecording(c *call) error {
 	dlv, err := findDlv()
 	if err != nil {
-		fmt.Fprintf(stderr, "zf dlv: %v\n", err)
-		return exitMachine
+		return err
 	}
-	r, err := openRecorded(f.core, f.trust)
+	r, err := c.openRecorded(f.path, f.trust)
 	if err != nil {
-		return fail("%v", err)
-	}
-	defer r.close()
-	log, err := r.Log()
-	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	if err := r.readSymbols(); err != nil {
-		return fail("%v", err)
+		return err
 	}
 	if err := os.Chmod(r.elf, 0o700); err != nil { // Delve debugs nothing that cannot be run
-		return fail("%v", err)
+		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(c.ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	o, err := rewindOptions(ctx, r, log)
+	o, err := rewindOptions(ctx, r)
 	if err != nil {
-		fmt.Fprintf(stderr, "zf dlv: %v\n", err)
-		return exitOfReplay(err)
+		return ofReplay(err)
 	}
-	o.Log = func(s string) { fmt.Fprintf(stderr, "zf dlv: %s\n", printable(s)) }
+	o.Log = func(s string) { c.say("%s", printable(s)) }
 	bin := filepath.Join(r.tmp, "bin")
 	if err := os.Mkdir(bin, 0o700); err != nil {
-		return fail("%v", err)
+		return err
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	served := make(chan struct{})
 	var cmd, env []string
 	if f.reverse || rrWorks() {
-		cmd, env, err = asRR(ctx, bin, r.elf, f.core, o, served)
+		cmd, env, err = asRR(ctx, bin, r.elf, f.path, o, served)
 	} else {
-		fmt.Fprintf(stderr, "zf dlv: forwards alone: Delve goes backwards where %s is 1 or less, which rr would need; set it, or use gdb: zf replay -gdb ADDR -reverse\n", paranoid)
+		c.say("forwards alone: Delve goes backwards where %s is 1 or less, which rr would need; set it, or use gdb: zf replay -gdb ADDR -reverse", paranoid)
 		cmd, env, err = asDebugserver(ctx, bin, r.elf, o, served)
 	}
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
-	cmd, err = f.withSources(cmd, r.tmp)
-	if err != nil {
-		return fail("%v", err)
+	if cmd, err = f.withSources(cmd, r.tmp); err != nil {
+		return err
 	}
-	code := onTerminal(ctx, "dlv", dlv, append(cmd, f.arguments...), stdin, stdout, stderr, env...)
+	err = c.onTerminal(ctx, dlv, append(cmd, f.arguments...), env...)
 	end()
 	<-served
-	return code
+	return err
 }
 
 // asRR has Delve take this process for rr. served is closed when nobody is served any more.

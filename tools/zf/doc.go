@@ -3,10 +3,11 @@
 //
 // What the commands are, `zf -h` says, and the table in main.go.
 //
-// What lives here: the dispatch (main.go) and one file a command (run and test share
-// machine.go, console.go, files.go and verdict.go), which reads its flags, calls the
-// packages that do the work (tools/image, tools/initrd, tools/input, tools/symbol,
-// tools/trace, qemu) and turns their results into an exit status. What is worth
+// What lives here: the dispatch (main.go), what all commands share (call.go), and one file a
+// command (run and test share machine.go, console.go, files.go and verdict.go), which reads
+// its flags, calls the packages that do the work (tools/image, tools/initrd, tools/input,
+// tools/symbol, tools/trace, qemu) and returns an error, which call.go turns into a message
+// and an exit status. What is worth
 // testing without a command line belongs in those packages.
 //
 // Context: the host.
@@ -14,6 +15,7 @@
 // In the order of reading:
 //
 //	main.go           the commands, and the help
+//	call.go           what all commands share: flags, messages, errors, exit statuses
 //	hints.go          what may have been meant, and the next step of an error
 //	build.go          zf build
 //	progress.go       how far a build is
@@ -78,6 +80,7 @@
 //	report.go         zf report
 //	core.go           zf core
 //	corefull.go       a full core
+//	dead.go           what the commands on a dead program share
 //	goroutines.go     zf goroutines
 //	print.go          zf print
 //	heap.go           zf heap

@@ -6,10 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
-	"os/signal"
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/doctor"
@@ -24,22 +21,19 @@ tiny kernel.
 Exit status: 0 zf run works here; 3 it does not.`
 
 // runDoctor runs `zf doctor`.
-func runDoctor(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := newFlags("doctor", "", doctorText, stderr)
-	if code, ok := parse(fs, args); !ok {
-		return code
+func runDoctor(c *call) error {
+	if err := c.parse(nil); err != nil {
+		return err
 	}
-	if fs.NArg() > 0 {
-		return failing("zf doctor", stderr)("unexpected %q; it takes no arguments", fs.Arg(0))
+	if c.NArg() > 0 {
+		return fmt.Errorf("unexpected %q; it takes no arguments", c.Arg(0))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if !doctor.Report(ctx, doctorChecks(), stdout) {
-		fmt.Fprintln(stdout, "zf run does not work here: see BAD")
-		return exitMachine
+	if !doctor.Report(c.interruptible(), doctorChecks(), c.stdout) {
+		fmt.Fprintln(c.stdout, "zf run does not work here: see BAD")
+		return status(exitMachine)
 	}
-	fmt.Fprintln(stdout, "zf run works here")
-	return exitOK
+	fmt.Fprintln(c.stdout, "zf run works here")
+	return nil
 }
 
 // doctorChecks are the lines of the report.

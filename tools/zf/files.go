@@ -4,7 +4,6 @@ package main
 // -files and, for `zf test`, the folder of the package.
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -23,13 +22,9 @@ type guestFiles struct {
 
 // flags adds the flags to a flag set.
 func (g *guestFiles) flags(fs *flag.FlagSet) {
-	fs.StringVar(&g.archive, "initrd", "", "give the guest the files in the cpio archive `FILE` (newc format)")
-	fs.Func("files", "give the guest the files in `DIR`, as its root; DIR:PATH puts them at\nPATH; may be given many times", func(s string) error {
-		if s == "" {
-			return errors.New("want a folder, or FOLDER:PATH")
-		}
-		g.trees = append(g.trees, s)
-		return nil
+	addFlags(fs, []option{
+		{&g.archive, "initrd", "give the guest the files in the cpio archive `FILE` (newc format)"},
+		{names(&g.trees, "want a folder, or FOLDER:PATH"), "files", "give the guest the files in `DIR`, as its root; DIR:PATH puts them at\nPATH; may be given many times"},
 	})
 }
 

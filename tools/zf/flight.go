@@ -4,15 +4,16 @@ package main
 // of the heap, what it has open, counts of its functions' calls.
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/zeroframe/zeroframe/tools/handle"
 	"github.com/zeroframe/zeroframe/tools/initrd"
 	"github.com/zeroframe/zeroframe/tools/probe"
+	"github.com/zeroframe/zeroframe/tools/profile"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 )
 
@@ -20,32 +21,41 @@ import (
 type flight struct {
 	cpu    cpuProfile
 	probes probes
-	kept   keptSnapshots
-	heap   keptHeap
+	kept   keptFiles
+	heap   keptFiles
 	watch  watches
 }
 
 // flags adds the flags.
 func (f *flight) flags(fs *flag.FlagSet) {
+	f.kept = keptFiles{one: "a snapshot", many: "snapshots", show: "zf handles", none: "no snapshot has come; -append record=all has the kernel log"}
+	f.heap = keptFiles{one: "the heap profile", many: "heap profiles", show: "go tool pprof -top", none: "no heap profile has come"}
 	f.cpu.flags(fs)
 	f.probes.flags(fs)
 	f.watch.flags(fs)
-	fs.StringVar(&f.heap.path, "memprofile", "", "write the heap profile, as of the program's end or death, to `FILE`, for\ngo tool pprof and zf leaks; those before it are FILE.1 and so on")
-	fs.StringVar(&f.kept.path, "handles", "", "keep what the program has open, and who opened it, in `FILE`, for\nzf handles: each snapshot in FILE.1 and so on, the latest in FILE.\nThe kernel logs all (option record=all, unless -append has another)")
+	addFlags(fs, []option{
+		{&f.heap.path, "memprofile", "write the heap profile, as of the program's end or death, to `FILE`, for\ngo tool pprof and zf leaks; those before it are FILE.1 and so on"},
+		{&f.kept.path, "handles", "keep what the program has open, and who opened it, in `FILE`, for\nzf handles: each snapshot in FILE.1 and so on, the latest in FILE.\nThe kernel logs all (option record=all, unless -append has another)"},
+	})
 }
 
-// wrong says what is wrong with the flags, or "".
-func (f *flight) wrong() string {
-	if w := f.cpu.wrong(); w != "" {
-		return w
+// wrong returns what is wrong with the flags, if anything is.
+func (f *flight) wrong() error {
+	if err := cmp.Or(f.cpu.wrong(), f.probes.wrong()); err != nil {
+		return err
 	}
 	// Nobody wants to learn at the end of a long run that it was for nothing.
-	for _, path := range []string{f.cpu.path, f.heap.path, f.kept.path} {
+	return inFolders(f.cpu.path, f.heap.path, f.kept.path)
+}
+
+// inFolders returns an error if a file that is to be written has no folder.
+func inFolders(paths ...string) error {
+	for _, path := range paths {
 		if dir := filepath.Dir(path); path != "" && !isFolder(dir) {
-			return fmt.Sprintf("%s: there is no folder %s; make it first", path, dir)
+			return fmt.Errorf("%s: there is no folder %s; make it first", path, dir)
 		}
 	}
-	return f.probes.wrong()
+	return nil
 }
 
 func isFolder(path string) bool {
@@ -66,21 +76,21 @@ func (f *flight) choose(sym *symbol.File, a *initrd.Archive) error {
 	return f.probes.choose(sym, a)
 }
 
-// arm tells the kernel of m what to record, and takes its records.
-func (f *flight) arm(m *machine, sym *symbol.File, stderr io.Writer) {
+// arm tells the kernel of m what to record, and takes its records; s is for messages.
+func (f *flight) arm(m *machine, sym *symbol.File, s *streams) {
 	if o := f.cpu.option(); o != "" {
 		m.options = append(m.options, o)
+		m.records.take(profile.Kind, func(data []byte) error { return f.cpu.take(data, sym, s) })
 	}
-	f.cpu.take(m.records, sym, m.command, stderr)
 	if f.heap.path != "" {
 		m.options = append(m.options, "memprofile=on")
-		m.records.take(handle.HeapKind, func(data []byte) error { return f.heap.keep(sym, data) })
+		f.heap.take(m, handle.HeapKind, func(data []byte) ([]byte, error) { return f.heap.heapProfile(sym, data) })
 	}
 	if f.kept.path != "" {
 		if _, ok := lastOption(m.append, "record"); !ok {
 			m.options = append(m.options, "record=all")
 		}
-		m.records.take(handle.Kind, func(data []byte) error { return f.kept.keep(sym, data) })
+		f.kept.take(m, handle.Kind, func(data []byte) ([]byte, error) { return namedSnapshot(sym, data) })
 	}
 	if len(f.probes.patterns) > 0 {
 		m.oneCPU = true
@@ -93,14 +103,11 @@ func (f *flight) arm(m *machine, sym *symbol.File, stderr io.Writer) {
 
 // end says what has come. It returns the command's exit status: code, or another where all
 // went well but what was asked for is not there.
-func (f *flight) end(m *machine, code int, stdout, stderr io.Writer) int {
-	all := true
-	if len(f.probes.patterns) > 0 {
-		all = f.probes.end(m.command, stdout, stderr)
-	}
-	all = f.cpu.end(m.command, stderr) && all
-	all = f.kept.end(m.command, stderr) && all
-	all = f.heap.end(m.command, stderr) && all
+func (f *flight) end(s *streams, code int) int {
+	all := len(f.probes.patterns) == 0 || f.probes.end(s)
+	all = f.cpu.end(s) && all
+	all = f.kept.end(s) && all
+	all = f.heap.end(s) && all
 	if !all && code == exitOK {
 		return exitUsage
 	}

@@ -13,7 +13,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,48 +77,41 @@ func gdbScript() string {
 }
 
 // runGDB runs `zf gdb`.
-func runGDB(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	f := gdbFlags{runFlags: runFlags{machine: machine{command: "zf gdb"}}}
-	if code, ok := f.parse(args, stderr); !ok {
-		return code
+func runGDB(c *call) error {
+	f := gdbFlags{runFlags: runFlags{machine: machine{streams: c.streams}}}
+	if err := f.parse(c); err != nil {
+		return err
 	}
-	say := func(format string, a ...any) { fmt.Fprintf(stderr, "zf gdb: "+format+"\n", a...) }
 	gdb := ""
 	if f.listen == "" {
 		var err error
 		if gdb, err = findGDB(); err != nil {
-			say("%v", err)
-			return exitMachine
+			return failure{err, exitMachine}
 		}
 	}
 	if f.commands != "" {
 		if err := os.WriteFile(f.commands, []byte(gdbScript()), 0o644); err != nil {
-			return failing(f.command, stderr)("-commands: %v", err)
+			return fmt.Errorf("-commands: %w", err)
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
+	ctx := c.interruptible(syscall.SIGHUP)
 	target, info := f.elf, (*image.Info)(nil)
 	if target == "" {
-		var cleanup func()
 		var err error
-		if target, info, cleanup, err = f.image(ctx, stderr); err != nil {
-			return buildFailed("gdb", err, stderr)
+		if target, info, err = f.image(ctx, c); err != nil {
+			return notBuilt(err)
 		}
-		defer cleanup()
 	} else if err := inspect.Check(f.core, target); err != nil && !f.force {
-		return failing(f.command, stderr)("%v", err)
+		return err
 	}
 	tmp, err := qemu.PlainFolder()
 	if err != nil {
-		say("%v", err)
-		return exitUsage
+		return err
 	}
 	defer os.RemoveAll(tmp)
 	script := filepath.Join(tmp, "commands.py")
 	if err := os.WriteFile(script, []byte(gdbScript()), 0o600); err != nil {
-		say("%v", err)
-		return exitUsage
+		return err
 	}
 	cmd := []string{"-q", "-iex", "set confirm off"}
 	if path, ok := runtimeScript(target); ok {
@@ -128,7 +120,7 @@ func runGDB(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd = append(cmd, "-x", script)
 	if f.core != "" {
 		cmd = append(cmd, target, f.core)
-		return onTerminal(ctx, "gdb", gdb, append(cmd, f.gdb...), stdin, stdout, stderr)
+		return c.onTerminal(ctx, gdb, append(cmd, f.gdb...))
 	}
 
 	socket := filepath.Join(tmp, "stub")
@@ -136,112 +128,97 @@ func runGDB(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if f.listen != "" {
 		stub = "tcp:" + f.listen
 	}
-	vm, end, code := f.start(ctx, target, info, tmp, stub, stdout, stderr)
-	if code != exitOK {
-		return code
+	vm, end, err := f.start(ctx, target, info, tmp, stub)
+	if err != nil {
+		return err
 	}
 	defer end()
 	if f.listen != "" {
-		say("the machine waits for a debugger on %s", f.listen)
-		return f.await(vm, say)
+		c.say("the machine waits for a debugger on %s", f.listen)
+		if err := f.sayEnd(vm); err != nil && !errors.Is(err, context.Canceled) { // ^C is how a user ends it
+			return failure{err, exitMachine}
+		}
+		return nil
 	}
 	cmd = append(cmd, "-ex", "target remote "+socket, target)
-	code = onTerminal(ctx, "gdb", gdb, append(cmd, f.gdb...), stdin, stdout, stderr)
+	err = c.onTerminal(ctx, gdb, append(cmd, f.gdb...))
 	vm.Kill()
-	sayEnd(vm, say)
-	return code
+	f.sayEnd(vm)
+	return err
 }
 
 // sayEnd waits for the machine's end, and says how the kernel has ended it, if it has.
-func sayEnd(vm *qemu.VM, say func(format string, a ...any)) error {
+func (f *gdbFlags) sayEnd(vm *qemu.VM) error {
 	res, err := vm.Wait()
 	switch {
 	case err != nil:
 	case res.Outcome == qemu.Traced:
-		say("the program ended in a trace")
+		f.say("the program ended in a trace")
 	default:
-		say("the program exited with status %d", res.Program)
+		f.say("the program exited with status %d", res.Program)
 	}
 	return err
 }
 
-// await waits until a machine that another debugger looks at has ended.
-func (f *gdbFlags) await(vm *qemu.VM, say func(format string, a ...any)) int {
-	err := sayEnd(vm, say)
-	switch {
-	case err == nil, errors.Is(err, context.Canceled): // ^C is how a user ends it
-		return exitOK
-	}
-	say("%v", withQEMUStep(err))
-	return exitMachine
-}
-
 // parse reads the command line.
-func (f *gdbFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
-	f.build.Stderr = stderr
-	fs := newFlags("gdb", "[flags] PKG|ELF [-- ARGS]", gdbText, stderr)
-	fs.Func("gdb", "pass `ARG` to gdb, such as -gdb -ex -gdb 'break main.main'; may be\ngiven many times", func(s string) error {
-		f.gdb = append(f.gdb, s)
-		return nil
-	})
-	fs.StringVar(&f.serial, "serial", "", "write what the machine sends to `FILE`; - is the terminal\n(default: a new file)")
-	fs.StringVar(&f.listen, "listen", "", "start no gdb; the machine waits for one at `ADDR`, such as 127.0.0.1:1234,\nand what it sends comes to the terminal unless there is -serial")
-	fs.StringVar(&f.commands, "commands", "", "write zf-trace and the other commands to `FILE`, for gdb's source")
-	fs.StringVar(&f.elf, "e", "", "the `ELF` file that was running, where a core is what is looked at")
-	fs.StringVar(&f.core, "core", "", "look at the core `FILE` that zf core made of the image's trace")
-	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
-	f.machine.flags(fs, 128, 1)
-	f.machine.cpuFlag(fs)
-	f.files.flags(fs)
-	buildFlags(fs, &f.build)
-	if code, ok := parse(fs, args); !ok {
-		return code, false
+func (f *gdbFlags) parse(c *call) error {
+	f.build.Stderr = c.stderr
+	f.machine.flags(c.FlagSet, 128, 1)
+	f.machine.cpuFlag(c.FlagSet)
+	f.files.flags(c.FlagSet)
+	buildFlags(c.FlagSet, &f.build)
+	if err := c.parse([]option{
+		{&f.gdb, "gdb", "pass `ARG` to gdb, such as -gdb -ex -gdb 'break main.main'; may be\ngiven many times"},
+		{&f.serial, "serial", "write what the machine sends to `FILE`; - is the terminal\n(default: a new file)"},
+		{&f.listen, "listen", "start no gdb; the machine waits for one at `ADDR`, such as 127.0.0.1:1234,\nand what it sends comes to the terminal unless there is -serial"},
+		{&f.commands, "commands", "write zf-trace and the other commands to `FILE`, for gdb's source"},
+		{&f.elf, "e", "the `ELF` file that was running, where a core is what is looked at"},
+		{&f.core, "core", "look at the core `FILE` that zf core made of the image's trace"},
+		{&f.force, "force", "resolve traces that come from another build, too"},
+	}); err != nil {
+		return err
 	}
 	var err error
-	if f.target, f.arguments, err = targetOf("gdb", fs.Args()); err != nil {
-		fmt.Fprintf(stderr, "zf gdb: %v\n", err)
-		return exitUsage, false
+	if f.target, f.arguments, err = targetOf(c.name, c.Args()); err != nil {
+		return err
 	}
-	wrong := f.wrongAccel()
+	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {
+		return fmt.Errorf("-listen %s is no address; want one such as 127.0.0.1:1234", f.listen)
+	}
 	switch isCore := inspect.IsCore(f.target); {
 	case isCore && f.elf == "":
-		wrong = f.target + " is a core file: give -e ELF, the image that was running, too"
+		return fmt.Errorf("%s is a core file: give -e ELF, the image that was running, too", f.target)
 	case isCore:
 		f.core, f.target = f.target, f.elf
 	case f.elf != "":
-		wrong = "-e goes with a core file, and " + f.target + " is none"
-	}
-	if _, _, err := net.SplitHostPort(f.listen); f.listen != "" && err != nil {
-		wrong = fmt.Sprintf("-listen %s is no address; want one such as 127.0.0.1:1234", f.listen)
-	}
-	if wrong != "" {
-		fmt.Fprintf(stderr, "zf gdb: %s\n", wrong)
-		return exitUsage, false
+		return fmt.Errorf("-e goes with a core file, and %s is none", f.target)
 	}
 	if f.listen != "" && f.serial == "" {
 		f.serial = "-"
 	}
+	if err := f.wrongAccel(); err != nil {
+		return err
+	}
 	if f.accel == "" {
 		f.accel = "tcg" // whose breakpoints hold from the first instruction on
 	}
-	return exitOK, true
+	return nil
 }
 
 // start starts the machine, which waits for gdb on stub, a character device of QEMU's. end is called when it has
 // ended.
-func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, tmp, stub string, stdout, stderr io.Writer) (vm *qemu.VM, end func(), code int) {
+func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, tmp, stub string) (vm *qemu.VM, end func(), err error) {
 	var open []io.Closer
 	end = func() {
 		for _, c := range slices.Backward(open) {
 			c.Close()
 		}
 	}
-	fail := func(code int, err error) (*qemu.VM, func(), int) {
+	fail := func(code int, err error) (*qemu.VM, func(), error) {
 		end()
-		fmt.Fprintf(stderr, "zf gdb: %v\n", err)
-		return nil, nil, code
+		return nil, nil, failure{err, code}
 	}
-	if err := f.chooseAccel(ctx, stderr); err != nil {
+	if err := f.chooseAccel(ctx); err != nil {
 		return fail(exitMachine, err)
 	}
 	initrd, size, err := f.files.write(tmp, nil)
@@ -249,15 +226,15 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 		return fail(exitUsage, err)
 	}
 	if need := needMiB(info, size); f.qemu.MemoryMiB < need {
-		return fail(exitUsage, fmt.Errorf("too small RAM size: %s needs %d MiB, the machine has %d; give it -m %d or more",
-			f.target, need, f.qemu.MemoryMiB, need))
+		return fail(exitUsage, fmt.Errorf("too small RAM size: %s needs %d MiB, the machine has %d; give it -m %[2]d or more",
+			f.target, need, f.qemu.MemoryMiB))
 	}
 	sym, err := symbol.Open(target)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
 	open = append(open, sym)
-	var serial io.Writer = stdout
+	serial := f.stdout
 	var file *os.File
 	switch f.serial {
 	case "-":
@@ -271,10 +248,10 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	}
 	if file != nil {
 		serial, open = file, append(open, file)
-		fmt.Fprintf(stderr, "zf gdb: what the machine sends is in %s\n", file.Name())
+		f.say("what the machine sends is in %s", file.Name())
 	}
 	filter, err := trace.NewFilter(serial, trace.Options{
-		Symbols: sym, Force: f.force, Log: stderr, Idle: trace.DefaultIdle, Sanitize: file == nil && isTerminal(stdout),
+		Symbols: sym, Force: f.force, Log: f.stderr, Idle: trace.DefaultIdle, Sanitize: file == nil && isTerminal(f.stdout),
 	})
 	if err != nil {
 		return fail(exitMachine, err)
@@ -292,52 +269,53 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	f.qemu.Stdin, f.qemu.Stdout = con, noticing{filter, con.listens}
 	vm, err = qemu.Start(ctx, f.qemu)
 	if err != nil {
-		return fail(exitMachine, errors.New(interrupted(ctx, withQEMUStep(err))))
+		return fail(exitMachine, interrupted(ctx, err))
 	}
-	return vm, end, exitOK
+	return vm, end, nil
 }
 
 // onTerminal runs a debugger to its end, with env besides our own environment. On a terminal gdb is the foreground process group while it
 // runs: ^C is for it alone, and QEMU, in ours, does not end by it.
-func onTerminal(ctx context.Context, name, debugger string, args []string, stdin io.Reader, stdout, stderr io.Writer, env ...string) int {
+func (c *call) onTerminal(ctx context.Context, debugger string, args []string, env ...string) error {
 	cmd := exec.CommandContext(ctx, debugger, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, c.stdout, c.stderr
 	// Debian's gdb would ask the network for symbols that the image has itself.
 	cmd.Env = append(append(os.Environ(), "DEBUGINFOD_URLS="), env...)
-	if file, ok := stdin.(*os.File); ok && isTerminal(stdin) {
+	if file, ok := c.stdin.(*os.File); ok && isTerminal(file) {
 		defer foreground(cmd, file)()
 	}
 	err := cmd.Run()
-	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return exitOK
+		return nil
 	case ctx.Err() != nil:
-		fmt.Fprintf(stderr, "zf %s: interrupted\n", name)
-	case errors.As(err, &exit):
-		fmt.Fprintf(stderr, "zf %s: %[1]s: %v\n", name, err)
-	default:
-		fmt.Fprintf(stderr, "zf %s: %v\n", name, err)
-		return exitMachine
+		return failure{errors.New("interrupted"), exitTrace}
+	case errors.As(err, new(*exec.ExitError)):
+		return failure{fmt.Errorf("%s: %w", c.name, err), exitTrace}
 	}
-	return exitTrace
+	return failure{err, exitMachine}
 }
 
 // findGDB returns the path of a gdb that runs Python commands.
 func findGDB() (string, error) {
-	name := os.Getenv(gdbVariable)
-	if name != "" {
-		path, err := exec.LookPath(name)
+	return findProgram("gdb", gdbVariable, install.Hint("install the package gdb", "gdb"))
+}
+
+// findProgram returns the path of a program, or of the one that an environment variable names
+// instead. hint says how to get it.
+func findProgram(name, variable, hint string) (string, error) {
+	if other := os.Getenv(variable); other != "" {
+		path, err := exec.LookPath(other)
 		if err != nil {
-			return "", fmt.Errorf("$%s is %s, which cannot be run; correct it or unset it", gdbVariable, name)
+			err = fmt.Errorf("$%s is %s, which cannot be run; correct it or unset it", variable, other)
 		}
-		return path, nil
+		return path, err
 	}
-	path, err := exec.LookPath("gdb")
-	if err == nil {
-		return path, nil
+	path, err := exec.LookPath(name)
+	if err != nil {
+		err = fmt.Errorf("no %s in PATH; %s", name, hint)
 	}
-	return "", fmt.Errorf("no gdb in PATH; %s", install.Hint("install the package gdb", "gdb"))
+	return path, err
 }
 
 // runtimeScript returns the path of the Go runtime's own commands for gdb, which the

@@ -64,10 +64,13 @@ type snapshotFlags struct {
 }
 
 func (f *snapshotFlags) flags(fs *flag.FlagSet, does, of string) {
-	fs.StringVar(&f.elf, "e", "", "the `ELF` file of the image, for names")
-	fs.StringVar(&f.kinds, "kinds", "", does+" these `KINDS` alone, such as fds,maps")
-	fs.IntVar(&f.stacks, "n", 10, "show `N` "+of+"; 0: all")
-	fs.IntVar(&f.frames, "frames", 16, "show `N` frames of a stack; 0: all")
+	f.stacks, f.frames = 10, 16
+	addFlags(fs, []option{
+		{&f.elf, "e", "the `ELF` file of the image, for names"},
+		{&f.kinds, "kinds", does + " these `KINDS` alone, such as fds,maps"},
+		{&f.stacks, "n", "show `N` " + of + "; 0: all"},
+		{&f.frames, "frames", "show `N` frames of a stack; 0: all"},
+	})
 }
 
 // options returns what a report tells.
@@ -81,22 +84,23 @@ func (f *snapshotFlags) options() handle.Options {
 }
 
 // runHandles runs `zf handles`.
-func runHandles(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+func runHandles(c *call) error {
 	var f snapshotFlags
-	fs := newFlags("handles", "[-e ELF] [flags] FILE", handlesText, stderr)
-	f.flags(fs, "show", "stacks of a kind, or events of a key")
-	key := fs.String("key", "", "show one `KIND:KEY` alone, such as fd:7, and its last events")
-	asJSON := fs.Bool("json", false, "write all of the snapshot as a JSON object")
-	if code, ok := parse(fs, args); !ok {
-		return code
+	var key string
+	var asJSON bool
+	f.flags(c.FlagSet, "show", "stacks of a kind, or events of a key")
+	if err := c.parse([]option{
+		{&key, "key", "show one `KIND:KEY` alone, such as fd:7, and its last events"},
+		{&asJSON, "json", "write all of the snapshot as a JSON object"},
+	}); err != nil {
+		return err
 	}
-	fail := failing("zf handles", stderr)
-	if fs.NArg() != 1 {
-		return fail("want one FILE; `zf handles -h` says more")
+	if c.NArg() != 1 {
+		return errors.New("want one FILE; `zf handles -h` says more")
 	}
-	s, err := openSnapshot(fs.Arg(0), f.elf)
+	s, err := openSnapshot(c.Arg(0), f.elf)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	o := f.options()
 	var kinds []string
@@ -104,45 +108,41 @@ func runHandles(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		kinds = append(kinds, k.Name)
 	}
 	if err := checkKinds(o.Kinds, kinds); err != nil {
-		return fail("%v", err)
+		return err
 	}
 	switch {
-	case *asJSON:
-		err = s.JSON(stdout)
-	case *key != "":
-		var k handle.Key
-		if k, err = s.ParseKey(*key); err == nil {
-			err = s.About(stdout, k, f.stacks, o)
+	case asJSON:
+		return s.JSON(c.stdout)
+	case key != "":
+		k, err := s.ParseKey(key)
+		if err != nil {
+			return err
 		}
-	default:
-		err = s.Handles(stdout, o)
+		return s.About(c.stdout, k, f.stacks, o)
 	}
-	if err != nil {
-		return fail("%v", err)
-	}
-	return exitOK
+	return s.Handles(c.stdout, o)
 }
 
 // runLeaks runs `zf leaks`.
-func runLeaks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+func runLeaks(c *call) error {
 	var f snapshotFlags
-	fs := newFlags("leaks", "[-e ELF] [flags] BEFORE AFTER", leaksText, stderr)
-	f.flags(fs, "compare", "stacks of a kind")
-	byCount := fs.Bool("count", false, "the largest growth in number first, not in bytes")
-	shrunk := fs.Bool("shrunk", false, "show what has shrunk, too")
-	asJSON := fs.Bool("json", false, "write a JSON object for each stack")
-	if code, ok := parse(fs, args); !ok {
-		return code
+	var byCount, shrunk, asJSON bool
+	f.flags(c.FlagSet, "compare", "stacks of a kind")
+	if err := c.parse([]option{
+		{&byCount, "count", "the largest growth in number first, not in bytes"},
+		{&shrunk, "shrunk", "show what has shrunk, too"},
+		{&asJSON, "json", "write a JSON object for each stack"},
+	}); err != nil {
+		return err
 	}
-	fail := failing("zf leaks", stderr)
-	if fs.NArg() != 2 {
-		return fail("want two files, BEFORE and AFTER; `zf leaks -h` says more")
+	if c.NArg() != 2 {
+		return errors.New("want two files, BEFORE and AFTER; `zf leaks -h` says more")
 	}
 	var uses [2][]handle.Use
 	for i := range uses {
 		var err error
-		if uses[i], err = openUses(fs.Arg(i), f.elf); err != nil {
-			return fail("%v", err)
+		if uses[i], err = openUses(c.Arg(i), f.elf); err != nil {
+			return err
 		}
 	}
 	o := f.options()
@@ -153,27 +153,27 @@ func runLeaks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		}
 	}
 	if err := checkKinds(o.Kinds, kinds); err != nil {
-		return fail("%v", err)
+		return err
 	}
 	all := handle.Grown(uses[0], uses[1])
-	if *byCount {
+	if byCount {
 		handle.ByCount(all)
 	}
 	var err error
-	if *asJSON {
-		err = handle.LeaksJSON(stdout, all, o)
+	if asJSON {
+		err = handle.LeaksJSON(c.stdout, all, o)
 	} else {
-		err = handle.Leaks(stdout, all, *shrunk, o)
+		err = handle.Leaks(c.stdout, all, shrunk, o)
 	}
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	for _, u := range all {
 		if u.Grown() && o.Wants(u.Kind) {
-			return exitTrace
+			return status(exitTrace)
 		}
 	}
-	return exitOK
+	return nil
 }
 
 // checkKinds returns an error if one of those wanted is not there.
@@ -253,98 +253,76 @@ func lastRecord(log []byte, kind string) (data []byte) {
 
 // keptFiles are files of a kind of record: FILE.1, FILE.2 and so on, and FILE, the latest.
 type keptFiles struct {
-	path string
+	path      string
+	one, many string // what they are
+	show      string // the command that shows one
+	none      string // why there is none
+
 	mu   sync.Mutex
 	n    int
+	asOf string // as of when the latest one is; "": that is not said
 }
 
-// write writes the next one.
-func (k *keptFiles) write(data []byte) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.n++
-	if err := os.WriteFile(fmt.Sprintf("%s.%d", k.path, k.n), data, 0o666); err != nil {
-		return err
-	}
-	return os.WriteFile(k.path, data, 0o666)
+// take keeps the records of a kind that m sends, as convert makes them; those of which it makes
+// nothing are left out.
+func (k *keptFiles) take(m *machine, kind string, convert func(data []byte) ([]byte, error)) {
+	m.records.take(kind, func(data []byte) error {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		data, err := convert(data)
+		if err != nil || data == nil {
+			return err
+		}
+		k.n++
+		if err := os.WriteFile(fmt.Sprintf("%s.%d", k.path, k.n), data, 0o666); err != nil {
+			return err
+		}
+		return os.WriteFile(k.path, data, 0o666)
+	})
 }
 
-// end says what was kept, one or many of what, and which command shows one. It reports
-// false if there is nothing, for the reason why, though it was asked for.
-func (k *keptFiles) end(command, one, many, show, why string, stderr io.Writer) bool {
+// end says what was kept. It reports false if there is nothing, though it was asked for.
+func (k *keptFiles) end(s *streams) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
 	case k.path == "":
 	case k.n == 0:
-		fmt.Fprintf(stderr, "%s: %s\n", command, why)
+		s.say("%s", k.none)
 		return false
 	case k.n == 1:
-		fmt.Fprintf(stderr, "%s: %s is in %s; `%s %s` shows it\n", command, one, k.path, show, k.path)
+		s.say("%s is in %s; `%s %[2]s` shows it", k.one, k.path, k.show)
 	default:
-		fmt.Fprintf(stderr, "%s: %d %s are in %s.1 to %s.%d; `zf leaks` compares two\n", command, k.n, many, k.path, k.path, k.n)
+		s.say("%d %s are in %s.1 to %[3]s.%[1]d; `zf leaks` compares two", k.n, k.many, k.path)
+	}
+	if k.n > 0 && k.asOf != "" {
+		s.say("%s is %s", k.path, k.asOf)
 	}
 	return true
 }
 
-// keptSnapshots are the files of zf run -handles.
-type keptSnapshots struct{ keptFiles }
-
-// keep writes a snapshot with its names.
-func (k *keptSnapshots) keep(sym *symbol.File, data []byte) error {
+// namedSnapshot returns a snapshot with its names.
+func namedSnapshot(sym *symbol.File, data []byte) ([]byte, error) {
 	s, err := handle.Read(data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.Resolve(sym)
-	if data, err = s.WithNames(data); err != nil {
-		return err
-	}
-	return k.write(data)
+	return s.WithNames(data)
 }
 
-// end says what was kept. It reports false if there is nothing, though it was asked for.
-func (k *keptSnapshots) end(command string, stderr io.Writer) bool {
-	return k.keptFiles.end(command, "a snapshot", "snapshots", "zf handles", "no snapshot has come; -append record=all has the kernel log", stderr)
-}
-
-// keptHeap are the files of zf run -memprofile.
-type keptHeap struct {
-	keptFiles
-	empty bool   // the runtime keeps no profile
-	asOf  string // as of when the latest one is
-}
-
-// keep writes a heap profile in pprof's format.
-func (k *keptHeap) keep(sym *symbol.File, data []byte) error {
+// heapProfile returns a heap profile in pprof's format, nil where the runtime keeps none.
+func (k *keptFiles) heapProfile(sym *symbol.File, data []byte) ([]byte, error) {
 	h, err := handle.ReadHeap(data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if h.Rate == 0 {
-		k.empty = true
-		return nil
+		k.n, k.none = 0, "the program keeps no heap profile; run a package, or what zf build -memprofile makes"
+		return nil, nil
 	}
 	var b bytes.Buffer
-	if err := h.Profile(sym, filepath.Base(sym.Name())).Write(&b); err != nil {
-		return err
-	}
-	k.mu.Lock()
 	k.asOf = h.AsOf()
-	k.mu.Unlock()
-	return k.write(b.Bytes())
-}
-
-// end says what was kept, and as of when. It reports false if there is nothing, though it was
-// asked for.
-func (k *keptHeap) end(command string, stderr io.Writer) bool {
-	why := "no heap profile has come"
-	if k.empty {
-		k.n, why = 0, "the program keeps no heap profile; run a package, or what zf build -memprofile makes"
-	}
-	ok := k.keptFiles.end(command, "the heap profile", "heap profiles", "go tool pprof -top", why, stderr)
-	if k.n > 0 {
-		fmt.Fprintf(stderr, "%s: %s is %s\n", command, k.path, k.asOf)
-	}
-	return ok
+	err = h.Profile(sym, filepath.Base(sym.Name())).Write(&b)
+	return b.Bytes(), err
 }

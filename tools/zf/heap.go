@@ -30,92 +30,69 @@ small values without pointers, put together by the runtime. The runtime's own
 count of bytes stands beside ours; it differs where the program died within an
 allocation.`
 
-type heapFlags struct {
-	elf, core, object, pprof, svg string
-	held, json, force             bool
-	rows                          int
-}
-
-func runHeap(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f, code, ok := parseHeap(args, stderr)
-	if !ok {
-		return code
+func runHeap(c *call) error {
+	var d dead
+	var at, pprof, svg string
+	var held, json bool
+	rows := 40
+	if err := d.parse(c, "core", "take a core of another build, too", []option{
+		{&held, "held", "roots and objects by what they hold"},
+		{&at, "object", "the object at `ADDR`: its way from a root, who points to it"},
+		{&rows, "n", "show `N` rows"},
+		{&json, "json", "write JSON, one object a line: the sums, then the types"},
+		{&pprof, "pprof", "write a profile of who holds what to `FILE`, for go tool pprof"},
+		{&svg, "svg", "write a flame graph of who holds what to `FILE`"},
+	}); err != nil {
+		return err
 	}
-	fail := failing("zf heap", stderr)
-	var object uint64
-	if f.object != "" {
-		var err error
-		if object, err = strconv.ParseUint(f.object, 0, 64); err != nil {
-			return fail("-object %s is no address; want one such as 0xc000012340", f.object)
+	if rows < 1 {
+		return fmt.Errorf("-n %d: want at least one row", rows)
+	}
+	object, err := uint64(0), error(nil)
+	if at != "" {
+		if object, err = strconv.ParseUint(at, 0, 64); err != nil {
+			return fmt.Errorf("-object %s is no address; want one such as 0xc000012340", at)
 		}
 	}
-	p, err := openProgram("zf heap", f.core, f.elf, f.force, stderr)
+	p, err := d.open(&c.streams)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	defer p.Close()
-	h, err := heap.Open(p, f.elf)
+	h, err := heap.Open(p, d.elf)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
-	if f.pprof != "" {
-		if err := writeFile(f.pprof, func(w io.Writer) error { return h.Profile().Write(w) }); err != nil {
-			return fail("-pprof: %v", err)
+	if pprof != "" {
+		if err := writeFile(pprof, func(w io.Writer) error { return h.Profile().Write(w) }); err != nil {
+			return fmt.Errorf("-pprof: %w", err)
 		}
-		fmt.Fprintf(stderr, "zf heap: wrote %s; look at it with: go tool pprof %s\n", f.pprof, f.pprof)
+		c.say("wrote %s; look at it with: go tool pprof %[1]s", pprof)
 	}
-	if f.svg != "" {
-		if err := writeFile(f.svg, func(w io.Writer) error { return profile.SVG(w, h.Profile(), "heap: who holds what") }); err != nil {
-			return fail("-svg: %v", err)
+	if svg != "" {
+		if err := writeFile(svg, func(w io.Writer) error { return profile.SVG(w, h.Profile(), "heap: who holds what") }); err != nil {
+			return fmt.Errorf("-svg: %w", err)
 		}
-		fmt.Fprintf(stderr, "zf heap: wrote %s\n", f.svg)
+		c.say("wrote %s", svg)
 	}
 	switch {
-	case f.object != "":
-		o, oerr := h.Object(object)
-		if oerr != nil {
-			return fail("%v", oerr)
+	case at != "":
+		o, err := h.Object(object)
+		switch {
+		case err != nil:
+			return err
+		case json:
+			return o.WriteJSON(c.stdout)
 		}
-		if f.json {
-			err = o.WriteJSON(stdout)
-		} else {
-			err = o.Write(stdout)
-		}
-	case f.held && f.json:
-		err = h.WriteHoldersJSON(stdout, f.rows)
-	case f.held:
-		err = h.WriteHolders(stdout, f.rows)
-	case f.json:
-		err = h.WriteJSON(stdout)
-	case f.pprof == "" && f.svg == "":
-		err = h.WriteRows(stdout, f.rows)
+		return o.Write(c.stdout)
+	case held && json:
+		return h.WriteHoldersJSON(c.stdout, rows)
+	case held:
+		return h.WriteHolders(c.stdout, rows)
+	case json:
+		return h.WriteJSON(c.stdout)
+	case pprof == "" && svg == "":
+		return h.WriteRows(c.stdout, rows)
 	}
-	if err != nil {
-		return fail("%v", err)
-	}
-	return exitOK
-}
-
-func parseHeap(args []string, stderr io.Writer) (f heapFlags, code int, ok bool) {
-	fs := newFlags("heap", "-e ELF [flags] CORE", heapText, stderr)
-	fs.StringVar(&f.elf, "e", "", "the `ELF` file that was running")
-	fs.BoolVar(&f.held, "held", false, "roots and objects by what they hold")
-	fs.StringVar(&f.object, "object", "", "the object at `ADDR`: its way from a root, who points to it")
-	fs.IntVar(&f.rows, "n", 40, "show `N` rows")
-	fs.BoolVar(&f.json, "json", false, "write JSON, one object a line: the sums, then the types")
-	fs.StringVar(&f.pprof, "pprof", "", "write a profile of who holds what to `FILE`, for go tool pprof")
-	fs.StringVar(&f.svg, "svg", "", "write a flame graph of who holds what to `FILE`")
-	fs.BoolVar(&f.force, "force", false, "take a core of another build, too")
-	inputs, code, ok := parseMixed(fs, args)
-	if !ok {
-		return f, code, false
-	}
-	if f.core, ok = oneInput("heap", "core", f.elf, inputs, stderr); !ok {
-		return f, exitUsage, false
-	}
-	if f.rows < 1 {
-		fmt.Fprintf(stderr, "zf heap: -n %d: want at least one row\n", f.rows)
-		return f, exitUsage, false
-	}
-	return f, exitOK, true
+	return nil
 }

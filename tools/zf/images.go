@@ -252,7 +252,7 @@ func (d *folder) DebugFile(_ context.Context, id string) (string, error) {
 	if len(id) < 4 {
 		return "", fs.ErrNotExist
 	}
-	for _, dir := range append(d.ids[:len(d.ids):len(d.ids)], d.root) {
+	for _, dir := range d.roots() {
 		path := filepath.Join(dir, id[:2], id[2:]+".debug")
 		if _, err := os.Stat(path); err == nil {
 			return path, nil
@@ -260,6 +260,9 @@ func (d *folder) DebugFile(_ context.Context, id string) (string, error) {
 	}
 	return "", fs.ErrNotExist
 }
+
+// roots returns the folders below which files lie by their build IDs; the folder itself may be one.
+func (d *folder) roots() []string { return append(d.ids[:len(d.ids):len(d.ids)], d.root) }
 
 // hidden returns the files below the folders called .build-id.
 func (d *folder) hidden() (files []string) {
@@ -303,7 +306,7 @@ func (d *folder) find(build, module string) *symbol.File {
 	if len(build) < 4 || strings.ContainsAny(build, `/\.`) { // it comes out of a trace
 		return nil
 	}
-	for _, dir := range append(d.ids[:len(d.ids):len(d.ids)], d.root) { // which may be a .build-id itself
+	for _, dir := range d.roots() {
 		path := filepath.Join(dir, build[:2], build[2:])
 		for _, path := range []string{path + ".debug", path} {
 			if sym := d.openBuild(path, build); sym != nil {
@@ -382,7 +385,7 @@ func (d *folder) complete(part string) string {
 		return ""
 	}
 	found := map[string]bool{}
-	for _, root := range append(d.ids[:len(d.ids):len(d.ids)], d.root) {
+	for _, root := range d.roots() {
 		list, _ := os.ReadDir(filepath.Join(root, part[:2]))
 		for _, e := range list {
 			if id := part[:2] + strings.TrimSuffix(e.Name(), ".debug"); strings.HasPrefix(id, part) && !e.IsDir() {

@@ -62,7 +62,7 @@ func traceOf(t *testing.T, sym *symbol.File, name string) string {
 // symbolized runs zf symbolize over a log.
 func symbolized(log string, args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	code = symbolize(context.Background(), append([]string{"-index=off"}, args...), strings.NewReader(log), &o, &e)
+	code = dispatchIn(context.Background(), append([]string{"symbolize"}, append([]string{"-index=off"}, args...)...), strings.NewReader(log), &o, &e)
 	return code, o.String(), e.String()
 }
 
@@ -252,7 +252,7 @@ func TestSymbolizeFolderByName(t *testing.T) {
 	in := fmt.Sprintf("    #0 0x7f0000001000  (/usr/bin/app+%#x)\n    #1 0x7f0000001001  (/opt/bin/app+%#x)\n    #2 0x7f0000001002  (/lib/libone.so.1+%#x)\n    #3 0x7f0000001003  (app+%#[1]x)\n    #4 0x7f0000001003  (/lib/libtwo.so+%#[1]x)\n",
 		at("usr/bin/app", "deep"), at("opt/bin/app", "shallow"), at("a/lib/libone.so.1", "deep"))
 	var out, fail bytes.Buffer
-	code := runSymbolize([]string{"-index=off", "-e", dir}, strings.NewReader(in), &out, &fail)
+	code := zfTo("symbolize", []string{"-index=off", "-e", dir}, strings.NewReader(in), &out, &fail)
 	var got []string
 	for line := range strings.Lines(out.String()) {
 		if !strings.Contains(line, "#") {

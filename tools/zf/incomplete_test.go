@@ -75,15 +75,17 @@ func TestIncomplete(t *testing.T) {
 		pc := strconv.FormatUint(at, 16)
 		for range 2 { // an index that the first has made is no reason to be silent
 			for name, command := range map[string]func(out, msg *bytes.Buffer) int{
-				"zf addr": func(out, msg *bytes.Buffer) int { return runAddr([]string{"-fi", "-e", file, pc, pc}, nil, out, msg) },
+				"zf addr": func(out, msg *bytes.Buffer) int {
+					return zfTo("addr", []string{"-fi", "-e", file, pc, pc}, nil, out, msg)
+				},
 				"zf addr build": func(out, msg *bytes.Buffer) int {
-					return runAddr([]string{"-fi", "-index=build", "-e", file, pc}, nil, out, msg)
+					return zfTo("addr", []string{"-fi", "-index=build", "-e", file, pc}, nil, out, msg)
 				},
 				"zf addr off": func(out, msg *bytes.Buffer) int {
-					return runAddr([]string{"-fi", "-index=off", "-e", file, pc}, nil, out, msg)
+					return zfTo("addr", []string{"-fi", "-index=off", "-e", file, pc}, nil, out, msg)
 				},
 				"zf symbolize": func(out, msg *bytes.Buffer) int {
-					return runSymbolize([]string{"-e", file}, strings.NewReader("pc=0x"+pc+"\npc=0x"+pc+"\n"), out, msg)
+					return zfTo("symbolize", []string{"-e", file}, strings.NewReader("pc=0x"+pc+"\npc=0x"+pc+"\n"), out, msg)
 				},
 			} {
 				var out, msg bytes.Buffer

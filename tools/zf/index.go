@@ -52,38 +52,39 @@ const (
 	indexOff   = "off"
 )
 
-func runIndex(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	set := newFlags("index", "[-rebuild] [ELF...]", indexText, stderr)
-	rebuild := set.Bool("rebuild", false, "make an index also if there is one")
-	ask := set.String("debuginfod", debuginfodAuto, debuginfodUsage)
-	background := set.Bool("background", false, "leave the processor to others, and say nothing")
-	if code, ok := parse(set, args); !ok {
-		return code
+func runIndex(c *call) error {
+	var rebuild, background bool
+	ask := debuginfodAuto
+	if err := c.parse([]option{
+		{&rebuild, "rebuild", "make an index also if there is one"},
+		{&ask, "debuginfod", debuginfodUsage},
+		{&background, "background", "leave the processor to others, and say nothing"},
+	}); err != nil {
+		return err
 	}
 	folder, err := symbol.IndexFolder()
 	if err != nil {
-		return failing("zf index", stderr)("%v", err)
+		return err
 	}
-	if set.NArg() == 0 {
-		return listIndexes(folder, stdout, stderr)
+	if c.NArg() == 0 {
+		return listIndexes(folder, c.stdout)
 	}
-	progress := stderr
-	if *background {
-		stdout, progress = io.Discard, io.Discard
+	out, progress := c.stdout, c.stderr
+	if background {
+		out, progress = io.Discard, io.Discard
 		yieldProcessor()
 	}
-	server, err := newDebuginfod(*ask, progress)
+	server, err := newDebuginfod(ask, progress)
 	if err != nil {
-		return failing("zf index", stderr)("%v", err)
+		return err
 	}
-	code := exitOK
-	for _, path := range set.Args() {
-		if err := makeIndex(path, folder, *rebuild, server, stdout, progress); err != nil {
-			fmt.Fprintf(stderr, "zf index: %v\n", err)
-			code = exitUsage
+	for _, path := range c.Args() {
+		if ierr := makeIndex(path, folder, rebuild, server, out, progress); ierr != nil {
+			c.fail(ierr)
+			err = status(exitUsage)
 		}
 	}
-	return code
+	return err
 }
 
 // makeIndex makes the index of one file and says where it is.
@@ -117,10 +118,10 @@ func makeIndex(path, folder string, rebuild bool, server *debuginfod.Client, std
 }
 
 // listIndexes says where indexes lie and how much they take.
-func listIndexes(folder string, stdout, stderr io.Writer) int {
+func listIndexes(folder string, stdout io.Writer) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return failing("zf index", stderr)("%v", err)
+		return err
 	}
 	n, total := 0, int64(0)
 	for _, e := range entries {
@@ -129,7 +130,7 @@ func listIndexes(folder string, stdout, stderr io.Writer) int {
 		}
 	}
 	fmt.Fprintf(stdout, "%s: %d indexes, %s of %s\n", folder, n, megabytes(total), megabytes(symbol.DefaultIndexLimit))
-	return exitOK
+	return nil
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
@@ -148,10 +149,9 @@ func indexProgress(command, path string, w io.Writer) func(done, total int) {
 
 // indexing is what a command does about indexes.
 type indexing struct {
-	mode    string
-	command string // for messages
-	stderr  io.Writer
-	folder  string // where indexes lie, "" if there is no place
+	streams
+	mode   string
+	folder string // where indexes lie, "" if there is no place
 	// background makes the index of a file after the command's end.
 	background func(path string, servers bool) error
 
@@ -171,8 +171,8 @@ type indexing struct {
 }
 
 // newIndexing returns what -index=mode asks for.
-func newIndexing(mode, command string, stderr io.Writer) (*indexing, error) {
-	x := &indexing{mode: mode, command: command, stderr: stderr, background: indexLater}
+func newIndexing(mode string, s *streams) (*indexing, error) {
+	x := &indexing{mode: mode, streams: *s, background: indexLater}
 	if mode != indexAuto && mode != indexBuild && mode != indexOff {
 		return nil, fmt.Errorf("-index is auto, build or off, not %q", mode)
 	}
@@ -221,11 +221,11 @@ func (x *indexing) use(f *symbol.File) {
 	if f.UseIndex(x.folder) || x.mode != indexBuild {
 		return
 	}
-	_, err := f.BuildIndex(x.folder, symbol.DefaultIndexLimit, indexProgress(x.command, f.Name(), x.stderr))
+	_, err := f.BuildIndex(x.folder, symbol.DefaultIndexLimit, indexProgress(x.who, f.Name(), x.stderr))
 	switch {
 	case errors.Is(err, symbol.ErrNoIndexNeeded):
 	case err != nil:
-		fmt.Fprintf(x.stderr, "%s: note: without an index: %v\n", x.command, err)
+		x.say("note: without an index: %v", err)
 	default:
 		f.UseIndex(x.folder)
 	}
@@ -250,14 +250,14 @@ func (x *indexing) finish() {
 	defer x.mu.Unlock()
 	for _, p := range x.processes {
 		if err := p.Lost(); err != nil {
-			for line := range strings.Lines(err.Error()) {
-				fmt.Fprintf(x.stderr, "%s: note: %s\n", x.command, strings.TrimSuffix(line, "\n"))
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				x.say("note: %s", line)
 			}
 		}
 	}
 	for _, f := range x.opened {
 		if err := f.Incomplete(); err != nil {
-			fmt.Fprintf(x.stderr, "%s: note: %v\n", x.command, err)
+			x.say("note: %v", err)
 			continue // an index would lack the same
 		}
 		if x.mode == indexOff || x.folder == "" || !f.WantsIndex() || x.isTemp(f.Name()) {

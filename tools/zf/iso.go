@@ -3,15 +3,14 @@ package main
 // `zf iso` is iso.Make behind flags, for machines that have no QEMU around them.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/zeroframe/zeroframe/tools/image"
 	"github.com/zeroframe/zeroframe/tools/iso"
@@ -38,83 +37,65 @@ ARGS are the program's arguments, as for zf run. It needs GRUB's grub-mkrescue
 with xorriso and mtools, and says which of them is missing.`
 
 // runISO runs `zf iso`.
-func runISO(args []string, _ io.Reader, _, stderr io.Writer) int {
-	fs := newFlags("iso", "[flags] PKG|ELF [-- ARGS]", isoText, stderr)
+func runISO(c *call) error {
 	var output string
 	f := runFlags{}
-	f.build.Stderr = stderr
-	fs.StringVar(&output, "o", "", "write the ISO image to `FILE`")
-	fs.StringVar(&f.append, "append", "", "kernel command `LINE`")
-	f.files.flags(fs)
-	buildFlags(fs, &f.build)
-	if code, ok := parse(fs, args); !ok {
-		return code
+	f.build.Stderr = c.stderr
+	f.files.flags(c.FlagSet)
+	buildFlags(c.FlagSet, &f.build)
+	if err := c.parse([]option{
+		{&output, "o", "write the ISO image to `FILE`"},
+		{&f.append, "append", "kernel command `LINE`"},
+	}); err != nil {
+		return err
 	}
-	fail := failing("zf iso", stderr)
 	var err error
-	if f.target, f.arguments, err = targetOf("iso", fs.Args()); err != nil {
-		return fail("%v", err)
+	if f.target, f.arguments, err = targetOf(c.name, c.Args()); err != nil {
+		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	elf, _, cleanup, err := f.image(ctx, stderr)
+	ctx := c.interruptible()
+	elf, _, err := f.image(ctx, c)
 	if err != nil {
-		return buildFailed("iso", err, stderr)
+		return notBuilt(err)
 	}
-	defer cleanup()
 	name := strings.TrimSuffix(filepath.Base(elf), ".elf")
 	if output == "" {
 		output = name + ".iso"
 	}
 	if samePath(output, elf) {
-		return fail("-o %s would overwrite the image", output)
+		return fmt.Errorf("-o %s would overwrite the image", output)
 	}
 	o := iso.Options{
 		Kernel: elf, Title: name, Output: output, WantScreen: image.WantScreen,
 		Cmdline: kernelCommandLine(strings.TrimSpace(kernelOption("arg0", name)+" "+f.append), f.arguments),
 	}
-	if o.Files, cleanup, err = f.packFiles(); err == nil {
-		defer cleanup()
-		var firmware []string
-		if firmware, err = iso.Make(ctx, o); err == nil {
-			return isoWritten(output, elf, firmware, stderr)
-		}
+	dir, err := c.folder()
+	if err != nil {
+		return err
 	}
+	if o.Files, _, err = f.files.write(dir, nil); err != nil {
+		return err
+	}
+	firmware, err := iso.Make(ctx, o)
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted; nothing was written")
 	}
-	return fail("%v", err)
-}
-
-// packFiles packs the files for the guest; path is "" if there are none.
-func (f *runFlags) packFiles() (path string, cleanup func(), err error) {
-	tmp, err := os.MkdirTemp("", "zf-iso-")
 	if err != nil {
-		return "", nil, err
+		return err
 	}
-	cleanup = func() { os.RemoveAll(tmp) }
-	if path, _, err = f.files.write(tmp, nil); err != nil {
-		cleanup()
-		return "", nil, err
-	}
-	return path, cleanup, nil
-}
-
-// isoWritten says what was written.
-func isoWritten(output, elf string, firmware []string, stderr io.Writer) int {
 	fi, err := os.Stat(output)
 	if err != nil {
-		return failing("zf iso", stderr)("%v", err)
+		return err
 	}
 	id := "none"
 	if info, err := image.InspectFile(elf); err == nil {
 		id = info.BuildID
 	}
-	fmt.Fprintf(stderr, "zf iso: wrote %s, %s, for %s, build ID %s\n", output, size(fi.Size()), strings.Join(firmware, " and "), id)
+	c.say("wrote %s, %s, for %s, build ID %s", output, size(fi.Size()), strings.Join(firmware, " and "), id)
 	if m := iso.MissingFirmware(firmware); m != "" {
-		fmt.Fprintf(stderr, "zf iso: %s\n", m)
+		c.say("%s", m)
 	}
-	return exitOK
+	return nil
 }
 
 // fromISO takes the kernel out of an ISO image into a file in dir, for its symbols.
@@ -133,10 +114,6 @@ func fromISO(path, dir string) (elf string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err = io.Copy(out, r); err == nil {
-		err = out.Close()
-	} else {
-		out.Close()
-	}
-	return elf, err
+	_, err = io.Copy(out, r)
+	return elf, cmp.Or(err, out.Close())
 }

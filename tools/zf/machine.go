@@ -6,6 +6,7 @@ package main
 // status 3 (verdict.go).
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -26,14 +27,15 @@ import (
 	"golang.org/x/term"
 
 	"github.com/zeroframe/zeroframe/qemu"
+	"github.com/zeroframe/zeroframe/tools/eventstream"
 	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
 )
 
 // machine is a machine to boot an image on, and what to tell its kernel.
 type machine struct {
-	command    string // for messages: "zf run"
-	quiet      bool   // do not say what is booted
+	streams
+	quiet      bool // do not say what is booted
 	qemu       qemu.Config
 	append     string   // kernel command line of the user
 	options    []string // of the kernel, which append may override
@@ -67,57 +69,58 @@ func hostCPUs() int { return min(4, runtime.NumCPU()) }
 
 // flags adds the flags that say what machine it is.
 func (m *machine) flags(fs *flag.FlagSet, memoryMiB, cpus int) {
-	fs.StringVar(&m.append, "append", "", "kernel command `LINE`")
-	m.qemu.MemoryMiB, m.qemu.CPU = memoryMiB, "max"
-	fs.Func("m", fmt.Sprintf("RAM `SIZE` in MiB, or with a suffix, M or G (default %d)", memoryMiB), func(s string) (err error) {
-		m.qemu.MemoryMiB, err = memorySize(s)
-		return err
-	})
-	m.qemu.CPUs = cpus
+	m.qemu.MemoryMiB, m.qemu.CPU, m.qemu.CPUs, m.qemu.Machine = memoryMiB, "max", cpus, "q35"
 	byDefault := "default 1"
 	if cpus != 1 {
 		byDefault = "default: the host's, 4 at most; 1 with\n-icount, -probe and -record"
-		if m.command == "zf test" {
+		if m.who == "zf test" {
 			byDefault = "default: the host's, 4 at most; 1 with\n-probe and -record-failures"
 		}
 	}
-	fs.Func("smp", "`N` CPUs, 1 to 64 ("+byDefault+").\nThreads run on all; when one dies, a trace of each of the others follows", func(s string) (err error) {
-		m.smp = true
-		m.qemu.CPUs, err = strconv.Atoi(s)
-		if err != nil || m.qemu.CPUs < 1 || m.qemu.CPUs > maxCPUs {
-			return fmt.Errorf("want a number from 1 to %d", maxCPUs)
-		}
-		return nil
-	})
-	fs.Func("qemu", "pass `ARG` to QEMU; may be given many times", func(s string) error {
-		m.qemu.Extra = append(m.qemu.Extra, s)
-		return nil
-	})
-	fs.StringVar(&m.qemu.Machine, "machine", "q35", "QEMU machine `TYPE`: q35, pc, microvm")
-	fs.Func("net", "add a network card of `MODEL` on QEMU's user network. The models are\n"+strings.Join(qemu.NetModels(), ", ")+
-		".\nBehind a comma come options for QEMU's -netdev user.\nIt is the kernel's /dev/nic0 (option net=on, which this adds). With\nnetconsole= or ip= in -append, package kernel/net/netup is linked, as by\nzf build -net", func(s string) error {
-		m.qemu.Net = s
-		return qemu.CheckNet(s)
-	})
-	fs.Func("mount", "let the guest see the folder `DIR` of the host, at its own path, or at\nPATH for DIR:/PATH. What is read comes when it is asked for. It is\nread-only; behind :private the program may write, and the host does not\nsee it; behind :rw it writes to the host. May be given many times.\nzf test shows the folders of the sources by itself, and not with none", func(s string) error {
-		if s == noMount {
-			m.noMounts = true
+	addFlags(fs, []option{
+		{&m.append, "append", "kernel command `LINE`"},
+		{func(s string) (err error) {
+			m.qemu.MemoryMiB, err = memorySize(s)
+			return err
+		}, "m", fmt.Sprintf("RAM `SIZE` in MiB, or with a suffix, M or G (default %d)", memoryMiB)},
+		{func(s string) (err error) {
+			m.smp = true
+			m.qemu.CPUs, err = strconv.Atoi(s)
+			if err != nil || m.qemu.CPUs < 1 || m.qemu.CPUs > maxCPUs {
+				return fmt.Errorf("want a number from 1 to %d", maxCPUs)
+			}
 			return nil
-		}
-		share, err := qemu.ParseShare(s)
-		if err == nil && len(m.qemu.Shares) == qemu.MaxShares {
-			err = fmt.Errorf("there are %d folders already; more is not possible", qemu.MaxShares)
-		}
-		m.qemu.Shares = append(m.qemu.Shares, share)
-		return err
+		}, "smp", "`N` CPUs, 1 to 64 (" + byDefault + ").\nThreads run on all; when one dies, a trace of each of the others follows"},
+		{&m.qemu.Extra, "qemu", "pass `ARG` to QEMU; may be given many times"},
+		{&m.qemu.Machine, "machine", "QEMU machine `TYPE`: q35, pc, microvm"},
+		{func(s string) error {
+			m.qemu.Net = s
+			return qemu.CheckNet(s)
+		}, "net", "add a network card of `MODEL` on QEMU's user network. The models are\n" + strings.Join(qemu.NetModels(), ", ") +
+			".\nBehind a comma come options for QEMU's -netdev user.\nIt is the kernel's /dev/nic0 (option net=on, which this adds). With\nnetconsole= or ip= in -append, package kernel/net/netup is linked, as by\nzf build -net"},
+		{m.mount, "mount", "let the guest see the folder `DIR` of the host, at its own path, or at\nPATH for DIR:/PATH. What is read comes when it is asked for. It is\nread-only; behind :private the program may write, and the host does not\nsee it; behind :rw it writes to the host. May be given many times.\nzf test shows the folders of the sources by itself, and not with none"},
 	})
 	m.records = new(records)
 	m.records.flags(fs)
 }
 
+// mount takes a value of -mount.
+func (m *machine) mount(s string) error {
+	if s == noMount {
+		m.noMounts = true
+		return nil
+	}
+	share, err := qemu.ParseShare(s)
+	if err == nil && len(m.qemu.Shares) == qemu.MaxShares {
+		err = fmt.Errorf("there are %d folders already; more is not possible", qemu.MaxShares)
+	}
+	m.qemu.Shares = append(m.qemu.Shares, share)
+	return err
+}
+
 // cpuFlag adds the flag for the processor.
 func (m *machine) cpuFlag(fs *flag.FlagSet) {
-	fs.StringVar(&m.qemu.CPU, "cpu", m.qemu.CPU, "QEMU processor `MODEL`; max has all that\nthe accelerator can do")
+	addFlags(fs, []option{{&m.qemu.CPU, "cpu", "QEMU processor `MODEL`; max has all that\nthe accelerator can do"}})
 	m.accelFlags(fs)
 }
 
@@ -134,52 +137,143 @@ func (m *machine) consoleFlag(fs *flag.FlagSet) {
 }
 
 // boot runs the machine and returns the exit status of its end.
-func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, stdout, stderr io.Writer) int {
-	serial, record := stdout, &recorder{}
+func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
+	serial, record, err := m.openJSON()
+	if err != nil {
+		return m.failed(exitUsage, fmt.Errorf("-json: %w", err))
+	}
+	defer record.close() // for the errors below; the end closes it itself
+	if err := m.chooseAccel(ctx); err != nil {
+		return m.failed(exitMachine, err)
+	}
+	m.sayBooting()
+	stdin, pipe, cooked, options := m.settle()
+	m.setAppend(options)
+	con, err := openConsole(stdin, pipe)
+	if err != nil {
+		return m.failed(exitMachine, fmt.Errorf("terminal: %w", err))
+	}
+	defer con.restore()
+	opt := trace.Options{Force: m.force}
+	if m.core == "" { // which tells more
+		opt.OnList = listWaits
+	}
+	if record.w != nil {
+		opt.JSON = record
+	}
+	out, err := m.newScreen(serial, serial, sym, cooked, m.quiet, opt)
+	if err != nil {
+		return m.failed(exitUsage, err)
+	}
+	second := m.records.frames()
+	if port, _ := lastOption(m.append, "record.port"); port == "com2" || m.qemu.CDROM != "" && m.record == "" {
+		m.qemu.Records = second
+	}
+	ctx, con.interrupt = context.WithCancel(ctx)
+	defer con.interrupt()
+	if m.core != "" {
+		m.keepCore(sym)
+	}
+	m.qemu.Stdin, m.qemu.Stdout = con, noticing{out.text, con.listens}
+	recording, err := m.startRecord(ctx, sym, cooked)
+	if err != nil {
+		out.close()
+		return m.failed(exitUsage, fmt.Errorf("%s: %w", m.recordFlagName(), err))
+	}
+	quit := make(chan os.Signal, 1)
+	defer quits.stop(quit)
+	vm, err := m.start(ctx, options, quit)
+	if err != nil {
+		out.close()
+		recording.remove()
+		return m.failed(exitMachine, interrupted(ctx, err))
+	}
+	recording.keepLast(vm)
+	con.start(func() { m.askNMI(vm) })
+	stuck := m.attend(vm, out.filter, quit)
+	res, err := vm.Wait()
+	for _, cerr := range []error{out.text.Close(), second.Close(), out.filter.Close(), out.ends.flush()} {
+		err = cmp.Or(err, cerr)
+	}
+	rerr := recording.end(res, err)
+	if s := recording.begins(); s != "" && !m.quiet {
+		m.say("%s", s)
+	}
+	code := m.ended(ctx, sym, res, err, stuck, out)
+	if n := second.Skipped(); n > 0 && !m.qemu.UEFI { // UEFI speaks on each serial port
+		m.say("%d bytes of the second serial port were no part of a record that came whole", n)
+	}
+	if m.core != "" && m.cored != nil {
+		m.say("-core: %v", m.cored)
+	}
+	// What was asked for and is not there must not look like success.
+	if err := m.records.end(); err != nil && code == exitOK {
+		code = exitUsage
+	}
+	if rerr != nil {
+		code = max(code, m.failed(exitUsage, fmt.Errorf("%s: %s: %w", m.recordFlagName(), m.record, rerr)))
+	}
+	if err := record.close(); err != nil {
+		m.fail(fmt.Errorf("-json: traces are missing from %s: %w", record.name, err))
+		if code == exitOK {
+			code = exitUsage
+		}
+	}
+	return code
+}
+
+// failed says an error, and returns the exit status.
+func (s *streams) failed(code int, err error) int {
+	s.fail(err)
+	return code
+}
+
+// openJSON opens where -json has traces go. serial is where the machine's text goes then.
+func (m *machine) openJSON() (serial io.Writer, r *recorder, err error) {
 	switch m.json {
 	case "":
+		return m.stdout, &recorder{}, nil
 	case "-":
-		serial, record = stderr, &recorder{w: stdout, name: "standard output"}
-	default:
-		file, err := os.Create(m.json)
-		if err != nil {
-			return failing(m.command, stderr)("-json: %v", err)
-		}
-		record = &recorder{w: file, name: m.json}
-		defer file.Close() // for the errors below; the end closes it itself
+		return m.stderr, &recorder{w: m.stdout, name: "standard output"}, nil
 	}
-	if err := m.chooseAccel(ctx, stderr); err != nil {
-		fmt.Fprintf(stderr, m.command+": %v\n", err)
-		return exitMachine
-	}
+	file, err := os.Create(m.json)
+	return m.stdout, &recorder{w: file, name: m.json}, err
+}
+
+// sayBooting says what is booted, and what is odd about its options.
+func (m *machine) sayBooting() {
 	if !m.quiet {
 		with := ""
 		if line := kernelCommandLine(m.append, m.arguments); line != "" {
 			with = ", with " + line
 		}
-		fmt.Fprintf(stderr, m.command+": booting %s on %s, %d MiB%s%s\n",
+		m.say("booting %s on %s, %d MiB%s%s",
 			filepath.Base(m.qemu.Kernel+m.qemu.CDROM), m.qemu.Machine, m.qemu.MemoryMiB, m.byAccel(), with)
 	}
+	if note := unknownOption(m.append); note != "" {
+		m.say("note: %s", note)
+	}
+}
 
+// settle decides on what the flags leave open: CPUs, and by which port text and input go. It
+// returns the machine's input, whether that is sent as tty=pipe wants it, whether the kernel
+// ends lines with CR LF, and the kernel's options.
+func (m *machine) settle() (stdin io.Reader, pipe, cooked bool, options []string) {
 	// How many CPUs the host has must change no count, and no instruction.
 	if !m.smp && (m.oneCPU || m.qemu.Icount || m.record != "" || slices.Contains(m.qemu.Extra, "-icount")) {
 		m.qemu.CPUs = 1
 	}
-	if note := unknownOption(m.append); note != "" {
-		fmt.Fprintf(stderr, "%s: note: %s\n", m.command, note)
-	}
-
-	options, pipe, cooked := m.options, false, true
+	stdin, cooked, options = m.stdin, true, slices.Clone(m.options)
 	if m.qemu.Net != "" {
-		options = append(options[:len(options):len(options)], "net=on")
+		options = append(options, "net=on")
 	}
 	// With -icount no instruction may wait for the host, as a virtio console that is full does. In a
 	// recording it is not.
 	if _, own := lastOption(m.append, "console"); m.console == "virtio" && !own && m.qemu.CDROM == "" && !m.qemu.NoSerial && !m.qemu.Icount && m.record == "" {
 		m.qemu.Port = true
-		options = append(options[:len(options):len(options)], "console=virtio")
+		options = append(options, "console=virtio")
 	}
-	options = append(options[:len(options):len(options)], qemu.ShareOptions(m.qemu.Shares)...)
+	options = append(options, qemu.ShareOptions(m.qemu.Shares)...)
 	if m.core != "" {
 		options = append(options, "panic=halt") // it is to be there still
 	}
@@ -191,155 +285,93 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File, stdin io.Reader, s
 		// Its end would come when the host gets to it, in the midst of the guest's instructions. QEMU hands over to a
 		// recorded machine what has come for it while that sleeps in the host's time, which it does not with -icount.
 		if !noInput(stdin) {
-			fmt.Fprintf(stderr, "%s: note: a machine that is recorded with -icount gets no input; leave -icount out\n", m.command)
+			m.say("note: a machine that is recorded with -icount gets no input; leave -icount out")
 		}
 		stdin, cooked = nil, false
-		options = append(options[:len(options):len(options)], "tty=empty")
+		options = append(options, "tty=empty")
 	case !isTerminal(stdin):
 		pipe, cooked = true, false
-		options = append(options[:len(options):len(options)], "tty=pipe")
+		options = append(options, "tty=pipe")
 	}
 	if isTerminal(stdin) && m.qemu.CDROM == "" {
 		if columns, rows, err := term.GetSize(int(stdin.(*os.File).Fd())); err == nil && columns > 0 && rows > 0 {
-			options = append(options[:len(options):len(options)], fmt.Sprintf("tty.columns=%d", columns), fmt.Sprintf("tty.rows=%d", rows))
+			options = append(options, fmt.Sprintf("tty.columns=%d", columns), fmt.Sprintf("tty.rows=%d", rows))
 		}
 	}
-	m.setAppend(options)
-	con, err := openConsole(stdin, pipe)
-	if err != nil {
-		fmt.Fprintf(stderr, m.command+": terminal: %v\n", err)
-		return exitMachine
-	}
-	defer con.restore()
-	var died ending
-	opt := trace.Options{
-		Symbols:  sym,
-		Force:    m.force,
-		Color:    wantColor(serial),
-		Sanitize: isTerminal(serial),
-		Columns:  columnsOf(serial),
-		Log:      stderr,
-		Idle:     trace.DefaultIdle,
-		OnTrace:  died.take,
-	}
-	if err := m.view.apply(&opt, opt.Color); err != nil {
-		fmt.Fprintf(stderr, m.command+": %v\n", err)
-		return exitUsage
-	}
-	if m.core == "" { // which tells more
-		opt.OnList = listWaits
-	}
-	if record.w != nil {
-		opt.JSON = record
-	}
-	ends := &lineEnds{w: serial}
-	if cooked {
-		serial = ends
-	}
-	if m.quiet {
-		serial = &withoutReport{w: serial}
-	}
-	filter, err := trace.NewFilter(serial, opt)
-	if err != nil {
-		fmt.Fprintf(stderr, m.command+": %v\n", err)
-		return exitMachine
-	}
+	return stdin, pipe, cooked, options
+}
 
-	text, second := m.records.text(filter, m.command, stderr), m.records.frames()
-	if port, _ := lastOption(m.append, "record.port"); port == "com2" || m.qemu.CDROM != "" && m.record == "" {
-		m.qemu.Records = second
-	}
-
-	ctx, interrupt := context.WithCancel(ctx)
-	defer interrupt()
-	if m.core != "" {
-		m.keepCore(sym, stderr)
-	}
-	con.interrupt = interrupt
-	m.qemu.Stdin, m.qemu.Stdout = con, noticing{text, con.listens}
-	recording, err := m.startRecord(ctx, sym, cooked)
-	if err != nil {
-		filter.Close()
-		return failing(m.command, stderr)("%s: %v", m.recordFlagName(), err)
-	}
-	if recording != nil {
-		replay := qemu.Config{Replay: "-", Machine: m.qemu.Machine, CPU: m.qemu.CPU, MemoryMiB: m.qemu.MemoryMiB, Net: m.qemu.Net, Append: m.qemu.Append, Extra: m.qemu.Extra}
-		for _, doubt := range replay.Doubts() {
-			fmt.Fprintf(stderr, "%s: note: to replay it takes -trust-qemu-args, since %s\n", m.command, printable(doubt))
-		}
-	}
-	quit := make(chan os.Signal, 1)
+// start starts the machine, without a virtio console if this QEMU has none.
+func (m *machine) start(ctx context.Context, options []string, quit chan<- os.Signal) (*qemu.VM, error) {
 	vm, err := quits.start(ctx, m.qemu, quit)
-	defer quits.stop(quit)
 	if errors.Is(err, qemu.ErrPort) {
-		fmt.Fprintf(stderr, m.command+": %v: the program's text comes by the serial port, which is slower, as with -console com1\n", qemu.ErrPort)
+		m.say("%v: the program's text comes by the serial port, which is slower, as with -console com1", qemu.ErrPort)
 		m.qemu.Port = false
 		m.setAppend(slices.DeleteFunc(options, func(o string) bool { return o == "console=virtio" }))
 		vm, err = quits.start(ctx, m.qemu, quit)
 	}
-	if err != nil {
-		filter.Close()
-		recording.remove()
-		fmt.Fprintf(stderr, m.command+": %s\n", interrupted(ctx, withQEMUStep(err)))
-		return exitMachine
-	}
-	recording.keepLast(vm)
-	con.start(func() { m.askNMI(vm, stderr) })
-	stuck := m.attend(vm, filter, quit)
-	res, err := vm.Wait()
-	for _, cerr := range []error{text.Close(), second.Close(), filter.Close(), ends.flush()} {
-		if err == nil {
-			err = cerr
-		}
-	}
-	rerr := recording.end(res, err)
-	if s := recording.begins(); s != "" && !m.quiet {
-		fmt.Fprintf(stderr, "%s: %s\n", m.command, s)
-	}
+	return vm, err
+}
+
+// ended says how the machine has ended, and returns the exit status for it.
+func (m *machine) ended(ctx context.Context, sym *symbol.File, res qemu.Result, err error, stuck stuck, out *screen) int {
 	err = withQEMUStep(m.accelFailed(err))
 	if len(m.qemu.Extra) > 0 && !errors.Is(err, qemu.ErrQEMU) {
 		// Whoever gives QEMU arguments may have asked it to say something.
-		io.WriteString(stderr, res.Stderr)
+		io.WriteString(m.stderr, res.Stderr)
 	}
-	code, msg := verdict(ctx, res, err, filter.Stats(), stuck, sym)
+	stats := out.filter.Stats()
+	code, msg := verdict(ctx, res, err, stats, stuck, sym)
 	if how, own := lastOption(m.append, "panic"); m.core != "" && stuck == afterTrace && (!own || how == "exit") {
 		msg = "" // it halted for us
 	}
-	if filter.Stats().Mismatch && !m.force {
+	if stats.Mismatch && !m.force {
 		code = exitUsage
 	}
 	if msg != "" {
-		fmt.Fprintf(stderr, m.command+": %s\n", msg)
+		m.say("%s", msg)
 		if strings.HasSuffix(msg, registersFollow) {
-			io.WriteString(stderr, generalRegisters(res.Registers))
+			io.WriteString(m.stderr, generalRegisters(res.Registers))
 		}
 	}
-	if died.first != nil {
-		dir, _ := os.Getwd() // without it, paths are absolute
-		io.WriteString(stderr, summary(m.command, died.first, dir))
-	}
-	if n := second.Skipped(); n > 0 && !m.qemu.UEFI { // UEFI speaks on each serial port
-		fmt.Fprintf(stderr, m.command+": %d bytes of the second serial port were no part of a record that came whole\n", n)
-	}
-	if m.core != "" {
-		m.endCore(stderr)
-	}
-	if err := m.records.end(); err != nil && code == exitOK {
-		code = exitUsage
-	}
-	if rerr != nil {
-		failing(m.command, stderr)("%s: %s: %v", m.recordFlagName(), m.record, rerr)
-		code = max(code, exitUsage)
-	}
-	if err := record.close(); err != nil {
-		failing(m.command, stderr)("-json: traces are missing from %s: %v", record.name, err)
-		// What was asked for is not there, which must not look like success.
-		if code == exitOK {
-			code = exitUsage
-		}
-	}
+	out.died.say(&m.streams)
 	return code
 }
+
+// A screen is the way of a machine's text to the user: the records in it are taken out, its
+// traces resolved, its lines ended as the program has ended them.
+type screen struct {
+	text   *eventstream.Text // takes what the machine says
+	filter *trace.Filter
+	ends   *lineEnds
+	died   ending
+}
+
+// newScreen returns a screen that writes to a writer. looks is what that looks like: a terminal,
+// or none.
+func (m *machine) newScreen(to, looks io.Writer, sym *symbol.File, cooked, quiet bool, opt trace.Options) (*screen, error) {
+	s := &screen{ends: &lineEnds{w: to}}
+	opt.Symbols, opt.Color, opt.Sanitize, opt.Columns = sym, wantColor(looks), isTerminal(looks), columnsOf(looks)
+	opt.Log, opt.Idle, opt.OnTrace = m.stderr, trace.DefaultIdle, s.died.take
+	err := m.view.apply(&opt, opt.Color)
+	if err != nil {
+		return nil, err
+	}
+	if cooked {
+		to = s.ends
+	}
+	if quiet {
+		to = &withoutReport{w: to}
+	}
+	if s.filter, err = trace.NewFilter(to, opt); err != nil {
+		return nil, err
+	}
+	s.text = m.records.text(s.filter, &m.streams)
+	return s, nil
+}
+
+// close ends it.
+func (s *screen) close() error { return errors.Join(s.text.Close(), s.filter.Close(), s.ends.flush()) }
 
 // setAppend makes the kernel's command line. Our options come first: behind a "--" in the user's
 // line they would be arguments of the program, and of several equal options the last one counts.
@@ -452,7 +484,7 @@ func (m *machine) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signa
 		case <-vm.Done():
 			return why
 		case <-quit:
-			m.askNMI(vm, os.Stderr)
+			m.askNMI(vm)
 		case <-tick.C:
 			if debugged || why != notStuck {
 				continue

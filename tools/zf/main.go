@@ -1,13 +1,10 @@
 package main
 
-// Each command is a function of its arguments and three streams that returns an
-// exit status. So a test runs a command as a user does, and no command ends the
-// process by itself, which would leave a terminal raw or a machine running.
+// The commands, and the help on them.
 
 import (
+	"context"
 	_ "embed"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -39,42 +36,52 @@ type command struct {
 	name  string
 	args  string // synopsis, without the name
 	short string // what it does, one line of at most 50 columns
-	run   func(args []string, stdin io.Reader, stdout, stderr io.Writer) int
-	minor bool // the help has it in a line with others, to fit on a screen
+	text  string // the help, without the flags
+	run   func(*call) error
+	group string // the help has it in a line with others that are about this; "": in one of its own
 }
+
+// What commands that share a line of the help are about.
+const (
+	ofRecordings = "a run that was recorded, and what its death came from"
+	ofAddresses  = "where addresses are, as addr2line and llvm's do"
+	ofHandles    = "what a program has open, and who opened it"
+	ofCores      = "a dead program, from its core"
+	ofHost       = "this host, the shell, the cache"
+)
 
 // commands is the dispatch table, in the order of a user's work.
 func commands() []command {
 	return []command{
-		{"build", "[-o FILE] PKG", "build a main package into a bootable image", runBuild, false},
-		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live", runRun, false},
-		{"replay", "[flags] FILE.zfr", "do a run again that zf run -record has recorded", runReplay, true},
-		{"why", "[flags] FILE.zfr", "say what a recorded death came from", runWhy, true},
-		{"iso", "[flags] PKG|ELF [-- ARGS]", "make an ISO image of it, for real machines", runISO, false},
-		{"test", "[flags] [PKG...]", "run packages' tests in QEMU, as go test does", runTest, false},
-		{"symbolize", "-e ELF [-json] [FILE|DEVICE|-]", "resolve the traces in a log or a stream", runSymbolize, false},
-		{"receive", "[-listen ADDR] [-pcap FILE] [-e ELF]", "show machines' logs and traces, sent by UDP", runReceive, false},
-		{"addr", "-e ELF [-afiCps] [ADDR...]", "say where addresses are, as addr2line does", runAddr, true},
-		{"symbolizer", "[flags] [ADDR...]", "the same as llvm-symbolizer does, for sanitizers", runSymbolizer, true},
-		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", runIndex, false},
-		{"profile", "[-svg FILE] [-folded FILE] FILE", "show a CPU profile: table, flame graph", runProfile, false},
-		{"map", "-e ELF [-o FILE]", "write a map file, or turn another kind into one", runMap, false},
-		{"stacks", "-e ELF [-v] [-f FUNC]", "bound how deep each stack can get", runStacks, false},
-		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", runHandles, true},
-		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", runLeaks, true},
-		{"report", "-e ELF [-o FILE] LOG", "make an HTML page of a log, for a bug", runReport, false},
-		{"core", "-e ELF [-o FILE] LOG", "make a core file, for gdb and Delve", runCore, false},
-		{"trace", "-e ELF [-o FILE] LOG|CORE", "write what a dead machine did last, for Perfetto", runTrace, true},
-		{"goroutines", "-e ELF [flags] CORE|LOG", "list a dead program's goroutines", runGoroutines, true},
-		{"print", "-e ELF [flags] CORE [EXPR...]", "print a dead program's variables", runPrint, true},
-		{"heap", "-e ELF [flags] CORE", "say what is in a dead program's heap, and why", runHeap, true},
-		{"waits", "-e ELF [flags] CORE", "say who waits for whom in a dead program", runWaits, true},
-		{"dlv", "-e ELF [flags] CORE", "look at a dead program in Delve", runDlv, true},
-		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", runGDB, false},
-		{"doctor", "", "say what this machine has, and what to install", runDoctor, true},
-		{"completion", "bash|zsh|fish", "print a script with which a shell completes zf", runCompletion, true},
-		{"clean", "[-cache]", "remove what zf keeps between its runs", runClean, true},
-		{"version", "[-m]", "print the version", runVersion, true},
+		{"build", "[flags] PKG", "build a main package into a bootable image", buildText, runBuild, ""},
+		{"run", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, with traces resolved live", runText, runRun, ""},
+		{"replay", "[flags] FILE.zfr", "do a run again that zf run -record has recorded", replayText, runReplay, ofRecordings},
+		{"why", "[flags] FILE.zfr", "say what a recorded death came from", whyText, runWhy, ofRecordings},
+		{"iso", "[flags] PKG|ELF [-- ARGS]", "make an ISO image of it, for real machines", isoText, runISO, ""},
+		{"test", "[flags] [PKG...] [flags] [-args ARGS]", "run packages' tests in QEMU, as go test does", testText, runTest, ""},
+		{"symbolize", "-e ELF [flags] [INPUT]", "resolve the traces in a log or a stream", symbolizeText, runSymbolize, ""},
+		{"receive", "", "show machines' logs and traces, sent by UDP", "", runReceive, ""},
+		{"addr", "", "say where addresses are, as addr2line does", addrUsage, runAddr, ofAddresses},
+		{"symbolizer", "", "the same as llvm-symbolizer does, for sanitizers", symbolizerUsage, runSymbolizer, ofAddresses},
+		{"index", "[-rebuild] [ELF...]", "make symbolize and addr answer at once", indexText, runIndex, ""},
+		{"profile", "[flags] FILE", "show a CPU profile: table, flame graph", profileText, runProfile, ""},
+		{"map", "-e ELF|-map FILE [-o FILE]", "write a map file, or turn another kind into one", mapText, runMap, ""},
+		{"stacks", "-e ELF [flags]", "bound how deep each stack can get", stacksText, runStacks, ""},
+		{"handles", "[-e ELF] [flags] FILE", "show what a program has open, and who opened it", handlesText, runHandles, ofHandles},
+		{"leaks", "[-e ELF] [flags] BEFORE AFTER", "show which stacks have more open than before", leaksText, runLeaks, ofHandles},
+		{"report", "-e ELF [flags] LOG", "make an HTML page of a log, for a bug", reportText, runReport, ""},
+		{"core", "-e ELF [flags] LOG|-qmp SOCKET|-dump FILE|-gdb HOST:PORT", "make a core file, for gdb and Delve", coreText, runCore, ""},
+		{"trace", "-e ELF [-o FILE] [flags] LOG|CORE", "write what a dead machine did last, for Perfetto", timelineText, runTrace, ofCores},
+		{"goroutines", "-e ELF [flags] CORE|LOG", "list a dead program's goroutines", goroutinesText, runGoroutines, ofCores},
+		{"print", "-e ELF [flags] CORE [EXPR...]", "print a dead program's variables", printText, runPrint, ofCores},
+		{"heap", "-e ELF [flags] CORE", "say what is in a dead program's heap, and why", heapText, runHeap, ofCores},
+		{"waits", "-e ELF [flags] CORE", "say who waits for whom in a dead program", waitsText, runWaits, ofCores},
+		{"dlv", "[flags] -e ELF CORE | FILE.zfr", "look at a dead program in Delve", dlvText, runDlv, ofCores},
+		{"gdb", "[flags] PKG|ELF [-- ARGS]", "boot it in QEMU, stopped, with gdb on it", gdbText, runGDB, ""},
+		{"doctor", "", "say what this machine has, and what to install", doctorText, runDoctor, ofHost},
+		{"completion", "bash|zsh|fish", "print a script with which a shell completes zf", completionText, runCompletion, ofHost},
+		{"clean", "[-cache]", "remove what zf keeps between its runs", cleanText, runClean, ofHost},
+		{"version", "[-m]", "print the version", "Version prints the versions of zf, of its kernel and of the Go that built zf.", runVersion, ofHost},
 	}
 }
 
@@ -85,31 +92,33 @@ func main() {
 	os.Exit(dispatch(calledAs(os.Args[0], os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 }
 
-// dispatch runs the command that args name.
+// dispatch runs the command that args name, and returns the exit status.
 func dispatch(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return dispatchIn(context.Background(), args, stdin, stdout, stderr)
+}
+
+// dispatchIn is dispatch for a command that ends with ctx.
+func dispatchIn(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		usage(stderr)
 		return exitUsage
 	}
-	if isHelp(args[0]) {
-		usage(stdout)
-		return exitOK
+	name, rest := args[0], args[1:]
+	switch {
+	case isHelp(name):
+		name, rest = "help", nil
+	case name == "-version" || name == "--version":
+		name = "version"
 	}
-	switch name := args[0]; name {
-	case "-version", "--version":
-		return runVersion(nil, stdin, stdout, stderr)
-	case "help":
-		return runHelp(args[1:], stdin, stdout, stderr)
-	default:
-		if c := find(name); c != nil {
-			if len(args) > 1 && isHelp(args[1]) {
-				stderr = stdout // asked for, it is the output
-			}
-			return c.run(args[1:], stdin, stdout, stderr)
-		}
+	c := find(name)
+	if name == "help" {
+		c = &command{name: name, run: runHelp}
+	}
+	if c == nil {
 		fmt.Fprintf(stderr, "zf: unknown command %q%s; `zf -h` lists them\n", name, meant(name, "", commandNames()))
 		return exitUsage
 	}
+	return newCall(ctx, c, rest, stdin, stdout, stderr).do()
 }
 
 func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
@@ -135,27 +144,17 @@ func find(name string) *command {
 // usage prints what there is.
 func usage(w io.Writer) {
 	fmt.Fprint(w, "Usage: zf COMMAND [ARGS]: build, boot and debug bare-metal Go programs\n\n")
-	var minor []string
-	for i, c := range commands() {
-		if !c.minor {
+	var names []string // of one group
+	for i, all := 0, commands(); i < len(all); i++ {
+		c := &all[i]
+		if c.group == "" {
 			fmt.Fprintf(w, "  zf %-10s %s\n", c.name, c.short)
 			continue
 		}
-		minor = append(minor, c.name)
-		if all := commands(); i+1 == len(all) || !all[i+1].minor {
-			what := "this host, the shell, the cache"
-			switch c.name {
-			case "dlv":
-				what = "a dead program, from its core"
-			case "why":
-				what = "a run that was recorded, and what its death came from"
-			case "symbolizer":
-				what = "where addresses are, as addr2line and llvm's do"
-			case "leaks":
-				what = "what a program has open, and who opened it"
-			}
-			fmt.Fprintf(w, "  zf %s: %s\n", strings.Join(minor, ", "), what)
-			minor = nil
+		names = append(names, c.name)
+		if i+1 == len(all) || all[i+1].group != c.group {
+			fmt.Fprintf(w, "  zf %s: %s\n", strings.Join(names, ", "), c.group)
+			names = nil
 		}
 	}
 	fmt.Fprint(w, "  zf help       say more of a COMMAND; `zf help topics` lists the chapters\n"+`
@@ -169,105 +168,43 @@ failed build; 3 the machine failed; otherwise the program's own + 64.
 //go:embed kernel.txt
 var kernelHelp string
 
-// runHelp runs `zf help [COMMAND|TOPIC]`: the command's own -h, as asked for, the text on the
-// kernel's options, or a chapter.
-func runHelp(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) == 0 {
-		usage(stdout)
-		return exitOK
+// runHelp prints the help of a command, the text on the kernel's options, or a chapter.
+func runHelp(c *call) error {
+	if len(c.given) == 0 {
+		usage(c.stdout)
+		return nil
 	}
-	if args[0] == "kernel" {
-		fmt.Fprint(stdout, kernelHelp)
-		return exitOK
+	name := c.given[0]
+	if name == "kernel" {
+		fmt.Fprint(c.stdout, kernelHelp)
+		return nil
 	}
-	if c := find(args[0]); c != nil {
-		c.run([]string{"-h"}, stdin, stdout, stdout)
-		if slices.Contains(helpTopics(), args[0]) {
-			fmt.Fprintf(stdout, "\nThe chapter: zf help %s.md\n", args[0])
+	if of := find(name); of != nil {
+		newCall(c.ctx, of, []string{"-h"}, c.stdin, c.stdout, c.stdout).do()
+		if slices.Contains(helpTopics(), name) {
+			fmt.Fprintf(c.stdout, "\nThe chapter: zf help %s.md\n", name)
 		}
-		return exitOK
+		return nil
 	}
-	if showTopic(args[0], stdout) {
-		return exitOK
+	if showTopic(name, c.stdout) {
+		return nil
 	}
-	return failing("zf help", stderr)("unknown command or topic %q%s; `zf -h` lists commands, `zf help topics` topics", args[0], meant(args[0], "", topics()))
+	return fmt.Errorf("unknown command or topic %q%s; `zf -h` lists commands, `zf help topics` topics", name, meant(name, "", topics()))
 }
 
-// runVersion runs `zf version`.
-func runVersion(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := newFlags("version", "[-m]", "Version prints the versions of zf, of its kernel and of the Go that built zf.", stderr)
-	modules := fs.Bool("m", false, "print the modules that zf was built of, and how, as go version -m does")
-	if code, ok := parse(fs, args); !ok {
-		return code
+// runVersion prints the version.
+func runVersion(c *call) error {
+	var modules bool
+	if err := c.parse([]option{{&modules, "m", "print the modules that zf was built of, and how, as go version -m does"}}); err != nil {
+		return err
 	}
-	version := "(devel)"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
-	}
-	fmt.Fprintf(stdout, "zf %s, kernel %s, %s %s/%s\n", version, kernelVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if info, ok := debug.ReadBuildInfo(); ok && *modules {
+	fmt.Fprintf(c.stdout, "zf %s, kernel %s, %s %s/%s\n", moduleVersion(), kernelVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if info, ok := debug.ReadBuildInfo(); ok && modules {
 		for line := range strings.Lines(info.String()) {
 			if _, said := strings.CutPrefix(line, "go\t"); !said {
-				fmt.Fprint(stdout, "\t"+line)
+				fmt.Fprint(c.stdout, "\t"+line)
 			}
 		}
 	}
-	return exitOK
-}
-
-// failing returns what says an error of a command, and returns its exit status.
-func failing(command string, stderr io.Writer) func(format string, a ...any) int {
-	return func(format string, a ...any) int {
-		msg := fmt.Sprintf(format, a...)
-		for _, v := range a {
-			if err, ok := v.(error); ok {
-				msg = withStep(msg, err)
-			}
-		}
-		fmt.Fprintf(stderr, "%s: %s\n", command, msg)
-		return exitUsage
-	}
-}
-
-// newFlags returns a flag set whose -h prints the synopsis, a text and the flags.
-func newFlags(name, args, text string, stderr io.Writer) *flag.FlagSet {
-	fs := flag.NewFlagSet("zf "+name, flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		w := fs.Output()
-		if c, ok := w.(*flagCollector); ok {
-			fs.VisitAll(c.add)
-			return
-		}
-		fmt.Fprintf(w, "Usage: zf %s\n\n%s\n", strings.TrimSpace(name+" "+args), text)
-		flags := false
-		fs.VisitAll(func(*flag.Flag) { flags = true })
-		if flags {
-			fmt.Fprint(w, "\nFlags:\n\n")
-			gotest.PrintDefaults(fs, func(bool) bool { return true })
-		}
-	}
-	return fs
-}
-
-// parse parses args. If there is nothing more to do, ok is false and code is the
-// exit status. An error is one line and where to read on: the whole usage would
-// hide it.
-func parse(fs *flag.FlagSet, args []string) (code int, ok bool) {
-	w := fs.Output()
-	fs.SetOutput(io.Discard) // where Parse says it all
-	args, err := gotest.Enter(fs, args)
-	if err == nil {
-		err = fs.Parse(args)
-	}
-	fs.SetOutput(w)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fs.Usage()
-		return exitOK, false
-	case err != nil:
-		fmt.Fprintf(w, "%s: %s; `%s -h` lists the flags\n", fs.Name(), meantFlag(fs, err), fs.Name())
-		return exitUsage, false
-	}
-	return exitOK, true
+	return nil
 }

@@ -30,54 +30,54 @@ recognised by its content.
 const baseUsage = "`ADDR` at which the program of -map was loaded, instead of where its\nmap says: old maps of Borland's do not, and those of position-\nindependent programs count from 0"
 
 // runMap runs `zf map`.
-func runMap(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := newFlags("map", "-e ELF|-map FILE [-o FILE]", mapText, stderr)
-	elf := fs.String("e", "", "the `ELF` file")
-	file := fs.String("map", "", "a map `FILE` of another kind, instead of -e")
-	base := fs.String("base", "", baseUsage)
-	output := fs.String("o", "", "write to `FILE` instead of standard output")
-	if code, ok := parse(fs, args); !ok {
-		return code
+func runMap(c *call) error {
+	var elf, file, base, output string
+	if err := c.parse([]option{
+		{&elf, "e", "the `ELF` file"},
+		{&file, "map", "a map `FILE` of another kind, instead of -e"},
+		{&base, "base", baseUsage},
+		{&output, "o", "write to `FILE` instead of standard output"},
+	}); err != nil {
+		return err
 	}
-	fail := failing("zf map", stderr)
 	switch {
-	case fs.NArg() > 0:
-		return fail("%q: want flags only; `zf map -h` lists them", fs.Arg(0))
-	case (*elf == "") == (*file == ""):
-		return fail("want -e ELF or -map FILE; `zf map -h` says more")
+	case c.NArg() > 0:
+		return fmt.Errorf("%q: want flags only; `zf map -h` lists them", c.Arg(0))
+	case (elf == "") == (file == ""):
+		return errors.New("want -e ELF or -map FILE; `zf map -h` says more")
 	}
 	var syms []mapfile.Symbol
 	var size int
-	if *file != "" {
-		m, err := openMap(*file, *base, stderr)
+	if file != "" {
+		m, err := openMap(file, base, c.stderr)
 		if err != nil {
-			return fail("%v", err)
+			return err
 		}
 		syms, size = m.Symbols(), m.AddressSize()
 	} else {
-		f, err := symbol.Open(*elf)
+		f, err := symbol.Open(elf)
 		if err != nil {
-			return fail("%v; -e names the ELF file", err)
+			return fmt.Errorf("%w; -e names the ELF file", err)
 		}
 		defer f.Close()
 		if syms, err = f.MapSymbols(); errors.Is(err, symbol.ErrNoSymbols) {
-			return fail("%v; give the file as it was linked, before it was stripped", err)
+			return fmt.Errorf("%w; give the file as it was linked, before it was stripped", err)
 		} else if err != nil {
-			return fail("%v", err)
+			return err
 		}
 		size = f.AddressSize()
 	}
-	if *output == "" {
-		if err := mapfile.Write(stdout, syms, size); err != nil {
-			return fail("standard output: %v", err)
+	if output == "" {
+		if err := mapfile.Write(c.stdout, syms, size); err != nil {
+			return fmt.Errorf("standard output: %w", err)
 		}
-		return exitOK
+		return nil
 	}
-	if err := writeFile(*output, func(w io.Writer) error { return mapfile.Write(w, syms, size) }); err != nil {
-		return fail("%v", err)
+	if err := writeFile(output, func(w io.Writer) error { return mapfile.Write(w, syms, size) }); err != nil {
+		return err
 	}
-	fmt.Fprintf(stderr, "zf map: wrote %s, %d symbols\n", *output, len(syms))
-	return exitOK
+	c.say("wrote %s, %d symbols", output, len(syms))
+	return nil
 }
 
 // openMap reads the map file of a flag -map; base is the argument of -base. It says on

@@ -92,7 +92,7 @@ func TestAddrLogical(t *testing.T) {
 			t.Errorf("zf addr %s = %q; want %q", addr, got, want)
 		}
 		var out, msg bytes.Buffer
-		if code := runAddr([]string{"-f", "-map", file, "-base", "400000"}, strings.NewReader(addr+"\n"), &out, &msg); code != exitOK || out.String() != want {
+		if code := zfTo("addr", []string{"-f", "-map", file, "-base", "400000"}, strings.NewReader(addr+"\n"), &out, &msg); code != exitOK || out.String() != want {
 			t.Errorf("zf addr < %s = %d, %q, %q; want %q", addr, code, &out, &msg, want)
 		}
 	}
@@ -166,7 +166,7 @@ func TestSymbolizeMap(t *testing.T) {
 	second := strings.Replace(strings.Replace(trace, "build=", "build=00", 1), "begin 1", "begin 2", 1)
 	for _, args := range [][]string{{"-map", file}, {"-map", file, "-format=json"}, {"-map", file, "-format=k"}} {
 		var out, msg bytes.Buffer
-		if code := symbolize(context.Background(), args, strings.NewReader(trace+second), &out, &msg); code != exitOK {
+		if code := dispatchIn(context.Background(), append([]string{"symbolize"}, args...), strings.NewReader(trace+second), &out, &msg); code != exitOK {
 			t.Errorf("%v: status %d\n%s", args, code, &msg)
 		}
 		if n := strings.Count(out.String(), "zf.ownTrace"); n != 2 || strings.Contains(out.String(), ".go:") {

@@ -6,8 +6,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,7 +40,7 @@ func (f *testFlags) lookForSources(ctx context.Context) (wait func() error) {
 
 // mounts returns the folders of this host that the tests of a package see, and whether its own
 // is among them.
-func (f *testFlags) mounts(ctx context.Context, p image.TestPackage, stderr io.Writer) (shares []qemu.Share, own bool, err error) {
+func (f *testFlags) mounts(ctx context.Context, p image.TestPackage) (shares []qemu.Share, own bool, err error) {
 	shares = append(shares, f.qemu.Shares...)
 	if len(f.sources) > 0 {
 		has, err := qemu.HasShares(ctx, f.qemu.Program)
@@ -53,7 +51,7 @@ func (f *testFlags) mounts(ctx context.Context, p image.TestPackage, stderr io.W
 			shares = qemu.AddShares(shares, sourceRoots(p, f.sources)...)
 		default:
 			f.noShares.Do(func() {
-				fmt.Fprintln(stderr, "zf test: note: this QEMU is built without virtio-9p, so a test finds copies of its package's files only; -files adds others")
+				f.say("note: this QEMU is built without virtio-9p, so a test finds copies of its package's files only; -files adds others")
 			})
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/inspect"
@@ -31,7 +30,7 @@ type observer struct {
 
 	// again are calls that will be seen once more: an interrupt came when the machine stood in front of their
 	// first instruction.
-	again map[call]bool
+	again map[entered]bool
 
 	tables  *unwind.Tables
 	counts  profile.Counted
@@ -42,8 +41,8 @@ type observer struct {
 	samples int
 }
 
-// call is one that begins.
-type call struct {
+// entered is a call that begins.
+type entered struct {
 	pc        uint64
 	goroutine int64
 	sp        uint64 // in the kernel: its functions may be interrupted by themselves
@@ -59,32 +58,29 @@ const (
 )
 
 // gdbSocket is where the stub listens that an observer uses.
-func (p *playing) gdbSocket() string { return filepath.Join(p.tmp, "gdb") }
+func (p *playing) gdbSocket() string { return filepath.Join(p.rec.tmp, "gdb") }
 
 // observe lets the machine run to where it is to stop, and says what is to be seen on the way.
-func (p *playing) observe(vm *qemu.VM) int {
-	fail := func(err error) int {
-		p.say("%s", interrupted(p.ctx, err))
-		return exitMachine
-	}
+func (p *playing) observe(vm *qemu.VM) error {
+	fail := func(err error) error { return failure{interrupted(p.ctx, err), exitMachine} }
 	d, err := memory.DialDebugger(p.ctx, "unix", p.gdbSocket())
 	if err != nil {
 		return fail(err)
 	}
-	o := &observer{p: p, vm: vm, d: d, image: p.code, spots: p.spots, again: map[call]bool{}}
+	o := &observer{p: p, vm: vm, d: d, image: p.code, spots: p.spots, again: map[entered]bool{}}
 	if p.look.profile != "" {
-		o.tables, o.every = unwind.New(p.sym), p.look.every
+		o.tables, o.every = unwind.New(p.rec.sym), p.look.every
 		if o.every == 0 {
-			if o.every = leastStep; (p.target-p.log.Base.At)/some > leastStep {
-				o.every = (p.target-p.log.Base.At)/some | 1
+			if o.every = leastStep; (p.target-p.rec.log.Base.At)/some > leastStep {
+				o.every = (p.target-p.rec.log.Base.At)/some | 1
 			}
 		}
 		// What runs before the image, the firmware, is none of the profile's.
 		o.next = forEver
-		if b := p.log.Base.At; b > 0 { // it runs already
+		if b := p.rec.log.Base.At; b > 0 { // it runs already
 			o.taken, o.next = b, b+o.every
 		} else {
-			f, err := elf.Open(p.elf)
+			f, err := elf.Open(p.rec.elf)
 			if err != nil {
 				return fail(err)
 			}
@@ -102,10 +98,10 @@ func (p *playing) observe(vm *qemu.VM) int {
 	}
 	err = o.run()
 	if eerr := o.end(); eerr != nil {
-		p.say("%v", eerr)
 		if err == nil {
-			return exitUsage
+			return eerr
 		}
+		p.fail(eerr)
 	}
 	var parts partsError
 	switch {
@@ -130,7 +126,7 @@ func (p *playing) observe(vm *qemu.VM) int {
 
 // run runs the machine until it has come to the replay's target.
 func (o *observer) run() error {
-	armed, at := uint64(forEver), o.p.log.Base.At
+	armed, at := uint64(forEver), o.p.rec.log.Base.At
 	for {
 		to := o.p.target
 		if to == 0 { // the length is not known
@@ -165,7 +161,7 @@ func (o *observer) run() error {
 			armed = forEver
 		}
 		if at > to {
-			return partsError(fmt.Sprintf("it has stopped after %d instructions, and should do so after %d", at, to))
+			return partsError(wrongStop(at, to))
 		}
 		v := &view{read: o.d.Read, pages: map[uint64][]byte{}}
 		c := &inspect.CPU{Read: v.Read}
@@ -202,10 +198,10 @@ func (o *observer) run() error {
 // hit says what is to be said at a spot, and steps over its instruction: the stub would stop there again.
 func (o *observer) hit(c *inspect.CPU, at uint64, all []spot) error {
 	pc := c.Registers["rip"]
-	if f, ok := o.p.sym.GoFunc(pc); ok {
+	if f, ok := o.p.rec.sym.GoFunc(pc); ok {
 		c.Depth, _ = f.SPDelta(pc)
 	}
-	this := call{pc: pc, goroutine: o.image.Goroutine(c)}
+	this := entered{pc: pc, goroutine: o.image.Goroutine(c)}
 	if this.goroutine == 0 {
 		this.sp = c.Registers["rsp"]
 	}
@@ -218,7 +214,7 @@ func (o *observer) hit(c *inspect.CPU, at uint64, all []spot) error {
 		}
 		for i := range all {
 			all[i].of.times++
-			if err := o.p.stdout.say(fmt.Sprintf("%s, %s: %s", o.p.point(at), who, all[i].sayAt(o.image, c))); err != nil {
+			if err := o.p.out.say(fmt.Sprintf("%s, %s: %s", o.p.point(at), who, all[i].sayAt(o.image, c))); err != nil {
 				return err
 			}
 		}
@@ -242,7 +238,7 @@ const mostFrames = 256
 
 // sample takes a sample of where the machine is.
 func (o *observer) sample(c *inspect.CPU, at uint64) {
-	if !o.p.sym.IsText(c.Registers["rip"]) {
+	if !o.p.rec.sym.IsText(c.Registers["rip"]) {
 		o.counts.Add(nil, at-o.taken, true)
 		o.taken = at
 		return
@@ -276,33 +272,20 @@ func (o *observer) sample(c *inspect.CPU, at uint64) {
 	o.taken = at
 }
 
-// proceed lets the machine run until it stops. It is asked how far it is all the time, see askEvery.
+// proceed lets the machine run until it stops.
 func (o *observer) proceed() error {
-	done := make(chan error, 1)
-	go func() { done <- o.d.Go(o.p.ctx) }()
-	asked, since := 0, time.Now()
-	for {
-		pause := askEvery
-		if asked > 0 {
-			pause = askSleeping
-		}
-		select {
-		case err := <-done:
-			return err
-		case <-time.After(pause):
-		}
-		switch n, err := o.vm.Instructions(); {
-		case err != nil:
-		case n != o.p.last:
-			o.p.last, asked, since = n, 0, time.Now()
-		default:
-			if asked++; asked > o.p.log.Rounds+500 && time.Since(since) > standsStill {
-				o.vm.Kill()
-				<-done
-				return partsError(standing)
-			}
-		}
+	done := make(chan struct{})
+	var err error
+	go func() {
+		defer close(done)
+		err = o.d.Go(o.p.ctx)
+	}()
+	if _, stands := o.p.await(o.vm, nil, done); stands != nil {
+		o.vm.Kill()
+		<-done
+		return stands
 	}
+	return err
 }
 
 // end says what has not come, and writes what has been collected.
@@ -321,12 +304,12 @@ func (o *observer) end() error {
 	if o.entry != 0 {
 		return errors.New("-profile: the machine has not come to the image's first instruction")
 	}
-	prof, err := o.counts.Pprof(o.every, o.p.sym)
+	prof, err := o.counts.Pprof(o.every, o.p.rec.sym)
 	if err != nil {
 		return fmt.Errorf("-profile: %w", err)
 	}
 	prof.Mapping[0].File = o.p.rec.Name
-	if err := writeTo(o.p.look.profile, o.p.stdout, prof.Write); err != nil {
+	if err := writeTo(o.p.look.profile, o.p.out, prof.Write); err != nil {
 		return fmt.Errorf("-profile: %w", err)
 	}
 	if o.p.look.profile == standardOutput {
@@ -341,26 +324,27 @@ func (p *playing) lookAt(vm *qemu.VM) error {
 	if !p.look.goroutines && p.look.trace == "" {
 		return nil
 	}
-	path := filepath.Join(p.tmp, "at.core")
-	c := &fullCore{command: p.command, path: path, elf: p.elf, sym: p.sym, force: p.force, stderr: io.Discard}
+	path := filepath.Join(p.rec.tmp, "at.core")
+	c := &fullCore{streams: streams{stderr: io.Discard}, path: path, elf: p.rec.elf, sym: p.rec.sym, force: p.force}
 	if err := c.ofVM(vm); err != nil {
 		return err
 	}
 	defer os.Remove(path)
+	d := dead{elf: p.rec.elf, path: path, force: p.force}
 	if p.look.goroutines {
-		g := goroutinesFlags{command: p.command, elf: p.elf, input: path, force: p.force}
-		all, graph, err := g.read(nil, p.stderr)
+		g := goroutinesFlags{dead: d}
+		all, graph, err := g.read(p.ctx, &p.streams)
 		if err != nil {
 			return fmt.Errorf("-goroutines: %w", err)
 		}
-		if err := g.show(p.stdout, all, graph); err != nil {
+		if err := g.show(p.out, all, graph); err != nil {
 			return err
 		}
 	}
 	if p.look.trace != "" {
-		all, err := timelines(path, p.elf, p.force, nil, p.stderr)
+		all, err := d.timelines(p.ctx, &p.streams)
 		if err == nil {
-			err = writeTo(p.look.trace, p.stdout, func(w io.Writer) error { return timeline.WritePerfetto(w, all) })
+			err = writeTo(p.look.trace, p.out, func(w io.Writer) error { return timeline.WritePerfetto(w, all) })
 		}
 		if err != nil {
 			return fmt.Errorf("-trace: %w", err)

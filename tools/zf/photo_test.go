@@ -98,7 +98,7 @@ func TestSymbolizePhotos(t *testing.T) {
 		{"empty", []string{t.TempDir()}, exitUsage, "", "is a folder"},
 	} {
 		var out, fail bytes.Buffer
-		code := symbolize(context.Background(), append([]string{"-e", elf, "-index=off"}, tt.args...), strings.NewReader(""), &out, &fail)
+		code := dispatchIn(context.Background(), append([]string{"symbolize"}, append([]string{"-e", elf, "-index=off"}, tt.args...)...), strings.NewReader(""), &out, &fail)
 		if code != tt.code || !strings.Contains(out.String(), tt.out) || !strings.Contains(fail.String(), tt.fail) {
 			t.Errorf("%s: status %d; want %d\nstdout:\n%s\nwant %q in it\nstderr:\n%s\nwant %q in it", tt.name, code, tt.code, out.String(), tt.out, fail.String(), tt.fail)
 		}

@@ -4,10 +4,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/initrd"
@@ -31,30 +31,33 @@ type probes struct {
 
 // flags adds the flags.
 func (p *probes) flags(fs *flag.FlagSet) {
-	fs.Func("probe", "count and time the calls of the functions whose names match `PATTERN`,\nsuch as 'main.parse*,strconv.*'; may be given many times", func(s string) error {
-		for _, pat := range strings.Split(s, ",") {
-			if pat = strings.TrimSpace(pat); pat == "" {
-				return fmt.Errorf("want patterns of names parted by commas")
+	p.top = 40
+	addFlags(fs, []option{
+		{func(s string) error {
+			for pat := range strings.SplitSeq(s, ",") {
+				if pat = strings.TrimSpace(pat); pat == "" {
+					return errors.New("want patterns of names parted by commas")
+				}
+				p.patterns = append(p.patterns, pat)
 			}
-			p.patterns = append(p.patterns, pat)
-		}
-		return nil
+			return nil
+		}, "probe", "count and time the calls of the functions whose names match `PATTERN`,\nsuch as 'main.parse*,strconv.*'; may be given many times"},
+		{&p.stacks, "probe-stacks", "count by the stack of callers, too"},
+		{&p.json, "probe-json", "write the counts, with histograms, as one JSON object to `FILE`;\n- is standard output"},
+		{&p.top, "probe-top", "show the `N` functions with the most time; 0 shows all"},
 	})
-	fs.BoolVar(&p.stacks, "probe-stacks", false, "count by the stack of callers, too")
-	fs.StringVar(&p.json, "probe-json", "", "write the counts, with histograms, as one JSON object to `FILE`;\n- is standard output")
-	fs.IntVar(&p.top, "probe-top", 40, "show the `N` functions with the most time; 0 shows all")
 }
 
-// wrong says what is wrong with the flags, or "".
-func (p *probes) wrong() string {
+// wrong returns what is wrong with the flags, if anything is.
+func (p *probes) wrong() error {
 	switch {
 	case len(p.patterns) > 0:
 	case p.stacks:
-		return "-probe-stacks wants -probe"
+		return errors.New("-probe-stacks wants -probe")
 	case p.json != "":
-		return "-probe-json wants -probe"
+		return errors.New("-probe-json wants -probe")
 	}
-	return ""
+	return nil
 }
 
 // choose decides what is probed and puts it into the archive for the guest.
@@ -80,24 +83,17 @@ func (p *probes) take(data []byte, sym *symbol.File) error {
 
 // end shows the counts. It reports false, and says so, if what was asked for is not
 // there.
-func (p *probes) end(command string, stdout, stderr io.Writer) bool {
+func (p *probes) end(s *streams) bool {
 	if p.last == nil {
-		fmt.Fprintf(stderr, "%s: -probe: the target has sent no counts: it ends without a word, or its memory is too small\n", command)
+		s.say("-probe: the target has sent no counts: it ends without a word, or its memory is too small")
 		return false
 	}
-	err := p.last.Text(stderr, p.top)
+	err := p.last.Text(s.stderr, p.top)
 	if p.json != "" && err == nil {
-		var b []byte
-		if b, err = json.Marshal(p.last); err == nil {
-			if b = append(b, '\n'); p.json == "-" {
-				_, err = stdout.Write(b)
-			} else {
-				err = os.WriteFile(p.json, b, 0o666)
-			}
-		}
+		err = writeTo(p.json, s.stdout, func(w io.Writer) error { return json.NewEncoder(w).Encode(p.last) })
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: -probe: %v\n", command, err)
+		s.say("-probe: %v", err)
 	}
 	return err == nil
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -38,43 +39,45 @@ With -e, FILE is a profile as the target has sent it: what zf run -records
 keeps, or zf symbolize; -o then writes it in pprof's format.`
 
 // runProfile runs `zf profile`.
-func runProfile(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func runProfile(c *call) error {
 	var elf, output, folded, svg, title string
 	var top int
-	fs := newFlags("profile", "[flags] FILE", profileText, stderr)
-	fs.StringVar(&elf, "e", "", "the profile is as the target sent it, of this `ELF`")
-	fs.StringVar(&output, "o", "", "write it to `FILE` in pprof's format; - is standard output")
-	fs.StringVar(&folded, "folded", "", "write a line for each stack, with its count, to `FILE`")
-	fs.StringVar(&svg, "svg", "", "write a flame graph to `FILE`")
-	fs.StringVar(&title, "title", "", "`TEXT` above the flame graph (default: the program's name)")
-	fs.IntVar(&top, "top", 0, "print so many functions (default 20 without -o, -folded and -svg)")
-	if code, ok := parse(fs, args); !ok {
-		return code
+	if err := c.parse([]option{
+		{&elf, "e", "the profile is as the target sent it, of this `ELF`"},
+		{&output, "o", "write it to `FILE` in pprof's format; - is standard output"},
+		{&folded, "folded", "write a line for each stack, with its count, to `FILE`"},
+		{&svg, "svg", "write a flame graph to `FILE`"},
+		{&title, "title", "`TEXT` above the flame graph (default: the program's name)"},
+		{&top, "top", "print so many functions (default 20 without -o, -folded and -svg)"},
+	}); err != nil {
+		return err
 	}
-	fail := failing("zf profile", stderr)
-	if fs.NArg() != 1 {
-		return fail("want one profile, got %d; `zf profile -h` says more", fs.NArg())
+	if c.NArg() != 1 {
+		return fmt.Errorf("want one profile, got %d; `zf profile -h` says more", c.NArg())
 	}
 	if top < 0 {
-		return fail("-top %d is negative", top)
+		return fmt.Errorf("-top %d is negative", top)
 	}
-	data, err := readProfile(fs.Arg(0), stdin)
+	data, err := readProfile(c.Arg(0), c.stdin)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	var p *pprof.Profile
 	if elf != "" {
-		if p, err = resolveProfile(data, elf, stderr); err != nil {
-			return fail("%v", err)
+		if p, err = resolveProfile(data, elf, &c.streams); err != nil {
+			return err
 		}
 	} else if p, err = pprof.ParseData(data); err != nil {
-		return fail("%s is no profile in pprof's format: %v; what a target has sent needs -e ELF", fs.Arg(0), err)
+		return fmt.Errorf("%s is no profile in pprof's format: %w; what a target has sent needs -e ELF", c.Arg(0), err)
 	}
 	if title == "" {
 		title = "profile"
 		if len(p.Mapping) > 0 && p.Mapping[0].File != "" {
 			title = filepath.Base(p.Mapping[0].File)
 		}
+	}
+	if top == 0 && output == "" && folded == "" && svg == "" {
+		top = 20
 	}
 	for _, out := range []struct {
 		path  string
@@ -87,19 +90,14 @@ func runProfile(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if out.path == "" {
 			continue
 		}
-		if err := writeTo(out.path, stdout, out.write); err != nil {
-			return fail("%v", err)
+		if err := writeTo(out.path, c.stdout, out.write); err != nil {
+			return err
 		}
-	}
-	if top == 0 && output == "" && folded == "" && svg == "" {
-		top = 20
 	}
 	if top > 0 {
-		if err := profile.Top(stdout, p, top); err != nil {
-			return fail("%v", err)
-		}
+		return profile.Top(c.stdout, p, top)
 	}
-	return exitOK
+	return nil
 }
 
 // readProfile reads a file, or standard input for "-".
@@ -111,7 +109,7 @@ func readProfile(path string, stdin io.Reader) ([]byte, error) {
 }
 
 // resolveProfile turns what the target has sent into pprof's format.
-func resolveProfile(data []byte, elf string, stderr io.Writer) (*pprof.Profile, error) {
+func resolveProfile(data []byte, elf string, s *streams) (*pprof.Profile, error) {
 	sym, err := symbol.Open(elf)
 	if err != nil {
 		return nil, err
@@ -122,7 +120,7 @@ func resolveProfile(data []byte, elf string, stderr io.Writer) (*pprof.Profile, 
 		return nil, err
 	}
 	for _, note := range profileNotes(r) {
-		fmt.Fprintf(stderr, "zf profile: %s\n", note)
+		s.say("%s", note)
 	}
 	return r.Pprof(sym)
 }
@@ -164,8 +162,10 @@ type cpuProfile struct {
 }
 
 func (c *cpuProfile) flags(fs *flag.FlagSet) {
-	fs.StringVar(&c.path, "cpuprofile", "", "profile the program, kernel included, and write `FILE` in pprof's\nformat when the machine ends: for zf profile and go tool pprof")
-	fs.IntVar(&c.hz, "profilerate", 0, "take `N` samples in a second of running time (default 997)")
+	addFlags(fs, []option{
+		{&c.path, "cpuprofile", "profile the program, kernel included, and write `FILE` in pprof's\nformat when the machine ends: for zf profile and go tool pprof"},
+		{&c.hz, "profilerate", "take `N` samples in a second of running time (default 997)"},
+	})
 }
 
 // option returns the kernel's option for it, or "".
@@ -179,49 +179,44 @@ func (c *cpuProfile) option() string {
 	return "profile=on"
 }
 
-// wrong says what is wrong with the flags, or "".
-func (c *cpuProfile) wrong() string {
+// wrong returns what is wrong with the flags, if anything is.
+func (c *cpuProfile) wrong() error {
 	switch {
 	case c.hz != 0 && c.path == "":
-		return "-profilerate needs -cpuprofile FILE"
+		return errors.New("-profilerate needs -cpuprofile FILE")
 	case c.hz < 0 || c.hz > 100_000:
-		return fmt.Sprintf("-profilerate %d: want 1 to 100000", c.hz)
+		return fmt.Errorf("-profilerate %d: want 1 to 100000", c.hz)
 	}
-	return ""
+	return nil
 }
 
 // end reports false, and says so, if the profile that was asked for has not come.
-func (c *cpuProfile) end(command string, stderr io.Writer) bool {
+func (c *cpuProfile) end(s *streams) bool {
 	if c.path == "" || c.came {
 		return true
 	}
-	fmt.Fprintf(stderr, "%s: -cpuprofile: the target has sent no profile: it ends without a word, or what it says above is the reason\n", command)
+	s.say("-cpuprofile: the target has sent no profile: it ends without a word, or what it says above is the reason")
 	return false
 }
 
-// take takes the profile out of the machine's records.
-func (c *cpuProfile) take(r *records, sym *symbol.File, command string, stderr io.Writer) {
-	if c.path == "" {
-		return
+// take takes the profile out of the machine's record.
+func (c *cpuProfile) take(data []byte, sym *symbol.File, s *streams) error {
+	rec, err := profile.Read(data)
+	if err != nil {
+		return err
 	}
-	r.take(profile.Kind, func(data []byte) error {
-		rec, err := profile.Read(data)
-		if err != nil {
-			return err
-		}
-		p, err := rec.Pprof(sym)
-		if err != nil {
-			return err
-		}
-		if err := writeTo(c.path, io.Discard, p.Write); err != nil {
-			return err
-		}
-		c.came = true
-		fmt.Fprintf(stderr, "%s: %d samples in %s, %.2g %% of the running time spent on them; zf profile %s\n",
-			command, rec.Samples, c.path, 100*rec.Overhead(), strings.TrimPrefix(c.path, "./"))
-		for _, note := range profileNotes(rec) {
-			fmt.Fprintf(stderr, "%s: -cpuprofile: %s\n", command, note)
-		}
-		return nil
-	})
+	p, err := rec.Pprof(sym)
+	if err != nil {
+		return err
+	}
+	if err := writeTo(c.path, io.Discard, p.Write); err != nil {
+		return err
+	}
+	c.came = true
+	s.say("%d samples in %s, %.2g %% of the running time spent on them; zf profile %s",
+		rec.Samples, c.path, 100*rec.Overhead(), strings.TrimPrefix(c.path, "./"))
+	for _, note := range profileNotes(rec) {
+		s.say("-cpuprofile: %s", note)
+	}
+	return nil
 }

@@ -1,7 +1,7 @@
 package main
 
-// How far a build is, on a terminal: one line that is written over and in the end wiped out. A
-// build that is done at once shows nothing.
+// How far something is, on a terminal: one line that is written over and in the end wiped out.
+// What is done at once shows nothing.
 
 import (
 	"fmt"
@@ -14,22 +14,46 @@ import (
 	"github.com/zeroframe/zeroframe/tools/image"
 )
 
-// progressAfter is how long a build may take in silence.
+// progressAfter is how long something may take in silence.
 const progressAfter = 300 * time.Millisecond
 
 // wipeLine wipes out the line that the cursor is in.
 const wipeLine = "\r\x1b[K"
 
-// buildProgress writes the line.
-type buildProgress struct {
-	w    io.Writer
-	name string // what is built
-
+// A progressLine is the line. Other output goes by its Write, which wipes it out.
+type progressLine struct {
+	w     io.Writer
 	mu    sync.Mutex
-	late  *time.Timer
-	now   image.Progress
-	shown bool // there is a line to wipe out
-	done  bool
+	shown string
+}
+
+// set shows a text in place of the one before, cut to the width of a terminal; "" wipes it out.
+func (l *progressLine) set(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := []rune(text); len(r) >= columns {
+		text = string(r[:columns-4]) + "..."
+	}
+	if text != l.shown {
+		l.wipe()
+		io.WriteString(l.w, text)
+		l.shown = text
+	}
+}
+
+// wipe wipes the line out. l.mu is held.
+func (l *progressLine) wipe() {
+	if l.shown != "" {
+		io.WriteString(l.w, wipeLine)
+		l.shown = ""
+	}
+}
+
+func (l *progressLine) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wipe()
+	return l.w.Write(b)
 }
 
 // showProgress lets a build say how far it is on stderr, if that is a terminal, and keep what
@@ -41,70 +65,38 @@ func showProgress(o *image.BuildOptions, stderr io.Writer) (end func()) {
 	if !isTerminal(stderr) {
 		return func() {}
 	}
-	p := &buildProgress{w: stderr, name: o.Package}
-	p.late = time.AfterFunc(progressAfter, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.late = nil
-		p.show()
-	})
-	o.Progress = p.take
-	o.Stderr = p // compilers' messages come between
-	return p.end
-}
-
-// take takes how far the build is.
-func (p *buildProgress) take(now image.Progress) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.now = now
-	p.show()
-}
-
-// Write wipes the line out and writes something else.
-func (p *buildProgress) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.wipe()
-	return p.w.Write(b)
-}
-
-// show writes the line if it is time. p.mu is held.
-func (p *buildProgress) show() {
-	if p.late != nil || p.done {
-		return
+	var mu sync.Mutex
+	var now image.Progress
+	name, silent, done := o.Package, true, false
+	line := &progressLine{w: stderr}
+	take := func(p image.Progress, late bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if late {
+			silent = false
+		} else {
+			now = p
+		}
+		if silent || done {
+			return
+		}
+		text := "building " + name
+		if now.Kernel {
+			text = "building the runtime for the kernel"
+		}
+		if now.Done > 0 {
+			text += fmt.Sprintf(": %d of %d packages", now.Done, now.Of)
+		}
+		line.set(text)
 	}
-	what := p.name
-	if p.now.Kernel {
-		what = "the runtime for the kernel"
+	late := time.AfterFunc(progressAfter, func() { take(image.Progress{}, true) })
+	o.Progress = func(p image.Progress) { take(p, false) }
+	o.Stderr = line // compilers' messages come between
+	return func() {
+		late.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		done = true
+		line.set("")
 	}
-	line := "building " + what
-	if p.now.Done > 0 {
-		line += fmt.Sprintf(": %d of %d packages", p.now.Done, p.now.Of)
-	}
-	if r := []rune(line); len(r) >= columns {
-		line = string(r[:columns-4]) + "..."
-	}
-	p.wipe()
-	io.WriteString(p.w, line)
-	p.shown = true
-}
-
-// wipe wipes the line out. p.mu is held.
-func (p *buildProgress) wipe() {
-	if p.shown {
-		io.WriteString(p.w, wipeLine)
-		p.shown = false
-	}
-}
-
-// end ends it.
-func (p *buildProgress) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.late != nil {
-		p.late.Stop()
-	}
-	p.wipe()
-	p.done = true
 }

@@ -72,7 +72,8 @@ func TestTestProgress(t *testing.T) {
 		defer close(copied)
 		io.Copy(&out, master)
 	}()
-	p, stdout, stderr := showTests(3, terminal, terminal)
+	s := streams{stdout: terminal, stderr: terminal}
+	p := showTests(3, &s)
 	a, b := p.begin("m/a"), p.begin("m/b")
 	out.until(t, "0 of 3 tested; building m/a; building m/b")
 	var o image.BuildOptions
@@ -81,12 +82,12 @@ func TestTestProgress(t *testing.T) {
 	out.until(t, "\r\x1b[K0 of 3 tested; building (41 of 120 packages) the runtime for the kernel; ")
 	o.Progress(image.Progress{Done: 119, Of: 120})
 	out.until(t, "; building (119 of 120 packages) m/a; ")
-	io.WriteString(stderr, "note: x\n")
+	io.WriteString(s.stderr, "note: x\n")
 	out.until(t, "\r\x1b[Knote: x\r\n")
 	b.end()
 	a.boots()
 	out.until(t, "x\r\n1 of 3 tested; testing (")
-	io.WriteString(stdout, "no end of line")
+	io.WriteString(s.stdout, "no end of line")
 	p.show()
 	p.end()
 	terminal.Close()
@@ -100,14 +101,15 @@ func TestTestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	p, stdout, stderr = showTests(1, file, file)
+	s = streams{stdout: file, stderr: file}
+	p = showTests(1, &s)
 	o = image.BuildOptions{}
 	c := p.begin("m")
 	c.follow(&o)
 	c.boots()
 	c.end()
 	p.end()
-	if p != nil || stdout != io.Writer(file) || stderr != io.Writer(file) || o.Progress != nil {
+	if p != nil || s.stdout != io.Writer(file) || s.stderr != io.Writer(file) || o.Progress != nil {
 		t.Error("a file is shown how far tests are")
 	}
 }

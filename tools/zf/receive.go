@@ -5,10 +5,7 @@ package main
 // status.
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,25 +17,27 @@ import (
 const receiveProgram = "tools/receive/zf-receive"
 
 // runReceive runs `zf receive`.
-func runReceive(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	fail := failing("zf receive", stderr)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+func runReceive(c *call) error {
+	ctx, stop := signal.NotifyContext(c.ctx, os.Interrupt, syscall.SIGTERM)
 	path, err := image.Companion(ctx, receiveProgram, func() {
-		fmt.Fprintln(stderr, "zf receive: building zf-receive, once")
+		c.say("building zf-receive, once")
 	})
 	stop()
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	// A terminal sends an interrupt to both, others send it to this one alone. The program
 	// takes two of them as the wish to end at once, so it is handed on in another form.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	cmd := exec.Command(path, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
+	if len(c.given) > 0 && isHelp(c.given[0]) {
+		c.stderr = c.stdout // asked for, it is the output
+	}
+	cmd := exec.Command(path, c.given...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, c.stdout, c.stderr
 	if err := cmd.Start(); err != nil {
-		return fail("%v", err)
+		return err
 	}
 	ended := make(chan struct{})
 	defer close(ended)
@@ -56,9 +55,9 @@ func runReceive(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return exitOK
+		return nil
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
-		return exit.ExitCode()
+		return status(exit.ExitCode())
 	}
-	return fail("%v", err)
+	return err
 }

@@ -38,12 +38,14 @@ const recordTick = "tick=2"
 
 // recordFlag adds the flag.
 func (m *machine) recordFlag(fs *flag.FlagSet) {
-	fs.StringVar(&m.record, "record", "", recordUsage)
-	fs.Func("record-last", recordLastUsage, func(s string) (err error) {
-		if m.recordLast, err = time.ParseDuration(s); err != nil || m.recordLast < leastLast {
-			return fmt.Errorf("want a time of %v or more, such as 30s", leastLast)
-		}
-		return nil
+	addFlags(fs, []option{
+		{&m.record, "record", recordUsage},
+		{func(s string) (err error) {
+			if m.recordLast, err = time.ParseDuration(s); err != nil || m.recordLast < leastLast {
+				return fmt.Errorf("want a time of %v or more, such as 30s", leastLast)
+			}
+			return nil
+		}, "record-last", recordLastUsage},
 	})
 }
 
@@ -51,30 +53,30 @@ func (m *machine) recordFlag(fs *flag.FlagSet) {
 func (m *machine) recordFlagName() string { return cmp.Or(m.recordBy, "-record") }
 
 // wrongRecord says what does not go with -record, if anything does not.
-func (f *runFlags) wrongRecord() string {
+func (f *runFlags) wrongRecord() error {
 	switch {
 	case f.record == "" && f.recordLast > 0:
-		return "-record-last is for -record FILE.zfr"
+		return errors.New("-record-last is for -record FILE.zfr")
 	case f.record == "":
 		return f.chaos.wrongWithout()
 	case f.recordLast > 0 && f.isISO():
-		return "-record-last does not go with an ISO image: the state of a machine that waits for its disc cannot be taken; boot the image itself"
+		return errors.New("-record-last does not go with an ISO image: the state of a machine that waits for its disc cannot be taken; boot the image itself")
 	case f.recordLast > 0 && f.qemu.Net != "":
-		return "-record-last does not go with -net: the host's part of QEMU's network is in the machine's state, and a replay has none"
+		return errors.New("-record-last does not go with -net: the host's part of QEMU's network is in the machine's state, and a replay has none")
 	case f.core != "":
-		return "-core does not go with -record; take the core of the recording: zf replay -core " + f.core + " " + f.record
+		return errors.New("-core does not go with -record; take the core of the recording: zf replay -core " + f.core + " " + f.record)
 	case f.qemu.Reboots > 0:
-		return "-reboots does not go with -record: QEMU's log has no resets that come from its monitor"
+		return errors.New("-reboots does not go with -record: QEMU's log has no resets that come from its monitor")
 	case f.qemu.UEFI:
-		return "-uefi does not go with -record: the firmware's settings are in no recording; without it the image boots by a BIOS"
+		return errors.New("-uefi does not go with -record: the firmware's settings are in no recording; without it the image boots by a BIOS")
 	case samePath(f.record, f.target):
-		return "-record " + f.record + " would overwrite " + f.target
+		return errors.New("-record " + f.record + " would overwrite " + f.target)
 	case f.chaos.on && f.chaosGiven():
-		return "-chaos has a seed of its own: leave chaos= out of -append, and give -seed N"
+		return errors.New("-chaos has a seed of its own: leave chaos= out of -append, and give -seed N")
 	case f.chaos.said && !f.chaos.on:
-		return "-seed is for -chaos"
+		return errors.New("-seed is for -chaos")
 	case f.chaos.on && f.isISO():
-		return f.target + " has its own command line; give -chaos's option to zf iso: -append chaos=SEED"
+		return errors.New(f.target + " has its own command line; give -chaos's option to zf iso: -append chaos=SEED")
 	}
 	return f.machine.wrongRecord("-record", &f.files)
 }
@@ -87,21 +89,21 @@ func (m *machine) chaosGiven() bool {
 
 // wrongRecord says what cannot be recorded of a machine, which the flag of that name asks for. Folders to mount,
 // which a recording does not have, become files.
-func (m *machine) wrongRecord(flag string, files *guestFiles) string {
+func (m *machine) wrongRecord(flag string, files *guestFiles) error {
 	port, _ := lastOption(m.append, "record.port")
 	switch {
 	case m.smp && m.qemu.CPUs > 1:
-		return fmt.Sprintf("%s records one CPU, not %d: QEMU writes down all that reaches a CPU from outside, and another CPU's writes are not in that; leave out -smp %[2]d", flag, m.qemu.CPUs)
+		return fmt.Errorf("%s records one CPU, not %d: QEMU writes down all that reaches a CPU from outside, and another CPU's writes are not in that; leave out -smp %[2]d", flag, m.qemu.CPUs)
 	case strings.HasPrefix(m.qemu.Net, "virtio"):
-		return "-net virtio does not go with " + flag + ": QEMU serves that card when its main loop comes to it, which is in no log; take -net e1000 or -net e1000e"
+		return errors.New("-net virtio does not go with " + flag + ": QEMU serves that card when its main loop comes to it, which is in no log; take -net e1000 or -net e1000e")
 	case m.qemu.Net != "" && m.qemu.Icount:
-		return "-icount does not go with -net and " + flag + ": no frame would reach a recorded machine that does not sleep; leave -icount out"
+		return errors.New("-icount does not go with -net and " + flag + ": no frame would reach a recorded machine that does not sleep; leave -icount out")
 	case port == "com2":
-		return "record.port=com2 does not go with " + flag + ": QEMU's log has one serial port"
+		return errors.New("record.port=com2 does not go with " + flag + ": QEMU's log has one serial port")
 	}
 	for _, s := range m.qemu.Shares {
 		if s.Writable {
-			return fmt.Sprintf("-mount %s:rw does not go with %s: what the host's folder answers is in no recording; without :rw it is copied", s.Dir, flag)
+			return fmt.Errorf("-mount %s:rw does not go with %s: what the host's folder answers is in no recording; without :rw it is copied", s.Dir, flag)
 		}
 		files.trees = append(files.trees, s.Dir+":"+s.Path)
 	}
@@ -109,11 +111,11 @@ func (m *machine) wrongRecord(flag string, files *guestFiles) string {
 	for _, arg := range m.qemu.Extra {
 		for _, not := range []string{"-drive", "-hda", "-cdrom", "-blockdev", "-snapshot", "-icount", "-smp", "-loadvm", "-incoming"} {
 			if "-"+strings.TrimLeft(arg, "-") == not {
-				return fmt.Sprintf("-qemu %s does not go with %s: what it brings is in no recording", arg, flag)
+				return fmt.Errorf("-qemu %s does not go with %s: what it brings is in no recording", arg, flag)
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // recording is one that is being made; nil: none is.
@@ -148,7 +150,7 @@ func (m *machine) startRecord(ctx context.Context, sym *symbol.File, cooked bool
 	}
 	meta := record.Meta{
 		QEMU:    version,
-		Command: m.command, Name: m.name, BuildID: sym.BuildID(), Date: time.Now().UTC(),
+		Command: m.who, Name: m.name, BuildID: sym.BuildID(), Date: time.Now().UTC(),
 		Append: q.Append, Machine: q.Machine, CPU: q.CPU, MemoryMiB: q.MemoryMiB,
 		VirtualTime: q.Icount && q.VirtualTime, Seed: q.Seed, Net: q.Net, Extra: q.Extra,
 		Cooked: cooked, Quiet: m.quiet,
@@ -170,6 +172,10 @@ func (m *machine) startRecord(ctx context.Context, sym *symbol.File, cooked bool
 	}
 	if err != nil {
 		return nil, err
+	}
+	replay := qemu.Config{Replay: "-", Machine: q.Machine, CPU: q.CPU, MemoryMiB: q.MemoryMiB, Net: q.Net, Append: q.Append, Extra: q.Extra}
+	for _, doubt := range replay.Doubts() {
+		m.say("note: to replay it takes -trust-qemu-args, since %s", printable(doubt))
 	}
 	q.Record, q.Stdout = r.w.Log(), both{r.w.Serial(), q.Stdout}
 	return r, nil
@@ -279,9 +285,9 @@ func (r *recording) begins() string {
 }
 
 // askNMI asks a machine with an NMI where it is, if it can be asked.
-func (m *machine) askNMI(vm *qemu.VM, stderr io.Writer) {
+func (m *machine) askNMI(vm *qemu.VM) {
 	if m.record != "" {
-		fmt.Fprintf(stderr, "%s: an NMI is in no recording; ^C, twice, ends the machine, and zf replay -until end shows where it was\r\n", m.command)
+		m.say("an NMI is in no recording; ^C, twice, ends the machine, and zf replay -until end shows where it was\r")
 		return
 	}
 	vm.InjectNMI()

@@ -24,6 +24,7 @@ type recorded struct {
 	tmp  string       // the folder
 	elf  string       // the image; of a disc the one on it
 	sym  *symbol.File // the image's; nil before readSymbols
+	log  *record.Log
 
 	trust bool // QEMU gets whatever the file says
 }
@@ -35,24 +36,25 @@ func trustFlag(fs *flag.FlagSet, trust *bool) {
 	fs.BoolVar(trust, "trust-qemu-args", false, trustUsage)
 }
 
-// openRecorded opens a recording, whose maker is trusted or not.
-func openRecorded(file string, trust bool) (*recorded, error) {
+// openRecorded opens a recording, whose maker is trusted or not, until the command's end.
+func (c *call) openRecorded(file string, trust bool) (*recorded, error) {
 	tmp, err := qemu.PlainFolder()
 	if err != nil {
 		return nil, err
 	}
 	r := &recorded{file: file, tmp: tmp, trust: trust}
-	if r.Recording, err = record.Open(file, tmp); err == nil {
-		r.elf = r.Path(record.Image)
-		if disc := r.Path(record.Disc); disc != "" {
-			r.elf, err = fromISO(disc, tmp)
-		}
-	}
-	if err != nil {
-		r.close()
+	c.ends = append(c.ends, r.close)
+	if r.Recording, err = record.Open(file, tmp); err != nil {
 		return nil, err
 	}
-	return r, nil
+	r.elf = r.Path(record.Image)
+	if disc := r.Path(record.Disc); disc != "" {
+		if r.elf, err = fromISO(disc, tmp); err != nil {
+			return nil, err
+		}
+	}
+	r.log, err = r.Log()
+	return r, err
 }
 
 // readSymbols opens the image.
@@ -97,12 +99,12 @@ func (r *recorded) config(path string) (qemu.Config, error) {
 		r.file, errStranger, printable(doubts[0]))
 }
 
-// exitOfReplay is the exit status for a replay that has not begun.
-func exitOfReplay(err error) int {
+// ofReplay gives the error of a replay that has not begun its exit status.
+func ofReplay(err error) error {
 	if errors.Is(err, errStranger) {
-		return exitUsage
+		return err
 	}
-	return exitMachine
+	return failure{err, exitMachine}
 }
 
 // doubts says why a recording's machine is not simply replayed.
@@ -118,6 +120,29 @@ func (r *recorded) doubts() []string {
 	return doubts
 }
 
+// checkQEMU returns an error if the recording's QEMU is not the one that is here.
+func (r *recorded) checkQEMU(ctx context.Context) error {
+	have, err := qemu.Version(ctx, "")
+	if err == nil && have != r.QEMU {
+		err = fmt.Errorf("%w %s, and this is %s, whose machine is another; install that one", errOtherQEMU, printable(r.QEMU), printable(have))
+	}
+	return err
+}
+
+var errOtherQEMU = errors.New("it was recorded by QEMU")
+
+// writeLog writes the log for QEMU to a file.
+func (r *recorded) writeLog(ctx context.Context, path string) (err error) {
+	version := r.log.Version()
+	if version == 0 {
+		if version, err = qemu.LogVersion(ctx, "", r.tmp); err != nil {
+			return err
+		}
+		r.log.ReadAs(version)
+	}
+	return r.log.Write(path, version)
+}
+
 // launcher returns what starts the machine of a recording once more.
 func (r *recorded) launcher(ctx context.Context) (replay.Launch, error) {
 	path := filepath.Join(r.tmp, "replay.log")
@@ -125,24 +150,10 @@ func (r *recorded) launcher(ctx context.Context) (replay.Launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	have, err := qemu.Version(ctx, "")
-	if err != nil {
+	if err := r.checkQEMU(ctx); err != nil {
 		return nil, err
 	}
-	if have != r.QEMU {
-		return nil, fmt.Errorf("it was recorded by QEMU %s, and this is %s, whose machine is another; install that one", printable(r.QEMU), printable(have))
-	}
-	log, err := r.Log()
-	if err != nil {
-		return nil, err
-	}
-	version := log.Version()
-	if version == 0 {
-		if version, err = qemu.LogVersion(ctx, "", r.tmp); err != nil {
-			return nil, err
-		}
-	}
-	if err := log.Write(path, version); err != nil {
+	if err := r.writeLog(ctx, path); err != nil {
 		return nil, err
 	}
 	n := 0

@@ -15,10 +15,9 @@ import (
 // records is what a command does with the records that a target sends between its text
 // (tools/eventstream): each kind has a taker, and -records keeps them all as files.
 type records struct {
-	command string    // for messages: "zf run"
-	log     io.Writer // messages
-	dir     string    // of -records; "": none
-	takers  map[string]func(data []byte) error
+	streams
+	dir    string // of -records; "": none
+	takers map[string]func(data []byte) error
 
 	mu     sync.Mutex
 	left   int   // records that nobody took
@@ -32,7 +31,7 @@ type records struct {
 
 // flags adds the flags about records.
 func (r *records) flags(fs *flag.FlagSet) {
-	fs.StringVar(&r.dir, "records", "", "keep each record that the target sends as a file in folder `DIR`,\nunder its number and kind")
+	addFlags(fs, []option{{&r.dir, "records", "keep each record that the target sends as a file in folder `DIR`,\nunder its number and kind"}})
 }
 
 // take has f called with the data of each record of a kind. Its error is said, and
@@ -45,10 +44,10 @@ func (r *records) take(kind string, f func(data []byte) error) {
 }
 
 // text returns what takes the records out of a console's text, which it passes on to w;
-// log is for the command's messages.
-func (r *records) text(w io.Writer, command string, log io.Writer) *eventstream.Text {
+// s is for the command's messages.
+func (r *records) text(w io.Writer, s *streams) *eventstream.Text {
 	r.mu.Lock()
-	r.command, r.log = command, log
+	r.streams = *s
 	r.mu.Unlock()
 	opt := r.options()
 	opt.Idle = trace.DefaultIdle
@@ -82,9 +81,9 @@ func (r *records) options() eventstream.Options {
 		defer r.mu.Unlock()
 		r.clear()
 		r.seen = true
-		fmt.Fprintf(r.log, "%s: %v\n", r.command, d)
+		r.say("%v", d)
 	}}
-	if isTerminal(r.log) {
+	if isTerminal(r.stderr) {
 		opt.OnProgress = r.progress
 	}
 	return opt
@@ -110,7 +109,7 @@ func (r *records) record(rec eventstream.Record) {
 		r.bytes += len(rec.Data)
 	}
 	if err != nil {
-		fmt.Fprintf(r.log, "%s: record %d (%s): %v\n", r.command, rec.ID, rec.Kind, err)
+		r.say("record %d (%s): %v", rec.ID, rec.Kind, err)
 		if r.err == nil {
 			r.err = err
 		}
@@ -146,14 +145,14 @@ func (r *records) progress(kind string, id uint32, bytes int) {
 		return
 	}
 	r.step = bytes / progressStep
-	n, _ := fmt.Fprintf(r.log, "\r%s: record %d (%s): %d KiB", r.command, id, fileName(kind), bytes>>10)
+	n, _ := fmt.Fprintf(r.stderr, "\r%s: record %d (%s): %d KiB", r.who, id, fileName(kind), bytes>>10)
 	r.shown = n
 }
 
 // clear removes the line of progress.
 func (r *records) clear() {
 	if r.shown > 0 {
-		fmt.Fprintf(r.log, "\r%*s\r", r.shown, "")
+		fmt.Fprintf(r.stderr, "\r%*s\r", r.shown, "")
 		r.shown = 0
 	}
 }
@@ -171,7 +170,7 @@ func (r *records) end() error {
 	defer r.mu.Unlock()
 	r.clear()
 	if r.left > 0 {
-		fmt.Fprintf(r.log, "%s: %d bytes in records that nobody asked for (%d) were left out; -records DIR keeps them\n", r.command, r.bytes, r.left)
+		r.say("%d bytes in records that nobody asked for (%d) were left out; -records DIR keeps them", r.bytes, r.left)
 	}
 	return r.err
 }

@@ -49,7 +49,7 @@ func TestRecordTakers(t *testing.T) {
 			}
 			return nil
 		})
-		between := r.text(&text, "zf x", &log)
+		between := r.text(&text, &streams{who: "zf x", stderr: &log})
 		between.Write(sent(t, "wanted", "data", "other", "12345", "../up", "1234"))
 		between.Close()
 		if err := r.end(); (err != nil) != tt.fail {
@@ -70,7 +70,7 @@ func TestRecordTakers(t *testing.T) {
 // does not come into a line of text.
 func TestRecordProgress(t *testing.T) {
 	var screen bytes.Buffer
-	r := &records{log: &screen, command: "zf x"}
+	r := &records{streams: streams{who: "zf x", stderr: &screen}}
 	text := beside{r, &screen}
 	for n := range 300 {
 		r.progress("kind", 7, (n+1)*format.PieceSize)

@@ -3,12 +3,10 @@ package main
 // `zf replay`: a recording, looked at again. replayrun.go runs the machine.
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -180,65 +178,59 @@ func beginsAt(r *record.Recording, l *record.Log) string {
 }
 
 // runReplay runs `zf replay`.
-func runReplay(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := replayFlags{machine: machine{command: "zf replay", records: new(records)}}
-	if code, ok := f.parse(args, stderr); !ok {
-		return code
+func runReplay(c *call) error {
+	f := replayFlags{machine: machine{streams: c.streams, records: new(records)}}
+	if err := f.parse(c); err != nil {
+		return err
 	}
-	fail := failing(f.command, stderr)
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	r, err := openRecorded(f.file, f.trust)
+	ctx := c.interruptible(syscall.SIGHUP)
+	r, err := c.openRecorded(f.file, f.trust)
 	if err != nil {
-		return fail("%v", err)
-	}
-	defer r.close()
-	log, err := r.Log()
-	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	if f.image != "" {
 		if err := copyFile(f.image, r.elf); err != nil {
-			return fail("%s: %v", f.imageBy, err)
+			return fmt.Errorf("%s: %w", f.imageBy, err)
 		}
 	}
 	if f.info {
-		io.WriteString(stdout, recordingInfo(r, log))
-		return exitOK
+		io.WriteString(c.stdout, recordingInfo(r))
+		return nil
 	}
 	cfg, err := r.config(filepath.Join(r.tmp, "replay.log"))
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	if err := r.readSymbols(); err != nil {
-		return fail("%v", err)
+		return err
 	}
 	if f.back {
-		return f.serveBackwards(ctx, r, log, stderr)
+		return f.serveBackwards(ctx, r)
 	}
-	p := &playing{replayFlags: &f, rec: r, cfg: cfg, log: log, sym: r.sym, elf: r.elf, tmp: r.tmp, stdout: &lines{w: stdout}, stderr: stderr}
+	p := &playing{replayFlags: &f, rec: r, cfg: cfg, out: &lines{w: c.stdout}, ctx: ctx}
 	if f.look.stops() {
 		var notes []string
 		if p.spots, notes, err = f.look.spots(r.sym); err != nil {
-			return fail("%v", err)
+			return err
 		}
 		for _, n := range notes {
 			p.say("note: %s", n)
 		}
 		if p.code, err = inspect.OpenImage(r.elf); err != nil {
-			return fail("%s: the image in it: %v", f.file, err)
+			return fmt.Errorf("%s: the image in it: %w", f.file, err)
 		}
 		defer p.code.Close()
 		if err := f.look.unknown(p.spots, p.code); err != nil {
-			return fail("%v", err)
+			return err
 		}
 	}
-	return p.run(ctx)
+	return p.run()
 }
 
 // recordingInfo says what is in a recording.
-func recordingInfo(r *recorded, l *record.Log) string {
+func recordingInfo(r *recorded) string {
+	l := r.log
 	var b strings.Builder
 	row := func(name, format string, a ...any) { fmt.Fprintf(&b, "%-13s %s\n", name, fmt.Sprintf(format, a...)) }
 	row("image", "%s, build ID %s", printable(r.Name), printable(r.BuildID))
@@ -282,10 +274,8 @@ func recordingInfo(r *recorded, l *record.Log) string {
 	return b.String()
 }
 
-// parse reads the command line. If there is nothing more to do, ok is false and code is the exit
-// status.
-func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
-	fs := newFlags("replay", "[flags] FILE.zfr", replayText, stderr)
+// parse reads the command line.
+func (f *replayFlags) parse(c *call) error {
 	until := func(s string) (err error) {
 		if f.until.text != "" {
 			return fmt.Errorf("there is one already, %s", f.until.text)
@@ -293,65 +283,77 @@ func (f *replayFlags) parse(args []string, stderr io.Writer) (code int, ok bool)
 		f.until, err = parsePoint(s)
 		return err
 	}
-	fs.Func("until", "stop at `POINT` and say where the machine is", until)
-	fs.Func("at", "the same as -until `POINT`", until)
-	fs.Func("gdb", "wait for gdb at `ADDR`, such as 127.0.0.1:1234 or a port alone, before\nthe first instruction or, with -until, there", func(s string) error {
-		if _, err := strconv.ParseUint(s, 10, 16); err == nil {
-			s = "127.0.0.1:" + s
-		}
-		f.gdb = s
-		if _, _, err := net.SplitHostPort(s); err != nil {
-			return errors.New("want an address such as 127.0.0.1:1234")
-		}
-		return nil
+	var quiet bool
+	trustFlag(c.FlagSet, &f.trust)
+	f.look.flags(c.FlagSet)
+	f.view.flags(c.FlagSet)
+	f.records.flags(c.FlagSet)
+	c.given = twoArguments(c.given)
+	inputs, err := c.parseMixed([]option{
+		{until, "until", "stop at `POINT` and say where the machine is"},
+		{until, "at", "the same as -until `POINT`"},
+		{func(s string) error {
+			if _, err := strconv.ParseUint(s, 10, 16); err == nil {
+				s = "127.0.0.1:" + s
+			}
+			f.gdb = s
+			if _, _, err := net.SplitHostPort(s); err != nil {
+				return errors.New("want an address such as 127.0.0.1:1234")
+			}
+			return nil
+		}, "gdb", "wait for gdb at `ADDR`, such as 127.0.0.1:1234 or a port alone, before\nthe first instruction or, with -until, there"},
+		{&f.back, "reverse", "let gdb at -gdb go backwards, too; the machine stands in front of the Go\nruntime's first instruction then"},
+		{&f.core, "core", "write all of the machine's memory at the end, or at -until, to `FILE`, as\na core for Delve and gdb; .zst has it compressed"},
+		{&f.image, "image", "write the image of the recording to `FILE`, for a debugger"},
+		{&f.info, "info", "say what is in the recording, and run nothing"},
+		{&quiet, "q", "do not show what the machine says, only verify it"},
+		{&f.force, "force", "replay it by another QEMU than that of the recording, too"},
 	})
-	fs.BoolVar(&f.back, "reverse", false, "let gdb at -gdb go backwards, too; the machine stands in front of the Go\nruntime's first instruction then")
-	fs.StringVar(&f.core, "core", "", "write all of the machine's memory at the end, or at -until, to `FILE`, as\na core for Delve and gdb; .zst has it compressed")
-	fs.StringVar(&f.image, "image", "", "write the image of the recording to `FILE`, for a debugger")
-	fs.BoolVar(&f.info, "info", false, "say what is in the recording, and run nothing")
-	quiet := fs.Bool("q", false, "do not show what the machine says, only verify it")
-	fs.BoolVar(&f.force, "force", false, "replay it by another QEMU than that of the recording, too")
-	trustFlag(fs, &f.trust)
-	f.look.flags(fs)
-	f.view.flags(fs)
-	f.records.flags(fs)
-	inputs, code, ok := parseMixed(fs, twoArguments(args))
-	if !ok {
-		return code, false
+	if err == nil {
+		f.file, err = oneRecording(inputs)
 	}
-	f.show = !*quiet && f.look.trace != standardOutput && f.look.profile != standardOutput
-	wrong := ""
+	if err != nil {
+		return err
+	}
+	f.show = !quiet && f.look.trace != standardOutput && f.look.profile != standardOutput
 	switch {
-	case len(inputs) == 0:
-		wrong = "want a recording, which zf run -record FILE.zfr makes"
-	case len(inputs) > 1:
-		wrong = fmt.Sprintf("one recording at a time, not %d", len(inputs))
 	case f.gdb != "" && f.core != "":
-		wrong = "-core does not go with -gdb: gdb has the machine then"
+		return errors.New("-core does not go with -gdb: gdb has the machine then")
 	case f.gdb != "" && (f.look.stops() || f.look.goroutines || f.look.trace != ""):
-		wrong = "-probe, -print-on, -profile, -goroutines and -trace do not go with -gdb: gdb has the machine then"
+		return errors.New("-probe, -print-on, -profile, -goroutines and -trace do not go with -gdb: gdb has the machine then")
 	case f.back && (f.gdb == "" || f.until.text != ""):
-		wrong = "-reverse wants -gdb ADDR, and goes without -until: run to there in gdb"
+		return errors.New("-reverse wants -gdb ADDR, and goes without -until: run to there in gdb")
 	case f.back && f.force:
-		wrong = "-reverse does not go with -force: each step back is a replay, which has to be the same"
+		return errors.New("-reverse does not go with -force: each step back is a replay, which has to be the same")
 	case f.core == standardOutput || f.image == standardOutput:
-		wrong = "-core and -image want a file, not -: a debugger reads it at many places"
+		return errors.New("-core and -image want a file, not -: a debugger reads it at many places")
 	case f.core != "" && (f.core == f.look.trace || f.core == f.look.profile) || f.look.trace != "" && f.look.trace == f.look.profile:
-		wrong = "-core, -trace and -profile want a file each"
-	case f.look.wrong() != "":
-		wrong = f.look.wrong()
-	case samePath(f.core, inputs[0]), samePath(f.image, inputs[0]), samePath(f.look.profile, inputs[0]), samePath(f.look.trace, inputs[0]):
-		wrong = inputs[0] + " would be overwritten"
+		return errors.New("-core, -trace and -profile want a file each")
 	}
-	if wrong != "" {
-		fmt.Fprintf(stderr, "zf replay: %s\n", wrong)
-		return exitUsage, false
+	if err := f.look.wrong(); err != nil {
+		return err
 	}
-	f.file, f.coreELF, f.imageBy = inputs[0], f.image, "-image"
+	for _, path := range []string{f.core, f.image, f.look.profile, f.look.trace} {
+		if samePath(path, f.file) {
+			return fmt.Errorf("%s would be overwritten", f.file)
+		}
+	}
+	f.coreELF, f.imageBy = f.image, "-image"
 	if f.core != "" && f.image == "" {
 		f.image = strings.TrimSuffix(filepath.Base(f.core), zstdSuffix) + ".elf"
 		f.image = filepath.Join(filepath.Dir(f.core), f.image)
 		f.coreELF, f.imageBy = f.image, "-core"
 	}
-	return exitOK, true
+	return nil
+}
+
+// oneRecording returns the recording that a command is about.
+func oneRecording(inputs []string) (string, error) {
+	switch len(inputs) {
+	case 0:
+		return "", errors.New("want a recording, which zf run -record FILE.zfr makes")
+	case 1:
+		return inputs[0], nil
+	}
+	return "", fmt.Errorf("one recording at a time, not %d", len(inputs))
 }

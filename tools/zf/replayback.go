@@ -7,23 +7,22 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"syscall"
 
-	"github.com/zeroframe/zeroframe/tools/record"
 	"github.com/zeroframe/zeroframe/tools/rewind"
 )
 
 // rewindOptions are those for a recording. At the machine's first instructions there
 // is neither an image nor a goroutine, which confuses debuggers; so the Go runtime's first one is the first for them.
-func rewindOptions(ctx context.Context, r *recorded, log *record.Log) (o rewind.Options, err error) {
+func rewindOptions(ctx context.Context, r *recorded) (o rewind.Options, err error) {
+	log := r.log
 	if !log.Known {
 		return o, errors.New("this QEMU's log is of a format that zf cannot read, so that nobody knows where it ends")
 	}
 	launch, err := r.launcher(ctx)
 	if err != nil {
-		return o, withQEMUStep(err)
+		return o, err
 	}
 	if !r.Whole() {
 		return rewind.Options{Launch: launch, Image: r.elf, Last: log.Instructions - 1}, nil
@@ -43,32 +42,27 @@ func rewindOptions(ctx context.Context, r *recorded, log *record.Log) (o rewind.
 }
 
 // serveBackwards serves one debugger at the address of -gdb.
-func (f *replayFlags) serveBackwards(ctx context.Context, r *recorded, log *record.Log, stderr io.Writer) int {
-	fail := func(err error) int {
-		fmt.Fprintf(stderr, "zf replay: %s\n", interrupted(ctx, err))
-		return exitOfReplay(err)
-	}
-	o, err := rewindOptions(ctx, r, log)
+func (f *replayFlags) serveBackwards(ctx context.Context, r *recorded) error {
+	o, err := rewindOptions(ctx, r)
 	if err != nil {
-		return fail(err)
+		return ofReplay(interrupted(ctx, err))
 	}
 	l, err := net.Listen("tcp", f.gdb)
 	if err != nil {
-		fmt.Fprintf(stderr, "zf replay: %s\n", withGDBStep(fmt.Errorf("-gdb: %w", err)))
-		return exitMachine
+		return failure{withGDBStep(fmt.Errorf("-gdb: %w", err)), exitMachine}
 	}
 	defer l.Close()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
-	fmt.Fprintf(stderr, "zf replay: the machine waits for gdb: target remote %s\n", l.Addr())
+	f.say("the machine waits for gdb: target remote %s", l.Addr())
 	conn, err := l.Accept()
+	if err == nil {
+		defer conn.Close()
+		err = withStart(rewind.Serve(ctx, conn, o))
+	}
 	if err != nil {
-		return fail(err)
+		return failure{interrupted(ctx, err), exitMachine}
 	}
-	defer conn.Close()
-	if err := rewind.Serve(ctx, conn, o); err != nil {
-		return fail(withStart(err))
-	}
-	return exitOK
+	return nil
 }
 
 // withGDBStep adds the next step to an error of the address of -gdb.

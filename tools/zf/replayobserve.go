@@ -13,7 +13,6 @@ import (
 	"go/parser"
 	"io"
 	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -40,33 +39,35 @@ type observing struct {
 
 // flags adds the flags.
 func (o *observing) flags(fs *flag.FlagSet) {
-	fs.Func("probe", "say each call of the functions whose names match `PATTERN`; with 'PATTERN\nargs' its arguments, too", func(s string) error {
-		if f := strings.Fields(s); len(f) == 0 || len(f) > 2 || len(f) == 2 && f[1] != "args" {
-			return errors.New("want a pattern of functions' names, or 'PATTERN args'")
-		}
-		o.probes = append(o.probes, s)
-		return nil
+	addFlags(fs, []option{
+		{func(s string) error {
+			if f := strings.Fields(s); len(f) == 0 || len(f) > 2 || len(f) == 2 && f[1] != "args" {
+				return errors.New("want a pattern of functions' names, or 'PATTERN args'")
+			}
+			o.probes = append(o.probes, s)
+			return nil
+		}, "probe", "say each call of the functions whose names match `PATTERN`; with 'PATTERN\nargs' its arguments, too"},
+		{func(s string) error {
+			place, exprs, _ := strings.Cut(strings.TrimSpace(s), " ")
+			if place == "" || strings.TrimSpace(exprs) == "" {
+				return errors.New("want a place and an expression, such as 'main.handle c.id'")
+			}
+			if _, err := expressions(exprs); err != nil {
+				return err
+			}
+			o.prints = append(o.prints, s)
+			return nil
+		}, "print-on", "print 'PLACE EXPR,...', or PLACE and EXPR as two arguments, whenever the\nmachine comes to PLACE, a function or FILE.go:LINE"},
+		{&o.profile, "profile", "write a profile by counted instructions to `FILE`, for go tool pprof; -\nis standard output, and the machine's is not shown then"},
+		{func(s string) (err error) {
+			if o.every, err = strconv.ParseUint(s, 10, 63); err != nil || o.every == 0 {
+				return errors.New("want a number of instructions, such as 50000; without it there are some 1000 samples")
+			}
+			return nil
+		}, "profile-every", "take a sample each `N` instructions (default: some 1000 samples)"},
+		{&o.goroutines, "goroutines", "list the goroutines at the end, or at -until, as zf goroutines does"},
+		{&o.trace, "trace", "write what the CPU did last, at the end or at -until, to `FILE`, as\nzf trace does; - is standard output, as with -profile"},
 	})
-	fs.Func("print-on", "print 'PLACE EXPR,...', or PLACE and EXPR as two arguments, whenever the\nmachine comes to PLACE, a function or FILE.go:LINE", func(s string) error {
-		place, exprs, _ := strings.Cut(strings.TrimSpace(s), " ")
-		if place == "" || strings.TrimSpace(exprs) == "" {
-			return errors.New("want a place and an expression, such as 'main.handle c.id'")
-		}
-		if _, err := expressions(exprs); err != nil {
-			return err
-		}
-		o.prints = append(o.prints, s)
-		return nil
-	})
-	fs.StringVar(&o.profile, "profile", "", "write a profile by counted instructions to `FILE`, for go tool pprof; -\nis standard output, and the machine's is not shown then")
-	fs.Func("profile-every", "take a sample each `N` instructions (default: some 1000 samples)", func(s string) (err error) {
-		if o.every, err = strconv.ParseUint(s, 10, 63); err != nil || o.every == 0 {
-			return errors.New("want a number of instructions, such as 50000; without it there are some 1000 samples")
-		}
-		return nil
-	})
-	fs.BoolVar(&o.goroutines, "goroutines", false, "list the goroutines at the end, or at -until, as zf goroutines does")
-	fs.StringVar(&o.trace, "trace", "", "write what the CPU did last, at the end or at -until, to `FILE`, as\nzf trace does; - is standard output, as with -profile")
 }
 
 // twoArguments has -print-on PLACE EXPR as one argument.
@@ -89,18 +90,12 @@ const standardOutput = "-"
 // stops reports whether the machine has to be stopped on its way.
 func (o *observing) stops() bool { return len(o.probes)+len(o.prints) > 0 || o.profile != "" }
 
-// wrong says what is wrong with the flags, or "".
-func (o *observing) wrong() string {
-	switch {
-	case o.every != 0 && o.profile == "":
-		return "-profile-every wants -profile FILE"
+// wrong returns what is wrong with the flags, if anything is.
+func (o *observing) wrong() error {
+	if o.every != 0 && o.profile == "" {
+		return errors.New("-profile-every wants -profile FILE")
 	}
-	for _, path := range []string{o.profile, o.trace} {
-		if dir := filepath.Dir(path); path != "" && !isFolder(dir) {
-			return fmt.Sprintf("%s: there is no folder %s; make it first", path, dir)
-		}
-	}
-	return ""
+	return inFolders(o.profile, o.trace)
 }
 
 // expressions parts what stands between commas.

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,26 +17,20 @@ import (
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/record"
-	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/trace"
 )
 
 // playing is a replay that runs.
 type playing struct {
 	*replayFlags
-	rec      *recorded
-	cfg      qemu.Config // without what is seen of it
-	log      *record.Log
-	sym      *symbol.File
-	elf, tmp string
-	stdout   *lines
-	stderr   io.Writer
-	spots    map[uint64][]spot // where something is said
-	code     *inspect.Image
-	clock    func(instructions uint64) time.Duration // nil: not read yet
+	rec   *recorded
+	cfg   qemu.Config       // without what is seen of it
+	out   *lines            // standard output
+	spots map[uint64][]spot // where something is said
+	code  *inspect.Image
+	clock func(instructions uint64) time.Duration // nil: not read yet
 
 	ctx      context.Context
-	died     ending
 	verifier *record.Verifier
 	last     uint64 // instructions, when it was last asked
 	target   uint64 // where it is to stop; 0: nowhere
@@ -57,127 +50,118 @@ const (
 // main loop, and for so long, waits for what will not come.
 const standsStill = 10 * time.Second
 
-func (p *playing) say(format string, a ...any) {
-	fmt.Fprintf(p.stderr, "zf replay: "+format+"\n", a...)
-}
-
-// run runs the replay and returns the exit status.
-func (p *playing) run(ctx context.Context) int {
-	p.ctx = ctx
-	fail := func(code int, err error) int {
-		p.say("%s", interrupted(ctx, withQEMUStep(err)))
-		return code
+// run runs the replay.
+func (p *playing) run() error {
+	ofMachine := func(err error) error { return failure{interrupted(p.ctx, err), exitMachine} }
+	err := p.rec.checkQEMU(p.ctx)
+	switch {
+	case errors.Is(err, errOtherQEMU) && !p.force:
+		return fmt.Errorf("%s: %w, or try -force", p.file, err)
+	case err != nil && !errors.Is(err, errOtherQEMU):
+		return ofMachine(err)
 	}
-	have, err := qemu.Version(ctx, "")
+	if err := p.rec.writeLog(p.ctx, p.cfg.Replay); err != nil {
+		return ofMachine(err)
+	}
+	if err := p.aim(); err != nil {
+		return err
+	}
+	var to io.Writer = p.out
+	if !p.show {
+		to = io.Discard
+	}
+	out, err := p.newScreen(to, p.stdout, p.rec.sym, p.rec.Cooked, p.rec.Quiet, trace.Options{})
 	if err != nil {
-		return fail(exitMachine, err)
+		return err
 	}
-	if have != p.rec.QEMU && !p.force {
-		return fail(exitUsage, fmt.Errorf("%s was recorded by QEMU %s, and this is %s, whose machine is another; install that one, or try -force", p.file, printable(p.rec.QEMU), printable(have)))
-	}
-	version := p.log.Version()
-	if version == 0 {
-		if version, err = qemu.LogVersion(ctx, "", p.tmp); err != nil {
-			return fail(exitMachine, err)
-		}
-		p.log.ReadAs(version)
-	}
-	if p.log.Known && p.log.Instructions == p.log.Base.At {
-		return fail(exitUsage, fmt.Errorf("%s: %w, before the machine's first instruction in it", p.file, record.ErrCut))
-	}
-	if p.log.Err != nil {
-		p.say("note: %v; it is replayed up to there", p.log.Err)
-	}
-	if p.target, p.atEnd, err = p.until.of(p.rec.Recording, p.log); err != nil {
-		return fail(exitUsage, fmt.Errorf("the point %s: %w", p.until.text, err))
-	}
-	if p.target == 0 && (p.look.goroutines || p.look.trace != "") {
-		return fail(exitUsage, errors.New("nobody knows where this recording ends: -goroutines and -trace want -until, with a number of instructions"))
-	}
-	if p.atEnd && p.target > 0 {
-		p.target-- // in the midst of the last one QEMU ends, or the log
-	}
-	if err := p.log.Write(p.cfg.Replay, version); err != nil {
-		return fail(exitUsage, err)
-	}
-	out, end, err := p.output()
-	if err != nil {
-		return fail(exitUsage, err)
-	}
-	p.verifier = p.rec.NewVerifier(out)
+	p.verifier = p.rec.NewVerifier(out.text)
 	cfg := p.cfg
 	cfg.Stdout = p.verifier
 	if p.gdb != "" && p.atEnd {
 		cfg.GDB = "tcp:" + p.gdb + ",server=on,wait=off"
 	}
+	play := p.play
 	if p.look.stops() {
-		cfg.GDB = "unix:" + p.gdbSocket() + ",server=on,wait=off"
+		cfg.GDB, play = "unix:"+p.gdbSocket()+",server=on,wait=off", p.observe
 	}
-	vm, err := qemu.Start(ctx, cfg)
+	vm, err := qemu.Start(p.ctx, cfg)
 	if err != nil {
-		return fail(exitMachine, err)
+		return ofMachine(err)
 	}
-	var code int
-	if p.look.stops() {
-		code = p.observe(vm)
-	} else {
-		code = p.play(vm)
-	}
+	err = play(vm)
 	vm.Kill()
 	vm.Wait()
-	if err := end(); err != nil && code == exitOK {
-		return fail(exitUsage, err)
+	if cerr := errors.Join(out.close(), p.records.end()); err == nil {
+		err = cerr
 	}
-	if p.died.first != nil && p.show {
-		dir, _ := os.Getwd() // without it, paths are absolute
-		io.WriteString(p.stderr, summary(p.command, p.died.first, dir))
+	if p.show {
+		out.died.say(&p.streams)
 	}
 	if p.verdict != "" {
 		p.say("%s", p.verdict)
 	}
-	return code
+	return err
 }
 
-// output returns what takes what the machine says, traces resolved, and what ends that.
-func (p *playing) output() (out io.Writer, end func() error, err error) {
-	var serial io.Writer = p.stdout
-	if !p.show {
-		serial = io.Discard
+// aim decides where the machine is to stop.
+func (p *playing) aim() (err error) {
+	if p.rec.log.Known && p.rec.log.Instructions == p.rec.log.Base.At {
+		return fmt.Errorf("%s: %w, before the machine's first instruction in it", p.file, record.ErrCut)
 	}
-	opt := trace.Options{
-		Symbols: p.sym, Color: wantColor(p.stdout.w), Sanitize: isTerminal(p.stdout.w), Columns: columnsOf(p.stdout.w),
-		Log: p.stderr, Idle: trace.DefaultIdle, OnTrace: p.died.take,
+	if p.rec.log.Err != nil {
+		p.say("note: %v; it is replayed up to there", p.rec.log.Err)
 	}
-	if err := p.view.apply(&opt, opt.Color); err != nil {
-		return nil, nil, err
+	if p.target, p.atEnd, err = p.until.of(p.rec.Recording, p.rec.log); err != nil {
+		return fmt.Errorf("the point %s: %w", p.until.text, err)
 	}
-	ends := &lineEnds{w: serial}
-	if p.rec.Cooked {
-		serial = ends
+	if p.target == 0 && (p.look.goroutines || p.look.trace != "") {
+		return errors.New("nobody knows where this recording ends: -goroutines and -trace want -until, with a number of instructions")
 	}
-	if p.rec.Quiet {
-		serial = &withoutReport{w: serial}
+	if p.atEnd && p.target > 0 {
+		p.target-- // in the midst of the last one QEMU ends, or the log
 	}
-	filter, err := trace.NewFilter(serial, opt)
-	if err != nil {
-		return nil, nil, err
-	}
-	text := p.records.text(filter, p.command, p.stderr)
-	return text, func() error { return errors.Join(text.Close(), filter.Close(), ends.flush(), p.records.end()) }, nil
+	return nil
 }
 
 // play lets the machine run to where it is to stop, and says what has come of it.
-func (p *playing) play(vm *qemu.VM) int {
+func (p *playing) play(vm *qemu.VM) error {
 	if p.gdb != "" && p.atEnd {
 		return p.debug(vm)
 	}
 	if p.target > 0 {
 		if err := vm.StopAt(p.target); err != nil {
-			p.say("%v", err)
-			return exitMachine
+			return failure{err, exitMachine}
 		}
 	}
 	vm.Continue() // or it has ended already
+	for {
+		stopped, err := p.await(vm, vm.Stopped(), vm.Done())
+		if err != nil {
+			return p.parted(standing)
+		}
+		if !stopped {
+			return p.ended(vm)
+		}
+		n, err := vm.Instructions()
+		if err != nil || p.target == 0 {
+			continue // it has ended, or does so
+		}
+		p.last = n
+		if n != p.target {
+			return p.parted(wrongStop(n, p.target))
+		}
+		return p.stopped(vm)
+	}
+}
+
+// wrongStop says that a machine has stopped at another instruction than it should.
+func wrongStop(at, target uint64) string {
+	return fmt.Sprintf("it has stopped after %d instructions, and should do so after %d", at, target)
+}
+
+// await asks a machine how far it is, which wakes it, until it stops or is done. It returns
+// errStands if it stands still and waits for what will not come.
+func (p *playing) await(vm *qemu.VM, stops, done <-chan struct{}) (stopped bool, err error) {
 	asked, since := 0, time.Now()
 	for {
 		pause := askEvery
@@ -185,18 +169,10 @@ func (p *playing) play(vm *qemu.VM) int {
 			pause = askSleeping
 		}
 		select {
-		case <-vm.Done():
-			return p.ended(vm)
-		case <-vm.Stopped():
-			n, err := vm.Instructions()
-			if err != nil || p.target == 0 {
-				continue // it has ended, or does so
-			}
-			p.last = n
-			if n != p.target {
-				return p.parted(fmt.Sprintf("it has stopped after %d instructions, and should do so after %d", n, p.target))
-			}
-			return p.stopped(vm)
+		case <-done:
+			return false, nil
+		case <-stops:
+			return true, nil
 		case <-time.After(pause):
 		}
 		switch n, err := vm.Instructions(); {
@@ -204,8 +180,8 @@ func (p *playing) play(vm *qemu.VM) int {
 		case n != p.last:
 			p.last, asked, since = n, 0, time.Now()
 		default:
-			if asked++; asked > p.log.Rounds+500 && time.Since(since) > standsStill {
-				return p.parted(standing)
+			if asked++; asked > p.rec.log.Rounds+500 && time.Since(since) > standsStill {
+				return false, partsError(standing)
 			}
 		}
 	}
@@ -214,9 +190,9 @@ func (p *playing) play(vm *qemu.VM) int {
 // point says where a replay is: its instruction, and the machine's time.
 func (p *playing) point(instructions uint64) string {
 	s := fmt.Sprintf("instruction %d", instructions)
-	if p.log.Known && !p.rec.VirtualTime {
+	if p.rec.log.Known && !p.rec.VirtualTime {
 		if p.clock == nil {
-			p.clock = p.log.Clock()
+			p.clock = p.rec.log.Clock()
 		}
 		s += fmt.Sprintf(" (%v)", p.clock(instructions))
 	}
@@ -224,35 +200,33 @@ func (p *playing) point(instructions uint64) string {
 }
 
 // parted says that the replay has parted from its recording, and where.
-func (p *playing) parted(how string) int {
+func (p *playing) parted(how string) error {
 	n := p.verifier.Verified()
 	p.verdict = fmt.Sprintf("the replay parts from its recording: %s\nzf replay: up to there %d bytes of its output were the same; last seen at %s", how, n, p.point(p.last))
-	if e, ok := p.log.Sent(n); ok {
-		p.verdict += fmt.Sprintf("\nzf replay: the recording says the next byte at %s", p.point(e.Instructions))
+	if e, ok := p.rec.log.Sent(n); ok {
+		p.verdict += "\nzf replay: the recording says the next byte at " + p.point(e.Instructions)
 	}
-	return exitParted
+	return status(exitParted)
 }
 
 // stopped is for a machine that stands where it is to stop.
-func (p *playing) stopped(vm *qemu.VM) int {
+func (p *playing) stopped(vm *qemu.VM) error {
 	if p.atEnd {
 		return p.finish(vm)
 	}
 	regs, err := vm.Registers()
 	if err != nil {
-		p.say("%v", err)
-		return exitMachine
+		return failure{err, exitMachine}
 	}
 	rip, _ := qemu.InstructionPointer(regs)
 	halted := ""
 	if strings.Contains(regs, "HLT=1") {
 		halted = ", halted"
 	}
-	p.say("stopped at %s, rip %#x%s%s", p.point(p.last), rip, where(p.sym, rip), halted)
+	p.say("stopped at %s, rip %#x%s%s", p.point(p.last), rip, where(p.rec.sym, rip), halted)
 	if p.gdb != "" {
 		if err := vm.ServeGDB(p.gdb); err != nil {
-			p.say("-gdb: %v; another program may have that port: take another one", err)
-			return exitMachine
+			return failure{fmt.Errorf("-gdb: %w; another program may have that port: take another one", err), exitMachine}
 		}
 		return p.debug(vm)
 	}
@@ -261,23 +235,19 @@ func (p *playing) stopped(vm *qemu.VM) int {
 }
 
 // takeCore makes the core, if there is to be one, and shows what is wanted of another.
-func (p *playing) takeCore(vm *qemu.VM) int {
-	if err := p.lookAt(vm); err != nil {
-		p.say("%v", err)
-		return exitUsage
+func (p *playing) takeCore(vm *qemu.VM) error {
+	if err := p.lookAt(vm); err != nil || p.core == "" {
+		return err
 	}
-	if p.core == "" {
-		return exitOK
-	}
-	c := &fullCore{command: p.command, path: p.core, elf: p.coreELF, sym: p.sym, force: p.force, zstd: filepath.Ext(p.core) == zstdSuffix, stderr: p.stderr}
+	c := &fullCore{streams: p.streams, path: p.core, elf: p.coreELF, sym: p.rec.sym, force: p.force, zstd: filepath.Ext(p.core) == zstdSuffix}
 	if err := c.ofVM(vm); err != nil {
-		return failing(p.command, p.stderr)("-core: %v", err)
+		return fmt.Errorf("-core: %w", err)
 	}
-	return exitOK
+	return nil
 }
 
 // debug waits while gdb has the machine.
-func (p *playing) debug(vm *qemu.VM) int {
+func (p *playing) debug(vm *qemu.VM) error {
 	p.say("the machine waits for gdb: target remote %s", p.gdb)
 	for over := false; !over; {
 		select {
@@ -288,15 +258,20 @@ func (p *playing) debug(vm *qemu.VM) int {
 		}
 	}
 	if err := p.verifier.Parted(); err != nil {
-		return p.parted(strings.TrimPrefix(err.Error(), record.ErrParted.Error()+" "))
+		return p.parted(how(err))
 	}
-	return exitOK
+	return nil
+}
+
+// how is what the verifier's error says beyond that the replay has parted.
+func how(parted error) string {
+	return strings.TrimPrefix(parted.Error(), record.ErrParted.Error()+" ")
 }
 
 // finish is for a machine that stands at the end of its recording.
-func (p *playing) finish(vm *qemu.VM) int {
-	if code := p.takeCore(vm); code != exitOK {
-		return code
+func (p *playing) finish(vm *qemu.VM) error {
+	if err := p.takeCore(vm); err != nil {
+		return err
 	}
 	if !p.rec.Ended() {
 		return p.short()
@@ -307,15 +282,14 @@ func (p *playing) finish(vm *qemu.VM) int {
 }
 
 // ended is for a machine that has come to its end.
-func (p *playing) ended(vm *qemu.VM) int {
+func (p *playing) ended(vm *qemu.VM) error {
 	res, err := vm.Wait()
 	n, all := p.verifier.Verified(), int64(len(p.rec.Serial))
 	switch parted := p.verifier.Parted(); {
 	case parted != nil:
-		return p.parted(strings.TrimPrefix(parted.Error(), record.ErrParted.Error()+" "))
+		return p.parted(how(parted))
 	case p.ctx.Err() != nil:
-		p.say("interrupted")
-		return exitMachine
+		return failure{interrupted(p.ctx, nil), exitMachine}
 	case !p.rec.Ended() && errors.Is(err, qemu.ErrQEMU):
 		return p.parted(err.Error())
 	case !p.rec.Ended():
@@ -336,33 +310,33 @@ func (p *playing) ended(vm *qemu.VM) int {
 	case end.Outcome == qemu.Exited.String():
 		how = fmt.Sprintf("the program exited with status %d", end.Program)
 	}
-	return p.same(how)
+	p.same(how)
+	return nil
 }
 
 // short is for a replay that has come to where its recording is cut or damaged.
-func (p *playing) short() int {
-	code := p.same(fmt.Sprintf("there it ends: %v", p.rec.Broken))
+func (p *playing) short() error {
+	p.same(fmt.Sprintf("there it ends: %v", p.rec.Broken))
 	if errors.Is(p.rec.Broken, record.ErrDamaged) {
-		code = exitUsage
+		return status(exitUsage)
 	}
-	return code
+	return nil
 }
 
 // same says that the replay has done the same as the recording, up to where that has ended so.
-func (p *playing) same(how string) int {
+func (p *playing) same(how string) {
 	ran := ""
-	if p.log.Known {
-		ran = fmt.Sprintf(", %d instructions", p.log.Instructions)
+	if p.rec.log.Known {
+		ran = fmt.Sprintf(", %d instructions", p.rec.log.Instructions)
 		if !p.rec.VirtualTime {
-			ran += fmt.Sprintf(" in %v", p.log.Time)
+			ran += fmt.Sprintf(" in %v", p.rec.log.Time)
 		}
 	}
-	if b := &p.log.Base; b.At > 0 {
-		ran = fmt.Sprintf(", %d instructions from instruction %d on", p.log.Instructions-b.At, b.At)
+	if b := &p.rec.log.Base; b.At > 0 {
+		ran = fmt.Sprintf(", %d instructions from instruction %d on", p.rec.log.Instructions-b.At, b.At)
 		if !p.rec.VirtualTime {
-			ran += fmt.Sprintf(", %v from %v on", p.log.Time-b.Time(), b.Time())
+			ran += fmt.Sprintf(", %v from %v on", p.rec.log.Time-b.Time(), b.Time())
 		}
 	}
 	p.verdict = fmt.Sprintf("the same as recorded: %d bytes of output%s; %s", p.verifier.Verified(), ran, how)
-	return exitOK
 }

@@ -5,25 +5,21 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"html/template"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/zeroframe/zeroframe/tools/handle"
 	"github.com/zeroframe/zeroframe/tools/input"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/page"
 	"github.com/zeroframe/zeroframe/tools/profile"
 	"github.com/zeroframe/zeroframe/tools/source"
@@ -69,64 +65,45 @@ type reportFlags struct {
 	image    string // the name of a recording's image, of which the ELF file is a copy
 }
 
-func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	f, code, ok := parseReport(args, stderr)
-	if !ok {
-		return code
+func runReport(c *call) error {
+	var f reportFlags
+	if err := f.parse(c); err != nil {
+		return err
 	}
-	fail := failing("zf report", stderr)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx := c.interruptible()
 	var in io.ReadCloser
 	var err error
 	var ask func() (*page.Why, error)
-	if f.recorded() {
-		var end func()
-		in, ask, end, err = f.recording(ctx, stderr)
-		defer end()
+	if isRecording(f.input) {
+		in, ask, err = f.recording(ctx, c)
 	} else {
-		in, err = input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: stdin})
+		in, err = input.Open(ctx, f.input, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: c.stdin})
 	}
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	defer in.Close()
-	indexes, err := newIndexing(indexAuto, "zf report", stderr)
+	indexes, err := newIndexing(indexAuto, &c.streams)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	images := f.images.load(indexes)
 	defer indexes.finish()
 	defer images.Close()
 	im := images.wait(ctx)
 	if images.err != nil {
-		return fail("%v", images.err)
+		return images.err
 	}
 	if im != nil {
-		images.assumed.WriteTo(stderr)
+		images.assumed.WriteTo(c.stderr)
 	}
-	dir, _ := os.Getwd() // without it, paths are absolute
-	opt := page.Options{
-		Title: f.title, Images: im, Force: f.images.force, Guess: f.images.guess, Demangle: f.images.demangle, Dir: dir, Log: stderr,
-		Sources: source.New(dir, f.remaps), Context: f.context,
+	opt, err := f.options(im, c.stderr)
+	if err != nil {
+		return err
 	}
-	opt.Facts = append(opt.Facts, page.Fact{Name: "ELF", Value: f.elfNames()})
-	if f.input != "-" {
-		opt.Facts = append(opt.Facts, page.Fact{Name: "log", Value: filepath.Base(f.input)})
-	}
-	opt.Facts = append(opt.Facts, page.Fact{Name: "zf", Value: kernelVersion})
-	if f.dated {
-		opt.Facts = append(opt.Facts, page.Fact{Name: "made", Value: time.Now().UTC().Format(time.RFC3339)})
-	}
-	if f.core != "" {
-		if opt.Waits, err = f.waits(); err != nil {
-			return fail("-core: %v", err)
-		}
-	}
-	opt.List = listPicture
 	page, err := page.New(opt)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	err = pump(ctx, page, in, nil)
 	if cerr := page.Close(); err == nil {
@@ -136,34 +113,63 @@ func runReport(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		err = f.addRecords(page)
 	}
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	if ask != nil { // the last thing that may fail: it takes long
 		told, err := ask()
 		if err != nil {
-			fail("%s", interrupted(ctx, err))
-			return exitMachine
+			return failure{interrupted(ctx, err), exitMachine}
 		}
 		page.Because(told)
 	}
+	return f.write(page, c)
+}
+
+// write writes the page and says so.
+func (f *reportFlags) write(page *page.Report, c *call) error {
 	var html bytes.Buffer
 	if err := page.HTML(&html); err != nil {
-		return fail("%v", err)
+		return err
 	}
-	if err := writeTo(f.output, stdout, func(w io.Writer) error { _, err := w.Write(html.Bytes()); return err }); err != nil {
-		return fail("%v", err)
+	if err := writeTo(f.output, c.stdout, func(w io.Writer) error { _, err := w.Write(html.Bytes()); return err }); err != nil {
+		return err
+	}
+	if f.output != "-" {
+		c.say("wrote %s: %s, %d KiB", f.output, count(page.Traces(), "trace"), (html.Len()+1023)>>10)
 	}
 	if f.doubt != nil {
-		defer fmt.Fprintf(stderr, "zf report: the page does not say why it died: %v\n", f.doubt)
+		c.say("the page does not say why it died: %v", f.doubt)
 	}
-	stats := page.Stats()
-	if f.output != "-" {
-		fmt.Fprintf(stderr, "zf report: wrote %s: %s, %d KiB\n", f.output, count(page.Traces(), "trace"), (html.Len()+1023)>>10)
+	if stats := page.Stats(); stats.Mismatch || stats.MismatchBefore || f.doubt != nil {
+		return status(exitUsage) // the page says it, too
 	}
-	if stats.Mismatch || stats.MismatchBefore || f.doubt != nil {
-		return exitUsage // the page says it, too
+	return nil
+}
+
+// options returns what the page is about.
+func (f *reportFlags) options(im *lookup.Images, log io.Writer) (page.Options, error) {
+	dir, _ := os.Getwd() // without it, paths are absolute
+	opt := page.Options{
+		Title: f.title, Images: im, Force: f.images.force, Guess: f.images.guess, Demangle: f.images.demangle, Dir: dir, Log: log,
+		Sources: source.New(dir, f.remaps), Context: f.context, List: listPicture,
 	}
-	return exitOK
+	fact := func(name, value string) { opt.Facts = append(opt.Facts, page.Fact{Name: name, Value: value}) }
+	fact("ELF", f.elfNames())
+	if f.input != "-" {
+		fact("log", filepath.Base(f.input))
+	}
+	fact("zf", kernelVersion)
+	if f.dated {
+		fact("made", time.Now().UTC().Format(time.RFC3339))
+	}
+	if f.core == "" {
+		return opt, nil
+	}
+	var err error
+	if opt.Waits, err = f.waits(); err != nil {
+		err = fmt.Errorf("-core: %w", err)
+	}
+	return opt, err
 }
 
 // waits is what the page says of a core: who waited for whom.
@@ -283,79 +289,59 @@ func recordFiles(dir string) ([]recordFile, error) {
 	return files, nil
 }
 
-// parseReport reads the arguments; flags may follow the log's name.
-func parseReport(args []string, stderr io.Writer) (f reportFlags, code int, ok bool) {
-	fs := newFlags("report", "-e ELF [flags] LOG", reportText, stderr)
-	list := func(to *[]string) func(string) error {
-		return func(s string) error {
-			if s == "" {
-				return errors.New("a file's name is wanted")
-			}
-			*to = append(*to, s)
-			return nil
-		}
-	}
-	fs.Func("e", "the `ELF` file that was running, or a folder; may be repeated", list(&f.images.elfs))
-	fs.StringVar(&f.output, "o", "", "write the page to `FILE` (default: the log's name, with .html); -\nis standard output")
-	fs.StringVar(&f.title, "title", "", "`TEXT` above the page (default: the ELF's name)")
-	fs.IntVar(&f.context, "context", 4, "show `N` lines of source before and behind each frame's line; -1:\nno source")
-	fs.Func("source", "where source files are, as `OLD=NEW`; may be repeated", func(s string) error {
-		r, err := source.ParseRemap(s)
-		if err == nil {
-			f.remaps = append(f.remaps, r)
-		}
-		return err
+// parse reads the arguments; flags may follow the log's name.
+func (f *reportFlags) parse(c *call) error {
+	f.context = 4
+	trustFlag(c.FlagSet, &f.trust)
+	inputs, err := c.parseMixed([]option{
+		{names(&f.images.elfs, wantFile), "e", "the `ELF` file that was running, or a folder; may be repeated"},
+		{&f.output, "o", "write the page to `FILE` (default: the log's name, with .html); -\nis standard output"},
+		{&f.title, "title", "`TEXT` above the page (default: the ELF's name)"},
+		{&f.context, "context", "show `N` lines of source before and behind each frame's line; -1:\nno source"},
+		{remapping(&f.remaps), "source", "where source files are, as `OLD=NEW`; may be repeated"},
+		{&f.images.force, "force", "resolve traces of another or an unknown build too"},
+		{&f.images.bias, "bias", "how far above its ELF addresses the system of other traces runs, as\nin zf symbolize: `ADDR`, or FUNC+OFFSET=ADDR"},
+		{&f.images.guess, "guess", "take any number in the log that is an address in the code for one"},
+		{&f.images.demangle, "C", "show the names of C++ and Rust as in the source"},
+		{names(&f.profiles, wantFile), "profile", "show the profile in `FILE`, from zf run -cpuprofile or in pprof's\nformat; may be repeated"},
+		{names(&f.handles, wantFile), "handles", "show the snapshot in `FILE`, from zf run -handles; may be repeated"},
+		{&f.records, "records", "show what -records DIR of another command has kept in `DIR`"},
+		{&f.core, "core", "show who waited for whom, by a core of the same program in `FILE`"},
+		{&f.hang, "hang", "the program of -core had done nothing for long"},
+		{&f.dated, "date", "say when the page was made; without it, the same input gives the\nsame page"},
 	})
-	fs.BoolVar(&f.images.force, "force", false, "resolve traces of another or an unknown build too")
-	fs.StringVar(&f.images.bias, "bias", "", "how far above its ELF addresses the system of other traces runs, as\nin zf symbolize: `ADDR`, or FUNC+OFFSET=ADDR")
-	fs.BoolVar(&f.images.guess, "guess", false, "take any number in the log that is an address in the code for one")
-	fs.BoolVar(&f.images.demangle, "C", false, "show the names of C++ and Rust as in the source")
-	fs.Func("profile", "show the profile in `FILE`, from zf run -cpuprofile or in pprof's\nformat; may be repeated", list(&f.profiles))
-	fs.Func("handles", "show the snapshot in `FILE`, from zf run -handles; may be repeated", list(&f.handles))
-	fs.StringVar(&f.records, "records", "", "show what -records DIR of another command has kept in `DIR`")
-	fs.StringVar(&f.core, "core", "", "show who waited for whom, by a core of the same program in `FILE`")
-	fs.BoolVar(&f.hang, "hang", false, "the program of -core had done nothing for long")
-	trustFlag(fs, &f.trust)
-	fs.BoolVar(&f.dated, "date", false, "say when the page was made; without it, the same input gives the\nsame page")
-	inputs, code, ok := parseMixed(fs, args)
-	if !ok {
-		return f, code, false
-	}
-	wrong := ""
 	switch {
+	case err != nil:
+		return err
 	case len(f.images.elfs) == 0 && !(len(inputs) == 1 && isRecording(inputs[0])):
-		wrong = "-e ELF is missing: name the image that was running"
+		return c.wrong("%w", errNoELF)
 	case len(inputs) != 1:
-		wrong = fmt.Sprintf("want one log, have %d; - is standard input", len(inputs))
+		return c.wrong("want one log, have %d; - is standard input", len(inputs))
 	case f.context < -1 || f.context > source.MaxContext:
-		wrong = fmt.Sprintf("-context %d: want -1 to %d", f.context, source.MaxContext)
+		return c.wrong("-context %d: want -1 to %d", f.context, source.MaxContext)
 	}
-	if wrong == "" {
-		f.input = inputs[0]
-		if f.output == "" {
-			f.output = reportName(f.input)
-		}
-		if f.title == "" && len(f.images.elfs) > 0 {
-			f.title = baseNames(f.images.elfs[:1])
-		}
-		for _, path := range slices.Concat(f.images.elfs, f.profiles, f.handles, []string{f.input}) {
-			if f.output != "-" && samePath(f.output, path) {
-				wrong = "-o " + f.output + " would overwrite what is read"
-			}
-		}
-		switch dir := filepath.Dir(f.output); {
-		case f.output == "-" || wrong != "":
-		case !isFolder(dir):
-			wrong = fmt.Sprintf("-o %s: there is no folder %s; make it first", f.output, dir)
-		case isFolder(f.output):
-			wrong = fmt.Sprintf("-o %s is a folder; name a file", f.output)
+	f.input = inputs[0]
+	if f.output == "" {
+		f.output = reportName(f.input)
+	}
+	if f.title == "" && len(f.images.elfs) > 0 {
+		f.title = baseNames(f.images.elfs[:1])
+	}
+	if f.output == "-" {
+		return nil
+	}
+	for _, path := range slices.Concat(f.images.elfs, f.profiles, f.handles, inputs) {
+		if samePath(f.output, path) {
+			return c.wrong("-o %s would overwrite what is read", f.output)
 		}
 	}
-	if wrong != "" {
-		fmt.Fprintf(stderr, "zf report: %s; `zf report -h` lists the flags\n", wrong)
-		return f, exitUsage, false
+	if dir := filepath.Dir(f.output); !isFolder(dir) {
+		return c.wrong("-o %s: there is no folder %s; make it first", f.output, dir)
 	}
-	return f, exitOK, true
+	if isFolder(f.output) {
+		return c.wrong("-o %s is a folder; name a file", f.output)
+	}
+	return nil
 }
 
 // reportName is the page's name if none is given.
@@ -365,17 +351,4 @@ func reportName(log string) string {
 	}
 	base := filepath.Base(log)
 	return strings.TrimSuffix(base, filepath.Ext(base)) + ".html"
-}
-
-// parseMixed parses flags that may stand behind names, which it returns.
-func parseMixed(fs *flag.FlagSet, args []string) (names []string, code int, ok bool) {
-	for {
-		if code, ok := parse(fs, args); !ok {
-			return nil, code, false
-		}
-		if args = fs.Args(); len(args) == 0 {
-			return names, exitOK, true
-		}
-		names, args = append(names, args[0]), args[1:]
-	}
 }

@@ -16,10 +16,7 @@ import (
 )
 
 // isRecording reports whether a file is a recording, by its name.
-func isRecording(path string) bool { return filepath.Ext(path) == ".zfr" }
-
-// recorded reports whether the log is a recording.
-func (f *reportFlags) recorded() bool { return isRecording(f.input) }
+func isRecording(path string) bool { return filepath.Ext(path) == recordingSuffix }
 
 // elfNames names the ELF files.
 func (f *reportFlags) elfNames() string {
@@ -30,11 +27,11 @@ func (f *reportFlags) elfNames() string {
 }
 
 // recording opens the recording: it returns what the machine has said, and what finds out why it died, if it has, which
-// takes replays. Its image is that of the page, if -e names no other. end removes what was made for that.
-func (f *reportFlags) recording(ctx context.Context, stderr io.Writer) (in io.ReadCloser, ask func() (*page.Why, error), end func(), err error) {
-	r, err := openRecorded(f.input, f.trust)
+// takes replays. Its image is that of the page, if -e names no other.
+func (f *reportFlags) recording(ctx context.Context, c *call) (in io.ReadCloser, ask func() (*page.Why, error), err error) {
+	r, err := c.openRecorded(f.input, f.trust)
 	if err != nil {
-		return nil, nil, func() {}, err
+		return nil, nil, err
 	}
 	if len(f.images.elfs) == 0 {
 		f.images.elfs, f.image = []string{r.elf}, filepath.Base(r.Name)
@@ -44,13 +41,13 @@ func (f *reportFlags) recording(ctx context.Context, stderr io.Writer) (in io.Re
 	}
 	_, f.doubt = r.config("")
 	in = io.NopCloser(bytes.NewReader(r.Serial))
-	return in, func() (*page.Why, error) { return whyOf(ctx, r, stderr) }, r.close, r.readSymbols()
+	return in, func() (*page.Why, error) { return whyOf(ctx, r, c) }, r.readSymbols()
 }
 
 // whyOf is what the page says of a recorded death; nil if the machine has not died. What keeps it from being found is
 // said on the page, and is no error but an interrupt.
-func whyOf(ctx context.Context, r *recorded, stderr io.Writer) (*page.Why, error) {
-	fmt.Fprintf(stderr, "zf report: looking for why it died, in replays\n")
+func whyOf(ctx context.Context, r *recorded, c *call) (*page.Why, error) {
+	c.say("looking for why it died, in replays")
 	launch, err := r.launcher(ctx)
 	var w *why.Why
 	if err == nil {

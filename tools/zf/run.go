@@ -3,12 +3,12 @@ package main
 // `zf run`: what to boot, and with which files; machine.go boots it.
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
 	"fmt"
 	"go/build"
-	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -70,69 +70,42 @@ type runFlags struct {
 }
 
 // runRun runs `zf run`.
-func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	f := runFlags{machine: machine{command: "zf run"}}
-	fail := failing(f.command, stderr)
-	if code, ok := f.parse(args, stderr); !ok {
-		return code
+func runRun(c *call) error {
+	f := runFlags{machine: machine{streams: c.streams}}
+	if err := f.parse(c); err != nil {
+		return err
 	}
 	// A closed pipe behind us is an error of a write, after which the machine
 	// is ended, not the end of this process with a machine left behind.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-
+	ctx := c.interruptible(syscall.SIGHUP)
 	// While it builds, ^\ is another ^C. boot() gives it its own meaning.
 	building, stopBuilding := signal.NotifyContext(ctx, syscall.SIGQUIT)
 	defer stopBuilding()
-	elf, info, cleanup, err := f.image(building, stderr)
+	elf, info, err := f.image(building, c)
 	if err != nil {
-		return buildFailed("run", err, stderr)
+		return notBuilt(err)
 	}
-	defer cleanup()
 	for _, path := range []string{elf, f.target} {
 		if f.json != "" && f.json != "-" && samePath(f.json, path) {
-			return fail("-json %s would overwrite %s", f.json, path)
+			return fmt.Errorf("-json %s would overwrite %[1]s", f.json)
 		}
 	}
-	tmp, err := os.MkdirTemp("", "zf-run-")
+	tmp, err := c.folder()
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
-	defer os.RemoveAll(tmp)
 	sym, err := symbol.Open(elf)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	defer sym.Close()
-
-	var archive *initrd.Archive
-	if len(f.flight.probes.patterns) > 0 {
-		archive = new(initrd.Archive)
-		if err := f.flight.choose(sym, archive); err != nil {
-			return fail("%v", err)
-		}
-	}
-	files, size, err := f.files.write(tmp, archive)
-	if err != nil {
-		return fail("%v", err)
-	}
-	if need := needMiB(info, size); f.qemu.MemoryMiB < need {
-		what := f.target
-		if size > 0 {
-			what = fmt.Sprintf("%s with %d KiB of files", what, size>>10)
-		}
-		fmt.Fprintf(stderr, "zf run: too small RAM size: %s ends at %d KiB and needs %d MiB, the machine has %d; give it -m %d or more\n",
-			what, info.End>>10+uint64(size)>>10, need, f.qemu.MemoryMiB, need)
-		return exitUsage
-	}
-	f.qemu.Kernel, f.qemu.Initrd, f.name = elf, files, filepath.Base(f.target)
-	if f.coreELF, f.built = elf, elf != f.target; f.built { // "." is no name
-		f.name = strings.TrimSuffix(filepath.Base(elf), ".elf")
+	if err := f.load(elf, info, sym, tmp); err != nil {
+		return err
 	}
 	if f.isISO() {
 		f.qemu.Kernel, f.qemu.CDROM = "", f.target
-		return f.boot(ctx, sym, stdin, stdout, stderr)
+		return status(f.boot(ctx, sym))
 	}
 	f.options = []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(elf), ".elf"))}
 	if f.quiet {
@@ -146,35 +119,47 @@ func runRun(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			f.chaos.seed = clockSeed()
 		}
 		f.chaos.add(&f.machine, f.chaos.seed)
-		fmt.Fprintf(stderr, "zf run: -chaos has the seed %d\n", f.chaos.seed)
+		c.say("-chaos has the seed %d", f.chaos.seed)
 	}
 	if err := f.flight.watch.resolve(&f.machine, elf); err != nil {
-		return fail("%v", err)
+		return err
 	}
-	f.flight.arm(&f.machine, sym, stderr)
-	code := f.boot(ctx, sym, stdin, stdout, stderr)
-	return f.flight.end(&f.machine, code, stdout, stderr)
+	f.flight.arm(&f.machine, sym, &c.streams)
+	return status(f.flight.end(&c.streams, f.boot(ctx, sym)))
 }
 
-// parse reads the command line. If there is nothing more to do, ok is false and
-// code is the exit status.
-func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
-	f.build.Stderr = stderr
-	fs := newFlags("run", "[flags] PKG|ELF [-- ARGS]", runText, stderr)
-	fs.Func("timeout", "end the machine after `TIME`, such as 5s, with a trace of where it\nis (default 0: never)", func(s string) (err error) {
-		if f.qemu.Timeout, err = time.ParseDuration(s); err != nil {
-			return errors.New("want a duration such as 3s")
+// load gives the machine its image and its files, packed into folder tmp.
+func (f *runFlags) load(elf string, info *image.Info, sym *symbol.File, tmp string) error {
+	var archive *initrd.Archive
+	if len(f.flight.probes.patterns) > 0 {
+		archive = new(initrd.Archive)
+		if err := f.flight.choose(sym, archive); err != nil {
+			return err
 		}
-		return nil
-	})
-	fs.StringVar(&f.json, "json", "", "write traces as JSON lines to `FILE`; - is standard output, and serial\noutput then goes to standard error")
-	fs.BoolVar(&f.quiet, "q", false, "say nothing but what the program says: no boot report")
-	fs.BoolVar(&f.sayAccel, "v", false, "say which accelerator runs the machine, and why")
-	fs.BoolVar(&f.force, "force", false, "resolve traces that come from another build, too")
-	fs.BoolVar(&f.qemu.UEFI, "uefi", false, "boot by UEFI firmware (OVMF): ISO images only")
-	fs.StringVar(&f.core, "core", "", "when the machine dies, resets or passes its -timeout, write all of its\nmemory to `FILE`, as a core for Delve and gdb; .zst has it compressed")
-	fs.BoolVar(&f.kstat, "kstat", false, "with several CPUs: list at the program's end, by system call, how\noften the kernel lock was taken and waited for, and for how long\n(option kstat=on)")
-	fs.IntVar(&f.qemu.Reboots, "reboots", 0, "let the machine reset `N` times; the next reset ends it")
+	}
+	files, size, err := f.files.write(tmp, archive)
+	if err != nil {
+		return err
+	}
+	if need := needMiB(info, size); f.qemu.MemoryMiB < need {
+		what := f.target
+		if size > 0 {
+			what = fmt.Sprintf("%s with %d KiB of files", what, size>>10)
+		}
+		return fmt.Errorf("too small RAM size: %s ends at %d KiB and needs %d MiB, the machine has %d; give it -m %[3]d or more",
+			what, info.End>>10+uint64(size)>>10, need, f.qemu.MemoryMiB)
+	}
+	f.qemu.Kernel, f.qemu.Initrd, f.name = elf, files, filepath.Base(f.target)
+	if f.coreELF, f.built = elf, elf != f.target; f.built { // "." is no name
+		f.name = strings.TrimSuffix(filepath.Base(elf), ".elf")
+	}
+	return nil
+}
+
+// parse reads the command line.
+func (f *runFlags) parse(c *call) error {
+	f.build.Stderr = c.stderr
+	fs := c.FlagSet
 	f.view.flags(fs)
 	f.machine.recordFlag(fs)
 	f.chaos.flags(fs, "-record", "(default: another one each time)")
@@ -184,38 +169,44 @@ func (f *runFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
 	f.files.flags(fs)
 	f.flight.flags(fs)
 	buildFlags(fs, &f.build)
-	if code, ok := parse(fs, args); !ok {
-		return code, false
+	if err := c.parse([]option{
+		{func(s string) (err error) {
+			if f.qemu.Timeout, err = time.ParseDuration(s); err != nil {
+				return errors.New("want a duration such as 3s")
+			}
+			return nil
+		}, "timeout", "end the machine after `TIME`, such as 5s, with a trace of where it\nis (default 0: never)"},
+		{&f.json, "json", "write traces as JSON lines to `FILE`; - is standard output, and serial\noutput then goes to standard error"},
+		{&f.quiet, "q", "say nothing but what the program says: no boot report"},
+		{&f.sayAccel, "v", "say which accelerator runs the machine, and why"},
+		{&f.force, "force", "resolve traces that come from another build, too"},
+		{&f.qemu.UEFI, "uefi", "boot by UEFI firmware (OVMF): ISO images only"},
+		{&f.core, "core", "when the machine dies, resets or passes its -timeout, write all of its\nmemory to `FILE`, as a core for Delve and gdb; .zst has it compressed"},
+		{&f.kstat, "kstat", "with several CPUs: list at the program's end, by system call, how\noften the kernel lock was taken and waited for, and for how long\n(option kstat=on)"},
+		{&f.qemu.Reboots, "reboots", "let the machine reset `N` times; the next reset ends it"},
+	}); err != nil {
+		return err
 	}
 	var err error
-	if f.target, f.arguments, err = targetOf("run", fs.Args()); err != nil {
-		fmt.Fprintf(stderr, "zf run: %v\n", err)
-		return exitUsage, false
+	if f.target, f.arguments, err = targetOf(c.name, c.Args()); err != nil {
+		return err
 	}
-	wrong := ""
+	if err := cmp.Or(f.wrongAccel(), f.flight.wrong(), f.wrongRecord()); err != nil {
+		return err
+	}
 	switch {
 	case f.qemu.Timeout < 0:
-		wrong = fmt.Sprintf("-timeout %v is negative; 0 means none", f.qemu.Timeout)
-	case f.wrongAccel() != "":
-		wrong = f.wrongAccel()
-	case f.flight.wrong() != "":
-		wrong = f.flight.wrong()
-	case f.wrongRecord() != "":
-		wrong = f.wrongRecord()
+		return fmt.Errorf("-timeout %v is negative; 0 means none", f.qemu.Timeout)
 	case f.qemu.Reboots < 0:
-		wrong = fmt.Sprintf("-reboots %d is negative", f.qemu.Reboots)
+		return fmt.Errorf("-reboots %d is negative", f.qemu.Reboots)
 	case f.qemu.UEFI && !f.isISO():
-		wrong = "-uefi boots ISO images; make one with zf iso"
+		return errors.New("-uefi boots ISO images; make one with zf iso")
 	case f.core != "" && (samePath(f.core, f.target) || f.core == f.json):
-		wrong = "-core " + f.core + " would overwrite " + f.core
+		return fmt.Errorf("-core %s would overwrite %[1]s", f.core)
 	case f.isISO() && (f.append != "" || len(f.arguments) > 0 || f.kstat || f.files.any() || f.flight.any()):
-		wrong = f.target + " has its own command line, arguments and files; give them to zf iso"
+		return fmt.Errorf("%s has its own command line, arguments and files; give them to zf iso", f.target)
 	}
-	if wrong != "" {
-		fmt.Fprintf(stderr, "zf run: %s\n", wrong)
-		return exitUsage, false
-	}
-	return 0, true
+	return nil
 }
 
 // targetOf parts what stands behind a command's flags: what to boot, and behind -- the
@@ -259,53 +250,40 @@ func inspectImage(path string) (*image.Info, error) {
 // isISO reports whether the target is an ISO image.
 func (f *runFlags) isISO() bool { return filepath.Ext(f.target) == ".iso" }
 
-// image returns the path of the image to boot, built first if the target is a
-// package, and a function that removes it if it was built here.
-func (f *runFlags) image(ctx context.Context, stderr io.Writer) (path string, info *image.Info, cleanup func(), err error) {
-	if f.isISO() {
-		tmp, err := os.MkdirTemp("", "zf-run-")
-		if err != nil {
-			return "", nil, nil, err
-		}
-		cleanup = func() { os.RemoveAll(tmp) }
-		if path, err = fromISO(f.target, tmp); err == nil {
-			info, err = image.InspectFile(path)
-		}
-		if err != nil {
-			cleanup()
-			return "", nil, nil, err
-		}
-		return path, info, cleanup, nil
-	}
+// image returns the path of the image to boot, built first if the target is a package.
+func (f *runFlags) image(ctx context.Context, c *call) (path string, info *image.Info, err error) {
 	fi, err := os.Stat(f.target)
 	switch {
-	case err == nil && fi.Mode().IsRegular() && filepath.Ext(f.target) != ".go":
-		if info, err = inspectImage(f.target); err != nil {
-			return "", nil, nil, err
+	case f.isISO():
+		tmp, err := c.folder()
+		if err == nil {
+			path, err = fromISO(f.target, tmp)
 		}
-		return f.target, info, func() {}, nil
+		if err == nil {
+			info, err = image.InspectFile(path)
+		}
+		return path, info, err
+	case err == nil && fi.Mode().IsRegular() && filepath.Ext(f.target) != ".go":
+		info, err = inspectImage(f.target)
+		return f.target, info, err
 	case err == nil && fi.IsDir() && !build.IsLocalImport(f.target) && !filepath.IsAbs(f.target):
 		// It may be meant all the same: the module can have a package of that path.
 		f.build.Folder = "./" + filepath.ToSlash(f.target)
 	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(f.target) == ".elf":
-		return "", nil, nil, fmt.Errorf("there is no file %s; make it with `zf build -o %s PKG`", f.target, f.target)
+		return "", nil, fmt.Errorf("there is no file %s; make it with `zf build -o %[1]s PKG`", f.target)
 	}
-	tmp, err := os.MkdirTemp("", "zf-run-")
-	if err != nil {
-		return "", nil, nil, err
-	}
-	cleanup = func() { os.RemoveAll(tmp) }
 	f.build.Package = f.target
 	f.build.Net = f.hasAddress()
 	_, f.build.Zones = lastOption(f.append, "env.TZ")
 	f.build.HeapProfile = f.flight.heap.path != ""
-	f.build.Output = tmp
-	built := showProgress(&f.build, stderr)
+	if f.build.Output, err = c.folder(); err != nil {
+		return "", nil, err
+	}
+	built := showProgress(&f.build, c.stderr)
 	b, err := image.Build(ctx, f.build)
 	built()
 	if err != nil {
-		cleanup()
-		return "", nil, nil, err
+		return "", nil, err
 	}
-	return b.Path, &b.Info, cleanup, nil
+	return b.Path, &b.Info, nil
 }

@@ -115,6 +115,16 @@ func zf(stdin io.Reader, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), msg.String()
 }
 
+// zfTo runs a command with its output going where the caller says.
+func zfTo(command string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return dispatch(append([]string{command}, args...), stdin, stdout, stderr)
+}
+
+// calling returns the call of a command, for its flags.
+func calling(command string, args []string, stderr io.Writer) *call {
+	return newCall(context.Background(), find(command), args, nil, io.Discard, stderr)
+}
+
 func TestRunExitStatus(t *testing.T) {
 	elf := guest(t)
 	for _, tt := range []struct {

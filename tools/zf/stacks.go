@@ -5,9 +5,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/image"
@@ -54,59 +55,50 @@ type stackRow struct {
 	Chain []stacks.Step `json:"chain,omitempty"`
 }
 
-func runStacks(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+func runStacks(c *call) error {
 	var elf, notes string
 	var funcs []string
 	var verbose, asJSON bool
-	fs := newFlags("stacks", "-e ELF [flags]", stacksText, stderr)
-	fs.StringVar(&elf, "e", "", "the `ELF` file: an image, or another program for the 64-bit x86")
-	fs.Func("f", "bound this `FUNC`, instead of the kernel's stacks; the end of its name\nwill do. May be given more than once", func(s string) error {
-		funcs = append(funcs, s)
-		return nil
-	})
-	fs.StringVar(&notes, "notes", "", "read more notes from this `FILE`")
-	fs.BoolVar(&verbose, "v", false, "print the deepest chain of calls, with the bytes of each function, and\nall reasons")
-	fs.BoolVar(&asJSON, "json", false, "print one JSON object for each row")
-	if code, ok := parse(fs, args); !ok {
-		return code
+	if err := c.parse([]option{
+		{&elf, "e", "the `ELF` file: an image, or another program for the 64-bit x86"},
+		{&funcs, "f", "bound this `FUNC`, instead of the kernel's stacks; the end of its name\nwill do. May be given more than once"},
+		{&notes, "notes", "read more notes from this `FILE`"},
+		{&verbose, "v", "print the deepest chain of calls, with the bytes of each function, and\nall reasons"},
+		{&asJSON, "json", "print one JSON object for each row"},
+	}); err != nil {
+		return err
 	}
-	fail := failing("zf stacks", stderr)
 	switch {
 	case elf == "":
-		return fail("-e ELF is missing: name the image; `zf stacks -h` lists the flags")
-	case fs.NArg() > 0:
-		return fail("what is %q? functions are named with -f; `zf stacks -h` lists the flags", fs.Arg(0))
+		return c.wrong("-e ELF is missing: name the image")
+	case c.NArg() > 0:
+		return c.wrong("what is %q? functions are named with -f", c.Arg(0))
 	}
 	rows, err := stackRows(elf, notes, funcs)
 	if err != nil {
-		return fail("%v", err)
-	}
-	code := exitOK
-	for i := range rows {
-		if rows[i].Bytes == nil {
-			code = exitUnbounded
-		}
+		return err
 	}
 	if asJSON {
-		enc := json.NewEncoder(stdout)
+		enc := json.NewEncoder(c.stdout)
 		enc.SetEscapeHTML(false)
 		for i := range rows {
-			if err = enc.Encode(&rows[i]); err != nil {
-				break
-			}
+			err = errors.Join(err, enc.Encode(&rows[i]))
 		}
 	} else {
-		_, err = stdout.Write(stackTable(rows, verbose))
+		_, err = c.stdout.Write(stackTable(rows, verbose))
 	}
 	if err != nil {
-		return fail("standard output: %v", err)
+		return fmt.Errorf("standard output: %w", err)
 	}
-	if code != exitOK && len(funcs) == 0 {
+	if !slices.ContainsFunc(rows, func(r stackRow) bool { return r.Bytes == nil }) {
+		return nil
+	}
+	if len(funcs) == 0 {
 		if err := image.CheckKernelFlags(elf); err != nil {
-			fail("%s: %v", elf, err)
+			c.fail(fmt.Errorf("%s: %w", elf, err))
 		}
 	}
-	return code
+	return status(exitUnbounded)
 }
 
 // stackRows computes the bounds.

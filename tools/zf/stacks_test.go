@@ -61,7 +61,7 @@ func TestStacks(t *testing.T) {
 		{[]string{"-x"}, exitUsage, "", "`zf stacks -h` lists the flags"},
 	} {
 		var out, errors strings.Builder
-		code := runStacks(tt.args, strings.NewReader(""), &out, &errors)
+		code := zfTo("stacks", tt.args, strings.NewReader(""), &out, &errors)
 		if code != tt.code || !strings.Contains(out.String(), tt.out) || !strings.Contains(errors.String(), tt.errors) || (tt.errors == "") != (errors.Len() == 0) {
 			t.Errorf("%q: %d\n%s\n%s\nwant %d, %q, %q", tt.args, code, &out, &errors, tt.code, tt.out, tt.errors)
 		}
@@ -73,7 +73,7 @@ func TestStacks(t *testing.T) {
 	}
 
 	var out, errors strings.Builder
-	if code := runStacks([]string{"-e", path, "-f", "again", "-notes", notes, "-json"}, strings.NewReader(""), &out, &errors); code != exitOK {
+	if code := zfTo("stacks", []string{"-e", path, "-f", "again", "-notes", notes, "-json"}, strings.NewReader(""), &out, &errors); code != exitOK {
 		t.Fatalf("%d %s", code, &errors)
 	}
 	var r stackRow

@@ -6,18 +6,16 @@ package main
 // either case says all that it has.
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/zeroframe/zeroframe/tools/debuginfod"
@@ -121,63 +119,100 @@ type symbolizeFlags struct {
 	recordPort          string // the source of the second serial port
 }
 
-func runSymbolize(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return symbolize(ctx, args, stdin, stdout, stderr)
-}
-
-// symbolize runs until the input ends or ctx does.
-func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	f, code, ok := parseSymbolize(args, stdout, stderr)
-	if !ok {
-		return code
+func runSymbolize(c *call) error {
+	var f symbolizeFlags
+	if err := f.parse(c); err != nil {
+		return err
 	}
-	fail := failing("zf symbolize", stderr)
+	ctx := c.interruptible()
 	// A file that is not there is said first, and alone. Symbols take longer to read, so
 	// the input is opened next: an error of it must not wait for them.
 	for _, path := range f.elfs {
 		if _, err := os.Stat(path); err != nil {
-			return fail("%v; give the image that `zf build -o FILE` wrote", err)
+			return fmt.Errorf("%w; give the image that `zf build -o FILE` wrote", err)
 		}
 	}
-	size := f.size(stdin)
+	size := f.size(c.stdin)
 	if size > 4<<20 { // what is kept is large beside what each piece of the input takes
 		defer debug.SetGCPercent(debug.SetGCPercent(30))
 	}
-	note := func(s string) { fmt.Fprintf(stderr, "zf symbolize: %s\n", s) }
-	in, unread, err := f.open(ctx, stdin, note)
+	note := func(s string) { c.say("%s", s) }
+	in, unread, err := f.open(ctx, c.stdin, note)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	defer in.Close()
-	indexes, err := newIndexing(f.index, "zf symbolize", stderr)
+	indexes, err := newIndexing(f.index, &c.streams)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
 	defer indexes.clean()
 	if err := indexes.askServers(ctx, f.debuginfod); err != nil {
-		return fail("%v", err)
+		return err
 	}
 	images := f.load(indexes)
 	defer images.Close()
 	defer indexes.finish()
-	opt := trace.Options{
+	opt := f.options(ctx, c, images, size)
+	if err := f.view.apply(&opt, opt.Color && isTerminal(c.stdout)); err != nil {
+		return err
+	}
+	text := f.view.alone(f.format, c.stdout, &opt)
+	filter, err := trace.NewFilter(text, opt)
+	if err != nil {
+		return err
+	}
+	seen := &noise{to: filter}
+	between := f.records.text(seen, &c.streams)
+	port, err := f.openRecords(ctx, c)
+	if err != nil {
+		return err
+	}
+	decoded := input.Text(in, func() { note("the input is UTF-16, as Windows' tools write it; it is shown as UTF-8") })
+	err = pumpBy(ctx, pieces(size), withRecords{between, filter}, decoded, images.failed())
+	port(ctx)
+	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
+		err = cmp.Or(err, cerr)
+	}
+	if images.wait(ctx); err == nil && ctx.Err() == nil {
+		err = images.err
+	}
+	if err != nil {
+		return err
+	}
+	stats := filter.Stats()
+	nothing := stats.Traces+stats.Foreign == 0
+	if stats.Mismatch || stats.MismatchBefore || unread || stats.Left > 0 || nothing && stats.Lost > 0 {
+		return status(exitUsage)
+	}
+	if nothing && ctx.Err() == nil && !f.records.any() && f.inputs == nil {
+		why := "the lines of one begin with zf1, or have a form that `zf help symbolize` names"
+		if seen.isNoise() {
+			why = fmt.Sprintf("most of what came is no text, as at a wrong speed of the line (-baud is %d)", f.baud)
+		}
+		c.say("no trace found; %s", why)
+	}
+	return nil
+}
+
+// options returns how traces are resolved and shown.
+func (f *symbolizeFlags) options(ctx context.Context, c *call, images *loader, size int64) trace.Options {
+	return trace.Options{
 		Images: func() *lookup.Images { // when there is a trace
 			im := images.wait(ctx)
 			if im != nil {
-				images.assumed.WriteTo(stderr)
+				images.assumed.WriteTo(c.stderr)
 			}
 			if im != nil && f.mapFile != "" && !f.force {
-				fmt.Fprintf(stderr, "zf symbolize: note: %s is a map, which has no build ID: that the traces come from its program is not checked\n", f.mapFile)
+				c.say("note: %s is a map, which has no build ID: that the traces come from its program is not checked", f.mapFile)
 			}
 			return im
 		},
 		Force: f.force || f.mapFile != "",
-		Color: f.color == "always" || f.color == "auto" && wantColor(stdout),
+		Color: f.color == "always" || f.color == "auto" && wantColor(c.stdout),
 		// Who asks for colours in a pipe has a terminal, or a pager, behind it.
-		Sanitize: f.color == "always" || isTerminal(stdout),
-		Log:      stderr,
+		Sanitize: f.color == "always" || isTerminal(c.stdout),
+		Log:      c.stderr,
 		Idle:     trace.DefaultIdle,
 		Foreign:  true,
 		Offsets:  f.offsets(),
@@ -187,47 +222,6 @@ func symbolize(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 		Prefixes: true,
 		OnList:   listWaits,
 	}
-	if err := f.view.apply(&opt, opt.Color && isTerminal(stdout)); err != nil {
-		return fail("%v", err)
-	}
-	text := f.view.alone(f.format, stdout, &opt)
-	filter, err := trace.NewFilter(text, opt)
-	if err != nil {
-		return fail("%v", err)
-	}
-	seen := &noise{to: filter}
-	between := f.records.text(seen, "zf symbolize", stderr)
-	port, err := f.openRecords(ctx, stdin, stderr)
-	if err != nil {
-		return fail("%v", err)
-	}
-	decoded := input.Text(in, func() { note("the input is UTF-16, as Windows' tools write it; it is shown as UTF-8") })
-	err = pumpBy(ctx, pieces(size), withRecords{between, filter}, decoded, images.failed())
-	port(ctx)
-	for _, cerr := range []error{between.Close(), filter.Close(), f.records.end()} {
-		if err == nil {
-			err = cerr
-		}
-	}
-	if images.wait(ctx); err == nil && ctx.Err() == nil {
-		err = images.err
-	}
-	if err != nil {
-		return fail("%v", err)
-	}
-	stats := filter.Stats()
-	nothing := stats.Traces+stats.Foreign == 0
-	if stats.Mismatch || stats.MismatchBefore || unread || stats.Left > 0 || nothing && stats.Lost > 0 {
-		return exitUsage
-	}
-	if nothing && ctx.Err() == nil && !f.records.any() && f.inputs == nil {
-		why := "the lines of one begin with zf1, or have a form that `zf help symbolize` names"
-		if seen.isNoise() {
-			why = fmt.Sprintf("most of what came is no text, as at a wrong speed of the line (-baud is %d)", f.baud)
-		}
-		fmt.Fprintf(stderr, "zf symbolize: no trace found; %s\n", why)
-	}
-	return exitOK
 }
 
 // pieces returns in how large pieces an input of that size is read: a log that is there in larger ones
@@ -268,45 +262,13 @@ func (f *symbolizeFlags) offsets() func() []foreign.KernelOffset {
 	}
 }
 
-// parseSymbolize reads the arguments; flags may follow the input's name.
-// Help that was asked for is output; an error is one line.
-func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, code int, ok bool) {
-	set := newFlags("symbolize", "-e ELF [flags] [INPUT]", symbolizeText, stdout)
-	usage := set.Usage
-	set.Usage = func() {} // not for an error
-	set.SetOutput(io.Discard)
-	fail := func(wrong string) (symbolizeFlags, int, bool) {
-		fmt.Fprintf(stderr, "zf symbolize: %s; `zf symbolize -h` lists the flags\n", wrong)
-		return f, exitUsage, false
-	}
-	set.Func("e", "the `ELF` file that was running, or a folder; may be repeated", func(s string) error {
-		if s == "" {
-			return errors.New("a file's name is wanted")
-		}
-		f.elfs = append(f.elfs, s)
-		return nil
-	})
-	set.IntVar(&f.pid, "pid", 0, "addresses are those of the running process `N`")
-	set.StringVar(&f.core, "core", "", "addresses are those of the process that left the core file `FILE`")
-	set.StringVar(&f.mapFile, "map", "", "instead of -e, a map `FILE` in any format that `zf map -h` names:\nfunctions without lines, and no check of the build")
-	set.StringVar(&f.base, "base", "", baseUsage)
-	set.StringVar(&f.index, "index", indexAuto, indexUsage)
-	set.StringVar(&f.debuginfod, "debuginfod", debuginfodAuto, debuginfodUsage)
-	set.StringVar(&f.format, "format", "text", "what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line), k (the columns of a debugger's k) or markdown\n(for an issue)")
-	set.BoolVar(&f.json, "json", false, "the same as -format=json")
-	set.BoolVar(&f.force, "force", false, "resolve traces of another or an unknown build too")
-	set.StringVar(&f.bias, "bias", "", "how far above its ELF addresses the system of other traces runs:\n`ADDR`, or FUNC+OFFSET=ADDR, where something was; of the first -e\n(default: as the trace tells)")
-	set.BoolVar(&f.guess, "guess", false, "take any number that is an address in the code for one")
-	set.BoolVar(&f.demangle, "C", false, "show the names of C++ and Rust as in the source")
-	set.StringVar(&f.color, "color", "auto", "colour the output: `WHEN` is auto, never, or always, as for\na terminal: control characters are made visible too")
-	f.view.flags(set)
+// parse reads the arguments; flags may follow the input's name.
+func (f *symbolizeFlags) parse(c *call) error {
+	f.index, f.debuginfod, f.format, f.color, f.baud = indexAuto, debuginfodAuto, "text", "auto", input.DefaultBaud
 	f.records = new(records)
-	f.records.flags(set)
-	set.StringVar(&f.recordPort, "record-port", "", "take records from `INPUT`, too: the target's second serial port\n(kernel option record.port=com2)")
-	set.BoolVar(&f.follow, "follow", false, "wait for more at the end of FILE, as tail -F does")
-	set.BoolVar(&f.follow, "f", false, "the same as -follow")
-	set.IntVar(&f.baud, "baud", input.DefaultBaud, "speed of a serial DEVICE: `RATE` in bits a second")
-	set.BoolFunc("reconnect", "wait for what is gone, or not there yet, and open it again: a\ndevice, a socket, a pipe (default: only a serial device that is gone;\n-reconnect=false: nothing)", func(s string) error {
+	f.records.flags(c.FlagSet)
+	f.view.flags(c.FlagSet)
+	c.BoolFunc("reconnect", "wait for what is gone, or not there yet, and open it again: a\ndevice, a socket, a pipe (default: only a serial device that is gone;\n-reconnect=false: nothing)", func(s string) error {
 		on, err := strconv.ParseBool(s)
 		if err != nil {
 			return errors.New("true or false is wanted")
@@ -316,55 +278,61 @@ func parseSymbolize(args []string, stdout, stderr io.Writer) (f symbolizeFlags, 
 		}
 		return nil
 	})
-	var inputs []string
-	for {
-		switch err := set.Parse(args); {
-		case errors.Is(err, flag.ErrHelp):
-			set.SetOutput(stdout)
-			usage()
-			return f, exitOK, false
-		case err != nil:
-			return fail(meantFlag(set, err))
-		}
-		if args = set.Args(); len(args) == 0 {
-			break
-		}
-		inputs, args = append(inputs, args[0]), args[1:]
+	inputs, err := c.parseMixed([]option{
+		{names(&f.elfs, wantFile), "e", "the `ELF` file that was running, or a folder; may be repeated"},
+		{&f.pid, "pid", "addresses are those of the running process `N`"},
+		{&f.core, "core", "addresses are those of the process that left the core file `FILE`"},
+		{&f.mapFile, "map", "instead of -e, a map `FILE` in any format that `zf map -h` names:\nfunctions without lines, and no check of the build"},
+		{&f.base, "base", baseUsage},
+		{&f.index, "index", indexUsage},
+		{&f.debuginfod, "debuginfod", debuginfodUsage},
+		{&f.format, "format", "what is printed: `FORMAT` is text, or of the traces alone json\n(one object a line), k (the columns of a debugger's k) or markdown\n(for an issue)"},
+		{&f.json, "json", "the same as -format=json"},
+		{&f.force, "force", "resolve traces of another or an unknown build too"},
+		{&f.bias, "bias", "how far above its ELF addresses the system of other traces runs:\n`ADDR`, or FUNC+OFFSET=ADDR, where something was; of the first -e\n(default: as the trace tells)"},
+		{&f.guess, "guess", "take any number that is an address in the code for one"},
+		{&f.demangle, "C", "show the names of C++ and Rust as in the source"},
+		{&f.color, "color", "colour the output: `WHEN` is auto, never, or always, as for\na terminal: control characters are made visible too"},
+		{&f.recordPort, "record-port", "take records from `INPUT`, too: the target's second serial port\n(kernel option record.port=com2)"},
+		{&f.follow, "follow", "wait for more at the end of FILE, as tail -F does"},
+		{&f.follow, "f", "the same as -follow"},
+		{&f.baud, "baud", "speed of a serial DEVICE: `RATE` in bits a second"},
+	})
+	if err != nil {
+		return err
 	}
 	f.input = "-"
 	if len(inputs) > 0 {
 		f.input = inputs[0]
 	}
-	if slices.ContainsFunc(inputs, photo.Is) {
+	photos := slices.ContainsFunc(inputs, photo.Is)
+	if photos {
 		f.inputs = inputs
 	}
 	if f.json && f.format == "text" {
 		f.format = "json"
 	}
-	var wrong string
 	switch {
 	case len(f.elfs) > 0 && f.mapFile != "":
-		wrong = "-e and -map: give one of them"
+		return c.wrong("-e and -map: give one of them")
 	case f.base != "" && f.mapFile == "":
-		wrong = "-base is for -map"
+		return c.wrong("-base is for -map")
 	case len(f.elfs) == 0 && f.mapFile == "" && f.pid == 0 && f.core == "" && !f.hasServers():
-		wrong = "-e ELF is missing: name the image that was running"
+		return c.wrong("%w", errNoELF)
 	case !slices.Contains(formats, f.format):
-		wrong = fmt.Sprintf("-format is %s, not %q", formatList(), f.format)
+		return c.wrong("-format is %s, not %q", formatList(), f.format)
 	case f.json && f.format != "json":
-		wrong = "-json and -format=" + f.format + " ask for two things at once"
-	case len(inputs) > 1 && !slices.ContainsFunc(inputs, photo.Is):
-		wrong = fmt.Sprintf("one input at a time, not %d", len(inputs))
+		return c.wrong("-json and -format=%s ask for two things at once", f.format)
+	case len(inputs) > 1 && !photos:
+		return c.wrong("one input at a time, not %d", len(inputs))
 	case f.color != "auto" && f.color != "always" && f.color != "never":
-		wrong = fmt.Sprintf("-color is auto, always or never, not %q", f.color)
+		return c.wrong("-color is auto, always or never, not %q", f.color)
 	case f.baud <= 0:
-		wrong = fmt.Sprintf("-baud %d is no speed", f.baud)
+		return c.wrong("-baud %d is no speed", f.baud)
 	case f.follow && f.input == "-":
-		wrong = "-follow needs the name of a file; a pipe is followed anyway"
-	default:
-		return f, exitOK, true
+		return c.wrong("-follow needs the name of a file; a pipe is followed anyway")
 	}
-	return fail(wrong)
+	return nil
 }
 
 // hasServers reports whether images can come from debuginfod servers alone.
@@ -378,13 +346,13 @@ const grace = 100 * time.Millisecond
 
 // openRecords begins to read the second port, if there is one, and returns a function that
 // waits for its end, or that of ctx.
-func (f *symbolizeFlags) openRecords(ctx context.Context, stdin io.Reader, stderr io.Writer) (wait func(context.Context), err error) {
+func (f *symbolizeFlags) openRecords(ctx context.Context, c *call) (wait func(context.Context), err error) {
 	if f.recordPort == "" {
 		return func(context.Context) {}, nil
 	}
 	in, err := input.Open(ctx, f.recordPort, input.Options{
-		Baud: f.baud, Reconnect: f.reconnect, Follow: f.follow, Stdin: stdin,
-		Note: func(s string) { fmt.Fprintf(stderr, "zf symbolize: %s\n", s) },
+		Baud: f.baud, Reconnect: f.reconnect, Follow: f.follow, Stdin: c.stdin,
+		Note: func(s string) { c.say("%s", s) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("-record-port: %w", err)
@@ -397,7 +365,7 @@ func (f *symbolizeFlags) openRecords(ctx context.Context, stdin io.Reader, stder
 		defer func() {
 			frames.Close()
 			if n := frames.Skipped(); n > 0 {
-				fmt.Fprintf(stderr, "zf symbolize: %d bytes of %s were no part of a record that came whole\n", n, f.recordPort)
+				c.say("%d bytes of %s were no part of a record that came whole", n, f.recordPort)
 			}
 		}()
 		buf := make([]byte, 32<<10)
@@ -411,7 +379,7 @@ func (f *symbolizeFlags) openRecords(ctx context.Context, stdin io.Reader, stder
 				frames.Close()
 			case err != nil:
 				if ctx.Err() == nil {
-					fmt.Fprintf(stderr, "zf symbolize: -record-port: %v\n", err)
+					c.say("-record-port: %v", err)
 				}
 				return
 			}

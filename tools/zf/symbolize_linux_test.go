@@ -43,7 +43,7 @@ func TestSymbolizeDevice(t *testing.T) {
 	})
 	ended := make(chan int)
 	go func() {
-		ended <- runSymbolize([]string{"-e", elf, "-baud", "9600", fmt.Sprintf("/dev/pts/%d", n)}, nil, w, &errs)
+		ended <- zfTo("symbolize", []string{"-e", elf, "-baud", "9600", fmt.Sprintf("/dev/pts/%d", n)}, nil, w, &errs)
 	}()
 	// What is sent before the line is raw would be translated.
 	await.Poll(t, "the line is raw", func() bool {

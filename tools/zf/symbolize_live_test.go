@@ -28,7 +28,9 @@ func startLive(t *testing.T, stdin io.Reader, args ...string) *live {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &live{interrupt: cancel, status: make(chan int, 1)}
-	go func() { l.status <- symbolize(ctx, append([]string{"-index=off"}, args...), stdin, &l.out, &l.errs) }()
+	go func() {
+		l.status <- dispatchIn(ctx, append([]string{"symbolize"}, append([]string{"-index=off"}, args...)...), stdin, &l.out, &l.errs)
+	}()
 	t.Cleanup(cancel)
 	return l
 }

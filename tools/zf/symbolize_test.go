@@ -105,7 +105,7 @@ func TestSymbolize(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var out, errs bytes.Buffer
-		code := runSymbolize(tt.args, strings.NewReader(tt.in), &out, &errs)
+		code := zfTo("symbolize", tt.args, strings.NewReader(tt.in), &out, &errs)
 		got := strings.ReplaceAll(out.String(), "github.com/zeroframe/zeroframe/tools/zf.", "main.")
 		if code != tt.code || !strings.Contains(errs.String(), tt.fail) || tt.fail == "" && errs.Len() > 0 {
 			t.Errorf("%s: status %d, %q; want %d, %q", tt.name, code, errs.String(), tt.code, tt.fail)
@@ -142,7 +142,7 @@ func TestSymbolizeInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(200*time.Millisecond, cancel)
 	var out, errs bytes.Buffer
-	if code := symbolize(ctx, []string{"-e", elf, "-f", path}, nil, &out, &errs); code != exitOK {
+	if code := dispatchIn(ctx, append([]string{"symbolize"}, []string{"-e", elf, "-f", path}...), nil, &out, &errs); code != exitOK {
 		t.Errorf("status %d, %s; want %d", code, errs.String(), exitOK)
 	}
 	if got := out.String(); !strings.Contains(got, "zf1 #1 ra\nzf: trace 1 was cut") {

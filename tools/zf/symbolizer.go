@@ -9,14 +9,10 @@ package main
 // sanitizer_symbolizer_libcdep.cpp, ChooseExternalSymbolizer (the names).
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -60,82 +56,31 @@ func calledAs(path string, args []string) []string {
 	return args
 }
 
-func runSymbolizer(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	fail := failing("zf symbolizer", stderr)
-	opt, addrs, err := addrOptions{
+func runSymbolizer(c *call) error {
+	return answerAddresses(c, addrOptions{
 		index: indexAuto, llvm: true, style: styleLLVM, functions: true, demangle: true, inlines: true,
-	}.parse(args)
-	if err != nil {
-		return fail("%v; `zf symbolizer -h` lists the flags", err)
-	}
-	switch {
-	case opt.help:
-		_, err = io.WriteString(stdout, symbolizerUsage)
-		return written(err, stderr)
-	case opt.version:
-		// Scripts look for the words LLVM and version.
-		_, err = fmt.Fprintf(stdout, "llvm-symbolizer\nLLVM version 22 (zf symbolizer, Zeroframe %s)\n", moduleVersion())
-		return written(err, stderr)
-	}
-	if err := opt.view.prepare(isTerminal(stdout)); err != nil {
-		return fail("%v", err)
-	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	indexes, err := newIndexing(opt.index, "zf symbolizer", stderr)
-	if err != nil {
-		return fail("%v", err)
-	}
-	indexes.debugDir = opt.debugDir
-	defer indexes.clean()
-	if err := indexes.askServers(context.Background(), opt.debuginfod); err != nil {
-		return fail("%v", err)
-	}
-	s := &symbolizing{opt: &opt, indexes: indexes, stderr: stderr, files: make(map[string]addrSymbols)}
-	defer s.close()
-	defer indexes.finish()
-	out := bufio.NewWriterSize(stdout, 64<<10)
-	if len(addrs) > 0 {
-		list := []*jsonAnswer{}
-		for _, a := range addrs {
-			list = append(list, s.request(out, a, true)...)
-		}
-		if opt.style == styleJSON {
-			out.Write(opt.jsonText(list))
-		}
-		return written(out.Flush(), stderr)
-	}
-	done := make(chan struct{})
-	defer close(done)
-	for in := readLines(stdin, done); ; {
-		lines, err := in.next()
-		for _, line := range lines {
-			s.request(out, line, false)
-		}
-		if err := out.Flush(); err != nil {
-			return written(err, stderr)
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return exitOK
-		case err != nil:
-			return fail("standard input: %v", err)
-		}
-	}
+	})
 }
 
-// A symbolizing answers requests.
-type symbolizing struct {
-	opt     *addrOptions
-	indexes *indexing
-	stderr  io.Writer
-	files   map[string]addrSymbols // by the name that was asked for; nil if it cannot be opened
+// symbolizerVersion is what --version prints: scripts look for the words LLVM and version.
+const symbolizerVersion = "llvm-symbolizer\nLLVM version 22 (zf symbolizer, Zeroframe %s)\n"
+
+// requests answers the arguments.
+func (s *answering) requests(args []string) error {
+	list := []*jsonAnswer{}
+	for _, a := range args {
+		list = append(list, s.request(a, true)...)
+	}
+	if s.opt.style == styleJSON {
+		s.out.Write(s.opt.jsonText(list))
+	}
+	return nil
 }
 
-func (s *symbolizing) close() {
-	for _, f := range s.files {
-		if f != nil {
-			f.Close()
-		}
+// requestLines answers lines of standard input.
+func (s *answering) requestLines(lines []string) {
+	for _, line := range lines {
+		s.request(line, false)
 	}
 }
 
@@ -204,33 +149,33 @@ func firstWord(s string) (word, rest string) {
 
 // request answers one line, or one argument. In JSON it returns what belongs into a list of all
 // arguments.
-func (s *symbolizing) request(out *bufio.Writer, line string, argument bool) []*jsonAnswer {
+func (s *answering) request(line string, argument bool) []*jsonAnswer {
 	r, err := parseRequest(line, s.opt.exe)
 	var f addrSymbols
 	if err == nil {
-		f, err = s.open(&r)
+		f, err = s.file(&r)
 	} else if strings.TrimSpace(line) != "" {
-		fmt.Fprintf(s.stderr, "zf symbolizer: %q: %v\n", line, err)
+		s.say("%q: %v", line, err)
 	}
 	if s.opt.style == styleJSON {
 		j := s.json(&r, f, err)
 		if argument {
 			return []*jsonAnswer{j}
 		}
-		out.Write(s.opt.jsonText(j))
+		s.out.Write(s.opt.jsonText(j))
 		return nil
 	}
 	switch {
 	case r.kind == "DATA" && r.name == "":
-		s.data(out, &r, f)
+		s.data(&r, f)
 	case r.kind == "FRAME" && r.name == "":
-		s.frame(out, &r, f)
+		s.frame(&r, f)
 	default:
 		for _, a := range s.answers(&r, f) {
 			if s.opt.style == styleGNU {
-				s.opt.print(out, f, asked{addr: a.addr, pc: a.addr - s.opt.adjust}, a.frames)
+				s.opt.print(s.out, f, asked{addr: a.addr, pc: a.addr - s.opt.adjust}, a.frames)
 			} else {
-				s.opt.printLLVM(out, &a)
+				s.opt.printLLVM(s.out, &a)
 			}
 		}
 	}
@@ -247,8 +192,8 @@ type noSuchFile struct{ name string }
 
 func (e noSuchFile) Error() string { return fmt.Sprintf("%q: No such file or directory", e.name) }
 
-// open opens the file of a request, once. What goes wrong is said once.
-func (s *symbolizing) open(r *request) (addrSymbols, error) {
+// file opens the file of a request, once. What goes wrong is said once.
+func (s *answering) file(r *request) (addrSymbols, error) {
 	name := r.file
 	if r.build != "" {
 		name = "BUILDID:" + r.build
@@ -260,12 +205,12 @@ func (s *symbolizing) open(r *request) (addrSymbols, error) {
 	if opt.exe = r.file; r.build != "" {
 		opt.exe, opt.buildID = defaultExe, r.build
 	}
-	f, err := opt.open(s.indexes, s.stderr)
+	f, err := opt.open(s.indexes, &s.streams)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) { // in the words of those who look for them
 			err = noSuchFile{r.file}
 		}
-		fmt.Fprintf(s.stderr, "zf symbolizer: %v\n", err)
+		s.say("%v", err)
 		f = nil
 	}
 	s.files[name] = f
@@ -273,7 +218,7 @@ func (s *symbolizing) open(r *request) (addrSymbols, error) {
 }
 
 // answers returns the answers to a request for code: several if functions have the same name.
-func (s *symbolizing) answers(r *request, f addrSymbols) (all []answer) {
+func (s *answering) answers(r *request, f addrSymbols) (all []answer) {
 	if f == nil {
 		return []answer{{module: r.file, addr: r.addr, name: r.name, f: noSymbols{}}}
 	}
@@ -294,7 +239,7 @@ func (s *symbolizing) answers(r *request, f addrSymbols) (all []answer) {
 }
 
 // variable returns the variable that a request is for.
-func (s *symbolizing) variable(r *request, f addrSymbols) (name string, start, size uint64) {
+func (s *answering) variable(r *request, f addrSymbols) (name string, start, size uint64) {
 	v, ok := f.(*symbol.File)
 	if !ok || f == nil {
 		return "", 0, 0
@@ -312,23 +257,23 @@ func (s *symbolizing) variable(r *request, f addrSymbols) (name string, start, s
 }
 
 // data answers a request for a variable.
-func (s *symbolizing) data(out *bufio.Writer, r *request, f addrSymbols) {
+func (s *answering) data(r *request, f addrSymbols) {
 	name, start, size := s.variable(r, f)
 	if s.opt.addresses {
-		fmt.Fprintf(out, "%#x\n", r.addr)
+		fmt.Fprintf(s.out, "%#x\n", r.addr)
 	}
-	fmt.Fprintf(out, "%s\n%d %d\n", orUnknown(name), start, size)
+	fmt.Fprintf(s.out, "%s\n%d %d\n", orUnknown(name), start, size)
 	if v, ok := f.(*symbol.File); ok && name != "" {
 		if file, line, ok := v.Declared(start); ok {
-			fmt.Fprintf(out, "%s:%d\n\n", file, line)
+			fmt.Fprintf(s.out, "%s:%d\n\n", file, line)
 			return
 		}
 	}
-	out.WriteString("??:?\n\n")
+	s.out.WriteString("??:?\n\n")
 }
 
 // locals returns the variables that a request is for.
-func (s *symbolizing) locals(r *request, f addrSymbols) []symbol.Local {
+func (s *answering) locals(r *request, f addrSymbols) []symbol.Local {
 	if v, ok := f.(*symbol.File); ok && f != nil {
 		return v.Locals(r.addr - s.opt.adjust)
 	}
@@ -336,13 +281,13 @@ func (s *symbolizing) locals(r *request, f addrSymbols) []symbol.Local {
 }
 
 // frame answers a request for a frame.
-func (s *symbolizing) frame(out *bufio.Writer, r *request, f addrSymbols) {
+func (s *answering) frame(r *request, f addrSymbols) {
 	if s.opt.addresses {
-		fmt.Fprintf(out, "%#x\n", r.addr)
+		fmt.Fprintf(s.out, "%#x\n", r.addr)
 	}
 	all := s.locals(r, f)
 	if len(all) == 0 {
-		out.WriteString("??\n")
+		s.out.WriteString("??\n")
 	}
 	for i := range all {
 		l := &all[i]
@@ -353,13 +298,13 @@ func (s *symbolizing) frame(out *bufio.Writer, r *request, f addrSymbols) {
 		if l.HasSize {
 			size = strconv.FormatUint(l.Size, 10)
 		}
-		fmt.Fprintf(out, "%s\n%s\n%s:%d\n%s %s ??\n", orUnknown(l.Function), orUnknown(l.Name), orUnknown(l.File), l.Line, offset, size)
+		fmt.Fprintf(s.out, "%s\n%s\n%s:%d\n%s %s ??\n", orUnknown(l.Function), orUnknown(l.Name), orUnknown(l.File), l.Line, offset, size)
 	}
-	out.WriteByte('\n')
+	s.out.WriteByte('\n')
 }
 
 // json answers a request in JSON.
-func (s *symbolizing) json(r *request, f addrSymbols, err error) *jsonAnswer {
+func (s *answering) json(r *request, f addrSymbols, err error) *jsonAnswer {
 	j := &jsonAnswer{ModuleName: r.file}
 	if r.build != "" {
 		j.ModuleName = r.build

@@ -5,6 +5,7 @@ package main
 // both commands have in common.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -85,7 +86,7 @@ type testFlags struct {
 	timeout   time.Duration
 	outputDir string // of this host, absolute
 	local     bool   // no package is named
-	streams   bool   // what tests print is shown as it comes
+	live      bool   // what tests print is shown as it comes
 	profile   *gotest.Profile
 	cache     *gotest.Cache // nil: none
 	pass      []string      // arguments of the test binary
@@ -97,55 +98,51 @@ type testFlags struct {
 }
 
 // runTest runs `zf test`.
-func runTest(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := testFlags{machine: machine{command: "zf test", quiet: true}}
-	patterns, code, ok := f.parse(args, stderr)
-	if !ok {
-		return code
+func runTest(c *call) error {
+	f := testFlags{machine: machine{streams: c.streams, quiet: true}}
+	f.stdin = nil // the tests get none
+	patterns, err := f.parse(c)
+	if err != nil {
+		return err
 	}
 	signal.Ignore(syscall.SIGPIPE) // as in runRun
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
+	ctx := c.interruptible(syscall.SIGHUP)
 	sources := f.lookForSources(ctx)
 	pkgs, err := image.TestPackages(ctx, f.build, patterns)
-	if serr := sources(); err == nil {
-		err = serr
+	if err = cmp.Or(sources(), err); err != nil {
+		return notBuilt(err)
 	}
-	if err != nil {
-		return buildFailed("test", err, stderr)
-	}
-	if wrong := f.wrongFor(pkgs); wrong != "" {
-		fmt.Fprintf(stderr, "zf test: %s\n", wrong)
-		return exitUsage
+	if err := f.wrongFor(pkgs); err != nil {
+		return err
 	}
 	if name := f.goTest.Value("coverprofile"); name != "" && !f.goTest.On("c") {
 		if f.profile, err = gotest.CreateProfile(f.output(name), f.goTest.CoverMode()); err != nil {
-			return failing("zf test", stderr)("-coverprofile: %v", err)
+			return fmt.Errorf("-coverprofile: %w", err)
 		}
 		defer func() {
 			if err := f.profile.Close(); err != nil {
-				fmt.Fprintf(stderr, "zf test: -coverprofile: %v\n", err)
+				c.say("-coverprofile: %v", err)
 			}
 		}()
 	}
 	if f.cache, err = gotest.OpenCache(); err != nil {
 		f.cache = nil
 	}
-	if code = f.testAll(ctx, pkgs, stdout, stderr); ctx.Err() != nil { // which has been said
-		return exitMachine
+	code := f.testAll(ctx, pkgs)
+	if ctx.Err() != nil { // which has been said
+		return status(exitMachine)
 	}
 	if code != exitOK && !f.local && f.goTest.Value("fuzz") == "" && !f.goTest.On("json") && !f.goTest.On("c") {
-		fmt.Fprintln(stdout, "FAIL")
+		fmt.Fprintln(c.stdout, "FAIL")
 	}
-	return code
+	return status(code)
 }
 
-// parse reads the command line and returns the packages. If there is nothing more to
-// do, ok is false and code is the exit status.
-func (f *testFlags) parse(args []string, stderr io.Writer) (patterns []string, code int, ok bool) {
-	f.build.Test, f.build.Stderr = true, stderr
-	fs := newFlags("test", "[flags] [PKG...] [flags] [-args ARGS]", testText, stderr)
-	usage := fs.Usage
+// parse reads the command line and returns the packages.
+func (f *testFlags) parse(c *call) (patterns []string, err error) {
+	f.build.Test, f.build.Stderr = true, c.stderr
+	fs := c.FlagSet
+	c.theirs = "Flags of go test and go build; `go help testflag` says more"
 	f.machine.flags(fs, testMemory, hostCPUs())
 	f.machine.consoleFlag(fs)
 	fs.Func("cpu", "run the tests with each of these values of GOMAXPROCS, such as 1,2,4;\nor the `MODEL` of QEMU's processor (default: QEMU's own)", func(s string) error {
@@ -159,41 +156,25 @@ func (f *testFlags) parse(args []string, stderr io.Writer) (patterns []string, c
 	f.failures.flags(fs)
 	imageFlags(fs, &f.build)
 	f.goTest.Register(fs)
-	fs.Usage = func() {
-		w := fs.Output()
-		fs.SetOutput(io.Discard)
-		usage()
-		fs.SetOutput(w)
-		fmt.Fprintf(w, "Usage: zf test [flags] [PKG...] [flags] [-args ARGS]\n\n%s\n\nFlags of go test and go build; `go help testflag` says more:\n\n", testText)
-		gotest.PrintDefaults(fs, func(ours bool) bool { return ours })
-		fmt.Fprint(w, "\nFlags of zf:\n\n")
-		gotest.PrintDefaults(fs, func(ours bool) bool { return !ours })
+	patterns, err = f.goTest.Parse(fs, c.given)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		return nil, c.wrong("%w", err)
 	}
-	patterns, err := f.goTest.Parse(fs, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fs.Usage()
-		return nil, exitOK, false
-	case err != nil:
-		fmt.Fprintf(stderr, "zf test: %v; `zf test -h` lists the flags\n", err)
-		return nil, exitUsage, false
+	if err := c.parsed(err); err != nil {
+		return nil, err
 	}
 	if f.local = len(patterns) == 0; f.local {
 		patterns = []string{"."}
 	}
-	if wrong := f.settle(); wrong != "" {
-		fmt.Fprintf(stderr, "zf test: %s\n", wrong)
-		return nil, exitUsage, false
-	}
-	return patterns, exitOK, true
+	return patterns, f.settle()
 }
 
 // settle makes of the flags what the build, the test binary and the machine are told, and
-// says what is wrong with them, or "".
-func (f *testFlags) settle() (wrong string) {
+// returns what is wrong with them, if anything is.
+func (f *testFlags) settle() error {
 	g := &f.goTest
-	if wrong := f.flight.wrong(); wrong != "" {
-		return wrong
+	if err := f.flight.wrong(); err != nil {
+		return err
 	}
 	f.build.Flags, f.build.TestFlags = g.Build, g.Compile
 	if g.Cover() {
@@ -204,19 +185,19 @@ func (f *testFlags) settle() (wrong string) {
 	}
 	var err error
 	if f.outputDir, err = filepath.Abs(f.outputDir); err != nil {
-		return fmt.Sprintf("-outputdir: %v", err)
+		return fmt.Errorf("-outputdir: %w", err)
 	}
 	for _, path := range []*string{&f.flight.cpu.path, &f.flight.heap.path} {
 		if *path != "" && g.Given("outputdir") {
 			*path = f.output(*path)
 		}
 	}
-	f.streams = g.On("json") || f.local || g.Given("bench")
-	if wrong := f.settleFuzz(); wrong != "" {
-		return wrong
+	f.live = g.On("json") || f.local || g.Given("bench")
+	if err := f.settleFuzz(); err != nil {
+		return err
 	}
-	if wrong := f.settleRecord(); wrong != "" {
-		return wrong
+	if err := f.settleRecord(); err != nil {
+		return err
 	}
 	// paniconexit0 is what go test says, so that an os.Exit(0) in a test is noticed.
 	f.pass = []string{"-test.paniconexit0"}
@@ -242,29 +223,24 @@ func (f *testFlags) settle() (wrong string) {
 		}
 		f.pass = append(f.pass, a)
 	}
-	return ""
+	return nil
 }
 
-// wrongFor says what is wrong with the flags for these packages, or "".
-func (f *testFlags) wrongFor(pkgs []image.TestPackage) string {
-	if wrong := f.wrongForFuzz(pkgs); wrong != "" {
-		return wrong
-	}
-	if len(pkgs) <= 1 {
-		return ""
+// wrongFor returns what is wrong with the flags for these packages, if anything is.
+func (f *testFlags) wrongFor(pkgs []image.TestPackage) error {
+	if err := f.wrongForFuzz(pkgs); err != nil || len(pkgs) <= 1 {
+		return err
 	}
 	if f.flight.any() {
-		return "-cpuprofile, -memprofile, -handles, -probe and -watch are for one package at a time"
+		return errors.New("-cpuprofile, -memprofile, -handles, -probe and -watch are for one package at a time")
 	}
 	if files := f.goTest.Files(); len(files) > 0 {
-		return fmt.Sprintf("-%s is for one package at a time: each would write the same file", files[0])
+		return fmt.Errorf("-%s is for one package at a time: each would write the same file", files[0])
 	}
-	if o := f.goTest.Value("o"); o != "" && o != os.DevNull {
-		if info, err := os.Stat(o); (err != nil || !info.IsDir()) && !strings.HasSuffix(o, "/") {
-			return fmt.Sprintf("-o %s: of %d packages the images go into a folder; %s is none, make it first", o, len(pkgs), o)
-		}
+	if o := f.goTest.Value("o"); o != "" && o != os.DevNull && !isFolder(o) && !strings.HasSuffix(o, "/") {
+		return fmt.Errorf("-o %s: of %d packages the images go into a folder; %[1]s is none, make it first", o, len(pkgs))
 	}
-	return ""
+	return nil
 }
 
 // output returns the path on this host of a file that the command line names.
@@ -276,25 +252,25 @@ func (f *testFlags) output(name string) string {
 }
 
 // testAll tests the packages, several at a time, and shows their results in their order.
-func (f *testFlags) testAll(ctx context.Context, pkgs []image.TestPackage, stdout, stderr io.Writer) (code int) {
+func (f *testFlags) testAll(ctx context.Context, pkgs []image.TestPackage) (code int) {
 	f.failures.names(pkgs)
 	atATime := min(f.goTest.Number("p", runtime.GOMAXPROCS(0)), len(pkgs))
 	if f.goTest.Given("bench") || f.flight.any() || f.failures.on {
 		atATime = 1 // they would be in each other's way
 	}
-	f.progress, stdout, stderr = showTests(len(pkgs), stdout, stderr)
+	f.progress = showTests(len(pkgs), &f.streams)
 	defer f.progress.end()
 	events := f.goTest.On("json")
-	f.streams = f.streams || f.goTest.ShowsPass() && atATime == 1
+	f.live = f.live || f.goTest.ShowsPass() && atATime == 1
 	if events {
-		stdout = &gotest.Lines{W: stdout}
+		f.stdout = &gotest.Lines{W: f.stdout}
 	}
 	var failed atomic.Bool
 	results := make([]packageResult, len(pkgs))
 	for i := range results {
 		results[i].done = make(chan struct{})
 	}
-	stderr = &gotest.Lines{W: stderr}
+	f.stderr = &gotest.Lines{W: f.stderr}
 	next := make(chan int)
 	go func() {
 		for i := range pkgs {
@@ -307,11 +283,11 @@ func (f *testFlags) testAll(ctx context.Context, pkgs []image.TestPackage, stdou
 			for i := range next {
 				r := &results[i]
 				out := io.Writer(&r.output)
-				if f.streams && (atATime == 1 || events) {
-					out = stdout
+				if f.live && (atATime == 1 || events) {
+					out = f.stdout
 				}
 				if ctx.Err() == nil && !(failed.Load() && f.goTest.On("failfast")) {
-					r.code = f.test(ctx, pkgs[i], out, stderr)
+					r.code = f.test(ctx, pkgs[i], out)
 				}
 				if r.code != exitOK {
 					failed.Store(true)
@@ -322,9 +298,9 @@ func (f *testFlags) testAll(ctx context.Context, pkgs []image.TestPackage, stdou
 	}
 	for i := range results {
 		<-results[i].done
-		results[i].output.WriteTo(stdout)
+		results[i].output.WriteTo(f.stdout)
 		code = max(code, results[i].code)
 	}
-	io.WriteString(stderr, f.said) // below the traces, where it is seen
+	io.WriteString(f.stderr, f.said) // below the traces, where it is seen
 	return code
 }

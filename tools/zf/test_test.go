@@ -76,10 +76,11 @@ func TestTestVerdict(t *testing.T) {
 		{"exit", "-m=4", "./lib", 2, `^FAIL\tguest/lib \[build failed\]\n$`, "too small RAM size"},
 		{"exit", "-files=nosuch", "./lib", 2, `^FAIL\tguest/lib \[build failed\]\n$`, "-files: stat nosuch"},
 	} {
-		f := testFlags{machine: machine{command: "zf test", quiet: true}}
 		var stdout, stderr bytes.Buffer
-		if _, code, ok := f.parse(append(strings.Fields(tt.args), tt.pkg), &stderr); !ok {
-			t.Fatalf("zf test %s = %d, %s", tt.args, code, stderr.String())
+		c := calling("test", append(strings.Fields(tt.args), tt.pkg), &stderr)
+		f := testFlags{machine: machine{streams: c.streams, quiet: true}}
+		if _, err := f.parse(c); err != nil {
+			t.Fatalf("zf test %s: %v", tt.args, err)
 		}
 		f.build.Dir, f.build.KernelPackage, f.build.EntrySymbol = endingGuest(t, tt.label), "guest/kernel", "guest/boot.entry"
 		f.qemu.Timeout = time.Minute
@@ -87,7 +88,7 @@ func TestTestVerdict(t *testing.T) {
 		if err != nil || len(pkgs) != 1 {
 			t.Fatalf("TestPackages(%s) = %+v, %v", tt.pkg, pkgs, err)
 		}
-		code := f.test(context.Background(), pkgs[0], &stdout, &stderr)
+		code := f.test(context.Background(), pkgs[0], &stdout)
 		if code != tt.code || !regexp.MustCompile(tt.stdout).MatchString(stdout.String()) || !strings.Contains(stderr.String(), tt.says) {
 			t.Errorf("zf test %s %s of a guest that ends by %s = %d, %q, %q; want %d, %s, %q",
 				tt.args, tt.pkg, tt.label, code, stdout.String(), stderr.String(), tt.code, tt.stdout, tt.says)
@@ -97,18 +98,19 @@ func TestTestVerdict(t *testing.T) {
 
 // TestTestPrepare: what the kernel and the test binary are told.
 func TestTestPrepare(t *testing.T) {
-	f := testFlags{machine: machine{command: "zf test", quiet: true}}
 	args := []string{"-run", "A|B c", "-count=2", "-short", "-v", "-timeout", "30s", "-append", "panic=halt", "errors"}
-	if _, code, ok := f.parse(args, io.Discard); !ok {
-		t.Fatalf("parse(%q) = %d", args, code)
+	var stderr bytes.Buffer
+	c := calling("test", args, &stderr)
+	f := testFlags{machine: machine{streams: c.streams, quiet: true}}
+	if _, err := f.parse(c); err != nil {
+		t.Fatalf("parse(%q): %v", args, err)
 	}
 	f.build.Dir, f.build.KernelPackage, f.build.EntrySymbol = endingGuest(t, "exit"), "guest/kernel", "guest/boot.entry"
 	pkgs, err := image.TestPackages(context.Background(), f.build, []string{"errors"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stderr bytes.Buffer
-	test := packageTest{testFlags: &f, pkg: pkgs[0], build: f.build, stdout: io.Discard, stderr: &stderr}
+	test := packageTest{testFlags: &f, streams: f.streams, pkg: pkgs[0], build: f.build}
 	m, sym, code := test.prepare(context.Background(), t.TempDir())
 	if m == nil {
 		t.Fatalf("prepare = %d, %s", code, stderr.String())

@@ -7,6 +7,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -27,79 +28,80 @@ func (f *testFlags) fuzzes() bool {
 	return f.goTest.Value("fuzz") != "" && !f.goTest.Given("list") && !f.goTest.On("c")
 }
 
-// settleFuzz makes of the flags what the build is told, and says what is wrong with them, or "".
-func (f *testFlags) settleFuzz() (wrong string) {
+// settleFuzz makes of the flags what the build is told, and returns what is
+// wrong with them, if anything is.
+func (f *testFlags) settleFuzz() error {
 	g := &f.goTest
 	if g.Value("fuzz") == "" {
-		return ""
+		return nil
 	}
 	f.build.TestFlags = append(slices.Clip(f.build.TestFlags), "-fuzz="+g.Value("fuzz"))
 	f.build.Fuzz = true
 	if !f.fuzzes() {
-		return ""
+		return nil
 	}
-	f.streams = true
+	f.live = true
 	switch files := g.Files(); {
 	case runtime.GOOS != "linux" || runtime.GOARCH != "amd64":
-		return "-fuzz needs Linux on amd64: a test binary for that coordinates, and runs here"
+		return errors.New("-fuzz needs Linux on amd64: a test binary for that coordinates, and runs here")
 	case g.Given("coverprofile"):
-		return "cannot use -coverprofile flag with -fuzz flag"
+		return errors.New("cannot use -coverprofile flag with -fuzz flag")
 	case len(files) > 0:
-		return fmt.Sprintf("cannot use -%s flag with -fuzz flag", files[0])
+		return fmt.Errorf("cannot use -%s flag with -fuzz flag", files[0])
 	case f.flight.any():
-		return "-cpuprofile, -memprofile, -handles and -probe are not for -fuzz"
+		return errors.New("-cpuprofile, -memprofile, -handles and -probe are not for -fuzz")
 	}
-	return ""
+	return nil
 }
 
-// wrongForFuzz says what is wrong with these packages, or "".
-func (f *testFlags) wrongForFuzz(pkgs []image.TestPackage) string {
+// wrongForFuzz returns what is wrong with these packages, if anything is.
+func (f *testFlags) wrongForFuzz(pkgs []image.TestPackage) error {
 	switch {
 	case !f.fuzzes():
 	case len(pkgs) != 1:
-		return "cannot use -fuzz flag with multiple packages"
+		return errors.New("cannot use -fuzz flag with multiple packages")
 	case pkgs[0].Err == nil && !pkgs[0].Main:
-		return "cannot use -fuzz flag on package outside the main module"
+		return errors.New("cannot use -fuzz flag on package outside the main module")
 	}
-	return ""
+	return nil
 }
 
-// fuzz runs the tests on machine m and then fuzzes. out takes what go test would show, msg
-// what is said of m.
-func (t *packageTest) fuzz(ctx context.Context, m *machine, sym *symbol.File, out, msg io.Writer) (code int) {
-	fail := failing(m.command, t.stderr)
+// fuzz runs the tests on machine m and then fuzzes.
+func (t *packageTest) fuzz(ctx context.Context, m *machine, sym *symbol.File) (code int) {
+	fail := func(err error) int { return t.failed(exitUsage, fmt.Errorf("-fuzz: %w", err)) }
 	tmp := filepath.Dir(m.qemu.Initrd)
 	program := filepath.Join(tmp, "coordinator")
 	o := t.build
 	o.Package = t.pkg.ImportPath
 	if err := image.BuildHostTest(ctx, o, program); err != nil {
-		return fail("-fuzz: %v", err)
+		return fail(err)
 	}
 	cache, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
 	if err != nil {
-		return fail("-fuzz: go env GOCACHE: %v", err)
+		return fail(fmt.Errorf("go env GOCACHE: %w", err))
 	}
 	args := t.goTest.FuzzArgs(t.pass, filepath.Join(strings.TrimSpace(string(cache)), "fuzz", filepath.FromSlash(t.pkg.ImportPath)))
 	if t.goTest.Value("run") != "^$" {
 		c := m.again(t.withoutFuzzed(ctx, program))
-		held := &passHeld{w: out}
-		if code := c.boot(ctx, sym, nil, held, msg); code != exitOK {
+		held := &passHeld{w: m.stdout}
+		c.stdout = held
+		if code := c.boot(ctx, sym); code != exitOK {
 			held.end(false)
 			return code
 		}
 		held.end(true)
 	}
 	c := gotest.Coordinator{
-		Program: program, Dir: t.pkg.Dir, Args: args, Tmp: tmp, Out: toRerun{out},
+		Program: program, Dir: t.pkg.Dir, Args: args, Tmp: tmp, Out: toRerun{m.stdout},
 		Machine: func(ctx context.Context, args []string) (*gotest.Windows, <-chan int, error) {
 			return t.worker(ctx, m.again(args), sym)
 		},
-		Log: func(err error) { fmt.Fprintf(t.stderr, "%s: -fuzz: %v\n", m.command, err) },
+		Log: func(err error) { t.say("-fuzz: %v", err) },
 	}
 	passed, err := c.Run(ctx)
 	switch {
 	case err != nil:
-		return fail("-fuzz: %v", err)
+		return fail(err)
 	case !passed:
 		return exitTrace
 	}
@@ -156,7 +158,8 @@ func (t *packageTest) worker(ctx context.Context, m *machine, sym *symbol.File) 
 	ended := make(chan int, 1)
 	go func() {
 		var said lastText
-		code := m.boot(ctx, sym, nil, &said, &said)
+		m.stdout, m.stderr = &said, &said
+		code := m.boot(ctx, sym)
 		if code != exitOK && ctx.Err() == nil {
 			t.stderr.Write(said.text)
 		}

@@ -39,9 +39,9 @@ type packageResult struct {
 }
 
 // test tests one package and says how it went.
-func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout, stderr io.Writer) int {
-	t := &packageTest{testFlags: f, pkg: p, stdout: stdout, stderr: stderr, build: f.build}
-	t.build.Stderr = stderr
+func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout io.Writer) int {
+	t := &packageTest{testFlags: f, streams: f.streams, pkg: p, build: f.build}
+	t.stdout, t.build.Stderr = stdout, t.stderr
 	now := f.progress.begin(p.ImportPath)
 	defer now.end()
 	now.follow(&t.build)
@@ -57,7 +57,7 @@ func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout, stder
 	}
 	tmp, err := os.MkdirTemp("", "zf-test-")
 	if err != nil {
-		return failing("zf test", stderr)("%v", err)
+		return t.failed(exitUsage, err)
 	}
 	defer os.RemoveAll(tmp)
 	building, stop := signal.NotifyContext(ctx, syscall.SIGQUIT) // as in runRun
@@ -77,10 +77,10 @@ func (f *testFlags) test(ctx context.Context, p image.TestPackage, stdout, stder
 // packageTest is the test of one package.
 type packageTest struct {
 	*testFlags
-	pkg            image.TestPackage
-	build          image.BuildOptions
-	stdout, stderr io.Writer
-	events         *gotest.Build // with -json
+	streams
+	pkg    image.TestPackage
+	build  image.BuildOptions
+	events *gotest.Build // with -json
 }
 
 // shown returns where the package's results go, and what ends them: passed is the package's
@@ -91,12 +91,12 @@ func (t *packageTest) shown(ctx context.Context) (out io.Writer, end func(passed
 	}
 	e, err := gotest.NewEvents(ctx, t.pkg.ImportPath, t.stdout)
 	if err != nil {
-		fmt.Fprintf(t.stderr, "zf test: -json: %v\n", err)
+		t.say("-json: %v", err)
 		return io.Discard, func(bool) {}
 	}
 	return e, func(passed bool) {
 		if err := e.Close(passed, t.events.Failed); err != nil {
-			fmt.Fprintf(t.stderr, "zf test: -json: %v\n", err)
+			t.say("-json: %v", err)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (t *packageTest) notBuilt(ctx context.Context, err error, short string) int
 	if t.events != nil && !errors.Is(err, image.ErrCompile) {
 		t.events.Fail(t.pkg.ImportPath, err.Error())
 	} else {
-		buildFailed("test", err, t.stderr)
+		t.fail(notBuilt(err))
 	}
 	if t.goTest.On("c") {
 		return exitUsage
@@ -141,12 +141,13 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 	shown, end := t.shown(ctx)
 	var output bytes.Buffer // of this goroutine and the machine's, one after the other
 	out, msg := io.Writer(&output), io.Writer(&output)
-	if t.streams {
+	if t.live {
 		out, msg = io.MultiWriter(shown, &output), t.stderr
 	}
 	keeps := t.keepsResult(m)
 	profile, log := t.takeFiles(m, keeps)
-	t.flight.arm(m, sym, t.stderr)
+	t.flight.arm(m, sym, &t.streams)
+	m.stdout, m.stderr = out, msg
 	code, took, cached := exitOK, time.Duration(0), false
 	key, started := "", time.Now()
 	var kept gotest.Result
@@ -160,9 +161,9 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 		*profile = kept.Profile
 	} else {
 		if t.fuzzes() {
-			code = t.fuzz(ctx, m, sym, out, msg)
+			code = t.fuzz(ctx, m, sym)
 		} else {
-			code = m.boot(ctx, sym, nil, out, msg)
+			code = m.boot(ctx, sym)
 		}
 		took = time.Since(started)
 	}
@@ -170,16 +171,16 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 		code = exitTrace
 	}
 	passed := code == exitOK
-	if !t.streams && (!passed || t.goTest.ShowsPass()) {
+	if !t.live && (!passed || t.goTest.ShowsPass()) {
 		shown.Write(output.Bytes())
 	}
 	if t.profile != nil {
 		if err := t.profile.Add(*profile); err != nil {
-			fmt.Fprintf(t.stderr, "zf test: -coverprofile: %s: %v\n", t.pkg.ImportPath, err)
+			t.say("-coverprofile: %s: %v", t.pkg.ImportPath, err)
 			code = max(code, exitUsage)
 		}
 	}
-	if b := output.Bytes(); len(b) > 0 && b[len(b)-1] != '\n' && (t.streams || !passed || t.goTest.ShowsPass()) {
+	if b := output.Bytes(); len(b) > 0 && b[len(b)-1] != '\n' && (t.live || !passed || t.goTest.ShowsPass()) {
 		fmt.Fprintln(shown)
 	}
 	if !passed && t.events != nil {
@@ -195,7 +196,7 @@ func (t *packageTest) run(ctx context.Context, m *machine, sym *symbol.File) int
 			t.cache.Put(key, *log, id, gotest.Result{Output: output.Bytes(), Profile: *profile})
 		}
 	}
-	return t.flight.end(m, code, t.stdout, t.stderr)
+	return t.flight.end(&t.streams, code)
 }
 
 // sayTimeout finds what is said of the -timeout that has run out on machine m. A machine like it
@@ -219,10 +220,10 @@ func (t *packageTest) sayTimeout(ctx context.Context, m *machine) {
 			return 0, false
 		}
 		defer sym.Close()
-		c := machine{command: m.command, quiet: true, qemu: m.qemu, options: []string{"report=off"}, records: new(records)}
-		c.qemu.Kernel, c.qemu.Initrd, c.qemu.Shares, c.qemu.Extra, c.qemu.Timeout = b.Path, "", nil, nil, time.Minute
 		var out bytes.Buffer
-		if code := c.boot(ctx, sym, nil, &out, io.Discard); code != exitOK {
+		c := machine{streams: streams{m.who, nil, &out, io.Discard}, quiet: true, qemu: m.qemu, options: []string{"report=off"}, records: new(records)}
+		c.qemu.Kernel, c.qemu.Initrd, c.qemu.Shares, c.qemu.Extra, c.qemu.Timeout = b.Path, "", nil, nil, time.Minute
+		if code := c.boot(ctx, sym); code != exitOK {
 			return 0, false
 		}
 		return gotest.Slower(out.String())
@@ -308,6 +309,9 @@ func (t *packageTest) takeFiles(m *machine, wantLog bool) (profile, log *[]byte)
 // nothing to boot, m is nil and code is the exit status.
 func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym *symbol.File, code int) {
 	failed := func(err error) (*machine, *symbol.File, int) {
+		if sym != nil {
+			sym.Close()
+		}
 		return nil, nil, t.notBuilt(ctx, err, "build failed")
 	}
 	p, o := t.pkg, t.build
@@ -327,7 +331,7 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 	if only {
 		return nil, nil, exitOK
 	}
-	shares, shared, err := t.mounts(ctx, p, t.stderr)
+	shares, shared, err := t.mounts(ctx, p)
 	if err != nil {
 		return failed(err)
 	}
@@ -352,16 +356,13 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 		return failed(err)
 	}
 	if err := t.flight.choose(sym, a); err != nil {
-		sym.Close()
 		return failed(err)
 	}
 	archive, size, err := t.files.write(tmp, a)
 	if err != nil {
-		sym.Close()
 		return failed(err)
 	}
 	if need := needMiB(&b.Info, size); t.qemu.MemoryMiB < need {
-		sym.Close()
 		return failed(fmt.Errorf("too small RAM size: the test binary and its files need %d MiB, the machine has %d; give it a larger -m", need, t.qemu.MemoryMiB))
 	}
 	c := t.machine
@@ -378,7 +379,6 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 	}
 	c.arguments = t.pass
 	if err := t.flight.watch.resolve(&c, b.Path); err != nil {
-		sym.Close()
 		return failed(err)
 	}
 	return &c, sym, exitOK

@@ -19,7 +19,7 @@ const testQuiet = time.Second
 
 // testProgress writes the line. A nil one writes nothing.
 type testProgress struct {
-	w    io.Writer
+	line progressLine
 	of   int // packages
 	tick *time.Ticker
 	done chan struct{}
@@ -27,7 +27,6 @@ type testProgress struct {
 	mu      sync.Mutex
 	tested  int
 	now     []*testedPackage // in the order in which they began
-	shown   string           // the line that is to be wiped out, "" for none
 	midLine bool             // what was printed last has not ended its line
 	printed time.Time        // when that was
 }
@@ -42,13 +41,13 @@ type testedPackage struct {
 	runs   string // with -record-failures, how many there were; "": not that
 }
 
-// showTests lets the tests of so many packages say on stderr how far they are, if that is a
-// terminal. What is printed meanwhile must go by the writers that it returns.
-func showTests(packages int, stdout, stderr io.Writer) (p *testProgress, out, msg io.Writer) {
-	if !isTerminal(stderr) {
-		return nil, stdout, stderr
+// showTests lets the tests of so many packages say on standard error how far they are, if that
+// is a terminal. What s writes wipes that out.
+func showTests(packages int, s *streams) *testProgress {
+	if !isTerminal(s.stderr) {
+		return nil
 	}
-	p = &testProgress{w: stderr, of: packages, tick: time.NewTicker(testQuiet / 4), done: make(chan struct{}), printed: time.Now()}
+	p := &testProgress{line: progressLine{w: s.stderr}, of: packages, tick: time.NewTicker(testQuiet / 4), done: make(chan struct{}), printed: time.Now()}
 	go func() {
 		for {
 			select {
@@ -59,7 +58,8 @@ func showTests(packages int, stdout, stderr io.Writer) (p *testProgress, out, ms
 			}
 		}
 	}()
-	return p, overProgress{p, stdout}, overProgress{p, stderr}
+	s.stdout, s.stderr = overProgress{p, s.stdout}, overProgress{p, s.stderr}
+	return p
 }
 
 // overProgress wipes the line out before it writes.
@@ -74,7 +74,7 @@ func (o overProgress) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	o.p.wipe()
+	o.p.line.set("")
 	o.p.midLine, o.p.printed = b[len(b)-1] != '\n', time.Now()
 	return o.w.Write(b)
 }
@@ -90,43 +90,38 @@ func (p *testProgress) begin(name string) *testedPackage {
 	return t
 }
 
+// change changes what is said of the package.
+func (t *testedPackage) change(f func()) {
+	if t.p != nil {
+		t.p.mu.Lock()
+		defer t.p.mu.Unlock()
+		f()
+	}
+}
+
 // follow lets a build tell.
 func (t *testedPackage) follow(o *image.BuildOptions) {
 	if t.p != nil {
-		o.Progress = func(now image.Progress) {
-			t.p.mu.Lock()
-			defer t.p.mu.Unlock()
-			t.build = now
-		}
+		o.Progress = func(now image.Progress) { t.change(func() { t.build = now }) }
 	}
 }
 
 // boots says that the package is built.
 func (t *testedPackage) boots() {
-	if t.p != nil {
-		t.p.mu.Lock()
-		defer t.p.mu.Unlock()
-		t.booted, t.since = true, time.Now()
-	}
+	t.change(func() { t.booted, t.since = true, time.Now() })
 }
 
 // ran says how many runs there were, and how many of them have failed.
 func (t *testedPackage) ran(done, of, failed int) {
-	if t.p != nil {
-		t.p.mu.Lock()
-		defer t.p.mu.Unlock()
-		t.runs = fmt.Sprintf("%d of %d runs, %d failed", done, of, failed)
-	}
+	t.change(func() { t.runs = fmt.Sprintf("%d of %d runs, %d failed", done, of, failed) })
 }
 
 // end says that the package is done.
 func (t *testedPackage) end() {
-	if p := t.p; p != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.tested++
-		p.now = slices.DeleteFunc(p.now, func(other *testedPackage) bool { return other == t })
-	}
+	t.change(func() {
+		t.p.tested++
+		t.p.now = slices.DeleteFunc(t.p.now, func(other *testedPackage) bool { return other == t })
+	})
 }
 
 // String says what is done with the package, the name last, since a long line is cut.
@@ -161,22 +156,7 @@ func (p *testProgress) show() {
 		}
 		line += t.String()
 	}
-	if r := []rune(line); len(r) >= columns {
-		line = string(r[:columns-4]) + "..."
-	}
-	if line != p.shown {
-		p.wipe()
-		io.WriteString(p.w, line)
-		p.shown = line
-	}
-}
-
-// wipe wipes the line out. p.mu is held.
-func (p *testProgress) wipe() {
-	if p.shown != "" {
-		io.WriteString(p.w, wipeLine)
-		p.shown = ""
-	}
+	p.line.set(line)
 }
 
 // end ends it.
@@ -187,6 +167,6 @@ func (p *testProgress) end() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.now = nil
-		p.wipe()
+		p.line.set("")
 	}
 }

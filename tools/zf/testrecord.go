@@ -53,41 +53,45 @@ const keepMost = 20
 
 // flags adds the flags.
 func (r *recordFailures) flags(fs *flag.FlagSet) {
-	fs.BoolVar(&r.on, "record-failures", false, "run the tests -count times, each time on a machine that is recorded, and\nkeep the recordings of the runs that fail, for zf replay and zf why, as\nPKG.SEED.zfr in -outputdir, or PKG.SEED-2.zfr where that is there. Each\nrun has another seed, from which come random numbers and how late timers\nare: the same seed is the same run. One CPU; -failfast ends it with the\nfirst failure, -p N has N machines")
 	r.keep = keepMost
-	fs.Func("record-keep", fmt.Sprintf("keep `N` of these recordings at most, and count the others\n(default %d)", keepMost), func(s string) (err error) {
-		r.said = true
-		if r.keep, err = strconv.Atoi(s); err != nil {
-			return errors.New("want a number")
-		}
-		return nil
+	addFlags(fs, []option{
+		{&r.on, "record-failures", "run the tests -count times, each time on a machine that is recorded, and\nkeep the recordings of the runs that fail, for zf replay and zf why, as\nPKG.SEED.zfr in -outputdir, or PKG.SEED-2.zfr where that is there. Each\nrun has another seed, from which come random numbers and how late timers\nare: the same seed is the same run. One CPU; -failfast ends it with the\nfirst failure, -p N has N machines"},
+		{func(s string) (err error) {
+			r.said = true
+			if r.keep, err = strconv.Atoi(s); err != nil {
+				return errors.New("want a number")
+			}
+			return nil
+		}, "record-keep", fmt.Sprintf("keep `N` of these recordings at most, and count the others\n(default %d)", keepMost)},
 	})
 	r.chaos.flags(fs, "-record-failures", "of the first run,\nthe next one has the next number (default 1)")
 }
 
-// settleRecord says what does not go with -record-failures, or "".
-func (f *testFlags) settleRecord() string {
+// settleRecord returns what does not go with -record-failures, if anything does not.
+func (f *testFlags) settleRecord() error {
 	r, g := &f.failures, &f.goTest
 	if !r.on {
 		switch {
 		case r.chaos.on:
-			return "-chaos is for runs that are recorded, so that they can be looked at: add -record-failures"
+			return errors.New("-chaos is for runs that are recorded, so that they can be looked at: add -record-failures")
 		case r.chaos.said:
-			return "-seed is for -record-failures"
+			return errors.New("-seed is for -record-failures")
 		case r.said:
-			return "-record-keep is for -record-failures"
+			return errors.New("-record-keep is for -record-failures")
 		}
-		return ""
+		return nil
 	}
 	if !r.chaos.said {
 		r.chaos.seed = 1
 	}
-	not := func(flag, why string) string { return "-" + flag + " does not go with -record-failures: " + why }
+	not := func(flag, why string) error {
+		return fmt.Errorf("-%s does not go with -record-failures: %s", flag, why)
+	}
 	switch {
 	case g.Number("count", 1) < 1:
-		return "-count " + g.Value("count") + " is no run"
+		return fmt.Errorf("-count %s is no run", g.Value("count"))
 	case r.keep < 1:
-		return fmt.Sprintf("-record-keep %d is too few; 1 keeps the first", r.keep)
+		return fmt.Errorf("-record-keep %d is too few; 1 keeps the first", r.keep)
 	case g.On("c"):
 		return not("c", "it runs nothing")
 	case g.On("json"):
@@ -105,9 +109,9 @@ func (f *testFlags) settleRecord() string {
 	case f.records.dir != "":
 		return not("records", "those of all runs would have the same names")
 	case f.flight.any():
-		return "-cpuprofile, -memprofile, -handles, -probe and -watch do not go with -record-failures: ask the recording"
+		return errors.New("-cpuprofile, -memprofile, -handles, -probe and -watch do not go with -record-failures: ask the recording")
 	}
-	f.noMounts, f.streams = true, true
+	f.noMounts, f.live = true, true
 	// With the network of this host, time must go as it does there.
 	f.qemu.Icount = f.qemu.Net == ""
 	return f.wrongRecord("-record-failures", &f.files)
@@ -168,7 +172,7 @@ func (s *series) result() string {
 // sayNext says what can be done with the recordings.
 func (s *series) sayNext(ctx context.Context) {
 	if ctx.Err() != nil {
-		fmt.Fprintf(s.stderr, "zf test: interrupted after %d of %s\n", s.done, count(s.of, "run"))
+		s.say("interrupted after %d of %s", s.done, count(s.of, "run"))
 	}
 	if len(s.kept) == 0 {
 		return
@@ -182,7 +186,7 @@ func (s *series) sayNext(ctx context.Context) {
 	if n := len(s.kept); n > 1 {
 		more = fmt.Sprintf(" (%d in all)", n)
 	}
-	fmt.Fprintf(s.stderr, "zf test: zf replay %s does it again, %s%s\n", first, why, more)
+	s.say("zf replay %s does it again, %s%s", first, why, more)
 }
 
 // path returns where the recording of a run with a seed goes. Those of an earlier zf test, perhaps of another build, stay.
@@ -212,7 +216,8 @@ func (s *series) next(ctx context.Context, m *machine, sym *symbol.File) (more b
 	final := s.path(seed)
 	c.record, c.recordBy = final+".part", "-outputdir"
 	var out bytes.Buffer
-	code := c.boot(ctx, sym, nil, &out, &out) // one after the other, as run has them
+	c.stdout, c.stderr = &out, &out
+	code := c.boot(ctx, sym) // one after the other, as run has them
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.took(ctx, seed, code, out.Bytes(), c.record, final)
@@ -263,7 +268,7 @@ func (s *series) took(ctx context.Context, seed uint64, code int, output []byte,
 	}
 	if err := os.Rename(part, final); err != nil {
 		s.code, s.over = max(s.code, exitUsage), true
-		fmt.Fprintf(s.stderr, "zf test: -outputdir: %v\n", err)
+		s.say("-outputdir: %v", err)
 		return
 	}
 	if len(s.kept) == 0 {

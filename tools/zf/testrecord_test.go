@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,10 +37,10 @@ func TestRecordFailuresFlags(t *testing.T) {
 		{"-record-failures -seed -1", "want a number"},
 		{"-record-failures -seed 5x", "want a number"},
 	} {
-		f := testFlags{machine: machine{command: "zf test", quiet: true}}
-		var stderr bytes.Buffer
-		if _, code, ok := f.parse(append(strings.Fields(tt.args), "./lib"), &stderr); ok || code != exitUsage || !strings.Contains(stderr.String(), tt.says) {
-			t.Errorf("zf test %s: status %d, %q; want %q", tt.args, code, &stderr, tt.says)
+		c := calling("test", append(strings.Fields(tt.args), "./lib"), io.Discard)
+		f := testFlags{machine: machine{streams: c.streams, quiet: true}}
+		if _, err := f.parse(c); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("zf test %s: %v; want %q", tt.args, err, tt.says)
 		}
 	}
 	for _, tt := range []struct{ args, says string }{
@@ -54,10 +55,10 @@ func TestRecordFailuresFlags(t *testing.T) {
 		{"-record a.zfr -record-last 1s -net e1000 p", "-record-last does not go with -net"},
 		{"-record a.zfr -record-last 1us p", "want a time of 10ms or more"},
 	} {
-		f := runFlags{machine: machine{command: "zf run"}}
-		var stderr bytes.Buffer
-		if code, ok := f.parse(strings.Fields(tt.args), &stderr); ok || code != exitUsage || !strings.Contains(stderr.String(), tt.says) {
-			t.Errorf("zf run %s: status %d, %q; want %q", tt.args, code, &stderr, tt.says)
+		c := calling("run", strings.Fields(tt.args), io.Discard)
+		f := runFlags{machine: machine{streams: c.streams}}
+		if err := f.parse(c); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("zf run %s: %v; want %q", tt.args, err, tt.says)
 		}
 	}
 }
@@ -75,10 +76,10 @@ func TestRecordFailuresMachine(t *testing.T) {
 		{"-record-failures -chaos -net e1000", 1, false, "env.GOMAXPROCS=4 chaos=1", "-test.paniconexit0 -test.timeout=10m0s"},
 		{"-record-failures -chaos -append env.GOMAXPROCS=2", 1, true, "chaos=1", "-test.paniconexit0 -test.timeout=10m0s"},
 	} {
-		f := testFlags{machine: machine{command: "zf test", quiet: true}}
-		var stderr bytes.Buffer
-		if _, _, ok := f.parse(append(strings.Fields(tt.args), "./lib"), &stderr); !ok {
-			t.Errorf("zf test %s: %s", tt.args, &stderr)
+		c := calling("test", append(strings.Fields(tt.args), "./lib"), io.Discard)
+		f := testFlags{machine: machine{streams: c.streams, quiet: true}}
+		if _, err := f.parse(c); err != nil {
+			t.Errorf("zf test %s: %v", tt.args, err)
 			continue
 		}
 		m := f.machine
@@ -126,13 +127,15 @@ func TestRecordFailuresSeries(t *testing.T) {
 		{"no QEMU", "", []run{{exitMachine, false, "zf test: no QEMU\n", living}}, exitMachine, "", "0 runs", "^$", "zf test: no QEMU\n", true},
 		{"no room", "", []run{{exitUsage, true, "zf test: -record: no room\n", living}}, exitUsage, "", "0 runs", "^$", "no room", true},
 	} {
-		f := testFlags{machine: machine{command: "zf test", quiet: true}}
 		dir := t.TempDir()
 		var stdout, stderr bytes.Buffer
-		if _, _, ok := f.parse(append(strings.Fields("-record-failures -outputdir "+dir+" "+tt.flags), "./p"), &stderr); !ok {
-			t.Fatalf("%s: %s", tt.name, &stderr)
+		c := calling("test", append(strings.Fields("-record-failures -outputdir "+dir+" "+tt.flags), "./p"), &stderr)
+		c.stdout = &stdout
+		f := testFlags{machine: machine{streams: c.streams, quiet: true}}
+		if _, err := f.parse(c); err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
 		}
-		s := &series{packageTest: &packageTest{testFlags: &f, stdout: &stdout, stderr: &stderr}, of: 100, to: filepath.Join(dir, "p")}
+		s := &series{packageTest: &packageTest{testFlags: &f, streams: c.streams}, of: 100, to: filepath.Join(dir, "p")}
 		ctx := living
 		for i, r := range tt.runs {
 			final := s.path(uint64(i + 1))

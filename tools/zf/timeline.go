@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/zeroframe/zeroframe/tools/input"
 	"github.com/zeroframe/zeroframe/tools/inspect"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/timeline"
@@ -50,83 +48,57 @@ const (
 	formatGo       = "go"
 )
 
-func runTrace(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	var elf, out, format string
-	var force, flight bool
-	fs := newFlags("trace", "-e ELF [-o FILE] [flags] LOG|CORE", timelineText, stderr)
-	fs.StringVar(&elf, "e", "", "the `ELF` file that was running")
-	fs.StringVar(&out, "o", "-", "write to `FILE`; - is standard output")
-	fs.StringVar(&format, "format", "", "`FORMAT` of FILE, perfetto or go (default: go if it ends in .trace or\n.out, else perfetto)")
-	fs.BoolVar(&flight, "flight", false, "write what the program's trace.FlightRecorder has, from a full core")
-	fs.BoolVar(&force, "force", false, "take a log or a core of another build, too")
-	inputs, code, ok := parseMixed(fs, args)
-	if !ok {
-		return code
+func runTrace(c *call) error {
+	var d dead
+	var format string
+	var flight bool
+	out := "-"
+	if err := d.parse(c, "log or core", "take a log or a core of another build, too", []option{
+		{&out, "o", "write to `FILE`; - is standard output"},
+		{&format, "format", "`FORMAT` of FILE, perfetto or go (default: go if it ends in .trace or\n.out, else perfetto)"},
+		{&flight, "flight", "write what the program's trace.FlightRecorder has, from a full core"},
+	}); err != nil {
+		return err
 	}
-	from, ok := oneInput("trace", "log or core", elf, inputs, stderr)
-	if !ok {
-		return exitUsage
-	}
-	if samePath(out, from) || samePath(out, elf) {
-		fmt.Fprintf(stderr, "zf trace: -o %s would overwrite what is read; name another file\n", out)
-		return exitUsage
-	}
-	if format == "" {
+	ext := filepath.Ext(out)
+	switch {
+	case samePath(out, d.path) || samePath(out, d.elf):
+		return fmt.Errorf("-o %s would overwrite what is read; name another file", out)
+	case flight && format == formatPerfetto:
+		return errors.New("-flight writes Go's format alone; leave -format perfetto out")
+	case format == "" && (ext == ".trace" || ext == ".out"):
+		format = formatGo
+	case format == "":
 		format = formatPerfetto
-		if ext := filepath.Ext(out); ext == ".trace" || ext == ".out" {
-			format = formatGo
-		}
+	case format != formatPerfetto && format != formatGo:
+		return fmt.Errorf("-format %s: want %s or %s", format, formatPerfetto, formatGo)
 	}
-	write, viewer := timeline.WritePerfetto, "open it at https://ui.perfetto.dev"
-	switch format {
-	case formatPerfetto:
-	case formatGo:
-		write, viewer = timeline.WriteGo, "go tool trace "+out+" shows it"
-	default:
-		fmt.Fprintf(stderr, "zf trace: -format %s: want %s or %s\n", format, formatPerfetto, formatGo)
-		return exitUsage
-	}
-	fail := failing("zf trace", stderr)
 	if flight {
-		if format == formatPerfetto && formatGiven(fs) {
-			fmt.Fprintln(stderr, "zf trace: -flight writes Go's format alone; leave -format perfetto out")
-			return exitUsage
-		}
-		if err := writeFlight(from, elf, out, force, stdout, stderr); err != nil {
-			return fail("%v", err)
-		}
-		return exitOK
+		return d.writeFlight(c, out)
 	}
-	all, err := timelines(from, elf, force, stdin, stderr)
+	all, err := d.timelines(c.ctx, &c.streams)
 	switch {
 	case err != nil:
-		return fail("%v", err)
+		return err
 	case len(all) == 0:
-		return fail("%s has no trace with events: the kernel's option last= says how many a death has", from)
+		return fmt.Errorf("%s has no trace with events: the kernel's option last= says how many a death has", d.path)
 	}
-	if out == "-" {
-		err = write(stdout, all)
-	} else {
-		err = writeFile(out, func(w io.Writer) error { return write(w, all) })
+	write, viewer := timeline.WritePerfetto, "open it at https://ui.perfetto.dev"
+	if format == formatGo {
+		write, viewer = timeline.WriteGo, "go tool trace "+out+" shows it"
 	}
-	if err != nil {
-		return fail("%v", err)
+	if err := writeTo(out, c.stdout, func(w io.Writer) error { return write(w, all) }); err != nil {
+		return err
 	}
 	if out != "-" {
-		fmt.Fprintf(stderr, "zf trace: wrote %s; %s\n", out, viewer)
+		c.say("wrote %s; %s", out, viewer)
 	}
-	return exitOK
-}
-
-// formatGiven reports whether the command line has -format.
-func formatGiven(fs *flag.FlagSet) (given bool) {
-	fs.Visit(func(f *flag.Flag) { given = given || f.Name == "format" })
-	return given
+	return nil
 }
 
 // writeFlight writes what the flight recorder of a core's program has.
-func writeFlight(from, elf, out string, force bool, stdout, stderr io.Writer) error {
-	p, err := openProgram("zf trace", from, elf, force, stderr)
+func (d *dead) writeFlight(c *call, out string) error {
+	p, err := d.open(&c.streams)
 	if errors.Is(err, inspect.ErrNotCore) {
 		return fmt.Errorf("-flight: %w; a log does not have the program's memory: zf run -core makes a core", err)
 	}
@@ -134,7 +106,7 @@ func writeFlight(from, elf, out string, force bool, stdout, stderr io.Writer) er
 		return err
 	}
 	defer p.Close()
-	sym, err := openSymbols(elf)
+	sym, err := openSymbols(d.elf)
 	if err != nil {
 		return err
 	}
@@ -144,68 +116,54 @@ func writeFlight(from, elf, out string, force bool, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	if err := writeTo(out, stdout, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }); err != nil {
+	if err := writeTo(out, c.stdout, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }); err != nil {
 		return err
 	}
 	if f.Without != "" {
-		fmt.Fprintf(stderr, "zf trace: the last part, up to a second before the death, is missing: %s\n", f.Without)
+		c.say("the last part, up to a second before the death, is missing: %s", f.Without)
 	}
 	if out != "-" {
-		fmt.Fprintf(stderr, "zf trace: wrote %s; go tool trace %s shows it\n", out, out)
+		c.say("wrote %s; go tool trace %[1]s shows it", out)
 	}
 	return nil
 }
 
 // timelines returns those of a core or of the traces in a log.
-func timelines(from, elf string, force bool, stdin io.Reader, stderr io.Writer) (all []timeline.Timeline, err error) {
-	sym, err := openSymbols(elf)
+func (d *dead) timelines(ctx context.Context, s *streams) (all []timeline.Timeline, err error) {
+	sym, err := openSymbols(d.elf)
 	if err != nil {
 		return nil, err
 	}
 	defer sym.Close()
-	p, err := openProgram("zf trace", from, elf, force, stderr)
-	if err == nil {
-		defer p.Close()
-		l, err := timeline.OfCore(elf, func(b []byte, addr uint64) error {
-			_, err := p.Target().Memory().ReadMemory(b, addr)
-			return err
-		})
-		if err != nil {
+	p, err := d.open(s)
+	if err != nil {
+		if !d.isLog(err) {
 			return nil, err
 		}
-		for i := range l.CPUs {
-			for j := range l.CPUs[i].Events {
-				e := &l.CPUs[i].Events[j]
-				if pc, ok := e.PC(); ok {
-					e.Calls = sym.Lookup(pc, false)
-				}
-			}
-		}
-		return []timeline.Timeline{l}, nil
-	}
-	if from != "-" && !errors.Is(err, inspect.ErrNotCore) {
-		return nil, err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	in, err := input.Open(ctx, from, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: stdin})
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	filter, err := trace.NewFilter(nil, trace.Options{
-		Symbols: sym, Force: force, Log: stderr,
-		OnTrace: func(t *wire.Trace) {
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		err = s.readLog(ctx, d.path, nil, trace.Options{Symbols: sym, Force: d.force, OnTrace: func(t *wire.Trace) {
 			if l, ok := timeline.OfTrace(t); ok {
 				all = append(all, l)
 			}
-		},
+		}})
+		return all, err
+	}
+	defer p.Close()
+	l, err := timeline.OfCore(d.elf, func(b []byte, addr uint64) error {
+		_, err := p.Target().Memory().ReadMemory(b, addr)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if _, err = io.Copy(filter, in); err == nil {
-		err = filter.Close()
+	for i := range l.CPUs {
+		for j := range l.CPUs[i].Events {
+			e := &l.CPUs[i].Events[j]
+			if pc, ok := e.PC(); ok {
+				e.Calls = sym.Lookup(pc, false)
+			}
+		}
 	}
-	return all, err
+	return []timeline.Timeline{l}, nil
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -57,15 +59,15 @@ func verdict(ctx context.Context, res qemu.Result, err error, stats trace.Stats,
 		}
 		return exitMachine, fmt.Sprintf("%v%s; no trace came in answer to an NMI; `-qemu -s` lets gdb look%s", err, at, follow)
 	}
-	return exitMachine, interrupted(ctx, err)
+	return exitMachine, interrupted(ctx, err).Error()
 }
 
-// interrupted is the message for an error that the user's ^C may be the cause of.
-func interrupted(ctx context.Context, err error) string {
+// interrupted returns the error of what the user's ^C may have ended.
+func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return "interrupted"
+		return errors.New("interrupted")
 	}
-	return fmt.Sprint(err)
+	return err
 }
 
 // columns is the width of a terminal that the last lines should fit into.
@@ -92,6 +94,14 @@ func (e *ending) take(t *wire.Trace) {
 	}
 	if t.Fatal() && (e.first == nil || e.first.Asked() && !t.Asked()) {
 		e.first = t
+	}
+}
+
+// say says it again, below what has scrolled it away.
+func (e *ending) say(s *streams) {
+	if e.first != nil {
+		dir, _ := os.Getwd() // without it, paths are absolute
+		io.WriteString(s.stderr, summary(s.who, e.first, dir))
 	}
 }
 

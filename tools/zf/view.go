@@ -29,22 +29,29 @@ type viewFlags struct {
 
 // flags declares the flags.
 func (v *viewFlags) flags(set *flag.FlagSet) {
-	set.Func("context", "show `N` lines of source before and behind each frame's line, if\nthe file is here", func(s string) error {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 0 || n > source.MaxContext {
-			return fmt.Errorf("a number of lines from 0 to %d is wanted", source.MaxContext)
-		}
-		v.context = n
-		return nil
+	addFlags(set, []option{
+		{func(s string) error {
+			n, err := strconv.Atoi(s)
+			if err != nil || n < 0 || n > source.MaxContext {
+				return fmt.Errorf("a number of lines from 0 to %d is wanted", source.MaxContext)
+			}
+			v.context = n
+			return nil
+		}, "context", "show `N` lines of source before and behind each frame's line, if\nthe file is here"},
+		{remapping(&v.remaps), "source", "where source files are: `OLD=NEW` says that what the ELF file has\nunder the path OLD is here under NEW; may be repeated, the longest\nOLD counts; an empty one takes paths that are not absolute"},
+		{&v.links, "links", "links of the terminal on files: `WHEN` is auto (a terminal with\ncolours), always, never, or a template of what they open, such as\n'vscode://file{path}:{line}' (default: $" + linksVariable + ", or auto)"},
 	})
-	set.Func("source", "where source files are: `OLD=NEW` says that what the ELF file has\nunder the path OLD is here under NEW; may be repeated, the longest\nOLD counts; an empty one takes paths that are not absolute", func(s string) error {
+}
+
+// remapping returns what adds the value of a flag to where source files are.
+func remapping(to *[]source.Remap) func(string) error {
+	return func(s string) error {
 		r, err := source.ParseRemap(s)
 		if err == nil {
-			v.remaps = append(v.remaps, r)
+			*to = append(*to, r)
 		}
 		return err
-	})
-	set.StringVar(&v.links, "links", "", "links of the terminal on files: `WHEN` is auto (a terminal with\ncolours), always, never, or a template of what they open, such as\n'vscode://file{path}:{line}' (default: $"+linksVariable+", or auto)")
+	}
 }
 
 // template returns the template of links: "" if there are to be none. The output is a

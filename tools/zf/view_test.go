@@ -60,7 +60,7 @@ func TestView(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv(linksVariable, tt.links)
 			var out, errs bytes.Buffer
-			code := symbolize(context.Background(), append([]string{"-e", elf}, tt.args...), strings.NewReader(tt.in), &out, &errs)
+			code := dispatchIn(context.Background(), append([]string{"symbolize"}, append([]string{"-e", elf}, tt.args...)...), strings.NewReader(tt.in), &out, &errs)
 			if code != tt.code || !strings.Contains(out.String(), tt.out) || !strings.Contains(errs.String(), tt.fail) {
 				t.Errorf("status %d, output %q, errors %q; want %d, %q, %q", code, out.String(), errs.String(), tt.code, tt.out, tt.fail)
 			}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/inspect"
@@ -27,49 +26,42 @@ say -hang: then input, timers and system calls are taken to bring nothing.
 
 The exit status is 1 if something is named, and 0 if not.`
 
-func runWaits(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func runWaits(c *call) error {
 	var elf, svg string
 	var opt waits.Options
 	var all, json, dot bool
-	fs := newFlags("waits", "-e ELF [flags] CORE", waitsText, stderr)
-	fs.StringVar(&elf, "e", "", "the `ELF` file that was running")
-	fs.BoolVar(&opt.Hang, "hang", false, "the program has done nothing for long")
-	fs.BoolVar(&all, "all", false, "say of each goroutine what it waits for")
-	fs.BoolVar(&json, "json", false, "print JSON, an object a goroutine, then the findings")
-	fs.BoolVar(&dot, "dot", false, "print the graph for Graphviz")
-	fs.StringVar(&svg, "svg", "", "draw the graph into `FILE`; - is standard output")
-	inputs, code, ok := parseMixed(fs, args)
-	if !ok {
-		return code
-	}
-	fail := failing("zf waits", stderr)
+	inputs, err := c.parseMixed([]option{
+		{&elf, "e", elfUsage},
+		{&opt.Hang, "hang", "the program has done nothing for long"},
+		{&all, "all", "say of each goroutine what it waits for"},
+		{&json, "json", "print JSON, an object a goroutine, then the findings"},
+		{&dot, "dot", "print the graph for Graphviz"},
+		{&svg, "svg", "draw the graph into `FILE`; - is standard output"},
+	})
 	switch {
+	case err != nil:
+		return err
 	case elf == "":
-		return fail("-e ELF is missing: name the program that was running; `zf waits -h` lists the flags")
+		return c.wrong("-e ELF is missing: name the program that was running")
 	case len(inputs) != 1:
-		return fail("want one core, have %d; `zf waits -h` says how to get one", len(inputs))
+		return fmt.Errorf("want one core, have %d; `zf waits -h` says how to get one", len(inputs))
 	}
 	g, err := waitsOf(elf, inputs[0], opt)
-	if err != nil {
-		return fail("%v", err)
-	}
 	switch {
+	case err != nil:
 	case json:
-		err = g.WriteJSON(stdout)
+		err = g.WriteJSON(c.stdout)
 	case dot:
-		err = g.WriteDOT(stdout)
+		err = g.WriteDOT(c.stdout)
 	case svg != "":
-		err = writeTo(svg, stdout, g.WriteSVG)
+		err = writeTo(svg, c.stdout, g.WriteSVG)
 	default:
-		err = g.WriteText(stdout, all)
+		err = g.WriteText(c.stdout, all)
 	}
-	if err != nil {
-		return fail("%v", err)
+	if err == nil && len(g.Findings) > 0 {
+		return status(exitTrace)
 	}
-	if len(g.Findings) > 0 {
-		return exitTrace
-	}
-	return exitOK
+	return err
 }
 
 // waitsOf finds who waits for whom in a core.
@@ -105,11 +97,11 @@ func (c *fullCore) sayWaits(reason string) {
 	g, err := waitsOf(c.elf, c.path, waits.Options{Hang: hang})
 	if err != nil {
 		if hang || strings.Contains(reason, "all goroutines are asleep") {
-			fmt.Fprintf(c.stderr, "%s: note: who waits for whom is not known: %v\n", c.command, err)
+			c.say("note: who waits for whom is not known: %v", err)
 		}
 		return
 	}
 	for _, f := range g.Findings {
-		fmt.Fprintf(c.stderr, "%s: %s\n", c.command, printable(f.Text))
+		c.say("%s", printable(f.Text))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"strconv"
 	"syscall"
@@ -49,61 +48,57 @@ type whyFlags struct {
 	progress       bool
 	trust          bool
 	goroutine      int64
+	clean          func() // takes the progress away
 }
 
 // runWhy runs `zf why`.
-func runWhy(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+func runWhy(c *call) error {
 	var f whyFlags
-	if code, ok := f.parse(args, stderr); !ok {
-		return code
+	if err := f.parse(c); err != nil {
+		return err
 	}
-	fail := failing("zf why", stderr)
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	r, err := openRecorded(f.file, f.trust)
+	ctx := c.interruptible(syscall.SIGHUP)
+	r, err := c.openRecorded(f.file, f.trust)
 	if err != nil {
-		return fail("%v", err)
+		return err
 	}
-	defer r.close()
 	launch, err := r.launcher(ctx)
 	if err != nil {
-		fmt.Fprintf(stderr, "zf why: %v\n", withQEMUStep(err))
-		return exitOfReplay(err)
+		return ofReplay(err)
 	}
 	if err := r.readSymbols(); err != nil {
-		return fail("%v", err)
+		return err
 	}
 	w, err := why.New(launch, r.elf, r.sym)
 	if err != nil {
-		return fail("%s: the image in it: %v", f.file, err)
+		return fmt.Errorf("%s: the image in it: %w", f.file, err)
 	}
 	defer w.Close()
 	if w.Begins = r.Base.At; w.Begins > 0 {
-		fmt.Fprintf(stderr, "zf why: note: the recording begins at instruction %d; what was done before is not in it\n", w.Begins)
+		c.say("note: the recording begins at instruction %d; what was done before is not in it", w.Begins)
 	}
-	clean := func() {}
+	f.clean = func() {}
 	switch {
 	case f.progress:
-		w.Progress = func(s string) { fmt.Fprintf(stderr, "zf why: replay %d: %s\n", w.Replays+1, s) }
-	case isTerminal(stderr):
-		clean = func() { io.WriteString(stderr, "\r\x1b[K") }
-		w.Progress = func(s string) {
-			fmt.Fprintf(stderr, "\r\x1b[Kzf why: replay %d: %.60s", w.Replays+1, s)
-		}
+		w.Progress = func(s string) { c.say("replay %d: %s", w.Replays+1, s) }
+	case isTerminal(c.stderr):
+		line := &progressLine{w: c.stderr}
+		f.clean = func() { line.set("") }
+		w.Progress = func(s string) { line.set(fmt.Sprintf("zf why: replay %d: %s", w.Replays+1, s)) }
 	}
 	if f.waits {
 		end := &whyEnd{elf: r.elf, tmp: r.tmp, sym: r.sym}
-		if log, err := r.Log(); err == nil && log.Known {
-			end.instructions = log.Instructions
+		if r.log.Known {
+			end.instructions = r.log.Instructions
 		}
-		return f.answerWaits(ctx, w, end, stdout, stderr, clean)
+		return f.answerWaits(ctx, w, end, c)
 	}
-	return f.answer(ctx, w, stdout, stderr, clean)
+	return f.answer(ctx, w, c)
 }
 
-// answer writes the answer; clean takes the progress away.
-func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Writer, clean func()) int {
+// answer writes the answer.
+func (f *whyFlags) answer(ctx context.Context, w *why.Why, c *call) error {
 	var err error
 	var found any
 	var lines []string
@@ -117,23 +112,9 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Wri
 			}
 		}
 	} else {
-		addr, size := f.addr, f.size
-		if f.variable != "" {
-			var n uint64
-			if addr, n, err = w.Resolve(f.variable); err != nil {
-				fmt.Fprintf(stderr, "zf why: %v\n", err)
-				return exitUsage
-			}
-			if size == 0 && n <= 8 && n&(n-1) == 0 {
-				size = n
-			}
-		}
-		if size == 0 {
-			size = 8
-		}
-		if addr%size != 0 {
-			fmt.Fprintf(stderr, "zf why: %d bytes at %#x are not at a multiple of their size; ask for less of them by -size\n", size, addr)
-			return exitUsage
+		addr, size, werr := f.word(w)
+		if werr != nil {
+			return werr
 		}
 		var all []why.Written
 		// Who was the last by an interrupt is perhaps not the last.
@@ -150,96 +131,109 @@ func (f *whyFlags) answer(ctx context.Context, w *why.Why, stdout, stderr io.Wri
 			lines = append(lines, fmt.Sprintf("nothing has written the %d bytes at %#x%s", size, addr, since))
 		}
 	}
-	clean()
-	if found != nil || err == nil {
-		if f.json {
-			e := json.NewEncoder(stdout)
-			e.SetIndent("", "  ")
-			if found != nil {
-				e.Encode(found)
-			} else {
-				e.Encode([]why.Written{}) // nobody has
-			}
-		} else {
-			for _, line := range lines { // with names out of the image
-				fmt.Fprintln(stdout, printable(line))
-			}
+	f.clean()
+	switch {
+	case found == nil && err != nil:
+	case f.json && found == nil:
+		writeJSON(c.stdout, []why.Written{}) // nobody has
+	case f.json:
+		writeJSON(c.stdout, found)
+	default:
+		for _, line := range lines { // with names out of the image
+			fmt.Fprintln(c.stdout, printable(line))
 		}
 	}
 	switch {
 	case err == nil && found != nil && !untold:
-		return exitOK
+		return nil
 	case err == nil:
-		return exitTrace
+		return status(exitTrace)
 	case errors.Is(err, why.ErrNoDeath):
-		fmt.Fprintf(stderr, "zf why: %v; -var and -addr ask for a word, -waits for what goroutines wait for\n", err)
-		return exitTrace
+		return failure{fmt.Errorf("%w; -var and -addr ask for a word, -waits for what goroutines wait for", err), exitTrace}
 	}
-	return f.failed(ctx, err, found != nil, stderr)
+	return f.failed(ctx, err, found != nil)
 }
 
-// failed says why there is no answer, or only part of one.
-func (f *whyFlags) failed(ctx context.Context, err error, part bool, stderr io.Writer) int {
-	text := interrupted(ctx, withQEMUStep(err))
-	if part {
-		text = fmt.Sprintf("%v; that is what was known by then", text)
+// word returns where the word is that is asked for, and its size.
+func (f *whyFlags) word(w *why.Why) (addr, size uint64, err error) {
+	addr, size = f.addr, f.size
+	if f.variable != "" {
+		var n uint64
+		if addr, n, err = w.Resolve(f.variable); err != nil {
+			return 0, 0, err
+		}
+		if size == 0 && n <= 8 && n&(n-1) == 0 {
+			size = n
+		}
 	}
-	fmt.Fprintf(stderr, "zf why: %s\n", text)
-	return exitMachine
+	if size == 0 {
+		size = 8
+	}
+	if addr%size != 0 {
+		err = fmt.Errorf("%d bytes at %#x are not at a multiple of their size; ask for less of them by -size", size, addr)
+	}
+	return addr, size, err
+}
+
+// writeJSON writes a value, indented.
+func writeJSON(w io.Writer, v any) {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.Encode(v)
+}
+
+// failed returns the error that says why there is no answer, or only part of one.
+func (f *whyFlags) failed(ctx context.Context, err error, part bool) error {
+	if err = interrupted(ctx, withQEMUStep(err)); part {
+		err = fmt.Errorf("%w; that is what was known by then", err)
+	}
+	return failure{err, exitMachine}
 }
 
 // parse reads the command line.
-func (f *whyFlags) parse(args []string, stderr io.Writer) (code int, ok bool) {
-	fs := newFlags("why", "[flags] FILE.zfr", whyText, stderr)
-	fs.Func("addr", "ask who has written the memory at this `ADDRESS`", func(s string) (err error) {
-		if f.addr, err = strconv.ParseUint(s, 0, 64); err != nil || f.addr == 0 {
-			return errors.New("want an address such as 0xc000012340")
-		}
-		return nil
+func (f *whyFlags) parse(c *call) error {
+	trustFlag(c.FlagSet, &f.trust)
+	inputs, err := c.parseMixed([]option{
+		{func(s string) (err error) {
+			if f.addr, err = strconv.ParseUint(s, 0, 64); err != nil || f.addr == 0 {
+				return errors.New("want an address such as 0xc000012340")
+			}
+			return nil
+		}, "addr", "ask who has written the memory at this `ADDRESS`"},
+		{func(s string) error {
+			if f.variable = s; s == "" {
+				return errors.New("want the name of a package's variable, such as main.table")
+			}
+			return nil
+		}, "var", "ask who has written the package's variable `NAME`, such as main.table, or\nthe eight bytes at NAME+16"},
+		{&f.size, "size", "how many `BYTES` -addr and -var are about: 1, 2, 4 or 8 (default: the\nvariable's size, or 8)"},
+		{&f.all, "all", "with -addr and -var: all writers, not only the last one"},
+		{&f.waits, "waits", "say for what goroutines wait at the end of the recording; with\n-goroutine also who has made that so"},
+		{func(s string) (err error) {
+			if f.goroutine, err = strconv.ParseInt(s, 10, 64); err != nil || f.goroutine < 1 {
+				return errors.New("want a number from 1 on; -waits without it lists the goroutines that wait")
+			}
+			return nil
+		}, "goroutine", "with -waits: the goroutine `N` alone"},
+		{&f.progress, "progress", "say line by line which replay it is at; a terminal shows it anyway"},
+		{&f.json, "json", "write JSON"},
 	})
-	fs.Func("var", "ask who has written the package's variable `NAME`, such as main.table, or\nthe eight bytes at NAME+16", func(s string) error {
-		if f.variable = s; s == "" {
-			return errors.New("want the name of a package's variable, such as main.table")
-		}
-		return nil
-	})
-	fs.Uint64Var(&f.size, "size", 0, "how many `BYTES` -addr and -var are about: 1, 2, 4 or 8 (default: the\nvariable's size, or 8)")
-	fs.BoolVar(&f.all, "all", false, "with -addr and -var: all writers, not only the last one")
-	fs.BoolVar(&f.waits, "waits", false, "say for what goroutines wait at the end of the recording; with\n-goroutine also who has made that so")
-	fs.Func("goroutine", "with -waits: the goroutine `N` alone", func(s string) (err error) {
-		if f.goroutine, err = strconv.ParseInt(s, 10, 64); err != nil || f.goroutine < 1 {
-			return errors.New("want a number from 1 on; -waits without it lists the goroutines that wait")
-		}
-		return nil
-	})
-	fs.BoolVar(&f.progress, "progress", false, "say line by line which replay it is at; a terminal shows it anyway")
-	trustFlag(fs, &f.trust)
-	fs.BoolVar(&f.json, "json", false, "write JSON")
-	inputs, code, ok := parseMixed(fs, args)
-	if !ok {
-		return code, false
+	if err == nil {
+		f.file, err = oneRecording(inputs)
 	}
-	wrong := ""
 	switch {
-	case len(inputs) == 0:
-		wrong = "want a recording, which zf run -record FILE.zfr makes"
-	case len(inputs) > 1:
-		wrong = fmt.Sprintf("one recording at a time, not %d", len(inputs))
+	case err != nil:
+		return err
 	case f.addr != 0 && f.variable != "":
-		wrong = "-addr and -var: want one of them"
+		return errors.New("-addr and -var: want one of them")
 	case f.addr == 0 && f.variable == "" && (f.all || f.size != 0):
-		wrong = "-all and -size are about -addr and -var"
+		return errors.New("-all and -size are about -addr and -var")
 	case f.waits && (f.addr != 0 || f.variable != ""):
-		wrong = "-waits does not go with -addr and -var"
+		return errors.New("-waits does not go with -addr and -var")
 	case f.goroutine != 0 && !f.waits:
-		wrong = "-goroutine is about -waits"
+		return errors.New("-goroutine is about -waits")
 	case f.size&(f.size-1) != 0 || f.size > 8:
-		wrong = fmt.Sprintf("-size %d: want 1, 2, 4 or 8", f.size)
+		return fmt.Errorf("-size %d: want 1, 2, 4 or 8", f.size)
 	}
-	if wrong != "" {
-		fmt.Fprintf(stderr, "zf why: %s\n", wrong)
-		return exitUsage, false
-	}
-	f.file = inputs[0]
-	return exitOK, true
+	return nil
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -147,36 +146,32 @@ func (v *whyWaiting) lines(asked bool) []string {
 }
 
 // answerWaits writes the answer for -waits.
-func (f *whyFlags) answerWaits(ctx context.Context, w *why.Why, e *whyEnd, stdout, stderr io.Writer, clean func()) int {
+func (f *whyFlags) answerWaits(ctx context.Context, w *why.Why, e *whyEnd, c *call) error {
 	all, err := e.waiting(ctx, w, f.goroutine)
-	clean()
-	switch {
-	case f.json && (err == nil || len(all) > 0):
-		j := json.NewEncoder(stdout)
-		j.SetIndent("", "  ")
+	f.clean()
+	if f.json && (err == nil || len(all) > 0) {
 		if all == nil {
 			all = []whyWaiting{}
 		}
-		j.Encode(all)
-	default:
+		writeJSON(c.stdout, all)
+	} else {
 		for i := range all {
 			for _, line := range all[i].lines(f.goroutine != 0 && err == nil) {
-				io.WriteString(stdout, printable(line)+"\n")
+				io.WriteString(c.stdout, printable(line)+"\n")
 			}
 		}
 	}
 	switch {
 	case errors.Is(err, waits.ErrNotBegun):
-		fmt.Fprintf(stderr, "zf why: nobody waits: %v; without -waits it says what the machine died of\n", err)
-		return exitTrace
+		err = fmt.Errorf("nobody waits: %w; without -waits it says what the machine died of", err)
 	case err != nil:
-		return f.failed(ctx, err, len(all) > 0, stderr)
+		return f.failed(ctx, err, len(all) > 0)
 	case len(all) > 0:
-		return exitOK
+		return nil
 	case f.goroutine != 0:
-		fmt.Fprintf(stderr, "zf why: goroutine %d does not wait, or is not there; -waits without -goroutine lists those that wait\n", f.goroutine)
+		err = fmt.Errorf("goroutine %d does not wait, or is not there; -waits without -goroutine lists those that wait", f.goroutine)
 	default:
-		fmt.Fprintln(stderr, "zf why: no goroutine waits")
+		err = errors.New("no goroutine waits")
 	}
-	return exitTrace
+	return failure{err, exitTrace}
 }

@@ -1,0 +1,105 @@
+package main
+
+// What the commands on a program that has died share: the ELF file and the core or log that they
+// read.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/zeroframe/zeroframe/tools/input"
+	"github.com/zeroframe/zeroframe/tools/inspect"
+	"github.com/zeroframe/zeroframe/tools/trace"
+)
+
+// dead is a program that has died, as the command line names it.
+type dead struct {
+	elf   string // its ELF file
+	path  string // its core, or its log
+	force bool   // they may be of different builds
+}
+
+const elfUsage = "the `ELF` file that was running"
+
+var errNoELF = errors.New("-e ELF is missing: name the image that was running")
+
+// parse reads the flags, -e and -force with them, and the name of one file, which may stand
+// before flags; what says what that is. forced is the help of -force.
+func (d *dead) parse(c *call, what, forced string, all []option) error {
+	inputs, err := c.parseMixed(append(all, option{&d.elf, "e", elfUsage}, option{&d.force, "force", forced}))
+	if err != nil {
+		return err
+	}
+	return d.of(c, what, inputs)
+}
+
+// of takes the one file that is named.
+func (d *dead) of(c *call, what string, inputs []string) error {
+	switch {
+	case d.elf == "":
+		return c.wrong("%w", errNoELF)
+	case len(inputs) != 1:
+		return c.wrong("want one %s, have %d", what, len(inputs))
+	}
+	d.path = inputs[0]
+	return nil
+}
+
+// open opens the core, and says if nothing proves that it is of the ELF file.
+func (d *dead) open(s *streams) (*inspect.Program, error) {
+	p, err := inspect.Open(d.path, d.elf, d.force)
+	if err == nil && !d.force && !p.BuildKnown() {
+		s.say("the core does not say of which build it is; %s is taken for it", d.elf)
+	}
+	return p, err
+}
+
+// isLog reports whether a file may be a log, since open has failed so.
+func (d *dead) isLog(err error) bool { return d.path == "-" || errors.Is(err, inspect.ErrNotCore) }
+
+// readLog reads the log at path, "-" for standard input, to its end. Its traces go where opt
+// says, and its text to text, unless that is nil.
+func (s *streams) readLog(ctx context.Context, path string, text io.Writer, opt trace.Options) error {
+	in, err := input.Open(ctx, path, input.Options{Baud: input.DefaultBaud, Reconnect: input.Never, Stdin: s.stdin})
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	opt.Log = s.stderr
+	filter, err := trace.NewFilter(nil, opt)
+	if err != nil {
+		return err
+	}
+	var to sink = filter
+	if text != nil {
+		to = twoSinks{filter, text}
+	}
+	if err = pump(ctx, to, in, nil); err != nil {
+		filter.Close()
+		return err
+	}
+	return filter.Close()
+}
+
+// twoSinks gives a log to the filter for traces, and its text to another reader.
+type twoSinks struct {
+	sink
+	text io.Writer
+}
+
+func (s twoSinks) Write(b []byte) (int, error) {
+	if n, err := s.text.Write(b); err != nil {
+		return n, err
+	}
+	return s.sink.Write(b)
+}
+
+// count is "1 thread", "2 threads".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
