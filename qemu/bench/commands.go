@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -96,7 +95,7 @@ func (b *bench) core() error {
 		ram, name, times = 64, "64mib", 1
 	}
 	socket, path := filepath.Join(b.dir, "core.qmp"), filepath.Join(b.dir, "lab.core")
-	end := newSaid("zf1 done")
+	end := newClock("zf1 done")
 	vm, err := qemu.Start(b.ctx, qemu.Config{Kernel: elf, Append: "crash=go.panic-error panic=halt", MemoryMiB: ram,
 		Stdout: end, Extra: []string{"-qmp", "unix:" + socket + ",server=on,wait=off"}})
 	if err != nil {
@@ -104,7 +103,7 @@ func (b *bench) core() error {
 	}
 	defer vm.Wait()
 	defer vm.Kill()
-	if _, err := end.wait(vm.Done()); err != nil {
+	if err := end.wait(vm.Done()); err != nil {
 		return err
 	}
 	for range times {
@@ -145,38 +144,6 @@ func peak(pid int) (kib float64) {
 	}
 }
 
-// said keeps what is said, and tells when something has come.
-type said struct {
-	clock
-	want *regexp.Regexp
-	got  chan []string // the match, once
-}
-
-func newSaid(want string) *said {
-	return &said{want: regexp.MustCompile(want), got: make(chan []string, 1)}
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.clock.Write(p)
-	if s.want != nil {
-		if m := s.want.FindStringSubmatch(s.text.String()); m != nil {
-			s.want = nil
-			s.got <- m
-		}
-	}
-	return len(p), nil
-}
-
-// wait waits for it, or for the end of who says it.
-func (s *said) wait(ended <-chan struct{}) ([]string, error) {
-	select {
-	case m := <-s.got:
-		return m, nil
-	case <-ended:
-		return nil, fmt.Errorf("it has ended without a word of %v: %.300q", s.want, s.text.String())
-	}
-}
-
 // dumpRate is the line of the measurement: how fast the dead machine may send, in bytes a second (core.rate=).
 const dumpRate = 10_000_000
 
@@ -213,7 +180,7 @@ func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	listens := newSaid(`listening on \S+:(\d+)`)
+	listens := newClock(`listening on \S+:(\d+)`)
 	c := exec.Command(receiver, "-listen", "127.0.0.1:0", "-cores", folder, "-lines", "never", "-e", elf)
 	c.Stdout, c.Stderr = listens, listens
 	if err := c.Start(); err != nil {
@@ -222,11 +189,10 @@ func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
 	ended := make(chan struct{})
 	go func() { c.Wait(); close(ended) }()
 	defer func() { c.Process.Kill(); <-ended }()
-	port, err := listens.wait(ended)
-	if err != nil {
+	if err := listens.wait(ended); err != nil {
 		return fmt.Errorf("zf-receive: %w", err)
 	}
-	relay, err := lossy.Start(port[1], float64(loss)/100, seed)
+	relay, err := lossy.Start(listens.found[1], float64(loss)/100, seed)
 	if err != nil {
 		return err
 	}
@@ -238,7 +204,7 @@ func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
 			sentBytes.Add(int64(len(b)))
 		}
 	})
-	sent := newSaid(`core: (\d+) pages sent in (\d+) ms(.*)\n`)
+	sent := newClock(`core: (\d+) pages sent in (\d+) ms(.*)\n`)
 	vm, err := qemu.Start(b.ctx, qemu.Config{Kernel: elf, Net: "virtio", MemoryMiB: ram, Stdout: sent,
 		Append: fmt.Sprintf("crash=go.panic-error panic=halt core=net core.rate=%d netconsole=@10.0.2.15/,%s@10.0.2.2/", dumpRate, relay.Port())})
 	if err != nil {
@@ -246,14 +212,13 @@ func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
 	}
 	defer vm.Wait()
 	defer vm.Kill()
-	m, err := sent.wait(vm.Done())
-	if err != nil {
+	if err := sent.wait(vm.Done()); err != nil {
 		return err
 	}
-	pages, _ := strconv.ParseFloat(m[1], 64)
-	ms, err := strconv.ParseFloat(m[2], 64)
+	pages, _ := strconv.ParseFloat(sent.found[1], 64)
+	ms, err := strconv.ParseFloat(sent.found[2], 64)
 	if err != nil || ms == 0 {
-		return fmt.Errorf("the machine says %q", m[0])
+		return fmt.Errorf("the machine says %q", sent.found[0])
 	}
 	name := fmt.Sprintf("loss%d", loss)
 	b.add(name+".ram", pages*4096/ms*1000)

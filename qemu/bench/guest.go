@@ -240,31 +240,11 @@ func (b *bench) probes() error {
 	return nil
 }
 
-// network measures how long after a fault the trace has left by netconsole=, and what it
-// takes on the wire. QEMU writes down each frame with the guest's time; with -icount a
+// readFrames takes what QEMU has written down of a trace by network: how long after a fault it has
+// left, and what it takes on the wire. Each frame has the guest's time; with -icount a
 // microsecond of that is a thousand instructions.
-func (b *bench) network() error {
-	for _, card := range []string{"virtio", "e1000"} {
-		for _, form := range []string{"text", "compact"} {
-			file := filepath.Join(b.dir, card+form+".pcap")
-			_, _, err := b.boot(machine{Config: qemu.Config{
-				Kernel: lab, Append: "crash=early.nil-write trace=" + form + " netconsole=@10.0.2.15/,@10.0.2.2/",
-				Net: card, Icount: true, Extra: []string{"-object", "filter-dump,id=dump0,netdev=net0,file=" + file},
-			}})
-			if err == nil {
-				err = b.frames(card+"."+form, file)
-			}
-			if err != nil {
-				return fmt.Errorf("%s %s: %w", card, form, err)
-			}
-		}
-	}
-	return nil
-}
-
-// frames takes what a capture has of a trace.
-func (b *bench) frames(name, file string) error {
-	f, err := os.Open(file)
+func readFrames(b *bench, prefix, _ string) error {
+	f, err := os.Open(filepath.Join(b.dir, framesFile))
 	if err != nil {
 		return err
 	}
@@ -292,7 +272,7 @@ func (b *bench) frames(name, file string) error {
 			continue
 		}
 		if last = info.Timestamp; datagrams == 0 {
-			b.add(name+".first.us", float64(last.Sub(fault).Microseconds()))
+			b.add(prefix+"first.us", float64(last.Sub(fault).Microseconds()))
 		}
 		datagrams++
 		bytes += len(data)
@@ -300,9 +280,9 @@ func (b *bench) frames(name, file string) error {
 	if datagrams == 0 || fault.IsZero() {
 		return errors.New("no trace on the wire")
 	}
-	b.add(name+".last.us", float64(last.Sub(fault).Microseconds()))
-	b.add(name+".datagrams", float64(datagrams))
-	b.add(name+".bytes", float64(bytes))
+	b.add(prefix+"last.us", float64(last.Sub(fault).Microseconds()))
+	b.add(prefix+"datagrams", float64(datagrams))
+	b.add(prefix+"wire", float64(bytes))
 	return nil
 }
 

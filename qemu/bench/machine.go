@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -30,15 +31,19 @@ type machine struct {
 	Dir    string // where a process runs; then what it says on standard error is not read
 	Times  int    // 0: once
 	When   string // "short": with -short alone, "full": not with it
-	// Marks are words that it must say, one after the other: mark0.ms and so on are when.
+	// Marks are patterns of what it must say, one after the other: mark0.ms and so on are when.
 	Marks []string
 	Input int // bytes that it is sent after the last mark
 	// Says is a pattern, which must fit what it says; its groups with a name are samples.
 	Says string
-	COM2 bool   // something takes what comes there
-	Log  bool   // it is recorded
-	Read string // one of readers, for the rest of what it says
+	COM2 bool // something takes what comes there
+	Log  bool // it is recorded
+	// Frames has what is on its network written to framesFile.
+	Frames bool
+	Read   string // one of readers, for the rest of what it says
 }
+
+const framesFile = "frames.pcap" // in bench.dir
 
 const (
 	lab   = "./kernel/crashlab"
@@ -49,14 +54,14 @@ const (
 
 // readers take samples from what a machine has said.
 var readers = map[string]func(b *bench, prefix, out string) error{
-	"": func(*bench, string, string) error { return nil }, "repeats": readRepeats, "profile": readProfile,
+	"": func(*bench, string, string) error { return nil }, "repeats": readRepeats, "profile": readProfile, "frames": readFrames,
 }
 
 // measurements are what the sections do besides booting their machines.
 var measurements = map[string]func(b *bench) error{
 	"size": (*bench).size, "start": (*bench).starts, "commands": (*bench).commands, "smallest": (*bench).smallest,
 	"host": (*bench).host, "stack": (*bench).watermarks, "depot": (*bench).depots, "probe": (*bench).probes,
-	"netconsole": (*bench).network, "chaos": (*bench).chaos, "core": (*bench).core, "dumps": (*bench).dumps, "lines": (*bench).lines,
+	"chaos": (*bench).chaos, "core": (*bench).core, "dumps": (*bench).dumps, "lines": (*bench).lines,
 }
 
 // measure takes a section's samples, those of its machines by turns, so that what else the host
@@ -151,7 +156,7 @@ func (b *bench) readMeasures(prefix, out string) {
 
 // boot runs a machine or a process to its end.
 func (b *bench) boot(m machine) (c *clock, res qemu.Result, err error) {
-	c = &clock{marks: m.Marks, came: make(chan struct{})}
+	c = newClock(m.Marks...)
 	if strings.HasPrefix(m.Kernel, "./") {
 		if m.Kernel, err = b.image(m.Kernel); err != nil {
 			return c, res, err
@@ -169,6 +174,9 @@ func (b *bench) boot(m machine) (c *clock, res qemu.Result, err error) {
 		if m.COM2 {
 			m.Records = io.Discard
 		}
+		if m.Frames {
+			m.Extra = append(m.Extra, "-object", "filter-dump,id=dump0,netdev=net0,file="+filepath.Join(b.dir, framesFile))
+		}
 		if m.Log {
 			m.Record = &c.log
 		}
@@ -179,7 +187,7 @@ func (b *bench) boot(m machine) (c *clock, res qemu.Result, err error) {
 		res, err = vm.Wait()
 	}
 	if err == nil && len(c.at) < len(c.marks) {
-		err = fmt.Errorf("it did not say %q", c.marks[len(c.at)])
+		err = c.silent()
 	}
 	return c, res, err
 }
@@ -189,8 +197,9 @@ type clock struct {
 	mu    sync.Mutex
 	begin time.Time
 	first time.Duration
-	marks []string
+	marks []*regexp.Regexp
 	at    []time.Duration
+	found []string // what has fit the last mark, and its groups
 	text  bytes.Buffer
 	came  chan struct{} // closed with the last mark
 	log   counter       // of a recording
@@ -206,8 +215,12 @@ func (c *clock) Write(p []byte) (int, error) {
 		c.first = now
 	}
 	c.text.Write(p)
-	for n := len(c.at); n < len(c.marks) && bytes.Contains(c.text.Bytes(), []byte(c.marks[n])); n++ {
-		if c.at = append(c.at, now); n == len(c.marks)-1 {
+	for len(c.at) < len(c.marks) {
+		found := c.marks[len(c.at)].FindStringSubmatch(c.text.String())
+		if found == nil {
+			break
+		}
+		if c.at, c.found = append(c.at, now), found; len(c.at) == len(c.marks) {
 			if c.then != nil {
 				c.then()
 			}
@@ -215,6 +228,29 @@ func (c *clock) Write(p []byte) (int, error) {
 		}
 	}
 	return len(p), nil
+}
+
+func newClock(marks ...string) *clock {
+	c := &clock{begin: time.Now(), came: make(chan struct{})}
+	for _, mark := range marks {
+		c.marks = append(c.marks, regexp.MustCompile(mark))
+	}
+	return c
+}
+
+// silent is the error that the next mark has not come.
+func (c *clock) silent() error {
+	return fmt.Errorf("it did not say %v: %.300q", c.marks[len(c.at)], &c.text)
+}
+
+// wait waits for the last mark, or for the end of who says it.
+func (c *clock) wait(ended <-chan struct{}) error {
+	select {
+	case <-c.came:
+		return nil
+	case <-ended:
+		return c.silent()
+	}
 }
 
 // counter counts bytes.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,6 +130,36 @@ v.own
 	}
 	if err := b.evaluate(line{kind: "want", formula: "twice==9"}); err == nil {
 		t.Error("twice is 9")
+	}
+}
+
+// TestTable: what the table names is there, and its patterns are patterns.
+func TestTable(t *testing.T) {
+	t.Chdir("../..")
+	for _, s := range sections {
+		if len(s.machines) == 0 && measurements[s.name] == nil {
+			t.Errorf("section %s measures nothing", s.name)
+		}
+		for _, m := range s.machines {
+			if strings.HasPrefix(m.Kernel, "./") {
+				if _, err := os.Stat(m.Kernel); err != nil {
+					t.Error(err)
+				}
+			}
+			for _, pattern := range append(m.Marks, m.Says) {
+				if _, err := regexp.Compile(pattern); err != nil {
+					t.Error(err)
+				}
+			}
+			if readers[m.Read] == nil {
+				t.Errorf("section %s: no reader %s", s.name, m.Read)
+			}
+		}
+	}
+	for name := range measurements {
+		if !slices.ContainsFunc(sections, func(s section) bool { return s.name == name }) {
+			t.Errorf("no section %s", name)
+		}
 	}
 }
 

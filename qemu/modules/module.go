@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,7 +20,7 @@ import (
 type folder struct {
 	path string // the copy
 	from string // Go's module cache
-	sum  uint64 // of the copy as it was made
+	sum  string // state of the copy as it was made
 }
 
 // environment is what each go command and zf get besides ours.
@@ -65,25 +64,10 @@ func (s *settings) fetch(ctx context.Context, m module) ([]image.TestPackage, *f
 	return pkgs, d, err
 }
 
-// fill makes the copy anew.
+// fill makes the copy anew. The cache is read-only, and the copy need not be.
 func (d *folder) fill() error {
-	if err := os.RemoveAll(d.path); err != nil {
-		return err
-	}
-	if err := os.CopyFS(d.path, os.DirFS(d.from)); err != nil {
-		return err
-	}
-	// The cache is read-only, and the copy need not be.
-	return filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		return os.Chmod(path, info.Mode()|0o200)
-	})
+	_, err := batch.Output(context.Background(), "", nil, "sh", "-c", `rm -rf "$1" && cp -r "$0" "$1" && chmod -R u+w "$1"`, d.from, d.path)
+	return err
 }
 
 // restore undoes what a test has written into the copy.
@@ -99,23 +83,17 @@ func (d *folder) restore() error {
 	return err
 }
 
-var seed = maphash.MakeSeed()
-
-// state is a sum of what there is in the copy, but for what the go command adds to it.
-func (d *folder) state() (uint64, error) {
-	var h maphash.Hash
-	h.SetSeed(seed)
-	err := filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error {
+// state is what there is in the copy, with sizes and times but for what the go command changes.
+func (d *folder) state() (all string, err error) {
+	err = filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		info, err := e.Info()
-		if err == nil && !e.IsDir() && e.Name() != "go.mod" && e.Name() != "go.sum" {
-			fmt.Fprintln(&h, path, info.Size(), info.ModTime(), info.Mode())
-		} else {
-			fmt.Fprintln(&h, path)
+		all += path + "\n"
+		if info, err := e.Info(); err == nil && !e.IsDir() && e.Name() != "go.mod" && e.Name() != "go.sum" {
+			all += fmt.Sprintln(info.Size(), info.ModTime(), info.Mode())
 		}
-		return err
+		return nil
 	})
-	return h.Sum64(), err
+	return all, err
 }
