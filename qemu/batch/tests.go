@@ -114,7 +114,7 @@ func (s *TestFlags) Write(t Table) error {
 // Test runs `go test` or `zf test` -json of a package with some flags, in dir, and keeps what it
 // prints in the log of that name. That tests fail is no error.
 func (s *TestFlags) Test(ctx context.Context, command, dir, log, pkg string, env []string, flags ...string) (*Tests, error) {
-	args := append([]string{"test", "-json", "-count=1", "-short"}, flags...)
+	args := append([]string{"test", "-json", "-count=1"}, flags...)
 	cmd := exec.CommandContext(ctx, command, append(args, pkg)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // zf ends its machine

@@ -153,7 +153,7 @@ func (s *settings) try(ctx context.Context, l *list, m module, p image.TestPacka
 		return r, nil
 	}
 	test := func(command, side string, limit time.Duration, flags ...string) (*batch.Tests, error) {
-		flags = append([]string{"-vet=off", "-timeout", limit.String()}, flags...)
+		flags = append([]string{"-short", "-vet=off", "-timeout", limit.String()}, flags...)
 		return s.Test(ctx, command, d.path, side+".json", p.ImportPath, environment, append(flags, m.flags...)...)
 	}
 	host, err := test("go", "host", s.Timeout)

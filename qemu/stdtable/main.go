@@ -132,7 +132,7 @@ const (
 func (s *settings) test(ctx context.Context, pkg string) (row, error) {
 	r := row{pkg: pkg}
 	for run := 1; ; run++ {
-		flags := []string{"-m", fmt.Sprint(s.MemoryMiB), "-timeout", s.Timeout.String()}
+		flags := []string{"-short", "-m", fmt.Sprint(s.MemoryMiB), "-timeout", s.Timeout.String()}
 		if len(r.exceptions) > 0 {
 			var without []string
 			for _, e := range r.exceptions {

@@ -15,17 +15,14 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"go/version"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -134,72 +131,47 @@ func (c *count) try(ctx context.Context) error {
 		return err
 	}
 	for _, s := range suites {
-		args := []string{"test", "-json", "-count=1", "-timeout=30m", "-run=" + s.run, "-skip=" + s.skip}
-		cmd := exec.CommandContext(ctx, "go", append(args, s.packages...)...)
-		cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), c.out
-		events, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			return err
-		}
-		before := *c
-		err = c.read(events)
-		switch ended := cmd.Wait(); {
-		case err != nil:
-			return err
-		case ended != nil && c.failed == before.failed:
-			return fmt.Errorf("go test %s: %w", strings.Join(s.packages, " "), ended)
-		case c.passed == before.passed:
-			return fmt.Errorf("go test %s ran no test", strings.Join(s.packages, " "))
+		for _, pkg := range s.packages {
+			t, err := new(batch.TestFlags).Test(ctx, "go", dir, "", pkg, env, "-timeout=30m", "-run="+s.run, "-skip="+s.skip)
+			if err != nil {
+				return err
+			}
+			switch passed, failed := c.add(pkg, t); {
+			case !t.Passed && failed == 0:
+				return fmt.Errorf("go test %s: %s", pkg, t.End())
+			case passed+failed == 0:
+				return fmt.Errorf("go test %s ran no test", pkg)
+			}
 		}
 	}
 	return nil
 }
 
-// read counts the tests in the output of go test -json, and passes on what those that
-// failed have said, and what belongs to no test if anything failed.
-func (c *count) read(events io.Reader) error {
-	said := map[string]string{} // by package and test
-	for lines := bufio.NewReader(events); ; {
-		line, err := lines.ReadString('\n')
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		var e struct {
-			batch.Event
-			ImportPath, Package string
-		}
-		if json.Unmarshal([]byte(line), &e) != nil {
-			fmt.Fprint(c.out, line) // not of a test, such as a linker's complaint
-			continue
-		}
-		name := strings.TrimSpace(e.ImportPath + e.Package + " " + e.Test) // a build has no Package
-		said[name] += e.Output
-		failed := e.Action == "fail" || e.Action == "build-fail"
-		if failed && said[name] != "" {
-			fmt.Fprintf(c.out, "%s: %s\n%s", c.toolchain, name, said[name])
-		}
-		if !failed && e.Action != "pass" {
-			continue
-		}
-		delete(said, name)
-		switch {
-		case e.Test == "":
-			continue
-		case failed:
-			c.failed++
-		default:
-			c.passed++
-		}
-		if c.verbose {
-			fmt.Fprintf(c.out, "%s: %s %s\n", c.toolchain, e.Action, name)
+// add counts the tests of a package, and passes on what those that failed have said, and what
+// belongs to no test if anything failed.
+func (c *count) add(pkg string, t *batch.Tests) (passed, failed int) {
+	say := func(what, test string) {
+		if lines := t.Lines[test]; len(lines) > 0 {
+			fmt.Fprintf(c.out, "%s: %s\n%s\n", c.toolchain, what, strings.Join(lines, "\n"))
 		}
 	}
+	for _, test := range t.Ended {
+		switch t.Actions[test] {
+		case "pass":
+			passed++
+		case "fail":
+			failed++
+			say(pkg+" "+test, test)
+		}
+		if c.verbose {
+			fmt.Fprintf(c.out, "%s: %s %s %s\n", c.toolchain, t.Actions[test], pkg, test)
+		}
+	}
+	if !t.Passed {
+		say(pkg, "")
+	}
+	c.passed, c.failed = c.passed+passed, c.failed+failed
+	return passed, failed
 }
 
 // moduleFor returns the folder of a module whose tests the toolchain can run: this one,

@@ -10,8 +10,8 @@ import (
 	"github.com/zeroframe/zeroframe/qemu/batch"
 )
 
-// TestRead: passed and failed tests are counted, and only those that failed are quoted.
-func TestRead(t *testing.T) {
+// TestAdd: passed and failed tests are counted, and only those that failed are quoted.
+func TestAdd(t *testing.T) {
 	const events = `{"Action":"run","Package":"p","Test":"TestA"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"a word of A\n"}
 {"Action":"pass","Package":"p","Test":"TestA"}
@@ -27,10 +27,10 @@ a linker's complaint
 `
 	var out strings.Builder
 	c := count{out: &out, toolchain: "go1.99"}
-	if err := c.read(strings.NewReader(events)); c.passed != 1 || c.failed != 2 || err != nil {
-		t.Errorf("read = %+v, %v; want 1 passed, 2 failed", c, err)
+	if passed, failed := c.add("p", batch.ReadTests([]byte(events), nil)); passed != 1 || failed != 2 || c.passed != 1 || c.failed != 2 {
+		t.Errorf("%d passed, %d failed, %+v; want 1 passed, 2 failed", passed, failed, c)
 	}
-	for _, want := range []string{"go1.99: p TestB/x\na word of B\n", "a linker's complaint\n", "go1.99: p\nFAIL p\n", "q.go:1: no\n"} {
+	for _, want := range []string{"go1.99: p TestB\na word of B\n", "go1.99: p\na linker's complaint\nFAIL p\nq.go:1: no\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, &out)
 		}
