@@ -86,7 +86,7 @@ func (b *bench) core() error {
 	if err != nil {
 		return err
 	}
-	elf, err := b.image(lab)
+	dead, err := b.image(lab)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (b *bench) core() error {
 	}
 	socket, path := filepath.Join(b.dir, "core.qmp"), filepath.Join(b.dir, "lab.core")
 	end := newClock("zf1 done")
-	vm, err := qemu.Start(b.ctx, qemu.Config{Kernel: elf, Append: "crash=go.panic-error panic=halt", MemoryMiB: ram,
+	vm, err := qemu.Start(b.ctx, qemu.Config{Kernel: dead.Image, Append: "crash=go.panic-error panic=halt", MemoryMiB: ram,
 		Stdout: end, Extra: []string{"-qmp", "unix:" + socket + ",server=on,wait=off"}})
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (b *bench) core() error {
 		return err
 	}
 	for range times {
-		c := exec.CommandContext(b.ctx, zf, "core", "-e", elf, "-o", path, "-qmp", socket)
+		c := exec.CommandContext(b.ctx, zf, "core", "-e", dead.Image, "-o", path, "-qmp", socket)
 		var out bytes.Buffer
 		c.Stdout, c.Stderr = &out, &out
 		began := time.Now()
@@ -171,7 +171,7 @@ func (b *bench) dumps() error {
 // dump has a machine die and send its memory, and takes how many bytes of RAM went each second, and how
 // many bytes of datagrams.
 func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
-	elf, err := b.image(lab)
+	dead, err := b.image(lab)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
 	}
 	defer os.RemoveAll(folder)
 	listens := newClock(`listening on \S+:(\d+)`)
-	c := exec.Command(receiver, "-listen", "127.0.0.1:0", "-cores", folder, "-lines", "never", "-e", elf)
+	c := exec.Command(receiver, "-listen", "127.0.0.1:0", "-cores", folder, "-lines", "never", "-e", dead.Image)
 	c.Stdout, c.Stderr = listens, listens
 	if err := c.Start(); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
 		}
 	})
 	sent := newClock(`core: (\d+) pages sent in (\d+) ms(.*)\n`)
-	vm, err := qemu.Start(b.ctx, qemu.Config{Kernel: elf, Net: "virtio", MemoryMiB: ram, Stdout: sent,
+	vm, err := qemu.Start(b.ctx, qemu.Config{Kernel: dead.Image, Net: "virtio", MemoryMiB: ram, Stdout: sent,
 		Append: fmt.Sprintf("crash=go.panic-error panic=halt core=net core.rate=%d netconsole=@10.0.2.15/,%s@10.0.2.2/", dumpRate, relay.Port())})
 	if err != nil {
 		return err

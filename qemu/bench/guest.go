@@ -22,9 +22,6 @@ import (
 	"github.com/zeroframe/zeroframe/tools/initrd"
 	"github.com/zeroframe/zeroframe/tools/probe"
 	"github.com/zeroframe/zeroframe/tools/profile"
-	"github.com/zeroframe/zeroframe/tools/symbol"
-	"github.com/zeroframe/zeroframe/tools/trace"
-	"github.com/zeroframe/zeroframe/tools/wire"
 	"github.com/zeroframe/zeroframe/tracer/datagram"
 )
 
@@ -39,7 +36,7 @@ func (b *bench) size() error {
 		if err := b.goBuild(own+name, linux); err != nil {
 			return err
 		}
-		for sample, path := range map[string]string{".image": image, ".linux": linux} {
+		for sample, path := range map[string]string{".image": image.Image, ".linux": linux} {
 			info, err := os.Stat(path)
 			if err != nil {
 				return err
@@ -132,25 +129,20 @@ func (b *bench) watermarks() error {
 // marks boots a machine, takes the marks of its traces, and counts these.
 func (b *bench) marks(m machine) (traces int, err error) {
 	c, _, bootErr := b.boot(m)
-	symbols, err := symbol.Open(b.images[m.Kernel])
+	l, err := b.image(m.Kernel)
 	if err != nil {
 		return 0, err
 	}
-	defer symbols.Close()
-	f, err := trace.NewFilter(io.Discard, trace.Options{Symbols: symbols, OnTrace: func(t *wire.Trace) {
-		traces++
+	all, err := l.Traces(c.text.String(), nil)
+	for _, t := range all {
 		for _, s := range t.Stacks {
 			name, _, _ := strings.Cut(s.Name, ".") // g0.1: of thread 1
 			if name != "g" {                       // a goroutine's, which grows as needed
 				b.add("used."+name, float64(s.Used))
 			}
 		}
-	}})
-	if err != nil {
-		return 0, err
 	}
-	f.Write(c.text.Bytes())
-	return traces, errors.Join(bootErr, f.Close())
+	return len(all), errors.Join(bootErr, err)
 }
 
 // records hands the records of a kind to read.
@@ -192,19 +184,14 @@ func readProfile(b *bench, prefix, out string) error {
 // probes measures what a breakpoint of zf run -probe costs, by instructions, and how much
 // of a program can be probed.
 func (b *bench) probes() error {
-	elf, err := b.image(tests + "probes")
+	l, err := b.image(tests + "probes")
 	if err != nil {
 		return err
 	}
-	sym, err := symbol.Open(elf)
-	if err != nil {
-		return err
-	}
-	defer sym.Close()
 	for _, p := range []struct{ name, pattern, append string }{
 		{"hit", "main.recurse", " -- less"}, {"hit.stacks", "main.steps", "depot=1048576 -- less"}, {"hit.all", "*", " -- less"},
 	} {
-		plan, err := probe.Choose(sym, []string{p.pattern})
+		plan, err := probe.Choose(l.Symbols, []string{p.pattern})
 		if err != nil {
 			return err
 		}

@@ -158,9 +158,11 @@ func (b *bench) readMeasures(prefix, out string) {
 func (b *bench) boot(m machine) (c *clock, res qemu.Result, err error) {
 	c = newClock(m.Marks...)
 	if strings.HasPrefix(m.Kernel, "./") {
-		if m.Kernel, err = b.image(m.Kernel); err != nil {
+		l, err := b.image(m.Kernel)
+		if err != nil {
 			return c, res, err
 		}
+		m.Kernel = l.Image
 	}
 	c.begin = time.Now()
 	if m.Linux {

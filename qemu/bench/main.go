@@ -48,8 +48,8 @@ type bench struct {
 	wanted      *regexp.Regexp // what names of figures begin with; nil: all
 	runs        int            // after how many a race is given up
 
-	dir    string            // of the images
-	images map[string]string // by package
+	dir    string                // of the images
+	images map[string]*batch.Lab // by package
 	samples
 	failed []error // what could not be measured
 }
@@ -97,7 +97,7 @@ func (b *bench) run() (err error) {
 	}
 	defer os.RemoveAll(b.dir)
 	if b.images == nil {
-		b.images = map[string]string{}
+		b.images = map[string]*batch.Lab{}
 	}
 	for _, s := range sections {
 		if !slices.ContainsFunc(topics(s), b.wants) {
@@ -139,17 +139,16 @@ func (b *bench) print(name, value, goal, verdict string) {
 }
 
 // image builds a package of the repository with the kernel in it, once.
-func (b *bench) image(pkg string) (path string, err error) {
-	if path = b.images[pkg]; path != "" {
-		return path, nil
+func (b *bench) image(pkg string) (l *batch.Lab, err error) {
+	if l = b.images[pkg]; l == nil {
+		b.progress("building " + pkg)
+		path := filepath.Join(b.dir, filepath.Base(pkg)+".elf")
+		l, err = batch.Build(b.ctx, image.BuildOptions{Package: pkg, Test: pkg == racy, Output: path, Stderr: b.stderr})
+		if err == nil {
+			b.images[pkg] = l
+		}
 	}
-	b.progress("building " + pkg)
-	path = filepath.Join(b.dir, filepath.Base(pkg)+".elf")
-	_, err = image.Build(b.ctx, image.BuildOptions{Package: pkg, Test: pkg == racy, Output: path, Stderr: b.stderr})
-	if err == nil {
-		b.images[pkg] = path
-	}
-	return path, err
+	return l, err
 }
 
 // goBuild builds a package for Linux with the go command's defaults, without cgo.

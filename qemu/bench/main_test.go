@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 // TestGoesOn: what cannot be measured is said, and what comes after it is measured.
 func TestGoesOn(t *testing.T) {
 	var out strings.Builder
-	b := &bench{ctx: t.Context(), out: &out, stderr: t.Output(), images: map[string]string{lab: "no such file"}}
+	b := &bench{ctx: t.Context(), out: &out, stderr: t.Output(), images: map[string]*batch.Lab{lab: {Image: "no such file"}}}
 	b.wanted = regexp.MustCompile("^(core|std)$")
 	t.Chdir("../..")
 	if err := b.run(); err == nil || !strings.Contains(err.Error(), "what is left of core was not measured: ") {

@@ -67,16 +67,11 @@ func partOf(function string, stage int) string {
 
 // starts takes the parts of hello's way from the first byte to main.
 func (b *bench) starts() error {
-	elf, err := b.image(own + "plain")
+	hello, err := b.image(own + "plain")
 	if err != nil {
 		return err
 	}
-	symbols, err := symbol.Open(elf)
-	if err != nil {
-		return err
-	}
-	defer symbols.Close()
-	funcs := slices.Collect(symbols.Functions())
+	funcs := slices.Collect(hello.Symbols.Functions())
 	if len(funcs) == 0 {
 		return errors.New("hello has no functions")
 	}
