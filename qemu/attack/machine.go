@@ -36,7 +36,8 @@ const (
 )
 
 func (e end) String() string {
-	return [...]string{"survived", "hung, NMI traced", "full", "ended early", "short", "last word", "hung", "triple fault",
+	return [...]string{"survived", "hung, NMI traced", "full", "ended early", "short", "last word",
+		"hung", "triple fault",
 		"no trace", "silent", "wrong frame"}[e]
 }
 
@@ -67,12 +68,14 @@ func (l *lab) cmdline(h hit) string {
 
 // Time is virtual, and stands still for nobody: a machine that sleeps wakes up at once. The
 // date and the random numbers are the same in each run.
-var determined = []string{"-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm", "-seed", "1"}
+var determined = []string{"-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm",
+	"-seed", "1"}
 
 // boot runs a machine with a case to its end.
 func (l *lab) boot(ctx context.Context, h hit) (*result, error) {
 	var out strings.Builder
-	vm, err := qemu.Start(ctx, qemu.Config{Machine: "microvm", Kernel: l.Image, Append: l.cmdline(h), Extra: determined, Stdout: &out})
+	vm, err := qemu.Start(ctx, qemu.Config{Machine: "microvm", Kernel: l.Image, Append: l.cmdline(h),
+		Extra: determined, Stdout: &out})
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +241,8 @@ func (l *lab) wrongFrame(r *result, t *wire.Trace) string {
 		}
 		site, ok := l.Symbols.Code().CallBefore(f.Address)
 		if !ok {
-			if f.Calls[len(f.Calls)-1].Offset > 1 { // the runtime makes up returns to a function's second byte
+			// the runtime makes up returns to a function's second byte
+			if f.Calls[len(f.Calls)-1].Offset > 1 {
 				return fmt.Sprintf("frame %d, %#x, is after no call", i, f.Address)
 			}
 			continue
@@ -255,7 +259,8 @@ func (l *lab) wrongFrame(r *result, t *wire.Trace) string {
 	if r.died || r.kind == kernelText || !t.Fatal() || quality(t) != full {
 		return ""
 	}
-	if got := strings.Join(batch.Functions(t), " "); got != deathChain && t.Reason == nilRead && !strings.HasSuffix(got, " "+deathChain) {
+	if got := strings.Join(batch.Functions(t), " "); got != deathChain && t.Reason == nilRead &&
+		!strings.HasSuffix(got, " "+deathChain) {
 		return "the chain is " + got
 	}
 	return ""

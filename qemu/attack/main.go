@@ -61,7 +61,8 @@ func newAttack() *batch.Machines[*result] {
 		Rows:    []string{"machines", "deaths", "died of it"},
 		Count: func(r *result) []int {
 			counts := make([]int, 3+ends)
-			counts[0], counts[1], counts[2], counts[3+r.end] = 1, r.death(), batch.If(r.died && r.end >= full), 1
+			counts[0], counts[1], counts[2] = 1, r.death(), batch.If(r.died && r.end >= full)
+			counts[3+r.end] = 1
 			return counts
 		},
 		More: func(n int, all []*result) string {

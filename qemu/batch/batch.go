@@ -36,7 +36,9 @@ func Failed(err error) error {
 // Main runs a command that has this name with the process's arguments and streams, and ends
 // the process if it fails: with status 2, or 1 for [Failed], and the error on standard error.
 // [flag.ErrHelp] is no failure. The context ends with SIGINT and SIGTERM.
-func Main(name string, command func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
+func Main(
+	name string, command func(ctx context.Context, args []string, stdout, stderr io.Writer) error,
+) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -52,7 +54,8 @@ func Main(name string, command func(ctx context.Context, args []string, stdout, 
 
 // Parse parses a command line of flags alone. For -h it prints usage and the flags, and
 // returns [flag.ErrHelp]; any other error is [ErrUsage]. wrong looks at the flags' values.
-func Parse(fs *flag.FlagSet, args []string, usage string, stdout io.Writer, wrong func() error) error {
+func Parse(fs *flag.FlagSet, args []string, usage string, stdout io.Writer,
+	wrong func() error) error {
 	return ParseNames(fs, args, usage, stdout, func([]string) error {
 		if fs.NArg() > 0 {
 			return fmt.Errorf("unexpected %s", fs.Arg(0))
@@ -62,7 +65,8 @@ func Parse(fs *flag.FlagSet, args []string, usage string, stdout io.Writer, wron
 }
 
 // ParseNames is [Parse] for a command line that has names after the flags.
-func ParseNames(fs *flag.FlagSet, args []string, usage string, stdout io.Writer, wrong func(names []string) error) error {
+func ParseNames(fs *flag.FlagSet, args []string, usage string, stdout io.Writer,
+	wrong func(names []string) error) error {
 	fs.SetOutput(io.Discard)
 	err := fs.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -109,7 +113,9 @@ func Each(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int
 
 // Output runs a program in folder dir, with more variables in its environment, and returns its
 // standard output. The error has all that it wrote.
-func Output(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+func Output(
+	ctx context.Context, dir string, env []string, name string, args ...string,
+) (string, error) {
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), &stderr

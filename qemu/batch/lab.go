@@ -35,7 +35,8 @@ func Build(ctx context.Context, o image.BuildOptions) (*Lab, error) {
 // Traces reads the traces in what a machine has sent. If text is not nil, it receives
 // all that was sent, with the traces as zf shows them.
 func (l *Lab) Traces(serial string, text io.Writer) (all []*wire.Trace, err error) {
-	f, err := trace.NewFilter(text, trace.Options{Symbols: l.Symbols, OnTrace: func(t *wire.Trace) { all = append(all, t) }})
+	f, err := trace.NewFilter(text, trace.Options{Symbols: l.Symbols,
+		OnTrace: func(t *wire.Trace) { all = append(all, t) }})
 	if err != nil {
 		return nil, err
 	}

@@ -115,7 +115,8 @@ func (m *Machines[R]) Command(ctx context.Context, args []string, stdout, stderr
 
 // Lab builds the program in the folder dir.
 func (m *Machines[R]) Lab(ctx context.Context, dir string, stderr io.Writer) (*Lab, error) {
-	l, err := Build(ctx, image.BuildOptions{Package: m.Package, Output: filepath.Join(dir, "image.elf"), Stderr: stderr})
+	file := filepath.Join(dir, "image.elf")
+	l, err := Build(ctx, image.BuildOptions{Package: m.Package, Output: file, Stderr: stderr})
 	if err == nil && m.Prepare != nil {
 		err = m.Prepare(l)
 	}
@@ -131,7 +132,9 @@ func (s *Settings) write(table string) error {
 
 // Sweep boots the machines and returns their results, in the order of their numbers; with an error,
 // those up to the first machine that is missing.
-func (m *Machines[R]) Sweep(ctx context.Context, l *Lab, s Settings, progress io.Writer) ([]R, error) {
+func (m *Machines[R]) Sweep(
+	ctx context.Context, l *Lab, s Settings, progress io.Writer,
+) ([]R, error) {
 	results, done := make([]R, s.N), make([]bool, s.N)
 	so := func() int { // how many there are from the first on
 		n := 0
@@ -181,7 +184,8 @@ func (m *Machines[R]) Table(results []R, s Settings) string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %d machines, from %d, seed %d\n\n", m.Name, len(results), s.N, s.First, s.Seed)
+	fmt.Fprintf(&b, "%s: %d of %d machines, from %d, seed %d\n\n", m.Name, len(results), s.N,
+		s.First, s.Seed)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s\t%s\tall\t\n", m.Corner, strings.Join(m.Columns, "\t"))
 	for i, name := range m.Rows {

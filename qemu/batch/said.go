@@ -36,7 +36,8 @@ func Said(lines []string) string {
 			said = said[1:]
 		}
 		if strings.HasPrefix(said[0], "Error Trace:") {
-			if e := slices.IndexFunc(said, func(s string) bool { return strings.HasPrefix(s, "Error:") }); e > 0 {
+			isError := func(s string) bool { return strings.HasPrefix(s, "Error:") }
+			if e := slices.IndexFunc(said, isError); e > 0 {
 				said = said[e:]
 				said[0] = strings.TrimSpace(strings.TrimPrefix(said[0], "Error:"))
 			}

@@ -30,15 +30,18 @@ type TestFlags struct {
 	ZF, Dir   string // set by Make: the command, and a folder for what is made
 }
 
-// Parse parses a command line of these flags and of those that flags has. wrong looks at the others.
-func (s *TestFlags) Parse(flags *flag.FlagSet, args []string, usage string, stdout io.Writer, wrong func() error) error {
+// Parse parses a command line of these flags and of those that flags has. wrong looks at the
+// others.
+func (s *TestFlags) Parse(flags *flag.FlagSet, args []string, usage string, stdout io.Writer,
+	wrong func() error) error {
 	run := flags.String("run", "", "try only the packages whose import path matches `REGEXP`")
 	flags.BoolVar(&s.Resume, "resume", false, "do not try again what the -o file has already")
 	flags.DurationVar(&s.Timeout, "timeout", s.Timeout, "end a package's tests after `TIME`")
 	flags.IntVar(&s.MemoryMiB, "m", s.MemoryMiB, "RAM of each machine in `MIB`")
 	flags.IntVar(&s.Parallel, "p", 2, "have `N` machines at once")
-	flags.StringVar(&s.Out, "o", "", "write the table to `FILE` after each package (default: print it at the\nend); "+
-		"what it says of packages that are not tried stays")
+	flags.StringVar(&s.Out, "o", "",
+		"write the table to `FILE` after each package (default: print it at the\nend); "+
+			"what it says of packages that are not tried stays")
 	flags.StringVar(&s.Logs, "logs", "", "keep what each package's tests printed, in folder `DIR`")
 	return Parse(flags, args, usage, stdout, func() (err error) {
 		if s.Parallel < 1 || s.Timeout <= 0 {
@@ -63,10 +66,11 @@ type Table interface {
 	Load(lines string) error
 }
 
-// Make has try make the table's rows, with the folders and the command zf there, and shows the table.
-// Rows of other packages stay as they are in the file. If the file is of another Go or other
+// Make has try make the table's rows, with the folders and the command zf there, and shows the
+// table. Rows of other packages stay as they are in the file. If the file is of another Go or other
 // machines, that is an error where some packages only are tried.
-func (s *TestFlags) Make(ctx context.Context, t Table, some bool, stdout io.Writer, try func() error) (err error) {
+func (s *TestFlags) Make(ctx context.Context, t Table, some bool, stdout io.Writer,
+	try func() error) (err error) {
 	text, err := os.ReadFile(s.Out)
 	head, lines, _ := strings.Cut(string(text), "\n")
 	switch {
@@ -78,7 +82,8 @@ func (s *TestFlags) Make(ctx context.Context, t Table, some bool, stdout io.Writ
 			return fmt.Errorf("%s: %w", s.Out, err)
 		}
 	case some || s.Resume || s.Run.String() != "":
-		return fmt.Errorf("%s begins with %q, and not with %q; remove it, or make it anew as a whole", s.Out, head, t.Head())
+		return fmt.Errorf("%s begins with %q, and not with %q; remove it, or make it anew as a whole",
+			s.Out, head, t.Head())
 	}
 	if s.Logs != "" {
 		if err := os.MkdirAll(s.Logs, 0o755); err != nil {
@@ -113,7 +118,8 @@ func (s *TestFlags) Write(t Table) error {
 
 // Test runs `go test` or `zf test` -json of a package with some flags, in dir, and keeps what it
 // prints in the log of that name. That tests fail is no error.
-func (s *TestFlags) Test(ctx context.Context, command, dir, log, pkg string, env []string, flags ...string) (*Tests, error) {
+func (s *TestFlags) Test(ctx context.Context, command, dir, log, pkg string, env []string,
+	flags ...string) (*Tests, error) {
 	args := append([]string{"test", "-json", "-count=1"}, flags...)
 	cmd := exec.CommandContext(ctx, command, append(args, pkg)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
@@ -181,7 +187,8 @@ func (t *Tests) ended(test, action string) {
 // ReadTests reads the events. What is no event was printed by the command, as standard error
 // was.
 func ReadTests(out, stderr []byte) *Tests {
-	t := &Tests{Output: out, Actions: map[string]string{}, Lines: map[string][]string{}, paused: map[string]bool{}}
+	t := &Tests{Output: out, Actions: map[string]string{}, Lines: map[string][]string{},
+		paused: map[string]bool{}}
 	print := func(test, line string) {
 		line = strings.TrimRight(line, "\r\n")
 		top := TopLevel(test)
@@ -189,7 +196,8 @@ func ReadTests(out, stderr []byte) *Tests {
 			if strings.TrimSpace(line) != "" {
 				t.Lines[top] = append(t.Lines[top], line)
 			}
-		} else if m[2] == test { // the event of the last one does not come where the program dies after it
+			// the event of the last one does not come where the program dies after it
+		} else if m[2] == test {
 			t.ended(test, strings.ToLower(m[1]))
 		}
 	}
@@ -215,7 +223,8 @@ func ReadTests(out, stderr []byte) *Tests {
 			}
 			t.Passed, t.Seconds = e.Action != "fail", e.Elapsed
 			t.Built = e.FailedBuild == "" && !slices.ContainsFunc(t.Lines[""], func(s string) bool {
-				return strings.HasPrefix(s, "FAIL") && (strings.HasSuffix(s, "[build failed]") || strings.HasSuffix(s, "[setup failed]"))
+				return strings.HasPrefix(s, "FAIL") && (strings.HasSuffix(s, "[build failed]") ||
+					strings.HasSuffix(s, "[setup failed]"))
 			})
 		}
 	}

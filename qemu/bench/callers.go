@@ -58,7 +58,8 @@ func callersBelow(top uintptr) (times float64, err error) {
 	pcs := make([]uintptr, callersDepth)
 	found := runtime.Callers(2, pcs) // without itself and this function
 	if p.N != callersDepth || found != callersDepth {
-		return 0, fmt.Errorf("callers: the Capture has %d return addresses, runtime.Callers %d; want %d", p.N, found, callersDepth)
+		return 0, fmt.Errorf("callers: the Capture has %d return addresses, runtime.Callers %d; want %d", p.N,
+			found, callersDepth)
 	}
 	// Callers leaves out what the compiler has made, such as wrappers of methods.
 	same := 0

@@ -45,7 +45,8 @@ func (b *bench) commands() error {
 	timed := func(command, arguments string, marks ...string) (*clock, error) {
 		m := machine{Linux: true, Dir: dir, Marks: marks}
 		m.Kernel, m.Append = command, arguments
-		m.Extra = []string{"GOCACHE=" + filepath.Join(cache, "go"), "XDG_CACHE_HOME=" + cache, "CGO_ENABLED=0", "ZF_ACCEL=tcg", "GOFLAGS="}
+		m.Extra = []string{"GOCACHE=" + filepath.Join(cache, "go"), "XDG_CACHE_HOME=" + cache,
+			"CGO_ENABLED=0", "ZF_ACCEL=tcg", "GOFLAGS="}
 		c, _, err := b.boot(m)
 		return c, err
 	}
@@ -79,8 +80,8 @@ func (b *bench) commands() error {
 	return nil
 }
 
-// core measures a full core of a machine with 1 GiB that has died: how long zf core takes, and how much
-// memory, and what the core takes on the disk.
+// core measures a full core of a machine with 1 GiB that has died: how long zf core takes, and how
+// much memory, and what the core takes on the disk.
 func (b *bench) core() error {
 	zf, err := batch.BuildZF(b.ctx, b.dir)
 	if err != nil {
@@ -96,7 +97,8 @@ func (b *bench) core() error {
 	}
 	socket, path := filepath.Join(b.dir, "core.qmp"), filepath.Join(b.dir, "lab.core")
 	end := newClock("zf1 done")
-	vm, err := qemu.Start(b.ctx, qemu.Config{Kernel: dead.Image, Append: "crash=go.panic-error panic=halt", MemoryMiB: ram,
+	vm, err := qemu.Start(b.ctx, qemu.Config{Kernel: dead.Image,
+		Append: "crash=go.panic-error panic=halt", MemoryMiB: ram,
 		Stdout: end, Extra: []string{"-qmp", "unix:" + socket + ",server=on,wait=off"}})
 	if err != nil {
 		return err
@@ -132,8 +134,8 @@ func (b *bench) core() error {
 	return nil
 }
 
-// peak returns the most memory that a process has had, in KiB, when it has ended. What wait4 says of that
-// counts what this process had when it started the other one.
+// peak returns the most memory that a process has had, in KiB, when it has ended. What wait4 says
+// of that counts what this process had when it started the other one.
 func peak(pid int) (kib float64) {
 	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
 		now := memoryOf(pid, "VmHWM")
@@ -144,7 +146,8 @@ func peak(pid int) (kib float64) {
 	}
 }
 
-// dumpRate is the line of the measurement: how fast the dead machine may send, in bytes a second (core.rate=).
+// dumpRate is the line of the measurement: how fast the dead machine may send, in bytes a second
+// (core.rate=).
 const dumpRate = 10_000_000
 
 // dumps measures how fast a dead machine sends its memory by network, over a line that loses
@@ -168,8 +171,8 @@ func (b *bench) dumps() error {
 	return nil
 }
 
-// dump has a machine die and send its memory, and takes how many bytes of RAM went each second, and how
-// many bytes of datagrams.
+// dump has a machine die and send its memory, and takes how many bytes of RAM went each second, and
+// how many bytes of datagrams.
 func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
 	dead, err := b.image(lab)
 	if err != nil {
@@ -181,7 +184,8 @@ func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
 	}
 	defer os.RemoveAll(folder)
 	listens := newClock(`listening on \S+:(\d+)`)
-	c := exec.Command(receiver, "-listen", "127.0.0.1:0", "-cores", folder, "-lines", "never", "-e", dead.Image)
+	c := exec.Command(receiver, "-listen", "127.0.0.1:0", "-cores", folder, "-lines", "never", "-e",
+		dead.Image)
 	c.Stdout, c.Stderr = listens, listens
 	if err := c.Start(); err != nil {
 		return err
@@ -205,7 +209,8 @@ func (b *bench) dump(receiver string, ram, loss int, seed uint64) error {
 		}
 	})
 	sent := newClock(`core: (\d+) pages sent in (\d+) ms(.*)\n`)
-	vm, err := qemu.Start(b.ctx, qemu.Config{Kernel: dead.Image, Net: "virtio", MemoryMiB: ram, Stdout: sent,
+	vm, err := qemu.Start(b.ctx, qemu.Config{Kernel: dead.Image, Net: "virtio", MemoryMiB: ram,
+		Stdout: sent,
 		Append: fmt.Sprintf("crash=go.panic-error panic=halt core=net core.rate=%d netconsole=@10.0.2.15/,%s@10.0.2.2/", dumpRate, relay.Port())})
 	if err != nil {
 		return err

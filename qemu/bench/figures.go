@@ -126,7 +126,8 @@ func (b *bench) evaluate(l line) error {
 	}
 	// The names that fit the first one with a $.
 	all := sampleName.FindAllString(l.formula, -1)
-	first, _, _ := strings.Cut(all[slices.IndexFunc(all, func(n string) bool { return strings.Contains(n, "$") })], "@")
+	with := func(name string) bool { return strings.Contains(name, "$") }
+	first, _, _ := strings.Cut(all[slices.IndexFunc(all, with)], "@")
 	fits := regexp.MustCompile("^" + strings.Replace(regexp.QuoteMeta(first), `\$`, `(.+)`, 1) + "$")
 	found := false
 	for _, name := range slices.Clone(b.names) {

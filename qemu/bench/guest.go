@@ -52,9 +52,11 @@ func (b *bench) smallest() error {
 	for _, name := range []string{"plain", "fmt"} {
 		var why error
 		runs := func(mib int) bool {
-			m := machine{Config: qemu.Config{Kernel: own + name, MemoryMiB: mib, Timeout: 10 * time.Second}, Marks: []string{"\nhello\r\n"}}
+			m := machine{Config: qemu.Config{Kernel: own + name, MemoryMiB: mib,
+				Timeout: 10 * time.Second}, Marks: []string{"\nhello\r\n"}}
 			_, res, err := b.boot(m)
-			why = fmt.Errorf("hello does not run in %d MiB: %v, status %d, %w", mib, res.Outcome, res.Program, err)
+			why = fmt.Errorf("hello does not run in %d MiB: %v, status %d, %w", mib, res.Outcome,
+				res.Program, err)
 			return err == nil && res.Outcome == qemu.Exited && res.Program == 0
 		}
 		lo, hi := 1, 64 // an image begins at 2 MiB
@@ -122,7 +124,8 @@ func (b *bench) watermarks() error {
 	if len(marked) < 2 {
 		return fmt.Errorf("traces by context: %v", marked)
 	}
-	_, err = b.marks(machine{Config: qemu.Config{Kernel: own + "load"}, Marks: []string{"zf1 reason panic: the load is done\r\n"}})
+	_, err = b.marks(machine{Config: qemu.Config{Kernel: own + "load"},
+		Marks: []string{"zf1 reason panic: the load is done\r\n"}})
 	return err
 }
 
@@ -173,7 +176,8 @@ func readProfile(b *bench, prefix, out string) error {
 		}
 		for name, v := range map[string]float64{
 			"sample": float64(r.Cost) / float64(r.Samples), "ran": float64(r.Ran), "overhead": r.Overhead(),
-			"stacks": float64(r.Stacks.Stacks), "used": float64(r.Stacks.Used), "frames": float64(r.Stacks.Frames),
+			"stacks": float64(r.Stacks.Stacks), "used": float64(r.Stacks.Used),
+			"frames": float64(r.Stacks.Frames),
 		} {
 			b.add(prefix+name, v)
 		}
@@ -189,13 +193,15 @@ func (b *bench) probes() error {
 		return err
 	}
 	for _, p := range []struct{ name, pattern, append string }{
-		{"hit", "main.recurse", " -- less"}, {"hit.stacks", "main.steps", "depot=1048576 -- less"}, {"hit.all", "*", " -- less"},
+		{"hit", "main.recurse", " -- less"}, {"hit.stacks", "main.steps", "depot=1048576 -- less"},
+		{"hit.all", "*", " -- less"},
 	} {
 		plan, err := probe.Choose(l.Symbols, []string{p.pattern})
 		if err != nil {
 			return err
 		}
-		m := machine{Config: qemu.Config{Kernel: tests + "probes", Append: p.append, Icount: true, Initrd: filepath.Join(b.dir, "probes.initrd")}}
+		m := machine{Config: qemu.Config{Kernel: tests + "probes", Append: p.append, Icount: true,
+			Initrd: filepath.Join(b.dir, "probes.initrd")}}
 		var a initrd.Archive
 		a.AddFile("/"+probe.File, 0o444, plan.Table(p.name == "hit.stacks"))
 		if err := a.WriteFile(m.Initrd); err != nil {
@@ -250,7 +256,8 @@ func readFrames(b *bench, prefix, _ string) error {
 		if err != nil {
 			return err
 		}
-		udp, ok := gopacket.NewPacket(data, layers.LayerTypeEthernet, gopacket.Default).Layer(layers.LayerTypeUDP).(*layers.UDP)
+		udp, ok := gopacket.NewPacket(data, layers.LayerTypeEthernet,
+			gopacket.Default).Layer(layers.LayerTypeUDP).(*layers.UDP)
 		if !ok {
 			continue
 		}
@@ -277,10 +284,12 @@ func readFrames(b *bench, prefix, _ string) error {
 var races = []string{"LostUpdate", "CheckThenAct", "LazyInit", "UnlockNotify", "Swap"}
 
 // chaos measures how many runs it takes until each of five races is seen: with four threads for
-// goroutines and chaos=; in the machine as it is, where only timers are late; and with the threads alone.
+// goroutines and chaos=; in the machine as it is, where only timers are late; and with the threads
+// alone.
 func (b *bench) chaos() error {
 	for _, way := range []struct{ name, options string }{
-		{"chaos", "env.GOMAXPROCS=4 chaos="}, {"plain", "jitter="}, {"threads", "env.GOMAXPROCS=4 jitter="},
+		{"chaos", "env.GOMAXPROCS=4 chaos="}, {"plain", "jitter="},
+		{"threads", "env.GOMAXPROCS=4 jitter="},
 	} {
 		most := b.runs
 		if b.short {
@@ -295,8 +304,10 @@ func (b *bench) chaos() error {
 				}
 			}
 			c, res, err := b.boot(machine{Config: qemu.Config{
-				Kernel: racy, Icount: true, VirtualTime: true, Seed: uint64(run), MemoryMiB: 512, Timeout: 10 * time.Minute,
-				Append: fmt.Sprintf("report=off tty=empty %s%d -- -test.run=%s", way.options, run, strings.Join(wanted, "|")),
+				Kernel: racy, Icount: true, VirtualTime: true, Seed: uint64(run), MemoryMiB: 512,
+				Timeout: 10 * time.Minute,
+				Append: fmt.Sprintf("report=off tty=empty %s%d -- -test.run=%s", way.options, run,
+					strings.Join(wanted, "|")),
 			}})
 			out := c.text.String()
 			if err == nil && res.Outcome != qemu.Exited {
@@ -310,7 +321,8 @@ func (b *bench) chaos() error {
 					seen[r] = fmt.Sprint(run)
 				}
 			}
-			b.progress(fmt.Sprintf("chaos: %s: run %d: %d of %d races seen", way.name, run, len(seen), len(races)))
+			b.progress(fmt.Sprintf("chaos: %s: run %d: %d of %d races seen", way.name, run, len(seen),
+				len(races)))
 		}
 		for _, r := range races {
 			name := fmt.Sprintf("chaos.%s.%s.runs", strings.ToLower(r), way.name)

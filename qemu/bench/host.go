@@ -165,7 +165,8 @@ func (b *bench) captures() error {
 		b.add(fmt.Sprint("capture.", n), faster(walk, chase, each))
 		b.add(fmt.Sprint("again.", n), faster(same, chase, each))
 		if walked.N != n || again.N != n || changed {
-			return fmt.Errorf("captures: after the measurement %d and %d records of %d, changed %v", walked.N, again.N, n, changed)
+			return fmt.Errorf("captures: after the measurement %d and %d records of %d, changed %v",
+				walked.N, again.N, n, changed)
 		}
 		runtime.KeepAlive(c)
 	}

@@ -19,7 +19,8 @@ const sources = `{{if not .Standard}}{{range .GoFiles}}{{$.ImportPath}} {{$.Dir}
 // lines counts the lines of everything that ends up in an image because of the
 // kernel, by package, without tests. One with code and a comment is one of code.
 func (b *bench) lines() error {
-	list, err := batch.Output(b.ctx, "", []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64"}, "go", "list", "-deps", "-f", sources, "./kernel")
+	list, err := batch.Output(b.ctx, "", []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64"},
+		"go", "list", "-deps", "-f", sources, "./kernel")
 	if err != nil {
 		return err
 	}

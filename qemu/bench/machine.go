@@ -27,10 +27,11 @@ import (
 type machine struct {
 	qemu.Config
 	Prefix string // what the names of its samples begin with
-	Linux  bool   // it is a process: Kernel is a package or a program, Append has its arguments, Extra its environment
-	Dir    string // where a process runs; then what it says on standard error is not read
-	Times  int    // 0: once
-	When   string // "short": with -short alone, "full": not with it
+	// it is a process: Kernel is a package or a program, Append has its arguments, Extra its environment
+	Linux bool
+	Dir   string // where a process runs; then what it says on standard error is not read
+	Times int    // 0: once
+	When  string // "short": with -short alone, "full": not with it
 	// Marks are patterns of what it must say, one after the other: mark0.ms and so on are when.
 	Marks []string
 	Input int // bytes that it is sent after the last mark
@@ -54,13 +55,16 @@ const (
 
 // readers take samples from what a machine has said.
 var readers = map[string]func(b *bench, prefix, out string) error{
-	"": func(*bench, string, string) error { return nil }, "repeats": readRepeats, "profile": readProfile, "frames": readFrames,
+	"": func(*bench, string, string) error { return nil }, "repeats": readRepeats,
+	"profile": readProfile, "frames": readFrames,
 }
 
 // measurements are what the sections do besides booting their machines.
 var measurements = map[string]func(b *bench) error{
-	"size": (*bench).size, "start": (*bench).starts, "commands": (*bench).commands, "smallest": (*bench).smallest,
-	"host": (*bench).host, "stack": (*bench).watermarks, "depot": (*bench).depots, "probe": (*bench).probes,
+	"size": (*bench).size, "start": (*bench).starts, "commands": (*bench).commands,
+	"smallest": (*bench).smallest,
+	"host":     (*bench).host, "stack": (*bench).watermarks, "depot": (*bench).depots,
+	"probe": (*bench).probes,
 	"chaos": (*bench).chaos, "core": (*bench).core, "dumps": (*bench).dumps, "lines": (*bench).lines,
 }
 
@@ -177,7 +181,8 @@ func (b *bench) boot(m machine) (c *clock, res qemu.Result, err error) {
 			m.Records = io.Discard
 		}
 		if m.Frames {
-			m.Extra = append(m.Extra, "-object", "filter-dump,id=dump0,netdev=net0,file="+filepath.Join(b.dir, framesFile))
+			m.Extra = append(m.Extra, "-object",
+				"filter-dump,id=dump0,netdev=net0,file="+filepath.Join(b.dir, framesFile))
 		}
 		if m.Log {
 			m.Record = &c.log

@@ -71,7 +71,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			return nil
 		}
 		all := topics(sections...)
-		if b.wanted, err = regexp.Compile(*some); err == nil && !slices.ContainsFunc(all, b.wanted.MatchString) {
+		b.wanted, err = regexp.Compile(*some)
+		if err == nil && !slices.ContainsFunc(all, b.wanted.MatchString) {
 			err = fmt.Errorf("%q matches none of %s", *some, strings.Join(all, ", "))
 		}
 		return err
@@ -143,7 +144,8 @@ func (b *bench) image(pkg string) (l *batch.Lab, err error) {
 	if l = b.images[pkg]; l == nil {
 		b.progress("building " + pkg)
 		path := filepath.Join(b.dir, filepath.Base(pkg)+".elf")
-		l, err = batch.Build(b.ctx, image.BuildOptions{Package: pkg, Test: pkg == racy, Output: path, Stderr: b.stderr})
+		l, err = batch.Build(b.ctx, image.BuildOptions{Package: pkg, Test: pkg == racy, Output: path,
+			Stderr: b.stderr})
 		if err == nil {
 			b.images[pkg] = l
 		}

@@ -23,7 +23,8 @@ import (
 
 // stages are the functions with which the stages of a start begin, when they first run. The
 // first byte is that of the report.
-var stages = []string{batch.Module + "kernel.printReport", batch.Module + "kernel.startProgram", "_rt0_amd64_linux", "main.main"}
+var stages = []string{batch.Module + "kernel.printReport", batch.Module + "kernel.startProgram",
+	"_rt0_amd64_linux", "main.main"}
 
 const (
 	beforeFirstByte = iota
@@ -77,8 +78,10 @@ func (b *bench) starts() error {
 	}
 	for _, name := range []string{"q35", "microvm"} {
 		file := filepath.Join(b.dir, name+".log")
-		_, _, err = b.boot(machine{Config: qemu.Config{Kernel: own + "plain", Machine: name, Extra: []string{"-icount", "shift=0,sleep=off",
-			"-d", "in_asm,exec,nochain", "-dfilter", fmt.Sprintf("%#x..%#x", funcs[0].Start, funcs[len(funcs)-1].End), "-D", file}}})
+		text := fmt.Sprintf("%#x..%#x", funcs[0].Start, funcs[len(funcs)-1].End)
+		_, _, err = b.boot(machine{Config: qemu.Config{Kernel: own + "plain", Machine: name,
+			Extra: []string{"-icount", "shift=0,sleep=off",
+				"-d", "in_asm,exec,nochain", "-dfilter", text, "-D", file}}})
 		if err != nil {
 			return err
 		}
@@ -164,7 +167,8 @@ func (l *startLog) runs(at uint64) {
 	isNew := l.fresh && at == l.pc
 	l.fresh = false
 	if isNew {
-		f := l.funcs[max(sort.Search(len(l.funcs), func(i int) bool { return l.funcs[i].Start > at })-1, 0)]
+		next := sort.Search(len(l.funcs), func(i int) bool { return l.funcs[i].Start > at })
+		f := l.funcs[max(next-1, 0)]
 		l.blocks[at] = &block{f.Name, l.size}
 		if i := slices.Index(stages[l.stage:], f.Name); f.Start == at && i >= 0 {
 			l.stage += 1 + i

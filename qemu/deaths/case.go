@@ -45,8 +45,10 @@ type death struct {
 	delay   uint64
 	seed    uint64
 	form    string // of the traces
-	busy    bool   // it dies under a program that keeps all CPUs busy: kind and others are nothing then
-	threads bool   // QEMU runs each CPU as a thread of its own: they run at the same time, and time is the host's
+	// it dies under a program that keeps all CPUs busy: kind and others are nothing then
+	busy bool
+	// QEMU runs each CPU as a thread of its own: they run at the same time, and time is the host's
+	threads bool
 }
 
 // choose returns the case of that number.
@@ -54,8 +56,9 @@ func choose(seed uint64, n int) death {
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	d := death{
-		kind: r.IntN(len(kinds)), machine: pick("q35", "pc", "microvm"), cpus: 1 + r.IntN(mostCPUs), others: pick("", "spin", "die", "die"),
-		delay: r.Uint64N(1 << r.IntN(16)), seed: r.Uint64N(1 << 30), form: pick("text", "compact"),
+		kind: r.IntN(len(kinds)), machine: pick("q35", "pc", "microvm"), cpus: 1 + r.IntN(mostCPUs),
+		others: pick("", "spin", "die", "die"),
+		delay:  r.Uint64N(1 << r.IntN(16)), seed: r.Uint64N(1 << 30), form: pick("text", "compact"),
 	}
 	d.threads = d.others == "die" && r.IntN(2) == 0
 	if d.busy = r.IntN(4) == 0; d.busy {
@@ -70,13 +73,15 @@ func (d *death) inKernel() bool { return d.seed%2 == 0 && d.cpus > 1 }
 // cmdline is the kernel's command line for it.
 func (d *death) cmdline() string {
 	if d.busy {
-		return fmt.Sprintf("report=off trace=%s crash=go.cpu-busy crash.delay=%d crash.seed=%d", d.form, d.delay, d.seed)
+		return fmt.Sprintf("report=off trace=%s crash=go.cpu-busy crash.delay=%d crash.seed=%d", d.form,
+			d.delay, d.seed)
 	}
 	name := kinds[d.kind].name
 	if d.cpus == 1 {
 		return fmt.Sprintf("report=off trace=%s crash=early.%s", d.form, name)
 	}
-	s := fmt.Sprintf("report=off trace=%s crash=cpu.%s crash.delay=%d crash.seed=%d", d.form, name, d.delay, d.seed)
+	s := fmt.Sprintf("report=off trace=%s crash=cpu.%s crash.delay=%d crash.seed=%d", d.form, name,
+		d.delay, d.seed)
 	if d.others != "" {
 		s += " crash.others=" + d.others
 	}

@@ -27,7 +27,8 @@ type result struct {
 // boot runs a machine with a case to its end.
 func boot(ctx context.Context, l *batch.Lab, seed uint64, n int) (*result, error) {
 	r := &result{death: choose(seed, n)}
-	serial, res, end := batch.Boot(ctx, qemu.Config{Machine: r.machine, CPUs: r.cpus, Kernel: l.Image, Append: r.cmdline(),
+	serial, res, end := batch.Boot(ctx, qemu.Config{Machine: r.machine, CPUs: r.cpus,
+		Kernel: l.Image, Append: r.cmdline(),
 		Icount: !r.threads, VirtualTime: !r.threads})
 	if ctx.Err() != nil || errors.Is(end, qemu.ErrQEMU) {
 		return nil, cmp.Or(ctx.Err(), end)
@@ -56,7 +57,8 @@ func chain(t *wire.Trace) string { return strings.Join(slices.Compact(batch.Func
 // judge says what is wrong with the traces, and counts.
 func (r *result) judge(all []*wire.Trace) (wrong string) {
 	if r.busy && len(all) > 0 { // those of other goroutines are not counted
-		all = append(all[:1:1], slices.DeleteFunc(slices.Clone(all[1:]), func(t *wire.Trace) bool { return t.Of == 0 })...)
+		all = append(all[:1:1], slices.DeleteFunc(slices.Clone(all[1:]),
+			func(t *wire.Trace) bool { return t.Of == 0 })...)
 	}
 	if len(all) != r.cpus {
 		return fmt.Sprintf("%d traces", len(all))
@@ -121,7 +123,8 @@ func (r *result) judgeCPU(t *wire.Trace, first bool, cpu int) string {
 		}
 	case t.Reason != "stopped":
 		return "the reason " + t.Reason
-	case r.others == "" && cpu != 0 && !strings.Contains(chain, waiting), r.others == "spin" && cpu != r.cpus-1 && !among(chain):
+	case r.others == "" && cpu != 0 && !strings.Contains(chain, waiting), r.others == "spin" &&
+		cpu != r.cpus-1 && !among(chain):
 		return "the wrong function"
 	}
 	if !whole && (k.whole || !ofKind) {
@@ -157,6 +160,7 @@ func (r *result) judgeBusy(t *wire.Trace, first bool, cpu int) string {
 
 // among reports whether a CPU that is to spin does, or is on its way there.
 func among(chain string) bool {
-	return strings.Contains(chain, spinning) || strings.Contains(chain, "main.doOther") || strings.Contains(chain, "kernel/smp.main") ||
+	return strings.Contains(chain, spinning) || strings.Contains(chain, "main.doOther") ||
+		strings.Contains(chain, "kernel/smp.main") ||
 		strings.Contains(chain, "main.runOnCPU")
 }

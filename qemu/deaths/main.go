@@ -5,8 +5,8 @@
 //	case.go   a case, by seed and number: how the machine dies
 //	judge.go  one machine, and what its traces must say
 //
-// A case depends on the seed and its number alone. Time is virtual, but where CPUs are to die at the
-// same time: half of those machines have a thread of the host for each CPU. Context: the host.
+// A case depends on the seed and its number alone. Time is virtual, but where CPUs are to die at
+// the same time: half of those machines have a thread of the host for each CPU. Context: the host.
 package main
 
 import (
@@ -43,10 +43,12 @@ func newDeaths() *batch.Machines[*result] {
 	m := &batch.Machines[*result]{
 		Name: "deaths", Usage: usageText, Package: batch.Module + "kernel/crashlab", N: 10000, Boot: boot,
 		Corner: "CPUs", Column: func(r *result) int { return r.cpus - 1 },
-		Rows: []string{"machines", "under a program", "whose CPUs are threads", "right", "traces", "traces of CPUs that died, too",
+		Rows: []string{"machines", "under a program", "whose CPUs are threads", "right", "traces",
+			"traces of CPUs that died, too",
 			"did not answer"},
 		Count: func(r *result) []int {
-			return []int{1, batch.If(r.busy), batch.If(r.threads), batch.If(r.wrong == ""), r.traces, r.died, r.silent}
+			return []int{1, batch.If(r.busy), batch.If(r.threads), batch.If(r.wrong == ""), r.traces,
+				r.died, r.silent}
 		},
 	}
 	for n := range mostCPUs {

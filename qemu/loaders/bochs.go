@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Bochs emulates a whole PC that nobody has made for kernels to start in: it has a BIOS of its own, no device
-// that ends it, and cards as a reset leaves them. It runs until the guest has said what it is to say, or
-// until Bochs gives up, as after a triple fault.
+// Bochs emulates a whole PC that nobody has made for kernels to start in: it has a BIOS of its own,
+// no device that ends it, and cards as a reset leaves them. It runs until the guest has said what
+// it is to say, or until Bochs gives up, as after a triple fault.
 
 // bochsMachine is what Bochs is told (bochsrc(5)). Its screen is one that nobody has to look at.
 const bochsMachine = `display_library: rfb, options="timeout=0"
@@ -42,9 +42,12 @@ var (
 	traced = regexp.MustCompile(`zf1 done \d+ crc=0x[0-9a-f]+\r\n`)
 )
 
-// bochs boots the ISO image with so many CPUs, and returns when out has had its last line as often as is said,
-// or with an error. Errors wrap [exec.ErrNotFound] where there is no Bochs. dir is for its files.
-func bochs(ctx context.Context, dir, disc string, mib, cpus int, out *stamps, last *regexp.Regexp, times int) error {
+// bochs boots the ISO image with so many CPUs, and returns when out has had its last line as often
+// as is said, or with an error. Errors wrap [exec.ErrNotFound] where there is no Bochs. dir is for
+// its files.
+func bochs(
+	ctx context.Context, dir, disc string, mib, cpus int, out *stamps, last *regexp.Regexp, times int,
+) error {
 	dir, err := os.MkdirTemp(dir, "bochs-")
 	if err != nil {
 		return err
@@ -82,5 +85,6 @@ func bochs(ctx context.Context, dir, disc string, mib, cpus int, out *stamps, la
 		return nil
 	}
 	said, _ := os.ReadFile(filepath.Join(dir, "log"))
-	return fmt.Errorf("the guest has not said %v before Bochs ended: %w\n%s", last, errors.Join(late, err), said)
+	return fmt.Errorf("the guest has not said %v before Bochs ended: %w\n%s",
+		last, errors.Join(late, err), said)
 }

@@ -113,12 +113,14 @@ func buildURoot(ctx context.Context, root, dir string) (string, error) {
 	if err := json.Unmarshal([]byte(out), &mod); err != nil {
 		return "", err
 	}
-	return kept(dir, fmt.Sprintf("u-root-%s-%s.cpio", mod.Version, runtime.Version()), func(tmp string) (string, error) {
-		env := []string{"GOFLAGS=-mod=mod", "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64"}
-		_, err := batch.Output(ctx, mod.Dir, env, "go", "run", ".", "-o", filepath.Join(tmp, "u-root.cpio"), "-defaultsh=", "-initcmd=init",
-			"-uinitcmd=kexec", "./cmds/core/init", "./cmds/core/kexec")
-		return "u-root.cpio", err
-	})
+	return kept(dir, fmt.Sprintf("u-root-%s-%s.cpio", mod.Version, runtime.Version()),
+		func(tmp string) (string, error) {
+			env := []string{"GOFLAGS=-mod=mod", "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64"}
+			_, err := batch.Output(ctx, mod.Dir, env, "go", "run", ".",
+				"-o", filepath.Join(tmp, "u-root.cpio"), "-defaultsh=", "-initcmd=init",
+				"-uinitcmd=kexec", "./cmds/core/init", "./cmds/core/kexec")
+			return "u-root.cpio", err
+		})
 }
 
 // initramfs writes the initial files: u-root's, the kernel and its archive, and how

@@ -78,9 +78,11 @@ var rows = []row{
 	{"qemu-pvh-microvm", direct, image.PVH, qemu.Config{Machine: "microvm"}, byPVH, ""},
 	{"grub-bios-pc", disc, image.AllLoaders, qemu.Config{Machine: "pc"}, byGRUB, ""},
 	{"grub-bios-q35", disc, image.AllLoaders, qemu.Config{}, byGRUB, ""},
-	{"grub-bios-stick", disc, image.AllLoaders, qemu.Config{Stick: true, Extra: vga}, byGRUB, "80x25 characters at 0xb8000"},
+	{"grub-bios-stick", disc, image.AllLoaders, qemu.Config{Stick: true, Extra: vga}, byGRUB,
+		"80x25 characters at 0xb8000"},
 	{"grub-uefi-pc", disc, image.AllLoaders, qemu.Config{Machine: "pc", UEFI: true}, byGRUB, ""},
-	{"grub-uefi-q35", disc, image.AllLoaders, qemu.Config{UEFI: true, Extra: vga}, byGRUB, "800x600, "},
+	{"grub-uefi-q35", disc, image.AllLoaders, qemu.Config{UEFI: true, Extra: vga}, byGRUB,
+		"800x600, "},
 	{"grub-uefi-stick", disc, image.AllLoaders, qemu.Config{UEFI: true, Stick: true}, byGRUB, ""},
 	{"linux-kexec-pc", kexec, image.AllLoaders, qemu.Config{Machine: "pc"}, byRoot, ""},
 	{"linux-kexec-q35", kexec, image.AllLoaders, qemu.Config{}, byRoot, ""},
@@ -98,7 +100,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	verbose := fs.Bool("v", false, "print what the machines say")
 	out := fs.String("o", "", "write the lines to `FILE`, too")
 	var todo []row
-	err := batch.ParseNames(fs, args, "usage: go run ./qemu/loaders [-v] [-o FILE] [NAME...]   (see its main.go)\n", stdout,
+	err := batch.ParseNames(fs, args,
+		"usage: go run ./qemu/loaders [-v] [-o FILE] [NAME...]   (see its main.go)\n", stdout,
 		func(names []string) (err error) {
 			todo, err = choose(names)
 			return err

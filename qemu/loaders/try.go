@@ -92,7 +92,8 @@ func boot(ctx context.Context, cfg qemu.Config) error {
 	}
 	res, err := vm.Wait()
 	if err != nil || res.Outcome != qemu.Exited || res.Program != 0 {
-		return fmt.Errorf("the machine: %v, status %d, %v; want the second boot to exit with 0", res.Outcome, res.Program, err)
+		return fmt.Errorf("the machine: %v, status %d, %v; want the second boot to exit with 0",
+			res.Outcome, res.Program, err)
 	}
 	return nil
 }
@@ -129,7 +130,8 @@ func check(l *batch.Lab, serial string, r row, mib int) error {
 		return fmt.Errorf("%d traces; want that of the death and that of the boot before", len(all))
 	}
 	for _, t := range all {
-		if got := strings.Join(batch.Functions(t), " "); !t.Complete() || t.Reason != reason || !strings.Contains(got, chain) {
+		if got := strings.Join(batch.Functions(t), " "); !t.Complete() || t.Reason != reason ||
+			!strings.Contains(got, chain) {
 			return fmt.Errorf("%q, complete %v: %s; want %q: %s", t.Reason, t.Complete(), got, reason, chain)
 		}
 	}
@@ -142,7 +144,8 @@ func (l *lab) image(ctx context.Context, loaders image.Loaders) (b *batch.Lab, e
 		return b, nil
 	}
 	b, err = batch.Build(ctx, image.BuildOptions{
-		Package: batch.Module + "qemu/loaders/testdata/teller", Output: filepath.Join(l.dir, "teller-"+loaders.String()+".elf"),
+		Package: batch.Module + "qemu/loaders/testdata/teller",
+		Output:  filepath.Join(l.dir, "teller-"+loaders.String()+".elf"),
 		Loaders: loaders, Stderr: l.stderr,
 	})
 	if err == nil && l.images == nil {
@@ -160,7 +163,8 @@ func (l *lab) disc(ctx context.Context, elf, files string) (string, error) {
 		return l.iso, nil
 	}
 	path := filepath.Join(l.dir, "teller.iso")
-	have, err := iso.Make(ctx, iso.Options{Kernel: elf, Cmdline: cmdline, Files: files, Output: path, WantScreen: image.WantScreen})
+	have, err := iso.Make(ctx, iso.Options{Kernel: elf, Cmdline: cmdline, Files: files, Output: path,
+		WantScreen: image.WantScreen})
 	if err != nil {
 		return "", err
 	}

@@ -42,7 +42,8 @@ func (r *row) compare(host, guest *batch.Tests) {
 		// What failed says more than what was not run any more.
 		slices.SortStableFunc(only, func(a, b string) int { return rank(guest, a) - rank(guest, b) })
 		r.note("only on Linux: "+only[0]+": "+said(guest, only[0]), r.only-1)
-		r.exec = !slices.ContainsFunc(only, func(name string) bool { return !slices.ContainsFunc(guest.Lines[name], batch.NeedsProgram) })
+		r.exec = !slices.ContainsFunc(only,
+			func(name string) bool { return !slices.ContainsFunc(guest.Lines[name], batch.NeedsProgram) })
 	case host.Passed && !guest.Passed:
 		r.only = 1
 		r.note("only on Linux: "+guest.End(), 0)
@@ -101,7 +102,8 @@ var changing = []struct {
 	what string
 	re   *regexp.Regexp
 }{
-	{"TIME", regexp.MustCompile(`\b\d{4}[-/]\d\d[-/]\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?( ?Z| ?[+-]\d\d:?\d\d( \w+)?)?( m=[+-][\d.]+)?`)},
+	{"TIME",
+		regexp.MustCompile(`\b\d{4}[-/]\d\d[-/]\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?( ?Z| ?[+-]\d\d:?\d\d( \w+)?)?( m=[+-][\d.]+)?`)},
 	{"TIME", regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?\b`)},
 	{"TIME", regexp.MustCompile(`\b((\d+(\.\d+)?)(h|m|ns|µs|ms|s))+\b`)},
 	{"RATE", regexp.MustCompile(`\b\d+(\.\d+)? ?[kKMG]?i?B/s`)},

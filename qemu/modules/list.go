@@ -49,7 +49,8 @@ func readList(file string) (*list, error) {
 				last = l.modules[len(l.modules)-1]
 			}
 			if !strings.HasPrefix(f[1]+"/", last.path+"/") || notes[f[1]] != "" {
-				return nil, fmt.Errorf("%s:%d: %s is no package of the module above, or said twice", file, n+1, f[1])
+				return nil, fmt.Errorf("%s:%d: %s is no package of the module above, or said twice", file,
+					n+1, f[1])
 			}
 			notes[f[1]] = strings.Join(f[2:], " ")
 			continue

@@ -80,7 +80,9 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	t := &table{list: l, rows: map[string]row{}, head: fmt.Sprintf("# The tests of modules on %s, linux/amd64, here and on the kernel, %d MiB.", runtime.Version(), s.MemoryMiB)}
+	t := &table{list: l, rows: map[string]row{},
+		head: fmt.Sprintf("# The tests of modules on %s, linux/amd64, here and on the kernel, %d MiB.",
+			runtime.Version(), s.MemoryMiB)}
 	return s.Make(ctx, t, *only != "", stdout, func() error { return s.all(ctx, t, stderr) })
 }
 
@@ -147,14 +149,16 @@ const (
 )
 
 // try runs the tests of a package on both sides.
-func (s *settings) try(ctx context.Context, l *list, m module, p image.TestPackage, d *folder) (row, error) {
+func (s *settings) try(ctx context.Context, l *list, m module, p image.TestPackage,
+	d *folder) (row, error) {
 	r := row{module: m.String(), pkg: p.ImportPath, left: l.notes["leave"][p.ImportPath] != ""}
 	if r.left {
 		return r, nil
 	}
 	test := func(command, side string, limit time.Duration, flags ...string) (*batch.Tests, error) {
 		flags = append([]string{"-short", "-vet=off", "-timeout", limit.String()}, flags...)
-		return s.Test(ctx, command, d.path, side+".json", p.ImportPath, environment, append(flags, m.flags...)...)
+		return s.Test(ctx, command, d.path, side+".json", p.ImportPath, environment,
+			append(flags, m.flags...)...)
 	}
 	host, err := test("go", "host", s.Timeout)
 	if err == nil {

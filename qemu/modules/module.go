@@ -29,7 +29,8 @@ var environment = []string{"GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-mod=mod -bui
 // fetch makes a copy of a module, and returns it with those of its packages that have tests.
 // All that their tests import is downloaded, too.
 func (s *settings) fetch(ctx context.Context, m module) ([]image.TestPackage, *folder, error) {
-	out, err := batch.Output(ctx, s.Dir, environment, "go", "mod", "download", "-json", m.path+"@"+m.version)
+	out, err := batch.Output(ctx, s.Dir, environment, "go", "mod", "download", "-json",
+		m.path+"@"+m.version)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -37,17 +38,20 @@ func (s *settings) fetch(ctx context.Context, m module) ([]image.TestPackage, *f
 	if err := json.Unmarshal([]byte(out), &found); err != nil {
 		return nil, nil, fmt.Errorf("go mod download: %w", err)
 	}
-	d := &folder{path: filepath.Join(s.Dir, strings.NewReplacer("/", "_").Replace(m.path)), from: found.Dir}
+	d := &folder{path: filepath.Join(s.Dir, strings.NewReplacer("/", "_").Replace(m.path)),
+		from: found.Dir}
 	if err := d.fill(); err != nil {
 		return nil, nil, err
 	}
 	if _, err := os.Stat(filepath.Join(d.path, "go.mod")); err != nil {
 		return nil, nil, errors.New("it has no go.mod; take a version that has one")
 	}
-	if _, err := batch.Output(ctx, d.path, environment, "go", append([]string{"list", "-deps", "-test", "--"}, m.patterns...)...); err != nil {
+	list := append([]string{"list", "-deps", "-test", "--"}, m.patterns...)
+	if _, err := batch.Output(ctx, d.path, environment, "go", list...); err != nil {
 		return nil, nil, err
 	}
-	all, err := image.TestPackages(ctx, image.BuildOptions{Test: true, Dir: d.path, Env: append(os.Environ(), environment...)}, m.patterns)
+	all, err := image.TestPackages(ctx, image.BuildOptions{Test: true, Dir: d.path,
+		Env: append(os.Environ(), environment...)}, m.patterns)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,7 +70,8 @@ func (s *settings) fetch(ctx context.Context, m module) ([]image.TestPackage, *f
 
 // fill makes the copy anew. The cache is read-only, and the copy need not be.
 func (d *folder) fill() error {
-	_, err := batch.Output(context.Background(), "", nil, "sh", "-c", `rm -rf "$1" && cp -r "$0" "$1" && chmod -R u+w "$1"`, d.from, d.path)
+	_, err := batch.Output(context.Background(), "", nil, "sh", "-c",
+		`rm -rf "$1" && cp -r "$0" "$1" && chmod -R u+w "$1"`, d.from, d.path)
 	return err
 }
 
@@ -90,7 +95,8 @@ func (d *folder) state() (all string, err error) {
 			return err
 		}
 		all += path + "\n"
-		if info, err := e.Info(); err == nil && !e.IsDir() && e.Name() != "go.mod" && e.Name() != "go.sum" {
+		if info, err := e.Info(); err == nil && !e.IsDir() && e.Name() != "go.mod" &&
+			e.Name() != "go.sum" {
 			all += fmt.Sprintln(info.Size(), info.ModTime(), info.Mode())
 		}
 		return nil

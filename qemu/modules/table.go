@@ -49,18 +49,21 @@ const eventsNote = "other events: "
 
 // ofList reports whether a note is the list's.
 func ofList(note string) bool {
-	return slices.ContainsFunc(listNotes, func(begins string) bool { return strings.HasPrefix(note, begins) })
+	begun := func(begins string) bool { return strings.HasPrefix(note, begins) }
+	return slices.ContainsFunc(listNotes, begun)
 }
 
 // otherEvents reports whether the events of a package differ.
 func (r *row) otherEvents() bool {
-	return slices.ContainsFunc(r.notes, func(note string) bool { return strings.HasPrefix(note, eventsNote) })
+	is := func(note string) bool { return strings.HasPrefix(note, eventsNote) }
+	return slices.ContainsFunc(r.notes, is)
 }
 
 // format is a row as it is in the table, with its package called name.
 func (l *list) format(name string, r row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %-5s %-52s %7d %9d %9.1f %9.1f\n", l.verdict(r), name, r.both, r.only, r.host, r.kernel)
+	fmt.Fprintf(&b, "  %-5s %-52s %7d %9d %9.1f %9.1f\n", l.verdict(r), name, r.both, r.only, r.host,
+		r.kernel)
 	notes := slices.Clone(r.notes)
 	for i, applies := range []bool{r.only > 0, r.otherEvents(), r.left} {
 		if reason := l.notes[words[i]][r.pkg]; reason != "" && applies {
@@ -100,13 +103,15 @@ func (t *table) of(m module) (rows []row) {
 // trim removes the rows of packages that a module does not have.
 func (t *table) trim(m module, pkgs []image.TestPackage) {
 	maps.DeleteFunc(t.rows, func(pkg string, r row) bool {
-		return r.module == m.String() && !slices.ContainsFunc(pkgs, func(p image.TestPackage) bool { return p.ImportPath == pkg })
+		return r.module == m.String() && !slices.ContainsFunc(pkgs,
+			func(p image.TestPackage) bool { return p.ImportPath == pkg })
 	})
 }
 
 // columns stands above the rows, and says what each number is.
 var columns = fmt.Sprintf("# %-58s %7s %9s %9s %9s\n# %-58s %7s %9s %9s %9s\n",
-	"", "pass on", "on Linux", "seconds", "seconds", "what  package", "both", "alone", "on Linux", "on kernel")
+	"", "pass on", "on Linux", "seconds", "seconds", "what  package", "both", "alone", "on Linux",
+	"on kernel")
 
 // String is the whole table.
 func (t *table) String() string {
@@ -142,7 +147,8 @@ func (t *table) Sum() string {
 	return fmt.Sprintf("# %d packages of %d modules: %d same, %d linux, %d known, %d worse, %d exec, %d left.\n"+
 		"# Of the %d that are neither exec nor left, %d do no worse than on Linux: %.1f %%.\n"+
 		"# %d have other events (-json) than on Linux without a reason.",
-		count["all"], count["modules"], count["same"], count["linux"], count["known"], count["worse"], count["exec"], count["left"],
+		count["all"], count["modules"], count["same"], count["linux"], count["known"], count["worse"],
+		count["exec"], count["left"],
 		alone, fine, 100*float64(fine)/float64(max(alone, 1)), count["events"])
 }
 
@@ -176,7 +182,8 @@ func (t *table) Load(lines string) error {
 	}
 	// A package of another version, or that the list leaves out now, or no more, is another matter.
 	maps.DeleteFunc(t.rows, func(pkg string, r row) bool {
-		return r.left != (t.notes["leave"][pkg] != "") || !slices.ContainsFunc(t.modules, func(m module) bool { return m.String() == r.module })
+		return r.left != (t.notes["leave"][pkg] != "") || !slices.ContainsFunc(t.modules,
+			func(m module) bool { return m.String() == r.module })
 	})
 	return nil
 }

@@ -35,7 +35,8 @@ func (r report) String() string {
 			least = c
 		}
 	}
-	return fmt.Sprintf("%d rounds of %d kinds of workers (least: %s, %d), vectors of %s bits", sum, len(r.counts), least.name, least.n, r.bits)
+	return fmt.Sprintf("%d rounds of %d kinds of workers (least: %s, %d), vectors of %s bits", sum,
+		len(r.counts), least.name, least.n, r.bits)
 }
 
 // allowance is how much longer than its duration a machine may take: workers end their
@@ -46,8 +47,9 @@ const allowance = 2 * time.Minute
 // serial is then all that came from the serial port.
 func try(ctx context.Context, l *batch.Lab, p plan) (r report, serial string, err error) {
 	sent, res, err := batch.Boot(ctx, qemu.Config{
-		Kernel: l.Image, Machine: p.machine, CPU: p.cpu, MemoryMiB: p.memoryMiB, CPUs: p.cpus, Timeout: p.duration + allowance,
-		Append: fmt.Sprintf("-- -seed %d -duration %v", p.seed, p.duration),
+		Kernel: l.Image, Machine: p.machine, CPU: p.cpu, MemoryMiB: p.memoryMiB, CPUs: p.cpus,
+		Timeout: p.duration + allowance,
+		Append:  fmt.Sprintf("-- -seed %d -duration %v", p.seed, p.duration),
 	})
 	var out strings.Builder
 	_, terr := l.Traces(sent, &out)

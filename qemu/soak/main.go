@@ -88,7 +88,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	plans := append(slices.Repeat([]plan{{machine: "q35"}}, *seeds), plan{machine: "q35", cpu: "max"}, plan{machine: "microvm"})
+	plans := append(slices.Repeat([]plan{{machine: "q35"}}, *seeds),
+		plan{machine: "q35", cpu: "max"}, plan{machine: "microvm"})
 	for i := range plans {
 		p := &plans[i]
 		p.memoryMiB, p.duration, p.seed, p.cpus = *memory, *duration, *first+uint64(i), *cpus
@@ -98,7 +99,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	defer os.RemoveAll(dir)
-	l, err := batch.Build(ctx, image.BuildOptions{Package: workers, Output: filepath.Join(dir, "workers.elf"), Stderr: stderr})
+	elf := filepath.Join(dir, "workers.elf")
+	l, err := batch.Build(ctx, image.BuildOptions{Package: workers, Output: elf, Stderr: stderr})
 	if err != nil {
 		return err
 	}
@@ -111,7 +113,9 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
 // tryAll tries the machines, some at once, and says of each how it went.
-func tryAll(ctx context.Context, l *batch.Lab, plans []plan, parallel int, stdout io.Writer) (failed int, err error) {
+func tryAll(
+	ctx context.Context, l *batch.Lab, plans []plan, parallel int, stdout io.Writer,
+) (failed int, err error) {
 	var mu sync.Mutex // of failed, known and stdout
 	known := ""
 	err = batch.Each(ctx, len(plans), parallel, func(ctx context.Context, i int) error {

@@ -14,7 +14,8 @@ import (
 const (
 	subprocess = "subprocess" // it starts another program, or finds out about processes
 	network    = "network"    // it asks a name server, or connects to another machine
-	users      = "users"      // it becomes another user: there is root alone, as in a user namespace with one user
+	// it becomes another user: there is root alone, as in a user namespace with one user
+	users = "users"
 )
 
 // recognized are the words of the Go packages' own errors for what is missing.

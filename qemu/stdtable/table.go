@@ -65,9 +65,11 @@ func (r row) String() string {
 	}
 	delete(byReason, "")
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
-		notes = append(notes, fmt.Sprintf("except %s: %s", reason, strings.Join(slices.Sorted(slices.Values(byReason[reason])), " ")))
+		notes = append(notes, fmt.Sprintf("except %s: %s", reason,
+			strings.Join(slices.Sorted(slices.Values(byReason[reason])), " ")))
 	}
-	return strings.TrimRight(fmt.Sprintf("%s  %-40s %5d %5d  %s", verdict, r.pkg, r.passed, r.skipped, strings.Join(notes, "; ")), " ")
+	return strings.TrimRight(fmt.Sprintf("%s  %-40s %5d %5d  %s", verdict, r.pkg, r.passed,
+		r.skipped, strings.Join(notes, "; ")), " ")
 }
 
 // table is the rows, by package, as they are in the file. A table can be brought up to date a
@@ -109,7 +111,8 @@ func (t *table) Sum() string {
 	for _, r := range t.rows {
 		// Whether it needs a network or a subprocess, and nothing else keeps it from passing.
 		reasons := excepts.FindAllStringSubmatch(r, -1)
-		elsewhere := len(reasons) > 0 && !slices.ContainsFunc(reasons, func(m []string) bool { return m[1] != subprocess && m[1] != network })
+		elsewhere := len(reasons) > 0 && !slices.ContainsFunc(reasons,
+			func(m []string) bool { return m[1] != subprocess && m[1] != network })
 		switch {
 		case strings.HasPrefix(r, "fail"):
 			failed++
@@ -129,7 +132,8 @@ func (t *table) Sum() string {
 
 // String is the whole table.
 func (t *table) String() string {
-	lines := []string{t.head, "# Made by `make test-std`. verdict, package, tests passed, tests that skipped themselves, why"}
+	lines := []string{t.head,
+		"# Made by `make test-std`. verdict, package, tests passed, tests that skipped themselves, why"}
 	for _, pkg := range slices.Sorted(maps.Keys(t.rows)) {
 		lines = append(lines, t.rows[pkg])
 	}

@@ -43,8 +43,9 @@ var suites = []struct {
 	// without, TestDeaths shows.
 	{[]string{"./kernel", "./kernel/goinfo", "./tracer"}, "", "^TestPanicBounds$"},
 	{[]string{"./qemu/soak"}, "^TestSoak$", ""},
-	{[]string{"./qemu"}, "^(TestProgram|TestDeaths|TestGoDeaths|TestGoEnds|TestGoHang|TestGoMcall|TestUnknownRuntime|TestStrippedRuntime)$" +
-		"|^TestStandardPackages$/^(sort|strings|errors)$|^TestBuildFlags$/^(N-l|l)$", ""},
+	{[]string{"./qemu"},
+		"^(TestProgram|TestDeaths|TestGoDeaths|TestGoEnds|TestGoHang|TestGoMcall|TestUnknownRuntime|TestStrippedRuntime)$" +
+			"|^TestStandardPackages$/^(sort|strings|errors)$|^TestBuildFlags$/^(N-l|l)$", ""},
 }
 
 func main() { batch.Main("toolchains", command) }
@@ -75,7 +76,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		start := time.Now()
 		c := count{out: stdout, toolchain: t, verbose: *verbose}
 		err := c.try(ctx)
-		line := fmt.Sprintf("%-9s ok    %d tests passed in %.0f s\n", t, c.passed, time.Since(start).Seconds())
+		line := fmt.Sprintf("%-9s ok    %d tests passed in %.0f s\n", t, c.passed,
+			time.Since(start).Seconds())
 		if err != nil || c.failed > 0 {
 			line = fmt.Sprintf("%-9s FAIL  %d tests passed, %d failed", t, c.passed, c.failed)
 			if err != nil {
@@ -132,7 +134,8 @@ func (c *count) try(ctx context.Context) error {
 	}
 	for _, s := range suites {
 		for _, pkg := range s.packages {
-			t, err := new(batch.TestFlags).Test(ctx, "go", dir, "", pkg, env, "-timeout=30m", "-run="+s.run, "-skip="+s.skip)
+			t, err := new(batch.TestFlags).Test(ctx, "go", dir, "", pkg, env, "-timeout=30m",
+				"-run="+s.run, "-skip="+s.skip)
 			if err != nil {
 				return err
 			}
@@ -240,7 +243,8 @@ func importTestdata(ctx context.Context, dir string) error {
 	}
 	file := []byte("package main\n")
 	for _, path := range strings.Fields(said) {
-		if host, _, _ := strings.Cut(path, "/"); strings.Contains(host, ".") && !strings.HasPrefix(path, "github.com/zeroframe/zeroframe/") {
+		host, _, _ := strings.Cut(path, "/")
+		if strings.Contains(host, ".") && !strings.HasPrefix(path, batch.Module) {
 			file = fmt.Appendf(file, "import _ %q\n", path)
 		}
 	}
