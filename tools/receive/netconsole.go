@@ -38,77 +38,60 @@ type extendedHeader struct {
 	offset, ofTotal uint64
 }
 
+// The separators of a header.
+var (
+	semicolon, comma, slash = []byte(";"), []byte(","), []byte("/")
+	fragmentKey             = []byte(",ncfrag=")
+)
+
+// maxHeader is the longest header, in bytes.
+const maxHeader = 256
+
 // parseExtended reads the header. The text refers to b.
 func parseExtended(b []byte) (h extendedHeader, text []byte, ok bool) {
-	if len(b) == 0 {
+	b, text, ok = bytes.Cut(b, semicolon)
+	if !ok || len(b) > maxHeader {
 		return h, nil, false
 	}
-	end := bytes.IndexByte(b, ';')
-	if end < 0 || end > 256 {
-		return h, nil, false
-	}
-	text, b = b[end+1:], b[:end]
-	if h, ok = parseFields(b); ok {
-		return h, text, true
-	}
-	// A kernel may put its release in front.
-	if i := bytes.IndexByte(b, ','); i > 0 {
-		h, ok = parseFields(b[i+1:])
+	if h, ok = parseFields(b); !ok { // a kernel may put its release in front
+		_, b, _ = bytes.Cut(b, comma)
+		h, ok = parseFields(b)
 	}
 	return h, text, ok
 }
 
 func parseFields(b []byte) (h extendedHeader, ok bool) {
-	level, b, ok := number(b)
-	if !ok || level > 1023 {
-		return h, false
+	var level uint64
+	for _, to := range [...]*uint64{&level, &h.number, &h.micros} {
+		var digits []byte
+		digits, b, _ = bytes.Cut(b, comma)
+		if *to, ok = decimal(digits); !ok {
+			return h, false
+		}
 	}
-	if h.number, b, ok = number(b); !ok {
-		return h, false
-	}
-	if h.micros, b, ok = number(b); !ok {
-		return h, false
-	}
-	if len(b) == 0 || b[0] != '-' && b[0] != 'c' && b[0] != '+' {
+	if level > 1023 || len(b) == 0 || b[0] != '-' && b[0] != 'c' && b[0] != '+' {
 		return h, false
 	}
 	h.level = int(level & 7)
-	const key = ",ncfrag="
-	if i := bytes.Index(b, []byte(key)); i >= 0 {
-		offset, n := leading(b[i+len(key):])
-		rest := b[i+len(key)+n:]
-		if n == 0 || len(rest) == 0 || rest[0] != '/' {
-			return h, false
+	if _, b, h.fragment = bytes.Cut(b, fragmentKey); h.fragment {
+		b, _, _ = bytes.Cut(b, comma)
+		offset, total, _ := bytes.Cut(b, slash)
+		if h.offset, ok = decimal(offset); ok {
+			h.ofTotal, ok = decimal(total)
 		}
-		total, n := leading(rest[1:])
-		if n == 0 {
-			return h, false
-		}
-		h.fragment, h.offset, h.ofTotal = true, offset, total
 	}
-	return h, true
+	return h, ok
 }
 
-// number reads a decimal number and the comma behind it.
-func number(b []byte) (v uint64, rest []byte, ok bool) {
-	v, n := leading(b)
-	if n == 0 || n == len(b) || b[n] != ',' {
-		return 0, b, false
-	}
-	return v, b[n+1:], true
-}
-
-// leading reads the decimal number that b begins with, of n digits; n is 0 if there
-// is none of 64 bits.
-func leading(b []byte) (v uint64, n int) {
-	for n < len(b) && b[n]-'0' <= 9 {
-		if n == 19 {
-			return 0, 0
+// decimal reads a decimal number of 64 bits.
+func decimal(b []byte) (v uint64, ok bool) {
+	for _, c := range b {
+		if c < '0' || c > '9' || len(b) > 19 {
+			return 0, false
 		}
-		v = v*10 + uint64(b[n]-'0')
-		n++
+		v = v*10 + uint64(c-'0')
 	}
-	return v, n
+	return v, len(b) > 0
 }
 
 // extended takes a message, or a fragment of one.

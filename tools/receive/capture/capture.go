@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"time"
 
@@ -138,14 +139,13 @@ func noPanic(err *error) {
 	}
 }
 
-// blocks passes a pcapng file through as long as its blocks, and the packets in them,
-// are of a sensible length: gopacket makes room for what they say.
+// blocks passes a pcapng file on block by block, as long as these, and the packets in them, are
+// of a sensible length: gopacket makes room for what they say.
 type blocks struct {
-	r      io.Reader
-	left   int    // bytes of the block that are to come
-	header []byte // the beginning of a block, read and not passed on yet
-	known  bool   // the header has been looked at
-	big    bool
+	r     io.Reader
+	order binary.ByteOrder
+	block []byte
+	rest  []byte // of the block, not passed on yet
 }
 
 const (
@@ -153,93 +153,54 @@ const (
 	ngBigEndian = 0x4d3c2b1a
 	// Every block has a type, a length, and something of 4 bytes or its length again.
 	ngHeader = 12
-	// The length of a packet is behind interface and time.
-	ngPacketHeader = 24
-	ngPacketMin    = 32 // a packet block without a packet
+	// ngPacketMin is the length of a packet block without a packet.
+	ngPacketMin = 32
 
 	ngObsolete, ngSimple, ngEnhanced = 2, 3, 6 // the types of packet blocks
 )
 
 func (b *blocks) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	for b.left == 0 && !b.known {
-		if err := b.fill(ngHeader); err != nil {
-			return 0, err
-		}
-		if t := b.word(0); t == ngEnhanced || t == ngObsolete {
-			if err := b.fill(ngPacketHeader); err != nil {
-				return 0, err
-			}
-		}
-		if err := b.block(); err != nil {
+	if len(b.rest) == 0 {
+		if err := b.next(); err != nil {
 			return 0, err
 		}
 	}
-	if len(b.header) > 0 {
-		n := copy(p, b.header)
-		b.header = b.header[n:]
-		b.take(n)
-		return n, nil
-	}
-	n, err := b.r.Read(p[:min(len(p), b.left)])
-	b.take(n)
-	if err == io.EOF && b.left > 0 {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
 }
 
-// take notes that n bytes of the block have been passed on.
-func (b *blocks) take(n int) {
-	if b.left -= n; b.left == 0 {
-		b.known, b.header = false, nil
+// next reads the next block.
+func (b *blocks) next() error {
+	b.block = append(b.block[:0], make([]byte, ngHeader)...)
+	if _, err := io.ReadFull(b.r, b.block); err != nil {
+		return err
 	}
-}
-
-// fill reads the header up to n bytes.
-func (b *blocks) fill(n int) error {
-	from := len(b.header)
-	b.header = append(b.header, make([]byte, n-from)...)
-	got, err := io.ReadFull(b.r, b.header[from:])
-	b.header = b.header[:from+got]
-	if err == io.EOF && from > 0 {
-		err = io.ErrUnexpectedEOF
+	if bytes.HasPrefix(b.block, ngMagic) {
+		b.order = binary.LittleEndian
+		if b.order.Uint32(b.block[8:]) == ngBigEndian {
+			b.order = binary.BigEndian
+		}
 	}
-	return err
-}
-
-// word returns the number at an offset of the header.
-func (b *blocks) word(at int) uint32 {
-	if bytes.Equal(b.header[:4], ngMagic) {
-		b.big = binary.LittleEndian.Uint32(b.header[8:]) == ngBigEndian
-	}
-	if b.big {
-		return binary.BigEndian.Uint32(b.header[at:])
-	}
-	return binary.LittleEndian.Uint32(b.header[at:])
-}
-
-// block looks at the header of a block.
-func (b *blocks) block() error {
-	t, n := b.word(0), b.word(4)
+	kind, n, packet := b.order.Uint32(b.block), b.order.Uint32(b.block[4:]), uint32(0)
 	if n < ngHeader || n%4 != 0 || n > MaxPacket+4096 {
 		return fmt.Errorf("a block of %d bytes: the file is damaged", n)
 	}
-	packet := uint32(0)
-	switch t {
-	case ngEnhanced, ngObsolete:
-		if packet = b.word(20); n < ngPacketMin || packet > n-ngPacketMin {
-			return fmt.Errorf("a packet of %d bytes in a block of %d: the file is damaged", packet, n)
-		}
-	case ngSimple:
-		packet = b.word(8)
+	b.block = append(b.block, make([]byte, n-ngHeader)...)
+	if _, err := io.ReadFull(b.r, b.block[ngHeader:]); err != nil {
+		return io.ErrUnexpectedEOF
+	}
+	switch {
+	case kind == ngSimple:
+		packet = b.order.Uint32(b.block[8:])
+	case kind != ngEnhanced && kind != ngObsolete:
+	case n < ngPacketMin || b.order.Uint32(b.block[20:]) > n-ngPacketMin:
+		return fmt.Errorf("a packet in a block of %d bytes is longer than it: the file is damaged", n)
 	}
 	if packet > MaxPacket {
 		return fmt.Errorf("a packet of %d bytes: the file is damaged", packet)
 	}
-	b.left, b.known = int(n), true
+	b.rest = b.block
 	return nil
 }
 
@@ -252,7 +213,6 @@ type decoder struct {
 	four *ip4defrag.IPv4Defragmenter
 	held int // bytes of fragments given to four, some of which it has put together since
 	last time.Time
-	six  fragments6
 }
 
 // Link types by number that gopacket has no name for. It keeps 8 bits of the number.
@@ -281,38 +241,27 @@ func (d *decoder) packet(data []byte, info gopacket.CaptureInfo, link layers.Lin
 		data = data[20:]
 	}
 	p := gopacket.NewPacket(data, first, gopacket.DecodeOptions{Lazy: true, NoCopy: true})
-	if ip, ok := p.Layer(layers.LayerTypeIPv4).(*layers.IPv4); ok {
+	udp, isUDP := p.Layer(layers.LayerTypeUDP).(*layers.UDP)
+	switch ip := p.NetworkLayer().(type) {
+	case *layers.IPv4:
 		d.ipv4(ip, info.Timestamp)
-		return
-	}
-	ip, ok := p.Layer(layers.LayerTypeIPv6).(*layers.IPv6)
-	if !ok {
+	case *layers.IPv6:
+		// What machines send fits the smallest packet of IPv6, so nobody has to cut it.
+		if p.Layer(layers.LayerTypeIPv6Fragment) != nil {
+			d.stats.Short++
+		} else if isUDP {
+			d.datagram(udp, ip.SrcIP, info.Timestamp)
+		}
+	default:
 		if p.ErrorLayer() != nil {
 			d.stats.Malformed++
 		}
-		return
-	}
-	from, ok := netip.AddrFromSlice(ip.SrcIP)
-	if !ok {
-		return
-	}
-	if frag, ok := p.Layer(layers.LayerTypeIPv6Fragment).(*layers.IPv6Fragment); ok {
-		to, _ := netip.AddrFromSlice(ip.DstIP)
-		payload, whole := d.six.add(fragmentKey{from, to, frag.Identification}, frag, info.Timestamp)
-		if whole && frag.NextHeader == layers.IPProtocolUDP {
-			d.udp(payload, from, info.Timestamp)
-		}
-		return
-	}
-	if udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP); ok {
-		d.datagram(udp, from, info.Timestamp)
 	}
 }
 
 // ipv4 takes an IPv4 packet, which may be a fragment.
 func (d *decoder) ipv4(ip *layers.IPv4, when time.Time) {
-	from, ok := netip.AddrFromSlice(ip.SrcIP.To4())
-	if !ok || ip.Protocol != layers.IPProtocolUDP {
+	if ip.Protocol != layers.IPProtocolUDP {
 		return
 	}
 	if ip.Flags&layers.IPv4MoreFragments != 0 || ip.FragOffset != 0 {
@@ -330,30 +279,30 @@ func (d *decoder) ipv4(ip *layers.IPv4, when time.Time) {
 		d.stats.Malformed++
 		return
 	}
-	if whole != nil {
-		d.udp(whole.Payload, from, when)
+	if whole == nil {
+		return
 	}
-}
-
-// udp takes what is behind an IP header.
-func (d *decoder) udp(b []byte, from netip.Addr, when time.Time) {
 	var udp layers.UDP
-	if err := udp.DecodeFromBytes(b, gopacket.NilDecodeFeedback); err != nil {
+	if err := udp.DecodeFromBytes(whole.Payload, gopacket.NilDecodeFeedback); err != nil {
 		d.stats.Malformed++
 		return
 	}
-	d.datagram(&udp, from, when)
+	d.datagram(&udp, ip.SrcIP, when)
 }
 
 // udpHeader is the length of UDP's header in bytes.
 const udpHeader = 8
 
-func (d *decoder) datagram(udp *layers.UDP, from netip.Addr, when time.Time) {
+func (d *decoder) datagram(udp *layers.UDP, source net.IP, when time.Time) {
 	if p := uint16(udp.DstPort); d.opt.Port != 0 && p != d.opt.Port && p != datagram.ParityPort(d.opt.Port) {
 		return
 	}
 	if int(udp.Length) > udpHeader+len(udp.Payload) {
 		d.stats.Short++
+		return
+	}
+	from, ok := netip.AddrFromSlice(source)
+	if !ok {
 		return
 	}
 	d.stats.Datagrams++

@@ -1,13 +1,10 @@
 // Package capture reads UDP datagrams out of capture files, pcap and pcapng, as tcpdump,
 // Wireshark and QEMU's filter-dump write them, compressed by gzip or not. It looks
 // through Ethernet, VLAN tags (also several), Linux's cooked captures, raw IP and
-// loopback, and puts fragments of IPv4 and IPv6 together.
+// loopback, and puts fragments of IPv4 together.
 //
 // The package is apart from its only user because gopacket's tables take milliseconds
 // to set up, whether they are used or not. Host.
 //
-// In the order of reading:
-//
-//	capture.go    captures of pcap -> datagrams
-//	fragment6.go  fragments of IPv6
+//	capture.go  captures -> datagrams
 package capture
