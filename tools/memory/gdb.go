@@ -45,18 +45,26 @@ type Stub struct {
 
 // DialStub connects to a stub, which stops the machine. Errors wrap ErrStub.
 func DialStub(ctx context.Context, address string) (*Stub, error) {
-	ctx, cancel := context.WithTimeout(ctx, stubTimeout)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	s, err := dial(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v; start QEMU with -gdb tcp:%s", ErrStub, err, address)
+		return nil, fmt.Errorf("%w; start QEMU with -gdb tcp:%s", err, address)
 	}
-	s := newStub(conn)
 	if err := s.begin(); err != nil {
-		conn.Close()
+		s.conn.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// dial connects to a stub and says nothing to it.
+func dial(ctx context.Context, network, address string) (*Stub, error) {
+	ctx, cancel := context.WithTimeout(ctx, stubTimeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrStub, err)
+	}
+	return newStub(conn), nil
 }
 
 func newStub(conn net.Conn) *Stub {
@@ -105,12 +113,8 @@ func (s *Stub) begin() error {
 // ask sends a packet and returns the answer; "" is what a stub answers that does not know it.
 func (s *Stub) ask(packet string) (string, error) {
 	s.conn.SetDeadline(time.Now().Add(stubTimeout))
-	sum := byte(0)
-	for i := range len(packet) {
-		sum += packet[i]
-	}
-	if _, err := fmt.Fprintf(s.conn, "$%s#%02x", packet, sum); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrStub, gone(err))
+	if err := s.send(packet); err != nil {
+		return "", err
 	}
 	for {
 		answer, err := s.packet()
@@ -127,6 +131,18 @@ func (s *Stub) ask(packet string) (string, error) {
 		}
 		return answer, nil
 	}
+}
+
+// send sends a packet.
+func (s *Stub) send(packet string) error {
+	sum := byte(0)
+	for i := range len(packet) {
+		sum += packet[i]
+	}
+	if _, err := fmt.Fprintf(s.conn, "$%s#%02x", packet, sum); err != nil {
+		return fmt.Errorf("%w: %w", ErrStub, gone(err))
+	}
+	return nil
 }
 
 // packet reads a packet and takes what is escaped or repeated in it for what it stands.

@@ -5,11 +5,11 @@ package memory
 // does not has those of gdb's own layout for x86-64.
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -37,6 +37,23 @@ const (
 	mostRegisters = 4096
 )
 
+// description is a file of the target's: of the whole target, or of one of its features.
+type description struct {
+	Includes []struct {
+		File string `xml:"href,attr"`
+	} `xml:"include"`
+	Features []feature `xml:"feature"`
+	feature
+}
+
+type feature struct {
+	Regs []struct {
+		Name   string `xml:"name,attr"`
+		Bits   string `xml:"bitsize,attr"`
+		Number string `xml:"regnum,attr"`
+	} `xml:"reg"`
+}
+
 // describedRegs reads the target's description, and those that it includes.
 func (s *Stub) describedRegs() (all []stubReg, err error) {
 	files := []string{"target.xml"}
@@ -47,38 +64,27 @@ func (s *Stub) describedRegs() (all []stubReg, err error) {
 		if err != nil {
 			return nil, err
 		}
-		d := xml.NewDecoder(strings.NewReader(text))
-		d.Strict = false
-		for {
-			t, err := d.Token()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%w: its description of the registers: %v", ErrStub, err)
-			}
-			e, ok := t.(xml.StartElement)
-			if !ok {
-				continue
-			}
-			attr := map[string]string{}
-			for _, a := range e.Attr {
-				attr[a.Name.Local] = a.Value
-			}
-			switch e.Name.Local {
-			case "include":
-				files = append(files, attr["href"])
-			case "reg":
-				if n, err := strconv.Atoi(attr["regnum"]); err == nil {
+		var d description
+		x := xml.NewDecoder(strings.NewReader(text))
+		x.Strict = false
+		if err := x.Decode(&d); err != nil {
+			return nil, fmt.Errorf("%w: its description of the registers: %v", ErrStub, err)
+		}
+		for _, f := range append(d.Features, d.feature) {
+			for _, r := range f.Regs {
+				if n, err := strconv.Atoi(r.Number); err == nil {
 					next = n
 				}
-				bits, err := strconv.Atoi(attr["bitsize"])
+				bits, err := strconv.Atoi(r.Bits)
 				if err != nil || next < 0 || next > mostRegisters || bits < 0 || bits > 1<<16 {
 					return nil, fmt.Errorf("%w: its description of the registers is damaged", ErrStub)
 				}
-				numbered[next] = stubReg{attr["name"], bits}
+				numbered[next] = stubReg{r.Name, bits}
 				next++
 			}
+		}
+		for _, include := range d.Includes {
+			files = append(files, include.File)
 		}
 	}
 	for n := 0; ; n++ {
@@ -141,28 +147,37 @@ func (s *Stub) readCPUs(regs []stubReg) error {
 		if err != nil {
 			return err
 		}
-		c := CPU{}
-		for _, r := range regs {
-			n := (r.bits + 7) / 8 * 2
-			if n > len(a) {
-				break
-			}
-			if b, err := hex.DecodeString(a[:n]); err == nil && len(b) <= 8 { // x: it is not known
-				v := uint64(0)
-				for i := len(b) - 1; i >= 0; i-- {
-					v = v<<8 | uint64(b[i])
-				}
-				if r.name == "eflags" {
-					r.name = "rflags"
-				}
-				c[r.name] = v
-			}
-			a = a[n:]
-		}
-		if _, ok := c["rip"]; !ok {
+		c := registers(regs, a, false)
+		if c == nil {
 			return fmt.Errorf("%w: no registers of an x86-64 processor", ErrStub)
+		}
+		if v, ok := c["eflags"]; ok {
+			delete(c, "eflags")
+			c["rflags"] = v
 		}
 		s.cpus = append(s.cpus, c)
 	}
 	return nil
+}
+
+// registers returns those of up to eight bytes in the answer to g, and with low the lower eight bytes
+// of the XMM registers; nil: it is no answer of an x86-64 processor.
+func registers(regs []stubReg, answer string, low bool) CPU {
+	all := make(CPU, len(regs))
+	for _, r := range regs {
+		n := (r.bits + 7) / 8 * 2
+		if n > len(answer) {
+			break
+		}
+		if n <= 16 || low && strings.HasPrefix(r.name, "xmm") {
+			if b, err := hex.DecodeString(answer[:min(n, 16)]); err == nil { // x: it is not known
+				all[r.name] = binary.LittleEndian.Uint64(append(b, make([]byte, 8)...))
+			}
+		}
+		answer = answer[n:]
+	}
+	if _, ok := all["rip"]; !ok {
+		return nil
+	}
+	return all
 }

@@ -5,9 +5,7 @@ package memory
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 )
@@ -22,26 +20,19 @@ type Debugger struct {
 
 // DialDebugger connects to a stub, as [DialStub] does, on a network ("tcp", "unix"). Errors wrap ErrStub.
 func DialDebugger(ctx context.Context, network, address string) (*Debugger, error) {
-	ctx, cancel := context.WithTimeout(ctx, stubTimeout)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	s, err := dial(ctx, network, address)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrStub, err)
-	}
-	s := newStub(conn)
-	if err := s.begin(); err != nil {
-		conn.Close()
 		return nil, err
 	}
 	d := &Debugger{Stub: s}
-	if s.physical {
-		if _, err := s.ask("Qqemu.PhyMemMode:0"); err != nil {
-			conn.Close()
-			return nil, err
-		}
+	if err = s.begin(); err == nil && s.physical {
+		_, err = s.ask("Qqemu.PhyMemMode:0")
 	}
-	if d.regs, err = s.describedRegs(); err != nil {
-		conn.Close()
+	if err == nil {
+		d.regs, err = s.describedRegs()
+	}
+	if err != nil {
+		s.conn.Close()
 		return nil, err
 	}
 	return d, nil
@@ -59,7 +50,7 @@ func (d *Debugger) Registers() (map[string]uint64, error) {
 		if err != nil {
 			return nil, err
 		}
-		if all := d.dump(a); all != nil {
+		if all := registers(d.regs, a, true); all != nil {
 			return all, nil
 		}
 		// Its answer is a stop, which is passed over wherever it comes, so that answers belong to their packets again.
@@ -69,31 +60,6 @@ func (d *Debugger) Registers() (map[string]uint64, error) {
 		said = a
 	}
 	return nil, fmt.Errorf("%w: asked for the registers, it answers %.20q", ErrStub, said)
-}
-
-// dump reads the answer to g; nil: it is none.
-func (d *Debugger) dump(a string) map[string]uint64 {
-	all := make(map[string]uint64, 48)
-	for _, r := range d.regs {
-		n := (r.bits + 7) / 8 * 2
-		if n > len(a) {
-			break
-		}
-		if n <= 16 || strings.HasPrefix(r.name, "xmm") {
-			if b, err := hex.DecodeString(a[:min(n, 16)]); err == nil { // x: it is not known
-				v := uint64(0)
-				for i := len(b) - 1; i >= 0; i-- {
-					v = v<<8 | uint64(b[i])
-				}
-				all[r.name] = v
-			}
-		}
-		a = a[n:]
-	}
-	if _, ok := all["rip"]; !ok {
-		return nil
-	}
-	return all
 }
 
 // Read reads virtual memory. An error wraps ErrNotRAM if there is none.
@@ -137,12 +103,8 @@ func (d *Debugger) run(ctx context.Context, packet string) error {
 	d.conn.SetDeadline(time.Time{})
 	stop := context.AfterFunc(ctx, func() { d.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	sum := byte(0)
-	for i := range len(packet) {
-		sum += packet[i]
-	}
-	if _, err := fmt.Fprintf(d.conn, "$%s#%02x", packet, sum); err != nil {
-		return fmt.Errorf("%w: %w", ErrStub, gone(err))
+	if err := d.send(packet); err != nil {
+		return err
 	}
 	for {
 		a, err := d.packet()
