@@ -119,57 +119,55 @@ func orUnknown(s string) string {
 // printLLVM prints an answer as llvm-symbolizer does.
 func (opt *addrOptions) printLLVM(w textWriter, a *answer) {
 	if opt.addresses && a.name == "" {
-		w.WriteString("0x" + strconv.FormatUint(a.addr, 16))
+		w.WriteString(hexOf(a.addr))
 		if opt.pretty {
 			w.WriteString(": ")
 		} else {
 			w.WriteByte('\n')
 		}
 	}
-	frames := opt.shown(a)
+	frames := opt.framesOf(a)
 	if len(frames) == 0 {
-		frames, a.more = make([]lookup.Call, 1), make([]symbol.Detail, 1)
+		frames = append(frames, &jsonFrame{})
 	}
-	for i := range frames {
-		fr, more := &frames[i], &a.more[i]
+	for i, fr := range frames {
 		if i > 0 && opt.pretty {
 			w.WriteString(" (inlined by) ")
 		}
 		if opt.functions {
-			w.WriteString(orUnknown(opt.nameOf(fr, more)))
+			w.WriteString(orUnknown(fr.FunctionName))
 			if opt.pretty {
 				w.WriteString(" at ")
 			} else {
 				w.WriteByte('\n')
 			}
 		}
-		file := orUnknown(opt.fileOf(fr.File, more))
 		if opt.verbose {
-			opt.printVerbose(w, fr, more, file)
+			fr.verbose(w)
 			continue
 		}
-		fmt.Fprintf(w, "%s:%d:%d\n", file, fr.Line, more.Column)
-		opt.view.source(w, fr)
+		fmt.Fprintf(w, "%s:%d:%d\n", orUnknown(fr.FileName), fr.Line, fr.Column)
+		opt.view.source(w, &fr.call)
 	}
 	w.WriteByte('\n')
 }
 
-// printVerbose prints a frame as --verbose has it.
-func (opt *addrOptions) printVerbose(w textWriter, fr *lookup.Call, more *symbol.Detail, file string) {
-	fmt.Fprintf(w, "  Filename: %s\n", file)
-	if more.StartLine != 0 {
-		fmt.Fprintf(w, "  Function start filename: %s\n  Function start line: %d\n", orUnknown(opt.fileOf(more.StartFile, more)), more.StartLine)
+// verbose prints a frame as --verbose has it.
+func (fr *jsonFrame) verbose(w textWriter) {
+	fmt.Fprintf(w, "  Filename: %s\n", orUnknown(fr.FileName))
+	if fr.StartLine != 0 {
+		fmt.Fprintf(w, "  Function start filename: %s\n  Function start line: %d\n", orUnknown(fr.StartFileName), fr.StartLine)
 	}
-	if more.HasStart {
-		fmt.Fprintf(w, "  Function start address: %#x\n", more.Start)
+	if fr.StartAddress != "" {
+		fmt.Fprintf(w, "  Function start address: %s\n", fr.StartAddress)
 	}
-	fmt.Fprintf(w, "  Line: %d\n  Column: %d\n", fr.Line, more.Column)
-	if more.Discriminator != 0 {
-		fmt.Fprintf(w, "  Discriminator: %d\n", more.Discriminator)
+	fmt.Fprintf(w, "  Line: %d\n  Column: %d\n", fr.Line, fr.Column)
+	if fr.Discriminator != 0 {
+		fmt.Fprintf(w, "  Discriminator: %d\n", fr.Discriminator)
 	}
 }
 
-// A jsonFrame has a frame's keys in the order of LLVM's.
+// A jsonFrame is a frame as it is shown: its keys are in the order of LLVM's.
 type jsonFrame struct {
 	Column        int
 	Discriminator int
@@ -179,6 +177,8 @@ type jsonFrame struct {
 	StartAddress  string
 	StartFileName string
 	StartLine     int
+
+	call lookup.Call
 }
 
 // A jsonAnswer has an answer's.
@@ -207,24 +207,29 @@ type jsonLocal struct {
 	TagOffset    string
 }
 
-// jsonOf returns an answer for JSON.
-func (opt *addrOptions) jsonOf(a *answer) *jsonAnswer {
+// framesOf returns the frames of an answer as they are shown.
+func (opt *addrOptions) framesOf(a *answer) []*jsonFrame {
 	frames := []*jsonFrame{}
-	shown := opt.shown(a)
-	for i := range shown {
-		fr, more := &shown[i], &a.more[i]
+	for i, fr := range opt.shown(a) {
+		more := &a.more[i]
 		j := &jsonFrame{
 			Column: more.Column, Discriminator: more.Discriminator, FileName: opt.fileOf(fr.File, more), Line: fr.Line,
-			StartFileName: opt.fileOf(more.StartFile, more), StartLine: more.StartLine,
+			StartFileName: opt.fileOf(more.StartFile, more), StartLine: more.StartLine, call: fr,
 		}
 		if opt.functions {
-			j.FunctionName = opt.nameOf(fr, more)
+			j.FunctionName = opt.nameOf(&fr, more)
 		}
 		if more.HasStart {
 			j.StartAddress = hexOf(more.Start)
 		}
 		frames = append(frames, j)
 	}
+	return frames
+}
+
+// jsonOf returns an answer for JSON.
+func (opt *addrOptions) jsonOf(a *answer) *jsonAnswer {
+	frames := opt.framesOf(a)
 	if a.name != "" {
 		return &jsonAnswer{ModuleName: a.module, SymName: a.name, Loc: &frames}
 	}

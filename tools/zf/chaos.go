@@ -1,7 +1,7 @@
 package main
 
-// -chaos: threads that change places at random (kernel/thread/chaos.go), in a recording. What is random comes
-// from a seed, which is in the command line of the machine that is recorded.
+// -chaos: threads that change places at random (kernel/thread/chaos.go), in a recording. What
+// is random comes from a seed, which is in the command line of the machine that is recorded.
 
 import (
 	"errors"
@@ -17,8 +17,8 @@ const chaosUsage = "with %s: have threads change places at random, so that\n" +
 
 const seedUsage = "begin what is random with number %s"
 
-// chaosProcs is how many goroutines may run at a time in chaos, each on a thread of its own: threads change places at
-// any instruction, and the goroutines of one thread at few.
+// chaosProcs is how many goroutines may run at a time in chaos, each on a thread of its own:
+// threads change places at any instruction, and the goroutines of one thread at few.
 const chaosProcs = "4"
 
 // chaosFlags is what the command line says of chaos.

@@ -1,7 +1,7 @@
 package main
 
-// A full core: of a machine that zf run has booted, of one behind a QEMU's monitor or a gdb stub, or of
-// a dump. It appears under its name when it is whole, and not before.
+// A full core: of a machine that zf run has booted, of one behind a QEMU's monitor or a gdb
+// stub, or of a dump. It appears under its name when it is whole, and not before.
 
 import (
 	"bytes"
@@ -122,8 +122,8 @@ func compress(to, from *os.File) (size uint64, err error) {
 	if _, err := from.Seek(0, io.SeekStart); err != nil {
 		return 0, err
 	}
-	// Each piece is a frame of its own, which the format allows: that takes little memory, and pieces of
-	// zeros, most of the file, are all the same frame.
+	// Each piece is a frame of its own, which the format allows: that takes little memory,
+	// and pieces of zeros, most of the file, are all the same frame.
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return 0, err
@@ -247,8 +247,8 @@ func (c *fullCore) ofFile(path string) error {
 // errNoDeath is what becomes of a core of a machine that was not there any more, or has not died.
 var errNoDeath = errors.New("no core: the machine has ended by itself, without a death that left it there")
 
-// keepCore has the core of a machine made when that dies. An image that was built for this run alone is
-// kept beside it: without it a core says nothing.
+// keepCore has the core of a machine made when that dies. An image that was built for this run
+// alone is kept beside it: without it a core says nothing.
 func (m *machine) keepCore(sym *symbol.File) {
 	m.cored = errNoDeath
 	m.qemu.Died = func(vm *qemu.VM) {

@@ -24,8 +24,8 @@ const (
 	debuginfodOff  = "off"
 )
 
-// newDebuginfod returns the client that -debuginfod=mode asks for, or nil. On a terminal it says how
-// far a download is.
+// newDebuginfod returns the client that -debuginfod=mode asks for, or nil. On a terminal it
+// says how far a download is.
 func newDebuginfod(mode string, stderr io.Writer) (*debuginfod.Client, error) {
 	switch mode {
 	case debuginfodOff:

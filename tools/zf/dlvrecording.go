@@ -1,9 +1,10 @@
 package main
 
-// `zf dlv` on a recording. Delve's only ways into a machine that somebody else runs are those for rr and for
-// debugserver: it starts a program of that name, which says where it listens, or is told where Delve does. So it gets
-// small scripts of these names, and this process serves it (package tools/rewind). As rr it goes backwards, too, but Delve
-// asks the host then whether rr could work there.
+// `zf dlv` on a recording. Delve's only ways into a machine that somebody else runs are those
+// for rr and for debugserver: it starts a program of that name, which says where it listens, or
+// is told where Delve does. So it gets small scripts of these names, and this process serves it
+// (package tools/rewind). As rr it goes backwards, too, but Delve asks the host then whether rr
+// could work there.
 
 import (
 	"context"
@@ -121,8 +122,8 @@ esac
 	return []string{"replay", recording}, []string{"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")}, nil
 }
 
-// asDebugserver has Delve take this process for debugserver, which connects to Delve: the script says where to, in a
-// file.
+// asDebugserver has Delve take this process for debugserver, which connects to Delve: the
+// script says where to, in a file.
 func asDebugserver(ctx context.Context, bin, elf string, o rewind.Options, served chan struct{}) (cmd, env []string, err error) {
 	o.Exits = true
 	address, script := filepath.Join(bin, "address"), filepath.Join(bin, "debugserver")

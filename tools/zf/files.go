@@ -31,35 +31,6 @@ func (g *guestFiles) flags(fs *flag.FlagSet) {
 // any reports whether there are files to pack.
 func (g *guestFiles) any() bool { return g.archive != "" || len(g.trees) > 0 }
 
-// addTo adds the files to an archive. The archive file must stay open until that has
-// been written, and close closes it.
-func (g *guestFiles) addTo(a *initrd.Archive) (close func(), err error) {
-	close = func() {}
-	if g.archive != "" {
-		file, err := os.Open(g.archive)
-		if err != nil {
-			return nil, fmt.Errorf("-initrd: %w", err)
-		}
-		close = func() { file.Close() }
-		if fi, err := file.Stat(); err == nil && fi.IsDir() {
-			close()
-			return nil, fmt.Errorf("-initrd: %s is a folder; -files takes folders", g.archive)
-		}
-		if err := a.AddArchive(file); err != nil {
-			close()
-			return nil, fmt.Errorf("-initrd %s: %w", g.archive, err)
-		}
-	}
-	for _, tree := range g.trees {
-		host, guest := splitTree(tree)
-		if err := a.AddTree(host, guest, nil); err != nil {
-			close()
-			return nil, fmt.Errorf("-files: %w", err)
-		}
-	}
-	return close, nil
-}
-
 // splitTree splits HOST:GUEST. Only an absolute path is one of the guest, so that a
 // colon in a name of the host seldom needs care. A single file without a path goes
 // into the root under its own name.
@@ -82,11 +53,25 @@ func (g *guestFiles) write(dir string, a *initrd.Archive) (path string, size int
 		}
 		a = new(initrd.Archive)
 	}
-	close, err := g.addTo(a)
-	if err != nil {
-		return "", 0, err
+	if g.archive != "" {
+		file, err := os.Open(g.archive)
+		if err != nil {
+			return "", 0, fmt.Errorf("-initrd: %w", err)
+		}
+		defer file.Close() // it is read until ours has been written
+		if isFolder(g.archive) {
+			return "", 0, fmt.Errorf("-initrd: %s is a folder; -files takes folders", g.archive)
+		}
+		if err := a.AddArchive(file); err != nil {
+			return "", 0, fmt.Errorf("-initrd %s: %w", g.archive, err)
+		}
 	}
-	defer close()
+	for _, tree := range g.trees {
+		host, guest := splitTree(tree)
+		if err := a.AddTree(host, guest, nil); err != nil {
+			return "", 0, fmt.Errorf("-files: %w", err)
+		}
+	}
 	path = filepath.Join(dir, "initrd")
 	if err := a.WriteFile(path); err != nil {
 		return "", 0, fmt.Errorf("packing files for the guest: %w", err)

@@ -104,6 +104,11 @@ func runGDB(c *call) error {
 	} else if err := inspect.Check(f.core, target); err != nil && !f.force {
 		return err
 	}
+	return f.debug(ctx, c, gdb, target, info)
+}
+
+// debug runs gdb on the core, or on the machine.
+func (f *gdbFlags) debug(ctx context.Context, c *call, gdb, target string, info *image.Info) error {
 	tmp, err := qemu.PlainFolder()
 	if err != nil {
 		return err
@@ -205,8 +210,8 @@ func (f *gdbFlags) parse(c *call) error {
 	return nil
 }
 
-// start starts the machine, which waits for gdb on stub, a character device of QEMU's. end is called when it has
-// ended.
+// start starts the machine, which waits for gdb on stub, a character device of QEMU's. end is
+// called when it has ended.
 func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, tmp, stub string) (vm *qemu.VM, end func(), err error) {
 	var open []io.Closer
 	end = func() {
@@ -221,19 +226,14 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	if err := f.chooseAccel(ctx); err != nil {
 		return fail(exitMachine, err)
 	}
-	initrd, size, err := f.files.write(tmp, nil)
-	if err != nil {
-		return fail(exitUsage, err)
-	}
-	if need := needMiB(info, size); f.qemu.MemoryMiB < need {
-		return fail(exitUsage, fmt.Errorf("too small RAM size: %s needs %d MiB, the machine has %d; give it -m %[2]d or more",
-			f.target, need, f.qemu.MemoryMiB))
-	}
 	sym, err := symbol.Open(target)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
 	open = append(open, sym)
+	if err := f.load(target, info, sym, tmp); err != nil {
+		return fail(exitUsage, err)
+	}
 	serial := f.stdout
 	var file *os.File
 	switch f.serial {
@@ -263,7 +263,6 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	}
 	options := []string{kernelOption("arg0", strings.TrimSuffix(filepath.Base(target), ".elf")), "tty=pipe", f.append}
 	f.qemu.Append = kernelCommandLine(strings.TrimSpace(strings.Join(options, " ")), f.arguments)
-	f.qemu.Kernel, f.qemu.Initrd = target, initrd
 	f.qemu.GDB = stub + ",server=on,wait=off"
 	f.qemu.Paused = true
 	f.qemu.Stdin, f.qemu.Stdout = con, noticing{filter, con.listens}
@@ -274,8 +273,9 @@ func (f *gdbFlags) start(ctx context.Context, target string, info *image.Info, t
 	return vm, end, nil
 }
 
-// onTerminal runs a debugger to its end, with env besides our own environment. On a terminal gdb is the foreground process group while it
-// runs: ^C is for it alone, and QEMU, in ours, does not end by it.
+// onTerminal runs a debugger to its end, with env besides our own environment. On a terminal
+// gdb is the foreground process group while it runs: ^C is for it alone, and QEMU, in ours,
+// does not end by it.
 func (c *call) onTerminal(ctx context.Context, debugger string, args []string, env ...string) error {
 	cmd := exec.CommandContext(ctx, debugger, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, c.stdout, c.stderr
@@ -339,9 +339,9 @@ func runtimeScript(image string) (path string, ok bool) {
 	return path, ok && ofGo(path)
 }
 
-// ofGo reports whether a file is the Go runtime's own commands, of the Go that is installed or of one that it has fetched.
-// The path comes out of an ELF file, which may be anybody's: gdb runs the file, and with the path / in its list whatever
-// else the ELF file names or holds.
+// ofGo reports whether a file is the Go runtime's own commands, of the Go that is installed or
+// of one that it has fetched. The path comes out of an ELF file, which may be anybody's: gdb
+// runs the file, and with the path / in its list whatever else the ELF file names or holds.
 func ofGo(path string) bool {
 	cmd := exec.Command("go", "env", "GOROOT", "GOMODCACHE")
 	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local")

@@ -109,17 +109,11 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 		files = append(files, path)
 	}
 	for _, path := range files {
-		sym, err := openIndexed(path, l.indexes)
-		if errors.Is(err, symbol.ErrNotELF) {
-			if t, terr := symstore.Open(path); terr == nil {
-				add(t, t)
-				continue
-			}
-		}
+		sym, c, err := l.open(path)
 		if err != nil {
 			return nil, err
 		}
-		add(sym, sym)
+		add(sym, c)
 	}
 	if f.pid != 0 || f.core != "" {
 		p, err := (&addrOptions{exe: defaultExe, pid: f.pid, core: f.core}).openProcess(l.indexes)
@@ -137,33 +131,7 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 		}
 	}
 	if len(folders) > 0 || l.indexes.server != nil {
-		im.Find = func(build, module string) lookup.Resolver {
-			for _, d := range folders {
-				if sym := d.find(build, module); sym != nil {
-					l.opened = append(l.opened, sym)
-					return sym
-				}
-			}
-			for _, d := range folders {
-				if t := symstore.Find(d.root, build); t != nil {
-					return t
-				}
-			}
-			if sym := l.indexes.fromServer(build); sym != nil {
-				l.opened = append(l.opened, sym)
-				return sym
-			}
-			return nil
-		}
-		im.File = func(path string) lookup.Resolver {
-			for _, d := range folders {
-				if sym := d.named(path); sym != nil {
-					l.opened = append(l.opened, sym)
-					return sym
-				}
-			}
-			return nil
-		}
+		l.search(im, folders)
 	}
 	if f.bias != "" {
 		if len(im.Given) == 0 {
@@ -176,6 +144,52 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 		im.Bias = &bias
 	}
 	return im, nil
+}
+
+// open opens an ELF file, or a file of a crash reporter.
+func (l *loader) open(path string) (lookup.Resolver, io.Closer, error) {
+	sym, err := openIndexed(path, l.indexes)
+	if errors.Is(err, symbol.ErrNotELF) {
+		if t, terr := symstore.Open(path); terr == nil {
+			return t, t, nil
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return sym, sym, nil
+}
+
+// search has im find images in folders and at servers.
+func (l *loader) search(im *lookup.Images, folders []*folder) {
+	opened := func(sym *symbol.File) lookup.Resolver {
+		if sym == nil {
+			return nil
+		}
+		l.opened = append(l.opened, sym)
+		return sym
+	}
+	im.Find = func(build, module string) lookup.Resolver {
+		for _, d := range folders {
+			if sym := d.find(build, module); sym != nil {
+				return opened(sym)
+			}
+		}
+		for _, d := range folders {
+			if t := symstore.Find(d.root, build); t != nil {
+				return t
+			}
+		}
+		return opened(l.indexes.fromServer(build))
+	}
+	im.File = func(path string) lookup.Resolver {
+		for _, d := range folders {
+			if sym := d.named(path); sym != nil {
+				return opened(sym)
+			}
+		}
+		return nil
+	}
 }
 
 // openSymbols opens an ELF file that can resolve something.

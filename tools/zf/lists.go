@@ -20,8 +20,8 @@ import (
 // goTableSymbol is the kernel's table of where the runtime keeps what.
 const goTableSymbol = image.KernelPackage + image.GoTableName
 
-// listWaits is for a filter's OnList: what keeps a program from going on, a line each, and an object
-// for JSON. A list that does not tell is no error: it says nothing.
+// listWaits is for a filter's OnList: what keeps a program from going on, a line each, and an
+// object for JSON. A list that does not tell is no error: it says nothing.
 func listWaits(l *trace.List) (lines []string, json []byte) {
 	g, err := waitsOfList(l)
 	if err != nil {

@@ -63,8 +63,8 @@ type machine struct {
 // maxCPUs is how many CPUs the kernel takes.
 const maxCPUs = 64
 
-// hostCPUs is how many CPUs the machines of zf run and zf test have: as many as the host, and not more
-// than four, since each one that has nothing to do costs the host some time, too.
+// hostCPUs is how many CPUs the machines of zf run and zf test have: as many as the host, and
+// not more than four, since each one that has nothing to do costs the host some time, too.
 func hostCPUs() int { return min(4, runtime.NumCPU()) }
 
 // flags adds the flags that say what machine it is.
@@ -180,6 +180,19 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
 		out.close()
 		return m.failed(exitUsage, fmt.Errorf("%s: %w", m.recordFlagName(), err))
 	}
+	code := m.run(ctx, sym, con, options, out, second, recording)
+	if err := record.close(); err != nil {
+		m.fail(fmt.Errorf("-json: traces are missing from %s: %w", record.name, err))
+		if code == exitOK {
+			code = exitUsage
+		}
+	}
+	return code
+}
+
+// run starts the machine, waits for its end, and says what has become of it and of what was
+// asked for, which must not look like success where it is not there.
+func (m *machine) run(ctx context.Context, sym *symbol.File, con *console, options []string, out *screen, second *eventstream.Frames, recording *recording) int {
 	quit := make(chan os.Signal, 1)
 	defer quits.stop(quit)
 	vm, err := m.start(ctx, options, quit)
@@ -206,18 +219,11 @@ func (m *machine) boot(ctx context.Context, sym *symbol.File) int {
 	if m.core != "" && m.cored != nil {
 		m.say("-core: %v", m.cored)
 	}
-	// What was asked for and is not there must not look like success.
 	if err := m.records.end(); err != nil && code == exitOK {
 		code = exitUsage
 	}
 	if rerr != nil {
 		code = max(code, m.failed(exitUsage, fmt.Errorf("%s: %s: %w", m.recordFlagName(), m.record, rerr)))
-	}
-	if err := record.close(); err != nil {
-		m.fail(fmt.Errorf("-json: traces are missing from %s: %w", record.name, err))
-		if code == exitOK {
-			code = exitUsage
-		}
 	}
 	return code
 }
@@ -282,8 +288,9 @@ func (m *machine) settle() (stdin io.Reader, pipe, cooked bool, options []string
 	case ok:
 		pipe, cooked = tty == "pipe", tty == "cooked"
 	case m.qemu.Icount && (noInput(stdin) || m.record != ""):
-		// Its end would come when the host gets to it, in the midst of the guest's instructions. QEMU hands over to a
-		// recorded machine what has come for it while that sleeps in the host's time, which it does not with -icount.
+		// Its end would come when the host gets to it, in the midst of the guest's
+		// instructions. QEMU hands over to a recorded machine what has come for it
+		// while that sleeps in the host's time, which it does not with -icount.
 		if !noInput(stdin) {
 			m.say("note: a machine that is recorded with -icount gets no input; leave -icount out")
 		}
@@ -489,8 +496,9 @@ func (m *machine) attend(vm *qemu.VM, filter *trace.Filter, quit <-chan os.Signa
 			if debugged || why != notStuck {
 				continue
 			}
-			// Halted with interrupts off, only an NMI could wake it.
-			// All CPUs: the one that has died may still send traces or the memory while the others stand still.
+			// Halted with interrupts off, only an NMI could wake it. All CPUs: the
+			// one that has died may still send traces or the memory while the
+			// others stand still.
 			if h, err := vm.Dead(); err != nil || !h {
 				seen = 0
 				continue

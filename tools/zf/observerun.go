@@ -28,8 +28,8 @@ type observer struct {
 	image *inspect.Image
 	spots map[uint64][]spot
 
-	// again are calls that will be seen once more: an interrupt came when the machine stood in front of their
-	// first instruction.
+	// again are calls that will be seen once more: an interrupt came when the machine stood
+	// in front of their first instruction.
 	again map[entered]bool
 
 	tables  *unwind.Tables
@@ -163,18 +163,9 @@ func (o *observer) run() error {
 		if at > to {
 			return partsError(wrongStop(at, to))
 		}
-		v := &view{read: o.d.Read, pages: map[uint64][]byte{}}
-		c := &inspect.CPU{Read: v.Read}
-		if c.Registers, err = o.d.Registers(); err != nil {
+		c, err := o.look(at)
+		if err != nil {
 			return err
-		}
-		if o.entry != 0 && c.Registers["rip"] == o.entry {
-			if o.spots[o.entry] == nil {
-				if err := o.d.Unbreak(o.entry); err != nil {
-					return err
-				}
-			}
-			o.entry, o.taken, o.next = 0, at, at+o.every
 		}
 		if o.every > 0 && at == o.next {
 			o.sample(c, at)
@@ -195,7 +186,22 @@ func (o *observer) run() error {
 	}
 }
 
-// hit says what is to be said at a spot, and steps over its instruction: the stub would stop there again.
+// look returns the CPU where it stands, and begins the profile at the image's first instruction.
+func (o *observer) look(at uint64) (c *inspect.CPU, err error) {
+	v := &view{read: o.d.Read, pages: map[uint64][]byte{}}
+	c = &inspect.CPU{Read: v.Read}
+	if c.Registers, err = o.d.Registers(); err != nil || o.entry == 0 || c.Registers["rip"] != o.entry {
+		return c, err
+	}
+	if o.spots[o.entry] == nil {
+		err = o.d.Unbreak(o.entry)
+	}
+	o.entry, o.taken, o.next = 0, at, at+o.every
+	return c, err
+}
+
+// hit says what is to be said at a spot, and steps over its instruction: the stub would stop
+// there again.
 func (o *observer) hit(c *inspect.CPU, at uint64, all []spot) error {
 	pc := c.Registers["rip"]
 	if f, ok := o.p.rec.sym.GoFunc(pc); ok {

@@ -1,7 +1,7 @@
 package main
 
-// -record: the machine is recorded, in one file (tools/record). What cannot be in a recording is said
-// before anything runs.
+// -record: the machine is recorded, in one file (tools/record). What cannot be in a recording
+// is said before anything runs.
 
 import (
 	"cmp"
@@ -87,8 +87,8 @@ func (m *machine) chaosGiven() bool {
 	return given
 }
 
-// wrongRecord says what cannot be recorded of a machine, which the flag of that name asks for. Folders to mount,
-// which a recording does not have, become files.
+// wrongRecord says what cannot be recorded of a machine, which the flag of that name asks for.
+// Folders to mount, which a recording does not have, become files.
 func (m *machine) wrongRecord(flag string, files *guestFiles) error {
 	port, _ := lastOption(m.append, "record.port")
 	switch {
@@ -181,7 +181,8 @@ func (m *machine) startRecord(ctx context.Context, sym *symbol.File, cooked bool
 	return r, nil
 }
 
-// knownLog returns an error for a QEMU whose log is not understood, so that nobody knows when a state belongs to it.
+// knownLog returns an error for a QEMU whose log is not understood, so that nobody knows when a
+// state belongs to it.
 func knownLog(ctx context.Context, program string) error {
 	dir, err := os.MkdirTemp("", "zf-log-")
 	if err != nil {

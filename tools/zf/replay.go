@@ -315,6 +315,12 @@ func (f *replayFlags) parse(c *call) error {
 	if err != nil {
 		return err
 	}
+	return f.check(quiet)
+}
+
+// check returns what is wrong with the command line, if anything is, and decides what it leaves
+// open.
+func (f *replayFlags) check(quiet bool) error {
 	f.show = !quiet && f.look.trace != standardOutput && f.look.profile != standardOutput
 	switch {
 	case f.gdb != "" && f.core != "":

@@ -1,6 +1,7 @@
 package main
 
-// A recording behind a debugger that goes backwards, too: gdb by zf replay -gdb -reverse, Delve by zf dlv.
+// A recording behind a debugger that goes backwards, too: gdb by zf replay -gdb -reverse, Delve
+// by zf dlv.
 
 import (
 	"context"
@@ -13,8 +14,9 @@ import (
 	"github.com/zeroframe/zeroframe/tools/rewind"
 )
 
-// rewindOptions are those for a recording. At the machine's first instructions there
-// is neither an image nor a goroutine, which confuses debuggers; so the Go runtime's first one is the first for them.
+// rewindOptions are those for a recording. At the machine's first instructions there is neither
+// an image nor a goroutine, which confuses debuggers; so the Go runtime's first one is the
+// first for them.
 func rewindOptions(ctx context.Context, r *recorded) (o rewind.Options, err error) {
 	log := r.log
 	if !log.Known {

@@ -1,8 +1,8 @@
 package main
 
-// What is looked at while a recording is replayed: calls, expressions, samples. QEMU's gdb stub stops the machine, and its
-// count of instructions says where that is. The machine notices nothing of it, so the replay is verified as
-// without; observerun.go stops it.
+// What is looked at while a recording is replayed: calls, expressions, samples. QEMU's gdb stub
+// stops the machine, and its count of instructions says where that is. The machine notices
+// nothing of it, so the replay is verified as without; observerun.go stops it.
 
 import (
 	"bytes"
@@ -196,7 +196,8 @@ func (o *observing) ask(what string, call bool) *sought {
 	return a
 }
 
-// unknown is the error of a name in an expression of -print-on that nothing has at any of its instructions.
+// unknown is the error of a name in an expression of -print-on that nothing has at any of its
+// instructions.
 func (o *observing) unknown(all map[uint64][]spot, image *inspect.Image) error {
 	names := map[*sought]map[string]bool{} // that nothing has at those that were looked at
 	for pc, spots := range all {
@@ -248,8 +249,8 @@ var goDeath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 // traceBegin is the first line of a trace.
 var traceBegin = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`zf1 begin \d+ (\w+)`) })
 
-// deathAt returns how many instructions had been run when a recorded machine began to say that it dies: with the first
-// byte of Go's panic, or without one of the trace.
+// deathAt returns how many instructions had been run when a recorded machine began to say that
+// it dies: with the first byte of Go's panic, or without one of the trace.
 func deathAt(r *record.Recording, l *record.Log) (uint64, error) {
 	at := -1
 	for _, m := range traceBegin().FindAllSubmatchIndex(r.Serial, -1) {
@@ -271,7 +272,8 @@ func deathAt(r *record.Recording, l *record.Log) (uint64, error) {
 	return e.Instructions, nil
 }
 
-// lines writes lines between what else is written to the same place: each begins at the beginning of one.
+// lines writes lines between what else is written to the same place: each begins at the
+// beginning of one.
 type lines struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -302,7 +304,8 @@ func (l *lines) say(s string) error {
 // pageSize is of what is read at once of a machine that stands still, in bytes.
 const pageSize = 1 << 10
 
-// view is the memory of a machine that stands still: what has been read once is not asked for again.
+// view is the memory of a machine that stands still: what has been read once is not asked for
+// again.
 type view struct {
 	read  func(p []byte, addr uint64) error
 	pages map[uint64][]byte

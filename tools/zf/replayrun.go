@@ -1,9 +1,10 @@
 package main
 
-// The machine of a recording runs again. That it does the same is seen in three ways: QEMU itself gives
-// up when an event of its log does not come at its instruction; the output is compared byte by byte;
-// and the machine is stopped at the last instruction of the recording, which shows that it has come
-// there. One that waits for an event that will not come stands still, which is seen by asking.
+// The machine of a recording runs again. That it does the same is seen in three ways: QEMU
+// itself gives up when an event of its log does not come at its instruction; the output is
+// compared byte by byte; and the machine is stopped at the last instruction of the recording,
+// which shows that it has come there. One that waits for an event that will not come stands
+// still, which is seen by asking.
 
 import (
 	"context"
@@ -38,16 +39,16 @@ type playing struct {
 	atEnd    bool   // that is the recording's end
 }
 
-// While the machine sleeps, QEMU comes to the next event of its log when anything wakes it: what woke it as
-// it was recorded is not there, and the next timer may be a minute away. So it is asked how far it is, all
-// the time, which wakes it, too.
+// While the machine sleeps, QEMU comes to the next event of its log when anything wakes it:
+// what woke it as it was recorded is not there, and the next timer may be a minute away. So it
+// is asked how far it is, all the time, which wakes it, too.
 const (
 	askEvery    = 5 * time.Millisecond   // while it runs instructions
 	askSleeping = 200 * time.Microsecond // while it does not
 )
 
-// A machine that runs no instruction although it was asked more often than its log has such rounds of QEMU's
-// main loop, and for so long, waits for what will not come.
+// A machine that runs no instruction although it was asked more often than its log has such
+// rounds of QEMU's main loop, and for so long, waits for what will not come.
 const standsStill = 10 * time.Second
 
 // run runs the replay.

@@ -1,6 +1,7 @@
 package main
 
-// `zf report FILE.zfr`: the log and the image are those of a recording, and the page has why the machine died.
+// `zf report FILE.zfr`: the log and the image are those of a recording, and the page has why
+// the machine died.
 
 import (
 	"bytes"
@@ -26,8 +27,8 @@ func (f *reportFlags) elfNames() string {
 	return baseNames(f.images.elfs)
 }
 
-// recording opens the recording: it returns what the machine has said, and what finds out why it died, if it has, which
-// takes replays. Its image is that of the page, if -e names no other.
+// recording opens the recording: it returns what the machine has said, and what finds out why
+// it died, if it has, which takes replays. Its image is that of the page, if -e names no other.
 func (f *reportFlags) recording(ctx context.Context, c *call) (in io.ReadCloser, ask func() (*page.Why, error), err error) {
 	r, err := c.openRecorded(f.input, f.trust)
 	if err != nil {
@@ -44,8 +45,8 @@ func (f *reportFlags) recording(ctx context.Context, c *call) (in io.ReadCloser,
 	return in, func() (*page.Why, error) { return whyOf(ctx, r, c) }, r.readSymbols()
 }
 
-// whyOf is what the page says of a recorded death; nil if the machine has not died. What keeps it from being found is
-// said on the page, and is no error but an interrupt.
+// whyOf is what the page says of a recorded death; nil if the machine has not died. What keeps
+// it from being found is said on the page, and is no error but an interrupt.
 func whyOf(ctx context.Context, r *recorded, c *call) (*page.Why, error) {
 	c.say("looking for why it died, in replays")
 	launch, err := r.launcher(ctx)

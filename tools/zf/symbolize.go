@@ -143,11 +143,11 @@ func runSymbolize(c *call) error {
 	}
 	defer in.Close()
 	indexes, err := newIndexing(f.index, &c.streams)
-	if err != nil {
-		return err
+	if err == nil {
+		defer indexes.clean()
+		err = indexes.askServers(ctx, f.debuginfod)
 	}
-	defer indexes.clean()
-	if err := indexes.askServers(ctx, f.debuginfod); err != nil {
+	if err != nil {
 		return err
 	}
 	images := f.load(indexes)
@@ -157,8 +157,7 @@ func runSymbolize(c *call) error {
 	if err := f.view.apply(&opt, opt.Color && isTerminal(c.stdout)); err != nil {
 		return err
 	}
-	text := f.view.alone(f.format, c.stdout, &opt)
-	filter, err := trace.NewFilter(text, opt)
+	filter, err := trace.NewFilter(f.view.alone(f.format, c.stdout, &opt), opt)
 	if err != nil {
 		return err
 	}
@@ -180,19 +179,28 @@ func runSymbolize(c *call) error {
 	if err != nil {
 		return err
 	}
-	stats := filter.Stats()
-	nothing := stats.Traces+stats.Foreign == 0
-	if stats.Mismatch || stats.MismatchBefore || unread || stats.Left > 0 || nothing && stats.Lost > 0 {
-		return status(exitUsage)
+	if f.resolved(filter.Stats(), unread) {
+		f.sayNothing(filter.Stats(), seen, c, ctx.Err() != nil)
+		return nil
 	}
-	if nothing && ctx.Err() == nil && !f.records.any() && f.inputs == nil {
-		why := "the lines of one begin with zf1, or have a form that `zf help symbolize` names"
-		if seen.isNoise() {
-			why = fmt.Sprintf("most of what came is no text, as at a wrong speed of the line (-baud is %d)", f.baud)
-		}
-		c.say("no trace found; %s", why)
+	return status(exitUsage)
+}
+
+// resolved reports whether all that came was resolved.
+func (f *symbolizeFlags) resolved(s trace.Stats, unread bool) bool {
+	return !s.Mismatch && !s.MismatchBefore && !unread && s.Left == 0 && (s.Traces+s.Foreign > 0 || s.Lost == 0)
+}
+
+// sayNothing says that no trace has come, and why that may be.
+func (f *symbolizeFlags) sayNothing(s trace.Stats, seen *noise, c *call, interrupted bool) {
+	if s.Traces+s.Foreign > 0 || interrupted || f.records.any() || f.inputs != nil {
+		return
 	}
-	return nil
+	why := "the lines of one begin with zf1, or have a form that `zf help symbolize` names"
+	if seen.isNoise() {
+		why = fmt.Sprintf("most of what came is no text, as at a wrong speed of the line (-baud is %d)", f.baud)
+	}
+	c.say("no trace found; %s", why)
 }
 
 // options returns how traces are resolved and shown.
@@ -224,8 +232,8 @@ func (f *symbolizeFlags) options(ctx context.Context, c *call, images *loader, s
 	}
 }
 
-// pieces returns in how large pieces an input of that size is read: a log that is there in larger ones
-// than what is live, since what is looked up at once costs less (tools/trace).
+// pieces returns in how large pieces an input of that size is read: a log that is there in
+// larger ones than what is live, since what is looked up at once costs less (tools/trace).
 func pieces(size int64) int {
 	if size > 0 {
 		return 512 << 10
@@ -301,6 +309,11 @@ func (f *symbolizeFlags) parse(c *call) error {
 	if err != nil {
 		return err
 	}
+	return f.check(c, inputs)
+}
+
+// check takes the inputs, and returns what is wrong with the command line, if anything is.
+func (f *symbolizeFlags) check(c *call, inputs []string) error {
 	f.input = "-"
 	if len(inputs) > 0 {
 		f.input = inputs[0]

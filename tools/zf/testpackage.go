@@ -365,23 +365,29 @@ func (t *packageTest) prepare(ctx context.Context, tmp string) (m *machine, sym 
 	if need := needMiB(&b.Info, size); t.qemu.MemoryMiB < need {
 		return failed(fmt.Errorf("too small RAM size: the test binary and its files need %d MiB, the machine has %d; give it a larger -m", need, t.qemu.MemoryMiB))
 	}
+	c, err := t.machineOf(b.Path, archive, self, shares)
+	if err != nil {
+		return failed(err)
+	}
+	return c, sym, exitOK
+}
+
+// machineOf returns the machine for an image, whose path in the machine is self, and its files.
+func (t *packageTest) machineOf(image, archive, self string, shares []qemu.Share) (*machine, error) {
 	c := t.machine
 	c.records = &records{dir: t.machine.records.dir}
-	c.qemu.Kernel, c.qemu.Initrd, c.qemu.Shares = b.Path, archive, shares
-	c.name = filepath.Base(b.Path)
+	c.qemu.Kernel, c.qemu.Initrd, c.qemu.Shares = image, archive, shares
+	c.name = filepath.Base(image)
 	c.options = []string{
 		"report=off",
 		kernelOption("arg0", self),
-		kernelOption("cwd", p.Dir),
+		kernelOption("cwd", t.pkg.Dir),
 	}
-	if p.Standard {
-		c.options = append(c.options, kernelOption("env.GOROOT", p.Root))
+	if t.pkg.Standard {
+		c.options = append(c.options, kernelOption("env.GOROOT", t.pkg.Root))
 	}
 	c.arguments = t.pass
-	if err := t.flight.watch.resolve(&c, b.Path); err != nil {
-		return failed(err)
-	}
-	return &c, sym, exitOK
+	return &c, t.flight.watch.resolve(&c, image)
 }
 
 // baseTree is what each test finds: see testText.

@@ -1,7 +1,8 @@
 package main
 
-// `zf test -record-failures`: the tests run again and again, each time on a machine that is recorded and has
-// another seed. What has passed is thrown away; of what has failed the recording stays.
+// `zf test -record-failures`: the tests run again and again, each time on a machine that is
+// recorded and has another seed. What has passed is thrown away; of what has failed the
+// recording stays.
 
 import (
 	"bytes"
@@ -40,7 +41,8 @@ func (r *recordFailures) names(pkgs []image.TestPackage) {
 	}
 }
 
-// name is what the recordings of a package are called: its last name, or its whole path, where that is another's, too.
+// name is what the recordings of a package are called: its last name, or its whole path, where
+// that is another's, too.
 func (r *recordFailures) name(importPath string) string {
 	if base := path.Base(importPath); r.last[base] < 2 {
 		return base
@@ -189,7 +191,8 @@ func (s *series) sayNext(ctx context.Context) {
 	s.say("zf replay %s does it again, %s%s", first, why, more)
 }
 
-// path returns where the recording of a run with a seed goes. Those of an earlier zf test, perhaps of another build, stay.
+// path returns where the recording of a run with a seed goes. Those of an earlier zf test,
+// perhaps of another build, stay.
 func (s *series) path(seed uint64) string {
 	path := fmt.Sprintf("%s.%d.zfr", s.to, seed)
 	for n := 2; ; n++ {

@@ -1,6 +1,7 @@
 package main
 
-// `zf run -watch`: which variables are watched. The kernel takes addresses; their names are the image's.
+// `zf run -watch`: which variables are watched. The kernel takes addresses; their names are the
+// image's.
 
 import (
 	stdelf "debug/elf"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // maxWatches is how many places a CPU can watch.
@@ -28,44 +30,35 @@ func (w *watches) flags(fs *flag.FlagSet) {
 	})
 }
 
-// resolve makes the kernel's options of the flags, and addresses of the names in options that -append has.
+// resolve makes the kernel's options of the flags, and addresses of the names in options that
+// -append has.
 func (w *watches) resolve(m *machine, elf string) error {
-	words, _ := kernelWords(m.append)
-	named := slices.ContainsFunc(words, func(word string) bool {
-		v, ok := strings.CutPrefix(word, "watch=")
-		return ok && !isNumber(v)
-	})
-	if len(w.places) == 0 && !named {
-		return nil
-	}
-	symbols, err := variables(elf)
-	if err != nil {
-		return fmt.Errorf("-watch: %w", err)
+	symbols := sync.OnceValues(func() (map[string][]variable, error) { return variables(elf) })
+	option := func(place string) (string, error) {
+		all, err := symbols()
+		if err != nil {
+			return "", err
+		}
+		return watchOption(all, place)
 	}
 	for _, p := range w.places {
-		option, err := watchOption(symbols, p)
+		o, err := option(p)
 		if err != nil {
 			return fmt.Errorf("-watch %s: %w", p, err)
 		}
-		m.options = append(m.options, option)
+		m.options = append(m.options, o)
 	}
-	if !named {
-		return nil
-	}
-	// The last first, so that what is replaced stays where it was found.
-	line := m.append
-	for i := len(words) - 1; i >= 0; i-- {
-		v, ok := strings.CutPrefix(words[i], "watch=")
+	words, _ := kernelWords(m.append)
+	for _, word := range words {
+		v, ok := strings.CutPrefix(word, "watch=")
 		if !ok || isNumber(v) {
 			continue
 		}
-		option, err := watchOption(symbols, strings.Trim(v, `"`))
+		o, err := option(strings.Trim(v, `"`))
 		if err != nil {
-			return fmt.Errorf("-append %s: %w", words[i], err)
+			return fmt.Errorf("-append %s: %w", word, err)
 		}
-		at := strings.LastIndex(line, words[i])
-		m.append = m.append[:at] + option + m.append[at+len(words[i]):]
-		line = line[:at]
+		m.append = strings.Replace(m.append, word, o, 1)
 	}
 	return nil
 }
