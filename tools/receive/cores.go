@@ -204,36 +204,26 @@ func source(a netip.Addr) netip.Prefix {
 
 // room makes room for one more from that address. Who has only announced a dump gives way.
 func (c *cores) room(from netip.Addr) bool {
-	var ofSource int
-	var idle, idleHere *coreKey
-	older := func(id coreKey, than *coreKey) *coreKey {
-		if than == nil || c.open[id].heard.Before(c.open[*than].heard) {
-			return &id
-		}
-		return than
-	}
-	for id, in := range c.open {
-		here := source(id.addr) == source(from)
-		if here {
+	ofSource := 0
+	for id := range c.open {
+		if source(id.addr) == source(from) {
 			ofSource++
 		}
-		if in.d == nil {
-			idle = older(id, idle)
-			if here {
-				idleHere = older(id, idleHere)
-			}
-		}
 	}
-	switch {
-	case ofSource >= maxOfSource:
-		idle = idleHere
-	case len(c.open) < maxCores:
+	crowded := ofSource >= maxOfSource
+	if !crowded && len(c.open) < maxCores {
 		return true
 	}
-	if idle != nil {
-		delete(c.open, *idle)
+	var idle coreKey
+	for id, in := range c.open {
+		if in.d == nil && (!crowded || source(id.addr) == source(from)) &&
+			(c.open[idle] == nil || in.heard.Before(c.open[idle].heard)) {
+			idle = id
+		}
 	}
-	return idle != nil
+	_, found := c.open[idle]
+	delete(c.open, idle)
+	return found
 }
 
 // begin begins the file of a dump, now that the first item has come, and reports whether there is one.

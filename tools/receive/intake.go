@@ -275,7 +275,7 @@ func (in *Intake) Tick(now time.Time) {
 		if now.Sub(o.heard) < in.opt.Patience {
 			break
 		}
-		in.giveUp(o, Late)
+		in.giveUp(o, false)
 	}
 	for m := range in.waiting {
 		if now.Sub(m.since) >= partialWait {
@@ -299,7 +299,7 @@ func (in *Intake) finish(m *machine) {
 	in.endFragment(m)
 	in.endOops(m)
 	for len(m.open) > 0 {
-		in.giveUp(m.oldestOpen(), Crowded)
+		in.giveUp(m.oldestOpen(), true)
 	}
 	delete(in.waiting, m)
 }
@@ -308,7 +308,7 @@ func (in *Intake) finish(m *machine) {
 func (in *Intake) Close() {
 	in.cores.close()
 	for in.opened.Len() > 0 {
-		in.giveUp(in.opened.Front().Value.(*openTrace), Late)
+		in.giveUp(in.opened.Front().Value.(*openTrace), false)
 	}
 	for _, m := range in.machines {
 		in.finish(m)

@@ -45,7 +45,7 @@ func (in *Intake) part(m *machine, p *datagram.Part, now time.Time) {
 	switch {
 	case o == nil:
 		if len(m.open) >= maxOpen {
-			in.giveUp(m.oldestOpen(), Crowded)
+			in.giveUp(m.oldestOpen(), true)
 		}
 		o = &openTrace{m: m, key: k, build: string(p.Build), first: now, cost: openCost}
 		in.held += o.cost
@@ -81,7 +81,7 @@ func (in *Intake) part(m *machine, p *datagram.Part, now time.Time) {
 func (in *Intake) hold(n int) {
 	in.held += n
 	for in.held > in.opt.MaxHeld && in.opened.Len() > 0 {
-		in.giveUp(in.opened.Front().Value.(*openTrace), Crowded)
+		in.giveUp(in.opened.Front().Value.(*openTrace), true)
 	}
 	if in.held <= in.opt.MaxHeld {
 		return
@@ -113,35 +113,27 @@ func (in *Intake) whole(o *openTrace, now time.Time) {
 	}
 	in.makeRegular(o.m)
 	in.stats.Traces++
-	b, cut := o.parts.Bytes()
-	in.sink.Trace(&Arrival{
-		Machine: o.m.name, Addr: o.m.addr, Time: now,
-		Boot: o.key.boot, Seq: o.key.seq, Build: o.build, Bytes: b, Cut: cut,
-	})
+	a := o.arrival(now)
+	a.Bytes, a.Cut = o.parts.Bytes()
+	in.sink.Trace(a)
 }
 
-// Why a trace is given up.
-type giveUpReason uint8
+// arrival is what is known of a trace beside its bytes.
+func (o *openTrace) arrival(when time.Time) *Arrival {
+	return &Arrival{Machine: o.m.name, Addr: o.m.addr, Time: when, Boot: o.key.boot, Seq: o.key.seq, Build: o.build}
+}
 
-const (
-	// Late: nothing more came of it in time.
-	Late giveUpReason = iota
-	// Crowded: its room was needed.
-	Crowded
-)
-
-// giveUp ends a trace that is not whole, and hands on what there is to show of it.
-func (in *Intake) giveUp(o *openTrace, why giveUpReason) {
+// giveUp ends a trace that is not whole, and hands on what there is to show of it. Either
+// nothing more came of it in time, or it was crowded out: its room was needed.
+func (in *Intake) giveUp(o *openTrace, crowded bool) {
 	in.close(o, false)
 	in.stats.Incomplete++
-	if why == Crowded {
+	if crowded {
 		in.stats.Crowded++
 	}
-	b := o.parts.Prefix()
-	in.sink.Trace(&Arrival{
-		Machine: o.m.name, Addr: o.m.addr, Time: o.heard,
-		Boot: o.key.boot, Seq: o.key.seq, Build: o.build, Bytes: b, Missing: o.parts.Missing(),
-	})
+	a := o.arrival(o.heard)
+	a.Bytes, a.Missing = o.parts.Prefix(), o.parts.Missing()
+	in.sink.Trace(a)
 }
 
 // close takes a trace out of the open ones, whole or not.
