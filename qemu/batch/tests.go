@@ -98,6 +98,9 @@ func (s *TestFlags) Make(ctx context.Context, t Table, some bool, stdout io.Writ
 		return err
 	}
 	if err := try(); err != nil {
+		if ctx.Err() != nil && s.Out != "" {
+			err = fmt.Errorf("%w; -resume -o %s does the rest", err, s.Out)
+		}
 		return err
 	}
 	if s.Out == "" {
