@@ -360,22 +360,7 @@ func (opt *addrOptions) print(w textWriter, f addrSymbols, a asked, frames []loo
 	if opt.relative || opt.names == shortNames {
 		more = detailsOf(f, pc, frames)
 	}
-	if opt.addresses {
-		shown := pc
-		if opt.adjust != 0 || pc == noPlace {
-			shown = a.addr
-		}
-		w.WriteString("0x")
-		for shift := 8 * f.AddressSize(); shift > 0; {
-			shift -= 4
-			w.WriteByte("0123456789abcdef"[shown>>shift&15])
-		}
-		if opt.pretty {
-			w.WriteString(": ")
-		} else {
-			w.WriteByte('\n')
-		}
-	}
+	opt.address(w, f, a)
 	if len(frames) == 0 {
 		switch {
 		case opt.functions && opt.pretty:
@@ -419,6 +404,27 @@ func (opt *addrOptions) print(w textWriter, f addrSymbols, a asked, frames []loo
 		}
 		w.WriteByte('\n')
 		opt.view.source(w, fr)
+	}
+}
+
+// address prints the address that was asked for, if it is wanted.
+func (opt *addrOptions) address(w textWriter, f addrSymbols, a asked) {
+	if !opt.addresses {
+		return
+	}
+	shown := a.pc
+	if opt.adjust != 0 || a.pc == noPlace {
+		shown = a.addr
+	}
+	w.WriteString("0x")
+	for shift := 8 * f.AddressSize(); shift > 0; {
+		shift -= 4
+		w.WriteByte("0123456789abcdef"[shown>>shift&15])
+	}
+	if opt.pretty {
+		w.WriteString(": ")
+	} else {
+		w.WriteByte('\n')
 	}
 }
 

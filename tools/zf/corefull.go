@@ -176,23 +176,25 @@ func fullDisk(path string, err error) error {
 }
 
 // ofVM makes the core of a machine that zf run has booted.
-func (c *fullCore) ofVM(vm *qemu.VM) error {
-	dump, err := vm.Memory()
+func (c *fullCore) ofVM(vm *qemu.VM) error { return c.ofDump(vm.Memory()) }
+
+// ofDump makes the core of a dump that QEMU writes.
+func (c *fullCore) ofDump(r *qemu.MemoryDump, err error) error {
+	return withDump(r, err, func(d *memory.Dump) error { return c.write(d) })
+}
+
+// withDump has f read a dump that QEMU writes, unless there is an error already.
+func withDump(r *qemu.MemoryDump, err error, f func(*memory.Dump) error) error {
 	if err != nil {
 		return err
 	}
-	return c.ofDump(dump)
-}
-
-// ofDump makes the core of a dump that QEMU writes.
-func (c *fullCore) ofDump(r *qemu.MemoryDump) error {
 	defer r.Close()
 	d, err := memory.OpenDump(r, -1)
 	if err != nil {
 		return err
 	}
 	d.Direct(r.Direct)
-	return c.write(d)
+	return f(d)
 }
 
 // ofMonitor makes the core of a machine behind a monitor.
@@ -202,11 +204,7 @@ func (c *fullCore) ofMonitor(ctx context.Context, socket string) error {
 		return err
 	}
 	defer m.Close()
-	dump, err := m.Memory()
-	if err != nil {
-		return err
-	}
-	return c.ofDump(dump)
+	return c.ofDump(m.Memory())
 }
 
 // ofStub makes the core of a machine behind a gdb stub.

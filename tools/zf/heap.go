@@ -63,17 +63,8 @@ func runHeap(c *call) error {
 	if err != nil {
 		return err
 	}
-	if pprof != "" {
-		if err := writeFile(pprof, func(w io.Writer) error { return h.Profile().Write(w) }); err != nil {
-			return fmt.Errorf("-pprof: %w", err)
-		}
-		c.say("wrote %s; look at it with: go tool pprof %[1]s", pprof)
-	}
-	if svg != "" {
-		if err := writeFile(svg, func(w io.Writer) error { return profile.SVG(w, h.Profile(), "heap: who holds what") }); err != nil {
-			return fmt.Errorf("-svg: %w", err)
-		}
-		c.say("wrote %s", svg)
+	if err := writeHolders(c, h, pprof, svg); err != nil {
+		return err
 	}
 	switch {
 	case at != "":
@@ -93,6 +84,23 @@ func runHeap(c *call) error {
 		return h.WriteJSON(c.stdout)
 	case pprof == "" && svg == "":
 		return h.WriteRows(c.stdout, rows)
+	}
+	return nil
+}
+
+// writeHolders writes a profile and a flame graph of who holds what, if they are wanted.
+func writeHolders(c *call, h *heap.Heap, pprof, svg string) error {
+	if pprof != "" {
+		if err := writeFile(pprof, func(w io.Writer) error { return h.Profile().Write(w) }); err != nil {
+			return fmt.Errorf("-pprof: %w", err)
+		}
+		c.say("wrote %s; look at it with: go tool pprof %[1]s", pprof)
+	}
+	if svg != "" {
+		if err := writeFile(svg, func(w io.Writer) error { return profile.SVG(w, h.Profile(), "heap: who holds what") }); err != nil {
+			return fmt.Errorf("-svg: %w", err)
+		}
+		c.say("wrote %s", svg)
 	}
 	return nil
 }

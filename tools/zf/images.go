@@ -133,17 +133,23 @@ func (f *symbolizeFlags) images(l *loader) (*lookup.Images, error) {
 	if len(folders) > 0 || l.indexes.server != nil {
 		l.search(im, folders)
 	}
-	if f.bias != "" {
-		if len(im.Given) == 0 {
-			return nil, errors.New("-bias: it is of the first ELF file, and -e names folders only")
-		}
-		bias, err := foreign.ParseBias(f.bias, im.Given[0])
-		if err != nil {
-			return nil, fmt.Errorf("-bias: %w", err)
-		}
-		im.Bias = &bias
+	return im, f.setBias(im)
+}
+
+// setBias sets where the first image runs, if -bias says so.
+func (f *symbolizeFlags) setBias(im *lookup.Images) error {
+	if f.bias == "" {
+		return nil
 	}
-	return im, nil
+	if len(im.Given) == 0 {
+		return errors.New("-bias: it is of the first ELF file, and -e names folders only")
+	}
+	bias, err := foreign.ParseBias(f.bias, im.Given[0])
+	if err != nil {
+		return fmt.Errorf("-bias: %w", err)
+	}
+	im.Bias = &bias
+	return nil
 }
 
 // open opens an ELF file, or a file of a crash reporter.

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/zeroframe/zeroframe/tools/core"
@@ -72,13 +71,7 @@ func waitsOfList(l *trace.List) (g *waits.Graph, err error) {
 		return nil, err
 	}
 	defer p.Close()
-	defer func() {
-		// What a stream has may be anything, and Delve's packages take much of it for granted.
-		if r := recover(); r != nil {
-			g, err = nil, fmt.Errorf("the traces are damaged (%v)", r)
-		}
-	}()
-	return waits.Analyze(p.Target(), sym, waits.Options{List: list})
+	return analyze(p, sym, waits.Options{List: list}, "the traces are damaged")
 }
 
 // goLayoutOf reads from an image where its runtime keeps what.

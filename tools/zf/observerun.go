@@ -69,26 +69,8 @@ func (p *playing) observe(vm *qemu.VM) error {
 	}
 	o := &observer{p: p, vm: vm, d: d, image: p.code, spots: p.spots, again: map[entered]bool{}}
 	if p.look.profile != "" {
-		o.tables, o.every = unwind.New(p.rec.sym), p.look.every
-		if o.every == 0 {
-			if o.every = leastStep; (p.target-p.rec.log.Base.At)/some > leastStep {
-				o.every = (p.target-p.rec.log.Base.At)/some | 1
-			}
-		}
-		// What runs before the image, the firmware, is none of the profile's.
-		o.next = forEver
-		if b := p.rec.log.Base.At; b > 0 { // it runs already
-			o.taken, o.next = b, b+o.every
-		} else {
-			f, err := elf.Open(p.rec.elf)
-			if err != nil {
-				return fail(err)
-			}
-			o.entry = f.Entry
-			f.Close()
-			if err := d.Break(o.entry); err != nil {
-				return fail(err)
-			}
+		if err := o.beginProfile(); err != nil {
+			return fail(err)
 		}
 	}
 	for _, a := range slices.Sorted(maps.Keys(o.spots)) {
@@ -122,6 +104,30 @@ func (p *playing) observe(vm *qemu.VM) error {
 	}
 	p.last = p.target
 	return p.stopped(vm)
+}
+
+// beginProfile decides where samples are taken. What runs before the image, the firmware, is none
+// of the profile's.
+func (o *observer) beginProfile() error {
+	begins := o.p.rec.log.Base.At
+	o.tables, o.every = unwind.New(o.p.rec.sym), o.p.look.every
+	if o.every == 0 {
+		if o.every = leastStep; (o.p.target-begins)/some > leastStep {
+			o.every = (o.p.target-begins)/some | 1
+		}
+	}
+	if begins > 0 { // it runs already
+		o.taken, o.next = begins, begins+o.every
+		return nil
+	}
+	o.next = forEver
+	f, err := elf.Open(o.p.rec.elf)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	o.entry = f.Entry
+	return o.d.Break(o.entry)
 }
 
 // run runs the machine until it has come to the replay's target.

@@ -61,18 +61,7 @@ func runPrint(c *call) error {
 	}
 	defer p.Close()
 	if c.NArg() == 1 {
-		all, err := p.Variables(at, limits)
-		if err != nil {
-			return err
-		}
-		if json {
-			return inspect.WriteValues(c.stdout, all)
-		}
-		where, err := p.Where(at)
-		if err != nil {
-			return err
-		}
-		return inspect.WriteVariables(c.stdout, where, all)
+		return printAll(c, p, at, limits, json)
 	}
 	for _, e := range c.Args()[1:] {
 		v, everr := p.Eval(e, at, limits)
@@ -87,4 +76,20 @@ func runPrint(c *call) error {
 		}
 	}
 	return err
+}
+
+// printAll lists the variables of a frame.
+func printAll(c *call, p *inspect.Program, at inspect.Place, limits inspect.Limits, json bool) error {
+	all, err := p.Variables(at, limits)
+	if err != nil {
+		return err
+	}
+	if json {
+		return inspect.WriteValues(c.stdout, all)
+	}
+	where, err := p.Where(at)
+	if err != nil {
+		return err
+	}
+	return inspect.WriteVariables(c.stdout, where, all)
 }

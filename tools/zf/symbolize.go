@@ -127,10 +127,8 @@ func runSymbolize(c *call) error {
 	ctx := c.interruptible()
 	// A file that is not there is said first, and alone. Symbols take longer to read, so
 	// the input is opened next: an error of it must not wait for them.
-	for _, path := range f.elfs {
-		if _, err := os.Stat(path); err != nil {
-			return fmt.Errorf("%w; give the image that `zf build -o FILE` wrote", err)
-		}
+	if err := areThere(f.elfs); err != nil {
+		return err
 	}
 	size := f.size(c.stdin)
 	if size > 4<<20 { // what is kept is large beside what each piece of the input takes
@@ -201,6 +199,16 @@ func (f *symbolizeFlags) sayNothing(s trace.Stats, seen *noise, c *call, interru
 		why = fmt.Sprintf("most of what came is no text, as at a wrong speed of the line (-baud is %d)", f.baud)
 	}
 	c.say("no trace found; %s", why)
+}
+
+// areThere returns an error if one of the files is not there.
+func areThere(files []string) error {
+	for _, path := range files {
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("%w; give the image that `zf build -o FILE` wrote", err)
+		}
+	}
+	return nil
 }
 
 // options returns how traces are resolved and shown.

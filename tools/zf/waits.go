@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/inspect"
+	"github.com/zeroframe/zeroframe/tools/symbol"
 	"github.com/zeroframe/zeroframe/tools/waits"
 )
 
@@ -81,10 +82,15 @@ func waitsIn(p *inspect.Program, elf string, opt waits.Options) (g *waits.Graph,
 		return nil, err
 	}
 	defer sym.Close()
+	return analyze(p, sym, opt, fmt.Sprintf("the core is damaged, or of another program than %s", elf))
+}
+
+// analyze finds who waits for whom. A core and a stream may hold anything, and Delve's packages
+// take much of it for granted: damaged is the error then.
+func analyze(p *inspect.Program, sym *symbol.File, opt waits.Options, damaged string) (g *waits.Graph, err error) {
 	defer func() {
-		// A core may hold anything, and Delve's packages take much of it for granted.
 		if r := recover(); r != nil {
-			g, err = nil, fmt.Errorf("the core is damaged, or of another program than %s (%v)", elf, r)
+			g, err = nil, fmt.Errorf("%s (%v)", damaged, r)
 		}
 	}()
 	return waits.Analyze(p.Target(), sym, opt)

@@ -45,17 +45,10 @@ func (e *whyEnd) graph(ctx context.Context, w *why.Why) (g *waits.Graph, err err
 	// In the midst of the last instruction it ends.
 	err = w.End(ctx, e.instructions-1, func(vm *qemu.VM) error {
 		dump, err := vm.Memory()
-		if err != nil {
+		return withDump(dump, err, func(d *memory.Dump) error {
+			_, _, err := c.file(d, core.FullOptions{Path: c.elf, Symbols: c.sym})
 			return err
-		}
-		defer dump.Close()
-		d, err := memory.OpenDump(dump, -1)
-		if err != nil {
-			return err
-		}
-		d.Direct(dump.Direct)
-		_, _, err = c.file(d, core.FullOptions{Path: c.elf, Symbols: c.sym})
-		return err
+		})
 	})
 	if err != nil {
 		return nil, err
