@@ -25,6 +25,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,6 +33,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 
 	"github.com/zeroframe/zeroframe/qemu"
 	"github.com/zeroframe/zeroframe/qemu/batch"
@@ -40,53 +42,50 @@ import (
 
 // row is a loader on a machine.
 type row struct {
-	name    string
-	family  family
-	loaders image.Loaders // that the image is made for
-	config  qemu.Config
-	loader  string // what the boot report says
-	screen  string // how that begins to say what screen there is
+	Name   string
+	By     string // how a kernel gets to the machine: one of the words below
+	Image  string // which loaders the image is made for
+	Loader string // what the boot report says
+	Screen string // how that begins to say what screen there is
+	qemu.Config
 }
 
-// family is how a kernel gets to the machine.
-type family int
-
 const (
-	direct  family = iota // QEMU loads it
-	disc                  // GRUB, from an ISO image
-	kexec                 // Linux, by u-root's kexec
-	inBochs               // GRUB, from an ISO image, on a machine that is not QEMU
+	direct  = "QEMU"  // QEMU loads it
+	disc    = "disc"  // GRUB, from an ISO image
+	kexec   = "kexec" // Linux, by u-root's kexec
+	inBochs = "Bochs" // GRUB, from an ISO image, on a machine that is not QEMU
 )
 
-// Sources of the loaders' names: QEMU's multiboot.c, GRUB, and u-root's package multiboot.
-const (
-	byQEMU = "qemu, multiboot"
-	byPVH  = "PVH"
-	byGRUB = "GRUB *, multiboot"
-	byRoot = "u-root kexec, multiboot"
-)
+// rows are the table, an object of JSON a row. Sources of the loaders' names: QEMU's multiboot.c,
+// GRUB, and u-root's package multiboot.
+var rows = readRows(`
+{"Name": "qemu-multiboot-pc", "By": "QEMU", "Image": "multiboot", "Machine": "pc", "Loader": "qemu, multiboot"}
+{"Name": "qemu-multiboot-q35", "By": "QEMU", "Image": "multiboot,pvh", "Loader": "qemu, multiboot"}
+{"Name": "qemu-multiboot-microvm", "By": "QEMU", "Image": "multiboot", "Machine": "microvm", "Loader": "qemu, multiboot"}
+{"Name": "qemu-pvh-pc", "By": "QEMU", "Image": "pvh", "Machine": "pc", "Loader": "PVH"}
+{"Name": "qemu-pvh-q35", "By": "QEMU", "Image": "pvh", "Loader": "PVH"}
+{"Name": "qemu-pvh-microvm", "By": "QEMU", "Image": "pvh", "Machine": "microvm", "Loader": "PVH"}
+{"Name": "grub-bios-pc", "By": "disc", "Image": "multiboot,pvh", "Machine": "pc", "Loader": "GRUB *, multiboot"}
+{"Name": "grub-bios-q35", "By": "disc", "Image": "multiboot,pvh", "Loader": "GRUB *, multiboot"}
+{"Name": "grub-bios-stick", "By": "disc", "Image": "multiboot,pvh", "Stick": true, "Extra": ["-vga", "std"], "Loader": "GRUB *, multiboot", "Screen": "80x25 characters at 0xb8000"}
+{"Name": "grub-uefi-pc", "By": "disc", "Image": "multiboot,pvh", "Machine": "pc", "UEFI": true, "Loader": "GRUB *, multiboot"}
+{"Name": "grub-uefi-q35", "By": "disc", "Image": "multiboot,pvh", "UEFI": true, "Extra": ["-vga", "std"], "Loader": "GRUB *, multiboot", "Screen": "800x600, "}
+{"Name": "grub-uefi-stick", "By": "disc", "Image": "multiboot,pvh", "UEFI": true, "Stick": true, "Loader": "GRUB *, multiboot"}
+{"Name": "linux-kexec-pc", "By": "kexec", "Image": "multiboot,pvh", "Machine": "pc", "Loader": "u-root kexec, multiboot"}
+{"Name": "linux-kexec-q35", "By": "kexec", "Image": "multiboot,pvh", "Loader": "u-root kexec, multiboot"}
+{"Name": "bochs-bios", "By": "Bochs", "Image": "multiboot,pvh", "Loader": "GRUB *, multiboot", "Screen": "80x25 characters at 0xb8000"}
+`)
 
-// vga adds a screen, which the other machines do not have.
-var vga = []string{"-vga", "std"}
-
-var rows = []row{
-	{"qemu-multiboot-pc", direct, image.Multiboot, qemu.Config{Machine: "pc"}, byQEMU, ""},
-	{"qemu-multiboot-q35", direct, image.AllLoaders, qemu.Config{}, byQEMU, ""},
-	{"qemu-multiboot-microvm", direct, image.Multiboot, qemu.Config{Machine: "microvm"}, byQEMU, ""},
-	{"qemu-pvh-pc", direct, image.PVH, qemu.Config{Machine: "pc"}, byPVH, ""},
-	{"qemu-pvh-q35", direct, image.PVH, qemu.Config{}, byPVH, ""},
-	{"qemu-pvh-microvm", direct, image.PVH, qemu.Config{Machine: "microvm"}, byPVH, ""},
-	{"grub-bios-pc", disc, image.AllLoaders, qemu.Config{Machine: "pc"}, byGRUB, ""},
-	{"grub-bios-q35", disc, image.AllLoaders, qemu.Config{}, byGRUB, ""},
-	{"grub-bios-stick", disc, image.AllLoaders, qemu.Config{Stick: true, Extra: vga}, byGRUB,
-		"80x25 characters at 0xb8000"},
-	{"grub-uefi-pc", disc, image.AllLoaders, qemu.Config{Machine: "pc", UEFI: true}, byGRUB, ""},
-	{"grub-uefi-q35", disc, image.AllLoaders, qemu.Config{UEFI: true, Extra: vga}, byGRUB,
-		"800x600, "},
-	{"grub-uefi-stick", disc, image.AllLoaders, qemu.Config{UEFI: true, Stick: true}, byGRUB, ""},
-	{"linux-kexec-pc", kexec, image.AllLoaders, qemu.Config{Machine: "pc"}, byRoot, ""},
-	{"linux-kexec-q35", kexec, image.AllLoaders, qemu.Config{}, byRoot, ""},
-	{"bochs-bios", inBochs, image.AllLoaders, qemu.Config{}, byGRUB, "80x25 characters at 0xb8000"},
+func readRows(table string) (all []row) {
+	for d := json.NewDecoder(strings.NewReader(table)); d.More(); {
+		var r row
+		if err := d.Decode(&r); err != nil {
+			panic(err) // in this file
+		}
+		all = append(all, r)
+	}
+	return all
 }
 
 func main() {
@@ -118,16 +117,16 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	lines, failed := "", 0
 	for _, r := range todo {
 		said, err := l.try(ctx, r)
-		line := fmt.Sprintf("%s\tok\t%d\t%d\n", r.name, said.when("zeroframe "), said.when("teller: "))
+		line := fmt.Sprintf("%s\tok\t%d\t%d\n", r.Name, said.when("zeroframe "), said.when("teller: "))
 		switch {
-		case r.family == inBochs && errors.Is(err, exec.ErrNotFound):
-			line = fmt.Sprintf("%s\tnot run: %v\n", r.name, err)
+		case r.By == inBochs && errors.Is(err, exec.ErrNotFound):
+			line = fmt.Sprintf("%s\tnot run: %v\n", r.Name, err)
 		case err != nil:
 			failed++
-			line = fmt.Sprintf("%s\tFAIL: %v\n", r.name, err)
+			line = fmt.Sprintf("%s\tFAIL: %v\n", r.Name, err)
 		}
 		if err != nil || *verbose {
-			fmt.Fprintf(stderr, "%s said:\n%s\n", r.name, said)
+			fmt.Fprintf(stderr, "%s said:\n%s\n", r.Name, said)
 		}
 		fmt.Fprint(stdout, line)
 		if lines += line; *out != "" {
@@ -151,7 +150,7 @@ func choose(names []string) (all []row, err error) {
 		return rows, nil
 	}
 	for _, n := range names {
-		i := slices.IndexFunc(rows, func(r row) bool { return r.name == n })
+		i := slices.IndexFunc(rows, func(r row) bool { return r.Name == n })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no row %q", n)
 		}

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 func TestEveryLoader(t *testing.T) {
 	l := lab{dir: t.TempDir(), root: "../..", stderr: t.Output()}
 	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) {
+		t.Run(r.Name, func(t *testing.T) {
 			said, err := l.try(t.Context(), r)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, said)
@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	serial := said.String()
-	elf, err := l.image(t.Context(), r.loaders)
+	elf, err := l.image(t.Context(), r.Image)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +76,10 @@ func TestChoose(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, r := range all {
-		if seen[r.name] {
-			t.Errorf("there are two rows %s", r.name)
+		if seen[r.Name] {
+			t.Errorf("there are two rows %s", r.Name)
 		}
-		seen[r.name] = true
+		seen[r.Name] = true
 	}
 }
 

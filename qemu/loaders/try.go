@@ -34,7 +34,7 @@ type lab struct {
 	dir    string // for what is made
 	root   string // the folder of the module
 	stderr io.Writer
-	images map[image.Loaders]*batch.Lab
+	images map[string]*batch.Lab
 	iso    string
 	linux  *linux
 }
@@ -42,7 +42,7 @@ type lab struct {
 // try boots a row and says what is wrong, if anything.
 func (l *lab) try(ctx context.Context, r row) (*stamps, error) {
 	said := new(stamps)
-	b, err := l.image(ctx, r.loaders)
+	b, err := l.image(ctx, r.Image)
 	if err != nil {
 		return said, err
 	}
@@ -52,9 +52,9 @@ func (l *lab) try(ctx context.Context, r row) (*stamps, error) {
 	if err := a.WriteFile(files); err != nil {
 		return said, err
 	}
-	cfg := r.config
+	cfg := r.Config
 	cfg.MemoryMiB, cfg.Timeout, cfg.Reboots, cfg.Stdout = 256, limit, 1, said
-	switch r.family {
+	switch r.By {
 	case direct:
 		cfg.Kernel, cfg.Append, cfg.Initrd = b.Image, cmdline, files
 	case disc, inBochs:
@@ -73,7 +73,7 @@ func (l *lab) try(ctx context.Context, r row) (*stamps, error) {
 		return said, err
 	}
 	said.start = time.Now()
-	if r.family == inBochs {
+	if r.By == inBochs {
 		err = bochs(ctx, l.dir, cfg.CDROM, cfg.MemoryMiB, 1, said, halted, 1)
 	} else {
 		err = boot(ctx, cfg)
@@ -106,13 +106,13 @@ func check(l *batch.Lab, serial string, r row, mib int) error {
 	if len(boots) != 2 {
 		return fmt.Errorf("%d boot reports; want 2", len(boots))
 	}
-	name := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(r.loader), `\*`, `\S+`) + "$")
+	name := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(r.Loader), `\*`, `\S+`) + "$")
 	for _, b := range boots {
 		if !name.MatchString(b[1]) {
-			return fmt.Errorf("the loader is %q; want %q", b[1], r.loader)
+			return fmt.Errorf("the loader is %q; want %q", b[1], r.Loader)
 		}
-		if !strings.HasPrefix(b[2], r.screen) || r.screen == "" && b[2] != "" {
-			return fmt.Errorf("the screen is %q; want %q", b[2], r.screen)
+		if !strings.HasPrefix(b[2], r.Screen) || r.Screen == "" && b[2] != "" {
+			return fmt.Errorf("the screen is %q; want %q", b[2], r.Screen)
 		}
 		// Firmware keeps some, UEFI for its tables and services most of all.
 		if kib, _ := strconv.Atoi(b[3]); kib > mib<<10 || kib < mib<<10-8<<10 {
@@ -139,20 +139,24 @@ func check(l *batch.Lab, serial string, r row, mib int) error {
 }
 
 // image builds the program for the given loaders.
-func (l *lab) image(ctx context.Context, loaders image.Loaders) (b *batch.Lab, err error) {
-	if b = l.images[loaders]; b != nil {
+func (l *lab) image(ctx context.Context, names string) (b *batch.Lab, err error) {
+	if b = l.images[names]; b != nil {
 		return b, nil
+	}
+	loaders, err := image.ParseLoaders(names)
+	if err != nil {
+		return nil, err
 	}
 	b, err = batch.Build(ctx, image.BuildOptions{
 		Package: batch.Module + "qemu/loaders/testdata/teller",
-		Output:  filepath.Join(l.dir, "teller-"+loaders.String()+".elf"),
+		Output:  filepath.Join(l.dir, "teller-"+names+".elf"),
 		Loaders: loaders, Stderr: l.stderr,
 	})
 	if err == nil && l.images == nil {
-		l.images = map[image.Loaders]*batch.Lab{}
+		l.images = map[string]*batch.Lab{}
 	}
 	if err == nil {
-		l.images[loaders] = b
+		l.images[names] = b
 	}
 	return b, err
 }
