@@ -73,7 +73,7 @@ func WriteFull(file *os.File, from memory.Source, o FullOptions) (info FullInfo,
 	if err := store.Fill(from, o.Done); err != nil {
 		return info, err
 	}
-	layout, missing := readLayout(image)
+	layout, missing := readLayout(path, image)
 	info.Missing = missing
 	space, err := findSpace(store, from.CPUs(), layout, image, o.Force)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 
+	zfdwarf "github.com/zeroframe/zeroframe/tools/dwarf"
 	"github.com/zeroframe/zeroframe/tools/memory"
 )
 
@@ -33,8 +34,8 @@ var recordTypes = []string{"kernel/percpu.Record", "kernel/thread.Thread", "kern
 // fpuOffset is the constant that says where the FPU's save area is.
 const fpuOffset = "kernel/thread.fpuOffset"
 
-// readLayout reads it. The symbols are there even with ErrStripped, as far as the file has them.
-func readLayout(f *elf.File) (*layout, error) {
+// readLayout reads it. The symbols are there even with an error, as far as the file has them.
+func readLayout(path string, f *elf.File) (*layout, error) {
 	l := &layout{symbols: map[string]uint64{}, types: map[string]*dwarf.StructType{}}
 	all, err := f.Symbols()
 	if err != nil {
@@ -44,6 +45,9 @@ func readLayout(f *elf.File) (*layout, error) {
 		if name, ok := strings.CutPrefix(s.Name, kernelPath); ok && elf.ST_TYPE(s.Info) == elf.STT_OBJECT {
 			l.symbols[name] = s.Value
 		}
+	}
+	if err := zfdwarf.CheckTypes(path); err != nil {
+		return l, err
 	}
 	d, err := f.DWARF()
 	if err != nil {

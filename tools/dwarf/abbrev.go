@@ -11,6 +11,8 @@ import "github.com/zeroframe/zeroframe/tools/elf"
 type abbrevTable struct {
 	key   abbrevKey
 	valid bool
+	odd   bool     // other readers take another shape, or another attribute, from it
+	size  uint64   // in bytes
 	dense []abbrev // dense[i] has the code i+1
 	other map[uint64]*abbrev
 	specs []attrSpec // of all of them
@@ -29,6 +31,8 @@ type abbrev struct {
 	children bool
 	descend  bool // functions with code may be among the children
 	located  bool // it says where its code is
+	refers   bool // to a type or to an entry that it is made from
+	odd      bool // it has such an attribute twice
 	size     int  // of all the values in bytes, or -1 if it depends on them
 	sibling  int  // where DW_AT_sibling is, a DW_FORM_ref4, or -1
 	attrs    []attrSpec
@@ -54,7 +58,7 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 // readAbbrev reads one abbreviation after its code.
 func (r *Reader) readAbbrev(c *elf.Cursor, f *format, specs []attrSpec) (abbrev, []attrSpec) {
 	a := abbrev{tag: c.ULEB(), children: c.U8() != 0, sibling: -1}
-	first := len(specs)
+	first, referred := len(specs), uint8(0)
 	for r.spend(1) {
 		var s attrSpec
 		var attr uint64
@@ -80,6 +84,10 @@ func (r *Reader) readAbbrev(c *elf.Cursor, f *format, specs []attrSpec) (abbrev,
 		if attr < 1<<16 {
 			s.attr = uint16(attr)
 		}
+		a.odd = a.odd || attr >= 1<<32
+		if bit := referring(attr); bit != 0 {
+			a.odd, a.refers, referred = a.odd || referred&bit != 0, a.refers || bit > 1, referred|bit
+		}
 		if n := fixedSize(s.form, f); a.size >= 0 && n >= 0 {
 			a.size += n
 		} else {
@@ -92,6 +100,7 @@ func (r *Reader) readAbbrev(c *elf.Cursor, f *format, specs []attrSpec) (abbrev,
 	case tagLexicalBlock, tagInlinedSubroutine, tagModule, tagCatchBlock, tagTryBlock, tagNamespace:
 		a.descend = true
 	}
+	a.odd = a.odd || a.tag >= 1<<32
 	return a, specs
 }
 
@@ -112,7 +121,7 @@ func (r *Reader) abbrevTable(u *unit) *abbrevTable {
 	for {
 		c := r.abbrevPages.Cursor(u.abbrevOff, n)
 		n = max(n, uint64(len(c.B)))
-		t.dense, t.other = t.dense[:0], nil
+		t.dense, t.other, t.odd = t.dense[:0], nil, false
 		specs := t.specs[:0]
 		for r.spend(4) {
 			code := c.ULEB()
@@ -120,9 +129,11 @@ func (r *Reader) abbrevTable(u *unit) *abbrevTable {
 				break
 			}
 			var a abbrev
+			t.odd = t.odd || code >= 1<<32 || t.get(code) != nil
 			if a, specs = r.readAbbrev(&c, &u.format, specs); c.Bad {
 				break
 			}
+			t.odd = t.odd || a.odd
 			switch {
 			case code == uint64(len(t.dense))+1:
 				t.dense = append(t.dense, a)
@@ -134,7 +145,7 @@ func (r *Reader) abbrevTable(u *unit) *abbrevTable {
 				t.other[code] = &other
 			}
 		}
-		t.specs = specs
+		t.specs, t.size = specs, uint64(c.At)
 		if !c.Bad || u.abbrevOff+uint64(len(c.B)) >= r.abbrev.Size || r.work < 0 {
 			break
 		}

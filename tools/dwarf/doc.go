@@ -22,6 +22,7 @@
 //	sup.go         what dwz has moved into a supplementary file
 //	outline.go     what spares the next one to unfold it all
 //	check.go       what is damaged
+//	types.go       what would harm debug/dwarf and Delve
 //
 // It imports elf and, for the answers' types, lookup. Context: the host.
 package dwarf

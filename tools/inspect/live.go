@@ -19,6 +19,8 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/regnum"
 	"github.com/go-delve/delve/pkg/logflags"
 	"github.com/go-delve/delve/pkg/proc"
+
+	"github.com/zeroframe/zeroframe/tools/dwarf"
 )
 
 // Image is the debug information of a program that runs. Not for several goroutines at once. Host.
@@ -40,6 +42,9 @@ type CPU struct {
 // OpenImage reads the debug information of an amd64 ELF file, which may not be one that moves. Host.
 func OpenImage(path string) (i *Image, err error) {
 	defer guardImage(&err)
+	if err := dwarf.CheckTypes(path); err != nil {
+		return nil, err
+	}
 	if err := logflags.Setup(false, "", ""); err != nil {
 		return nil, err
 	}

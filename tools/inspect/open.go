@@ -14,6 +14,8 @@ import (
 	"github.com/go-delve/delve/pkg/logflags"
 	"github.com/go-delve/delve/pkg/proc"
 	delvecore "github.com/go-delve/delve/pkg/proc/core"
+
+	"github.com/zeroframe/zeroframe/tools/dwarf"
 )
 
 // Program is a dead program. Its methods may be called by one goroutine at a time. Host.
@@ -48,6 +50,9 @@ func Open(path, image string, force bool) (p *Program, err error) {
 		if p.known, err = seg.sameBuild(image, 0); err != nil {
 			return nil, err
 		}
+	}
+	if err := dwarf.CheckTypes(image); err != nil {
+		return nil, err
 	}
 	if err := logflags.Setup(false, "", ""); err != nil {
 		return nil, err

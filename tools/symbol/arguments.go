@@ -2,10 +2,15 @@
 
 package symbol
 
-import "github.com/zeroframe/zeroframe/tools/argument"
+import (
+	"fmt"
+
+	"github.com/zeroframe/zeroframe/tools/argument"
+)
 
 // Arguments returns what tells the arguments of the functions of a Go program, or nil if the
-// file does not have the debug information for that. Context: host.
+// file does not have the debug information for that, or could do harm with it, which Incomplete
+// says then. Context: host.
 func (f *File) Arguments() *argument.Image {
 	f.argOnce.Do(func() {
 		table, ok := f.PCTable()
@@ -14,6 +19,11 @@ func (f *File) Arguments() *argument.Image {
 		}
 		d := f.debugFile()
 		if d == nil {
+			return
+		}
+		if err := d.dwarfData().CheckTypes(); err != nil {
+			err = fmt.Errorf("%s: arguments are left out: %w", d.Name(), err)
+			f.argErr.Store(&err)
 			return
 		}
 		types, _, _ := f.exactSymbol([]byte("runtime.types"))

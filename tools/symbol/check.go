@@ -68,6 +68,9 @@ func (f *File) Incomplete() error {
 	if wrong := f.storeErr.Load(); wrong != nil {
 		return fmt.Errorf("%s: %w", f.Name(), *wrong)
 	}
+	if wrong := f.argErr.Load(); wrong != nil {
+		return *wrong
+	}
 	if !f.dwarfRead.Load() {
 		return nil
 	}

@@ -70,6 +70,7 @@ type File struct {
 	outline *openOutline // nil if there is none
 
 	argOnce sync.Once
+	argErr  atomic.Pointer[error] // why there are none
 	args    *argument.Image
 
 	codeOnce sync.Once

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	stddwarf "debug/dwarf"
 	stdelf "debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz/lzma"
 
+	"github.com/zeroframe/zeroframe/tools/dwarf"
 	"github.com/zeroframe/zeroframe/tools/memory"
 	"github.com/zeroframe/zeroframe/tools/photo"
 	"github.com/zeroframe/zeroframe/tools/receive/capture"
@@ -100,8 +102,41 @@ func open(path, dir string) error {
 		s.Symbol("main")
 		for range s.Functions() {
 		}
+		if terr := dwarf.CheckTypes(path); terr == nil {
+			readTypes(path)
+		} else if err == nil {
+			err = terr
+		}
 	}
 	return err
+}
+
+// readTypes reads the types that dwarf.CheckTypes lets through, as the standard library does.
+func readTypes(path string) {
+	f, err := stdelf.Open(path)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	var of [3][]byte
+	for i, name := range []string{".debug_abbrev", ".debug_info", ".debug_str"} {
+		if s := f.Section(name); s != nil {
+			of[i], _ = s.Data()
+		}
+	}
+	d, err := stddwarf.New(of[0], nil, nil, of[1], nil, nil, nil, of[2])
+	if err != nil {
+		return
+	}
+	for r := d.Reader(); ; {
+		e, err := r.Next()
+		if e == nil || err != nil {
+			return
+		}
+		if t, err := d.Type(e.Offset); err == nil {
+			_, _ = t.Size(), t.String()
+		}
+	}
 }
 
 func TestHostileSizes(t *testing.T) {
@@ -231,7 +266,11 @@ func debFile(w io.Writer, name string, contents []byte) {
 // hostileDWARF are debug sections by the kind of trick.
 func hostileDWARF(add func(name, want string, make func(f *os.File))) {
 	debug := func(name string, sections map[string][]byte) {
-		add("dwarf."+name, "", func(f *os.File) {
+		want := ""
+		if strings.HasPrefix(name, "ring.") {
+			want = "made to do harm"
+		}
+		add("dwarf."+name, want, func(f *os.File) {
 			all := []section{{name: ".text", typ: stdelf.SHT_PROGBITS, flags: 6, size: 1 << 20}}
 			for name, b := range sections {
 				all = append(all, section{name: name, typ: stdelf.SHT_PROGBITS, contents: b})
@@ -263,6 +302,7 @@ func hostileDWARF(add func(name, want string, make func(f *os.File))) {
 	}
 	debug("tables", map[string][]byte{".debug_abbrev": bytes.Repeat([]byte(root), 1<<18), ".debug_info": apart})
 	for name, ring := range map[string]string{
+		"const": "\x02\x26\x00\x49\x13\x00\x00\x00", "function": "\x02\x15\x00\x49\x13\x00\x00\x00", "origin": "\x02\x2e\x00\x31\x13\x00\x00\x00",
 		"typedef": "\x02\x16\x00\x49\x13\x00\x00\x00", "array": "\x02\x01\x00\x49\x13\x00\x00\x00", "pointer": "\x02\x0f\x00\x49\x13\x00\x00\x00",
 	} {
 		debug("ring."+name, map[string][]byte{".debug_abbrev": []byte(root + ring), ".debug_info": unit(0, 1, 2, 17, 0, 0, 0, 2, 12, 0, 0, 0, 0)})

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 
+	zfdwarf "github.com/zeroframe/zeroframe/tools/dwarf"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/replay"
 	"github.com/zeroframe/zeroframe/tools/source"
@@ -91,6 +92,10 @@ func New(launch replay.Launch, path string, file *symbol.File) (*Why, error) {
 		if elf.ST_TYPE(s.Info) == elf.STT_OBJECT && s.Size > 0 {
 			w.vars = append(w.vars, variable{s.Name, s.Value, s.Size})
 		}
+	}
+	if err := zfdwarf.CheckTypes(path); err != nil {
+		e.Close()
+		return nil, err
 	}
 	d, err := e.DWARF()
 	if err != nil {
