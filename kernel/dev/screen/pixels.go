@@ -59,12 +59,13 @@ func fillPixels() {
 
 func drawPixels(r, c int, b byte) {
 	p := &pixels
-	glyph := &glyphs[0]
+	glyph := glyphs[0]
 	if i := int(b&^bright) - ' '; i >= 0 && i < len(glyphs) {
-		glyph = &glyphs[i]
+		glyph = glyphs[i]
 	}
 	at := p.addr + uintptr(r*glyphHeight*p.scale)*p.pitch + uintptr(c*glyphWidth*p.scale)*p.bytes
-	for _, bits := range glyph {
+	for row := range len(glyph) {
+		bits := glyph[row]
 		if b&bright != 0 {
 			bits = ^bits
 		}

@@ -248,7 +248,7 @@ func TestPixels(t *testing.T) {
 				}
 				c := byte('?')
 				for i := range glyphs {
-					if glyphs[i] == cell {
+					if glyphs[i] == string(cell[:]) {
 						c = ' ' + byte(i)
 						break
 					}
@@ -292,8 +292,11 @@ func TestPixels(t *testing.T) {
 
 // TestGlyphs: no two characters that a line may have look the same.
 func TestGlyphs(t *testing.T) {
-	seen := map[[glyphHeight]byte]byte{}
+	seen := map[string]byte{}
 	for i, g := range glyphs {
+		if len(g) != glyphHeight {
+			t.Errorf("%q has %d rows", ' '+byte(i), len(g))
+		}
 		if was, ok := seen[g]; ok {
 			t.Errorf("%q looks like %q", ' '+byte(i), was)
 		}
