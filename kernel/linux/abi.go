@@ -13,29 +13,30 @@ import (
 // the thread waits for the result.
 type call struct {
 	f      *arch.TrapFrame
-	args   [6]argument
+	args   [6]uintptr
 	again  bool    // it starts over after a wait
+	off    int64   // of the file, where bytes are moved
 	before uintptr // bytes of a vector before the part that is moved
 	ends   bool    // an error of the host's follows what has been done
 	host   vfs.ID  // the file that the host has opened for the call; 0: none
 	part   bool    // of a call that moves several; it moves what it can, and then does not wait
 }
 
-// argument is an argument of a system call, as it came in a register.
-type argument uintptr
+// The argument of number i as what it is for a call: an int, of which Linux drops the upper half,
+// or an unsigned one; a descriptor, which is none if it is negative; a signal's number; flags, a
+// mode or an owner; which operation, option, clock or timer; a number of bytes; an address of the
+// program, or anything; a long that is none of these.
 
-// The argument as what it is for a call.
-func (a argument) Int() int32       { return int32(a) }  // an int: Linux drops the upper half
-func (a argument) Uint() uint32     { return uint32(a) } // an unsigned int: likewise
-func (a argument) Int64() int64     { return int64(a) }
-func (a argument) Uint64() uint64   { return uint64(a) }
-func (a argument) FD() uintptr      { return uintptr(int32(a)) }  // a descriptor, an int: none if it is negative
-func (a argument) Signal() uintptr  { return uintptr(uint32(a)) } // a signal's number, an int
-func (a argument) Flags() uintptr   { return uintptr(uint32(a)) } // flags, a mode or an owner, of 32 bits
-func (a argument) Op() uintptr      { return uintptr(uint32(a)) } // which operation, option, clock or timer: an int
-func (a argument) Size() uintptr    { return uintptr(a) }         // a number of bytes
-func (a argument) Pointer() uintptr { return uintptr(a) }         // an address of the program, or anything
-func (a argument) Word() uintptr    { return uintptr(a) }         // a long that is none of these
+func (c *call) int(i int) int32       { return int32(c.args[i]) }
+func (c *call) uint(i int) uint32     { return uint32(c.args[i]) }
+func (c *call) int64(i int) int64     { return int64(c.args[i]) }
+func (c *call) fd(i int) uintptr      { return uintptr(int32(c.args[i])) }
+func (c *call) signal(i int) uintptr  { return uintptr(uint32(c.args[i])) }
+func (c *call) flags(i int) uintptr   { return uintptr(uint32(c.args[i])) }
+func (c *call) op(i int) uintptr      { return uintptr(uint32(c.args[i])) }
+func (c *call) size(i int) uintptr    { return c.args[i] }
+func (c *call) pointer(i int) uintptr { return c.args[i] }
+func (c *call) word(i int) uintptr    { return c.args[i] }
 
 // Handle answers a system call. It is called by the system call entry, with the CPU's record.
 func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
@@ -44,10 +45,8 @@ func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
 	r.Calls++
 	t := thread.Get(r.Thread)
 	c := call{f: f, again: t.Retried}
-	a0, a1, a2, a3, a4, a5 := f.CallArgs()
 	// One by one: a literal of all six would be made first and then copied.
-	c.args[0], c.args[1], c.args[2] = argument(a0), argument(a1), argument(a2)
-	c.args[3], c.args[4], c.args[5] = argument(a3), argument(a4), argument(a5)
+	c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5] = f.CallArgs()
 	t.Retried = false
 	if !c.again {
 		t.Done = 0
@@ -140,15 +139,11 @@ const (
 	eCANCELED     = 125
 	eRESTART      = 512 // never leaves the kernel: the call starts over after a signal
 	eRESTARTTIMED = 516 // nor does this: it goes on until Thread.Until, unless a handler has run
-	maxErrno      = 4095
-	notAnErrno    = -1
 	pathMax       = 4096
 	ioMax         = 0x7ffff000 // the most that one read or write moves
-	allSignals    = ^uint64(0)
 	unblockable   = 1<<(sigKILL-1) | 1<<(sigSTOP-1)
 	numSignals    = 64
 	timespecSize  = 16
-	sigactionSize = 32
 	sigsetSize    = 8
 )
 

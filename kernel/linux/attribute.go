@@ -8,18 +8,19 @@ import (
 
 // What a file has beside its bytes, by its name or by a descriptor: rights, owner, size and times.
 
-// accessAt: everyone may do everything, but execute what nobody may.
-func (c *call) accessAt(dirfd, addr, mode, flags uintptr) int64 {
+// everyone:sysFaccessat2: everyone: everyone may do everything, but execute what nobody may.
+func sysFaccessat2(c *call) int64 {
 	const (
 		exec     = 1
 		writing  = 2
 		allModes = 7
 		allFlags = 0x200 | atNoFollow | atEmptyPath // AT_EACCESS
 	)
+	mode, flags := c.flags(2), c.flags(3)
 	if mode&^allModes != 0 || flags&^allFlags != 0 {
 		return -eINVAL
 	}
-	id, errno := lookUp(dirfd, addr, flags)
+	id, errno := c.lookUp(flags)
 	if errno != 0 {
 		return errno
 	}
@@ -32,77 +33,70 @@ func (c *call) accessAt(dirfd, addr, mode, flags uintptr) int64 {
 	return 0
 }
 
-func (c *call) chmodAt(dirfd, addr, mode, flags uintptr) int64 {
-	if flags&^(atNoFollow|atEmptyPath) != 0 {
-		return -eINVAL
-	}
-	id, errno := lookUp(dirfd, addr, flags)
+func sysFchmodat2(c *call) int64 {
+	id, errno := c.lookUpKnown(c.flags(3))
 	if errno != 0 {
 		return errno
 	}
-	return -int64(vfs.Chmod(id, uint32(mode), clock.Wall()))
+	return -int64(vfs.Chmod(id, c.uint(2), clock.Wall()))
 }
 
-func (c *call) chownAt(dirfd, addr, uid, gid, flags uintptr) int64 {
-	if flags&^(atNoFollow|atEmptyPath) != 0 {
-		return -eINVAL
-	}
-	id, errno := lookUp(dirfd, addr, flags)
+func sysFchownat(c *call) int64 {
+	id, errno := c.lookUpKnown(c.flags(4))
 	if errno != 0 {
 		return errno
 	}
-	return -int64(vfs.Chown(id, uint32(uid), uint32(gid), clock.Wall()))
+	return -int64(vfs.Chown(id, c.uint(2), c.uint(3), clock.Wall()))
 }
 
 // notNode returns the error for what is no file of the tree and has no attributes to change.
 func notNode(f *file) int64 {
-	if f.kind != node && f.kind != device && !f.isNamedPipe() {
+	if !f.is(named) && !f.isNamedPipe() {
 		return -eOPNOTSUPP
 	}
 	return 0
 }
 
-func (c *call) fchmod(f *file) int64 {
+func sysFchmod(c *call, f *file) int64 {
 	if errno := notNode(f); errno != 0 {
 		return errno
 	}
-	return -int64(vfs.Chmod(f.node, c.args[1].Uint(), clock.Wall()))
+	return -int64(vfs.Chmod(f.node, c.uint(1), clock.Wall()))
 }
 
-func (c *call) fchown(f *file) int64 {
+func sysFchown(c *call, f *file) int64 {
 	if errno := notNode(f); errno != 0 {
 		return errno
 	}
-	return -int64(vfs.Chown(f.node, c.args[1].Uint(), c.args[2].Uint(), clock.Wall()))
+	return -int64(vfs.Chown(f.node, c.uint(1), c.uint(2), clock.Wall()))
 }
 
-func (c *call) truncate() int64 {
-	id, errno := lookUp(here, c.args[0].Pointer(), 0)
+func sysTruncate(c *call) int64 {
+	id, errno := lookUp(here, c.pointer(0), 0)
 	if errno != 0 {
 		return errno
 	}
-	if c.args[1].Int64() < 0 {
+	if c.int64(1) < 0 {
 		return -eINVAL
 	}
-	if vfs.Mode(id)&vfs.S_IFMT == vfs.S_IFREG && vfs.Size(id) == c.args[1].Int64() {
+	if vfs.Mode(id)&vfs.S_IFMT == vfs.S_IFREG && vfs.Size(id) == c.int64(1) {
 		vfs.Notify(id, vfs.IN_MODIFY)
 		return 0 // its times stay, too
 	}
-	return setSize(id, c.args[1].Int64())
+	return setSize(id, c.int64(1))
 }
 
-func (c *call) utimesAt(dirfd, addr, times, flags uintptr) int64 {
-	now, wrong := clock.Wall(), false
+func sysUtimensat(c *call) int64 {
+	now, wrong, times := clock.Wall(), false, c.pointer(2)
 	set := [2]int64{now, now}
 	for i := range set {
 		if times == 0 {
 			break
 		}
 		const isNow, omit = 1<<30 - 1, 1<<30 - 2
-		sec, ok1 := in64(times + uintptr(i)*16)
-		nsec, ok2 := in64(times + uintptr(i)*16 + 8)
+		sec, nsec, ok := inPair(times + uintptr(i)*timespecSize)
 		switch {
-		case !ok1 || !ok2:
+		case !ok:
 			return -eFAULT
 		case nsec == omit:
 			set[i] = vfs.OmitTime
@@ -116,13 +110,13 @@ func (c *call) utimesAt(dirfd, addr, times, flags uintptr) int64 {
 	if set[0] == vfs.OmitTime && set[1] == vfs.OmitTime {
 		return 0 // Linux looks at nothing else then
 	}
-	return setTimes(dirfd, addr, flags, set, now, wrong)
+	return c.setTimes(c.flags(3), set, now, wrong)
 }
 
-// oldTimes is utimesAt for the calls before it: two times of seconds, or with unit of that many
-// nanoseconds besides.
-func (c *call) oldTimes(dirfd, addr, times uintptr, unit int64) int64 {
-	now := clock.Wall()
+// sysOldTimes is utimensat for the calls before it: two times of seconds, or with a fourth argument
+// of units of that many nanoseconds besides.
+func sysOldTimes(c *call) int64 {
+	now, times, unit := clock.Wall(), c.pointer(2), c.int64(3)
 	set := [2]int64{now, now}
 	for i := range set {
 		if times == 0 {
@@ -142,15 +136,15 @@ func (c *call) oldTimes(dirfd, addr, times uintptr, unit int64) int64 {
 		}
 		set[i] = int64(sec)*1e9 + int64(part)*unit
 	}
-	return setTimes(dirfd, addr, 0, set, now, false)
+	return c.setTimes(0, set, now, false)
 }
 
 // setTimes sets the times of what a call names; a NULL path is the descriptor itself. wrong is set
 // if the times are.
-func setTimes(dirfd, addr, flags uintptr, set [2]int64, now int64, wrong bool) int64 {
+func (c *call) setTimes(flags uintptr, set [2]int64, now int64, wrong bool) int64 {
 	var id vfs.ID
-	if addr == 0 && int32(dirfd) != atFDCWD {
-		f := get(dirfd)
+	if c.pointer(1) == 0 && c.int(0) != atFDCWD {
+		f := get(c.fd(0))
 		switch {
 		case flags != 0:
 			return -eINVAL
@@ -162,11 +156,8 @@ func setTimes(dirfd, addr, flags uintptr, set [2]int64, now int64, wrong bool) i
 		}
 		id = f.node
 	} else {
-		if flags&^(atNoFollow|atEmptyPath) != 0 {
-			return -eINVAL
-		}
 		var errno int64
-		if id, errno = lookUp(dirfd, addr, flags); errno != 0 {
+		if id, errno = c.lookUpKnown(flags); errno != 0 {
 			return errno
 		}
 	}
@@ -176,55 +167,9 @@ func setTimes(dirfd, addr, flags uintptr, set [2]int64, now int64, wrong bool) i
 	return -int64(vfs.Utimes(id, set[0], set[1], now))
 }
 
-func (c *call) access() int64 { return c.accessAt(here, c.args[0].Pointer(), c.args[1].Flags(), 0) }
-
-func (c *call) chmod() int64 { return c.chmodAt(here, c.args[0].Pointer(), c.args[1].Flags(), 0) }
-
-func (c *call) chown() int64 {
-	return c.chownAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags(), 0)
-}
-
-func (c *call) lchown() int64 {
-	return c.chownAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags(), atNoFollow)
-}
-
-func (c *call) umask() int64 {
+func sysUmask(c *call) int64 {
 	percpu.AssertLocked()
 	old := umask
-	umask = c.args[0].Uint() & 0o777
+	umask = c.uint(0) & 0o777
 	return int64(old)
-}
-
-func (c *call) fchownat() int64 {
-	return c.chownAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags(), c.args[4].Flags())
-}
-
-func (c *call) fchmodat() int64 {
-	return c.chmodAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), 0)
-}
-
-func (c *call) faccessat() int64 {
-	return c.accessAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), 0)
-}
-
-func (c *call) utime() int64 { return c.oldTimes(here, c.args[0].Pointer(), c.args[1].Pointer(), 0) }
-
-func (c *call) utimes() int64 {
-	return c.oldTimes(here, c.args[0].Pointer(), c.args[1].Pointer(), 1000)
-}
-
-func (c *call) futimesat() int64 {
-	return c.oldTimes(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Pointer(), 1000)
-}
-
-func (c *call) utimensat() int64 {
-	return c.utimesAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Pointer(), c.args[3].Flags())
-}
-
-func (c *call) faccessat2() int64 {
-	return c.accessAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags())
-}
-
-func (c *call) fchmodat2() int64 {
-	return c.chmodAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags())
 }

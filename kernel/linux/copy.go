@@ -19,16 +19,6 @@ const (
 	spliceFlags    = 0xf
 )
 
-// isPipe reports whether a file is an end of a pipe.
-func (f *file) isPipe() bool {
-	return f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO
-}
-
-// isRegular reports whether a file is an ordinary one.
-func (f *file) isRegular() bool {
-	return f.kind == node && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFREG
-}
-
 // pump moves up to n bytes from one file to another, and returns how many, or an error if there
 // are none. The files' own offsets stay as they are.
 func (c *call) pump(in, out *file, inOff, outOff int64, n uintptr, wait bool) int64 {
@@ -82,10 +72,7 @@ func (c *call) bytesOf(f *file, off int64, wait bool) (addr, n uintptr, errno in
 			return 0, 0, -eAGAIN
 		}
 		c.wait(f)
-	case device:
-		if f.rdev != devZero && f.rdev != devFull {
-			return 0, 0, -eINVAL
-		}
+	case zeroDevice, fullDevice:
 		n = uintptr(len(block))
 	default:
 		return 0, 0, -eINVAL
@@ -109,10 +96,8 @@ func (c *call) give(f *file, off int64, from, n uintptr, wait bool) int64 {
 		tty.Serial.Write(unsafe.Slice((*byte)(arch.Pointer(from)), n))
 		noteOutput(n)
 		return int64(n)
-	case device:
-		if f.rdev == devNull || f.rdev == devZero {
-			return int64(n)
-		}
+	case device, zeroDevice:
+		return int64(n)
 	case pipeWrite, pipeFIFO:
 		if errno := c.pipeRoom(f, wait); errno != 0 {
 			return errno
@@ -179,9 +164,9 @@ func passed(f *file, addr uintptr, off, n int64) int64 {
 	return n
 }
 
-func (c *call) sendfile() int64 {
-	out, in := get(c.args[0].FD()), get(c.args[1].FD())
-	at, n := c.args[2].Pointer(), c.args[3].Size()
+func sysSendfile(c *call) int64 {
+	out, in := get(c.fd(0)), get(c.fd(1))
+	at, n := c.pointer(2), c.size(3)
 	off, errno := offsetAt(in, at)
 	switch {
 	case errno != 0:
@@ -211,12 +196,12 @@ func (c *call) sendfile() int64 {
 	return passed(in, at, off, moved)
 }
 
-func (c *call) copyFileRange() int64 {
-	in, out := get(c.args[0].FD()), get(c.args[2].FD())
+func sysCopyFileRange(c *call) int64 {
+	in, out := get(c.fd(0)), get(c.fd(2))
 	if in == nil || out == nil || (in.flags|out.flags)&oPath != 0 {
 		return -eBADF
 	}
-	atIn, atOut, n := c.args[1].Pointer(), c.args[3].Pointer(), c.args[4].Size()
+	atIn, atOut, n := c.pointer(1), c.pointer(3), c.size(4)
 	from, errno := offsetAt(in, atIn)
 	if errno != 0 {
 		return errno
@@ -225,7 +210,7 @@ func (c *call) copyFileRange() int64 {
 	switch {
 	case errno != 0:
 		return errno
-	case c.args[5].Flags() != 0:
+	case c.flags(5) != 0:
 		return -eINVAL
 	case in.isFolder() || out.isFolder():
 		return -eISDIR
@@ -250,14 +235,9 @@ func (c *call) copyFileRange() int64 {
 	return passed(out, atOut, to, moved)
 }
 
-// isFolder reports whether a file is a directory.
-func (f *file) isFolder() bool {
-	return f.kind == node && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFDIR
-}
-
 // twoEnds returns the files of splice and tee.
-func (c *call) twoEnds(in, out argument, n uintptr, flags uintptr) (from, to *file, errno int64) {
-	from, to = get(in.FD()), get(out.FD())
+func (c *call) twoEnds(in, out, n, flags uintptr) (from, to *file, errno int64) {
+	from, to = get(in), get(out)
 	switch {
 	case flags&^spliceFlags != 0:
 		return nil, nil, -eINVAL
@@ -269,12 +249,12 @@ func (c *call) twoEnds(in, out argument, n uintptr, flags uintptr) (from, to *fi
 	return from, to, 0
 }
 
-func (c *call) splice() int64 {
-	atIn, atOut, n, flags := c.args[1].Pointer(), c.args[3].Pointer(), c.args[4].Size(), c.args[5].Flags()
+func sysSplice(c *call) int64 {
+	atIn, atOut, n, flags := c.pointer(1), c.pointer(3), c.size(4), c.flags(5)
 	if n == 0 {
 		return 0
 	}
-	in, out, errno := c.twoEnds(c.args[0], c.args[2], n, flags)
+	in, out, errno := c.twoEnds(c.fd(0), c.fd(2), n, flags)
 	if in == nil {
 		return errno
 	}
@@ -294,7 +274,8 @@ func (c *call) splice() int64 {
 	case in.isPipe() && out.isPipe() && in.obj == out.obj:
 		return -eINVAL
 	case in.isPipe():
-		if !out.isPipe() && (atOut != 0 && !out.hasPlaces() || out.kind == node && out.flags&oAppend != 0) || to < 0 {
+		if !out.isPipe() && (atOut != 0 && !out.hasPlaces() || out.kind == node &&
+			out.flags&oAppend != 0) || to < 0 {
 			return -eINVAL
 		}
 		wait = wait && in.flags&oNonblock == 0 && (!out.isPipe() || out.flags&oNonblock == 0)
@@ -331,11 +312,11 @@ func (c *call) spliceSocket(in, out *file, n uintptr, wait bool) int64 {
 		first := wait && done == 0
 		moved := c.pipeRoom(out, first)
 		if moved == 0 {
-			to, room := p.room()
+			to, room := p.space()
 			if to == 0 {
 				moved = -eNOMEM
 			} else {
-				room = min(room, n-uintptr(done))
+				room = min(room, pipeSize-p.n, n-uintptr(done))
 				x := transfer{base: to, left: room, total: room, own: true}
 				if !first {
 					x.flags = msgDontWait
@@ -356,10 +337,10 @@ func (c *call) spliceSocket(in, out *file, n uintptr, wait bool) int64 {
 	return done
 }
 
-// tee copies what is in a pipe to another, and leaves it there.
-func (c *call) tee() int64 {
-	n, flags := c.args[2].Size(), c.args[3].Flags()
-	in, out, errno := c.twoEnds(c.args[0], c.args[1], n, flags)
+// sysTee copies what is in a pipe to another, and leaves it there.
+func sysTee(c *call) int64 {
+	n, flags := c.size(2), c.flags(3)
+	in, out, errno := c.twoEnds(c.fd(0), c.fd(1), n, flags)
 	if in == nil {
 		return errno
 	}
@@ -394,17 +375,17 @@ func (c *call) tee() int64 {
 	return int64(done)
 }
 
-// vmsplice is readv or writev for a pipe.
-func (c *call) vmsplice() int64 {
-	flags := c.args[3].Flags()
+// sysVmsplice is readv or writev for a pipe.
+func sysVmsplice(c *call) int64 {
+	flags := c.flags(3)
 	if flags&^spliceFlags != 0 {
 		return -eINVAL
 	}
-	f := get(c.args[0].FD())
+	f := get(c.fd(0))
 	switch {
 	case f == nil || f.flags&oPath != 0:
 		return -eBADF
-	case c.args[2].Word() > maxParts:
+	case c.word(2) > maxParts:
 		return -eINVAL
 	case c.args[2] == 0:
 		return 0

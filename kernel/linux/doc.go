@@ -4,7 +4,7 @@
 //	abi.go             the way in, a call and its arguments, the way out
 //	gate.go            the way in where threads run on several CPUs: the kernel lock
 //	table.go           what a row of the table of calls says, and the call of a number
-//	table_amd64.go     the rows of amd64
+//	table_amd64.go     the rows of amd64, and what each call is, or why it is not there
 //	user.go            memory that the program has named
 //	mem.go             mmap and its family
 //	thread.go          clone, exit, who am I
@@ -13,6 +13,7 @@
 //	signal.go          actions, masks, sending
 //	frame.go           signal frames: delivery and return
 //	fd.go              descriptors and open files
+//	kinds.go           the kinds of open files, and what can be done with each
 //	lock.go            locks on files
 //	file.go            reading and writing
 //	extent.go          the other calls on descriptors: places, sizes, what a disk would do
@@ -53,7 +54,7 @@
 //	socketname.go      names of local sockets
 //	socketstream.go    connections
 //	socketbytes.go     bytes on them
-//	socketring.go      the ring that the bytes are in
+//	ring.go            the ring that the bytes of sockets and pipes are in
 //	socketdatagram.go  datagrams
 //	socketcontrol.go   control messages of Internet datagrams
 //	socketgroup.go     multicast
@@ -63,7 +64,7 @@
 //	socketrights.go    descriptors and credentials in control messages
 //	socketoption.go    options of sockets
 //	socketstate.go     what poll, select and epoll see
-//	socketlink.go      netlink
+//	socketlink.go      netlink: which interfaces there are
 //	socketioctl.go     ioctl of sockets
 //
 // All of it runs in kernel context on the kernel stack, with interrupts off; no call

@@ -5,12 +5,9 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
-	"github.com/zeroframe/zeroframe/kernel/dev/nic"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
-	"github.com/zeroframe/zeroframe/kernel/tty"
-	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
 // Waiting for many descriptors: epoll, poll and select. An epoll instance is a few pages
@@ -56,7 +53,8 @@ var epolls [maxEpolls]epollInstance // under the kernel lock
 
 // at returns watch k, which is below n.
 func (e *epollInstance) at(k int) *watch {
-	return (*watch)(arch.Pointer(e.pages[k/pageWatches] + uintptr(k%pageWatches)*unsafe.Sizeof(watch{})))
+	at := uintptr(k%pageWatches) * unsafe.Sizeof(watch{})
+	return (*watch)(arch.Pointer(e.pages[k/pageWatches] + at))
 }
 
 // free returns a watch that is not in use, or nil.
@@ -111,77 +109,14 @@ func watched(i int) bool {
 }
 
 // state returns the events that hold for an open file now.
-func state(f *file) (events uint32) {
+func state(f *file) uint32 {
 	percpu.AssertLocked()
-	switch f.kind {
-	case terminal:
-		events = epollOut
-		if tty.Serial.EnoughForPoll() {
-			events |= epollIn
-		}
-	case pipeRead:
-		p := &pipes[f.obj]
-		if p.n > 0 {
-			events |= epollIn
-		}
-		if p.writers == 0 {
-			events |= epollHup
-		}
-	case pipeWrite:
-		p := &pipes[f.obj]
-		if pipeSize-p.n >= atomicWrite {
-			events |= epollOut
-		}
-		if p.readers == 0 {
-			events |= epollErr
-		}
-	case pipeFIFO:
-		p := &pipes[f.obj]
-		if p.n > 0 {
-			events |= epollIn
-		}
-		if pipeSize-p.n >= atomicWrite {
-			events |= epollOut
-		}
-	case counter:
-		e := &counters[f.obj]
-		if e.value > 0 {
-			events |= epollIn
-		}
-		if e.value < ^uint64(0)-1 {
-			events |= epollOut
-		}
-	case socketFile:
-		events = socketOf(f.obj).socketState()
-	case timerFile:
-		if timers[f.obj].ticks > 0 {
-			events = epollIn
-		}
-	case signalFile:
-		if t := thread.Current(); t != nil && f.readable(t) != 0 {
-			events = epollIn
-		}
-	case ourProcess:
-	case epoll:
-		if anyReady(&epolls[f.obj]) {
-			events = epollIn
-		}
-	case watcher:
-		if _, _, _, _, ok := vfs.Event(int(f.obj)); ok {
-			events = epollIn
-		}
-	case device:
-		events = epollIn | epollOut
-		if f.pair() != nil {
-			return f.pairState()
-		}
-		if f.rdev == DevNIC && !nic.Readable() || f.isTerminal() && !tty.Serial.EnoughForPoll() {
-			events = epollOut
-		}
-	default:
-		events = epollIn | epollOut
+	if of := states[f.kind]; of != nil {
+		return of(f)
+	} else if f.kind == epoll {
+		return when(anyReady(&epolls[f.obj]), epollIn)
 	}
-	return events
+	return epollIn | epollOut
 }
 
 // ready reports whether a read of the file would not wait.
@@ -228,9 +163,9 @@ func unwatch(i int) {
 	}
 }
 
-// epollCreate is told how many descriptors there will be, which nobody needs to know.
-func (c *call) epollCreate() int64 {
-	if c.args[0].Int() <= 0 {
+// sysEpollCreate is told how many descriptors there will be, which nobody needs to know.
+func sysEpollCreate(c *call) int64 {
+	if c.int(0) <= 0 {
 		return -eINVAL
 	}
 	return c.newEpoll(0)
@@ -254,8 +189,8 @@ func (c *call) newEpoll(flags uintptr) int64 {
 	return -eMFILE
 }
 
-func closeEpoll(j int32) {
-	e := &epolls[j]
+func closeEpoll(f *file) {
+	e := &epolls[f.obj]
 	for i := range e.pages {
 		if e.pages[i] != 0 {
 			mem.FreeFrame(e.pages[i])
@@ -265,43 +200,43 @@ func closeEpoll(j int32) {
 	e.used, e.n, e.next = false, 0, 0
 }
 
-func (c *call) epollCtl() int64 {
+func sysEpollCtl(c *call) int64 {
 	const add, del, mod = 1, 2, 3
-	ep, f := get(c.args[0].FD()), get(c.args[2].FD())
+	ep, f := get(c.fd(0)), get(c.fd(2))
 	if ep == nil || f == nil || (ep.flags|f.flags)&oPath != 0 {
 		return -eBADF
 	}
 	if ep.kind != epoll || ep == f {
 		return -eINVAL
 	}
-	if f.kind == node || f.kind == device && f.terminal() == nil && f.rdev != DevNIC {
+	if f.is(always) {
 		return -ePERM // always ready
 	}
 	e := &epolls[ep.obj]
-	i := int(fds[c.args[2].FD()])
+	i := int(fds[c.fd(2)])
 	var found *watch
 	for k := 0; k < e.n && found == nil; k++ {
-		if w := e.at(k); int(w.file) == i && uintptr(w.fd) == c.args[2].FD() {
+		if w := e.at(k); int(w.file) == i && uintptr(w.fd) == c.fd(2) {
 			found = w
 		}
 	}
-	if c.args[1].Op() == del {
+	if c.op(1) == del {
 		if found == nil {
 			return -eNOENT
 		}
 		e.forget(found)
 		return 0
 	}
-	events, ok1 := in32(c.args[3].Pointer())
-	data, ok2 := in64(c.args[3].Pointer() + 4) // packed
+	events, ok1 := in32(c.pointer(3))
+	data, ok2 := in64(c.pointer(3) + 4) // packed
 	if !ok1 || !ok2 {
 		return -eFAULT
 	}
 	const alone = epollIn | epollOut | epollErr | epollHup | epollWakeup | epollEdge | epollAlone
-	if events&epollAlone != 0 && (c.args[1].Op() == mod || f.kind == epoll || events&^alone != 0) {
+	if events&epollAlone != 0 && (c.op(1) == mod || f.kind == epoll || events&^alone != 0) {
 		return -eINVAL
 	}
-	switch c.args[1].Op() {
+	switch c.op(1) {
 	case add:
 		if found != nil {
 			return -eEXIST
@@ -319,7 +254,8 @@ func (c *call) epollCtl() int64 {
 	default:
 		return -eINVAL
 	}
-	found.fd, found.file, found.events, found.data, found.fresh = int16(c.args[2].FD()), int16(i), events|epollErr|epollHup, data, true
+	found.fd, found.file, found.events, found.data, found.fresh = int16(c.fd(2)), int16(i),
+		events|epollErr|epollHup, data, true
 	if found.report() != 0 {
 		wakeEpoll(int(ep.obj))
 		changed(int(e.file))
@@ -346,24 +282,24 @@ func anyReady(e *epollInstance) bool {
 
 // waitEpoll waits for events. timeout is in ns, ^0 for ever.
 func (c *call) waitEpoll(timeout uint64) int64 {
-	ep := get(c.args[0].FD())
+	ep := get(c.fd(0))
 	switch {
 	case ep == nil || ep.flags&oPath != 0:
 		return -eBADF
-	case c.args[2].Int() <= 0 || c.args[2].Int() > (1<<31-1)/12 || ep.kind != epoll:
+	case c.int(2) <= 0 || c.int(2) > (1<<31-1)/12 || ep.kind != epoll:
 		return -eINVAL
 	}
 	e := &epolls[ep.obj]
 	n := uintptr(0)
 	// What has been reported last comes last: each has its turn when there is room for few.
-	for i, first := 0, e.next; i < e.n && n < uintptr(c.args[2].Int()); i++ {
+	for i, first := 0, e.next; i < e.n && n < uintptr(c.int(2)); i++ {
 		k := (first + i) % e.n
 		w := e.at(k)
 		events := w.report()
 		if events == 0 {
 			continue
 		}
-		at := c.args[1].Pointer() + n*12
+		at := c.pointer(1) + n*12
 		if !out32(at, events) || !out64(at+4, w.data) {
 			if n == 0 {
 				return -eFAULT
@@ -384,7 +320,7 @@ func (c *call) waitEpoll(timeout uint64) int64 {
 
 // pwaitEpoll is epoll_wait with a mask of signals.
 func (c *call) pwaitEpoll(timeout uint64) int64 {
-	if e := maskFor(c.args[4].Pointer(), c.args[5].Size()); e != 0 {
+	if e := maskFor(c.pointer(4), c.size(5)); e != 0 {
 		return e
 	}
 	return unmask(c.waitEpoll(timeout))
@@ -445,20 +381,20 @@ func millis(v int32) uint64 {
 	return uint64(v) * 1e6
 }
 
-func (c *call) epollPwait2() int64 {
-	timeout, e := inTimeout(c.args[3].Pointer())
+func sysEpollPwait2(c *call) int64 {
+	timeout, e := inTimeout(c.pointer(3))
 	if e != 0 {
 		return e
 	}
 	return c.pwaitEpoll(timeout)
 }
 
-func (c *call) ppoll() int64 {
-	timeout, e := inTimeout(c.args[2].Pointer())
+func sysPpoll(c *call) int64 {
+	timeout, e := inTimeout(c.pointer(2))
 	if e != 0 {
 		return e
 	}
-	if e := maskFor(c.args[3].Pointer(), c.args[4].Size()); e != 0 {
+	if e := maskFor(c.pointer(3), c.size(4)); e != 0 {
 		return e
 	}
 	return unmask(c.pollFor(timeout))
@@ -466,13 +402,13 @@ func (c *call) ppoll() int64 {
 
 // pollFor: struct pollfd is fd, events, revents in 4, 2 and 2 bytes.
 func (c *call) pollFor(timeout uint64) int64 {
-	n := uintptr(c.args[1].Uint())
+	n := uintptr(c.uint(1))
 	if uint64(n) > limits[limitFiles].soft {
 		return -eINVAL
 	}
 	hits := int64(0)
 	for i := uintptr(0); i < n; i++ {
-		at := c.args[0].Pointer() + i*8
+		at := c.pointer(0) + i*8
 		fd, ok1 := in32(at)
 		events, ok2 := in32(at + 4)
 		if !ok1 || !ok2 {
@@ -499,7 +435,6 @@ func (c *call) pollFor(timeout uint64) int64 {
 	return c.waitEvents(anyEpoll, timeout)
 }
 
-func (c *call) poll() int64         { return c.pollFor(millis(c.args[2].Int())) }
-func (c *call) epollWait() int64    { return c.waitEpoll(millis(c.args[3].Int())) }
-func (c *call) epollPwait() int64   { return c.pwaitEpoll(millis(c.args[3].Int())) }
-func (c *call) epollCreate1() int64 { return c.newEpoll(c.args[0].Flags()) }
+func sysPoll(c *call) int64         { return c.pollFor(millis(c.int(2))) }
+func sysEpollPwait(c *call) int64   { return c.pwaitEpoll(millis(c.int(3))) }
+func sysEpollCreate1(c *call) int64 { return c.newEpoll(c.flags(0)) }

@@ -5,26 +5,26 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Calls on a descriptor that neither read nor write: where it is, how large its file is, and what Linux would have on
-// a disk.
+// Calls on a descriptor that neither read nor write: where it is, how large its file is, and what
+// Linux would have on a disk.
 
-func (c *call) lseek(f *file) int64 {
+func sysLseek(c *call, f *file) int64 {
 	const data, hole = 3, 4
 	switch {
-	case c.args[2].Op() > hole:
+	case c.op(2) > hole:
 		return -eINVAL
-	case f.kind == device && f.terminal() == nil || f.kind == counter || f.kind == epoll || f.kind == timerFile || f.kind == signalFile:
+	case f.is(still):
 		return 0
 	}
 	if f.kind != node {
 		return -eSPIPE
 	}
-	off := c.args[1].Int64()
-	if c.args[2].Op() > 1 && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFDIR {
+	off := c.int64(1)
+	if c.op(2) > 1 && f.isFolder() {
 		return -eINVAL
 	}
 	size := vfs.Size(f.node)
-	switch c.args[2].Op() {
+	switch c.op(2) {
 	case 0:
 	case 1:
 		off += f.off
@@ -32,7 +32,7 @@ func (c *call) lseek(f *file) int64 {
 		off += size
 	case data, hole:
 		var ok bool
-		if off, ok = vfs.NextData(f.node, off, c.args[2].Op() == hole); !ok {
+		if off, ok = vfs.NextData(f.node, off, c.op(2) == hole); !ok {
 			return -eNXIO
 		}
 	}
@@ -43,11 +43,11 @@ func (c *call) lseek(f *file) int64 {
 	return off
 }
 
-func (c *call) ftruncate(f *file) int64 {
-	if f.kind != node || f.flags&oAccess == 0 || c.args[1].Int64() < 0 {
+func sysFtruncate(c *call, f *file) int64 {
+	if f.kind != node || f.flags&oAccess == 0 || c.int64(1) < 0 {
 		return -eINVAL
 	}
-	return setSize(f.node, c.args[1].Int64())
+	return setSize(f.node, c.int64(1))
 }
 
 // setSize makes a file so long, if that is allowed.
@@ -62,11 +62,12 @@ func setSize(id vfs.ID, size int64) int64 {
 	return -int64(vfs.SetSize(id, size, clock.Wall()))
 }
 
-// fallocate makes a file longer, of which pages come when they are written, or makes a hole in it.
+// sysFallocate makes a file longer, of which pages come when they are written, or makes a hole in
+// it.
 // More is not to be done with a file in memory.
-func (c *call) fallocate(f *file) int64 {
+func sysFallocate(c *call, f *file) int64 {
 	const keepSize, punchHole = 1, 2
-	off, n, mode := c.args[2].Int64(), c.args[3].Int64(), c.args[1].Uint()
+	off, n, mode := c.int64(2), c.int64(3), c.uint(1)
 	switch {
 	case off < 0 || n <= 0:
 		return -eINVAL
@@ -74,7 +75,7 @@ func (c *call) fallocate(f *file) int64 {
 		return -eOPNOTSUPP
 	case f.flags&oAccess == 0:
 		return -eBADF
-	case f.kind == pipeWrite || f.kind == pipeFIFO:
+	case f.isPipe():
 		return -eSPIPE
 	case f.kind != node:
 		return -eNODEV
@@ -105,23 +106,23 @@ func (c *call) fallocate(f *file) int64 {
 	return -int64(vfs.SetSize(f.node, max(off+n, size), clock.Wall()))
 }
 
-// fsync and its like have nothing to write here: there is no disk, but the host may have one.
-func (c *call) fsync(f *file) int64 {
+// sysFsync and its like have nothing to write here: there is no disk, but the host may have one.
+func sysFsync(c *call, f *file) int64 {
 	if f.kind != node {
 		return -eINVAL
 	}
-	if vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFREG && vfs.Writable(f.node) {
+	if f.isRegular() && vfs.Writable(f.node) {
 		return -int64(vfs.AskSync(f.node))
 	}
 	return 0
 }
 
-// syncRange is fsync for a part of a file.
-func (c *call) syncRange(f *file) int64 {
+// sysSyncRange is fsync for a part of a file.
+func sysSyncRange(c *call, f *file) int64 {
 	const all = 1 | 2 | 4
-	off, n := c.args[1].Int64(), c.args[2].Int64()
+	off, n := c.int64(1), c.int64(2)
 	switch {
-	case c.args[3].Flags()&^all != 0 || off < 0 || n < 0 || off+n < 0:
+	case c.flags(3)&^all != 0 || off < 0 || n < 0 || off+n < 0:
 		return -eINVAL
 	case f.kind != node:
 		return -eSPIPE
@@ -129,9 +130,9 @@ func (c *call) syncRange(f *file) int64 {
 	return 0
 }
 
-// readahead reads nothing ahead: files are in memory, and one of a share comes when it is opened
+// sysReadahead reads nothing ahead: files are in memory, and one of a share comes when it is opened
 // or read.
-func (c *call) readahead(f *file) int64 {
+func sysReadahead(c *call, f *file) int64 {
 	switch {
 	case f.flags&oAccess == oWronly:
 		return -eBADF
@@ -141,16 +142,16 @@ func (c *call) readahead(f *file) int64 {
 	return 0
 }
 
-// fadvise checks the advice, which would be about speed.
-func (c *call) fadvise(f *file) int64 {
+// sysFadvise checks the advice, which would be about speed.
+func sysFadvise(c *call, f *file) int64 {
 	const noReuse = 5
 	switch {
 	case f.isPipe():
 		return -eSPIPE
-	case c.args[2].Int64() < 0 || c.args[3].Op() > noReuse:
+	case c.int64(2) < 0 || c.op(3) > noReuse:
 		return -eINVAL
 	}
 	return 0
 }
 
-func (c *call) zeroOf(_ *file) int64 { return 0 }
+func sysZeroOf(c *call, _ *file) int64 { return 0 }

@@ -3,7 +3,6 @@ package linux
 import (
 	"unsafe"
 
-	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
@@ -13,33 +12,6 @@ import (
 // Descriptors and the open files that they name. Several descriptors may name one
 // open file (dup); it is closed with the last.
 
-type kind uint8
-
-const (
-	closed kind = iota
-	terminal
-	node       // a file or directory of package vfs
-	device     // one of the nodes in /dev
-	pipeRead   // obj: the pipe
-	pipeWrite  // obj: the pipe
-	pipeFIFO   // obj: the pipe, open at both ends
-	counter    // obj: the event counter
-	epoll      // obj: the epoll instance
-	socketFile // obj: the socket
-	watcher    // obj: the group of watches
-	timerFile  // obj: the timer
-	signalFile // obj: the set of signals
-	ourProcess // the program itself
-)
-
-// The log of resources has the same numbers.
-const (
-	_ = -uint(terminal ^ handle.FileTerminal)
-	_ = -uint(pipeRead ^ handle.FilePipeRead)
-	_ = -uint(socketFile ^ handle.FileSocket)
-	_ = -uint(ourProcess ^ handle.FileProcess)
-)
-
 // file is an open file.
 type file struct {
 	kind  kind
@@ -47,8 +19,7 @@ type file struct {
 	refs  int32   // descriptors that name it
 	node  vfs.ID
 	obj   int32
-	rdev  uint64 // of a device
-	off   int64  // where the next read or write is; of a directory, the cookie
+	off   int64 // where the next read or write is; of a directory, the cookie
 }
 
 const (
@@ -99,7 +70,7 @@ func get(fd uintptr) *file {
 
 // index returns a file's number.
 func index(f *file) uintptr {
-	return (uintptr(unsafe.Pointer(f)) - uintptr(unsafe.Pointer(&files))) / unsafe.Sizeof(*f)
+	return (uintptr(unsafe.Pointer(f)) - addressOf(&files)) / unsafe.Sizeof(*f)
 }
 
 // newFile returns a free entry, or nil.
@@ -123,7 +94,7 @@ func newFD(i int, lowest uintptr, flags uintptr) int64 {
 			files[i].refs++
 			fdsChanged()
 			if handle.Logs(handle.FDs) {
-				handle.Log(handle.Open, handle.FDs, fd, uintptr(files[i].kind))
+				handle.Log(handle.Open, handle.FDs, fd, files[i].kind.logged())
 			}
 			return int64(fd)
 		}
@@ -178,42 +149,7 @@ func drop(i int) {
 	}
 	unwatch(i)
 	dropLocks(lockedFile(f), int32(i))
-	switch f.kind {
-	case node, device:
-		if f.kind == node && f.flags&oPath == 0 {
-			event := uint32(vfs.IN_CLOSE_NOWRITE)
-			if f.flags&oAccess != 0 {
-				event = vfs.IN_CLOSE_WRITE
-			}
-			vfs.Notify(f.node, event)
-		}
-		dropMade(f)
-		vfs.Release(f.node)
-		switch {
-		case f.kind != device:
-		case f.rdev == DevNIC:
-			cardClosed()
-		case f.rdev == DevRecord:
-			eventstream.Close(int(f.obj))
-		case f.pair() != nil:
-			f.closePair()
-		}
-	case pipeRead, pipeWrite, pipeFIFO:
-		closePipe(f)
-	case counter:
-		counters[f.obj].used = false
-	case epoll:
-		closeEpoll(f.obj)
-	case watcher:
-		vfs.EndGroup(int(f.obj))
-	case timerFile:
-		timers[f.obj].set(0)
-		timers[f.obj] = timer{}
-	case signalFile:
-		signalSets[f.obj] = 0
-	case socketFile:
-		closeSocket(f.obj)
-	}
+	f.end()
 	// Who waits for it is told that it is gone.
 	wakeFile(i)
 	f.kind = closed
@@ -229,7 +165,8 @@ func retry(why thread.Why, key, or uintptr) {
 	for {
 		var last *thread.Thread // who is woken last is the first to run
 		for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-			if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == why && (t.Key == key || t.Key == or) &&
+			if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == why &&
+				(t.Key == key || t.Key == or) &&
 				(last == nil || t.Turn > last.Turn) {
 				last = t
 			}
@@ -257,15 +194,15 @@ func (c *call) wait(f *file) {
 	thread.Block(c.f, thread.ForFile, index(f), never, 0)
 }
 
-func (c *call) close() int64 { return closeFD(c.args[0].FD()) }
+func sysClose(c *call) int64 { return closeFD(c.fd(0)) }
 
-func (c *call) closeRange() int64 {
+func sysCloseRange(c *call) int64 {
 	const onExec, unshare = 4, 2
-	flags := c.args[2].Flags()
-	if flags&^(onExec|unshare) != 0 || c.args[0].Uint() > c.args[1].Uint() {
+	flags := c.flags(2)
+	if flags&^(onExec|unshare) != 0 || c.uint(0) > c.uint(1) {
 		return -eINVAL
 	}
-	for fd := c.args[0].FD(); fd <= uintptr(c.args[1].Uint()) && fd < maxFDs; fd++ {
+	for fd := c.fd(0); fd <= uintptr(c.uint(1)) && fd < maxFDs; fd++ {
 		switch {
 		case fds[fd] == 0:
 		case flags&onExec != 0:
@@ -277,43 +214,38 @@ func (c *call) closeRange() int64 {
 	return 0
 }
 
-func (c *call) dup(_ *file) int64 {
-	return newFD(int(fds[c.args[0].FD()])-1, 0, 0)
+func sysDup(c *call, _ *file) int64 {
+	return newFD(int(fds[c.fd(0)])-1, 0, 0)
 }
 
 // dupTo is dup2 as well, which does nothing for equal descriptors.
 func (c *call) dupTo(same bool) int64 {
-	if !same && c.args[2].Flags()&^oCloexec != 0 {
+	if !same && c.flags(2)&^oCloexec != 0 {
 		return -eINVAL
 	}
-	if !same && c.args[0].FD() == c.args[1].FD() {
+	if !same && c.fd(0) == c.fd(1) {
 		return -eINVAL
 	}
-	if get(c.args[0].FD()) == nil || uint64(c.args[1].FD()) >= limits[limitFiles].soft {
+	if get(c.fd(0)) == nil || uint64(c.fd(1)) >= limits[limitFiles].soft {
 		return -eBADF
 	}
-	if c.args[0].FD() == c.args[1].FD() {
-		return int64(c.args[1].FD())
+	if c.fd(0) == c.fd(1) {
+		return int64(c.fd(1))
 	}
-	flags := c.args[2].Flags()
+	flags := c.flags(2)
 	if same {
 		flags = 0
 	}
-	i := int(fds[c.args[0].FD()]) - 1
-	files[i].refs++ // lest closing c.args[1].FD() closes it
-	if fds[c.args[1].FD()] != 0 {
-		closeFD(c.args[1].FD())
+	i := int(fds[c.fd(0)]) - 1
+	files[i].refs++ // lest closing c.fd(1) closes it
+	if fds[c.fd(1)] != 0 {
+		closeFD(c.fd(1))
 	}
 	files[i].refs--
-	return newFD(i, c.args[1].FD(), flags)
+	return newFD(i, c.fd(1), flags)
 }
 
-// isNamedPipe reports whether a file is a FIFO.
-func (f *file) isNamedPipe() bool {
-	return f.kind == pipeFIFO || (f.kind == pipeRead || f.kind == pipeWrite) && pipes[f.obj].fifo != 0
-}
-
-func (c *call) fcntl(f *file) int64 {
+func sysFcntl(c *call, f *file) int64 {
 	const (
 		dupFD        = 0
 		getFD        = 1
@@ -332,52 +264,53 @@ func (c *call) fcntl(f *file) int64 {
 		addSeals     = 1033
 		getSeals     = 1034
 	)
-	op := c.args[1].Op()
-	if f.flags&oPath != 0 && op != dupFD && op != dupFDCloexec && op != getFD && op != setFD && op != getFL {
+	op := c.op(1)
+	if f.flags&oPath != 0 && op != dupFD && op != dupFDCloexec && op != getFD && op != setFD &&
+		op != getFL {
 		return -eBADF
 	}
 	switch op {
 	case dupFD, dupFDCloexec:
-		if uint64(c.args[2].FD()) >= limits[limitFiles].soft {
+		if uint64(c.fd(2)) >= limits[limitFiles].soft {
 			return -eINVAL
 		}
 		flags := uintptr(0)
-		if c.args[1].Op() == dupFDCloexec {
+		if c.op(1) == dupFDCloexec {
 			flags = oCloexec
 		}
-		return newFD(int(fds[c.args[0].FD()])-1, c.args[2].FD(), flags)
+		return newFD(int(fds[c.fd(0)])-1, c.fd(2), flags)
 	case getFD:
-		if cloexec[c.args[0].FD()] {
+		if cloexec[c.fd(0)] {
 			return 1
 		}
 		return 0
 	case setFD:
-		cloexec[c.args[0].FD()] = c.args[2].Flags()&1 != 0
+		cloexec[c.fd(0)] = c.flags(2)&1 != 0
 		return 0
 	case getFL:
-		if f.flags&oPath == 0 && (f.kind == node || f.kind == device || f.kind == terminal || f.isNamedPipe()) {
+		if f.flags&oPath == 0 && (f.is(named) || f.kind == terminal || f.isNamedPipe()) {
 			return int64(f.flags | oLarge)
 		}
 		return int64(f.flags)
 	case setFL:
 		const changeable = oAppend | oNonblock
-		if c.args[2].Flags()&oDirect != 0 {
+		if c.flags(2)&oDirect != 0 {
 			return -eINVAL
 		}
-		f.flags = f.flags&^changeable | c.args[2].Flags()&changeable
+		f.flags = f.flags&^changeable | c.flags(2)&changeable
 		return 0
 	case getLK, setLK, setLKW:
-		return c.recordLock(f, false, c.args[1].Op() == getLK, c.args[1].Op() == setLKW)
+		return c.recordLock(f, false, c.op(1) == getLK, c.op(1) == setLKW)
 	case getLKOfd, setLKOfd, setLKWOfd:
-		return c.recordLock(f, true, c.args[1].Op() == getLKOfd, c.args[1].Op() == setLKWOfd)
+		return c.recordLock(f, true, c.op(1) == getLKOfd, c.op(1) == setLKWOfd)
 	case setPipeSize, getPipeSize:
 		switch {
 		case !f.isPipe():
 			return -eBADF
 		case op == getPipeSize:
-		case c.args[2].Uint() > 1<<31:
+		case c.uint(2) > 1<<31:
 			return -eINVAL
-		case c.args[2].Uint() > pipeSize:
+		case c.uint(2) > pipeSize:
 			return -ePERM // as with Linux, for more than /proc/sys/fs/pipe-max-size says
 		}
 		return pipeSize
@@ -387,5 +320,5 @@ func (c *call) fcntl(f *file) int64 {
 	return -eINVAL
 }
 
-func (c *call) dup2() int64 { return c.dupTo(true) }
-func (c *call) dup3() int64 { return c.dupTo(false) }
+func sysDup2(c *call) int64 { return c.dupTo(true) }
+func sysDup3(c *call) int64 { return c.dupTo(false) }

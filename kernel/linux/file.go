@@ -1,8 +1,7 @@
 package linux
 
 import (
-	"unsafe"
-
+	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
@@ -12,34 +11,6 @@ import (
 
 // Reading and writing.
 
-// Device numbers (Linux: Documentation/admin-guide/devices.txt), major<<8 | minor.
-const (
-	devNull    = 1<<8 | 3
-	devZero    = 1<<8 | 5
-	devFull    = 1<<8 | 7
-	devRandom  = 1<<8 | 8
-	devURandom = 1<<8 | 9
-	devTTY     = 5 << 8
-	devConsole = 5<<8 | 1
-)
-
-func (c *call) read(f *file) int64 {
-	if f.flags&oAccess == oWronly {
-		return -eBADF
-	}
-	if !inReach(c.args[1].Pointer(), c.args[2].Size()) {
-		return -eFAULT
-	}
-	n := c.readFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), f.off)
-	if f.kind != counter {
-		activity++ // the runtime's own wake-ups are not the program's doing
-	}
-	if n > 0 && f.kind == node {
-		f.off += n
-	}
-	return n
-}
-
 // activity counts what the program has read and written. Under the kernel lock.
 var activity uint64
 
@@ -47,80 +18,63 @@ var activity uint64
 // context.
 func Activity() uint64 { return activity }
 
-func (c *call) pread(f *file) int64 {
-	switch {
-	case c.args[3].Int64() < 0:
-		return -eINVAL
-	case !f.hasPlaces():
-		return -eSPIPE
-	case f.flags&oAccess == oWronly:
-		return -eBADF
-	case !inReach(c.args[1].Pointer(), c.args[2].Size()):
-		return -eFAULT
-	}
-	return c.readFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), c.args[3].Int64())
-}
-
 // hasPlaces reports whether a file can be read and written at any place.
 func (f *file) hasPlaces() bool {
-	return f.kind == node || f.kind == device && f.terminal() == nil
+	return f.is(placed)
 }
 
-func (c *call) write(f *file) int64 {
-	if f.flags&oAccess == 0 {
-		return -eBADF
-	}
-	if !inReach(c.args[1].Pointer(), c.args[2].Size()) {
-		return -eFAULT
-	}
-	off := f.off
-	if f.kind == node && f.flags&oAppend != 0 {
-		off = c.end(f.node, c.args[2].Size())
-	}
-	n := c.writeFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), off)
-	if f.kind != counter {
-		activity++
-	}
-	if n > 0 && f.kind == node {
-		f.off = off + n
-	}
-	return n
-}
-
-func (c *call) pwrite(f *file) int64 {
-	switch {
-	case c.args[3].Int64() < 0:
+// move does read, write, pread or pwrite.
+func (c *call) move(f *file, write, positioned bool) int64 {
+	at, n, off := c.pointer(1), min(c.size(2), ioMax), f.off
+	switch access := f.flags & oAccess; {
+	case positioned && c.int64(3) < 0:
 		return -eINVAL
-	case !f.hasPlaces():
+	case positioned && !f.hasPlaces():
 		return -eSPIPE
-	case f.flags&oAccess == 0:
+	case write && access == 0, !write && access == oWronly:
 		return -eBADF
-	case !inReach(c.args[1].Pointer(), c.args[2].Size()):
+	case !inReach(at, c.size(2)):
 		return -eFAULT
+	case write && f.kind == node && f.flags&oAppend != 0:
+		off = c.end(f.node, c.size(2)) // pwrite too, as on Linux
+	case positioned:
+		off = c.int64(3)
 	}
-	off := c.args[3].Int64()
-	if f.kind == node && f.flags&oAppend != 0 {
-		off = c.end(f.node, c.args[2].Size()) // as Linux does
+	op := reads[f.kind]
+	if write {
+		op = writes[f.kind]
 	}
-	return c.writeFile(f, c.args[1].Pointer(), min(c.args[2].Size(), ioMax), off)
+	moved := c.transfer(op, f, at, n, off)
+	if positioned {
+		return moved
+	}
+	if f.kind != counter {
+		activity++ // the runtime's own wake-ups are not the program's doing
+	}
+	if moved > 0 && f.kind == node {
+		f.off = off + moved
+	}
+	return moved
 }
+
+func sysRead(c *call, f *file) int64   { return c.move(f, false, false) }
+func sysWrite(c *call, f *file) int64  { return c.move(f, true, false) }
+func sysPread(c *call, f *file) int64  { return c.move(f, false, true) }
+func sysPwrite(c *call, f *file) int64 { return c.move(f, true, true) }
 
 // Flags of the readv family.
 const (
-	rwHighPriority = 0x01 // with rwDataSync and rwSync: about a disk
-	rwDataSync     = 0x02
-	rwSync         = 0x04
-	rwNoWait       = 0x08
-	rwAppend       = 0x10
-	rwNoAppend     = 0x20
-	rwFlags        = 0x3f
+	rwNoWait   = 0x08
+	rwAppend   = 0x10
+	rwNoAppend = 0x20
+	rwFlags    = 0x3f // the others are about a disk
 )
 
 // vector does a call of the readv family: one transfer for each part.
 func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
-	vec, count := c.args[1].Pointer(), uintptr(c.args[2].Uint())
+	vec, count := c.pointer(1), uintptr(c.uint(2))
 	switch {
-	case positioned && c.args[3].Int64() < 0:
+	case positioned && c.int64(3) < 0:
 		return -eINVAL
 	case positioned && !f.hasPlaces():
 		return -eSPIPE
@@ -136,19 +90,19 @@ func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
 		return -eINVAL
 	}
 	if f.kind == socketFile {
-		c.args[2] = argument(count)
+		c.args[2] = count
 		return c.socketVector(f, write)
 	}
-	if errno := checkParts(vec, count); errno != 0 {
+	if _, errno := checkParts(vec, count, ioMax); errno != 0 {
 		return errno
 	}
 	total, start := int64(0), f.off
-	p := *c
+	copied := *c
+	p := &copied
 	p.part = true
 	for i := uintptr(0); i < count; i++ {
-		base, ok1 := in64(vec + i*16)
-		size, ok2 := in64(vec + i*16 + 8)
-		if !ok1 || !ok2 {
+		base, size, ok := inPair(vec + i*16)
+		if !ok {
 			break // it was there before the reading changed it
 		}
 		if size == 0 {
@@ -157,18 +111,9 @@ func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
 		if total > 0 && !f.goesOn(write) {
 			break // to wait now would do again what has been done
 		}
-		p.args[1], p.args[2], p.args[3] = argument(base), argument(min(size, ioMax)), c.args[3]+argument(total)
-		n := int64(0)
-		switch {
-		case write && positioned:
-			n = p.pwrite(f)
-		case write:
-			n = p.write(f)
-		case positioned:
-			n = p.pread(f)
-		default:
-			n = p.read(f)
-		}
+		p.args[1], p.args[2], p.args[3] = uintptr(base), uintptr(min(size, ioMax)),
+			c.args[3]+uintptr(total)
+		n := p.move(f, write, positioned)
 		if n == errMissing { // the host writes this part: then all starts over, behind what is done
 			f.off = start
 			return n
@@ -188,21 +133,22 @@ func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
 	return total
 }
 
-// checkParts looks at count parts of struct iovec at vec before anything is moved.
-func checkParts(vec, count uintptr) int64 {
+// checkParts looks at count parts of struct iovec at vec before anything is moved, of each at so
+// many bytes at most. It returns how many there are, up to what one call moves.
+func checkParts(vec, count, most uintptr) (total uintptr, errno int64) {
 	for i := uintptr(0); i < count; i++ {
-		base, ok1 := in64(vec + i*16)
-		size, ok2 := in64(vec + i*16 + 8)
+		base, size, ok := inPair(vec + i*16)
 		switch {
-		case !ok1 || !ok2:
-			return -eFAULT
+		case !ok:
+			return 0, -eFAULT
 		case int64(size) < 0:
-			return -eINVAL
-		case !inReach(uintptr(base), min(uintptr(size), ioMax)):
-			return -eFAULT
+			return 0, -eINVAL
+		case !inReach(uintptr(base), min(uintptr(size), most)):
+			return 0, -eFAULT
 		}
+		total += min(uintptr(size), ioMax-total)
 	}
-	return 0
+	return total, 0
 }
 
 // goesOn reports whether a read or a write of the file would not wait.
@@ -213,54 +159,16 @@ func (f *file) goesOn(write bool) bool {
 	return ready(f)
 }
 
-// readFile reads n bytes at off into the program's memory at to.
-func (c *call) readFile(f *file, to, n uintptr, off int64) int64 {
-	switch f.kind {
-	case terminal:
-		return c.readTerminal(f, to, n)
-	case node:
-		if f.isMade() {
-			return readMade(f, to, n, off)
-		}
-		return readNode(f.node, to, n, off)
-	case device:
-		return c.readDevice(f, to, n)
-	case pipeRead, pipeFIFO:
-		return c.readPipe(f, to, n)
-	case counter:
-		return c.readCounter(f, to, n)
-	case timerFile:
-		return c.readTimer(f, to, n)
-	case signalFile:
-		return c.readSignals(f, to, n)
-	case socketFile:
-		return c.readSocket(f, to, n)
-	case watcher:
-		return c.readEvents(f, to, n)
+// transfer does one of the operations at a place of a file. It is not inlined, so that its call
+// tells what runs on the kernel stack (tools/stacks).
+//
+//go:noinline
+func (c *call) transfer(op transferOp, f *file, at, n uintptr, off int64) int64 {
+	if op == nil {
+		return -eINVAL
 	}
-	return -eINVAL
-}
-
-// writeFile writes n bytes of the program's memory at from.
-func (c *call) writeFile(f *file, from, n uintptr, off int64) int64 {
-	switch f.kind {
-	case terminal:
-		return writeTerminal(from, n)
-	case node:
-		if f.isMade() {
-			return -eIO
-		}
-		return c.writeNode(f.node, from, n, off, false)
-	case device:
-		return c.writeDevice(f, from, n)
-	case pipeWrite, pipeFIFO:
-		return c.writePipe(f, from, n)
-	case counter:
-		return c.writeCounter(f, from, n)
-	case socketFile:
-		return c.writeSocket(f, from, n)
-	}
-	return -eINVAL
+	c.off = off
+	return op((*call)(arch.Pointer(addressOf(c))), f, at, n) // or it would be on the heap: as in do
 }
 
 func readNode(id vfs.ID, to, n uintptr, off int64) int64 {
@@ -354,51 +262,12 @@ func (c *call) writeNode(id vfs.ID, from, n uintptr, off int64, own bool) int64 
 	return int64(n - left)
 }
 
-func (c *call) readDevice(f *file, to, n uintptr) int64 {
-	switch f.rdev {
-	case devNull:
-		return 0
-	case devZero, devFull:
-		if !zeroOut(to, n) {
-			return -eFAULT
-		}
-		return int64(n)
-	case devRandom, devURandom:
-		return randomOut(to, n)
-	case DevNIC:
-		return c.readCard(f, to, n)
-	case DevRecord:
-		return 0
-	}
-	if f.pair() != nil {
-		return c.readPair(f, to, n)
-	}
-	return c.readTerminal(f, to, n)
-}
-
-func (c *call) writeDevice(f *file, from, n uintptr) int64 {
-	switch f.rdev {
-	case devNull, devZero, devRandom, devURandom:
-		return int64(n)
-	case devFull:
-		return -eNOSPC
-	case DevNIC:
-		return writeCard(from, n)
-	case DevRecord:
-		return writeRecord(f, from, n)
-	}
-	if f.pair() != nil {
-		return c.writePair(f, from, n)
-	}
-	return writeTerminal(from, n)
-}
-
 // randomOut fills the program's memory with random bytes.
 func randomOut(to, n uintptr) int64 {
 	for done := uintptr(0); done < n; {
 		word := entropy.Word()
 		part := min(8, n-done)
-		if !copyOut(to+done, uintptr(unsafe.Pointer(&word)), part) {
+		if !copyOut(to+done, addressOf(&word), part) {
 			if done > 0 {
 				return int64(done)
 			}
@@ -414,10 +283,10 @@ var block [4096]byte
 
 func blockAddr() uintptr {
 	percpu.AssertLocked()
-	return uintptr(unsafe.Pointer(&block))
+	return addressOf(&block)
 }
 
-func writeTerminal(from, n uintptr) int64 {
+func writeTerminal(_ *call, _ *file, from, n uintptr) int64 {
 	done := uintptr(0)
 	for done < n {
 		part := min(n-done, uintptr(len(block)))
@@ -434,13 +303,13 @@ func writeTerminal(from, n uintptr) int64 {
 	return int64(n)
 }
 
-func outByte(a uintptr, v uint8) bool { return copyOut(a, uintptr(unsafe.Pointer(&v)), 1) }
+func outByte(a uintptr, v uint8) bool { return copyOut(a, addressOf(&v), 1) }
 
-func outShort(a uintptr, v uint16) bool { return copyOut(a, uintptr(unsafe.Pointer(&v)), 2) }
+func outShort(a uintptr, v uint16) bool { return copyOut(a, addressOf(&v), 2) }
 
 // vectorWith is vector for the calls that have flags, for which position -1 is the file's own.
 func (c *call) vectorWith(f *file, write bool) int64 {
-	flags, was := c.args[5].Flags(), f.flags
+	flags, was := c.flags(5), f.flags
 	// A call that waits has none of these: f is as it was before another call sees it.
 	switch {
 	case flags&rwNoWait != 0:
@@ -450,14 +319,14 @@ func (c *call) vectorWith(f *file, write bool) int64 {
 	case flags&rwNoAppend != 0:
 		f.flags &^= oAppend
 	}
-	n := c.vector(f, write, c.args[3].Int64() != -1, flags)
+	n := c.vector(f, write, c.int64(3) != -1, flags)
 	f.flags = was
 	return n
 }
 
-func (c *call) readv(f *file) int64    { return c.vector(f, false, false, 0) }
-func (c *call) writev(f *file) int64   { return c.vector(f, true, false, 0) }
-func (c *call) preadv(f *file) int64   { return c.vector(f, false, true, 0) }
-func (c *call) pwritev(f *file) int64  { return c.vector(f, true, true, 0) }
-func (c *call) preadv2(f *file) int64  { return c.vectorWith(f, false) }
-func (c *call) pwritev2(f *file) int64 { return c.vectorWith(f, true) }
+func sysReadv(c *call, f *file) int64    { return c.vector(f, false, false, 0) }
+func sysWritev(c *call, f *file) int64   { return c.vector(f, true, false, 0) }
+func sysPreadv(c *call, f *file) int64   { return c.vector(f, false, true, 0) }
+func sysPwritev(c *call, f *file) int64  { return c.vector(f, true, true, 0) }
+func sysPreadv2(c *call, f *file) int64  { return c.vectorWith(f, false) }
+func sysPwritev2(c *call, f *file) int64 { return c.vectorWith(f, true) }

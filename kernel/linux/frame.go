@@ -183,9 +183,9 @@ func enter(t *thread.Thread, sig int, a *action) bool {
 	if arch.MarkFPU(t.FPU()) {
 		uc.flags = ucXState
 	}
-	if !copyOut(rec, uintptr(unsafe.Pointer(&r)), unsafe.Sizeof(r)) ||
+	if !store(rec, &r) ||
 		!copyOut(fpu, t.FPU(), arch.FPUSize()) ||
-		!copyOut(ret, uintptr(unsafe.Pointer(&image)), unsafe.Sizeof(image)) {
+		!store(ret, &image) {
 		return false
 	}
 	t.Mask |= a.mask &^ unblockable
@@ -196,13 +196,14 @@ func enter(t *thread.Thread, sig int, a *action) bool {
 	if a.flags&saResetHand != 0 {
 		a.handler = sigDefault
 	}
-	f.CallHandler(handler, ret, rec, uintptr(sig), ret+unsafe.Offsetof(image.info), ret+unsafe.Offsetof(image.uc))
+	f.CallHandler(handler, ret, rec, uintptr(sig), ret+unsafe.Offsetof(image.info),
+		ret+unsafe.Offsetof(image.uc))
 	t.Full, t.Control = false, arch.InitialControl
 	return true
 }
 
-// sigreturn goes back to what the signal has interrupted.
-func (c *call) sigreturn() int64 {
+// sysSigreturn goes back to what the signal has interrupted.
+func sysSigreturn(c *call) int64 {
 	t := thread.SaveCall(c.f)
 	uc := &image.uc
 	if !copyIn(uintptr(unsafe.Pointer(uc)), c.f.SP, unsafe.Sizeof(*uc)) {
@@ -217,13 +218,15 @@ func (c *call) sigreturn() int64 {
 			kill(t, sigSEGV)
 		}
 		more := arch.FPUMarked(t.FPU())
-		if more && !copyIn(t.FPU()+arch.FPUFirst, uc.cpu.FPU+arch.FPUFirst, arch.FPUSize()-arch.FPUFirst) {
+		if more && !copyIn(t.FPU()+arch.FPUFirst, uc.cpu.FPU+arch.FPUFirst,
+			arch.FPUSize()-arch.FPUFirst) {
 			kill(t, sigSEGV)
 		}
 		arch.CheckFPU(t.FPU(), more)
 	}
 	if !goesOn {
-		t.Fault = thread.Fault{Signal: sigSEGV, Code: siKernel, Addr: f.PC, Vector: arch.TrapProtection, PC: f.PC}
+		t.Fault = thread.Fault{Signal: sigSEGV, Code: siKernel, Addr: f.PC,
+			Vector: arch.TrapProtection, PC: f.PC}
 	}
 	thread.Resume(t)
 	return 0

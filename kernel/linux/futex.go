@@ -21,11 +21,11 @@ const (
 	futexRealtime   = 256
 )
 
-func (c *call) futex() int64 {
-	addr, flags, val, timeout := c.args[0].Pointer(), c.args[1].Uint(), c.args[2].Uint(), c.args[3].Pointer()
+func sysFutex(c *call) int64 {
+	addr, flags, val, timeout := c.pointer(0), c.uint(1), c.uint(2), c.pointer(3)
 	op, bits := flags&^(futexPrivate|futexRealtime), uint32(anyBits)
 	if op == futexWaitBitset || op == futexWakeBitset {
-		bits = c.args[5].Uint()
+		bits = c.uint(5)
 	}
 	deadline := uint64(never)
 	if timeout != 0 && (op == futexWait || op == futexWaitBitset) {
@@ -97,7 +97,7 @@ func futexName(addr uintptr, flags uint32) (name uintptr, ok bool) {
 // requeue wakes some who wait for a word, and lets others wait for another word. It returns
 // how many were either.
 func (c *call) requeue(compare bool) int64 {
-	from, to, wake, move := c.args[0].Pointer(), c.args[4].Pointer(), int(c.args[2].Int()), int(c.args[3].Int())
+	from, to, wake, move := c.pointer(0), c.pointer(4), int(c.int(2)), int(c.int(3))
 	switch {
 	case wake < 0 || move < 0 || to%4 != 0:
 		return -eINVAL
@@ -107,11 +107,11 @@ func (c *call) requeue(compare bool) int64 {
 	if compare {
 		if have, ok := in32(from); !ok {
 			return -eFAULT
-		} else if have != c.args[5].Uint() {
+		} else if have != c.uint(5) {
 			return -eAGAIN
 		}
 	}
-	flags := c.args[1].Uint()
+	flags := c.uint(1)
 	from, ok1 := futexName(from, flags)
 	to, ok2 := futexName(to, flags)
 	if !ok1 || !ok2 {
@@ -163,7 +163,8 @@ func wakeFutex(addr uintptr, n int, bits uint32) (woken int) {
 // longest returns who waits longest for the word at addr and one of the bits, or nil.
 func longest(addr uintptr, bits uint32) (first *thread.Thread) {
 	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-		if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == thread.ForFutex && t.Key == addr && t.Bits&bits != 0 &&
+		if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == thread.ForFutex &&
+			t.Key == addr && t.Bits&bits != 0 &&
 			(first == nil || t.Turn < first.Turn) {
 			first = t
 		}

@@ -61,7 +61,8 @@ func unlocked(f *arch.TrapFrame, r *percpu.Record, number uintptr) (result int64
 	case callFutex:
 		// The word may change at any time: that it has been another one is an answer.
 		op := a1 &^ (futexPrivate | futexRealtime)
-		if op != futexWait && op != futexWaitBitset || a1&futexRealtime != 0 || a0%4 != 0 || !mem.Mappable(a0) && !mem.InImage(a0, 4, false) {
+		if op != futexWait && op != futexWaitBitset || a1&futexRealtime != 0 || a0%4 != 0 ||
+			!mem.Mappable(a0) && !mem.InImage(a0, 4, false) {
 			return 0, false
 		}
 		have, read := arch.LoadUser32(a0)

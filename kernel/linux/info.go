@@ -21,65 +21,66 @@ const (
 	version = "#1 Zeroframe"
 )
 
-// uname: the runtime and some packages look at the release.
-func (c *call) uname() int64 {
-	if !zeroOut(c.args[0].Pointer(), 6*utsField) {
+// sysUname: the runtime and some packages look at the release.
+func sysUname(c *call) int64 {
+	if !zeroOut(c.pointer(0), 6*utsField) {
 		return -eFAULT
 	}
 	fields := [6]string{"Linux", HostName, release, version, "x86_64", "(none)"}
 	for i := range fields {
 		s := fields[i]
-		if !copyOut(c.args[0].Pointer()+uintptr(i)*utsField, uintptr(unsafe.Pointer(unsafe.StringData(s))), uintptr(len(s))) {
+		if !copyOut(c.pointer(0)+uintptr(i)*utsField, uintptr(unsafe.Pointer(unsafe.StringData(s))),
+			uintptr(len(s))) {
 			return -eFAULT
 		}
 	}
 	return 0
 }
 
-func (c *call) sysinfo() int64 {
-	if !zeroOut(c.args[0].Pointer(), 112) {
+func sysSysinfo(c *call) int64 {
+	if !zeroOut(c.pointer(0), 112) {
 		return -eFAULT
 	}
-	out64(c.args[0].Pointer(), clock.Now()/1e9)
-	out64(c.args[0].Pointer()+32, mem.AllFrames()*pageSize)
-	out64(c.args[0].Pointer()+40, mem.FreeFrames()*pageSize)
-	outShort(c.args[0].Pointer()+80, 1)
-	out32(c.args[0].Pointer()+104, 1)
+	out64(c.pointer(0), clock.Now()/1e9)
+	out64(c.pointer(0)+32, mem.AllFrames()*pageSize)
+	out64(c.pointer(0)+40, mem.FreeFrames()*pageSize)
+	outShort(c.pointer(0)+80, 1)
+	out32(c.pointer(0)+104, 1)
 	return 0
 }
 
-func (c *call) getrusage() int64 {
-	if who := c.args[0].Int(); who < -1 || who > 1 {
+func sysGetrusage(c *call) int64 {
+	if who := c.int(0); who < -1 || who > 1 {
 		return -eINVAL
 	}
-	if !zeroOut(c.args[1].Pointer(), 144) {
+	if !zeroOut(c.pointer(1), 144) {
 		return -eFAULT
 	}
 	const rusageThread = 1
 	ns := thread.CPUTime()
-	if c.args[0].Int() == rusageThread {
+	if c.int(0) == rusageThread {
 		ns = thread.ThreadTime()
 	}
-	if c.args[0].Int() == -1 {
+	if c.int(0) == -1 {
 		ns = 0 // children
 	}
-	out64(c.args[1].Pointer(), ns/1e9)
-	out64(c.args[1].Pointer()+8, ns%1e9/1000)
-	out64(c.args[1].Pointer()+32, (mem.MostFrames())*pageSize/1024)
+	out64(c.pointer(1), ns/1e9)
+	out64(c.pointer(1)+8, ns%1e9/1000)
+	out64(c.pointer(1)+32, (mem.MostFrames())*pageSize/1024)
 	return 0
 }
 
-func (c *call) times() int64 {
+func sysTimes(c *call) int64 {
 	const tick = 1e9 / 100
-	if c.args[0] != 0 && !outWords(c.args[0].Pointer(), (&[4]uint64{thread.CPUTime() / tick})[:]) {
+	if c.args[0] != 0 && !outWords(c.pointer(0), (&[4]uint64{thread.CPUTime() / tick})[:]) {
 		return -eFAULT
 	}
 	return int64(clock.Now() / tick)
 }
 
-// getIDs answers for users and groups: root.
-func (c *call) getIDs() int64 {
-	for _, a := range [3]uintptr{c.args[0].Pointer(), c.args[1].Pointer(), c.args[2].Pointer()} {
+// sysGetIDs answers for users and groups: root.
+func sysGetIDs(c *call) int64 {
+	for _, a := range [3]uintptr{c.pointer(0), c.pointer(1), c.pointer(2)} {
 		if !out32(a, 0) {
 			return -eFAULT
 		}
@@ -87,27 +88,28 @@ func (c *call) getIDs() int64 {
 	return 0
 }
 
-// capget: the program may do everything (capget(2)).
-func (c *call) capget() int64 {
+// sysCapget: the program may do everything (capget(2)).
+func sysCapget(c *call) int64 {
 	const (
 		version1 = 0x19980330
 		version2 = 0x20071026
 		version3 = 0x20080522
 		all      = 1<<41 - 1 // up to CAP_CHECKPOINT_RESTORE
 	)
-	version, ok1 := in32(c.args[0].Pointer())
-	who, ok2 := in32(c.args[0].Pointer() + 4)
+	version, ok1 := in32(c.pointer(0))
+	who, ok2 := in32(c.pointer(0) + 4)
 	if !ok1 || !ok2 {
 		return -eFAULT
 	}
-	words := [6]uint32{all & (1<<32 - 1), all & (1<<32 - 1), 0, all >> 32, all >> 32, 0} // effective, permitted, inheritable
+	// Effective, permitted and inheritable, the lower halves first.
+	words := [6]uint32{all & (1<<32 - 1), all & (1<<32 - 1), 0, all >> 32, all >> 32, 0}
 	n := len(words)
 	switch version {
 	case version1:
 		n /= 2
 	case version2, version3:
 	default:
-		if !out32(c.args[0].Pointer(), version3) {
+		if !out32(c.pointer(0), version3) {
 			return -eFAULT
 		}
 		if c.args[1] == 0 { // the question was for the version
@@ -122,18 +124,19 @@ func (c *call) capget() int64 {
 		return -eSRCH
 	}
 	for i, w := range words[:n] {
-		if c.args[1] != 0 && !out32(c.args[1].Pointer()+uintptr(i)*4, w) {
+		if c.args[1] != 0 && !out32(c.pointer(1)+uintptr(i)*4, w) {
 			return -eFAULT
 		}
 	}
 	return 0
 }
 
-// dumpable is what prctl keeps of the program; nobody looks at it from outside. Under the kernel lock.
+// dumpable is what prctl keeps of the program; nobody looks at it from outside. Under the
+// kernel lock.
 var dumpable uint8 = 1
 
-// prctl: the few settings of a thread that can be kept.
-func (c *call) prctl() int64 {
+// sysPrctl: the few settings of a thread that can be kept.
+func sysPrctl(c *call) int64 {
 	const (
 		getDumpable = 3
 		setDumpable = 4
@@ -144,11 +147,11 @@ func (c *call) prctl() int64 {
 		nameSize    = 16
 	)
 	t := thread.Current()
-	switch c.args[0].Op() {
+	switch c.op(0) {
 	case setName:
 		var name [nameSize]byte
 		for i := range name[:nameSize-1] {
-			if !copyIn(uintptr(unsafe.Pointer(&name[i])), c.args[1].Pointer()+uintptr(i), 1) {
+			if !copyIn(addressOf(&name[i]), c.pointer(1)+uintptr(i), 1) {
 				return -eFAULT
 			}
 			if name[i] == 0 {
@@ -158,51 +161,52 @@ func (c *call) prctl() int64 {
 		t.Name = name
 		return 0
 	case getName:
-		return copied(copyOut(c.args[1].Pointer(), uintptr(unsafe.Pointer(&t.Name)), nameSize))
+		return copied(copyOut(c.pointer(1), addressOf(&t.Name), nameSize))
 	case getKeepCaps:
 		return int64(t.KeepCaps)
 	case setKeepCaps:
-		if c.args[1].Word() > 1 {
+		if c.word(1) > 1 {
 			return -eINVAL
 		}
-		t.KeepCaps = uint8(c.args[1].Word())
+		t.KeepCaps = uint8(c.word(1))
 		return 0
 	case getDumpable:
 		return int64(dumpable)
 	case setDumpable:
-		if c.args[1].Word() > 1 {
+		if c.word(1) > 1 {
 			return -eINVAL
 		}
-		dumpable = uint8(c.args[1].Word())
+		dumpable = uint8(c.word(1))
 		return 0
 	}
 	return -eINVAL
 }
 
-// wait4: there are no children.
-func (c *call) wait4() int64 {
+// sysWait4: there are no children.
+func sysWait4(c *call) int64 {
 	const known = 1 | 2 | 8 | 1<<29 | 1<<30 | 1<<31 // WNOHANG to WCONTINUED, and of which threads
 	switch {
-	case c.args[2].Flags()&^known != 0:
+	case c.flags(2)&^known != 0:
 		return -eINVAL
-	case c.args[0].Int() == -1<<31:
+	case c.int(0) == -1<<31:
 		return -eSRCH
 	}
 	return -eCHILD
 }
 
-func (c *call) getcpu() int64 {
-	return copied((c.args[0] == 0 || out32(c.args[0].Pointer(), percpu.This().Number)) && (c.args[1] == 0 || out32(c.args[1].Pointer(), 0)))
+func sysGetcpu(c *call) int64 {
+	return copied((c.args[0] == 0 || out32(c.pointer(0), percpu.This().Number)) &&
+		(c.args[1] == 0 || out32(c.pointer(1), 0)))
 }
 
-func (c *call) getpid() int64 { return pid }
+func sysGetpid(c *call) int64 { return pid }
 
-// zero answers what has nothing to do: there is one user, root, and no disk.
-func (c *call) zero() int64 { return 0 }
-func (c *call) getrandom() int64 {
+// sysZero answers what has nothing to do: there is one user, root, and no disk.
+func sysZero(c *call) int64 { return 0 }
+func sysGetrandom(c *call) int64 {
 	const nonblock, random, insecure = 1, 2, 4
-	if f := c.args[2].Flags(); f&^(nonblock|random|insecure) != 0 || f&(random|insecure) == random|insecure {
+	if f := c.flags(2); f&^(nonblock|random|insecure) != 0 || f&(random|insecure) == random|insecure {
 		return -eINVAL
 	}
-	return randomOut(c.args[0].Pointer(), min(c.args[1].Size(), ioMax))
+	return randomOut(c.pointer(0), min(c.size(1), ioMax))
 }

@@ -1,23 +1,17 @@
 package linux
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
 // Watching files: the calls of inotify. Package vfs has the watches, and the events.
 
-func (c *call) inotifyInit1() int64 {
-	flags := c.args[0].Flags()
+func sysInotifyInit1(c *call) int64 {
+	flags := c.flags(0)
 	if flags&^(oNonblock|oCloexec) != 0 {
 		return -eINVAL
 	}
-	return newWatcher(flags)
-}
-
-func newWatcher(flags uintptr) int64 {
 	g, ok := vfs.NewGroup()
 	if !ok {
 		return -eMFILE
@@ -29,18 +23,19 @@ func newWatcher(flags uintptr) int64 {
 	return fd
 }
 
-func (c *call) inotifyAddWatch() int64 {
+func sysInotifyAddWatch(c *call) int64 {
 	const (
 		onlyDir  = 0x01000000
 		noFollow = 0x02000000
 		both     = vfs.IN_MASK_ADD | vfs.IN_MASK_CREATE
 	)
-	mask := c.args[2].Uint()
-	const known = vfs.IN_ALL_EVENTS | 0x2000 | vfs.IN_Q_OVERFLOW | vfs.IN_IGNORED | onlyDir | noFollow | 0x04000000 | both | vfs.IN_ISDIR | vfs.IN_ONESHOT
+	mask := c.uint(2)
+	const known = vfs.IN_ALL_EVENTS | 0x2000 | vfs.IN_Q_OVERFLOW | vfs.IN_IGNORED | onlyDir |
+		noFollow | 0x04000000 | both | vfs.IN_ISDIR | vfs.IN_ONESHOT
 	if mask&known == 0 {
 		return -eINVAL
 	}
-	f := get(c.args[0].FD())
+	f := get(c.fd(0))
 	switch {
 	case f == nil || f.flags&oPath != 0:
 		return -eBADF
@@ -51,7 +46,7 @@ func (c *call) inotifyAddWatch() int64 {
 	if mask&noFollow != 0 {
 		flags = atNoFollow
 	}
-	id, errno := lookUp(here, c.args[1].Pointer(), flags)
+	id, errno := lookUp(here, c.pointer(1), flags)
 	if errno != 0 {
 		return errno
 	}
@@ -65,15 +60,15 @@ func (c *call) inotifyAddWatch() int64 {
 	return int64(wd)
 }
 
-func (c *call) inotifyRmWatch(f *file) int64 {
+func sysInotifyRmWatch(c *call, f *file) int64 {
 	if f.kind != watcher {
 		return -eINVAL
 	}
-	return -int64(vfs.Unwatch(int(f.obj), c.args[1].Int()))
+	return -int64(vfs.Unwatch(int(f.obj), c.int(1)))
 }
 
 // readEvents fills the program's buffer with struct inotify_event.
-func (c *call) readEvents(f *file, to, n uintptr) int64 {
+func readEvents(c *call, f *file, to, n uintptr) int64 {
 	done := uintptr(0)
 	for {
 		wd, mask, cookie, name, ok := vfs.Event(int(f.obj))
@@ -89,8 +84,9 @@ func (c *call) readEvents(f *file, to, n uintptr) int64 {
 			break
 		}
 		at := to + done
-		if !zeroOut(at, size) || !out32(at, uint32(wd)) || !out32(at+4, mask) || !out32(at+8, cookie) || !out32(at+12, uint32(size-head)) ||
-			!copyOut(at+head, uintptr(unsafe.Pointer(unsafe.SliceData(name))), uintptr(len(name))) {
+		if !zeroOut(at, size) || !out32(at, uint32(wd)) || !out32(at+4, mask) ||
+			!out32(at+8, cookie) || !out32(at+12, uint32(size-head)) ||
+			!outBytes(at+head, name) {
 			return -eFAULT
 		}
 		done += size
@@ -119,5 +115,3 @@ func tellWatchers() {
 		}
 	}
 }
-
-func (c *call) inotifyInit() int64 { return newWatcher(0) }

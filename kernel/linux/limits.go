@@ -38,9 +38,8 @@ var limits = [numLimits]rlimit{
 
 // inLimit reads a limit from the program.
 func inLimit(from uintptr) (l rlimit, ok bool) {
-	soft, ok1 := in64(from)
-	hard, ok2 := in64(from + 8)
-	return rlimit{soft, hard}, ok1 && ok2
+	l.soft, l.hard, ok = inPair(from)
+	return l, ok
 }
 
 // setLimit sets a limit. Root may raise the hard ones, but not above what there can be.
@@ -62,8 +61,8 @@ func outLimit(to uintptr, l rlimit) int64 {
 	return copied(out64(to, l.soft) && out64(to+8, l.hard))
 }
 
-func (c *call) prlimit() int64 {
-	resource, from, to := c.args[1].Op(), c.args[2].Pointer(), c.args[3].Pointer()
+func sysPrlimit(c *call) int64 {
+	resource, from, to := c.op(1), c.pointer(2), c.pointer(3)
 	var l rlimit
 	if from != 0 {
 		var ok bool
@@ -72,7 +71,7 @@ func (c *call) prlimit() int64 {
 		}
 	}
 	switch {
-	case c.args[0].Int() != 0 && c.args[0].Int() != pid:
+	case c.int(0) != 0 && c.int(0) != pid:
 		return -eSRCH
 	case resource >= numLimits:
 		return -eINVAL
@@ -89,19 +88,19 @@ func (c *call) prlimit() int64 {
 	return outLimit(to, old)
 }
 
-func (c *call) getrlimit() int64 {
-	if c.args[0].Op() >= numLimits {
+func sysGetrlimit(c *call) int64 {
+	if c.op(0) >= numLimits {
 		return -eINVAL
 	}
-	return outLimit(c.args[1].Pointer(), limits[c.args[0].Op()])
+	return outLimit(c.pointer(1), limits[c.op(0)])
 }
 
-func (c *call) setrlimit() int64 {
-	l, ok := inLimit(c.args[1].Pointer())
+func sysSetrlimit(c *call) int64 {
+	l, ok := inLimit(c.pointer(1))
 	if !ok {
 		return -eFAULT
 	}
-	return setLimit(c.args[0].Op(), l)
+	return setLimit(c.op(0), l)
 }
 
 // tooLong is for a file that is to become longer than the limit: the caller gets a signal, too.

@@ -44,20 +44,15 @@ var (
 
 // lockedFile returns what a lock of f locks: a number that all open files of one file share.
 func lockedFile(f *file) uintptr {
-	switch f.kind {
-	case node, device:
+	switch {
+	case f.is(named), f.isPipe() && f.node != 0:
 		return uintptr(f.node)
-	case pipeRead, pipeWrite, pipeFIFO:
-		if f.node != 0 {
-			return uintptr(f.node)
-		}
+	case f.isPipe():
 		return uintptr(pipeRead)<<32 | uintptr(f.obj)
-	case socketFile:
-		return uintptr(socketFile)<<32 | uintptr(f.obj)
-	case counter, epoll:
-		return uintptr(counter) << 32 // Linux has one inode for all of these
+	case f.kind == socketFile, f.kind == terminal:
+		return uintptr(f.kind)<<32 | uintptr(f.obj)
 	}
-	return uintptr(f.kind) << 32
+	return uintptr(counter) << 32 // Linux has one inode for all others
 }
 
 func insertLock(i int, l fileLock) {
@@ -110,9 +105,9 @@ func dropLocks(what uintptr, owner int32) {
 	}
 }
 
-func (c *call) flock() int64 {
+func sysFlock(c *call) int64 {
 	const shared, exclusive, noWait, unlock, mandatory = 1, 2, 4, 8, 32
-	op := c.args[1].Uint()
+	op := c.uint(1)
 	switch op &^ noWait {
 	case shared, exclusive, unlock:
 	default:
@@ -121,7 +116,7 @@ func (c *call) flock() int64 {
 		}
 		return -eINVAL
 	}
-	f := get(c.args[0].FD())
+	f := get(c.fd(0))
 	op &^= noWait
 	if f == nil || f.flags&oPath != 0 || op != unlock && f.flags&oAccess == oAccess {
 		return -eBADF
@@ -141,7 +136,7 @@ func (c *call) flock() int64 {
 	switch {
 	case op == unlock:
 	case conflict(&l) != nil:
-		if c.args[1].Uint()&noWait != 0 {
+		if c.uint(1)&noWait != 0 {
 			return -eAGAIN
 		}
 		c.waitLock(l.what, 0)
@@ -163,11 +158,11 @@ type flockArg struct {
 // recordLock does a call of fcntl for record locks; ofd says for which kind of them.
 func (c *call) recordLock(f *file, ofd, get, wait bool) int64 {
 	var a flockArg
-	at := c.args[2].Pointer()
+	at := c.pointer(2)
 	if f.flags&oPath != 0 {
 		return -eBADF
 	}
-	if !copyIn(uintptr(unsafe.Pointer(&a)), at, unsafe.Sizeof(a)) {
+	if !load(&a, at) {
 		return -eFAULT
 	}
 	if get && !ofd && a.kind != readLock && a.kind != writeLock {
@@ -183,13 +178,14 @@ func (c *call) recordLock(f *file, ofd, get, wait bool) int64 {
 		return errno
 	case uint16(a.kind) > noLock:
 		return -eINVAL
-	case !get && (a.kind == readLock && access != 0 && access != oRdwr || l.write && access != oWronly && access != oRdwr):
+	case !get && (a.kind == readLock && access != 0 && access != oRdwr || l.write &&
+		access != oWronly && access != oRdwr):
 		return -eBADF
 	case ofd && a.pid != 0:
 		return -eINVAL
 	case get:
 		a.find(&l)
-		return copied(mem.Allowed(at, unsafe.Sizeof(a), true) && copyOut(at, uintptr(unsafe.Pointer(&a)), unsafe.Sizeof(a)))
+		return copied(mem.Allowed(at, unsafe.Sizeof(a), true) && store(at, &a))
 	case a.kind == noLock:
 		return changeLocks(&l, true)
 	}
@@ -252,7 +248,8 @@ func (a *flockArg) find(l *fileLock) {
 		o = conflict(l)
 	} else {
 		for i := range locks[:numLocks] {
-			if p := &locks[i]; o == nil && p.record && p.what == l.what && p.owner == l.owner && p.lo <= l.hi && l.lo <= p.hi {
+			if p := &locks[i]; o == nil && p.record && p.what == l.what && p.owner == l.owner &&
+				p.lo <= l.hi && l.lo <= p.hi {
 				o = p
 			}
 		}
@@ -277,7 +274,8 @@ func (a *flockArg) find(l *fileLock) {
 // open file.
 func waitsForProcess(owner int32) bool {
 	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
-		if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == thread.ForLock && t.Bits == uint32(owner)+1 {
+		if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == thread.ForLock &&
+			t.Bits == uint32(owner)+1 {
 			return true
 		}
 	}
@@ -321,7 +319,8 @@ func changeLocks(l *fileLock, unlock bool) int64 {
 		if at < 0 {
 			at = numLocks
 		}
-		for at < numLocks && locks[at].record && locks[at].what == l.what && locks[at].owner == l.owner && locks[at].lo < l.lo {
+		for at < numLocks && locks[at].record && locks[at].what == l.what &&
+			locks[at].owner == l.owner && locks[at].lo < l.lo {
 			at++
 		}
 		insertLock(at, *l)

@@ -23,8 +23,6 @@ const (
 	madvDontNeed    = 4
 	madvFree        = 8
 	madvRemove      = 9
-	madvHugePage    = 14
-	madvNoHugePage  = 15
 	madvCollapse    = 25
 	madvPopulate    = 22
 	madvPopulateWr  = 23
@@ -37,22 +35,23 @@ const (
 	overcommit = 1 << 30
 )
 
-func (c *call) mmap() int64 {
-	addr, size, prot, flags := c.args[0].Pointer(), c.args[1].Size(), mem.Prot(c.args[2].Word()&protMask), c.args[3].Word()
-	if c.args[5].Word()%pageSize != 0 {
+func sysMmap(c *call) int64 {
+	addr, size, prot, flags := c.pointer(0), c.size(1), mem.Prot(c.word(2)&protMask), c.word(3)
+	if c.word(5)%pageSize != 0 {
 		return -eINVAL
 	}
-	if prot != 0 && flags&(mapAnonymous|mapType) != typeShared && size/pageSize > uintptr(mem.AllFrames())+overcommit/pageSize {
+	if prot != 0 && flags&(mapAnonymous|mapType) != typeShared &&
+		size/pageSize > uintptr(mem.AllFrames())+overcommit/pageSize {
 		return -eNOMEM
 	}
 	var f *file // nil: the memory begins as zero
 	shared := false
 	if flags&mapAnonymous == 0 {
-		if f = get(c.args[4].FD()); f == nil || f.flags&oPath != 0 {
+		if f = get(c.fd(4)); f == nil || f.flags&oPath != 0 {
 			return -eBADF
 		}
 		shared = flags&mapType != typePrivate
-		if e := mappable(f, size, c.args[5].Word(), prot, flags); e != 0 {
+		if e := mappable(f, size, c.word(5), prot, flags); e != 0 {
 			return e
 		}
 	} else if t := flags & mapType; t != typeShared && t != typePrivate {
@@ -63,7 +62,7 @@ func (c *call) mmap() int64 {
 	}
 	fixed, keep := flags&(mapFixed|mapNoReplace) != 0, flags&mapNoReplace != 0
 	if f != nil {
-		return mapFile(f, addr, size, prot, fixed, keep, c.args[5].Word(), !shared)
+		return mapFile(f, addr, size, prot, fixed, keep, c.word(5), !shared)
 	}
 	at, e := mem.Map(addr, size, prot, fixed, keep)
 	dropUnmapped()
@@ -105,17 +104,20 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 	if !regular {
 		return -eNODEV
 	}
-	if prot&mem.ProtWrite != 0 && flags&mapType != typePrivate && vfs.Seals(f.node)&(sealWrite|sealFutureWrite) != 0 {
+	if prot&mem.ProtWrite != 0 && flags&mapType != typePrivate &&
+		vfs.Seals(f.node)&(sealWrite|sealFutureWrite) != 0 {
 		return -ePERM
 	}
 	return 0
 }
 
 // mapFile maps the pages of a file themselves.
-func mapFile(f *file, addr, size uintptr, prot mem.Prot, fixed, keep bool, off uintptr, private bool) int64 {
+func mapFile(f *file, addr, size uintptr, prot mem.Prot, fixed, keep bool, off uintptr,
+	private bool) int64 {
 	id := f.node
 	begins := !mem.IsMapped(int32(id))
-	mayWrite := f.flags&oAccess == oRdwr && !vfs.Writable(id) && vfs.Seals(id)&(sealWrite|sealFutureWrite) == 0
+	mayWrite := f.flags&oAccess == oRdwr && !vfs.Writable(id) &&
+		vfs.Seals(id)&(sealWrite|sealFutureWrite) == 0
 	at, e := mem.MapFile(addr, size, prot, fixed, keep, int32(id), off/pageSize, private, mayWrite)
 	if begins && mem.IsMapped(int32(id)) {
 		vfs.RetainMapped(id)
@@ -155,25 +157,26 @@ func FilePage(addr uintptr, write bool) mem.Verdict {
 	return v
 }
 
-func (c *call) munmap() int64 {
-	e := mem.Discard(c.args[0].Pointer(), c.args[1].Size())
+func sysMunmap(c *call) int64 {
+	e := mem.Discard(c.pointer(0), c.size(1))
 	dropUnmapped()
 	if e == 0 {
-		logMap(handle.Close, c.args[0].Pointer(), c.args[1].Size())
+		logMap(handle.Close, c.pointer(0), c.size(1))
 	}
 	return -int64(e)
 }
 
-func (c *call) mremap() int64 {
+func sysMremap(c *call) int64 {
 	const mayMove, fixed, dontUnmap = 1, 2, 4
-	addr, old, new, flags := c.args[0].Pointer(), c.args[1].Size(), c.args[2].Size(), c.args[3].Word()
+	addr, old, new, flags := c.pointer(0), c.size(1), c.size(2), c.word(3)
 	if flags&^(mayMove|fixed|dontUnmap) != 0 {
 		return -eINVAL
 	}
 	if new > old && !hasRoom(new-old, true) {
 		return -eNOMEM
 	}
-	at, e := mem.Remap(addr, old, new, c.args[4].Pointer(), flags&mayMove != 0, flags&fixed != 0, flags&dontUnmap != 0)
+	at, e := mem.Remap(addr, old, new, c.pointer(4), flags&mayMove != 0, flags&fixed != 0,
+		flags&dontUnmap != 0)
 	dropUnmapped()
 	if e != 0 {
 		return -int64(e)
@@ -185,32 +188,32 @@ func (c *call) mremap() int64 {
 	return int64(at)
 }
 
-// msync has nothing to write: the pages of a mapped file are the file's.
-func (c *call) msync() int64 {
+// sysMsync has nothing to write: the pages of a mapped file are the file's.
+func sysMsync(c *call) int64 {
 	const async, invalidate, sync = 1, 2, 4
-	addr, flags := c.args[0].Pointer(), c.args[2].Uint()
+	addr, flags := c.pointer(0), c.uint(2)
 	if flags&^(async|invalidate|sync) != 0 || addr%pageSize != 0 || flags&(async|sync) == async|sync {
 		return -eINVAL
 	}
-	return -int64(mem.Covered(addr, c.args[1].Size()))
+	return -int64(mem.Covered(addr, c.size(1)))
 }
 
-// mlock and its like keep pages from being swapped out, which none is (Linux: mm/mlock.c). They
+// sysMlock and its like keep pages from being swapped out, which none is (Linux: mm/mlock.c). They
 // say whether the pages are there, and for mlock that they can be touched.
-func (c *call) mlock() int64   { return c.lock(true) }
-func (c *call) munlock() int64 { return c.lock(false) }
+func sysMlock(c *call) int64   { return c.lock(true) }
+func sysMunlock(c *call) int64 { return c.lock(false) }
 
-func (c *call) mlock2() int64 {
+func sysMlock2(c *call) int64 {
 	const onFault = 1
-	if c.args[2].Uint()&^onFault != 0 {
+	if c.uint(2)&^onFault != 0 {
 		return -eINVAL
 	}
-	return c.lock(c.args[2].Uint() == 0)
+	return c.lock(c.uint(2) == 0)
 }
 
-func (c *call) mlockall() int64 {
+func sysMlockall(c *call) int64 {
 	const current, future, onFault = 1, 2, 4
-	if flags := c.args[0].Uint(); flags&^(current|future|onFault) != 0 || flags&(current|future) == 0 {
+	if flags := c.uint(0); flags&^(current|future|onFault) != 0 || flags&(current|future) == 0 {
 		return -eINVAL
 	}
 	return 0
@@ -218,8 +221,8 @@ func (c *call) mlockall() int64 {
 
 // lock answers for the pages that hold the bytes; touch is whether each must have a right.
 func (c *call) lock(touch bool) int64 {
-	lo := c.args[0].Pointer() &^ (pageSize - 1)
-	size := pageUp(c.args[1].Size() + c.args[0].Pointer()%pageSize)
+	lo := c.pointer(0) &^ (pageSize - 1)
+	size := pageUp(c.size(1) + c.pointer(0)%pageSize)
 	switch {
 	case lo+size < lo:
 		return -eINVAL
@@ -249,48 +252,48 @@ func logMap(e handle.Event, at, size uintptr) {
 	}
 }
 
-func (c *call) mprotect() int64 {
-	return -int64(mem.Protect(c.args[0].Pointer(), c.args[1].Size(), mem.Prot(c.args[2].Word()&protMask)))
+func sysMprotect(c *call) int64 {
+	return -int64(mem.Protect(c.pointer(0), c.size(1), mem.Prot(c.word(2)&protMask)))
 }
 
-func (c *call) madvise() int64 {
-	if size := c.args[1].Size(); pageUp(size) < size {
+func sysMadvise(c *call) int64 {
+	if size := c.size(1); pageUp(size) < size {
 		return -eINVAL
 	}
-	switch c.args[2].Op() {
+	switch c.op(2) {
 	case madvRemove, madvCollapse, madvPopulate, madvPopulateWr:
 		return -eINVAL
 	case madvWipe:
-		if mem.HasFile(c.args[0].Pointer(), c.args[1].Size()) {
+		if mem.HasFile(c.pointer(0), c.size(1)) {
 			return -eINVAL
 		}
 	case madvDontNeed, madvFree:
-		if c.args[2].Op() == madvFree && mem.HasFile(c.args[0].Pointer(), c.args[1].Size()) {
+		if c.op(2) == madvFree && mem.HasFile(c.pointer(0), c.size(1)) {
 			return -eINVAL
 		}
-		e := mem.Forget(c.args[0].Pointer(), c.args[1].Size())
-		if e == mem.EINVAL && c.args[0].Pointer()%pageSize == 0 {
+		e := mem.Forget(c.pointer(0), c.size(1))
+		if e == mem.EINVAL && c.pointer(0)%pageSize == 0 {
 			e = mem.ENOMEM // it lies beyond all memory
 		}
 		return -int64(e)
 	}
 	// The rest is about speed.
-	if c.args[0].Pointer()%pageSize != 0 || c.args[2].Op() > madvCollapse || c.args[2].Op()-5 < 3 {
+	if c.pointer(0)%pageSize != 0 || c.op(2) > madvCollapse || c.op(2)-5 < 3 {
 		return -eINVAL
 	}
-	return -int64(mem.Covered(c.args[0].Pointer(), c.args[1].Size()))
+	return -int64(mem.Covered(c.pointer(0), c.size(1)))
 }
 
-// mincore says of each page whether it is in RAM.
-func (c *call) mincore() int64 {
-	if c.args[0].Pointer()%pageSize != 0 {
+// sysMincore says of each page whether it is in RAM.
+func sysMincore(c *call) int64 {
+	if c.pointer(0)%pageSize != 0 {
 		return -eINVAL
 	}
-	if !inReach(c.args[0].Pointer(), c.args[1].Size()) {
+	if !inReach(c.pointer(0), c.size(1)) {
 		return -eNOMEM
 	}
-	for i := uintptr(0); i < pageUp(c.args[1].Size())/pageSize; i++ {
-		at := c.args[0].Pointer() + i*pageSize
+	for i := uintptr(0); i < pageUp(c.size(1))/pageSize; i++ {
+		at := c.pointer(0) + i*pageSize
 		if mem.Covered(at, 1) != 0 {
 			return -eNOMEM
 		}
@@ -298,7 +301,7 @@ func (c *call) mincore() int64 {
 		if mem.InRAM(at) || inRAM(mem.FileAt(at)) {
 			v = mincoreResident
 		}
-		if !outByte(c.args[2].Pointer()+i, v) {
+		if !outByte(c.pointer(2)+i, v) {
 			return -eFAULT
 		}
 	}

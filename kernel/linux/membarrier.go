@@ -21,9 +21,9 @@ const (
 // barriers has the commands of registration that have been given. Under the kernel lock.
 var barriers uint32
 
-func (c *call) membarrier() int64 {
-	command := c.args[0].Uint()
-	if c.args[1].Uint() != 0 {
+func sysMembarrier(c *call) int64 {
+	command := c.uint(0)
+	if c.uint(1) != 0 {
 		return -eINVAL
 	}
 	switch command {

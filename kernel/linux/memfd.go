@@ -19,7 +19,7 @@ const (
 	allSeals        = 0x3f
 )
 
-func (c *call) memfdCreate() int64 {
+func sysMemfdCreate(c *call) int64 {
 	const (
 		closeOnExec  = 0x01
 		allowSealing = 0x02
@@ -29,7 +29,7 @@ func (c *call) memfdCreate() int64 {
 		hugeSizes    = 0x3f << 26
 		nameMax      = 249
 	)
-	flags := c.args[1].Flags()
+	flags := c.flags(1)
 	known := uintptr(closeOnExec | allowSealing | noExecSeal | exec)
 	if flags&huge != 0 {
 		known |= huge | hugeSizes
@@ -37,7 +37,7 @@ func (c *call) memfdCreate() int64 {
 	if flags&^known != 0 || flags&(noExecSeal|exec) == noExecSeal|exec {
 		return -eINVAL
 	}
-	switch name, errno := inString(0, c.args[0].Pointer()); {
+	switch name, errno := inString(0, c.pointer(0)); {
 	case errno == -eFAULT:
 		return errno
 	case errno != 0 || len(name) > nameMax:
@@ -68,7 +68,7 @@ func (c *call) memfdCreate() int64 {
 
 // seal is fcntl's F_ADD_SEALS, or F_GET_SEALS.
 func (c *call) seal(f *file, add bool) int64 {
-	more := c.args[2].Flags()
+	more := c.flags(2)
 	switch {
 	case add && f.flags&oAccess == 0:
 		return -ePERM

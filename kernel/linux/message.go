@@ -48,7 +48,8 @@ func noteOutput(n uintptr) {
 			}
 			continue
 		}
-		if nMessage == 0 && (begins("panic: ") || begins("fatal error: ") || begins("runtime: out of memory") || namesSignal()) {
+		if nMessage == 0 && (begins("panic: ") || begins("fatal error: ") ||
+			begins("runtime: out of memory") || namesSignal()) {
 			speaker = thread.Current().TID
 			appendMessage(line[:nLine])
 		} else if nMessage > 0 && begins("\tpanic: ") {

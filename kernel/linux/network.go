@@ -34,7 +34,7 @@ func cardOpened() {
 	}
 }
 
-func cardClosed() { cardFiles-- }
+func closeCard(*file) { cardFiles-- }
 
 // Frames lets those go on who wait for the card, if it has a frame: for its interrupt.
 // Kernel context.
@@ -46,7 +46,7 @@ func Frames() {
 	}
 	cardReported = true
 	for i := range files {
-		if f := &files[i]; f.kind == device && f.rdev == DevNIC {
+		if f := &files[i]; f.kind == cardDevice {
 			changed(i)
 		}
 	}
@@ -61,7 +61,7 @@ func pollCard(now uint64) (next uint64) {
 	return now + cardPoll
 }
 
-func (c *call) readCard(f *file, to, n uintptr) int64 {
+func readCard(c *call, f *file, to, n uintptr) int64 {
 	if n == 0 {
 		return 0
 	}
@@ -80,7 +80,7 @@ func (c *call) readCard(f *file, to, n uintptr) int64 {
 }
 
 // writeCard sends a frame. A card that does not take it is brought up anew, once.
-func writeCard(from, n uintptr) int64 {
+func writeCard(_ *call, _ *file, from, n uintptr) int64 {
 	const ethernetHeader = 14
 	switch {
 	case n < ethernetHeader:

@@ -11,11 +11,6 @@ import (
 // /dev/pts/N. None is the terminal of the program's session, which has one: nobody gets signals
 // from them.
 
-const (
-	devPTMX = 5<<8 | 2
-	devPTS  = 136 << 8 // and the pair's number
-)
-
 // pair is what is known of a pair besides its terminal, the one of tty.Pairs with the same number.
 type pair struct {
 	slave  vfs.ID // the node in /dev/pts, held; 0: the pair is not in use
@@ -30,13 +25,13 @@ var pairs [len(tty.Pairs)]pair // under the kernel lock
 // pair returns the pair of which an open file is an end, or nil.
 func (f *file) pair() *pair {
 	percpu.AssertLocked()
-	if f.kind == device && (f.isMaster() || f.rdev&^0xff == devPTS) {
+	if f.kind == masterEnd || f.kind == slaveEnd {
 		return &pairs[f.obj]
 	}
 	return nil
 }
 
-func (f *file) isMaster() bool { return f.rdev == devPTMX }
+func (f *file) isMaster() bool { return f.kind == masterEnd }
 
 // terminal returns the terminal that an open file is, of a pair at either end, or nil.
 func (f *file) terminal() *tty.Terminal {
@@ -54,24 +49,19 @@ func pairName(i int32) []byte {
 	return procPath[:procName("/dev/pts/", uint64(i))]
 }
 
-// openPair makes a device that was opened an end of a pair, if it is one.
-func (f *file) openPair() int64 {
+// openSlave opens the other end of the pair f.obj.
+func (f *file) openSlave() int64 {
 	percpu.AssertLocked()
-	i := int32(f.rdev & 0xff)
-	switch {
-	case f.isMaster():
-		return f.openMaster()
-	case f.rdev&^0xff != devPTS:
-		return 0
-	case int(i) >= len(pairs) || !pairs[i].master || pairs[i].locked:
+	i := f.obj
+	if int(i) >= len(pairs) || !pairs[i].master || pairs[i].locked {
 		return -eIO
 	}
-	f.obj = i
 	pairs[i].opens++
 	pairs[i].left = false
 	return 0
 }
 
+// openMaster makes a pair.
 func (f *file) openMaster() int64 {
 	percpu.AssertLocked()
 	for i := range pairs {
@@ -82,7 +72,8 @@ func (f *file) openMaster() int64 {
 		if !tty.Pairs[i].Open() {
 			return -eNOMEM
 		}
-		id, e := vfs.Mknod(vfs.Root, pairName(int32(i)), vfs.S_IFCHR|0o620, devPTS|uint64(i), clock.Wall())
+		id, e := vfs.Mknod(vfs.Root, pairName(int32(i)), vfs.S_IFCHR|0o620, devPTS|uint64(i),
+			clock.Wall())
 		if e != 0 {
 			tty.Pairs[i].Close()
 			return -int64(e)
@@ -96,7 +87,7 @@ func (f *file) openMaster() int64 {
 }
 
 // closePair is for when an end was closed for good.
-func (f *file) closePair() {
+func closePair(f *file) {
 	p := f.pair()
 	if f.isMaster() {
 		p.master = false
@@ -124,7 +115,7 @@ func pairChanged(obj int32) {
 }
 
 // pairState is state for an end of a pair.
-func (f *file) pairState() (events uint32) {
+func pairState(f *file) (events uint32) {
 	p, t := f.pair(), f.terminal()
 	in, out := t.EnoughForPoll(), t.OutRoom()
 	switch {
@@ -136,20 +127,14 @@ func (f *file) pairState() (events uint32) {
 	case !p.master:
 		return epollIn | epollOut | epollErr | epollHup
 	}
-	if in {
-		events |= epollIn
-	}
-	if out {
-		events |= epollOut
-	}
-	return events
+	return events | when(in, epollIn) | when(out, epollOut)
 }
 
-func (c *call) readPair(f *file, to, n uintptr) int64 {
+func readPair(c *call, f *file, to, n uintptr) int64 {
 	p, t := f.pair(), f.terminal()
 	switch {
 	case !f.isMaster() && p.master:
-		return c.readTerminal(f, to, n)
+		return readTerminal(c, f, to, n)
 	case !f.isMaster() && c.again: // it has hung up meanwhile
 		return -eIO
 	case !f.isMaster() || n == 0:
@@ -181,21 +166,21 @@ func (c *call) readPair(f *file, to, n uintptr) int64 {
 	return int64(done)
 }
 
-func (c *call) writePair(f *file, from, n uintptr) int64 {
+func writePair(c *call, f *file, from, n uintptr) int64 {
 	t, master := f.terminal(), f.isMaster()
 	switch {
 	case !f.pair().master:
 		return -eIO
 	case n == 0:
 		return 0
-	case f.pairState()&epollOut != 0:
+	case pairState(f)&epollOut != 0:
 	case f.flags&oNonblock != 0:
 		return -eAGAIN
 	default:
 		c.wait(f)
 	}
 	done, failed := uintptr(0), int64(0)
-	for f.pairState()&epollOut != 0 && done < n {
+	for pairState(f)&epollOut != 0 && done < n {
 		part := min(n-done, uintptr(len(block)))
 		if !copyIn(blockAddr(), from+done, part) {
 			failed = -eFAULT
@@ -230,8 +215,8 @@ func (c *call) controlPair(f *file) int64 {
 		number         = 0x80045430
 		isLocked       = 0x80045439
 	)
-	p, arg := f.pair(), c.args[2].Pointer()
-	switch op := c.args[1].Op(); {
+	p, arg := f.pair(), c.pointer(2)
+	switch op := c.op(1); {
 	case !p.master:
 		return -eIO
 	case op == setControlling:
@@ -252,15 +237,14 @@ func (c *call) controlPair(f *file) int64 {
 		}
 		return copied(out32(arg, v))
 	case op == peer:
-		slave := file{kind: device, node: p.slave, rdev: devPTS | uint64(f.obj), flags: arg & keptFlags}
-		if e := slave.openPair(); e != 0 {
+		slave := file{kind: slaveEnd, node: p.slave, obj: f.obj, flags: arg & keptFlags}
+		if e := slave.openSlave(); e != 0 {
 			return e
 		}
 		vfs.Retain(slave.node)
 		fd := open(slave, arg)
 		if fd < 0 {
-			slave.closePair()
-			vfs.Release(slave.node)
+			slave.end()
 		}
 		return fd
 	}

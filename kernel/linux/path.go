@@ -4,11 +4,8 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/kernel/clock"
-	"github.com/zeroframe/zeroframe/kernel/dev/nic"
-	"github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
-	"github.com/zeroframe/zeroframe/kernel/tty"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
@@ -81,8 +78,22 @@ func lookUp(dirfd, addr, flags uintptr) (id vfs.ID, errno int64) {
 	return id, -int64(e)
 }
 
+// lookUp is lookUp of a call's first two arguments.
+func (c *call) lookUp(flags uintptr) (id vfs.ID, errno int64) {
+	return lookUp(c.fd(0), c.pointer(1), flags)
+}
+
+// lookUpKnown is lookUp for a call whose flags are no others.
+func (c *call) lookUpKnown(flags uintptr) (id vfs.ID, errno int64) {
+	if flags&^(atNoFollow|atEmptyPath) != 0 {
+		return 0, -eINVAL
+	}
+	return c.lookUp(flags)
+}
+
 // keptFlags are those that fcntl tells of an open file.
-const keptFlags = oAccess | oAppend | oNonblock | oPath | vfs.O_DIRECTORY | vfs.O_NOFOLLOW | vfs.O_TMPFILE&^vfs.O_DIRECTORY | oNoATime | oSync | oAsync
+const keptFlags = oAccess | oAppend | oNonblock | oPath | vfs.O_DIRECTORY | vfs.O_NOFOLLOW |
+	vfs.O_TMPFILE&^vfs.O_DIRECTORY | oNoATime | oSync | oAsync
 
 // openAt opens; within is 0, or the bounds of the walk (vfs.OpenWithin).
 func (c *call) openAt(dirfd, addr, flags, mode uintptr, within int) int64 {
@@ -109,7 +120,8 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr, within int) int64 {
 	if id != 0 {
 		vfs.Retain(id)
 		vfs.Notify(id, vfs.IN_OPEN)
-	} else if id, e = vfs.OpenWithin(dir, path, int(flags), within, uint32(mode)&^umask, clock.Wall()); e != 0 {
+	} else if id, e = vfs.OpenWithin(dir, path, int(flags), within, uint32(mode)&^umask,
+		clock.Wall()); e != 0 {
 		return -int64(e)
 	}
 	if made, fd := vfs.Made(id); made == madeFD && flags&oPath == 0 {
@@ -123,55 +135,40 @@ func (c *call) openAt(dirfd, addr, flags, mode uintptr, within int) int64 {
 	switch m := vfs.Mode(id) & vfs.S_IFMT; {
 	case flags&oPath != 0:
 	case m == vfs.S_IFCHR:
-		f.kind, f.rdev = device, vfs.Stat(id).Rdev
-		if f.rdev == devTTY && !tty.Serial.IsTerminal() {
+		if errno := f.openDevice(vfs.Stat(id).Rdev); errno != 0 {
 			vfs.Release(id)
-			return -eNXIO
+			return errno
 		}
 	case m == vfs.S_IFIFO:
 		return c.openFIFO(f, flags)
 	}
-	if f.kind == device && f.rdev == DevNIC && !nic.Up() {
-		vfs.Release(id)
-		return -eNXIO
-	}
-	if f.kind == device && f.rdev == DevRecord && !openRecord(&f) {
-		vfs.Release(id)
-		return -eBUSY
-	}
-	if f.kind == device {
-		if errno := f.openPair(); errno != 0 {
-			vfs.Release(id)
-			return errno
-		}
-	}
 	fd := open(f, flags)
-	if fd < 0 {
+	if fd < 0 && f.kind != node {
+		f.end()
+	} else if fd < 0 {
 		vfs.Release(id)
-		if f.pair() != nil {
-			f.closePair()
-		}
-		if f.kind == device && f.rdev == DevRecord {
-			eventstream.Close(int(f.obj))
-		}
-	} else if f.kind == device && f.rdev == DevNIC {
-		cardOpened()
 	}
 	return fd
 }
 
-// openat2 is openat with bounds for the walk, which refuses what it does not know.
-func (c *call) openat2() int64 {
+func sysOpenat(c *call) int64 {
+	return c.openAt(c.fd(0), c.pointer(1), c.flags(2), c.flags(3), 0)
+}
+
+// sysOpenat2 is openat with bounds for the walk, which refuses what it does not know.
+func sysOpenat2(c *call) int64 {
 	const (
 		cached    = 0x20
-		allBounds = vfs.BoundMount | vfs.BoundMagic | vfs.BoundLink | vfs.BoundBeneath | vfs.BoundRoot | cached
-		tmpfile   = vfs.O_TMPFILE &^ vfs.O_DIRECTORY
-		known     = oAccess | vfs.O_CREAT | vfs.O_EXCL | 0x100 | vfs.O_TRUNC | oAppend | oNonblock | oSync | oAsync | oDirect |
+		allBounds = vfs.BoundMount | vfs.BoundMagic | vfs.BoundLink | vfs.BoundBeneath |
+			vfs.BoundRoot | cached
+		tmpfile = vfs.O_TMPFILE &^ vfs.O_DIRECTORY
+		known   = oAccess | vfs.O_CREAT | vfs.O_EXCL | 0x100 | vfs.O_TRUNC | oAppend |
+			oNonblock | oSync | oAsync | oDirect |
 			oLarge | vfs.O_DIRECTORY | vfs.O_NOFOLLOW | oNoATime | oCloexec | oPath | tmpfile
 		pathFlags = vfs.O_DIRECTORY | vfs.O_NOFOLLOW | oPath | oCloexec
 		howSize   = 24
 	)
-	at, size := c.args[2].Pointer(), c.args[3].Size()
+	at, size := c.pointer(2), c.size(3)
 	switch {
 	case size < howSize:
 		return -eINVAL
@@ -190,39 +187,42 @@ func (c *call) openat2() int64 {
 	flags, mode, within := how[0], how[1], how[2]
 	creates := flags&(vfs.O_CREAT|tmpfile) != 0
 	switch {
-	case flags&^known != 0, within&^allBounds != 0, within&vfs.BoundBeneath != 0 && within&vfs.BoundRoot != 0:
+	case flags&^known != 0, within&^allBounds != 0, within&vfs.BoundBeneath != 0 &&
+		within&vfs.BoundRoot != 0:
 		return -eINVAL
-	case creates && mode&^0o7777 != 0, !creates && mode != 0, flags&oPath != 0 && flags&^pathFlags != 0:
+	case creates && mode&^0o7777 != 0, !creates && mode != 0, flags&oPath != 0 &&
+		flags&^pathFlags != 0:
 		return -eINVAL
 	case within&cached != 0 && flags&(vfs.O_CREAT|vfs.O_TRUNC|tmpfile) != 0:
 		return -eAGAIN
 	}
-	return c.openAt(c.args[0].FD(), c.args[1].Pointer(), uintptr(flags), uintptr(mode), int(within))
+	return c.openAt(c.fd(0), c.pointer(1), uintptr(flags), uintptr(mode), int(within))
 }
 
-func (c *call) mkdirAt(dirfd, addr, mode uintptr) int64 {
-	dir, path, errno := name(0, dirfd, addr)
+func sysMkdirat(c *call) int64 {
+	dir, path, errno := name(0, c.fd(0), c.pointer(1))
 	if errno != 0 {
 		return errno
 	}
-	_, e := vfs.Mkdir(dir, path, uint32(mode)&^umask, clock.Wall())
+	_, e := vfs.Mkdir(dir, path, c.uint(2)&^umask, clock.Wall())
 	return -int64(e)
 }
 
-func (c *call) mknodAt(dirfd, addr, mode, dev uintptr) int64 {
-	dir, path, errno := name(0, dirfd, addr)
+func sysMknodat(c *call) int64 {
+	dir, path, errno := name(0, c.fd(0), c.pointer(1))
 	if errno != 0 {
 		return errno
 	}
-	_, e := vfs.Mknod(dir, path, uint32(mode)&^umask, uint64(dev), clock.Wall())
+	_, e := vfs.Mknod(dir, path, c.uint(2)&^umask, uint64(c.flags(3)), clock.Wall())
 	return -int64(e)
 }
 
-func (c *call) unlinkAt(dirfd, addr, flags uintptr) int64 {
+func sysUnlinkat(c *call) int64 {
+	flags := c.flags(2)
 	if flags&^atRemoveDir != 0 {
 		return -eINVAL
 	}
-	dir, path, errno := name(0, dirfd, addr)
+	dir, path, errno := name(0, c.fd(0), c.pointer(1))
 	if errno != 0 {
 		return errno
 	}
@@ -232,30 +232,31 @@ func (c *call) unlinkAt(dirfd, addr, flags uintptr) int64 {
 	return -int64(vfs.Unlink(dir, path, clock.Wall()))
 }
 
-func (c *call) renameAt(oldfd, oldAddr, newfd, newAddr, flags uintptr) int64 {
-	oldDir, oldPath, errno := name(0, oldfd, oldAddr)
+func sysRenameat2(c *call) int64 {
+	oldDir, oldPath, errno := name(0, c.fd(0), c.pointer(1))
 	if errno != 0 {
 		return errno
 	}
-	newDir, newPath, errno := name(1, newfd, newAddr)
+	newDir, newPath, errno := name(1, c.fd(2), c.pointer(3))
 	if errno != 0 {
 		return errno
 	}
-	return -int64(vfs.Rename(oldDir, oldPath, newDir, newPath, int(flags), clock.Wall()))
+	return -int64(vfs.Rename(oldDir, oldPath, newDir, newPath, int(c.flags(4)), clock.Wall()))
 }
 
-func (c *call) linkAt(oldfd, oldAddr, newfd, newAddr, flags uintptr) int64 {
+func sysLinkat(c *call) int64 {
+	flags := c.flags(4)
 	if flags&^(atSymlinkFollow|atEmptyPath) != 0 {
 		return -eINVAL
 	}
-	oldDir, oldPath, errno := nameOrNone(0, oldfd, oldAddr)
+	oldDir, oldPath, errno := nameOrNone(0, c.fd(0), c.pointer(1))
 	if errno == 0 && len(oldPath) == 0 && flags&atEmptyPath == 0 {
 		errno = -eNOENT
 	}
 	if errno != 0 {
 		return errno
 	}
-	newDir, newPath, errno := name(1, newfd, newAddr)
+	newDir, newPath, errno := name(1, c.fd(2), c.pointer(3))
 	if errno != 0 {
 		return errno
 	}
@@ -265,12 +266,12 @@ func (c *call) linkAt(oldfd, oldAddr, newfd, newAddr, flags uintptr) int64 {
 	return -int64(vfs.Link(oldDir, oldPath, newDir, newPath, flags&atSymlinkFollow != 0, clock.Wall()))
 }
 
-func (c *call) symlinkAt(targetAddr, dirfd, addr uintptr) int64 {
-	target, errno := inString(1, targetAddr)
+func sysSymlinkat(c *call) int64 {
+	target, errno := inString(1, c.pointer(0))
 	if errno != 0 {
 		return errno
 	}
-	dir, path, errno := name(0, dirfd, addr)
+	dir, path, errno := name(0, c.fd(1), c.pointer(2))
 	if errno != 0 {
 		return errno
 	}
@@ -278,11 +279,12 @@ func (c *call) symlinkAt(targetAddr, dirfd, addr uintptr) int64 {
 	return -int64(e)
 }
 
-func (c *call) readlinkAt(dirfd, addr, to, size uintptr) int64 {
+func sysReadlinkat(c *call) int64 {
+	size := c.size(3)
 	if int32(size) <= 0 {
 		return -eINVAL
 	}
-	id, errno := lookUp(dirfd, addr, atNoFollow|atEmptyPath)
+	id, errno := c.lookUp(atNoFollow | atEmptyPath)
 	if errno != 0 {
 		return errno
 	}
@@ -300,21 +302,21 @@ func (c *call) readlinkAt(dirfd, addr, to, size uintptr) int64 {
 	if e != 0 {
 		return -int64(e)
 	}
-	if !copyOut(to, blockAddr(), uintptr(n)) {
+	if !copyOut(c.pointer(2), blockAddr(), uintptr(n)) {
 		return -eFAULT
 	}
 	return int64(n)
 }
 
-func (c *call) chdir() int64 {
-	id, errno := lookUp(here, c.args[0].Pointer(), 0)
+func sysChdir(c *call) int64 {
+	id, errno := lookUp(here, c.pointer(0), 0)
 	if errno != 0 {
 		return errno
 	}
 	return setCwd(id)
 }
 
-func (c *call) fchdir(f *file) int64 {
+func sysFchdir(c *call, f *file) int64 {
 	if f.kind != node {
 		return -eNOTDIR
 	}
@@ -352,24 +354,25 @@ func Chdir(path []byte) (wrong string) {
 // Cwd returns the working directory. Kernel context.
 func Cwd() vfs.ID { return cwd }
 
-func (c *call) getcwd() int64 {
+func sysGetcwd(c *call) int64 {
 	path, e := vfs.Path(cwd, block[:len(block)-1])
 	if e != 0 {
 		return -int64(e)
 	}
 	n := uintptr(len(path))
-	if n+1 > c.args[1].Size() {
+	if n+1 > c.size(1) {
 		return -eRANGE
 	}
-	if !copyOut(c.args[0].Pointer(), uintptr(unsafe.Pointer(unsafe.SliceData(path))), n) || !outByte(c.args[0].Pointer()+n, 0) {
+	if !copyOut(c.pointer(0), uintptr(unsafe.Pointer(unsafe.SliceData(path))), n) ||
+		!outByte(c.pointer(0)+n, 0) {
 		return -eFAULT
 	}
 	return int64(n + 1)
 }
 
-// getdents fills the program's buffer with struct linux_dirent64.
-func (c *call) getdents(f *file) int64 {
-	if f.kind != node || vfs.Mode(f.node)&vfs.S_IFMT != vfs.S_IFDIR {
+// sysGetdents fills the program's buffer with struct linux_dirent64.
+func sysGetdents(c *call, f *file) int64 {
+	if !f.isFolder() {
 		return -eNOTDIR
 	}
 	if vfs.Stat(f.node).Nlink == 0 { // a removed one
@@ -378,7 +381,7 @@ func (c *call) getdents(f *file) int64 {
 	if f.off == 0 && vfs.IsStale(f.node) {
 		bringUp(f.node)
 	}
-	done, room := uintptr(0), c.args[2].Int()
+	done, room := uintptr(0), c.int(2)
 	for {
 		name, id, kind, next, ok := vfs.ReadDir(f.node, uint64(f.off))
 		if !ok {
@@ -392,10 +395,10 @@ func (c *call) getdents(f *file) int64 {
 			}
 			break
 		}
-		at := c.args[1].Pointer() + done
+		at := c.pointer(1) + done
 		if !zeroOut(at, size) || !out64(at, uint64(id)) || !out64(at+8, next) ||
 			!outShort(at+16, uint16(size)) || !outByte(at+18, kind) ||
-			!copyOut(at+head, uintptr(unsafe.Pointer(unsafe.SliceData(name))), uintptr(len(name))) {
+			!outBytes(at+head, name) {
 			return -eFAULT
 		}
 		f.off = int64(next)
@@ -403,52 +406,4 @@ func (c *call) getdents(f *file) int64 {
 	}
 	vfs.Notify(f.node, vfs.IN_ACCESS)
 	return int64(done)
-}
-
-func (c *call) open() int64 {
-	return c.openAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags(), 0)
-}
-func (c *call) rename() int64 {
-	return c.renameAt(here, c.args[0].Pointer(), here, c.args[1].Pointer(), 0)
-}
-func (c *call) mkdir() int64 { return c.mkdirAt(here, c.args[0].Pointer(), c.args[1].Flags()) }
-func (c *call) rmdir() int64 { return c.unlinkAt(here, c.args[0].Pointer(), atRemoveDir) }
-func (c *call) creat() int64 {
-	return c.openAt(here, c.args[0].Pointer(), vfs.O_CREAT|oWronly|vfs.O_TRUNC, c.args[1].Flags(), 0)
-}
-func (c *call) link() int64    { return c.linkAt(here, c.args[0].Pointer(), here, c.args[1].Pointer(), 0) }
-func (c *call) unlink() int64  { return c.unlinkAt(here, c.args[0].Pointer(), 0) }
-func (c *call) symlink() int64 { return c.symlinkAt(c.args[0].Pointer(), here, c.args[1].Pointer()) }
-func (c *call) readlink() int64 {
-	return c.readlinkAt(here, c.args[0].Pointer(), c.args[1].Pointer(), c.args[2].Size())
-}
-func (c *call) mknod() int64 {
-	return c.mknodAt(here, c.args[0].Pointer(), c.args[1].Flags(), c.args[2].Flags())
-}
-func (c *call) openat() int64 {
-	return c.openAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags(), 0)
-}
-func (c *call) mkdirat() int64 {
-	return c.mkdirAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags())
-}
-func (c *call) mknodat() int64 {
-	return c.mknodAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags(), c.args[3].Flags())
-}
-func (c *call) unlinkat() int64 {
-	return c.unlinkAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Flags())
-}
-func (c *call) renameat() int64 {
-	return c.renameAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].FD(), c.args[3].Pointer(), 0)
-}
-func (c *call) linkat() int64 {
-	return c.linkAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].FD(), c.args[3].Pointer(), c.args[4].Flags())
-}
-func (c *call) symlinkat() int64 {
-	return c.symlinkAt(c.args[0].Pointer(), c.args[1].FD(), c.args[2].Pointer())
-}
-func (c *call) readlinkat() int64 {
-	return c.readlinkAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Pointer(), c.args[3].Size())
-}
-func (c *call) renameat2() int64 {
-	return c.renameAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].FD(), c.args[3].Pointer(), c.args[4].Flags())
 }

@@ -1,17 +1,15 @@
 package linux
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
 // Descriptors of processes (pidfd_open(2)), of which there is one: the program, which is never
 // seen to end. And waiting for children, of which there are none.
 
-func (c *call) pidfdOpen() int64 {
+func sysPidfdOpen(c *call) int64 {
 	const ofThread = 0x80
-	p, flags := c.args[0].Int(), c.args[1].Flags()
+	p, flags := c.int(0), c.flags(1)
 	switch {
 	case flags&^(oNonblock|ofThread) != 0 || p <= 0:
 		return -eINVAL
@@ -35,19 +33,19 @@ func process(fd uintptr) int64 {
 	return 0
 }
 
-func (c *call) pidfdSendSignal() int64 {
+func sysPidfdSendSignal(c *call) int64 {
 	const toThread, toGroup, toAll = 1, 2, 4
-	sig, flags := c.args[1].Signal(), c.args[3].Flags()
+	sig, flags := c.signal(1), c.flags(3)
 	if flags&^(toThread|toGroup|toAll) != 0 || flags&(flags-1) != 0 {
 		return -eINVAL
 	}
-	if errno := process(c.args[0].FD()); errno != 0 {
+	if errno := process(c.fd(0)); errno != 0 {
 		return errno
 	}
-	if at := c.args[2].Pointer(); at != 0 {
+	if at := c.pointer(2); at != 0 {
 		var info siginfo
 		switch {
-		case !copyIn(uintptr(unsafe.Pointer(&info)), at, unsafe.Sizeof(info)):
+		case !load(&info, at):
 			return -eFAULT
 		case uintptr(uint32(info.signo)) != sig:
 			return -eINVAL
@@ -56,7 +54,7 @@ func (c *call) pidfdSendSignal() int64 {
 	if sig > numSignals {
 		return -eINVAL
 	}
-	f := get(c.args[0].FD())
+	f := get(c.fd(0))
 	switch {
 	case sig == 0:
 	case flags == toThread || flags == 0 && f.obj != pid:
@@ -67,32 +65,32 @@ func (c *call) pidfdSendSignal() int64 {
 	return 0
 }
 
-func (c *call) pidfdGetfd() int64 {
-	if c.args[2].Flags() != 0 {
+func sysPidfdGetfd(c *call) int64 {
+	if c.flags(2) != 0 {
 		return -eINVAL
 	}
-	if errno := process(c.args[0].FD()); errno != 0 {
+	if errno := process(c.fd(0)); errno != 0 {
 		return errno
 	}
-	if get(c.args[1].FD()) == nil {
+	if get(c.fd(1)) == nil {
 		return -eBADF
 	}
-	return newFD(int(fds[c.args[1].FD()])-1, 0, oCloexec)
+	return newFD(int(fds[c.fd(1)])-1, 0, oCloexec)
 }
 
-// waitid: there are no children.
-func (c *call) waitid() int64 {
+// sysWaitid: there are no children.
+func sysWaitid(c *call) int64 {
 	const (
 		anyone, ofID, ofGroup, ofDescriptor = 0, 1, 2, 3
 
 		which = 2 | 4 | 8                                      // WSTOPPED, WEXITED, WCONTINUED
 		known = which | 1 | 0x01000000 | 1<<29 | 1<<30 | 1<<31 // WNOHANG, WNOWAIT, and of which threads
 	)
-	options, id := c.args[3].Flags(), c.args[1].Int()
+	options, id := c.flags(3), c.int(1)
 	if options&^known != 0 || options&which == 0 {
 		return -eINVAL
 	}
-	switch c.args[0].Op() {
+	switch c.op(0) {
 	case anyone:
 		return -eCHILD
 	case ofID:
@@ -109,7 +107,7 @@ func (c *call) waitid() int64 {
 		if id < 0 {
 			return -eINVAL
 		}
-		if errno := process(c.args[1].FD()); errno != 0 {
+		if errno := process(c.fd(1)); errno != 0 {
 			return errno
 		}
 		return -eCHILD

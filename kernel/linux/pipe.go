@@ -13,17 +13,15 @@ import (
 
 const (
 	maxPipes    = 256
-	pipePages   = 16
-	pipeSize    = pipePages * pageSize
+	pipeSize    = 16 * pageSize // less than a ring has
 	maxCounters = 64
 	atomicWrite = 4096 // PIPE_BUF
 )
 
-// pipe is a ring of bytes in page frames, which it has only while it is open.
+// pipe is what is known of one.
 type pipe struct {
-	pages   [pipePages]uintptr
-	head, n uintptr // first byte and number of bytes
-	readers int32   // open files at the reading end
+	ring
+	readers int32 // open files at the reading end
 	writers int32
 	fifo    vfs.ID // its name in the file tree, 0 if it has none
 }
@@ -39,8 +37,9 @@ type eventCounter struct {
 
 var counters [maxCounters]eventCounter // under the kernel lock
 
-func (c *call) newPipe(flags uintptr) int64 {
+func sysPipe2(c *call) int64 {
 	percpu.AssertLocked()
+	flags := c.flags(1)
 	if flags&^(oNonblock|oCloexec) != 0 {
 		return -eINVAL
 	}
@@ -54,7 +53,7 @@ func (c *call) newPipe(flags uintptr) int64 {
 	if p == nil {
 		return -eNFILE
 	}
-	if !mem.Allowed(c.args[0].Pointer(), 8, true) {
+	if !mem.Allowed(c.pointer(0), 8, true) {
 		return -eFAULT
 	}
 	mode := flags & oNonblock
@@ -62,14 +61,14 @@ func (c *call) newPipe(flags uintptr) int64 {
 	if r < 0 {
 		return r
 	}
-	p.readers, p.n, p.head, p.fifo = 1, 0, 0, 0
+	p.readers, p.fifo = 1, 0
 	w := open(file{kind: pipeWrite, flags: mode | oWronly, obj: int32(obj)}, flags)
 	if w < 0 {
 		closeFD(uintptr(r))
 		return w
 	}
 	p.writers = 1
-	if !out32(c.args[0].Pointer(), uint32(r)) || !out32(c.args[0].Pointer()+4, uint32(w)) {
+	if !out32(c.pointer(0), uint32(r)) || !out32(c.pointer(0)+4, uint32(w)) {
 		closeFD(uintptr(r))
 		closeFD(uintptr(w))
 		return -eFAULT
@@ -111,31 +110,17 @@ func (c *call) openFIFO(f file, flags uintptr) int64 {
 			vfs.Release(f.node)
 			return -eNFILE
 		}
-		p.n, p.head, p.fifo = 0, 0, f.node
+		p.fifo = f.node
 	}
-	f.obj = int32((uintptr(unsafe.Pointer(p)) - uintptr(unsafe.Pointer(&pipes))) / unsafe.Sizeof(*p))
-	switch f.flags & oAccess {
-	case oRdwr:
-		f.kind = pipeFIFO
-		p.readers++
-		p.writers++
-	case oWronly:
-		if p.readers == 0 && flags&oNonblock != 0 {
-			vfs.Release(f.node)
-			return -6 // ENXIO
-		}
-		f.kind = pipeWrite
-		p.writers++
-	default:
-		f.kind = pipeRead
-		p.readers++
+	f.obj = int32((uintptr(unsafe.Pointer(p)) - addressOf(&pipes)) / unsafe.Sizeof(*p))
+	if flags&(oAccess|oNonblock) == oWronly|oNonblock && p.readers == 0 {
+		vfs.Release(f.node)
+		return -eNXIO
 	}
-	fd := open(f, flags)
+	fd := f.openEnd(p, flags)
 	if fd < 0 {
-		closePipe(&f)
 		return fd
 	}
-	p.changed(f.obj)
 	other := p.writers
 	if f.kind == pipeWrite {
 		other = p.readers
@@ -149,13 +134,37 @@ func (c *call) openFIFO(f file, flags uintptr) int64 {
 	return fd
 }
 
+// openEnd makes a file the end of a pipe that its flags say, and opens it.
+func (f *file) openEnd(p *pipe, flags uintptr) int64 {
+	f.kind = pipeRead
+	switch flags & oAccess {
+	case oRdwr:
+		f.kind = pipeFIFO
+	case oWronly:
+		f.kind = pipeWrite
+	}
+	if f.kind != pipeWrite {
+		p.readers++
+	}
+	if f.kind != pipeRead {
+		p.writers++
+	}
+	fd := open(*f, flags)
+	if fd < 0 {
+		closePipe(f)
+	} else {
+		p.changed(f.obj)
+	}
+	return fd
+}
+
 func closePipe(f *file) {
 	percpu.AssertLocked()
 	p := &pipes[f.obj]
-	if f.kind == pipeFIFO || f.kind == pipeRead {
+	if f.kind != pipeWrite {
 		p.readers--
 	}
-	if f.kind == pipeFIFO || f.kind == pipeWrite {
+	if f.kind != pipeRead {
 		p.writers--
 	}
 	p.changed(f.obj)
@@ -163,16 +172,11 @@ func closePipe(f *file) {
 		vfs.Release(f.node)
 	}
 	if p.readers == 0 && p.writers == 0 {
-		for i := range p.pages {
-			if p.pages[i] != 0 {
-				mem.FreeFrame(p.pages[i])
-				p.pages[i] = 0
-			}
-		}
+		p.free()
 	}
 }
 
-func (c *call) readPipe(f *file, to, n uintptr) int64 {
+func readPipe(c *call, f *file, to, n uintptr) int64 {
 	p := &pipes[f.obj]
 	if n == 0 {
 		return 0
@@ -203,50 +207,12 @@ func (c *call) readPipe(f *file, to, n uintptr) int64 {
 	return int64(done)
 }
 
-// at returns where the bytes from off on lie, as many as lie together.
-func (p *pipe) at(off uintptr) (addr, n uintptr) {
-	at := (p.head + off) % pipeSize
-	return p.pages[at/pageSize] + at%pageSize, min(p.n-off, pageSize-at%pageSize)
-}
-
-// take removes the first n bytes.
-func (p *pipe) take(n uintptr) {
-	p.head = (p.head + n) % pipeSize
-	p.n -= n
-}
-
-// room returns where bytes can be appended, as many as fit together; addr is 0 if there is no
-// memory for them.
-func (p *pipe) room() (addr, n uintptr) {
-	at := (p.head + p.n) % pipeSize
-	page := &p.pages[at/pageSize]
-	if *page == 0 {
-		if *page = mem.Frame(); *page == 0 {
-			return 0, 0
-		}
-	}
-	return *page + at%pageSize, min(pipeSize-p.n, pageSize-at%pageSize)
-}
-
-// add appends n bytes at from, which is the program's or (own) the kernel's, as far as there is
-// room. errno is set if it was something else that has set an end to it.
+// add is the ring's, as far as a pipe has room.
 func (p *pipe) add(from, n uintptr, own bool) (done uintptr, errno int64) {
-	for done < n && p.n < pipeSize {
-		at, part := p.room()
-		if at == 0 {
-			return done, -eNOMEM
-		}
-		part = min(part, n-done)
-		if !copyFrom(at, from+done, part, own) {
-			return done, -eFAULT
-		}
-		p.n += part
-		done += part
-	}
-	return done, 0
+	return p.ring.add(from, min(n, pipeSize-p.n), own)
 }
 
-func (c *call) writePipe(f *file, from, n uintptr) int64 {
+func writePipe(c *call, f *file, from, n uintptr) int64 {
 	p := &pipes[f.obj]
 	if n == 0 {
 		return 0
@@ -286,8 +252,9 @@ func (c *call) wrote(f *file, n, done uintptr, failed int64) int64 {
 	return int64(done)
 }
 
-func (c *call) newCounter(initial, flags uintptr) int64 {
+func sysEventfd2(c *call) int64 {
 	const semaphore = 1
+	flags := c.flags(1)
 	if flags&^(semaphore|oNonblock|oCloexec) != 0 {
 		return -eINVAL
 	}
@@ -298,7 +265,7 @@ func (c *call) newCounter(initial, flags uintptr) int64 {
 		}
 		fd := open(file{kind: counter, flags: flags&oNonblock | oRdwr, obj: int32(i)}, flags)
 		if fd >= 0 {
-			e.used, e.value, e.semaphore = true, uint64(uint32(initial)), flags&semaphore != 0
+			e.used, e.value, e.semaphore = true, uint64(c.uint(0)), flags&semaphore != 0
 			e.file = int32(fds[fd]) - 1
 		}
 		return fd
@@ -306,7 +273,7 @@ func (c *call) newCounter(initial, flags uintptr) int64 {
 	return -eMFILE
 }
 
-func (c *call) readCounter(f *file, to, n uintptr) int64 {
+func readCounter(c *call, f *file, to, n uintptr) int64 {
 	e := &counters[f.obj]
 	if n < 8 {
 		return -eINVAL
@@ -329,7 +296,7 @@ func (c *call) readCounter(f *file, to, n uintptr) int64 {
 	return 8
 }
 
-func (c *call) writeCounter(f *file, from, n uintptr) int64 {
+func writeCounter(c *call, f *file, from, n uintptr) int64 {
 	e := &counters[f.obj]
 	if n != 8 {
 		return -eINVAL
@@ -350,8 +317,3 @@ func (c *call) writeCounter(f *file, from, n uintptr) int64 {
 	changed(int(e.file))
 	return 8
 }
-
-func (c *call) pipe() int64     { return c.newPipe(0) }
-func (c *call) eventfd() int64  { return c.newCounter(c.args[0].Flags(), 0) }
-func (c *call) eventfd2() int64 { return c.newCounter(c.args[0].Flags(), c.args[1].Flags()) }
-func (c *call) pipe2() int64    { return c.newPipe(c.args[1].Flags()) }

@@ -1,6 +1,8 @@
 package linux
 
 import (
+	"unsafe"
+
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
@@ -23,33 +25,7 @@ const (
 	madeTask           // the number: the thread
 	madeFD             // the number: the descriptor
 	madeCwd            // the working directory
-	madeFDInfo         // the first kind of files; the number: the descriptor
-	madeArguments
-	madeEnvironment
-	madeName // the number: the thread, here and below; 0 for the process
-	madeStat
-	madeStatus
-	madeSizes
-	madeMaps
-	madeLimits
-	madeMounts
-	madeMountInfo
-	madeCPU
-	madeCPUList
-	madeMemory
-	madeTimes
-	madeUptime
-	madeUUID
-	madeBootID
-	madeFiles
-	madeCommandLine
-	madeLoad
-	madeSmaps
-	madeTCP
-	madeTCP6
-	madeUDP
-	madeUDP6
-	madeUnix
+	madeFile           // with the rows' numbers from here on, a file of procRows
 )
 
 const (
@@ -59,136 +35,176 @@ const (
 	linkMode = vfs.S_IFLNK | 0o777
 )
 
-// A procRow is a node of the trees: with text, a file of these bytes or a link to there.
+// A procRow is a node of the trees: a file whose bytes put makes, of a thread or a descriptor, or
+// another node that is made up. The directories on the way to it are made with it.
 type procRow struct {
 	path string
 	mode uint32
 	made uint16
-	text string
+	put  func(of int32)
 }
 
 const _ = -uint(thread.MaxThreads ^ 2000)
 const _ = -uint(maxFDs ^ 2048)
 
-// procRows are in the order of their paths' lengths, as far as one is in the other. Never written.
-var procRows = [...]procRow{
-	{"/proc/1", dirMode, madeDir, ""},
-	{"/proc/self", linkMode, 0, "1"},
-	{"/proc/1/cmdline", fileMode, madeArguments, ""},
-	{"/proc/1/comm", fileMode, madeName, ""},
-	{"/proc/1/cwd", linkMode, madeCwd, ""},
-	{"/proc/1/environ", vfs.S_IFREG | 0o400, madeEnvironment, ""},
-	{"/proc/1/fd", vfs.S_IFDIR | 0o500, madeFDs, ""},
-	{"/proc/1/fdinfo", dirMode, madeFDInfos, ""},
-	{"/proc/1/limits", fileMode, madeLimits, ""},
-	{"/proc/1/maps", fileMode, madeMaps, ""},
-	{"/proc/1/mountinfo", fileMode, madeMountInfo, ""},
-	{"/proc/1/mounts", fileMode, madeMounts, ""},
-	{"/proc/1/net", dirMode, madeDir, ""},
-	{"/proc/1/net/dev", fileMode, 0, "Inter-|   Receive                                                |  Transmit\n" +
-		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n" +
-		"    lo:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0\n"},
-	{"/proc/1/net/if_inet6", fileMode, 0, "00000000000000000000000000000001 01 80 10 80       lo\n"},
-	{"/proc/1/net/netstat", fileMode, 0, "IpExt: InOctets OutOctets\nIpExt: 0 0\n"}, // as in dev, nothing is counted
-	{"/proc/1/net/route", fileMode, 0, "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"},
-	{"/proc/1/net/tcp", fileMode, madeTCP, ""},
-	{"/proc/1/net/tcp6", fileMode, madeTCP6, ""},
-	{"/proc/1/net/udp", fileMode, madeUDP, ""},
-	{"/proc/1/net/udp6", fileMode, madeUDP6, ""},
-	{"/proc/1/net/unix", fileMode, madeUnix, ""},
-	{"/proc/1/oom_score", fileMode, 0, "0\n"},
-	{"/proc/1/oom_score_adj", setMode, 0, "0\n"},
-	{"/proc/1/root", linkMode, 0, "/"},
-	{"/proc/1/smaps", fileMode, madeSmaps, ""},
-	{"/proc/1/stat", fileMode, madeStat, ""},
-	{"/proc/1/statm", fileMode, madeSizes, ""},
-	{"/proc/1/status", fileMode, madeStatus, ""},
-	{"/proc/1/task", dirMode, madeTasks, ""},
-	{"/proc/cmdline", fileMode, madeCommandLine, ""},
-	{"/proc/cpuinfo", fileMode, madeCPU, ""},
-	{"/proc/filesystems", fileMode, 0, "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\t9p\n"},
-	{"/proc/loadavg", fileMode, madeLoad, ""},
-	{"/proc/meminfo", fileMode, madeMemory, ""},
-	{"/proc/mounts", linkMode, 0, "self/mounts"},
-	{"/proc/net", linkMode, 0, "self/net"},
-	{"/proc/stat", fileMode, madeTimes, ""},
-	{"/proc/swaps", fileMode, 0, "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"},
-	{"/proc/sys", dirMode, madeDir, ""},
-	{"/proc/sys/fs", dirMode, madeDir, ""},
-	{"/proc/sys/fs/file-max", setMode, 0, "2048\n"},
-	{"/proc/sys/fs/file-nr", fileMode, madeFiles, ""},
-	{"/proc/sys/fs/inotify", dirMode, madeDir, ""},
-	{"/proc/sys/fs/inotify/max_queued_events", setMode, 0, "16384\n"},
-	{"/proc/sys/fs/inotify/max_user_instances", setMode, 0, "64\n"},
-	{"/proc/sys/fs/inotify/max_user_watches", setMode, 0, "1048576\n"},
-	{"/proc/sys/fs/nr_open", setMode, 0, "2048\n"},
-	{"/proc/sys/fs/pipe-max-size", setMode, 0, "65536\n"},
-	{"/proc/sys/kernel", dirMode, madeDir, ""},
-	{"/proc/sys/kernel/cap_last_cap", fileMode, 0, "40\n"},
-	{"/proc/sys/kernel/domainname", setMode, 0, "(none)\n"},
-	{"/proc/sys/kernel/hostname", setMode, 0, HostName + "\n"},
-	{"/proc/sys/kernel/ngroups_max", fileMode, 0, "65536\n"},
-	{"/proc/sys/kernel/osrelease", fileMode, 0, release + "\n"},
-	{"/proc/sys/kernel/ostype", fileMode, 0, "Linux\n"},
-	{"/proc/sys/kernel/pid_max", setMode, 0, "2000\n"},
-	{"/proc/sys/kernel/random", dirMode, madeDir, ""},
-	{"/proc/sys/kernel/random/boot_id", fileMode, madeBootID, ""},
-	{"/proc/sys/kernel/random/entropy_avail", fileMode, 0, "256\n"},
-	{"/proc/sys/kernel/random/poolsize", fileMode, 0, "256\n"},
-	{"/proc/sys/kernel/random/uuid", fileMode, madeUUID, ""},
-	{"/proc/sys/kernel/threads-max", setMode, 0, "2000\n"},
-	{"/proc/sys/kernel/version", fileMode, 0, version + "\n"},
-	{"/proc/sys/net", dirMode, madeDir, ""},
-	{"/proc/sys/net/core", dirMode, madeDir, ""},
-	{"/proc/sys/net/core/rmem_default", setMode, 0, "212992\n"},
-	{"/proc/sys/net/core/rmem_max", setMode, 0, "212992\n"},
-	{"/proc/sys/net/core/somaxconn", setMode, 0, "4096\n"},
-	{"/proc/sys/net/core/wmem_default", setMode, 0, "212992\n"},
-	{"/proc/sys/net/core/wmem_max", setMode, 0, "212992\n"},
-	{"/proc/sys/net/ipv4", dirMode, madeDir, ""},
-	{"/proc/sys/net/ipv4/ip_forward", setMode, 0, "0\n"},
-	{"/proc/sys/net/ipv4/ip_local_port_range", setMode, 0, "32768\t60999\n"},
-	{"/proc/sys/net/ipv6", dirMode, madeDir, ""},
-	{"/proc/sys/net/ipv6/bindv6only", setMode, 0, "0\n"},
-	{"/proc/sys/vm", dirMode, madeDir, ""},
-	{"/proc/sys/vm/max_map_count", setMode, 0, "4096\n"},
-	{"/proc/sys/vm/mmap_min_addr", setMode, 0, "65536\n"},
-	{"/proc/sys/vm/overcommit_memory", setMode, 0, "0\n"},
-	{"/proc/sys/vm/swappiness", setMode, 0, "0\n"},
-	{"/proc/uptime", fileMode, madeUptime, ""},
-	{"/proc/version", fileMode, 0, "Linux version " + release + " (zeroframe) " + version + "\n"},
+const (
+	fdInfoRow = 0 // what a descriptor's file has
+	taskRows  = 3 // what a thread's directory has, from row 1 on
+)
 
-	{"/sys/class", dirMode, madeDir, ""},
-	{"/sys/class/net", dirMode, madeDir, ""},
-	{"/sys/class/net/lo", linkMode, 0, "../../devices/virtual/net/lo"},
-	{"/sys/devices", dirMode, madeDir, ""},
-	{"/sys/devices/system", dirMode, madeDir, ""},
-	{"/sys/devices/system/cpu", dirMode, madeDir, ""},
-	{"/sys/devices/system/cpu/cpu0", dirMode, madeDir, ""},
-	{"/sys/devices/system/cpu/cpu0/topology", dirMode, madeDir, ""},
-	{"/sys/devices/system/cpu/cpu0/topology/core_id", fileMode, 0, "0\n"},
-	{"/sys/devices/system/cpu/cpu0/topology/core_siblings_list", fileMode, 0, "0\n"},
-	{"/sys/devices/system/cpu/cpu0/topology/physical_package_id", fileMode, 0, "0\n"},
-	{"/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", fileMode, 0, "0\n"},
-	{"/sys/devices/system/cpu/online", fileMode, madeCPUList, ""},
-	{"/sys/devices/system/cpu/possible", fileMode, madeCPUList, ""},
-	{"/sys/devices/system/cpu/present", fileMode, madeCPUList, ""},
-	{"/sys/devices/virtual", dirMode, madeDir, ""},
-	{"/sys/devices/virtual/net", dirMode, madeDir, ""},
-	{"/sys/devices/virtual/net/lo", dirMode, madeDir, ""},
-	{"/sys/devices/virtual/net/lo/address", fileMode, 0, "00:00:00:00:00:00\n"},
-	{"/sys/devices/virtual/net/lo/flags", fileMode, 0, "0x9\n"},
-	{"/sys/devices/virtual/net/lo/ifindex", fileMode, 0, "1\n"},
-	{"/sys/devices/virtual/net/lo/mtu", fileMode, 0, "65536\n"},
-	{"/sys/devices/virtual/net/lo/operstate", fileMode, 0, "unknown\n"},
-	{"/sys/devices/virtual/net/lo/type", fileMode, 0, "772\n"},
+// Never written.
+var procRows = [...]procRow{
+	fdInfoRow: {put: putFDInfo},
+	{"/proc/1/comm", fileMode, 0, putComm},
+	{"/proc/1/stat", fileMode, 0, putStat},
+	{"/proc/1/status", fileMode, 0, putStatus},
+	{"/proc/1/fd", vfs.S_IFDIR | 0o500, madeFDs, nil},
+	{"/proc/1/fdinfo", dirMode, madeFDInfos, nil},
+	{"/proc/1/task", dirMode, madeTasks, nil},
+	{"/proc/1/cwd", linkMode, madeCwd, nil},
+	{"/proc/1/cmdline", fileMode, 0, putArguments},
+	{"/proc/1/environ", vfs.S_IFREG | 0o400, 0, putEnvironment},
+	{"/proc/1/limits", fileMode, 0, putLimits},
+	{"/proc/1/maps", fileMode, 0, putMaps},
+	{"/proc/1/smaps", fileMode, 0, putSmaps},
+	{"/proc/1/mountinfo", fileMode, 0, putMountInfo},
+	{"/proc/1/mounts", fileMode, 0, putMounts},
+	{"/proc/1/net/tcp", fileMode, 0, putTCP},
+	{"/proc/1/net/tcp6", fileMode, 0, putTCP6},
+	{"/proc/1/net/udp", fileMode, 0, putUDP},
+	{"/proc/1/net/udp6", fileMode, 0, putUDP6},
+	{"/proc/1/net/unix", fileMode, 0, putLocalSockets},
+	{"/proc/1/statm", fileMode, 0, putSizes},
+	{"/proc/cmdline", fileMode, 0, putCommandLine},
+	{"/proc/cpuinfo", fileMode, 0, putCPUs},
+	{"/proc/loadavg", fileMode, 0, putLoad},
+	{"/proc/meminfo", fileMode, 0, putMemory},
+	{"/proc/stat", fileMode, 0, putTimes},
+	{"/proc/sys/fs/file-nr", fileMode, 0, putOpenFiles},
+	{"/proc/sys/kernel/random/boot_id", fileMode, 0, putBootID},
+	{"/proc/sys/kernel/random/uuid", fileMode, 0, putNewUUID},
+	{"/proc/uptime", fileMode, 0, putUptime},
+	{"/sys/devices/system/cpu/online", fileMode, 0, putCPUList},
+	{"/sys/devices/system/cpu/possible", fileMode, 0, putCPUList},
+	{"/sys/devices/system/cpu/present", fileMode, 0, putCPUList},
 }
 
-// taskRows are what a thread's directory has. Never written.
-var taskRows = [...]struct {
-	name string
-	made uint16
-}{{"/comm", madeName}, {"/stat", madeStat}, {"/status", madeStatus}}
+// procTexts has the nodes that stay as they are: a line with the kind and the path of each, and its
+// text behind that. A file (f) cannot be written; one that can (w) keeps what is written, which has
+// no effect; a link (l) leads to its text.
+const procTexts = `= l /proc/self
+1
+= f /proc/1/net/dev
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0
+= f /proc/1/net/if_inet6
+00000000000000000000000000000001 01 80 10 80       lo
+= f /proc/1/net/netstat
+IpExt: InOctets OutOctets
+IpExt: 0 0
+= f /proc/1/net/route
+Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
+= f /proc/1/oom_score
+0
+= w /proc/1/oom_score_adj
+0
+= l /proc/1/root
+/
+= f /proc/filesystems
+nodev	sysfs
+nodev	tmpfs
+nodev	proc
+nodev	9p
+= l /proc/mounts
+self/mounts
+= l /proc/net
+self/net
+= f /proc/swaps
+Filename				Type		Size		Used		Priority
+= w /proc/sys/fs/file-max
+2048
+= w /proc/sys/fs/inotify/max_queued_events
+16384
+= w /proc/sys/fs/inotify/max_user_instances
+64
+= w /proc/sys/fs/inotify/max_user_watches
+1048576
+= w /proc/sys/fs/nr_open
+2048
+= w /proc/sys/fs/pipe-max-size
+65536
+= f /proc/sys/kernel/cap_last_cap
+40
+= w /proc/sys/kernel/domainname
+(none)
+= w /proc/sys/kernel/hostname
+` + HostName + `
+= f /proc/sys/kernel/ngroups_max
+65536
+= f /proc/sys/kernel/osrelease
+` + release + `
+= f /proc/sys/kernel/ostype
+Linux
+= w /proc/sys/kernel/pid_max
+2000
+= f /proc/sys/kernel/random/entropy_avail
+256
+= f /proc/sys/kernel/random/poolsize
+256
+= w /proc/sys/kernel/threads-max
+2000
+= f /proc/sys/kernel/version
+` + version + `
+= w /proc/sys/net/core/rmem_default
+212992
+= w /proc/sys/net/core/rmem_max
+212992
+= w /proc/sys/net/core/somaxconn
+4096
+= w /proc/sys/net/core/wmem_default
+212992
+= w /proc/sys/net/core/wmem_max
+212992
+= w /proc/sys/net/ipv4/ip_forward
+0
+= w /proc/sys/net/ipv4/ip_local_port_range
+32768	60999
+= w /proc/sys/net/ipv6/bindv6only
+0
+= w /proc/sys/vm/max_map_count
+4096
+= w /proc/sys/vm/mmap_min_addr
+65536
+= w /proc/sys/vm/overcommit_memory
+0
+= w /proc/sys/vm/swappiness
+0
+= f /proc/version
+Linux version ` + release + ` (zeroframe) ` + version + `
+= l /sys/class/net/lo
+../../devices/virtual/net/lo
+= f /sys/devices/system/cpu/cpu0/topology/core_id
+0
+= f /sys/devices/system/cpu/cpu0/topology/core_siblings_list
+0
+= f /sys/devices/system/cpu/cpu0/topology/physical_package_id
+0
+= f /sys/devices/system/cpu/cpu0/topology/thread_siblings_list
+0
+= f /sys/devices/virtual/net/lo/address
+00:00:00:00:00:00
+= f /sys/devices/virtual/net/lo/flags
+0x9
+= f /sys/devices/virtual/net/lo/ifindex
+1
+= f /sys/devices/virtual/net/lo/mtu
+65536
+= f /sys/devices/virtual/net/lo/operstate
+unknown
+= f /sys/devices/virtual/net/lo/type
+772
+`
 
 // Those nodes whose entries or targets change; 0 until they are made. Under the kernel lock.
 var fdDir, fdInfoDir, taskDir, cwdLink vfs.ID
@@ -216,33 +232,47 @@ func bringUp(dir vfs.ID) {
 		bringUpTasks(dir)
 	case madeTask:
 		n := procName("/proc/1/task/", uint64(of))
-		for i := range taskRows {
-			r := &taskRows[i]
-			vfs.Make(procNameWith(n, r.name), fileMode, r.made, of, clock.Wall())
+		for i := uint16(fdInfoRow + 1); i <= taskRows; i++ {
+			file := procRows[i].path[len("/proc/1"):]
+			vfs.Make(procNameWith(n, file), fileMode, madeFile+i, of, clock.Wall())
 		}
 	}
 	vfs.EndMaking()
 	vfs.Filled(dir, 0)
 }
 
+// isOf reports whether a path is in a file system.
+func isOf(path string, system uint8) bool { return (path[1] == 'p') == (system == vfs.Proc) }
+
+// makeWay makes the directories on the way to a path.
+func makeWay(path string, now int64) {
+	for i := 1; i < len(path); i++ {
+		if path[i] == '/' {
+			vfs.Make(ascii.Bytes(path[:i]), dirMode, madeDir, 0, now)
+		}
+	}
+}
+
 // makeRows makes the nodes of a file system, as far as there is memory and nothing else is there.
 func makeRows(system uint8) {
 	percpu.AssertLocked()
 	now := clock.Wall()
-	for i := range procRows {
+	makeTexts(system, now)
+	for i := fdInfoRow + 1; i < len(procRows); i++ {
 		r := &procRows[i]
-		if (r.path[1] == 'p') != (system == vfs.Proc) {
+		if !isOf(r.path, system) {
 			continue
 		}
-		if r.made == 0 {
-			vfs.AddText(ascii.Bytes(r.path), r.mode, ascii.Bytes(r.text), now)
-			continue
+		makeWay(r.path, now)
+		made := r.made
+		if made == 0 {
+			made = madeFile + uint16(i)
 		}
-		id, e := vfs.Make(ascii.Bytes(r.path), r.mode, r.made, 0, now)
+		id, e := vfs.Make(ascii.Bytes(r.path), r.mode, made, 0, now)
 		if e != 0 {
 			continue
 		}
-		switch r.made {
+		switch made {
 		case madeFDs:
 			fdDir = id
 		case madeFDInfos:
@@ -257,6 +287,35 @@ func makeRows(system uint8) {
 	const link = "/proc/1/exe"
 	if executableLen > 0 && system == vfs.Proc {
 		vfs.AddText(ascii.Bytes(link), linkMode, executable[:executableLen], now)
+	}
+}
+
+// makeTexts makes those of procTexts.
+func makeTexts(system uint8, now int64) {
+	const head = len("= f ")
+	for at := 0; at < len(procTexts); {
+		kind, path := procTexts[at+2], at+head
+		text := path
+		for procTexts[text] != '\n' {
+			text++
+		}
+		name := procTexts[path:text]
+		text++
+		for at = text; at < len(procTexts) && (procTexts[at-1] != '\n' || procTexts[at] != '='); {
+			at++
+		}
+		if !isOf(name, system) {
+			continue
+		}
+		mode, end := uint32(fileMode), at
+		switch kind {
+		case 'w':
+			mode = setMode
+		case 'l':
+			mode, end = linkMode, at-1
+		}
+		makeWay(name, now)
+		vfs.AddText(ascii.Bytes(name), mode, ascii.Bytes(procTexts[text:end]), now)
 	}
 }
 
@@ -278,9 +337,9 @@ func tasksChanged() {
 // bringUpFDs has a directory have an entry for each descriptor.
 func bringUpFDs(dir vfs.ID, made uint16) {
 	percpu.AssertLocked()
-	prefix, kind, mode := "/proc/1/fd/", madeFD, uint32(vfs.S_IFLNK)
+	prefix, kind, mode := "/proc/1/fd/", uint16(madeFD), uint32(vfs.S_IFLNK)
 	if made == madeFDInfos {
-		prefix, kind, mode = "/proc/1/fdinfo/", madeFDInfo, fileMode
+		prefix, kind, mode = "/proc/1/fdinfo/", madeFile+fdInfoRow, fileMode
 	}
 	now := clock.Wall()
 	for cookie := uint64(2); ; {
@@ -337,7 +396,7 @@ func nodeOf(f *file) vfs.ID {
 		}
 		return id
 	}
-	if f.kind == node || f.kind == device || f.isNamedPipe() {
+	if f.is(named) || f.isNamedPipe() {
 		return f.node
 	}
 	return 0
@@ -375,12 +434,9 @@ var procPath [64]byte
 func procName(prefix string, number uint64) int {
 	percpu.AssertLocked()
 	n := len(procNameWith(0, prefix))
-	var digits [maxDigits]byte
-	for _, c := range digits[decimal(&digits, number):] {
-		procPath[n] = c
-		n++
-	}
-	return n
+	var b [maxDigits]byte
+	at := digits(&b, number, 10, lower)
+	return len(procNameWith(n, unsafe.String(&b[at], len(b)-at)))
 }
 
 // procNameWith puts a name behind the first n bytes of procPath, and returns all.
@@ -411,29 +467,11 @@ func (c *call) reopen(fd int32, flags uintptr) int64 {
 	if f == nil {
 		return -eNOENT
 	}
-	if f.kind != pipeRead && f.kind != pipeWrite && f.kind != pipeFIFO {
+	if !f.isPipe() {
 		return -eNXIO
 	}
-	p := &pipes[f.obj]
-	again := file{kind: pipeRead, flags: flags & keptFlags, obj: f.obj}
-	switch flags & oAccess {
-	case oRdwr:
-		again.kind = pipeFIFO
-		p.readers++
-		p.writers++
-	case oWronly:
-		again.kind = pipeWrite
-		p.writers++
-	default:
-		p.readers++
-	}
-	n := open(again, flags)
-	if n < 0 {
-		closePipe(&again)
-		return n
-	}
-	p.changed(again.obj)
-	return n
+	again := file{flags: flags & keptFlags, obj: f.obj}
+	return again.openEnd(&pipes[f.obj], flags)
 }
 
 // readMade reads a file that is made up: its bytes are made when it is read from the beginning, and
@@ -441,7 +479,7 @@ func (c *call) reopen(fd int32, flags uintptr) int64 {
 func readMade(f *file, to, n uintptr, off int64) int64 {
 	if off == 0 || f.obj == 0 {
 		made, of := vfs.Made(f.node)
-		id, e := makeText(made, of)
+		id, e := makeText(procRows[made-madeFile].put, of)
 		if e != 0 {
 			return -int64(e)
 		}
@@ -465,7 +503,7 @@ func (f *file) isMade() bool {
 		return false
 	}
 	made, _ := vfs.Made(f.node)
-	return made >= madeFDInfo
+	return made >= madeFile
 }
 
 // Vector has the addresses of the program's arguments, then 0, those of its variables, then 0. Set
@@ -510,16 +548,21 @@ func SetExecutable(name []byte) (short [16]byte) {
 	return short
 }
 
-const maxDigits = 20
+const maxDigits = 24
 
-// decimal writes v right-aligned and returns the index of the first digit.
-func decimal(b *[maxDigits]byte, v uint64) int {
+// digits writes v right-aligned, in a base, and returns the index of the first digit.
+func digits(b *[maxDigits]byte, v, base uint64, letters string) int {
 	i := len(b)
 	for {
 		i--
-		b[i] = '0' + byte(v%10)
-		if v /= 10; v == 0 {
+		b[i] = letters[v%base]
+		if v /= base; v == 0 {
 			return i
 		}
 	}
 }
+
+const (
+	lower = "0123456789abcdef"
+	upper = "0123456789ABCDEF"
+)

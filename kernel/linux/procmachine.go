@@ -4,33 +4,37 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 	"github.com/zeroframe/zeroframe/kernel/clock"
+	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// The bytes of the files in /proc that tell of the machine: its mounts, processors and memory, and how long it ran.
+// The bytes of the files in /proc that tell of the machine: its mounts, processors and memory, and
+// how long it ran.
 
 // bootID is what boot_id says, once somebody has asked. Under the kernel lock.
 var bootID [2]uint64
 
+func putNewUUID(int32) { putUUID(entropy.Word(), entropy.Word()) }
+
+func putBootID(int32) {
+	if bootID[0] == 0 {
+		bootID = [2]uint64{entropy.Word() | 1, entropy.Word()}
+	}
+	putUUID(bootID[0], bootID[1])
+}
+
 // putUUID puts a random UUID (RFC 9562, version 4).
 func putUUID(a, b uint64) {
 	a, b = a&^0xf000|0x4000, b&^(3<<62)|2<<62
-	putHex(a>>32, 8)
-	put("-")
-	putHex(a>>16&0xffff, 4)
-	put("-")
-	putHex(a&0xffff, 4)
-	put("-")
-	putHex(b>>48, 4)
-	put("-")
-	putHex(b&(1<<48-1), 12)
-	put("\n")
+	putf("%8x-%4x-%4x-%4x-%12x\n", a>>32, a>>16&0xffff, a&0xffff, b>>48, b&(1<<48-1))
 }
 
-// putMounts: proc_pid_mounts(5), or proc_pid_mountinfo(5).
-func putMounts(info bool) {
+func putMounts(int32)    { putMountsAs(false) } // proc_pid_mounts(5)
+func putMountInfo(int32) { putMountsAs(true) }  // proc_pid_mountinfo(5)
+
+func putMountsAs(info bool) {
 	const root, proc, sys = "/", "/proc", "/sys"
 	putMount(info, 1, ascii.Bytes(root), "tmpfs", "rw")
 	putMount(info, 2, ascii.Bytes(proc), "proc", "rw")
@@ -63,103 +67,84 @@ func deviceOf(system uint8, share int) uint64 {
 
 func putMount(info bool, device uint64, path []byte, kind, rights string) {
 	if info {
-		putNumber(device)
-		if device == 1 {
-			put(" 0 0:")
-		} else {
-			put(" 1 0:")
-		}
-		putNumber(device)
-		put(" / ")
+		putf("%d %d 0:%d / ", device, min(device-1, 1), device)
 		putPath(path, true)
-		put(" ")
-		put(rights)
-		put(",relatime - ")
-		put(kind)
-		put(" ")
-		put(kind)
-		put(" ")
-		put(rights)
-		put("\n")
+		put(" ", rights, ",relatime - ", kind, " ", kind, " ", rights, "\n")
 		return
 	}
-	put(kind)
-	put(" ")
+	put(kind, " ")
 	putPath(path, true)
-	put(" ")
-	put(kind)
-	put(" ")
-	put(rights)
-	put(",relatime 0 0\n")
+	put(" ", kind, " ", rights, ",relatime 0 0\n")
 }
 
 // putCPUs: proc_cpuinfo(5).
-func putCPUs() {
+func putCPUs(int32) {
 	var name [48]byte
 	n := arch.CPUName(&name)
-	mhz := clock.TSCHz() / 1000
-	all := numCPUs()
+	mhz, all := clock.TSCHz()/1000, numCPUs()
 	for cpu := range all {
-		putLine("processor\t: ", cpu, "\nmodel name\t: ")
+		putf("processor\t: %d\nmodel name\t: ", cpu)
 		putBytes(name[:n])
-		putLine("\ncpu MHz\t\t: ", mhz/1000, ".")
-		for unit := uint64(100); unit > 0; unit /= 10 {
-			putByte('0' + byte(mhz/unit%10))
-		}
-		putLine("\nphysical id\t: 0\nsiblings\t: ", all, "")
-		putLine("\ncore id\t\t: ", cpu, "")
-		putLine("\ncpu cores\t: ", all, "\n\n")
+		putf("\ncpu MHz\t\t: %d.%d%d%d\nphysical id\t: 0\nsiblings\t: %d\ncore id\t\t: %d\ncpu cores\t: %d\n\n",
+			mhz/1000, mhz/100%10, mhz/10%10, mhz%10, all, cpu, all)
 	}
 }
 
 // putCPUList puts the list of all CPUs, as cpuset(7) has it.
-func putCPUList() {
+func putCPUList(int32) {
 	put("0")
 	if n := numCPUs(); n > 1 {
-		putLine("-", n-1, "")
+		putf("-%d", n-1)
 	}
+	put("\n")
 }
 
 // putMemory: proc_meminfo(5).
-func putMemory() {
+func putMemory(int32) {
 	const kib = pageSize / 1024
-	_, tree := vfs.Usage()
-	putKiB("MemTotal:", mem.AllFrames()*kib)
-	putKiB("MemFree:", mem.FreeFrames()*kib)
-	putKiB("MemAvailable:", mem.FreeFrames()*kib)
-	putKiB("Buffers:", 0)
-	putKiB("Cached:", uint64(tree)*kib)
-	putKiB("SwapCached:", 0)
-	putKiB("SwapTotal:", 0)
-	putKiB("SwapFree:", 0)
-	putKiB("Shmem:", uint64(tree)*kib)
-	putKiB("PageTables:", mem.TableBytes()/1024)
-}
-
-// putKiB puts a number so that it ends in column 24.
-func putKiB(name string, v uint64) {
-	put(name)
-	putRight(v, 24-text.line)
-	put(" kB\n")
+	_, pages := vfs.Usage()
+	free, tree := mem.FreeFrames()*kib, uint64(pages)*kib
+	putf("MemTotal:%kMemFree:%kMemAvailable:%kBuffers:%kCached:%kSwapCached:%kSwapTotal:%kSwapFree:%kShmem:%kPageTables:%k",
+		mem.AllFrames()*kib, free, free, 0, tree, 0, 0, 0, tree, mem.TableBytes()/1024)
 }
 
 // putTimes: proc_stat(5).
-func putTimes() {
+func putTimes(int32) {
 	busy, now := thread.CPUTime(), clock.Now() // of all CPUs together: in the parts, the same for each
 	all := numCPUs()
 	put("cpu  ")
 	putBusy(busy, now*all)
 	for cpu := range all {
-		putLine("cpu", cpu, " ")
+		putf("cpu%d ", cpu)
 		putBusy(busy/all, now)
 	}
-	putLine("ctxt 0\nbtime ", (uint64(clock.Wall())-now)/1e9, "\n")
-	putLine("processes ", uint64(thread.MaxTID()), "\nprocs_running 1\nprocs_blocked 0\n")
+	putf("ctxt 0\nbtime %d\nprocesses %d\nprocs_running 1\nprocs_blocked 0\n",
+		(uint64(clock.Wall())-now)/1e9, uint64(thread.MaxTID()))
 }
 
 func putBusy(busy, all uint64) {
-	putNumber(ticks(busy))
-	put(" 0 0 ")
-	putNumber(ticks(all - min(busy, all)))
-	put(" 0 0 0 0 0 0\n")
+	putf("%d 0 0 %d 0 0 0 0 0 0\n", ticks(busy), ticks(all-min(busy, all)))
+}
+
+// putUptime: proc_uptime(5), in seconds with two digits behind the point.
+func putUptime(int32) {
+	now := clock.Now()
+	all := now * numCPUs()
+	idle := all - min(thread.CPUTime(), all)
+	putf("%d.%d%d %d.%d%d\n", now/1e9, now/1e8%10, now/1e7%10, idle/1e9, idle/1e8%10, idle/1e7%10)
+}
+
+// putLoad: proc_loadavg(5); nobody counts the load.
+func putLoad(int32) {
+	putf("0.00 0.00 0.00 1/%d %d\n", uint64(thread.Count()), uint64(thread.MaxTID()))
+}
+
+func putOpenFiles(int32) {
+	n := uint64(0)
+	for i := range files {
+		if files[i].kind != closed {
+			n++
+		}
+	}
+	putf("%d\t0\t2048\n", n)
 }

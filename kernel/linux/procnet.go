@@ -1,64 +1,51 @@
 package linux
 
-// The tables of sockets in /proc/net, as proc_net(5) has them.
+const (
+	socketColumns = "st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
+	addresses     = "local_address rem_address   "
+	addresses6    = "local_address                         remote_address                        "
+)
 
-// netFiles are the tables of Internet sockets. Never written.
-var netFiles = [...]struct {
-	made             uint16
-	family, protocol uint16
-	head             string
-	width            int // of a line
-}{
-	{madeTCP, afInet, protoTCP, "  sl  local_address rem_address   " + socketColumns, 149},
-	{madeTCP6, afInet6, protoTCP, "  sl  local_address                         remote_address                        " + socketColumns, 0},
-	{madeUDP, afInet, protoUDP, "   sl  local_address rem_address   " + socketColumns + " ref pointer drops", 127},
-	{madeUDP6, afInet6, protoUDP, "  sl  local_address                         remote_address                        " + socketColumns + " ref pointer drops", 0},
+// The tables of Internet sockets, whose lines have a width.
+func putTCP(int32)  { putInet(afInet, protoTCP, "  sl  "+addresses+socketColumns, 149) }
+func putTCP6(int32) { putInet(afInet6, protoTCP, "  sl  "+addresses6+socketColumns, 0) }
+func putUDP(int32) {
+	putInet(afInet, protoUDP, "   sl  "+addresses+socketColumns+" ref pointer drops", 127)
+}
+func putUDP6(int32) {
+	putInet(afInet6, protoUDP, "  sl  "+addresses6+socketColumns+" ref pointer drops", 0)
 }
 
-const socketColumns = "st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
-
-// putInetSockets puts the table that made says.
-func putInetSockets(made uint16) {
-	for i := range netFiles {
-		t := &netFiles[i]
-		if t.made != made {
+func putInet(family, protocol uint16, head string, width int) {
+	put(head)
+	putTo(width)
+	line := uint64(0)
+	for n := int32(1); n <= highSocket; n++ {
+		s := socketOf(n)
+		if s == nil || s.family != family || s.protocol != protocol || s.local.port == 0 {
 			continue
 		}
-		put(t.head)
-		putTo(t.width)
-		put("\n")
-		line := uint64(0)
-		for n := int32(1); n <= highSocket; n++ {
-			s := socketOf(n)
-			if s == nil || s.family != t.family || s.protocol != t.protocol || s.local.port == 0 {
-				continue
-			}
-			state, queued := s.inetState()
-			if state == 0 {
-				continue
-			}
-			if t.made == madeUDP {
-				putByte(' ')
-			}
-			putRight(line, 4)
-			put(": ")
-			putInetAddress(&s.local)
-			putInetAddress(&s.remote)
-			putUpper(state, 2)
-			put(" 00000000:")
-			putUpper(queued, 8)
-			put(" 00:00000000 00000000     0        0 ")
-			putNumber(s.inode())
-			if t.protocol == protoTCP {
-				put(" 1 0000000000000000 100 0 0 10 0")
-			} else {
-				put(" 2 0000000000000000 0")
-			}
-			putTo(t.width)
-			put("\n")
-			line++
+		state, queued := s.inetState()
+		if state == 0 {
+			continue
 		}
+		put("\n")
+		if protocol == protoUDP && family == afInet {
+			put(" ")
+		}
+		putf("%4d: ", line)
+		putInetAddress(&s.local)
+		putInetAddress(&s.remote)
+		putf("%2X 00000000:%8X 00:00000000 00000000     0        0 %d", state, queued, s.inode())
+		if protocol == protoTCP {
+			put(" 1 0000000000000000 100 0 0 10 0")
+		} else {
+			put(" 2 0000000000000000 0")
+		}
+		putTo(width)
+		line++
 	}
+	put("\n")
 }
 
 // inetState returns the state of an Internet socket as TCP numbers it, 0 if it is in no table, and
@@ -94,61 +81,33 @@ func (s *socket) inode() uint64 {
 
 // putInetAddress puts an address, whose words are swapped as they lie in memory, and the port.
 func putInetAddress(a *address) {
-	if a.family != afInet {
-		putSwapped(uint32(a.hi >> 32))
-		putSwapped(uint32(a.hi))
-		putSwapped(uint32(a.lo >> 32))
+	words := [4]uint64{a.hi >> 32, a.hi, a.lo >> 32, a.lo}
+	from := 0
+	if a.family == afInet {
+		from = 3
 	}
-	putSwapped(uint32(a.lo))
-	put(":")
-	putUpper(uint64(a.port), 4)
-	put(" ")
-}
-
-func putSwapped(v uint32) {
-	putUpper(uint64(v<<24|v&0xff00<<8|v>>8&0xff00|v>>24), 8)
-}
-
-// putUpper is putHex with capital letters, for so many digits.
-func putUpper(v uint64, digits int) {
-	for i := digits - 1; i >= 0; i-- {
-		const all = "0123456789ABCDEF"
-		putByte(all[v>>(4*uint(i))&15])
+	for _, w := range words[from:] {
+		putf("%2X%2X%2X%2X", w&0xff, w>>8&0xff, w>>16&0xff, w>>24&0xff)
 	}
-}
-
-// putRight puts a number so that it ends so many columns from here.
-func putRight(v uint64, columns int) {
-	var digits [maxDigits]byte
-	i := decimal(&digits, v)
-	putTo(text.line + columns - (len(digits) - i))
-	putBytes(digits[i:])
+	putf(":%4X ", uint64(a.port))
 }
 
 // putLocalSockets puts the table of local sockets.
-func putLocalSockets() {
+func putLocalSockets(int32) {
 	put("Num       RefCount Protocol Flags    Type St Inode Path\n")
 	for n := int32(1); n <= highSocket; n++ {
 		s := socketOf(n)
 		if s == nil || s.family != afUnix {
 			continue
 		}
-		put("0000000000000000: ")
 		flags, state, refs := uint64(0), uint64(1), uint64(2)
 		if s.stage == listening {
 			flags = 1 << 16
 		} else if s.stage == connected && s.connects() {
 			state, refs = 3, 3
 		}
-		putHex(refs, 8)
-		put(" 00000000 ")
-		putHex(flags, 8)
-		put(" ")
-		putHex(uint64(s.kind), 4)
-		put(" ")
-		putHex(state, 2)
-		put(" ")
-		putRight(s.inode(), 5)
+		putf("0000000000000000: %8x 00000000 %8x %4x %2x %5d", refs, flags, uint64(s.kind), state,
+			s.inode())
 		for i, b := range s.local.name[:s.local.n] {
 			if i == 0 {
 				put(" ")

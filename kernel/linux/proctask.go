@@ -1,22 +1,12 @@
 package linux
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/kernel/mem"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
 // The bytes of the files in /proc that tell of a process, of its threads and of its descriptors.
-
-// commandLine is where the machine's command line is, as the loader gave it. Set once at boot.
-var commandLine struct{ at, n uintptr }
-
-// SetCommandLine says what the machine's command line is. Its bytes are kept. Early context.
-func SetCommandLine(line []byte) {
-	commandLine.at, commandLine.n = uintptr(unsafe.Pointer(unsafe.SliceData(line))), uintptr(len(line))
-}
 
 // putStrings puts the program's arguments or its variables, which it may have changed.
 func putStrings(variables bool) {
@@ -95,78 +85,59 @@ func imagePages() (pages uint64) {
 
 func virtualPages() uint64 { return uint64(mem.Bytes(false))/pageSize + imagePages() }
 
-// putStat: proc_pid_stat(5).
-func putStat(tid int32) {
-	putNumber(uint64(max(tid, pid)))
-	put(" (")
+func putComm(tid int32) {
 	putName(tid)
-	put(") ")
-	putByte(stateOf(tid))
-	put(" 0 1 1 0 -1 4194560 0 0 0 0 ") // parent, group, session, terminal, its group, flags, faults
-	putNumber(ticks(timeOf(tid)))
-	put(" 0 0 0 20 0 ") // in the kernel, of children, priority, nice
-	putNumber(uint64(thread.Count()))
-	put(" 0 0 ")
-	putNumber(virtualPages() * pageSize)
-	put(" ")
-	putNumber(resident())
-	put(" 18446744073709551615 ")
+	put("\n")
+}
+
+func putArguments(int32)   { putStrings(false) }
+func putEnvironment(int32) { putStrings(true) }
+
+// putStat: proc_pid_stat(5). What is left out is: parent, group, session, terminal, its group,
+// flags
+// and faults; time in the kernel and of children, priority and niceness.
+func putStat(tid int32) {
+	putf("%d (", uint64(max(tid, pid)))
+	putName(tid)
+	var lo, hi uint64
 	if s, ok := mem.ImageSegment(0); ok {
-		putNumber(uint64(s.Lo))
-		put(" ")
-		putNumber(uint64(s.Hi))
-	} else {
-		put("0 0")
+		lo, hi = uint64(s.Lo), uint64(s.Hi)
 	}
-	put(" 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n")
+	putf(") %c 0 1 1 0 -1 4194560 0 0 0 0 %d 0 0 0 20 0 %d 0 0 %d %d 18446744073709551615 %d %d "+
+		"0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		uint64(stateOf(tid)), ticks(timeOf(tid)), uint64(thread.Count()), virtualPages()*pageSize,
+		resident(), lo, hi)
 }
 
 // putSizes: proc_pid_statm(5).
-func putSizes() {
-	putNumber(virtualPages())
-	put(" ")
-	putNumber(resident())
-	put(" ")
-	putNumber(imagePages())
-	put(" ")
-	putNumber(imagePages())
-	put(" 0 ")
-	putNumber(uint64(mem.Bytes(true)) / pageSize)
-	put(" 0\n")
+func putSizes(int32) {
+	image := imagePages()
+	putf("%d %d %d %d 0 %d 0\n", virtualPages(), resident(), image, image,
+		uint64(mem.Bytes(true))/pageSize)
 }
 
 // putStatus: proc_pid_status(5).
 func putStatus(tid int32) {
-	const kib = pageSize / 1024
+	const kib, capabilities = pageSize / 1024, 1<<41 - 1
 	t := threadOf(tid)
 	put("Name:\t")
 	putName(tid)
-	put("\nUmask:\t0")
-	for i := 6; i >= 0; i -= 3 {
-		putByte('0' + byte(umask>>uint(i)&7))
-	}
-	put("\nState:\t")
+	mask := uint64(umask)
+	putf("\nUmask:\t0%d%d%d\nState:\t", mask>>6&7, mask>>3&7, mask&7)
 	if stateOf(tid) == 'S' {
 		put("S (sleeping)")
 	} else {
 		put("R (running)")
 	}
-	put("\nTgid:\t1\nNgid:\t0\n")
-	putLine("Pid:\t", uint64(max(tid, pid)), "\nPPid:\t0\nTracerPid:\t0\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n")
-	putLine("FDSize:\t", maxFDs, "\nGroups:\t \n")
-	putLine("VmPeak:\t", virtualPages()*kib, " kB\n")
-	putLine("VmSize:\t", virtualPages()*kib, " kB\n")
-	put("VmLck:\t0 kB\nVmPin:\t0 kB\n")
-	putLine("VmHWM:\t", max(mem.MostFrames()+imagePages(), resident())*kib, " kB\n")
-	putLine("VmRSS:\t", resident()*kib, " kB\n")
-	putLine("RssAnon:\t", (resident()-imagePages())*kib, " kB\n")
-	putLine("RssFile:\t", imagePages()*kib, " kB\n")
-	putLine("RssShmem:\t0 kB\nVmData:\t", uint64(mem.Bytes(true))/1024, " kB\n")
-	putLine("VmExe:\t", imagePages()*kib, " kB\nVmLib:\t0 kB\n")
-	putLine("VmPTE:\t", mem.TableBytes()/1024, " kB\nVmSwap:\t0 kB\n")
-	putLine("Threads:\t", uint64(thread.Count()), "\n")
-	putSet("SigPnd:\t", t.Pending)
-	putSet("SigBlk:\t", t.Mask)
+	virtual, image := virtualPages()*kib, imagePages()*kib
+	putf("\nTgid:\t1\nNgid:\t0\nPid:\t%d\nPPid:\t0\nTracerPid:\t0\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n"+
+		"FDSize:\t%d\nGroups:\t \nVmPeak:\t%d kB\nVmSize:\t%d kB\nVmLck:\t0 kB\nVmPin:\t0 kB\n"+
+		"VmHWM:\t%d kB\nVmRSS:\t%d kB\nRssAnon:\t%d kB\nRssFile:\t%d kB\nRssShmem:\t0 kB\nVmData:\t%d kB\n"+
+		"VmExe:\t%d kB\nVmLib:\t0 kB\nVmPTE:\t%d kB\nVmSwap:\t0 kB\nThreads:\t%d\n",
+		uint64(max(tid, pid)), maxFDs, virtual, virtual,
+		max(mem.MostFrames()*kib+image, resident()*kib), resident()*kib, resident()*kib-image, image,
+		uint64(mem.Bytes(true))/1024,
+		image, mem.TableBytes()/1024, uint64(thread.Count()))
 	var ignores, catches uint64
 	for sig := 1; sig <= numSignals; sig++ {
 		switch actions[sig].handler {
@@ -177,29 +148,18 @@ func putStatus(tid int32) {
 			catches |= 1 << (sig - 1)
 		}
 	}
-	putSet("SigIgn:\t", ignores)
-	putSet("SigCgt:\t", catches)
-	putSet("CapInh:\t", 0)
-	putSet("CapPrm:\t", 1<<41-1)
-	putSet("CapEff:\t", 1<<41-1)
-	putSet("CapBnd:\t", 1<<41-1)
-	putSet("CapAmb:\t", 0)
+	putf("SigPnd:\t%16x\nSigBlk:\t%16x\nSigIgn:\t%16x\nSigCgt:\t%16x\n", t.Pending, t.Mask, ignores,
+		catches)
+	putf("CapInh:\t%16x\nCapPrm:\t%16x\nCapEff:\t%16x\nCapBnd:\t%16x\nCapAmb:\t%16x\n", 0,
+		capabilities, capabilities, capabilities, 0)
 	put("NoNewPrivs:\t0\nSeccomp:\t0\nCpus_allowed:\t")
-	putHex(allCPUs(), int(numCPUs()+3)/4)
+	putDigits(allCPUs(), 16, int(numCPUs()+3)/4, '0', lower)
 	put("\nCpus_allowed_list:\t")
-	putCPUList()
-	put("\nMems_allowed:\t1\nMems_allowed_list:\t0\n")
-	put("voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n")
+	putCPUList(0)
+	put("Mems_allowed:\t1\nMems_allowed_list:\t0\nvoluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n")
 }
 
-// putSet puts a line with a set of bits.
-func putSet(name string, set uint64) {
-	put(name)
-	putHex(set, 16)
-	put("\n")
-}
-
-// putImageMaps is putMaps for the image.
+// putImageMaps is putMapsWith for the image.
 func putImageMaps(sizes bool) {
 	for i := 0; ; i++ {
 		s, ok := mem.ImageSegment(i)
@@ -225,8 +185,10 @@ func putImageMaps(sizes bool) {
 	}
 }
 
-// putMaps: proc_pid_maps(5), or proc_pid_smaps(5).
-func putMaps(sizes bool) {
+func putMaps(int32)  { putMapsWith(false) } // proc_pid_maps(5)
+func putSmaps(int32) { putMapsWith(true) }  // proc_pid_smaps(5)
+
+func putMapsWith(sizes bool) {
 	image := false // has been
 	for i := 0; ; i++ {
 		a, ok := mem.AreaAt(i)
@@ -242,7 +204,7 @@ func putMaps(sizes bool) {
 		switch sp := thread.Get(1); {
 		case a.File != 0:
 			putTo(mapsColumn)
-			putNode(vfs.ID(a.File), false)
+			putNode(vfs.ID(a.File))
 		case sp != nil && a.Lo < sp.StackHi && sp.StackHi <= a.Hi:
 			putTo(mapsColumn)
 			put("[stack]")
@@ -273,22 +235,10 @@ func putSizesOf(size, resident uintptr, prot mem.Prot, ofFile bool) {
 	if !ofFile {
 		anonymous = in
 	}
-	putKiB("Size:", uint64(size)/1024)
-	putKiB("KernelPageSize:", pageSize/1024)
-	putKiB("MMUPageSize:", pageSize/1024)
-	putKiB("Rss:", in)
-	putKiB("Pss:", in)
-	putKiB("Pss_Dirty:", dirty)
-	putKiB("Shared_Clean:", 0)
-	putKiB("Shared_Dirty:", 0)
-	putKiB("Private_Clean:", clean)
-	putKiB("Private_Dirty:", dirty)
-	putKiB("Referenced:", in)
-	putKiB("Anonymous:", anonymous)
-	putKiB("Swap:", 0)
-	putKiB("SwapPss:", 0)
-	putKiB("Locked:", 0)
-	put("VmFlags: ")
+	putf("Size:%kKernelPageSize:%kMMUPageSize:%kRss:%kPss:%kPss_Dirty:%kShared_Clean:%kShared_Dirty:%k"+
+		"Private_Clean:%kPrivate_Dirty:%kReferenced:%kAnonymous:%kSwap:%kSwapPss:%kLocked:%kVmFlags: ",
+		uint64(size)/1024, pageSize/1024, pageSize/1024, in, in, dirty, 0, 0, clean, dirty, in,
+		anonymous, 0, 0, 0)
 	const flags = "rd wr ex "
 	for i := range 3 {
 		if prot>>uint(i)&1 != 0 {
@@ -304,58 +254,47 @@ const (
 )
 
 func putRange(lo, hi uintptr, prot mem.Prot, shared bool) {
-	putHex(uint64(lo), 8)
-	put("-")
-	putHex(uint64(hi), 8)
-	put(" ")
+	rights := [4]uint64{'-', '-', '-', 'p'}
 	const letters = "rwx"
 	for i := range len(letters) {
 		if prot>>uint(i)&1 != 0 {
-			putByte(letters[i])
-		} else {
-			putByte('-')
+			rights[i] = uint64(letters[i])
 		}
 	}
 	if shared {
-		put("s ")
-	} else {
-		put("p ")
+		rights[3] = 's'
 	}
+	putf("%8x-%8x %c%c%c%c ", uint64(lo), uint64(hi), rights[0], rights[1], rights[2], rights[3])
 }
 
 // putPlace puts where in a file a mapping begins, and which file it is.
 func putPlace(off, node uint64) {
-	putHex(off, 8)
-	if node == 0 {
-		put(" 00:00 0")
-		return
-	}
-	put(" 00:01 ")
-	putNumber(node)
+	putf("%8x 00:0%d %d", off, min(node, 1), node)
 }
 
 // limitNames are the names of the limits, and what they count. Never written.
 var limitNames = [numLimits]struct{ name, unit string }{
 	{"cpu time", "seconds"}, {"file size", "bytes"}, {"data size", "bytes"}, {"stack size", "bytes"},
-	{"core file size", "bytes"}, {"resident set", "bytes"}, {"processes", "processes"}, {"open files", "files"},
-	{"locked memory", "bytes"}, {"address space", "bytes"}, {"file locks", "locks"}, {"pending signals", "signals"},
-	{"msgqueue size", "bytes"}, {"nice priority", ""}, {"realtime priority", ""}, {"realtime timeout", "us"},
+	{"core file size", "bytes"}, {"resident set", "bytes"}, {"processes", "processes"},
+	{"open files", "files"},
+	{"locked memory", "bytes"}, {"address space", "bytes"}, {"file locks", "locks"},
+	{"pending signals", "signals"},
+	{"msgqueue size", "bytes"}, {"nice priority", ""}, {"realtime priority", ""},
+	{"realtime timeout", "us"},
 }
 
 // putLimits: proc_pid_limits(5).
-func putLimits() {
+func putLimits(int32) {
 	put("Limit                     Soft Limit           Hard Limit           Units     \n")
 	for i := range limitNames {
-		put("Max ")
-		put(limitNames[i].name)
+		put("Max ", limitNames[i].name)
 		putTo(26)
 		putLimit(limits[i].soft)
 		putTo(47)
 		putLimit(limits[i].hard)
 		putTo(68)
 		put(limitNames[i].unit)
-		putTo(78)
-		put("\n")
+		putf("%78|\n")
 	}
 }
 
@@ -364,7 +303,7 @@ func putLimit(v uint64) {
 		put("unlimited")
 		return
 	}
-	putNumber(v)
+	putf("%d", v)
 }
 
 // putFDInfo: proc_pid_fdinfo(5).
@@ -378,15 +317,12 @@ func putFDInfo(fd int32) {
 		off = 0
 	}
 	i := infoOf(f)
-	putLine("pos:\t", uint64(off), "\nflags:\t")
 	flags := f.flags | oLarge
 	if cloexec[fd] {
 		flags |= oCloexec
 	}
-	putOctal(uint64(flags))
-	putLine("\nmnt_id:\t", deviceOf(i.System, 0), "\nino:\t")
-	putNumber(i.Ino)
-	put("\n")
+	putf("pos:\t%d\nflags:\t%o\nmnt_id:\t%d\nino:\t%d\n", uint64(off), uint64(flags),
+		deviceOf(i.System, 0), i.Ino)
 }
 
 // readMadeLink copies what a link that is made up says into block, and returns the number of bytes.
@@ -394,7 +330,7 @@ func readMadeLink(id vfs.ID) (n int, e vfs.Errno) {
 	text.id, text.n = 0, 0
 	switch made, of := vfs.Made(id); made {
 	case madeCwd:
-		putNode(cwd, false)
+		putNode(cwd)
 	case madeFD:
 		f := get(uintptr(of))
 		if f == nil {
@@ -402,34 +338,20 @@ func readMadeLink(id vfs.ID) (n int, e vfs.Errno) {
 		}
 		putFile(f)
 	}
-	bytesOut(blockAddr(), uintptr(unsafe.Pointer(&text.buf)), text.n)
+	bytesOut(blockAddr(), addressOf(&text.buf), text.n)
 	return text.n, 0
 }
 
 // putFile puts what the link that stands for an open file says.
 func putFile(f *file) {
 	if id := nodeOf(f); id != 0 {
-		putNode(id, false)
+		putNode(id)
 		return
 	}
-	switch f.kind {
-	case pipeRead, pipeWrite, pipeFIFO:
-		put("pipe:[")
-	case socketFile:
-		put("socket:[")
-	case counter:
-		put("anon_inode:[eventfd]")
-		return
-	case epoll:
-		put("anon_inode:[eventpoll]")
-		return
-	case watcher:
-		put("anon_inode:inotify")
-		return
-	default:
-		put("anon_inode:[unknown]")
-		return
+	if k := &kinds[f.kind]; k.link[len(k.link)-1] == '[' {
+		put(k.link)
+		putf("%d]", infoOf(f).Ino)
+	} else {
+		put(k.link)
 	}
-	putNumber(infoOf(f).Ino)
-	put("]")
 }

@@ -5,8 +5,6 @@ import (
 
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
-	"github.com/zeroframe/zeroframe/kernel/dev/entropy"
-	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
@@ -24,79 +22,12 @@ var text struct {
 }
 
 // makeText makes the bytes of a file that is made up, as a file without a name, which is held.
-func makeText(made uint16, of int32) (vfs.ID, vfs.Errno) {
+func makeText(put func(of int32), of int32) (vfs.ID, vfs.Errno) {
 	text.id, text.off, text.n, text.line = vfs.Snapshot(clock.Wall()), 0, 0, 0
 	if text.id == 0 {
 		return 0, vfs.ENOSPC
 	}
-	switch made {
-	case madeFDInfo:
-		putFDInfo(of)
-	case madeArguments:
-		putStrings(false)
-	case madeEnvironment:
-		putStrings(true)
-	case madeName:
-		putName(of)
-		put("\n")
-	case madeStat:
-		putStat(of)
-	case madeStatus:
-		putStatus(of)
-	case madeSizes:
-		putSizes()
-	case madeMaps:
-		putMaps(false)
-	case madeSmaps:
-		putMaps(true)
-	case madeLimits:
-		putLimits()
-	case madeMounts:
-		putMounts(false)
-	case madeMountInfo:
-		putMounts(true)
-	case madeCPU:
-		putCPUs()
-	case madeCPUList:
-		putCPUList()
-		put("\n")
-	case madeMemory:
-		putMemory()
-	case madeTimes:
-		putTimes()
-	case madeUptime:
-		putHundredths(clock.Now())
-		put(" ")
-		all := clock.Now() * numCPUs()
-		putHundredths(all - min(thread.CPUTime(), all))
-		put("\n")
-	case madeLoad: // nobody counts it
-		putLine("0.00 0.00 0.00 1/", uint64(thread.Count()), " ")
-		putLine("", uint64(thread.MaxTID()), "\n")
-	case madeCommandLine:
-		putBytes(unsafe.Slice((*byte)(arch.Pointer(commandLine.at)), commandLine.n))
-		put("\n")
-	case madeTCP, madeTCP6, madeUDP, madeUDP6:
-		putInetSockets(made)
-	case madeUnix:
-		putLocalSockets()
-	case madeUUID:
-		putUUID(entropy.Word(), entropy.Word())
-	case madeBootID:
-		if bootID[0] == 0 {
-			bootID = [2]uint64{entropy.Word() | 1, entropy.Word()}
-		}
-		putUUID(bootID[0], bootID[1])
-	case madeFiles:
-		n := uint64(0)
-		for i := range files {
-			if files[i].kind != closed {
-				n++
-			}
-		}
-		putNumber(n)
-		put("\t0\t2048\n")
-	}
+	put(of)
 	flushText()
 	return text.id, 0
 }
@@ -123,17 +54,15 @@ func putByte(b byte) {
 	}
 }
 
-func put(s string) {
-	for i := range len(s) {
-		putByte(s[i])
+func put(parts ...string) {
+	for _, s := range parts {
+		for i := range len(s) {
+			putByte(s[i])
+		}
 	}
 }
 
-func putBytes(b []byte) {
-	for _, c := range b {
-		putByte(c)
-	}
-}
+func putBytes(b []byte) { put(unsafe.String(unsafe.SliceData(b), len(b))) }
 
 // putTo fills the line with blanks up to a column.
 func putTo(column int) {
@@ -142,54 +71,60 @@ func putTo(column int) {
 	}
 }
 
-func putNumber(v uint64) {
-	var digits [maxDigits]byte
-	putBytes(digits[decimal(&digits, v):])
-}
-
-// putHex puts at least so many digits.
-func putHex(v uint64, least int) {
-	for i := 15; i >= 0; i-- {
-		if d := v >> (4 * uint(i)); d != 0 || i < least {
-			const digits = "0123456789abcdef"
-			putByte(digits[d&15])
+// putf puts a text with numbers in it: %Nd is decimal and takes N columns at least, %Nx and %NX
+// hexadecimal with N digits at least, %o octal behind a 0, %c a byte, and %k a number of KiB that
+// ends in column 24, with the unit and a line feed. %N| fills the line up to column N.
+func putf(format string, args ...uint64) {
+	next := 0
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' {
+			putByte(format[i])
+			continue
+		}
+		n := 0
+		for i++; format[i] <= '9'; i++ {
+			n = 10*n + int(format[i]-'0')
+		}
+		if format[i] == '|' {
+			putTo(n)
+			continue
+		}
+		v := args[next]
+		next++
+		switch format[i] {
+		case 'c':
+			putByte(byte(v))
+		case 'x':
+			putDigits(v, 16, n, '0', lower)
+		case 'X':
+			putDigits(v, 16, n, '0', upper)
+		case 'o':
+			putByte('0')
+			putDigits(v, 8, 0, 0, lower)
+		case 'k':
+			putDigits(v, 10, 24-text.line, ' ', lower)
+			put(" kB\n")
+		default:
+			putDigits(v, 10, n, ' ', lower)
 		}
 	}
 }
 
-// putOctal puts a number as fdinfo has it, with a 0 in front.
-func putOctal(v uint64) {
-	putByte('0')
-	for i := 21; i >= 0; i-- {
-		if d := v >> (3 * uint(i)); d != 0 {
-			putByte('0' + byte(d&7))
-		}
+// putDigits puts a number in a base, and in front of it pad, until it takes so many columns.
+func putDigits(v, base uint64, columns int, pad byte, letters string) {
+	var b [maxDigits]byte
+	i := digits(&b, v, base, letters)
+	for n := len(b) - i; n < columns; n++ {
+		putByte(pad)
 	}
-}
-
-// putLine puts a name, a number and what is behind it.
-func putLine(name string, v uint64, unit string) {
-	put(name)
-	putNumber(v)
-	put(unit)
-}
-
-// putHundredths puts nanoseconds as seconds with two digits behind the point.
-func putHundredths(ns uint64) {
-	putNumber(ns / 1e9)
-	putByte('.')
-	putByte('0' + byte(ns/1e8%10))
-	putByte('0' + byte(ns/1e7%10))
+	putBytes(b[i:])
 }
 
 // putPath puts a path; what separates fields where paths are in a line goes in octal.
 func putPath(path []byte, escape bool) {
 	for _, c := range path {
 		if escape && (c == ' ' || c == '\t' || c == '\n' || c == '\\') {
-			putByte('\\')
-			putByte('0' + c>>6)
-			putByte('0' + c>>3&7)
-			putByte('0' + c&7)
+			putf("\\%c%c%c", uint64('0'+c>>6), uint64('0'+c>>3&7), uint64('0'+c&7))
 			continue
 		}
 		putByte(c)
@@ -197,16 +132,27 @@ func putPath(path []byte, escape bool) {
 }
 
 // putNode puts the path of a node.
-func putNode(id vfs.ID, escape bool) {
+func putNode(id vfs.ID) {
 	path, e := vfs.Path(id, block[:])
 	if e != 0 { // it has lost its name
-		put("/#")
-		putNumber(uint64(id))
-		put(" (deleted)")
+		putf("/#%d (deleted)", uint64(id))
 		return
 	}
-	putPath(path, escape)
+	putPath(path, false)
 }
 
 // blockIsRoomForLinks: what text gathers fits into block.
 const _ = uint(unsafe.Sizeof(block) - unsafe.Sizeof(text.buf))
+
+// commandLine is where the machine's command line is, as the loader gave it. Set once at boot.
+var commandLine struct{ at, n uintptr }
+
+// SetCommandLine says what the machine's command line is. Its bytes are kept. Early context.
+func SetCommandLine(line []byte) {
+	commandLine.at, commandLine.n = addressOf(unsafe.SliceData(line)), uintptr(len(line))
+}
+
+func putCommandLine(int32) {
+	putBytes(unsafe.Slice((*byte)(arch.Pointer(commandLine.at)), commandLine.n))
+	put("\n")
+}

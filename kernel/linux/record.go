@@ -9,7 +9,7 @@ import "github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 const DevRecord = 240<<8 | 1
 
 // writeRecord takes no more than a piece at a time: a serial port takes 50 ms for one.
-func writeRecord(f *file, from, n uintptr) int64 {
+func writeRecord(_ *call, f *file, from, n uintptr) int64 {
 	n = min(n, eventstream.PieceSize)
 	if !copyIn(blockAddr(), from, n) {
 		return -eFAULT
@@ -26,3 +26,5 @@ func openRecord(f *file) bool {
 	f.obj = int32(n)
 	return ok
 }
+
+func closeRecord(f *file) { eventstream.Close(int(f.obj)) }

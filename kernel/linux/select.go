@@ -11,12 +11,12 @@ import (
 // ns, ^0 for ever. Sets and time are the program's own until the call returns: it starts over, and
 // looks at them again, when something happens and when the time is over.
 func (c *call) selectFor(timeout uint64) int64 {
-	n := c.args[0].Int()
+	n := c.int(0)
 	if n < 0 {
 		return -eINVAL
 	}
 	words := (uintptr(min(n, maxFDs)) + 63) / 64
-	sets := [3]uintptr{c.args[1].Pointer(), c.args[2].Pointer(), c.args[3].Pointer()}
+	sets := [3]uintptr{c.pointer(1), c.pointer(2), c.pointer(3)}
 	events := [3]uint32{epollIn | epollHup | epollErr, epollOut | epollErr, 0}
 	hits := int64(0)
 	var found [3][maxFDs / 64]uint64
@@ -83,13 +83,12 @@ func (c *call) timeLeft(timeout uint64) (ns uint64) {
 	return 0
 }
 
-func (c *call) selectTimed() int64 {
-	at, timeout := c.args[4].Pointer(), uint64(never)
+func sysSelectTimed(c *call) int64 {
+	at, timeout := c.pointer(4), uint64(never)
 	if at != 0 {
-		sec, ok1 := in64(at)
-		usec, ok2 := in64(at + 8)
+		sec, usec, ok := inPair(at)
 		switch {
-		case !ok1 || !ok2:
+		case !ok:
 			return -eFAULT
 		case int64(sec) < 0 || int64(usec) < 0:
 			return -eINVAL
@@ -105,14 +104,12 @@ func (c *call) selectTimed() int64 {
 	return r
 }
 
-func (c *call) pselect6() int64 {
-	at := c.args[4].Pointer()
+func sysPselect6(c *call) int64 {
+	at := c.pointer(4)
 	var set, size uint64
-	if more := c.args[5].Pointer(); more != 0 {
-		var ok1, ok2 bool
-		set, ok1 = in64(more)
-		size, ok2 = in64(more + 8)
-		if !ok1 || !ok2 {
+	if more := c.pointer(5); more != 0 {
+		var ok bool
+		if set, size, ok = inPair(more); !ok {
 			return -eFAULT
 		}
 	}

@@ -1,8 +1,6 @@
 package linux
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/mem"
@@ -12,8 +10,6 @@ import (
 // Signals: what the program wants done with each, and sending them.
 
 const (
-	sigINT    = 2
-	sigQUIT   = 3
 	sigILL    = 4
 	sigTRAP   = 5
 	sigBUS    = 7
@@ -35,7 +31,6 @@ const (
 	sigDefault = 0
 	sigIgnore  = 1
 
-	saSigInfo   = 4
 	saRestorer  = 0x04000000
 	saOnStack   = 0x08000000
 	saRestart   = 0x10000000
@@ -55,11 +50,11 @@ type action struct {
 
 var actions [numSignals + 1]action // under the kernel lock
 
-func (c *call) sigaction() int64 {
-	if c.args[3].Size() != sigsetSize {
+func sysSigaction(c *call) int64 {
+	if c.size(3) != sigsetSize {
 		return -eINVAL
 	}
-	sig := c.args[0].Signal()
+	sig := c.signal(0)
 	if sig == 0 || sig > numSignals {
 		return -eINVAL
 	}
@@ -69,7 +64,7 @@ func (c *call) sigaction() int64 {
 			return -eINVAL
 		}
 		var a action
-		if !copyIn(uintptr(unsafe.Pointer(&a)), c.args[1].Pointer(), unsafe.Sizeof(a)) {
+		if !load(&a, c.pointer(1)) {
 			return -eFAULT
 		}
 		a.mask &^= unblockable
@@ -79,21 +74,21 @@ func (c *call) sigaction() int64 {
 			dropPending(1 << (sig - 1))
 		}
 	}
-	return copied(c.args[2] == 0 || copyOut(c.args[2].Pointer(), uintptr(unsafe.Pointer(&old)), unsafe.Sizeof(old)))
+	return copied(c.args[2] == 0 || store(c.pointer(2), &old))
 }
 
-func (c *call) sigprocmask() int64 {
-	if c.args[3].Size() != sigsetSize {
+func sysSigprocmask(c *call) int64 {
+	if c.size(3) != sigsetSize {
 		return -eINVAL
 	}
 	t := thread.Current()
 	old := t.Mask
 	if c.args[1] != 0 {
-		set, ok := in64(c.args[1].Pointer())
+		set, ok := in64(c.pointer(1))
 		if !ok {
 			return -eFAULT
 		}
-		switch c.args[0].Op() {
+		switch c.op(0) {
 		case 0:
 			t.Mask |= set
 		case 1:
@@ -105,22 +100,22 @@ func (c *call) sigprocmask() int64 {
 		}
 		t.Mask &^= unblockable
 	}
-	return copied(c.args[2] == 0 || out64(c.args[2].Pointer(), old))
+	return copied(c.args[2] == 0 || out64(c.pointer(2), old))
 }
 
-func (c *call) sigpending() int64 {
-	set, n := thread.Current().Pending&thread.Current().Mask, c.args[1].Size()
+func sysSigpending(c *call) int64 {
+	set, n := thread.Current().Pending&thread.Current().Mask, c.size(1)
 	if n > sigsetSize {
 		return -eINVAL
 	}
-	return copied(copyOut(c.args[0].Pointer(), uintptr(unsafe.Pointer(&set)), n))
+	return copied(copyOut(c.pointer(0), addressOf(&set), n))
 }
 
-func (c *call) sigsuspend() int64 {
-	if c.args[1].Size() != sigsetSize {
+func sysSigsuspend(c *call) int64 {
+	if c.size(1) != sigsetSize {
 		return -eINVAL
 	}
-	set, ok := in64(c.args[0].Pointer())
+	set, ok := in64(c.pointer(0))
 	if !ok {
 		return -eFAULT
 	}
@@ -135,15 +130,15 @@ func (c *call) sigsuspend() int64 {
 	return 0
 }
 
-func (c *call) sigtimedwait() int64 {
-	if c.args[3].Size() != sigsetSize {
+func sysSigtimedwait(c *call) int64 {
+	if c.size(3) != sigsetSize {
 		return -eINVAL
 	}
-	set, ok := in64(c.args[0].Pointer())
+	set, ok := in64(c.pointer(0))
 	if !ok {
 		return -eFAULT
 	}
-	deadline, e := inDeadline(c.args[2].Pointer())
+	deadline, e := inDeadline(c.pointer(2))
 	if e != 0 {
 		return e
 	}
@@ -153,7 +148,7 @@ func (c *call) sigtimedwait() int64 {
 		for got&(1<<(sig-1)) == 0 {
 			sig++
 		}
-		return take(t, sig, c.args[1].Pointer())
+		return take(t, sig, c.pointer(1))
 	}
 	if !c.again {
 		t.Until = deadline
@@ -170,7 +165,7 @@ func (c *call) sigtimedwait() int64 {
 func take(t *thread.Thread, sig int, to uintptr) int64 {
 	code, sender := takePending(t, sig)
 	info := siginfo{signo: int32(sig), code: code, addr: sender}
-	if to != 0 && !copyOut(to, uintptr(unsafe.Pointer(&info)), unsafe.Sizeof(info)) {
+	if to != 0 && !store(to, &info) {
 		return -eFAULT
 	}
 	return int64(sig)
@@ -195,9 +190,9 @@ func takePending(t *thread.Thread, sig int) (code int32, sender uintptr) {
 	return code, sender
 }
 
-// sigaltstack sets the signal stack of a thread. The Go runtime gives every thread
+// sysSigaltstack sets the signal stack of a thread. The Go runtime gives every thread
 // one, and does it early, so here the kernel also gets to know the thread's own stack.
-func (c *call) sigaltstack() int64 {
+func sysSigaltstack(c *call) int64 {
 	t := thread.Current()
 	on := onAltStack(t, c.f.SP)
 	if c.args[1] != 0 {
@@ -208,16 +203,17 @@ func (c *call) sigaltstack() int64 {
 		case on:
 			flags = ssOnStack
 		}
-		if !out64(c.args[1].Pointer(), uint64(t.AltSP)) || !out64(c.args[1].Pointer()+8, flags) || !out64(c.args[1].Pointer()+16, uint64(t.AltSize)) {
+		if !out64(c.pointer(1), uint64(t.AltSP)) || !out64(c.pointer(1)+8, flags) ||
+			!out64(c.pointer(1)+16, uint64(t.AltSize)) {
 			return -eFAULT
 		}
 	}
 	if c.args[0] == 0 {
 		return 0
 	}
-	sp, ok1 := in64(c.args[0].Pointer())
-	flags, ok2 := in32(c.args[0].Pointer() + 8)
-	size, ok3 := in64(c.args[0].Pointer() + 16)
+	sp, ok1 := in64(c.pointer(0))
+	flags, ok2 := in32(c.pointer(0) + 8)
+	size, ok3 := in64(c.pointer(0) + 16)
 	if !ok1 || !ok2 || !ok3 {
 		return -eFAULT
 	}
@@ -236,7 +232,8 @@ func (c *call) sigaltstack() int64 {
 	}
 	t.AltSP, t.AltSize = uintptr(sp), uintptr(size)
 	t.SigLo, t.SigHi = 0, 0
-	if t.AltSize <= maxThreadStack && t.AltSP >= mem.SpaceLo() && mem.Allowed(t.AltSP, t.AltSize, true) {
+	if t.AltSize <= maxThreadStack && t.AltSP >= mem.SpaceLo() &&
+		mem.Allowed(t.AltSP, t.AltSize, true) {
 		paint(t.AltSP, t.AltSP+t.AltSize)
 		t.SigLo, t.SigHi = (t.AltSP+7)&^7, (t.AltSP+t.AltSize)&^7
 	}
@@ -249,9 +246,9 @@ func onAltStack(t *thread.Thread, sp uintptr) bool {
 	return t.AltSize != 0 && sp > t.AltSP && sp-t.AltSP <= t.AltSize
 }
 
-func (c *call) kill() int64 {
-	sig := c.args[1].Signal()
-	switch p := c.args[0].Int(); p {
+func sysKill(c *call) int64 {
+	sig := c.signal(1)
+	switch p := c.int(0); p {
 	case pid, 0, -pid: // -pid is -1: everyone
 		if sig > numSignals {
 			return -eINVAL
@@ -264,17 +261,17 @@ func (c *call) kill() int64 {
 	return -eSRCH
 }
 
-func (c *call) tgkill() int64 {
-	switch p := c.args[0].Int(); {
-	case p <= 0 || c.args[1].Int() <= 0:
+func sysTgkill(c *call) int64 {
+	switch p := c.int(0); {
+	case p <= 0 || c.int(1) <= 0:
 		return -eINVAL
 	case p != pid:
 		return -eSRCH
 	}
-	return sendTo(c.args[1].Int(), c.args[2].Signal())
+	return sendTo(c.int(1), c.signal(2))
 }
 
-func (c *call) tkill() int64 { return sendTo(c.args[0].Int(), c.args[1].Signal()) }
+func sysTkill(c *call) int64 { return sendTo(c.int(0), c.signal(1)) }
 
 func sendTo(tid int32, sig uintptr) int64 {
 	t := thread.Get(tid)
@@ -402,7 +399,8 @@ func ignored(sig int) bool {
 // for what it has done. It does not return. Kernel context.
 func Fault(f *arch.TrapFrame, sig int, code int32, addr uintptr) {
 	t := thread.SaveTrap(f)
-	t.Fault = thread.Fault{Signal: uint8(sig), Code: code, Addr: addr, Vector: f.Trap, Error: f.Error, PC: f.PC}
+	t.Fault = thread.Fault{Signal: uint8(sig), Code: code, Addr: addr, Vector: f.Trap,
+		Error: f.Error, PC: f.PC}
 	thread.Resume(t)
 }
 

@@ -37,12 +37,13 @@ type signalInfo struct {
 
 const _ = -(unsafe.Sizeof(signalInfo{}) ^ 128)
 
-// signalfdWith makes a descriptor, or changes the set of one.
-func (c *call) signalfdWith(flags uintptr) int64 {
-	if c.args[2].Size() != sigsetSize {
+// sysSignalfd4 makes a descriptor, or changes the set of one.
+func sysSignalfd4(c *call) int64 {
+	flags := c.flags(3)
+	if c.size(2) != sigsetSize {
 		return -eINVAL
 	}
-	set, ok := in64(c.args[1].Pointer())
+	set, ok := in64(c.pointer(1))
 	switch {
 	case !ok:
 		return -eFAULT
@@ -50,8 +51,8 @@ func (c *call) signalfdWith(flags uintptr) int64 {
 		return -eINVAL
 	}
 	set = set&^unblockable | inUse
-	if c.args[0].Int() != -1 {
-		f := get(c.args[0].FD())
+	if c.int(0) != -1 {
+		f := get(c.fd(0))
 		switch {
 		case f == nil || f.flags&oPath != 0:
 			return -eBADF
@@ -60,7 +61,7 @@ func (c *call) signalfdWith(flags uintptr) int64 {
 		}
 		signalSets[f.obj] = set
 		changed(int(index(f)))
-		return int64(c.args[0].Int())
+		return int64(c.int(0))
 	}
 	for i := range signalSets {
 		if signalSets[i] == 0 {
@@ -95,7 +96,7 @@ func signalWaits(bit uint64) {
 	}
 }
 
-func (c *call) readSignals(f *file, to, n uintptr) int64 {
+func readSignals(c *call, f *file, to, n uintptr) int64 {
 	const size = unsafe.Sizeof(signalInfo{})
 	if n < size {
 		return -eINVAL
@@ -120,7 +121,7 @@ func (c *call) readSignals(f *file, to, n uintptr) int64 {
 		}
 		code, sender := takePending(from, sig)
 		info := signalInfo{signo: uint32(sig), code: code, pid: uint32(sender)}
-		if !copyOut(to+done, uintptr(unsafe.Pointer(&info)), size) {
+		if !copyOut(to+done, addressOf(&info), size) {
 			if done == 0 {
 				return -eFAULT
 			}
@@ -136,6 +137,3 @@ func (c *call) readSignals(f *file, to, n uintptr) int64 {
 	c.wait(f)
 	return 0
 }
-
-func (c *call) signalfd() int64  { return c.signalfdWith(0) }
-func (c *call) signalfd4() int64 { return c.signalfdWith(c.args[3].Flags()) }

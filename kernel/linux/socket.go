@@ -23,7 +23,7 @@ import (
 //	socketaddr.go      addresses as programs write them
 //	socketbind.go      who has which address
 //	socketname.go      names of local sockets
-//	socketring.go      the buffer
+//	ring.go            the buffer
 //	socketstream.go    connections
 //	socketbytes.go     what streams of bytes move
 //	socketdatagram.go  datagrams
@@ -32,7 +32,6 @@ import (
 //	socketfilter.go    filters of datagrams
 //	socketmessage.go   the send and receive families of calls
 //	socketmany.go      those that move several messages
-//	socketfile.go      sendfile
 //	socketrights.go    descriptors and credentials on their way
 //	socketoption.go    options
 //	socketlink.go      netlink: which interfaces there are
@@ -126,13 +125,11 @@ type socket struct {
 	linger  [2]int32
 	timeout [2]uint64 // ns, of receiving and of sending; 0: none
 
-	onLo      bool   // SO_BINDTODEVICE
 	groupFrom uint32 // IP_MULTICAST_IF: the address, as the program wrote it
 	groups    [maxGroups]membership
 
 	filter       uintptr // a page frame with a program (socketfilter.go); 0: none
 	filterLength uint16  // in instructions
-	filterLocked bool    // SO_LOCK_FILTER
 }
 
 // A socket fits into its frame.
@@ -269,7 +266,8 @@ func (c *call) socketWaits(f *file, s *socket, what int, flags uintptr) int64 {
 }
 
 // closeSocket ends the socket of an open file.
-func closeSocket(n int32) {
+func closeSocket(f *file) {
+	n := f.obj
 	s := socketOf(n)
 	s.file = 0
 	if s.connects() {
@@ -280,14 +278,14 @@ func closeSocket(n int32) {
 	s.free()
 }
 
-func (c *call) shutdown(_ *file, s *socket) int64 {
+func sysShutdown(c *call, _ *file, s *socket) int64 {
 	switch {
-	case c.args[1].Op() > 2:
+	case c.op(1) > 2:
 		return -eINVAL
 	case s.family == afNetlink:
 		return -eOPNOTSUPP
 	}
-	read, write := c.args[1].Op() != 1, c.args[1] != 0
+	read, write := c.op(1) != 1, c.args[1] != 0
 	switch {
 	case s.isLocal():
 		// One without a connection can be shut down too.

@@ -1,7 +1,5 @@
 package linux
 
-import "unsafe"
-
 // Addresses of sockets as programs write them: struct sockaddr_in, sockaddr_in6,
 // sockaddr_un and sockaddr_nl.
 
@@ -49,10 +47,16 @@ func (a *address) same(b *address) bool {
 	return a.hi == b.hi && a.lo == b.lo && a.port == b.port
 }
 
-// rawAddress is room for any address in the program's form.
-type rawAddress [128]byte
+// rawAddress is room for any address in the program's form, and for what has one.
+type rawAddress [136]byte
+
+const maxAddress = 128 // bytes of an address
 
 func (r *rawAddress) big16(i int) uint16 { return uint16(r[i])<<8 | uint16(r[i+1]) }
+
+func (r *rawAddress) little32(i int) uint32 {
+	return uint32(r[i]) | uint32(r[i+1])<<8 | uint32(r[i+2])<<16 | uint32(r[i+3])<<24
+}
 
 func (r *rawAddress) big64(i int) (v uint64) {
 	for _, b := range r[i : i+8] {
@@ -71,10 +75,10 @@ func (r *rawAddress) putBig64(i int, v uint64) {
 // inAddress reads the address of n bytes that a call names for socket s.
 func (s *socket) inAddress(to *address, from, n uintptr) int64 {
 	var raw rawAddress
-	if n > unsafe.Sizeof(raw) || int64(n) < 0 {
+	if n > maxAddress || int64(n) < 0 {
 		return -eINVAL
 	}
-	if !copyIn(uintptr(unsafe.Pointer(&raw)), from, n) {
+	if !copyIn(addressOf(&raw), from, n) {
 		return -eFAULT
 	}
 	if n < 2 {
@@ -102,7 +106,7 @@ func (s *socket) inAddress(to *address, from, n uintptr) int64 {
 		if to.family != afNetlink || n < sizeLink {
 			return -eINVAL
 		}
-		to.lo = uint64(raw[4]) | uint64(raw[5])<<8 | uint64(raw[6])<<16 | uint64(raw[7])<<24
+		to.lo = uint64(raw.little32(4))
 		return 0
 	}
 	to.port = raw.big16(2)
@@ -134,7 +138,7 @@ func outAddress(a *address, family uint16, at, size uintptr) int64 {
 	}
 	var raw rawAddress
 	n := a.raw(&raw, family)
-	return copied(copyOut(at, uintptr(unsafe.Pointer(&raw)), min(n, uintptr(room))) && out32(size, uint32(n)))
+	return copied(copyOut(at, addressOf(&raw), min(n, uintptr(room))) && out32(size, uint32(n)))
 }
 
 // raw writes the address and returns its length.
@@ -164,19 +168,19 @@ func (a *address) raw(r *rawAddress, family uint16) uintptr {
 	return n
 }
 
-func (c *call) getsockname(_ *file, s *socket) int64 {
+func sysGetsockname(c *call, _ *file, s *socket) int64 {
 	if c.args[1] == 0 {
 		return -eFAULT
 	}
-	return outAddress(&s.local, s.family, c.args[1].Pointer(), c.args[2].Pointer())
+	return outAddress(&s.local, s.family, c.pointer(1), c.pointer(2))
 }
 
-func (c *call) getpeername(_ *file, s *socket) int64 {
+func sysGetpeername(c *call, _ *file, s *socket) int64 {
 	if s.stage != connected {
 		return -eNOTCONN
 	}
 	if c.args[1] == 0 {
 		return -eFAULT
 	}
-	return outAddress(&s.remote, s.family, c.args[1].Pointer(), c.args[2].Pointer())
+	return outAddress(&s.remote, s.family, c.pointer(1), c.pointer(2))
 }

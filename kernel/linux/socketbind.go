@@ -32,7 +32,8 @@ func (s *socket) covers(a, b *address) bool {
 func (s *socket) portTaken(a *address) bool {
 	for n := int32(1); n <= highSocket; n++ {
 		t := socketOf(n)
-		if t == nil || t == s || !t.bound || t.protocol != s.protocol || !t.isInet() || t.local.port != a.port {
+		if t == nil || t == s || !t.bound || t.protocol != s.protocol || !t.isInet() ||
+			t.local.port != a.port {
 			continue
 		}
 		if !s.covers(a, &t.local) && !t.covers(&t.local, a) {
@@ -78,7 +79,8 @@ func (s *socket) takePort(a *address) int64 {
 // portInUse reports whether any socket has that port.
 func portInUse(protocol, port uint16) bool {
 	for n := int32(1); n <= highSocket; n++ {
-		if t := socketOf(n); t != nil && t.bound && t.protocol == protocol && t.isInet() && t.local.port == port {
+		if t := socketOf(n); t != nil && t.bound && t.protocol == protocol && t.isInet() &&
+			t.local.port == port {
 			return true
 		}
 	}
@@ -94,12 +96,13 @@ func (s *socket) bindAny() int64 {
 	return s.takePort(&a)
 }
 
-func (c *call) bind(_ *file, s *socket) int64 {
+func sysBind(c *call, _ *file, s *socket) int64 {
 	var a address
-	if errno := s.inAddress(&a, c.args[1].Pointer(), uintptr(c.args[2].Uint())); errno != 0 {
+	if errno := s.inAddress(&a, c.pointer(1), uintptr(c.uint(2))); errno != 0 {
 		return errno
 	}
-	if s.family != afInet && a.family != s.family || s.family == afInet && a.family == afUnspec && uintptr(c.args[2].Uint()) < sizeInet {
+	if s.family != afInet && a.family != s.family || s.family == afInet && a.family == afUnspec &&
+		uintptr(c.uint(2)) < sizeInet {
 		return -eINVAL
 	}
 	switch s.family {
@@ -116,7 +119,8 @@ func (c *call) bind(_ *file, s *socket) int64 {
 		return -eINVAL
 	case a.family == afInet6 && s.options[optV6Only] != 0 && a.isV4():
 		return -eINVAL
-	case !a.isAny() && !a.isLoopback() && !s.bindsFreely() && !(s.kind == sockDgram && a.isMulticast()):
+	case !a.isAny() && !a.isLoopback() && !s.bindsFreely() && !(s.kind == sockDgram &&
+		a.isMulticast()):
 		return -eADDRNOTAVAIL
 	}
 	return s.takePort(&a)
@@ -140,7 +144,8 @@ func (s *socket) route(a *address) int64 {
 	switch {
 	case s.family == afInet6 && a.isV4() && s.options[optV6Only] != 0:
 		return -eNETUNREACH
-	case !a.isLoopback() && !(s.kind == sockDgram && a.isMulticast()), s.kind != sockDgram && a.isBroadcast():
+	case !a.isLoopback() && !(s.kind == sockDgram && a.isMulticast()), s.kind != sockDgram &&
+		a.isBroadcast():
 		return -eNETUNREACH
 	case a.isBroadcast() && s.options[optBroadcast] == 0:
 		return -eACCES
@@ -161,7 +166,8 @@ func (s *socket) source(from, to *address) {
 		if to.isV4() {
 			from.lo = loopback4
 			if to.isMulticast() && s.groupFrom != 0 {
-				from.lo = mapped | uint64(s.groupFrom>>24|s.groupFrom>>8&0xff00|s.groupFrom<<8&0xff0000|s.groupFrom<<24)
+				g := s.groupFrom // as it lies in memory
+				from.lo = mapped | uint64(g>>24|g>>8&0xff00|g<<8&0xff0000|g<<24)
 			}
 		}
 	}

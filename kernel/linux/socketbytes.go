@@ -136,7 +136,8 @@ func (s *socket) consume(n uintptr) {
 	room := s.in.room()
 	s.in.take(n)
 	s.taken += uint64(n)
-	if p := socketOf(s.peer); p != nil && s.connects() && (room < enoughRoom || s.kind == sockSeqpacket) {
+	if p := socketOf(s.peer); p != nil && s.connects() && (room < enoughRoom ||
+		s.kind == sockSeqpacket) {
 		p.changed()
 	}
 }

@@ -1,7 +1,5 @@
 package linux
 
-import "unsafe"
-
 // Control messages of Internet datagrams: by which address, with which limit of hops and
 // which class of traffic they go, and have come.
 
@@ -15,8 +13,6 @@ const (
 	ipv6HopLimit = 52
 	ipv6Class    = 67
 	ipv6To       = 74
-	scmStamp     = 29
-	scmStampNS   = 35
 	sizeInfo     = 12 // struct in_pktinfo: index, address that it came to, address in the header
 	sizeInfo6    = 20 // struct in6_pktinfo: address, index
 	notGiven     = -1
@@ -34,10 +30,9 @@ func (x *transfer) nextControl(off *uintptr, m *control) (ok bool, errno int64) 
 		return false, 0
 	}
 	at := x.control + *off
-	size, ok1 := in64(at)
-	what, ok2 := in64(at + 8)
+	size, what, ok := inPair(at)
 	switch {
-	case !ok1 || !ok2:
+	case !ok:
 		return false, -eFAULT
 	case size < controlStart || uintptr(size) > x.controlSize-*off:
 		return false, -eINVAL
@@ -106,7 +101,7 @@ func (how *inetSend) inControl4(s *socket, m *control, number int32) int64 {
 			return -eINVAL
 		}
 		var b [sizeInfo]byte
-		if !copyIn(uintptr(unsafe.Pointer(&b)), m.at, sizeInfo) {
+		if !copyIn(addressOf(&b), m.at, sizeInfo) {
 			return -eFAULT
 		}
 		a := uint64(b[4])<<24 | uint64(b[5])<<16 | uint64(b[6])<<8 | uint64(b[7])
@@ -139,14 +134,14 @@ func (how *inetSend) inInfo6(s *socket, m *control, v4 bool) int64 {
 		return -eINVAL
 	}
 	var b rawAddress
-	if !copyIn(uintptr(unsafe.Pointer(&b)), m.at, sizeInfo6) {
+	if !copyIn(addressOf(&b), m.at, sizeInfo6) {
 		return -eFAULT
 	}
 	a := address{hi: b.big64(0), lo: b.big64(8)}
 	if v4 != a.isV4() {
 		return -eINVAL
 	}
-	return how.from(s, a.hi, a.lo, int32(b[16])|int32(b[17])<<8|int32(b[18])<<16|int32(b[19])<<24)
+	return how.from(s, a.hi, a.lo, int32(b.little32(16)))
 }
 
 // from sets the address, if it is not that of all, and the interface, if it is not 0.
@@ -186,18 +181,6 @@ func (x *transfer) setHead(s *socket, to *address, how *inetSend) {
 	}
 }
 
-// outStamp tells when a datagram has come.
-func (x *transfer) outStamp(s *socket, h *datagram) {
-	switch {
-	case s.options[optStamp] != 0:
-		t := [2]int64{h.at / 1e9, h.at % 1e9 / 1e3}
-		x.outControl(levelSocket, scmStamp, uintptr(unsafe.Pointer(&t)), 16)
-	case s.options[optStampNS] != 0:
-		t := [2]int64{h.at / 1e9, h.at % 1e9}
-		x.outControl(levelSocket, scmStampNS, uintptr(unsafe.Pointer(&t)), 16)
-	}
-}
-
 // outInet tells how a datagram has come, as far as a socket wants to know it.
 func (x *transfer) outInet(s *socket, h *datagram) {
 	to := address{hi: h.toHi, lo: h.toLo}
@@ -206,7 +189,7 @@ func (x *transfer) outInet(s *socket, h *datagram) {
 		b.putBig64(0, h.toHi)
 		b.putBig64(8, h.toLo)
 		b[16] = loIndex
-		x.outControl(levelIPv6, ipv6Info, uintptr(unsafe.Pointer(&b)), sizeInfo6)
+		x.outControl(levelIPv6, ipv6Info, addressOf(&b), sizeInfo6)
 	}
 	if !to.isV4() {
 		x.outNumber(s, optRecvHops, levelIPv6, ipv6HopLimit, h.ttl, 4)
@@ -222,7 +205,7 @@ func (x *transfer) outInet(s *socket, h *datagram) {
 		}
 		b[0] = loIndex
 		b.putBig64(4, local<<32|h.toLo&0xffffffff)
-		x.outControl(levelIP, ipPacketInfo, uintptr(unsafe.Pointer(&b)), sizeInfo)
+		x.outControl(levelIP, ipPacketInfo, addressOf(&b), sizeInfo)
 	}
 	x.outNumber(s, optRecvTTL, levelIP, ipTTL, h.ttl, 4)
 	x.outNumber(s, optRecvTOS, levelIP, ipTOS, h.tos, 1)
@@ -235,7 +218,7 @@ func (x *transfer) outTo(s *socket, to *address, i int, level, kind uint32, fami
 		var b rawAddress
 		to.port = s.local.port
 		n := to.raw(&b, family)
-		x.outControl(level, kind, uintptr(unsafe.Pointer(&b)), n)
+		x.outControl(level, kind, addressOf(&b), n)
 	}
 }
 
@@ -243,6 +226,6 @@ func (x *transfer) outTo(s *socket, to *address, i int, level, kind uint32, fami
 func (x *transfer) outNumber(s *socket, i int, level, kind uint32, v uint8, size uintptr) {
 	if s.options[i] != 0 {
 		word := uint32(v)
-		x.outControl(level, kind, uintptr(unsafe.Pointer(&word)), size)
+		x.outControl(level, kind, addressOf(&word), size)
 	}
 }

@@ -2,8 +2,6 @@ package linux
 
 import (
 	"unsafe"
-
-	"github.com/zeroframe/zeroframe/kernel/clock"
 )
 
 // Datagrams: UDP, those of local sockets, and the messages of connections that keep
@@ -18,7 +16,6 @@ type datagram struct {
 	tos, ttl   uint8
 	hi, lo     uint64
 	toHi, toLo uint64 // where it was sent
-	at         int64  // the wall clock when it came, in ns
 }
 
 const maxUDP = 65507 // bytes in a datagram of version 4; of version 6 there are 20 more
@@ -107,7 +104,8 @@ func leaveDatagrams(n int32) {
 
 // hearsInet reports whether a socket gets what comes from an Internet address to another.
 func (t *socket) hearsInet(from, to *address) bool {
-	return t.bound && t.protocol == protoUDP && t.isInet() && t.local.port == to.port && t.covers(&t.local, to) &&
+	return t.bound && t.protocol == protoUDP && t.isInet() && t.local.port == to.port &&
+		t.covers(&t.local, to) &&
 		(t.stage != connected || t.remote.same(from))
 }
 
@@ -221,15 +219,24 @@ func (c *call) sendLocal(f *file, s *socket, x *transfer, a *address, named bool
 		s.leavePeer()
 		return -eCONNREFUSED
 	}
-	switch need := unsafe.Sizeof(datagram{}) + uintptr(s.local.n) + x.total; {
+	switch {
 	case !to.hears(s):
-		return -1 // EPERM
+		return -ePERM
 	case to.shutRead:
 		return -ePIPE
+	}
+	return c.sendWhole(f, s, x, to)
+}
+
+// sendWhole sends a message to a local socket, or waits until it has room.
+func (c *call) sendWhole(f *file, s *socket, x *transfer, to *socket) int64 {
+	switch need := unsafe.Sizeof(datagram{}) + uintptr(s.local.n) + x.total; {
 	case need > ringSize:
 		return -eMSGSIZE
 	case to.in.room() < need:
-		s.full = to.number
+		if !s.connects() {
+			s.full = to.number
+		}
 		return c.socketWaits(f, s, 1, x.flags)
 	}
 	if errno := x.deliver(to, &s.local); errno != 0 {
@@ -247,29 +254,20 @@ func (c *call) sendPacket(f *file, s *socket, x *transfer) int64 {
 	case gone:
 		return -ePIPE
 	}
-	switch need := unsafe.Sizeof(datagram{}) + uintptr(s.local.n) + x.total; {
-	case need > ringSize:
-		return -eMSGSIZE
-	case to.in.room() < need:
-		return c.socketWaits(f, s, 1, x.flags)
-	}
-	if errno := x.deliver(to, &s.local); errno != 0 {
-		return errno
-	}
-	return int64(x.total)
+	return c.sendWhole(f, s, x, to)
 }
 
 // deliver puts a datagram into the buffer of a socket that has room for it.
 func (x *transfer) deliver(to *socket, from *address) int64 {
 	h := x.head
-	h.size, h.port, h.hi, h.lo, h.named, h.at = uint32(x.total), from.port, from.hi, from.lo, from.n, clock.Wall()
+	h.size, h.port, h.hi, h.lo, h.named = uint32(x.total), from.port, from.hi, from.lo, from.n
 	if errno := x.sendRights(to); errno != 0 {
 		return errno
 	}
 	before := to.in.n
-	_, errno := to.in.add(uintptr(unsafe.Pointer(&h)), unsafe.Sizeof(h), true)
+	_, errno := to.in.add(addressOf(&h), unsafe.Sizeof(h), true)
 	if errno == 0 {
-		_, errno = to.in.add(uintptr(unsafe.Pointer(&from.name)), uintptr(from.n), true)
+		_, errno = to.in.add(addressOf(&from.name), uintptr(from.n), true)
 	}
 	if errno == 0 {
 		_, errno = x.fill(to)
@@ -291,7 +289,9 @@ func (x *transfer) deliver(to *socket, from *address) int64 {
 			return 0
 		}
 		to.in.cut(x.total - kept)
-		to.in.set32(before, uint32(kept)) // its size
+		// Its header goes again, with the new size.
+		h.size = uint32(kept)
+		to.in.set(before, addressOf(&h), unsafe.Sizeof(h))
 	}
 	if errno == 0 {
 		to.changed()
@@ -315,9 +315,9 @@ func (c *call) receiveDatagram(f *file, s *socket, x *transfer) int64 {
 	}
 	var h datagram
 	var from address
-	s.in.peek(uintptr(unsafe.Pointer(&h)), 0, unsafe.Sizeof(h), true)
+	s.in.peek(addressOf(&h), 0, unsafe.Sizeof(h), true)
 	off := unsafe.Sizeof(h)
-	s.in.peek(uintptr(unsafe.Pointer(&from.name)), off, uintptr(h.named), true)
+	s.in.peek(addressOf(&from.name), off, uintptr(h.named), true)
 	off += uintptr(h.named)
 	from.port, from.hi, from.lo, from.n = h.port, h.hi, h.lo, h.named
 
@@ -336,7 +336,6 @@ func (c *call) receiveDatagram(f *file, s *socket, x *transfer) int64 {
 		done += part
 	}
 	x.outName(&from, s)
-	x.outStamp(s, &h)
 	if s.isInet() {
 		x.outInet(s, &h)
 	}

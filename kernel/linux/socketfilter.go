@@ -1,8 +1,6 @@
 package linux
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
@@ -14,8 +12,7 @@ import (
 // for more than filterLoads.
 
 const (
-	soAttachFilter = 26 // SO_GET_FILTER, where options are asked for
-	soLockFilter   = 44
+	soAttachFilter = 26
 
 	instructionBytes = 8
 	maxInstructions  = pageSize / (instructionBytes + 2) // with what isFilter notes of each
@@ -35,8 +32,8 @@ type instruction struct {
 	k      uint32
 }
 
-// Codes of instructions (include/uapi/linux/bpf_common.h, filter.h): a class, and what it is of
-// that.
+// Codes of instructions (include/uapi/linux/bpf_common.h, filter.h): a class in three bits, and
+// what it is of that.
 const (
 	bpfLD   = 0
 	bpfLDX  = 1
@@ -48,29 +45,17 @@ const (
 	bpfMISC = 7
 
 	bpfClass = 0x07
-	bpfHalf  = 0x08
-	bpfByte  = 0x10
-	bpfABS   = 0x20
-	bpfIND   = 0x40
-	bpfMEM   = 0x60
-	bpfLEN   = 0x80
-	bpfMSH   = 0xa0
+	bpfX     = 0x08 // of ALU and JMP: with X, not with a constant
+	bpfHigh  = 0xf0 // which operation, or way to load
 	bpfMode  = 0xe0
+	bpfJA    = 0x05
+	bpfABS   = 0x20
+	bpfMEM   = 0x60
 
-	bpfX  = 0x08
-	bpfA  = 0x10
-	bpfOp = 0xf0
-
-	bpfDIV = 0x30
-	bpfLSH = 0x60
-	bpfRSH = 0x70
-	bpfNEG = 0x80
-	bpfMOD = 0x90
-	bpfXOR = 0xa0
-
-	bpfJA   = 0x00
-	bpfJSET = 0x40
-	bpfTXA  = 0x80
+	// bpfCodes are all that there are.
+	bpfCodes = "\x00\x20\x28\x30\x40\x48\x50\x60\x80\x01\x61\x81\xb1\x02\x03" +
+		"\x04\x14\x24\x34\x44\x54\x64\x74\x84\x94\xa4\x0c\x1c\x2c\x3c\x4c\x5c\x6c\x7c\x9c\xac" +
+		"\x05\x15\x25\x35\x45\x1d\x2d\x3d\x4d\x06\x16\x07\x87"
 )
 
 // filterAt returns instruction i of a program.
@@ -90,8 +75,6 @@ func (s *socket) attachFilter(at, size uintptr) int64 {
 		return -eINVAL
 	case !ok2:
 		return -eFAULT
-	case s.filterLocked:
-		return -ePERM
 	case from == 0 || count == 0 || count > mostInstructions:
 		return -eINVAL
 	case count > maxInstructions:
@@ -118,10 +101,7 @@ func (s *socket) attachFilter(at, size uintptr) int64 {
 
 // detachFilter is SO_DETACH_FILTER.
 func (s *socket) detachFilter() int64 {
-	switch {
-	case s.filterLocked:
-		return -ePERM
-	case s.filter == 0:
+	if s.filter == 0 {
 		return -eNOENT
 	}
 	s.dropFilter()
@@ -133,32 +113,6 @@ func (s *socket) dropFilter() {
 		mem.FreeFrame(s.filter)
 		s.filter, s.filterLength = 0, 0
 	}
-}
-
-// lockFilter is SO_LOCK_FILTER: a lock stays.
-func (s *socket) lockFilter(at uintptr) int64 {
-	v, ok := in32(at)
-	switch {
-	case !ok:
-		return -eFAULT
-	case s.filterLocked && v == 0:
-		return -ePERM
-	}
-	s.filterLocked = v != 0
-	return 0
-}
-
-// getFilter is SO_GET_FILTER: room and the result are instructions.
-func (s *socket) getFilter(at, room, sizeAt uintptr) int64 {
-	n := uintptr(s.filterLength)
-	switch {
-	case room == 0 || n == 0:
-	case room < n:
-		return -eINVAL
-	case !copyOut(at, s.filter, n*instructionBytes):
-		return -eFAULT
-	}
-	return copied(out32(sizeAt, uint32(n)))
 }
 
 // isFilter reports whether a program of n instructions can be run: each is one, no jump leads out
@@ -185,100 +139,64 @@ func isFilter(program, n uintptr) bool {
 		if !in.known() {
 			return false
 		}
-		switch in.code & bpfClass {
-		case bpfST, bpfSTX:
+		switch class := in.code & bpfClass; {
+		case class == bpfST, class == bpfSTX:
 			stored |= 1 << in.k
-		case bpfLD, bpfLDX:
-			if in.code&bpfMode == bpfMEM && stored>>in.k&1 == 0 {
+		case in.inMemory():
+			if stored>>in.k&1 == 0 {
 				return false
 			}
-		case bpfJMP:
-			ok := false
-			if in.code&bpfOp == bpfJA {
-				ok = jump(uintptr(in.k))
-			} else {
-				ok = jump(uintptr(in.jt)) && jump(uintptr(in.jf))
-			}
-			if !ok {
-				return false
-			}
+		case in.code == bpfJA && !jump(uintptr(in.k)), class == bpfJMP && in.code != bpfJA &&
+			!(jump(uintptr(in.jt)) && jump(uintptr(in.jf))):
+			return false
+		case class == bpfJMP:
 			stored = 1<<filterWords - 1
 		}
 	}
 	return filterAt(program, n-1).code&bpfClass == bpfRET
 }
 
+// inMemory reports whether an instruction has to do with a word of the program's memory.
+func (in *instruction) inMemory() bool {
+	class := in.code & bpfClass
+	return class == bpfST || class == bpfSTX || class <= bpfLDX && in.code&bpfMode == bpfMEM
+}
+
 // known reports whether it is an instruction whose own numbers are right.
 func (in *instruction) known() bool {
-	kind := in.code &^ bpfClass
-	switch in.code & bpfClass {
-	case bpfLD:
-		switch kind {
-		case bpfABS, bpfABS | bpfHalf, bpfABS | bpfByte:
-			return in.k < filterOther || in.k >= filterLoads && knownLoad(in.k-filterLoads)
-		case 0, bpfLEN, bpfIND, bpfIND | bpfHalf, bpfIND | bpfByte:
-			return true
-		case bpfMEM:
-			return in.k < filterWords
-		}
-	case bpfLDX:
-		switch kind {
-		case 0, bpfLEN, bpfMSH | bpfByte:
-			return true
-		case bpfMEM:
-			return in.k < filterWords
-		}
-	case bpfST, bpfSTX:
-		return kind == 0 && in.k < filterWords
-	case bpfALU:
-		op, byX := in.code&bpfOp, in.code&bpfX != 0
-		switch {
-		case kind == bpfNEG, op <= bpfXOR && op != bpfNEG && byX:
-			return true
-		case op > bpfXOR || op == bpfNEG:
-			return false
-		case op == bpfDIV || op == bpfMOD:
-			return in.k != 0
-		case op == bpfLSH || op == bpfRSH:
-			return in.k < 32
-		}
-		return true
-	case bpfJMP:
-		return kind == bpfJA || in.code&bpfOp <= bpfJSET && in.code&bpfOp != bpfJA
-	case bpfRET:
-		return kind == 0 || kind == bpfA
-	case bpfMISC:
-		return kind == 0 || kind == bpfTXA
+	const divide, modulo, left, right = 0x34, 0x94, 0x64, 0x74
+	found := false
+	for i := range len(bpfCodes) {
+		found = found || uint16(bpfCodes[i]) == in.code
 	}
-	return false
+	switch {
+	case in.inMemory():
+		return found && in.k < filterWords
+	case in.code&(bpfClass|bpfMode) == bpfABS && in.k >= filterOther:
+		n := in.k - filterLoads
+		return found && in.k >= filterLoads && n%4 == 0 && n < 64 && loadsKnown>>(n/4)&1 != 0
+	case in.code == divide, in.code == modulo:
+		return in.k != 0
+	case in.code == left, in.code == right:
+		return in.k < 32
+	}
+	return found
 }
 
 // What else can be loaded than bytes, as numbers behind filterLoads (SKF_AD_*): what there is of
 // a datagram that came by lo.
 const (
 	loadProtocol = 0
-	loadKind     = 4 // it is for this machine: 0
 	loadIndex    = 8
-	loadMark     = 20
-	loadQueue    = 24
 	loadHardware = 28
-	loadCPU      = 36
 	loadXOR      = 40 // no load: A ^= X
-	loadVLAN     = 44
-	loadHasVLAN  = 48
-	loadVLANType = 60
+
+	// loadsKnown has a bit for each fourth number: the others are 0.
+	loadsKnown = 1<<0 | 1<<1 | 1<<2 | 1<<5 | 1<<6 | 1<<7 | 1<<9 | 1<<10 | 1<<11 | 1<<12 | 1<<15
 
 	etherIPv4 = 0x0800
 	etherIPv6 = 0x86dd
 )
-
-func knownLoad(n uint32) bool {
-	switch n {
-	case loadProtocol, loadKind, loadIndex, loadMark, loadQueue, loadHardware, loadCPU, loadXOR, loadVLAN, loadHasVLAN, loadVLANType:
-		return true
-	}
-	return false
-}
 
 // packet is a datagram as a filter sees it.
 type packet struct {
@@ -299,7 +217,7 @@ func (p *packet) load(at, n uint32) (v uint32, ok bool) {
 		if at < udpHeader {
 			b = p.header[at]
 		} else {
-			p.ring.peek(uintptr(unsafe.Pointer(&b)), p.off+uintptr(at-udpHeader), 1, true)
+			p.ring.peek(addressOf(&b), p.off+uintptr(at-udpHeader), 1, true)
 		}
 		v = v<<8 | uint32(b)
 		at++
@@ -311,7 +229,8 @@ func (p *packet) load(at, n uint32) (v uint32, ok bool) {
 // in its ring, and returns how many of them the socket is to get; ok is false if it is to get
 // nothing.
 func (s *socket) passes(h *datagram, off, size uintptr, to uint16) (kept uintptr, ok bool) {
-	p := packet{ring: &s.in, off: off, size: uint32(size) + udpHeader, v4: h.toHi == 0 && h.toLo>>32 == mapped>>32}
+	p := packet{ring: &s.in, off: off, size: uint32(size) + udpHeader, v4: h.toHi == 0 &&
+		h.toLo>>32 == mapped>>32}
 	for i, v := range [...]uint16{h.port, to, uint16(p.size)} {
 		p.header[2*i], p.header[2*i+1] = byte(v>>8), byte(v)
 	}
@@ -325,43 +244,16 @@ func run(program, n uintptr, p *packet) uint32 {
 	var words [filterWords]uint32
 	for i := uintptr(0); i < n; i++ {
 		in := filterAt(program, i)
-		k, ok := in.k, true
-		switch in.code & bpfClass {
+		k, ok, v := in.k, true, uint32(0)
+		class := in.code & bpfClass
+		if class <= bpfLDX {
+			v, ok = p.loaded(in, a, x, &words)
+		}
+		switch class {
 		case bpfLD:
-			bytes := uint32(4)
-			if in.code&bpfHalf != 0 {
-				bytes = 2
-			} else if in.code&bpfByte != 0 {
-				bytes = 1
-			}
-			switch in.code & bpfMode {
-			case 0:
-				a = k
-			case bpfABS:
-				if k >= filterLoads {
-					a = p.special(k-filterLoads, a, x)
-				} else {
-					a, ok = p.load(k, bytes)
-				}
-			case bpfIND:
-				a, ok = p.load(x+k, bytes)
-			case bpfMEM:
-				a = words[k%filterWords]
-			case bpfLEN:
-				a = p.size
-			}
+			a = v
 		case bpfLDX:
-			switch in.code & bpfMode {
-			case 0:
-				x = k
-			case bpfMEM:
-				x = words[k%filterWords]
-			case bpfLEN:
-				x = p.size
-			case bpfMSH:
-				x, ok = p.load(k, 1)
-				x = x & 0xf * 4
-			}
+			x = v
 		case bpfST:
 			words[k%filterWords] = a
 		case bpfSTX:
@@ -370,16 +262,16 @@ func run(program, n uintptr, p *packet) uint32 {
 			if in.code&bpfX != 0 {
 				k = x
 			}
-			a, ok = compute(in.code&bpfOp, a, k)
+			a, ok = compute(in.code&bpfHigh, a, k)
 		case bpfJMP:
 			i += in.jump(a, x)
 		case bpfRET:
-			if in.code&bpfA != 0 {
+			if in.code&bpfHigh != 0 {
 				return a
 			}
 			return k
 		case bpfMISC:
-			if in.code&bpfTXA != 0 {
+			if in.code&bpfHigh != 0 {
 				a = x
 			} else {
 				x = a
@@ -390,6 +282,30 @@ func run(program, n uintptr, p *packet) uint32 {
 		}
 	}
 	return 0
+}
+
+// loaded returns what an instruction loads into A or X.
+func (p *packet) loaded(in *instruction, a, x uint32, words *[filterWords]uint32) (v uint32,
+	ok bool) {
+	const immediate, indirect, length = 0x00, 0x40, 0x80
+	size := uint32(4) >> (in.code >> 3 & 3) // of a word, a half or a byte
+	switch in.code & bpfMode {
+	case immediate:
+		return in.k, true
+	case bpfABS:
+		if in.k >= filterLoads {
+			return p.special(in.k-filterLoads, a, x), true
+		}
+		return p.load(in.k, size)
+	case indirect:
+		return p.load(x+in.k, size)
+	case bpfMEM:
+		return words[in.k%filterWords], true
+	case length:
+		return p.size, true
+	}
+	v, ok = p.load(in.k, 1) // BPF_MSH: four times the lower half of a byte
+	return v & 0xf * 4, ok
 }
 
 // special returns what A becomes by a load of what is no byte.
@@ -412,33 +328,36 @@ func (p *packet) special(n, a, x uint32) uint32 {
 
 // compute returns what A becomes; ok is false where there is no result.
 func compute(op uint16, a, k uint32) (v uint32, ok bool) {
-	switch op {
-	case 0x00:
-		return a + k, true
-	case 0x10:
-		return a - k, true
-	case 0x20:
-		return a * k, true
-	case bpfDIV, bpfMOD:
-		if k == 0 {
-			return 0, false
-		}
-		if op == bpfMOD {
-			return a % k, true
-		}
-		return a / k, true
-	case 0x40:
-		return a | k, true
-	case 0x50:
-		return a & k, true
-	case bpfLSH:
-		return a << (k & 31), true
-	case bpfRSH:
-		return a >> (k & 31), true
-	case bpfNEG:
-		return -a, true
+	const divide, modulo = 3, 9
+	op >>= 4
+	if (op == divide || op == modulo) && k == 0 {
+		return 0, false
 	}
-	return a ^ k, true
+	switch op {
+	case 0:
+		a += k
+	case 1:
+		a -= k
+	case 2:
+		a *= k
+	case divide:
+		a /= k
+	case 4:
+		a |= k
+	case 5:
+		a &= k
+	case 6:
+		a <<= k & 31
+	case 7:
+		a >>= k & 31
+	case 8:
+		a = -a
+	case modulo:
+		a %= k
+	default:
+		a ^= k
+	}
+	return a, true
 }
 
 // jump returns how many instructions a jump leaves out.
@@ -447,20 +366,11 @@ func (in *instruction) jump(a, x uint32) uintptr {
 	if in.code&bpfX != 0 {
 		v = x
 	}
-	is := false
-	switch in.code & bpfOp {
-	case bpfJA:
+	op := in.code & bpfHigh >> 4 // always, equal, greater, not less, a common bit
+	switch {
+	case op == 0:
 		return uintptr(in.k)
-	case 0x10:
-		is = a == v
-	case 0x20:
-		is = a > v
-	case 0x30:
-		is = a >= v
-	case bpfJSET:
-		is = a&v != 0
-	}
-	if is {
+	case op == 1 && a == v, op == 2 && a > v, op == 3 && a >= v, op == 4 && a&v != 0:
 		return uintptr(in.jt)
 	}
 	return uintptr(in.jf)

@@ -11,7 +11,7 @@ func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64
 		maxFamily   = 45
 		maxProtocol = 262
 	)
-	a, b, p := c.args[0].Uint(), c.args[1].Uint(), c.args[2].Uint()
+	a, b, p := c.uint(0), c.uint(1), c.uint(2)
 	switch {
 	case b&^(typeMask|oNonblock|oCloexec) != 0:
 		return 0, 0, 0, -eINVAL
@@ -72,7 +72,7 @@ func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64
 	return family, kind, protocol, 0
 }
 
-func (c *call) socket() int64 {
+func sysSocket(c *call) int64 {
 	family, kind, protocol, errno := c.kindOf()
 	if errno != 0 {
 		return errno
@@ -81,14 +81,14 @@ func (c *call) socket() int64 {
 	if s == nil {
 		return -eNFILE
 	}
-	fd := openSocket(s, c.args[1].Flags())
+	fd := openSocket(s, c.flags(1))
 	if fd < 0 {
 		s.free()
 	}
 	return fd
 }
 
-func (c *call) socketpair() int64 {
+func sysSocketpair(c *call) int64 {
 	family, kind, protocol, errno := c.kindOf()
 	if errno != 0 {
 		return errno
@@ -96,7 +96,7 @@ func (c *call) socketpair() int64 {
 	if family != afUnix {
 		return -eOPNOTSUPP
 	}
-	if !mem.Allowed(c.args[3].Pointer(), 8, true) {
+	if !mem.Allowed(c.pointer(3), 8, true) {
 		return -eFAULT
 	}
 	var made [2]*socket
@@ -105,7 +105,7 @@ func (c *call) socketpair() int64 {
 		s := newSocket(family, kind, protocol)
 		got[i] = -eNFILE
 		if s != nil {
-			if got[i] = openSocket(s, c.args[1].Flags()); got[i] < 0 {
+			if got[i] = openSocket(s, c.flags(1)); got[i] < 0 {
 				s.free()
 			}
 		}
@@ -120,7 +120,7 @@ func (c *call) socketpair() int64 {
 	for i, s := range made {
 		s.stage, s.peer = connected, made[1-i].number
 	}
-	if !out32(c.args[3].Pointer(), uint32(got[0])) || !out32(c.args[3].Pointer()+4, uint32(got[1])) {
+	if !out32(c.pointer(3), uint32(got[0])) || !out32(c.pointer(3)+4, uint32(got[1])) {
 		closeFD(uintptr(got[0]))
 		closeFD(uintptr(got[1]))
 		return -eFAULT

@@ -14,12 +14,12 @@ const (
 	msgWaitForOne = 0x10000
 )
 
-func (c *call) sendmmsg(f *file, s *socket) int64 { return c.many(f, s, true, never) }
+func sysSendmmsg(c *call, f *file, s *socket) int64 { return c.many(f, s, true, never) }
 
-// recvmmsg looks at its time only when a message has come, as on Linux; what is left of it is
+// sysRecvmmsg looks at its time only when a message has come, as on Linux; what is left of it is
 // not written back.
-func (c *call) recvmmsg(f *file, s *socket) int64 {
-	until, errno := inDeadline(c.args[4].Pointer())
+func sysRecvmmsg(c *call, f *file, s *socket) int64 {
+	until, errno := inDeadline(c.pointer(4))
 	if errno != 0 {
 		return errno
 	}
@@ -29,7 +29,7 @@ func (c *call) recvmmsg(f *file, s *socket) int64 {
 // many sends or receives messages, and returns how many, or the error of the first one.
 func (c *call) many(f *file, s *socket, send bool, until uint64) int64 {
 	t := thread.Current()
-	at, count, flags := c.args[1].Pointer(), min(uintptr(c.args[2].Uint()), maxParts), c.args[3].Flags()
+	at, count, flags := c.pointer(1), min(uintptr(c.uint(2)), maxParts), c.flags(3)
 	i := uintptr(0)
 	if s.kind != sockStream {
 		i = t.Done

@@ -1,7 +1,5 @@
 package linux
 
-import "unsafe"
-
 // The send and receive families of calls, which differ in how a program names its
 // memory: they all become a transfer.
 
@@ -18,7 +16,6 @@ const (
 	maxParts     = 1024
 	headerSize   = 56 // struct msghdr
 	controlStart = 16 // struct cmsghdr
-	programEnd   = 1<<47 - pageSize
 )
 
 // transfer is what a call moves.
@@ -45,9 +42,8 @@ type transfer struct {
 // next returns the next part of the memory, which is not empty.
 func (x *transfer) next() (at, n uintptr, ok bool) {
 	for x.left == 0 && x.count > 0 {
-		base, ok1 := in64(x.vec)
-		size, ok2 := in64(x.vec + 8)
-		if !ok1 || !ok2 {
+		base, size, ok := inPair(x.vec)
+		if !ok {
 			return 0, 0, false
 		}
 		x.base, x.left = uintptr(base), uintptr(size)
@@ -77,31 +73,19 @@ func (x *transfer) skip(n uintptr) {
 }
 
 // setParts makes count parts of struct iovec at vec the memory, as far as one call moves.
-func (x *transfer) setParts(vec, count uintptr) int64 {
+func (x *transfer) setParts(vec, count uintptr) (errno int64) {
 	if count > maxParts {
 		return -eMSGSIZE
 	}
 	x.vec, x.count = vec, count
-	for i := uintptr(0); i < count; i++ {
-		base, ok1 := in64(vec + i*16)
-		size, ok2 := in64(vec + i*16 + 8)
-		switch {
-		case !ok1 || !ok2:
-			return -eFAULT
-		case int64(size) < 0:
-			return -eINVAL
-		case base > programEnd || size > programEnd-base:
-			return -eFAULT
-		}
-		x.total += min(uintptr(size), ioMax-x.total)
-	}
-	return 0
+	x.total, errno = checkParts(vec, count, ^uintptr(0))
+	return errno
 }
 
 // setHeader makes what a struct msghdr names the transfer.
 func (x *transfer) setHeader(at uintptr) int64 {
 	var h [headerSize / 8]uint64
-	if !copyIn(uintptr(unsafe.Pointer(&h)), at, headerSize) {
+	if !copyIn(addressOf(&h), at, headerSize) {
 		return -eFAULT
 	}
 	x.name, x.nameSize = uintptr(h[0]), uintptr(uint32(h[1]))
@@ -111,7 +95,7 @@ func (x *transfer) setHeader(at uintptr) int64 {
 	if int32(x.nameSize) < 0 {
 		return -eINVAL
 	}
-	x.nameSize = min(x.nameSize, unsafe.Sizeof(rawAddress{}))
+	x.nameSize = min(x.nameSize, maxAddress)
 	x.control, x.controlSize = uintptr(h[4]), uintptr(h[5])
 	return x.setParts(uintptr(h[2]), uintptr(h[3]))
 }
@@ -126,7 +110,7 @@ func (x *transfer) outName(a *address, s *socket) {
 	if s.isLocal() && a.n == 0 {
 		n = 0 // who has no name has no address
 	}
-	if copyOut(x.name, uintptr(unsafe.Pointer(&raw)), min(n, x.nameSize)) {
+	if copyOut(x.name, addressOf(&raw), min(n, x.nameSize)) {
 		x.nameDone = n
 	}
 }
@@ -168,9 +152,10 @@ func (c *call) receiveOn(f *file, s *socket, x *transfer) int64 {
 	return c.receiveDatagram(f, s, x)
 }
 
-func (c *call) sendto(f *file, s *socket) int64 {
-	n := min(c.args[2].Size(), ioMax)
-	x := transfer{base: c.args[1].Pointer(), left: n, total: n, flags: c.args[3].Flags(), name: c.args[4].Pointer(), nameSize: uintptr(c.args[5].Uint())}
+func sysSendto(c *call, f *file, s *socket) int64 {
+	n := min(c.size(2), ioMax)
+	x := transfer{base: c.pointer(1), left: n, total: n, flags: c.flags(3), name: c.pointer(4),
+		nameSize: uintptr(c.uint(5))}
 	if x.name != 0 && x.nameSize == 0 && s.protocol == protoUDP {
 		return -eINVAL
 	}
@@ -178,11 +163,11 @@ func (c *call) sendto(f *file, s *socket) int64 {
 	return c.sendOn(f, s, &x)
 }
 
-func (c *call) recvfrom(f *file, s *socket) int64 {
-	n := min(c.args[2].Size(), ioMax)
-	x := transfer{base: c.args[1].Pointer(), left: n, total: n, flags: c.args[3].Flags(), name: c.args[4].Pointer()}
+func sysRecvfrom(c *call, f *file, s *socket) int64 {
+	n := min(c.size(2), ioMax)
+	x := transfer{base: c.pointer(1), left: n, total: n, flags: c.flags(3), name: c.pointer(4)}
 	if x.name != 0 {
-		size, ok := in32(c.args[5].Pointer())
+		size, ok := in32(c.pointer(5))
 		if !ok {
 			return -eFAULT
 		}
@@ -193,18 +178,18 @@ func (c *call) recvfrom(f *file, s *socket) int64 {
 	}
 	activity++
 	got := c.receiveOn(f, s, &x)
-	if got >= 0 && x.name != 0 && !out32(c.args[5].Pointer(), uint32(x.nameDone)) {
+	if got >= 0 && x.name != 0 && !out32(c.pointer(5), uint32(x.nameDone)) {
 		return -eFAULT
 	}
 	return got
 }
 
-func (c *call) sendmsg(f *file, s *socket) int64 {
-	return c.sendMessage(f, s, c.args[1].Pointer(), c.args[2].Flags())
+func sysSendmsg(c *call, f *file, s *socket) int64 {
+	return c.sendMessage(f, s, c.pointer(1), c.flags(2))
 }
 
-func (c *call) recvmsg(f *file, s *socket) int64 {
-	return c.receiveMessage(f, s, c.args[1].Pointer(), c.args[2].Flags())
+func sysRecvmsg(c *call, f *file, s *socket) int64 {
+	return c.receiveMessage(f, s, c.pointer(1), c.flags(2))
 }
 
 // sendMessage sends what a struct msghdr names.
@@ -229,14 +214,15 @@ func (c *call) receiveMessage(f *file, s *socket, header, flags uintptr) int64 {
 		return got
 	}
 	if x.name != 0 && !out32(header+8, uint32(x.nameDone)) ||
-		!out64(header+40, uint64(x.controlDone)) || !out32(header+48, x.outFlags|uint32(x.flags&msgCloexec)) {
+		!out64(header+40, uint64(x.controlDone)) ||
+		!out32(header+48, x.outFlags|uint32(x.flags&msgCloexec)) {
 		return -eFAULT
 	}
 	return got
 }
 
 // readSocket and writeSocket are read and write.
-func (c *call) readSocket(f *file, to, n uintptr) int64 {
+func readSocket(c *call, f *file, to, n uintptr) int64 {
 	if n == 0 {
 		return 0
 	}
@@ -244,7 +230,7 @@ func (c *call) readSocket(f *file, to, n uintptr) int64 {
 	return c.receiveOn(f, socketOf(f.obj), &x)
 }
 
-func (c *call) writeSocket(f *file, from, n uintptr) int64 {
+func writeSocket(c *call, f *file, from, n uintptr) int64 {
 	x := transfer{base: from, left: n, total: n}
 	return c.sendOn(f, socketOf(f.obj), &x)
 }
@@ -252,7 +238,7 @@ func (c *call) writeSocket(f *file, from, n uintptr) int64 {
 // socketVector is readv or writev, which move one message.
 func (c *call) socketVector(f *file, write bool) int64 {
 	var x transfer
-	if errno := x.setParts(c.args[1].Pointer(), c.args[2].Size()); errno != 0 {
+	if errno := x.setParts(c.pointer(1), c.size(2)); errno != 0 {
 		return errno
 	}
 	activity++

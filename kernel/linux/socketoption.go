@@ -1,7 +1,5 @@
 package linux
 
-import "unsafe"
-
 // Options of sockets. Most are numbers that are kept for who asks again: there is no
 // network that they could matter to.
 
@@ -22,8 +20,6 @@ const (
 	optSndBuf
 	optRcvBuf
 	optRcvLowat
-	optStamp
-	optStampNS
 	optMaxSeg
 	optFastOpen
 	optTOS
@@ -71,25 +67,24 @@ type option struct {
 // in.h and in6.h, and what Linux has at first, and takes of a program without privileges.
 // Never written.
 var optionTable = [numOptions]option{
-	optReuseAddr:   {level: levelSocket, name: 2, how: yesNo},
-	optReusePort:   {level: levelSocket, name: 15, how: yesNo},
-	optBroadcast:   {level: levelSocket, name: 6, how: yesNo},
-	optPassCred:    {level: levelSocket, name: 16, how: yesNo},
-	optSndBuf:      {level: levelSocket, name: 7, initial: bufferSize},
-	optRcvBuf:      {level: levelSocket, name: 8, initial: bufferSize},
-	optRcvLowat:    {level: levelSocket, name: 18, initial: 1},
-	optStamp:       {level: levelSocket, name: 29, how: yesNo},
-	optStampNS:     {level: levelSocket, name: 35, how: yesNo},
-	optMaxSeg:      {level: levelTCP, name: 2},
-	optFastOpen:    {level: levelTCP, name: 23, errno: eINVAL, hi: 1<<31 - 1},
-	optTOS:         {level: levelIP, name: 1},
-	optTTL:         {level: levelIP, name: 2, how: resets, errno: eINVAL, initial: 64, lo: 1, hi: 255},
-	optPacketInfo:  {level: levelIP, name: 8, how: yesNo},
-	optRecvTTL:     {level: levelIP, name: 12, how: yesNo},
-	optRecvTOS:     {level: levelIP, name: 13, how: yesNo},
-	optRecvTo:      {level: levelIP, name: 20, how: yesNo},
-	optFreeBind:    {level: levelIP, name: 15, how: yesNo | notNone},
-	optGroupTTL:    {level: levelIP, name: 33, how: resets | notNone, errno: eINVAL, initial: 1, hi: 255},
+	optReuseAddr:  {level: levelSocket, name: 2, how: yesNo},
+	optReusePort:  {level: levelSocket, name: 15, how: yesNo},
+	optBroadcast:  {level: levelSocket, name: 6, how: yesNo},
+	optPassCred:   {level: levelSocket, name: 16, how: yesNo},
+	optSndBuf:     {level: levelSocket, name: 7, initial: bufferSize},
+	optRcvBuf:     {level: levelSocket, name: 8, initial: bufferSize},
+	optRcvLowat:   {level: levelSocket, name: 18, initial: 1},
+	optMaxSeg:     {level: levelTCP, name: 2},
+	optFastOpen:   {level: levelTCP, name: 23, errno: eINVAL, hi: 1<<31 - 1},
+	optTOS:        {level: levelIP, name: 1},
+	optTTL:        {level: levelIP, name: 2, how: resets, errno: eINVAL, initial: 64, lo: 1, hi: 255},
+	optPacketInfo: {level: levelIP, name: 8, how: yesNo},
+	optRecvTTL:    {level: levelIP, name: 12, how: yesNo},
+	optRecvTOS:    {level: levelIP, name: 13, how: yesNo},
+	optRecvTo:     {level: levelIP, name: 20, how: yesNo},
+	optFreeBind:   {level: levelIP, name: 15, how: yesNo | notNone},
+	optGroupTTL: {level: levelIP, name: 33, how: resets | notNone, errno: eINVAL, initial: 1,
+		hi: 255},
 	optGroupAll:    {level: levelIP, name: 49, how: notNone, errno: eINVAL, initial: 1, hi: 1},
 	optV6Only:      {level: levelIPv6, name: 26, how: yesNo},
 	optHops:        {level: levelIPv6, name: 16, how: resets, errno: eINVAL, initial: 64, hi: 255},
@@ -103,45 +98,45 @@ var optionTable = [numOptions]option{
 	optRecvTo6:     {level: levelIPv6, name: 74, how: yesNo},
 	optFreeBind6:   {level: levelIPv6, name: 78, how: yesNo},
 
-	optRest + 0: {level: levelSocket, name: 1, how: yesNo, errno: eACCES},              // SO_DEBUG
-	optRest + 1: {level: levelSocket, name: 5, how: yesNo},                             // SO_DONTROUTE
-	optRest + 2: {level: levelSocket, name: 9, how: yesNo},                             // SO_KEEPALIVE
-	optRest + 3: {level: levelSocket, name: 10, how: yesNo},                            // SO_OOBINLINE
-	optRest + 4: {level: levelSocket, name: 11, how: yesNo},                            // SO_NO_CHECK
-	optRest + 5: {level: levelSocket, name: 12, errno: ePERM, hi: 6},                   // SO_PRIORITY
-	optRest + 6: {level: levelSocket, name: 36, errno: ePERM, lo: 1},                   // SO_MARK
-	optRest + 7: {level: levelSocket, name: 46, errno: eINVAL, hi: 1<<31 - 1},          // SO_BUSY_POLL
-	optRest + 8: {level: levelSocket, name: 19, errno: eNOPROTOOPT, initial: 1, lo: 1}, // SO_SNDLOWAT
+	optRest: {level: levelSocket, name: 1, how: yesNo, errno: eACCES}, // SO_DEBUG
+	{level: levelSocket, name: 5, how: yesNo},                             // SO_DONTROUTE
+	{level: levelSocket, name: 9, how: yesNo},                             // SO_KEEPALIVE
+	{level: levelSocket, name: 10, how: yesNo},                            // SO_OOBINLINE
+	{level: levelSocket, name: 11, how: yesNo},                            // SO_NO_CHECK
+	{level: levelSocket, name: 12, errno: ePERM, hi: 6},                   // SO_PRIORITY
+	{level: levelSocket, name: 36, errno: ePERM, lo: 1},                   // SO_MARK
+	{level: levelSocket, name: 46, errno: eINVAL, hi: 1<<31 - 1},          // SO_BUSY_POLL
+	{level: levelSocket, name: 19, errno: eNOPROTOOPT, initial: 1, lo: 1}, // SO_SNDLOWAT
 
-	optRest + 9:  {level: levelTCP, name: 1, how: yesNo},                                     // TCP_NODELAY
-	optRest + 10: {level: levelTCP, name: 3, how: yesNo},                                     // TCP_CORK
-	optRest + 11: {level: levelTCP, name: 4, errno: eINVAL, initial: 7200, lo: 1, hi: 32767}, // TCP_KEEPIDLE
-	optRest + 12: {level: levelTCP, name: 5, errno: eINVAL, initial: 75, lo: 1, hi: 32767},   // TCP_KEEPINTVL
-	optRest + 13: {level: levelTCP, name: 6, errno: eINVAL, initial: 9, lo: 1, hi: 127},      // TCP_KEEPCNT
-	optRest + 14: {level: levelTCP, name: 7, errno: eINVAL, initial: 6, lo: 1, hi: 127},      // TCP_SYNCNT
-	optRest + 15: {level: levelTCP, name: 9},                                                 // TCP_DEFER_ACCEPT
-	optRest + 16: {level: levelTCP, name: 12, how: yesNo, initial: 1},                        // TCP_QUICKACK
-	optRest + 17: {level: levelTCP, name: 18, errno: eINVAL, hi: 1<<31 - 1},                  // TCP_USER_TIMEOUT
-	optRest + 18: {level: levelTCP, name: 25},                                                // TCP_NOTSENT_LOWAT
-	optRest + 19: {level: levelTCP, name: 16, errno: eINVAL, hi: 1},                          // TCP_THIN_LINEAR_TIMEOUTS
+	{level: levelTCP, name: 1, how: yesNo},                                     // TCP_NODELAY
+	{level: levelTCP, name: 3, how: yesNo},                                     // TCP_CORK
+	{level: levelTCP, name: 4, errno: eINVAL, initial: 7200, lo: 1, hi: 32767}, // TCP_KEEPIDLE
+	{level: levelTCP, name: 5, errno: eINVAL, initial: 75, lo: 1, hi: 32767},   // TCP_KEEPINTVL
+	{level: levelTCP, name: 6, errno: eINVAL, initial: 9, lo: 1, hi: 127},      // TCP_KEEPCNT
+	{level: levelTCP, name: 7, errno: eINVAL, initial: 6, lo: 1, hi: 127},      // TCP_SYNCNT
+	{level: levelTCP, name: 9},                                                 // TCP_DEFER_ACCEPT
+	{level: levelTCP, name: 12, how: yesNo, initial: 1},                        // TCP_QUICKACK
+	{level: levelTCP, name: 18, errno: eINVAL, hi: 1<<31 - 1},                  // TCP_USER_TIMEOUT
+	{level: levelTCP, name: 25},                                                // TCP_NOTSENT_LOWAT
+	{level: levelTCP, name: 16, errno: eINVAL, hi: 1},                          // TCP_THIN_LINEAR_TIMEOUTS
 
-	optRest + 20: {level: levelIP, name: 10, errno: eINVAL, initial: 1, hi: 5},     // IP_MTU_DISCOVER
-	optRest + 21: {level: levelIP, name: 11, how: yesNo},                           // IP_RECVERR
-	optRest + 22: {level: levelIP, name: 19, how: yesNo | notNone, errno: ePERM},   // IP_TRANSPARENT
-	optRest + 23: {level: levelIP, name: 21, how: notNone, errno: eINVAL, hi: 255}, // IP_MINTTL
-	optRest + 24: {level: levelIP, name: 24, how: yesNo},                           // IP_BIND_ADDRESS_NO_PORT
-	optRest + 25: {level: levelIP, name: 34, how: yesNo | notNone, initial: 1},     // IP_MULTICAST_LOOP
-	optRest + 26: {level: levelIP, name: 3, errno: eNOPROTOOPT, lo: 1},             // IP_HDRINCL
+	{level: levelIP, name: 10, errno: eINVAL, initial: 1, hi: 5},     // IP_MTU_DISCOVER
+	{level: levelIP, name: 11, how: yesNo},                           // IP_RECVERR
+	{level: levelIP, name: 19, how: yesNo | notNone, errno: ePERM},   // IP_TRANSPARENT
+	{level: levelIP, name: 21, how: notNone, errno: eINVAL, hi: 255}, // IP_MINTTL
+	{level: levelIP, name: 24, how: yesNo},                           // IP_BIND_ADDRESS_NO_PORT
+	{level: levelIP, name: 34, how: yesNo | notNone, initial: 1},     // IP_MULTICAST_LOOP
+	{level: levelIP, name: 3, errno: eNOPROTOOPT, lo: 1},             // IP_HDRINCL
 
-	optRest + 27: {level: levelIPv6, name: 19, errno: eINVAL, initial: 1, hi: 1}, // IPV6_MULTICAST_LOOP
-	optRest + 28: {level: levelIPv6, name: 23, errno: eINVAL, initial: 1, hi: 5}, // IPV6_MTU_DISCOVER
-	optRest + 29: {level: levelIPv6, name: 25, how: yesNo},                       // IPV6_RECVERR
-	optRest + 30: {level: levelIPv6, name: 60, how: yesNo},                       // IPV6_RECVPATHMTU
-	optRest + 31: {level: levelIPv6, name: 62, how: yesNo | anySize},             // IPV6_DONTFRAG
-	optRest + 32: {level: levelIPv6, name: 70, how: yesNo | anySize, initial: 1}, // IPV6_AUTOFLOWLABEL
-	optRest + 33: {level: levelIPv6, name: 75, how: yesNo, errno: ePERM},         // IPV6_TRANSPARENT
-	optRest + 34: {level: levelIPv6, name: 73, errno: eINVAL, hi: 255},           // IPV6_MINHOPCOUNT
-	optRest + 35: {level: levelIPv6, name: 33, how: yesNo},                       // IPV6_FLOWINFO_SEND
+	{level: levelIPv6, name: 19, errno: eINVAL, initial: 1, hi: 1}, // IPV6_MULTICAST_LOOP
+	{level: levelIPv6, name: 23, errno: eINVAL, initial: 1, hi: 5}, // IPV6_MTU_DISCOVER
+	{level: levelIPv6, name: 25, how: yesNo},                       // IPV6_RECVERR
+	{level: levelIPv6, name: 60, how: yesNo},                       // IPV6_RECVPATHMTU
+	{level: levelIPv6, name: 62, how: yesNo | anySize},             // IPV6_DONTFRAG
+	{level: levelIPv6, name: 70, how: yesNo | anySize, initial: 1}, // IPV6_AUTOFLOWLABEL
+	{level: levelIPv6, name: 75, how: yesNo, errno: ePERM},         // IPV6_TRANSPARENT
+	{level: levelIPv6, name: 73, errno: eINVAL, hi: 255},           // IPV6_MINHOPCOUNT
+	{level: levelIPv6, name: 33, how: yesNo},                       // IPV6_FLOWINFO_SEND
 }
 
 // bufferSize is what SO_SNDBUF and SO_RCVBUF are at first; it is also the most that can
@@ -156,16 +151,12 @@ const (
 	soPeerCred     = 17
 	soRcvTimeo     = 20
 	soSndTimeo     = 21
-	soBindToDevice = 25
 	soDetachFilter = 27
-	soPeerName     = 28
 	soAcceptConn   = 30
 	soSndBufForce  = 32
 	soRcvBufForce  = 33
 	soProtocol     = 38
 	soDomain       = 39
-	tcpInfo        = 11
-	tcpCongestion  = 13
 	ipMTU          = 14
 	ipv6MTU        = 24
 	ipv6PathMTU    = 61
@@ -213,8 +204,8 @@ func (s *socket) findOption(level, name uintptr) int {
 	return -1
 }
 
-func (c *call) setsockopt(_ *file, s *socket) int64 {
-	level, name, at, size := c.args[1].Op(), c.args[2].Op(), c.args[3].Pointer(), uintptr(c.args[4].Int())
+func sysSetsockopt(c *call, _ *file, s *socket) int64 {
+	level, name, at, size := c.op(1), c.op(2), c.pointer(3), uintptr(c.int(4))
 	switch {
 	case int32(size) < 0:
 		return -eINVAL
@@ -226,9 +217,6 @@ func (c *call) setsockopt(_ *file, s *socket) int64 {
 	}
 	switch level {
 	case levelSocket:
-		if name == soBindToDevice {
-			return s.setDevice(at, size)
-		}
 		if size < 4 {
 			return -eINVAL
 		}
@@ -243,25 +231,16 @@ func (c *call) setsockopt(_ *file, s *socket) int64 {
 			}
 		case soDetachFilter:
 			return s.detachFilter()
-		case soLockFilter:
-			return s.lockFilter(at)
 		case soSndBufForce, soRcvBufForce:
 			return -ePERM
 		}
-	case levelTCP:
-		if name == tcpCongestion {
-			return setCongestion(at, size)
-		}
-		if size < 4 {
-			return -eINVAL
-		}
-	case levelUDP:
+	case levelTCP, levelUDP:
 		if size < 4 {
 			return -eINVAL
 		}
 	case levelIP, levelIPv6:
-		if op := groupOf(level, name); op != 0 {
-			return s.setGroup(level, name, op, at, size)
+		if join, ok := ofGroup(level, name); ok {
+			return s.setGroup(level, name, join, at, size)
 		}
 		if level == levelIP && name == ipMulticastIF {
 			return s.setGroupInterface(at, size)
@@ -326,10 +305,6 @@ func (s *socket) setOption(i int, at, size uintptr) int64 {
 			v = 1<<31 - 1
 		}
 		v = max(v, 1)
-	case optStamp:
-		s.options[optStampNS] = 0
-	case optStampNS:
-		s.options[optStamp] = 0
 	case optMaxSeg:
 		if v != 0 && (v < 88 || v > 32767) {
 			return -eINVAL
@@ -359,12 +334,11 @@ func (s *socket) setLinger(at, size uintptr) int64 {
 }
 
 func (s *socket) setTimeout(name, at, size uintptr) int64 {
-	sec, ok1 := in64(at)
-	usec, ok2 := in64(at + 8)
+	sec, usec, ok := inPair(at)
 	switch {
 	case size < 16:
 		return -eINVAL
-	case !ok1 || !ok2:
+	case !ok:
 		return -eFAULT
 	case usec >= 1e6:
 		return -33 // EDOM
@@ -373,86 +347,28 @@ func (s *socket) setTimeout(name, at, size uintptr) int64 {
 	return 0
 }
 
-// inName reads up to 7 bytes of a name, the first one lowest, as far as a zero byte.
-func inName(at, size uintptr) (name uint64, ok bool) {
-	if size = min(size, 7); !copyIn(uintptr(unsafe.Pointer(&name)), at, size) {
-		return 0, false
-	}
-	for i := uintptr(0); i < 8; i++ {
-		if uint8(name>>(8*i)) == 0 {
-			return name & (1<<(8*i) - 1), true
-		}
-	}
-	return name, true
-}
-
-// setDevice binds a socket to an interface: there is lo.
-func (s *socket) setDevice(at, size uintptr) int64 {
-	switch name, ok := inName(at, size); {
-	case !ok:
-		return -eFAULT
-	case name != nameLo && name != 0:
-		return -eNODEV
-	case s.onLo:
-		return -ePERM // to leave one takes a privilege
-	default:
-		s.onLo = name != 0
-	}
-	return 0
-}
-
-const nameCubic = 'c' | 'u'<<8 | 'b'<<16 | 'i'<<24 | 'c'<<32
-
-// setCongestion: nothing is ever congested, so there is no choice of what to do then.
-func setCongestion(at, size uintptr) int64 {
-	switch name, ok := inName(at, size); {
-	case size < 1:
-		return -eINVAL
-	case !ok:
-		return -eFAULT
-	case name != nameCubic:
-		return -eNOENT
-	}
-	return 0
-}
-
-func (c *call) getsockopt(_ *file, s *socket) int64 {
-	room, ok := in32(c.args[4].Pointer())
+func sysGetsockopt(c *call, _ *file, s *socket) int64 {
+	room, ok := in32(c.pointer(4))
 	if !ok {
 		return -eFAULT
 	}
 	if int32(room) < 0 {
 		return -eINVAL
 	}
-	level, name := c.args[1].Op(), c.args[2].Op()
-	var words [26]uint32
+	level, name := c.op(1), c.op(2)
+	var words [8]uint32
 	size, errno := uintptr(0), int64(0)
 	switch {
 	case !s.hasLevel(level) && s.family == afInet6:
 		return -eNOPROTOOPT
 	case !s.hasLevel(level):
 		return -eOPNOTSUPP
-	case level == levelSocket && name == soPeerName:
-		if s.stage != connected {
-			return -eNOTCONN
-		}
-		var raw rawAddress
-		if s.remote.raw(&raw, s.family) < uintptr(room) {
-			return -eINVAL
-		}
-		return copied(copyOut(c.args[3].Pointer(), uintptr(unsafe.Pointer(&raw)), uintptr(room)))
-	case level == levelSocket && name == soAttachFilter:
-		return s.getFilter(c.args[3].Pointer(), uintptr(room), c.args[4].Pointer())
 	case level == levelSocket:
 		size, errno = s.getSocketOption(name, &words)
-	case level == levelTCP && name == tcpInfo:
-		size = s.tell(&words)
-	case level == levelTCP && name == tcpCongestion:
-		cubic := uint64(nameCubic)
-		words[0], words[1], size = uint32(cubic), uint32(cubic>>32), 16
 	case level == levelIP && name == ipMulticastIF:
 		words[0], size = s.groupFrom, 4
-	case (level == levelIP && name == ipMTU || level == levelIPv6 && name == ipv6MTU) && s.stage != connected,
+	case (level == levelIP && name == ipMTU || level == levelIPv6 && name == ipv6MTU) &&
+		s.stage != connected,
 		level == levelIPv6 && name == ipv6PathMTU && room >= 32 && s.stage != connected:
 		return -eNOTCONN
 	case level == levelIP && name == ipMTU:
@@ -472,7 +388,7 @@ func (c *call) getsockopt(_ *file, s *socket) int64 {
 	if errno != 0 {
 		return errno
 	}
-	if size == 0 && !(level == levelSocket && name == soBindToDevice) {
+	if size == 0 {
 		i := s.findOption(level, name)
 		switch {
 		case i < 0:
@@ -489,11 +405,11 @@ func (c *call) getsockopt(_ *file, s *socket) int64 {
 		}
 	}
 	size = min(size, uintptr(room))
-	return copied(copyOut(c.args[3].Pointer(), uintptr(unsafe.Pointer(&words)), size) && out32(c.args[4].Pointer(), uint32(size)))
+	return copied(copyOut(c.pointer(3), addressOf(&words), size) && out32(c.pointer(4), uint32(size)))
 }
 
 // getSocketOption is getsockopt for what is not just kept of SOL_SOCKET: the value and its size.
-func (s *socket) getSocketOption(name uintptr, words *[26]uint32) (size uintptr, errno int64) {
+func (s *socket) getSocketOption(name uintptr, words *[8]uint32) (size uintptr, errno int64) {
 	switch name {
 	case soType:
 		words[0] = uint32(s.kind)
@@ -512,16 +428,6 @@ func (s *socket) getSocketOption(name uintptr, words *[26]uint32) (size uintptr,
 		ns := s.timeout[name-soRcvTimeo]
 		words[0], words[2] = uint32(ns/1e9), uint32(ns%1e9/1e3)
 		return 16, 0
-	case soBindToDevice:
-		if !s.onLo {
-			return 0, 0
-		}
-		words[0] = nameLo
-		return 3, 0
-	case soLockFilter:
-		if s.filterLocked {
-			words[0] = 1
-		}
 	case soAcceptConn:
 		if s.stage == listening {
 			words[0] = 1
@@ -545,43 +451,4 @@ func (s *socket) segment() uint32 {
 		return uint32(n)
 	}
 	return 536
-}
-
-// States of TCP (Linux: include/net/tcp_states.h).
-const (
-	tcpEstablished = 1
-	tcpSynSent     = 2
-	tcpFinWait2    = 5
-	tcpClose       = 7
-	tcpCloseWait   = 8
-	tcpListen      = 10
-)
-
-// tell makes the beginning of a struct tcp_info, as long as it has ever been: what is true of
-// a connection without packets. It returns its size.
-func (s *socket) tell(words *[26]uint32) uintptr {
-	state := uint32(tcpClose)
-	switch {
-	case s.stage == listening:
-		state = tcpListen
-	case s.stage == connecting:
-		state = tcpSynSent
-	case s.stage != connected || s.shutWrite && s.finished:
-	case s.shutWrite:
-		state = tcpFinWait2
-	case s.finished:
-		state = tcpCloseWait
-	default:
-		state = tcpEstablished
-	}
-	words[0] = state
-	words[1] = 1 << 24 // how much is sent is up to the program
-	words[2] = 1e6     // tcpi_rto, in us
-	words[4] = s.segment()
-	if s.stage == connected {
-		words[2] = 200e3
-		words[5] = s.segment()
-		words[15] = loMTU - 1 // tcpi_pmtu
-	}
-	return 26 * 4
 }

@@ -1,7 +1,5 @@
 package linux
 
-import "unsafe"
-
 // Descriptors and credentials that local sockets send each other in control messages.
 // Open files on their way are held by a parcel, which says at which byte of the
 // receiver's stream they arrive.
@@ -207,7 +205,7 @@ func (x *transfer) receiveRights(s *socket, n uintptr) uintptr {
 	}
 	if s.options[optPassCred] != 0 {
 		cred := [3]uint32{pid, 0, 0}
-		x.outControl(levelSocket, scmCredentials, uintptr(unsafe.Pointer(&cred)), 12)
+		x.outControl(levelSocket, scmCredentials, addressOf(&cred), 12)
 	}
 	for i := range parcels {
 		p := &parcels[i]
@@ -251,7 +249,7 @@ func (x *transfer) receiveFiles(p *parcel) {
 	if n < uintptr(p.n) {
 		x.outFlags |= msgCtrunc
 	}
-	if n > 0 && !x.outControl(levelSocket, scmRights, uintptr(unsafe.Pointer(&made)), n*4) {
+	if n > 0 && !x.outControl(levelSocket, scmRights, addressOf(&made), n*4) {
 		for _, fd := range made[:n] {
 			closeFD(uintptr(fd))
 		}
@@ -271,7 +269,8 @@ func (x *transfer) outControl(level, kind uint32, from, n uintptr) bool {
 		x.outFlags |= msgCtrunc
 	}
 	at := x.control + x.controlDone
-	if !out64(at, uint64(controlStart+n)) || !out64(at+8, uint64(level)|uint64(kind)<<32) || !copyOut(at+controlStart, from, n) {
+	if !out64(at, uint64(controlStart+n)) || !out64(at+8, uint64(level)|uint64(kind)<<32) ||
+		!copyOut(at+controlStart, from, n) {
 		return false
 	}
 	x.controlDone = min(x.controlSize, x.controlDone+(controlStart+n+7)&^7)

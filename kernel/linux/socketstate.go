@@ -6,7 +6,8 @@ import "unsafe"
 
 // socketState returns the events that hold for a socket now, as Linux's tcp_poll,
 // datagram_poll and unix_poll tell them.
-func (s *socket) socketState() (events uint32) {
+func socketState(f *file) (events uint32) {
+	s := socketOf(f.obj)
 	if s.err != 0 {
 		events |= epollErr
 	}
@@ -55,6 +56,6 @@ func (s *socket) unread() uintptr {
 		return s.in.n
 	}
 	var h datagram
-	s.in.peek(uintptr(unsafe.Pointer(&h)), 0, unsafe.Sizeof(h), true)
+	s.in.peek(addressOf(&h), 0, unsafe.Sizeof(h), true)
 	return uintptr(h.size)
 }

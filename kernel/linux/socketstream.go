@@ -6,9 +6,9 @@ import "github.com/zeroframe/zeroframe/kernel/thread"
 // call of connect, and waits in the listener's backlog, as a socket without a file, for
 // who accepts it. One that finds the backlog full waits for room in it.
 
-func (c *call) connect(f *file, s *socket) int64 {
+func sysConnect(c *call, f *file, s *socket) int64 {
 	var a address
-	if errno := s.inAddress(&a, c.args[1].Pointer(), uintptr(c.args[2].Uint())); errno != 0 {
+	if errno := s.inAddress(&a, c.pointer(1), uintptr(c.uint(2))); errno != 0 {
 		return errno
 	}
 	switch {
@@ -82,7 +82,8 @@ func (c *call) connect(f *file, s *socket) int64 {
 func (s *socket) findListener(a *address) (best *socket) {
 	for n := int32(1); n <= highSocket; n++ {
 		t := socketOf(n)
-		if t == nil || t.stage != listening || t.protocol != s.protocol || t.local.port != a.port || !t.covers(&t.local, a) {
+		if t == nil || t.stage != listening || t.protocol != s.protocol || t.local.port != a.port ||
+			!t.covers(&t.local, a) {
 			continue
 		}
 		if best == nil || best.local.isAny() && (!t.local.isAny() || t.family == afInet) {
@@ -138,7 +139,7 @@ func (l *socket) admit() {
 	}
 }
 
-func (c *call) listen(_ *file, s *socket) int64 {
+func sysListen(c *call, _ *file, s *socket) int64 {
 	switch {
 	case !s.connects():
 		return -eOPNOTSUPP
@@ -154,7 +155,7 @@ func (c *call) listen(_ *file, s *socket) int64 {
 			return -eADDRINUSE
 		}
 	}
-	s.backlog = int32(min(uintptr(c.args[1].Uint()), most))
+	s.backlog = int32(min(uintptr(c.uint(1)), most))
 	s.changed()
 	s.admit()
 	return 0
@@ -193,7 +194,7 @@ func (c *call) acceptWith(f *file, s *socket, flags uintptr) int64 {
 		return c.socketWaits(f, s, 0, 0)
 	}
 	t := socketOf(s.first)
-	if errno := outAddress(&t.remote, t.family, c.args[1].Pointer(), c.args[2].Pointer()); errno != 0 {
+	if errno := outAddress(&t.remote, t.family, c.pointer(1), c.pointer(2)); errno != 0 {
 		return errno
 	}
 	fd := openSocket(t, flags)
@@ -277,13 +278,12 @@ func (c *call) canSend(f *file, s *socket, x *transfer) (to *socket, gone bool, 
 	return socketOf(s.peer), s.peer == noSocket, 0
 }
 
-func (c *call) accept(f *file, s *socket) int64 { return c.acceptWith(f, s, 0) }
-func (c *call) accept4() int64 {
-	flags := c.args[3].Flags()
-	if f := get(c.args[0].FD()); flags&^(oNonblock|oCloexec) != 0 && f != nil && f.flags&oPath == 0 {
+func sysAccept4(c *call) int64 {
+	flags := c.flags(3)
+	if f := get(c.fd(0)); flags&^(oNonblock|oCloexec) != 0 && f != nil && f.flags&oPath == 0 {
 		return -eINVAL // before it is seen that it is no socket
 	}
-	f, s, errno := getSocket(c.args[0].FD())
+	f, s, errno := getSocket(c.fd(0))
 	if errno != 0 {
 		return errno
 	}

@@ -25,13 +25,14 @@ type statBuf struct {
 
 func outStat(to uintptr, i *vfs.Info) int64 {
 	s := statBuf{
-		dev: deviceOf(i.System, i.Share), ino: i.Ino, nlink: uint64(i.Nlink), mode: i.Mode, uid: i.UID, gid: i.GID,
+		dev: deviceOf(i.System, i.Share), ino: i.Ino, nlink: uint64(i.Nlink), mode: i.Mode, uid: i.UID,
+		gid:  i.GID,
 		rdev: i.Rdev, size: sizeOf(i), blksize: pageSize, blocks: i.Blocks,
 	}
 	s.atime, s.atimeNsec = splitTime(i.Atime)
 	s.mtime, s.mtimeNsec = splitTime(i.Mtime)
 	s.ctime, s.ctimeNsec = splitTime(i.Ctime)
-	return copied(copyOut(to, uintptr(unsafe.Pointer(&s)), unsafe.Sizeof(s)))
+	return copied(store(to, &s))
 }
 
 // sizeOf is the size that a node tells: none in /proc, as on Linux, where files are made as they
@@ -54,20 +55,12 @@ func splitTime(ns int64) (sec, nsec int64) {
 
 // infoOf tells of an open file of any kind.
 func infoOf(f *file) (i vfs.Info) {
-	switch f.kind {
-	case node, device:
+	k := &kinds[f.kind]
+	if k.traits&named != 0 || k.traits&piped != 0 && pipes[f.obj].fifo != 0 {
 		return vfs.Stat(f.node)
-	case terminal:
-		i.Mode, i.Rdev = vfs.S_IFCHR|0o620, devTTY
-	case pipeRead, pipeWrite, pipeFIFO:
-		if pipes[f.obj].fifo != 0 {
-			return vfs.Stat(f.node)
-		}
-		i.Mode = vfs.S_IFIFO | 0o600
-	case socketFile:
-		i.Mode = vfs.S_IFSOCK | 0o777
-	default:
-		i.Mode = 0o600
+	}
+	if i.Mode = k.mode; f.kind == terminal {
+		i.Rdev = devTTY
 	}
 	i.Nlink = 1
 	i.Ino = 1<<32 + uint64(index(f))
@@ -105,54 +98,55 @@ func statxTimeOf(ns int64) statxTime {
 	return statxTime{sec: sec, nsec: uint32(nsec)}
 }
 
-func (c *call) statx() int64 {
+func sysStatx(c *call) int64 {
 	const (
 		reserved = 1 << 31
 		basic    = 0x7ff
 		birth    = 0x800
 		sync     = 0x6000
 	)
-	flags := c.args[2].Flags()
-	if flags&sync == sync || c.args[3].Flags()&reserved != 0 {
+	flags := c.flags(2)
+	if flags&sync == sync || c.flags(3)&reserved != 0 {
 		return -eINVAL
 	}
-	i, errno := infoAt(c.args[0].FD(), c.args[1].Pointer(), flags)
+	i, errno := c.infoAt(flags)
 	if errno != 0 {
 		return errno
 	}
 	s := statxBuf{
 		mask: basic, blksize: pageSize, nlink: i.Nlink, uid: i.UID, gid: i.GID, mode: uint16(i.Mode),
-		ino: i.Ino, size: uint64(sizeOf(&i)), blocks: uint64(i.Blocks), devMinor: uint32(deviceOf(i.System, i.Share)),
+		ino: i.Ino, size: uint64(sizeOf(&i)), blocks: uint64(i.Blocks),
+		devMinor:  uint32(deviceOf(i.System, i.Share)),
 		rdevMajor: uint32(i.Rdev>>8) & 0xfff, rdevMinor: uint32(i.Rdev&0xff | i.Rdev>>12&^0xff),
 	}
-	if c.args[3].Flags()&birth != 0 && i.Btime != 0 {
+	if c.flags(3)&birth != 0 && i.Btime != 0 {
 		s.mask |= birth
 		s.btime = statxTimeOf(i.Btime)
 	}
 	s.atime, s.ctime, s.mtime = statxTimeOf(i.Atime), statxTimeOf(i.Ctime), statxTimeOf(i.Mtime)
-	return copied(copyOut(c.args[4].Pointer(), uintptr(unsafe.Pointer(&s)), unsafe.Sizeof(s)))
+	return copied(store(c.pointer(4), &s))
 }
 
-func (c *call) fstat(f *file) int64 {
+func sysFstat(c *call, f *file) int64 {
 	i := infoOf(f)
-	return outStat(c.args[1].Pointer(), &i)
+	return outStat(c.pointer(1), &i)
 }
 
 // infoAt tells of what a call names: with atEmptyPath an empty path is the descriptor itself.
-func infoAt(dirfd, addr, flags uintptr) (i vfs.Info, errno int64) {
+func (c *call) infoAt(flags uintptr) (i vfs.Info, errno int64) {
 	const noAutomount, sync = 0x800, 0x6000
 	if flags&^(atNoFollow|atEmptyPath|noAutomount|sync) != 0 {
 		return i, -eINVAL
 	}
 	if flags&atEmptyPath != 0 {
-		none := addr == 0
+		none := c.pointer(1) == 0
 		if !none {
-			path, errno := inString(0, addr)
+			path, errno := inString(0, c.pointer(1))
 			none = errno == 0 && len(path) == 0
 		}
-		switch f := get(dirfd); {
+		switch f := get(c.fd(0)); {
 		case !none:
-		case int32(dirfd) == atFDCWD:
+		case c.int(0) == atFDCWD:
 			return vfs.Stat(cwd), 0
 		case f == nil:
 			return i, -eBADF
@@ -160,19 +154,19 @@ func infoAt(dirfd, addr, flags uintptr) (i vfs.Info, errno int64) {
 			return infoOf(f), 0
 		}
 	}
-	id, errno := lookUp(dirfd, addr, flags)
+	id, errno := c.lookUp(flags)
 	if errno != 0 {
 		return i, errno
 	}
 	return infoOfNode(id, flags), 0
 }
 
-func (c *call) statAt(dirfd, addr, to, flags uintptr) int64 {
-	i, errno := infoAt(dirfd, addr, flags)
+func sysNewfstatat(c *call) int64 {
+	i, errno := c.infoAt(c.flags(3))
 	if errno != 0 {
 		return errno
 	}
-	return outStat(to, &i)
+	return outStat(c.pointer(2), &i)
 }
 
 // outStatfs writes struct statfs: a file system in memory (tmpfs), one that is made up, or, of the
@@ -187,29 +181,22 @@ func outStatfs(to uintptr, system uint8, share int) int64 {
 	case share != 0:
 		kind = 0x01021997 // V9FS_MAGIC
 	}
-	words := [15]uint64{kind, pageSize, mem.AllFrames(), free, free, 1 << 20, 1 << 19, 0, vfs.NameMax, pageSize}
+	words := [15]uint64{kind, pageSize, mem.AllFrames(), free, free, 1 << 20, 1 << 19, 0,
+		vfs.NameMax, pageSize}
 	return copied(outWords(to, words[:]))
 }
 
-func (c *call) statfs() int64 {
-	id, errno := lookUp(here, c.args[0].Pointer(), 0)
+func sysStatfs(c *call) int64 {
+	id, errno := lookUp(here, c.pointer(0), 0)
 	if errno != 0 {
 		return errno
 	}
-	return outStatfs(c.args[1].Pointer(), vfs.SystemOf(id), vfs.ShareOf(id))
+	return outStatfs(c.pointer(1), vfs.SystemOf(id), vfs.ShareOf(id))
 }
 
-func (c *call) fstatfs(f *file) int64 {
+func sysFstatfs(c *call, f *file) int64 {
 	if f.kind == node {
-		return outStatfs(c.args[1].Pointer(), vfs.SystemOf(f.node), vfs.ShareOf(f.node))
+		return outStatfs(c.pointer(1), vfs.SystemOf(f.node), vfs.ShareOf(f.node))
 	}
-	return outStatfs(c.args[1].Pointer(), vfs.Tree, 0)
-}
-
-func (c *call) stat() int64 { return c.statAt(here, c.args[0].Pointer(), c.args[1].Pointer(), 0) }
-func (c *call) lstat() int64 {
-	return c.statAt(here, c.args[0].Pointer(), c.args[1].Pointer(), atNoFollow)
-}
-func (c *call) newfstatat() int64 {
-	return c.statAt(c.args[0].FD(), c.args[1].Pointer(), c.args[2].Pointer(), c.args[3].Flags())
+	return outStatfs(c.pointer(1), vfs.Tree, 0)
 }

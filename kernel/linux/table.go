@@ -6,73 +6,133 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
+	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
 // The table of the system calls. Each architecture has its own, by number:
 // table_amd64.go.
 
-// row is a system call. One of the functions answers it; without any it is not answered.
+// row is a system call. One of the functions answers it.
 type row struct {
-	name   string
-	do     func(c *call) int64
-	file   func(c *call, f *file) int64            // of a call whose first argument is an open descriptor
-	socket func(c *call, f *file, s *socket) int64 // and that of a socket
-	path   bool                                    // file is for a descriptor of O_PATH, too
-	quiet  bool                                    // it is no event: programs make it so often that no other would be left
-	starts bool                                    // it is to start another program
-	not    string                                  // what of it is not supported, or is done otherwise than Linux does
+	do func(c *call) int64
+	// Of a call whose first argument is an open descriptor, and that of a socket.
+	file   func(c *call, f *file) int64
+	socket func(c *call, f *file, s *socket) int64
+	args   string // how do gets its arguments (arrange); "": as they come
+	path   bool   // file is for a descriptor of O_PATH, too
+	quiet  bool   // it is no event: programs make it so often that no other would be left
+	starts bool   // it is to start another program
 }
 
 // do makes the call with that number; cpu is the running CPU's record.
 func (c *call) do(cpu *percpu.Record, number uintptr) int64 {
 	percpu.AssertLocked()
-	if number < uintptr(len(table)) {
-		// The compiler must not see that c goes to a function that it does not know, or
-		// it puts c on the heap.
-		c := (*call)(arch.Pointer(uintptr(unsafe.Pointer(c))))
-		switch r := &table[number]; {
-		case r.quiet:
-			return r.do(c)
-		case r.do != nil:
-			at := cpu.NoteCall(uint32(number), uintptr(c.args[0]))
-			result := r.do(c) // a call that waits does not come back
-			cpu.Answer(at, uint32(number), uintptr(result))
-			return result
-		case r.file != nil:
-			f := get(c.args[0].FD())
-			if f == nil || f.flags&oPath != 0 && !r.path {
-				return -eBADF
-			}
-			at := cpu.NoteCall(uint32(number), uintptr(c.args[0]))
-			result := r.file(c, f)
-			cpu.Answer(at, uint32(number), uintptr(result))
-			return result
-		case r.socket != nil:
-			f, s, errno := getSocket(c.args[0].FD())
-			if errno != 0 {
-				return errno
-			}
-			at := cpu.NoteCall(uint32(number), uintptr(c.args[0]))
-			result := r.socket(c, f, s)
-			cpu.Answer(at, uint32(number), uintptr(result))
-			return result
-		case r.starts:
-			refuseProgram()
-		}
+	if number >= uintptr(len(table)) {
+		return c.missing(number)
 	}
-	switch number {
-	case PanicCall:
+	// The compiler must not see that c goes to a function that it does not know, or
+	// it puts c on the heap.
+	hidden := (*call)(arch.Pointer(uintptr(unsafe.Pointer(c))))
+	r := &table[number]
+	var f *file
+	var s *socket
+	errno := int64(0)
+	switch {
+	case r.quiet:
+		return r.do(hidden)
+	case r.do != nil:
+	case r.file != nil:
+		if f = get(c.fd(0)); f == nil || f.flags&oPath != 0 && !r.path {
+			return -eBADF
+		}
+	case r.socket != nil:
+		if f, s, errno = getSocket(c.fd(0)); errno != 0 {
+			return errno
+		}
+	default:
+		return c.missing(number)
+	}
+	at := cpu.NoteCall(uint32(number), c.args[0])
+	result := int64(0)
+	switch { // a call that waits does not come back
+	case f == nil:
+		came := c.args
+		if len(r.args) > 0 {
+			c.arrange(r.args)
+		}
+		result = r.do(hidden)
+		c.args = came
+	case s == nil:
+		result = r.file(hidden, f)
+	default:
+		result = r.socket(hidden, f, s)
+	}
+	cpu.Answer(at, uint32(number), uintptr(result))
+	return result
+}
+
+// arrange gives a call the arguments of another one, which does the same and more. form has a
+// letter for each of those: a digit is the argument that came with that number. The others are 0.
+func (c *call) arrange(form string) {
+	came := c.args
+	for i := range c.args {
+		v := uintptr(0)
+		if i < len(form) {
+			switch b := form[i]; b {
+			case 'h':
+				v = here
+			case 'n':
+				v = atNoFollow
+			case 'r':
+				v = atRemoveDir
+			case 'c': // creat
+				v = vfs.O_CREAT | oWronly | vfs.O_TRUNC
+			case 'd':
+				v = byDescriptor
+			case 'm': // nanoseconds of a microsecond
+				v = 1000
+			case '+':
+				v = 1
+			case '-':
+			default:
+				v = came[b-'0']
+			}
+		}
+		c.args[i] = v
+	}
+}
+
+// missing is a call that the table has no answer for.
+func (c *call) missing(number uintptr) int64 {
+	switch {
+	case number == PanicCall:
 		return c.panic()
-	case handle.Call:
+	case number == handle.Call:
 		return c.resource()
+	case number < uintptr(len(table)) && table[number].starts:
+		refuseProgram()
 	}
 	return noSuchCall(number)
 }
 
 // CallName returns the name of system call n, or "?". Any context.
 func CallName(n int) string {
-	if n < 0 || n >= len(table) || len(table[n].name) == 0 {
-		return "?"
+	for at := 1; at < len(callList); at++ {
+		number := 0
+		for ; callList[at] != ' '; at++ {
+			number = 10*number + int(callList[at]-'0')
+		}
+		at++
+		end := at
+		for callList[end] >= '0' && callList[end] != ':' {
+			end++
+		}
+		if number == n {
+			return callList[at:end]
+		}
+		for callList[at] != '\n' {
+			at++
+		}
 	}
-	return table[n].name
+	return "?"
 }

@@ -1,19 +1,16 @@
 package linux
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/kernel/clock"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/thread"
 	"github.com/zeroframe/zeroframe/kernel/tty"
-	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
 // The terminal: the serial port behind its line discipline, and what pairs share with it.
 
-func (c *call) readTerminal(f *file, to, n uintptr) int64 {
+func readTerminal(c *call, f *file, to, n uintptr) int64 {
 	t := f.terminal()
 	if n == 0 {
 		return 0
@@ -69,11 +66,6 @@ func (c *call) waitForByte(f *file, tenths int) int64 {
 	c.takeTurn()
 	thread.Block(c.f, thread.ForFile, index(f), t.Until, 0)
 	return 0
-}
-
-// isTerminal reports whether an open file is the terminal.
-func (f *file) isTerminal() bool {
-	return f.kind == terminal || f.kind == device && (f.rdev == devTTY || f.rdev == devConsole)
 }
 
 // Pump moves what has come in at the serial port to the line discipline, as long as
@@ -153,7 +145,49 @@ func tellReaders() {
 	}
 }
 
-func (c *call) ioctl(f *file) int64 {
+func sysIoctl(c *call, f *file) int64 {
+	const (
+		inputBytes  = 0x541b
+		nonblock    = 0x5421
+		keepOnExec  = 0x5450
+		closeOnExec = 0x5451
+		entropyBits = 0x80045200
+	)
+	switch c.op(1) {
+	case closeOnExec, keepOnExec:
+		cloexec[c.fd(0)] = c.op(1) == closeOnExec
+		return 0
+	case nonblock:
+		v, ok := in32(c.pointer(2))
+		if !ok {
+			return -eFAULT
+		}
+		f.flags &^= oNonblock
+		if v != 0 {
+			f.flags |= oNonblock
+		}
+		return 0
+	case entropyBits:
+		if f.kind == randomDevice {
+			return copied(out32(c.pointer(2), 256)) // as /proc/sys/kernel/random/entropy_avail
+		}
+	case inputBytes:
+		if n, ok := f.unread(); ok {
+			return copied(out32(c.pointer(2), uint32(n)))
+		}
+	}
+	if f.kind == socketFile {
+		return socketOf(f.obj).ioctl(c.op(1), c.pointer(2))
+	}
+	t := f.terminal()
+	if t == nil || !t.IsTerminal() {
+		return -eNOTTY
+	}
+	return c.controlTerminal(f, t)
+}
+
+// controlTerminal is ioctl for a terminal.
+func (c *call) controlTerminal(f *file, t *tty.Terminal) int64 {
 	const (
 		tcGets      = 0x5401
 		tcSets      = 0x5402
@@ -165,49 +199,8 @@ func (c *call) ioctl(f *file) int64 {
 		flush       = 0x540b
 		getWinsize  = 0x5413
 		setWinsize  = 0x5414
-		inputBytes  = 0x541b
 		drainBreak  = 0x5425
-		nonblock    = 0x5421
-		keepOnExec  = 0x5450
-		closeOnExec = 0x5451
-		entropyBits = 0x80045200
 	)
-	switch c.args[1].Op() {
-	case closeOnExec, keepOnExec:
-		cloexec[c.args[0].FD()] = c.args[1].Op() == closeOnExec
-		return 0
-	case nonblock:
-		v, ok := in32(c.args[2].Pointer())
-		if !ok {
-			return -eFAULT
-		}
-		f.flags &^= oNonblock
-		if v != 0 {
-			f.flags |= oNonblock
-		}
-		return 0
-	case entropyBits:
-		if f.kind == device && (f.rdev == devRandom || f.rdev == devURandom) {
-			return copied(out32(c.args[2].Pointer(), 256)) // as /proc/sys/kernel/random/entropy_avail
-		}
-	case inputBytes:
-		if f.kind == node && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFREG {
-			return copied(out32(c.args[2].Pointer(), uint32(vfs.Size(f.node)-f.off)))
-		}
-	}
-	if f.kind == socketFile {
-		return socketOf(f.obj).ioctl(c.args[1].Op(), c.args[2].Pointer())
-	}
-	if f.kind == watcher && c.args[1].Op() == inputBytes {
-		return copied(out32(c.args[2].Pointer(), uint32(vfs.EventBytes(int(f.obj)))))
-	}
-	if (f.kind == pipeRead || f.kind == pipeWrite || f.kind == pipeFIFO) && c.args[1].Op() == inputBytes {
-		return copied(out32(c.args[2].Pointer(), uint32(pipes[f.obj].n)))
-	}
-	t := f.terminal()
-	if t == nil || !t.IsTerminal() {
-		return -eNOTTY
-	}
 	pair := f.pair() != nil
 	if pair {
 		if v := c.controlPair(f); v != -eNOTTY {
@@ -215,18 +208,18 @@ func (c *call) ioctl(f *file) int64 {
 		}
 	}
 	master := pair && f.isMaster()
-	switch c.args[1].Op() {
+	switch c.op(1) {
 	case tcGets:
 		var s tty.Termios
 		t.Get(&s)
-		return copied(copyOut(c.args[2].Pointer(), uintptr(unsafe.Pointer(&s)), unsafe.Sizeof(s)))
+		return copied(store(c.pointer(2), &s))
 	case tcSets, tcSetsWait, tcSetsFlush:
 		var s tty.Termios
-		if !copyIn(uintptr(unsafe.Pointer(&s)), c.args[2].Pointer(), unsafe.Sizeof(s)) {
+		if !load(&s, c.pointer(2)) {
 			return -eFAULT
 		}
 		t.Set(&s)
-		if c.args[1].Op() == tcSetsFlush {
+		if c.op(1) == tcSetsFlush {
 			t.Flush()
 		}
 		if pair {
@@ -235,7 +228,7 @@ func (c *call) ioctl(f *file) int64 {
 		return 0
 	case flush:
 		const in, out, both = 0, 1, 2
-		which := c.args[2].Word()
+		which := c.word(2)
 		if which > both {
 			return -eINVAL
 		}
@@ -253,9 +246,10 @@ func (c *call) ioctl(f *file) int64 {
 		return 0
 	case getWinsize:
 		rows, columns, wide, high := t.Winsize()
-		return copied(out64(c.args[2].Pointer(), uint64(rows)|uint64(columns)<<16|uint64(wide)<<32|uint64(high)<<48))
+		return copied(out64(c.pointer(2),
+			uint64(rows)|uint64(columns)<<16|uint64(wide)<<32|uint64(high)<<48))
 	case setWinsize:
-		size, ok := in64(c.args[2].Pointer())
+		size, ok := in64(c.pointer(2))
 		if !ok {
 			return -eFAULT
 		}
@@ -263,18 +257,12 @@ func (c *call) ioctl(f *file) int64 {
 			Send(sigWINCH)
 		}
 		return 0
-	case inputBytes:
-		n := t.Buffered()
-		if master {
-			n = t.Shown()
-		}
-		return copied(out32(c.args[2].Pointer(), uint32(n)))
 	case getPgrp:
 		switch {
 		case master:
-			return copied(out32(c.args[2].Pointer(), 0))
+			return copied(out32(c.pointer(2), 0))
 		case !pair:
-			return copied(out32(c.args[2].Pointer(), pid))
+			return copied(out32(c.pointer(2), pid))
 		}
 	case setPgrp:
 		if !pair {

@@ -1,8 +1,6 @@
 package linux
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 	"github.com/zeroframe/zeroframe/kernel/console"
 	"github.com/zeroframe/zeroframe/kernel/goinfo"
@@ -29,9 +27,10 @@ const (
 	archGetFS = 0x1003
 )
 
-// clone makes a thread. Processes there are none.
-func (c *call) clone() int64 {
-	flags, stack, parentTID, childTID, tls := c.args[0].Word(), c.args[1].Pointer(), c.args[2].Pointer(), c.args[3].Pointer(), c.args[4].Pointer()
+// sysClone makes a thread. Processes there are none.
+func sysClone(c *call) int64 {
+	flags, stack, parentTID, childTID, tls := c.word(0), c.pointer(1), c.pointer(2), c.pointer(3),
+		c.pointer(4)
 	if flags&cloneVM == 0 || stack == 0 {
 		if flags&clonePidFD == 0 { // with it, package os only asks whether there is this flag
 			refuseProgram()
@@ -53,7 +52,8 @@ func (c *call) clone() int64 {
 	if flags&cloneSetTLS != 0 {
 		t.Frame.TLS = tls
 	}
-	t.Mask, t.Name, t.Affinity = thread.Current().Mask, thread.Current().Name, thread.Current().Affinity
+	t.Mask, t.Name, t.Affinity = thread.Current().Mask, thread.Current().Name,
+		thread.Current().Affinity
 	tasksChanged()
 	t.KeepCaps = thread.Current().KeepCaps
 	if flags&cloneChildClear != 0 {
@@ -95,11 +95,11 @@ var sized bool
 // take.
 const maxStackShare = 4
 
-// exit ends the calling thread, and with the last one the program.
-func (c *call) exit() int64 {
+// sysExit ends the calling thread, and with the last one the program.
+func sysExit(c *call) int64 {
 	t := thread.Current()
 	if thread.Count() == 1 {
-		exit(c.f, int(c.args[0].Int()&0xff))
+		exit(c.f, int(c.int(0)&0xff))
 	}
 	if t.ClearTID != 0 && out32(t.ClearTID, 0) {
 		if name, ok := futexName(t.ClearTID, 0); ok {
@@ -115,21 +115,21 @@ func (c *call) exit() int64 {
 	return 0
 }
 
-func (c *call) exitGroup() int64 {
-	exit(c.f, int(c.args[0].Int()&0xff))
+func sysExitGroup(c *call) int64 {
+	exit(c.f, int(c.int(0)&0xff))
 	return 0
 }
 
 // saidSetGS is set once the log has the line that archPrctl writes. Under the kernel lock.
 var saidSetGS bool
 
-func (c *call) archPrctl() int64 {
-	switch c.args[0].Op() {
+func sysArchPrctl(c *call) int64 {
+	switch c.op(0) {
 	case archSetFS:
-		if c.args[1].Pointer() >= 1<<47 {
+		if c.pointer(1) >= 1<<47 {
 			return -ePERM
 		}
-		c.f.SetUserTLS(c.args[1].Pointer())
+		c.f.SetUserTLS(c.pointer(1))
 		return 0
 	case archSetGS:
 		if !saidSetGS {
@@ -138,27 +138,27 @@ func (c *call) archPrctl() int64 {
 			console.String("arch_prctl(ARCH_SET_GS) is refused (EINVAL): GS is the kernel's\n")
 		}
 	case archGetFS:
-		return copied(out64(c.args[1].Pointer(), uint64(arch.UserTLS())))
+		return copied(out64(c.pointer(1), uint64(arch.UserTLS())))
 	}
 	return -eINVAL
 }
 
-func (c *call) schedYield() int64 {
+func sysSchedYield(c *call) int64 {
 	c.f.SetResult(0)
 	thread.Yield(c.f)
 	return 0
 }
 
-// schedGetaffinity: a mask of 64 bits, as there are no more CPUs.
-func (c *call) schedGetaffinity() int64 {
-	if n := c.args[1].Uint(); n < 8 || n%8 != 0 {
+// sysSchedGetaffinity: a mask of 64 bits, as there are no more CPUs.
+func sysSchedGetaffinity(c *call) int64 {
+	if n := c.uint(1); n < 8 || n%8 != 0 {
 		return -eINVAL
 	}
-	t := threadOrSelf(c.args[0].Int())
+	t := threadOrSelf(c.int(0))
 	if t == nil {
 		return -eSRCH
 	}
-	if !out64(c.args[2].Pointer(), t.Affinity&allCPUs()) {
+	if !out64(c.pointer(2), t.Affinity&allCPUs()) {
 		return -eFAULT
 	}
 	return 8
@@ -183,12 +183,12 @@ func threadOrSelf(tid int32) *thread.Thread {
 	return thread.Get(tid)
 }
 
-func (c *call) schedSetaffinity() int64 {
+func sysSchedSetaffinity(c *call) int64 {
 	var set uint64
-	if !copyIn(uintptr(unsafe.Pointer(&set)), c.args[2].Pointer(), min(uintptr(c.args[1].Uint()), 8)) {
+	if !copyIn(addressOf(&set), c.pointer(2), min(uintptr(c.uint(1)), 8)) {
 		return -eFAULT
 	}
-	t := threadOrSelf(c.args[0].Int())
+	t := threadOrSelf(c.int(0))
 	switch set &= allCPUs(); {
 	case t == nil:
 		return -eSRCH
@@ -199,9 +199,9 @@ func (c *call) schedSetaffinity() int64 {
 	return 0
 }
 
-func (c *call) setTIDAddress() int64 {
+func sysSetTIDAddress(c *call) int64 {
 	t := thread.Current()
-	t.ClearTID = c.args[0].Pointer()
+	t.ClearTID = c.pointer(0)
 	return int64(t.TID)
 }
 
@@ -235,4 +235,4 @@ func paint(lo, hi uintptr) {
 	}
 }
 
-func (c *call) gettid() int64 { return int64(thread.Current().TID) }
+func sysGettid(c *call) int64 { return int64(thread.Current().TID) }

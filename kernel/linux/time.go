@@ -17,9 +17,8 @@ const (
 	clockMax        = 11
 	timerAbsolute   = 1
 
-	itimerReal    = 0
-	itimerVirtual = 1
-	itimerProf    = 2
+	itimerReal = 0
+	itimerProf = 2
 )
 
 // now returns a clock's time in ns.
@@ -37,30 +36,30 @@ func now(id uintptr) (ns uint64, ok bool) {
 	return 0, false
 }
 
-func (c *call) clockGettime() int64 {
-	ns, ok := now(c.args[0].Op())
+func sysClockGettime(c *call) int64 {
+	ns, ok := now(c.op(0))
 	if !ok {
 		return -eINVAL
 	}
-	return outTimespec(c.args[1].Pointer(), ns)
+	return outTimespec(c.pointer(1), ns)
 }
 
-func (c *call) clockGetres() int64 {
-	if _, ok := now(c.args[0].Op()); !ok {
+func sysClockGetres(c *call) int64 {
+	if _, ok := now(c.op(0)); !ok {
 		return -eINVAL
 	}
 	if c.args[1] == 0 {
 		return 0
 	}
-	return outTimespec(c.args[1].Pointer(), 1)
+	return outTimespec(c.pointer(1), 1)
 }
 
-func (c *call) clockSettime() int64 {
-	ns, e := inTimespec(c.args[1].Pointer())
+func sysClockSettime(c *call) int64 {
+	ns, e := inTimespec(c.pointer(1))
 	if e != 0 {
 		return e
 	}
-	if c.args[0].Op() != clockRealtime {
+	if c.op(0) != clockRealtime {
 		return -eINVAL
 	}
 	clock.SetWall(int64(ns))
@@ -69,31 +68,29 @@ func (c *call) clockSettime() int64 {
 	return 0
 }
 
-func (c *call) gettimeofday() int64 {
-	if c.args[1] != 0 && !zeroOut(c.args[1].Pointer(), 8) { // the time zone
+func sysGettimeofday(c *call) int64 {
+	if c.args[1] != 0 && !zeroOut(c.pointer(1), 8) { // the time zone
 		return -eFAULT
 	}
 	if c.args[0] == 0 {
 		return 0
 	}
 	ns := uint64(clock.Wall())
-	return copied(out64(c.args[0].Pointer(), ns/1e9) && out64(c.args[0].Pointer()+8, ns%1e9/1000))
+	return copied(out64(c.pointer(0), ns/1e9) && out64(c.pointer(0)+8, ns%1e9/1000))
 }
 
-func (c *call) time() int64 {
+func sysTime(c *call) int64 {
 	s := uint64(clock.Wall()) / 1e9
-	if c.args[0] != 0 && !out64(c.args[0].Pointer(), s) {
+	if c.args[0] != 0 && !out64(c.pointer(0), s) {
 		return -eFAULT
 	}
 	return int64(s)
 }
 
-func (c *call) nanosleep() int64 { return c.sleep(1, false, c.args[0].Pointer(), c.args[1].Pointer()) }
-
-func (c *call) clockNanosleep() int64 {
-	switch c.args[0].Op() {
+func sysClockNanosleep(c *call) int64 {
+	switch c.op(0) {
 	case clockRealtime, 1, 7, 8, 9, clockMax:
-		return c.sleep(c.args[0].Op(), c.args[1].Flags()&timerAbsolute != 0, c.args[2].Pointer(), c.args[3].Pointer())
+		return c.sleep(c.op(0), c.flags(1)&timerAbsolute != 0, c.pointer(2), c.pointer(3))
 	case clockProcessCPU, clockThreadCPU, 4, 5, 6: // Linux can sleep by the first of them only
 		return -eOPNOTSUPP
 	}
@@ -124,17 +121,14 @@ func (c *call) sleep(id uintptr, absolute bool, timespec, left uintptr) int64 {
 	return 0
 }
 
-// itimers are the three interval timers of setitimer(2): real time, and the
-// program's own running time, for which no difference is made between user code and
-// kernel. Under the kernel lock.
-var itimers [3]struct {
-	next, interval uint64 // ns of clock.Now, or of thread.CPUTime; next 0: off
-}
+// itimerSignals are those of the three interval timers of setitimer(2), which are the last of
+// timers:
+// real time, and the program's own running time, for which no difference is made between user code
+// and kernel. Never written.
+var itimerSignals = [3]uint8{sigALRM, sigVTALRM, sigPROF}
 
-var itimerSignals = [3]uint8{sigALRM, sigVTALRM, sigPROF} // never written
-
-// Tick sends the signals of the interval timers that have run out, and returns when the
-// next one may do so, or ^0. Kernel context.
+// Tick sends the signals of the timers that have run out, and returns when the next one may do so,
+// or ^0. Kernel context.
 func Tick(now uint64) (next uint64) {
 	percpu.AssertLocked()
 	next = min(pollCard(now), pollShares(now))
@@ -144,34 +138,11 @@ func Tick(now uint64) (next uint64) {
 	if limits[limitCPU].soft != unlimited && thread.Current() != nil {
 		next = min(next, tickCPU(now))
 	}
-	for i := range itimers {
-		t := &itimers[i]
-		if t.next == 0 {
-			continue
-		}
-		at := now
-		if i != itimerReal {
-			if thread.Current() == nil {
-				continue // no time passes while nothing runs
-			}
-			at = thread.CPUTime()
-		}
-		if at >= t.next {
-			sendTimer(nil, int(itimerSignals[i]), false)
-			if t.interval == 0 {
-				t.next = 0
-				logTimer(handle.Close, uintptr(i), 0)
-				continue
-			}
-			t.next += ((at-t.next)/t.interval + 1) * t.interval
-		}
-		next = min(next, now+(t.next-at))
-	}
 	return next
 }
 
-func (c *call) setitimer() int64 {
-	if c.args[0].Op() > itimerProf {
+func sysSetitimer(c *call) int64 {
+	if c.op(0) > itimerProf {
 		return -eINVAL
 	}
 	var v [4]uint64 // interval: s, us; value: s, us
@@ -180,29 +151,26 @@ func (c *call) setitimer() int64 {
 			break
 		}
 		var ok bool
-		if v[i], ok = in64(c.args[1].Pointer() + uintptr(i)*8); !ok {
+		if v[i], ok = in64(c.pointer(1) + uintptr(i)*8); !ok {
 			return -eFAULT
 		}
 		if v[i] > 1<<33 || i%2 == 1 && v[i] >= 1e6 {
 			return -eINVAL
 		}
 	}
-	if e := c.getitimerTo(c.args[2].Pointer()); e != 0 {
+	if e := c.getitimerTo(c.pointer(2)); e != 0 {
 		return e
 	}
-	t := &itimers[c.args[0].Op()]
-	value := v[2]*1e9 + v[3]*1000
-	if t.next != 0 {
-		logTimer(handle.Close, c.args[0].Op(), 0)
+	t := c.itimer()
+	t.signal, t.ofKernel, t.clock = itimerSignals[c.op(0)], true, clockProcessCPU
+	if c.op(0) == itimerReal {
+		t.clock = clockMonotonic
 	}
-	t.interval, t.next = v[0]*1e9+v[1]*1000, 0
-	if value != 0 {
-		logTimer(handle.Open, c.args[0].Op(), value)
-		t.next = c.itimerNow() + value
-		thread.Nudge()
-	}
+	t.start(v[0]*1e9+v[1]*1000, v[2]*1e9+v[3]*1000, false)
 	return 0
 }
+
+func (c *call) itimer() *timer { return &timers[maxTimers+c.op(0)] }
 
 // logTimer logs that a timer has been set, for so many ns, or is set no more.
 func logTimer(e handle.Event, timer uintptr, ns uint64) {
@@ -211,30 +179,22 @@ func logTimer(e handle.Event, timer uintptr, ns uint64) {
 	}
 }
 
-func (c *call) itimerNow() uint64 {
-	if c.args[0].Op() == itimerReal {
-		return clock.Now()
-	}
-	return thread.CPUTime()
-}
-
-func (c *call) getitimer() int64 {
-	if c.args[0].Op() > itimerProf {
+func sysGetitimer(c *call) int64 {
+	if c.op(0) > itimerProf {
 		return -eINVAL
 	}
 	if c.args[1] == 0 {
 		return -eFAULT
 	}
-	return c.getitimerTo(c.args[1].Pointer())
+	return c.getitimerTo(c.pointer(1))
 }
 
 func (c *call) getitimerTo(a uintptr) int64 {
 	if a == 0 {
 		return 0
 	}
-	t := &itimers[c.args[0].Op()]
-	left := uint64(0)
-	if at := c.itimerNow(); t.next > at {
+	t, left := c.itimer(), uint64(0)
+	if at, _ := t.now(); t.next > at {
 		left = t.next - at
 	}
 	return copied(out64(a, t.interval/1e9) && out64(a+8, t.interval%1e9/1000) &&

@@ -24,6 +24,7 @@ type timer struct {
 	of             int32  // the thread whose running time counts, for clockThreadCPU
 	next, interval uint64 // ns of the clock; next 0: off
 	overrun        int32  // expirations at the last signal beyond one
+	ofKernel       bool   // the signal is the kernel's: of setitimer
 
 	// A timer of timerfd_create sends no signal: its open file, of number file-1, counts.
 	file     int32
@@ -35,7 +36,7 @@ type timer struct {
 
 // Under the kernel lock.
 var (
-	timers [maxTimers]timer
+	timers [maxTimers + len(itimerSignals)]timer // behind the others, those of setitimer
 	// timersArmed is how many are not off: without any, Tick does not look.
 	timersArmed int
 )
@@ -47,12 +48,12 @@ const (
 	notifyThread = 4
 )
 
-func (c *call) timerCreate() int64 {
-	t := timer{used: true, signal: sigALRM, clock: uint8(c.args[0].Op()), of: thread.Current().TID}
-	if _, ok := now(c.args[0].Op()); !ok {
+func sysTimerCreate(c *call) int64 {
+	t := timer{used: true, signal: sigALRM, clock: uint8(c.op(0)), of: thread.Current().TID}
+	if _, ok := now(c.op(0)); !ok {
 		return -eINVAL
 	}
-	switch c.args[0].Op() {
+	switch c.op(0) {
 	case 4, 5, 6: // raw and coarse
 		return -eOPNOTSUPP
 	}
@@ -61,7 +62,7 @@ func (c *call) timerCreate() int64 {
 		var v [3]uint64 // value; signal and kind; thread
 		for i := range v {
 			var ok bool
-			if v[i], ok = in64(c.args[1].Pointer() + uintptr(i)*8); !ok {
+			if v[i], ok = in64(c.pointer(1) + uintptr(i)*8); !ok {
 				return -eFAULT
 			}
 		}
@@ -82,7 +83,7 @@ func (c *call) timerCreate() int64 {
 	if id == maxTimers {
 		return -eAGAIN
 	}
-	if !out32(c.args[2].Pointer(), uint32(id)) {
+	if !out32(c.pointer(2), uint32(id)) {
 		return -eFAULT
 	}
 	timers[id] = t
@@ -100,10 +101,10 @@ func freeTimer() (id int) {
 // timer returns the timer that a call names, or nil.
 func (c *call) timer() *timer {
 	percpu.AssertLocked()
-	if c.args[0].Op() >= maxTimers || !timers[c.args[0].Op()].used || timers[c.args[0].Op()].file != 0 {
+	if c.op(0) >= maxTimers || !timers[c.op(0)].used || timers[c.op(0)].file != 0 {
 		return nil
 	}
-	return &timers[c.args[0].Op()]
+	return &timers[c.op(0)]
 }
 
 // now returns the time of the timer's clock. ok is false if it stands still, as its thread
@@ -141,14 +142,18 @@ func (t *timer) set(next uint64) {
 // key is the timer's in the log of resources.
 func (t *timer) key() uintptr {
 	percpu.AssertLocked()
-	return handle.TimerPOSIX + (uintptr(unsafe.Pointer(t))-uintptr(unsafe.Pointer(&timers)))/unsafe.Sizeof(*t)
+	i := (addressOf(t) - addressOf(&timers)) / unsafe.Sizeof(*t)
+	if i >= maxTimers {
+		return i - maxTimers
+	}
+	return handle.TimerPOSIX + i
 }
 
-func (c *call) timerSettime() int64 {
+func sysTimerSettime(c *call) int64 {
 	if c.args[2] == 0 {
 		return -eINVAL
 	}
-	interval, value, e := inTimerspec(c.args[2].Pointer())
+	interval, value, e := inTimerspec(c.pointer(2))
 	if e != 0 {
 		return e
 	}
@@ -157,11 +162,11 @@ func (c *call) timerSettime() int64 {
 		return -eINVAL
 	}
 	if c.args[3] != 0 {
-		if e := t.out(c.args[3].Pointer()); e != 0 {
+		if e := t.out(c.pointer(3)); e != 0 {
 			return e
 		}
 	}
-	t.start(interval, value, c.args[1].Flags()&timerAbsolute != 0)
+	t.start(interval, value, c.flags(1)&timerAbsolute != 0)
 	return 0
 }
 
@@ -185,12 +190,12 @@ func (t *timer) start(interval, value uint64, absolute bool) {
 	thread.Nudge()
 }
 
-func (c *call) timerGettime() int64 {
+func sysTimerGettime(c *call) int64 {
 	t := c.timer()
 	if t == nil {
 		return -eINVAL
 	}
-	return t.out(c.args[1].Pointer())
+	return t.out(c.pointer(1))
 }
 
 // out writes a struct itimerspec.
@@ -208,7 +213,7 @@ func (t *timer) out(a uintptr) int64 {
 	return outTimespec(a+timespecSize, left)
 }
 
-func (c *call) timerGetoverrun() int64 {
+func sysTimerGetoverrun(c *call) int64 {
 	t := c.timer()
 	if t == nil {
 		return -eINVAL
@@ -216,7 +221,7 @@ func (c *call) timerGetoverrun() int64 {
 	return int64(t.overrun)
 }
 
-func (c *call) timerDelete() int64 {
+func sysTimerDelete(c *call) int64 {
 	t := c.timer()
 	if t == nil {
 		return -eINVAL
@@ -261,7 +266,7 @@ func tickTimers(when uint64) (next uint64) {
 			}
 			t.overrun = int32(min(over, 1<<31-1))
 			if t.signal != 0 {
-				sendTimer(thread.Get(t.to), int(t.signal), true)
+				t.send(thread.Get(t.to))
 			}
 			if t.interval == 0 {
 				t.set(0)
@@ -274,17 +279,16 @@ func tickTimers(when uint64) (next uint64) {
 	return next
 }
 
-// sendTimer sends a signal that says that a timer has sent it: one of timer_create, or of
-// setitimer.
-func sendTimer(to *thread.Thread, sig int, created bool) {
-	bit := uint64(1) << (sig - 1)
+// send sends the timer's signal to a thread, or, with nil, to one that takes it.
+func (t *timer) send(to *thread.Thread) {
+	bit := uint64(1) << (t.signal - 1)
 	if to == nil {
 		to = taker(bit)
 	}
-	if created {
-		to.ByTimer |= bit
-	} else {
+	if t.ofKernel {
 		to.ByKernel |= bit
+	} else {
+		to.ByTimer |= bit
 	}
-	send(to, sig)
+	send(to, int(t.signal))
 }

@@ -1,8 +1,6 @@
 package linux
 
 import (
-	"unsafe"
-
 	"github.com/zeroframe/zeroframe/arch"
 )
 
@@ -12,13 +10,13 @@ import (
 
 const timerCancelOnSet = 2
 
-func (c *call) timerfdCreate() int64 {
+func sysTimerfdCreate(c *call) int64 {
 	const clockReal, clockMono, clockBoot, clockRealAlarm, clockBootAlarm = 0, 1, 7, 8, 9
-	flags := c.args[1].Flags()
+	flags := c.flags(1)
 	if flags&^(oNonblock|oCloexec) != 0 {
 		return -eINVAL
 	}
-	switch c.args[0].Op() {
+	switch c.op(0) {
 	case clockReal, clockMono, clockBoot, clockRealAlarm, clockBootAlarm:
 	default:
 		return -eINVAL
@@ -29,7 +27,7 @@ func (c *call) timerfdCreate() int64 {
 	}
 	fd := open(file{kind: timerFile, flags: flags&oNonblock | oRdwr, obj: int32(id)}, flags)
 	if fd >= 0 {
-		timers[id] = timer{used: true, clock: uint8(c.args[0].Op()), file: int32(fds[fd])}
+		timers[id] = timer{used: true, clock: uint8(c.op(0)), file: int32(fds[fd])}
 	}
 	return fd
 }
@@ -42,16 +40,16 @@ func timerOf(f *file) *timer {
 	return &timers[f.obj]
 }
 
-func (c *call) timerfdSettime() int64 {
-	flags := c.args[1].Flags()
-	interval, value, e := inTimerspec(c.args[2].Pointer())
+func sysTimerfdSettime(c *call) int64 {
+	flags := c.flags(1)
+	interval, value, e := inTimerspec(c.pointer(2))
 	if e != 0 {
 		return e
 	}
 	if flags&^(timerAbsolute|timerCancelOnSet) != 0 {
 		return -eINVAL
 	}
-	f := get(c.args[0].FD())
+	f := get(c.fd(0))
 	if f == nil || f.flags&oPath != 0 {
 		return -eBADF
 	}
@@ -68,19 +66,19 @@ func (c *call) timerfdSettime() int64 {
 		t.expire()
 	}
 	if c.args[3] != 0 {
-		t := (*timer)(arch.Pointer(uintptr(unsafe.Pointer(&old))))
-		return t.outSpec(c.args[3].Pointer())
+		t := (*timer)(arch.Pointer(addressOf(&old)))
+		return t.outSpec(c.pointer(3))
 	}
 	return 0
 }
 
-func (c *call) timerfdGettime(f *file) int64 {
+func sysTimerfdGettime(c *call, f *file) int64 {
 	t := timerOf(f)
 	if t == nil {
 		return -eINVAL
 	}
 	t.forward()
-	return t.outSpec(c.args[1].Pointer())
+	return t.outSpec(c.pointer(1))
 }
 
 // outSpec is out for a timer that stands still when it has run out: nothing is left then.
@@ -130,7 +128,7 @@ func cancelTimers() {
 	}
 }
 
-func (c *call) readTimer(f *file, to, n uintptr) int64 {
+func readTimer(c *call, f *file, to, n uintptr) int64 {
 	t := &timers[f.obj]
 	switch {
 	case n < 8:

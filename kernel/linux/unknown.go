@@ -7,7 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 )
 
-// System calls that are not answered: they return ENOSYS, and are counted.
+// System calls that are not answered: they return ENOSYS, and are counted. callList says why.
 
 const maxCall = 512
 
@@ -44,8 +44,8 @@ func OnPanic(f func(frame *arch.TrapFrame, reason []byte)) {
 }
 
 func (c *call) panic() int64 {
-	n := min(c.args[1].Size(), uintptr(len(block)))
-	if !copyIn(blockAddr(), c.args[0].Pointer(), n) {
+	n := min(c.size(1), uintptr(len(block)))
+	if !copyIn(blockAddr(), c.pointer(0), n) {
 		n = 0
 	}
 	p := &onPanic
@@ -55,11 +55,11 @@ func (c *call) panic() int64 {
 
 // resource is by what a goroutine logs events of its own kinds (package handle).
 func (c *call) resource() int64 {
-	at, n := handle.NameArgument(c.args[0].Word(), c.args[1].Word(), c.args[2].Word())
+	at, n := handle.NameArgument(c.word(0), c.word(1), c.word(2))
 	if !copyIn(blockAddr(), at, n) {
 		return -eFAULT
 	}
-	return handle.Answer(c.args[0].Word(), c.args[1].Word(), c.args[2].Word(), c.args[3].Word(), c.args[4].Word(), block[:n])
+	return handle.Answer(c.word(0), c.word(1), c.word(2), c.word(3), c.word(4), block[:n])
 }
 
 // OnUnknown sets a function that answers the system calls from OwnCalls up, in kernel
@@ -85,6 +85,6 @@ const MaxCall = maxCall
 
 // What a process without rights may not do, it may not do here either: who asks knows these errors
 // better than ENOSYS.
-func (c *call) refused() int64     { return -ePERM }
-func (c *call) noAccess() int64    { return -eACCES }
-func (c *call) unsupported() int64 { return -eOPNOTSUPP }
+func sysRefused(c *call) int64     { return -ePERM }
+func sysNoAccess(c *call) int64    { return -eACCES }
+func sysUnsupported(c *call) int64 { return -eOPNOTSUPP }

@@ -46,6 +46,18 @@ func copyOut(to, from, n uintptr) bool {
 	return mem.Allowed(to, n, true) && arch.CopyUser(to, from, n) == 0
 }
 
+// load copies a value from the program, and store to it.
+func load[T any](v *T, from uintptr) bool { return copyIn(addressOf(v), from, unsafe.Sizeof(*v)) }
+func store[T any](to uintptr, v *T) bool  { return copyOut(to, addressOf(v), unsafe.Sizeof(*v)) }
+
+// addressOf returns where a value of the kernel's is.
+func addressOf[T any](v *T) uintptr { return uintptr(unsafe.Pointer(v)) }
+
+// outBytes copies bytes to the program.
+func outBytes(to uintptr, b []byte) bool {
+	return copyOut(to, addressOf(unsafe.SliceData(b)), uintptr(len(b)))
+}
+
 func zeroOut(to, n uintptr) bool {
 	return mem.Allowed(to, n, true) && arch.FillUser(to, n, 0) == 0
 }
@@ -64,12 +76,19 @@ func in64(a uintptr) (uint64, bool) {
 	return arch.LoadUser64(a)
 }
 
+// inPair reads two words.
+func inPair(a uintptr) (v, w uint64, ok bool) {
+	var words [2]uint64
+	ok = load(&words, a)
+	return words[0], words[1], ok
+}
+
 func out32(a uintptr, v uint32) bool { return mem.Allowed(a, 4, true) && arch.StoreUser32(a, v) }
 func out64(a uintptr, v uint64) bool { return mem.Allowed(a, 8, true) && arch.StoreUser64(a, v) }
 
 // outWords writes words one after the other.
 func outWords(a uintptr, words []uint64) bool {
-	return copyOut(a, uintptr(unsafe.Pointer(unsafe.SliceData(words))), uintptr(len(words))*8)
+	return copyOut(a, addressOf(unsafe.SliceData(words)), uintptr(len(words))*8)
 }
 
 // paths are buffers for names of files; a call names two at most. Under the kernel lock.
@@ -83,7 +102,7 @@ func inString(i int, a uintptr) (s []byte, errno int64) {
 	for n < pathMax {
 		// No further than the end of the page: the next one need not be there.
 		chunk := min(arch.PageSize-(a+n)%arch.PageSize, pathMax-n)
-		if !copyIn(uintptr(unsafe.Pointer(&buf[n])), a+n, chunk) {
+		if !copyIn(addressOf(&buf[n]), a+n, chunk) {
 			return nil, -eFAULT
 		}
 		for end := n + chunk; n < end; n++ {
@@ -114,20 +133,19 @@ func inDeadline(a uintptr) (until uint64, errno int64) {
 
 // inTimespec reads a struct timespec as nanoseconds.
 func inTimespec(a uintptr) (ns uint64, errno int64) {
-	sec, ok1 := in64(a)
-	nsec, ok2 := in64(a + 8)
-	if !ok1 || !ok2 {
+	sec, nsec, ok := inPair(a)
+	switch {
+	case !ok:
 		return 0, -eFAULT
-	}
-	if int64(sec) < 0 || nsec >= 1e9 {
+	case int64(sec) < 0 || nsec >= 1e9:
 		return 0, -eINVAL
-	}
-	if sec > (1<<63)/1_000_000_000-2 {
+	case sec > (1<<63)/1_000_000_000-2:
 		return 1<<63 - 1, 0
 	}
 	return sec*1e9 + nsec, 0
 }
 
 func outTimespec(a uintptr, ns uint64) int64 {
-	return copied(mem.Allowed(a, timespecSize, true) && arch.StoreUser64(a, ns/1e9) && arch.StoreUser64(a+8, ns%1e9))
+	return copied(mem.Allowed(a, timespecSize, true) && arch.StoreUser64(a, ns/1e9) &&
+		arch.StoreUser64(a+8, ns%1e9))
 }

@@ -20,7 +20,7 @@ const (
 
 // xattrName reads the name of an attribute, the call's second argument, into buffer 1.
 func (c *call) xattrName() (name []byte, errno int64) {
-	name, errno = inString(1, c.args[1].Pointer())
+	name, errno = inString(1, c.pointer(1))
 	if errno != -eFAULT && (len(name) == 0 || len(name) > maxXattrName) {
 		errno = -eRANGE
 	}
@@ -30,9 +30,9 @@ func (c *call) xattrName() (name []byte, errno int64) {
 // xattrNode returns the node that the call is about, 0 for what is none, such as a socket.
 func (c *call) xattrNode(how uintptr) (id vfs.ID, errno int64) {
 	if how != byDescriptor {
-		return lookUp(here, c.args[0].Pointer(), how)
+		return lookUp(here, c.pointer(0), how)
 	}
-	f := get(c.args[0].FD())
+	f := get(c.fd(0))
 	if f == nil || f.flags&oPath != 0 {
 		return 0, -eBADF
 	}
@@ -58,19 +58,22 @@ func mayXattr(id vfs.ID, name []byte, write bool) int64 {
 	switch {
 	case write && id != 0 && vfs.ReadOnly(id):
 		return -int64(vfs.EROFS)
-	case ascii.HasPrefix(name, "trusted."), user && kind != vfs.S_IFREG && kind != vfs.S_IFDIR, security && write:
+	case ascii.HasPrefix(name, "trusted."), user && kind != vfs.S_IFREG &&
+		kind != vfs.S_IFDIR, security && write:
 		return refused
 	case !user && !security || !hasXattrs(id):
 		return -eOPNOTSUPP
-	case name[len(name)-1] == '.' && (len(name) == len("user.") || security && len(name) == len("security.")):
+	case name[len(name)-1] == '.' && (len(name) == len("user.") || security &&
+		len(name) == len("security.")):
 		return -eINVAL
 	}
 	return 0
 }
 
-func (c *call) setXattr(how uintptr) int64 {
+func sysSetxattr(c *call) int64 {
+	how := c.word(5)
 	const create, replace = 1, 2
-	from, n, flags := c.args[2].Pointer(), c.args[3].Size(), c.args[4].Flags()
+	from, n, flags := c.pointer(2), c.size(3), c.flags(4)
 	if flags&^(create|replace) != 0 {
 		return -eINVAL
 	}
@@ -145,30 +148,31 @@ func (c *call) findXattr(how uintptr, write bool) (id, value vfs.ID, name []byte
 	return id, value, name, errno
 }
 
-func (c *call) getXattr(how uintptr) int64 {
-	_, value, _, errno := c.findXattr(how, false)
+func sysGetxattr(c *call) int64 {
+	_, value, _, errno := c.findXattr(c.word(5), false)
 	if errno != 0 {
 		return errno
 	}
-	n, room := vfs.Size(value), c.args[3].Size()
+	n, room := vfs.Size(value), c.size(3)
 	switch {
 	case room == 0:
 		return n
 	case uintptr(n) > room:
 		return -eRANGE
 	}
-	return readNode(value, c.args[2].Pointer(), uintptr(n), 0)
+	return readNode(value, c.pointer(2), uintptr(n), 0)
 }
 
-func (c *call) removeXattr(how uintptr) int64 {
-	id, _, name, errno := c.findXattr(how, true)
+func sysRemovexattr(c *call) int64 {
+	id, _, name, errno := c.findXattr(c.word(5), true)
 	if errno == 0 {
 		vfs.RemoveAttribute(id, name, clock.Wall())
 	}
 	return errno
 }
 
-func (c *call) listXattr(how uintptr) int64 {
+func sysListxattr(c *call) int64 {
+	how := c.word(5)
 	id, errno := c.xattrNode(how)
 	switch {
 	case errno != 0:
@@ -178,7 +182,7 @@ func (c *call) listXattr(how uintptr) int64 {
 	case id == 0:
 		return 0
 	}
-	to, room := c.args[1].Pointer(), c.args[2].Size()
+	to, room := c.pointer(1), c.size(2)
 	all := uintptr(0)
 	for name, next, ok := vfs.NextAttribute(id, 0); ok; name, next, ok = vfs.NextAttribute(id, next) {
 		all += uintptr(len(name)) + 1
@@ -200,16 +204,3 @@ func (c *call) listXattr(how uintptr) int64 {
 	}
 	return int64(all)
 }
-
-func (c *call) setxattr() int64     { return c.setXattr(0) }
-func (c *call) lsetxattr() int64    { return c.setXattr(atNoFollow) }
-func (c *call) fsetxattr() int64    { return c.setXattr(byDescriptor) }
-func (c *call) getxattr() int64     { return c.getXattr(0) }
-func (c *call) lgetxattr() int64    { return c.getXattr(atNoFollow) }
-func (c *call) fgetxattr() int64    { return c.getXattr(byDescriptor) }
-func (c *call) listxattr() int64    { return c.listXattr(0) }
-func (c *call) llistxattr() int64   { return c.listXattr(atNoFollow) }
-func (c *call) flistxattr() int64   { return c.listXattr(byDescriptor) }
-func (c *call) removexattr() int64  { return c.removeXattr(0) }
-func (c *call) lremovexattr() int64 { return c.removeXattr(atNoFollow) }
-func (c *call) fremovexattr() int64 { return c.removeXattr(byDescriptor) }

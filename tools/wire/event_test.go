@@ -16,7 +16,7 @@ func TestCallNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile(`(?m)^\s*(\d+):\s*\{name: "([^"]+)"`).FindAllStringSubmatch(string(source), -1)
+	rows := regexp.MustCompile(`(?m)^(\d+) (\w+)`).FindAllStringSubmatch(string(source), -1)
 	named := 0
 	for _, r := range rows {
 		n, _ := strconv.Atoi(r[1])

@@ -25,13 +25,9 @@ func storage(ip string) []byte {
 	return b
 }
 
-// groupRequest is a struct group_req, or, with a source, group_source_req.
-func groupRequest(index int32, addresses ...string) []byte {
-	b := append(word(index), 0, 0, 0, 0)
-	for _, a := range addresses {
-		b = append(b, storage(a)...)
-	}
-	return b
+// groupRequest is a struct group_req.
+func groupRequest(index int32, group string) []byte {
+	return append(append(word(index), 0, 0, 0, 0), storage(group)...)
 }
 
 // hello sends to groups as Go programs do. Linux has no way to groups of version 6 at lo, if nobody
@@ -77,15 +73,14 @@ func groups() {
 		any, here                     unix.Sockaddr
 		at                            func(ip string, port int) unix.Sockaddr
 		group, other, self            string
-		source, second                string
 		loop, hops, one, info, number int
 	}{
 		{unix.AF_INET, 0, &unix.SockaddrInet4{}, local4, func(ip string, port int) unix.Sockaddr {
 			return &unix.SockaddrInet4{Addr: [4]byte(net.ParseIP(ip).To4()), Port: port}
-		}, "239.8.7.6", "239.8.7.5", "127.0.0.1", "127.0.0.1", "127.0.0.2", unix.IP_MULTICAST_LOOP, unix.IP_MULTICAST_TTL, unix.IP_MULTICAST_ALL, unix.IP_PKTINFO, unix.IP_RECVTTL},
+		}, "239.8.7.6", "239.8.7.5", "127.0.0.1", unix.IP_MULTICAST_LOOP, unix.IP_MULTICAST_TTL, unix.IP_MULTICAST_ALL, unix.IP_PKTINFO, unix.IP_RECVTTL},
 		{unix.AF_INET6, 41, &unix.SockaddrInet6{}, local6, func(ip string, port int) unix.Sockaddr {
 			return &unix.SockaddrInet6{Addr: [16]byte(net.ParseIP(ip)), Port: port}
-		}, "ff05::8", "ff05::9", "::1", "::1", "fe80::77", unix.IPV6_MULTICAST_LOOP, unix.IPV6_MULTICAST_HOPS, 29, unix.IPV6_RECVPKTINFO, unix.IPV6_RECVHOPLIMIT},
+		}, "ff05::8", "ff05::9", "::1", unix.IPV6_MULTICAST_LOOP, unix.IPV6_MULTICAST_HOPS, 29, unix.IPV6_RECVPKTINFO, unix.IPV6_RECVHOPLIMIT},
 	} {
 		to, at := bound(v.family, v.any)
 		port := 0
@@ -116,30 +111,20 @@ func groups() {
 			}
 			return hear(to)
 		}
-		const join, leave, block, unblock, joinSource, leaveSource = unix.MCAST_JOIN_GROUP, unix.MCAST_LEAVE_GROUP,
-			unix.MCAST_BLOCK_SOURCE, unix.MCAST_UNBLOCK_SOURCE, unix.MCAST_JOIN_SOURCE_GROUP, unix.MCAST_LEAVE_SOURCE_GROUP
-		names := map[int]string{join: "join", leave: "leave", block: "block", unblock: "unblock", joinSource: "join source", leaveSource: "leave source"}
+		const join, leave = unix.MCAST_JOIN_GROUP, unix.MCAST_LEAVE_GROUP
+		names := map[int]string{join: "join", leave: "leave"}
 		for i, step := range []struct {
 			op    int
 			group string
-			from  string
 		}{
-			{leave, v.group, ""}, {block, v.group, v.source}, {leaveSource, v.group, v.source},
-			{join, v.group, ""}, {join, v.group, ""}, {block, v.group, v.second}, {block, v.group, v.source}, {block, v.group, v.source}, {joinSource, v.group, v.source},
-			{unblock, v.group, v.source}, {unblock, v.group, v.source}, {unblock, v.group, v.second}, {leave, v.group, ""}, {leave, v.group, ""},
-			{joinSource, v.group, v.second}, {join, v.group, ""}, {block, v.group, v.source}, {joinSource, v.group, v.source}, {joinSource, v.group, v.source},
-			{leaveSource, v.group, v.second}, {leaveSource, v.group, v.source}, {leaveSource, v.group, v.source},
-			{join, v.other, ""}, {leave, v.other, ""}, {join, v.self, ""}, {join, "0.0.0.0", ""}, {joinSource, v.self, v.source},
+			{leave, v.group}, {join, v.group}, {join, v.group}, {leave, v.group}, {leave, v.group}, {join, v.group},
+			{join, v.other}, {leave, v.other}, {join, v.self}, {join, "0.0.0.0"}, {leave, v.group},
 		} {
-			addresses := []string{step.group}
-			if step.from != "" {
-				addresses = append(addresses, step.from)
-			}
-			say("%d, step %d, %s %v: %s; %s; to another: %s", v.family, i, names[step.op], addresses,
-				setOption(to, v.level, step.op, groupRequest(int32(lo), addresses...)), send(v.group), send(v.other))
+			say("%d, step %d, %s %s: %s; %s; to another: %s", v.family, i, names[step.op], step.group,
+				setOption(to, v.level, step.op, groupRequest(int32(lo), step.group)), send(v.group), send(v.other))
 		}
-		say("%d: no interface: %s; short: %s, %s; not this family: %s", v.family, setOption(to, v.level, join, groupRequest(9999, v.group)),
-			setOption(to, v.level, join, groupRequest(int32(lo), v.group)[:135]), setOption(to, v.level, joinSource, groupRequest(int32(lo), v.group)),
+		say("%d: no interface: %s; short: %s; not this family: %s", v.family, setOption(to, v.level, join, groupRequest(9999, v.group)),
+			setOption(to, v.level, join, groupRequest(int32(lo), v.group)[:135]),
 			setOption(to, v.level, join, groupRequest(int32(lo), map[int]string{0: "ff05::8", 41: "239.8.7.6"}[v.level])))
 		// Who is in no group hears those that others are in, unless it says otherwise.
 		check(unix.SetsockoptInt(to, v.level, v.info, 1))
@@ -190,23 +175,16 @@ func groups() {
 		{unix.IP_ADD_MEMBERSHIP, join(group, self)}, {unix.IP_ADD_MEMBERSHIP, join(group, self)}, {unix.IP_DROP_MEMBERSHIP, join(group, self)}, {unix.IP_DROP_MEMBERSHIP, join(group, self)},
 		{unix.IP_ADD_MEMBERSHIP, join(group, self, word(int32(lo)))}, {unix.IP_DROP_MEMBERSHIP, join(group, none, word(int32(lo)))},
 		{unix.IP_ADD_MEMBERSHIP, join(group, none)}, {unix.IP_ADD_MEMBERSHIP, join(group, self, word(9999))}, {unix.IP_ADD_MEMBERSHIP, join(self, self)}, {unix.IP_ADD_MEMBERSHIP, group},
-		{unix.IP_ADD_SOURCE_MEMBERSHIP, join(group, self, self)}, {unix.IP_ADD_SOURCE_MEMBERSHIP, join(group, self, self)}, {unix.IP_DROP_SOURCE_MEMBERSHIP, join(group, self, self)},
-		{unix.IP_ADD_MEMBERSHIP, join(group, self)}, {unix.IP_BLOCK_SOURCE, join(group, self, self)}, {unix.IP_UNBLOCK_SOURCE, join(group, self, self)}, {unix.IP_UNBLOCK_SOURCE, join(group, self, self)},
-		{unix.IP_BLOCK_SOURCE, join(group, self)}, {unix.IP_DROP_MEMBERSHIP, join(group, self)},
+		{unix.IP_ADD_MEMBERSHIP, join(group, self)}, {unix.IP_DROP_MEMBERSHIP, join(group, self)},
 		{unix.IP_MULTICAST_IF, self}, {unix.IP_MULTICAST_IF, none}, {unix.IP_MULTICAST_IF, join(group, self)}, {unix.IP_MULTICAST_IF, join(group, none, word(int32(lo)))},
 		{unix.IP_MULTICAST_IF, join(group, none, word(9999))}, {unix.IP_MULTICAST_IF, word(0)}, {unix.IP_MULTICAST_IF, self[:3]},
 	} {
 		say("older %d: %s %s", i, setOption(s, 0, o.name, o.value), getOption(s, 0, unix.IP_MULTICAST_IF, 12))
 	}
-	// There is an end to how many groups and sources one socket has.
+	// There is an end to how many groups one socket has.
 	failed := ""
 	for i := range 30 {
 		if e := setOption(s, 0, unix.IP_ADD_MEMBERSHIP, join([]byte{239, 9, 9, byte(i)}, self)); e != "ok" {
-			failed += fmt.Sprint(" ", i, " ", e)
-		}
-	}
-	for i := range 12 {
-		if e := setOption(s, 0, unix.IP_BLOCK_SOURCE, join([]byte{239, 9, 9, 1}, self, []byte{10, 0, 0, byte(i)})); e != "ok" {
 			failed += fmt.Sprint(" ", i, " ", e)
 		}
 	}
@@ -223,7 +201,7 @@ func groups() {
 	closeAll(s, to, stream)
 }
 
-// interfaces are what netlink and ioctl say of lo, and which sockets need a privilege. Nothing here
+// interfaces are what netlink says of lo, and which sockets need a privilege. Nothing here
 // may change the machine, whoever runs it: no call that sets something of an interface is made.
 func interfaces() {
 	lo := must(net.InterfaceByName("lo"))
@@ -235,38 +213,16 @@ func interfaces() {
 		what string
 		fd   int
 	}{{"udp", fresh(unix.AF_INET, unix.SOCK_DGRAM)}, {"tcp6", fresh(unix.AF_INET6, unix.SOCK_STREAM)}, {"unix", fresh(unix.AF_UNIX, unix.SOCK_DGRAM)}} {
-		for _, op := range []uint{unix.SIOCGIFNAME, unix.SIOCGIFFLAGS, unix.SIOCGIFADDR, unix.SIOCGIFDSTADDR, unix.SIOCGIFBRDADDR, unix.SIOCGIFNETMASK, unix.SIOCGIFMETRIC,
-			unix.SIOCGIFMTU, unix.SIOCGIFHWADDR, unix.SIOCGIFINDEX, unix.SIOCGIFTXQLEN, unix.SIOCGIFMAP,
-			unix.SIOCATMARK, unix.SIOCINQ, unix.SIOCOUTQ, unix.TCGETS} {
+		for _, op := range []uint{unix.SIOCATMARK, unix.SIOCINQ, unix.SIOCOUTQ, unix.TCGETS} {
 			line := ""
-			for _, name := range []string{"lo", "none0", ""} {
-				var r [40]byte
-				copy(r[:], name)
-				if op == unix.SIOCGIFNAME && name != "" {
-					r[16] = byte(lo.Index)
-				}
-				_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.fd), uintptr(op), uintptr(unsafe.Pointer(&r)))
-				if e != 0 {
-					line += "; " + e.Error()
-				} else {
-					line += fmt.Sprintf("; %q %x", strings.TrimRight(string(r[:16]), "\x00"), r[16:])
-				}
-			}
+			var r [4]byte
+			_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.fd), uintptr(op), uintptr(unsafe.Pointer(&r)))
+			line += fmt.Sprintf("; %s %x", name(e), r)
 			say("%s, ioctl %#x%s", s.what, op, line)
 		}
-		say("%s, ioctl without memory: %s", s.what, do(unix.SYS_IOCTL, s.fd, unix.SIOCGIFFLAGS, bad))
+		say("%s, ioctl without memory: %s", s.what, do(unix.SYS_IOCTL, s.fd, unix.SIOCINQ, bad))
 		unix.Close(s.fd)
 	}
-	// The list of interfaces, of which lo comes first.
-	s := fresh(unix.AF_INET, unix.SOCK_DGRAM)
-	var r [40]byte
-	c := struct {
-		n  int32
-		at *byte
-	}{40, &r[0]}
-	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s), unix.SIOCGIFCONF, uintptr(unsafe.Pointer(&c)))
-	say("list: %s %d %x", name(e), c.n, r)
-	unix.Close(s)
 	for _, p := range [][3]int{{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP}, {unix.AF_INET, unix.SOCK_RAW, 0}, {unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_ICMPV6}, {unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_UDP},
 		{unix.AF_PACKET, unix.SOCK_RAW, 0}, {unix.AF_PACKET, unix.SOCK_DGRAM, 0x300}, {unix.AF_PACKET, unix.SOCK_STREAM, 0}, {unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP}, {unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_ICMPV6}} {
 		say("socket %v: %s", p, why(unix.Socket(p[0], p[1], p[2])))
@@ -278,59 +234,5 @@ func interfaces() {
 	check(unix.Bind(n, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
 	own := must(unix.Getsockname(n)).(*unix.SockaddrNetlink).Pid
 	say("bound: %t", int(own) == unix.Getpid())
-	ask := func(what string, kind, flags uint16, body ...byte) {
-		h := unix.NlMsghdr{Len: uint32(16 + len(body)), Type: kind, Flags: flags | unix.NLM_F_REQUEST, Seq: 7}
-		err := unix.Sendto(n, append((*[16]byte)(unsafe.Pointer(&h))[:], body...), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
-		line := fmt.Sprint(err)
-		for range 10 {
-			b := make([]byte, 1<<16)
-			got, _, err := unix.Recvfrom(n, b, 0)
-			if err != nil {
-				line += " " + err.Error()
-				break
-			}
-			for _, m := range must(parseNetlink(b[:got])) {
-				if m.Header.Pid != own || m.Header.Seq != 7 {
-					line += fmt.Sprintf("; from %d, %d", m.Header.Pid, m.Header.Seq)
-				}
-				line += fmt.Sprintf("; %d %#x", m.Header.Type, m.Header.Flags)
-				if m.Header.Type == unix.NLMSG_ERROR || m.Header.Type == unix.NLMSG_DONE {
-					line += fmt.Sprintf(" %d", *(*int32)(unsafe.Pointer(&m.Data[0])))
-				}
-				if m.Header.Type == unix.RTM_NEWLINK || m.Header.Type == unix.RTM_NEWADDR {
-					line += fmt.Sprintf(" index %d", *(*int32)(unsafe.Pointer(&m.Data[4])))
-				}
-			}
-		}
-		say("netlink %s: %s", what, line)
-	}
-	one := append(append([]byte{0, 0, 0, 0}, word(int32(lo.Index))...), make([]byte, 8)...)
-	nobody := append(append([]byte{0, 0, 0, 0}, word(9999)...), make([]byte, 8)...)
-	ask("lo", unix.RTM_GETLINK, 0, one...)
-	ask("lo, with an answer", unix.RTM_GETLINK, unix.NLM_F_ACK, one...)
-	ask("none", unix.RTM_GETLINK, 0, nobody...)
-	ask("lo by name", unix.RTM_GETLINK, 0, append(make([]byte, 16), 7, 0, 3, 0, 'l', 'o', 0, 0)...)
-	ask("none by name", unix.RTM_GETLINK, 0, append(make([]byte, 16), 10, 0, 3, 0, 'n', 'o', 'n', 'e', '0', 0, 0, 0)...)
-	ask("no such", 200, 0, one...)
-	ask("nothing", unix.NLMSG_NOOP, 0, one...)
-	ask("nothing, with an answer", unix.NLMSG_NOOP, unix.NLM_F_ACK, one...)
 	unix.Close(n)
-}
-
-// netlinkMessage is one, with its header.
-type netlinkMessage struct {
-	Header unix.NlMsghdr
-	Data   []byte
-}
-
-func parseNetlink(b []byte) (all []netlinkMessage, err error) {
-	for len(b) >= unix.NLMSG_HDRLEN {
-		h := *(*unix.NlMsghdr)(unsafe.Pointer(&b[0]))
-		if h.Len < unix.NLMSG_HDRLEN || int(h.Len) > len(b) {
-			return all, fmt.Errorf("a message of %d bytes in %d", h.Len, len(b))
-		}
-		all = append(all, netlinkMessage{h, b[unix.NLMSG_HDRLEN:h.Len]})
-		b = b[min(len(b), int(h.Len+3)&^3):]
-	}
-	return all, nil
 }

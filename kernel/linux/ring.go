@@ -12,8 +12,8 @@ const (
 	ringSize  = ringPages * pageSize
 )
 
-// ring holds what a socket has received and nobody has taken, in page frames, which it
-// has only as long as there is something in them (but for one).
+// ring holds what a socket has received, or what is in a pipe, and nobody has taken, in page
+// frames, which it has only as long as there is something in them (but for one).
 type ring struct {
 	pages   [ringPages]uintptr
 	head, n uintptr // first byte and number of bytes
@@ -21,47 +21,51 @@ type ring struct {
 
 func (r *ring) room() uintptr { return ringSize - r.n }
 
+// at returns where the bytes from off on lie, as many as lie together.
+func (r *ring) at(off uintptr) (addr, n uintptr) {
+	at := (r.head + off) % ringSize
+	return r.pages[at/pageSize] + at%pageSize, min(r.n-off, pageSize-at%pageSize)
+}
+
+// space returns where bytes can be appended, as many as fit together; addr is 0 if there is no
+// memory for them.
+func (r *ring) space() (addr, n uintptr) {
+	at := (r.head + r.n) % ringSize
+	page := &r.pages[at/pageSize]
+	if *page == 0 {
+		if *page = mem.Frame(); *page == 0 {
+			return 0, 0
+		}
+	}
+	return *page + at%pageSize, min(ringSize-r.n, pageSize-at%pageSize)
+}
+
 // add appends n bytes at from, which is the program's or (own) the kernel's, as far as
 // there is room. errno is set if it was something else that has set an end to it.
 func (r *ring) add(from, n uintptr, own bool) (done uintptr, errno int64) {
 	for done < n && r.n < ringSize {
-		at := (r.head + r.n) % ringSize
-		page := &r.pages[at/pageSize]
-		if *page == 0 {
-			if *page = mem.Frame(); *page == 0 {
-				errno = -eNOMEM
-				break
-			}
+		to, part := r.space()
+		if to == 0 {
+			return done, -eNOMEM
 		}
-		part := min(n-done, ringSize-r.n, pageSize-at%pageSize)
-		to := *page + at%pageSize
+		part = min(part, n-done)
 		if !copyFrom(to, from+done, part, own) {
-			errno = -eFAULT
-			break
+			return done, -eFAULT
 		}
 		r.n += part
 		done += part
 	}
-	return done, errno
+	return done, 0
 }
 
 // cut takes the last n bytes back.
 func (r *ring) cut(n uintptr) { r.n -= n }
 
-// set32 changes four bytes, which are there, off bytes behind the first one.
-func (r *ring) set32(off uintptr, v uint32) {
-	for i := range uintptr(4) {
-		at := (r.head + off + i) % ringSize
-		arch.Store8(r.pages[at/pageSize]+at%pageSize, byte(v>>(8*i)))
-	}
-}
-
 // peek copies n bytes, which are there, from off bytes behind the first one.
 func (r *ring) peek(to, off, n uintptr, own bool) bool {
 	for n > 0 {
-		at := (r.head + off) % ringSize
-		part := min(n, pageSize-at%pageSize)
-		from := r.pages[at/pageSize] + at%pageSize
+		from, part := r.at(off)
+		part = min(part, n)
 		if own {
 			arch.CopyUser(to, from, part)
 		} else if !copyOut(to, from, part) {
@@ -98,4 +102,14 @@ func (r *ring) free() {
 		}
 	}
 	r.head, r.n = 0, 0
+}
+
+// set changes n bytes, which are there, off bytes behind the first one, to the kernel's at from.
+func (r *ring) set(off, from, n uintptr) {
+	for n > 0 {
+		to, part := r.at(off)
+		part = min(part, n)
+		arch.CopyUser(to, from, part)
+		off, from, n = off+part, from+part, n-part
+	}
 }

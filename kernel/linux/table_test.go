@@ -1,0 +1,49 @@
+package linux
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestCallList: each call has a line, and one that nothing answers says with which error, and why.
+func TestCallList(t *testing.T) {
+	line := regexp.MustCompile(`^(\d+) (\w+)(?: (E[A-Z]+))?(: .+)?$`)
+	errnos := map[string]int64{"EPERM": -ePERM, "EACCES": -eACCES, "EOPNOTSUPP": -eOPNOTSUPP}
+	last, listed := -1, map[int]bool{}
+	for l := range strings.Lines(callList[1:]) {
+		m := line.FindStringSubmatch(strings.TrimSuffix(l, "\n"))
+		if m == nil {
+			t.Errorf("line %q", l)
+			continue
+		}
+		n, _ := strconv.Atoi(m[1])
+		if n <= last {
+			t.Errorf("%d follows %d", n, last)
+		}
+		last, listed[n] = n, true
+		if got := CallName(n); got != m[2] {
+			t.Errorf("call %d is called %q, want %q", n, got, m[2])
+		}
+		r := row{}
+		if n < len(table) {
+			r = table[n]
+		}
+		answered := r.do != nil || r.file != nil || r.socket != nil
+		switch errno, ok := errnos[m[3]]; {
+		case ok && r.do(new(call)) != errno, !ok && answered != (m[3] == ""), !ok && m[3] != "" && m[3] != "ENOSYS":
+			t.Errorf("line %q: the call answers otherwise", l)
+		case m[3] != "" && m[4] == "":
+			t.Errorf("line %q does not say why", l)
+		}
+	}
+	for n, r := range table {
+		if !listed[n] && (r.do != nil || r.file != nil || r.socket != nil) {
+			t.Errorf("call %d has no line", n)
+		}
+	}
+	if CallName(335) != "?" || CallName(-1) != "?" || CallName(1<<30) != "?" {
+		t.Error("numbers that are none have names")
+	}
+}
