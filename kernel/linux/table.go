@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/zeroframe/zeroframe/arch"
-	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
@@ -28,7 +27,7 @@ type row struct {
 func (c *call) do(cpu *percpu.Record, number uintptr) int64 {
 	percpu.AssertLocked()
 	if number >= uintptr(len(table)) {
-		return c.missing(number)
+		return noSuchCall(c, number)
 	}
 	// The compiler must not see that c goes to a function that it does not know, or
 	// it puts c on the heap.
@@ -50,7 +49,7 @@ func (c *call) do(cpu *percpu.Record, number uintptr) int64 {
 			return errno
 		}
 	default:
-		return c.missing(number)
+		return noSuchCall(c, number)
 	}
 	at := cpu.NoteCall(uint32(number), c.args[0])
 	result := int64(0)
@@ -100,19 +99,6 @@ func (c *call) arrange(form string) {
 		}
 		c.args[i] = v
 	}
-}
-
-// missing is a call that the table has no answer for.
-func (c *call) missing(number uintptr) int64 {
-	switch {
-	case number == PanicCall:
-		return c.panic()
-	case number == handle.Call:
-		return c.resource()
-	case number < uintptr(len(table)) && table[number].starts:
-		refuseProgram()
-	}
-	return noSuchCall(number)
 }
 
 // CallName returns the name of system call n, or "?". Any context.

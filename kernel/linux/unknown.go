@@ -13,7 +13,16 @@ const maxCall = 512
 
 var unknown [maxCall]uint32 // under the kernel lock
 
-func noSuchCall(n uintptr) int64 {
+// noSuchCall is a call that the table has no answer for.
+func noSuchCall(c *call, n uintptr) int64 {
+	switch {
+	case n == PanicCall:
+		return c.panic()
+	case n == handle.Call:
+		return c.resource()
+	case n < uintptr(len(table)) && table[n].starts:
+		refuseProgram()
+	}
 	if n >= OwnCalls && ownCalls != 0 {
 		p := &ownCalls
 		return (*(*func(uintptr) int64)(unsafe.Pointer(&p)))(n)
