@@ -107,14 +107,9 @@ func (g *Graph) edges(x *Goroutine) (list []edge) {
 	for _, o := range x.Wait.Objects {
 		if o.Certain && !o.free {
 			for _, id := range o.Holders {
-				words := "held by"
-				switch {
-				case o.Kind == WLock && o.readers:
-					words = "held for reading by"
-				case o.behind:
+				words := o.holderWords()
+				if o.behind {
 					words = "after the writer"
-				case o.Kind == Once:
-					words = "run by"
 				}
 				list = append(list, edge{g.byID[id], o, words, "", true})
 			}

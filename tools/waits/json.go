@@ -56,6 +56,8 @@ type ObjectJSON struct {
 	// known.
 	HeldBy []int64 `json:"held_by,omitempty"`
 	OneOf  bool    `json:"one_of,omitempty"`
+	// WantedBy is the writer that waits for the lock and goes before.
+	WantedBy []int64 `json:"wanted_by,omitempty"`
 	// Partners are those who would end the wait later on.
 	Partners []PartnerJSON `json:"partners,omitempty"`
 }
@@ -75,6 +77,9 @@ func (x *Goroutine) JSON() *WaitsFor {
 	w := &WaitsFor{Kind: x.Wait.Kind, Select: x.Wait.Select, Text: x.Wait.words(nil), Objects: []ObjectJSON{}}
 	for _, o := range x.Wait.Objects {
 		j := ObjectJSON{Kind: o.Kind, Name: o.Name, State: o.State, HeldBy: o.Holders, OneOf: !o.Certain && len(o.Holders) > 0}
+		if o.behind {
+			j.HeldBy, j.WantedBy = nil, o.Holders
+		}
 		if o.Addr != 0 {
 			j.Addr = fmt.Sprintf("%#x", o.Addr)
 		}
@@ -264,7 +269,7 @@ func (g *Graph) holdersText(x *Goroutine) string {
 		switch {
 		case len(o.Holders) == 0:
 		case o.Certain:
-			s = append(s, "held by "+g.list(o.Holders))
+			s = append(s, o.holderWords()+" "+g.list(o.Holders))
 		default:
 			s = append(s, "who holds it is not known: perhaps "+g.list(o.Holders))
 		}

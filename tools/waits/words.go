@@ -77,6 +77,19 @@ func in(what string) string {
 	return ", " + what
 }
 
+// holderWords says what the holders, if it is certain who they are, have to do with the object.
+func (o *Object) holderWords() string {
+	switch {
+	case o.Kind == WLock && o.readers:
+		return "held for reading by"
+	case o.behind:
+		return "wanted by"
+	case o.Kind == Once:
+		return "run by"
+	}
+	return "held by"
+}
+
 func (o *Object) words() string {
 	var what string
 	switch o.Kind {
