@@ -18,8 +18,8 @@ var panickers = map[string]struct {
 	"runtime.mapassign_fast32":    {"assignment to an entry of a nil map", rbx},
 	"runtime.mapassign_fast64":    {"assignment to an entry of a nil map", rbx},
 	"runtime.mapassign_fast64ptr": {"assignment to an entry of a nil map", rbx},
-	"runtime.panicdottypeE":       {"a type assertion has failed", rax},
-	"runtime.panicdottypeI":       {"a type assertion has failed", rax},
+	"runtime.panicdottypeE":       {badType, rax},
+	"runtime.panicdottypeI":       {badType, rax},
 }
 
 // What stands for the instruction where there is none: a longer path may have it, or no path has.
@@ -33,6 +33,9 @@ const (
 	badLength   = "make of a slice with a bad length"
 	badCapacity = "make of a slice with a bad capacity"
 )
+
+// badType is what an interface died of whose type was another one.
+const badType = "a type assertion has failed"
 
 // reason finds what the panic was about: a place, and the instruction in front of which it has had the value. Instead of
 // that it may be notInPath or never.

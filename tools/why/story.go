@@ -125,6 +125,8 @@ func (s *Story) culprit(c *Cause) (h *Hop, made bool) {
 		}
 		switch here := k.Function == s.At.Function && k.Line == s.At.Line; {
 		case !k.Own || k.How == "unknown" || made && here:
+		case made && k.How == "constant" && k.Value != 0 && s.Death == badType:
+			return k, true // who has made an interface of it: others have handed it on
 		case k.passing && !here:
 			if passed = true; !made {
 				h, made, high = k, true, k.sp

@@ -77,6 +77,20 @@ func TestBlame(t *testing.T) {
 	}
 }
 
+// TestBadType: an interface that has the wrong type was made by the conversion, and not by who has stored what it was given.
+func TestBadType(t *testing.T) {
+	hops := []Hop{
+		{Count: 90, Function: "main.with", Line: 20, Own: true, How: "copied", Store: true, sp: 0x1000},
+		{Count: 80, Function: "main.override", Line: 30, Own: true, How: "constant", Value: 0x3a3620, sp: 0x1080},
+	}
+	for death, want := range map[string]int{badType: 30, "a fault": 20} {
+		s := Story{Death: death, Causes: []Cause{{Hops: hops}}}
+		if s.blame(); s.Culprit == nil || s.Culprit.Line != want {
+			t.Errorf("%s: %+v; want line %d", death, s.Culprit, want)
+		}
+	}
+}
+
 // TestOneOf: where a way forks, and its branches name several, nobody is blamed alone; and the steps of who may be to
 // blame are shown, however many there are.
 func TestOneOf(t *testing.T) {
