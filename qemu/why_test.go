@@ -41,7 +41,7 @@ func TestWhyMissing(t *testing.T) {
 // that were counted, and of what a comparison has left undone.
 func TestWhyOperands(t *testing.T) {
 	t.Parallel()
-	whyAll(t, "culprits5", 36, nil)
+	whyAll(t, "culprits5", 40, nil)
 }
 
 // whyEach is set by `make why`. The other commands ask about a sample, for a minute's sake each.
@@ -122,6 +122,8 @@ var whyShort = map[string]string{
 	"truncated": "nothing else wrote it; the branch at main.(*reader).room (main.go:",
 	"limited":   "nothing else wrote it; the branch at main.(*grid).allowed (main.go:",
 	"swapped":   `"one_of": [`,
+	"drained":   "nothing has set it anew; the branch at main.drained (main.go:",
+	"stuck":     "nothing has set it anew; the branch at main.(*meter).rewind (main.go:",
 	"spare":     "nothing else wrote it; the branch at main.(*grid).enough (main.go:",
 }
 

@@ -17,8 +17,9 @@ const mostAsked = 4
 var carriers = []string{"runtime.", "fmt.", "errors.", "internal/runtime/", "log."}
 
 // decider finds the comparison that has decided that the code came to a step, at the path's end, in its function or in
-// those that have called it: the jump of it, too. more is set if a longer path may have it.
-func (w *Why) decider(path []entry, h *Hop) (compare, jump int, ok, more bool) {
+// those that have called it: the jump of it, too. With outer it is not the last one, but the one before so many of them.
+// more is set if a longer path may have it.
+func (w *Why) decider(path []entry, h *Hop, outer int) (compare, jump int, ok, more bool) {
 	own, k := 0, len(path)-1
 	for range 16 {
 		calls := w.file.Lookup(path[k].pc, false)
@@ -36,9 +37,13 @@ func (w *Why) decider(path []entry, h *Hop) (compare, jump int, ok, more bool) {
 				if compare, jump, ok = w.jumpBefore(path, at, k); !ok {
 					break
 				}
-				if w.decides(path, jump, k) {
+				if !w.decides(path, jump, k) {
+					continue
+				}
+				if outer == 0 {
 					return compare, jump, true, false
 				}
+				outer--
 			}
 		}
 		if mine {
@@ -112,7 +117,7 @@ func (w *Why) whyThere(ctx context.Context, s *Story, h *Hop) error {
 			}
 			continue
 		}
-		compare, jump, ok, more := w.decider(path, h)
+		compare, jump, ok, more := w.decider(path, h, 0)
 		if ok {
 			return w.ask(ctx, s, path, compare, jump, h)
 		}

@@ -25,7 +25,7 @@ func (w *Why) leftAlone(ctx context.Context, s *Story, path []entry, at int, p p
 		if path, err = w.pathTo(ctx, hops[n].Count, most); err != nil {
 			return err
 		}
-		compare, jump, ok, more := w.decider(path, &hops[n])
+		compare, jump, ok, more := w.decider(path, &hops[n], 0)
 		if ok {
 			return w.passedBy(ctx, s, path[compare:jump+2], w.objects(path, compare), &hops[n], heals)
 		}

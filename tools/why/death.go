@@ -514,6 +514,8 @@ func (w *Why) follow(ctx context.Context, s *Story, path []entry, at int, from [
 	}
 	if err == nil && s.Open != "" {
 		err = w.leftAlone(ctx, s, path, at, from[1-j], heals[1-j])
+	} else if err == nil && s.Culprit != nil {
+		err = w.notSetAnew(ctx, s)
 	}
 	return err
 }

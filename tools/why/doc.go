@@ -7,8 +7,8 @@
 //
 // What is proved is the way of the data. Where a value is computed of several, the one is followed that earlier rounds
 // of the same instruction say is off; if they do not, each is, and nobody is blamed alone. Why a branch was taken is
-// asked in four cases: a panic that a comparison led to, a nil that the standard library answers, an error that was
-// made, and a word that was written in earlier rounds and not in the last one.
+// asked in five cases: a panic that a comparison led to, a nil that the standard library answers, an error that was
+// made, a word that was written in earlier rounds and not in the last one, and one that was set anew in those.
 //
 // In the order of reading:
 //
@@ -23,6 +23,7 @@
 //	errors.go   an error: what it wraps, and who made it
 //	branch.go   why the code came to a place
 //	control.go  why a word was not written again
+//	again.go    why a word that is added to was not set anew
 //	bound.go    whether a function had to come to where it gave up
 //	missing.go  a key that was deleted, a channel that is closed
 //	device.go   words that a device has written

@@ -161,6 +161,7 @@ func (w *Why) way(ctx context.Context, s *Story, from fork, until func(*Hop) boo
 		if p.size = min(p.size, d.rest.size); known {
 			h.Value = value & mask(min(p.size, 8))
 		}
+		h.to, h.heals = p, heals
 		f := &d.effect
 		h.Store = f.to.kind == inMemory && (!e.inFrame() || f.how == constant && reader.byPointer(w.memmove))
 		if until != nil && until(&h) {

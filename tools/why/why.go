@@ -204,6 +204,8 @@ type Hop struct {
 	outside bool   // the kernel has done it: the program has read the value by a system call
 	turned  bool   // it has only turned the bytes round, or said how a comparison came out
 	passing bool   // it has computed it as ever: what it was computed of is to blame
+	to      place  // what Place names
+	heals   verdict
 }
 
 // own reports whether a call is in the program's own code: not in the standard library, nor in the kernel.

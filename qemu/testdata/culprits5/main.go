@@ -19,6 +19,7 @@ var kinds = map[string]func(){
 	"counted": counted, "looped": looped, "plain": plain,
 	"truncated": truncated, "skipped": skipped, "trailing": trailing, "remainder": remainder, "spare": spare, "limited": limited,
 	"popped": popped, "swapped": swapped, "forgotten": forgotten, "anyway": anyway,
+	"held": held, "drained": drained, "stuck": stuck, "widened": widened,
 }
 
 func main() { culprit.Main(kinds) }
@@ -685,4 +686,115 @@ func (c cache) touch(k int) *grid {
 		g.n++
 	}
 	return nil // culprit anyway
+}
+
+// Words that were set anew in each round, until they were not.
+
+type meter struct {
+	n, high, step int
+	held          bool
+	cells         [32]int
+}
+
+//go:noinline
+func (m *meter) rewind() {
+	if !m.held {
+		m.n = 0
+	}
+}
+
+//go:noinline
+func (m *meter) advance(n int) { m.n += n }
+
+//go:noinline
+func (m *meter) read() int { return m.cells[m.n] }
+
+//go:noinline
+func (m *meter) hold() { m.held = true } // culprit held
+
+func held() {
+	m := &meter{}
+	for i := range 9 {
+		if i == 5 {
+			m.hold()
+		}
+		m.rewind()
+		m.advance(12)
+		fmt.Print(m.read())
+	}
+}
+
+var filled, limit = 0, 10
+
+//go:noinline
+func fill(n int) { filled += n }
+
+//go:noinline
+func drain() { filled = 0 }
+
+//go:noinline
+func raiseLimit() {
+	limit = 30 // culprit drained
+}
+
+// drained has the branch in a caller of the function that writes, and a value that is computed of the word. What the branch
+// compares has changed before the first addition, as at the start of a new sum.
+func drained() {
+	for i := range 9 {
+		if i == 5 {
+			raiseLimit()
+		}
+		fill(4)
+		fill(4)
+		fmt.Print(kept[filled*10])
+		if limit < 20 {
+			drain()
+		}
+	}
+}
+
+//go:noinline
+func (m *meter) stick() { m.held = true } // culprit stuck
+
+// stuck has rounds of several lengths: that the last one was longer says little.
+func stuck() {
+	m := &meter{}
+	for i, rewind := range []bool{true, true, false, true, true, true, true, true} {
+		if i == 4 {
+			m.stick()
+		}
+		if rewind {
+			m.rewind()
+		}
+		m.advance(9)
+		fmt.Print(m.read())
+	}
+}
+
+//go:noinline
+func (m *meter) lower() {
+	if !m.held {
+		m.high = 0
+	}
+}
+
+//go:noinline
+func (m *meter) widen() {
+	m.step = 50 // culprit widened
+}
+
+// widened has a word that is set anew in each round, and a branch that leads past the write of another one.
+func widened() {
+	m := &meter{step: 12}
+	for i := range 9 {
+		m.n = 0
+		if i == 5 {
+			m.held = true
+			m.widen()
+		}
+		m.lower()
+		m.high++
+		m.advance(m.step)
+		fmt.Print(m.read())
+	}
 }
