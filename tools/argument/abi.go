@@ -70,8 +70,11 @@ func scalars(t dwarf.Type, off int64, depth int, all []unit) (_ []unit, align in
 			return all, align, true
 		}
 		for i := range t.Count {
+			n := len(all)
 			if all, _, _ = scalars(t.Type, off+i*t.Type.Size(), depth+1, all); len(all) > maxParts {
 				return all, align, false
+			} else if len(all) == n {
+				break // nor have the others any
 			}
 		}
 		return all, align, ok && t.Count == 1

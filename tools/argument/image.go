@@ -185,7 +185,7 @@ func (im *Image) located(s *scope, p *parameter, t dwarf.Type, f *Frame) (text s
 		s.lists.keep(where, uint64(p.list), f)
 		s.lists.survive(where, uint64(p.list), f)
 	}
-	if !lay(t, where, p.list >= 0) || p.list >= 0 && len(where) > 1 && !im.together(&s.lists, uint64(p.list), where, f) {
+	if !lay(t, where, p.list >= 0 && !s.lists.inPieces(uint64(p.list), f)) || p.list >= 0 && len(where) > 1 && !im.together(&s.lists, uint64(p.list), where, f) {
 		return "", false, false
 	}
 	v := value{im: im, f: f}

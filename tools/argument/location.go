@@ -139,6 +139,19 @@ func (l *lists) before5(c *elf.Cursor, yield func(entry) bool) {
 	}
 }
 
+// inPieces reports whether a list has an entry of pieces. The compiler's optimizer writes all entries
+// of a variable so, if any; where one has none, -N has kept the whole value in memory.
+//
+// Source: Go 1.26, cmd/compile/internal/ssa, debug.go (BuildFuncDebugNoOptimized, writePendingEntry).
+func (l *lists) inPieces(off uint64, f *Frame) bool {
+	for e := range l.entries(off) {
+		if all, ok := pieces(e.expr, f); ok && all[0].size != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // addr returns address i of the unit.
 func (l *lists) addr(i uint64, c *elf.Cursor) uint64 {
 	if i >= uint64(len(l.addrs))/8 {

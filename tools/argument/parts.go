@@ -57,8 +57,8 @@ func parts(t dwarf.Type, off int64, depth int, all []part) (_ []part, split bool
 	return append(all, part{off, t.Size()}), true
 }
 
-// lay says which part of a value of type t each piece is, by its at. listed is set for the pieces
-// of a location list. It reports false if that is not certain.
+// lay says which part of a value of type t each piece is, by its at. listed is set for those
+// of a location list whose entries have no pieces. It reports false if that is not certain.
 func lay(t dwarf.Type, all []piece, listed bool) bool {
 	of, split := parts(t, 0, 0, nil)
 	if len(all) == 1 && all[0].size == 0 {

@@ -43,6 +43,9 @@ func typeName(t dwarf.Type) string {
 	return t.String()
 }
 
+// structName is a struct's name; in a generic function that of what the type parameter stands for.
+func structName(t *dwarf.StructType) string { return strings.TrimPrefix(t.StructName, "go.shape.") }
+
 // has reports whether the n bytes at off are known.
 func (v *value) has(off, n int64) bool {
 	if off < 0 || n < 0 || off > int64(len(v.bytes)) || n > int64(len(v.bytes))-off {
@@ -74,8 +77,8 @@ func (v *value) format(t dwarf.Type, off int64, depth int) (text string, ok bool
 	n := t.Size()
 	switch t := t.(type) {
 	case *dwarf.TypedefType:
-		if s, ok := t.Type.(*dwarf.StructType); ok && (s.StructName == "runtime.iface" || s.StructName == "runtime.eface") {
-			return v.dynamic(s.StructName == "runtime.iface", off, depth)
+		if s, ok := t.Type.(*dwarf.StructType); ok && (structName(s) == "runtime.iface" || structName(s) == "runtime.eface") {
+			return v.dynamic(structName(s) == "runtime.iface", off, depth)
 		}
 		if _, ok := t.Type.(*dwarf.FuncType); ok {
 			return v.function(off)
@@ -152,15 +155,15 @@ func (v *value) structure(t *dwarf.StructType, off int64, depth int) (string, bo
 	if t.Kind != "struct" {
 		return "", false
 	}
-	switch f := t.Field; {
-	case t.StructName == "string" && len(f) == 2:
+	switch f, name := t.Field, structName(t); {
+	case name == "string" && len(f) == 2:
 		return v.text(off)
-	case strings.HasPrefix(t.StructName, "[]") && len(f) == 3 && f[0].Name == "array":
+	case strings.HasPrefix(name, "[]") && len(f) == 3 && f[0].Name == "array":
 		if p, ok := f[0].Type.(*dwarf.PtrType); ok {
 			return v.slice(p.Type, off, depth)
 		}
-	case t.StructName == "runtime.iface" || t.StructName == "runtime.eface":
-		return v.dynamic(t.StructName == "runtime.iface", off, depth)
+	case name == "runtime.iface" || name == "runtime.eface":
+		return v.dynamic(name == "runtime.iface", off, depth)
 	}
 	var b strings.Builder
 	b.WriteByte('{')
