@@ -23,16 +23,13 @@ func (f *file) readable(t *thread.Thread) uint64 {
 	return pendingFor(t) & signalSets[f.obj] &^ inUse
 }
 
-// signalInfo is struct signalfd_siginfo.
+// signalInfo is struct signalfd_siginfo; what is left out is 0 here.
 type signalInfo struct {
-	signo         uint32
-	errno, code   int32
-	pid, uid      uint32
-	fd            int32
-	tid, band     uint32
-	overrun, trap uint32
-	status, value int32
-	_             [10]uint64
+	signo   uint32
+	_, code int32
+	pid, _  uint32
+	_       [3]uint32
+	_       [12]uint64
 }
 
 const _ = -(unsafe.Sizeof(signalInfo{}) ^ 128)

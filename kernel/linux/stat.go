@@ -73,15 +73,15 @@ func infoOf(f *file) (i vfs.Info) {
 // statxBuf is struct statx (Linux: include/uapi/linux/stat.h).
 type statxBuf struct {
 	mask, blksize        uint32
-	attributes           uint64
+	_                    uint64 // attributes
 	nlink, uid, gid      uint32
 	mode, _              uint16
 	ino, size, blocks    uint64
-	attributesMask       uint64
+	_                    uint64 // which attributes there are
 	atime, btime         statxTime
 	ctime, mtime         statxTime
 	rdevMajor, rdevMinor uint32
-	devMajor, devMinor   uint32
+	_, devMinor          uint32
 	_                    [14]uint64
 }
 
