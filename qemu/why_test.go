@@ -212,6 +212,10 @@ func TestWhyWriters(t *testing.T) {
 	if lines := strings.Split(all, "\n"); len(lines) != 3 || lines[0]+"\n" != last || !strings.Contains(lines[1], " main.init (main.go:") {
 		t.Errorf("all writers: %s", all)
 	}
+	if got := ask(0, "-json", "-var", "main.table"); !strings.Contains(got, `"main.resetMap",
+      "main.nilMap",`) {
+		t.Errorf("the stack of a writer that has no frame of its own: %s", got)
+	}
 	if got := ask(1, "-var", "main.numbers+16"); !strings.HasPrefix(got, "nothing has written the 8 bytes at 0x") {
 		t.Errorf("a word that nobody writes: %s", got)
 	}

@@ -94,10 +94,6 @@ func (w *Why) events(ctx context.Context) (all []event, err error) {
 			continue
 		}
 		v.stack = m.stack(&e, 32)
-		// The function has not made its frame yet: its caller is at SP.
-		if ra, ok := m.word(e.gpr[rsp]); ok {
-			v.stack = append(v.stack[:1], append([]uint64{ra}, v.stack[1:]...)...)
-		}
 		switch {
 		case v.function == fnExit && uint32(e.gpr[rax]) == 0:
 			if err := m.Step(ctx); err != nil {

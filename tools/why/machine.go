@@ -214,16 +214,42 @@ func (m *machine) word(addr uint64) (v uint64, ok bool) {
 	return v, true
 }
 
+// frameless reports whether a function's code sets no frame pointer before pc.
+func (m *machine) frameless(pc uint64) bool {
+	at, ok := m.funcStart(pc)
+	if !ok || pc-at > 1<<16 {
+		return false
+	}
+	for at < pc {
+		in := m.decode(at)
+		if in.Args[0] == x86asm.RBP && (in.Op == x86asm.MOV || in.Op == x86asm.LEA) || in.Len == 0 {
+			return false
+		}
+		at += uint64(in.Len)
+	}
+	return true
+}
+
 // stack walks the frame pointers: addresses of code, the innermost first.
 func (m *machine) stack(e *entry, most int) []uint64 {
 	all := []uint64{e.pc}
+	// A function that has no frame of its own, or not yet, has its return address at SP; the frame pointer is its caller's.
+	if ra, ok := m.word(e.gpr[rsp]); ok && m.frameless(e.pc) {
+		if _, ok = m.funcStart(ra); ok {
+			all = append(all, ra)
+		}
+	}
+	early := len(all) == 2
 	for fp := e.gpr[rbp]; len(all) < most && fp != 0 && fp&7 == 0; {
 		ra, ok := m.word(fp + 8)
 		next, ok2 := m.word(fp)
 		if !ok || !ok2 || ra == 0 {
 			break
 		}
-		all = append(all, ra)
+		if !early || ra != all[1] { // whoever calls duffcopy makes a frame for it
+			all = append(all, ra)
+		}
+		early = false
 		if next <= fp && next != 0 && fp-next < 1<<20 {
 			break
 		}
