@@ -53,7 +53,7 @@ var (
 	markupFrame  = regexp.MustCompile(`^(.*)\{\{\{bt:(\d+):0x([0-9a-f]+):(pc|ra)\}\}\}(.*)$`)
 	markupMmap   = regexp.MustCompile(`^\{\{\{mmap:0x([0-9a-f]+):0x([0-9a-f]+):load:0:rx:0x([0-9a-f]+)\}\}\}$`)
 	markupModule = regexp.MustCompile(`^\{\{\{(?:reset|module:0:kernel:elf:([0-9a-f]+))\}\}\}$`)
-	filteredCall = regexp.MustCompile(`^(.*?) *#(\d+)(?:\.\d+)? +0x([0-9a-f]+) (\S+) (.+):(\d+):\d+ \(kernel\+0x[0-9a-f]+\)(.*)$`)
+	filteredCall = regexp.MustCompile(`^(.*?) *#(\d+)(?:\.\d+)? +0x([0-9a-f]+) ([^ []+(?:\[.*\]\S*)?) (.+):(\d+):\d+ \(kernel\+0x[0-9a-f]+\)(.*)$`)
 )
 
 // readFiltered walks a log and what llvm-symbolizer has made of it, and returns
