@@ -47,7 +47,7 @@ type LineFile struct {
 // Bounds of one table, so that a byte of it cannot take fifty of memory without end: it is damaged
 // where it goes beyond.
 const (
-	maxRows  = 5 << 18
+	maxRows  = 1 << 20
 	maxSeqs  = 1 << 18
 	maxNames = 1 << 18 // folders, or files
 )

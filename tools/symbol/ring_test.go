@@ -47,7 +47,7 @@ func ringInfo(low uint64) []byte {
 // information to the standard library or to Delve, both of which would overflow their stack.
 func TestRings(t *testing.T) {
 	if _, err := exec.LookPath("objcopy"); err != nil {
-		t.Skip("objcopy is not installed")
+		t.Fatal("objcopy is not installed: run tools/setup.sh test, which installs it")
 	}
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
