@@ -1,9 +1,14 @@
 package tools
 
 import (
+	"bytes"
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +17,8 @@ import (
 	"strings"
 	"testing"
 )
+
+var lowerSizes = flag.Bool("size", false, "write size.txt as the tree is, where a folder has shrunk")
 
 // tracked returns the files that git knows, by their paths from the root.
 func tracked(t *testing.T) []string {
@@ -31,6 +38,79 @@ func tracked(t *testing.T) []string {
 // product reports whether a file counts for the budget.
 func product(path string) bool {
 	return strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !strings.Contains(path, "testdata/")
+}
+
+// tokens counts a file's tokens; comments and semicolons are none.
+func tokens(text []byte) (n int) {
+	var s scanner.Scanner
+	s.Init(token.NewFileSet().AddFile("", -1, len(text)), text, nil, 0)
+	for {
+		switch _, tok, _ := s.Scan(); tok {
+		case token.EOF:
+			return n
+		case token.SEMICOLON:
+		default:
+			n++
+		}
+	}
+}
+
+// folder returns the line of size.txt that a file counts for: the first two folders of its path.
+func folder(path string) string {
+	parts := strings.Split(path, "/")
+	return strings.Join(parts[:min(2, len(parts)-1)], "/")
+}
+
+// TestSize compares the tree with its budget, size.txt, in tokens of Go without tests. What shrinks a
+// folder lowers its line in the same commit (go test ./tools -run Size -args -size); what needs more
+// raises it by hand, in a commit of its own that says why.
+func TestSize(t *testing.T) {
+	have := map[string]int{}
+	for _, path := range tracked(t) {
+		if text, err := os.ReadFile(filepath.Join("..", path)); err != nil {
+			t.Error(err)
+		} else if product(path) {
+			n := tokens(text)
+			have[folder(path)] += n
+			have["all"] += n
+		}
+	}
+	text, err := os.ReadFile("../size.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	budget := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		var name string
+		var n int
+		if _, err := fmt.Sscan(line, &name, &n); err != nil {
+			t.Fatalf("size.txt: %q: %v; want a folder and its tokens", line, err)
+		}
+		budget[name] = n
+	}
+	var lowered bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		n, most := have[name], budget[name]
+		switch slack := most/100 + 20; {
+		case n > most && most == 0 && *lowerSizes: // a folder that is new
+			most = n
+		case n > most:
+			t.Errorf("%s has %d tokens, %d more than its budget: shorten it, or raise its line in size.txt in a commit that says why", name, n, n-most)
+		case n < most-slack && !*lowerSizes:
+			t.Errorf("%s has %d tokens, and its budget is %d: lower its line, by go test ./tools -run Size -args -size", name, n, most)
+		default:
+			most = n
+		}
+		fmt.Fprintf(&lowered, "%s %d\n", name, most)
+		delete(budget, name)
+	}
+	if !*lowerSizes {
+		for name := range budget {
+			t.Errorf("size.txt has %s, which is not in the tree", name)
+		}
+	} else if err := os.WriteFile("../size.txt", lowered.Bytes(), 0o644); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestTrackedFiles: each file that git knows is of a kind that the project has.
