@@ -450,7 +450,7 @@ const callList = `
 199 fremovexattr
 200 tkill
 201 time
-202 futex: waiting and waking: ENOSYS for the rest
+202 futex: waiting, waking and requeueing; ENOSYS for the rest
 203 sched_setaffinity
 204 sched_getaffinity
 205 set_thread_area ENOSYS: Linux has it no more, or never had it
