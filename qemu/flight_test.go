@@ -21,6 +21,9 @@ func TestFlightTimeout(t *testing.T) {
 	if status := exitCode(t, err); status != 3 {
 		t.Errorf("status %d; want 3, a timeout", status)
 	}
+	if _, err := os.Stat(at("cpu")); err != nil {
+		t.Fatalf("%v; the output is\n%s", err, out)
+	}
 	if p := readPprof(t, at("cpu")); len(p.Sample) == 0 {
 		t.Error("the profile is empty")
 	}

@@ -7,12 +7,15 @@ package qemu
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
-// On a host that is busy with other things a guest stands still for a good part of a
-// second now and then, and its answer is to come whole there, too.
+// How long a guest may take is counted without the time that its threads were ready to run and
+// the host ran others: on a busy host a guest stands still for seconds, and its answer is to
+// come whole there, too.
 const (
 	// nmiQuiet is how long the guest must have been silent after an answer to
 	// an NMI for the answer to be complete.
@@ -20,6 +23,8 @@ const (
 	// nmiFirst is how long its first byte may take, nmiAll the whole answer.
 	nmiFirst = 3 * time.Second
 	nmiAll   = 10 * time.Second
+	// nmiLimit ends the wait in any case, by the host's clock.
+	nmiLimit = 2 * time.Minute
 )
 
 // event takes an event from the monitor's reader.
@@ -95,24 +100,49 @@ func (vm *VM) watch() {
 
 // awaitAnswer waits until the guest has said what it has to say to an NMI.
 func (vm *VM) awaitAnswer() {
-	asked := time.Since(vm.started)
+	last := vm.lastByte.Load()
+	began, denied := time.Now(), vm.denied()
+	var ran, quiet, owed time.Duration // owed was denied and is not taken off yet
+	answered := false
 	tick := time.NewTicker(nmiQuiet / 5)
 	defer tick.Stop()
-	for {
+	for before := began; ; {
 		select {
 		case <-vm.done:
 			return
 		case <-tick.C:
 		}
-		now := time.Since(vm.started)
-		last := time.Duration(vm.lastByte.Load())
+		now, sum := time.Now(), vm.denied()
+		step := now.Sub(before)
+		owed += sum - denied
+		off := min(owed, step)
+		before, denied, owed = now, sum, owed-off
+		ran, quiet = ran+step-off, quiet+step-off
+		if at := vm.lastByte.Load(); at != last {
+			last, quiet, answered = at, 0, true
+		}
 		switch {
-		case now-asked > nmiAll,
-			last <= asked && now-asked > nmiFirst,
-			last > asked && now-last > nmiQuiet:
+		case ran > nmiAll, now.Sub(began) > nmiLimit,
+			!answered && ran > nmiFirst,
+			answered && quiet > nmiQuiet:
 			return
 		}
 	}
+}
+
+// denied returns how long QEMU's threads have been ready to run and the host has run others, in
+// all: the second number of /proc/PID/task/TID/schedstat (Linux, Documentation/scheduler/
+// sched-stats.rst). It is 0 where the host does not say.
+func (vm *VM) denied() (all time.Duration) {
+	names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", vm.monitor.pid.Load()))
+	for _, name := range names {
+		text, _ := os.ReadFile(name)
+		var ran, waited int64
+		if n, _ := fmt.Sscan(string(text), &ran, &waited); n == 2 {
+			all += time.Duration(waited)
+		}
+	}
+	return all
 }
 
 // Registers returns the monitor's dump of the processor's registers. Errors wrap
