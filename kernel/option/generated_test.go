@@ -32,9 +32,9 @@ func help() string {
 	b.WriteString(`Kernel options
 
 The kernel reads its options from its command line: zf run -append 'NAME=VALUE...'
-or the boot loader's own way. Words are parted by spaces. A value in double
-quotes may hold spaces. The last of several equal names counts. What follows the
-word -- is the program's arguments.
+or the boot loader's own way. Spaces separate words; a value in double quotes may
+contain spaces. If an option is given several times, the last one counts, unless
+its text says otherwise. The words after -- are the program's arguments.
 
 `)
 	for i := range table {
