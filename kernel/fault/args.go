@@ -13,20 +13,20 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The words that hold the arguments of the innermost frames. Where an argument lives at a
-// pc, only DWARF says, which the host reads. So what is sent is where it may live:
+// The words that hold the arguments of the innermost frames. Only DWARF tells where an argument
+// lives at a pc, and only the host reads DWARF. So the target sends every word that may hold one:
 //
-//	CFA ...        the function's arguments on the stack, and the places where it keeps those
-//	               that came in registers: so many bytes as the pc tables say
+//	CFA ...        the function's arguments on the stack, and the places where it spills those
+//	               that came in registers: as many bytes as the pc tables say
 //	CFA-8, -16     return address, frame pointer
-//	below          the function's own variables, the parameters of inlined calls among them
+//	below          the function's own variables, among them the parameters of inlined calls
 //
-// and, where a word and the one behind it can be a pointer and a length, what is there: a
-// string or a slice. What the ELF file has, the host does not need.
+// Where a word and the next one can be a pointer and a length, it also sends what the pointer leads
+// to: a string or a slice. The host reads from the ELF file whatever is there.
 
-// What is sent at most.
+// Limits of what is sent.
 const (
-	argFrames    = 24 // frames that are looked at
+	argFrames    = 24 // frames that are examined
 	argWords     = 16 // words of one frame's arguments
 	ownWords     = 8  // words of one function's own variables
 	contentBytes = 32 // bytes of one string or slice
@@ -34,11 +34,11 @@ const (
 	usualArgs    = 2048
 )
 
-// argsRoom is how many words args= allows. Set once at boot.
+// argsRoom is the number of words that args= allows. Set once at boot.
 var argsRoom = usualArgs / 8
 
-// Of the trace that is being written: how many words may still be sent, and the places whose
-// contents were sent last, as a ring. Panic path only.
+// State of the trace that is being written: how many words may still be sent, and a ring of the
+// places whose contents were sent last. Panic path only.
 var (
 	argsLeft     int
 	contentsSent [16]uintptr
@@ -52,8 +52,8 @@ func setArgs() {
 	}
 }
 
-// writeArgs writes them, of the frames of the walk. The stack of frame 0 has been dumped up
-// to the address dumped.
+// writeArgs writes the argument words of the walk's frames. The stack of frame 0 has already been
+// dumped, up to the address dumped.
 func writeArgs(d *Details, dumped uintptr) {
 	t, ok := image.PCTable()
 	if argsLeft = argsRoom; argsLeft == 0 || !ok {
@@ -61,7 +61,7 @@ func writeArgs(d *Details, dumped uintptr) {
 	}
 	contentsSent, nextContent = [16]uintptr{}, 0
 	w := &stack.Walker
-	on, cfa := int8(tracer.NoStack), uintptr(0) // of the frame before
+	on, cfa := int8(tracer.NoStack), uintptr(0) // of the previous frame
 	for i := 0; i < min(w.N, argFrames) && argsLeft > 0; i++ {
 		f := &w.Frames[i]
 		if f.Stack != on {
@@ -83,14 +83,14 @@ func writeArgs(d *Details, dumped uintptr) {
 		}
 		cfa = f.FP + 16
 		if f.Kind == tracer.PC {
-			// It may have no frame record.
+			// The function may have no frame record.
 			if delta, ok := fn.SPDelta(f.Addr); ok {
 				cfa = f.SP + uintptr(delta) + 8
 			}
 		}
 		own, ofRuntime := uintptr(ownWords*8), runtimeName(fn.Name())
 		if ofRuntime {
-			own = 0 // for what is behind it
+			own = 0 // the runtime's own variables are of no interest
 		}
 		if i == 0 && f.Kind == tracer.PC && !ofRuntime {
 			writeRegisterArgs(d)
@@ -113,13 +113,13 @@ func writeArgs(d *Details, dumped uintptr) {
 	}
 }
 
-// writeWhere writes the words from lo up to hi of a stack, but for those below dumped, which
-// are out, and, with contents, what they may point to.
+// writeWhere writes the words of a stack from lo up to hi, except those below dumped, which have
+// already been sent. With contents it also writes what the words may point to.
 func writeWhere(s *tracer.Stack, lo, hi uintptr, dumped *uintptr, contents bool) {
 	if lo < s.Lo || hi > s.Hi {
 		return
 	}
-	n, out := 0, 0 // words that have been read; of them those that need not be sent
+	n, out := 0, 0 // words that were read; how many of them need not be sent
 	for a := lo; a < hi && n < maxWords; a += 8 {
 		v, ok := tracer.ReadWord(a)
 		if !ok {
@@ -146,7 +146,7 @@ func writeWhere(s *tracer.Stack, lo, hi uintptr, dumped *uintptr, contents bool)
 	}
 }
 
-// writeRegisterArgs writes what the registers of frame 0 point to.
+// writeRegisterArgs writes what the argument registers of frame 0 point to.
 func writeRegisterArgs(d *Details) {
 	regs := tracer.Native().Arguments
 	for i := 0; i+1 < len(regs); i++ {
@@ -160,8 +160,9 @@ func writeRegisterArgs(d *Details) {
 	}
 }
 
-// writeFaultRegisters writes the registers with which the frame ran, which a signal handler has
-// let call the runtime's sigpanic, and what they point to: if that was the latest fault.
+// writeFaultRegisters writes the registers of a frame that faulted and whose signal handler then
+// called the runtime's sigpanic, and what they point to. It does so only if that was the latest
+// fault.
 func writeFaultRegisters(f *tracer.Frame) {
 	const n = arch.ContextRegisters
 	c := linux.FaultRegisters()
@@ -176,8 +177,9 @@ func writeFaultRegisters(f *tracer.Frame) {
 	}
 }
 
-// writeBoundsRegisters writes what runtime.panicBounds, whose frame record is at fp, has saved of
-// its caller's registers, with its return address, and what they point to (gopanic.go).
+// writeBoundsRegisters writes the registers of its caller that runtime.panicBounds has saved, with
+// the return address, and what they point to (gopanic.go). fp is the address of panicBounds' frame
+// record.
 func writeBoundsRegisters(fp uintptr) {
 	const n = (boundsFrame-boundsRegs)/8 + 2
 	lo := fp - boundsFrame + boundsRegs
@@ -190,22 +192,22 @@ func writeBoundsRegisters(fp uintptr) {
 	}
 	writer.Mem(lo, words[:n])
 	argsLeft -= n
-	all := [...]uint8{0, 3, 1, 7, 6, 8, 9, 10, 11} // the registers of arguments
+	all := [...]uint8{0, 3, 1, 7, 6, 8, 9, 10, 11} // the argument registers
 	for i := 0; i+2 < len(all); i++ {
 		writeContent(words[all[i]], words[all[i+1]], words[all[i+2]])
 	}
 }
 
-// writeContent writes the words at p if it may point to a string of n bytes, or to a slice of
-// n elements, with the capacity room.
+// writeContent writes the words at p if p may point to a string of n bytes, or to a slice of n
+// elements with capacity room.
 func writeContent(p, n, room uintptr) {
 	if n == 0 || n > maxLength || n-image.TextLo < image.TextHi-image.TextLo || !hasContent(p) {
-		return // or a frame record: its return address is no length
+		return // or it is a frame record, whose return address is no length
 	}
 	if room < n || room > maxLength {
 		n = min(n, contentBytes)
 	} else {
-		n = contentBytes // n elements, of an unknown size
+		n = contentBytes // n elements of unknown size
 	}
 	for _, sent := range contentsSent {
 		if sent == p {
@@ -230,12 +232,12 @@ func writeContent(p, n, room uintptr) {
 	nextContent = (nextContent + 1) % len(contentsSent)
 }
 
-// content holds what writeContent has read. Panic path only.
+// content is the buffer of writeContent. Panic path only.
 var content [contentBytes/8 + 1]uintptr
 
-// hasContent reports whether what is at p may be a string's or a slice's, and is not in the ELF
-// file: a place in the image that may be written to, on a stack, or of the program's. Elsewhere
-// may be a device's registers, which change when they are read.
+// hasContent reports whether p may point to a string's or a slice's data that is not in the ELF
+// file: writable memory of the image, a stack, or memory of the program. Anything else may be a
+// device's registers, which change when they are read.
 func hasContent(p uintptr) bool {
 	for i := 0; i < image.NumSegments; i++ {
 		if s := &image.Segments[i]; p-s.Lo < s.Hi-s.Lo {

@@ -7,31 +7,33 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The branches that the CPU took last before a fault, as far as it records them (arch.ReadBranches), at the end of the trace
-// of a death. They are read when the fault becomes fatal, or a signal of which the program may die later.
+// The branches that the CPU took last before a fault, as far as it records them
+// (arch.ReadBranches). They are part of a fatal trace. They are read when a fault becomes fatal,
+// and when it becomes a signal that the program may die of later.
 
-// branchesFound is how many records there are, and branchState whether they are made. Set once at boot.
+// branchesFound is the number of records, and branchState says whether the CPU writes them. Set
+// once at boot.
 var (
 	branchesFound int
 	branchState   branchUse
 )
 
-// branchUse is what is done with the records.
+// branchUse says whether branches are recorded, and why not.
 type branchUse uint8
 
 const (
-	branchesNone    branchUse = iota // there are none
-	branchesMade                     // they are made
+	branchesNone    branchUse = iota // the CPU has no records
+	branchesMade                     // branches are recorded
 	branchesOff                      // lbr=off
-	branchesVirtual                  // not in a virtual machine, without lbr=on
-	branchesRefused                  // the CPU, or the hypervisor, does not do what it says that it can
+	branchesVirtual                  // not in a virtual machine without lbr=on
+	branchesRefused                  // the CPU or the hypervisor does not do what it announces
 )
 
-// branchesWordOff is the number of the word off of the option lbr=.
+// branchesWordOff is the index of the word off in the option lbr=.
 const branchesWordOff = 1
 
-// StartBranches looks for records of branches, and has the running CPU make them, as the option lbr= says. Early context, on
-// the first CPU; each other one calls JoinBranches.
+// StartBranches looks for branch records and starts recording on this CPU, as the option lbr= says.
+// Early context, on the first CPU; each other CPU calls JoinBranches.
 func StartBranches() {
 	n, virtual := arch.FindBranches()
 	word, given := option.Word("lbr")
@@ -49,14 +51,14 @@ func StartBranches() {
 	}
 }
 
-// JoinBranches has a CPU that has been started record its branches, too. Early context.
+// JoinBranches starts recording branches on another CPU. Early context.
 func JoinBranches() {
 	if branchState == branchesMade {
 		arch.StartBranches()
 	}
 }
 
-// PrintBranches prints what the boot report says of them. Early context.
+// PrintBranches prints the boot report's line on branch records. Early context.
 func PrintBranches() {
 	switch branchState {
 	case branchesNone:
@@ -78,22 +80,23 @@ func PrintBranches() {
 	console.String(" entries")
 }
 
-// lastBranches are the branches that were read last, and numBranches is how many; branchesRead is set when they are
-// those of the death. Under the kernel lock; the panic path takes none.
+// lastBranches holds the branches that were read last, and numBranches their number; branchesRead
+// is set when they belong to the death. Under the kernel lock; the panic path takes none.
 var (
 	lastBranches [arch.MaxBranches]arch.Branch
 	numBranches  int
 	branchesRead bool
 )
 
-// noteBranches is for a fault that becomes a signal: the program may die of it.
+// noteBranches reads the branches of a fault that becomes a signal, because the program may die of
+// it.
 func noteBranches() {
 	if arch.BranchesHeld() {
 		numBranches = arch.ReadBranches(&lastBranches)
 	}
 }
 
-// takeBranches reads those of a death, if it is the first time; the records have been stopped.
+// takeBranches reads the branches of a death, the first time only. Recording has been stopped.
 func takeBranches() {
 	if !branchesRead {
 		branchesRead = true
@@ -101,8 +104,8 @@ func takeBranches() {
 	}
 }
 
-// keepBranches is for a program that dies: what the CPU records now is how it does so. ofFault says that it is of a fault,
-// the latest that has become a signal.
+// keepBranches is called when a program dies: from here on the CPU records only how the program
+// ends. ofFault says that it dies of a fault, the latest one that became a signal.
 func keepBranches(ofFault bool) {
 	branchesRead = true
 	if !ofFault {
@@ -113,7 +116,8 @@ func keepBranches(ofFault bool) {
 // branchWords holds a branch for the compact form. Panic path only.
 var branchWords [tracer.BranchWords]uintptr
 
-// writeBranches writes them, the oldest first. As with the events, the codes of a screen are without.
+// writeBranches writes the branches, the oldest first. Like the events, they are left out of the
+// screen's codes.
 func writeBranches(d *Details) {
 	if d.other || !branchesRead || toCodes {
 		return

@@ -9,19 +9,19 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/qr"
 )
 
-// The codes of a crash: beside its text the screen has a QR code with the trace, or several that
-// take turns (package qr, which says what is in them). A trace is written once more for that, in
-// the bare form, when it is out; a code is made when its page is shown.
+// The codes of a crash: beside the text, the screen shows the trace as a QR code, or as several
+// that take turns (package qr describes their contents). Each finished trace is written once more
+// for the codes, in the bare form; a code is made when its page is shown.
 
 const (
-	// codeRoom is the room for the traces, in bytes; a trace takes some 500. What comes when
-	// it is full is on the text pages alone.
+	// codeRoom is the room for the traces, in bytes; a trace takes some 500. Traces that do not fit
+	// are on the text pages alone.
 	codeRoom = 24 << 10
-	// maxCodeTraces bounds how many they are: those of all CPUs, and some goroutines'.
+	// maxCodeTraces bounds the number of traces: those of all CPUs, and of some goroutines.
 	maxCodeTraces = 96
 )
 
-// codeTrace is a trace in codeSpace.bytes.
+// codeTrace is one trace in codeSpace.bytes.
 type codeTrace struct {
 	at, n int
 	plan  qr.Plan
@@ -29,13 +29,14 @@ type codeTrace struct {
 
 // Panic path only.
 var (
-	toCodes  bool // what the writer writes goes into codes().bytes
-	codeLen  int  // bytes that are in use
+	toCodes  bool // the writer's output goes into codes().bytes
+	codeLen  int  // bytes in use
 	codeFull bool
-	nCodes   int // traces there are
+	nCodes   int // number of traces
 )
 
-// codeSpace is what takes memory of that: only a machine with a screen gives it away. Panic path only.
+// codeSpace is the memory that codes need; only a machine with a screen sets it aside. Panic path
+// only.
 type codeSpace struct {
 	bytes  [codeRoom]byte
 	traces [maxCodeTraces]codeTrace
@@ -45,15 +46,15 @@ type codeSpace struct {
 // CodesSize is the memory that codes need, in bytes.
 const CodesSize = unsafe.Sizeof(codeSpace{})
 
-// codesAt is where it is, 0: nowhere, and there are no codes. Set once at boot.
+// codesAt is the address of the codeSpace; 0 means that there are no codes. Set once at boot.
 var codesAt uintptr
 
-// UseCodes gives codes their memory, CodesSize bytes at an address. Early context.
+// UseCodes gives the codes CodesSize bytes of memory at an address. Early context.
 func UseCodes(at uintptr) { codesAt = at }
 
 func codes() *codeSpace { return (*codeSpace)(arch.Pointer(codesAt)) }
 
-// codeByte takes a byte of a trace.
+// codeByte stores one byte of a trace.
 func codeByte(b byte) {
 	if codeFull = codeFull || codeLen >= codeRoom; !codeFull {
 		codes().bytes[codeLen] = b
@@ -61,8 +62,8 @@ func codeByte(b byte) {
 	}
 }
 
-// keepCodes keeps the trace of a stage, which has been written, for the screen. If the stage
-// before has died before it could do that, its trace comes first.
+// keepCodes keeps the trace of a stage, which has been written, for the screen. If the previous
+// stage died before it could do that, its trace is kept first.
 func keepCodes(s Stage, d *Details) {
 	if codesAt == 0 || !screen.Crashed() || s > StageAddresses || screen.CodeRoom() == 0 {
 		return
@@ -71,7 +72,7 @@ func keepCodes(s Stage, d *Details) {
 		keepCode(s, first)
 	}
 	keepCode(s, d)
-	writer.Whole() // what is written next builds on nothing that only the screen has
+	writer.Whole() // the next trace must not build on one that only the screen has
 }
 
 // keepCode keeps one trace.
@@ -105,10 +106,11 @@ func keepCode(s Stage, d *Details) {
 	}
 }
 
-// crcBytes is the length of the CRC behind a bare trace. Each code has it in its head.
+// crcBytes is the length of the CRC at the end of a bare trace. Codes carry the CRC in their header
+// instead.
 const crcBytes = 4
 
-// endCodes makes the writer write to the wire again.
+// endCodes switches the writer back to the wire.
 func endCodes() {
 	if toCodes {
 		toCodes = false
@@ -116,7 +118,7 @@ func endCodes() {
 	}
 }
 
-// showCode draws the code of the page that is shown.
+// showCode draws the code of the current page.
 func showCode() {
 	i := screen.Code()
 	for k := 0; k < nCodes && k < maxCodeTraces; k++ {

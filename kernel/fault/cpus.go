@@ -10,9 +10,9 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// A death with several CPUs. The first CPU that dies takes the machine, by one exchange, and stops
-// the others by NMIs; each leaves its trap frame in its record and halts. The first one then writes
-// all traces: its own, and one of each other CPU.
+// A death with several CPUs. The first CPU that dies takes over the machine with one atomic
+// exchange and stops the others by NMIs. Each of them leaves its trap frame in its record and
+// halts. Then the first CPU writes all traces: its own, and one for each other CPU.
 //
 //	the CPU that dies first              another one
 //	takeMachine: dying = its number      it runs, or dies: takeMachine waits for the NMI
@@ -20,18 +20,18 @@ import (
 //	WriteTrace: its own
 //	EndMachine: traceOthers
 //
-// While the monitor is open the others stand still, too, but go on behind it: HoldCPUs, standStill,
-// ReleaseCPUs.
+// While the monitor is open, the other CPUs stand still, too, and go on afterwards: HoldCPUs,
+// standStill, ReleaseCPUs.
 //
-// With one CPU nothing of this is done.
+// With one CPU, none of this is needed.
 
-// dying is 1 + the number of the CPU that has died first, 0 if none has. Panic path only.
+// dying is 1 + the number of the CPU that died first, or 0 if none has died. Panic path only.
 var dying uint32
 
-// How long another CPU is waited for, in nanoseconds: stopWait is for all together to answer their
-// NMIs. A CPU does within microseconds, but the host of an emulated one may let it run later.
-// A CPU that has died behind another waits takeWait to be stopped by that, and no longer than
-// doubtWait if it does not look as if that one had died.
+// Time limits for waiting for another CPU, in nanoseconds. Within stopWait all CPUs together must
+// answer their NMIs. A CPU does so within microseconds, but the host of an emulated one may not let
+// it run at once. A CPU that dies after another one waits takeWait to be stopped by it, but only
+// doubtWait if that other CPU does not look dead.
 const (
 	stopWait  = 900e6
 	takeWait  = 30e9
@@ -39,8 +39,8 @@ const (
 )
 
 // takeMachine makes the running CPU, which has died, the one that writes all traces. It does not
-// return if another one is. f is the trap by which it has died, or nil; then fp is the frame record of the
-// function that has called NextStage.
+// return if another CPU is already doing that. f is the trap by which the CPU died, or nil; then fp
+// is the frame record of the function that called NextStage.
 func takeMachine(f *arch.TrapFrame, fp uintptr) {
 	r := percpu.This()
 	me := r.Number + 1
@@ -50,8 +50,8 @@ func takeMachine(f *arch.TrapFrame, fp uintptr) {
 	if !arch.CompareAndSwap(&dying, 0, me) {
 		r.Frame, r.FP = uintptr(unsafe.Pointer(f)), fp
 		r.State.Set(percpu.Dying)
-		// If nobody stops it, what dying says is wrong, or that CPU has come no further. Of those that wait, one
-		// takes the machine over, and the others wait for that one.
+		// If nobody stops this CPU, then dying is wrong, or that CPU got stuck. One of the waiting
+		// CPUs takes over the machine, and the others wait for that one.
 		for first := percpu.Load(&dying); ; first = percpu.Load(&dying) {
 			awaitStop(first - 1)
 			if arch.CompareAndSwap(&dying, first, me) {
@@ -60,11 +60,11 @@ func takeMachine(f *arch.TrapFrame, fp uintptr) {
 		}
 	}
 	r.State.Set(percpu.Dying)
-	arch.DropNMI(false) // the first CPU may be at the trace of something else
+	arch.DropNMI(false) // the first CPU may be writing a trace of something else
 	stopOthers(me - 1)
 }
 
-// awaitStop waits to be stopped by the CPU that has died first. It returns if that takes too long.
+// awaitStop waits until the CPU that died first stops this one. It returns if that takes too long.
 func awaitStop(first uint32) {
 	for began := clock.Now(); clock.Now()-began < takeWait; arch.Pause() {
 		if clock.Now()-began > doubtWait && (first >= percpu.Count() || percpu.At(first).State.Now() != percpu.Dying) {
@@ -91,15 +91,16 @@ func stopOthers(me uint32) {
 			return
 		}
 	}
-	for n := uint32(1); n < percpu.Count(); n++ { // a reset of the first CPU would be one of the machine
+	// Resetting the first CPU would reset the machine.
+	for n := uint32(1); n < percpu.Count(); n++ {
 		if r := percpu.At(n); n != me && r.State.Now() == percpu.Running {
 			arch.InitCPU(r.ID)
 		}
 	}
 }
 
-// stopIfAsked is for an NMI. It does not return if another CPU has died, and reports whether this
-// one has: then nothing is to be traced.
+// stopIfAsked is called in an NMI. It does not return if another CPU has died. It reports whether
+// this CPU is the one that died: then nothing is to be traced.
 func stopIfAsked(f *arch.TrapFrame) bool {
 	if percpu.Count() == 1 {
 		return false
@@ -120,13 +121,14 @@ func stopIfAsked(f *arch.TrapFrame) bool {
 	return true
 }
 
-// held is 1 + the number of the CPU whose monitor the others stand still for, 0 if there is none.
-// It changes in one step for all CPUs, since one that waits for the lock may report a lock-up while another
-// one opens the monitor. Under the kernel lock; the panic path takes none.
+// held is 1 + the number of the CPU whose monitor the others stand still for, or 0 if there is
+// none. It is changed by one atomic exchange, because one CPU may report a lock-up while another
+// opens the monitor. Under the kernel lock; the panic path takes none.
 var held uint32
 
-// HoldCPUs has all other CPUs stand still, each in an NMI, and reports whether they do now and did
-// not before. One that has not answered after stopWait runs on. Kernel and early context.
+// HoldCPUs makes all other CPUs stand still, each in an NMI. It reports whether they do so now and
+// did not before. A CPU that has not answered after stopWait goes on running. Kernel and early
+// context.
 func HoldCPUs() bool {
 	if percpu.Count() == 1 || dying != 0 {
 		return false
@@ -145,14 +147,14 @@ func HoldCPUs() bool {
 	return true
 }
 
-// ReleaseCPUs lets them go on. Kernel and early context.
+// ReleaseCPUs lets the CPUs go on that HoldCPUs stopped. Kernel and early context.
 func ReleaseCPUs() {
 	me := percpu.This().Number
 	arch.Store32(uintptr(unsafe.Pointer(&held)), 0)
-	awaitNone(percpu.Held, me) // so that none takes the next time for this one
+	awaitNone(percpu.Held, me) // so that no CPU takes the next hold for this one
 }
 
-// awaitNone waits until no CPU but me is in the state, or until stopWait is over.
+// awaitNone waits until no CPU but me is in the state, for stopWait at most.
 func awaitNone(s percpu.State, me uint32) {
 	for began := clock.Now(); clock.Now()-began < stopWait; arch.Pause() {
 		left := false
@@ -165,8 +167,9 @@ func awaitNone(s percpu.State, me uint32) {
 	}
 }
 
-// standStill is for an NMI while no CPU has died. It reports whether it is HoldCPUs', and returns when
-// the CPU is to go on. It does not return if a CPU dies meanwhile, whose NMI does not come in here.
+// standStill is called in an NMI while no CPU has died. It reports whether the NMI came from
+// HoldCPUs, and returns when the CPU is to go on. It does not return if a CPU dies meanwhile,
+// because that CPU's NMI cannot interrupt this one.
 func standStill(r *percpu.Record, f *arch.TrapFrame) bool {
 	if arch.Load32(uintptr(unsafe.Pointer(&r.Asked))) == 0 {
 		return false
@@ -185,7 +188,7 @@ func standStill(r *percpu.Record, f *arch.TrapFrame) bool {
 		takeWatches()
 	}
 	r.State.Set(percpu.Running)
-	r.CatchUpHeld() // who changes page tables does not wait for it meanwhile
+	r.CatchUpHeld() // so that nobody who changes page tables waits for this CPU
 	return true
 }
 
@@ -203,8 +206,8 @@ func TraceCPU(n uint32) {
 	stack.Show(me)
 }
 
-// OfCPU makes d what another CPU is at, which stands still, and shows that one's stacks until
-// stack.Show is called. It returns false if it is not known. Kernel and early context.
+// OfCPU fills d with what another CPU was doing, which stands still, and shows that CPU's stacks
+// until stack.Show is called. It returns false if that is not known. Kernel and early context.
 func (d *Details) OfCPU(n uint32) bool {
 	*d = Details{}
 	d.cpu, d.other = n, true
@@ -212,12 +215,13 @@ func (d *Details) OfCPU(n uint32) bool {
 	return d.fromCPU(StageFull)
 }
 
-// othersTraced is how many CPUs have been gone through by traceOthers, deathSeq the number of the
+// othersTraced is the number of CPUs that traceOthers has handled, and deathSeq the number of the
 // death's trace. Panic path only.
 var othersTraced, deathSeq uint32
 
-// traceOthers writes a trace of each other CPU, behind that of the death, as the stage does: in the
-// last one a line each. If one of them faults, the next stage goes on behind it.
+// traceOthers writes a trace of each other CPU, after that of the death, in the current stage's
+// form: the last stage writes one line each. If tracing a CPU faults, the next stage goes on with
+// the CPU after it.
 func traceOthers() {
 	s := stage()
 	if percpu.Count() == 1 || s == noStage || s > StageLine {
@@ -254,8 +258,8 @@ func traceOthers() {
 	}
 }
 
-// fromCPU makes d what the CPU of that number was at, on the panic stack. It returns false if that
-// is not known. Behind the first stage it asks no more than it must.
+// fromCPU fills d with what the CPU of that number was doing; it runs on the panic stack. It
+// returns false if that is not known. After the first stage it reads no more than it must.
 func (d *Details) fromCPU(s Stage) bool {
 	r := percpu.At(d.cpu)
 	if s == StageLine {
@@ -303,8 +307,8 @@ func (d *Details) fromCPU(s Stage) bool {
 	return true
 }
 
-// onTheWay reports whether the CPU was on its way from a fault of the kernel to takeMachine when it
-// was stopped, and makes that fault the cause. addr is what a page fault would have accessed.
+// onTheWay reports whether the CPU was stopped on its way from a fault of the kernel to
+// takeMachine, and if so makes that fault the cause. addr is the address of a page fault.
 func (d *Details) onTheWay(addr uintptr) bool {
 	Walk(d)
 	for i := 0; i+1 < stack.Walker.N; i++ {
@@ -314,7 +318,7 @@ func (d *Details) onTheWay(addr uintptr) bool {
 		}
 		switch v := t.Vector; {
 		case v >= arch.TrapInterrupt, v == arch.TrapNMI, v == arch.TrapDebug, v == arch.TrapBreakpoint, v == arch.TrapFPU:
-		case in.Stack < 0 || int(in.Stack) >= stack.Count: // a thread's, which may be a signal
+		case in.Stack < 0 || int(in.Stack) >= stack.Count: // a thread's stack, where the fault may become a signal
 		case tracer.Fixup(t.Addr) != 0 || arch.UserFixup(t.Addr) != 0:
 		default:
 			d.Cause, d.vector, d.code, d.at, d.addr = true, v, t.Error, t.Addr, addr
@@ -324,7 +328,7 @@ func (d *Details) onTheWay(addr uintptr) bool {
 	return false
 }
 
-// ofFrame takes the registers of another CPU's trap.
+// ofFrame copies the registers of another CPU's trap.
 func (d *Details) ofFrame(f *arch.TrapFrame, r *percpu.Record) {
 	d.fromTrap(f)
 	if stack.Running && !f.InKernelOf(&r.CPU) {

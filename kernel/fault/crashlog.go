@@ -9,31 +9,31 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Across a reboot: a crash leaves a record in RAM (package crashlog) once its trace is out,
-// and the next boot reports it. The trace in it is in the compact form, whatever trace=
-// says, and goes out again as the lines that it is; a line before it says that it is not
-// of this boot (tracer/wire.go).
+// Across a reboot: once its trace is out, a crash leaves a record in RAM (package crashlog), and
+// the next boot reports it. The trace in the record is in the compact form, whatever trace= says.
+// The next boot sends its lines unchanged, after a line that says that they are not of this boot
+// (tracer/wire.go).
 
-// toCrashLog is set while what the writer writes goes into the record; savedForm is the
-// form to go back to if the panic path faults then. Panic path only.
+// toCrashLog is set while the writer's output goes into the record; savedForm is the form to go
+// back to if the panic path faults meanwhile. Panic path only.
 var (
 	toCrashLog bool
 	savedForm  tracer.Form
 )
 
-// triedLog is the stage as which a crash log was last tried. Each says less than the one before,
-// which has failed: all; addresses; no more than the reason. Panic path only.
+// triedLog is the stage that last tried to write a crash log. Each stage writes less than the one
+// before it, which has failed: everything; addresses; the reason only. Panic path only.
 var triedLog Stage
 
-// writeCrashLog leaves a record of the first crash, if that can be done. It says no more than
-// the trace could: if that was nothing, the reason all the same, which needs no walk.
+// writeCrashLog leaves a record of the first crash, if it can. The record says no more than the
+// trace could. If the trace said nothing, the record still has the reason, which needs no walk.
 func writeCrashLog() {
 	if stage() == noStage || triedLog == StageLine {
 		return
 	}
 	triedLog = min(max(triedLog.row().next, stage()), StageLine)
 	onPanicStack(inCrashLog | triedLog)
-	triedLog = StageLine // it is there, and no later crash takes its place
+	triedLog = StageLine // the log exists, and no later crash replaces it
 }
 
 // tryCrashLog writes as much as a stage can.
@@ -47,7 +47,7 @@ func tryCrashLog(s Stage) {
 		crashlog.Next(crashlog.Trace)
 		toCrashLog, savedForm = true, writer.Form
 		writer.Form = tracer.Compact
-		// Its number is no later than the writer's latest, so that it builds on no other trace.
+		// Its number is no later than the writer's latest, so it builds on no other trace.
 		startTrace(d)
 		write(d, true)
 		endCrashLogTrace()
@@ -56,7 +56,7 @@ func tryCrashLog(s Stage) {
 	finishCrashLog()
 }
 
-// finishCrashLog writes what comes behind the traces.
+// finishCrashLog writes the part after the traces.
 func finishCrashLog() {
 	crashlog.Next(crashlog.Console)
 	n := min(console.TailLen(), crashlog.Room()-sentBytes)
@@ -76,21 +76,21 @@ func finishCrashLog() {
 	arch.WriteBackCaches()
 }
 
-// tailRoom is how much of the console's tail, in bytes, is left room for when other CPUs' traces are
-// many.
+// tailRoom is the room reserved for the console's tail, in bytes, when other CPUs' traces are many.
 const tailRoom = 1 << 10
 
-// cpusLeftOut is how many CPUs' traces are not in the crash log. Panic path only.
+// cpusLeftOut is the number of CPUs whose traces are not in the crash log. Panic path only.
 var cpusLeftOut uint32
 
-// beginCPULog begins the other CPUs' part of the crash log, if there is one. The copy that is
-// finished stays as it is until endCPULog.
+// beginCPULog begins the other CPUs' part of the crash log, if there is a log. The finished copy
+// stays as it is until endCPULog.
 func beginCPULog() {
 	cpusLeftOut = 0
 	crashlog.Again(crashlog.CPUs)
 }
 
-// logCPU adds the trace of another CPU, which has been written to the wire, as the stage can.
+// logCPU adds the trace of another CPU to the log, after it was written to the wire, in the stage's
+// form.
 func logCPU(s Stage) {
 	d := &stageDetails[s-1]
 	crashlog.BeginEntry()
@@ -110,26 +110,26 @@ func logCPU(s Stage) {
 	}
 }
 
-// behindCPUs is what comes behind the CPUs' traces besides the console's tail, in bytes: the entry
-// of endCPULog, and crashlog.Sent.
+// behindCPUs is the size of what follows the CPUs' traces, apart from the console's tail, in bytes:
+// the entry of endCPULog, and crashlog.Sent.
 const behindCPUs = 8 + sentBytes
 
-// endCPULog ends that part: the last entry is empty, and its number says how many are left out.
+// endCPULog ends the other CPUs' part: the last entry is empty, and its number says how many traces
+// are left out.
 func endCPULog() {
 	crashlog.BeginEntry()
 	crashlog.EndEntry(cpusLeftOut, sentBytes)
 	finishCrashLog()
 }
 
-// sentBytes is the length of crashlog.Sent: the number of the boot and that of the trace, the
-// lowest byte first.
+// sentBytes is the length of crashlog.Sent: the number of the boot and the number of the trace,
+// both little-endian.
 const sentBytes = 8 + 4
 
-// deathSent is under which number the trace of the death that the record is of has left. Panic path
-// only.
+// deathSent is the number under which the recorded death's trace was sent. Panic path only.
 var deathSent sentAs
 
-// sentBefore returns these of the crash that the record is of, 0 if its trace was not sent.
+// sentBefore returns the numbers under which the recorded crash was sent, or 0 if it was not.
 func sentBefore() (s sentAs) {
 	b := crashlog.Bytes(crashlog.Sent)
 	if len(b) != sentBytes {
@@ -144,13 +144,14 @@ func sentBefore() (s sentAs) {
 	return s
 }
 
-// sentAs is under which number of which boot a trace was sent; seq is 0 if it was not.
+// sentAs holds the number of a trace that was sent, and of its boot; seq is 0 if the trace was not
+// sent.
 type sentAs struct {
 	boot uint64
 	seq  uint32
 }
 
-// endCrashLogTrace makes the writer write to the wire again.
+// endCrashLogTrace switches the writer back to the wire.
 func endCrashLogTrace() {
 	if toCrashLog {
 		toCrashLog = false
@@ -158,23 +159,24 @@ func endCrashLogTrace() {
 	}
 }
 
-// previous is what is known of the boot before. Set once at boot.
+// previous is what was found of the previous boot. Set once at boot.
 var previous crashlog.State
 
-// PreviousCrashed reports whether the boot before this one died, as far as its record in
-// RAM says. Any context.
+// PreviousCrashed reports whether the previous boot died, as far as its record in RAM tells. Any
+// context.
 func PreviousCrashed() bool { return previous != crashlog.None }
 
-// PreviousState says what was found of it. Any context.
+// PreviousState returns what was found of the previous boot. Any context.
 func PreviousState() crashlog.State { return previous }
 
-// FindPrevious looks for a record of the boot before, before anything can be written there.
+// FindPrevious looks for a record of the previous boot. It must run before anything is written to
+// that memory.
 func FindPrevious(ram []boot.Region) {
 	crashlog.Choose(ram)
 	previous = crashlog.Find()
 }
 
-// PrintPrevious reports it, once.
+// PrintPrevious reports the previous boot's crash, once.
 func PrintPrevious() {
 	switch previous {
 	case crashlog.Damaged:
@@ -194,9 +196,9 @@ func PrintPrevious() {
 	crashlog.SetReported()
 }
 
-// sendPrevious sends the trace. By network it goes as a trace does, and under the number that it
-// had then: who has got it knows it, and who has not got it, since no card was up or the
-// receiver was away, gets it now.
+// sendPrevious sends the previous boot's trace. Over the network it goes as any trace does, under
+// the number that it had then: a receiver that has it recognizes it, and one that missed it,
+// because no card was up or the receiver was away, gets it now.
 func sendPrevious(lines []byte, as sentAs) {
 	var line text
 	line.Str(tracer.Tag + "previous ")
@@ -215,7 +217,7 @@ func sendPrevious(lines []byte, as sentAs) {
 	}
 }
 
-// printPreviousCPUs sends the traces of the other CPUs, and says how many there was no room for.
+// printPreviousCPUs sends the traces of the other CPUs, and says how many did not fit.
 func printPreviousCPUs() {
 	as := sentBefore()
 	entries := crashlog.Bytes(crashlog.CPUs)
@@ -235,14 +237,15 @@ func printPreviousCPUs() {
 	}
 }
 
-// previousLines is how many lines of the console's tail are told; all of it is in the file.
+// previousLines is the number of lines of the console's tail that are printed; the file has all of
+// them.
 const previousLines = 12
 
 func printPreviousConsole(tail []byte) {
 	if len(tail) == 0 {
 		return
 	}
-	at := len(tail) - 1 // the last line's end ends no line before it
+	at := len(tail) - 1 // the newline at the end is not the end of an earlier line
 	for lines := 1; at > 0; at-- {
 		if tail[at-1] == '\n' {
 			if lines == previousLines {
@@ -255,7 +258,7 @@ func printPreviousConsole(tail []byte) {
 	console.String("previous boot's last lines:\n")
 	for begun := false; len(tail) > 0; tail = tail[1:] {
 		if !begun {
-			console.String("  | ") // so that no line of it is taken for one of this boot
+			console.String("  | ") // so that no line is taken for one of this boot
 			begun = true
 		}
 		switch c := tail[0]; c {

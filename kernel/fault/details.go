@@ -8,8 +8,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// What is known of a crash: what the trap or the call left in registers, and what
-// that means in words.
+// What is known of a crash: the registers that the trap or the call left, and their meaning in
+// words.
 
 // Details is what a trace is made from.
 type Details struct {
@@ -17,26 +17,26 @@ type Details struct {
 	vector uint32
 	code   uint32
 	addr   uintptr // faulting address (#PF)
-	Cause  bool    // vector and code are meant
+	Cause  bool    // vector and code are valid
 	at     uintptr // where the trap was, for the cause line
-	Begun  bool    // its begin and cause have been written
-	Seq    uint32  // number of its trace; 0: it has none
+	Begun  bool    // its begin and cause lines have been written
+	Seq    uint32  // number of its trace; 0 if it has none
 	cpu    uint32  // number of the CPU
-	other  bool    // of another CPU than the one that has died
-	silent bool    // of which nothing more is known
-	of     uint32  // then the number of the death's trace; else 0
-	hung   bool    // the watchdog has met the program at work
-	brief  bool    // of a program that was told to end: no registers, stacks and words
+	other  bool    // of another CPU than the one that died
+	silent bool    // nothing more is known of that CPU
+	of     uint32  // for other CPUs: the number of the death's trace; else 0
+	hung   bool    // the watchdog found the program running
+	brief  bool    // the program was told to end: no registers, stacks and words
 
 	Context   tracer.Context
 	Thread    uint32
 	Goroutine uint64
-	fs        uintptr // FS base of the thread: where its g is found
+	fs        uintptr // FS base of the thread, which leads to its g
 	g         uintptr // address of the goroutine's g, if it is not the thread's
 
 	Call       bool // pc is a return address
 	PC, sp, fp uintptr
-	behind     bool // pc is behind the instruction that is meant
+	behind     bool // pc is after the instruction that is meant
 
 	Regs [tracer.NumRegisters]uintptr
 	Have uint64
@@ -44,7 +44,7 @@ type Details struct {
 	Reason text
 }
 
-// begin empties d for a crash that is now.
+// begin resets d for a crash that happens now.
 func (d *Details) begin(kind tracer.TraceKind) {
 	d.Kind = kind
 	d.Reason.N, d.Have = 0, 0
@@ -58,7 +58,7 @@ func (d *Details) reg(i int, v uintptr) {
 	d.Have |= 1 << uint(i)
 }
 
-// callerAt sets where the walk starts: at the return address of a call.
+// callerAt makes the walk start at the return address of a call.
 //
 //go:noinline
 func (d *Details) callerAt(ra, sp, fp uintptr) {
@@ -80,12 +80,11 @@ func (d *Details) fromTrap(f *arch.TrapFrame) {
 	}
 }
 
-// nilPage is the highest address, exclusive, whose access counts as that of a
-// nil pointer's field: page 0 is never mapped.
+// nilPage is the end of the addresses that count as a field of a nil pointer: page 0 is never
+// mapped.
 const nilPage = arch.PageSize
 
-// describe says in words what a fault was. In the stages behind the first it
-// asks nothing but d itself.
+// describe puts a fault into words. After the first stage it reads nothing but d itself.
 func (d *Details) describe(first bool) {
 	r := &d.Reason
 	switch d.vector {

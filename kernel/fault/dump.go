@@ -9,15 +9,15 @@ import (
 	format "github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// The machine's memory, behind all traces, if core= asks for it (package memdump, which imports this
-// one). It is tried once. A fault in it writes no trace, which might end one that is whole already: it
-// ends the dump, in one line, and what panic= asks for follows.
+// The machine's memory, sent after all traces if core= asks for it (package memdump, which imports
+// this one). It is tried once. A fault meanwhile writes no trace, which could cut short a trace
+// that is already whole. It ends the dump with one line, and the end that panic= asks for follows.
 
-// dumpEntry is the address of the function that sends the memory, 0 without one. Set once at boot.
+// dumpEntry is the address of the function that sends the memory, or 0. Set once at boot.
 var dumpEntry uintptr
 
-// OnDump sets the function that sends the memory. It must be a top-level function; it runs where
-// traces are written. Early context. Not inlined, as [OnInterrupt].
+// OnDump sets the function that sends the memory. It must be a top-level function; it runs on the
+// stack that traces are written on. Early context. Not inlined, like [OnInterrupt].
 //
 //go:noinline
 func OnDump(f func()) { dumpEntry = **(**uintptr)(unsafe.Pointer(&f)) }
@@ -38,14 +38,14 @@ func sendDump() {
 	dumping = false
 }
 
-// callDump is sendDump on the stack where that runs.
+// callDump runs sendDump on the stack of its stage.
 func callDump() {
 	runHook(StageDumping)
 	p := &dumpEntry
 	(*(*func())(unsafe.Pointer(&p)))()
 }
 
-// DescribeCPU says what CPU c.Number was at when the machine died. Panic path.
+// DescribeCPU fills in what CPU c.Number was doing when the machine died. Panic path.
 func DescribeCPU(c *format.CPU) {
 	r := percpu.At(c.Number)
 	if c.Number == percpu.This().Number {
@@ -67,7 +67,7 @@ func DescribeCPU(c *format.CPU) {
 	}
 }
 
-// dumpFaulted ends the machine if the fault is of the dump.
+// dumpFaulted ends the machine if the fault happened in the dump.
 func dumpFaulted(f *arch.TrapFrame) {
 	if !dumping {
 		return

@@ -10,20 +10,20 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/option"
 )
 
-// What happens when the kernel is done. Under QEMU the debug-exit device ends
-// the machine with a status that tells zf how it went; elsewhere the CPU halts.
+// How the machine ends. Under QEMU, the debug-exit device ends it with a status that tells zf how
+// the program ended; elsewhere the CPU halts.
 
-// The values written to the debug-exit device; QEMU exits with value*2+1. The
-// host's side is in package qemu.
+// The values written to the debug-exit device; QEMU exits with value*2+1. Package qemu reads them
+// on the host.
 const (
 	exitOK    = 0x20 // the program ended with status 0
-	exitTrace = 0x21 // it ended in a trace
+	exitTrace = 0x21 // the program ended in a trace
 	// A program's own status is reported as exitStatus + status, for 1 to 63.
 	exitStatus = 0x40
 )
 
-// Exit ends the machine with a status from 0 to 63; larger ones are 63. Early and
-// kernel context. It does not return.
+// Exit ends the machine with a status from 0 to 63; larger ones become 63. Early and kernel
+// context. It does not return.
 func Exit(status int) {
 	sendCounts()
 	v := uint32(exitOK)
@@ -45,7 +45,7 @@ func sendCounts() {
 	observe.SendProbes()
 }
 
-// leave ends an emulator that can be told how it went.
+// leave ends the emulator, if there is one that takes a status.
 func leave(v uint32) {
 	arch.DisableInterrupts()
 	stopAlarm()
@@ -75,13 +75,13 @@ const (
 
 // endRow is a row of the table of ends.
 type endRow struct {
-	run  func() // ends the machine, if it does not return; then the CPU halts
-	word uint32 // what the last word says when all stages have failed; not 0: it ends an emulator
+	run  func() // ends the machine; if it returns, the CPU halts
+	word uint32 // the status to end an emulator with after all stages failed; 0: the emulator goes on
 	last func() // what follows then, before the CPU halts; nil: nothing
 }
 
-// row returns what an end is. The table is a constant of the code, which nothing can damage.
-// Not inlined: it takes room on the stack, which is free again when the end runs.
+// row returns the table's row for an end. The table is a constant in the code, which nothing can
+// damage. Not inlined, so that the row's stack room is free again when the end runs.
 //
 //go:noinline
 func (e end) row() endRow {
@@ -97,8 +97,8 @@ func (e end) row() endRow {
 	return ends[e]
 }
 
-// afterTrace is read from the command line at boot: the end of a stage that has failed must
-// not depend on anything that is read then. Set once at boot.
+// afterTrace is read from the command line at boot, because the end after a failed stage must not
+// depend on reading anything then. Set once at boot.
 var afterTrace end
 
 // SetEnd reads the option panic=exit|halt|reset|monitor.
@@ -107,9 +107,9 @@ func SetEnd() {
 	afterTrace = end(how)
 }
 
-// EndMachine is what follows a fatal trace. When all stages have failed, it leaves its record,
-// sends what the stages have written before they died, and ends, no more. Neither is tried
-// twice, so that a fault in both still leads to the end.
+// EndMachine does what follows a fatal trace. When all stages have failed, it only leaves its
+// record, sends what the stages wrote before they died, and ends. Neither is tried twice, so a
+// fault in both still leads to the end.
 func EndMachine() {
 	writeCrashLog()
 	if stage() > StageLine {
@@ -124,8 +124,8 @@ func EndMachine() {
 	halt()
 }
 
-// GiveUp is the end when what EndMachine does has died, too: what panic= asks for, as far as
-// that can be without any other code.
+// GiveUp ends the machine when EndMachine has died, too: it does what panic= asks for, as far as no
+// other code is needed.
 func GiveUp() {
 	e := afterTrace.row()
 	arch.LastWord(e.word)
@@ -135,7 +135,7 @@ func GiveUp() {
 	halt()
 }
 
-// Quit ends the machine after a fatal trace; where that cannot be, it halts.
+// Quit ends the machine after a fatal trace; if the machine cannot be ended, the CPU halts.
 func Quit() {
 	leave(exitTrace)
 	turnPages()
@@ -152,7 +152,7 @@ func resetAfterTrace() {
 	Reset()
 }
 
-// Reset restarts the machine once all is out.
+// Reset restarts the machine once all output is sent.
 func Reset() {
 	netconsole.Flush()
 	eventstream.Flush()

@@ -9,15 +9,15 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The latest events of the CPU that has died (percpu/ring.go), at the end of its trace.
+// The latest events of the CPU that died (percpu/ring.go), at the end of its trace.
 
-// lastEvents is how many of them. Set once at boot.
+// lastEvents is the number of events in a trace. Set once at boot.
 var lastEvents uint32
 
-// usualEvents is lastEvents without the option last=.
+// usualEvents is the value of lastEvents without the option last=.
 const usualEvents = 20
 
-// diedAt is the counter when the machine died. Panic path only.
+// diedAt is the value of the time stamp counter when the machine died. Panic path only.
 var diedAt uint64
 
 // SetLast reads the option last=N. Early context.
@@ -28,10 +28,10 @@ func SetLast() {
 	}
 }
 
-// The kinds of events of both sides are the same.
+// The kinds of events are the same in both packages.
 const _ = -uint(uint(percpu.EventSend) ^ uint(tracer.EventSend))
 
-// endEvents ends the ring of the CPU that dies.
+// endEvents stops the event ring of the dying CPU.
 func endEvents() {
 	if diedAt == 0 {
 		diedAt = clock.Counter()
@@ -39,7 +39,7 @@ func endEvents() {
 	percpu.This().EndRing()
 }
 
-// noteTrap notes a fault.
+// noteTrap records a fault as an event.
 func noteTrap(r *percpu.Record, f *arch.TrapFrame) {
 	addr := uintptr(0)
 	if f.Trap == arch.TrapPage {
@@ -51,8 +51,8 @@ func noteTrap(r *percpu.Record, f *arch.TrapFrame) {
 // eventWords holds an event for the compact form. Panic path only.
 var eventWords [tracer.EventWords]uintptr
 
-// writeEvents writes the events of the CPU that has died, the oldest first. The codes of a screen are without
-// them: they would need one more.
+// writeEvents writes the events of the CPU that died, the oldest first. They are left out of the
+// screen's codes, which would need one code more.
 func writeEvents(d *Details) {
 	if d.other || diedAt == 0 || toCodes {
 		return

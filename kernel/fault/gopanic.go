@@ -8,21 +8,19 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// What a panic of compiled Go was about. Where there is no runtime, the code
-// that the compiler inserts (bounds and division checks, panic, the stack check
-// at function entry) still calls the runtime's functions; they go for the m of
-// the fake g, which is no address, and fault. This file recognizes such a fault
-// by the functions on the stack, and says what the caller had done: the index
-// and the length, the text of the panic, the stack that is too small. The trace
-// then starts at that caller.
+// What a panic of compiled Go was about. Where no runtime runs, the code that the compiler inserts
+// (bounds and division checks, panic, the stack check at function entry) still calls the runtime's
+// functions. They use the m of the fake g, which is no address, and fault. This file recognizes
+// such a fault by the functions on the stack, and reports what the caller had done: the index and
+// the length, the text of the panic, the stack that is too small. The trace then starts at that
+// caller.
 //
-// The mark of such a fault is the poisoned m in a register; any other fault in a
-// function of the runtime is reported as the fault that it is. What the caller had
-// done is read from what compiled code has left on the stack, which depends on the
-// Go version: the layouts are those of Go 1.26 and 1.27, and each names its source;
-// what Go 1.25 has instead is said where it differs.
+// Such a fault has the poisoned m in a register; any other fault in a function of the runtime is
+// reported as an ordinary fault. What the caller had done is read from the words that compiled code
+// left on the stack, whose layout depends on the Go version. The layouts are those of Go 1.26 and
+// 1.27, each with its source; where Go 1.25 differs, the comment says so.
 
-// goPanic looks whether the fault d is one of those, and if so rewrites d.
+// goPanic checks whether the fault d is such a panic, and if so rewrites d.
 func (d *Details) goPanic() bool {
 	if !d.poisoned() {
 		return false
@@ -41,7 +39,7 @@ func (d *Details) goPanic() bool {
 	w := &stack.Walker
 	w.Plain = true
 	w.Walk(d.PC, d.sp, d.fp)
-	// Find the function of the runtime that our code has called: frame i.
+	// Find frame i, the runtime function that our code called.
 	i, fp, name := 0, d.fp, f.Name()
 	for ; i+1 < w.N; i++ {
 		next := &w.Frames[i+1]
@@ -74,8 +72,8 @@ func (d *Details) goPanic() bool {
 	case ascii.Same(name, "runtime.panicshift"):
 		r.Str("runtime error: negative shift amount")
 	case ascii.HasPrefix(name, "runtime.panic"):
-		// The rest say by their name what happened (panicdottypeE,
-		// panicnildottype, panicunsafeslicelen, ...).
+		// The names of the others tell what happened (panicdottypeE, panicnildottype,
+		// panicunsafeslicelen, ...).
 		r.Str("runtime error: ")
 		r.bytes(name)
 	default:
@@ -97,12 +95,12 @@ func (d *Details) goCaller(ra, fp uintptr) {
 		return
 	}
 	d.Kind = tracer.KindPanic
-	d.Cause, d.Have = false, d.Have&(1<<arch.RegisterSpace) // what else was in registers is the runtime's
+	d.Cause, d.Have = false, d.Have&(1<<arch.RegisterSpace) // the other registers hold the runtime's values
 	d.callerAt(ra, fp+16, saved)
 }
 
-// stackCheck: a function's entry found less than StackGuard bytes of stack and
-// called morestack, before it pushed anything:
+// stackCheck handles a function whose entry found less than StackGuard bytes of stack and called
+// morestack, before it pushed anything:
 //
 //	[RSP]    return address into that function
 //	[RSP+8]  its own return address
@@ -127,16 +125,16 @@ func (d *Details) stackCheck() bool {
 	return true
 }
 
-// The layout of runtime.panicBounds' frame (runtime/asm_amd64.s): below the
-// frame record lie 144 bytes, in which the 16 registers start 16 bytes up.
+// The layout of runtime.panicBounds' frame (runtime/asm_amd64.s): 144 bytes below the frame record;
+// the 16 registers start 16 bytes into them.
 const (
 	boundsFrame = 144
 	boundsRegs  = 16
 	boundsTable = 4 // PCDATA_PanicBounds (internal/abi/symtab.go)
 )
 
-// bounds says which index and length a failed bounds check had: the call's
-// pcdata tells in which registers, or as which constants.
+// bounds reports the index and the length of a failed bounds check: the call's pcdata tells which
+// registers or constants hold them.
 func (d *Details) bounds(t *tracer.PCTable, fp, ra uintptr) {
 	r := &d.Reason
 	r.Str("runtime error: ")
@@ -166,8 +164,8 @@ func (d *Details) bounds(t *tracer.PCTable, fp, ra uintptr) {
 }
 
 // boundsByName is bounds for Go 1.25, which has a function for each kind of check
-// (runtime/panic.go, goPanicIndex and so on). It stores its two arguments, the numbers,
-// in its caller's spill area, as gopanic does.
+// (runtime/panic.go, goPanicIndex and so on). Such a function stores its two arguments, the
+// numbers, in its caller's spill area, as gopanic does.
 func (d *Details) boundsByName(kind []byte, fp uintptr) {
 	r := &d.Reason
 	r.Str("runtime error: ")
@@ -199,7 +197,7 @@ var boundsNames = [len(boundsFormats)]string{
 	tracer.BoundsConvert:    "SliceConvert",
 }
 
-// outOfBounds appends what the runtime says of a failed check.
+// outOfBounds appends the runtime's words for a failed check.
 func (r *text) outOfBounds(c tracer.BoundsCode, signed bool, x, y int64) {
 	format := formatOf(&boundsFormats, c)
 	if signed && x < 0 {
@@ -221,8 +219,8 @@ func (r *text) outOfBounds(c tracer.BoundsCode, signed bool, x, y int64) {
 	}
 }
 
-// The runtime's words for each kind of check (runtime/error.go), with X and Y
-// for the two numbers; and those for a negative X, which need no Y. Never written.
+// The runtime's words for each kind of check (runtime/error.go), with X and Y for the two numbers,
+// and those for a negative X, which need no Y. Never written.
 var (
 	boundsFormats = [...]string{
 		tracer.BoundsIndex:      "index out of range [X] with length Y",
@@ -254,7 +252,7 @@ func formatOf(formats *[len(boundsFormats)]string, c tracer.BoundsCode) string {
 	return "index or slice bounds out of range"
 }
 
-// panicValue says what panic was called with. gopanic stores its argument, an
+// panicValue reports the value that panic was called with. gopanic stores its argument, an
 // interface value, in the room that its caller leaves above the return address
 // (cmd/compile/abi-internal.md, "spill area").
 func (d *Details) panicValue(fp uintptr) {
@@ -301,11 +299,11 @@ const (
 	kindUint64 = 11
 	kindString = 24
 
-	flagExtraStar = 2 // the name has a star in front that is not the type's
+	flagExtraStar = 2 // the name begins with a star that is not the type's
 )
 
-// narrow returns how far a word must be shifted left for its uppermost bits to be
-// those of the n-th kind of integer: word, 8, 16, 32, 64 bits.
+// narrow returns the left shift that moves the bits of the n-th kind of integer (word, 8, 16, 32,
+// 64 bits) to the top of a word.
 func narrow(n byte) uint {
 	if n == 0 || n == 4 {
 		return 0
@@ -318,7 +316,7 @@ func (t *text) typeName(typ uintptr) {
 	w, _ := tracer.ReadWord(typ + typeStr)
 	p := arch.TypesBase() + uintptr(uint32(w))
 	flags, _ := readByte(typ + typeFlags)
-	// A byte of flags, the length (7 bits a byte, lowest first), the bytes.
+	// The name is a byte of flags, the length (7 bits a byte, lowest first), the bytes.
 	p++
 	n := uintptr(0)
 	for shift := uint(0); shift < 21; shift += 7 {
@@ -335,7 +333,7 @@ func (t *text) typeName(typ uintptr) {
 	t.memory(p, n)
 }
 
-// memory appends the n bytes at p, as far as they can be read and there is room.
+// memory appends the n bytes at p, as far as they can be read and fit.
 func (t *text) memory(p, n uintptr) {
 	for ; n > 0; n-- {
 		b, ok := readByte(p)
@@ -345,14 +343,14 @@ func (t *text) memory(p, n uintptr) {
 		t.byte(b)
 		if p++; t.N == len(t.b) {
 			if n > 1 {
-				t.byte(0) // there is more: marks the cut
+				t.byte(0) // marks the cut: there is more
 			}
 			return
 		}
 	}
 }
 
-// readByte reads a byte of memory that may not be there.
+// readByte reads a byte of memory that may not be mapped.
 func readByte(p uintptr) (byte, bool) {
 	w, ok := tracer.ReadWord(p &^ 7)
 	return byte(w >> (p & 7 * 8)), ok

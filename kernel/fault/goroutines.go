@@ -9,12 +9,12 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The goroutines of a program that hangs: what each waits for, as a trace of its own
-// with the kind "trace", one for those that wait alike. They are read from the runtime's list where they are; nothing
-// of the runtime is called.
+// The goroutines of a program that hangs: each gets a trace of the kind "trace" that tells what it
+// waits for, or one trace for all that wait alike. They are read in place from the runtime's list;
+// nothing of the runtime is called.
 
-// fromStopped makes the crash start in the first goroutine of the program, which does not run
-// now: the main goroutine if it is there. It returns its number, or 0 if there is none.
+// fromStopped makes the crash start in the first goroutine of the program that does not run now:
+// the main goroutine if it is there. It returns the goroutine's number, or 0 if there is none.
 func (d *Details) fromStopped() uint64 {
 	for i := 0; i < goinfo.NumG(); i++ {
 		g, ok := goinfo.GAt(i)
@@ -28,7 +28,7 @@ func (d *Details) fromStopped() uint64 {
 	return 0
 }
 
-// from makes the crash start where a goroutine was left.
+// FromGoroutine makes the crash start where a goroutine was left.
 func (d *Details) FromGoroutine(g *goinfo.G) bool {
 	pc, sp, fp, ok := goinfo.SavedState(g)
 	if !ok || g.Dead() || pc < image.TextLo || pc >= image.TextHi {
@@ -39,7 +39,7 @@ func (d *Details) FromGoroutine(g *goinfo.G) bool {
 	d.Goroutine = g.ID
 	d.Context = tracer.ContextGoroutine
 	if pc == g.StartPC {
-		// It has never run: that is no return address.
+		// It has never run: this is no return address.
 		d.Call = false
 		d.PC, d.sp, d.fp = pc, sp, fp
 		d.reg(arch.RegisterPC, pc)
@@ -51,7 +51,7 @@ func (d *Details) FromGoroutine(g *goinfo.G) bool {
 	return true
 }
 
-// describeG says what a goroutine does, in the words of Go's own traceback.
+// describeG describes a goroutine's state in the words of Go's own traceback.
 func (d *Details) describeG(g *goinfo.G) {
 	r := &d.Reason
 	r.Str("goroutine ")
@@ -65,12 +65,11 @@ func (d *Details) describeG(g *goinfo.G) {
 	r.byte(']')
 }
 
-// ListGoroutines traces all goroutines but the one that runs, and but number skip, one of
-// each [Group].
-// Those that only the runtime has started are left out, as in Go's own traceback,
-// unless all is set. The trace before it may have been fatal or not.
+// ListGoroutines traces one goroutine of each [Group], without the one that runs and without number
+// skip. As in Go's own traceback, goroutines that only the runtime started are left out unless all
+// is set. It may follow a fatal trace or another one.
 func ListGoroutines(skip uint64, all bool) {
-	writeCrashLog() // of a crash: should a goroutine's trace fault, there is one
+	writeCrashLog() // of a crash, so that there is a log if a goroutine's trace faults
 	if !goinfo.Known() {
 		console.FreshLine()
 		console.String("the goroutines cannot be listed: the image was built without DWARF (-ldflags=-w)\n")
@@ -88,9 +87,9 @@ func ListGoroutines(skip uint64, all bool) {
 	endGoroutines()
 }
 
-// SystemGoroutine reports whether a goroutine is one of the runtime's own, by the rules
-// of its traceback: it began in a function of the runtime that is not the one that calls
-// main.main or a coroutine, and does not work for the program.
+// SystemGoroutine reports whether a goroutine is one of the runtime's own, by the rules of its
+// traceback: it began in a function of the runtime, other than those that call main.main or a
+// coroutine, and does not work for the program.
 func SystemGoroutine(g *goinfo.G) bool {
 	t, ok := image.PCTable()
 	if !ok {
@@ -100,8 +99,8 @@ func SystemGoroutine(g *goinfo.G) bool {
 	if !ok || !runtimeName(f.Name()) || ascii.Same(f.Name(), "runtime.main") || ascii.Same(f.Name(), "runtime.corostart") {
 		return false
 	}
-	// Those that call finalizers and cleanups are in the program's hands when they wait
-	// for something else than work.
+	// Goroutines that call finalizers and cleanups run the program's code when they wait for
+	// anything but work.
 	if ascii.Same(f.Name(), "runtime.runFinalizers") || ascii.Same(f.Name(), "runtime.runCleanups") {
 		return !g.Waiting() || ascii.Same(g.WaitReason(), "finalizer wait") || ascii.Same(g.WaitReason(), "cleanup wait")
 	}

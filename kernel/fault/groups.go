@@ -7,40 +7,41 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Goroutines with the same stack and the same state are one group, of which one stands
-// for all: the one that waits longest. A server has thousands of goroutines and a dozen
-// groups.
+// Goroutines with the same stack and the same state form one group, and the one that waits longest
+// stands for it. A server has thousands of goroutines but only a dozen groups.
 
-// maxGroups bounds the groups that are told apart, and namedMembers how many of a group
-// are named by their numbers.
+// maxGroups bounds the groups that are told apart, and namedMembers how many members of a group are
+// listed by number.
 const (
 	maxGroups    = 100
 	namedMembers = 8
 )
 
-// A Group is goroutines that were left at the same place by the same way.
+// A Group is a set of goroutines that stopped at the same place with the same stack.
 type Group struct {
 	N     int   // how many
-	Since int64 // when the first of them began to wait, in ns of the clock; 0 if the runtime has not noted it
+	Since int64 // when the first of them began to wait, in ns of the clock; 0 if the runtime did not note it
 
-	at      int // that one's place in the runtime's list
+	at      int // index of that goroutine in the runtime's list
 	running bool
 	key     uint64 // of its stack and state
 	ids     [namedMembers]uint64
-	places  [namedMembers]int // in the runtime's list
+	places  [namedMembers]int // indexes in the runtime's list
 }
 
-// groups are those that GroupGoroutines has found. Under the kernel lock; the panic path
-// takes none.
+// groups holds the groups that GroupGoroutines found. Under the kernel lock; the panic path takes
+// none.
 var groups [maxGroups]Group
 
-// grouped is the goroutine that is looked at. Under the kernel lock; the panic path takes none.
+// grouped is the goroutine that is being examined. Under the kernel lock; the panic path takes
+// none.
 var grouped Details
 
-// GroupGoroutines puts the goroutines that are alive in groups, the longest waiting first,
-// without number skip, and without the runtime's own unless all is set. A goroutine that runs
-// is a group of its own before the others, or left out. Left is how many had no room, hidden
-// how many are the runtime's own. What it returns holds until the next call. Kernel context.
+// GroupGoroutines sorts the living goroutines into groups, the longest waiting first. It leaves out
+// number skip, and the runtime's own goroutines unless all is set. With running, a goroutine that
+// runs is a group of its own before the others; else it is left out. left is the number of
+// goroutines that did not fit, hidden the number of the runtime's own. The result is valid until
+// the next call. Kernel context.
 func GroupGoroutines(skip uint64, all, running bool) (found []Group, left, hidden uint64) {
 	n := 0
 	for i := 0; i < goinfo.NumG(); i++ {
@@ -75,12 +76,12 @@ func GroupGoroutines(skip uint64, all, running bool) (found []Group, left, hidde
 	return groups[:n], left, hidden
 }
 
-// keyOf returns a number that goroutines have in common that wait alike.
+// keyOf returns a number that is equal for goroutines that wait alike.
 func keyOf(g *goinfo.G) uint64 {
 	const prime = 1099511628211 // FNV-1a, 64 bits
 	key := uint64(14695981039346656037)
 	if g.Running() {
-		return key ^ g.ID // its stack is its thread's business
+		return key ^ g.ID // its stack belongs to its thread
 	}
 	state := g.State()
 	for i := 0; i < len(state); i++ {
@@ -102,7 +103,7 @@ func keyOf(g *goinfo.G) uint64 {
 	return (key ^ uint64(w.LeftOut)) * prime
 }
 
-// since returns when a goroutine began to wait, 0 if it does not, or that is not known.
+// since returns when a goroutine began to wait, or 0 if it does not wait or the time is not known.
 func since(g *goinfo.G) int64 {
 	if !g.Waiting() {
 		return 0
@@ -110,7 +111,7 @@ func since(g *goinfo.G) int64 {
 	return g.WaitSince
 }
 
-// add takes goroutine i of the runtime's list into the group.
+// add adds goroutine i of the runtime's list to the group.
 func (p *Group) add(g *goinfo.G, i int) {
 	if p.N < namedMembers {
 		p.ids[p.N], p.places[p.N] = g.ID, i
@@ -132,8 +133,8 @@ func (p *Group) before(o *Group) bool {
 // First returns the goroutine that stands for the group.
 func (p *Group) First() (g goinfo.G, ok bool) { return goinfo.GAt(p.at) }
 
-// Waited returns for how many seconds the first of the group has waited; ok is false if
-// that is not known.
+// Waited returns how long the first of the group has waited, in seconds; ok is false if that is not
+// known.
 func (p *Group) Waited() (s uint64, ok bool) {
 	now := clock.Now()
 	if p.Since <= 0 || uint64(p.Since) >= now {
@@ -142,13 +143,13 @@ func (p *Group) Waited() (s uint64, ok bool) {
 	return (now - uint64(p.Since)) / 1e9, true
 }
 
-// Members returns the numbers of the group's goroutines, in the order in which they were
-// made; more says that there are others.
+// Members returns the numbers of the group's goroutines, in the order of their creation; more says
+// that there are others.
 func (p *Group) Members() (ids []uint64, more bool) {
 	return p.ids[:min(p.N, namedMembers)], p.N > namedMembers
 }
 
-// describe says who is in the group and what it does: of one goroutine in the words of
+// describe says who is in the group and what it does; for a single goroutine it uses the words of
 // Go's own traceback.
 func (p *Group) describe(r *text, g *goinfo.G) {
 	if p.N > 1 {
@@ -192,9 +193,8 @@ func (p *Group) trace() {
 	}
 }
 
-// TraceGoroutine writes a trace of a goroutine that does not run. Behind a fatal trace it
-// does so on that one's stage, and then puts the crash back there: the
-// monitor asks about that one.
+// TraceGoroutine writes a trace of a goroutine that does not run. After a fatal trace it does so on
+// that trace's stage, and then puts the crash back there, because the monitor asks about it.
 func TraceGoroutine(g *goinfo.G) {
 	one := Group{N: 1, Since: since(g)}
 	traceGoroutine(g, &one)
@@ -220,5 +220,5 @@ func traceGoroutine(g *goinfo.G, of *Group) {
 	}
 }
 
-// fatalDetails is the crash behind whose trace goroutines are traced. Panic path only.
+// fatalDetails is the crash that goroutines are traced after. Panic path only.
 var fatalDetails Details

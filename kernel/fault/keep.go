@@ -9,10 +9,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/stack"
 )
 
-// What the panic path needs is kept twice (arch.Keep). A fatal trace first puts back what has
-// been overwritten, and says so.
+// What the panic path needs is stored twice (arch.Keep). A fatal trace first restores what was
+// overwritten, and reports that.
 
-// Keep has arch keep what this package sets once at boot. Early context.
+// Keep stores a second copy of what this package sets once at boot (arch.Keep). Early context.
 func Keep() {
 	arch.Keep(unsafe.Pointer(&stackDump), unsafe.Sizeof(stackDump))
 	arch.Keep(unsafe.Pointer(&stackDumpSet), unsafe.Sizeof(stackDumpSet))
@@ -31,20 +31,21 @@ func Keep() {
 	arch.Keep(unsafe.Pointer(&signalNames), unsafe.Sizeof(signalNames))
 }
 
-// overwritten is how many words have been put back and not been told of, and the address of
-// the first. Panic path only.
+// overwritten is the number of words that were restored and not reported yet, and overwrittenAt the
+// address of the first. Panic path only.
 var overwritten, overwrittenAt uintptr
 
-// restoreKept puts back what is kept, and must be as it was, and what the walker has made of it.
+// restoreKept restores everything that arch.Keep holds, which must be as it was at boot, and what
+// the walker derived from it.
 func restoreKept() {
 	putBack()
 	prepareWalks()
 }
 
-// beginDeath is restoreKept for a death, with takeMachine, whose parameters it has: before that
-// the walker may be another CPU's, behind it that one stands still.
+// beginDeath calls takeMachine, with its parameters, and restoreKept. Before takeMachine another
+// CPU may be using the walker; after it, that CPU stands still.
 func beginDeath(f *arch.TrapFrame, fp uintptr) {
-	recorded := arch.StopBranches() // first: each branch from here on would take an older one's place
+	recorded := arch.StopBranches() // first: each branch from here on would overwrite an older one
 	putBack()
 	endEvents()
 	takeMachine(f, fp)
@@ -68,7 +69,7 @@ func prepareWalks() {
 	stack.Walker.Prepare()
 }
 
-// tellOverwritten says what restoreKept has found.
+// tellOverwritten reports what restoreKept found.
 func tellOverwritten() {
 	if overwritten == 0 {
 		return

@@ -8,9 +8,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// What the kernel lock has cost, by gate: the option kstat=, and the monitor's command locks.
+// What the kernel lock has cost, by gate: for the option kstat= and the monitor's command locks.
 
-// ReportLock lists what the kernel lock has cost, by gate: a line each, in µs and percents of the
+// ReportLock lists what the kernel lock has cost, one line a gate, in µs and in percent of the
 // time since threads run on several CPUs.
 func ReportLock() {
 	all := percpu.GateCount{}
@@ -40,7 +40,7 @@ func ReportLock() {
 	console.String("\n")
 }
 
-// sayLock says who has the kernel lock, and who waits for it, where threads run on several CPUs.
+// sayLock says who has the kernel lock and who waits for it, if threads run on several CPUs.
 func sayLock() {
 	if !percpu.Many {
 		return

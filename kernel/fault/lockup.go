@@ -9,7 +9,7 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Lock-ups: what is found where threads run on several CPUs, as long as one of them is well (option
+// Lock-ups: with threads on several CPUs, a healthy CPU finds another that is stuck (option
 // lockup=).
 //
 //	a CPU waits for the kernel lock, which the same one has all the time   LongWait
@@ -17,10 +17,10 @@ import (
 //	a CPU lets no interrupt of its timer in                                lookAtCPUs
 //	threads wait for a CPU, and none gets one                              lookAtCPUs
 //
-// Time alone does not tell: a host may not have let the machine run. So each is looked at once a
-// second, and has to be the same so many times.
+// Time alone proves nothing, because the host may not have let the machine run. So each state is
+// checked once a second, and must be the same for a number of checks.
 
-// How often is looked, in nanoseconds; and after how many looks it is a lock-up.
+// How often the CPUs are checked, in nanoseconds, and after how many equal checks it is a lock-up.
 const (
 	lookEvery   = 1e9
 	waitLooks   = 5
@@ -38,11 +38,11 @@ const (
 // lockUps is the option. Set once at boot.
 var lockUps int
 
-// What lookAtCPUs has seen. Under the kernel lock.
+// What lookAtCPUs saw last. Under the kernel lock.
 var (
 	nextLook uint64
 	switches uint64 // how often a thread had got a CPU
-	queued   int    // how often that was the same, while threads waited
+	queued   int    // how many checks found that unchanged while threads waited
 )
 
 // SetLockUps reads the option. Early context.
@@ -52,12 +52,12 @@ func SetLockUps() {
 	}
 }
 
-// hangs is what is said of a CPU that lets no interrupt in.
+// hangs is what is printed of a CPU that lets no interrupt in.
 const hangs = " has let no interrupt in for 10 s"
 
-// LongWait is called for a CPU that waits for the kernel lock and is about to halt, and again and
-// again for one that waits for another to drop pages. An interrupt of
-// the timer follows within a second: then it is called again.
+// LongWait is called for a CPU that waits for the kernel lock and is about to halt, and repeatedly
+// for one that waits until another CPU drops pages. A timer interrupt follows within a second, and
+// then it is called again.
 //
 //go:noinline
 func LongWait(r *percpu.Record) {
@@ -88,8 +88,8 @@ func LongWait(r *percpu.Record) {
 	}
 }
 
-// lookAtCPUs looks for CPUs that hang, and returns when it wants to be called next. Kernel context,
-// with the lock.
+// lookAtCPUs looks for CPUs that hang, and returns when it wants to be called next, in nanoseconds
+// since boot. Kernel context, with the lock.
 //
 //go:noinline
 func lookAtCPUs(now uint64) (next uint64) {
@@ -124,9 +124,9 @@ func lookAtCPUs(now uint64) (next uint64) {
 	return nextLook
 }
 
-// reportLockUp writes a trace of the function with the frame record at fp, and one of another CPU
-// that has to do with it; or ends the machine, which has one of each. It returns false if another CPU is
-// at a trace, and has this one stand still: then the next look is to report it.
+// reportLockUp writes a trace of the function with the frame record at fp, and one of the CPU that
+// the lock-up is about; or it ends the machine, which writes one of each CPU. It returns false if
+// another CPU is writing a trace and holds this one: then the next check is to report the lock-up.
 //
 //go:noinline
 func reportLockUp(about uint32, fp uintptr, what string) bool {

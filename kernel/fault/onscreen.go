@@ -10,17 +10,17 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// A trace on the screen: a fatal one on pages of its own, another as more of the text. It
-// goes out by the serial port first, piece by piece as it becomes known, and each piece is
-// then on the screen, as an address and the function's name. Beside a fatal one is a code with all
-// of it (codes.go). If drawing faults, the screen is given up.
+// A trace on the screen: a fatal one has pages of its own, any other is added to the text. Each
+// piece goes to the serial port first, as soon as it is known, and then to the screen, as an
+// address and the function's name. A fatal trace has a code beside it with all of it (codes.go). If
+// drawing faults, the screen is given up.
 
-// showing says that a trace is being shown; drawing, that the panic path is at it. When it
-// is found so where a trace begins, it has faulted there. Panic path only.
+// showing says that a trace is being shown; drawing says that the panic path is drawing. If drawing
+// is set when a trace begins, drawing has faulted. Panic path only.
 var showing, drawing bool
 
-// checkScreen gives the screen up if drawing on it is what has died. Before a stage says anything,
-// since it may go on there in a line that was begun.
+// checkScreen gives up the screen if drawing on it is what died. It runs before a stage writes
+// anything, because the stage may continue an unfinished line there.
 func checkScreen(d *Details) {
 	if drawing || screen.Busy() && d.Kind == tracer.KindFault {
 		screen.Off()
@@ -28,8 +28,7 @@ func checkScreen(d *Details) {
 	}
 }
 
-// screenBegin shows what a trace is about: a crash on pages of its own, another trace as
-// more of the text.
+// screenBegin shows what a trace is about.
 func screenBegin(d *Details) {
 	showing = false
 	if !screen.On() || toCrashLog || toCodes {
@@ -62,7 +61,7 @@ func screenLine(words ...string) {
 	}
 }
 
-// shownBuild is how many bytes of the build ID are shown: enough to tell one build from another.
+// shownBuild is the number of bytes of the build ID that are shown, enough to tell builds apart.
 const shownBuild = 8
 
 // screenBuild adds a line with the build ID's first digits.
@@ -76,8 +75,8 @@ func screenBuild() {
 	}
 }
 
-// screenFrame shows frame i of a trace, with the name of its function on the first stage, which
-// alone trusts the pc tables.
+// screenFrame shows frame i of a trace. The first stage, which alone trusts the pc tables, adds the
+// name of its function.
 func screenFrame(i int, f *tracer.Frame) {
 	if !showing {
 		return
@@ -103,7 +102,7 @@ func screenFrame(i int, f *tracer.Frame) {
 	drawing = false
 }
 
-// screenLeftOut shows that n frames are left out.
+// screenLeftOut says that n frames are left out.
 func screenLeftOut(n uint64) {
 	if !showing {
 		return
@@ -151,7 +150,7 @@ func screenNumber(s string, v, base uint64) {
 // screenText adds s to the line.
 func screenText(s string) { screen.More(ascii.Bytes(s)) }
 
-// screenStop shows how a walk has ended.
+// screenStop shows how a walk ended.
 func screenStop(end tracer.End, value uintptr) {
 	if !showing {
 		return
@@ -168,7 +167,7 @@ func screenStop(end tracer.End, value uintptr) {
 	drawing, showing = false, false
 }
 
-// screenLast shows what the last stage has to say of a crash.
+// screenLast shows the last stage's report of a crash.
 func screenLast(d *Details) {
 	if !screen.On() {
 		return
@@ -180,13 +179,14 @@ func screenLast(d *Details) {
 	drawing = false
 }
 
-// How long a page stays without a key, in ns. The first one is to be seen by who comes by.
+// How long a page stays when no key is pressed, in ns. The first page is for whoever passes by, so
+// it stays longer.
 const (
 	firstTime = 60e9
 	pageTime  = 10e9
 )
 
-// waitPage waits for a key, or until the page's time is over.
+// waitPage waits for a key, for the given time at most.
 func waitPage(time uint64) {
 	limit := clock.Now() + time
 	for !arch.KeyPressed() && (clock.TSCHz() == 0 || clock.Now() < limit) {
@@ -194,7 +194,8 @@ func waitPage(time uint64) {
 	}
 }
 
-// turnPages shows the pages of a crash for ever, if there is a screen that has more than one.
+// turnPages shows the pages of a crash in turn for ever, if there is a screen and more than one
+// page.
 func turnPages() {
 	for screen.Crashed() && screen.Pages() > 1 {
 		if screen.Page() == 0 {
@@ -209,7 +210,7 @@ func turnPages() {
 	}
 }
 
-// holdPage leaves a crash on the screen for a while, if nothing else has told of it.
+// holdPage leaves a crash on the screen for a while, if it was reported nowhere else.
 func holdPage() {
 	if screen.Crashed() && console.OnScreen() && clock.TSCHz() != 0 {
 		waitPage(2 * pageTime)

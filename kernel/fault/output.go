@@ -6,10 +6,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/net/netconsole"
 )
 
-// Where the bytes of a trace go: to the console, and by network; or into the crash
-// log, or into the codes of the screen.
+// Where the bytes of a trace go: to the console and the network, into the crash log, or into the
+// codes of the screen.
 
-// putTrace is where traces go, also that of a crash record.
+// putTrace takes each byte of a trace, also of a crash record's.
 func putTrace(b byte) {
 	switch {
 	case toCrashLog:
@@ -23,7 +23,7 @@ func putTrace(b byte) {
 	netconsole.Keep(b)
 }
 
-// sendByNetwork sends what netconsole.Keep has taken in the stage that ends.
+// sendByNetwork sends what netconsole.Keep collected in the stage that ends.
 func sendByNetwork() {
 	if netconsole.End() {
 		runHook(StageSending)

@@ -10,18 +10,18 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Where a crash was: in which context, in which thread and goroutine.
+// Where a crash happened: in which context, thread and goroutine.
 
-// place is for a crash in the kernel's own code.
+// locate finds the place of a crash in the kernel's own code.
 func (d *Details) locate() {
 	d.Context, d.Thread, d.Goroutine, d.fs, d.g = tracer.ContextEarly, 0, 0, 0, 0
 	if !stack.Running {
 		return
 	}
 	d.Context = tracer.ContextKernel
-	// While it changes threads, the kernel has no current one; the one that has entered
-	// it is still at the bottom of its stack. What tells may be what is broken: a fault here
-	// would be one on each stage.
+	// While the kernel switches threads it has no current one; the thread that entered it is still
+	// at the bottom of its stack. The data that tells may be what is broken, and a fault here would
+	// repeat in each stage.
 	d.fs = arch.UserTLS()
 	r := percpu.This()
 	current := r.Thread
@@ -35,7 +35,7 @@ func (d *Details) locate() {
 	d.Thread = uint32(current)
 }
 
-// locateTrap is for a crash that a trap or a system call has brought.
+// locateTrap finds the place of a crash that began with a trap or a system call.
 //
 //go:noinline
 func (d *Details) locateTrap(f *arch.TrapFrame) {
@@ -45,7 +45,8 @@ func (d *Details) locateTrap(f *arch.TrapFrame) {
 	}
 }
 
-// FindStacks fills in the rows of the stack table for the program, and whose goroutine it was.
+// FindStacks fills in the program's rows of the stack table, and the number of the goroutine that
+// crashed.
 func (d *Details) FindStacks() {
 	if id := stack.ProgramRows(d.fs, d.g); id != 0 {
 		d.Goroutine = id
@@ -61,7 +62,7 @@ func (d *Details) FromThread(t *thread.Thread) {
 	d.fs = t.Frame.TLS
 }
 
-// OfThread is FromThread for any thread.
+// OfThread is FromThread for any thread, also the one that the monitor interrupted.
 func (d *Details) OfThread(t *thread.Thread) {
 	if t == thread.Current() && StopWhy == StopKey {
 		*d = Stop

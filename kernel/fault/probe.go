@@ -6,23 +6,23 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Breakpoints of probes whose instruction has to be run, and is put back for one step. With several CPUs
-// another one would run past the place meanwhile and not be counted: so all others stand still, and the CPU
-// keeps the kernel lock over the step.
+// Breakpoints of probes whose instruction must be executed: the instruction is put back for one
+// step. With several CPUs another one could pass the place meanwhile and not be counted. So all
+// others stand still, and the CPU keeps the kernel lock during the step.
 //
 //	breakpoint: lock, Hit, beginStep ---> step ---> debug exception: Stepped, endStep, unlock
 //	                                       |            ^
 //	                                       v            |
 //	                             page fault: the place is armed, and the others run while the page comes
 
-// beginStep is for what Hit has answered.
+// beginStep begins the step if Hit asked for one.
 func beginStep() {
 	r := percpu.This()
 	if r.Stepping == 0 {
 		return
 	}
 	if percpu.Many {
-		for !HoldCPUs() { // another CPU has this one stand still
+		for !HoldCPUs() { // another CPU holds this one
 			arch.Pause()
 		}
 		r.Holding = true
@@ -31,7 +31,7 @@ func beginStep() {
 	probe.PutBack(r)
 }
 
-// endStep lets the other CPUs go on, if the step is over, which has brought f.
+// endStep lets the other CPUs go on if the step, which led to f, is over.
 func endStep(f *arch.TrapFrame) {
 	r := percpu.This()
 	if r.Stepping == 0 {
@@ -43,10 +43,11 @@ func endStep(f *arch.TrapFrame) {
 	}
 }
 
-// trapInStep is TrapLocked for a trap of the instruction that was put back: the CPU has the lock.
+// trapInStep is TrapLocked for a trap of the instruction that was put back: the CPU already has the
+// lock.
 func trapInStep(f *arch.TrapFrame, r *percpu.Record) {
 	if f.Trap == arch.TrapPage {
-		// One of those that stand still may be in mem.Fill, for which a change of pages waits.
+		// A CPU that stands still may be in mem.Fill, which a change of pages waits for.
 		probe.Arm(r)
 		r.Holding = false
 		ReleaseCPUs()

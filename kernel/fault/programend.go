@@ -18,15 +18,15 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// How a program ends: by a status of its own, or by dying. The Go runtime dies by
-// ending the process with a status, too; but then it is the runtime's own code that
-// calls, and not a program through os.Exit or syscall.Exit.
+// How a program ends: with a status of its own, or by dying. The Go runtime dies by ending the
+// process with a status, too, but then the runtime's own code makes the call, and not a program
+// through os.Exit or syscall.Exit.
 
 // ProgramExit is called for exit_group with the frame f.
 func ProgramExit(f *arch.TrapFrame, status int) {
 	stopAlarm()
 	if status != 0 {
-		restoreKept() // who has called is found by the image's tables
+		restoreKept() // the image's tables tell who called
 	}
 	if status == 0 || !calledByRuntime(f) {
 		eventstream.CloseAll()
@@ -59,8 +59,8 @@ func ProgramExit(f *arch.TrapFrame, status int) {
 	asleep := Contains(linux.Message(), "all goroutines are asleep")
 	first := uint64(0)
 	if asleep {
-		// The runtime has noticed on some thread that had nothing to do. What the
-		// program waits for is in its goroutines.
+		// The runtime noticed this on some thread that had nothing to do. The program's goroutines
+		// tell what it waits for.
 		first = d.fromStopped()
 	}
 	WriteTrace()
@@ -70,17 +70,16 @@ func ProgramExit(f *arch.TrapFrame, status int) {
 	EndMachine()
 }
 
-// diedOfFault reports whether the runtime has said that the program dies of a fault.
+// diedOfFault reports whether the runtime has printed that the program dies of a fault.
 func diedOfFault() bool {
 	if _, ok := linux.MessageSignal(); ok {
 		return true
 	}
-	m := linux.Message() // of a fault that the runtime has made a panic of
+	m := linux.Message() // of a fault that the runtime turned into a panic
 	return Contains(m, "invalid memory address or nil pointer dereference") || Contains(m, "unexpected fault address")
 }
 
-// calledByRuntime reports whether runtime.exit, in which f is, was called by the
-// runtime for itself.
+// calledByRuntime reports whether the runtime itself called runtime.exit, where f was taken.
 func calledByRuntime(f *arch.TrapFrame) bool {
 	t, ok := image.PCTable()
 	if !ok {
@@ -102,7 +101,7 @@ func calledByRuntime(f *arch.TrapFrame) bool {
 	return ok && runtimeName(caller.Name())
 }
 
-// Contains reports whether b has s in it. It runs in any context.
+// Contains reports whether b contains s. It runs in any context.
 func Contains(b []byte, s string) bool {
 	for i := 0; i+len(s) <= len(b); i++ {
 		if ascii.Same(b[i:i+len(s)], s) {
@@ -118,18 +117,18 @@ var signalNames = [...]string{
 	9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
 }
 
-// tellsToEnd has a bit for each signal by which a healthy program is told to end: those that
-// leave no core on Linux (signal(7)).
+// tellsToEnd has a bit for each signal that tells a healthy program to end: those that leave no
+// core on Linux (signal(7)).
 const tellsToEnd = 1<<1 | 1<<2 | 1<<10 | 1<<12 | 1<<13 | 1<<14 | 1<<15
 
-// fromInterrupted makes the trace that of a program that was told to end. It starts where
-// the signal came, without the runtime's handler, or, where that was no goroutine, in the
-// program's first. No table follows: nothing is broken.
+// fromInterrupted makes this the trace of a program that was told to end. It starts where the
+// signal arrived, without the runtime's handler; if no goroutine ran there, it starts in the
+// program's first goroutine. No tables follow, because nothing is broken.
 func (d *Details) fromInterrupted() {
 	d.brief = true
 	f, ok := d.interrupted()
 	if ok && f.Stack != stack.Goroutine && d.fromProgram() {
-		f, ok = d.interrupted() // the thread where that runs may be in a handler, too
+		f, ok = d.interrupted() // the thread where that goroutine runs may be in a handler, too
 	}
 	if ok {
 		d.Have = 0
@@ -140,7 +139,7 @@ func (d *Details) fromInterrupted() {
 	}
 }
 
-// interrupted returns the place that the outermost trap on the way has interrupted.
+// interrupted returns the place that the outermost trap of the walk interrupted.
 func (d *Details) interrupted() (f tracer.Frame, ok bool) {
 	d.FindStacks()
 	stack.Walker.Plain = false
@@ -154,8 +153,8 @@ func (d *Details) interrupted() (f tracer.Frame, ok bool) {
 	return f, false
 }
 
-// fromProgram makes the crash start in the first goroutine of the program, the main goroutine
-// if it is there, whether it runs or not. It reports false if there is none.
+// fromProgram makes the crash start in the first goroutine of the program, the main goroutine if it
+// is there, whether it runs or not. It returns false if there is none.
 func (d *Details) fromProgram() bool {
 	for i := 0; i < goinfo.NumG(); i++ {
 		g, ok := goinfo.GAt(i)
@@ -211,7 +210,7 @@ func ProgramKilled(t *thread.Thread, sig int) {
 	EndMachine()
 }
 
-// outOfMemory is for an access to a page for which there is no frame.
+// outOfMemory ends the machine after an access to a page for which there is no frame.
 func outOfMemory(f *arch.TrapFrame) {
 	d := NextStage(tracer.KindOOM)
 	d.fromTrap(f)
@@ -224,7 +223,7 @@ func outOfMemory(f *arch.TrapFrame) {
 	EndMachine()
 }
 
-// reportSyscalls lists the system calls that were not answered, with syscalls=log.
+// reportSyscalls lists the system calls that had no answer, with syscalls=log.
 func reportSyscalls() {
 	if _, log := option.Word("syscalls"); !log {
 		return

@@ -8,10 +8,9 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// CheckStacks measures every stack, warns of those that are more than three
-// quarters full, and of one that has passed its limit does what [stack.OverLimit] says.
-// Early and kernel context. It takes about one instruction for each unused
-// word of stack.
+// CheckStacks measures every stack, warns of those that are more than three quarters full, and
+// treats one that has passed its limit as [stack.OverLimit] says. Early and kernel context. It
+// takes about one instruction for each unused word of stack.
 func CheckStacks() {
 	for i := range stack.Table[:stack.Count] {
 		s := &stack.Table[i]
@@ -24,7 +23,7 @@ func CheckStacks() {
 	}
 }
 
-// overLimit tells of a stack. The trace begins at its caller.
+// overLimit reports a stack that is over its limit. The trace begins at its caller.
 //
 //go:noinline
 func overLimit(s *tracer.Stack) {
@@ -38,7 +37,7 @@ func overLimit(s *tracer.Stack) {
 	overTold(d)
 }
 
-// overKind is the kind of a trace of a stack over its limit.
+// overKind is the kind of trace for a stack over its limit.
 func overKind() tracer.TraceKind {
 	if stack.OverLimit == stack.ReportOver {
 		return tracer.KindTrace
@@ -46,7 +45,7 @@ func overKind() tracer.TraceKind {
 	return tracer.KindPanic
 }
 
-// overTold writes such a trace, and goes on or not.
+// overTold writes such a trace; if stacks over their limit are fatal, it does not return.
 func overTold(d *Details) {
 	WriteTrace()
 	if d.Kind == tracer.KindPanic {
@@ -71,8 +70,8 @@ func (r *text) overLimit(s *tracer.Stack) {
 	r.Dec(uint64(s.Limit))
 }
 
-// found says since when a stack is over its limit, in nanoseconds since boot, and whether
-// the trace is of what runs on it.
+// found says since when a stack is over its limit, in nanoseconds since boot, and whether the
+// traced code runs on it.
 func (d *Details) found(s *tracer.Stack, since uint64) {
 	r := &d.Reason
 	r.Str(", since between ")
@@ -87,21 +86,21 @@ func (d *Details) found(s *tracer.Stack, since uint64) {
 	}
 }
 
-// checkEvery is how often the limits are checked, in nanoseconds, at the first interrupt of
-// the timer behind it.
+// checkEvery is how often the limits are checked, in nanoseconds: at the first timer interrupt
+// after that time.
 const checkEvery = 1e9
 
 // Under the kernel lock.
 var (
-	// nextCheck is when the limits are checked again, in nanoseconds since boot. What the boot
-	// report has found counts for the first second: an emulator has to translate the check first,
-	// and the program has not started yet.
+	// nextCheck is when the limits are checked again, in nanoseconds since boot. The boot report's
+	// check counts for the first second: an emulator has to translate the check first, and the
+	// program has not started yet.
 	nextCheck uint64 = checkEvery
-	putOff    uint8  // how often the runtime was at work then
+	putOff    uint8  // how many checks the runtime's own work has put off
 )
 
-// checkInTime checks the limits if a second has gone by. f is what the timer has
-// interrupted: the trace begins there. It is put off while that is the runtime's own work.
+// checkInTime checks the limits if a second has gone by. f is what the timer interrupted, where the
+// trace begins. The check is put off while that is the runtime's own work.
 func checkInTime(f *arch.TrapFrame) {
 	percpu.AssertLocked()
 	now := clock.Now()

@@ -13,15 +13,14 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The panic stages, as a table: panicStages. A stage is counted before anything is done in
-// it, so whatever breaks, the stages come to their end. Each but the first has a place of its own on
-// the stack "nested" (below, and in tools/stacks/kernel.txt), and the last tells of the one before it
+// The panic stages, as a table: panicStages. A stage is counted before anything is done in it, so
+// whatever breaks, the stages come to an end. Each but the first has a place of its own on the
+// stack "nested" (below, and in tools/stacks/kernel.txt), and the last reports the one before it
 // (writeLines).
 //
-// While a trace is written all exceptions go to the stack "nested", so that the
-// stacks that the trace is about stay as they were, and NMIs are dropped. A
-// trace that was asked for (NMI, breakpoint) takes the same way and then leaves
-// the stages again.
+// While a trace is written, all exceptions go to the stack "nested", so that the stacks that the
+// trace is about stay unchanged, and NMIs are dropped. A requested trace (NMI, breakpoint) takes
+// the same path and then leaves the stages again.
 
 // Stage is a panic stage.
 type Stage uint8
@@ -34,33 +33,34 @@ const (
 	StageLine            // one line: the last stage that writes a trace
 	stageWord            // a word that needs no other code
 	stageEnd             // the crash log has faulted
-	stageEndAgain        // what is sent by network has faulted
+	stageEndAgain        // sending by network has faulted
 	stageGiveUp
 
-	// StageSending is none: with it the function of [OnPanic] is called before a trace is sent
-	// by network.
+	// StageSending is not a stage: the function of [OnPanic] gets it before a trace is sent by
+	// network.
 	StageSending
-	// StageDumping is none, either: with it the function is called before the memory is sent.
+	// StageDumping is not a stage: the function gets it before the memory is sent.
 	StageDumping
 
-	// inCrashLog is added to a stage for writeStage to write the crash log, cpuInLog to add to it
+	// inCrashLog, added to a stage, makes writeStage write the crash log, and cpuInLog makes it add
 	// the trace of another CPU.
 	inCrashLog Stage = 0x80
 	cpuInLog   Stage = 0x40
-	// inDump is for writeStage to send the memory.
+	// inDump makes writeStage send the memory.
 	inDump Stage = 0x20
 )
 
 // panicStage is a row of the table.
 type panicStage struct {
 	name  string
-	begin func()                      // what is done before anything else; nil: nothing
+	begin func()                      // runs before anything else; nil: nothing
 	write func(d *Details)            // writes its trace; nil: begin does not return
-	log   func(d *Details, kept bool) // writes the trace for the crash log; nil: it has none
-	next  Stage                       // what follows if it faults
+	log   func(d *Details, kept bool) // writes the trace for the crash log; nil: there is none
+	next  Stage                       // follows if this stage faults
 }
 
-// row returns what a stage is. The table is a constant of the code, which nothing can damage.
+// row returns the table's row of a stage. The table is a constant in the code, which nothing can
+// damage.
 func (s Stage) row() panicStage {
 	panicStages := [...]panicStage{
 		noStage:        {name: "none", next: StageFull},
@@ -75,9 +75,8 @@ func (s Stage) row() panicStage {
 	return panicStages[min(s, stageGiveUp)]
 }
 
-// The stack "nested", from the top: the second stage runs at its top (it is where
-// a fault on the first one lands), the third below it, and an NMI that is dropped
-// below that. So none of them overwrites another.
+// The stack "nested", from the top: the second stage runs at its top, where a fault in the first
+// one lands, the third below it, and a dropped NMI below that. So none of them overwrites another.
 const (
 	thirdStageBelow = 8 << 10
 	droppedBelow    = 16 << 10
@@ -93,14 +92,14 @@ var (
 //go:noinline
 func stage() Stage { return Stage(percpu.This().Stage) }
 
-// Panic gives up: it writes a trace of the caller, with that reason, and ends
-// the machine as the option panic= says. Any context. It does not return.
+// Panic writes a trace of the caller, with that reason, and ends the machine as the option panic=
+// says. Any context. It does not return.
 //
 //go:noinline
 func Panic(reason string) {
 	fp := arch.FramePointer()
 	if stack.Running && !arch.OnFakeG() {
-		// A goroutine's stack is not one to write a trace on.
+		// Traces are not written on a goroutine's stack.
 		arch.Syscall(linux.PanicCall, uintptr(unsafe.Pointer(unsafe.StringData(reason))), uintptr(len(reason)), fp, 0, 0)
 	}
 	d := NextStage(tracer.KindPanic)
@@ -108,8 +107,8 @@ func Panic(reason string) {
 	panicCaller(d, fp)
 }
 
-// GoroutinePanic answers linux.PanicCall, the system call by which a goroutine panics.
-// Kernel context.
+// GoroutinePanic handles linux.PanicCall, the system call by which a goroutine panics. Kernel
+// context.
 func GoroutinePanic(f *arch.TrapFrame, reason []byte) {
 	d := NextStage(tracer.KindPanic)
 	d.fromTrap(f)
@@ -129,7 +128,7 @@ func panicCaller(d *Details, fp uintptr) {
 	EndMachine()
 }
 
-// fatalTrap is for a fatal trap.
+// fatalTrap writes the trace of a fatal trap and ends the machine.
 func fatalTrap(f *arch.TrapFrame) {
 	beginDeath(f, 0)
 	r := percpu.This()
@@ -150,10 +149,10 @@ func fatalTrap(f *arch.TrapFrame) {
 	EndMachine()
 }
 
-// traceAndResume is for a trap that wants a trace and goes on.
+// traceAndResume writes the trace of a trap that asked for one, and returns.
 func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
 	if stage() != noStage {
-		fatalTrap(f) // the panic path itself ran into it
+		fatalTrap(f) // the panic path itself hit the trap
 	}
 	d := NextStage(kind)
 	d.fromTrap(f)
@@ -162,7 +161,7 @@ func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
 	WriteTrace()
 	LeaveStages()
 	if kind == tracer.KindNMI && stack.Running {
-		hold := HoldCPUs() // what the goroutines wait for is of one moment
+		hold := HoldCPUs() // so that the goroutines' states are of one moment
 		ListGoroutines(d.Goroutine, false)
 		if hold {
 			ReleaseCPUs()
@@ -175,8 +174,8 @@ func traceAndResume(kind tracer.TraceKind, f *arch.TrapFrame, reason string) {
 	}
 }
 
-// NextStage begins the next stage and returns its details, empty. Behind those that write a
-// trace there is nothing left to say, but for what EndMachine does with what there is.
+// NextStage begins the next stage and returns its details, empty. After the stages that write a
+// trace there is nothing left to report, apart from what EndMachine makes of what there is.
 //
 //go:noinline
 func NextStage(kind tracer.TraceKind) *Details {
@@ -203,7 +202,7 @@ func beginFull() {
 	stopAlarm()
 	r := percpu.This()
 	holdWatches(r)
-	nestedLo, nestedHi := stack.Bounds(r.Number, stack.Nested) // not the table's, which may be what is broken
+	nestedLo, nestedHi := stack.Bounds(r.Number, stack.Nested) // not the table's, which may be damaged
 	for i := 1; i < arch.NumTrapStacks; i++ {
 		r.TrapStackLo[i], r.TrapStackTop[i] = arch.TrapStack(i)
 		arch.SetTrapStack(i, nestedLo, nestedHi)
@@ -212,7 +211,7 @@ func beginFull() {
 	console.HoldTail(true)
 }
 
-// beginAddresses sends those of the stage to a place below its own.
+// beginAddresses sends the exceptions of this stage to a place below its own.
 func beginAddresses() {
 	nestedLo, nestedHi := stack.Bounds(percpu.This().Number, stack.Nested)
 	for i := 1; i < arch.NumTrapStacks; i++ {
@@ -222,13 +221,13 @@ func beginAddresses() {
 	}
 }
 
-// lastWord is the stage behind the last trace.
+// lastWord is the stage after the last trace.
 func lastWord() {
 	arch.LastWord(0)
 	EndMachine()
 }
 
-// LeaveStages leaves the stages: what follows is traced in full again.
+// LeaveStages leaves the stages, so that the next crash is traced in full again.
 func LeaveStages() {
 	r := percpu.This()
 	for i := 1; i < arch.NumTrapStacks; i++ {
@@ -249,14 +248,14 @@ func LeaveStages() {
 	}
 }
 
-// dropped is how many NMIs had been dropped when that was last reported. Panic path only.
+// dropped is the number of dropped NMIs that have been reported. Panic path only.
 var dropped uint32
 
 // WriteTrace writes the trace of the topmost stage.
 func WriteTrace() { onPanicStack(stage()) }
 
-// onPanicStack runs writeStage: on the first stage on the panic stack; on the others it
-// stays where the fault in the panic path has put them.
+// onPanicStack runs writeStage. The first stage runs it on the panic stack; the others stay where
+// the fault in the panic path put them.
 func onPanicStack(s Stage) {
 	if stage() == StageFull {
 		lo, hi := stack.Bounds(percpu.This().Number, stack.Panic)

@@ -8,17 +8,17 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// To which CPU devices' interrupts come: one that has nothing to do, rather than one that runs the
-// program. The serial port and the virtio console stay with CPU 0, whose keys open the monitor.
+// Which CPU gets devices' interrupts: one that is idle, rather than one that runs the program. The
+// serial port and the virtio console stay with CPU 0, because their keys open the monitor.
 
-// steerAfter is how long interrupts stay with a CPU at least, in nanoseconds: it takes some
-// microseconds to send them elsewhere.
+// steerAfter is how long interrupts stay with a CPU at least, in nanoseconds: moving them takes
+// some microseconds.
 const steerAfter = 10e6
 
-// steered is when some were sent elsewhere, by clock.Now. Under the kernel lock.
+// steered is when interrupts were last moved, by clock.Now. Under the kernel lock.
 var steered uint64
 
-// steer is for an interrupt of that number, which has come to this CPU.
+// steer moves the interrupt of that number, which arrived at this CPU, if another CPU is idle.
 func steer(number uint8) {
 	percpu.AssertLocked()
 	switch number {

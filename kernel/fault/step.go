@@ -8,14 +8,15 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Traces at each instruction: what the trap flag is for.
+// Traces at each instruction, by the trap flag.
 
 // steps is the address of the filter of StepTraces, 0 when it is off. Under the kernel lock.
 var steps uintptr
 
-// StepTraces writes a trace at each instruction that follows and for which filter is
-// true: pc is the next instruction. The filter must be a top-level function and runs in
-// kernel context. A nil filter ends it. Nothing is watched meanwhile (watch.go). Any context. Not inlined, as [OnInterrupt].
+// StepTraces writes a trace at each following instruction for which filter returns true; pc is the
+// next instruction. The filter must be a top-level function and runs in kernel context. A nil
+// filter ends the stepping. Nothing is watched meanwhile (watch.go). Any context. Not inlined, like
+// [OnInterrupt].
 //
 //go:noinline
 func StepTraces(filter func(pc uintptr) bool) {
@@ -30,7 +31,7 @@ func StepTraces(filter func(pc uintptr) bool) {
 	arch.SingleStep(true)
 }
 
-// step answers the debug exception.
+// step handles the debug exception.
 func step(f *arch.TrapFrame) {
 	p := &steps
 	if (*(*func(uintptr) bool)(unsafe.Pointer(&p)))(f.PC) {
@@ -39,7 +40,7 @@ func step(f *arch.TrapFrame) {
 	}
 }
 
-// stepped is where a debugger can look at the same moment as the trace.
+// stepped is where a debugger can see the machine at the moment of the trace.
 //
 //go:noinline
 func stepped(pc, sp, fp uintptr) { arch.Pause() }

@@ -8,21 +8,20 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Where the monitor comes in (package monitor): in an interrupt that ^] has made, and after
-// a fatal trace. That package imports this one, so its entry is an address that is set at
-// boot.
+// How the monitor is entered (package monitor): in an interrupt caused by ^], and after a fatal
+// trace. That package imports this one, so its entry is an address that is set at boot.
 
 var (
 	Stop    Details    // what was interrupted; under the kernel lock
 	StopWhy StopReason // under the kernel lock
-	Nested  int        // monitors that are open; under the kernel lock
+	Nested  int        // number of open monitors; under the kernel lock
 
-	// monitorEntry is the address of the function that opens the monitor, 0 without one.
+	// monitorEntry is the address of the function that opens the monitor, or 0.
 	monitorEntry uintptr // set once at boot
 )
 
-// OnStop sets the function that opens the monitor. It must be a top-level function. Early
-// context. Not inlined, as [OnInterrupt].
+// OnStop sets the function that opens the monitor. It must be a top-level function. Early context.
+// Not inlined, like [OnInterrupt].
 //
 //go:noinline
 func OnStop(f func(why StopReason)) { monitorEntry = **(**uintptr)(unsafe.Pointer(&f)) }
@@ -36,7 +35,7 @@ func callMonitor(why StopReason) {
 	}
 }
 
-// StopAt makes the return address ra of a call what was interrupted.
+// StopAt records the return address ra of a call as the place that was interrupted.
 func StopAt(ra, sp, fp uintptr) {
 	percpu.AssertLocked()
 	Stop = Details{}
@@ -44,7 +43,7 @@ func StopAt(ra, sp, fp uintptr) {
 	Stop.callerAt(ra, sp, fp)
 }
 
-// StopReason says what has opened the monitor.
+// StopReason says what opened the monitor.
 type StopReason uint8
 
 const (
@@ -53,7 +52,7 @@ const (
 	StopFatal                   // after a fatal trace
 )
 
-// monitorOnKey opens the monitor in an interrupt that ^] has made, or one soon after it.
+// monitorOnKey opens the monitor in an interrupt that ^] caused, or soon after it.
 func monitorOnKey(f *arch.TrapFrame) {
 	percpu.AssertLocked()
 	for linux.TakeAttention() {
@@ -63,12 +62,12 @@ func monitorOnKey(f *arch.TrapFrame) {
 		Stop.locateTrap(f)
 		Stop.Cause = false
 		callMonitor(StopKey)
-		linux.Pump() // what was typed behind the monitor's last line
+		linux.Pump() // what was typed after the monitor's last line
 	}
 }
 
-// monitorAfterTrace opens the monitor after a fatal trace, and the machine ends with it. It
-// returns at once if the kernel has died in a monitor that was opened so.
+// monitorAfterTrace opens the monitor after a fatal trace; when it is left, the machine ends. It
+// returns at once if the kernel has died in a monitor that was opened this way.
 func monitorAfterTrace() {
 	percpu.AssertLocked()
 	s := stage()

@@ -4,8 +4,7 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// text gathers the words of a reason. What does not fit is cut, and three dots
-// say so.
+// text collects the words of a reason. A text that is too long is cut and ends in three dots.
 type text struct {
 	b [tracer.MaxReason]byte
 	N int

@@ -13,23 +13,23 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The trace, in the order of tracer/wire.go: what and where, then the walk, then
-// the long tables. The second stage leaves the pc tables, the marks and the memory
-// dump aside, the third everything but what is known of the crash.
+// The trace, in the order of tracer/wire.go: what and where, then the walk, then the long tables.
+// The second stage leaves out the pc tables, the marks and the memory dump; the third leaves out
+// everything but what is known of the crash.
 
-// maxWords and fewWords are how many words at SP a trace carries, in the
-// readable forms and in the compact one, unless trace.stack= says otherwise.
+// maxWords and fewWords are the numbers of words at SP in a trace, in the readable forms and in the
+// compact one, unless trace.stack= gives another.
 const (
 	maxWords  = 64
 	fewWords  = 16
 	lineWords = tracer.WordsPerLine
 )
 
-// maxStackDump bounds trace.stack=, in bytes: all of any stack of the kernel's, and
-// no more than some fifteen seconds on a line of 115,200 bits a second.
+// maxStackDump bounds trace.stack=, in bytes: enough for any whole stack of the kernel, and at most
+// some fifteen seconds on a line of 115,200 bits a second.
 const maxStackDump = 64 << 10
 
-// stackDump is how many words trace.stack= asks for; stackDumpSet says that it does.
+// stackDump is the number of words that trace.stack= asks for; stackDumpSet says that it was given.
 // Set once at boot.
 var (
 	stackDump    int
@@ -38,8 +38,8 @@ var (
 
 var writer = tracer.Writer{Put: putTrace} // panic path only
 
-// panicHook, when not 0, is the address of a function that is called at the
-// beginning of each stage. For the crash lab. Set once at boot.
+// panicHook is the address of a function that is called at the beginning of each stage, or 0. For
+// the crash lab. Set once at boot.
 var panicHook uintptr
 
 func runHook(s Stage) {
@@ -49,10 +49,10 @@ func runHook(s Stage) {
 	}
 }
 
-// OnPanic sets a function that is called at the beginning of each stage of the
-// panic path that writes a trace, before a trace leaves by the network, with
-// [StageSending], and before the memory does, with [StageDumping]. It must be a top-level function. For the crash lab, which
-// faults there. Not inlined, as [OnInterrupt].
+// OnPanic sets a function that is called at the beginning of each panic stage that writes a trace,
+// with [StageSending] before a trace is sent by network, and with [StageDumping] before the memory
+// is sent. It must be a top-level function. It is for the crash lab, which faults there. Not
+// inlined, like [OnInterrupt].
 //
 //go:noinline
 func OnPanic(f func(s Stage)) { panicHook = **(**uintptr)(unsafe.Pointer(&f)) }
@@ -81,7 +81,7 @@ func setStackDump() {
 	stackDump, stackDumpSet = int(n+7)/8, true
 }
 
-// writeStage writes the trace of a stage, or the crash log as far as that stage can.
+// writeStage writes the trace of a stage, or as much of the crash log as that stage can.
 func writeStage(n uintptr) {
 	s := Stage(n)
 	switch {
@@ -122,15 +122,15 @@ func fullTrace(d *Details) {
 	writeDetails(d, false)
 }
 
-// writeDetails writes a whole trace, behind its begin; one that is kept for the next boot
-// with few words of the stack, as there is little room.
+// writeDetails writes a whole trace after its begin line. A trace that is kept for the next boot
+// has few words of the stack, as there is little room.
 func writeDetails(d *Details, kept bool) {
 	next := writeFirst(d)
 	if !kept {
 		runHook(StageFull)
 	}
 	writeRest(d)
-	if d.brief && writer.Form < tracer.Compact { // whose frames need the table
+	if d.brief && writer.Form < tracer.Compact { // its frames need the table
 		writer.Done()
 		return
 	}
@@ -139,7 +139,7 @@ func writeDetails(d *Details, kept bool) {
 		s := &stack.Table[i]
 		if s.Lo == s.Hi {
 			if writer.Form >= tracer.Compact {
-				writer.Stack(s) // its frames know their stacks by number
+				writer.Stack(s) // its frames refer to their stacks by number
 			}
 			continue
 		}
@@ -159,7 +159,7 @@ func writeDetails(d *Details, kept bool) {
 	}
 	dump(next, more-lineWords)
 	if stackDumpSet && !kept {
-		// So much of each other stack too, from where it was left.
+		// As much of each other stack, too, from where it was left.
 		on := stack.Walker.Frames[0].Stack
 		for i := 1; i < stack.Walker.N; i++ {
 			if f := &stack.Walker.Frames[i]; f.Kind == tracer.PC && f.Stack != on {
@@ -177,8 +177,8 @@ func writeDetails(d *Details, kept bool) {
 	writer.Done()
 }
 
-// lowest returns the lowest place of the goroutine's stack s that the crash or the walk has
-// been at.
+// lowest returns the lowest address of the goroutine's stack s that the crash or the walk has
+// reached.
 func lowest(s *tracer.Stack, sp uintptr) uintptr {
 	low := s.Hi
 	if s.Contains(sp) {
@@ -196,10 +196,10 @@ func lowest(s *tracer.Stack, sp uintptr) uintptr {
 	return low
 }
 
-// repeated writes a trace that is the one before once more in one line, where the form
-// has one for that, and reports whether it did. Who asks for so many words wants them each
-// time. It walks before anything is out, but only a trace after which the kernel goes on;
-// should the walk fault, the next stage begins with what happened.
+// repeated reports whether the trace equals the previous one; if so, it has written one line that
+// says that, in a form that has such a line. It does not do so if trace.stack= asks for words,
+// which are wanted each time. It walks before anything is written, but only for a trace after which
+// the kernel goes on; if the walk faults, the next stage begins with what happened.
 func repeated(d *Details) bool {
 	if stackDumpSet || d.other || !writer.Compare(seq+1, d.Kind, d.Context, d.Thread, d.Goroutine, d.PC) {
 		return false
@@ -215,15 +215,15 @@ func repeated(d *Details) bool {
 	return true
 }
 
-// writeFirst writes the words at SP and frame 0, before any walk. It returns where the dump
-// can go on, or 0.
+// writeFirst writes the words at SP and frame 0, before any walk. It returns where the dump can
+// continue, or 0.
 func writeFirst(d *Details) (next uintptr) {
 	next = dumpPiece(d.sp, lineWords)
 	firstFrame(d)
 	return next
 }
 
-// writeRest walks and writes the frames behind the first one, and why the walk ended.
+// writeRest walks, and writes the frames after the first one and why the walk ended.
 func writeRest(d *Details) {
 	stack.Walker.Plain = false
 	walkEnds(d)
@@ -237,8 +237,8 @@ func walkEnds(d *Details) {
 	stack.Walker.Outer = 0
 }
 
-// writeWalk writes the frames of the walk behind the first one, with the words at SP if
-// those are wanted, and why it ended.
+// writeWalk writes the walk's frames after the first one, with the words at SP if asked, and why
+// the walk ended.
 func writeWalk(words bool) {
 	w := &stack.Walker
 	n := 1
@@ -262,13 +262,13 @@ func writeWalk(words bool) {
 // shortTrace is for a fault in fullTrace: addresses only, without the pc tables.
 func shortTrace(d *Details) {
 	if first := &stageDetails[0]; !first.Begun {
-		begin(first) // it died before it could say anything
+		begin(first) // the first stage died before it could write anything
 	}
 	begin(d)
 	writeShort(d, false)
 }
 
-// writeShort writes the addresses of a trace, behind its begin.
+// writeShort writes the addresses of a trace, after its begin line.
 func writeShort(d *Details, kept bool) {
 	firstFrame(d)
 	if !kept {
@@ -280,7 +280,7 @@ func writeShort(d *Details, kept bool) {
 	writer.Done()
 }
 
-// writeLines writes one line, for a fault in shortTrace too.
+// writeLines writes one line, after a fault in shortTrace, too.
 func writeLines(d *Details) {
 	runHook(StageLine)
 	if below := &stageDetails[StageAddresses-1]; !below.Begun {
@@ -289,13 +289,13 @@ func writeLines(d *Details) {
 	writeLine(d)
 }
 
-// writeLine writes all that the last stage has to say of a crash.
+// writeLine writes the last stage's report of a crash.
 func writeLine(d *Details) {
 	writer.Last(d.Kind, d.PC, d.Reason.b[:d.Reason.N])
 	screenLast(d)
 }
 
-// begin writes what happened and where, reading nothing but d.
+// begin writes what happened and where; it reads nothing but d.
 func begin(d *Details) {
 	d.Begun = true
 	seq++
@@ -303,7 +303,7 @@ func begin(d *Details) {
 	startTrace(d)
 }
 
-// startTrace writes the begin of the trace with the crash's number.
+// startTrace writes the begin line of the trace with the crash's number.
 func startTrace(d *Details) {
 	writer.CPU, writer.Of = 0, d.of
 	if percpu.Count() > 1 {
@@ -322,7 +322,7 @@ func why(d *Details) {
 	}
 }
 
-// Walk walks the stacks from where d is.
+// Walk walks the stacks, starting where d is.
 func Walk(d *Details) {
 	a, b := arch.EntryRegisters(d.Regs[:])
 	stack.WalkFrom(d.Call, d.PC, d.sp, d.fp, a, b)
@@ -351,7 +351,7 @@ func frame(i int, f *tracer.Frame) {
 	screenFrame(i, f)
 }
 
-// dump dumps up to n words from sp upwards, as dumpPiece does, piece by piece.
+// dump dumps up to n words from sp upwards, one dumpPiece after another.
 func dump(sp uintptr, n int) {
 	const piece = maxWords / lineWords * lineWords // whole lines
 	for sp != 0 && n > 0 {
@@ -360,12 +360,12 @@ func dump(sp uintptr, n int) {
 	}
 }
 
-// words holds what dumpPiece has read. Panic path only.
+// words is the buffer of dumpPiece. Panic path only.
 var words [maxWords]uintptr
 
-// dumpPiece dumps up to n words from sp upwards, no further than the end of the stack
-// that sp is in, and returns where the dump could go on, or 0. When sp is in a
-// guard page, below a stack that has overflowed, it starts at the stack.
+// dumpPiece dumps up to n words from sp upwards, at most to the end of sp's stack, and returns
+// where the dump could continue, or 0. When sp is in a guard page, below a stack that has
+// overflowed, it starts at the stack.
 func dumpPiece(sp uintptr, n int) (next uintptr) {
 	if s := stack.GuardOf(sp); s != nil {
 		sp = s.Lo

@@ -17,14 +17,12 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// What to do about a trap. Some resume what was interrupted: an access to memory that
-// only had to be given, a load that was allowed to fault, an interrupt, a trap that asks
-// for a trace. A fault of the program becomes a signal, if the program takes those. All
-// others are fatal.
+// What to do about a trap. Some resume what was interrupted: an access to memory that is given only
+// now, a load that was allowed to fault, an interrupt, a request for a trace. A fault of the
+// program becomes a signal, if the program handles it. All others are fatal.
 
-// Trap is called by the entry code for each trap, on the stack of its vector
-// with interrupts off, and resumes what was interrupted when it returns. Kernel
-// context.
+// Trap is called by the entry code for each trap, on the stack of its vector with interrupts off.
+// When it returns, what was interrupted resumes. Kernel context.
 func Trap(f *arch.TrapFrame) {
 	switch f.Trap {
 	case arch.TrapPage, arch.TrapProtection, arch.TrapStackSegment:
@@ -101,9 +99,9 @@ func Trap(f *arch.TrapFrame) {
 	fatalTrap(f)
 }
 
-// TrapLocked is [Trap] where threads run on several CPUs: what concerns the program, and what an
-// interrupt does, is under the kernel lock. A fault of the kernel is not: it is fatal, or the CPU has
-// the lock. Nor is an NMI.
+// TrapLocked is [Trap] when threads run on several CPUs: it takes the kernel lock for what concerns
+// the program, and for interrupts. A fault of the kernel takes no lock, because it is fatal or the
+// CPU already has the lock. An NMI takes none, either.
 func TrapLocked(f *arch.TrapFrame) {
 	r := percpu.This()
 	switch {
@@ -137,19 +135,20 @@ func TrapLocked(f *arch.TrapFrame) {
 	}
 }
 
-// retryAfter is when an interrupt comes again that was put off, in nanoseconds.
+// retryAfter is when a postponed interrupt comes again, in nanoseconds.
 const retryAfter = 100e3
 
 // interruptLocked is TrapLocked for an interrupt.
 func interruptLocked(f *arch.TrapFrame, r *percpu.Record) {
 	number := uint8(f.Trap)
 	if number == arch.InterruptTimer {
-		// QEMU before 8.1, with -icount, gives a CPU all the time until the next timer is due, and the
-		// others none, unless it leaves its code before: a program that spins would stop them.
+		// QEMU before 8.1, with -icount, gives one CPU all the time until the next timer is due,
+		// and the others none, unless that CPU leaves its code earlier: a program that spins would
+		// stop them.
 		arch.Pause()
 	}
 	if number == arch.InterruptFlush {
-		r.AnswerFlush() // who has sent it has the lock
+		r.AnswerFlush() // its sender has the lock
 		arch.EndOfInterrupt(number)
 		return
 	}
@@ -173,8 +172,8 @@ func interruptLocked(f *arch.TrapFrame, r *percpu.Record) {
 	r.Unlock()
 }
 
-// pageIn gives the page that an access has missed a frame, if the program's address
-// space has room for it there. It returns false if the access was wrong.
+// pageIn maps a frame for the page that an access missed, if the program's address space has room
+// for it there. It returns false if the access was wrong.
 func pageIn(f *arch.TrapFrame) bool {
 	if f.InKernel() && arch.UserFixup(f.PC) == 0 {
 		return false
@@ -199,8 +198,8 @@ func resolve(f *arch.TrapFrame) mem.Verdict {
 	return v
 }
 
-// signalIfHandled makes a fault of the program a signal, as Linux does (arch/x86/kernel/traps.c).
-// It returns if the program does not take it.
+// signalIfHandled turns a fault of the program into a signal, as Linux does
+// (arch/x86/kernel/traps.c). It returns if the program does not handle the signal.
 func signalIfHandled(f *arch.TrapFrame) {
 	const (
 		ill, trace, bus, fpe, segv            = 4, 5, 7, 8, 11
@@ -214,7 +213,7 @@ func signalIfHandled(f *arch.TrapFrame) {
 		if code, addr = notMapped, f.Addr; mem.ResolveFault(f.Addr, f.Error) == mem.FromFile {
 			sig, code = bus, noPage
 		}
-		// Linux tells a program nothing of what is mapped in the kernel's half.
+		// Linux does not tell a program what is mapped in the kernel's half.
 		if sig == segv && f.Addr < mem.SpaceHi && (f.Error&arch.FaultPresent != 0 || mem.InArea(f.Addr)) {
 			code = notAllowed
 		}
@@ -241,16 +240,16 @@ func signalIfHandled(f *arch.TrapFrame) {
 // handlers holds, for each vector, the address of a function, or 0. Under the kernel lock.
 var handlers [256]uintptr
 
-// OnInterrupt sets the handler of a vector from 32 to 254. f must be a
-// top-level function; it runs in kernel context on the interrupt stack, with
-// interrupts off, and the interrupt controller is told when it returns. It is not inlined, so that
-// the calls of it tell what runs on that stack (tools/stacks).
+// OnInterrupt sets the handler of a vector from 32 to 254. f must be a top-level function; it runs
+// in kernel context on the interrupt stack, with interrupts off, and the interrupt controller is
+// told when it returns. It is not inlined, so that tools/stacks can find in its calls what runs on
+// that stack.
 //
 //go:noinline
 func OnInterrupt(vector uint8, f func()) { handlers[vector] = **(**uintptr)(unsafe.Pointer(&f)) }
 
-// RaiseInterrupt sends the CPU an interrupt and lets it in. Where that cannot be it panics.
-// Any context.
+// RaiseInterrupt sends the CPU an interrupt and lets it in. It panics if that is not possible. Any
+// context.
 func RaiseInterrupt(number uint8) {
 	if !arch.LocalInterrupts() {
 		Panic("this CPU has no local interrupt controller: no interrupt can be raised")
@@ -268,8 +267,8 @@ func RaiseInterrupt(number uint8) {
 
 func interrupt(f *arch.TrapFrame) {
 	number := uint8(f.Trap)
-	if number == arch.InterruptTimer && percpu.This().Number == 0 { // whose stacks are in the table
-		checkInTime(f) // first: the handler may choose another thread
+	if number == arch.InterruptTimer && percpu.This().Number == 0 { // CPU 0's stacks are in the table
+		checkInTime(f) // first, because the handler may choose another thread
 	}
 	if percpu.Many {
 		steer(number)

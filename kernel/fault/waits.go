@@ -9,51 +9,51 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Who waits for whom, the host finds out, from the traces of all goroutines and from the words
-// that are written here behind each of them:
+// The host finds out who waits for whom. It reads the traces of all goroutines, and the words that
+// are written here after each of them:
 //
 //	the goroutine   the parts of its runtime.g that say what it waits for
 //	its sudogs      one for each channel of a select, one for any other wait
 //	their objects   the channel; the words around a semaphore, which is in a Mutex, a RWMutex, a
 //	                WaitGroup, a Once, or around a condition's list
 //	variables       those of the program, and words of the stack, that point to one of these
-//	                objects, or to what has it: by their names it is spoken of
+//	                objects, or to the value that contains it: their names are its name
 //
 // One trace stands for a group of goroutines, which wait at the same place, but not for the same
-// thing: of the others that the trace names, the same words follow, and their arguments.
+// thing. So the same words, and the arguments, follow for each other goroutine that the trace
+// names.
 
-// What is sent at most.
+// Limits of what is sent.
 const (
 	waitSudogs   = 16       // of one goroutine
-	waitObjects  = 32       // of one trace: their variables are looked for
+	waitObjects  = 32       // of one trace: objects whose variables are looked for
 	waitPointers = 4        // variables that point to one object
 	aroundLo     = 24       // bytes before a semaphore's word
 	aroundHi     = 24       // and from it on
-	insideObject = 256      // bytes behind the beginning of what has an object
-	insideSync   = 64       // the same of a Mutex and its like
-	waitLocals   = 16       // words of one goroutine's stack that lead there
-	waitStack    = 16 << 10 // bytes of it that are looked at
-	waitInside   = 64       // bytes of a value that are
+	insideObject = 256      // bytes after the start of a value in which an object may lie
+	insideSync   = 64       // the same for a Mutex and its like
+	waitLocals   = 16       // words of one goroutine's stack that lead to an object
+	waitStack    = 16 << 10 // bytes of it that are searched
+	waitInside   = 64       // bytes of a value that are searched
 	spinFrames   = 4
-	spinCode     = 64 // bytes before a pc and behind it
+	spinCode     = 64 // bytes before and after a pc
 )
 
-// waitedFor are the objects of the trace that is being written, the first waitingFor of the array;
-// of a goroutine that is at work, the variables that have been sent.
-// Panic path only.
+// waitedFor holds the objects of the trace that is being written, in its first waitingFor elements;
+// for a running goroutine, the variables that have been sent. Panic path only.
 var (
 	waitedFor  [waitObjects]uintptr
 	waitingFor int
 )
 
-// traced is the group of goroutines for which one is being traced, and member the one of them that
-// is looked at. Panic path only.
+// traced is the group for which one goroutine is being traced, and member the one of its goroutines
+// that is being examined. Panic path only.
 var (
 	traced Group
 	member Details
 )
 
-// writeWaits writes what the goroutine of the trace waits on, and the others of its group.
+// writeWaits writes what the traced goroutine waits for, and what the others of its group wait for.
 func writeWaits(d *Details) {
 	waitingFor = 0
 	if argsRoom == 0 || d.g == 0 {
@@ -86,13 +86,13 @@ func writeWaits(d *Details) {
 	}
 	writePointers()
 	if traced.N > 1 {
-		// The walk is that of the trace again, for what comes behind it.
+		// What follows needs the walk of the trace itself again.
 		d.FindStacks()
 		walkEnds(d)
 	}
 }
 
-// writeWait writes what one goroutine waits on.
+// writeWait writes what one goroutine waits for.
 func writeWait(g *goinfo.G) {
 	for i := range goinfo.NumParts() {
 		if p, ok := goinfo.GPart(i); ok {
@@ -135,7 +135,7 @@ func writePart(addr, size uintptr) {
 	}
 }
 
-// waitFor notes an object whose variables are looked for.
+// waitFor notes an object whose variables are to be found.
 func waitFor(a uintptr) {
 	for i := range waitingFor {
 		if waitedFor[i] == a {
@@ -148,7 +148,7 @@ func waitFor(a uintptr) {
 	}
 }
 
-// writePointers writes the variables of the program that point to what is waited for.
+// writePointers writes the program's variables that point to the objects.
 func writePointers() {
 	lo, hi, ok := goinfo.Variables()
 	first, last := bounds()
@@ -173,7 +173,7 @@ func writePointers() {
 	}
 }
 
-// bounds are those of what is waited for.
+// bounds returns the lowest and the highest address of the objects.
 func bounds() (first, last uintptr) {
 	first = ^uintptr(0)
 	for i := range waitingFor {
@@ -182,7 +182,8 @@ func bounds() (first, last uintptr) {
 	return first, last
 }
 
-// pointsTo returns which object v may point to, or to what has it; -1 if to none.
+// pointsTo returns the index of an object that v may point to, or that lies in the value that v may
+// point to; -1 if there is none.
 func pointsTo(v uintptr) int {
 	for k := range waitingFor {
 		if waitedFor[k]-v < insideObject {
@@ -192,8 +193,8 @@ func pointsTo(v uintptr) int {
 	return -1
 }
 
-// writeLocals writes the words of a goroutine's stack that point to what is waited for, or to a
-// value that has a pointer to it among its first words, and that.
+// writeLocals writes the words of a goroutine's stack that point to an object, or to a value that
+// has a pointer to one among its first words, and that pointer.
 func writeLocals(g *goinfo.G) {
 	first, last := bounds()
 	left := waitLocals
@@ -226,9 +227,9 @@ func writeLocals(g *goinfo.G) {
 	}
 }
 
-// writeSpin writes what a program reads that the watchdog has met at work: it may be in a loop until
-// another goroutine changes a variable. The variables are those that the code about there may name,
-// as the instructions of the 64-bit x86 do it: by their distance; and where registers point.
+// writeSpin writes the variables that a program reads when the watchdog found it running: it may be
+// in a loop until another goroutine changes a variable. It finds variables that the code around the
+// pc may name, by the distances in 64-bit x86 instructions, and those that registers point to.
 func writeSpin(d *Details) {
 	sent := 0
 	for i := -1; i < min(stack.Walker.N, spinFrames); i++ {
@@ -266,7 +267,7 @@ func writeSpin(d *Details) {
 	}
 }
 
-// inVariables reports whether a is in the image, where it may be written to.
+// inVariables reports whether a is in the writable part of the image.
 func inVariables(a uintptr) bool {
 	for i := 0; i < image.NumSegments; i++ {
 		if s := &image.Segments[i]; s.Write && a-s.Lo < s.Hi-s.Lo {
@@ -277,7 +278,7 @@ func inVariables(a uintptr) bool {
 }
 
 // endGoroutines ends the list of all goroutines: it says how many there are, and how many of them
-// run, without the runtime's own. With fewer traces, the host knows that it does not have all.
+// run, without the runtime's own. If it got fewer traces, the host knows that some are missing.
 func endGoroutines() {
 	all, running := uint64(0), uint64(0)
 	for i := 0; i < goinfo.NumG(); i++ {

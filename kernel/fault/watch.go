@@ -13,37 +13,37 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Watched places: each CPU's debug registers make it trap behind an access (arch.Watch). The trap
-// writes a trace, or with watch.panic=on the machine dies. All CPUs watch the same places; one
-// that stands still for the monitor takes over what was changed there when it goes on.
+// Watched places: each CPU's debug registers make it trap after an access (arch.Watch). The trap
+// writes a trace, or with watch.panic=on the machine dies. All CPUs watch the same places; a CPU
+// that stands still for the monitor takes over changes when it goes on.
 //
 //	debug exception: which places, what they hold; lock; a trace each; unlock
 //
-// While it reports, and in the panic path, the CPU watches nothing: what that writes would be reported
-// without end. What a place holds is exchanged before the lock is waited for, so that of two CPUs that
-// write one behind the other each reports its own.
+// While it reports, and in the panic path, the CPU watches nothing, because its own writes would be
+// reported without end. It exchanges the value of a place before it waits for the lock, so when two
+// CPUs write one after the other, each reports its own write.
 
-// watches is what is watched; watchBits has a bit for each of them that is in use, watchTurn is how often
-// that has changed. Under the kernel lock.
+// watches are the watched places; watchBits has a bit for each that is in use, and watchTurn counts
+// their changes. Under the kernel lock.
 var (
 	watches   [arch.NumWatches]arch.Watch
 	watchBits uint32
 	watchTurn uint32
 )
 
-// watchValues is what the places held last, if watchKnown has a bit for it. Under the kernel lock; the
-// panic path takes none. Each changes in one step for all CPUs.
+// watchValues are the values last seen in the places that have a bit in watchKnown. Under the
+// kernel lock; the panic path takes none. Each changes atomically for all CPUs.
 var (
 	watchValues [arch.NumWatches]uint64
 	watchKnown  uint32
 )
 
-// watchPanic says that an access ends the machine; watchExact is what arch.WatchesExact says. Set once at
-// boot.
+// watchPanic says that an access ends the machine; watchExact is the result of arch.WatchesExact.
+// Set once at boot.
 var watchPanic, watchExact bool
 
-// SetWatches reads the options watch= and watch.panic=, and has all CPUs watch. Early context, when they
-// have started.
+// SetWatches reads the options watch= and watch.panic=, and makes all CPUs watch. Early context,
+// after all CPUs have started.
 func SetWatches() {
 	_, watchPanic = option.Word("watch.panic")
 	watchExact = arch.WatchesExact()
@@ -74,8 +74,8 @@ func SetWatches() {
 
 const wantWatch = "want ADDRESS[:LENGTH][:w|rw], such as 0x54e1c0:4:w; zf run -watch takes the names of variables"
 
-// AddWatch watches one more place, as how says: [LENGTH][:w|rw]. It returns what is wrong, or "". The
-// running CPU and those that stand still take it over by TakeWatches. Early and kernel context.
+// AddWatch watches one more place, as how says: [LENGTH][:w|rw]. It returns what is wrong, or "".
+// The running CPU and those that stand still pick it up in TakeWatches. Early and kernel context.
 func AddWatch(addr uintptr, how []byte) (wrong string) {
 	w := arch.Watch{Addr: addr, Size: 8}
 	length, mode := cut(how, ':')
@@ -120,12 +120,12 @@ func AddWatch(addr uintptr, how []byte) (wrong string) {
 	return "this CPU can watch 4 places, which are all in use"
 }
 
-// highestWatch is where the addresses end that a program can have.
+// highestWatch is the end of the addresses that a program can have.
 const highestWatch = 1 << 47
 
 const _ = -uint(arch.NumWatches ^ 4) // as AddWatch says
 
-// RemoveWatch ends the watch of a number, and returns false if there is none. Kernel context.
+// RemoveWatch ends the watch of that number. It returns false if there is none. Kernel context.
 func RemoveWatch(i uint64) bool {
 	percpu.AssertLocked()
 	if i >= arch.NumWatches || watches[i].Size == 0 {
@@ -137,13 +137,13 @@ func RemoveWatch(i uint64) bool {
 	return true
 }
 
-// WatchAt returns the watch of a number, with Size 0 if there is none, and the value last seen there. Kernel
-// and early context.
+// WatchAt returns the watch of that number, with Size 0 if there is none, and the value last seen
+// there. Kernel and early context.
 func WatchAt(i int) (w arch.Watch, v uint64, known bool) {
 	return watches[i], watchValues[i], watchKnown>>i&1 != 0
 }
 
-// TakeWatches has the running CPU watch what is watched now. Kernel and early context.
+// TakeWatches makes the running CPU watch the current places. Kernel and early context.
 func TakeWatches() { takeWatches() }
 
 //go:noinline
@@ -156,7 +156,7 @@ func takeWatches() {
 	}
 }
 
-// holdWatches has the CPU watch nothing until releaseWatches is called as often.
+// holdWatches makes the CPU watch nothing until releaseWatches has been called as often.
 func holdWatches(r *percpu.Record) {
 	if r.WatchHeld++; r.WatchHeld == 1 && r.WatchTurn != 0 {
 		arch.HoldWatches()
@@ -172,7 +172,7 @@ func releaseWatches(r *percpu.Record) {
 	}
 }
 
-// ownOfTraps reports whether the entry of a trap writes there: it would trap without end.
+// ownOfTraps reports whether the trap entry writes at addr: watching it would trap without end.
 func ownOfTraps(addr uintptr) bool {
 	for n := range percpu.Count() {
 		if r := uintptr(unsafe.Pointer(percpu.At(n))); addr+7 >= r && addr < r+unsafe.Sizeof(percpu.Record{}) {
@@ -187,8 +187,8 @@ func ownOfTraps(addr uintptr) bool {
 	return false
 }
 
-// watched answers a debug exception. It reports whether that was about watched places only. Where it is a
-// single step, too, who has asked for that is still to answer.
+// watched handles a debug exception. It reports whether the exception was about watched places
+// only. If it was a single step, too, the caller must still handle that.
 func watched(f *arch.TrapFrame) bool {
 	r := percpu.This()
 	if r.WatchTurn == 0 {
@@ -212,7 +212,7 @@ func watched(f *arch.TrapFrame) bool {
 	switch {
 	case !percpu.Many || r.Locked:
 	case f.InKernel():
-		took = r.TryLock(percpu.Exception, f.PC) // it may be taking the lock just now: then the trace is written without
+		took = r.TryLock(percpu.Exception, f.PC) // the CPU may be taking the lock just now: then the trace is written without it
 	default:
 		r.Lock(percpu.Exception, f.PC)
 		took = true
@@ -230,8 +230,9 @@ func watched(f *arch.TrapFrame) bool {
 	return !step && r.Stepping == 0
 }
 
-// holdForStep is for an instruction that is about to be a single step. Where that and an access together would lose
-// the stack (arch.WatchesExact), the CPU does not watch meanwhile, and releaseAfterStep looks.
+// holdForStep is called before an instruction is executed as a single step. If a step together with
+// an access would lose the stack (arch.WatchesExact), the CPU does not watch meanwhile, and
+// releaseAfterStep compares the values.
 func holdForStep(r *percpu.Record) {
 	if r.WatchTurn != 0 && !watchExact && !r.WatchStep {
 		r.WatchStep = true
@@ -239,8 +240,8 @@ func holdForStep(r *percpu.Record) {
 	}
 }
 
-// releaseAfterStep is for the end of such a step: what has changed, the instruction has written, as the other CPUs stand
-// still.
+// releaseAfterStep ends such a step: the instruction wrote whatever changed, because the other CPUs
+// stand still.
 func releaseAfterStep(r *percpu.Record, f *arch.TrapFrame) {
 	if !r.WatchStep {
 		return
@@ -258,16 +259,17 @@ func releaseAfterStep(r *percpu.Record, f *arch.TrapFrame) {
 	releaseWatches(r)
 }
 
-// watchSeen is what a place held before and behind an access, as far as that could be read.
+// watchSeen is what a place held before and after an access, as far as that could be read.
 type watchSeen struct {
 	was, is     uint64
 	before, now bool
 }
 
-// same reports whether it is known that the place holds what it held.
+// same reports whether the place is known to hold what it held.
 func (s *watchSeen) same() bool { return s.before && s.now && s.was == s.is }
 
-// exchange reads what place i holds and what it held when it was last looked at.
+// exchange reads place i, stores what it holds as the last value, and puts the old and the new
+// value into s.
 func (s *watchSeen) exchange(i int) {
 	s.is, s.now = loadWatch(i)
 	if !s.now {
@@ -284,7 +286,7 @@ func (s *watchSeen) exchange(i int) {
 	}
 }
 
-// loadWatch returns what place i holds. ok is false where nothing is mapped.
+// loadWatch returns what place i holds; ok is false if nothing is mapped there.
 func loadWatch(i int) (v uint64, ok bool) {
 	w := &watches[i]
 	word, ok := tracer.ReadWord(w.Addr &^ 7)
@@ -328,8 +330,9 @@ func reportWatch(f *arch.TrapFrame, i int, s *watchSeen) {
 	LeaveStages()
 }
 
-// behindAccess reports whether the pc of f is that behind the instruction which has made an access, in the
-// same function. It is not where a call has written its return address, or a repeated instruction goes on.
+// behindAccess reports whether f's pc is just after the instruction that made an access, in the
+// same function. It is not if a call wrote its return address, or if a repeated instruction goes
+// on.
 func behindAccess(f *arch.TrapFrame) bool {
 	if f.PC < image.TextLo || f.PC >= image.TextHi || !f.BehindAccess() {
 		return false
@@ -342,7 +345,7 @@ func behindAccess(f *arch.TrapFrame) bool {
 	return !ok || fn.Entry() != f.PC
 }
 
-// cut parts b at the first byte sep, which is in neither part.
+// cut splits b at the first byte sep, which is in neither part.
 func cut(b []byte, sep byte) (before, behind []byte) {
 	for i, c := range b {
 		if c == sep {

@@ -12,24 +12,24 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The watchdog (option watchdog=SECONDS): a program that has read and written nothing
-// for that long is taken for hung. The trace is of what it is doing, if it is doing
-// anything, and of all its goroutines; then the machine ends as after any crash.
+// The watchdog (option watchdog=SECONDS): a program that has read and written nothing for that long
+// counts as hung. The trace shows what it is doing, if anything, and all its goroutines; then the
+// machine ends as after any crash.
 //
-// The kernel is taken for hung if for that long it has let no interrupt of its timer in. Where
-// the board has an alarm, which is an NMI, the timer's interrupt puts that off again and again;
-// if it comes all the same, it looks.
+// The kernel counts as hung if it has let no timer interrupt in for that long. Where the board has
+// an alarm, which is an NMI, the timer's interrupt puts the alarm off again and again; if the alarm
+// comes all the same, it checks the kernel.
 
 var (
-	alarm             bool   // there is one; set once at boot
+	alarm             bool   // the board has one; set once at boot
 	alarmAt, rewindAt uint64 // when it comes, 0: never, and when it is to be put off; under the kernel lock; the panic path takes none
-	lateShot          uint64 // the deadline that was over when it last came, in an NMI; panic path only
+	lateShot          uint64 // the timer deadline that had passed when the alarm last came, in an NMI; panic path only
 
-	tick     uint64 // ns, how often an idle CPU wakes up; 0: when it has something to do; set once at boot
+	tick     uint64 // ns, how often an idle CPU wakes up; 0: only when it has something to do; set once at boot
 	patience uint64 // ns; 0: no watchdog; set once at boot
-	seen     uint64 // the program's activity when it was last looked at; under the kernel lock
-	lastSeen uint64 // when it had changed; under the kernel lock
-	looks    uint8  // how often the runtime was at work when the program was hung; under the kernel lock
+	seen     uint64 // the program's activity at the last check; under the kernel lock
+	lastSeen uint64 // when the activity last changed; under the kernel lock
+	looks    uint8  // how many checks found the runtime at work while the program hung; under the kernel lock
 )
 
 // SetWatchdog reads the options. Early context, once.
@@ -44,8 +44,8 @@ func SetWatchdog() {
 	}
 }
 
-// Tick is called with the time whenever the timer is set, and returns when it wants to
-// be called next: the interval timers, the profiler and the watchdog.
+// Tick runs the interval timers, the profiler and the watchdog. It is called with the time whenever
+// the timer is set, and returns when it wants to be called next, in nanoseconds since boot.
 func Tick(now uint64) (next uint64) {
 	percpu.AssertLocked()
 	next = min(linux.Tick(now), observe.NextSample(now), lookAtCPUs(now))
@@ -62,17 +62,17 @@ func Tick(now uint64) (next uint64) {
 		seen, lastSeen = a, now
 	}
 	if now-lastSeen >= patience {
-		// The trace needs an interrupt, to be of what that has interrupted.
+		// The trace must be of what an interrupt interrupted.
 		percpu.This().Hung = true
 		return now
 	}
 	return min(next, lastSeen+patience)
 }
 
-// longestAlarm is how far the alarm is put off at most, in ns.
+// longestAlarm is the furthest that the alarm is put off, in ns.
 const longestAlarm = 10e9
 
-// putOffAlarm puts the alarm off, if it is time for that, and returns when it will be next.
+// putOffAlarm puts the alarm off, if it is time for that, and returns when it is next to be called.
 func putOffAlarm(now uint64) uint64 {
 	if now >= rewindAt {
 		wait := min(patience, longestAlarm)
@@ -82,14 +82,14 @@ func putOffAlarm(now uint64) uint64 {
 	return rewindAt
 }
 
-// setAlarm has the alarm come in wait nanoseconds. Its clock and now's are not quite the same.
+// setAlarm makes the alarm come in wait nanoseconds. Its clock and now's differ a little.
 func setAlarm(now, wait uint64) {
 	arch.SetAlarm(wait)
 	alarmAt = now + wait - wait/32
 }
 
-// startAlarm sets the alarm for the first time, or again behind stopAlarm, which is for what
-// takes its time with interrupts off.
+// startAlarm sets the alarm for the first time, or again after stopAlarm, which is for work that
+// takes long with interrupts off.
 func startAlarm() {
 	if alarm {
 		rewindAt = 0
@@ -104,10 +104,10 @@ func stopAlarm() {
 	}
 }
 
-// alarmed is for an NMI. It reports whether it was the alarm's, and does not return if the kernel
-// hangs: if the timer's interrupt was due long ago, and was still that one when the alarm came
-// before. For a machine that its host has not let run, the NMI may come first; then the timer's
-// interrupt comes before the next one.
+// alarmed handles an NMI. It reports whether the alarm caused it. It does not return if the kernel
+// hangs: if the timer's interrupt was due long ago, and was already due when the alarm came before.
+// On a machine that its host did not let run, the NMI may come first, but then the timer's
+// interrupt comes before the next alarm.
 func alarmed(f *arch.TrapFrame) bool {
 	now := clock.Now()
 	if alarmAt == 0 || now < alarmAt {
@@ -137,8 +137,8 @@ func endKernelHung(f *arch.TrapFrame, late uint64) {
 	EndMachine()
 }
 
-// lookAgain reports whether f has interrupted the runtime's own work: who hangs is seen a
-// millisecond later.
+// lookAgain reports whether f interrupted the runtime's own work: then the next check, a
+// millisecond later, finds who hangs.
 func lookAgain(f *arch.TrapFrame) bool {
 	percpu.AssertLocked()
 	const pause = 1_000_000
@@ -150,9 +150,9 @@ func lookAgain(f *arch.TrapFrame) bool {
 	return true
 }
 
-// runtimeAtWork reports whether f has interrupted a thread that works for no goroutine: the
-// runtime's monitor, say, which is at work for some µs now and then. It counts in looks how often
-// that was so, and a runtime that is at work whenever one looks does not count.
+// runtimeAtWork reports whether f interrupted a thread that works for no goroutine, for example the
+// runtime's monitor, which runs for some µs now and then. It counts in looks how often that was
+// so. If the runtime is at work at every check, it reports false.
 func runtimeAtWork(f *arch.TrapFrame, looks *uint8) bool {
 	const maxLooks = 50
 	if *looks == maxLooks || f.InKernel() || stack.ForGoroutine(f.TLS) {
@@ -162,7 +162,7 @@ func runtimeAtWork(f *arch.TrapFrame, looks *uint8) bool {
 	return true
 }
 
-// endHung ends a hung program, in which f has interrupted something, or nothing.
+// endHung ends a hung program; f is what was interrupted, possibly an idle CPU.
 func endHung(f *arch.TrapFrame) {
 	d := NextStage(tracer.KindPanic)
 	d.Reason.Str("watchdog: the program has read and written nothing for ")
