@@ -1,10 +1,10 @@
 package tracer
 
-// Arch is what a walk and a trace need to know of a CPU. All else in this package is the
-// same on each: a frame record is two words, the caller's frame pointer and above it the
-// return address into the caller, and the frame pointer (FP) holds its address. Where it
-// lies, and where the return address is before there is a record, differs (LinkRegister),
-// as in Go's own traceback (runtime/traceback.go, usesLR).
+// Arch is what a walk and a trace need to know of a CPU. Everything else in this package is the
+// same on each: a frame record is two words, the caller's frame pointer and above it the return
+// address into the caller, and the frame pointer (FP) holds the record's address. Two things
+// differ, as in Go's own traceback (runtime/traceback.go, usesLR): where the record lies, and where
+// the return address is before there is a record (LinkRegister).
 type Arch struct {
 	// Name is the CPU's name in GOARCH.
 	Name string
@@ -22,27 +22,27 @@ type Arch struct {
 	MinInstruction uintptr
 	// CallLengths are the lengths in bytes that a call instruction may have.
 	CallLengths []uint8
-	// Registers are the names of the registers that a trace may carry, at most
-	// NumRegisters: in text and JSON by these names, in the compact form by their index.
+	// Registers are the names of the registers that a trace may carry, at most NumRegisters. Text
+	// and JSON use these names, the compact form uses their index.
 	Registers []string
-	// Arguments are the registers that Go passes integers and pointers in, in that order, as
-	// indexes of Registers (Go internal ABI specification).
+	// Arguments are the registers in which Go passes integers and pointers, in order, as indexes of
+	// Registers (Go internal ABI specification).
 	Arguments []uint8
 	// Trap is the layout of a trap record.
 	Trap TrapLayout
 }
 
-// TrapLayout is the layout of a CPU's trap record (walk.go): the offsets, in bytes, of what
-// is not in the same place on each.
+// TrapLayout is the layout of a CPU's trap record (walk.go): the offsets, in bytes, that differ
+// between CPUs.
 type TrapLayout struct {
 	PC, SP uintptr
 	LR     uintptr // only with LinkRegister
 	Size   uintptr // of the record
 }
 
-// AMD64 describes amd64. A trap record ends in what the CPU has pushed (Intel SDM Vol. 3,
-// 6.14): RIP, CS, RFLAGS, RSP, SS. A call without needless prefixes is E8 with four bytes
-// or FF /2, which has two bytes with a register and eight with REX, SIB and displacement.
+// AMD64 describes amd64. A trap record ends with what the CPU pushed (Intel SDM Vol. 3, 6.14): RIP,
+// CS, RFLAGS, RSP, SS. A call without needless prefixes is E8 with four bytes, or FF /2, which has
+// two bytes with a register and eight with REX, SIB and displacement.
 var AMD64 = Arch{
 	Name:           "amd64",
 	MinInstruction: 1,
@@ -55,7 +55,7 @@ var AMD64 = Arch{
 	Trap:      TrapLayout{PC: 32, SP: 56, Size: 72},
 }
 
-// ARM64 describes arm64. Its entry code makes all of a trap record.
+// ARM64 describes arm64. Its entry code builds the whole trap record.
 var ARM64 = Arch{
 	Name:           "arm64",
 	LinkRegister:   true,
@@ -73,7 +73,7 @@ var ARM64 = Arch{
 // NumRegisters is the largest number of registers that a trace can carry.
 const NumRegisters = 40
 
-// Native describes the CPU that the program has been built for. Any context.
+// Native describes the CPU that the program was built for. Any context.
 func Native() *Arch {
 	if onARM64 {
 		return &ARM64
@@ -97,8 +97,8 @@ func (a *Arch) calls(ra, entry uintptr) bool {
 	return *(*byte)(pointer(ra - 5)) == 0xe8 && ra+uintptr(int32(word(ra-4))) == entry
 }
 
-// behindCall reports whether an instruction that calls ends at ra: E8, or FF with 2 in its
-// ModRM byte's middle, on amd64 (SDM Vol. 2A, 2.1); BL and BLR on arm64.
+// behindCall reports whether a call instruction ends at ra: E8, or FF with 2 in the middle of its
+// ModRM byte, on amd64 (SDM Vol. 2A, 2.1); BL and BLR on arm64.
 func (a *Arch) behindCall(ra uintptr) bool {
 	at := func(before uintptr) uint8 { return *(*byte)(pointer(ra - before)) }
 	if a.LinkRegister {
@@ -129,7 +129,7 @@ func (a *Arch) behindCall(ra uintptr) bool {
 	return false
 }
 
-// or returns a, or the native one for nil.
+// or returns a, or Native for nil.
 func (a *Arch) or() *Arch {
 	if a == nil {
 		return Native()

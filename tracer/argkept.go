@@ -1,8 +1,8 @@
 package tracer
 
-// Where a function has put the arguments that came in registers. The caller sets aside a place
-// for each above the return address; the pc tables say for each pc which of these places the
-// function has written to by then, as the runtime's own traces need it. Source:
+// Where a function has stored the arguments that came in registers. The caller sets aside a slot
+// for each above the return address. For each pc, the pc tables say which of these slots the
+// function has written so far, because the runtime's own traces need it. Source:
 // runtime/traceback.go (printArgs) and internal/abi/symtab.go of Go 1.26.
 
 const (
@@ -17,10 +17,10 @@ const (
 	maxArgInfo      = 256 // bytes of one description
 )
 
-// ArgKept reports whether the function has, before the instruction at pc runs, put an argument
-// into the place at so many bytes above the return address's slot's end, the CFA. It is false
-// for what the pc tables do not cover: arguments that come on the stack, and those behind the
-// first ten words. For a call pc is inside the call instruction. Any context.
+// ArgKept reports whether the function, before it runs the instruction at pc, has stored an
+// argument in the slot that many bytes above the CFA. It is false for what the pc tables do not
+// cover: arguments that come on the stack, and those after the first ten words. For a call, pc is
+// inside the call instruction. Any context.
 func (f Func) ArgKept(pc uintptr, offset uint8) bool {
 	info, ok1 := f.FuncData(funcdataArgInfo)
 	live, ok2 := f.FuncData(funcdataArgLive)
@@ -50,7 +50,8 @@ func (f Func) ArgKept(pc uintptr, offset uint8) bool {
 	return false
 }
 
-// funcByte reads the data that FuncData counts from; outside it reads the end of a description.
+// funcByte reads the data that FuncData counts from; outside it returns the byte that ends a
+// description.
 func (t *PCTable) funcByte(off uint64) byte {
 	if off >= uint64(len(t.data)) {
 		return argEnd
@@ -58,12 +59,12 @@ func (t *PCTable) funcByte(off uint64) byte {
 	return t.data[off]
 }
 
-// An ArgWord is a scalar of a function's parameters: how many bytes above the CFA its place is, and
-// its size.
+// An ArgWord is a scalar of a function's parameters: the offset of its slot from the CFA, and its
+// size, both in bytes.
 type ArgWord struct{ Offset, Size int64 }
 
-// ArgWords calls each with the scalars of the parameters in their order, and returns whether these are
-// all: a description has ten. Any context.
+// ArgWords calls each with the scalars of the parameters in order. It reports whether these are
+// all: a description has ten at most. Any context.
 func (f Func) ArgWords(each func(ArgWord)) (whole bool) {
 	info, ok := f.FuncData(funcdataArgInfo)
 	if !ok {
@@ -84,14 +85,14 @@ func (f Func) ArgWords(each func(ArgWord)) (whole bool) {
 	return false
 }
 
-// A StackObject is a variable with pointers whose address the function takes: where it begins, from
-// the CFA on, and its size in bytes.
+// A StackObject is a variable with pointers whose address the function takes: its offset from the
+// CFA, and its size, both in bytes.
 type StackObject struct{ Offset, Size int64 }
 
 const funcdataStackObjects = 2
 
-// StackObjects calls each with those of a function that has a frame record. Any context. Source: runtime/stkframe.go
-// (getStackMap) and runtime/stack.go (stackObjectRecord).
+// StackObjects calls each with the stack objects of a function that has a frame record. Any
+// context. Source: runtime/stkframe.go (getStackMap) and runtime/stack.go (stackObjectRecord).
 func (f Func) StackObjects(each func(StackObject)) {
 	at, ok := f.FuncData(funcdataStackObjects)
 	if !ok {

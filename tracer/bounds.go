@@ -1,8 +1,7 @@
-// Since Go 1.26 a failed bounds check is a bare call of runtime.panicBounds:
-// what was compared is in no argument, only in the pc tables, which say for each
-// such call where the two numbers are. This file decodes that one number, so
-// that a kernel which cannot enter the runtime any more can still say "index 7
-// with length 3". Source: internal/abi/bounds.go of Go 1.26.
+// Since Go 1.26 a failed bounds check is a bare call of runtime.panicBounds. No argument holds the
+// two numbers; the pc tables say for each such call where they are. This file decodes that entry,
+// so that a kernel that can no longer enter the runtime can still say "index 7 with length 3".
+// Source: internal/abi/bounds.go of Go 1.26.
 
 package tracer
 
@@ -10,7 +9,7 @@ package tracer
 // those of internal/abi.BoundsErrorCode.
 type BoundsCode uint8
 
-// The checks. x is the number found wanting, y what it was compared with.
+// The checks. x is the number out of bounds, y what it was compared with.
 const (
 	BoundsIndex      BoundsCode = iota // s[x], 0 <= x < len(s) = y failed
 	BoundsSliceAlen                    // s[?:x], 0 <= x <= len(s) = y failed
@@ -24,29 +23,27 @@ const (
 	numBoundsCodes
 )
 
-// A BoundsCheck says what a failed bounds check compared and where the numbers
-// are. A register is named by its hardware number (on amd64: AX 0, CX 1, DX 2,
-// BX 3, SP 4, BP 5, SI 6, DI 7, R8 8 to R15 15) and holds the number at the
-// call of runtime.panicBounds. Any context.
+// A BoundsCheck says which numbers a failed bounds check compared and where they are. A register is
+// named by its hardware number (on amd64: AX 0, CX 1, DX 2, BX 3, SP 4, BP 5, SI 6, DI 7, R8 8 to
+// R15 15) and holds the number at the call of runtime.panicBounds. Any context.
 type BoundsCheck struct {
 	Code   BoundsCode
-	Signed bool  // x is a signed number; only said of one in a register
+	Signed bool  // x is a signed number; only set if it is in a register
 	XIsReg bool  // X is a register's number, otherwise x itself
 	YIsReg bool  // Y is a register's number, otherwise y itself
 	X      uint8 // 0 to 15 for a register, 0 to 31 for a constant
 	Y      uint8 // likewise
 }
 
-// DecodeBoundsCheck decodes v, the value of PCDataPanicBounds at the call of
-// runtime.panicBounds (its return address - 1). It reports false if v is not
-// such a value. Any context.
+// DecodeBoundsCheck decodes v, the value of PCDataPanicBounds at the call of runtime.panicBounds
+// (its return address - 1). ok is false if v is not such a value. Any context.
 func DecodeBoundsCheck(v int32) (c BoundsCheck, ok bool) {
 	if v < 0 {
 		return BoundsCheck{}, false // -1: not the call of a bounds check
 	}
 	c.Code = BoundsCode(uint32(v) % uint32(numBoundsCodes))
-	// From bit 0: x is a register, y is a register, then 5 bits of x, of which
-	// the lowest says "signed" if it is a register, then y.
+	// From bit 0: x is a register, y is a register, then 5 bits of x, whose lowest bit says
+	// "signed" if x is a register, then y.
 	bits := uint32(v) / uint32(numBoundsCodes)
 	c.XIsReg = bits&1 != 0
 	c.YIsReg = bits&2 != 0

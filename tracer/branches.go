@@ -1,23 +1,25 @@
 package tracer
 
-// The branches that a CPU took last before it died, as far as it records them, behind a trace's events: branch lines, or words of
-// memory from BranchMark upwards in the compact form (wire.go).
+// The branches that a CPU took last before it died, as far as it records them. They follow a
+// trace's events: as branch lines, or in the compact form as words of memory from BranchMark
+// upwards (wire.go).
 
-// BranchMark is the address at which the compact form has the branches, BranchWords to one. It is no address of memory.
+// BranchMark is the address at which the compact form puts the branches, BranchWords for each. It
+// is no address of memory.
 const BranchMark uintptr = 0xf1_6272_616e_6300
 
-// BranchWords is how many words a branch takes there: from where, to where, and its cycles from bit 8 on with 1 in the lowest
-// bit if it was mispredicted.
+// BranchWords is the number of words of a branch there: the source, the target, and its cycles from
+// bit 8 on, with bit 0 set if it was mispredicted.
 const BranchWords = 3
 
 // Branch is a branch that was taken.
 type Branch struct {
-	From, To uint64 // the instruction that branched, and the one that it went to
-	Cycles   uint32 // since the branch before; 0: not known
+	From, To uint64 // the instruction that branched, and its target
+	Cycles   uint32 // since the previous branch; 0: not known
 	Missed   bool   // it was mispredicted
 }
 
-// Words returns the branch as the words of the compact form.
+// Words returns the branch as words of the compact form.
 func (b *Branch) Words() [BranchWords]uintptr {
 	more := uintptr(b.Cycles) << 8
 	if b.Missed {

@@ -2,32 +2,32 @@ package tracer
 
 import "unsafe"
 
-// Who called: whether a function is up the running stack, and the stack as text, by the
-// program's own pc tables. The return addresses are gathered in pieces by a few
-// instructions during which the stack does not move (calledfrom_amd64.s); between two
-// pieces it may, so where to go on is kept as a distance from the stack's top.
+// Who called: whether a function is up the running stack, and the stack as text, by the program's
+// own pc tables. The return addresses are collected in pieces by a few instructions during which
+// the stack does not move (calledfrom_amd64.s). Between two pieces the stack may move, so the place
+// to go on is kept as a distance from the stack's top.
 //
-// What counts is the stack of calls up to the nearest trap, interrupt or start of a
-// goroutine: what was interrupted has called nobody.
+// Only the calls up to the nearest trap, interrupt or start of a goroutine count: interrupted code
+// called nobody.
 
-// pieceFrames is how many return addresses are gathered at a time.
+// pieceFrames is the number of return addresses that are collected at a time.
 const pieceFrames = 32
 
 // maxInlined bounds the inlined calls at one pc.
 const maxInlined = 256
 
-// replaced marks a return address that is an exit thunk's: the rest is where it lies.
+// replaced marks a return address that was replaced by an exit thunk's: the other bits say where it
+// lies.
 const replaced = 1 << 63
 
-// maxCalls bounds the frames of a stack, should its records lead in a circle.
+// maxCalls bounds the frames of a stack, in case its records form a loop.
 const maxCalls = 1 << 20
 
-// CalledFrom reports whether the function that calls it has been called, directly or by
-// others, by fn: a function, a method expression or a method value. Calls that the
-// compiler has inlined count. The function that asks is not its own caller, unless it
-// has called itself. A generic function is asked for by [CalledFromName], as the value of
-// one is a closure that calls it. It allocates nothing. Any context; on amd64 alone, elsewhere it
-// reports false.
+// CalledFrom reports whether fn has called the function that calls CalledFrom, directly or through
+// others. fn is a function, a method expression or a method value. Inlined calls count. The
+// function that asks is not its own caller, unless it has called itself. For a generic function use
+// [CalledFromName], because its value is a closure that calls it. CalledFrom allocates nothing. Any
+// context; on CPUs other than amd64 it returns false.
 func CalledFrom(fn any) bool {
 	t, ok := OwnTable()
 	if !ok {
@@ -39,21 +39,20 @@ func CalledFrom(fn any) bool {
 	}
 	name := f.Name()
 	if n := len(name); n > 3 && name[n-3] == '-' && name[n-2] == 'f' && name[n-1] == 'm' {
-		name = name[:n-3] // what a method value is made of
+		name = name[:n-3] // the suffix of a method value's wrapper
 	}
 	return called(&t, name)
 }
 
-// CalledFromName is CalledFrom for a function's full name, as traces have it:
-// "main.parse", "net/http.(*Server).Serve". A generic function's is given without its
-// type arguments, with "[...]" for them, or with all of them as the linker writes them. Any
-// context.
+// CalledFromName is CalledFrom for a function's full name, as traces have it: "main.parse",
+// "net/http.(*Server).Serve". A generic function's name is given without its type arguments, with
+// "[...]" for them, or with all of them as the linker writes them. Any context.
 func CalledFromName(name string) bool {
 	t, ok := OwnTable()
 	return ok && called(&t, unsafe.Slice(unsafe.StringData(name), len(name)))
 }
 
-// codeOf returns the address of the code of a func in an interface, or 0.
+// codeOf returns the code address of a func in an interface, or 0.
 func codeOf(fn any) uintptr {
 	const (
 		kindOffset = 23 // internal/abi.Type.Kind_
@@ -67,21 +66,21 @@ func codeOf(fn any) uintptr {
 	return *(*uintptr)(pointer(words[1]))
 }
 
-// calls goes up the calls of the running stack, inlined ones included. It keeps no
-// pointers, so that none is stored.
+// calls iterates over the calls of the running stack, inlined ones included, innermost first. It
+// holds no pointers, so storing into it needs no write barrier.
 type calls struct {
 	pcs    [pieceFrames]uintptr
 	n, i   int
-	from   uintptr // where the next piece begins, 0 at the end
+	from   uintptr // where the next piece begins; 0 at the end
 	frames int
 	depth  int     // inlined calls at this frame
 	ra     uintptr // the latest return address
-	pc     uintptr // of the call that is looked at
-	exact  bool    // the next return address is an instruction's that has been interrupted
-	in     bool    // the innermost inlined call at pc is meant, not the function there
+	pc     uintptr // of the current call
+	exact  bool    // the next return address is an interrupted instruction
+	in     bool    // the current call is the innermost inlined one at pc, not the function there
 }
 
-// next goes on to the next caller.
+// next moves on to the next caller.
 func (c *calls) next(t *PCTable) bool {
 	if c.in {
 		f, _ := t.Find(c.pc)
@@ -122,7 +121,7 @@ func (c *calls) next(t *PCTable) bool {
 	return ok
 }
 
-// name returns the name of the function that next has come to.
+// name returns the name of the current function.
 func (c *calls) name(t *PCTable) []byte {
 	f, _ := t.Find(c.pc)
 	if c.in {
@@ -132,7 +131,7 @@ func (c *calls) name(t *PCTable) []byte {
 	return f.Name()
 }
 
-// asker goes to the function that has called this package.
+// asker moves to the function that called this package.
 func (c *calls) asker(t *PCTable) bool {
 	for c.next(t) {
 		if !isOwn(c.name(t)) {
@@ -158,7 +157,7 @@ func called(t *PCTable, name []byte) bool {
 	return false
 }
 
-// isOwn reports whether a name is that of a function by which this package is asked.
+// isOwn reports whether name is one of the functions of this package through which a caller asks.
 func isOwn(name []byte) bool {
 	for _, own := range [...]string{"called", "CalledFrom", "CalledFromName", "Dump"} {
 		if n := len(name) - len(own); n > len(ownPackage) && sameBytes(name[n:], own) && sameBytes(name[n-len(ownPackage):n], ownPackage) {
@@ -168,11 +167,11 @@ func isOwn(name []byte) bool {
 	return false
 }
 
-// ownPackage is how the names of this package's functions begin, behind the path.
+// ownPackage is how the names of this package's functions begin, after the path.
 const ownPackage = "/tracer."
 
-// sameFunc reports whether a function's name is the one that was asked for, which may
-// lack type arguments, or have "[...]" for them.
+// sameFunc reports whether a function's name is the wanted one, which may leave out type arguments,
+// or have "[...]" for them.
 func sameFunc(name, want []byte) bool {
 	const some = "[...]"
 	i, j := 0, 0

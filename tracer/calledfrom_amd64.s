@@ -1,10 +1,10 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// Places on the stack are kept as a distance down from the end of the g's stack, or from
-// 0 where the g does not say where its stack ends (that of kernel context).
+// Places on the stack are kept as a distance down from the end of the g's stack, or from 0 if the g
+// does not say where its stack ends (in kernel context).
 
-// BASE sets R8 to that end, and leaves 0 in it if FP is not on that stack.
+// BASE sets R8 to that end, or to 0 if FP is not on that stack.
 #define BASE(FP) \
 	MOVQ	const_gHi(R14), R8; \
 	CMPQ	FP, R8; \
@@ -33,8 +33,8 @@ TEXT ·startHere(SB), NOSPLIT|NOFRAME, $0-8
 //	AX fp   BX its lowest value   SI highest   R8 base   DI pcs   CX how many
 //	R9 text   R10 end   R11 the thunk
 //
-// A return address that is the exit thunk's is stored as the address of its word, with
-// the highest bit set.
+// For a return address that is the exit thunk's, the address of its word is stored, with the
+// highest bit set.
 TEXT ·callers(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ	pcs+0(FP), DI
 	MOVQ	text+16(FP), R9
@@ -44,7 +44,7 @@ TEXT ·callers(SB), NOSPLIT|NOFRAME, $0-48
 	BASE(BP)
 	MOVQ	R8, AX
 	SUBQ	from+8(FP), AX
-	LEAQ	-16(R8), SI		// without a base it is nearly all memory
+	LEAQ	-16(R8), SI		// without a base: nearly all memory
 	MOVQ	SP, BX
 loop:
 	TESTQ	$7, AX
@@ -86,7 +86,7 @@ end:
 
 // func callersFault(pcs *[pieceFrames]uintptr, from, text, end uintptr) (n int, next uintptr)
 //
-// Registers are as they were.
+// Takes over with all registers unchanged.
 TEXT ·callersFault(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ	CX, n+32(FP)
 	MOVQ	$0, next+40(FP)

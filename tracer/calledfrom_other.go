@@ -2,7 +2,7 @@
 
 package tracer
 
-// On other CPUs nothing is known of the running stack.
+// On other CPUs this package does not read the running stack.
 
 func startHere() (from uintptr) { return 0 }
 

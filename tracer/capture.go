@@ -2,16 +2,14 @@ package tracer
 
 import "unsafe"
 
-// Capturing stacks at a high rate: at each allocation, each sample, each event. What
-// the Walker does for a trace is too much for that: a Capture walks the records of one
-// stack only, up to the first that is none, and keeps of each the two words that it
-// holds. It has the guards of the Walker but for one: a record must begin above the
-// one before it, but may overlap it by a word.
+// Capturing stacks at a high rate: at each allocation, each sample, each event. The Walker does too
+// much for that. A Capture walks the records of one stack only, up to the first that is not valid,
+// and keeps the two words of each. It has the Walker's guards with one exception: a record must
+// begin above the one before it, but may overlap it by a word.
 //
-// Most stacks that are captured have been captured before, and for the most part have not
-// changed since. A walk has to wait for each load before it can do the next one. To
-// compare with what was there before, the loads need not wait for one another, so
-// [Capture.Again] is faster than a walk can be.
+// Most stacks have been captured before, and have changed little since. A walk has to wait for each
+// load before it can do the next one. The loads of a comparison with the previous capture need not
+// wait for one another, so [Capture.Again] is faster than any walk.
 
 // Record is a frame record as it lies in memory.
 type Record struct {
@@ -19,25 +17,24 @@ type Record struct {
 	RA uintptr // the return address into the caller
 }
 
-// Capture is a stack's return addresses. It is made ready with Set and can be used
-// again and again. Not for two at a time.
+// Capture holds a stack's return addresses. Set prepares it; then it can be used again and again,
+// by one user at a time.
 type Capture struct {
-	// Records receives the records, innermost first. Its length, a multiple of 4 (what
-	// is more is left alone), is the limit of the walk. It is made before Set is called.
+	// Records receives the records, innermost first. Its length, rounded down to a multiple of 4,
+	// is the limit of the walk. Assign it before calling Set.
 	Records []Record
 	// N is the number of records found.
 	N int
 
-	first uintptr // the frame pointer that the records were found from
-	last  uintptr // the one at which the walk stopped
+	first uintptr // the frame pointer at which the walk began
+	last  uintptr // the frame pointer at which it stopped
 	hi    uintptr // the top of the stack
 
-	out, end uintptr // addresses: of Records, and where they end
+	out, end uintptr // addresses: of Records, and of their end
 	c        chaser  // negLo, span, negText and textSpan
 }
 
-// Set names the stack that will be walked, and the text: textLo <= pc < textHi. Any
-// context.
+// Set sets the stack to walk, and the text: textLo <= pc < textHi. Any context.
 func (c *Capture) Set(s *Stack, textLo, textHi uintptr) {
 	c.N, c.first = 0, 0
 	c.c.negLo, c.c.span = -s.Lo, 0
@@ -50,16 +47,15 @@ func (c *Capture) Set(s *Stack, textLo, textHi uintptr) {
 	c.c.negText, c.c.textSpan = -textLo, textHi-textLo
 }
 
-// limit is the largest number of records that are found.
+// limit is the largest number of records that a walk finds.
 func (c *Capture) limit() int { return len(c.Records) &^ (captureUnroll - 1) }
 
-// Walk follows the records from fp up and sets N. Memory is read directly, in the bounds
-// of the stack; if it may be missing there, faults must be handled as [Fixup] says. Any
-// context.
+// Walk follows the records from fp up and sets N. It reads memory directly, within the bounds of
+// the stack; if some of it may be unmapped, faults must be handled as [Fixup] says. Any context.
 func (c *Capture) Walk(fp uintptr) { capture(c, fp) }
 
-// captureSlow is Walk where a load has faulted, where [OnReturn] has replaced return
-// addresses, and on CPUs for which there is no assembly.
+// captureSlow is Walk for the cases when a load has faulted, when [OnReturn] has replaced return
+// addresses, and for CPUs without assembly.
 func captureSlow(c *Capture, fp uintptr) {
 	c.first = fp
 	c.N = 0
@@ -83,12 +79,11 @@ func captureSlow(c *Capture, fp uintptr) {
 	c.last = fp
 }
 
-// captureUnroll is how many records the assembly looks at in one turn of its loop.
+// captureUnroll is the number of records that the assembly checks in one turn of its loop.
 const captureUnroll = 4
 
-// Again is Walk for a stack that has probably been captured last. If the same records
-// still lie there, it leaves them as they are and returns true; otherwise it walks. Any
-// context.
+// Again is Walk for a stack that was probably captured last. If the same records still lie there,
+// it leaves them as they are and returns true; otherwise it walks. Any context.
 func (c *Capture) Again(fp uintptr) (unchanged bool) {
 	if fp == c.first && c.N > 0 && recapture(c) {
 		return true
@@ -97,8 +92,8 @@ func (c *Capture) Again(fp uintptr) (unchanged bool) {
 	return false
 }
 
-// Stop returns why the last walk stopped, as a Walker would say it, with the offending
-// value. At a trap record, at which a Capture ends too, that is EndText. Any context.
+// Stop returns why the last walk stopped, in a Walker's terms, with the offending value. A Capture
+// also ends at a trap record, and then returns EndText. Any context.
 func (c *Capture) Stop() (End, uintptr) {
 	fp := c.last
 	s := Stack{Lo: -c.c.negLo, Hi: c.hi}

@@ -1,9 +1,9 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// The loops of capture.go. Leaves without frames, as those in load_amd64.s: where a
-// load faults, the fault function takes over: the walk is done again with care, or the
-// stack is not the same. Each is padded beyond captureSize bytes: an address less than that above its
+// The loops of capture.go. They are leaves without frames, like those in load_amd64.s. If a load
+// faults, the fault function takes over: it walks again with care, or reports that the stack is not
+// the same. Each loop is padded beyond captureSize bytes, so an address less than that above its
 // entry is its own.
 
 #define PAD8 \
@@ -14,8 +14,8 @@
 
 #define PAD PAD8; PAD8; PAD8; PAD8; PAD8; PAD8; PAD8; PAD8
 
-// RECORD looks at the record at AX, of which CUR becomes the word index, and stores it
-// at OFF. PREV is the index of the one before.
+// RECORD checks the record at AX and stores it at OFF; CUR becomes its word index. PREV is the
+// index of the previous one.
 //
 //	BX -lo   SI span   DI -text   R8 text span   R9 out
 #define RECORD(PREV, CUR, OFF, STOP) \
@@ -76,7 +76,7 @@ hooked:
 TEXT ·captureFault(SB), NOSPLIT|NOFRAME, $0-16
 	JMP	·captureSlow(SB)
 
-// SAME compares the record at AT with the one at OFF, whose frame pointer becomes NEXT.
+// SAME compares the record at AT with the one at OFF; NEXT becomes its frame pointer.
 #define SAME(AT, NEXT, OFF) \
 	MOVQ	(OFF+Record_FP)(R9), NEXT; \
 	MOVQ	(OFF+Record_RA)(R9), R12; \

@@ -1,11 +1,10 @@
 package tracer
 
-// The compact form's byte string (wire.go). What a trace says it says several
-// times: the saved frame pointers and return addresses of the dump are those of the
-// frames, registers are pointers into the same stack, unused stack is all the same.
-// So each value is coded by the latest ones before it. What traces of one boot have
-// in common, most of all the table of stacks, is sent once and then in what has
-// changed.
+// The compact form's byte string (wire.go). A trace repeats itself: the saved frame pointers and
+// return addresses of the dump are those of the frames, registers are pointers into the same stack,
+// unused stack is all the same. So each value is coded relative to the latest ones before it. What
+// the traces of one boot share, above all the table of stacks, is sent once, and then only its
+// changes.
 
 // packer is a Writer's state for the compact form.
 type packer struct {
@@ -13,37 +12,37 @@ type packer struct {
 	buf [CompactLine]byte
 	n   int
 
-	// This trace: the latest values, as a ring; the frame before; the row before.
+	// State of this trace: the latest values, as a ring; the previous frame; the previous row.
 	values   [RecentValues]uintptr
 	next     int // where the next value goes
 	forget   bool
 	frames   int
 	addr, fp uintptr
-	step     uintptr // from the frame pointer before to fp, if that was a RecNext frame
+	step     uintptr // from the previous frame pointer to fp, if that was a RecNext frame
 	stack    int8
-	run      int // frames that the RecAgain record to come stands for
-	rowNo    int // of rows given
+	run      int // frames that the coming RecAgain record stands for
+	rowNo    int // number of rows given
 	rowSent  int // number of the next row that needs no number
 	rowHi    uintptr
 	rowSize  uintptr
 	rowLimit uintptr
 
-	// This boot: what a later trace builds on.
-	seq      uint32 // of the trace before, or of this one
-	finished bool   // it came to its end
-	table    uint32 // the trace that rows are of; 0: none
+	// State of this boot, which a later trace builds on.
+	seq      uint32 // of the previous trace, or of this one
+	finished bool   // it was finished
+	table    uint32 // the trace that the rows belong to; 0: none
 	rows     [MaxStacks]row
 
-	// The trace that was sent before, to know when it comes again.
+	// The previous trace, to recognize it when it comes again.
 	first     uintptr // pc of its frame 0
 	crc       uint32
 	last      uint64 // its digest
 	digest    uint64 // of this one
-	stopped   bool   // what is said from here on is not in the digest
+	stopped   bool   // what follows is not part of the digest
 	comparing bool   // nothing is sent
 }
 
-// rec begins a record. It sends the frames that wait to be counted.
+// rec begins a record. It first sends the frames that wait to be counted.
 func (w *Writer) rec(tag byte) {
 	w.endRun()
 	w.pack(tag)
@@ -57,7 +56,7 @@ func (w *Writer) endRun() {
 	}
 }
 
-// pack appends a byte to the string, and sends a line that is full.
+// pack appends a byte to the string, and sends a line when it is full.
 func (w *Writer) pack(b byte) {
 	c := &w.c
 	w.sum(b)
@@ -114,7 +113,7 @@ func (w *Writer) value(v uintptr) {
 			near16 = i
 		}
 	}
-	// Of the absolute number, as many bytes as it needs with a sign or without.
+	// The absolute number takes as many bytes as it needs, with a sign or without.
 	plain, signed := uint(1), uint(1)
 	for plain < 8 && v>>(plain*8&63) != 0 {
 		plain++
@@ -146,7 +145,7 @@ func (w *Writer) value(v uintptr) {
 	c.remember(v)
 }
 
-// value returns latest value i, counted from 0.
+// value returns latest value i, from 0.
 func (c *packer) value(i int) uintptr { return c.values[(c.next-1-i)&(RecentValues-1)] }
 
 // remember makes v the latest value.
@@ -200,8 +199,8 @@ func (w *Writer) packBegin(seq uint32, kind TraceKind, ctx Context, thread uint3
 	}
 }
 
-// shortBuild is how many bytes of the build ID a trace has that builds on another:
-// enough to tell two builds apart.
+// shortBuild is the number of bytes of the build ID in a trace that builds on another: enough to
+// tell two builds apart.
 const shortBuild = 4
 
 func (w *Writer) packReason(text []byte) {
@@ -241,7 +240,7 @@ func (w *Writer) packCause(vector, code uint32, addr uintptr, hasAddr bool) {
 
 func (w *Writer) packMem(addr uintptr, words []uintptr) {
 	if !w.c.stopped {
-		// The words that may decide what the host makes of the frame to come.
+		// The words that may change what the host makes of the next frame.
 		for i, x := range words {
 			if x-w.textLo < w.textSize {
 				w.mix(uint64(addr) + uint64(i)*8)
@@ -284,8 +283,8 @@ func (w *Writer) packFrame(i int, f *Frame) {
 	if f.Repeat == 0 {
 		return
 	}
-	// The second of the run tells the distance, the others are counted. The frame to come
-	// is coded by the second, as for a reader that does not know of the others.
+	// The second frame of the run tells the distance, the others are counted. The next frame is
+	// coded relative to the second, as for a reader that does not know of the others.
 	second := *f
 	second.FP += uintptr(f.Step) * 8
 	w.oneFrame(i+1, &second)
@@ -294,7 +293,7 @@ func (w *Writer) packFrame(i int, f *Frame) {
 	}
 }
 
-// marker appends the record that stands for frames which are not sent.
+// marker appends the record that stands for frames that are not sent.
 func (w *Writer) marker(n uint64) {
 	w.rec(RecMem)
 	w.value(uintptr(n))
@@ -374,7 +373,7 @@ func (w *Writer) packRegisters(values *[NumRegisters]uintptr, have uint64) {
 	}
 }
 
-// packDone ends the trace. Later ones may build on it.
+// packDone ends the trace. Later traces may build on it.
 func (w *Writer) packDone() {
 	c := &w.c
 	if c.comparing {
@@ -399,7 +398,7 @@ func (w *Writer) packDone() {
 // digit85 sends v modulo 85 as a digit.
 func (w *Writer) digit85(v uint32) { w.byte('!' + byte(v%85)) }
 
-// flush sends the bytes gathered so far as a line, if there are any.
+// flush sends the collected bytes as a line, if there are any.
 func (w *Writer) flush(tag string) {
 	c := &w.c
 	if c.n == 0 {

@@ -1,10 +1,10 @@
 package tracer
 
-// The table of stacks in the compact form: most of a trace's bytes, and nearly the
-// same in each trace of a boot. So it is sent whole once, each row by its difference
-// from the row before, and then only the rows that have changed.
+// The table of stacks in the compact form: most of a trace's bytes, and nearly the same in each
+// trace of a boot. So it is sent whole once, each row as the difference from the row before it, and
+// then only the rows that have changed.
 
-// row is a row of the table of stacks as it was sent.
+// row is a row of the table of stacks as it was last sent.
 type row struct {
 	lo, size, used, limit uintptr
 	name                  uint64 // a digest
@@ -85,7 +85,7 @@ func (w *Writer) packStack(s *Stack) {
 	c.rowSent, c.rowHi, c.rowSize, c.rowLimit = i+1, s.Hi, now.size, s.Limit
 }
 
-// when returns the flag if it is to be set.
+// when returns the flag if is is true, else 0.
 func when(is bool, flag byte) byte {
 	if is {
 		return flag
@@ -93,8 +93,8 @@ func when(is bool, flag byte) byte {
 	return 0
 }
 
-// nameNumber reports whether name is the known one, and if that ends in a dot the
-// number behind it, from 1.
+// nameNumber reports whether name is the known one. If known ends in a dot, number is the number
+// that follows it, from 1.
 func nameNumber(name, known string) (number uint64, ok bool) {
 	n := len(known)
 	if len(name) < n {

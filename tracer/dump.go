@@ -2,17 +2,17 @@ package tracer
 
 import "sync/atomic"
 
-// dumpLine is a line of text that is being made. What does not fit is left out.
+// dumpLine is a line of text that is being built. What does not fit is left out.
 type dumpLine struct {
 	busy uint32
 	n    int
 	b    [512]byte
 }
 
-// dumpLines are for as many calls of Dump at a time.
+// dumpLines is the room for as many calls of Dump at a time.
 var dumpLines [8]dumpLine
 
-// dumpBusy is the error of one call more.
+// dumpBusy is the error when there is no room for another call.
 type dumpBusy struct{}
 
 var errDumpBusy error = dumpBusy{}
@@ -23,12 +23,11 @@ func (dumpBusy) Error() string { return "tracer: too many calls of Dump at a tim
 //
 //	main.parse+0x2a /src/main.go:17
 //
-// Inlined calls have lines of their own, without an offset. The first line is the
-// function that calls Dump. All comes from the program's own pc tables, so nothing else
-// is needed to read it. What counts as a call is as for [CalledFrom]. It allocates
-// nothing, so any context may call it in which w.Write may be called; that must not keep
-// what it is given. It returns the first error of w, and one if eight calls of it are
-// under way.
+// Inlined calls have lines of their own, without an offset. The first line is the function that
+// calls Dump. Everything comes from the program's own pc tables, so the output needs no symbolizer.
+// Calls count as in [CalledFrom]. Dump allocates nothing, so it may run in any context in which
+// w.Write may run; Write must not keep its argument. It returns the first error of w, or an error
+// if eight calls are already under way.
 func Dump(w interface{ Write(p []byte) (int, error) }) (err error) {
 	var l *dumpLine
 	for i := range dumpLines {
@@ -56,7 +55,7 @@ func Dump(w interface{ Write(p []byte) (int, error) }) (err error) {
 	return err
 }
 
-// call makes the line of the call that c has come to.
+// call builds the line of c's current call.
 func (l *dumpLine) call(t *PCTable, c *calls) {
 	l.n = 0
 	f, _ := t.Find(c.pc)

@@ -1,24 +1,24 @@
 package tracer
 
-// Both ends of a deep stack. The innermost frames tell what happened, the outermost who
-// began it; of a recursion that has run away, what lies between says little and is long.
-// The walk fills Frames as ever. When that is full, runs of the same frame are folded, and
-// if this makes no room, the frames between the innermost ones and the latest Outer are
-// left out and counted. So the walk takes one pass and no memory but Frames:
+// Both ends of a deep stack. The innermost frames tell what happened, the outermost who began it;
+// the frames between them in a runaway recursion are many and say little. The walk fills Frames as
+// usual. When that is full, runs of the same frame are folded. If this makes no room, the frames
+// between the innermost ones and the latest Outer are left out and counted. So the walk takes one
+// pass and no memory but Frames:
 //
 //	0          inner                                       len(Frames) = inner + 2*Outer
 //	| innermost | what the walk has found since, and of      |
 //	|           | that at last the Outer outermost           |
 //
-// A frame is folded into the one before only if it says nothing else: a return address
-// with the same value, on the same stack, as far above the one before as that above its
-// own. All of it can be made again from what is left: nothing that differs is hidden.
+// A frame is folded into the previous one only if it adds nothing: a return address with the same
+// value, on the same stack, at the same distance. All folded frames can be restored from what is
+// left, so nothing that differs is hidden.
 
 const (
 	// minFold is how many frames a run must save to be folded.
 	minFold = 2
-	// unfolded is how many of the latest frames are left as they are while the walk goes
-	// on: it looks at them again. So many more than Outer are kept until its end.
+	// unfolded is the number of latest frames that are left as they are while the walk goes on,
+	// because it looks at them again. So that many more than Outer are kept until its end.
 	unfolded = 2
 )
 
@@ -38,8 +38,8 @@ func (w *Walker) room() bool {
 	return true
 }
 
-// ends does at the end of a walk what is then to be done: it folds and leaves out in any
-// stack of more frames than both ends have.
+// ends does the work at the end of a walk: if a stack has more frames than both ends hold, it folds
+// and leaves out.
 func (w *Walker) ends() {
 	if w.bothEnds() && (w.deep || w.N > w.inner()+w.Outer) {
 		w.fold(w.N)
@@ -47,10 +47,10 @@ func (w *Walker) ends() {
 	}
 }
 
-// bothEnds reports whether both ends are wanted, and there is room for them.
+// bothEnds reports whether both ends are wanted and there is room for them.
 func (w *Walker) bothEnds() bool { return w.Outer > unfolded && w.inner() >= unfolded }
 
-// leaveOut keeps of the frames behind the innermost ones the outer outermost.
+// leaveOut drops frames after the innermost ones and keeps the outer outermost.
 func (w *Walker) leaveOut(outer int) {
 	inner := w.inner()
 	from := w.N - outer
@@ -66,8 +66,8 @@ func (w *Walker) leaveOut(outer int) {
 	w.N = inner + outer
 }
 
-// fold folds the runs among the frames before index end. Frame 0 is none of a run, as it
-// is sent before the walk begins. Frames that others have been left out behind are folded.
+// fold folds the runs among the frames before index end. Frame 0 is never part of a run, as it is
+// sent before the walk begins. Frames after which others were left out are folded, too.
 func (w *Walker) fold(end int) {
 	i := 1
 	if w.LeftOut > 0 {
@@ -89,8 +89,7 @@ func (w *Walker) fold(end int) {
 	w.N = out
 }
 
-// takes makes f stand for next too, which follows it, if next says nothing that f does not
-// say.
+// takes makes f stand for the following frame next, too, if next adds nothing to f.
 func (f *Frame) takes(next *Frame) bool {
 	step := (next.FP - f.Last()) / 8
 	switch {

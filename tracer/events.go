@@ -1,17 +1,17 @@
 package tracer
 
-// The latest events of the CPU that has died, behind a trace's tables: event lines, or words of memory from
-// EventMark upwards in the compact form (wire.go).
+// The latest events of the CPU that died. They follow a trace's tables: as event lines, or in the
+// compact form as words of memory from EventMark upwards (wire.go).
 
-// EventMark is the address at which the compact form has the events, EventWords to one. It is no address of
-// memory.
+// EventMark is the address at which the compact form puts the events, EventWords for each. It is no
+// address of memory.
 const EventMark uintptr = 0xf1_6576_656e_7400
 
-// EventWords is how many words an event takes there: how long before the trace it was, in nanoseconds; its kind in
-// the lowest byte, the thread in the next two and the number from bit 32 on; A and B.
+// EventWords is the number of words of an event there: its time before the trace, in nanoseconds;
+// its kind in the lowest byte, the thread in the next two and the number from bit 32 on; A and B.
 const EventWords = 4
 
-// Event is something that a CPU has done.
+// Event is something that a CPU did.
 type Event struct {
 	Ago    uint64 // nanoseconds before the trace
 	Kind   EventKind
@@ -26,17 +26,17 @@ type EventKind uint8
 // The kinds of events, and what Number, A and B are.
 const (
 	EventCall      EventKind = 1 + iota // system call: its number, first argument, result (Unanswered: none yet)
-	EventReturn                         // end of a system call that came long ago: its number, result
+	EventReturn                         // end of a system call that began long ago: its number, result
 	EventFault                          // exception: vector and error code << 8, pc, address of a page fault
 	EventInterrupt                      // vector, pc
-	EventSwitch                         // a thread gets the CPU: its number, pc
+	EventSwitch                         // a thread got the CPU: its number, pc
 	EventIdle                           // nothing to do
-	EventWake                           // a thread can go on: its number
-	EventLock                           // the kernel lock was waited for: gate, pc, nanoseconds
+	EventWake                           // a thread became ready: its number
+	EventLock                           // the CPU waited for the kernel lock: gate, pc, nanoseconds
 	EventSend                           // an interrupt for another CPU: vector, number of the CPU
 )
 
-// Unanswered is B of a system call that has no result.
+// Unanswered is B of a system call without a result.
 const Unanswered = 1 << 63
 
 var eventNames = [...]string{"", "call", "return", "fault", "interrupt", "switch", "idle", "wake", "lock", "send"}
@@ -55,7 +55,8 @@ func (k EventKind) String() string {
 	return eventNames[k]
 }
 
-// Fields returns the names of Number, A and B on the wire; "" for what a kind does not have.
+// Fields returns the names of Number, A and B on the wire; "" for those that the kind does not
+// have.
 func (k EventKind) Fields() (number, a, b string) {
 	if int(k) >= len(eventFields) {
 		return "", "", ""
@@ -64,7 +65,7 @@ func (k EventKind) Fields() (number, a, b string) {
 	return f[0], f[1], f[2]
 }
 
-// Event writes an event; name is that of the system call, or empty.
+// Event writes an event; name is the name of its system call, or empty.
 func (w *Writer) Event(e *Event, name string) {
 	w.str("zf1 event -")
 	w.micros(e.Ago)
@@ -106,7 +107,7 @@ func (w *Writer) Event(e *Event, name string) {
 	w.eol()
 }
 
-// mask is which bits of Number are the number itself: a fault has the error code in it, too.
+// mask has the bits of Number that are the number itself: a fault has its error code there, too.
 func (k EventKind) mask() uint32 {
 	if k == EventFault {
 		return 0xff

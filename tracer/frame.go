@@ -1,10 +1,9 @@
 package tracer
 
-// What a walk yields. These few types are shared by the walker that fills
-// them, the writer that sends them and the host that names them; their numeric
-// values are part of the compact wire format and never change.
+// The results of a walk. The walker fills these few types, the writer sends them and the host names
+// them; their numeric values are part of the compact wire format and never change.
 
-// Kind says how a frame's address was found, and so how to look it up.
+// Kind says how a frame's address was found, and so how it is looked up.
 type Kind uint8
 
 const (
@@ -18,8 +17,8 @@ const (
 	Inferred
 	// Scan is a word that looks like a return address; nothing proves it.
 	Scan
-	// Trap is no function but a boundary: above it (towards the innermost
-	// frame) runs the handler, below it follows the interrupted PC.
+	// Trap is no function but a boundary: before it (towards the innermost frame) comes the
+	// handler, after it the interrupted PC.
 	Trap
 )
 
@@ -28,7 +27,7 @@ func (k Kind) String() string { return nameOf(kindNames[:], uint8(k)) }
 
 var kindNames = [...]string{PC: "pc", RA: "ra", Inferred: "inferred", Scan: "scan", Trap: "trap"}
 
-// nameOf returns a name of a table, "?" if that has none. Any context.
+// nameOf returns an entry of a table of names, or "?" outside it. Any context.
 //
 //go:noinline
 func nameOf(names []string, i uint8) string {
@@ -48,14 +47,13 @@ const (
 	EndZero End = iota + 1
 	// EndMisaligned: the frame pointer is no multiple of 8 bytes.
 	EndMisaligned
-	// EndOutside: the frame pointer is not in the stack that the frame before
-	// it was on, and neither a trap frame nor a marked function accounts for the
-	// change.
+	// EndOutside: the frame pointer is outside the previous frame's stack, and no trap frame or
+	// marked function accounts for the change.
 	EndOutside
-	// EndBackward: the frame pointer is not above the one before it.
+	// EndBackward: the frame pointer is not above the previous one.
 	EndBackward
-	// EndRevisit: a trap frame or a marked function leads into a stack that the
-	// walk has left.
+	// EndRevisit: a trap frame or a marked function leads into a stack that the walk has already
+	// left.
 	EndRevisit
 	// EndText: the return address is not in the text.
 	EndText
@@ -67,12 +65,11 @@ const (
 	// goroutine (RuleExit). The walk is complete.
 	EndGoexit
 
-	// NumEnds is one more than the last.
+	// NumEnds is one more than the last reason.
 	NumEnds
 )
 
-// Complete reports whether a walk that ended so has reached the outermost frame.
-// Any context.
+// Complete reports whether a walk with this end has reached the outermost frame. Any context.
 func (e End) Complete() bool { return e == EndZero || e == EndGoexit }
 
 // String returns the end reason's name on the wire.
@@ -86,7 +83,7 @@ var endNames = [...]string{
 
 // Frame is one entry of a trace. Addresses are virtual.
 type Frame struct {
-	// Addr is the address in the function; for a Trap the interrupted one.
+	// Addr is the address in the function; for a Trap, the interrupted address.
 	Addr uintptr
 	// FP is the frame pointer with which the function ran.
 	FP uintptr
@@ -95,12 +92,11 @@ type Frame struct {
 	// Vector and Error are the trap's vector and error code (Trap only).
 	Vector, Error uint32
 	Kind          Kind
-	// Stack is the index in the stack table of the stack that the frame is
-	// on, or NoStack.
+	// Stack is the index in the stack table of the frame's stack, or NoStack.
 	Stack int8
-	// Step and Repeat fold a run of frames: Repeat more follow, towards the outermost,
-	// with the same address on the same stack, and with frame pointers that are each
-	// Step words above the one before. Of an RA only.
+	// Step and Repeat fold a run of frames, only for an RA: Repeat more frames follow, towards the
+	// outermost, with the same address on the same stack, and each frame pointer is Step words
+	// above the previous one.
 	Step   uint16
 	Repeat uint32
 }
@@ -115,8 +111,8 @@ const NoStack = -1
 // MaxStacks is the largest number of stacks in a table.
 const MaxStacks = 64
 
-// Stack is a row of the table of stacks. Walker, painter, overflow check and
-// report all use this one table.
+// Stack is a row of the table of stacks. The walker, the painter, the overflow check and the report
+// all use this one table.
 type Stack struct {
 	// Name is short, lower-case and without spaces: "boot", "irq".
 	Name string
@@ -125,8 +121,8 @@ type Stack struct {
 	// Limit is the number of bytes of use above which the stack counts as
 	// overflowing.
 	Limit uintptr
-	// Used is the high-water mark in bytes when it was last measured: at
-	// least so much has been used.
+	// Used is the high-water mark in bytes at the last measurement: at least that much has been
+	// used.
 	Used uintptr
 }
 
@@ -146,7 +142,7 @@ const (
 	LevelWarning
 	// LevelOverLimit: more than the stack's limit.
 	LevelOverLimit
-	// LevelOverflowed: the last word has been written: the stack was too small.
+	// LevelOverflowed: the last word was written, so the stack was too small.
 	LevelOverflowed
 )
 
@@ -180,9 +176,9 @@ const (
 	KindFault
 	// KindOOM: memory ran out.
 	KindOOM
-	// KindNMI: a non-maskable interrupt asked where the kernel is. Not fatal.
+	// KindNMI: a non-maskable interrupt asked what the kernel is doing. Not fatal.
 	KindNMI
-	// KindTrace: a trace was asked for. Not fatal.
+	// KindTrace: the trace was asked for. Not fatal.
 	KindTrace
 )
 

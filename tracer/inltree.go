@@ -2,8 +2,8 @@ package tracer
 
 import "unsafe"
 
-// The inline trees: for each function a table of the calls in it that the compiler has
-// put the callee's code in place of. Source: runtime/symtabinl.go.
+// The inline trees: for each function, a table of the calls that the compiler replaced with the
+// callee's code. Source: runtime/symtabinl.go.
 
 // Offsets in a record of an inline tree (runtime.inlinedCall).
 const (
@@ -12,21 +12,21 @@ const (
 	inlSize     = 16
 )
 
-// WithFuncData gives the table the memory that [Func.FuncData] counts from, without which
-// [Func.Inlined] finds nothing: the symbol go:func.*. Any context.
+// WithFuncData gives the table the memory that [Func.FuncData] counts from: the symbol go:func.*.
+// Without it [Func.Inlined] finds nothing. Any context.
 func (t PCTable) WithFuncData(data []byte) PCTable {
 	t.data = data
 	return t
 }
 
-// An InlinedCall is a call whose callee's code stands in the caller's. Any context.
+// An InlinedCall is a call that the compiler replaced with the callee's code. Any context.
 type InlinedCall struct {
 	f  Func
 	at uint32 // offset of its record in the table's data
 }
 
-// Inlined returns the innermost inlined call that pc is in. ok is false if there is
-// none, or nothing is known. A return address is looked up as pc - 1.
+// Inlined returns the innermost inlined call that contains pc. ok is false if there is none, or if
+// the table does not say. Look up a return address as pc - 1. Any context.
 func (f Func) Inlined(pc uintptr) (c InlinedCall, ok bool) {
 	index, ok := f.PCData(PCDataInlTreeIndex, pc)
 	if !ok || index < 0 {
@@ -40,12 +40,12 @@ func (f Func) Inlined(pc uintptr) (c InlinedCall, ok bool) {
 	return InlinedCall{f, uint32(at)}, true
 }
 
-// Name returns the name of the function that is called: a part of the table.
+// Name returns the name of the called function; it is part of the table.
 func (c InlinedCall) Name() []byte { return c.f.t.NameAt(int32(c.word(inlNameOff))) }
 
-// Outer returns an address in the call, in the code of its caller, and whether that is in
-// an inlined call itself (for [Func.Inlined]) or the caller is the function. A damaged
-// table may lead in a circle.
+// Outer returns an address in the caller's code, inside the call. inlined says that this code is
+// itself an inlined call (look it up with [Func.Inlined]); otherwise the caller is the function. A
+// damaged table may lead in a circle.
 func (c InlinedCall) Outer() (pc uintptr, inlined bool) {
 	pc = c.f.Entry() + uintptr(c.word(inlParentPC))
 	_, inlined = c.f.Inlined(pc)
@@ -57,9 +57,8 @@ func (c InlinedCall) word(off uint32) uint32 {
 	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
 }
 
-// OwnTable returns the pc table of the running program, inline trees included, which the
-// linker has put into its memory. Without one that this package can read, ok is false.
-// Any context.
+// OwnTable returns the pc table of the running program, inline trees included, from the program's
+// own memory. ok is false if there is no table that this package can read. Any context.
 func OwnTable() (t PCTable, ok bool) {
 	text, lo, hi := ownTables()
 	if lo == 0 || hi <= lo {
@@ -72,7 +71,8 @@ func OwnTable() (t PCTable, ok bool) {
 	return t, ok
 }
 
-// moduleData is the address of the runtime's: where the linker says what lies where.
+// moduleData is the address of the runtime's moduledata, in which the linker says where everything
+// lies.
 //
 //go:linkname moduleData runtime.lastmoduledatap
 var moduleData uintptr
@@ -81,7 +81,7 @@ var moduleData uintptr
 // Any context.
 func ModuleData() uintptr { return moduleData }
 
-// Offsets in runtime.moduledata, as of Go 1.20.
+// Offsets in runtime.moduledata, since Go 1.20.
 const (
 	mdText      = 176
 	mdRodata    = 312
@@ -89,10 +89,10 @@ const (
 	mdSearchEnd = 448
 )
 
-// ownFuncData finds go:func.* by the words of the module data, as it has no symbol that
-// could be named. From Go 1.26 on it is the end of the pc table's section, and the word
-// after it that section's end, by which it can be told. Before, it lies in the read-only
-// data, after their start.
+// ownFuncData finds go:func.* by the words of the module data, because the symbol cannot be named
+// in the source. Since Go 1.26 it is the end of the pc table's section, and the word after it is
+// that section's end, which identifies it. Before, it lies in the read-only data, after their
+// start.
 func ownFuncData(module, lo, hi uintptr) []byte {
 	for off := uintptr(mdText + 8); off+16 <= mdSearchEnd; off += 8 {
 		a, ok1 := ReadWord(module + off)

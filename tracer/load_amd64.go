@@ -2,16 +2,15 @@ package tracer
 
 import "unsafe"
 
-// The seam between the walk and memory that may not be there. The loads in
-// load_amd64.s are the only instructions of this package that can fault, and a
-// kernel whose #PF and #GP handlers consult Fixup turns such a fault into an
-// answer. A host test has no such handler: it gives the walk a Load function,
-// or memory that is there.
+// The seam between the walk and memory that may be unmapped. The loads in load_amd64.s are the only
+// instructions of this package that can fault. A kernel whose #PF and #GP handlers consult Fixup
+// turns such a fault into an answer. A host test has no such handler, so it gives the walk a Load
+// function, or mapped memory.
 
 const haveChase = true
 
-// chase is Walker.chase's loop in assembly; out is the first free frame, max
-// how many there are.
+// chase is Walker.chase's loop in assembly; out is the first free frame, max the number of free
+// frames.
 //
 //go:noescape
 func chase(c *chaser, out unsafe.Pointer, max uintptr)
@@ -19,22 +18,21 @@ func chase(c *chaser, out unsafe.Pointer, max uintptr)
 //go:noescape
 func chaseFault(c *chaser, out unsafe.Pointer, max uintptr)
 
-// ReadWord reads the 8-byte word at addr. ok is false, and the word 0, if the
-// memory faulted; that needs a fault handler which honours Fixup. Any context.
+// ReadWord reads the 8-byte word at addr. ok is false, and the word 0, if the load faulted; that
+// requires a fault handler that consults Fixup. Any context.
 //
 //go:noescape
 func ReadWord(addr uintptr) (word uintptr, ok bool)
 
 func readWordFault(addr uintptr) (word uintptr, ok bool)
 
-// fixups returns the entry addresses of the functions that may fault and of
-// those that take over then.
+// fixups returns the entry addresses of the functions that may fault and of those that take over.
 func fixups() (chase, chaseFault, read, readFault uintptr)
 
-// Fixup is for the handlers of #PF, #GP and #SS. If the fault at pc is one of this
-// package's loads, it returns the address at which to resume: the load then
-// reports that the memory cannot be read. Otherwise it returns 0. All registers
-// must be as they were at the fault. Kernel context, early, goroutine.
+// Fixup is for the handlers of #PF, #GP and #SS. If the fault at pc is one of this package's loads,
+// it returns the address at which to resume: the load then reports that the memory cannot be read.
+// Otherwise it returns 0. All registers must be unchanged since the fault. Kernel, early and
+// goroutine context.
 func Fixup(pc uintptr) (resume uintptr) {
 	c, cf, r, rf := fixups()
 	w, wf, a, af := captureFixups()
@@ -64,14 +62,14 @@ func capture(c *Capture, fp uintptr)
 
 func captureFault(c *Capture, fp uintptr)
 
-// recapture reports whether the records that c holds are still where they were.
+// recapture reports whether the records in c are still where they were.
 //
 //go:noescape
 func recapture(c *Capture) (unchanged bool)
 
 func recaptureFault(c *Capture) (unchanged bool)
 
-// captureFixups is fixups for those two.
+// captureFixups is fixups for capture and recapture.
 func captureFixups() (capture, captureFault, recapture, recaptureFault uintptr)
 
 // pack is Packed.Walk's loop.
@@ -81,7 +79,7 @@ func pack(p *Packed)
 
 func packFault(p *Packed)
 
-// packFixups is fixups for that.
+// packFixups is fixups for pack.
 func packFixups() (pack, packFault uintptr)
 
 // packedSize is the length in bytes to which packed_amd64.s pads its loop.
@@ -90,6 +88,6 @@ const packedSize = 1024
 // captureSize is the length in bytes to which capture_amd64.s pads both functions.
 const captureSize = 512
 
-// fixupSize is the length in bytes to which load_amd64.s pads both functions,
-// so that an address within it belongs to no other.
+// fixupSize is the length in bytes to which load_amd64.s pads both functions, so that every address
+// within it belongs to the function.
 const fixupSize = 256

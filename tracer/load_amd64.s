@@ -1,10 +1,9 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// The loads that may fault, and what takes over when they do. Each function is
-// a leaf without a frame and keeps SP as it was at entry, so its fault function
-// can return in its place. Each is padded beyond fixupSize bytes: an address
-// less than that above its entry is its own.
+// The loads that may fault, and the code that takes over when they do. Each function is a leaf
+// without a frame and keeps SP as it was at entry, so its fault function can return in its place.
+// Each is padded beyond fixupSize bytes, so an address less than that above its entry is its own.
 
 #define PAD8 \
 	QUAD $0xcccccccccccccccc; QUAD $0xcccccccccccccccc; \
@@ -14,7 +13,7 @@
 
 #define PAD PAD8; PAD8; PAD8; PAD8
 
-// STEP looks at the record at AX, and stores a frame.
+// STEP checks the record at AX, and stores a frame.
 #define STEP \
 	LEAQ	(AX)(BX*1), CX; \
 	RORQ	$3, CX;		/* a misaligned fp gets an index beyond any span */ \
@@ -42,7 +41,7 @@
 //	R9 frame to store into, max their end   R11 meta
 //	R12 return address   R13 -exact   R10 smallest distance from there
 //
-// Two frames a turn. When their number is odd, the first turn begins in its middle.
+// The loop stores two frames a turn. If their number is odd, the first turn begins in the middle.
 TEXT ·chase(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	c+0(FP), R13
 	MOVQ	out+8(FP), R9
@@ -80,8 +79,8 @@ TEXT ·chaseFault(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	$1, CX
 	JMP	·chaseDone(SB)
 
-// chaseDone stores the loop's state (AX, DX, R9, R10, and in CX whether a load
-// faulted) back into the chaser.
+// chaseDone stores the loop's state (AX, DX, R9, R10, and in CX whether a load faulted) back into
+// the chaser.
 TEXT ·chaseDone(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ	c+0(FP), BX
 	MOVQ	AX, chaser_fp(BX)

@@ -4,8 +4,8 @@ package tracer
 
 import "unsafe"
 
-// Other CPUs walk with the loop in records.go and read memory as Go does: a fault
-// is the program's. Zeroframe itself runs on amd64; this is for the host side.
+// Other CPUs use the loop in records.go and read memory as Go does: a fault is a fault of the
+// program. Zeroframe itself runs on amd64; this is for the host.
 
 const haveChase = false
 

@@ -1,11 +1,11 @@
 package tracer
 
-// How much stack a call uses, and how much there is: by the bounds that the running
-// code's g has, a goroutine's or the fake one of a kernel's.
+// How much stack a call uses, and how much is left, by the bounds in the g of the running code: a
+// goroutine's g, or a kernel's fake one.
 
-// Words of a runtime.g on which the compiler and the linker depend (runtime/runtime2.go,
-// "offset known to liblink"), and what lies below stackguard1 (internal/abi and
-// runtime/stack.go: StackGuard).
+// Words of a runtime.g that the compiler and the linker depend on (runtime/runtime2.go, "offset
+// known to liblink"), and the room below stackguard1 (internal/abi and runtime/stack.go:
+// StackGuard).
 const (
 	gLo     = 0
 	gHi     = 8
@@ -13,12 +13,11 @@ const (
 	reserve = 928
 )
 
-// Measure calls fn and returns how many bytes of the running stack that has used at
-// least, its return address included. It takes four steps: where does the stack end, and
-// where is it now; paint all between; call; find the lowest word that is no paint any
-// more. ok is false if the stack has moved, as a goroutine's does when it has to grow,
-// or has no known end. What the stack's own watermark was is painted over: measure that
-// first. Any context.
+// Measure calls fn and returns how many bytes of the running stack that has used at least, its
+// return address included. It finds the stack's end and the present place, paints everything
+// between, calls fn, and finds the lowest word that is no longer paint. ok is false if the stack
+// has no known end or has moved, as a goroutine's stack does when it grows. Measure paints over the
+// stack's own watermark, so read that first. Any context.
 func Measure(fn func()) (used uintptr, ok bool) {
 	lo := bottom()
 	if lo == 0 {
@@ -31,9 +30,9 @@ func Measure(fn func()) (used uintptr, ok bool) {
 	return used, true
 }
 
-// Need reports whether the running stack has room for so many bytes more, beyond what
-// each Go function may count on: for code that must not find out by overflowing. A
-// goroutine's stack grows when it has not. Any context.
+// Need reports whether the running stack has room for that many more bytes, beyond what every Go
+// function may use without a check. Code calls it if it must not overflow. A goroutine's stack
+// grows if it has no room. Any context.
 //
 //go:nosplit
 func Need(bytes uintptr) bool {
@@ -48,7 +47,7 @@ func Need(bytes uintptr) bool {
 func bottom() uintptr {
 	lo, guard := bounds()
 	switch {
-	case guard == 0: // the crash lab has taken it away
+	case guard == 0: // the crash lab has cleared it
 		return 0
 	case guard != ^uintptr(0): // not a goroutine's
 		return guard - reserve
@@ -56,13 +55,13 @@ func bottom() uintptr {
 	return lo
 }
 
-// bounds returns what the g says: the stack's lowest address, and stackguard1, which is
-// all ones for a goroutine.
+// bounds returns the stack's lowest address and stackguard1 from the g; stackguard1 is all ones for
+// a goroutine.
 func bounds() (lo, guard uintptr)
 
-// stackPointer returns what RSP is in the caller, roughly: no more than that.
+// stackPointer returns roughly the caller's RSP, never a higher address.
 func stackPointer() uintptr
 
-// measure paints the stack from lo up to itself, calls fn, and returns how many bytes of it
-// are no paint any more, or 0 if the stack has moved.
+// measure paints the stack from lo up to itself, calls fn, and returns how many bytes are no longer
+// paint, or 0 if the stack has moved.
 func measure(lo uintptr, fn func()) (used uintptr)

@@ -21,11 +21,11 @@ TEXT ·stackPointer(SB), NOSPLIT|NOFRAME, $0-8
 //	used, fn, lo  result and arguments
 //	return address
 //	BP
-//	0(SP)         what SP was
+//	0(SP)         the value of SP
 //
-// All below SP is free: Go has no red zone, and traps have stacks of their own. The mark
-// is looked for before anything else is called: that would leave one of its own. A call
-// writes its return address, so there always is one.
+// All memory below SP is free: Go has no red zone, and traps have stacks of their own. The mark is
+// searched for before any other call, which would leave a mark of its own. The call of fn writes
+// its return address, so there always is a mark.
 TEXT ·measure(SB), NOSPLIT, $8-24
 	NO_LOCAL_POINTERS
 	MOVQ	lo+0(FP), DI
@@ -48,7 +48,7 @@ TEXT ·measure(SB), NOSPLIT, $8-24
 	MOVQ	$const_Signature, AX
 	REP; SCASQ
 	LEAQ	8(SP), DX
-	SUBQ	DI, DX // DI is behind the first word that is no paint
+	SUBQ	DI, DX // DI is after the first word that is not paint
 moved:
 	MOVQ	DX, used+16(FP)
 	RET

@@ -2,7 +2,7 @@
 
 package tracer
 
-// The name of the CPU is not asked of package runtime: the tests of that have a variant of
-// their own of it, and a kernel that imports the other cannot be linked with them.
+// The CPU's name does not come from package runtime: that package's tests have their own variant of
+// it, and a kernel that imports the other one cannot be linked with them.
 
 const onARM64 = false

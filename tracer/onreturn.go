@@ -2,33 +2,33 @@ package tracer
 
 import "unsafe"
 
-// Exit thunks: a function's return address is replaced by that of a few instructions
-// which run a hook and then go where the function would have returned to. The hook sees
-// no argument of the function and the caller no change: all registers are as the function
-// has left them.
+// Exit thunks: a function's return address is replaced by the address of a few instructions, which
+// run a hook and then go where the function would have returned to. The hook does not see the
+// function's arguments, and the caller notices nothing: all registers are as the function left
+// them.
 //
-// The words on the stack are then not what they seem, so this is only for stacks that
-// nobody but the hardware and this package's walks reads and that never move: those of
-// kernel context and of assembly. A goroutine's stack is read by Go's runtime: by the
-// garbage collector, and when it grows or shrinks. There the runtime comes to the thunk, whose
-// caller it cannot find, and dies ("traceback: unexpected SPWRITE function tracer.exitThunk");
-// and of a stack that has moved, the table would have the old addresses. So goroutines are
-// refused. For their functions there are probes: zf run -probe.
+// The words on the stack are then not what they seem. So this is only for stacks that never move
+// and that only the hardware and this package's walks read: those of kernel context and of
+// assembly. A goroutine's stack is read by Go's runtime, in garbage collection and when it grows or
+// shrinks. There the runtime would find the thunk, whose caller it cannot find, and die
+// ("traceback: unexpected SPWRITE function tracer.exitThunk"); and after a move, the table would
+// have the old addresses. So goroutines are refused. For their functions there are probes: zf run
+// -probe.
 //
-// What was replaced is kept in one table, as the thunk has nothing but the stack pointer
-// to find it by. The table is the package's only state. Entries are found by the address
-// of the word on the stack, so hooks nest in every way: functions in functions, in
-// handlers of traps on other stacks, several on one function (the last one set runs
-// first). A function that never returns leaves its entry behind; it is dropped when its
-// word has become another one and the room is needed.
+// The original return addresses are kept in one table, because the thunk has only the stack pointer
+// to find them by. The table is the package's only state. Entries are found by the address of the
+// word on the stack, so hooks nest in every way: functions in functions, in handlers of traps on
+// other stacks, several on one function (the last one set runs first). A function that never
+// returns leaves its entry in the table; the entry is dropped when its word has changed and the
+// room is needed.
 
-// MaxExits is how many functions may have a hook at a time.
+// MaxExits is the number of hooks that can be set at a time.
 const MaxExits = 64
 
 // exit is a replaced return address.
 type exit struct {
-	slot uintptr // where it was
-	ra   uintptr // what it was: the thunk, if there is one more hook on the function
+	slot uintptr // address of the word
+	ra   uintptr // the original address: the thunk, if the function has another hook
 	f    uintptr // address of the hook's code
 	arg  uintptr
 }
@@ -38,7 +38,7 @@ var (
 	numExits int
 )
 
-// Refusal is why no hook was set; "" is that one was.
+// Refusal says why no hook was set; "" means that one was set.
 type Refusal string
 
 // The reasons.
@@ -49,12 +49,12 @@ const (
 	NotASlot    Refusal = "no return address can be there"
 )
 
-// OnReturn has f called with arg when the function that calls OnReturn returns, after its
-// deferred calls. f must be a top-level function: only its address is kept. It runs on
-// the same stack; it may panic, walk and set hooks itself. The function that calls
-// OnReturn must not be inlined, or the one that it is in has the hook. It does nothing, and
-// says why, if there is no room for one hook more ([MaxExits]), on a goroutine's stack, and on
-// a CPU other than amd64. Early and kernel context; any other is refused.
+// OnReturn makes f be called with arg when the function that calls OnReturn returns, after its
+// deferred calls. f must be a top-level function: only its address is kept. It runs on the same
+// stack; it may panic, walk and set hooks itself. The function that calls OnReturn must not be
+// inlined, or the function that contains it gets the hook. OnReturn does nothing, and says why, if
+// [MaxExits] hooks are set, on a goroutine's stack, and on a CPU other than amd64. Early and kernel
+// context; any other is refused.
 func OnReturn(f func(arg uintptr), arg uintptr) Refusal {
 	fp, moves := hookFrame()
 	switch {
@@ -71,9 +71,8 @@ func OnReturn(f func(arg uintptr), arg uintptr) Refusal {
 	return OnReturnAt(caller+8, f, arg)
 }
 
-// OnReturnAt is OnReturn for the function whose return address lies at slot: for
-// assembly, at whose entry that is the address in SP. It believes the caller about the
-// stack.
+// OnReturnAt is OnReturn for the function whose return address lies at slot. It is for assembly,
+// where at a function's entry that is the address in SP. It does not check the kind of stack.
 func OnReturnAt(slot uintptr, f func(arg uintptr), arg uintptr) Refusal {
 	thunk := exitThunkPC()
 	if thunk == 0 {
@@ -88,7 +87,7 @@ func OnReturnAt(slot uintptr, f func(arg uintptr), arg uintptr) Refusal {
 			return NotASlot
 		}
 	} else {
-		dropExits(slot) // of a function that was there before and has not returned
+		dropExits(slot) // of an earlier function that has not returned
 	}
 	if numExits == MaxExits {
 		dropStale(thunk)
@@ -97,13 +96,13 @@ func OnReturnAt(slot uintptr, f func(arg uintptr), arg uintptr) Refusal {
 		return NoExitRoom
 	}
 	exits[numExits] = exit{slot, ra, **(**uintptr)(unsafe.Pointer(&f)), arg}
-	numExits++ // an interrupt from here on finds a whole entry
+	numExits++ // an interrupt from here on finds a complete entry
 	*(*uintptr)(pointer(slot)) = thunk
 	return ""
 }
 
-// TrueReturn is for who reads return addresses from a stack: ra was found at slot. It
-// returns where the function really returns to, and whether that was replaced. Any
+// TrueReturn is for code that reads return addresses from a stack. For the address ra found at slot
+// it returns where the function really returns to, and whether the address was replaced. Any
 // context.
 func TrueReturn(slot, ra uintptr) (pc uintptr, replaced bool) {
 	if numExits == 0 || ra != exitThunkPC() {
@@ -117,7 +116,7 @@ func TrueReturn(slot, ra uintptr) (pc uintptr, replaced bool) {
 	return ra, false
 }
 
-// hooked reports whether a function has a hook whose return address lies at lo <= slot < hi.
+// hooked reports whether a function whose return address lies at lo <= slot < hi has a hook.
 func hooked(lo, hi uintptr) bool {
 	for i := range exits[:numExits] {
 		if exits[i].slot-lo < hi-lo {
@@ -139,7 +138,7 @@ func dropExits(slot uintptr) {
 	numExits = n
 }
 
-// dropStale drops the entries whose word is not the thunk's address any more.
+// dropStale drops the entries whose word no longer holds the thunk's address.
 func dropStale(thunk uintptr) {
 	n := 0
 	for i := 0; i < numExits; i++ {
@@ -151,8 +150,8 @@ func dropStale(thunk uintptr) {
 	numExits = n
 }
 
-// exited is called by the thunk when a function has returned whose return address was at
-// slot. It puts that back and calls the hook.
+// exited is called by the thunk when the function whose return address was at slot has returned. It
+// restores the address and calls the hook.
 func exited(slot uintptr) {
 	for i := numExits - 1; i >= 0; i-- {
 		e := exits[i]
@@ -168,15 +167,15 @@ func exited(slot uintptr) {
 		(*(*func(uintptr))(unsafe.Pointer(&p)))(e.arg)
 		return
 	}
-	exits[slot].slot = slot // somebody has written over the table: there is nowhere to go
+	exits[slot].slot = slot // the table was overwritten: there is nowhere to go
 }
 
-// atThunk reports whether pc is the thunk's first instruction: its return address is then
-// in the word below SP, where the return has left it.
+// atThunk reports whether pc is the thunk's first instruction: then its return address is in the
+// word below SP, where the return has left it.
 func atThunk(pc uintptr) bool { return numExits != 0 && pc == exitThunkPC() }
 
-// trueReturns puts the true return addresses into the frames from first on, which were
-// found in the records from fp up.
+// trueReturns restores the true return addresses in the frames from first on, which were found in
+// the records from fp up.
 func (w *Walker) trueReturns(first int, fp uintptr) {
 	for i := first; i < w.N; i++ {
 		f := &w.Frames[i]

@@ -4,11 +4,10 @@
 
 // func exitThunk()
 //
-// Where a function returns to whose return address was replaced. SP is above the word
-// that the RET has taken, which is still there: nothing is below SP but what the thunk
-// puts there, as interrupts have stacks of their own. The first instruction takes SP back
-// to it. From then on this looks to every walk like a function at its entry, with that
-// word as its return address.
+// A function whose return address was replaced returns here. SP is above the word that the RET
+// took, which is still there: only the thunk writes below SP, as interrupts have stacks of their
+// own. The first instruction moves SP back to that word. From then on every walk sees a function at
+// its entry, with that word as its return address.
 //
 //	true return address in the end
 //	BP                   <- BP
@@ -18,7 +17,7 @@
 //	FXSAVE area, 512 bytes
 //	16 bytes for the argument
 TEXT ·exitThunk(SB), NOSPLIT|NOFRAME, $0
-	LEAQ	-8(SP), SP		// leaves the flags alone
+	LEAQ	-8(SP), SP		// keeps the flags
 	JMP	·exitBody(SB)
 
 TEXT ·exitBody(SB), NOSPLIT|NOFRAME, $0
@@ -41,8 +40,8 @@ TEXT ·exitBody(SB), NOSPLIT|NOFRAME, $0
 	PUSHQ	R14
 	PUSHQ	R15
 	LEAQ	8(BP), AX		// the slot
-	// ADJSP, so that the pc tables know of it: in what is below the slot lie old words,
-	// which may be return addresses.
+	// ADJSP tells the pc tables: below the slot lie old words, which may look like return
+	// addresses.
 	ANDQ	$~15, SP
 	ADJSP	$(512+16)
 	FXSAVE64 16(SP)

@@ -2,14 +2,13 @@ package tracer
 
 import "unsafe"
 
-// A stack on its way into a depot (package tracer/depot): what a Capture does, but of
-// each record only the return address is kept, as an offset into the text, packed as the
-// depot stores it, and all of them make one hash while they are found. So a stack that
-// the depot knows already is found there without another look at its records.
+// A stack on its way into a depot (package tracer/depot). Like a Capture, but it keeps only the
+// return address of each record, as an offset into the text, packed as the depot stores it, and
+// hashes them while it finds them. So the depot finds a known stack without another look at its
+// records.
 
-// Packed is a stack's frames as a depot stores them: units of Width bytes, innermost
-// first. What is on the stack is added by Walk, what is known otherwise by Add. Not for
-// two at a time.
+// Packed is a stack's frames as a depot stores them: units of Width bytes, innermost first. Walk
+// adds the frames on the stack, Add any others. For one user at a time.
 type Packed struct {
 	// Width is the number of bytes of a unit, 3 or 4, lowest byte first.
 	Width uintptr
@@ -17,11 +16,11 @@ type Packed struct {
 	Hash uint64
 
 	at, end uintptr // addresses in buf: of the next unit, and where walks end
-	base    uintptr // where buf was then
+	base    uintptr // the address of buf at that time
 
-	fp                uintptr // where the walk begins, and then where it has stopped
-	above, top        uintptr // a record is at above < fp < top
-	negText, textSpan uintptr // a return address is at ra + negText < textSpan
+	fp                uintptr // where the walk begins, and then where it stopped
+	above, top        uintptr // a record must be at above < fp < top
+	negText, textSpan uintptr // a return address must satisfy ra + negText < textSpan
 
 	buf [4*MaxPacked + 16]byte
 }
@@ -29,14 +28,14 @@ type Packed struct {
 const (
 	// MaxPacked is the largest number of units.
 	MaxPacked = 256
-	// HashFactor is what a hash is multiplied with before a unit is added to it.
+	// HashFactor multiplies a hash before a unit is added to it.
 	HashFactor = 0x9e37_79b9_7f4a_7c15
 
-	packedSpare = 8 // units that a walk leaves for what is added behind it
+	packedSpare = 8 // units that a walk leaves free for what Add appends
 )
 
-// Reset makes p empty: units of width bytes, return addresses textLo <= ra < textHi. Any
-// context.
+// Reset empties p and sets it up for units of width bytes and return addresses textLo <= ra <
+// textHi. Any context.
 func (p *Packed) Reset(width, textLo, textHi uintptr) {
 	p.Width, p.Hash = width, 0
 	p.base = p.Buffer()
@@ -45,7 +44,8 @@ func (p *Packed) Reset(width, textLo, textHi uintptr) {
 	p.negText, p.textSpan = -textLo, textHi-textLo
 }
 
-// settle follows a Packed that has moved, as one on a goroutine's stack may at each call.
+// settle corrects the addresses in p after it has moved, as p may on a goroutine's stack at each
+// call.
 func (p *Packed) settle() {
 	if p.base != p.Buffer() {
 		p.move()
@@ -60,10 +60,10 @@ func (p *Packed) move() {
 	p.base += moved
 }
 
-// packedUnroll is how many records the assembly looks at in one turn of its loop.
+// packedUnroll is the number of records that the assembly checks in one turn of its loop.
 const packedUnroll = 8
 
-// Add adds a unit. It reports false if there is no room. Any context.
+// Add adds a unit. It returns false if there is no room. Any context.
 func (p *Packed) Add(unit uint32) bool {
 	p.settle()
 	if p.at-p.Buffer() >= MaxPacked*p.Width {
@@ -80,7 +80,7 @@ func (p *Packed) Bytes() uintptr { return p.at - p.base }
 
 // N returns the number of units. Any context.
 func (p *Packed) N() int {
-	if p.Width == 3 { // a division by what the compiler does not know is slow
+	if p.Width == 3 { // division by a variable is slow
 		return int(p.Bytes()) / 3
 	}
 	return int(p.Bytes()) / 4
@@ -95,7 +95,7 @@ func (p *Packed) Unit(i int) uint32 {
 	return v
 }
 
-// Outermost returns the last unit; there is one. Any context.
+// Outermost returns the last unit; p must not be empty. Any context.
 func (p *Packed) Outermost() uint32 {
 	p.settle()
 	v := *(*uint32)(pointer(p.at - p.Width))
@@ -105,17 +105,17 @@ func (p *Packed) Outermost() uint32 {
 	return v
 }
 
-// Buffer returns the address of the first unit; what lies behind the last may be read up
-// to 12 bytes. Any context.
+// Buffer returns the address of the first unit; up to 12 bytes after the last unit may be read. Any
+// context.
 func (p *Packed) Buffer() uintptr { return uintptr(unsafe.Pointer(&p.buf)) }
 
-// Full reports whether the last Walk stopped because there was no more room.
+// Full reports whether the last Walk stopped for lack of room.
 func (p *Packed) Full() bool { return p.at >= p.end }
 
-// Walk adds the return addresses of the records from fp up on the stack lo <= address <
-// hi, up to the first record that fails a guard: those of [Capture]. No record begins
-// below floor. What [OnReturn] has replaced is added as it was. Memory is read directly; if
-// it may be missing, faults must be handled as [Fixup] says. Any context.
+// Walk adds the return addresses of the records from fp up on the stack lo <= address < hi, up to
+// the first record that fails one of [Capture]'s guards. No record begins below floor. For an
+// address that [OnReturn] replaced, the original is added. Memory is read directly; if some of it
+// may be unmapped, faults must be handled as [Fixup] says. Any context.
 func (p *Packed) Walk(lo, hi, floor, fp uintptr) {
 	p.fp = fp
 	p.above = max(lo, floor, 1) - 1
@@ -136,8 +136,8 @@ func (p *Packed) Walk(lo, hi, floor, fp uintptr) {
 // Last returns the frame pointer at which the last Walk stopped. Any context.
 func (p *Packed) Last() uintptr { return p.fp }
 
-// packSlow is the loop where a load has faulted, where a frame pointer is misaligned, where
-// return addresses have been replaced, and on CPUs for which there is no assembly.
+// packSlow is the loop for the cases when a load has faulted, a frame pointer is misaligned, or
+// return addresses have been replaced, and for CPUs without assembly.
 func packSlow(p *Packed) {
 	for p.at < p.end {
 		if p.fp <= p.above || p.fp >= p.top || p.fp%8 != 0 {
@@ -152,7 +152,7 @@ func packSlow(p *Packed) {
 		if ra += p.negText; ra >= p.textSpan {
 			return
 		}
-		p.settle() // p may have moved at each call, that of this function too
+		p.settle() // p may have moved at each call, also of this function
 		*(*uint32)(pointer(p.at)) = uint32(ra)
 		p.at += p.Width
 		p.Hash = p.Hash*HashFactor + uint64(ra)

@@ -1,10 +1,9 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// The loop of packed.go: a leaf without a frame, as those in capture_amd64.s. Where a
-// load faults or a record is misaligned, all that is known is as it was before, and the walk
-// is done again with care. It is padded beyond packedSize bytes: an address less than that
-// above its entry is its own.
+// The loop of packed.go. It is a leaf without a frame, like those in capture_amd64.s. If a load
+// faults or a record is misaligned, p is left unchanged, and the walk is done again with care. It
+// is padded beyond packedSize bytes, so an address less than that above its entry is its own.
 
 #define PAD8 \
 	QUAD $0xcccccccccccccccc; QUAD $0xcccccccccccccccc; \
@@ -15,8 +14,8 @@
 #define PAD4 PAD8; PAD8; PAD8; PAD8
 #define PAD PAD4; PAD4; PAD4; PAD4
 
-// RECORD looks at the record at CUR, and adds its return address at OFF. PREV is the record
-// before; it becomes the next one. That all are aligned is looked at in the end.
+// RECORD checks the record at CUR, and adds its return address at OFF. PREV is the previous record
+// and becomes the next one. The alignment of all records is checked at the end.
 //
 //	DX all of them, by OR   SI top   DI -text   R8 text span   R9 next unit   R11 factor
 //	R13 hash
@@ -35,7 +34,7 @@
 	MOVL	R12, OFF(R9); \
 	ADDQ	R12, R13
 
-// AFTER is for the record N of a turn that is none, where it is the end of units of W bytes.
+// AFTER handles the end of units of W bytes at record N of a turn, which is not valid.
 #define AFTER(N, W, stop, end) \
 stop: \
 	ADDQ	$(N*W), R9; \

@@ -1,17 +1,15 @@
-// The pc tables of a Go program (.gopclntab) say, for every instruction, which
-// function it belongs to, which line it came from and how far SP is from the
-// return address. They are linked into every Go program, stripped or not, so a
-// dying kernel can read them as well as a host tool can. This reader is written
-// for the former: it looks at a []byte and nothing else, allocates nothing,
-// calls nothing outside this file, and checks each offset by hand before it is
-// used, since whatever broke the kernel may have broken the tables too. A
-// damaged table gives ok = false or an empty name, never a panic.
+// The pc tables of a Go program (.gopclntab) say, for every instruction, which function it belongs
+// to, which line it came from and how far SP is from the return address. They are linked into every
+// Go program, stripped or not, so a dying kernel can read them as well as a host tool can. This
+// reader is written for the kernel: it reads one []byte only, allocates nothing, calls nothing
+// outside this file, and checks each offset by hand before use, because whatever broke the kernel
+// may have broken the tables, too. A damaged table gives ok = false or an empty name, never a
+// panic.
 //
-// Sources: runtime/symtab.go (pcHeader, functab, pcvalue, step),
-// runtime/runtime2.go (_func), internal/abi/symtab.go (the numbers of the
-// tables) and cmd/link/internal/ld/pcln.go (the writer), all of Go 1.26. The
-// layout has been the same since Go 1.20, which is what the magic number says;
-// a table with any other magic is refused.
+// Sources: runtime/symtab.go (pcHeader, functab, pcvalue, step), runtime/runtime2.go (_func),
+// internal/abi/symtab.go (the numbers of the tables) and cmd/link/internal/ld/pcln.go (the writer),
+// all of Go 1.26. The layout has been the same since Go 1.20, as its magic number says; a table
+// with any other magic is refused.
 
 package tracer
 
@@ -66,24 +64,23 @@ const (
 	FuncFlagAsm                  // written in assembly
 )
 
-// A PCTable reads one .gopclntab. It is a plain value that refers to the bytes
-// it was made from; copy it freely. Any context.
+// A PCTable reads one .gopclntab. It is a plain value that refers to the bytes that it was made
+// from; copy it freely. Any context.
 type PCTable struct {
 	tab   []byte
 	text  uintptr // address of runtime.text
 	data  []byte  // from go:func.* on; see WithFuncData
 	nfunc uint32
-	// Offsets of the parts of tab. Each part ends where the next begins;
-	// ParsePCTable has checked that they are in this order.
+	// Offsets of the parts of tab. Each part ends where the next begins; ParsePCTable has checked
+	// their order.
 	names, cus, files, pcs, funcs uint32
 }
 
-// ParsePCTable reads the header of pclntab, the whole of .gopclntab (in a
-// running program: from runtime.pclntab). textStart is the address of
-// runtime.text, which from Go 1.26 on is no longer in the header. It reports
-// false if the bytes are not a table of a known layout for a 64-bit machine.
-// It returns a value instead of filling in one so that no pointer is stored
-// through a pointer, which would take a write barrier. Any context.
+// ParsePCTable reads the header of pclntab, the whole of .gopclntab (in a running program: from
+// runtime.pclntab). textStart is the address of runtime.text, which is no longer in the header
+// since Go 1.26. ok is false if the bytes are not a table of a known layout for a 64-bit machine.
+// It returns a value because filling in the caller's would store a pointer through a pointer, which
+// takes a write barrier. Any context.
 func ParsePCTable(pclntab []byte, textStart uintptr) (t PCTable, ok bool) {
 	if len(pclntab) < hdrSize || uint64(len(pclntab)) > 1<<32-1 {
 		return PCTable{}, false
@@ -116,8 +113,8 @@ func ParsePCTable(pclntab []byte, textStart uintptr) (t PCTable, ok bool) {
 // NumFuncs returns the number of functions in the table. Any context.
 func (t *PCTable) NumFuncs() int { return int(t.nfunc) }
 
-// TextRange returns the addresses the table covers: its first function's entry
-// and the end of its last. Any context.
+// TextRange returns the addresses that the table covers: its first function's entry and the end of
+// its last. Any context.
 func (t *PCTable) TextRange() (start, end uintptr) {
 	if t.nfunc == 0 {
 		return 0, 0
@@ -125,9 +122,8 @@ func (t *PCTable) TextRange() (start, end uintptr) {
 	return t.text + uintptr(t.u32(t.funcs)), t.text + uintptr(t.u32(t.funcs+t.nfunc*functabEntry))
 }
 
-// Find returns the function that holds the address pc. The padding after a
-// function counts as the function's. A return address is looked up as pc - 1.
-// Any context.
+// Find returns the function that contains the address pc. The padding after a function belongs to
+// it. Look up a return address as pc - 1. Any context.
 func (t *PCTable) Find(pc uintptr) (f Func, ok bool) {
 	start, end := t.TextRange()
 	if pc < start || pc >= end {
@@ -147,9 +143,8 @@ func (t *PCTable) Find(pc uintptr) (f Func, ok bool) {
 	return t.Func(int(lo))
 }
 
-// Func returns the i'th function in address order, 0 <= i < NumFuncs. It
-// reports false if there is no such function or its record lies outside the
-// table. Any context.
+// Func returns the i'th function in address order, 0 <= i < NumFuncs. ok is false if there is no
+// such function or its record lies outside the table. Any context.
 func (t *PCTable) Func(i int) (f Func, ok bool) {
 	if i < 0 || uint64(i) >= uint64(t.nfunc) {
 		return Func{}, false
@@ -169,9 +164,8 @@ func (t *PCTable) Func(i int) (f Func, ok bool) {
 	return f, true
 }
 
-// NameAt returns the name at offset off of the table's names, such as an inline
-// tree's records hold: a part of the table itself, empty if off is outside.
-// Any context.
+// NameAt returns the name at offset off of the table's names, such as the records of an inline tree
+// have. It is a part of the table itself, empty if off is outside. Any context.
 func (t *PCTable) NameAt(off int32) []byte {
 	return t.cstring(t.names, t.cus, uint32(off))
 }
@@ -198,34 +192,33 @@ func (f Func) Name() []byte { return f.t.NameAt(int32(f.t.u32(f.rec + fnNameOff)
 // StartLine returns the line of the func keyword or TEXT directive, 0 if not known.
 func (f Func) StartLine() int32 { return int32(f.t.u32(f.rec + fnStartLine)) }
 
-// FuncID returns the function's number among those the runtime treats
-// specially, 0 for an ordinary one. The numbers differ between Go releases
-// (internal/abi/symtab.go).
+// FuncID returns the function's number among those that the runtime treats specially, 0 for an
+// ordinary one. The numbers differ between Go releases (internal/abi/symtab.go).
 func (f Func) FuncID() byte { return f.t.u8(f.rec + fnFuncID) }
 
 // Flags returns the FuncFlag bits of the function.
 func (f Func) Flags() byte { return f.t.u8(f.rec + fnFlag) }
 
-// ArgsSize returns how many bytes above the return address the caller has set aside for the
-// function: for arguments and results on the stack, and to keep arguments that come in
-// registers. 0 if that is not known.
+// ArgsSize returns the number of bytes that the caller has set aside for the function above the
+// return address: for arguments and results on the stack, and to spill arguments that come in
+// registers. It is 0 if that is not known.
 func (f Func) ArgsSize() uintptr { return uintptr(max(int32(f.t.u32(f.rec+fnArgs)), 0)) }
 
-// SPDelta returns how many bytes above SP the slot lies that holds the return
-// address, when the instruction at pc is about to run. At a function's entry it
-// is 0. In a function with FuncFlagSPWrite it holds only up to the instruction
-// that loads SP. It reports false if the table does not say.
+// SPDelta returns the distance in bytes from SP up to the slot of the return address when the
+// instruction at pc is about to run. At a function's entry it is 0. In a function with
+// FuncFlagSPWrite it is valid only up to the instruction that loads SP. ok is false if the table
+// does not say.
 func (f Func) SPDelta(pc uintptr) (delta int32, ok bool) {
 	return f.value(f.t.u32(f.rec+fnPCSP), pc)
 }
 
-// Returns reports whether ra, in the word that [Func.SPDelta] names, can be the return
-// address of the function at pc, or of what is no function: it must be behind a call, or
-// behind a function's first byte, as the runtime makes up returns to goexit. Where code was
-// overwritten, or is data, SP may not be what the table means. Of a function that moves SP by
-// hand only its first instruction has that SP; behind it ra must be where a direct call of the
-// function returns to. What [OnReturn] lets functions return to is not called. ra is in mapped
-// memory. Any context.
+// Returns reports whether ra, found in the word that [Func.SPDelta] names, can be the return
+// address of the function at pc, or of an address that is no function. ra must follow a call, or a
+// function's first byte, as in the returns to goexit that the runtime makes up. If code was
+// overwritten, or pc is in data, SP may not be what the table means. In a function that moves SP by
+// hand, only the first instruction has that SP; after it, ra must be where a direct call of the
+// function returns to. For the thunk of [OnReturn], which nothing calls, any ra counts. ra must be
+// in mapped memory. Any context.
 func (t PCTable) Returns(pc, ra uintptr) bool {
 	caller, ok := t.Find(ra - 1)
 	if !ok {
@@ -241,10 +234,9 @@ func (t PCTable) Returns(pc, ra uintptr) bool {
 	return ra-1 == caller.Entry() || Native().behindCall(ra)
 }
 
-// PCData returns the value of the function's i'th PCDATA table at pc. It
-// reports false if there is no such table or it does not cover pc. Most tables
-// use -1 for "nothing here". For a call's entry pc is inside the call
-// instruction: the return address - 1.
+// PCData returns the value of the function's i'th PCDATA table at pc. ok is false if there is no
+// such table or it does not cover pc. Most tables use -1 for "nothing here". For the entry of a
+// call, pc is inside the call instruction: the return address - 1.
 func (f Func) PCData(i uint32, pc uintptr) (v int32, ok bool) {
 	if i >= f.t.u32(f.rec+fnNPCData) {
 		return -1, false
@@ -256,8 +248,8 @@ func (f Func) PCData(i uint32, pc uintptr) (v int32, ok bool) {
 	return f.value(f.t.u32(uint32(off)), pc)
 }
 
-// PCDataSpan is PCData that also returns the first address behind pc for which the value
-// may be another one, for who wants all values of a function.
+// PCDataSpan is PCData that also returns the first address after pc at which the value may differ,
+// for callers that want all values of a function.
 func (f Func) PCDataSpan(i uint32, pc uintptr) (v int32, end uintptr, ok bool) {
 	if i >= f.t.u32(f.rec+fnNPCData) {
 		return -1, f.End(), false
@@ -269,8 +261,8 @@ func (f Func) PCDataSpan(i uint32, pc uintptr) (v int32, end uintptr, ok bool) {
 	return f.span(f.t.u32(uint32(off)), pc)
 }
 
-// FuncData returns the i'th FUNCDATA of the function as a number of bytes from
-// the symbol go:func.*. It reports false if the function has none.
+// FuncData returns the i'th FUNCDATA of the function as an offset in bytes from the symbol
+// go:func.*. ok is false if the function has none.
 func (f Func) FuncData(i uint32) (off uint32, ok bool) {
 	if i >= uint32(f.t.u8(f.rec+fnNFuncData)) {
 		return 0, false
@@ -283,10 +275,9 @@ func (f Func) FuncData(i uint32) (off uint32, ok bool) {
 	return off, off != 1<<32-1
 }
 
-// FileLine returns the source file and line of the instruction at pc: those of
-// the innermost inlined call, if there are any. file is a part of the table. It
-// reports false where the table says nothing, as in the padding after a
-// function.
+// FileLine returns the source file and line of the instruction at pc: those of the innermost
+// inlined call, if there are any. file is a part of the table. ok is false where the table says
+// nothing, as in the padding after a function.
 func (f Func) FileLine(pc uintptr) (file []byte, line int32, ok bool) {
 	t := f.t
 	no, ok1 := f.value(t.u32(f.rec+fnPCFile), pc)
@@ -305,16 +296,15 @@ func (f Func) FileLine(pc uintptr) (file []byte, line int32, ok bool) {
 	return t.cstring(t.files, t.pcs, off), line, true
 }
 
-// value reads the pc-value table at offset off of the pc tables: pairs of
-// variable-length numbers, a zigzag difference of the value and a difference of
-// the pc in units of the smallest instruction. It ends with a zero byte. Each
-// turn uses up two bytes at least, so the loop ends.
+// value reads the pc-value table at offset off of the pc tables: pairs of variable-length numbers,
+// a zigzag difference of the value and a difference of the pc in units of the smallest instruction.
+// It ends with a zero byte. Each turn consumes two bytes at least, so the loop ends.
 func (f Func) value(off uint32, pc uintptr) (v int32, ok bool) {
 	v, _, ok = f.span(off, pc)
 	return v, ok
 }
 
-// span is value that also returns where the value ends.
+// span is value that also returns where the value's range ends.
 func (f Func) span(off uint32, pc uintptr) (v int32, end uintptr, ok bool) {
 	t := f.t
 	size := t.funcs - t.pcs
@@ -356,7 +346,7 @@ func (t *PCTable) varint(p, end uint32) (v, next uint32) {
 	return 0, 0
 }
 
-// cstring returns the bytes up to the next NUL from off of the part [lo, hi).
+// cstring returns the bytes from off up to the next NUL in the part [lo, hi).
 func (t *PCTable) cstring(lo, hi, off uint32) []byte {
 	if off >= hi-lo || uint64(hi) > uint64(len(t.tab)) {
 		return nil
@@ -370,8 +360,8 @@ func (t *PCTable) cstring(lo, hi, off uint32) []byte {
 	return nil
 }
 
-// u8, u32 and u64 read the table, least significant byte first. Outside it they
-// read 0, which every caller treats as it would treat a damaged field.
+// u8, u32 and u64 read the table, least significant byte first. Outside it they return 0, which
+// every caller treats like a damaged field.
 
 func (t *PCTable) u8(off uint32) byte {
 	if uint64(off) >= uint64(len(t.tab)) {

@@ -2,29 +2,28 @@ package tracer
 
 import "unsafe"
 
-// The records of one stack: the fast loop, which stops at the first record that
-// does not pass all guards, and what is said then of that one record. So the
-// reasons cost the loop nothing.
+// The records of one stack: the fast loop stops at the first record that fails a guard, and only
+// that one record is then examined for the reason. So the reasons cost the loop nothing.
 
 // chaser is the state of the fast loop, shared with load_amd64.s.
 type chaser struct {
-	fp       uintptr // the record to look at next
+	fp       uintptr // the next record
 	min      uintptr // lowest word index, from lo, where it may be
 	negLo    uintptr // -lo of the current stack
-	span     uintptr // word indices below this have both words in the stack
+	span     uintptr // word indexes below this have both words in the stack
 	negText  uintptr // -TextLo
 	textSpan uintptr // TextHi - TextLo
-	meta     uintptr // Kind and Stack as they lie in a Frame
+	meta     uintptr // Kind and Stack in their places in a Frame
 	n        uintptr // frames stored
 	fault    uintptr // 1: the record at fp cannot be read
-	negExact uintptr // minus the lowest address where a RuleExact function is
-	nearest  uintptr // the smallest distance of a return address from there
+	negExact uintptr // minus the lowest address of a RuleExact function
+	nearest  uintptr // the smallest distance of a return address from that
 }
 
-// follow walks the records of the stack of p from p.fp up. Either the walk goes
-// on at another place, which is in p then, or rec is the address of a trap
-// record, or the walk has ended. above is where the return address of the place
-// lies, or the word above it if that is in the list.
+// follow walks the records of p's stack from p.fp up. If the walk goes on at another place, that is
+// then in p; if the last record is a trap record, rec is its address; otherwise the walk has ended.
+// above is the address of the place's return address, or of the word above it if the return address
+// is already in the list.
 func (w *Walker) follow(p *place, above uintptr) (goOn bool, rec uintptr) {
 	cur := p.stack
 	if cur == NoStack {
@@ -61,7 +60,7 @@ func (w *Walker) follow(p *place, above uintptr) (goOn bool, rec uintptr) {
 		}
 		if c.nearest <= w.exact.span && w.exact.span != 0 {
 			if i := w.exactFrom(w.first); i+1 < w.N {
-				// What follows was walked as if it had been called there.
+				// What follows was walked as if the code had been called there.
 				f, ra := &w.Frames[i], &w.Frames[i+1]
 				w.N = i + 1
 				w.exactAt(p, ra.Addr, f.FP+16, ra.FP)
@@ -82,26 +81,26 @@ func (w *Walker) follow(p *place, above uintptr) (goOn bool, rec uintptr) {
 	}
 	goOn, rec = w.endAt(p, c.fp, last, above)
 	if !goOn && w.N == len(w.Frames) && !w.End.Complete() && !(rec != 0 && w.restorer(p)) {
-		// The walk may have come to its end just as the room did, or have room for one
-		// more, as the last is no frame.
+		// The walk may have ended just as the frames ran out, or there may be room for one more, as
+		// the last is no frame.
 		w.stop(EndLimit, c.fp)
 		return false, 0
 	}
 	return goOn, rec
 }
 
-// topSlack is how far below a stack's top, in bytes, the zeros of its entry stub
-// may lie: the stub may keep some words above them.
+// topSlack is how far below a stack's top, in bytes, the zeros of its entry stub may lie, as the
+// stub may keep some words above them.
 const topSlack = 64
 
-// endAt says why the record at fp was not followed, or that it is a trap
-// record (whose address it then returns), or where a rule leads. last is the
-// record before it on this stack, or 0; above is then as in follow.
+// endAt finds out why the record at fp was not followed. If it is a trap record, rec is its
+// address; if a rule leads on, p is the next place. last is the previous record on this stack, or
+// 0; above is then as in follow.
 func (w *Walker) endAt(p *place, fp uintptr, last, above uintptr) (goOn bool, rec uintptr) {
 	cur := p.stack
 	if fp == 0 {
-		// The entry stub zeroed FP, pushed a zero return address and called:
-		// it lies right above the record of the function that was called.
+		// The entry stub zeroed FP, pushed a zero return address and called: the zero lies right
+		// above the record of the called function.
 		if last != 0 {
 			above = last + 16
 		}
@@ -145,7 +144,7 @@ func (w *Walker) endAt(p *place, fp uintptr, last, above uintptr) (goOn bool, re
 	case ra == 0 && bp == 0 && s.Hi-fp <= topSlack:
 		w.stop(EndZero, 0)
 	case !w.inText(ra) && w.N < len(w.Frames) && w.lastRule() == RuleExact:
-		// What was interrupted was no code.
+		// The interrupted pc was no code.
 		w.exactAt(p, ra, fp+16, bp)
 		return true, 0
 	default:
@@ -168,7 +167,7 @@ func (w *Walker) chase() {
 		w.N += int(c.n)
 		return
 	}
-	part := w.Arch.or().MinInstruction - 1 // bits that no address of code has
+	part := w.Arch.or().MinInstruction - 1 // bits that are 0 in each code address
 	for w.N < len(w.Frames) {
 		t := c.fp + c.negLo
 		t = t>>3 | t<<61 // alignment and both bounds in one compare

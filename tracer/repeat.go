@@ -1,9 +1,8 @@
 package tracer
 
-// A trace that comes again takes one short line. Whether it is the same is told by a
-// digest of all that the trace says before its registers, made as it is written: so
-// the trace to come is compared by saying it once without sending, and no copy of the
-// one before is kept.
+// A trace that equals the previous one takes one short line. A digest tells: it covers everything
+// that the trace says before its registers, and is made while the trace is written. So the next
+// trace is compared by writing it once without sending, and no copy of the previous one is kept.
 
 // mix adds v to a digest.
 func mix(d, v uint64) uint64 {
@@ -21,10 +20,10 @@ func (w *Writer) beginDigest(kind TraceKind, ctx Context, thread uint32, gorouti
 	w.mix(goroutine)
 }
 
-// Compare asks whether the trace to come may be the one before once more, as far as
-// these can tell; pc is frame 0's address. If it may, then Reason, Cause, Mem, Frame
-// and Stop compare instead of writing, until Repeat. It never may in other forms than
-// Compact, nor if the kernel ends with the trace.
+// Compare asks whether the next trace may equal the previous one, as far as its arguments tell; pc
+// is frame 0's address. If it may, then Reason, Cause, Mem, Frame and Stop compare instead of
+// writing, until Repeat. It returns false in forms other than Compact, and if the kernel ends with
+// the trace.
 func (w *Writer) Compare(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64, pc uintptr) bool {
 	c := &w.c
 	if w.Form != Compact || kind != KindNMI && kind != KindTrace ||
@@ -36,8 +35,8 @@ func (w *Writer) Compare(seq uint32, kind TraceKind, ctx Context, thread uint32,
 	return true
 }
 
-// Repeat ends what Compare has begun. If all was the same it writes one short line,
-// which is the trace, and returns true. Otherwise nothing has been written.
+// Repeat ends the comparison that Compare began. If the traces were equal it writes one short line,
+// which is the whole trace, and returns true. Otherwise nothing was written.
 func (w *Writer) Repeat() bool {
 	c := &w.c
 	c.comparing = false

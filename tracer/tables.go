@@ -5,8 +5,8 @@ import "unsafe"
 // Memory is Size bytes at the address At.
 type Memory struct{ At, Size uintptr }
 
-// Tables returns where the tables lie that the package needs for a trace, and never writes to:
-// a kernel that keeps copies of what it needs in order to die keeps these too. Any context.
+// Tables returns where the tables lie that the package needs for a trace and never writes to. A
+// kernel that keeps copies of what it needs in order to die keeps these, too. Any context.
 func Tables() [9]Memory {
 	return [...]Memory{
 		{uintptr(unsafe.Pointer(&kindNames)), unsafe.Sizeof(kindNames)},

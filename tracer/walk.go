@@ -2,23 +2,20 @@ package tracer
 
 import "unsafe"
 
-// The walk. A compiler that keeps frame pointers makes of each stack a linked
-// list: the word at FP is the caller's FP, the word above it the return
-// address into the caller. The walk follows that list and believes none of it:
-// before a record is used it must be aligned, lie with both of its words in
-// the stack that the walk is on, and be above the record before it; before a
-// return address is used it must lie in the text. So a walk reads only inside
-// the table of stacks, each stack only upwards and each stack only once, and
-// ends after a bounded number of steps whatever the memory holds.
+// The walk. A compiler that keeps frame pointers turns each stack into a linked list: the word at
+// FP is the caller's FP, the word above it the return address into the caller. The walk follows
+// that list but checks everything. Before it uses a record, the record must be aligned, lie with
+// both of its words in the current stack, and be above the previous record; before it uses a return
+// address, that must lie in the text. So a walk reads only inside the table of stacks, each stack
+// only upwards and only once, and ends after a bounded number of steps whatever the memory holds.
 //
-// The list ends where the entry stub made it end, at the top of the stack: a
-// record of two zeros, or, where calls push the return address, a frame pointer of 0
-// with a return address of 0 above the last record. Zeros anywhere else are what
-// somebody has written over the stack, and no end.
+// The list ends where the entry stub made it end, at the top of the stack: a record of two zeros,
+// or, on CPUs whose calls push the return address, a frame pointer of 0 with a return address of 0
+// above the last record. Zeros anywhere else mean that the stack was overwritten, and are no end.
 //
-// One stack is left for another only through a trap frame or a function that is
-// marked for it (marks.go). A trap's entry code makes its stack look like this
-// (addresses grow upwards), then sets FP to the record:
+// The walk leaves one stack for another only through a trap frame or a function that is marked for
+// it (marks.go). A trap's entry code makes its stack look like this (addresses grow upwards), then
+// sets FP to the record:
 //
 //	     PC, SP   of the interrupted code, the pc exact; LR too where there is one.
 //	              Arch.Trap says where each of them is and where the record ends
@@ -27,15 +24,15 @@ import "unsafe"
 //	 +8  TrapMark in the place of a return address
 //	 +0  FP       the interrupted frame pointer, in the place of a saved one
 //
-// TrapMark is no address, so it stops the fast loop just where any bad return
-// address would, and trap frames cost the common case nothing.
+// TrapMark is no address, so it stops the fast loop just as any bad return address would, and trap
+// frames cost the common case nothing.
 //
-// Who runs a program may put such a record where no trap made one: a switch by a
-// call (VectorCall), the entry of a system call (VectorSyscall), the stack that a
-// signal handler starts on (VectorSignal).
+// A kernel may also put such a record where no trap made one: a switch by a call (VectorCall), the
+// entry of a system call (VectorSyscall), the stack on which a signal handler starts
+// (VectorSignal).
 
-// TrapMark stands in a trap record in the place of the return address: the
-// bytes "zf1trap" with 0xf1 on top, which no canonical address has.
+// TrapMark takes the place of the return address in a trap record: the bytes "zf1trap" with 0xf1 on
+// top, which no canonical address has.
 const TrapMark uintptr = 0xf1_7061_7274_3166_7a
 
 // Offsets in a trap record that are the same on each CPU, in bytes.
@@ -47,11 +44,10 @@ const (
 // maxTrapWords is the largest number of words of a trap record.
 const maxTrapWords = 9
 
-// inLR, in the place of an address, says that a return address is in LR.
+// inLR, in the place of an address, says that the return address is in LR.
 const inLR = 1
 
-// Walker holds what a walk needs and what it found. It can be reused; Walk
-// resets the results.
+// Walker holds what a walk needs and what it finds. It can be reused; Walk resets the results.
 type Walker struct {
 	// Arch is the CPU whose stacks are walked; nil: Native.
 	Arch *Arch
@@ -59,79 +55,76 @@ type Walker struct {
 	Stacks []Stack
 	// TextLo and TextHi bound the text: TextLo <= pc < TextHi.
 	TextLo, TextHi uintptr
-	// Load reads the word at an 8-byte aligned address. With nil the walk
-	// reads memory directly, which is the fastest; then whoever handles page
-	// faults and general protection faults must honour Fixup.
+	// Load reads the word at an 8-byte aligned address. With nil the walk reads memory directly,
+	// which is fastest; then the handlers of page faults and general protection faults must consult
+	// Fixup.
 	Load func(addr uintptr) (word uintptr, ok bool)
-	// SPDelta, when not nil, returns the size in bytes of the function's frame at an
-	// exact pc, as Go's pcsp table has it: the distance from SP up to the return address,
-	// or with a link register to what SP is in the caller. With it the first frame on
-	// each stack is right even where the function has no record: leaves, prologues,
-	// epilogues.
+	// SPDelta, when not nil, returns the size in bytes of the function's frame at an exact pc, as
+	// in Go's pcsp table: the distance from SP up to the return address, or with a link register to
+	// the caller's SP. It makes the first frame on each stack right even if the function has no
+	// record: in leaves, prologues, epilogues.
 	SPDelta func(pc uintptr) (delta uintptr, ok bool)
 	// Returns, when not nil, reports whether ra, found where SPDelta says, can be the return
-	// address of the function at an exact pc, or of what is no code there. Where SP is moved by
+	// address of the function at an exact pc, or of an address that is no code. If SP is moved by
 	// hand (FuncFlagSPWrite), or code was overwritten, any word may lie there. See
 	// [PCTable.Returns].
 	Returns func(pc, ra uintptr) bool
-	// Plain leaves SPDelta aside: frame pointers only.
+	// Plain ignores SPDelta: frame pointers only.
 	Plain bool
-	// Marks are the functions in which a walk needs a rule. They do not overlap.
-	// A table that a walk has used does not change; it may be replaced.
+	// Marks are the functions in which a walk needs a rule. They do not overlap. Do not change a
+	// table that a walk has used; replace it.
 	Marks []Mark
-	// Saved, when not nil, tells where the code goes on that a RuleSaved
-	// function left. ra is the last frame's address, in that function; slot the
-	// address of the word above the last return address, which is the stack
-	// pointer that the function had in its call (Go's mcall keeps the g there);
-	// it may be in no stack. The answer is what WalkCaller takes: pc a return address, sp and fp
-	// what SP and FP will be there. It must lie in a stack that the walk has not
-	// been on. pc is 0 if no code waits there any more: the walk is then complete,
-	// with EndZero.
+	// Saved, when not nil, tells where the code that a RuleSaved function left goes on. ra is the
+	// last frame's address, in that function; slot is the address of the word above the last return
+	// address, which was the function's stack pointer in its call (Go's mcall keeps the g there);
+	// it may be in no stack. The results are the arguments of WalkCaller: pc a return address, sp
+	// and fp the values of SP and FP there. They must lie in a stack that the walk has not visited.
+	// pc is 0 if no code waits there any more: the walk is then complete, with EndZero.
 	Saved func(ra, slot uintptr) (pc, sp, fp uintptr, ok bool)
-	// Switching, when not nil, is asked about an exact pc in a RuleSaved function,
-	// with SP and FP there. If the function is just then between two stacks, so
-	// that the two registers do not belong together, it answers as Saved does.
-	// Otherwise ok is false.
+	// Switching, when not nil, is asked about an exact pc in a RuleSaved function, with SP and FP
+	// there. If the function is just then between two stacks, so that the two registers do not
+	// belong together, it answers as Saved does. Otherwise ok is false.
 	Switching func(pc, sp, fp uintptr) (ra, rsp, rbp uintptr, ok bool)
-	// Entry, when not nil, is asked about an exact pc with EntryLo <= pc < EntryHi: the
-	// code by which traps and system calls come in and go out, where SP, FP and the pc
-	// tables need not belong together. rec is the address of the trap record that has led
-	// there, 0 for the pc that the walk starts with.
+	// Entry, when not nil, is asked about an exact pc with EntryLo <= pc < EntryHi: the entry and
+	// exit code of traps and system calls, in which SP, FP and the pc tables may not belong
+	// together. rec is the address of the trap record that led there, 0 for the pc that the walk
+	// starts with.
 	Entry func(pc, sp, fp, rec uintptr) (at Interrupted, state EntryState)
 	// EntryLo and EntryHi bound that code.
 	EntryLo, EntryHi uintptr
-	// Unknown, when not nil, is told of a trap record that leads to no stack of the table,
-	// with SP there. It may fill in a row for that stack, of which the walk has seen none.
+	// Unknown, when not nil, is called for a trap record that leads to no stack of the table, with
+	// SP there. It may fill in a row for that stack, provided that the walk has not seen the row.
 	Unknown func(rec, sp uintptr)
-	// Frames receives the frames, innermost first. Its length is the limit of
-	// the walk, unless Outer says otherwise. FP is set for each kind but Trap, SP only
-	// for PC, Vector and Error only for Trap; other fields keep what they held.
+	// Frames receives the frames, innermost first. Its length is the limit of the walk, unless
+	// Outer is set. FP is set for each kind but Trap, SP only for PC, Vector and Error only for
+	// Trap; other fields keep their old values.
 	Frames []Frame
-	// Outer, when not 0, has the walk go on to its end whatever the length of Frames, and
-	// keep both ends of a deep stack (ends.go): the Outer outermost frames, 3 at least,
-	// and the len(Frames) - 2*Outer innermost, 2 at least. Folded frames count as one. Each stack of the table is read once, so the walk is bounded by their sizes.
+	// Outer, when not 0, makes the walk go on to its end whatever the length of Frames, and keep
+	// both ends of a deep stack (ends.go): the Outer outermost frames, 3 at least, and the
+	// len(Frames) - 2*Outer innermost, 2 at least. A folded frame counts as one. Each stack of the
+	// table is read once, so their sizes bound the walk.
 	Outer int
 
 	// N is the number of frames in Frames.
 	N int
-	// LeftOut is the number of frames that Outer has left out, before
-	// Frames[len(Frames) - 2*Outer].
+	// LeftOut is the number of frames left out because of Outer, before Frames[len(Frames) -
+	// 2*Outer].
 	LeftOut uint64
 	// End says why the walk stopped.
 	End End
-	// EndValue is the offending value: the frame pointer for misaligned,
-	// outside, backward and unreadable, the return address for text, the
-	// stack pointer for revisit (the frame pointer where that alone led back).
+	// EndValue is the offending value: the frame pointer for misaligned, outside, backward and
+	// unreadable, the return address for text, the stack pointer for revisit (the frame pointer if
+	// that alone led back).
 	EndValue uintptr
 
 	c      chaser
-	first  int    // index of the first frame of the place where the walk stands
+	first  int    // index of the first frame of the current place
 	deep   bool   // Frames has been full
 	left   uint64 // bit i: the walk has been on stack i
 	marked reach  // of all Marks
 	exact  reach  // of those with RuleExact
 	table  struct {
-		at uintptr // the Marks that the two are of: an address, and a length
+		at uintptr // the Marks that the two were computed from: an address, and a length
 		n  int
 	}
 }
@@ -140,16 +133,16 @@ type Walker struct {
 type EntryState uint8
 
 const (
-	// EntryNone: as any other code.
+	// EntryNone: like any other code.
 	EntryNone EntryState = iota
-	// EntryRecord: the frame pointer leads to a record, and the pc tables do not hold.
+	// EntryRecord: the frame pointer leads to a record, and the pc tables are not valid.
 	EntryRecord
-	// EntryBare: it does not, as that of the entry is not made yet or not any more. The
-	// walk goes on as if there was one of the Interrupted.
+	// EntryBare: the frame pointer leads to no record, because the entry has not made it yet or has
+	// removed it. The walk goes on as if there were one with the Interrupted.
 	EntryBare
 )
 
-// Interrupted is what a trap record says of the interrupted code.
+// Interrupted is what a trap record says about the interrupted code.
 type Interrupted struct {
 	Vector, Error uint32
 	PC, SP, FP    uintptr
@@ -158,24 +151,24 @@ type Interrupted struct {
 
 // place is where a walk stands before it follows records.
 type place struct {
-	kind       Kind // how pc was found; 0: its frame is in the list, fp is a record's address
+	kind       Kind // how pc was found; 0: its frame is already in the list, fp is a record's address
 	pc, sp, fp uintptr
 	lr         uintptr // at an exact pc, with a link register
-	stack      int     // the stack that it is on, or NoStack
+	stack      int     // the stack of the place, or NoStack
 	rec        uintptr // the trap record that led to it, or 0
-	floor      uintptr // when that is the stack of the place before: nothing below is older
-	fresh      bool    // the walk must not have been on the stack, not even just now
+	floor      uintptr // if that is the previous place's stack, too: nothing below is older
+	fresh      bool    // the walk must not have been on the stack before, not even just now
 }
 
-// Walk walks from an exact pc with the stack pointer sp and the frame pointer
-// fp, and fills Frames, N, End and EndValue.
+// Walk walks from an exact pc with the stack pointer sp and the frame pointer fp. It sets Frames,
+// N, End and EndValue.
 func (w *Walker) Walk(pc, sp, fp uintptr) { w.walk(PC, pc, sp, fp, 0) }
 
 // WalkLR is Walk for a CPU with a link register, which holds lr.
 func (w *Walker) WalkLR(pc, sp, fp, lr uintptr) { w.walk(PC, pc, sp, fp, lr) }
 
-// WalkCaller is Walk for code that is in a call: ra is the call's return
-// address, sp and fp are what SP and FP will be there.
+// WalkCaller is Walk for code that is in a call: ra is the call's return address, sp and fp are the
+// values of SP and FP there.
 func (w *Walker) WalkCaller(ra, sp, fp uintptr) { w.walk(RA, ra, sp, fp, 0) }
 
 func (w *Walker) walk(kind Kind, pc, sp, fp, lr uintptr) {
@@ -183,8 +176,7 @@ func (w *Walker) walk(kind Kind, pc, sp, fp, lr uintptr) {
 	if w.table.at != uintptr(unsafe.Pointer(unsafe.SliceData(w.Marks))) || w.table.n != len(w.Marks) {
 		w.spans()
 	}
-	// Field by field: a literal is built elsewhere and copied, and the copy waits
-	// for the stores.
+	// Field by field: a literal is built elsewhere and copied, and the copy waits for the stores.
 	var p place
 	p.kind, p.pc, p.sp, p.fp, p.lr, p.stack = kind, pc, sp, fp, lr, w.locate(sp, fp)
 	cur := NoStack
@@ -225,21 +217,19 @@ func (w *Walker) walk(kind Kind, pc, sp, fp, lr uintptr) {
 	}
 }
 
-// locate returns the stack that code with these two registers is on.
+// locate returns the stack of code with these two registers.
 func (w *Walker) locate(sp, fp uintptr) int {
 	if i := w.find(sp); i != NoStack {
 		return i
 	}
-	// An overflow has left its stack: SP is in the guard page, the frame
-	// pointer still in the stack.
+	// After an overflow SP is in the guard page, and the frame pointer still in the stack.
 	return w.find(fp)
 }
 
-// caller adds the caller of the function at p where the frame-pointer chain does
-// not pass by its return address: the chain would miss it. It returns where the
-// function's return address lies, or the address of the word above it when the
-// caller has been added. If the return address is an exact pc, or the function is
-// between two stacks, p is the next place instead.
+// caller adds the caller of the function at p if the frame-pointer chain does not pass by its
+// return address and so would miss it. It returns the address of the function's return address, or
+// of the word above it if the caller has been added. If the return address is an exact pc, or the
+// function is between two stacks, it sets p to the next place instead.
 func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 	if p.kind == PC && w.Switching != nil && w.rule(PC, p.pc) == RuleSaved {
 		pc, sp, fp, ok := w.Switching(p.pc, p.sp, p.fp)
@@ -254,7 +244,7 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 			return p.sp, false
 		case EntryBare:
 			if at.PC == p.pc && at.SP == p.sp {
-				break // a trap's frame has been written over by that of one inside it
+				break // a nested trap has overwritten the trap's frame
 			}
 			return p.sp, w.interrupted(p, 0, &at)
 		}
@@ -278,8 +268,7 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 	}
 	rule := w.rule(p.kind, p.pc)
 	if rule != 0 && rule != RuleExact && !w.holds(p.stack, p.fp&^7) {
-		// It has changed SP without FP, or has no caller: what the tables say
-		// of its SP does not hold.
+		// The function has changed SP without FP, or has no caller: the tables' SP is not valid.
 		return p.sp, false
 	}
 	ra, ok := w.word(slot)
@@ -294,14 +283,14 @@ func (w *Walker) caller(p *place) (above uintptr, goOn bool) {
 		return p.sp, false
 	case ok && w.inText(ra):
 		w.add(RA, ra, 0, p.fp, p.stack)
-		p.floor = slot + 8 // the caller's record is above what its call has pushed
+		p.floor = slot + 8 // the caller's record is above the words that its call pushed
 		return slot + 8, false
 	}
 	return slot, false
 }
 
-// exactAt makes p the place of an exact pc further up on the same stack. With a link
-// register, what its SP and LR were is not known: a leaf there misses its caller.
+// exactAt sets p to the place of an exact pc further up on the same stack. With a link register,
+// its SP and LR are not known, so a leaf there misses its caller.
 func (w *Walker) exactAt(p *place, pc, sp, fp uintptr) {
 	*p = place{kind: PC, pc: pc, sp: sp, fp: fp, stack: p.stack, floor: sp}
 	if w.Arch.or().LinkRegister {
@@ -309,10 +298,10 @@ func (w *Walker) exactAt(p *place, pc, sp, fp uintptr) {
 	}
 }
 
-// trap makes p the place that the trap record at rec interrupted. It reports
-// whether the walk can go on there.
+// trap sets p to the place that the trap record at rec interrupted. It reports whether the walk can
+// go on there.
 func (w *Walker) trap(p *place, rec uintptr) bool {
-	// All of the record must be on the stack that it was found on.
+	// The whole record must be on the stack that it was found on.
 	t := &w.Arch.or().Trap
 	if hi := w.Stacks[p.stack].Hi; hi-rec < t.Size {
 		w.stop(EndOutside, rec)
@@ -333,7 +322,7 @@ func (w *Walker) trap(p *place, rec uintptr) bool {
 	return w.interrupted(p, rec, &Interrupted{uint32(v[trapVector/8]), uint32(v[trapError/8]), v[t.PC/8], v[t.SP/8], v[0], v[t.LR/8]})
 }
 
-// interrupted makes p the place that a trap has interrupted. rec is its record's address,
+// interrupted sets p to the place that a trap interrupted. rec is the address of the trap's record,
 // or 0 if it has none. It reports whether the walk can go on there.
 func (w *Walker) interrupted(p *place, rec uintptr, at *Interrupted) bool {
 	if !w.add(Trap, at.PC, 0, 0, p.stack) {
@@ -346,8 +335,8 @@ func (w *Walker) interrupted(p *place, rec uintptr, at *Interrupted) bool {
 		kind = RA
 	}
 	if rec != 0 {
-		// On the stack that it interrupted, only what is above the trap record can be
-		// older than the trap, or on its last two words where code has made the record.
+		// If the trap interrupted its own stack, only what is above the trap record can be older
+		// than the trap; if code made the record, that may begin in its last two words.
 		floor = rec + w.Arch.or().Trap.Size - 16
 	}
 	stack := w.locate(at.SP, at.FP)
@@ -359,9 +348,9 @@ func (w *Walker) interrupted(p *place, rec uintptr, at *Interrupted) bool {
 	return true
 }
 
-// restorer reports whether the last frame is a return address on the stack of p that is
-// in a RuleRestorer function: what led there was no call. The first frame of the place is
-// never one, as it was not found on the stack.
+// restorer reports whether the last frame is a return address on p's stack in a RuleRestorer
+// function, so that no call led there. The first frame of the place is never one, as it was not
+// found on the stack.
 func (w *Walker) restorer(p *place) bool {
 	first := w.first
 	if p.kind != 0 {
@@ -374,13 +363,13 @@ func (w *Walker) restorer(p *place) bool {
 	return f.Kind == RA && w.rule(PC, f.Addr) == RuleRestorer
 }
 
-// returnSlot returns the address of the word that holds the return address of the function
-// that runs at pc with the stack pointer sp, inLR if no word does, or 0 if that is not known.
+// returnSlot returns the address of the word with the return address of the function at pc with the
+// stack pointer sp, inLR if the register has it, or 0 if it is not known.
 func (w *Walker) returnSlot(kind Kind, pc, sp uintptr) uintptr {
 	a := w.Arch.or()
 	if !w.inText(pc) {
-		// A call or jump to what is no code (nil, data): nothing has run
-		// there, so the return address is still where the call has left it.
+		// After a call or jump to an address that is no code (nil, data) nothing has run, so the
+		// return address is still where the call left it.
 		if a.LinkRegister {
 			return inLR
 		}
@@ -393,7 +382,7 @@ func (w *Walker) returnSlot(kind Kind, pc, sp uintptr) uintptr {
 		return 0
 	}
 	if kind == RA {
-		pc-- // the call itself: a function may end with it
+		pc-- // the call itself, which may be the function's last instruction
 	}
 	delta, ok := w.SPDelta(pc)
 	switch {
@@ -425,7 +414,7 @@ func (w *Walker) stop(e End, v uintptr) { w.End, w.EndValue = e, v }
 
 func (w *Walker) inText(pc uintptr) bool { return pc-w.TextLo < w.TextHi-w.TextLo }
 
-// find returns the index of the stack that holds the address a, or NoStack.
+// find returns the index of the stack that contains the address a, or NoStack.
 func (w *Walker) find(a uintptr) int {
 	for i := range w.Stacks[:min(len(w.Stacks), MaxStacks)] {
 		if w.Stacks[i].Contains(a) {
@@ -435,8 +424,8 @@ func (w *Walker) find(a uintptr) int {
 	return NoStack
 }
 
-// atTop reports whether the word at a lies in stack i so near to the top that its
-// entry stub may have written it.
+// atTop reports whether the word at a lies in stack i, close enough to the top that the entry stub
+// may have written it.
 func (w *Walker) atTop(i int, a uintptr) bool {
 	return w.holds(i, a) && w.Stacks[i].Hi-a <= topSlack
 }

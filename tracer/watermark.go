@@ -2,17 +2,15 @@ package tracer
 
 import "unsafe"
 
-// Watermarks. A stack that is about to be used is filled with a signature;
-// later, the lowest word that is no longer the signature marks how deep the
-// stack has been used. The scan starts at the far end, the lowest address,
-// because paint can survive *below* deeper writes (a local array that is
-// skipped) but nothing is written below the deepest write; searching from the
-// top, or halving the range, finds such an island and stops too early. What the scan finds is still only a
-// lower bound, for the deepest frame may have left its lowest words alone: so
-// every report says "at least".
+// Watermarks. A stack is filled with a signature before its use; later, the lowest word that is no
+// longer the signature tells how deep the stack has been used. The scan starts at the far end, the
+// lowest address, because paint can survive *below* deeper writes (a local array that is skipped)
+// but nothing is written below the deepest write; searching from the top, or halving the range,
+// finds such an island and stops too early. What the scan finds is still only a lower bound,
+// because the deepest frame may not have written its lowest words: so every report says "at least".
 
-// Signature is the 64-bit pattern that unused stack holds. It is no canonical
-// address, so code that takes a pointer from unused stack faults at once.
+// Signature is the 64-bit pattern of unused stack. It is no canonical address, so code that takes a
+// pointer from unused stack faults at once.
 const Signature uintptr = 0x57ac_feed_57ac_d00d
 
 // Paint fills lo <= address < hi with the Signature. Both are multiples of 8,
@@ -20,9 +18,8 @@ const Signature uintptr = 0x57ac_feed_57ac_d00d
 // pointer. Any context.
 func Paint(lo, hi uintptr) { paint(lo, (hi-lo)/8, Signature) }
 
-// HighWater returns how many bytes below hi have been used: the distance from
-// hi to the lowest word in lo <= address < hi that is not the Signature. The
-// memory is mapped. Any context.
+// HighWater returns how many bytes below hi have been used: the distance from hi to the lowest word
+// in lo <= address < hi that is not the Signature. The memory must be mapped. Any context.
 func HighWater(lo, hi uintptr) uintptr {
 	n := hi - lo
 	i := unpainted(lo, n/64, Signature) * 64
@@ -34,10 +31,10 @@ func HighWater(lo, hi uintptr) uintptr {
 	return 0
 }
 
-// HighWaterPages is HighWater for a stack of many pages of size bytes each, a power of
-// two. dirty says where to look: it returns the lowest address from lo on, below hi, in a
-// page that has been written to since all of it was paint, or hi; a page table's dirty
-// bits can tell. What lies in other pages is not read. Any context that dirty may run in.
+// HighWaterPages is HighWater for a stack of many pages of size bytes each, a power of two. dirty
+// says where to look: it returns the lowest address from lo on, below hi, in a page that was
+// written to after it was painted, or hi; a page table's dirty bits can tell. Other pages are not
+// read. Any context that dirty may run in.
 func HighWaterPages(lo, hi, size uintptr, dirty func(lo, hi uintptr) uintptr) uintptr {
 	for {
 		if lo = dirty(lo, hi); lo >= hi {
@@ -51,8 +48,8 @@ func HighWaterPages(lo, hi, size uintptr, dirty func(lo, hi uintptr) uintptr) ui
 	}
 }
 
-// pointer makes a pointer of an address of the machine: such memory is no part
-// of Go's heap, and the collector neither moves nor frees it.
+// pointer turns a machine address into a pointer: such memory is no part of Go's heap, and the
+// collector neither moves nor frees it.
 func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 // Measure updates the stack's Used and returns it, in bytes. Used never falls.

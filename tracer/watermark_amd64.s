@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// No vector registers: in kernel context they are the interrupted program's.
+// No vector registers: in kernel context they hold the interrupted program's values.
 
 // func paint(base uintptr, words uintptr, signature uintptr)
 TEXT ·paint(SB), NOSPLIT|NOFRAME, $0-24
@@ -13,8 +13,8 @@ TEXT ·paint(SB), NOSPLIT|NOFRAME, $0-24
 
 // func unpainted(base uintptr, blocks uintptr, signature uintptr) (n uintptr)
 //
-// Compares with memory and branches: each pair is one operation for the CPU, and
-// none of the branches is taken while there is paint.
+// Comparing with memory and branching is one operation for the CPU, and none of the branches is
+// taken while there is paint.
 TEXT ·unpainted(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ	base+0(FP), DI
 	MOVQ	blocks+8(FP), SI

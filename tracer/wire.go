@@ -1,19 +1,17 @@
 package tracer
 
-// The trace format, version 1: what the target says to the host. This file is
-// its one description; writer.go and compact.go produce it, the host's
-// tools/wire reads it.
+// The trace format, version 1: what the target says to the host. This file is its only description;
+// writer.go and compact.go produce it, the host's tools/wire reads it.
 //
 // # Lines
 //
-// A trace is a run of lines. Each begins with the tag "zf1 " (in the compact
-// form "zf1:", "zf1;" or "zf1="), or, in the markup form, may be an element line
-// that begins with "{{{". A trace starts on a fresh line. Lines end in CR LF. The writer
-// never emits a control character but that; a reason's bytes below 0x20 and
-// 0x7f are sent as '?'. Lines of others (a program's output) may stand between
-// a trace's lines and are no part of it. Numbers are decimal, or hexadecimal
-// behind 0x; words of a memory dump are bare hexadecimal. Fields are parted by
-// one space; a reader ignores key=value fields that it does not know.
+// A trace is a run of lines. Each begins with the tag "zf1 " (in the compact form "zf1:", "zf1;" or
+// "zf1="), or, in the markup form, may be an element line that begins with "{{{". A trace starts on
+// a fresh line. Lines end in CR LF. The writer emits no other control character; a reason's bytes
+// below 0x20 and 0x7f are sent as '?'. Other lines (a program's output) may stand between a trace's
+// lines and are no part of it. Numbers are decimal, or hexadecimal after 0x; words of a memory dump
+// are bare hexadecimal. Fields are separated by one space; a reader ignores key=value fields that
+// it does not know.
 //
 // # Text form (trace=text)
 //
@@ -34,180 +32,168 @@ package tracer
 //	zf1 branch from=0xADDR to=0xADDR [cycles=N] [missed=1]
 //	zf1 done LINES crc=0xCRC
 //
-// SEQ counts the traces since boot, from 1. KIND, CONTEXT, END and LEVEL are
-// the String of [TraceKind], [Context], [End] and [Level]; the word behind #N
-// is that of [Kind]. STACK is a stack's name, or "-" for none. thread is the
-// number of the thread that ran, goroutine the runtime's number of the goroutine
-// that it ran (from 1; without one the field is left out). cpu is the number of the CPU, from 0,
-// on a machine with more than one; of says that another CPU has died, with the trace of that
-// number, and that this one was stopped for it, or had died, too: its reason says which. One that
-// did not answer has no frames and no stop line. build is the
-// ELF's GNU build ID, or "-" when it has none. A fault has a cause line, a page
-// fault's with addr. used>= is the high-water mark, a lower bound: at least so
-// many bytes have been used; so free<= is an upper one.
+// SEQ counts the traces since boot, from 1. KIND, CONTEXT, END and LEVEL are the String of
+// [TraceKind], [Context], [End] and [Level]; the word after #N is that of [Kind]. STACK is a
+// stack's name, or "-" for none. thread is the number of the thread that ran, goroutine the
+// runtime's number of the goroutine that it ran (from 1; without one the field is left out). cpu is
+// the number of the CPU, from 0, on a machine with more than one. of is the number of another CPU's
+// trace, which died first; this CPU was stopped for it, or had died, too, and its reason says
+// which. A CPU that did not answer has no frames and no stop line. build is the ELF's GNU build ID,
+// or "-" when it has none. A fault has a cause line, a page fault's with addr. used>= is the
+// high-water mark, a lower bound: at least that many bytes have been used; so free<= is an upper
+// bound.
 //
-// A mem line dumps up to three 8-byte words from ADDR upwards. A line with the
-// words at SP comes just before frame 0 and before each later pc frame, so that
-// the host can repair that frame (a leaf's caller, a prologue, an epilogue)
-// before it prints the next one; the rest of the dump, 64 words in all (16 in
-// the compact form), follows the stack table. The kernel's option trace.stack=BYTES
-// asks for more or fewer, and then for so many of each other stack too that a pc
-// frame is on, so that the host can unwind code without frame pointers. When SP is
-// in a guard page the dump starts in the next page up. It ends at the end of the
-// stack, or at a word that cannot be read.
+// A mem line dumps up to three 8-byte words from ADDR upwards. A line with the words at SP comes
+// just before frame 0 and before each later pc frame, so that the host can repair that frame (a
+// leaf's caller, a prologue, an epilogue) before it prints the next one; the rest of the dump, 64
+// words in all (16 in the compact form), follows the stack table. The kernel's option
+// trace.stack=BYTES asks for more or fewer, and then for as many of each other stack that has a pc
+// frame, so that the host can unwind code without frame pointers. When SP is in a guard page, the
+// dump starts in the next page up. It ends at the end of the stack, or at a word that cannot be
+// read.
 //
-// Behind the dump, more mem lines carry what the host needs to show the arguments of the
-// innermost frames, as far as the dump does not have it: the words where a
-// frame keeps them, and, where a word and the one behind it may be a pointer and a length,
-// the words that hold the first 32 bytes there. All these words come to BYTES at most, of
-// the kernel's option args=BYTES. Of a pc in whose place a signal handler injected a call, the
-// registers are among them: the words of the variable kernel/linux.faultRegisters, of which
-// the last two, its stack pointer and pc, must be those of the frame; and of a failed bounds
-// check what runtime.panicBounds has saved in its frame. Which word means what is not said: a reader evaluates
-// the locations that the image's DWARF has. What lies in the image's read-only segments
-// is not sent, since the ELF file has it.
+// After the dump, more mem lines carry what the host needs to show the arguments of the innermost
+// frames, unless the dump already has it: the words in which a frame keeps them, and, where a word
+// and the next one may be a pointer and a length, the words with the first 32 bytes there. All
+// these words come to BYTES at most, by the kernel's option args=BYTES. For a pc in whose place a
+// signal handler injected a call, they include the registers: the words of the variable
+// kernel/linux.faultRegisters, whose last two, the stack pointer and the pc, must be those of the
+// frame. For a failed bounds check, they include what runtime.panicBounds saved in its frame. The
+// lines do not say which word means what: a reader evaluates the locations in the image's DWARF.
+// The contents of the image's read-only segments are not sent, because the ELF file has them.
 //
-// A pc is what the CPU says: for a breakpoint (vector 3) that is the instruction
-// behind it, and likewise behind a SYSCALL (vector 257). A pc that follows an ra
-// with no trap between them is that of an instruction in whose place a signal
-// handler injected a call.
+// A pc is what the CPU reports: for a breakpoint (vector 3) and a SYSCALL (vector 257) that is the
+// next instruction. A pc that follows an ra without a trap between them is that of an instruction
+// in whose place a signal handler injected a call.
 //
-// Behind all that, event lines carry what the CPU did last before it died, the oldest first, as many as the
-// kernel's option last=N says. US is how long before the death it was, in microseconds with three decimals;
-// KIND and the keys are those of events.go, NAME the name of a system call, thread the thread that ran. A reader
-// that does not know them passes over them. The compact form has mem records instead, at addresses from
-// [EventMark] on, which no memory has; a reader that does not know these takes them for memory that nobody
-// asks for.
+// After all that, event lines carry what the CPU did last before it died, the oldest first, as many
+// as the kernel's option last=N says. US is the time before the death, in microseconds with three
+// decimals; KIND and the keys are those of events.go, NAME is the name of a system call, thread the
+// thread that ran. A reader that does not know event lines skips them. The compact form has mem
+// records instead, at addresses from [EventMark] on, which no memory has; a reader that does not
+// know them takes them for memory that nobody asks for.
 //
-// Behind them, branch lines say which branches the CPU took last before a fault, the oldest first, if it records them: from the
-// instruction that branched, to the one that it went to; cycles since the branch before, missed=1 if it was
-// mispredicted. The latest may be those of the way into the kernel. The compact form has mem records at addresses from
-// [BranchMark] on (branches.go).
+// After the events, branch lines say which branches the CPU took last before a fault, the oldest
+// first, if it records them: from is the instruction that branched, to its target, cycles the time
+// since the previous branch, and missed=1 says that it was mispredicted. The latest branches may be
+// those of the kernel's entry. The compact form has mem records at addresses from [BranchMark] on
+// (branches.go).
 //
-// A trap line stands for each place where the kernel took over or handed over by
-// a record on the stack. Vectors below 256 are the CPU's. Of the others, 256
-// (CALL) is a switch that code asked for by a call: an ra follows, and error is
-// 0. 257 (SYSCALL) is a system call, whose number error is. 258 (SIGNAL) is the
-// delivery of the signal with the number error, to code that no fault of its own
-// brought there; the signal for a fault carries that fault's vector and error
-// code. A pc follows each.
+// A trap line stands for each place where the kernel took over or handed over by a record on the
+// stack. Vectors below 256 are the CPU's. 256 (CALL) is a switch that code asked for by a call: an
+// ra follows, and error is 0. 257 (SYSCALL) is a system call, and error its number. 258 (SIGNAL) is
+// the delivery of a signal that no fault caused, and error its number; the signal for a fault
+// carries that fault's vector and error code. A pc follows all but CALL.
 //
-// A frame may be on another stack than the one before it without a trap line
-// between: the runtime's own stack switches (systemstack, mcall) leave none.
+// A frame may be on another stack than the one before it without a trap line between: the runtime's
+// own stack switches (systemstack, mcall) leave none.
 //
-// A stack of up to 96 frames is sent frame by frame. In a deeper one runs of the same
-// frame are folded: a repeat line stands behind an ra and says that N more like it follow,
-// outwards, with the same address on the same stack, at equal distances: FP is the frame
-// pointer of the last of them. Of the frames that there are then, a folded one counted as
-// one, the 64 innermost and the 32 outermost are sent, and in place of the others a line
-// says how many frames they were; thousands are parted by commas there. #N counts all
-// frames, those that are folded or left out too. A reader that does not know the two lines
-// passes over them.
+// A stack of up to 96 frames is sent frame by frame. In a deeper stack, runs of the same frame are
+// folded: a repeat line after an ra says that N more like it follow, outwards, with the same
+// address on the same stack, at equal distances; FP is the frame pointer of the last of them. Of
+// the remaining frames, a folded run counted as one, the 64 innermost and the 32 outermost are
+// sent, and a line gives the number of the others, with commas between thousands. #N counts all
+// frames, also those that are folded or left out. A reader that does not know the two lines skips
+// them.
 //
-// The ends "zero" and "goexit" are those of a complete walk: it has reached the
-// function that the entry code started, or the runtime's first frame of a
-// goroutine, which is the last frame. Neither has a value.
+// The ends "zero" and "goexit" are those of a complete walk: it has reached the function that the
+// entry code started, or the runtime's first frame of a goroutine, which is the last frame. Neither
+// has a value.
 //
-// The order is: what and where first, the walk, then the long tables. The
-// first frame is sent before the walk begins.
+// The order is: what and where, the walk, then the long tables. The first frame is sent before the
+// walk begins.
 //
 // # CRC
 //
-// crc is CRC-32 (IEEE 802.3, reflected, polynomial 0xedb88320), in the text form over the
-// trace's lines from begin up to and without done, each with its line feed and
-// without its carriage return. LINES is the number of those lines. A trace
-// without its done line was cut; one whose CRC or LINES differ is damaged. A
-// begin inside an unfinished trace ends that one: the panic path itself has
+// crc is CRC-32 (IEEE 802.3, reflected, polynomial 0xedb88320), in the text form over the trace's
+// lines from begin up to and without done, each with its line feed and without its carriage return.
+// LINES is the number of those lines. A trace without its done line was cut; one whose CRC or LINES
+// differ is damaged. A begin inside an unfinished trace ends that trace: the panic path itself has
 // faulted, and what follows is its next stage.
 //
 // # Nested panics
 //
-// When the panic path faults, a second trace follows with addresses only: no
-// mem, reg or stack lines. When that one faults too, a single line is left,
-// with neither a begin nor a done line:
+// When the panic path faults, a second trace follows with addresses only: no mem, reg or stack
+// lines. When that one faults too, a single line is left, with neither a begin nor a done line:
 //
 //	zf1 last KIND 0xPC REASON
 //
-// When that faults as well, the serial port gets a last line for people, which is no part
-// of this format: "zeroframe: the panic path itself has failed; giving up".
+// When that faults as well, the serial port gets a last line for people, which is no part of this
+// format: "zeroframe: the panic path itself has failed; giving up".
 //
-// # Of a boot before
+// # Of an earlier boot
 //
-// A crash leaves its trace in RAM, in the compact form, and the next boot of that RAM
-// sends it. In front of it stands the line
+// A crash leaves its trace in RAM, in the compact form, and the next boot of that RAM sends it.
+// Before it comes the line
 //
 //	zf1 previous N
 //
-// in every form, which is no part of the trace: that the one that begins next is of a
-// boot before this one, and the N'th, from 1, of the crashes that this RAM has seen. The
-// traces of other CPUs follow, each behind such a line. A trace has
-// the number and the build ID that it had there, and the traces of this boot neither
-// build on it nor repeat it.
+// in every form. It is no part of the trace. It says that the trace that begins next is of an
+// earlier boot, and the N'th, from 1, of the crashes that this RAM has seen. The traces of other
+// CPUs follow, each after such a line. A trace has the number and the build ID that it had in its
+// boot, and the traces of this boot neither build on it nor repeat it.
 //
 // # Markup form (trace=markup)
 //
-// LLVM symbolizer markup (https://llvm.org/docs/SymbolizerMarkupFormat.html),
-// which llvm-symbolizer --filter-markup resolves. The lines are those of the
-// text form, but that the begin line is followed by
+// LLVM symbolizer markup (https://llvm.org/docs/SymbolizerMarkupFormat.html), which llvm-symbolizer
+// --filter-markup resolves. The lines are those of the text form, except that the begin line is
+// followed by
 //
 //	{{{reset}}}
 //	{{{module:0:kernel:elf:HEX}}}
 //	{{{mmap:0xLO:0xSIZE:load:0:rx:0xLO}}}
 //
-// (these three are lines of the trace when the first follows a begin line),
-// and the frames of kinds pc and ra are written as follows, unless their address
-// is outside the mmap line's range (a call of nil: no symbolizer can help there)
+// (these three are lines of the trace when the first follows a begin line), and the frames of kinds
+// pc and ra are written as follows, unless their address is outside the mmap line's range (a call
+// of nil: no symbolizer can help there)
 //
 //	zf1 {{{bt:0:0xADDR:pc}}} sp 0xSP fp 0xFP STACK
 //	zf1 {{{bt:1:0xADDR:ra}}} fp 0xFP STACK
 //
 // # Compact form (trace=compact)
 //
-// For slow lines. A trace is a byte string, a run of records (below), cut into
-// pieces of up to 60 bytes. A piece ends behind frame 0, so that what and where are
-// out before the walk begins. Each piece is a line of a tag, its number and its
-// bytes, without blanks. The last line has another tag, and behind the bytes of the
-// string the CRC of all of them, four bytes, highest first:
+// For slow lines. A trace is a byte string, a run of records (below), cut into pieces of up to 60
+// bytes. A piece ends after frame 0, so that what and where are out before the walk begins. Each
+// piece is a line of a tag, its number and its bytes, without blanks. The last line has another
+// tag, and after the bytes of the string the CRC of all of them, four bytes, highest first:
 //
 //	zf1:NBYTES
 //	zf1;NBYTES
 //
-// The number N is one digit, the bytes are groups of five digits, in Ascii85: a
-// digit d is the character 33+d ("!" to "u"), so none is a blank or a control
-// character. Each group stands for four bytes, as a number of base 85 with the
-// highest digit first; at the end of a line, 1 to 3 bytes are the first 2 to 4 digits
-// of the group that zeros would fill up (to read it, fill up with "u"). N is 0 in the first line alone; from 1 it counts
-// to 84 and begins with 1 again. A line that is missing or damaged cuts the string there.
+// The number N is one digit, the bytes are groups of five digits, in Ascii85: a digit d is the
+// character 33+d ("!" to "u"), so none is a blank or a control character. Each group stands for
+// four bytes, as a number of base 85 with the highest digit first; at the end of a line, 1 to 3
+// bytes are the first 2 to 4 digits of the group that zeros would fill up (to read it, fill up with
+// "u"). N is 0 in the first line alone; from 1 it counts to 84 and begins with 1 again. A line that
+// is missing or damaged cuts the string there.
 //
 // ## Later traces
 //
-// A trace with a number SEQ that leaves the remainder 1 when divided by 16, the first
-// one of a boot among them, says everything. Others may build on what was sent
-// before: they have the first bytes of the build ID alone, and of the table of stacks
-// what has changed. After a trace that did not come to its end, one says everything too.
+// A trace whose number SEQ leaves the remainder 1 when divided by 16, such as the first one of a
+// boot, says everything. Others may build on what was sent before: they have only the first bytes
+// of the build ID, and only the changes of the table of stacks. The trace after an unfinished one
+// says everything, too.
 //
-// A trace that is the one before it once more is one line of nine bytes, its line
-// ending included:
+// A trace that equals the previous one is one line of nine bytes, its line ending included:
 //
 //	zf1=NCC
 //
-// N is SEQ modulo 85. CC is a check, a number of two digits, highest first: a CRC-32,
-// as below, of the CRC of the trace that is repeated and of SEQ, four bytes each,
-// highest first, modulo 7225. So a repetition whose original did not arrive is known
-// as such. The trace repeated is the last that was sent in another way than this. The
-// same are: kind, context, thread, goroutine, reason, cause, the frames with all that
-// they say, end and value, and at each pc frame the return addresses among the words
-// at SP (those words that lie in the text). Registers but those of frame 0, other
-// words and the high-water marks may have changed since, and are not known. Only a
-// trace after which the kernel goes on (of the kinds nmi and trace) is repeated so.
+// N is SEQ modulo 85. CC is a check, a number of two digits, highest first: a CRC-32, as below, of
+// the CRC of the trace that is repeated and of SEQ, four bytes each, highest first, modulo 7225. So
+// a reader recognizes a repetition whose original did not arrive. The repeated trace is the last
+// one that was not sent as a repetition. Both have the same kind, context, thread, goroutine,
+// reason, cause, frames with all their fields, end and value, and at each pc frame the same return
+// addresses among the words at SP (the words that lie in the text). Other words, the high-water
+// marks and the registers except those of frame 0 may have changed, and are not known. Only a trace
+// after which the kernel goes on (kinds nmi and trace) is repeated this way.
 //
 // ## Values
 //
-// U is an unsigned LEB128 number, B a U length with so many bytes. V is an address or
-// a word: 64 bits, coded by what has been sent in this trace before. The 64 latest
-// values are numbered from 0, the latest; at the begin, number 0 is [Signature], the
-// others are 0. The base is the address of the latest frame, or 0. Differences are
-// signed, and numbers of several bytes or of bits in two bytes have the highest first.
+// U is an unsigned LEB128 number, B a U length with as many bytes. V is an address or a word: 64
+// bits, coded relative to what was sent earlier in this trace. The 64 latest values are numbered
+// from 0, the latest; at the begin, number 0 is [Signature], the others are 0. The base is the
+// address of the latest frame, or 0. Differences are signed, and numbers of several bytes or of
+// bits in two bytes have the highest first.
 //
 //	00nnnnnn                 value n
 //	010nnnnn D8              value n plus 8 times a difference
@@ -217,9 +203,8 @@ package tracer
 //	1110snnn byte ...        n+1 bytes; s: the topmost bit is a sign
 //	1111nnnn                 n
 //
-// What is coded in the first and the last way is no new value. Nor is what belongs to
-// frame 16 and those behind it: the words that follow repeat the frames at the stack
-// pointer.
+// A value coded in the first or the last way is no new value. Nor is one that belongs to frame 16
+// or a later one: the words that follow repeat the frames at the stack pointer.
 //
 // ## Records
 //
@@ -263,33 +248,34 @@ package tracer
 //	0x10  U used; set: 0
 //	0x20  V limit; set: that of the row before in this trace
 //
-// A row that is not there is empty, as is one with the size 0. Without an 0x0b record
-// the rows sent are all. A cause, an end or a stack name means the same as in the text form.
+// A missing row is empty, as is one with the size 0. Without an 0x0b record, the rows sent are all.
+// A cause, an end or a stack name means the same as in the text form.
 //
 // # Codes on a screen
 //
-// The byte string of the compact form, without its lines, is shown as QR codes (ISO/IEC
-// 18004; package qr), of a trace that says everything. It is cut into parts of the same length,
-// the last one of at most that. A code has a head and a part:
+// The byte string of the compact form, without its lines, is shown as QR codes (ISO/IEC 18004;
+// package qr); the trace says everything. The string is cut into parts of the same length, of which
+// the last may be shorter. A code has a head and a part:
 //
 //	byte 'Z', byte parts, byte number of the part from 0, CRC, bytes of the string
 //
-// The CRC, four bytes, highest first, is that of the whole string, as behind the last line. It says
-// which parts belong together, and whether they are the trace. In the code are digits (numeric
-// mode): of 7 bytes each, the highest first, a number of 17 digits, and of 1 to 6 bytes at the end
+// The CRC, four bytes, highest first, is that of the whole string, as in the last line. It says
+// which parts belong together, and whether they make up the trace. The code holds digits (numeric
+// mode): every 7 bytes, the highest first, are a number of 17 digits, and 1 to 6 bytes at the end
 // one of 3, 5, 8, 10, 13 or 15.
 //
 // # Ends of a run
 //
-// How the program ended is not part of the format: under QEMU it is the exit
-// status (see the package qemu).
+// How the program ended is not part of the format: under QEMU it is the exit status (see the
+// package qemu).
 
-// DiedToo begins the reason of a trace of another CPU than the one that has died first, if that one
-// had died, too.
+// DiedToo begins the reason in the trace of a CPU that had died, too, when the CPU that died first
+// stopped it.
 const DiedToo = "died at the same time: "
 
 // AllGoroutines begins the line of text that ends a list of all goroutines, each with a trace of
-// the kind "trace": how many the program has, [OfThemRun], and how many of those run.
+// the kind "trace". It is followed by the number of the program's goroutines, [OfThemRun], and the
+// number of those that run.
 const (
 	AllGoroutines = "goroutines: "
 	OfThemRun     = " in all, of which run "
@@ -303,14 +289,14 @@ const (
 	CompactTag = "zf1:"
 	// CompactEnd begins the last line of the compact form.
 	CompactEnd = "zf1;"
-	// RepeatTag begins the line that stands for a trace like the one before.
+	// RepeatTag begins the line that stands for a trace that equals the previous one.
 	RepeatTag = "zf1="
 )
 
 // CompactLine is the number of bytes that one line of the compact form holds.
 const CompactLine = 60
 
-// WholeEvery is the number of traces of which one says everything in the compact form.
+// WholeEvery is how often a trace says everything in the compact form: one in so many.
 const WholeEvery = 16
 
 // Record tags of the compact form. A frame's tag is RecFrame + its Kind.
@@ -345,27 +331,26 @@ const (
 	RowAll = 1<<iota - 1
 )
 
-// RowGap is the distance of a row behind the one before, in bytes: a guard page.
+// RowGap is the distance of a row from the end of the previous one, in bytes: a guard page.
 const RowGap = 4096
 
-// What values of the compact form are coded by.
+// Limits of the coding of values in the compact form.
 const (
-	// RecentValues is how many of the latest values are known.
+	// RecentValues is the number of latest values that are known.
 	RecentValues = 64
 	// RecentFrames is the number of the first frame whose values are not among them.
 	RecentFrames = 16
 )
 
-// StackNames are the usual names of stacks, in the order of the compact form's
-// numbers. A number follows the ones that end in a dot.
+// StackNames are the usual names of stacks, in the order of the compact form's numbers. A number
+// follows those that end in a dot.
 var StackNames = [...]string{
 	"boot", "pf", "exc", "irq", "df", "nmi", "mc", "debug", "panic", "nested", "kernel", "g", "g0", "gsignal", "g0.", "sig.",
 }
 
-// VectorName returns the mnemonic of an exception vector (Intel SDM Vol. 3,
-// table 6-1), "IRQ" for the interrupts from 32 up, and "CALL", "SYSCALL" and
-// "SIGNAL" for [VectorCall], [VectorSyscall] and [VectorSignal]. It is one word,
-// as the text form needs it.
+// VectorName returns the mnemonic of an exception vector (Intel SDM Vol. 3, table 6-1), "IRQ" for
+// the interrupts from 32 up, and "CALL", "SYSCALL" and "SIGNAL" for [VectorCall], [VectorSyscall]
+// and [VectorSignal]. It is one word, because the text form needs one.
 func VectorName(v uint32) string {
 	if v < uint32(len(vectorNames)) {
 		return vectorNames[v]
@@ -383,16 +368,15 @@ func VectorName(v uint32) string {
 
 // Vectors of trap frames that no trap of the CPU made.
 const (
-	// VectorCall: code asked for a trace or a panic by a call, and the entry
-	// saved the registers in the same form. What it interrupted is a return
-	// address.
+	// VectorCall: code asked for a trace or a panic by a call, and the entry saved the registers in
+	// the same form. The interrupted address is a return address.
 	VectorCall = 256
-	// VectorSyscall: the SYSCALL instruction. The error code is the number of
-	// the system call, what it interrupted the exact pc behind the instruction.
+	// VectorSyscall: the SYSCALL instruction. The error code is the number of the system call, the
+	// interrupted address the exact pc of the next instruction.
 	VectorSyscall = 257
-	// VectorSignal: a signal was delivered that no fault caused. The error code
-	// is the signal's number, what it interrupted an exact pc. The signal for a
-	// fault has the vector and the error code of that fault.
+	// VectorSignal: a signal that no fault caused was delivered. The error code is the signal's
+	// number, the interrupted address an exact pc. The signal for a fault has the vector and the
+	// error code of that fault.
 	VectorSignal = 258
 )
 

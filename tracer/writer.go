@@ -1,10 +1,9 @@
 package tracer
 
-// The target's side of the trace format (wire.go) in its text and markup forms,
-// and the one interface over all three: the panic path calls the same methods
-// whatever form the user chose. Each method sends its line at once; nothing is
-// kept back, so what has been written is out when the next step dies. The compact
-// form sends a line when it is full, and behind frame 0.
+// The target's side of the trace format (wire.go) in its text and markup forms, and the one
+// interface over all forms: the panic path calls the same methods whatever form the user chose.
+// Each method sends its line at once, so that what was written is out if the next step dies. The
+// compact form sends a line when it is full, and after frame 0.
 
 // Form is how a trace is written.
 type Form uint8
@@ -16,37 +15,35 @@ const (
 	Markup
 	// Compact takes few bytes.
 	Compact
-	// Bare is the byte string of the compact form without its lines, and behind it the CRC.
+	// Bare is the byte string of the compact form without its lines, followed by the CRC.
 	Bare
 )
 
-// Writer writes one trace after the other. It allocates nothing; its own
-// memory is some 3 KiB, so it is best a static variable. Any context,
-// one at a time.
+// Writer writes traces one after another. It allocates nothing; its own memory is some 3 KiB, so it
+// is best a static variable. Any context, one user at a time.
 type Writer struct {
 	// Put takes the next byte for the wire.
 	Put func(b byte)
-	// Form is the form of the traces to come.
+	// Form is the form of the following traces.
 	Form Form
-	// Arch is the CPU whose registers they have; nil: Native.
+	// Arch is the CPU whose registers the traces have; nil: Native.
 	Arch *Arch
 
-	// CPU is 1 + the number of the CPU that the trace to come is of; 0: it does not say. Of is
-	// the number of the trace of the death during which that CPU was stopped; 0: none.
+	// CPU is 1 + the number of the CPU of the next trace; 0: the trace does not say. Of is the
+	// number of the trace of the death for which that CPU was stopped; 0: none.
 	CPU, Of uint32
 
 	// The text that the markup form's mmap line covers.
 	textLo, textSize uintptr
 
-	crc   uint32 // over what wire.go says, inverted
+	crc   uint32 // over the bytes that wire.go says, inverted
 	lines uint32
 
 	c packer // compact form only
 }
 
-// Begin starts a trace. thread and goroutine are the numbers of what ran,
-// goroutine 0 if it was none; build is the GNU build ID; textLo and textHi bound
-// the text, for the markup form.
+// Begin starts a trace. thread and goroutine are the numbers of what ran, goroutine 0 if none ran;
+// build is the GNU build ID; textLo and textHi bound the text, for the markup form.
 func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, goroutine uint64, build []byte, textLo, textHi uintptr) {
 	w.crc, w.lines = ^uint32(0), 0
 	w.textLo, w.textSize = textLo, textHi-textLo
@@ -95,7 +92,7 @@ func (w *Writer) Begin(seq uint32, kind TraceKind, ctx Context, thread uint32, g
 	}
 }
 
-// Whole makes the trace to come one that builds on none before it, in the compact form.
+// Whole makes the next trace build on none before it, in the compact form.
 func (w *Writer) Whole() { w.c.finished = false }
 
 func (w *Writer) build(id []byte) {
@@ -180,13 +177,13 @@ func (w *Writer) Mem(addr uintptr, words []uintptr) {
 	}
 }
 
-// WordsPerLine is the number of words on a mem line: with more, words that are
-// all digits would not fit on 80 columns.
+// WordsPerLine is the number of words on a mem line: more words of 16 digits would not fit on 80
+// columns.
 const WordsPerLine = 3
 
-// Frame writes frame number i of the trace, and how often it repeats; stack is the name
-// of its stack, or empty. All frames count, those too that are folded or left out. Frame 0
-// ends a line of the compact form: what and where are out before the walk begins.
+// Frame writes frame number i of the trace, and how often it repeats; stack is the name of its
+// stack, or empty. i counts all frames, also those that are folded or left out. Frame 0 ends a line
+// of the compact form, so that what and where are out before the walk begins.
 func (w *Writer) Frame(i int, f *Frame, stack string) {
 	if w.Form >= Compact {
 		w.packFrame(i, f)
@@ -235,7 +232,7 @@ func (w *Writer) Frame(i int, f *Frame, stack string) {
 	}
 }
 
-// LeftOut says that n frames are left out between the frame before and the next one.
+// LeftOut says that n frames are left out between the previous frame and the next one.
 func (w *Writer) LeftOut(n uint64) {
 	if w.Form >= Compact {
 		w.packLeftOut(n)
@@ -272,8 +269,8 @@ func (w *Writer) Stop(e End, value uintptr) {
 	w.eol()
 }
 
-// Registers writes the values of the registers whose bit is set in have; both
-// are indexed as Arch.Registers. Three to a line.
+// Registers writes the values of the registers whose bit is set in have; both are indexed like
+// Arch.Registers. Three to a line.
 func (w *Writer) Registers(values *[NumRegisters]uintptr, have uint64) {
 	names := w.Arch.or().Registers
 	have &= 1<<uint(len(names)) - 1
@@ -303,9 +300,8 @@ func (w *Writer) Registers(values *[NumRegisters]uintptr, have uint64) {
 	}
 }
 
-// Stack writes the next row of the table of stacks. The compact form needs all rows
-// in their order, also those that are empty, since a frame has its stack's number; up
-// to MaxStacks.
+// Stack writes the next row of the table of stacks. The compact form needs all rows in order,
+// including empty ones, because a frame has its stack's number; up to MaxStacks.
 func (w *Writer) Stack(s *Stack) {
 	if w.Form >= Compact {
 		w.packStack(s)
@@ -342,8 +338,8 @@ func (w *Writer) Done() {
 	w.eol()
 }
 
-// Last writes the single line that is left when the panic path has faulted
-// twice. It is the same in each form.
+// Last writes the single line that is left when the panic path has faulted twice. It is the same in
+// all forms.
 func (w *Writer) Last(kind TraceKind, pc uintptr, reason []byte) {
 	w.str("zf1 last ")
 	w.str(kind.String())

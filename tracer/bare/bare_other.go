@@ -4,7 +4,7 @@ package bare
 
 import "unsafe"
 
-// Chase is the same in Go.
+// Chase is the same loop in Go.
 func Chase(fp uintptr, out *uintptr) (n int) {
 	for fp != 0 {
 		r := *(**[2]uintptr)(unsafe.Pointer(&fp))

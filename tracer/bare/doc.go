@@ -1,6 +1,5 @@
-// Package bare has what the tracer's speed is measured against: the same work as
-// plainly as it can be done, which believes everything that it reads. It is for
-// benchmarks alone.
+// Package bare is the baseline for the tracer's speed: the same work as plain as possible, without
+// any checks. It is for benchmarks only.
 //
 //	bare_amd64.go, bare_amd64.s  a walk of frame records
 //	bare_other.go                the same on other CPUs

@@ -1,11 +1,11 @@
 package datagram
 
-// The code: CRC-32C over a datagram, and the arithmetic of GF(256) that makes up for
-// datagrams that were lost. Neither has large tables: the kernel's image carries them.
+// The code: CRC-32C over a datagram, and the arithmetic of GF(256) that replaces lost datagrams.
+// Neither uses large tables, because the kernel's image carries them.
 
 const crcStart = ^uint32(0)
 
-// crcAdd takes b into a CRC, four bits at a time.
+// crcAdd adds b to a CRC, four bits at a time.
 func crcAdd(c uint32, b []byte) uint32 {
 	for _, v := range b {
 		c ^= uint32(v)
@@ -46,11 +46,11 @@ func Inverse(a byte) byte {
 	return p
 }
 
-// Coefficient returns what piece i is multiplied with in parity piece j. Any context.
+// Coefficient returns the factor of piece i in parity piece j. Any context.
 func Coefficient(j, i int) byte { return Inverse(byte(255-j) ^ byte(i)) }
 
-// AddMultiple adds c times each byte of src to that of dst. dst is at least as long as
-// src. Any context.
+// AddMultiple adds c times each byte of src to the byte of dst at the same index. dst is at least
+// as long as src. Any context.
 func AddMultiple(dst, src []byte, c byte) {
 	var times [256]byte
 	for bit := 1; bit < 256; bit <<= 1 {
@@ -68,7 +68,7 @@ func AddMultiple(dst, src []byte, c byte) {
 
 // parityPiece makes parity piece j of a trace; dst is as long as a piece.
 func parityPiece(dst, trace []byte, j int) {
-	for n := 0; n < len(dst); n++ { // with range it would be a call of the runtime's
+	for n := 0; n < len(dst); n++ { // with range it would be a call of the runtime
 		dst[n] = 0
 	}
 	size := len(dst)

@@ -1,15 +1,16 @@
 package datagram
 
-// One datagram: what its header says, read and written. There is one way to write a
-// header, and Parse takes no other, so that what was parsed is what was sent.
+// One datagram: its header, read and written. There is only one way to write a header, and Parse
+// accepts no other, so that what was parsed is what was sent.
 
 // Sizes, in bytes.
 const (
-	// MaxPayload is the largest datagram: what Linux's netconsole sends at most.
+	// MaxPayload is the size of the largest datagram: the most that Linux's netconsole sends.
 	MaxPayload = 1000
 	// MaxPiece is the largest piece.
 	MaxPiece = 880
-	// MaxTrace is the longest trace. Of a longer one the first MaxTrace bytes are sent.
+	// MaxTrace is the length of the longest trace. For a longer one, the first MaxTrace bytes are
+	// sent.
 	MaxTrace = 64 << 10
 	// MaxBuild is the longest build ID, in hexadecimal digits.
 	MaxBuild = 64
@@ -35,7 +36,7 @@ type Part struct {
 	Seq   uint32 // which trace of it, from 1
 	No    uint32 // which piece, from 0
 
-	Last   bool   // the last piece (of those that are not parity)
+	Last   bool   // the last piece (parity pieces apart)
 	Parity bool   // a parity piece
 	Total  uint32 // parity only: the length of the trace in bytes
 	Cut    bool   // last and parity only: the trace was longer, and the rest is missing
@@ -43,18 +44,17 @@ type Part struct {
 	Chunk []byte // the piece
 }
 
-// Reject says why a datagram is not a part of a trace.
+// Reject says why a datagram is not part of a trace.
 type Reject uint8
 
 const (
-	// None: it is a part.
+	// None: it is part of a trace.
 	None Reject = iota
 	// Foreign: it has no header of ours. It may be a log line.
 	Foreign
-	// Damaged: header and piece do not have the CRC that the header says.
+	// Damaged: header and piece do not match the CRC in the header.
 	Damaged
-	// Impossible: its numbers contradict each other, so whoever sent it does not follow
-	// the format.
+	// Impossible: its numbers contradict each other, so its sender does not follow the format.
 	Impossible
 )
 
@@ -70,7 +70,7 @@ var rejectNames = [...]string{
 	None: "accepted", Foreign: "no part of a trace", Damaged: "damaged", Impossible: "impossible",
 }
 
-// Parse reads a datagram. What it returns refers to b. Any context.
+// Parse reads a datagram. Its result refers to b. Any context.
 func Parse(b []byte) (p Part, why Reject) {
 	p, covered, sum, why := Unchecked(b)
 	if why != None {
@@ -85,9 +85,9 @@ func Parse(b []byte) (p Part, why Reject) {
 	return p, None
 }
 
-// Unchecked reads a datagram as Parse does, but leaves it to the caller to check the
-// CRC, who may have a faster way, or know the part already, and then whether the part is
-// Possible. The CRC is sum, over the first covered bytes of b and the piece. Any context.
+// Unchecked reads a datagram as Parse does, but leaves the check of the CRC, and of whether the
+// part is Possible, to the caller, who may have a faster way or know the part already. sum is the
+// CRC of the first covered bytes of b and the piece. Any context.
 func Unchecked(b []byte) (p Part, covered int, sum uint32, why Reject) {
 	if len(b) > MaxPayload {
 		return p, 0, 0, Foreign
@@ -126,7 +126,7 @@ func Unchecked(b []byte) (p Part, covered int, sum uint32, why Reject) {
 	return p, covered, sum, None
 }
 
-// Possible reports whether the numbers can be those of a part. Any context.
+// Possible reports whether the numbers are consistent. Any context.
 func (p *Part) Possible() bool {
 	n := uint32(len(p.Chunk))
 	if p.Seq == 0 || n == 0 || n > MaxPiece || p.No >= MaxPieces {
@@ -135,12 +135,12 @@ func (p *Part) Possible() bool {
 	if p.Parity {
 		return p.Total >= n && p.Total <= MaxTrace && p.No+(p.Total+n-1)/n < MaxPieces
 	}
-	// All pieces before the last are full, so the first ones say how long it is. A
-	// last piece may be shorter than they.
+	// All pieces before the last are full, so they tell the size. Only the last piece may be
+	// shorter.
 	return p.Last || (p.No+1)*n < MaxTrace
 }
 
-// reader reads the fields of a header. Once bad, it stays so.
+// reader reads the fields of a header. Once bad is set, it stays set.
 type reader struct {
 	b   []byte
 	pos int
@@ -163,7 +163,7 @@ func (r *reader) blank() {
 	}
 }
 
-// build reads the tag and the build ID, with the blank behind it.
+// build reads the tag and the build ID, with the blank after it.
 func (r *reader) build() []byte {
 	for i := 0; i < len(tag); i++ {
 		if r.next() != tag[i] {

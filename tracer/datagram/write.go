@@ -12,8 +12,8 @@ func Plan(n int) (size, pieces, parity int) {
 	return size, pieces, parityPieces(pieces)
 }
 
-// ParityPort returns the UDP port for the parity pieces of traces whose pieces go to port: the
-// next one. At port itself whoever reads text sees no more than text. Any context.
+// ParityPort returns the UDP port for the parity pieces of traces whose pieces go to port: the next
+// one. So whoever reads text at port sees only text. Any context.
 func ParityPort(port uint16) uint16 {
 	if port == 1<<16-1 {
 		return port - 1
@@ -21,13 +21,13 @@ func ParityPort(port uint16) uint16 {
 	return port + 1
 }
 
-// parityPieces is simple and no less than it takes to lose one trace in ten million when
+// parityPieces is a simple bound, no lower than what keeps losses at one trace in ten million when
 // three of ten datagrams are lost; a test compares it with the binomial distribution.
 func parityPieces(pieces int) int { return min(11+2*pieces, 16+pieces) }
 
-// Write writes datagram i of a trace into dst, which has room for [MaxPayload] bytes,
-// and returns its length. Of p it takes Build, Boot, Seq and Cut. i is less than the
-// number of pieces and parity pieces of [Plan]. Any context.
+// Write writes datagram i of a trace into dst, which has room for [MaxPayload] bytes, and returns
+// its length. It uses Build, Boot, Seq and Cut of p. i is less than the number of pieces and parity
+// pieces of [Plan]. Any context.
 func Write(dst []byte, p *Part, trace []byte, i int) int {
 	size, pieces, _ := Plan(len(trace))
 	w := writer{dst: dst}

@@ -6,28 +6,28 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Cursor goes through the frames of a stack, innermost first.
+// Cursor iterates over the frames of a stack, innermost first.
 type Cursor struct {
 	layout
 	pool  unsafe.Pointer
 	next  uint32
-	bound uint32 // links lead below
-	top   uint32 // units that are there
+	bound uint32 // links lead below this unit
+	top   uint32 // number of units
 	seen  uint32 // frames so far
 
-	// End is the reason for which the stack ends, once Next has returned false; 0 if the
-	// ID was none or the depot is damaged.
+	// End is why the stack ends, once Next has returned false; 0 if there is no such ID or the
+	// depot is damaged.
 	End tracer.End
 }
 
-// Frames returns a Cursor on the frames of the stack with that ID. Any context.
+// Frames returns a Cursor for the stack with that ID. Any context.
 func (d *Depot) Frames(id uint32) Cursor {
 	return Cursor{layout: d.layout, pool: at(d.pool), next: id, bound: id, top: d.top.Load()}
 }
 
-// Next returns the next frame. Of a tracer.Trap only the vector is known, and with
-// tracer.VectorSyscall, as addr, the number of the call; of an address outside of the
-// text (0) nothing. ok is false behind the last frame. Any context.
+// Next returns the next frame. For a tracer.Trap it returns only the vector, and with
+// tracer.VectorSyscall the number of the call as addr; for an address outside the text, addr is 0.
+// ok is false after the last frame. Any context.
 func (c *Cursor) Next() (kind tracer.Kind, addr uintptr, vector uint32, ok bool) {
 	for c.next != 0 && c.next < c.top && c.seen < tracer.MaxPacked {
 		p := unsafe.Add(c.pool, uintptr(c.next)*c.width)
@@ -51,7 +51,7 @@ func (c *Cursor) Next() (kind tracer.Kind, addr uintptr, vector uint32, ok bool)
 		case code < unitLink:
 			c.End, c.next = tracer.End(code-unitEnd), 0
 		default:
-			// A link leads to what was there before, so its place falls from one to the next.
+			// A link leads to an older unit, so each link's place is lower than the previous one's.
 			if code -= unitLink; code >= c.bound {
 				c.next = 0
 				break
@@ -63,9 +63,9 @@ func (c *Cursor) Next() (kind tracer.Kind, addr uintptr, vector uint32, ok bool)
 	return 0, 0, 0, false
 }
 
-// An image of a depot begins with ImageMagic and eight numbers of eight bytes, the lowest
-// first: the width of a unit plus 256 times the number of units; where the text begins;
-// its size; then Full, Size, Stacks, Frames and Used of [Stats]. Then come the units.
+// An image of a depot begins with ImageMagic and eight numbers of eight bytes, little-endian: the
+// width of a unit plus 256 times the number of units; the start of the text; its size; then Full,
+// Size, Stacks, Frames and Used of [Stats]. Then come the units.
 const (
 	ImageHeader = 72
 	ImageMagic  = "zfdepot1"
@@ -79,11 +79,11 @@ func FramesOf(units []byte, width, textLo uintptr, span uint32, id uint32) Curso
 	}
 }
 
-// ImageSize returns the number of bytes of the depot's image, which package tools/depot
-// reads. It grows with each new stack. Any context.
+// ImageSize returns the number of bytes of the depot's image, which package tools/depot reads. It
+// grows with each new stack. Any context.
 func (d *Depot) ImageSize() int { return ImageHeader + int(d.top.Load())*int(d.width) }
 
-// ImageByte returns the i'th byte of the image of an ImageSize of size. Any context.
+// ImageByte returns the i'th byte of an image for which ImageSize returned size. Any context.
 func (d *Depot) ImageByte(size, i int) byte {
 	if i >= ImageHeader {
 		return *(*byte)(at(d.pool + uintptr(i-ImageHeader)))

@@ -7,22 +7,22 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Depot is a depot in memory that its owner gives it. Its methods are for one CPU, with
-// interrupts.
+// Depot is a depot in memory that its owner gives it. Its methods are for one CPU, and interrupts
+// may call them.
 type Depot struct {
-	// TrustHash takes a stack that was found lately for the same if its hash of 64 bits is,
-	// without comparing the frames: faster by a little.
+	// TrustHash accepts a stack that was found lately if its hash of 64 bits is equal, without
+	// comparing the frames, which is slightly faster.
 	TrustHash bool
 
 	layout
 	pool  uintptr // address of the units
 	slots uintptr // address of the index: IDs, 0 is free
-	units uint32  // room
+	units uint32  // number of units that fit
 	index uint32  // number of slots
-	short bool    // they have 2 bytes, not 4
+	short bool    // slots have 2 bytes, not 4
 
-	recent  uintptr // address of the stacks that were found last; see recent.go
-	recents uint32  // places for them, a power of two or 0
+	recent  uintptr // address of the stacks found last; see recent.go
+	recents uint32  // number of places for them, a power of two or 0
 	version atomic.Uint32
 
 	top   atomic.Uint32 // first free unit
@@ -33,7 +33,7 @@ type Depot struct {
 	full           uint64
 }
 
-// layout says how units are to be read.
+// layout says how to read the units.
 type layout struct {
 	width  uintptr // bytes of a unit
 	textLo uintptr
@@ -48,15 +48,15 @@ const (
 	unitLink = 1313
 )
 
-// EndCut is the end of a stack that was cut at the trap frame of an interrupt: its last
+// EndCut is the end of a stack that was cut at the trap frame of an interrupt, which is its last
 // frame.
 const EndCut tracer.End = unitLink - unitEnd - 1
 
 // MinSize is the least number of bytes that a depot can work with.
 const MinSize = 4096
 
-// The part of the memory that is index, in 64ths, with slots of two and of four bytes. A
-// frame of a new stack takes about five bytes of units, with its part of the link.
+// The index's share of the memory, in 64ths, with slots of two and of four bytes. A frame of a new
+// stack takes about five bytes of units, including its share of the link.
 const (
 	shortShare = 20
 	longShare  = 30
@@ -65,9 +65,9 @@ const (
 // indexFull is how many of 16 slots are used at most.
 const indexFull = 14
 
-// Init takes the memory of size bytes at base, which is mapped and all zeros, for stacks
-// of code in textLo <= pc < textHi. It reports false if the memory is too small or the text
-// too large (1 GiB). Any context.
+// Init uses the size bytes of memory at base, which must be mapped and all zeros, for stacks of
+// code in textLo <= pc < textHi. It returns false if the memory is too small or the text too large
+// (1 GiB). Any context.
 func (d *Depot) Init(base, size, textLo, textHi uintptr) bool {
 	base, size = (base+7)&^7, (size-(base+7)&^7+base)&^7
 	if size < MinSize || size > 1<<31 || textHi < textLo || textHi-textLo > 1<<30 {
@@ -88,10 +88,10 @@ func (d *Depot) Init(base, size, textLo, textHi uintptr) bool {
 	return true
 }
 
-// divide divides the memory between the index, with slots of so many bytes, and the units.
+// divide splits the memory between the index, with slots of slot bytes, and the units.
 func (d *Depot) divide(base, size, share, slot uintptr) {
 	index := size / 64 * share &^ 7
-	room := size - index - 32 // a comparison may read beyond the last unit
+	room := size - index - 32 // a comparison may read past the last unit
 	d.width = 3
 	if 2*uintptr(d.span)+unitLink+room/3 >= 1<<24 {
 		d.width = 4
@@ -107,7 +107,7 @@ func (d *Depot) Ready() bool { return d.units != 0 }
 type Stats struct {
 	Stacks uint64 // stacks that have been added
 	Frames uint64 // frames in them, ends not counted
-	Full   uint64 // stacks that were refused as there was no room
+	Full   uint64 // stacks that were refused for lack of room
 	Used   uint64 // bytes used, units and index
 	Size   uint64 // bytes of the depot
 }
@@ -120,11 +120,11 @@ func (d *Depot) Stats() Stats {
 	}
 }
 
-// Begin makes p ready for a stack that is going to this depot. Any context.
+// Begin prepares p for a stack that will go into this depot. Any context.
 func (d *Depot) Begin(p *tracer.Packed) { p.Reset(d.width, d.textLo, d.textLo+uintptr(d.span)) }
 
-// Add adds a frame that was not found by p.Walk, such as the innermost: an exact pc
-// (tracer.PC) or a return address (all other kinds). Any context.
+// Add adds a frame that p.Walk did not find, such as the innermost: an exact pc (tracer.PC) or a
+// return address (all other kinds). Any context.
 func (d *Depot) Add(p *tracer.Packed, kind tracer.Kind, addr uintptr) {
 	off := addr - d.textLo
 	switch {
@@ -137,8 +137,8 @@ func (d *Depot) Add(p *tracer.Packed, kind tracer.Kind, addr uintptr) {
 	}
 }
 
-// PC returns the unit of an exact pc in the text, for p.Add: Add without a look at where
-// the pc is. Any context.
+// PC returns the unit of an exact pc, for p.Add: it is like Add, but does not check that pc is in
+// the text. Any context.
 func (d *Depot) PC(pc uintptr) uint32 { return d.span + uint32(pc-d.textLo) }
 
 // Trap adds a trap frame. Any context.
@@ -149,9 +149,8 @@ func (d *Depot) Call(p *tracer.Packed, number uint32) {
 	p.Add(2*d.span + unitCall + min(number, unitWild-unitCall-1))
 }
 
-// Finish returns the ID of the stack that p holds, which ends for that reason, and adds it
-// if it is new. ok is false, and the ID 0, if there is no room for it. p is left as it is.
-// Any context.
+// Finish returns the ID of the stack that p holds, with end as its end, and adds the stack if it is
+// new. ok is false, and the ID 0, if there is no room for it. p is left as it is. Any context.
 func (d *Depot) Finish(p *tracer.Packed, end tracer.End) (id uint32, ok bool) {
 	if id = d.Find(p, end); id != 0 {
 		return id, true
@@ -162,8 +161,7 @@ func (d *Depot) Finish(p *tracer.Packed, end tracer.End) (id uint32, ok bool) {
 	return d.insert(p, 2*d.span+unitEnd+uint32(end))
 }
 
-// Find is Finish without the adding: it returns 0 if the depot does not have the stack.
-// Any context.
+// Find is Finish without adding: it returns 0 if the depot does not have the stack. Any context.
 func (d *Depot) Find(p *tracer.Packed, end tracer.End) (id uint32) {
 	unit := 2*d.span + unitEnd + uint32(end)
 	hash := p.Hash*tracer.HashFactor + uint64(unit)
@@ -180,7 +178,7 @@ func (d *Depot) Find(p *tracer.Packed, end tracer.End) (id uint32) {
 	return d.find(p, hash, unit)
 }
 
-// find is Find in the depot itself.
+// find searches the depot itself, without the stacks found last.
 func (d *Depot) find(p *tracer.Packed, hash uint64, unit uint32) (id uint32) {
 	if !d.Ready() {
 		return 0
@@ -201,8 +199,8 @@ func (d *Depot) find(p *tracer.Packed, hash uint64, unit uint32) (id uint32) {
 }
 
 // Intern returns the ID of a stack that a Walker has found: frames is Frames[:N], end is End.
-// What is beyond the room of a tracer.Packed is cut, with tracer.EndLimit. It takes some
-// 1,100 bytes of stack. Any context.
+// Frames that do not fit a tracer.Packed are cut, with tracer.EndLimit. It takes some 1,100 bytes
+// of stack. Any context.
 func (d *Depot) Intern(frames []tracer.Frame, end tracer.End) (id uint32, ok bool) {
 	var p tracer.Packed
 	d.Begin(&p)
@@ -245,7 +243,7 @@ func (d *Depot) slotSize() uint64 {
 	return 4
 }
 
-// unit returns the unit with the index i.
+// unit returns the unit at index i.
 func (d *Depot) unit(i uint32) uint32 {
 	v := *(*uint32)(at(d.pool + uintptr(i)*d.width))
 	if d.width == 3 {
@@ -254,8 +252,8 @@ func (d *Depot) unit(i uint32) uint32 {
 	return v
 }
 
-// same reports whether the stack with that ID is p and then the unit end. It compares all
-// of both, eight units at a time where there are no links, otherwise two.
+// same reports whether the stack with that ID is p followed by the unit end. It compares all of
+// both, eight units at a time where there are no links, otherwise two.
 func (d *Depot) same(id uint32, p *tracer.Packed, end uint32) bool {
 	link := 2*d.span + unitLink
 	buf, n := p.Buffer(), p.Bytes()
@@ -265,8 +263,7 @@ func (d *Depot) same(id uint32, p *tracer.Packed, end uint32) bool {
 	return same4(d.pool, d.pool+uintptr(id)*4, buf, buf+n, link, end)
 }
 
-// same3 compares the units of 3 bytes at mine, in pool, with those at other, which end at
-// stop.
+// same3 compares the units of 3 bytes at mine, in pool, with those at other, which end at stop.
 func same3(pool, mine, other, stop uintptr, link, end uint32) bool {
 	for {
 		for other+24 <= stop {
@@ -277,7 +274,7 @@ func same3(pool, mine, other, stop uintptr, link, end uint32) bool {
 			mine += 24
 			other += 24
 		}
-		// Of each eight bytes two belong to a third unit: they do not count.
+		// Of each eight bytes, two belong to a third unit and are ignored.
 		for other+6 <= stop && (*(*uint64)(at(mine))^*(*uint64)(at(other)))<<16 == 0 {
 			mine += 6
 			other += 6
@@ -326,9 +323,9 @@ func same4(pool, mine, other, stop uintptr, link, end uint32) bool {
 
 // insert adds a stack that is not there.
 func (d *Depot) insert(p *tracer.Packed, end uint32) (id uint32, ok bool) {
-	// From the outermost frame in, as far as the depot knows the way.
+	// From the outermost frame inwards, as far as the depot knows the way.
 	link := 2*d.span + unitLink
-	tail := uint32(0) // the ID of what is outside of frame i
+	tail := uint32(0) // the ID of the frames outside frame i
 	hash, power := uint64(0), uint64(1)
 	i := p.N()
 	for ; i >= 0; i-- {
@@ -358,7 +355,7 @@ func (d *Depot) insert(p *tracer.Packed, end uint32) (id uint32, ok bool) {
 	if tail != 0 {
 		d.store(id+need-1, link+tail)
 	}
-	// All frames are there: now each may be found, the outer ones first.
+	// All frames are there, so now each may be found, the outer ones first.
 	for ; i >= 0; i-- {
 		hash += uint64(unitAt(p, i, end)) * power
 		power *= tracer.HashFactor
@@ -369,7 +366,7 @@ func (d *Depot) insert(p *tracer.Packed, end uint32) (id uint32, ok bool) {
 	return id, true
 }
 
-// unitAt returns a unit of p, or the end behind them.
+// unitAt returns a unit of p, or the end that follows them.
 func unitAt(p *tracer.Packed, i int, end uint32) uint32 {
 	if i == p.N() {
 		return end
@@ -390,7 +387,7 @@ func (d *Depot) take(units, slots uint32) (first uint32, ok bool) {
 	}
 	if d.known.Add(slots) > d.index/16*indexFull {
 		d.known.Add(-slots)
-		// The units may lie in the middle by now: they are given up.
+		// The units may already lie in the middle; then they are lost.
 		d.top.CompareAndSwap(first+units, first)
 		return 0, false
 	}
@@ -423,8 +420,8 @@ func (d *Depot) child(hash uint64, unit, tail uint32) uint32 {
 	}
 }
 
-// store writes a unit. What lies behind it is not touched, as an interrupt may have
-// filled it already.
+// store writes a unit. It does not touch the bytes after it, which an interrupt may have filled
+// already.
 func (d *Depot) store(i, v uint32) {
 	p := d.pool + uintptr(i)*d.width
 	if d.width == 4 {
@@ -435,8 +432,8 @@ func (d *Depot) store(i, v uint32) {
 	*(*uint8)(at(p + 2)) = uint8(v >> 16)
 }
 
-// publish puts an ID into the index. If an interrupt fills the same slot between the look
-// and the store, what it has put there is not found again, and may be added once more.
+// publish puts an ID into the index. If an interrupt fills the same slot between the check and the
+// store, its entry is not found again, and that stack may be added once more.
 func (d *Depot) publish(hash uint64, id uint32) {
 	s := d.slot(hash)
 	for d.load(s) != 0 {

@@ -6,29 +6,29 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The stacks that were found last, each in one piece. What lies in the depot itself is in
-// pieces, and to compare a stack with that means to wait at each link. Most stacks that
-// come were there just before: with those the comparison takes less time than the links.
+// The stacks that were found last, each in one piece. In the depot itself a stack is in pieces, and
+// a comparison has to wait at each link. Most lookups are for a stack that was found just before,
+// and comparing with its one piece takes less time than the links.
 //
-// An interrupt may change a place while it is being read or filled. A version tells: it is
-// odd while somebody fills one, and then nobody else does; a reader that finds it changed
-// has read nothing.
+// An interrupt may change a place while it is being read or filled. A version number tells: it is
+// odd while somebody fills the place, and then nobody else does; a reader that finds it changed
+// discards what it read.
 
 type recent struct {
 	hash  uint64 // of the stack and its end
 	id    uint32 // 0: none
-	n     uint32 // bytes of units, the end not counted
+	n     uint32 // bytes of units, without the end
 	units [recentBytes + 8]byte
 }
 
 const (
-	// maxRecents is the most places. They take no more than a sixteenth of the memory.
+	// maxRecents is the largest number of places. They take a sixteenth of the memory at most.
 	maxRecents = 64
-	// recentBytes is the length of the longest stack in them: 40 frames.
+	// recentBytes is the length of the longest stack in a place: 40 frames.
 	recentBytes = 120
 )
 
-// placeRecent takes memory at base, and returns how much of all is left.
+// placeRecent takes memory at base, and returns how much is left.
 func (d *Depot) placeRecent(base uintptr) (left uintptr) {
 	const size = unsafe.Sizeof(recent{})
 	d.recent, d.recents = base, maxRecents
@@ -44,7 +44,7 @@ func (d *Depot) place(hash uint64) *recent {
 	return (*recent)(at(d.recent + i*unsafe.Sizeof(recent{})))
 }
 
-// is reports whether the place has the units of p.
+// is reports whether the place holds the units of p.
 func (r *recent) is(p *tracer.Packed) bool {
 	n := p.Bytes()
 	return n == uintptr(r.n) && equal(uintptr(unsafe.Pointer(&r.units)), p.Buffer(), n)
@@ -81,7 +81,7 @@ func equal(a, b, n uintptr) bool {
 	return n == 0 || (*(*uint64)(at(a))^*(*uint64)(at(b)))<<(64-8*n) == 0
 }
 
-// keep puts a stack that was found into its place.
+// keep stores a stack that was found in its place.
 func (d *Depot) keep(hash uint64, p *tracer.Packed, id uint32) {
 	n := p.Bytes()
 	version := d.version.Load()

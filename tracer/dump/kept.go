@@ -2,12 +2,12 @@ package dump
 
 import "unsafe"
 
-// What a machine that has died leaves in RAM (core=ram), in an area that nothing else uses: a description, which
-// is a Kept as it lies in memory, copies of the pages that the next boot overwrites, and a mark for each page of RAM. The
-// next boot finds it by its first bytes. It has been anything's memory meanwhile, so that nothing in it is believed
-// without a check.
+// What a dead machine leaves in RAM (core=ram), in an area that nothing else uses: a description,
+// which is a Kept as it lies in memory, copies of the pages that the next boot overwrites, and a
+// mark for each page of RAM. The next boot finds it by its first bytes. Since then anything may
+// have used that memory, so nothing in it is believed without a check.
 
-// KeptDescription is the room for a description; MaxSaved is how many ranges are copied at most.
+// KeptDescription is the room for a description; MaxSaved is the largest number of copied ranges.
 const (
 	KeptDescription = 28 << 10
 	MaxSaved        = 16
@@ -16,32 +16,32 @@ const (
 
 	// keptMagic is "zfkept" and the version of the form, in two digits.
 	keptMagic = 0x3130_7470656b667a
-	keptForm  = 1<<48 - 1 // of it, what is the same in all versions
+	keptForm  = 1<<48 - 1 // the part that is the same in all versions
 )
 
 // A Span is lo <= address < hi.
 type Span struct{ Lo, Hi uint64 }
 
-// Saved are pages that are copied.
+// Saved is a range of copied pages.
 type Saved struct {
 	Span
 	At uint64 // where the copy is
 }
 
-// Kept is a description. There is no field of it that may not have any value.
+// Kept is a description. As read from memory, any field may have any value.
 type Kept struct {
 	magic    uint64
 	crc      uint32 // CRC-32C of what follows
-	length   uint32 // of all
-	Tries    uint32 // how often a boot has begun to send it
-	Hidden   uint32 // bytes that are zeros, since they are secret
+	length   uint32 // of the whole description
+	Tries    uint32 // how many boots have begun to send it
+	Hidden   uint32 // bytes that are zeros because they are secret
 	Size     uint64 // of the area in bytes
 	Dump     uint64 // number of the dump
 	Marks    uint64 // address of the marks, in the order of the ranges of RAM
 	NumRAM   uint32
 	NumSaved uint32
 
-	// As in an Announce.
+	// The same as in an Announce.
 	Highest, Root         uint64
 	Pages, CPUs, Dead, ID uint32 // ID is the length of the build ID
 	BuildID               [32]byte
@@ -51,13 +51,13 @@ type Kept struct {
 	CPU   [MaxCPUs]CPU
 }
 
-// Is reports whether k begins as a description does, of whatever version.
+// Is reports whether k begins like a description, of any version.
 func (k *Kept) Is() bool { return k.magic&keptForm == keptMagic&keptForm }
 
-// Clear makes it none.
+// Clear makes k no description any more.
 func (k *Kept) Clear() { k.magic = 0 }
 
-// Finish makes it one.
+// Finish completes k with its magic number and checksum.
 func (k *Kept) Finish() {
 	k.length = uint32(unsafe.Sizeof(*k))
 	k.crc = k.sum()
@@ -69,7 +69,7 @@ func (k *Kept) sum() uint32 {
 	return checksum(unsafe.Slice((*byte)(unsafe.Pointer(&k.length)), unsafe.Sizeof(*k)-from))
 }
 
-// Check says what is wrong with a description at the address of its area, or "".
+// Check says what is wrong with a description at the address of its area, or returns "".
 func (k *Kept) Check(area uint64) (wrong string) {
 	switch {
 	case k.magic != keptMagic:
@@ -82,7 +82,7 @@ func (k *Kept) Check(area uint64) (wrong string) {
 	return ""
 }
 
-// sane reports whether what it says is possible.
+// sane reports whether the description's values are possible.
 func (k *Kept) sane(area uint64) bool {
 	if k.NumRAM > MaxRanges || k.NumSaved > MaxSaved || k.CPUs > MaxCPUs || k.ID > uint32(len(k.BuildID)) || k.Size > maxAddress || k.Highest > maxAddress {
 		return false
@@ -107,18 +107,18 @@ func (k *Kept) sane(area uint64) bool {
 	return true
 }
 
-// pages reports whether a span is one of whole pages.
+// pages reports whether a span consists of whole pages.
 func (s *Span) pages() bool { return (s.Lo|s.Hi)%PageSize == 0 && s.Lo < s.Hi }
 
 // maxAddress bounds addresses of RAM.
 const maxAddress = 1 << 52
 
-// within reports whether n bytes at an address lie in the area, behind the description.
+// within reports whether n bytes at an address lie in the area, after the description.
 func (k *Kept) within(at, n, area uint64) bool {
 	return at >= area+KeptDescription && at-area <= k.Size && n <= k.Size-(at-area)
 }
 
-// Where returns where the page at an address is now: there, or in the area.
+// Where returns where the contents of the page at addr are now: there, or as a copy in the area.
 //
 //go:noinline
 func (k *Kept) Where(addr uintptr) (at uintptr, copied bool) {
@@ -130,10 +130,10 @@ func (k *Kept) Where(addr uintptr) (at uintptr, copied bool) {
 	return addr, false
 }
 
-// A Mark says of a page what class it had, and what was in it: 0 if it could not be read.
+// A Mark says which class a page had and what it contained; it is 0 if the page could not be read.
 //
 //	60..63  the class, plus 1
-//	59      it is lost: what is there now is something else
+//	59      the page is lost: it holds something else now
 //	 0..58  a hash of the page
 type Mark uint64
 
@@ -156,10 +156,10 @@ func (m Mark) Class() (c Class, ok bool) {
 func (m Mark) Lost() bool { return m&markLost != 0 }
 func (m Mark) Lose() Mark { return m | markLost }
 
-// Same reports whether a page is what it was when the mark was made.
+// Same reports whether a page is unchanged since the mark was made.
 func (m Mark) Same(page *[PageSize / 8]uint64) bool { return Mark(hash(page)&markHash) == m&markHash }
 
-// hash returns a hash of a page, in which each word is one to one with one of four sums.
+// hash returns a hash of a page; each word goes one to one into one of four sums.
 func hash(page *[PageSize / 8]uint64) uint64 {
 	a, b, c, d := uint64(0x5a66726d), uint64(0x16a09e667f3bcc90), uint64(0x3c6ef372fe94f82b), uint64(0x510e527fade682d1)
 	for i := 0; i < len(page); i += 4 {

@@ -1,47 +1,47 @@
 package dump
 
-// A Sender's window: the items that have been sent and of which the receiver has not said that it has
-// them. Each can be made again from its slot, since the memory of a dead machine does not change.
+// A Sender's window: the items that have been sent and that the receiver has not acknowledged. Each
+// can be made again from its slot, because the memory of a dead machine does not change.
 //
-// An item is lost when the receiver has a packet that was sent well behind it, as networks change
-// the order of few packets only; or when nothing has been heard for a time by which an answer should
-// be here. That time follows the answers' own. Times are in nanoseconds.
+// An item is lost when the receiver has a packet that was sent well after it, since networks
+// reorder few packets only; or when no answer came within the expected time, which follows the
+// round-trip times. Times are in nanoseconds.
 
 // A Slot is an item under way.
 type Slot struct {
 	Kind  byte
 	Place Place
 	N     uint32 // bytes of data, pages of zeros, or which CPU
-	sent  uint32 // number of the packet that it went in last
-	at    uint64 // when
+	sent  uint32 // number of its latest packet
+	at    uint64 // when that was sent
 	has   bool   // the receiver has it
 }
 
 const (
-	// reordered is how many packets later ones may overtake.
+	// reordered is the number of later packets that may overtake one.
 	reordered = 16
-	// firstWait is the wait for an answer before any has come, leastWait and mostWait bound it afterwards.
+	// firstWait is how long to wait for the first answer; leastWait and mostWait bound later waits.
 	firstWait = 200e6
 	leastWait = 10e6
 	mostWait  = 500e6
-	// probes is how many items are sent again at a time when nothing has been heard.
+	// probes is the number of items that are sent again at a time when no answer comes.
 	probes = 8
 )
 
-// A Flight is the state of a window. The zero value is to be Reset.
+// A Flight is the state of a window. Call Reset before use.
 type Flight struct {
 	slots [Window]Slot
 	times [Window]uint64 // when packets were sent, by their numbers
 	Base  uint32         // the first item that the receiver may not have
 	Next  uint32         // the item to be sent next for the first time
 	Sent  uint32         // number of the latest packet
-	acked uint32         // number of the latest packet that the receiver has seen
+	acked uint32         // number of the latest packet that the receiver has acknowledged
 	look  uint32         // where Lost looks next; at Next: nowhere
 	rtt   uint64         // the time from packet to answer, smoothed; 0: not known
-	heard uint64         // when an answer last came, or items were sent again for want of one
+	heard uint64         // when an answer last came, or when items were sent again for lack of one
 }
 
-// Reset begins with item 1.
+// Reset starts at item 1.
 func (f *Flight) Reset(now uint64) {
 	f.Base, f.Next, f.look = 1, 1, 1
 	f.acked = f.Sent
@@ -54,7 +54,7 @@ func (f *Flight) Room() bool { return f.Next-f.Base < Window }
 // Empty reports whether the receiver has all items.
 func (f *Flight) Empty() bool { return f.Next == f.Base }
 
-// Add takes the slot of the next item, to be filled in and sent; there must be Room.
+// Add returns the slot of the next item, to be filled in and sent; call it only if there is Room.
 func (f *Flight) Add() (item uint32, s *Slot) {
 	item = f.Next
 	if f.look == f.Next {
@@ -66,10 +66,10 @@ func (f *Flight) Add() (item uint32, s *Slot) {
 	return item, s
 }
 
-// Slot returns the slot of an item under way.
+// Slot returns the slot of an item that is under way.
 func (f *Flight) Slot(item uint32) *Slot { return &f.slots[item%Window] }
 
-// Number gives the packet of an item a number as it is sent.
+// Number gives an item that is being sent the number of its packet.
 func (f *Flight) Number(item uint32, now uint64) uint32 {
 	f.Sent++
 	f.times[f.Sent%Window] = now
@@ -78,7 +78,7 @@ func (f *Flight) Number(item uint32, now uint64) uint32 {
 	return f.Sent
 }
 
-// Answer takes an answer. It returns false if that cannot be true.
+// Answer processes an answer. It returns false if the answer is impossible.
 func (f *Flight) Answer(a *Answer, now uint64) bool {
 	if a.Next-f.Base > f.Next-f.Base {
 		return int32(a.Next-f.Base) < 0 // an old one
@@ -107,7 +107,7 @@ func (f *Flight) Answer(a *Answer, now uint64) bool {
 	return true
 }
 
-// wait is how long an answer is waited for.
+// wait is how long to wait for an answer.
 func (f *Flight) wait() uint64 {
 	if f.rtt == 0 {
 		return firstWait
@@ -115,14 +115,14 @@ func (f *Flight) wait() uint64 {
 	return min(max(4*f.rtt, leastWait), mostWait)
 }
 
-// Lost returns an item that is to be sent again, if there is one.
+// Lost returns an item that must be sent again, if there is one.
 func (f *Flight) Lost(now uint64) (item uint32, ok bool) {
 	if f.Empty() {
 		return 0, false
 	}
 	late := now-f.heard > f.wait()
 	if late {
-		// Each of them that arrives is answered.
+		// The receiver answers each of them that arrives.
 		f.heard, f.look = now, f.Base
 		n := 0
 		for i := f.Base; i != f.Next && n < probes; i++ {

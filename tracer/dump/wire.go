@@ -9,8 +9,8 @@ import "github.com/zeroframe/zeroframe/tracer/seal"
 //	 5  epoch: how often the dump has been announced
 //	 6  length of the body, 2 bytes
 //	 8  number of the dump, 8 bytes: random
-//	16  number of the item, 4 bytes: from 1; 0 for what is none
-//	20  number of the packet, 4 bytes: another one each time that an item is sent
+//	16  number of the item, 4 bytes: from 1; 0 if the packet is no item
+//	20  number of the packet, 4 bytes: a new one each time that an item is sent
 //	24  CRC-32C of the packet, this field counted as zeros, 4 bytes
 //	28  1: the body is sealed (package tracer/seal) with the first 24 bytes of the header, and
 //	    has a tag at its end; the number of the message is item<<32 + number of the packet. Else 0
@@ -22,21 +22,21 @@ import "github.com/zeroframe/zeroframe/tracer/seal"
 //	'C' CPU           CPU
 //	'M' memory        ranges of RAM: pairs of addresses, lo <= address < hi, 8 bytes each
 //	'D' data          Place, then bytes of one page
-//	'Z' zeros         Place, then the number of pages that hold nothing but zeros, 4 bytes
+//	'Z' zeros         Place, then the number of pages that are all zeros, 4 bytes
 //	'E' end           End
 //
 // From the receiver:
 //
 //	'W' welcome       how many pages in order it has already, 4 bytes
 //	'K' answer        Answer
-//	'Q' question      what dump is this? To be announced anew
-//	'N' no            it takes no dump: a reason in words
+//	'Q' question      what dump is this? Announce it again
+//	'N' no            it accepts no dump: a reason in words
 //
 // On a serial line there are no answers, and the announcement comes first.
 //
-// A machine that knows its receiver's public key seals all but the announcement, which has the key that was
-// made for the dump, and believes no welcome and no answer that is not sealed. The receiver gives its packets numbers
-// of its own in the place of item and packet, which never come again.
+// A machine that knows its receiver's public key seals everything but the announcement, which
+// carries the key that was made for the dump. It ignores a welcome or an answer that is not sealed.
+// The receiver puts numbers of its own in place of item and packet, and never uses one twice.
 
 // Kinds of packets.
 const (
@@ -55,21 +55,22 @@ const (
 // Sizes in bytes.
 const (
 	HeaderSize = 32
-	// PageSize is that of a page.
+	// PageSize is the size of a page.
 	PageSize = 4096
-	// PieceSize is the most of a page in one packet: a page is three pieces.
+	// PieceSize is the largest part of a page in one packet: a page is three pieces.
 	PieceSize = 1376
 	// PlaceSize is the length of a Place.
 	PlaceSize = 16
-	// MaxBody is the longest body, MaxPacket the longest packet: with the headers of UDP, IPv4 and
-	// Ethernet it fits a frame.
+	// MaxBody is the length of the longest body, MaxPacket that of the longest packet: with the
+	// headers of UDP, IPv4 and Ethernet it fits a frame.
 	MaxBody   = PlaceSize + PieceSize
 	MaxPacket = HeaderSize + MaxBody + seal.TagSize
-	// MaxRanges is how many ranges of RAM one packet names.
+	// MaxRanges is the largest number of ranges of RAM in one packet.
 	MaxRanges = 64
-	// MaxCPUs is how many CPUs a dump tells of.
+	// MaxCPUs is the largest number of CPUs in a dump.
 	MaxCPUs = 64
-	// MaxZeros is how many pages of zeros one item stands for, so that neither side is long at one.
+	// MaxZeros is the largest number of pages of zeros in one item, so that neither side works long
+	// on one item.
 	MaxZeros = 1024
 )
 
@@ -82,23 +83,24 @@ type Header struct {
 	Dump  uint64
 	Item  uint32
 	Sent  uint32
-	// Sealed says that the body is.
+	// Sealed says that the body is sealed.
 	Sealed bool
 }
 
-// number is that of a sealed message.
+// number is the number of a sealed message.
 func (h *Header) number() uint64 { return uint64(h.Item)<<32 | uint64(h.Sent) }
 
 const sealedWith = 24 // bytes of the header that are authenticated
 
-// Finish writes the header of a packet whose body, of n bytes, is in p already, and returns the
-// packet's length. p has room for HeaderSize more.
+// Finish writes the header of a packet whose body of n bytes is already in p, and returns the
+// packet's length. p must have HeaderSize more bytes.
 func Finish(p []byte, h *Header, n int) int {
 	begin(p, h, n)
 	return end(p, n)
 }
 
-// FinishSealed is [Finish] for a body that is sealed with a key. p has room for HeaderSize and the tag.
+// FinishSealed is [Finish] for a body that it seals with a key. p must have room for HeaderSize and
+// the tag.
 func FinishSealed(p []byte, h *Header, n int, k *seal.Key) int {
 	begin(p, h, n+seal.TagSize)
 	p[28] = 1
@@ -121,14 +123,15 @@ func end(p []byte, n int) int {
 	return HeaderSize + n
 }
 
-// FinishAgain makes a packet of that length one whose body has been sealed by other means.
+// FinishAgain marks a packet of that length as sealed and writes its checksum, when the body was
+// sealed by other means.
 func FinishAgain(p []byte, length int) {
 	p[28] = 1
 	PutUint32(p[24:], 0)
 	end(p, length-HeaderSize)
 }
 
-// Unseal decrypts the body of a packet that [Parse] has taken, in place.
+// Unseal decrypts the body of a packet that [Parse] accepted, in place.
 func Unseal(p []byte, h *Header, k *seal.Key) (body []byte, ok bool) {
 	b := p[HeaderSize:]
 	if !h.Sealed || !seal.Open(k, b, p[:sealedWith], h.number()) {
@@ -137,11 +140,11 @@ func Unseal(p []byte, h *Header, k *seal.Key) (body []byte, ok bool) {
 	return b[:len(b)-seal.TagSize], true
 }
 
-// Is reports whether p begins as a packet does.
+// Is reports whether p begins like a packet.
 func Is(p []byte) bool { return len(p) >= HeaderSize && Uint32(p) == magic }
 
-// Length returns the length of the packet that p begins with, from its header; it is no more than MaxPacket, or
-// ok is false.
+// Length returns the length of the packet at the beginning of p, from its header. ok is false if it
+// is more than MaxPacket.
 func Length(p []byte) (n int, ok bool) {
 	if !Is(p) {
 		return 0, false
@@ -150,7 +153,7 @@ func Length(p []byte) (n int, ok bool) {
 	return n, n <= MaxPacket
 }
 
-// Parse reads a packet that is all of p; ok is false if it is none, or damaged.
+// Parse reads a packet that fills all of p; ok is false if p is no packet or is damaged.
 func Parse(p []byte) (h Header, body []byte, ok bool) {
 	if n, whole := Length(p); !whole || n != len(p) {
 		return h, nil, false
@@ -164,26 +167,26 @@ func Parse(p []byte) (h Header, body []byte, ok bool) {
 	return h, p[HeaderSize:], true
 }
 
-// zeros stands for the field of the checksum. Never written.
+// zeros replaces the checksum's field. Never written.
 var zeros [4]byte
 
 // Place is where a piece of memory belongs.
 type Place struct {
 	Addr  uintptr // physical
-	Page  uint32  // which page it is, from 0, in the order in which they are sent
+	Page  uint32  // index of the page, from 0, in the order of sending
 	Class Class
 }
 
-// Class says why a page comes when it does.
+// Class says why a page comes when it does: pages are sent in the order of their classes.
 type Class byte
 
-// The classes, in the order of worth.
+// The classes, the most useful first.
 const (
 	Tables  Class = iota // the page tables, without which no other address can be found
 	Kernel               // the kernel's data, its stacks and the program's variables
 	Stacks               // of goroutines
-	Runtime              // what the Go runtime keeps beside the heap
-	Heap                 // what else the program has mapped
+	Runtime              // what the Go runtime keeps outside the heap
+	Heap                 // everything else that the program has mapped
 	Rest                 // files, the image, frames that were in use
 	Unused               // RAM that was never handed out
 	NumClasses
@@ -204,7 +207,7 @@ func PutPlace(b []byte, p *Place) {
 	b[12], b[13], b[14], b[15] = byte(p.Class), 0, 0, 0
 }
 
-// ParsePlace reads the Place that a body begins with, and returns what is behind it.
+// ParsePlace reads the Place at the beginning of a body, and returns the bytes after it.
 func ParsePlace(b []byte) (p Place, rest []byte, ok bool) {
 	if len(b) < PlaceSize {
 		return p, nil, false
@@ -212,18 +215,18 @@ func ParsePlace(b []byte) (p Place, rest []byte, ok bool) {
 	return Place{uintptr(Uint64(b)), Uint32(b[8:]), Class(b[12])}, b[PlaceSize:], true
 }
 
-// Announce is what a receiver has to know first. In a body it is 8 + 8 + 4 + 4 + 4 bytes, then
-// the length of the build ID, bits (0: it is sealed, 1: it is kept), the key, and the build ID.
+// Announce is what a receiver must know first. In a body it is 8 + 8 + 4 + 4 + 4 bytes, then the
+// length of the build ID, bits (0: sealed, 1: kept), the key, and the build ID.
 type Announce struct {
 	Highest  uint64 // the address above the highest RAM
 	Root     uint64 // physical address of the page tables
 	Pages    uint32 // of RAM
 	CPUs     uint32 // how many
-	Dead     uint32 // number of the one that has died first
+	Dead     uint32 // number of the CPU that died first
 	BuildID  [32]byte
 	NBuildID int
 	Sealed   bool
-	Kept     bool                 // over a reset: the boot before has died
+	Kept     bool                 // over a reset: the previous boot has died
 	Key      [seal.PointSize]byte // the machine's public key, if it is sealed
 }
 
@@ -243,7 +246,7 @@ func PutAnnounce(b []byte, a *Announce) int {
 	if a.Kept {
 		b[29] |= 2
 	}
-	for i := 0; i < len(a.Key); i++ { // by hand: a copy is a call of the runtime's
+	for i := 0; i < len(a.Key); i++ { // by hand: a copy is a call of the runtime
 		b[30+i] = a.Key[i]
 	}
 	n := announceSize
@@ -270,11 +273,11 @@ func ParseAnnounce(b []byte) (a Announce, ok bool) {
 	return a, a.CPUs <= MaxCPUs
 }
 
-// NumRegisters is the number of registers of a CPU in a dump; they are tracer's, by their numbers.
+// NumRegisters is the number of registers of a CPU in a dump, numbered as in package tracer.
 const NumRegisters = 40
 
-// CPU is what one CPU was at. In a body it is its number and state, 4 bytes each, bits for the registers that are
-// known, its TLS, and all registers, 8 bytes each.
+// CPU is the state of one CPU. In a body it is its number and state, 4 bytes each, bits for the
+// registers that are known, its TLS, and all registers, 8 bytes each.
 type CPU struct {
 	Number, State uint32
 	Have          uint64
@@ -286,7 +289,7 @@ type CPU struct {
 const (
 	CPUUnknown = iota // it has not answered
 	CPUDied           // the first
-	CPUDiedToo        // behind another one
+	CPUDiedToo        // after another one
 	CPUStopped        // it ran when another one died
 )
 
@@ -316,21 +319,21 @@ func ParseCPU(b []byte) (c CPU, ok bool) {
 	return c, c.Number < MaxCPUs
 }
 
-// End says how a dump has ended.
+// End says how a dump ended.
 type End struct {
 	Why        uint32
 	Sent       uint32 // pages
 	Unreadable uint32 // pages that could not be read
-	Hidden     uint32 // bytes that are zeros in the dump, since they are secret
-	// Lost are pages of each class that were overwritten before they could be sent. In a body it is there if the
-	// dump is kept.
+	Hidden     uint32 // bytes that are zeros in the dump because they are secret
+	// Lost is the number of pages of each class that were overwritten before they could be sent. A
+	// body has it only if the dump is kept.
 	Kept bool
 	Lost [NumClasses]uint32
 }
 
 // Why a dump ends.
 const (
-	EndWhole = iota // all RAM has been sent
+	EndWhole = iota // all RAM was sent
 	EndTime         // its time was over
 	EndRoom         // there was no more room
 )
@@ -370,7 +373,7 @@ func ParseEnd(b []byte) (e End, ok bool) {
 	return e, true
 }
 
-// Window is how many items may be under way at a time.
+// Window is the largest number of items under way.
 const Window = 256
 
 // Answer says what a receiver has.
@@ -411,7 +414,7 @@ func ParseAnswer(b []byte, a *Answer) bool {
 	return true
 }
 
-// PutUint32, PutUint64, Uint32 and Uint64 are the numbers of the format.
+// PutUint32, PutUint64, Uint32 and Uint64 write and read the numbers of the format.
 func PutUint32(b []byte, v uint32) {
 	_ = b[3]
 	b[0], b[1], b[2], b[3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
@@ -438,7 +441,7 @@ func Uint64(b []byte) uint64 {
 
 func checksum(b []byte) uint32 { return ^crcAdd(^uint32(0), b) }
 
-// crcAdd takes b into a CRC-32C, four bits at a time: the kernel's image carries the table.
+// crcAdd adds b to a CRC-32C, four bits at a time, because the kernel's image carries the table.
 func crcAdd(c uint32, b []byte) uint32 {
 	for _, v := range b {
 		c ^= uint32(v)

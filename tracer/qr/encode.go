@@ -2,11 +2,10 @@ package qr
 
 // From bytes to codewords.
 //
-// The bytes are digits: 7 bytes, the highest first, are a number of 17 digits, and fewer at the
-// end are one of 3, 5, 8, 10, 13 or 15. The standard's numeric mode puts 3 digits into 10 bits,
-// so of 100 bits 98 are used. The mode for bytes would use all, but then what a telephone
-// reads is no text that one could send to somebody; the mode for capital letters and digits
-// would use 97 of them.
+// The bytes become digits: 7 bytes, the highest first, are a number of 17 digits, and fewer at the
+// end are one of 3, 5, 8, 10, 13 or 15. The standard's numeric mode puts 3 digits into 10 bits, so
+// 98 of 100 bits are used. Byte mode would use all, but then a telephone reads something that is no
+// text and cannot be sent to anybody; the mode for capital letters and digits would use 97.
 
 const (
 	groupBytes  = 7
@@ -16,46 +15,46 @@ const (
 	modeNumeric = 1
 )
 
-// digitsOf returns how many digits so many bytes take, up to a group.
+// digitsOf returns the number of digits of n bytes, up to one group.
 func digitsOf(n int) int { return (n*groupDigits + groupBytes - 1) / groupBytes }
 
-// Digits returns how many digits n bytes take.
+// Digits returns the number of digits of n bytes.
 func Digits(n int) int { return n/groupBytes*groupDigits + digitsOf(n%groupBytes) }
 
-// Code is a QR code. Its zero value is ready for an Encode. It is some 27 KiB, so it is best a
-// static variable.
+// Code is a QR code. Its zero value is ready for Encode. It is some 27 KiB, so it is best a static
+// variable.
 type Code struct {
-	// Version and Level are those of the latest Encode, Mask the mask that it has chosen.
+	// Version and Level are those of the latest Encode, Mask the mask that it chose.
 	Version int
 	Level   Level
 	Mask    uint8
 
 	size int
 
-	// The modules, dark ones set, by rows and by columns; and which of them are data.
+	// The modules, by rows and by columns, dark ones set; and which of them are data.
 	rows, cols         [MaxSize]line
 	rowsData, colsData [MaxSize]line
 
-	// The codewords as they are gathered, and their number in bits.
+	// The codewords that were collected, and their number in bits.
 	words [3706]byte
 	bits  int
 	check [81][30]byte
 
 	path path
 
-	// Digits that wait to be three.
+	// Digits that wait for a group of three.
 	waiting, nWaiting uint32
 
-	// Powers of 2 in the field of 256 elements, and their inverse; the generator.
+	// Powers of 2 in the field of 256 elements, and their logarithms; the generator.
 	exp       [512]byte
 	log       [256]byte
 	generator [30]byte
 }
 
-// Size returns how many modules a side has.
+// Size returns the number of modules of a side.
 func (c *Code) Size() int { return c.size }
 
-// Encode makes a code of head and data, and reports whether they fit.
+// Encode encodes head and data, and reports whether they fit.
 func (c *Code) Encode(version int, level Level, head, data []byte) bool {
 	n := len(head) + len(data)
 	if version < 1 || version > MaxVersion || level > H || n > Capacity(version, level) {
@@ -100,7 +99,7 @@ func (c *Code) gather(head, data []byte) {
 	case 2:
 		c.put(c.waiting, 7)
 	}
-	// Up to four zeros end it, and zeros fill the word up; then two words take turns.
+	// Up to four zeros end the data, and zeros fill up the word; then two padding words alternate.
 	total := dataWords(c.Version, c.Level)
 	c.bits = min(c.bits+4, total*8)
 	pad := byte(0xec)
@@ -136,7 +135,7 @@ func (c *Code) number(v uint64, n int) {
 	}
 }
 
-// correct makes the error correction codewords of each block: the remainder of the division of
+// correct computes the error correction codewords of each block: the remainder of the division of
 // its data by the generator, whose roots are the first powers of 2.
 func (c *Code) correct() {
 	x := uint32(1)
@@ -187,7 +186,7 @@ func (c *Code) times(a, b byte) byte {
 
 func (c *Code) blocks() int { return int(blocks[c.Level&3][(c.Version-1)%MaxVersion]) }
 
-// block returns where the data of a block begin, and how many they are: the last blocks have one
+// block returns where the data of a block begins, and its length: the last blocks have one word
 // more.
 func (c *Code) block(i int) (first, n int) {
 	total, all := dataWords(c.Version, c.Level), c.blocks()

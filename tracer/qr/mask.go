@@ -1,8 +1,8 @@
 package qr
 
-// The mask: of eight the one with which the code looks least like something else, by the
-// penalties of the standard (7.8.3). They are counted on whole lines at once, 64 modules a
-// word, which takes a hundredth of the time.
+// The mask: the one of eight that makes the code look least like something else, by the penalties
+// of the standard (7.8.3). They are counted on 64 modules of a line at once, which takes a
+// hundredth of the time.
 
 // mask chooses a mask and applies it.
 func (c *Code) mask() {
@@ -78,14 +78,14 @@ func (c *Code) penalty(m uint8) (sum uint32) {
 		}
 		before = row
 	}
-	// How far the dark ones are from a half: 10 for each 5 %.
+	// The distance of the dark share from a half: 10 for each 5 %.
 	all := c.size * c.size
 	off := max(dark*20-all*10, all*10-dark*20)
 	return sum + uint32(off/all)*10
 }
 
-// inLine returns the penalties of one line: for five and more of a kind, and for what looks like a
-// finder.
+// inLine returns the penalties of one line: for five or more modules of a kind in a row, and for
+// what looks like a finder.
 func (c *Code) inLine(l *line) (sum uint32) {
 	light := l.inverted(c.size)
 	for k := 0; k < 2; k++ {
@@ -98,7 +98,7 @@ func (c *Code) inLine(l *line) (sum uint32) {
 			s := one.down(uint(i))
 			five.and(&s)
 		}
-		// A run of n has n-4 places where five begin, and costs n-2.
+		// A run of n has n-4 places where five in a row begin, and costs n-2.
 		first := five
 		up := five.up()
 		for w := range first {
@@ -106,8 +106,8 @@ func (c *Code) inLine(l *line) (sum uint32) {
 		}
 		sum += uint32(five.count() + 2*first.count())
 	}
-	// Dark, light, three dark, light, dark, with four light ones on a side. Beyond the code all is
-	// light.
+	// Dark, light, three dark, light, dark, with four light modules on one side. Beyond the code
+	// everything is light.
 	like := *l
 	for i := 1; i < 7; i++ {
 		s := l.down(uint(i))
@@ -137,7 +137,7 @@ func (c *Code) light(l *line, i int) bool {
 	return true
 }
 
-// squares returns how many squares of four modules of a kind two rows have.
+// squares returns the number of squares of four equal modules in two rows.
 func (c *Code) squares(a, b *line) int {
 	a1, b1 := a.down(1), b.down(1)
 	n := c.size - 1
@@ -149,7 +149,7 @@ func (c *Code) squares(a, b *line) int {
 	return same.count()
 }
 
-// cut clears all from i on.
+// cut clears all modules from i on.
 func (l *line) cut(i int) {
 	for w := range l {
 		switch {
@@ -161,7 +161,7 @@ func (l *line) cut(i int) {
 	}
 }
 
-// inverted returns the other ones of the first n.
+// inverted returns the line with its first n modules inverted.
 func (l *line) inverted(n int) line {
 	out := line{^l[0], ^l[1], ^l[2]}
 	out.cut(n)
@@ -174,7 +174,7 @@ func (l *line) and(with *line) {
 	}
 }
 
-// down returns the line n modules nearer to its begin, up one away from it.
+// down returns the line shifted n modules towards its start; up shifts it one module away.
 func (l *line) down(n uint) line {
 	return line{l[0]>>n | l[1]<<(64-n), l[1]>>n | l[2]<<(64-n), l[2] >> n}
 }
@@ -183,7 +183,7 @@ func (l *line) up() line {
 	return line{l[0] << 1, l[1]<<1 | l[0]>>63, l[2]<<1 | l[1]>>63}
 }
 
-// count returns how many are set.
+// count returns the number of dark modules.
 func (l *line) count() (n int) {
 	for _, x := range l {
 		x -= x >> 1 & 0x5555555555555555

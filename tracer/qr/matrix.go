@@ -29,15 +29,15 @@ func (c *Code) set(x, y int, dark bool) {
 	c.colsData[x].set(y, false)
 }
 
-// Patterns makes the code that has the patterns of a version alone: what is the same in each of its codes,
-// as Fixed tells.
+// Patterns makes a code that has only the patterns of a version: what is the same in each of its
+// codes, as Fixed tells.
 func (c *Code) Patterns(version int) {
 	c.Version, c.size = version, Size(version)
 	c.draw()
 }
 
 // Fixed reports whether the module in column x of row y is the same in each code of this version:
-// finders, timing and alignment, and the version. Level and mask, which stand beside the finders, are not.
+// finders, timing, alignment, and the version. Level and mask, beside the finders, are not.
 func (c *Code) Fixed(x, y int) bool {
 	format := x == 8 && (y < 9 || y >= c.size-8) || y == 8 && (x < 9 || x >= c.size-8)
 	return uint(x) < MaxSize && uint(y) < MaxSize && !c.rowsData[y].at(x) && (!format || x == 6 || y == 6)
@@ -77,7 +77,7 @@ func (c *Code) finder(x, y int) {
 	}
 }
 
-// alignment draws the small squares (annex E): in rows and columns at equal distances, but where
+// alignment draws the small squares (annex E): in rows and columns at equal distances, except where
 // a finder is.
 func (c *Code) alignment() {
 	if c.Version == 1 {
@@ -111,7 +111,7 @@ func (c *Code) center(i, n, step int) int {
 	return c.size - 7 - (n-1-i)*step
 }
 
-// format draws level and mask, twice, with their check (BCH 15,5).
+// format draws level and mask, twice, with their check bits (BCH 15,5).
 func (c *Code) format(mask uint8) {
 	levels := [...]uint32{L: 1, M: 0, Q: 3, H: 2}
 	v := levels[c.Level&3]<<3 | uint32(mask)
@@ -144,7 +144,7 @@ func (c *Code) format(mask uint8) {
 	c.set(8, c.size-8, true)
 }
 
-// version draws the version, twice, with its check (BCH 18,6).
+// version draws the version, twice, with its check bits (BCH 18,6).
 func (c *Code) version() {
 	if c.Version < 7 {
 		return
@@ -162,14 +162,14 @@ func (c *Code) version() {
 	}
 }
 
-// path is where the next bit of a codeword goes: up and down in columns of two, from the right.
+// path is the position of the next bit: up and down in columns of two, from the right.
 type path struct {
 	x, y     int
 	up, left bool // the left one of the two columns is next
 }
 
-// place puts the codewords into the modules that are left: of each block the first word, then of
-// each the second; first all data.
+// place puts the codewords into the free modules: the first word of each block, then the second of
+// each, and so on; all data first.
 func (c *Code) place() {
 	c.path = path{x: c.size - 1, y: c.size - 1, up: true}
 	n := c.blocks()
@@ -220,7 +220,7 @@ func (p *path) step(size int) {
 	}
 }
 
-// when returns n if it is to be, and otherwise 0.
+// when returns n if is is true, and otherwise 0.
 func when(is bool, n int) int {
 	if is {
 		return n

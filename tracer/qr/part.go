@@ -6,9 +6,9 @@ import "github.com/zeroframe/zeroframe/tracer"
 // which trace it is a part of, and which part.
 
 const (
-	// Magic is the first byte of each code: that it is of a trace, in this form.
+	// Magic is the first byte of each code: it is part of a trace, in this form.
 	Magic = 'Z'
-	// HeadBytes is the length of the head, as many bytes as a group of digits has.
+	// HeadBytes is the length of the head, one group of digits.
 	HeadBytes = groupBytes
 	// MaxParts is the largest number of codes of a trace.
 	MaxParts = 255
@@ -16,15 +16,15 @@ const (
 
 // Plan says which codes a trace is cut into.
 type Plan struct {
-	Parts   int // how many
-	Bytes   int // of the trace, in each but the last
+	Parts   int // number of codes
+	Bytes   int // bytes of the trace in each but the last
 	Version int
 	Level   Level
 }
 
-// PlanFor chooses the codes for so many bytes where a code may have so many modules a side: as few
-// as there can be, of the smallest version, with the highest level of error correction that this
-// version can have then. It returns no parts if there can be none.
+// PlanFor chooses the codes for n bytes on a screen that has room for size modules a side: as few
+// codes as possible, of the smallest version, with the highest level of error correction that fits
+// that version. It returns no parts if no code fits.
 func PlanFor(n, size int) (p Plan) {
 	most := Version(size)
 	if most < 1 || n <= 0 || Capacity(most, L) <= HeadBytes {

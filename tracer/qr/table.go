@@ -1,6 +1,6 @@
 package qr
 
-// What ISO/IEC 18004 says of versions and levels of error correction.
+// The numbers of ISO/IEC 18004 for versions and levels of error correction.
 
 // Level is a level of error correction.
 type Level uint8
@@ -16,18 +16,18 @@ const (
 const (
 	// MaxVersion is the largest version.
 	MaxVersion = 40
-	// MaxSize is its size in modules.
+	// MaxSize is the size of MaxVersion in modules.
 	MaxSize = 17 + 4*MaxVersion
 )
 
-// Size returns how many modules a side of a version has.
+// Size returns the number of modules of a side of a version.
 func Size(version int) int { return 17 + 4*version }
 
-// Version returns the largest version of at most so many modules a side, or 0.
+// Version returns the largest version with at most size modules a side, or 0.
 func Version(size int) int { return max(0, min((size-17)/4, MaxVersion)) }
 
-// checkWords is, for each level and version, the error correction codewords a block (table 9). A
-// constant.
+// checkWords is the number of error correction codewords of a block, for each level and version
+// (table 9). A constant.
 var checkWords = [4][MaxVersion]uint8{
 	L: {7, 10, 15, 20, 26, 18, 20, 24, 30, 18, 20, 24, 26, 30, 22, 24, 28, 30, 28, 28,
 		28, 28, 30, 30, 26, 28, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30},
@@ -39,7 +39,7 @@ var checkWords = [4][MaxVersion]uint8{
 		30, 24, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30},
 }
 
-// blocks is how many blocks there are. A constant.
+// blocks is the number of blocks. A constant.
 var blocks = [4][MaxVersion]uint8{
 	L: {1, 1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 4, 6, 6, 6, 6, 7, 8,
 		8, 9, 9, 10, 12, 12, 12, 13, 14, 15, 16, 17, 18, 19, 19, 20, 21, 22, 24, 25},
@@ -51,7 +51,8 @@ var blocks = [4][MaxVersion]uint8{
 		25, 34, 30, 32, 35, 37, 40, 42, 45, 48, 51, 54, 57, 60, 63, 66, 70, 74, 77, 81},
 }
 
-// rawWords returns how many codewords a version has: the modules that no pattern takes, by 8.
+// rawWords returns the number of codewords of a version: the modules that no pattern takes, divided
+// by 8.
 func rawWords(version int) int {
 	n := (16*version+128)*version + 64
 	if version >= 2 {
@@ -64,12 +65,12 @@ func rawWords(version int) int {
 	return n / 8
 }
 
-// dataWords returns how many of them are data.
+// dataWords returns the number of data codewords.
 func dataWords(version int, level Level) int {
 	return rawWords(version) - int(blocks[level&3][(version-1)%MaxVersion])*int(checkWords[level&3][(version-1)%MaxVersion])
 }
 
-// countBits is the length of the number of digits in the bits of a code.
+// countBits is the number of bits for the number of digits in a code.
 func countBits(version int) int {
 	switch {
 	case version < 10:
@@ -80,7 +81,7 @@ func countBits(version int) int {
 	return 14
 }
 
-// Capacity returns how many bytes a code holds.
+// Capacity returns the number of bytes that a code holds.
 func Capacity(version int, level Level) int {
 	bits := dataWords(version, level)*8 - modeBits - countBits(version)
 	digits := bits / 10 * 3

@@ -12,7 +12,7 @@ func (k *Key) SetBytes(b []byte) {
 	}
 }
 
-// Bytes writes the key to b, 32 bytes.
+// Bytes writes the 32 bytes of the key to b.
 func (k *Key) Bytes(b []byte) {
 	for i, v := range k {
 		putWord(b[4*i:], v)
@@ -29,7 +29,7 @@ func putWord(b []byte, v uint32) {
 	b[0], b[1], b[2], b[3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
 }
 
-// begin is the state's beginning: "expand 32-byte k".
+// begin returns the initial state: "expand 32-byte k", the key, and the arguments.
 func begin(k *Key, c, n0, n1, n2 uint32) [16]uint32 {
 	return [16]uint32{
 		0x61707865, 0x3320646e, 0x79622d32, 0x6b206574,
@@ -69,7 +69,7 @@ func quarter(s *[16]uint32, a, b, c, d int) {
 	s[a], s[b], s[c], s[d] = w, x, y, z
 }
 
-// block is the function of ChaCha20: 16 words of the stream.
+// block is the block function of ChaCha20: 16 words of the key stream.
 func block(k *Key, counter uint32, n *[3]uint32, out *[16]uint32) {
 	first := begin(k, counter, n[0], n[1], n[2])
 	*out = first
@@ -98,7 +98,7 @@ func xor(k *Key, counter uint32, n *[3]uint32, b []byte) {
 	}
 }
 
-// Derive is HChaCha20: a key made of a key and 16 bytes.
+// Derive is HChaCha20: it derives a key from a key and 16 bytes.
 func Derive(k *Key, in *[16]byte) (out Key) {
 	s := begin(k, word(in[0:]), word(in[4:]), word(in[8:]), word(in[12:]))
 	rounds(&s)

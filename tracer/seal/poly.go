@@ -1,9 +1,10 @@
 package seal
 
-// Poly1305: the message as the digits, of 16 bytes, of a number, modulo 2^130-5, by five limbs of 26 bits.
+// Poly1305: the message is a number with digits of 16 bytes, evaluated modulo 2^130-5 in five limbs
+// of 26 bits.
 
-// A mac is a sum under way. The parts of what it is of are padded to 16 bytes each, as the construction
-// with ChaCha20 wants it.
+// A mac is an unfinished sum. Each part of its input is padded to 16 bytes, as the construction
+// with ChaCha20 requires.
 type mac struct {
 	r, h [5]uint64
 	pad  [4]uint32
@@ -11,7 +12,7 @@ type mac struct {
 
 const limb = 1<<26 - 1
 
-// begin begins a sum with a key of 32 bytes, as words.
+// begin starts a sum with a key of 32 bytes, as words.
 func (m *mac) begin(k *[16]uint32) {
 	r0, r1, r2, r3 := uint64(k[0]&0x0fffffff), uint64(k[1]&0x0ffffffc), uint64(k[2]&0x0ffffffc), uint64(k[3]&0x0ffffffc)
 	m.r = [5]uint64{r0 & limb, (r0>>26 | r1<<6) & limb, (r1>>20 | r2<<12) & limb, (r2>>14 | r3<<18) & limb, r3 >> 8}
@@ -24,7 +25,7 @@ func (m *mac) add(b []byte) {
 	var last [16]byte
 	for len(b) > 0 {
 		if len(b) < 16 {
-			for i := 0; i < len(b) && i < len(last); i++ { // by hand: a copy is a call of the runtime's
+			for i := 0; i < len(b) && i < len(last); i++ { // by hand: a copy is a call of the runtime
 				last[i] = b[i]
 			}
 			b = last[:]
@@ -43,7 +44,7 @@ func (m *mac) block(w0, w1, w2, w3 uint32) {
 	h2 := h[2] + (a1>>20|a2<<12)&limb
 	h3 := h[3] + (a2>>14|a3<<18)&limb
 	h4 := h[4] + (a3>>8 | 1<<24)
-	// What is above 2^130 comes back five times.
+	// Bits above 2^130 come back times five.
 	s1, s2, s3, s4 := 5*r[1], 5*r[2], 5*r[3], 5*r[4]
 	d0 := h0*r[0] + h1*s4 + h2*s3 + h3*s2 + h4*s1
 	d1 := h0*r[1] + h1*r[0] + h2*s4 + h3*s3 + h4*s2
@@ -60,7 +61,7 @@ func (m *mac) block(w0, w1, w2, w3 uint32) {
 	h[2], h[3], h[4] = d2&limb, d3&limb, d4&limb
 }
 
-// end writes the tag to b, 16 bytes.
+// end writes the tag, 16 bytes, to b.
 func (m *mac) end(b []byte) {
 	h := &m.h
 	for range 2 { // until all limbs have 26 bits

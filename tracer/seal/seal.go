@@ -1,18 +1,18 @@
 package seal
 
-// TagSize is how much longer a sealed message is, in bytes.
+// TagSize is the number of bytes that sealing adds to a message.
 const TagSize = 16
 
-// Seal encrypts the first n bytes of b in place and puts the tag behind them. with is authenticated, too.
-// The number must not come again with the key.
+// Seal encrypts the first n bytes of b in place and appends the tag. with is authenticated, too. A
+// number must not be used twice with the same key.
 func Seal(k *Key, b []byte, n int, with []byte, number uint64) {
 	nonce := [3]uint32{uint32(number), uint32(number >> 32), 0}
 	xor(k, 1, &nonce, b[:n])
 	tag(k, b[:n], with, &nonce, b[n:n+TagSize])
 }
 
-// Open decrypts in place what [Seal] has made, tag and all, and reports whether it has. If not, b is as it
-// was.
+// Open decrypts in place what [Seal] produced, and checks the tag at its end. If it returns false,
+// b is unchanged.
 func Open(k *Key, b []byte, with []byte, number uint64) bool {
 	n := len(b) - TagSize
 	if n < 0 {

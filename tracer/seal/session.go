@@ -1,20 +1,22 @@
 package seal
 
-// The keys of a dump. The shared secret goes through HChaCha20 with a name, with both public keys, so that the keys
-// depend on all that was agreed on, and then with the name of a direction.
+// The keys of a dump. The shared secret goes through HChaCha20 with a name, then with both public
+// keys, so that the keys depend on everything that was agreed on, and then with the name of a
+// direction.
 
 // A Session has a key for each direction.
 type Session struct{ Out, In Key }
 
-// What stands for the protocol, and for the directions.
+// The names of the protocol and of the directions.
 const (
 	nameProtocol = "zfd1 memory dump"
 	nameOut      = "machine:receiver"
 	nameIn       = "receiver:machine"
 )
 
-// Begin makes the keys of a machine whose private key, made for this once, is private, for a receiver with the given
-// public key. It returns the machine's public key; ok is false if the receiver's is none.
+// Begin derives the keys of a machine for a receiver with the given public key. private is the
+// machine's private key, made for this one dump. It returns the machine's public key; ok is false
+// if the receiver's key is invalid.
 func (s *Session) Begin(private, receiver *[PointSize]byte) (public [PointSize]byte, ok bool) {
 	public = X25519(private, &Base)
 	shared := X25519(private, receiver)

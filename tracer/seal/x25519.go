@@ -1,18 +1,18 @@
 package seal
 
-// X25519: the Montgomery ladder of RFC 7748 on Curve25519. Numbers modulo 2^255-19 are sixteen limbs of 16
-// bits, with room for sums and products in 64 bits.
+// X25519: the Montgomery ladder of RFC 7748 on Curve25519. Numbers modulo 2^255-19 are sixteen
+// limbs of 16 bits, with room for sums and products in 64 bits.
 
 type number [16]int64
 
 // PointSize is the length of a private or public key in bytes.
 const PointSize = 32
 
-// Base is the point whose multiple by a private key is the public key. Never written.
+// Base is the base point: its multiple by a private key is the public key. Never written.
 var Base = [PointSize]byte{9}
 
-// X25519 returns the multiple of a point by a private key: for [Base] the public key, and for another's
-// public key the secret that both share.
+// X25519 returns the multiple of a point by a private key: for [Base] the public key, and for
+// another's public key the shared secret.
 func X25519(private, point *[PointSize]byte) (out [PointSize]byte) {
 	k := *private
 	k[0] &= 248
@@ -61,7 +61,7 @@ func X25519(private, point *[PointSize]byte) (out [PointSize]byte) {
 	return out
 }
 
-// exchange exchanges a and b if bit is 1.
+// exchange swaps a and b if bit is 1.
 func exchange(a, b *number, bit int64) {
 	mask := -bit
 	for i := range a {
@@ -83,7 +83,7 @@ func difference(out, a, b *number) {
 	}
 }
 
-// product multiplies. What is above 2^256 comes back 38 times.
+// product multiplies. Bits above 2^256 come back times 38.
 func product(out, a, b *number) {
 	var t [31]int64
 	for i, v := range a {
@@ -99,7 +99,7 @@ func product(out, a, b *number) {
 	carry(out)
 }
 
-// carry brings each limb to 16 bits, almost.
+// carry brings each limb to 16 bits, approximately.
 func carry(a *number) {
 	for i := range 15 {
 		a[i+1] += a[i] >> 16
@@ -109,7 +109,7 @@ func carry(a *number) {
 	a[15] &= 0xffff
 }
 
-// invert makes 1/a of a: its power by 2^255-21.
+// invert replaces a by 1/a: its power by 2^255-21.
 func invert(a *number) {
 	t := *a
 	for i := 253; i >= 0; i-- {
@@ -121,14 +121,14 @@ func invert(a *number) {
 	*a = t
 }
 
-// reduce writes a as the number below 2^255-19 that it stands for.
+// reduce writes a as the equal number below 2^255-19.
 func reduce(a *number, out *[PointSize]byte) {
 	for range 3 {
 		carry(a)
 	}
 	var m number
 	for range 2 {
-		// m = a - (2^255-19), which is taken if it is not negative.
+		// m = a - (2^255-19), which replaces a if it is not negative.
 		m[0] = a[0] - 0xffed
 		for i := 1; i < 16; i++ {
 			top := int64(0xffff)

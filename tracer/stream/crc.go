@@ -1,10 +1,10 @@
 package stream
 
 // CRC-32 (IEEE 802.3), eight bytes at a time ("slicing by 8": M. Kounavis and F. Berry, A
-// Systematic Approach to Building High Performance Software-based CRC Generators, 2005):
-// a record goes through it twice. The tables are made when the first record begins.
+// Systematic Approach to Building High Performance Software-based CRC Generators, 2005), because
+// each record goes through it twice. The tables are built when the first record begins.
 
-const ieee = 0xedb88320 // the polynomial, its bits turned around
+const ieee = 0xedb88320 // the polynomial with its bits reversed
 
 var (
 	tables     [8][256]uint32
@@ -32,7 +32,7 @@ func makeTables() {
 	haveTables = true
 }
 
-// crc32sum adds b to a CRC; that of no bytes is 0.
+// crc32sum adds b to a CRC, which is 0 for no bytes.
 func crc32sum(crc uint32, b []byte) uint32 {
 	c := ^crc
 	for len(b) >= 8 {

@@ -11,21 +11,22 @@ const (
 	MaxLine = 768
 )
 
-// Writer writes one record after the other. It allocates nothing; its own memory is
-// some 1.5 KiB, so it is best a static variable. Any context, one at a time.
+// Writer writes records one after another. It allocates nothing; its own memory is some 1.5 KiB, so
+// it is best a static variable. Any context, one user at a time.
 type Writer struct {
 	// Out takes a piece for the wire: a whole line with its line ending, or a whole
 	// frame. It must not keep the slice.
 	Out func(piece []byte)
 	// Frames writes frames of bytes instead of lines.
 	Frames bool
-	// ID is the number of the latest record of which a piece has gone out.
+	// ID is the number of the latest record that has sent a piece.
 	ID uint32
-	// Latest is that of all writers that share the wire, or nil for a wire of its own. The
-	// numbers follow the first pieces on the wire, so that a gap in them is a record lost.
+	// Latest is the latest ID of all writers that share the wire, or nil if this writer is alone.
+	// Records are numbered in the order of their first pieces on the wire, so a gap in the numbers
+	// is a lost record.
 	Latest *uint32
 
-	open    bool // a record has begun and not ended
+	open    bool // a record has begun and not yet ended
 	kind    [MaxKind]byte
 	kindLen int
 	no      uint32 // of the next piece
@@ -38,8 +39,8 @@ type Writer struct {
 	at   int // bytes in out
 }
 
-// Begin starts a record. kind is cut to [MaxKind] bytes; it is to be made of letters,
-// digits and points.
+// Begin starts a record. kind is cut to [MaxKind] bytes; it must consist of letters, digits and
+// points.
 func (w *Writer) Begin(kind string) {
 	w.open = true
 	makeTables()
@@ -66,7 +67,7 @@ func (w *Writer) Bytes(b []byte) {
 		case w.n == PieceSize:
 			w.flush(false)
 		case w.n == 0 && len(b) > PieceSize:
-			// From where it is; the last piece must wait for End.
+			// Sent from where it is; the last piece must wait for End.
 			w.piece(b[:PieceSize], false)
 			b = b[PieceSize:]
 		default:
@@ -106,10 +107,10 @@ func (w *Writer) End() {
 	w.open = false
 }
 
-// Open reports whether a record has begun and not ended.
+// Open reports whether a record has begun and not yet ended.
 func (w *Writer) Open() bool { return w.open }
 
-// flush sends what has been gathered.
+// flush sends the collected bytes.
 func (w *Writer) flush(last bool) {
 	w.piece(w.data[:w.n], last)
 	w.n = 0
