@@ -9,23 +9,23 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// call is a system call that is being handled: its arguments, and the frame in which
-// the thread waits for the result.
+// call is a system call in progress: its arguments, and the frame in which the thread waits for the
+// result.
 type call struct {
 	f      *arch.TrapFrame
 	args   [6]uintptr
 	again  bool    // it starts over after a wait
-	off    int64   // of the file, where bytes are moved
-	before uintptr // bytes of a vector before the part that is moved
-	ends   bool    // an error of the host's follows what has been done
-	host   vfs.ID  // the file that the host has opened for the call; 0: none
-	part   bool    // of a call that moves several; it moves what it can, and then does not wait
+	off    int64   // of the file, for a transfer
+	before uintptr // bytes of a vector before the part that is being moved
+	ends   bool    // an error from the host follows what has been done
+	host   vfs.ID  // the file that the host opened for the call; 0: none
+	part   bool    // one of several parts: it moves what it can, and then does not wait
 }
 
-// The argument of number i as what it is for a call: an int, of which Linux drops the upper half,
-// or an unsigned one; a descriptor, which is none if it is negative; a signal's number; flags, a
-// mode or an owner; which operation, option, clock or timer; a number of bytes; an address of the
-// program, or anything; a long that is none of these.
+// The methods return argument number i as the call uses it: a signed int, whose upper half Linux
+// ignores, or an unsigned one; a descriptor, which is invalid if it is negative; a signal's number;
+// flags, a mode or an owner; an operation, option, clock or timer; a number of bytes; an address of
+// the program, or any word; a long that is none of these.
 
 func (c *call) int(i int) int32       { return int32(c.args[i]) }
 func (c *call) uint(i int) uint32     { return uint32(c.args[i]) }
@@ -38,14 +38,14 @@ func (c *call) size(i int) uintptr    { return c.args[i] }
 func (c *call) pointer(i int) uintptr { return c.args[i] }
 func (c *call) word(i int) uintptr    { return c.args[i] }
 
-// Handle answers a system call. It is called by the system call entry, with the CPU's record.
+// Handle answers a system call. The system call entry calls it with the CPU's record.
 func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
 	percpu.AssertLocked()
 	r := percpu.Of(cpu)
 	r.Calls++
 	t := thread.Get(r.Thread)
 	c := call{f: f, again: t.Retried}
-	// One by one: a literal of all six would be made first and then copied.
+	// One by one: a literal of all six would be built first and then copied.
 	c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5] = f.CallArgs()
 	t.Retried = false
 	if !c.again {
@@ -68,8 +68,8 @@ func Handle(f *arch.TrapFrame, cpu *arch.CPU) {
 	leave(f, r, t)
 }
 
-// leave is the way out of a call that does not wait: straight back, but for signals
-// and for threads that are more urgent.
+// leave returns from a call that does not wait: straight to the thread, unless there are signals or
+// more urgent threads.
 func leave(f *arch.TrapFrame, r *percpu.Record, t *thread.Thread) {
 	if t.Pending&^t.Mask == 0 && !t.HasSavedMask && !r.Preempt {
 		return
@@ -82,9 +82,9 @@ func leave(f *arch.TrapFrame, r *percpu.Record, t *thread.Thread) {
 	thread.Resume(t)
 }
 
-// LeaveTrap is the way out of a trap that has interrupted a thread: back, unless it
-// has a signal to take or another thread should run. It returns if it goes straight
-// back. Kernel context.
+// LeaveTrap returns from a trap that interrupted a thread. If the thread has a signal to take or
+// another thread should run, it does not return; if the thread goes straight on, it returns. Kernel
+// context.
 func LeaveTrap(f *arch.TrapFrame) {
 	r := percpu.This()
 	t := thread.Get(r.Thread)
@@ -138,9 +138,9 @@ const (
 	eTIMEDOUT     = 110
 	eCANCELED     = 125
 	eRESTART      = 512 // never leaves the kernel: the call starts over after a signal
-	eRESTARTTIMED = 516 // nor does this: it goes on until Thread.Until, unless a handler has run
+	eRESTARTTIMED = 516 // nor does this: the call goes on until Thread.Until, unless a handler has run
 	pathMax       = 4096
-	ioMax         = 0x7ffff000 // the most that one read or write moves
+	ioMax         = 0x7ffff000 // the most bytes that one read or write moves
 	unblockable   = 1<<(sigKILL-1) | 1<<(sigSTOP-1)
 	numSignals    = 64
 	timespecSize  = 16
@@ -150,14 +150,14 @@ const (
 // Hooks into package kernel, as addresses of top-level functions. Set once at boot.
 var exitHook, killHook uintptr
 
-// OnExit sets the function that ends the machine when the program ends with a
-// status: by exit_group, whose frame it gets. It does not return.
+// OnExit sets the function that ends the machine when the program ends with a status. It gets the
+// frame of exit_group and does not return.
 func OnExit(f func(f *arch.TrapFrame, status int)) {
 	exitHook = **(**uintptr)(unsafe.Pointer(&f))
 }
 
-// OnKill sets the function that ends the machine when a signal ends the program.
-// The thread, whose registers are saved in it, took the signal. It does not return.
+// OnKill sets the function that ends the machine when a signal ends the program. It gets the thread
+// that took the signal, with its registers saved, and does not return.
 func OnKill(f func(t *thread.Thread, signal int)) {
 	killHook = **(**uintptr)(unsafe.Pointer(&f))
 }

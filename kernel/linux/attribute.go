@@ -6,9 +6,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// What a file has beside its bytes, by its name or by a descriptor: rights, owner, size and times.
+// A file's attributes, by its name or by a descriptor: rights, owner, size and times.
 
-// everyone:sysFaccessat2: everyone: everyone may do everything, but execute what nobody may.
+// sysFaccessat2: everyone may do everything, except execute a file that nobody may execute.
 func sysFaccessat2(c *call) int64 {
 	const (
 		exec     = 1
@@ -49,7 +49,7 @@ func sysFchownat(c *call) int64 {
 	return -int64(vfs.Chown(id, c.uint(2), c.uint(3), clock.Wall()))
 }
 
-// notNode returns the error for what is no file of the tree and has no attributes to change.
+// notNode returns the error for a file that is not in the tree and has no attributes to change.
 func notNode(f *file) int64 {
 	if !f.is(named) && !f.isNamedPipe() {
 		return -eOPNOTSUPP
@@ -81,7 +81,7 @@ func sysTruncate(c *call) int64 {
 	}
 	if vfs.Mode(id)&vfs.S_IFMT == vfs.S_IFREG && vfs.Size(id) == c.int64(1) {
 		vfs.Notify(id, vfs.IN_MODIFY)
-		return 0 // its times stay, too
+		return 0 // its times stay unchanged, too
 	}
 	return setSize(id, c.int64(1))
 }
@@ -108,13 +108,13 @@ func sysUtimensat(c *call) int64 {
 		}
 	}
 	if set[0] == vfs.OmitTime && set[1] == vfs.OmitTime {
-		return 0 // Linux looks at nothing else then
+		return 0 // Linux checks nothing else then
 	}
 	return c.setTimes(c.flags(3), set, now, wrong)
 }
 
-// sysOldTimes is utimensat for the calls before it: two times of seconds, or with a fourth argument
-// of units of that many nanoseconds besides.
+// sysOldTimes is utimensat for the older calls: two times in seconds, or with a fourth argument,
+// each with a count of units of that many nanoseconds.
 func sysOldTimes(c *call) int64 {
 	now, times, unit := clock.Wall(), c.pointer(2), c.int64(3)
 	set := [2]int64{now, now}
@@ -139,8 +139,8 @@ func sysOldTimes(c *call) int64 {
 	return c.setTimes(0, set, now, false)
 }
 
-// setTimes sets the times of what a call names; a NULL path is the descriptor itself. wrong is set
-// if the times are.
+// setTimes sets the times of the call's file; a NULL path means the descriptor itself. wrong says
+// that the times are invalid.
 func (c *call) setTimes(flags uintptr, set [2]int64, now int64, wrong bool) int64 {
 	var id vfs.ID
 	if c.pointer(1) == 0 && c.int(0) != atFDCWD {

@@ -9,18 +9,18 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Bytes that go from one open file to another without a way through the program: sendfile,
+// Bytes that go from one open file to another without passing through the program: sendfile,
 // copy_file_range, splice, tee and vmsplice. A call waits, if it may, for the first bytes and for
-// room for them, and moves what it can then: to wait in the middle would be to do again what has
-// been done, since a call that has waited starts over.
+// room for them, and then moves what it can. It cannot wait in the middle, because a call that has
+// waited starts over and would repeat what it has done.
 
 const (
 	spliceNonblock = 2
 	spliceFlags    = 0xf
 )
 
-// pump moves up to n bytes from one file to another, and returns how many, or an error if there
-// are none. The files' own offsets stay as they are.
+// pump moves up to n bytes from one file to another. It returns how many, or an error if there were
+// none. The files' own offsets do not change.
 func (c *call) pump(in, out *file, inOff, outOff int64, n uintptr, wait bool) int64 {
 	activity++
 	done := int64(0)
@@ -50,8 +50,8 @@ func (c *call) pump(in, out *file, inOff, outOff int64, n uintptr, wait bool) in
 	return done
 }
 
-// bytesOf returns where in the kernel's memory the next bytes of a file lie, as many as lie
-// together: none at its end.
+// bytesOf returns where the next bytes of a file lie in the kernel's memory, and how many lie
+// together: none at the end of the file.
 func (c *call) bytesOf(f *file, off int64, wait bool) (addr, n uintptr, errno int64) {
 	switch f.kind {
 	case node:
@@ -84,7 +84,7 @@ func (c *call) bytesOf(f *file, off int64, wait bool) (addr, n uintptr, errno in
 	return addr, n, 0
 }
 
-// give writes n bytes of the kernel's memory to a file, or as many as there is room for.
+// give writes n bytes of the kernel's memory to a file, or as many as fit.
 func (c *call) give(f *file, off int64, from, n uintptr, wait bool) int64 {
 	switch f.kind {
 	case node:
@@ -121,7 +121,7 @@ func (c *call) give(f *file, off int64, from, n uintptr, wait bool) int64 {
 	return -eINVAL
 }
 
-// pipeRoom returns 0 if there is room in a pipe, or waits for it.
+// pipeRoom waits for room in a pipe, if there is none, and then returns 0.
 func (c *call) pipeRoom(f *file, wait bool) int64 {
 	switch p := &pipes[f.obj]; {
 	case p.readers == 0:
@@ -151,8 +151,8 @@ func offsetAt(f *file, addr uintptr) (off, errno int64) {
 	return int64(v), 0
 }
 
-// passed writes an offset to where offsetAt has read it, behind the n bytes that have been moved;
-// and returns n.
+// passed adds the n bytes that were moved to an offset and writes it where offsetAt read it; it
+// returns n.
 func passed(f *file, addr uintptr, off, n int64) int64 {
 	switch {
 	case n <= 0:
@@ -300,7 +300,7 @@ func sysSplice(c *call) int64 {
 	return moved
 }
 
-// spliceSocket moves what has come by a connection to a pipe.
+// spliceSocket moves bytes that have arrived on a connection to a pipe.
 func (c *call) spliceSocket(in, out *file, n uintptr, wait bool) int64 {
 	s, p := socketOf(in.obj), &pipes[out.obj]
 	if s.kind != sockStream {
@@ -337,7 +337,7 @@ func (c *call) spliceSocket(in, out *file, n uintptr, wait bool) int64 {
 	return done
 }
 
-// sysTee copies what is in a pipe to another, and leaves it there.
+// sysTee copies the contents of a pipe to another, and leaves them in the first one.
 func sysTee(c *call) int64 {
 	n, flags := c.size(2), c.flags(3)
 	in, out, errno := c.twoEnds(c.fd(0), c.fd(1), n, flags)
@@ -394,7 +394,7 @@ func sysVmsplice(c *call) int64 {
 	}
 	was := f.flags
 	if flags&spliceNonblock != 0 {
-		f.flags |= oNonblock // until the end of the call, which does not wait then
+		f.flags |= oNonblock // until the end of this call, which then does not wait
 	}
 	n := c.vector(f, f.kind == pipeWrite, false, 0)
 	f.flags = was

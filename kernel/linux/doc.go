@@ -1,11 +1,11 @@
-// Package linux answers the program's system calls, as Linux on amd64 does: that
-// is the interface by which the unmodified Go runtime finds its operating system.
+// Package linux answers the program's system calls like Linux on amd64. They are the interface
+// through which the unmodified Go runtime uses its operating system.
 //
 //	abi.go             the way in, a call and its arguments, the way out
 //	gate.go            the way in where threads run on several CPUs: the kernel lock
-//	table.go           what a row of the table of calls says, and the call of a number
-//	table_amd64.go     the rows of amd64, and what each call is, or why it is not there
-//	user.go            memory that the program has named
+//	table.go           the columns of the table of calls, and how a call is made by number
+//	table_amd64.go     the rows for amd64, and a list of all calls with what is missing and why
+//	user.go            access to the program's memory
 //	mem.go             mmap and its family
 //	thread.go          clone, exit, who am I
 //	futex.go           futex
@@ -16,15 +16,15 @@
 //	kinds.go           the kinds of open files, and what can be done with each
 //	lock.go            locks on files
 //	file.go            reading and writing
-//	extent.go          the other calls on descriptors: places, sizes, what a disk would do
-//	membarrier.go      what orders the memory of all CPUs
+//	extent.go          the other calls on descriptors: offsets, sizes, what a disk would do
+//	membarrier.go      ordering the memory accesses of all CPUs
 //	memfd.go           files without a name, and their seals
 //	copy.go            bytes from one file to another
 //	path.go            calls on names of files
 //	attribute.go       rights, owners, sizes and times of files
 //	stat.go            what files are
 //	xattr.go           extended attributes
-//	share.go           files of the host, which come when they are asked for
+//	share.go           files of the host, which are fetched on demand
 //	pipe.go            pipes and event counters
 //	timerfd.go         timers that a descriptor counts
 //	signalfd.go        signals that a descriptor reads
@@ -36,37 +36,37 @@
 //	pair.go            pseudo-terminals
 //	network.go         the network card
 //	limits.go          limits of resources
-//	info.go            what the system is: names, limits, random bytes
+//	info.go            the system: names, limits, random bytes
 //	identity.go        who the program is
 //	proc.go            /proc and /sys
 //	proctext.go        the bytes of their files
-//	proctask.go        those that tell of the process and its threads
-//	procmachine.go     those that tell of the machine
+//	proctask.go        the files of the process and its threads
+//	procmachine.go     the files of the machine
 //	procnet.go         the tables of sockets
 //	inotify.go         watching files
-//	unknown.go         calls that are not answered, or are the kernel's own
+//	unknown.go         calls without an answer, and the kernel's own
 //	record.go          /dev/record, by which a program sends a record
-//	message.go         what the runtime writes when it gives up
+//	message.go         what the runtime prints when it gives up
 //	timer.go           timers that send a signal
-//	socketmake.go      making them
+//	socketmake.go      making sockets
 //	socketaddr.go      addresses, as programs write them
 //	socketbind.go      who has which Internet address
 //	socketname.go      names of local sockets
 //	socketstream.go    connections
-//	socketbytes.go     bytes on them
+//	socketbytes.go     bytes on connections
 //	ring.go            the ring that the bytes of sockets and pipes are in
 //	socketdatagram.go  datagrams
 //	socketcontrol.go   control messages of Internet datagrams
 //	socketgroup.go     multicast
 //	socketfilter.go    filters of datagrams
 //	socketmessage.go   the send and receive families of calls
-//	socketmany.go      those that move several messages
+//	socketmany.go      calls that move several messages
 //	socketrights.go    descriptors and credentials in control messages
 //	socketoption.go    options of sockets
 //	socketstate.go     what poll, select and epoll see
 //	socketlink.go      netlink: which interfaces there are
 //	socketioctl.go     ioctl of sockets
 //
-// All of it runs in kernel context on the kernel stack, with interrupts off; no call
-// waits in here: a thread that must wait is put aside (package thread).
+// Everything runs in kernel context on the kernel stack, with interrupts off. Nothing here waits: a
+// thread that must wait is put aside (package thread).
 package linux

@@ -10,9 +10,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// Waiting for many descriptors: epoll, poll and select. An epoll instance is a few pages
-// of what it watches; the Go runtime has one. An instance can watch others, if those
-// watch none: Linux lets them be stacked higher.
+// Waiting for many descriptors: epoll, poll and select. An epoll instance is a few pages of watched
+// descriptors; the Go runtime has one. An instance can watch others, if those watch none: Linux
+// allows deeper nesting.
 
 const (
 	epollIn      = 0x1
@@ -20,7 +20,7 @@ const (
 	epollErr     = 0x8
 	epollHup     = 0x10
 	epollRdhup   = 0x2000
-	epollAlone   = 1 << 28 // EPOLLEXCLUSIVE: all the others who wait are woken, too
+	epollAlone   = 1 << 28 // EPOLLEXCLUSIVE: all other waiters are woken, too
 	epollWakeup  = 1 << 29
 	epollOneshot = 1 << 30
 	epollEdge    = 1 << 31
@@ -36,15 +36,15 @@ const (
 type watch struct {
 	fd     int16
 	file   int16  // open file, plus 1; 0 is free
-	events uint32 // what is wanted, with the flags above
-	fresh  bool   // something has happened since it was last reported
+	events uint32 // the wanted events, with the flags above
+	fresh  bool   // something has happened since the last report
 	data   uint64 // the program's
 }
 
 type epollInstance struct {
-	pages [epollPages]uintptr // of pageWatches each, made when needed
+	pages [epollPages]uintptr // of pageWatches each, allocated when needed
 	n     int                 // no watch from here on is in use
-	next  int                 // the watch at which the next wait begins to look
+	next  int                 // the watch at which the next wait begins
 	used  bool
 	file  int32
 }
@@ -77,7 +77,7 @@ func (e *epollInstance) free() *watch {
 	return e.at(e.n - 1)
 }
 
-// forget ends a watch.
+// forget removes a watch.
 func (e *epollInstance) forget(w *watch) {
 	w.file = 0
 	for e.n > 0 && e.at(e.n-1).file == 0 {
@@ -85,7 +85,7 @@ func (e *epollInstance) forget(w *watch) {
 	}
 }
 
-// nests reports whether the instance watches others.
+// nests reports whether the instance watches other instances.
 func (e *epollInstance) nests() bool {
 	for k := 0; k < e.n; k++ {
 		if w := e.at(k); w.file != 0 && files[w.file-1].kind == epoll {
@@ -108,7 +108,7 @@ func watched(i int) bool {
 	return false
 }
 
-// state returns the events that hold for an open file now.
+// state returns the present events of an open file.
 func state(f *file) uint32 {
 	percpu.AssertLocked()
 	if of := states[f.kind]; of != nil {
@@ -122,7 +122,7 @@ func state(f *file) uint32 {
 // ready reports whether a read of the file would not wait.
 func ready(f *file) bool { return state(f)&(epollIn|epollHup|epollErr) != 0 }
 
-// changed says that something has happened to open file i: who waits for it goes on.
+// changed says that something has happened to open file i, so that whoever waits for it goes on.
 func changed(i int) {
 	percpu.AssertLocked()
 	wakeFile(i)
@@ -143,14 +143,14 @@ func changed(i int) {
 	wakeEpoll(-1)
 }
 
-// wakeEpoll lets who waits for epoll instance j look again, and who is in poll.
+// wakeEpoll lets the threads that wait for epoll instance j look again, and those in poll.
 func wakeEpoll(j int) { retry(thread.ForEpoll, uintptr(j), anyEpoll) }
 
 // anyEpoll is the key of a thread in poll or select: it looks again whenever anything
 // happens.
 const anyEpoll = ^uintptr(0)
 
-// unwatch forgets an open file that is being closed.
+// unwatch removes all watches of an open file that is being closed.
 func unwatch(i int) {
 	percpu.AssertLocked()
 	for j := range epolls {
@@ -163,7 +163,7 @@ func unwatch(i int) {
 	}
 }
 
-// sysEpollCreate is told how many descriptors there will be, which nobody needs to know.
+// sysEpollCreate ignores the expected number of descriptors.
 func sysEpollCreate(c *call) int64 {
 	if c.int(0) <= 0 {
 		return -eINVAL
@@ -263,7 +263,7 @@ func sysEpollCtl(c *call) int64 {
 	return 0
 }
 
-// report returns the events of a watch that are to be reported.
+// report returns the events of a watch that are due to be reported.
 func (w *watch) report() uint32 {
 	if w.file == 0 || w.events&epollEdge != 0 && !w.fresh {
 		return 0
@@ -280,7 +280,7 @@ func anyReady(e *epollInstance) bool {
 	return false
 }
 
-// waitEpoll waits for events. timeout is in ns, ^0 for ever.
+// waitEpoll waits for events. timeout is in ns, ^0 for no limit.
 func (c *call) waitEpoll(timeout uint64) int64 {
 	ep := get(c.fd(0))
 	switch {
@@ -291,7 +291,8 @@ func (c *call) waitEpoll(timeout uint64) int64 {
 	}
 	e := &epolls[ep.obj]
 	n := uintptr(0)
-	// What has been reported last comes last: each has its turn when there is room for few.
+	// The watch that was reported last comes last, so that each has its turn when there is room for
+	// few.
 	for i, first := 0, e.next; i < e.n && n < uintptr(c.int(2)); i++ {
 		k := (first + i) % e.n
 		w := e.at(k)
@@ -326,7 +327,8 @@ func (c *call) pwaitEpoll(timeout uint64) int64 {
 	return unmask(c.waitEpoll(timeout))
 }
 
-// maskFor gives the running thread the mask of signals at set, until its call ends. 0 is none.
+// maskFor gives the running thread the mask of signals at set until its call ends. If set is 0,
+// nothing changes.
 func maskFor(set, size uintptr) int64 {
 	if set == 0 {
 		return 0
@@ -344,8 +346,8 @@ func maskFor(set, size uintptr) int64 {
 	return 0
 }
 
-// unmask takes back what maskFor has done, for a call that returns result. If a signal has ended
-// the call, the way out does, behind the signal's handler.
+// unmask restores the mask that maskFor replaced, for a call that returns result. If a signal has
+// ended the call, leave restores it instead, after the signal's handler.
 func unmask(result int64) int64 {
 	if t := thread.Current(); t.HasSavedMask && result != -eINTR {
 		t.Mask, t.HasSavedMask = t.SavedMask, false
@@ -353,8 +355,8 @@ func unmask(result int64) int64 {
 	return result
 }
 
-// waitEvents waits until something happens, or returns 0 if the time is over. The call
-// then starts over, with the deadline of the first time.
+// waitEvents waits until something happens; it returns 0 if the time is over. The call then starts
+// over, with the deadline of the first time.
 func (c *call) waitEvents(key uintptr, timeout uint64) int64 {
 	t := thread.Current()
 	if !c.again {
@@ -400,7 +402,7 @@ func sysPpoll(c *call) int64 {
 	return unmask(c.pollFor(timeout))
 }
 
-// pollFor: struct pollfd is fd, events, revents in 4, 2 and 2 bytes.
+// pollFor is poll. A struct pollfd is fd, events, revents in 4, 2 and 2 bytes.
 func (c *call) pollFor(timeout uint64) int64 {
 	n := uintptr(c.uint(1))
 	if uint64(n) > limits[limitFiles].soft {

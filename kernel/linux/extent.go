@@ -5,8 +5,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Calls on a descriptor that neither read nor write: where it is, how large its file is, and what
-// Linux would have on a disk.
+// Calls on a descriptor that neither read nor write: its offset, the file's size, and what Linux
+// would do with a disk.
 
 func sysLseek(c *call, f *file) int64 {
 	const data, hole = 3, 4
@@ -50,7 +50,7 @@ func sysFtruncate(c *call, f *file) int64 {
 	return setSize(f.node, c.int64(1))
 }
 
-// setSize makes a file so long, if that is allowed.
+// setSize sets the length of a file, if that is allowed.
 func setSize(id vfs.ID, size int64) int64 {
 	have, seals := vfs.Size(id), vfs.Seals(id)
 	if e := grow(have, size); e != 0 {
@@ -62,9 +62,8 @@ func setSize(id vfs.ID, size int64) int64 {
 	return -int64(vfs.SetSize(id, size, clock.Wall()))
 }
 
-// sysFallocate makes a file longer, of which pages come when they are written, or makes a hole in
-// it.
-// More is not to be done with a file in memory.
+// sysFallocate makes a file longer, whose pages are allocated when they are written, or makes a
+// hole in it. A file in memory supports nothing else.
 func sysFallocate(c *call, f *file) int64 {
 	const keepSize, punchHole = 1, 2
 	off, n, mode := c.int64(2), c.int64(3), c.uint(1)
@@ -106,7 +105,7 @@ func sysFallocate(c *call, f *file) int64 {
 	return -int64(vfs.SetSize(f.node, max(off+n, size), clock.Wall()))
 }
 
-// sysFsync and its like have nothing to write here: there is no disk, but the host may have one.
+// sysFsync and the like have nothing to write here: there is no disk, but the host may have one.
 func sysFsync(c *call, f *file) int64 {
 	if f.kind != node {
 		return -eINVAL
@@ -117,7 +116,7 @@ func sysFsync(c *call, f *file) int64 {
 	return 0
 }
 
-// sysSyncRange is fsync for a part of a file.
+// sysSyncRange is fsync for part of a file.
 func sysSyncRange(c *call, f *file) int64 {
 	const all = 1 | 2 | 4
 	off, n := c.int64(1), c.int64(2)
@@ -130,8 +129,8 @@ func sysSyncRange(c *call, f *file) int64 {
 	return 0
 }
 
-// sysReadahead reads nothing ahead: files are in memory, and one of a share comes when it is opened
-// or read.
+// sysReadahead reads nothing ahead: files are in memory, and a shared file is fetched when it is
+// opened or read.
 func sysReadahead(c *call, f *file) int64 {
 	switch {
 	case f.flags&oAccess == oWronly:
@@ -142,7 +141,7 @@ func sysReadahead(c *call, f *file) int64 {
 	return 0
 }
 
-// sysFadvise checks the advice, which would be about speed.
+// sysFadvise checks the advice, which would only affect speed.
 func sysFadvise(c *call, f *file) int64 {
 	const noReuse = 5
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Descriptors and the open files that they name. Several descriptors may name one
-// open file (dup); it is closed with the last.
+// Descriptors and the open files that they name. Several descriptors may name one open file (dup);
+// it is closed with the last of them.
 
 // file is an open file.
 type file struct {
@@ -19,7 +19,7 @@ type file struct {
 	refs  int32   // descriptors that name it
 	node  vfs.ID
 	obj   int32
-	off   int64 // where the next read or write is; of a directory, the cookie
+	off   int64 // offset of the next read or write; for a directory, the cookie
 }
 
 const (
@@ -49,8 +49,8 @@ var (
 	umask   uint32 = 0o022
 )
 
-// openStd opens the terminal as descriptors 0, 1 and 2. Reading does not block: the
-// Go runtime then waits for input without a thread.
+// openStd opens the terminal as descriptors 0, 1 and 2. Reading does not block, so the Go runtime
+// waits for input without a thread.
 func openStd() {
 	files[0] = file{kind: terminal, flags: oRdwr | oNonblock, refs: 1}
 	files[1] = file{kind: terminal, flags: oRdwr, refs: 2}
@@ -68,7 +68,7 @@ func get(fd uintptr) *file {
 	return &files[fds[fd]-1]
 }
 
-// index returns a file's number.
+// index returns a file's index in files.
 func index(f *file) uintptr {
 	return (uintptr(unsafe.Pointer(f)) - addressOf(&files)) / unsafe.Sizeof(*f)
 }
@@ -84,7 +84,7 @@ func newFile() (f *file, i int) {
 	return nil, 0
 }
 
-// newFD gives open file i the lowest free descriptor from lowest up.
+// newFD gives open file i the lowest free descriptor, at least lowest.
 func newFD(i int, lowest uintptr, flags uintptr) int64 {
 	percpu.AssertLocked()
 	for fd := lowest; uint64(fd) < limits[limitFiles].soft; fd++ {
@@ -136,7 +136,7 @@ func closeFD(fd uintptr) int64 {
 	return 0
 }
 
-// drop takes one reference of an open file away.
+// drop removes one reference to an open file.
 func drop(i int) {
 	percpu.AssertLocked()
 	f := &files[i]
@@ -150,7 +150,7 @@ func drop(i int) {
 	unwatch(i)
 	dropLocks(lockedFile(f), int32(i))
 	f.end()
-	// Who waits for it is told that it is gone.
+	// Waiters learn that it is gone.
 	wakeFile(i)
 	f.kind = closed
 }
@@ -158,12 +158,12 @@ func drop(i int) {
 // wakeFile lets all threads that wait for open file i try again.
 func wakeFile(i int) { retry(thread.ForFile, uintptr(i), uintptr(i)) }
 
-// retry lets all threads that wait for why, with either key, make their calls again: who has
-// waited longest first.
+// retry lets all threads that wait for why, with either key, make their calls again: the one that
+// has waited longest goes first.
 func retry(why thread.Why, key, or uintptr) {
 	percpu.AssertLocked()
 	for {
-		var last *thread.Thread // who is woken last is the first to run
+		var last *thread.Thread // the thread woken last is the first to run
 		for tid := int32(1); tid <= thread.MaxTID(); tid++ {
 			if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == why &&
 				(t.Key == key || t.Key == or) &&
@@ -178,8 +178,8 @@ func retry(why thread.Why, key, or uintptr) {
 	}
 }
 
-// takeTurn is for a call that will wait: behind those that wait already, unless it has waited
-// before.
+// takeTurn is for a call that will wait: it goes after those that already wait, unless it has
+// waited before.
 func (c *call) takeTurn() {
 	if !c.again {
 		turns++
@@ -187,8 +187,8 @@ func (c *call) takeTurn() {
 	}
 }
 
-// wait puts the running thread aside until something happens to open file i; its
-// system call then starts over.
+// wait puts the running thread aside until something happens to open file i; then its system call
+// starts over.
 func (c *call) wait(f *file) {
 	c.takeTurn()
 	thread.Block(c.f, thread.ForFile, index(f), never, 0)
@@ -218,7 +218,7 @@ func sysDup(c *call, _ *file) int64 {
 	return newFD(int(fds[c.fd(0)])-1, 0, 0)
 }
 
-// dupTo is dup2 as well, which does nothing for equal descriptors.
+// dupTo is dup3, and with same dup2, which does nothing for equal descriptors.
 func (c *call) dupTo(same bool) int64 {
 	if !same && c.flags(2)&^oCloexec != 0 {
 		return -eINVAL
@@ -237,7 +237,7 @@ func (c *call) dupTo(same bool) int64 {
 		flags = 0
 	}
 	i := int(fds[c.fd(0)]) - 1
-	files[i].refs++ // lest closing c.fd(1) closes it
+	files[i].refs++ // so that closing c.fd(1) does not close it
 	if fds[c.fd(1)] != 0 {
 		closeFD(c.fd(1))
 	}
@@ -311,7 +311,7 @@ func sysFcntl(c *call, f *file) int64 {
 		case c.uint(2) > 1<<31:
 			return -eINVAL
 		case c.uint(2) > pipeSize:
-			return -ePERM // as with Linux, for more than /proc/sys/fs/pipe-max-size says
+			return -ePERM // as on Linux, for more than /proc/sys/fs/pipe-max-size
 		}
 		return pipeSize
 	case addSeals, getSeals:

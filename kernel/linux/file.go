@@ -11,14 +11,13 @@ import (
 
 // Reading and writing.
 
-// activity counts what the program has read and written. Under the kernel lock.
+// activity counts the program's reads and writes. Under the kernel lock.
 var activity uint64
 
-// Activity returns the number of reads and writes that the program has made. Any
-// context.
+// Activity returns the number of reads and writes that the program has made. Any context.
 func Activity() uint64 { return activity }
 
-// hasPlaces reports whether a file can be read and written at any place.
+// hasPlaces reports whether a file can be read and written at any offset.
 func (f *file) hasPlaces() bool {
 	return f.is(placed)
 }
@@ -36,7 +35,7 @@ func (c *call) move(f *file, write, positioned bool) int64 {
 	case !inReach(at, c.size(2)):
 		return -eFAULT
 	case write && f.kind == node && f.flags&oAppend != 0:
-		off = c.end(f.node, c.size(2)) // pwrite too, as on Linux
+		off = c.end(f.node, c.size(2)) // also for pwrite, as on Linux
 	case positioned:
 		off = c.int64(3)
 	}
@@ -49,7 +48,7 @@ func (c *call) move(f *file, write, positioned bool) int64 {
 		return moved
 	}
 	if f.kind != counter {
-		activity++ // the runtime's own wake-ups are not the program's doing
+		activity++ // the runtime's own wake-ups are not the program's activity
 	}
 	if moved > 0 && f.kind == node {
 		f.off = off + moved
@@ -67,10 +66,10 @@ const (
 	rwNoWait   = 0x08
 	rwAppend   = 0x10
 	rwNoAppend = 0x20
-	rwFlags    = 0x3f // the others are about a disk
+	rwFlags    = 0x3f // the others concern a disk
 )
 
-// vector does a call of the readv family: one transfer for each part.
+// vector makes a call of the readv family, with one transfer for each part.
 func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
 	vec, count := c.pointer(1), uintptr(c.uint(2))
 	switch {
@@ -103,18 +102,18 @@ func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
 	for i := uintptr(0); i < count; i++ {
 		base, size, ok := inPair(vec + i*16)
 		if !ok {
-			break // it was there before the reading changed it
+			break // it was there before the read changed it
 		}
 		if size == 0 {
 			continue
 		}
 		if total > 0 && !f.goesOn(write) {
-			break // to wait now would do again what has been done
+			break // waiting now would repeat what has been done
 		}
 		p.args[1], p.args[2], p.args[3] = uintptr(base), uintptr(min(size, ioMax)),
 			c.args[3]+uintptr(total)
 		n := p.move(f, write, positioned)
-		if n == errMissing { // the host writes this part: then all starts over, behind what is done
+		if n == errMissing { // the host writes this part: then the call starts over, after what is done
 			f.off = start
 			return n
 		}
@@ -133,8 +132,8 @@ func (c *call) vector(f *file, write, positioned bool, flags uintptr) int64 {
 	return total
 }
 
-// checkParts looks at count parts of struct iovec at vec before anything is moved, of each at so
-// many bytes at most. It returns how many there are, up to what one call moves.
+// checkParts checks count parts of struct iovec at vec before anything is moved, at most most bytes
+// of each. It returns the number of bytes, up to what one call moves.
 func checkParts(vec, count, most uintptr) (total uintptr, errno int64) {
 	for i := uintptr(0); i < count; i++ {
 		base, size, ok := inPair(vec + i*16)
@@ -159,8 +158,8 @@ func (f *file) goesOn(write bool) bool {
 	return ready(f)
 }
 
-// transfer does one of the operations at a place of a file. It is not inlined, so that its call
-// tells what runs on the kernel stack (tools/stacks).
+// transfer makes one of the operations at an offset of a file. It is not inlined, so that
+// tools/stacks can see what runs on the kernel stack.
 //
 //go:noinline
 func (c *call) transfer(op transferOp, f *file, at, n uintptr, off int64) int64 {
@@ -168,7 +167,8 @@ func (c *call) transfer(op transferOp, f *file, at, n uintptr, off int64) int64 
 		return -eINVAL
 	}
 	c.off = off
-	return op((*call)(arch.Pointer(addressOf(c))), f, at, n) // or it would be on the heap: as in do
+	// Without the detour c would escape to the heap, as in do.
+	return op((*call)(arch.Pointer(addressOf(c))), f, at, n)
 }
 
 func readNode(id vfs.ID, to, n uintptr, off int64) int64 {
@@ -198,7 +198,7 @@ func readNode(id vfs.ID, to, n uintptr, off int64) int64 {
 	return int64(n - left)
 }
 
-// end returns where n bytes go that are appended to a file.
+// end returns the offset for n bytes that are appended to a file.
 func (c *call) end(id vfs.ID, n uintptr) int64 {
 	off := vfs.Size(id)
 	if vfs.Writable(id) {
@@ -207,8 +207,9 @@ func (c *call) end(id vfs.ID, n uintptr) int64 {
 	return off
 }
 
-// writeNode writes n bytes at from, which is the program's or (own) the kernel's, at off.
-// To a file of the host's only the program's go: who has them elsewhere is told to write.
+// writeNode writes n bytes at from, in the program's memory or (own) in the kernel's, to offset
+// off. A file of the host takes only the program's bytes: other callers get an error that tells
+// them to write those.
 func (c *call) writeNode(id vfs.ID, from, n uintptr, off int64, own bool) int64 {
 	seals := vfs.Seals(id)
 	if seals&(sealWrite|sealFutureWrite) != 0 && n > 0 {
@@ -278,7 +279,7 @@ func randomOut(to, n uintptr) int64 {
 	return int64(n)
 }
 
-// block is a buffer for what passes through the kernel in pieces. Under the kernel lock.
+// block is a buffer for data that passes through the kernel in pieces. Under the kernel lock.
 var block [4096]byte
 
 func blockAddr() uintptr {
@@ -307,10 +308,10 @@ func outByte(a uintptr, v uint8) bool { return copyOut(a, addressOf(&v), 1) }
 
 func outShort(a uintptr, v uint16) bool { return copyOut(a, addressOf(&v), 2) }
 
-// vectorWith is vector for the calls that have flags, for which position -1 is the file's own.
+// vectorWith is vector for the calls with flags, for which offset -1 means the file's own.
 func (c *call) vectorWith(f *file, write bool) int64 {
 	flags, was := c.flags(5), f.flags
-	// A call that waits has none of these: f is as it was before another call sees it.
+	// A call that waits uses none of these flags, so f is restored before another call sees it.
 	switch {
 	case flags&rwNoWait != 0:
 		f.flags |= oNonblock

@@ -8,7 +8,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// Signal frames: how a thread comes to run its handler, and how it comes back.
+// Signal frames: how a thread enters a signal handler, and how it returns.
 //
 // The frame on the signal stack, from the handler's stack pointer upwards (Linux:
 // arch/x86/include/asm/sigframe.h):
@@ -19,12 +19,11 @@ import (
 //	the FPU's save area
 //	a trap record
 //
-// The last is Zeroframe's: it is where the handler's frame pointer points, so a walk of the stack
-// crosses to the interrupted code as it does at a trap.
+// Only the trap record is Zeroframe's own: the handler's frame pointer points to it, so a walk of
+// the stack crosses to the interrupted code as it does at a trap.
 
-// VectorSignal is the vector in the record of a signal that no fault has caused; the
-// error code is then the signal's number. It equals the tracer's constant of that
-// name; package kernel checks that.
+// VectorSignal is the vector in the record of a signal that no fault caused; the error code is then
+// the signal's number. It equals the tracer's constant of that name; package kernel checks that.
 const VectorSignal = 258
 
 // ucontext is struct ucontext up to the signal mask, in words.
@@ -38,26 +37,26 @@ type ucontext struct {
 type siginfo struct {
 	signo, errno, code int32
 	_                  int32
-	addr               uintptr // or the sender's process and user number
+	addr               uintptr // or the sender's process and user ID
 	_                  [13]uint64
 }
 
-// image is the frame while it is being made, but for the FPU's area. Under the kernel lock.
+// image is the frame while it is being built, without the FPU's area. Under the kernel lock.
 var image struct {
 	ret  uintptr
 	uc   ucontext
 	info siginfo
 }
 
-// faultRegisters are those of the latest fault that has become a signal. Under the kernel lock.
-// zf knows the variable by its name (tools/resolve/arguments.go).
+// faultRegisters holds the registers of the latest fault that became a signal. Under the kernel
+// lock. zf finds the variable by its name (tools/resolve/arguments.go).
 var faultRegisters arch.SignalContext
 
-// FaultRegisters returns the registers of the latest fault that has become a signal, for the
-// panic path.
+// FaultRegisters returns the registers of the latest fault that became a signal, for the panic
+// path.
 func FaultRegisters() *arch.SignalContext { return &faultRegisters }
 
-// ucXState in the flags says that the FPU's save area is more than FXSAVE's.
+// ucXState in the flags says that the FPU's save area is larger than FXSAVE's.
 const ucXState = 1
 
 const (
@@ -67,8 +66,8 @@ const (
 	siKernel = 0x80
 )
 
-// deliver is called for each thread that is about to go on: if there is a signal for
-// it, it goes on in the handler.
+// deliver is called for each thread that is about to go on. If the thread has a signal, it goes on
+// in the handler.
 func deliver(t *thread.Thread) {
 	for {
 		for sig := next(t); sig != 0; sig = next(t) {
@@ -93,8 +92,8 @@ func deliver(t *thread.Thread) {
 	}
 }
 
-// next takes the next signal that the thread must handle, or 0. One for a fault comes
-// first, and cannot be held off.
+// next takes the next signal that the thread must handle, or returns 0. The signal of a fault comes
+// first, and cannot be blocked.
 func next(t *thread.Thread) int {
 	if sig := int(t.Fault.Signal); sig != 0 {
 		if t.Mask&(1<<(sig-1)) != 0 || actions[sig].handler == sigIgnore {
@@ -115,8 +114,8 @@ func next(t *thread.Thread) int {
 	return sig
 }
 
-// restart finishes a system call that a signal has broken off: it starts over or goes
-// on, or, behind a handler, returns EINTR.
+// restart finishes a system call that a signal interrupted: it starts over or goes on, or, after a
+// handler, returns EINTR.
 func restart(t *thread.Thread, handled, again bool) {
 	if t.Full {
 		return
@@ -140,7 +139,7 @@ func restart(t *thread.Thread, handled, again bool) {
 	}
 }
 
-// enter makes the frame and sends the thread to its handler.
+// enter builds the frame and makes the thread go on in its handler.
 func enter(t *thread.Thread, sig int, a *action) bool {
 	f := &t.Frame
 	sp := f.SP - arch.RedZone
@@ -202,7 +201,7 @@ func enter(t *thread.Thread, sig int, a *action) bool {
 	return true
 }
 
-// sysSigreturn goes back to what the signal has interrupted.
+// sysSigreturn returns to what the signal interrupted.
 func sysSigreturn(c *call) int64 {
 	t := thread.SaveCall(c.f)
 	uc := &image.uc

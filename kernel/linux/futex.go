@@ -6,9 +6,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// futex (futex(2)): wait until a word changes, wake who waits. There is one address
-// space, so the word's address is its name; in a shared mapping of a file it is that in RAM,
-// since the word may be mapped in two places.
+// futex (futex(2)): wait until a word changes, wake the waiters. There is one address space, so the
+// word's address identifies it; in a shared mapping of a file its address in RAM does, because the
+// word may be mapped in two places.
 
 const (
 	futexWait       = 0
@@ -57,7 +57,7 @@ func sysFutex(c *call) int64 {
 			return -eFAULT
 		}
 		if addr, ok := futexName(addr, flags); ok {
-			return int64(wakeFutex(addr, max(int(int32(val)), 1), bits)) // Linux wakes one for 0 as well
+			return int64(wakeFutex(addr, max(int(int32(val)), 1), bits)) // Linux wakes one for 0, too
 		}
 		return -eFAULT
 	case op == futexRequeue || op == futexCmpRequeue:
@@ -81,8 +81,7 @@ func sysFutex(c *call) int64 {
 	return 0
 }
 
-// futexName returns by what a futex is known. ok is false if it cannot be read, where that
-// matters.
+// futexName returns what identifies a futex. ok is false if the word must be readable and is not.
 func futexName(addr uintptr, flags uint32) (name uintptr, ok bool) {
 	if file, _ := mem.FileAt(addr); flags&futexPrivate != 0 || file == 0 {
 		return addr, true
@@ -94,8 +93,8 @@ func futexName(addr uintptr, flags uint32) (name uintptr, ok bool) {
 	return addr, ok
 }
 
-// requeue wakes some who wait for a word, and lets others wait for another word. It returns
-// how many were either.
+// requeue wakes some threads that wait for a word, and lets others wait for another word. It
+// returns the number of both.
 func (c *call) requeue(compare bool) int64 {
 	from, to, wake, move := c.pointer(0), c.pointer(4), int(c.int(2)), int(c.int(3))
 	switch {
@@ -129,16 +128,16 @@ func (c *call) requeue(compare bool) int64 {
 	return int64(done)
 }
 
-// anyBits is the set of bits of who does not name one.
+// anyBits is the set of bits of a caller that names none.
 const anyBits = 1<<32 - 1
 
-// turns counts the waits for futexes. Under the kernel lock.
+// turns counts the waits for futexes, to put waiters in order. Under the kernel lock.
 var turns uint64
 
-// never is a deadline that does not come.
+// never is a deadline that never comes.
 const never = ^uint64(0)
 
-// sinceBoot turns a wall-clock time into one of the kernel's clock.
+// sinceBoot converts a wall-clock time into a time of the kernel's clock.
 func sinceBoot(wall int64) uint64 {
 	boot := clock.Wall() - int64(clock.Now())
 	if wall <= boot {
@@ -147,8 +146,8 @@ func sinceBoot(wall int64) uint64 {
 	return uint64(wall - boot)
 }
 
-// wakeFutex wakes up to n threads that wait for the word at addr and one of the bits, who
-// has waited longest first.
+// wakeFutex wakes up to n threads that wait for the word at addr with one of the bits; those that
+// have waited longest come first.
 func wakeFutex(addr uintptr, n int, bits uint32) (woken int) {
 	for ; woken < n; woken++ {
 		t := longest(addr, bits)
@@ -160,7 +159,8 @@ func wakeFutex(addr uintptr, n int, bits uint32) (woken int) {
 	return woken
 }
 
-// longest returns who waits longest for the word at addr and one of the bits, or nil.
+// longest returns the thread that has waited longest for the word at addr with one of the bits, or
+// nil.
 func longest(addr uintptr, bits uint32) (first *thread.Thread) {
 	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
 		if t := thread.Get(tid); t != nil && t.State == thread.Waiting && t.Why == thread.ForFutex &&

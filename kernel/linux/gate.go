@@ -8,8 +8,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// The gate of system calls where threads run on several CPUs: a call is answered under the kernel
-// lock, but for a few that read only what no other CPU writes.
+// The gate of system calls when threads run on several CPUs: a call is answered under the kernel
+// lock, except for a few that read only what no other CPU writes.
 
 // HandleLocked is [Handle] under the kernel lock.
 func HandleLocked(f *arch.TrapFrame, cpu *arch.CPU) {
@@ -18,12 +18,12 @@ func HandleLocked(f *arch.TrapFrame, cpu *arch.CPU) {
 	if result, ok := unlocked(f, r, number); ok {
 		r.Calls++
 		f.SetResult(uintptr(result))
-		return // a signal for the thread interrupts as soon as it runs
+		return // a signal for the thread interrupts it as soon as it runs
 	}
 	r.Lock(percpu.GateOf(number), f.PC)
 	if t := thread.Get(r.Thread); t.Pending&^t.Mask != 0 && !t.Retried {
-		// It has come since the thread made the call, and is taken before that: the call might wait.
-		// One that starts over may have done a part of its work already: it goes on.
+		// The signal came after the thread made the call, and is taken before the call, which might
+		// wait. A call that starts over may have done part of its work already, so it goes on.
 		f.Restart(number)
 		thread.Resume(thread.SaveCall(f))
 	}
@@ -31,8 +31,8 @@ func HandleLocked(f *arch.TrapFrame, cpu *arch.CPU) {
 	r.Unlock()
 }
 
-// unlocked answers a call that needs no lock; ok is false for all others, and where more is to be
-// looked at. The running thread's own record is the CPU's as long as it runs.
+// unlocked answers a call that needs no lock; ok is false for all others, and if the call needs
+// more checks. The running thread's own record belongs to the CPU as long as it runs.
 func unlocked(f *arch.TrapFrame, r *percpu.Record, number uintptr) (result int64, ok bool) {
 	a0, a1, a2, _, _, _ := f.CallArgs()
 	switch number {
@@ -41,7 +41,7 @@ func unlocked(f *arch.TrapFrame, r *percpu.Record, number uintptr) (result int64
 	case callGettid:
 		return int64(r.Thread), true
 	case callYield:
-		return 0, !thread.Queued() // a thread that comes into the queue now is as one that comes later
+		return 0, !thread.Queued() // a thread that is queued from now on counts as a later one
 	case callClock:
 		// The Go runtime asks for the time on the thread's own stack, which no other thread unmaps.
 		t := thread.Get(r.Thread)
@@ -59,7 +59,7 @@ func unlocked(f *arch.TrapFrame, r *percpu.Record, number uintptr) (result int64
 		}
 		return 0, arch.StoreUser64(a1, ns/1e9) && arch.StoreUser64(a1+8, ns%1e9)
 	case callFutex:
-		// The word may change at any time: that it has been another one is an answer.
+		// The word may change at any time, so an answer for an earlier value is valid.
 		op := a1 &^ (futexPrivate | futexRealtime)
 		if op != futexWait && op != futexWaitBitset || a1&futexRealtime != 0 || a0%4 != 0 ||
 			!mem.Mappable(a0) && !mem.InImage(a0, 4, false) {

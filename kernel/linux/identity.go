@@ -1,12 +1,12 @@
 package linux
 
-// Who the program is: root, without groups, and the leader of its session, for good. A
-// call that would change that is refused as Linux refuses it where there is nobody else to
-// be: in a user namespace with one user, and for the leader of a session.
+// Who the program is: root, without groups, and the leader of its session, permanently. A call that
+// would change that is refused as Linux refuses it in a user namespace with one user, and for the
+// leader of a session.
 
-const unchanged = ^uint32(0) // as a user or a group: it stays as it is
+const unchanged = ^uint32(0) // as a user or a group: no change
 
-// setIDs takes n users or groups, each of which must be the one that there is, or unchanged.
+// setIDs checks n users or groups, each of which must be the only one there is, or unchanged.
 func (c *call) setIDs(n int) int64 {
 	for _, a := range c.args[:n] {
 		if id := uint32(a); id != 0 && (id != unchanged || n == 1) {
@@ -20,7 +20,7 @@ func sysSetID(c *call) int64     { return c.setIDs(1) }
 func sysSetREIDs(c *call) int64  { return c.setIDs(2) }
 func sysSetIDsAll(c *call) int64 { return c.setIDs(3) }
 
-// sysSetgroups: there are no groups to have.
+// sysSetgroups refuses all groups.
 func sysSetgroups(c *call) int64 {
 	if c.int(0) != 0 {
 		return -ePERM
@@ -28,7 +28,7 @@ func sysSetgroups(c *call) int64 {
 	return 0
 }
 
-// sysGetgroups: there are none.
+// sysGetgroups returns none.
 func sysGetgroups(c *call) int64 {
 	if c.int(0) < 0 {
 		return -eINVAL
@@ -36,7 +36,7 @@ func sysGetgroups(c *call) int64 {
 	return 0
 }
 
-// sysOfProcess is a call that tells which group or session a process is in.
+// sysOfProcess returns the group or session of a process.
 func sysOfProcess(c *call) int64 {
 	if p := c.int(0); p != 0 && p != pid {
 		return -eSRCH

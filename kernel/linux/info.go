@@ -9,7 +9,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// What the system is: names, limits, use of resources.
+// The system: names, limits, use of resources.
 
 const utsField = 65
 
@@ -21,7 +21,7 @@ const (
 	version = "#1 Zeroframe"
 )
 
-// sysUname: the runtime and some packages look at the release.
+// sysUname names the system; the runtime and some packages read the release.
 func sysUname(c *call) int64 {
 	if !zeroOut(c.pointer(0), 6*utsField) {
 		return -eFAULT
@@ -78,7 +78,7 @@ func sysTimes(c *call) int64 {
 	return int64(clock.Now() / tick)
 }
 
-// sysGetIDs answers for users and groups: root.
+// sysGetIDs returns the user or group: root.
 func sysGetIDs(c *call) int64 {
 	for _, a := range [3]uintptr{c.pointer(0), c.pointer(1), c.pointer(2)} {
 		if !out32(a, 0) {
@@ -88,7 +88,7 @@ func sysGetIDs(c *call) int64 {
 	return 0
 }
 
-// sysCapget: the program may do everything (capget(2)).
+// sysCapget says that the program may do everything (capget(2)).
 func sysCapget(c *call) int64 {
 	const (
 		version1 = 0x19980330
@@ -112,7 +112,7 @@ func sysCapget(c *call) int64 {
 		if !out32(c.pointer(0), version3) {
 			return -eFAULT
 		}
-		if c.args[1] == 0 { // the question was for the version
+		if c.args[1] == 0 { // the call asked for the version only
 			return 0
 		}
 		return -eINVAL
@@ -131,11 +131,10 @@ func sysCapget(c *call) int64 {
 	return 0
 }
 
-// dumpable is what prctl keeps of the program; nobody looks at it from outside. Under the
-// kernel lock.
+// dumpable is prctl's setting of that name, which has no effect. Under the kernel lock.
 var dumpable uint8 = 1
 
-// sysPrctl: the few settings of a thread that can be kept.
+// sysPrctl keeps the few settings of a thread that can be kept.
 func sysPrctl(c *call) int64 {
 	const (
 		getDumpable = 3
@@ -182,9 +181,9 @@ func sysPrctl(c *call) int64 {
 	return -eINVAL
 }
 
-// sysWait4: there are no children.
+// sysWait4 fails, because there are no children.
 func sysWait4(c *call) int64 {
-	const known = 1 | 2 | 8 | 1<<29 | 1<<30 | 1<<31 // WNOHANG to WCONTINUED, and of which threads
+	const known = 1 | 2 | 8 | 1<<29 | 1<<30 | 1<<31 // WNOHANG to WCONTINUED, and which threads
 	switch {
 	case c.flags(2)&^known != 0:
 		return -eINVAL
@@ -201,7 +200,7 @@ func sysGetcpu(c *call) int64 {
 
 func sysGetpid(c *call) int64 { return pid }
 
-// sysZero answers what has nothing to do: there is one user, root, and no disk.
+// sysZero answers calls that have nothing to do: there is one user, root, and no disk.
 func sysZero(c *call) int64 { return 0 }
 func sysGetrandom(c *call) int64 {
 	const nonblock, random, insecure = 1, 2, 4

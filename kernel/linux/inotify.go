@@ -5,7 +5,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Watching files: the calls of inotify. Package vfs has the watches, and the events.
+// Watching files: the calls of inotify. Package vfs has the watches and the events.
 
 func sysInotifyInit1(c *call) int64 {
 	flags := c.flags(0)
@@ -101,8 +101,8 @@ func readEvents(c *call, f *file, to, n uintptr) int64 {
 	return int64(done)
 }
 
-// tellWatchers lets those go on who wait for an event, when there are some. Not inlined: few calls
-// come here.
+// tellWatchers wakes the threads that wait for an event, if there are events. Not inlined: few
+// calls come here.
 //
 //go:noinline
 func tellWatchers() {

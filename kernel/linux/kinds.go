@@ -9,8 +9,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// What an open file of each kind is, and what can be done with it: a table an operation, of which
-// the rows are the kinds. (They are apart so that the bound of a stack knows whom each calls.)
+// The kinds of open files, and what can be done with each: one table for each operation, with a row
+// for each kind. (The tables are separate so that the bound of a stack knows which functions each
+// operation calls.)
 
 type kind uint8
 
@@ -18,7 +19,7 @@ const (
 	closed kind = iota
 	terminal
 	node       // a file or directory of package vfs
-	device     // /dev/null, and what is no other of the nodes in /dev
+	device     // /dev/null, and any other node in /dev that is not listed here
 	pipeRead   // obj: the pipe
 	pipeWrite  // obj: the pipe
 	pipeFIFO   // obj: the pipe, open at both ends
@@ -29,18 +30,18 @@ const (
 	timerFile  // obj: the timer
 	signalFile // obj: the set of signals
 	ourProcess // the program itself
-	zeroDevice // from here on, other nodes in /dev
+	zeroDevice // other nodes in /dev, from here on
 	fullDevice
 	randomDevice
-	ttyDevice    // the terminal by a name
+	ttyDevice    // the terminal, opened by a name
 	cardDevice   // the network card
 	recordDevice // obj: the record
 	masterEnd    // obj: the pseudo-terminal's pair
-	slaveEnd     // likewise
+	slaveEnd     // the same
 	numKinds
 )
 
-// The log of resources has the same numbers, and one for all devices.
+// The log of resources has the same numbers, with one number for all devices.
 const (
 	_ = -uint(terminal ^ handle.FileTerminal)
 	_ = -uint(pipeRead ^ handle.FilePipeRead)
@@ -48,7 +49,7 @@ const (
 	_ = -uint(ourProcess ^ handle.FileProcess)
 )
 
-// logged is the kind's number there.
+// logged is the kind's number in that log.
 func (k kind) logged() uintptr {
 	if k > ourProcess {
 		k = device
@@ -66,10 +67,10 @@ const (
 	devTTY     = 5 << 8
 	devConsole = 5<<8 | 1
 	devPTMX    = 5<<8 | 2
-	devPTS     = 136 << 8 // and the pair's number
+	devPTS     = 136 << 8 // plus the pair's number
 )
 
-// devices are the kinds by the devices' numbers. Never written.
+// devices maps the devices' numbers to kinds. Never written.
 var devices = [...]struct {
 	number uint64
 	kind   kind
@@ -79,7 +80,7 @@ var devices = [...]struct {
 	{devConsole, ttyDevice}, {devPTMX, masterEnd}, {DevNIC, cardDevice}, {DevRecord, recordDevice},
 }
 
-// openDevice makes a file that is opened the device with a number.
+// openDevice opens f as the device with that number.
 func (f *file) openDevice(number uint64) int64 {
 	f.kind = device
 	for i := range devices {
@@ -103,22 +104,22 @@ func (f *file) openDevice(number uint64) int64 {
 	return 0
 }
 
-// What holds of a kind.
+// A trait is a property of a kind.
 type trait uint8
 
 const (
 	named  trait = 1 << iota // the file has a node of the tree
-	placed                   // it can be read and written at any place
-	still                    // its place is always 0
-	always                   // it is always ready, and so nobody can watch it
+	placed                   // it can be read and written at any offset
+	still                    // its offset is always 0
+	always                   // it is always ready, so nobody can watch it
 	piped                    // it is an end of a pipe
 )
 
-// kinds says what each kind is. Never written.
+// kinds has the properties of each kind. Never written.
 var kinds = [numKinds]struct {
 	traits trait
 	mode   uint32 // of a file without a node
-	link   string // what the link for such a file says; its inode follows, if that ends in [
+	link   string // the text of the link to such a file; if it ends in [, the inode follows
 }{
 	terminal:     {mode: vfs.S_IFCHR | 0o620},
 	node:         {traits: named | placed | always},
@@ -143,7 +144,7 @@ var kinds = [numKinds]struct {
 	slaveEnd:     {traits: named},
 }
 
-// is reports whether one of the traits holds of a file.
+// is reports whether the file has one of the traits.
 func (f *file) is(t trait) bool { return kinds[f.kind].traits&t != 0 }
 
 // isPipe reports whether a file is an end of a pipe.
@@ -154,7 +155,7 @@ func (f *file) isNamedPipe() bool {
 	return f.kind == pipeFIFO || f.isPipe() && pipes[f.obj].fifo != 0
 }
 
-// isFolder reports whether a file is a directory, and isRegular whether it is an ordinary one.
+// isFolder reports whether a file is a directory, and isRegular whether it is a regular file.
 func (f *file) isFolder() bool {
 	return f.kind == node && vfs.Mode(f.node)&vfs.S_IFMT == vfs.S_IFDIR
 }
@@ -165,11 +166,11 @@ func (f *file) isRegular() bool {
 // isTerminal reports whether an open file is the terminal.
 func (f *file) isTerminal() bool { return f.kind == terminal || f.kind == ttyDevice }
 
-// A transferOp reads n bytes into the program's memory at an address, or writes those there, at the
-// place c.off of a file.
+// A transferOp reads n bytes into the program's memory at an address, or writes them from there, at
+// offset c.off of a file.
 type transferOp func(c *call, f *file, at, n uintptr) int64
 
-// reads are the reads. Without one it is EINVAL. Never written.
+// reads are the functions that read. A kind without one returns EINVAL. Never written.
 var reads = [numKinds]transferOp{
 	terminal:     readTerminal,
 	node:         readFileNode,
@@ -191,7 +192,7 @@ var reads = [numKinds]transferOp{
 	slaveEnd:     readPair,
 }
 
-// writes are the writes: likewise. Never written.
+// writes are the functions that write. A kind without one returns EINVAL. Never written.
 var writes = [numKinds]transferOp{
 	terminal:     writeTerminal,
 	node:         writeFileNode,
@@ -235,8 +236,9 @@ func writeFileNode(c *call, f *file, from, n uintptr) int64 {
 	return c.writeNode(f.node, from, n, c.off, false)
 }
 
-// states tell the events that hold for a file now. Without one it is always ready. (That of epoll
-// comes back to this table, which Go does not allow: state knows it.) Never written.
+// states are the functions that return a file's present events. A kind without one is always ready.
+// (epoll's function would refer to this table, which Go does not allow, so state calls it
+// directly.) Never written.
 var states = [numKinds]func(f *file) uint32{
 	terminal:   terminalState,
 	pipeRead:   pipeState,
@@ -254,7 +256,7 @@ var states = [numKinds]func(f *file) uint32{
 	slaveEnd:   pairState,
 }
 
-// when returns events if ok.
+// when returns events if ok is true, else 0.
 func when(ok bool, events uint32) uint32 {
 	if ok {
 		return events
@@ -262,7 +264,7 @@ func when(ok bool, events uint32) uint32 {
 	return 0
 }
 
-func processState(*file) uint32 { return 0 } // it has not ended
+func processState(*file) uint32 { return 0 } // the process has not ended
 func terminalState(*file) uint32 {
 	return epollOut | when(tty.Serial.EnoughForPoll(), epollIn)
 }
@@ -294,8 +296,8 @@ func signalState(f *file) uint32 {
 	return when(t != nil && f.readable(t) != 0, epollIn)
 }
 
-// closes are for the last descriptor of a file that is closed. (Likewise, end knows that of
-// sockets.) Never written.
+// closes are the functions that run when the last descriptor of a file is closed. (end calls that
+// of sockets directly, for the same reason.) Never written.
 var closes = [numKinds]func(f *file){
 	node:         closeNode,
 	pipeRead:     closePipe,
@@ -312,10 +314,10 @@ var closes = [numKinds]func(f *file){
 	slaveEnd:     closePair,
 }
 
-// end does that.
+// end closes a file for good.
 func (f *file) end() {
 	if end := closes[f.kind]; end != nil {
-		end((*file)(arch.Pointer(addressOf(f)))) // or f would be on the heap
+		end((*file)(arch.Pointer(addressOf(f)))) // otherwise f would escape to the heap
 	} else if f.kind == socketFile {
 		closeSocket(f)
 	}
@@ -343,8 +345,8 @@ func closeTimer(f *file) {
 	timers[f.obj] = timer{}
 }
 
-// unread returns how many bytes a read could have (FIONREAD); ok is false for a kind that does not
-// tell.
+// unread returns the number of bytes that a read could get (FIONREAD); ok is false for a kind that
+// does not say.
 func (f *file) unread() (n int64, ok bool) {
 	t := f.terminal()
 	switch p := f.pair(); {

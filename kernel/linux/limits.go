@@ -5,18 +5,18 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// Limits of resources (getrlimit(2)). Those on descriptors, on the size of files, on memory
-// and on time of the CPU hold. The others are kept for who asks: what they are about is not
-// there, or has no limit on Linux either, for root. That on the stack is about the one of a
-// process's first thread, which on Linux grows: here it has its size from the start, as the other
-// threads' have theirs from the Go runtime, and goroutines' grow up to what debug.SetMaxStack says.
+// Limits of resources (getrlimit(2)). Those on descriptors, on the size of files, on memory and on
+// CPU time are enforced. The others are only kept for whoever asks: what they limit does not exist
+// here, or is unlimited for root on Linux, too. The stack limit concerns a process's first thread,
+// whose stack grows on Linux. Here its size is fixed from the start, as the Go runtime fixes those
+// of the other threads, and goroutines' stacks grow up to debug.SetMaxStack.
 
 type rlimit struct{ soft, hard uint64 }
 
 const (
 	limitCPU   = 0 // s
 	limitSize  = 1 // bytes of a file
-	limitData  = 2 // bytes of private memory with the right to write
+	limitData  = 2 // bytes of writable private memory
 	limitFiles = 7
 	limitSpace = 9 // bytes of the address space
 	numLimits  = 16
@@ -24,10 +24,10 @@ const (
 	unlimited = ^uint64(0)
 )
 
-// limits are the program's. Under the kernel lock.
+// limits are the program's limits. Under the kernel lock.
 var limits = [numLimits]rlimit{
 	{unlimited, unlimited}, {unlimited, unlimited}, {unlimited, unlimited},
-	{8 << 20, unlimited}, // stack: that of the first thread
+	{8 << 20, unlimited}, // stack of the first thread
 	{0, unlimited},       // core files
 	{unlimited, unlimited},
 	{thread.MaxThreads, thread.MaxThreads},
@@ -42,7 +42,7 @@ func inLimit(from uintptr) (l rlimit, ok bool) {
 	return l, ok
 }
 
-// setLimit sets a limit. Root may raise the hard ones, but not above what there can be.
+// setLimit sets a limit. Root may raise the hard limits, but not beyond what is possible.
 func setLimit(resource uintptr, l rlimit) int64 {
 	switch {
 	case resource >= numLimits || l.soft > l.hard:
@@ -103,13 +103,14 @@ func sysSetrlimit(c *call) int64 {
 	return setLimit(c.op(0), l)
 }
 
-// tooLong is for a file that is to become longer than the limit: the caller gets a signal, too.
+// tooLong is for a file that would grow beyond the limit. It returns the error, and the caller gets
+// a signal, too.
 func tooLong() int64 {
 	send(thread.Current(), sigXFSZ)
 	return -eFBIG
 }
 
-// grow is for a file of that many bytes which is to have size: it returns an error if it may not.
+// grow returns an error if a file of have bytes may not get size bytes.
 func grow(have, size int64) int64 {
 	if size > have && uint64(size) > limits[limitSize].soft {
 		return tooLong()
@@ -117,8 +118,8 @@ func grow(have, size int64) int64 {
 	return 0
 }
 
-// hasRoom reports whether the limits allow size bytes more of memory, which the program may
-// write to or not.
+// hasRoom reports whether the limits allow size more bytes of memory; writes says whether the
+// program may write to it.
 func hasRoom(size uintptr, writes bool) bool {
 	l := limits[limitSpace].soft
 	if l != unlimited && uint64(mem.Bytes(false))+uint64(size) > l {
@@ -128,8 +129,7 @@ func hasRoom(size uintptr, writes bool) bool {
 	return l == unlimited || !writes || uint64(mem.Bytes(true))+uint64(size) <= l
 }
 
-// tickCPU sends the signals of the limit on time of the CPU, and returns when it may do so
-// next.
+// tickCPU sends the signals of the limit on CPU time, and returns when it wants to be called next.
 func tickCPU(now uint64) (next uint64) {
 	l, used := &limits[limitCPU], thread.CPUTime()
 	if l.soft >= 1<<33 {

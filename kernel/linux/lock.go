@@ -8,15 +8,15 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Locks on files: flock(2), and the record locks of fcntl(2). A lock of flock belongs to an
-// open file, with all descriptors of it, and so does a record lock of the F_OFD_ calls. One of
-// the older calls belongs to the process: there is one, so such locks meet only those of
-// F_OFD_ calls. Locks of flock and record locks do not meet.
+// Locks on files: flock(2), and the record locks of fcntl(2). A lock of flock belongs to an open
+// file with all its descriptors, and so does a record lock of the F_OFD_ calls. A record lock of
+// the older calls belongs to the process. There is only one process, so these locks conflict only
+// with those of F_OFD_ calls. Locks of flock and record locks do not conflict with each other.
 
 // fileLock is a lock on the bytes lo <= offset <= hi of a file.
 type fileLock struct {
 	what   uintptr // lockedFile
-	owner  int32   // the number of an open file, or theProcess
+	owner  int32   // the index of an open file, or theProcess
 	record bool
 	write  bool
 	lo, hi int64
@@ -34,9 +34,8 @@ const (
 	endOfFile = 1<<63 - 1
 )
 
-// locks are in the order in which Linux has those of a file (fs/locks.c): an owner behind the
-// ones that have had a lock for longer, and the locks of one owner by offset.
-// Under the kernel lock.
+// locks are in Linux's order for a file (fs/locks.c): owners that have held a lock for longer come
+// first, and the locks of one owner are sorted by offset. Under the kernel lock.
 var (
 	locks    [maxLocks]fileLock
 	numLocks int
@@ -70,7 +69,7 @@ func removeLock(i int) {
 	}
 }
 
-// conflict returns the first lock that stands in the way of l, or nil.
+// conflict returns the first lock that conflicts with l, or nil.
 func conflict(l *fileLock) *fileLock {
 	for i := range locks[:numLocks] {
 		if o := &locks[i]; o.what == l.what && o.record == l.record && o.owner != l.owner &&
@@ -81,15 +80,15 @@ func conflict(l *fileLock) *fileLock {
 	return nil
 }
 
-// waitLock puts the running thread aside until a lock on that file goes; its system call
-// then starts over. owner is the open file that waits for a lock of the process, plus 1, or 0.
+// waitLock puts the running thread aside until a lock on that file is removed; then its system call
+// starts over. owner is 1 + the open file that waits for a lock of the process, or 0.
 func (c *call) waitLock(what uintptr, owner int32) {
 	c.takeTurn()
 	thread.Current().Bits = uint32(owner)
 	thread.Block(c.f, thread.ForLock, what, never, 0)
 }
 
-// wakeLocks lets all that wait for a lock on a file try again.
+// wakeLocks lets all threads that wait for a lock on a file try again.
 func wakeLocks(what uintptr) { retry(thread.ForLock, what, what) }
 
 // dropLocks removes all locks that owner has on a file.
@@ -112,7 +111,7 @@ func sysFlock(c *call) int64 {
 	case shared, exclusive, unlock:
 	default:
 		if op&mandatory != 0 {
-			return 0 // as Linux since 5.18, where this kind of lock is gone
+			return 0 // as Linux since 5.18, which has no such locks any more
 		}
 		return -eINVAL
 	}
@@ -127,7 +126,8 @@ func sysFlock(c *call) int64 {
 			if op != unlock && o.write == l.write {
 				return 0
 			}
-			// The old lock goes before the new one is got, and if that fails, as on Linux.
+			// The old lock is removed before the new one is tried, and stays removed if that fails,
+			// as on Linux.
 			removeLock(i)
 			wakeLocks(l.what)
 			break
@@ -155,7 +155,7 @@ type flockArg struct {
 	pid          int32
 }
 
-// recordLock does a call of fcntl for record locks; ofd says for which kind of them.
+// recordLock does a call of fcntl for record locks; ofd selects their kind.
 func (c *call) recordLock(f *file, ofd, get, wait bool) int64 {
 	var a flockArg
 	at := c.pointer(2)
@@ -205,7 +205,7 @@ func (c *call) recordLock(f *file, ofd, get, wait bool) int64 {
 	return 0
 }
 
-// bytes finds out which bytes of a file the argument names.
+// bytes sets the range of l to the bytes of the file that the argument names.
 func (a *flockArg) bytes(f *file, l *fileLock) int64 {
 	from := int64(0)
 	switch a.whence {
@@ -240,8 +240,8 @@ func (a *flockArg) bytes(f *file, l *fileLock) int64 {
 	return 0
 }
 
-// find writes into the argument which lock stands in the way of l; if the argument asks for
-// none, a lock that its owner has.
+// find writes into the argument the lock that conflicts with l; if the argument asks for no lock,
+// it writes one that its owner has.
 func (a *flockArg) find(l *fileLock) {
 	o := (*fileLock)(nil)
 	if a.kind != noLock {
@@ -282,11 +282,11 @@ func waitsForProcess(owner int32) bool {
 	return false
 }
 
-// changeLocks gives the owner of l that lock in place of what it has on these bytes; or
-// takes that away.
+// changeLocks gives the owner of l that lock in place of its locks on these bytes, or with unlock
+// removes them.
 func changeLocks(l *fileLock, unlock bool) int64 {
 	if numLocks > maxLocks-2 && !(unlock && l.lo == 0 && l.hi == endOfFile) {
-		return -eNOLCK // it may become two more
+		return -eNOLCK // one lock may be split, which needs two more
 	}
 	at := -1 // where the owner's locks begin
 	for i := 0; i < numLocks; i++ {

@@ -8,8 +8,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// mmap and its family. Memory is committed where it is touched; only a single request
-// that is out of all proportion is refused at once, so that Go can say so.
+// mmap and its family. Memory is committed when it is touched; only a single request far larger
+// than the RAM is refused at once, so that Go can report it.
 
 const (
 	protMask        = 7
@@ -26,12 +26,12 @@ const (
 	madvCollapse    = 25
 	madvPopulate    = 22
 	madvPopulateWr  = 23
-	madvWipe        = 18 // on fork: there is none
+	madvWipe        = 18 // on fork, which does not exist
 	pageSize        = 4096
 	mincoreResident = 1
 
-	// overcommit is by how many bytes a request may exceed the RAM. The runtime
-	// makes tables of 32 MiB and more, of which it uses little.
+	// overcommit is the number of bytes by which a request may exceed the RAM. The runtime makes
+	// tables of 32 MiB and more, of which it uses little.
 	overcommit = 1 << 30
 )
 
@@ -44,7 +44,7 @@ func sysMmap(c *call) int64 {
 		size/pageSize > uintptr(mem.AllFrames())+overcommit/pageSize {
 		return -eNOMEM
 	}
-	var f *file // nil: the memory begins as zero
+	var f *file // nil: the memory begins as zeros
 	shared := false
 	if flags&mapAnonymous == 0 {
 		if f = get(c.fd(4)); f == nil || f.flags&oPath != 0 {
@@ -73,7 +73,7 @@ func sysMmap(c *call) int64 {
 	return int64(at)
 }
 
-// mappable returns 0 if size bytes of a file can be mapped, or why not, as Linux does
+// mappable returns 0 if size bytes of a file can be mapped, or the reason why not, as Linux does
 // (mm/mmap.c: do_mmap).
 func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 	regular := f.isRegular()
@@ -92,7 +92,7 @@ func mappable(f *file, size, off uintptr, prot mem.Prot, flags uintptr) int64 {
 			return -eACCES
 		}
 		if prot&mem.ProtWrite != 0 && regular && vfs.Writable(f.node) {
-			return -eINVAL // as with Linux's 9p: the host would not see what is written there
+			return -eINVAL // as in Linux's 9p: the host would not see writes
 		}
 	case typePrivate:
 	default:
@@ -130,15 +130,15 @@ func mapFile(f *file, addr, size uintptr, prot mem.Prot, fixed, keep bool, off u
 	return int64(at)
 }
 
-// dropUnmapped lets go of files that are mapped no more. It is called when areas may have gone.
+// dropUnmapped releases files that are no longer mapped. Call it when areas may have gone.
 func dropUnmapped() {
 	for id := mem.Unmapped(); id != 0; id = mem.Unmapped() {
 		vfs.Release(vfs.ID(id))
 	}
 }
 
-// FilePage maps the page of a file for an access at addr, of which mem.ResolveFault has said
-// that it is one: what it returns is the verdict. Kernel context.
+// FilePage maps the page of a file for an access at addr for which mem.ResolveFault has returned
+// that a file is mapped there. It returns the verdict. Kernel context.
 func FilePage(addr uintptr, write bool) mem.Verdict {
 	percpu.AssertLocked()
 	file, page := mem.FileAt(addr)
@@ -148,7 +148,7 @@ func FilePage(addr uintptr, write bool) mem.Verdict {
 	}
 	frame, _, e := vfs.PageForWrite(id, off)
 	if e != 0 {
-		return mem.Beyond // there is no room for it: the same signal as with Linux
+		return mem.Beyond // there is no memory for it: the same signal as on Linux
 	}
 	v, changes := mem.Place(addr, frame, write)
 	if changes {
@@ -188,7 +188,7 @@ func sysMremap(c *call) int64 {
 	return int64(at)
 }
 
-// sysMsync has nothing to write: the pages of a mapped file are the file's.
+// sysMsync has nothing to write, because the pages of a mapped file are the file's own.
 func sysMsync(c *call) int64 {
 	const async, invalidate, sync = 1, 2, 4
 	addr, flags := c.pointer(0), c.uint(2)
@@ -198,8 +198,9 @@ func sysMsync(c *call) int64 {
 	return -int64(mem.Covered(addr, c.size(1)))
 }
 
-// sysMlock and its like keep pages from being swapped out, which none is (Linux: mm/mlock.c). They
-// say whether the pages are there, and for mlock that they can be touched.
+// sysMlock and the like keep pages from being swapped out, which never happens here (Linux:
+// mm/mlock.c). They report whether the pages are mapped, and mlock also whether they can be
+// accessed.
 func sysMlock(c *call) int64   { return c.lock(true) }
 func sysMunlock(c *call) int64 { return c.lock(false) }
 
@@ -219,7 +220,7 @@ func sysMlockall(c *call) int64 {
 	return 0
 }
 
-// lock answers for the pages that hold the bytes; touch is whether each must have a right.
+// lock checks the pages that hold the bytes; with touch each must be accessible.
 func (c *call) lock(touch bool) int64 {
 	lo := c.pointer(0) &^ (pageSize - 1)
 	size := pageUp(c.size(1) + c.pointer(0)%pageSize)
@@ -245,7 +246,7 @@ func (c *call) lock(touch bool) int64 {
 
 func pageUp(n uintptr) uintptr { return (n + pageSize - 1) &^ (pageSize - 1) }
 
-// logMap logs that the pages of size bytes have been mapped or unmapped.
+// logMap logs that size bytes of pages were mapped or unmapped.
 func logMap(e handle.Event, at, size uintptr) {
 	if handle.Logs(handle.Maps) {
 		handle.Log(e, handle.Maps, at, pageUp(size))
@@ -273,18 +274,18 @@ func sysMadvise(c *call) int64 {
 		}
 		e := mem.Forget(c.pointer(0), c.size(1))
 		if e == mem.EINVAL && c.pointer(0)%pageSize == 0 {
-			e = mem.ENOMEM // it lies beyond all memory
+			e = mem.ENOMEM // it lies outside all mappings
 		}
 		return -int64(e)
 	}
-	// The rest is about speed.
+	// The other advice only affects speed.
 	if c.pointer(0)%pageSize != 0 || c.op(2) > madvCollapse || c.op(2)-5 < 3 {
 		return -eINVAL
 	}
 	return -int64(mem.Covered(c.pointer(0), c.size(1)))
 }
 
-// sysMincore says of each page whether it is in RAM.
+// sysMincore says for each page whether it is in RAM.
 func sysMincore(c *call) int64 {
 	if c.pointer(0)%pageSize != 0 {
 		return -eINVAL
@@ -308,7 +309,7 @@ func sysMincore(c *call) int64 {
 	return 0
 }
 
-// inRAM reports whether a page of a file is in RAM, and no hole.
+// inRAM reports whether a page of a file is in RAM and not a hole.
 func inRAM(file int32, page uintptr) bool {
 	addr, n := uintptr(0), 0
 	if file != 0 {

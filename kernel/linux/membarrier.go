@@ -2,10 +2,10 @@ package linux
 
 import "github.com/zeroframe/zeroframe/kernel/percpu"
 
-// membarrier(2): all other CPUs that run threads take an interrupt, which orders their loads and
-// stores; those that are at the gate of the kernel take its lock first.
+// membarrier(2): all other CPUs that run threads get an interrupt, which orders their loads and
+// stores; a CPU at the gate of the kernel takes its lock first.
 
-// Commands: bits, but for the question which there are.
+// Commands: bits, except the query.
 const (
 	barrierQuery            = 0
 	barrierGlobal           = 1 << 0
@@ -18,7 +18,7 @@ const (
 	barrierAll              = 1<<7 - 1
 )
 
-// barriers has the commands of registration that have been given. Under the kernel lock.
+// barriers has a bit for each registration command that was given. Under the kernel lock.
 var barriers uint32
 
 func sysMembarrier(c *call) int64 {

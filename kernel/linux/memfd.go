@@ -6,16 +6,15 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Files that have no name at all, and the seals by which what is done with them can be limited
-// (memfd_create(2)).
+// Files without a name, and the seals that limit what can be done with them (memfd_create(2)).
 
 const (
-	sealSeal        = 0x01 // no seal is added
+	sealSeal        = 0x01 // no more seals can be added
 	sealShrink      = 0x02
 	sealGrow        = 0x04
 	sealWrite       = 0x08
-	sealFutureWrite = 0x10 // as sealWrite, but for the mappings that there are
-	sealExec        = 0x20 // who may execute it stays as it is
+	sealFutureWrite = 0x10 // like sealWrite, except for existing mappings
+	sealExec        = 0x20 // the right to execute it cannot change
 	allSeals        = 0x3f
 )
 
@@ -43,7 +42,7 @@ func sysMemfdCreate(c *call) int64 {
 	case errno != 0 || len(name) > nameMax:
 		return -eINVAL
 	case flags&huge != 0:
-		return -eNOSYS // as without CONFIG_HUGETLBFS
+		return -eNOSYS // as on a Linux without CONFIG_HUGETLBFS
 	}
 	mode, seals := uint32(0o777), uint8(sealSeal)
 	if flags&noExecSeal != 0 {

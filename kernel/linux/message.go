@@ -5,11 +5,11 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// What the Go runtime has said: when it dies, it says why before it ends the process, in
-// lines that begin with "panic: ", "fatal error: " or the name of a signal. The reason of
-// the trace is the first of them, with the panics that followed it: those have lines of
-// their own, behind a tab. Only the function counts with which the runtime itself writes;
-// the program's output, through package os or any other, may look as it will.
+// What the Go runtime prints when it dies: before it ends the process it says why, in lines that
+// begin with "panic: ", "fatal error: " or the name of a signal. The reason of the trace is the
+// first of these lines, with the panics that followed it, which have lines of their own after a
+// tab. Only writes by the runtime's own function count; the program's output, through package os or
+// anything else, may look like anything.
 
 const (
 	maxLine    = 160
@@ -22,16 +22,17 @@ var (
 	nLine    int
 	message  [maxMessage]byte
 	nMessage int
-	speaker  int32 // the thread that has written the message
+	speaker  int32 // the thread that wrote the message
 )
 
-// runtimeWriter bounds the runtime's function that makes system call write. Set once at boot.
+// runtimeWriter is the address range of the runtime's function that makes system call write. Set
+// once at boot.
 var runtimeWriter struct{ lo, hi uintptr }
 
-// SetRuntimeWriter tells where runtime.write1 is: lo <= address < hi. Early context.
+// SetRuntimeWriter sets where runtime.write1 is: lo <= address < hi. Early context.
 func SetRuntimeWriter(lo, hi uintptr) { runtimeWriter.lo, runtimeWriter.hi = lo, hi }
 
-// noteOutput looks at output, n bytes in block, for such a line.
+// noteOutput looks for such a line in output of n bytes, which is in block.
 func noteOutput(n uintptr) {
 	if percpu.This().CallPC-runtimeWriter.lo >= runtimeWriter.hi-runtimeWriter.lo {
 		return
@@ -60,7 +61,7 @@ func noteOutput(n uintptr) {
 	}
 }
 
-// appendMessage makes the message longer, as far as there is room.
+// appendMessage appends to the message, as far as there is room.
 func appendMessage(b []byte) {
 	for i := 0; i < len(b) && uint(nMessage) < maxMessage; i++ {
 		message[nMessage] = b[i]
@@ -68,8 +69,8 @@ func appendMessage(b []byte) {
 	}
 }
 
-// namesSignal reports whether the line begins like "SIGSEGV: ": the runtime then dies of
-// a signal that it cannot make a panic of.
+// namesSignal reports whether the line begins like "SIGSEGV: ": the runtime then dies of a signal
+// that it cannot turn into a panic.
 func namesSignal() bool {
 	if !begins("SIG") {
 		return false
@@ -93,17 +94,17 @@ func begins(s string) bool {
 	return true
 }
 
-// Message returns why the Go runtime has said that it ends the program, in a line, or
+// Message returns in one line the reason that the Go runtime gave for ending the program, or
 // nothing: "panic: first [recovered], panic: second". Any context.
 func Message() []byte {
-	if uint(nMessage) > maxMessage { // the number has been overwritten
+	if uint(nMessage) > maxMessage { // the number was overwritten
 		return nil
 	}
 	return message[:nMessage]
 }
 
-// MessageSignal returns the fault whose signal, by its name, is what the runtime died of.
-// ok is false if the message is another. Kernel context.
+// MessageSignal returns the fault whose signal killed the runtime, by the signal's name in the
+// message. ok is false if the message names none. Kernel context.
 func MessageSignal() (fault thread.Fault, ok bool) {
 	t := thread.Get(speaker)
 	if nMessage < 3 || t == nil {
@@ -121,7 +122,7 @@ func MessageSignal() (fault thread.Fault, ok bool) {
 	return t.Delivered, true
 }
 
-// signalName returns the name of a signal that a fault can make, or "".
+// signalName returns the name of a signal that a fault can cause, or "".
 func signalName(sig int) string {
 	switch sig {
 	case sigILL:

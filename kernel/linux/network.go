@@ -6,23 +6,23 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// /dev/nic0, the network card: each read returns one frame, each write sends one. It can be
-// waited for like a terminal. Several that have it open take frames from each other.
+// /dev/nic0, the network card: each read returns one frame, each write sends one. A program can
+// wait for it as for a terminal. Several open files take frames from each other.
 
 // DevNIC is the device's number: a major that Linux keeps for local use.
 const DevNIC = 240 << 8
 
-// cardPoll is how long, in ns, a card that cannot interrupt is left alone.
+// cardPoll is how often, in ns, a card without interrupts is polled.
 const cardPoll = 2_000_000
 
 // Under the kernel lock.
 var (
 	cardFiles    int32 // open files of the card
-	cardReported bool  // who waits for the card knows of the frame that is there
+	cardReported bool  // whoever waits for the card has been told of the frame that is there
 )
 
-// cardOpened counts an open file of the card. The first one does not get what came before
-// it, which may be old.
+// cardOpened counts an open file of the card. The first one does not get earlier frames, which may
+// be old.
 func cardOpened() {
 	percpu.AssertLocked()
 	for cardFiles == 0 && nic.Receive(blockAddr(), len(block)) > 0 {
@@ -36,7 +36,7 @@ func cardOpened() {
 
 func closeCard(*file) { cardFiles-- }
 
-// Frames lets those go on who wait for the card, if it has a frame: for its interrupt.
+// Frames wakes whoever waits for the card, if it has a frame. It is called in the card's interrupt.
 // Kernel context.
 func Frames() {
 	percpu.AssertLocked()
@@ -52,7 +52,7 @@ func Frames() {
 	}
 }
 
-// pollCard looks at a card that cannot interrupt, and returns when to look again.
+// pollCard looks for frames on a card without interrupts, and returns when to call it next.
 func pollCard(now uint64) (next uint64) {
 	if cardFiles == 0 || nic.Interrupts() {
 		return never
@@ -79,7 +79,7 @@ func readCard(c *call, f *file, to, n uintptr) int64 {
 	return int64(got)
 }
 
-// writeCard sends a frame. A card that does not take it is brought up anew, once.
+// writeCard sends a frame. If the card does not accept it, the card is restarted, once.
 func writeCard(_ *call, _ *file, from, n uintptr) int64 {
 	const ethernetHeader = 14
 	switch {

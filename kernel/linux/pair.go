@@ -7,22 +7,22 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Pseudo-terminals: who opens /dev/ptmx gets the master of a new pair, whose other end is
-// /dev/pts/N. None is the terminal of the program's session, which has one: nobody gets signals
-// from them.
+// Pseudo-terminals: opening /dev/ptmx makes a new pair and returns its master, whose other end is
+// /dev/pts/N. No pair is the terminal of the program's session, which already has one, so nobody
+// gets signals from them.
 
-// pair is what is known of a pair besides its terminal, the one of tty.Pairs with the same number.
+// pair is the state of a pair besides its terminal, which is in tty.Pairs under the same number.
 type pair struct {
 	slave  vfs.ID // the node in /dev/pts, held; 0: the pair is not in use
 	opens  int32  // open files of the slave
-	master bool   // is open
+	master bool   // the master is open
 	locked bool   // nobody can open the slave
-	left   bool   // the slave was closed, and not opened since
+	left   bool   // the slave was closed, and not opened again
 }
 
 var pairs [len(tty.Pairs)]pair // under the kernel lock
 
-// pair returns the pair of which an open file is an end, or nil.
+// pair returns the pair that an open file is an end of, or nil.
 func (f *file) pair() *pair {
 	percpu.AssertLocked()
 	if f.kind == masterEnd || f.kind == slaveEnd {
@@ -33,7 +33,7 @@ func (f *file) pair() *pair {
 
 func (f *file) isMaster() bool { return f.kind == masterEnd }
 
-// terminal returns the terminal that an open file is, of a pair at either end, or nil.
+// terminal returns the terminal of an open file, for a pair from either end, or nil.
 func (f *file) terminal() *tty.Terminal {
 	switch {
 	case f.isTerminal():
@@ -86,7 +86,7 @@ func (f *file) openMaster() int64 {
 	return -eNOSPC
 }
 
-// closePair is for when an end was closed for good.
+// closePair runs when an end of a pair is closed for good.
 func closePair(f *file) {
 	p := f.pair()
 	if f.isMaster() {
@@ -104,7 +104,7 @@ func closePair(f *file) {
 	}
 }
 
-// pairChanged tells all that have an end of pair obj that something has happened to it.
+// pairChanged tells all open files of pair obj that something has happened to it.
 func pairChanged(obj int32) {
 	percpu.AssertLocked()
 	for i := range files {
@@ -114,7 +114,7 @@ func pairChanged(obj int32) {
 	}
 }
 
-// pairState is state for an end of a pair.
+// pairState returns the events of an end of a pair.
 func pairState(f *file) (events uint32) {
 	p, t := f.pair(), f.terminal()
 	in, out := t.EnoughForPoll(), t.OutRoom()
@@ -205,8 +205,8 @@ func writePair(c *call, f *file, from, n uintptr) int64 {
 	return c.wrote(f, n, done, failed)
 }
 
-// controlPair is ioctl for an end of a pair. It returns -ENOTTY for what is the same for all
-// terminals.
+// controlPair is ioctl for an end of a pair. It returns -ENOTTY for operations that all terminals
+// share.
 func (c *call) controlPair(f *file) int64 {
 	const (
 		setControlling = 0x540e

@@ -9,8 +9,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Calls on names of files. A name is looked up from the working directory, or from the
-// directory that a descriptor names.
+// Calls with names of files. A name is looked up from the working directory, or from the directory
+// of a descriptor.
 
 const (
 	atFDCWD         = -100
@@ -40,8 +40,8 @@ func base(dirfd uintptr, path []byte) (dir vfs.ID, errno int64) {
 	return f.node, 0
 }
 
-// name reads a call's path argument into buffer i, and finds where it starts from. An empty
-// path names nothing.
+// name reads a call's path argument into buffer i, and finds the directory where it starts. An
+// empty path is an error.
 func name(i int, dirfd, addr uintptr) (dir vfs.ID, path []byte, errno int64) {
 	dir, path, errno = nameOrNone(i, dirfd, addr)
 	if errno != -eFAULT && len(path) == 0 {
@@ -59,8 +59,8 @@ func nameOrNone(i int, dirfd, addr uintptr) (dir vfs.ID, path []byte, errno int6
 	return dir, path, errno
 }
 
-// lookUp returns the node that a call's path argument leads to. With atEmptyPath an
-// empty path is the descriptor itself.
+// lookUp returns the node of a call's path argument. With atEmptyPath, an empty path means the
+// descriptor itself.
 func lookUp(dirfd, addr, flags uintptr) (id vfs.ID, errno int64) {
 	if flags&atEmptyPath != 0 {
 		if dir, path, errno := nameOrNone(0, dirfd, addr); len(path) == 0 {
@@ -78,12 +78,12 @@ func lookUp(dirfd, addr, flags uintptr) (id vfs.ID, errno int64) {
 	return id, -int64(e)
 }
 
-// lookUp is lookUp of a call's first two arguments.
+// lookUp is lookUp for a call's first two arguments.
 func (c *call) lookUp(flags uintptr) (id vfs.ID, errno int64) {
 	return lookUp(c.fd(0), c.pointer(1), flags)
 }
 
-// lookUpKnown is lookUp for a call whose flags are no others.
+// lookUpKnown is lookUp for a call that accepts no other flags.
 func (c *call) lookUpKnown(flags uintptr) (id vfs.ID, errno int64) {
 	if flags&^(atNoFollow|atEmptyPath) != 0 {
 		return 0, -eINVAL
@@ -91,11 +91,11 @@ func (c *call) lookUpKnown(flags uintptr) (id vfs.ID, errno int64) {
 	return c.lookUp(flags)
 }
 
-// keptFlags are those that fcntl tells of an open file.
+// keptFlags are the flags that fcntl returns for an open file.
 const keptFlags = oAccess | oAppend | oNonblock | oPath | vfs.O_DIRECTORY | vfs.O_NOFOLLOW |
 	vfs.O_TMPFILE&^vfs.O_DIRECTORY | oNoATime | oSync | oAsync
 
-// openAt opens; within is 0, or the bounds of the walk (vfs.OpenWithin).
+// openAt opens a file; within is 0, or the bounds of the walk (vfs.OpenWithin).
 func (c *call) openAt(dirfd, addr, flags, mode uintptr, within int) int64 {
 	if t := thread.Current(); t.Opening != 0 {
 		fd := int64(t.Opening) - 1
@@ -155,7 +155,7 @@ func sysOpenat(c *call) int64 {
 	return c.openAt(c.fd(0), c.pointer(1), c.flags(2), c.flags(3), 0)
 }
 
-// sysOpenat2 is openat with bounds for the walk, which refuses what it does not know.
+// sysOpenat2 is openat with bounds for the walk; it refuses flags that it does not know.
 func sysOpenat2(c *call) int64 {
 	const (
 		cached    = 0x20
@@ -337,7 +337,7 @@ func setCwd(id vfs.ID) int64 {
 	return 0
 }
 
-// Chdir sets the working directory at boot. It returns "" or what is wrong.
+// Chdir sets the working directory at boot. It returns "", or what is wrong.
 func Chdir(path []byte) (wrong string) {
 	for {
 		id, e := vfs.Walk(vfs.Root, path, true)
@@ -375,7 +375,7 @@ func sysGetdents(c *call, f *file) int64 {
 	if !f.isFolder() {
 		return -eNOTDIR
 	}
-	if vfs.Stat(f.node).Nlink == 0 { // a removed one
+	if vfs.Stat(f.node).Nlink == 0 { // a removed directory
 		return -eNOENT
 	}
 	if f.off == 0 && vfs.IsStale(f.node) {

@@ -4,8 +4,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// Descriptors of processes (pidfd_open(2)), of which there is one: the program, which is never
-// seen to end. And waiting for children, of which there are none.
+// Descriptors of processes (pidfd_open(2)). There is one process, the program, which is never seen
+// to end. And waiting for children, of which there are none.
 
 func sysPidfdOpen(c *call) int64 {
 	const ofThread = 0x80
@@ -21,7 +21,7 @@ func sysPidfdOpen(c *call) int64 {
 	return open(file{kind: ourProcess, flags: oRdwr | flags, obj: p}, oCloexec)
 }
 
-// process returns 0 if a descriptor is one of a process, which there is.
+// process returns 0 if a descriptor is one of a process.
 func process(fd uintptr) int64 {
 	f := get(fd)
 	switch {
@@ -78,13 +78,13 @@ func sysPidfdGetfd(c *call) int64 {
 	return newFD(int(fds[c.fd(1)])-1, 0, oCloexec)
 }
 
-// sysWaitid: there are no children.
+// sysWaitid fails, because there are no children.
 func sysWaitid(c *call) int64 {
 	const (
 		anyone, ofID, ofGroup, ofDescriptor = 0, 1, 2, 3
 
 		which = 2 | 4 | 8                                      // WSTOPPED, WEXITED, WCONTINUED
-		known = which | 1 | 0x01000000 | 1<<29 | 1<<30 | 1<<31 // WNOHANG, WNOWAIT, and of which threads
+		known = which | 1 | 0x01000000 | 1<<29 | 1<<30 | 1<<31 // WNOHANG, WNOWAIT, and which threads
 	)
 	options, id := c.flags(3), c.int(1)
 	if options&^known != 0 || options&which == 0 {

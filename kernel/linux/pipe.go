@@ -13,12 +13,12 @@ import (
 
 const (
 	maxPipes    = 256
-	pipeSize    = 16 * pageSize // less than a ring has
+	pipeSize    = 16 * pageSize // less than a ring holds
 	maxCounters = 64
 	atomicWrite = 4096 // PIPE_BUF
 )
 
-// pipe is what is known of one.
+// pipe is the state of a pipe.
 type pipe struct {
 	ring
 	readers int32 // open files at the reading end
@@ -76,7 +76,7 @@ func sysPipe2(c *call) int64 {
 	return 0
 }
 
-// changed tells all that have an end of pipe obj that something has happened to it.
+// changed tells all open files of pipe obj that something has happened to it.
 func (p *pipe) changed(obj int32) {
 	percpu.AssertLocked()
 	for i := range files {
@@ -86,8 +86,8 @@ func (p *pipe) changed(obj int32) {
 	}
 }
 
-// openFIFO opens a pipe by its name, for which f holds the node. It waits for the other
-// end, unless it is told not to.
+// openFIFO opens a pipe by its name; f holds the node. It waits for the other end, unless it may
+// not wait.
 func (c *call) openFIFO(f file, flags uintptr) int64 {
 	percpu.AssertLocked()
 	if flags&oAccess == oAccess {
@@ -126,7 +126,7 @@ func (c *call) openFIFO(f file, flags uintptr) int64 {
 		other = p.readers
 	}
 	if other == 0 && flags&oNonblock == 0 {
-		// The descriptor is made; the call returns it when the other end opens.
+		// The descriptor exists already; the call returns it when the other end is opened.
 		t := thread.Current()
 		t.Opening = int32(fd) + 1
 		c.wait(get(uintptr(fd)))
@@ -134,7 +134,7 @@ func (c *call) openFIFO(f file, flags uintptr) int64 {
 	return fd
 }
 
-// openEnd makes a file the end of a pipe that its flags say, and opens it.
+// openEnd makes a file the end of a pipe that its flags select, and opens it.
 func (f *file) openEnd(p *pipe, flags uintptr) int64 {
 	f.kind = pipeRead
 	switch flags & oAccess {
@@ -207,7 +207,7 @@ func readPipe(c *call, f *file, to, n uintptr) int64 {
 	return int64(done)
 }
 
-// add is the ring's, as far as a pipe has room.
+// add is the ring's add, limited to the room of a pipe.
 func (p *pipe) add(from, n uintptr, own bool) (done uintptr, errno int64) {
 	return p.ring.add(from, min(n, pipeSize-p.n), own)
 }
@@ -234,7 +234,7 @@ func writePipe(c *call, f *file, from, n uintptr) int64 {
 	return c.wrote(f, n, done, failed)
 }
 
-// wrote ends a write that has moved done of n bytes, before failed, if that is not 0.
+// wrote ends a write that has moved done of n bytes, and then failed if failed is not 0.
 func (c *call) wrote(f *file, n, done uintptr, failed int64) int64 {
 	t := thread.Current()
 	if done < n && failed == 0 && f.flags&oNonblock == 0 && !c.part {

@@ -10,33 +10,33 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// The trees of /proc and /sys, as far as programs in Go read them. They are made when somebody
-// looks into them first; the directories of descriptors and threads are brought up to date when
-// somebody looks after these have changed. proctext.go makes the bytes of the files.
+// The trees of /proc and /sys, as far as Go programs read them. They are made when they are first
+// looked up. The directories of descriptors and threads are updated when they are looked up after a
+// change. proctext.go makes the contents of the files.
 
-// What a node is that is made up: vfs.Made tells it, with a number.
+// The kinds of made-up nodes: vfs.Made returns them, with a number.
 const (
 	_           uint16 = iota
 	madeRoot           // /proc or /sys
 	madeDir            // a directory below
-	madeFDs            // of links, one a descriptor
-	madeFDInfos        // of files, one a descriptor
-	madeTasks          // of directories, one a thread
+	madeFDs            // of links, one for each descriptor
+	madeFDInfos        // of files, one for each descriptor
+	madeTasks          // of directories, one for each thread
 	madeTask           // the number: the thread
 	madeFD             // the number: the descriptor
 	madeCwd            // the working directory
-	madeFile           // with the rows' numbers from here on, a file of procRows
+	madeFile           // plus the row's number, a file of procRows
 )
 
 const (
 	dirMode  = vfs.S_IFDIR | 0o555
 	fileMode = vfs.S_IFREG | 0o444
-	setMode  = vfs.S_IFREG | 0o644 // what a program writes stays, and has no effect
+	setMode  = vfs.S_IFREG | 0o644 // a program's writes are kept, but have no effect
 	linkMode = vfs.S_IFLNK | 0o777
 )
 
-// A procRow is a node of the trees: a file whose bytes put makes, of a thread or a descriptor, or
-// another node that is made up. The directories on the way to it are made with it.
+// A procRow is a node of the trees: a file whose contents put makes, of a thread or a descriptor,
+// or another made-up node. The directories on the way to it are made with it.
 type procRow struct {
 	path string
 	mode uint32
@@ -48,8 +48,8 @@ const _ = -uint(thread.MaxThreads ^ 2000)
 const _ = -uint(maxFDs ^ 2048)
 
 const (
-	fdInfoRow = 0 // what a descriptor's file has
-	taskRows  = 3 // what a thread's directory has, from row 1 on
+	fdInfoRow = 0 // the file of a descriptor
+	taskRows  = 3 // the contents of a thread's directory, from row 1 on
 )
 
 // Never written.
@@ -89,9 +89,9 @@ var procRows = [...]procRow{
 	{"/sys/devices/system/cpu/present", fileMode, 0, putCPUList},
 }
 
-// procTexts has the nodes that stay as they are: a line with the kind and the path of each, and its
-// text behind that. A file (f) cannot be written; one that can (w) keeps what is written, which has
-// no effect; a link (l) leads to its text.
+// procTexts lists the nodes that never change: a line with the kind and the path of each, followed
+// by its text. A file (f) cannot be written; a writable one (w) keeps what is written, without
+// effect; a link (l) leads to its text.
 const procTexts = `= l /proc/self
 1
 = f /proc/1/net/dev
@@ -206,10 +206,10 @@ unknown
 772
 `
 
-// Those nodes whose entries or targets change; 0 until they are made. Under the kernel lock.
+// The nodes whose entries or targets change; 0 until they are made. Under the kernel lock.
 var fdDir, fdInfoDir, taskDir, cwdLink vfs.ID
 
-// BeginProc makes /proc and /sys, which are there, what this file says. Early context.
+// BeginProc marks the existing directories /proc and /sys as made up. Early context.
 func BeginProc() {
 	const proc, sys = "/proc", "/sys"
 	if id, e := vfs.Walk(vfs.Root, ascii.Bytes(proc), false); e == 0 && vfs.ShareOf(id) == 0 {
@@ -220,7 +220,7 @@ func BeginProc() {
 	}
 }
 
-// bringUp makes what a directory lacks that is made up, and removes what is not so any more.
+// bringUp makes what is missing in a made-up directory, and removes what is outdated.
 func bringUp(dir vfs.ID) {
 	vfs.BeginMaking()
 	switch made, of := vfs.Made(dir); made {
@@ -241,7 +241,7 @@ func bringUp(dir vfs.ID) {
 	vfs.Filled(dir, 0)
 }
 
-// isOf reports whether a path is in a file system.
+// isOf reports whether a path belongs to a file system.
 func isOf(path string, system uint8) bool { return (path[1] == 'p') == (system == vfs.Proc) }
 
 // makeWay makes the directories on the way to a path.
@@ -253,7 +253,8 @@ func makeWay(path string, now int64) {
 	}
 }
 
-// makeRows makes the nodes of a file system, as far as there is memory and nothing else is there.
+// makeRows makes the nodes of a file system, as far as there is memory and nothing else has their
+// names.
 func makeRows(system uint8) {
 	percpu.AssertLocked()
 	now := clock.Wall()
@@ -290,7 +291,7 @@ func makeRows(system uint8) {
 	}
 }
 
-// makeTexts makes those of procTexts.
+// makeTexts makes the nodes of procTexts.
 func makeTexts(system uint8, now int64) {
 	const head = len("= f ")
 	for at := 0; at < len(procTexts); {
@@ -319,7 +320,7 @@ func makeTexts(system uint8, now int64) {
 	}
 }
 
-// fdsChanged is for when there is a descriptor more or less.
+// fdsChanged notes that a descriptor was added or removed.
 func fdsChanged() {
 	if fdDir != 0 {
 		vfs.Stale(fdDir)
@@ -327,14 +328,14 @@ func fdsChanged() {
 	}
 }
 
-// tasksChanged is for when there is a thread more or less.
+// tasksChanged notes that a thread was added or removed.
 func tasksChanged() {
 	if taskDir != 0 {
 		vfs.Stale(taskDir)
 	}
 }
 
-// bringUpFDs has a directory have an entry for each descriptor.
+// bringUpFDs gives a directory an entry for each descriptor.
 func bringUpFDs(dir vfs.ID, made uint16) {
 	percpu.AssertLocked()
 	prefix, kind, mode := "/proc/1/fd/", uint16(madeFD), uint32(vfs.S_IFLNK)
@@ -375,7 +376,7 @@ func bringUpFDs(dir vfs.ID, made uint16) {
 	}
 }
 
-// linkRights are the rights of the link that stands for an open file.
+// linkRights returns the rights of an open file's link.
 func linkRights(f *file) uint32 {
 	switch {
 	case f.flags&oAccess == oWronly:
@@ -386,7 +387,7 @@ func linkRights(f *file) uint32 {
 	return 0o500
 }
 
-// nodeOf returns the node of the tree that an open file is; 0 if it is none.
+// nodeOf returns the tree's node of an open file, or 0 if it has none.
 func nodeOf(f *file) vfs.ID {
 	const console = "/dev/console"
 	if f.kind == terminal {
@@ -402,7 +403,7 @@ func nodeOf(f *file) vfs.ID {
 	return 0
 }
 
-// bringUpTasks has a directory have one for each thread.
+// bringUpTasks gives a directory an entry for each thread.
 func bringUpTasks(dir vfs.ID) {
 	percpu.AssertLocked()
 	now := clock.Wall()
@@ -430,7 +431,7 @@ func bringUpTasks(dir vfs.ID) {
 // procPath is a buffer for names in the trees. Under the kernel lock.
 var procPath [64]byte
 
-// procName puts a name that ends in a number into procPath, and returns its length.
+// procName writes a name that ends in a number into procPath, and returns its length.
 func procName(prefix string, number uint64) int {
 	percpu.AssertLocked()
 	n := len(procNameWith(0, prefix))
@@ -439,7 +440,7 @@ func procName(prefix string, number uint64) int {
 	return len(procNameWith(n, unsafe.String(&b[at], len(b)-at)))
 }
 
-// procNameWith puts a name behind the first n bytes of procPath, and returns all.
+// procNameWith puts a name after the first n bytes of procPath, and returns the whole.
 func procNameWith(n int, name string) []byte {
 	percpu.AssertLocked()
 	for i := range len(name) {
@@ -449,8 +450,8 @@ func procNameWith(n int, name string) []byte {
 	return procPath[:n]
 }
 
-// infoOfNode tells of a node to which a name leads. A link that leads to what has no node, such as
-// a pipe, is what is behind it.
+// infoOfNode returns the attributes of the node that a name leads to. For a link to a file without
+// a node, such as a pipe, these are the file's.
 func infoOfNode(id vfs.ID, flags uintptr) vfs.Info {
 	if made, fd := vfs.Made(id); made == madeFD && flags&atNoFollow == 0 {
 		if f := get(uintptr(fd)); f != nil {
@@ -460,7 +461,7 @@ func infoOfNode(id vfs.ID, flags uintptr) vfs.Info {
 	return vfs.Stat(id)
 }
 
-// reopen opens what a descriptor without a node names, anew: a pipe can be opened so.
+// reopen opens the file of a descriptor without a node again, which is possible for a pipe.
 func (c *call) reopen(fd int32, flags uintptr) int64 {
 	percpu.AssertLocked()
 	f := get(uintptr(fd))
@@ -474,8 +475,8 @@ func (c *call) reopen(fd int32, flags uintptr) int64 {
 	return again.openEnd(&pipes[f.obj], flags)
 }
 
-// readMade reads a file that is made up: its bytes are made when it is read from the beginning, and
-// are kept for the rest of it.
+// readMade reads a made-up file: its contents are made when it is read from the beginning, and are
+// kept for the rest of the file.
 func readMade(f *file, to, n uintptr, off int64) int64 {
 	if off == 0 || f.obj == 0 {
 		made, of := vfs.Made(f.node)
@@ -489,7 +490,7 @@ func readMade(f *file, to, n uintptr, off int64) int64 {
 	return readNode(vfs.ID(f.obj), to, n, off)
 }
 
-// dropMade gives back what readMade keeps.
+// dropMade frees the contents that readMade keeps.
 func dropMade(f *file) {
 	if f.kind == node && f.obj != 0 {
 		vfs.Release(vfs.ID(f.obj))
@@ -497,7 +498,7 @@ func dropMade(f *file) {
 	}
 }
 
-// isMade reports whether an open file is one whose bytes are made up.
+// isMade reports whether an open file's contents are made up.
 func (f *file) isMade() bool {
 	if f.kind != node {
 		return false
@@ -506,22 +507,22 @@ func (f *file) isMade() bool {
 	return made >= madeFile
 }
 
-// Vector has the addresses of the program's arguments, then 0, those of its variables, then 0. Set
-// once at boot.
+// Vector holds the addresses of the program's arguments, then 0, those of its environment
+// variables, then 0. Set once at boot.
 var Vector [MaxVector + 2]uintptr
 
-// MaxVector is the largest number of arguments and variables.
+// MaxVector is the largest number of arguments and environment variables.
 const MaxVector = 512
 
-// executable is where the link /proc/self/exe leads, which os.Executable reads. Set once at boot.
+// executable is the target of the link /proc/self/exe, which os.Executable reads. Set once at boot.
 var (
 	executable    [vfs.PathMax]byte
 	executableLen int
 )
 
-// SetExecutable says what the program is called: from the root, if it is no path from there. A
-// program has no file of its own unless whoever booted it has packed one there. It returns the name
-// of the program's first thread. Early context.
+// SetExecutable sets the program's name, which becomes a path from the root if it is none. A
+// program has no file of its own unless whoever booted it packed one there. It returns the name of
+// the program's first thread. Early context.
 func SetExecutable(name []byte) (short [16]byte) {
 	n := 0
 	if len(name) == 0 || name[0] != '/' {
@@ -550,7 +551,7 @@ func SetExecutable(name []byte) (short [16]byte) {
 
 const maxDigits = 24
 
-// digits writes v right-aligned, in a base, and returns the index of the first digit.
+// digits writes v in a base, right-aligned, and returns the index of the first digit.
 func digits(b *[maxDigits]byte, v, base uint64, letters string) int {
 	i := len(b)
 	for {

@@ -10,10 +10,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// The bytes of the files in /proc that tell of the machine: its mounts, processors and memory, and
-// how long it ran.
+// The contents of the files in /proc about the machine: its mounts, processors and memory, and how
+// long it has run.
 
-// bootID is what boot_id says, once somebody has asked. Under the kernel lock.
+// bootID is the number in boot_id, once it has been read. Under the kernel lock.
 var bootID [2]uint64
 
 func putNewUUID(int32) { putUUID(entropy.Word(), entropy.Word()) }
@@ -25,7 +25,7 @@ func putBootID(int32) {
 	putUUID(bootID[0], bootID[1])
 }
 
-// putUUID puts a random UUID (RFC 9562, version 4).
+// putUUID writes a random UUID (RFC 9562, version 4).
 func putUUID(a, b uint64) {
 	a, b = a&^0xf000|0x4000, b&^(3<<62)|2<<62
 	putf("%8x-%4x-%4x-%4x-%12x\n", a>>32, a>>16&0xffff, a&0xffff, b>>48, b&(1<<48-1))
@@ -56,8 +56,7 @@ func putMountsAs(info bool) {
 	}
 }
 
-// deviceOf returns the minor number of the device that a node of a file system, or of a share, is
-// on. The major one is 0.
+// deviceOf returns the minor device number of a file system, or of a share. The major number is 0.
 func deviceOf(system uint8, share int) uint64 {
 	if share != 0 {
 		return uint64(15 + share)
@@ -77,7 +76,7 @@ func putMount(info bool, device uint64, path []byte, kind, rights string) {
 	put(" ", kind, " ", rights, ",relatime 0 0\n")
 }
 
-// putCPUs: proc_cpuinfo(5).
+// putCPUs writes proc_cpuinfo(5).
 func putCPUs(int32) {
 	var name [48]byte
 	n := arch.CPUName(&name)
@@ -90,7 +89,7 @@ func putCPUs(int32) {
 	}
 }
 
-// putCPUList puts the list of all CPUs, as cpuset(7) has it.
+// putCPUList writes the list of all CPUs, as in cpuset(7).
 func putCPUList(int32) {
 	put("0")
 	if n := numCPUs(); n > 1 {
@@ -99,7 +98,7 @@ func putCPUList(int32) {
 	put("\n")
 }
 
-// putMemory: proc_meminfo(5).
+// putMemory writes proc_meminfo(5).
 func putMemory(int32) {
 	const kib = pageSize / 1024
 	_, pages := vfs.Usage()
@@ -108,9 +107,10 @@ func putMemory(int32) {
 		mem.AllFrames()*kib, free, free, 0, tree, 0, 0, 0, tree, mem.TableBytes()/1024)
 }
 
-// putTimes: proc_stat(5).
+// putTimes writes proc_stat(5).
 func putTimes(int32) {
-	busy, now := thread.CPUTime(), clock.Now() // of all CPUs together: in the parts, the same for each
+	// Of all CPUs together; the lines of the CPUs show an equal share each.
+	busy, now := thread.CPUTime(), clock.Now()
 	all := numCPUs()
 	put("cpu  ")
 	putBusy(busy, now*all)
@@ -126,7 +126,7 @@ func putBusy(busy, all uint64) {
 	putf("%d 0 0 %d 0 0 0 0 0 0\n", ticks(busy), ticks(all-min(busy, all)))
 }
 
-// putUptime: proc_uptime(5), in seconds with two digits behind the point.
+// putUptime writes proc_uptime(5), in seconds with two decimals.
 func putUptime(int32) {
 	now := clock.Now()
 	all := now * numCPUs()
@@ -134,7 +134,7 @@ func putUptime(int32) {
 	putf("%d.%d%d %d.%d%d\n", now/1e9, now/1e8%10, now/1e7%10, idle/1e9, idle/1e8%10, idle/1e7%10)
 }
 
-// putLoad: proc_loadavg(5); nobody counts the load.
+// putLoad writes proc_loadavg(5); the load is not measured.
 func putLoad(int32) {
 	putf("0.00 0.00 0.00 1/%d %d\n", uint64(thread.Count()), uint64(thread.MaxTID()))
 }

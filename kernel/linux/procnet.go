@@ -6,7 +6,7 @@ const (
 	addresses6    = "local_address                         remote_address                        "
 )
 
-// The tables of Internet sockets, whose lines have a width.
+// The tables of Internet sockets, whose lines have a fixed width.
 func putTCP(int32)  { putInet(afInet, protoTCP, "  sl  "+addresses+socketColumns, 149) }
 func putTCP6(int32) { putInet(afInet6, protoTCP, "  sl  "+addresses6+socketColumns, 0) }
 func putUDP(int32) {
@@ -48,8 +48,8 @@ func putInet(family, protocol uint16, head string, width int) {
 	put("\n")
 }
 
-// inetState returns the state of an Internet socket as TCP numbers it, 0 if it is in no table, and
-// what is there to receive: bytes, or connections.
+// inetState returns the state of an Internet socket by TCP's numbers, 0 if it is in no table, and
+// how many bytes or connections wait to be received.
 func (s *socket) inetState() (state, queued uint64) {
 	const established, synSent, finWait2, unconnected, closeWait, listens = 1, 2, 5, 7, 8, 10
 	queued = uint64(s.in.n)
@@ -71,7 +71,7 @@ func (s *socket) inetState() (state, queued uint64) {
 	return state, queued
 }
 
-// inode returns the number by which links in /proc/self/fd name the socket; 0: nobody has it yet.
+// inode returns the number by which links in /proc/self/fd name the socket; 0: it has no file yet.
 func (s *socket) inode() uint64 {
 	if s.file == 0 {
 		return 0
@@ -79,7 +79,7 @@ func (s *socket) inode() uint64 {
 	return infoOf(&files[s.file-1]).Ino
 }
 
-// putInetAddress puts an address, whose words are swapped as they lie in memory, and the port.
+// putInetAddress writes an address, with the words in memory order, and the port.
 func putInetAddress(a *address) {
 	words := [4]uint64{a.hi >> 32, a.hi, a.lo >> 32, a.lo}
 	from := 0
@@ -92,7 +92,7 @@ func putInetAddress(a *address) {
 	putf(":%4X ", uint64(a.port))
 }
 
-// putLocalSockets puts the table of local sockets.
+// putLocalSockets writes the table of local sockets.
 func putLocalSockets(int32) {
 	put("Num       RefCount Protocol Flags    Type St Inode Path\n")
 	for n := int32(1); n <= highSocket; n++ {

@@ -6,9 +6,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// The bytes of the files in /proc that tell of a process, of its threads and of its descriptors.
+// The contents of the files in /proc about a process, its threads and its descriptors.
 
-// putStrings puts the program's arguments or its variables, which it may have changed.
+// putStrings writes the program's arguments or its environment, which it may have changed.
 func putStrings(variables bool) {
 	i := 0
 	for variables && Vector[i] != 0 {
@@ -27,7 +27,8 @@ func putStrings(variables bool) {
 	}
 }
 
-// threadOf returns the thread that a file tells of; the process's is the first, or any.
+// threadOf returns the thread that a file is about; for the process's file, the first thread, or
+// any.
 func threadOf(tid int32) *thread.Thread {
 	if t := thread.Get(max(tid, 1)); t != nil {
 		return t
@@ -35,7 +36,7 @@ func threadOf(tid int32) *thread.Thread {
 	return thread.Current()
 }
 
-// putName puts the name of a thread, or of the process.
+// putName writes the name of a thread, or of the process.
 func putName(tid int32) {
 	name := threadOf(tid).Name
 	for _, c := range name {
@@ -46,7 +47,7 @@ func putName(tid int32) {
 	}
 }
 
-// stateOf returns the letter for what a thread is doing, or the process's first.
+// stateOf returns the letter for the state of a thread, or of the process's first.
 func stateOf(tid int32) byte {
 	if threadOf(tid).State == thread.Waiting {
 		return 'S'
@@ -54,25 +55,26 @@ func stateOf(tid int32) byte {
 	return 'R'
 }
 
-// ticks are hundredths of a second.
+// ticks converts nanoseconds to hundredths of a second.
 func ticks(ns uint64) uint64 { return ns / 1e7 }
 
-// timeOf returns for how long a thread, or the process, has run, in ns.
+// timeOf returns how long a thread, or the process, has run, in ns.
 func timeOf(tid int32) uint64 {
-	all := thread.CPUTime() // which counts the running thread's, too
+	all := thread.CPUTime() // includes the running thread's
 	if tid == 0 {
 		return all
 	}
 	return threadOf(tid).CPU
 }
 
-// resident returns how many pages the program has in RAM: what is not free, nor the tree's.
+// resident returns the number of the program's pages in RAM: those that are neither free nor the
+// file tree's.
 func resident() uint64 {
 	_, tree := vfs.Usage()
 	return mem.AllFrames() - mem.FreeFrames() - uint64(tree) + imagePages()
 }
 
-// imagePages returns the size of the program itself.
+// imagePages returns the size of the program itself, in pages.
 func imagePages() (pages uint64) {
 	for i := 0; ; i++ {
 		s, ok := mem.ImageSegment(i)
@@ -93,9 +95,8 @@ func putComm(tid int32) {
 func putArguments(int32)   { putStrings(false) }
 func putEnvironment(int32) { putStrings(true) }
 
-// putStat: proc_pid_stat(5). What is left out is: parent, group, session, terminal, its group,
-// flags
-// and faults; time in the kernel and of children, priority and niceness.
+// putStat writes proc_pid_stat(5). It leaves out: parent, group, session, terminal, its group,
+// flags and faults; time in the kernel and of children, priority and niceness.
 func putStat(tid int32) {
 	putf("%d (", uint64(max(tid, pid)))
 	putName(tid)
@@ -109,14 +110,14 @@ func putStat(tid int32) {
 		resident(), lo, hi)
 }
 
-// putSizes: proc_pid_statm(5).
+// putSizes writes proc_pid_statm(5).
 func putSizes(int32) {
 	image := imagePages()
 	putf("%d %d %d %d 0 %d 0\n", virtualPages(), resident(), image, image,
 		uint64(mem.Bytes(true))/pageSize)
 }
 
-// putStatus: proc_pid_status(5).
+// putStatus writes proc_pid_status(5).
 func putStatus(tid int32) {
 	const kib, capabilities = pageSize / 1024, 1<<41 - 1
 	t := threadOf(tid)
@@ -189,7 +190,7 @@ func putMaps(int32)  { putMapsWith(false) } // proc_pid_maps(5)
 func putSmaps(int32) { putMapsWith(true) }  // proc_pid_smaps(5)
 
 func putMapsWith(sizes bool) {
-	image := false // has been
+	image := false // the image has been written
 	for i := 0; ; i++ {
 		a, ok := mem.AreaAt(i)
 		if !image && (!ok || a.Lo >= mem.SpaceLo()) {
@@ -216,7 +217,7 @@ func putMapsWith(sizes bool) {
 	}
 }
 
-// residentOf returns how many bytes of an area are in RAM.
+// residentOf returns the number of bytes of an area that are in RAM.
 func residentOf(lo, hi uintptr, prot mem.Prot) (n uintptr) {
 	for at := lo; at < hi && prot != 0; at += pageSize {
 		if mem.InRAM(at) || inRAM(mem.FileAt(at)) {
@@ -226,7 +227,7 @@ func residentOf(lo, hi uintptr, prot mem.Prot) (n uintptr) {
 	return n
 }
 
-// putSizesOf puts what smaps has behind the line of a mapping.
+// putSizesOf writes the lines of smaps that follow the line of a mapping.
 func putSizesOf(size, resident uintptr, prot mem.Prot, ofFile bool) {
 	in, clean, dirty, anonymous := uint64(resident)/1024, uint64(resident)/1024, uint64(0), uint64(0)
 	if prot&mem.ProtWrite != 0 {
@@ -267,12 +268,12 @@ func putRange(lo, hi uintptr, prot mem.Prot, shared bool) {
 	putf("%8x-%8x %c%c%c%c ", uint64(lo), uint64(hi), rights[0], rights[1], rights[2], rights[3])
 }
 
-// putPlace puts where in a file a mapping begins, and which file it is.
+// putPlace writes which file a mapping belongs to, and its offset there.
 func putPlace(off, node uint64) {
 	putf("%8x 00:0%d %d", off, min(node, 1), node)
 }
 
-// limitNames are the names of the limits, and what they count. Never written.
+// limitNames are the names and the units of the limits. Never written.
 var limitNames = [numLimits]struct{ name, unit string }{
 	{"cpu time", "seconds"}, {"file size", "bytes"}, {"data size", "bytes"}, {"stack size", "bytes"},
 	{"core file size", "bytes"}, {"resident set", "bytes"}, {"processes", "processes"},
@@ -283,7 +284,7 @@ var limitNames = [numLimits]struct{ name, unit string }{
 	{"realtime timeout", "us"},
 }
 
-// putLimits: proc_pid_limits(5).
+// putLimits writes proc_pid_limits(5).
 func putLimits(int32) {
 	put("Limit                     Soft Limit           Hard Limit           Units     \n")
 	for i := range limitNames {
@@ -306,7 +307,7 @@ func putLimit(v uint64) {
 	putf("%d", v)
 }
 
-// putFDInfo: proc_pid_fdinfo(5).
+// putFDInfo writes proc_pid_fdinfo(5).
 func putFDInfo(fd int32) {
 	f := get(uintptr(fd))
 	if f == nil {
@@ -325,7 +326,7 @@ func putFDInfo(fd int32) {
 		deviceOf(i.System, 0), i.Ino)
 }
 
-// readMadeLink copies what a link that is made up says into block, and returns the number of bytes.
+// readMadeLink copies the target of a made-up link into block, and returns its length in bytes.
 func readMadeLink(id vfs.ID) (n int, e vfs.Errno) {
 	text.id, text.n = 0, 0
 	switch made, of := vfs.Made(id); made {
@@ -342,7 +343,7 @@ func readMadeLink(id vfs.ID) (n int, e vfs.Errno) {
 	return text.n, 0
 }
 
-// putFile puts what the link that stands for an open file says.
+// putFile writes the target of an open file's link.
 func putFile(f *file) {
 	if id := nodeOf(f); id != 0 {
 		putNode(id)

@@ -8,20 +8,20 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// The bytes of the files in /proc, in the form that proc(5) has. What the kernel does not count,
-// such as page faults, is 0.
+// The contents of the files in /proc, in the format of proc(5). Anything that the kernel does not
+// count, such as page faults, is 0.
 
-// text is what is being made: it gathers in buf, and goes from there into a file without a name.
-// Under the kernel lock.
+// text is the text that is being made: it collects in buf, and goes from there into a file without
+// a name. Under the kernel lock.
 var text struct {
-	id   vfs.ID // 0: buf is all that there is
-	off  int64  // of the file, where buf goes next
+	id   vfs.ID // 0: buf is the whole text
+	off  int64  // offset in the file at which buf goes
 	n    int    // bytes of buf
 	line int    // bytes since the last line feed
 	buf  [4096]byte
 }
 
-// makeText makes the bytes of a file that is made up, as a file without a name, which is held.
+// makeText makes the contents of a made-up file in a file without a name, which is held.
 func makeText(put func(of int32), of int32) (vfs.ID, vfs.Errno) {
 	text.id, text.off, text.n, text.line = vfs.Snapshot(clock.Wall()), 0, 0, 0
 	if text.id == 0 {
@@ -32,7 +32,8 @@ func makeText(put func(of int32), of int32) (vfs.ID, vfs.Errno) {
 	return text.id, 0
 }
 
-// flushText moves what has gathered into the file. Without memory for it, the end is missing.
+// flushText moves the collected text into the file. If there is no memory for it, the end is
+// missing.
 func flushText() {
 	if n, e := vfs.WriteAt(text.id, text.buf[:text.n], text.off, clock.Wall()); e == 0 {
 		text.off += int64(n)
@@ -71,8 +72,8 @@ func putTo(column int) {
 	}
 }
 
-// putf puts a text with numbers in it: %Nd is decimal and takes N columns at least, %Nx and %NX
-// hexadecimal with N digits at least, %o octal behind a 0, %c a byte, and %k a number of KiB that
+// putf writes a text with numbers in it: %Nd is decimal in at least N columns, %Nx and %NX
+// hexadecimal with at least N digits, %o octal after a 0, %c a byte, and %k a number of KiB that
 // ends in column 24, with the unit and a line feed. %N| fills the line up to column N.
 func putf(format string, args ...uint64) {
 	next := 0
@@ -110,7 +111,7 @@ func putf(format string, args ...uint64) {
 	}
 }
 
-// putDigits puts a number in a base, and in front of it pad, until it takes so many columns.
+// putDigits writes a number in a base, padded on the left with pad to columns columns.
 func putDigits(v, base uint64, columns int, pad byte, letters string) {
 	var b [maxDigits]byte
 	i := digits(&b, v, base, letters)
@@ -120,7 +121,7 @@ func putDigits(v, base uint64, columns int, pad byte, letters string) {
 	putBytes(b[i:])
 }
 
-// putPath puts a path; what separates fields where paths are in a line goes in octal.
+// putPath writes a path; with escape, bytes that separate fields are written in octal.
 func putPath(path []byte, escape bool) {
 	for _, c := range path {
 		if escape && (c == ' ' || c == '\t' || c == '\n' || c == '\\') {
@@ -131,23 +132,23 @@ func putPath(path []byte, escape bool) {
 	}
 }
 
-// putNode puts the path of a node.
+// putNode writes the path of a node.
 func putNode(id vfs.ID) {
 	path, e := vfs.Path(id, block[:])
-	if e != 0 { // it has lost its name
+	if e != 0 { // it has no name any more
 		putf("/#%d (deleted)", uint64(id))
 		return
 	}
 	putPath(path, false)
 }
 
-// blockIsRoomForLinks: what text gathers fits into block.
+// The text buffer fits into block, as readMadeLink requires.
 const _ = uint(unsafe.Sizeof(block) - unsafe.Sizeof(text.buf))
 
-// commandLine is where the machine's command line is, as the loader gave it. Set once at boot.
+// commandLine is where the machine's command line is, as the loader passed it. Set once at boot.
 var commandLine struct{ at, n uintptr }
 
-// SetCommandLine says what the machine's command line is. Its bytes are kept. Early context.
+// SetCommandLine sets the machine's command line. It keeps line. Early context.
 func SetCommandLine(line []byte) {
 	commandLine.at, commandLine.n = addressOf(unsafe.SliceData(line)), uintptr(len(line))
 }

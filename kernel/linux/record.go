@@ -2,13 +2,13 @@ package linux
 
 import "github.com/zeroframe/zeroframe/kernel/observe/eventstream"
 
-// /dev/record, by which a program sends a record: it writes the kind and a line feed, then
-// the record's bytes, and closes the file.
+// /dev/record, through which a program sends a record: it writes the kind and a line feed, then the
+// record's bytes, and closes the file.
 
-// DevRecord is the device's number, beside that of the network card.
+// DevRecord is the device's number, next to that of the network card.
 const DevRecord = 240<<8 | 1
 
-// writeRecord takes no more than a piece at a time: a serial port takes 50 ms for one.
+// writeRecord accepts one piece at a time, because a serial port takes 50 ms for one.
 func writeRecord(_ *call, f *file, from, n uintptr) int64 {
 	n = min(n, eventstream.PieceSize)
 	if !copyIn(blockAddr(), from, n) {
@@ -20,7 +20,7 @@ func writeRecord(_ *call, f *file, from, n uintptr) int64 {
 	return int64(n)
 }
 
-// openRecord makes a file a record to come; false if there are too many.
+// openRecord makes a file a new record. It returns false if there are too many.
 func openRecord(f *file) bool {
 	n, ok := eventstream.Open()
 	f.obj = int32(n)

@@ -7,27 +7,27 @@ import (
 )
 
 const (
-	// ringPages is so many that the largest datagram of UDP fits, with its header.
+	// ringPages is enough for the largest UDP datagram with its header.
 	ringPages = 17
 	ringSize  = ringPages * pageSize
 )
 
-// ring holds what a socket has received, or what is in a pipe, and nobody has taken, in page
-// frames, which it has only as long as there is something in them (but for one).
+// ring holds what a socket has received, or the contents of a pipe, until somebody takes it. It is
+// made of page frames, which it has only while they hold something (except for one).
 type ring struct {
 	pages   [ringPages]uintptr
-	head, n uintptr // first byte and number of bytes
+	head, n uintptr // first byte, and number of bytes
 }
 
 func (r *ring) room() uintptr { return ringSize - r.n }
 
-// at returns where the bytes from off on lie, as many as lie together.
+// at returns where the bytes at offset off lie, and how many lie together.
 func (r *ring) at(off uintptr) (addr, n uintptr) {
 	at := (r.head + off) % ringSize
 	return r.pages[at/pageSize] + at%pageSize, min(r.n-off, pageSize-at%pageSize)
 }
 
-// space returns where bytes can be appended, as many as fit together; addr is 0 if there is no
+// space returns where bytes can be appended, and how many fit together; addr is 0 if there is no
 // memory for them.
 func (r *ring) space() (addr, n uintptr) {
 	at := (r.head + r.n) % ringSize
@@ -40,8 +40,8 @@ func (r *ring) space() (addr, n uintptr) {
 	return *page + at%pageSize, min(ringSize-r.n, pageSize-at%pageSize)
 }
 
-// add appends n bytes at from, which is the program's or (own) the kernel's, as far as
-// there is room. errno is set if it was something else that has set an end to it.
+// add appends n bytes at from, in the program's memory or (own) in the kernel's, as many as fit.
+// errno is set if anything but lack of room stopped it.
 func (r *ring) add(from, n uintptr, own bool) (done uintptr, errno int64) {
 	for done < n && r.n < ringSize {
 		to, part := r.space()
@@ -58,10 +58,10 @@ func (r *ring) add(from, n uintptr, own bool) (done uintptr, errno int64) {
 	return done, 0
 }
 
-// cut takes the last n bytes back.
+// cut removes the last n bytes.
 func (r *ring) cut(n uintptr) { r.n -= n }
 
-// peek copies n bytes, which are there, from off bytes behind the first one.
+// peek copies n bytes, which must be there, from offset off.
 func (r *ring) peek(to, off, n uintptr, own bool) bool {
 	for n > 0 {
 		from, part := r.at(off)
@@ -76,7 +76,7 @@ func (r *ring) peek(to, off, n uintptr, own bool) bool {
 	return true
 }
 
-// take removes the first n bytes, and gives back the frames that they leave.
+// take removes the first n bytes, and frees the frames that become empty.
 func (r *ring) take(n uintptr) {
 	for n > 0 {
 		part := min(n, pageSize-r.head%pageSize)
@@ -92,7 +92,7 @@ func (r *ring) take(n uintptr) {
 	}
 }
 
-// free gives all frames back.
+// free frees all frames.
 func (r *ring) free() {
 	percpu.AssertLocked()
 	for i := range r.pages {
@@ -104,7 +104,7 @@ func (r *ring) free() {
 	r.head, r.n = 0, 0
 }
 
-// set changes n bytes, which are there, off bytes behind the first one, to the kernel's at from.
+// set overwrites n bytes at offset off, which must be there, with the kernel's bytes at from.
 func (r *ring) set(off, from, n uintptr) {
 	for n > 0 {
 		to, part := r.at(off)

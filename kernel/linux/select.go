@@ -7,9 +7,9 @@ import (
 
 // select and pselect6, which name descriptors by the bits of three sets.
 
-// selectFor waits for one of the first n descriptors that the program's sets name. timeout is in
-// ns, ^0 for ever. Sets and time are the program's own until the call returns: it starts over, and
-// looks at them again, when something happens and when the time is over.
+// selectFor waits for one of the first n descriptors that are in the program's sets. timeout is in
+// ns, ^0 for no limit. Sets and time stay in the program's memory until the call returns: when
+// something happens and when the time is over, the call starts over and reads them again.
 func (c *call) selectFor(timeout uint64) int64 {
 	n := c.int(0)
 	if n < 0 {
@@ -71,7 +71,7 @@ func (c *call) selectFor(timeout uint64) int64 {
 	return hits
 }
 
-// timeLeft returns how much is left of the time of selectFor.
+// timeLeft returns how much of selectFor's time is left.
 func (c *call) timeLeft(timeout uint64) (ns uint64) {
 	t := thread.Current()
 	if !c.again && timeout < 1<<62 { // it has not waited

@@ -9,14 +9,14 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Calls that need something of the host's files first (package share), or of what the kernel makes
-// up (proc.go): it is fetched or made, and the call is made again.
+// Calls that first need something from the host's files (package share), or something that the
+// kernel makes up (proc.go): it is fetched or made, and the call is made again.
 
-// errMissing is what a call returns that has changed nothing, and needs what vfs.Lacking tells.
+// errMissing is the result of a call that has changed nothing, and needs what vfs.Lacking says.
 const errMissing = -int64(vfs.EMISSING)
 
-// fetch brings what a call lacks, or has the host change what it changes, and makes it again. A
-// call that has to wait for it starts over later.
+// fetch fetches what a call lacks, or lets the host make the call's change, and makes the call
+// again. A call that must wait for that starts over later.
 func (c *call) fetch(number uintptr) int64 {
 	for r := errMissing; ; {
 		if r != errMissing {
@@ -41,7 +41,7 @@ func (c *call) fetch(number uintptr) int64 {
 		case done:
 			r = c.do(percpu.This(), number)
 		case ready:
-			continue // another's has just ended
+			continue // another call's request has just ended
 		default:
 			thread.Nudge()
 			thread.Block(c.f, thread.ForShare, uintptr(id), never, 0)
@@ -50,7 +50,7 @@ func (c *call) fetch(number uintptr) int64 {
 	}
 }
 
-// change has the host make the change that vfs.Asked tells, and goes on with the call.
+// change lets the host make the change in vfs.Asked, and goes on with the call.
 func (c *call) change(number uintptr) int64 {
 	ask, t := vfs.Asked(), thread.Current()
 	for {
@@ -85,14 +85,14 @@ func (c *call) change(number uintptr) int64 {
 	return c.told(number)
 }
 
-// bytesOut copies n bytes of the kernel's memory.
+// bytesOut copies n bytes within the kernel's memory.
 func bytesOut(to, from uintptr, n int) {
 	for i := range uintptr(n) {
 		*(*byte)(arch.Pointer(to + i)) = *(*byte)(arch.Pointer(from + i))
 	}
 }
 
-// told goes on with a call whose change has ended.
+// told goes on with a call whose change has been made.
 func (c *call) told(number uintptr) int64 {
 	t := thread.Current()
 	t.Told = false
@@ -111,15 +111,15 @@ func (c *call) told(number uintptr) int64 {
 	return c.do(percpu.This(), number)
 }
 
-// What a call is told of its change.
+// How a call goes on after its change.
 const (
-	tellEnd     = iota // that is all that it does
-	tellWritten        // so many bytes; there may be more
+	tellEnd     = iota // the call is done
+	tellWritten        // that many bytes were written; there may be more
 	tellOpen           // the node is open
-	tellAgain          // what it opens is there now
+	tellAgain          // the file to open exists now
 )
 
-// tellOf says which.
+// tellOf says how the call goes on after a change.
 func tellOf(c *vfs.Change) uint8 {
 	switch {
 	case c.Kind == vfs.WriteBytes:
@@ -132,7 +132,7 @@ func tellOf(c *vfs.Change) uint8 {
 	return tellEnd
 }
 
-// failed ends a call with an error, or with what has been done before.
+// failed ends a call with an error, or with what it has done before.
 func (c *call) failed(number uintptr, errno int64) int64 {
 	if thread.Current().Done == 0 {
 		return errno
@@ -141,8 +141,8 @@ func (c *call) failed(number uintptr, errno int64) int64 {
 	return c.do(percpu.This(), number)
 }
 
-// writeHost writes n bytes of the program's memory into a file of the host's: what has not been
-// done is asked for, up to what one message takes.
+// writeHost writes n bytes of the program's memory into a file of the host: it asks for what has
+// not been done, up to what one message holds.
 func (c *call) writeHost(id vfs.ID, from, n uintptr, off int64) int64 {
 	done := c.doneHere(n)
 	if done == n || c.ends {
@@ -162,13 +162,13 @@ func (c *call) writeHost(id vfs.ID, from, n uintptr, off int64) int64 {
 	return errMissing
 }
 
-// doneHere returns how much has been done before of a part of n bytes of a call.
+// doneHere returns how much of a part of n bytes the call has already done.
 func (c *call) doneHere(n uintptr) uintptr {
 	done := thread.Current().Done
 	return min(done-min(done, c.before), n)
 }
 
-// tellSharers passes on what has become of changes.
+// tellSharers passes on the results of changes.
 func tellSharers() {
 	for {
 		owner, change, errno, value, ok := share.Told()
@@ -181,7 +181,7 @@ func tellSharers() {
 	}
 }
 
-// wakeSharers lets those go on who wait for what has come.
+// wakeSharers wakes the threads that wait for what has arrived.
 func wakeSharers() {
 	tellSharers()
 	for share.Ended() {
@@ -193,7 +193,7 @@ func wakeSharers() {
 	}
 }
 
-// pollShares looks for what is to come, and returns when to look again.
+// pollShares looks for replies of the host, and returns when to call it next.
 func pollShares(now uint64) (next uint64) {
 	ns, ok := share.Wait()
 	if !ok {
@@ -203,15 +203,15 @@ func pollShares(now uint64) (next uint64) {
 	return now + ns
 }
 
-// Shared lets those go on whose files of the host have come: for the devices' interrupt. Kernel
-// context.
+// Shared wakes the threads whose files have arrived from the host. It is called in the devices'
+// interrupt. Kernel context.
 func Shared() {
 	share.Poll(clock.Now())
 	wakeSharers()
 }
 
-// Fetch brings what Lacking tells, and waits for it: for who cannot be made to start over. It
-// returns an errno, 0 or less. Early context.
+// Fetch fetches what vfs.Lacking says, and waits for it: for callers that cannot start over. It
+// returns an errno, 0 or negative. Early context.
 func Fetch() int64 {
 	for {
 		id, what := vfs.Lacking()

@@ -7,7 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// Signals: what the program wants done with each, and sending them.
+// Signals: the program's action for each, and sending them.
 
 const (
 	sigILL    = 4
@@ -160,8 +160,8 @@ func sysSigtimedwait(c *call) int64 {
 	return 0
 }
 
-// take takes a pending signal for sigtimedwait, which returns what it returns, and writes
-// what there is to say of it to the address to, if that is not 0.
+// take takes a pending signal for sigtimedwait and returns that call's result. If to is not 0, it
+// writes the signal's siginfo there.
 func take(t *thread.Thread, sig int, to uintptr) int64 {
 	code, sender := takePending(t, sig)
 	info := siginfo{signo: int32(sig), code: code, addr: sender}
@@ -171,7 +171,7 @@ func take(t *thread.Thread, sig int, to uintptr) int64 {
 	return int64(sig)
 }
 
-// takePending takes a pending signal of thread t, and says what si_code and si_pid are.
+// takePending takes a pending signal of thread t, and returns its si_code and si_pid.
 func takePending(t *thread.Thread, sig int) (code int32, sender uintptr) {
 	bit := uint64(1) << (sig - 1)
 	code, sender = siTkill, pid
@@ -190,8 +190,8 @@ func takePending(t *thread.Thread, sig int) (code int32, sender uintptr) {
 	return code, sender
 }
 
-// sysSigaltstack sets the signal stack of a thread. The Go runtime gives every thread
-// one, and does it early, so here the kernel also gets to know the thread's own stack.
+// sysSigaltstack sets the signal stack of a thread. The Go runtime gives each thread one early on,
+// so this is also where the kernel learns of the thread's own stack.
 func sysSigaltstack(c *call) int64 {
 	t := thread.Current()
 	on := onAltStack(t, c.f.SP)
@@ -220,7 +220,7 @@ func sysSigaltstack(c *call) int64 {
 	switch {
 	case on:
 		return -ePERM
-	case flags > ssDisable: // SS_AUTODISARM, too
+	case flags > ssDisable: // also SS_AUTODISARM
 		return -eINVAL
 	}
 	if flags&ssDisable != 0 {
@@ -241,7 +241,7 @@ func sysSigaltstack(c *call) int64 {
 	return 0
 }
 
-// onAltStack reports whether a thread whose stack pointer is sp runs on its signal stack.
+// onAltStack reports whether a thread with stack pointer sp runs on its signal stack.
 func onAltStack(t *thread.Thread, sp uintptr) bool {
 	return t.AltSize != 0 && sp > t.AltSP && sp-t.AltSP <= t.AltSize
 }
@@ -291,7 +291,7 @@ func sendTo(tid int32, sig uintptr) int64 {
 // Send sends the program a signal from outside. Kernel context.
 func Send(sig int) { send(nil, sig) }
 
-// send makes a signal pending for a thread, or, with nil, for one that takes it.
+// send makes a signal pending for a thread, or, with nil, for any thread that can take it.
 func send(t *thread.Thread, sig int) {
 	bit := uint64(1) << (sig - 1)
 	if t == nil {
@@ -300,7 +300,7 @@ func send(t *thread.Thread, sig int) {
 	}
 	t.Pending |= bit
 	if t.State == thread.Waiting && t.Why == thread.ForSignal && uint64(t.Key)&bit != 0 {
-		// At once, or a handler would have it, if it is not held off.
+		// At once: otherwise a handler would get the signal, if it is not blocked.
 		_, info, _, _, _, _ := t.Frame.CallArgs()
 		thread.WakeNow(t, take(t, sig, info))
 		return
@@ -318,7 +318,7 @@ func send(t *thread.Thread, sig int) {
 		return
 	}
 	if t.Why == thread.ForShare {
-		return // as with Linux a file system is not broken off; it is taken then
+		return // as on Linux, file system calls are not interrupted; the signal is taken afterwards
 	}
 	result := int64(-eINTR)
 	switch {
@@ -327,15 +327,14 @@ func send(t *thread.Thread, sig int) {
 	case t.Why == thread.ForFile, t.Why == thread.ForFutex, t.Why == thread.ForLock:
 		result = -eRESTART
 		if t.Done > 0 {
-			result = int64(t.Done) // a part has been done: the call ends with that
+			result = int64(t.Done) // part of the call is done: it ends with that
 		}
 	}
 	thread.WakeNow(t, result)
 }
 
-// taker chooses the thread for a signal of the program: one that waits for it in
-// rt_sigtimedwait, the running one, one that waits for something else, one that is ready;
-// and if all hold it off, any.
+// taker chooses the thread for a signal to the program: one that waits for it in rt_sigtimedwait,
+// the running one, one that waits for something else, one that is ready; if all block it, any.
 func taker(bit uint64) *thread.Thread {
 	var found *thread.Thread
 	best := 0
@@ -363,7 +362,7 @@ func taker(bit uint64) *thread.Thread {
 	return found
 }
 
-// sendAny passes on what an ending thread had pending.
+// sendAny passes on an ending thread's pending signals.
 func sendAny(pending uint64) {
 	for sig := 1; sig <= numSignals; sig++ {
 		if pending&(1<<(sig-1)) != 0 && thread.Count() > 0 {
@@ -372,7 +371,7 @@ func sendAny(pending uint64) {
 	}
 }
 
-// dropPending forgets a pending signal, of all threads.
+// dropPending removes a pending signal from all threads.
 func dropPending(bit uint64) {
 	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
 		if t := thread.Get(tid); t != nil {
@@ -395,8 +394,8 @@ func ignored(sig int) bool {
 	return false
 }
 
-// Fault makes the running thread, which the trap f has interrupted, take a signal
-// for what it has done. It does not return. Kernel context.
+// Fault makes the running thread, which the trap f interrupted, take a signal for its fault. It
+// does not return. Kernel context.
 func Fault(f *arch.TrapFrame, sig int, code int32, addr uintptr) {
 	t := thread.SaveTrap(f)
 	t.Fault = thread.Fault{Signal: uint8(sig), Code: code, Addr: addr, Vector: f.Trap,
@@ -404,8 +403,8 @@ func Fault(f *arch.TrapFrame, sig int, code int32, addr uintptr) {
 	thread.Resume(t)
 }
 
-// Handles reports whether the program has a handler for a signal which the running
-// thread can take now. Kernel context.
+// Handles reports whether the program has a handler for a signal that the running thread can take
+// now. Kernel context.
 func Handles(sig int) bool {
 	h := actions[sig].handler
 	return h != sigDefault && h != sigIgnore && thread.Current().Mask&(1<<(sig-1)) == 0

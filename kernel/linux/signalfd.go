@@ -7,15 +7,16 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// Signals that a descriptor reads (signalfd(2)): those that are held off, of the thread that reads
-// and of the program. An open file of that kind is nothing but a set of signals.
+// Signals that a descriptor reads (signalfd(2)): blocked signals of the reading thread and of the
+// program. An open file of that kind is only a set of signals.
 
 const maxSignalSets = 64
 
-// signalSets are those of the open files, bit n-1 for signal n, and inUse. Under the kernel lock.
+// signalSets are the sets of the open files: bit n-1 for signal n, and inUse. Under the kernel
+// lock.
 var signalSets [maxSignalSets]uint64
 
-// inUse is in the set of every open file: nobody can hold off signal 9.
+// inUse is in the set of every open file, because signal 9 cannot be blocked.
 const inUse = 1 << (sigKILL - 1)
 
 // readable returns the signals that thread t could read from the file.
@@ -23,7 +24,7 @@ func (f *file) readable(t *thread.Thread) uint64 {
 	return pendingFor(t) & signalSets[f.obj] &^ inUse
 }
 
-// signalInfo is struct signalfd_siginfo; what is left out is 0 here.
+// signalInfo is struct signalfd_siginfo; fields that are not named are 0 here.
 type signalInfo struct {
 	signo   uint32
 	_, code int32
@@ -34,7 +35,7 @@ type signalInfo struct {
 
 const _ = -(unsafe.Sizeof(signalInfo{}) ^ 128)
 
-// sysSignalfd4 makes a descriptor, or changes the set of one.
+// sysSignalfd4 makes a descriptor, or changes its set.
 func sysSignalfd4(c *call) int64 {
 	flags := c.flags(3)
 	if c.size(2) != sigsetSize {
@@ -72,8 +73,8 @@ func sysSignalfd4(c *call) int64 {
 	return -eNFILE
 }
 
-// pendingFor returns the signals that thread t could read: its own, and those that are for the
-// program, whoever has them.
+// pendingFor returns the signals that thread t could read: its own, and those for the program,
+// whichever thread has them.
 func pendingFor(t *thread.Thread) (set uint64) {
 	for tid := int32(1); tid <= thread.MaxTID(); tid++ {
 		if o := thread.Get(tid); o != nil {
@@ -83,7 +84,7 @@ func pendingFor(t *thread.Thread) (set uint64) {
 	return set | t.Pending
 }
 
-// signalWaits tells the files of those who can read a signal that is held off.
+// signalWaits notifies the files that can read a blocked signal.
 func signalWaits(bit uint64) {
 	percpu.AssertLocked()
 	for i := range files {

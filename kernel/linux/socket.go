@@ -11,27 +11,26 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Sockets. There is no network: sockets talk to sockets of the same program, by the
-// loopback addresses of the Internet's families, by names in the file tree, by abstract
-// names, and in pairs. What one sends lies at once in the buffer of the one that is to
-// receive it, so no packet is ever under way, and everything but waiting for room happens
-// within a system call.
+// Sockets. There is no network: sockets talk to sockets of the same program, by Internet loopback
+// addresses, by names in the file tree, by abstract names, and in pairs. Whatever a socket sends is
+// at once in the receiver's buffer, so no packet is ever under way, and everything but waiting for
+// room happens within a system call.
 //
 //	socket.go          the table, closing, waiting
 //	socketmake.go      socket and socketpair
 //	socketstate.go     what poll and epoll see
 //	socketaddr.go      addresses as programs write them
-//	socketbind.go      who has which address
+//	socketbind.go      which socket has which address
 //	socketname.go      names of local sockets
 //	ring.go            the buffer
 //	socketstream.go    connections
-//	socketbytes.go     what streams of bytes move
+//	socketbytes.go     bytes on connections
 //	socketdatagram.go  datagrams
 //	socketcontrol.go   control messages of Internet datagrams
 //	socketgroup.go     multicast
 //	socketfilter.go    filters of datagrams
 //	socketmessage.go   the send and receive families of calls
-//	socketmany.go      those that move several messages
+//	socketmany.go      calls that move several messages
 //	socketrights.go    descriptors and credentials on their way
 //	socketoption.go    options
 //	socketlink.go      netlink: which interfaces there are
@@ -82,7 +81,7 @@ const (
 	noSocket        int32 = 0
 )
 
-// stage is how far a socket has come.
+// stage is the state of a socket.
 type stage uint8
 
 const (
@@ -93,8 +92,8 @@ const (
 	ended // the connection was reset
 )
 
-// socket is one end of a connection, or who receives datagrams. It lies in a page frame
-// of its own.
+// socket is one end of a connection, or a receiver of datagrams. It lies in a page frame of its
+// own.
 type socket struct {
 	number   int32 // in the table, from 1
 	family   uint16
@@ -102,17 +101,17 @@ type socket struct {
 	stage    stage
 	protocol uint16
 	file     int32 // open file, plus 1; 0 while it is in a backlog
-	err      int32 // what the next call returns
+	err      int32 // the result of the next call
 	peer     int32 // the other end, or a local datagram socket's destination; 0: none, or gone
 
 	bound         bool
-	shutRead      bool // nothing is received any more
-	shutWrite     bool // nothing can be sent any more
-	finished      bool // the peer sends nothing any more
+	shutRead      bool // nothing more is received
+	shutWrite     bool // nothing more can be sent
+	finished      bool // the peer sends nothing more
 	local, remote address
 	node          vfs.ID // its name in the file tree, which it holds; 0: none
 
-	// A listener's connections that nobody has accepted yet.
+	// A listener's connections that have not been accepted yet.
 	backlog, waiting  int32
 	first, last, next int32
 	listener          int32 // of one that is connecting
@@ -120,25 +119,25 @@ type socket struct {
 	full int32 // the local datagram socket that had no room
 
 	in      ring
-	taken   uint64 // bytes that have left the ring, ever
+	taken   uint64 // bytes that have ever left the ring
 	options [numOptions]int32
 	linger  [2]int32
 	timeout [2]uint64 // ns, of receiving and of sending; 0: none
 
-	groupFrom uint32 // IP_MULTICAST_IF: the address, as the program wrote it
+	groupFrom uint32 // IP_MULTICAST_IF: the address as the program wrote it
 	groups    [maxGroups]membership
 
 	filter       uintptr // a page frame with a program (socketfilter.go); 0: none
 	filterLength uint16  // in instructions
 }
 
-// A socket fits into its frame.
+// A socket must fit into its frame.
 const _ = pageSize - unsafe.Sizeof(socket{})
 
 // sockets holds the addresses of the sockets by number; 0 is none. Under the kernel lock.
 var (
 	sockets    [maxSockets + 1]uintptr
-	highSocket int32 // no socket has had a higher number
+	highSocket int32 // the highest number that any socket has had
 )
 
 // socketOf returns socket n, or nil.
@@ -176,7 +175,7 @@ func newSocket(family uint16, kind uint8, protocol uint16) *socket {
 	return nil
 }
 
-// free ends a socket that has neither file nor peer.
+// free frees a socket that has neither file nor peer.
 func (s *socket) free() {
 	percpu.AssertLocked()
 	if s.node != 0 {
@@ -191,13 +190,13 @@ func (s *socket) free() {
 	dropRights(n)
 }
 
-// isLocal reports whether a socket is of the family of names.
+// isLocal reports whether a socket belongs to the family with names.
 func (s *socket) isLocal() bool { return s.family == afUnix }
 
 // isInet reports whether a socket has Internet addresses.
 func (s *socket) isInet() bool { return s.family == afInet || s.family == afInet6 }
 
-// connects reports whether a socket is for connections, not for single datagrams.
+// connects reports whether a socket is for connections rather than single datagrams.
 func (s *socket) connects() bool { return s.kind == sockStream || s.kind == sockSeqpacket }
 
 // changed says that something has happened to a socket.
@@ -208,7 +207,7 @@ func (s *socket) changed() {
 	}
 }
 
-// takeError returns what has gone wrong since it was last asked, as a call's result.
+// takeError returns the error since the last call of it, as a call's result, and clears it.
 func (s *socket) takeError() int64 {
 	e := s.err
 	s.err = 0
@@ -239,9 +238,9 @@ func openSocket(s *socket, flags uintptr) int64 {
 // waits reports whether a call may wait.
 func waits(f *file, flags uintptr) bool { return f.flags&oNonblock == 0 && flags&msgDontWait == 0 }
 
-// socketWaits puts the running thread aside until something happens to a socket, or its
-// time for receiving (0) or sending (1) is over. A call that is not to wait gets EAGAIN.
-// What the call has done so far is in the thread's Done.
+// socketWaits puts the running thread aside until something happens to a socket, or its time for
+// receiving (0) or sending (1) is over. A call that may not wait gets EAGAIN. The thread's Done
+// holds what the call has done so far.
 func (c *call) socketWaits(f *file, s *socket, what int, flags uintptr) int64 {
 	if !waits(f, flags) {
 		return -eAGAIN
@@ -288,7 +287,7 @@ func sysShutdown(c *call, _ *file, s *socket) int64 {
 	read, write := c.op(1) != 1, c.args[1] != 0
 	switch {
 	case s.isLocal():
-		// One without a connection can be shut down too.
+		// A socket without a connection can be shut down, too.
 	case s.stage == listening && read:
 		s.unlisten()
 		s.stage = fresh

@@ -3,13 +3,13 @@ package linux
 // Addresses of sockets as programs write them: struct sockaddr_in, sockaddr_in6,
 // sockaddr_un and sockaddr_nl.
 
-// address is where a socket is. An Internet address is kept as that of version 6 in two
+// address is the address of a socket. An Internet address is kept as one of version 6, in two
 // halves; those of version 4 are the mapped ones.
 type address struct {
 	family uint16
 	port   uint16
 	hi, lo uint64
-	// A local socket's name: a path, an abstract name behind a zero byte, or none.
+	// A local socket's name: a path, an abstract name after a zero byte, or none.
 	n    uint8
 	name [nameMax]byte
 }
@@ -29,7 +29,7 @@ const (
 // isV4 reports whether an Internet address is of version 4.
 func (a *address) isV4() bool { return a.hi == 0 && a.lo>>32 == mapped>>32 }
 
-// isAny reports whether it is the address that stands for all.
+// isAny reports whether the address stands for all addresses.
 func (a *address) isAny() bool { return a.hi == 0 && (a.lo == 0 || a.lo == mapped) }
 
 // isLoopback reports whether it is an address of this machine.
@@ -37,17 +37,17 @@ func (a *address) isLoopback() bool {
 	return a.hi == 0 && (a.lo == loopback6 || a.isV4() && uint8(a.lo>>24) == 127)
 }
 
-// isMulticast reports whether it stands for a group.
+// isMulticast reports whether the address is a group's.
 func (a *address) isMulticast() bool {
 	return a.hi>>56 == 0xff || a.isV4() && uint8(a.lo>>28)&0xf == 0xe
 }
 
-// same reports whether two Internet addresses are the same, port and all.
+// same reports whether two Internet addresses are the same, including the port.
 func (a *address) same(b *address) bool {
 	return a.hi == b.hi && a.lo == b.lo && a.port == b.port
 }
 
-// rawAddress is room for any address in the program's form, and for what has one.
+// rawAddress has room for any address in the program's form, and for structures that contain one.
 type rawAddress [136]byte
 
 const maxAddress = 128 // bytes of an address
@@ -72,7 +72,7 @@ func (r *rawAddress) putBig64(i int, v uint64) {
 	}
 }
 
-// inAddress reads the address of n bytes that a call names for socket s.
+// inAddress reads the n-byte address that a call gives to socket s.
 func (s *socket) inAddress(to *address, from, n uintptr) int64 {
 	var raw rawAddress
 	if n > maxAddress || int64(n) < 0 {
@@ -123,8 +123,8 @@ func (s *socket) inAddress(to *address, from, n uintptr) int64 {
 	return 0
 }
 
-// outAddress writes an address for a program that uses family, cut to the room that the
-// word at size says, and its whole length into that word. at may be 0.
+// outAddress writes an address for a program that uses family, cut to the length in the word at
+// size, and writes the whole length into that word. at may be 0.
 func outAddress(a *address, family uint16, at, size uintptr) int64 {
 	if at == 0 {
 		return 0
@@ -141,7 +141,7 @@ func outAddress(a *address, family uint16, at, size uintptr) int64 {
 	return copied(copyOut(at, addressOf(&raw), min(n, uintptr(room))) && out32(size, uint32(n)))
 }
 
-// raw writes the address and returns its length.
+// raw writes the address in the program's form and returns its length.
 func (a *address) raw(r *rawAddress, family uint16) uintptr {
 	r[0], r[1] = uint8(family), uint8(family>>8)
 	switch family {

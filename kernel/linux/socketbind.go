@@ -1,8 +1,8 @@
 package linux
 
-// Who has which Internet address.
+// Which socket has which Internet address.
 
-// Ports that are given to those who ask for none in particular.
+// Ports that are given to sockets that ask for none in particular.
 const (
 	firstPort = 32768
 	lastPort  = 60999
@@ -10,7 +10,7 @@ const (
 
 var lastGiven uint16 = lastPort // under the kernel lock
 
-// covers reports whether a socket that has the address a gets what is for b.
+// covers reports whether a socket with address a receives what is sent to b.
 //
 //go:noinline
 func (s *socket) covers(a, b *address) bool {
@@ -27,8 +27,8 @@ func (s *socket) covers(a, b *address) bool {
 	return false
 }
 
-// taken reports whether another socket stands in the way of s having address a: both
-// would get the same, and have not said that they share.
+// portTaken reports whether another socket prevents s from having address a: both would receive the
+// same, and they have not agreed to share.
 func (s *socket) portTaken(a *address) bool {
 	for n := int32(1); n <= highSocket; n++ {
 		t := socketOf(n)
@@ -51,7 +51,7 @@ func (s *socket) portTaken(a *address) bool {
 	return false
 }
 
-// takePort gives a socket its address, with a port that is free if it names none.
+// takePort gives a socket its address, with a free port if the address has none.
 func (s *socket) takePort(a *address) int64 {
 	if a.port != 0 {
 		if s.portTaken(a) {
@@ -126,13 +126,13 @@ func sysBind(c *call, _ *file, s *socket) int64 {
 	return s.takePort(&a)
 }
 
-// bindsFreely reports whether the socket may have addresses that the machine has not.
+// bindsFreely reports whether the socket may have addresses that the machine does not have.
 func (s *socket) bindsFreely() bool {
 	return s.options[optFreeBind]|s.options[optFreeBind6] != 0
 }
 
-// route completes a destination: "any" is this machine. It returns an error if there is
-// no way to it, which is so for all but this machine.
+// route completes a destination: the "any" address becomes this machine's. It returns an error if
+// the destination is not this machine.
 func (s *socket) route(a *address) int64 {
 	if a.isAny() {
 		if a.lo == mapped {
@@ -158,7 +158,7 @@ func (s *socket) route(a *address) int64 {
 	return 0
 }
 
-// source is the address that what s sends to a comes from.
+// source sets from to the source address of what s sends to an address.
 func (s *socket) source(from, to *address) {
 	from.family, from.port, from.hi, from.lo = s.family, s.local.port, s.local.hi, s.local.lo
 	if s.local.isAny() || s.local.isMulticast() {
@@ -166,7 +166,7 @@ func (s *socket) source(from, to *address) {
 		if to.isV4() {
 			from.lo = loopback4
 			if to.isMulticast() && s.groupFrom != 0 {
-				g := s.groupFrom // as it lies in memory
+				g := s.groupFrom // in memory order
 				from.lo = mapped | uint64(g>>24|g>>8&0xff00|g<<8&0xff0000|g<<24)
 			}
 		}

@@ -2,16 +2,16 @@ package linux
 
 import "github.com/zeroframe/zeroframe/kernel/thread"
 
-// Bytes on connections without bounds of messages (SOCK_STREAM). A call that waits in the
-// middle of its bytes starts over, and passes over what it has done.
+// Bytes on connections without message boundaries (SOCK_STREAM). A call that waits in the middle of
+// its bytes starts over, and skips what it has done.
 
-// sendStream sends as many bytes as there is room for, and the others when there is, if
-// it may wait.
+// sendStream sends as many bytes as there is room for. If it may wait, it sends the others when
+// there is room.
 func (c *call) sendStream(f *file, s *socket, x *transfer) int64 {
 	t := thread.Current()
 	done := t.Done
 	if done > 0 && (s.err != 0 || s.shutWrite || s.peer == noSocket) {
-		return int64(done) // the next call learns why
+		return int64(done) // the next call returns the reason
 	}
 	to, gone, errno := c.canSend(f, s, x)
 	switch {
@@ -20,7 +20,7 @@ func (c *call) sendStream(f *file, s *socket, x *transfer) int64 {
 	case x.total == 0:
 		return 0
 	case !gone && s.isInet() && to.shutRead && to.shutWrite:
-		// It has said that it wants nothing any more, and is told of what comes all the same.
+		// The receiver has shut down reading, and gets data all the same.
 		to.reset(eCONNRESET)
 		gone = true
 	}
@@ -55,7 +55,7 @@ func (c *call) sendStream(f *file, s *socket, x *transfer) int64 {
 	return c.socketWaits(f, s, 1, x.flags)
 }
 
-// fill puts what it can into the buffer of a socket.
+// fill puts as many bytes as fit into the buffer of a socket.
 func (x *transfer) fill(to *socket) (done uintptr, errno int64) {
 	for to.in.room() > 0 {
 		at, n, ok := x.next()
@@ -130,8 +130,7 @@ func (c *call) receiveStream(f *file, s *socket, x *transfer) int64 {
 	return int64(all)
 }
 
-// consume removes n bytes from what has come in, and tells the sender if it may have
-// waited for that.
+// consume removes n received bytes, and notifies the sender if it may have waited for that.
 func (s *socket) consume(n uintptr) {
 	room := s.in.room()
 	s.in.take(n)

@@ -1,7 +1,7 @@
 package linux
 
-// Control messages of Internet datagrams: by which address, with which limit of hops and
-// which class of traffic they go, and have come.
+// Control messages of Internet datagrams: the address, hop limit and traffic class with which they
+// are sent, or with which they arrived.
 
 // Kinds of control messages (include/uapi/linux/in.h, in6.h, include/uapi/asm-generic/socket.h).
 const (
@@ -24,7 +24,7 @@ type control struct {
 	at, n       uintptr
 }
 
-// nextControl reads the control message at *off, and moves *off on. ok is false at the end.
+// nextControl reads the control message at *off, and advances *off. ok is false at the end.
 func (x *transfer) nextControl(off *uintptr, m *control) (ok bool, errno int64) {
 	if x.control == 0 || *off+controlStart > x.controlSize {
 		return false, 0
@@ -43,13 +43,13 @@ func (x *transfer) nextControl(off *uintptr, m *control) (ok bool, errno int64) 
 	return true, 0
 }
 
-// inetSend is what control messages say of how a datagram is to go.
+// inetSend is what control messages say about how to send a datagram.
 type inetSend struct {
-	source   address // with a family: it is given
+	source   address // given if it has a family
 	tos, ttl int32   // or notGiven
 }
 
-// inControl reads the control messages that a program sends with a datagram to an address.
+// inControl reads the control messages that a program passes with a datagram to an address.
 func (x *transfer) inControl(s *socket, to *address, how *inetSend) int64 {
 	how.tos, how.ttl = notGiven, notGiven
 	if x.controlSize > maxControl {
@@ -93,7 +93,7 @@ func (x *transfer) inControl(s *socket, to *address, how *inetSend) int64 {
 	}
 }
 
-// inControl4 reads a control message of version 4, which begins with a number.
+// inControl4 reads a version 4 control message, which begins with a number.
 func (how *inetSend) inControl4(s *socket, m *control, number int32) int64 {
 	switch m.kind {
 	case ipPacketInfo:
@@ -113,7 +113,7 @@ func (how *inetSend) inControl4(s *socket, m *control, number int32) int64 {
 		how.ttl = number
 	case ipTOS:
 		if m.n == 1 {
-			v, ok := in32(m.at &^ 3) // the word in which the byte lies is within the message
+			v, ok := in32(m.at &^ 3) // the word that contains the byte is within the message
 			if !ok {
 				return -eFAULT
 			}
@@ -144,7 +144,8 @@ func (how *inetSend) inInfo6(s *socket, m *control, v4 bool) int64 {
 	return how.from(s, a.hi, a.lo, int32(b.little32(16)))
 }
 
-// from sets the address, if it is not that of all, and the interface, if it is not 0.
+// from sets the address, unless it is the one that stands for all, and the interface, unless it is
+// 0.
 func (how *inetSend) from(s *socket, hi, lo uint64, index int32) int64 {
 	a := address{hi: hi, lo: lo}
 	switch {
@@ -161,7 +162,7 @@ func (how *inetSend) from(s *socket, hi, lo uint64, index int32) int64 {
 	return 0
 }
 
-// setHead makes the part of a datagram's header that says how it goes to an address.
+// setHead fills in the part of a datagram's header that says how it is sent to an address.
 func (x *transfer) setHead(s *socket, to *address, how *inetSend) {
 	h := &x.head
 	h.toHi, h.toLo = to.hi, to.lo
@@ -181,7 +182,7 @@ func (x *transfer) setHead(s *socket, to *address, how *inetSend) {
 	}
 }
 
-// outInet tells how a datagram has come, as far as a socket wants to know it.
+// outInet tells how a datagram arrived, as far as a socket has asked for that.
 func (x *transfer) outInet(s *socket, h *datagram) {
 	to := address{hi: h.toHi, lo: h.toLo}
 	if s.options[optPacketInfo6] != 0 && s.family == afInet6 {
@@ -212,7 +213,7 @@ func (x *transfer) outInet(s *socket, h *datagram) {
 	x.outTo(s, &to, optRecvTo, levelIP, ipTo, afInet)
 }
 
-// outTo writes a control message with the address that a datagram was sent to, if option i is set.
+// outTo writes a control message with the datagram's destination address, if option i is set.
 func (x *transfer) outTo(s *socket, to *address, i int, level, kind uint32, family uint16) {
 	if s.options[i] != 0 {
 		var b rawAddress

@@ -4,11 +4,11 @@ import (
 	"unsafe"
 )
 
-// Datagrams: UDP, those of local sockets, and the messages of connections that keep
-// their bounds (SOCK_SEQPACKET). In a receiver's buffer each has a header, the name of
-// the local sender, and the bytes.
+// Datagrams: UDP, those of local sockets, and the messages of connections that keep their
+// boundaries (SOCK_SEQPACKET). In a receiver's buffer each has a header, the name of the local
+// sender, and the bytes.
 
-// datagram is the header.
+// datagram is the header of a datagram.
 type datagram struct {
 	size       uint32 // bytes of data
 	port       uint16 // of the sender
@@ -18,9 +18,9 @@ type datagram struct {
 	toHi, toLo uint64 // where it was sent
 }
 
-const maxUDP = 65507 // bytes in a datagram of version 4; of version 6 there are 20 more
+const maxUDP = 65507 // bytes in a datagram of version 4; version 6 allows 20 more
 
-// connectDatagrams sets where datagrams go, and from whom they may come.
+// connectDatagrams sets where datagrams are sent, and from where they may arrive.
 func (s *socket) connectDatagrams(a *address) int64 {
 	if a.family == afUnspec {
 		s.leavePeer()
@@ -59,8 +59,8 @@ func (s *socket) connectDatagrams(a *address) int64 {
 	return 0
 }
 
-// leavePeer ends that datagrams have a destination. What a local socket has got is lost
-// with that, and its peer, if they had each other, is told.
+// leavePeer removes the destination of datagrams. A local socket also loses what it has received,
+// and its peer, if the two were each other's peers, is notified.
 func (s *socket) leavePeer() {
 	p := socketOf(s.peer)
 	was := s.stage
@@ -77,14 +77,14 @@ func (s *socket) leavePeer() {
 	}
 }
 
-// hears reports whether a local socket takes datagrams from s: one that is connected
-// takes them from its peer only.
+// hears reports whether a local socket accepts datagrams from s: a connected one accepts only its
+// peer's.
 func (t *socket) hears(s *socket) bool {
 	return t.stage != connected || t.peer == s.number
 }
 
-// leaveDatagrams tells all who send to local socket n that it is gone, or (their full) that
-// they may try again.
+// leaveDatagrams tells all that send to local socket n that it is gone, or that they may try again
+// if it was full.
 func leaveDatagrams(n int32) {
 	for i := int32(1); i <= highSocket; i++ {
 		t := socketOf(i)
@@ -102,14 +102,15 @@ func leaveDatagrams(n int32) {
 	}
 }
 
-// hearsInet reports whether a socket gets what comes from an Internet address to another.
+// hearsInet reports whether a socket receives datagrams that go from one Internet address to
+// another.
 func (t *socket) hearsInet(from, to *address) bool {
 	return t.bound && t.protocol == protoUDP && t.isInet() && t.local.port == to.port &&
 		t.covers(&t.local, to) &&
 		(t.stage != connected || t.remote.same(from))
 }
 
-// findReceiver returns the socket that gets what comes from an address to another, or nil.
+// findReceiver returns the socket that receives datagrams between the two addresses, or nil.
 func (s *socket) findReceiver(from, to *address) (best *socket) {
 	most := 0
 	for n := int32(1); n <= highSocket; n++ {
@@ -134,7 +135,7 @@ func (s *socket) findReceiver(from, to *address) (best *socket) {
 	return best
 }
 
-// sendDatagram sends one.
+// sendDatagram sends one datagram.
 func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 	var a address
 	named := x.name != 0 && x.nameSize != 0
@@ -195,7 +196,7 @@ func (c *call) sendDatagram(f *file, s *socket, x *transfer) int64 {
 			s.changed()
 		}
 	case to.in.room() < unsafe.Sizeof(datagram{})+x.total:
-		// It is lost, as with UDP it may be.
+		// It is lost, as a UDP datagram may be.
 	default:
 		if errno := x.deliver(to, &from); errno != 0 {
 			return errno
@@ -228,7 +229,7 @@ func (c *call) sendLocal(f *file, s *socket, x *transfer, a *address, named bool
 	return c.sendWhole(f, s, x, to)
 }
 
-// sendWhole sends a message to a local socket, or waits until it has room.
+// sendWhole sends a message to a local socket, or waits until the socket has room.
 func (c *call) sendWhole(f *file, s *socket, x *transfer, to *socket) int64 {
 	switch need := unsafe.Sizeof(datagram{}) + uintptr(s.local.n) + x.total; {
 	case need > ringSize:
@@ -289,7 +290,7 @@ func (x *transfer) deliver(to *socket, from *address) int64 {
 			return 0
 		}
 		to.in.cut(x.total - kept)
-		// Its header goes again, with the new size.
+		// The header is written again with the new size.
 		h.size = uint32(kept)
 		to.in.set(before, addressOf(&h), unsafe.Sizeof(h))
 	}
@@ -299,7 +300,7 @@ func (x *transfer) deliver(to *socket, from *address) int64 {
 	return errno
 }
 
-// receiveDatagram takes one: what does not fit is lost.
+// receiveDatagram takes one datagram: what does not fit is lost.
 func (c *call) receiveDatagram(f *file, s *socket, x *transfer) int64 {
 	if s.connects() && (s.stage == fresh || s.stage == listening) {
 		return -eNOTCONN
@@ -352,7 +353,7 @@ func (c *call) receiveDatagram(f *file, s *socket, x *transfer) int64 {
 	return int64(done)
 }
 
-// letSend tells those who have found no room in local socket s that there is.
+// letSend wakes those that found no room in local socket s, as it has room now.
 func (s *socket) letSend() {
 	for i := int32(1); i <= highSocket; i++ {
 		if t := socketOf(i); t != nil && t.full == s.number {

@@ -5,24 +5,24 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
-// Filters of datagrams: a program of the classic BPF says of each how much of it a socket is to
-// get (Linux: net/core/filter.c; McCanne and Jacobson, The BSD Packet Filter, 1993). It jumps
-// forwards only, so that it ends. It sees a datagram of UDP from its header on. There is no header
-// of IP, and a program that asks for it is refused (SKF_NET_OFF, SKF_LL_OFF); so is one that asks
-// for more than filterLoads.
+// Filters of datagrams: a program of the classic BPF says of each how much of it a socket receives
+// (Linux: net/core/filter.c; McCanne and Jacobson, The BSD Packet Filter, 1993). It jumps only
+// forwards, so it ends. It sees a UDP datagram, starting at its header. There is no IP header, and
+// a program that asks for one is refused (SKF_NET_OFF, SKF_LL_OFF); so is one that asks for more
+// than filterLoads.
 
 const (
 	soAttachFilter = 26
 
 	instructionBytes = 8
-	maxInstructions  = pageSize / (instructionBytes + 2) // with what isFilter notes of each
+	maxInstructions  = pageSize / (instructionBytes + 2) // with the notes of isFilter about each
 	mostInstructions = 4096                              // on Linux, if it has the memory
 	filterWords      = 16                                // of memory of a program
 	udpHeader        = 8
 
-	// Behind this number what is loaded is no byte of the datagram.
+	// From this number on, a load is not of the datagram's bytes.
 	filterLoads = 0xfffff000 // SKF_AD_OFF
-	filterOther = 0xffe00000 // SKF_LL_OFF: nor from here on
+	filterOther = 0xffe00000 // SKF_LL_OFF: not allowed from here on, either
 )
 
 // instruction is struct sock_filter.
@@ -32,8 +32,8 @@ type instruction struct {
 	k      uint32
 }
 
-// Codes of instructions (include/uapi/linux/bpf_common.h, filter.h): a class in three bits, and
-// what it is of that.
+// Codes of instructions (include/uapi/linux/bpf_common.h, filter.h): a class in three bits, and the
+// operation.
 const (
 	bpfLD   = 0
 	bpfLDX  = 1
@@ -45,14 +45,14 @@ const (
 	bpfMISC = 7
 
 	bpfClass = 0x07
-	bpfX     = 0x08 // of ALU and JMP: with X, not with a constant
-	bpfHigh  = 0xf0 // which operation, or way to load
+	bpfX     = 0x08 // ALU and JMP: with X, not with a constant
+	bpfHigh  = 0xf0 // the operation, or the way to load
 	bpfMode  = 0xe0
 	bpfJA    = 0x05
 	bpfABS   = 0x20
 	bpfMEM   = 0x60
 
-	// bpfCodes are all that there are.
+	// bpfCodes are all valid codes.
 	bpfCodes = "\x00\x20\x28\x30\x40\x48\x50\x60\x80\x01\x61\x81\xb1\x02\x03" +
 		"\x04\x14\x24\x34\x44\x54\x64\x74\x84\x94\xa4\x0c\x1c\x2c\x3c\x4c\x5c\x6c\x7c\x9c\xac" +
 		"\x05\x15\x25\x35\x45\x1d\x2d\x3d\x4d\x06\x16\x07\x87"
@@ -115,10 +115,10 @@ func (s *socket) dropFilter() {
 	}
 }
 
-// isFilter reports whether a program of n instructions can be run: each is one, no jump leads out
-// of it, it ends in a return, and no word of its memory is loaded that was not stored before.
+// isFilter reports whether a program of n instructions can be run: all of them are valid, no jump
+// leads out of it, it ends in a return, and no word of its memory is loaded before it is stored.
 func isFilter(program, n uintptr) bool {
-	// Behind the program: which words have been stored, whichever way an instruction is come to.
+	// After the program: for each instruction, the words that were stored on every way to it.
 	notes := program + n*instructionBytes
 	for i := range n {
 		arch.Store16(notes+2*i, 1<<filterWords-1)
@@ -127,7 +127,7 @@ func isFilter(program, n uintptr) bool {
 	for i := range n {
 		in := filterAt(program, i)
 		stored &= arch.Load16(notes + 2*i)
-		left := n - i - 1 // behind it
+		left := n - i - 1 // after this one
 		jump := func(to uintptr) bool {
 			if to >= left {
 				return false
@@ -156,13 +156,13 @@ func isFilter(program, n uintptr) bool {
 	return filterAt(program, n-1).code&bpfClass == bpfRET
 }
 
-// inMemory reports whether an instruction has to do with a word of the program's memory.
+// inMemory reports whether an instruction accesses a word of the program's memory.
 func (in *instruction) inMemory() bool {
 	class := in.code & bpfClass
 	return class == bpfST || class == bpfSTX || class <= bpfLDX && in.code&bpfMode == bpfMEM
 }
 
-// known reports whether it is an instruction whose own numbers are right.
+// known reports whether the instruction is valid, together with its own numbers.
 func (in *instruction) known() bool {
 	const divide, modulo, left, right = 0x34, 0x94, 0x64, 0x74
 	found := false
@@ -183,15 +183,15 @@ func (in *instruction) known() bool {
 	return found
 }
 
-// What else can be loaded than bytes, as numbers behind filterLoads (SKF_AD_*): what there is of
-// a datagram that came by lo.
+// Loads other than bytes, as numbers from filterLoads on (SKF_AD_*): what is known of a datagram on
+// lo.
 const (
 	loadProtocol = 0
 	loadIndex    = 8
 	loadHardware = 28
-	loadXOR      = 40 // no load: A ^= X
+	loadXOR      = 40 // not a load: A ^= X
 
-	// loadsKnown has a bit for each fourth number: the others are 0.
+	// loadsKnown has bit n/4 for each number n that can be loaded.
 	loadsKnown = 1<<0 | 1<<1 | 1<<2 | 1<<5 | 1<<6 | 1<<7 | 1<<9 | 1<<10 | 1<<11 | 1<<12 | 1<<15
 
 	etherIPv4 = 0x0800
@@ -207,7 +207,7 @@ type packet struct {
 	v4     bool
 }
 
-// load returns a number of n bytes.
+// load returns a number of n bytes of the datagram.
 func (p *packet) load(at, n uint32) (v uint32, ok bool) {
 	if at > p.size || n > p.size-at {
 		return 0, false
@@ -225,9 +225,8 @@ func (p *packet) load(at, n uint32) (v uint32, ok bool) {
 	return v, true
 }
 
-// passes runs the socket's filter on the datagram of size bytes, off bytes behind the first one
-// in its ring, and returns how many of them the socket is to get; ok is false if it is to get
-// nothing.
+// passes runs the socket's filter on the datagram of size bytes at offset off in its ring. It
+// returns how many of them the socket receives; ok is false if it receives nothing.
 func (s *socket) passes(h *datagram, off, size uintptr, to uint16) (kept uintptr, ok bool) {
 	p := packet{ring: &s.in, off: off, size: uint32(size) + udpHeader, v4: h.toHi == 0 &&
 		h.toLo>>32 == mapped>>32}
@@ -308,7 +307,7 @@ func (p *packet) loaded(in *instruction, a, x uint32, words *[filterWords]uint32
 	return v & 0xf * 4, ok
 }
 
-// special returns what A becomes by a load of what is no byte.
+// special returns the value of A after a load that is not of bytes.
 func (p *packet) special(n, a, x uint32) uint32 {
 	switch n {
 	case loadProtocol:
@@ -326,7 +325,7 @@ func (p *packet) special(n, a, x uint32) uint32 {
 	return 0
 }
 
-// compute returns what A becomes; ok is false where there is no result.
+// compute returns the new value of A; ok is false if there is no result.
 func compute(op uint16, a, k uint32) (v uint32, ok bool) {
 	const divide, modulo = 3, 9
 	op >>= 4
@@ -360,13 +359,13 @@ func compute(op uint16, a, k uint32) (v uint32, ok bool) {
 	return a, true
 }
 
-// jump returns how many instructions a jump leaves out.
+// jump returns the number of instructions that a jump skips.
 func (in *instruction) jump(a, x uint32) uintptr {
 	v := in.k
 	if in.code&bpfX != 0 {
 		v = x
 	}
-	op := in.code & bpfHigh >> 4 // always, equal, greater, not less, a common bit
+	op := in.code & bpfHigh >> 4 // always, equal, greater, greater or equal, a common bit
 	switch {
 	case op == 0:
 		return uintptr(in.k)

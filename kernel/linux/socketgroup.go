@@ -2,10 +2,9 @@ package linux
 
 import "unsafe"
 
-// Multicast (Linux: net/ipv4/igmp.c, net/ipv6/mcast.c). There is one interface, lo, which
-// brings what is sent to a group to all sockets of this machine that are in it. As on Linux,
-// IP_MULTICAST_LOOP makes no difference there. A group is heard whole: its sources cannot be
-// chosen.
+// Multicast (Linux: net/ipv4/igmp.c, net/ipv6/mcast.c). There is one interface, lo, which brings
+// multicast to all sockets of this machine that are in the group. As on Linux, IP_MULTICAST_LOOP
+// makes no difference there. A socket receives from all sources of a group; it cannot choose them.
 
 // membership is a group that a socket is in; 0: the row is free.
 type membership struct{ hi, lo uint64 }
@@ -37,7 +36,7 @@ func ofGroup(level, name uintptr) (join, ok bool) {
 	return false, false
 }
 
-// setGroup is setsockopt for options of groups, whose argument of size bytes is at an address.
+// setGroup is setsockopt for options of groups; the argument of size bytes is at an address.
 func (s *socket) setGroup(level, name uintptr, join bool, at, size uintptr) int64 {
 	var b rawAddress
 	old := name < mcastJoinGroup
@@ -113,7 +112,8 @@ func (s *socket) changeGroup(join bool, group membership) int64 {
 	return 0
 }
 
-// wants reports whether a socket hears a group, and whether it is in it.
+// wants reports whether a socket receives a group's datagrams, and whether it is a member of the
+// group.
 func (s *socket) wants(group *address) (wants, member bool) {
 	for _, m := range s.groups {
 		if m.hi == group.hi && m.lo == group.lo {
@@ -127,7 +127,7 @@ func (s *socket) wants(group *address) (wants, member bool) {
 	return s.options[i] != 0, false
 }
 
-// everyMachine reports whether a group is one that every machine is in.
+// everyMachine reports whether every machine is in the group.
 func (a *address) everyMachine() bool {
 	const allHosts = mapped | 224<<24 | 1
 	return a.hi == 0 && a.lo == allHosts || (a.hi == 0xff01<<48 || a.hi == 0xff02<<48) && a.lo == 1
@@ -136,7 +136,7 @@ func (a *address) everyMachine() bool {
 // isBroadcast reports whether an address stands for all machines at lo.
 func (a *address) isBroadcast() bool { return a.hi == 0 && a.lo == mapped|0x7fffffff }
 
-// deliverAll brings a datagram to all sockets that are to have it.
+// deliverAll brings a datagram to all sockets that should receive it.
 func (x *transfer) deliverAll(from, to *address) int64 {
 	heard := !to.isMulticast() || to.everyMachine()
 	for n := int32(1); n <= highSocket && !heard; n++ {
@@ -166,7 +166,7 @@ func (s *socket) setGroupInterface(at, size uintptr) int64 {
 	switch {
 	case s.kind == sockStream || size < 4:
 		return -eINVAL
-	case size < 8: // the address alone
+	case size < 8: // only the address
 		if v, ok := in32(at); ok {
 			words[1] = v
 			break

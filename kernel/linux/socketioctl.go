@@ -1,12 +1,12 @@
 package linux
 
-// ioctl of sockets: what there is in their buffers (Linux: include/uapi/linux/sockios.h). Which
-// interfaces there are, netlink says (socketlink.go).
+// ioctl of sockets: how much is in their buffers (Linux: include/uapi/linux/sockios.h). Netlink
+// lists the interfaces (socketlink.go).
 
 // ioctl is the call for sockets.
 func (s *socket) ioctl(op, at uintptr) int64 {
 	const inQueue, outQueue, atMark = 0x541b, 0x5411, 0x8905
-	n := uint32(0) // what has been sent lies with the receiver
+	n := uint32(0) // sent bytes are already at the receiver
 	switch {
 	case op == inQueue:
 		n = uint32(s.unread())

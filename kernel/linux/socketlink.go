@@ -2,9 +2,9 @@ package linux
 
 import "unsafe"
 
-// Netlink, as far as package net asks it for the interfaces and their addresses: a request for all
-// links or all addresses (RTM_GETLINK, RTM_GETADDR; Linux: include/uapi/linux/rtnetlink.h). There
-// is one interface, lo. All other requests get EOPNOTSUPP.
+// Netlink, as far as package net uses it to find the interfaces and their addresses: a request for
+// all links or all addresses (RTM_GETLINK, RTM_GETADDR; Linux: include/uapi/linux/rtnetlink.h).
+// There is one interface, lo. All other requests get EOPNOTSUPP.
 
 const (
 	linkError = 2 // NLMSG_ERROR
@@ -22,15 +22,15 @@ const (
 	loMTU      = 65536
 	loFlags    = 0x10049         // IFF_UP, IFF_LOOPBACK, IFF_RUNNING, IFF_LOWER_UP
 	nameLo     = 'l' | 'o'<<8    // "lo" and a zero byte, in three bytes
-	here4      = 127 | 1<<24     // 127.0.0.1 as it lies in memory
+	here4      = 127 | 1<<24     // 127.0.0.1 in memory order
 	hardwareLo = 772             // ARPHRD_LOOPBACK
 	ofHost     = 254<<24 | 1<<23 // the scope of an address, which is permanent
 	ifName     = 3 << 16
 	ifMTU      = 4 << 16
 )
 
-// linkMessages are the answers, by the request and the family of addresses; a struct ifinfomsg or
-// ifaddrmsg with its attributes, in words. Never written.
+// linkMessages are the answers, by request and address family: a struct ifinfomsg or ifaddrmsg with
+// its attributes, in words. Never written.
 var linkMessages = [...]struct {
 	asked, family, kind uint32
 	n                   int
@@ -44,14 +44,14 @@ var linkMessages = [...]struct {
 		6: 1 << 24}},
 }
 
-// linkReply is an answer in the making.
+// linkReply is an answer that is being built.
 type linkReply struct {
 	words     [48]uint32
 	n         int
 	seq, port uint32
 }
 
-// add adds a message. kind has the flags, too.
+// add adds a message. kind contains the flags, too.
 func (r *linkReply) add(kind uint32, body []uint32) {
 	for _, w := range [...]uint32{linkHeader + 4*uint32(len(body)), kind, r.seq, r.port} {
 		r.words[r.n] = w
@@ -63,7 +63,7 @@ func (r *linkReply) add(kind uint32, body []uint32) {
 	}
 }
 
-// bindLink gives a netlink socket a port: the one that is wanted, or, for 0, the process's number.
+// bindLink gives a netlink socket the wanted port, or, for 0, the process's number.
 func (s *socket) bindLink(port uint32) int64 {
 	switch {
 	case s.bound && port != 0 && uint64(port) != s.local.lo:
@@ -77,7 +77,7 @@ func (s *socket) bindLink(port uint32) int64 {
 	return 0
 }
 
-// askLink answers a request: the answer lies in the socket's own buffer at once.
+// askLink answers a request: the answer is at once in the socket's own buffer.
 func (s *socket) askLink(x *transfer) int64 {
 	var request [5]uint32 // struct nlmsghdr, and the family
 	at, n, ok := x.next()

@@ -45,7 +45,7 @@ func (c *call) kindOf() (family uint16, kind uint8, protocol uint16, errno int64
 			if protocol == 0 {
 				return 0, 0, 0, -ePROTONOSUPPORT
 			}
-			return 0, 0, 0, -ePERM // it takes a privilege
+			return 0, 0, 0, -ePERM // it requires a privilege
 		case sockStream:
 		case sockDgram:
 			want = protoUDP

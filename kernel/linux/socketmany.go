@@ -5,9 +5,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// recvmmsg and sendmmsg: several messages in one call. Each has a struct msghdr, and behind it
-// how many bytes have been moved. A call that waits starts over with the number of messages that
-// it has moved in the thread's Done; on streams, where Done is of bytes, only the first one waits.
+// recvmmsg and sendmmsg: several messages in one call. Each has a struct msghdr, followed by the
+// number of bytes moved. A call that waits starts over, with the number of messages it has moved in
+// the thread's Done; on streams, where Done counts bytes, only the first message waits.
 
 const (
 	manySize      = headerSize + 8 // struct mmsghdr
@@ -16,7 +16,7 @@ const (
 
 func sysSendmmsg(c *call, f *file, s *socket) int64 { return c.many(f, s, true, never) }
 
-// sysRecvmmsg looks at its time only when a message has come, as on Linux; what is left of it is
+// sysRecvmmsg checks its time limit only when a message has arrived, as on Linux; the time left is
 // not written back.
 func sysRecvmmsg(c *call, f *file, s *socket) int64 {
 	until, errno := inDeadline(c.pointer(4))
@@ -26,7 +26,8 @@ func sysRecvmmsg(c *call, f *file, s *socket) int64 {
 	return c.many(f, s, false, until)
 }
 
-// many sends or receives messages, and returns how many, or the error of the first one.
+// many sends or receives messages, and returns the number of messages, or the error of the first
+// one.
 func (c *call) many(f *file, s *socket, send bool, until uint64) int64 {
 	t := thread.Current()
 	at, count, flags := c.pointer(1), min(uintptr(c.uint(2)), maxParts), c.flags(3)

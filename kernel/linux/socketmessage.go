@@ -1,7 +1,7 @@
 package linux
 
-// The send and receive families of calls, which differ in how a program names its
-// memory: they all become a transfer.
+// The send and receive families of calls, which differ in how a program names its memory. All of
+// them become a transfer.
 
 const (
 	msgOOB       = 0x1
@@ -20,23 +20,23 @@ const (
 
 // transfer is what a call moves.
 type transfer struct {
-	// The memory: left bytes at base, and then count parts of struct iovec at vec, of
-	// which total bytes are meant, and passed have been handed out by next.
+	// The memory: left bytes at base, then count parts of struct iovec at vec, total bytes in all,
+	// of which next has returned passed.
 	base, left    uintptr
 	vec, count    uintptr
-	own           bool // it is the kernel's
+	own           bool // the memory is the kernel's
 	total, passed uintptr
 
 	flags          uintptr
 	name, nameSize uintptr // the address: where, and its length or the room for it
-	nameDone       uintptr // the length of the one that has been written
+	nameDone       uintptr // the length of the address that was written
 
 	control, controlSize uintptr // the control messages
-	controlDone          uintptr // bytes of those that have been written
+	controlDone          uintptr // bytes of them that were written
 
 	outFlags uint32
-	head     datagram // of what is sent: where it goes, and how
-	parcel   int      // that goes with the message, plus 1; 0: none
+	head     datagram // the header of what is sent: where, and how
+	parcel   int      // the parcel that goes with the message, plus 1; 0: none
 }
 
 // next returns the next part of the memory, which is not empty.
@@ -56,7 +56,7 @@ func (x *transfer) next() (at, n uintptr, ok bool) {
 	return at, n, n > 0
 }
 
-// skip passes over what a call has moved before it waited.
+// skip skips what a call moved before it waited.
 func (x *transfer) skip(n uintptr) {
 	for n > 0 {
 		at, part, ok := x.next()
@@ -72,7 +72,7 @@ func (x *transfer) skip(n uintptr) {
 	}
 }
 
-// setParts makes count parts of struct iovec at vec the memory, as far as one call moves.
+// setParts sets the memory to count parts of struct iovec at vec, up to what one call moves.
 func (x *transfer) setParts(vec, count uintptr) (errno int64) {
 	if count > maxParts {
 		return -eMSGSIZE
@@ -82,7 +82,7 @@ func (x *transfer) setParts(vec, count uintptr) (errno int64) {
 	return errno
 }
 
-// setHeader makes what a struct msghdr names the transfer.
+// setHeader sets the transfer to what a struct msghdr names.
 func (x *transfer) setHeader(at uintptr) int64 {
 	var h [headerSize / 8]uint64
 	if !copyIn(addressOf(&h), at, headerSize) {
@@ -108,7 +108,7 @@ func (x *transfer) outName(a *address, s *socket) {
 	var raw rawAddress
 	n := a.raw(&raw, s.family)
 	if s.isLocal() && a.n == 0 {
-		n = 0 // who has no name has no address
+		n = 0 // a socket without a name has no address
 	}
 	if copyOut(x.name, addressOf(&raw), min(n, x.nameSize)) {
 		x.nameDone = n
@@ -136,8 +136,8 @@ func (c *call) sendOn(f *file, s *socket, x *transfer) int64 {
 	return c.sendDatagram(f, s, x)
 }
 
-// receiveOn receives by a socket. What is written of the sender's name and of control
-// messages, x says.
+// receiveOn receives by a socket. x says how much of the sender's name and of control messages was
+// written.
 func (c *call) receiveOn(f *file, s *socket, x *transfer) int64 {
 	switch {
 	case x.flags&msgErrQueue != 0:
@@ -221,7 +221,7 @@ func (c *call) receiveMessage(f *file, s *socket, header, flags uintptr) int64 {
 	return got
 }
 
-// readSocket and writeSocket are read and write.
+// readSocket and writeSocket are read and write for sockets.
 func readSocket(c *call, f *file, to, n uintptr) int64 {
 	if n == 0 {
 		return 0

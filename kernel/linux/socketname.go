@@ -5,10 +5,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Names of local sockets (AF_UNIX): a node in the file tree, or an abstract name, which
-// is only a name.
+// Names of local sockets (AF_UNIX): a node in the file tree, or an abstract name, which is only a
+// name.
 
-// lastName is the last one that was made up. Under the kernel lock.
+// lastName is the last name that was made up. Under the kernel lock.
 var lastName uint32
 
 // bindName gives a local socket its name.
@@ -53,8 +53,8 @@ func (s *socket) bindName(a *address) int64 {
 	return 0
 }
 
-// findAbstract returns the socket of a kind that has an abstract name, or nil. Those of
-// other kinds are named apart.
+// findAbstract returns the socket of a kind with an abstract name, or nil. Each kind has names of
+// its own.
 func findAbstract(a *address, kind uint8) *socket {
 	for n := int32(1); n <= highSocket; n++ {
 		t := socketOf(n)
@@ -72,7 +72,7 @@ func findAbstract(a *address, kind uint8) *socket {
 	return nil
 }
 
-// findName returns the socket that has a name, for s to talk to.
+// findName returns the socket with a name, for s to talk to.
 func (s *socket) findName(a *address) (t *socket, errno int64) {
 	switch {
 	case a.n == 0:

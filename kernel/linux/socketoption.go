@@ -1,7 +1,7 @@
 package linux
 
-// Options of sockets. Most are numbers that are kept for who asks again: there is no
-// network that they could matter to.
+// Options of sockets. Most are numbers that are only kept for whoever reads them again: there is no
+// network that they could affect.
 
 const (
 	levelIP     = 0
@@ -46,16 +46,15 @@ const (
 	numOptions = optRest + 36
 )
 
-// How an option takes a number.
+// How an option accepts a number.
 const (
-	yesNo   = 1 << iota // it is 0 or 1
-	resets              // -1 brings back what it was at first
-	notNone             // no bytes at all are no number
-	anySize             // too few bytes are 0
+	yesNo   = 1 << iota // it becomes 0 or 1
+	resets              // -1 restores the initial value
+	notNone             // an empty argument is an error
+	anySize             // an argument that is too short is 0
 )
 
-// option is an option that is kept. If errno is set, that is the answer to numbers that are
-// not from lo to hi.
+// option is an option that is kept. If errno is set, it is the answer to numbers outside lo to hi.
 type option struct {
 	level, name uint16
 	how, errno  uint8
@@ -63,9 +62,9 @@ type option struct {
 	lo, hi      int32
 }
 
-// optionTable: numbers from include/uapi/asm-generic/socket.h, include/uapi/linux/tcp.h,
-// in.h and in6.h, and what Linux has at first, and takes of a program without privileges.
-// Never written.
+// optionTable: numbers from include/uapi/asm-generic/socket.h, include/uapi/linux/tcp.h, in.h and
+// in6.h, with Linux's initial values and what it accepts from a program without privileges. Never
+// written.
 var optionTable = [numOptions]option{
 	optReuseAddr:  {level: levelSocket, name: 2, how: yesNo},
 	optReusePort:  {level: levelSocket, name: 15, how: yesNo},
@@ -139,11 +138,11 @@ var optionTable = [numOptions]option{
 	{level: levelIPv6, name: 33, how: yesNo},                       // IPV6_FLOWINFO_SEND
 }
 
-// bufferSize is what SO_SNDBUF and SO_RCVBUF are at first; it is also the most that can
-// be asked for, before it is doubled for Linux's own bookkeeping.
+// bufferSize is the initial value of SO_SNDBUF and SO_RCVBUF, and the largest that can be set,
+// before it is doubled for Linux's own bookkeeping.
 const bufferSize = 212992
 
-// Options that are not just kept.
+// Options that have an effect.
 const (
 	soType         = 3
 	soError        = 4
@@ -174,7 +173,7 @@ func (s *socket) setDefaults() {
 	}
 }
 
-// hasLevel reports whether a socket has the options of a level.
+// hasLevel reports whether a level of options applies to a socket.
 func (s *socket) hasLevel(level uintptr) bool {
 	switch level {
 	case levelSocket:
@@ -253,7 +252,7 @@ func sysSetsockopt(c *call, _ *file, s *socket) int64 {
 	return s.setOption(i, at, size)
 }
 
-// setOption gives a kept option the number of size bytes at an address.
+// setOption sets a kept option to the number of size bytes at an address.
 func (s *socket) setOption(i int, at, size uintptr) int64 {
 	o := &optionTable[i]
 	v, ok := uint32(0), true
@@ -267,7 +266,7 @@ func (s *socket) setOption(i int, at, size uintptr) int64 {
 	case o.how&anySize != 0:
 	case o.level != levelIP || size == 0 && o.how&notNone != 0:
 		return -eINVAL
-	case size > 0: // a byte will do for the options of IP
+	case size > 0: // IP options accept a single byte
 		v, ok = in32(at)
 		v &= 0xff
 	}
@@ -313,7 +312,7 @@ func (s *socket) setOption(i int, at, size uintptr) int64 {
 		v = min(v, 4096)
 	case optTOS, optClass:
 		v &= 0xff
-		if s.protocol == protoTCP { // the two lowest bits are the protocol's own
+		if s.protocol == protoTCP { // the two lowest bits belong to the protocol
 			v &^= 3
 		}
 	}
@@ -374,7 +373,7 @@ func sysGetsockopt(c *call, _ *file, s *socket) int64 {
 	case level == levelIP && name == ipMTU:
 		words[0], size = loMTU, 4
 		if s.remote.isV4() {
-			words[0]-- // a packet of version 4 can have no more
+			words[0]-- // a version 4 packet can hold no more
 		}
 	case level == levelIPv6 && name == ipv6MTU:
 		words[0], size = loMTU, 4
@@ -408,7 +407,8 @@ func sysGetsockopt(c *call, _ *file, s *socket) int64 {
 	return copied(copyOut(c.pointer(3), addressOf(&words), size) && out32(c.pointer(4), uint32(size)))
 }
 
-// getSocketOption is getsockopt for what is not just kept of SOL_SOCKET: the value and its size.
+// getSocketOption is getsockopt for options of SOL_SOCKET that are not just kept: it returns the
+// value and its size.
 func (s *socket) getSocketOption(name uintptr, words *[8]uint32) (size uintptr, errno int64) {
 	switch name {
 	case soType:
@@ -442,10 +442,10 @@ func (s *socket) getSocketOption(name uintptr, words *[8]uint32) (size uintptr, 
 	return 4, 0
 }
 
-// segment is the most that TCP sends at once.
+// segment is the largest segment that TCP sends.
 func (s *socket) segment() uint32 {
 	if s.stage == connected {
-		return loMTU - 53 // of version 4: without two headers of 20 bytes, and options of 12
+		return loMTU - 53 // version 4: minus two headers of 20 bytes, and options of 12
 	}
 	if n := s.options[optMaxSeg]; n != 0 {
 		return uint32(n)

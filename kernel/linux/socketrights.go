@@ -1,8 +1,8 @@
 package linux
 
-// Descriptors and credentials that local sockets send each other in control messages.
-// Open files on their way are held by a parcel, which says at which byte of the
-// receiver's stream they arrive.
+// Descriptors and credentials that local sockets send each other in control messages. A parcel
+// holds open files that are on their way, and says at which byte of the receiver's stream they
+// arrive.
 
 const (
 	maxParcels = 64
@@ -14,10 +14,10 @@ const (
 	scmCredentials = 2
 )
 
-// parcel is the open files that are on their way with one message.
+// parcel holds the open files that go with one message.
 type parcel struct {
-	to      int32  // the socket that is to have it; 0: free
-	at, end uint64 // the message's place in all that the socket ever takes
+	to      int32  // the receiving socket; 0: free
+	at, end uint64 // the message's place among all bytes that the socket ever receives
 	n       int32
 	files   [maxRights]int16
 }
@@ -27,8 +27,8 @@ const abandoned = -1
 
 var parcels [maxParcels]parcel // under the kernel lock
 
-// sendRights reads the control messages of a transfer and puts the descriptors in them
-// on their way to a socket, behind all that it has. seal must follow.
+// sendRights reads the control messages of a transfer, and sends their descriptors to a socket,
+// after everything that it already has. A call of seal must follow.
 func (x *transfer) sendRights(to *socket) int64 {
 	if x.control == 0 || !to.isLocal() {
 		return 0
@@ -70,7 +70,7 @@ func (x *transfer) sendRights(to *socket) int64 {
 				n++
 			}
 		case m.kind == scmCredentials:
-			// There is one process, and it may be nobody else.
+			// There is one process, and it cannot pretend to be another.
 			who, ok := in32(m.at)
 			if m.n != 12 || !ok {
 				return -eINVAL
@@ -103,8 +103,8 @@ func freeParcel() int {
 	return -1
 }
 
-// seal says that size bytes of the message have been sent, with its descriptors; if
-// there are none, those stay where they are.
+// seal says that size bytes of the message were sent, with its descriptors; if none were sent, the
+// descriptors stay.
 func (x *transfer) seal(size uintptr) {
 	if x.parcel == 0 {
 		return
@@ -117,7 +117,7 @@ func (x *transfer) seal(size uintptr) {
 	}
 }
 
-// dropRights drops what was on its way to a socket that is gone.
+// dropRights drops the descriptors that were on their way to a socket that is gone.
 func dropRights(n int32) {
 	for i := range parcels {
 		if p := &parcels[i]; p.to == n {
@@ -127,8 +127,8 @@ func dropRights(n int32) {
 	dropAbandoned()
 }
 
-// dropping is set while dropAbandoned runs: what it closes may abandon more, which it
-// finds. Under the kernel lock.
+// dropping is set while dropAbandoned runs: what it closes may abandon more, which it finds itself.
+// Under the kernel lock.
 var dropping bool
 
 func dropAbandoned() {
@@ -153,9 +153,9 @@ func dropAbandoned() {
 	dropping = false
 }
 
-// collectRights drops the descriptors that nobody can ever receive, since the sockets
-// that are to have them are themselves only on their way, to each other. It is called
-// when a socket has lost a descriptor and has others.
+// collectRights drops the descriptors that nobody can ever receive, because their receiving sockets
+// are themselves only on their way to each other. It is called when a socket that still has
+// descriptors has lost one.
 func collectRights() {
 	var alive [maxParcels]bool
 	for more := true; more; {
@@ -174,8 +174,8 @@ func collectRights() {
 	dropAbandoned()
 }
 
-// held reports whether a program can still get at socket n: by a descriptor, or one in
-// a parcel that is alive. One that waits in a backlog counts as such.
+// held reports whether a program can still reach socket n: by a descriptor, or by one in a parcel
+// that is alive. A socket that waits in a backlog counts as reachable.
 func held(n int32, alive *[maxParcels]bool) bool {
 	s := socketOf(n)
 	if s.file == 0 {
@@ -196,9 +196,9 @@ func held(n int32, alive *[maxParcels]bool) bool {
 	return refs > 0
 }
 
-// receiveRights writes the control messages that come with the next bytes that a socket
-// takes, of which there are n. It returns how many of them to take at most: what goes
-// with descriptors is a message of its own.
+// receiveRights writes the control messages that belong to the next n bytes that a socket receives.
+// It returns how many of the bytes to take at most: the bytes with descriptors are a message of
+// their own.
 func (x *transfer) receiveRights(s *socket, n uintptr) uintptr {
 	if !s.isLocal() {
 		return n
@@ -226,7 +226,7 @@ func (x *transfer) receiveRights(s *socket, n uintptr) uintptr {
 	return n
 }
 
-// receiveFiles makes descriptors for a parcel's files, as many as there is room to tell.
+// receiveFiles makes descriptors for a parcel's files, as many as the program has room for.
 func (x *transfer) receiveFiles(p *parcel) {
 	room := uintptr(0)
 	if left := x.controlSize - x.controlDone; x.control != 0 && left >= controlStart {
@@ -256,8 +256,7 @@ func (x *transfer) receiveFiles(p *parcel) {
 	}
 }
 
-// outControl writes a control message, cut to the room there is, and reports whether it
-// could.
+// outControl writes a control message, cut to the room that is left, and reports whether it could.
 func (x *transfer) outControl(level, kind uint32, from, n uintptr) bool {
 	left := x.controlSize - x.controlDone
 	if x.control == 0 || left < controlStart {

@@ -2,10 +2,10 @@ package linux
 
 import "unsafe"
 
-// What poll, select and epoll see of a socket.
+// The events of sockets for poll, select and epoll.
 
-// socketState returns the events that hold for a socket now, as Linux's tcp_poll,
-// datagram_poll and unix_poll tell them.
+// socketState returns a socket's present events, as Linux's tcp_poll, datagram_poll and unix_poll
+// do.
 func socketState(f *file) (events uint32) {
 	s := socketOf(f.obj)
 	if s.err != 0 {
@@ -38,10 +38,10 @@ func socketState(f *file) (events uint32) {
 	return events
 }
 
-// enoughRoom is how many bytes make it worth to send, a good part of what a buffer holds.
+// enoughRoom is the number of bytes that makes sending worth while, a good part of a buffer.
 const enoughRoom = ringSize / 4
 
-// hasRoom reports whether it is worth to send.
+// hasRoom reports whether sending is worth while.
 func (s *socket) hasRoom() bool {
 	if !s.connects() {
 		return s.full == noSocket
@@ -50,7 +50,7 @@ func (s *socket) hasRoom() bool {
 	return p == nil || p.in.room() >= enoughRoom
 }
 
-// unread is the number of bytes that the next receiving call can have (FIONREAD).
+// unread is the number of bytes that the next receiving call can get (FIONREAD).
 func (s *socket) unread() uintptr {
 	if s.kind == sockStream || s.in.n == 0 {
 		return s.in.n

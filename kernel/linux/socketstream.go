@@ -2,9 +2,9 @@ package linux
 
 import "github.com/zeroframe/zeroframe/kernel/thread"
 
-// Connections. Each end has the buffer of what comes in; a connection is made by the
-// call of connect, and waits in the listener's backlog, as a socket without a file, for
-// who accepts it. One that finds the backlog full waits for room in it.
+// Connections. Each end has a buffer for what it receives. connect makes the connection, which then
+// waits in the listener's backlog, as a socket without a file, until it is accepted. A connect that
+// finds the backlog full waits for room in it.
 
 func sysConnect(c *call, f *file, s *socket) int64 {
 	var a address
@@ -18,7 +18,7 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 		return s.connectDatagrams(&a)
 	case a.family == afUnspec:
 		return -eINVAL
-	case s.isInet() && a.family != s.family: // only datagrams go from version 6 to a sockaddr_in
+	case s.isInet() && a.family != s.family: // only datagrams can go from version 6 to a sockaddr_in
 		return -eAFNOSUPPORT
 	case s.stage == connecting:
 		if !c.again {
@@ -77,8 +77,8 @@ func sysConnect(c *call, f *file, s *socket) int64 {
 	return s.join(l)
 }
 
-// findListener returns the listener for what s sends to an address, or nil: the one
-// that has named the address, or else one for all.
+// findListener returns the listener for what s sends to an address, or nil: the one bound to that
+// address, or else one for all addresses.
 func (s *socket) findListener(a *address) (best *socket) {
 	for n := int32(1); n <= highSocket; n++ {
 		t := socketOf(n)
@@ -124,7 +124,7 @@ func (s *socket) join(l *socket) int64 {
 	return 0
 }
 
-// admit lets those in that wait for room in a listener's backlog.
+// admit connects sockets that wait for room in a listener's backlog.
 func (l *socket) admit() {
 	for n := int32(1); n <= highSocket && l.waiting <= l.backlog; n++ {
 		s := socketOf(n)
@@ -161,7 +161,7 @@ func sysListen(c *call, _ *file, s *socket) int64 {
 	return 0
 }
 
-// unlisten ends the connections that nobody has accepted, and those on their way.
+// unlisten ends connections that have not been accepted, and those that still wait.
 func (s *socket) unlisten() {
 	for n := s.first; n != 0; {
 		t := socketOf(n)
@@ -208,7 +208,7 @@ func (c *call) acceptWith(f *file, s *socket, flags uintptr) int64 {
 	return fd
 }
 
-// reset breaks a connection off: the next call of this end fails with errno.
+// reset aborts a connection: the next call of this end fails with errno.
 func (s *socket) reset(errno int32) {
 	s.peer, s.err = noSocket, errno
 	s.shutRead, s.shutWrite = true, true
@@ -218,8 +218,8 @@ func (s *socket) reset(errno int32) {
 	s.changed()
 }
 
-// hangUp ends this end of a connection, or a listener, that is being closed. Who has not
-// read all that came, or has told so by SO_LINGER, breaks the connection off.
+// hangUp ends this end of a connection, or a listener, that is being closed. If it has not read
+// everything that arrived, or was told to by SO_LINGER, it aborts the connection.
 func (s *socket) hangUp() {
 	if s.stage == listening {
 		s.unlisten()
@@ -243,7 +243,7 @@ func (s *socket) hangUp() {
 	}
 }
 
-// brokenPipe is the result of sending to where nobody receives.
+// brokenPipe is the result of sending when nobody receives.
 func brokenPipe(flags uintptr) int64 {
 	if flags&msgNoSignal == 0 {
 		send(thread.Current(), sigPIPE)
@@ -251,10 +251,9 @@ func brokenPipe(flags uintptr) int64 {
 	return -ePIPE
 }
 
-// canSend reports whether a connection takes bytes: if not, errno is the call's result,
-// or gone is set: they are lost, which the sender learns with the next call.
-// (Of local sockets, those with messages know no SIGPIPE, and those without look at
-// SHUT_WR before they look at errors.)
+// canSend reports whether a connection accepts bytes. If not, errno is the call's result, or gone
+// is set: the bytes are lost, which the sender learns with the next call. (Local sockets with
+// messages have no SIGPIPE, and those without check SHUT_WR before errors.)
 func (c *call) canSend(f *file, s *socket, x *transfer) (to *socket, gone bool, errno int64) {
 	switch {
 	case s.kind == sockStream && s.isLocal() && s.shutWrite && s.stage == connected:
@@ -281,7 +280,7 @@ func (c *call) canSend(f *file, s *socket, x *transfer) (to *socket, gone bool, 
 func sysAccept4(c *call) int64 {
 	flags := c.flags(3)
 	if f := get(c.fd(0)); flags&^(oNonblock|oCloexec) != 0 && f != nil && f.flags&oPath == 0 {
-		return -eINVAL // before it is seen that it is no socket
+		return -eINVAL // Linux checks this before whether it is a socket
 	}
 	f, s, errno := getSocket(c.fd(0))
 	if errno != 0 {

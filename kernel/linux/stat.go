@@ -7,7 +7,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// What files are: the stat family.
+// Attributes of files: the stat family.
 
 // statBuf is struct stat of amd64 (Linux: arch/x86/include/uapi/asm/stat.h).
 type statBuf struct {
@@ -35,8 +35,8 @@ func outStat(to uintptr, i *vfs.Info) int64 {
 	return copied(store(to, &s))
 }
 
-// sizeOf is the size that a node tells: none in /proc, as on Linux, where files are made as they
-// are read.
+// sizeOf is the size that stat returns: 0 in /proc, as on Linux, because these files are made when
+// they are read.
 func sizeOf(i *vfs.Info) int64 {
 	if i.System == vfs.Proc {
 		return 0
@@ -44,7 +44,7 @@ func sizeOf(i *vfs.Info) int64 {
 	return i.Size
 }
 
-// splitTime parts nanoseconds, which may be negative, into seconds and the rest.
+// splitTime splits nanoseconds, which may be negative, into seconds and the rest.
 func splitTime(ns int64) (sec, nsec int64) {
 	sec, nsec = ns/1e9, ns%1e9
 	if nsec < 0 {
@@ -53,7 +53,7 @@ func splitTime(ns int64) (sec, nsec int64) {
 	return sec, nsec
 }
 
-// infoOf tells of an open file of any kind.
+// infoOf returns the attributes of an open file of any kind.
 func infoOf(f *file) (i vfs.Info) {
 	k := &kinds[f.kind]
 	if k.traits&named != 0 || k.traits&piped != 0 && pipes[f.obj].fifo != 0 {
@@ -77,7 +77,7 @@ type statxBuf struct {
 	nlink, uid, gid      uint32
 	mode, _              uint16
 	ino, size, blocks    uint64
-	_                    uint64 // which attributes there are
+	_                    uint64 // supported attributes
 	atime, btime         statxTime
 	ctime, mtime         statxTime
 	rdevMajor, rdevMinor uint32
@@ -132,7 +132,8 @@ func sysFstat(c *call, f *file) int64 {
 	return outStat(c.pointer(1), &i)
 }
 
-// infoAt tells of what a call names: with atEmptyPath an empty path is the descriptor itself.
+// infoAt returns the attributes of the call's file: with atEmptyPath, an empty path means the
+// descriptor itself.
 func (c *call) infoAt(flags uintptr) (i vfs.Info, errno int64) {
 	const noAutomount, sync = 0x800, 0x6000
 	if flags&^(atNoFollow|atEmptyPath|noAutomount|sync) != 0 {
@@ -169,8 +170,8 @@ func sysNewfstatat(c *call) int64 {
 	return outStat(c.pointer(2), &i)
 }
 
-// outStatfs writes struct statfs: a file system in memory (tmpfs), one that is made up, or, of the
-// files of the host, a share.
+// outStatfs writes struct statfs: for a file system in memory (tmpfs), a made-up one, or a share of
+// the host's files.
 func outStatfs(to uintptr, system uint8, share int) int64 {
 	free, kind := vfs.FreeFrames(), uint64(0x01021994) // TMPFS_MAGIC
 	switch {

@@ -11,16 +11,17 @@ import (
 // The table of the system calls. Each architecture has its own, by number:
 // table_amd64.go.
 
-// row is a system call. One of the functions answers it.
+// row is a system call. One of its functions answers it.
 type row struct {
 	do func(c *call) int64
-	// Of a call whose first argument is an open descriptor, and that of a socket.
+	// file is for a call whose first argument is an open descriptor, socket for one whose
+	// descriptor is a socket.
 	file   func(c *call, f *file) int64
 	socket func(c *call, f *file, s *socket) int64
-	args   string // how do gets its arguments (arrange); "": as they come
-	path   bool   // file is for a descriptor of O_PATH, too
-	quiet  bool   // it is no event: programs make it so often that no other would be left
-	starts bool   // it is to start another program
+	args   string // how do arranges the arguments (arrange); "": unchanged
+	path   bool   // file accepts a descriptor of O_PATH, too
+	quiet  bool   // it is not recorded as an event, because it would push out all others
+	starts bool   // it would start another program
 }
 
 // do makes the call with that number; cpu is the running CPU's record.
@@ -29,8 +30,8 @@ func (c *call) do(cpu *percpu.Record, number uintptr) int64 {
 	if number >= uintptr(len(table)) {
 		return noSuchCall(c, number)
 	}
-	// The compiler must not see that c goes to a function that it does not know, or
-	// it puts c on the heap.
+	// The compiler must not see that c goes to a function that it does not know, or c escapes to
+	// the heap.
 	hidden := (*call)(arch.Pointer(uintptr(unsafe.Pointer(c))))
 	r := &table[number]
 	var f *file
@@ -70,8 +71,8 @@ func (c *call) do(cpu *percpu.Record, number uintptr) int64 {
 	return result
 }
 
-// arrange gives a call the arguments of another one, which does the same and more. form has a
-// letter for each of those: a digit is the argument that came with that number. The others are 0.
+// arrange gives a call the arguments of another call that does the same and more. form has a letter
+// for each of those: a digit is the argument with that number. The remaining arguments are 0.
 func (c *call) arrange(form string) {
 	came := c.args
 	for i := range c.args {

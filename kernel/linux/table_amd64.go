@@ -243,10 +243,10 @@ var table = [...]row{
 	452: {do: sysFchmodat2},
 }
 
-// callList has a line for each system call that Linux has on amd64 (Linux:
-// arch/x86/entry/syscalls/syscall_64.tbl): its number and name; with an error's name, which is
-// its answer here, and why; and else, after a colon, what of it is not supported, or is done
-// otherwise than Linux does.
+// callList has a line for each system call of Linux on amd64 (Linux:
+// arch/x86/entry/syscalls/syscall_64.tbl): its number and name. A call that is not answered also
+// has its errno and the reason; an answered one may have, after a colon, what is not supported or
+// differs from Linux.
 const callList = `
 0 read
 1 write

@@ -8,7 +8,7 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/tty"
 )
 
-// The terminal: the serial port behind its line discipline, and what pairs share with it.
+// The terminal: the serial port with its line discipline, and what it shares with pseudo-terminals.
 
 func readTerminal(c *call, f *file, to, n uintptr) int64 {
 	t := f.terminal()
@@ -51,7 +51,8 @@ func readTerminal(c *call, f *file, to, n uintptr) int64 {
 	return int64(done)
 }
 
-// waitForByte lets a read wait for so many tenths of a second at most, after which it returns 0.
+// waitForByte makes a read wait for at most that many tenths of a second; after that the read
+// returns 0.
 func (c *call) waitForByte(f *file, tenths int) int64 {
 	t := thread.Current()
 	if !c.again {
@@ -68,8 +69,8 @@ func (c *call) waitForByte(f *file, tenths int) int64 {
 	return 0
 }
 
-// Pump moves what has come in at the serial port to the line discipline, as long as
-// there is room for it; the rest waits in the port. Kernel context.
+// Pump moves input from the serial port to the line discipline, as long as there is room for it;
+// the rest waits in the port. Kernel context.
 func Pump() {
 	percpu.AssertLocked()
 	got := false
@@ -91,7 +92,7 @@ func Pump() {
 		switch sig := tty.Serial.Input(b); {
 		case sig == tty.ForMonitor:
 			attention = true
-			thread.Nudge() // the monitor wants an interrupt, to show what that has interrupted
+			thread.Nudge() // the monitor needs an interrupt, to show what that interrupted
 			continue
 		case sig != 0:
 			Send(sig)
@@ -103,19 +104,18 @@ func Pump() {
 	}
 }
 
-// Where input flows in, Pump waits for more of it: an interrupt for each FIFO's worth would cost
-// more. In nanoseconds.
+// While input is arriving, Pump waits for more of it, because an interrupt for each FIFO's worth
+// would cost more. In nanoseconds.
 const (
 	flowGap  = 20_000 // how long it waits
-	flowLook = 5_000  // how long it leaves the port alone, for that to be filled
+	flowLook = 5_000  // how long it lets the port fill before it looks again
 )
 
-// attention is set from when the monitor's key has come until the monitor opens: what is
-// typed behind it is for that. Under the kernel lock.
+// attention is set from when the monitor's key arrives until the monitor opens: input after the key
+// is for the monitor. Under the kernel lock.
 var attention bool
 
-// TakeAttention reports whether the monitor's key has come, and forgets it. Kernel
-// context.
+// TakeAttention reports whether the monitor's key has arrived, and resets that. Kernel context.
 func TakeAttention() bool {
 	percpu.AssertLocked()
 	was := attention
@@ -123,8 +123,7 @@ func TakeAttention() bool {
 	return was
 }
 
-// Typed gives the program a byte as if it had been typed. Kernel context, while the
-// program runs.
+// Typed gives the program a byte as if it were typed. Kernel context, while the program runs.
 func Typed(b byte) {
 	if sig := tty.Serial.Typed(b); sig != 0 {
 		Send(sig)
@@ -132,11 +131,11 @@ func Typed(b byte) {
 	tellReaders()
 }
 
-// tellReaders wakes who waits for input, if there is some.
+// tellReaders wakes whoever waits for input, if there is any.
 func tellReaders() {
 	percpu.AssertLocked()
 	if tty.Serial.Readable() {
-		// Descriptor 0, and whoever has opened /dev/tty.
+		// Descriptor 0, and every open /dev/tty.
 		for i := range files {
 			if f := &files[i]; f.isTerminal() {
 				changed(i)
@@ -169,7 +168,7 @@ func sysIoctl(c *call, f *file) int64 {
 		return 0
 	case entropyBits:
 		if f.kind == randomDevice {
-			return copied(out32(c.pointer(2), 256)) // as /proc/sys/kernel/random/entropy_avail
+			return copied(out32(c.pointer(2), 256)) // the same as /proc/sys/kernel/random/entropy_avail
 		}
 	case inputBytes:
 		if n, ok := f.unread(); ok {
@@ -242,7 +241,7 @@ func (c *call) controlTerminal(f *file, t *tty.Terminal) int64 {
 			pairChanged(f.obj)
 		}
 		return 0
-	case drain, drainBreak: // nothing is on the way
+	case drain, drainBreak: // all output has been sent
 		return 0
 	case getWinsize:
 		rows, columns, wide, high := t.Winsize()

@@ -27,12 +27,12 @@ const (
 	archGetFS = 0x1003
 )
 
-// sysClone makes a thread. Processes there are none.
+// sysClone makes a thread. There are no other processes.
 func sysClone(c *call) int64 {
 	flags, stack, parentTID, childTID, tls := c.word(0), c.pointer(1), c.pointer(2), c.pointer(3),
 		c.pointer(4)
 	if flags&cloneVM == 0 || stack == 0 {
-		if flags&clonePidFD == 0 { // with it, package os only asks whether there is this flag
+		if flags&clonePidFD == 0 { // with it, package os only asks whether the flag exists
 			refuseProgram()
 		}
 		return -eNOSYS
@@ -48,7 +48,7 @@ func sysClone(c *call) int64 {
 	t.Control = arch.SaveControl()
 	t.Frame.SetResult(0)
 	t.Frame.SP = stack
-	t.Frame.FP = 0 // no frame of the parent is one of the child's
+	t.Frame.FP = 0 // the parent's frames are not the child's
 	if flags&cloneSetTLS != 0 {
 		t.Frame.TLS = tls
 	}
@@ -67,19 +67,20 @@ func sysClone(c *call) int64 {
 	}
 	thread.Enqueue(t)
 	if !sized {
-		// The runtime has just set its own limit, a gigabyte, and starts its second
-		// thread. A runaway recursion is to end in a stack overflow, which Go
-		// reports, while there is memory left: growing needs half as much again.
+		// The runtime has just set its own limit, a gigabyte, and starts its second thread. A
+		// runaway recursion must end in a stack overflow, which Go reports, while there is memory
+		// left: growing needs half as much again.
 		sized = true
 		goinfo.SetMaxStack(uintptr(mem.AllFrames()) * pageSize / maxStackShare)
 	}
 	return int64(t.TID)
 }
 
-// saidOneProgram is set once the log has the line that refuseProgram writes. Under the kernel lock.
+// saidOneProgram is set once refuseProgram has written its line to the log. Under the kernel lock.
 var saidOneProgram bool
 
-// refuseProgram is for a call that is to start another program. The log says why it cannot, once.
+// refuseProgram handles a call that would start another program. It says once in the log why that
+// is not possible.
 func refuseProgram() {
 	if !saidOneProgram {
 		saidOneProgram = true
@@ -91,11 +92,10 @@ func refuseProgram() {
 // sized is set when the limit of goroutines' stacks has been set. Under the kernel lock.
 var sized bool
 
-// maxStackShare is the part of the RAM, one in so many, that a goroutine's stack may
-// take.
+// maxStackShare limits a goroutine's stack to the RAM divided by this.
 const maxStackShare = 4
 
-// sysExit ends the calling thread, and with the last one the program.
+// sysExit ends the calling thread, and the program with its last thread.
 func sysExit(c *call) int64 {
 	t := thread.Current()
 	if thread.Count() == 1 {
@@ -120,7 +120,7 @@ func sysExitGroup(c *call) int64 {
 	return 0
 }
 
-// saidSetGS is set once the log has the line that archPrctl writes. Under the kernel lock.
+// saidSetGS is set once archPrctl has written its line to the log. Under the kernel lock.
 var saidSetGS bool
 
 func sysArchPrctl(c *call) int64 {
@@ -149,7 +149,7 @@ func sysSchedYield(c *call) int64 {
 	return 0
 }
 
-// sysSchedGetaffinity: a mask of 64 bits, as there are no more CPUs.
+// sysSchedGetaffinity returns a mask of 64 bits, because there are no more CPUs.
 func sysSchedGetaffinity(c *call) int64 {
 	if n := c.uint(1); n < 8 || n%8 != 0 {
 		return -eINVAL
@@ -175,7 +175,7 @@ func numCPUs() uint64 {
 // allCPUs has a bit for each of them.
 func allCPUs() uint64 { return 1<<numCPUs() - 1 }
 
-// threadOrSelf returns a thread by its number, 0 being the caller's; or nil.
+// threadOrSelf returns the thread with that number, or the caller for 0; nil if there is none.
 func threadOrSelf(tid int32) *thread.Thread {
 	if tid == 0 {
 		return thread.Current()
@@ -205,9 +205,9 @@ func sysSetTIDAddress(c *call) int64 {
 	return int64(t.TID)
 }
 
-// findStack looks for the stack that the Go runtime has given to the thread: its g,
-// in the thread's local storage, begins with the stack's bounds (runtime/runtime2.go:
-// known to the linker). What is free of it is painted, so that its use can be seen.
+// findStack finds the stack that the Go runtime gave to the thread: its g, in the thread's local
+// storage, begins with the stack's bounds (runtime/runtime2.go: known to the linker). The free part
+// of the stack is painted, so that its use can be measured.
 func findStack(t *thread.Thread, sp, fs uintptr) {
 	g, ok := tracer.ReadWord(fs - 8)
 	if !ok || g == 0 || g%8 != 0 {
@@ -225,7 +225,7 @@ func findStack(t *thread.Thread, sp, fs uintptr) {
 	t.StackLo, t.StackHi = (lo+7)&^7, hi&^7
 }
 
-// maxThreadStack is the size in bytes above which a stack is not taken for a thread's.
+// maxThreadStack is the size in bytes above which a stack is not considered a thread's.
 const maxThreadStack = 1 << 20
 
 func paint(lo, hi uintptr) {

@@ -21,7 +21,7 @@ const (
 	itimerProf = 2
 )
 
-// now returns a clock's time in ns.
+// now returns the time of a clock in ns.
 func now(id uintptr) (ns uint64, ok bool) {
 	switch id {
 	case clockRealtime, 5, 8, clockMax: // coarse, alarm, TAI
@@ -91,14 +91,14 @@ func sysClockNanosleep(c *call) int64 {
 	switch c.op(0) {
 	case clockRealtime, 1, 7, 8, 9, clockMax:
 		return c.sleep(c.op(0), c.flags(1)&timerAbsolute != 0, c.pointer(2), c.pointer(3))
-	case clockProcessCPU, clockThreadCPU, 4, 5, 6: // Linux can sleep by the first of them only
+	case clockProcessCPU, clockThreadCPU, 4, 5, 6: // Linux can sleep only by the first of them
 		return -eOPNOTSUPP
 	}
 	return -eINVAL
 }
 
-// sleep waits until a time of a clock, or for a while. How much of that is left when a
-// signal ends it is written to left, if that is not 0.
+// sleep waits until a time of a clock, or for a duration. If a signal ends the sleep, the time left
+// is written to left, if that is not 0.
 func (c *call) sleep(id uintptr, absolute bool, timespec, left uintptr) int64 {
 	t := thread.Current()
 	if !c.again {
@@ -121,13 +121,12 @@ func (c *call) sleep(id uintptr, absolute bool, timespec, left uintptr) int64 {
 	return 0
 }
 
-// itimerSignals are those of the three interval timers of setitimer(2), which are the last of
-// timers:
-// real time, and the program's own running time, for which no difference is made between user code
-// and kernel. Never written.
+// itimerSignals are the signals of the three interval timers of setitimer(2), which are the last of
+// timers: of real time, and of the program's running time, without distinguishing user code and
+// kernel. Never written.
 var itimerSignals = [3]uint8{sigALRM, sigVTALRM, sigPROF}
 
-// Tick sends the signals of the timers that have run out, and returns when the next one may do so,
+// Tick sends the signals of the timers that have expired, and returns when the next one may expire,
 // or ^0. Kernel context.
 func Tick(now uint64) (next uint64) {
 	percpu.AssertLocked()
@@ -172,7 +171,7 @@ func sysSetitimer(c *call) int64 {
 
 func (c *call) itimer() *timer { return &timers[maxTimers+c.op(0)] }
 
-// logTimer logs that a timer has been set, for so many ns, or is set no more.
+// logTimer logs that a timer was set, to expire in that many ns, or that it was stopped.
 func logTimer(e handle.Event, timer uintptr, ns uint64) {
 	if handle.Logs(handle.Timers) {
 		handle.Log(e, handle.Timers, timer, uintptr(ns))

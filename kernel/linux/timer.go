@@ -9,35 +9,35 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// The timers of timer_create(2), which send a signal to the program or to one of its
-// threads. Go's runtime/pprof has one for each thread, on the thread's running time. (A
-// handler is not told the timer's value, si_value.)
+// The timers of timer_create(2), which send a signal to the program or to one of its threads. Go's
+// runtime/pprof has one for each thread, on the thread's running time. (A handler does not get the
+// timer's value, si_value.)
 
-// maxTimers is how many there may be. Go does without when there are no more.
+// maxTimers is the largest number of timers. Go does without when there are no more.
 const maxTimers = 64
 
 type timer struct {
 	used           bool
 	signal         uint8 // 0: none is sent
-	to             int32 // the thread that takes the signal, 0: any
+	to             int32 // the thread that gets the signal; 0: any
 	clock          uint8
 	of             int32  // the thread whose running time counts, for clockThreadCPU
 	next, interval uint64 // ns of the clock; next 0: off
-	overrun        int32  // expirations at the last signal beyond one
-	ofKernel       bool   // the signal is the kernel's: of setitimer
+	overrun        int32  // further expirations at the last signal
+	ofKernel       bool   // the signal is the kernel's, for setitimer
 
-	// A timer of timerfd_create sends no signal: its open file, of number file-1, counts.
+	// A timer of timerfd_create sends no signal: its open file, files[file-1], counts.
 	file     int32
-	expired  bool   // it has run out since it was last looked at, and stands still
+	expired  bool   // it has expired since it was last read, and is stopped
 	cancels  bool   // reading fails once the clock has been set
-	canceled bool   // it has been
-	ticks    uint64 // expirations that nobody has read
+	canceled bool   // the clock was set
+	ticks    uint64 // expirations that have not been read
 }
 
 // Under the kernel lock.
 var (
-	timers [maxTimers + len(itimerSignals)]timer // behind the others, those of setitimer
-	// timersArmed is how many are not off: without any, Tick does not look.
+	timers [maxTimers + len(itimerSignals)]timer // after these, the timers of setitimer
+	// timersArmed is the number of timers that are not off: if it is 0, Tick does not look at them.
 	timersArmed int
 )
 
@@ -107,8 +107,8 @@ func (c *call) timer() *timer {
 	return &timers[c.op(0)]
 }
 
-// now returns the time of the timer's clock. ok is false if it stands still, as its thread
-// does not run.
+// now returns the time of the timer's clock. ok is false if the clock stands still because its
+// thread does not run.
 func (t *timer) now() (ns uint64, ok bool) {
 	if t.clock == clockThreadCPU {
 		r := thread.Current()
@@ -126,7 +126,7 @@ func (t *timer) now() (ns uint64, ok bool) {
 	return now(uintptr(t.clock))
 }
 
-// set changes when the timer runs out.
+// set sets when the timer expires.
 func (t *timer) set(next uint64) {
 	if t.next != 0 {
 		timersArmed--
@@ -139,7 +139,7 @@ func (t *timer) set(next uint64) {
 	}
 }
 
-// key is the timer's in the log of resources.
+// key is the timer's key in the log of resources.
 func (t *timer) key() uintptr {
 	percpu.AssertLocked()
 	i := (addressOf(t) - addressOf(&timers)) / unsafe.Sizeof(*t)
@@ -178,7 +178,7 @@ func inTimerspec(a uintptr) (interval, value uint64, errno int64) {
 	return interval, value, errno
 }
 
-// start lets the timer run out after a while, or at a time of its clock, and then by intervals;
+// start lets the timer expire after a duration, or at a time of its clock, and then at intervals;
 // value 0 is never.
 func (t *timer) start(interval, value uint64, absolute bool) {
 	if value != 0 && !absolute {
@@ -202,7 +202,7 @@ func sysTimerGettime(c *call) int64 {
 func (t *timer) out(a uintptr) int64 {
 	left := uint64(0)
 	if t.next != 0 {
-		left = 1 // it has run out, and nobody has looked yet
+		left = 1 // it has expired, but that was not noticed yet
 		if at, _ := t.now(); t.next > at {
 			left = t.next - at
 		}
@@ -231,8 +231,8 @@ func sysTimerDelete(c *call) int64 {
 	return 0
 }
 
-// endTimers is for a thread that ends: what counts its time stands still for good, and
-// what is for it has nobody to go to.
+// endTimers handles the timers of a thread that ends: those that count its time stop for good, and
+// those that signal it have no receiver any more.
 func endTimers(tid int32) {
 	for i := range timers {
 		if t := &timers[i]; t.used && (t.to == tid || t.clock == clockThreadCPU && t.of == tid) {
@@ -242,8 +242,8 @@ func endTimers(tid int32) {
 	}
 }
 
-// tickTimers sends the signals of the timers that have run out, and returns when the next
-// one may do so, or ^0.
+// tickTimers sends the signals of the timers that have expired, and returns when the next one may
+// expire, or ^0.
 func tickTimers(when uint64) (next uint64) {
 	next = clock.Never
 	for i := range timers {
@@ -279,7 +279,7 @@ func tickTimers(when uint64) (next uint64) {
 	return next
 }
 
-// send sends the timer's signal to a thread, or, with nil, to one that takes it.
+// send sends the timer's signal to a thread, or, with nil, to any thread that can take it.
 func (t *timer) send(to *thread.Thread) {
 	bit := uint64(1) << (t.signal - 1)
 	if to == nil {

@@ -4,9 +4,9 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 )
 
-// Timers that a descriptor counts (timerfd_create(2)). One that has run out stands still until
-// somebody looks at it: it then says how often it would have run out since, so that nobody is
-// woken for an interval that nobody has waited for.
+// Timers that a descriptor counts (timerfd_create(2)). A timer that has expired stands still until
+// somebody reads it. It then says how often it would have expired since, so that nobody is woken
+// for an interval that nobody waits for.
 
 const timerCancelOnSet = 2
 
@@ -81,7 +81,7 @@ func sysTimerfdGettime(c *call, f *file) int64 {
 	return t.outSpec(c.pointer(1))
 }
 
-// outSpec is out for a timer that stands still when it has run out: nothing is left then.
+// outSpec is out for a timer that stands still after it has expired: no time is left then.
 func (t *timer) outSpec(a uintptr) int64 {
 	if at, _ := t.now(); t.next <= at {
 		if e := outTimespec(a, t.interval); e != 0 {
@@ -92,10 +92,10 @@ func (t *timer) outSpec(a uintptr) int64 {
 	return t.out(a)
 }
 
-// isWall reports whether the timer goes by the time of day.
+// isWall reports whether the timer follows the wall clock.
 func (t *timer) isWall() bool { return t.clock == clockRealtime || t.clock == 8 }
 
-// expire is for a timer that has run out.
+// expire handles the expiration of a timer.
 func (t *timer) expire() {
 	t.expired = true
 	t.ticks++
@@ -105,7 +105,7 @@ func (t *timer) expire() {
 	changed(int(t.file - 1))
 }
 
-// forward lets a timer that stands still run on.
+// forward restarts a timer that stands still.
 func (t *timer) forward() {
 	if !t.expired || t.interval == 0 {
 		return
@@ -117,7 +117,7 @@ func (t *timer) forward() {
 	t.start(t.interval, t.next+(over+1)*t.interval, true)
 }
 
-// cancelTimers is for a time of day that has been set.
+// cancelTimers is called when the wall clock was set.
 func cancelTimers() {
 	for i := range timers {
 		if t := &timers[i]; t.cancels {

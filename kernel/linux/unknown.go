@@ -7,13 +7,13 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/observe/handle"
 )
 
-// System calls that are not answered: they return ENOSYS, and are counted. callList says why.
+// System calls without an answer: they return ENOSYS, and are counted. callList says why.
 
 const maxCall = 512
 
 var unknown [maxCall]uint32 // under the kernel lock
 
-// noSuchCall is a call that the table has no answer for.
+// noSuchCall answers a call that the table does not answer.
 func noSuchCall(c *call, n uintptr) int64 {
 	switch {
 	case n == PanicCall:
@@ -39,15 +39,15 @@ func noSuchCall(c *call, n uintptr) int64 {
 // will.
 const OwnCalls = 1000
 
-// PanicCall is the number by which a goroutine gives up with the kernel's Panic: its arguments
-// are the address and length of the reason, and the frame pointer of the function
-// that has been called to give up.
+// PanicCall is the number of the system call by which a goroutine calls the kernel's Panic. Its
+// arguments are the address and length of the reason, and the frame pointer of the function that
+// was called to give up.
 const PanicCall = 0x7a66_0001
 
 var ownCalls, onPanic uintptr // set once at boot
 
-// OnPanic sets the function that is called for PanicCall, in kernel context, and does
-// not return. It must be a top-level function. Early context.
+// OnPanic sets the function that handles PanicCall, in kernel context, and does not return. It must
+// be a top-level function. Early context.
 func OnPanic(f func(frame *arch.TrapFrame, reason []byte)) {
 	onPanic = **(**uintptr)(unsafe.Pointer(&f))
 }
@@ -62,7 +62,7 @@ func (c *call) panic() int64 {
 	return 0
 }
 
-// resource is by what a goroutine logs events of its own kinds (package handle).
+// resource logs an event of a goroutine's own kind (package handle).
 func (c *call) resource() int64 {
 	at, n := handle.NameArgument(c.word(0), c.word(1), c.word(2))
 	if !copyIn(blockAddr(), at, n) {
@@ -71,17 +71,17 @@ func (c *call) resource() int64 {
 	return handle.Answer(c.word(0), c.word(1), c.word(2), c.word(3), c.word(4), block[:n])
 }
 
-// OnUnknown sets a function that answers the system calls from OwnCalls up, in kernel
-// context. It must be a top-level function. For the crash lab. It is not inlined, so that
-// the calls of it tell what runs on the kernel stack (tools/stacks).
+// OnUnknown sets a function that answers the system calls from OwnCalls up, in kernel context. It
+// must be a top-level function. It is for the crash lab. It is not inlined, so that tools/stacks
+// can find in its calls what runs on the kernel stack.
 //
 //go:noinline
 func OnUnknown(f func(number uintptr) (result int64)) {
 	ownCalls = **(**uintptr)(unsafe.Pointer(&f))
 }
 
-// Unknown returns how often system call n was made without being answered; the last
-// number stands for all above. Any context.
+// Unknown returns how often system call n was made without an answer; the last number stands for
+// all above it. Any context.
 func Unknown(n int) int {
 	if n < 0 || n >= maxCall {
 		return 0
@@ -89,11 +89,11 @@ func Unknown(n int) int {
 	return int(unknown[n])
 }
 
-// MaxCall is the number of counters that Unknown knows.
+// MaxCall is the number of counters that Unknown has.
 const MaxCall = maxCall
 
-// What a process without rights may not do, it may not do here either: who asks knows these errors
-// better than ENOSYS.
+// Calls that a process without privileges may not make are refused here, too: programs handle this
+// error better than ENOSYS.
 func sysRefused(c *call) int64     { return -ePERM }
 func sysNoAccess(c *call) int64    { return -eACCES }
 func sysUnsupported(c *call) int64 { return -eOPNOTSUPP }

@@ -9,12 +9,11 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Memory that the program has named. An address may be anything: it is compared
-// with what the program may use, and the access itself may fault all the same, when
-// memory has run out.
+// Access to the program's memory. An address may be anything: it is compared with what the program
+// may use, and the access itself may still fault when memory has run out.
 
-// inReach reports whether n bytes at a lie where a program's memory can be at all. Linux
-// looks at no more than that before it knows what else is wrong with a call.
+// inReach reports whether n bytes at a lie where a program's memory can be at all. Linux checks
+// only that before it checks a call's other arguments.
 func inReach(a, n uintptr) bool {
 	const end = 1<<47 - pageSize
 	return a <= end && n <= end-a
@@ -25,7 +24,7 @@ func copyIn(to, from, n uintptr) bool {
 	return mem.Allowed(from, n, false) && arch.CopyUser(to, from, n) == 0
 }
 
-// copyFrom is copyIn for bytes that are the program's or (own) the kernel's.
+// copyFrom is copyIn for bytes in the program's memory or (own) in the kernel's.
 func copyFrom(to, from, n uintptr, own bool) bool {
 	if own {
 		return arch.CopyUser(to, from, n) == 0
@@ -33,7 +32,7 @@ func copyFrom(to, from, n uintptr, own bool) bool {
 	return copyIn(to, from, n)
 }
 
-// copied is the answer of a call that ends with copying, or with a look at what there is to copy.
+// copied is the result of a call that ends with copying, or with checking the memory.
 func copied(ok bool) int64 {
 	if !ok {
 		return -eFAULT
@@ -46,11 +45,11 @@ func copyOut(to, from, n uintptr) bool {
 	return mem.Allowed(to, n, true) && arch.CopyUser(to, from, n) == 0
 }
 
-// load copies a value from the program, and store to it.
+// load copies a value from the program, and store copies one to it.
 func load[T any](v *T, from uintptr) bool { return copyIn(addressOf(v), from, unsafe.Sizeof(*v)) }
 func store[T any](to uintptr, v *T) bool  { return copyOut(to, addressOf(v), unsafe.Sizeof(*v)) }
 
-// addressOf returns where a value of the kernel's is.
+// addressOf returns the address of a value of the kernel.
 func addressOf[T any](v *T) uintptr { return uintptr(unsafe.Pointer(v)) }
 
 // outBytes copies bytes to the program.
@@ -86,21 +85,21 @@ func inPair(a uintptr) (v, w uint64, ok bool) {
 func out32(a uintptr, v uint32) bool { return mem.Allowed(a, 4, true) && arch.StoreUser32(a, v) }
 func out64(a uintptr, v uint64) bool { return mem.Allowed(a, 8, true) && arch.StoreUser64(a, v) }
 
-// outWords writes words one after the other.
+// outWords writes words one after another.
 func outWords(a uintptr, words []uint64) bool {
 	return copyOut(a, addressOf(unsafe.SliceData(words)), uintptr(len(words))*8)
 }
 
-// paths are buffers for names of files; a call names two at most. Under the kernel lock.
+// paths are the buffers for names of files; a call names two at most. Under the kernel lock.
 var paths [2][pathMax]byte
 
-// inString copies a string that ends in a zero byte into buffer i.
+// inString copies a zero-terminated string into buffer i.
 func inString(i int, a uintptr) (s []byte, errno int64) {
 	percpu.AssertLocked()
 	buf := &paths[i]
 	n := uintptr(0)
 	for n < pathMax {
-		// No further than the end of the page: the next one need not be there.
+		// No further than the end of the page, because the next one need not be mapped.
 		chunk := min(arch.PageSize-(a+n)%arch.PageSize, pathMax-n)
 		if !copyIn(addressOf(&buf[n]), a+n, chunk) {
 			return nil, -eFAULT
@@ -114,7 +113,7 @@ func inString(i int, a uintptr) (s []byte, errno int64) {
 	return nil, -36 // ENAMETOOLONG
 }
 
-// inTimeout is inTimespec of a time that may be left out: that is never.
+// inTimeout is inTimespec for a time that may be missing, which means never.
 func inTimeout(a uintptr) (ns uint64, errno int64) {
 	if a == 0 {
 		return never, 0
@@ -122,7 +121,7 @@ func inTimeout(a uintptr) (ns uint64, errno int64) {
 	return inTimespec(a)
 }
 
-// inDeadline is inTimeout, from now on.
+// inDeadline is inTimeout, as a deadline from now on.
 func inDeadline(a uintptr) (until uint64, errno int64) {
 	until, errno = inTimeout(a)
 	if until != never {

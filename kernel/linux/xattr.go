@@ -8,14 +8,14 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/vfs"
 )
 
-// Extended attributes: files and directories in memory have those of users, user.*. The others are
-// refused as Linux refuses them without privileges.
+// Extended attributes: files and directories in memory have the attributes of users, user.*. The
+// others are refused as Linux refuses them without privileges.
 
 const (
 	maxXattrName  = 255
 	maxXattrBytes = 64 << 10 // of a value, and of a list
 
-	byDescriptor = 1 << 31 // beside the flags of lookUp
+	byDescriptor = 1 << 31 // in addition to the flags of lookUp
 )
 
 // xattrName reads the name of an attribute, the call's second argument, into buffer 1.
@@ -27,7 +27,7 @@ func (c *call) xattrName() (name []byte, errno int64) {
 	return name, errno
 }
 
-// xattrNode returns the node that the call is about, 0 for what is none, such as a socket.
+// xattrNode returns the call's node, or 0 if it has none, such as a socket.
 func (c *call) xattrNode(how uintptr) (id vfs.ID, errno int64) {
 	if how != byDescriptor {
 		return lookUp(here, c.pointer(0), how)
@@ -39,12 +39,12 @@ func (c *call) xattrNode(how uintptr) (id vfs.ID, errno int64) {
 	return nodeOf(f), 0
 }
 
-// hasXattrs reports whether a node is of a file system that keeps attributes.
+// hasXattrs reports whether a node's file system keeps attributes.
 func hasXattrs(id vfs.ID) bool {
 	return id != 0 && vfs.ShareOf(id) == 0 && vfs.SystemOf(id) == vfs.Tree
 }
 
-// mayXattr returns why an attribute of that name is not to be had, 0 if it is.
+// mayXattr returns why the attribute of that name is not accessible, 0 if it is.
 func mayXattr(id vfs.ID, name []byte, write bool) int64 {
 	refused := int64(-eNODATA)
 	if write {
