@@ -307,9 +307,11 @@ func (m *machine) writes(p place, n uint64, most int, goid func(*entry) int64, f
 		} else if err != nil {
 			return nil, 0, err
 		}
-		// Where it has changed, and the instruction writes elsewhere, no instruction has written it.
-		// The stop at n, or at the recording's end, need not be at a write: then the stub names no watchpoint.
-		if !strings.Contains(m.Reason(), "watch") || !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}, end != before && at != n) {
+		// Where the word has changed and the instruction writes elsewhere, no instruction has written it.
+		// At a stop without a watchpoint there may have been a write only at n, where the stub names the
+		// end of the run instead; at the recording's end there was none.
+		watched := strings.Contains(m.Reason(), "watch")
+		if !watched && at != n || !m.mayWrite(&h.at, place{kind: inMemory, addr: lo, size: p.size}, end != before && at != n) {
 			before = end
 			if at == n {
 				break
