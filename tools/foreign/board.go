@@ -1,13 +1,12 @@
 package foreign
 
-// What small systems print: ESP-IDF, Zephyr, TinyGo.
+// Lists that small systems print: ESP-IDF, esp-rs, Zephyr.
 //
 // ESP-IDF on Xtensa takes 3 bytes off every pc of a backtrace before it prints it,
-// that of the first frame too, and so does abort(): each lies in an instruction
-// that was running or calling, and is taken as it is. TinyGo takes the length of
-// the call off. Zephyr prints what the machine has: on Arm and RISC-V frame 0 of a
-// call trace is the interrupted instruction, the others are return addresses; on
-// x86 and arm64 all of them are.
+// that of the first frame too, and esp-rs does as well: each lies in an instruction
+// that was running or calling, and is taken as it is. Zephyr prints what the machine has: on Arm
+// and RISC-V frame 0 of a call trace is the interrupted instruction, the others are return
+// addresses; on x86 and arm64 all of them are.
 
 import (
 	"strings"
@@ -27,95 +26,62 @@ var (
 	espPair     = lazyregexp.New(`(0x[0-9a-f]{8}):0x[0-9a-f]{8}`) // a blank may be lost behind the stack pointer
 	espPairs    = lazyregexp.New(`^\s*(?:0x[0-9a-f]{8}:0x[0-9a-f]{8}\s*)+(?:\|<-.*)?$`)
 	espRust     = lazyregexp.New(`^\s*(?:[0-9]+: *)?(0x[0-9a-f]{8})(?: - .*)?$`)
-	espAbort    = lazyregexp.New(`\bwas called at PC (0x[0-9a-f]{8})\b`)
 	listHead    = lazyregexp.New(`(?i)(?:back ?trace|call ?trace|stack ?trace|call ?stack)\s*:?$`)
-	tinygoPanic = lazyregexp.New(`^panic: runtime error at (0x[0-9a-f]{1,16}): `)
 	zephyrFrame = lazyregexp.New(`(?:^|[:>] )\s*#?([0-9]{1,3}):? +(?:(fp|sp|rbp|ebp): (?:0x)?[0-9a-f]{8,16} +)?(?:(ra|lr|rip|eip): )?(?:0x)?([0-9a-f]{8,16})(?: [\[(].*[\])])?\s*$`)
 )
 
-// espList reads the list of ESP-IDF's backtrace, also where a monitor has broken its line, and
-// that of esp-rs. Both have gone back from the return address.
-func (x *Reader) espList(line string) bool {
+// readBoard reads a line of these lists.
+func (x *Reader) readBoard(line string) string {
+	b := &x.board
+	b.list = b.list || listHead().MatchString(line)
+	if pairs := x.espList(line); len(pairs) > 0 {
+		for _, pair := range pairs {
+			s := spot{hasAddr: true}
+			if s.Addr, _ = hexNumber(pair[1]); len(pairs) > 1 {
+				s.Label = pair[0]
+			}
+			x.spot(s)
+		}
+		x.begins = strings.Contains(line, "Backtrace:")
+		return FormatESP
+	}
+	if strings.HasSuffix(strings.TrimRight(line, " "), "call trace:") {
+		b.calls, x.begins = true, true
+		return FormatZephyr
+	}
+	if !b.calls {
+		return ""
+	}
+	m := zephyrFrame().FindStringSubmatch(line)
+	if b.calls = m != nil; !b.calls {
+		return ""
+	}
+	s := spot{hasAddr: true}
+	s.Addr, _ = hexNumber(m[4])
+	// With a frame pointer lr is arm64's; ra without a fault is where the walk begins.
+	s.ret = m[1] != "0" || !(m[3] == "lr" && m[2] == "" || m[3] == "ra" && s.Addr != 0 && s.Addr == b.pc)
+	x.spot(s)
+	return FormatZephyr
+}
+
+// espList returns the addresses of a line of ESP-IDF's backtrace, also where a monitor has broken
+// its line, and of esp-rs's.
+func (x *Reader) espList(line string) [][]string {
 	b := &x.board
 	_, list, head := strings.Cut(line, "Backtrace:")
 	if !head && b.pairs && espPairs().MatchString(line) {
 		list, head = line, true
 	}
-	if b.pairs = head; !head {
-		m := espRust().FindStringSubmatch(line)
-		if b.rust = b.rust && (m != nil || strings.HasPrefix(strings.TrimSpace(line), "at ")); m == nil || !b.rust {
-			return false
-		}
-		list = m[1] + ":" + m[1]
+	if b.pairs = head; head {
+		b.rust = b.rust || strings.TrimSpace(list) == ""
+		return espPair().FindAllStringSubmatch(list, maxHits)
 	}
-	pairs := espPair().FindAllStringSubmatch(list, maxHits)
-	for _, p := range pairs {
-		h := Hit{}
-		h.Addr, _ = hexNumber(p[1])
-		if len(pairs) > 1 {
-			h.Label = p[0]
-		}
-		if !x.hit(h) {
-			x.quote(h)
-		}
+	if !b.rust {
+		return nil
 	}
-	b.rust = b.rust || strings.TrimSpace(list) == ""
-	return len(pairs) > 0
-}
-
-// readBoard reads a line of these systems.
-func (x *Reader) readBoard(line string) bool {
-	x.which = FormatESP
-	if listHead().MatchString(line) {
-		x.board.list = true
+	m := espRust().FindStringSubmatch(line)
+	if b.rust = m != nil || strings.HasPrefix(strings.TrimSpace(line), "at "); m == nil {
+		return nil
 	}
-	if x.espList(line) {
-		return true
-	}
-	var one []string
-	if strings.Contains(line, "was called at PC") {
-		one = espAbort().FindStringSubmatch(line)
-	} else if strings.HasPrefix(line, "panic: ") {
-		x.which = FormatTinyGo
-		one = tinygoPanic().FindStringSubmatch(line)
-	}
-	if one != nil {
-		addr, ok := hexNumber(one[1])
-		// ESP-IDF's backtrace has the caller of abort too.
-		h := Hit{Addr: addr, aside: x.which == FormatESP}
-		if ok && !x.hit(h) {
-			x.quote(h)
-		}
-		return ok
-	}
-	x.which = FormatZephyr
-	if strings.HasSuffix(strings.TrimRight(line, " "), "call trace:") {
-		x.board.calls = true
-		return true
-	}
-	if !x.board.calls {
-		return false
-	}
-	m := zephyrFrame().FindStringSubmatch(line)
-	if m == nil {
-		x.board.calls = false
-		return false
-	}
-	addr, ok := hexNumber(m[4])
-	if !ok {
-		return false
-	}
-	exact := false
-	if m[1] == "0" {
-		switch m[3] {
-		case "lr": // with a frame pointer it is arm64
-			exact = m[2] == ""
-		case "ra": // without a fault the walk begins with a return address
-			exact = x.board.pc != 0 && addr == x.board.pc
-		}
-	}
-	if h := (Hit{Addr: addr, ret: !exact}); !x.hit(h) {
-		x.quote(h)
-	}
-	return true
+	return [][]string{{m[1], m[1]}}
 }

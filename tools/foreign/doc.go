@@ -1,19 +1,19 @@
 // Package foreign reads the traces of other systems and tools, line by line, in text that
 // passes through.
 //
-//	reader.go     a line -> the addresses on it; the table of formats
+//	reader.go     a line -> its format
+//	forms.go      the table of the forms of lines, but for the systems below
+//	spot.go       a frame by all that its line says -> what it is in the images
+//	hits.go       addresses and names -> what they are in the images
 //	oops.go       Linux
 //	scan.go       what is found in a line by hand, since it is in most of them
 //	offset.go     where Linux runs
 //	goroutine.go  Go programs and their kernels
 //	markup.go     LLVM's symbolizer markup
-//	board.go      TinyGo, ESP-IDF, Zephyr
-//	debugger.go   gdb and WinDbg
+//	board.go      lists of ESP-IDF, esp-rs and Zephyr
+//	debugger.go   gdb's order of frames; WinDbg
+//	ips.go        macOS's reports in JSON
 //	marked.go     addresses that only a word marks, or that are guessed
-//	report.go     reports of programs, profilers and crash reporters: which one a line is of
-//	program.go    what programs say of themselves: sanitizers, glibc, Rust, HotSpot, Breakpad
-//	profiler.go   perf and bpftrace
-//	kernels.go    the BSDs, Haiku, crash, macOS, EDK II, coreboot
 //	layout.go     where modules lie, and which files they are
 //	jsonline.go   text within objects of JSON
 //	plain.go      a line as the system has printed it

@@ -23,9 +23,6 @@ import (
 	"github.com/zeroframe/zeroframe/tools/terminal"
 )
 
-// maxInlines bounds the inlined calls that are kept for one frame.
-const maxInlines = 64
-
 // A goFrame is a frame as the runtime printed it.
 type goFrame struct {
 	function, file string
@@ -50,44 +47,30 @@ var (
 )
 
 // readGo reads a line of a traceback.
-func (x *Reader) readGo(line string) bool {
+func (x *Reader) readGo(line string) string {
 	g := &x.g
 	if strings.HasPrefix(line, "[signal ") || strings.HasPrefix(line, "PC=0x") {
 		if m := goSignal().FindStringSubmatch(line); m != nil {
 			g.signal, _ = hexNumber(m[1] + m[2])
-			return x.hit(Hit{Addr: g.signal, aside: true})
+			if x.hit(Hit{Addr: g.signal, aside: true}) {
+				return FormatGo
+			}
+			return ""
 		}
 	}
 	if (line[0] == 'g' || line[0] == 'r') && goHead().MatchString(line) {
 		*g = goState{open: true, first: true, signal: g.signal}
-		return true
+		x.first = true
+		return FormatGo
 	}
 	if !g.open {
-		return false
+		return ""
 	}
-	if strings.Contains(line, "pc=0x") && x.cgoFrame(line) {
-		return true
+	if strings.Contains(line, "pc=0x") && x.cgoFrame(line) || line[0] == '\t' && x.goPlace(line) {
+		return FormatGo
 	}
 	if line[0] == '\t' {
-		m := goAt().FindStringSubmatch(line)
-		if m == nil || g.pending == "" {
-			return false
-		}
-		n, err := strconv.Atoi(m[2])
-		if err != nil {
-			return false
-		}
-		fr := goFrame{g.pending, m[1], n}
-		g.pending = ""
-		if m[3] == "" {
-			if len(g.inlined) < maxInlines {
-				g.inlined = append(g.inlined, fr)
-			}
-			return true
-		}
-		x.goFrame(fr, m[3], m[4])
-		g.inlined, g.first = g.inlined[:0], false
-		return true
+		return ""
 	}
 	name, ok := goFunction(line)
 	if !ok {
@@ -96,12 +79,33 @@ func (x *Reader) readGo(line string) bool {
 		if g.pending = ""; g.open {
 			g.pending = line
 		}
+		return ""
+	}
+	g.panics = g.panics || name == "runtime.gopanic"
+	g.pending = name
+	return FormatGo
+}
+
+// goPlace reads the second line of a frame.
+func (x *Reader) goPlace(line string) bool {
+	g := &x.g
+	m := goAt().FindStringSubmatch(line)
+	if m == nil || g.pending == "" {
 		return false
 	}
-	if name == "runtime.gopanic" {
-		g.panics = true
+	n, err := strconv.Atoi(m[2])
+	if err != nil {
+		return false
 	}
-	g.pending = name
+	fr := goFrame{g.pending, m[1], n}
+	if g.pending = ""; m[3] == "" {
+		if len(g.inlined) < maxInlines {
+			g.inlined = append(g.inlined, fr)
+		}
+		return true
+	}
+	x.goFrame(fr, m[3], m[4])
+	g.inlined, g.first = g.inlined[:0], false
 	return true
 }
 
@@ -109,23 +113,23 @@ func (x *Reader) readGo(line string) bool {
 // The pc of a signal is exact; the others are what a walk of the stack has found.
 // Source: Go, runtime/traceback.go, printOneCgoTraceback.
 func (x *Reader) cgoFrame(line string) bool {
+	g := &x.g
 	m := goCgo().FindStringSubmatch(line)
-	if m == nil || line[0] == '\t' && x.g.pending == "" {
+	if m == nil || line[0] == '\t' && g.pending == "" {
 		return false
 	}
 	s := spot{hasAddr: true, source: m[1]}
-	s.addr, _ = hexNumber(m[2])
-	s.ret = s.addr != x.g.signal
-	if x.g.pending != "non-Go function" && m[1] != "" {
-		s.name = x.g.pending
+	s.Addr, _ = hexNumber(m[2])
+	s.ret = s.Addr != g.signal
+	if g.pending != "non-Go function" && m[1] != "" {
+		s.said = g.pending
 	}
-	x.g.pending = ""
+	g.pending, g.first = "", false
 	n := len(x.hits)
 	x.spot(s)
 	for i := n; i < len(x.hits); i++ {
 		x.hits[i].compare(s.source)
 	}
-	x.g.first = false
 	return true
 }
 
@@ -262,9 +266,6 @@ func (x *Reader) goProgram(fr goFrame, off uint64) (*program, []lookup.Named) {
 	var first *program
 	var named []lookup.Named
 	for _, p := range x.programs() {
-		if p.names == nil {
-			continue
-		}
 		all := p.called(fr.function)
 		if len(all) == 0 {
 			continue

@@ -102,58 +102,32 @@ var (
 )
 
 func beginsWith(line string, any []string) bool {
-	for _, s := range any {
-		if strings.HasPrefix(line, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(any, func(s string) bool { return strings.HasPrefix(line, s) })
 }
 
 // saysWhy reports whether the line says why there is a trace.
 func saysWhy(line string) bool {
-	switch {
-	case strings.HasPrefix(line, "---"):
-		return false
-	case beginsWith(line, linuxHeads), beginsWith(line, otherHeads):
-		return true
-	case strings.HasPrefix(line, "SIG"), strings.HasPrefix(line, "Thread "):
-		return strings.Contains(line, ": ") || strings.Contains(line, " received signal ")
-	}
-	return strings.Contains(line, ">>> ZEPHYR ") || strings.Count(line, "***") > 1 // Zephyr's
+	return beginsWith(line, linuxHeads) || beginsWith(line, otherHeads) ||
+		(strings.HasPrefix(line, "SIG") || strings.HasPrefix(line, "Thread ")) &&
+			(strings.Contains(line, ": ") || strings.Contains(line, " received signal ")) ||
+		!strings.HasPrefix(line, "---") && (strings.Contains(line, ">>> ZEPHYR ") || strings.Count(line, "***") > 1) // Zephyr's
 }
 
 // begin ends the trace so far if a line of the format is the first of another.
 func (x *Reader) begin(format, line string) {
 	g := &x.Groups
 	first := x.first
-	switch format {
-	case FormatGo:
-		if goHead().MatchString(line) {
-			n, _, _ := strings.Cut(strings.TrimPrefix(line, "goroutine "), " ")
-			x.EndGroup()
-			g.goroutine, _ = strconv.ParseUint(n, 10, 64)
-			g.header = strings.TrimSuffix(line, ":")
-		}
-	case FormatGDB:
-		first = strings.HasPrefix(line, "#0 ")
-	case FormatWinDbg:
-		first = first || strings.Contains(line, "RetAddr")
-	case FormatTinyGo:
-		first = true
-	case FormatESP, FormatZephyr: // registers come before
-		if strings.Contains(line, "Backtrace:") || strings.Contains(line, "call trace:") {
-			first, g.listed = g.listed, true
-		}
-	case FormatMarkup:
-		if strings.Contains(line, "{{{bt:0:") {
-			first, g.listed = g.listed, true
-		}
+	if x.begins { // registers come before
+		first, g.listed = g.listed, true
 	}
-	if first && g.format == FormatAddress {
-		return // what says why has an address, and this is its list
-	}
-	if first {
+	switch {
+	case !first:
+	case format == FormatGo:
+		n, _, _ := strings.Cut(strings.TrimPrefix(line, "goroutine "), " ")
+		x.EndGroup()
+		g.goroutine, _ = strconv.ParseUint(n, 10, 64)
+		g.header = strings.TrimSuffix(line, ":")
+	case g.format != FormatAddress: // otherwise what says why has an address, and this is its list
 		listed := g.listed
 		x.EndGroup()
 		g.listed = listed
@@ -197,20 +171,19 @@ func (x *Reader) group(line, format string, from int) {
 // user's program follow.
 func (g *grouping) linuxLine(line string) {
 	if m := linuxPID().FindStringSubmatch(line); m != nil && g.thread == 0 {
-		g.thread, _ = strconv.ParseUint(m[1], 10, 64)
+		g.thread, _ = decimal(m[1])
 	}
 	if !strings.Contains(line, ": ") {
 		return
 	}
+	if g.registers == nil {
+		g.registers = make(map[string]uint64)
+	}
 	for _, m := range linuxRegister().FindAllStringSubmatch(line, 16) {
 		name := strings.ToLower(m[1])
-		if _, ok := g.registers[name]; ok || len(g.registers) >= maxForeignRegisters {
-			continue
+		if _, ok := g.registers[name]; !ok && len(g.registers) < maxForeignRegisters {
+			g.registers[name], _ = hexNumber(m[2])
 		}
-		if g.registers == nil {
-			g.registers = make(map[string]uint64)
-		}
-		g.registers[name], _ = hexNumber(m[2])
 	}
 }
 
@@ -299,7 +272,7 @@ func (x *Reader) EndGroup() {
 // quote keeps what a line says of a frame that is in none of the ELF files, for
 // the trace that it belongs to. It is not shown below its line.
 func (x *Reader) quote(h Hit, calls ...lookup.Call) {
-	if x.dry || len(x.hits) >= x.most() {
+	if len(x.hits) >= x.most() {
 		return
 	}
 	h.quoted, h.Calls = true, calls

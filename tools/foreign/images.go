@@ -3,6 +3,7 @@ package foreign
 // The images that a stream of foreign traces may mean.
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/lookup"
@@ -23,24 +24,15 @@ type program struct {
 	placed      bool              // it has been asked
 	sourceNames map[string]string // the linker's names by the source's, if asked for
 
-	known map[string]*called // the latest names; copies share it
-
-	ahead *ahead // what was looked up ahead
-	noted *ahead // of a copy that only notes what it is asked
-}
-
-// A called is a name with the functions that bear it.
-type called struct {
-	name string
-	all  []lookup.Named
+	known map[string][]lookup.Named // the functions of the latest names
+	ahead lookup.Answers            // what was looked up ahead
 }
 
 func newProgram(sym lookup.Resolver) *program {
-	p := &program{sym: sym, known: make(map[string]*called)}
+	p := &program{sym: sym, known: make(map[string][]lookup.Named)}
 	p.names, _ = sym.(lookup.NameResolver)
 	if m, ok := sym.(interface{ Arch() string }); ok {
-		p.thumb = m.Arch() == "arm"
-		p.sparc = strings.HasPrefix(m.Arch(), "EM_SPARC")
+		p.thumb, p.sparc = m.Arch() == "arm", strings.HasPrefix(m.Arch(), "EM_SPARC")
 	}
 	if m, ok := sym.(interface{ Name() string }); ok {
 		p.module, p.file = ModuleName(m.Name()), fileBase(m.Name())
@@ -55,7 +47,7 @@ func (p *program) noCall(addr uint64) bool {
 	c, ok := p.sym.(interface {
 		CallEnds(uint64) (call, known bool)
 	})
-	if !ok || p.module != "" || p.noted != nil {
+	if !ok || p.module != "" {
 		return false
 	}
 	call, known := c.CallEnds(addr)
@@ -65,24 +57,21 @@ func (p *program) noCall(addr uint64) bool {
 // maxKnown bounds the names whose functions are kept.
 const maxKnown = 1 << 13
 
-// called returns the functions of a name, of an image that knows names. A log has few of them,
-// mostly.
+// called returns the functions of a name, none of an image that knows no names. A log has few of
+// them, mostly.
 func (p *program) called(name string) []lookup.Named {
-	if all, ok := p.ahead.called(name); ok {
-		return all
+	if p.names == nil {
+		return nil
 	}
-	c := p.known[name]
-	if c == nil {
-		c = &called{strings.Clone(name), p.names.Named(name)}
+	all, ok := p.known[name]
+	if !ok {
+		all = p.names.Named(name)
 		if len(p.known) >= maxKnown {
 			clear(p.known)
 		}
-		p.known[c.name] = c
+		p.known[strings.Clone(name)] = all
 	}
-	if p.noted != nil {
-		p.noted.names = append(p.noted.names, c)
-	}
-	return c.all
+	return all
 }
 
 // setBias takes a bias that the stream tells.
@@ -96,6 +85,12 @@ func (p *program) setBias(bias uint64) {
 // address, lies in its code.
 func (p *program) inText(addr uint64, ret bool) bool {
 	return p.sym.IsText(addr) || ret && p.sym.IsText(addr-1)
+}
+
+// isOf reports whether the image may be of the build: many files have no build ID.
+func (p *program) isOf(build string) bool {
+	id := p.sym.BuildID()
+	return id == build || id == ""
 }
 
 // maxFound bounds the images that a stream makes us look for.
@@ -141,34 +136,29 @@ func (x *Reader) kernel() []*program {
 func (x *Reader) moduleOf(name string) *program {
 	x.load()
 	name = strings.ReplaceAll(name, "-", "_")
-	for _, p := range x.given {
-		if p.module == name {
-			return p
-		}
-	}
-	return x.look("", name)
+	return x.look(" "+name, func(p *program) bool { return p.module == name },
+		func() lookup.Resolver { return x.images.Other("", name) })
 }
 
 // buildOf returns the image of a build ID, or nil.
 func (x *Reader) buildOf(id string) *program {
 	x.load()
-	for _, p := range x.given {
-		if id != "" && p.sym.BuildID() == id {
-			return p
-		}
-	}
 	if id == "" {
 		return nil
 	}
-	return x.look(id, "")
+	return x.look(id, func(p *program) bool { return p.sym.BuildID() == id },
+		func() lookup.Resolver { return x.images.Other(id, "") })
 }
 
-// look asks once for an image that was not given.
-func (x *Reader) look(build, module string) *program {
-	key := build + " " + module
+// look returns the first of the given images that is meant, or another one, for which it asks
+// once.
+func (x *Reader) look(key string, meant func(*program) bool, other func() lookup.Resolver) *program {
+	if i := slices.IndexFunc(x.given, meant); i >= 0 {
+		return x.given[i]
+	}
 	p, asked := x.found[key]
 	if !asked && len(x.found) < maxFound {
-		if sym := x.images.Other(build, module); sym != nil {
+		if sym := other(); sym != nil {
 			p = newProgram(sym)
 		}
 		x.found[key] = p

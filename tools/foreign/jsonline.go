@@ -5,10 +5,11 @@ package foreign
 // string may have several lines. The line itself passes as it is.
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/zeroframe/zeroframe/tools/lazyregexp"
 	"github.com/zeroframe/zeroframe/tools/terminal"
 )
 
@@ -65,133 +66,76 @@ const maxLabel = 120
 // order: values, not names. Bytes as numbers, as journalctl has a text with
 // colours, are one too. It reports false if the text is no object.
 func jsonTexts(s string) (texts []string, ok bool) {
-	depth, name := 0, false // name: a string is one of a member
-	var arrays []bool       // by depth
-	i := 0
-	for i < len(s) {
+	var open []byte
+	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
-		case ' ', '\t', '\n', '\r':
-			i++
 		case '{', '[':
-			if depth++; depth > 64 {
+			if open = append(open, c); len(open) > 64 {
 				return nil, false
 			}
-			arrays = append(arrays, c == '[')
-			name = c == '{'
-			i++
-			if c == '[' {
-				if text, end, ok := jsonBytes(s[i:]); ok {
-					texts = append(texts, text)
-					i += end
-				}
+			if text := jsonBytes(s[i:]); len(text) >= minJSONText {
+				texts = append(texts, text)
 			}
 		case '}', ']':
-			if depth == 0 || arrays[depth-1] != (c == ']') {
+			last := len(open) - 1
+			if last < 0 || open[last] != c-2 { // in ASCII
 				return nil, false
 			}
-			depth--
-			arrays = arrays[:depth]
-			if i++; depth == 0 {
-				return texts, strings.TrimSpace(s[i:]) == ""
+			if open = open[:last]; last == 0 {
+				return texts, strings.TrimSpace(s[i+1:]) == ""
 			}
-			name = false
-		case ',':
-			if depth == 0 {
-				return nil, false
-			}
-			name = !arrays[depth-1]
-			i++
-		case ':':
-			name = false
-			i++
 		case '"':
-			end := i + 1
-			escaped := false
-			for end < len(s) && s[end] != '"' {
-				if s[end] == '\\' {
-					escaped = true
-					end++
-				}
-				end++
-			}
-			if end >= len(s) {
+			raw := quoted(s[i:])
+			if raw == "" {
 				return nil, false
 			}
-			if raw := s[i+1 : end]; !name && len(raw) >= minJSONText {
-				if escaped {
-					raw = unescapeJSON(raw)
-				}
-				texts = append(texts, strings.TrimRight(raw, "\n"))
+			i += len(raw) - 1
+			isName := strings.HasPrefix(strings.TrimLeft(s[i+1:], " \t"), ":")
+			if !isName && len(raw) >= minJSONText+len(`""`) {
+				texts = append(texts, strings.TrimRight(unquote(raw), "\n"))
 			}
-			i = end + 1
 		default: // a number, true, false, null
-			if strings.IndexByte("-+.0123456789truefalsnEe", c) < 0 {
+			if strings.IndexByte("-+.0123456789truefalsnEe:, \t\r\n", c) < 0 {
 				return nil, false
 			}
-			i++
 		}
 	}
 	return nil, false
 }
 
-// jsonBytes reads an array of bytes behind its bracket, and returns where it ends.
-func jsonBytes(s string) (text string, end int, ok bool) {
-	end = strings.IndexByte(s, ']')
-	if end < 2*minJSONText {
-		return "", 0, false
-	}
-	for i := range end {
-		if c := s[i]; (c < '0' || c > '9') && c != ',' && c != ' ' {
-			return "", 0, false
-		}
-	}
-	var b []byte
-	for word := range strings.SplitSeq(s[:end], ",") {
-		n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 8)
+var byteList = lazyregexp.New(`^\[[0-9, ]{16,}\]`)
+
+// jsonBytes reads an array of bytes, which a text may begin with.
+func jsonBytes(s string) string {
+	var all []byte
+	for word := range strings.FieldsFuncSeq(strings.Trim(byteList().FindString(s), "[]"), func(c rune) bool { return c == ',' || c == ' ' }) {
+		n, err := strconv.ParseUint(word, 10, 8)
 		if err != nil {
-			return "", 0, false
+			return ""
 		}
-		b = append(b, byte(n))
+		all = append(all, byte(n))
 	}
-	return string(b), end, true
+	return string(all)
 }
 
-// unescapeJSON takes the escapes out of a string.
-func unescapeJSON(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		switch c := s[i]; c {
-		case 'n':
-			b.WriteByte('\n')
-		case 't':
-			b.WriteByte('\t')
-		case 'r':
-			b.WriteByte('\r')
-		case 'b':
-			b.WriteByte('\b')
-		case 'f':
-			b.WriteByte('\f')
-		case 'u':
-			if i+4 < len(s) {
-				if v, err := strconv.ParseUint(s[i+1:i+5], 16, 16); err == nil {
-					if r := rune(v); utf8.ValidRune(r) {
-						b.WriteRune(r)
-					} else {
-						b.WriteRune(utf8.RuneError)
-					}
-					i += 4
-					continue
-				}
-			}
-			b.WriteByte(c)
-		default:
-			b.WriteByte(c)
+// quoted returns the string that a text begins with, in its quotes; "": it has no end.
+func quoted(s string) string {
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return s[:i+1]
 		}
 	}
-	return b.String()
+	return ""
+}
+
+// unquote takes quotes and escapes off a string, of Go or of JSON.
+func unquote(s string) (text string) {
+	text, err := strconv.Unquote(s)
+	if err != nil && json.Unmarshal([]byte(s), &text) != nil {
+		return s[1 : len(s)-1]
+	}
+	return text
 }

@@ -4,6 +4,7 @@ package foreign
 // traces of a format says which file to give.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,26 +55,33 @@ func linuxFile(module string) string {
 func (x *Reader) count(format string, frames []wire.Frame) {
 	now := x.lack
 	x.lack = lack{}
-	n, lost := 0, 0
 	for i := range frames {
 		if frames[i].Quoted {
-			lost++
+			now.lost++
 		}
 		if !isAnother(frames[i].Note) {
-			n++
+			now.frames++
 		}
 	}
-	whole := lost == n
+	whole := now.lost == now.frames
 	if whole {
 		x.Lost++
 	}
-	if lost == 0 || x.images == nil || x.images.Empty() {
+	if now.lost == 0 || x.images == nil || x.images.Empty() {
 		return
 	}
 	// A program's libraries are in no file as a rule, nor are a kernel's modules: that is
 	// not worth a word. Frames of the kernel itself are.
 	for i := range frames {
-		if f := &frames[i]; !whole && f.Quoted && f.Module == "" && len(f.Calls) > 0 && (format == FormatLinux || format == FormatFreeBSD) {
+		f := &frames[i]
+		switch {
+		case whole && format == FormatLinux:
+			now.want(linuxFile(f.Module))
+		case whole:
+			if format != FormatMarkup && isProgram(f.Module) && now.why == "" {
+				now.want(terminal.Clean(f.Module))
+			}
+		case f.Quoted && f.Module == "" && len(f.Calls) > 0 && (format == FormatLinux || format == FormatFreeBSD):
 			x.Left++
 			if c := &f.Calls[len(f.Calls)-1]; now.why == "" {
 				x.left.add(fmt.Sprintf("%s+%#x", c.Function, c.Offset), "the ELF file has no such place")
@@ -89,27 +97,13 @@ func (x *Reader) count(format string, frames []wire.Frame) {
 	}
 	l := &x.lacks[i]
 	l.traces++
-	l.frames += n
-	l.lost += lost
+	l.frames += now.frames
+	l.lost += now.lost
 	l.differ(now.why)
 	for _, file := range now.files {
 		l.want(file)
 	}
-	for i := range frames {
-		switch {
-		case !whole:
-		case format == FormatLinux:
-			l.want(linuxFile(frames[i].Module))
-		case format != FormatMarkup && isProgram(frames[i].Module) && now.why == "":
-			l.want(terminal.Clean(frames[i].Module))
-		}
-	}
-	if x.oops.release != "" {
-		l.release = x.oops.release
-	}
-	if x.oops.build != "" {
-		l.build = x.oops.build
-	}
+	l.release, l.build = cmp.Or(x.oops.release, l.release), cmp.Or(x.oops.build, l.build)
 }
 
 // isProgram reports whether a module is a file that someone may have built: not of the system.
@@ -145,47 +139,40 @@ func (x *Reader) TellLeft() {
 	x.left = left{}
 }
 
+// names are those of the formats that are named by another word than their own.
+var names = map[string]string{FormatLinux: "Linux", FormatGo: "Go", FormatTinyGo: "TinyGo", FormatESP: "ESP-IDF",
+	FormatZephyr: "Zephyr", FormatWinDbg: "WinDbg", FormatCoredump: "systemd-coredump", FormatChromium: "Chromium",
+	FormatAndroid: "Android", FormatRust: "Rust", FormatHotSpot: "HotSpot", FormatFreeBSD: "FreeBSD", FormatHaiku: "Haiku",
+	FormatMacOS: "macOS", FormatValgrind: "Valgrind", FormatEDK: "EDK II"}
+
 // sentence says how much of the traces is not resolved, why, and what to give.
 func (l *lack) sentence(images *lookup.Images, files string) string {
-	name := map[string]string{FormatLinux: "Linux", FormatGo: "Go", FormatTinyGo: "TinyGo", FormatESP: "ESP-IDF",
-		FormatZephyr: "Zephyr", FormatWinDbg: "WinDbg", FormatCoredump: "systemd-coredump", FormatChromium: "Chromium",
-		FormatAndroid: "Android", FormatRust: "Rust", FormatHotSpot: "HotSpot", FormatFreeBSD: "FreeBSD", FormatHaiku: "Haiku",
-		FormatMacOS: "macOS", FormatValgrind: "Valgrind", FormatEDK: "EDK II"}[l.format]
-	if name == "" {
-		name = l.format
-	}
-	traces, its, frames := "a "+name+" trace", "its", "frames"
-	if l.format == FormatESP || l.format == FormatAndroid || l.format == FormatEDK {
-		traces = "an " + name + " trace"
+	name := cmp.Or(names[l.format], l.format)
+	traces, are, their, frames := "a "+name+" trace", "is", "its", "frames"
+	if strings.IndexByte("AEae", name[0]) >= 0 {
+		traces = "an" + traces[1:]
 	}
 	if l.traces > 1 {
-		traces, its = fmt.Sprintf("%d %s traces", l.traces, name), "their"
+		traces, are, their = fmt.Sprintf("%d %s traces", l.traces, name), "are", "their"
 	}
 	if l.frames == 1 {
 		frames = "frame"
 	}
-	elf, hold, has := "the ELF file", "does not hold", "is not in"
+	elf, hold, has := "the ELF file", "does not hold", "is not in the ELF file"
 	if n := len(images.Given); n > 1 {
-		elf, hold, has = "the ELF files", "do not hold", "are not in"
+		elf, hold, has = "the ELF files", "do not hold", "are not in the ELF files"
 	} else if n == 0 {
-		elf, hold = "no file that was found", "holds"
+		elf, hold, has = "no file that was found", "holds", "is not in a file that was found"
 	}
 	why, force := l.why, "-force resolves what has the name"
 	if l.lost == l.frames {
-		if why == "" {
-			why, force = elf+" "+hold+" "+its+" names", ""
+		if force = " (" + force + ")"; why == "" {
+			why, force = elf+" "+hold+" "+their+" names", ""
 		}
-		verb := "is"
-		if l.traces > 1 {
-			verb = "are"
-		}
-		if force != "" {
-			force = " (" + force + ")"
-		}
-		return fmt.Sprintf("there %s %s of %d %s, but %s: not resolved; give %s%s", verb, traces, l.frames, frames, why, files, force)
+		return fmt.Sprintf("there %s %s of %d %s, but %s: not resolved; give %s%s", are, traces, l.frames, frames, why, files, force)
 	}
 	if force = "; " + force; why == "" {
-		why, force = "the rest "+has+" "+strings.Replace(elf, "no file", "a file", 1), ""
+		why, force = "the rest "+has, ""
 	}
 	return fmt.Sprintf("%d of the %d %s of %s are resolved: %s; give %s too (-e can be repeated%s)",
 		l.frames-l.lost, l.frames, frames, traces, why, files, force)
@@ -194,7 +181,7 @@ func (l *lack) sentence(images *lookup.Images, files string) string {
 // wanted names the files that would help.
 func (l *lack) wanted() string {
 	switch l.format {
-	case FormatLinux, FormatMarkup:
+	case FormatLinux, FormatMarkup: // each names its files
 	case FormatGo:
 		return "the Go program that ran"
 	case FormatESP:
@@ -208,22 +195,22 @@ func (l *lack) wanted() string {
 			return "the program that ran, with its symbols"
 		}
 	}
-	slices.Sort(l.files)
-	all := slices.Clone(l.files)
+	all := slices.Sorted(slices.Values(l.files))
 	if i := slices.Index(all, "vmlinux"); i >= 0 { // the first and the most useful
-		all = append([]string{"vmlinux"}, slices.Delete(all, i, i+1)...)
+		kernel := "vmlinux"
 		if l.release != "" {
-			all[0] += " of release " + terminal.Clean(l.release)
+			kernel += " of release " + terminal.Clean(l.release)
 		}
 		if l.build != "" {
-			all[0] += " (build ID " + terminal.Clean(l.build) + ")"
+			kernel += " (build ID " + terminal.Clean(l.build) + ")"
 		}
+		all = slices.Insert(slices.Delete(all, i, i+1), 0, kernel)
 	}
 	if n := len(all) - maxNamed; n > 1 {
 		all = append(all[:maxNamed], fmt.Sprintf("%d others", n))
 	}
-	if n := len(all) - 1; n > 0 {
-		return strings.Join(all[:n], ", ") + " and " + all[n]
+	if last := len(all) - 1; last > 0 {
+		return strings.Join(all[:last], ", ") + " and " + all[last]
 	}
 	return strings.Join(all, "")
 }

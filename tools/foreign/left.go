@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/lazyregexp"
+	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/terminal"
 )
 
@@ -50,7 +51,7 @@ func (l *left) sentence() string {
 // it (a register, perhaps), nothing follows, and it is no function's beginning, which is what a
 // pointer to one is.
 func (x *Reader) mayBeFrame(before, rest, name, words string) bool {
-	if x.dry || strings.HasSuffix(words, "+0x0") {
+	if strings.HasSuffix(words, "+0x0") {
 		return false
 	}
 	starts := before == "" || strings.IndexByte("]>|\"'`", before[len(before)-1]) >= 0
@@ -65,20 +66,14 @@ func (x *Reader) hasPlace(name, offset string) bool {
 	if strings.HasPrefix(offset, "0x") {
 		off, ok = hexNumber(offset)
 	}
-	if !ok {
-		return false
-	}
-	for _, p := range x.programs() {
-		if p.names == nil {
-			continue
-		}
-		for _, n := range p.called(name) {
-			if off <= max(n.Span, n.Size) {
-				return true
-			}
-		}
-	}
-	return false
+	return ok && x.hasFunction(name, off)
+}
+
+// hasFunction reports whether one of the images has the offset in a function of the name.
+func (x *Reader) hasFunction(name string, off uint64) bool {
+	return slices.ContainsFunc(x.programs(), func(p *program) bool {
+		return slices.ContainsFunc(p.called(name), func(n lookup.Named) bool { return off <= max(n.Span, n.Size) })
+	})
 }
 
 var (
@@ -154,25 +149,14 @@ func (x *Reader) looksLikeFrame(line string) bool {
 	}
 	for _, n := range address1().FindAllStringSubmatchIndex(line, maxNumbers) {
 		end := max(n[3], n[5])
-		if addr, ok := hexNumber(line[max(n[2], n[4]):end]); ok && x.inCode(addr) && (behind1().MatchString(line[end:]) || x.isName(line[end:])) {
+		if addr, ok := hexNumber(line[max(n[2], n[4]):end]); ok && x.inCode(addr) && (behind1().MatchString(line[end:]) || x.hasFunction(strings.TrimSpace(line[end:]), 0)) {
 			return true
 		}
 	}
 	return false
-}
-
-// isName reports whether the text is the name of a function of one of the images.
-func (x *Reader) isName(text string) bool {
-	text = strings.TrimSpace(text)
-	return slices.ContainsFunc(x.programs(), func(p *program) bool { return p.names != nil && len(p.called(text)) > 0 })
 }
 
 // inCode reports whether the address is one of an image's code, where that runs.
 func (x *Reader) inCode(addr uint64) bool {
-	for _, p := range x.programs() {
-		if p.inText(addr-p.bias, true) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.programs(), func(p *program) bool { return p.inText(addr-p.bias, true) })
 }

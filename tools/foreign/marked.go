@@ -34,65 +34,69 @@ var (
 	anyNumber = lazyregexp.New(`\b(0x[0-9a-fA-F]{3,16}|[0-9a-fA-F]{8,16})\b`)
 )
 
-// readMarked reads the marked addresses of a line.
-func (x *Reader) readMarked(line string) bool {
+// readMarked reads the marked addresses of a line, or guesses.
+func (x *Reader) readMarked(line string) string {
+	if !hasNumber(line) {
+		return ""
+	}
+	var all []Hit
+	add := func(text string, h Hit) {
+		h.Addr, _ = hexNumber(text)
+		h.Label = text
+		all = append(all, h)
+	}
 	var found [][]int
 	if mayBeMarked(line) {
 		found = marked().FindAllStringSubmatchIndex(line, maxHits)
 	}
-	if len(found) == 0 && !strings.Contains(line, "[<") {
-		return false
+	if len(found) > 0 || strings.Contains(line, "[<") {
+		x.board.list = x.board.list && len(found) == 1 && barePC().MatchString(line)
 	}
-	type one struct {
-		text string
-		hit  Hit
-	}
-	var all []one
 	seen := make(map[int]bool)
-	x.board.list = x.board.list && len(found) == 1 && barePC().MatchString(line)
-	checked := strings.Contains(line, "ERROR: AddressSanitizer: ")
 	for _, m := range found {
-		ret := m[4] >= 0
-		h := Hit{ret: ret, aside: ret}
-		if !ret && (x.board.list || listedPC().MatchString(line[:m[0]])) {
+		link, before := m[4] >= 0, line[:m[0]]
+		h := Hit{ret: link, aside: link}
+		if !link && (x.board.list || listedPC().MatchString(before)) {
 			h.ret, h.list = true, true
 		}
-		if checked && strings.HasSuffix(line[:m[0]], " at ") {
+		if strings.HasSuffix(before, " at ") && strings.Contains(line, "ERROR: AddressSanitizer: ") {
 			h.ret, h.aside = true, true // the stack that follows begins there
 		}
-		all = append(all, one{line[m[6]:m[7]], h})
-		seen[m[6]] = true
-		if !h.ret {
-			x.board.pc, _ = hexNumber(line[m[6]:m[7]])
+		add(line[m[6]:m[7]], h)
+		if seen[m[6]] = true; !h.ret {
+			x.board.pc = all[len(all)-1].Addr
 		}
 	}
-	for _, m := range bracketed().FindAllStringSubmatchIndex(line, maxHits) {
-		if !seen[m[2]] {
-			// Xen's list begins with the register itself: "[<ffff82d040234567>] R f+0x21/0x36".
-			all = append(all, one{line[m[2]:m[3]], Hit{ret: !strings.HasPrefix(line[m[1]:], " R "), list: true}})
-		}
-	}
-	return x.numbers(len(all), func(i int) (string, Hit) { return all[i].text, all[i].hit })
-}
-
-// readGuess reads what may be an address.
-func (x *Reader) readGuess(line string) bool {
-	all := anyNumber().FindAllString(line, maxHits)
-	return x.numbers(len(all), func(i int) (string, Hit) { return all[i], Hit{Note: " (guess)"} })
-}
-
-// numbers adds n addresses of a line.
-func (x *Reader) numbers(n int, get func(i int) (text string, h Hit)) bool {
-	before := len(x.hits)
-	for i := range n {
-		text, h := get(i)
-		if addr, ok := hexNumber(text); ok {
-			h.Addr = addr
-			if n > 1 {
-				h.Label = text
+	if strings.Contains(line, "[<") {
+		for _, m := range bracketed().FindAllStringSubmatchIndex(line, maxHits) {
+			if !seen[m[2]] {
+				// Xen's list begins with the register itself: "[<ffff82d040234567>] R f+0x21/0x36".
+				add(line[m[2]:m[3]], Hit{ret: !strings.HasPrefix(line[m[1]:], " R "), list: true})
 			}
-			x.hit(h)
 		}
+	}
+	if x.hitAll(all) {
+		return FormatAddress
+	}
+	if all = all[:0]; x.opt.Guess {
+		for _, text := range anyNumber().FindAllString(line, maxHits) {
+			add(text, Hit{Note: " (guess)"})
+		}
+	}
+	if x.hitAll(all) {
+		return FormatAddress
+	}
+	return ""
+}
+
+// hitAll resolves the addresses of a line. One alone needs no label.
+func (x *Reader) hitAll(all []Hit) bool {
+	before := len(x.hits)
+	for _, h := range all {
+		if len(all) == 1 {
+			h.Label = ""
+		}
+		x.hit(h)
 	}
 	return len(x.hits) > before
 }

@@ -8,6 +8,7 @@ package foreign
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/lazyregexp"
@@ -23,138 +24,119 @@ const (
 
 type markupModule struct{ name, build string }
 
-type markupMap struct {
-	start, size, rel uint64
-	module           string
-}
-
 type markupState struct {
 	modules map[string]markupModule
-	maps    []markupMap
+	maps    []mapping
 }
 
-var element = lazyregexp.New(`\{\{\{([a-z]+)((?::[^{}:]*)*)\}\}\}`)
+var element = lazyregexp.New(`\{\{\{(?:(reset)|module:([^:{}]*):([^:{}]*):elf:([^:{}]*)[^{}]*|` +
+	`mmap:([^:{}]*):([^:{}]*):load:([^:{}]*):[^:{}]*:([^:{}]*)[^{}]*|(?:bt:[^:{}]*|(pc)):([^:{}]*)(?::(ra|pc))?|symbol:([^:{}]*))\}\}\}`)
 
 // readMarkup reads the elements of a line.
-func (x *Reader) readMarkup(line string) bool {
+func (x *Reader) readMarkup(line string) string {
 	if !strings.Contains(line, "{{{") {
-		return false
+		return ""
 	}
 	found := element().FindAllStringSubmatch(line, maxHits)
 	presented := 0
 	for _, m := range found {
-		if m[1] == "bt" || m[1] == "pc" || m[1] == "symbol" {
+		if m[10] != "" || m[12] != "" {
 			presented++
 		}
 	}
 	for _, m := range found {
-		fields := strings.Split(m[2], ":")[1:]
-		label := ""
-		if presented > 1 {
-			label = m[0]
+		h := Hit{Label: m[0]}
+		if presented == 1 {
+			h.Label = ""
 		}
 		switch {
-		case m[1] == "reset":
+		case m[1] != "":
 			x.markup = markupState{}
-		case m[1] == "module" && len(fields) >= 4 && fields[2] == "elf":
+		case m[12] != "":
+			if p, all := x.functions(x.programs(), m[12], 0, 0); len(all) == 1 {
+				h.Addr, h.linked = all[0].Start, true
+				x.hitIn(p, h)
+			}
+		case m[10] != "":
+			var ok bool
+			h.Addr, ok = hexNumber(m[10])
+			if h.ret = m[11] == "ra" || m[11] == "" && m[9] == ""; ok {
+				x.location(h, m[9] == "")
+			}
+		case strings.HasPrefix(m[0], "{{{module"):
 			if x.markup.modules == nil {
 				x.markup.modules = make(map[string]markupModule)
 			}
 			if len(x.markup.modules) < maxModules {
-				x.markup.modules[fields[0]] = markupModule{fields[1], strings.ToLower(fields[3])}
+				x.markup.modules[m[2]] = markupModule{m[3], strings.ToLower(m[4])}
 			}
-		case m[1] == "mmap" && len(fields) >= 6 && fields[2] == "load":
-			x.addMap(fields)
-		case m[1] == "bt" && (len(fields) == 2 || len(fields) == 3):
-			x.location(fields[1], fields[2:], true, label)
-		case m[1] == "pc" && (len(fields) == 1 || len(fields) == 2):
-			x.location(fields[0], fields[1:], false, label)
-		case m[1] == "symbol" && len(fields) == 1:
-			if p, all := x.functions(x.programs(), fields[0], 0, 0); len(all) == 1 {
-				x.hitIn(p, Hit{Addr: all[0].Start, linked: true, Label: label})
+		default:
+			s := spot{file: m[7]}
+			s.set("start", m[5])
+			s.set("size", m[6])
+			s.set("at", m[8])
+			if len(x.markup.maps) < maxMaps {
+				x.markup.maps = append(x.markup.maps, mapping{s.start, s.size, s.at, fromZero, s.file})
 			}
 		}
 	}
-	return len(found) > 0
+	if x.begins = strings.Contains(line, "{{{bt:0:"); len(found) == 0 {
+		return ""
+	}
+	return FormatMarkup
 }
 
-func (x *Reader) addMap(fields []string) {
-	start, ok1 := hexNumber(fields[0])
-	size, ok2 := hexNumber(fields[1])
-	rel, ok3 := hexNumber(fields[5])
-	if ok1 && ok2 && ok3 && len(x.markup.maps) < maxMaps {
-		x.markup.maps = append(x.markup.maps, markupMap{start, size, rel, fields[3]})
-	}
-}
-
-// location adds a code location, if it is in a module that one of the images is.
-func (x *Reader) location(at string, kind []string, ret bool, label string) {
-	addr, ok := hexNumber(at)
-	if !ok {
-		return
-	}
-	bt := ret // by the defaults
-	if len(kind) == 1 {
-		if kind[0] != "ra" && kind[0] != "pc" {
-			return
-		}
-		ret = kind[0] == "ra"
-	}
-	h := Hit{Addr: addr, ret: ret, Label: label}
-	quote := func() {
-		if bt {
-			x.quote(h)
-		}
-	}
-	if len(x.markup.maps) == 0 {
-		// An emitter that is linked where it runs need not say so.
-		if !x.hit(h) {
-			quote()
-		}
-		return
-	}
-	pos := addr
-	if ret {
+// location adds a code location, if it is in a module that one of the images is. That of a frame is
+// in the trace anyhow.
+func (x *Reader) location(h Hit, frame bool) {
+	found, known := false, true
+	pos := h.Addr
+	if h.ret {
 		pos-- // a call may be the last of its segment
 	}
-	for _, m := range x.markup.maps {
-		if pos-m.start >= m.size {
-			continue
-		}
-		mod := x.markup.modules[m.module]
-		p := x.buildOf(mod.build)
-		if p == nil && len(x.given) == 1 && (x.opt.Force && len(x.markup.modules) == 1 || mod.build == x.given[0].sym.BuildID()) {
-			p = x.given[0]
-		}
-		if p == nil {
-			if h.module = mod.name; bt {
-				x.lack.want(terminal.Clean(mod.name) + " of build " + terminal.Clean(wire.OrDash(mod.build)))
-				quote()
-				return
-			}
+	i := slices.IndexFunc(x.markup.maps, func(m mapping) bool { return pos-m.start < m.size })
+	if i >= 0 {
+		m := &x.markup.maps[i]
+		mod := x.markup.modules[m.file]
+		if p := x.markupImage(mod); p != nil {
+			h.Addr, h.linked = h.Addr-m.start+m.off, true
+			found = x.hitIn(p, h)
+		} else if h.module = mod.name; frame {
+			x.lack.want(fileOfBuild(mod.name, mod.build))
+		} else {
 			x.say(fmt.Sprintf("addresses in the module %q, build %s, stay as they are: %s",
 				terminal.Clean(mod.name), terminal.Clean(wire.OrDash(mod.build)), x.others()))
-			return
 		}
-		h.Addr, h.linked = addr-m.start+m.rel, true
-		if !x.hitIn(p, h) {
-			quote()
-		}
-		return
+	} else if known = len(x.markup.maps) == 0; known {
+		found = x.hit(h) // an emitter that is linked where it runs need not say so
 	}
+	if frame && known && !found {
+		x.quote(h)
+	}
+}
+
+// markupImage returns the image of a module, or nil.
+func (x *Reader) markupImage(mod markupModule) *program {
+	if p := x.buildOf(mod.build); p != nil {
+		return p
+	}
+	if len(x.given) == 1 && (x.opt.Force && len(x.markup.modules) == 1 || mod.build == x.given[0].sym.BuildID()) {
+		return x.given[0]
+	}
+	return nil
 }
 
 // others says of which builds the images are, none of which was wanted.
 func (x *Reader) others() string {
-	switch len(x.given) {
-	case 0:
-		return "no ELF file is of that build"
-	case 1:
-		return "the ELF file is of build " + terminal.Clean(wire.OrDash(x.given[0].sym.BuildID()))
-	}
 	var all []string
 	for _, p := range x.given {
 		all = append(all, terminal.Clean(wire.OrDash(p.sym.BuildID())))
+	}
+	switch len(all) {
+	case 0:
+		return "no ELF file is of that build"
+	case 1:
+		return "the ELF file is of build " + all[0]
 	}
 	return "the ELF files are of builds " + strings.Join(all, ", ")
 }

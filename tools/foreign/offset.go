@@ -9,6 +9,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"strings"
 )
@@ -145,7 +146,7 @@ func (x *Reader) move(o KernelOffset) (moved bool) {
 // it may be one of other code where the kernel is linked to.
 func (x *Reader) lookForOffset() {
 	s := &x.offset
-	if s.asked || x.dry || x.opt.Offsets == nil || len(x.kernel()) == 0 {
+	if s.asked || x.opt.Offsets == nil || len(x.kernel()) == 0 {
 		return
 	}
 	s.asked = true
@@ -156,7 +157,7 @@ func (x *Reader) lookForOffset() {
 // early keeps an address that is in no image, in case that the offset comes.
 func (x *Reader) early(h Hit) {
 	s := &x.offset
-	if x.dry || h.linked || x.layout.again || strings.Contains(x.now, "Sanitizer: ") { // whose stack follows
+	if h.linked || x.layout.again || strings.Contains(x.now, "Sanitizer: ") { // whose stack follows
 		return
 	}
 	if len(s.early) == maxEarly {
@@ -170,9 +171,7 @@ func (x *Reader) late() {
 	early := x.offset.early
 	x.offset.early = nil
 	for _, h := range early {
-		if h.Label == "" {
-			h.Label = hexWord(h.Addr)
-		}
+		h.Label = cmp.Or(h.Label, hexWord(h.Addr))
 		h.Note += " (above)"
 		for _, p := range x.kernel() {
 			if x.hitIn(p, h) {

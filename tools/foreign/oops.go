@@ -17,7 +17,6 @@ package foreign
 // interruptEntries, which the kernel's unwinders take out of the saved registers.
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,22 +52,22 @@ var (
 )
 
 // readOops reads a line of a Linux oops, warning or panic.
-func (x *Reader) readOops(line string) bool {
+func (x *Reader) readOops(line string) string {
 	if strings.Contains(line, offsetMark) {
 		if o := readOffset(line); o.Known {
 			if x.move(o) {
 				x.late()
 			}
-			return true
+			return FormatLinux
 		}
 	}
 	switch {
 	case strings.Contains(line, "Call Trace:"), strings.Contains(line, "Call trace:"), strings.HasPrefix(line, "Stack Trace:"):
 		x.oops.calls, x.oops.exact = true, false
-		return false
+		return ""
 	case strings.HasSuffix(strings.TrimRight(line, " "), "Last Breaking-Event-Address:"):
 		x.oops.breaking = true // s390: the branch itself is on the next line
-		return false
+		return ""
 	case !strings.Contains(line, "+0x"):
 		if strings.Contains(line, " Comm: ") {
 			if m := oopsBuild().FindStringSubmatch(line); m != nil {
@@ -77,83 +76,78 @@ func (x *Reader) readOops(line string) bool {
 		}
 		return x.rawFrame(line)
 	}
-	found := false
+	format := ""
 	for from, n := 0, 0; n < maxHits; n++ {
 		at, ok := nextPlace(line, from)
 		if !ok {
 			break
 		}
 		from = at.end
-		before, addr, hasAddr := beforePlace(line[:at.start])
-		words := line[at.start:at.offEnd]
-		if strings.Contains(line[:at.start], words+"/") {
-			continue // two consoles in one line
-		}
-		said, source, frame := x.frameEnd(before, line[at.end:], words)
-		exact := !frame && exactPlace().MatchString(before)
-		if !frame && !exact && !retPlace().MatchString(before) {
-			x.odd = x.odd || x.mayBeFrame(before, line[at.end:], at.name, words)
-			continue
-		}
-		found = true
-		off, ok1 := hexNumber(at.off)
-		size, ok2 := hexNumber(at.size)
-		if !ok1 || !ok2 || size == 0 {
-			continue
-		}
-		branch := x.oops.breaking
-		unsure := strings.HasSuffix(strings.TrimRight(line[:at.start], " "), "?")
-		switch {
-		case branch:
-			exact, frame, x.oops.breaking = true, false, false
-		case frame && before != "" && before[0] == '#': // drgn's
-			exact = before == "#0" && !sleeps(at.name)
-			x.first, x.oops.pc = x.first || before == "#0", ""
-		case exact:
-			if x.oops.pc == "" || !strings.Contains(before, "IAOQ[1]") {
-				x.oops.pc = words
-			}
-		case frame:
-			exact = words == x.oops.pc || x.oops.exact || source == "P"
-			if !unsure { // x86 lists words of the interrupt's stack before the pc itself
-				x.oops.pc = ""
-			}
-			x.oops.exact = slices.Contains(interruptEntries[:], at.name)
-		default:
-			exact = armFrom().MatchString(before)
-		}
-		mod := at.module
-		caller := strings.HasSuffix(before, "from") // arm's
-		about := Hit{Addr: addr, ret: !exact, list: frame || caller, module: mod,
-			aside:  branch || !frame && !exact && !caller || strings.Contains(before, "IAOQ[1]"),
-			unsure: unsure}
-		asText := lookup.Call{Function: at.name, Offset: off}
-		in, other := x.linuxImages(mod, at.build)
-		if other {
-			x.quote(about, asText)
-			continue
-		}
-		if len(in) == 0 {
-			x.lack.want(linuxFile(mod))
-			x.quote(about, asText)
-			continue
-		}
-		if in[0].sparc {
-			about.ret = false
-		}
-		// Each section of a module lies where it likes: there is no one bias.
-		n := len(x.hits)
-		if !x.named(in, at.name, off, size, about, hasAddr && mod == "") && !x.dry {
-			if x.lack.why != "" {
-				x.lack.want(linuxFile(mod))
-			}
-			x.quote(about, asText)
-		}
-		for i := n; i < len(x.hits); i++ {
-			x.hits[i].compare(said)
+		if x.oopsPlace(line, at) {
+			format = FormatLinux
 		}
 	}
-	return found
+	return format
+}
+
+// oopsPlace reads a place of a line, if it is one of a frame or of a register.
+func (x *Reader) oopsPlace(line string, at placeAt) bool {
+	o := &x.oops
+	before, addr, hasAddr := beforePlace(line[:at.start])
+	words := line[at.start:at.offEnd]
+	if strings.Contains(line[:at.start], words+"/") {
+		return false // two consoles in one line
+	}
+	said, source, frame := x.frameEnd(before, line[at.end:], words)
+	exact := !frame && exactPlace().MatchString(before)
+	if !frame && !exact && !retPlace().MatchString(before) {
+		x.odd = x.odd || x.mayBeFrame(before, line[at.end:], at.name, words)
+		return false
+	}
+	off, ok1 := hexNumber(at.off)
+	size, ok2 := hexNumber(at.size)
+	if !ok1 || !ok2 || size == 0 {
+		return true
+	}
+	branch, second := o.breaking, strings.Contains(before, "IAOQ[1]")
+	caller := strings.HasSuffix(before, "from") // arm's
+	h := Hit{Addr: addr, module: at.module, unsure: strings.HasSuffix(strings.TrimRight(line[:at.start], " "), "?")}
+	switch {
+	case branch:
+		exact, frame, o.breaking = true, false, false
+	case frame && before != "" && before[0] == '#': // drgn's
+		exact = before == "#0" && !sleeps(at.name)
+		x.first, o.pc = x.first || before == "#0", ""
+	case exact:
+		if o.pc == "" || !second {
+			o.pc = words
+		}
+	case frame:
+		exact = words == o.pc || o.exact || source == "P"
+		if !h.unsure { // x86 lists words of the interrupt's stack before the pc itself
+			o.pc = ""
+		}
+		o.exact = slices.Contains(interruptEntries[:], at.name)
+	default:
+		exact = armFrom().MatchString(before)
+	}
+	h.ret, h.list, h.aside = !exact, frame || caller, branch || !frame && !exact && !caller || second
+	in, other := x.linuxImages(at.module, at.build)
+	if len(in) > 0 && in[0].sparc {
+		h.ret = false
+	}
+	n := len(x.hits)
+	// Each section of a module lies where it likes: there is no one bias.
+	if len(in) == 0 || !x.named(in, at.name, off, size, h, hasAddr && at.module == "") {
+		if !other && (len(in) == 0 || x.lack.why != "") {
+			x.lack.want(linuxFile(at.module))
+		}
+		x.quote(h, lookup.Call{Function: at.name, Offset: off})
+	}
+	for i := n; i < len(x.hits) && len(in) > 0; i++ {
+		x.hits[i].compare(said)
+	}
+	return true
 }
 
 // interruptEntries are the functions of interrupts and exceptions below which riscv, mips, s390,
@@ -197,8 +191,7 @@ func (x *Reader) linuxImages(mod, build string) (in []*program, other bool) {
 	if build == "" {
 		return in, false
 	}
-	fits := func(p *program) bool { id := p.sym.BuildID(); return id == build || id == "" }
-	if i := slices.IndexFunc(in, fits); i >= 0 {
+	if i := slices.IndexFunc(in, func(p *program) bool { return p.isOf(build) }); i >= 0 {
 		return in[i : i+1], false
 	}
 	if p := x.buildOf(build); p != nil {
@@ -207,13 +200,12 @@ func (x *Reader) linuxImages(mod, build string) (in []*program, other bool) {
 	if len(in) == 0 || x.opt.Force {
 		return in, false
 	}
-	x.Mismatch = true
-	if have := terminal.Clean(in[0].sym.BuildID()); mod == "" {
-		x.lack.differ("the ELF file is build " + have)
+	if x.Mismatch = true; mod == "" {
+		x.lack.differ("the ELF file is build " + terminal.Clean(in[0].sym.BuildID()))
+		x.lack.want(linuxFile(mod))
 	} else {
-		x.lack.differ(fmt.Sprintf("the %s given is build %s, not %s", linuxFile(mod), have, build))
+		x.otherBuild(linuxFile(mod), in[0], build, linuxFile(mod))
 	}
-	x.lack.want(linuxFile(mod))
 	return nil, true
 }
 
@@ -261,19 +253,15 @@ func beforePlace(s string) (before string, addr uint64, hasAddr bool) {
 }
 
 // rawFrame reads a line of a call trace for which the kernel knew no name.
-func (x *Reader) rawFrame(line string) bool {
+func (x *Reader) rawFrame(line string) string {
 	if !x.oops.calls {
-		return false
+		return ""
 	}
-	if endsInAddress(line) {
-		if m := beforeRaw().FindStringSubmatch(line); m != nil {
-			if addr, ok := hexNumber(m[1]); ok && x.hit(Hit{Addr: addr, ret: true, list: true}) {
-				return true
-			}
+	if m := beforeRaw().FindStringSubmatch(line); m != nil {
+		if addr, ok := hexNumber(m[1]); ok && x.hit(Hit{Addr: addr, ret: true, list: true}) {
+			return FormatLinux
 		}
 	}
-	if !strings.Contains(line, "TASK>") && !strings.Contains(line, "IRQ>") && !strings.Contains(line, "0x") {
-		x.oops.calls = false
-	}
-	return false
+	x.oops.calls = strings.Contains(line, "TASK>") || strings.Contains(line, "IRQ>") || strings.Contains(line, "0x")
+	return ""
 }

@@ -124,39 +124,29 @@ func withoutLinks(s string) string {
 // fieldTexts returns the quoted values of a line that is nothing but KEY=VALUE pairs (logfmt),
 // or the lines of a text in which the ends of lines are escaped.
 func fieldTexts(line string) (texts []string) {
-	if strings.Contains(line, `\n`) && !windowsPath().MatchString(line) && !strings.Contains(line, `="`) {
-		return strings.Split(line, `\n`)
-	}
 	if !strings.Contains(line, `="`) {
+		if strings.Contains(line, `\n`) && !windowsPath().MatchString(line) {
+			return strings.Split(line, `\n`)
+		}
 		return nil
 	}
 	for rest := line; rest != ""; rest = strings.TrimLeft(rest, " \t") {
-		key := strings.IndexByte(rest, '=')
-		if key <= 0 || strings.ContainsAny(rest[:key], " \t\"") {
+		key, value, ok := strings.Cut(rest, "=")
+		if !ok || key == "" || strings.ContainsAny(key, " \t\"") {
 			return nil
 		}
-		if rest = rest[key+1:]; !strings.HasPrefix(rest, `"`) {
-			end := strings.IndexAny(rest, " \t")
-			if end < 0 {
-				end = len(rest)
-			}
-			rest = rest[end:]
+		if !strings.HasPrefix(value, `"`) {
+			rest = strings.TrimLeftFunc(value, func(c rune) bool { return c != ' ' && c != '\t' })
 			continue
 		}
-		end := 1
-		for end < len(rest) && rest[end] != '"' {
-			if rest[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		if end >= len(rest) {
+		text := quoted(value)
+		if text == "" {
 			return nil
 		}
-		if raw := rest[1:end]; len(raw) >= minJSONText {
-			texts = append(texts, unescapeJSON(raw))
+		if len(text) >= minJSONText+len(`""`) {
+			texts = append(texts, unquote(text))
 		}
-		rest = rest[end+1:]
+		rest = value[len(text):]
 	}
 	return texts
 }

@@ -22,8 +22,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/zeroframe/zeroframe/tools/lookup"
@@ -120,7 +118,9 @@ type Reader struct {
 	gdb    gdbState
 	k      kState
 	layout layoutState
-	rep    reportState
+	list   listState
+	ips    ipsState
+	forms  *[256][]*form
 
 	Groups grouping
 
@@ -128,11 +128,11 @@ type Reader struct {
 	Lost     int  // traces of which nothing was resolved
 	Left     int  // frames that were not, of what was given, and lines that look like frames
 
-	which  string // the format of the line, of a reader of several
-	first  bool   // the line begins a trace of that
-	nested int    // objects of JSON around the text that is read
-	odd    bool   // the line has what may be a frame, in a form that is not known
-	left   left   // such lines
+	first  bool // the line begins a trace
+	begins bool // it begins a list of frames, and a trace if there was such a list before
+	nested int  // objects of JSON around the text that is read
+	odd    bool // the line has what may be a frame, in a form that is not known
+	left   left // such lines
 
 	pcs   []uint64 // where the ELF file has the program counters printed of late
 	pcAge int      // lines since
@@ -140,12 +140,11 @@ type Reader struct {
 	covered int    // lines that are looked up ahead, and more come; 0: there are no more
 	looked  bool   // it has been looked at
 	now     string // the line that is read
-	dry     bool   // this is only a look ahead
 }
 
 // New returns a reader of the lines of a stream.
 func New(opt Options) *Reader {
-	x := &Reader{opt: opt, said: make(map[string]bool), told: make(map[string]bool)}
+	x := &Reader{opt: opt, forms: forms(), said: make(map[string]bool), told: make(map[string]bool)}
 	x.Groups.report = opt.Report
 	x.say = func(s string) {
 		if !x.said[s] && len(x.said) < maxSaid {
@@ -219,7 +218,7 @@ func (x *Reader) Cut() {
 	x.shape = ""
 	x.offset.early, x.pcs = nil, nil
 	x.oops, x.g, x.board, x.gdb, x.k = oopsState{}, goState{}, boardState{}, gdbState{}, kState{}
-	x.layout, x.rep = layoutState{}, reportState{}
+	x.layout, x.list, x.ips = layoutState{}, listState{}, ipsState{}
 }
 
 // read looks for addresses in a line. The first reader whose format it is has it.
@@ -240,19 +239,17 @@ func (x *Reader) read(line string) {
 	if strings.Contains(line, bootMark) {
 		x.booted(line)
 	}
-	x.now, x.first, x.odd = line, false, false
+	x.now, x.first, x.begins, x.odd = line, false, false, false
 	from := len(x.hits)
 	format := x.readAs(line)
 	x.notePC(format, from)
-	if !x.dry {
-		if x.odd || format == "" && len(x.hits) == from {
-			x.leave(line)
-		}
-		if format == "" && len(x.hits) > from {
-			format = FormatAddress // of lines before
-		}
-		x.group(line, format, from)
+	if x.odd || format == "" && len(x.hits) == from {
+		x.leave(line)
 	}
+	if format == "" && len(x.hits) > from {
+		format = FormatAddress // of lines before
+	}
+	x.group(line, format, from)
 }
 
 // maxPCs bounds the program counters that are kept, pcLines the lines between one and the list of
@@ -280,46 +277,19 @@ func (x *Reader) notePC(format string, from int) {
 	}
 }
 
-// A format is a row of the table of formats.
-type format struct {
-	name string // "": of several, between which the reader decides
-	read func(x *Reader, line string) bool
-}
-
-// formats returns the table, in the order in which its readers are tried.
-func formats() [8]format {
-	return [...]format{
-		{FormatMarkup, (*Reader).readMarkup},
-		{FormatGo, (*Reader).readGo},
-		{FormatLinux, (*Reader).readOops},
-		{"", (*Reader).readReport}, // programs, profilers, crash reports
-		{formatLayout, (*Reader).readLayout},
-		{"", (*Reader).readBoard}, // TinyGo, ESP-IDF, Zephyr
-		{FormatWinDbg, (*Reader).readK},
-		{FormatGDB, (*Reader).readGDB},
-	}
-}
-
-// readAs returns the format of the line, or "".
+// readAs returns the format of the line, or "". The first reader whose format it is has it.
 func (x *Reader) readAs(line string) string {
-	for _, f := range formats() {
-		if !f.read(x, line) {
+	for _, read := range [...]func(x *Reader, line string) string{(*Reader).readMarkup, (*Reader).readGo,
+		(*Reader).readOops, (*Reader).readIPS, (*Reader).readRows, (*Reader).readBoard, (*Reader).readK, (*Reader).readMarked} {
+		switch format := read(x, line); format {
+		case "":
 			continue
-		}
-		name := f.name
-		if name == "" {
-			name = x.which
-		}
-		if name == formatLayout {
+		case formatLayout:
 			return ""
+		default:
+			x.begin(format, line)
+			return format
 		}
-		if !x.dry {
-			x.begin(name, line)
-		}
-		return name
-	}
-	if hasNumber(line) && (x.readMarked(line) || x.opt.Guess && x.readGuess(line)) {
-		return FormatAddress
 	}
 	return ""
 }
@@ -341,259 +311,4 @@ func hasNumber(line string) bool {
 		}
 	}
 	return false
-}
-
-// hit resolves an address and keeps it if it is one of a program's code: of the
-// first that has it.
-func (x *Reader) hit(h Hit) bool {
-	if x.find(h) {
-		return true
-	}
-	x.early(h)
-	return false
-}
-
-// most is how many addresses a line may have. Some have those of a whole report.
-func (x *Reader) most() int {
-	if x.rep.listed {
-		return maxIPS
-	}
-	return maxHits
-}
-
-// find is hit for an address that is not kept if it is in no image.
-func (x *Reader) find(h Hit) bool {
-	x.lookForOffset()
-	if len(x.layout.maps) > 0 && !h.linked && x.mapped(h) {
-		return true
-	}
-	for _, p := range x.programs() {
-		if at := h; x.hitIn(p, at) {
-			return true
-		}
-	}
-	return false
-}
-
-// hitIn does so with one program.
-func (x *Reader) hitIn(p *program, h Hit) bool {
-	if len(x.hits) >= x.most() {
-		return false
-	}
-	if !h.linked {
-		h.Addr -= p.bias
-	}
-	if p.thumb {
-		h.Addr &^= 1
-	}
-	if !h.linked && !p.inText(h.Addr, h.ret) {
-		return false
-	}
-	x.lookAhead()
-	if h.ret && h.list && slices.Contains(x.pcs, h.Addr) || h.ret && h.name != "" && h.off == 0 && p.noCall(h.Addr) {
-		h.ret = false
-	}
-	h.Calls = p.lookup(h.Addr, h.ret)
-	if n := len(h.Calls); n > 0 && h.name != "" && h.ret && h.off > 0 && h.Calls[n-1].Function != h.name {
-		// The end of one function is the entry of the next, where a return address would
-		// have a call before it. The trace has named the one that it means.
-		if h.Calls = slices.Clone(p.lookup(h.Addr-1, false)); len(h.Calls) == 0 {
-			h.Calls = []lookup.Call{{}}
-		}
-		for i := range h.Calls {
-			h.Calls[i].Offset = h.off
-		}
-	}
-	if len(h.Calls) == 0 {
-		return false
-	}
-	if h.name != "" && !(h.ret && h.off == 0) {
-		// The address may have other names too, or none: behind a function's end.
-		if last := len(h.Calls) - 1; h.Calls[last].Function != h.name {
-			h.Calls = slices.Clone(h.Calls)
-			h.Calls[last].Function, h.Calls[last].Offset = h.name, h.off
-		}
-	}
-	if h.name != "" && functionAfter(h.name) != "" {
-		// It is of no line, though a line table may count it to the function before.
-		h.Calls = []lookup.Call{{Function: h.name, Offset: h.off}}
-	}
-	if x.opt.Demangle {
-		h.Calls = inSource(h.Calls)
-	}
-	x.hits = append(x.hits, h)
-	return true
-}
-
-func (p *program) lookup(addr uint64, ret bool) []lookup.Call {
-	if p.noted != nil {
-		p.noted.asked = append(p.noted.asked, lookup.Question{Addr: addr, Ret: ret})
-		return nil
-	}
-	calls := p.ahead.lookup(p.sym, addr, ret)
-	if len(calls) > lookup.MaxCalls {
-		calls = calls[len(calls)-lookup.MaxCalls:]
-	}
-	return calls
-}
-
-// functions returns the functions called name that are of the size, as the trace
-// counts it (0: it does not say), and have the offset: those of the first program
-// that has one. If there are others of the name only, it says so.
-func (x *Reader) functions(in []*program, name string, off, size uint64) (*program, []lookup.Named) {
-	var other uint64 // the size of one that does not fit
-	for _, p := range in {
-		if p.names == nil {
-			continue
-		}
-		all := p.called(name)
-		if fit := x.fitting(p, all, off, size); len(fit) > 0 {
-			return p, fit
-		}
-		if len(all) > 0 && other == 0 {
-			other = max(all[0].Span, all[0].Size)
-		}
-	}
-	if other != 0 && size != 0 {
-		x.lack.differ(fmt.Sprintf("its function %s has %#x bytes, and that of the ELF file %#x", terminal.Clean(name), size, other))
-	}
-	return nil, nil
-}
-
-// fitting returns those of the functions that are of the size and have the offset: of those that fit
-// in several ways, the ones that fit best.
-func (x *Reader) fitting(p *program, all []lookup.Named, off, size uint64) []lookup.Named {
-	const (
-		none = iota
-		byName
-		bySize
-		bySpan
-	)
-	fits := func(n *lookup.Named) int {
-		switch {
-		case off > max(n.Span, n.Size): // the call at the very end of a function returns behind it
-			return none
-		case size == 0:
-			return byName
-		case size == n.Span:
-			return bySpan
-		case size == n.Size, p.module != "" && n.Last && size > n.Span:
-			return bySize // what follows a module's section in memory, the file does not tell
-		}
-		return byName
-	}
-	best := none
-	for i := range all {
-		best = max(best, fits(&all[i]))
-	}
-	if best == none || best == byName && size != 0 && !x.opt.Force {
-		return nil
-	}
-	other := func(n lookup.Named) bool { return fits(&n) != best }
-	if slices.ContainsFunc(all, other) {
-		return slices.DeleteFunc(slices.Clone(all), other)
-	}
-	return all
-}
-
-// named adds the place off bytes into the functions called name, of which the
-// trace gives the size or 0, and the address too if hasAddr: that of h, which says what else is
-// known of it.
-func (x *Reader) named(in []*program, name string, off, size uint64, h Hit, hasAddr bool) bool {
-	addr := h.Addr
-	after := functionAfter(name)
-	if after != "" && off == size && off != 0 {
-		name, after, off, size, h.ret = after, "", 0, 0, false
-	}
-	p, found := x.functions(in, name, off, size)
-	if len(found) > 1 && hasAddr {
-		for _, n := range found {
-			if n.Start+off == addr-p.bias {
-				found = []lookup.Named{n}
-				break
-			}
-		}
-	}
-	if len(found) == 1 && hasAddr {
-		p.setBias(addr - found[0].Start - off)
-	}
-	added := false
-	for i, n := range found[:min(len(found), maxSame)] {
-		at := h
-		at.Addr, at.linked, at.name, at.off = n.Start+off, true, name, off
-		if after != "" && off == n.Span { // the first byte of what follows
-			at.ret, at.name, at.off = false, after, 0
-		}
-		if len(found) > 1 {
-			at.Note = fmt.Sprintf(" (or: %d of %d of this name and size)", i+1, len(found))
-		}
-		added = x.hitIn(p, at) || added
-	}
-	return added
-}
-
-// functionAfter returns the function before which Linux has room, for a tracer or a type's hash, if
-// name is the symbol of that room; otherwise "". A trace names it for the address of the function
-// itself, a byte before which it looks for the symbol.
-// Source: Linux, tools/objtool/check.c, create_prefix_symbols; clang, -fsanitize=kcfi.
-func functionAfter(name string) string {
-	for _, before := range [...]string{"__pfx_", "__cfi_"} {
-		if function, ok := strings.CutPrefix(name, before); ok {
-			return function
-		}
-	}
-	return ""
-}
-
-// ParseBias reads the argument of -bias: a number, or FUNCTION[+OFFSET]=ADDRESS,
-// an address at which the trace's system has a function of the ELF file.
-func ParseBias(s string, sym lookup.Resolver) (uint64, error) {
-	where, at, pair := strings.Cut(s, "=")
-	if !pair {
-		if neg, ok := strings.CutPrefix(s, "-"); ok {
-			v, err := strconv.ParseUint(neg, 0, 64)
-			if err != nil {
-				return 0, fmt.Errorf("%q is no address", s)
-			}
-			return -v, nil
-		}
-		v, err := strconv.ParseUint(s, 0, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%q is no address and no FUNCTION+OFFSET=ADDRESS", s)
-		}
-		return v, nil
-	}
-	addr, ok := hexNumber(at)
-	if !ok {
-		return 0, fmt.Errorf("%q is no address", at)
-	}
-	name, offset, _ := strings.Cut(where, "+0x")
-	off := uint64(0)
-	if offset != "" {
-		if off, ok = hexNumber(offset); !ok {
-			return 0, fmt.Errorf("%q is no offset", offset)
-		}
-	}
-	names, ok := sym.(lookup.NameResolver)
-	if !ok {
-		return 0, fmt.Errorf("%q needs an ELF file: give the bias as a number", s)
-	}
-	switch found := names.Named(name); len(found) {
-	case 0:
-		return 0, fmt.Errorf("the ELF file has no function %q", name)
-	case 1:
-		return addr - found[0].Start - off, nil
-	default:
-		return 0, fmt.Errorf("the ELF file has %d functions %q: name another", len(found), name)
-	}
-}
-
-// hexWord writes an address as Linux does.
-func hexWord(addr uint64) string { return fmt.Sprintf("%016x", addr) }
-
-// hexNumber reads a hexadecimal number, with or without 0x.
-func hexNumber(s string) (uint64, bool) {
-	s = strings.TrimPrefix(strings.TrimPrefix(s, "0x"), "0X")
-	v, err := strconv.ParseUint(s, 16, 64)
-	return v, err == nil
 }

@@ -99,22 +99,6 @@ func (p *placeAt) inBrackets(line string) {
 	p.end += 2 + n + end + 1
 }
 
-// endsInAddress reports whether the line may end in an address behind nothing, a time or a
-// program's name.
-func endsInAddress(line string) bool {
-	before := strings.TrimRight(line, " \t\r\n\f\v")
-	n := 0
-	for n < len(before) && classes[before[len(before)-1-n]]&inHex != 0 {
-		n++
-	}
-	if n < 8 || n > 16 {
-		return false
-	}
-	before = strings.TrimSuffix(strings.TrimSuffix(before[:len(before)-n], "0x"), "? ")
-	before = strings.TrimRight(before, " \t\r\n\f\v")
-	return before == "" || before[len(before)-1] == ']' || before[len(before)-1] == '>' || strings.HasSuffix(before, "kernel:")
-}
-
 // mayBeMarked reports whether one of the words that mark an address may be in the line: they end in pc,
 // ip, lr or ra, and what follows is no letter.
 func mayBeMarked(line string) bool {
@@ -133,68 +117,44 @@ func mayBeMarked(line string) bool {
 // stampEnd returns how long the kernel's own time is at the beginning of a line, with the level
 // before it and the caller behind it: "<6>[    2.104567][  T123] ". 0: there is none.
 func stampEnd(s string) int {
-	i := 0
-	if i < len(s) && s[i] == '<' {
-		n := digits(s[1:])
-		if n == 0 || n > 3 || 1+n >= len(s) || s[1+n] != '>' {
-			return 0
+	rest := s
+	if level, after, _ := strings.Cut(rest, ">"); strings.HasPrefix(level, "<") && isDigits(level[1:], 1, 3) {
+		rest = after
+	}
+	time, rest, _ := strings.Cut(rest, "]")
+	if !strings.HasPrefix(time, "[") {
+		return 0
+	}
+	seconds, fraction, _ := strings.Cut(strings.TrimLeft(time[1:], " "), ".")
+	if !isDigits(seconds, 1, len(s)) || !isDigits(fraction, 3, 9) {
+		return 0
+	}
+	if caller, after, ok := strings.Cut(rest, "]"); ok && strings.HasPrefix(caller, "[") && (after == "" || after[0] == ' ') {
+		caller = strings.TrimLeft(caller[1:], " ")
+		if caller != "" && (caller[0] == 'T' || caller[0] == 'C') && isDigits(caller[1:], 1, len(s)) {
+			rest = after
 		}
-		i = n + 2
-	}
-	if i >= len(s) || s[i] != '[' {
-		return 0
-	}
-	for i++; i < len(s) && s[i] == ' '; i++ {
-	}
-	n := digits(s[i:])
-	if n == 0 || i+n >= len(s) || s[i+n] != '.' {
-		return 0
-	}
-	i += n + 1
-	if n = digits(s[i:]); n < 3 || n > 9 || i+n >= len(s) || s[i+n] != ']' {
-		return 0
-	}
-	i += n + 1
-	if c := callerEnd(s[i:]); c > 0 && endsStamp(s[i+c:]) {
-		i += c
 	}
 	switch {
-	case i == len(s):
-		return i
-	case s[i] == ' ':
-		return i + 1
+	case rest == "" && s[len(s)-1] == ']':
+		return len(s)
+	case rest != "" && rest[0] == ' ':
+		return len(s) - len(rest) + 1
 	}
 	return 0
 }
 
-// callerEnd is the length of "[  T123]".
-func callerEnd(s string) int {
-	if s == "" || s[0] != '[' {
-		return 0
+// isDigits reports whether the text is that many decimal digits.
+func isDigits(s string, least, most int) bool {
+	if len(s) < least || len(s) > most {
+		return false
 	}
-	i := 1
-	for i < len(s) && s[i] == ' ' {
-		i++
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
 	}
-	if i >= len(s) || s[i] != 'T' && s[i] != 'C' {
-		return 0
-	}
-	n := digits(s[i+1:])
-	if i += 1 + n; n == 0 || i >= len(s) || s[i] != ']' {
-		return 0
-	}
-	return i + 1
-}
-
-func endsStamp(s string) bool { return s == "" || s[0] == ' ' }
-
-// digits returns how many decimal digits the text begins with.
-func digits(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return n
+	return true
 }
 
 // anchorBytes has, of each of the first three bytes of a place in a line, the anchors that have it
