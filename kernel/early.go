@@ -28,7 +28,7 @@ import (
 // reported; then memory; then the report.
 
 // Version is Zeroframe's version.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 // Constants that packages which may not import each other must agree on.
 const (

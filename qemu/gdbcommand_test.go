@@ -93,7 +93,7 @@ func TestGDBCommand(t *testing.T) {
 					t.Errorf("gdb does not say %s:\n%s", re, out)
 				}
 			}
-			if b, err := os.ReadFile(serial); err != nil || !strings.Contains(string(b), "zeroframe 0.1.0 build "+tr.BuildID) {
+			if b, err := os.ReadFile(serial); err != nil || !strings.Contains(string(b), "zeroframe 0.2.0 build "+tr.BuildID) {
 				t.Errorf("the machine sent %q, %v; want its boot report", b, err)
 			}
 		})

@@ -29,7 +29,7 @@ const (
 
 // kernelVersion is that of the kernel that this zf belongs to. No host package may
 // import the kernel, so a test compares the two.
-const kernelVersion = "0.1.0"
+const kernelVersion = "0.2.0"
 
 // command is one row of the dispatch table.
 type command struct {
