@@ -3,7 +3,7 @@
 
 // From the loader to Go. A multiboot or PVH loader enters here in 32-bit protected mode,
 // with paging off and EBX leading to its information block. The assembler writes 64-bit
-// code; all that stands before long has the same encoding, or the wanted meaning, in
+// code; everything before long has the same encoding, or the wanted meaning, in
 // 32-bit mode.
 
 // Page tables and the stack of the 32-bit part lie in low RAM, which every PC has.
@@ -60,8 +60,8 @@ large:
 	BYTE	$0x0f; BYTE $0x22; BYTE $0xc0	// MOVL AX, CR0
 
 	// A far return through the new GDT enters 64-bit mode. CALL and POP tell where the
-	// code runs; in 32-bit mode LEAL sym(SB) is sym less the address behind the LEAL,
-	// which is 7 bytes behind the CALL for the first, 13 for the second.
+	// code runs; in 32-bit mode LEAL sym(SB) is sym minus the address after the LEAL,
+	// which is 7 bytes after the CALL for the first, 13 for the second.
 	//
 	//	selector
 	//	address of long   <- SP at RETF
@@ -95,7 +95,7 @@ TEXT ·long(SB), NOSPLIT|NOFRAME, $0
 	MOVL	BX, BX
 	MOVQ	BX, ·loaderInfo(SB)
 
-	// Compiled Go has its g in R14, and loads it anew from FS:-8 behind calls of assembly.
+	// Compiled Go has its g in R14, and reloads it from FS:-8 after it calls assembly.
 	LEAQ	·fakeG(SB), R14
 	MOVQ	R14, ·tls(SB)
 	LEAQ	·tls+8(SB), AX
@@ -107,7 +107,7 @@ TEXT ·long(SB), NOSPLIT|NOFRAME, $0
 	MOVQ	$const_signature, AX
 	MOVL	$(const_stackSize/8), CX
 	REP; STOSQ
-	JMP	outermost	// (vet takes what follows for a clobbered frame pointer, but behind a jump)
+	JMP	outermost	// (without a jump, vet reports the next lines as a clobbered frame pointer)
 
 outermost:
 	MOVQ	DI, SP

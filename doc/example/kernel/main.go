@@ -1,5 +1,5 @@
 // Command kernel is a whole small kernel for a PC that dies legibly: it uses package tracer
-// and nothing else of Zeroframe. doc/tracer.md tells its parts.
+// and nothing else of Zeroframe. doc/tracer.md explains its parts.
 //
 //	die.go           ways to die
 //	entry_amd64.s    from the loader to start
@@ -17,10 +17,10 @@ import (
 // The Go runtime is in the image, as in every Go program, and never starts.
 func main() {}
 
-// What compiled Go needs where there is no runtime: a g, and thread-local storage with its
-// address (entry_amd64.s). The numbers are offsets in runtime.g, in words. Go compares SP with
-// stackGuard0 in each function that needs a frame. The m is no canonical address: code that
-// strays into the runtime, as a panic does, faults at once, and the trace shows who called it.
+// Without a runtime, compiled Go still needs a g, and thread-local storage with its address
+// (entry_amd64.s). The numbers are offsets in runtime.g, in words. Go compares SP with
+// stackGuard0 in each function that needs a frame. The m is a non-canonical address: code that
+// strays into the runtime, as a panic does, faults at once, and the trace shows its caller.
 var (
 	fakeG = [64]uintptr{gM: 0xbad0_bad0_bad0_0000}
 	tls   uintptr
@@ -36,7 +36,7 @@ const (
 	stackGuard = 928
 )
 
-// The stacks, and the table of them: walks, measurements and the trace use this one.
+// The stacks, and their table, which walks, measurements and the trace use.
 var (
 	bootStack, trapStack [stackSize / 8]uintptr
 
@@ -48,7 +48,7 @@ const (
 	signature = tracer.Signature
 )
 
-// What a walk and a trace need. Each is some KiB, so they are no local variables.
+// The state of a walk and a trace. Each takes some KiB, so they are not local variables.
 var (
 	frames [96]tracer.Frame
 	walker tracer.Walker
@@ -84,8 +84,8 @@ func setStack(i int, name string, s *[stackSize / 8]uintptr) {
 	stacks[i] = tracer.Stack{Name: name, Lo: lo, Hi: lo + stackSize, Limit: stackSize * 3 / 4}
 }
 
-// spDelta answers from the pc tables, which are in every Go program. With it the caller of a
-// function that has no frame record, at the time or at all, is found.
+// spDelta answers from the pc tables, which every Go program has. They lead to the caller of a
+// function that has no frame record, whether at this instruction or at all.
 func spDelta(pc uintptr) (delta uintptr, ok bool) {
 	t, ok := pcTable()
 	if !ok {
@@ -99,7 +99,7 @@ func spDelta(pc uintptr) (delta uintptr, ok bool) {
 	return uintptr(d), ok && d >= 0
 }
 
-// returns judges what spDelta has led to, where assembly moves SP by hand.
+// returns checks the return address that spDelta led to: assembly may move SP by hand.
 func returns(pc, ra uintptr) bool {
 	t, ok := pcTable()
 	return !ok || t.Returns(pc, ra)
@@ -110,8 +110,8 @@ func pcTable() (tracer.PCTable, bool) {
 	return tracer.ParsePCTable(unsafe.Slice((*byte)(at(lo)), int(hi-lo)), textLo)
 }
 
-// buildID finds the GNU build ID in the ELF header, which lies in the page below the text: so
-// zf knows whether it has the right file.
+// buildID finds the GNU build ID in the ELF header, which lies in the page below the text. By
+// it zf knows whether it has the right file.
 func buildID() []byte {
 	h := walker.TextLo - 4096
 	for i := range uintptr(word[uint16](h + 56)) {
@@ -132,7 +132,7 @@ func buildID() []byte {
 	return nil
 }
 
-// trapFrame is what trapEntry leaves, the lowest address first. From fp on it is the trap
+// trapFrame is what trapEntry pushes, the lowest address first. From fp on it is the trap
 // record that a walk knows.
 type trapFrame struct {
 	cr2                                  uintptr
@@ -142,21 +142,21 @@ type trapFrame struct {
 	pc, cs, flags, sp, ss                uintptr
 }
 
-// trapMark stands in the record in the place of a return address.
+// trapMark takes the place of a return address in the record.
 var trapMark = tracer.TrapMark
 
-// dying counts the traps that have ended here.
+// dying counts the traps that ended in a death.
 var dying int
 
-// trap is where all traps come. It runs on the stack "trap".
+// trap handles all traps. It runs on the stack "trap".
 func trap(f *trapFrame) {
-	// A walk that comes upon memory which is not there goes on, and says so.
+	// The walk read memory that is not there: resume it, and it reports that.
 	if resume := tracer.Fixup(f.pc); resume != 0 {
 		f.pc = resume
 		return
 	}
-	// The CPU begins each trap at the top of the stack, where this one lives. From now on it
-	// begins below.
+	// The CPU starts each trap at the top of the stack, which this trap occupies. Let later
+	// ones start below.
 	setTrapTop(stacks[1].Hi - stackSize/2)
 	reason := tracer.VectorName(uint32(f.vector))
 	dying++
@@ -176,7 +176,7 @@ func trace(f *trapFrame, reason string) {
 	writer.Begin(1, tracer.KindFault, tracer.ContextKernel, 0, 0, buildID(), walker.TextLo, walker.TextHi)
 	writer.Reason(unsafe.Slice(unsafe.StringData(reason), len(reason)))
 	writer.Cause(uint32(f.vector), uint32(f.code), f.pc, f.cr2, f.vector == 14)
-	n := 0 // of the frame, those counted that are folded or left out
+	n := 0 // the frame's number, counting folded and left-out frames
 	for i := range walker.Frames[:walker.N] {
 		if walker.LeftOut != 0 && i == len(frames)-2*walker.Outer {
 			writer.LeftOut(walker.LeftOut)
@@ -204,7 +204,7 @@ func trace(f *trapFrame, reason string) {
 }
 
 // The CPU's tables: a GDT with the segments of the boot and a TSS, the TSS with the stack of
-// all traps as its first, and 32 interrupt gates (Intel SDM Vol. 3A, 3.4.5, 7.7 and 6.14.1).
+// all traps in IST 1, and 32 interrupt gates (Intel SDM Vol. 3A, 3.4.5, 7.7 and 6.14.1).
 var (
 	gdt = [5]uint64{1: 0x00af9b000000ffff, 2: 0x00cf93000000ffff}
 	tss [26]uint32
@@ -226,7 +226,7 @@ func loadGates() {
 	loadTables(uintptr(unsafe.Pointer(&idt)), unsafe.Sizeof(idt))
 }
 
-// put sends a byte by the first serial port, when that is ready.
+// put waits until the first serial port is ready and sends a byte.
 func put(b byte) {
 	for in(0x3f8+5)&0x20 == 0 {
 	}
@@ -239,7 +239,7 @@ func say(s string) {
 	}
 }
 
-// commandLine returns what the loader was given: PVH (start_info.h) and multiboot 1 (3.3).
+// commandLine returns the command line that the loader passes: PVH (start_info.h) and multiboot 1 (3.3).
 func commandLine() string {
 	var p uintptr
 	if word[uint32](loaderInfo) == 0x336ec578 {
@@ -257,7 +257,7 @@ func commandLine() string {
 	return unsafe.String((*byte)(at(p)), n)
 }
 
-// at makes a pointer of an address, word reads what is there.
+// at turns an address into a pointer; word reads the value there.
 func at(a uintptr) unsafe.Pointer     { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 func word[T any](a uintptr) (value T) { return *(*T)(at(a)) }
 

@@ -1,7 +1,7 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// Traps: 32 stubs of 12 bytes, one a vector. Each leaves an error code, 0 where the CPU
+// Traps: 32 stubs of 12 bytes, one for each vector. Each leaves an error code, 0 if the CPU
 // pushes none, and its vector.
 #define V(n) BYTE $0x6a; BYTE $0; BYTE $0x68; LONG $(n); JMP ·trapEntry(SB)
 #define E(n) BYTE $0x68; LONG $(n); JMP ·trapEntry(SB); BYTE $0x90; BYTE $0x90
@@ -12,7 +12,7 @@ TEXT ·vectors(SB), NOSPLIT|NOFRAME, $0
 	V(16); E(17); V(18); V(19); V(20); E(21); V(22); V(23)
 	V(24); V(25); V(26); V(27); V(28); E(29); E(30); V(31)
 
-// trapEntry makes what a walk knows as a trap record (tracer/walk.go), and a trapFrame of
+// trapEntry makes the trap record that a walk knows (tracer/walk.go), and a trapFrame from
 // it. All traps run on the stack "trap", which the CPU has switched to:
 //
 //	SS  RSP  RFLAGS  CS  RIP
@@ -22,7 +22,7 @@ TEXT ·vectors(SB), NOSPLIT|NOFRAME, $0
 //	BP        <- BP: the record
 //	AX BX CX DX SI DI R8 ... R15
 //	CR2       <- the trapFrame
-//	guard     of the stack that was interrupted
+//	guard     of the interrupted stack
 //	(to 16)
 //	FXSAVE area, 512 bytes
 //	16 bytes for the argument
@@ -135,7 +135,7 @@ TEXT ·halt(SB), NOSPLIT|NOFRAME, $0
 
 // func leaf(p uintptr)
 //
-// leaf faults where it has no frame record: its caller is known by the pc tables alone.
+// leaf faults where it has no frame record: only the pc tables lead to its caller.
 TEXT ·leaf(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ	p+0(FP), AX
 	PUSHQ	AX

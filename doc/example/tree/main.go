@@ -1,4 +1,4 @@
-// Command tree crashes in a tree: the example of a trace with arguments.
+// Command tree crashes in a tree, as an example of a trace with arguments.
 package main
 
 import "os"

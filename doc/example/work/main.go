@@ -1,4 +1,4 @@
-// Work is the program that the chapters of doc look at: it computes, forgets to close
+// Work is the program that the chapters of doc observe: it computes, forgets to close
 // files, and sends an event of its own.
 package main
 
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// numbers is what parse reads.
+// numbers is the input of parse.
 var numbers = strings.Repeat("12345 ", 4000)
 
 // parse returns the sum of the numbers in s.

@@ -1,4 +1,4 @@
-// Command finish makes of the ELF that the Go linker has written an image that QEMU, GRUB
+// Command finish turns the ELF file that the Go linker wrote into an image that QEMU, GRUB
 // and other PVH and multiboot loaders boot:
 //
 //	finish LINKED IMAGE
