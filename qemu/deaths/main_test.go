@@ -28,7 +28,7 @@ func TestRandomCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Symbols.Close()
-	for _, n := range []int{20, 150} {
+	for _, n := range []int{20, 100} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			results, err := m.Sweep(t.Context(), l, batch.Settings{N: n, Seed: uint64(n), Parallel: runtime.NumCPU()}, t.Output())
 			if err != nil {
