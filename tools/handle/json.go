@@ -10,47 +10,15 @@ import (
 
 // The snapshot as one JSON object. Addresses and keys are strings, as in traces.
 
-type jsonPlace struct {
-	TimeNS int64  `json:"time_ns"`
-	Thread uint64 `json:"thread,omitempty"`
-	Stack  uint32 `json:"stack"`
-}
-
-type jsonKind struct {
-	Name    string `json:"name"`
-	Open    uint64 `json:"open"`
-	Most    uint64 `json:"most"`
-	Opens   uint64 `json:"opened"`
-	Closes  uint64 `json:"closed"`
-	Doubles uint64 `json:"doubles"`
-	Strays  uint64 `json:"strays"`
-	Bytes   uint64 `json:"bytes,omitempty"`
-	Peak    uint64 `json:"most_bytes,omitempty"`
-}
-
-type jsonHandle struct {
+// jsonThing is a Handle, a Double or an Event.
+type jsonThing struct {
+	Event string `json:"event,omitempty"`
 	Kind  string `json:"kind"`
 	Key   string `json:"key"`
 	Size  uint64 `json:"size,omitempty"`
 	Owner uint64 `json:"waiter,omitempty"`
-	jsonPlace
-}
-
-type jsonDouble struct {
-	Kind   string    `json:"kind"`
-	Key    string    `json:"key"`
-	Size   uint64    `json:"size,omitempty"`
-	Opened jsonPlace `json:"opened"`
-	First  jsonPlace `json:"first"`
-	Second jsonPlace `json:"second"`
-}
-
-type jsonEvent struct {
-	Event string `json:"event"`
-	Kind  string `json:"kind"`
-	Key   string `json:"key"`
-	Size  uint64 `json:"size,omitempty"`
-	jsonPlace
+	*Place
+	*Double
 }
 
 type jsonFrame struct {
@@ -74,37 +42,37 @@ type jsonSnapshot struct {
 	Boot     string               `json:"boot"`
 	Events   uint64               `json:"events"`
 	Overflow uint64               `json:"overflow"`
-	Kinds    []jsonKind           `json:"kinds"`
-	Open     []jsonHandle         `json:"open"`
-	Doubles  []jsonDouble         `json:"doubles"`
-	Log      []jsonEvent          `json:"log"`
+	Kinds    []Stats              `json:"kinds"`
+	Open     []jsonThing          `json:"open"`
+	Doubles  []jsonThing          `json:"doubles"`
+	Log      []jsonThing          `json:"log"`
 	Stacks   map[uint32]jsonStack `json:"stacks"`
 }
-
-func placeJSON(p Place) jsonPlace { return jsonPlace{p.Time.Nanoseconds(), p.Thread, p.Stack} }
 
 // JSON writes the snapshot as one JSON object on a line.
 func (s *Snapshot) JSON(w io.Writer) error {
 	j := jsonSnapshot{
 		Version: 1, Reason: s.Reason, BuildID: s.BuildID, TimeNS: s.Now.Nanoseconds(),
 		Boot: s.Boot.UTC().Format("2006-01-02T15:04:05.999999999Z"), Events: s.Events, Overflow: s.Overflow,
-		Kinds: []jsonKind{}, Open: []jsonHandle{}, Doubles: []jsonDouble{}, Log: []jsonEvent{}, Stacks: map[uint32]jsonStack{},
+		Kinds: []Stats{}, Open: []jsonThing{}, Doubles: []jsonThing{}, Log: []jsonThing{}, Stacks: map[uint32]jsonStack{},
 	}
 	for _, k := range s.Kinds {
-		n := jsonKind{Name: k.Name, Open: k.Open, Most: k.Most, Opens: k.Opens, Closes: k.Closes, Doubles: k.Doubles, Strays: k.Strays}
-		if HasBytes(k.ID) {
-			n.Bytes, n.Peak = k.Bytes, k.MostBytes
+		if !HasBytes(k.ID) {
+			k.Bytes, k.MostBytes = 0, 0
 		}
-		j.Kinds = append(j.Kinds, n)
+		j.Kinds = append(j.Kinds, k)
+	}
+	thing := func(event string, kind, key, size, owner uint64, at *Place, double *Double) jsonThing {
+		return jsonThing{event, s.Kind(kind).Name, KeyName(kind, key), size, owner, at, double}
 	}
 	for _, h := range s.Open {
-		j.Open = append(j.Open, jsonHandle{s.Kind(h.Kind).Name, KeyName(h.Kind, h.Key), h.Size, h.Owner, placeJSON(h.Place)})
+		j.Open = append(j.Open, thing("", h.Kind, h.Key, h.Size, h.Owner, &h.Place, nil))
 	}
 	for _, d := range s.Doubles {
-		j.Doubles = append(j.Doubles, jsonDouble{s.Kind(d.Kind).Name, KeyName(d.Kind, d.Key), d.Size, placeJSON(d.Opened), placeJSON(d.First), placeJSON(d.Second)})
+		j.Doubles = append(j.Doubles, thing("", d.Kind, d.Key, d.Size, 0, nil, &d))
 	}
 	for _, e := range s.Log {
-		j.Log = append(j.Log, jsonEvent{e.What.String(), s.Kind(e.Kind).Name, KeyName(e.Kind, e.Key), e.Size, placeJSON(e.Place)})
+		j.Log = append(j.Log, thing(e.What.String(), e.Kind, e.Key, e.Size, 0, &e.Place, nil))
 	}
 	for id := range s.stackIDs() {
 		frames, complete := s.Stack(id)

@@ -40,20 +40,25 @@ type Snapshot struct {
 	names  map[lookup.Question][]Call
 }
 
-// Stats are the sums of one kind.
+// Stats are the sums of one kind, as in JSON.
 type Stats struct {
-	ID                             uint64
-	Name                           string // "fd"
-	Opens, Closes, Doubles, Strays uint64
-	Open, Most                     uint64 // now, and the most at a time
-	Bytes, MostBytes               uint64 // sums of sizes, whatever they mean
+	ID        uint64 `json:"-"`
+	Name      string `json:"name"` // "fd"
+	Open      uint64 `json:"open"` // now
+	Most      uint64 `json:"most"` // at a time
+	Opens     uint64 `json:"opened"`
+	Closes    uint64 `json:"closed"`
+	Doubles   uint64 `json:"doubles"`
+	Strays    uint64 `json:"strays"`
+	Bytes     uint64 `json:"bytes,omitempty"` // sum of sizes, whatever they mean
+	MostBytes uint64 `json:"most_bytes,omitempty"`
 }
 
 // Place says when and from where something was done.
 type Place struct {
-	Time   time.Duration // since boot
-	Stack  uint32        // in Stacks; 0 if not known
-	Thread uint64        // 0 if there was none
+	Time   time.Duration `json:"time_ns"`          // since boot
+	Thread uint64        `json:"thread,omitempty"` // 0 if there was none
+	Stack  uint32        `json:"stack"`            // in Stacks; 0 if not known
 }
 
 // Handle is something that is open.
@@ -65,8 +70,11 @@ type Handle struct {
 
 // Double is a close of what was closed.
 type Double struct {
-	Kind, Key, Size       uint64
-	Opened, First, Second Place
+	Kind, Key, Size uint64 `json:"-"`
+
+	Opened Place `json:"opened"`
+	First  Place `json:"first"`
+	Second Place `json:"second"`
 }
 
 // Event is an entry of the log.
@@ -147,7 +155,7 @@ func Read(data []byte) (*Snapshot, error) {
 	}
 	r.last = 0
 	for range r.Count(12) {
-		s.Doubles = append(s.Doubles, Double{Kind: r.Number(), Key: r.Number(), Size: r.Number(), Opened: r.place(), First: r.place(), Second: r.place()})
+		s.Doubles = append(s.Doubles, Double{r.Number(), r.Number(), r.Number(), r.place(), r.place(), r.place()})
 	}
 	r.last = 0
 	for range r.Count(7) {
@@ -191,7 +199,8 @@ func (r *reader) ns() time.Duration { return time.Duration(r.Number()) }
 func (r *reader) place() Place {
 	v := r.Number()
 	r.last += time.Duration(v>>1) ^ -time.Duration(v&1)
-	return Place{Time: r.last, Stack: uint32(r.Number()), Thread: r.Number()}
+	stack := uint32(r.Number())
+	return Place{r.last, r.Number(), stack}
 }
 
 // printable replaces what is no plain character: names come from the target.

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"path"
 	"strconv"
 
 	"github.com/zeroframe/zeroframe/tools/render"
@@ -41,14 +42,17 @@ type timeMark struct {
 	X, Width string // Width is empty for what takes no time
 	Top      int
 	Class    string
-	Title    string
+	timeEvent
 }
 
 // timeTick is a time before the death.
 type timeTick struct{ X, Text string }
 
 // timeEvent is a row of the table.
-type timeEvent struct{ Ago, What, Where, Thread string }
+type timeEvent struct {
+	Ago, What, Where string
+	Thread           uint32
+}
 
 const (
 	timeRowHeight = 26
@@ -87,39 +91,27 @@ func events(t *wire.Trace) *timeView {
 		v.Scale = append(v.Scale, timeTick{decimal(at(uint64(ns))), duration(ns)})
 	}
 	rows := map[uint32]int{}
-	row := func(thread uint32) *timeRow {
-		i, ok := rows[thread]
-		if !ok {
-			i = min(len(v.Rows), maxTimeRows)
-			rows[thread] = i
-			if i == len(v.Rows) {
-				name := fmt.Sprintf("thread %d", thread)
-				if thread == 0 {
-					name = "no thread"
-				}
-				if i == maxTimeRows {
-					name = "other threads"
-				}
-				y := timeHead + i*timeRowHeight
-				v.Rows = append(v.Rows, timeRow{Name: name, Y: y + 17, Line: y + timeRowHeight/2})
-			}
-		}
-		return &v.Rows[i]
-	}
 	for i := range all {
 		e := &all[i]
-		r := row(e.Thread)
-		what := e.What()
+		in, ok := rows[e.Thread]
+		if !ok {
+			in = min(len(v.Rows), maxTimeRows)
+			rows[e.Thread] = in
+			if in == len(v.Rows) {
+				y := timeHead + in*timeRowHeight
+				v.Rows = append(v.Rows, timeRow{Name: rowName(e.Thread, in), Y: y + 17, Line: y + timeRowHeight/2})
+			}
+		}
+		r := &v.Rows[in]
 		where := ""
 		if len(e.Calls) > 0 {
 			c := &e.Calls[0]
-			where = c.Function
-			if c.File != "" {
-				where = fmt.Sprintf("%s at %s:%d", c.Function, baseName(c.File), c.Line)
+			if where = c.Function; c.File != "" {
+				where += fmt.Sprintf(" at %s:%d", path.Base(c.File), c.Line)
 			}
 		}
-		ago := fmt.Sprintf("%d.%03d", e.Ago/1000, e.Ago%1000)
-		m := timeMark{X: decimal(at(e.Ago)), Top: r.Line - 6, Class: cmp.Or(eventClasses[e.Kind], "call"), Title: name(fmt.Sprintf("%s us before: %s", ago, what))}
+		m := timeMark{X: decimal(at(e.Ago)), Top: r.Line - 6, Class: cmp.Or(eventClasses[e.Kind], "call"),
+			timeEvent: timeEvent{fmt.Sprintf("%d.%03d", e.Ago/1000, e.Ago%1000), e.What(), where, e.Thread}}
 		// What takes a time is a bar: a wait for the lock before its event; a call that blocks until its thread has its
 		// result or makes the next call, as one that was to wait starts over.
 		switch {
@@ -139,7 +131,7 @@ func events(t *wire.Trace) *timeView {
 			m.Class += " long"
 		}
 		r.Marks = append(r.Marks, m)
-		v.Events = append(v.Events, timeEvent{Ago: ago, What: name(what), Where: name(where), Thread: strconv.FormatUint(uint64(e.Thread), 10)})
+		v.Events = append(v.Events, m.timeEvent)
 	}
 	v.Foot = timeHead + len(v.Rows)*timeRowHeight
 	v.Height = v.Foot + 4
@@ -147,10 +139,22 @@ func events(t *wire.Trace) *timeView {
 	return v
 }
 
-// branchView is a branch that a CPU took last. Cycles is empty if they are not known.
+// rowName names a row: the last is all other threads'.
+func rowName(thread uint32, row int) string {
+	switch {
+	case row == maxTimeRows:
+		return "other threads"
+	case thread == 0:
+		return "no thread"
+	}
+	return fmt.Sprintf("thread %d", thread)
+}
+
+// branchView is a branch that a CPU took last.
 type branchView struct {
-	From, To, Cycles string
-	Missed           bool
+	From, To string
+	Cycles   uint32 // 0 if not known
+	Missed   bool
 }
 
 // branches are those of a trace, the oldest first.
@@ -158,23 +162,9 @@ func branches(t *wire.Trace) (all []branchView) {
 	for i := range t.Branches {
 		b := &t.Branches[i]
 		from, to := render.BranchEnds(b)
-		v := branchView{From: name(from), To: name(to), Missed: b.Missed}
-		if b.Cycles != 0 {
-			v.Cycles = strconv.FormatUint(uint64(b.Cycles), 10)
-		}
-		all = append(all, v)
+		all = append(all, branchView{from, to, b.Cycles, b.Missed})
 	}
 	return all
-}
-
-// baseName is a path's last part.
-func baseName(path string) string {
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i] == '/' {
-			return path[i+1:]
-		}
-	}
-	return path
 }
 
 // duration is a power of ten of nanoseconds in words.

@@ -6,39 +6,38 @@ package page
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/zeroframe/zeroframe/tools/handle"
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// handlesView is a snapshot.
+// handlesView is a snapshot as the page shows it.
 type handlesView struct {
-	Title   string
+	*handle.Snapshot
+	r       *Report
 	Notes   []string
 	Kinds   []kindView
-	Doubles []doubleView
-	Events  []eventView
+	Doubles []handle.Double
+	Events  []handle.Event
 	Left    int // events that are not shown
 }
 
 // kindView is a kind of resources.
 type kindView struct {
-	Name                                string
-	Open, Most, Opened, Closed, Doubles string
-	Size                                string // "" if it has none
-	Groups                              []groupView
-	Left                                int // groups that are not shown
+	handle.Stats
+	Groups []groupView
+	Left   int // groups that are not shown
 }
 
 // groupView is what one stack has opened.
 type groupView struct {
-	Count string
-	Size  string
-	Since string
-	Keys  []string
-	Left  int // keys that are not shown
-	Stack stackTrace
+	*handle.Group
+	Count uint64
+	Since time.Duration
+	Shown []handle.Handle
+	Left  int // handles that are not shown
 }
 
 // stackTrace is a stack of a log.
@@ -55,98 +54,57 @@ type callView struct {
 	Library         bool // it is of the runtime or the standard library
 }
 
-type doubleView struct {
-	What   string
-	Places []placeView
-}
-
-type placeView struct {
-	What, Time string
-	Stack      stackTrace
-}
-
-type eventView struct{ Time, What, Key, Size, Thread, Where string }
-
 func (r *Report) handles(s *handle.Snapshot) *handlesView {
-	v := &handlesView{Title: fmt.Sprintf("%s after the boot (%s)", handle.Seconds(s.Now), name(s.Reason))}
-	note := func(format string, a ...any) { v.Notes = append(v.Notes, fmt.Sprintf(format, a...)) }
-	if s.Overflow > 0 {
-		note("%d things are missing: the table was full (record.open=%d)", s.Overflow, s.TableRoom)
+	v := &handlesView{Snapshot: s, r: r, Doubles: s.Doubles}
+	note := func(n uint64, format string, a ...any) {
+		if n > 0 {
+			v.Notes = append(v.Notes, fmt.Sprintf("%d "+format, append([]any{n}, a...)...))
+		}
 	}
-	if s.Stacks.Full > 0 {
-		note("%d stacks are missing: the depot was full (depot=%d)", s.Stacks.Full, s.Stacks.Size)
-	}
+	note(s.Overflow, "things are missing: the table was full (record.open=%d)", s.TableRoom)
+	note(s.Stacks.Full, "stacks are missing: the depot was full (depot=%d)", s.Stacks.Size)
 	if !s.Named() {
-		note("its stacks have no names: no ELF file of build %s was given", name(s.BuildID))
+		v.Notes = append(v.Notes, fmt.Sprintf("its stacks have no names: no ELF file of build %s was given", name(s.BuildID)))
 	}
 	for _, k := range s.Kinds {
 		if k.Opens+k.Strays == 0 || len(v.Kinds) == maxKinds {
 			continue
 		}
-		v.Kinds = append(v.Kinds, r.kind(s, k))
-	}
-	for i, d := range s.Doubles {
-		if i == maxGroups {
-			note("%d more were closed twice", len(s.Doubles)-i)
-			break
+		kind := kindView{Stats: k}
+		for i, g := range s.Groups(k.ID) {
+			if i >= maxGroups {
+				kind.Left++
+				continue
+			}
+			n := min(len(g.Handles), maxKeys)
+			kind.Groups = append(kind.Groups, groupView{g, uint64(len(g.Handles)), g.Handles[0].Time, g.Handles[:n], len(g.Handles) - n})
 		}
-		v.Doubles = append(v.Doubles, doubleView{
-			name(s.Kind(d.Kind).Name) + " " + handle.KeyName(d.Kind, d.Key),
-			[]placeView{r.place("opened", s, d.Opened), r.place("closed first", s, d.First), r.place("closed again", s, d.Second)},
-		})
+		v.Kinds = append(v.Kinds, kind)
+	}
+	if n := len(s.Doubles); n > maxGroups {
+		v.Doubles = s.Doubles[:maxGroups]
+		note(uint64(n-maxGroups), "more were closed twice")
 	}
 	v.Left = max(len(s.Log)-maxEvents, 0)
-	for _, e := range s.Log[v.Left:] {
-		size := ""
-		if handle.HasBytes(e.Kind) {
-			size = handle.SizeOf(e.Size)
-		}
-		v.Events = append(v.Events, eventView{handle.Seconds(e.Time), e.What.String(),
-			name(s.Kind(e.Kind).Name) + " " + handle.KeyName(e.Kind, e.Key), size, fmt.Sprint(e.Thread), r.stack(s, e.Stack).Where})
-	}
+	v.Events = s.Log[v.Left:]
 	if n := uint64(len(s.Log)); s.Events > n {
 		v.Left += int(min(s.Events-n, 1<<52))
 	}
 	return v
 }
 
-func (r *Report) kind(s *handle.Snapshot, k handle.Stats) kindView {
-	v := kindView{Name: name(k.Name), Open: number(k.Open), Most: number(k.Most), Opened: number(k.Opens), Closed: number(k.Closes), Doubles: number(k.Doubles)}
-	if handle.HasBytes(k.ID) {
-		v.Size = handle.SizeOf(k.Bytes)
-	}
-	groups := s.Groups(k.ID)
-	if len(groups) > maxGroups {
-		v.Left, groups = len(groups)-maxGroups, groups[:maxGroups]
-	}
-	for _, g := range groups {
-		gv := groupView{Count: number(uint64(len(g.Handles))), Since: handle.Seconds(g.Handles[0].Time), Stack: r.stack(s, g.Stack)}
-		if v.Size != "" {
-			gv.Size = handle.SizeOf(g.Bytes)
-		}
-		for i, h := range g.Handles {
-			if i == maxKeys {
-				gv.Left = len(g.Handles) - i
-				break
-			}
-			gv.Keys = append(gv.Keys, name(s.Describe(h)))
-		}
-		v.Groups = append(v.Groups, gv)
-	}
-	return v
+// Key names something of a kind.
+func (v *handlesView) Key(kind, key uint64) string {
+	return name(v.Kind(kind).Name) + " " + handle.KeyName(kind, key)
 }
 
-func (r *Report) place(what string, s *handle.Snapshot, p handle.Place) placeView {
-	return placeView{what, handle.Seconds(p.Time), r.stack(s, p.Stack)}
-}
-
-// stack returns the calls of a stack.
-func (r *Report) stack(s *handle.Snapshot, id uint32) stackTrace {
+// Stack returns the calls of a stack.
+func (sn *handlesView) Stack(id uint32) stackTrace {
 	if id == 0 {
 		return stackTrace{}
 	}
-	frames, complete := s.Stack(id)
-	v := stackTrace{Known: true, Complete: complete}
+	frames, complete := sn.Snapshot.Stack(id)
+	r, v := sn.r, stackTrace{Known: true, Complete: complete}
 	add := func(c callView) {
 		if len(v.Calls) == maxHandleFrames {
 			v.Left++

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/zeroframe/zeroframe/tools/lookup"
 	"github.com/zeroframe/zeroframe/tools/wire"
@@ -25,7 +24,7 @@ func registers(t *wire.Trace, sym lookup.Resolver) []valueView {
 		if n != "rflags" && n != "eflags" {
 			means = meaning(t, sym, value)
 		}
-		all = append(all, valueView{name(n), fmt.Sprintf("0x%016x", value), means})
+		all = append(all, valueView{n, fmt.Sprintf("0x%016x", value), means})
 	}
 	return all
 }
@@ -35,12 +34,12 @@ func meaning(t *wire.Trace, sym lookup.Resolver, value uint64) string {
 	if sym != nil && sym.IsText(value) {
 		if calls := sym.Lookup(value, false); len(calls) > 0 {
 			c := calls[len(calls)-1]
-			return name(fmt.Sprintf("%s+%#x", c.Function, c.Offset))
+			return fmt.Sprintf("%s+%#x", c.Function, c.Offset)
 		}
 	}
 	for i := range t.Stacks {
 		if k := &t.Stacks[i]; value >= k.Lo && value < k.Hi {
-			return "stack " + name(k.Name)
+			return "stack " + k.Name
 		}
 	}
 	return ""
@@ -60,39 +59,12 @@ func words(t *wire.Trace, sym lookup.Resolver) []valueView {
 	return all
 }
 
-// stackView is a stack and how much of it has been used. Used and Limit are in percent of
-// its size, as an attribute of SVG has them.
-type stackView struct {
-	Name       string
-	Used, Size string // in words
-	Limit      string // in words; "" if there is none
-	UsedAt     string
-	LimitAt    string // "" if there is none below the size
-	Level      string // of the wire
-	Percent    uint64
-	Free       string
-}
-
 // stacks returns the stacks of a trace; mine: only those that it has frames on.
-func stacks(t *wire.Trace, mine bool) []stackView {
-	var all []stackView
-	for i := range t.Stacks {
-		k := &t.Stacks[i]
-		if mine && !slices.ContainsFunc(t.Frames, func(f wire.Frame) bool { return f.Stack == k.Name }) {
-			continue
+func stacks(t *wire.Trace, mine bool) (all []wire.Stack) {
+	for _, k := range t.Stacks {
+		if !mine || slices.ContainsFunc(t.Frames, func(f wire.Frame) bool { return f.Stack == k.Name }) {
+			all = append(all, k)
 		}
-		v := stackView{Name: name(k.Name), Used: number(k.Used), Size: number(k.Size), Level: level(k.Level)}
-		v.UsedAt, v.Free = part(k.Used, k.Size), number(k.Size-min(k.Used, k.Size))
-		if k.Size > 0 {
-			v.Percent = uint64(min(float64(k.Used)/float64(k.Size), 1) * 100)
-		}
-		if k.Limit > 0 {
-			v.Limit = number(k.Limit)
-			if k.Limit < k.Size {
-				v.LimitAt = part(k.Limit, k.Size)
-			}
-		}
-		all = append(all, v)
 	}
 	return all
 }
@@ -107,12 +79,12 @@ func level(s string) string {
 	return "unknown"
 }
 
-// part returns a share in percent, 0 to 100.
-func part(n, of uint64) string {
+// percent returns a share, 0 to 100.
+func percent(n, of uint64) float64 {
 	if of == 0 {
-		return "0%"
+		return 0
 	}
-	return strconv.FormatFloat(min(100*float64(n)/float64(of), 100), 'f', 2, 64) + "%"
+	return min(100*float64(n)/float64(of), 100)
 }
 
 // number writes a number with its thousands apart.

@@ -9,6 +9,8 @@ import (
 	"html/template"
 	"io"
 	"sync"
+
+	"github.com/zeroframe/zeroframe/tools/handle"
 )
 
 //go:embed page.html
@@ -29,6 +31,21 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 				return "1 " + one
 			}
 			return number(uint64(n)) + " " + many
+		},
+		"name":    name,
+		"text":    func(s string) string { return visible(s, maxWhyText) },
+		"finding": func(s string) string { return visible(s, maxFinding) },
+		"number":  number,
+		"level":   level,
+		"free":    func(used, size uint64) uint64 { return size - min(used, size) },
+		"part":    func(n, of uint64) string { return fmt.Sprintf("%.2f%%", percent(n, of)) },
+		"percent": func(n, of uint64) uint64 { return uint64(percent(n, of)) },
+		"seconds": handle.Seconds,
+		"size": func(kind, n uint64) string {
+			if handle.HasBytes(kind) {
+				return handle.SizeOf(n)
+			}
+			return ""
 		},
 	}).Parse(pageHTML))
 })
@@ -65,14 +82,8 @@ func policy() string {
 func (r *Report) HTML(w io.Writer) error {
 	v := &pageView{
 		Title: name(r.opt.Title), Notes: r.notes.all, Left: r.left, Traces: r.count,
-		Why: r.opt.Why.shown(), Profiles: r.profiles, Snapshots: r.snapshots, Log: r.log.view(),
+		Why: r.opt.Why, Waits: r.opt.Waits, Profiles: r.profiles, Snapshots: r.snapshots, Log: r.log.view(),
 		LogTitle: fmt.Sprintf("%s lines, %s bytes", number(uint64(r.log.lines)), number(uint64(r.log.total))),
-	}
-	if w := r.opt.Waits; w != nil {
-		v.Waits = &Waits{Picture: w.Picture}
-		for _, f := range w.Findings {
-			v.Waits.Findings = append(v.Waits.Findings, visible(f, maxFinding))
-		}
 	}
 	for _, f := range r.opt.Facts {
 		v.Facts = append(v.Facts, Fact{name(f.Name), name(f.Value)})

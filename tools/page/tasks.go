@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/zeroframe/zeroframe/tools/wire"
 )
 
 // tasksView is what ran and what waited at the time of a trace.
@@ -21,7 +23,7 @@ type tasksView struct {
 // threadView is a thread.
 type threadView struct {
 	Number    uint64
-	G0, Sig   *stackView
+	G0, Sig   *wire.Stack
 	Goroutine string // that it ran, if the trace is of it
 }
 

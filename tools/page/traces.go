@@ -28,7 +28,7 @@ type traceView struct {
 
 	Registers []valueView
 	Words     []valueView
-	Stacks    []stackView
+	Stacks    []wire.Stack
 	Before    []lineView
 	Events    *timeView // what its CPU did last; nil: the trace does not say
 	Branches  []branchView

@@ -28,28 +28,11 @@ type WhyStep struct {
 	Also   string // what it was made of besides, "" if of nothing
 }
 
-// Number is Before with its digits in groups.
-func (s WhyStep) Number() string { return number(s.Before) }
-
 // maxWhyText bounds a text of it in bytes, maxWhySteps how many steps of a cause are shown.
 const (
 	maxWhyText  = 1000
 	maxWhySteps = 400 // as many as tools/why finds
 )
 
-// shown is what the page shows of it: all characters in sight, and not too much.
-func (y *Why) shown() *Why {
-	if y == nil {
-		return nil
-	}
-	text := func(s string) string { return visible(s, maxWhyText) }
-	v := &Why{Death: text(y.Death), Culprit: text(y.Culprit), Note: text(y.Note)}
-	for _, c := range y.Causes {
-		k := WhyCause{What: text(c.What), End: text(c.End)}
-		for _, s := range c.Steps[:min(len(c.Steps), maxWhySteps)] {
-			k.Steps = append(k.Steps, WhyStep{s.Before, text(s.How), text(s.Value), text(s.Where), text(s.Source), text(s.Also)})
-		}
-		v.Causes = append(v.Causes, k)
-	}
-	return v
-}
+// Shown are the steps that the page shows.
+func (c WhyCause) Shown() []WhyStep { return c.Steps[:min(len(c.Steps), maxWhySteps)] }
