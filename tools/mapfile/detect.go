@@ -4,23 +4,35 @@
 package mapfile
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
-// A format reads the maps of one kind. Its errors begin with the line's number.
+// A format reads the maps of one kind.
 type format struct {
-	name string
-	read func(m *Map, text string, opt Options) (preferred uint64, err error)
+	name  string
+	width int // about how many bytes a line has
+	begin func(m *Map, opt Options) reader
 }
 
+// A reader reads a map line by line.
+type reader struct {
+	line func(s string) error                 // takes a line, which may be blank
+	end  func() (preferred uint64, err error) // returns where the program lies by the map; nil: from 0 on
+}
+
+// errEnd says that what follows is not of the map.
+var errEnd = errors.New("the map ends here")
+
 var (
-	formatGNU      = format{"a map of GNU ld", (*Map).readGNU}
-	formatLLD      = format{"a map of lld", (*Map).readLLD}
-	formatSegments = format{"a map of segments and offsets", (*Map).readSegments}
-	formatBSD      = format{"nm's output, as System.map", (*Map).readBSD}
-	formatPosix    = format{"nm's output, -f posix", (*Map).readPosix}
-	formatSysV     = format{"nm's output, -f sysv", (*Map).readSysV}
+	formatGNU      = format{"a map of GNU ld", 100, (*Map).readGNU}
+	formatLLD      = format{"a map of lld", 80, (*Map).readLLD}
+	formatSegments = format{"a map of segments and offsets", 60, (*Map).readSegments}
+	formatBSD      = format{"nm's output, as System.map", 24, (*Map).readBSD}
+	formatPosix    = format{"nm's output, -f posix", 24, (*Map).readPosix}
+	formatSysV     = format{"nm's output, -f sysv", 100, (*Map).readSysV}
 )
 
 // lookAhead is in how many lines, blank ones aside, a map has to show what it is.
@@ -136,39 +148,19 @@ func token(s string) (word, rest string) {
 
 // hex reads a hexadecimal number without 0x, of at most 16 digits.
 func hex(s string) (v uint64, ok bool) {
-	if s == "" || len(s) > 16 {
+	if len(s) > 16 {
 		return 0, false
 	}
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = (c | 0x20) - 'a' + 10
-		default:
-			return 0, false
-		}
-		v = v<<4 | uint64(c)
-	}
-	return v, true
+	v, err := strconv.ParseUint(s, 16, 64)
+	return v, err == nil
 }
 
 // hex0x reads a hexadecimal number with 0x.
 func hex0x(s string) (v uint64, ok bool) {
 	digits, ok := strings.CutPrefix(s, "0x")
-	if !ok {
-		return 0, false
-	}
-	return hex(digits)
+	v, isNumber := hex(digits)
+	return v, ok && isNumber
 }
 
 // isHexWord reports whether s has hexadecimal digits only, however many.
-func isHexWord(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if _, ok := hex(s[i : i+1]); !ok {
-			return false
-		}
-	}
-	return s != ""
-}
+func isHexWord(s string) bool { return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == "" }

@@ -34,24 +34,24 @@ func isGNUHeading(s string) bool {
 		strings.HasPrefix(s, "Archive member included ") || strings.HasPrefix(s, "As-needed library included ")
 }
 
-func (m *Map) readGNU(text string, _ Options) (preferred uint64, err error) {
-	l := lines{text: text}
-	for l.next() && l.line != gnuHeading && l.line != goldHeading {
-	}
-	if l.text == "" {
-		return 0, fmt.Errorf("%d: the map ends before its heading %q: cut short", l.n, gnuHeading)
-	}
-	m.reserve(text, 100)
+func (m *Map) readGNU(Options) reader {
 	r := gnuReader{m: m}
-	for l.next() {
-		if strings.HasPrefix(l.line, "Cross Reference Table") || strings.HasPrefix(l.line, "OUTPUT(") {
-			break
+	begun, more := false, false
+	return reader{func(s string) error {
+		if !begun {
+			begun = s == gnuHeading || s == goldHeading
+			return nil
 		}
-		if err := r.line(l.line); err != nil {
-			return 0, fmt.Errorf("%d: %w", l.n, err)
+		if more = true; strings.HasPrefix(s, "Cross Reference Table") || strings.HasPrefix(s, "OUTPUT(") {
+			return errEnd
 		}
-	}
-	return r.base, nil
+		return r.line(s)
+	}, func() (uint64, error) {
+		if !more {
+			return 0, fmt.Errorf("the map ends before its heading %q: cut short", gnuHeading)
+		}
+		return r.base, nil
+	}}
 }
 
 // A gnuReader goes through the lines of the main part.
@@ -123,7 +123,7 @@ func (r *gnuReader) section(name, addr, rest string) error {
 		return fmt.Errorf("section %.40s: %#x bytes from %#x on leave the address space", name, n, a)
 	}
 	r.piece = name
-	r.m.regions = append(r.m.regions, Region{Name: name, Object: strings.TrimSpace(object), Addr: a, Size: n, Code: !isData(name) && !isData(r.out)})
+	r.m.regions = append(r.m.regions, Region{Name: name, Object: strings.TrimSpace(object), Addr: a, Size: n, Code: typeIn(name, r.out) == 'T'})
 	return nil
 }
 
@@ -138,10 +138,7 @@ func (r *gnuReader) symbol(addr, rest string) error {
 	if rest == "" || strings.HasPrefix(rest, "0x") || strings.HasPrefix(rest, "(size before relaxing)") {
 		return nil
 	}
-	s := Symbol{Addr: a, Type: 'T'}
-	if isData(r.piece) || isData(r.out) {
-		s.Type = 'D'
-	}
+	s := Symbol{Addr: a, Type: typeIn(r.piece, r.out)}
 	if name, value, ok := strings.Cut(rest, " = "); ok {
 		s.mark = true
 		name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "PROVIDE "), "PROVIDE_HIDDEN "), "HIDDEN ")

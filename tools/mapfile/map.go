@@ -130,9 +130,19 @@ func (m *Map) parse(text string, opt Options) error {
 		return fmt.Errorf("%s:%w", m.name, err)
 	}
 	m.format = f.name
-	preferred, err := f.read(m, text, opt)
-	if err != nil {
-		return fmt.Errorf("%s:%w", m.name, err)
+	m.syms = make([]Symbol, 0, len(text)/(2*f.width))
+	r, preferred := f.begin(m, opt), uint64(0)
+	for l := (lines{text: text}); l.next(); {
+		if err := r.line(l.line); err == errEnd {
+			break
+		} else if err != nil {
+			return fmt.Errorf("%s:%d: %w", m.name, l.n, err)
+		}
+	}
+	if r.end != nil {
+		if preferred, err = r.end(); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
 	}
 	if opt.Base != nil {
 		m.move(*opt.Base - preferred)

@@ -6,7 +6,9 @@
 package mapfile
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -72,20 +74,12 @@ func nmSize(s, rest string) (size uint64, ok bool) {
 			return size, true
 		}
 	}
-	if len(s) > 10 {
-		return 0, false
-	}
-	for i := 0; i < len(s); i++ {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		size = size*10 + uint64(s[i]-'0')
-	}
-	return size, s != ""
+	size, err := strconv.ParseUint(s, 10, 64)
+	return size, err == nil && len(s) <= 10
 }
 
-func (m *Map) readBSD(text string, _ Options) (uint64, error) {
-	return m.readNM(text, "ADDRESS [SIZE] TYPE NAME, as nm", func(line string) (sym Symbol, ok bool, err error) {
+func (m *Map) readBSD(Options) reader {
+	return m.readNM("ADDRESS [SIZE] TYPE NAME, as nm", func(line string) (sym Symbol, ok bool, err error) {
 		if sym, ok, err = bsdLine(line); sym.Type == '_' {
 			sym.Name = "" // of Go's nm, for a file
 		}
@@ -97,42 +91,28 @@ func (m *Map) readBSD(text string, _ Options) (uint64, error) {
 
 // readNM reads lines of one of nm's formats, which form says in words and read reads. A
 // symbol of type 'U' or without a name is left out.
-func (m *Map) readNM(text, form string, read func(line string) (sym Symbol, ok bool, err error)) (uint64, error) {
-	m.reserve(text, 24)
-	l, heading := lines{text: text}, ""
-	for l.next() {
-		if strings.TrimSpace(l.line) == "" {
-			continue
+func (m *Map) readNM(form string, read func(line string) (sym Symbol, ok bool, err error)) reader {
+	heading := false
+	return reader{line: func(s string) error {
+		if strings.TrimSpace(s) == "" {
+			return nil
 		}
-		sym, ok, err := read(l.line)
+		sym, ok, err := read(s)
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("%d: %w", l.n, err)
-		case !ok && isFileHeading(l.line):
-			if err := m.heading(&heading, &l); err != nil {
-				return 0, err
-			}
+			return err
+		case !ok && isFileHeading(s) && (heading || len(m.syms) > 0):
+			return fmt.Errorf("%.60q begins the symbols of another file, whose addresses "+
+				"have nothing to do with those above; run nm on one linked file", s)
+		case !ok && isFileHeading(s):
+			heading = true // of a file, of which there may be one
 		case !ok:
-			return 0, fmt.Errorf("%d: %.60q is not %s prints it", l.n, l.line, form)
+			return fmt.Errorf("%.60q is not %s prints it", s, form)
 		case sym.Type != 'U' && sym.Name != "":
 			m.syms = append(m.syms, sym)
 		}
-	}
-	return 0, nil
-}
-
-// heading takes the heading of a file's symbols, of which there may be one.
-func (m *Map) heading(heading *string, l *lines) error {
-	if *heading != "" || len(m.syms) > 0 {
-		return fmt.Errorf("%d: %.60q begins the symbols of another file, whose addresses have nothing to do with those above; run nm on one linked file", l.n, l.line)
-	}
-	*heading = l.line
-	return nil
-}
-
-// reserve makes room for the symbols of a text with about so many bytes a line.
-func (m *Map) reserve(text string, line int) {
-	m.syms = make([]Symbol, 0, len(text)/(2*line))
+		return nil
+	}}
 }
 
 // posixLine reads a line of nm -P: NAME TYPE [VALUE [SIZE]]. It is read from its end,
@@ -169,8 +149,8 @@ func lastToken(s string) (rest, word string) {
 	return "", s
 }
 
-func (m *Map) readPosix(text string, _ Options) (uint64, error) {
-	return m.readNM(text, "NAME TYPE [ADDRESS [SIZE]], as nm -P", func(line string) (sym Symbol, ok bool, err error) {
+func (m *Map) readPosix(Options) reader {
+	return m.readNM("NAME TYPE [ADDRESS [SIZE]], as nm -P", func(line string) (sym Symbol, ok bool, err error) {
 		sym, ok = posixLine(line)
 		m.wide = m.wide || ok && sym.Addr>>32 != 0
 		return sym, ok, nil
@@ -182,75 +162,68 @@ func isSysVHeading(f []string) bool {
 	return strings.Join(f, " ") == "Name Value Class Type Size Line Section"
 }
 
-// sysvColumns is how many columns follow the name.
-const sysvColumns = 6
-
-func (m *Map) readSysV(text string, _ Options) (uint64, error) {
-	m.reserve(text, 100)
+func (m *Map) readSysV(Options) reader {
 	headings := 0
-	for l := (lines{text: text}); l.next(); {
-		if !strings.Contains(l.line, "|") {
-			if !isSysVHeading(strings.Fields(l.line)) {
-				continue // what is above the columns
+	return reader{line: func(s string) error {
+		if !strings.Contains(s, "|") {
+			if isSysVHeading(strings.Fields(s)) { // there may be other words above the columns
+				headings++
 			}
-			if headings++; headings > 1 {
-				return 0, fmt.Errorf("%d: the symbols of another file begin, whose addresses have nothing to do with those above; run nm on one linked file", l.n)
+			if headings > 1 {
+				return errors.New("the symbols of another file begin, whose addresses " +
+					"have nothing to do with those above; run nm on one linked file")
 			}
-			continue
+			return nil
 		}
-		// A demangled name may have a bar, as operator| does.
-		var col [sysvColumns]string // from the last one
-		name := l.line
-		for i := range col {
-			at := strings.LastIndexByte(name, '|')
-			if at < 0 {
-				return 0, fmt.Errorf("%d: %.60q has not the columns that nm -f sysv prints", l.n, l.line)
-			}
-			col[i], name = strings.TrimSpace(name[at+1:]), name[:at]
-		}
-		value, class, size := col[5], col[4], col[2]
-		if letter, ok := elfutilsClass(class, col[3]); ok {
-			class = letter
-		}
-		if value == "" {
-			continue // undefined
-		}
-		addr, ok := hex(value)
-		if !ok || !isType(class) {
-			return 0, fmt.Errorf("%d: %.40q and %.40q are not an address and a class", l.n, value, class)
-		}
-		sym := Symbol{Name: strings.TrimSpace(name), Addr: addr, Type: class[0]}
-		if size != "" {
-			if sym.Size, ok = hex(size); !ok {
-				return 0, fmt.Errorf("%d: %.40q is not a size", l.n, size)
-			}
-		}
-		m.wide = m.wide || len(value) > 8
-		if sym.Name != "" && sym.Type != 'U' {
-			m.syms = append(m.syms, sym)
-		}
+		return m.sysvLine(s)
+	}}
+}
+
+// sysvLine reads NAME|VALUE|CLASS|TYPE|SIZE|LINE|SECTION.
+func (m *Map) sysvLine(s string) error {
+	// A demangled name may have a bar, as operator| does.
+	n := len(s)
+	if strings.Count(s, "|") < 6 {
+		return fmt.Errorf("%.60q has not the columns that nm -f sysv prints", s)
 	}
-	return 0, nil
+	var col [6]string // from the last one
+	for i := range col {
+		at := strings.LastIndexByte(s[:n], '|')
+		col[i], n = strings.TrimSpace(s[at+1:n]), at
+	}
+	value, class, size := col[5], col[4], col[2]
+	if letter, ok := elfutilsClass(class, col[3]); ok {
+		class = letter
+	}
+	if value == "" {
+		return nil // undefined
+	}
+	addr, ok := hex(value)
+	if !ok || !isType(class) {
+		return fmt.Errorf("%.40q and %.40q are not an address and a class", value, class)
+	}
+	sym := Symbol{Name: strings.TrimSpace(s[:n]), Addr: addr, Type: class[0]}
+	if sym.Size, ok = hex(size); !ok && size != "" {
+		return fmt.Errorf("%.40q is not a size", size)
+	}
+	m.wide = m.wide || len(value) > 8
+	if sym.Name != "" && sym.Type != 'U' {
+		m.syms = append(m.syms, sym)
+	}
+	return nil
 }
 
 // elfutilsClass returns nm's letter for what elfutils' nm says in words.
 func elfutilsClass(class, kind string) (letter string, ok bool) {
-	code := kind == "FUNC" || kind == "NOTYPE" || kind == "GNU_IFUNC"
+	// Of code, and of anything else.
+	letters := map[string]string{"WEAK": "WV", "GLOBAL": "TD", "LOCAL": "td"}[class]
 	switch {
 	case kind == "FILE" || kind == "SECTION":
 		return "a", class == "LOCAL"
-	case class == "WEAK" && code:
-		return "W", true
-	case class == "WEAK":
-		return "V", true
-	case class == "GLOBAL" && code:
-		return "T", true
-	case class == "GLOBAL":
-		return "D", true
-	case class == "LOCAL" && code:
-		return "t", true
-	case class == "LOCAL":
-		return "d", true
+	case letters == "":
+		return "", false
+	case kind == "FUNC" || kind == "NOTYPE" || kind == "GNU_IFUNC":
+		return letters[:1], true
 	}
-	return "", false
+	return letters[1:], true
 }

@@ -119,38 +119,25 @@ const (
 	partSkip // line numbers, exports
 )
 
-func (m *Map) readSegments(text string, opt Options) (uint64, error) {
-	m.reserve(text, 60)
+func (m *Map) readSegments(opt Options) reader {
 	r := segReader{m: m}
 	part := partOther
-	l := lines{text: text}
-	for l.next() {
-		if p, ok := r.heading(l.line); ok {
+	return reader{func(s string) error {
+		if p, ok := r.heading(s); ok {
 			r.headings = true
 			if part = p; p == partByValue {
-				// The same as by name.
-				m.syms, r.num = m.syms[:0], r.num[:0]
+				m.syms, r.num = m.syms[:0], r.num[:0] // the same as by name
 			}
-			continue
-		}
-		if part == partSkip {
-			continue
+			return nil
 		}
 		if part == partTable && m.segs.real {
-			if err := r.realRow(l.line); err != nil {
-				return 0, fmt.Errorf("%d: %w", l.n, err)
-			}
-			continue
+			return r.realRow(s)
 		}
-		num, off, rest, ok := logicalAddress(l.line)
-		if !ok {
-			continue
+		if num, off, rest, ok := logicalAddress(s); ok && part != partSkip {
+			return r.row(part, uint16(num), off, rest)
 		}
-		if err := r.row(part, uint16(num), off, rest); err != nil {
-			return 0, fmt.Errorf("%d: %w", l.n, err)
-		}
-	}
-	return r.place(opt)
+		return nil
+	}, func() (uint64, error) { return r.place(opt) }}
 }
 
 // heading reads a line that begins a part of the map.
@@ -356,7 +343,7 @@ func (r *segReader) findStarts(opt Options) (preferred uint64, err error) {
 			start[t.num] = t.off
 		}
 		if t.length != 0 && t.length-1 > ^t.off {
-			return 0, fmt.Errorf(" segment %s: %#x bytes from %#x on leave the address space", t.name, t.length, t.off)
+			return 0, fmt.Errorf("segment %s: %#x bytes from %#x on leave the address space", t.name, t.length, t.off)
 		}
 		end[t.num] = max(end[t.num], t.off+t.length)
 		highest = max(highest, t.num)
