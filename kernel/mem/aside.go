@@ -5,15 +5,17 @@ import (
 	"github.com/zeroframe/zeroframe/boot"
 )
 
-// RAM that is set aside for what is to be there still after a reset. Firmware and loaders take memory from
-// both ends: BIOS and images from the lower one, SeaBIOS, OVMF and GRUB's heap from the upper one. So it lies
-// in the middle of the largest range.
+// RAM that is set aside for data that must survive a reset. Firmware and loaders take memory from
+// both ends: BIOS and images from the lower one, SeaBIOS, OVMF and GRUB's heap from the upper one.
+// So it lies in the middle of the largest range.
 
-// AsideAlign is what the address of RAM that is set aside is a multiple of: who looks for it looks there.
+// AsideAlign divides the address of RAM that is set aside, so that the next boot looks only at its
+// multiples.
 const AsideAlign = 2 << 20
 
-// SetAside takes size bytes of RAM in one piece, which nobody else gets, and returns their address, or 0: at an address that
-// is wanted, if that can be; 0 is none. They hold anything. Early context, after [Init] and before Release.
+// SetAside takes size bytes of RAM in one piece, which nobody else gets, and returns their address,
+// or 0. If wanted is not 0 and free, it takes the bytes there. Their contents are arbitrary. Early
+// context, after [Init] and before Release.
 func SetAside(regions []boot.Region, size, wanted uintptr) uintptr {
 	size = pageUp(size)
 	var r frameRange
@@ -45,7 +47,7 @@ func SetAside(regions []boot.Region, size, wanted uintptr) uintptr {
 	return 0
 }
 
-// aside is what has been set aside. Set once at boot.
+// aside is the range that was set aside. Set once at boot.
 var aside frameRange
 
 //go:noinline
@@ -57,14 +59,14 @@ func take(lo, size uintptr) uintptr {
 	return lo
 }
 
-// useNear has frames come from the RAM next to what is set aside first: above it, then below. What
-// the program has is far from both ends then, too.
+// useNear makes frames come first from the RAM next to the range that was set aside: above it, then
+// below. So the program's memory is far from both ends, too.
 func useNear() {
 	assertLocked()
 	if aside.hi == 0 {
 		return
 	}
-	last := numRanges - 1 // which is used first
+	last := numRanges - 1 // the last one is used first
 	for i := last; i >= 0; i-- {
 		if ranges[i].lo == aside.hi {
 			ranges[i], ranges[last] = ranges[last], ranges[i]
@@ -77,8 +79,8 @@ func useNear() {
 	}
 }
 
-// SpareFrom has tables, and what Contiguous takes, stay below an address, if it is above them. Early
-// context, after Init and before Release.
+// SpareFrom keeps tables, and the memory that Contiguous takes, below an address, if that is above
+// them. Early context, after Init and before Release.
 func SpareFrom(lo uintptr) {
 	assertLocked()
 	if lo > nextPage {
@@ -86,8 +88,8 @@ func SpareFrom(lo uintptr) {
 	}
 }
 
-// Unclaimed reports whether nothing lays claim to lo <= address < hi: the image, what is behind it and the room that it may
-// grow into, what is kept, and what is not RAM. Early context.
+// Unclaimed reports whether lo <= address < hi is free: not the image or the room after it that it
+// may grow into, not kept, and RAM throughout. Early context.
 func Unclaimed(lo, hi uintptr, regions []boot.Region) bool {
 	if lo < lowMemory {
 		return false

@@ -2,11 +2,11 @@ package mem
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// The dirty bits of the page tables: which pages have been written to. A stack's page
-// that was all paint when its bit was cleared, and has not been written to since, still is.
+// The dirty bits of the page tables: which pages have been written to. If a stack's page was all
+// paint when its bit was cleared, and has not been written to since, it still is.
 
-// SetDirty sets the dirty bit of the 4 KiB page that holds addr, or clears it. A larger
-// page's is left as it is. Early and kernel context.
+// SetDirty sets or clears the dirty bit of the 4 KiB page that holds addr. A larger page's bit does
+// not change. Early and kernel context.
 func SetDirty(addr uintptr, dirty bool) {
 	e := lastEntry(addr)
 	switch {
@@ -19,8 +19,8 @@ func SetDirty(addr uintptr, dirty bool) {
 	}
 }
 
-// NextDirty returns the lowest address from lo on, below hi, in a page that has been
-// written to since its bit was cleared, or hi. A page of which that is not known counts. Early and
+// NextDirty returns the lowest address from lo on, below hi, in a page that has been written to
+// since its bit was cleared, or hi. A page whose state is unknown counts as written. Early and
 // kernel context.
 func NextDirty(lo, hi uintptr) uintptr {
 	for lo < hi {
@@ -39,11 +39,11 @@ func NextDirty(lo, hi uintptr) uintptr {
 	return hi
 }
 
-// A Watch is a range of memory of which NextDirty is asked often: it knows where in the
-// page tables that is. The pages stay mapped.
+// A Watch is a range of memory whose dirty bits are read often: it remembers where in the page
+// tables they are. The pages must stay mapped.
 type Watch struct{ lo, entry uintptr }
 
-// Begin makes the watch one of lo <= address < hi, multiples of the page size. Early context.
+// Begin makes the watch cover lo <= address < hi, multiples of the page size. Early context.
 func (w *Watch) Begin(lo, hi uintptr) {
 	w.lo, w.entry = lo, lastEntry(lo)
 	if lo&^(arch.PageSize2-1) != (hi-1)&^(arch.PageSize2-1) {
@@ -51,7 +51,7 @@ func (w *Watch) Begin(lo, hi uintptr) {
 	}
 }
 
-// NextDirty is the function NextDirty from the range's beginning on. Early and kernel context.
+// NextDirty is the function NextDirty with lo at the start of the range. Early and kernel context.
 func (w *Watch) NextDirty(hi uintptr) uintptr {
 	if w.entry == 0 {
 		return NextDirty(w.lo, hi)

@@ -1,6 +1,6 @@
-// Package mem is the kernel's memory: which physical memory there is, and the
-// 4-level page tables that map it. Early and kernel context: no allocation but of
-// page frames, globals free of pointers.
+// Package mem manages the kernel's memory: the physical memory, and the 4-level page tables that
+// map it. Early and kernel context: it allocates only page frames, and its globals hold no
+// pointers.
 //
 // In the order of reading:
 //
@@ -10,10 +10,10 @@
 //	filemap.go        mappings of files
 //	remap.go          areas that move
 //	fill.go           pages that are touched for the first time, without the kernel lock
-//	stale.go          what other CPUs have kept of the tables
+//	stale.go          table entries that other CPUs have cached
 //	dirty.go          the dirty bits, for watermarks
 //	ram.go            where there is RAM, for a dump of it
-//	aside.go          RAM that nothing uses, for what is to outlive a reset
+//	aside.go          RAM that nothing uses, for data that must survive a reset
 //	lockcheck_on.go   asserts the kernel lock (build tag lockcheck)
-//	lockcheck_off.go  does not
+//	lockcheck_off.go  the same without the check
 package mem

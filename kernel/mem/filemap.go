@@ -2,10 +2,10 @@ package mem
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// Mappings of files: areas whose pages are the frames of the file itself, which package vfs
-// owns. They are mapped where they are touched, and unmapped before the file loses them. In a
-// private mapping they can be read only: the first write to one takes a copy. Files are known
-// here by their number alone.
+// Mappings of files: areas whose pages are the frames of the file itself, which package vfs owns.
+// Pages are mapped when they are touched, and unmapped before the file loses them. In a private
+// mapping they are read-only: the first write to one makes a copy. This package knows files only by
+// their number.
 
 // mappedFile is a file with areas.
 type mappedFile struct {
@@ -13,15 +13,15 @@ type mappedFile struct {
 	areas int32
 }
 
-// maxMapped is how many files can be mapped at a time.
+// maxMapped is the largest number of mapped files.
 const maxMapped = 512
 
 var (
 	mappedFiles [maxMapped]mappedFile // under the kernel lock
-	unmapped    int                   // of them have no area any more; under the kernel lock
+	unmapped    int                   // files in it without an area; under the kernel lock
 )
 
-// pageAt returns which page of the file lies at addr, if the area begins at lo.
+// pageAt returns the number of the file's page at addr, if the area begins at lo.
 func (a *spaceArea) pageAt(addr, lo uintptr) uintptr {
 	if a.file == 0 {
 		return 0
@@ -29,7 +29,7 @@ func (a *spaceArea) pageAt(addr, lo uintptr) uintptr {
 	return a.page + (addr-lo)/arch.PageSize
 }
 
-// countFile is for n areas more of a file, or -1.
+// countFile adds n to the number of a file's areas.
 func countFile(file int16, n int32) {
 	assertLocked()
 	if file == 0 {
@@ -45,7 +45,7 @@ func countFile(file int16, n int32) {
 	}
 }
 
-// fileIndex returns the number of a file in the table, plus 1, or 0.
+// fileIndex returns 1 + the index of a file in the table, or 0.
 func fileIndex(id int32) int16 {
 	for i := range mappedFiles {
 		if mappedFiles[i].id == id {
@@ -55,13 +55,13 @@ func fileIndex(id int32) int16 {
 	return 0
 }
 
-// IsMapped reports whether a file has areas, or had some and Unmapped has not said so yet.
+// IsMapped reports whether a file has areas, or had some and Unmapped has not returned it yet.
 // Kernel context.
 func IsMapped(id int32) bool { return fileIndex(id) != 0 }
 
-// MapFile is Map for the pages of a file from number page on. The file is to live until
-// Unmapped names it. What is written to a private mapping stays there. Without mayWrite, Protect
-// never gives a shared one the right to write. Kernel context.
+// MapFile is Map for the pages of a file from number page on. The file must live until Unmapped
+// returns it. Writes to a private mapping do not reach the file. Without mayWrite, Protect never
+// makes a shared mapping writable. Kernel context.
 func MapFile(addr, size uintptr, prot Prot, fixed, keep bool, id int32, page uintptr, private, mayWrite bool) (at uintptr, e Errno) {
 	assertLocked()
 	file := fileIndex(id)
@@ -97,7 +97,8 @@ func Unmapped() (id int32) {
 	return 0
 }
 
-// FileAt returns the file and the number of its page that belong at addr; or 0. Kernel context.
+// FileAt returns the file that is mapped at addr and the number of its page there, or 0. Kernel
+// context.
 func FileAt(addr uintptr) (id int32, page uintptr) {
 	assertLocked()
 	i := find(addr)
@@ -107,8 +108,8 @@ func FileAt(addr uintptr) (id int32, page uintptr) {
 	return mappedFiles[areas[i].file-1].id, areas[i].pageAt(addr, areas[i].lo)
 }
 
-// SharedFrame returns the physical address of the byte at addr, if that is in a shared mapping of a file
-// and has been touched; or 0. Kernel context.
+// SharedFrame returns the physical address of the byte at addr, if that is in a shared mapping of a
+// file and its page has been touched; or 0. Kernel context.
 func SharedFrame(addr uintptr) uintptr {
 	i := find(addr)
 	if i == numAreas || addr < areas[i].lo || areas[i].file == 0 || areas[i].copied {
@@ -120,7 +121,7 @@ func SharedFrame(addr uintptr) uintptr {
 	return 0
 }
 
-// HasFile reports whether a part of a file is mapped in the size bytes at addr. Kernel context.
+// HasFile reports whether part of a file is mapped in the size bytes at addr. Kernel context.
 func HasFile(addr, size uintptr) bool {
 	for i := find(addr); i < numAreas && areas[i].lo < addr+size; i++ {
 		if areas[i].file != 0 {
@@ -130,9 +131,9 @@ func HasFile(addr, size uintptr) bool {
 	return false
 }
 
-// Place maps a frame where FileAt has said that its page belongs, or a copy of it, if that is
-// to be written to in a private mapping. It returns NoFrame or Resolved, and whether the file
-// itself will be written to. Kernel context.
+// Place maps a frame where FileAt says that its page belongs; for a write to a private mapping it
+// maps a copy. It returns NoFrame or Resolved, and whether the file itself will be written to.
+// Kernel context.
 func Place(addr, frame uintptr, write bool) (v Verdict, changes bool) {
 	beginChange()
 	v, changes = place(addr, frame, write)
@@ -167,8 +168,8 @@ func place(addr, frame uintptr, write bool) (v Verdict, changes bool) {
 	return Resolved, write && !a.copied
 }
 
-// CutFile unmaps the pages of a file from number page on up to end, before the file loses them.
-// They stay in their areas. Kernel context.
+// CutFile unmaps the pages of a file from number page up to end, before the file loses them. Their
+// areas stay. Kernel context.
 func CutFile(id int32, page, end uintptr) {
 	assertLocked()
 	file := fileIndex(id)
@@ -186,8 +187,8 @@ func CutFile(id int32, page, end uintptr) {
 	endChange()
 }
 
-// MayWrite reports whether a file has a shared area which has the right to write, or can get it.
-// Kernel context.
+// MayWrite reports whether a file has a shared area that is writable, or can become so. Kernel
+// context.
 func MayWrite(id int32) bool {
 	assertLocked()
 	file := fileIndex(id)

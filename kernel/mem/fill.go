@@ -6,8 +6,8 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 )
 
-// Pages that are touched for the first time get their frame without the kernel lock, where there are
-// several CPUs: each has some frames for that, which it has taken under the lock.
+// With several CPUs, pages that are touched for the first time get their frame without the kernel
+// lock: each CPU has a stock of frames for that, which it took under the lock.
 //
 //	a CPU that fills, without the lock     a CPU that changes areas or entries, with it
 //
@@ -17,31 +17,31 @@ import (
 //	entry: 0 -> frame, locked              changing = 0
 //	inside = 0
 //
-// Each of the two says what it is about to do before it looks at the other, so one at least sees the
-// other. Who is inside waits for nobody, and has no interrupt in meanwhile. CPUs that fill the same page
-// both try to, and one does.
+// Each side announces what it is about to do before it looks at the other, so at least one sees the
+// other. A CPU that is inside waits for nobody, and lets no interrupt in. If two CPUs fill the same
+// page, both try and one succeeds.
 
 const (
 	atHand = 16 // frames
-	// lowWater is how many frames must be free for a CPU to take some ahead.
+	// lowWater is the number of frames that must be free for a CPU to take some ahead.
 	lowWater = 1024
 )
 
-// A filler is what a CPU has for that.
+// A filler is a CPU's state for filling.
 type filler struct {
 	inside uint32
 	n      uint32
 	filled uint64          // pages
-	frames [atHand]uintptr // the first n; they hold anything
-	_      [48]byte        // what the next one has is in another cache line
+	frames [atHand]uintptr // the first n are valid; their contents are arbitrary
+	_      [48]byte        // the next filler is in another cache line
 }
 
 var (
-	fillers  [arch.MaxCPUs]filler // one per CPU; all of them under the kernel lock, while changing is not 0
-	changing uint32               // how many changes are being made, one in the other; under the kernel lock
+	fillers  [arch.MaxCPUs]filler // one per CPU; all under the kernel lock, while changing is not 0
+	changing uint32               // changes in progress, one inside the other; under the kernel lock
 )
 
-// beginChange has no CPU fill pages until endChange. Calls may be nested.
+// beginChange stops all CPUs from filling pages until endChange. Calls may be nested.
 func beginChange() {
 	if flushOthers == 0 {
 		return
@@ -50,10 +50,10 @@ func beginChange() {
 	if changing++; changing > 1 {
 		return
 	}
-	arch.FetchAdd(&changing, 0) // seen by all before what follows is read
+	arch.FetchAdd(&changing, 0) // all CPUs see it before anything below is read
 	for i := range fillers[:numCPUs] {
 		for n := uint32(1); load(&fillers[i].inside) != 0; n++ {
-			if n%256 == 0 { // QEMU leaves its code for it
+			if n%256 == 0 { // QEMU leaves its code for this
 				arch.Pause()
 			}
 		}
@@ -69,8 +69,8 @@ func endChange() {
 
 func load(p *uint32) uint32 { return arch.Load32(uintptr(unsafe.Pointer(p))) }
 
-// Fill is [ResolveFault] without the kernel lock, by the CPU of that number. It reports false where more
-// is to be done than to give the page a new frame, or where it has none at hand. Kernel context.
+// Fill is [ResolveFault] without the kernel lock, by the CPU of that number. It returns false if
+// the page needs more than a new frame, or if the CPU has no frame in stock. Kernel context.
 func Fill(cpu uint32, addr, code uintptr) bool {
 	p := &fillers[cpu]
 	if p.n == 0 || code&arch.FaultPresent != 0 {
@@ -104,7 +104,7 @@ func (p *filler) fill(addr, code uintptr) bool {
 	return true
 }
 
-// Filled returns how many pages were filled without the kernel lock. Any context.
+// Filled returns the number of pages that were filled without the kernel lock. Any context.
 func Filled() (n uint64) {
 	for i := range fillers[:numCPUs] {
 		n += fillers[i].filled
@@ -129,7 +129,7 @@ func TakeAhead(cpu uint32) {
 	}
 }
 
-// giveBack gives all that CPUs have taken ahead back.
+// giveBack frees all frames that CPUs have taken ahead.
 func giveBack() {
 	beginChange()
 	for i := range fillers[:numCPUs] {
@@ -140,7 +140,7 @@ func giveBack() {
 	endChange()
 }
 
-// ahead returns how many frames CPUs have taken ahead.
+// ahead returns the number of frames that CPUs have taken ahead.
 func ahead() (n uint64) {
 	for i := range fillers[:numCPUs] {
 		n += uint64(load(&fillers[i].n))

@@ -7,27 +7,27 @@ import (
 	"github.com/zeroframe/zeroframe/boot"
 )
 
-// Page frames: who owns which 4 KiB of RAM. Free frames are a stack linked
-// through their first word, behind the ranges that nobody has touched yet; so
-// memory is only touched when it is used, and giving back is as cheap as taking.
+// Page frames: the owner of each 4 KiB of RAM. Free frames are a stack linked through their first
+// word; below it are the ranges that have never been touched. So memory is touched only when it is
+// used, and freeing is as cheap as taking.
 
 // frameRange is RAM that has never been handed out: lo <= physical address < hi.
 type frameRange struct{ lo, hi uintptr }
 
-// maxRanges is enough for any map: each region may begin a range where it begins and where it ends, and
-// each kept one where it ends.
+// maxRanges is enough for any map: each region may begin a range at its start and at its end, and
+// each kept range one at its end.
 const maxRanges = 2*boot.MaxRegions + boot.MaxModules + 2
 
 var (
 	ranges     [maxRanges]frameRange // under the kernel lock
 	numRanges  int                   // under the kernel lock
-	freeList   uintptr               // first free frame, linked through the first word; 0 ends; under the kernel lock
+	freeList   uintptr               // first free frame, 0: none; linked by first words; under the kernel lock
 	freeFrames uint64                // under the kernel lock
 	allFrames  uint64                // under the kernel lock
 	lowFrames  uint64                // the fewest that were ever free; under the kernel lock
 )
 
-// AddFrames gives the allocator the RAM lo <= physical address < hi, page-aligned, which is in
+// AddFrames gives the allocator the RAM lo <= physical address < hi, page-aligned, which must be in
 // the direct map. Early context.
 func AddFrames(lo, hi uintptr) {
 	if hi <= lo || numRanges == maxRanges {
@@ -63,7 +63,7 @@ func clearFrame(f uintptr) {
 	*(*[arch.PageSize / 8]uint64)(arch.Pointer(f)) = [arch.PageSize / 8]uint64{}
 }
 
-// takeFrame returns a frame that holds anything, or 0.
+// takeFrame returns a frame with arbitrary contents, or 0.
 func takeFrame() uintptr {
 	assertLocked()
 	f := freeList
@@ -90,11 +90,11 @@ func takeFrame() uintptr {
 // onFrame is the address of a function; set once at boot.
 var onFrame uintptr
 
-// OnFrame sets a function that is called for each frame behind [Frame], and before [FreeFrame]
-// takes it back. It must be a top-level function. Early context.
+// OnFrame sets a function that is called for each frame that [Frame] returns, and before
+// [FreeFrame] frees it. It must be a top-level function. Early context.
 func OnFrame(f func(frame uintptr, taken bool)) { onFrame = **(**uintptr)(unsafe.Pointer(&f)) }
 
-// Not inlined, so that what it calls has one place (tools/stacks/kernel.txt).
+// Not inlined, so that the call is in one place (tools/stacks/kernel.txt).
 //
 //go:noinline
 func callOnFrame(frame uintptr, taken bool) {
@@ -102,7 +102,7 @@ func callOnFrame(frame uintptr, taken bool) {
 	(*(*func(uintptr, bool))(unsafe.Pointer(&p)))(frame, taken)
 }
 
-// FreeFrame gives a frame back that Frame has returned. Early and kernel context.
+// FreeFrame frees a frame that Frame has returned. Early and kernel context.
 func FreeFrame(f uintptr) {
 	if onFrame != 0 {
 		callOnFrame(f, false)
@@ -117,13 +117,13 @@ func putFrame(f uintptr) {
 	freeFrames++
 }
 
-// FreeFrames returns the number of free frames of 4 KiB, those that CPUs have taken ahead among
-// them. Any context.
+// FreeFrames returns the number of free frames of 4 KiB, including those that CPUs have taken
+// ahead. Any context.
 func FreeFrames() uint64 { return freeFrames + ahead() }
 
 // AllFrames returns the number of frames that AddFrames was given. Any context.
 func AllFrames() uint64 { return allFrames }
 
-// MostFrames returns the largest number of frames that were ever in use at once, or taken ahead.
-// Any context.
+// MostFrames returns the largest number of frames that were ever in use or taken ahead at once. Any
+// context.
 func MostFrames() uint64 { return allFrames - lowFrames }

@@ -2,7 +2,7 @@
 
 package mem
 
-// OnAccess does nothing: lockcheck_on.go.
+// OnAccess does nothing here: see lockcheck_on.go.
 func OnAccess(f func()) {}
 
 func assertLocked() {}

@@ -7,17 +7,18 @@ import (
 	"github.com/zeroframe/zeroframe/boot"
 )
 
-// What a dump of the memory has to know of it: where there is RAM, and what of it is the kernel's own or
-// has never been used.
+// What a memory dump must know about the memory: where there is RAM, and which of it is the
+// kernel's own or has never been used.
 
-// ram are the ranges of RAM, in whole pages, that the tables map, in the loader's order. Set once at boot.
+// ram holds the ranges of RAM, in whole pages, that the tables map, in the loader's order. Set once
+// at boot.
 var (
 	ram    [maxRanges]frameRange // set once at boot
 	numRAM int                   // set once at boot
 )
 
-// keepRAM makes a note of the RAM in the loader's map: what is usable, nowhere reserved, and below
-// mostRAM. Loaders' maps may overlap, so what two regions call usable is noted once. Early context.
+// keepRAM records the RAM in the loader's map: usable, nowhere reserved, and below mostRAM. Regions
+// may overlap; RAM in two of them is recorded once. Early context.
 func keepRAM(regions []boot.Region) {
 	for i := range regions {
 		if r := &regions[i]; r.Usable {
@@ -26,8 +27,8 @@ func keepRAM(regions []boot.Region) {
 	}
 }
 
-// keepRegion notes the parts of lo <= address < hi that are neither reserved nor in one of the first done
-// regions.
+// keepRegion records the parts of lo <= address < hi that are neither reserved nor in one of the
+// first done regions.
 func keepRegion(lo, hi uint64, regions []boot.Region, done int) {
 	for lo < hi {
 		// The lowest claim that ends above lo.
@@ -50,13 +51,13 @@ func keepRegion(lo, hi uint64, regions []boot.Region, done int) {
 	}
 }
 
-// KeepDumped has arch keep where there is RAM. Early context.
+// KeepDumped stores a second copy of where there is RAM (arch.Keep). Early context.
 func KeepDumped() {
 	arch.Keep(unsafe.Pointer(&ram), unsafe.Sizeof(ram))
 	arch.Keep(unsafe.Pointer(&numRAM), unsafe.Sizeof(numRAM))
 }
 
-// RAM returns range i of RAM, lo <= address < hi; ok is false behind the last. Any context.
+// RAM returns range i of RAM, lo <= address < hi; ok is false after the last. Any context.
 func RAM(i int) (lo, hi uintptr, ok bool) {
 	if i < 0 || i >= numRAM || i >= maxRanges {
 		return 0, 0, false
@@ -67,15 +68,15 @@ func RAM(i int) (lo, hi uintptr, ok bool) {
 // Root returns the physical address of the page tables. Any context.
 func Root() uintptr { return root }
 
-// SpaceHi is just above the highest.
+// SpaceHi is just above the highest address that a program can have.
 const SpaceHi = spaceHi
 
-// BootEnd returns the end of what the kernel has taken of the RAM behind its image while it booted:
-// tables, devices' buffers, other CPUs' stacks. Any context.
+// BootEnd returns the end of the RAM after the image that the kernel took while it booted: tables,
+// devices' buffers, other CPUs' stacks. Any context.
 func BootEnd() uintptr { return nextPage }
 
-// NeverUsed returns the end of the range of RAM around addr that has never been handed out, or 0. Any
-// context.
+// NeverUsed returns the end of the range of RAM around addr that has never been handed out, or 0.
+// Any context.
 //
 //go:noinline
 func NeverUsed(addr uintptr) uintptr {

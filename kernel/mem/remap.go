@@ -2,12 +2,12 @@ package mem
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// mremap: an area gets another size, or another place to which its pages move.
+// mremap: an area changes its size, or moves with its pages.
 
-// Remap makes the oldSize bytes at addr newSize bytes long. With fixed they move to the
-// address to, in place of whatever was there; otherwise they move if move is set and there is
-// no room behind them. With leave, the old place stays an area, without its pages. An
-// oldSize of 0 maps a file's pages a second time. Kernel context.
+// Remap makes the oldSize bytes at addr newSize bytes long. With fixed they move to the address to,
+// in place of whatever was there; otherwise they move only if move is set and there is no room
+// after them. With leave, the old place stays an area, without its pages. An oldSize of 0 maps a
+// file's pages a second time. Kernel context.
 func Remap(addr, oldSize, newSize, to uintptr, move, fixed, leave bool) (at uintptr, e Errno) {
 	beginChange()
 	at, e = remap(addr, oldSize, newSize, to, move, fixed, leave)
@@ -91,8 +91,8 @@ func remap(addr, oldSize, newSize, to uintptr, move, fixed, leave bool) (at uint
 	return to, e
 }
 
-// movePages moves the pages of size bytes from one place to another. It moves none and
-// returns false if memory for tables has run out.
+// movePages moves the pages of size bytes from one place to another. If memory for tables has run
+// out, it moves none and returns false.
 func movePages(from, to, size uintptr) bool {
 	for _, move := range [...]bool{false, true} {
 		for lo := from; ; lo += arch.PageSize {

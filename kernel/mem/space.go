@@ -2,10 +2,9 @@ package mem
 
 import "github.com/zeroframe/zeroframe/arch"
 
-// The program's address space: areas that mmap has made, sorted by address, around the image, and
-// filled with page frames where they are touched. An area costs
-// nothing until then: the Go runtime reserves a gigabyte and uses a few hundred
-// kilobytes of it.
+// The program's address space: areas made by mmap, sorted by address, around the image. They get
+// page frames when they are touched. Until then an area costs nothing: the Go runtime reserves a
+// gigabyte and uses a few hundred kilobytes of it.
 
 // Prot are the rights of an area: the bits of mmap's argument.
 type Prot uint8
@@ -33,11 +32,11 @@ const (
 // spaceArea is lo <= address < hi.
 type spaceArea struct {
 	lo, hi uintptr
-	page   uintptr // of the file, at lo
-	file   int16   // index in mappedFiles, plus 1; 0: it has frames of its own
+	page   uintptr // page number in the file, at lo
+	file   int16   // index in mappedFiles, plus 1; 0: the area has frames of its own
 	prot   Prot
-	sealed bool // it may never be written to
-	copied bool // of a file, but what is written to it is its own: the frames whose entries are dirty
+	sealed bool // it can never become writable
+	copied bool // a private mapping of a file: pages with dirty entries are its own
 }
 
 const maxAreas = 4096
@@ -46,8 +45,9 @@ var (
 	areas    [maxAreas]spaceArea // under the kernel lock
 	numAreas int                 // under the kernel lock
 
-	// spaceLo is the end of the image. The program may map from minAddress up to spaceHi, but where the
-	// image is; what has no wish, or another one than it can have, gets room above the image.
+	// spaceLo is the end of the image. The program may map from minAddress up to spaceHi, except
+	// over the image. An area without a wish, or whose wish cannot be granted, gets room above the
+	// image.
 	spaceLo uintptr // set once at boot
 )
 
@@ -57,7 +57,7 @@ const (
 	// minAddress is the lowest address that a program may map (Linux: vm.mmap_min_addr).
 	minAddress = 64 << 10
 	spaceHi    = 1<<47 - arch.PageSize
-	// mapTop is where areas without a wish begin, downwards: below the stack.
+	// mapTop is where areas without a wish begin, going downwards: below the stack.
 	mapTop = 0x7f00_0000_0000
 )
 
@@ -100,8 +100,7 @@ func remove(i, n int) {
 	numAreas -= n
 }
 
-// split makes a an area's boundary if it is inside of one. It returns false when
-// the table is full.
+// split makes a a boundary of the area that contains it. It returns false when the table is full.
 func split(a uintptr) bool {
 	assertLocked()
 	i := find(a)
@@ -132,7 +131,7 @@ func merge(i int) {
 	}
 }
 
-// goesOnIn reports whether b is what a would be if that were longer.
+// goesOnIn reports whether b continues a: it is what a would be if it were longer.
 func (a *spaceArea) goesOnIn(b *spaceArea) bool {
 	return a.hi == b.lo && a.prot == b.prot && a.sealed == b.sealed && a.copied == b.copied && a.file == b.file && a.pageAt(a.hi, a.lo) == b.page
 }
@@ -162,7 +161,7 @@ func free(lo, hi uintptr) bool {
 	return (i == numAreas || areas[i].lo >= hi) && !hasImage(lo, hi)
 }
 
-// hasImage reports whether a part of the image lies in lo <= address < hi.
+// hasImage reports whether part of the image lies in lo <= address < hi.
 func hasImage(lo, hi uintptr) bool {
 	return numSegments > 0 && lo < spaceLo && hi > pageDown(segments[0].Lo)
 }
@@ -174,7 +173,7 @@ func Map(addr, size uintptr, prot Prot, fixed, keep bool) (at uintptr, e Errno) 
 	return mapArea(addr, size, fixed, keep, spaceArea{prot: prot})
 }
 
-// mapArea is Map for an area that is like a.
+// mapArea is Map for an area with the properties of a.
 func mapArea(addr, size uintptr, fixed, keep bool, a spaceArea) (at uintptr, e Errno) {
 	beginChange()
 	at, e = newArea(addr, size, fixed, keep, a)
@@ -227,8 +226,8 @@ func newArea(addr, size uintptr, fixed, keep bool, a spaceArea) (at uintptr, e E
 	return addr, 0
 }
 
-// Discard removes all areas, and parts of areas, in the size bytes at addr, and
-// gives their frames back. Kernel context.
+// Discard removes all areas, and parts of areas, in the size bytes at addr, and frees their frames.
+// Kernel context.
 func Discard(addr, size uintptr) Errno {
 	beginChange()
 	e := discard(addr, size)
@@ -257,9 +256,8 @@ func discard(addr, size uintptr) Errno {
 	return 0
 }
 
-// Protect changes the rights of all areas in the size bytes at addr. If some of
-// them are in no area, it returns ENOMEM, and EACCES if one is sealed against the right
-// to write. Kernel context.
+// Protect changes the rights of all areas in the size bytes at addr. It returns ENOMEM if some of
+// the bytes are in no area, and EACCES if one area must not become writable. Kernel context.
 func Protect(addr, size uintptr, prot Prot) Errno {
 	if addr%arch.PageSize != 0 {
 		return EINVAL
@@ -297,7 +295,7 @@ func protectAreas(lo, hi uintptr, prot Prot) Errno {
 		areas[i].protectPages()
 		merge(i)
 		i = find(last)
-		next = areas[i].hi // with the next area, if that has these rights already
+		next = areas[i].hi // including the next area, if that has these rights already
 	}
 	if next < hi {
 		return ENOMEM
@@ -305,9 +303,9 @@ func protectAreas(lo, hi uintptr, prot Prot) Errno {
 	return 0
 }
 
-// Forget gives back the frames of the size bytes at addr: what is read there next
-// is zero, or what the file has (madvise MADV_DONTNEED). Where a part of them is not mapped,
-// the rest is given back, and the error is ENOMEM. Kernel context.
+// Forget frees the frames of the size bytes at addr: the next read returns zeros, or the file's
+// contents (madvise MADV_DONTNEED). If some of the bytes are not mapped, the others are still
+// freed, and the error is ENOMEM. Kernel context.
 func Forget(addr, size uintptr) Errno {
 	assertLocked()
 	if addr%arch.PageSize != 0 || addr > spaceHi || size > spaceHi-addr {
@@ -346,10 +344,10 @@ type Area struct {
 	Prot   Prot
 	File   int32   // the number of the file whose pages are mapped; 0: none
 	Page   uintptr // of the file, at Lo
-	Shared bool    // what is written is the file's
+	Shared bool    // writes go to the file
 }
 
-// AreaAt returns area number i, by address; ok is false behind the last. Kernel context.
+// AreaAt returns area number i, by address; ok is false after the last. Kernel context.
 func AreaAt(i int) (a Area, ok bool) {
 	assertLocked()
 	if i >= numAreas {
@@ -363,8 +361,8 @@ func AreaAt(i int) (a Area, ok bool) {
 	return a, true
 }
 
-// Bytes returns how much of the address space areas have: all of them, or those that the
-// program may write to and that are its own. Kernel context.
+// Bytes returns the size of all areas, or with private that of the writable ones that are the
+// program's own. Kernel context.
 func Bytes(private bool) (n uintptr) {
 	assertLocked()
 	for i := range areas[:numAreas] {
@@ -390,14 +388,14 @@ func Covered(addr, size uintptr) Errno {
 	return 0
 }
 
-// isOwn reports whether the frame of a page-table entry of the area is the area's own. A private
-// mapping of a file has the file's frames without the right to write, so that they stay clean.
+// isOwn reports whether the frame of a page-table entry of the area belongs to the area. A private
+// mapping of a file has the file's frames read-only, so that they stay clean.
 func (a *spaceArea) isOwn(entry uint64) bool {
 	return a.file == 0 || a.copied && entry&arch.PTEDirty != 0
 }
 
-// entryOf returns the page-table entry for the frame of entry, which may have been that of the
-// area before.
+// entryOf returns the page-table entry for the frame of entry, which may come from the previous
+// area.
 func (a *spaceArea) entryOf(entry uint64) uint64 {
 	v := entry & arch.PTEAddr
 	if a.prot != 0 {
@@ -425,8 +423,8 @@ func flagsOf(prot Prot) uint64 {
 	return flags
 }
 
-// pages calls nothing: it returns the address of the next present 4 KiB entry at or
-// above lo, below hi, and the page that it maps, or 0.
+// nextPresent returns the address of the next present 4 KiB entry at or above lo, below hi, and the
+// page that it maps, or 0. It calls nothing.
 func nextPresent(lo, hi uintptr) (e, page uintptr) {
 	for lo < hi {
 		t := root
@@ -454,7 +452,7 @@ func nextPresent(lo, hi uintptr) (e, page uintptr) {
 	return 0, 0
 }
 
-// release unmaps the area's pages lo <= address < hi, and gives back the frames that are its own.
+// release unmaps the area's pages lo <= address < hi, and frees the frames that are its own.
 func (a *spaceArea) release(lo, hi uintptr) {
 	for {
 		e, page := nextPresent(lo, hi)
@@ -470,8 +468,8 @@ func (a *spaceArea) release(lo, hi uintptr) {
 	}
 }
 
-// protectPages gives the area's rights to the pages that have frames. Without any rights
-// the entry keeps its frame, but is not present.
+// protectPages applies the area's rights to the pages that have frames. Without any rights, the
+// entry keeps its frame but is not present.
 func (a *spaceArea) protectPages() {
 	for lo := a.lo; ; {
 		e, page := nextPresent(lo, a.hi)
@@ -484,7 +482,7 @@ func (a *spaceArea) protectPages() {
 	}
 }
 
-// Verdict is what ResolveFault has to say of an access.
+// Verdict is ResolveFault's answer.
 type Verdict uint8
 
 // The verdicts.
@@ -492,12 +490,12 @@ const (
 	Resolved Verdict = iota // the page is there now: try again
 	Refused                 // no area allows this access
 	NoFrame                 // memory has run out
-	FromFile                // the page is one of a mapped file's, which Place is to be given
+	FromFile                // the page is a mapped file's: call Place with it
 	Beyond                  // the file has no such page
 )
 
-// ResolveFault is for a page fault at addr with the error code of the fault: it gives the
-// page a frame if an area allows the access. Kernel context.
+// ResolveFault handles a page fault at addr with the fault's error code: it gives the page a frame
+// if an area allows the access. Kernel context.
 func ResolveFault(addr uintptr, code uintptr) Verdict {
 	beginChange()
 	v := resolve(addr, code)
@@ -522,10 +520,10 @@ func resolve(addr uintptr, code uintptr) Verdict {
 	f := uintptr(*at(e) & arch.PTEAddr)
 	switch {
 	case a.copied && code&arch.FaultWrite != 0 && !a.isOwn(*at(e)):
-		return FromFile // and to be copied
+		return FromFile // it must be copied, too
 	case code&arch.FaultPresent != 0:
 		if flushOthers != 0 && arch.Allows(*at(e), code) {
-			arch.FlushPage(addr) // another CPU has allowed it since this one has looked
+			arch.FlushPage(addr) // another CPU has allowed it since this one looked
 			return Resolved
 		}
 		return Refused
@@ -541,18 +539,17 @@ func resolve(addr uintptr, code uintptr) Verdict {
 	return Resolved
 }
 
-// allows reports whether the area has the right to what a fault's error code says was tried.
+// allows reports whether the area allows the access that the fault's error code describes.
 func (a *spaceArea) allows(code uintptr) bool {
 	return a.prot != 0 && (code&arch.FaultWrite == 0 || a.prot&ProtWrite != 0) && (code&arch.FaultFetch == 0 || a.prot&ProtExec != 0)
 }
 
-// recent is the index of the area that Allowed found last: one call after the other
-// names memory on the same stack. It may be that of another area by now, or of none.
-// Under the kernel lock.
+// recent is the index of the area that Allowed found last, because consecutive calls name memory on
+// the same stack. It may be another area's by now, or none's. Under the kernel lock.
 var recent int
 
-// Allowed reports whether a program may read the n bytes at addr, or write them:
-// whether they lie in the image or in areas with that right. Kernel context.
+// Allowed reports whether a program may read or write the n bytes at addr: whether they lie in the
+// image or in areas with that right. Kernel context.
 func Allowed(addr, n uintptr, write bool) bool {
 	if n == 0 {
 		return true
@@ -564,7 +561,7 @@ func Allowed(addr, n uintptr, write bool) bool {
 	if InImage(addr, n, write) {
 		return true
 	}
-	assertLocked() // the image's segments are what they are
+	assertLocked() // the image's segments do not change
 	want := ProtRead
 	if write {
 		want = ProtWrite
@@ -588,7 +585,7 @@ func Allowed(addr, n uintptr, write bool) bool {
 	return true
 }
 
-// InImage is Allowed for what is to lie in one segment of the image. Any context.
+// InImage is Allowed for bytes in one segment of the image. Any context.
 func InImage(addr, n uintptr, write bool) bool {
 	if addr >= spaceLo {
 		return false
@@ -597,8 +594,8 @@ func InImage(addr, n uintptr, write bool) bool {
 	return end > addr && end-addr >= n
 }
 
-// imageAt returns the end of the pages of the image's segment that addr lies in, 0 if it lies in none, or is to be
-// written to and may not.
+// imageAt returns the end of the pages of the image's segment at addr, or 0 if there is none, or if
+// it must be writable and is not.
 func imageAt(addr uintptr, write bool) (end uintptr) {
 	for i := range segments[:numSegments] {
 		if s := &segments[i]; addr >= s.Lo && addr < pageUp(s.Hi) && (s.Write || !write) {
@@ -608,9 +605,9 @@ func imageAt(addr uintptr, write bool) (end uintptr) {
 	return 0
 }
 
-// Mappable reports whether addr is one at which a program may have memory, above the image. Any context.
+// Mappable reports whether a program may have memory at addr, above the image. Any context.
 func Mappable(addr uintptr) bool { return spaceLo != 0 && addr >= spaceLo && addr < spaceHi }
 
-// SpaceLo returns the end of the image, behind which a program's memory lies unless it has asked
-// for another place. Any context.
+// SpaceLo returns the end of the image; a program's memory lies after it, unless the program has
+// asked for another place. Any context.
 func SpaceLo() uintptr { return spaceLo }

@@ -6,23 +6,23 @@ import (
 	"github.com/zeroframe/zeroframe/arch"
 )
 
-// What CPUs have kept of entries that have lost their frame or a right: the running one drops it
-// at once, the others together. A frame is given back only behind that, since another CPU could
+// Entries that CPUs have cached and that have lost their frame or a right. The running CPU drops
+// them at once, the others together. A frame is freed only after that, because another CPU could
 // write to it until then.
 
 // flushOthers is the address of a function, 0 with one CPU. Set once at boot.
 var flushOthers uintptr
 
-// numCPUs is how many there are, 0 with one. Set once at boot.
+// numCPUs is the number of CPUs, or 0 if there is only one. Set once at boot.
 var numCPUs uint32
 
-// OnStale sets a function that has the other CPUs drop what they have kept of the pages of
-// lo <= address < hi: from then on there are n CPUs. It must be a top-level function. Early context.
+// OnStale sets a function that makes the other CPUs drop their cached entries for the pages of lo
+// <= address < hi. From then on there are n CPUs. It must be a top-level function. Early context.
 func OnStale(f func(lo, hi uintptr), n uint32) {
 	flushOthers, numCPUs = **(**uintptr)(unsafe.Pointer(&f)), n
 }
 
-// Not inlined, so that what it calls has one place (tools/stacks/kernel.txt).
+// Not inlined, so that the call is in one place (tools/stacks/kernel.txt).
 //
 //go:noinline
 func callFlushOthers(lo, hi uintptr) {
@@ -30,11 +30,12 @@ func callFlushOthers(lo, hi uintptr) {
 	(*(*func(lo, hi uintptr))(unsafe.Pointer(&p)))(lo, hi)
 }
 
-// staleLo and staleHi bound the pages that others have yet to drop; staleHi is 0 without any.
-// Under the kernel lock.
+// staleLo and staleHi bound the pages that other CPUs must still drop; staleHi is 0 if there are
+// none. Under the kernel lock.
 var staleLo, staleHi uintptr
 
-// drop is for the entry of a page that has lost its frame or a right; settle must follow.
+// drop drops the cached entry of a page that has lost its frame or a right. A call of settle must
+// follow.
 func drop(page uintptr) {
 	assertLocked()
 	arch.FlushPage(page)
@@ -48,7 +49,7 @@ func drop(page uintptr) {
 	staleLo, staleHi = min(staleLo, page), max(staleHi, page+arch.PageSize)
 }
 
-// settle has the other CPUs drop what drop was called for.
+// settle makes the other CPUs drop the pages for which drop was called.
 func settle() {
 	assertLocked()
 	if staleHi != 0 {
@@ -57,8 +58,8 @@ func settle() {
 	}
 }
 
-// hide makes the pages of lo <= address < hi that lie in areas not present, on all CPUs, where
-// there are several: their entries keep their frames.
+// hide makes the pages of lo <= address < hi that lie in areas not present on any CPU, if there are
+// several: their entries keep their frames.
 func hide(lo, hi uintptr) {
 	assertLocked()
 	if flushOthers == 0 {

@@ -8,13 +8,13 @@ import (
 )
 
 // The page tables. The image is mapped at its physical addresses, with the rights of its program
-// headers, but for guard pages. All usable RAM is mapped in the direct map (arch.Virtual), writable but
-// for the image's read-only part, not executable, in pages of 2 MiB where nothing needs smaller ones;
-// page 0 is left out. Nothing else is mapped until someone asks for it (MapDevice; the program), so a
-// stray pointer faults.
+// headers, except guard pages. All usable RAM is mapped in the direct map (arch.Virtual), writable
+// except for the image's read-only part, not executable, in pages of 2 MiB where nothing needs
+// smaller ones; page 0 is left out. Nothing else is mapped until someone asks for it (MapDevice;
+// the program), so a stray pointer faults.
 //
-// Frames for the tables come from the RAM behind the image, from low to high, until
-// Release hands all RAM to the frame allocator, and are never given back.
+// Frames for the tables come from the RAM after the image, from low to high, until Release hands
+// all RAM to the frame allocator. They are never freed.
 
 // Segment is a part of the loaded image: Lo <= address < Hi.
 type Segment struct {
@@ -46,13 +46,13 @@ const (
 	errFull     = "not enough RAM behind the kernel's image for page tables: give the machine more (QEMU: -m)"
 )
 
-// lowMemory is the first MiB: where BIOS, loader and video memory lie. The direct map has it as a whole,
-// but for page 0.
+// lowMemory is the first MiB, where BIOS, loader and video memory lie. The direct map contains all
+// of it except page 0.
 const lowMemory = 1 << 20
 
-// Init builds the tables from the loader's memory map and the image's segments
-// (in ascending order), and switches to them. imageEnd is the end of the
-// image's memory. It returns "" or what was wrong. Early context, once.
+// Init builds the tables from the loader's memory map and the image's segments (in ascending
+// order), and switches to them. imageEnd is the end of the image's memory. It returns "", or what
+// was wrong. Early context, once.
 func Init(regions []boot.Region, image []Segment, imageEnd uintptr) (wrong string) {
 	if len(regions) == 0 {
 		return errNoMap
@@ -99,24 +99,24 @@ func Init(regions []boot.Region, image []Segment, imageEnd uintptr) (wrong strin
 	return ""
 }
 
-// UseTables makes the running CPU, which is not the one that has called Init, use the tables, or
-// drops what it has kept of them. Early and kernel context.
+// UseTables makes the running CPU use the tables, if it did not call Init itself, or drop its
+// cached entries. Early and kernel context.
 func UseTables() {
 	arch.EnableNoExec()
 	arch.UseTables(root)
 }
 
-// KeepRoot has arch keep what the way through the page tables begins with. Early context.
+// KeepRoot stores a second copy of where the page tables begin (arch.Keep). Early context.
 func KeepRoot() {
 	arch.Keep(unsafe.Pointer(&root), unsafe.Sizeof(root))
 	arch.Keep(unsafe.Pointer(&noExec), unsafe.Sizeof(noExec))
 	arch.Keep(unsafe.Pointer(&spaceLo), unsafe.Sizeof(spaceLo))
 }
 
-// tablesRoom returns the RAM behind the image, which ends at next, in which tables can
-// lie: up to the end of the region, or to what is kept.
+// tablesRoom returns the RAM after the image, which ends at next, in which tables can lie: up to
+// the end of the region, or to a kept range.
 func tablesRoom(next uintptr) (lo, hi uintptr) {
-	// A kept range that is too close behind the image, or behind another one that is.
+	// Skip kept ranges that are too close after the image, or after one another.
 	for i := 0; i < numKept; i++ {
 		if k := &kept[i]; k.hi > next && k.lo < next+tableRoom {
 			next, i = k.hi, -1
@@ -135,8 +135,8 @@ func tablesRoom(next uintptr) (lo, hi uintptr) {
 	return next, hi
 }
 
-// Keep sets aside RAM that is not to be used: what the loader has put there. It returns
-// false if that is more than boot.MaxModules ranges. Early context, before Init.
+// Keep reserves RAM that the loader has used. It returns false if there are more than
+// boot.MaxModules ranges. Early context, before Init.
 func Keep(lo, hi uintptr) bool {
 	if numKept == boot.MaxModules || hi < lo {
 		return false
@@ -146,16 +146,17 @@ func Keep(lo, hi uintptr) bool {
 	return true
 }
 
-// tableRoom is how much RAM in one piece the tables are sure to find.
+// tableRoom is the amount of RAM in one piece that the tables are sure to find.
 const tableRoom = 4 << 20
 
 var (
-	kept    [boot.MaxModules + 2]frameRange // what is set aside, and the image; set once at boot
+	kept    [boot.MaxModules + 2]frameRange // the reserved ranges, and the image; set once at boot
 	numKept int                             // set once at boot
 )
 
-// Release gives all RAM above 1 MiB to the frame allocator, but for the image, the tables and what Keep has
-// set aside. From here on frames for tables come from the allocator, too. Early context, once.
+// Release gives all RAM above 1 MiB to the frame allocator, except the image, the tables and what
+// Keep has reserved. From then on frames for tables come from the allocator, too. Early context,
+// once.
 func Release(imageLo uintptr) {
 	kept[numKept] = frameRange{pageDown(imageLo), nextPage}
 	numKept++
@@ -185,11 +186,11 @@ func releaseRange(lo, hi uintptr) {
 // released is set when frames for tables come from the frame allocator. Set once at boot.
 var released bool
 
-// Total returns the bytes of usable RAM in the loader's map, each once.
+// Total returns the bytes of usable RAM in the loader's map; overlaps count once.
 func Total() uint64 { return total }
 
-// ImageSegment returns part number i of the loaded image, by address; ok is false behind the last.
-// Any context.
+// ImageSegment returns segment number i of the loaded image, by address; ok is false after the
+// last. Any context.
 func ImageSegment(i int) (s Segment, ok bool) {
 	if i >= numSegments {
 		return s, false
@@ -200,7 +201,7 @@ func ImageSegment(i int) (s Segment, ok bool) {
 // Highest returns the address just above the highest usable RAM.
 func Highest() uint64 { return highest }
 
-// TableBytes returns the bytes that the page tables take.
+// TableBytes returns the size of the page tables in bytes.
 func TableBytes() uint64 { return newTable }
 
 // NoExec reports whether data cannot be executed on this CPU.
@@ -219,8 +220,8 @@ func Unmap(addr uintptr) bool {
 	return true
 }
 
-// ReadOnly takes the right to write from the pages of lo <= address < hi. It returns false
-// if one of them is not mapped by itself. Early and kernel context.
+// ReadOnly makes the pages of lo <= address < hi read-only. It returns false if one of them has no
+// 4 KiB entry. Early and kernel context.
 func ReadOnly(lo, hi uintptr) bool {
 	for a := lo; a < hi; a += arch.PageSize {
 		e := entry(a)
@@ -233,9 +234,9 @@ func ReadOnly(lo, hi uintptr) bool {
 	return true
 }
 
-// MapDevice maps the pages of the size bytes of a device's registers at a physical address, uncached,
-// and returns where the first one is then, in the direct map. It returns 0 if frames for tables have run
-// out, for page 0, and for what the direct map has no room for. Early and kernel context.
+// MapDevice maps the pages of the size bytes of a device's registers at a physical address,
+// uncached, and returns their address in the direct map. It returns 0 if frames for tables have run
+// out, for page 0, and for addresses beyond the direct map. Early and kernel context.
 func MapDevice(physical, size uintptr) (registers uintptr) {
 	if physical < arch.PageSize || physical > arch.MaxPhysical || size > arch.MaxPhysical-physical {
 		return 0
@@ -254,8 +255,8 @@ func Mapped(addr uintptr) uint64 {
 	return e
 }
 
-// lookUp returns the entry that maps addr, or 0, and the size of what the entry
-// on that level maps.
+// lookUp returns the entry that maps addr, or 0, and the size of the range that an entry on that
+// level maps.
 func lookUp(addr uintptr) (entry uint64, size uintptr) {
 	t := root
 	for level := 3; ; level-- {
@@ -271,11 +272,11 @@ func lookUp(addr uintptr) (entry uint64, size uintptr) {
 	}
 }
 
-// mapDirect maps lo <= physical address < hi in the direct map, as mapRange does.
+// mapDirect is mapRange for lo <= physical address < hi in the direct map.
 func mapDirect(lo, hi uintptr, flags uint64) { mapRange(arch.Virtual(lo), arch.Virtual(hi), lo, flags) }
 
-// mapRange maps lo <= address < hi to what has the physical address on, all page-aligned, over whatever
-// is mapped there.
+// mapRange maps lo <= address < hi to the physical addresses from physical on, all page-aligned,
+// and replaces existing mappings.
 func mapRange(lo, hi, physical uintptr, flags uint64) {
 	for size := uintptr(0); lo < hi && !problem; lo, physical = lo+size, physical+size {
 		if (lo|physical)%arch.PageSize2 == 0 && hi-lo >= arch.PageSize2 {
@@ -293,8 +294,8 @@ func mapRange(lo, hi, physical uintptr, flags uint64) {
 	}
 }
 
-// entry returns the address of the 4 KiB entry for addr, making the tables on
-// the way and splitting a 2 MiB page, or 0 if frames have run out.
+// entry returns the address of the 4 KiB entry for addr; it makes missing tables and splits a 2 MiB
+// page. It returns 0 if frames have run out.
 func entry(addr uintptr) uintptr { return tableEntry(addr, 0) }
 
 // tableEntry is entry for any level: 0 is a page table, 3 the PML4.
@@ -312,7 +313,7 @@ func tableEntry(addr uintptr, want int) uintptr {
 			if f == 0 {
 				return 0
 			}
-			// Rights are decided in the last level only.
+			// Only the last level decides the rights.
 			t = arch.Physical(f)
 			*at(s) = uint64(t) | arch.PTEWrite | arch.PTEPresent
 		case e&arch.PTELarge != 0:
@@ -361,10 +362,10 @@ func frame() uintptr {
 
 func at(a uintptr) *uint64 { return (*uint64)(arch.Pointer(a)) }
 
-// Contiguous takes size bytes of RAM in one piece out of what is behind the image, all
-// zero, aligned to a page, and at physical addresses below 4 GiB: for what devices read and write. It
-// returns its address in the direct map, or 0 if there are not that many. It is never given back. Early context, after
-// Init and before Release.
+// Contiguous takes size bytes of RAM in one piece from the RAM after the image, all zero,
+// page-aligned, and at physical addresses below 4 GiB: memory that devices read and write. It
+// returns its address in the direct map, or 0 if there is not that much. It is never freed. Early
+// context, after Init and before Release.
 //
 //go:noinline
 func Contiguous(size uintptr) uintptr {

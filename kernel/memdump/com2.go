@@ -8,8 +8,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// By the second serial port: each item once, with no answers. The announcement comes again now and
-// then, for who begins to listen late, or has got a damaged one.
+// Sending by the second serial port: each item once, without answers. The announcement is repeated
+// now and then for a receiver that begins to listen late, or got a damaged one.
 
 const (
 	announceItems = 1024
@@ -36,7 +36,8 @@ func prepareCom2() (wrong string) {
 	return ""
 }
 
-// sendByCom2 sends all, says how it went, and returns true: nobody says that it has not come.
+// sendByCom2 sends everything, reports the result, and returns true, because no receiver can say
+// that something is missing.
 func sendByCom2() bool {
 	began := clock.Now()
 	console.FreshLine()

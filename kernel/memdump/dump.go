@@ -14,7 +14,7 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// A way is how the memory leaves: the words of the option core=, in their order
+// A way is how the memory is sent: the words of the option core=, in their order
 // (kernel/option/table.go).
 type way uint8
 
@@ -25,25 +25,25 @@ const (
 	byRAM
 )
 
-// What holds without the options core.rate=, core.wait= and core.time=.
+// Values without the options core.rate=, core.wait= and core.time=.
 const (
 	usualRate = 10_000_000 // bytes a second
 	usualWait = 10         // seconds
 	usualTime = 600        // seconds
 )
 
-// What the options say, times in nanoseconds. Set once at boot.
+// The options, times in nanoseconds. Set once at boot.
 var (
 	chosen  way
-	by      way    // how it leaves then: chosen, unless that is byRAM
+	by      way    // how it is sent: chosen, unless that is byRAM
 	rate    uint64 // bytes a second
-	patient uint64 // how long an answer is waited for
-	limit   uint64 // how long all may take
+	patient uint64 // how long to wait for an answer
+	limit   uint64 // how long everything may take
 	number  uint64 // of the dump, if there is one
 )
 
-// Configure reads the options. random is the number of the dump. With core=ram [AtBoot] has the rest. Early
-// context, before mem.Release and when a network card has been looked for.
+// Configure reads the options. random becomes the number of the dump. With core=ram [AtBoot] does
+// the rest. Early context, before mem.Release and after the search for a network card.
 func Configure(random uint64) {
 	how, _ := option.Word("core")
 	chosen, number = way(how), random
@@ -93,7 +93,8 @@ func Configure(random uint64) {
 	}
 }
 
-// Keep has arch keep what the options say, and what the way to each page begins with. Early context.
+// Keep stores second copies of the options, and of the start of the path to each page (arch.Keep).
+// Early context.
 func Keep() {
 	arch.Keep(unsafe.Pointer(&chosen), unsafe.Sizeof(chosen))
 	arch.Keep(unsafe.Pointer(&rate), unsafe.Sizeof(rate))
@@ -108,8 +109,8 @@ func Keep() {
 	mem.KeepDumped()
 }
 
-// A room is the memory for a dump that only a machine with the option core= gives away. Panic path only, and while a boot
-// sends what the one before has kept.
+// A room is the memory for a dump, which only a machine with the option core= sets aside. Panic
+// path only, and while a boot sends what the previous one has kept.
 type room struct {
 	cpus   [dump.MaxCPUs]dump.CPU
 	hidden [maxHidden]piece
@@ -120,12 +121,13 @@ type room struct {
 	packet [dump.MaxPacket]byte // of com2
 }
 
-// roomAt is where it is. Set once at boot.
+// roomAt is its address. Set once at boot.
 var roomAt uintptr
 
 func space() *room { return (*room)(arch.Pointer(roomAt)) }
 
-// numCPUs are in use of room.cpus; dead is the one that has died first. Panic path only.
+// numCPUs is the number of entries in use of room.cpus; dead is the CPU that died first. Panic path
+// only.
 var (
 	numCPUs uint32
 	dead    uint32
@@ -148,7 +150,7 @@ func run() {
 	sendAll()
 }
 
-// sendAll sends the memory, and reports whether all that is wanted of it has been.
+// sendAll sends the memory, and reports whether everything that is wanted was sent.
 func sendAll() bool {
 	if !beginSession() {
 		console.FreshLine()
@@ -161,7 +163,7 @@ func sendAll() bool {
 	return sendByCom2()
 }
 
-// result says on the console how it went.
+// result prints the result on the console.
 func result(began uint64, how string) {
 	console.FreshLine()
 	console.String("core: ")

@@ -5,22 +5,23 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/secret"
 )
 
-// What the program has marked as secret, by physical addresses. It is zeros wherever it is read, since
-// there is one way to read (read).
+// What the program has marked as secret, by physical addresses. It reads as zeros, because all
+// reading goes through one function (read).
 
-// maxHidden is room for one more piece than pages on each range.
+// maxHidden has room for one more piece than pages for each range.
 const maxHidden = secret.MaxBytes/arch.PageSize + 2*secret.MaxRanges
 
-// A piece is one of them, which crosses no page's end.
+// A piece is part of a secret range, within one page.
 type piece struct{ lo, hi uintptr }
 
-// numHidden are in use of room.hidden; hiddenBytes is how much they are. Panic path only.
+// numHidden is the number of entries in use of room.hidden; hiddenBytes is their size. Panic path
+// only.
 var (
 	numHidden   int
 	hiddenBytes uint32
 )
 
-// findHidden finds them.
+// findHidden collects the pieces.
 func findHidden() {
 	numHidden, hiddenBytes = 0, 0
 	hidden := &space().hidden
@@ -42,7 +43,7 @@ func findHidden() {
 	}
 }
 
-// hide makes zeros of what is secret in a copy of the memory at from.
+// hide clears the secret bytes in a copy of the memory at from.
 func hide(b []byte, from uintptr) {
 	for i := 0; i < numHidden; i++ {
 		h := space().hidden[i]

@@ -9,24 +9,24 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// What is sent, one item after the other: CPUs, the ranges of RAM, pages in pieces, zeros, the end.
-// An item is a slot (dump.Slot), of which its body is made whenever it is sent.
+// What is sent, one item after another: CPUs, the ranges of RAM, pages in pieces, zeros, the end.
+// An item is a slot (dump.Slot), and its body is made from that whenever it is sent.
 
-// items is how far it is. Panic path only.
+// items is the state of the sending. Panic path only.
 var items struct {
 	cpu        uint32 // the next CPU
-	memory     bool   // the ranges of RAM have been
+	memory     bool   // the ranges of RAM have been sent
 	frame      uintptr
 	place      dump.Place
-	pending    bool // frame is a page that has been taken and not been sent
-	zero       bool // of which that is known: it is all zeros
+	pending    bool // frame is a page that was taken and not sent yet
+	zero       bool // that page is known to be all zeros
 	offset     uint32
 	unreadable uint32
-	why        uint32 // why it ends
+	why        uint32 // why the dump ends
 	ended      bool
 }
 
-// beginItems begins anew, without the first pages of the order.
+// beginItems starts again, without the first pages of the order.
 func beginItems(without uint32) {
 	i := &items
 	i.cpu, i.memory, i.pending, i.ended, i.offset, i.unreadable, i.why = 0, false, false, false, 0, 0, dump.EndWhole
@@ -44,7 +44,7 @@ func cutItems(why uint32) {
 	pages.class = dump.NumClasses
 }
 
-// nextItem fills in the next item; ok is false behind the end.
+// nextItem fills in the next item; ok is false after the end.
 func nextItem(s *dump.Slot) (ok bool) {
 	i := &items
 	switch {
@@ -83,7 +83,7 @@ func nextItem(s *dump.Slot) (ok bool) {
 	return true
 }
 
-// takePage takes the next page that can be read; it is pending then.
+// takePage takes the next readable page, which is pending then.
 func takePage() bool {
 	i := &items
 	for {
@@ -122,7 +122,7 @@ func putItem(b []byte, s *dump.Slot) int {
 	case dump.KindData:
 		dump.PutPlace(b, &s.Place)
 		if !read(b[dump.PlaceSize:], s.Place.Addr, int(s.N)) {
-			s.N = 0 // it could be, a moment ago
+			s.N = 0 // it was readable a moment ago
 		}
 		return dump.PlaceSize + int(s.N)
 	case dump.KindZeros:
@@ -140,7 +140,7 @@ func putItem(b []byte, s *dump.Slot) int {
 	return dump.PutEnd(b, &e)
 }
 
-// sentPages is how many pages have been sent.
+// sentPages is the number of pages that were sent.
 func sentPages() uint32 { return pages.count - pages.lost - items.unreadable }
 
 // putMemory writes the ranges of RAM to b, and returns their length.
@@ -181,7 +181,7 @@ func putAnnounce(b []byte) int {
 		a.Pages += uint32((hi - lo) / arch.PageSize)
 	}
 	id := image.BuildID()
-	for i := 0; i < len(id) && i < len(a.BuildID); i++ { // by hand: a copy is a call of the runtime's
+	for i := 0; i < len(id) && i < len(a.BuildID); i++ { // by hand: a copy is a call of the runtime
 		a.BuildID[i] = id[i]
 		a.NBuildID++
 	}

@@ -14,20 +14,20 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// In RAM, over a reset (core=ram). A warm reset leaves RAM as it is, but the next boot puts its image where the
-// dead one was, and its tables behind it. So the death copies what is there to an area that is set aside
-// for that, with a description, and a mark for each page of RAM, by which the next boot tells what is
-// still as it was (tracer/dump/kept.go). Secrets are overwritten where they are: the next boot knows
-// nothing of them.
+// In RAM, over a reset (core=ram). A warm reset leaves RAM unchanged, but the next boot puts its
+// image where the dead one was, and its tables after it. So the dying machine copies that memory to
+// an area that was set aside for it, with a description, and a mark for each page of RAM, by which
+// the next boot tells which pages are unchanged (tracer/dump/kept.go). It overwrites secrets in
+// place, because the next boot does not know them.
 
-// What is set aside: the area, and how many ranges of room.saves are copied into it. Set once at boot.
+// The area, and the number of ranges of room.saves that are copied into it. Set once at boot.
 var (
 	area, areaSize uintptr
 	numSaves       uint32
 )
 
-// setAside takes the area. It returns what is wrong, or "". Early context, when BootEnd is about where it
-// will stay: what lies behind is not overwritten before the next boot has sent it.
+// setAside takes the area. It returns what is wrong, or "". Early context, when BootEnd is close to
+// its final value: memory after that is not overwritten before the next boot has sent it.
 func setAside(regions []boot.Region) (wrong string) {
 	size := uintptr(dump.KeptDescription)
 	for i := 0; ; i++ {
@@ -50,7 +50,7 @@ func setAside(regions []boot.Region) (wrong string) {
 		}
 	}
 	size = save(end, mem.BootEnd(), size)
-	// What is still to be sent stays, until there is something newer.
+	// A dump that must still be sent stays until there is a newer one.
 	if area = mem.SetAside(regions, max(size, leftSize), left); area == 0 {
 		return "not enough RAM in one piece for a copy of the kernel's data and a note of each page"
 	}
@@ -61,8 +61,8 @@ func setAside(regions []boot.Region) (wrong string) {
 	return ""
 }
 
-// save notes that pages are to be copied behind size bytes of the area, and returns its new size. What another range
-// has already is left out.
+// save notes that pages are to be copied after size bytes of the area, and returns its new size. It
+// leaves out what another range already contains.
 //
 //go:noinline
 func save(lo, hi, size uintptr) uintptr {
@@ -81,20 +81,20 @@ func save(lo, hi, size uintptr) uintptr {
 	return size + hi - lo
 }
 
-// keepArea has arch keep where the area is.
+// keepArea stores a second copy of where the area is (arch.Keep).
 func keepArea() {
 	arch.Keep(unsafe.Pointer(&area), unsafe.Sizeof(area))
 	arch.Keep(unsafe.Pointer(&areaSize), unsafe.Sizeof(areaSize))
 	arch.Keep(unsafe.Pointer(&numSaves), unsafe.Sizeof(numSaves))
 }
 
-// keepInRAM leaves all in RAM.
+// keepInRAM leaves everything in RAM.
 func keepInRAM() {
 	began := clock.Now()
 	console.FreshLine()
 	console.String("core: keeping the memory in RAM for the next boot\n")
 	k := keptAt(area)
-	k.Clear() // until all is there, there is nothing
+	k.Clear() // there is no description until everything is there
 	unhidden := hideInPlace()
 	describe(k)
 	n, all := uint32(0), true
@@ -164,7 +164,7 @@ func describe(k *dump.Kept) {
 	}
 }
 
-// addRAM adds a range, if it is one.
+// addRAM adds a range, if it is not empty.
 //
 //go:noinline
 func addRAM(k *dump.Kept, lo, hi uintptr) {
@@ -176,7 +176,7 @@ func addRAM(k *dump.Kept, lo, hi uintptr) {
 	}
 }
 
-// indexOf returns the number of a page among the marks.
+// indexOf returns the index of a page's mark.
 //
 //go:noinline
 func indexOf(k *dump.Kept, f uintptr) (index uint32, ok bool) {
@@ -190,12 +190,12 @@ func indexOf(k *dump.Kept, f uintptr) (index uint32, ok bool) {
 	return 0, false
 }
 
-// markAt returns the mark of that number.
+// markAt returns the mark at that index.
 func markAt(k *dump.Kept, index uint32) *dump.Mark {
 	return (*dump.Mark)(arch.Pointer(arch.Virtual(uintptr(k.Marks) + uintptr(index)*8)))
 }
 
-// markPage copies a page, if it is to be copied, and returns its mark; 0 if it cannot be read.
+// markPage copies a page, if it must be copied, and returns its mark; 0 if it cannot be read.
 func markPage(k *dump.Kept, f uintptr) dump.Mark {
 	to, copied := k.Where(f)
 	if to = arch.Virtual(to); !copied {
@@ -207,8 +207,8 @@ func markPage(k *dump.Kept, f uintptr) dump.Mark {
 	return dump.MarkOf(pages.class, (*[arch.PageSize / 8]uint64)(arch.Pointer(to)))
 }
 
-// hideInPlace makes zeros of what is secret, and returns how many pieces of room.hidden, the first ones, it could not
-// write to.
+// hideInPlace overwrites secrets with zeros, and returns the number of pieces that it could not
+// write to; these are the first ones of room.hidden.
 func hideInPlace() (left int) {
 	hidden := &space().hidden
 	for i := 0; i < numHidden; i++ {
@@ -230,7 +230,7 @@ func secretIn(f uintptr, n int) bool {
 	return false
 }
 
-// beginRAM prepares core=ram when the boot before is dealt with. Early context.
+// beginRAM prepares core=ram once the previous boot's dump has been handled. Early context.
 func beginRAM(regions []boot.Region) {
 	if wrong := setAside(regions); wrong != "" {
 		value, _ := option.Value("core")

@@ -12,30 +12,33 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// What the boot before has kept in RAM (keep.go), and this one sends before it gives memory to the program.
+// What the previous boot has kept in RAM (keep.go). This boot sends it before it gives memory to
+// the program.
 
-// maxTries is how often boots begin to send the same memory: whatever ends them may be that.
+// maxTries is how many boots begin to send the same memory, since the memory itself may be what
+// ends them.
 const maxTries = 3
 
-// What Find has found. Set once at boot.
+// What Find found. Set once at boot.
 var (
 	found   uintptr // address of the area; 0: none
-	left    uintptr // of one that the next boot is to send; 0: none
-	refused bool    // there was one that is no good
+	left    uintptr // address of an area that the next boot must send; 0: none
+	refused bool    // there was an area that is damaged
 )
 
 // leftSize is the size of what is at left. Set once at boot.
 var leftSize uintptr
 
-// Whether what is sent is what is kept, and what of that is lost. Panic path only, and while a boot sends it.
+// Whether the memory that is sent was kept, and what of it is lost. Panic path only, and while a
+// boot sends it.
 var (
 	sendingKept bool
 	lost        [dump.NumClasses]uint32
 	absent      uint32 // pages that could not be read when the machine died
 )
 
-// Find looks for what the boot before has kept, if this one has core=ram, so that tables and devices leave it alone. Early
-// context, after mem.Init and before anything else takes memory.
+// Find looks for what the previous boot has kept, if this one has core=ram, so that tables and
+// devices do not overwrite it. Early context, after mem.Init and before anything else takes memory.
 func Find(regions []boot.Region) {
 	if how, _ := option.Word("core"); way(how) != byRAM {
 		return
@@ -69,7 +72,7 @@ func Find(regions []boot.Region) {
 	}
 }
 
-// refuse says why what is kept is not sent, and forgets it.
+// refuse says why the kept memory is not sent, and forgets it.
 func refuse(k *dump.Kept, wrong string) {
 	refused = true
 	console.FreshLine()
@@ -79,8 +82,8 @@ func refuse(k *dump.Kept, wrong string) {
 	k.Clear()
 }
 
-// AtBoot sends what the boot before has kept, and sets memory aside for what this one may keep. died
-// says that the boot before has left a crash log. Early context, before mem.Release.
+// AtBoot sends what the previous boot has kept, and sets memory aside for what this one may keep.
+// died says that the previous boot has left a crash log. Early context, before mem.Release.
 func AtBoot(regions []boot.Region, died bool) {
 	if chosen != byRAM {
 		return
@@ -95,7 +98,7 @@ func AtBoot(regions []boot.Region, died bool) {
 	beginRAM(regions)
 }
 
-// sendKept sends what has been found.
+// sendKept sends what Find found.
 func sendKept() {
 	k := keptAt(found)
 	k.Tries++
@@ -119,7 +122,7 @@ func sendKept() {
 	number, sendingKept = own, false
 }
 
-// sayBuild says so if what is kept is of another build.
+// sayBuild prints a line if the kept memory is of another build.
 func sayBuild(k *dump.Kept) {
 	id := image.BuildID()
 	same := len(id) == int(k.ID)
@@ -137,7 +140,7 @@ func sayBuild(k *dump.Kept) {
 	console.String("\n")
 }
 
-// findLost finds which pages are not what they were, notes it in their marks, and says it.
+// findLost finds the pages that have changed, notes that in their marks, and prints it.
 func findLost(k *dump.Kept) {
 	absent, lost = 0, [dump.NumClasses]uint32{}
 	all, gone := uint32(0), uint32(0)
@@ -180,7 +183,7 @@ func findLost(k *dump.Kept) {
 	console.String("\n")
 }
 
-// unchanged reports whether a page is still what it was.
+// unchanged reports whether a page still has its old contents.
 func unchanged(k *dump.Kept, f uintptr, m dump.Mark) bool {
 	at, copied := k.Where(f)
 	if !copied && (!inRAM(f) || isOwn(f)) {
@@ -190,8 +193,7 @@ func unchanged(k *dump.Kept, f uintptr, m dump.Mark) bool {
 		m.Same((*[arch.PageSize / 8]uint64)(unsafe.Pointer(&space().buffer)))
 }
 
-// isOwn reports whether a page is one of those that this kernel, and the devices that it has started,
-// write to.
+// isOwn reports whether this kernel, or a device that it has started, writes to a page.
 func isOwn(f uintptr) bool {
 	for i := 0; ; i++ {
 		seg, ok := mem.ImageSegment(i)
@@ -204,7 +206,7 @@ func isOwn(f uintptr) bool {
 	}
 }
 
-// nextKept is next for what is kept.
+// nextKept is next for kept memory.
 func (s *source) nextKept() (frame uintptr, ok bool) {
 	k := keptAt(found)
 	for ; s.class < dump.NumClasses; s.class++ {

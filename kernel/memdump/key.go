@@ -10,9 +10,9 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/seal"
 )
 
-// The key of the receiver (core.key=), with which all but the announcement is sealed. The machine's own is made of
-// random numbers at boot, since the death is no time for that, and is of no use to anybody later on but for this
-// dump; the secret that both share is computed when the machine has died.
+// The key of the receiver (core.key=), which seals everything but the announcement. The machine's
+// own key is made of random numbers at boot, because a death is no time for that, and it is useful
+// for this dump only; the shared secret is computed when the machine has died.
 
 var (
 	sealed   bool                 // set once at boot
@@ -48,14 +48,14 @@ func readKey() (wrong string) {
 	return ""
 }
 
-// keepKey has arch keep it.
+// keepKey stores a second copy of the keys (arch.Keep).
 func keepKey() {
 	arch.Keep(unsafe.Pointer(&sealed), unsafe.Sizeof(sealed))
 	arch.Keep(unsafe.Pointer(&receiver), unsafe.Sizeof(receiver))
 	arch.Keep(unsafe.Pointer(&private), unsafe.Sizeof(private))
 }
 
-// beginSession makes the keys, and reports whether the receiver's is one.
+// beginSession derives the keys, and reports whether the receiver's key is valid.
 func beginSession() (ok bool) {
 	if !sealed {
 		return true

@@ -11,34 +11,34 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// Every page of RAM once, those of most worth first (dump.Class). What the order is made from may
-// be what is broken, so it only says which page is next: all of RAM comes in the end. The order is the
-// same each time that it is gone through, since the machine is dead.
+// Every page of RAM once, the most useful first (dump.Class). The data that gives the order may be
+// broken, so it only says which page is next: all of RAM comes in the end. The order is the same
+// each time, because the machine is dead.
 
-// notes is where there is a bit for each page of RAM: it has come; numNotes is how many there are.
-// Set once at boot.
+// notes is the address of a bit for each page of RAM, set once the page has come; numNotes is their
+// number. Set once at boot.
 var notes, numNotes uintptr
 
-// A source is how far it is.
+// A source is a position in the order.
 type source struct {
 	class dump.Class
 	count uint32 // pages so far
-	lost  uint32 // of them, those that are none any more (kept.go)
+	lost  uint32 // of these, the pages that are lost (kept.go)
 
-	// Of a class: which range or goroutine, and the next address in it. 0 and 0 is the beginning.
+	// Within a class: the range or goroutine, and the next address in it. 0 and 0 is the beginning.
 	i  int
 	at uintptr
 
-	// Of what is kept: the next mark.
+	// For kept memory: the next mark.
 	mark uint32
 
-	// The tables that are gone through, by their level.
+	// The tables on the current path, by their level.
 	level int
 	table [4]uintptr
 	index [4]uintptr
 }
 
-// pages is the order. Panic path only.
+// pages is the position in the order. Panic path only.
 var pages source
 
 // prepare takes memory for the notes. Early context, before mem.Release.
@@ -48,7 +48,7 @@ func (s *source) prepare() bool {
 	return notes != 0
 }
 
-// reset begins anew.
+// reset goes back to the beginning.
 func (s *source) reset() {
 	*s = source{level: -1}
 	if sendingKept {
@@ -78,7 +78,7 @@ func (s *source) next() (frame uintptr, ok bool) {
 	return 0, false
 }
 
-// inRAM reports whether there is a page of RAM at f.
+// inRAM reports whether f is the address of a page of RAM.
 func inRAM(f uintptr) bool {
 	for i := 0; ; i++ {
 		lo, hi, ok := mem.RAM(i)
@@ -105,7 +105,7 @@ func (s *source) note(f uintptr) bool {
 	return true
 }
 
-// candidate returns a page of the class, perhaps one that has come; 0 behind the last.
+// candidate returns a page of the class, perhaps one that has come already; 0 after the last.
 func (s *source) candidate() uintptr {
 	switch s.class {
 	case dump.Tables:
@@ -120,7 +120,7 @@ func (s *source) candidate() uintptr {
 	return s.nextOfRAM(s.class == dump.Unused)
 }
 
-// nextTable goes through the page tables, each before those that it leads to.
+// nextTable walks the page tables, each before the tables that it leads to.
 func (s *source) nextTable() uintptr {
 	if s.level < 0 {
 		s.level = 3
@@ -139,7 +139,7 @@ func (s *source) nextTable() uintptr {
 			continue
 		}
 		f := e & arch.PTEAddr
-		if !inRAM(f) || s.noted(f) { // broken tables may lead back to where they began
+		if !inRAM(f) || s.noted(f) { // broken tables may form a loop
 			continue
 		}
 		s.level--
@@ -154,7 +154,7 @@ func (s *source) noted(f uintptr) bool {
 	return *(*byte)(arch.Pointer(notes + n/8))>>(n%8)&1 != 0
 }
 
-// nextOf goes on in lo <= address < hi, and returns 0 behind it.
+// nextOf goes on in lo <= address < hi, and returns 0 after it.
 func (s *source) nextOf(lo, hi uintptr) uintptr {
 	if s.at == 0 {
 		s.at = lo &^ (arch.PageSize - 1)
@@ -168,7 +168,7 @@ func (s *source) nextOf(lo, hi uintptr) uintptr {
 	return s.at - arch.PageSize
 }
 
-// nextOfKernel goes through the image's variables, and what lies behind the image.
+// nextOfKernel walks the image's variables, and the kernel's memory after the image.
 func (s *source) nextOfKernel() uintptr {
 	for {
 		seg, ok := mem.ImageSegment(s.i)
@@ -190,7 +190,7 @@ func (s *source) nextOfKernel() uintptr {
 	}
 }
 
-// nextOfStacks goes through the stacks of threads that are in the table, and those of goroutines.
+// nextOfStacks walks the stacks of threads in the table, and those of goroutines.
 func (s *source) nextOfStacks() uintptr {
 	threads := len(stack.Table) - stack.Count
 	for s.i < threads+goinfo.NumG() {
@@ -216,14 +216,14 @@ func (s *source) nextOfStacks() uintptr {
 	return 0
 }
 
-// maxStack bounds what is believed of a stack's size.
+// maxStack bounds the size of a stack that is believed.
 const maxStack = 1 << 30
 
-// heapBits is how far the addresses of Go's heap are the same: its arenas lie in one terabyte, while
-// what else the runtime has is mapped elsewhere.
+// heapBits is the number of low address bits in which addresses of Go's heap differ: its arenas lie
+// in one terabyte, while the runtime's other memory is mapped elsewhere.
 const heapBits = 40
 
-// nextOfProgram goes through what the program has mapped: Go's heap, or all else.
+// nextOfProgram walks what the program has mapped: Go's heap, or everything else.
 func (s *source) nextOfProgram(heap bool) uintptr {
 	if s.at == 0 {
 		s.at = mem.SpaceLo()
@@ -244,8 +244,8 @@ func (s *source) nextOfProgram(heap bool) uintptr {
 	return 0
 }
 
-// physical returns the page that addr is mapped to, or 0, and the size of what an entry of the level
-// maps on which the way ended.
+// physical returns the page that addr is mapped to, or 0, and the size of the range that an entry
+// maps on the level where the look-up ended.
 func physical(addr uintptr) (frame, size uintptr) {
 	t := mem.Root()
 	for level := 3; level >= 0; level-- {
@@ -263,7 +263,7 @@ func physical(addr uintptr) (frame, size uintptr) {
 	return t, size
 }
 
-// nextOfRAM goes through all RAM, but for what was never handed out, or with it.
+// nextOfRAM walks all RAM, with unused including RAM that was never handed out.
 func (s *source) nextOfRAM(unused bool) uintptr {
 	for {
 		lo, hi, ok := mem.RAM(s.i)
@@ -282,8 +282,8 @@ func (s *source) nextOfRAM(unused bool) uintptr {
 	}
 }
 
-// read copies n bytes of physical memory to the beginning of to, but for what is secret, and reports whether
-// it could.
+// read copies n bytes of physical memory to the start of to, with zeros for secrets, and reports
+// whether it could.
 func read(to []byte, from uintptr, n int) bool {
 	to = to[:n]
 	if sendingKept {

@@ -8,13 +8,13 @@ import (
 	"github.com/zeroframe/zeroframe/tracer/dump"
 )
 
-// By network. Nothing interrupts here: the card is looked after between two packets. There is an
-// end to each wait, by the clock, and should that stand still, by the number of turns.
+// Sending by network. There are no interrupts here: the card is polled between packets. Each wait
+// is bounded by the clock and, in case the clock stands still, by the number of turns.
 
 const (
 	announceEvery = 200e6      // ns
 	maxTurns      = 50_000_000 // of the loop while the clock stands still
-	receiveAtOnce = 8          // frames that are taken between two packets
+	receiveAtOnce = 8          // frames that are received between two packets
 )
 
 // A netLink is the state of the sending.
@@ -24,13 +24,13 @@ type netLink struct {
 	welcome  bool
 	refused  bool
 	done     bool
-	broken   bool // the card takes no frames
+	broken   bool // the card accepts no frames
 	heard    uint64
 	nextSend uint64 // by the rate
 	answer   dump.Answer
 }
 
-// sendByNet sends all, says how it went, and reports whether the receiver has all that was to be sent.
+// sendByNet sends everything, reports the result, and returns whether the receiver has all of it.
 func sendByNet() (all bool) {
 	if !netconsole.BeginDump(&space().net) {
 		return false
@@ -89,7 +89,7 @@ func sendByNet() (all bool) {
 	return true
 }
 
-// turn sends a packet, if one may be sent.
+// turn sends a packet, if the rate and the window allow one.
 func (l *netLink) turn(now uint64) {
 	if now < l.nextSend {
 		arch.Pause()
@@ -112,7 +112,7 @@ func (l *netLink) turn(now uint64) {
 	l.send(item, now)
 }
 
-// announce says what is to come.
+// announce sends the announcement.
 func (l *netLink) announce() {
 	p := netconsole.DumpPayload()
 	n := putAnnounce(p[dump.HeaderSize:])
@@ -129,14 +129,14 @@ func (l *netLink) send(item uint32, now uint64) {
 	h := dump.Header{Kind: s.Kind, Epoch: l.epoch, Dump: number, Item: item, Sent: l.flight.Number(item, now)}
 	n = finish(p, &h, n)
 	l.broken = !netconsole.SendDump(n)
-	// What was not sent for want of answers is not made up for.
+	// Time that was lost waiting for answers is not made up for.
 	l.nextSend = max(l.nextSend, now-min(now, burst)) + uint64(n)*1e9/rate
 }
 
-// burst is how much of the rate may be made up for, in nanoseconds.
+// burst is how much lost time may be made up for, in nanoseconds.
 const burst = 1e6
 
-// takeAnswers takes what the card has.
+// takeAnswers handles all datagrams that the card has received.
 func (l *netLink) takeAnswers(now uint64) {
 	for range receiveAtOnce {
 		p, more := netconsole.ReceiveDump()
@@ -149,7 +149,7 @@ func (l *netLink) takeAnswers(now uint64) {
 	}
 }
 
-// take takes a datagram.
+// take handles a datagram.
 func (l *netLink) take(p []byte, now uint64) {
 	h, body, ok := dump.Parse(p)
 	if !ok || h.Dump != number || h.Epoch != l.epoch {
@@ -160,7 +160,7 @@ func (l *netLink) take(p []byte, now uint64) {
 			return
 		}
 	} else if sealed && (h.Kind == dump.KindWelcome || h.Kind == dump.KindAnswer || l.welcome && h.Kind == dump.KindNo) {
-		return // anybody can say that
+		return // anybody could send that
 	}
 	switch h.Kind {
 	case dump.KindWelcome:

@@ -8,10 +8,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/stack"
 )
 
-// The monitor's commands about CPUs: one runs the monitor, and is at what was interrupted; the
-// others stand still meanwhile (fault.HoldCPUs), or for good behind a death.
+// The monitor's commands about CPUs: one CPU runs the monitor and shows what was interrupted; the
+// others stand still meanwhile (fault.HoldCPUs), or for good after a death.
 
-// stateNames says what another CPU does. Never written.
+// stateNames describe what another CPU does. Never written.
 var stateNames = [...]string{
 	percpu.Starting: "starts",
 	percpu.Running:  "no answer",
@@ -47,7 +47,7 @@ func runCPUs() {
 	}
 }
 
-// runLocks tells of the kernel lock.
+// runLocks shows the use of the kernel lock.
 func runLocks() {
 	if !percpu.Many {
 		console.String("the kernel lock is not in use: the program has not started, or runs on one CPU\n")

@@ -10,7 +10,7 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The monitor's ways to die, to see how a machine's crash reaches whom it should.
+// The monitor's ways to die, to see how a machine's crash is reported.
 
 const crashHelp = `KIND is
   panic     the kernel gives up where the machine was stopped

@@ -9,7 +9,7 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The monitor's command that lists what the log of resources has open.
+// The monitor's command that lists the open entries of the log of resources.
 
 // maxHandles bounds the lines of a list.
 const maxHandles = 40
@@ -52,7 +52,7 @@ func handlesLine(k handle.Kind, s *handle.Sum) {
 	console.String("\n")
 }
 
-// listHandles writes a line for each that is open, the latest first.
+// listHandles writes a line for each open entry, the latest first.
 func listHandles(k handle.Kind) {
 	shown, left := 0, uint64(0)
 	for i := handle.First(k); i != 0; {
@@ -86,7 +86,7 @@ func listHandles(k handle.Kind) {
 	}
 }
 
-// printStack writes where a stack of the depot is in the program's own code, or its first
+// printStack writes where a stack of the depot is in the program's own code, or else its first
 // function.
 func printStack(id uint32) {
 	c := stackid.Depot().Frames(id)

@@ -1,37 +1,37 @@
 package monitor
 
-// MaxLine is the most bytes in a line, such that it fits a terminal of 80 columns behind the
-// prompt. So it is never wrapped, and a backspace always goes back.
+// MaxLine is the largest number of bytes in a line; with the prompt it fits a terminal of 80
+// columns, so it is never wrapped and a backspace always works.
 const MaxLine = 70
 
-// Event is what a key has brought about.
+// Event is the effect of a key.
 type Event uint8
 
 const (
-	// Typing goes on.
+	// Typing: the line is not finished.
 	Typing Event = iota
-	// Entered is a whole line: [Line.Text].
+	// Entered: the line is complete: [Line.Text].
 	Entered
-	// Dropped is a line that ^C has thrown away.
+	// Dropped: ^C has discarded the line.
 	Dropped
-	// End is ^D in an empty line.
+	// End: ^D in an empty line.
 	End
-	// Again is the monitor's own key, ^], in an empty line.
+	// Again: the monitor's own key, ^], in an empty line.
 	Again
 )
 
-// Key opens the monitor: ^], as telnet and others have it.
+// Key opens the monitor: ^], as in telnet and others.
 const Key = 0x1d
 
-// Line is a line that is being typed, and the one before it. The zero value is empty. It is
-// edited at the cursor: by the arrow keys, Home and End (also ^A and ^E), backspace and Delete,
-// ^W and ^U; the arrow upwards (also ^P) has the line before.
+// Line is a line that is being typed, and the previous one. The zero value is empty. Editing
+// happens at the cursor: with the arrow keys, Home and End (also ^A and ^E), backspace and Delete,
+// ^W and ^U; the up arrow (also ^P) recalls the previous line.
 type Line struct {
-	// Echo[:Echoed] is what the terminal is to be sent for the latest key.
+	// Echo[:Echoed] must be sent to the terminal for the latest key.
 	Echo   [8 * (MaxLine + 1)]byte
 	Echoed int
 
-	// Room is how many columns there are for the line; 0 is MaxLine.
+	// Room is the number of columns for the line; 0 is MaxLine.
 	Room int
 
 	text   [MaxLine]byte
@@ -40,27 +40,26 @@ type Line struct {
 	last   [MaxLine]byte // for ^P and the arrow key
 	lastN  int
 
-	escape    uint8 // how far the bytes of a key's escape sequence have come
-	parameter uint8 // its first number
+	escape    uint8 // position in a key's escape sequence
+	parameter uint8 // the sequence's first number
 	char      [4]byte
 	charN     int  // bytes in char, of a character of several
-	charSize  int  // and how many there will be
+	charSize  int  // and how many the character has
 	cr        bool // the last byte was a carriage return
 }
 
-// How far an escape sequence has come.
+// Positions in an escape sequence.
 const (
 	noEscape uint8 = iota
 	escaped        // ESC
 	first          // ESC [ or ESC O, and its first number
-	more           // a semicolon behind that
+	more           // a semicolon after that
 )
 
-// Text returns the line. Its bytes hold until the next Input.
+// Text returns the line. Its bytes are valid until the next Input.
 func (l *Line) Text() []byte { return l.text[:l.n] }
 
-// Input takes a byte that was typed. After anything but Typing the next line begins with
-// the next byte.
+// Input takes a typed byte. After any event but Typing, the next byte begins a new line.
 func (l *Line) Input(b byte) Event {
 	l.Echoed = 0
 	after := l.cr
@@ -75,7 +74,7 @@ func (l *Line) Input(b byte) Event {
 	switch b {
 	case '\n':
 		if after {
-			return Typing // of one key, on some terminals
+			return Typing // from one key, on some terminals
 		}
 		return l.enter()
 	case '\r':
@@ -177,7 +176,7 @@ func (l *Line) enter() Event {
 	return Entered
 }
 
-// recall makes the line the one before it.
+// recall replaces the line with the previous one.
 func (l *Line) recall() {
 	l.cut(0, l.n)
 	for i := 0; i < l.lastN; i++ {
@@ -187,8 +186,7 @@ func (l *Line) recall() {
 	l.end()
 }
 
-// character takes a byte of text. A character of several bytes comes into the line when it
-// is whole.
+// character takes a byte of text. A character of several bytes enters the line when it is complete.
 func (l *Line) character(b byte) {
 	if l.charSize == 0 {
 		switch {
@@ -214,7 +212,7 @@ func (l *Line) character(b byte) {
 	}
 }
 
-// insert puts the first n bytes of char, a character, in at the cursor.
+// insert inserts the first n bytes of char, one character, at the cursor.
 func (l *Line) insert(n int) {
 	room := MaxLine
 	if l.Room > 0 {
@@ -236,7 +234,7 @@ func (l *Line) insert(n int) {
 	l.times('\b', l.columns(l.cursor, l.n))
 }
 
-// cut takes text[lo:hi] out. The cursor is not before lo, and is there in the end.
+// cut removes text[lo:hi]. The cursor must not be before lo; afterwards it is at lo.
 func (l *Line) cut(lo, hi int) {
 	l.times('\b', l.columns(lo, l.cursor))
 	gone := l.columns(lo, hi)
@@ -260,8 +258,8 @@ func (l *Line) end() {
 	l.cursor = l.n
 }
 
-// before returns where the character begins that ends at i, behind where that ends that
-// begins there.
+// before returns the start of the character that ends at i, and after the end of the one that
+// starts there.
 func (l *Line) before(i int) int {
 	for i--; i > 0 && continuation(l.text[i]); i-- {
 	}
@@ -274,7 +272,7 @@ func (l *Line) behind(i int) int {
 	return i
 }
 
-// columns returns how many columns text[lo:hi] takes: a character is taken for one.
+// columns returns the number of columns of text[lo:hi]; each character counts as one.
 func (l *Line) columns(lo, hi int) (n int) {
 	for ; lo < hi; lo++ {
 		if !continuation(l.text[lo]) {

@@ -14,7 +14,7 @@ import (
 
 // Under the kernel lock.
 var (
-	nextAddr  uintptr // where `x` goes on
+	nextAddr  uintptr // where `x` continues
 	lastShown = Format{Count: 8, Size: 8, Kind: 'x'}
 )
 
@@ -55,7 +55,7 @@ func join(b []byte) []byte {
 	return joined[:n]
 }
 
-// isSum reports whether a word is meant as an address: a number, a register, or a sum.
+// isSum reports whether a word looks like an address: a number, a register, or a sum.
 func isSum(word []byte) bool {
 	if _, ok := Number(word); ok {
 		return true
@@ -69,8 +69,7 @@ func isSum(word []byte) bool {
 	return ok
 }
 
-// address reads a sum of numbers, registers and functions, and says what is wrong with
-// it.
+// address evaluates a sum of numbers, registers and functions; if it cannot, it prints the reason.
 func address(sum []byte) (addr uintptr, ok bool) {
 	for len(sum) > 0 {
 		term, rest, minus, ok := Term(sum)
@@ -126,7 +125,7 @@ func register(name []byte) (v uintptr, ok bool) {
 	return 0, false
 }
 
-// examine shows memory and returns the address behind it.
+// examine shows memory and returns the address after it.
 func examine(addr uintptr, f Format) (next uintptr) {
 	if f.Kind == 's' {
 		return examineStrings(addr, f.Count)
@@ -153,7 +152,7 @@ func examine(addr uintptr, f Format) (next uintptr) {
 	return addr
 }
 
-// examineStrings shows strings that zero bytes end.
+// examineStrings shows zero-terminated strings.
 func examineStrings(addr uintptr, count int) (next uintptr) {
 	const most = 200
 	for ; count > 0; count-- {
@@ -185,7 +184,7 @@ func hexAddr(addr uintptr) {
 	console.String(":")
 }
 
-// showItem shows one of what `x` shows.
+// showItem shows one item of `x`.
 func showItem(v uint64, f Format) {
 	digits := 2 * f.Size
 	switch f.Kind {
@@ -200,7 +199,7 @@ func showItem(v uint64, f Format) {
 		s := int64(v<<shift) >> shift
 		console.Byte(' ')
 		if s < 0 {
-			// The minus sign stands before the blanks, so that columns stay.
+			// The minus sign comes before the blanks, so that columns stay aligned.
 			console.Byte('-')
 			console.DecPad(uint64(-s), digits+1)
 		} else {
@@ -293,8 +292,7 @@ func runSym(args []byte) {
 	}
 }
 
-// printPC writes the function, file and line of an address; call says that it is a return
-// address.
+// printPC writes the function, file and line of an address; call says that it is a return address.
 func printPC(pc uintptr, call bool) {
 	at := pc
 	if call {

@@ -15,27 +15,27 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The monitor: a prompt on the serial port at which the kernel answers questions, with
-// the machine standing still. It opens
+// The monitor: a prompt on the serial port at which the kernel answers questions while the machine
+// stands still. It opens
 //
 //	on ^], seen by the port's interrupt, so whatever the program does
 //	before the program starts, with the word "monitor" on the kernel command line
 //	after a fatal trace, with panic=monitor
 //
-// and needs nothing of what it looks at: no thread, no runtime, no interrupt. It polls
-// the port, loads memory by loads that may fault, and runs on a stack on which nothing
-// else is then. All other CPUs stand still, each in an NMI. The clock stops too, so nobody below sees that time has passed: no timer
-// is late and the watchdog does not bark.
+// It needs nothing that it examines: no thread, no runtime, no interrupt. It polls the port, reads
+// memory with loads that may fault, and runs on a stack that nothing else uses then. All other CPUs
+// stand still, each in an NMI. The clock stops, too, so the program does not see that time has
+// passed: no timer is late and the watchdog does not fire.
 //
-// What was interrupted is kept as a crash that is none (stop), from which the commands
-// make traces and answers. Traces are the usual ones, for zf to resolve; the answers
-// name functions and lines from Go's own tables.
+// What was interrupted is kept like a crash (stop), from which the commands make traces and
+// answers. Traces have the usual form, for zf to resolve; the answers name functions and lines from
+// Go's own tables.
 
 // A command of the monitor.
 type command struct {
 	name, args string
 	help       string
-	more       string // of `help NAME`
+	more       string // for `help NAME`
 }
 
 // The commands, as indices of the table.
@@ -62,9 +62,8 @@ const (
 	cmdReboot
 )
 
-// commands is the table, in the order of `help`. A name may be cut to a beginning that
-// no other one before it has. A new command wants a row here and a case in runCommand.
-// Never written.
+// commands is the table, in the order of `help`. A name may be shortened to a prefix that no
+// earlier name has. A new command needs a row here and a case in runCommand. Never written.
 var commands = [...]command{
 	cmdHelp: {"help", "[COMMAND]", "this list, or more about a command",
 		"Names may be cut: `g` is goroutines, `c` continue. Keys: backspace, ^W and ^U\nerase, ^P or the upward arrow brings the last line back, ^C drops the line."},
@@ -102,13 +101,12 @@ const prompt = "monitor> "
 
 // Under the kernel lock.
 var (
-	leaving    bool // the command was one that goes on
+	leaving    bool // the command was one that continues the program
 	promptLine Line
 )
 
-// setMonitor reads the option monitor=on|off, and returns whether the word "monitor" asks
-// for the prompt at boot. With tty=raw all bytes are the program's unless the option says
-// on.
+// setMonitor reads the option monitor=on|off, and returns whether the word "monitor" asks for the
+// prompt at boot. With tty=raw all bytes belong to the program unless the option says on.
 func setMonitor() (atBoot bool) {
 	line := option.Line()
 	for {
@@ -130,7 +128,7 @@ func setMonitor() (atBoot bool) {
 	return atBoot
 }
 
-// AtBoot opens the monitor before the program starts, for who wants it. Early
+// AtBoot opens the monitor before the program starts, if the command line asks for it. Early
 // context.
 //
 //go:noinline
@@ -156,7 +154,7 @@ func Open(reason fault.StopReason) {
 		i = stack.Boot // nothing has run there since the program started
 	}
 	fault.Nested++
-	held := fault.HoldCPUs() // while there is a clock
+	held := fault.HoldCPUs() // while the clock still runs
 	stopped := clock.Hold()
 	arch.OnStack(stack.Table[i].Lo, stack.Table[i].Hi, loop, 0)
 	if stopped {
@@ -190,7 +188,7 @@ func loop(uintptr) {
 		}
 		line := promptLine.Text()
 		if event != Typing {
-			promptLine.Next() // now: the command may die
+			promptLine.Next() // now, because the command may die
 		}
 		switch event {
 		case Typing:
@@ -214,8 +212,8 @@ func loop(uintptr) {
 		}
 	}
 	if fault.StopWhy == fault.StopFatal {
-		// Not by a return: what the crash has left of its stack, a load of the monitor's
-		// that has faulted may have used again.
+		// Not by a return: a load of the monitor's that faulted may have overwritten what the crash
+		// left of its stack.
 		fault.Quit()
 	}
 }
@@ -251,7 +249,7 @@ func greet() {
 	console.String("\nmonitor: `help` lists the commands, `continue` or ^D goes on\n")
 }
 
-// idleStop reports whether the CPU had nothing to do.
+// idleStop reports whether the CPU was idle.
 func idleStop() bool { return fault.Stop.Context == tracer.ContextKernel && thread.Current() == nil }
 
 // runCommand finds the command that a line names, and runs it.
@@ -311,8 +309,7 @@ func noCommand(name []byte) {
 	console.String(": no such command; `help` lists them\n")
 }
 
-// findCommand returns the number of the command with that name, or that begins so, or
-// -1.
+// findCommand returns the index of the command with that name or prefix, or -1.
 func findCommand(name []byte) int {
 	found := -1
 	for i := range commands {

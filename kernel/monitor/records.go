@@ -11,8 +11,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/thread"
 )
 
-// The monitor's commands about the profile and the probes. Each sends on demand the record
-// that the end of the machine sends.
+// The monitor's commands about the profile and the probes. Each sends at once the record that is
+// otherwise sent when the machine ends.
 
 func runProfile(args []byte) {
 	if !profile.Ready() {

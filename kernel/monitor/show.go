@@ -13,7 +13,7 @@ import (
 
 // The monitor's commands that list: goroutines, threads, stacks, registers.
 
-// looked is a goroutine or thread that a list has a line for. Under the kernel lock.
+// looked is the goroutine or thread whose line is being made. Under the kernel lock.
 var looked fault.Details
 
 func runGoroutines(args []byte) {
@@ -53,8 +53,8 @@ func runGoroutines(args []byte) {
 	}
 }
 
-// lineOfGroup writes the line of the list for goroutines that wait alike, of which g
-// stands for all.
+// lineOfGroup writes the list's line for a group of goroutines that wait alike; g stands for the
+// group.
 func lineOfGroup(p *fault.Group, g *goinfo.G) {
 	here := !idleStop() && g.Running() && fault.Stop.Goroutine == g.ID
 	mark := byte(' ')
@@ -110,8 +110,8 @@ func lineOfGroup(p *fault.Group, g *goinfo.G) {
 	console.String("\n")
 }
 
-// printUser writes where something is: in the innermost function that is the program's
-// own, not the standard library's; then there is the file and line there.
+// printUser writes the innermost function that is the program's own, rather than the standard
+// library's, and the file and line there.
 func printUser(d *fault.Details) {
 	d.FindStacks()
 	stack.Walker.Plain = false
@@ -121,8 +121,8 @@ func printUser(d *fault.Details) {
 	}
 }
 
-// printFrames is tellUser for the frames that the walker has found. It reports false, and
-// writes nothing, if none of them is in such a function.
+// printFrames is printUser for the frames that the walker has found. If none of them is in such a
+// function, it writes nothing and returns false.
 func printFrames() bool {
 	t, ok := tracer.OwnTable()
 	std := standardPath(&t)
@@ -134,8 +134,8 @@ func printFrames() bool {
 	return false
 }
 
-// printIfOwn writes the function, file and line of a frame and returns true, if the frame,
-// or a call that is inlined in it, is of the program itself.
+// printIfOwn writes the function, file and line of a frame and returns true, if the frame, or a
+// call inlined in it, belongs to the program itself.
 func printIfOwn(t *tracer.PCTable, std []byte, kind tracer.Kind, addr uintptr) bool {
 	at := addr
 	if kind != tracer.PC {
@@ -166,12 +166,11 @@ func printIfOwn(t *tracer.PCTable, std []byte, kind tracer.Kind, addr uintptr) b
 	return false
 }
 
-// maxInlined bounds how deep inlined calls are looked through.
+// maxInlined bounds the depth of inlined calls that are examined.
 const maxInlined = 64
 
-// standardPath returns the folder of the standard library's sources: that of the file of
-// runtime.goexit, without "runtime/asm_amd64.s". It is empty if files have no folders
-// (-trimpath).
+// standardPath returns the folder of the standard library's sources: the path of runtime.goexit's
+// file without "runtime/asm_amd64.s". It is empty if files have no folders (-trimpath).
 func standardPath(t *tracer.PCTable) []byte {
 	f, ok := t.Find(stack.Goexit)
 	if !ok {
@@ -192,10 +191,10 @@ func startsWith(b, prefix []byte) bool {
 	return len(b) >= len(prefix) && ascii.Equal(b[:len(prefix)], prefix)
 }
 
-// kernelPrefix begins the names of our own functions, of the kernel and below it.
+// kernelPrefix begins the names of the kernel's own functions, in all packages.
 const kernelPrefix = "github.com/zeroframe/zeroframe/"
 
-// argument reads the number that a command wants.
+// argument reads the number that a command requires.
 func argument(args []byte, what string) (v uint64, ok bool) {
 	word, rest := Word(args)
 	v, ok = Number(word)

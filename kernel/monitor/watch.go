@@ -36,7 +36,7 @@ func runWatch(args []byte) {
 	listWatches()
 }
 
-// endWatches ends the watch that args numbers, or all.
+// endWatches ends the watch with the number in args, or all.
 func endWatches(args []byte) {
 	if len(args) == 0 {
 		for i := range uint64(arch.NumWatches) {

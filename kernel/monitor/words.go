@@ -2,10 +2,10 @@ package monitor
 
 import "github.com/zeroframe/zeroframe/kernel/ascii"
 
-// Words of a line, and what they mean.
+// Words of a line, and their meaning.
 
-// Word returns the first word of line and what follows it, without the blanks between.
-// The word is empty if there is none.
+// Word returns the first word of line and what follows it, without the blanks between. The word is
+// empty if there is none.
 //
 //go:noinline
 func Word(line []byte) (word, rest []byte) {
@@ -28,7 +28,7 @@ func Command(line []byte) (name, args []byte) {
 	return line[:n], blanks(line[n:])
 }
 
-// blanks returns line without the blanks that it begins with.
+// blanks returns line without its leading blanks.
 //
 //go:noinline
 func blanks(line []byte) []byte {
@@ -38,12 +38,12 @@ func blanks(line []byte) []byte {
 	return line
 }
 
-// Number reads a number, decimal or, behind 0x, hexadecimal.
+// Number reads a number, decimal or, after 0x, hexadecimal.
 func Number(b []byte) (v uint64, ok bool) { return ascii.Number(b) }
 
-// Term takes the first term of a sum such as "rsp+8" off: minus says that it is to be
-// subtracted. ok is false where a sum does not go on so. Names may hold '+' and '-' only
-// inside parentheses and brackets, as in "main.f[...]".
+// Term splits the first term off a sum such as "rsp+8"; minus says that it is subtracted. ok is
+// false if the sum is malformed. Names may contain '+' and '-' only inside parentheses and
+// brackets, as in "main.f[...]".
 func Term(sum []byte) (term, rest []byte, minus, ok bool) {
 	if len(sum) > 0 && (sum[0] == '+' || sum[0] == '-') {
 		minus = sum[0] == '-'
@@ -66,16 +66,16 @@ func Term(sum []byte) (term, rest []byte, minus, ok bool) {
 type Format struct {
 	Count int
 	Size  int // bytes: 1, 2, 4, 8
-	// Kind is x hexadecimal, d signed, u unsigned, c characters, a addresses with
-	// their functions, s a string that a zero byte ends.
+	// Kind is x hexadecimal, d signed, u unsigned, c characters, a addresses with their functions,
+	// s a zero-terminated string.
 	Kind byte
 }
 
 // maxCount bounds what one command shows.
 const maxCount = 4096
 
-// Parse reads what stands between "x/" and the next blank, any part of which may be
-// left out: those are as in f, but for one string unless more are asked for.
+// Parse reads what is between "x/" and the next blank. A part that is missing is taken from f,
+// except that one string is shown unless more are asked for.
 func (f Format) Parse(b []byte) (g Format, ok bool) {
 	g = f
 	n := 0

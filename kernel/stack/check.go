@@ -7,17 +7,17 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The check of the limits while the machine runs. A page that is still all paint is not
-// read: its dirty bit tells. So of each stack the pages beyond the limit are looked at by
-// their bits, and of one stack, half of the page that the limit lies in is read.
+// The check of the limits while the machine runs. A page that is still all paint is not read: its
+// dirty bit tells. So the check looks at the bits of each stack's pages beyond the limit, and reads
+// half of the limit's own page, of one stack at a time.
 
-// A Policy is what follows when a stack is found over its limit (option stack.limit).
+// A Policy says what happens when a stack is found over its limit (option stack.limit).
 type Policy uint8
 
 // The policies.
 const (
 	PanicOver  Policy = iota // the machine ends with a trace
-	ReportOver               // a trace, once a stack; all goes on
+	ReportOver               // one trace for each stack; everything goes on
 	IgnoreOver               // nothing: the limits are not checked
 )
 
@@ -27,21 +27,20 @@ var policies = [...]string{PanicOver: "panic", ReportOver: "report", IgnoreOver:
 // OverLimit is the policy. Set once at boot.
 var OverLimit Policy
 
-// watches are the stacks' pages. Set once at boot.
+// watches are the watches of the stacks' pages. Set once at boot.
 var watches [Count]mem.Watch
 
 // Under the kernel lock.
 var (
-	turn     int           // what is read: stack turn/2, the half nearer to the limit or the other
+	turn     int           // the half to read next: stack turn/2, nearer to the limit or the other
 	reported [Count]bool   // stacks that were found over their limit
 	nearer   uint64        // when the nearer half was read, in nanoseconds since boot
-	within   [Count]uint64 // when all of a stack was last within its limit, likewise
+	within   [Count]uint64 // when the whole stack was last within its limit, in the same unit
 )
 
-// FirstOver returns a stack that is over its limit and was not returned before, measured, and
-// when it was last known not to be, or nil. That and now are in nanoseconds since boot.
-// In 2 * [Count] calls each stack is looked through. It takes some 1,500 instructions.
-// Kernel context.
+// FirstOver returns a stack that is over its limit and was not returned before, measured, and when
+// it was last known not to be; or nil. That time and now are in nanoseconds since boot. Every 2 *
+// [Count] calls check each stack completely. A call takes some 1,500 instructions. Kernel context.
 func FirstOver(now uint64) (s *tracer.Stack, since uint64) {
 	percpu.AssertLocked()
 	if !watched || OverLimit == IgnoreOver {
@@ -74,8 +73,8 @@ func FirstOver(now uint64) (s *tracer.Stack, since uint64) {
 	return nil, 0
 }
 
-// FirstTime reports whether stack i, which is over its limit, is to be told of: it has not
-// been yet. Early and kernel context.
+// FirstTime reports whether stack i, which is over its limit, has not been reported yet. Early and
+// kernel context.
 func FirstTime(i int) bool {
 	percpu.AssertLocked()
 	was := reported[i]

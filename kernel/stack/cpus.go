@@ -8,32 +8,34 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Each CPU has all of the kernel's stacks, in memory of its own. The table has those of one CPU:
-// the one that boots, but while a trace is of another one.
+// Each CPU has all of the kernel's stacks, in memory of its own. The table shows those of one CPU:
+// the boot CPU's, except while another CPU is being traced.
 
-// areas has, for each CPU by its number, where its stacks begin. Set once at boot.
+// areas holds the start of each CPU's stacks, by CPU number. Set once at boot.
 var areas [arch.MaxCPUs]uintptr
 
-// AreaSize is what the stacks of a CPU but the first one take, in bytes, with their guard pages.
+// AreaSize is the size in bytes of the stacks of a CPU other than the first, with their guard
+// pages.
 const AreaSize = areaSize - arch.PageSize + boot.StackSize
 
-// Add says where the stacks of a CPU are: from the first page boundary behind at. Early context.
+// Add sets where the stacks of a CPU are: from the first page boundary at or after at. Early
+// context.
 func Add(number uint32, at uintptr) { areas[number] = (at + arch.PageSize - 1) &^ (arch.PageSize - 1) }
 
-// Bounds returns where a CPU has stack i: lo <= address < hi. Early and kernel context.
+// Bounds returns the bounds of a CPU's stack i: lo <= address < hi. Early and kernel context.
 func Bounds(number uint32, i int) (lo, hi uintptr) {
 	if i == Boot && number == 0 {
 		return boot.StackLo, boot.StackHi
 	}
 	lo = areas[number] + guardSize
-	for j := Boot + 1; j != i && j < Count; j++ { // the boot stack is behind all others
+	for j := Boot + 1; j != i && j < Count; j++ { // the boot stack comes after all others
 		lo += sizes[j] + guardSize
 	}
 	return lo, lo + sizes[i]
 }
 
-// shown is 1 + the number of the CPU whose stacks Show has put into the table last, if that was another
-// one than the running one, or 0. Under the kernel lock; the panic path takes none.
+// shown is 1 + the number of the CPU whose stacks Show has put into the table, if that is not the
+// running one, or 0. Under the kernel lock; the panic path takes none.
 var shown uint32
 
 // walked returns the record of the CPU whose stacks are walked.
@@ -59,7 +61,7 @@ func Show(number uint32) {
 }
 
 // Prepare paints the stacks of a CPU that has not started, and unmaps the page below each. It
-// returns false if there is no RAM for the page tables that this takes. Early context.
+// returns false if there is no RAM for the page tables that this needs. Early context.
 func Prepare(number uint32) bool {
 	for i := range Count {
 		lo, hi := Bounds(number, i)
@@ -71,7 +73,7 @@ func Prepare(number uint32) bool {
 	return true
 }
 
-// SetTraps makes the stacks of the running CPU those that its traps run on. Early context.
+// SetTraps makes the running CPU's traps run on its stacks. Early context.
 func SetTraps(number uint32) {
 	for slot := 1; slot < arch.NumTrapStacks; slot++ {
 		lo, hi := Bounds(number, PageFault+slot-1)

@@ -8,8 +8,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// Keep has arch keep the table's bounds and names, and what the walker was made with. Early
-// context.
+// Keep stores second copies of the table's bounds and names, and of the walker's settings
+// (arch.Keep). Early context.
 func Keep() {
 	arch.Keep(unsafe.Pointer(&Table), unsafe.Sizeof(Table))
 	for i := range Table {

@@ -10,8 +10,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The functions of the Go runtime in which a walk needs a rule, found by name in Go's
-// pc tables. A runtime that does not have one of them does without its rule.
+// The functions of the Go runtime in which a walk needs a rule, found by name in Go's pc tables. If
+// a runtime lacks one of them, its rule is left out.
 
 // Never written.
 var markedFuncs = [...]struct {
@@ -47,7 +47,7 @@ type CodeRange struct{ Lo, Hi uintptr }
 // Holds reports whether pc is an address in the function. It runs in any context.
 func (r *CodeRange) Holds(pc uintptr) bool { return pc-r.Lo < r.Hi-r.Lo }
 
-// Functions that more is to be known of. Set once at boot.
+// Functions about which more must be known. Set once at boot.
 var morestack, execute, gogo, RuntimeWriter CodeRange
 
 // kernelText is the kernel's code. Set once at boot.
@@ -59,14 +59,14 @@ func KernelText() (lo, hi uintptr) { return kernelText.Lo, kernelText.Hi }
 // filesText is the code of package vfs. Set once at boot.
 var filesText CodeRange
 
-// FilesText bounds the code of package vfs, a part of the kernel's that no death needs; 0, 0 if it does not lie in one
-// piece. Any context, after FindMarks.
+// FilesText bounds the code of package vfs, part of the kernel that no death needs; 0, 0 if it does
+// not lie in one piece. Any context, after FindMarks.
 func FilesText() (lo, hi uintptr) { return filesText.Lo, filesText.Hi }
 
 // ours is the beginning of the names of the kernel's functions.
 const ours = "github.com/zeroframe/zeroframe/"
 
-// walkerAddr is the walker's address: its own functions may not name it. Set once at boot.
+// walkerAddr is the walker's address, because its own functions must not name it. Set once at boot.
 var walkerAddr uintptr
 
 // Goexit is the entry of runtime.goexit. Set once at boot.
@@ -133,12 +133,12 @@ func FindMarks() {
 	Walker.Prepare()
 }
 
-// traced is the FS base of the thread that is being traced: where its g is found. One per CPU.
+// traced is the FS base of the thread that is being traced, which leads to its g. One per CPU.
 var traced uintptr
 
-// savedState is the walker's Saved: mcall and morestack have left a goroutine's stack
-// for that of g0, and what they have left is in the goroutine's g. mcall keeps the g in
-// the word above its call; for morestack it is the one that the thread runs.
+// savedState is the walker's Saved: mcall and morestack leave a goroutine's stack for that of g0,
+// and the goroutine's g tells what they left. mcall keeps the g in the word above its call; for
+// morestack it is the one that the thread runs.
 func savedState(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) {
 	g := uintptr(0)
 	if morestack.Holds(ra) {
@@ -146,7 +146,7 @@ func savedState(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) {
 			return 0, 0, 0, false
 		}
 		if g == 0 || scheduling() {
-			return 0, 0, 0, true // it has been put back: the thread schedules, no more
+			return 0, 0, 0, true // it was put back: the thread only schedules
 		}
 	} else if g, ok = tracer.ReadWord(slot &^ 7); !ok {
 		return 0, 0, 0, false
@@ -156,11 +156,11 @@ func savedState(ra, slot uintptr) (pc, sp, fp uintptr, ok bool) {
 		return 0, 0, 0, false
 	}
 	if info.Dead() && Goexit != 0 {
-		// It has ended, and its stack may serve another: goexit is all that is left of it.
+		// It has ended, and its stack may serve another: only goexit is left of it.
 		return Goexit + 1, 0, 0, true
 	}
 	if m, ok := tracedM(); ok && info.M != 0 && info.M != m {
-		return 0, 0, 0, true // another thread has taken it meanwhile, and runs it: this one schedules, no more
+		return 0, 0, 0, true // another thread has taken it meanwhile and runs it: this one only schedules
 	}
 	// The walk goes on there, so that stack must be in the table.
 	setRow(&Table[Goroutine], info.StackLo, info.StackHi)
@@ -176,8 +176,8 @@ func tracedM() (m uintptr, ok bool) {
 	return mOf(g)
 }
 
-// currentG returns the address of the goroutine that the traced thread runs, or for which
-// the runtime works on the thread's g0; 0 if there is none.
+// currentG returns the address of the goroutine that the traced thread runs, or that the runtime
+// works for on the thread's g0; 0 if there is none.
 func currentG() (g uintptr, ok bool) {
 	m, ok := tracedM()
 	if !ok {
@@ -186,8 +186,8 @@ func currentG() (g uintptr, ok bool) {
 	return goinfo.Curg(m)
 }
 
-// scheduling reports whether the walk has come through runtime.execute: the thread's
-// current goroutine is then the next one already, not the one that has left it.
+// scheduling reports whether the walk has come through runtime.execute: then the thread's current
+// goroutine is already the next one, not the one that has left the thread.
 func scheduling() bool {
 	w := (*tracer.Walker)(arch.Pointer(walkerAddr))
 	for i := range w.N {
@@ -198,8 +198,8 @@ func scheduling() bool {
 	return false
 }
 
-// switching is the walker's Switching. mcall and morestack load RSP with g0's before they
-// zero RBP and call; gogo loads the goroutine's, then RBP, then jumps.
+// switching is the walker's Switching. mcall and morestack load RSP with g0's before they zero RBP
+// and call; gogo loads the goroutine's RSP, then RBP, then jumps.
 func switching(pc, sp, fp uintptr) (ra, rsp, rbp uintptr, ok bool) {
 	g, ok := currentG()
 	if !ok || g == 0 {
@@ -214,16 +214,15 @@ func switching(pc, sp, fp uintptr) (ra, rsp, rbp uintptr, ok bool) {
 		return goinfo.SavedState(&info)
 	}
 	if info.SchedPC == info.StartPC && Goexit != 0 {
-		return Goexit + 1, sp + 8, 0, true // it is to run for the first time
+		return Goexit + 1, sp + 8, 0, true // it will run for the first time
 	}
 	if info.SchedBP != 0 {
-		fp = info.SchedBP // once loaded, it is zeroed there
+		fp = info.SchedBP // once loaded, the saved value is zeroed
 	}
 	return info.SchedPC, sp, fp, true
 }
 
-// What arch.AtEntry asks for of the registers at the exact pc that the walk starts with.
-// One per CPU.
+// Registers that arch.AtEntry needs at the exact pc that the walk starts with. One per CPU.
 var startA, startB uintptr
 
 // atEntry is the walker's Entry.
@@ -243,9 +242,9 @@ func atEntry(pc, sp, fp, rec uintptr) (at tracer.Interrupted, state tracer.Entry
 	return at, state
 }
 
-// unknownStack is the walker's Unknown. While it changes threads, the kernel is on the
-// stack on which it was entered from the one before: the record leads to that one's
-// goroutine, and the row holds the stack of the next one's.
+// unknownStack is the walker's Unknown. While the kernel switches threads, it runs on the stack on
+// which the previous thread entered it: the record leads to that thread's goroutine, but the row
+// holds the next goroutine's stack.
 func unknownStack(rec, sp uintptr) {
 	w := (*tracer.Walker)(arch.Pointer(walkerAddr))
 	for i := range w.N {

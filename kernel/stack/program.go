@@ -10,13 +10,13 @@ import (
 
 // The rows of the table for the stacks of the program's goroutines and threads.
 
-// Running is set from when the program's first instruction is about to run. Set once at boot.
+// Running is set just before the program's first instruction runs. Set once at boot.
 var Running bool
 
-// ProgramRows fills in the rows of the stack table for the program's stacks as they
-// are now: that of the goroutine of the thread whose FS base is fs, or the one whose g is at
-// g, if that is not 0; and those of the threads. It returns the goroutine's number, or 0. What is read may be
-// damaged: a stack that cannot be one is left out.
+// ProgramRows fills in the rows of the stack table for the program's present stacks: the stack of
+// the goroutine of the thread whose FS base is fs, or of the goroutine whose g is at g, if that is
+// not 0; and the stacks of the threads. It returns the goroutine's number, or 0. The data may be
+// damaged, so a stack that cannot be one is left out.
 func ProgramRows(fs, g uintptr) (goroutine uint64) {
 	if !Running {
 		return 0
@@ -47,15 +47,15 @@ func ProgramRows(fs, g uintptr) (goroutine uint64) {
 	return 0
 }
 
-// ForGoroutine reports whether the thread with that FS base works for a goroutine, and not for
-// the runtime alone. Kernel context.
+// ForGoroutine reports whether the thread with that FS base works for a goroutine, rather than for
+// the runtime only. Kernel context.
 func ForGoroutine(fs uintptr) bool {
 	info, ok := goroutineOf(fs)
 	return ok && info.ID != 0
 }
 
-// goroutineOf returns the goroutine of the thread with that FS base. On the stack of g0 or
-// of a signal it is the M's current one that counts.
+// goroutineOf returns the goroutine of the thread with that FS base. On the stack of g0 or of a
+// signal, that is the M's current goroutine.
 func goroutineOf(fs uintptr) (info goinfo.G, ok bool) {
 	g, ok := goinfo.GofFS(fs)
 	if !ok {
@@ -75,7 +75,7 @@ func mOf(g uintptr) (m uintptr, ok bool) {
 	return info.M, ok && info.M != 0
 }
 
-// readRow is setRow for bounds in memory that may be gone.
+// readRow is setRow for bounds in memory that may be unmapped.
 func readRow(s *tracer.Stack, lo, hi *uintptr) {
 	l, ok := tracer.ReadWord(uintptr(unsafe.Pointer(lo)))
 	h, ok2 := tracer.ReadWord(uintptr(unsafe.Pointer(hi)))
@@ -84,7 +84,7 @@ func readRow(s *tracer.Stack, lo, hi *uintptr) {
 	}
 }
 
-// maxStack is the size in bytes above which bounds are not taken for a stack's.
+// maxStack is the size in bytes above which bounds are not accepted as a stack's.
 const maxStack = 1 << 32
 
 //go:noinline

@@ -14,8 +14,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The one table of stacks. Painter, guard pages, interrupt stack table, walker,
-// overflow check and report all read it; nothing else says where a stack is.
+// The one table of stacks. Painter, guard pages, interrupt stack table, walker, overflow check and
+// report all read it; nothing else says where a stack is.
 
 // Rows of the table. Those of the IST come in the order of its slots.
 const (
@@ -30,7 +30,7 @@ const (
 	Panic
 	Nested
 	Kernel      // system calls, scheduler, idling
-	Count       // the kernel's own; behind them:
+	Count       // number of the kernel's own; after them:
 	Goroutine   = Count
 	firstThread = Goroutine + 1 // two for each thread
 
@@ -38,8 +38,8 @@ const (
 	maxRows = firstThread + 2*26
 )
 
-// Table is the table. Bounds are filled in by Init for the kernel's own, by
-// ProgramRows for those of the program. One per CPU.
+// Table is the table. Init fills in the bounds of the kernel's own stacks, ProgramRows those of the
+// program's. One per CPU.
 var Table = []tracer.Stack{
 	Boot:         {Name: "boot"},
 	PageFault:    {Name: "pf"},
@@ -53,7 +53,7 @@ var Table = []tracer.Stack{
 	Nested:       {Name: "nested"},
 	Kernel:       {Name: "kernel"},
 	Goroutine:    {Name: "g"}, // the goroutine's
-	// Of thread 1, 2, ...: the one that the runtime runs on, and that for signals.
+	// For threads 1, 2, ...: the stack that the runtime runs on, and that for signals.
 	{Name: "g0.1"}, {Name: "sig.1"},
 	{Name: "g0.2"}, {Name: "sig.2"},
 	{Name: "g0.3"}, {Name: "sig.3"},
@@ -82,7 +82,7 @@ var Table = []tracer.Stack{
 	{Name: "g0.26"}, {Name: "sig.26"},
 }
 
-// The table is as long as it says, and no longer than a walk can tell apart.
+// The table must not be longer than a walk can tell apart.
 const _ = uint(tracer.MaxStacks - maxRows)
 
 // sizes of the stacks in bytes, multiples of the page size; areaSize has their sum. Never written.
@@ -102,16 +102,16 @@ var sizes = [Count]uintptr{
 
 const (
 	guardSize = arch.PageSize
-	// areaSize holds all stacks but boot's, a guard page below each, and room
-	// to align them.
+	// areaSize is the size of all stacks but the boot stack, a guard page below each, and room to
+	// align them.
 	areaSize = 8*16<<10 + 2*32<<10 + Count*guardSize + arch.PageSize
 )
 
-// area is the memory of all stacks but boot's. One per CPU.
+// area is the memory of all stacks but the boot stack. One per CPU.
 var area [areaSize]byte
 
-// Init lays the stacks out, paints them and hands them to the IST. The boot stack has been
-// painted by the entry code.
+// Init lays the stacks out, paints them and hands them to the IST. The entry code has painted the
+// boot stack.
 func Init() {
 	Add(0, uintptr(unsafe.Pointer(&area)))
 	Show(0)
@@ -139,7 +139,7 @@ func Measure(s *tracer.Stack) {
 	}
 }
 
-// dirty is mem.NextDirty once the kernel's stacks have been looked through.
+// dirty is mem.NextDirty once the kernel's stacks are watched.
 func dirty(lo, hi uintptr) uintptr {
 	if !watched {
 		return lo
@@ -149,8 +149,7 @@ func dirty(lo, hi uintptr) uintptr {
 
 var watched bool // set once at boot
 
-// Watch makes the dirty bits of all stacks' pages say whether they are still all
-// paint.
+// Watch makes the dirty bits of all stacks' pages tell whether they are still all paint.
 func Watch() {
 	for i := range Table[:Count] {
 		s := &Table[i]
@@ -162,8 +161,8 @@ func Watch() {
 	watched = true
 }
 
-// Guard unmaps the page below every stack. It returns false if there is no RAM for the
-// page tables that this takes. Early context.
+// Guard unmaps the page below every stack. It returns false if there is no RAM for the page tables
+// that this needs. Early context.
 func Guard() bool {
 	for i := range Table[:Count] {
 		if !mem.Unmap(Table[i].Lo - guardSize) {
@@ -183,7 +182,7 @@ func GuardOf(addr uintptr) *tracer.Stack {
 	return nil
 }
 
-// named returns the row of that name, or nil.
+// named returns the row with that name, or nil.
 func named(name []byte) *tracer.Stack {
 	for i := range Table[:Count] {
 		if ascii.Same(name, Table[i].Name) {
@@ -193,8 +192,8 @@ func named(name []byte) *tracer.Stack {
 	return nil
 }
 
-// limitOption begins the options of the limits: stack.limit=POLICY, stack.limit.NAME=BYTES,
-// and stack.limit=NAME:BYTES, which is the older form of that.
+// limitOption begins the options of the limits: stack.limit=POLICY, stack.limit.NAME=BYTES, and
+// stack.limit=NAME:BYTES, an older form of that.
 const limitOption = "stack.limit"
 
 // SetLimits reads every stack.limit option of the command line.
@@ -218,10 +217,10 @@ func SetLimits() {
 	}
 }
 
-// setLimit reads what stands behind "stack.limit": what parts it from that, "=" or ".", and
-// the rest of the word. It returns false if that is nothing that it knows.
+// setLimit reads what follows "stack.limit": the separator, "=" or ".", and the rest of the word.
+// It returns false if it does not know that.
 func setLimit(mark byte, value []byte) bool {
-	parts := byte('=') // a name from its number
+	parts := byte('=') // separates a name from its number
 	if mark == '=' {
 		for policy, word := range policies {
 			if ascii.Same(value, word) {
@@ -249,10 +248,10 @@ func setLimit(mark byte, value []byte) bool {
 	return true
 }
 
-// warned has bit i set when a warning about stack i has been printed. Under the kernel lock.
+// warned has bit i set once a warning about stack i has been printed. Under the kernel lock.
 var warned uint32
 
-// WarnOnce says, once, that stack i is more than three quarters full.
+// WarnOnce warns, once, that stack i is more than three quarters full.
 func WarnOnce(i int) {
 	percpu.AssertLocked()
 	s := &Table[i]

@@ -7,13 +7,13 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// How much of the stacks is used, for who asks: the marks since boot or since they were
-// last reset, and what one call takes.
+// How much of the stacks is used, for programs that ask: the marks since boot or the last reset,
+// and the use of one call.
 
-// All measures the kernel's stacks and returns their table: names, bounds, limits,
-// and as Used the most bytes that were in use at a time since boot or [Reset]. It is
-// the kernel's own table: read-only. Any context; it takes a few instructions for each
-// page that is still all paint, and two for each unused word of the others.
+// All measures the kernel's stacks and returns their table: names, bounds, limits, and as Used the
+// most bytes that were in use at a time since boot or [Reset]. It is the kernel's own table: do not
+// write to it. Any context; it takes a few instructions for each page that is still all paint, and
+// two for each unused word of the others.
 func All() []tracer.Stack {
 	on := holdInterrupts()
 	for i := range Table[:Count] {
@@ -23,16 +23,16 @@ func All() []tracer.Stack {
 	return Table[:Count]
 }
 
-// MeasureCall calls fn and returns how many bytes of the running stack that takes: see
-// [tracer.Measure]. What the stack's mark was before is kept. Early and kernel context.
+// MeasureCall calls fn and returns how many bytes of the running stack it used: see
+// [tracer.Measure]. The stack's earlier mark is kept. Early and kernel context.
 func MeasureCall(fn func()) (bytes uintptr, ok bool) {
 	All()
 	return tracer.Measure(fn)
 }
 
-// Reset begins the stacks' marks anew: what is not in use now is painted, and what
-// is in use is all that counts. Any context. It returns false, and leaves all as it was, if
-// the stacks in use cannot be told from a walk.
+// Reset restarts the stacks' marks: memory that is not in use now is painted, and only what is in
+// use counts. Any context. If a walk cannot tell which stacks are in use, it changes nothing and
+// returns false.
 func Reset() bool {
 	on := holdInterrupts()
 	ok := resetStacks(arch.FramePointer())
@@ -40,8 +40,8 @@ func Reset() bool {
 	return ok
 }
 
-// belowLive is how far below a live stack pointer, in bytes, painting stops: the frames
-// of the functions that paint are there.
+// belowLive is how far below a live stack pointer, in bytes, painting stops, because the frames of
+// the painting functions are there.
 const belowLive = 1024
 
 //go:noinline

@@ -5,8 +5,8 @@ import (
 	"github.com/zeroframe/zeroframe/tracer"
 )
 
-// The walks of stacks: one walker, with the table of stacks and what is known of the Go
-// runtime's functions.
+// Walking stacks: one walker, with the table of stacks and the rules for the Go runtime's
+// functions.
 
 // MaxFrames is the limit of a walk. A trace has both ends of a deeper stack.
 const (
@@ -15,16 +15,15 @@ const (
 	MaxFrames   = InnerFrames + 2*OuterFrames
 )
 
-// The walker and its frames. Slice literals, not slices of arrays: only those does the
-// compiler lay out in the image. One per CPU.
+// The walker and its frames. They are slice literals, not slices of arrays, because the compiler
+// puts only those into the image. One per CPU.
 var (
 	Frames = []tracer.Frame{MaxFrames - 1: {}}
 	Walker = tracer.Walker{Stacks: Table, Frames: Frames, SPDelta: image.SPDelta, Returns: image.Returns, Marks: Marks, Saved: savedState, Switching: switching, Entry: atEntry, Unknown: unknownStack}
 )
 
-// WalkFrom walks the stacks with the walker: from the exact pc, or, for a call, from its
-// return address. a and b are what arch.EntryRegisters has of there. Early and kernel
-// context.
+// WalkFrom walks the stacks from an exact pc, or, with call, from a return address. a and b are the
+// registers of arch.EntryRegisters at that place. Early and kernel context.
 func WalkFrom(call bool, pc, sp, fp, a, b uintptr) {
 	startA, startB = a, b
 	if call {
@@ -34,10 +33,10 @@ func WalkFrom(call bool, pc, sp, fp, a, b uintptr) {
 	}
 }
 
-// Walk walks the stacks from the return address ra of a call, after which the
-// stack pointer is sp and the frame pointer fp; with tables it also reads Go's pc tables for the first frame
-// (see tracer.Walker.SPDelta). What it returns holds until the next walk. Early
-// and kernel context, not inside a trap that can interrupt another walk.
+// Walk walks the stacks from the return address ra of a call, after which the stack pointer is sp
+// and the frame pointer fp; with tables it also reads Go's pc tables for the first frame (see
+// tracer.Walker.SPDelta). The result is valid until the next walk. Early and kernel context, not
+// inside a trap that can interrupt another walk.
 func Walk(ra, sp, fp uintptr, tables bool) *tracer.Walker {
 	Walker.Plain = !tables
 	Walker.WalkCaller(ra, sp, fp)
@@ -55,5 +54,5 @@ func Of(sp uintptr) *tracer.Stack {
 	return nil
 }
 
-// SetCapture makes c ready for walks of a stack through the image's text. Any context.
+// SetCapture prepares c for walks of a stack through the image's text. Any context.
 func SetCapture(c *tracer.Capture, s *tracer.Stack) { c.Set(s, image.TextLo, image.TextHi) }

@@ -8,22 +8,22 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Threads on several CPUs. There is one queue for all: a CPU that has nothing to do halts, and is
-// woken by an interrupt when a thread is ready that may run on it. When all are busy, each
-// has its timer end its thread's time.
+// Threads on several CPUs. There is one queue for all: an idle CPU halts, and an interrupt wakes it
+// when a thread that may run on it is ready. When all are busy, each CPU's timer ends its thread's
+// time.
 
-// idleCPUs has a bit for each CPU that waits for an interrupt, and that nobody has woken yet.
-// Under the kernel lock.
+// idleCPUs has a bit for each CPU that waits for an interrupt and that nobody has woken yet. Under
+// the kernel lock.
 var idleCPUs uint64
 
-// Join makes the running CPU, which has been started, one that runs threads. It does not return.
-// Kernel context, on the CPU's kernel stack.
+// Join makes the running CPU, which was just started, run threads. It does not return. Kernel
+// context, on the CPU's kernel stack.
 func Join() {
 	percpu.This().Lock(percpu.Idle, 0)
 	Run()
 }
 
-// IdleCPU returns the number of a CPU that has nothing to do. Kernel context.
+// IdleCPU returns the number of an idle CPU. Kernel context.
 func IdleCPU() (n uint32, ok bool) {
 	for n = 0; n < percpu.Count(); n++ {
 		if idleCPUs>>n&1 != 0 {
@@ -33,8 +33,8 @@ func IdleCPU() (n uint32, ok bool) {
 	return 0, false
 }
 
-// AwaitOthers waits until all other CPUs are idle, joinWait at most: they are in line for the kernel lock,
-// which the running CPU has, and lets go of meanwhile. Kernel context, before the first thread runs.
+// AwaitOthers waits until all other CPUs are idle, for at most joinWait: they queue for the kernel
+// lock, which the running CPU releases meanwhile. Kernel context, before the first thread runs.
 func AwaitOthers() {
 	const joinWait = 100e6 // ns
 	r := percpu.This()
@@ -46,8 +46,8 @@ func AwaitOthers() {
 	}
 }
 
-// giveCPU is for a thread that is now in the queue: an idle CPU that may run it is woken; it
-// returns false if there is none.
+// giveCPU wakes an idle CPU for a thread that is now in the queue; it returns false if no idle CPU
+// may run the thread.
 func giveCPU(t *Thread) bool {
 	percpu.AssertLocked()
 	r := percpu.This()
@@ -61,7 +61,7 @@ func giveCPU(t *Thread) bool {
 		return false
 	}
 	n := r.Number
-	if idle>>n&1 == 0 { // this one, if it is idle: it is in an interrupt's handler
+	if idle>>n&1 == 0 { // this CPU, if it is idle: it is in an interrupt's handler
 		for n = 0; idle>>n&1 == 0; n++ {
 		}
 		arch.InterruptCPU(percpu.At(n).ID, arch.InterruptWake)
@@ -71,8 +71,8 @@ func giveCPU(t *Thread) bool {
 	return true
 }
 
-// passOn is for a CPU that takes a thread that may not run on all: it may have been woken for another one,
-// for which an idle CPU is woken now.
+// passOn runs on a CPU that takes a thread that may not run on all CPUs: it may have been woken for
+// another thread, and now wakes an idle CPU for that one.
 func passOn(t *Thread) {
 	if all := ^uint64(0) >> (64 - percpu.Count()); t.Affinity&all == all {
 		return
@@ -82,33 +82,33 @@ func passOn(t *Thread) {
 	}
 }
 
-// armSlice is for when another thread waits for the CPU: the running one has its time and no
-// more.
+// armSlice limits the running thread to its time, because another thread waits for the CPU.
 func armSlice(r *percpu.Record) {
 	if r.Thread == 0 {
 		return
 	}
 	if chaos && r.Event > r.SliceEnd {
-		// It was alone, for longer than its slice perhaps: the switch is not to come always here.
+		// The thread was alone, perhaps for longer than its slice. The switch must not always come
+		// here.
 		r.SliceEnd = max(r.SliceEnd, clock.Now()+sliceLength())
 	}
 	armBy(r, r.SliceEnd)
 }
 
-// armSlices does so with all CPUs.
+// armSlices does the same on all CPUs.
 func armSlices(r *percpu.Record) {
 	armSlice(r)
 	for n := range percpu.Count() {
 		if o := percpu.At(n); o != r && o.Thread != 0 && o.Event > o.SliceEnd {
-			o.Event = o.SliceEnd // it sets its timer itself, in Tick
+			o.Event = o.SliceEnd // that CPU sets its timer itself, in Tick
 			arch.InterruptCPU(o.ID, arch.InterruptWake)
 			r.Note(percpu.EventSend, arch.InterruptWake, uintptr(n), 0)
 		}
 	}
 }
 
-// Queued reports whether there is a thread in the queue. Kernel context, without the kernel lock:
-// it may have changed.
+// Queued reports whether there is a thread in the queue. Kernel context; without the kernel lock
+// the answer may be outdated.
 func Queued() bool { return percpu.Load((*uint32)(unsafe.Pointer(&runHead))) != 0 }
 
 // firstFor returns the first thread in the queue that may run on a CPU, or nil.
@@ -122,8 +122,8 @@ func firstFor(r *percpu.Record) *Thread {
 
 func (t *Thread) mayRunOn(r *percpu.Record) bool { return t.Affinity>>r.Number&1 != 0 }
 
-// watched reports whether the timer of another CPU interrupts at a time, or before: it sets it
-// anew then.
+// watched reports whether another CPU's timer interrupts at that time or before: it then sets the
+// timer again.
 func watched(r *percpu.Record, at uint64) bool {
 	for n := range percpu.Count() {
 		if o := percpu.At(n); o != r && o.Event <= at {
@@ -136,7 +136,7 @@ func watched(r *percpu.Record, at uint64) bool {
 // watchEvery is how often an idle CPU wakes up while others run, in nanoseconds.
 const watchEvery = 2e9
 
-// anyRuns reports whether a CPU runs a thread.
+// anyRuns reports whether any CPU runs a thread.
 func anyRuns() bool {
 	for n := range percpu.Count() {
 		if percpu.At(n).Thread != 0 {
@@ -146,7 +146,7 @@ func anyRuns() bool {
 	return false
 }
 
-// Poke has the CPU of a running thread, if it is another one, look what the thread has to do.
+// Poke makes the CPU of a running thread, if it is another one, check what the thread has to do.
 func Poke(t *Thread) {
 	if o := percpu.At(t.On); percpu.Many && t.State == Running && o != percpu.This() {
 		arch.InterruptCPU(o.ID, arch.InterruptWake)
@@ -154,7 +154,8 @@ func Poke(t *Thread) {
 	}
 }
 
-// SetAffinity says on which CPUs a thread may run: a bit for each, one of them at least is there.
+// SetAffinity sets the CPUs on which a thread may run, a bit for each; at least one of them must
+// exist.
 func SetAffinity(t *Thread, cpus uint64) {
 	percpu.AssertLocked()
 	t.Affinity = cpus

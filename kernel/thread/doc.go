@@ -1,10 +1,10 @@
-// Package thread is the kernel's threads: the table of them, the queue of those that
-// can run, and those that sleep until a time. Each CPU has one kernel stack.
+// Package thread is the kernel's threads: the table of threads, the queue of those that can run,
+// and those that sleep until a time. Each CPU has one kernel stack.
 //
-// The kernel is an event kernel: it never waits in the middle of something. A
-// thread that must wait is saved, with the system call's result to come from whoever
-// wakes it, and the kernel turns to the next thread; Block, Run and the like do not
-// return. All functions are for kernel context with interrupts off.
+// The kernel is an event kernel: it never waits in the middle of something. A thread that must wait
+// is saved; whoever wakes it supplies the system call's result. The kernel then turns to the next
+// thread, so Block, Run and the like do not return. All functions are for kernel context with
+// interrupts off.
 //
 // In the order of reading:
 //
@@ -13,5 +13,5 @@
 //	sleep.go   waits for a time
 //	cpus.go    threads on several CPUs
 //	chaos.go   threads that change places at random
-//	event.go   who is told of threads that begin, end and wait
+//	event.go   a hook for threads that begin, end and wait
 package thread

@@ -10,20 +10,20 @@ const (
 	Began Event = iota
 	Ended
 	Waits // from now on, as Why and Key say
-	Woken // it waits no more, as Why and Key have said
+	Woken // it no longer waits for Why and Key
 )
 
 // onEvent is the address of a function; set once at boot.
 var onEvent uintptr
 
-// OnEvent sets a function that is called for each event. deadline is when a wait ends, in ns of
-// the clock, or ^0. Who ends a wait is who runs then: the thread that wakes, or nobody, in the
-// timer's interrupt. It must be a top-level function. Early context.
+// OnEvent sets a function that is called for each event. deadline is when a wait ends, in ns of the
+// clock, or ^0. The thread that ends a wait is the current one then; in the timer's interrupt there
+// may be none. f must be a top-level function. Early context.
 func OnEvent(f func(e Event, t *Thread, deadline uint64)) {
 	onEvent = **(**uintptr)(unsafe.Pointer(&f))
 }
 
-// Not inlined, so that what it calls has one place (tools/stacks/kernel.txt).
+// Not inlined, so that the call is in one place (tools/stacks/kernel.txt).
 //
 //go:noinline
 func callOnEvent(e Event, t *Thread, deadline uint64) {

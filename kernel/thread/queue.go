@@ -20,21 +20,21 @@ var (
 	sleepHead        int32 // the sleepers, soonest first; under the kernel lock
 
 	pastCPU  uint64 // ns that all threads have run; under the kernel lock
-	switches uint64 // how often a thread has got a CPU; under the kernel lock
+	switches uint64 // how often a thread got a CPU; under the kernel lock
 
 	onResume uintptr // the address of a function; set once at boot
 	onTick   uintptr // set once at boot
 )
 
-// OnResume sets a function that is called for each thread that is about to go on
-// after it has been saved: where signals are delivered. It must be a top-level function.
+// OnResume sets a function that is called for each saved thread that is about to go on; it delivers
+// signals. It must be a top-level function.
 func OnResume(f func(*Thread)) { onResume = **(**uintptr)(unsafe.Pointer(&f)) }
 
-// OnTick sets a function that is called with the time on each timer interrupt, and
-// whenever the timer is set, and returns when it wants to be called next, or ^0.
+// OnTick sets a function that is called with the time in each timer interrupt, and whenever the
+// timer is set; it returns when it wants to be called next, or ^0.
 func OnTick(f func(now uint64) uint64) { onTick = **(**uintptr)(unsafe.Pointer(&f)) }
 
-// Enqueue makes a thread ready, last in the queue.
+// Enqueue makes a thread ready, at the end of the queue.
 func Enqueue(t *Thread) {
 	percpu.AssertLocked()
 	t.State, t.Why, t.next = Ready, ForNothing, 0
@@ -60,7 +60,8 @@ func enqueueFirst(t *Thread) {
 	}
 }
 
-// AnyReady reports whether a thread waits for the running CPU, or its own one is to go to another.
+// AnyReady reports whether a thread waits for the running CPU, or the CPU's own thread must move to
+// another.
 func AnyReady() bool {
 	if !percpu.Many {
 		return runHead != 0
@@ -79,8 +80,7 @@ func Wake(t *Thread, result int64) {
 	perhapsFirst()
 }
 
-// WakeNow is Wake for something that has come from outside: the thread runs before
-// all others.
+// WakeNow is Wake for an event from outside: the thread runs before all others.
 func WakeNow(t *Thread, result int64) {
 	t.Frame.SetResult(uintptr(result))
 	noteWake(t)
@@ -99,10 +99,9 @@ func Retry(t *Thread) {
 
 func noteWake(t *Thread) { percpu.This().Note(percpu.EventWake, uint32(t.TID), 0, 0) }
 
-// Block saves the running thread, whose system call has the frame f, as waiting for
-// why and key, and turns to the next one. With a deadline other than ^0 (ns of the
-// clock) it waits until then at most, and its call then returns timeout. It does
-// not return.
+// Block saves the running thread, whose system call has the frame f, as waiting for why and key,
+// and turns to the next one. With a deadline other than ^0 (ns of the clock) it waits until then at
+// most, and its call then returns timeout. Block does not return.
 func Block(f *arch.TrapFrame, why Why, key uintptr, deadline uint64, timeout int64) {
 	percpu.AssertLocked()
 	r := percpu.This()
@@ -120,8 +119,8 @@ func Block(f *arch.TrapFrame, why Why, key uintptr, deadline uint64, timeout int
 	Run()
 }
 
-// Yield puts the running thread, whose system call has the frame f, behind all that
-// are ready. It returns if there are none.
+// Yield moves the running thread, whose system call has the frame f, to the end of the queue. It
+// returns if the queue is empty.
 func Yield(f *arch.TrapFrame) {
 	if !AnyReady() {
 		return
@@ -139,16 +138,15 @@ func saveCall(t *Thread, f *arch.TrapFrame) {
 	t.Control, t.Full = arch.SaveControl(), false
 }
 
-// SaveCall saves the running thread's registers from its system call's frame, to go
-// on with them by Resume.
+// SaveCall saves the running thread's registers from its system call's frame; Resume goes on with
+// them.
 func SaveCall(f *arch.TrapFrame) *Thread {
 	t := Current()
 	saveCall(t, f)
 	return t
 }
 
-// SaveTrap saves the running thread's registers from the frame of a trap that has
-// interrupted it.
+// SaveTrap saves the running thread's registers from the frame of a trap that interrupted it.
 func SaveTrap(f *arch.TrapFrame) *Thread {
 	t := Current()
 	arch.CopyFrame(&t.Frame, f)
@@ -157,14 +155,14 @@ func SaveTrap(f *arch.TrapFrame) *Thread {
 	return t
 }
 
-// GiveWay lets others run before the running thread, which has been saved. It does
-// not return.
+// GiveWay lets others run before the running thread, which must have been saved. It does not
+// return.
 func GiveWay(t *Thread) {
 	percpu.AssertLocked()
 	r := percpu.This()
 	leaveCPU(r, !t.Full)
 	if r.Preempt && clock.Now() < r.SliceEnd {
-		// Someone has woken up who runs at once; this thread has not had its time.
+		// A thread that may run at once was woken; this thread has not used up its time.
 		first := Get(runHead)
 		if first == nil {
 			Enqueue(t)
@@ -183,7 +181,7 @@ func GiveWay(t *Thread) {
 	Run()
 }
 
-// Resume goes on with the running thread, which has been saved. It does not return.
+// Resume goes on with the running thread, which must have been saved. It does not return.
 func Resume(t *Thread) {
 	if onResume != 0 {
 		p := &onResume
@@ -199,8 +197,8 @@ func Resume(t *Thread) {
 	arch.Resume(&t.Frame, fpu, t.Control)
 }
 
-// Run gives the CPU to the first thread in the queue, and waits for an event while
-// there is none. It does not return.
+// Run gives the CPU to the first thread in the queue, and waits for an event while there is none.
+// It does not return.
 func Run() {
 	if percpu.Many {
 		arch.BeginKernelStack(awaitThread)
@@ -214,9 +212,9 @@ func Run() {
 	run(r, t)
 }
 
-// awaitThread is where a CPU of several gets its next thread, or is idle. The thread that it has run may go
-// on elsewhere as soon as the lock is free, and with it what its stack holds; so the CPU's own begins anew, and a
-// trace ends there.
+// awaitThread is where one of several CPUs gets its next thread, or is idle. The thread that it ran
+// may go on elsewhere as soon as the lock is free, and so may what is on its stack. So the CPU's
+// own stack begins anew here, and a trace ends here.
 func awaitThread() {
 	r := percpu.This()
 	t := take(r)
@@ -227,7 +225,7 @@ func awaitThread() {
 	run(r, t)
 }
 
-// run gives a CPU to a thread that has been taken out of the queue.
+// run gives a CPU to a thread that was taken out of the queue.
 func run(r *percpu.Record, t *Thread) {
 	percpu.AssertLocked()
 	t.State, t.On = Running, r.Number
@@ -246,7 +244,8 @@ func run(r *percpu.Record, t *Thread) {
 	Resume(t)
 }
 
-// take takes the first thread out of the queue that may run on a CPU, in chaos any of them, or returns nil.
+// take removes and returns the first thread in the queue that may run on a CPU, in chaos any of
+// them, or returns nil.
 func take(r *percpu.Record) *Thread {
 	percpu.AssertLocked()
 	t := Get(runHead)
@@ -280,8 +279,8 @@ func take(r *percpu.Record) *Thread {
 	return t
 }
 
-// idle waits for one interrupt. The timer is set for the next event and no other: an
-// idle machine sleeps.
+// idle waits for one interrupt. The timer is set only for the next event, so an idle machine
+// sleeps.
 func idle() {
 	percpu.AssertLocked()
 	next := expire(clock.Now())
@@ -292,7 +291,7 @@ func idle() {
 	if percpu.Many && watched(r, next) {
 		next = never
 		if anyRuns() {
-			next = clock.Now() + watchEvery // those that run may hang
+			next = clock.Now() + watchEvery // the running threads may hang
 		}
 	}
 	r.Event = next
@@ -309,10 +308,10 @@ func idle() {
 	r.Halting = percpu.NoHalt
 	r.Lock(percpu.Idle, 0)
 	idleCPUs &^= 1 << r.Number
-	r.Event, r.Shot = never, clock.Never // the timer may have interrupted: it is set anew
+	r.Event, r.Shot = never, clock.Never // the timer may have interrupted already: set it again
 }
 
-// account adds the time of the running thread up.
+// account adds the time of the running thread to its total.
 func account(r *percpu.Record) {
 	percpu.AssertLocked()
 	if t := Get(r.Thread); t != nil {
@@ -324,7 +323,7 @@ func account(r *percpu.Record) {
 	}
 }
 
-// leaveCPU is for a thread that runs no more; inCall says that it is in a system call.
+// leaveCPU ends a thread's turn; inCall says that it is in a system call.
 func leaveCPU(r *percpu.Record, inCall bool) {
 	account(r)
 	r.Thread, r.LeftCall = 0, inCall
@@ -337,15 +336,15 @@ func Ran() uint64 {
 	return r.Ran
 }
 
-// Switched returns what Ran was when the running thread got the CPU,
-// and whether the kernel was in a system call of the thread before until then:
-// [arch.LastCall] is its frame, as long as the running thread has made none. Kernel context.
+// Switched returns the value of Ran when the running thread got the CPU, and whether the kernel was
+// in a system call of the previous thread until then: [arch.LastCall] is its frame, as long as the
+// running thread has made no call. Kernel context.
 func Switched() (at uint64, call bool) {
 	r := percpu.This()
 	return r.Switched, r.LeftCall
 }
 
-// Switches returns how often a thread has got a CPU. Kernel context.
+// Switches returns how often a thread got a CPU. Kernel context.
 func Switches() uint64 { return switches }
 
 // CPUTime returns the time in ns that all threads together have run.

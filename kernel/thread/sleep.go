@@ -7,8 +7,8 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Threads that wait until a time, and the timer that ends it. The timer is set for
-// the next event, not for a tick: it stays quiet while one thread runs alone.
+// Threads that wait until a time, and the timer that ends the wait. The timer is set for the next
+// event, not for a tick: it is quiet while one thread runs alone.
 
 // sleep puts a waiting thread into the list of sleepers.
 func sleep(t *Thread, deadline uint64, timeout int64) {
@@ -33,8 +33,7 @@ func sleep(t *Thread, deadline uint64, timeout int64) {
 	}
 }
 
-// unsleep is for a thread that waits no more: it takes it out of the list of sleepers, if
-// it is in it.
+// unsleep removes a thread that no longer waits from the list of sleepers, if it is there.
 func unsleep(t *Thread) {
 	percpu.AssertLocked()
 	if onEvent != 0 && t.State == Waiting {
@@ -56,7 +55,7 @@ func unsleep(t *Thread) {
 	}
 }
 
-// armBy makes sure that the timer fires at a time, or before.
+// armBy makes sure that the timer fires at that time or before.
 func armBy(r *percpu.Record, deadline uint64) {
 	if deadline < r.Event {
 		r.Event = deadline
@@ -64,8 +63,7 @@ func armBy(r *percpu.Record, deadline uint64) {
 	}
 }
 
-// expire wakes the sleepers whose time has come, and returns the time of the next
-// event.
+// expire wakes the sleepers whose time has come, and returns the time of the next event.
 func expire(now uint64) (next uint64) {
 	percpu.AssertLocked()
 	woken := (*Thread)(nil) // the last one
@@ -81,7 +79,7 @@ func expire(now uint64) (next uint64) {
 		}
 		WakeNow(t, t.timeout)
 		if woken != nil {
-			// Behind those whose time has come before.
+			// After those whose time came before.
 			runHead, t.next, woken.next = t.next, woken.next, t.TID
 			if runTail == woken.TID {
 				runTail = t.TID
@@ -100,7 +98,7 @@ func callTick(now uint64) (next uint64) {
 	return (*(*func(uint64) uint64)(unsafe.Pointer(&p)))(now)
 }
 
-// Tick is for the timer's interrupt, and for one by which another CPU has this one look what has changed.
+// Tick handles the timer's interrupt, and one by which another CPU makes this one look for changes.
 func Tick() {
 	r := percpu.This()
 	r.Shot = clock.Never // it may have been early, and is then set again
@@ -117,6 +115,5 @@ func Tick() {
 	clock.Arm(&r.Shot, next)
 }
 
-// Nudge makes the timer fire soon, since what OnTick's function would return has
-// changed.
+// Nudge makes the timer fire soon, because the result of OnTick's function has changed.
 func Nudge() { armBy(percpu.This(), clock.Now()) }

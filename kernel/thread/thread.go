@@ -37,7 +37,7 @@ func (s State) String() string {
 // Why says what a waiting thread waits for.
 type Why uint8
 
-// The reasons. What Key means depends on them.
+// The reasons. The meaning of Key depends on them.
 const (
 	ForNothing Why = iota
 	ForFutex       // Key: the address of the word
@@ -46,7 +46,7 @@ const (
 	ForFile   // Key: the number of the open file
 	ForSignal // a signal, whichever
 	ForLock   // Key: the number of the locked file
-	ForShare  // Key: the node of the tree that lacks something of the host's
+	ForShare  // Key: the node of the tree that lacks data of the host
 )
 
 // String returns the reason's name.
@@ -70,8 +70,8 @@ func (w Why) String() string {
 	return "nothing"
 }
 
-// A Fault is a fault of a thread's and the signal that it makes: si_code, si_addr, and
-// vector, error code and pc as the CPU gave them.
+// A Fault is a thread's fault and the signal that it causes: si_code, si_addr, and vector, error
+// code and pc from the CPU.
 type Fault struct {
 	Signal        uint8
 	Code          int32
@@ -80,15 +80,15 @@ type Fault struct {
 	PC            uintptr
 }
 
-// Thread is a thread of the program. It lies at the beginning of a page frame of its
-// own, with the FPU's save area behind it.
+// Thread is a thread of the program. It lies at the start of a page frame of its own, followed by
+// the FPU's save area.
 type Thread struct {
-	// Frame holds the registers while the thread does not run. It comes first:
-	// Resume loads them with the stack pointer going through it.
+	// Frame holds the registers while the thread does not run. It comes first, because Resume loads
+	// them with the stack pointer moving through it.
 	Frame arch.TrapFrame
 	// Control holds the FPU's control words, if Full is not set.
 	Control uint64
-	// Full is set when the whole FPU is in the save area.
+	// Full is set when the save area holds the whole FPU state.
 	Full bool
 
 	State State
@@ -100,61 +100,60 @@ type Thread struct {
 	deadline uint64 // when a sleeper wakes, in ns of the clock
 	sleeps   bool   // it is in the list of sleepers
 	timeout  int64  // what its system call returns then
-	held     uint64 // until when it is kept from the CPU while there are others, in ns of the clock
+	held     uint64 // until when it is kept from the CPU if there are others, in ns of the clock
 
-	// On is the number of the CPU that the thread runs on, or has last run on; Affinity has a bit
-	// for each that it may run on.
+	// On is the number of the CPU on which the thread runs, or last ran; Affinity has a bit for
+	// each CPU on which it may run.
 	On       uint32
 	Affinity uint64
 
 	// Mask and Pending are sets of signals, bit n-1 for signal n.
 	Mask, Pending uint64
-	// ByTimer and ByKernel say of which of Pending a timer of timer_create is the sender,
-	// or the kernel itself, as of an interval timer.
+	// ByTimer and ByKernel say which of Pending were sent by a timer of timer_create, or by the
+	// kernel itself, for example for an interval timer.
 	ByTimer, ByKernel uint64
 	// Shared says which of Pending are for the program: another thread may take them.
 	Shared uint64
-	// SavedMask is the mask to come back after a call that has changed it for the
-	// time of its waiting.
+	// SavedMask is the mask to restore after a call that changed it while it waited.
 	SavedMask    uint64
 	HasSavedMask bool
-	// Retried is set when the system call has been made to start over; Until is its
-	// deadline, and Done what it has done before.
+	// Retried is set when the system call starts over; Until is its deadline, and Done what it has
+	// done before.
 	Retried bool
 	Until   uint64
 	Done    uintptr
-	// Left is where a sleep that a signal ends writes how much is left, or 0.
+	// Left is where a sleep that a signal ends writes the time that is left, or 0.
 	Left uintptr
-	// Turn is the smaller the longer a call has waited. Of a wait for a futex, Bits are those
-	// that may wake it, of one for a file's lock, who waits for it.
+	// Turn is smaller for a call that has waited longer. For a futex, Bits are those that may wake
+	// the wait; for a file's lock, they say who waits for it.
 	Bits uint32
 	Turn uint64
-	// Opening is the descriptor, plus 1, of a pipe whose other end a call of open waits
-	// for; 0 if there is none.
+	// Opening is 1 + the descriptor of a pipe whose other end a call of open waits for; 0 if there
+	// is none.
 	Opening int32
-	// Told is set when what a call has asked of the host has ended: with an error of Linux's, or
-	// with TellValue, which TellKind says more of (kernel/linux/share.go).
+	// Told is set when the host has answered a call: with a Linux error, or with TellValue, whose
+	// meaning is in TellKind (kernel/linux/share.go).
 	Told      bool
 	TellKind  uint8
 	TellErrno int64
 	TellValue uintptr
-	// Number and Args are those of the system call that waits.
+	// Number and Args belong to the system call that waits.
 	Number uintptr
 
-	// Fault is what the thread has done and is to take a signal for; Delivered is the
-	// last that it has taken one for. Signal is 0 if there is none.
+	// Fault is the fault for which the thread must take a signal; Delivered is the last one for
+	// which it took a signal. Signal is 0 if there is none.
 	Fault, Delivered Fault
 
-	// The signal stack that the program has set: size 0 is none.
+	// The signal stack that the program set: size 0 is none.
 	AltSP, AltSize uintptr
-	// ClearTID is where a zero is stored, and a futex woken, when the thread ends.
+	// ClearTID is where a zero is stored and a futex woken when the thread ends.
 	ClearTID uintptr
-	// StackLo and StackHi bound the stack that the Go runtime has given the thread,
-	// SigLo and SigHi its signal stack, if they are known (0 if not).
+	// StackLo and StackHi bound the stack that the Go runtime gave the thread, SigLo and SigHi its
+	// signal stack; 0 if not known.
 	StackLo, StackHi uintptr
 	SigLo, SigHi     uintptr
 
-	// Name and KeepCaps are what prctl keeps for a thread.
+	// Name and KeepCaps are settings of prctl.
 	Name     [16]byte
 	KeepCaps uint8
 
@@ -165,7 +164,7 @@ type Thread struct {
 // fpuOffset is where the FPU's save area lies in a thread's page.
 const fpuOffset = 1024
 
-// A thread and its save area fit into a page.
+// A thread and its save area must fit into a page.
 const (
 	_ = fpuOffset - unsafe.Sizeof(Thread{})
 	_ = arch.PageSize - fpuOffset - arch.MaxFPU
@@ -176,7 +175,7 @@ const (
 var table [MaxThreads + 1]uintptr
 
 var (
-	highTID int32 // no thread has had a higher number; under the kernel lock
+	highTID int32 // the highest number of any thread so far; under the kernel lock
 	count   int32 // under the kernel lock
 )
 
@@ -191,18 +190,18 @@ func Get(tid int32) *Thread {
 	return (*Thread)(arch.Pointer(table[tid]))
 }
 
-// Current returns the thread that runs, or whose system call or trap is being
-// handled; nil if the CPU is idle. Any context.
+// Current returns the thread that runs, or whose system call or trap is being handled; nil if the
+// CPU is idle. Any context.
 func Current() *Thread { return Get(percpu.This().Thread) }
 
 // Count returns the number of threads. Any context.
 func Count() int { return int(count) }
 
-// MaxTID returns the highest number that a thread has had, for going through all.
+// MaxTID returns the highest number that any thread has had, for loops over all threads.
 func MaxTID() int32 { return highTID }
 
-// New makes a thread with the lowest number that is free, not ready to run, or
-// returns nil if there is no room. Thread 1 is the first.
+// New makes a thread with the lowest free number, not ready to run, or returns nil if there is no
+// room. Thread 1 is the first.
 func New() *Thread {
 	percpu.AssertLocked()
 	for tid := int32(1); tid <= MaxThreads; tid++ {

@@ -9,19 +9,19 @@ const (
 	escape    = 0x1b
 )
 
-// Attention says that ^] is for the kernel's monitor. In pipe mode it is, behind a DLE.
-// Set once at boot.
+// Attention says that ^] is for the kernel's monitor; in pipe mode it is after a DLE. Set once at
+// boot.
 var Attention bool
 
 // attentionKey is ^].
 const attentionKey = 0x1d
 
-// ForMonitor is what Input returns, in place of a signal, for that key.
+// ForMonitor is what Input returns for that key, in place of a signal.
 const ForMonitor = -1
 
-// Input takes a byte from the serial port or the master's side, of which there must be Room, else
-// it is dropped. signal is the number of the signal that it means to the program, 0 if
-// none, or ForMonitor.
+// Input takes a byte from the serial port or the master's side; if there is no Room, the byte is
+// dropped. It returns the number of the signal that the byte sends to the program, 0 for none, or
+// ForMonitor.
 func (t *Terminal) Input(b byte) (signal int) {
 	if !t.Room() {
 		return 0
@@ -33,7 +33,7 @@ func (t *Terminal) Input(b byte) (signal int) {
 	return t.Typed(b)
 }
 
-// Typed is Input for a byte of which nothing is for the kernel.
+// Typed is Input for a byte that is never for the kernel.
 func (t *Terminal) Typed(b byte) (signal int) {
 	if !t.Room() {
 		return 0
@@ -88,7 +88,7 @@ func (t *Terminal) Typed(b byte) (signal int) {
 	return 0
 }
 
-// End says in pipe mode that nothing comes any more. For boot.
+// End says in pipe mode that there is no more input. For boot.
 func (t *Terminal) End() { t.ended = true }
 
 // pipeInput resolves the escapes.
@@ -161,7 +161,7 @@ func (t *Terminal) edit(b byte) {
 	}
 }
 
-// erase takes the last character back.
+// erase removes the last character.
 func (t *Terminal) erase() {
 	if t.head == t.ready {
 		return
@@ -175,14 +175,14 @@ func (t *Terminal) erase() {
 	if !t.local(ECHO) {
 		return
 	}
-	blank := t.at(t.head) != '\t' // a tab shows nothing that would have to go
+	blank := t.at(t.head) != '\t' // a tab shows nothing that would have to be erased
 	for n := t.width(t.head); n > 0; n-- {
 		t.eraseColumn(blank)
 	}
 }
 
-// width returns how many columns the line's byte i takes. A tab's depends on
-// what is before it.
+// width returns the number of columns of the line's byte i. A tab's width depends on what is before
+// it.
 func (t *Terminal) width(i uint64) int {
 	b := t.at(i)
 	if b != '\t' {
@@ -195,7 +195,7 @@ func (t *Terminal) width(i uint64) int {
 	return t.echoed(b, from) - from
 }
 
-// eraseWord takes the last word back, and what is no word behind it.
+// eraseWord removes the last word, and anything after it.
 func (t *Terminal) eraseWord() {
 	for inWord := false; t.head != t.ready; t.erase() {
 		if isWord(t.at(t.head - 1)) {
@@ -214,8 +214,8 @@ func isWord(b byte) bool {
 // first.
 func continuation(b byte) bool { return b&0xc0 == 0x80 }
 
-// echo shows a byte that was typed; a control character as ^ and a letter, a tab to the end
-// of a row as blanks, since what terminals make of it differs.
+// echo shows a typed byte: a control character as ^ and a letter, a tab to the end of a row as
+// blanks, because terminals treat that differently.
 func (t *Terminal) echo(b byte) {
 	switch {
 	case !t.local(ECHO):
@@ -233,7 +233,7 @@ func (t *Terminal) echo(b byte) {
 
 func isControl(b byte) bool { return b < ' ' && b != '\n' && b != '\t' || b == rubout }
 
-// echoed returns the column after echo(b) in the given one.
+// echoed returns the column after echo(b) at a column.
 func (t *Terminal) echoed(b byte, column int) int {
 	switch {
 	case isControl(b):

@@ -12,7 +12,7 @@ var (
 	serialText = console.Text
 )
 
-// How far an escape sequence has come.
+// Positions in an escape sequence.
 const (
 	noSequence      uint8 = iota
 	sequenceBegun         // ESC
@@ -20,8 +20,7 @@ const (
 	stringSequence        // ESC ] and its like, to BEL or ESC \
 )
 
-// Out sends a byte that a program writes, with the line ends that the settings
-// ask for.
+// Out sends a byte that a program writes, with the line ends of the settings.
 func (t *Terminal) Out(b byte) {
 	if b == '\n' && t.lineEnds() {
 		t.send('\r')
@@ -33,7 +32,7 @@ func (t *Terminal) Out(b byte) {
 	}
 }
 
-// send sends a byte as it is. Not inlined, so that the call of serialByte is in one place
+// send sends a byte unchanged. Not inlined, so that the call of serialByte is in one place
 // (tools/stacks).
 //
 //go:noinline
@@ -75,11 +74,11 @@ func (t *Terminal) Write(p []byte) {
 	serialText(outgoing[:n])
 }
 
-// follow moves the column over bytes that a program writes. What is before the last byte that
-// brings the cursor to a line's beginning does not count.
+// follow moves the column over bytes that a program writes. Bytes before the last one that brings
+// the cursor to the start of a line do not count.
 func (t *Terminal) follow(p []byte) {
 	if t.pipe {
-		return // nobody asks for the column
+		return // nobody uses the column
 	}
 	ends := t.lineEnds()
 	first := len(p)
@@ -136,7 +135,7 @@ func (t *Terminal) after(b byte, column int) int {
 		return 0
 	case b == '\t':
 		if t.behindMargin(column) {
-			return column // the cursor is there still
+			return column // the cursor is still there
 		}
 		stop := t.tabStop(column)
 		if t.behindMargin(stop) {
@@ -151,7 +150,7 @@ func (t *Terminal) after(b byte, column int) int {
 	return column
 }
 
-// tabStop returns where the next tab stop behind a column is, or the end of the row.
+// tabStop returns the next tab stop after a column, or the end of the row.
 func (t *Terminal) tabStop(column int) int {
 	margin := t.margin()
 	if margin == 0 {
@@ -161,15 +160,16 @@ func (t *Terminal) tabStop(column int) int {
 	return column - in + min(in&^7+8, margin)
 }
 
-// behindMargin reports whether a row of the terminal is full up to a column: the terminal's
-// cursor is in the row's last column until the next character comes, or, on others, at the
-// beginning of the next row.
+// behindMargin reports whether a row of the terminal is full up to a column: the cursor is in the
+// row's last column until the next character comes, or, on other terminals, at the start of the
+// next row.
 func (t *Terminal) behindMargin(column int) bool {
 	margin := t.margin()
 	return margin != 0 && column > 0 && column%margin == 0
 }
 
-// margin is how many columns a row has, 0 if it has no end: that of a pair is its master's affair.
+// margin is the number of columns of a row, 0 if a row has no end: for a pair, that is up to its
+// master.
 func (t *Terminal) margin() int {
 	if t.isPair() {
 		return 0
@@ -177,12 +177,12 @@ func (t *Terminal) margin() int {
 	return int(t.columns)
 }
 
-// eraseColumn takes the last column back; without blank, nothing is shown there.
+// eraseColumn removes the last column; with blank false, nothing is shown there.
 func (t *Terminal) eraseColumn(blank bool) {
 	switch {
 	case t.behindMargin(t.column):
-		// A backspace does not go up a row. A blank puts the cursor into the next one for
-		// certain; then: up, to the last column, erase to the end of the row.
+		// A backspace does not go up a row. A blank puts the cursor into the next row for certain;
+		// then: up, to the last column, erase to the end of the row.
 		t.text(" \b\x1b[A\x1b[")
 		t.decimal(int(t.columns))
 		t.text("G\x1b[K")

@@ -5,12 +5,12 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/mem"
 )
 
-// A pair, or pseudo-terminal: a terminal whose other end, the master, is a program's. What the
-// master writes is typed, what is shown is kept in a ring until the master reads it.
+// A pair, or pseudo-terminal: a terminal whose other end, the master, belongs to a program.
+// Whatever the master writes counts as typed; output is kept in a ring until the master reads it.
 
 const (
 	pairSize  = 16 << 10 // of each ring, a power of two
-	pageIn    = 0        // the first page of what has come in, of what goes out, of the marks
+	pageIn    = 0        // the first page of the input, of the output, of the marks
 	pageOut   = pairSize / arch.PageSize
 	pageMarks = 2 * pageOut
 	pairPages = pageMarks + 1
@@ -18,11 +18,11 @@ const (
 	_ = uint(arch.PageSize - pairSize/8) // the marks have one page
 )
 
-// Pairs are the pairs, those in use and others. Under the kernel lock.
+// Pairs are all pairs, in use or not. Under the kernel lock.
 var Pairs [64]Terminal
 
-// Open makes the pair a new one, with the settings that Linux gives it. It returns false if memory
-// has run out.
+// Open makes the pair a new one, with Linux's initial settings. It returns false if memory has run
+// out.
 func (t *Terminal) Open() bool {
 	*t = Terminal{termios: Termios{
 		Iflag: ICRNL | IXON,
@@ -41,7 +41,7 @@ func (t *Terminal) Open() bool {
 	return true
 }
 
-// Close gives the pair's memory back.
+// Close frees the pair's memory.
 func (t *Terminal) Close() {
 	for i := range t.pages {
 		if t.pages[i] != 0 {
@@ -53,12 +53,12 @@ func (t *Terminal) Close() {
 
 func (t *Terminal) isPair() bool { return t.pages[0] != 0 }
 
-// inPage returns where byte i of a ring is that begins with that page.
+// inPage returns byte i of the ring that begins with that page.
 func (t *Terminal) inPage(first int, i uint64) *byte {
 	return (*byte)(arch.Pointer(t.pages[first+int(i/arch.PageSize)] + uintptr(i%arch.PageSize)))
 }
 
-// keep appends a byte to what goes out. What has no room is an echo, and is dropped.
+// keep appends a byte to the output. If there is no room, the byte is an echo, and is dropped.
 func (t *Terminal) keep(b byte) {
 	if t.outEnd-t.outTail < pairSize {
 		*t.inPage(pageOut, t.outEnd%pairSize) = b
@@ -72,15 +72,14 @@ func (t *Terminal) OutRoom() bool { return pairSize-(t.outEnd-t.outTail) >= 2 &&
 // Shown returns how many bytes the master can read.
 func (t *Terminal) Shown() int { return int(t.outEnd - t.outTail) }
 
-// NextShown returns where the bytes are that the master reads next, as Next does; they are taken
-// with TakeShown.
+// NextShown returns where the next bytes for the master are, as Next does; TakeShown removes them.
 func (t *Terminal) NextShown(limit int) (addr uintptr, n int) {
 	i := t.outTail % pairSize
 	return t.pages[pageOut+i/arch.PageSize] + uintptr(i%arch.PageSize), min(limit, t.Shown(), int(arch.PageSize-i%arch.PageSize))
 }
 
-// TakeShown takes n of the bytes that NextShown has returned.
+// TakeShown removes n of the bytes that NextShown returned.
 func (t *Terminal) TakeShown(n int) { t.outTail += uint64(n) }
 
-// FlushOut drops what the master has not read.
+// FlushOut drops the output that the master has not read.
 func (t *Terminal) FlushOut() { t.outTail = t.outEnd }

@@ -7,19 +7,18 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// The ring holds what has come in and was not read yet: first what can be read,
-// from tail to ready, then the line that is being typed, to head. The three count
-// bytes since boot, so that their differences are right when they wrap; a place in
-// the ring is the count modulo its size. The serial terminal's ring is here, that of a pair in
-// page frames.
+// The ring holds input that has not been read: first what can be read, from tail to ready, then the
+// line that is being typed, up to head. The three count bytes since boot, so their differences stay
+// right when they wrap; a byte's place in the ring is its count modulo the ring's size. The serial
+// terminal's ring is here, that of a pair in page frames.
 //
-// A mark on a byte says that a line ends there: after it if it is a line feed,
-// before it if it is endOfFile, which is not delivered.
+// A mark on a byte says that a line ends there: after it if it is a line feed, before it if it is
+// endOfFile, which is not delivered.
 
 const (
 	serialSize = 64 << 10
 
-	// maxLine is the longest line with its line feed, in bytes, as Linux has it.
+	// maxLine is the longest line with its line feed, in bytes, as in Linux.
 	maxLine = 4096
 
 	endOfFile = 0x04
@@ -56,8 +55,8 @@ func (t *Terminal) eight(i uint64) *byte {
 	return &marks[i%serialSize/8]
 }
 
-// Room reports whether Input can take a byte.
-func (t *Terminal) Room() bool { return t.size()-(t.head-t.tail) >= 2 } // an escape that is none is two
+// Room reports whether Input can take a byte. A byte after a DLE may become two.
+func (t *Terminal) Room() bool { return t.size()-(t.head-t.tail) >= 2 }
 
 func (t *Terminal) at(i uint64) byte { return *t.place(i) }
 
@@ -80,20 +79,19 @@ func (t *Terminal) put(b byte, mark bool) {
 	}
 }
 
-// commit makes what has been typed readable.
+// commit makes the typed bytes readable.
 func (t *Terminal) commit() { t.ready = t.head }
 
-// Flush drops all input that was not read (TCFLSH, TCSETSF).
+// Flush drops all unread input (TCFLSH, TCSETSF).
 func (t *Terminal) Flush() { t.tail, t.ready = t.head, t.head }
 
-// Readable reports whether a read has something to return, be it the end of file.
+// Readable reports whether a read has something to return, even if that is the end of the file.
 func (t *Terminal) Readable() bool { return t.tail != t.ready || t.ended }
 
-// Next returns where the bytes are that a read of up to limit bytes gets next:
-// the address of the first, and how many follow each other in memory, 0 if there
-// is none yet. With ICANON they are of one line. eof says that the read is to
-// return 0 bytes, and TakeEOF then takes that. What has been copied is taken with
-// Take, before interrupts are let in.
+// Next returns where the bytes for a read of up to limit bytes are: the address of the first, and
+// how many follow each other in memory, 0 if there are none yet. With ICANON they belong to one
+// line. eof says that the read must return 0 bytes; TakeEOF then removes that. Take removes bytes
+// that were copied, before interrupts are enabled.
 func (t *Terminal) Next(limit int) (addr uintptr, n int, eof bool) {
 	if t.tail == t.ready {
 		return 0, 0, t.ended
@@ -118,9 +116,9 @@ func (t *Terminal) Next(limit int) (addr uintptr, n int, eof bool) {
 	return uintptr(unsafe.Pointer(t.place(t.tail))), int(most), false
 }
 
-// Take takes n of the bytes that Next has returned. more is true if the same read
-// may go on with another Next: the line, or without ICANON the input, is not at its
-// end. An end of file behind the last byte of a line is taken with it.
+// Take removes n of the bytes that Next returned. more is true if the same read may go on with
+// another Next: the line, or without ICANON the input, is not at its end. An end of file after the
+// last byte of a line is removed with it.
 func (t *Terminal) Take(n int) (more bool) {
 	line := false
 	for ; n > 0 && t.tail != t.ready; n-- {
@@ -137,14 +135,14 @@ func (t *Terminal) Take(n int) (more bool) {
 	return true
 }
 
-// TakeEOF takes the end of file that Next has returned. That of pipe mode stays.
+// TakeEOF removes the end of file that Next returned. In pipe mode the end stays.
 func (t *Terminal) TakeEOF() {
 	if t.tail != t.ready && t.marked(t.tail) && t.at(t.tail) == endOfFile {
 		t.tail++
 	}
 }
 
-// Enough reports whether a read of up to limit bytes need not wait: in lines, for one line or the
+// Enough reports whether a read of up to limit bytes need not wait: in line mode, for a line or the
 // end of the file; else for VMIN bytes.
 func (t *Terminal) Enough(limit int) bool {
 	if t.local(ICANON) || t.pipe {
@@ -153,17 +151,16 @@ func (t *Terminal) Enough(limit int) bool {
 	return t.Buffered() >= min(int(t.termios.CC[VMIN]), limit)
 }
 
-// EnoughForPoll is Enough for who asks without reading.
+// EnoughForPoll is Enough for poll and the like.
 func (t *Terminal) EnoughForPoll() bool {
 	return t.Readable() && (t.termios.CC[VTIME] != 0 || t.Enough(int(t.size())))
 }
 
-// Patience is for how many tenths of a second a read waits for its first byte; ok is false if it
-// is for ever.
+// Patience returns how many tenths of a second a read waits for its first byte; ok is false if it
+// waits without limit.
 func (t *Terminal) Patience() (tenths int, ok bool) {
 	return int(t.termios.CC[VTIME]), !t.local(ICANON) && t.termios.CC[VMIN] == 0
 }
 
-// Buffered returns the number of bytes that can be read (FIONREAD), ends of file
-// included.
+// Buffered returns the number of bytes that can be read (FIONREAD), including ends of file.
 func (t *Terminal) Buffered() int { return int(t.ready - t.tail) }

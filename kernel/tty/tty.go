@@ -5,18 +5,18 @@ package tty
 type Terminal struct {
 	termios Termios
 
-	tail, ready, head uint64 // of the ring of what has come in (read.go)
+	tail, ready, head uint64 // of the input ring (read.go)
 
-	// What a pair has besides: the frames of its rings, 0 if it is none, and the ring of what goes
-	// out, which counts alike.
+	// More state of a pair: the frames of its rings, 0 if this is no pair, and the output ring,
+	// which counts in the same way.
 	pages           [pairPages]uintptr
 	outTail, outEnd uint64
 
-	// column is where the terminal's cursor is, as far as the bytes tell: a character of several
-	// columns is taken for one, and escape sequences for colors, which take none. It counts from
-	// the beginning of a line, and goes on where the terminal begins another row.
+	// column is where the terminal's cursor is, as far as the bytes tell: a wide character counts
+	// as one column, and escape sequences for colors as none. It counts from the start of a line,
+	// and goes on when the terminal begins another row.
 	column, origin int   // and where the line began
-	sequence       uint8 // how far an escape sequence has come
+	sequence       uint8 // position in an escape sequence
 
 	rows, columns, wide, high uint16 // in characters, and in pixels
 
@@ -27,9 +27,9 @@ type Terminal struct {
 	stopped bool // ^S has stopped the output
 }
 
-// Serial is the serial port's. Its settings are at first Linux's default but for what is not
-// done here: XON/XOFF, job control, and the editing keys of IEXTEN other than ^W. Its size is what
-// terminals have when in doubt, as nobody tells the serial port. Under the kernel lock.
+// Serial is the serial port's terminal. Its initial settings are Linux's defaults except for what
+// is not supported: XON/XOFF, job control, and the editing keys of IEXTEN other than ^W. Its size
+// is a common default, because the serial port tells none. Under the kernel lock.
 var Serial = Terminal{
 	termios: Termios{
 		Iflag: defaultIflag,
@@ -50,8 +50,8 @@ const (
 	Pipe               // bytes, and an end of file
 )
 
-// Termios is struct termios of the kernel's interface on linux/amd64, as TCGETS
-// and TCSETS carry it: 36 bytes.
+// Termios is struct termios of the kernel's interface on linux/amd64, as in TCGETS and TCSETS: 36
+// bytes.
 type Termios struct {
 	Iflag, Oflag, Cflag, Lflag uint32
 
@@ -59,7 +59,7 @@ type Termios struct {
 	CC   [19]uint8
 }
 
-// The bits of Termios that have an effect; the others are kept and given back.
+// The bits of Termios that have an effect; the others are stored and returned.
 const (
 	INLCR = 0x0040 // Iflag: line feed in becomes carriage return
 	IGNCR = 0x0080 // Iflag: carriage return in is dropped
@@ -83,7 +83,7 @@ const (
 	VERASE  = 2 // and backspace, 0x08, of the serial terminal always
 	VKILL   = 3
 	VEOF    = 4
-	VTIME   = 5 // counts if VMIN is 0
+	VTIME   = 5 // has an effect if VMIN is 0
 	VMIN    = 6
 	VSTART  = 8
 	VSTOP   = 9
@@ -101,12 +101,12 @@ const (
 )
 
 const (
-	// Of the bits without effect, those that programs expect to see: the erasure
-	// is shown (ECHOE, ECHOK, ECHOCTL, ECHOKE), 115200 baud, 8 bits, receiver on.
+	// Bits without effect that programs expect: the erasure is shown (ECHOE, ECHOK, ECHOCTL,
+	// ECHOKE), 115200 baud, 8 bits, receiver on.
 	echoHow = 0x0a30
 	line8N1 = 0x1cb2
 
-	// Of a pair: 38400 baud; 8 bits, receiver on, no parity, which nobody can change.
+	// For a pair: 38400 baud; 8 bits, receiver on, no parity, which nobody can change.
 	line38400 = 0x0f
 	line8     = 0xb0
 	parity    = 0x0100
@@ -137,8 +137,8 @@ func (t *Terminal) IsTerminal() bool { return !t.pipe }
 // Get stores the settings (TCGETS).
 func (t *Terminal) Get(to *Termios) { *to = t.termios }
 
-// Set changes the settings (TCSETS). It returns false in pipe mode, where there
-// are none. What has been typed stays; without ICANON it can be read at once.
+// Set changes the settings (TCSETS). It returns false in pipe mode, which has none. Typed input
+// stays; without ICANON it can be read at once.
 func (t *Terminal) Set(to *Termios) bool {
 	if t.pipe {
 		return false
@@ -156,13 +156,13 @@ func (t *Terminal) Set(to *Termios) bool {
 	return true
 }
 
-// Winsize returns the size of the terminal in characters and in pixels; 0 is not known.
+// Winsize returns the size of the terminal in characters and in pixels; 0 means unknown.
 func (t *Terminal) Winsize() (rows, columns, wide, high uint16) {
 	return t.rows, t.columns, t.wide, t.high
 }
 
-// SetWinsize sets the size of the terminal. No columns are rows without an end. It reports
-// whether that has changed it.
+// SetWinsize sets the size of the terminal. With 0 columns, rows have no end. It reports whether
+// the size has changed.
 func (t *Terminal) SetWinsize(rows, columns, wide, high uint16) bool {
 	changed := rows != t.rows || columns != t.columns || wide != t.wide || high != t.high
 	t.rows, t.columns, t.wide, t.high = rows, columns, wide, high
@@ -171,5 +171,5 @@ func (t *Terminal) SetWinsize(rows, columns, wide, high uint16) bool {
 
 func (t *Terminal) local(bit uint32) bool { return t.termios.Lflag&bit != 0 }
 
-// key reports whether b is the control character of that index.
+// key reports whether b is the control character at that index.
 func (t *Terminal) key(b byte, index int) bool { return b != 0 && b == t.termios.CC[index] }

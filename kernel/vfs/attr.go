@@ -2,7 +2,7 @@ package vfs
 
 import "github.com/zeroframe/zeroframe/kernel/percpu"
 
-// Extended attributes: the entries of a directory without a name that a node has, if it has any.
+// Extended attributes: the entries of a nameless directory that a node has, if it has attributes.
 // Each is a regular file whose bytes are the value.
 
 // Attribute returns the file with the value of an attribute, or 0. Kernel context.
@@ -18,8 +18,8 @@ func Attribute(id ID, name []byte) ID {
 	return entryAt(e).node
 }
 
-// SetAttribute gives an attribute a value, a file that Nameless has made and that is the
-// attribute's from then on. Errors: ENOSPC. Kernel context.
+// SetAttribute sets the value of an attribute: a file that Nameless made and that belongs to the
+// attribute from then on. Errors: ENOSPC. Kernel context.
 func SetAttribute(id ID, name []byte, value ID, now int64) Errno {
 	n := at(id)
 	if n.attributes == 0 {
@@ -42,7 +42,7 @@ func SetAttribute(id ID, name []byte, value ID, now int64) Errno {
 	return 0
 }
 
-// RemoveAttribute removes an attribute that is there. Kernel context.
+// RemoveAttribute removes an attribute, which must exist. Kernel context.
 func RemoveAttribute(id ID, name []byte, now int64) {
 	e := find(at(id).attributes, name)
 	value := entryAt(e).node
@@ -51,8 +51,8 @@ func RemoveAttribute(id ID, name []byte, now int64) {
 	attributesChanged(id, now)
 }
 
-// NextAttribute returns the name of an attribute of a node; cookie is 0 for the first, or what
-// was returned as next. Kernel context.
+// NextAttribute returns the name of an attribute of a node; cookie is 0 for the first, then the
+// returned next. Kernel context.
 func NextAttribute(id ID, cookie uint64) (name []byte, next uint64, ok bool) {
 	dir := at(id).attributes
 	if dir == 0 {
@@ -70,7 +70,7 @@ func attributesChanged(id ID, now int64) {
 	Notify(id, IN_ATTRIB)
 }
 
-// freeAttributes is for a node that is freed.
+// freeAttributes frees the attributes of a node that is being freed.
 func freeAttributes(n *node) {
 	if n.attributes == 0 {
 		return

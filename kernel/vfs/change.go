@@ -5,10 +5,10 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Making and removing names. The order of the checks is Linux's, since it
-// decides which error a program sees.
+// Making and removing names. The order of the checks is Linux's, because it decides which error a
+// program sees.
 
-// create makes a node of the given mode at a place where none is.
+// create makes a node of the given mode at a place that has none.
 func create(p place, mode uint32, now int64) (ID, Errno) {
 	if at(p.dir).nlink == 0 {
 		return 0, ENOENT // the directory was removed
@@ -50,8 +50,7 @@ func insert(p place, mode uint32, now int64) (ID, Errno) {
 	return id, 0
 }
 
-// vacant walks to where a new name shall be. A slash behind the name is for
-// directories only.
+// vacant walks to the place of a new name. A slash after the name is for directories only.
 func vacant(dir ID, path []byte, forDir bool) (place, Errno) {
 	p, e := walk(dir, path, 0)
 	switch {
@@ -75,9 +74,9 @@ func Mkdir(dir ID, path []byte, mode uint32, now int64) (ID, Errno) {
 	return create(p, S_IFDIR|mode&dirBits, now)
 }
 
-// Mknod makes a node of the kind in mode (a regular file if it has none), with
-// a device's number for a device. Errors: those of Walk, EEXIST, EPERM (a
-// directory), EINVAL (no such kind), ENOSPC. Kernel context.
+// Mknod makes a node of the kind in mode (a regular file if there is none), with a device's number
+// for a device. Errors: those of Walk, EEXIST, EPERM (a directory), EINVAL (no such kind), ENOSPC.
+// Kernel context.
 func Mknod(dir ID, path []byte, mode uint32, rdev uint64, now int64) (ID, Errno) {
 	switch mode & S_IFMT {
 	case 0:
@@ -135,9 +134,8 @@ func Symlink(target []byte, dir ID, path []byte, now int64) (ID, Errno) {
 	return id, 0
 }
 
-// Link gives a file another name. If follow is true and oldPath is a symbolic
-// link, it is the target that gets it. Errors: those of Walk, EEXIST, EPERM (a
-// directory), ENOSPC. Kernel context.
+// Link gives a file another name. If follow is true and oldPath is a symbolic link, its target gets
+// the name. Errors: those of Walk, EEXIST, EPERM (a directory), ENOSPC. Kernel context.
 func Link(oldDir ID, oldPath []byte, newDir ID, newPath []byte, follow bool, now int64) Errno {
 	id, e := Walk(oldDir, oldPath, follow)
 	if e != 0 {
@@ -146,9 +144,8 @@ func Link(oldDir ID, oldPath []byte, newDir ID, newPath []byte, follow bool, now
 	return LinkNode(id, newDir, newPath, now)
 }
 
-// LinkNode is Link for a node that the caller has at hand. A node that has lost
-// its last name gets no new one: ENOENT; one that Nameless has made may get its first. Kernel
-// context.
+// LinkNode is Link for a node that the caller has. A node that has lost its last name gets no new
+// one: ENOENT; one that Nameless made may get its first. Kernel context.
 func LinkNode(id ID, dir ID, path []byte, now int64) Errno {
 	p, e := vacant(dir, path, false)
 	if e != 0 {
@@ -274,13 +271,13 @@ func touched(dir ID, now int64) {
 	d.mtime, d.ctime = now, now
 }
 
-// unname counts one name less of a node whose entry is gone.
+// unname decrements the number of names of a node after one entry was removed.
 func unname(id ID, now int64) {
 	n := at(id)
 	n.ctime = now
 	if n.dir() {
 		at(n.parent).nlink--
-		at(n.parent).opens++ // until the node goes: see drop
+		at(n.parent).opens++ // until the node is freed: see drop
 		n.nlink = 0
 	} else {
 		n.nlink--
@@ -288,18 +285,18 @@ func unname(id ID, now int64) {
 	drop(id)
 }
 
-// Rename gives a node another name, in the same or another directory. What had
-// that name before is removed if it may be: a directory replaces an empty
-// directory only, and anything else anything but a directory. Two names of one
-// node stay as they are. flags are RENAME_NOREPLACE (EEXIST if the new name
-// exists) or RENAME_EXCHANGE (the two names swap their nodes). Errors: those of
-// Walk, EINVAL (a directory into itself, or flags), EBUSY (a path ends in "." or
-// is the root), EEXIST, EISDIR, ENOTDIR, ENOTEMPTY, ENOSPC, EXDEV, EROFS, EMISSING. Kernel context.
+// Rename gives a node another name, in the same or another directory. A node that had that name is
+// removed if that is allowed: a directory replaces only an empty directory, and anything else
+// anything but a directory. If both names belong to one node, nothing changes. flags are
+// RENAME_NOREPLACE (EEXIST if the new name exists) or RENAME_EXCHANGE (the two names swap their
+// nodes). Errors: those of Walk, EINVAL (a directory into itself, or flags), EBUSY (a path ends in
+// "." or is the root), EEXIST, EISDIR, ENOTDIR, ENOTEMPTY, ENOSPC, EXDEV, EROFS, EMISSING. Kernel
+// context.
 func Rename(oldDir ID, oldPath []byte, newDir ID, newPath []byte, flags int, now int64) Errno {
 	if flags&^(RENAME_NOREPLACE|RENAME_EXCHANGE) != 0 || flags == RENAME_NOREPLACE|RENAME_EXCHANGE {
 		return EINVAL
 	}
-	// Neither walk changes the tree; so the first one's entry is good after the second.
+	// Neither walk changes the tree, so the first one's entry is valid after the second.
 	from, e := walk(oldDir, oldPath, longLast)
 	if e != 0 {
 		return e
@@ -373,8 +370,8 @@ func Rename(oldDir ID, oldPath []byte, newDir ID, newPath []byte, flags int, now
 	return relocate(from, to, exchange, now)
 }
 
-// relocate gives a node another name, which has a node if to has one, or lets two names swap
-// theirs. Errors: ENOSPC.
+// relocate moves a node to another name, which already has a node if to has one, or swaps two
+// names. Errors: ENOSPC.
 func relocate(from, to place, exchange bool, now int64) Errno {
 	n := at(from.id)
 	switch {
@@ -421,8 +418,8 @@ func relocate(from, to place, exchange bool, now int64) Errno {
 	return 0
 }
 
-// movable returns 0 if the node can get another name. A directory of a share cannot, as with
-// Linux's overlay: the host knows what is in it by its path.
+// movable returns 0 if the node can get another name. A directory of a share cannot, as in Linux's
+// overlay: the host knows its contents by its path.
 func movable(from, to, id ID) Errno {
 	if e := fixed(from); e != 0 {
 		return e
@@ -440,7 +437,7 @@ func movable(from, to, id ID) Errno {
 	return changing(id)
 }
 
-// moved tells a node that it has another entry now, and where.
+// moved updates a node that has another entry now.
 func moved(id, from, to ID, e entryID) {
 	n := at(id)
 	n.name = e

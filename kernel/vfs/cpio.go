@@ -5,20 +5,18 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 )
 
-// Filling the tree from a cpio archive in the format that Linux takes as its
-// initial RAM disk ("newc", Documentation/driver-api/early-userspace/buffer-format.rst):
+// Filling the tree from a cpio archive in the format that Linux takes as its initial RAM disk
+// ("newc", Documentation/driver-api/early-userspace/buffer-format.rst):
 //
 //	header   110 bytes: "070701" (or "070702", with a checksum), 13 numbers of 8 hexadecimal digits
 //	name     ended by a zero byte, padded so that header and name are a multiple of 4 bytes
 //	data     padded to a multiple of 4 bytes
 //
-// and so on, up to an entry named "TRAILER!!!". Another archive may follow, after
-// zeros. Of files with several names (hard links), usually only the last entry
-// has the data.
+// and so on, up to an entry named "TRAILER!!!". Another archive may follow, after zeros. Of files
+// with several names (hard links), usually only the last entry has the data.
 //
-// Files refer to their data in the archive, which must stay where it is. The
-// archive is not trusted: all offsets are checked, since whoever makes the image
-// deserves an error text for a damaged file and no fault.
+// Files refer to their data in the archive, which must stay in place. The archive is not trusted:
+// all offsets are checked, so that a damaged file leads to an error text and not to a fault.
 
 // Numbers of a header, in their order.
 const (
@@ -40,7 +38,7 @@ const (
 	cpioHeader = 6 + numCPIO*8
 )
 
-// What can be wrong with an archive. There is no runtime to make error values.
+// What can be wrong with an archive, as text: there is no runtime to make error values.
 const (
 	errEmpty      = "the archive is empty"
 	errGzip       = "the archive is compressed with gzip; unpack it first (gunzip)"
@@ -67,11 +65,10 @@ const (
 	errSize       = "the archive lies beyond the end of memory"
 )
 
-// LoadCPIO puts the files of the archive at addr, size bytes long, into the
-// tree, over what is there. The archive must stay where it is as long as the
-// tree lives: its bytes are the files' until they are written. It returns the
-// number of entries that were loaded, and "" or what is wrong with the next one.
-// Kernel context.
+// LoadCPIO adds the files of the archive at addr, size bytes long, to the tree; they replace
+// existing ones. The archive must stay in place as long as the tree lives: its bytes are the files'
+// until they are written. It returns the number of entries that were loaded, and "" or what is
+// wrong with the next one. Kernel context.
 func LoadCPIO(addr, size uintptr) (entries int, wrong string) {
 	if addr == 0 || size == 0 {
 		return 0, errEmpty
@@ -79,8 +76,8 @@ func LoadCPIO(addr, size uintptr) (entries int, wrong string) {
 	if addr+size < addr || int(size) < 0 {
 		return 0, errSize
 	}
-	// Which names are links to one file: a hash table by the archive's numbers
-	// for it, chained through the nodes.
+	// The names that are links to one file: a hash table by the archive's numbers for it, chained
+	// through the nodes.
 	links := frame()
 	if links == 0 {
 		return 0, errMemory
@@ -96,7 +93,7 @@ func LoadCPIO(addr, size uintptr) (entries int, wrong string) {
 	}
 }
 
-// loader is where LoadCPIO is.
+// loader is the state of LoadCPIO.
 type loader struct {
 	archive []byte
 	off     int // of the next entry
@@ -105,8 +102,7 @@ type loader struct {
 	header  [numCPIO]uint32
 }
 
-// entry loads one entry and goes on to the next. It reports whether the archive
-// is done.
+// entry loads one entry and advances to the next. It reports whether the archive is done.
 func (l *loader) entry() (done bool, wrong string) {
 	a := l.archive[l.off:]
 	if len(a) < 6 {
@@ -154,7 +150,7 @@ func (l *loader) entry() (done bool, wrong string) {
 	if ascii.Same(name, "TRAILER!!!") {
 		return l.trailer(), ""
 	}
-	l.off = min(start+(hi+3)&^3, len(l.archive)) // here too
+	l.off = min(start+(hi+3)&^3, len(l.archive)) // the same here
 	data := a[lo:hi]
 	if a[5] == '2' && l.header[cpioMode]&S_IFMT == S_IFREG && !l.sum(data) {
 		return false, errCheck
@@ -166,7 +162,7 @@ func (l *loader) entry() (done bool, wrong string) {
 	return false, ""
 }
 
-// trailer goes on to an archive that follows, and reports whether there is none.
+// trailer advances to an archive that follows, and reports whether there is none.
 func (l *loader) trailer() (done bool) {
 	l.forget() // another archive has numbers of its own
 	for l.off < len(l.archive) && l.archive[l.off] == 0 {
@@ -184,8 +180,7 @@ func (l *loader) sum(data []byte) bool {
 	return s == l.header[cpioCheck]
 }
 
-// magic says what an entry that begins with a is, if not one of newc. a has at
-// least 6 bytes.
+// magic says what an entry that begins with a is, if it is not of newc. a has at least 6 bytes.
 func magic(a []byte) (wrong string) {
 	switch {
 	case ascii.Same(a[:6], "070701"), ascii.Same(a[:6], "070702"):
@@ -231,7 +226,7 @@ func (l *loader) load(name, data []byte) (wrong string) {
 
 	id := p.id
 	if id != 0 && (!at(id).dir() || mode&S_IFMT != S_IFDIR) {
-		// Nothing but a directory stays, under another one.
+		// Only a directory under another directory stays.
 		if at(id).dir() {
 			return errOverDir
 		}
@@ -248,7 +243,7 @@ func (l *loader) load(name, data []byte) (wrong string) {
 		at(first).nlink++
 		id = first
 	} else if id == 0 {
-		// The directory keeps its time, which is the archive's, too.
+		// The directory keeps its time, which is also the archive's.
 		d := *at(p.dir)
 		var e Errno
 		if id, e = create(p, mode, mtime); e != 0 {
@@ -273,8 +268,7 @@ func (l *loader) load(name, data []byte) (wrong string) {
 	return ""
 }
 
-// parents walks to an entry's place and makes the directories on the way that
-// the archive does not have.
+// parents walks to an entry's place and makes missing directories on the way.
 func parents(name []byte, now int64) (p place, wrong string) {
 	for i := 0; i < len(name); {
 		j := slashes(name, i)
@@ -291,7 +285,7 @@ func parents(name []byte, now int64) (p place, wrong string) {
 			if name[i] != '/' {
 				continue
 			}
-			// What is there already, or cannot be made, the second walk tells.
+			// Whatever exists already, or cannot be made, shows in the second walk.
 			if _, e := Mkdir(Root, name[:i], 0o755, now); e == ENOSPC {
 				return p, errMemory
 			}
@@ -309,7 +303,7 @@ func parents(name []byte, now int64) (p place, wrong string) {
 	return p, errNotDir
 }
 
-// linked returns the node that an earlier entry has made for the same file, or 0.
+// linked returns the node that an earlier entry made for the same file, or 0.
 func (l *loader) linked(mode uint32) ID {
 	if mode&S_IFMT != S_IFREG || l.header[cpioNlink] < 2 {
 		return 0
@@ -325,8 +319,8 @@ func (l *loader) linked(mode uint32) ID {
 	return 0
 }
 
-// link remembers the node for the names that follow, and holds it, since its
-// name may be another file's before they do.
+// link remembers the node for the names that follow, and holds it, because its name may be another
+// file's by then.
 func (l *loader) link(id ID, mode uint32) {
 	if mode&S_IFMT != S_IFREG || l.header[cpioNlink] < 2 {
 		return
@@ -338,7 +332,7 @@ func (l *loader) link(id ID, mode uint32) {
 	n.opens++
 }
 
-// forget releases all that link holds.
+// forget releases all nodes that link holds.
 func (l *loader) forget() {
 	for i := uintptr(0); i < pageSize; i += 4 {
 		b := (*ID)(arch.Pointer(l.links + i))

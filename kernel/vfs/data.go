@@ -8,13 +8,12 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// A file's bytes: a tree of frames, as deep as the file's last page needs. Where
-// a frame is missing, the bytes are the archive's (which stays where the loader
-// put it) or zeros.
+// A file's bytes: a tree of frames, as deep as the file's last page needs. If a frame is missing,
+// the bytes are the archive's (which stays where the loader put it) or zeros.
 //
-// Bytes of a frame at and after the file's size are zero, so growing a file shows zeros;
-// but of a file that has been mapped, programs may have written there: such a one is
-// cleaned when it grows.
+// Bytes of a frame at and after the file's size are zero, so growing a file shows zeros. But
+// programs may have written there in a file that was mapped, so such a file is cleaned when it
+// grows.
 
 // frameOf returns the frame with page p of the file, or 0.
 func frameOf(n *node, p uint64) uintptr {
@@ -28,9 +27,8 @@ func frameOf(n *node, p uint64) uintptr {
 	return a
 }
 
-// makeFrame returns the frame with page p of the file, and makes it and the
-// tables above it if there is none, or returns 0 if memory has run out. Tables
-// that were made then stay until the file is cut.
+// makeFrame returns the frame with page p of the file; if there is none, it makes it and the tables
+// above it. It returns 0 if memory has run out; new tables then stay until the file is cut.
 func makeFrame(n *node, p uint64) uintptr {
 	slot := slotOf(n, p)
 	if slot == nil {
@@ -44,7 +42,7 @@ func makeFrame(n *node, p uint64) uintptr {
 	return *slot
 }
 
-// slotOf returns where the address of page p's frame is to be, and makes the tables above it.
+// slotOf returns the slot for the address of page p's frame, and makes the tables above it.
 func slotOf(n *node, p uint64) *uintptr {
 	for p>>(9*uint(n.height)) != 0 {
 		if n.data != 0 {
@@ -70,7 +68,7 @@ func slotOf(n *node, p uint64) *uintptr {
 }
 
 // Place makes the size bytes of RAM at lo, page-aligned, the contents of an empty regular file.
-// They must be nobody else's. Errors: EINVAL, ENOSPC. Kernel context.
+// Nothing else may own them. Errors: EINVAL, ENOSPC. Kernel context.
 func Place(id ID, lo uintptr, size int64) Errno {
 	percpu.AssertLocked()
 	n := at(id)
@@ -101,7 +99,7 @@ func nextFrame(n *node, p uint64) (page uint64, ok bool) {
 		if a != 0 {
 			return p, true
 		}
-		p = (p>>(9*uint(l)) + 1) << (9 * uint(l)) // behind the pages of the table that is missing
+		p = (p>>(9*uint(l)) + 1) << (9 * uint(l)) // after the pages of the missing table
 	}
 	return 0, false
 }
@@ -109,7 +107,7 @@ func nextFrame(n *node, p uint64) (page uint64, ok bool) {
 // cut frees the frames from page p on.
 func cut(n *node, p uint64) {
 	if n.data == 0 {
-		n.height = 0 // of tables that memory did not suffice for
+		n.height = 0 // tables for which memory did not suffice
 		return
 	}
 	if p>>(9*uint(n.height)) != 0 {
@@ -122,11 +120,11 @@ func cut(n *node, p uint64) {
 	n.frames -= dataFreed - before
 }
 
-// dataFreed counts the frames of data that cutTable has freed. Under the kernel lock.
+// dataFreed counts the frames of data that cutTable freed. Under the kernel lock.
 var dataFreed int64
 
-// cutTable frees the frames from page p on under the table a (data if l is 0),
-// and a itself if nothing is left. It reports whether it did.
+// cutTable frees the frames from page p on under the table a (data if l is 0), and a itself if
+// nothing is left. It reports whether it freed a.
 func cutTable(a uintptr, l int32, p uint64) bool {
 	percpu.AssertLocked()
 	if l > 0 {
@@ -158,11 +156,10 @@ func cutTable(a uintptr, l int32, p uint64) bool {
 	return true
 }
 
-// Page returns where the bytes of a regular file from off on lie: n bytes at
-// addr, up to the end of their page or of the file; addr 0 stands for n zero
-// bytes. n is 0 at and after the end of the file, and for any other kind of
-// node. The bytes may be the archive's, so they must not be written. Kernel
-// context.
+// Page returns where the bytes of a regular file from off on lie: n bytes at addr, up to the end of
+// their page or of the file; addr 0 means n zero bytes. n is 0 at and after the end of the file,
+// and for any other kind of node. The bytes may be the archive's, so they must not be written.
+// Kernel context.
 func Page(id ID, off int64) (addr uintptr, n int) {
 	f := at(id)
 	if !f.is(S_IFREG) || off < 0 || off >= f.size {
@@ -178,11 +175,10 @@ func Page(id ID, off int64) (addr uintptr, n int) {
 	return 0, n
 }
 
-// PageForWrite returns where bytes of a regular file can be written: n bytes at
-// addr for those from off on, up to the end of their page. It does not change
-// the size; call Wrote with what has been written. Bytes that Wrote is not told
-// of must keep their values. Errors: EISDIR, EINVAL (not a regular file, or off
-// negative), EFBIG, ENOSPC (out of frames). Kernel context.
+// PageForWrite returns where bytes of a regular file can be written: n bytes at addr for those from
+// off on, up to the end of their page. It does not change the size; call Wrote with the bytes that
+// were written. All other bytes must keep their values. Errors: EISDIR, EINVAL (not a regular file,
+// or off negative), EFBIG, ENOSPC (out of frames). Kernel context.
 func PageForWrite(id ID, off int64) (addr uintptr, n int, e Errno) {
 	f := at(id)
 	switch {
@@ -209,7 +205,7 @@ func PageForWrite(id ID, off int64) (addr uintptr, n int, e Errno) {
 	return a + uintptr(off%pageSize), int(pageSize - off%pageSize), 0
 }
 
-// cleanTail clears what lies behind the end of a file, in its last page.
+// cleanTail clears the bytes after the end of a file, in its last page.
 func cleanTail(f *node) {
 	if o := uintptr(f.size % pageSize); f.mapped && o != 0 {
 		if a := frameOf(f, uint64(f.size)/pageSize); a != 0 {
@@ -218,16 +214,15 @@ func cleanTail(f *node) {
 	}
 }
 
-// Touch sets a file's times as if something had been written to it. Kernel context.
+// Touch sets a file's times as a write would. Kernel context.
 func Touch(id ID, now int64) {
 	n := at(id)
 	n.mtime, n.ctime = now, now
 	n.own()
 }
 
-// Wrote says that the bytes lo <= offset < hi of a regular file have been
-// written through PageForWrite: the file grows to hi if it was shorter, and its
-// times change. Kernel context.
+// Wrote says that the bytes lo <= offset < hi of a regular file were written through PageForWrite:
+// the file grows to hi if it was shorter, and its times change. Kernel context.
 func Wrote(id ID, lo, hi int64, now int64) {
 	f := at(id)
 	if hi <= lo {
@@ -239,9 +234,8 @@ func Wrote(id ID, lo, hi int64, now int64) {
 	Touch(id, now)
 }
 
-// SetSize makes a regular file shorter, which frees what lay behind, or longer,
-// with zeros that take no memory. Errors: EISDIR, EINVAL (not a regular file, or
-// size negative), EFBIG. Kernel context.
+// SetSize makes a regular file shorter, which frees its end, or longer, with zeros that take no
+// memory. Errors: EISDIR, EINVAL (not a regular file, or size negative), EFBIG. Kernel context.
 func SetSize(id ID, size int64, now int64) Errno {
 	f := at(id)
 	switch {
@@ -268,7 +262,7 @@ func SetSize(id ID, size int64, now int64) Errno {
 	return 0
 }
 
-// resize does what SetSize says, of a file that may be.
+// resize does what SetSize says, after the checks.
 func resize(id ID, size int64, now int64) {
 	f := at(id)
 	if size < f.size {
@@ -293,9 +287,9 @@ func resize(id ID, size int64, now int64) {
 	Notify(id, IN_MODIFY)
 }
 
-// Punch makes the bytes lo <= offset < hi of a regular file zero, as far as it has so many, and
-// gives back the pages that are nothing else then. Errors: ENOSPC (what stands in the archive takes
-// a frame to be zero), EROFS, EMISSING. Kernel context.
+// Punch sets the bytes lo <= offset < hi of a regular file to zero, up to its size, and frees the
+// pages that contain nothing else. Errors: ENOSPC (a zero in place of the archive's bytes takes a
+// frame), EROFS, EMISSING. Kernel context.
 func Punch(id ID, lo, hi int64, now int64) Errno {
 	f := at(id)
 	if e := changing(id); e != 0 {
@@ -310,7 +304,7 @@ func Punch(id ID, lo, hi int64, now int64) Errno {
 		n := min(hi-lo, int64(p+1)*pageSize-lo)
 		a := frameOf(f, p)
 		switch {
-		case a != 0 && n == pageSize && lo >= f.origLen: // or the archive's bytes would be there again
+		case a != 0 && n == pageSize && lo >= f.origLen: // otherwise the archive's bytes would reappear
 			if f.mapped {
 				mem.CutFile(int32(id), uintptr(p), uintptr(p)+1)
 			}
@@ -339,8 +333,8 @@ func Punch(id ID, lo, hi int64, now int64) Errno {
 	return 0
 }
 
-// NextData returns the first offset from off on at which a regular file has data, or, with hole,
-// none: its end is one, too. ok is false if there is no such offset. Kernel context.
+// NextData returns the first offset from off on at which a regular file has data, or, with hole, a
+// hole; the end of the file counts as one. ok is false if there is no such offset. Kernel context.
 func NextData(id ID, off int64, hole bool) (first int64, ok bool) {
 	f := at(id)
 	if off < 0 || off >= f.size {
@@ -364,8 +358,8 @@ func NextData(id ID, off int64, hole bool) (first int64, ok bool) {
 	return f.size, true
 }
 
-// Lacks returns how many frames the bytes lo <= offset < hi of a regular file would need so as to
-// be written. Kernel context.
+// Lacks returns the number of frames that writing the bytes lo <= offset < hi of a regular file
+// would need. Kernel context.
 func Lacks(id ID, lo, hi int64) (n uint64) {
 	f := at(id)
 	end := uint64(hi+pageSize-1) / pageSize
@@ -380,8 +374,8 @@ func Lacks(id ID, lo, hi int64) (n uint64) {
 	return n
 }
 
-// ReadAt reads bytes of a regular file into b and returns how many there were.
-// b is the kernel's memory. Errors: EISDIR, EINVAL. Kernel context.
+// ReadAt reads bytes of a regular file into b, in the kernel's memory, and returns how many it
+// read. Errors: EISDIR, EINVAL. Kernel context.
 func ReadAt(id ID, b []byte, off int64) (int, Errno) {
 	f := at(id)
 	if f.dir() {
@@ -409,9 +403,9 @@ func ReadAt(id ID, b []byte, off int64) (int, Errno) {
 	return done, 0
 }
 
-// WriteAt writes b, the kernel's memory, into a regular file and returns how
-// many bytes it wrote; less than all come with the error. Errors are those of
-// PageForWrite. Kernel context.
+// WriteAt writes b, in the kernel's memory, into a regular file and returns how many bytes it
+// wrote; if it wrote less than all, it returns the error. Errors are those of PageForWrite. Kernel
+// context.
 func WriteAt(id ID, b []byte, off int64, now int64) (int, Errno) {
 	done := 0
 	for done < len(b) {

@@ -8,19 +8,18 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Directories. An entry is in two structures: its directory's list, in the order
-// of cookies, for ReadDir; and one hash table of all entries of the tree, by
-// directory and name, for look-up. The table is a linear hash (Litwin, "Linear
-// Hashing: A New Tool for File and Table Addressing", 1980): with each entry
-// that is one too many, one bucket is split in two, so that no single operation
-// ever has to move all entries.
+// Directories. An entry is in two structures: its directory's list, in the order of cookies, for
+// ReadDir; and one hash table of all entries of the tree, by directory and name, for look-up. The
+// table is a linear hash (Litwin, "Linear Hashing: A New Tool for File and Table Addressing",
+// 1980): whenever there is one entry too many, one bucket is split in two, so that no single
+// operation ever has to move all entries.
 //
-// A cookie is given out once in a directory's life, so a position in it survives
-// that entries come and go. A name that is changed within the directory keeps
-// its cookie: a reader that renames what it finds does not meet it again.
+// A cookie is used once in a directory's life, so a position stays valid when entries are added and
+// removed. A name that is changed within the directory keeps its cookie: a reader that renames the
+// entries it finds does not meet them again.
 
-// entryID names an entry: twice its index in one of the two slabs, plus 1 for
-// the slab of long names. 0 is none.
+// entryID names an entry: twice its index in one of the two slabs, plus 1 for the slab of long
+// names. 0 is none.
 type entryID int32
 
 // entry is a name in a directory. The name's bytes follow it in memory.
@@ -60,7 +59,7 @@ func entryAddr(e entryID) uintptr {
 	return shortEntries.at(int32(e >> 1))
 }
 
-// nameOf returns the name of an entry, in the tree.
+// nameOf returns the name of an entry; its bytes are in the tree.
 func nameOf(e entryID) []byte {
 	a := entryAddr(e)
 	return bytesAt(a+nameOffset, int((*entry)(arch.Pointer(a)).nameLen))
@@ -159,8 +158,7 @@ func hashInsert(e entryID) {
 	}
 }
 
-// splitBucket adds a bucket, if there is memory for it; without, chains just
-// become longer.
+// splitBucket adds a bucket, if there is memory for it; otherwise chains just become longer.
 func splitBucket() {
 	percpu.AssertLocked()
 	i := numBuckets
@@ -231,8 +229,8 @@ func add(e entryID) {
 	hashInsert(e)
 }
 
-// replace puts a new entry where another one of the same directory is, which it
-// removes and frees.
+// replace puts a new entry in the place of another one of the same directory, which it removes and
+// frees.
 func replace(old, e entryID) {
 	hashRemove(old)
 	o, n := entryAt(old), entryAt(e)
@@ -283,9 +281,9 @@ func remove(e entryID) {
 	freeEntry(e)
 }
 
-// seek returns the first entry of a directory whose cookie is not below the
-// given one, or 0. It searches from where it was last, so reading in order, or
-// stepping back by a few, costs the same in a large directory as in a small one.
+// seek returns the first entry of a directory whose cookie is not below the given one, or 0. It
+// searches from its last position, so reading in order, or stepping back a little, costs the same
+// in a large directory as in a small one.
 func seek(d *node, cookie uint64) entryID {
 	e := d.first
 	if e == 0 || entryAt(e).cookie >= cookie {
@@ -312,12 +310,11 @@ func seek(d *node, cookie uint64) entryID {
 
 var dots = [2]byte{'.', '.'} // never written
 
-// ReadDir returns the entry of a directory at a position: its name (in the
-// tree, valid until the next change), node and kind (as in Linux's d_type: the
-// mode's upper four bits), and the position after it. The first position is 0;
-// "." and ".." come first. A position stays good while entries are made and
-// removed: no other entry is left out or met twice. ok is false at the end, in a
-// removed directory, and for a node that is no directory. Kernel context.
+// ReadDir returns the entry of a directory at a position: its name (in the tree, valid until the
+// next change), node and kind (as in Linux's d_type: the mode's upper four bits), and the position
+// after it. The first position is 0; "." and ".." come first. A position stays valid while entries
+// are made and removed: no other entry is missed or met twice. ok is false at the end, in a removed
+// directory, and for a node that is no directory. Kernel context.
 func ReadDir(id ID, cookie uint64) (name []byte, node ID, kind uint8, next uint64, ok bool) {
 	d := at(id)
 	if !d.dir() || d.nlink == 0 {
@@ -338,9 +335,9 @@ func ReadDir(id ID, cookie uint64) (name []byte, node ID, kind uint8, next uint6
 	return nameOf(e), n.node, uint8(at(n.node).mode >> 12), n.cookie + 1, true
 }
 
-// Path writes a node's path from the root into the end of buf and returns that part of
-// it. Of a file with several names it is the newest. Errors: ENOENT (the name, or a
-// directory above it, was removed), ERANGE (buf is too small). Kernel context.
+// Path writes a node's path from the root into the end of buf and returns that part of it. For a
+// file with several names it is the newest. Errors: ENOENT (the name, or a directory above it, was
+// removed), ERANGE (buf is too small). Kernel context.
 func Path(id ID, buf []byte) ([]byte, Errno) {
 	path, e := pathFrom(Root, id, buf)
 	if e == 0 && len(path) == 0 {
@@ -353,7 +350,7 @@ func Path(id ID, buf []byte) ([]byte, Errno) {
 	return path, e
 }
 
-// pathFrom is Path from the directory start on, of which it is empty.
+// pathFrom is Path from the directory start on; for start itself the path is empty.
 func pathFrom(start, id ID, buf []byte) ([]byte, Errno) {
 	i := len(buf)
 	for id != start {

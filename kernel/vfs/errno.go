@@ -58,7 +58,7 @@ const (
 	S_ISGID  = 0x400
 
 	modeBits = 0xfff // what Chmod can change
-	hostBits = 0x3ff // what of that reaches a host's folder: no set-user-ID, no set-group-ID
+	hostBits = 0x3ff // the bits that reach a host's folder: no set-user-ID, no set-group-ID
 	dirBits  = 0x3ff // what a directory can be made with
 )
 

@@ -2,12 +2,12 @@ package vfs
 
 import "github.com/zeroframe/zeroframe/kernel/percpu"
 
-// Changes in a writable share are the host's first. What would change such a node returns
-// EMISSING, with the change in Asked; package share has the host make it, and what the host has
-// made Changed makes here, too. So the tree never says what is not so on the host, whoever else
-// changes something meanwhile, and an error of the host is the caller's.
+// The host makes changes in a writable share first. An operation that would change such a node
+// returns EMISSING, with the change in Asked; package share lets the host make it, and Changed then
+// makes the same change here. So the tree never differs from the host, whoever else changes
+// something meanwhile, and the caller gets the host's error.
 //
-// The bytes of its files are kept here as those of other shares; what is written goes through.
+// The bytes of its files are cached here like those of other shares; writes go through to the host.
 
 // ChangeKind says what is to be changed.
 type ChangeKind uint8
@@ -18,7 +18,7 @@ const (
 	OpenForWrite             // Node, Truncate
 	Create                   // a regular file: Dir, Name, Mode, Exclusive, Opens
 	MakeDir                  // Dir, Name, Mode
-	MakeLink                 // a symbolic link to what From and N say: Dir, Name
+	MakeLink                 // a symbolic link to the target at From, N bytes: Dir, Name
 	HardLink                 // another name of a file: Node, Dir, Name
 	Remove                   // a name: Dir, Name, Directory
 	Move                     // a name: Dir, Name, ToDir, ToName
@@ -33,24 +33,24 @@ const (
 	ChangeUID   = 1 << 1
 	ChangeGID   = 1 << 2
 	ChangeSize  = 1 << 3
-	ChangeAtime = 1<<4 | 1<<7 // to the one that is given
+	ChangeAtime = 1<<4 | 1<<7 // to a given time
 	ChangeMtime = 1<<5 | 1<<8
 )
 
-// Change is what the host is to change. It has no pointers.
+// Change is a change for the host to make. It contains no pointers.
 type Change struct {
 	Kind                     ChangeKind
 	Share                    int
 	Node, Dir, ToDir         ID
 	Truncate, Exclusive      bool
-	Opens                    bool // the caller wants the file open
+	Opens                    bool // the caller wants to open the file
 	Directory                bool
 	Which                    uint32
 	Mode, UID, GID           uint32
 	Size, Atime, Mtime       int64
 	Offset                   int64
 	N                        int
-	From                     uintptr // of MakeLink: in the kernel's memory
+	From                     uintptr // for MakeLink: in the kernel's memory
 	now                      int64
 	name, toName             [NameMax]byte
 	nameLength, toNameLength uint8
@@ -59,15 +59,15 @@ type Change struct {
 // Name returns the name that is changed.
 func (c *Change) Name() []byte { return c.name[:c.nameLength] }
 
-// ToName returns the name that it gets.
+// ToName returns the new name.
 func (c *Change) ToName() []byte { return c.toName[:c.toNameLength] }
 
-// asked is the change that the last EMISSING was for, NoChange if it was for something else.
+// asked is the change that the last EMISSING was for, or NoChange if it was for something else.
 // Under the kernel lock.
 var asked Change
 
-// Asked returns the change for which EMISSING was last returned; its kind is NoChange if that was
-// for what Lacking tells. Kernel context.
+// Asked returns the change for which EMISSING was last returned; its kind is NoChange if EMISSING
+// was for what Lacking returns. Kernel context.
 func Asked() *Change {
 	percpu.AssertLocked()
 	return &asked
@@ -83,13 +83,13 @@ const (
 	ShareWritable           // change it on the host
 )
 
-// Writable reports whether a node is the host's, and changed there. Kernel context.
+// Writable reports whether a node belongs to the host, and is changed there. Kernel context.
 func Writable(id ID) bool {
 	s := at(id).share
 	return s != 0 && mounts[s-1].mode == ShareWritable
 }
 
-// ask begins to say what is asked of the host for a node, in a directory or of a file.
+// ask begins a request to the host about a node, in a directory or for a file.
 func ask(kind ChangeKind, id ID, now int64) *Change {
 	percpu.AssertLocked()
 	asked.Kind, asked.Share, asked.now = kind, int(at(id).share), now
@@ -122,7 +122,7 @@ func askAttributes(id ID, which uint32, now int64) (*Change, Errno) {
 	return c, EMISSING
 }
 
-// askCreate is for something new in a directory of a writable share: the host has no devices,
+// askCreate asks for a new name in a directory of a writable share. The host makes no devices,
 // pipes and sockets for the tree.
 func askCreate(p place, mode uint32, now int64) Errno {
 	kind := Create
@@ -138,8 +138,8 @@ func askCreate(p place, mode uint32, now int64) Errno {
 	return EMISSING
 }
 
-// askMove is for a name of a writable share, or one that comes there. Errors: EXDEV (both must be
-// of one), EINVAL (as with Linux there are no flags).
+// askMove asks for a rename from or to a name of a writable share. Errors: EXDEV (both must be in
+// the same share), EINVAL (as in Linux, flags are not supported).
 func askMove(from, to place, flags int, now int64) Errno {
 	share := at(from.dir).share
 	switch {
@@ -155,8 +155,8 @@ func askMove(from, to place, flags int, now int64) Errno {
 	return EMISSING
 }
 
-// AskWrite asks for n bytes at off of a file of a writable share to be written, and has room for
-// them here. Errors: EMISSING, those of PageForWrite. Kernel context.
+// AskWrite asks to write n bytes at off of a file of a writable share, and makes room for them
+// here. Errors: EMISSING, those of PageForWrite. Kernel context.
 func AskWrite(id ID, off int64, n int, now int64) Errno {
 	for at := off; at < off+int64(n); {
 		_, room, e := PageForWrite(id, at)
@@ -173,8 +173,8 @@ func AskWrite(id ID, off int64, n int, now int64) Errno {
 	return EMISSING
 }
 
-// AskSync asks for the bytes of a file of a writable share to be where a host that loses its power
-// finds them again. Kernel context.
+// AskSync asks for the bytes of a file of a writable share to be on the host's disk. Kernel
+// context.
 func AskSync(id ID) Errno {
 	ask(Sync, id, 0)
 	return EMISSING
@@ -198,7 +198,7 @@ func (c *Change) Unhold() {
 	}
 }
 
-// First and Second return the nodes that the host is to find for a change; 0: none. Kernel context.
+// First and Second return the nodes that the host must find for a change; 0: none. Kernel context.
 func (c *Change) First() ID {
 	if c.Node != 0 {
 		return c.Node
@@ -206,7 +206,7 @@ func (c *Change) First() ID {
 	return c.Dir
 }
 
-// Second is described at First.
+// Second: see First.
 func (c *Change) Second() ID {
 	if c.Kind == HardLink {
 		return c.Dir
@@ -214,8 +214,8 @@ func (c *Change) Second() ID {
 	return c.ToDir
 }
 
-// Changed makes the change that the host has made; of bytes, the first n, which are at from. It
-// returns the node that there is now of Create and OpenForWrite. Kernel context.
+// Changed makes the change that the host has made; for WriteBytes, the first n bytes, which are at
+// from. For Create and OpenForWrite it returns the node. Kernel context.
 func Changed(c *Change, from uintptr, n int) ID {
 	for _, dir := range [...]ID{c.Dir, c.ToDir} {
 		if dir != 0 {
@@ -277,14 +277,14 @@ func Changed(c *Change, from uintptr, n int) ID {
 			from, off, n = from+uintptr(room), off+int64(room), n-room
 			Wrote(c.Node, off-int64(room), off, c.now)
 		}
-		at(c.Node).lacks |= LacksInfo // what time it is there
+		at(c.Node).lacks |= LacksInfo // its time on the host
 		Notify(c.Node, IN_MODIFY)
 	}
 	return 0
 }
 
-// made makes the node of a new name. It is all unknown unless it is a new regular file. Without
-// memory for it, its directory has to be read again.
+// made makes the node of a new name. Nothing is known of it, unless it is a new regular file. If
+// there is no memory for it, its directory must be read again.
 func (c *Change) made(mode uint32) ID {
 	if e := find(c.Dir, c.Name()); e != 0 {
 		return entryAt(e).node
@@ -318,7 +318,7 @@ func (c *Change) moveName() {
 		Retain(to.id)
 	}
 	if relocate(from, to, false, c.now) != 0 {
-		at(c.ToDir).lacks |= LacksData // no memory for the name: it stays until then
+		at(c.ToDir).lacks |= LacksData // no memory: the old name stays until the next reading
 	}
 	if to.id != 0 {
 		renew(to.id)
@@ -326,7 +326,8 @@ func (c *Change) moveName() {
 	}
 }
 
-// setAttributes sets what the host has set; what that has become of it is asked then.
+// setAttributes sets the attributes that the host has set; the results are read from the host
+// afterwards.
 func (c *Change) setAttributes() {
 	n := at(c.Node)
 	if c.Which&ChangeMode != 0 {
@@ -346,8 +347,9 @@ func (c *Change) setAttributes() {
 	n.lacks |= LacksInfo
 }
 
-// renew is for a node of a share that has lost a name. With its last one it is the tree's own,
-// which has all that an open file may ask for; with another one, that leads to it.
+// renew updates a node of a share that has lost a name. If it was the last, the node becomes the
+// tree's own, with everything that an open file may ask for; otherwise it is reached by another
+// name.
 func renew(id ID) {
 	n := at(id)
 	switch {
@@ -365,8 +367,7 @@ func renew(id ID) {
 	}
 }
 
-// Refused says that the host has not made a change: what is known of its directories is looked at
-// again. Kernel context.
+// Refused says that the host has not made a change: its directories are read again. Kernel context.
 func Refused(c *Change) {
 	for _, dir := range [...]ID{c.Dir, c.ToDir} {
 		if dir != 0 && at(dir).share != 0 {

@@ -1,8 +1,8 @@
 package vfs
 
-// Names goes through every name of the tree, in no order, and without a stack of the
-// directories it is in: it reads the table of all entries. The zero value is before the
-// first. The tree must not change meanwhile.
+// Names iterates over every name of the tree, in no order, and without a stack of directories: it
+// reads the table of all entries. The zero value is before the first. The tree must not change
+// meanwhile.
 type Names struct {
 	bucket uint32
 	next   entryID

@@ -14,21 +14,21 @@ type ID int32
 // Root is the root directory.
 const Root ID = 1
 
-// node is what is known of a file. It lives in a frame.
+// node is a file of any kind. It lives in a frame.
 type node struct {
 	mode     uint32
 	uid, gid uint32
 	rdev     uint32
-	nlink    int32 // names; for a directory 2 and its subdirectories, 0 if removed
-	opens    int32 // Retain less Release
-	height   int32 // levels of tables above the data's frames
+	nlink    int32 // names; for a directory 2 plus its subdirectories, 0 if removed
+	opens    int32 // calls of Retain minus calls of Release
+	height   int32 // levels of tables above the frames of data
 
-	name entryID // its entry, the newest if it has several and that is still there; 0: none
+	name entryID // its entry, the newest that still exists if it has several; 0: none
 
-	// A directory.
+	// For a directory.
 	parent      ID
 	first, last entryID // its entries, in the order of their cookies
-	cursor      entryID // where ReadDir was last
+	cursor      entryID // the last position of ReadDir
 	count       int32
 	cookie      uint64 // of the next entry
 
@@ -38,26 +38,26 @@ type node struct {
 
 	// The bytes of a file or a symbolic link's target.
 	data    uintptr // a frame of data, or of tables if height > 0; 0 none
-	orig    uintptr // bytes of the archive that stand in for frames not made yet
+	orig    uintptr // bytes of the archive that are used where there is no frame
 	origLen int64
 	frames  int64 // frames of data
-	mapped  bool  // programs can write, or could, behind the end, in its last page
-	share   uint8 // the number of the share that it is of (share.go); 0: none
+	mapped  bool  // programs can write, or could, after the end, in its last page
+	share   uint8 // the number of its share (share.go); 0: none
 	lacks   uint8 // what is not known of it yet
-	system  uint8 // the file system that it is of
+	system  uint8 // its file system
 
-	// Of a node that is made up (made.go): what it is, and where a link leads; 0: nowhere.
+	// For a made-up node (made.go): its number, and the target of a link; 0: nowhere.
 	made  uint16
 	of    int32
 	leads ID
 
 	attributes ID // the directory of extended attributes (attr.go); 0: none
 
-	watches int32 // the first of those who watch it (watch.go)
-	seals   uint8 // as Seals says, but for the first bit, which is the other way round
-	unnamed bool  // it has been made without a name, and may get one
+	watches int32 // the first of its watches (watch.go)
+	seals   uint8 // as in Seals, except that the first bit is inverted
+	unnamed bool  // it was made without a name, and may get one
 
-	// While an archive is loaded: what it calls this file.
+	// While an archive is loaded: the archive's number for this file.
 	arcIno   uint32
 	arcDev   uint32
 	arcChain ID
@@ -78,7 +78,7 @@ func at(id ID) *node {
 func (n *node) is(kind uint32) bool { return n.mode&S_IFMT == kind }
 func (n *node) dir() bool           { return n.mode&S_IFMT == S_IFDIR }
 
-// Info is what Stat tells.
+// Info is the result of Stat.
 type Info struct {
 	Ino                 uint64
 	Mode                uint32 // kind and permissions
@@ -88,12 +88,12 @@ type Info struct {
 	Share               int    // the number of the share; 0: none
 	Rdev                uint64 // the device's number, as Dev makes it
 	Size                int64  // bytes; 4096 for a directory
-	Blocks              int64  // units of 512 bytes in frames; bytes still in the archive count as none
+	Blocks              int64  // units of 512 bytes in frames; bytes still in the archive do not count
 	Atime, Mtime, Ctime int64  // ns since the epoch
 	Btime               int64  // when it was made, likewise
 }
 
-// Stat returns what is known of a node. Kernel context.
+// Stat returns the attributes of a node. Kernel context.
 func Stat(id ID) Info {
 	n := at(id)
 	s := Info{
@@ -122,7 +122,7 @@ func Mode(id ID) uint32 { return at(id).mode }
 // Size returns a file's size in bytes. Kernel context.
 func Size(id ID) int64 { return at(id).size }
 
-// Dev returns the number of a device, as Linux tells it to programs.
+// Dev returns the number of a device, in the form that Linux shows to programs.
 func Dev(major, minor uint32) uint64 {
 	return uint64(minor&0xff | major&0xfff<<8 | minor&^0xff<<12)
 }
@@ -153,8 +153,8 @@ func Chmod(id ID, mode uint32, now int64) Errno {
 	return 0
 }
 
-// Chown sets a node's owner and group; ^uint32(0) leaves one as it is. Of files
-// it clears the set-user-ID and set-group-ID bits, as Linux does. Kernel context.
+// Chown sets a node's owner and group; ^uint32(0) leaves one unchanged. For files it clears the
+// set-user-ID and set-group-ID bits, as Linux does. Kernel context.
 func Chown(id ID, uid, gid uint32, now int64) Errno {
 	n := at(id)
 	if Writable(id) {
@@ -180,8 +180,8 @@ func Chown(id ID, uid, gid uint32, now int64) Errno {
 	return 0
 }
 
-// chownShared is Chown of a node of a writable share. The host is not told what would change
-// nothing of what the program sees.
+// chownShared is Chown for a node of a writable share. The host is not asked if the program would
+// see no change.
 func chownShared(id ID, uid, gid uint32, now int64) Errno {
 	n, which := at(id), uint32(0)
 	if uid != ^uint32(0) && uid != n.uid {
@@ -201,18 +201,17 @@ func chownShared(id ID, uid, gid uint32, now int64) Errno {
 }
 
 const (
-	noMoreSeals = 0x01 // F_SEAL_SEAL, which every file has that is not made to be sealed
-	sealExec    = 0x20 // F_SEAL_EXEC: who may execute it stays as it is
+	noMoreSeals = 0x01 // F_SEAL_SEAL, which every file has that was not made for sealing
+	sealExec    = 0x20 // F_SEAL_EXEC: the right to execute it cannot change
 )
 
-// Seals returns what may not be done with a file's bytes any more, as Linux numbers that.
-// Kernel context.
+// Seals returns what can no longer be done with a file's bytes, by Linux's numbers. Kernel context.
 func Seals(id ID) uint8 { return at(id).seals ^ noMoreSeals }
 
 // SetSeals sets the seals of a file. Kernel context.
 func SetSeals(id ID, seals uint8) { at(id).seals = seals ^ noMoreSeals }
 
-// OmitTime as a time leaves it as it is.
+// OmitTime as a time leaves the time unchanged.
 const OmitTime = -1 << 63
 
 // Utimes sets a node's times of access and modification. Kernel context.
@@ -253,18 +252,17 @@ func Utimes(id ID, atime, mtime, now int64) Errno {
 	return 0
 }
 
-// Retain holds a node: it lives on without a name until Release. Every open
-// file, working directory and mapping holds its node. Kernel context.
+// Retain holds a node: it lives on without a name until Release. Every open file, working directory
+// and mapping holds its node. Kernel context.
 func Retain(id ID) { at(id).opens++ }
 
-// RetainMapped is Retain for a file whose pages are to be mapped (mem.MapFile). Kernel context.
+// RetainMapped is Retain for a file whose pages will be mapped (mem.MapFile). Kernel context.
 func RetainMapped(id ID) {
 	Retain(id)
 	at(id).mapped = true
 }
 
-// Release undoes Retain or Open. The last one frees a node without a name.
-// Kernel context.
+// Release undoes Retain or Open. The last Release frees a node without a name. Kernel context.
 func Release(id ID) {
 	n := at(id)
 	if n.opens > 0 {
@@ -273,8 +271,8 @@ func Release(id ID) {
 	drop(id)
 }
 
-// drop frees a node that has neither a name nor a holder. A removed directory
-// holds its parent, so that ".." stays valid; that may be the next to go.
+// drop frees a node that has neither a name nor a holder. A removed directory holds its parent, so
+// that ".." stays valid; the parent may be freed next.
 func drop(id ID) {
 	percpu.AssertLocked()
 	for {
@@ -298,9 +296,9 @@ func drop(id ID) {
 	}
 }
 
-// Nameless makes a regular file without a name, held (Release it). It may get a name by LinkNode
-// if that is allowed, and then lies in the group that directory dir says; dir may be 0. Errors:
-// ENOSPC. Kernel context.
+// Nameless makes a regular file without a name, held (Release it). With named it may get a name by
+// LinkNode. It gets the group that directory dir prescribes; dir may be 0. Errors: ENOSPC. Kernel
+// context.
 func Nameless(dir ID, mode uint32, named bool, now int64) (ID, Errno) {
 	id := newNode(dir, S_IFREG|mode&modeBits, now)
 	if id == 0 {
@@ -311,8 +309,8 @@ func Nameless(dir ID, mode uint32, named bool, now int64) (ID, Errno) {
 	return id, 0
 }
 
-// newNode makes a node without a name, or returns 0 if memory has run out. It
-// belongs to the group of the directory that it will be in if that says so.
+// newNode makes a node without a name, or returns 0 if memory has run out. It gets the group of its
+// future directory if that prescribes one.
 func newNode(dir ID, mode uint32, now int64) ID {
 	percpu.AssertLocked()
 	id := ID(nodes.take())

@@ -2,13 +2,12 @@ package vfs
 
 import "github.com/zeroframe/zeroframe/kernel/percpu"
 
-// Open returns the node that a path leads to, held (Release it), and makes a
-// regular file if flags say so. It takes Linux's O_CREAT, O_EXCL, O_TRUNC,
-// O_DIRECTORY, O_NOFOLLOW, O_PATH and the access mode, and ignores other flags.
-// mode is a new file's, with the process's umask applied. Errors: those of Walk,
-// EEXIST, EISDIR, EINVAL (O_CREAT with O_DIRECTORY), ELOOP (O_NOFOLLOW and a
-// symbolic link), ENXIO (a socket), ENOSPC, EROFS, EMISSING. With O_TMPFILE it makes a file
-// without a name, in the directory. Kernel context.
+// Open returns the node that a path leads to, held (Release it), and makes a regular file if flags
+// say so. It honours Linux's O_CREAT, O_EXCL, O_TRUNC, O_DIRECTORY, O_NOFOLLOW, O_PATH and the
+// access mode, and ignores other flags. mode is a new file's, with the process's umask applied.
+// Errors: those of Walk, EEXIST, EISDIR, EINVAL (O_CREAT with O_DIRECTORY), ELOOP (O_NOFOLLOW and a
+// symbolic link), ENXIO (a socket), ENOSPC, EROFS, EMISSING. With O_TMPFILE it makes a file without
+// a name, in the directory. Kernel context.
 func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 	if flags&O_PATH != 0 {
 		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW
@@ -95,9 +94,9 @@ func Open(dir ID, path []byte, flags int, mode uint32, now int64) (ID, Errno) {
 	return p.id, 0
 }
 
-// AddText makes a regular file of text, or a symbolic link to there, as mode says. The text must
-// stay where it is as long as the tree lives: its bytes are the file's until they are written. What
-// has that name already stays. Errors: those of Walk, EEXIST, ENOSPC. Kernel context.
+// AddText makes a regular file of text, or a symbolic link to it, as mode says. The text must stay
+// in place as long as the tree lives: its bytes are the file's until they are written. An existing
+// file with that name stays. Errors: those of Walk, EEXIST, ENOSPC. Kernel context.
 func AddText(path []byte, mode uint32, text []byte, now int64) Errno {
 	p, e := vacant(Root, path, false)
 	if e != 0 {
@@ -111,16 +110,16 @@ func AddText(path []byte, mode uint32, text []byte, now int64) Errno {
 	return e
 }
 
-// Bounds of a walk, as openat2(2) has them.
+// Bounds of a walk, as in openat2(2).
 const (
 	BoundMount   = 0x01 // it stays in its file system: EXDEV
-	BoundMagic   = 0x02 // it goes through no link that is made up: ELOOP
-	BoundLink    = 0x04 // it goes through no symbolic link: ELOOP
+	BoundMagic   = 0x02 // it follows no made-up link: ELOOP
+	BoundLink    = 0x04 // it follows no symbolic link: ELOOP
 	BoundBeneath = 0x08 // it stays below its directory: EXDEV
-	BoundRoot    = 0x10 // its directory is the root for it
+	BoundRoot    = 0x10 // its directory is the walk's root
 )
 
-// bounds are those of the walk that goes on, from dir. Under the kernel lock.
+// bounds are the bounds of the current walk, from dir. Under the kernel lock.
 var bounds struct {
 	dir   ID
 	flags int
@@ -135,7 +134,7 @@ func OpenWithin(dir ID, path []byte, flags, within int, mode uint32, now int64) 
 	return id, e
 }
 
-// openShared has all of a share's node ready that an open file of it may ask for.
+// openShared makes sure that a node of a share has everything that an open file may ask for.
 func openShared(id ID, flags int, now int64) Errno {
 	n := at(id)
 	if flags&O_ACCMODE != 0 || flags&O_TRUNC != 0 {

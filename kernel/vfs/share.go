@@ -2,16 +2,16 @@ package vfs
 
 import "github.com/zeroframe/zeroframe/kernel/percpu"
 
-// Folders of the host. Their files are nodes like others, but what is known of them comes when
-// somebody asks: a directory's entries, what a file is, its bytes. Until then a node lacks it,
-// and what needs it returns EMISSING: the caller has Lacking brought (package share), and then
-// starts over.
+// Folders of the host. Their files are nodes like others, but their contents are fetched on demand:
+// a directory's entries, a file's attributes, its bytes. Until then a node lacks them, and an
+// operation that needs them returns EMISSING: the caller fetches what Lacking returns (package
+// share), and then starts over.
 //
-// A share is read-only, or private: what is changed there stays in the tree, and the host does
-// not see it. A file that has been changed is the tree's own from then on. Or it is writable:
-// then the host changes it (host.go).
+// A share is read-only; or private: changes stay in the tree, the host does not see them, and a
+// changed file is the tree's own from then on; or writable: then the host makes the changes
+// (host.go).
 
-// EMISSING never leaves the kernel: what Lacking tells must be brought first.
+// EMISSING never leaves the kernel: what Lacking returns must be fetched first.
 const EMISSING Errno = 600
 
 // What a node of a share lacks, as bits.
@@ -20,7 +20,7 @@ const (
 	LacksData             // a directory's entries, a file's bytes
 )
 
-// MaxShares is how many shares there can be.
+// MaxShares is the largest number of shares.
 const MaxShares = 8
 
 // mounts are the shares, by their number less 1; node 0 is none. Set once at boot.
@@ -39,7 +39,7 @@ var lacking struct {
 // context.
 func Lacking() (id ID, what uint8) { return lacking.id, lacking.what }
 
-// need returns EMISSING if the node lacks any of what, and notes that.
+// need returns EMISSING if the node lacks any of what, and records that for Lacking.
 func need(id ID, what uint8) Errno {
 	percpu.AssertLocked()
 	n := at(id)
@@ -50,9 +50,9 @@ func need(id ID, what uint8) Errno {
 	return EMISSING
 }
 
-// Mount makes the directory at path, and those above it that are not there, and share number
-// 1 to MaxShares begin there: its entries come beside those that there are. Errors: those of
-// Mkdir, EBUSY (a share is in another, or the number is taken), EINVAL. Early context.
+// Mount makes the directory at path, and missing ones above it, and begins share number 1 to
+// MaxShares there: its entries are added to the existing ones. Errors: those of Mkdir, EBUSY (a
+// share is in another, or the number is taken), EINVAL. Early context.
 func Mount(share int, path []byte, mode ShareMode, now int64) Errno {
 	if share < 1 || share > MaxShares || len(path) == 0 || path[0] != '/' {
 		return EINVAL
@@ -80,14 +80,13 @@ func Mount(share int, path []byte, mode ShareMode, now int64) Errno {
 	return 0
 }
 
-// MountOf returns the node at which a share begins, 0 if there is none of that number. Kernel
+// MountOf returns the node at which a share begins, 0 if there is none with that number. Kernel
 // context.
 func MountOf(share int) (id ID, readOnly bool) {
 	return mounts[share-1].node, mounts[share-1].mode == ShareReadOnly
 }
 
-// ShareOf returns the number of the share that the node is of; 0 if it is the tree's own.
-// Kernel context.
+// ShareOf returns the number of the node's share; 0 if it is the tree's own. Kernel context.
 func ShareOf(id ID) int { return int(at(id).share) }
 
 // isMount reports whether a share begins at the node.
@@ -96,7 +95,7 @@ func isMount(id ID) bool {
 	return s != 0 && mounts[s-1].node == id
 }
 
-// fixed returns EROFS if nothing in a directory, or of a file, may be changed, and EPERM if that is
+// fixed returns EROFS if nothing in a directory, or of a file, may be changed, and EPERM if it is
 // made up.
 //
 //go:noinline
@@ -110,13 +109,13 @@ func fixed(id ID) Errno {
 	return 0
 }
 
-// ReadOnly reports whether nothing in a directory of a share, or of a file of one, may be changed.
-// Kernel context.
+// ReadOnly reports whether nothing in a directory or file of a share may be changed. Kernel
+// context.
 func ReadOnly(id ID) bool { return fixed(id) == EROFS }
 
-// SharePath writes the path of a share's node, from where the share begins, into the end of
-// buf and returns that part of it, without a slash at its beginning. Errors: ENOENT (it has no
-// name), ERANGE. Kernel context.
+// SharePath writes the path of a share's node, from the start of the share, into the end of buf and
+// returns that part of it, without a leading slash. Errors: ENOENT (it has no name), ERANGE. Kernel
+// context.
 func SharePath(id ID, buf []byte) ([]byte, Errno) {
 	path, e := pathFrom(mounts[at(id).share-1].node, id, buf)
 	if len(path) > 0 {
@@ -125,9 +124,9 @@ func SharePath(id ID, buf []byte) ([]byte, Errno) {
 	return path, e
 }
 
-// AddShared adds an entry of a kind (the mode's upper four bits) to a directory of a share,
-// as the host has told. What is there stays; a directory that both have gets the host's entries,
-// too. What cannot be a name, or is of another kind, is left out. Errors: ENOSPC. Kernel context.
+// AddShared adds an entry of a kind (the mode's upper four bits) to a directory of a share, as the
+// host reported it. Existing entries stay; a directory that both have gets the host's entries, too.
+// Entries that cannot be a name, or of another kind, are left out. Errors: ENOSPC. Kernel context.
 func AddShared(dir ID, name []byte, kind uint32) Errno {
 	if len(name) == 0 || len(name) > NameMax || string(name) == "." || string(name) == ".." || at(dir).nlink == 0 {
 		return 0
@@ -146,7 +145,7 @@ func AddShared(dir ID, name []byte, kind uint32) Errno {
 	switch kind {
 	case S_IFREG, S_IFDIR, S_IFLNK:
 	default:
-		return 0 // a device or a socket of the host is none here
+		return 0 // a device or a socket of the host does not exist here
 	}
 	d := at(dir)
 	mtime, ctime := d.mtime, d.ctime
@@ -159,8 +158,8 @@ func AddShared(dir ID, name []byte, kind uint32) Errno {
 	return e
 }
 
-// SetShared sets the info of a shared file, as the host has told: all but its kind, and but the
-// size of one whose bytes are here. Kernel context.
+// SetShared sets the attributes of a shared file, as the host reported them: all but its kind, and
+// but the size if its bytes are here. Kernel context.
 func SetShared(id ID, mode uint32, size, atime, mtime int64) {
 	n := at(id)
 	if n.lacks&LacksInfo == 0 {
@@ -178,8 +177,8 @@ func SetShared(id ID, mode uint32, size, atime, mtime int64) {
 	}
 }
 
-// SetTarget sets the target of a shared symbolic link. Errors: ENOSPC, EINVAL (it is empty, too
-// long, or the node is none). Kernel context.
+// SetTarget sets the target of a shared symbolic link. Errors: ENOSPC, EINVAL (it is empty or too
+// long, or the node is no link). Kernel context.
 func SetTarget(id ID, target []byte) Errno {
 	n := at(id)
 	if !n.is(S_IFLNK) || n.lacks == 0 || len(target) == 0 || len(target) > PathMax {
@@ -194,7 +193,7 @@ func SetTarget(id ID, target []byte) Errno {
 	return 0
 }
 
-// FillShared puts some of the n bytes at address from into a shared file that lacks its data, at
+// FillShared stores some of the n bytes at address from in a shared file that lacks its data, at
 // offset off, and returns how many. Errors: those of PageForWrite. Kernel context.
 func FillShared(id ID, off int64, from uintptr, n int) (int, Errno) {
 	if at(id).lacks&LacksData == 0 {
@@ -208,7 +207,7 @@ func FillShared(id ID, off int64, from uintptr, n int) (int, Errno) {
 	return n, e
 }
 
-// Filled says that the data of a shared file or directory are there; of a file, size bytes.
+// Filled says that the data of a shared file or directory is complete; a file has size bytes.
 // Kernel context.
 func Filled(id ID, size int64) {
 	n := at(id)
@@ -221,7 +220,7 @@ func Filled(id ID, size int64) {
 	}
 }
 
-// Unfill gives back what there is of a file's data, which it lacks then. Kernel context.
+// Unfill frees a file's data, which it then lacks. Kernel context.
 func Unfill(id ID) {
 	if n := at(id); n.is(S_IFREG) && n.share != 0 {
 		cut(n, 0)
@@ -229,8 +228,8 @@ func Unfill(id ID) {
 	}
 }
 
-// changing is for a change of a node itself: a shared file must be whole for that, and
-// is the tree's own then. Errors: EROFS, EMISSING.
+// changing prepares a change of a node itself: a shared file must be complete for that, and becomes
+// the tree's own. Errors: EROFS, EMISSING.
 func changing(id ID) Errno {
 	n := at(id)
 	if n.share == 0 {
@@ -249,15 +248,15 @@ func changing(id ID) Errno {
 	return 0
 }
 
-// own makes a file the tree's own, which has been changed.
+// own makes a changed file the tree's own.
 func (n *node) own() {
 	if n.share != 0 && mounts[n.share-1].mode != ShareWritable && !n.dir() && n.lacks == 0 {
 		n.share = 0
 	}
 }
 
-// Reclaim gives back the memory of shared files that nobody has open, whose data can be
-// brought again, and returns how many frames that were. Kernel context.
+// Reclaim frees the memory of shared files that nobody has open, because their data can be fetched
+// again. It returns the number of frames. Kernel context.
 func Reclaim() (freed int) {
 	before := frames
 	for i := int32(1); i < nodes.fresh; i++ {

@@ -6,9 +6,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Small objects in page frames. An object is named by its index, from 1 up; two
-// levels of tables lead from there to its frame. Freed objects are a list linked
-// through their first word; their frames are kept for the next ones.
+// Small objects in page frames. An object is named by its index, from 1 up; two levels of tables
+// lead from there to its frame. Freed objects are a list linked through their first word; their
+// frames are kept for new objects.
 
 const (
 	pageSize  = arch.PageSize
@@ -29,12 +29,11 @@ type slab struct {
 // frames is the number of frames that the tree holds. Under the kernel lock.
 var frames int
 
-// kept is the number of free frames that the tree does not take. Set once at boot.
+// kept is the number of free frames that the tree leaves to others. Set once at boot.
 var kept uint64
 
-// Keep makes the tree leave that many free frames to others: at the end of memory,
-// programs are told so by ENOSPC, and have the memory to deal with it. It is 0 until
-// then. Any context.
+// Keep makes the tree leave that many free frames to others: when memory runs out, programs get
+// ENOSPC and still have the memory to handle it. It is 0 until then. Any context.
 func Keep(n uint64) { kept = n }
 
 // FreeFrames returns how many frames the tree may still take. Any context.
@@ -65,7 +64,7 @@ func freeFrame(f uintptr) {
 // word is the 8 bytes at an address.
 func word(a uintptr) *uintptr { return (*uintptr)(arch.Pointer(a)) }
 
-// at returns the address of object i, which take has returned.
+// at returns the address of object i.
 func (s *slab) at(i int32) uintptr {
 	percpu.AssertLocked()
 	f := uintptr(i / s.perFrame)

@@ -6,11 +6,11 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/ascii"
 )
 
-// address returns where b lies. Only for bytes in frames or in the archive: a
+// address returns the address of b. It is only for bytes in frames or in the archive, because a
 // stack can move on the host.
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// preset is the tree that Init makes. Numbers of devices are Linux's
+// preset is the tree that Init makes. Device numbers are Linux's
 // (Documentation/admin-guide/devices.txt). Never written.
 var preset = [...]struct {
 	path         string

@@ -2,17 +2,17 @@ package vfs
 
 import "github.com/zeroframe/zeroframe/kernel/percpu"
 
-// From a path to a node, as Linux does it (path_resolution(7), fs/namei.c).
+// Resolving a path to a node, as in Linux (path_resolution(7), fs/namei.c).
 
-// What a walk does with the last component of its path.
+// How a walk treats the last component of its path.
 const (
 	followLast  = 1 << iota // a symbolic link: go on with its target
-	followSlash             // a symbolic link with a slash behind it: the same
-	refuseSlash             // a name with a slash behind it: EISDIR (open with O_CREAT)
-	longLast                // a name that is too long: say so in the place, not as an error (rename)
+	followSlash             // a symbolic link with a slash after it: the same
+	refuseSlash             // a name with a slash after it: EISDIR (open with O_CREAT)
+	longLast                // a name that is too long: report it in the place, no error (rename)
 )
 
-// What the last component of a path is.
+// Kinds of the last component of a path.
 const (
 	lastName = iota
 	lastRoot // none: the path is "/"
@@ -31,18 +31,18 @@ type place struct {
 	id    ID      // the node; 0 if it does not exist
 }
 
-// rest holds what is left to walk behind the symbolic links that a walk is in,
-// but for the outermost (rest[0] is unused): that can be the caller's memory, so
-// it stays in a local variable. The others are parts of links' targets, in frames
-// or in the archive. Under the kernel lock.
+// rest holds what remains to be walked after each symbolic link that the walk is in, except the
+// outermost (rest[0] is unused): that remainder can be the caller's memory, so it stays in a local
+// variable. The others are parts of links' targets, in frames or in the archive. Under the kernel
+// lock.
 var rest [LinkMax + 1]struct {
 	addr uintptr
 	n    int
 }
 
-// walk resolves a path, all but what flags say of the last component. The node
-// may not exist then. Errors: ENOENT (the path is empty or something on the way
-// does not exist), ENOTDIR, ENAMETOOLONG, ELOOP, EISDIR (refuseSlash).
+// walk resolves a path; flags say how it treats the last component, which may not exist. Errors:
+// ENOENT (the path is empty or something on the way does not exist), ENOTDIR, ENAMETOOLONG, ELOOP,
+// EISDIR (refuseSlash).
 func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 	percpu.AssertLocked()
 	if len(path) == 0 {
@@ -60,7 +60,7 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 	depth, links := 0, 0
 	for {
 		i := slashes(path, 0)
-		if i == len(path) { // nothing but slashes: the root
+		if i == len(path) { // only slashes: the root
 			if depth == 0 {
 				p.dir, p.id, p.last, p.slash = dir, dir, lastRoot, true
 				return p, 0
@@ -99,7 +99,7 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 			}
 		case final && p.slash && flags&refuseSlash != 0:
 			return p, EISDIR
-		case d.nlink == 0: // a removed directory has no names, not even too long ones
+		case d.nlink == 0: // a removed directory has no names, not even names that are too long
 			p.id = 0
 		case len(name) > NameMax:
 			if p.long = final && flags&longLast != 0; !p.long {
@@ -171,7 +171,7 @@ func walk(dir ID, path []byte, flags int) (p place, e Errno) {
 	}
 }
 
-// rootOfWalk returns where a slash at the beginning of a path leads to.
+// rootOfWalk returns the directory that a leading slash stands for.
 func rootOfWalk() (ID, Errno) {
 	switch {
 	case bounds.flags&BoundBeneath != 0:
@@ -206,9 +206,9 @@ func target(n *node) []byte {
 	return bytesAt(n.orig, int(n.size))
 }
 
-// Walk returns the node that a path leads to, from dir on if the path does not
-// begin with a slash. If follow is false, a symbolic link at the end is returned
-// itself. Errors: ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP, EMISSING. Kernel context.
+// Walk returns the node that a path leads to, from dir on if the path does not begin with a slash.
+// If follow is false, a symbolic link at the end is returned itself. Errors: ENOENT, ENOTDIR,
+// ENAMETOOLONG, ELOOP, EMISSING. Kernel context.
 func Walk(dir ID, path []byte, follow bool) (ID, Errno) {
 	flags := followSlash
 	if follow {

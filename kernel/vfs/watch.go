@@ -8,9 +8,9 @@ import (
 	"github.com/zeroframe/zeroframe/kernel/percpu"
 )
 
-// Who watches files and directories (inotify(7)): a watch is of a node, in a list that the node
-// has, and belongs to a group, which has a queue of events. What happens to a node is told to those
-// who watch it and, with its name, to those who watch its directory.
+// Watching files and directories (inotify(7)): a watch belongs to a node, in the node's list, and
+// to a group, which has a queue of events. An event of a node goes to its watches and, with its
+// name, to the watches of its directory.
 
 // Events, as Linux numbers them (include/uapi/linux/inotify.h).
 const (
@@ -36,9 +36,10 @@ const (
 )
 
 const (
-	// MaxGroups is how many groups there can be.
+	// MaxGroups is the largest number of groups.
 	MaxGroups = 64
-	// maxQueued is how many events a queue has at most (/proc/sys/fs/inotify/max_queued_events).
+	// maxQueued is the largest number of events in a queue
+	// (/proc/sys/fs/inotify/max_queued_events).
 	maxQueued = 16384
 )
 
@@ -52,7 +53,7 @@ type watch struct {
 	_     uint32
 }
 
-// event waits to be read. Its name's bytes follow it in memory.
+// event is an unread event. Its name's bytes follow it in memory.
 type event struct {
 	next         int32
 	wd           int32
@@ -77,14 +78,14 @@ var (
 	groups [MaxGroups]struct {
 		head, tail int32
 		queued     int
-		wd         int32 // the last that was given out
+		wd         int32 // the last one given out
 		used       bool
 	}
 	moves uint32 // the last cookie
 )
 
-// Told has a bit for each group to which something has been told since it was last cleared. Under
-// the kernel lock.
+// Told has a bit for each group that got an event since the bit was last cleared. Under the kernel
+// lock.
 var Told uint64
 
 func watchAt(i int32) *watch {
@@ -151,9 +152,9 @@ func unlist(i int32) {
 	watches.give(i)
 }
 
-// Watch has a group told what mask says of a node, and returns the number of the watch; of a node
-// that the group watches already, that of its watch, which gets the mask, or what it lacks of it
-// (IN_MASK_ADD). Errors: EEXIST (IN_MASK_CREATE), ENOSPC. Kernel context.
+// Watch makes a group get the events in mask of a node, and returns the number of the watch. If the
+// group already watches the node, that watch gets the mask, or with IN_MASK_ADD the missing bits.
+// Errors: EEXIST (IN_MASK_CREATE), ENOSPC. Kernel context.
 func Watch(group int, id ID, mask uint32) (wd int32, e Errno) {
 	percpu.AssertLocked()
 	const kept = IN_ALL_EVENTS | IN_ONESHOT
@@ -182,8 +183,8 @@ func Watch(group int, id ID, mask uint32) (wd int32, e Errno) {
 	return w.wd, 0
 }
 
-// Unwatch ends a watch of a group, which is told so. Errors: EINVAL (there is none of that number).
-// Kernel context.
+// Unwatch ends a watch of a group, which gets an event for that. Errors: EINVAL (there is none with
+// that number). Kernel context.
 func Unwatch(group int, wd int32) Errno {
 	percpu.AssertLocked()
 	for i := int32(1); i < watches.fresh; i++ {
@@ -196,8 +197,7 @@ func Unwatch(group int, wd int32) Errno {
 	return EINVAL
 }
 
-// Notify tells those who watch a node, and those who watch its directory, what has happened to it.
-// Kernel context.
+// Notify sends an event of a node to its watches and to those of its directory. Kernel context.
 func Notify(id ID, mask uint32) {
 	if watches.used == 0 {
 		return
@@ -217,7 +217,8 @@ func isDir(id ID) uint32 {
 	return 0
 }
 
-// tell tells those who watch a node what has happened to it, or to what is called name in it.
+// tell sends an event to the watches of a node, about the node itself, or about the entry name in
+// it.
 func tell(id ID, mask, cookie uint32, name []byte) {
 	if watches.used == 0 {
 		return
@@ -236,7 +237,7 @@ func tell(id ID, mask, cookie uint32, name []byte) {
 	}
 }
 
-// tellMoved tells of a node that has another name now.
+// tellMoved sends the events of a node that has another name now.
 func tellMoved(id, from ID, old []byte, to ID, new []byte) {
 	percpu.AssertLocked()
 	if watches.used == 0 {
@@ -247,7 +248,7 @@ func tellMoved(id, from ID, old []byte, to ID, new []byte) {
 	tell(to, IN_MOVED_TO|isDir(id), moves, new)
 }
 
-// tellGone ends the watches of a node that is no more.
+// tellGone ends the watches of a node that no longer exists.
 func tellGone(id ID) {
 	for i := at(id).watches; i != 0; i = at(id).watches {
 		w := watchAt(i)
@@ -260,8 +261,8 @@ func tellGone(id ID) {
 	}
 }
 
-// queue puts an event behind the others of a group, unless it is as the last one is. Without room
-// for it, the last one says that there are some missing.
+// queue appends an event to the queue of a group, unless it equals the last one. If there is no
+// room, the last event says that some are missing.
 func queue(group, wd int32, mask, cookie uint32, name []byte) {
 	percpu.AssertLocked()
 	g := &groups[group]
@@ -300,8 +301,8 @@ func queue(group, wd int32, mask, cookie uint32, name []byte) {
 	Told |= 1 << uint(group)
 }
 
-// Event returns the first event of a group: which watch, what has happened, and with what name, in
-// the queue, valid until TakeEvent. ok is false if there is none. Kernel context.
+// Event returns the first event of a group: its watch, its mask, and the name, which lies in the
+// queue and is valid until TakeEvent. ok is false if there is none. Kernel context.
 func Event(group int) (wd int32, mask, cookie uint32, name []byte, ok bool) {
 	percpu.AssertLocked()
 	i := groups[group].head
@@ -313,7 +314,7 @@ func Event(group int) (wd int32, mask, cookie uint32, name []byte, ok bool) {
 	return e.wd, e.mask, e.cookie, bytesAt(a+eventName, int(e.nameLen)), true
 }
 
-// TakeEvent takes the first event of a group out of its queue. Kernel context.
+// TakeEvent removes the first event of a group. Kernel context.
 func TakeEvent(group int) {
 	percpu.AssertLocked()
 	g := &groups[group]
@@ -325,7 +326,7 @@ func TakeEvent(group int) {
 	giveEvent(i)
 }
 
-// EventBytes returns how many bytes the events of a group are for who reads them. Kernel context.
+// EventBytes returns the size in bytes of a group's events as a reader gets them. Kernel context.
 func EventBytes(group int) (n int) {
 	for i := groups[group].head; i != 0; i = eventAt(i).next {
 		n += EventSize(int(eventAt(i).nameLen))
@@ -333,8 +334,8 @@ func EventBytes(group int) (n int) {
 	return n
 }
 
-// EventSize returns the size of an event with a name of so many bytes, for who reads it: struct
-// inotify_event, and the name, which zeros end and fill.
+// EventSize returns the size of an event with a name of name bytes as a reader gets it: struct
+// inotify_event, and the name, padded with zeros.
 func EventSize(name int) int {
 	const head = 16
 	if name == 0 {
